@@ -1,0 +1,3 @@
+module ebbtide
+
+go 1.26

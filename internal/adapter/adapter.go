@@ -1,0 +1,81 @@
+// Package adapter is the port to the estate. One package per family of systems lies below it; each passes the
+// contract suite in contracttest.
+package adapter
+
+import (
+	"context"
+	"errors"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// Node is one thing of the estate as its adapter reaches it. Its methods may be called at the same time and end with
+// their context.
+type Node interface {
+	// Probe asks what state the node is in, really. An error means that no answer was had; a node that is known not
+	// to answer at all is an Observation with State Unreachable.
+	Probe(ctx context.Context) (plan.Observation, error)
+	// Do carries out one verb and returns when the system has accepted it, not when it is done: a probe proves that.
+	// It is safe to repeat. A verb that already holds (a stop of what is off) is no error. Errors wrap one of the
+	// sentinels below where they apply; a context error means that nobody knows whether it was done.
+	Do(ctx context.Context, v plan.Verb) error
+}
+
+// Sentinels that the runner turns into outcomes. Wrap them with what was being done to what, why, and what to do next.
+var (
+	// ErrUnreachable: the system could not be asked. The command was not given.
+	ErrUnreachable = errors.New("unreachable")
+	// ErrRefused: the system was asked and said no; repeating it will not help (bad credentials, no such verb, Tools missing).
+	ErrRefused = errors.New("refused")
+	// ErrBusy: the system said not now (a task is running); repeating it may help.
+	ErrBusy = errors.New("busy")
+	// ErrGone: the node no longer exists.
+	ErrGone = errors.New("gone")
+)
+
+// Watcher is a Node that can tell of changes by itself, so that nobody has to poll it. Watch calls seen with each new
+// observation until ctx ends; a watch that breaks and cannot be mended returns an error and the runner polls instead.
+type Watcher interface {
+	Watch(ctx context.Context, seen func(plan.Observation)) error
+}
+
+// Member is one thing that a selector found in the live inventory.
+type Member struct {
+	ID      string   // unique and lasting in its system: a vSphere instance UUID
+	Name    string   // as people know it
+	Host    string   // the name of the host that it runs on now, "" if it has none
+	On      bool     // as the inventory says
+	Storage []string // names of what holds its disks (datastores), for edges that the inventory knows
+}
+
+// Selector is a Node that stands for many: a "*.vms" node.
+type Selector interface {
+	// Members lists what the selector covers now.
+	Members(ctx context.Context) ([]Member, error)
+	// Member gives the node of one member, found earlier or before a restart, by its ID.
+	Member(id string) (Node, error)
+}
+
+// Family is what one adapter package offers: its part of the runbook language and how to open it.
+type Family struct {
+	Connections []runbook.ConnectionType
+	Nodes       []runbook.NodeType
+	// Open makes the node that d declares. conn is the opened connection that d names by via, or nil.
+	Open func(d runbook.NodeDecl, conn Conn) (Node, error)
+	// Connect makes a connection from its declaration. It does not dial: a system that is down now must not keep the
+	// daemon from starting. Nil if the family has no connection types.
+	Connect func(d runbook.ConnectionDecl, secrets Secrets) (Conn, error)
+}
+
+// Conn is an opened connection, shared by the nodes that name it.
+type Conn interface {
+	// Close ends it. Nodes made from it answer ErrUnreachable afterwards.
+	Close() error
+}
+
+// Secrets resolves references to secrets at the moment of use. A value never reaches a log, record or error.
+type Secrets interface {
+	// Secret gives the value that ref points to, without a trailing newline.
+	Secret(ref runbook.SecretRef) (string, error)
+}

@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"time"
+
+	"ebbtide/internal/plan"
+)
+
+// Effect is something that the shell must carry out. Effects are carried out in the order in which Apply returned
+// them; an Append is durable before any later effect of the batch begins. The set is closed.
+type Effect interface{ effect() }
+
+type (
+	// Append makes a record durable.
+	Append struct{ Record Record }
+	// Do gives a command to a node. Its end, also by its deadline, comes back as Finished.
+	Do struct {
+		Op     Op
+		Node   string
+		Verb   plan.Verb
+		Within time.Duration // for the command to be accepted
+	}
+	// Probe asks a node's state.
+	Probe struct {
+		Op     Op
+		Node   string
+		Within time.Duration
+	}
+	// Cancel ends an operation early. Its Finished still comes.
+	Cancel struct{ Op Op }
+	// Wake asks for a Woke event at that time; the newest replaces the one before.
+	Wake struct{ At time.Time }
+	// Estimate asks how long the rest of the plan takes. The engine goes on without the answer.
+	Estimate struct {
+		Serial int
+		Down   []string // nodes that are still to be taken down, in plan order
+		Scope  []string // all nodes of the outage
+	}
+	// Notify tells people.
+	Notify struct {
+		Urgent bool
+		Text   string
+	}
+)
+
+func (Append) effect()   {}
+func (Do) effect()       {}
+func (Probe) effect()    {}
+func (Cancel) effect()   {}
+func (Wake) effect()     {}
+func (Estimate) effect() {}
+func (Notify) effect()   {}

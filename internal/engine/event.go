@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"time"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// Event is something that happened: the only input of the engine. The set is closed.
+type Event interface{ event() }
+
+type (
+	// Started is the first event of every run. A resumed engine asks what became of all that its journal left open.
+	Started struct{}
+	// Read is one poll of one supply.
+	Read struct{ Reading power.Reading }
+	// Finished answers a Do or a Probe effect. Each gets exactly one, a cancelled one too.
+	Finished struct {
+		Op      Op
+		Outcome Outcome
+		Seen    plan.Observation // of a Probe with outcome Done
+		Detail  string           // why, for people; never a secret
+	}
+	// Observed is what a watch saw by itself.
+	Observed struct {
+		Node string
+		Seen plan.Observation
+	}
+	// Woke says that the time of a Wake effect has come. A late or spurious one does no harm.
+	Woke struct{}
+	// Order is an operator's command.
+	Order struct {
+		Verb OrderVerb
+		Node string // of Confirm and Skip
+		By   string // who gave it, for the record
+	}
+	// Estimated answers an Estimate effect.
+	Estimated struct {
+		Serial int
+		Left   time.Duration // what the rest of the down plan takes, pessimistically
+		Hosts  time.Duration // the part of it that is not stopping VMs
+		Whole  time.Duration // an interrupted power-up and a whole further shutdown
+	}
+	// JournalLost says that an append could not be made durable. A shutdown goes on; a power-up does not begin.
+	JournalLost struct{ Detail string }
+	// JournalBack says that appends are durable again; what was appended meanwhile has been written.
+	JournalBack struct{}
+	// Reload replaces the estate and the policy. It is ignored while an outage is open: the caller checks Open first.
+	Reload struct {
+		Estate *plan.Estate
+		Policy power.Policy
+	}
+)
+
+func (Started) event()     {}
+func (Read) event()        {}
+func (Finished) event()    {}
+func (Observed) event()    {}
+func (Woke) event()        {}
+func (Order) event()       {}
+func (Estimated) event()   {}
+func (JournalLost) event() {}
+func (JournalBack) event() {}
+func (Reload) event()      {}
+
+// Op numbers an operation that the engine asked for. Numbers are not used twice in an outage, also after a crash.
+type Op uint64
+
+// Outcome says how an operation ended.
+type Outcome string
+
+// The outcomes. Only Done says that it was carried out; of a Do it means accepted, and the proof is a probe's.
+const (
+	Done        Outcome = "done"
+	Refused     Outcome = "refused"     // the system said no: repeating does not help
+	Busy        Outcome = "busy"        // the system said not now
+	Unreached   Outcome = "unreachable" // the system could not be asked: nothing was done
+	TimedOut    Outcome = "timed-out"   // nobody knows whether it was done
+	NoSuchThing Outcome = "gone"        // the node no longer exists
+)
+
+// OrderVerb is an operator's command.
+type OrderVerb string
+
+// The operator's commands.
+const (
+	Hold    OrderVerb = "hold"    // start nothing new; what runs goes on
+	Resume  OrderVerb = "resume"  // end a hold
+	Abort   OrderVerb = "abort"   // do not go further down; bring back what went down, through the gate
+	Go      OrderVerb = "go"      // start the shutdown of this outage now, whatever the triggers say
+	Confirm OrderVerb = "confirm" // a person's step is done
+	Skip    OrderVerb = "skip"    // a person's step is passed over
+)

@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"time"
+
+	"ebbtide/internal/plan"
+)
+
+// RecordKind names what a record says.
+type RecordKind string
+
+// The kinds of record, with the fields that are valid in each beside Seq, At and Kind. Reason is for people everywhere.
+const (
+	Opened    RecordKind = "opened"    // an outage begins: Outage, Supplies (failing), Digest, Mode, Members
+	Snapshot  RecordKind = "snapshot"  // what was on before the first action: Nodes
+	Widened   RecordKind = "widened"   // a further supply fails: Supplies, Nodes (survey of those that came into scope)
+	Triggered RecordKind = "triggered" // a stage starts: Stage, Reason, Numbers
+	Intent    RecordKind = "intent"    // a command is about to be given: Op, Node, Verb, Attempt, Reason (of a forced one)
+	Accepted  RecordKind = "accepted"  // the command's answer: Op, Node, Verb, Outcome, Reason
+	Proven    RecordKind = "proven"    // a probe showed the step done: Node, Verb, State, Reason
+	Failed    RecordKind = "failed"    // a step ended without proof: Node, Verb, State, Reason
+	Reopened  RecordKind = "reopened"  // a proven node was seen otherwise: Node, State
+	NoReturn  RecordKind = "no-return" // the point of no return is passed: Node, Verb
+	Mains     RecordKind = "mains"     // a supply's power changed: Supplies, Reason
+	Turned    RecordKind = "turned"    // the direction changed: Goal, Reason, Numbers
+	Ordered   RecordKind = "ordered"   // an operator's command: Order, By, Node, Reason (why refused, else empty)
+	Asked     RecordKind = "asked"     // a person's step was asked for: Node, Verb
+	Gap       RecordKind = "gap"       // the journal was lost and is back: Reason
+	Closed    RecordKind = "closed"    // the outage is over: Reason, Nodes (not restored)
+)
+
+// Record is one durable journal entry. Everything shown anywhere is a fold over records.
+type Record struct {
+	Seq      uint64              `json:"seq"` // from 1 in each outage
+	At       time.Time           `json:"at"`  // wall time, for people; no decision rests on it
+	Kind     RecordKind          `json:"kind"`
+	Outage   string              `json:"outage,omitempty"`
+	Mode     string              `json:"mode,omitempty"` // "run", "observe", "simulate"
+	Supplies []string            `json:"supplies,omitempty"`
+	Digest   string              `json:"digest,omitempty"`
+	Members  map[string][]Member `json:"members,omitempty"` // selectors as expanded for this outage
+	Nodes    []NodeState         `json:"nodes,omitempty"`
+	Stage    string              `json:"stage,omitempty"`
+	Goal     plan.Goal           `json:"goal,omitempty"`
+	Op       Op                  `json:"op,omitempty"`
+	Node     string              `json:"node,omitempty"`
+	Verb     *plan.Verb          `json:"verb,omitempty"`
+	Attempt  int                 `json:"attempt,omitempty"`
+	Outcome  Outcome             `json:"outcome,omitempty"`
+	State    *plan.State         `json:"state,omitempty"`
+	Order    OrderVerb           `json:"order,omitempty"`
+	By       string              `json:"by,omitempty"`
+	Reason   string              `json:"reason,omitempty"`
+	Numbers  *Numbers            `json:"numbers,omitempty"`
+}
+
+// NodeState is one node in a snapshot or a list.
+type NodeState struct {
+	Node      string     `json:"node"`
+	State     plan.State `json:"state"`
+	Protected plan.Fact  `json:"protected,omitempty"` // caches: as set before the outage
+}
+
+// Member is one thing that a selector covered when the outage began.
+type Member struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Host string `json:"host,omitempty"`
+}
+
+// Numbers are what a decision was made from. Durations are in seconds; an absent one was not known.
+type Numbers struct {
+	Left   *float64 `json:"left,omitempty"`   // battery time left, pessimistic
+	Plan   *float64 `json:"plan,omitempty"`   // time that the rest of the plan needs
+	Slack  *float64 `json:"slack,omitempty"`  // Left − Plan − reserve
+	Charge *float64 `json:"charge,omitempty"` // percent
+}

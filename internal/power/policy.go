@@ -1,0 +1,36 @@
+package power
+
+import "time"
+
+// Policy is the rules of a runbook: when each stage starts, and when things may come back.
+type Policy struct {
+	Protect  Condition     `json:"protect"`        // caches to write-through: at once and reversibly
+	Shed     []Stage       `json:"shed,omitempty"` // in the order of the runbook
+	Shutdown Condition     `json:"shutdown"`       // everything else that would go dark
+	Restore  Condition     `json:"restore"`        // the recharge gate
+	Reserve  time.Duration `json:"reserve"`        // battery time that only flush, halt and cut may spend
+}
+
+// Stage is a named part of the down plan with its own trigger.
+type Stage struct {
+	Name string    `json:"name"`
+	When Condition `json:"when"`
+}
+
+// The names of the two stages that every plan has.
+const (
+	ProtectStage  = "protect"
+	ShutdownStage = "shutdown"
+)
+
+// Point is one point of a supply's runtime curve: at this load (percent of nominal) a full battery lasts so long.
+type Point struct {
+	Load float64       `json:"load"`
+	Time time.Duration `json:"time"`
+}
+
+// Supply is what a runbook says of one UPS.
+type Supply struct {
+	ID    string  `json:"id"`
+	Curve []Point `json:"curve,omitempty"` // by ascending load; empty: the default offset power law
+}

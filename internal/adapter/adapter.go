@@ -40,19 +40,10 @@ type Watcher interface {
 	Watch(ctx context.Context, seen func(plan.Observation)) error
 }
 
-// Member is one thing that a selector found in the live inventory.
-type Member struct {
-	ID      string   // unique and lasting in its system: a vSphere instance UUID
-	Name    string   // as people know it
-	Host    string   // the name of the host that it runs on now, "" if it has none
-	On      bool     // as the inventory says
-	Storage []string // names of what holds its disks (datastores), for edges that the inventory knows
-}
-
 // Selector is a Node that stands for many: a "*.vms" node.
 type Selector interface {
 	// Members lists what the selector covers now.
-	Members(ctx context.Context) ([]Member, error)
+	Members(ctx context.Context) ([]plan.Member, error)
 	// Member gives the node of one member, found earlier or before a restart, by its ID.
 	Member(id string) (Node, error)
 }

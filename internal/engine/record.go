@@ -38,7 +38,7 @@ type Record struct {
 	Mode     string              `json:"mode,omitempty"` // "run", "observe", "simulate"
 	Supplies []string            `json:"supplies,omitempty"`
 	Digest   string              `json:"digest,omitempty"`
-	Members  map[string][]Member `json:"members,omitempty"` // selectors as expanded for this outage
+	Members  map[string][]plan.Member `json:"members,omitempty"` // selectors as expanded for this outage
 	Nodes    []NodeState         `json:"nodes,omitempty"`
 	Stage    string              `json:"stage,omitempty"`
 	Goal     plan.Goal           `json:"goal,omitempty"`
@@ -59,13 +59,6 @@ type NodeState struct {
 	Node      string     `json:"node"`
 	State     plan.State `json:"state"`
 	Protected plan.Fact  `json:"protected,omitempty"` // caches: as set before the outage
-}
-
-// Member is one thing that a selector covered when the outage began.
-type Member struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-	Host string `json:"host,omitempty"`
 }
 
 // Numbers are what a decision was made from. Durations are in seconds; an absent one was not known.

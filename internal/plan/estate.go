@@ -1,0 +1,200 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Limit bounds how many nodes of a class may be worked on at once. Zero means no bound.
+type Limit struct {
+	Class   string `json:"class"`
+	Total   int    `json:"total,omitempty"`
+	PerHost int    `json:"per_host,omitempty"`
+}
+
+// Member is one thing that a selector covers in the live inventory.
+type Member struct {
+	ID      string   `json:"id"`                // unique and lasting in its system: a vSphere instance UUID
+	Name    string   `json:"name"`              // as people know it
+	Host    string   `json:"host,omitempty"`    // the name of the host that it runs on now
+	On      bool     `json:"on,omitempty"`      // as the inventory says
+	Storage []string `json:"storage,omitempty"` // names of what holds its disks, for edges that the inventory knows
+}
+
+// Estate is the immutable graph of everything that a runbook names. A node's supplies are edges like any other.
+type Estate struct {
+	nodes  []Node         // in topological order: what a node needs comes before it; ties by the order given
+	index  map[string]int // by id
+	needs  [][]int        // per node, ascending: what it depends on and what feeds it
+	users  [][]int        // the reverse
+	limits []Limit        // by class name
+}
+
+// CycleError says that nodes depend on each other in a ring.
+type CycleError struct {
+	Path []string // each depends on the next; the last is the first again
+}
+
+func (e *CycleError) Error() string {
+	return "dependency cycle: " + strings.Join(e.Path, " → ")
+}
+
+// NewEstate orders nodes and checks the graph. An edge to an unknown node is an error; a ring is a *CycleError.
+func NewEstate(nodes []Node, limits []Limit) (*Estate, error) {
+	given := make(map[string]int, len(nodes))
+	for i := range nodes {
+		if _, dup := given[nodes[i].ID]; dup {
+			return nil, fmt.Errorf("node %q is declared twice", nodes[i].ID)
+		}
+		given[nodes[i].ID] = i
+	}
+	needs := make([][]int, len(nodes))
+	for i := range nodes {
+		for _, ids := range [][]string{nodes[i].DependsOn, nodes[i].FedBy} {
+			for _, id := range ids {
+				j, ok := given[id]
+				if !ok {
+					return nil, fmt.Errorf("node %q needs %q, which is not declared", nodes[i].ID, id)
+				}
+				needs[i] = append(needs[i], j)
+			}
+		}
+		slices.Sort(needs[i])
+		needs[i] = slices.Compact(needs[i])
+	}
+	order, ring := topological(needs)
+	if ring != nil {
+		path := make([]string, len(ring))
+		for i, n := range ring {
+			path[i] = nodes[n].ID
+		}
+		return nil, &CycleError{Path: path}
+	}
+	e := &Estate{
+		nodes:  make([]Node, len(nodes)),
+		index:  make(map[string]int, len(nodes)),
+		needs:  make([][]int, len(nodes)),
+		users:  make([][]int, len(nodes)),
+		limits: slices.SortedFunc(slices.Values(limits), func(a, b Limit) int { return cmp.Compare(a.Class, b.Class) }),
+	}
+	place := make([]int, len(nodes)) // from given to topological position
+	for pos, i := range order {
+		place[i] = pos
+		e.nodes[pos] = nodes[i]
+		e.index[nodes[i].ID] = pos
+	}
+	for pos, i := range order {
+		for _, j := range needs[i] {
+			e.needs[pos] = append(e.needs[pos], place[j])
+		}
+		slices.Sort(e.needs[pos])
+		for _, j := range e.needs[pos] {
+			e.users[j] = append(e.users[j], pos) // ascending, since pos ascends
+		}
+	}
+	return e, nil
+}
+
+// Len gives the number of nodes.
+func (e *Estate) Len() int { return len(e.nodes) }
+
+// Node gives the node at a position of the topological order.
+func (e *Estate) Node(i int) *Node { return &e.nodes[i] }
+
+// Index gives the position of a node by id.
+func (e *Estate) Index(id string) (int, bool) { i, ok := e.index[id]; return i, ok }
+
+// Needs lists what a node depends on or is fed by, as positions. The slice is not to be changed.
+func (e *Estate) Needs(i int) []int { return e.needs[i] }
+
+// Users lists the nodes that need node i, as positions. The slice is not to be changed.
+func (e *Estate) Users(i int) []int { return e.users[i] }
+
+// Limits lists the limits by class.
+func (e *Estate) Limits() []Limit { return e.limits }
+
+// topological orders 0..n-1 so that needs come first, lowest index first among the free ones; or returns a ring whose
+// elements each need the next, the first repeated at the end.
+func topological(needs [][]int) (order, ring []int) {
+	n := len(needs)
+	users := make([][]int, n)
+	left := make([]int, n)
+	for i, ns := range needs {
+		left[i] = len(ns)
+		for _, j := range ns {
+			users[j] = append(users[j], i)
+		}
+	}
+	free := make(minHeap, 0, n)
+	for i := range n {
+		if left[i] == 0 {
+			free.push(i)
+		}
+	}
+	for len(free) > 0 {
+		i := free.pop()
+		order = append(order, i)
+		for _, u := range users[i] {
+			if left[u]--; left[u] == 0 {
+				free.push(u)
+			}
+		}
+	}
+	if len(order) == n {
+		return order, nil
+	}
+	// Every node that is left needs another that is left: walking along needs must come round.
+	at := slices.IndexFunc(left, func(l int) bool { return l > 0 })
+	seen := make([]int, n)
+	for i := range seen {
+		seen[i] = -1
+	}
+	var walk []int
+	for seen[at] < 0 {
+		seen[at] = len(walk)
+		walk = append(walk, at)
+		for _, j := range needs[at] {
+			if left[j] > 0 {
+				at = j
+				break
+			}
+		}
+	}
+	return nil, append(walk[seen[at]:], at)
+}
+
+// minHeap is a binary heap of ints, smallest first.
+type minHeap []int
+
+func (h *minHeap) push(v int) {
+	*h = append(*h, v)
+	s := *h
+	for i := len(s) - 1; i > 0 && s[i] < s[(i-1)/2]; i = (i - 1) / 2 {
+		s[i], s[(i-1)/2] = s[(i-1)/2], s[i]
+	}
+}
+
+func (h *minHeap) pop() int {
+	s := *h
+	top, last := s[0], len(s)-1
+	s[0] = s[last]
+	s = s[:last]
+	for i := 0; ; {
+		c := 2*i + 1
+		if c >= len(s) {
+			break
+		}
+		if c+1 < len(s) && s[c+1] < s[c] {
+			c++
+		}
+		if s[i] <= s[c] {
+			break
+		}
+		s[i], s[c] = s[c], s[i]
+		i = c
+	}
+	*h = s
+	return top
+}

@@ -127,18 +127,18 @@ func topological(needs [][]int) (order, ring []int) {
 			users[j] = append(users[j], i)
 		}
 	}
-	free := make(minHeap, 0, n)
+	free := NewQueue(lessInt)
 	for i := range n {
 		if left[i] == 0 {
-			free.push(i)
+			free.Push(i)
 		}
 	}
-	for len(free) > 0 {
-		i := free.pop()
+	for free.Len() > 0 {
+		i := free.Pop()
 		order = append(order, i)
 		for _, u := range users[i] {
 			if left[u]--; left[u] == 0 {
-				free.push(u)
+				free.Push(u)
 			}
 		}
 	}
@@ -163,38 +163,4 @@ func topological(needs [][]int) (order, ring []int) {
 		}
 	}
 	return nil, append(walk[seen[at]:], at)
-}
-
-// minHeap is a binary heap of ints, smallest first.
-type minHeap []int
-
-func (h *minHeap) push(v int) {
-	*h = append(*h, v)
-	s := *h
-	for i := len(s) - 1; i > 0 && s[i] < s[(i-1)/2]; i = (i - 1) / 2 {
-		s[i], s[(i-1)/2] = s[(i-1)/2], s[i]
-	}
-}
-
-func (h *minHeap) pop() int {
-	s := *h
-	top, last := s[0], len(s)-1
-	s[0] = s[last]
-	s = s[:last]
-	for i := 0; ; {
-		c := 2*i + 1
-		if c >= len(s) {
-			break
-		}
-		if c+1 < len(s) && s[c+1] < s[c] {
-			c++
-		}
-		if s[i] <= s[c] {
-			break
-		}
-		s[i], s[c] = s[c], s[i]
-		i = c
-	}
-	*h = s
-	return top
 }

@@ -1,0 +1,92 @@
+package plan
+
+// Dispatcher hands out steps that are ready, the most urgent first, as far as the limits allow. The engine, the
+// estimate and the simulator all schedule by it. A step must be added only when all that it waits for has settled.
+type Dispatcher struct {
+	plan    *Plan
+	free    Queue[int] // ranks of ready steps that no limit applies to
+	classes []classQueue
+	byRank  []int // step by rank
+}
+
+type classQueue struct {
+	running int
+	lanes   []laneQueue
+}
+
+type laneQueue struct {
+	running int
+	ready   Queue[int] // ranks
+}
+
+// Dispatcher makes an empty dispatcher for the plan.
+func (p *Plan) Dispatcher() *Dispatcher {
+	d := &Dispatcher{plan: p, free: NewQueue(lessInt), classes: make([]classQueue, len(p.pools)), byRank: make([]int, len(p.Steps))}
+	for i, pl := range p.pools {
+		d.classes[i].lanes = make([]laneQueue, pl.lanes)
+		for l := range d.classes[i].lanes {
+			d.classes[i].lanes[l].ready = NewQueue(lessInt)
+		}
+	}
+	for step, rank := range p.rank {
+		d.byRank[rank] = step
+	}
+	return d
+}
+
+// Add queues a step that may start now.
+func (d *Dispatcher) Add(step int) {
+	s := &d.plan.Steps[step]
+	if s.class < 0 {
+		d.free.Push(d.plan.rank[step])
+		return
+	}
+	d.classes[s.class].lanes[s.lane].ready.Push(d.plan.rank[step])
+}
+
+// Next takes the most urgent step that the limits allow and counts it as running. It returns -1 if there is none.
+func (d *Dispatcher) Next() int {
+	best, class, lane := -1, -1, -1
+	if d.free.Len() > 0 {
+		best = d.free.Peek()
+	}
+	for c := range d.classes {
+		q, limit := &d.classes[c], d.plan.pools[c].limit
+		if limit.Total > 0 && q.running >= limit.Total {
+			continue
+		}
+		for l := range q.lanes {
+			ln := &q.lanes[l]
+			if ln.ready.Len() == 0 || limit.PerHost > 0 && ln.running >= limit.PerHost {
+				continue
+			}
+			if best < 0 || ln.ready.Peek() < best {
+				best, class, lane = ln.ready.Peek(), c, l
+			}
+		}
+	}
+	switch {
+	case best < 0:
+		return -1
+	case class < 0:
+		d.free.Pop()
+	default:
+		d.classes[class].lanes[lane].ready.Pop()
+		d.classes[class].running++
+		d.classes[class].lanes[lane].running++
+	}
+	return d.byRank[best]
+}
+
+// Take counts a step as running that was not handed out by Next: one that was in flight before a crash.
+func (d *Dispatcher) Take(step int) { d.count(step, 1) }
+
+// Release gives back what a running step held.
+func (d *Dispatcher) Release(step int) { d.count(step, -1) }
+
+func (d *Dispatcher) count(step, by int) {
+	if s := &d.plan.Steps[step]; s.class >= 0 {
+		d.classes[s.class].running += by
+		d.classes[s.class].lanes[s.lane].running += by
+	}
+}

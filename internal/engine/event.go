@@ -48,8 +48,10 @@ type (
 	JournalBack struct{}
 	// Reload replaces the estate and the policy. It is ignored while an outage is open: the caller checks Open first.
 	Reload struct {
-		Estate *plan.Estate
-		Policy power.Policy
+		Estate   *plan.Estate
+		Policy   power.Policy
+		Supplies []power.Supply
+		Members  map[string][]plan.Member
 	}
 )
 

@@ -31,27 +31,27 @@ const (
 
 // Record is one durable journal entry. Everything shown anywhere is a fold over records.
 type Record struct {
-	Seq      uint64              `json:"seq"` // from 1 in each outage
-	At       time.Time           `json:"at"`  // wall time, for people; no decision rests on it
-	Kind     RecordKind          `json:"kind"`
-	Outage   string              `json:"outage,omitempty"`
-	Mode     string              `json:"mode,omitempty"` // "run", "observe", "simulate"
-	Supplies []string            `json:"supplies,omitempty"`
-	Digest   string              `json:"digest,omitempty"`
+	Seq      uint64                   `json:"seq"` // from 1 in each outage
+	At       time.Time                `json:"at"`  // wall time, for people; no decision rests on it
+	Kind     RecordKind               `json:"kind"`
+	Outage   string                   `json:"outage,omitempty"`
+	Mode     string                   `json:"mode,omitempty"` // "run", "observe", "simulate"
+	Supplies []string                 `json:"supplies,omitempty"`
+	Digest   string                   `json:"digest,omitempty"`
 	Members  map[string][]plan.Member `json:"members,omitempty"` // selectors as expanded for this outage
-	Nodes    []NodeState         `json:"nodes,omitempty"`
-	Stage    string              `json:"stage,omitempty"`
-	Goal     plan.Goal           `json:"goal,omitempty"`
-	Op       Op                  `json:"op,omitempty"`
-	Node     string              `json:"node,omitempty"`
-	Verb     *plan.Verb          `json:"verb,omitempty"`
-	Attempt  int                 `json:"attempt,omitempty"`
-	Outcome  Outcome             `json:"outcome,omitempty"`
-	State    *plan.State         `json:"state,omitempty"`
-	Order    OrderVerb           `json:"order,omitempty"`
-	By       string              `json:"by,omitempty"`
-	Reason   string              `json:"reason,omitempty"`
-	Numbers  *Numbers            `json:"numbers,omitempty"`
+	Nodes    []NodeState              `json:"nodes,omitempty"`
+	Stage    string                   `json:"stage,omitempty"`
+	Goal     plan.Goal                `json:"goal,omitempty"`
+	Op       Op                       `json:"op,omitempty"`
+	Node     string                   `json:"node,omitempty"`
+	Verb     *plan.Verb               `json:"verb,omitempty"`
+	Attempt  int                      `json:"attempt,omitempty"`
+	Outcome  Outcome                  `json:"outcome,omitempty"`
+	State    *plan.State              `json:"state,omitempty"`
+	Order    OrderVerb                `json:"order,omitempty"`
+	By       string                   `json:"by,omitempty"`
+	Reason   string                   `json:"reason,omitempty"`
+	Numbers  *Numbers                 `json:"numbers,omitempty"`
 }
 
 // NodeState is one node in a snapshot or a list.

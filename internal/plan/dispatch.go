@@ -21,9 +21,9 @@ type laneQueue struct {
 
 // Dispatcher makes an empty dispatcher for the plan.
 func (p *Plan) Dispatcher() *Dispatcher {
-	d := &Dispatcher{plan: p, free: NewQueue(lessInt), classes: make([]classQueue, len(p.pools)), byRank: make([]int, len(p.Steps))}
-	for i, pl := range p.pools {
-		d.classes[i].lanes = make([]laneQueue, pl.lanes)
+	d := &Dispatcher{plan: p, free: NewQueue(lessInt), classes: make([]classQueue, len(p.estate.limits)), byRank: make([]int, len(p.Steps))}
+	for i, lanes := range p.estate.lanes {
+		d.classes[i].lanes = make([]laneQueue, lanes)
 		for l := range d.classes[i].lanes {
 			d.classes[i].lanes[l].ready = NewQueue(lessInt)
 		}
@@ -36,12 +36,12 @@ func (p *Plan) Dispatcher() *Dispatcher {
 
 // Add queues a step that may start now.
 func (d *Dispatcher) Add(step int) {
-	s := &d.plan.Steps[step]
-	if s.class < 0 {
+	node := d.plan.Steps[step].Node
+	if node < 0 || d.plan.estate.class[node] < 0 {
 		d.free.Push(d.plan.rank[step])
 		return
 	}
-	d.classes[s.class].lanes[s.lane].ready.Push(d.plan.rank[step])
+	d.classes[d.plan.estate.class[node]].lanes[d.plan.estate.lane[node]].ready.Push(d.plan.rank[step])
 }
 
 // Next takes the most urgent step that the limits allow and counts it as running. It returns -1 if there is none.
@@ -51,7 +51,7 @@ func (d *Dispatcher) Next() int {
 		best = d.free.Peek()
 	}
 	for c := range d.classes {
-		q, limit := &d.classes[c], d.plan.pools[c].limit
+		q, limit := &d.classes[c], d.plan.estate.limits[c]
 		if limit.Total > 0 && q.running >= limit.Total {
 			continue
 		}
@@ -78,15 +78,16 @@ func (d *Dispatcher) Next() int {
 	return d.byRank[best]
 }
 
-// Take counts a step as running that was not handed out by Next: one that was in flight before a crash.
-func (d *Dispatcher) Take(step int) { d.count(step, 1) }
+// Take counts a node as worked on whose step was not handed out by Next: it was in flight before a crash, or belongs to
+// the plan of the other direction.
+func (d *Dispatcher) Take(node int) { d.count(node, 1) }
 
-// Release gives back what a running step held.
-func (d *Dispatcher) Release(step int) { d.count(step, -1) }
+// Release gives back what the step of a node held.
+func (d *Dispatcher) Release(node int) { d.count(node, -1) }
 
-func (d *Dispatcher) count(step, by int) {
-	if s := &d.plan.Steps[step]; s.class >= 0 {
-		d.classes[s.class].running += by
-		d.classes[s.class].lanes[s.lane].running += by
+func (d *Dispatcher) count(node, by int) {
+	if c := d.plan.estate.class[node]; c >= 0 {
+		d.classes[c].running += by
+		d.classes[c].lanes[d.plan.estate.lane[node]].running += by
 	}
 }

@@ -29,7 +29,12 @@ type Estate struct {
 	index  map[string]int // by id
 	needs  [][]int        // per node, ascending: what it depends on and what feeds it
 	users  [][]int        // the reverse
+	feeds  [][]int        // per node: the supplies that feed it
+	deps   [][]int        // per node: what it depends on
 	limits []Limit        // by class name
+	class  []int          // per node: its place in limits, -1: none applies
+	lane   []int          // per node: the lane of its host within the class
+	lanes  []int          // per class: how many
 }
 
 // CycleError says that nodes depend on each other in a ring.
@@ -94,7 +99,59 @@ func NewEstate(nodes []Node, limits []Limit) (*Estate, error) {
 			e.users[j] = append(e.users[j], pos) // ascending, since pos ascends
 		}
 	}
+	e.feeds, e.deps = make([][]int, len(nodes)), make([][]int, len(nodes))
+	for i := range e.nodes {
+		for _, id := range e.nodes[i].FedBy {
+			e.feeds[i] = append(e.feeds[i], e.index[id])
+		}
+		for _, id := range e.nodes[i].DependsOn {
+			e.deps[i] = append(e.deps[i], e.index[id])
+		}
+	}
+	e.assignLanes()
 	return e, nil
+}
+
+// assignLanes maps each node to the limit of its type and the lane of its host.
+func (e *Estate) assignLanes() {
+	type lane struct {
+		class int
+		host  string
+	}
+	known := map[lane]int{}
+	e.class, e.lane, e.lanes = make([]int, len(e.nodes)), make([]int, len(e.nodes)), make([]int, len(e.limits))
+	for i := range e.nodes {
+		c, found := slices.BinarySearchFunc(e.limits, e.nodes[i].Type, func(l Limit, t string) int { return cmp.Compare(l.Class, t) })
+		if !found {
+			e.class[i] = -1
+			continue
+		}
+		key := lane{c, e.nodes[i].Host}
+		if _, seen := known[key]; !seen {
+			known[key] = e.lanes[c]
+			e.lanes[c]++
+		}
+		e.class[i], e.lane[i] = c, known[key]
+	}
+}
+
+// Feeds lists the supplies that feed a node, as positions. The slice is not to be changed.
+func (e *Estate) Feeds(i int) []int { return e.feeds[i] }
+
+// Scope tells for each node whether it goes dark when the given supplies do: all its feeds go dark, or something that
+// it depends on does. With A and B feeds a node stays powered while any of its feeds is.
+func (e *Estate) Scope(dark func(supply int) bool) []bool {
+	scope := make([]bool, len(e.nodes))
+	for i := range e.nodes {
+		if e.nodes[i].Kind == Supply {
+			scope[i] = dark(i)
+			continue
+		}
+		isDark := func(j int) bool { return scope[j] }
+		unfed := len(e.feeds[i]) > 0 && !slices.ContainsFunc(e.feeds[i], func(j int) bool { return !scope[j] })
+		scope[i] = unfed || slices.ContainsFunc(e.deps[i], isDark)
+	}
+	return scope
 }
 
 // Len gives the number of nodes.

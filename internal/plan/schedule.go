@@ -50,7 +50,9 @@ func (p *Plan) Schedule() Schedule {
 	last := -1
 	for running.Len() > 0 {
 		end := running.Pop()
-		d.Release(end.step)
+		if node := p.Steps[end.step].Node; node >= 0 {
+			d.Release(node)
+		}
 		settle(end.step)
 		dispatch(end.at, end.step)
 		last = end.step

@@ -15,8 +15,6 @@ type Step struct {
 	After     []int  // steps of the same plan that must settle first, ascending
 	Feeds     []int  // of an up plan: the returns of the supplies that feed the node; any one of them is enough
 	Times     Times
-	class     int // index into the plan's classes, -1: no limit applies
-	lane      int // per-host lane within the class
 }
 
 // Plan is the immutable list of steps for a goal, each after all that it waits for.
@@ -24,17 +22,37 @@ type Plan struct {
 	Goal   Goal
 	Steps  []Step
 	estate *Estate
-	pools  []pool
-	rank   []int // per step: lower is dispatched sooner
+	next   [][]int // per step: the steps that come after it (Feeds left out)
+	find   []int   // per node and verb: its step, -1 if it has none
+	rank   []int   // per step: lower is dispatched sooner
 }
 
 // Estate gives the graph that the plan was made from.
 func (p *Plan) Estate() *Estate { return p.estate }
 
-// pool is a class of steps that share a limit.
-type pool struct {
-	limit Limit
-	lanes int
+// Next lists the steps that come after a step. The slice is not to be changed.
+func (p *Plan) Next(step int) []int { return p.next[step] }
+
+// Find gives the step of a node for a verb (Stop for what a milestone of a down plan stands in for).
+func (p *Plan) Find(node int, verb Verb) (int, bool) {
+	s := p.find[node*int(verbs)+int(verb)]
+	return s, s >= 0
+}
+
+func (p *Plan) index() {
+	p.next = make([][]int, len(p.Steps))
+	p.find = make([]int, p.estate.Len()*int(verbs))
+	for i := range p.find {
+		p.find[i] = -1
+	}
+	for i := range p.Steps {
+		for _, j := range p.Steps[i].After {
+			p.next[j] = append(p.next[j], i)
+		}
+		if n := p.Steps[i].Node; n >= 0 {
+			p.find[n*int(verbs)+int(p.Steps[i].Verb)] = i
+		}
+	}
 }
 
 // Plan makes the steps that take the nodes for which in holds (nil: all) to the goal.
@@ -53,7 +71,7 @@ func (e *Estate) Plan(goal Goal, in func(node int) bool) *Plan {
 		b.up()
 	}
 	b.order()
-	b.assignPools()
+	b.plan.index()
 	b.plan.rankByTail()
 	return b.plan
 }
@@ -239,37 +257,4 @@ func (b *builder) order() {
 		sorted[pos] = s
 	}
 	b.plan.Steps = sorted
-}
-
-// assignPools maps each step to the limit of its node's type and the lane of its host.
-func (b *builder) assignPools() {
-	type lane struct {
-		class int
-		host  string
-	}
-	classes := map[string]int{}
-	for i, l := range b.estate.limits {
-		classes[l.Class] = i
-		b.plan.pools = append(b.plan.pools, pool{limit: l})
-	}
-	lanes := map[lane]int{}
-	for i := range b.plan.Steps {
-		s := &b.plan.Steps[i]
-		s.class = -1
-		if s.Milestone {
-			continue
-		}
-		n := b.estate.Node(s.Node)
-		c, limited := classes[n.Type]
-		if !limited {
-			continue
-		}
-		s.class = c
-		key := lane{c, n.Host}
-		if _, known := lanes[key]; !known {
-			lanes[key] = b.plan.pools[c].lanes
-			b.plan.pools[c].lanes++
-		}
-		s.lane = lanes[key]
-	}
 }

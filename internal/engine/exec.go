@@ -1,0 +1,371 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"ebbtide/internal/plan"
+)
+
+// begin takes up a step on a node: what already holds is settled without a command, what can't be undone is guarded.
+func (e *Engine) begin(s *plan.Step) {
+	i := s.Node
+	n, decl := &e.nodes[i], e.estate.Node(i)
+	x := &exec{goal: e.run.goal, verb: s.Verb, rung: s.Verb}
+	n.exec = x
+	if e.holds(i, s.Verb) && e.now.Sub(n.seenAt) <= proofAge {
+		e.prove(i, "it was so already")
+		return
+	}
+	if decl.Kind == plan.Person {
+		n.touched = true
+		x.phase, x.deadline = asking, e.now.Add(decl.Time(s.Verb).Within)
+		e.record(Record{Kind: Asked, Node: s.Name, Verb: &x.verb})
+		e.notify(true, fmt.Sprintf("please do by hand: %s %s (%s); confirm it with `ebbtide confirm %s`", s.Verb, s.Name, decl.Notes, s.Name))
+		e.arm(i)
+		return
+	}
+	e.guard(i)
+}
+
+// holds tells whether the last look at a node shows what a verb is to bring about.
+func (e *Engine) holds(i int, verb plan.Verb) bool {
+	n := &e.nodes[i]
+	switch verb {
+	case plan.Protect:
+		return n.seen.Protected == plan.Yes
+	case plan.Unprotect:
+		return n.seen.Protected == plan.No
+	case plan.Flush:
+		return n.seen.Clean == plan.Yes && n.seen.Protected != plan.No
+	case plan.Stop, plan.Force:
+		return n.down
+	case plan.Cut:
+		return n.down
+	case plan.Start:
+		return n.up
+	default:
+		return false
+	}
+}
+
+// command writes the intent down and gives the command of the present rung.
+func (e *Engine) command(i int) {
+	n, decl := &e.nodes[i], e.estate.Node(i)
+	x := n.exec
+	if x.deadline.IsZero() {
+		x.deadline = e.now.Add(max(decl.Time(x.rung).Within, firstLook))
+	}
+	if x.rung == plan.Start && !decl.Can.Has(plan.Start) { // comes up by itself with its power
+		x.phase, x.accepted = proving, true
+		e.look(i, firstLook)
+		return
+	}
+	x.attempt++
+	x.phase = commanding
+	x.op = e.newOp(i)
+	if x.verb == plan.Stop || x.verb == plan.Cut {
+		n.touched, n.up = true, false
+		e.passNoReturn(i, x.rung)
+	}
+	if x.verb == plan.Protect {
+		n.touched = true
+	}
+	verb := x.rung
+	e.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, Reason: x.reason})
+	e.out = append(e.out, Do{Op: x.op, Node: decl.ID, Verb: x.rung, Within: min(acceptWithin, max(x.deadline.Sub(e.now), time.Second))})
+	x.next = time.Time{}
+	e.arm(i)
+}
+
+// passNoReturn notes the first command that only a power cycle takes back.
+func (e *Engine) passNoReturn(i int, verb plan.Verb) {
+	decl := e.estate.Node(i)
+	if e.run.noReturn || verb != plan.Cut && decl.Kind != plan.Self && !decl.ByPower {
+		return
+	}
+	e.run.noReturn = true
+	e.record(Record{Kind: NoReturn, Node: decl.ID, Verb: &verb})
+	e.notify(true, "point of no return: from here the plan is finished before anything comes back")
+}
+
+// finished takes the answer to a Do or a Probe.
+func (e *Engine) finished(ev Finished) {
+	i, ok := e.ops[ev.Op]
+	if !ok {
+		return
+	}
+	delete(e.ops, ev.Op)
+	n := &e.nodes[i]
+	if n.probe == ev.Op {
+		n.probe = 0
+		e.answered(i, ev)
+		return
+	}
+	if n.exec != nil && n.exec.op == ev.Op {
+		n.exec.op = 0
+		e.commanded(i, ev)
+	}
+}
+
+// answered takes the answer of a probe.
+func (e *Engine) answered(i int, ev Finished) {
+	seen := ev.Seen
+	switch ev.Outcome {
+	case Done:
+	case NoSuchThing:
+		seen = plan.Observation{State: plan.Gone, Detail: ev.Detail}
+	case Unreached:
+		seen = plan.Observation{State: plan.Unreachable, Detail: ev.Detail}
+	case Refused, Busy, TimedOut:
+		seen = plan.Observation{State: plan.Unknown, Detail: ev.Detail}
+	}
+	e.see(i, seen)
+	e.surveyedNode(i)
+	waiting := e.nodes[i].guards
+	e.nodes[i].guards = nil
+	for _, g := range waiting {
+		if x := e.nodes[g].exec; x != nil && x.phase == guarding {
+			if x.waits--; x.waits == 0 {
+				e.pass(g)
+			}
+		}
+	}
+}
+
+// see takes what a probe or a watch saw of a node: the only thing that proves anything.
+func (e *Engine) see(i int, seen plan.Observation) {
+	n, decl := &e.nodes[i], e.estate.Node(i)
+	answered := seen.State != plan.Unknown && seen.State != plan.Unreachable || decl.Kind == plan.Passive
+	if answered {
+		n.seen, n.seenAt = seen, e.now
+	} else {
+		n.seen.State, n.seen.Detail = seen.State, seen.Detail
+		if n.down { // what was proven off and is not seen otherwise is still off
+			n.seen.State = plan.Off
+		}
+	}
+	wasDown := n.down
+	healthy := !decl.Healthy || seen.Healthy == plan.Yes
+	switch seen.State {
+	case plan.Off, plan.Gone:
+		n.down, n.up = true, false
+	case plan.On:
+		n.down = false
+		n.up = healthy
+	case plan.Starting:
+		n.down, n.up = false, false
+	case plan.Stopping:
+		n.up = false
+		n.down = decl.Kind == plan.Supply // a cut that is armed is out of our hands
+	case plan.Unknown, plan.Unreachable:
+		if decl.Kind == plan.Passive && decl.Healthy {
+			n.up = seen.Healthy == plan.Yes
+		}
+	}
+	if n.exec != nil {
+		e.judge(i, seen)
+		return
+	}
+	e.judgeIdle(i, wasDown)
+}
+
+// judgeIdle follows a node on which nothing is under way: one that was given up and has settled after all, or one that
+// was proven off and is on again.
+func (e *Engine) judgeIdle(i int, wasDown bool) {
+	n, r := &e.nodes[i], e.run
+	if r == nil || !r.scope[i] || !r.snapped {
+		return
+	}
+	switch {
+	case r.goal == plan.Down && n.bad.Has(plan.Stop) && n.down, r.goal == plan.Down && n.bad.Has(plan.Flush) && e.holds(i, plan.Flush),
+		r.goal == plan.Up && n.bad.Has(plan.Start) && n.up:
+		verb := plan.Stop
+		if r.goal == plan.Up {
+			verb = plan.Start
+		} else if !n.bad.Has(plan.Stop) {
+			verb = plan.Flush
+		}
+		n.bad &^= plan.VerbSet(verb)
+		n.done |= plan.VerbSet(verb)
+		state := n.seen.State
+		e.record(Record{Kind: Proven, Node: e.id(i), Verb: &verb, State: &state, Reason: "settled after it had been given up"})
+		e.rebuild()
+	case r.goal == plan.Down && wasDown && !n.down && e.estate.Node(i).Kind != plan.Supply && !e.cutScope()[i]:
+		n.done &^= plan.VerbSet(plan.Stop)
+		state := n.seen.State
+		e.record(Record{Kind: Reopened, Node: e.id(i), State: &state, Reason: "was proven off and is not off any more"})
+		e.notify(true, e.id(i)+" was off and is "+state.String()+" again: it is stopped once more")
+		e.rebuild()
+	}
+}
+
+// commanded takes the answer to a command. Accepted or unknown: a probe must show. Refused: the next rung. Not now:
+// again, until the rung's time is over.
+func (e *Engine) commanded(i int, ev Finished) {
+	n := &e.nodes[i]
+	x := n.exec
+	if ev.Outcome != Done {
+		verb := x.rung
+		e.record(Record{Kind: Accepted, Op: ev.Op, Node: e.id(i), Verb: &verb, Attempt: x.attempt, Outcome: ev.Outcome, Reason: ev.Detail})
+	}
+	switch ev.Outcome {
+	case Done:
+		x.accepted = true
+		if e.holds(i, x.verb) { // a watch was faster than the answer
+			e.prove(i, n.seen.Detail)
+			return
+		}
+		x.phase = proving
+		e.look(i, firstLook)
+	case TimedOut:
+		x.phase = proving
+		e.look(i, 0)
+	case NoSuchThing:
+		e.see(i, plan.Observation{State: plan.Gone, Detail: ev.Detail})
+	case Refused:
+		e.escalate(i, "refused: "+ev.Detail)
+	case Busy, Unreached:
+		x.phase = backingOff
+		x.pause = min(max(2*x.pause, firstRetry), slowestRetry)
+		x.next = e.now.Add(x.pause)
+		e.arm(i)
+	}
+}
+
+// look asks after a node after a while.
+func (e *Engine) look(i int, after time.Duration) {
+	x := e.nodes[i].exec
+	if after == 0 {
+		x.next = time.Time{}
+		e.probeNode(i)
+		x.pause = firstLook
+	} else {
+		x.pause, x.next = after, e.now.Add(after)
+	}
+	e.arm(i)
+}
+
+// judge compares what was seen with what the step under way is to bring about.
+func (e *Engine) judge(i int, seen plan.Observation) {
+	n, decl := &e.nodes[i], e.estate.Node(i)
+	x := n.exec
+	if x.phase == guarding {
+		return // guards are looked at when all their answers are in
+	}
+	if seen.State == plan.Unreachable && x.verb == plan.Stop && x.accepted && decl.OffAfter > 0 {
+		if x.silent.IsZero() {
+			x.silent = e.now
+		}
+		if e.now.Sub(x.silent) >= decl.OffAfter {
+			n.down, n.seenAt = true, e.now
+			n.seen.State = plan.Off
+			e.prove(i, fmt.Sprintf("has not answered for %s since its shutdown was accepted", decl.OffAfter))
+			return
+		}
+	} else if seen.State != plan.Unreachable {
+		x.silent = time.Time{}
+	}
+	switch {
+	case e.holds(i, x.verb) && x.phase != asking:
+		e.prove(i, n.seen.Detail)
+	case seen.State == plan.Gone && x.verb == plan.Start:
+		e.giveUp(i, "it no longer exists")
+	case seen.State == plan.Gone:
+		e.prove(i, "it no longer exists")
+	case x.phase == proving:
+		if !x.accepted && seen.State != plan.Unknown && seen.State != plan.Unreachable && seen.State != plan.Stopping && seen.State != plan.Starting {
+			e.guard(i) // nobody knew whether it was done: it was not
+			return
+		}
+		e.look(i, min(x.pause*3/2, slowestLook))
+	}
+}
+
+// tick serves a node's timer: a look, a try, or the end of the rung's time.
+func (e *Engine) tick(i int) {
+	n := &e.nodes[i]
+	x := n.exec
+	if !x.deadline.IsZero() && !e.now.Before(x.deadline) && x.op == 0 {
+		e.overdue(i)
+		return
+	}
+	if !x.next.IsZero() && !e.now.Before(x.next) {
+		x.next = time.Time{}
+		switch x.phase {
+		case proving:
+			e.probeNode(i)
+		case backingOff:
+			e.guard(i)
+			return
+		case guarding:
+			e.pass(i)
+			return
+		case commanding, asking:
+		}
+	}
+	e.arm(i)
+}
+
+// arm sets the node's timer to what comes first.
+func (e *Engine) arm(i int) {
+	n := &e.nodes[i]
+	n.gen++
+	x := n.exec
+	at := x.deadline
+	if x.op != 0 {
+		at = time.Time{} // the command's own end comes first
+	}
+	if !x.next.IsZero() && (at.IsZero() || x.next.Before(at)) {
+		at = x.next
+	}
+	if !at.IsZero() {
+		e.timers.Push(timer{at: at, node: i, gen: n.gen})
+	}
+}
+
+// prove ends a step: a probe has shown it.
+func (e *Engine) prove(i int, reason string) {
+	n := &e.nodes[i]
+	x := n.exec
+	n.done |= plan.VerbSet(x.verb)
+	n.bad &^= plan.VerbSet(x.verb)
+	verb, state := x.verb, n.seen.State
+	e.record(Record{Kind: Proven, Node: e.id(i), Verb: &verb, Attempt: x.attempt, State: &state, Reason: reason})
+	e.end(i, proven)
+}
+
+// giveUp ends a step without proof. It is never shown as success.
+func (e *Engine) giveUp(i int, reason string) {
+	n, decl := &e.nodes[i], e.estate.Node(i)
+	x := n.exec
+	n.bad |= plan.VerbSet(x.verb)
+	n.nextLook = e.now.Add(failedLook)
+	verb, state := x.verb, n.seen.State
+	e.record(Record{Kind: Failed, Node: decl.ID, Verb: &verb, Attempt: x.attempt, State: &state, Reason: reason})
+	e.notify(true, fmt.Sprintf("could not prove %s %s: %s", verb, decl.ID, reason))
+	e.end(i, verdictOf(decl, verb))
+}
+
+// end frees the node and lets the plan go on.
+func (e *Engine) end(i int, v verdict) {
+	n, pr := &e.nodes[i], &e.run.progress
+	x := n.exec
+	n.exec = nil
+	n.gen++
+	pr.active--
+	pr.disp.Release(i)
+	if x.op != 0 {
+		e.out = append(e.out, Cancel{Op: x.op})
+	}
+	if x.goal != e.run.goal {
+		e.rebuild() // the direction has turned meanwhile
+		return
+	}
+	if x.verb == plan.Cut {
+		e.run.dark = e.estate.Scope(e.darkNow)
+	}
+	if step, ok := pr.plan.Find(i, x.verb); ok {
+		e.settleStep(step, v, true)
+	}
+}

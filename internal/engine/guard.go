@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+
+	"ebbtide/internal/plan"
+)
+
+// guard asks, before what can't be undone, whether everything that uses the node is still proven off. Old proofs are
+// renewed first; a journal entry is no proof. VMs are stopped in order but under no guard: nothing is lost with them
+// that their own users' order does not keep.
+func (e *Engine) guard(i int) {
+	x := e.nodes[i].exec
+	kind := e.estate.Node(i).Kind
+	if x.verb != plan.Cut && (x.verb != plan.Stop || kind == plan.VM) {
+		e.command(i)
+		return
+	}
+	x.phase, x.waits = guarding, 0
+	for _, u := range e.usersOf(i) {
+		n := &e.nodes[u]
+		if n.down && e.now.Sub(n.seenAt) > proofAge && probed(e.estate.Node(u)) {
+			n.guards = append(n.guards, i)
+			x.waits++
+			e.probeNode(u)
+		}
+	}
+	if x.waits > 0 {
+		x.next = e.now.Add(probeWithin + firstLook)
+		e.arm(i)
+		return
+	}
+	e.pass(i)
+}
+
+// pass gives the command if the guard holds, or puts the step back to wait.
+func (e *Engine) pass(i int) {
+	n, decl := &e.nodes[i], e.estate.Node(i)
+	x := n.exec
+	var on []string
+	taken := true // all that is on are VMs that were given up, which a host takes along
+	for _, u := range e.usersOf(i) {
+		un := &e.nodes[u]
+		if un.down {
+			continue
+		}
+		on = append(on, e.id(u))
+		taken = taken && e.estate.Node(u).Kind == plan.VM && un.bad.Has(plan.Stop)
+	}
+	switch {
+	case len(on) == 0:
+	case decl.Kind == plan.Host && taken:
+		x.rung, x.reason = plan.Force, "not proven off and taken along: "+strings.Join(on, ", ")
+		e.notify(true, "powering off host "+decl.ID+": "+x.reason)
+	default:
+		// Somebody is on again, or was never off: the step waits for it anew.
+		n.exec = nil
+		n.gen++
+		e.run.progress.active--
+		e.rebuild()
+		e.run.progress.parkAll(i)
+		return
+	}
+	e.command(i)
+}
+
+// parkAll keeps a node's queued steps from being dispatched again until something changes.
+func (p *progress) parkAll(node int) {
+	for s := range p.plan.Steps {
+		if p.plan.Steps[s].Node == node && p.status[s] == queued {
+			p.status[s] = parked
+			p.parked = append(p.parked, s)
+		}
+	}
+}
+
+// usersOf lists the nodes whose being off a step on node i rests on, looking through nodes that have no stop of their
+// own. For a supply these are the nodes that only it still feeds.
+func (e *Engine) usersOf(i int) []int {
+	var users []int
+	seen := make([]bool, len(e.nodes))
+	queue := slices.Clone(e.estate.Users(i))
+	for len(queue) > 0 {
+		u := queue[0]
+		queue = queue[1:]
+		if seen[u] {
+			continue
+		}
+		seen[u] = true
+		decl := e.estate.Node(u)
+		switch {
+		case decl.Kind == plan.Self, decl.Kind == plan.Person:
+		case e.estate.Node(i).Kind == plan.Supply && e.otherFeed(u, i):
+		case decl.Can.Has(plan.Stop):
+			users = append(users, u)
+		default:
+			queue = append(queue, e.estate.Users(u)...)
+		}
+	}
+	return users
+}
+
+// otherFeed tells whether a node is fed by another supply than this one that is neither failing nor cut.
+func (e *Engine) otherFeed(node, supply int) bool {
+	return slices.ContainsFunc(e.estate.Feeds(node), func(f int) bool {
+		s := e.supplyAt(f)
+		return f != supply && s != nil && e.live(s)
+	})
+}
+
+// listOn names what behind a node is not proven off.
+func (e *Engine) listOn(i int) string {
+	var on []string
+	for _, u := range e.usersOf(i) {
+		if !e.nodes[u].down {
+			on = append(on, e.id(u))
+		}
+	}
+	return strings.Join(on, ", ")
+}

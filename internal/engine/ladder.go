@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"ebbtide/internal/plan"
+)
+
+// overdue serves a rung whose time is over.
+func (e *Engine) overdue(i int) {
+	n, decl := &e.nodes[i], e.estate.Node(i)
+	x := n.exec
+	within := decl.Time(x.rung).Within
+	switch {
+	case x.phase == asking:
+		e.giveUp(i, "not confirmed within "+within.String()+": passed over")
+	case x.goal != e.run.goal:
+		e.giveUp(i, "not settled within "+within.String()+" when the direction turned")
+	case x.verb == plan.Start && x.attempt < decl.Attempts && decl.Can.Has(plan.Start) && !e.run.hold && e.fed(i):
+		x.deadline, x.accepted = time.Time{}, false
+		e.command(i)
+	case x.verb == plan.Cut:
+		x.deadline, x.accepted = time.Time{}, false // there is no other way out: again
+		e.notify(true, fmt.Sprintf("the output of %s is not cut after %s: trying again", decl.ID, within))
+		e.command(i)
+	default:
+		e.escalate(i, fmt.Sprintf("not proven within %s", within))
+	}
+}
+
+// escalate goes to the next rung of the ladder, or gives the step up where there is none.
+func (e *Engine) escalate(i int, why string) {
+	n, decl := &e.nodes[i], e.estate.Node(i)
+	x := n.exec
+	if x.verb != plan.Stop || x.rung == plan.Force || !decl.Can.Has(plan.Force) || x.goal != e.run.goal {
+		e.giveUp(i, why)
+		return
+	}
+	if e.run.hold {
+		x.phase, x.next, x.deadline = backingOff, e.now.Add(slowestLook), e.now.Add(slowestLook)
+		e.probeNode(i)
+		e.arm(i)
+		return
+	}
+	if e.run.pressure == noPressure && e.lowerRiskWaits(i) {
+		// Nothing of lower risk may still be waited for when this is forced: it gets their time.
+		x.deadline = e.now.Add(slowestLook)
+		x.phase = proving
+		e.look(i, slowestLook)
+		return
+	}
+	e.force(i, why)
+}
+
+// lowerRiskWaits tells whether a node of lower data risk is still being stopped gracefully.
+func (e *Engine) lowerRiskWaits(i int) bool {
+	risk := e.estate.Node(i).Risk
+	return slices.ContainsFunc(e.inFlight(plan.Stop), func(j int) bool { return e.estate.Node(j).Risk < risk })
+}
+
+// inFlight lists the nodes whose step is at a rung, lowest data risk first.
+func (e *Engine) inFlight(rung plan.Verb) []int {
+	var nodes []int
+	for i := range e.nodes {
+		if x := e.nodes[i].exec; x != nil && x.goal == e.run.goal && x.rung == rung && x.phase != asking {
+			nodes = append(nodes, i)
+		}
+	}
+	slices.SortStableFunc(nodes, func(a, b int) int { return cmp.Compare(e.estate.Node(a).Risk, e.estate.Node(b).Risk) })
+	return nodes
+}
+
+// force goes to the forced rung, with the reason on record.
+func (e *Engine) force(i int, why string) {
+	x := e.nodes[i].exec
+	if x.op != 0 {
+		e.out = append(e.out, Cancel{Op: x.op})
+		delete(e.ops, x.op)
+	}
+	if e.estate.Node(i).Kind == plan.Host {
+		if on := e.listOn(i); on != "" {
+			why += "; taken along: " + on
+		}
+	}
+	*x = exec{goal: x.goal, verb: x.verb, rung: plan.Force, reason: why}
+	e.notify(true, fmt.Sprintf("powering off %s: %s", e.id(i), why))
+	e.command(i)
+}
+
+// press shortens waits as the pressure asks. It never reorders: what is forced was being stopped already, and steps
+// after it still wait for its proof; only flushes, which harm nothing, come before their time.
+func (e *Engine) press() {
+	r := e.run
+	why := r.pressure.String()
+	for _, i := range e.inFlight(plan.Stop) {
+		decl, x := e.estate.Node(i), e.nodes[i].exec
+		vm, host := decl.Kind == plan.VM, decl.Kind == plan.Host && r.pressure >= reserveReached
+		if decl.Can.Has(plan.Force) && (vm || host) && x.phase != guarding {
+			e.force(i, why)
+		}
+	}
+	if r.pressure >= reserveReached {
+		for s := range r.progress.plan.Steps {
+			step := &r.progress.plan.Steps[s]
+			if step.Verb == plan.Flush && !step.Milestone && r.progress.status[s] == waiting && r.due(step.Node, step.Stage) {
+				r.progress.left[s] = 0
+				e.offer(s)
+			}
+		}
+	}
+	if r.pressure >= cutNow {
+		e.cutWithWhatIsOn(why)
+	}
+	e.unpark()
+}
+
+// cutWithWhatIsOn cuts the outputs although not everything behind them is proven off: the battery is about to do the
+// same, without the return that a commanded cut gives.
+func (e *Engine) cutWithWhatIsOn(why string) {
+	r := e.run
+	for k := range e.supplies {
+		s := &e.supplies[k]
+		n := &e.nodes[s.node]
+		step, ok := r.progress.plan.Find(s.node, plan.Cut)
+		if !ok || !s.out || n.down || n.exec != nil || r.progress.plan.Steps[step].Milestone || !r.due(s.node, "shutdown") {
+			continue
+		}
+		if st := r.progress.status[step]; st == settled || st == active {
+			continue
+		}
+		r.progress.status[step] = active
+		r.progress.active++
+		r.progress.disp.Take(s.node)
+		n.exec = &exec{goal: plan.Down, verb: plan.Cut, rung: plan.Cut, reason: why + "; not proven off: " + e.listOn(s.node)}
+		e.command(s.node)
+	}
+}

@@ -1,0 +1,337 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"ebbtide/internal/plan"
+)
+
+// run is one outage, from mains lost to everything restored.
+type run struct {
+	id       string
+	seq      uint64
+	goal     plan.Goal
+	scope    []bool // nodes of the outage: only widens
+	dark     []bool // nodes that would go dark as the supplies are now
+	stages   []stage
+	pressure pressure
+	hold     bool
+	aborted  bool
+	noReturn bool
+	snapped  bool // the snapshot is in the journal
+	surveys  int  // nodes that the survey still waits for
+	asking   []bool
+	lookAt   time.Time
+	progress progress
+	told     string // the last thing said about what it waits for
+}
+
+// stage is a triggered or waiting part of the down plan.
+type stage struct {
+	name     string
+	supplies []int  // for which it was triggered
+	due      []bool // the nodes that go dark with those supplies
+}
+
+func (r *run) stage(name string) *stage {
+	for i := range r.stages {
+		if r.stages[i].name == name {
+			return &r.stages[i]
+		}
+	}
+	r.stages = append(r.stages, stage{name: name})
+	return &r.stages[len(r.stages)-1]
+}
+
+// due tells whether a node's stage has been triggered for supplies whose loss takes it down.
+func (r *run) due(node int, name string) bool {
+	st := r.stage(name)
+	return st.due != nil && st.due[node]
+}
+
+// openOutage begins an outage with its first failing supply.
+func (e *Engine) openOutage(s *supply) {
+	id := e.now.UTC().Format("20060102T150405Z")
+	if strings.HasPrefix(e.lastOutage, id) { // several in one second
+		id = e.lastOutage + "b"
+	}
+	e.lastOutage = id
+	e.run = &run{id: id, goal: plan.Down, scope: make([]bool, e.estate.Len())}
+	for i := range e.nodes {
+		n := &e.nodes[i]
+		n.surveyed, n.snapped, n.wasOn, n.touched = false, false, false, false
+		n.cacheWas, n.done, n.bad, n.open = plan.NotKnown, 0, 0, nil
+	}
+	name := e.id(s.node)
+	e.rescope()
+	e.record(Record{
+		Kind: Opened, Supplies: []string{name}, Mode: e.settings.Mode, Members: e.settings.Members,
+		Digest: e.estate.Plan(plan.Down, func(i int) bool { return e.run.scope[i] }).Digest(), Reason: s.state.String(),
+	})
+	e.notify(true, "power failure: "+name+" is "+s.state.String())
+	e.surveyScope()
+	e.askForEstimate()
+}
+
+// widen takes a further failing supply into the outage.
+func (e *Engine) widen(s *supply) {
+	name := e.id(s.node)
+	e.rescope()
+	e.notify(true, "power failure: "+name+" is "+s.state.String()+" too")
+	e.record(Record{Kind: Mains, Supplies: []string{name}, Reason: s.state.String()})
+	if e.run.goal == plan.Up {
+		e.turn(plan.Down, name+" fails during the power-up")
+	}
+	e.surveyScope()
+}
+
+// rescope widens the outage's scope to all that goes dark with the supplies that failed in it.
+func (e *Engine) rescope() {
+	scope := e.estate.Scope(func(i int) bool { s := e.supplyAt(i); return s != nil && s.failed })
+	for i := range scope {
+		e.run.scope[i] = e.run.scope[i] || scope[i]
+	}
+	e.run.dark = e.estate.Scope(e.darkNow)
+}
+
+// surveyScope asks after every node in scope that the survey has not covered. Nothing is commanded on a node before it
+// is in a durable snapshot.
+func (e *Engine) surveyScope() {
+	r := e.run
+	if r.asking == nil {
+		r.asking = make([]bool, len(e.nodes))
+	}
+	for i := range e.nodes {
+		if !r.scope[i] || e.nodes[i].surveyed || r.asking[i] {
+			continue
+		}
+		if !probed(e.estate.Node(i)) {
+			e.nodes[i].surveyed, e.nodes[i].snapped = true, true
+			continue
+		}
+		e.probeNode(i)
+		r.asking[i] = true
+		r.surveys++
+	}
+	e.endSurvey()
+}
+
+// surveyedNode notes that a node's probe has ended.
+func (e *Engine) surveyedNode(i int) {
+	r := e.run
+	if r == nil || r.asking == nil || !r.asking[i] {
+		return
+	}
+	r.asking[i] = false
+	r.surveys--
+	e.endSurvey()
+}
+
+// endSurvey makes the snapshot when all answers are in: what was on is what comes back. The first snapshot of a node
+// counts until the outage is over.
+func (e *Engine) endSurvey() {
+	r := e.run
+	if r.surveys > 0 {
+		return
+	}
+	var fresh []NodeState
+	for i := range e.nodes {
+		n := &e.nodes[i]
+		if !r.scope[i] || n.surveyed {
+			continue
+		}
+		n.surveyed = true
+		if n.snapped {
+			continue // what was on before a crash counts, not what is on after it
+		}
+		n.snapped = true
+		state := n.seen.State
+		if (state == plan.Unknown || state == plan.Unreachable) && n.up && e.now.Sub(n.seenAt) < trustLast {
+			state = plan.On // could not be asked now; was on when last seen
+		}
+		n.wasOn = state == plan.On || state == plan.Starting
+		n.cacheWas = n.seen.Protected
+		fresh = append(fresh, NodeState{Node: e.id(i), State: state, Protected: n.seen.Protected})
+	}
+	switch {
+	case !r.snapped:
+		r.snapped = true
+		e.record(Record{Kind: Snapshot, Nodes: fresh})
+	case len(fresh) > 0:
+		e.record(Record{Kind: Widened, Supplies: e.failedSupplies(), Nodes: fresh})
+	}
+	resumed := e.resumeIntents()
+	e.rebuild()
+	for _, i := range resumed {
+		if e.nodes[i].exec != nil {
+			e.judge(i, e.nodes[i].seen)
+		}
+	}
+}
+
+func (e *Engine) failedSupplies() []string {
+	var ids []string
+	for i := range e.supplies {
+		if e.supplies[i].failed {
+			ids = append(ids, e.id(e.supplies[i].node))
+		}
+	}
+	return ids
+}
+
+// turn changes the direction. What is in flight settles first; then each node goes the new way.
+func (e *Engine) turn(goal plan.Goal, reason string) {
+	r := e.run
+	r.goal, r.pressure, r.told = goal, noPressure, ""
+	for i := range e.nodes {
+		e.nodes[i].done, e.nodes[i].bad = 0, 0
+	}
+	if goal == plan.Down {
+		r.stages, r.noReturn = nil, false
+		for i := range e.supplies {
+			e.supplies[i].gate = false
+		}
+	} else {
+		r.aborted = false
+	}
+	e.record(Record{Kind: Turned, Goal: goal, Reason: reason, Numbers: e.turnNumbers()})
+	e.notify(true, "now going "+string(goal)+": "+reason)
+	e.rebuild()
+}
+
+func (e *Engine) turnNumbers() *Numbers {
+	for i := range e.supplies {
+		if e.supplies[i].failed {
+			return e.numbers(&e.supplies[i])
+		}
+	}
+	return nil
+}
+
+// advance moves the outage on after each event: starts what may start, turns, or closes.
+func (e *Engine) advance() {
+	if e.run == nil || !e.run.snapped || e.run.surveys > 0 {
+		return
+	}
+	e.dispatch()
+	if e.run.goal == plan.Down {
+		e.maybeTurnUp()
+	}
+	if e.run != nil && e.run.goal == plan.Up {
+		e.dispatch()
+		e.maybeClose()
+	}
+}
+
+// maybeTurnUp turns the outage, or ends it if nothing was done, once the mains are back and what must be finished is.
+func (e *Engine) maybeTurnUp() {
+	r := e.run
+	if r.progress.active > 0 {
+		return
+	}
+	touched := false
+	for i := range e.nodes {
+		n := &e.nodes[i]
+		touched = touched || n.touched
+	}
+	allBack, anyGate := true, false
+	for i := range e.supplies {
+		s := &e.supplies[i]
+		if !s.failed {
+			continue
+		}
+		if s.out && !e.nodes[s.node].done.Has(plan.Cut) {
+			allBack = false
+		}
+		anyGate = anyGate || s.gate && e.live(s)
+	}
+	switch {
+	case !allBack:
+	case !touched:
+		e.closeOutage("power is back; nothing had to be done")
+	case r.noReturn && !e.finishedDown():
+		e.say("the point of no return is passed: the plan is finished before anything comes back")
+	case !anyGate:
+		e.say("waiting for the recharge gate: " + e.settings.Policy.Restore.String())
+	case e.journalLost:
+		e.say("waiting for the journal: no power-up without it")
+	default:
+		e.turn(plan.Up, "mains are back and the gate is open")
+	}
+}
+
+// finishedDown tells whether every down step in scope has settled; one that is blocked by a thing not proven off waits
+// for a person.
+func (e *Engine) finishedDown() bool {
+	return e.run.progress.open == 0
+}
+
+// say notifies of what the outage waits for, once.
+func (e *Engine) say(what string) {
+	if e.run.told != what {
+		e.run.told = what
+		e.notify(false, what)
+	}
+}
+
+// maybeClose ends the outage when everything that was on is on, or reported as failed.
+func (e *Engine) maybeClose() {
+	r := e.run
+	if r.progress.active > 0 || r.hold {
+		return
+	}
+	var failed []NodeState
+	stuck := make([]bool, len(r.progress.status)) // can't start any more: something before it failed
+	for i, st := range r.progress.status {
+		step := &e.up.Steps[i]
+		switch st {
+		case queued, parked, active:
+			e.say("waiting for power: not everything that was on can start yet")
+			return
+		case settled:
+			if step.Milestone || !e.nodes[step.Node].bad.Has(step.Verb) {
+				continue
+			}
+		case blocked:
+			stuck[i] = true
+		case waiting:
+			stuck[i] = slices.ContainsFunc(step.After, func(j int) bool { return stuck[j] })
+		}
+		if !step.Milestone {
+			failed = append(failed, NodeState{Node: step.Name, State: e.nodes[step.Node].seen.State})
+		}
+	}
+	reason := "everything that was on is on again"
+	if len(failed) > 0 {
+		names := make([]string, len(failed))
+		for i := range failed {
+			names[i] = failed[i].Node
+		}
+		reason = "not brought back: " + strings.Join(slices.Compact(names), ", ")
+	}
+	e.closeOutage(reason, failed...)
+}
+
+func (e *Engine) closeOutage(reason string, notRestored ...NodeState) {
+	e.record(Record{Kind: Closed, Reason: reason, Nodes: notRestored})
+	e.notify(len(notRestored) > 0, "the outage is over: "+reason)
+	e.run = nil
+	for i := range e.supplies {
+		e.supplies[i].failed, e.supplies[i].gate = false, false
+	}
+	for i := range e.nodes {
+		e.nodes[i].exec, e.nodes[i].open = nil, nil
+		e.nodes[i].gen++
+	}
+	e.sweepAt = e.now.Add(sweepEvery)
+	e.askForEstimate()
+	for i := range e.supplies { // another supply may be failing: its outage begins at once
+		if e.supplies[i].out {
+			e.supplies[i].failed = true
+			e.openOutage(&e.supplies[i])
+			return
+		}
+	}
+}

@@ -1,0 +1,317 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// supply is one UPS: its power state, and what this outage has done with its output (kept in its node).
+type supply struct {
+	node    int
+	tracker *power.Tracker
+	state   power.State
+	failed  bool // is or was failing in the open outage
+	out     bool // failing now
+	gate    bool // the recharge gate is open
+}
+
+// read takes one reading: it may open an outage, widen it, trigger stages, hold the plan or open the gate.
+func (e *Engine) read(r power.Reading) {
+	at := slices.IndexFunc(e.supplies, func(s supply) bool { return e.id(s.node) == r.Supply })
+	if at < 0 {
+		return
+	}
+	s := &e.supplies[at]
+	s.tracker.Observe(e.now, r)
+	s.state = s.tracker.State(e.now)
+	e.chores()
+	failing := s.state.Failing() || s.out && !e.back(s)
+	if failing != s.out {
+		s.out = failing
+		e.mainsChanged(s)
+	}
+	if e.run == nil {
+		return
+	}
+	if s.out {
+		e.judgeTriggers(s)
+	} else if s.failed {
+		e.judgeGate(s)
+	}
+	e.judgePressure()
+}
+
+// back tells whether a supply that was failing has its mains again for long enough to count.
+func (e *Engine) back(s *supply) bool {
+	return !s.state.Failing() && s.state.Mains == power.MainsOnline && s.state.OnlineFor >= returnAfter
+}
+
+// mainsChanged follows a supply that began or ended to fail.
+func (e *Engine) mainsChanged(s *supply) {
+	id := e.id(s.node)
+	switch {
+	case s.out && e.run == nil:
+		s.failed = true
+		e.openOutage(s)
+		return
+	case e.run == nil:
+		return
+	case s.out && !s.failed:
+		s.failed = true
+		e.widen(s)
+	case s.out:
+		s.gate = false
+		e.record(Record{Kind: Mains, Supplies: []string{id}, Reason: s.state.String()})
+		e.notify(true, id+" fails again: "+s.state.String())
+	default:
+		e.record(Record{Kind: Mains, Supplies: []string{id}, Reason: s.state.String()})
+		e.notify(false, id+" is back: "+s.state.String())
+	}
+	if s.out && e.run.goal == plan.Up {
+		e.turn(plan.Down, id+" fails again during the power-up")
+	}
+	e.run.dark = e.estate.Scope(e.darkNow)
+	e.unpark()
+}
+
+// darkNow tells whether a supply fails at present, or its output was cut and has not come back.
+func (e *Engine) darkNow(i int) bool {
+	s := e.supplyAt(i)
+	return s != nil && (s.out || e.nodes[i].down)
+}
+
+func (e *Engine) supplyAt(i int) *supply {
+	for k := range e.supplies {
+		if e.supplies[k].node == i {
+			return &e.supplies[k]
+		}
+	}
+	return nil
+}
+
+// live tells whether a supply feeds its load from the mains: fresh, on line, and not cut by us without having been seen
+// on again since.
+func (e *Engine) live(s *supply) bool {
+	if s.out || s.state.OutputOff || s.state.SilentFor > 0 || s.state.Mains != power.MainsOnline {
+		return false
+	}
+	return !e.nodes[s.node].down
+}
+
+// fed tells whether a node may be started as far as power goes: it has no feeds of its own, or any of them is live and,
+// where it failed in this outage, charged enough.
+func (e *Engine) fed(i int) bool {
+	feeds := e.estate.Feeds(i)
+	return len(feeds) == 0 || slices.ContainsFunc(feeds, func(f int) bool {
+		s := e.supplyAt(f)
+		return s != nil && e.live(s) && (!s.failed || s.gate)
+	})
+}
+
+// slack is the battery time left less the reserve and what the rest of the plan needs, in seconds.
+func (e *Engine) slack(s *supply) power.Figure {
+	if !s.state.Left.Known || !e.estimated {
+		return power.Figure{}
+	}
+	return power.Known(s.state.Left.Value - e.settings.Policy.Reserve.Seconds() - e.estimate.Left.Seconds())
+}
+
+func (e *Engine) facts(s *supply) power.Facts {
+	f := power.Facts{State: s.state, Slack: e.slack(s)}
+	if e.estimated {
+		f.AnotherShutdown = power.Known(e.estimate.Whole.Seconds())
+	}
+	return f
+}
+
+// judgeTriggers starts the stages whose condition holds for a failing supply.
+func (e *Engine) judgeTriggers(s *supply) {
+	if e.run.aborted {
+		return
+	}
+	p := &e.settings.Policy
+	f := e.facts(s)
+	if p.Protect.Holds(f) {
+		e.trigger(power.ProtectStage, s, p.Protect.String())
+	}
+	for _, stage := range p.Shed {
+		if stage.When.Holds(f) {
+			e.trigger(stage.Name, s, stage.When.String())
+		}
+	}
+	if p.Shutdown.Holds(f) {
+		e.triggerAll(s, p.Shutdown.String())
+	}
+}
+
+// triggerAll starts the shutdown, and with it every stage that comes before it.
+func (e *Engine) triggerAll(s *supply, reason string) {
+	e.trigger(power.ProtectStage, s, reason)
+	for _, stage := range e.settings.Policy.Shed {
+		e.trigger(stage.Name, s, reason)
+	}
+	e.trigger(power.ShutdownStage, s, reason)
+}
+
+func (e *Engine) trigger(stage string, s *supply, reason string) {
+	st := e.run.stage(stage)
+	if slices.Contains(st.supplies, s.node) {
+		return
+	}
+	st.supplies = append(st.supplies, s.node)
+	id := e.id(s.node)
+	e.record(Record{Kind: Triggered, Stage: stage, Supplies: []string{id}, Reason: reason, Numbers: e.numbers(s)})
+	e.notify(stage == power.ShutdownStage, "stage "+stage+" starts for "+id+": "+reason+" ("+s.state.String()+")")
+	st.due = e.estate.Scope(func(i int) bool { return slices.Contains(st.supplies, i) })
+	e.unpark()
+}
+
+// numbers are what a decision about a supply is made from.
+func (e *Engine) numbers(s *supply) *Numbers {
+	n := &Numbers{}
+	set := func(to **float64, f power.Figure) {
+		if f.Known {
+			*to = &f.Value
+		}
+	}
+	set(&n.Left, s.state.Left)
+	set(&n.Slack, e.slack(s))
+	set(&n.Charge, s.state.Charge)
+	if e.estimated {
+		v := e.estimate.Left.Seconds()
+		n.Plan = &v
+	}
+	return n
+}
+
+// judgeGate opens the recharge gate of a supply whose mains are back.
+func (e *Engine) judgeGate(s *supply) {
+	restore := e.settings.Policy.Restore
+	if s.gate || !e.live(s) {
+		return
+	}
+	if !restore.Holds(e.facts(s)) {
+		return
+	}
+	s.gate = true
+	e.unpark()
+}
+
+// judgePressure shortens waits when the battery runs down faster than the plan: first VMs are forced, lowest data risk
+// first, then hosts; then only flush, halt and cut remain, and at last the output is cut with what is left.
+func (e *Engine) judgePressure() {
+	r := e.run
+	if r == nil || r.goal != plan.Down || r.hold || r.aborted {
+		return
+	}
+	level := noPressure
+	for i := range e.supplies {
+		s := &e.supplies[i]
+		if !s.out || e.nodes[s.node].down || !slices.Contains(r.stage(power.ShutdownStage).supplies, s.node) {
+			continue
+		}
+		left := s.state.Left
+		if s.state.LowBattery && !left.Known {
+			left = power.Known(lowBatteryLeft.Seconds())
+		}
+		if !left.Known {
+			continue
+		}
+		reserve := e.settings.Policy.Reserve.Seconds()
+		switch {
+		case left.Value <= max(lastSeconds.Seconds(), reserve/4):
+			level = max(level, cutNow)
+		case left.Value <= reserve:
+			level = max(level, reserveReached)
+		case e.estimated && left.Value <= reserve+e.estimate.Hosts.Seconds():
+			level = max(level, forceVMs)
+		}
+	}
+	if level <= r.pressure {
+		return
+	}
+	r.pressure = level
+	e.notify(true, level.String())
+	e.press()
+}
+
+// pressure is how far waits are shortened.
+type pressure uint8
+
+const (
+	noPressure pressure = iota
+	forceVMs
+	reserveReached
+	cutNow
+)
+
+func (p pressure) String() string {
+	return [...]string{
+		"battery time is enough",
+		"the battery runs down faster than the plan: VMs that are still on are powered off",
+		"only the reserve is left: hosts are powered off, caches flushed",
+		"the battery is about to die: outputs are cut with what is still on",
+	}[p]
+}
+
+const (
+	lowBatteryLeft = 2 * time.Minute  // what a low-battery flag means where the UPS gives no runtime
+	lastSeconds    = 30 * time.Second // the least that a cut and its delay need
+)
+
+// chores are what comes round while readings come in: looks at the whole estate while all is well, at given-up nodes
+// and cut supplies in an outage, and a new estimate.
+func (e *Engine) chores() {
+	if e.run == nil {
+		if !e.now.Before(e.sweepAt) {
+			e.sweepAt = e.now.Add(sweepEvery)
+			for i := range e.nodes {
+				e.probeNode(i)
+			}
+			e.askForEstimate()
+		}
+		return
+	}
+	if e.now.Sub(e.asked) >= askEstimate {
+		e.askForEstimate()
+	}
+	if e.now.Before(e.run.lookAt) {
+		return
+	}
+	e.run.lookAt = e.now.Add(failedLook / 3)
+	for i := range e.nodes {
+		n := &e.nodes[i]
+		cutAndGone := e.estate.Node(i).Kind == plan.Supply && n.down
+		if (n.bad != 0 && n.exec == nil || cutAndGone) && !e.now.Before(n.nextLook) {
+			n.nextLook = e.now.Add(failedLook)
+			if cutAndGone {
+				n.nextLook = e.now.Add(failedLook / 3)
+			}
+			e.probeNode(i)
+		}
+	}
+}
+
+// askForEstimate asks how long the rest of the plan takes. The engine goes on without the answer.
+func (e *Engine) askForEstimate() {
+	e.asked = e.now
+	e.serial++
+	ask := Estimate{Serial: e.serial}
+	for i := range e.nodes {
+		if e.run != nil && !e.run.scope[i] {
+			continue
+		}
+		ask.Scope = append(ask.Scope, e.id(i))
+		if !e.nodes[i].down {
+			ask.Down = append(ask.Down, e.id(i))
+		}
+	}
+	e.out = append(e.out, ask)
+}
+
+// supplyNames lists supplies for people.
+func supplyNames(ids []string) string { return strings.Join(ids, " and ") }

@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"time"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// View is what the engine knows now, for the status page and the metrics.
+type View struct {
+	Outage   string        `json:"outage,omitempty"`
+	Goal     plan.Goal     `json:"goal,omitempty"`
+	Hold     bool          `json:"hold,omitempty"`
+	Aborted  bool          `json:"aborted,omitempty"`
+	NoReturn bool          `json:"no_return,omitempty"`
+	Waiting  string        `json:"waiting,omitempty"` // what it waits for, in words
+	Journal  bool          `json:"journal"`           // appends are durable
+	Supplies []SupplyView  `json:"supplies"`
+	Nodes    []NodeView    `json:"nodes"`
+	PlanLeft time.Duration `json:"plan_left,omitempty"` // what the rest of the down plan needs; 0: not known yet
+}
+
+// SupplyView is one supply.
+type SupplyView struct {
+	ID      string       `json:"id"`
+	State   power.State  `json:"state"`
+	Text    string       `json:"text"` // the state in plain words
+	Failing bool         `json:"failing"`
+	Cut     bool         `json:"cut,omitempty"`
+	Gate    bool         `json:"gate,omitempty"` // the recharge gate is open
+	Slack   power.Figure `json:"slack"`          // seconds
+}
+
+// NodeView is one node.
+type NodeView struct {
+	ID      string           `json:"id"`
+	Type    string           `json:"type"`
+	Group   string           `json:"group,omitempty"`
+	Seen    plan.Observation `json:"seen"`
+	SeenAt  time.Time        `json:"seen_at,omitzero"`
+	Doing   string           `json:"doing,omitempty"` // the verb under way
+	InScope bool             `json:"in_scope,omitempty"`
+}
+
+// View makes a copy of what the engine knows.
+func (e *Engine) View() View {
+	v := View{Journal: !e.journalLost}
+	if e.estimated {
+		v.PlanLeft = e.estimate.Left
+	}
+	if r := e.run; r != nil {
+		v.Outage, v.Goal, v.Hold, v.Aborted, v.NoReturn, v.Waiting = r.id, r.goal, r.hold, r.aborted, r.noReturn, r.told
+	}
+	for i := range e.supplies {
+		s := &e.supplies[i]
+		v.Supplies = append(v.Supplies, SupplyView{
+			ID: e.id(s.node), State: s.state, Text: s.state.String(), Failing: s.out,
+			Cut: e.nodes[s.node].down, Gate: s.gate, Slack: e.slack(s),
+		})
+	}
+	for i := range e.nodes {
+		n, decl := &e.nodes[i], e.estate.Node(i)
+		nv := NodeView{ID: decl.ID, Type: decl.Type, Group: decl.Group, Seen: n.seen, SeenAt: n.seenAt}
+		if n.exec != nil {
+			nv.Doing = n.exec.rung.String()
+		}
+		nv.InScope = e.run != nil && e.run.scope[i]
+		v.Nodes = append(v.Nodes, nv)
+	}
+	return v
+}
+
+// Settings gives what the engine runs on now: after a Reload, the new ones.
+func (e *Engine) Settings() Settings { return e.settings }

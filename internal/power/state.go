@@ -47,7 +47,9 @@ func (s State) String() string {
 	case s.SilentFor > 0:
 		say("silent for %s", brief(s.SilentFor))
 		say("last seen %s", s.seen())
-	case s.Mains == MainsOnBattery && !s.OutputOff:
+	case s.OutputOff && !s.Calibrating:
+		say("output off")
+	case s.Mains == MainsOnBattery:
 		say("on battery for %s", brief(s.OnBatteryFor))
 	default:
 		say("%s", s.seen())

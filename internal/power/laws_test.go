@@ -118,7 +118,8 @@ func TestMissingDataNeverRaisesLeft(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tracker := NewTracker(supplies.Draw(t, "supply"))
 		now := observe(tracker, epoch, rapid.SliceOfN(polls, 1, 12).Draw(t, "history"))
-		now = observe(tracker, now, []poll{{time.Second, Reading{Status: OB}}})
+		// Two readings without LB or RB: that they are gone is data, not missing data.
+		now = observe(tracker, now, []poll{{time.Second, Reading{Status: OB}}, {time.Second, Reading{Status: OB}}})
 		for range rapid.IntRange(1, 5).Draw(t, "polls") {
 			last := polls.Draw(t, "last")
 			now = now.Add(last.after)

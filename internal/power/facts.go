@@ -1,0 +1,138 @@
+package power
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Facts is what conditions are judged against, for one supply.
+type Facts struct {
+	State State
+	// Slack is the battery time left minus what the rest of the plan needs and the reserve, in seconds.
+	Slack Figure
+	// AnotherShutdown is the battery time at the present load that an interrupted power-up and a whole further
+	// shutdown need, plus 20 %, in seconds.
+	AnotherShutdown Figure
+}
+
+// Holds judges the condition. One on an unknown figure does not hold, nor does the zero condition, nor an empty any or
+// all. Those that speak of the battery (on_battery, slack_below, runtime_below, charge_below, low_battery,
+// silent_on_battery) hold on battery only: a battery that is still recharging is no reason to go down.
+func (c Condition) Holds(f Facts) bool {
+	s := f.State
+	onBattery := s.Mains == MainsOnBattery
+	switch c.Kind {
+	case OnBattery:
+		return onBattery && s.OnBatteryFor >= c.For
+	case SlackBelow:
+		return onBattery && f.Slack.Known && f.Slack.Value < c.For.Seconds()
+	case RuntimeBelow:
+		return onBattery && s.Left.Known && s.Left.Value < c.For.Seconds()
+	case ChargeBelow:
+		return onBattery && s.Charge.Known && s.Charge.Value < c.Than
+	case LowBattery:
+		return onBattery && s.LowBattery
+	case SilentOnBattery:
+		return onBattery && s.SilentFor > 0 && s.SilentFor >= c.For
+	case Brownout:
+		return s.BrownoutFor > 0 && s.BrownoutFor >= c.For
+	case TemperatureAbove:
+		return s.Temperature.Known && s.Temperature.Value > c.Than
+	case Online:
+		return s.Mains == MainsOnline && s.SilentFor <= lineGap && s.OnlineFor >= c.For
+	case ChargeAbove:
+		return s.Charge.Known && s.Charge.Value >= c.Than
+	case RechargedFor:
+		return s.Left.Known && f.AnotherShutdown.Known && s.Left.Value >= f.AnotherShutdown.Value
+	case Any:
+		return slices.ContainsFunc(c.Of, func(of Condition) bool { return of.Holds(f) })
+	case All:
+		return len(c.Of) > 0 && !slices.ContainsFunc(c.Of, func(of Condition) bool { return !of.Holds(f) })
+	}
+	return false
+}
+
+// IsZero tells whether there is no condition. It never holds.
+func (c Condition) IsZero() bool { return c.Kind == "" }
+
+// Needs lists the kinds of the condition's leaves, each once, in order.
+func (c Condition) Needs() []Kind {
+	if c.IsZero() {
+		return nil
+	}
+	if c.Kind != Any && c.Kind != All {
+		return []Kind{c.Kind}
+	}
+	var kinds []Kind
+	for _, of := range c.Of {
+		for _, kind := range of.Needs() {
+			if !slices.Contains(kinds, kind) {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	return kinds
+}
+
+// String says the condition in English: "on battery for 10s or slack below 2m".
+func (c Condition) String() string {
+	switch c.Kind {
+	case OnBattery:
+		return "on battery" + c.lasting()
+	case SlackBelow:
+		return "slack below " + brief(c.For)
+	case RuntimeBelow:
+		return "battery time left below " + brief(c.For)
+	case ChargeBelow:
+		return fmt.Sprintf("charge below %s %%", plain(c.Than))
+	case LowBattery:
+		return "battery low"
+	case SilentOnBattery:
+		return "silent on battery" + c.lasting()
+	case Brownout:
+		return "browned out" + c.lasting()
+	case TemperatureAbove:
+		return fmt.Sprintf("temperature above %s °C", plain(c.Than))
+	case Online:
+		return "on line" + c.lasting()
+	case ChargeAbove:
+		return fmt.Sprintf("charge at least %s %%", plain(c.Than))
+	case RechargedFor:
+		return "battery recharged for another shutdown"
+	case Any:
+		return c.join(" or ")
+	case All:
+		return c.join(" and ")
+	}
+	return "never"
+}
+
+func (c Condition) lasting() string {
+	if c.For == 0 {
+		return ""
+	}
+	if c.For < time.Second {
+		return " for " + c.For.String()
+	}
+	return " for " + brief(c.For)
+}
+
+func (c Condition) join(word string) string {
+	if len(c.Of) == 0 {
+		return "never"
+	}
+	var parts []string
+	for _, of := range c.Of {
+		text := of.String()
+		if (of.Kind == Any || of.Kind == All) && of.Kind != c.Kind && len(of.Of) > 1 {
+			text = "(" + text + ")"
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, word)
+}
+
+func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

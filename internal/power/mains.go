@@ -1,0 +1,56 @@
+package power
+
+// Mains is what is known of a supply's input power.
+type Mains uint8
+
+// The states of the mains.
+const (
+	MainsUnknown   Mains = iota // the supply has never said
+	MainsOnline                 // present, or a calibration that runs on the battery on purpose
+	MainsOnBattery              // lost; also a supply that fell silent after it said so
+)
+
+var mainsNames = [...]string{"unknown", "on line", "on battery"}
+
+func (m Mains) String() string { return mainsNames[m] }
+
+// says tells whether the words mean anything at all. An empty ups.status and WAIT (upsd has no dump of its driver yet)
+// do not: such a reading counts as silence.
+func (s Status) says() bool { return s != 0 && !s.Has(WAIT) }
+
+// any tells whether one of the words of want is set.
+func (s Status) any(want Status) bool { return s&want != 0 }
+
+// mains reads the words; before is what was known until now.
+//
+//   - CAL is a discharge on purpose and counts as on line, whatever stands beside it.
+//   - OL OB together is sent by three HP models in the device dumps while they are on line (also with DISCHRG), so OL
+//     wins; with LB as well the pessimistic reading wins.
+//   - Neither of them: a UPS that charges, trims, boosts or bypasses has mains; one that discharges has none; other
+//     words (ALARM, OFF, RB, …) say nothing of the mains.
+func (s Status) mains(before Mains) Mains {
+	switch {
+	case s.Has(CAL):
+		return MainsOnline
+	case s.Has(OL | OB | LB):
+		return MainsOnBattery
+	case s.Has(OL):
+		return MainsOnline
+	case s.Has(OB):
+		return MainsOnBattery
+	case s.any(CHRG | TRIM | BOOST | BYPASS):
+		return MainsOnline
+	case s.Has(DISCHRG):
+		return MainsOnBattery
+	}
+	return before
+}
+
+// low tells whether the words say that the battery is nearly empty, given that the supply is on battery. FSD is a latch
+// that several UPSes and upsd itself leave set on line, so it counts on battery only.
+func (s Status) low(m Mains) bool {
+	return m == MainsOnBattery && s.any(LB|FSD)
+}
+
+// outputOff tells whether the words say that the load gets no power. Some UPSes always say OFF beside OL.
+func (s Status) outputOff() bool { return s.Has(OFF) && !s.any(OL|OB|BYPASS|CAL) }

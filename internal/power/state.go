@@ -1,0 +1,112 @@
+package power
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// State is what is known of a supply at one moment.
+type State struct {
+	Supply string
+	// Mains is the last believable word. It stays through silence.
+	Mains Mains
+
+	// How long it has been so without interruption; 0 when it is not so.
+	OnBatteryFor time.Duration // counts on through silence
+	OnlineFor    time.Duration // stands still in a silence of up to 15 s; a longer one interrupts it
+	SilentFor    time.Duration // since the last reading that said something
+	BrownoutFor  time.Duration // stands still in a silence
+
+	LowBattery     bool // on battery and low, said for at least 5 s
+	Calibrating    bool // discharging on purpose: counts as on line
+	OutputOff      bool // the UPS says that it does not supply its load
+	ReplaceBattery bool
+	Overload       bool
+	Bypass         bool // supplied past the battery: the next failure of the mains is not covered
+
+	Charge      Figure // percent
+	Load        Figure // percent of nominal
+	Temperature Figure // °C
+	Left        Figure // seconds of battery left at the present load, pessimistically
+}
+
+// Failing tells whether what the supply feeds would go dark: it is on battery, or was when it fell silent, or its
+// output is off.
+func (s State) Failing() bool {
+	return !s.Calibrating && (s.Mains == MainsOnBattery || s.OutputOff)
+}
+
+// String says it in plain words: "on battery for 12s, 87 %, about 9m left".
+func (s State) String() string {
+	var parts []string
+	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	switch {
+	case s.Mains == MainsUnknown && !s.OutputOff:
+		say("never heard from")
+	case s.SilentFor > 0:
+		say("silent for %s", brief(s.SilentFor))
+		say("last seen %s", s.seen())
+	case s.OutputOff && !s.Calibrating:
+		say("output off")
+	case s.Mains == MainsOnBattery:
+		say("on battery for %s", brief(s.OnBatteryFor))
+	default:
+		say("%s", s.seen())
+	}
+	if s.LowBattery {
+		say("battery low")
+	}
+	if s.BrownoutFor > 0 {
+		say("browned out for %s", brief(s.BrownoutFor))
+	}
+	if s.Overload {
+		say("overloaded")
+	}
+	if s.ReplaceBattery {
+		say("battery to be replaced")
+	}
+	if s.Mains == MainsOnBattery && s.Charge.Known {
+		say("%.0f %%", s.Charge.Value)
+	}
+	if s.Mains == MainsOnBattery && s.Left.Known {
+		say("about %s left", roughly(s.Left.Value))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (s State) seen() string {
+	switch {
+	case s.Calibrating:
+		return "calibrating"
+	case s.OutputOff:
+		return "with its output off"
+	case s.Bypass && s.Mains == MainsOnline:
+		return "on bypass"
+	}
+	return s.Mains.String()
+}
+
+// brief writes a duration in whole seconds without empty parts: "2m", "1h30m".
+func brief(d time.Duration) string {
+	text := d.Truncate(time.Second).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// roughly writes seconds no more precisely than they are known, rounded down.
+func roughly(seconds float64) string {
+	d := time.Duration(min(seconds, 1e9) * float64(time.Second))
+	switch {
+	case d >= 5*time.Minute:
+		d = d.Truncate(time.Minute)
+	case d >= time.Minute:
+		d = d.Truncate(10 * time.Second)
+	}
+	return brief(d)
+}

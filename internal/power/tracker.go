@@ -1,0 +1,136 @@
+package power
+
+import "time"
+
+const (
+	// lowAfter is how long a UPS must say that its battery is low before it is believed: several raise LB within a
+	// second of going on battery, and a flap of the mains must never shut anything down.
+	lowAfter = 5 * time.Second
+	// lineGap is the longest silence that does not interrupt a time on line.
+	lineGap = 15 * time.Second
+)
+
+// Tracker follows one supply. It is not safe for concurrent use.
+type Tracker struct {
+	id      string
+	began   bool
+	heard   bool
+	silent  bool      // the last reading said nothing
+	heardAt time.Time // the last reading that said something, or the first reading if none ever did
+	status  Status    // its words
+	mains   Mains
+	since   time.Time // mains have been so without interruption
+	low     span
+	sag     span // brownout
+
+	charge, load, temperature, voltage, transferLow, nominal held
+
+	battery battery
+}
+
+// NewTracker makes a tracker that has heard nothing yet.
+func NewTracker(s Supply) *Tracker {
+	return &Tracker{id: s.ID, battery: battery{curve: newCurve(s.Curve)}}
+}
+
+// Observe takes one reading, made at now. Times must not go backwards; only their differences count.
+func (t *Tracker) Observe(now time.Time, r Reading) {
+	if !t.began {
+		t.began, t.heardAt, t.battery.at = true, now, now
+	}
+	t.battery.pass(now, t.mains)
+	if r.Link != Fresh || !r.Status.says() {
+		t.silent = true
+		return
+	}
+	t.follow(now, r.Status.mains(t.mains))
+	t.silent, t.heard, t.heardAt, t.status = false, true, now, r.Status
+	t.low.set(now, r.Status.low(t.mains))
+
+	t.charge.tell(now, r.Charge)
+	t.load.tell(now, r.Load)
+	t.temperature.tell(now, r.Temperature)
+	t.voltage.tell(now, r.Voltage)
+	t.transferLow.tell(now, r.TransferLow)
+	t.nominal.tell(now, r.Nominal)
+	t.sag.set(now, t.mains == MainsOnline && t.sagging(now))
+	t.battery.read(now, r, t.mains, t.lowBattery(now))
+}
+
+// follow notes what the mains are now.
+func (t *Tracker) follow(now time.Time, m Mains) {
+	if m == MainsOnBattery && t.mains != MainsOnBattery {
+		if t.mains != MainsOnline || now.Sub(t.since) >= shortLine {
+			t.battery.begin()
+		}
+	}
+	interrupted := m == MainsOnline && t.silent && now.Sub(t.heardAt) > lineGap
+	if m != t.mains || interrupted {
+		t.mains, t.since = m, now
+	}
+}
+
+// sagging tells whether the input voltage is below what the UPS tolerates, or needs boosting from below 0.9 of nominal.
+func (t *Tracker) sagging(now time.Time) bool {
+	v, nominal := t.voltage.get(now, t.mains), t.nominal.figure
+	if !v.Known {
+		return false
+	}
+	if t.status.Has(BOOST) && nominal.Known && v.Value < 0.9*nominal.Value {
+		return true
+	}
+	if low := t.transferLow.figure; low.Known {
+		return v.Value < low.Value
+	}
+	return nominal.Known && v.Value < 0.85*nominal.Value
+}
+
+// lowBattery counts the time between readings only, but on through silence: a UPS that said so and fell silent is
+// dying, not well.
+func (t *Tracker) lowBattery(now time.Time) bool {
+	upTo := t.heardAt
+	if t.silent {
+		upTo = now
+	}
+	return t.low.on && t.low.until(upTo) >= lowAfter
+}
+
+// State tells how the supply is at now, which must not lie before the last reading. It changes nothing.
+func (t *Tracker) State(now time.Time) State {
+	s := State{
+		Supply:         t.id,
+		Mains:          t.mains,
+		LowBattery:     t.lowBattery(now),
+		Calibrating:    t.status.Has(CAL),
+		OutputOff:      t.status.outputOff(),
+		ReplaceBattery: t.status.Has(RB),
+		Overload:       t.status.Has(OVER),
+		Bypass:         t.status.Has(BYPASS),
+		Charge:         t.charge.get(now, t.mains),
+		Load:           t.load.get(now, t.mains),
+		Temperature:    t.temperature.get(now, t.mains),
+	}
+	if t.silent {
+		s.SilentFor = max(0, now.Sub(t.heardAt))
+	}
+	upTo := now // a silent supply is not known to be on line, or browned out, any longer than it said so
+	if t.silent {
+		upTo = t.heardAt
+	}
+	s.BrownoutFor = t.sag.until(upTo)
+	switch t.mains {
+	case MainsOnBattery:
+		s.OnBatteryFor = max(0, now.Sub(t.since))
+	case MainsOnline:
+		if s.SilentFor <= lineGap {
+			s.OnlineFor = max(0, upTo.Sub(t.since))
+		}
+	case MainsUnknown:
+	}
+	b := t.battery // a copy: asking changes nothing
+	if t.began {
+		b.pass(now, t.mains)
+	}
+	s.Left = b.left()
+	return s
+}

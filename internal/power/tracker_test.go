@@ -1,0 +1,134 @@
+package power
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata give now")
+
+// TestScripts runs the stories in testdata. A line is a time from the start, then either a reading ("OB LB charge=50
+// runtime=600 load=30", "stale", "lost") or nothing; "= …" after it is the state at that time, as written by shown.
+// "supply CURVE…" at the start sets the curve.
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			require.NoError(t, err)
+			got := play(t, string(data))
+			if *rewrite {
+				require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+			}
+			require.Equal(t, string(data), got)
+		})
+	}
+}
+
+func play(t *testing.T, script string) string {
+	t.Helper()
+	start := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
+	tracker := NewTracker(Supply{ID: "ups-a"})
+	var out strings.Builder
+	lines := bufio.NewScanner(strings.NewReader(script))
+	for lines.Scan() {
+		line, _, _ := strings.Cut(lines.Text(), " = ")
+		line = strings.TrimRight(line, " ")
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0 || words[0] == "#":
+			fmt.Fprintln(&out, line)
+			continue
+		case words[0] == "supply":
+			tracker = NewTracker(Supply{ID: "ups-a", Curve: parseCurve(t, words[1:])})
+			fmt.Fprintln(&out, line)
+			continue
+		}
+		after, err := time.ParseDuration(words[0])
+		require.NoError(t, err, line)
+		now := start.Add(after)
+		if len(words) > 1 {
+			tracker.Observe(now, parseReading(t, words[1:]))
+		}
+		fmt.Fprintf(&out, "%-48s = %s\n", line, shown(tracker.State(now)))
+	}
+	return out.String()
+}
+
+func parseCurve(t *testing.T, words []string) []Point {
+	t.Helper()
+	var points []Point
+	for _, word := range words {
+		load, lasts, ok := strings.Cut(word, "%:")
+		require.True(t, ok, word)
+		x, err := strconv.ParseFloat(load, 64)
+		require.NoError(t, err)
+		d, err := time.ParseDuration(lasts)
+		require.NoError(t, err)
+		points = append(points, Point{Load: x, Time: d})
+	}
+	return points
+}
+
+func parseReading(t *testing.T, words []string) Reading {
+	t.Helper()
+	r := Reading{Supply: "ups-a"}
+	var status []string
+	for _, word := range words {
+		key, value, isFigure := strings.Cut(word, "=")
+		if !isFigure {
+			switch word {
+			case "stale":
+				r.Link = Stale
+			case "lost":
+				r.Link = Lost
+			case "-":
+			default:
+				status = append(status, word)
+			}
+			continue
+		}
+		v, err := strconv.ParseFloat(value, 64)
+		require.NoError(t, err, word)
+		figures := map[string]*Figure{
+			"charge": &r.Charge, "runtime": &r.Runtime, "load": &r.Load, "voltage": &r.Voltage, "transfer": &r.TransferLow,
+			"nominal": &r.Nominal, "temperature": &r.Temperature, "runtime_low": &r.RuntimeLow,
+		}
+		require.Contains(t, figures, key)
+		*figures[key] = Known(v)
+	}
+	r.Status = ParseStatus(strings.Join(status, " "))
+	return r
+}
+
+// shown writes what a script is about: the plain words, then what they leave out.
+func shown(s State) string {
+	text := s.String()
+	if s.Failing() {
+		text += "; failing"
+	}
+	if s.OnlineFor > 0 {
+		text += "; on line for " + s.OnlineFor.String()
+	}
+	if s.SilentFor > 0 && s.OnBatteryFor > 0 {
+		text += "; on battery for " + s.OnBatteryFor.String()
+	}
+	if s.Mains != MainsOnBattery && s.Charge.Known {
+		text += fmt.Sprintf("; charge %v", s.Charge.Value)
+	}
+	if s.Left.Known {
+		text += fmt.Sprintf("; left %.0fs", s.Left.Value)
+	}
+	return text
+}

@@ -1,0 +1,262 @@
+package engine_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+	"ebbtide/internal/sim"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the stories in testdata anew")
+
+// TestStories plays the scenarios of testdata/*.txt and compares what the engine did with what stands there. A story is
+// an estate, what happens to it, and below a line of dashes the journal and the end. `go test -rewrite` writes it anew.
+func TestStories(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			src, err := os.ReadFile(file)
+			require.NoError(t, err)
+			head, want, _ := strings.Cut(string(src), "\n----\n")
+			got := tell(sim.Run(parseStory(t, head)))
+			if *rewrite {
+				require.NoError(t, os.WriteFile(file, []byte(head+"\n----\n"+got), 0o644))
+				return
+			}
+			require.Equal(t, want, got)
+		})
+	}
+}
+
+// parseStory reads the lines above the dashes:
+//
+//	node ID TYPE KIND [needs=a,b] [fed=u,v] [host=h] [can=stop,force] [risk=R] [stage=S] [secs=N] [bypower] [silent=20s] [tries=N]
+//	limit TYPE total=N perhost=N
+//	policy protect|shutdown|restore|shed:NAME|reserve CONDITION
+//	battery SUPPLY CHARGE RUNTIME
+//	at TIME mains SUPPLY on|off / at TIME silent SUPPLY on|off / at TIME order VERB [NODE]
+//	fault NODE FAULT / off NODE / crash N,N / for TIME
+func parseStory(t *testing.T, src string) sim.Scenario {
+	t.Helper()
+	sc := sim.Scenario{Batteries: map[string]sim.Battery{}, Faults: map[string]sim.Fault{}, For: 4 * time.Hour}
+	var nodes []plan.Node
+	var limits []plan.Limit
+	pol := power.Policy{Restore: power.Condition{Kind: power.Online, For: time.Minute}, Shutdown: power.Condition{Kind: power.OnBattery, For: 30 * time.Second}, Protect: power.Condition{Kind: power.OnBattery, For: 10 * time.Second}, Reserve: time.Minute}
+	for _, line := range strings.Split(src, "\n") {
+		f := strings.Fields(line)
+		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
+			continue
+		}
+		switch f[0] {
+		case "node":
+			nodes = append(nodes, parseNode(t, f[1:]))
+		case "limit":
+			l := plan.Limit{Class: f[1]}
+			for _, kv := range f[2:] {
+				k, v, _ := strings.Cut(kv, "=")
+				n, err := strconv.Atoi(v)
+				require.NoError(t, err)
+				if k == "total" {
+					l.Total = n
+				} else {
+					l.PerHost = n
+				}
+			}
+			limits = append(limits, l)
+		case "policy":
+			parsePolicy(t, &pol, f[1:])
+		case "battery":
+			charge, err := strconv.ParseFloat(f[2], 64)
+			require.NoError(t, err)
+			sc.Batteries[f[1]] = sim.Battery{Charge: charge, Runtime: duration(t, f[3])}
+		case "at":
+			c := sim.Change{At: duration(t, f[1])}
+			switch f[2] {
+			case "mains":
+				c.Supply, c.Mains = f[3], f[4] == "on"
+			case "silent":
+				on := f[4] == "on"
+				c.Supply, c.Silent = f[3], &on
+			case "order":
+				c.Order = &engine.Order{Verb: engine.OrderVerb(f[3]), By: "tester"}
+				if len(f) > 4 {
+					c.Order.Node = f[4]
+				}
+			}
+			sc.Changes = append(sc.Changes, c)
+		case "fault":
+			sc.Faults[f[1]] = sim.Fault(f[2])
+		case "off":
+			sc.Off = append(sc.Off, f[1:]...)
+		case "crash":
+			for _, s := range strings.Split(f[1], ",") {
+				n, err := strconv.ParseUint(s, 10, 64)
+				require.NoError(t, err)
+				sc.CrashAt = append(sc.CrashAt, n)
+			}
+		case "for":
+			sc.For = duration(t, f[1])
+		default:
+			t.Fatalf("story: unknown word %q", f[0])
+		}
+	}
+	estate, err := plan.NewEstate(nodes, limits)
+	require.NoError(t, err)
+	sc.Settings = engine.Settings{Estate: estate, Policy: pol, Mode: "simulate"}
+	for _, n := range nodes {
+		if n.Kind == plan.Supply {
+			sc.Settings.Supplies = append(sc.Settings.Supplies, power.Supply{ID: n.ID})
+		}
+	}
+	return sc
+}
+
+func parseNode(t *testing.T, f []string) plan.Node {
+	t.Helper()
+	n := plan.Node{ID: f[0], Type: f[1], Stage: power.ShutdownStage, Attempts: 2}
+	kinds := []string{"other", "vm", "host", "supply", "self", "person", "passive"}
+	n.Kind = plan.Kind(slices.Index(kinds, f[2]))
+	n.Can = map[string]plan.Verbs{
+		"vm": plan.VerbSet(plan.Stop, plan.Force, plan.Start), "host": plan.VerbSet(plan.Stop, plan.Force, plan.Start),
+		"other": plan.VerbSet(plan.Stop, plan.Start), "supply": plan.VerbSet(plan.Cut, plan.Start), "self": plan.VerbSet(plan.Stop),
+		"person": plan.VerbSet(plan.Stop, plan.Start),
+	}[f[2]]
+	secs := time.Duration(10)
+	for _, kv := range f[3:] {
+		k, v, _ := strings.Cut(kv, "=")
+		switch k {
+		case "needs":
+			n.DependsOn = strings.Split(v, ",")
+		case "fed":
+			n.FedBy = strings.Split(v, ",")
+		case "host":
+			n.Host = v
+		case "stage":
+			n.Stage = v
+		case "risk":
+			r, err := plan.ParseRisk(v)
+			require.NoError(t, err)
+			n.Risk = r
+		case "secs":
+			s, err := strconv.Atoi(v)
+			require.NoError(t, err)
+			secs = time.Duration(s)
+		case "bypower":
+			n.ByPower = true
+			n.Can &^= plan.VerbSet(plan.Start)
+		case "silent":
+			n.OffAfter = duration(t, v)
+		case "can":
+			n.Can = 0
+			for _, verb := range strings.Split(v, ",") {
+				var x plan.Verb
+				require.NoError(t, x.UnmarshalText([]byte(verb)))
+				n.Can |= plan.VerbSet(x)
+			}
+		default:
+			t.Fatalf("story: unknown attribute %q", k)
+		}
+	}
+	for v := range n.Times {
+		n.Times[v] = plan.Times{Nominal: secs * time.Second, Within: 6 * secs * time.Second}
+	}
+	return n
+}
+
+func parsePolicy(t *testing.T, p *power.Policy, f []string) {
+	t.Helper()
+	if f[0] == "reserve" {
+		p.Reserve = duration(t, f[1])
+		return
+	}
+	c := power.Condition{Kind: power.Kind(f[1])}
+	if len(f) > 2 {
+		if d, err := time.ParseDuration(f[2]); err == nil {
+			c.For = d
+		} else {
+			v, err := strconv.ParseFloat(f[2], 64)
+			require.NoError(t, err)
+			c.Than = v
+		}
+	}
+	switch name, stage, _ := strings.Cut(f[0], ":"); name {
+	case "protect":
+		p.Protect = c
+	case "shutdown":
+		p.Shutdown = c
+	case "restore":
+		p.Restore = c
+	case "shed":
+		p.Shed = append(p.Shed, power.Stage{Name: stage, When: c})
+	}
+}
+
+func duration(t *testing.T, s string) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(s)
+	require.NoError(t, err)
+	return d
+}
+
+// tell writes a run as lines: time, record; then the end.
+func tell(r *sim.Result) string {
+	var b strings.Builder
+	for _, rec := range r.Records {
+		fmt.Fprintf(&b, "%8s %s\n", rec.At.Sub(sim.Epoch).Round(100*time.Millisecond), phrase(rec))
+	}
+	fmt.Fprintf(&b, "end: on %v, off %v, crashed %v\n", r.On, r.Off, r.Crashed)
+	for _, v := range r.Violations {
+		fmt.Fprintf(&b, "VIOLATION %s\n", v)
+	}
+	return b.String()
+}
+
+func phrase(rec engine.Record) string {
+	parts := []string{string(rec.Kind)}
+	add := func(s string) {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	add(rec.Stage)
+	add(string(rec.Goal))
+	add(string(rec.Order))
+	if rec.Verb != nil {
+		add(rec.Verb.String())
+	}
+	add(rec.Node)
+	if rec.Attempt > 1 {
+		add(fmt.Sprintf("#%d", rec.Attempt))
+	}
+	add(strings.Join(rec.Supplies, ","))
+	add(string(rec.Outcome))
+	var on []string
+	for _, n := range rec.Nodes {
+		s := n.Node + "=" + n.State.String()
+		if n.Protected != plan.NotKnown {
+			s += "/protected:" + n.Protected.String()
+		}
+		on = append(on, s)
+	}
+	add(strings.Join(on, " "))
+	if rec.Kind != engine.Proven || strings.Contains(rec.Reason, "answered") || strings.Contains(rec.Reason, "already") {
+		if rec.Reason != "" {
+			add("(" + rec.Reason + ")")
+		}
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,259 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+)
+
+// Referee checks the rules of the design (docs/ARCHITECTURE.md, "What must always hold") from the truth of the estate,
+// never from what the engine believes. A violation begins with the number of its rule.
+type Referee struct {
+	Violations []string
+	estate     *plan.Estate
+	wasOn      []bool
+	online     []bool // supplies whose mains are on
+	intents    map[engine.Op]engine.Record
+	reasons    map[int]string // per node: the reason of its last intent
+	flying     []bool         // per node: an intent without a result
+	failed     []plan.Verbs   // given up on record in this direction
+	snapshot   bool
+	goal       plan.Goal
+	cutDue     map[int]string // supplies with a cut on record, and its reason
+}
+
+// truth is the estate's side of the story.
+type truth interface {
+	stateOf(node int) plan.State
+	protectedOf(node int) bool
+	cleanOf(node int) bool
+	time() time.Time
+}
+
+// NewReferee makes a referee for an estate on which everything is on.
+func NewReferee(estate *plan.Estate) *Referee {
+	n := estate.Len()
+	r := &Referee{estate: estate, wasOn: make([]bool, n), online: make([]bool, n), flying: make([]bool, n), failed: make([]plan.Verbs, n)}
+	r.intents, r.reasons, r.cutDue = map[engine.Op]engine.Record{}, map[int]string{}, map[int]string{}
+	for i := range n {
+		r.wasOn[i], r.online[i] = true, true
+	}
+	return r
+}
+
+func (r *Referee) violate(at time.Time, text string) {
+	r.Violations = append(r.Violations, fmt.Sprintf("%s at %s", text, at.Sub(Epoch)))
+}
+
+func (r *Referee) mains(supply int, on bool) { r.online[supply] = on }
+
+func (r *Referee) resumed() { clear(r.intents) }
+
+// record takes a durable record.
+func (r *Referee) record(t truth, rec engine.Record) {
+	i, _ := r.estate.Index(rec.Node)
+	switch rec.Kind {
+	case engine.Opened:
+		r.snapshot, r.goal = false, plan.Down
+		clear(r.failed)
+	case engine.Snapshot:
+		if r.snapshot {
+			r.violate(t.time(), "4: the snapshot was taken again")
+		}
+		r.snapshot = true
+	case engine.Intent:
+		r.intents[rec.Op], r.reasons[i], r.flying[i] = rec, rec.Reason, true
+		r.limits(t)
+	case engine.Proven, engine.Failed:
+		r.flying[i] = false
+		if rec.Kind == engine.Failed {
+			r.failed[i] |= plan.VerbSet(*rec.Verb)
+		} else {
+			r.proof(t, i, *rec.Verb)
+		}
+	case engine.Turned:
+		r.goal = rec.Goal
+		clear(r.failed)
+	default:
+	}
+}
+
+// proof is rule 19: what is shown as done is done.
+func (r *Referee) proof(t truth, i int, verb plan.Verb) {
+	st := t.stateOf(i)
+	id := r.estate.Node(i).ID
+	switch {
+	case r.estate.Node(i).Kind == plan.Person:
+	case verb == plan.Stop && st != plan.Off && st != plan.Gone:
+		r.violate(t.time(), fmt.Sprintf("19: %s was called off and is %s", id, st))
+	case verb == plan.Start && st != plan.On:
+		r.violate(t.time(), fmt.Sprintf("19: %s was called on and is %s", id, st))
+	case verb == plan.Protect && !t.protectedOf(i):
+		r.violate(t.time(), fmt.Sprintf("19: %s was called protected and is not", id))
+	case verb == plan.Flush && !t.cleanOf(i):
+		r.violate(t.time(), fmt.Sprintf("19: %s was called clean and is not", id))
+	}
+}
+
+// command takes a command at the moment it is given.
+func (r *Referee) command(t truth, i int, do engine.Do) {
+	decl := r.estate.Node(i)
+	if _, written := r.intents[do.Op]; !written {
+		r.violate(t.time(), fmt.Sprintf("7: %s %s without a durable intent", do.Verb, decl.ID))
+	}
+	if !r.snapshot {
+		r.violate(t.time(), fmt.Sprintf("4: %s %s before the snapshot", do.Verb, decl.ID))
+	}
+	switch do.Verb {
+	case plan.Stop, plan.Force:
+		r.mayStop(t, i, do.Verb)
+	case plan.Cut:
+		r.mayCut(t, i)
+	case plan.Start:
+		r.mayStart(t, i)
+	case plan.Protect, plan.Flush, plan.Unprotect:
+	}
+}
+
+func (r *Referee) mayStop(t truth, i int, verb plan.Verb) {
+	decl := r.estate.Node(i)
+	if t.stateOf(i) == plan.Starting {
+		r.violate(t.time(), fmt.Sprintf("6: %s was told to stop while it starts", decl.ID))
+	}
+	dark := r.estate.Scope(func(s int) bool { return !r.online[s] || r.goal == plan.Down && r.cutDue[s] != "" })
+	if !dark[i] && !r.pastNoReturn() {
+		r.violate(t.time(), fmt.Sprintf("21: %s keeps its power and was told to stop", decl.ID))
+	}
+	if verb == plan.Force && r.reasons[i] == "" {
+		r.violate(t.time(), fmt.Sprintf("18: %s was forced off without a reason on record", decl.ID))
+	}
+	for _, u := range r.realUsers(i) {
+		st := t.stateOf(u)
+		if st == plan.Off || st == plan.Gone || !r.wasOn[u] && st != plan.On {
+			continue
+		}
+		user := r.estate.Node(u)
+		switch decl.Kind {
+		case plan.Host:
+			if user.Kind != plan.VM || verb != plan.Force || r.reasons[i] == "" {
+				r.violate(t.time(), fmt.Sprintf("2: host %s was told to stop with %s %s on it", decl.ID, user.ID, st))
+			}
+		case plan.VM:
+			if !r.failed[u].Has(plan.Stop) {
+				r.violate(t.time(), fmt.Sprintf("10: %s was told to stop before its user %s was off", decl.ID, user.ID))
+			}
+		default:
+			r.violate(t.time(), fmt.Sprintf("1: %s was told to stop while %s is %s", decl.ID, user.ID, st))
+		}
+	}
+	for c := range r.estate.Len() {
+		cache := r.estate.Node(c)
+		if cache.Can.Has(plan.Protect) && dark[c] && decl.Kind == plan.VM && t.stateOf(c) == plan.On && !t.protectedOf(c) && !r.failed[c].Has(plan.Protect) {
+			r.violate(t.time(), fmt.Sprintf("12: %s was told to stop while the cache %s is in write-back", decl.ID, cache.ID))
+		}
+	}
+	if decl.Can.Has(plan.Flush) && !t.cleanOf(i) {
+		r.violate(t.time(), fmt.Sprintf("12: %s was told to stop with dirty data", decl.ID))
+	}
+}
+
+func (r *Referee) pastNoReturn() bool {
+	for _, rec := range r.intents {
+		n, _ := r.estate.Index(rec.Node)
+		if *rec.Verb == plan.Cut || (*rec.Verb == plan.Stop || *rec.Verb == plan.Force) && r.estate.Node(n).ByPower {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Referee) mayCut(t truth, i int) {
+	r.cutDue[i] = "ordered"
+	if r.reasons[i] != "" {
+		return // by deadline, on record
+	}
+	for u := range r.estate.Len() {
+		decl := r.estate.Node(u)
+		if !decl.Can.Has(plan.Stop) || decl.Kind == plan.Self || decl.Kind == plan.Person || !slices.Contains(r.estate.Feeds(u), i) {
+			continue
+		}
+		other := slices.ContainsFunc(r.estate.Feeds(u), func(f int) bool { return f != i && r.online[f] })
+		if st := t.stateOf(u); !other && st != plan.Off && st != plan.Gone {
+			r.violate(t.time(), fmt.Sprintf("3: the output of %s is cut while %s is %s", r.estate.Node(i).ID, decl.ID, st))
+		}
+	}
+}
+
+func (r *Referee) mayStart(t truth, i int) {
+	decl := r.estate.Node(i)
+	if !r.wasOn[i] {
+		r.violate(t.time(), fmt.Sprintf("4: %s is started and was not on before", decl.ID))
+	}
+	if t.stateOf(i) == plan.Stopping {
+		r.violate(t.time(), fmt.Sprintf("6: %s was told to start while it stops", decl.ID))
+	}
+	feeds := r.estate.Feeds(i)
+	if len(feeds) > 0 && !slices.ContainsFunc(feeds, func(f int) bool { return r.online[f] }) {
+		r.violate(t.time(), fmt.Sprintf("5: %s is started on battery", decl.ID))
+	}
+	for _, d := range r.estate.Needs(i) {
+		if n := r.estate.Node(d); n.Kind != plan.Supply && n.Can.Has(plan.Stop) && r.wasOn[d] && n.Kind != plan.Person && t.stateOf(d) != plan.On {
+			r.violate(t.time(), fmt.Sprintf("10: %s is started before %s is on", decl.ID, n.ID))
+		}
+	}
+}
+
+// limits is rule 9, over intents without a result.
+func (r *Referee) limits(t truth) {
+	for _, l := range r.estate.Limits() {
+		total, perHost := 0, map[string]int{}
+		for i, flies := range r.flying {
+			if n := r.estate.Node(i); flies && n.Type == l.Class {
+				total++
+				perHost[n.Host]++
+			}
+		}
+		if l.Total > 0 && total > l.Total {
+			r.violate(t.time(), fmt.Sprintf("9: %d of %s at once, limit %d", total, l.Class, l.Total))
+		}
+		for host, n := range perHost {
+			if l.PerHost > 0 && n > l.PerHost {
+				r.violate(t.time(), fmt.Sprintf("9: %d of %s at once on %s, limit %d", n, l.Class, host, l.PerHost))
+			}
+		}
+	}
+}
+
+// outputLost is the moment a supply's output goes away.
+func (r *Referee) outputLost(_ truth, supply int) { delete(r.cutDue, supply) }
+
+// realUsers looks through nodes that have no stop of their own.
+func (r *Referee) realUsers(i int) []int {
+	var users []int
+	seen := map[int]bool{}
+	queue := slices.Clone(r.estate.Users(i))
+	for len(queue) > 0 {
+		u := queue[0]
+		queue = queue[1:]
+		if seen[u] {
+			continue
+		}
+		seen[u] = true
+		switch n := r.estate.Node(u); {
+		case n.Kind == plan.Self, n.Kind == plan.Person, n.Kind == plan.Supply:
+		case n.Can.Has(plan.Stop):
+			users = append(users, u)
+		default:
+			queue = append(queue, r.estate.Users(u)...)
+		}
+	}
+	return users
+}
+
+func (s *simulation) stateOf(i int) plan.State { return s.things[i].state }
+func (s *simulation) protectedOf(i int) bool   { return s.things[i].protected }
+func (s *simulation) cleanOf(i int) bool       { return !s.things[i].dirty }
+func (s *simulation) time() time.Time          { return s.now }

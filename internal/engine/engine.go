@@ -64,7 +64,9 @@ type node struct {
 	snapped   bool // in the snapshot
 	wasOn     bool
 	cacheWas  plan.Fact  // write-through before the outage
-	touched   bool       // a stop or cut was commanded
+	touched   bool       // a stop, cut or protect was commanded
+	accepted  bool       // its last command was a stop, and was accepted
+	silent    time.Time  // since when it has not answered after that
 	done, bad plan.Verbs // steps that ended in the present direction, with and without proof
 	nextLook  time.Time  // when a failed step's node is looked at again
 	open      *exec      // after a resume: the step whose intent had no result
@@ -81,7 +83,6 @@ type exec struct {
 	deadline time.Time // of the rung
 	next     time.Time // the next look or try
 	pause    time.Duration
-	silent   time.Time // since when it has not answered, after an accepted stop
 	accepted bool
 	reason   string // why it is forced
 	waits    int    // users whose proof is being renewed

@@ -146,6 +146,9 @@ func (e *Engine) see(i int, seen plan.Observation) {
 		}
 	}
 	wasDown := n.down
+	if seen.State != plan.Unreachable {
+		n.silent = time.Time{}
+	}
 	healthy := !decl.Healthy || seen.Healthy == plan.Yes
 	switch seen.State {
 	case plan.Off, plan.Gone:
@@ -162,12 +165,29 @@ func (e *Engine) see(i int, seen plan.Observation) {
 		if decl.Kind == plan.Passive && decl.Healthy {
 			n.up = seen.Healthy == plan.Yes
 		}
+		e.hearSilence(i, seen.State)
 	}
 	if n.exec != nil {
 		e.judge(i, seen)
 		return
 	}
 	e.judgeIdle(i, wasDown)
+}
+
+// hearSilence counts how long a node that took a stop has not answered: after its OffAfter that proves it off, where the
+// runbook says so. A node that never took a stop proves nothing by its silence.
+func (e *Engine) hearSilence(i int, state plan.State) {
+	n, decl := &e.nodes[i], e.estate.Node(i)
+	if state != plan.Unreachable || n.down || !n.accepted || decl.OffAfter == 0 {
+		return
+	}
+	if n.silent.IsZero() {
+		n.silent = e.now
+	}
+	if e.now.Sub(n.silent) >= decl.OffAfter {
+		n.down, n.up, n.seenAt = true, false, e.now
+		n.seen = plan.Observation{State: plan.Off, Detail: fmt.Sprintf("has not answered for %s since it took its stop", decl.OffAfter)}
+	}
 }
 
 // judgeIdle follows a node on which nothing is under way: one that was given up and has settled after all, or one that
@@ -205,13 +225,14 @@ func (e *Engine) judgeIdle(i int, wasDown bool) {
 func (e *Engine) commanded(i int, ev Finished) {
 	n := &e.nodes[i]
 	x := n.exec
-	if ev.Outcome != Done {
+	if ev.Outcome != Done || x.verb == plan.Stop && e.estate.Node(i).OffAfter > 0 {
 		verb := x.rung
 		e.record(Record{Kind: Accepted, Op: ev.Op, Node: e.id(i), Verb: &verb, Attempt: x.attempt, Outcome: ev.Outcome, Reason: ev.Detail})
 	}
 	switch ev.Outcome {
 	case Done:
 		x.accepted = true
+		n.accepted = x.verb == plan.Stop
 		if e.holds(i, x.verb) { // a watch was faster than the answer
 			e.prove(i, n.seen.Detail)
 			return
@@ -248,23 +269,10 @@ func (e *Engine) look(i int, after time.Duration) {
 
 // judge compares what was seen with what the step under way is to bring about.
 func (e *Engine) judge(i int, seen plan.Observation) {
-	n, decl := &e.nodes[i], e.estate.Node(i)
+	n := &e.nodes[i]
 	x := n.exec
 	if x.phase == guarding {
 		return // guards are looked at when all their answers are in
-	}
-	if seen.State == plan.Unreachable && x.verb == plan.Stop && x.accepted && decl.OffAfter > 0 {
-		if x.silent.IsZero() {
-			x.silent = e.now
-		}
-		if e.now.Sub(x.silent) >= decl.OffAfter {
-			n.down, n.seenAt = true, e.now
-			n.seen.State = plan.Off
-			e.prove(i, fmt.Sprintf("has not answered for %s since its shutdown was accepted", decl.OffAfter))
-			return
-		}
-	} else if seen.State != plan.Unreachable {
-		x.silent = time.Time{}
 	}
 	switch {
 	case e.holds(i, x.verb) && x.phase != asking:

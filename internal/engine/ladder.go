@@ -17,6 +17,9 @@ func (e *Engine) overdue(i int) {
 	switch {
 	case x.phase == asking:
 		e.giveUp(i, "not confirmed within "+within.String()+": passed over")
+	case x.verb == plan.Stop && !n.silent.IsZero(): // it is about to be proven by its silence
+		x.deadline = n.silent.Add(decl.OffAfter + slowestLook)
+		e.look(i, firstLook)
 	case x.goal != e.run.goal:
 		e.giveUp(i, "not settled within "+within.String()+" when the direction turned")
 	case x.verb == plan.Start && x.attempt < decl.Attempts && decl.Can.Has(plan.Start) && !e.run.hold && e.fed(i):
@@ -37,6 +40,10 @@ func (e *Engine) escalate(i int, why string) {
 	x := n.exec
 	if x.verb != plan.Stop || x.rung == plan.Force || !decl.Can.Has(plan.Force) || x.goal != e.run.goal {
 		e.giveUp(i, why)
+		return
+	}
+	if !e.run.noReturn && !e.run.dark[i] {
+		e.giveUp(i, why+"; its power is back, so it is not forced")
 		return
 	}
 	if e.run.hold {

@@ -97,7 +97,11 @@ func (e *Engine) fold(rec *Record) error {
 		for i := range e.supplies {
 			e.supplies[i].failed = false
 		}
-	case Accepted, Gap:
+	case Accepted:
+		if n := &e.nodes[at]; n.open != nil && rec.Outcome == Done {
+			n.open.accepted, n.accepted = true, n.open.verb == plan.Stop
+		}
+	case Gap:
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func (e *Engine) openOutage(s *supply) {
 	e.run = &run{id: id, goal: plan.Down, scope: make([]bool, e.estate.Len())}
 	for i := range e.nodes {
 		n := &e.nodes[i]
-		n.surveyed, n.snapped, n.wasOn, n.touched = false, false, false, false
+		n.surveyed, n.snapped, n.wasOn, n.touched, n.accepted = false, false, false, false, false
 		n.cacheWas, n.done, n.bad, n.open = plan.NotKnown, 0, 0, nil
 	}
 	name := e.id(s.node)

@@ -16,6 +16,7 @@ type Referee struct {
 	estate     *plan.Estate
 	wasOn      []bool
 	online     []bool // supplies whose mains are on
+	back       []int  // per supply: polls since its mains came back
 	intents    map[engine.Op]engine.Record
 	reasons    map[int]string // per node: the reason of its last intent
 	flying     []bool         // per node: an intent without a result
@@ -36,10 +37,10 @@ type truth interface {
 // NewReferee makes a referee for an estate on which everything is on.
 func NewReferee(estate *plan.Estate) *Referee {
 	n := estate.Len()
-	r := &Referee{estate: estate, wasOn: make([]bool, n), online: make([]bool, n), flying: make([]bool, n), failed: make([]plan.Verbs, n)}
+	r := &Referee{estate: estate, wasOn: make([]bool, n), online: make([]bool, n), back: make([]int, n), flying: make([]bool, n), failed: make([]plan.Verbs, n)}
 	r.intents, r.reasons, r.cutDue = map[engine.Op]engine.Record{}, map[int]string{}, map[int]string{}
 	for i := range n {
-		r.wasOn[i], r.online[i] = true, true
+		r.wasOn[i], r.online[i], r.back[i] = true, true, pollsBack
 	}
 	return r
 }
@@ -48,7 +49,17 @@ func (r *Referee) violate(at time.Time, text string) {
 	r.Violations = append(r.Violations, fmt.Sprintf("%s at %s", text, at.Sub(Epoch)))
 }
 
-func (r *Referee) mains(supply int, on bool) { r.online[supply] = on }
+// mains takes a poll of a supply's mains. They count as back after seven polls: the engine waits for five seconds of
+// them, and sees the first up to two polls late.
+func (r *Referee) mains(supply int, on bool) {
+	if r.online[supply] = on; on {
+		r.back[supply]++
+	} else {
+		r.back[supply] = 0
+	}
+}
+
+const pollsBack = 7
 
 func (r *Referee) resumed() { clear(r.intents) }
 
@@ -123,7 +134,7 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb) {
 	if t.stateOf(i) == plan.Starting {
 		r.violate(t.time(), fmt.Sprintf("6: %s was told to stop while it starts", decl.ID))
 	}
-	dark := r.estate.Scope(func(s int) bool { return !r.online[s] || r.goal == plan.Down && r.cutDue[s] != "" })
+	dark := r.estate.Scope(func(s int) bool { return r.back[s] < pollsBack || r.goal == plan.Down && r.cutDue[s] != "" })
 	if !dark[i] && !r.pastNoReturn() {
 		r.violate(t.time(), fmt.Sprintf("21: %s keeps its power and was told to stop", decl.ID))
 	}

@@ -104,6 +104,9 @@ func (e *Engine) press() {
 	why := r.pressure.String()
 	for _, i := range e.inFlight(plan.Stop) {
 		decl, x := e.estate.Node(i), e.nodes[i].exec
+		if x == nil {
+			continue // ended by what was forced before it
+		}
 		vm, host := decl.Kind == plan.VM, decl.Kind == plan.Host && r.pressure >= reserveReached
 		if decl.Can.Has(plan.Force) && (vm || host) && x.phase != guarding {
 			e.force(i, why)

@@ -72,10 +72,10 @@ func (c *Client) talk(ctx context.Context, text string, read func() error) error
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return ended(ctx)
 	}
-	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
+	if ctx.Err() != nil {
+		return ended(ctx)
 	}
 	if c.closed != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, c.closed)
@@ -127,13 +127,21 @@ func (c *Client) send(text string) error {
 func (c *Client) explain(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
-		return context.Cause(ctx)
+		return ended(ctx)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("no answer within %s: %w", c.timeout, context.DeadlineExceeded)
 	case errors.Is(err, io.EOF):
 		return fmt.Errorf("the server closed the connection: %w", io.ErrUnexpectedEOF)
 	}
 	return err
+}
+
+// ended gives the context's error with its cause: errors.Is finds both.
+func ended(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause != ctx.Err() { //nolint:errorlint // the same error, not one of its kind
+		return fmt.Errorf("%w: %w", ctx.Err(), cause)
+	}
+	return ctx.Err()
 }
 
 // readLine reads one line without its end.

@@ -109,7 +109,7 @@ func (c *Client) await(ctx context.Context, id string) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("the driver had not said whether it was done: %w", context.Cause(ctx))
+			return fmt.Errorf("the driver had not said whether it was done: %w", ended(ctx))
 		}
 	}
 }

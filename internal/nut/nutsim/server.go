@@ -28,7 +28,7 @@ type User struct {
 type Fault struct {
 	Delay  time.Duration // before the answer
 	Answer string        // sent as it is instead of the true answer
-	Drop   bool          // the connection is closed instead
+	Drop   bool          // the connection is closed after Answer, which may be empty
 }
 
 // Server is a NUT server on a loopback port of its own.
@@ -141,17 +141,14 @@ func (c *session) serve() {
 		if fault.Delay > 0 && !c.server.wait(fault.Delay) {
 			return
 		}
-		if fault.Drop {
-			return
-		}
 		answer := fault.Answer
-		if answer == "" {
+		if answer == "" && !fault.Drop {
 			answer = c.answer(request)
 		}
 		if _, err := io.WriteString(c.conn, answer); err != nil {
 			return
 		}
-		if request == "LOGOUT" {
+		if fault.Drop || request == "LOGOUT" {
 			return
 		}
 	}

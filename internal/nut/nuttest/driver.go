@@ -122,6 +122,7 @@ func (d *Driver) describe(name string, lines ...string) {
 	defer d.mu.Unlock()
 	v := d.variable(name)
 	v.extras = append(v.extras, lines...)
+	d.tell(v.line()) // upsd describes only what it knows
 	d.tell(lines...)
 }
 
@@ -155,7 +156,7 @@ func (d *Driver) health() string {
 	return "DATAOK"
 }
 
-// Mute makes the driver answer nothing, as one that hangs; it still hears.
+// Mute makes the driver hang: it keeps its socket, and neither answers nor obeys.
 func (d *Driver) Mute(mute bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -23,6 +23,18 @@ func simulate(t *testing.T) *nutsim.Server {
 	return s
 }
 
+// watch makes a fault hook that lets all requests pass and reports them.
+func watch(requests chan<- string) func(string) nutsim.Fault {
+	return func(request string) nutsim.Fault {
+		requests <- request
+		return nutsim.Fault{}
+	}
+}
+
+func answerAll(text string) func(string) nutsim.Fault {
+	return func(string) nutsim.Fault { return nutsim.Fault{Answer: text} }
+}
+
 // A line that comes after its time-out must never be taken for another UPS's answer (go.nut returned a's OL for b).
 func TestLateAnswerIsNeverAnotherOnes(t *testing.T) {
 	s := simulate(t)

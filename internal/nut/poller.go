@@ -1,0 +1,280 @@
+package nut
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"ebbtide/internal/power"
+)
+
+// Server is one NUT server with the supplies that are read from it.
+type Server struct {
+	Options  Options
+	Supplies []Supply
+}
+
+// Supply names a UPS of a server by a runbook's id.
+type Supply struct {
+	ID  string
+	UPS string // its name in upsd
+}
+
+// Keys of log attributes.
+const (
+	keyComponent = "component"
+	keyServer    = "server"
+	keySupply    = "supply"
+	keyUPS       = "ups"
+	keyLink      = "link"
+	keyError     = "error"
+)
+
+// PollerOptions set a poller's rhythm. Zero values take the defaults.
+type PollerOptions struct {
+	Interval  time.Duration // between two polls; 1 s
+	OnBattery time.Duration // while a UPS of the server is on battery; 250 ms
+	Full      time.Duration // between two readings of all variables; 30 s
+	Log       *slog.Logger  // nil: slog.Default
+}
+
+// Poller reads many UPSes. Each server has a goroutine and a connection of its own, so that a slow, frozen or refusing
+// one delays no other.
+type Poller struct {
+	options PollerOptions
+	servers []Server
+	deliver func(power.Reading)
+}
+
+// NewPoller makes a poller. Deliver gets one reading of each supply in each poll, a failed one too; servers call it at
+// the same time, and a deliver that blocks delays its server only.
+func NewPoller(o PollerOptions, servers []Server, deliver func(power.Reading)) *Poller {
+	if o.Interval <= 0 {
+		o.Interval = time.Second
+	}
+	if o.OnBattery <= 0 {
+		o.OnBattery = 250 * time.Millisecond
+	}
+	o.OnBattery = min(o.OnBattery, o.Interval)
+	if o.Full <= 0 {
+		o.Full = 30 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return &Poller{options: o, servers: servers, deliver: deliver}
+}
+
+// Run polls until ctx ends.
+func (p *Poller) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, server := range p.servers {
+		all.Go(func() { p.follow(ctx, server) })
+	}
+	all.Wait()
+}
+
+// source is a server as its goroutine sees it.
+type source struct {
+	PollerOptions
+	server   Server
+	log      *slog.Logger
+	deliver  func(power.Reading)
+	client   *Client // nil: not connected
+	down     error   // why not
+	retryAt  time.Time
+	backoff  time.Duration
+	supplies []*watched
+}
+
+// watched is what a source knows of one UPS.
+type watched struct {
+	Supply
+	vars      []Var // those that readings are made from
+	has       []string
+	status    string
+	fullAt    time.Time // of the last reading of all variables
+	onBattery bool
+	trouble   string // the last one that was logged
+}
+
+const (
+	firstBackoff = 250 * time.Millisecond
+	maxBackoff   = 5 * time.Second
+)
+
+func (p *Poller) follow(ctx context.Context, server Server) {
+	s := &source{PollerOptions: p.options, server: server, deliver: p.deliver, log: p.options.Log.With(keyComponent, "nut", keyServer, server.Options.Address)}
+	for _, supply := range server.Supplies {
+		s.supplies = append(s.supplies, &watched{Supply: supply})
+	}
+	defer s.hangUp(errors.New("the poller has ended"))
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		began := time.Now()
+		s.poll(ctx)
+		timer.Reset(max(0, s.interval()-time.Since(began)))
+	}
+}
+
+func (s *source) interval() time.Duration {
+	if slices.ContainsFunc(s.supplies, func(w *watched) bool { return w.onBattery }) {
+		return s.OnBattery
+	}
+	return s.Interval
+}
+
+// poll reads each UPS once and delivers what it says.
+func (s *source) poll(ctx context.Context) {
+	s.connect(ctx)
+	for _, w := range s.supplies {
+		reading, err := s.read(ctx, w)
+		if ctx.Err() != nil {
+			return
+		}
+		s.note(w, reading, err)
+		s.deliver(reading)
+	}
+}
+
+func (s *source) connect(ctx context.Context) {
+	if s.client != nil || time.Now().Before(s.retryAt) {
+		return
+	}
+	client, err := Dial(ctx, s.server.Options)
+	if err != nil {
+		s.down = err
+		s.backOff()
+		return
+	}
+	s.client, s.down = client, nil
+}
+
+func (s *source) backOff() {
+	s.backoff = min(max(2*s.backoff, firstBackoff), maxBackoff)
+	s.retryAt = time.Now().Add(s.backoff)
+}
+
+// hangUp gives up the connection.
+func (s *source) hangUp(why error) {
+	if s.client == nil {
+		return
+	}
+	if err := s.client.Close(); err != nil {
+		s.log.Debug("closing the connection failed", keyError, err)
+	}
+	s.client, s.down = nil, why
+	for _, w := range s.supplies {
+		w.fullAt = time.Time{}
+	}
+}
+
+// read makes one reading. The error says why it is not fresh.
+func (s *source) read(ctx context.Context, w *watched) (power.Reading, error) {
+	if s.client == nil {
+		return power.Reading{Supply: w.ID, Link: power.Lost, Detail: s.down.Error()}, s.down
+	}
+	err := s.refresh(ctx, w)
+	var answer *Error
+	switch {
+	case err == nil:
+		s.backoff = 0
+		r := ReadingFrom(w.ID, w.vars)
+		// What is known stays known through silence: then it is most urgent to hear more.
+		w.onBattery = r.Status.Has(power.OB) && !r.Status.Has(power.OL)
+		return r, nil
+	case errors.As(err, &answer):
+		s.backoff = 0
+		w.fullAt = time.Time{}
+		link := power.Lost
+		if errors.Is(err, ErrDataStale) || errors.Is(err, ErrDriverNotConnected) {
+			link = power.Stale
+		}
+		return power.Reading{Supply: w.ID, Link: link, Detail: answer.Error()}, err
+	}
+	s.hangUp(err)
+	s.backOff()
+	return power.Reading{Supply: w.ID, Link: power.Lost, Detail: err.Error()}, err
+}
+
+// fast are the variables that each poll reads; the others change slowly.
+var fast = []string{varStatus, varCharge, varRuntime, varLoad}
+
+var slow = []string{
+	varRealPower, varVoltage, varTransferLow, varNominal, varRuntimeLow, varAmbient, varBatteryTemp, varUPSTemp,
+}
+
+// refresh brings w.vars up to date: the fast ones by GET, all of them from time to time and when the status changes.
+func (s *source) refresh(ctx context.Context, w *watched) error {
+	if time.Since(w.fullAt) >= s.Full || w.fullAt.IsZero() {
+		return s.refreshAll(ctx, w)
+	}
+	vars, err := s.client.GetSeveral(ctx, w.UPS, w.has...)
+	if err != nil {
+		return err
+	}
+	if len(vars) != len(w.has) || vars[0].Value != w.status {
+		return s.refreshAll(ctx, w)
+	}
+	copy(w.vars, vars) // the fast ones stand first, in the same order
+	return nil
+}
+
+func (s *source) refreshAll(ctx context.Context, w *watched) error {
+	all, err := s.client.ListVar(ctx, w.UPS)
+	if err != nil {
+		return err
+	}
+	w.vars, w.has, w.status = w.vars[:0], w.has[:0], ""
+	for _, name := range fast {
+		if i := slices.IndexFunc(all, func(v Var) bool { return v.Name == name }); i >= 0 {
+			w.vars, w.has = append(w.vars, all[i]), append(w.has, name)
+		}
+	}
+	if len(w.has) == 0 || w.has[0] != varStatus {
+		// A UPS without a status is asked for everything each time: it may be a driver that has just started.
+		w.fullAt = time.Time{}
+	} else {
+		w.status, w.fullAt = w.vars[0].Value, time.Now()
+	}
+	for _, v := range all {
+		if slices.Contains(slow, v.Name) {
+			w.vars = append(w.vars, v)
+		}
+	}
+	return nil
+}
+
+// note logs a change for better or worse once.
+func (s *source) note(w *watched, r power.Reading, err error) {
+	trouble := ""
+	if err != nil {
+		trouble = r.Link.String()
+		var answer *Error
+		if errors.As(err, &answer) {
+			trouble = answer.Code
+		}
+	}
+	if trouble == w.trouble {
+		return
+	}
+	w.trouble = trouble
+	log := s.log.With(keySupply, w.ID, keyUPS, w.UPS)
+	switch {
+	case err == nil:
+		log.Info("supply answers again")
+	case errors.Is(err, ErrUnknownUPS):
+		log.Error("the NUT server knows no such UPS: mend its name in the runbook; `upsc -l` on the server lists what it has", keyError, err)
+	default:
+		log.Warn("supply can't be read", keyLink, r.Link.String(), keyError, err)
+	}
+}

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package nut
+
+import "net"
+
+// promptly does something on Linux only.
+func promptly(c net.Conn) net.Conn { return c }

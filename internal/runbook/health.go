@@ -3,6 +3,8 @@ package runbook
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -47,6 +49,20 @@ func (c HealthCheck) Check() error {
 		return fmt.Errorf("no HTTP status is %d", c.Status)
 	case c.Within < 0:
 		return fmt.Errorf("within is %v: it must be more than 0", c.Within)
+	}
+	if c.TCP != "" {
+		if _, _, err := net.SplitHostPort(c.TCP); err != nil {
+			return fmt.Errorf("%q is not host:port", c.TCP)
+		}
+	}
+	if c.HTTP != "" {
+		u, err := url.Parse(c.HTTP)
+		switch {
+		case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
+			return errors.New("http needs a whole URL, such as https://10.0.0.10/ui")
+		case u.User != nil:
+			return errors.New("http must not hold a user or password: use command with a program that finds them itself")
+		}
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package adapter
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -117,29 +116,6 @@ func checkHTTP(ctx context.Context, c runbook.HealthCheck) error {
 		return fmt.Errorf("it answers %s", resp.Status)
 	}
 	return nil
-}
-
-func checkDNS(ctx context.Context, c runbook.DNSCheck) error {
-	server := c.Server
-	if _, _, err := net.SplitHostPort(server); err != nil {
-		server = net.JoinHostPort(server, "53")
-	}
-	resolver := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, network, server)
-	}}
-	// The trailing dot keeps the search list and the hosts file of this machine out of it.
-	addrs, err := resolver.LookupHost(ctx, absolute(c.Name))
-	if err == nil && len(addrs) == 0 {
-		err = errors.New("it knows no address")
-	}
-	return err
-}
-
-func absolute(name string) string {
-	if len(name) > 0 && name[len(name)-1] == '.' {
-		return name
-	}
-	return name + "."
 }
 
 func checkCommand(ctx context.Context, argv []string) error {

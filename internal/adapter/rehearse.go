@@ -66,13 +66,13 @@ func (r *rehearsed) Probe(ctx context.Context) (plan.Observation, error) {
 }
 
 // change turns what is really so into what would be so.
-func (r *rehearsed) change(real plan.Observation) plan.Observation {
+func (r *rehearsed) change(was plan.Observation) plan.Observation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	told := real
-	switch real.State {
+	told := was
+	switch was.State {
 	case plan.Unreachable, plan.Gone, plan.Unknown:
-		return real
+		return was
 	case plan.On, plan.Starting:
 		if r.state == plan.Off {
 			told.State, told.Healthy = plan.Off, plan.NotKnown
@@ -95,11 +95,11 @@ func (r *rehearsed) change(real plan.Observation) plan.Observation {
 	if r.flushed {
 		told.Clean, told.Dirty = plan.Yes, 0
 	}
-	if told != real {
+	if told != was {
 		told.RemainFor = 0
-		told.Detail = fmt.Sprintf("rehearsed; really %s", real.State)
-		if real.Detail != "" {
-			told.Detail += ": " + real.Detail
+		told.Detail = fmt.Sprintf("rehearsed; really %s", was.State)
+		if was.Detail != "" {
+			told.Detail += ": " + was.Detail
 		}
 	}
 	return told

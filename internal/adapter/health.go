@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -21,9 +22,9 @@ type healthy struct {
 	checks []runbook.HealthCheck
 }
 
-// Healthy adds health checks to a node. When its own probe says On, all checks are made at once: Healthy is Yes if
-// all pass, No if one fails (Detail names it), and NotKnown if the context ended before that was clear. In every
-// other state nothing is checked. What a watch tells leaves Healthy NotKnown: only a probe runs the checks.
+// Healthy adds health checks to a node. When its own probe says On, and nothing of its health, the checks are made: see
+// Check. In every other state nothing is checked. What a watch tells leaves Healthy NotKnown: only a probe runs the
+// checks.
 func Healthy(n Node, checks []runbook.HealthCheck) Node {
 	if len(checks) == 0 {
 		return n
@@ -35,25 +36,33 @@ func (h healthy) Do(ctx context.Context, v plan.Verb) error { return h.inner.Do(
 
 func (h healthy) Probe(ctx context.Context) (plan.Observation, error) {
 	seen, err := h.inner.Probe(ctx)
-	if err != nil || seen.State != plan.On {
+	if err != nil || seen.State != plan.On || seen.Healthy != plan.NotKnown {
 		return seen, err
 	}
-	failures := make(chan error, len(h.checks))
-	for _, c := range h.checks {
-		go func() { failures <- check(ctx, c) }()
+	fact, why := Check(ctx, h.checks)
+	seen.Healthy, seen.Detail = fact, cmp.Or(why, seen.Detail)
+	return seen, nil
+}
+
+// Check makes health checks, all at once: Yes if all pass, No if one fails, NotKnown if the context ended before that
+// was clear. why names the check that fails or is open.
+func Check(ctx context.Context, checks []runbook.HealthCheck) (passed plan.Fact, why string) {
+	results := make(chan error, len(checks))
+	for _, c := range checks {
+		go func() { results <- check(ctx, c) }()
 	}
-	seen.Healthy = plan.Yes
-	for range h.checks {
-		err := <-failures
+	passed = plan.Yes
+	for range checks {
+		err := <-results
 		switch {
-		case err == nil || seen.Healthy == plan.No:
+		case err == nil || passed == plan.No:
 		case ctx.Err() != nil:
-			seen.Healthy, seen.Detail = plan.NotKnown, err.Error()
+			passed, why = plan.NotKnown, err.Error()
 		default:
-			seen.Healthy, seen.Detail = plan.No, err.Error()
+			passed, why = plan.No, err.Error()
 		}
 	}
-	return seen, nil
+	return passed, why
 }
 
 // check makes one check and says why it fails.

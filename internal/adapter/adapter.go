@@ -17,12 +17,13 @@ type Node interface {
 	// to answer at all is an Observation with State Unreachable.
 	Probe(ctx context.Context) (plan.Observation, error)
 	// Do carries out one verb and returns when the system has accepted it, not when it is done: a probe proves that.
-	// It is safe to repeat. A verb that already holds (a stop of what is off) is no error. Errors wrap one of the
-	// sentinels below where they apply; a context error means that nobody knows whether it was done.
+	// It is safe to repeat. A verb that already holds (a stop of what is off) is no error, as far as the system can
+	// still be asked. Errors wrap one of the sentinels below where they apply.
 	Do(ctx context.Context, v plan.Verb) error
 }
 
 // Sentinels that the runner turns into outcomes. Wrap them with what was being done to what, why, and what to do next.
+// An error of Do that wraps none of them, a context error for one, means that nobody knows whether it was done.
 var (
 	// ErrUnreachable: the system could not be asked. The command was not given.
 	ErrUnreachable = errors.New("unreachable")
@@ -52,8 +53,9 @@ type Selector interface {
 type Family struct {
 	Connections []runbook.ConnectionType
 	Nodes       []runbook.NodeType
-	// Open makes the node that d declares. conn is the opened connection that d names by via, or nil.
-	Open func(d runbook.NodeDecl, conn Conn) (Node, error)
+	// Open makes the node that d declares. conn is the opened connection that d names by via, or nil. others gives
+	// any other declared connection by its name.
+	Open func(d runbook.NodeDecl, conn Conn, others func(name string) (Conn, error)) (Node, error)
 	// Connect makes a connection from its declaration. It does not dial: a system that is down now must not keep the
 	// daemon from starting. Nil if the family has no connection types.
 	Connect func(d runbook.ConnectionDecl, secrets Secrets) (Conn, error)
@@ -63,6 +65,12 @@ type Family struct {
 type Conn interface {
 	// Close ends it. Nodes made from it answer ErrUnreachable afterwards.
 	Close() error
+}
+
+// Waker is a Conn that can power on the machine it belongs to: a BMC.
+type Waker interface {
+	// PowerOn returns when the command is accepted. A machine that is on is no error.
+	PowerOn(ctx context.Context) error
 }
 
 // Secrets resolves references to secrets at the moment of use. A value never reaches a log, record or error.

@@ -1,0 +1,60 @@
+// Package command drives nodes by local programs: whatever has a command-line tool on the machine that runs Ebbtide.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/process"
+	"ebbtide/internal/adapter/script"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// Family serves the node type "command".
+func Family() adapter.Family {
+	return adapter.Family{
+		Nodes: []runbook.NodeType{{
+			Name:  "command",
+			Doc:   "driven by programs on the machine that runs Ebbtide, each a list of a program and its arguments",
+			Kind:  plan.Other,
+			Spec:  func() any { return new(script.Spec) },
+			Verbs: func(spec any) plan.Verbs { return spec.(*script.Spec).Verbs() },
+			Times: script.Times(),
+			Check: func(spec any) []error { return check(spec.(*script.Spec)) },
+		}},
+		Open: func(d runbook.NodeDecl, _ adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+			return &script.Node{ID: d.ID, Spec: *d.Spec.(*script.Spec), Run: run, Look: unknown}, nil
+		},
+	}
+}
+
+func check(s *script.Spec) []error {
+	errs := s.Check()
+	if s.Probe.IsZero() && s.Verbs().Has(plan.Stop) {
+		errs = append(errs, errors.New("stop needs a probe: nothing else proves that it is off"))
+	}
+	for _, c := range s.All() {
+		if c.Command.Line != "" {
+			errs = append(errs, fmt.Errorf("%s must be a list of a program and its arguments: there is no shell here; write [sh, -c, %q] if you want one", c.Key, c.Command.Line))
+		}
+	}
+	return errs
+}
+
+// run runs a local program. One that can't be run at all is refused: repeating it does not help.
+func run(ctx context.Context, c runbook.Command, stdin string) (process.Result, error) {
+	res, err := process.Run(ctx, c.Argv, stdin)
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return res, fmt.Errorf("%w: %w", adapter.ErrRefused, err)
+	}
+	return res, err
+}
+
+func unknown(context.Context) (plan.Observation, error) {
+	return plan.Observation{State: plan.Unknown, Detail: "it has no probe"}, nil
+}

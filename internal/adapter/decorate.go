@@ -1,0 +1,94 @@
+package adapter
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"ebbtide/internal/plan"
+)
+
+// watched is a decorated node that can still tell of changes.
+type watched struct {
+	Node
+	Watcher
+}
+
+// keepWatch gives outer the Watch of the node that it decorates, if that has one.
+func keepWatch(outer, inner Node) Node {
+	if w, ok := inner.(Watcher); ok {
+		return watched{outer, w}
+	}
+	return outer
+}
+
+type limited struct {
+	inner Node
+	slots chan struct{}
+}
+
+// Limit lets no more calls through at a time than slots has room for; nodes that share a connection share its slots.
+// A call that gets no slot until its context ends was not made and is ErrBusy. Watches take no slot.
+func Limit(n Node, slots chan struct{}) Node {
+	return keepWatch(limited{n, slots}, n)
+}
+
+func (l limited) Probe(ctx context.Context) (plan.Observation, error) {
+	if err := l.take(ctx); err != nil {
+		return plan.Observation{}, err
+	}
+	defer l.give()
+	return l.inner.Probe(ctx)
+}
+
+func (l limited) Do(ctx context.Context, v plan.Verb) error {
+	if err := l.take(ctx); err != nil {
+		return err
+	}
+	defer l.give()
+	return l.inner.Do(ctx, v)
+}
+
+func (l limited) take(ctx context.Context) error {
+	select {
+	case l.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("no call was made: %d others were under way on the same connection: %w", cap(l.slots), ErrBusy)
+	}
+}
+
+func (l limited) give() { <-l.slots }
+
+type logged struct {
+	inner Node
+	log   *slog.Logger
+}
+
+// Log tells of every call at debug level, by verb, result and time. The logger names the node.
+func Log(n Node, log *slog.Logger) Node {
+	return keepWatch(logged{n, log}, n)
+}
+
+func (l logged) Probe(ctx context.Context) (plan.Observation, error) {
+	start := time.Now()
+	seen, err := l.inner.Probe(ctx)
+	if err != nil {
+		l.log.DebugContext(ctx, "probe failed", "took", time.Since(start), "error", err)
+		return seen, err
+	}
+	l.log.DebugContext(ctx, "probed", "took", time.Since(start), "state", seen.State.String(), "detail", seen.Detail)
+	return seen, nil
+}
+
+func (l logged) Do(ctx context.Context, v plan.Verb) error {
+	start := time.Now()
+	err := l.inner.Do(ctx, v)
+	if err != nil {
+		l.log.DebugContext(ctx, "command failed", "verb", v.String(), "took", time.Since(start), "error", err)
+		return err
+	}
+	l.log.DebugContext(ctx, "command accepted", "verb", v.String(), "took", time.Since(start))
+	return nil
+}

@@ -1,0 +1,68 @@
+package adapter_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/runbook"
+)
+
+func TestSecrets(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	put := func(path, value string, mode os.FileMode) string {
+		require.NoError(t, os.WriteFile(path, []byte(value), 0o600))
+		require.NoError(t, os.Chmod(path, mode))
+		return path
+	}
+	inside := put(filepath.Join(dir, "nas"), "hunter2\n", 0o444)
+	private := put(filepath.Join(elsewhere, "private"), "two\nlines\r\n", 0o600)
+	open := put(filepath.Join(elsewhere, "open"), "hunter2", 0o640)
+	empty := put(filepath.Join(elsewhere, "empty"), "\n", 0o600)
+	large := put(filepath.Join(elsewhere, "large"), strings.Repeat("hunter2", 1<<18), 0o600)
+	t.Setenv("EBBTIDE_TEST_SECRET", "from env\n\n")
+
+	for _, tt := range []struct {
+		ref  runbook.SecretRef
+		want string
+		err  string
+	}{
+		{ref: runbook.SecretRef{Credential: "nas"}, want: "hunter2"},
+		{ref: runbook.SecretRef{File: inside}, want: "hunter2"},
+		{ref: runbook.SecretRef{File: private}, want: "two\nlines"},
+		{ref: runbook.SecretRef{Env: "EBBTIDE_TEST_SECRET"}, want: "from env\n"},
+		{ref: runbook.SecretRef{File: open}, err: "others may read it (mode 0640); run: chmod 600 " + open},
+		{ref: runbook.SecretRef{File: empty}, err: "it is empty"},
+		{ref: runbook.SecretRef{File: large}, err: "it is larger than"},
+		{ref: runbook.SecretRef{File: elsewhere}, err: "is not a file"},
+		{ref: runbook.SecretRef{File: "nas"}, err: "the path must be absolute"},
+		{ref: runbook.SecretRef{File: "/nowhere/nas"}, err: "no such file"},
+		{ref: runbook.SecretRef{Credential: "none"}, err: `cannot read credential "none"`},
+		{ref: runbook.SecretRef{Credential: "../x"}, err: "plain file name"},
+		{ref: runbook.SecretRef{Credential: ".."}, err: "plain file name"},
+		{ref: runbook.SecretRef{Env: "EBBTIDE_TEST_UNSET"}, err: "the variable is not set"},
+		{ref: runbook.SecretRef{}, err: "no reference is given"},
+		{ref: runbook.SecretRef{Env: "A", File: "/b"}, err: "more than one"},
+	} {
+		got, err := adapter.NewSecrets(dir).Secret(tt.ref)
+		if tt.err != "" {
+			require.ErrorContains(t, err, tt.err)
+			require.NotContains(t, err.Error(), "hunter2")
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, tt.want, got)
+	}
+
+	t.Setenv("CREDENTIALS_DIRECTORY", dir)
+	got, err := adapter.NewSecrets("").Secret(runbook.SecretRef{Credential: "nas"})
+	require.NoError(t, err)
+	require.Equal(t, "hunter2", got)
+	t.Setenv("CREDENTIALS_DIRECTORY", "")
+	_, err = adapter.NewSecrets("").Secret(runbook.SecretRef{Credential: "nas"})
+	require.ErrorContains(t, err, "there is no credentials directory")
+}

@@ -1,0 +1,80 @@
+// Package self serves the machine that runs Ebbtide: it goes last.
+package self
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/process"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// Spec are the keys of a node of type "self".
+type Spec struct {
+	Stop []string `yaml:"stop" json:"stop,omitempty"` // program and its arguments; systemctl poweroff if not given
+}
+
+// Family serves the node type "self". Unless armed, its stop is refused and nothing is run, whatever asks for it.
+func Family(armed bool) adapter.Family {
+	return adapter.Family{
+		Nodes: []runbook.NodeType{{
+			Name:  "self",
+			Doc:   "the machine that runs Ebbtide: powered off last, after the supplies' delayed cut is set",
+			Kind:  plan.Self,
+			Spec:  func() any { return new(Spec) },
+			Verbs: func(any) plan.Verbs { return plan.VerbSet(plan.Stop) },
+			Times: map[plan.Verb]plan.Times{plan.Stop: {Nominal: 30 * time.Second, Within: 2 * time.Minute}},
+			Check: func(spec any) []error {
+				if stop := spec.(*Spec).Stop; len(stop) > 0 && stop[0] == "" {
+					return []error{errors.New("stop names no program")}
+				}
+				return nil
+			},
+		}},
+		Open: func(d runbook.NodeDecl, _ adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+			stop := d.Spec.(*Spec).Stop
+			if len(stop) == 0 {
+				stop = []string{"systemctl", "poweroff"}
+			}
+			return node{id: d.ID, stop: stop, armed: armed}, nil
+		},
+	}
+}
+
+type node struct {
+	id    string
+	stop  []string
+	armed bool
+}
+
+// Probe says On: whoever can ask is running.
+func (n node) Probe(ctx context.Context) (plan.Observation, error) {
+	if ctx.Err() != nil {
+		return plan.Observation{}, context.Cause(ctx)
+	}
+	return plan.Observation{State: plan.On, Detail: "this machine"}, nil
+}
+
+// Do powers this machine off.
+func (n node) Do(ctx context.Context, v plan.Verb) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case v != plan.Stop:
+		return fmt.Errorf("cannot %s %q: %w: the machine that runs Ebbtide can only be stopped", v, n.id, adapter.ErrRefused)
+	case !n.armed:
+		return fmt.Errorf("cannot stop %q: %w: Ebbtide is not armed", n.id, adapter.ErrRefused)
+	}
+	res, err := process.Run(ctx, n.stop, "")
+	if err != nil {
+		return fmt.Errorf("cannot stop %q: %w", n.id, err)
+	}
+	if res.Code != 0 {
+		return fmt.Errorf("cannot stop %q: %w: %q exited with %d", n.id, adapter.ErrRefused, n.stop[0], res.Code)
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package adapter
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"ebbtide/internal/runbook"
+)
+
+// Set is the opened estate of one runbook: its connections and nodes, by their ids. Its methods may be called at the
+// same time.
+type Set struct {
+	mu       sync.RWMutex
+	conns    map[string]Conn
+	order    []string // of conns, as opened
+	nodes    map[string]Node
+	decls    map[string]runbook.NodeDecl
+	decorate []func(runbook.NodeDecl, Node) Node
+}
+
+// Open makes the connections and nodes that a runbook declares. Nothing is dialled. All that can't be made is
+// reported in one error, and then nothing stays open.
+//
+// A node with up.wake answers Start by the wake and leaves everything else to its own adapter; a node with up.healthy
+// has its checks in its probe's answer.
+func Open(families []Family, connections []runbook.ConnectionDecl, nodes []runbook.NodeDecl, secrets Secrets) (*Set, error) {
+	s := &Set{conns: map[string]Conn{}, nodes: map[string]Node{}, decls: map[string]runbook.NodeDecl{}}
+	var errs []error
+	for _, d := range connections {
+		if err := s.connect(families, d, secrets); err != nil {
+			errs = append(errs, fmt.Errorf("cannot use connection %q: %w", d.Name, err))
+		}
+	}
+	if len(errs) == 0 { // a node of a broken connection would only repeat its error
+		for _, d := range nodes {
+			if err := s.open(families, d); err != nil {
+				errs = append(errs, fmt.Errorf("cannot use node %q: %w", d.ID, err))
+			}
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(append(errs, s.Close())...)
+	}
+	return s, nil
+}
+
+func (s *Set) connect(families []Family, d runbook.ConnectionDecl, secrets Secrets) error {
+	if _, dup := s.conns[d.Name]; dup {
+		return errors.New("it is declared twice")
+	}
+	for _, f := range families {
+		if !slices.ContainsFunc(f.Connections, func(t runbook.ConnectionType) bool { return t.Name == d.Type }) {
+			continue
+		}
+		conn, err := f.Connect(d, secrets)
+		if err != nil {
+			return err
+		}
+		s.conns[d.Name] = conn
+		s.order = append(s.order, d.Name)
+		return nil
+	}
+	return fmt.Errorf("no adapter serves connections of type %q", d.Type)
+}
+
+func (s *Set) open(families []Family, d runbook.NodeDecl) error {
+	if _, dup := s.nodes[d.ID]; dup {
+		return errors.New("it is declared twice")
+	}
+	for _, f := range families {
+		if !slices.ContainsFunc(f.Nodes, func(t runbook.NodeType) bool { return t.Name == d.Type }) {
+			continue
+		}
+		var conn Conn
+		if d.Via != "" {
+			var err error
+			if conn, err = s.conn(d.Via); err != nil {
+				return err
+			}
+		}
+		n, err := f.Open(d, conn, s.conn)
+		if err != nil {
+			return err
+		}
+		if _, many := n.(Selector); many && (d.Wake != nil || len(d.Healthy) > 0) {
+			return errors.New("it stands for many nodes: up.wake and up.healthy belong to single ones")
+		}
+		if n, err = Wake(n, d, s.conn); err != nil {
+			return err
+		}
+		s.nodes[d.ID], s.decls[d.ID] = Healthy(n, d.Healthy), d
+		return nil
+	}
+	return fmt.Errorf("no adapter serves nodes of type %q", d.Type)
+}
+
+func (s *Set) conn(name string) (Conn, error) {
+	if c, ok := s.conns[name]; ok {
+		return c, nil
+	}
+	return nil, fmt.Errorf("connection %q is not declared", name)
+}
+
+// Decorate wraps every node but the selectors, now and as members are added, e.g. by Log, Limit or Rehearse. Of
+// several the first is the innermost. A member's declaration is its selector's with the member's own node id.
+func (s *Set) Decorate(wrap func(runbook.NodeDecl, Node) Node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.decorate = append(s.decorate, wrap)
+	for id, n := range s.nodes {
+		if _, many := n.(Selector); !many {
+			s.nodes[id] = wrap(s.decls[id], n)
+		}
+	}
+}
+
+// Node gives a node by its id.
+func (s *Set) Node(id string) (Node, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	n, ok := s.nodes[id]
+	return n, ok
+}
+
+// Selector gives a node that stands for many.
+func (s *Set) Selector(id string) (Selector, bool) {
+	n, ok := s.Node(id)
+	if !ok {
+		return nil, false
+	}
+	sel, ok := n.(Selector)
+	return sel, ok
+}
+
+// AddMember makes node nodeID from a member of a selector. A node that is there already is replaced: the inventory
+// may have changed since.
+func (s *Set) AddMember(nodeID, selectorID, memberID string) error {
+	sel, ok := s.Selector(selectorID)
+	if !ok {
+		return fmt.Errorf("cannot add node %q: %q stands for no other nodes", nodeID, selectorID)
+	}
+	n, err := sel.Member(memberID)
+	if err != nil {
+		return fmt.Errorf("cannot add node %q of %q: %w", nodeID, selectorID, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.decls[selectorID]
+	d.ID = nodeID
+	for _, wrap := range s.decorate {
+		n = wrap(d, n)
+	}
+	s.nodes[nodeID], s.decls[nodeID] = n, d
+	return nil
+}
+
+// Close ends all connections, the newest first. Their nodes answer ErrUnreachable afterwards.
+func (s *Set) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, name := range slices.Backward(s.order) {
+		if err := s.conns[name].Close(); err != nil {
+			errs = append(errs, fmt.Errorf("cannot close connection %q: %w", name, err))
+		}
+	}
+	s.order = nil
+	return errors.Join(errs...)
+}

@@ -1,6 +1,8 @@
 package runbook
 
 import (
+	"time"
+
 	"ebbtide/internal/plan"
 )
 
@@ -11,6 +13,8 @@ type ConnectionType struct {
 	// Spec makes a pointer to an empty struct with yaml tags: the type's own keys. A field tagged `check:"required"`
 	// must be given. Secrets are fields of type SecretRef.
 	Spec func() any
+	// Check finds further mistakes in a spec (nil: none).
+	Check func(spec any) []error
 }
 
 // NodeType is a node type of the language, given by the adapter family that serves it.
@@ -34,6 +38,9 @@ type NodeType struct {
 	// Starts tells whether a Start verb really starts it, as against waiting for its power to come back (nil: by
 	// whether Verbs has Start).
 	Starts func(spec any) bool
+	// OffAfter tells how long a node with this spec must be unreachable after an accepted stop to count as proven
+	// off; 0: it never does (nil: 0 for all).
+	OffAfter func(spec any) time.Duration
 	// Check finds further mistakes in a spec, e.g. two keys that exclude each other (nil: none).
 	Check func(spec any) []error
 }
@@ -57,11 +64,12 @@ type ConnectionDecl struct {
 
 // NodeDecl is one entry of nodes, as far as its adapter needs it.
 type NodeDecl struct {
-	ID   string
-	Type string
-	Via  string // connection name, "" if none
-	Spec any    // as made by NodeType.Spec, filled in
-	Wake *Wake  // up.wake: how it is started when its own system can't
+	ID      string
+	Type    string
+	Via     string        // connection name, "" if none
+	Spec    any           // as made by NodeType.Spec, filled in
+	Wake    *Wake         // up.wake: how it is started when its own system can't
+	Healthy []HealthCheck // up.healthy
 }
 
 // Wake says how a machine that is off is started.

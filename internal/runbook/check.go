@@ -17,7 +17,21 @@ func (rb *Runbook) Check() Problems {
 	} {
 		rule()
 	}
+	c.problems = slices.DeleteFunc(c.problems, rb.follows)
 	return c.finish()
+}
+
+// follows tells whether a problem only follows from what Parse reported: at the same place, or about the key that it
+// is in. A warning about a node follows from any mistake in its entry.
+func (rb *Runbook) follows(p Problem) bool {
+	return slices.ContainsFunc(rb.parsed, func(q Problem) bool {
+		if q.Line == p.Line && q.Column == p.Column {
+			return true
+		}
+		rest, within := strings.CutPrefix(q.Path, p.Path)
+		within = within && p.Path != "" && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "["))
+		return within && (p.Severity == Warning || strings.Count(p.Path, ".") > 1)
+	})
 }
 
 type checker struct {

@@ -133,7 +133,7 @@ func (c *checker) triggers() {
 		}
 		return nil
 	}
-	if p.Shutdown.Kind == "" && p.shutdown == nil {
+	if p.Shutdown.IsZero() && p.shutdown == nil {
 		at := p.at.key
 		if at == nil {
 			at = c.rb.top
@@ -153,39 +153,29 @@ func (c *checker) triggers() {
 
 // purpose reports conditions that belong to the other direction.
 func (c *checker) purpose(cond power.Condition, v *value, path string, up bool) {
-	if cond.Kind == "" || v == nil {
-		return
-	}
-	reported := map[power.Kind]bool{}
-	leaves(cond, func(leaf power.Condition) {
-		back := slices.Contains([]power.Kind{power.Online, power.ChargeAbove, power.RechargedFor}, leaf.Kind)
-		if leaf.Kind == "" || back == up || reported[leaf.Kind] {
-			return
+	for _, kind := range cond.Needs() {
+		if slices.Contains([]power.Kind{power.Online, power.ChargeAbove, power.RechargedFor}, kind) == up {
+			continue
 		}
-		reported[leaf.Kind] = true
 		message, hint := "%s lets things come back: it can't take them down", "use on_battery, slack_below, charge_below or low_battery"
 		if up {
 			message, hint = "%s takes things down: it can't let them come back", "use online, charge_above or recharged_for"
 		}
-		if at := conditionAt(v, leaf.Kind); at != nil {
-			c.add(Error, at.key, path, fmt.Sprintf(message, leaf.Kind), hint)
+		if at := conditionAt(v, kind); at != nil {
+			c.add(Error, at.key, path, fmt.Sprintf(message, kind), hint)
 		}
-	})
+	}
 }
 
 // looksAtBattery warns of a shutdown that waits for a time whatever the battery says.
 func (c *checker) looksAtBattery(cond power.Condition, v *value) {
-	timeOnly, any := true, false
-	leaves(cond, func(leaf power.Condition) {
-		any = any || leaf.Kind != ""
-		timeOnly = timeOnly && leaf.Kind == power.OnBattery
-	})
-	if v == nil || !any || !timeOnly {
+	if !slices.Equal(cond.Needs(), []power.Kind{power.OnBattery}) {
 		return
 	}
-	at := conditionAt(v, power.OnBattery)
-	c.add(Warning, at.key, "policy.shutdown.when", "the shutdown looks at the time only: an old battery may be empty before it",
-		"write {any: [{on_battery: …}, {low_battery: true}, {slack_below: 2m}]}")
+	if at := conditionAt(v, power.OnBattery); at != nil {
+		c.add(Warning, at.key, "policy.shutdown.when", "the shutdown looks at the time only: an old battery may be empty before it",
+			"write {any: [{on_battery: …}, {low_battery: true}, {slack_below: 2m}]}")
+	}
 }
 
 // gate warns of a restore that is allowed at a charge at which the shutdown starts.

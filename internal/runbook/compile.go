@@ -342,10 +342,10 @@ func (c *compiler) warn(decl int, key, message string) {
 // policy turns the policy section into the engine's rules, with what holds where it does not say.
 func (rb *Runbook) policy() power.Policy {
 	p := power.Policy{Protect: rb.Policy.Protect, Shutdown: rb.Policy.Shutdown, Restore: rb.Policy.Restore, Reserve: rb.Policy.Reserve}
-	if p.Protect.Kind == "" {
+	if p.Protect.IsZero() {
 		p.Protect = power.Condition{Kind: power.OnBattery, For: defaultOnBattery}
 	}
-	if p.Restore.Kind == "" {
+	if p.Restore.IsZero() {
 		p.Restore = power.Condition{Kind: power.All, Of: []power.Condition{{Kind: power.Online, For: defaultOnline}, {Kind: power.RechargedFor}}}
 	}
 	for _, s := range rb.Policy.Shed {

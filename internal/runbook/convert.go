@@ -45,7 +45,7 @@ func (b *builder) convert(n ast.Node, depth int) *value {
 		}
 		v.kind, v.width = broken, v.width+len([]rune(name))
 		b.add(Error, v, "", fmt.Sprintf("*%s names no anchor before it", name),
-			suggest(name, slices.Collect(maps.Keys(b.anchors)), "anchors before it")+"; text that begins with * goes in quotes")
+			suggest(name, slices.Sorted(maps.Keys(b.anchors)), "anchors before it")+"; text that begins with * goes in quotes")
 	case *ast.TagNode:
 		v = b.tagged(n, depth)
 	case *ast.LiteralNode:

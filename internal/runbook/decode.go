@@ -59,6 +59,7 @@ var (
 	secretType      = reflect.TypeFor[SecretRef]()
 	selfReadingType = reflect.TypeFor[selfReading]()
 	yamlReadingType = reflect.TypeFor[yamlReading]()
+	skippedType     = reflect.TypeFor[readElsewhere]()
 	textType        = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
@@ -96,7 +97,7 @@ func (d *decoder) decode(v *value, dst reflect.Value) {
 	case t == secretType:
 		d.secret(v, dst)
 		return
-	case v.kind == nothing:
+	case v.kind == nothing && t != skippedType:
 		d.fail(v, "give it a value, or remove the key", "%s has no value", d.path[len(d.path)-1])
 		return
 	case t == durationType:
@@ -166,6 +167,8 @@ func (d *decoder) want(v *value, kind valueKind, name string) bool {
 	switch {
 	case v.kind == nothing:
 		hint = "give it a value, or remove the key"
+	case kind == sequence && v.kind == mapping:
+		hint = "write a list: each entry after a - of its own, or all within [ ]"
 	case kind == sequence && v.kind == scalar:
 		hint = fmt.Sprintf("write [%s]", v.text)
 	case kind == scalar && v.kind == sequence && len(v.items) == 1 && v.items[0].kind == scalar:
@@ -248,10 +251,14 @@ func (d *decoder) mapping(v, owner *value, what string, targets ...reflect.Value
 	if !d.want(v, mapping, "a mapping") {
 		return
 	}
+	misspelled := map[string]bool(nil)
 	for _, p := range v.pairs {
 		f, target := d.fieldOf(p.key.text, targets)
 		if f == nil {
-			d.unknown(p, what, targets)
+			if misspelled == nil {
+				misspelled = map[string]bool{}
+			}
+			misspelled[d.unknown(p, what, targets)] = true
 			continue
 		}
 		d.enter(f.name)
@@ -265,7 +272,7 @@ func (d *decoder) mapping(v, owner *value, what string, targets ...reflect.Value
 	}
 	for _, t := range targets {
 		for _, f := range d.fieldsOf(t.Type()) {
-			if f.required && v.find(f.name) == nil {
+			if f.required && v.find(f.name) == nil && !misspelled[f.name] {
 				d.fail(owner, "add "+f.name+": …", "%s lacks the key %s", cmp.Or(what, "this"), f.name)
 			}
 		}
@@ -309,7 +316,8 @@ func (d *decoder) fieldOf(key string, targets []reflect.Value) (*field, reflect.
 	return nil, reflect.Value{}
 }
 
-func (d *decoder) unknown(p pair, what string, targets []reflect.Value) {
+// unknown reports a key that no target has, and returns the one that was probably meant.
+func (d *decoder) unknown(p pair, what string, targets []reflect.Value) (meant string) {
 	var names, secrets []string
 	for _, t := range targets {
 		for _, f := range d.fieldsOf(t.Type()) {
@@ -319,12 +327,13 @@ func (d *decoder) unknown(p pair, what string, targets []reflect.Value) {
 			}
 		}
 	}
-	if meant := nearest(p.key.text, names); len(secrets) > 0 && (meant == "" || slices.Contains(secrets, meant)) {
+	if meant = nearest(p.key.text, names); len(secrets) > 0 && (meant == "" || slices.Contains(secrets, meant)) {
 		d.maskAll(p.val) // it may be a secret under a misspelled key
 	}
 	d.enter(p.key.text)
 	d.fail(p.key, suggest(p.key.text, names, "known keys"), "unknown key %q%s", p.key.text, ofWhat(what))
 	d.leave()
+	return meant
 }
 
 func ofWhat(what string) string {

@@ -36,9 +36,10 @@ func (c *compiler) index() {
 }
 
 // nameIn is a node's name in its system: what the key of its spec says that is called like the last part of its type
-// ("vm" of "vsphere.vm"), or its id.
+// ("vm" of "vsphere.vm"), without folders, or its id.
 func nameIn(d *NodeDecl) string {
-	return cmp.Or(specText(d.Spec, d.Type[strings.LastIndexByte(d.Type, '.')+1:]), d.ID)
+	name := specText(d.Spec, d.Type[strings.LastIndexByte(d.Type, '.')+1:])
+	return cmp.Or(name[strings.LastIndexByte(name, '/')+1:], d.ID)
 }
 
 // specText gives the text of a spec's key, "" if it has none.
@@ -107,12 +108,12 @@ func (c *compiler) members(i int) {
 	live = slices.CompactFunc(live, func(a, b plan.Member) bool { return a.ID == b.ID && a.Name == b.Name })
 	for k := range live {
 		m := &live[k]
-		if owner := c.belongsTo(i, m); owner != "" {
+		twin := k > 0 && live[k-1].Name == m.Name || k+1 < len(live) && live[k+1].Name == m.Name
+		if owner := c.belongsTo(i, m, twin); owner != "" {
 			x.others = append(x.others, owner)
 			c.addLive(d.ID, owner) // the junction's
 			continue
 		}
-		twin := k > 0 && live[k-1].Name == m.Name || k+1 < len(live) && live[k+1].Name == m.Name
 		id := d.ID + "/" + m.Name
 		if twin { // by what lasts, so that a record of one is never taken for the other
 			id += "~" + m.ID
@@ -130,8 +131,9 @@ func farFrom(live, expect int) bool {
 }
 
 // belongsTo finds the node that a member of selector i is already: a declared one, or a member of an earlier selector.
-// A declared node is the same VM by its uuid if it gives one, and by its name otherwise.
-func (c *compiler) belongsTo(i int, m *plan.Member) string {
+// A declared node is the same VM by its uuid if it gives one, and by its name otherwise, unless members are twins by
+// name: a VM that is asked to stop twice is better than one that is never asked.
+func (c *compiler) belongsTo(i int, m *plan.Member, twin bool) string {
 	if decl, ok := c.byUUID[strings.ToLower(m.ID)]; ok && c.nodes[decl].Type == c.nodes[i].Type {
 		c.runsOn(decl, c.rb.Nodes[decl].ID, m)
 		return c.rb.Nodes[decl].ID
@@ -139,6 +141,10 @@ func (c *compiler) belongsTo(i int, m *plan.Member) string {
 	for _, decl := range c.byName[m.Name] {
 		d := &c.rb.Nodes[decl]
 		if c.nodes[decl].Type != c.nodes[i].Type || specText(d.Spec, "uuid") != "" {
+			continue
+		}
+		if twin {
+			c.warn(decl, "", fmt.Sprintf("several VMs of %s are named %s: give the uuid of the one that %s is", c.rb.Nodes[i].ID, m.Name, d.ID))
 			continue
 		}
 		if d.Via != c.rb.Nodes[i].Via {

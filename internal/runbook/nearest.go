@@ -2,7 +2,6 @@ package runbook
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 )
 
@@ -18,7 +17,7 @@ func nearest(word string, known []string) string {
 		if len(r)-len(w) >= least || len(w)-len(r) >= least {
 			continue
 		}
-		if d := distance(w, r); d < least {
+		if d := distance(w, r); d < least && d < len(w) {
 			best, least = k, d
 		}
 	}
@@ -69,9 +68,8 @@ func suggest(word string, known []string, what string) string {
 	if len(known) == 0 {
 		return "there are no " + what
 	}
-	sorted := slices.Sorted(slices.Values(known))
-	if len(sorted) > 24 {
-		return what + ": " + strings.Join(sorted[:24], ", ") + ", …"
+	if len(known) > 24 {
+		return what + ": " + strings.Join(known[:24], ", ") + ", …"
 	}
-	return what + ": " + strings.Join(sorted, ", ")
+	return what + ": " + strings.Join(known, ", ")
 }

@@ -42,8 +42,8 @@ func Parse(name string, src []byte, schema Schema) (*Runbook, Problems) {
 	if d.steps > maxSteps {
 		return nil, r.finish()
 	}
-	rb.refs = d.refs
-	return rb, r.finish()
+	rb.refs, rb.parsed = d.refs, r.finish()
+	return rb, slices.Clone(rb.parsed)
 }
 
 // topKeys are the keys of a runbook. Sections are read by themselves, in this order.
@@ -245,8 +245,13 @@ func (d *decoder) typed(p pair, what string, known []string) string {
 }
 
 type typeKey struct {
-	Type string `yaml:"type"`
+	Type readElsewhere `yaml:"type"`
 }
+
+// readElsewhere is a key that is known but read by itself.
+type readElsewhere struct{}
+
+func (readElsewhere) read(*decoder, *value) {}
 
 func (d *decoder) connections(v *value, rb *Runbook) {
 	var known []string
@@ -306,7 +311,7 @@ func (d *decoder) typeErrors(p pair, errs []error) {
 }
 
 type nodeKeys struct {
-	Type      string            `yaml:"type"`
+	Type      readElsewhere     `yaml:"type"`
 	Via       string            `yaml:"via"`
 	FedBy     []string          `yaml:"fed_by"`
 	DependsOn []string          `yaml:"depends_on"`

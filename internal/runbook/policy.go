@@ -41,7 +41,7 @@ func (d *decoder) policy(v *value, rb *Runbook) {
 	p := &rb.Policy
 	p.Protect, p.Shutdown, p.Restore = keys.Protect.when(), keys.Shutdown.when(), keys.Restore.when()
 	p.Limits, p.Reserve = keys.Limits, keys.Reserve
-	if broken && p.Shutdown.Kind == "" { // it may have one, which could not be read
+	if broken && p.Shutdown.IsZero() { // it may have one, which could not be read
 		p.shutdown = v.get("shutdown")
 	}
 	shed := v.get("shed")

@@ -26,6 +26,7 @@ type Runbook struct {
 	schema   Schema
 	top      *value
 	refs     []reference
+	parsed   Problems // what Parse found
 }
 
 // Contact is a person or duty to tell. It is for the printed run book.

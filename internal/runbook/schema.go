@@ -11,9 +11,10 @@ type ConnectionType struct {
 	Name string // "vsphere"
 	Doc  string // one line for help and documentation
 	// Spec makes a pointer to an empty struct with yaml tags: the type's own keys. A field tagged `check:"required"`
-	// must be given. Secrets are fields of type SecretRef.
+	// must be given; the decoder's comment has the other words and the types that fields may have. Secrets are fields of
+	// type SecretRef.
 	Spec func() any
-	// Check finds further mistakes in a spec (nil: none).
+	// Check finds further mistakes in a spec (nil: none). One about a certain key is a *KeyError.
 	Check func(spec any) []error
 }
 
@@ -41,9 +42,47 @@ type NodeType struct {
 	// OffAfter tells how long a node with this spec must be unreachable after an accepted stop to count as proven
 	// off; 0: it never does (nil: 0 for all).
 	OffAfter func(spec any) time.Duration
-	// Check finds further mistakes in a spec, e.g. two keys that exclude each other (nil: none).
+	// Check finds further mistakes in a spec, e.g. two keys that exclude each other (nil: none). One about a certain key
+	// is a *KeyError.
 	Check func(spec any) []error
 }
+
+// Schema is the part of the language that the adapters give.
+type Schema struct {
+	Connections []ConnectionType
+	Nodes       []NodeType
+}
+
+// Node gives a node type by its name.
+func (s *Schema) Node(name string) (*NodeType, bool) {
+	for i := range s.Nodes {
+		if s.Nodes[i].Name == name {
+			return &s.Nodes[i], true
+		}
+	}
+	return nil, false
+}
+
+// Connection gives a connection type by its name.
+func (s *Schema) Connection(name string) (*ConnectionType, bool) {
+	for i := range s.Connections {
+		if s.Connections[i].Name == name {
+			return &s.Connections[i], true
+		}
+	}
+	return nil, false
+}
+
+// KeyError is a mistake in one key of a spec, so that it can be shown there.
+type KeyError struct {
+	Key string
+	Err error
+}
+
+func (e *KeyError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the mistake itself.
+func (e *KeyError) Unwrap() error { return e.Err }
 
 // SecretRef is a reference to a secret: exactly one field is set. A secret itself never stands in a runbook.
 type SecretRef struct {
@@ -60,9 +99,11 @@ type ConnectionDecl struct {
 	Name string
 	Type string
 	Spec any // as made by ConnectionType.Spec, filled in
+
+	at pair // where it stands
 }
 
-// NodeDecl is one entry of nodes, as far as its adapter needs it.
+// NodeDecl is one entry of nodes. Its adapter needs the first group of fields.
 type NodeDecl struct {
 	ID      string
 	Type    string
@@ -70,6 +111,18 @@ type NodeDecl struct {
 	Spec    any           // as made by NodeType.Spec, filled in
 	Wake    *Wake         // up.wake: how it is started when its own system can't
 	Healthy []HealthCheck // up.healthy
+
+	FedBy     []string     // supply ids
+	DependsOn []string     // node ids and label selectors ("tier=lab")
+	Labels    []plan.Label // sorted by key
+	Rack      string
+	Notes     string
+	Risk      *plan.Risk // nil: its type's
+	Expect    int        // of a selector: how many members stand in while there is no inventory; 0: not said
+	Down      Down
+	Up        Up
+
+	at pair // where it stands
 }
 
 // Wake says how a machine that is off is started.

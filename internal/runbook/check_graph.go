@@ -1,0 +1,198 @@
+package runbook
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ebbtide/internal/plan"
+)
+
+// references resolves fed_by and depends_on and builds the graph from them.
+func (c *checker) references() {
+	for i := range c.rb.Nodes {
+		n := &c.rb.Nodes[i]
+		for k, at := range items(n.at, "fed_by") {
+			c.feed(i, at, fmt.Sprintf("nodes.%s.fed_by[%d]", n.ID, k))
+		}
+		for k, at := range items(n.at, "depends_on") {
+			c.depend(i, at, fmt.Sprintf("nodes.%s.depends_on[%d]", n.ID, k))
+		}
+	}
+}
+
+func (c *checker) feed(i int, at *value, path string) {
+	if at.kind != scalar {
+		return
+	}
+	c.vertices[i].fed = true
+	if _, ok := c.supply[at.text]; ok {
+		return
+	}
+	if _, isNode := c.node[at.text]; isNode {
+		c.add(Error, at, path, fmt.Sprintf("%s is a node, not a supply", at.text), "put it under depends_on")
+		return
+	}
+	c.add(Error, at, path, fmt.Sprintf("no supply is named %q", at.text), c.guess(at.text, c.supply, "supplies"))
+}
+
+func (c *checker) depend(i int, at *value, path string) {
+	if at.kind != scalar {
+		return
+	}
+	v := &c.vertices[i]
+	to, ok := c.resolve(at, path)
+	if !ok {
+		v.open = true
+		return
+	}
+	if slices.ContainsFunc(v.deps, func(e edge) bool { return e.to == to }) {
+		c.add(Warning, at, path, fmt.Sprintf("%s is named twice", at.text), "remove one")
+		return
+	}
+	c.vertices[i].deps = append(c.vertices[i].deps, edge{to, at})
+}
+
+// resolve finds the vertex that an entry of a list of nodes names: a node, or a label selector.
+func (c *checker) resolve(at *value, path string) (int, bool) {
+	if i, ok := c.node[at.text]; ok {
+		return i, true
+	}
+	if strings.Contains(at.text, "=") {
+		return c.label(at, path)
+	}
+	if _, isSupply := c.supply[at.text]; isSupply {
+		c.add(Error, at, path, fmt.Sprintf("%s is a supply, not a node", at.text), "put it under fed_by; a supply is cut last by itself")
+		return 0, false
+	}
+	c.add(Error, at, path, fmt.Sprintf("no node is named %q", at.text), c.guess(at.text, c.node, "nodes"))
+	return 0, false
+}
+
+func (c *checker) label(at *value, path string) (int, bool) {
+	if i, known := c.selector[at.text]; known {
+		return i, true
+	}
+	nodes, ok := c.labelled[at.text]
+	if !ok {
+		known := make(map[string]int, len(c.labelled))
+		for l := range c.labelled {
+			known[l] = 0
+		}
+		c.add(Error, at, path, fmt.Sprintf("no node has the label %q", at.text), c.guess(at.text, known, "labels"))
+		return 0, false
+	}
+	v := vertex{name: at.text}
+	for _, n := range nodes {
+		v.deps = append(v.deps, edge{to: n})
+	}
+	c.vertices = append(c.vertices, v)
+	c.selector[at.text] = len(c.vertices) - 1
+	return len(c.vertices) - 1, true
+}
+
+// cycles reports rings in the graph, each by the entry that closes it, and orders the vertices if there are none.
+func (c *checker) cycles() {
+	const (
+		unseen = iota
+		onPath
+		done
+	)
+	state := make([]uint8, len(c.vertices))
+	next := make([]int, len(c.vertices)) // the edge to look at next
+	inRing := make([]bool, len(c.vertices))
+	order := make([]int, 0, len(c.vertices))
+	ring := false
+	for start := range c.vertices {
+		if state[start] != unseen {
+			continue
+		}
+		path := []int{start}
+		state[start] = onPath
+		for len(path) > 0 {
+			at := path[len(path)-1]
+			if next[at] == len(c.vertices[at].deps) {
+				state[at] = done
+				order = append(order, at)
+				path = path[:len(path)-1]
+				continue
+			}
+			e := c.vertices[at].deps[next[at]]
+			next[at]++
+			switch state[e.to] {
+			case unseen:
+				state[e.to] = onPath
+				path = append(path, e.to)
+			case onPath:
+				ring = true
+				c.ring(path[slices.Index(path, e.to):], inRing)
+			}
+		}
+	}
+	if !ring {
+		c.order = order
+	}
+}
+
+// ring reports the ring of vertices that each depend on the next, and the last on the first.
+func (c *checker) ring(walk []int, inRing []bool) {
+	if inRing[walk[0]] && inRing[walk[len(walk)-1]] {
+		return // another way round what is reported already
+	}
+	// Begin with the node whose entry closes the ring: the last one that is no label selector.
+	from := len(walk) - 1
+	for from > 0 && walk[from] >= len(c.rb.Nodes) {
+		from--
+	}
+	to := walk[(from+1)%len(walk)]
+	var names []string
+	for k := range walk {
+		v := walk[(from+k)%len(walk)]
+		inRing[v] = true
+		names = append(names, c.vertices[v].name)
+	}
+	names = append(names, names[0])
+	n := &c.rb.Nodes[walk[from]]
+	for _, e := range c.vertices[walk[from]].deps {
+		if e.to == to {
+			c.add(Error, e.at, "nodes."+n.ID+".depends_on", "dependency cycle: "+strings.Join(names, " → "), "one of them must do without the next: remove an entry of depends_on")
+			return
+		}
+	}
+}
+
+// reach warns of nodes that no supply feeds and of VMs whose host nobody knows.
+func (c *checker) reach() {
+	if c.order == nil {
+		return
+	}
+	fed, hosted := make([]bool, len(c.vertices)), make([]bool, len(c.vertices))
+	hosts := false
+	for _, v := range c.order { // what a vertex depends on comes before it
+		at := &c.vertices[v]
+		fed[v] = at.fed || at.open
+		hosted[v] = at.open
+		if v < len(c.rb.Nodes) {
+			hosted[v] = hosted[v] || c.types[v] == nil || c.traits[v].Kind == plan.Host
+			hosts = hosts || c.traits[v].Kind == plan.Host
+		}
+		for _, e := range at.deps {
+			fed[v] = fed[v] || fed[e.to]
+			hosted[v] = hosted[v] || hosted[e.to]
+		}
+	}
+	for i := range c.rb.Nodes {
+		n := &c.rb.Nodes[i]
+		if !fed[i] {
+			c.nodeWarning(i, nil, "add fed_by: [SUPPLY], or depends_on what is fed", "no supply feeds %s or what it depends on: it would never be taken down", n.ID)
+		}
+		if c.types[i] == nil || c.traits[i].Kind != plan.VM || hosted[i] {
+			continue
+		}
+		if !c.types[i].Selects {
+			c.nodeWarning(i, nil, "add the host that it runs on to depends_on", "%s depends on no host: nothing keeps its host on until it is off", n.ID)
+		} else if !hosts {
+			c.nodeWarning(i, nil, "declare the hosts: the inventory tells which VM runs on which", "no host is declared: nothing keeps the hosts of %s on until they are off", n.ID)
+		}
+	}
+}

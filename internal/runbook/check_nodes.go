@@ -1,0 +1,236 @@
+package runbook
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"ebbtide/internal/plan"
+)
+
+func (c *checker) supplies() {
+	feeds := map[string]bool{}
+	for i := range c.rb.Nodes {
+		for _, s := range c.rb.Nodes[i].FedBy {
+			feeds[s] = true
+		}
+	}
+	seen := map[string]string{}
+	for i := range c.rb.Supplies {
+		s := &c.rb.Supplies[i]
+		say := func(sev Severity, keys []string, hint, format string, args ...any) {
+			c.say(sev, "supplies", s.at, keys, hint, format, args...)
+		}
+		password := s.at.val.find("password") != nil
+		switch {
+		case s.Username != "" && !password:
+			say(Error, []string{"username"}, "add password: {credential: …}", "a username needs a password")
+		case s.Username == "" && password:
+			say(Error, []string{"password"}, "add username: …, as upsd.users has it", "a password needs a username")
+		case s.Username == "" && s.Cut == CutShutdownReturn && s.UPS != "":
+			say(Warning, nil, "add username and password of an upsd user with instcmds = shutdown.return, or cut: none",
+				"the output of %s can't be cut: upsd takes commands from its users only", s.ID)
+		}
+		if first, twice := seen[s.NUT()]; twice && s.UPS != "" {
+			say(Warning, []string{"nut"}, "one UPS is one supply", "this is the same UPS as %s", first)
+		} else {
+			seen[s.NUT()] = s.ID
+		}
+		if !feeds[s.ID] {
+			say(Warning, nil, fmt.Sprintf("add fed_by: [%s] to what it feeds", s.ID), "no node is fed by %s: its failure would do nothing", s.ID)
+		}
+	}
+}
+
+func (c *checker) connections() {
+	for _, ref := range c.rb.refs {
+		if _, ok := c.conn[ref.name]; !ok {
+			c.add(Error, ref.at, ref.path, fmt.Sprintf("no connection is named %q", ref.name), c.guess(ref.name, c.conn, "connections"))
+		}
+	}
+	for i := range c.rb.Nodes {
+		c.via(i)
+		c.wake(i)
+	}
+}
+
+func (c *checker) via(i int) {
+	n, t := &c.rb.Nodes[i], c.types[i]
+	if t == nil {
+		return
+	}
+	given := n.at.val.find("via") != nil
+	switch {
+	case len(t.Via) == 0 && given:
+		c.nodeError(i, []string{"via"}, "remove via", "a node of type %s takes no via", n.Type)
+		return
+	case len(t.Via) == 0:
+		return
+	case !given:
+		c.nodeError(i, nil, c.viaHint(t.Via), "%s lacks the key via: the connection that it is reached by", n.ID)
+		return
+	case n.Via == "":
+		return
+	}
+	at, ok := c.conn[n.Via]
+	if !ok {
+		c.nodeError(i, []string{"via"}, c.guess(n.Via, c.conn, "connections"), "no connection is named %q", n.Via)
+		return
+	}
+	if is := c.rb.Connections[at].Type; is != "" && !slices.Contains(t.Via, is) {
+		c.nodeError(i, []string{"via"}, c.viaHint(t.Via), "a node of type %s needs a connection of type %s; %s is of type %s",
+			n.Type, strings.Join(t.Via, " or "), n.Via, is)
+	}
+}
+
+// viaHint names the connections that would do.
+func (c *checker) viaHint(types []string) string {
+	var fit []string
+	for i := range c.rb.Connections {
+		if slices.Contains(types, c.rb.Connections[i].Type) {
+			fit = append(fit, c.rb.Connections[i].Name)
+		}
+	}
+	if len(fit) == 0 {
+		return "declare one: connections: {name: {type: " + types[0] + ", …}}"
+	}
+	return "write via: " + strings.Join(fit[:min(len(fit), 8)], " or ")
+}
+
+func (c *checker) wake(i int) {
+	w := c.rb.Nodes[i].Wake
+	if w == nil {
+		return
+	}
+	key := func(k string) []string { return []string{"up", "wake", k} }
+	ways := 0
+	if w.MAC != "" {
+		ways++
+		if mac, err := net.ParseMAC(w.MAC); err != nil || len(mac) != 6 {
+			c.nodeError(i, key("mac"), "write it like 00:25:90:ab:cd:ef", "%q is not the address of a network card", w.MAC)
+		}
+	} else if w.Broadcast != "" {
+		c.nodeError(i, key("broadcast"), "add mac", "broadcast is for Wake-on-LAN: it needs mac")
+	}
+	if w.Broadcast != "" {
+		if _, _, err := net.SplitHostPort(w.Broadcast); err != nil {
+			c.nodeError(i, key("broadcast"), "write it like 10.0.0.255:9", "%q is not host:port", w.Broadcast)
+		}
+	}
+	for _, bmc := range []struct{ key, conn string }{{"redfish", w.Redfish}, {"ipmi", w.IPMI}} {
+		if bmc.conn == "" {
+			continue
+		}
+		ways++
+		at, ok := c.conn[bmc.conn]
+		if !ok {
+			c.nodeError(i, key(bmc.key), c.guess(bmc.conn, c.conn, "connections"), "no connection is named %q", bmc.conn)
+		} else if is := c.rb.Connections[at].Type; is != "" && is != bmc.key {
+			c.nodeError(i, key(bmc.key), c.viaHint([]string{bmc.key}), "%s needs a connection of type %s; %s is of type %s", bmc.key, bmc.key, bmc.conn, is)
+		}
+	}
+	switch {
+	case ways > 1:
+		c.nodeError(i, []string{"up", "wake"}, "keep the surest: a BMC rather than Wake-on-LAN", "a node is woken in one way: mac, redfish or ipmi")
+	case ways == 0 && !w.Power && w.Broadcast == "":
+		c.nodeError(i, []string{"up", "wake"}, "give one of mac, redfish, ipmi, or power: true if it starts when its power comes back", "wake says no way to start it")
+	}
+}
+
+// nodes holds each node against itself.
+func (c *checker) nodes() {
+	self := -1
+	for i := range c.rb.Nodes {
+		n, t := &c.rb.Nodes[i], c.types[i]
+		if _, both := c.supply[n.ID]; both {
+			c.nodeError(i, nil, "give one of them another name", "%s is the name of a supply already", n.ID)
+		}
+		for _, l := range n.Labels {
+			if l.Key == "" || l.Value == "" || strings.ContainsAny(l.Key+l.Value, "=") {
+				c.nodeError(i, []string{"labels"}, "write labels like {tier: lab}", "a label is a key and a value without =")
+			}
+		}
+		for k, check := range n.Healthy {
+			if err := check.Check(); err != nil {
+				at := n.at.val.get("up").get("healthy").items[k]
+				c.add(Error, at, fmt.Sprintf("nodes.%s.up.healthy[%d]", n.ID, k), err.Error(), "")
+			}
+		}
+		if n.Up.Retries != nil && (*n.Up.Retries < 0 || *n.Up.Retries > 100) {
+			c.nodeError(i, []string{"up", "retries"}, "0 tries once", "retries are from 0 to 100")
+		}
+		if t == nil {
+			continue
+		}
+		if t.Kind == plan.Self {
+			if self >= 0 {
+				c.nodeError(i, []string{"type"}, "Ebbtide runs on one machine", "%s is of type %s already", c.rb.Nodes[self].ID, t.Name)
+			} else {
+				self = i
+			}
+		}
+		c.expect(i)
+		c.times(i)
+		c.proof(i)
+	}
+}
+
+func (c *checker) expect(i int) {
+	n, t := &c.rb.Nodes[i], c.types[i]
+	given := n.at.val.find("expect") != nil
+	switch {
+	case !t.Selects && given:
+		c.nodeError(i, []string{"expect"}, "remove expect", "expect is for nodes that stand for many; %s is one", n.ID)
+	case t.Selects && !given:
+		c.nodeWarning(i, nil, "add expect: with about how many there are", "without a live inventory %s counts as one", n.ID)
+	case n.Expect > maxExpect:
+		c.nodeError(i, []string{"expect"}, "", "expect is at most %d", maxExpect)
+	}
+}
+
+// maxExpect bounds how many members may stand in for a selector.
+const maxExpect = 20_000
+
+// times holds down and up against each other and against what the node can do.
+func (c *checker) times(i int) {
+	n, tr := &c.rb.Nodes[i], &c.traits[i]
+	for _, k := range []struct {
+		path    []string
+		limit   string
+		verb    plan.Verb
+		nominal bool
+	}{
+		{[]string{"down", "nominal"}, "within", plan.Stop, true},
+		{[]string{"down", "flush_nominal"}, "flush_within", plan.Flush, true},
+		{[]string{"up", "nominal"}, "within", plan.Start, true},
+		{[]string{"down", "within"}, "", plan.Stop, false},
+		{[]string{"down", "force"}, "", plan.Force, false},
+		{[]string{"down", "flush_within"}, "", plan.Flush, false},
+		{[]string{"down", "protect_within"}, "", plan.Protect, false},
+	} {
+		section := n.at.val.get(k.path[0])
+		if section == nil || section.find(k.path[1]) == nil {
+			continue
+		}
+		if times := tr.Times[k.verb]; k.nominal && times.Nominal > times.Within {
+			c.nodeError(i, k.path, fmt.Sprintf("raise %s.%s or lower this", k.path[0], k.limit), "%s is expected to take %s, longer than it may (%s: %s)", k.verb, brief(times.Nominal), k.limit, brief(times.Within))
+		}
+		if k.path[0] == "down" && !tr.Can.Has(k.verb) && (k.verb != plan.Force || !n.Down.Force.Never) {
+			c.nodeWarning(i, k.path, "remove it", "this does nothing: a node of type %s with these keys has no %s", n.Type, k.verb)
+		}
+	}
+}
+
+// proof warns of what nothing takes down or brings back.
+func (c *checker) proof(i int) {
+	n, tr := &c.rb.Nodes[i], &c.traits[i]
+	if tr.Kind == plan.Other && tr.Can&plan.VerbSet(plan.Stop, plan.Force, plan.Protect, plan.Flush) == 0 {
+		c.nodeWarning(i, nil, "give it a way to stop, or make it type: passive if it needs none", "nothing takes %s down, and nothing proves that it is off", n.ID)
+	}
+	stops := tr.Can.Has(plan.Stop) && (tr.Kind == plan.Other || tr.Kind == plan.Host)
+	if stops && tr.ByPower && (n.Wake == nil || !n.Wake.Power) {
+		c.nodeWarning(i, nil, "add up: {wake: …}; wake: {power: true} if it starts by itself when its power comes back",
+			"nothing starts %s again if its power was not cut", n.ID)
+	}
+}

@@ -1,0 +1,198 @@
+package runbook
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"ebbtide/internal/plan"
+)
+
+// index finds declared nodes by their names in their systems.
+func (c *compiler) index() {
+	c.byName, c.byUUID, c.hosts = map[string][]int{}, map[string]int{}, map[string]string{}
+	for i := range c.rb.Nodes {
+		if c.selects[i] {
+			continue
+		}
+		d := &c.rb.Nodes[i]
+		name := nameIn(d)
+		c.byName[name] = append(c.byName[name], i)
+		if uuid := specText(d.Spec, "uuid"); uuid != "" {
+			c.byUUID[strings.ToLower(uuid)] = i
+		}
+		if c.nodes[i].Kind != plan.Host {
+			continue
+		}
+		for _, known := range []string{strings.ToLower(name), strings.ToLower(d.ID)} {
+			if _, taken := c.hosts[known]; !taken {
+				c.hosts[known] = d.ID
+			}
+		}
+	}
+}
+
+// nameIn is a node's name in its system: what the key of its spec says that is called like the last part of its type
+// ("vm" of "vsphere.vm"), without folders, or its id.
+func nameIn(d *NodeDecl) string {
+	name := specText(d.Spec, d.Type[strings.LastIndexByte(d.Type, '.')+1:])
+	return cmp.Or(name[strings.LastIndexByte(name, '/')+1:], d.ID)
+}
+
+// specText gives the text of a spec's key, "" if it has none.
+func specText(spec any, key string) string {
+	v := reflect.Indirect(reflect.ValueOf(spec))
+	if v.Kind() != reflect.Struct {
+		return ""
+	}
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
+		if name == key && v.Field(i).Kind() == reflect.String {
+			return v.Field(i).String()
+		}
+	}
+	return ""
+}
+
+// expand gives each declaration its nodes.
+func (c *compiler) expand() {
+	c.claimed, c.live, c.seenOn, c.undeclared = map[string]string{}, map[string][]string{}, map[string]string{}, map[string][]string{}
+	for i := range c.rb.Nodes {
+		if c.selects[i] {
+			c.members(i)
+			continue
+		}
+		id := c.rb.Nodes[i].ID
+		c.expanded[i].ids = []string{id}
+		for _, m := range c.inventory[id] {
+			c.runsOn(i, id, &m)
+		}
+	}
+	for _, host := range slices.Sorted(maps.Keys(c.undeclared)) {
+		on := c.undeclared[host]
+		slices.Sort(on)
+		c.warn(c.ownerOf(on[0]), "", fmt.Sprintf("host %q is not declared, and nothing keeps it on until what runs there is off: %s", host, some(on)))
+	}
+}
+
+// some lists the first of many names.
+func some(names []string) string {
+	if len(names) > 4 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
+	}
+	return strings.Join(names, ", ")
+}
+
+// members expands a selector.
+func (c *compiler) members(i int) {
+	d, x := &c.rb.Nodes[i], &c.expanded[i]
+	live, known := c.inventory[d.ID]
+	if !known {
+		for k := range max(1, min(d.Expect, maxExpect)) {
+			id := fmt.Sprintf("%s/%d", d.ID, k+1)
+			x.ids = append(x.ids, id)
+			c.out.Members[id] = Member{Selector: d.ID}
+		}
+		return
+	}
+	if d.Expect > 0 && farFrom(len(live), d.Expect) {
+		c.warn(i, "expect", fmt.Sprintf("%s has %d members now, far from what is expected", d.ID, len(live)))
+	}
+	live = slices.Clone(live)
+	slices.SortFunc(live, func(a, b plan.Member) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	live = slices.CompactFunc(live, func(a, b plan.Member) bool { return a.ID == b.ID && a.Name == b.Name })
+	for k := range live {
+		m := &live[k]
+		twin := k > 0 && live[k-1].Name == m.Name || k+1 < len(live) && live[k+1].Name == m.Name
+		if owner := c.belongsTo(i, m, twin); owner != "" {
+			x.others = append(x.others, owner)
+			c.addLive(d.ID, owner) // the junction's
+			continue
+		}
+		id := d.ID + "/" + m.Name
+		if twin { // by what lasts, so that a record of one is never taken for the other
+			id += "~" + m.ID
+		}
+		c.claimed[strings.ToLower(m.ID)] = id
+		x.ids = append(x.ids, id)
+		c.out.Members[id] = Member{Selector: d.ID, MemberID: m.ID}
+		c.runsOn(i, id, m)
+	}
+}
+
+// farFrom tells whether a live count is so far from what is expected that people should know.
+func farFrom(live, expect int) bool {
+	return live > expect+expect/2+1 || live < expect/2
+}
+
+// belongsTo finds the node that a member of selector i is already: a declared one, or a member of an earlier selector.
+// A declared node is the same VM by its uuid if it gives one, and by its name otherwise, unless members are twins by
+// name: a VM that is asked to stop twice is better than one that is never asked.
+func (c *compiler) belongsTo(i int, m *plan.Member, twin bool) string {
+	if decl, ok := c.byUUID[strings.ToLower(m.ID)]; ok && c.nodes[decl].Type == c.nodes[i].Type {
+		c.runsOn(decl, c.rb.Nodes[decl].ID, m)
+		return c.rb.Nodes[decl].ID
+	}
+	for _, decl := range c.byName[m.Name] {
+		d := &c.rb.Nodes[decl]
+		if c.nodes[decl].Type != c.nodes[i].Type || specText(d.Spec, "uuid") != "" {
+			continue
+		}
+		if twin {
+			c.warn(decl, "", fmt.Sprintf("several VMs of %s are named %s: give the uuid of the one that %s is", c.rb.Nodes[i].ID, m.Name, d.ID))
+			continue
+		}
+		if d.Via != c.rb.Nodes[i].Via {
+			c.warn(decl, "", fmt.Sprintf("%s of %s is taken to be the node %s by its name: give its uuid to be sure", m.Name, c.rb.Nodes[i].ID, d.ID))
+		}
+		c.runsOn(decl, d.ID, m)
+		return d.ID
+	}
+	return c.claimed[strings.ToLower(m.ID)]
+}
+
+// runsOn notes what the inventory knows of a VM: its host, and the declared storage that holds its disks.
+func (c *compiler) runsOn(decl int, id string, m *plan.Member) {
+	if c.nodes[decl].Kind != plan.VM {
+		return
+	}
+	if m.Host != "" {
+		host, declared := c.hosts[strings.ToLower(m.Host)]
+		c.seenOn[id] = host
+		if declared {
+			c.addLive(id, host)
+		} else {
+			c.undeclared[m.Host] = append(c.undeclared[m.Host], id)
+		}
+	}
+	for _, storage := range m.Storage {
+		for _, s := range c.byName[storage] {
+			if c.nodes[s].Kind == plan.Other {
+				c.addLive(id, c.rb.Nodes[s].ID)
+			}
+		}
+	}
+}
+
+func (c *compiler) addLive(id, to string) {
+	if id != to && !slices.Contains(c.live[id], to) {
+		c.live[id] = append(c.live[id], to)
+	}
+}
+
+// firstHost gives the first host that a declaration depends on, "" if there is none.
+func (c *compiler) firstHost(d *NodeDecl) string {
+	for _, ref := range d.DependsOn {
+		for _, i := range c.named(ref) {
+			if c.nodes[i].Kind == plan.Host {
+				return c.rb.Nodes[i].ID
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,391 @@
+package runbook
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// Load reads a runbook and checks it: all that is wrong with it comes at once, by position. The runbook is nil if the
+// file is no YAML at all, or far too large; it may be compiled if the problems have no errors.
+func Load(name string, src []byte, schema Schema) (*Runbook, Problems) {
+	rb, problems := Parse(name, src, schema)
+	if rb == nil {
+		return nil, problems
+	}
+	all := append(problems, rb.Check()...)
+	all.sort()
+	return rb, all
+}
+
+// Parse reads a runbook and reports what is not in the language: unknown keys, wrong types, missing keys, inline
+// secrets. What is in the language but makes no sense is found by Check.
+func Parse(name string, src []byte, schema Schema) (*Runbook, Problems) {
+	r := &reporter{file: name}
+	top := r.read(src)
+	if top == nil {
+		return nil, r.finish()
+	}
+	d := &decoder{reporter: r, fields: map[reflect.Type][]field{}}
+	rb := &Runbook{reporter: r, schema: schema, top: top}
+	d.runbook(top, rb)
+	if d.steps > maxSteps {
+		return nil, r.finish()
+	}
+	rb.refs, rb.parsed = d.refs, r.finish()
+	return rb, slices.Clone(rb.parsed)
+}
+
+// topKeys are the keys of a runbook. Sections are read by themselves, in this order.
+var topKeys = []string{"version", "runbook", "contacts", "supplies", "connections", "nodes", "policy"}
+
+func (d *decoder) runbook(top *value, rb *Runbook) {
+	for _, p := range top.pairs {
+		if !slices.Contains(topKeys, p.key.text) && !strings.HasPrefix(p.key.text, "x-") {
+			d.fail(p.key, suggest(p.key.text, topKeys, "known keys"), "unknown key %q in a runbook", p.key.text)
+		}
+	}
+	for _, key := range topKeys {
+		p := top.find(key)
+		if p == nil {
+			if key != "contacts" && key != "connections" && key != "policy" { // Check asks for a policy's triggers
+				d.fail(top, "add "+key+": …", "the runbook lacks the key %s", key)
+			}
+			continue
+		}
+		d.enter(key)
+		switch key {
+		case "version":
+			d.version(p.val, rb)
+		case "runbook":
+			d.decodeInto(p.val, &rb.Name)
+		case "contacts":
+			d.decodeInto(p.val, &rb.Contacts)
+		case "supplies":
+			d.supplies(p.val, rb)
+		case "connections":
+			d.connections(p.val, rb)
+		case "nodes":
+			d.nodes(p.val, rb)
+		case "policy":
+			rb.Policy.at = *p
+			d.policy(p.val, rb)
+		}
+		d.leave()
+	}
+}
+
+func (d *decoder) version(v *value, rb *Runbook) {
+	before := len(d.problems)
+	d.decodeInto(v, &rb.Version)
+	if len(d.problems) == before && v.kind == scalar && rb.Version != Version {
+		d.fail(v, fmt.Sprintf("write version: %d, or use the Ebbtide that the runbook was written for", Version), "version %d of the runbook language is not known", rb.Version)
+	}
+}
+
+// each walks the entries of a section by id.
+func (d *decoder) each(v *value, what string, read func(p pair)) {
+	if !d.want(v, mapping, "a mapping from names to "+what) {
+		return
+	}
+	for _, p := range v.pairs {
+		d.enter(p.key.text)
+		if why := badID(p.key.text); why != "" {
+			d.fail(p.key, "names are text without / and =, such as esx01", "%q can't be a name: %s", p.key.text, why)
+		}
+		read(p)
+		d.leave()
+	}
+}
+
+// badID says why text can't be an id, or nothing. A / is between a selector and its member, a = makes a label selector.
+func badID(s string) string {
+	switch {
+	case s == "":
+		return "it is empty"
+	case len(s) > 200:
+		return "it is too long"
+	case strings.TrimSpace(s) != s:
+		return "it begins or ends with a blank"
+	case strings.ContainsAny(s, "/="):
+		return "it has a / or ="
+	case strings.ContainsFunc(s, unicode.IsControl):
+		return "it has a control character"
+	}
+	return ""
+}
+
+type supplyKeys struct {
+	NUT      string        `yaml:"nut" check:"required"`
+	Curve    curve         `yaml:"curve"`
+	Username string        `yaml:"username"`
+	Password SecretRef     `yaml:"password"`
+	TLS      *TLS          `yaml:"tls"`
+	Cut      Cut           `yaml:"cut"`
+	OffDelay time.Duration `yaml:"offdelay" check:"positive"`
+	OnDelay  time.Duration `yaml:"ondelay" check:"positive"`
+	Rack     string        `yaml:"rack"`
+	Notes    string        `yaml:"notes"`
+}
+
+func (d *decoder) supplies(v *value, rb *Runbook) {
+	d.each(v, "supplies", func(p pair) {
+		var keys supplyKeys
+		d.mapping(p.val, p.key, "a supply", reflect.ValueOf(&keys).Elem())
+		s := SupplyDecl{
+			ID: p.key.text, Curve: keys.Curve, Username: keys.Username, Password: keys.Password, TLS: keys.TLS,
+			Cut: cmp.Or(keys.Cut, CutShutdownReturn), OffDelay: keys.OffDelay, OnDelay: keys.OnDelay, Rack: keys.Rack, Notes: keys.Notes, at: p,
+		}
+		if nut := p.val.get("nut"); nut != nil && keys.NUT != "" {
+			s.UPS, s.Address = d.nut(nut)
+		}
+		rb.Supplies = append(rb.Supplies, s)
+	})
+	if v.kind == mapping && len(v.pairs) == 0 {
+		d.fail(v, `write ups-a: {nut: "ups@127.0.0.1:3493"}`, "there is no supply: nothing could ever be triggered")
+	}
+}
+
+// nut reads ups@host:port as NUT's tools do; the port is 3493 if not given.
+func (d *decoder) nut(v *value) (ups, address string) {
+	ups, address, ok := strings.Cut(v.text, "@")
+	if ok && ups != "" && address != "" && !strings.ContainsAny(v.text, " \t/") {
+		host, port, err := net.SplitHostPort(address)
+		if err != nil {
+			host, port = strings.Trim(address, "[]"), "3493"
+		}
+		if n, err := strconv.Atoi(port); err == nil && 0 < n && n < 65536 && host != "" && (!strings.Contains(host, ":") || net.ParseIP(host) != nil) {
+			return ups, net.JoinHostPort(host, port)
+		}
+	}
+	d.enter("nut")
+	d.fail(v, `write it like "ups@127.0.0.1:3493"; upsc -l lists the names that a server has`, "expected ups@host:port, found %s", v.what())
+	d.leave()
+	return "", ""
+}
+
+func (c *Cut) read(d *decoder, v *value) {
+	if !d.want(v, scalar, "shutdown.return or none") {
+		return
+	}
+	switch Cut(v.text) {
+	case CutShutdownReturn, CutNone:
+		*c = Cut(v.text)
+	case "load.off", "shutdown.stayoff":
+		d.fail(v, "write shutdown.return: it cuts too, and switches on again with the mains", "%s would leave everything off for good", v.text)
+	default:
+		d.fail(v, suggest(v.text, []string{string(CutShutdownReturn), string(CutNone)}, "ways to cut"), "unknown way to cut %s", v.what())
+	}
+}
+
+// curve is a runtime curve: {100%: 9m, 50%: 21m}.
+type curve []power.Point
+
+func (c *curve) read(d *decoder, v *value) {
+	if !d.want(v, mapping, "a mapping from load to runtime, such as {100%: 9m, 50%: 21m}") {
+		return
+	}
+	var at []*value
+	for _, p := range v.pairs {
+		d.enter(p.key.text)
+		load, ok := d.percent(p.key, 150)
+		if ok && load == 0 {
+			d.fail(p.key, "the smallest load is more than 0%", "no battery has a runtime at no load")
+		}
+		runtime, ok2 := d.duration(p.val)
+		if ok2 && runtime == 0 {
+			d.fail(p.val, "", "a runtime must be more than 0")
+		}
+		if ok && ok2 && load > 0 && runtime > 0 {
+			*c = append(*c, power.Point{Load: load, Time: runtime})
+			at = append(at, p.key)
+		}
+		d.leave()
+	}
+	for i, a := range *c {
+		for j, b := range (*c)[:i] {
+			if a.Load == b.Load || (a.Load > b.Load) != (a.Time < b.Time) {
+				d.fail(at[i], fmt.Sprintf("compare it with the one for %s", at[j].text), "a curve must give less runtime for more load")
+				break
+			}
+		}
+	}
+	slices.SortFunc(*c, func(a, b power.Point) int { return cmp.Compare(a.Load, b.Load) })
+}
+
+// typed reads the type key, which says which other keys there are. "" if it is not known, which is reported.
+func (d *decoder) typed(p pair, what string, known []string) string {
+	v := p.val.get("type")
+	switch {
+	case v == nil:
+		d.fail(p.key, suggest("", known, "types"), "%s lacks the key type", what)
+		return ""
+	case v.kind != scalar:
+		d.enter("type")
+		d.want(v, scalar, "the name of a type")
+		d.leave()
+		return ""
+	case slices.Contains(known, v.text):
+		return v.text
+	}
+	d.enter("type")
+	d.fail(v, suggest(v.text, known, "types"), "unknown type %s of %s", v.what(), what)
+	d.leave()
+	return ""
+}
+
+type typeKey struct {
+	Type readElsewhere `yaml:"type"`
+}
+
+// readElsewhere is a key that is known but read by itself.
+type readElsewhere struct{}
+
+func (readElsewhere) read(*decoder, *value) {}
+
+func (d *decoder) connections(v *value, rb *Runbook) {
+	var known []string
+	for _, t := range rb.schema.Connections {
+		known = append(known, t.Name)
+	}
+	d.each(v, "connections", func(p pair) {
+		c := ConnectionDecl{Name: p.key.text, at: p}
+		defer func() { rb.Connections = append(rb.Connections, c) }()
+		if !d.want(p.val, mapping, "a mapping") {
+			return
+		}
+		if c.Type = d.typed(p, "a connection", known); c.Type == "" {
+			for _, k := range p.val.pairs { // which of them are secrets is not known
+				if !slices.Contains([]string{"type", "url", "address", "user", "username"}, k.key.text) {
+					d.maskAll(k.val)
+				}
+			}
+			return
+		}
+		t, _ := rb.schema.Connection(c.Type)
+		before := len(d.problems)
+		c.Spec = d.spec(p, "a connection of type "+c.Type, t.Spec, reflect.ValueOf(&typeKey{}).Elem())
+		if t.Check != nil && len(d.problems) == before {
+			d.typeErrors(p, t.Check(c.Spec))
+		}
+	})
+}
+
+// spec decodes a type's own keys beside the common ones.
+func (d *decoder) spec(p pair, what string, make func() any, common reflect.Value) any {
+	if make == nil {
+		d.mapping(p.val, p.key, what, common)
+		return nil
+	}
+	spec := make()
+	d.mapping(p.val, p.key, what, common, reflect.ValueOf(spec).Elem())
+	return spec
+}
+
+// typeErrors reports what a type's own check found.
+func (d *decoder) typeErrors(p pair, errs []error) {
+	for _, err := range errs {
+		at := p.key
+		var ke *KeyError
+		if errors.As(err, &ke) {
+			if found := p.val.find(ke.Key); found != nil {
+				at = found.key
+				d.enter(ke.Key)
+				d.fail(at, "", "%v", err)
+				d.leave()
+				continue
+			}
+		}
+		d.fail(at, "", "%v", err)
+	}
+}
+
+type nodeKeys struct {
+	Type      readElsewhere     `yaml:"type"`
+	Via       string            `yaml:"via"`
+	FedBy     []string          `yaml:"fed_by"`
+	DependsOn []string          `yaml:"depends_on"`
+	Labels    map[string]string `yaml:"labels"`
+	Rack      string            `yaml:"rack"`
+	Notes     string            `yaml:"notes"`
+	Risk      *riskKey          `yaml:"risk"`
+	Expect    int               `yaml:"expect" check:"positive"`
+	Down      Down              `yaml:"down"`
+	Up        upKeys            `yaml:"up"`
+}
+
+type upKeys struct {
+	Up      `yaml:",inline"`
+	Wake    *Wake         `yaml:"wake"`
+	Healthy []HealthCheck `yaml:"healthy"`
+}
+
+type riskKey plan.Risk
+
+func (r *riskKey) read(d *decoder, v *value) {
+	if !d.want(v, scalar, "a risk") {
+		return
+	}
+	risk, err := plan.ParseRisk(v.text)
+	if err != nil {
+		d.fail(v, suggest(v.text, plan.RiskNames(), "risks, lowest first"), "unknown risk %s", v.what())
+	}
+	*r = riskKey(risk)
+}
+
+func (d *decoder) nodes(v *value, rb *Runbook) {
+	known := make([]string, 0, len(rb.schema.Nodes))
+	types := make(map[string]*NodeType, len(rb.schema.Nodes))
+	for i := range rb.schema.Nodes {
+		known = append(known, rb.schema.Nodes[i].Name)
+		types[rb.schema.Nodes[i].Name] = &rb.schema.Nodes[i]
+	}
+	rb.Nodes = make([]NodeDecl, 0, len(v.pairs))
+	d.each(v, "nodes", func(p pair) {
+		rb.Nodes = append(rb.Nodes, NodeDecl{ID: p.key.text, at: p})
+		if d.want(p.val, mapping, "a mapping") {
+			d.node(p, &rb.Nodes[len(rb.Nodes)-1], known, types)
+		}
+	})
+	if v.kind == mapping && len(v.pairs) == 0 {
+		d.fail(v, "write server: {type: …, fed_by: […]}", "there is no node: nothing would be taken down")
+	}
+}
+
+func (d *decoder) node(p pair, n *NodeDecl, known []string, types map[string]*NodeType) {
+	var keys nodeKeys
+	common := reflect.ValueOf(&keys).Elem()
+	before := len(d.problems)
+	if n.Type = d.typed(p, "a node", known); n.Type == "" {
+		// Which other keys it may have is not known: only the common ones are read.
+		rest := *p.val
+		rest.pairs = slices.DeleteFunc(slices.Clone(rest.pairs), func(k pair) bool {
+			f, _ := d.fieldOf(k.key.text, []reflect.Value{common})
+			return f == nil
+		})
+		d.mapping(&rest, p.key, "a node", common)
+	} else {
+		t := types[n.Type]
+		n.Spec = d.spec(p, "a node of type "+n.Type, t.Spec, common)
+		if t.Check != nil && len(d.problems) == before {
+			d.typeErrors(p, t.Check(n.Spec))
+		}
+	}
+	n.Via, n.FedBy, n.DependsOn, n.Rack, n.Notes = keys.Via, keys.FedBy, keys.DependsOn, keys.Rack, keys.Notes
+	n.Risk, n.Expect, n.Down, n.Up = (*plan.Risk)(keys.Risk), keys.Expect, keys.Down, keys.Up.Up
+	n.Wake, n.Healthy = keys.Up.Wake, keys.Up.Healthy
+	for k, v := range keys.Labels {
+		n.Labels = append(n.Labels, plan.Label{Key: k, Value: v})
+	}
+	slices.SortFunc(n.Labels, func(a, b plan.Label) int { return cmp.Compare(a.Key, b.Key) })
+}

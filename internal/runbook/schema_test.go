@@ -1,0 +1,140 @@
+package runbook_test
+
+import (
+	"errors"
+	"time"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// The schema of these tests has the shapes that the adapters' own have: connections with secrets, a selector and its
+// member type, inlined commands, a name key, a type without keys.
+
+type vsphereConn struct {
+	URL        string            `yaml:"url" check:"required"`
+	Username   string            `yaml:"username" check:"required"`
+	Password   runbook.SecretRef `yaml:"password" check:"required"`
+	Thumbprint string            `yaml:"thumbprint"`
+	CAFile     string            `yaml:"ca_file"`
+}
+
+type sshConn struct {
+	Address string            `yaml:"address" check:"required"`
+	User    string            `yaml:"user" check:"required"`
+	Key     runbook.SecretRef `yaml:"key"`
+	HostKey string            `yaml:"host_key"`
+}
+
+type bmcConn struct {
+	Address string `yaml:"address" check:"required"`
+}
+
+type vmSpec struct {
+	VM       string `yaml:"vm"`
+	UUID     string `yaml:"uuid"`
+	Fallback string `yaml:"fallback" check:"connection"`
+}
+
+type vmsSpec struct {
+	Select struct {
+		Tag    string `yaml:"tag"`
+		Folder string `yaml:"folder"`
+		Name   string `yaml:"name"`
+	} `yaml:"select" check:"required"`
+	Exclude  []string `yaml:"exclude"`
+	Fallback []string `yaml:"fallback" check:"connection"`
+}
+
+type hostSpec struct {
+	Host     string `yaml:"host"`
+	Fallback string `yaml:"fallback" check:"connection"`
+}
+
+type commands struct {
+	Probe     runbook.Command `yaml:"probe"`
+	Protect   runbook.Command `yaml:"protect"`
+	Flush     runbook.Command `yaml:"flush"`
+	Stop      runbook.Command `yaml:"stop"`
+	Force     runbook.Command `yaml:"force"`
+	Start     runbook.Command `yaml:"start"`
+	Unprotect runbook.Command `yaml:"unprotect"`
+}
+
+type sshSpec struct {
+	commands           `yaml:",inline"`
+	OffWhenUnreachable time.Duration `yaml:"off_when_unreachable" check:"positive"`
+}
+
+func (c *commands) verbs() plan.Verbs {
+	var set plan.Verbs
+	for _, k := range []struct {
+		verb plan.Verb
+		by   runbook.Command
+	}{
+		{plan.Protect, c.Protect}, {plan.Flush, c.Flush}, {plan.Stop, c.Stop}, {plan.Force, c.Force}, {plan.Start, c.Start}, {plan.Unprotect, c.Unprotect},
+	} {
+		if !k.by.IsZero() {
+			set |= plan.VerbSet(k.verb)
+		}
+	}
+	return set
+}
+
+var (
+	vmVerbs = plan.VerbSet(plan.Stop, plan.Force, plan.Start)
+	vmTimes = map[plan.Verb]plan.Times{plan.Stop: {Nominal: 35 * time.Second, Within: 3 * time.Minute}}
+)
+
+func can(vs plan.Verbs) func(any) plan.Verbs { return func(any) plan.Verbs { return vs } }
+
+func testSchema() runbook.Schema {
+	return runbook.Schema{
+		Connections: []runbook.ConnectionType{
+			{Name: "vsphere", Spec: func() any { return new(vsphereConn) }},
+			{
+				Name: "ssh", Spec: func() any { return new(sshConn) },
+				Check: func(spec any) []error {
+					if spec.(*sshConn).HostKey == "" {
+						return []error{errors.New("an ssh connection needs host_key")}
+					}
+					return nil
+				},
+			},
+			{Name: "redfish", Spec: func() any { return new(bmcConn) }},
+		},
+		Nodes: []runbook.NodeType{
+			{
+				Name: "vsphere.vm", Kind: plan.VM, Via: []string{"vsphere"}, Risk: plan.Application, Times: vmTimes, Verbs: can(vmVerbs),
+				Spec: func() any { return new(vmSpec) },
+				Check: func(spec any) []error {
+					if s := spec.(*vmSpec); s.VM != "" && s.UUID != "" {
+						return []error{&runbook.KeyError{Key: "uuid", Err: errors.New("vm and uuid exclude each other: keep one")}}
+					}
+					return nil
+				},
+			},
+			{
+				Name: "vsphere.vms", Kind: plan.VM, Via: []string{"vsphere"}, Selects: true, Member: "vsphere.vm", Risk: plan.Application,
+				Spec: func() any { return new(vmsSpec) },
+			},
+			{
+				Name: "vsphere.host", Kind: plan.Host, Via: []string{"vsphere"}, Risk: plan.ControlPlane,
+				Spec: func() any { return new(hostSpec) }, Verbs: can(plan.VerbSet(plan.Stop, plan.Force)),
+			},
+			{
+				Name: "ssh", Kind: plan.Other, Via: []string{"ssh"}, Risk: plan.Storage,
+				Spec:     func() any { return new(sshSpec) },
+				Verbs:    func(spec any) plan.Verbs { return spec.(*sshSpec).verbs() },
+				OffAfter: func(spec any) time.Duration { return spec.(*sshSpec).OffWhenUnreachable },
+			},
+			{
+				Name: "command", Kind: plan.Other, Spec: func() any { return new(commands) },
+				Verbs: func(spec any) plan.Verbs { return spec.(*commands).verbs() },
+			},
+			{Name: "passive", Kind: plan.Passive},
+			{Name: "manual", Kind: plan.Person, Verbs: can(plan.VerbSet(plan.Stop, plan.Start))},
+			{Name: "self", Kind: plan.Self, Verbs: can(plan.VerbSet(plan.Stop))},
+		},
+	}
+}

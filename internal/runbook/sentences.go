@@ -1,0 +1,69 @@
+package runbook
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"ebbtide/internal/plan"
+)
+
+// Sentences says the policy in English, one sentence each, for people who check or print a runbook.
+func (rb *Runbook) Sentences() []string {
+	p := rb.policy()
+	out := []string{fmt.Sprintf("When %s, write-back caches go to write-through, reversibly.", p.Protect)}
+	for i, s := range p.Shed {
+		out = append(out, fmt.Sprintf("When %s, stage %s takes down %s.", s.When, s.Name, and(rb.Policy.Shed[i].Nodes)))
+	}
+	rest := "everything"
+	if len(p.Shed) > 0 {
+		rest = "everything else"
+	}
+	out = append(out,
+		fmt.Sprintf("When %s, %s that would go dark is taken down in order, and what depends on it.", p.Shutdown, rest),
+		fmt.Sprintf("When %s, what was on comes back in reverse order.", p.Restore),
+		fmt.Sprintf("The last %s of the battery are kept for flushing caches, stopping hosts and storage, and cutting the output.", brief(p.Reserve)),
+	)
+	for _, l := range rb.Policy.Limits {
+		out = append(out, limitSentence(l))
+	}
+	for i := range rb.Supplies {
+		s := &rb.Supplies[i]
+		if s.Cut == CutNone {
+			out = append(out, fmt.Sprintf("The output of %s is never cut: it lasts until its battery is empty.", s.ID))
+			continue
+		}
+		out = append(out, fmt.Sprintf("The output of %s is cut when all that only it feeds is down, and returns with the mains.", s.ID))
+	}
+	return out
+}
+
+func limitSentence(l plan.Limit) string {
+	var parts []string
+	if l.Total > 0 {
+		parts = append(parts, fmt.Sprintf("%d at once", l.Total))
+	}
+	if l.PerHost > 0 {
+		parts = append(parts, fmt.Sprintf("%d at once on each host", l.PerHost))
+	}
+	return fmt.Sprintf("Of type %s at most %s are worked on.", l.Class, strings.Join(parts, " and "))
+}
+
+func and(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// brief writes a duration without units that are zero: 3m rather than 3m0s.
+func brief(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}

@@ -1,0 +1,109 @@
+package runbook
+
+import (
+	"time"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// defaultTimes hold where neither the runbook nor the node's type says.
+var defaultTimes = map[plan.Verb]plan.Times{
+	plan.Protect:   {Nominal: 5 * time.Second, Within: 30 * time.Second},
+	plan.Flush:     {Nominal: 2 * time.Minute, Within: 10 * time.Minute},
+	plan.Stop:      {Nominal: time.Minute, Within: 5 * time.Minute},
+	plan.Force:     {Nominal: 5 * time.Second, Within: 30 * time.Second},
+	plan.Start:     {Nominal: 2 * time.Minute, Within: 10 * time.Minute},
+	plan.Unprotect: {Nominal: 5 * time.Second, Within: 30 * time.Second},
+}
+
+// defaultOffAfter is how long a host must be unreachable to count as off where its type does not say.
+const defaultOffAfter = 30 * time.Second
+
+// nodeOf makes the node that a declaration stands for, as far as its type and its own keys tell. A selector's is that
+// of each of its members: where its own type leaves something open, theirs says it.
+func nodeOf(s *Schema, t *NodeType, d *NodeDecl) plan.Node {
+	n := plan.Node{
+		ID: d.ID, Type: t.Name, Kind: t.Kind, Risk: t.Risk, Healthy: len(d.Healthy) > 0,
+		Attempts: 1 + DefaultRetries, Rack: d.Rack, Notes: d.Notes, Labels: d.Labels,
+	}
+	verbs, types := t.Verbs, []*NodeType{t}
+	if member, ok := s.Node(t.Member); t.Selects && ok {
+		n.Type, n.Kind = member.Name, member.Kind
+		types = append(types, member)
+		if verbs == nil && member.Verbs != nil {
+			verbs = func(any) plan.Verbs { return member.Verbs(member.Spec()) }
+		}
+	}
+	if verbs != nil {
+		n.Can = verbs(d.Spec)
+	}
+	if d.Risk != nil {
+		n.Risk = *d.Risk
+	}
+	if d.Up.Retries != nil {
+		n.Attempts = 1 + *d.Up.Retries
+	}
+	starts := n.Can.Has(plan.Start) && (t.Starts == nil || t.Starts(d.Spec))
+	if d.Wake != nil && d.Wake.MAC+d.Wake.Redfish+d.Wake.IPMI != "" {
+		n.Can |= plan.VerbSet(plan.Start)
+		starts = true
+	}
+	switch n.Kind {
+	case plan.VM, plan.Person, plan.Supply:
+	case plan.Other, plan.Host, plan.Self, plan.Passive:
+		n.ByPower = !starts
+	}
+	if d.Down.Force.Never {
+		n.Can &^= plan.VerbSet(plan.Force)
+	}
+	if t.OffAfter != nil {
+		n.OffAfter = t.OffAfter(d.Spec)
+	} else if n.Kind == plan.Host {
+		n.OffAfter = defaultOffAfter
+	}
+	for v, times := range defaultTimes {
+		for _, t := range types {
+			if given, ok := t.Times[v]; ok {
+				times = given
+				break
+			}
+		}
+		n.Times[v] = times
+	}
+	override(&n.Times[plan.Stop], d.Down.Nominal, d.Down.Within)
+	override(&n.Times[plan.Force], 0, d.Down.Force.Within)
+	override(&n.Times[plan.Protect], 0, d.Down.ProtectWithin)
+	override(&n.Times[plan.Unprotect], 0, d.Down.ProtectWithin)
+	override(&n.Times[plan.Flush], d.Down.FlushNominal, d.Down.FlushWithin)
+	override(&n.Times[plan.Start], d.Up.Nominal, d.Up.Within)
+	return n
+}
+
+// override sets the times that the runbook gives; zero was not given. A shorter limit shortens what is expected.
+func override(t *plan.Times, nominal, within time.Duration) {
+	if within > 0 {
+		t.Within = within
+		t.Nominal = min(t.Nominal, within)
+	}
+	if nominal > 0 {
+		t.Nominal = nominal
+	}
+}
+
+// supplyNode makes the node of a supply's output.
+func supplyNode(s *SupplyDecl) plan.Node {
+	n := plan.Node{
+		ID: s.ID, Type: SupplyType, Kind: plan.Supply, Risk: plan.ControlPlane, Stage: power.ShutdownStage,
+		Can: plan.VerbSet(plan.Start), Attempts: 1 + DefaultRetries, Rack: s.Rack, Notes: s.Notes,
+	}
+	if s.Cut != CutNone {
+		n.Can |= plan.VerbSet(plan.Cut)
+	}
+	n.Times[plan.Cut] = plan.Times{Nominal: 5 * time.Second, Within: 30 * time.Second}
+	n.Times[plan.Start] = plan.Times{Nominal: time.Minute, Within: 30 * time.Minute}
+	return n
+}
+
+// SupplyType is the node type of a supply's output: its class in policy.limits.
+const SupplyType = "supply"

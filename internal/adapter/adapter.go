@@ -52,8 +52,9 @@ type Selector interface {
 type Family struct {
 	Connections []runbook.ConnectionType
 	Nodes       []runbook.NodeType
-	// Open makes the node that d declares. conn is the opened connection that d names by via, or nil.
-	Open func(d runbook.NodeDecl, conn Conn) (Node, error)
+	// Open makes the node that d declares. conn is the opened connection that d names by via, or nil. others gives
+	// the runbook's other connections by name, for nodes that can also be reached by a second way.
+	Open func(d runbook.NodeDecl, conn Conn, others func(name string) (Conn, error)) (Node, error)
 	// Connect makes a connection from its declaration. It does not dial: a system that is down now must not keep the
 	// daemon from starting. Nil if the family has no connection types.
 	Connect func(d runbook.ConnectionDecl, secrets Secrets) (Conn, error)

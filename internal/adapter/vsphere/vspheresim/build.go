@@ -32,22 +32,10 @@ func (s *Sim) build() error {
 	}
 	s.vcenter = newServer(s, model, nil)
 	s.nameHosts()
-	for i, vm := range s.options.VMs {
-		if vm.Host < 0 || vm.Host >= len(s.hosts) {
-			return fmt.Errorf("VM %q is on host %d of %d", vm.Name, vm.Host, len(s.hosts))
-		}
-		m := &machine{
-			VM:    vm,
-			uuid:  uuid.NewSHA1(uuid.NameSpaceOID, []byte(strconv.Itoa(i)+vm.Folder+"/"+vm.Name)).String(),
-			host:  s.hosts[vm.Host],
-			state: on,
-			shown: make(map[*Server]*simulator.VirtualMachine),
-		}
-		if vm.Off || vm.Template {
-			m.state = off
-		}
-		if s.options.Guest != nil {
-			m.guest = s.options.Guest(vm.Name)
+	for _, vm := range s.options.VMs {
+		m, err := s.newMachine(vm)
+		if err != nil {
+			return err
 		}
 		s.machines = append(s.machines, m)
 	}
@@ -58,6 +46,42 @@ func (s *Sim) build() error {
 		return err
 	}
 	return s.tag()
+}
+
+// newMachine is the truth about a VM that is yet to be shown.
+func (s *Sim) newMachine(vm VM) (*machine, error) {
+	if vm.Host < 0 || vm.Host >= len(s.hosts) {
+		return nil, fmt.Errorf("VM %q is on host %d of %d", vm.Name, vm.Host, len(s.hosts))
+	}
+	m := &machine{
+		VM:    vm,
+		uuid:  uuid.NewSHA1(uuid.NameSpaceOID, []byte(vm.Folder+"/"+vm.Name)).String(),
+		host:  s.hosts[vm.Host],
+		state: on,
+		shown: make(map[*Server]*simulator.VirtualMachine),
+	}
+	if vm.Off || vm.Template {
+		m.state = off
+	}
+	if s.options.Guest != nil {
+		m.guest = s.options.Guest(vm.Name)
+	}
+	return m, nil
+}
+
+// AddVM adds a VM to vCenter, without tags. A host's own endpoint that was made before does not show it.
+func (s *Sim) AddVM(vm VM) error {
+	m, err := s.newMachine(vm)
+	if err == nil {
+		s.mu.Lock()
+		s.machines = append(s.machines, m)
+		s.mu.Unlock()
+		err = s.vcenter.populate([]*machine{m})
+	}
+	if err != nil {
+		return fmt.Errorf("cannot add VM %q: %w", vm.Name, err)
+	}
+	return nil
 }
 
 // nameHosts gives the hosts of the model, in the order of their references, their names.
@@ -99,7 +123,7 @@ func (s *Sim) Direct(hostName string) (*Server, error) {
 	srv := newServer(s, model, h)
 	srv.hosts[model.Map().Any("HostSystem").Reference()] = h
 	var here []*machine
-	for _, m := range s.machines {
+	for _, m := range s.all() {
 		if m.host == h {
 			m.move.Lock() // its power stays as it is until it is shown here too
 			defer m.move.Unlock()
@@ -151,7 +175,7 @@ func (srv *Server) populate(machines []*machine) error {
 		if srv.host == nil {
 			name = m.Folder
 		}
-		folder, err := makeFolder(ctx, folders, name)
+		folder, err := makeFolder(ctx, finder, folders, name)
 		if err != nil {
 			return err
 		}
@@ -171,16 +195,19 @@ func (srv *Server) populate(machines []*machine) error {
 	return err
 }
 
-func makeFolder(ctx context.Context, folders map[string]*object.Folder, name string) (*object.Folder, error) {
+func makeFolder(ctx context.Context, finder *find.Finder, folders map[string]*object.Folder, name string) (*object.Folder, error) {
 	if f := folders[name]; f != nil {
 		return f, nil
 	}
 	dir, base := path.Split(name)
-	parent, err := makeFolder(ctx, folders, strings.TrimSuffix(dir, "/"))
+	parent, err := makeFolder(ctx, finder, folders, strings.TrimSuffix(dir, "/"))
 	if err != nil {
 		return nil, err
 	}
-	f, err := parent.CreateFolder(ctx, base)
+	f, err := finder.Folder(ctx, path.Join("/DC0/vm", name))
+	if err != nil { // the usual case: it is not there yet
+		f, err = parent.CreateFolder(ctx, base)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot make folder %q: %w", name, err)
 	}

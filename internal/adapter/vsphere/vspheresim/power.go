@@ -104,7 +104,7 @@ func (s *Sim) CutHost(name string) error {
 	if direct != nil {
 		direct.Stop()
 	}
-	for _, m := range s.machines {
+	for _, m := range s.all() {
 		if m.host == h {
 			s.lose(m)
 		}
@@ -166,7 +166,7 @@ func (s *Sim) boot(h *host) {
 		_ = direct.Start()
 	}
 	s.vcenter.showHost(h.object, types.HostSystemConnectionStateConnected, types.HostSystemPowerStatePoweredOn)
-	for _, m := range s.machines {
+	for _, m := range s.all() {
 		if m.host != h {
 			continue
 		}
@@ -206,7 +206,7 @@ func (h *hostMethods) ShutdownHostTask(_ *simulator.Context, r *types.ShutdownHo
 		body.Fault_ = simulator.Fault("", new(types.HostNotConnected))
 		return body
 	}
-	task := h.server.task(h.Self, "shutdownHost", func() types.BaseMethodFault { return nil })
+	task := h.server.task(h.Self, "shutdownHost", func() (types.BaseMethodFault, string) { return nil, "" })
 	s.after(s.options.HostOff, func() { _ = s.CutHost(h.truth.name) }) // the host exists
 	body.Res = &types.ShutdownHost_TaskResponse{Returnval: task}
 	return body
@@ -266,13 +266,13 @@ func (m *vmMethods) PowerOffVMTask(*simulator.Context, *types.PowerOffVM_Task) s
 		body.Fault_ = simulator.Fault("", fault)
 		return body
 	}
-	body.Res = &types.PowerOffVM_TaskResponse{Returnval: m.server.task(m.Self, "powerOff", func() types.BaseMethodFault {
+	body.Res = &types.PowerOffVM_TaskResponse{Returnval: m.server.task(m.Self, "powerOff", func() (types.BaseMethodFault, string) {
 		if guest.Sticky {
 			<-m.server.sim.done
-			return new(types.RequestCanceled)
+			return new(types.RequestCanceled), "The simulator was closed"
 		}
 		m.server.sim.setPower(m.truth, off)
-		return nil
+		return nil, ""
 	})}
 	return body
 }
@@ -280,7 +280,7 @@ func (m *vmMethods) PowerOffVMTask(*simulator.Context, *types.PowerOffVM_Task) s
 // PowerOnVMTask is PowerOnVM_Task. As with the real one, what is wrong with the VM's state is told by the task.
 func (m *vmMethods) PowerOnVMTask(*simulator.Context, *types.PowerOnVM_Task) soap.HasFault {
 	body := new(methods.PowerOnVM_TaskBody)
-	state, _, fault := m.ask()
+	state, guest, fault := m.ask()
 	if fault == nil && m.Config.Template {
 		fault = new(types.InvalidState)
 	}
@@ -288,27 +288,30 @@ func (m *vmMethods) PowerOnVMTask(*simulator.Context, *types.PowerOnVM_Task) soa
 		body.Fault_ = simulator.Fault("", fault)
 		return body
 	}
-	body.Res = &types.PowerOnVM_TaskResponse{Returnval: m.server.task(m.Self, "powerOn", func() types.BaseMethodFault {
-		if state == on {
-			return &types.InvalidPowerState{RequestedState: on, ExistingState: state}
+	body.Res = &types.PowerOnVM_TaskResponse{Returnval: m.server.task(m.Self, "powerOn", func() (types.BaseMethodFault, string) {
+		switch {
+		case state == on:
+			return &types.InvalidPowerState{RequestedState: on, ExistingState: state}, "It is powered on"
+		case guest.Broken != "":
+			return new(types.FileLocked), guest.Broken
 		}
 		m.server.sim.setPower(m.truth, on)
-		return nil
+		return nil, ""
 	})}
 	return body
 }
 
 // task makes a task that runs f without holding the entity's lock, so that everybody can look at it meanwhile.
-func (srv *Server) task(entity types.ManagedObjectReference, name string, f func() types.BaseMethodFault) types.ManagedObjectReference {
+func (srv *Server) task(entity types.ManagedObjectReference, name string, f func() (fault types.BaseMethodFault, message string)) types.ManagedObjectReference {
 	t := simulator.CreateTask(entity, name, nil)
 	t.Info.State = types.TaskInfoStateRunning
 	srv.model.Map().Put(t)
 	ref := t.Self
 	srv.sim.after(0, func() {
 		srv.update(t, "info.key", ref.Value, "info.task", ref)
-		if fault := f(); fault != nil {
+		if fault, message := f(); fault != nil {
 			srv.update(t, "info.state", types.TaskInfoStateError,
-				"info.error", &types.LocalizedMethodFault{Fault: fault, LocalizedMessage: fmt.Sprintf("%T", fault)})
+				"info.error", &types.LocalizedMethodFault{Fault: fault, LocalizedMessage: message})
 			return
 		}
 		srv.update(t, "info.state", types.TaskInfoStateSuccess)

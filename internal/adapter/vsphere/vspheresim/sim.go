@@ -53,6 +53,7 @@ type GuestBehaviour struct {
 	Hang    bool          // never shuts down by itself
 	NoTools bool          // VMware Tools don't run
 	Sticky  bool          // not even PowerOff ends it
+	Broken  string        // why its PowerOn task fails; "": it doesn't
 }
 
 // Sim is a running estate.
@@ -60,7 +61,7 @@ type Sim struct {
 	options  Options
 	vcenter  *Server
 	hosts    []*host
-	machines []*machine
+	machines []*machine    // Sim.mu
 	done     chan struct{} // closed by Close
 
 	mu      sync.Mutex
@@ -219,13 +220,20 @@ func (s *Sim) host(name string) *host {
 }
 
 func (s *Sim) machine(name string) *machine {
-	i := slices.IndexFunc(s.machines, func(m *machine) bool {
+	all := s.all()
+	i := slices.IndexFunc(all, func(m *machine) bool {
 		return name == cmp.Or(m.Folder, "/")+"/"+m.Name || name == m.Name
 	})
 	if i < 0 {
 		return nil
 	}
-	return s.machines[i]
+	return all[i]
+}
+
+func (s *Sim) all() []*machine {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.machines)
 }
 
 // after runs f once d has passed, in a goroutine of its own, unless the simulator is closed first.

@@ -1,0 +1,174 @@
+package vsphere
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha1" // thumbprints as vCenter itself shows them
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/runbook"
+
+	"github.com/vmware/govmomi/vim25/soap"
+)
+
+// ConnectionSpec is what a runbook says of a connection of type vsphere. Without thumbprint and ca_file the system's
+// authorities vouch for the server.
+type ConnectionSpec struct {
+	URL        string            `yaml:"url" check:"required"` // https://vcenter.lab/sdk, of a vCenter or of a host; the path may be left out
+	Username   string            `yaml:"username" check:"required"`
+	Password   runbook.SecretRef `yaml:"password" check:"required"`
+	Thumbprint string            `yaml:"thumbprint"` // of the certificate: SHA-256 or SHA-1 in hex, with or without colons
+	CAFile     string            `yaml:"ca_file"`    // PEM certificates of the authorities
+}
+
+// pace is how a connection spends its time. Tests make it faster.
+type pace struct {
+	wait    time.Duration // how long the server may keep a watch without news: whole seconds
+	grace   time.Duration // how much later than that its answer may come
+	call    time.Duration // the longest that one call may take
+	retry   time.Duration // the first pause before a broken watch is mended; doubles
+	longest time.Duration // the longest such pause
+	lockout time.Duration // the first pause after a refused login; doubles up to 15 minutes
+}
+
+var defaultPace = pace{
+	wait: 10 * time.Second, grace: 5 * time.Second, call: 15 * time.Second,
+	retry: time.Second, longest: 15 * time.Second, lockout: time.Minute,
+}
+
+// concurrency bounds the calls of a connection. More than this makes a vCenter slower, not faster.
+const concurrency = 32
+
+// Conn is a connection to a vCenter or a host: one session, one watch.
+type Conn struct {
+	name    string
+	url     *url.URL
+	spec    *ConnectionSpec
+	secrets adapter.Secrets
+	tls     *tls.Config
+	pace    pace
+
+	inventory *inventory
+	slots     chan struct{}
+	login     chan struct{} // holds one token: who takes it may use what follows
+	current   *session      // nil: none yet, or it has expired
+	refused   error         // of the last login, until it may be tried again
+	refusals  int
+	notBefore time.Time
+	closed    bool
+
+	close   context.CancelFunc
+	watcher sync.WaitGroup
+}
+
+// connect makes a connection without dialling.
+func connect(d runbook.ConnectionDecl, secrets adapter.Secrets, p pace) (*Conn, error) {
+	spec, ok := d.Spec.(*ConnectionSpec)
+	if !ok {
+		return nil, fmt.Errorf("cannot open connection %q: its spec is a %T", d.Name, d.Spec)
+	}
+	u, err := soap.ParseURL(spec.URL)
+	if err != nil || u == nil || u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("cannot open connection %q: url %q is not of the form https://host/sdk", d.Name, spec.URL)
+	}
+	u.User = nil
+	config, err := tlsConfig(spec)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open connection %q: %w", d.Name, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &Conn{
+		name: d.Name, url: u, spec: spec, secrets: secrets, tls: config, pace: p,
+		inventory: newInventory(),
+		slots:     make(chan struct{}, concurrency),
+		login:     make(chan struct{}, 1),
+		close:     cancel,
+	}
+	c.login <- struct{}{}
+	c.watcher.Go(func() { c.keepWatching(ctx) })
+	return c, nil
+}
+
+// Close ends the watch and the session.
+func (c *Conn) Close() error {
+	c.close()
+	c.watcher.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	select {
+	case <-c.login:
+	case <-ctx.Done():
+		return nil // a login that hangs; its session is not ours to end
+	}
+	defer func() { c.login <- struct{}{} }()
+	c.closed = true
+	if c.current != nil {
+		c.current.end(ctx)
+		c.current = nil
+	}
+	return nil
+}
+
+var errClosed = fmt.Errorf("%w: the connection is closed", adapter.ErrUnreachable)
+
+func tlsConfig(spec *ConnectionSpec) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	switch {
+	case spec.Thumbprint != "" && spec.CAFile != "":
+		return nil, errors.New("thumbprint and ca_file exclude each other: keep one")
+	case spec.Thumbprint != "":
+		want, err := hex.DecodeString(strings.ReplaceAll(spec.Thumbprint, ":", ""))
+		if err != nil || len(want) != sha256.Size && len(want) != sha1.Size {
+			return nil, fmt.Errorf("thumbprint %q is not the SHA-256 (64 digits) or SHA-1 (40 digits) of a certificate in hex", spec.Thumbprint)
+		}
+		config.InsecureSkipVerify = true // the chain is not asked: the certificate itself is known
+		config.VerifyConnection = func(s tls.ConnectionState) error {
+			raw := s.PeerCertificates[0].Raw
+			long, short := sha256.Sum256(raw), sha1.Sum(raw)
+			if bytes.Equal(want, long[:]) || bytes.Equal(want, short[:]) {
+				return nil
+			}
+			return fmt.Errorf("%w: its SHA-256 is %x", errCertificate, long)
+		}
+	case spec.CAFile != "":
+		pem, err := os.ReadFile(spec.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read ca_file: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("ca_file %q holds no PEM certificate", spec.CAFile)
+		}
+	}
+	return config, nil
+}
+
+// client makes a new HTTP client of this connection.
+func (c *Conn) client() *soap.Client {
+	client := soap.NewClient(c.url, false)
+	transport := client.DefaultTransport()
+	transport.TLSClientConfig = c.tls.Clone()
+	transport.DialTLSContext = nil // govmomi's own knows only its own way of thumbprints
+	transport.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}).DialContext
+	transport.Proxy = nil // a proxy may be down when this is needed most
+	// Go keeps two idle connections unless told otherwise. The handshakes of the others would cost more than the calls.
+	transport.MaxIdleConnsPerHost = concurrency + 1
+	return client
+}
+
+// limit gives ctx the deadline of one call.
+func (c *Conn) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, c.pace.call)
+}

@@ -1,0 +1,137 @@
+package vsphere
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"reflect"
+	"strings"
+
+	"ebbtide/internal/adapter"
+
+	"github.com/vmware/govmomi/fault"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// errLogin marks failures of the session itself, so that a fallback is tried although the server refused.
+var errLogin = errors.New("no session")
+
+// errUnanswered says that a request was sent and its answer never came. It reads as a context error, since that is how
+// the port says that nobody knows whether it was done.
+var errUnanswered = fmt.Errorf("no answer, so nobody knows whether it was done: %w", context.DeadlineExceeded)
+
+// errCertificate says that a server is not the one that the runbook means.
+var errCertificate = errors.New("its certificate is not the one of the runbook")
+
+// explain turns an error of the API into one of the port, with a hint where there is one.
+func explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, adapter.ErrUnreachable), errors.Is(err, adapter.ErrRefused), errors.Is(err, adapter.ErrBusy), errors.Is(err, adapter.ErrGone):
+		return err
+	case isFault(err):
+		return explainFault(err)
+	case isCertificate(err):
+		return fmt.Errorf("%w: %v; if it was renewed, check it and put its SHA-256 into thumbprint", adapter.ErrRefused, err)
+	case errors.Is(err, context.Canceled):
+		return err
+	case isDial(err):
+		return fmt.Errorf("%w: %v", adapter.ErrUnreachable, err)
+	case strings.Contains(err.Error(), "503 "): // a vCenter that boots; govmomi gives the status as text only
+		return fmt.Errorf("%w: %v; its services are still starting", adapter.ErrUnreachable, err)
+	default:
+		return fmt.Errorf("%w (%v)", errUnanswered, err)
+	}
+}
+
+// explainRead is explain for questions: where nothing can have been done, no answer means unreachable.
+func explainRead(err error) error {
+	err = explain(err)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %v", adapter.ErrUnreachable, err)
+	}
+	return err
+}
+
+func isFault(err error) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if soap.IsSoapFault(err) || soap.IsVimFault(err) {
+			return true
+		}
+	}
+	return false
+}
+
+func isDial(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+func isCertificate(err error) bool {
+	var invalid *tls.CertificateVerificationError
+	return errors.As(err, &invalid) || errors.Is(err, errCertificate)
+}
+
+// hint says what a fault means and what to do about it.
+type hint struct {
+	fault    types.BaseMethodFault
+	sentinel error
+	text     string
+}
+
+// hints are looked through in order; a fault also stands for those derived from it.
+var hints = []hint{
+	{&types.ManagedObjectNotFound{}, adapter.ErrGone, ""},
+	{&types.ToolsUnavailable{}, adapter.ErrRefused, "VMware Tools do not run in the guest: start or install them, or let down.force power it off"},
+	{&types.TaskInProgress{}, adapter.ErrBusy, "another task is running on it, such as a snapshot or a backup"},
+	{&types.MethodDisabled{}, adapter.ErrBusy, "something has disabled this for now, such as a backup"},
+	{&types.HostCommunication{}, adapter.ErrUnreachable, "its host does not answer vCenter"},
+	{&types.InsufficientResourcesFault{}, adapter.ErrBusy, "not enough hosts or resources yet, or HA admission control holds them back"},
+	{&types.InvalidPowerState{}, adapter.ErrBusy, "its power state has just changed"},
+	{&types.InvalidState{}, adapter.ErrBusy, "its state does not allow it now: a question may wait for an answer, or its host may be in maintenance mode"},
+	{&types.RestrictedVersion{}, adapter.ErrRefused, "the host's licence makes its API read-only: use vCenter or another licence"},
+}
+
+func explainFault(err error) error {
+	var denied *types.NoPermission
+	if _, ok := fault.As(err, &denied); ok {
+		return fmt.Errorf("%w: the account lacks the privilege %s: add it to the account's role", adapter.ErrRefused, denied.PrivilegeId)
+	}
+	for _, h := range hints {
+		if !isKind(err, h.fault) {
+			continue
+		}
+		if h.text == "" {
+			return fmt.Errorf("%w: %v", h.sentinel, err)
+		}
+		return fmt.Errorf("%w: %s (%v)", h.sentinel, h.text, err)
+	}
+	return fmt.Errorf("%w: %v", adapter.ErrRefused, err)
+}
+
+// isKind tells whether err carries a fault of kind's type or of one that embeds it.
+func isKind(err error, kind types.BaseMethodFault) bool {
+	found := false
+	fault.In(err, func(f types.BaseMethodFault, _ string, _ []types.LocalizableMessage) bool {
+		found = found || embeds(reflect.TypeOf(f), reflect.TypeOf(kind).Elem())
+		return found
+	})
+	return found
+}
+
+func embeds(t, kind reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == kind {
+		return true
+	}
+	return t.Kind() == reflect.Struct && t.NumField() > 0 && t.Field(0).Anonymous && embeds(t.Field(0).Type, kind)
+}
+
+// oneLine makes an error's text fit for a detail.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -1,0 +1,201 @@
+package vsphere
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+
+	"github.com/google/uuid"
+)
+
+// VMSpec is what a runbook says of a vsphere.vm.
+type VMSpec struct {
+	VM       string `yaml:"vm"`       // name, or path: "Lab/web01" or "/DC0/vm/Lab/web01"; the node's id if not given
+	UUID     string `yaml:"uuid"`     // instance UUID, instead of vm
+	Fallback string `yaml:"fallback"` // connection of a host that runs it, asked when via can't answer
+}
+
+// VMsSpec is what a runbook says of a vsphere.vms.
+type VMsSpec struct {
+	Select   Selection `yaml:"select" check:"required"`
+	Exclude  []string  `yaml:"exclude"`  // globs of names
+	Fallback []string  `yaml:"fallback"` // connections of the hosts that run them, asked when via can't answer
+}
+
+// Selection says which VMs are meant: those to which everything given applies.
+type Selection struct {
+	Tag    string `yaml:"tag"`    // category/name, attached to the VM itself
+	Folder string `yaml:"folder"` // a folder's name or path; those below it count
+	Name   string `yaml:"name"`   // a glob
+}
+
+// HostSpec is what a runbook says of a vsphere.host.
+type HostSpec struct {
+	Host     string `yaml:"host"`     // name as vCenter knows it; the node's id if not given; not used on the host's own connection
+	Fallback string `yaml:"fallback"` // the host's own connection, asked when via can't answer
+}
+
+// Family is vSphere's part of the runbook language.
+func Family() adapter.Family {
+	return adapter.Family{
+		Connections: []runbook.ConnectionType{{
+			Name: "vsphere",
+			Doc:  "a vCenter, or an ESXi host's own agent",
+			Spec: func() any { return new(ConnectionSpec) },
+		}},
+		Nodes: []runbook.NodeType{
+			{
+				Name:  "vsphere.vm",
+				Doc:   "a VM",
+				Kind:  plan.VM,
+				Via:   []string{"vsphere"},
+				Spec:  func() any { return new(VMSpec) },
+				Verbs: func(any) plan.Verbs { return vmVerbs },
+				Times: vmTimes(),
+				Risk:  plan.Application,
+				Check: checkVM,
+			},
+			{
+				Name:    "vsphere.vms",
+				Doc:     "the VMs that a tag, a folder or a glob selects; templates and vCLS VMs are left out",
+				Kind:    plan.VM,
+				Via:     []string{"vsphere"},
+				Selects: true,
+				Member:  "vsphere.vm",
+				Spec:    func() any { return new(VMsSpec) },
+				Verbs:   func(any) plan.Verbs { return vmVerbs },
+				Times:   vmTimes(),
+				Risk:    plan.Application,
+				Check:   checkVMs,
+			},
+			{
+				Name:  "vsphere.host",
+				Doc:   "an ESXi host, through vCenter or directly",
+				Kind:  plan.Host,
+				Via:   []string{"vsphere"},
+				Spec:  func() any { return new(HostSpec) },
+				Verbs: func(any) plan.Verbs { return plan.VerbSet(plan.Stop, plan.Force) },
+				Times: map[plan.Verb]plan.Times{
+					plan.Stop:  {Nominal: 90 * time.Second, Within: 5 * time.Minute},
+					plan.Force: {Nominal: 90 * time.Second, Within: 3 * time.Minute},
+					plan.Start: {Nominal: 6 * time.Minute, Within: 15 * time.Minute},
+				},
+				Risk: plan.ControlPlane,
+			},
+		},
+		Open: open,
+		Connect: func(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
+			c, err := connect(d, secrets, defaultPace)
+			if err != nil {
+				return nil, err
+			}
+			return c, nil
+		},
+	}
+}
+
+var vmVerbs = plan.VerbSet(plan.Stop, plan.Force, plan.Start)
+
+func vmTimes() map[plan.Verb]plan.Times {
+	return map[plan.Verb]plan.Times{
+		plan.Stop:  {Nominal: 35 * time.Second, Within: 3 * time.Minute},
+		plan.Force: {Nominal: 5 * time.Second, Within: 30 * time.Second},
+		plan.Start: {Nominal: 10 * time.Second, Within: 5 * time.Minute},
+	}
+}
+
+func checkVM(spec any) []error {
+	s := spec.(*VMSpec)
+	if s.UUID == "" {
+		return nil
+	}
+	var errs []error
+	if _, err := uuid.Parse(s.UUID); err != nil {
+		errs = append(errs, fmt.Errorf("uuid %q is not a UUID: give the VM's instance UUID, as in 503c2f5d-7a3b-0d1e-9a4b-1c2d3e4f5a6b", s.UUID))
+	}
+	if s.VM != "" {
+		errs = append(errs, errors.New("vm and uuid exclude each other: keep one"))
+	}
+	return errs
+}
+
+func checkVMs(spec any) []error {
+	s := spec.(*VMsSpec)
+	var errs []error
+	if s.Select == (Selection{}) {
+		errs = append(errs, errors.New("select is empty: give at least one of tag, folder and name"))
+	}
+	if category, name, _ := strings.Cut(s.Select.Tag, "/"); s.Select.Tag != "" && (category == "" || name == "") {
+		errs = append(errs, fmt.Errorf("tag %q is not of the form category/name", s.Select.Tag))
+	}
+	for _, glob := range append([]string{s.Select.Name}, s.Exclude...) {
+		if _, err := path.Match(glob, ""); err != nil {
+			errs = append(errs, fmt.Errorf("glob %q is malformed: * stands for any characters, ? for one, [a-z] for a range", glob))
+		}
+	}
+	return errs
+}
+
+// open makes a node.
+func open(d runbook.NodeDecl, conn adapter.Conn, others func(string) (adapter.Conn, error)) (adapter.Node, error) {
+	via, ok := conn.(*Conn)
+	if !ok {
+		return nil, fmt.Errorf("cannot open node %q: via must name a connection of type vsphere", d.ID)
+	}
+	reach := func(fallbacks ...string) ([]*Conn, error) {
+		conns := []*Conn{via}
+		for _, name := range fallbacks {
+			if name == "" {
+				continue
+			}
+			other, err := others(name)
+			if err != nil {
+				return nil, fmt.Errorf("cannot open node %q: fallback %q: %w", d.ID, name, err)
+			}
+			c, ok := other.(*Conn)
+			if !ok {
+				return nil, fmt.Errorf("cannot open node %q: fallback %q is not a connection of type vsphere", d.ID, name)
+			}
+			conns = append(conns, c)
+		}
+		return conns, nil
+	}
+	switch spec := d.Spec.(type) {
+	case *VMSpec:
+		conns, err := reach(spec.Fallback)
+		if err != nil {
+			return nil, err
+		}
+		if spec.UUID != "" {
+			return newVM(conns, "", spec.UUID), nil
+		}
+		if spec.VM != "" {
+			return newVM(conns, spec.VM, ""), nil
+		}
+		return newVM(conns, d.ID, ""), nil
+	case *VMsSpec:
+		conns, err := reach(spec.Fallback...)
+		if err != nil {
+			return nil, err
+		}
+		return &vmsNode{conns: conns, spec: spec}, nil
+	case *HostSpec:
+		conns, err := reach(spec.Fallback)
+		if err != nil {
+			return nil, err
+		}
+		name := spec.Host
+		if name == "" {
+			name = d.ID
+		}
+		return &hostNode{conns: conns, name: name}, nil
+	default:
+		return nil, fmt.Errorf("cannot open node %q: no vSphere node has a spec of type %T", d.ID, d.Spec)
+	}
+}

@@ -1,0 +1,195 @@
+package vsphere
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/plan"
+
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// hostNode is a vsphere.host.
+type hostNode struct {
+	conns []*Conn // via, then the host's own
+	name  string
+}
+
+// find looks the host up in what c knows. A host's own agent knows one host, by a name of its own.
+func (n *hostNode) find(c *Conn) (host, error) {
+	inv := c.inventory
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	var found []host
+	for _, h := range inv.tables.hosts {
+		if inv.agent || h.name == n.name {
+			found = append(found, *h)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return host{}, fmt.Errorf("%w: no host of this name is visible to %q: check the name, and that the account may see it", adapter.ErrGone, c.spec.Username)
+	default:
+		return host{}, fmt.Errorf("%w: vCenter has %d hosts of this name", adapter.ErrRefused, len(found))
+	}
+}
+
+// direct tells whether c leads to the host itself, as far as that was ever seen.
+func (c *Conn) direct() bool {
+	c.inventory.mu.Lock()
+	defer c.inventory.mu.Unlock()
+	return c.inventory.agent || c.inventory.heard.IsZero()
+}
+
+// Probe tells whether the host answers. No answer is no proof that it is off, except where vCenter says that it was
+// put off or into standby.
+func (n *hostNode) Probe(ctx context.Context) (plan.Observation, error) {
+	var seen plan.Observation
+	err := byWays(ctx, n.conns, func(_ context.Context, c *Conn) error {
+		h, err := n.find(c)
+		if err != nil {
+			return err
+		}
+		now := h.observation(c.direct())
+		if now.State != plan.On && c == n.conns[0] && len(n.conns) > 1 {
+			seen = now
+			return fmt.Errorf("%w: %s", adapter.ErrUnreachable, now.Detail) // unless it answers itself
+		}
+		if c != n.conns[0] {
+			now.Detail += "; asked through " + c.name
+		}
+		seen = now
+		return nil
+	})
+	switch {
+	case err == nil, seen.Detail != "":
+		return seen, nil
+	case errors.Is(err, context.Canceled):
+		return plan.Observation{}, fmt.Errorf("cannot probe host %q: %w", n.name, err)
+	case errors.Is(err, adapter.ErrUnreachable) && !errors.Is(err, errClosed) && n.conns[len(n.conns)-1].direct():
+		return plan.Observation{State: plan.Unreachable, Detail: oneLine(err)}, nil // it is the host itself that is silent
+	default:
+		return plan.Observation{}, fmt.Errorf("cannot probe host %q: %w", n.name, err)
+	}
+}
+
+// observation says what a host's properties mean.
+func (h *host) observation(direct bool) plan.Observation {
+	o := plan.Observation{State: plan.On, Detail: "answers"}
+	if h.maintenance {
+		o.Detail += ", in maintenance mode"
+	}
+	switch {
+	case direct:
+	case h.power == types.HostSystemPowerStatePoweredOff:
+		o = plan.Observation{State: plan.Off, Detail: "vCenter says powered off"}
+	case h.power == types.HostSystemPowerStateStandBy:
+		o = plan.Observation{State: plan.Off, Detail: "vCenter says in standby"}
+	case h.reach == types.HostSystemConnectionStateConnected:
+	case h.reach == types.HostSystemConnectionStateDisconnected:
+		o = plan.Observation{State: plan.Unreachable, Detail: "somebody has disconnected it from vCenter"}
+	case h.reach == types.HostSystemConnectionStateNotResponding:
+		o = plan.Observation{State: plan.Unreachable, Detail: "does not answer vCenter"}
+	default:
+		o = plan.Observation{State: plan.Unknown, Detail: "its state may not be read by the account"}
+	}
+	return o
+}
+
+// Do shuts the host down: with Stop only when no VM runs on it, with Force whatever runs on it. It does not enter
+// maintenance mode: a host that was shut down in it boots in it, and no VM starts on it then.
+func (n *hostNode) Do(ctx context.Context, v plan.Verb) error {
+	if v != plan.Stop && v != plan.Force {
+		return fmt.Errorf("cannot %s host %q: %w: vSphere can only shut a host down", v, n.name, adapter.ErrRefused)
+	}
+	err := byWays(ctx, n.conns, func(ctx context.Context, c *Conn) error {
+		h, err := n.find(c)
+		if err != nil {
+			return err
+		}
+		switch o := h.observation(c.direct()); o.State {
+		case plan.Off:
+			return nil
+		case plan.Unreachable:
+			return fmt.Errorf("%w: %s", adapter.ErrUnreachable, o.Detail)
+		}
+		if v == plan.Stop {
+			running, err := c.running(ctx, h.ref)
+			if err != nil {
+				return err
+			}
+			if len(running) > 0 {
+				return fmt.Errorf("%w: %d VMs still run on it: %s", adapter.ErrBusy, len(running), listed(running))
+			}
+		}
+		err = c.do(ctx, func(ctx context.Context, s *session) error {
+			_, err := methods.ShutdownHost_Task(ctx, s.Client, &types.ShutdownHost_Task{This: h.ref, Force: true})
+			return err
+		})
+		if lost(ctx, err) {
+			return nil // it went down before it could say so
+		}
+		return explain(err)
+	})
+	if err != nil {
+		return fmt.Errorf("cannot %s host %q: %w", v, n.name, err)
+	}
+	return nil
+}
+
+// lost tells whether a connection broke after the request was sent.
+func lost(ctx context.Context, err error) bool {
+	return err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) &&
+		errors.Is(explain(err), errUnanswered)
+}
+
+// running lists the VMs that run on a host, asked anew: a shutdown takes them with it. vCLS VMs don't count.
+func (c *Conn) running(ctx context.Context, h ref) ([]string, error) {
+	objects, err := c.read(ctx, types.PropertyFilterSpec{
+		ObjectSet: []types.ObjectSpec{{
+			Obj:       h,
+			Skip:      types.NewBool(true),
+			SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: "HostSystem", Path: "vm"}},
+		}},
+		PropSet: []types.PropertySpec{{Type: "VirtualMachine", PathSet: []string{"name", "runtime.powerState", "config.managedBy", "config.template"}}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, o := range objects {
+		var m vm
+		for _, p := range o.PropSet {
+			m.set(p.Name, p.Val)
+		}
+		switch {
+		case isVCLS(m.name, m.managedBy), m.power == types.VirtualMachinePowerStatePoweredOff, m.power == types.VirtualMachinePowerStateSuspended:
+		case m.power == types.VirtualMachinePowerStatePoweredOn:
+			names = append(names, m.name)
+		default:
+			names = append(names, m.name+" (power state not readable)")
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// listed names a few of many.
+func listed(names []string) string {
+	if more := len(names) - 5; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:5], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Watch tells of changes as vCenter tells of them.
+func (n *hostNode) Watch(ctx context.Context, seen func(plan.Observation)) error {
+	return watchNode(ctx, n.conns, []string{hostKey}, n.Probe, seen)
+}

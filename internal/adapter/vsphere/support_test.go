@@ -1,0 +1,170 @@
+package vsphere
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/vsphere/vspheresim"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+
+	"github.com/stretchr/testify/require"
+)
+
+// quick is a pace for servers on loopback.
+var quick = pace{
+	wait: time.Second, grace: 500 * time.Millisecond, call: 2 * time.Second,
+	retry: 50 * time.Millisecond, longest: 200 * time.Millisecond, lockout: time.Minute,
+}
+
+// secrets are literal here: a reference's Env is the secret itself.
+type secrets struct{}
+
+func (secrets) Secret(r runbook.SecretRef) (string, error) {
+	if r.IsZero() {
+		return "", errors.New("no such secret")
+	}
+	return r.Env, nil
+}
+
+func simulate(t *testing.T, o vspheresim.Options) *vspheresim.Sim {
+	t.Helper()
+	s, err := vspheresim.New(o)
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func spec(server *vspheresim.Server) *ConnectionSpec {
+	return &ConnectionSpec{
+		URL: server.URL(), Username: vspheresim.User,
+		Password: runbook.SecretRef{Env: vspheresim.Password}, Thumbprint: server.Thumbprint(),
+	}
+}
+
+func dial(t *testing.T, name string, spec *ConnectionSpec) *Conn {
+	t.Helper()
+	c, err := connect(runbook.ConnectionDecl{Name: name, Type: "vsphere", Spec: spec}, secrets{}, quick)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	return c
+}
+
+// estate is a simulator with a connection to its vCenter and, by host name, to its hosts.
+type estate struct {
+	*vspheresim.Sim
+	vcenter *Conn
+	hosts   map[string]*Conn
+}
+
+func start(t *testing.T, o vspheresim.Options) *estate {
+	t.Helper()
+	s := simulate(t, o)
+	return &estate{Sim: s, vcenter: dial(t, "vcenter", spec(s.VCenter())), hosts: make(map[string]*Conn)}
+}
+
+// direct opens a host's own connection.
+func (e *estate) direct(t *testing.T, name string) *vspheresim.Server {
+	t.Helper()
+	server, err := e.Direct(name)
+	require.NoError(t, err)
+	if e.hosts[name] == nil {
+		e.hosts[name] = dial(t, name, spec(server))
+	}
+	return server
+}
+
+// node opens a node through the family, as the daemon does.
+func (e *estate) node(t *testing.T, id, via string, spec any) adapter.Node {
+	t.Helper()
+	others := func(name string) (adapter.Conn, error) {
+		if c := e.hosts[name]; c != nil {
+			return c, nil
+		}
+		return nil, fmt.Errorf("no connection %q", name)
+	}
+	conn := adapter.Conn(e.vcenter)
+	if via != "vcenter" {
+		conn = e.hosts[via]
+	}
+	n, err := Family().Open(runbook.NodeDecl{ID: id, Via: via, Spec: spec}, conn, others)
+	require.NoError(t, err)
+	return n
+}
+
+func (e *estate) vm(t *testing.T, name string) adapter.Node {
+	t.Helper()
+	return e.node(t, name, "vcenter", &VMSpec{})
+}
+
+// within is a context with the deadline of one operation.
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func probe(t *testing.T, n adapter.Node) plan.Observation {
+	t.Helper()
+	o, err := n.Probe(within(t, 10*time.Second))
+	require.NoError(t, err)
+	return o
+}
+
+func do(t *testing.T, n adapter.Node, v plan.Verb) error {
+	t.Helper()
+	return n.Do(within(t, 10*time.Second), v)
+}
+
+// until probes until the state is the wanted one.
+func until(t *testing.T, n adapter.Node, want plan.State) plan.Observation {
+	t.Helper()
+	var last plan.Observation
+	var err error
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(20 * time.Second); ; {
+		last, err = n.Probe(within(t, 5*time.Second))
+		if err == nil && last.State == want {
+			return last
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			require.FailNow(t, "the state did not come", "want %s, have %+v, %v", want, last, err)
+		}
+	}
+}
+
+// waitBroken waits until the watch of c is known to be broken.
+func waitBroken(t *testing.T, c *Conn) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(20 * time.Second); ; {
+		c.inventory.mu.Lock()
+		is := c.inventory.failure != nil
+		c.inventory.mu.Unlock()
+		if is {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			require.FailNow(t, "the watch did not break")
+		}
+	}
+}
+
+func vms(names ...string) []vspheresim.VM {
+	var all []vspheresim.VM
+	for _, n := range names {
+		all = append(all, vspheresim.VM{Name: n})
+	}
+	return all
+}

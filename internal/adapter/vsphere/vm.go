@@ -1,0 +1,296 @@
+package vsphere
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/plan"
+
+	"github.com/vmware/govmomi/fault"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// vmNode is a vsphere.vm, or a member of a vsphere.vms.
+type vmNode struct {
+	conns []*Conn // via, then fallbacks
+	name  string  // or path; "" if uuid is given
+	uuid  string
+
+	mu    sync.Mutex
+	known string // instance UUID that name last stood for
+	task  *power // the last one given
+}
+
+// power is a power operation under way.
+type power struct {
+	conn  *Conn
+	task  ref
+	verb  plan.Verb
+	asked time.Time // when it was last looked at
+	err   error     // how it failed
+}
+
+func newVM(conns []*Conn, name, uuid string) *vmNode {
+	return &vmNode{conns: conns, name: name, uuid: strings.ToLower(uuid)}
+}
+
+func (n *vmNode) String() string {
+	if n.name != "" {
+		return fmt.Sprintf("VM %q", n.name)
+	}
+	return fmt.Sprintf("VM with instance UUID %s", n.uuid)
+}
+
+// find looks the VM up in what c knows. gone means that it is known to have been there.
+func (n *vmNode) find(c *Conn) (m vm, host string, gone bool, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	inv := c.inventory
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	t := inv.tables
+	refs := t.byUUID[n.uuid]
+	switch {
+	case n.name == "":
+	case n.known != "" && c != n.conns[0]:
+		refs = t.byUUID[n.known] // another VM may have the same name here
+	default:
+		if refs = t.named(n.name); len(refs) == 0 {
+			refs = t.byUUID[n.known] // it was renamed
+		}
+	}
+	switch {
+	case len(refs) == 1:
+		m = *t.vms[refs[0]]
+		if n.name != "" && m.uuid != "" {
+			n.known = m.uuid
+		}
+		if h := t.hosts[m.host]; h != nil {
+			host = h.name
+		}
+		return m, host, false, nil
+	case len(refs) > 1:
+		return m, "", false, fmt.Errorf("%w: %w", adapter.ErrRefused, t.ambiguous(n.name, refs))
+	case inv.agent:
+		return m, "", false, errElsewhere
+	case n.uuid != "" || n.known != "":
+		return m, "", true, nil
+	default:
+		return m, "", false, fmt.Errorf("%w: none of this name is visible to %q: check the name, and that the account may see it", adapter.ErrGone, c.spec.Username)
+	}
+}
+
+// named lists the VMs that a name or path stands for.
+func (t *tables) named(name string) []ref {
+	if refs := t.byName[name]; len(refs) > 0 || !strings.Contains(name, "/") {
+		return refs
+	}
+	var refs []ref
+	for _, r := range t.byName[baseName(name)] {
+		if strings.HasSuffix(t.path(t.vms[r]), "/"+strings.TrimPrefix(name, "/")) {
+			refs = append(refs, r)
+		}
+	}
+	return refs
+}
+
+// Probe tells the VM's power state, with the state of its Tools and a pending question as detail.
+func (n *vmNode) Probe(ctx context.Context) (plan.Observation, error) {
+	var seen plan.Observation
+	err := byWays(ctx, n.conns, func(ctx context.Context, c *Conn) error {
+		m, host, gone, err := n.find(c)
+		if err != nil {
+			return err
+		}
+		if gone {
+			seen = plan.Observation{State: plan.Gone, Detail: "no longer in the inventory"}
+			return nil
+		}
+		now := m.observation(host)
+		if now.State == plan.Unreachable && c == n.conns[0] && len(n.conns) > 1 {
+			seen = now
+			return fmt.Errorf("%w: %s", adapter.ErrUnreachable, now.Detail) // the next way may know more
+		}
+		if c != n.conns[0] {
+			now.Detail += "; asked through " + c.name
+		}
+		if failure := n.followUp(ctx, now.State); failure != "" {
+			now.Detail += "; " + failure
+		}
+		seen = now
+		return nil
+	})
+	if seen.State == plan.Unreachable {
+		return seen, nil // vCenter knows that nothing answers, and no other way knew more
+	}
+	if err != nil {
+		return plan.Observation{}, fmt.Errorf("cannot probe %s: %w", n, err)
+	}
+	return seen, nil
+}
+
+// observation says what a VM's properties mean.
+func (m *vm) observation(host string) plan.Observation {
+	detail := ""
+	switch m.reach {
+	case types.VirtualMachineConnectionStateConnected, "":
+	case types.VirtualMachineConnectionStateDisconnected:
+		detail = fmt.Sprintf("host %q does not answer vCenter", host)
+	default:
+		detail = "the VM is " + string(m.reach) + " to its host"
+	}
+	var o plan.Observation
+	switch m.power {
+	case types.VirtualMachinePowerStatePoweredOn:
+		o = plan.Observation{State: plan.On, Detail: "powered on"}
+		if m.tools != types.VirtualMachineToolsRunningStatusGuestToolsRunning {
+			o.Detail += ", Tools not running"
+		}
+		if detail != "" {
+			o.State = plan.Unreachable
+		}
+	case types.VirtualMachinePowerStatePoweredOff:
+		o = plan.Observation{State: plan.Off, Detail: "powered off"}
+	case types.VirtualMachinePowerStateSuspended:
+		o = plan.Observation{State: plan.Off, Detail: "suspended"}
+	default:
+		o = plan.Observation{State: plan.Unknown, Detail: "its power state may not be read by the account"}
+	}
+	if m.template {
+		o.Detail = "a template"
+	}
+	if detail != "" {
+		o.Detail += " when last heard of: " + detail
+	}
+	if m.question != "" {
+		o.Detail += ", waits for an answer: " + strings.Join(strings.Fields(m.question), " ")
+	}
+	return o
+}
+
+// Do shuts the guest down, powers the VM off or powers it on.
+func (n *vmNode) Do(ctx context.Context, v plan.Verb) error {
+	if !vmVerbs.Has(v) {
+		return fmt.Errorf("cannot %s %s: %w: a VM has no such verb", v, n, adapter.ErrRefused)
+	}
+	err := byWays(ctx, n.conns, func(ctx context.Context, c *Conn) error {
+		m, host, gone, err := n.find(c)
+		if err != nil {
+			return err
+		}
+		if gone {
+			return fmt.Errorf("%w: it is no longer in the inventory", adapter.ErrGone)
+		}
+		return n.give(ctx, c, &m, host, v)
+	})
+	if err != nil {
+		return fmt.Errorf("cannot %s %s: %w", v, n, err)
+	}
+	return nil
+}
+
+// give sends the command for a verb, unless it holds already.
+func (n *vmNode) give(ctx context.Context, c *Conn, m *vm, host string, v plan.Verb) error {
+	runs := m.power == types.VirtualMachinePowerStatePoweredOn
+	switch o := m.observation(host); {
+	case o.State == plan.Unreachable:
+		return fmt.Errorf("%w: %s", adapter.ErrUnreachable, o.Detail)
+	case v == plan.Start && runs, v != plan.Start && o.State == plan.Off:
+		return nil
+	case v == plan.Start && m.template:
+		return fmt.Errorf("%w: it is a template", adapter.ErrRefused)
+	case v == plan.Start && m.power == types.VirtualMachinePowerStateSuspended:
+		return fmt.Errorf("%w: it is suspended, not by Ebbtide: resume it by hand", adapter.ErrRefused)
+	}
+	var task ref
+	err := c.do(ctx, func(ctx context.Context, s *session) error {
+		switch v {
+		case plan.Stop:
+			_, err := methods.ShutdownGuest(ctx, s.Client, &types.ShutdownGuest{This: m.ref})
+			return err
+		case plan.Force:
+			res, err := methods.PowerOffVM_Task(ctx, s.Client, &types.PowerOffVM_Task{This: m.ref})
+			if err == nil {
+				task = res.Returnval
+			}
+			return err
+		default:
+			res, err := methods.PowerOnVM_Task(ctx, s.Client, &types.PowerOnVM_Task{This: m.ref})
+			if err == nil {
+				task = res.Returnval
+			}
+			return err
+		}
+	})
+	if holds(err, v) {
+		return nil
+	}
+	if err = explain(err); err != nil {
+		if errors.Is(err, adapter.ErrBusy) && m.question != "" {
+			err = fmt.Errorf("%w; the VM asks: %q", err, m.question)
+		}
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.task = nil
+	if task != (ref{}) {
+		n.task = &power{conn: c, task: task, verb: v, asked: time.Now()}
+	}
+	return nil
+}
+
+// holds tells whether the server refused because the VM is in the wanted state already.
+func holds(err error, v plan.Verb) bool {
+	var f *types.InvalidPowerState
+	if _, ok := fault.As(err, &f); !ok {
+		return false
+	}
+	runs := f.ExistingState == types.VirtualMachinePowerStatePoweredOn
+	return runs == (v == plan.Start)
+}
+
+// followUp says how the last power operation failed, if the VM isn't where that was to lead. vSphere accepts an
+// operation and tells only its task what was wrong.
+func (n *vmNode) followUp(ctx context.Context, state plan.State) string {
+	n.mu.Lock()
+	p := n.task
+	if p != nil && (p.verb == plan.Start && state == plan.On || p.verb == plan.Force && state == plan.Off) {
+		p, n.task = nil, nil
+	}
+	look := p != nil && p.err == nil && time.Since(p.asked) > p.conn.pace.retry
+	if look {
+		p.asked = time.Now()
+	}
+	n.mu.Unlock()
+	if p == nil {
+		return ""
+	}
+	if look {
+		err := p.conn.failure(ctx, p.task)
+		n.mu.Lock()
+		p.err = err
+		n.mu.Unlock()
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if p.err == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s failed: %s", p.verb, oneLine(p.err))
+}
+
+// Watch tells of changes as vCenter tells of them.
+func (n *vmNode) Watch(ctx context.Context, seen func(plan.Observation)) error {
+	key := uuidKey(n.uuid)
+	if n.name != "" {
+		key = nameKey(baseName(n.name))
+	}
+	return watchNode(ctx, n.conns, []string{key}, n.Probe, seen)
+}

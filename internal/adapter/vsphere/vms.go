@@ -1,0 +1,162 @@
+package vsphere
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/plan"
+
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// vmsNode is a vsphere.vms.
+type vmsNode struct {
+	conns []*Conn // via, then fallbacks of the members
+	spec  *VMsSpec
+}
+
+// Members lists the VMs that the selection covers now, by name.
+func (n *vmsNode) Members(ctx context.Context) ([]plan.Member, error) {
+	members, err := n.members(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the VMs of %s: %w", n.spec.Select, err)
+	}
+	return members, nil
+}
+
+func (n *vmsNode) members(ctx context.Context) ([]plan.Member, error) {
+	c := n.conns[0]
+	if err := c.settle(ctx, false); err != nil {
+		return nil, err
+	}
+	var tagged map[ref]bool
+	if n.spec.Select.Tag != "" {
+		var err error
+		if tagged, err = c.tagged(ctx, n.spec.Select.Tag); err != nil {
+			return nil, err
+		}
+	}
+	inv := c.inventory
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	t := inv.tables
+	if folder := n.spec.Select.Folder; folder != "" && !t.hasFolder(folder) {
+		return nil, fmt.Errorf("%w: no folder %q is visible to %q", adapter.ErrRefused, folder, c.spec.Username)
+	}
+	var members []plan.Member
+	for _, m := range t.vms {
+		// A VM without a readable configuration has no UUID: its host has lost it, and nothing can be done with it.
+		if m.template || m.uuid == "" || isVCLS(m.name, m.managedBy) || !n.spec.covers(t, m, tagged) {
+			continue
+		}
+		member := plan.Member{ID: m.uuid, Name: m.name, On: m.power == types.VirtualMachinePowerStatePoweredOn}
+		if h := t.hosts[m.host]; h != nil {
+			member.Host = h.name
+		}
+		for _, s := range m.stores {
+			member.Storage = append(member.Storage, t.stores[s])
+		}
+		slices.Sort(member.Storage)
+		members = append(members, member)
+	}
+	slices.SortFunc(members, func(a, b plan.Member) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	return members, nil
+}
+
+// covers tells whether everything in the spec applies to a VM. The globs were checked with the runbook.
+func (s *VMsSpec) covers(t *tables, m *vm, tagged map[ref]bool) bool {
+	if s.Select.Name != "" {
+		if ok, _ := path.Match(s.Select.Name, m.name); !ok {
+			return false
+		}
+	}
+	for _, glob := range s.Exclude {
+		if ok, _ := path.Match(glob, m.name); ok {
+			return false
+		}
+	}
+	if s.Select.Tag != "" && !tagged[m.ref] {
+		return false
+	}
+	return s.Select.Folder == "" || t.inFolder(m.parent, s.Select.Folder)
+}
+
+// inFolder tells whether a place is a folder of that name or path, or below one.
+func (t *tables) inFolder(at ref, folder string) bool {
+	for p := t.places[at]; p != nil; p = t.places[p.parent] {
+		if t.isFolder(p, folder) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *tables) isFolder(p *place, folder string) bool {
+	if !strings.Contains(folder, "/") {
+		return p.name == folder
+	}
+	if !strings.HasSuffix(folder, "/"+p.name) { // the common case, without making the path
+		return false
+	}
+	whole := "/" + p.name
+	for up := t.places[p.parent]; up != nil; up = t.places[up.parent] {
+		whole = "/" + up.name + whole
+	}
+	if strings.HasPrefix(folder, "/") {
+		return whole == folder
+	}
+	return strings.HasSuffix(whole, "/"+folder)
+}
+
+func (t *tables) hasFolder(folder string) bool {
+	for _, p := range t.places {
+		if t.isFolder(p, folder) {
+			return true
+		}
+	}
+	return false
+}
+
+// Member gives the node of one member.
+func (n *vmsNode) Member(id string) (adapter.Node, error) { return newVM(n.conns, "", id), nil }
+
+// Probe counts: on while any member is.
+func (n *vmsNode) Probe(ctx context.Context) (plan.Observation, error) {
+	members, err := n.Members(ctx)
+	if err != nil {
+		return plan.Observation{}, err
+	}
+	on := 0
+	for _, m := range members {
+		if m.On {
+			on++
+		}
+	}
+	o := plan.Observation{State: plan.Off, Detail: fmt.Sprintf("%d of %d VMs are on", on, len(members))}
+	if on > 0 {
+		o.State = plan.On
+	}
+	return o, nil
+}
+
+// Do is refused: commands go to the members.
+func (n *vmsNode) Do(_ context.Context, v plan.Verb) error {
+	return fmt.Errorf("cannot %s the VMs of %s: %w: commands go to its members", v, n.spec.Select, adapter.ErrRefused)
+}
+
+func (s Selection) String() string {
+	var parts []string
+	for _, p := range []struct{ key, value string }{{"tag", s.Tag}, {"folder", s.Folder}, {"name", s.Name}} {
+		if p.value != "" {
+			parts = append(parts, fmt.Sprintf("%s %q", p.key, p.value))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,321 @@
+package vspheresim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vapi/rest"
+	_ "github.com/vmware/govmomi/vapi/simulator" // serves tags
+	"github.com/vmware/govmomi/vapi/tags"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// build makes vCenter's model and starts its server.
+func (s *Sim) build() error {
+	model := simulator.VPX()
+	model.Cluster, model.ClusterHost, model.Host, model.Machine = s.options.Clusters, s.options.HostsPerCluster, 0, 0
+	if err := model.Create(); err != nil {
+		return err
+	}
+	s.vcenter = newServer(s, model, nil)
+	s.nameHosts()
+	for _, vm := range s.options.VMs {
+		m, err := s.newMachine(vm)
+		if err != nil {
+			return err
+		}
+		s.machines = append(s.machines, m)
+	}
+	if err := s.vcenter.populate(s.machines); err != nil {
+		return err
+	}
+	if err := s.vcenter.serve(); err != nil {
+		return err
+	}
+	return s.tag()
+}
+
+// newMachine is the truth about a VM that is yet to be shown.
+func (s *Sim) newMachine(vm VM) (*machine, error) {
+	if vm.Host < 0 || vm.Host >= len(s.hosts) {
+		return nil, fmt.Errorf("VM %q is on host %d of %d", vm.Name, vm.Host, len(s.hosts))
+	}
+	m := &machine{
+		VM:    vm,
+		uuid:  uuid.NewSHA1(uuid.NameSpaceOID, []byte(vm.Folder+"/"+vm.Name)).String(),
+		host:  s.hosts[vm.Host],
+		state: on,
+		shown: make(map[*Server]*simulator.VirtualMachine),
+	}
+	if vm.Off || vm.Template {
+		m.state = off
+	}
+	if s.options.Guest != nil {
+		m.guest = s.options.Guest(vm.Name)
+	}
+	return m, nil
+}
+
+// AddVM adds a VM to vCenter, without tags. A host's own endpoint that was made before does not show it.
+func (s *Sim) AddVM(vm VM) error {
+	m, err := s.newMachine(vm)
+	if err == nil {
+		s.mu.Lock()
+		s.machines = append(s.machines, m)
+		s.mu.Unlock()
+		err = s.vcenter.populate([]*machine{m})
+	}
+	if err != nil {
+		return fmt.Errorf("cannot add VM %q: %w", vm.Name, err)
+	}
+	return nil
+}
+
+// nameHosts gives the hosts of the model, in the order of their references, their names.
+func (s *Sim) nameHosts() {
+	all := s.vcenter.model.Map().All("HostSystem")
+	number := func(e mo.Entity) int {
+		n, _ := strconv.Atoi(strings.TrimPrefix(e.Reference().Value, "host-"))
+		return n
+	}
+	slices.SortFunc(all, func(a, b mo.Entity) int { return number(a) - number(b) })
+	for i, e := range all {
+		h := &host{name: fmt.Sprintf("esx%02d", i+1), object: e.(*simulator.HostSystem), on: true}
+		s.vcenter.update(h.object, "name", h.name, "summary.config.name", h.name)
+		s.vcenter.hosts[h.object.Self] = h
+		s.hosts = append(s.hosts, h)
+	}
+}
+
+// Direct is a host's own endpoint, as after vCenter is gone. It is made when it is first asked for. It knows the
+// same VMs by other references, and the host by another name.
+func (s *Sim) Direct(hostName string) (*Server, error) {
+	h := s.host(hostName)
+	if h == nil {
+		return nil, fmt.Errorf("cannot reach host %q: no such host", hostName)
+	}
+	h.making.Lock()
+	defer h.making.Unlock()
+	s.mu.Lock()
+	made := h.direct
+	s.mu.Unlock()
+	if made != nil {
+		return made, nil
+	}
+	model := simulator.ESX()
+	model.Machine = 0
+	if err := model.Create(); err != nil {
+		return nil, fmt.Errorf("cannot make an endpoint for host %q: %w", hostName, err)
+	}
+	srv := newServer(s, model, h)
+	srv.hosts[model.Map().Any("HostSystem").Reference()] = h
+	var here []*machine
+	for _, m := range s.all() {
+		if m.host == h {
+			m.move.Lock() // its power stays as it is until it is shown here too
+			defer m.move.Unlock()
+			if !m.gone {
+				here = append(here, m)
+			}
+		}
+	}
+	if err := srv.populate(here); err != nil {
+		model.Remove()
+		return nil, fmt.Errorf("cannot make an endpoint for host %q: %w", hostName, err)
+	}
+	if err := srv.serve(); err != nil {
+		model.Remove()
+		return nil, fmt.Errorf("cannot make an endpoint for host %q: %w", hostName, err)
+	}
+	s.mu.Lock()
+	h.direct = srv
+	s.mu.Unlock()
+	if !s.HostOn(hostName) {
+		srv.Stop()
+	}
+	return srv, nil
+}
+
+// populate adds machines to a server's model and shows them as they are.
+func (srv *Server) populate(machines []*machine) error {
+	ctx := context.Background()
+	client, err := vim25.NewClient(ctx, srv.model.Service) // in process, no network
+	if err != nil {
+		return err
+	}
+	finder := find.NewFinder(client)
+	dc, err := finder.DefaultDatacenter(ctx)
+	if err != nil {
+		return err
+	}
+	finder.SetDatacenter(dc)
+	top, err := dc.Folders(ctx)
+	if err != nil {
+		return err
+	}
+	folders := map[string]*object.Folder{"": top.VmFolder}
+	// The simulator waits for a creation in steps of 10 ms: many at once make that bearable.
+	errs := make(chan error, len(machines))
+	slots := make(chan struct{}, 32)
+	for _, m := range machines {
+		name := ""
+		if srv.host == nil {
+			name = m.Folder
+		}
+		folder, err := makeFolder(ctx, finder, folders, name)
+		if err != nil {
+			return err
+		}
+		slots <- struct{}{}
+		go func() {
+			defer func() { <-slots }()
+			if err := srv.add(ctx, client, folder, m); err != nil {
+				errs <- fmt.Errorf("cannot add VM %q: %w", m.Name, err)
+				return
+			}
+			errs <- nil
+		}()
+	}
+	for range machines {
+		err = errors.Join(err, <-errs)
+	}
+	return err
+}
+
+func makeFolder(ctx context.Context, finder *find.Finder, folders map[string]*object.Folder, name string) (*object.Folder, error) {
+	if f := folders[name]; f != nil {
+		return f, nil
+	}
+	dir, base := path.Split(name)
+	parent, err := makeFolder(ctx, finder, folders, strings.TrimSuffix(dir, "/"))
+	if err != nil {
+		return nil, err
+	}
+	f, err := finder.Folder(ctx, path.Join("/DC0/vm", name))
+	if err != nil { // the usual case: it is not there yet
+		f, err = parent.CreateFolder(ctx, base)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot make folder %q: %w", name, err)
+	}
+	folders[name] = f
+	return f, nil
+}
+
+// add creates a VM on its host and waits in process: the client's way of waiting takes two ticks of 20 ms.
+func (srv *Server) add(ctx context.Context, client *vim25.Client, folder *object.Folder, m *machine) error {
+	h := m.host.object
+	if srv.host != nil {
+		h = srv.model.Map().Any("HostSystem").(*simulator.HostSystem)
+	}
+	pool, err := object.NewHostSystem(client, h.Self).ResourcePool(ctx)
+	if err != nil {
+		return err
+	}
+	task, err := folder.CreateVM(ctx, types.VirtualMachineConfigSpec{
+		Name:         m.Name,
+		GuestId:      string(types.VirtualMachineGuestOsIdentifierOtherGuest),
+		InstanceUuid: m.uuid,
+		Files:        &types.VirtualMachineFileInfo{VmPathName: "[LocalDS_0]"},
+	}, pool, object.NewHostSystem(client, h.Self))
+	if err != nil {
+		return err
+	}
+	t := srv.model.Map().Get(task.Reference()).(*simulator.Task)
+	t.Wait()
+	if t.Info.Error != nil {
+		return errors.New(t.Info.Error.LocalizedMessage)
+	}
+	o := srv.model.Map().Get(t.Info.Result.(types.ManagedObjectReference)).(*simulator.VirtualMachine)
+	srv.update(o, "config.template", m.Template, "summary.config.template", m.Template)
+	if m.ManagedBy != "" {
+		srv.update(o, "config.managedBy", &types.ManagedByInfo{ExtensionKey: m.ManagedBy, Type: "cluster-agent"})
+	}
+	srv.mu.Lock()
+	srv.vms[o.Self] = m
+	srv.mu.Unlock()
+	srv.sim.mu.Lock()
+	m.shown[srv] = o
+	state, tools := m.state, m.tools()
+	srv.sim.mu.Unlock()
+	srv.showPower(o, state, tools)
+	return nil
+}
+
+// serve starts the endpoint.
+func (srv *Server) serve() error {
+	service := srv.model.Service
+	service.RegisterEndpoints = true
+	service.Listen = &url.URL{Host: anyPort, User: url.UserPassword(User, Password)}
+	// NewServer is what registers the handlers. Its own server is not used: it can't be stopped and started.
+	service.NewServer().Close()
+	e, err := listen(service.ServeMux)
+	if err != nil {
+		return err
+	}
+	srv.endpoint = e
+	return nil
+}
+
+// tag makes the tags of all VMs, as a client does: the simulator has no other way.
+func (s *Sim) tag() error {
+	objects := make(map[string][]mo.Reference)
+	for _, m := range s.machines {
+		for _, t := range m.Tags {
+			objects[t] = append(objects[t], m.shown[s.vcenter].Self)
+		}
+	}
+	if len(objects) == 0 {
+		return nil
+	}
+	ctx := context.Background()
+	u, err := url.Parse(s.vcenter.URL())
+	if err != nil {
+		return err
+	}
+	vc, err := vim25.NewClient(ctx, soap.NewClient(u, true)) // ourselves, on loopback
+	if err != nil {
+		return err
+	}
+	defer vc.CloseIdleConnections()
+	client := rest.NewClient(vc)
+	if err := client.Login(ctx, url.UserPassword(User, Password)); err != nil {
+		return err
+	}
+	manager := tags.NewManager(client)
+	categories := make(map[string]string)
+	for name, vms := range objects {
+		category, tag, ok := strings.Cut(name, "/")
+		if !ok {
+			return fmt.Errorf("tag %q is not category/name", name)
+		}
+		if categories[category] == "" {
+			id, err := manager.CreateCategory(ctx, &tags.Category{Name: category, Cardinality: "MULTIPLE"})
+			if err != nil {
+				return fmt.Errorf("cannot make category %q: %w", category, err)
+			}
+			categories[category] = id
+		}
+		id, err := manager.CreateTag(ctx, &tags.Tag{Name: tag, CategoryID: categories[category]})
+		if err != nil {
+			return fmt.Errorf("cannot make tag %q: %w", name, err)
+		}
+		if err := manager.AttachTagToMultipleObjects(ctx, id, vms); err != nil {
+			return fmt.Errorf("cannot attach tag %q: %w", name, err)
+		}
+	}
+	return client.Logout(ctx)
+}

@@ -1,0 +1,136 @@
+package vspheresim
+
+import (
+	"maps"
+	"sync"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// Server is the estate as one endpoint shows it: vCenter's, or a single host's.
+type Server struct {
+	*endpoint
+
+	sim   *Sim
+	model *simulator.Model
+	host  *host // nil: vCenter
+
+	mu       sync.Mutex
+	vms      map[types.ManagedObjectReference]*machine
+	hosts    map[types.ManagedObjectReference]*host
+	calls    map[string]int
+	faults   map[string]types.BaseMethodFault
+	sessions map[string]*simulator.Session
+}
+
+// anchor is how the simulator's objects find their server: through the registry that each call carries.
+type anchor struct {
+	Self   types.ManagedObjectReference
+	server *Server
+}
+
+var anchorRef = types.ManagedObjectReference{Type: "EbbtideServer", Value: "server"}
+
+func (a *anchor) Reference() types.ManagedObjectReference { return a.Self }
+
+// closing is closed when the simulator of ctx is closed.
+func closing(ctx *simulator.Context) <-chan struct{} {
+	return ctx.Map.Get(anchorRef).(*anchor).server.sim.done
+}
+
+func newServer(s *Sim, model *simulator.Model, h *host) *Server {
+	srv := &Server{
+		sim: s, model: model, host: h,
+		vms:      make(map[types.ManagedObjectReference]*machine),
+		hosts:    make(map[types.ManagedObjectReference]*host),
+		calls:    make(map[string]int),
+		faults:   make(map[string]types.BaseMethodFault),
+		sessions: make(map[string]*simulator.Session),
+	}
+	model.Map().Put(&anchor{Self: anchorRef, server: srv})
+	collector := new(collector)
+	collector.Self = model.ServiceContent.PropertyCollector
+	model.Map().Put(collector)
+	model.Map().Handler = srv.intercept
+	return srv
+}
+
+// intercept sees every call before it is carried out: it counts, faults what is to be faulted, and puts our methods
+// before the simulator's. Objects in the model's registry can't be replaced, since the simulator asserts their types
+// in many places; but a session's registry is asked first.
+func (srv *Server) intercept(ctx *simulator.Context, call *simulator.Method) (mo.Reference, types.BaseMethodFault) {
+	srv.mu.Lock()
+	srv.calls[call.Name]++
+	fault := srv.faults[call.Name]
+	vm, h := srv.vms[call.This], srv.hosts[call.This]
+	if ctx.Session != nil {
+		srv.sessions[ctx.Session.Key] = ctx.Session
+	}
+	srv.mu.Unlock()
+	if fault != nil || ctx.Session == nil || ctx.Session.Registry.Get(call.This) != nil {
+		return nil, fault
+	}
+	switch o := srv.model.Map().Get(call.This).(type) {
+	case *simulator.VirtualMachine:
+		if vm != nil {
+			ctx.WithLock(o, func() { ctx.Session.Registry.Put(&vmMethods{o, srv, vm}) })
+		}
+	case *simulator.HostSystem:
+		if h != nil {
+			ctx.WithLock(o, func() { ctx.Session.Registry.Put(&hostMethods{o, srv, h}) })
+		}
+	}
+	return nil, nil
+}
+
+// update changes properties of an object and tells the watchers. No lock of the simulator may be held.
+func (srv *Server) update(o mo.Reference, nameValue ...any) {
+	var changes []types.PropertyChange
+	for i := 0; i < len(nameValue); i += 2 {
+		changes = append(changes, types.PropertyChange{Name: nameValue[i].(string), Val: nameValue[i+1]})
+	}
+	ctx := *srv.model.Service.Context // a context of its own is an owner of locks of its own
+	ctx.WithLock(o, func() { ctx.Update(o, changes) })
+}
+
+// forget removes an object that was deleted from the sessions' registries.
+func (srv *Server) forget(ref types.ManagedObjectReference) {
+	srv.mu.Lock()
+	delete(srv.vms, ref)
+	sessions := maps.Clone(srv.sessions)
+	srv.mu.Unlock()
+	ctx := *srv.model.Service.Context
+	for _, s := range sessions {
+		s.Registry.Remove(&ctx, ref)
+	}
+}
+
+// ExpireSessions ends all sessions, as after a long time without a call.
+func (srv *Server) ExpireSessions() {
+	srv.mu.Lock()
+	sessions := srv.sessions
+	srv.sessions = make(map[string]*simulator.Session)
+	srv.mu.Unlock()
+	ctx := *srv.model.Service.Context
+	ctx.Session = new(simulator.Session)
+	for key := range sessions {
+		// A session that was logged out is not found, which is as good.
+		srv.model.Map().SessionManager().TerminateSession(&ctx, &types.TerminateSession{SessionId: []string{key}})
+	}
+}
+
+// Calls counts the SOAP calls by method since the endpoint was made.
+func (srv *Server) Calls() map[string]int {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return maps.Clone(srv.calls)
+}
+
+// Fail answers every call of a method with a fault, until it is given nil.
+func (srv *Server) Fail(method string, fault types.BaseMethodFault) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	srv.faults[method] = fault
+}

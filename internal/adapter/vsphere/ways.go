@@ -1,0 +1,87 @@
+package vsphere
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/plan"
+)
+
+// errElsewhere says that a host's own agent doesn't have a VM: it may run on another host, so this proves nothing.
+var errElsewhere = fmt.Errorf("%w: this host does not have it: it may run on another", adapter.ErrRefused)
+
+// answered tells whether a way gave an answer that another way can't better.
+func answered(err error) bool {
+	return err == nil ||
+		!errors.Is(err, adapter.ErrUnreachable) && !errors.Is(err, context.DeadlineExceeded) &&
+			!errors.Is(err, errLogin) && !errors.Is(err, errElsewhere)
+}
+
+// byWays tries the ways to a node in order, the first being via, until one answers. All but the last get half of the
+// time that is left, and a way that is known to be broken none.
+func byWays(ctx context.Context, conns []*Conn, ask func(ctx context.Context, c *Conn) error) error {
+	var failed error
+	for i, c := range conns {
+		err := func() error {
+			ctx, cancel := ctx, context.CancelFunc(func() {})
+			last := i == len(conns)-1
+			if deadline, ok := ctx.Deadline(); ok && !last {
+				ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
+			}
+			defer cancel()
+			if err := c.settle(ctx, !last); err != nil {
+				return err
+			}
+			return ask(ctx, c)
+		}()
+		if answered(err) {
+			return err
+		}
+		if failed == nil {
+			failed = err
+		} else {
+			failed = fmt.Errorf("%w; %w", failed, err)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return failed
+}
+
+// watchNode calls seen with what probe says whenever something may have changed, until ctx ends. Where a probe has no
+// answer the state is unknown: it is vCenter that doesn't answer, not the node.
+func watchNode(ctx context.Context, conns []*Conn, keys []string, probe func(context.Context) (plan.Observation, error), seen func(plan.Observation)) error {
+	o := &observer{keys: keys, ping: make(chan struct{}, 1)}
+	for _, c := range conns {
+		defer c.inventory.observe(o)()
+	}
+	var last *plan.Observation
+	for {
+		limited, cancel := context.WithTimeout(ctx, 2*conns[0].pace.call)
+		now, err := probe(limited)
+		cancel()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			now = plan.Observation{State: plan.Unknown, Detail: oneLine(err)}
+		}
+		if last == nil || *last != now {
+			seen(now)
+			last = &now
+		}
+		select {
+		case <-o.ping:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// baseName is the last component of an inventory path.
+func baseName(name string) string { return name[strings.LastIndex(name, "/")+1:] }

@@ -68,6 +68,7 @@ type node struct {
 	accepted  bool       // its last command was a stop, and was accepted
 	silent    time.Time  // since when it has not answered after that
 	done, bad plan.Verbs // steps that ended in the present direction, with and without proof
+	heldAt    time.Time  // when its guard last held it back
 	nextLook  time.Time  // when a failed step's node is looked at again
 	open      *exec      // after a resume: the step whose intent had no result
 }
@@ -114,10 +115,12 @@ const (
 	firstRetry   = 2 * time.Second // after a busy or unreachable system; doubling to
 	slowestRetry = 15 * time.Second
 	failedLook   = 15 * time.Second // at a node that was given up
-	proofAge     = 30 * time.Second // older proofs of users are renewed before what they use goes
+	proofAge     = 2 * time.Second  // older proofs of users are renewed before what they use goes
+	lookAge      = 30 * time.Second // what an earlier look showed saves the command
 	trustLast    = 15 * time.Minute // how old an earlier look may be where the survey got no answer
 	sweepEvery   = 5 * time.Minute  // looks at all nodes while all is well
 	returnAfter  = 5 * time.Second  // mains count as back after so long without interruption
+	stalledFor   = 2 * time.Minute  // a plan past the point of no return may stand still, with mains back
 	askEstimate  = 5 * time.Second  // at most one estimate in so long
 )
 

@@ -13,7 +13,7 @@ func (e *Engine) begin(s *plan.Step) {
 	n, decl := &e.nodes[i], e.estate.Node(i)
 	x := &exec{goal: e.run.goal, verb: s.Verb, rung: s.Verb}
 	n.exec = x
-	if e.holds(i, s.Verb) && e.now.Sub(n.seenAt) <= proofAge {
+	if e.holds(i, s.Verb) && e.now.Sub(n.seenAt) <= lookAge {
 		e.prove(i, "it was so already")
 		return
 	}
@@ -61,6 +61,13 @@ func (e *Engine) command(i int) {
 		e.look(i, firstLook)
 		return
 	}
+	if e.unsettled(i) {
+		x.phase, x.pause = backingOff, max(x.pause, firstRetry)
+		x.next = e.now.Add(x.pause)
+		e.probeNode(i)
+		e.arm(i)
+		return
+	}
 	x.attempt++
 	x.phase = commanding
 	x.op = e.newOp(i)
@@ -76,6 +83,22 @@ func (e *Engine) command(i int) {
 	e.out = append(e.out, Do{Op: x.op, Node: decl.ID, Verb: x.rung, Within: min(acceptWithin, max(x.deadline.Sub(e.now), time.Second))})
 	x.next = time.Time{}
 	e.arm(i)
+}
+
+// unsettled tells whether a node is still on its way the other way: nothing is started that stops, and nothing stopped
+// that starts, until it has settled or its time to do so is over.
+func (e *Engine) unsettled(i int) bool {
+	n := &e.nodes[i]
+	switch n.exec.rung {
+	case plan.Start:
+		return n.seen.State == plan.Stopping
+	case plan.Stop, plan.Force:
+		return n.seen.State == plan.Starting && e.now.Before(n.exec.deadline)
+	case plan.Protect, plan.Flush, plan.Cut, plan.Unprotect:
+		return false
+	default:
+		return false
+	}
 }
 
 // passNoReturn notes the first command that only a power cycle takes back.
@@ -277,10 +300,8 @@ func (e *Engine) judge(i int, seen plan.Observation) {
 	switch {
 	case e.holds(i, x.verb) && x.phase != asking:
 		e.prove(i, n.seen.Detail)
-	case seen.State == plan.Gone && x.verb == plan.Start:
+	case seen.State == plan.Gone: // which proves a stop, above, and nothing else
 		e.giveUp(i, "it no longer exists")
-	case seen.State == plan.Gone:
-		e.prove(i, "it no longer exists")
 	case x.phase == proving:
 		if !x.accepted && seen.State != plan.Unknown && seen.State != plan.Unreachable && seen.State != plan.Stopping && seen.State != plan.Starting {
 			e.guard(i) // nobody knew whether it was done: it was not
@@ -304,6 +325,10 @@ func (e *Engine) tick(i int) {
 		case proving:
 			e.probeNode(i)
 		case backingOff:
+			if x.verb == plan.Stop && e.spared(i) {
+				e.giveUp(i, "its power is back before it took the command")
+				return
+			}
 			e.guard(i)
 			return
 		case guarding:
@@ -363,6 +388,9 @@ func (e *Engine) end(i int, v verdict) {
 	n.gen++
 	pr.active--
 	pr.disp.Release(i)
+	if x.goal == plan.Down && n.down {
+		v = proven // whatever was asked of it, it is off
+	}
 	if x.op != 0 {
 		e.out = append(e.out, Cancel{Op: x.op})
 	}

@@ -55,24 +55,12 @@ func (e *Engine) pass(i int) {
 		e.notify(true, "powering off host "+decl.ID+": "+x.reason)
 	default:
 		// Somebody is on again, or was never off: the step waits for it anew.
-		n.exec = nil
+		n.exec, n.heldAt = nil, e.now
 		n.gen++
-		e.run.progress.active--
 		e.rebuild()
-		e.run.progress.parkAll(i)
 		return
 	}
 	e.command(i)
-}
-
-// parkAll keeps a node's queued steps from being dispatched again until something changes.
-func (p *progress) parkAll(node int) {
-	for s := range p.plan.Steps {
-		if p.plan.Steps[s].Node == node && p.status[s] == queued {
-			p.status[s] = parked
-			p.parked = append(p.parked, s)
-		}
-	}
 }
 
 // usersOf lists the nodes whose being off a step on node i rests on, looking through nodes that have no stop of their

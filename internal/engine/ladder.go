@@ -22,6 +22,8 @@ func (e *Engine) overdue(i int) {
 		e.look(i, firstLook)
 	case x.goal != e.run.goal:
 		e.giveUp(i, "not settled within "+within.String()+" when the direction turned")
+	case x.verb == plan.Start && e.unsettled(i):
+		e.giveUp(i, "it is still on its way down after "+within.String())
 	case x.verb == plan.Start && x.attempt < decl.Attempts && decl.Can.Has(plan.Start) && !e.run.hold && e.fed(i):
 		x.deadline, x.accepted = time.Time{}, false
 		e.command(i)
@@ -42,7 +44,7 @@ func (e *Engine) escalate(i int, why string) {
 		e.giveUp(i, why)
 		return
 	}
-	if !e.run.noReturn && !e.run.dark[i] {
+	if e.spared(i) {
 		e.giveUp(i, why+"; its power is back, so it is not forced")
 		return
 	}
@@ -61,6 +63,9 @@ func (e *Engine) escalate(i int, why string) {
 	}
 	e.force(i, why)
 }
+
+// spared tells whether a node keeps its power after all, so that no further command of a down plan is given to it.
+func (e *Engine) spared(i int) bool { return !e.run.noReturn && !e.run.dark[i] }
 
 // lowerRiskWaits tells whether a node of lower data risk is still being stopped gracefully.
 func (e *Engine) lowerRiskWaits(i int) bool {

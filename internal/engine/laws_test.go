@@ -43,7 +43,7 @@ func requireRestored(t require.TestingT, sc sim.Scenario, r *sim.Result) {
 	for i := range sc.Settings.Estate.Len() {
 		n := sc.Settings.Estate.Node(i)
 		was := !slices.Contains(sc.Off, n.ID)
-		if !was || n.Can == 0 || slices.Contains(r.On, n.ID) || slices.Contains(reported, n.ID) || slices.Contains(r.Crashed, n.ID) {
+		if !was || n.Can == 0 || slices.Contains(r.On, n.ID) || slices.Contains(reported, n.ID) {
 			continue
 		}
 		require.Fail(t, "not brought back and not reported", "%s\n%s", n.ID, tell(r))

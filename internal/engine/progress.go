@@ -90,7 +90,7 @@ func (e *Engine) satisfied(s *plan.Step, cut []bool) (verdict, bool) {
 		return proven, true
 	case n.done.Has(s.Verb):
 		return proven, true
-	case n.bad.Has(s.Verb):
+	case n.bad.Has(s.Verb) && !(n.down && e.run.goal == plan.Down):
 		return verdictOf(node, s.Verb), true
 	case e.run.goal == plan.Up && node.Kind == plan.Supply:
 		return proven, true // whether a feed is back is asked when its load is to start
@@ -208,7 +208,7 @@ func (e *Engine) unpark() {
 // allowed tells whether a step may start now, apart from order and limits.
 func (e *Engine) allowed(s *plan.Step) bool {
 	r, n := e.run, &e.nodes[s.Node]
-	if r.hold || n.exec != nil || !n.surveyed {
+	if r.hold || n.exec != nil || !n.surveyed || e.unheard() || e.now.Sub(n.heldAt) < firstRetry {
 		return false
 	}
 	if r.goal == plan.Up {

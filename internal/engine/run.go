@@ -10,22 +10,24 @@ import (
 
 // run is one outage, from mains lost to everything restored.
 type run struct {
-	id       string
-	seq      uint64
-	goal     plan.Goal
-	scope    []bool // nodes of the outage: only widens
-	dark     []bool // nodes that would go dark as the supplies are now
-	stages   []stage
-	pressure pressure
-	hold     bool
-	aborted  bool
-	noReturn bool
-	snapped  bool // the snapshot is in the journal
-	surveys  int  // nodes that the survey still waits for
-	asking   []bool
-	lookAt   time.Time
-	progress progress
-	told     string // the last thing said about what it waits for
+	id        string
+	seq       uint64
+	goal      plan.Goal
+	scope     []bool // nodes of the outage: only widens
+	dark      []bool // nodes that would go dark as the supplies are now
+	stages    []stage
+	pressure  pressure
+	hold      bool
+	aborted   bool
+	noReturn  bool
+	snapped   bool // the snapshot is in the journal
+	surveys   int  // nodes that the survey still waits for
+	asking    []bool
+	lookAt    time.Time
+	progress  progress
+	looked    bool      // since the mains came back, or since all was brought back
+	stalledAt time.Time // since when nothing moves
+	told      string    // the last thing said about what it waits for
 }
 
 // stage is a triggered or waiting part of the down plan.
@@ -184,7 +186,7 @@ func (e *Engine) failedSupplies() []string {
 // turn changes the direction. What is in flight settles first; then each node goes the new way.
 func (e *Engine) turn(goal plan.Goal, reason string) {
 	r := e.run
-	r.goal, r.pressure, r.told = goal, noPressure, ""
+	r.goal, r.pressure, r.told, r.looked, r.stalledAt = goal, noPressure, "", false, time.Time{}
 	for i := range e.nodes {
 		e.nodes[i].done, e.nodes[i].bad = 0, 0
 	}
@@ -198,7 +200,22 @@ func (e *Engine) turn(goal plan.Goal, reason string) {
 	}
 	e.record(Record{Kind: Turned, Goal: goal, Reason: reason, Numbers: e.turnNumbers()})
 	e.notify(true, "now going "+string(goal)+": "+reason)
+	if goal == plan.Up {
+		e.lookAnew()
+		return
+	}
 	e.rebuild()
+}
+
+// lookAnew asks after everything in scope: power may have been lost under what was never stopped, and what was stopped
+// may have come up by itself.
+func (e *Engine) lookAnew() {
+	for i := range e.nodes {
+		if e.run.scope[i] {
+			e.nodes[i].surveyed, e.nodes[i].up = false, false
+		}
+	}
+	e.surveyScope()
 }
 
 func (e *Engine) turnNumbers() *Numbers {
@@ -219,7 +236,7 @@ func (e *Engine) advance() {
 	if e.run.goal == plan.Down {
 		e.maybeTurnUp()
 	}
-	if e.run != nil && e.run.goal == plan.Up {
+	if e.run != nil && e.run.goal == plan.Up && e.run.surveys == 0 {
 		e.dispatch()
 		e.maybeClose()
 	}
@@ -229,18 +246,24 @@ func (e *Engine) advance() {
 func (e *Engine) maybeTurnUp() {
 	r := e.run
 	if r.progress.active > 0 {
+		r.stalledAt = time.Time{}
 		return
 	}
 	touched := false
 	for i := range e.nodes {
 		n := &e.nodes[i]
-		touched = touched || n.touched
+		touched = touched || n.touched || r.looked && r.scope[i] && n.wasOn && !n.up
 	}
-	allBack, anyGate := true, false
+	allBack, anyGate, anyOut := true, false, false
 	for i := range e.supplies {
 		s := &e.supplies[i]
 		if !s.failed {
 			continue
+		}
+		anyOut = anyOut || s.out
+		if n := &e.nodes[s.node]; n.down && n.seen.State == plan.Stopping {
+			e.say("waiting for the output of " + e.id(s.node) + " to go off: its cut is armed")
+			return
 		}
 		if s.out && !e.nodes[s.node].done.Has(plan.Cut) {
 			allBack = false
@@ -249,9 +272,13 @@ func (e *Engine) maybeTurnUp() {
 	}
 	switch {
 	case !allBack:
+	case !touched && anyOut:
+	case !touched && !r.looked:
+		r.looked = true
+		e.lookAnew()
 	case !touched:
 		e.closeOutage("power is back; nothing had to be done")
-	case r.noReturn && !e.finishedDown():
+	case r.noReturn && e.run.progress.open > 0 && !(anyGate && e.stalled()):
 		e.say("the point of no return is passed: the plan is finished before anything comes back")
 	case !anyGate:
 		e.say("waiting for the recharge gate: " + e.settings.Policy.Restore.String())
@@ -262,10 +289,14 @@ func (e *Engine) maybeTurnUp() {
 	}
 }
 
-// finishedDown tells whether every down step in scope has settled; one that is blocked by a thing not proven off waits
-// for a person.
-func (e *Engine) finishedDown() bool {
-	return e.run.progress.open == 0
+// stalled tells whether nothing has moved for a while although the plan is not finished: what is left waits for a thing
+// that is not proven off. With mains back for good that is no reason to keep the rest down.
+func (e *Engine) stalled() bool {
+	r := e.run
+	if r.stalledAt.IsZero() {
+		r.stalledAt = e.now
+	}
+	return e.now.Sub(r.stalledAt) >= stalledFor
 }
 
 // say notifies of what the outage waits for, once.
@@ -299,9 +330,20 @@ func (e *Engine) maybeClose() {
 		case waiting:
 			stuck[i] = slices.ContainsFunc(step.After, func(j int) bool { return stuck[j] })
 		}
-		if !step.Milestone {
+		if !step.Milestone && !slices.ContainsFunc(failed, func(n NodeState) bool { return n.Node == step.Name }) {
 			failed = append(failed, NodeState{Node: step.Name, State: e.nodes[step.Node].seen.State})
 		}
+	}
+	for i := range e.supplies {
+		if s := &e.supplies[i]; s.failed && s.out {
+			e.say("waiting for " + e.id(s.node) + ": " + s.state.String())
+			return
+		}
+	}
+	if !r.looked {
+		r.looked = true // once more: something may have lost its power meanwhile
+		e.lookAnew()
+		return
 	}
 	reason := "everything that was on is on again"
 	if len(failed) > 0 {
@@ -309,7 +351,7 @@ func (e *Engine) maybeClose() {
 		for i := range failed {
 			names[i] = failed[i].Node
 		}
-		reason = "not brought back: " + strings.Join(slices.Compact(names), ", ")
+		reason = "not brought back: " + strings.Join(names, ", ")
 	}
 	e.closeOutage(reason, failed...)
 }
@@ -327,11 +369,4 @@ func (e *Engine) closeOutage(reason string, notRestored ...NodeState) {
 	}
 	e.sweepAt = e.now.Add(sweepEvery)
 	e.askForEstimate()
-	for i := range e.supplies { // another supply may be failing: its outage begins at once
-		if e.supplies[i].out {
-			e.supplies[i].failed = true
-			e.openOutage(&e.supplies[i])
-			return
-		}
-	}
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"ebbtide/internal/plan"
@@ -15,7 +14,9 @@ type supply struct {
 	tracker *power.Tracker
 	state   power.State
 	failed  bool // is or was failing in the open outage
-	out     bool // failing now
+	out     bool // failing now; its return counts only after a while
+	heard   bool // polled since the engine was made
+	dark    bool // would go dark as the last reading has it: nothing new is stopped from the first sign of mains
 	gate    bool // the recharge gate is open
 }
 
@@ -36,6 +37,10 @@ func (e *Engine) read(r power.Reading) {
 	}
 	if e.run == nil {
 		return
+	}
+	if dark := e.darkNow(s.node); dark != s.dark || !s.heard {
+		s.dark, s.heard = dark, true
+		e.redark()
 	}
 	if s.out {
 		e.judgeTriggers(s)
@@ -71,17 +76,29 @@ func (e *Engine) mainsChanged(s *supply) {
 		e.record(Record{Kind: Mains, Supplies: []string{id}, Reason: s.state.String()})
 		e.notify(false, id+" is back: "+s.state.String())
 	}
+	e.run.looked = e.run.looked && !s.out
 	if s.out && e.run.goal == plan.Up {
 		e.turn(plan.Down, id+" fails again during the power-up")
 	}
+	e.redark()
+}
+
+// redark finds anew what goes dark as the supplies are.
+func (e *Engine) redark() {
 	e.run.dark = e.estate.Scope(e.darkNow)
 	e.unpark()
 }
 
-// darkNow tells whether a supply fails at present, or its output was cut and has not come back.
+// darkNow tells whether a supply fails at present, or its output was cut and has not come back. One that failed before
+// a crash and has not been heard from since still fails.
 func (e *Engine) darkNow(i int) bool {
 	s := e.supplyAt(i)
-	return s != nil && (s.out || e.nodes[i].down)
+	return s != nil && (e.nodes[i].down || s.state.Failing() || s.out && s.state.Mains == power.MainsUnknown)
+}
+
+// unheard tells whether a supply of the outage has not been polled since a crash.
+func (e *Engine) unheard() bool {
+	return slices.ContainsFunc(e.supplies, func(s supply) bool { return s.failed && !s.heard })
 }
 
 func (e *Engine) supplyAt(i int) *supply {
@@ -205,13 +222,13 @@ func (e *Engine) judgeGate(s *supply) {
 // first, then hosts; then only flush, halt and cut remain, and at last the output is cut with what is left.
 func (e *Engine) judgePressure() {
 	r := e.run
-	if r == nil || r.goal != plan.Down || r.hold || r.aborted {
+	if r == nil || r.goal != plan.Down || r.hold || r.aborted || r.progress.plan == nil {
 		return
 	}
 	level := noPressure
 	for i := range e.supplies {
 		s := &e.supplies[i]
-		if !s.out || e.nodes[s.node].down || !slices.Contains(r.stage(power.ShutdownStage).supplies, s.node) {
+		if !s.state.Failing() || e.nodes[s.node].down || !slices.Contains(r.stage(power.ShutdownStage).supplies, s.node) {
 			continue
 		}
 		left := s.state.Left
@@ -283,6 +300,7 @@ func (e *Engine) chores() {
 		return
 	}
 	e.run.lookAt = e.now.Add(failedLook / 3)
+	e.unpark() // what a guard held back is tried again
 	for i := range e.nodes {
 		n := &e.nodes[i]
 		cutAndGone := e.estate.Node(i).Kind == plan.Supply && n.down
@@ -312,6 +330,3 @@ func (e *Engine) askForEstimate() {
 	}
 	e.out = append(e.out, ask)
 }
-
-// supplyNames lists supplies for people.
-func supplyNames(ids []string) string { return strings.Join(ids, " and ") }

@@ -22,6 +22,7 @@ type Referee struct {
 	flying     []bool         // per node: an intent without a result
 	failed     []plan.Verbs   // given up on record in this direction
 	snapshot   bool
+	noReturn   bool
 	goal       plan.Goal
 	cutDue     map[int]string // supplies with a cut on record, and its reason
 }
@@ -68,7 +69,7 @@ func (r *Referee) record(t truth, rec engine.Record) {
 	i, _ := r.estate.Index(rec.Node)
 	switch rec.Kind {
 	case engine.Opened:
-		r.snapshot, r.goal = false, plan.Down
+		r.snapshot, r.noReturn, r.goal = false, false, plan.Down
 		clear(r.failed)
 	case engine.Snapshot:
 		if r.snapshot {
@@ -85,8 +86,10 @@ func (r *Referee) record(t truth, rec engine.Record) {
 		} else {
 			r.proof(t, i, *rec.Verb)
 		}
+	case engine.NoReturn:
+		r.noReturn = true
 	case engine.Turned:
-		r.goal = rec.Goal
+		r.goal, r.noReturn = rec.Goal, false
 		clear(r.failed)
 	default:
 	}
@@ -135,7 +138,7 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb) {
 		r.violate(t.time(), fmt.Sprintf("6: %s was told to stop while it starts", decl.ID))
 	}
 	dark := r.estate.Scope(func(s int) bool { return r.back[s] < pollsBack || r.goal == plan.Down && r.cutDue[s] != "" })
-	if !dark[i] && !r.pastNoReturn() {
+	if !dark[i] && !r.noReturn {
 		r.violate(t.time(), fmt.Sprintf("21: %s keeps its power and was told to stop", decl.ID))
 	}
 	if verb == plan.Force && r.reasons[i] == "" {
@@ -169,16 +172,6 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb) {
 	if decl.Can.Has(plan.Flush) && !t.cleanOf(i) {
 		r.violate(t.time(), fmt.Sprintf("12: %s was told to stop with dirty data", decl.ID))
 	}
-}
-
-func (r *Referee) pastNoReturn() bool {
-	for _, rec := range r.intents {
-		n, _ := r.estate.Index(rec.Node)
-		if *rec.Verb == plan.Cut || (*rec.Verb == plan.Stop || *rec.Verb == plan.Force) && r.estate.Node(n).ByPower {
-			return true
-		}
-	}
-	return false
 }
 
 func (r *Referee) mayCut(t truth, i int) {

@@ -116,7 +116,7 @@ func Run(sc Scenario) *Result {
 			s.referee.violate(s.now, "8: the engine does not come to rest")
 			break
 		}
-		if !s.engine.Open() && s.now.After(lastChange.Add(30*time.Second)) {
+		if !s.stopped && !s.engine.Open() && s.now.After(lastChange.Add(30*time.Second)) {
 			break
 		}
 	}

@@ -129,6 +129,7 @@ func (s *simulation) goOff(i int) {
 	}
 	for _, u := range s.estate.Users(i) {
 		if s.estate.Node(u).Kind == plan.VM && s.things[u].state != plan.Off && s.things[u].state != plan.Gone {
+			s.things[u].crashed = t.crashed
 			s.goOff(u)
 		}
 	}
@@ -153,7 +154,7 @@ func (s *simulation) boot(i int, took time.Duration) {
 	change := t.change
 	s.after(took, func() {
 		if t.change == change && s.powered(i) {
-			t.state, t.crashed = plan.On, false
+			t.state = plan.On
 		}
 	})
 }
@@ -193,10 +194,10 @@ func (s *simulation) loseOutput(k int) {
 	s.referee.outputLost(s, c.node)
 	for i := range s.things {
 		t := &s.things[i]
-		if s.estate.Node(i).Kind == plan.Supply || s.powered(i) || t.state == plan.Off || t.state == plan.Gone || t.state == plan.Unknown {
+		if kind := s.estate.Node(i).Kind; kind == plan.Supply || kind == plan.Person || s.powered(i) || t.state == plan.Off || t.state == plan.Gone || t.state == plan.Unknown {
 			continue
 		}
-		t.crashed = true
+		t.crashed = s.estate.Node(i).Kind != plan.Passive
 		s.goOff(i)
 	}
 	if c.mains {

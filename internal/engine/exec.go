@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ebbtide/internal/plan"
@@ -101,15 +102,34 @@ func (e *Engine) unsettled(i int) bool {
 	}
 }
 
-// passNoReturn notes the first command that only a power cycle takes back.
+// passNoReturn notes a command that only a power cycle takes back: from here on, what goes dark with the supplies that
+// have to be cycled is finished before it is reversed.
 func (e *Engine) passNoReturn(i int, verb plan.Verb) {
 	decl := e.estate.Node(i)
-	if e.run.noReturn || verb != plan.Cut && decl.Kind != plan.Self && !decl.ByPower {
+	if verb != plan.Cut && decl.Kind != plan.Self && !decl.ByPower || !e.commit(i) {
 		return
 	}
+	first := !e.run.noReturn
 	e.run.noReturn = true
 	e.record(Record{Kind: NoReturn, Node: decl.ID, Verb: &verb})
-	e.notify(true, "point of no return: from here the plan is finished before anything comes back")
+	e.redark()
+	if first {
+		e.notify(true, "point of no return: from here the plan is finished before anything comes back")
+	}
+}
+
+// commit marks the supplies whose power cycle starts a node again, and tells whether any is new.
+func (e *Engine) commit(i int) bool {
+	fresh := false
+	feeds := e.estate.Feeds(i)
+	for k := range e.supplies {
+		s := &e.supplies[k]
+		if s.node == i || slices.Contains(feeds, s.node) || len(feeds) == 0 && s.failed && e.estate.Node(i).Kind != plan.Supply {
+			fresh = fresh || !s.cycled
+			s.cycled = true
+		}
+	}
+	return fresh
 }
 
 // finished takes the answer to a Do or a Probe.
@@ -283,7 +303,7 @@ func (e *Engine) look(i int, after time.Duration) {
 	if after == 0 {
 		x.next = time.Time{}
 		e.probeNode(i)
-		x.pause = firstLook
+		x.pause = max(x.pause, firstLook)
 	} else {
 		x.pause, x.next = after, e.now.Add(after)
 	}
@@ -327,6 +347,11 @@ func (e *Engine) tick(i int) {
 		case backingOff:
 			if x.verb == plan.Stop && e.spared(i) {
 				e.giveUp(i, "its power is back before it took the command")
+				return
+			}
+			if x.rung != plan.Start && x.rung != plan.Cut {
+				x.phase, x.accepted = proving, false // what it is like now decides whether it is told again
+				e.look(i, 0)
 				return
 			}
 			e.guard(i)

@@ -65,7 +65,7 @@ func (e *Engine) escalate(i int, why string) {
 }
 
 // spared tells whether a node keeps its power after all, so that no further command of a down plan is given to it.
-func (e *Engine) spared(i int) bool { return !e.run.noReturn && !e.run.dark[i] }
+func (e *Engine) spared(i int) bool { return !e.run.dark[i] }
 
 // lowerRiskWaits tells whether a node of lower data risk is still being stopped gracefully.
 func (e *Engine) lowerRiskWaits(i int) bool {
@@ -113,7 +113,7 @@ func (e *Engine) press() {
 			continue // ended by what was forced before it
 		}
 		vm, host := decl.Kind == plan.VM, decl.Kind == plan.Host && r.pressure >= reserveReached
-		if decl.Can.Has(plan.Force) && (vm || host) && x.phase != guarding {
+		if decl.Can.Has(plan.Force) && (vm || host) && x.phase != guarding && !e.spared(i) {
 			e.force(i, why)
 		}
 	}
@@ -149,7 +149,10 @@ func (e *Engine) cutWithWhatIsOn(why string) {
 		r.progress.status[step] = active
 		r.progress.active++
 		r.progress.disp.Take(s.node)
-		n.exec = &exec{goal: plan.Down, verb: plan.Cut, rung: plan.Cut, reason: why + "; not proven off: " + e.listOn(s.node)}
+		n.exec = &exec{goal: plan.Down, verb: plan.Cut, rung: plan.Cut, reason: why}
+		if on := e.listOn(s.node); on != "" {
+			n.exec.reason += "; not proven off: " + on
+		}
 		e.command(s.node)
 	}
 }

@@ -34,7 +34,6 @@ type progress struct {
 	left   []int     // steps before it that have not settled
 	worst  []verdict // of those that have
 	parked []int
-	open   int // steps that have not settled
 	active int // nodes with a step under way, of either direction
 }
 
@@ -46,7 +45,7 @@ func (e *Engine) rebuild() {
 		p = e.up
 	}
 	n := len(p.Steps)
-	r.progress = progress{plan: p, disp: p.Dispatcher(), status: make([]status, n), left: make([]int, n), worst: make([]verdict, n), open: n}
+	r.progress = progress{plan: p, disp: p.Dispatcher(), status: make([]status, n), left: make([]int, n), worst: make([]verdict, n)}
 	pr := &r.progress
 	for i := range e.nodes {
 		if e.nodes[i].exec != nil {
@@ -125,7 +124,6 @@ func verdictOf(n *plan.Node, verb plan.Verb) verdict {
 func (e *Engine) settleStep(step int, v verdict, cascade bool) {
 	pr := &e.run.progress
 	pr.status[step] = settled
-	pr.open--
 	for _, next := range pr.plan.Next(step) {
 		pr.left[next]--
 		pr.worst[next] = max(pr.worst[next], v)
@@ -217,7 +215,7 @@ func (e *Engine) allowed(s *plan.Step) bool {
 	if r.aborted || !r.due(s.Node, s.Stage) {
 		return false
 	}
-	return r.noReturn || r.dark[s.Node]
+	return r.dark[s.Node]
 }
 
 // poweredDeps tells whether some supply of the outage is back and charged: what has no feed of its own starts only then.

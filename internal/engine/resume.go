@@ -80,16 +80,19 @@ func (e *Engine) fold(rec *Record) error {
 		e.nodes[at].done &^= plan.VerbSet(plan.Stop)
 	case NoReturn:
 		r.noReturn = true
+		e.commit(at)
 	case Turned:
 		r.goal = rec.Goal
 		for i := range e.nodes {
 			e.nodes[i].done, e.nodes[i].bad = 0, 0
 		}
 		if rec.Goal == plan.Down {
-			r.stages, r.noReturn = nil, false
+			r.stages = nil
 		} else {
 			r.aborted = false
 		}
+		r.noReturn = false
+		e.uncommit()
 	case Ordered:
 		e.foldOrder(rec)
 	case Closed:
@@ -97,6 +100,7 @@ func (e *Engine) fold(rec *Record) error {
 		for i := range e.supplies {
 			e.supplies[i].failed = false
 		}
+		e.uncommit()
 	case Accepted:
 		if n := &e.nodes[at]; n.open != nil && rec.Outcome == Done {
 			n.open.accepted, n.accepted = true, n.open.verb == plan.Stop

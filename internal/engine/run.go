@@ -190,8 +190,11 @@ func (e *Engine) turn(goal plan.Goal, reason string) {
 	for i := range e.nodes {
 		e.nodes[i].done, e.nodes[i].bad = 0, 0
 	}
+	r.noReturn = false
+	e.uncommit()
+	r.dark = e.estate.Scope(e.darkNow)
 	if goal == plan.Down {
-		r.stages, r.noReturn = nil, false
+		r.stages = nil
 		for i := range e.supplies {
 			e.supplies[i].gate = false
 		}
@@ -205,6 +208,13 @@ func (e *Engine) turn(goal plan.Goal, reason string) {
 		return
 	}
 	e.rebuild()
+}
+
+// uncommit ends the point of no return: a new direction has its own.
+func (e *Engine) uncommit() {
+	for i := range e.supplies {
+		e.supplies[i].cycled = false
+	}
 }
 
 // lookAnew asks after everything in scope: power may have been lost under what was never stopped, and what was stopped
@@ -278,7 +288,7 @@ func (e *Engine) maybeTurnUp() {
 		e.lookAnew()
 	case !touched:
 		e.closeOutage("power is back; nothing had to be done")
-	case r.noReturn && e.run.progress.open > 0 && !(anyGate && e.stalled()):
+	case r.noReturn && !e.finishedDown() && !(anyGate && e.stalled()):
 		e.say("the point of no return is passed: the plan is finished before anything comes back")
 	case !anyGate:
 		e.say("waiting for the recharge gate: " + e.settings.Policy.Restore.String())
@@ -287,6 +297,17 @@ func (e *Engine) maybeTurnUp() {
 	default:
 		e.turn(plan.Up, "mains are back and the gate is open")
 	}
+}
+
+// finishedDown tells whether every step on what goes dark with the supplies to be cycled has settled.
+func (e *Engine) finishedDown() bool {
+	pr := &e.run.progress
+	for i, st := range pr.status {
+		if s := &pr.plan.Steps[i]; st != settled && !s.Milestone && e.run.dark[s.Node] {
+			return false
+		}
+	}
+	return true
 }
 
 // stalled tells whether nothing has moved for a while although the plan is not finished: what is left waits for a thing
@@ -361,7 +382,7 @@ func (e *Engine) closeOutage(reason string, notRestored ...NodeState) {
 	e.notify(len(notRestored) > 0, "the outage is over: "+reason)
 	e.run = nil
 	for i := range e.supplies {
-		e.supplies[i].failed, e.supplies[i].gate = false, false
+		e.supplies[i].failed, e.supplies[i].gate, e.supplies[i].cycled = false, false, false
 	}
 	for i := range e.nodes {
 		e.nodes[i].exec, e.nodes[i].open = nil, nil

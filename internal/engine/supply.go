@@ -18,6 +18,7 @@ type supply struct {
 	heard   bool // polled since the engine was made
 	dark    bool // would go dark as the last reading has it: nothing new is stopped from the first sign of mains
 	gate    bool // the recharge gate is open
+	cycled  bool // something was commanded that only a power cycle of this supply takes back
 }
 
 // read takes one reading: it may open an outage, widen it, trigger stages, hold the plan or open the gate.
@@ -89,11 +90,11 @@ func (e *Engine) redark() {
 	e.unpark()
 }
 
-// darkNow tells whether a supply fails at present, or its output was cut and has not come back. One that failed before
-// a crash and has not been heard from since still fails.
+// darkNow tells whether a supply fails at present, or is past its point of no return, or its output was cut and has not
+// come back. One that failed before a crash and has not been heard from since still fails.
 func (e *Engine) darkNow(i int) bool {
 	s := e.supplyAt(i)
-	return s != nil && (e.nodes[i].down || s.state.Failing() || s.out && s.state.Mains == power.MainsUnknown)
+	return s != nil && (e.nodes[i].down || s.cycled || s.state.Failing() || s.out && s.state.Mains == power.MainsUnknown)
 }
 
 // unheard tells whether a supply of the outage has not been polled since a crash.

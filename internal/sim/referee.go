@@ -22,7 +22,7 @@ type Referee struct {
 	flying     []bool         // per node: an intent without a result
 	failed     []plan.Verbs   // given up on record in this direction
 	snapshot   bool
-	noReturn   bool
+	cycled     []bool // per supply: something was commanded that only its power cycle takes back
 	goal       plan.Goal
 	cutDue     map[int]string // supplies with a cut on record, and its reason
 }
@@ -38,7 +38,7 @@ type truth interface {
 // NewReferee makes a referee for an estate on which everything is on.
 func NewReferee(estate *plan.Estate) *Referee {
 	n := estate.Len()
-	r := &Referee{estate: estate, wasOn: make([]bool, n), online: make([]bool, n), back: make([]int, n), flying: make([]bool, n), failed: make([]plan.Verbs, n)}
+	r := &Referee{estate: estate, wasOn: make([]bool, n), online: make([]bool, n), back: make([]int, n), flying: make([]bool, n), cycled: make([]bool, n), failed: make([]plan.Verbs, n)}
 	r.intents, r.reasons, r.cutDue = map[engine.Op]engine.Record{}, map[int]string{}, map[int]string{}
 	for i := range n {
 		r.wasOn[i], r.online[i], r.back[i] = true, true, pollsBack
@@ -69,7 +69,8 @@ func (r *Referee) record(t truth, rec engine.Record) {
 	i, _ := r.estate.Index(rec.Node)
 	switch rec.Kind {
 	case engine.Opened:
-		r.snapshot, r.noReturn, r.goal = false, false, plan.Down
+		r.snapshot, r.goal = false, plan.Down
+		clear(r.cycled)
 		clear(r.failed)
 	case engine.Snapshot:
 		if r.snapshot {
@@ -87,9 +88,10 @@ func (r *Referee) record(t truth, rec engine.Record) {
 			r.proof(t, i, *rec.Verb)
 		}
 	case engine.NoReturn:
-		r.noReturn = true
+		r.commit(i)
 	case engine.Turned:
-		r.goal, r.noReturn = rec.Goal, false
+		r.goal = rec.Goal
+		clear(r.cycled)
 		clear(r.failed)
 	default:
 	}
@@ -137,8 +139,10 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb) {
 	if t.stateOf(i) == plan.Starting {
 		r.violate(t.time(), fmt.Sprintf("6: %s was told to stop while it starts", decl.ID))
 	}
-	dark := r.estate.Scope(func(s int) bool { return r.back[s] < pollsBack || r.goal == plan.Down && r.cutDue[s] != "" })
-	if !dark[i] && !r.noReturn {
+	dark := r.estate.Scope(func(s int) bool {
+		return r.back[s] < pollsBack || r.cycled[s] || r.goal == plan.Down && r.cutDue[s] != ""
+	})
+	if !dark[i] {
 		r.violate(t.time(), fmt.Sprintf("21: %s keeps its power and was told to stop", decl.ID))
 	}
 	if verb == plan.Force && r.reasons[i] == "" {
@@ -165,12 +169,22 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb) {
 	}
 	for c := range r.estate.Len() {
 		cache := r.estate.Node(c)
-		if cache.Can.Has(plan.Protect) && dark[c] && decl.Kind == plan.VM && t.stateOf(c) == plan.On && !t.protectedOf(c) && !r.failed[c].Has(plan.Protect) {
+		if verb == plan.Stop && cache.Can.Has(plan.Protect) && dark[c] && decl.Kind == plan.VM && t.stateOf(c) == plan.On && !t.protectedOf(c) && !r.failed[c].Has(plan.Protect) {
 			r.violate(t.time(), fmt.Sprintf("12: %s was told to stop while the cache %s is in write-back", decl.ID, cache.ID))
 		}
 	}
 	if decl.Can.Has(plan.Flush) && !t.cleanOf(i) {
 		r.violate(t.time(), fmt.Sprintf("12: %s was told to stop with dirty data", decl.ID))
+	}
+}
+
+// commit follows the point of no return: what has no feed of its own commits every supply.
+func (r *Referee) commit(i int) {
+	feeds := r.estate.Feeds(i)
+	for s := range r.estate.Len() {
+		if s == i || slices.Contains(feeds, s) || len(feeds) == 0 {
+			r.cycled[s] = true
+		}
 	}
 }
 

@@ -17,8 +17,8 @@ func (e *Engine) overdue(i int) {
 	switch {
 	case x.phase == asking:
 		e.giveUp(i, "not confirmed within "+within.String()+": passed over")
-	case x.verb == plan.Stop && !n.silent.IsZero(): // it is about to be proven by its silence
-		x.deadline = n.silent.Add(decl.OffAfter + slowestLook)
+	case x.verb == plan.Stop && n.accepted && !n.silent.IsZero() && e.now.Before(n.silent.Add(decl.OffAfter+slowestLook)):
+		x.deadline = n.silent.Add(decl.OffAfter + slowestLook) // it is about to be proven by its silence
 		e.look(i, firstLook)
 	case x.goal != e.run.goal:
 		e.giveUp(i, "not settled within "+within.String()+" when the direction turned")

@@ -64,7 +64,7 @@ func (e *Engine) openOutage(s *supply) {
 	for i := range e.nodes {
 		n := &e.nodes[i]
 		n.surveyed, n.snapped, n.wasOn, n.touched, n.accepted = false, false, false, false, false
-		n.cacheWas, n.done, n.bad, n.open = plan.NotKnown, 0, 0, nil
+		n.cacheWas, n.done, n.bad, n.open, n.silent = plan.NotKnown, 0, 0, nil, time.Time{}
 	}
 	name := e.id(s.node)
 	e.rescope()

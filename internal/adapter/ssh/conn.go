@@ -63,7 +63,7 @@ func (c *conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.client != nil {
-		c.client.Close() // the host may be gone long since: there is nobody to whom an error would matter
+		_ = c.client.Close() // the host may be gone long since: there is nobody to whom an error would matter
 		c.client = nil
 	}
 	return nil
@@ -118,9 +118,8 @@ func (c *conn) open(ctx context.Context, client *ssh.Client) (*ssh.Session, erro
 	}()
 	select {
 	case o := <-done:
-		var no *ssh.OpenChannelError
-		if errors.As(o.err, &no) {
-			return nil, fmt.Errorf("%s opens no further session: %w (%v)", c.address, adapter.ErrBusy, no)
+		if no, ok := errors.AsType[*ssh.OpenChannelError](o.err); ok {
+			return nil, fmt.Errorf("%s opens no further session: %w: %w", c.address, adapter.ErrBusy, no)
 		}
 		if o.err != nil {
 			return nil, &unreached{c.address, answering, o.err}
@@ -129,7 +128,7 @@ func (c *conn) open(ctx context.Context, client *ssh.Client) (*ssh.Session, erro
 	case <-ctx.Done():
 		go func() {
 			if o := <-done; o.s != nil {
-				o.s.Close()
+				_ = o.s.Close()
 			}
 		}()
 		return nil, &unreached{c.address, answering, context.Cause(ctx)}
@@ -174,7 +173,7 @@ func (c *conn) dial(d *dialing) {
 	client, err := c.login(d)
 	c.mu.Lock()
 	if err == nil && c.ctx.Err() != nil {
-		client.Close()
+		_ = client.Close()
 		client, err = nil, fmt.Errorf("the connection %q is closed: %w", c.name, adapter.ErrUnreachable)
 	}
 	d.client, d.err = client, err
@@ -193,7 +192,7 @@ func (c *conn) drop(client *ssh.Client) {
 		c.client = nil
 	}
 	c.mu.Unlock()
-	client.Close()
+	_ = client.Close()
 }
 
 // keepAlive asks the server from time to time whether it is there, until the client ends or the server is silent.
@@ -211,7 +210,7 @@ func (c *conn) keepAlive(client *ssh.Client) {
 			c.drop(client)
 			return
 		case <-tick.C:
-			late := time.AfterFunc(aliveWithin, func() { client.Close() })
+			late := time.AfterFunc(aliveWithin, func() { _ = client.Close() })
 			_, _, err := client.SendRequest("keepalive@openssh.com", true, nil)
 			late.Stop()
 			if err != nil {

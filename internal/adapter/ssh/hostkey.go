@@ -66,8 +66,7 @@ func hostKeys(s *ConnSpec, address string) (ssh.HostKeyCallback, []string, error
 	}
 	check := func(host string, remote net.Addr, got ssh.PublicKey) error {
 		err := known(host, remote, got)
-		var wrong *knownhosts.KeyError
-		if errors.As(err, &wrong) {
+		if wrong, ok := errors.AsType[*knownhosts.KeyError](err); ok {
 			return &wrongHostKey{host, got, keys(wrong.Want), s.KnownHosts}
 		}
 		return err
@@ -77,8 +76,8 @@ func hostKeys(s *ConnSpec, address string) (ssh.HostKeyCallback, []string, error
 
 // knownFor lists the keys that a known_hosts file has for an address: it is asked for a key that nobody has.
 func knownFor(known ssh.HostKeyCallback, address string) []ssh.PublicKey {
-	var wrong *knownhosts.KeyError
-	if errors.As(known(address, &net.TCPAddr{IP: net.IPv4zero}, nobodysKey{}), &wrong) {
+	err := known(address, &net.TCPAddr{IP: net.IPv4zero}, nobodysKey{})
+	if wrong, ok := errors.AsType[*knownhosts.KeyError](err); ok {
 		return keys(wrong.Want)
 	}
 	return nil

@@ -63,19 +63,19 @@ func (c *conn) login(d *dialing) (*ssh.Client, error) {
 	d.mu.Lock()
 	d.heard = true
 	d.mu.Unlock()
-	stop := context.AfterFunc(c.ctx, func() { raw.Close() })
+	stop := context.AfterFunc(c.ctx, func() { _ = raw.Close() })
 	defer stop()
 	if err := raw.SetDeadline(time.Now().Add(handshakeWithin)); err != nil {
-		raw.Close()
+		_ = raw.Close()
 		return nil, &unreached{c.address, answering, err}
 	}
 	transport, channels, requests, err := ssh.NewClientConn(raw, c.address, config)
 	if err != nil {
-		raw.Close()
+		_ = raw.Close()
 		return nil, c.explain(err, hint)
 	}
 	if err := raw.SetDeadline(time.Time{}); err != nil {
-		transport.Close()
+		_ = transport.Close()
 		return nil, &unreached{c.address, answering, err}
 	}
 	return ssh.NewClient(transport, channels, requests), nil

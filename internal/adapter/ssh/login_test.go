@@ -55,7 +55,7 @@ func appliance(t *testing.T, interactive bool) (address, hostKey string) {
 		config.PasswordCallback = func(_ ssh.ConnMetadata, given []byte) (*ssh.Permissions, error) { return check(string(given)) }
 	}
 	config.AddHostKey(signer)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -65,7 +65,7 @@ func appliance(t *testing.T, interactive bool) (address, hostKey string) {
 				return
 			}
 			wg.Go(func() {
-				defer raw.Close()
+				defer func() { _ = raw.Close() }()
 				_, channels, requests, err := ssh.NewServerConn(raw, config)
 				if err != nil {
 					return
@@ -78,13 +78,13 @@ func appliance(t *testing.T, interactive bool) (address, hostKey string) {
 					}
 					go func() {
 						ssh.DiscardRequests(requests)
-						channel.Close()
+						_ = channel.Close()
 					}()
 				}
 			})
 		}
 	})
-	t.Cleanup(func() { listener.Close(); wg.Wait() })
+	t.Cleanup(func() { _ = listener.Close(); wg.Wait() })
 	return listener.Addr().String(), strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
 }
 

@@ -65,7 +65,7 @@ func (c *conn) look(ctx context.Context) (plan.Observation, error) {
 	if err != nil {
 		return plan.Observation{}, err
 	}
-	s.Close() // with the session goes nothing that matters
+	_ = s.Close() // with the session goes nothing that matters
 	return plan.Observation{State: plan.On, Detail: "it can be logged in to"}, nil
 }
 
@@ -80,7 +80,7 @@ func (c *conn) run(ctx context.Context, command runbook.Command, stdin string) (
 	if err != nil {
 		return process.Result{}, err
 	}
-	defer s.Close()
+	defer func() { _ = s.Close() }()
 	var out, errs process.Output
 	s.Stdin, s.Stdout, s.Stderr = strings.NewReader(stdin), &out, &errs
 	done := make(chan error, 1)
@@ -89,7 +89,10 @@ func (c *conn) run(ctx context.Context, command runbook.Command, stdin string) (
 	case err = <-done:
 	case <-ctx.Done():
 		// The host may kill what it runs, or not: nobody knows what became of the command.
-		go func() { _ = s.Signal(ssh.SIGKILL); s.Close() }()
+		go func() {
+			_ = s.Signal(ssh.SIGKILL)
+			_ = s.Close()
+		}()
 		return process.Result{}, fmt.Errorf("%s did not answer in time: %w", c.address, context.Cause(ctx))
 	}
 	res := process.Result{Stdout: out.String(), Stderr: errs.String()}
@@ -104,7 +107,7 @@ func (c *conn) run(ctx context.Context, command runbook.Command, stdin string) (
 		return res, fmt.Errorf("%s: %w", c.address, err)
 	}
 	// No exit status came, which is all that is left of a machine that goes down under its own command.
-	return res, fmt.Errorf("%w to %s while the command ran: %v", script.ErrBroken, c.address, err)
+	return res, fmt.Errorf("%w to %s while the command ran: %w", script.ErrBroken, c.address, err)
 }
 
 // runOn runs a command line to its end.

@@ -82,7 +82,7 @@ func checkConn(s *ConnSpec) []error {
 }
 
 func checkNode(s *NodeSpec) []error {
-	errs := s.Spec.Check()
+	errs := s.Check()
 	if s.Verbs().Has(plan.Stop) && s.Probe.IsZero() && s.OffWhenUnreachable == 0 {
 		errs = append(errs, errors.New("stop needs a probe, or off_when_unreachable: nothing else proves that it is off"))
 	}

@@ -86,15 +86,14 @@ func (s *sshd) write(name, text string) {
 
 func (s *sshd) start() {
 	var log bytes.Buffer
-	s.cmd = exec.Command("/usr/sbin/sshd", "-D", "-e", "-f", filepath.Join(s.dir, "config"))
+	// Not under the test's context: the clean-up stops it, with its children.
+	s.cmd = exec.CommandContext(context.Background(), "/usr/sbin/sshd", "-D", "-e", "-f", filepath.Join(s.dir, "config"))
 	s.cmd.Stderr = &log
-	// A group of its own: its children for each connection are stopped, frozen and thawed with it.
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(s.t, s.cmd.Start())
 	until(s.t, "sshd listening", func() bool {
-		conn, err := net.Dial("tcp", s.address)
+		conn, err := (&net.Dialer{}).DialContext(s.t.Context(), "tcp", s.address)
 		if err == nil {
-			conn.Close()
+			_ = conn.Close()
 		}
 		return err == nil
 	})
@@ -108,7 +107,7 @@ func (s *sshd) family() []int {
 		if err != nil {
 			continue // it has ended meanwhile
 		}
-		for _, child := range strings.Fields(string(text)) {
+		for child := range strings.FieldsSeq(string(text)) {
 			pid, err := strconv.Atoi(child)
 			require.NoError(s.t, err)
 			pids = append(pids, pid)
@@ -169,9 +168,9 @@ func newKey(t *testing.T) (public, private string) {
 }
 
 func freeAddress(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	return l.Addr().String()
 }
 
@@ -319,7 +318,7 @@ func deafAddress(t *testing.T) string {
 		if err != nil {
 			return address
 		}
-		t.Cleanup(func() { conn.Close() })
+		t.Cleanup(func() { _ = conn.Close() })
 	}
 }
 

@@ -207,7 +207,7 @@ func (n *NAS) Close() {
 		n.timer = nil
 	}
 	for _, card := range n.cards {
-		card.Close()
+		_ = card.Close()
 	}
 	n.mu.Unlock()
 	n.Server.Close()

@@ -104,7 +104,7 @@ func (s *Server) Up() error {
 	if s.listener != nil {
 		return nil
 	}
-	listener, err := net.Listen("tcp", s.address)
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", s.address)
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s: %w", s.address, err)
 	}
@@ -123,10 +123,10 @@ func (s *Server) Down() {
 		return
 	}
 	s.down()
-	s.listener.Close()
+	_ = s.listener.Close()
 	s.listener = nil
 	for conn := range s.conns {
-		conn.Close()
+		_ = conn.Close()
 	}
 }
 
@@ -183,14 +183,14 @@ func (s *Server) accept(ctx context.Context, listener net.Listener) {
 		s.mu.Lock()
 		if ctx.Err() != nil {
 			s.mu.Unlock()
-			conn.Close()
+			_ = conn.Close()
 			return
 		}
 		s.conns[conn] = struct{}{}
 		s.mu.Unlock()
 		s.wg.Go(func() {
 			s.serve(ctx, conn)
-			conn.Close()
+			_ = conn.Close()
 			s.mu.Lock()
 			delete(s.conns, conn)
 			s.mu.Unlock()
@@ -219,7 +219,7 @@ func (s *Server) serve(ctx context.Context, raw net.Conn) {
 	if err != nil {
 		return // a client that may not come in, or has gone
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	s.wg.Go(func() {
 		for req := range requests {
 			if s.thaw(ctx) && req.WantReply {
@@ -245,7 +245,7 @@ func (s *Server) serve(ctx context.Context, raw net.Conn) {
 
 // session serves one session: one command.
 func (s *Server) session(ctx context.Context, channel ssh.Channel, requests <-chan *ssh.Request) {
-	defer channel.Close()
+	defer func() { _ = channel.Close() }()
 	for req := range requests {
 		var exec struct{ Command string }
 		if req.Type != "exec" || ssh.Unmarshal(req.Payload, &exec) != nil {

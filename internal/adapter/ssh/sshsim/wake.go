@@ -2,6 +2,7 @@ package sshsim
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net"
 
@@ -15,7 +16,7 @@ func (n *NAS) Wakes(mac string) (broadcast string, err error) {
 	if err != nil {
 		return "", err
 	}
-	card, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	card, err := (&net.ListenConfig{}).ListenPacket(context.Background(), "udp4", "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("cannot listen for wake packets: %w", err)
 	}

@@ -19,12 +19,12 @@ type vault map[string]string
 
 func (v vault) Secret(ref runbook.SecretRef) (string, error) { return v[ref.Credential], nil }
 
-func command(line string) runbook.Command { return runbook.Command{Line: line} }
+func shell(line string) runbook.Command { return runbook.Command{Line: line} }
 
 func nasSpec() *ssh.NodeSpec {
 	s := &ssh.NodeSpec{OffWhenUnreachable: time.Second, OffWhenRefused: true}
-	s.Probe, s.Protect, s.Flush = command(sshsim.Probe), command(sshsim.Protect), command(sshsim.Flush)
-	s.Stop, s.Force, s.Unprotect = command(sshsim.Stop), command(sshsim.Force), command(sshsim.Unprotect)
+	s.Probe, s.Protect, s.Flush = shell(sshsim.Probe), shell(sshsim.Protect), shell(sshsim.Flush)
+	s.Stop, s.Force, s.Unprotect = shell(sshsim.Stop), shell(sshsim.Force), shell(sshsim.Unprotect)
 	return s
 }
 

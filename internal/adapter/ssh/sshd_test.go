@@ -264,7 +264,7 @@ func TestWhatACommandSaysInTheEnd(t *testing.T) {
 		{"head -c 1000000 /dev/zero; exit 5", adapter.ErrRefused, "exited with 5"},
 	} {
 		spec := &ssh.NodeSpec{OffWhenUnreachable: time.Second}
-		spec.Stop = command(tt.line)
+		spec.Stop = shell(tt.line)
 		_, n := s.open(s.connSpec(), spec)
 		err := n.Do(within(t, 20*time.Second), plan.Stop)
 		require.ErrorIs(t, err, tt.want, tt.line)
@@ -326,7 +326,7 @@ func TestSilenceIsToldBeforeTheDeadline(t *testing.T) {
 	s := &sshd{t: t, address: deafAddress(t), user: "x"}
 	s.hostKey, s.key = newKey(t)
 	spec := &ssh.NodeSpec{OffWhenUnreachable: time.Second}
-	spec.Stop = command("poweroff")
+	spec.Stop = shell("poweroff")
 	_, n := s.open(s.connSpec(), spec)
 	ctx := within(t, time.Second)
 	seen, err := n.Probe(ctx)
@@ -437,7 +437,7 @@ func TestAWrongKeyIsRefusedWithAHint(t *testing.T) {
 func TestAServerThatDiesUnderACommand(t *testing.T) {
 	s := newSSHD(t)
 	mark := filepath.Join(s.dir, "mark")
-	line := command("touch " + mark + "; exec sleep 1000")
+	line := shell("touch " + mark + "; exec sleep 1000")
 	spec := &ssh.NodeSpec{OffWhenUnreachable: time.Second, OffWhenRefused: true}
 	spec.Stop, spec.Flush = line, line
 	_, n := s.open(s.connSpec(), spec)
@@ -465,7 +465,7 @@ func TestAHungCommandEndsByItsDeadlineAndHoldsNobodyUp(t *testing.T) {
 	s := newSSHD(t)
 	spec := &ssh.NodeSpec{}
 	pidFile := filepath.Join(s.dir, "pid")
-	spec.Probe, spec.Stop = command("echo on"), command("echo $$ > "+pidFile+"; exec sleep 1000")
+	spec.Probe, spec.Stop = shell("echo on"), shell("echo $$ > "+pidFile+"; exec sleep 1000")
 	_, n := s.open(s.connSpec(), spec)
 	done := make(chan error, 1)
 	go func() { done <- n.Do(within(t, 2*time.Second), plan.Stop) }()
@@ -486,7 +486,7 @@ func TestAHungCommandEndsByItsDeadlineAndHoldsNobodyUp(t *testing.T) {
 func TestOneConnectionServesManyCommands(t *testing.T) {
 	s := newSSHD(t)
 	spec := &ssh.NodeSpec{}
-	spec.Probe = command("echo on; echo detail=$SSH_CONNECTION")
+	spec.Probe = shell("echo on; echo detail=$SSH_CONNECTION")
 	_, n := s.open(s.connSpec(), spec)
 	details := make(chan string, 20)
 	for range cap(details) {

@@ -43,8 +43,6 @@ type Thing struct {
 	// Aside are the verbs that go another way than over the node's own connection, and work when that is broken: the
 	// Start of a node with a wake.
 	Aside plan.Verbs
-	// OneWay: nothing but its power or a wake starts it; Start is not tried on it when it is off.
-	OneWay bool
 	// Vanish makes the node cease to exist.
 	Vanish func()
 	// Silence makes its system unreachable.
@@ -206,7 +204,7 @@ func (c *contract) up() {
 	seen, err := c.probe(callWithin)
 	require.NoError(c.t, err)
 	require.Equal(c.t, plan.On, seen.State)
-	if !c.Can.Has(plan.Stop) || c.OneWay {
+	if !c.Can.Has(plan.Stop) {
 		return
 	}
 	require.NoError(c.t, c.do(plan.Stop, callWithin))

@@ -38,8 +38,8 @@ func checkDNS(ctx context.Context, c runbook.DNSCheck) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	defer func() { _ = conn.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	for _, kind := range []uint16{dnsA, dnsAAAA} {
 		answers, err := ask(ctx, conn, c.Name, kind)
 		if err != nil || answers > 0 {

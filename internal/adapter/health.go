@@ -117,7 +117,7 @@ func checkHTTP(ctx context.Context, c runbook.HealthCheck) error {
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	switch {
 	case c.Status != 0 && resp.StatusCode != c.Status:
 		return fmt.Errorf("it answers %s, not %d", resp.Status, c.Status)

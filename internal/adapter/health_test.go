@@ -20,7 +20,7 @@ import (
 // dnsServer answers questions for "up.lab" (an A record), "six.lab" (AAAA only) and "empty.lab" (no address); of
 // "mute.lab" it says nothing, "slow.lab" is answered only when asked again, and every other name does not exist.
 func dnsServer(t *testing.T) string {
-	conn, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	conn, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp4", "127.0.0.1:0")
 	require.NoError(t, err)
 	done := make(chan struct{})
 	go func() {
@@ -64,7 +64,7 @@ func dnsServer(t *testing.T) string {
 			_, _ = conn.WriteTo(buf[:n], from)
 		}
 	}()
-	t.Cleanup(func() { conn.Close(); <-done })
+	t.Cleanup(func() { _ = conn.Close(); <-done })
 	return conn.LocalAddr().String()
 }
 
@@ -75,7 +75,7 @@ func TestHealthChecks(t *testing.T) {
 	plain, secure := httptest.NewServer(mux), httptest.NewTLSServer(mux)
 	t.Cleanup(plain.Close)
 	t.Cleanup(secure.Close)
-	dead, err := net.Listen("tcp", "127.0.0.1:0")
+	dead, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	deadAddr := dead.Addr().String()
 	require.NoError(t, dead.Close())

@@ -82,11 +82,11 @@ func (r *rehearsed) change(was plan.Observation) plan.Observation {
 			told.State, told.Healthy = plan.On, plan.Yes
 		}
 	case plan.Stopping:
-		switch r.state {
-		case plan.Off:
-			told.State = plan.Off
-		case plan.On:
-			told.State, told.Healthy = plan.On, plan.Yes
+		if r.state != plan.Unknown {
+			told.State = r.state
+		}
+		if r.state == plan.On {
+			told.Healthy = plan.Yes
 		}
 	}
 	if r.protected != plan.NotKnown {

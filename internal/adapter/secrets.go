@@ -77,7 +77,7 @@ func readSecret(ref runbook.SecretRef, path string, guarded bool) (string, error
 	if err != nil {
 		return "", fmt.Errorf("cannot read %s: %w", name(ref), err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	switch {
 	case err != nil:

@@ -132,9 +132,9 @@ func TestSetReportsAllThatCannotBeMade(t *testing.T) {
 }
 
 func TestWakeOnLAN(t *testing.T) {
-	listener, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp4", "127.0.0.1:0")
 	require.NoError(t, err)
-	t.Cleanup(func() { listener.Close() })
+	t.Cleanup(func() { _ = listener.Close() })
 	e := fake.New(time.Now)
 	host := e.Add("host", fake.Spec{})
 	n, err := adapter.Wake(host, runbook.NodeDecl{ID: "host", Wake: &runbook.Wake{MAC: "00:11:22:aa:BB:cc", Broadcast: listener.LocalAddr().String()}}, nil)

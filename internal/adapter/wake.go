@@ -40,7 +40,7 @@ func waking(d runbook.NodeDecl, conns func(name string) (Conn, error)) (func(con
 		}
 		return func(ctx context.Context) error {
 			if err := wol.Send(ctx, w.MAC, w.Broadcast); err != nil {
-				return fmt.Errorf("cannot wake %q: %w (%v)", d.ID, ErrUnreachable, err)
+				return fmt.Errorf("cannot wake %q: %w: %w", d.ID, ErrUnreachable, err)
 			}
 			return nil
 		}, nil

@@ -92,6 +92,7 @@ func (n *Node) settle() {
 		n.state = plan.Off
 	case plan.Starting:
 		n.state = plan.On
+	default: // it has settled
 	}
 }
 
@@ -128,8 +129,9 @@ func (n *Node) reach(ctx context.Context, what string) error {
 	case Frozen:
 		<-ctx.Done()
 		return fmt.Errorf("cannot %s %q: no answer: %w", what, n.id, context.Cause(ctx))
+	default:
+		return nil
 	}
-	return nil
 }
 
 // Probe tells the state as a real adapter would.
@@ -180,6 +182,7 @@ func (n *Node) apply(v plan.Verb) (Fault, error) {
 		return f, adapter.ErrBusy
 	case Hang, Ignore:
 		return f, nil
+	default: // it is carried out, heard or not
 	}
 	n.carryOut(v)
 	n.settle()

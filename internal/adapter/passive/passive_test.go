@@ -31,7 +31,7 @@ func TestContract(t *testing.T) {
 }
 
 func TestAPassiveNodeIsOnWhenItsChecksPass(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	n := open(t, runbook.NodeDecl{ID: "switch", Type: "passive", Healthy: []runbook.HealthCheck{{TCP: listener.Addr().String()}}})
 	seen, err := n.Probe(t.Context())

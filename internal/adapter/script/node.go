@@ -92,8 +92,9 @@ func (n *Node) holds(ctx context.Context, v plan.Verb) bool {
 		return seen.Protected == plan.No
 	case plan.Flush:
 		return seen.Clean == plan.Yes
+	default:
+		return false
 	}
-	return false
 }
 
 // run runs a command with the node's secret on its standard input, and keeps the secret out of what comes back.

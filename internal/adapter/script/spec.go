@@ -54,8 +54,9 @@ func (s *Spec) Command(v plan.Verb) runbook.Command {
 		return s.Start
 	case plan.Unprotect:
 		return s.Unprotect
+	default:
+		return runbook.Command{}
 	}
-	return runbook.Command{}
 }
 
 // Verbs tells which verbs have a command.

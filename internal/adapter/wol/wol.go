@@ -37,7 +37,7 @@ func Send(ctx context.Context, mac, broadcast string) error {
 	if err != nil {
 		return fmt.Errorf("cannot send a wake packet to %q: %w", broadcast, err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	for range times {
 		if _, err := conn.Write(packet); err != nil {
 			return fmt.Errorf("cannot send a wake packet to %q: %w", broadcast, err)

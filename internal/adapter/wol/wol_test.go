@@ -24,9 +24,9 @@ func TestPacket(t *testing.T) {
 }
 
 func TestSendToTheBroadcastAddress(t *testing.T) {
-	conn, err := net.ListenPacket("udp4", "127.255.255.255:0")
+	conn, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp4", "127.255.255.255:0")
 	require.NoError(t, err)
-	t.Cleanup(func() { conn.Close() })
+	t.Cleanup(func() { _ = conn.Close() })
 	require.NoError(t, Send(t.Context(), "00:11:22:aa:bb:cc", conn.LocalAddr().String()))
 	require.NoError(t, conn.SetReadDeadline(time.Now().Add(5*time.Second)))
 	buf := make([]byte, 200)

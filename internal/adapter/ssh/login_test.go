@@ -1,0 +1,192 @@
+package ssh
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/ssh"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+type vault map[string]string
+
+func (v vault) Secret(ref runbook.SecretRef) (string, error) {
+	if s, ok := v[ref.Credential]; ok {
+		return s, nil
+	}
+	return "", errors.New("no such credential")
+}
+
+// appliance is an SSH server that takes the password "hunter2" in one of two ways, and opens sessions that do nothing
+// but refuse commands.
+func appliance(t *testing.T, interactive bool) (address, hostKey string) {
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	signer, err := ssh.NewSignerFromKey(private)
+	require.NoError(t, err)
+	check := func(given string) (*ssh.Permissions, error) {
+		if given != "hunter2" {
+			return nil, errors.New("wrong")
+		}
+		return nil, nil
+	}
+	config := &ssh.ServerConfig{}
+	if interactive {
+		config.KeyboardInteractiveCallback = func(_ ssh.ConnMetadata, ask ssh.KeyboardInteractiveChallenge) (*ssh.Permissions, error) {
+			answers, err := ask("", "", []string{"Password: "}, []bool{false})
+			if err != nil || len(answers) != 1 {
+				return nil, errors.New("no answer")
+			}
+			return check(answers[0])
+		}
+	} else {
+		config.PasswordCallback = func(_ ssh.ConnMetadata, given []byte) (*ssh.Permissions, error) { return check(string(given)) }
+	}
+	config.AddHostKey(signer)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			raw, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() {
+				defer func() { _ = raw.Close() }()
+				_, channels, requests, err := ssh.NewServerConn(raw, config)
+				if err != nil {
+					return
+				}
+				go ssh.DiscardRequests(requests)
+				for asked := range channels {
+					channel, requests, err := asked.Accept()
+					if err != nil {
+						return
+					}
+					go func() {
+						ssh.DiscardRequests(requests)
+						_ = channel.Close()
+					}()
+				}
+			})
+		}
+	})
+	t.Cleanup(func() { _ = listener.Close(); wg.Wait() })
+	return listener.Addr().String(), strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
+}
+
+// nodeOn opens a node on a connection. It is closed before the server is: the cleanups run in reverse.
+func nodeOn(t *testing.T, c *ConnSpec, spec *NodeSpec, secrets vault) adapter.Node {
+	set, err := adapter.Open([]adapter.Family{Family()},
+		[]runbook.ConnectionDecl{{Name: "c", Type: "ssh", Spec: c}},
+		[]runbook.NodeDecl{{ID: "n", Type: "ssh", Via: "c", Spec: spec}}, secrets)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, set.Close()) })
+	n, _ := set.Node("n")
+	return n
+}
+
+func TestPasswords(t *testing.T) {
+	for _, interactive := range []bool{false, true} {
+		address, hostKey := appliance(t, interactive)
+		conn := &ConnSpec{Address: address, User: "admin", HostKey: hostKey, Password: runbook.SecretRef{Credential: "pw"}}
+		spec := &NodeSpec{OffWhenUnreachable: time.Second}
+		spec.Stop = runbook.Command{Line: "shutdown"}
+		n := nodeOn(t, conn, spec, vault{"pw": "hunter2"})
+		seen, err := n.Probe(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, plan.On, seen.State)
+		err = n.Do(t.Context(), plan.Stop)
+		require.ErrorIs(t, err, adapter.ErrRefused)
+		require.ErrorContains(t, err, "the server runs no commands for this user")
+
+		_, err = nodeOn(t, conn, spec, vault{"pw": "planted"}).Probe(t.Context())
+		require.ErrorIs(t, err, adapter.ErrRefused)
+		require.ErrorContains(t, err, "check the user and the password")
+		require.NotContains(t, err.Error(), "planted")
+
+		_, err = nodeOn(t, conn, spec, vault{}).Probe(t.Context())
+		require.ErrorIs(t, err, adapter.ErrRefused)
+		require.ErrorContains(t, err, "no such credential")
+	}
+}
+
+func TestKeysThatCannotBeUsed(t *testing.T) {
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	locked, err := ssh.MarshalPrivateKeyWithPassphrase(private, "", []byte("planted"))
+	require.NoError(t, err)
+	address, hostKey := appliance(t, false)
+	for key, want := range map[string]string{
+		string(pem.EncodeToMemory(locked)): "locked by a passphrase",
+		"planted":                          "not a private key",
+	} {
+		conn := &ConnSpec{Address: address, User: "admin", HostKey: hostKey, Key: runbook.SecretRef{Credential: "key"}}
+		_, err := nodeOn(t, conn, &NodeSpec{}, vault{"key": key}).Probe(t.Context())
+		require.ErrorIs(t, err, adapter.ErrRefused)
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "planted")
+	}
+}
+
+func TestHowAHostWasNotReached(t *testing.T) {
+	dial := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
+	for _, tt := range []struct {
+		err  error
+		want how
+	}{
+		{dial(syscall.ECONNREFUSED), refused},
+		{dial(syscall.EHOSTUNREACH), silent},
+		{dial(syscall.ETIMEDOUT), silent},
+		{dial(&net.DNSError{IsTimeout: true}), local}, // the name server is silent: that says nothing of the host
+		{dial(syscall.ENETUNREACH), local},            // our own network is down
+		{errors.New("odd"), local},
+	} {
+		require.Equal(t, tt.want, classify(tt.err), "%v", tt.err)
+	}
+}
+
+func TestCheckFindsMistakes(t *testing.T) {
+	key, ref := "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIH7WMpXBIdxHtSJyLHDSqqhKPBlzpJJGX4L3MmXUCdMl", runbook.SecretRef{Env: "X"}
+	good := ConnSpec{Address: "nas", User: "me", Key: ref, HostKey: key}
+	require.Empty(t, Family().Connections[0].Check(&good))
+	for want, change := range map[string]func(*ConnSpec){
+		"exactly one of key and password":         func(c *ConnSpec) { c.Password = ref },
+		"exactly one of host_key and known_hosts": func(c *ConnSpec) { c.HostKey = "" },
+		"is not a public key":                     func(c *ConnSpec) { c.HostKey = "SHA256:abc" },
+	} {
+		bad := good
+		change(&bad)
+		errs := Family().Connections[0].Check(&bad)
+		require.Len(t, errs, 1)
+		require.ErrorContains(t, errs[0], want)
+		_, err := Family().Connect(runbook.ConnectionDecl{Name: "c", Type: "ssh", Spec: &bad}, nil)
+		require.ErrorContains(t, err, want)
+	}
+
+	types := Family().Nodes[0]
+	stop := &NodeSpec{}
+	stop.Stop = runbook.Command{Line: "poweroff"}
+	require.ErrorContains(t, types.Check(stop)[0], "stop needs a probe, or off_when_unreachable")
+	require.ErrorContains(t, types.Check(&NodeSpec{OffWhenRefused: true})[0], "no effect without off_when_unreachable")
+	stop.OffWhenUnreachable = 20 * time.Second
+	require.Empty(t, types.Check(stop))
+	require.Equal(t, 20*time.Second, types.OffAfter(stop))
+	require.Equal(t, plan.VerbSet(plan.Stop), types.Verbs(stop))
+	require.Equal(t, "nas:22", withPort("nas"))
+	require.Equal(t, "[fe80::1]:22", withPort("fe80::1"))
+	require.Equal(t, "nas:2222", withPort("nas:2222"))
+}

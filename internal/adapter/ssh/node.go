@@ -1,0 +1,133 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/process"
+	"ebbtide/internal/adapter/script"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// node is a node that is driven by commands on the host of its connection.
+type node struct {
+	script.Node
+	conn           *conn
+	offWhenRefused bool
+}
+
+func open(d runbook.NodeDecl, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+	c, ok := via.(*conn)
+	if !ok {
+		return nil, errors.New("via must name a connection of type ssh")
+	}
+	spec := d.Spec.(*NodeSpec)
+	n := &node{
+		Node: script.Node{ID: d.ID, Spec: spec.Spec, Run: c.run, Look: c.look},
+		conn: c, offWhenRefused: spec.OffWhenRefused,
+	}
+	if !spec.Stdin.IsZero() {
+		n.Stdin = func() (string, error) { return c.secrets.Secret(spec.Stdin) }
+	}
+	return n, nil
+}
+
+// Probe runs the probe command, or without one logs in. A host that can't be reached is Unreachable only if nothing
+// came back from it at all, because that may come to count as a proof that it is off; a host that refuses or accepts
+// a connection and says no more is Unknown.
+func (n *node) Probe(ctx context.Context) (plan.Observation, error) {
+	seen, err := n.Node.Probe(ctx)
+	var none *unreached
+	if !errors.As(err, &none) || ctx.Err() != nil {
+		return seen, err
+	}
+	seen = plan.Observation{State: plan.Unknown, Detail: none.Error()}
+	if none.how == silent || none.how == refused && n.offWhenRefused {
+		seen.State = plan.Unreachable
+	}
+	return seen, nil
+}
+
+// look tells whether the host can be logged in to.
+func (c *conn) look(ctx context.Context) (plan.Observation, error) {
+	release, err := c.take(ctx)
+	if err != nil {
+		return plan.Observation{}, err
+	}
+	defer release()
+	s, err := c.session(ctx)
+	if err != nil {
+		return plan.Observation{}, err
+	}
+	_ = s.Close() // with the session goes nothing that matters
+	return plan.Observation{State: plan.On, Detail: "it can be logged in to"}, nil
+}
+
+// run runs a command on the host.
+func (c *conn) run(ctx context.Context, command runbook.Command, stdin string) (process.Result, error) {
+	release, err := c.take(ctx)
+	if err != nil {
+		return process.Result{}, err
+	}
+	defer release()
+	s, err := c.session(ctx)
+	if err != nil {
+		return process.Result{}, err
+	}
+	defer func() { _ = s.Close() }()
+	var out, errs process.Output
+	s.Stdin, s.Stdout, s.Stderr = strings.NewReader(stdin), &out, &errs
+	done := make(chan error, 1)
+	go func() { done <- runOn(s, line(command)) }()
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		// The host may kill what it runs, or not: nobody knows what became of the command.
+		go func() {
+			_ = s.Signal(ssh.SIGKILL)
+			_ = s.Close()
+		}()
+		return process.Result{}, fmt.Errorf("%s did not answer in time: %w", c.address, context.Cause(ctx))
+	}
+	res := process.Result{Stdout: out.String(), Stderr: errs.String()}
+	var exit *ssh.ExitError
+	switch {
+	case err == nil:
+		return res, nil
+	case errors.As(err, &exit):
+		res.Code = exit.ExitStatus()
+		return res, nil
+	case errors.Is(err, adapter.ErrRefused):
+		return res, fmt.Errorf("%s: %w", c.address, err)
+	}
+	// No exit status came, which is all that is left of a machine that goes down under its own command.
+	return res, fmt.Errorf("%w to %s while the command ran: %w", script.ErrBroken, c.address, err)
+}
+
+// runOn runs a command line to its end.
+func runOn(s *ssh.Session, line string) error {
+	err := s.Start(line)
+	if err == nil {
+		return s.Wait()
+	}
+	if strings.HasPrefix(err.Error(), "ssh: command ") { // the library has no type for it
+		return fmt.Errorf("%w: the server runs no commands for this user", adapter.ErrRefused)
+	}
+	return err
+}
+
+// take takes one of the sessions that a connection may have at a time.
+func (c *conn) take(ctx context.Context) (release func(), err error) {
+	select {
+	case c.slots <- struct{}{}:
+		return func() { <-c.slots }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%d commands are under way on the connection %q: %w", cap(c.slots), c.name, adapter.ErrBusy)
+	}
+}

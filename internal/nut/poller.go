@@ -259,8 +259,7 @@ func (s *source) note(w *watched, r power.Reading, err error) {
 	trouble := ""
 	if err != nil {
 		trouble = r.Link.String()
-		var answer *Error
-		if errors.As(err, &answer) {
+		if answer, ok := errors.AsType[*Error](err); ok {
 			trouble = answer.Code
 		}
 	}

@@ -120,7 +120,7 @@ func TestReadingOfEveryDump(t *testing.T) {
 	}
 	files := 0
 	lacking := map[string]int{}
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".dev") {
 			return err
 		}

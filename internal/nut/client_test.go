@@ -145,6 +145,7 @@ func TestErrorsOfUpsd(t *testing.T) {
 		_, err := c.GetSeveral(ctx, ups, "ups.status", "battery.charge")
 		return err
 	}
+	require.NoError(t, c.Set(ctx, "ups1", "ups.id", "b"), "from now on this connection is tracked")
 	for what, step := range map[string]struct {
 		want error
 		do   func() error

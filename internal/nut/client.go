@@ -60,9 +60,8 @@ func line(words ...string) (string, error) {
 }
 
 func plain(word string) bool {
-	return word != "" && !strings.ContainsFunc(word, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._-", r))
-	})
+	const plainBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+	return word != "" && strings.Trim(word, plainBytes) == ""
 }
 
 // talk sends text and lets read take the answers, all within the client's time-out and ctx. What read returns decides:

@@ -67,7 +67,7 @@ var hints = map[string]string{
 	ErrDataStale.Code:            "the driver has lost the UPS",
 	ErrUsernameRequired.Code:     "give a user name",
 	ErrPasswordRequired.Code:     "give a password",
-	ErrFeatureNotConfigured.Code: "the server has no certificate",
+	ErrFeatureNotConfigured.Code: "the feature is not set up; for STARTTLS, give upsd a certificate",
 }
 
 // ErrProtocol says that an answer was not one that the protocol allows. The connection is closed: what came after it

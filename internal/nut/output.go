@@ -35,6 +35,7 @@ type output struct {
 	mu      sync.Mutex
 	cutAt   time.Time     // our cut was accepted; zero: none is pending
 	delay   time.Duration // after which it happens
+	made    bool          // it was seen to have happened
 	timer   power.Figure  // ups.timer.shutdown in the last probe
 	powered bool          // output.voltage was seen well above 0: the UPS has that sensor
 }
@@ -83,6 +84,7 @@ func (o *output) silent(now time.Time, why error) plan.Observation {
 	case left > 0:
 		return plan.Observation{State: plan.Stopping, RemainFor: left, Detail: "silent since it accepted the cut"}
 	}
+	o.made = true
 	return plan.Observation{State: plan.Off, Detail: "silent since it accepted the cut, and its delay is over"}
 }
 
@@ -102,6 +104,7 @@ func (o *output) judge(now time.Time, vars []Var) plan.Observation {
 		return plan.Observation{State: plan.Unknown, Detail: "the UPS gives no status"}
 	}
 	if off, why := o.off(status, dark); off {
+		o.made = true
 		return plan.Observation{State: plan.Off, Detail: why}
 	}
 	if falling {
@@ -110,11 +113,13 @@ func (o *output) judge(now time.Time, vars []Var) plan.Observation {
 	}
 	left, ours := o.pending(now)
 	switch {
+	case ours && o.made:
+		o.cutAt = time.Time{} // and came back
 	case ours && left+cutMargin > 0:
 		return plan.Observation{State: plan.Stopping, RemainFor: max(0, left), Detail: "has accepted the cut"}
 	case ours:
 		o.cutAt = time.Time{}
-		return plan.Observation{State: plan.On, Detail: fmt.Sprintf("%s; it accepted a cut and did not make it, or its power is back", status)}
+		return plan.Observation{State: plan.On, Detail: fmt.Sprintf("%s; it accepted a cut and was not seen to make it", status)}
 	}
 	return plan.Observation{State: plan.On, Detail: status.String()}
 }
@@ -176,7 +181,7 @@ func (o *output) cut(ctx context.Context) error {
 		}
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		o.cutAt, o.delay = time.Now(), delay
+		o.cutAt, o.delay, o.made = time.Now(), delay, false
 		return nil
 	})
 }

@@ -35,7 +35,7 @@ const (
 
 // PollerOptions set a poller's rhythm. Zero values take the defaults.
 type PollerOptions struct {
-	Interval  time.Duration // between two polls; 1 s
+	Interval  time.Duration // between two polls; 1 s; more than 30 s is cut to that, as upsd drops a client idle for 60 s
 	OnBattery time.Duration // while a UPS of the server is on battery; 250 ms
 	Full      time.Duration // between two readings of all variables; 30 s
 	Log       *slog.Logger  // nil: slog.Default
@@ -58,6 +58,7 @@ func NewPoller(o PollerOptions, servers []Server, deliver func(power.Reading)) *
 	if o.OnBattery <= 0 {
 		o.OnBattery = 250 * time.Millisecond
 	}
+	o.Interval = min(o.Interval, 30*time.Second)
 	o.OnBattery = min(o.OnBattery, o.Interval)
 	if o.Full <= 0 {
 		o.Full = 30 * time.Second
@@ -259,8 +260,7 @@ func (s *source) note(w *watched, r power.Reading, err error) {
 	trouble := ""
 	if err != nil {
 		trouble = r.Link.String()
-		var answer *Error
-		if errors.As(err, &answer) {
+		if answer, ok := errors.AsType[*Error](err); ok {
 			trouble = answer.Code
 		}
 	}

@@ -239,7 +239,7 @@ func TestPollerPollsFasterOnBattery(t *testing.T) {
 	s.SetFault(watch(requests))
 	select {
 	case request := <-requests:
-		t.Fatalf("%q in the hour between two polls", request)
+		t.Fatalf("%q in the half minute between two polls", request)
 	case <-time.After(50 * time.Millisecond):
 	}
 }

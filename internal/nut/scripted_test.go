@@ -243,7 +243,7 @@ func TestSimulatorAnswersLikeUpsd(t *testing.T) {
 	u.Set("ups.status", "OL", "ups.delay.shutdown", "20")
 	u.Writable("ups.delay.shutdown")
 	failing := io.ErrUnexpectedEOF
-	u.OnCommand(func(command, parameter string) error {
+	u.OnCommand(func(_, parameter string) error {
 		if parameter == "fail" {
 			return failing
 		}

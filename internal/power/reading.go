@@ -33,7 +33,7 @@ var statusWords = [...]string{"OL", "OB", "LB", "HB", "RB", "CHRG", "DISCHRG", "
 // ParseStatus reads the words of ups.status, in any case and with any blanks between them.
 func ParseStatus(s string) Status {
 	var st Status
-	for _, word := range strings.Fields(s) {
+	for word := range strings.FieldsSeq(s) {
 		for i, known := range statusWords {
 			if strings.EqualFold(word, known) {
 				st |= 1 << i

@@ -4,6 +4,7 @@ package nutsim
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -47,7 +48,7 @@ type Server struct {
 
 // Start begins to serve on a free port of 127.0.0.1.
 func Start() (*Server, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the NUT simulator: %w", err)
 	}
@@ -196,8 +197,7 @@ func (c *session) answer(request string) string {
 		return "ERR UNKNOWN-COMMAND\n"
 	}
 	text, err := c.dispatch(words[0], words[1:])
-	var no refusal
-	if errors.As(err, &no) {
+	if no, refused := errors.AsType[refusal](err); refused {
 		return "ERR " + string(no) + "\n"
 	}
 	return text

@@ -2,6 +2,7 @@ package nuttest
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -59,7 +60,7 @@ func (d *Driver) Revive() {
 	if err := os.Remove(d.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		d.t.Fatal(err)
 	}
-	listener, err := net.Listen("unix", d.socket)
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "unix", d.socket)
 	if err != nil {
 		d.t.Fatalf("cannot play a driver at %q: %v", d.socket, err)
 	}

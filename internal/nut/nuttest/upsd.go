@@ -5,6 +5,7 @@ package nuttest
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -67,7 +68,7 @@ func Start(t testing.TB, c Config) *Server {
 	}
 	s := &Server{t: t, folder: t.TempDir(), drivers: map[string]*Driver{}}
 	var err error
-	if s.state, err = os.MkdirTemp("", "nut"); err != nil {
+	if s.state, err = os.MkdirTemp("", "nut"); err != nil { //nolint:usetesting // t.TempDir is too long for a socket
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -75,13 +76,13 @@ func Start(t testing.TB, c Config) *Server {
 			t.Error(err)
 		}
 	})
-	ups := ""
+	var ups strings.Builder
 	for _, name := range c.UPSes {
-		ups += fmt.Sprintf("[%s]\n\tdriver = ebbtide\n\tport = auto\n\tdesc = \"The \\\"%s\\\" UPS\"\n", name, name)
+		fmt.Fprintf(&ups, "[%s]\n\tdriver = ebbtide\n\tport = auto\n\tdesc = \"The \\\"%s\\\" UPS\"\n", name, name)
 		s.drivers[name] = newDriver(t, filepath.Join(s.state, "ebbtide-"+name))
 		s.drivers[name].Set("ups.status", "OL")
 	}
-	s.write("ups.conf", ups)
+	s.write("ups.conf", ups.String())
 	s.write("upsd.users", users())
 	s.Addr = freeAddress(t)
 	host, port, err := net.SplitHostPort(s.Addr)
@@ -138,7 +139,7 @@ func (s *Server) write(name, text string) {
 
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,9 @@ func (d *Driver) alive() bool {
 
 // Ask sends one line on a connection of its own and gives the first line of the answer.
 func (s *Server) Ask(request string) (answer string, err error) {
-	conn, err := net.DialTimeout("tcp", s.Addr, time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.Addr)
 	if err != nil {
 		return "", err
 	}

@@ -35,10 +35,10 @@ var (
 func Split(line string) ([]string, error) {
 	var words []string
 	for i := 0; i < len(line); {
-		switch {
-		case line[i] == ' ' || line[i] == '\t':
+		switch line[i] {
+		case ' ', '\t':
 			i++
-		case line[i] == '"':
+		case '"':
 			word, after, err := quoted(line, i+1)
 			if err != nil {
 				return nil, err

@@ -11,7 +11,9 @@ import (
 // references resolves fed_by and depends_on and builds the graph from them.
 func (c *checker) references() {
 	for i := range c.rb.Nodes {
-		n := &c.rb.Nodes[i]
+		n, v := &c.rb.Nodes[i], &c.vertices[i]
+		v.fed = unreadable(n.at, "fed_by")
+		v.open = unreadable(n.at, "depends_on")
 		for k, at := range items(n.at, "fed_by") {
 			c.feed(i, at, fmt.Sprintf("nodes.%s.fed_by[%d]", n.ID, k))
 		}
@@ -19,6 +21,12 @@ func (c *checker) references() {
 			c.depend(i, at, fmt.Sprintf("nodes.%s.depends_on[%d]", n.ID, k))
 		}
 	}
+}
+
+// unreadable tells whether a key that should be a list is there and is none: which is reported already.
+func unreadable(decl pair, key string) bool {
+	v := decl.val.get(key)
+	return v != nil && v.kind != sequence
 }
 
 func (c *checker) feed(i int, at *value, path string) {

@@ -10,10 +10,13 @@ import (
 )
 
 func (c *checker) supplies() {
-	feeds := map[string]bool{}
+	feeds, unknown := map[string]bool{}, false
 	for i := range c.rb.Nodes {
 		for _, s := range c.rb.Nodes[i].FedBy {
 			feeds[s] = true
+			if _, ok := c.supply[s]; !ok {
+				unknown = true // perhaps this one, misspelled
+			}
 		}
 	}
 	seen := map[string]string{}
@@ -37,7 +40,7 @@ func (c *checker) supplies() {
 		} else {
 			seen[s.NUT()] = s.ID
 		}
-		if !feeds[s.ID] {
+		if !feeds[s.ID] && !unknown {
 			say(Warning, nil, fmt.Sprintf("add fed_by: [%s] to what it feeds", s.ID), "no node is fed by %s: its failure would do nothing", s.ID)
 		}
 	}
@@ -229,7 +232,7 @@ func (c *checker) proof(i int) {
 		c.nodeWarning(i, nil, "give it a way to stop, or make it type: passive if it needs none", "nothing takes %s down, and nothing proves that it is off", n.ID)
 	}
 	stops := tr.Can.Has(plan.Stop) && (tr.Kind == plan.Other || tr.Kind == plan.Host)
-	if stops && tr.ByPower && (n.Wake == nil || !n.Wake.Power) {
+	if stops && tr.ByPower && n.Wake == nil {
 		c.nodeWarning(i, nil, "add up: {wake: …}; wake: {power: true} if it starts by itself when its power comes back",
 			"nothing starts %s again if its power was not cut", n.ID)
 	}

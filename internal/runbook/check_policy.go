@@ -105,7 +105,7 @@ func (c *checker) keepsOrder(stage []int, named map[int]*value) {
 			who = append(who, fmt.Sprintf("%s (stage %s)", c.rb.Nodes[u].ID, c.stageOf(stage[u])))
 		}
 		if len(users) > 3 {
-			who = append(who, fmt.Sprintf("%d more", len(users)-3))
+			who = append(who, fmt.Sprintf("and %d more", len(users)-3))
 		}
 		id := c.rb.Nodes[n].ID
 		c.add(Error, named[n], "policy.shed", fmt.Sprintf("%s can't be shed in stage %s: what depends on it goes later: %s", id, c.stageOf(stage[n]), strings.Join(who, ", ")),
@@ -161,7 +161,7 @@ func (c *checker) purpose(cond power.Condition, v *value, path string, up bool) 
 		if up {
 			message, hint = "%s takes things down: it can't let them come back", "use online, charge_above or recharged_for"
 		}
-		if at := conditionAt(v, kind); at != nil {
+		if at, path := conditionAt(v, kind, path); at != nil {
 			c.add(Error, at.key, path, fmt.Sprintf(message, kind), hint)
 		}
 	}
@@ -172,8 +172,8 @@ func (c *checker) looksAtBattery(cond power.Condition, v *value) {
 	if !slices.Equal(cond.Needs(), []power.Kind{power.OnBattery}) {
 		return
 	}
-	if at := conditionAt(v, power.OnBattery); at != nil {
-		c.add(Warning, at.key, "policy.shutdown.when", "the shutdown looks at the time only: an old battery may be empty before it",
+	if at, path := conditionAt(v, power.OnBattery, "policy.shutdown.when"); at != nil {
+		c.add(Warning, at.key, path, "the shutdown looks at the time only: an old battery may be empty before it",
 			"write {any: [{on_battery: …}, {low_battery: true}, {slack_below: 2m}]}")
 	}
 }
@@ -190,8 +190,8 @@ func (c *checker) gate(p *Policy, restore *value) {
 		if leaf.Kind != power.ChargeAbove || leaf.Than > below {
 			return
 		}
-		if at := conditionAt(restore, power.ChargeAbove); at != nil {
-			c.add(Warning, at.val, "policy.restore.when", fmt.Sprintf("restore may begin at a charge of %s, where the shutdown starts (charge_below: %s)", percentText(leaf.Than), percentText(below)),
+		if at, path := conditionAt(restore, power.ChargeAbove, "policy.restore.when"); at != nil {
+			c.add(Warning, at.val, path, fmt.Sprintf("restore may begin at a charge of %s, where the shutdown starts (charge_below: %s)", percentText(leaf.Than), percentText(below)),
 				"raise charge_above well over charge_below")
 		}
 	})

@@ -155,11 +155,11 @@ func (c *compiler) countUsers() {
 		}
 		for _, ref := range c.rb.Nodes[i].DependsOn {
 			c.users[ref] += n
-			if _, isNode := c.byID[ref]; !isNode {
-				for _, of := range c.labelled[ref] {
-					c.users[c.rb.Nodes[of].ID]++
-				}
-			}
+		}
+	}
+	for label, nodes := range c.labelled {
+		for _, i := range nodes {
+			c.users[c.rb.Nodes[i].ID] += c.users[label]
 		}
 	}
 }

@@ -170,7 +170,9 @@ func (d *decoder) want(v *value, kind valueKind, name string) bool {
 	case kind == sequence && v.kind == mapping:
 		hint = "write a list: each entry after a - of its own, or all within [ ]"
 	case kind == sequence && v.kind == scalar:
-		hint = fmt.Sprintf("write [%s]", v.text)
+		if v.text != "" {
+			hint = fmt.Sprintf("write [%s]", v.text)
+		}
 	case kind == scalar && v.kind == sequence && len(v.items) == 1 && v.items[0].kind == scalar:
 		hint = "write " + v.items[0].text
 	}

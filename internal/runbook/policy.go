@@ -231,25 +231,25 @@ func leaves(c power.Condition, seen func(power.Condition)) {
 	seen(c)
 }
 
-// conditionAt finds the value of the first condition of a kind below a trigger's value.
-func conditionAt(v *value, kind power.Kind) *pair {
+// conditionAt finds the first condition of a kind below a trigger's value, and the path to it.
+func conditionAt(v *value, kind power.Kind, path string) (*pair, string) {
 	if v == nil {
-		return nil
+		return nil, ""
 	}
 	if p := v.find(string(kind)); p != nil {
-		return p
+		return p, path + "." + string(kind)
 	}
 	for i := range v.pairs {
-		if found := conditionAt(v.pairs[i].val, kind); found != nil {
-			return found
+		if found, at := conditionAt(v.pairs[i].val, kind, path+"."+v.pairs[i].key.text); found != nil {
+			return found, at
 		}
 	}
-	for _, item := range v.items {
-		if found := conditionAt(item, kind); found != nil {
-			return found
+	for i, item := range v.items {
+		if found, at := conditionAt(item, kind, path+"["+strconv.Itoa(i)+"]"); found != nil {
+			return found, at
 		}
 	}
-	return nil
+	return nil, ""
 }
 
 // percentText writes a percentage as a runbook does.

@@ -128,7 +128,7 @@ func (r *reporter) finish() Problems {
 }
 
 // secretLike finds a key that looks like one of a secret with a value in place. Values in braces are references.
-var secretLike = regexp.MustCompile(`(?i)([\w-]*(?:passw|passp|pasw|pwd|secret|token|private)[\w-]*["']?\s*:\s*)([^\s{*&][^,}]*)`)
+var secretLike = regexp.MustCompile(`(?i)(\b(?:[\w-]*(?:passw|passp|pasw|pwd|secret|token|private)[\w-]*|key)["']?\s*:\s*)([^\s{}\[\],*&][^,}]*)`)
 
 // mask hides inline secrets of a line, keeping its length.
 func mask(line string, number int, spans []span) string {

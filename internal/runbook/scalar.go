@@ -111,7 +111,7 @@ func (d *decoder) secret(v *value, dst reflect.Value) {
 		return
 	}
 	var ref SecretRef
-	given := 0
+	given, unknown := 0, false
 	for _, p := range v.pairs {
 		var to *string
 		switch p.key.text {
@@ -122,6 +122,7 @@ func (d *decoder) secret(v *value, dst reflect.Value) {
 		case "env":
 			to = &ref.Env
 		default:
+			unknown = true
 			d.maskAll(p.val)
 			d.fail(p.key, "a reference to a secret has one of the keys credential, file, env", "unknown key %q in a reference to a secret", p.key.text)
 			continue
@@ -133,6 +134,7 @@ func (d *decoder) secret(v *value, dst reflect.Value) {
 			d.fail(p.val, "", "%s must be a name, found %s", p.key.text, p.val.kindName())
 			continue
 		case p.key.text == "file" && !filepath.IsAbs(p.val.text):
+			d.maskAll(p.val)
 			d.fail(p.val, "write the whole path, from /", "the file of a secret must be an absolute path")
 		case p.key.text == "env" && !envName.MatchString(p.val.text):
 			d.maskAll(p.val)
@@ -143,7 +145,7 @@ func (d *decoder) secret(v *value, dst reflect.Value) {
 		}
 		*to = p.val.text
 	}
-	if given != 1 {
+	if given != 1 && !unknown {
 		d.fail(v, "give one of credential, file, env", "a reference to a secret has exactly one key")
 	}
 	dst.Set(reflect.ValueOf(ref))

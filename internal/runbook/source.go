@@ -8,7 +8,6 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
 
@@ -159,16 +158,12 @@ func (r *reporter) parse(text string) (file *ast.File) {
 		r.add(Error, position(t), "", "values are nested too deep, or the file has too many of them", "is this the right file?")
 		return nil
 	}
-	file, err := parseTokens(tokens)
+	file, err := parseYAML(text, tokens, chunkSize)
 	if err != nil {
 		r.syntax(err)
 		return nil
 	}
 	return file
-}
-
-func parseTokens(tokens token.Tokens) (*ast.File, error) {
-	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 }
 
 // tooMuch finds the first token that is nested deeper, or one of more keys, than any runbook has; nil if there is none.
@@ -214,6 +209,13 @@ func (r *reporter) syntax(err error) {
 		}
 	}
 	message, hint := explain(message)
+	if at.last > at.line { // a line that the library took for the rest of the one before
+		above := at.line
+		at = &value{line: at.last, col: 1, width: 1}
+		line := strings.TrimRight(r.lines[min(at.line, len(r.lines))-1], " \r")
+		at.col += len(line) - len(strings.TrimLeft(line, " "))
+		message, hint = fmt.Sprintf("this line reads as the rest of line %d", above), "indent it like the keys beside it; is a quote or a : missing before it?"
+	}
 	r.add(Error, at, "", message, hint)
 }
 
@@ -221,7 +223,7 @@ func (r *reporter) syntax(err error) {
 var explanations = []struct{ has, message, hint string }{
 	{"found character '\t'", "a tab can't be used for indentation", "indent with spaces"},
 	{"tab character", "a tab can't be used here", "use spaces"},
-	{"token '}' not found", "this { is never closed", "add the missing }"},
+	{"end token '}'", "this { is never closed", "add the missing }"},
 	{"token ']' not found", "this [ is never closed", "add the missing ]"},
 	{"'[' character corresponding", "this ] closes nothing", "remove it, or add the missing ["},
 	{"'{' character corresponding", "this } closes nothing", "remove it, or add the missing {"},

@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -13,9 +14,12 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"math/big"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -27,10 +31,12 @@ type endpoint struct {
 	addr    string
 	cert    tls.Certificate
 
-	mu     sync.Mutex
-	server *http.Server  // nil while stopped
-	gate   chan struct{} // closed while the endpoint answers
-	served sync.WaitGroup
+	mu       sync.Mutex
+	server   *http.Server // nil while stopped
+	listener net.Listener
+	gate     chan struct{} // closed while the endpoint answers
+	open     map[*gatedConn]struct{}
+	served   sync.WaitGroup
 }
 
 const anyPort = "127.0.0.1:0"
@@ -41,7 +47,7 @@ func listen(handler http.Handler) (*endpoint, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a certificate: %w", err)
 	}
-	e := &endpoint{handler: handler, addr: anyPort, cert: cert, gate: make(chan struct{})}
+	e := &endpoint{handler: handler, addr: anyPort, cert: cert, gate: make(chan struct{}), open: make(map[*gatedConn]struct{})}
 	close(e.gate)
 	if err := e.Start(); err != nil {
 		return nil, err
@@ -56,6 +62,12 @@ func (e *endpoint) URL() string { return "https://" + e.addr + "/sdk" }
 func (e *endpoint) Thumbprint() string {
 	sum := sha256.Sum256(e.cert.Certificate[0])
 	return hex.EncodeToString(sum[:])
+}
+
+// ThumbprintSHA1 is the SHA-1 of the certificate as vSphere's own pages show it, AA:BB:….
+func (e *endpoint) ThumbprintSHA1() string {
+	sum := sha1.Sum(e.cert.Certificate[0])
+	return strings.ReplaceAll(fmt.Sprintf("% X", sum), " ", ":")
 }
 
 // CertificatePEM is the certificate, which is its own authority.
@@ -82,7 +94,7 @@ func (e *endpoint) Start() error {
 		ErrorLog:          log.New(io.Discard, "", 0), // a client that goes away is what is being tested
 		ReadHeaderTimeout: time.Minute,
 	}
-	e.server = server
+	e.server, e.listener = server, l
 	e.served.Go(func() {
 		// Serve always ends with an error: ErrServerClosed after Stop.
 		_ = server.Serve(tls.NewListener(&gatedListener{l, e}, &tls.Config{Certificates: []tls.Certificate{e.cert}}))
@@ -93,10 +105,13 @@ func (e *endpoint) Start() error {
 // Stop drops all connections and refuses new ones.
 func (e *endpoint) Stop() {
 	e.mu.Lock()
-	server := e.server
+	server, listener := e.server, e.listener
 	e.server = nil
 	e.mu.Unlock()
 	if server != nil {
+		// In this order: the server says goodbye on each connection, which a frozen one would never let through.
+		_ = listener.Close()
+		e.hangUp()
 		_ = server.Close()
 	}
 	e.served.Wait()
@@ -130,6 +145,16 @@ func (e *endpoint) answering() <-chan struct{} {
 	return e.gate
 }
 
+// hangUp drops all connections without an answer and goes on listening.
+func (e *endpoint) hangUp() {
+	e.mu.Lock()
+	all := slices.Collect(maps.Keys(e.open))
+	e.mu.Unlock()
+	for _, c := range all {
+		_ = c.Close()
+	}
+}
+
 type gatedListener struct {
 	net.Listener
 	e *endpoint
@@ -140,7 +165,11 @@ func (l *gatedListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &gatedConn{Conn: c, e: l.e, closed: make(chan struct{})}, nil
+	gated := &gatedConn{Conn: c, e: l.e, closed: make(chan struct{})}
+	l.e.mu.Lock()
+	l.e.open[gated] = struct{}{}
+	l.e.mu.Unlock()
+	return gated, nil
 }
 
 // gatedConn neither hands on what it reads nor writes while its endpoint is frozen.
@@ -176,7 +205,12 @@ func (c *gatedConn) Write(b []byte) (int, error) {
 }
 
 func (c *gatedConn) Close() error {
-	c.once.Do(func() { close(c.closed) })
+	c.once.Do(func() {
+		close(c.closed)
+		c.e.mu.Lock()
+		delete(c.e.open, c)
+		c.e.mu.Unlock()
+	})
 	return c.Conn.Close()
 }
 

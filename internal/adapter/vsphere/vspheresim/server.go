@@ -22,6 +22,7 @@ type Server struct {
 	hosts    map[types.ManagedObjectReference]*host
 	calls    map[string]int
 	faults   map[string]types.BaseMethodFault
+	hangUps  map[string]bool
 	sessions map[string]*simulator.Session
 }
 
@@ -47,6 +48,7 @@ func newServer(s *Sim, model *simulator.Model, h *host) *Server {
 		hosts:    make(map[types.ManagedObjectReference]*host),
 		calls:    make(map[string]int),
 		faults:   make(map[string]types.BaseMethodFault),
+		hangUps:  make(map[string]bool),
 		sessions: make(map[string]*simulator.Session),
 	}
 	model.Map().Put(&anchor{Self: anchorRef, server: srv})
@@ -63,12 +65,15 @@ func newServer(s *Sim, model *simulator.Model, h *host) *Server {
 func (srv *Server) intercept(ctx *simulator.Context, call *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 	srv.mu.Lock()
 	srv.calls[call.Name]++
-	fault := srv.faults[call.Name]
+	fault, hangUp := srv.faults[call.Name], srv.hangUps[call.Name]
 	vm, h := srv.vms[call.This], srv.hosts[call.This]
 	if ctx.Session != nil {
 		srv.sessions[ctx.Session.Key] = ctx.Session
 	}
 	srv.mu.Unlock()
+	if hangUp {
+		srv.hangUp()
+	}
 	if fault != nil || ctx.Session == nil || ctx.Session.Registry.Get(call.This) != nil {
 		return nil, fault
 	}
@@ -133,4 +138,11 @@ func (srv *Server) Fail(method string, fault types.BaseMethodFault) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	srv.faults[method] = fault
+}
+
+// HangUp carries out every call of a method from now on and drops all connections before the answer.
+func (srv *Server) HangUp(method string) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	srv.hangUps[method] = true
 }

@@ -1,0 +1,153 @@
+package vsphere
+
+import (
+	"testing"
+	"time"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/vsphere/vspheresim"
+	"ebbtide/internal/plan"
+
+	"github.com/stretchr/testify/require"
+)
+
+// outages are the ways in which a vCenter is lost in the middle.
+var outages = map[string]struct {
+	lose, back func(*testing.T, *vspheresim.Server)
+}{
+	"stopped": {
+		func(_ *testing.T, s *vspheresim.Server) { s.Stop() },
+		func(t *testing.T, s *vspheresim.Server) { require.NoError(t, s.Start()) },
+	},
+	"frozen": {
+		func(_ *testing.T, s *vspheresim.Server) { s.Freeze() },
+		func(_ *testing.T, s *vspheresim.Server) { s.Thaw() },
+	},
+}
+
+func TestVCenterLostWithoutFallback(t *testing.T) {
+	for name, outage := range outages {
+		t.Run(name, func(t *testing.T) {
+			e := start(t, vspheresim.Options{VMs: vms("web01")})
+			n := e.vm(t, "web01")
+			seen := watch(t, n)
+			require.Equal(t, plan.On, next(t, seen, 5*time.Second).State)
+
+			outage.lose(t, e.VCenter())
+			// Not a word of "off", and within seconds.
+			o := next(t, seen, 8*time.Second)
+			require.Equal(t, plan.Unknown, o.State, "%+v", o)
+			_, err := n.Probe(within(t, 3*time.Second))
+			require.ErrorIs(t, err, adapter.ErrUnreachable)
+			require.ErrorContains(t, err, `cannot ask connection "vcenter"`)
+			err = n.Do(within(t, 3*time.Second), plan.Stop)
+			require.ErrorIs(t, err, adapter.ErrUnreachable)
+			require.True(t, e.VMOn("web01"), "the order was not given")
+
+			outage.back(t, e.VCenter())
+			until(t, n, plan.On)
+			require.NoError(t, do(t, n, plan.Stop))
+			until(t, n, plan.Off)
+			last := o
+			for last.State != plan.Off {
+				last = next(t, seen, 5*time.Second)
+			}
+		})
+	}
+}
+
+func TestVCenterLostWithFallback(t *testing.T) {
+	for name, outage := range outages {
+		t.Run(name, func(t *testing.T) {
+			e := start(t, vspheresim.Options{HostsPerCluster: 2, VMs: []vspheresim.VM{
+				{Name: "web01"}, {Name: "web02", Host: 1}, {Name: "web01", Folder: "Other", Host: 1},
+			}})
+			e.direct(t, "esx01")
+			e.direct(t, "esx02")
+			// The id is a path of vCenter's: a host knows no folders, so this is found by its instance UUID.
+			n := e.node(t, "vm/web01", "vcenter", &VMSpec{Fallback: "esx01"})
+			elsewhere := e.node(t, "web02", "vcenter", &VMSpec{Fallback: "esx01"})
+			member, err := e.node(t, "all", "vcenter", &VMsSpec{Select: Selection{Name: "web02"}, Fallback: []string{"esx01", "esx02"}}).(adapter.Selector).
+				Member(e.InstanceUUID("web02"))
+			require.NoError(t, err)
+			seen := watch(t, n)
+			require.Equal(t, "powered on", next(t, seen, 5*time.Second).Detail)
+			require.Equal(t, "powered on", probe(t, elsewhere).Detail)
+			require.Equal(t, "powered on", probe(t, member).Detail)
+
+			outage.lose(t, e.VCenter())
+			waitBroken(t, e.vcenter)
+			require.Equal(t, plan.Observation{State: plan.On, Detail: "powered on; asked through esx01"}, probe(t, n))
+			require.Equal(t, plan.Observation{State: plan.On, Detail: "powered on; asked through esx02"}, probe(t, member))
+			_, err = elsewhere.Probe(within(t, 5*time.Second))
+			require.ErrorIs(t, err, adapter.ErrUnreachable)
+			require.ErrorContains(t, err, "it may run on another", "not gone: that proves nothing")
+
+			require.NoError(t, do(t, n, plan.Stop))
+			require.NoError(t, do(t, member, plan.Force))
+			until(t, n, plan.Off)
+			until(t, member, plan.Off)
+			require.False(t, e.VMOn("web02"))
+			require.True(t, e.VMOn("Other/web01"))
+			var o plan.Observation
+			for o.State != plan.Off { // the node's own watch hears it through the host
+				o = next(t, seen, 5*time.Second)
+				require.Contains(t, []plan.State{plan.On, plan.Off}, o.State)
+			}
+
+			outage.back(t, e.VCenter())
+			require.NoError(t, do(t, n, plan.Start))
+			for o.Detail != "powered on" {
+				o = next(t, seen, 10*time.Second)
+			}
+		})
+	}
+}
+
+// A command that falls into the moment at which vCenter freezes is given again through the host.
+func TestCommandAsVCenterFreezes(t *testing.T) {
+	e := start(t, vspheresim.Options{VMs: vms("web01")})
+	e.direct(t, "esx01")
+	n := e.node(t, "web01", "vcenter", &VMSpec{Fallback: "esx01"})
+	probe(t, n)
+	e.VCenter().Freeze()
+	require.NoError(t, n.Do(within(t, 4*time.Second), plan.Stop))
+	require.Equal(t, plan.Off, until(t, n, plan.Off).State)
+	require.False(t, e.VMOn("web01"))
+}
+
+// The same without a fallback: nobody knows whether it was done, and that is what it says.
+func TestCommandAsVCenterFreezesWithoutFallback(t *testing.T) {
+	e := start(t, vspheresim.Options{VMs: vms("web01")})
+	n := e.vm(t, "web01")
+	probe(t, n)
+	e.VCenter().Freeze()
+	err := n.Do(within(t, time.Second), plan.Stop)
+	require.ErrorIs(t, err, within(t, 0).Err())
+	require.ErrorContains(t, err, "nobody knows whether it was done")
+	require.NotErrorIs(t, err, adapter.ErrUnreachable)
+}
+
+// When the directory is down, vCenter refuses every login; its hosts' own accounts still work.
+func TestVCenterThatRefusesToLogIn(t *testing.T) {
+	e := start(t, vspheresim.Options{VMs: vms("web01")})
+	e.direct(t, "esx01")
+	wrong := spec(e.VCenter())
+	wrong.Password.Env = "expired"
+	e.vcenter = dial(t, "vcenter", wrong)
+	n := e.node(t, "web01", "vcenter", &VMSpec{Fallback: "esx01"})
+	require.Equal(t, "powered on; asked through esx01", probe(t, n).Detail)
+	require.NoError(t, do(t, n, plan.Stop))
+	until(t, n, plan.Off)
+	require.Equal(t, 1, e.VCenter().Calls()["Login"])
+}
+
+func TestVCenterThatIsDownAtTheStart(t *testing.T) {
+	e := start(t, vspheresim.Options{VMs: vms("web01")})
+	e.VCenter().Stop()
+	n := e.vm(t, "web01")
+	_, err := n.Probe(within(t, 5*time.Second))
+	require.ErrorIs(t, err, adapter.ErrUnreachable)
+	require.NoError(t, e.VCenter().Start())
+	until(t, n, plan.On)
+}

@@ -345,10 +345,6 @@ func (e *Engine) tick(i int) {
 		case proving:
 			e.probeNode(i)
 		case backingOff:
-			if x.verb == plan.Stop && e.spared(i) {
-				e.giveUp(i, "its power is back before it took the command")
-				return
-			}
 			if x.rung != plan.Start && x.rung != plan.Cut {
 				x.phase, x.accepted = proving, false // what it is like now decides whether it is told again
 				e.look(i, 0)

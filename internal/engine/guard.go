@@ -13,6 +13,15 @@ import (
 func (e *Engine) guard(i int) {
 	x := e.nodes[i].exec
 	kind := e.estate.Node(i).Kind
+	if x.verb == plan.Stop && e.unheard() { // right after a crash: its power may be back
+		x.phase, x.next = backingOff, e.now.Add(firstRetry)
+		e.arm(i)
+		return
+	}
+	if x.verb == plan.Stop && e.spared(i) {
+		e.giveUp(i, "its power is back before it took the command")
+		return
+	}
 	if x.verb != plan.Cut && (x.verb != plan.Stop || kind == plan.VM) {
 		e.command(i)
 		return

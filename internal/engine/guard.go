@@ -27,9 +27,14 @@ func (e *Engine) guard(i int) {
 		return
 	}
 	x.phase, x.waits = guarding, 0
+	if n := &e.nodes[i]; e.now.Sub(n.seenAt) > proofAge && n.probe == 0 { // itself too: it may be on its way up
+		n.guards = append(n.guards, i)
+		x.waits++
+		e.probeNode(i)
+	}
 	for _, u := range e.usersOf(i) {
 		n := &e.nodes[u]
-		if n.down && e.now.Sub(n.seenAt) > proofAge && probed(e.estate.Node(u)) {
+		if n.down && e.now.Sub(n.seenAt) > proofAge && probed(e.estate.Node(u)) && !slices.Contains(n.guards, i) {
 			n.guards = append(n.guards, i)
 			x.waits++
 			e.probeNode(u)

@@ -75,6 +75,10 @@ func (r *Referee) record(t truth, rec engine.Record) {
 	case engine.Opened:
 		r.snapshot, r.goal = false, plan.Down
 		clear(r.cycled)
+		for n := range r.wasOn {
+			st := t.stateOf(n)
+			r.wasOn[n] = st == plan.On || st == plan.Starting
+		}
 		clear(r.failed)
 	case engine.Snapshot:
 		if r.snapshot {

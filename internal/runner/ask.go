@@ -1,0 +1,94 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ebbtide/internal/engine"
+)
+
+// RefusedError says why an operator's command is not carried out now, and what to do instead.
+type RefusedError struct {
+	Order  engine.Order
+	Reason string
+}
+
+func (e *RefusedError) Error() string {
+	if e.Order.Node != "" {
+		return fmt.Sprintf("cannot %s %q: %s", e.Order.Verb, e.Order.Node, e.Reason)
+	}
+	return fmt.Sprintf("cannot %s: %s", e.Order.Verb, e.Reason)
+}
+
+// ErrOutageOpen says that something has to wait until the outage is over.
+var ErrOutageOpen = errors.New("an outage is under way")
+
+// Post gives an event to the engine. It waits while many others do; after the end of Run it does nothing.
+func (r *Runner) Post(ev engine.Event) {
+	select {
+	case r.events <- ev:
+	case <-r.ended:
+	}
+}
+
+// Order gives an operator's command to the engine and returns when it has been taken. A refusal is a *RefusedError.
+func (r *Runner) Order(ctx context.Context, o engine.Order) error {
+	refusal := ""
+	err := r.inside(ctx, func(loop context.Context) {
+		refusal = r.engine.Refuses(o)
+		r.process(loop, o)
+	})
+	if err == nil && refusal != "" {
+		return &RefusedError{Order: o, Reason: refusal}
+	}
+	return err
+}
+
+// View gives a copy of what the engine knows.
+func (r *Runner) View(ctx context.Context) (engine.View, error) {
+	var view engine.View
+	err := r.inside(ctx, func(context.Context) { view = r.engine.View() })
+	return view, err
+}
+
+// Ping returns when the loop has come round: a loop that is stuck does not answer.
+func (r *Runner) Ping(ctx context.Context) error {
+	return r.inside(ctx, func(context.Context) {})
+}
+
+// Reload gives the engine a new estate, unless an outage is open: then it is ErrOutageOpen and nothing changes. swap is
+// called between the old estate and the new one: from then on Nodes must give the nodes of the new one.
+func (r *Runner) Reload(ctx context.Context, ev engine.Reload, swap func()) error {
+	var refused error
+	err := r.inside(ctx, func(loop context.Context) {
+		if r.engine.Open() {
+			refused = ErrOutageOpen
+			return
+		}
+		r.unwatch()
+		for _, cancel := range r.ops {
+			cancel(errReloaded)
+		}
+		swap()
+		r.process(loop, ev)
+		r.watch(loop)
+	})
+	return errors.Join(err, refused)
+}
+
+var errReloaded = errors.New("the estate was loaded anew")
+
+// inside runs f in the loop, with the context of what the loop starts.
+func (r *Runner) inside(ctx context.Context, f func(loop context.Context)) error {
+	done := make(chan struct{})
+	select {
+	case r.calls <- func(loop context.Context) { defer close(done); f(loop) }:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-r.ended:
+		return ErrEnded
+	}
+	<-done // it has begun: nothing else can end it
+	return nil
+}

@@ -1,0 +1,172 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+)
+
+// carryOut carries out one effect that is no record.
+func (r *Runner) carryOut(ctx context.Context, effect engine.Effect) {
+	switch e := effect.(type) {
+	case engine.Append: // was made durable before
+	case engine.Do:
+		r.do(ctx, e)
+	case engine.Probe:
+		r.probe(ctx, e)
+	case engine.Cancel:
+		if cancel, ok := r.ops[e.Op]; ok {
+			cancel(errCancelled)
+		}
+	case engine.Wake:
+		r.wake.Reset(time.Until(e.At))
+	case engine.Estimate:
+		r.estimate(e)
+	case engine.Notify:
+		if e.Urgent {
+			r.log.Warn(e.Text)
+		} else {
+			r.log.Info(e.Text)
+		}
+		r.options.Notify(e.Urgent, e.Text)
+	}
+}
+
+var errCancelled = errors.New("it was overtaken by another command")
+
+// do gives a command to a node. While the journal is lost nothing is brought up: its intent could not be durable.
+func (r *Runner) do(ctx context.Context, e engine.Do) {
+	node, ok := r.options.Nodes(e.Node)
+	switch {
+	case !ok:
+		r.own = append(r.own, engine.Finished{Op: e.Op, Outcome: engine.Refused, Detail: fmt.Sprintf("there is no node %q to command", e.Node)})
+		return
+	case r.ledger.lost && (e.Verb == plan.Start || e.Verb == plan.Unprotect):
+		r.own = append(r.own, engine.Finished{Op: e.Op, Outcome: engine.Busy, Detail: "the journal can't be written"})
+		return
+	}
+	log := r.log.With(keyNode, e.Node, keyVerb, e.Verb.String(), keyOp, uint64(e.Op))
+	log.Info("commanding")
+	r.operate(ctx, e.Op, e.Within, func(ctx context.Context) (done engine.Finished) {
+		defer func() {
+			if p := recover(); p != nil {
+				log.Error("the adapter broke while it was commanded", keyError, fmt.Sprint(p), "stack", string(debug.Stack()))
+				done = engine.Finished{Outcome: engine.TimedOut, Detail: fmt.Sprintf("the adapter broke: %v", p)}
+			}
+		}()
+		err := node.Do(ctx, e.Verb)
+		if err != nil {
+			log.Warn("the command was not accepted", keyError, err)
+		}
+		return engine.Finished{Outcome: outcome(err), Detail: detail(err)}
+	})
+}
+
+func (r *Runner) probe(ctx context.Context, e engine.Probe) {
+	node, ok := r.options.Nodes(e.Node)
+	if !ok {
+		r.own = append(r.own, engine.Finished{Op: e.Op, Outcome: engine.Refused, Detail: fmt.Sprintf("there is no node %q to ask", e.Node)})
+		return
+	}
+	r.operate(ctx, e.Op, e.Within, func(ctx context.Context) (done engine.Finished) {
+		defer func() {
+			if p := recover(); p != nil {
+				r.log.Error("the adapter broke while it was asked", keyNode, e.Node, keyError, fmt.Sprint(p), "stack", string(debug.Stack()))
+				done = engine.Finished{Outcome: engine.TimedOut, Detail: fmt.Sprintf("the adapter broke: %v", p)}
+			}
+		}()
+		seen, err := node.Probe(ctx)
+		if err != nil {
+			r.log.Debug("a probe had no answer", keyNode, e.Node, keyError, err)
+		}
+		return engine.Finished{Outcome: outcome(err), Seen: seen, Detail: detail(err)}
+	})
+}
+
+// operate runs one operation beside the loop, for so long at most. It gets exactly one Finished, when the time is up
+// also if the adapter does not come back.
+func (r *Runner) operate(ctx context.Context, op engine.Op, within time.Duration, run func(context.Context) engine.Finished) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	r.ops[op] = cancel
+	r.all.Go(func() {
+		defer cancel(nil)
+		timed, end := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %s", within))
+		defer end()
+		answer := make(chan engine.Finished, 1)
+		r.all.Go(func() { answer <- run(timed) })
+		var done engine.Finished
+		select {
+		case done = <-answer:
+		case <-timed.Done():
+			grace := time.NewTimer(overtime)
+			defer grace.Stop()
+			select {
+			case done = <-answer:
+			case <-grace.C:
+				done = engine.Finished{Outcome: engine.TimedOut, Detail: context.Cause(timed).Error()}
+			}
+		}
+		done.Op = op
+		r.Post(done)
+	})
+}
+
+// overtime is how long after its deadline an adapter may take to say how it ended.
+const overtime = time.Second
+
+// outcome turns an adapter's error into what the engine needs to know. An error that says nothing else means that
+// nobody knows: of a command, whether it was done; of a probe, what is so. It is never taken for unreachable, since a
+// silence may prove a node off.
+func outcome(err error) engine.Outcome {
+	switch {
+	case err == nil:
+		return engine.Done
+	case errors.Is(err, adapter.ErrGone):
+		return engine.NoSuchThing
+	case errors.Is(err, adapter.ErrRefused):
+		return engine.Refused
+	case errors.Is(err, adapter.ErrBusy):
+		return engine.Busy
+	case errors.Is(err, adapter.ErrUnreachable):
+		return engine.Unreached
+	}
+	return engine.TimedOut
+}
+
+func detail(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// estimates runs one estimate at a time. Of those that wait only the newest counts.
+type estimates struct {
+	running bool
+	next    *engine.Estimate
+	answers chan engine.Estimated
+}
+
+func (r *Runner) estimate(ask engine.Estimate) {
+	if r.estimates.running {
+		r.estimates.next = &ask
+		return
+	}
+	r.estimates.running = true
+	estate := r.engine.Settings().Estate
+	r.all.Go(func() { r.estimates.answers <- engine.Nominal(estate, ask) })
+}
+
+func (r *Runner) nextEstimate() {
+	r.estimates.running = false
+	if next := r.estimates.next; next != nil {
+		r.estimates.next = nil
+		r.estimate(*next)
+	}
+}

@@ -1,0 +1,376 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/fake"
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runner"
+	"ebbtide/internal/sim"
+)
+
+// witness fails the test if a command arrives whose intent is not durable (DESIGN §5, 7).
+type witness struct {
+	*fake.Node
+	g  *rig
+	id string
+}
+
+func (w witness) Do(ctx context.Context, v plan.Verb) error {
+	intents := 0
+	for _, r := range w.g.journal.all() {
+		if kind(engine.Intent, w.id, v)(r) {
+			intents++
+		}
+	}
+	calls := 0
+	for _, c := range w.g.estate.Calls() {
+		if c.Node == w.id && c.Verb == v {
+			calls++
+		}
+	}
+	require.Greater(w.g.t, intents, calls, "%s %s was commanded before its intent was durable", v, w.id)
+	return w.Node.Do(ctx, v)
+}
+
+func TestIntentsAreDurableBeforeTheirCommands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		g.small()
+		g.journal.takes = 15 * time.Millisecond
+		g.wrap = func(id string, n adapter.Node) adapter.Node { return witness{n.(*fake.Node), g, id} }
+		g.start()
+		g.battery.Store(true)
+		g.until("cut", kind(engine.Proven, "ups", plan.Cut))
+		g.battery.Store(false)
+		g.until("closed", kind(engine.Closed, "", 0))
+		var verbs []string
+		for _, c := range g.estate.Calls() {
+			verbs = append(verbs, c.Verb.String()+" "+c.Node)
+		}
+		require.Equal(t, []string{
+			"stop vm2", "stop vm1", "stop host", "stop nas", "cut ups", "start nas", "start host", "start vm1", "start vm2",
+		}, verbs)
+	})
+}
+
+func TestSimulatorAndRunnerTellTheSameStory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		g.small()
+		settings := g.settings()
+		simulated := sim.Run(sim.Scenario{
+			Settings: settings, For: 4 * time.Hour, Batteries: map[string]sim.Battery{"ups": {Charge: 0.9, Runtime: 8000 * time.Second}},
+			Changes: []sim.Change{{At: time.Minute, Supply: "ups"}, {At: 20 * time.Minute, Supply: "ups", Mains: true}},
+		})
+		require.Empty(t, simulated.Violations)
+		g.start()
+		<-time.NewTimer(time.Minute).C
+		g.battery.Store(true)
+		<-time.NewTimer(19 * time.Minute).C
+		g.battery.Store(false)
+		g.until("closed", kind(engine.Closed, "", 0))
+		tell := func(records []engine.Record) (story []string) {
+			for _, r := range records {
+				text := string(r.Kind) + " " + r.Node + string(r.Goal) + r.Stage
+				if r.Verb != nil {
+					text += " " + r.Verb.String()
+				}
+				story = append(story, text)
+			}
+			return story
+		}
+		require.Equal(t, tell(simulated.Records), tell(g.journal.all()))
+	})
+}
+
+func TestAThousandNodesInOneCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		g.node(plan.Node{ID: "nas", Type: "nas", FedBy: []string{"ups"}})
+		for h := range 20 {
+			host := fmt.Sprint("host", h)
+			g.node(plan.Node{ID: host, Type: "host", Kind: plan.Host, FedBy: []string{"ups"}, DependsOn: []string{"nas"}})
+			for v := range 49 {
+				g.node(plan.Node{ID: fmt.Sprintf("vm%d-%d", h, v), Type: "vm", Kind: plan.VM, Host: host, DependsOn: []string{host}})
+			}
+		}
+		g.limits = []plan.Limit{{Class: "vm", Total: 60, PerHost: 8}, {Class: "host", Total: 4}}
+		settings := g.settings()
+		g.journal.takes = 2 * time.Millisecond
+		g.wrap = func(_ string, n adapter.Node) adapter.Node { return plain(n) } // the simulator has no watches
+		g.start()
+		g.battery.Store(true)
+		began := time.Now()
+		g.until("cut", kind(engine.Proven, "ups", plan.Cut))
+		down := time.Since(began)
+		for id, state := range g.estate.States() {
+			if id != "ups" {
+				require.Equal(t, plan.Off, state, id)
+			}
+		}
+		g.battery.Store(false)
+		g.until("closed", kind(engine.Closed, "", 0))
+		for id, state := range g.estate.States() {
+			require.Equal(t, plan.On, state, id)
+		}
+		records, calls := g.journal.all(), g.estate.Calls()
+		require.Len(t, calls, 2*1001+1)
+		require.Less(t, g.journal.commits, len(records)*2/3, "records of one batch go in one commit")
+		for i, r := range records {
+			require.EqualValues(t, i+1, r.Seq)
+		}
+
+		simulated := sim.Run(sim.Scenario{
+			Settings: settings, For: 4 * time.Hour, Batteries: map[string]sim.Battery{"ups": {Charge: 0.9, Runtime: 8000 * time.Second}},
+			Changes: []sim.Change{{Supply: "ups"}, {At: time.Hour, Supply: "ups", Mains: true}},
+		})
+		var expected time.Duration
+		for _, r := range simulated.Records {
+			if kind(engine.Proven, "ups", plan.Cut)(r) {
+				expected = r.At.Sub(sim.Epoch)
+			}
+		}
+		require.InDelta(t, expected.Seconds(), down.Seconds(), 0.02*expected.Seconds(), "no slower than the simulator of the same engine says")
+	})
+}
+
+func TestAJournalThatIsLostAndComesBack(t *testing.T) {
+	for _, how := range []string{"fails", "hangs"} {
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newRig(t)
+				g.small()
+				g.start()
+				g.battery.Store(true)
+				g.until("the first stop", kind(engine.Intent, "vm2", plan.Stop))
+				release := make(chan struct{})
+				g.journal.set(func() {
+					if how == "fails" {
+						g.journal.fail = errors.New("no space left on device")
+					} else {
+						g.journal.hang = release
+					}
+				})
+				g.afterwards(func() bool { return g.estate.Node("ups").State() == plan.Off }) // a shutdown goes on
+				g.battery.Store(false)
+				<-time.NewTimer(10 * time.Minute).C
+				for _, c := range g.estate.Calls() {
+					require.NotEqual(t, plan.Start, c.Verb, "no power-up without a journal")
+				}
+				view, err := g.runner.View(t.Context())
+				require.NoError(t, err)
+				require.False(t, view.Journal)
+				require.Equal(t, 1, countOf(g.notices, "the journal can't be written"), "said once: %v", g.notices)
+				g.journal.set(func() { g.journal.fail, g.journal.hang = nil, nil })
+				close(release)
+				g.until("closed", kind(engine.Closed, "", 0))
+				require.True(t, g.journal.has(kind(engine.Gap, "", 0)))
+				for i, r := range g.journal.all() {
+					require.EqualValues(t, i+1, r.Seq, "nothing is missing, and all is in order")
+				}
+				require.Equal(t, plan.On, g.estate.Node("vm2").State())
+			})
+		})
+	}
+}
+
+func countOf(lines []string, prefix string) int {
+	n := 0
+	for _, l := range lines {
+		if len(l) >= len(prefix) && l[:len(prefix)] == prefix {
+			n++
+		}
+	}
+	return n
+}
+
+// afterwards waits until something holds, a virtual day at most.
+func (g *rig) afterwards(holds func() bool) {
+	g.t.Helper()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for range 86400 {
+		if holds() {
+			return
+		}
+		<-tick.C
+	}
+	require.FailNow(g.t, "it never came to this", "%s", g.story())
+}
+
+// deaf is an adapter that does not even end with its context.
+type deaf struct {
+	*fake.Node
+	until chan struct{}
+}
+
+func (d deaf) Do(context.Context, plan.Verb) error {
+	<-d.until
+	return nil
+}
+
+type broken struct{ *fake.Node }
+
+func (broken) Do(context.Context, plan.Verb) error                 { panic("nil map") }
+func (broken) Probe(context.Context) (plan.Observation, error)     { panic("nil map") }
+func (broken) Watch(context.Context, func(plan.Observation)) error { panic("nil map") }
+func plain(n adapter.Node) struct{ adapter.Node }                  { return struct{ adapter.Node }{n} }
+
+func TestAnAdapterThatMisbehavesEndsAsAnOutcome(t *testing.T) {
+	over := make(chan struct{})
+	for name, test := range map[string]struct {
+		wrap    func(*fake.Node) adapter.Node
+		outcome engine.Outcome
+		reason  string
+	}{
+		"hung":        {func(n *fake.Node) adapter.Node { n.Fail(plan.Stop, fake.Hang); return plain(n) }, engine.TimedOut, "no answer within 30s"},
+		"deaf":        {func(n *fake.Node) adapter.Node { return deaf{n, over} }, engine.TimedOut, "no answer within 30s"},
+		"panicking":   {func(n *fake.Node) adapter.Node { return broken{n} }, engine.TimedOut, "the adapter broke: nil map"},
+		"refusing":    {func(n *fake.Node) adapter.Node { n.Fail(plan.Stop, fake.Refuse); return n }, engine.Refused, "refused"},
+		"busy":        {func(n *fake.Node) adapter.Node { n.Fail(plan.Stop, fake.Busy); return n }, engine.Busy, "busy"},
+		"unknown":     {func(*fake.Node) adapter.Node { return nil }, engine.Refused, `there is no node "vm2"`},
+		"unreachable": {func(n *fake.Node) adapter.Node { return gone{n, adapter.ErrUnreachable} }, engine.Unreached, "unreachable"},
+		"vanished":    {func(n *fake.Node) adapter.Node { return gone{n, adapter.ErrGone} }, engine.NoSuchThing, "gone"},
+		"puzzling":    {func(n *fake.Node) adapter.Node { return gone{n, errors.New("what?")} }, engine.TimedOut, "what?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				over = make(chan struct{})
+				g := newRig(t)
+				g.small()
+				bad := test.wrap(g.estate.Node("vm2"))
+				g.wrap = func(id string, n adapter.Node) adapter.Node {
+					if id == "vm2" {
+						return bad
+					}
+					return n
+				}
+				if bad == nil {
+					g.missing("vm2")
+				}
+				g.start()
+				g.battery.Store(true)
+				g.until("an answer", kind(engine.Accepted, "vm2", plan.Stop))
+				at := slices.IndexFunc(g.journal.all(), kind(engine.Accepted, "vm2", plan.Stop))
+				require.Equal(t, test.outcome, g.journal.all()[at].Outcome)
+				require.Contains(t, g.journal.all()[at].Reason, test.reason)
+				close(over)
+			})
+		})
+	}
+}
+
+// gone answers every command with an error.
+type gone struct {
+	*fake.Node
+	err error
+}
+
+func (n gone) Do(_ context.Context, v plan.Verb) error { return fmt.Errorf("cannot %s: %w", v, n.err) }
+
+// missing makes the shell know nothing of a node that the engine knows.
+func (g *rig) missing(id string) {
+	wrap := g.estate
+	g.estate = fake.New(time.Now)
+	for _, n := range g.order {
+		if n != id {
+			g.estate.Add(n, fake.Spec{Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start, plan.Cut)})
+		}
+	}
+	require.NotNil(g.t, wrap.Node(id))
+	g.wrap = nil
+}
+
+func TestOrdersAndQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		g.small()
+		g.start()
+		ctx := t.Context()
+		require.NoError(t, g.runner.Ping(ctx))
+		var refused *runner.RefusedError
+		require.ErrorAs(t, g.runner.Order(ctx, engine.Order{Verb: engine.Hold, By: "tester"}), &refused)
+		require.EqualError(t, refused, "cannot hold: no outage is under way: all supplies are on line")
+		g.battery.Store(true)
+		g.until("snapshot", kind(engine.Snapshot, "", 0))
+		require.NoError(t, g.runner.Order(ctx, engine.Order{Verb: engine.Go, By: "tester"}))
+		g.until("the first stop", kind(engine.Intent, "vm2", plan.Stop))
+		require.True(t, g.journal.has(func(r engine.Record) bool { return r.Kind == engine.Ordered && r.By == "tester" }))
+		require.ErrorIs(t, g.runner.Reload(ctx, engine.Reload{}, nil), runner.ErrOutageOpen)
+		view, err := g.runner.View(ctx)
+		require.NoError(t, err)
+		require.NotEmpty(t, view.Outage)
+		require.Len(t, view.Nodes, 5)
+		g.until("cut", kind(engine.Proven, "ups", plan.Cut))
+	})
+}
+
+func TestReload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		g.small()
+		g.start()
+		<-time.NewTimer(5 * time.Second).C
+		g.node(plan.Node{ID: "late", Type: "nas", FedBy: []string{"ups"}})
+		s := g.settings()
+		swapped := false
+		require.NoError(t, g.runner.Reload(t.Context(), engine.Reload{Estate: s.Estate, Policy: s.Policy, Supplies: s.Supplies}, func() { swapped = true }))
+		require.True(t, swapped)
+		view, err := g.runner.View(t.Context())
+		require.NoError(t, err)
+		require.Len(t, view.Nodes, 6)
+		g.estate.Node("late").Set(plan.Off) // its watch was started
+		g.afterwards(func() bool {
+			view, err := g.runner.View(t.Context())
+			require.NoError(t, err)
+			return slices.ContainsFunc(view.Nodes, func(n engine.NodeView) bool { return n.ID == "late" && n.Seen.State == plan.Off })
+		})
+	})
+}
+
+func TestAnOutageIsResumedAfterAHardStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		g.small()
+		g.battery.Store(true)
+		ctx, crash := context.WithCancel(t.Context())
+		first := runner.New(runner.Options{
+			Engine: engine.New(g.settings()), Journal: g.journal, Log: slog.New(slog.DiscardHandler),
+			Nodes: func(id string) (adapter.Node, bool) { return g.estate.Node(id), true },
+		})
+		g.runner = first
+		polling, stop := context.WithCancel(t.Context())
+		polled, ran := make(chan struct{}), make(chan error)
+		go func() { g.poll(polling); close(polled) }()
+		go func() { ran <- first.Run(ctx) }()
+		g.until("the host's stop", kind(engine.Intent, "host", plan.Stop))
+		crash()
+		require.NoError(t, <-ran)
+		stop()
+		<-polled
+		require.ErrorIs(t, first.Ping(t.Context()), runner.ErrEnded)
+		first.Post(engine.Woke{}) // goes nowhere, and does not block
+
+		restored, err := engine.Restored(g.settings(), g.journal.all())
+		require.NoError(t, err)
+		g.startWith(restored)
+		g.until("cut", kind(engine.Proven, "ups", plan.Cut))
+		g.battery.Store(false)
+		g.until("closed", kind(engine.Closed, "", 0))
+		for id, state := range g.estate.States() {
+			require.Equal(t, plan.On, state, id)
+		}
+	})
+}

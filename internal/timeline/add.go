@@ -1,0 +1,208 @@
+package timeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+)
+
+// Add takes the next record. One that opens an outage begins a new timeline.
+func (t *Timeline) Add(r engine.Record) {
+	if r.Kind != engine.Opened && t.index == nil {
+		return // belongs to no outage that was seen to begin
+	}
+	switch r.Kind {
+	case engine.Opened:
+		*t = Timeline{
+			Outage: r.Outage, Mode: r.Mode, Digest: r.Digest, Start: r.At, Goal: plan.Down, Supplies: slices.Clone(r.Supplies),
+			index: map[key]int{}, nodes: map[string]plan.State{},
+		}
+		t.mark(r, strings.Join(r.Supplies, ", "), r.Reason)
+	case engine.Snapshot, engine.Widened:
+		t.snapshot(r)
+	case engine.Mains:
+		for _, id := range r.Supplies {
+			if !slices.Contains(t.Supplies, id) {
+				t.Supplies = append(t.Supplies, id)
+			}
+		}
+		t.mark(r, strings.Join(r.Supplies, ", "), r.Reason)
+	case engine.Triggered:
+		t.Stages = append(t.Stages, Stage{Name: r.Stage, At: r.At, Supplies: r.Supplies, Reason: r.Reason, Numbers: r.Numbers})
+		t.mark(r, "stage "+r.Stage, strings.Join(r.Supplies, ", "), r.Reason)
+	case engine.Intent, engine.Asked:
+		t.began(r)
+	case engine.Accepted:
+		t.answered(r)
+	case engine.Proven, engine.Failed, engine.Reopened:
+		t.ended(r)
+	case engine.NoReturn:
+		t.NoReturn = r.At
+		t.mark(r, "point of no return", r.Node)
+	case engine.Turned:
+		t.Goal = r.Goal
+		t.pass++
+		if r.Goal == plan.Down {
+			t.NoReturn = time.Time{}
+		}
+		t.mark(r, "going "+string(r.Goal), r.Reason)
+	case engine.Ordered:
+		t.ordered(r)
+	case engine.Gap:
+		t.mark(r, r.Reason)
+	case engine.Closed:
+		t.closed(r)
+	}
+}
+
+func (t *Timeline) snapshot(r engine.Record) {
+	on := 0
+	for _, n := range r.Nodes {
+		if _, known := t.nodes[n.Node]; !known && (n.State == plan.On || n.State == plan.Starting) {
+			t.nodes[n.Node] = plan.On
+			t.Summary.WasOn++
+			on++
+		}
+	}
+	t.mark(r, strings.Join(r.Supplies, ", "), fmt.Sprintf("%d nodes on", on))
+}
+
+func (t *Timeline) ordered(r engine.Record) {
+	refused := ""
+	if r.Reason != "" {
+		refused = "refused, " + r.Reason
+	} else {
+		switch r.Order {
+		case engine.Hold:
+			t.Hold = true
+		case engine.Resume, engine.Go:
+			t.Hold = false
+		case engine.Abort, engine.Confirm, engine.Skip:
+		}
+	}
+	t.mark(r, strings.TrimSpace(string(r.Order)+" "+r.Node)+" by "+r.By, refused)
+}
+
+func (t *Timeline) closed(r engine.Record) {
+	t.End, t.Result, t.Hold = r.At, r.Reason, false
+	for _, n := range r.Nodes {
+		t.NotRestored = append(t.NotRestored, n.Node)
+	}
+	slices.Sort(t.NotRestored)
+	t.NotRestored = slices.Compact(t.NotRestored)
+	for i := range t.Steps {
+		if s := &t.Steps[i]; s.State == Running || s.State == Pending {
+			t.move(s, Open)
+		}
+	}
+	t.mark(r, r.Reason)
+}
+
+// step finds the step that a record speaks of, or adds it. A direction that was taken before has its own steps; what
+// was under way when the direction turned is ended where it began.
+func (t *Timeline) step(r engine.Record) *Step {
+	verb := plan.Stop
+	if r.Verb != nil && *r.Verb != plan.Force {
+		verb = *r.Verb
+	}
+	k := key{r.Node, verb}
+	if i, ok := t.index[k]; ok {
+		s := &t.Steps[i]
+		begins := r.Kind == engine.Intent || r.Kind == engine.Asked
+		if s.pass == t.pass || s.Ended.IsZero() && !begins {
+			return s
+		}
+	}
+	t.index[k] = len(t.Steps)
+	t.Steps = append(t.Steps, Step{Node: r.Node, Verb: verb, Rung: verb, Started: r.At, pass: t.pass})
+	return &t.Steps[len(t.Steps)-1]
+}
+
+// move gives a step its state and keeps count.
+func (t *Timeline) move(s *Step, to State) {
+	if n := t.Summary.of(s.State); n != nil {
+		*n--
+	}
+	s.State = to
+	*t.Summary.of(to)++
+}
+
+func (t *Timeline) began(r engine.Record) {
+	s := t.step(r)
+	t.move(s, Running)
+	s.Ended = time.Time{}
+	s.Attempts++
+	s.Rung, s.Reason = *r.Verb, r.Reason
+	if r.Kind == engine.Asked {
+		s.Reason = "a person was asked"
+	}
+	if r.Kind == engine.Intent && (s.Rung == plan.Force || s.Rung == plan.Cut && r.Reason != "") {
+		t.Forced = append(t.Forced, Forced{Node: r.Node, Verb: s.Rung, At: r.At, Reason: r.Reason})
+	}
+}
+
+// answered notes why a command was not simply accepted.
+func (t *Timeline) answered(r engine.Record) {
+	if r.Outcome == engine.Done {
+		return
+	}
+	s := t.step(r)
+	s.Reason = string(r.Outcome)
+	if r.Reason != "" {
+		s.Reason += ": " + r.Reason
+	}
+	if r.Outcome == engine.Busy || r.Outcome == engine.Unreached {
+		t.move(s, Pending)
+	}
+}
+
+func (t *Timeline) ended(r engine.Record) {
+	s := t.step(r)
+	switch {
+	case r.Kind == engine.Failed:
+		t.move(s, Failed)
+		s.Ended, s.Reason = r.At, r.Reason
+	case r.Kind == engine.Reopened:
+		t.move(s, Pending)
+		s.Ended, s.Reason = time.Time{}, r.Reason
+		t.fate(r.Node, plan.On)
+	case s.Rung == plan.Force:
+		t.move(s, Stopped)
+		s.Ended = r.At // the reason for the force is worth more than how it was seen
+		t.fate(r.Node, plan.Off)
+	default:
+		t.move(s, Proven)
+		s.Ended, s.Reason = r.At, r.Reason
+		switch s.Verb {
+		case plan.Stop, plan.Cut:
+			t.fate(r.Node, plan.Off)
+		case plan.Start:
+			t.fate(r.Node, plan.Starting)
+		case plan.Protect, plan.Flush, plan.Force, plan.Unprotect:
+		}
+	}
+}
+
+// fate notes what became of a node that was on: Off is proven off, Starting proven on again.
+func (t *Timeline) fate(node string, now plan.State) {
+	was, counted := t.nodes[node]
+	if !counted {
+		return
+	}
+	add := func(s plan.State, by int) {
+		switch s {
+		case plan.Off:
+			t.Summary.Down += by
+		case plan.Starting:
+			t.Summary.Back += by
+		default:
+		}
+	}
+	add(was, -1)
+	add(now, 1)
+	t.nodes[node] = now
+}

@@ -1,0 +1,182 @@
+package timeline_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/sim"
+	"ebbtide/internal/timeline"
+)
+
+// recorder writes records a second apart.
+type recorder struct {
+	t   *testing.T
+	seq uint64
+	at  time.Time
+	tl  timeline.Timeline
+}
+
+func newRecorder(t *testing.T) *recorder {
+	r := &recorder{t: t, at: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}
+	r.add(engine.Record{Kind: engine.Opened, Outage: "o1", Mode: "run", Digest: "abc", Supplies: []string{"ups"}, Reason: "on battery"})
+	r.add(engine.Record{Kind: engine.Snapshot, Nodes: []engine.NodeState{
+		{Node: "vm", State: plan.On}, {Node: "nas", State: plan.On}, {Node: "spare", State: plan.Off},
+	}})
+	return r
+}
+
+func (r *recorder) add(rec engine.Record) *recorder {
+	r.seq++
+	r.at = r.at.Add(time.Second)
+	rec.Seq, rec.At, rec.Outage = r.seq, r.at, "o1"
+	r.tl.Add(rec)
+	return r
+}
+
+func (r *recorder) step(kind engine.RecordKind, verb plan.Verb, node, reason string, outcome ...engine.Outcome) *recorder {
+	rec := engine.Record{Kind: kind, Node: node, Verb: &verb, Reason: reason}
+	if len(outcome) > 0 {
+		rec.Outcome = outcome[0]
+	}
+	return r.add(rec)
+}
+
+func (r *recorder) last() timeline.Step {
+	require.NotEmpty(r.t, r.tl.Steps)
+	return r.tl.Steps[len(r.tl.Steps)-1]
+}
+
+func TestAStepThatIsProven(t *testing.T) {
+	r := newRecorder(t).step(engine.Intent, plan.Stop, "vm", "")
+	require.Equal(t, timeline.Running, r.last().State)
+	require.Equal(t, timeline.Summary{WasOn: 2, Running: 1}, r.tl.Summary)
+	r.step(engine.Proven, plan.Stop, "vm", "powered off")
+	require.Equal(t, timeline.Proven, r.last().State)
+	last := r.last()
+	require.Equal(t, time.Second, last.Took())
+	require.Equal(t, 1, last.Attempts)
+	require.Equal(t, timeline.Summary{WasOn: 2, Down: 1, Proven: 1}, r.tl.Summary)
+	r.add(engine.Record{Kind: engine.Reopened, Node: "vm", Reason: "is on again"})
+	require.Equal(t, timeline.Summary{WasOn: 2, Pending: 1}, r.tl.Summary)
+}
+
+func TestALadder(t *testing.T) {
+	r := newRecorder(t).
+		step(engine.Intent, plan.Stop, "vm", "").
+		step(engine.Accepted, plan.Stop, "vm", "a task runs", engine.Busy)
+	require.Equal(t, timeline.Pending, r.last().State)
+	require.Equal(t, "busy: a task runs", r.last().Reason)
+	r.step(engine.Intent, plan.Stop, "vm", "").
+		step(engine.Intent, plan.Force, "vm", "not proven within 1m").
+		step(engine.Proven, plan.Stop, "vm", "powered off")
+	require.Len(t, r.tl.Steps, 1)
+	require.Equal(t, timeline.Stopped, r.last().State)
+	require.Equal(t, plan.Stop, r.last().Verb)
+	require.Equal(t, plan.Force, r.last().Rung)
+	require.Equal(t, 3, r.last().Attempts)
+	require.Equal(t, "not proven within 1m", r.last().Reason)
+	require.Len(t, r.tl.Forced, 1)
+	require.Equal(t, timeline.Summary{WasOn: 2, Down: 1, Forced: 1}, r.tl.Summary)
+}
+
+func TestFailureIsNeverShownAsSuccess(t *testing.T) {
+	r := newRecorder(t).
+		step(engine.Intent, plan.Stop, "nas", "").
+		step(engine.Accepted, plan.Stop, "nas", "no answer", engine.TimedOut).
+		step(engine.Failed, plan.Stop, "nas", "not proven within 5m")
+	require.Equal(t, timeline.Failed, r.last().State)
+	require.Equal(t, timeline.Summary{WasOn: 2, Failed: 1}, r.tl.Summary)
+	r.step(engine.Proven, plan.Stop, "nas", "settled after it had been given up")
+	require.Equal(t, timeline.Summary{WasOn: 2, Down: 1, Proven: 1}, r.tl.Summary)
+	r.step(engine.Asked, plan.Stop, "valve", "")
+	require.Equal(t, timeline.Running, r.last().State)
+	r.add(engine.Record{Kind: engine.Closed, Reason: "not brought back: nas", Nodes: []engine.NodeState{{Node: "nas"}, {Node: "nas"}}})
+	require.Equal(t, timeline.Open, r.last().State)
+	require.Equal(t, []string{"nas"}, r.tl.NotRestored)
+	require.False(t, r.tl.End.IsZero())
+}
+
+func TestDirectionsHaveTheirOwnSteps(t *testing.T) {
+	down, up := plan.Down, plan.Up
+	r := newRecorder(t).
+		step(engine.Intent, plan.Stop, "vm", "").
+		step(engine.Intent, plan.Stop, "nas", "").
+		step(engine.NoReturn, plan.Stop, "nas", "").
+		add(engine.Record{Kind: engine.Turned, Goal: up}).
+		step(engine.Proven, plan.Stop, "nas", "settled after the turn")
+	require.Len(t, r.tl.Steps, 2)
+	require.False(t, r.tl.NoReturn.IsZero())
+	r.step(engine.Proven, plan.Stop, "vm", "").
+		step(engine.Proven, plan.Start, "nas", "came with its power").
+		add(engine.Record{Kind: engine.Turned, Goal: down}).
+		step(engine.Intent, plan.Stop, "nas", "")
+	require.Len(t, r.tl.Steps, 4)
+	require.True(t, r.tl.NoReturn.IsZero())
+	require.Equal(t, timeline.Summary{WasOn: 2, Down: 1, Back: 1, Proven: 3, Running: 1}, r.tl.Summary)
+	require.Equal(t, plan.Down, r.tl.Goal)
+}
+
+func TestOrdersAreMarked(t *testing.T) {
+	r := newRecorder(t).add(engine.Record{Kind: engine.Ordered, Order: engine.Hold, By: "kim"})
+	require.True(t, r.tl.Hold)
+	r.add(engine.Record{Kind: engine.Ordered, Order: engine.Abort, By: "kim", Reason: "too late"})
+	require.Equal(t, "abort by kim: refused, too late", r.tl.Marks[len(r.tl.Marks)-1].Text)
+	r.add(engine.Record{Kind: engine.Ordered, Order: engine.Resume, By: "kim"})
+	require.False(t, r.tl.Hold)
+}
+
+func TestWhatBelongsToNoOutageIsIgnored(t *testing.T) {
+	var tl timeline.Timeline
+	tl.Add(engine.Record{Kind: engine.Closed})
+	require.Empty(t, tl.Marks)
+}
+
+// Whatever happens in an outage, its timeline counts each step once, ends with nothing under way, and says forced and
+// failed where the records do.
+func TestTimelinesOfDrawnOutages(t *testing.T) {
+	for seed := range uint64(60) {
+		dice := rand.New(rand.NewPCG(seed, 1))
+		result := sim.Run(sim.Draw(dice.IntN))
+		var tl timeline.Timeline
+		var before timeline.Timeline
+		forced, failed := 0, 0
+		for i, rec := range result.Records {
+			if i == len(result.Records)/2 {
+				before = tl.Clone()
+			}
+			if rec.Kind == engine.Opened {
+				forced, failed = 0, 0
+			}
+			tl.Add(rec)
+			s := tl.Summary
+			require.Equal(t, len(tl.Steps), s.Pending+s.Running+s.Proven+s.Failed+s.Forced+s.Open, "seed %d record %d", seed, i)
+			require.LessOrEqual(t, s.Down+s.Back, s.WasOn)
+			if rec.Kind == engine.Intent && *rec.Verb == plan.Force {
+				forced++
+			}
+			if rec.Kind == engine.Failed {
+				failed++
+			}
+			if rec.Kind == engine.Closed {
+				require.Zero(t, s.Pending+s.Running, "seed %d", seed)
+				require.LessOrEqual(t, s.Failed, failed)
+				require.GreaterOrEqual(t, len(tl.Forced), forced)
+			}
+		}
+		text, err := json.Marshal(before)
+		require.NoError(t, err)
+		again := timeline.Timeline{}
+		for _, rec := range result.Records[:len(result.Records)/2] {
+			again.Add(rec)
+		}
+		want, err := json.Marshal(again)
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(text), "a clone is not changed by what comes later")
+	}
+}

@@ -70,7 +70,7 @@ type Conn struct {
 	closed    bool
 
 	close   context.CancelFunc
-	watcher sync.WaitGroup
+	running sync.WaitGroup
 }
 
 // connect makes a connection without dialling.
@@ -97,14 +97,18 @@ func connect(d runbook.ConnectionDecl, secrets adapter.Secrets, p pace) (*Conn, 
 		close:     cancel,
 	}
 	c.login <- struct{}{}
-	c.watcher.Go(func() { c.keepWatching(ctx) })
+	c.running.Go(func() { c.keepWatching(ctx) })
+	c.running.Go(func() { c.resolveDoubts(ctx) })
 	return c, nil
 }
 
-// Close ends the watch and the session.
+// Close ends the watch and the session. A server that did not answer at last is not asked to end its part.
 func (c *Conn) Close() error {
+	c.inventory.mu.Lock()
+	answers := c.inventory.phase == live
+	c.inventory.mu.Unlock()
 	c.close()
-	c.watcher.Wait()
+	c.running.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	select {
@@ -114,10 +118,14 @@ func (c *Conn) Close() error {
 	}
 	defer func() { c.login <- struct{}{} }()
 	c.closed = true
-	if c.current != nil {
-		c.current.end(ctx)
-		c.current = nil
+	if c.current == nil {
+		return nil
 	}
+	if answers {
+		_ = c.current.manager.Logout(ctx) // the server ends the session anyway after a while
+	}
+	c.current.CloseIdleConnections()
+	c.current = nil
 	return nil
 }
 

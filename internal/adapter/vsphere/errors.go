@@ -39,7 +39,7 @@ func explain(err error) error {
 		return fmt.Errorf("%w: %v; if it was renewed, check it and put its SHA-256 into thumbprint", adapter.ErrRefused, err)
 	case errors.Is(err, context.Canceled):
 		return err
-	case isDial(err):
+	case unsent(err):
 		return fmt.Errorf("%w: %v", adapter.ErrUnreachable, err)
 	case strings.Contains(err.Error(), "503 "): // a vCenter that boots; govmomi gives the status as text only
 		return fmt.Errorf("%w: %v; its services are still starting", adapter.ErrUnreachable, err)
@@ -66,9 +66,10 @@ func isFault(err error) bool {
 	return false
 }
 
-func isDial(err error) bool {
+// unsent tells whether the request never reached the server as a whole: it dropped the connection before.
+func unsent(err error) bool {
 	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
+	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "write")
 }
 
 func isCertificate(err error) bool {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
@@ -51,8 +52,13 @@ func (c *Conn) direct() bool {
 // Probe tells whether the host answers. No answer is no proof that it is off, except where vCenter says that it was
 // put off or into standby.
 func (n *hostNode) Probe(ctx context.Context) (plan.Observation, error) {
+	return n.look(ctx, time.Now())
+}
+
+// look is Probe with an answer that is not older than since.
+func (n *hostNode) look(ctx context.Context, since time.Time) (plan.Observation, error) {
 	var seen plan.Observation
-	err := byWays(ctx, n.conns, func(_ context.Context, c *Conn) error {
+	err := byWays(ctx, n.conns, since, func(_ context.Context, c *Conn) error {
 		h, err := n.find(c)
 		if err != nil {
 			return err
@@ -109,7 +115,7 @@ func (n *hostNode) Do(ctx context.Context, v plan.Verb) error {
 	if v != plan.Stop && v != plan.Force {
 		return fmt.Errorf("cannot %s host %q: %w: vSphere can only shut a host down", v, n.name, adapter.ErrRefused)
 	}
-	err := byWays(ctx, n.conns, func(ctx context.Context, c *Conn) error {
+	err := byWays(ctx, n.conns, time.Now(), func(ctx context.Context, c *Conn) error {
 		h, err := n.find(c)
 		if err != nil {
 			return err
@@ -121,7 +127,7 @@ func (n *hostNode) Do(ctx context.Context, v plan.Verb) error {
 			return fmt.Errorf("%w: %s", adapter.ErrUnreachable, o.Detail)
 		}
 		if v == plan.Stop {
-			running, err := c.running(ctx, h.ref)
+			running, err := c.runningOn(ctx, h.ref)
 			if err != nil {
 				return err
 			}
@@ -150,8 +156,8 @@ func lost(ctx context.Context, err error) bool {
 		errors.Is(explain(err), errUnanswered)
 }
 
-// running lists the VMs that run on a host, asked anew: a shutdown takes them with it. vCLS VMs don't count.
-func (c *Conn) running(ctx context.Context, h ref) ([]string, error) {
+// runningOn lists the VMs that run on a host, asked anew: a shutdown takes them with it. vCLS VMs don't count.
+func (c *Conn) runningOn(ctx context.Context, h ref) ([]string, error) {
 	objects, err := c.read(ctx, types.PropertyFilterSpec{
 		ObjectSet: []types.ObjectSpec{{
 			Obj:       h,
@@ -191,5 +197,5 @@ func listed(names []string) string {
 
 // Watch tells of changes as vCenter tells of them.
 func (n *hostNode) Watch(ctx context.Context, seen func(plan.Observation)) error {
-	return watchNode(ctx, n.conns, []string{hostKey}, n.Probe, seen)
+	return watchNode(ctx, n.conns, []string{hostKey}, n.look, seen)
 }

@@ -90,7 +90,7 @@ func TestHostDirectly(t *testing.T) {
 	for o := (plan.Observation{}); o.State != plan.On; {
 		o = next(t, seen, 10*time.Second)
 	}
-	require.Zero(t, e.VCenter().Calls()["Login"])
+	require.Empty(t, e.VCenter().Calls())
 }
 
 func TestHostThatWasOffFromTheStart(t *testing.T) {

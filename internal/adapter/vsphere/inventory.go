@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"slices"
@@ -252,10 +253,12 @@ type inventory struct {
 	phase     phase
 	agent     bool // the server is a host's own agent; valid once heard is set
 	heard     time.Time
-	failure   error     // of the last attempt; nil if it worked
-	failed    time.Time // when
-	turn      chan struct{}
-	kick      chan struct{}
+	failure   error              // of the last attempt; nil if it worked
+	failed    time.Time          // when
+	turn      chan struct{}      // closed, and replaced, when any of the above changes
+	kick      chan struct{}      // a watch is wanted
+	doubt     chan struct{}      // is the server there?
+	interrupt context.CancelFunc // ends the watch; nil before the first
 	observers map[string]map[*observer]struct{}
 }
 
@@ -272,7 +275,7 @@ func uuidKey(uuid string) string { return "uuid/" + uuid }
 
 func newInventory() *inventory {
 	return &inventory{
-		tables: newTables(), turn: make(chan struct{}), kick: make(chan struct{}, 1),
+		tables: newTables(), turn: make(chan struct{}), kick: make(chan struct{}, 1), doubt: make(chan struct{}, 1),
 		observers: make(map[string]map[*observer]struct{}),
 	}
 }
@@ -302,19 +305,29 @@ func (inv *inventory) observe(o *observer) (stop func()) {
 func (inv *inventory) tell(keys ...string) {
 	for _, k := range keys {
 		for o := range inv.observers[k] {
-			select {
-			case o.ping <- struct{}{}:
-			default:
-			}
+			poke(o.ping)
 		}
+	}
+}
+
+// next lets everybody who waits look again. inv.mu is held.
+func (inv *inventory) next() {
+	close(inv.turn)
+	inv.turn = make(chan struct{})
+}
+
+// poke sends to a channel that holds one, unless it is full.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }
 
 // change moves to another phase and lets everybody who waits look again. inv.mu is held.
 func (inv *inventory) change(to phase) {
 	inv.phase = to
-	close(inv.turn)
-	inv.turn = make(chan struct{})
+	inv.next()
 	if to == mending { // nothing is known yet: observers are told of the outcome
 		return
 	}
@@ -326,10 +339,7 @@ func (inv *inventory) change(to phase) {
 // ask wants a watch that isn't there to be made now. inv.mu is held.
 func (inv *inventory) ask() {
 	inv.change(mending)
-	select {
-	case inv.kick <- struct{}{}:
-	default:
-	}
+	poke(inv.kick)
 }
 
 // ambiguous lists the paths of VMs that answer to one name.

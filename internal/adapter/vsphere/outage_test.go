@@ -26,8 +26,10 @@ var outages = map[string]struct {
 }
 
 func TestVCenterLostWithoutFallback(t *testing.T) {
+	t.Parallel()
 	for name, outage := range outages {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			e := start(t, vspheresim.Options{VMs: vms("web01")})
 			n := e.vm(t, "web01")
 			seen := watch(t, n)
@@ -57,8 +59,10 @@ func TestVCenterLostWithoutFallback(t *testing.T) {
 }
 
 func TestVCenterLostWithFallback(t *testing.T) {
+	t.Parallel()
 	for name, outage := range outages {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			e := start(t, vspheresim.Options{HostsPerCluster: 2, VMs: []vspheresim.VM{
 				{Name: "web01"}, {Name: "web02", Host: 1}, {Name: "web01", Folder: "Other", Host: 1},
 			}})
@@ -106,6 +110,7 @@ func TestVCenterLostWithFallback(t *testing.T) {
 
 // A command that falls into the moment at which vCenter freezes is given again through the host.
 func TestCommandAsVCenterFreezes(t *testing.T) {
+	t.Parallel()
 	e := start(t, vspheresim.Options{VMs: vms("web01")})
 	e.direct(t, "esx01")
 	n := e.node(t, "web01", "vcenter", &VMSpec{Fallback: "esx01"})
@@ -118,6 +123,7 @@ func TestCommandAsVCenterFreezes(t *testing.T) {
 
 // The same without a fallback: nobody knows whether it was done, and that is what it says.
 func TestCommandAsVCenterFreezesWithoutFallback(t *testing.T) {
+	t.Parallel()
 	e := start(t, vspheresim.Options{VMs: vms("web01")})
 	n := e.vm(t, "web01")
 	probe(t, n)
@@ -130,6 +136,7 @@ func TestCommandAsVCenterFreezesWithoutFallback(t *testing.T) {
 
 // When the directory is down, vCenter refuses every login; its hosts' own accounts still work.
 func TestVCenterThatRefusesToLogIn(t *testing.T) {
+	t.Parallel()
 	e := start(t, vspheresim.Options{VMs: vms("web01")})
 	e.direct(t, "esx01")
 	wrong := spec(e.VCenter())
@@ -143,6 +150,7 @@ func TestVCenterThatRefusesToLogIn(t *testing.T) {
 }
 
 func TestVCenterThatIsDownAtTheStart(t *testing.T) {
+	t.Parallel()
 	e := start(t, vspheresim.Options{VMs: vms("web01")})
 	e.VCenter().Stop()
 	n := e.vm(t, "web01")

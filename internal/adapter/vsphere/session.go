@@ -26,12 +26,6 @@ type session struct {
 // agent tells whether the server is a host's own agent rather than a vCenter.
 func (s *session) agent() bool { return s.ServiceContent.About.ApiType == "HostAgent" }
 
-// end logs out as far as that works, and drops the connections.
-func (s *session) end(ctx context.Context) {
-	_ = s.manager.Logout(ctx) // the server ends it anyway after a while
-	s.CloseIdleConnections()
-}
-
 // session gives the current session, or logs in.
 func (c *Conn) session(ctx context.Context) (*session, error) {
 	select {
@@ -96,8 +90,8 @@ func (c *Conn) drop(ctx context.Context, s *session) {
 	}
 }
 
-// do makes calls with a session, at most concurrency at once, and once more with a new session if it has expired.
-// ctx bounds it; so does the pace of the connection. The error is not yet explained.
+// do makes calls with a session, at most concurrency at once. ctx bounds it; so does the pace of the connection. The
+// error is not yet explained.
 func (c *Conn) do(ctx context.Context, calls func(context.Context, *session) error) error {
 	select {
 	case c.slots <- struct{}{}:
@@ -105,6 +99,11 @@ func (c *Conn) do(ctx context.Context, calls func(context.Context, *session) err
 	case <-ctx.Done():
 		return fmt.Errorf("too many calls are waiting: %w", unreachable(ctx))
 	}
+	return c.withSession(ctx, calls)
+}
+
+// withSession makes calls, and makes them once more with a new session if theirs has expired.
+func (c *Conn) withSession(ctx context.Context, calls func(context.Context, *session) error) error {
 	for again := true; ; again = false {
 		s, err := c.session(ctx)
 		if err != nil {

@@ -101,9 +101,12 @@ func (t *tables) named(name string) []ref {
 }
 
 // Probe tells the VM's power state, with the state of its Tools and a pending question as detail.
-func (n *vmNode) Probe(ctx context.Context) (plan.Observation, error) {
+func (n *vmNode) Probe(ctx context.Context) (plan.Observation, error) { return n.look(ctx, time.Now()) }
+
+// look is Probe with an answer that is not older than since.
+func (n *vmNode) look(ctx context.Context, since time.Time) (plan.Observation, error) {
 	var seen plan.Observation
-	err := byWays(ctx, n.conns, func(ctx context.Context, c *Conn) error {
+	err := byWays(ctx, n.conns, since, func(ctx context.Context, c *Conn) error {
 		m, host, gone, err := n.find(c)
 		if err != nil {
 			return err
@@ -179,8 +182,15 @@ func (n *vmNode) Do(ctx context.Context, v plan.Verb) error {
 	if !vmVerbs.Has(v) {
 		return fmt.Errorf("cannot %s %s: %w: a VM has no such verb", v, n, adapter.ErrRefused)
 	}
-	err := byWays(ctx, n.conns, func(ctx context.Context, c *Conn) error {
+	began := time.Now()
+	err := byWays(ctx, n.conns, anytime, func(ctx context.Context, c *Conn) error {
 		m, host, gone, err := n.find(c)
+		if err == nil && !gone && m.holds(v) {
+			// Nothing will be sent that would show whether the server is there, so it is asked.
+			if err = c.settle(ctx, began, true); err == nil {
+				m, host, gone, err = n.find(c)
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -197,11 +207,10 @@ func (n *vmNode) Do(ctx context.Context, v plan.Verb) error {
 
 // give sends the command for a verb, unless it holds already.
 func (n *vmNode) give(ctx context.Context, c *Conn, m *vm, host string, v plan.Verb) error {
-	runs := m.power == types.VirtualMachinePowerStatePoweredOn
 	switch o := m.observation(host); {
 	case o.State == plan.Unreachable:
 		return fmt.Errorf("%w: %s", adapter.ErrUnreachable, o.Detail)
-	case v == plan.Start && runs, v != plan.Start && o.State == plan.Off:
+	case m.holds(v):
 		return nil
 	case v == plan.Start && m.template:
 		return fmt.Errorf("%w: it is a template", adapter.ErrRefused)
@@ -228,7 +237,7 @@ func (n *vmNode) give(ctx context.Context, c *Conn, m *vm, host string, v plan.V
 			return err
 		}
 	})
-	if holds(err, v) {
+	if held(err, v) {
 		return nil
 	}
 	if err = explain(err); err != nil {
@@ -246,14 +255,23 @@ func (n *vmNode) give(ctx context.Context, c *Conn, m *vm, host string, v plan.V
 	return nil
 }
 
-// holds tells whether the server refused because the VM is in the wanted state already.
-func holds(err error, v plan.Verb) bool {
-	var f *types.InvalidPowerState
-	if _, ok := fault.As(err, &f); !ok {
+// holds tells whether a VM is where a verb leads.
+func (m *vm) holds(v plan.Verb) bool {
+	switch m.power {
+	case types.VirtualMachinePowerStatePoweredOn:
+		return v == plan.Start
+	case types.VirtualMachinePowerStatePoweredOff, types.VirtualMachinePowerStateSuspended:
+		return v != plan.Start
+	default:
 		return false
 	}
-	runs := f.ExistingState == types.VirtualMachinePowerStatePoweredOn
-	return runs == (v == plan.Start)
+}
+
+// held tells whether the server refused a verb because it holds already.
+func held(err error, v plan.Verb) bool {
+	var f *types.InvalidPowerState
+	_, ok := fault.As(err, &f)
+	return ok && (&vm{power: f.ExistingState}).holds(v)
 }
 
 // followUp says how the last power operation failed, if the VM isn't where that was to lead. vSphere accepts an
@@ -292,5 +310,5 @@ func (n *vmNode) Watch(ctx context.Context, seen func(plan.Observation)) error {
 	if n.name != "" {
 		key = nameKey(baseName(n.name))
 	}
-	return watchNode(ctx, n.conns, []string{key}, n.Probe, seen)
+	return watchNode(ctx, n.conns, []string{key}, n.look, seen)
 }

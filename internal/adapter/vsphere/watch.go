@@ -13,17 +13,20 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// settle returns when the inventory can be believed, or with why it can't. It starts and mends the watch. A watch that
-// broke a moment ago is not asked for again at once, since a thousand nodes may come with the same question; with
-// hurry a broken one is mended in the background and its error returned now.
-func (c *Conn) settle(ctx context.Context, hurry bool) error {
+// settle returns when the inventory can be believed, or with why it can't. It starts and mends the watch, and if the
+// server was last heard before since, has it asked whether it is there: one question for all who wait. A watch that
+// broke a moment ago is not mended at once, since a thousand nodes may come with the same question; with hurry a
+// broken one is mended in the background and its error returned now.
+func (c *Conn) settle(ctx context.Context, since time.Time, hurry bool) error {
 	inv := c.inventory
 	for {
 		inv.mu.Lock()
 		switch {
-		case inv.phase == live && time.Since(inv.heard) < c.pace.wait+c.pace.grace:
+		case inv.phase == live && inv.heard.After(since) && time.Since(inv.heard) < c.pace.wait+c.pace.grace:
 			inv.mu.Unlock()
 			return nil
+		case inv.phase == live:
+			poke(inv.doubt)
 		case inv.phase == idle:
 			inv.ask()
 		case inv.phase == closed:
@@ -43,6 +46,33 @@ func (c *Conn) settle(ctx context.Context, hurry bool) error {
 		case <-ctx.Done():
 			return c.about(fmt.Errorf("no answer yet: %w", unreachable(ctx)))
 		}
+	}
+}
+
+// resolveDoubts asks the server whether it is there whenever somebody wants to know, until ctx ends. A watch that
+// waits for news can't tell: no news and no server look the same for its whole interval.
+func (c *Conn) resolveDoubts(ctx context.Context) {
+	inv := c.inventory
+	for {
+		select {
+		case <-inv.doubt:
+		case <-ctx.Done():
+			return
+		}
+		limited, cancel := context.WithTimeout(ctx, c.pace.wait+c.pace.grace)
+		err := c.withSession(limited, func(ctx context.Context, s *session) error {
+			_, err := methods.GetCurrentTime(ctx, s.Client)
+			return err
+		})
+		cancel()
+		inv.mu.Lock()
+		if err == nil {
+			inv.heard = time.Now()
+			inv.next()
+		} else if inv.interrupt != nil {
+			inv.interrupt() // to be mended
+		}
+		inv.mu.Unlock()
 	}
 }
 
@@ -109,7 +139,12 @@ func (c *Conn) watch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = c.follow(ctx, s)
+	following, interrupt := context.WithCancel(ctx)
+	defer interrupt()
+	c.inventory.mu.Lock()
+	c.inventory.interrupt = interrupt
+	c.inventory.mu.Unlock()
+	err = c.follow(following, s)
 	if expired(err) {
 		c.drop(ctx, s)
 	}
@@ -187,6 +222,7 @@ func (c *Conn) feed(ctx context.Context, s *session, collector ref) error {
 			whole = nil
 			inv.change(live)
 		}
+		inv.next()
 		inv.mu.Unlock()
 	}
 }

@@ -3,6 +3,7 @@ package vsphere
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -70,6 +71,7 @@ func TestWatchTellsOfChangesWithoutPolling(t *testing.T) {
 
 // Idle intervals must not lose what comes after them.
 func TestWatchLivesThroughIdleIntervals(t *testing.T) {
+	t.Parallel()
 	e := start(t, vspheresim.Options{VMs: vms("web01")})
 	n := e.vm(t, "web01")
 	seen := watch(t, n)
@@ -120,11 +122,7 @@ func TestManyVMsCostOneCallEach(t *testing.T) {
 		all = append(all, vspheresim.VM{Name: fmt.Sprintf("vm%03d", i), Host: i % 2})
 	}
 	e := start(t, vspheresim.Options{HostsPerCluster: 2, VMs: all})
-	type result struct {
-		node adapter.Node
-		err  error
-	}
-	results := make(chan result, n)
+	results := make(chan error, n)
 	before := total(e.VCenter())
 	for _, m := range all {
 		node := e.vm(t, m.Name)
@@ -152,20 +150,39 @@ func TestManyVMsCostOneCallEach(t *testing.T) {
 			}
 			stop()
 			<-done
-			results <- result{node, err}
+			results <- err
 		}()
 	}
 	for range n {
-		r := <-results
-		require.NoError(t, r.err)
-		require.Equal(t, plan.Off, probe(t, r.node).State)
+		require.NoError(t, <-results)
 	}
 	for _, m := range all {
 		require.False(t, e.VMOn(m.Name))
 	}
 	calls := total(e.VCenter()) - before
 	require.LessOrEqual(t, float64(calls), 1.3*n, "calls by method: %v", e.VCenter().Calls())
+	// All probes at once share the question whether vCenter is there.
+	var wg sync.WaitGroup
+	before = total(e.VCenter())
+	for _, m := range all {
+		n := e.vm(t, m.Name)
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			o, err := n.Probe(ctx)
+			assertOff(t, o, err)
+		})
+	}
+	wg.Wait()
+	require.LessOrEqual(t, total(e.VCenter())-before, 20)
 	t.Logf("%d VMs: %d calls: %v", n, calls, e.VCenter().Calls())
+}
+
+// assertOff may be called from any goroutine.
+func assertOff(t *testing.T, o plan.Observation, err error) {
+	if err != nil || o.State != plan.Off {
+		t.Errorf("%+v, %v", o, err)
+	}
 }
 
 func total(s *vspheresim.Server) int {

@@ -267,6 +267,9 @@ func (srv *Server) serve() error {
 		return err
 	}
 	srv.endpoint = e
+	srv.mu.Lock()
+	clear(srv.calls) // those of building it
+	srv.mu.Unlock()
 	return nil
 }
 

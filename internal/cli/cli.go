@@ -1,0 +1,138 @@
+// Package cli is the command line: what people type and read. Every command has a text view and a JSON twin; progress
+// and errors go to stderr, and each way to end has an exit code of its own.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// World is what a command line meets outside: its arguments and streams, and the signals that main turned into
+// channels.
+type World struct {
+	Args           []string
+	Stdout, Stderr io.Writer
+	Version        string
+	Reload         <-chan os.Signal // SIGHUP, for the daemon
+}
+
+// app is the state that the commands share.
+type app struct {
+	World
+	format string // "text" or "json"
+}
+
+const rootHelp = `Ebbtide watches the UPSes of a datacenter through NUT. When the mains fail it takes
+the estate down in order and in time, proves that each thing is down, and brings
+everything that was on back in reverse order.
+
+It does nothing to anything unless its settings say armed: true.`
+
+const exitHelp = `
+Exit codes:
+  0 done   1 failed   2 usage   3 the runbook has mistakes   4 an assertion failed
+  5 the daemon or a supply can't be reached   6 refused for safety   130 interrupted
+`
+
+// Main runs one command line and gives its exit code.
+func Main(ctx context.Context, w World) int {
+	a := &app{World: w, format: "text"}
+	root := a.root()
+	root.SetArgs(w.Args)
+	root.SetOut(w.Stdout)
+	root.SetErr(w.Stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return exitInterrupted
+	}
+	code, hint, said := explain(err)
+	if !said {
+		a.complain(err, hint)
+	}
+	return code
+}
+
+// complain tells an error: on stderr for people, on stdout as a document for machines.
+func (a *app) complain(err error, hint string) {
+	if a.format == "json" {
+		doc := struct {
+			Error string `json:"error"`
+			Hint  string `json:"hint,omitempty"`
+		}{err.Error(), hint}
+		_ = a.json(doc)
+		return
+	}
+	fmt.Fprintf(a.Stderr, "ebbtide: error: %v\n", err)
+	if hint != "" {
+		fmt.Fprintf(a.Stderr, "ebbtide: hint: %s\n", hint)
+	}
+}
+
+// json prints one document.
+func (a *app) json(v any) error {
+	enc := json.NewEncoder(a.Stdout)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("cannot write the answer: %w", err)
+	}
+	return nil
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use: "ebbtide", Short: "takes an estate down in order when the mains fail, and brings it back",
+		Long: rootHelp, SilenceErrors: true, SilenceUsage: true, Version: a.Version,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if a.format != "text" && a.format != "json" {
+				wrong := a.format
+				a.format = "text"
+				return fail(exitUsage, "use --format text or --format json", "unknown format %q", wrong)
+			}
+			return nil
+		},
+	}
+	root.PersistentFlags().StringVar(&a.format, "format", "text", "text or json")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fail(exitUsage, "see `"+c.CommandPath()+" --help`", "%w", err)
+	})
+	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}" + exitHelp + "{{end}}")
+	for _, g := range []cobra.Group{
+		{ID: "try", Title: "Try it:"}, {ID: "runbook", Title: "Runbooks:"},
+		{ID: "daemon", Title: "The daemon:"}, {ID: "after", Title: "After an outage:"},
+	} {
+		root.AddGroup(&g)
+	}
+	root.AddCommand(
+		a.demo(), a.check(), a.plan(), a.daemon(), a.status(),
+		a.order("hold", "start nothing new; what is under way goes on"),
+		a.order("resume", "end a hold"),
+		a.order("abort", "go no further down, and bring back what went down when the gate is open"),
+		a.order("go", "start the shutdown of this outage now, whatever the triggers say"),
+		a.nodeOrder("confirm", "say that a step that you were asked to do by hand is done"),
+		a.nodeOrder("skip", "pass over a step that you were asked to do by hand"),
+		a.journal(),
+	)
+	root.SetHelpCommand(&cobra.Command{Hidden: true})
+	return root
+}
+
+// exactly checks the number of arguments, as a usage error with a hint.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == n {
+			return nil
+		}
+		return fail(exitUsage, "use `"+c.UseLine()+"`", "%s takes %s", c.Name(), what)
+	}
+}

@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -39,7 +40,13 @@ type Selection struct {
 type HostSpec struct {
 	Host     string `yaml:"host"`     // name as vCenter knows it; the node's id if not given; not used on the host's own connection
 	Fallback string `yaml:"fallback"` // the host's own connection, asked when via can't answer
+	// OffWhenUnreachable is how long the host must be silent after an accepted shutdown to count as proven off: vSphere
+	// tells of no host that it is off. 30 s if not given.
+	OffWhenUnreachable time.Duration `yaml:"off_when_unreachable" check:"positive"`
 }
+
+// hostOffAfter is long enough for an ESXi host that no longer answers to have come to its end.
+const hostOffAfter = 30 * time.Second
 
 // Family is vSphere's part of the runbook language.
 func Family() adapter.Family {
@@ -86,7 +93,8 @@ func Family() adapter.Family {
 					plan.Force: {Nominal: 90 * time.Second, Within: 3 * time.Minute},
 					plan.Start: {Nominal: 6 * time.Minute, Within: 15 * time.Minute},
 				},
-				Risk: plan.ControlPlane,
+				Risk:     plan.ControlPlane,
+				OffAfter: func(spec any) time.Duration { return cmp.Or(spec.(*HostSpec).OffWhenUnreachable, hostOffAfter) },
 			},
 		},
 		Open: open,

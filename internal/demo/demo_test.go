@@ -40,3 +40,17 @@ func TestPlain(t *testing.T) {
 	b, _ := json.Marshal(res)
 	fmt.Println(string(b))
 }
+
+func TestFails(t *testing.T) {
+	for _, f := range []string{"lab01=hang", "sql01=refuse", "lab02=vanish", "dc01=vanish", "esx01=hang", "esx02=refuse", "esx01=vanish", "nas=hang", "nas=refuse", "nas=vanish", "ups=hang", "ups=refuse", "ups=vanish"} {
+		t.Run(f, func(t *testing.T) {
+			t.Parallel()
+			fail, err := demo.ParseFail(f)
+			require.NoError(t, err)
+			res, err := demo.Run(t.Context(), demo.Options{Families: families(), Fails: []demo.Fail{fail}, View: &story{t, time.Now()}})
+			require.NoError(t, err)
+			b, _ := json.Marshal(res)
+			t.Log(f, string(b))
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"flag"
 	"slices"
 	"testing"
 
@@ -10,6 +11,13 @@ import (
 	"ebbtide/internal/engine"
 	"ebbtide/internal/sim"
 )
+
+// The laws are drawn from a fixed seed, so that a run says the same twice; -rapid.seed and -rapid.checks look further.
+func init() {
+	if err := flag.Set("rapid.seed", "20261121"); err != nil {
+		panic(err)
+	}
+}
 
 // TestLaws tries the rules of the design on drawn estates, outages, faults, orders and crashes. The referee sees the
 // estate's truth, not what the engine believes.

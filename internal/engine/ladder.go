@@ -122,9 +122,9 @@ func (e *Engine) press() {
 	}
 	if r.pressure >= reserveReached {
 		for s := range r.progress.plan.Steps {
-			step := &r.progress.plan.Steps[s]
-			if step.Verb == plan.Flush && !step.Milestone && r.progress.status[s] == waiting && r.due(step.Node, step.Stage) {
-				r.progress.left[s] = 0
+			step, st := &r.progress.plan.Steps[s], r.progress.status[s]
+			if step.Verb == plan.Flush && !step.Milestone && (st == waiting || st == blocked) && r.due(step.Node, step.Stage) {
+				r.progress.left[s], r.progress.worst[s] = 0, proven
 				e.offer(s)
 			}
 		}

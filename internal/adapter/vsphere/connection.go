@@ -98,7 +98,7 @@ func connect(d runbook.ConnectionDecl, secrets adapter.Secrets, p pace) (*Conn, 
 	}
 	c.login <- struct{}{}
 	c.running.Go(func() { c.keepWatching(ctx) })
-	c.running.Go(func() { c.resolveDoubts(ctx) })
+	c.running.Go(func() { c.readBatches(ctx) })
 	return c, nil
 }
 

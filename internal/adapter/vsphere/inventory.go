@@ -255,9 +255,11 @@ type inventory struct {
 	heard     time.Time
 	failure   error              // of the last attempt; nil if it worked
 	failed    time.Time          // when
-	turn      chan struct{}      // closed, and replaced, when any of the above changes
+	turn      chan struct{}      // closed, and replaced, when phase changes
 	kick      chan struct{}      // a watch is wanted
-	doubt     chan struct{}      // is the server there?
+	batch     *batch             // what is to be asked next; nil: nothing
+	asked     chan struct{}      // there is a batch
+	ended     bool               // no more batches are sent
 	interrupt context.CancelFunc // ends the watch; nil before the first
 	observers map[string]map[*observer]struct{}
 }
@@ -275,7 +277,7 @@ func uuidKey(uuid string) string { return "uuid/" + uuid }
 
 func newInventory() *inventory {
 	return &inventory{
-		tables: newTables(), turn: make(chan struct{}), kick: make(chan struct{}, 1), doubt: make(chan struct{}, 1),
+		tables: newTables(), turn: make(chan struct{}), kick: make(chan struct{}, 1), asked: make(chan struct{}, 1),
 		observers: make(map[string]map[*observer]struct{}),
 	}
 }
@@ -310,12 +312,6 @@ func (inv *inventory) tell(keys ...string) {
 	}
 }
 
-// next lets everybody who waits look again. inv.mu is held.
-func (inv *inventory) next() {
-	close(inv.turn)
-	inv.turn = make(chan struct{})
-}
-
 // poke sends to a channel that holds one, unless it is full.
 func poke(c chan struct{}) {
 	select {
@@ -327,7 +323,8 @@ func poke(c chan struct{}) {
 // change moves to another phase and lets everybody who waits look again. inv.mu is held.
 func (inv *inventory) change(to phase) {
 	inv.phase = to
-	inv.next()
+	close(inv.turn)
+	inv.turn = make(chan struct{})
 	if to == mending { // nothing is known yet: observers are told of the outcome
 		return
 	}

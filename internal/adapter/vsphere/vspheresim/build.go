@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 	"github.com/vmware/govmomi/find"
@@ -23,8 +24,13 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
+// making is held while a model or its server is made: govmomi's simulator writes to tables of the whole process then.
+var making sync.Mutex
+
 // build makes vCenter's model and starts its server.
 func (s *Sim) build() error {
+	making.Lock()
+	defer making.Unlock()
 	model := simulator.VPX()
 	model.Cluster, model.ClusterHost, model.Host, model.Machine = s.options.Clusters, s.options.HostsPerCluster, 0, 0
 	if err := model.Create(); err != nil {
@@ -115,6 +121,8 @@ func (s *Sim) Direct(hostName string) (*Server, error) {
 	if made != nil {
 		return made, nil
 	}
+	making.Lock()
+	defer making.Unlock()
 	model := simulator.ESX()
 	model.Machine = 0
 	if err := model.Create(); err != nil {
@@ -167,9 +175,9 @@ func (srv *Server) populate(machines []*machine) error {
 		return err
 	}
 	folders := map[string]*object.Folder{"": top.VmFolder}
-	// The simulator waits for a creation in steps of 10 ms: many at once make that bearable.
-	errs := make(chan error, len(machines))
-	slots := make(chan struct{}, 32)
+	created := &creations{done: make(chan types.ManagedObjectReference, 1)} // one is made after the other
+	srv.model.Map().AddHandler(created)
+	defer srv.model.Map().RemoveHandler(created)
 	for _, m := range machines {
 		name := ""
 		if srv.host == nil {
@@ -179,20 +187,36 @@ func (srv *Server) populate(machines []*machine) error {
 		if err != nil {
 			return err
 		}
-		slots <- struct{}{}
-		go func() {
-			defer func() { <-slots }()
-			if err := srv.add(ctx, client, folder, m); err != nil {
-				errs <- fmt.Errorf("cannot add VM %q: %w", m.Name, err)
-				return
-			}
-			errs <- nil
-		}()
+		if err := srv.add(ctx, client, created, folder, m); err != nil {
+			return fmt.Errorf("cannot add VM %q: %w", m.Name, err)
+		}
 	}
-	for range machines {
-		err = errors.Join(err, <-errs)
+	return nil
+}
+
+// creations is told by the registry when a creation has ended. The simulator's own ways to wait take 10 ms or more.
+type creations struct {
+	done chan types.ManagedObjectReference
+}
+
+func (*creations) Reference() types.ManagedObjectReference {
+	return types.ManagedObjectReference{Type: "EbbtideCreations", Value: "creations"}
+}
+
+func (*creations) PutObject(*simulator.Context, mo.Reference) {}
+
+func (*creations) RemoveObject(*simulator.Context, types.ManagedObjectReference) {}
+
+func (c *creations) UpdateObject(_ *simulator.Context, o mo.Reference, changes []types.PropertyChange) {
+	task, ok := o.(*mo.Task)
+	if !ok || task.Info.Entity.Type != "Folder" { // those of VMs and hosts are not ours
+		return
 	}
-	return err
+	for _, change := range changes {
+		if change.Val == types.TaskInfoStateSuccess || change.Val == types.TaskInfoStateError {
+			c.done <- task.Self
+		}
+	}
 }
 
 func makeFolder(ctx context.Context, finder *find.Finder, folders map[string]*object.Folder, name string) (*object.Folder, error) {
@@ -215,8 +239,8 @@ func makeFolder(ctx context.Context, finder *find.Finder, folders map[string]*ob
 	return f, nil
 }
 
-// add creates a VM on its host and waits in process: the client's way of waiting takes two ticks of 20 ms.
-func (srv *Server) add(ctx context.Context, client *vim25.Client, folder *object.Folder, m *machine) error {
+// add creates a VM on its host.
+func (srv *Server) add(ctx context.Context, client *vim25.Client, created *creations, folder *object.Folder, m *machine) error {
 	h := m.host.object
 	if srv.host != nil {
 		h = srv.model.Map().Any("HostSystem").(*simulator.HostSystem)
@@ -234,8 +258,10 @@ func (srv *Server) add(ctx context.Context, client *vim25.Client, folder *object
 	if err != nil {
 		return err
 	}
+	for <-created.done != task.Reference() {
+	}
 	t := srv.model.Map().Get(task.Reference()).(*simulator.Task)
-	t.Wait()
+	t.Wait() // returns at once, and lets us read Info
 	if t.Info.Error != nil {
 		return errors.New(t.Info.Error.LocalizedMessage)
 	}

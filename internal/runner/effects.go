@@ -52,7 +52,7 @@ func (r *Runner) do(ctx context.Context, e engine.Do) {
 		return
 	}
 	log := r.log.With(keyNode, e.Node, keyVerb, e.Verb.String(), keyOp, uint64(e.Op))
-	log.Info("commanding")
+	log.Debug("commanding")
 	r.operate(ctx, e.Op, e.Within, func(ctx context.Context) (done engine.Finished) {
 		defer func() {
 			if p := recover(); p != nil {

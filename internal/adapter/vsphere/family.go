@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -39,6 +40,8 @@ type Selection struct {
 type HostSpec struct {
 	Host     string `yaml:"host"`     // name as vCenter knows it; the node's id if not given; not used on the host's own connection
 	Fallback string `yaml:"fallback"` // the host's own connection, asked when via can't answer
+	// OffWhenUnreachable is how long it must not answer after it took its shutdown to count as off; 30 s if not given.
+	OffWhenUnreachable time.Duration `yaml:"off_when_unreachable" check:"positive"`
 }
 
 // Family is vSphere's part of the runbook language.
@@ -86,7 +89,8 @@ func Family() adapter.Family {
 					plan.Force: {Nominal: 90 * time.Second, Within: 3 * time.Minute},
 					plan.Start: {Nominal: 6 * time.Minute, Within: 15 * time.Minute},
 				},
-				Risk: plan.ControlPlane,
+				Risk:     plan.ControlPlane,
+				OffAfter: func(spec any) time.Duration { return cmp.Or(spec.(*HostSpec).OffWhenUnreachable, offAfter) },
 			},
 		},
 		Open: open,
@@ -99,6 +103,9 @@ func Family() adapter.Family {
 		},
 	}
 }
+
+// offAfter is how long a host must not answer after it took its shutdown, where the runbook does not say.
+const offAfter = 30 * time.Second
 
 var vmVerbs = plan.VerbSet(plan.Stop, plan.Force, plan.Start)
 

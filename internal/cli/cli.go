@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -43,6 +44,9 @@ Exit codes:
 // Main runs one command line and gives its exit code.
 func Main(ctx context.Context, w World) int {
 	a := &app{World: w, format: "text"}
+	if asksForJSON(w.Args) { // so that even an argument that can't be read is told as it was asked for
+		a.format = "json"
+	}
 	root := a.root()
 	root.SetArgs(w.Args)
 	root.SetOut(w.Stdout)
@@ -59,6 +63,15 @@ func Main(ctx context.Context, w World) int {
 		a.complain(err, hint)
 	}
 	return code
+}
+
+func asksForJSON(args []string) bool {
+	for i, arg := range args {
+		if arg == "--format=json" || arg == "--format" && i+1 < len(args) && args[i+1] == "json" {
+			return true
+		}
+	}
+	return false
 }
 
 // complain tells an error: on stderr for people, on stdout as a document for machines.
@@ -102,7 +115,9 @@ func (a *app) root() *cobra.Command {
 			return nil
 		},
 	}
-	root.PersistentFlags().StringVar(&a.format, "format", "text", "text or json")
+	root.PersistentFlags().StringVar(&a.format, "format", a.format, "text or json")
+	root.SuggestionsMinimumDistance = 2
+	mustChoose(root)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fail(exitUsage, "see `"+c.CommandPath()+" --help`", "%w", err)
 	})
@@ -121,16 +136,50 @@ func (a *app) root() *cobra.Command {
 		a.order("go", "start the shutdown of this outage now, whatever the triggers say"),
 		a.nodeOrder("confirm", "say that a step that you were asked to do by hand is done"),
 		a.nodeOrder("skip", "pass over a step that you were asked to do by hand"),
-		a.journal(),
+		a.journal(), a.showVersion(),
 	)
 	root.SetHelpCommand(&cobra.Command{Hidden: true})
 	return root
 }
 
-// exactly checks the number of arguments, as a usage error with a hint.
-func exactly(n int, what string) cobra.PositionalArgs {
+// mustChoose makes a command that only groups others show its help, and say what is wrong with a name that it does not
+// know.
+func mustChoose(c *cobra.Command) {
+	c.Args = cobra.ArbitraryArgs
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return c.Help()
+		}
+		hint := "see `" + c.CommandPath() + " --help`"
+		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+			hint = "did you mean `" + c.CommandPath() + " " + strings.Join(near, "` or `"+c.CommandPath()+" ") + "`?"
+		}
+		return fail(exitUsage, hint, "unknown command %q", args[0])
+	}
+}
+
+func (a *app) showVersion() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "print the version", Args: exactly(0, "no arguments"),
+		RunE: func(*cobra.Command, []string) error {
+			if a.format == "json" {
+				return a.json(struct {
+					Version string `json:"version"`
+				}{a.Version})
+			}
+			_, err := fmt.Fprintf(a.Stdout, "ebbtide %s\n", a.Version)
+			return err
+		},
+	}
+}
+
+// exactly checks the number of arguments.
+func exactly(n int, what string) cobra.PositionalArgs { return between(n, n, what) }
+
+// between checks the number of arguments, as a usage error with a hint.
+func between(least, most int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		if len(args) == n {
+		if least <= len(args) && len(args) <= most {
 			return nil
 		}
 		return fail(exitUsage, "use `"+c.UseLine()+"`", "%s takes %s", c.Name(), what)

@@ -11,6 +11,7 @@ import (
 
 func (a *app) journal() *cobra.Command {
 	c := &cobra.Command{Use: "journal", GroupID: "after", Short: "look at the journal of outages"}
+	mustChoose(c)
 	c.AddCommand(
 		&cobra.Command{
 			Use: "verify FILE", Short: "read every record and tell of any damage", Args: exactly(1, "one journal file"),
@@ -18,7 +19,7 @@ func (a *app) journal() *cobra.Command {
 		},
 		&cobra.Command{
 			Use: "export FILE [OUTAGE]", Short: "write the records of one outage or all, one JSON document a line",
-			Args: cobra.RangeArgs(1, 2),
+			Args: between(1, 2, "a journal file and at most one outage"),
 			RunE: func(_ *cobra.Command, args []string) error { return a.exportJournal(args[0], args[1:]) },
 		},
 	)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 	"ebbtide/internal/runbook"
 )
 
@@ -28,7 +29,7 @@ Without a live inventory a node that stands for many VMs counts as its expect: N
 		},
 	}
 	c.Flags().StringVar(&goal, "goal", goal, "down or up")
-	c.Flags().StringVar(&a.format, "format", "text", "text, json, dot or mermaid")
+	c.Flags().StringVar(&a.format, "format", a.format, "text, json, dot or mermaid")
 	return c
 }
 
@@ -46,7 +47,7 @@ func (a *app) showPlan(file string, goal plan.Goal) error {
 	case "text":
 		_, err = fmt.Fprint(a.Stdout, planText(rb, compiled, p))
 	case "json":
-		err = a.json(planDocument(rb, p))
+		err = a.json(planDocument(rb, compiled, p))
 	case "dot":
 		_, err = fmt.Fprint(a.Stdout, p.DOT())
 	case "mermaid":
@@ -61,44 +62,70 @@ func (a *app) showPlan(file string, goal plan.Goal) error {
 
 // planDoc is a plan for machines. Times are in seconds.
 type planDoc struct {
-	Runbook string     `json:"runbook"`
-	Goal    plan.Goal  `json:"goal"`
-	Digest  string     `json:"digest"`
-	Seconds float64    `json:"seconds"` // under the limits, nothing failing
-	Steps   []planStep `json:"steps"`
-	Chain   []int      `json:"critical_chain"` // numbers of steps
+	Runbook string       `json:"runbook"`
+	Goal    plan.Goal    `json:"goal"`
+	Digest  string       `json:"digest"`
+	Seconds float64      `json:"seconds"` // under the limits, nothing failing
+	Stages  []planStage  `json:"stages"`
+	Limits  []plan.Limit `json:"limits"`
+	Steps   []planStep   `json:"steps"`
+	Chain   []int        `json:"critical_chain"` // numbers of steps
+}
+
+// planStage is when a part of the plan starts.
+type planStage struct {
+	Name string `json:"name"`
+	When string `json:"when"`
 }
 
 type planStep struct {
-	Number  int     `json:"number"`
-	Verb    string  `json:"verb"`
-	Node    string  `json:"node"`
-	Type    string  `json:"type"`
-	Stage   string  `json:"stage,omitempty"`
-	After   []int   `json:"after"` // numbers of steps
-	Feeds   []int   `json:"feeds,omitempty"`
-	Start   float64 `json:"start"`
-	Nominal float64 `json:"nominal"`
-	Within  float64 `json:"within"`
-	IfNot   string  `json:"if_not"`
+	Number    int     `json:"number"`
+	Verb      string  `json:"verb"`
+	Node      string  `json:"node"`
+	Milestone bool    `json:"milestone,omitempty"` // nothing is done: it marks that all that it comes after is over
+	Type      string  `json:"type,omitempty"`
+	Group     string  `json:"group,omitempty"` // the selector that the node is a member of
+	Rack      string  `json:"rack,omitempty"`
+	Stage     string  `json:"stage,omitempty"`
+	After     []int   `json:"after"` // numbers of steps
+	Feeds     []int   `json:"feeds,omitempty"`
+	Start     float64 `json:"start"`
+	Nominal   float64 `json:"nominal"`
+	Within    float64 `json:"within"`
+	IfNot     string  `json:"if_not,omitempty"`
 }
 
-func planDocument(rb *runbook.Runbook, p *plan.Plan) planDoc {
+func planDocument(rb *runbook.Runbook, c *runbook.Compiled, p *plan.Plan) planDoc {
 	sc := p.Schedule()
-	doc := planDoc{Runbook: rb.Name, Goal: p.Goal, Digest: p.Digest(), Seconds: sc.Total.Seconds(), Steps: []planStep{}, Chain: []int{}}
+	doc := planDoc{
+		Runbook: rb.Name, Goal: p.Goal, Digest: p.Digest(), Seconds: sc.Total.Seconds(), Stages: stages(p.Goal, &c.Policy),
+		Limits: append([]plan.Limit{}, p.Estate().Limits()...), Steps: []planStep{}, Chain: numbers(sc.Chain),
+	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		step := planStep{Number: i + 1, Verb: verbWords(s), Node: s.Name, Stage: s.Stage, After: numbers(s.After), Feeds: numbers(s.Feeds), Start: sc.Start[i].Seconds()}
+		step := planStep{
+			Number: i + 1, Verb: s.Verb.String(), Node: s.Name, Milestone: s.Milestone, Stage: s.Stage,
+			After: numbers(s.After), Feeds: numbers(s.Feeds), Start: sc.Start[i].Seconds(),
+		}
 		if !s.Milestone {
 			n := p.Estate().Node(s.Node)
-			step.Type, step.Nominal, step.Within, step.IfNot = n.Type, s.Times.Nominal.Seconds(), s.Times.Within.Seconds(), ifNot(n, s)
+			step.Type, step.Group, step.Rack, step.IfNot = n.Type, n.Group, n.Rack, ifNot(n, s)
+			step.Nominal, step.Within = s.Times.Nominal.Seconds(), s.Times.Within.Seconds()
 		}
 		doc.Steps = append(doc.Steps, step)
 	}
-	for _, i := range sc.Chain {
-		doc.Chain = append(doc.Chain, i+1)
-	}
 	return doc
+}
+
+func stages(goal plan.Goal, policy *power.Policy) []planStage {
+	if goal == plan.Up {
+		return []planStage{{"restore", policy.Restore.String()}}
+	}
+	all := []planStage{{power.ProtectStage, policy.Protect.String()}}
+	for _, s := range policy.Shed {
+		all = append(all, planStage{s.Name, s.When.String()})
+	}
+	return append(all, planStage{power.ShutdownStage, policy.Shutdown.String()})
 }
 
 // numbers turns positions into the numbers that people count by.
@@ -110,61 +137,70 @@ func numbers(steps []int) []int {
 	return out
 }
 
-// verbWords says what a step does.
-func verbWords(s *plan.Step) string {
-	if s.Milestone {
-		return "passed"
-	}
+// verbWords says what a step does to what follows.
+func verbWords(n *plan.Node, s *plan.Step) string {
 	switch s.Verb {
 	case plan.Protect:
-		return "write-through"
+		return "switch to write-through:"
 	case plan.Flush:
 		return "flush"
 	case plan.Stop:
+		if n.Kind == plan.Person {
+			return "ask a person to stop"
+		}
 		return "shut down"
 	case plan.Force:
 		return "power off"
 	case plan.Cut:
-		return "cut output"
+		return "cut the output of"
 	case plan.Start:
+		switch {
+		case n.Kind == plan.Person:
+			return "ask a person to start"
+		case n.Kind == plan.Supply:
+			return "wait for the return of"
+		case n.ByPower:
+			return "wait for the boot of"
+		}
 		return "start"
 	case plan.Unprotect:
-		return "write-back"
+		return "switch to write-back:"
 	default:
 		return s.Verb.String()
 	}
 }
 
-// ifNot says what happens when a step is not proven in time.
+// ifNot says what happens when a step is not proven in its longest time.
 func ifNot(n *plan.Node, s *plan.Step) string {
-	within := brief(s.Times.Within)
 	switch s.Verb {
 	case plan.Stop:
 		switch {
 		case n.Kind == plan.Person:
-			return "passed over after " + within
+			return "passed over"
 		case n.Can.Has(plan.Force):
-			return "powered off after " + within
+			return "powered off"
 		case n.Kind == plan.VM:
-			return "reported after " + within + ", the plan goes on"
+			return "its host takes it along"
 		default:
-			return "reported after " + within + ", what it needs stays on"
+			return "the plan waits"
 		}
 	case plan.Protect:
-		return "reported after " + within + ", the plan goes on"
+		return "the plan goes on"
 	case plan.Flush:
-		return "reported after " + within + ", its storage stays on"
+		return "the plan waits"
 	case plan.Cut:
-		return "tried again each " + within
+		return "tried again"
 	case plan.Start:
-		if n.Kind == plan.Supply {
-			return "what it feeds stays off"
+		switch {
+		case n.Kind == plan.Person:
+			return "passed over"
+		case n.Kind == plan.Supply, !n.Can.Has(plan.Start):
+			return "reported"
+		default:
+			return fmt.Sprintf("up to %d tries", max(1, n.Attempts))
 		}
-		return fmt.Sprintf("tried %d times, %s each, then reported", max(1, n.Attempts), within)
-	case plan.Unprotect:
-		return "reported after " + within
-	case plan.Force:
-		return "reported after " + within
+	case plan.Unprotect, plan.Force:
+		return "reported"
 	default:
 		return ""
 	}

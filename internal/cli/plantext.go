@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -15,6 +17,7 @@ import (
 // row is one line of the plan: a step, or all equal steps of one selector's members.
 type row struct {
 	steps []int
+	start time.Duration // of the first of them
 	what  string
 }
 
@@ -26,8 +29,8 @@ func planText(rb *runbook.Runbook, c *runbook.Compiled, p *plan.Plan) string {
 	if p.Goal == plan.Up {
 		goal = "power up"
 	}
-	fmt.Fprintf(&b, "%s: %s in about %s (plan %s)\n", rb.Name, goal, brief(sc.Total), p.Digest())
-	rows := foldRows(p)
+	fmt.Fprintf(&b, "%s: %s in about %s if all goes well (plan %s)\n", rb.Name, goal, brief(sc.Total), p.Digest())
+	rows := foldRows(p, &sc, &c.Policy)
 	number := make([]int, len(p.Steps)) // of the row that shows a step, 0: none
 	for i, r := range rows {
 		for _, s := range r.steps {
@@ -43,24 +46,25 @@ func planText(rb *runbook.Runbook, c *runbook.Compiled, p *plan.Plan) string {
 				t.Flush()
 			}
 			stage = s.Stage
-			fmt.Fprintf(&b, "\n%s\n", stageTitle(p.Goal, stage, &c.Policy))
-			t = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(t, "   #\tat\tdo\twhat\tafter\ttakes\tif not")
+			fmt.Fprintf(&b, "\n%s\n", wrap(stageTitle(p.Goal, stage, &c.Policy), 100))
+			t = table(&b)
+			fmt.Fprintln(t, "   #\tat\tstep\t\tafter\ttakes\tat most\tif not")
 		}
 		n := p.Estate().Node(s.Node)
-		start := sc.Start[r.steps[0]]
-		for _, k := range r.steps {
-			start = min(start, sc.Start[k])
-		}
-		fmt.Fprintf(t, "%4d\t%s\t%s\t%s\t%s\t%s\t%s\n", i+1, brief(start), verbWords(s), r.what, afterRows(p, number, r), brief(s.Times.Nominal), ifNot(n, s))
+		fmt.Fprintf(t, "%4d\t%s\t%s %s\t%s\t%s\t%s\t%s\t%s\n", i+1, brief(r.start), verbWords(n, s), r.what,
+			strings.TrimSpace(n.Type+" "+n.Rack), afterRows(p, number, r), brief(s.Times.Nominal), brief(s.Times.Within), ifNot(n, s))
 	}
 	if t != nil {
 		t.Flush()
 	}
+	b.WriteString("\nTimes count from the start, as if every stage were triggered at once.\n")
 	b.WriteString(limitsText(p.Estate().Limits()))
 	b.WriteString(chainText(p, &sc, number))
 	return b.String()
 }
+
+// table aligns columns that are separated by tabs.
+func table(b *strings.Builder) *tabwriter.Writer { return tabwriter.NewWriter(b, 0, 0, 2, ' ', 0) }
 
 // stageTitle says when a stage starts.
 func stageTitle(goal plan.Goal, stage string, policy *power.Policy) string {
@@ -81,9 +85,9 @@ func stageTitle(goal plan.Goal, stage string, policy *power.Policy) string {
 	return stage + ":"
 }
 
-// foldRows makes the lines of the plan in the order in which they start, stage by stage. Milestones are not shown;
+// foldRows makes the lines of the plan, stage by stage, in the order in which they start. Milestones are not shown;
 // members of one selector that do the same are one line.
-func foldRows(p *plan.Plan) []row {
+func foldRows(p *plan.Plan, sc *plan.Schedule, policy *power.Policy) []row {
 	var rows []row
 	at := map[string]int{}
 	for i := range p.Steps {
@@ -92,36 +96,33 @@ func foldRows(p *plan.Plan) []row {
 			continue
 		}
 		n := p.Estate().Node(s.Node)
-		what := n.ID
-		if n.Rack != "" {
-			what += " (" + n.Rack + ")"
-		}
 		if n.Group == "" {
-			rows = append(rows, row{steps: []int{i}, what: what})
+			rows = append(rows, row{steps: []int{i}, start: sc.Start[i], what: n.ID})
 			continue
 		}
 		key := s.Verb.String() + " " + n.Group
 		if k, known := at[key]; known {
-			rows[k].steps = append(rows[k].steps, i)
-			rows[k].what = fmt.Sprintf("%s (%d VMs)", n.Group, len(rows[k].steps))
+			r := &rows[k]
+			r.steps, r.start = append(r.steps, i), min(r.start, sc.Start[i])
+			r.what = fmt.Sprintf("%s ×%d", n.Group, len(r.steps))
 			continue
 		}
 		at[key] = len(rows)
-		rows = append(rows, row{steps: []int{i}, what: what})
+		rows = append(rows, row{steps: []int{i}, start: sc.Start[i], what: n.ID})
 	}
-	order := map[string]int{}
-	for _, r := range rows {
-		if st := p.Steps[r.steps[0]].Stage; order[st] == 0 {
-			order[st] = len(order) + 1
-			if st == power.ProtectStage {
-				order[st] = -1
-			}
-			if st == power.ShutdownStage {
-				order[st] = len(p.Steps) + 2
-			}
+	place := func(r row) int {
+		switch stage := p.Steps[r.steps[0]].Stage; stage {
+		case power.ProtectStage:
+			return -1
+		case power.ShutdownStage:
+			return len(policy.Shed)
+		default:
+			return slices.IndexFunc(policy.Shed, func(s power.Stage) bool { return s.Name == stage })
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return order[p.Steps[a.steps[0]].Stage] - order[p.Steps[b.steps[0]].Stage] })
+	slices.SortStableFunc(rows, func(a, b row) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a.start, b.start), cmp.Compare(a.steps[0], b.steps[0]))
+	})
 	return rows
 }
 
@@ -177,39 +178,56 @@ func ranges(n []int) string {
 	return strings.Join(parts, ", ")
 }
 
+// wrap breaks a text at blanks so that no line has more than width characters, as far as its words allow.
+func wrap(text string, width int) string {
+	var b strings.Builder
+	used := 0
+	for i, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case used+1+n > width:
+			b.WriteString("\n  ")
+			used = 2
+		default:
+			b.WriteByte(' ')
+			used++
+		}
+		b.WriteString(word)
+		used += n
+	}
+	return b.String()
+}
+
 func limitsText(limits []plan.Limit) string {
 	if len(limits) == 0 {
 		return ""
 	}
 	var parts []string
 	for _, l := range limits {
-		text := ""
+		var bounds []string
 		if l.Total > 0 {
-			text = fmt.Sprintf("%d of %s at once", l.Total, l.Class)
+			bounds = append(bounds, fmt.Sprintf("%d", l.Total))
 		}
 		if l.PerHost > 0 {
-			if text == "" {
-				text = l.Class
-			} else {
-				text += ","
-			}
-			text += fmt.Sprintf(" %d on a host", l.PerHost)
+			bounds = append(bounds, fmt.Sprintf("%d on a host", l.PerHost))
 		}
-		parts = append(parts, text)
+		parts = append(parts, l.Class+" "+strings.Join(bounds, ", "))
 	}
-	return "\nLimits: " + strings.Join(parts, "; ") + "\n"
+	return "Worked on at once, at most: " + strings.Join(parts, "; ") + "\n"
 }
 
+// chainText tells the critical chain: what to make faster to make the whole faster.
 func chainText(p *plan.Plan, sc *plan.Schedule, number []int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nCritical chain, %s in all:\n", brief(sc.Total))
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(&b, "\nCritical chain, %s: each step waits for the one before, or for its place under a limit.\n", brief(sc.Total))
+	t := table(&b)
 	for _, i := range sc.Chain {
 		s := &p.Steps[i]
 		if s.Milestone {
 			continue
 		}
-		fmt.Fprintf(t, "%4d\t%s\t%s %s\t%s\n", number[i], brief(sc.Start[i]), verbWords(s), s.Name, "+"+brief(s.Times.Nominal.Round(time.Second)))
+		fmt.Fprintf(t, "%4d\t%s\t%s %s\t+%s\n", number[i], brief(sc.Start[i]), verbWords(p.Estate().Node(s.Node), s), s.Name, brief(s.Times.Nominal))
 	}
 	t.Flush()
 	return b.String()

@@ -3,6 +3,7 @@ package daemon
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,12 +12,15 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/self"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/journal"
 	"ebbtide/internal/plan"
 )
 
 func TestAWholeOutage(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	g.start()
 	g.ready()
@@ -101,13 +105,19 @@ func reversed(labels []string) []string {
 }
 
 func TestObservingSendsNothing(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	g.config.Armed = false
+	proof := filepath.Join(g.dir, "this machine was powered off")
+	g.more = []adapter.Family{self.Family(true)} // whose own lock is open: the rehearsal alone holds it back
+	g.write(strings.Replace(book, "policy:", "  me: {type: self, fed_by: [ups], stop: [touch, \""+proof+"\"]}\npolicy:", 1))
 	g.start()
-	g.ready()
+	g.until("ready", func() bool { return g.alive.ready(t.Context()) == nil && len(g.status().View.Nodes) == 4 })
 	require.Equal(t, ModeObserve, g.status().Mode)
-	g.outage(engine.Proven, "ups", plan.Cut)
+	g.outage(engine.Proven, "me", plan.Stop)
+	require.True(t, g.recorded(engine.Proven, "ups", plan.Cut))
 	g.back()
+	require.NoFileExists(t, proof)
 	require.Empty(t, g.commands(), "nothing reached the UPS")
 	require.Empty(t, g.estate.Calls(), "nothing reached the estate")
 	records := g.records()
@@ -117,9 +127,16 @@ func TestObservingSendsNothing(t *testing.T) {
 		require.Contains(t, g.log.String(), said)
 	}
 	g.until("counted", func() bool { return g.metrics()["ebbtide_outages_total{restored}"] == 1 })
+	require.NotContains(t, g.log.String(), "swordfish")
+
+	g.estate.Node("web").Set(plan.Off) // after the outage the truth counts again
+	g.until("web seen off", func() bool {
+		return slices.ContainsFunc(g.status().View.Nodes, func(n engine.NodeView) bool { return n.ID == "web" && n.Seen.State == plan.Off })
+	})
 }
 
 func TestAnOutageIsTakenUpAfterAHardStop(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	g.start()
 	g.ready()
@@ -138,6 +155,7 @@ func TestAnOutageIsTakenUpAfterAHardStop(t *testing.T) {
 }
 
 func TestAModeChangeInAnOutage(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	g.config.Armed = false
 	g.start()
@@ -161,6 +179,7 @@ func TestAModeChangeInAnOutage(t *testing.T) {
 }
 
 func TestASecondDaemonIsRefused(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	g.start()
 	other := g.options()
@@ -175,6 +194,7 @@ func TestASecondDaemonIsRefused(t *testing.T) {
 }
 
 func TestMistakesStopTheStart(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	g.write("version: 1\nrunbook: x\nsupplys: {}\n")
 	_, err := Open(t.Context(), g.options())
@@ -190,6 +210,7 @@ func TestMistakesStopTheStart(t *testing.T) {
 }
 
 func TestNobodyIsReadyBeforeTheSuppliesWereHeard(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	g.ups.SetStale(true)
 	g.start()
@@ -199,7 +220,9 @@ func TestNobodyIsReadyBeforeTheSuppliesWereHeard(t *testing.T) {
 	require.Contains(t, resp.body, `supply \"ups\" has not been heard yet`)
 	g.ups.SetStale(false)
 	g.until("ready", func() bool { return g.get("/readyz").code == 200 })
-	g.alive.heard.mu.Lock()
-	g.alive.heard.ever["ups"], g.alive.heard.began = false, time.Now().Add(-time.Minute)
-	g.alive.heard.mu.Unlock()
+
+	never := &heard{began: time.Now(), ever: map[string]bool{"ups": false}}
+	require.Error(t, never.ready())
+	never.began = never.began.Add(-givenUp)
+	require.NoError(t, never.ready(), "a supply that is given up on keeps nobody from being ready")
 }

@@ -51,6 +51,7 @@ func (g *rig) ask(method, path, body, token string) answer {
 const hold = `{"verb":"hold","by":"kim"}`
 
 func TestCommandsOverTheSocket(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	g.start()
 	g.ready()
@@ -81,6 +82,7 @@ func TestCommandsOverTheSocket(t *testing.T) {
 }
 
 func TestCommandsOverTCP(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	g.config.Listen = config.Listen{Network: "tcp", Address: "127.0.0.1:0"}
 	g.start()
@@ -123,12 +125,14 @@ func (g *rig) ready2() {
 }
 
 func TestAClientWithoutADaemon(t *testing.T) {
+	t.Parallel()
 	c := NewClient(config.Listen{Network: "unix", Address: filepath.Join(t.TempDir(), "none")}, "")
 	_, err := c.Status(t.Context())
 	require.ErrorIs(t, err, ErrNotRunning)
 }
 
 func TestAStaleSocketIsReplaced(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	addr := &net.UnixAddr{Net: "unix", Name: g.config.Listen.Address}
 	dead, err := net.ListenUnix("unix", addr)

@@ -23,6 +23,7 @@ import (
 )
 
 func TestReload(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	d := g.start()
 	g.ready()
@@ -61,6 +62,7 @@ func (f flaky) Members(ctx context.Context) ([]plan.Member, error) {
 }
 
 func TestASelectorThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	var mute atomic.Bool
 	mute.Store(true)
@@ -152,6 +154,7 @@ func TestSystemdIsTold(t *testing.T) {
 }
 
 func TestPeopleAreTold(t *testing.T) {
+	t.Parallel()
 	g := newRig(t)
 	g.config.Armed = false
 	heard := filepath.Join(g.dir, "heard")
@@ -168,6 +171,7 @@ func TestPeopleAreTold(t *testing.T) {
 }
 
 func TestAPagerNeverBlocks(t *testing.T) {
+	t.Parallel()
 	log := &lines{}
 	g := &rig{log: log}
 	p := newPager([]string{"/bin/false"}, g.options().Log)

@@ -30,6 +30,7 @@ type rig struct {
 	config config.Config
 	log    *lines
 	family adapter.Family
+	more   []adapter.Family
 
 	mu    sync.Mutex
 	sent  []string // instant commands that reached the UPS
@@ -59,7 +60,7 @@ const book = `
 version: 1
 runbook: test
 supplies:
-  ups: {nut: "main@ADDRESS", username: ebbtide, password: {env: TEST_UPS_PASSWORD}}
+  ups: {nut: "main@ADDRESS", username: ebbtide, password: {file: PASSWORD}}
 nodes:
   nas: {type: fake, fed_by: [ups], up: {wake: {power: true}}}
   web: {type: fake, fed_by: [ups], depends_on: [nas]}
@@ -71,7 +72,6 @@ policy:
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	t.Setenv("TEST_UPS_PASSWORD", "swordfish")
 	server, err := nutsim.Start()
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
@@ -95,13 +95,14 @@ func newRig(t *testing.T) *rig {
 		Listen: config.Listen{Network: "unix", Address: filepath.Join(g.dir, "s")},
 		Poll:   100 * time.Millisecond, PollOnBattery: 50 * time.Millisecond, Armed: true,
 	}
+	require.NoError(t, os.WriteFile(filepath.Join(g.dir, "password"), []byte("swordfish\n"), 0o600))
 	g.write(book)
 	return g
 }
 
 func (g *rig) write(runbook string) {
 	g.t.Helper()
-	text := strings.ReplaceAll(runbook, "ADDRESS", g.nut.Addr())
+	text := strings.NewReplacer("ADDRESS", g.nut.Addr(), "PASSWORD", filepath.Join(g.dir, "password")).Replace(runbook)
 	require.NoError(g.t, os.WriteFile(g.config.Runbook, []byte(text), 0o600))
 }
 
@@ -121,7 +122,7 @@ func (g *rig) commands() []string {
 
 func (g *rig) options() Options {
 	log := slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	return Options{Config: g.config, Families: []adapter.Family{g.family}, Version: "1.2.3", Log: log}
+	return Options{Config: g.config, Families: append([]adapter.Family{g.family}, g.more...), Version: "1.2.3", Log: log}
 }
 
 // start runs a daemon until stop or the end of the test.

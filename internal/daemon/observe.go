@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
-	"time"
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/engine"
@@ -28,74 +26,37 @@ func (d *Daemon) decorate(s *site) {
 			n = adapter.Limit(n, shared)
 		}
 		n = adapter.Log(n, d.options.Log.With(keyComponent, "adapter", keyNode, decl.ID))
-		if d.options.Config.Armed {
-			return n
+		if !d.options.Config.Armed {
+			n = s.rehearsals.of(n)
 		}
-		return d.saying(decl.ID, adapter.Rehearse(n))
+		return d.saying(decl.ID, n)
 	})
 }
 
-// saying tells of each command that is only rehearsed.
-func (d *Daemon) saying(id string, rehearsed adapter.Node) adapter.Node {
-	says := says{rehearsed, id, d.log}
-	if w, ok := rehearsed.(adapter.Watcher); ok {
+// saying tells of each command, or that it would be given.
+func (d *Daemon) saying(id string, n adapter.Node) adapter.Node {
+	s := says{Node: n, id: id, log: d.log}
+	if !d.options.Config.Armed {
+		s.prefix = "(observing) would "
+	}
+	if w, ok := n.(adapter.Watcher); ok {
 		return struct {
 			adapter.Node
 			adapter.Watcher
-		}{says, w}
+		}{s, w}
 	}
-	return says
+	return s
 }
 
 type says struct {
 	adapter.Node
-	id  string
-	log *slog.Logger
+	id, prefix string
+	log        *slog.Logger
 }
 
 func (s says) Do(ctx context.Context, v plan.Verb) error {
-	s.log.InfoContext(ctx, fmt.Sprintf("(observing) would %s %s", v, s.id), keyNode, s.id)
+	s.log.InfoContext(ctx, fmt.Sprintf("%s%s %s", s.prefix, v, s.id), keyNode, s.id)
 	return s.Node.Do(ctx, v)
-}
-
-// rehearsedOutput is a supply's output whose cut is only said. It tells Off from then on, until the mains are back: a
-// real output comes back by itself then.
-type rehearsedOutput struct {
-	inner  adapter.Node
-	onLine func() bool
-
-	mu    sync.Mutex
-	cutAt time.Time // zero: no cut was rehearsed since the output came back
-}
-
-// cutShows is how long a rehearsed cut lasts at least, so that it is seen.
-const cutShows = 5 * time.Second
-
-// Do notes a cut and sends nothing.
-func (o *rehearsedOutput) Do(_ context.Context, v plan.Verb) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if v == plan.Cut && o.cutAt.IsZero() {
-		o.cutAt = time.Now()
-	}
-	return nil
-}
-
-// Probe asks the real output.
-func (o *rehearsedOutput) Probe(ctx context.Context) (plan.Observation, error) {
-	seen, err := o.inner.Probe(ctx)
-	if err != nil {
-		return seen, err
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.cutAt.IsZero() && time.Since(o.cutAt) >= cutShows && o.onLine() {
-		o.cutAt = time.Time{}
-	}
-	if !o.cutAt.IsZero() && seen.State == plan.On {
-		seen.State, seen.Detail = plan.Off, "rehearsed; really on: "+seen.Detail
-	}
-	return seen, nil
 }
 
 // rehearseAlong does for a rehearsal what power itself does in a real outage: this machine goes down and comes up, and
@@ -107,6 +68,8 @@ func (d *Daemon) rehearseAlong(r engine.Record) {
 		if i, ok := estate.Index(r.Node); ok && estate.Node(i).Kind == plan.Self {
 			go d.runner.Post(engine.Observed{Node: r.Node, Seen: plan.Observation{State: plan.Off, Detail: "rehearsed"}})
 		}
+	case r.Kind == engine.Closed:
+		d.site.Load().rehearsals.forget()
 	case r.Kind == engine.Turned && r.Goal == plan.Up:
 		for i := range estate.Len() {
 			n := estate.Node(i)

@@ -59,13 +59,14 @@ func (d *Daemon) loadRunbook() (*runbook.Runbook, error) {
 
 // site is one runbook with its opened estate.
 type site struct {
-	rb        *runbook.Runbook
-	compiled  *runbook.Compiled
-	digest    string // of the whole down plan
-	set       *adapter.Set
-	outputs   map[string]adapter.Node // of the supplies, by id
-	inventory inventory
-	blind     []string // selectors that have never answered: they have no members
+	rb         *runbook.Runbook
+	compiled   *runbook.Compiled
+	digest     string // of the whole down plan
+	set        *adapter.Set
+	outputs    map[string]adapter.Node // of the supplies, by id
+	rehearsals *rehearsals
+	inventory  inventory
+	blind      []string // selectors that have never answered: they have no members
 }
 
 // inventory is what selectors cover, by their node id.
@@ -84,7 +85,7 @@ func (s *site) close() error { return s.set.Close() }
 // those that it had last, and if not it has none until it answers: better than names that nobody can command. With
 // frozen known is not to change: an outage is open that began with it.
 func (d *Daemon) openSite(ctx context.Context, rb *runbook.Runbook, known inventory, frozen bool) (_ *site, err error) {
-	s := &site{rb: rb, outputs: map[string]adapter.Node{}}
+	s := &site{rb: rb, outputs: map[string]adapter.Node{}, rehearsals: &rehearsals{}}
 	s.set, err = adapter.Open(d.options.Families, rb.Connections, rb.Nodes, d.secrets)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the estate of runbook %q: %w", rb.Name, err)
@@ -96,7 +97,7 @@ func (d *Daemon) openSite(ctx context.Context, rb *runbook.Runbook, known invent
 	}()
 	d.decorate(s)
 	for i := range rb.Supplies {
-		out, err := d.output(&rb.Supplies[i])
+		out, err := d.output(s, &rb.Supplies[i])
 		if err != nil {
 			return nil, err
 		}

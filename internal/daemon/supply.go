@@ -40,16 +40,18 @@ func (d *Daemon) nutOptions(s *runbook.SupplyDecl, commands bool) (nut.Options, 
 }
 
 // output makes the node of a supply's output.
-func (d *Daemon) output(s *runbook.SupplyDecl) (adapter.Node, error) {
+func (d *Daemon) output(to *site, s *runbook.SupplyDecl) (adapter.Node, error) {
 	o, err := d.nutOptions(s, true)
 	if err != nil {
 		return nil, err
 	}
 	out := nut.NewOutput(o, s.UPS)
-	if d.options.Config.Armed {
-		return out, nil
+	if !d.options.Config.Armed {
+		rehearsed := &rehearsedOutput{inner: out, onLine: func() bool { return d.heard.onLine(s.ID) }}
+		to.rehearsals.add(rehearsed)
+		out = rehearsed
 	}
-	return d.saying(s.ID, &rehearsedOutput{inner: out, onLine: func() bool { return d.heard.onLine(s.ID) }}), nil
+	return d.saying(s.ID, out), nil
 }
 
 // servers gathers the supplies by the server that they are read from.

@@ -67,7 +67,13 @@ func TestContractOnTheDouble(t *testing.T) {
 }
 
 func TestANASFlushesAsItSays(t *testing.T) {
-	nas := startNAS(t, sshsim.NASConfig{Dirty: 1000, FlushTime: time.Hour})
+	changes := make(chan int64, 2)
+	nas := startNAS(t, sshsim.NASConfig{Dirty: 1000, FlushTime: time.Hour, OnChange: func(on bool, lost int64) {
+		if on {
+			lost = -1
+		}
+		changes <- lost
+	}})
 	_, n := openNAS(t, nas, nil)
 	require.NoError(t, n.Do(t.Context(), plan.Flush))
 	seen, err := n.Probe(t.Context())
@@ -81,6 +87,8 @@ func TestANASFlushesAsItSays(t *testing.T) {
 	nas.Cut()
 	require.Equal(t, plan.Off, nas.State())
 	require.Positive(t, nas.Lost(), "a cut costs what was dirty")
+	require.Equal(t, nas.Lost(), <-changes)
 	nas.PowerOn()
 	require.NotEqual(t, plan.Off, nas.State())
+	require.Equal(t, int64(-1), <-changes, "it is on again")
 }

@@ -40,9 +40,13 @@ type Selection struct {
 type HostSpec struct {
 	Host     string `yaml:"host"`     // name as vCenter knows it; the node's id if not given; not used on the host's own connection
 	Fallback string `yaml:"fallback"` // the host's own connection, asked when via can't answer
-	// OffWhenUnreachable is how long it must not answer after it took its shutdown to count as off; 30 s if not given.
+	// OffWhenUnreachable is how long the host must be silent after an accepted shutdown to count as proven off: vSphere
+	// tells of no host that it is off. 30 s if not given.
 	OffWhenUnreachable time.Duration `yaml:"off_when_unreachable" check:"positive"`
 }
+
+// hostOffAfter is long enough for an ESXi host that no longer answers to have come to its end.
+const hostOffAfter = 30 * time.Second
 
 // Family is vSphere's part of the runbook language.
 func Family() adapter.Family {
@@ -90,7 +94,7 @@ func Family() adapter.Family {
 					plan.Start: {Nominal: 6 * time.Minute, Within: 15 * time.Minute},
 				},
 				Risk:     plan.ControlPlane,
-				OffAfter: func(spec any) time.Duration { return cmp.Or(spec.(*HostSpec).OffWhenUnreachable, offAfter) },
+				OffAfter: func(spec any) time.Duration { return cmp.Or(spec.(*HostSpec).OffWhenUnreachable, hostOffAfter) },
 			},
 		},
 		Open: open,
@@ -103,9 +107,6 @@ func Family() adapter.Family {
 		},
 	}
 }
-
-// offAfter is how long a host must not answer after it took its shutdown, where the runbook does not say.
-const offAfter = 30 * time.Second
 
 var vmVerbs = plan.VerbSet(plan.Stop, plan.Force, plan.Start)
 

@@ -28,6 +28,9 @@ type NASConfig struct {
 	FlushTime time.Duration // that a flush of these takes; the bytes fall evenly
 	StopTime  time.Duration // from the accepted stop to off
 	BootTime  time.Duration // from power on to the first answer
+	// OnChange is told each time that it goes off, with the bytes that are lost thereby, or is on again. It must not
+	// call the NAS.
+	OnChange func(on bool, lost int64)
 }
 
 // NAS is a file server with a write-back cache, reached by SSH. When it is off it is really off: nobody listens. Its
@@ -132,9 +135,11 @@ func (n *NAS) after(takes time.Duration, change func()) {
 }
 
 func (n *NAS) off() {
-	n.lost += n.left()
+	lost := n.left()
+	n.lost += lost
 	n.state, n.flushTill = plan.Off, time.Time{}
 	n.Down()
+	n.tell(false, lost)
 }
 
 // Cut takes its power away. What was dirty is lost.
@@ -168,6 +173,13 @@ func (n *NAS) boot() {
 		return
 	}
 	n.state = plan.On
+	n.tell(true, 0)
+}
+
+func (n *NAS) tell(on bool, lost int64) {
+	if n.config.OnChange != nil {
+		n.config.OnChange(on, lost)
+	}
 }
 
 // State tells the truth: On, Off, Starting or Stopping.

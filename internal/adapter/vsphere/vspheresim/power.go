@@ -104,12 +104,12 @@ func (s *Sim) CutHost(name string) error {
 	if direct != nil {
 		direct.Stop()
 	}
+	s.tell("host", h.name, false) // before its VMs: they go because it goes
 	for _, m := range s.all() {
 		if m.host == h {
 			s.lose(m)
 		}
 	}
-	s.tell("host", h.name, false)
 	s.vcenter.showHost(h.object, types.HostSystemConnectionStateNotResponding, types.HostSystemPowerStateUnknown)
 	return nil
 }
@@ -206,9 +206,19 @@ func (h *hostMethods) ShutdownHostTask(_ *simulator.Context, r *types.ShutdownHo
 		body.Fault_ = simulator.Fault("", new(types.HostNotConnected))
 		return body
 	}
+	s.mu.Lock()
+	behaves := h.truth.behaves
+	s.mu.Unlock()
+	if behaves.Refuse {
+		body.Fault_ = simulator.Fault("", new(types.NoPermission))
+		return body
+	}
 	task := h.server.task(h.Self, "shutdownHost", func() (types.BaseMethodFault, string) { return nil, "" })
-	s.after(s.options.HostOff, func() { _ = s.CutHost(h.truth.name) }) // the host exists
 	body.Res = &types.ShutdownHost_TaskResponse{Returnval: task}
+	if behaves.Hang {
+		return body
+	}
+	s.after(s.options.HostOff, func() { _ = s.CutHost(h.truth.name) }) // the host exists
 	return body
 }
 

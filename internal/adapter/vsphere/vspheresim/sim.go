@@ -31,8 +31,8 @@ type Options struct {
 	Guest           func(name string) GuestBehaviour // nil: every guest shuts down at once
 	HostOff         time.Duration                    // from the accepted shutdown of a host until it is off
 	HostBoot        time.Duration                    // from power on until its agent answers
-	// OnChange is told each real change of power, kind "vm" or "host", before any client can see it. It must not
-	// call the simulator.
+	// OnChange is told each real change of power, kind "vm" or "host", before any client can see it; of a host that
+	// loses its power before the VMs that go with it. It must not call the simulator.
 	OnChange func(kind, name string, on bool)
 }
 
@@ -56,6 +56,12 @@ type GuestBehaviour struct {
 	Broken  string        // why its PowerOn task fails; "": it doesn't
 }
 
+// HostBehaviour says how a host answers when it is to shut down.
+type HostBehaviour struct {
+	Hang   bool // accepts it and stays on
+	Refuse bool // the account may not do it
+}
+
 // Sim is a running estate.
 type Sim struct {
 	options  Options
@@ -77,6 +83,7 @@ type host struct {
 	move    sync.Mutex            // orders its power changes
 	making  sync.Mutex            // held while direct is made
 	direct  *Server               // Sim.mu
+	behaves HostBehaviour         // Sim.mu
 	on      bool                  // Sim.mu
 	booting bool                  // Sim.mu
 }
@@ -188,6 +195,18 @@ func (s *Sim) SetGuest(name string, g GuestBehaviour) error {
 	for server, o := range shown {
 		server.update(o, "guest.toolsRunningStatus", tools)
 	}
+	return nil
+}
+
+// SetHost changes how a host answers from now on.
+func (s *Sim) SetHost(name string, b HostBehaviour) error {
+	h := s.host(name)
+	if h == nil {
+		return fmt.Errorf("cannot change host %q: no such host", name)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.behaves = b
 	return nil
 }
 

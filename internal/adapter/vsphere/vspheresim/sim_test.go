@@ -129,8 +129,8 @@ func TestHostTakesItsVMsDownAndComesBack(t *testing.T) {
 	require.True(t, fault.Is(err, &types.InvalidState{}), "not without force: %v", err)
 	_, err = methods.ShutdownHost_Task(t.Context(), direct.Client, &types.ShutdownHost_Task{This: host.Reference(), Force: true})
 	require.NoError(t, err)
-	require.Equal(t, "vm a false", told.next(t))
 	require.Equal(t, "host esx01 false", told.next(t))
+	require.Equal(t, "vm a false", told.next(t))
 	_, err = methods.GetCurrentTime(t.Context(), direct.Client)
 	require.Error(t, err, "its agent is off too")
 
@@ -148,6 +148,17 @@ func TestHostTakesItsVMsDownAndComesBack(t *testing.T) {
 		return m.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOff && m.Runtime.ConnectionState == types.VirtualMachineConnectionStateConnected
 	}))
 	require.Empty(t, told.one)
+
+	shutDown := func() error {
+		_, err := methods.ShutdownHost_Task(t.Context(), direct.Client, &types.ShutdownHost_Task{This: host.Reference(), Force: true})
+		return err
+	}
+	require.NoError(t, s.SetHost("esx01", vspheresim.HostBehaviour{Refuse: true}))
+	require.True(t, fault.Is(shutDown(), &types.NoPermission{}))
+	require.NoError(t, s.SetHost("esx01", vspheresim.HostBehaviour{Hang: true}))
+	require.NoError(t, shutDown())
+	require.Empty(t, told.one)
+	require.Error(t, s.SetHost("nobody", vspheresim.HostBehaviour{}))
 }
 
 func TestGuests(t *testing.T) {

@@ -92,7 +92,8 @@ type compiler struct {
 	byUUID     map[string]int      // the same by the uuid key of their spec
 	hosts      map[string]string   // ids of declared hosts by their name or id, in lower case
 	claimed    map[string]string   // node ids of members by the member's ID, in lower case
-	live       map[string][]string // edges that the inventory adds, by node id
+	live       map[string][]string // what the inventory says that a node runs on or has its disks on, by node id
+	shared     map[string][]string // members of a selector that belong elsewhere, by the selector's id
 	seenOn     map[string]string   // hosts that the inventory saw a node on, "" if not declared
 	undeclared map[string][]string // nodes by the host that they run on and that is not declared
 }
@@ -277,9 +278,11 @@ func (c *compiler) stageIndex(i int) int {
 
 // withLive adds the edges that the inventory knows and the runbook does not say.
 func (c *compiler) withLive(n plan.Node) plan.Node {
-	add := slices.DeleteFunc(c.live[n.ID], func(id string) bool { return slices.Contains(n.DependsOn, id) })
-	if c.live[n.ID] = add; len(add) > 0 {
-		n.DependsOn = slices.Concat(n.DependsOn, add)
+	for _, edges := range []map[string][]string{c.live, c.shared} {
+		if len(edges[n.ID]) > 0 {
+			edges[n.ID] = without(edges[n.ID], n.DependsOn)
+			n.DependsOn = slices.Concat(n.DependsOn, edges[n.ID])
+		}
 	}
 	return n
 }

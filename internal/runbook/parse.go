@@ -50,15 +50,20 @@ func Parse(name string, src []byte, schema Schema) (*Runbook, Problems) {
 var topKeys = []string{"version", "runbook", "contacts", "supplies", "connections", "nodes", "policy"}
 
 func (d *decoder) runbook(top *value, rb *Runbook) {
+	misspelled := map[string]bool{}
 	for _, p := range top.pairs {
 		if !slices.Contains(topKeys, p.key.text) && !strings.HasPrefix(p.key.text, "x-") {
+			misspelled[nearest(p.key.text, topKeys)] = true
+			d.enter(p.key.text)
 			d.fail(p.key, suggest(p.key.text, topKeys, "known keys"), "unknown key %q in a runbook", p.key.text)
+			d.leave()
 		}
 	}
 	for _, key := range topKeys {
 		p := top.find(key)
 		if p == nil {
-			if key != "contacts" && key != "connections" && key != "policy" { // Check asks for a policy's triggers
+			optional := key == "contacts" || key == "connections" || key == "policy" // Check asks for a policy's triggers
+			if !optional && !misspelled[key] {
 				d.fail(top, "add "+key+": …", "the runbook lacks the key %s", key)
 			}
 			continue

@@ -96,6 +96,7 @@ func (r *reporter) read(src []byte) *value {
 		return nil
 	}
 	text := strings.TrimPrefix(string(src), "\ufeff")
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	if bad := invalidByte(text); bad >= 0 {
 		line := 1 + strings.Count(text[:bad], "\n")
 		r.add(Error, &value{line: line, col: 1}, "", "the file is not text in UTF-8", "is this the right file? save it as UTF-8")

@@ -82,8 +82,12 @@ func newSite(t *testing.T, guest func(string) vspheresim.GuestBehaviour) *site {
 	s.vs, err = vspheresim.New(vspheresim.Options{
 		HostsPerCluster: 2, HostOff: 300 * time.Millisecond, HostBoot: 500 * time.Millisecond, Guest: guest,
 		VMs: []vspheresim.VM{
-			{Name: "db"}, {Name: "app1", Host: 0}, {Name: "app2", Host: 1}, {Name: "spare", Host: 1, Off: true},
-			{Name: "lab1", Host: 1, Folder: "Lab"}, {Name: "lab2", Host: 0, Folder: "Lab"},
+			{Name: "db"},
+			{Name: "app1", Host: 0},
+			{Name: "app2", Host: 1},
+			{Name: "spare", Host: 1, Off: true},
+			{Name: "lab1", Host: 1, Folder: "Lab"},
+			{Name: "lab2", Host: 0, Folder: "Lab"},
 		},
 		OnChange: func(kind, name string, on bool) {
 			s.tell(kind + " " + name + map[bool]string{true: " on", false: " off"}[on])

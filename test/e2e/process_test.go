@@ -28,10 +28,10 @@ type process struct {
 }
 
 // start runs the daemon; the test's end stops it.
-func start(t *testing.T, settings string) *process {
+func start(t *testing.T, settings string, more ...string) *process {
 	t.Helper()
 	p := &process{t: t, ended: make(chan error, 1)}
-	p.cmd = exec.CommandContext(context.Background(), binary, "daemon", "--config", settings)
+	p.cmd = exec.CommandContext(context.Background(), binary, append([]string{"daemon", "--config", settings}, more...)...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 	require.NoError(t, p.cmd.Start())
 	go func() { p.ended <- p.cmd.Wait(); close(p.ended) }()

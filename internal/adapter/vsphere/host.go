@@ -58,11 +58,12 @@ func (n *hostNode) ask(ctx context.Context, c *Conn) (host, error) {
 	return h, nil
 }
 
-// direct tells whether c leads to the host itself, as far as that was ever seen.
+// direct tells whether c leads to the host itself. Where that was never seen, since nothing has answered yet, more
+// than one host through one connection shows that it doesn't.
 func (c *Conn) direct() bool {
 	c.inventory.mu.Lock()
 	defer c.inventory.mu.Unlock()
-	return c.inventory.agent || c.inventory.heard.IsZero()
+	return c.inventory.agent || c.inventory.heard.IsZero() && c.hosts.Load() <= 1
 }
 
 // Probe tells whether the host answers. No answer is no proof that it is off, except where vCenter says that it was

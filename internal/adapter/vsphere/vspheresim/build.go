@@ -15,12 +15,8 @@ import (
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/simulator"
-	"github.com/vmware/govmomi/vapi/rest"
-	_ "github.com/vmware/govmomi/vapi/simulator" // serves tags
-	"github.com/vmware/govmomi/vapi/tags"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/mo"
-	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 )
 
@@ -104,57 +100,6 @@ func (s *Sim) nameHosts() {
 		s.vcenter.hosts[h.object.Self] = h
 		s.hosts = append(s.hosts, h)
 	}
-}
-
-// Direct is a host's own endpoint, as after vCenter is gone. It is made when it is first asked for. It knows the
-// same VMs by other references, and the host by another name.
-func (s *Sim) Direct(hostName string) (*Server, error) {
-	h := s.host(hostName)
-	if h == nil {
-		return nil, fmt.Errorf("cannot reach host %q: no such host", hostName)
-	}
-	h.making.Lock()
-	defer h.making.Unlock()
-	s.mu.Lock()
-	made := h.direct
-	s.mu.Unlock()
-	if made != nil {
-		return made, nil
-	}
-	making.Lock()
-	defer making.Unlock()
-	model := simulator.ESX()
-	model.Machine = 0
-	if err := model.Create(); err != nil {
-		return nil, fmt.Errorf("cannot make an endpoint for host %q: %w", hostName, err)
-	}
-	srv := newServer(s, model, h)
-	srv.hosts[model.Map().Any("HostSystem").Reference()] = h
-	var here []*machine
-	for _, m := range s.all() {
-		if m.host == h {
-			m.move.Lock() // its power stays as it is until it is shown here too
-			defer m.move.Unlock()
-			if !m.gone {
-				here = append(here, m)
-			}
-		}
-	}
-	if err := srv.populate(here); err != nil {
-		model.Remove()
-		return nil, fmt.Errorf("cannot make an endpoint for host %q: %w", hostName, err)
-	}
-	if err := srv.serve(); err != nil {
-		model.Remove()
-		return nil, fmt.Errorf("cannot make an endpoint for host %q: %w", hostName, err)
-	}
-	s.mu.Lock()
-	h.direct = srv
-	s.mu.Unlock()
-	if !s.HostOn(hostName) {
-		srv.Stop()
-	}
-	return srv, nil
 }
 
 // populate adds machines to a server's model and shows them as they are.
@@ -297,54 +242,4 @@ func (srv *Server) serve() error {
 	clear(srv.calls) // those of building it
 	srv.mu.Unlock()
 	return nil
-}
-
-// tag makes the tags of all VMs, as a client does: the simulator has no other way.
-func (s *Sim) tag() error {
-	objects := make(map[string][]mo.Reference)
-	for _, m := range s.machines {
-		for _, t := range m.Tags {
-			objects[t] = append(objects[t], m.shown[s.vcenter].Self)
-		}
-	}
-	if len(objects) == 0 {
-		return nil
-	}
-	ctx := context.Background()
-	u, err := url.Parse(s.vcenter.URL())
-	if err != nil {
-		return err
-	}
-	vc, err := vim25.NewClient(ctx, soap.NewClient(u, true)) // ourselves, on loopback
-	if err != nil {
-		return err
-	}
-	defer vc.CloseIdleConnections()
-	client := rest.NewClient(vc)
-	if err := client.Login(ctx, url.UserPassword(User, Password)); err != nil {
-		return err
-	}
-	manager := tags.NewManager(client)
-	categories := make(map[string]string)
-	for name, vms := range objects {
-		category, tag, ok := strings.Cut(name, "/")
-		if !ok {
-			return fmt.Errorf("tag %q is not category/name", name)
-		}
-		if categories[category] == "" {
-			id, err := manager.CreateCategory(ctx, &tags.Category{Name: category, Cardinality: "MULTIPLE"})
-			if err != nil {
-				return fmt.Errorf("cannot make category %q: %w", category, err)
-			}
-			categories[category] = id
-		}
-		id, err := manager.CreateTag(ctx, &tags.Tag{Name: tag, CategoryID: categories[category]})
-		if err != nil {
-			return fmt.Errorf("cannot make tag %q: %w", name, err)
-		}
-		if err := manager.AttachTagToMultipleObjects(ctx, id, vms); err != nil {
-			return fmt.Errorf("cannot attach tag %q: %w", name, err)
-		}
-	}
-	return client.Logout(ctx)
 }

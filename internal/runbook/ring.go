@@ -15,8 +15,8 @@ const maxRings = 100
 func (c *compiler) estate(nodes []plan.Node) (*plan.Estate, error) {
 	for range maxRings {
 		estate, err := plan.NewEstate(nodes, c.rb.Policy.Limits)
-		var ring *plan.CycleError
-		if !errors.As(err, &ring) {
+		ring, ok := errors.AsType[*plan.CycleError](err)
+		if !ok {
 			return estate, err
 		}
 		if !c.open(nodes, ring.Path) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -223,9 +224,9 @@ func (c *cleanups) add(what string, do func() error) {
 
 func (c *cleanups) run() error {
 	var errs []error
-	for i := len(*c) - 1; i >= 0; i-- {
-		if err := (*c)[i].do(); err != nil {
-			errs = append(errs, fmt.Errorf("cannot %s: %w", (*c)[i].what, err))
+	for _, one := range slices.Backward(*c) {
+		if err := one.do(); err != nil {
+			errs = append(errs, fmt.Errorf("cannot %s: %w", one.what, err))
 		}
 	}
 	*c = nil

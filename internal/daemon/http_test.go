@@ -42,9 +42,9 @@ func (g *rig) ask(method, path, body, token string) answer {
 	}
 	resp, err := client.Do(req)
 	require.NoError(g.t, err)
-	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	require.NoError(g.t, err)
+	require.NoError(g.t, resp.Body.Close())
 	return answer{resp.StatusCode, string(text), resp.Header}
 }
 

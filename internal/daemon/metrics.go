@@ -121,7 +121,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	for _, supply := range view.Supplies {
 		id, reading := supply.ID, d.heard.reading(supply.ID)
 		gauge(linkDesc, truth(reading.Link == power.Fresh && reading.Supply != ""), id)
-		for _, word := range strings.Fields(reading.Status.String()) {
+		for word := range strings.FieldsSeq(reading.Status.String()) {
 			gauge(statusDesc, 1, id, word)
 		}
 		figure(chargeDesc, supply.State.Charge, id)

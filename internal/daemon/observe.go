@@ -55,7 +55,7 @@ type says struct {
 }
 
 func (s says) Do(ctx context.Context, v plan.Verb) error {
-	s.log.InfoContext(ctx, fmt.Sprintf("%s%s %s", s.prefix, v, s.id), keyNode, s.id)
+	s.log.InfoContext(ctx, fmt.Sprintf("%s%s %s", s.prefix, v, s.id), keyNode, s.id) //nolint:sloglint // a sentence for people
 	return s.Node.Do(ctx, v)
 }
 

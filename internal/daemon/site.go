@@ -52,7 +52,7 @@ func (d *Daemon) loadRunbook() (*runbook.Runbook, error) {
 		return nil, &MistakesError{File: file, Problems: problems}
 	}
 	for _, p := range problems {
-		d.log.Warn("runbook: "+p.Message, "file", p.File, "line", p.Line, "hint", p.Hint)
+		d.log.Warn("the runbook has a warning", "warning", p.Message, "file", p.File, "line", p.Line, "hint", p.Hint)
 	}
 	return rb, nil
 }
@@ -140,7 +140,7 @@ func (d *Daemon) compile(s *site, known, live inventory) error {
 		}
 	}
 	for _, w := range compiled.Warnings {
-		d.log.Warn("inventory: "+w.Message, "file", w.File, "line", w.Line)
+		d.log.Warn("the inventory is not what the runbook expects", "warning", w.Message, "file", w.File, "line", w.Line)
 	}
 	for _, id := range blind {
 		if !slices.Contains(s.blind, id) {

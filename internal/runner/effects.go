@@ -30,9 +30,9 @@ func (r *Runner) carryOut(ctx context.Context, effect engine.Effect) {
 		r.estimate(e)
 	case engine.Notify:
 		if e.Urgent {
-			r.log.Warn(e.Text)
+			r.log.Warn(e.Text) //nolint:sloglint // a sentence for people
 		} else {
-			r.log.Info(e.Text)
+			r.log.Info(e.Text) //nolint:sloglint // a sentence for people
 		}
 		r.options.Notify(e.Urgent, e.Text)
 	}

@@ -120,7 +120,7 @@ func TestASecondDaemonAndAReloadAreRefused(t *testing.T) {
 	s.until("outage", 20*time.Second, func() bool { st, ok := s.status(); return ok && st.View.Outage != "" })
 	p.signal(syscall.SIGHUP)
 	s.until("refused reload", 20*time.Second, func() bool {
-		return strings.Contains(p.log.String(), "outage") && strings.Contains(p.log.String(), "reload")
+		return strings.Contains(p.log.String(), "not loaded anew") && strings.Contains(p.log.String(), "an outage is under way")
 	})
 	_, errs, code = run(t, "hold", "--listen", "unix:"+s.dir+"/api.sock")
 	require.Equal(t, 0, code, errs)

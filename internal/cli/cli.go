@@ -123,8 +123,10 @@ func (a *app) root() *cobra.Command {
 	})
 	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}" + exitHelp + "{{end}}")
 	for _, g := range []cobra.Group{
-		{ID: "try", Title: "Try it:"}, {ID: "runbook", Title: "Runbooks:"},
-		{ID: "daemon", Title: "The daemon:"}, {ID: "after", Title: "After an outage:"},
+		{ID: "try", Title: "Try it:"},
+		{ID: "runbook", Title: "Runbooks:"},
+		{ID: "daemon", Title: "The daemon:"},
+		{ID: "after", Title: "After an outage:"},
 	} {
 		root.AddGroup(&g)
 	}

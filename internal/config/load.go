@@ -187,3 +187,24 @@ func withoutQuotes(err error) error {
 	}
 	return err
 }
+
+// LoadListen reads where a daemon listens, by the same rules as Load, for a client that needs no more than that.
+func LoadListen(path string, flags map[string]string) (Listen, error) {
+	if path == "" {
+		// Only listen is asked for: the settings that a daemon must have may be missing.
+		s := flags["listen"]
+		if s == "" {
+			s = os.Getenv(envPrefix + "LISTEN")
+		}
+		if s == "" {
+			for _, setting := range Settings() {
+				if setting.Key == "listen" {
+					s = setting.Default
+				}
+			}
+		}
+		return parseListen(s)
+	}
+	c, err := Load(path, flags)
+	return c.Listen, err
+}

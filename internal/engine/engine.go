@@ -87,6 +87,7 @@ type exec struct {
 	accepted bool
 	reason   string // why it is forced
 	waits    int    // users whose proof is being renewed
+	lastLook bool   // it was looked at once more when its time was over
 }
 
 type phase uint8

@@ -158,9 +158,7 @@ func (e *Engine) answered(i int, ev Finished) {
 	case Done:
 	case NoSuchThing:
 		seen = plan.Observation{State: plan.Gone, Detail: ev.Detail}
-	case Unreached:
-		seen = plan.Observation{State: plan.Unreachable, Detail: ev.Detail}
-	case Refused, Busy, TimedOut:
+	case Refused, Busy, TimedOut, Unreached: // no answer was had, which proves nothing
 		seen = plan.Observation{State: plan.Unknown, Detail: ev.Detail}
 	}
 	e.see(i, seen)

@@ -13,6 +13,10 @@ import (
 func (e *Engine) guard(i int) {
 	x := e.nodes[i].exec
 	kind := e.estate.Node(i).Kind
+	if x.goal != e.run.goal {
+		e.giveUp(i, "the direction turned before it took the command")
+		return
+	}
 	if x.verb == plan.Stop && e.unheard() { // right after a crash: its power may be back
 		x.phase, x.next = backingOff, e.now.Add(firstRetry)
 		e.arm(i)

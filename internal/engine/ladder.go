@@ -31,6 +31,9 @@ func (e *Engine) overdue(i int) {
 		x.deadline, x.accepted = time.Time{}, false // there is no other way out: again
 		e.notify(true, fmt.Sprintf("the output of %s is not cut after %s: trying again", decl.ID, within))
 		e.command(i)
+	case e.now.Sub(n.seenAt) > proofAge && !x.lastLook: // a last look: it may have settled, or be on its way up
+		x.lastLook, x.deadline = true, e.now.Add(firstRetry)
+		e.look(i, 0)
 	default:
 		e.escalate(i, fmt.Sprintf("not proven within %s", within))
 	}
@@ -119,9 +122,9 @@ func (e *Engine) press() {
 	}
 	if r.pressure >= reserveReached {
 		for s := range r.progress.plan.Steps {
-			step := &r.progress.plan.Steps[s]
-			if step.Verb == plan.Flush && !step.Milestone && r.progress.status[s] == waiting && r.due(step.Node, step.Stage) {
-				r.progress.left[s] = 0
+			step, st := &r.progress.plan.Steps[s], r.progress.status[s]
+			if step.Verb == plan.Flush && !step.Milestone && (st == waiting || st == blocked) && r.due(step.Node, step.Stage) {
+				r.progress.left[s], r.progress.worst[s] = 0, proven
 				e.offer(s)
 			}
 		}

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"flag"
 	"slices"
 	"testing"
 
@@ -10,6 +11,15 @@ import (
 	"ebbtide/internal/engine"
 	"ebbtide/internal/sim"
 )
+
+// The laws are drawn from a fixed seed, so that a run says the same twice; -rapid.seed and -rapid.checks look further.
+func init() {
+	for name, value := range map[string]string{"rapid.seed": "20261121", "rapid.checks": "400", "rapid.nofailfile": "true"} {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+}
 
 // TestLaws tries the rules of the design on drawn estates, outages, faults, orders and crashes. The referee sees the
 // estate's truth, not what the engine believes.

@@ -205,7 +205,9 @@ func TestVerifyNamesEachDamage(t *testing.T) {
 			[]DamagedError{{Outage: b, Seq: 3, What: "says that it is record 9"}},
 		},
 		"two at once": {
-			func(first, second *bbolt.Bucket) error { return errors.Join(first.Put(key(2), nil), second.Put(key(3), nil)) },
+			func(first, second *bbolt.Bucket) error {
+				return errors.Join(first.Put(key(2), nil), second.Put(key(3), nil))
+			},
 			[]DamagedError{{Outage: a, Seq: 2, What: "only 0 bytes long"}, {Outage: b, Seq: 3, What: "only 0 bytes long"}},
 		},
 		"not closed": {

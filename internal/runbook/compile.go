@@ -2,7 +2,6 @@ package runbook
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -44,9 +43,13 @@ type Member struct {
 // the later selector depends on it all the same.
 //
 // The inventory adds edges from a VM to the declared host that it runs on and to declared storage that holds its
-// disks. An edge that only the inventory knows and that would close a ring is left out, with a warning: a VM that has
-// moved must not keep the estate from being taken down.
+// disks. These are facts. Where they close a ring, as of a host that needs a DNS server which has moved onto it, the
+// declared need that leads to the VM is left out, with a warning: the estate must go down all the same, and no host
+// under a running VM.
 func Compile(rb *Runbook, schema Schema, inventory map[string][]plan.Member) (*Compiled, error) {
+	if rb.parsed.HasErrors() {
+		return nil, fmt.Errorf("cannot compile runbook %q: it has mistakes; run ebbtide check", rb.Name)
+	}
 	c := &compiler{
 		rb: rb, schema: &schema, inventory: inventory, byID: make(map[string]int, len(rb.Nodes)),
 		expanded: make([]expansion, len(rb.Nodes)), nodes: make([]plan.Node, len(rb.Nodes)),
@@ -89,7 +92,8 @@ type compiler struct {
 	byUUID     map[string]int      // the same by the uuid key of their spec
 	hosts      map[string]string   // ids of declared hosts by their name or id, in lower case
 	claimed    map[string]string   // node ids of members by the member's ID, in lower case
-	live       map[string][]string // edges that the inventory adds, by node id
+	live       map[string][]string // what the inventory says that a node runs on or has its disks on, by node id
+	shared     map[string][]string // members of a selector that belong elsewhere, by the selector's id
 	seenOn     map[string]string   // hosts that the inventory saw a node on, "" if not declared
 	undeclared map[string][]string // nodes by the host that they run on and that is not declared
 }
@@ -274,52 +278,13 @@ func (c *compiler) stageIndex(i int) int {
 
 // withLive adds the edges that the inventory knows and the runbook does not say.
 func (c *compiler) withLive(n plan.Node) plan.Node {
-	add := slices.DeleteFunc(c.live[n.ID], func(id string) bool { return slices.Contains(n.DependsOn, id) })
-	if c.live[n.ID] = add; len(add) > 0 {
-		n.DependsOn = slices.Concat(n.DependsOn, add)
+	for _, edges := range []map[string][]string{c.live, c.shared} {
+		if len(edges[n.ID]) > 0 {
+			edges[n.ID] = without(edges[n.ID], n.DependsOn)
+			n.DependsOn = slices.Concat(n.DependsOn, edges[n.ID])
+		}
 	}
 	return n
-}
-
-// maxRings bounds how many rings of the inventory's edges are opened one by one.
-const maxRings = 100
-
-// estate makes the graph. Edges of the inventory that close a ring are taken out again.
-func (c *compiler) estate(nodes []plan.Node) (*plan.Estate, error) {
-	for rings := 0; ; rings++ {
-		estate, err := plan.NewEstate(nodes, c.rb.Policy.Limits)
-		var ring *plan.CycleError
-		if !errors.As(err, &ring) {
-			return estate, err
-		}
-		dropped := false
-		for k, id := range ring.Path[:len(ring.Path)-1] {
-			if to := ring.Path[k+1]; slices.Contains(c.live[id], to) {
-				c.warn(c.ownerOf(id), "", fmt.Sprintf("by the inventory %s needs %s, which needs it by the runbook: the runbook is followed", id, to))
-				c.dropLive(nodes, id, to)
-				dropped = true
-			}
-		}
-		if !dropped {
-			return nil, err
-		}
-		if rings == maxRings {
-			c.warnings.add(Warning, c.rb.top, "nodes", "the inventory contradicts the runbook in too many places: the runbook alone is followed", "")
-			for id := range c.live {
-				for _, to := range slices.Clone(c.live[id]) {
-					c.dropLive(nodes, id, to)
-				}
-			}
-		}
-	}
-}
-
-// dropLive takes one edge of the inventory out.
-func (c *compiler) dropLive(nodes []plan.Node, id, to string) {
-	other := func(s string) bool { return s == to }
-	c.live[id] = slices.DeleteFunc(slices.Clone(c.live[id]), other)
-	n := &nodes[slices.IndexFunc(nodes, func(n plan.Node) bool { return n.ID == id })]
-	n.DependsOn = slices.DeleteFunc(slices.Clone(n.DependsOn), other)
 }
 
 // ownerOf gives the declaration that a node comes from.

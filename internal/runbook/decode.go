@@ -71,7 +71,7 @@ func (d *decoder) fail(at *value, hint, format string, args ...any) {
 func (d *decoder) where() string {
 	var b strings.Builder
 	for _, p := range d.path {
-		if b.Len() > 0 && p[0] != '[' {
+		if b.Len() > 0 && !strings.HasPrefix(p, "[") {
 			b.WriteByte('.')
 		}
 		b.WriteString(p)

@@ -59,7 +59,8 @@ func specText(spec any, key string) string {
 
 // expand gives each declaration its nodes.
 func (c *compiler) expand() {
-	c.claimed, c.live, c.seenOn, c.undeclared = map[string]string{}, map[string][]string{}, map[string]string{}, map[string][]string{}
+	c.claimed, c.seenOn = map[string]string{}, map[string]string{}
+	c.live, c.shared, c.undeclared = map[string][]string{}, map[string][]string{}, map[string][]string{}
 	for i := range c.rb.Nodes {
 		if c.selects[i] {
 			c.members(i)
@@ -111,7 +112,7 @@ func (c *compiler) members(i int) {
 		twin := k > 0 && live[k-1].Name == m.Name || k+1 < len(live) && live[k+1].Name == m.Name
 		if owner := c.belongsTo(i, m, twin); owner != "" {
 			x.others = append(x.others, owner)
-			c.addLive(d.ID, owner) // the junction's
+			c.shared[d.ID] = append(c.shared[d.ID], owner)
 			continue
 		}
 		id := d.ID + "/" + m.Name

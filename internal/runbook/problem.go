@@ -118,8 +118,11 @@ func (r *reporter) finish() Problems {
 	}
 	for i := range r.problems {
 		p := &r.problems[i]
-		if p.Line < 1 || p.Line > len(r.lines) {
+		if len(r.lines) == 0 {
 			continue
+		}
+		if p.Line > len(r.lines) { // the YAML library may count a line too many at the end of a broken file
+			p.Line, p.Column = len(r.lines), 1
 		}
 		p.Source = mask(strings.TrimRight(r.lines[p.Line-1], " \t\r"), p.Line, masks[p.Line])
 	}

@@ -96,6 +96,7 @@ func (r *reporter) read(src []byte) *value {
 		return nil
 	}
 	text := strings.TrimPrefix(string(src), "\ufeff")
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	if bad := invalidByte(text); bad >= 0 {
 		line := 1 + strings.Count(text[:bad], "\n")
 		r.add(Error, &value{line: line, col: 1}, "", "the file is not text in UTF-8", "is this the right file? save it as UTF-8")
@@ -121,7 +122,7 @@ func (r *reporter) read(src []byte) *value {
 	}
 	switch {
 	case doc == nil || doc.kind == nothing:
-		r.add(Error, top, "", "the runbook is empty", "start with version: 1; docs and runbooks/home-lab.yaml show the rest")
+		r.add(Error, top, "", "the runbook is empty", "start with version: 1; runbooks/home-lab.yaml shows the rest")
 		return nil
 	case doc.kind != mapping:
 		r.add(Error, doc, "", "a runbook is a mapping of keys to values, this is "+doc.what(), "start with version: 1; runbooks/home-lab.yaml shows the rest")
@@ -185,6 +186,7 @@ func tooMuch(tokens token.Tokens) *token.Token {
 			keys++
 		case token.TagType, token.MappingKeyType:
 			odd++
+		default:
 		}
 		if depth > maxNesting || entries > maxNesting || keys > maxKeys || odd > maxKeys/100 {
 			return t
@@ -193,16 +195,18 @@ func tooMuch(tokens token.Tokens) *token.Token {
 	return nil
 }
 
+// syntaxError is an error of the YAML library.
+type syntaxError interface {
+	error
+	GetToken() *token.Token
+	GetMessage() string
+}
+
 // syntax reports an error of the YAML library.
 func (r *reporter) syntax(err error) {
 	at := &value{line: 1, col: 1}
 	message := "the file is not valid YAML"
-	var se interface {
-		error
-		GetToken() *token.Token
-		GetMessage() string
-	}
-	if errors.As(err, &se) {
+	if se, ok := errors.AsType[syntaxError](err); ok {
 		message = se.GetMessage()
 		if t := se.GetToken(); t != nil && t.Position != nil {
 			at = position(t)
@@ -266,6 +270,7 @@ func position(t *token.Token) *value {
 		v.last += strings.Count(strings.TrimSpace(t.Origin), "\n")
 	case token.LiteralType, token.FoldedType:
 		v.width = 1
+	default:
 	}
 	return v
 }

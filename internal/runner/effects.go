@@ -30,9 +30,9 @@ func (r *Runner) carryOut(ctx context.Context, effect engine.Effect) {
 		r.estimate(e)
 	case engine.Notify:
 		if e.Urgent {
-			r.log.Warn(e.Text)
+			r.log.Warn(e.Text) //nolint:sloglint // a sentence for people
 		} else {
-			r.log.Info(e.Text)
+			r.log.Info(e.Text) //nolint:sloglint // a sentence for people
 		}
 		r.options.Notify(e.Urgent, e.Text)
 	}
@@ -52,7 +52,7 @@ func (r *Runner) do(ctx context.Context, e engine.Do) {
 		return
 	}
 	log := r.log.With(keyNode, e.Node, keyVerb, e.Verb.String(), keyOp, uint64(e.Op))
-	log.Info("commanding")
+	log.Debug("commanding")
 	r.operate(ctx, e.Op, e.Within, func(ctx context.Context) (done engine.Finished) {
 		defer func() {
 			if p := recover(); p != nil {

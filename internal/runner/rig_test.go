@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -61,16 +62,11 @@ func (m *memory) set(change func()) {
 func (m *memory) all() []engine.Record {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.records[:len(m.records):len(m.records)]
+	return slices.Clip(m.records)
 }
 
 func (m *memory) has(is func(engine.Record) bool) bool {
-	for _, r := range m.all() {
-		if is(r) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.all(), is)
 }
 
 // rig is a runner with an estate in memory and a UPS, in a synctest bubble.

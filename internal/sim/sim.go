@@ -28,9 +28,11 @@ type Scenario struct {
 	Changes   []Change
 	Batteries map[string]Battery // by supply; a missing one is full and lasts 30 minutes
 	Faults    map[string]Fault
-	Off       []string      // nodes that are off at the start
-	CrashAt   []uint64      // the engine is thrown away right after these records, counted over the run, and resumed 10 s later
-	For       time.Duration // the run ends then, or when all is over and no change is left
+	Off       []string // nodes that are off at the start
+	CrashAt   []uint64 // the engine is thrown away right after these records, counted over the run, and resumed 10 s later
+	// Witness is told each event as the engine gets it (nil: nobody).
+	Witness func(at time.Time, ev engine.Event)
+	For     time.Duration // the run ends then, or when all is over and no change is left
 }
 
 // Line is one thing that the engine did, with when.
@@ -189,6 +191,9 @@ func (s *simulation) apply(ev engine.Event) {
 		return
 	}
 	s.result.Events++
+	if s.scenario.Witness != nil {
+		s.scenario.Witness(s.now, ev)
+	}
 	life := s.life
 	for _, effect := range s.engine.Apply(s.now, ev) {
 		if s.life != life {

@@ -45,10 +45,8 @@ func (t *Timeline) Add(r engine.Record) {
 		t.mark(r, "point of no return", r.Node)
 	case engine.Turned:
 		t.Goal = r.Goal
+		t.NoReturn = time.Time{}
 		t.pass++
-		if r.Goal == plan.Down {
-			t.NoReturn = time.Time{}
-		}
 		t.mark(r, "going "+string(r.Goal), r.Reason)
 	case engine.Ordered:
 		t.ordered(r)

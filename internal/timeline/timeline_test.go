@@ -107,11 +107,11 @@ func TestDirectionsHaveTheirOwnSteps(t *testing.T) {
 	r := newRecorder(t).
 		step(engine.Intent, plan.Stop, "vm", "").
 		step(engine.Intent, plan.Stop, "nas", "").
-		step(engine.NoReturn, plan.Stop, "nas", "").
-		add(engine.Record{Kind: engine.Turned, Goal: up}).
+		step(engine.NoReturn, plan.Stop, "nas", "")
+	require.False(t, r.tl.NoReturn.IsZero())
+	r.add(engine.Record{Kind: engine.Turned, Goal: up}).
 		step(engine.Proven, plan.Stop, "nas", "settled after the turn")
 	require.Len(t, r.tl.Steps, 2)
-	require.False(t, r.tl.NoReturn.IsZero())
 	r.step(engine.Proven, plan.Stop, "vm", "").
 		step(engine.Proven, plan.Start, "nas", "came with its power").
 		add(engine.Record{Kind: engine.Turned, Goal: down}).

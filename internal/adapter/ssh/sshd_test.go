@@ -1,17 +1,13 @@
 package ssh_test
 
 import (
-	"bytes"
 	"context"
-	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/rsa"
 	"encoding/pem"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
-	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -25,116 +21,22 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/ssh"
+	"ebbtide/internal/adapter/ssh/sshdtest"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
 
-// sshd is Debian's OpenSSH server on a loopback port of its own, with keys and configuration of its own.
+// sshd is a real OpenSSH server and how the adapter is opened on it.
 type sshd struct {
-	t       *testing.T
-	dir     string
-	address string
-	hostKey string // as in a .pub file
-	key     string // the private key that is let in, PEM
-	user    string
-	cmd     *exec.Cmd
+	*sshdtest.Server
+	t *testing.T
 }
 
-func newSSHD(t *testing.T) *sshd {
-	path := "/usr/sbin/sshd"
-	if _, err := os.Stat(path); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("openssh-server is missing: %v", err)
-		}
-		t.Skipf("openssh-server is missing: %v", err)
-	}
-	if os.Geteuid() == 0 { // an sshd that runs as root wants its empty folder
-		require.NoError(t, os.MkdirAll("/run/sshd", 0o755))
-	}
-	me, err := user.Current()
-	require.NoError(t, err)
-	s := &sshd{t: t, dir: t.TempDir(), address: freeAddress(t), user: me.Username}
-	var host string
-	s.hostKey, host = newKey(t)
-	public, private := newKey(t)
-	s.key = private
-	s.write("host_key", host)
-	s.write("authorized_keys", public+"\n")
-	_, port, err := net.SplitHostPort(s.address)
-	require.NoError(t, err)
-	s.write("config", fmt.Sprintf(`
-Port %s
-ListenAddress 127.0.0.1
-HostKey %s/host_key
-AuthorizedKeysFile %s/authorized_keys
-PidFile none
-UsePAM no
-StrictModes no
-PermitRootLogin yes
-PasswordAuthentication no
-KbdInteractiveAuthentication no
-UseDNS no
-`, port, s.dir, s.dir))
-	s.start()
-	t.Cleanup(s.kill)
-	return s
-}
-
-func (s *sshd) write(name, text string) {
-	require.NoError(s.t, os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600))
-}
-
-func (s *sshd) start() {
-	var log bytes.Buffer
-	// Not under the test's context: the clean-up stops it, with its children.
-	s.cmd = exec.CommandContext(context.Background(), "/usr/sbin/sshd", "-D", "-e", "-f", filepath.Join(s.dir, "config"))
-	s.cmd.Stderr = &log
-	require.NoError(s.t, s.cmd.Start())
-	until(s.t, "sshd listening", func() bool {
-		conn, err := (&net.Dialer{}).DialContext(s.t.Context(), "tcp", s.address)
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err == nil
-	})
-}
-
-// family lists the process ids of sshd and all its descendants: each connection's are sessions of their own.
-func (s *sshd) family() []int {
-	pids := []int{s.cmd.Process.Pid}
-	for i := 0; i < len(pids); i++ {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pids[i], pids[i]))
-		if err != nil {
-			continue // it has ended meanwhile
-		}
-		for child := range strings.FieldsSeq(string(text)) {
-			pid, err := strconv.Atoi(child)
-			require.NoError(s.t, err)
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-func (s *sshd) signal(sig syscall.Signal) {
-	for _, pid := range s.family() {
-		_ = syscall.Kill(pid, sig) // one may have ended by the others' end
-	}
-}
-
-// kill ends the server, its connections and what runs over them, as a power cut does.
-func (s *sshd) kill() {
-	if s.cmd == nil {
-		return
-	}
-	s.signal(syscall.SIGKILL)
-	_ = s.cmd.Wait()
-	s.cmd = nil
-}
+func newSSHD(t *testing.T) *sshd { return &sshd{Server: sshdtest.New(t), t: t} }
 
 // connSpec is a connection that is let in.
 func (s *sshd) connSpec() *ssh.ConnSpec {
-	return &ssh.ConnSpec{Address: s.address, User: s.user, HostKey: s.hostKey, Key: runbook.SecretRef{Credential: "key"}}
+	return &ssh.ConnSpec{Address: s.Address, User: s.User, HostKey: s.HostKey, Key: runbook.SecretRef{Credential: "key"}}
 }
 
 // open opens one node over one connection.
@@ -142,7 +44,7 @@ func (s *sshd) open(conn *ssh.ConnSpec, spec *ssh.NodeSpec) (*adapter.Set, adapt
 	set, err := adapter.Open([]adapter.Family{ssh.Family()},
 		[]runbook.ConnectionDecl{{Name: "host", Type: "ssh", Spec: conn}},
 		[]runbook.NodeDecl{{ID: "host", Type: "ssh", Via: "host", Spec: spec}},
-		vault{"key": s.key, "sudo": "hunter2", "other": strangersKey(s.t)})
+		vault{"key": s.Key, "sudo": "hunter2", "other": strangersKey(s.t)})
 	require.NoError(s.t, err)
 	s.t.Cleanup(func() { require.NoError(s.t, set.Close()) })
 	n, ok := set.Node("host")
@@ -152,26 +54,8 @@ func (s *sshd) open(conn *ssh.ConnSpec, spec *ssh.NodeSpec) (*adapter.Set, adapt
 
 // strangersKey is a private key that nobody lets in.
 func strangersKey(t *testing.T) string {
-	_, private := newKey(t)
+	_, private := sshdtest.NewKey(t)
 	return private
-}
-
-// newKey makes a key pair: the public key as a line of a .pub file, the private one as PEM.
-func newKey(t *testing.T) (public, private string) {
-	pub, priv, err := ed25519.GenerateKey(rand.Reader)
-	require.NoError(t, err)
-	block, err := xssh.MarshalPrivateKey(priv, "")
-	require.NoError(t, err)
-	line, err := xssh.NewPublicKey(pub)
-	require.NoError(t, err)
-	return strings.TrimSpace(string(xssh.MarshalAuthorizedKey(line))), string(pem.EncodeToMemory(block))
-}
-
-func freeAddress(t *testing.T) string {
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 func until(t *testing.T, what string, good func() bool) {
@@ -202,8 +86,8 @@ func TestContractOnOpenSSH(t *testing.T) {
 		Secrets: []string{"hunter2"},
 		Make: func(t *testing.T) *contracttest.Thing {
 			s := newSSHD(t)
-			state := filepath.Join(s.dir, "state")
-			s.write("state", "active\n")
+			state := filepath.Join(s.Dir, "state")
+			s.Write("state", "active\n")
 			spec := &ssh.NodeSpec{Stdin: runbook.SecretRef{Credential: "sudo"}}
 			spec.Probe = runbook.Command{Argv: []string{"cat", state}}
 			spec.Stop = runbook.Command{Line: "cat >&2; echo inactive > " + state}
@@ -219,10 +103,10 @@ func TestContractOnOpenSSH(t *testing.T) {
 					}
 					return plan.Off
 				},
-				Silence: s.kill,
+				Silence: s.Kill,
 				Freeze: func() {
-					s.signal(syscall.SIGSTOP)
-					t.Cleanup(func() { s.signal(syscall.SIGCONT) })
+					s.Signal(syscall.SIGSTOP)
+					t.Cleanup(func() { s.Signal(syscall.SIGCONT) })
 				},
 				Close: set.Close,
 			}
@@ -232,7 +116,7 @@ func TestContractOnOpenSSH(t *testing.T) {
 
 func TestArgumentsReachTheHostAsTheyAre(t *testing.T) {
 	s := newSSHD(t)
-	out := filepath.Join(s.dir, "out")
+	out := filepath.Join(s.Dir, "out")
 	awkward := []string{"a b", "$HOME", "`id`", "'", `'\''`, `"`, "", "*", "-n", "~", "a;b|c&d", "ü\n", "#x", "!1", "{a,b}"}
 	spec := &ssh.NodeSpec{OffWhenUnreachable: time.Second}
 	spec.Stop = runbook.Command{Argv: append([]string{"sh", "-c", `f=$1; shift; printf '<%s>' "$@" >"$f"`, "sh", out}, awkward...)}
@@ -281,21 +165,21 @@ func TestWithoutAProbeAHostIsOnWhenItCanBeLoggedInTo(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, plan.On, seen.State)
 
-	s.kill()
+	s.Kill()
 	seen, err = n.Probe(within(t, 20*time.Second))
 	require.NoError(t, err)
 	require.Equal(t, plan.Unknown, seen.State, "a machine that refuses connections still runs")
 	require.Contains(t, seen.Detail, "the machine runs, its SSH server does not")
 
-	s.start()
+	s.Start()
 	seen, err = n.Probe(within(t, 20*time.Second))
 	require.NoError(t, err)
 	require.Equal(t, plan.On, seen.State, "a new server is found again")
 }
 
 func TestADeadPortCountsAsSilenceWhereTheRunbookSaysSo(t *testing.T) {
-	s := &sshd{t: t, address: freeAddress(t), user: "x"}
-	s.hostKey, s.key = newKey(t)
+	s := &sshd{t: t, Server: &sshdtest.Server{Address: sshdtest.FreeAddress(t), User: "x"}}
+	s.HostKey, s.Key = sshdtest.NewKey(t)
 	_, n := s.open(s.connSpec(), &ssh.NodeSpec{OffWhenUnreachable: time.Second, OffWhenRefused: true})
 	seen, err := n.Probe(within(t, 20*time.Second))
 	require.NoError(t, err)
@@ -323,8 +207,8 @@ func deafAddress(t *testing.T) string {
 }
 
 func TestSilenceIsToldBeforeTheDeadline(t *testing.T) {
-	s := &sshd{t: t, address: deafAddress(t), user: "x"}
-	s.hostKey, s.key = newKey(t)
+	s := &sshd{t: t, Server: &sshdtest.Server{Address: deafAddress(t), User: "x"}}
+	s.HostKey, s.Key = sshdtest.NewKey(t)
 	spec := &ssh.NodeSpec{OffWhenUnreachable: time.Second}
 	spec.Stop = shell("poweroff")
 	_, n := s.open(s.connSpec(), spec)
@@ -338,22 +222,22 @@ func TestSilenceIsToldBeforeTheDeadline(t *testing.T) {
 
 func TestAWrongHostKeyIsRefused(t *testing.T) {
 	s := newSSHD(t)
-	mark := filepath.Join(s.dir, "mark")
+	mark := filepath.Join(s.Dir, "mark")
 	spec := &ssh.NodeSpec{OffWhenUnreachable: time.Second}
 	spec.Stop = runbook.Command{Argv: []string{"touch", mark}}
-	other, _ := newKey(t)
+	other, _ := sshdtest.NewKey(t)
 	fingerprint := func(line string) string {
 		key, _, _, _, err := xssh.ParseAuthorizedKey([]byte(line))
 		require.NoError(t, err)
 		return xssh.FingerprintSHA256(key)
 	}
 	known := func(name, text string) *ssh.ConnSpec {
-		s.write(name, text)
+		s.Write(name, text)
 		c := s.connSpec()
-		c.HostKey, c.KnownHosts = "", filepath.Join(s.dir, name)
+		c.HostKey, c.KnownHosts = "", filepath.Join(s.Dir, name)
 		return c
 	}
-	_, port, err := net.SplitHostPort(s.address)
+	_, port, err := net.SplitHostPort(s.Address)
 	require.NoError(t, err)
 	at := "[127.0.0.1]:" + port + " "
 	pinned := s.connSpec()
@@ -363,10 +247,10 @@ func TestAWrongHostKeyIsRefused(t *testing.T) {
 		conn *ssh.ConnSpec
 		want []string
 	}{
-		{"another key is pinned", pinned, []string{fingerprint(other), fingerprint(s.hostKey), "compare it with the one on the host's console"}},
-		{"another key is known", known("changed", at+other+"\n"), []string{fingerprint(other), fingerprint(s.hostKey)}},
-		{"no key is known", known("empty", "elsewhere "+other+"\n"), []string{fingerprint(s.hostKey), "knows none for it"}},
-		{"the key is revoked", known("revoked", "@revoked * "+s.hostKey+"\n"), []string{"revoked"}},
+		{"another key is pinned", pinned, []string{fingerprint(other), fingerprint(s.HostKey), "compare it with the one on the host's console"}},
+		{"another key is known", known("changed", at+other+"\n"), []string{fingerprint(other), fingerprint(s.HostKey)}},
+		{"no key is known", known("empty", "elsewhere "+other+"\n"), []string{fingerprint(s.HostKey), "knows none for it"}},
+		{"the key is revoked", known("revoked", "@revoked * "+s.HostKey+"\n"), []string{"revoked"}},
 		{"there is no such file", func() *ssh.ConnSpec { c := known("x", ""); c.KnownHosts += "y"; return c }(), []string{"cannot read known_hosts"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -381,7 +265,7 @@ func TestAWrongHostKeyIsRefused(t *testing.T) {
 			require.NoFileExists(t, mark)
 		})
 	}
-	_, n := s.open(known("good", at+s.hostKey+"\n"), spec)
+	_, n := s.open(known("good", at+s.HostKey+"\n"), spec)
 	require.NoError(t, n.Do(within(t, 20*time.Second), plan.Stop))
 	require.FileExists(t, mark)
 }
@@ -403,17 +287,17 @@ func TestTheKeyThatIsKnownIsAskedForAmongSeveral(t *testing.T) {
 	require.ErrorIs(t, err, adapter.ErrRefused, "the host has no such key")
 	require.ErrorContains(t, err, "the host may have no key of the type")
 
-	s.kill()
-	s.write("rsa_key", string(pem.EncodeToMemory(block)))
-	config, err := os.ReadFile(filepath.Join(s.dir, "config"))
+	s.Kill()
+	s.Write("rsa_key", string(pem.EncodeToMemory(block)))
+	config, err := os.ReadFile(filepath.Join(s.Dir, "config"))
 	require.NoError(t, err)
-	s.write("config", string(config)+"HostKey "+s.dir+"/rsa_key\n")
-	s.start()
-	_, port, err := net.SplitHostPort(s.address)
+	s.Write("config", string(config)+"HostKey "+s.Dir+"/rsa_key\n")
+	s.Start()
+	_, port, err := net.SplitHostPort(s.Address)
 	require.NoError(t, err)
-	s.write("known", "[127.0.0.1]:"+port+" "+line+"\n")
+	s.Write("known", "[127.0.0.1]:"+port+" "+line+"\n")
 	byFile := s.connSpec()
-	byFile.HostKey, byFile.KnownHosts = "", filepath.Join(s.dir, "known")
+	byFile.HostKey, byFile.KnownHosts = "", filepath.Join(s.Dir, "known")
 	for _, c := range []*ssh.ConnSpec{conn, byFile} {
 		_, n := s.open(c, &ssh.NodeSpec{})
 		seen, err := n.Probe(within(t, 20*time.Second))
@@ -429,14 +313,14 @@ func TestAWrongKeyIsRefusedWithAHint(t *testing.T) {
 	_, n := s.open(conn, &ssh.NodeSpec{})
 	_, err := n.Probe(within(t, 20*time.Second))
 	require.ErrorIs(t, err, adapter.ErrRefused)
-	require.ErrorContains(t, err, fmt.Sprintf("as %q", s.user))
+	require.ErrorContains(t, err, fmt.Sprintf("as %q", s.User))
 	require.ErrorContains(t, err, "authorized_keys")
 	require.NotContains(t, err.Error(), "PRIVATE KEY")
 }
 
 func TestAServerThatDiesUnderACommand(t *testing.T) {
 	s := newSSHD(t)
-	mark := filepath.Join(s.dir, "mark")
+	mark := filepath.Join(s.Dir, "mark")
 	line := shell("touch " + mark + "; exec sleep 1000")
 	spec := &ssh.NodeSpec{OffWhenUnreachable: time.Second, OffWhenRefused: true}
 	spec.Stop, spec.Flush = line, line
@@ -448,12 +332,12 @@ func TestAServerThatDiesUnderACommand(t *testing.T) {
 			_, err := os.Stat(mark)
 			return err == nil
 		})
-		s.kill()
+		s.Kill()
 		err := <-done
 		if v == plan.Stop {
 			require.NoError(t, err, "a stop that takes the machine away is accepted")
 			require.NoError(t, os.Remove(mark))
-			s.start()
+			s.Start()
 			continue
 		}
 		require.ErrorContains(t, err, "the connection broke off")
@@ -464,7 +348,7 @@ func TestAServerThatDiesUnderACommand(t *testing.T) {
 func TestAHungCommandEndsByItsDeadlineAndHoldsNobodyUp(t *testing.T) {
 	s := newSSHD(t)
 	spec := &ssh.NodeSpec{}
-	pidFile := filepath.Join(s.dir, "pid")
+	pidFile := filepath.Join(s.Dir, "pid")
 	spec.Probe, spec.Stop = shell("echo on"), shell("echo $$ > "+pidFile+"; exec sleep 1000")
 	_, n := s.open(s.connSpec(), spec)
 	done := make(chan error, 1)

@@ -15,6 +15,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ebbtide/internal/adapter"
@@ -60,6 +61,7 @@ type Conn struct {
 	tls     *tls.Config
 	pace    pace
 
+	hosts     atomic.Int32 // how many vsphere.host nodes are reached through it
 	inventory *inventory
 	slots     chan struct{}
 	login     chan struct{} // holds one token: who takes it may use what follows
@@ -79,11 +81,10 @@ func connect(d runbook.ConnectionDecl, secrets adapter.Secrets, p pace) (*Conn, 
 	if !ok {
 		return nil, fmt.Errorf("cannot open connection %q: its spec is a %T", d.Name, d.Spec)
 	}
-	u, err := soap.ParseURL(spec.URL)
-	if err != nil || u == nil || u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("cannot open connection %q: url %q is not of the form https://host/sdk", d.Name, spec.URL)
+	u, err := parseURL(spec.URL)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open connection %q: %w", d.Name, err)
 	}
-	u.User = nil
 	config, err := tlsConfig(spec)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open connection %q: %w", d.Name, err)
@@ -98,7 +99,7 @@ func connect(d runbook.ConnectionDecl, secrets adapter.Secrets, p pace) (*Conn, 
 	}
 	c.login <- struct{}{}
 	c.running.Go(func() { c.keepWatching(ctx) })
-	c.running.Go(func() { c.resolveDoubts(ctx) })
+	c.running.Go(func() { c.readBatches(ctx) })
 	return c, nil
 }
 
@@ -131,15 +132,37 @@ func (c *Conn) Close() error {
 
 var errClosed = fmt.Errorf("%w: the connection is closed", adapter.ErrUnreachable)
 
+var errBoth = errors.New("thumbprint and ca_file exclude each other: keep one")
+
+func parseURL(text string) (*url.URL, error) {
+	u, err := soap.ParseURL(text)
+	if err != nil || u == nil || u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("url %q is not of the form https://host/sdk", text[strings.LastIndex(text, "@")+1:])
+	}
+	if _, secret := u.User.Password(); secret && u.User.Username() != "" {
+		return nil, errors.New("url holds a user: give username and password by themselves")
+	}
+	u.User = nil
+	return u, nil
+}
+
+func parseThumbprint(text string) ([]byte, error) {
+	sum, err := hex.DecodeString(strings.ReplaceAll(text, ":", ""))
+	if err != nil || len(sum) != sha256.Size && len(sum) != sha1.Size {
+		return nil, fmt.Errorf("thumbprint %q is not the SHA-256 (64 digits) or SHA-1 (40 digits) of a certificate in hex", text)
+	}
+	return sum, nil
+}
+
 func tlsConfig(spec *ConnectionSpec) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	switch {
 	case spec.Thumbprint != "" && spec.CAFile != "":
-		return nil, errors.New("thumbprint and ca_file exclude each other: keep one")
+		return nil, errBoth
 	case spec.Thumbprint != "":
-		want, err := hex.DecodeString(strings.ReplaceAll(spec.Thumbprint, ":", ""))
-		if err != nil || len(want) != sha256.Size && len(want) != sha1.Size {
-			return nil, fmt.Errorf("thumbprint %q is not the SHA-256 (64 digits) or SHA-1 (40 digits) of a certificate in hex", spec.Thumbprint)
+		want, err := parseThumbprint(spec.Thumbprint)
+		if err != nil {
+			return nil, err
 		}
 		config.InsecureSkipVerify = true // the chain is not asked: the certificate itself is known
 		config.VerifyConnection = func(s tls.ConnectionState) error {

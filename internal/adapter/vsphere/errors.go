@@ -26,7 +26,8 @@ var errUnanswered = fmt.Errorf("no answer, so nobody knows whether it was done: 
 // errCertificate says that a server is not the one that the runbook means.
 var errCertificate = errors.New("its certificate is not the one of the runbook")
 
-// explain turns an error of the API into one of the port, with a hint where there is one.
+// explain turns an error of the API into one of the port, with a hint where there is one. What it replaces is kept as
+// text only: a deadline inside it would read as if nobody knew what was done.
 func explain(err error) error {
 	switch {
 	case err == nil:
@@ -36,15 +37,15 @@ func explain(err error) error {
 	case isFault(err):
 		return explainFault(err)
 	case isCertificate(err):
-		return fmt.Errorf("%w: %v; if it was renewed, check it and put its SHA-256 into thumbprint", adapter.ErrRefused, err)
+		return fmt.Errorf("%w: %s; if it was renewed, check it and put its SHA-256 into thumbprint", adapter.ErrRefused, oneLine(err))
 	case errors.Is(err, context.Canceled):
 		return err
 	case unsent(err):
-		return fmt.Errorf("%w: %v", adapter.ErrUnreachable, err)
+		return fmt.Errorf("%w: %s", adapter.ErrUnreachable, oneLine(err))
 	case strings.Contains(err.Error(), "503 "): // a vCenter that boots; govmomi gives the status as text only
-		return fmt.Errorf("%w: %v; its services are still starting", adapter.ErrUnreachable, err)
+		return fmt.Errorf("%w: %s; its services are still starting", adapter.ErrUnreachable, oneLine(err))
 	default:
-		return fmt.Errorf("%w (%v)", errUnanswered, err)
+		return fmt.Errorf("%w (%s)", errUnanswered, oneLine(err))
 	}
 }
 
@@ -52,7 +53,7 @@ func explain(err error) error {
 func explainRead(err error) error {
 	err = explain(err)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%w: %v", adapter.ErrUnreachable, err)
+		return fmt.Errorf("%w: %s", adapter.ErrUnreachable, oneLine(err))
 	}
 	return err
 }
@@ -107,11 +108,11 @@ func explainFault(err error) error {
 			continue
 		}
 		if h.text == "" {
-			return fmt.Errorf("%w: %v", h.sentinel, err)
+			return fmt.Errorf("%w: %s", h.sentinel, oneLine(err))
 		}
-		return fmt.Errorf("%w: %s (%v)", h.sentinel, h.text, err)
+		return fmt.Errorf("%w: %s (%s)", h.sentinel, h.text, oneLine(err))
 	}
-	return fmt.Errorf("%w: %v", adapter.ErrRefused, err)
+	return fmt.Errorf("%w: %s", adapter.ErrRefused, oneLine(err))
 }
 
 // isKind tells whether err carries a fault of kind's type or of one that embeds it.

@@ -2,7 +2,6 @@ package vsphere
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -17,16 +16,16 @@ import (
 
 // VMSpec is what a runbook says of a vsphere.vm.
 type VMSpec struct {
-	VM       string `yaml:"vm"`       // name, or path: "Lab/web01" or "/DC0/vm/Lab/web01"; the node's id if not given
-	UUID     string `yaml:"uuid"`     // instance UUID, instead of vm
-	Fallback string `yaml:"fallback"` // connection of a host that runs it, asked when via can't answer
+	VM       string `yaml:"vm"`                          // name, or path: "Lab/web01" or "/DC0/vm/Lab/web01"; the node's id if not given
+	UUID     string `yaml:"uuid"`                        // instance UUID, instead of vm
+	Fallback string `yaml:"fallback" check:"connection"` // connection of a host that runs it, asked when via can't answer
 }
 
 // VMsSpec is what a runbook says of a vsphere.vms.
 type VMsSpec struct {
 	Select   Selection `yaml:"select" check:"required"`
-	Exclude  []string  `yaml:"exclude"`  // globs of names
-	Fallback []string  `yaml:"fallback"` // connections of the hosts that run them, asked when via can't answer
+	Exclude  []string  `yaml:"exclude"`                     // globs of names
+	Fallback []string  `yaml:"fallback" check:"connection"` // connections of the hosts that run them, asked when via can't answer
 }
 
 // Selection says which VMs are meant: those to which everything given applies.
@@ -38,23 +37,21 @@ type Selection struct {
 
 // HostSpec is what a runbook says of a vsphere.host.
 type HostSpec struct {
-	Host     string `yaml:"host"`     // name as vCenter knows it; the node's id if not given; not used on the host's own connection
-	Fallback string `yaml:"fallback"` // the host's own connection, asked when via can't answer
-	// OffWhenUnreachable is how long the host must be silent after an accepted shutdown to count as proven off: vSphere
-	// tells of no host that it is off. 30 s if not given.
+	Host     string `yaml:"host"`                        // name as vCenter knows it; the node's id if not given; not used on the host's own connection
+	Fallback string `yaml:"fallback" check:"connection"` // the host's own connection, asked when via can't answer
+	// OffWhenUnreachable is how long a host must be silent after an accepted shutdown to count as proven off; 30 s if
+	// not given. Its agent ends some time before the host itself does.
 	OffWhenUnreachable time.Duration `yaml:"off_when_unreachable" check:"positive"`
 }
-
-// hostOffAfter is long enough for an ESXi host that no longer answers to have come to its end.
-const hostOffAfter = 30 * time.Second
 
 // Family is vSphere's part of the runbook language.
 func Family() adapter.Family {
 	return adapter.Family{
 		Connections: []runbook.ConnectionType{{
-			Name: "vsphere",
-			Doc:  "a vCenter, or an ESXi host's own agent",
-			Spec: func() any { return new(ConnectionSpec) },
+			Name:  "vsphere",
+			Doc:   "a vCenter, or an ESXi host's own agent",
+			Spec:  func() any { return new(ConnectionSpec) },
+			Check: checkConnection,
 		}},
 		Nodes: []runbook.NodeType{
 			{
@@ -94,7 +91,7 @@ func Family() adapter.Family {
 					plan.Start: {Nominal: 6 * time.Minute, Within: 15 * time.Minute},
 				},
 				Risk:     plan.ControlPlane,
-				OffAfter: func(spec any) time.Duration { return cmp.Or(spec.(*HostSpec).OffWhenUnreachable, hostOffAfter) },
+				OffAfter: func(spec any) time.Duration { return cmp.Or(spec.(*HostSpec).OffWhenUnreachable, offAfter) },
 			},
 		},
 		Open: open,
@@ -108,6 +105,9 @@ func Family() adapter.Family {
 	}
 }
 
+// offAfter is how long a host must not answer after it took its shutdown, where the runbook does not say.
+const offAfter = 30 * time.Second
+
 var vmVerbs = plan.VerbSet(plan.Stop, plan.Force, plan.Start)
 
 func vmTimes() map[plan.Verb]plan.Times {
@@ -118,6 +118,26 @@ func vmTimes() map[plan.Verb]plan.Times {
 	}
 }
 
+// mistake is one in a key of a spec.
+func mistake(key, format string, args ...any) error {
+	return &runbook.KeyError{Key: key, Err: fmt.Errorf(format, args...)}
+}
+
+func checkConnection(spec any) []error {
+	s := spec.(*ConnectionSpec)
+	var errs []error
+	if _, err := parseURL(s.URL); err != nil && s.URL != "" {
+		errs = append(errs, &runbook.KeyError{Key: "url", Err: err})
+	}
+	if _, err := parseThumbprint(s.Thumbprint); err != nil && s.Thumbprint != "" {
+		errs = append(errs, &runbook.KeyError{Key: "thumbprint", Err: err})
+	}
+	if s.Thumbprint != "" && s.CAFile != "" {
+		errs = append(errs, &runbook.KeyError{Key: "ca_file", Err: errBoth})
+	}
+	return errs
+}
+
 func checkVM(spec any) []error {
 	s := spec.(*VMSpec)
 	if s.UUID == "" {
@@ -125,10 +145,10 @@ func checkVM(spec any) []error {
 	}
 	var errs []error
 	if _, err := uuid.Parse(s.UUID); err != nil {
-		errs = append(errs, fmt.Errorf("uuid %q is not a UUID: give the VM's instance UUID, as in 503c2f5d-7a3b-0d1e-9a4b-1c2d3e4f5a6b", s.UUID))
+		errs = append(errs, mistake("uuid", "uuid %q is not a UUID: give the VM's instance UUID, as in 503c2f5d-7a3b-0d1e-9a4b-1c2d3e4f5a6b", s.UUID))
 	}
 	if s.VM != "" {
-		errs = append(errs, errors.New("vm and uuid exclude each other: keep one"))
+		errs = append(errs, mistake("vm", "vm and uuid exclude each other: keep one"))
 	}
 	return errs
 }
@@ -137,14 +157,19 @@ func checkVMs(spec any) []error {
 	s := spec.(*VMsSpec)
 	var errs []error
 	if s.Select == (Selection{}) {
-		errs = append(errs, errors.New("select is empty: give at least one of tag, folder and name"))
+		errs = append(errs, mistake("select", "select is empty: give at least one of tag, folder and name"))
 	}
 	if category, name, _ := strings.Cut(s.Select.Tag, "/"); s.Select.Tag != "" && (category == "" || name == "") {
-		errs = append(errs, fmt.Errorf("tag %q is not of the form category/name", s.Select.Tag))
+		errs = append(errs, mistake("select", "tag %q is not of the form category/name", s.Select.Tag))
 	}
-	for _, glob := range append([]string{s.Select.Name}, s.Exclude...) {
-		if _, err := path.Match(glob, ""); err != nil {
-			errs = append(errs, fmt.Errorf("glob %q is malformed: * stands for any characters, ? for one, [a-z] for a range", glob))
+	for _, in := range []struct {
+		key   string
+		globs []string
+	}{{"select", []string{s.Select.Name}}, {"exclude", s.Exclude}} {
+		for _, glob := range in.globs {
+			if _, err := path.Match(glob, ""); err != nil {
+				errs = append(errs, mistake(in.key, "glob %q is malformed: * stands for any characters, ? for one, [a-z] for a range", glob))
+			}
 		}
 	}
 	return errs
@@ -202,6 +227,7 @@ func open(d runbook.NodeDecl, conn adapter.Conn, others func(string) (adapter.Co
 		if name == "" {
 			name = d.ID
 		}
+		via.hosts.Add(1)
 		return &hostNode{conns: conns, name: name}, nil
 	default:
 		return nil, fmt.Errorf("cannot open node %q: no vSphere node has a spec of type %T", d.ID, d.Spec)

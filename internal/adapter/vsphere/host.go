@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
@@ -21,8 +20,8 @@ type hostNode struct {
 	name  string
 }
 
-// find looks the host up in what c knows. A host's own agent knows one host, by a name of its own.
-func (n *hostNode) find(c *Conn) (host, error) {
+// find looks the host up in what the watch of c knows. A host's own agent knows one host, by a name of its own.
+func (n *hostNode) find(_ context.Context, c *Conn) (host, error) {
 	inv := c.inventory
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -42,24 +41,42 @@ func (n *hostNode) find(c *Conn) (host, error) {
 	}
 }
 
-// direct tells whether c leads to the host itself, as far as that was ever seen.
+// ask finds the host and asks for its state anew.
+func (n *hostNode) ask(ctx context.Context, c *Conn) (host, error) {
+	known, err := n.find(ctx, c)
+	if err != nil {
+		return host{}, err
+	}
+	b, err := c.fresh(ctx, known.ref)
+	if err != nil {
+		return host{}, err
+	}
+	h, ok := b.hosts[known.ref]
+	if !ok {
+		return host{}, fmt.Errorf("%w: it was removed from vCenter", adapter.ErrGone)
+	}
+	return h, nil
+}
+
+// direct tells whether c leads to the host itself. Where that was never seen, since nothing has answered yet, more
+// than one host through one connection shows that it doesn't.
 func (c *Conn) direct() bool {
 	c.inventory.mu.Lock()
 	defer c.inventory.mu.Unlock()
-	return c.inventory.agent || c.inventory.heard.IsZero()
+	return c.inventory.agent || c.inventory.heard.IsZero() && c.hosts.Load() <= 1
 }
 
 // Probe tells whether the host answers. No answer is no proof that it is off, except where vCenter says that it was
 // put off or into standby.
 func (n *hostNode) Probe(ctx context.Context) (plan.Observation, error) {
-	return n.look(ctx, time.Now())
+	return n.look(ctx, n.ask)
 }
 
-// look is Probe with an answer that is not older than since.
-func (n *hostNode) look(ctx context.Context, since time.Time) (plan.Observation, error) {
+// look says what find gives of the host.
+func (n *hostNode) look(ctx context.Context, find func(context.Context, *Conn) (host, error)) (plan.Observation, error) {
 	var seen plan.Observation
-	err := byWays(ctx, n.conns, since, func(_ context.Context, c *Conn) error {
-		h, err := n.find(c)
+	err := byWays(ctx, n.conns, func(ctx context.Context, c *Conn) error {
+		h, err := find(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -115,8 +132,8 @@ func (n *hostNode) Do(ctx context.Context, v plan.Verb) error {
 	if v != plan.Stop && v != plan.Force {
 		return fmt.Errorf("cannot %s host %q: %w: vSphere can only shut a host down", v, n.name, adapter.ErrRefused)
 	}
-	err := byWays(ctx, n.conns, time.Now(), func(ctx context.Context, c *Conn) error {
-		h, err := n.find(c)
+	err := byWays(ctx, n.conns, func(ctx context.Context, c *Conn) error {
+		h, err := n.ask(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -125,6 +142,7 @@ func (n *hostNode) Do(ctx context.Context, v plan.Verb) error {
 			return nil
 		case plan.Unreachable:
 			return fmt.Errorf("%w: %s", adapter.ErrUnreachable, o.Detail)
+		default:
 		}
 		if v == plan.Stop {
 			running, err := c.runningOn(ctx, h.ref)
@@ -161,7 +179,7 @@ func (c *Conn) runningOn(ctx context.Context, h ref) ([]string, error) {
 	objects, err := c.read(ctx, types.PropertyFilterSpec{
 		ObjectSet: []types.ObjectSpec{{
 			Obj:       h,
-			Skip:      types.NewBool(true),
+			Skip:      new(true),
 			SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: "HostSystem", Path: "vm"}},
 		}},
 		PropSet: []types.PropertySpec{{Type: "VirtualMachine", PathSet: []string{"name", "runtime.powerState", "config.managedBy", "config.template"}}},
@@ -197,5 +215,7 @@ func listed(names []string) string {
 
 // Watch tells of changes as vCenter tells of them.
 func (n *hostNode) Watch(ctx context.Context, seen func(plan.Observation)) error {
-	return watchNode(ctx, n.conns, []string{hostKey}, n.look, seen)
+	return watchNode(ctx, n.conns, []string{hostKey}, func(ctx context.Context) (plan.Observation, error) {
+		return n.look(ctx, n.find)
+	}, seen)
 }

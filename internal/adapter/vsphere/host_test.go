@@ -128,6 +128,16 @@ func TestHostFallsBackToItsOwnAgent(t *testing.T) {
 	require.ErrorIs(t, err, adapter.ErrUnreachable, "it is vCenter that is silent: an error, not a state of the host")
 }
 
+// Nothing has ever answered, so nothing tells a vCenter from a host, but that two hosts share it.
+func TestHostsOfAVCenterThatNeverAnswered(t *testing.T) {
+	e := start(t, vspheresim.Options{HostsPerCluster: 2})
+	e.VCenter().Stop()
+	n := e.node(t, "esx01", "vcenter", &HostSpec{})
+	e.node(t, "esx02", "vcenter", &HostSpec{})
+	_, err := n.Probe(within(t, 3*time.Second))
+	require.ErrorIs(t, err, adapter.ErrUnreachable, "its own silence would come to prove it off")
+}
+
 func TestUnknownHost(t *testing.T) {
 	e := start(t, vspheresim.Options{})
 	_, err := e.node(t, "esx99", "vcenter", &HostSpec{}).Probe(within(t, 5*time.Second))

@@ -45,7 +45,7 @@ func (c *Conn) session(ctx context.Context) (*session, error) {
 	}
 	password, err := c.secrets.Secret(c.spec.Password)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w: cannot read the password of connection %q: %v", errLogin, adapter.ErrRefused, c.name, err)
+		return nil, fmt.Errorf("%w: %w: cannot read the password of connection %q: %w", errLogin, adapter.ErrRefused, c.name, err)
 	}
 	ctx, cancel := c.limit(ctx)
 	defer cancel()
@@ -117,7 +117,7 @@ func (c *Conn) withSession(ctx context.Context, calls func(context.Context, *ses
 		}
 		c.drop(ctx, s)
 		if !again {
-			return fmt.Errorf("%w: %w: the server ends the session at once: %v", errLogin, adapter.ErrRefused, err)
+			return fmt.Errorf("%w: %w: the server ends the session at once: %s", errLogin, adapter.ErrRefused, oneLine(err))
 		}
 	}
 }
@@ -129,5 +129,5 @@ func unreachable(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
 	}
-	return fmt.Errorf("%w: %v", adapter.ErrUnreachable, ctx.Err())
+	return fmt.Errorf("%w: %s", adapter.ErrUnreachable, ctx.Err().Error())
 }

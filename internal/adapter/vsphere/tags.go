@@ -22,7 +22,7 @@ func (c *Conn) tagged(ctx context.Context, tag string) (map[ref]bool, error) {
 		}
 		password, err := c.secrets.Secret(c.spec.Password)
 		if err != nil {
-			return fmt.Errorf("%w: cannot read the password of connection %q: %v", adapter.ErrRefused, c.name, err)
+			return fmt.Errorf("%w: cannot read the password of connection %q: %w", adapter.ErrRefused, c.name, err)
 		}
 		client := rest.NewClient(s.Client)
 		if err := client.Login(ctx, url.UserPassword(c.spec.Username, password)); err != nil {

@@ -47,75 +47,24 @@ func (n *vmNode) String() string {
 	return fmt.Sprintf("VM with instance UUID %s", n.uuid)
 }
 
-// find looks the VM up in what c knows. gone means that it is known to have been there.
-func (n *vmNode) find(c *Conn) (m vm, host string, gone bool, err error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	inv := c.inventory
-	inv.mu.Lock()
-	defer inv.mu.Unlock()
-	t := inv.tables
-	refs := t.byUUID[n.uuid]
-	switch {
-	case n.name == "":
-	case n.known != "" && c != n.conns[0]:
-		refs = t.byUUID[n.known] // another VM may have the same name here
-	default:
-		if refs = t.named(n.name); len(refs) == 0 {
-			refs = t.byUUID[n.known] // it was renamed
-		}
-	}
-	switch {
-	case len(refs) == 1:
-		m = *t.vms[refs[0]]
-		if n.name != "" && m.uuid != "" {
-			n.known = m.uuid
-		}
-		if h := t.hosts[m.host]; h != nil {
-			host = h.name
-		}
-		return m, host, false, nil
-	case len(refs) > 1:
-		return m, "", false, fmt.Errorf("%w: %w", adapter.ErrRefused, t.ambiguous(n.name, refs))
-	case inv.agent:
-		return m, "", false, errElsewhere
-	case n.uuid != "" || n.known != "":
-		return m, "", true, nil
-	default:
-		return m, "", false, fmt.Errorf("%w: none of this name is visible to %q: check the name, and that the account may see it", adapter.ErrGone, c.spec.Username)
-	}
-}
-
-// named lists the VMs that a name or path stands for.
-func (t *tables) named(name string) []ref {
-	if refs := t.byName[name]; len(refs) > 0 || !strings.Contains(name, "/") {
-		return refs
-	}
-	var refs []ref
-	for _, r := range t.byName[baseName(name)] {
-		if strings.HasSuffix(t.path(t.vms[r]), "/"+strings.TrimPrefix(name, "/")) {
-			refs = append(refs, r)
-		}
-	}
-	return refs
-}
-
 // Probe tells the VM's power state, with the state of its Tools and a pending question as detail.
-func (n *vmNode) Probe(ctx context.Context) (plan.Observation, error) { return n.look(ctx, time.Now()) }
+func (n *vmNode) Probe(ctx context.Context) (plan.Observation, error) {
+	return n.look(ctx, n.ask)
+}
 
-// look is Probe with an answer that is not older than since.
-func (n *vmNode) look(ctx context.Context, since time.Time) (plan.Observation, error) {
+// look says what find gives of the VM.
+func (n *vmNode) look(ctx context.Context, find func(context.Context, *Conn) (sight, error)) (plan.Observation, error) {
 	var seen plan.Observation
-	err := byWays(ctx, n.conns, since, func(ctx context.Context, c *Conn) error {
-		m, host, gone, err := n.find(c)
+	err := byWays(ctx, n.conns, func(ctx context.Context, c *Conn) error {
+		m, err := find(ctx, c)
 		if err != nil {
 			return err
 		}
-		if gone {
+		if m.gone {
 			seen = plan.Observation{State: plan.Gone, Detail: "no longer in the inventory"}
 			return nil
 		}
-		now := m.observation(host)
+		now := m.observation(m.host)
 		if now.State == plan.Unreachable && c == n.conns[0] && len(n.conns) > 1 {
 			seen = now
 			return fmt.Errorf("%w: %s", adapter.ErrUnreachable, now.Detail) // the next way may know more
@@ -182,22 +131,18 @@ func (n *vmNode) Do(ctx context.Context, v plan.Verb) error {
 	if !vmVerbs.Has(v) {
 		return fmt.Errorf("cannot %s %s: %w: a VM has no such verb", v, n, adapter.ErrRefused)
 	}
-	began := time.Now()
-	err := byWays(ctx, n.conns, anytime, func(ctx context.Context, c *Conn) error {
-		m, host, gone, err := n.find(c)
-		if err == nil && !gone && m.holds(v) {
-			// Nothing will be sent that would show whether the server is there, so it is asked.
-			if err = c.settle(ctx, began, true); err == nil {
-				m, host, gone, err = n.find(c)
-			}
+	err := byWays(ctx, n.conns, func(ctx context.Context, c *Conn) error {
+		m, err := n.find(ctx, c)
+		if err == nil && !m.gone && m.holds(v) {
+			m, err = n.ask(ctx, c) // nothing would be sent that shows whether it still holds
 		}
 		if err != nil {
 			return err
 		}
-		if gone {
+		if m.gone {
 			return fmt.Errorf("%w: it is no longer in the inventory", adapter.ErrGone)
 		}
-		return n.give(ctx, c, &m, host, v)
+		return n.give(ctx, c, m, v)
 	})
 	if err != nil {
 		return fmt.Errorf("cannot %s %s: %w", v, n, err)
@@ -206,8 +151,8 @@ func (n *vmNode) Do(ctx context.Context, v plan.Verb) error {
 }
 
 // give sends the command for a verb, unless it holds already.
-func (n *vmNode) give(ctx context.Context, c *Conn, m *vm, host string, v plan.Verb) error {
-	switch o := m.observation(host); {
+func (n *vmNode) give(ctx context.Context, c *Conn, m sight, v plan.Verb) error {
+	switch o := m.observation(m.host); {
 	case o.State == plan.Unreachable:
 		return fmt.Errorf("%w: %s", adapter.ErrUnreachable, o.Detail)
 	case m.holds(v):
@@ -310,5 +255,7 @@ func (n *vmNode) Watch(ctx context.Context, seen func(plan.Observation)) error {
 	if n.name != "" {
 		key = nameKey(baseName(n.name))
 	}
-	return watchNode(ctx, n.conns, []string{key}, n.look, seen)
+	return watchNode(ctx, n.conns, []string{key}, func(ctx context.Context) (plan.Observation, error) {
+		return n.look(ctx, n.find)
+	}, seen)
 }

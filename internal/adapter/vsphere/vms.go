@@ -7,7 +7,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
@@ -32,7 +31,7 @@ func (n *vmsNode) Members(ctx context.Context) ([]plan.Member, error) {
 
 func (n *vmsNode) members(ctx context.Context) ([]plan.Member, error) {
 	c := n.conns[0]
-	if err := c.settle(ctx, time.Now(), false); err != nil {
+	if err := c.settle(ctx, false); err != nil {
 		return nil, err
 	}
 	var tagged map[ref]bool

@@ -65,7 +65,7 @@ func TestSelection(t *testing.T) {
 	require.NoError(t, do(t, member, plan.Stop))
 	until(t, member, plan.Off)
 	require.False(t, e.VMOn("web01"))
-	require.Equal(t, plan.Observation{State: plan.Off, Detail: "0 of 2 VMs are on"}, probe(t, n))
+	require.Equal(t, "0 of 2 VMs are on", until(t, n, plan.Off).Detail)
 }
 
 // A selection that can't be what was meant is an error: an empty list would leave VMs running.
@@ -87,7 +87,13 @@ func TestSelectionThatIsMisspelt(t *testing.T) {
 	require.ErrorIs(t, err, adapter.ErrUnreachable)
 }
 
-func TestMistakesInNodes(t *testing.T) {
+func TestMistakesInTheRunbook(t *testing.T) {
+	check := Family().Connections[0].Check
+	require.Empty(t, check(&ConnectionSpec{URL: "https://vc"}))
+	require.Empty(t, check(&ConnectionSpec{}), "what is missing is told by the runbook itself")
+	require.Len(t, check(&ConnectionSpec{URL: "ftp://vc", Thumbprint: "12", CAFile: "x"}), 3)
+	require.Len(t, check(&ConnectionSpec{URL: "https://me:secret@vc"}), 1)
+	require.NotContains(t, check(&ConnectionSpec{URL: "https://me:secret@vc"})[0].Error(), "secret@")
 	nodes := make(map[string]func(any) []error)
 	for _, n := range Family().Nodes {
 		nodes[n.Name] = n.Check

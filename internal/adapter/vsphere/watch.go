@@ -13,20 +13,17 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// settle returns when the inventory can be believed, or with why it can't. It starts and mends the watch, and if the
-// server was last heard before since, has it asked whether it is there: one question for all who wait. A watch that
+// settle returns when the inventory can be believed, or with why it can't. It starts and mends the watch. A watch that
 // broke a moment ago is not mended at once, since a thousand nodes may come with the same question; with hurry a
 // broken one is mended in the background and its error returned now.
-func (c *Conn) settle(ctx context.Context, since time.Time, hurry bool) error {
+func (c *Conn) settle(ctx context.Context, hurry bool) error {
 	inv := c.inventory
 	for {
 		inv.mu.Lock()
 		switch {
-		case inv.phase == live && inv.heard.After(since) && time.Since(inv.heard) < c.pace.wait+c.pace.grace:
+		case inv.phase == live && time.Since(inv.heard) < c.pace.wait+c.pace.grace:
 			inv.mu.Unlock()
 			return nil
-		case inv.phase == live:
-			poke(inv.doubt)
 		case inv.phase == idle:
 			inv.ask()
 		case inv.phase == closed:
@@ -46,33 +43,6 @@ func (c *Conn) settle(ctx context.Context, since time.Time, hurry bool) error {
 		case <-ctx.Done():
 			return c.about(fmt.Errorf("no answer yet: %w", unreachable(ctx)))
 		}
-	}
-}
-
-// resolveDoubts asks the server whether it is there whenever somebody wants to know, until ctx ends. A watch that
-// waits for news can't tell: no news and no server look the same for its whole interval.
-func (c *Conn) resolveDoubts(ctx context.Context) {
-	inv := c.inventory
-	for {
-		select {
-		case <-inv.doubt:
-		case <-ctx.Done():
-			return
-		}
-		limited, cancel := context.WithTimeout(ctx, c.pace.wait+c.pace.grace)
-		err := c.withSession(limited, func(ctx context.Context, s *session) error {
-			_, err := methods.GetCurrentTime(ctx, s.Client)
-			return err
-		})
-		cancel()
-		inv.mu.Lock()
-		if err == nil {
-			inv.heard = time.Now()
-			inv.next()
-		} else if inv.interrupt != nil {
-			inv.interrupt() // to be mended
-		}
-		inv.mu.Unlock()
 	}
 }
 
@@ -173,7 +143,7 @@ func (c *Conn) follow(ctx context.Context, s *session) error {
 		}
 	}()
 	filter := types.CreateFilter{This: collector.Reference(), Spec: types.PropertyFilterSpec{
-		ObjectSet: []types.ObjectSpec{{Obj: all.Reference(), Skip: types.NewBool(true), SelectSet: []types.BaseSelectionSpec{all.TraversalSpec()}}},
+		ObjectSet: []types.ObjectSpec{{Obj: all.Reference(), Skip: new(true), SelectSet: []types.BaseSelectionSpec{all.TraversalSpec()}}},
 	}}
 	for _, kind := range kinds {
 		filter.Spec.PropSet = append(filter.Spec.PropSet, types.PropertySpec{Type: kind, PathSet: paths[kind]})
@@ -222,7 +192,6 @@ func (c *Conn) feed(ctx context.Context, s *session, collector ref) error {
 			whole = nil
 			inv.change(live)
 		}
-		inv.next()
 		inv.mu.Unlock()
 	}
 }

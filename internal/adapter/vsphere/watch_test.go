@@ -2,6 +2,7 @@ package vsphere
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -149,7 +150,7 @@ func TestManyVMsCostOneCallEach(t *testing.T) {
 				err = fmt.Errorf("not seen off: %w", ctx.Err())
 			}
 			stop()
-			<-done
+			err = errors.Join(err, <-done)
 			results <- err
 		}()
 	}

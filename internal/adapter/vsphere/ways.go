@@ -21,9 +21,9 @@ func answered(err error) bool {
 			!errors.Is(err, errLogin) && !errors.Is(err, errElsewhere)
 }
 
-// byWays tries the ways to a node in order, the first being via, until one answers; what it says is not older than
-// since. All but the last get half of the time that is left, and a way that is known to be broken none.
-func byWays(ctx context.Context, conns []*Conn, since time.Time, ask func(ctx context.Context, c *Conn) error) error {
+// byWays tries the ways to a node in order, the first being via, until one answers. All but the last get half
+// of the time that is left, and a way that is known to be broken none.
+func byWays(ctx context.Context, conns []*Conn, ask func(ctx context.Context, c *Conn) error) error {
 	var failed error
 	for i, c := range conns {
 		err := func() error {
@@ -33,7 +33,7 @@ func byWays(ctx context.Context, conns []*Conn, since time.Time, ask func(ctx co
 				ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
 			}
 			defer cancel()
-			if err := c.settle(ctx, since, !last); err != nil {
+			if err := c.settle(ctx, !last); err != nil {
 				return err
 			}
 			return ask(ctx, c)
@@ -53,12 +53,9 @@ func byWays(ctx context.Context, conns []*Conn, since time.Time, ask func(ctx co
 	return failed
 }
 
-// anytime is for questions to which the watch's last word is good enough.
-var anytime time.Time
-
 // watchNode calls seen with what look says whenever something may have changed, until ctx ends. Where there is no
 // answer the state is unknown: it is vCenter that doesn't answer, not the node.
-func watchNode(ctx context.Context, conns []*Conn, keys []string, look func(context.Context, time.Time) (plan.Observation, error), seen func(plan.Observation)) error {
+func watchNode(ctx context.Context, conns []*Conn, keys []string, look func(context.Context) (plan.Observation, error), seen func(plan.Observation)) error {
 	o := &observer{keys: keys, ping: make(chan struct{}, 1)}
 	for _, c := range conns {
 		defer c.inventory.observe(o)()
@@ -66,7 +63,7 @@ func watchNode(ctx context.Context, conns []*Conn, keys []string, look func(cont
 	var last *plan.Observation
 	for {
 		limited, cancel := context.WithTimeout(ctx, 2*conns[0].pace.call)
-		now, err := look(limited, anytime)
+		now, err := look(limited)
 		cancel()
 		if ctx.Err() != nil {
 			return nil

@@ -9,22 +9,24 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/simulator"
-	"github.com/vmware/govmomi/vapi/rest"
-	_ "github.com/vmware/govmomi/vapi/simulator" // serves tags
-	"github.com/vmware/govmomi/vapi/tags"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/mo"
-	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 )
 
+// making is held while a model or its server is made: govmomi's simulator writes to tables of the whole process then.
+var making sync.Mutex
+
 // build makes vCenter's model and starts its server.
 func (s *Sim) build() error {
+	making.Lock()
+	defer making.Unlock()
 	model := simulator.VPX()
 	model.Cluster, model.ClusterHost, model.Host, model.Machine = s.options.Clusters, s.options.HostsPerCluster, 0, 0
 	if err := model.Create(); err != nil {
@@ -100,55 +102,6 @@ func (s *Sim) nameHosts() {
 	}
 }
 
-// Direct is a host's own endpoint, as after vCenter is gone. It is made when it is first asked for. It knows the
-// same VMs by other references, and the host by another name.
-func (s *Sim) Direct(hostName string) (*Server, error) {
-	h := s.host(hostName)
-	if h == nil {
-		return nil, fmt.Errorf("cannot reach host %q: no such host", hostName)
-	}
-	h.making.Lock()
-	defer h.making.Unlock()
-	s.mu.Lock()
-	made := h.direct
-	s.mu.Unlock()
-	if made != nil {
-		return made, nil
-	}
-	model := simulator.ESX()
-	model.Machine = 0
-	if err := model.Create(); err != nil {
-		return nil, fmt.Errorf("cannot make an endpoint for host %q: %w", hostName, err)
-	}
-	srv := newServer(s, model, h)
-	srv.hosts[model.Map().Any("HostSystem").Reference()] = h
-	var here []*machine
-	for _, m := range s.all() {
-		if m.host == h {
-			m.move.Lock() // its power stays as it is until it is shown here too
-			defer m.move.Unlock()
-			if !m.gone {
-				here = append(here, m)
-			}
-		}
-	}
-	if err := srv.populate(here); err != nil {
-		model.Remove()
-		return nil, fmt.Errorf("cannot make an endpoint for host %q: %w", hostName, err)
-	}
-	if err := srv.serve(); err != nil {
-		model.Remove()
-		return nil, fmt.Errorf("cannot make an endpoint for host %q: %w", hostName, err)
-	}
-	s.mu.Lock()
-	h.direct = srv
-	s.mu.Unlock()
-	if !s.HostOn(hostName) {
-		srv.Stop()
-	}
-	return srv, nil
-}
-
 // populate adds machines to a server's model and shows them as they are.
 func (srv *Server) populate(machines []*machine) error {
 	ctx := context.Background()
@@ -167,9 +120,9 @@ func (srv *Server) populate(machines []*machine) error {
 		return err
 	}
 	folders := map[string]*object.Folder{"": top.VmFolder}
-	// The simulator waits for a creation in steps of 10 ms: many at once make that bearable.
-	errs := make(chan error, len(machines))
-	slots := make(chan struct{}, 32)
+	created := &creations{done: make(chan types.ManagedObjectReference, 1)} // one is made after the other
+	srv.model.Map().AddHandler(created)
+	defer srv.model.Map().RemoveHandler(created)
 	for _, m := range machines {
 		name := ""
 		if srv.host == nil {
@@ -179,20 +132,36 @@ func (srv *Server) populate(machines []*machine) error {
 		if err != nil {
 			return err
 		}
-		slots <- struct{}{}
-		go func() {
-			defer func() { <-slots }()
-			if err := srv.add(ctx, client, folder, m); err != nil {
-				errs <- fmt.Errorf("cannot add VM %q: %w", m.Name, err)
-				return
-			}
-			errs <- nil
-		}()
+		if err := srv.add(ctx, client, created, folder, m); err != nil {
+			return fmt.Errorf("cannot add VM %q: %w", m.Name, err)
+		}
 	}
-	for range machines {
-		err = errors.Join(err, <-errs)
+	return nil
+}
+
+// creations is told by the registry when a creation has ended. The simulator's own ways to wait take 10 ms or more.
+type creations struct {
+	done chan types.ManagedObjectReference
+}
+
+func (*creations) Reference() types.ManagedObjectReference {
+	return types.ManagedObjectReference{Type: "EbbtideCreations", Value: "creations"}
+}
+
+func (*creations) PutObject(*simulator.Context, mo.Reference) {}
+
+func (*creations) RemoveObject(*simulator.Context, types.ManagedObjectReference) {}
+
+func (c *creations) UpdateObject(_ *simulator.Context, o mo.Reference, changes []types.PropertyChange) {
+	task, ok := o.(*mo.Task)
+	if !ok || task.Info.Entity.Type != "Folder" { // those of VMs and hosts are not ours
+		return
 	}
-	return err
+	for _, change := range changes {
+		if change.Val == types.TaskInfoStateSuccess || change.Val == types.TaskInfoStateError {
+			c.done <- task.Self
+		}
+	}
 }
 
 func makeFolder(ctx context.Context, finder *find.Finder, folders map[string]*object.Folder, name string) (*object.Folder, error) {
@@ -215,8 +184,8 @@ func makeFolder(ctx context.Context, finder *find.Finder, folders map[string]*ob
 	return f, nil
 }
 
-// add creates a VM on its host and waits in process: the client's way of waiting takes two ticks of 20 ms.
-func (srv *Server) add(ctx context.Context, client *vim25.Client, folder *object.Folder, m *machine) error {
+// add creates a VM on its host.
+func (srv *Server) add(ctx context.Context, client *vim25.Client, created *creations, folder *object.Folder, m *machine) error {
 	h := m.host.object
 	if srv.host != nil {
 		h = srv.model.Map().Any("HostSystem").(*simulator.HostSystem)
@@ -234,8 +203,10 @@ func (srv *Server) add(ctx context.Context, client *vim25.Client, folder *object
 	if err != nil {
 		return err
 	}
+	for <-created.done != task.Reference() {
+	}
 	t := srv.model.Map().Get(task.Reference()).(*simulator.Task)
-	t.Wait()
+	t.Wait() // returns at once, and lets us read Info
 	if t.Info.Error != nil {
 		return errors.New(t.Info.Error.LocalizedMessage)
 	}
@@ -271,54 +242,4 @@ func (srv *Server) serve() error {
 	clear(srv.calls) // those of building it
 	srv.mu.Unlock()
 	return nil
-}
-
-// tag makes the tags of all VMs, as a client does: the simulator has no other way.
-func (s *Sim) tag() error {
-	objects := make(map[string][]mo.Reference)
-	for _, m := range s.machines {
-		for _, t := range m.Tags {
-			objects[t] = append(objects[t], m.shown[s.vcenter].Self)
-		}
-	}
-	if len(objects) == 0 {
-		return nil
-	}
-	ctx := context.Background()
-	u, err := url.Parse(s.vcenter.URL())
-	if err != nil {
-		return err
-	}
-	vc, err := vim25.NewClient(ctx, soap.NewClient(u, true)) // ourselves, on loopback
-	if err != nil {
-		return err
-	}
-	defer vc.CloseIdleConnections()
-	client := rest.NewClient(vc)
-	if err := client.Login(ctx, url.UserPassword(User, Password)); err != nil {
-		return err
-	}
-	manager := tags.NewManager(client)
-	categories := make(map[string]string)
-	for name, vms := range objects {
-		category, tag, ok := strings.Cut(name, "/")
-		if !ok {
-			return fmt.Errorf("tag %q is not category/name", name)
-		}
-		if categories[category] == "" {
-			id, err := manager.CreateCategory(ctx, &tags.Category{Name: category, Cardinality: "MULTIPLE"})
-			if err != nil {
-				return fmt.Errorf("cannot make category %q: %w", category, err)
-			}
-			categories[category] = id
-		}
-		id, err := manager.CreateTag(ctx, &tags.Tag{Name: tag, CategoryID: categories[category]})
-		if err != nil {
-			return fmt.Errorf("cannot make tag %q: %w", name, err)
-		}
-		if err := manager.AttachTagToMultipleObjects(ctx, id, vms); err != nil {
-			return fmt.Errorf("cannot attach tag %q: %w", name, err)
-		}
-	}
-	return client.Logout(ctx)
 }

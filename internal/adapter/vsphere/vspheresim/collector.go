@@ -181,7 +181,7 @@ func (c *collector) read(ctx *simulator.Context, filter *simulator.PropertyFilte
 		c.known[filter.Self] = known
 	}
 	spec := filter.Spec
-	spec.ReportMissingObjectsInResults = types.NewBool(true)
+	spec.ReportMissingObjectsInResults = new(true)
 	asked := make(map[types.ManagedObjectReference]bool)
 	if again {
 		for ref := range known {
@@ -199,7 +199,7 @@ func (c *collector) read(ctx *simulator.Context, filter *simulator.PropertyFilte
 			return nil
 		}
 	}
-	res := c.PropertyCollector.RetrievePropertiesEx(ctx, &types.RetrievePropertiesEx{SpecSet: []types.PropertyFilterSpec{spec}})
+	res := c.RetrievePropertiesEx(ctx, &types.RetrievePropertiesEx{SpecSet: []types.PropertyFilterSpec{spec}})
 	if fault := res.Fault(); fault != nil {
 		return fault.VimFault().(types.BaseMethodFault)
 	}
@@ -249,7 +249,7 @@ func (c *collector) page(first bool) *types.UpdateSet {
 	c.mu.Unlock()
 	c.pending = c.pending[n:]
 	if len(c.pending) > 0 {
-		set.Truncated = types.NewBool(true)
+		set.Truncated = new(true)
 	}
 	return set
 }

@@ -1,6 +1,7 @@
 package vspheresim
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -82,7 +83,7 @@ func (e *endpoint) Start() error {
 	if e.server != nil {
 		return nil
 	}
-	l, err := net.Listen("tcp", e.addr)
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", e.addr)
 	if err != nil {
 		return fmt.Errorf("cannot listen on %q: %w", e.addr, err)
 	}

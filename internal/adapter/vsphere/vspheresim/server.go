@@ -108,7 +108,7 @@ func (srv *Server) forget(ref types.ManagedObjectReference) {
 	srv.mu.Unlock()
 	ctx := *srv.model.Service.Context
 	for _, s := range sessions {
-		s.Registry.Remove(&ctx, ref)
+		s.Remove(&ctx, ref)
 	}
 }
 

@@ -143,7 +143,7 @@ func TestHostTakesItsVMsDownAndComesBack(t *testing.T) {
 	require.NoError(t, s.PowerOnHost("esx01"), "twice")
 	require.Equal(t, "host esx01 true", told.next(t))
 	collector := property.DefaultCollector(vcenter.Client)
-	require.NoError(t, property.Wait(t.Context(), collector, a.Reference(), []string{"runtime.powerState", "runtime.connectionState"}, func(p []types.PropertyChange) bool {
+	require.NoError(t, property.Wait(t.Context(), collector, a.Reference(), []string{"runtime.powerState", "runtime.connectionState"}, func([]types.PropertyChange) bool {
 		m := properties(t, a)
 		return m.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOff && m.Runtime.ConnectionState == types.VirtualMachineConnectionStateConnected
 	}))
@@ -252,7 +252,8 @@ func TestAThousandWatchedVMs(t *testing.T) {
 
 	began = time.Now()
 	ready := make(chan struct{})
-	go func() {
+	var asked sync.WaitGroup
+	asked.Go(func() {
 		<-ready
 		for _, r := range refs {
 			if err := object.NewVirtualMachine(c.Client, r).ShutdownGuest(t.Context()); err != nil {
@@ -260,7 +261,7 @@ func TestAThousandWatchedVMs(t *testing.T) {
 				return
 			}
 		}
-	}()
+	})
 	off := make(map[types.ManagedObjectReference]bool)
 	filter := new(property.WaitFilter).Add(all.Reference(), "VirtualMachine", []string{"runtime.powerState"}, all.TraversalSpec())
 	first := sync.OnceFunc(func() { close(ready) })
@@ -281,5 +282,6 @@ func TestAThousandWatchedVMs(t *testing.T) {
 		}
 		return len(off) == n
 	}))
+	asked.Wait()
 	t.Logf("made in %v, shut down one by one in %v", made, time.Since(began))
 }

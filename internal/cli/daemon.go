@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"ebbtide/internal/config"
+	"ebbtide/internal/daemon"
+)
+
+func (a *app) daemon() *cobra.Command {
+	var file string
+	c := &cobra.Command{
+		Use: "daemon --config FILE", GroupID: "daemon", Short: "watch the UPSes and act by the runbook",
+		Long: `Watches the UPSes and follows the runbook when the mains fail. Settings come from the file, from
+EBBTIDE_* environment variables and from the flags below; the later one wins.
+
+With armed: false, the default, it observes: it probes everything for real, commands nothing, and says
+what it would do. SIGHUP reads the runbook again; with mistakes, or in an outage, the old one is kept.`,
+		Example: "  ebbtide daemon --config /etc/ebbtide/ebbtide.yaml",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			settings, err := config.Load(file, given(c.Flags()))
+			if err != nil {
+				return fail(exitUsage, "see `ebbtide daemon --help`", "%w", err)
+			}
+			return a.runDaemon(c.Context(), settings)
+		},
+	}
+	c.Flags().StringVar(&file, "config", "", "the settings file")
+	addSettings(c.Flags())
+	return c
+}
+
+// addSettings adds a flag for each setting.
+func addSettings(flags *pflag.FlagSet) {
+	for _, s := range config.Settings() {
+		flags.String(s.Flag(), s.Default, s.Doc)
+	}
+}
+
+// given lists the settings' flags that a person set.
+func given(flags *pflag.FlagSet) map[string]string {
+	set := map[string]string{}
+	for _, s := range config.Settings() {
+		if f := flags.Lookup(s.Flag()); f != nil && f.Changed {
+			set[s.Flag()] = f.Value.String()
+		}
+	}
+	return set
+}
+
+func (a *app) runDaemon(ctx context.Context, settings config.Config) error {
+	options := &slog.HandlerOptions{Level: settings.Log.Level}
+	var handler slog.Handler = slog.NewTextHandler(a.Stderr, options)
+	if settings.Log.Format == "json" {
+		handler = slog.NewJSONHandler(a.Stderr, options)
+	}
+	log := slog.New(handler)
+	d, err := daemon.Open(ctx, daemon.Options{Config: settings, Families: families(settings.Armed), Version: a.Version, Log: log})
+	var mistakes *daemon.MistakesError
+	if errors.As(err, &mistakes) {
+		if err := a.showProblems(mistakes.Problems, 1); err != nil {
+			return err
+		}
+		return &failure{code: exitMistakes, err: err, hint: mistakes.Hint()}
+	}
+	if err != nil {
+		return err
+	}
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	go reloadOn(running, a.Reload, d)
+	return d.Run(ctx)
+}
+
+// reloadOn reads the runbook again at each signal. The daemon logs why it refuses.
+func reloadOn(ctx context.Context, signals <-chan os.Signal, d *daemon.Daemon) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-signals:
+			_ = d.Reload(ctx)
+		}
+	}
+}

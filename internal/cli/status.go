@@ -1,0 +1,237 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ebbtide/internal/config"
+	"ebbtide/internal/daemon"
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+	"ebbtide/internal/timeline"
+)
+
+// reach is how a command finds the daemon.
+type reach struct {
+	config, listen, tokenFile string
+}
+
+func (r *reach) flags(c *cobra.Command) {
+	c.Flags().StringVar(&r.config, "config", "", "the daemon's settings file, for where it listens")
+	c.Flags().StringVar(&r.listen, "listen", "", "where it listens: unix:PATH or HOST:PORT (default unix:/run/ebbtide/ebbtide.sock)")
+	c.Flags().StringVar(&r.tokenFile, "token-file", "", "file with the token, for a daemon on TCP")
+}
+
+func (r *reach) client() (*daemon.Client, error) {
+	flags := map[string]string{}
+	if r.listen != "" {
+		flags["listen"] = r.listen
+	}
+	listen, err := config.LoadListen(r.config, flags)
+	if err != nil {
+		return nil, fail(exitUsage, "use --listen unix:PATH or --listen 127.0.0.1:PORT", "%w", err)
+	}
+	token := ""
+	if r.tokenFile != "" {
+		b, err := os.ReadFile(r.tokenFile)
+		if err != nil {
+			return nil, fail(exitUsage, "--token-file names a file that holds the token alone", "cannot read the token: %w", err)
+		}
+		token = strings.TrimSpace(string(b))
+	}
+	return daemon.NewClient(listen, token), nil
+}
+
+// asked turns a client's error into one with its exit code.
+func asked(err error) error {
+	var refused *daemon.APIError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused):
+		return fail(exitRefused, refused.Hint(), "%w", err)
+	case errors.Is(err, context.Canceled):
+		return err
+	default:
+		return fail(exitUnreachable, "is it running (systemctl status ebbtide), and does it listen where you asked (--listen, --config)?", "%w", err)
+	}
+}
+
+func (a *app) status() *cobra.Command {
+	var r reach
+	c := &cobra.Command{
+		Use: "status", GroupID: "daemon", Short: "show the supplies, the outage and its steps", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := r.client()
+			if err != nil {
+				return err
+			}
+			s, err := client.Status(c.Context())
+			if err != nil {
+				return asked(err)
+			}
+			if a.format == "json" {
+				return a.json(s)
+			}
+			writeStatus(a.Stdout, s)
+			return nil
+		},
+	}
+	r.flags(c)
+	return c
+}
+
+func (a *app) order(verb, doc string) *cobra.Command {
+	var r reach
+	c := &cobra.Command{
+		Use: verb, GroupID: "daemon", Short: doc, Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.give(c.Context(), &r, verb, "") },
+	}
+	r.flags(c)
+	return c
+}
+
+func (a *app) nodeOrder(verb, doc string) *cobra.Command {
+	var r reach
+	c := &cobra.Command{
+		Use: verb + " NODE", GroupID: "daemon", Short: doc, Args: exactly(1, "one node"),
+		RunE: func(c *cobra.Command, args []string) error { return a.give(c.Context(), &r, verb, args[0]) },
+	}
+	r.flags(c)
+	return c
+}
+
+// give sends an operator's command.
+func (a *app) give(ctx context.Context, r *reach, verb, node string) error {
+	client, err := r.client()
+	if err != nil {
+		return err
+	}
+	by := "someone"
+	if u, err := user.Current(); err == nil {
+		by = u.Username
+	}
+	if err := asked(client.Command(ctx, daemon.Command{Verb: engine.OrderVerb(verb), Node: node, By: by})); err != nil {
+		return err
+	}
+	if a.format == "json" {
+		return a.json(struct {
+			Done string `json:"done"`
+			Node string `json:"node,omitempty"`
+		}{verb, node})
+	}
+	fmt.Fprintln(a.Stderr, strings.TrimSpace(verb+" "+node)+": done")
+	return nil
+}
+
+// writeStatus writes what the daemon knows for people.
+func writeStatus(w io.Writer, s *daemon.Status) {
+	armed := "armed"
+	if !s.Armed {
+		armed = "observing: it commands nothing (armed: false)"
+	}
+	fmt.Fprintf(w, "%s, %s\n%s\n\n", s.Runbook, armed, s.Text)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "SUPPLY\tSTATE\tCHARGE\tLOAD\tLEFT\tSLACK")
+	for i := range s.View.Supplies {
+		v := &s.View.Supplies[i]
+		text := v.Text
+		if v.Cut {
+			text = "output cut, " + text
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", v.ID, text, percent(v.State.Charge), percent(v.State.Load), seconds(v.State.Left), seconds(v.Slack))
+	}
+	t.Flush()
+	for _, id := range s.Blind {
+		fmt.Fprintf(w, "\n%s has never answered: nothing is known of what it stands for\n", id)
+	}
+	writeNodes(w, s)
+	if s.Outage != nil {
+		writeOutage(w, s)
+	}
+}
+
+// writeNodes counts the nodes by what they were last seen as, and names those that do not answer.
+func writeNodes(w io.Writer, s *daemon.Status) {
+	counts := map[plan.State]int{}
+	var odd []string
+	for i := range s.View.Nodes {
+		n := &s.View.Nodes[i]
+		if n.SeenAt.IsZero() && n.Seen.State == plan.Unknown {
+			continue // nothing to ask
+		}
+		counts[n.Seen.State]++
+		if n.Seen.State == plan.Unreachable || n.Seen.State == plan.Unknown {
+			odd = append(odd, n.ID)
+		}
+	}
+	var parts []string
+	for _, st := range []plan.State{plan.On, plan.Off, plan.Starting, plan.Stopping, plan.Unreachable, plan.Unknown, plan.Gone} {
+		if counts[st] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[st], st))
+		}
+	}
+	if len(parts) > 0 {
+		fmt.Fprintf(w, "\nNodes: %s\n", strings.Join(parts, ", "))
+	}
+	if len(odd) > 0 {
+		fmt.Fprintf(w, "No answer: %s\n", strings.Join(odd, ", "))
+	}
+}
+
+func writeOutage(w io.Writer, s *daemon.Status) {
+	o := s.Outage
+	fmt.Fprintf(w, "\nOutage %s, going %s since %s\n", o.Outage, s.View.Goal, o.Start.Local().Format("15:04:05"))
+	if s.View.Waiting != "" {
+		fmt.Fprintf(w, "Now: %s\n", s.View.Waiting)
+	}
+	if s.View.Hold {
+		fmt.Fprintln(w, "On hold: nothing new is started (ebbtide resume)")
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "STEP\tNODE\tSTATE\tTOOK\t")
+	for i := range o.Steps {
+		st := &o.Steps[i]
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", st.Verb, st.Node, st.State, stepTook(st), st.Reason)
+	}
+	t.Flush()
+}
+
+func stepTook(st *timeline.Step) string {
+	if st.Started.IsZero() {
+		return ""
+	}
+	end := st.Ended
+	if end.IsZero() {
+		end = time.Now()
+	}
+	return brief(end.Sub(st.Started))
+}
+
+func percent(f power.Figure) string {
+	if !f.Known {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f %%", f.Value)
+}
+
+func seconds(f power.Figure) string {
+	if !f.Known {
+		return "-"
+	}
+	d := time.Duration(f.Value) * time.Second
+	if d < 0 {
+		return "-" + brief(-d)
+	}
+	return brief(d)
+}

@@ -1,0 +1,135 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"ebbtide/internal/config"
+)
+
+// Client asks a running daemon.
+type Client struct {
+	listen config.Listen
+	token  string
+	http   *http.Client
+}
+
+// ErrNotRunning says that no daemon answers.
+var ErrNotRunning = errors.New("no daemon answers; see: systemctl status ebbtide")
+
+// APIError is a daemon's answer that is an error.
+type APIError struct {
+	Code  int // of HTTP
+	Fault Fault
+}
+
+func (e *APIError) Error() string { return e.Fault.Error }
+
+// Hint says what a person can do; it may be empty.
+func (e *APIError) Hint() string { return e.Fault.Hint }
+
+// maxAnswer bounds an answer in bytes: the records of a large outage.
+const maxAnswer = 256 << 20
+
+// NewClient makes a client of the daemon that listens there. token is sent with commands; "" where the Unix socket is
+// enough.
+func NewClient(l config.Listen, token string) *Client {
+	var dialer net.Dialer
+	return &Client{listen: l, token: token, http: &http.Client{
+		Timeout: 30 * time.Second,
+		Transport: &http.Transport{
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return dialer.DialContext(ctx, l.Network, l.Address)
+			},
+			DisableKeepAlives: true,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Status asks for all that the daemon knows now.
+func (c *Client) Status(ctx context.Context) (*Status, error) {
+	var s Status
+	if err := c.call(ctx, http.MethodGet, "/v1/status", nil, &s); err != nil {
+		return nil, err
+	}
+	return &s, nil
+}
+
+// Outages asks for the list of outages, oldest first.
+func (c *Client) Outages(ctx context.Context) (*Outages, error) {
+	var o Outages
+	if err := c.call(ctx, http.MethodGet, "/v1/outages", nil, &o); err != nil {
+		return nil, err
+	}
+	return &o, nil
+}
+
+// Outage asks for the records of one outage.
+func (c *Client) Outage(ctx context.Context, id string) (*Records, error) {
+	var r Records
+	if err := c.call(ctx, http.MethodGet, "/v1/outages/"+url.PathEscape(id), nil, &r); err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
+// Command gives an operator's command. A refusal is an *APIError with code 409.
+func (c *Client) Command(ctx context.Context, command Command) error {
+	return c.call(ctx, http.MethodPost, "/v1/commands", command, &Command{})
+}
+
+func (c *Client) call(ctx context.Context, method, path string, body, into any) error {
+	var send bytes.Buffer
+	if body != nil {
+		if err := json.NewEncoder(&send).Encode(body); err != nil {
+			return fmt.Errorf("cannot ask the daemon: %w", err)
+		}
+	}
+	host := c.listen.Address
+	if c.listen.Network == "unix" {
+		host = "ebbtide"
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+host+path, &send)
+	if err != nil {
+		return fmt.Errorf("cannot ask the daemon: %w", err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+		if c.token != "" {
+			req.Header.Set("Authorization", "Bearer "+c.token)
+		}
+	}
+	resp, err := c.http.Do(req)
+	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
+		return fmt.Errorf("cannot reach the daemon at %s: %w: %w", c.listen, dial.Err, ErrNotRunning)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot ask the daemon at %s: %w", c.listen, err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // only read
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("cannot read the daemon's answer: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		fault := Fault{}
+		if json.Unmarshal(text, &fault) != nil || fault.Error == "" {
+			fault = Fault{Error: "the daemon answers " + resp.Status + ": " + strings.TrimSpace(string(text))}
+		}
+		return &APIError{Code: resp.StatusCode, Fault: fault}
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("cannot read the daemon's answer: %w", err)
+	}
+	return nil
+}

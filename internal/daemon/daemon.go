@@ -1,0 +1,234 @@
+// Package daemon puts the parts together: settings, runbook, journal, estate, engine, runner, NUT and the HTTP API, in
+// one straight line, with a named way back for each of them.
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/config"
+	"ebbtide/internal/engine"
+	"ebbtide/internal/journal"
+	"ebbtide/internal/power"
+	"ebbtide/internal/runner"
+)
+
+// Options are what a daemon is made from.
+type Options struct {
+	Config   config.Config
+	Families []adapter.Family // the part of the runbook language that the adapters give, and how to open it
+	Version  string           // of the program, for the status and the journal
+	Log      *slog.Logger     // nil: slog.Default
+}
+
+// Daemon is made by Open and works in Run. Its other methods may be called at any time.
+type Daemon struct {
+	options  Options
+	log      *slog.Logger
+	secrets  adapter.Secrets
+	journal  *journal.Journal
+	runner   *runner.Runner
+	listener net.Listener
+	pager    *pager
+	metrics  *metrics
+	heard    *heard
+	history  *history
+	began    time.Time
+	site     atomic.Pointer[site] // the estate as it is now
+	feed     feed
+	loading  sync.Mutex // one reload or refresh at a time
+	undo     cleanups
+}
+
+// Keys of log attributes.
+const (
+	keyComponent = "component"
+	keyError     = "error"
+	keyNode      = "node"
+)
+
+// The modes of an outage, as its first record has them.
+const (
+	ModeRun     = "run"     // acts
+	ModeObserve = "observe" // says what it would do
+)
+
+func (d *Daemon) mode() string {
+	if d.options.Config.Armed {
+		return ModeRun
+	}
+	return ModeObserve
+}
+
+// Open reads and opens all that the settings name. Nothing is polled or commanded before Run. Errors that a caller may
+// look for: *MistakesError, *journal.InUseError, *journal.DamagedError, *journal.VersionError, *OpenOutageError.
+func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	d := &Daemon{options: o, log: o.Log.With(keyComponent, "daemon"), secrets: adapter.NewSecrets(o.Config.Credentials), began: time.Now()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.undo.run())
+		}
+	}()
+	if err := d.checkToken(); err != nil {
+		return nil, err
+	}
+	rb, err := d.loadRunbook()
+	if err != nil {
+		return nil, err
+	}
+	d.journal, err = journal.Open(o.Config.Journal, journal.Options{CreatedBy: "ebbtide " + o.Version})
+	if err != nil {
+		return nil, err
+	}
+	d.undo.add("close the journal", d.journal.Close)
+	past, err := d.openOutage()
+	if err != nil {
+		return nil, err
+	}
+	d.heard = newHeard(rb)
+	d.history = newHistory(past)
+	known, err := d.lastInventory(past)
+	if err != nil {
+		return nil, err
+	}
+	site, err := d.openSite(ctx, rb, known, past != nil)
+	if err != nil {
+		return nil, err
+	}
+	d.site.Store(site)
+	d.undo.add("close the connections", func() error { return d.site.Load().close() })
+	eng, err := d.makeEngine(site, past)
+	if err != nil {
+		return nil, err
+	}
+	d.pager = newPager(o.Config.Notify.Command, d.log)
+	d.runner = runner.New(runner.Options{
+		Engine: eng, Journal: d.journal, Log: o.Log, Notify: d.notify, Recorded: d.recorded,
+		Nodes: func(id string) (adapter.Node, bool) { return d.site.Load().node(id) },
+	})
+	d.metrics = newMetrics(d)
+	if d.listener, err = listen(ctx, o.Config.Listen); err != nil {
+		return nil, err
+	}
+	d.undo.add("close the listener", func() error {
+		if err := d.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	})
+	return d, nil
+}
+
+// makeEngine makes the engine, or takes up the outage that the journal left open.
+func (d *Daemon) makeEngine(s *site, past []engine.Record) (*engine.Engine, error) {
+	settings := engine.Settings{
+		Estate: s.compiled.Estate, Policy: s.compiled.Policy, Supplies: s.compiled.Supplies, Members: s.inventory, Mode: d.mode(),
+	}
+	if past == nil {
+		return engine.New(settings), nil
+	}
+	d.log.Warn("an outage is open in the journal: it is taken up again", "outage", past[0].Outage)
+	return engine.Restored(settings, past)
+}
+
+// Addr is where the API listens.
+func (d *Daemon) Addr() net.Addr { return d.listener.Addr() }
+
+// Run works until ctx ends, once, and closes everything. An outage that is under way then stays open in the journal,
+// and the next start takes it up again.
+func (d *Daemon) Run(ctx context.Context) error {
+	run, stop := context.WithCancel(ctx)
+	defer stop()
+	var all sync.WaitGroup
+	failed := make(chan error, 2)
+	server := d.server()
+	runnerEnds, endRunner := context.WithCancel(context.WithoutCancel(ctx)) // the runner ends after what talks to it
+	all.Go(func() { d.pager.run(runnerEnds) })
+	all.Go(func() { failed <- d.runner.Run(runnerEnds) })
+	all.Go(func() { failed <- serve(server, d.listener) })
+	d.feed.start(d.servers(d.site.Load().rb), d.pollerOptions(), d.read)
+	var helpers sync.WaitGroup
+	helpers.Go(func() { d.supervise(run) })
+	helpers.Go(func() { d.refresh(run) })
+	d.log.Info("running", "runbook", d.site.Load().rb.Name, "mode", d.mode(), "listen", d.options.Config.Listen.String())
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	tellSystemd(d.log, "STOPPING=1")
+	stop()
+	err = errors.Join(err, shut(server))
+	d.feed.stop()
+	helpers.Wait()
+	endRunner()
+	all.Wait()
+	close(failed)
+	for late := range failed {
+		err = errors.Join(err, late)
+	}
+	return errors.Join(err, d.undo.run())
+}
+
+// read takes one reading of a supply.
+func (d *Daemon) read(r power.Reading) {
+	d.heard.note(r)
+	d.runner.Post(engine.Read{Reading: r})
+}
+
+// notify tells people.
+func (d *Daemon) notify(urgent bool, text string) {
+	if !d.options.Config.Armed {
+		text = "(observing) " + text
+	}
+	d.pager.send(urgent, text)
+}
+
+// recorded follows the records as they are made durable.
+func (d *Daemon) recorded(records []engine.Record) {
+	for _, r := range records {
+		d.history.add(r)
+		if r.Kind == engine.Closed {
+			d.metrics.closed(d.history.latest())
+		}
+		if !d.options.Config.Armed {
+			d.rehearseAlong(r)
+		}
+	}
+}
+
+// cleanups are what is to be undone, each with its name, the newest first.
+type cleanups []struct {
+	what string
+	do   func() error
+}
+
+func (c *cleanups) add(what string, do func() error) {
+	*c = append(*c, struct {
+		what string
+		do   func() error
+	}{what, do})
+}
+
+func (c *cleanups) run() error {
+	var errs []error
+	for _, one := range slices.Backward(*c) {
+		if err := one.do(); err != nil {
+			errs = append(errs, fmt.Errorf("cannot %s: %w", one.what, err))
+		}
+	}
+	*c = nil
+	return errors.Join(errs...)
+}

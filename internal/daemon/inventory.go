@@ -1,0 +1,152 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runner"
+)
+
+const (
+	askWithin    = 10 * time.Second // for a selector to list its members
+	refreshEvery = time.Minute
+)
+
+// selectors lists the nodes that stand for many.
+func (s *site) selectors() []string {
+	var ids []string
+	for i := range s.rb.Nodes {
+		if _, many := s.set.Selector(s.rb.Nodes[i].ID); many {
+			ids = append(ids, s.rb.Nodes[i].ID)
+		}
+	}
+	return ids
+}
+
+// askSelectors lists the members of the wanted selectors, all at once. One that does not answer is left out.
+func (d *Daemon) askSelectors(ctx context.Context, s *site, wanted func(id string) bool) inventory {
+	live := inventory{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, id := range s.selectors() {
+		sel, many := s.set.Selector(id)
+		if !many || !wanted(id) {
+			continue
+		}
+		all.Go(func() {
+			ctx, cancel := context.WithTimeoutCause(ctx, askWithin, fmt.Errorf("no answer within %s", askWithin))
+			defer cancel()
+			members, err := ask(ctx, sel)
+			if err != nil {
+				d.log.Warn("a selector can't list its members", keyNode, id, keyError, err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			live[id] = members
+		})
+	}
+	all.Wait()
+	return live
+}
+
+func ask(ctx context.Context, sel adapter.Selector) (members []plan.Member, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the adapter broke: %v", p)
+		}
+	}()
+	return sel.Members(ctx)
+}
+
+// lastInventory is what the members of selectors were when the last outage began, the open one if there is one.
+func (d *Daemon) lastInventory(past []engine.Record) (inventory, error) {
+	if past == nil {
+		last, found, err := d.journal.Latest()
+		if err != nil || !found {
+			return nil, err
+		}
+		if past, err = d.journal.Records(last.ID); err != nil {
+			return nil, err
+		}
+	}
+	return past[0].Members, nil
+}
+
+// known is the inventory less what was never heard.
+func (s *site) known() inventory {
+	known := inventory{}
+	for id, members := range s.inventory {
+		if !slices.Contains(s.blind, id) {
+			known[id] = members
+		}
+	}
+	return known
+}
+
+// refresh looks at the inventory again from time to time while all is well.
+func (d *Daemon) refresh(ctx context.Context) {
+	tick := time.NewTicker(refreshEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := d.refreshOnce(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, runner.ErrOutageOpen) {
+			d.log.Warn("the inventory can't be taken over", keyError, err)
+		}
+	}
+}
+
+// refreshOnce takes over an inventory that has changed. In an outage it stays as it was.
+func (d *Daemon) refreshOnce(ctx context.Context) error {
+	d.loading.Lock()
+	defer d.loading.Unlock()
+	old := d.site.Load()
+	if len(old.selectors()) == 0 || d.history.isOpen() {
+		return nil
+	}
+	live := d.askSelectors(ctx, old, func(string) bool { return true })
+	if same(old, live) {
+		return nil
+	}
+	next := *old
+	if err := d.compile(&next, old.known(), live); err != nil {
+		return err
+	}
+	err := d.runner.Reload(ctx, next.reloaded(), func() { d.site.Store(&next) })
+	if err == nil {
+		d.log.Info("the inventory has changed", "nodes", next.compiled.Estate.Len(), "digest", next.digest)
+	}
+	return err
+}
+
+// same tells whether live says nothing new. Whether a member is on does not matter: probes tell that.
+func same(s *site, live inventory) bool {
+	for id, members := range live {
+		if slices.Contains(s.blind, id) || !reflect.DeepEqual(identities(members), identities(s.inventory[id])) {
+			return false
+		}
+	}
+	return true
+}
+
+func identities(members []plan.Member) map[string]plan.Member {
+	out := make(map[string]plan.Member, len(members))
+	for _, m := range members {
+		m.On = false
+		m.Storage = slices.Sorted(slices.Values(m.Storage))
+		out[m.ID] = m
+	}
+	return out
+}

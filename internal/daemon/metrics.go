@@ -1,0 +1,146 @@
+package daemon
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"ebbtide/internal/power"
+	"ebbtide/internal/timeline"
+)
+
+// metrics are made from the runner's view at each scrape; only what can be counted but not seen is kept.
+type metrics struct {
+	daemon   *Daemon
+	registry *prometheus.Registry
+	outages  *prometheus.CounterVec
+}
+
+// The results of an outage.
+const (
+	resultNothing    = "nothing-done" // power came back in time
+	resultRestored   = "restored"
+	resultIncomplete = "incomplete" // something was not brought back
+)
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("ebbtide_"+name, help, labels, nil)
+}
+
+var (
+	upDesc      = desc("up", "1 while the runner's loop answers.")
+	armedDesc   = desc("armed", "1 if Ebbtide acts, 0 if it only observes.")
+	infoDesc    = desc("build_info", "The program's version.", "version")
+	journalDesc = desc("journal_writable", "1 while records are made durable.")
+	openDesc    = desc("outage_open", "1 while an outage is under way.")
+	holdDesc    = desc("outage_hold", "1 while the outage is on hold.")
+	stepsDesc   = desc("steps", "Steps of the open outage, or of the last one, by their state.", "state")
+	blindDesc   = desc("selectors_blind", "Selectors that have never listed their members.")
+	planDesc    = desc("plan_left_seconds", "What the rest of the down plan needs.")
+
+	statusDesc  = desc("supply_status", "1 for each word of ups.status that the supply says.", "supply", "status")
+	linkDesc    = desc("supply_up", "1 while the supply is read.", "supply")
+	chargeDesc  = desc("supply_charge_percent", "Charge of the battery.", "supply")
+	runtimeDesc = desc("supply_runtime_seconds", "Battery time left at the present load, pessimistically.", "supply")
+	loadDesc    = desc("supply_load_percent", "Load, of nominal.", "supply")
+	batteryDesc = desc("supply_on_battery", "1 while the supply is on battery.", "supply")
+	slackDesc   = desc("supply_slack_seconds", "Battery time left less the reserve and what the rest of the plan needs.", "supply")
+	gateDesc    = desc("supply_gate_open", "1 while the recharge gate is open.", "supply")
+
+	ageDesc = desc("node_proof_age_seconds", "Time since the node's state was last seen.", "node")
+)
+
+func newMetrics(d *Daemon) *metrics {
+	m := &metrics{
+		daemon: d, registry: prometheus.NewRegistry(),
+		outages: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ebbtide_outages_total", Help: "Outages that ended since the start, by how."}, []string{"result"}),
+	}
+	for _, result := range []string{resultNothing, resultRestored, resultIncomplete} {
+		m.outages.WithLabelValues(result)
+	}
+	m.registry.MustRegister(m, m.outages, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second})
+}
+
+// closed counts an outage that has ended.
+func (m *metrics) closed(tl timeline.Timeline) {
+	result := resultRestored
+	switch {
+	case len(tl.NotRestored) > 0:
+		result = resultIncomplete
+	case len(tl.Steps) == 0:
+		result = resultNothing
+	}
+	m.outages.WithLabelValues(result).Inc()
+}
+
+// Describe sends nothing: which series there are depends on the runbook.
+func (m *metrics) Describe(chan<- *prometheus.Desc) {}
+
+// Collect makes the series of what is known now.
+func (m *metrics) Collect(out chan<- prometheus.Metric) {
+	d := m.daemon
+	gauge := func(desc *prometheus.Desc, v float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, labels...)
+	}
+	gauge(infoDesc, 1, d.options.Version)
+	gauge(armedDesc, truth(d.options.Config.Armed))
+	gauge(blindDesc, float64(len(d.site.Load().blind)))
+	s, _ := d.history.summary()
+	for state, n := range map[timeline.State]int{
+		timeline.Pending: s.Pending, timeline.Running: s.Running, timeline.Proven: s.Proven,
+		timeline.Failed: s.Failed, timeline.Stopped: s.Forced, timeline.Open: s.Open,
+	} {
+		gauge(stepsDesc, float64(n), string(state))
+	}
+	view, err := d.view(context.Background())
+	gauge(upDesc, truth(err == nil))
+	if err != nil {
+		return
+	}
+	gauge(journalDesc, truth(view.Journal))
+	gauge(openDesc, truth(view.Outage != ""))
+	gauge(holdDesc, truth(view.Hold))
+	if view.PlanLeft > 0 {
+		gauge(planDesc, view.PlanLeft.Seconds())
+	}
+	figure := func(desc *prometheus.Desc, f power.Figure, id string) {
+		if f.Known {
+			gauge(desc, f.Value, id)
+		}
+	}
+	for _, supply := range view.Supplies {
+		id, reading := supply.ID, d.heard.reading(supply.ID)
+		gauge(linkDesc, truth(reading.Link == power.Fresh && reading.Supply != ""), id)
+		for word := range strings.FieldsSeq(reading.Status.String()) {
+			gauge(statusDesc, 1, id, word)
+		}
+		figure(chargeDesc, supply.State.Charge, id)
+		figure(runtimeDesc, supply.State.Left, id)
+		figure(loadDesc, supply.State.Load, id)
+		figure(slackDesc, supply.Slack, id)
+		gauge(batteryDesc, truth(supply.State.Mains == power.MainsOnBattery), id)
+		gauge(gateDesc, truth(supply.Gate), id)
+	}
+	for i := range view.Nodes {
+		if n := &view.Nodes[i]; !n.SeenAt.IsZero() {
+			gauge(ageDesc, time.Since(n.SeenAt).Seconds(), n.ID)
+		}
+	}
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,89 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// perConnection is how many calls one connection takes at a time.
+const perConnection = 16
+
+// decorate lays over every node what all of them have: a limit for each connection, a log, and while the daemon is not
+// armed a rehearsal that sends nothing.
+func (d *Daemon) decorate(s *site) {
+	slots := map[string]chan struct{}{}
+	for i := range s.rb.Connections {
+		slots[s.rb.Connections[i].Name] = make(chan struct{}, perConnection)
+	}
+	s.set.Decorate(func(decl runbook.NodeDecl, n adapter.Node) adapter.Node {
+		if shared, ok := slots[decl.Via]; ok {
+			n = adapter.Limit(n, shared)
+		}
+		n = adapter.Log(n, d.options.Log.With(keyComponent, "adapter", keyNode, decl.ID))
+		if !d.options.Config.Armed {
+			n = s.rehearsals.of(n)
+		}
+		return d.saying(decl.ID, n)
+	})
+}
+
+// saying tells of each command, or that it would be given.
+func (d *Daemon) saying(id string, n adapter.Node) adapter.Node {
+	s := says{Node: n, id: id, log: d.log}
+	if !d.options.Config.Armed {
+		s.prefix = "(observing) would "
+	}
+	if w, ok := n.(adapter.Watcher); ok {
+		return struct {
+			adapter.Node
+			adapter.Watcher
+		}{s, w}
+	}
+	return s
+}
+
+type says struct {
+	adapter.Node
+	id, prefix string
+	log        *slog.Logger
+}
+
+func (s says) Do(ctx context.Context, v plan.Verb) error {
+	s.log.InfoContext(ctx, fmt.Sprintf("%s%s %s", s.prefix, v, s.id), keyNode, s.id) //nolint:sloglint // a sentence for people
+	return s.Node.Do(ctx, v)
+}
+
+// rehearseAlong does for a rehearsal what power itself does in a real outage: this machine goes down and comes up, and
+// nodes that start with their power start when the direction turns. It is called by the runner's loop.
+func (d *Daemon) rehearseAlong(r engine.Record) {
+	estate := d.site.Load().compiled.Estate
+	switch {
+	case r.Kind == engine.Intent && *r.Verb == plan.Stop:
+		if i, ok := estate.Index(r.Node); ok && estate.Node(i).Kind == plan.Self {
+			go d.runner.Post(engine.Observed{Node: r.Node, Seen: plan.Observation{State: plan.Off, Detail: "rehearsed"}})
+		}
+	case r.Kind == engine.Closed:
+		d.site.Load().rehearsals.forget()
+	case r.Kind == engine.Turned && r.Goal == plan.Up:
+		for i := range estate.Len() {
+			n := estate.Node(i)
+			if n.Kind == plan.Self {
+				go d.runner.Post(engine.Observed{Node: n.ID, Seen: plan.Observation{State: plan.On, Detail: "rehearsed"}})
+			}
+			if !n.ByPower || !n.Can.Has(plan.Stop) {
+				continue
+			}
+			if node, ok := d.site.Load().node(n.ID); ok {
+				if err := node.Do(context.Background(), plan.Start); err != nil {
+					d.log.Error("a rehearsal broke", keyNode, n.ID, keyError, err)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+
+	"ebbtide/internal/runner"
+)
+
+// Reload reads the runbook again and takes it over. A runbook with mistakes (*MistakesError) and one that comes in an
+// outage (runner.ErrOutageOpen) are refused; then everything goes on as it was. The other settings need a restart.
+func (d *Daemon) Reload(ctx context.Context) error {
+	d.loading.Lock()
+	defer d.loading.Unlock()
+	tellSystemd(d.log, reloading())
+	defer tellSystemd(d.log, "READY=1")
+	err := d.reload(ctx)
+	if err != nil {
+		d.log.Error("the runbook was not loaded anew: everything goes on with the one before", keyError, err)
+		return fmt.Errorf("cannot reload: %w", err)
+	}
+	s := d.site.Load()
+	d.log.Info("the runbook was loaded anew", "runbook", s.rb.Name, "nodes", s.compiled.Estate.Len(), "digest", s.digest)
+	return nil
+}
+
+func (d *Daemon) reload(ctx context.Context) error {
+	if d.history.isOpen() {
+		return fmt.Errorf("%w: try again when it is over", runner.ErrOutageOpen)
+	}
+	rb, err := d.loadRunbook()
+	if err != nil {
+		return err
+	}
+	old := d.site.Load()
+	next, err := d.openSite(ctx, rb, old.known(), false)
+	if err != nil {
+		return err
+	}
+	err = d.runner.Reload(ctx, next.reloaded(), func() {
+		d.site.Store(next)
+		d.heard.expect(rb)
+	})
+	if err != nil {
+		if closing := next.close(); closing != nil {
+			d.log.Warn("a connection can't be closed", keyError, closing)
+		}
+		return err
+	}
+	d.feed.start(d.servers(rb), d.pollerOptions(), d.read)
+	if err := old.close(); err != nil {
+		d.log.Warn("a connection can't be closed", keyError, err)
+	}
+	return nil
+}

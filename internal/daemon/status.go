@@ -1,0 +1,72 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/journal"
+	"ebbtide/internal/timeline"
+)
+
+// Status is all that the daemon knows now, in one document.
+type Status struct {
+	Version string             `json:"version"`
+	Started time.Time          `json:"started"`
+	Armed   bool               `json:"armed"`
+	Mode    string             `json:"mode"` // ModeRun or ModeObserve
+	Runbook string             `json:"runbook"`
+	File    string             `json:"file"`
+	Digest  string             `json:"digest"` // of the whole down plan
+	Journal string             `json:"journal"`
+	Text    string             `json:"text"`            // in one line
+	Blind   []string           `json:"blind,omitempty"` // selectors that have never answered: nothing is known of what they stand for
+	View    engine.View        `json:"view"`
+	Outage  *timeline.Timeline `json:"outage,omitempty"` // the open one
+}
+
+// Outages is the answer to the list of outages, oldest first.
+type Outages struct {
+	Outages []journal.Outage `json:"outages"`
+}
+
+// Records is the answer to one outage.
+type Records struct {
+	ID      string          `json:"id"`
+	Records []engine.Record `json:"records"`
+}
+
+// Command is an operator's command.
+type Command struct {
+	Verb engine.OrderVerb `json:"verb"`
+	Node string           `json:"node,omitempty"` // of confirm and skip
+	By   string           `json:"by,omitempty"`   // who gives it, for the record
+}
+
+func (d *Daemon) status(ctx context.Context) (Status, error) {
+	view, err := d.view(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	site := d.site.Load()
+	s := Status{
+		Version: d.options.Version, Started: d.began, Armed: d.options.Config.Armed, Mode: d.mode(),
+		Runbook: site.rb.Name, File: d.options.Config.Runbook, Digest: site.digest, Journal: d.options.Config.Journal,
+		Text: d.inWords(view), Blind: site.blind, View: view,
+	}
+	if tl := d.history.latest(); view.Outage != "" && tl.Outage == view.Outage {
+		s.Outage = &tl
+	}
+	return s, nil
+}
+
+// ready says why the daemon is not ready: every supply has to be heard once, or waited for long enough, and the journal
+// has to be writable.
+func (d *Daemon) ready(ctx context.Context) error {
+	view, err := d.view(ctx)
+	if err == nil && !view.Journal {
+		err = errors.New("the journal can't be written")
+	}
+	return errors.Join(d.heard.ready(), err)
+}

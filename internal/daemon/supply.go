@@ -1,0 +1,198 @@
+package daemon
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/nut"
+	"ebbtide/internal/power"
+	"ebbtide/internal/runbook"
+)
+
+// nutOptions say how a supply's server is reached. Credentials are for commands alone: reading needs none.
+func (d *Daemon) nutOptions(s *runbook.SupplyDecl, commands bool) (nut.Options, error) {
+	o := nut.Options{Address: s.Address}
+	if s.TLS != nil {
+		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.TLS.ServerName}
+		if s.TLS.CAFile != "" {
+			pem, err := os.ReadFile(s.TLS.CAFile)
+			if err != nil {
+				return o, fmt.Errorf("cannot read the CA of supply %q: %w", s.ID, err)
+			}
+			o.TLS.RootCAs = x509.NewCertPool()
+			if !o.TLS.RootCAs.AppendCertsFromPEM(pem) {
+				return o, fmt.Errorf("cannot use the CA of supply %q: %q holds no certificate in PEM", s.ID, s.TLS.CAFile)
+			}
+		}
+	}
+	if commands && s.Username != "" {
+		o.Username = s.Username
+		o.Password = func() (string, error) { return d.secrets.Secret(s.Password) }
+	}
+	return o, nil
+}
+
+// output makes the node of a supply's output.
+func (d *Daemon) output(to *site, s *runbook.SupplyDecl) (adapter.Node, error) {
+	o, err := d.nutOptions(s, true)
+	if err != nil {
+		return nil, err
+	}
+	out := nut.NewOutput(o, s.UPS)
+	if !d.options.Config.Armed {
+		rehearsed := &rehearsedOutput{inner: out, onLine: func() bool { return d.heard.onLine(s.ID) }}
+		to.rehearsals.add(rehearsed)
+		out = rehearsed
+	}
+	return d.saying(s.ID, out), nil
+}
+
+// servers gathers the supplies by the server that they are read from.
+func (d *Daemon) servers(rb *runbook.Runbook) []nut.Server {
+	type key struct {
+		address string
+		tls     runbook.TLS
+		secure  bool
+	}
+	var order []key
+	servers := map[key]*nut.Server{}
+	for i := range rb.Supplies {
+		s := &rb.Supplies[i]
+		k := key{address: s.Address}
+		if s.TLS != nil {
+			k.tls, k.secure = *s.TLS, true
+		}
+		if servers[k] == nil {
+			o, err := d.nutOptions(s, false)
+			if err != nil { // could be read when the outputs were made; the poll says what is wrong
+				d.log.Error("a supply's server can't be trusted", "supply", s.ID, keyError, err)
+			}
+			servers[k] = &nut.Server{Options: o}
+			order = append(order, k)
+		}
+		servers[k].Supplies = append(servers[k].Supplies, nut.Supply{ID: s.ID, UPS: s.UPS})
+	}
+	list := make([]nut.Server, len(order))
+	for i, k := range order {
+		list[i] = *servers[k]
+	}
+	return list
+}
+
+func (d *Daemon) pollerOptions() nut.PollerOptions {
+	return nut.PollerOptions{Interval: d.options.Config.Poll, OnBattery: d.options.Config.PollOnBattery, Log: d.options.Log}
+}
+
+// feed is the poller that runs now.
+type feed struct {
+	mu     sync.Mutex
+	end    context.CancelFunc // nil: none runs
+	done   chan struct{}
+	closed bool
+}
+
+// start begins to poll these servers instead of those before, until stop.
+func (f *feed) start(servers []nut.Server, o nut.PollerOptions, deliver func(power.Reading)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.halt()
+	if f.closed {
+		return
+	}
+	ctx, end := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	f.end, f.done = end, done
+	poller := nut.NewPoller(o, servers, deliver)
+	go func() {
+		defer close(done)
+		poller.Run(ctx)
+	}()
+}
+
+// stop ends the polling for good and waits until nothing is polled.
+func (f *feed) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	f.halt()
+}
+
+func (f *feed) halt() {
+	if f.end != nil {
+		f.end()
+		<-f.done
+		f.end = nil
+	}
+}
+
+// heard is what each supply said last, and since when it is waited for.
+type heard struct {
+	mu    sync.Mutex
+	began time.Time
+	last  map[string]power.Reading
+	ever  map[string]bool // a fresh reading was had
+}
+
+func newHeard(rb *runbook.Runbook) *heard {
+	h := &heard{}
+	h.expect(rb)
+	return h
+}
+
+// expect forgets the supplies that a runbook does not name and waits for those that are new.
+func (h *heard) expect(rb *runbook.Runbook) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ever, last := map[string]bool{}, map[string]power.Reading{}
+	for i := range rb.Supplies {
+		id := rb.Supplies[i].ID
+		ever[id], last[id] = h.ever[id], h.last[id]
+	}
+	h.began, h.ever, h.last = time.Now(), ever, last
+}
+
+func (h *heard) note(r power.Reading) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last[r.Supply] = r
+	if r.Link == power.Fresh {
+		h.ever[r.Supply] = true
+	}
+}
+
+func (h *heard) reading(id string) power.Reading {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.last[id]
+}
+
+func (h *heard) onLine(id string) bool {
+	r := h.reading(id)
+	return r.Link == power.Fresh && r.Status.Has(power.OL) && !r.Status.Has(power.OB)
+}
+
+// givenUp is how long a supply is waited for before the daemon counts as ready without it.
+const givenUp = 30 * time.Second
+
+// ready says which supplies are still waited for.
+func (h *heard) ready() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if time.Since(h.began) >= givenUp {
+		return nil
+	}
+	var errs []error
+	for id, ever := range h.ever {
+		if !ever {
+			errs = append(errs, fmt.Errorf("supply %q has not been heard yet", id))
+		}
+	}
+	return errors.Join(errs...)
+}

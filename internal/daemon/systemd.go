@@ -1,0 +1,106 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+)
+
+// tellSystemd tells the service manager. Without one it does nothing.
+func tellSystemd(log *slog.Logger, state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		log.Warn("systemd can't be told", "state", state, keyError, err)
+	}
+}
+
+// reloading is what Type=notify-reload wants to hear.
+func reloading() string { return daemon.SdNotifyReloading + "\n" + daemon.SdNotifyMonotonicUsec() }
+
+const statusEvery = 5 * time.Second
+
+// supervise tells systemd that the daemon is ready, what it does, and, as long as the runner's loop comes round, that it
+// is alive.
+func (d *Daemon) supervise(ctx context.Context) {
+	every, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		d.log.Warn("the watchdog's interval can't be read", keyError, err)
+	}
+	watchdog := every > 0
+	if !watchdog || every/3 > statusEvery {
+		every = 3 * statusEvery
+	}
+	tick := time.NewTicker(every / 3)
+	defer tick.Stop()
+	ready := false
+	for {
+		if d.alive(ctx, every/3) {
+			if !ready {
+				ready = true
+				tellSystemd(d.log, daemon.SdNotifyReady)
+			}
+			if watchdog {
+				tellSystemd(d.log, daemon.SdNotifyWatchdog)
+			}
+			if view, err := d.view(ctx); err == nil {
+				tellSystemd(d.log, "STATUS="+d.inWords(view))
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// alive tells whether the runner's loop has come round in time.
+func (d *Daemon) alive(ctx context.Context, within time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return d.runner.Ping(ctx) == nil
+}
+
+// viewWithin bounds how long a question waits for the runner's loop.
+const viewWithin = 5 * time.Second
+
+func (d *Daemon) view(ctx context.Context) (engine.View, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, viewWithin, fmt.Errorf("the runner has not answered within %s", viewWithin))
+	defer cancel()
+	return d.runner.View(ctx)
+}
+
+// inWords says in one line what the daemon does.
+func (d *Daemon) inWords(v engine.View) string {
+	var parts []string
+	if !d.options.Config.Armed {
+		parts = append(parts, "observing")
+	}
+	if v.Outage != "" {
+		s, _ := d.history.summary()
+		going := "taking the estate down"
+		if v.Goal == plan.Up {
+			going = "bringing the estate back"
+		}
+		parts = append(parts, fmt.Sprintf("outage %s, %s: %d of %d nodes down, %d steps running, %d failed", v.Outage, going, s.Down, s.WasOn, s.Running, s.Failed))
+		if v.Hold {
+			parts = append(parts, "on hold")
+		}
+		if v.Waiting != "" {
+			parts = append(parts, v.Waiting)
+		}
+	}
+	for _, s := range v.Supplies {
+		parts = append(parts, s.ID+" "+s.Text)
+	}
+	if !v.Journal {
+		parts = append(parts, "the journal can't be written")
+	}
+	return strings.Join(parts, "; ")
+}

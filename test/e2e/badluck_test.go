@@ -1,0 +1,176 @@
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/adapter/vsphere/vspheresim"
+	"ebbtide/internal/engine"
+)
+
+// untilDown takes the mains away and waits for the cut.
+func (s *site) untilDown(within time.Duration) {
+	s.t.Helper()
+	s.setMains(false)
+	s.until("cut", within, func() bool { return s.at("ups output off") >= 0 })
+	require.True(s.t, s.estateOff(), "everything is off at the cut:\n%s", strings.Join(s.told(), "\n"))
+}
+
+func TestARunbookWithMistakesDoesNotStart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "runbook.yaml"), []byte("version: 1\nrunbook: x\nsuplies: {}\n"), 0o600))
+	settings := filepath.Join(dir, "settings.yaml")
+	require.NoError(t, os.WriteFile(settings, []byte("runbook: runbook.yaml\njournal: journal.db\nlisten: unix:"+dir+"/api.sock\n"), 0o600))
+	out, errs, code := run(t, "daemon", "--config", settings)
+	require.Equal(t, 3, code, errs)
+	require.Contains(t, out, "runbook.yaml:3:1: error:")
+	require.Contains(t, out, "supplies", "the nearest known key is named")
+}
+
+func TestObserveModeSendsNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	start(t, s.files(false))
+	s.ready()
+	s.setMains(false)
+	s.until("rehearsed cut", 90*time.Second, func() bool {
+		st, ok := s.status()
+		return ok && st.Outage != nil && slices.ContainsFunc(st.View.Supplies, func(v engine.SupplyView) bool { return v.Cut })
+	})
+	for _, server := range []*vspheresim.Server{s.vs.VCenter()} {
+		for _, method := range []string{"ShutdownGuest", "PowerOffVM_Task", "ShutdownHost_Task", "PowerOnVM_Task"} {
+			require.Zero(t, server.Calls()[method], method)
+		}
+	}
+	require.Equal(t, []string{"mains off"}, s.told(), "no peer was told to do anything")
+}
+
+func TestAHungGuestIsForcedWithItsReason(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(name string) vspheresim.GuestBehaviour {
+		return vspheresim.GuestBehaviour{Delay: 100 * time.Millisecond, Hang: name == "app1"}
+	})
+	start(t, s.files(true))
+	s.ready()
+	s.untilDown(60 * time.Second)
+	st, ok := s.status()
+	require.True(t, ok)
+	require.Len(t, st.Outage.Forced, 1)
+	require.Equal(t, "app1", st.Outage.Forced[0].Node)
+	require.Contains(t, st.Outage.Forced[0].Reason, "not proven within 3s")
+	s.setMains(true)
+	s.untilRestored(90 * time.Second)
+}
+
+func TestVCenterVanishesInTheMiddle(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	start(t, s.files(true))
+	s.ready()
+	s.setMains(false)
+	s.until("first VM off", 30*time.Second, func() bool { return s.at("vm lab1 off") >= 0 || s.at("vm lab2 off") >= 0 })
+	s.vs.VCenter().Stop()
+	s.until("cut", 90*time.Second, func() bool { return s.at("ups output off") >= 0 })
+	require.True(t, s.estateOff(), strings.Join(s.told(), "\n"))
+	s.requireOrderDown()
+	require.NoError(t, s.vs.VCenter().Start())
+	s.setMains(true)
+	s.untilRestored(90 * time.Second)
+}
+
+func TestKilledInTheMiddleItGoesOn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	settings := s.files(true)
+	p := start(t, settings)
+	s.ready()
+	s.setMains(false)
+	s.until("database off", 60*time.Second, func() bool { return s.at("vm db off") >= 0 })
+	p.kill()
+	start(t, settings)
+	s.until("cut", 90*time.Second, func() bool { return s.at("ups output off") >= 0 })
+	require.True(t, s.estateOff(), strings.Join(s.told(), "\n"))
+	s.requireOrderDown()
+	s.setMains(true)
+	s.untilRestored(90 * time.Second)
+	s.requireOrderUp()
+	require.Equal(t, 1, count(s.told(), "vm db off"))
+	require.False(t, s.vs.VMOn("spare"))
+}
+
+func TestASecondDaemonAndAReloadAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	settings := s.files(true)
+	p := start(t, settings)
+	s.ready()
+	_, errs, code := run(t, "daemon", "--config", settings, "--listen", "unix:"+s.dir+"/second.sock")
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "in use")
+
+	s.setMains(false)
+	s.until("outage", 20*time.Second, func() bool { st, ok := s.status(); return ok && st.View.Outage != "" })
+	p.signal(syscall.SIGHUP)
+	s.until("refused reload", 20*time.Second, func() bool {
+		return strings.Contains(p.log.String(), "not loaded anew") && strings.Contains(p.log.String(), "an outage is under way")
+	})
+	_, errs, code = run(t, "hold", "--listen", "unix:"+s.dir+"/api.sock")
+	require.Equal(t, 0, code, errs)
+	_, errs, code = run(t, "hold", "--listen", "unix:"+s.dir+"/api.sock")
+	require.Equal(t, 6, code, "held already: %s", errs)
+	s.setMains(true)
+	_, errs, code = run(t, "resume", "--listen", "unix:"+s.dir+"/api.sock")
+	require.Equal(t, 0, code, errs)
+	s.until("end of the outage", 60*time.Second, func() bool { st, ok := s.status(); return ok && st.View.Outage == "" })
+}
+
+func TestFlappingMainsStopNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	start(t, s.files(true))
+	s.ready()
+	flap := time.NewTicker(300 * time.Millisecond)
+	defer flap.Stop()
+	for i := range 20 {
+		<-flap.C
+		s.setMains(i%2 == 1)
+	}
+	s.until("end of it", 60*time.Second, func() bool { st, ok := s.status(); return ok && st.View.Outage == "" })
+	for _, line := range s.told() {
+		require.False(t, strings.HasSuffix(line, " off") && line != "mains off", line)
+	}
+}
+
+func TestAFullDiskDoesNotKeepTheEstateUp(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("a small file system can only be mounted by root")
+	}
+	s := newSite(t, nil)
+	settings := s.files(true)
+	disk := filepath.Join(s.dir, "disk")
+	require.NoError(t, os.Mkdir(disk, 0o700))
+	require.NoError(t, syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=256k"))
+	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
+	start(t, settings, "--journal", filepath.Join(disk, "journal.db"))
+	s.ready()
+	filler := filepath.Join(disk, "filler")
+	f, err := os.Create(filler)
+	require.NoError(t, err)
+	for block := make([]byte, 1024); err == nil; {
+		_, err = f.Write(block)
+	}
+	_ = f.Close()
+	s.untilDown(90 * time.Second)
+	require.NoError(t, os.Remove(filler))
+	s.setMains(true)
+	s.untilRestored(120 * time.Second)
+}

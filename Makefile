@@ -44,7 +44,7 @@ lint: $(BIN)/golangci-lint $(BIN)/gofumpt ## vet, gofumpt and golangci-lint (bui
 
 .PHONY: bench
 bench: setup ## measure the figures that Ebbtide promises, a JSON line each
-	go run ./test/bench
+	go test ./test/bench -v -count=1 -timeout 20m -args -figures | grep "^{"
 
 .PHONY: build
 build: ## build the static binary bin/ebbtide

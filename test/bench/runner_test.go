@@ -1,0 +1,112 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/fake"
+	"ebbtide/internal/engine"
+	"ebbtide/internal/journal"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+	"ebbtide/internal/runner"
+	"ebbtide/internal/sim"
+)
+
+// TestOrchestration compares a shutdown of 1,000 nodes with fixed durations under limits, through the real runner with
+// the journal on disk, with what the simulator of the same engine says in virtual time.
+func TestOrchestration(t *testing.T) {
+	wanted(t)
+	const vm, host = 1 * time.Second, 2 * time.Second
+	s := estate(t, 1000, vm, host)
+	virtual := makespan(sim.Run(sim.Scenario{
+		Settings: s, For: time.Hour, Batteries: map[string]sim.Battery{"ups": {Charge: 1, Runtime: 5 * time.Hour}},
+		Changes: []sim.Change{{At: 5 * time.Second, Supply: "ups"}},
+	}).Records)
+	real := makespan(shutDown(t, s, vm, host))
+	ratio := real.Seconds() / virtual.Seconds()
+	figure{Figure: "orchestration_overhead_1000_nodes", Value: ratio, Unit: "real/virtual", Target: "<= 1.02", OK: ratio <= 1.02, Runs: 1, Note: fmt.Sprintf("real %.2f s, virtual %.2f s, journal on disk", real.Seconds(), virtual.Seconds())}.print(t)
+}
+
+// makespan is the time from the first command to the last proof of a stop.
+func makespan(records []engine.Record) time.Duration {
+	var first, last time.Time
+	for _, r := range records {
+		switch {
+		case r.Kind == engine.Intent && first.IsZero():
+			first = r.At
+		case r.Kind == engine.Proven && *r.Verb == plan.Stop:
+			last = r.At
+		}
+	}
+	return last.Sub(first)
+}
+
+// polled hides a node's watch: the simulator has none, so neither side may profit from it.
+type polled struct{ adapter.Node }
+
+// shutDown takes the estate down in real time and gives the journal.
+func shutDown(t *testing.T, s engine.Settings, vm, host time.Duration) []engine.Record {
+	t.Helper()
+	world := fake.New(time.Now)
+	nodes := map[string]adapter.Node{}
+	for i := range s.Estate.Len() {
+		n := s.Estate.Node(i)
+		takes := host
+		if n.Kind == plan.VM {
+			takes = vm
+		}
+		nodes[n.ID] = polled{world.Add(n.ID, fake.Spec{Can: n.Can, Latency: 20 * time.Millisecond, Takes: map[plan.Verb]time.Duration{plan.Stop: takes}})}
+	}
+	j, err := journal.Open(filepath.Join(t.TempDir(), "journal.db"), journal.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, j.Close()) }()
+	down := make(chan struct{})
+	var once sync.Once
+	r := runner.New(runner.Options{
+		Engine: engine.New(s), Journal: j, Nodes: func(id string) (adapter.Node, bool) { n, ok := nodes[id]; return n, ok },
+		Recorded: func(records []engine.Record) {
+			for _, rec := range records {
+				if rec.Kind == engine.Proven && rec.Node == "nas" {
+					once.Do(func() { close(down) })
+				}
+			}
+		},
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	poll := time.NewTicker(time.Second)
+	defer poll.Stop()
+	for polls := 0; ; polls++ {
+		reading := power.Reading{Supply: "ups", Status: power.OL, Charge: power.Known(100), Runtime: power.Known(18000), Load: power.Known(50)}
+		if polls >= 3 {
+			reading.Status = power.OB
+		}
+		r.Post(engine.Read{Reading: reading})
+		select {
+		case <-poll.C:
+			continue
+		case <-down:
+		case err := <-ended:
+			t.Fatalf("the runner ended: %v", err)
+		}
+		break
+	}
+	outages, err := j.Outages()
+	require.NoError(t, err)
+	require.Len(t, outages, 1)
+	records, err := j.Records(outages[0].ID)
+	require.NoError(t, err)
+	cancel()
+	<-ended
+	return records
+}

@@ -98,7 +98,10 @@ func ourFlips(t *testing.T, upsd *nuttest.Server, set func(string)) []time.Durat
 // theirFlips gives the delays until upsmon runs its NOTIFYCMD for ONBATT.
 func theirFlips(t *testing.T, upsd *nuttest.Server, set func(string)) []time.Duration {
 	var marks []string
-	for range instances {
+	for i := range instances { // their polls of every five seconds are spread over those five
+		if i > 0 {
+			<-time.After(5 * time.Second / instances)
+		}
 		marks = append(marks, startUpsmon(t, upsd))
 	}
 	<-time.After(8 * time.Second) // all have polled

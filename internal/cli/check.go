@@ -14,7 +14,7 @@ func (a *app) check() *cobra.Command {
 	return &cobra.Command{
 		Use: "check RUNBOOK…", GroupID: "runbook", Short: "find every mistake in a runbook, with where and what to write instead",
 		Example: "  ebbtide check runbooks/home-lab.yaml",
-		Args: func(c *cobra.Command, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return nil
 			}

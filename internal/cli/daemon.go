@@ -63,8 +63,7 @@ func (a *app) runDaemon(ctx context.Context, settings config.Config) error {
 	}
 	log := slog.New(handler)
 	d, err := daemon.Open(ctx, daemon.Options{Config: settings, Families: families(settings.Armed), Version: a.Version, Log: log})
-	var mistakes *daemon.MistakesError
-	if errors.As(err, &mistakes) {
+	if mistakes, ok := errors.AsType[*daemon.MistakesError](err); ok {
 		if err := a.showProblems(mistakes.Problems, 1); err != nil {
 			return err
 		}

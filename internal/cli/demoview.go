@@ -148,7 +148,7 @@ func writeDemoResult(w io.Writer, r demo.Result) {
 		fmt.Fprintf(t, "crashes of Ebbtide\t%d\n", r.Crashes)
 	}
 	fmt.Fprintf(t, "rules broken\t%d\n", len(r.Violations))
-	t.Flush()
+	_ = t.Flush() // to memory or to where the rest goes
 	for _, v := range r.Violations {
 		fmt.Fprintf(w, "  %s\n", v)
 	}

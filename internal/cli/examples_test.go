@@ -22,7 +22,7 @@ func TestExampleRunbooks(t *testing.T) {
 			for _, goal := range []string{"down", "up"} {
 				text := runCLI(t, exitDone, "plan", file, "--goal", goal)
 				require.Contains(t, text, "Critical chain")
-				for _, line := range bytes.Split([]byte(text), []byte("\n")) {
+				for line := range bytes.SplitSeq([]byte(text), []byte("\n")) {
 					require.LessOrEqual(t, len([]rune(string(line))), 200)
 				}
 				var doc planDoc

@@ -42,8 +42,7 @@ type hinter interface{ Hint() string }
 
 // explain gives the exit code and hint of an error.
 func explain(err error) (code int, hint string, said bool) {
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		return f.code, f.hint, f.said
 	}
 	var h hinter

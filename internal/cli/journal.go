@@ -31,7 +31,7 @@ func (a *app) verifyJournal(path string) error {
 	if err != nil {
 		return err
 	}
-	defer j.Close()
+	defer func() { _ = j.Close() }() // nothing was written
 	if err := j.Verify(); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (a *app) exportJournal(path string, only []string) error {
 	if err != nil {
 		return err
 	}
-	defer j.Close()
+	defer func() { _ = j.Close() }() // nothing was written
 	ids := only
 	if len(ids) == 0 {
 		outages, err := j.Outages()

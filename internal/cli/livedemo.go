@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -112,8 +113,8 @@ func (v *liveView) draw() {
 
 func (v *liveView) table() []string {
 	rows := []string{fmt.Sprintf("%-16s %-52s %s", "", "DOWN", "UP")}
-	for i := len(v.nodes) - 1; i >= 0; i-- { // users above what they use
-		id := v.nodes[i]
+	for _, id := range slices.Backward(v.nodes) { // users above what they use
+
 		down, up := v.cells(id)
 		rows = append(rows, fmt.Sprintf("%-16s %s %s", id, pad(down, 52), up))
 	}

@@ -43,7 +43,7 @@ func planText(rb *runbook.Runbook, c *runbook.Compiled, p *plan.Plan) string {
 		s := &p.Steps[r.steps[0]]
 		if t == nil || s.Stage != stage {
 			if t != nil {
-				t.Flush()
+				_ = t.Flush() // to memory or to where the rest goes
 			}
 			stage = s.Stage
 			fmt.Fprintf(&b, "\n%s\n", wrap(stageTitle(p.Goal, stage, &c.Policy), 100))
@@ -55,7 +55,7 @@ func planText(rb *runbook.Runbook, c *runbook.Compiled, p *plan.Plan) string {
 			strings.TrimSpace(n.Type+" "+n.Rack), afterRows(p, number, r), brief(s.Times.Nominal), brief(s.Times.Within), ifNot(n, s))
 	}
 	if t != nil {
-		t.Flush()
+		_ = t.Flush() // to memory or to where the rest goes
 	}
 	b.WriteString("\nTimes count from the start, as if every stage were triggered at once.\n")
 	b.WriteString(limitsText(p.Estate().Limits()))
@@ -165,10 +165,10 @@ func ranges(n []int) string {
 		for j+1 < len(n) && n[j+1] == n[j]+1 {
 			j++
 		}
-		switch {
-		case j == i:
+		switch j {
+		case i:
 			parts = append(parts, fmt.Sprint(n[i]))
-		case j == i+1:
+		case i + 1:
 			parts = append(parts, fmt.Sprint(n[i]), fmt.Sprint(n[j]))
 		default:
 			parts = append(parts, fmt.Sprintf("%d-%d", n[i], n[j]))
@@ -229,6 +229,6 @@ func chainText(p *plan.Plan, sc *plan.Schedule, number []int) string {
 		}
 		fmt.Fprintf(t, "%4d\t%s\t%s %s\t+%s\n", number[i], brief(sc.Start[i]), verbWords(p.Estate().Node(s.Node), s), s.Name, brief(s.Times.Nominal))
 	}
-	t.Flush()
+	_ = t.Flush() // to memory or to where the rest goes
 	return b.String()
 }

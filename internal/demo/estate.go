@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"text/template"
@@ -230,8 +231,8 @@ func (e *estate) close() {
 	for _, card := range e.cards {
 		_ = card.Close()
 	}
-	for i := len(e.undo) - 1; i >= 0; i-- {
-		e.undo[i]()
+	for _, v := range slices.Backward(e.undo) {
+		v()
 	}
 	e.all.Wait()
 }

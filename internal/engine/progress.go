@@ -89,14 +89,14 @@ func (e *Engine) satisfied(s *plan.Step, cut []bool) (verdict, bool) {
 		return proven, true
 	case n.done.Has(s.Verb):
 		return proven, true
-	case n.bad.Has(s.Verb) && !(n.down && e.run.goal == plan.Down):
+	case n.bad.Has(s.Verb) && (!n.down || e.run.goal != plan.Down):
 		return verdictOf(node, s.Verb), true
 	case e.run.goal == plan.Up && node.Kind == plan.Supply:
 		return proven, true // whether a feed is back is asked when its load is to start
 	case s.Verb == plan.Start && node.Kind == plan.Person:
 		return proven, !n.touched
 	case s.Verb == plan.Start:
-		return proven, !n.wasOn && !(node.Kind == plan.Passive && node.Healthy) || n.up && !n.down
+		return proven, !n.wasOn && (node.Kind != plan.Passive || !node.Healthy) || n.up && !n.down
 	case s.Verb == plan.Unprotect:
 		return proven, n.cacheWas != plan.No
 	case s.Verb == plan.Cut:

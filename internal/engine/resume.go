@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"ebbtide/internal/plan"
 )
@@ -60,12 +61,7 @@ func (e *Engine) fold(rec *Record) error {
 			}
 		}
 		st.due = e.estate.Scope(func(i int) bool {
-			for _, s := range st.supplies {
-				if s == i {
-					return true
-				}
-			}
-			return false
+			return slices.Contains(st.supplies, i)
 		})
 	case Intent, Asked:
 		e.foldIntent(at, rec)

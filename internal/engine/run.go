@@ -288,7 +288,7 @@ func (e *Engine) maybeTurnUp() {
 		e.lookAnew()
 	case !touched:
 		e.closeOutage("power is back; nothing had to be done")
-	case r.noReturn && !e.finishedDown() && !(anyGate && e.stalled()):
+	case r.noReturn && !e.finishedDown() && (!anyGate || !e.stalled()):
 		e.say("the point of no return is passed: the plan is finished before anything comes back")
 	case !anyGate:
 		e.say("waiting for the recharge gate: " + e.settings.Policy.Restore.String())

@@ -56,7 +56,7 @@ func parseStory(t *testing.T, src string) sim.Scenario {
 	var nodes []plan.Node
 	var limits []plan.Limit
 	pol := power.Policy{Restore: power.Condition{Kind: power.Online, For: time.Minute}, Shutdown: power.Condition{Kind: power.OnBattery, For: 30 * time.Second}, Protect: power.Condition{Kind: power.OnBattery, For: 10 * time.Second}, Reserve: time.Minute}
-	for _, line := range strings.Split(src, "\n") {
+	for line := range strings.SplitSeq(src, "\n") {
 		f := strings.Fields(line)
 		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
 			continue
@@ -103,7 +103,7 @@ func parseStory(t *testing.T, src string) sim.Scenario {
 		case "off":
 			sc.Off = append(sc.Off, f[1:]...)
 		case "crash":
-			for _, s := range strings.Split(f[1], ",") {
+			for s := range strings.SplitSeq(f[1], ",") {
 				n, err := strconv.ParseUint(s, 10, 64)
 				require.NoError(t, err)
 				sc.CrashAt = append(sc.CrashAt, n)
@@ -162,7 +162,7 @@ func parseNode(t *testing.T, f []string) plan.Node {
 			n.OffAfter = duration(t, v)
 		case "can":
 			n.Can = 0
-			for _, verb := range strings.Split(v, ",") {
+			for verb := range strings.SplitSeq(v, ",") {
 				var x plan.Verb
 				require.NoError(t, x.UnmarshalText([]byte(verb)))
 				n.Can |= plan.VerbSet(x)

@@ -241,7 +241,7 @@ func (e *Engine) judgePressure() {
 		}
 		reserve := e.settings.Policy.Reserve.Seconds()
 		switch {
-		case left.Value <= max(lastSeconds.Seconds(), reserve/4):
+		case left.Value <= max(leastForCut.Seconds(), reserve/4):
 			level = max(level, cutNow)
 		case left.Value <= reserve:
 			level = max(level, reserveReached)
@@ -278,7 +278,7 @@ func (p pressure) String() string {
 
 const (
 	lowBatteryLeft = 2 * time.Minute  // what a low-battery flag means where the UPS gives no runtime
-	lastSeconds    = 30 * time.Second // the least that a cut and its delay need
+	leastForCut    = 30 * time.Second // the least that a cut and its delay need
 )
 
 // chores are what comes round while readings come in: looks at the whole estate while all is well, at given-up nodes

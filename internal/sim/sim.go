@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"ebbtide/internal/engine"
@@ -297,8 +298,8 @@ func (s *simulation) crash() {
 
 // openRecords gives the records of the last outage, if it is open.
 func openRecords(all []engine.Record) []engine.Record {
-	for i := len(all) - 1; i >= 0; i-- {
-		switch all[i].Kind {
+	for i, a := range slices.Backward(all) {
+		switch a.Kind {
 		case engine.Closed:
 			return nil
 		case engine.Opened:

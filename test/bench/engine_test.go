@@ -94,9 +94,7 @@ func us(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 func TestRunbook(t *testing.T) {
 	wanted(t)
 	var schema runbook.Schema
-	for _, n := range slices.Concat(command.Family().Nodes, passive.Family().Nodes) {
-		schema.Nodes = append(schema.Nodes, n)
-	}
+	schema.Nodes = append(schema.Nodes, slices.Concat(command.Family().Nodes, passive.Family().Nodes)...)
 	var b strings.Builder
 	b.WriteString("version: 1\nrunbook: large\nsupplies:\n  ups: {nut: \"ups@127.0.0.1:3493\", username: u, password: {credential: p}}\nnodes:\n")
 	b.WriteString("  switch: {type: passive, fed_by: [ups]}\n")

@@ -45,5 +45,3 @@ func median(d []time.Duration) time.Duration {
 	s := slices.Sorted(slices.Values(d))
 	return s[len(s)/2]
 }
-
-func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -126,7 +126,7 @@ func theirFlips(t *testing.T, upsd *nuttest.Server, set func(string)) []time.Dur
 // the time to.
 func startUpsmon(t *testing.T, upsd *nuttest.Server) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "upsmon")
+	dir, err := os.MkdirTemp("/tmp", "upsmon") //nolint:usetesting // t.TempDir lies under a folder that upsmon's user can't enter
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	require.NoError(t, os.Chmod(dir, 0o777))

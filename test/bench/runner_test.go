@@ -107,6 +107,6 @@ func shutDown(t *testing.T, s engine.Settings, vm, host time.Duration) []engine.
 	records, err := j.Records(outages[0].ID)
 	require.NoError(t, err)
 	cancel()
-	<-ended
+	require.NoError(t, <-ended)
 	return records
 }

@@ -38,7 +38,7 @@ func start(t *testing.T, settings string, more ...string) *process {
 	t.Cleanup(func() {
 		p.signal(syscall.SIGTERM)
 		select {
-		case <-p.ended:
+		case _ = <-p.ended: // how it ended is in its log
 		case <-time.After(20 * time.Second):
 			p.signal(syscall.SIGKILL)
 			t.Errorf("the daemon does not stop")
@@ -55,7 +55,7 @@ func (p *process) signal(sig os.Signal) { _ = p.cmd.Process.Signal(sig) }
 // kill ends the daemon with SIGKILL.
 func (p *process) kill() {
 	p.signal(syscall.SIGKILL)
-	<-p.ended
+	_ = <-p.ended // it says that it was killed
 }
 
 // run runs one command to its end.

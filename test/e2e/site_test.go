@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -285,10 +286,8 @@ func (s *site) until(what string, within time.Duration, holds func() bool) {
 
 // estateOff tells whether everything that the outage takes down is down.
 func (s *site) estateOff() bool {
-	for _, vm := range []string{"db", "app1", "app2", "lab1", "lab2"} {
-		if s.vs.VMOn(vm) {
-			return false
-		}
+	if slices.ContainsFunc([]string{"db", "app1", "app2", "lab1", "lab2"}, s.vs.VMOn) {
+		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -161,6 +161,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	var helpers sync.WaitGroup
 	helpers.Go(func() { d.supervise(run) })
 	helpers.Go(func() { d.refresh(run) })
+	helpers.Go(func() { d.checkCommands(run, d.site.Load().rb) })
 	d.log.Info("running", "runbook", d.site.Load().rb.Name, "mode", d.mode(), "listen", d.options.Config.Listen.String())
 
 	var err error

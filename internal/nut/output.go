@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ const (
 	startCommand = "load.on"
 
 	varDelay         = "ups.delay.shutdown"
+	varStartDelay    = "ups.delay.start"
 	varTimer         = "ups.timer.shutdown"
 	varOutputVoltage = "output.voltage"
 
@@ -27,10 +29,17 @@ const (
 	cutMargin = 15 * time.Second
 )
 
+// Delays are how a cut is timed, where the UPS lets them be set. Zero leaves the UPS's own.
+type Delays struct {
+	Off time.Duration // from the command to the cut: ups.delay.shutdown
+	On  time.Duration // from mains back to output on: ups.delay.start
+}
+
 // output is a supply's output as a node of the estate.
 type output struct {
 	options Options
 	ups     string
+	delays  Delays
 
 	mu      sync.Mutex
 	cutAt   time.Time     // our cut was accepted; zero: none is pending
@@ -42,7 +51,12 @@ type output struct {
 
 // NewOutput makes the node of a UPS's output. Each call uses a connection of its own. It knows Cut, which is
 // shutdown.return and never load.off (after that the output stays dark when the mains return), and Start.
-func NewOutput(o Options, ups string) adapter.Node { return &output{options: o, ups: ups} }
+//
+// Delays are set right before the cut. A UPS that does not let them be set is cut with its own: what it then says it will
+// take is what counts.
+func NewOutput(o Options, ups string, delays Delays) adapter.Node {
+	return &output{options: o, ups: ups, delays: delays}
+}
 
 // Probe tells Off only of an output that the UPS says is dark, or of a UPS that fell silent after it accepted our cut
 // and whose delay is over; Stopping while a cut counts down.
@@ -172,11 +186,12 @@ func (o *output) cut(ctx context.Context) error {
 		if err := o.offers(ctx, c, cutCommand); err != nil {
 			return err
 		}
+		off := o.setDelays(ctx, c, valueOf(vars, varDelay))
 		if err := o.command(ctx, c, cutCommand); err != nil {
 			return err
 		}
 		delay := defaultDelay
-		if said := number(valueOf(vars, varDelay)); said.Known && said.Value > 0 && said.Value < 65535 {
+		if said := number(off); said.Known && said.Value > 0 && said.Value < 65535 {
 			delay = time.Duration(said.Value * float64(time.Second))
 		}
 		o.mu.Lock()
@@ -184,6 +199,20 @@ func (o *output) cut(ctx context.Context) error {
 		o.cutAt, o.delay, o.made = time.Now(), delay, false
 		return nil
 	})
+}
+
+// setDelays sets what the runbook asks for and gives the delay of the cut that then holds, as the UPS has it.
+func (o *output) setDelays(ctx context.Context, c *Client, own string) string {
+	for name, d := range map[string]time.Duration{varDelay: o.delays.Off, varStartDelay: o.delays.On} {
+		if d <= 0 {
+			continue
+		}
+		value := strconv.Itoa(int(d.Seconds()))
+		if err := c.Set(ctx, o.ups, name, value); err == nil && name == varDelay {
+			own = value
+		}
+	}
+	return own
 }
 
 func (o *output) start(ctx context.Context) error {

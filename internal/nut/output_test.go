@@ -3,6 +3,7 @@ package nut_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,7 +30,7 @@ func TestOutputIsCutAndReturns(t *testing.T) {
 	driver.AddCommands("load.off", "load.on", "shutdown.return")
 	driver.Set("ups.status", "OB DISCHRG", "output.voltage", "230.0", "ups.delay.shutdown", "1", "ready", "1")
 	upsd.Await("ups1", "ready", "1")
-	node := nut.NewOutput(admin(upsd.Addr), "ups1")
+	node := nut.NewOutput(admin(upsd.Addr), "ups1", nut.Delays{})
 	require.Equal(t, plan.On, probe(t, node).State)
 
 	require.NoError(t, node.Do(t.Context(), plan.Cut))
@@ -92,7 +93,7 @@ func TestOutputProbe(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			s := simulate(t)
 			u := s.Add("a", "")
-			node := nut.NewOutput(nut.Options{Address: s.Addr()}, "a")
+			node := nut.NewOutput(nut.Options{Address: s.Addr()}, "a", nut.Delays{})
 			if c.before != nil {
 				u.Set(c.before...)
 				probe(t, node)
@@ -111,7 +112,7 @@ func TestOutputSilence(t *testing.T) {
 	u := s.Add("a", "")
 	u.Set("ups.status", "OB", "ups.delay.shutdown", "3600")
 	u.OnCommand(func(string, string) error { return nil }, "shutdown.return")
-	node := nut.NewOutput(nut.Options{Address: s.Addr(), Username: "admin", Password: secret("pass")}, "a")
+	node := nut.NewOutput(nut.Options{Address: s.Addr(), Username: "admin", Password: secret("pass")}, "a", nut.Delays{})
 	for range 2 {
 		u.SetStale(true)
 		require.Equal(t, plan.Unreachable, probe(t, node).State)
@@ -120,7 +121,7 @@ func TestOutputSilence(t *testing.T) {
 		require.Equal(t, plan.Unreachable, probe(t, node).State)
 		u.SetConnected(true)
 	}
-	require.Equal(t, plan.Unreachable, probe(t, nut.NewOutput(nut.Options{Address: "127.0.0.1:1"}, "a")).State)
+	require.Equal(t, plan.Unreachable, probe(t, nut.NewOutput(nut.Options{Address: "127.0.0.1:1"}, "a", nut.Delays{})).State)
 	require.NoError(t, node.Do(t.Context(), plan.Cut))
 	u.SetConnected(false)
 	seen := probe(t, node)
@@ -139,7 +140,7 @@ func TestOutputErrors(t *testing.T) {
 	u.Set("ups.status", "OB")
 	u.OnCommand(func(string, string) error { return nil }, "load.off", "shutdown.reboot", "beeper.off")
 	asAdmin := nut.Options{Address: s.Addr(), Username: "admin", Password: secret("pass"), Timeout: 200 * time.Millisecond}
-	do := func(o nut.Options, ups string, v plan.Verb) error { return nut.NewOutput(o, ups).Do(t.Context(), v) }
+	do := func(o nut.Options, ups string, v plan.Verb) error { return nut.NewOutput(o, ups, nut.Delays{}).Do(t.Context(), v) }
 
 	err := do(asAdmin, "a", plan.Cut)
 	require.ErrorIs(t, err, adapter.ErrRefused)
@@ -185,7 +186,7 @@ func TestOutputStartWaitsForTheMains(t *testing.T) {
 	u := s.Add("a", "")
 	given := make(chan string, 10)
 	u.OnCommand(func(command, _ string) error { given <- command; return nil }, "load.on")
-	node := nut.NewOutput(nut.Options{Address: s.Addr(), Username: "admin", Password: secret("pass")}, "a")
+	node := nut.NewOutput(nut.Options{Address: s.Addr(), Username: "admin", Password: secret("pass")}, "a", nut.Delays{})
 	for _, status := range []string{"OFF", "OB OFF", "OL", "OB"} {
 		u.Set("ups.status", status)
 		require.NoError(t, node.Do(t.Context(), plan.Start), status)
@@ -198,4 +199,22 @@ func TestOutputStartWaitsForTheMains(t *testing.T) {
 	require.Equal(t, "load.on", <-given)
 	u.OnCommand(func(string, string) error { return nil }, "shutdown.return")
 	require.ErrorIs(t, node.Do(t.Context(), plan.Start), adapter.ErrRefused)
+}
+
+// TestDelaysOfTheRunbookAreSetBeforeTheCut also shows that a UPS without such a variable is cut all the same.
+func TestDelaysOfTheRunbookAreSetBeforeTheCut(t *testing.T) {
+	t.Parallel()
+	upsd := nuttest.Start(t, nuttest.Config{})
+	driver := upsd.Driver("ups1")
+	driver.AddCommands("shutdown.return")
+	driver.Set("ups.status", "OB", "ups.delay.shutdown", "20")
+	driver.Writable("ups.delay.shutdown", 10)
+	upsd.Await("ups1", "ups.delay.shutdown", "20")
+	node := nut.NewOutput(admin(upsd.Addr), "ups1", nut.Delays{Off: 45 * time.Second, On: time.Minute})
+	require.NoError(t, node.Do(t.Context(), plan.Cut))
+	var heard []string
+	for _, c := range driver.Commands() {
+		heard = append(heard, strings.Join(c.Words, " "))
+	}
+	require.Equal(t, []string{"SET ups.delay.shutdown 45", "INSTCMD shutdown.return"}, heard)
 }

@@ -174,3 +174,64 @@ func TestAFullDiskDoesNotKeepTheEstateUp(t *testing.T) {
 	s.setMains(true)
 	s.untilRestored(120 * time.Second)
 }
+
+// TestAWrongUPSNameAndAWrongPasswordAreTold: the daemon goes on, observes what it can, and says what is wrong.
+func TestAWrongUPSNameAndAWrongPasswordAreTold(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	settings := s.files(false)
+	s.write("credentials/upsd", "not the password")
+	book, err := os.ReadFile(filepath.Join(s.dir, "runbook.yaml"))
+	require.NoError(t, err)
+	more := "  typo: {nut: \"upps@" + s.upsd.Addr + "\", cut: none}\nconnections:\n"
+	s.write("runbook.yaml", strings.Replace(string(book), "connections:\n", more, 1))
+	p := start(t, settings)
+	s.until("both complaints", 30*time.Second, func() bool {
+		log := p.log.String()
+		return strings.Contains(log, "ACCESS-DENIED") && strings.Contains(log, "upps") && strings.Contains(log, "UNKNOWN-UPS")
+	})
+	require.NotContains(t, p.log.String(), "not the password")
+	s.until("the healthy supply read", 20*time.Second, func() bool {
+		st, ok := s.status()
+		return ok && slices.ContainsFunc(st.View.Supplies, func(v engine.SupplyView) bool { return v.ID == "ups" && v.Text == "on line" })
+	})
+}
+
+// TestAVMDeletedInTheMiddle counts as off, and is reported when it can't come back.
+func TestAVMDeletedInTheMiddle(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(name string) vspheresim.GuestBehaviour {
+		return vspheresim.GuestBehaviour{Delay: 300 * time.Millisecond, Hang: name == "app2"}
+	})
+	start(t, s.files(true))
+	s.ready()
+	s.setMains(false)
+	s.until("first app off", 60*time.Second, func() bool { return s.at("vm app1 off") >= 0 })
+	require.NoError(t, s.vs.DeleteVM("app2"))
+	s.until("cut", 90*time.Second, func() bool { return s.at("ups output off") >= 0 })
+	s.setMains(true)
+	s.until("end of the outage", 120*time.Second, func() bool {
+		st, ok := s.status()
+		return ok && st.View.Outage == "" && s.vs.VMOn("db") && s.vs.VMOn("app1")
+	})
+	out, _, code := run(t, "status", "--listen", "unix:"+s.dir+"/api.sock")
+	require.Zero(t, code)
+	require.Contains(t, out, "end-to-end, armed")
+}
+
+// TestUpsdRestartedInAnOutage: the poller comes back by itself and the outage goes on.
+func TestUpsdRestartedInAnOutage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	start(t, s.files(true))
+	s.ready()
+	s.setMains(false)
+	s.until("first VM off", 60*time.Second, func() bool { return s.at("vm lab1 off") >= 0 || s.at("vm lab2 off") >= 0 })
+	s.upsd.Stop()
+	s.until("database off", 60*time.Second, func() bool { return s.at("vm db off") >= 0 })
+	s.upsd.Launch()
+	s.until("cut", 120*time.Second, func() bool { return s.at("ups output off") >= 0 })
+	require.True(t, s.estateOff(), strings.Join(s.told(), "\n"))
+	s.setMains(true)
+	s.untilRestored(120 * time.Second)
+}

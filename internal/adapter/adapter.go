@@ -78,3 +78,13 @@ type Secrets interface {
 	// Secret gives the value that ref points to, without a trailing newline.
 	Secret(ref runbook.SecretRef) (string, error)
 }
+
+// Schema gathers the part of the runbook language that families give.
+func Schema(families []Family) runbook.Schema {
+	var s runbook.Schema
+	for _, f := range families {
+		s.Connections = append(s.Connections, f.Connections...)
+		s.Nodes = append(s.Nodes, f.Nodes...)
+	}
+	return s
+}

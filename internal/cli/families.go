@@ -16,11 +16,4 @@ func families(armed bool) []adapter.Family {
 }
 
 // schema is the part of the runbook language that the families give.
-func schema() runbook.Schema {
-	var s runbook.Schema
-	for _, f := range families(false) {
-		s.Connections = append(s.Connections, f.Connections...)
-		s.Nodes = append(s.Nodes, f.Nodes...)
-	}
-	return s
-}
+func schema() runbook.Schema { return adapter.Schema(families(false)) }

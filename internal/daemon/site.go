@@ -30,16 +30,6 @@ func (e *MistakesError) Hint() string {
 	return fmt.Sprintf("see all of them with: ebbtide check %s", e.File)
 }
 
-// schemaOf gathers the part of the language that the families give.
-func schemaOf(families []adapter.Family) runbook.Schema {
-	var s runbook.Schema
-	for _, f := range families {
-		s.Connections = append(s.Connections, f.Connections...)
-		s.Nodes = append(s.Nodes, f.Nodes...)
-	}
-	return s
-}
-
 // loadRunbook reads and checks the runbook of the settings.
 func (d *Daemon) loadRunbook() (*runbook.Runbook, error) {
 	file := d.options.Config.Runbook
@@ -47,7 +37,7 @@ func (d *Daemon) loadRunbook() (*runbook.Runbook, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the runbook: %w", err)
 	}
-	rb, problems := runbook.Load(file, src, schemaOf(d.options.Families))
+	rb, problems := runbook.Load(file, src, adapter.Schema(d.options.Families))
 	if problems.HasErrors() {
 		return nil, &MistakesError{File: file, Problems: problems}
 	}
@@ -127,7 +117,7 @@ func (d *Daemon) compile(s *site, known, live inventory) error {
 		}
 		next[id] = members
 	}
-	compiled, err := runbook.Compile(s.rb, schemaOf(d.options.Families), next)
+	compiled, err := runbook.Compile(s.rb, adapter.Schema(d.options.Families), next)
 	if err != nil {
 		return err
 	}

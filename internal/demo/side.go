@@ -55,7 +55,7 @@ func (s *side) start(ctx context.Context, crashAfter uint64) (_ *life, err error
 			err = errors.Join(err, l.close())
 		}
 	}()
-	schema := schemaOf(s.families)
+	schema := adapter.Schema(s.families)
 	rb, problems := runbook.Load("demo.yaml", s.runbook, schema)
 	if problems.HasErrors() {
 		return nil, fmt.Errorf("the demo's runbook has mistakes:\n%s", problems.Text())
@@ -113,15 +113,6 @@ func (s *side) start(ctx context.Context, crashAfter uint64) (_ *life, err error
 	})
 	l.all.Go(func() { l.poller.Run(ctx) })
 	return l, nil
-}
-
-func schemaOf(families []adapter.Family) runbook.Schema {
-	var s runbook.Schema
-	for _, f := range families {
-		s.Connections = append(s.Connections, f.Connections...)
-		s.Nodes = append(s.Nodes, f.Nodes...)
-	}
-	return s
 }
 
 // openRecords reads the outage that the journal left open; nil if there is none.

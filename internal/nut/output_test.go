@@ -140,7 +140,9 @@ func TestOutputErrors(t *testing.T) {
 	u.Set("ups.status", "OB")
 	u.OnCommand(func(string, string) error { return nil }, "load.off", "shutdown.reboot", "beeper.off")
 	asAdmin := nut.Options{Address: s.Addr(), Username: "admin", Password: secret("pass"), Timeout: 200 * time.Millisecond}
-	do := func(o nut.Options, ups string, v plan.Verb) error { return nut.NewOutput(o, ups, nut.Delays{}).Do(t.Context(), v) }
+	do := func(o nut.Options, ups string, v plan.Verb) error {
+		return nut.NewOutput(o, ups, nut.Delays{}).Do(t.Context(), v)
+	}
 
 	err := do(asAdmin, "a", plan.Cut)
 	require.ErrorIs(t, err, adapter.ErrRefused)

@@ -151,7 +151,7 @@ func writeStatus(w io.Writer, s *daemon.Status) {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", v.ID, text, percent(v.State.Charge), percent(v.State.Load), seconds(v.State.Left), seconds(v.Slack))
 	}
-	t.Flush()
+	_ = t.Flush() // to where the rest goes
 	for _, id := range s.Blind {
 		fmt.Fprintf(w, "\n%s has never answered: nothing is known of what it stands for\n", id)
 	}
@@ -204,7 +204,7 @@ func writeOutage(w io.Writer, s *daemon.Status) {
 		st := &o.Steps[i]
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", st.Verb, st.Node, st.State, stepTook(st), st.Reason)
 	}
-	t.Flush()
+	_ = t.Flush() // to where the rest goes
 }
 
 func stepTook(st *timeline.Step) string {

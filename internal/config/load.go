@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -53,10 +54,7 @@ func (l *loader) mistake(where string, err error) {
 
 // apply lays file, environment and flags over each other and reads every setting.
 func (l *loader) apply() {
-	rest := make(map[string]string, len(l.flags))
-	for name, v := range l.flags {
-		rest[name] = v
-	}
+	rest := maps.Clone(l.flags)
 	for _, s := range Settings() {
 		if s.Default != "" {
 			l.viper.SetDefault(s.Key, s.Default)

@@ -245,7 +245,7 @@ func TestVerifyNamesEachDamage(t *testing.T) {
 // damages flattens what Verify returned.
 func damages(t *testing.T, err error) []DamagedError {
 	t.Helper()
-	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // walks the tree itself
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		var list []DamagedError
 		for _, one := range many.Unwrap() {
 			list = append(list, damages(t, one)...)
@@ -310,7 +310,7 @@ func FuzzInspect(f *testing.F) {
 	require.NoError(f, err)
 	seed = seed[:24576]
 	f.Add(seed, uint16(0), byte(0))
-	f.Fuzz(func(t *testing.T, patch []byte, at uint16, with byte) {
+	f.Fuzz(func(_ *testing.T, patch []byte, at uint16, with byte) {
 		// Headers carry a checksum, which a fuzzer does not hit: the patch goes behind them.
 		b := bytes.Clone(seed)
 		copy(b[8192:], patch)

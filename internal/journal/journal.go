@@ -161,7 +161,7 @@ func writeEmpty(path, by string) error {
 			return err
 		}
 		var id [16]byte
-		rand.Read(id[:]) //nolint:errcheck // crypto/rand never fails
+		rand.Read(id[:])
 		for _, kv := range [...][2]string{{formatKey, strconv.Itoa(Format)}, {createdByKey, by}, {idKey, hex.EncodeToString(id[:])}} {
 			if err := meta.Put([]byte(kv[0]), []byte(kv[1])); err != nil {
 				return err

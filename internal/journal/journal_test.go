@@ -187,7 +187,7 @@ func TestInsideABubble(t *testing.T) {
 func TestAnyBatchesComeBack(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
-		sub, err := os.MkdirTemp(dir, "")
+		sub, err := os.MkdirTemp(dir, "") //nolint:usetesting // one for each draw of the law
 		require.NoError(rt, err)
 		path := filepath.Join(sub, "journal.db")
 		var want [][]engine.Record

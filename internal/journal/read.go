@@ -90,7 +90,7 @@ func (j *Journal) Verify() error {
 	var damage []error
 	err := j.view(func(outages *bbolt.Bucket) error {
 		newest, _ := outages.Cursor().Last()
-		return outages.ForEach(func(k, v []byte) error {
+		return outages.ForEach(func(k, _ []byte) error {
 			id := string(k)
 			b := outages.Bucket(k)
 			if b == nil {

@@ -38,7 +38,10 @@ func start(t *testing.T, settings string, more ...string) *process {
 	t.Cleanup(func() {
 		p.signal(syscall.SIGTERM)
 		select {
-		case _ = <-p.ended: // how it ended is in its log
+		case err := <-p.ended:
+			if err != nil && !t.Failed() {
+				t.Logf("the daemon: %v", err)
+			}
 		case <-time.After(20 * time.Second):
 			p.signal(syscall.SIGKILL)
 			t.Errorf("the daemon does not stop")
@@ -55,7 +58,9 @@ func (p *process) signal(sig os.Signal) { _ = p.cmd.Process.Signal(sig) }
 // kill ends the daemon with SIGKILL.
 func (p *process) kill() {
 	p.signal(syscall.SIGKILL)
-	_ = <-p.ended // it says that it was killed
+	if err := <-p.ended; err == nil {
+		p.t.Error("the daemon ended well although it was killed")
+	}
 }
 
 // run runs one command to its end.

@@ -419,6 +419,10 @@ func (e *Engine) end(i int, v verdict) {
 	}
 	if x.verb == plan.Cut {
 		e.run.dark = e.estate.Scope(e.darkNow)
+		if n.down { // what went dark with it needs no step any more, proven off or not
+			e.rebuild()
+			return
+		}
 	}
 	if step, ok := pr.plan.Find(i, x.verb); ok {
 		e.settleStep(step, v, true)

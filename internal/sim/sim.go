@@ -163,7 +163,7 @@ func (s *simulation) after(d time.Duration, do func()) { s.at(s.now.Add(d), do) 
 func (s *simulation) tick(k int, first time.Duration) {
 	s.after(first, func() {
 		s.discharge(k)
-		s.referee.mains(s.cells[k].node, s.cells[k].mains && s.cells[k].output, !s.cells[k].silent)
+		s.referee.mains(s.cells[k].node, s.cells[k].mains && s.cells[k].output, !s.cells[k].silent && !s.stopped)
 		s.apply(engine.Read{Reading: s.reading(k)})
 		s.tick(k, poll)
 	})

@@ -1,5 +1,106 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
 
-func (a *app) demo() *cobra.Command { return &cobra.Command{Use: "demo", GroupID: "try"} }
+	"github.com/spf13/cobra"
+
+	"ebbtide/internal/demo"
+)
+
+func (a *app) demo() *cobra.Command {
+	var fails []string
+	var crashAfter uint64
+	c := &cobra.Command{
+		Use: "demo", GroupID: "try", Short: "watch a whole outage, with nothing installed and nothing left behind",
+		Long: `Plays one outage in half a minute, in this process and on loopback alone: a NUT server with a modelled
+battery, a vSphere simulator with two hosts and a dozen VMs, and a NAS whose write-back cache holds
+dirty blocks. Ebbtide's side is the real thing. A referee watches the estate, not the journal, and the
+exit status is 1 if a rule was broken. The last line is the result as JSON.`,
+		Example: `  ebbtide demo
+  ebbtide demo --fail sql01=hang --fail lab02=vanish
+  ebbtide demo --fail esx01=refuse       a host that can't be shut down: the battery decides
+  ebbtide demo --crash-after 30          Ebbtide crashes and goes on from its journal`,
+		Args: exactly(0, "no arguments"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			o := demo.Options{Families: families(true), CrashAfter: crashAfter}
+			for _, text := range fails {
+				f, err := demo.ParseFail(text)
+				if err != nil {
+					return fail(exitUsage, "--fail NODE=hang, NODE=refuse or NODE=vanish", "%w", err)
+				}
+				o.Fails = append(o.Fails, f)
+			}
+			if a.format == "text" {
+				o.View = a.demoView()
+			}
+			outcome, err := demo.Run(c.Context(), o)
+			if err != nil {
+				return err
+			}
+			return a.showDemo(outcome)
+		},
+	}
+	c.Flags().StringArrayVar(&fails, "fail", nil, "let a node fail: NODE=hang, NODE=refuse or NODE=vanish; may be repeated")
+	c.Flags().Uint64Var(&crashAfter, "crash-after", 0, "crash Ebbtide after this record of its journal, and resume")
+	return c
+}
+
+// demoView draws on a terminal and writes lines elsewhere.
+func (a *app) demoView() demo.View {
+	if isTerminal(a.Stdout) {
+		return demo.NewTree(a.Stdout, os.Getenv("NO_COLOR") == "")
+	}
+	return demo.NewLines(a.Stdout)
+}
+
+// isTerminal tells whether what is written can be drawn over.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok || os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == "" {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// showDemo writes the table and the verdict for people, and the result as one line of JSON.
+func (a *app) showDemo(o demo.Outcome) error {
+	r := &o.Result
+	if a.format == "text" {
+		if err := demo.WriteTable(a.Stdout, o.Records); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.Stdout, "\n%s\n", verdict(r))
+	}
+	if err := json.NewEncoder(a.Stdout).Encode(r); err != nil {
+		return fmt.Errorf("cannot write the result: %w", err)
+	}
+	if len(r.Violations) > 0 {
+		return ended(exitFailed)
+	}
+	return nil
+}
+
+// verdict says a result in words.
+func verdict(r *demo.Result) string {
+	lines := []string{fmt.Sprintf("%d nodes were on: %d were off before the output was cut, %d are on again.", r.WasOn, r.ProvenOff, r.Restored)}
+	if len(r.NotRestored) > 0 {
+		lines = append(lines, "Not on again, and reported: "+strings.Join(r.NotRestored, ", ")+".")
+	}
+	if r.Forced > 0 {
+		lines = append(lines, count(r.Forced, "command")+" did not wait for consent; the journal has the reasons.")
+	}
+	if len(r.Violations) == 0 {
+		return strings.Join(append(lines, "The referee, who watched the estate and not the journal: no rule was broken."), "\n")
+	}
+	lines = append(lines, "The referee, who watched the estate and not the journal: "+count(len(r.Violations), "rule")+" broken:")
+	for _, v := range r.Violations {
+		lines = append(lines, "  "+v)
+	}
+	return strings.Join(lines, "\n")
+}

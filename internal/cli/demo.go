@@ -3,7 +3,9 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,72 +16,91 @@ func (a *app) demo() *cobra.Command {
 	var fails []string
 	var crashAfter uint64
 	c := &cobra.Command{
-		Use: "demo", GroupID: "try", Short: "watch one outage on an embedded estate; nothing is installed, nothing left behind",
-		Long: `Plays one outage, down and back, on an estate inside this one process: a NUT server with a modelled
-battery, a vSphere simulator with two hosts and a dozen VMs, and an SSH server that plays a NAS with a
-dirty write-back cache, all on loopback. Ebbtide's side is the real thing. A referee watches the estate
-and says whether the order and the other rules held; the exit code is 1 if one was broken.`,
-		Example: "  ebbtide demo\n  ebbtide demo --fail db=hang --crash-after 12\n  ebbtide demo --format json",
-		Args:    cobra.NoArgs,
+		Use: "demo", GroupID: "try", Short: "watch a whole outage, with nothing installed and nothing left behind",
+		Long: `Plays one outage in half a minute, in this process and on loopback alone: a NUT server with a modelled
+battery, a vSphere simulator with two hosts and a dozen VMs, and a NAS whose write-back cache holds
+dirty blocks. Ebbtide's side is the real thing. A referee watches the estate, not the journal, and the
+exit status is 1 if a rule was broken. The last line is the result as JSON.`,
+		Example: `  ebbtide demo
+  ebbtide demo --fail sql01=hang --fail lab02=vanish
+  ebbtide demo --fail esx01=refuse       a host that can't be shut down: the battery decides
+  ebbtide demo --crash-after 30          Ebbtide crashes and goes on from its journal`,
+		Args: exactly(0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			options := demo.Options{Families: families(true), CrashAfter: crashAfter}
+			o := demo.Options{Families: families(true), CrashAfter: crashAfter}
 			for _, text := range fails {
 				f, err := demo.ParseFail(text)
 				if err != nil {
-					return fail(exitUsage, "use --fail NODE=hang, NODE=refuse or NODE=vanish", "%w", err)
+					return fail(exitUsage, "--fail NODE=hang, NODE=refuse or NODE=vanish", "%w", err)
 				}
-				options.Fails = append(options.Fails, f)
+				o.Fails = append(o.Fails, f)
 			}
-			view := a.demoView()
-			if view != nil {
-				options.View = view
+			if a.format == "text" {
+				o.View = a.demoView()
 			}
-			result, err := demo.Run(c.Context(), options)
-			if view != nil {
-				view.end()
-			}
+			outcome, err := demo.Run(c.Context(), o)
 			if err != nil {
 				return err
 			}
-			return a.showDemo(result)
+			return a.showDemo(outcome)
 		},
 	}
-	c.Flags().StringArrayVar(&fails, "fail", nil, "NODE=hang, NODE=refuse or NODE=vanish: what goes wrong (may be given again)")
-	c.Flags().Uint64Var(&crashAfter, "crash-after", 0, "Ebbtide crashes after this record of its journal and is started again")
+	c.Flags().StringArrayVar(&fails, "fail", nil, "let a node fail: NODE=hang, NODE=refuse or NODE=vanish; may be repeated")
+	c.Flags().Uint64Var(&crashAfter, "crash-after", 0, "crash Ebbtide after this record of its journal, and resume")
 	return c
 }
 
-// demoView gives who watches: a live table on a terminal, lines elsewhere, nobody with JSON.
-func (a *app) demoView() watcher {
-	if a.format == "json" {
-		return nil
+// demoView draws on a terminal and writes lines elsewhere.
+func (a *app) demoView() demo.View {
+	if isTerminal(a.Stdout) {
+		return demo.NewTree(a.Stdout, os.Getenv("NO_COLOR") == "")
 	}
-	if f, ok := a.Stdout.(*os.File); ok && isTerminal(f) {
-		return newLiveView(f, os.Getenv("NO_COLOR") == "")
-	}
-	return newLineView(a.Stdout)
+	return demo.NewLines(a.Stdout)
 }
 
-// isTerminal tells whether a file is a terminal that can be drawn on.
-func isTerminal(f *os.File) bool {
+// isTerminal tells whether what is written can be drawn over.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok || os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == "" {
+		return false
+	}
 	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb" && os.Getenv("TERM") != ""
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// showDemo ends a demo: what held, and one line of JSON.
-func (a *app) showDemo(r demo.Result) error {
-	line, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("cannot write the result: %w", err)
-	}
+// showDemo writes the table and the verdict for people, and the result as one line of JSON.
+func (a *app) showDemo(o demo.Outcome) error {
+	r := &o.Result
 	if a.format == "text" {
-		writeDemoResult(a.Stdout, r)
+		if err := demo.WriteTable(a.Stdout, o.Records); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.Stdout, "\n%s\n", verdict(r))
 	}
-	if _, err := fmt.Fprintln(a.Stdout, string(line)); err != nil {
+	if err := json.NewEncoder(a.Stdout).Encode(r); err != nil {
 		return fmt.Errorf("cannot write the result: %w", err)
 	}
 	if len(r.Violations) > 0 {
 		return ended(exitFailed)
 	}
 	return nil
+}
+
+// verdict says a result in words.
+func verdict(r *demo.Result) string {
+	lines := []string{fmt.Sprintf("%d nodes were on: %d were off before the output was cut, %d are on again.", r.WasOn, r.ProvenOff, r.Restored)}
+	if len(r.NotRestored) > 0 {
+		lines = append(lines, "Not on again, and reported: "+strings.Join(r.NotRestored, ", ")+".")
+	}
+	if r.Forced > 0 {
+		lines = append(lines, count(r.Forced, "command")+" did not wait for consent; the journal has the reasons.")
+	}
+	if len(r.Violations) == 0 {
+		return strings.Join(append(lines, "The referee, who watched the estate and not the journal: no rule was broken."), "\n")
+	}
+	lines = append(lines, "The referee, who watched the estate and not the journal: "+count(len(r.Violations), "rule")+" broken:")
+	for _, v := range r.Violations {
+		lines = append(lines, "  "+v)
+	}
+	return strings.Join(lines, "\n")
 }

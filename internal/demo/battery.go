@@ -11,10 +11,10 @@ import (
 	"ebbtide/internal/nut/nutsim"
 )
 
-// The modelled UPS. Its battery is worse than it says: what it calls a second lasts a sixth of one.
+// The modelled UPS. Time is sped up for its battery: what it calls a second lasts a ninth of one.
 const (
-	hurry    = 6.0                    // seconds of battery time that go by in one second
-	capacity = 200.0                  // seconds that it claims to last at fullLoad
+	hurry    = 9.0                    // seconds of battery time that go by in one second
+	capacity = 240.0                  // seconds that it claims to last at fullLoad
 	fullLoad = 64.0                   // percent, with everything on
 	refill   = 0.15                   // of the charge, in one second on mains
 	offDelay = time.Second            // from the accepted cut to the cut

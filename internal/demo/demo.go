@@ -28,6 +28,12 @@ type Options struct {
 	Log        *slog.Logger     // nil: nothing is logged
 }
 
+// Outcome is how a demo went.
+type Outcome struct {
+	Result  Result
+	Records []engine.Record // Ebbtide's journal
+}
+
 // View is told what happens. Its methods are called one at a time, from several goroutines.
 type View interface {
 	// Says tells of something that is no record: the mains, a crash.
@@ -44,13 +50,14 @@ const longest = 3 * time.Minute
 const (
 	calm      = time.Second             // with everything well, before the mains fail
 	middle    = time.Second             // from there to what goes wrong in the middle
-	darkness  = 1500 * time.Millisecond // from the output's end until the mains are back
+	darkness  = 4500 * time.Millisecond // from the output's end until the mains are back
+	failing   = 28 * time.Second        // after which the mains are back in any case
 	showEvery = 200 * time.Millisecond
 )
 
-// Run plays one outage and returns what came of it. An error says that it could not be played to its end; rules that
+// Run plays one outage and tells what came of it. An error says that it could not be played to its end; rules that
 // were broken are in the result.
-func Run(ctx context.Context, o Options) (_ Result, err error) {
+func Run(ctx context.Context, o Options) (_ Outcome, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("the demo did not come to its end within %s", longest))
 	defer cancel()
 	if o.Log == nil {
@@ -58,25 +65,25 @@ func Run(ctx context.Context, o Options) (_ Result, err error) {
 	}
 	dir, err := os.MkdirTemp("", "ebbtide-demo-")
 	if err != nil {
-		return Result{}, fmt.Errorf("cannot make a folder for the demo: %w", err)
+		return Outcome{}, fmt.Errorf("cannot make a folder for the demo: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	e, err := openEstate()
 	if err != nil {
-		return Result{}, err
+		return Outcome{}, err
 	}
 	defer e.close()
 	s, err := newSide(e, o, dir)
 	if err != nil {
-		return Result{}, err
+		return Outcome{}, err
 	}
 	p := &play{estate: e, side: s, options: o, view: newGuarded(o.View)}
 	s.recorded = p.view.Recorded
-	result, err := p.run(ctx)
+	outcome, err := p.run(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return result, err
+	return outcome, err
 }
 
 func newSide(e *estate, o Options, dir string) (*side, error) {
@@ -104,10 +111,10 @@ type play struct {
 	crashes int
 }
 
-func (p *play) run(ctx context.Context) (Result, error) {
+func (p *play) run(ctx context.Context) (Outcome, error) {
 	e := p.estate
 	if err := e.fail(p.options.Fails, false); err != nil {
-		return Result{}, err
+		return Outcome{}, err
 	}
 	background, stop := context.WithCancel(ctx)
 	defer stop()
@@ -116,26 +123,26 @@ func (p *play) run(ctx context.Context) (Result, error) {
 	e.all.Go(func() { p.show(background) })
 	l, err := p.side.start(ctx, p.options.CrashAfter)
 	if err != nil {
-		return Result{}, err
+		return Outcome{}, err
 	}
 	if err := l.settle(ctx); err != nil {
-		return Result{}, errors.Join(err, l.end())
+		return Outcome{}, errors.Join(err, l.end())
 	}
 	began := time.Now()
 	p.view.Says("all is well: everything is on, the cache of the NAS holds dirty blocks")
 	e.all.Go(func() { failed <- p.mains(background) })
 	if err := p.live(ctx, l, failed); err != nil {
-		return Result{}, err
+		return Outcome{}, err
 	}
 	seconds := time.Since(began).Seconds()
 	stop()
 	records, err := p.records()
 	if err != nil {
-		return Result{}, err
+		return Outcome{}, err
 	}
 	result := e.referee.judge(records, e.vsphere.VCenter().Calls()["PowerOffVM_Task"], e.nas.Protected())
 	result.Crashes, result.Seconds = p.crashes, seconds
-	return result, nil
+	return Outcome{Result: result, Records: records}, nil
 }
 
 // live lets Ebbtide live until the outage is over, and again after each crash.
@@ -194,7 +201,12 @@ func (p *play) mains(ctx context.Context) error {
 	if err := e.fail(p.options.Fails, true); err != nil {
 		return err
 	}
-	if e.ups.awaitOff(ctx) != nil || !pause(ctx, darkness) {
+	limited, cancel := context.WithTimeout(ctx, failing-middle)
+	defer cancel()
+	if e.ups.awaitOff(limited) == nil {
+		pause(ctx, darkness)
+	}
+	if ctx.Err() != nil {
 		return nil // it is over already
 	}
 	p.view.Says("the mains are back")

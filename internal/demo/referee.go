@@ -15,7 +15,7 @@ import (
 const (
 	gateOnline = 3 * time.Second
 	gateCharge = 60.0 // percent
-	reserve    = 45 * time.Second
+	reserve    = 60 * time.Second
 )
 
 // referee watches the estate itself, not Ebbtide's journal, and holds what it sees against the rules of DESIGN §5. The
@@ -31,7 +31,7 @@ type referee struct {
 	leftOn      []string // at the cut, with the output cut by command
 	isCut       bool
 	provenOff   int
-	slack       float64 // seconds of battery beyond the reserve, at the cut
+	slack       float64 // seconds of battery beyond the reserve, at the end of the way down
 	dirty       int64   // blocks that were dirty when the NAS went off
 	cacheJudged bool
 }
@@ -84,6 +84,9 @@ func (r *referee) load() float64 {
 func (r *referee) power(t truth) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.phase == outage && t.mains && !r.ups.mains && !r.isCut { // it ends without a cut
+		r.count(t)
+	}
 	r.ups = t
 }
 
@@ -202,13 +205,10 @@ func (r *referee) cut(now truth, commanded bool) {
 		return
 	}
 	r.isCut = true
-	r.slack = now.left - reserve.Seconds()
+	r.count(now)
 	for name, t := range r.things {
-		switch {
-		case t.on:
+		if t.on {
 			r.leftOn = append(r.leftOn, name)
-		case t.wasOn:
-			r.provenOff++
 		}
 	}
 	slices.Sort(r.leftOn)
@@ -217,9 +217,19 @@ func (r *referee) cut(now truth, commanded bool) {
 	}
 }
 
+// count notes what is off at the end of the way down, and what is left of the battery. The lock is held.
+func (r *referee) count(now truth) {
+	r.slack, r.provenOff = now.left-reserve.Seconds(), 0
+	for _, t := range r.things {
+		if t.wasOn && !t.on && !t.excused {
+			r.provenOff++
+		}
+	}
+}
+
 // Result is what came of a demo, as the estate has it.
 type Result struct {
-	ProvenOff        int      `json:"proven_off"` // of what was on, off before the output was cut
+	ProvenOff        int      `json:"proven_off"` // of what was on, off when the output was cut; what the demo itself took down does not count
 	Restored         int      `json:"restored"`   // of what was on, on again
 	OrderViolations  int      `json:"order_violations"`
 	DirtyBlocksAtCut int64    `json:"dirty_blocks_at_cut"`

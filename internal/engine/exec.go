@@ -197,6 +197,7 @@ func (e *Engine) see(i int, seen plan.Observation) {
 	case plan.On:
 		n.down = false
 		n.up = healthy
+		e.cycledBack(i)
 	case plan.Starting:
 		n.down, n.up = false, false
 	case plan.Stopping:
@@ -213,6 +214,15 @@ func (e *Engine) see(i int, seen plan.Observation) {
 		return
 	}
 	e.judgeIdle(i, wasDown)
+}
+
+// cycledBack follows a supply whose output was cut and is on again: what its cycle had to start is started, so that
+// nothing is committed to it any more.
+func (e *Engine) cycledBack(i int) {
+	if s := e.supplyAt(i); s != nil && s.cycled && e.nodes[i].done.Has(plan.Cut) {
+		s.cycled = false
+		e.redark()
+	}
 }
 
 // hearSilence counts how long a node that took a stop has not answered: after its OffAfter that proves it off, where the

@@ -75,10 +75,9 @@ func (e *Engine) rebuild() {
 	}
 }
 
-// cutScope is what the supplies that this direction has cut have taken down: it needs no stop, even if it has come up
-// by itself since.
+// cutScope is what is dark because its supplies were cut and are not back: it needs no stop.
 func (e *Engine) cutScope() []bool {
-	return e.estate.Scope(func(i int) bool { return e.nodes[i].done.Has(plan.Cut) })
+	return e.estate.Scope(func(i int) bool { return e.nodes[i].done.Has(plan.Cut) && e.nodes[i].down })
 }
 
 // satisfied tells whether nothing is left to do for a step that is no milestone, and with what verdict.

@@ -82,10 +82,10 @@ func (e *Engine) widen(s *supply) {
 	name := e.id(s.node)
 	e.rescope()
 	e.notify(true, "power failure: "+name+" is "+s.state.String()+" too")
-	e.record(Record{Kind: Mains, Supplies: []string{name}, Reason: s.state.String()})
 	if e.run.goal == plan.Up {
 		e.turn(plan.Down, name+" fails during the power-up")
 	}
+	e.record(Record{Kind: Mains, Supplies: []string{name}, Reason: s.state.String()})
 	e.surveyScope()
 }
 

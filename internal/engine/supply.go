@@ -71,6 +71,9 @@ func (e *Engine) mainsChanged(s *supply) {
 		e.widen(s)
 	case s.out:
 		s.gate = false
+		if e.run.goal == plan.Up { // before the word on the mains: a crash between the two must not keep it going up
+			e.turn(plan.Down, id+" fails again during the power-up")
+		}
 		e.record(Record{Kind: Mains, Supplies: []string{id}, Reason: s.state.String()})
 		e.notify(true, id+" fails again: "+s.state.String())
 	default:
@@ -78,9 +81,6 @@ func (e *Engine) mainsChanged(s *supply) {
 		e.notify(false, id+" is back: "+s.state.String())
 	}
 	e.run.looked = e.run.looked && !s.out
-	if s.out && e.run.goal == plan.Up {
-		e.turn(plan.Down, id+" fails again during the power-up")
-	}
 	e.redark()
 }
 

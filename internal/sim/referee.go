@@ -133,7 +133,7 @@ func (r *Referee) command(t truth, i int, do engine.Do) {
 	}
 	switch do.Verb {
 	case plan.Stop, plan.Force:
-		r.mayStop(t, i, do.Verb)
+		r.mayStop(t, i, do.Verb, r.intents[do.Op].Attempt > 1)
 	case plan.Cut:
 		r.mayCut(t, i)
 	case plan.Start:
@@ -142,7 +142,7 @@ func (r *Referee) command(t truth, i int, do engine.Do) {
 	}
 }
 
-func (r *Referee) mayStop(t truth, i int, verb plan.Verb) {
+func (r *Referee) mayStop(t truth, i int, verb plan.Verb, again bool) {
 	decl := r.estate.Node(i)
 	if t.stateOf(i) == plan.Starting {
 		r.violate(t.time(), fmt.Sprintf("6: %s was told to stop while it starts", decl.ID))
@@ -178,7 +178,7 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb) {
 	known := r.estate.Scope(func(s int) bool { return r.out[s] })
 	for c := range r.estate.Len() {
 		cache := r.estate.Node(c)
-		if verb == plan.Stop && cache.Can.Has(plan.Protect) && known[c] && decl.Kind == plan.VM && t.stateOf(c) == plan.On && !t.protectedOf(c) && !r.failed[c].Has(plan.Protect) {
+		if verb == plan.Stop && !again && cache.Can.Has(plan.Protect) && known[c] && decl.Kind == plan.VM && t.stateOf(c) == plan.On && !t.protectedOf(c) && !r.failed[c].Has(plan.Protect) {
 			r.violate(t.time(), fmt.Sprintf("12: %s was told to stop while the cache %s is in write-back", decl.ID, cache.ID))
 		}
 	}

@@ -5,7 +5,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -55,7 +54,7 @@ func Main(ctx context.Context, w World) int {
 	if err == nil {
 		return exitDone
 	}
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return exitInterrupted
 	}
 	code, hint, said := explain(err)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -141,7 +142,7 @@ func (p *play) run(ctx context.Context) (Outcome, error) {
 		return Outcome{}, err
 	}
 	result := e.referee.judge(records, e.vsphere.VCenter().Calls()["PowerOffVM_Task"], e.nas.Protected())
-	result.Crashes, result.Seconds = p.crashes, seconds
+	result.Crashes, result.Seconds = p.crashes, math.Round(10*seconds)/10
 	return Outcome{Result: result, Records: records}, nil
 }
 
@@ -247,7 +248,7 @@ func (p *play) records() ([]engine.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = j.Close() }() // nothing was written
+	defer j.Close()
 	latest, found, err := j.Latest()
 	if err != nil || !found {
 		return nil, errors.Join(err, errors.New("the journal holds no outage"))

@@ -1,8 +1,13 @@
 package demo_test
 
 import (
-	"encoding/json"
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,40 +22,125 @@ import (
 
 func families() []adapter.Family { return []adapter.Family{vsphere.Family(), ssh.Family()} }
 
-type story struct {
-	t     *testing.T
-	began time.Time
+// nodes are all that is on in the demo: a NAS, two hosts and eleven VMs.
+const nodes = 14
+
+// played is a demo that was played, with what it told.
+type played struct {
+	name    string
+	options demo.Options
+	outcome demo.Outcome
+	err     error
+	story   bytes.Buffer
 }
 
-func (s *story) Says(text string) { s.t.Logf("%5.1fs  %s", time.Since(s.began).Seconds(), text) }
-func (s *story) Recorded(records []engine.Record) {
-	for _, r := range records {
-		verb := ""
-		if r.Verb != nil {
-			verb = r.Verb.String()
-		}
-		s.t.Logf("%5.1fs  %3d %s %s %s%s%s %s %s", time.Since(s.began).Seconds(), r.Seq, r.Kind, verb, r.Node, r.Stage, r.Goal, r.Outcome, r.Reason)
-	}
-}
-func (s *story) Power(bool, bool, float64, float64) {}
+// atOnce is how many demos run at a time. They wait most of the time.
+const atOnce = 10
 
-func TestPlain(t *testing.T) {
-	res, err := demo.Run(t.Context(), demo.Options{Families: families(), View: &story{t, time.Now()}})
-	require.NoError(t, err)
-	b, _ := json.Marshal(res)
-	fmt.Println(string(b))
-}
-
-func TestFails(t *testing.T) {
-	for _, f := range []string{"lab01=hang", "sql01=refuse", "lab02=vanish", "dc01=vanish", "esx01=hang", "esx02=refuse", "esx01=vanish", "nas=hang", "nas=refuse", "nas=vanish", "ups=hang", "ups=refuse", "ups=vanish"} {
-		t.Run(f, func(t *testing.T) {
-			t.Parallel()
-			fail, err := demo.ParseFail(f)
-			require.NoError(t, err)
-			res, err := demo.Run(t.Context(), demo.Options{Families: families(), Fails: []demo.Fail{fail}, View: &story{t, time.Now()}})
-			require.NoError(t, err)
-			b, _ := json.Marshal(res)
-			t.Log(f, string(b))
+// play plays demos beside each other: one alone takes half a minute.
+func play(ctx context.Context, all []*played) {
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, atOnce)
+	for _, p := range all {
+		wait.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			p.options.Families, p.options.View = families(), demo.NewLines(&p.story)
+			p.outcome, p.err = demo.Run(ctx, p.options)
 		})
 	}
+	wait.Wait()
+}
+
+// TestDemo plays the demo as it is, with every kind of failure of every kind of node, and with crashes all along.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	plain := &played{name: "plain"}
+	all := []*played{plain}
+	fails := []struct {
+		fail     string
+		restored int
+		forced   int // at least
+	}{
+		{"lab01=hang", nodes, 1},
+		{"sql01=refuse", nodes, 1},
+		{"lab02=vanish", nodes - 1, 0},
+		{"dc01=vanish", 3, 0}, // the hosts and the NAS: all other VMs need it
+		{"esx01=hang", nodes, 2},
+		{"esx02=refuse", nodes, 2},
+		{"esx01=vanish", nodes, 1},
+		{"nas=hang", nodes, 1},
+		{"nas=refuse", nodes, 1},
+		{"nas=vanish", nodes, 1},
+		{"ups=hang", nodes, 0},
+		{"ups=refuse", nodes, 0},
+		{"ups=vanish", nodes, 0},
+	}
+	for _, f := range fails {
+		how, err := demo.ParseFail(f.fail)
+		require.NoError(t, err)
+		all = append(all, &played{name: f.fail, options: demo.Options{Fails: []demo.Fail{how}}})
+	}
+	const every, last = 5, 76
+	for n := uint64(1); n <= last; n += every {
+		all = append(all, &played{name: fmt.Sprintf("crash after %d", n), options: demo.Options{CrashAfter: n}})
+	}
+	play(t.Context(), all)
+
+	for i, p := range all {
+		t.Run(p.name, func(t *testing.T) {
+			require.NoError(t, p.err, "%s", p.story.String())
+			r := p.outcome.Result
+			require.Empty(t, r.Violations, "%s", p.story.String())
+			require.Zero(t, r.OrderViolations)
+			require.Zero(t, r.DirtyBlocksAtCut)
+			require.Equal(t, nodes, r.WasOn)
+			require.Equal(t, r.WasOn, r.Restored+len(r.NotRestored))
+			require.Equal(t, engine.Closed, p.outcome.Records[len(p.outcome.Records)-1].Kind)
+			switch {
+			case i == 0:
+				require.Equal(t, [4]int{nodes, nodes, 0, 0}, [4]int{r.ProvenOff, r.Restored, r.Forced, r.Crashes})
+				require.Positive(t, r.SlackSeconds)
+				require.Less(t, r.Seconds, 60.0)
+				var table bytes.Buffer
+				require.NoError(t, demo.WriteTable(&table, p.outcome.Records))
+				require.Contains(t, table.String(), "\nnas ")
+			case i <= len(fails):
+				require.Equal(t, fails[i-1].restored, r.Restored, "%s", p.story.String())
+				require.GreaterOrEqual(t, r.Forced, fails[i-1].forced, "%s", p.story.String())
+			default:
+				require.Equal(t, 1, r.Crashes, "%s", p.story.String())
+				require.Equal(t, nodes, r.Restored, "%s", p.story.String())
+			}
+		})
+	}
+}
+
+// A demo that is interrupted ends at once and leaves nothing behind.
+func TestInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	stopped := errors.New("Ctrl-C")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(3*time.Second, func() { cancel(stopped) })
+	_, err := demo.Run(ctx, demo.Options{Families: families()})
+	require.ErrorIs(t, err, stopped)
+	left, err := filepath.Glob(filepath.Join(dir, "ebbtide-demo-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+	_, err = os.Stat(dir)
+	require.NoError(t, err)
+}
+
+func TestParseFail(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": `no node ""`, "sql01": "no way to fail", "sql01=fire": `"fire" is no way to fail`, "nobody=hang": `no node "nobody"`,
+	} {
+		_, err := demo.ParseFail(text)
+		require.ErrorContains(t, err, want)
+	}
+	f, err := demo.ParseFail("lab/lab01=hang")
+	require.NoError(t, err)
+	require.Equal(t, "lab01", f.Node)
 }

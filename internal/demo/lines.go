@@ -71,7 +71,7 @@ func phrase(r *engine.Record, t *timeline.Timeline) string {
 	case engine.Failed:
 		return fmt.Sprintf("%s %s was not proven: %s", r.Verb, r.Node, r.Reason)
 	case engine.Reopened:
-		return fmt.Sprintf("%s is %s again", r.Node, r.State)
+		return fmt.Sprintf("%s was off and is seen %s: it is stopped once more", r.Node, r.State)
 	case engine.NoReturn:
 		return "point of no return: what has begun is finished first"
 	case engine.Mains:

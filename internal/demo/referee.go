@@ -2,6 +2,7 @@ package demo
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -255,7 +256,7 @@ func (r *referee) judge(records []engine.Record, powerOffs int, protected bool) 
 	if powerOffs > forcedVMs {
 		r.violate("%d VMs were powered off, and only %d reasons are on record", powerOffs, forcedVMs)
 	}
-	res := Result{ProvenOff: r.provenOff, DirtyBlocksAtCut: r.dirty, SlackSeconds: r.slack}
+	res := Result{ProvenOff: r.provenOff, DirtyBlocksAtCut: r.dirty, SlackSeconds: math.Round(10*r.slack) / 10}
 	for i := range records {
 		if isForced(&records[i]) {
 			res.Forced++

@@ -31,7 +31,7 @@ func (e *Engine) guard(i int) {
 		return
 	}
 	x.phase, x.waits = guarding, 0
-	if n := &e.nodes[i]; e.now.Sub(n.seenAt) > proofAge && n.probe == 0 { // itself too: it may be on its way up
+	if n := &e.nodes[i]; e.now.Sub(n.seenAt) > proofAge && n.probe == 0 && probed(e.estate.Node(i)) { // itself too: it may be on its way up
 		n.guards = append(n.guards, i)
 		x.waits++
 		e.probeNode(i)

@@ -101,7 +101,8 @@ func (e *Engine) satisfied(s *plan.Step, cut []bool) (verdict, bool) {
 	case s.Verb == plan.Cut:
 		return proven, false
 	default: // protect, flush, stop
-		return proven, n.down || cut[s.Node]
+		// Our own machine goes off after the cut is armed, and before it comes.
+		return proven, n.down || cut[s.Node] && node.Kind != plan.Self
 	}
 }
 

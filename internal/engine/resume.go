@@ -174,6 +174,9 @@ func (e *Engine) resumeIntents() []int {
 			continue
 		}
 		x.deadline = e.now.Add(decl.Time(x.rung).Within)
+		// It answered right before the intent (its guard asked), so that silence since counts as after an accepted stop:
+		// the crash may have lost no more than the answer.
+		n.accepted = n.accepted || x.verb == plan.Stop
 		n.exec = x
 		e.arm(i)
 		resumed = append(resumed, i)

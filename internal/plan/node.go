@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -95,7 +96,7 @@ var riskNames = [...]string{"expendable", "application", "files", "directory", "
 func (r Risk) String() string { return riskNames[r] }
 
 // RiskNames lists the risks as a runbook spells them, lowest first.
-func RiskNames() []string { return riskNames[:] }
+func RiskNames() []string { return slices.Clone(riskNames[:]) }
 
 // ParseRisk reads a risk's name.
 func ParseRisk(s string) (Risk, error) {

@@ -41,6 +41,17 @@ var allowed = map[string][]string{
 	"internal/nut": {"internal/adapter"}, // a supply's output is a node
 }
 
+// only are the rooms that may import less of ours than their layer allows.
+var only = map[string][]string{
+	"internal/runbook": {"internal/plan", "internal/power"},   // the language knows neither the engine nor the daemon's settings
+	"internal/adapter": {"internal/plan", "internal/runbook"}, // a system knows nothing of outages
+}
+
+// families is where each package is a system of its own, and shared is what they have in common.
+const families = "internal/adapter/"
+
+var shared = []string{"internal/adapter/process", "internal/adapter/script", "internal/adapter/wol"}
+
 // doubles stand in for real systems. Only tests and the demo import them.
 var doubles = []string{
 	"internal/nut/nutsim", "internal/nut/nuttest", "internal/adapter/vsphere/vspheresim",
@@ -106,20 +117,41 @@ func upward(p pkg) []string {
 		if !ours {
 			continue
 		}
-		to, _ := room(path)
-		switch {
-		case slices.Contains(doubles, path):
-			if from != "internal/demo" && !slices.ContainsFunc(doubles, func(d string) bool { return strings.HasPrefix(p.ImportPath, d) }) {
-				wrong = append(wrong, p.ImportPath+" imports the test double "+path)
-			}
-		case to == from, layers[to] < layers[from], slices.Contains(allowed[from], to):
-		case from == "internal/runbook" && to == "internal/engine", from == "internal/engine" && to == "internal/runbook":
-			wrong = append(wrong, p.ImportPath+" imports "+path+": the core knows no language, and the language no engine")
-		default:
-			wrong = append(wrong, p.ImportPath+" imports "+path+": imports point down only")
+		if problem := forbidden(p.ImportPath, from, path); problem != "" {
+			wrong = append(wrong, p.ImportPath+" imports "+path+": "+problem)
 		}
 	}
 	return wrong
+}
+
+// forbidden tells why a package of a room may not import another of our packages; "" if it may.
+func forbidden(importer, from, path string) string {
+	to, known := room(path)
+	narrow, narrowed := only[from]
+	switch {
+	case !known:
+		return "it has no layer: add it to the table in test/arch and to docs/ARCHITECTURE.md"
+	case slices.Contains(doubles, path):
+		if from != "internal/demo" && !slices.Contains(doubles, importer) {
+			return "a test double is for tests and the demo"
+		}
+	case to == from:
+		own := family(importer) == family(path)
+		if strings.HasPrefix(path, families) && !own && !slices.Contains(shared, path) {
+			return "systems know nothing of each other: what both need goes into internal/adapter or a shared package"
+		}
+	case narrowed && !slices.Contains(narrow, to):
+		return from + " may import only " + strings.Join(narrow, ", ") + " of ours"
+	case layers[to] >= layers[from] && !slices.Contains(allowed[from], to):
+		return "imports point down only"
+	}
+	return ""
+}
+
+// family gives the system that a package below internal/adapter belongs to.
+func family(path string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(path, families), "/")
+	return name
 }
 
 func TestImportsPointDown(t *testing.T) {
@@ -131,8 +163,35 @@ func TestImportsPointDown(t *testing.T) {
 
 func TestTheLayerTestCanFail(t *testing.T) {
 	t.Parallel()
-	require.NotEmpty(t, upward(pkg{ImportPath: "internal/plan", Imports: []string{"ebbtide/internal/engine"}}))
-	require.NotEmpty(t, upward(pkg{ImportPath: "internal/runner", Imports: []string{"ebbtide/internal/adapter/fake"}}))
-	require.NotEmpty(t, upward(pkg{ImportPath: "internal/newroom"}))
-	require.Empty(t, upward(pkg{ImportPath: "internal/runner", Imports: []string{"ebbtide/internal/engine", "fmt"}}))
+	for _, c := range []struct{ from, imports, want string }{
+		{"internal/newroom", "fmt", "has no layer"},
+		{"internal/runner", "ebbtide/internal/newroom", "has no layer"},
+		{"internal/plan", "ebbtide/internal/engine", "down only"},
+		{"internal/power", "ebbtide/internal/plan", "down only"},
+		{"internal/engine", "ebbtide/internal/runbook", "down only"},
+		{"internal/journal", "ebbtide/internal/nut", "down only"},
+		{"internal/runner", "ebbtide/internal/daemon", "down only"},
+		{"internal/runbook", "ebbtide/internal/engine", "may import only"},
+		{"internal/runbook", "ebbtide/internal/config", "may import only"},
+		{"internal/adapter/ssh", "ebbtide/internal/engine", "may import only"},
+		{"internal/adapter", "ebbtide/internal/power", "may import only"},
+		{"internal/adapter/vsphere", "ebbtide/internal/adapter/ssh", "nothing of each other"},
+		{"internal/adapter", "ebbtide/internal/adapter/ssh", "nothing of each other"},
+		{"internal/runner", "ebbtide/internal/adapter/fake", "test double"},
+		{"internal/adapter/vsphere", "ebbtide/internal/adapter/vsphere/vspheresim", "test double"},
+		{"cmd/ebbtide", "ebbtide/internal/nut/nutsim", "test double"},
+	} {
+		wrong := upward(pkg{ImportPath: c.from, Imports: []string{c.imports}})
+		require.Len(t, wrong, 1, "%s imports %s", c.from, c.imports)
+		require.Contains(t, wrong[0], c.want)
+	}
+	for _, p := range []pkg{
+		{ImportPath: "internal/runner", Imports: []string{"ebbtide/internal/engine", "fmt"}},
+		{ImportPath: "internal/adapter/newsystem", Imports: []string{"ebbtide/internal/adapter", "ebbtide/internal/adapter/process", "ebbtide/internal/plan"}},
+		{ImportPath: "internal/adapter/ssh", Imports: []string{"ebbtide/internal/adapter/ssh/part"}},
+		{ImportPath: "internal/demo", Imports: []string{"ebbtide/internal/nut/nutsim"}},
+		{ImportPath: "internal/adapter/ssh/sshsim", Imports: []string{"ebbtide/internal/adapter/fake"}},
+	} {
+		require.Empty(t, upward(p))
+	}
 }

@@ -248,7 +248,7 @@ func (p *play) records() ([]engine.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer j.Close()
+	defer func() { _ = j.Close() }() // nothing was written
 	latest, found, err := j.Latest()
 	if err != nil || !found {
 		return nil, errors.Join(err, errors.New("the journal holds no outage"))

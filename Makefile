@@ -69,7 +69,7 @@ fuzz: ## run every fuzz target for FUZZTIME (10s)
 	@for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' cmd internal test | xargs -n1 dirname | sort -u); do \
 		targets=$$(go test -list '^Fuzz' ./$$dir) || { echo "$$targets" >&2; exit 1; }; \
 		for target in $$(echo "$$targets" | grep '^Fuzz'); do \
-			go test ./$$dir -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) || exit 1; \
+			go test ./$$dir -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x || exit 1; \
 		done; \
 	done
 

@@ -73,7 +73,7 @@ func (d *Daemon) server() *http.Server {
 	mux.HandleFunc("GET /v1/outages/{id}", d.getOutage)
 	mux.HandleFunc("POST /v1/commands", d.postCommand)
 	return &http.Server{
-		Handler: mux, ConnContext: withPeer, MaxHeaderBytes: maxHeader,
+		Handler: d.handled(mux), ConnContext: withPeer, MaxHeaderBytes: maxHeader,
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
 	}

@@ -30,6 +30,8 @@ setup: ## install what the tests need: Debian's upsd and OpenSSH; safe to run tw
 
 .PHONY: test
 test: setup ## run all tests, with real upsd, sshd and the vSphere simulator
+	@dumps="$${EBBTIDE_NUT_DDL:-../shared/nut-ddl}"; [ -d "$$dumps" ] || \
+		echo "make: SKIPPED: no UPS dumps at $$dumps: set EBBTIDE_NUT_DDL to the absolute path of a copy of networkupstools/nut-ddl" >&2
 	$(GO_TEST) ./...
 
 .PHONY: race

@@ -145,7 +145,10 @@ func rewrite(t *testing.T, path string, f func(tx *bbolt.Tx) error) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, nil)
 	require.NoError(t, err)
-	require.NoError(t, db.Update(f))
+	require.NoError(t, db.Update(func(tx *bbolt.Tx) error {
+		_, end, err := parseStamp(string(tx.Bucket(metaBucket).Get([]byte(commitKey))))
+		return errors.Join(err, f(tx), stamp(tx, end))
+	}))
 	require.NoError(t, db.Close())
 }
 

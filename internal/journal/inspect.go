@@ -29,6 +29,9 @@ func inspect(f *os.File, path string) (map[string]string, error) {
 	if err := in.run(); err != nil {
 		return nil, &DamagedError{Path: path, What: err.Error()}
 	}
+	if err := in.current(); err != nil {
+		return nil, &DamagedError{Path: path, What: err.Error()}
+	}
 	format, ok := in.meta[formatKey]
 	if !ok {
 		return nil, &DamagedError{Path: path, What: "it is a bbolt file, but not a journal of Ebbtide: it has no format"}
@@ -68,6 +71,7 @@ type inspection struct {
 	size     int64
 	pageSize int64
 	top      uint64 // the first page number that was never used
+	commit   uint64 // by the header
 	used     map[uint64]bool
 	meta     map[string]string
 }
@@ -80,7 +84,7 @@ func (in *inspection) run() error {
 	if err != nil {
 		return err
 	}
-	in.pageSize, in.top = int64(h.pageSize), h.top
+	in.pageSize, in.top, in.commit = int64(h.pageSize), h.top, h.txid
 	if h.top > uint64(in.size)/uint64(in.pageSize) {
 		return fmt.Errorf("the file is cut short: it has %d bytes, its header says at least %d pages of %d", in.size, h.top, in.pageSize)
 	}
@@ -91,6 +95,19 @@ func (in *inspection) run() error {
 		return nil
 	}
 	return in.freelist(h.free)
+}
+
+// current tells whether the pages are of the same commit as the header.
+func (in *inspection) current() error {
+	text, ok := in.meta[commitKey]
+	if !ok {
+		return nil
+	}
+	commit, _, err := parseStamp(text)
+	if err == nil && commit != in.commit {
+		err = fmt.Errorf("its header is of commit %d and its pages are of commit %d: the disk has lost what it said it had written", in.commit, commit)
+	}
+	return err
 }
 
 type header struct {

@@ -38,17 +38,24 @@ func (c *Client) InstCmd(ctx context.Context, ups, cmd string, param ...string) 
 // Tracking asks what became of a command: done, still running (done false, no error), or failed, as an *Error. An id is
 // good for the connection that it came from only: upsd gives the same ones again after a restart.
 func (c *Client) Tracking(ctx context.Context, id string) (done bool, err error) {
-	words, err := c.say(ctx, nil, "GET", "TRACKING", id)
-	if err != nil {
-		return false, c.failed(err, "ask what became of command %q", id)
+	text, err := line("GET", "TRACKING", id)
+	if err == nil {
+		err = c.talk(ctx, text, func() error {
+			words, err := c.answer()
+			if err != nil {
+				return err
+			}
+			switch said := strings.Join(words, " "); said {
+			case "SUCCESS":
+				done = true
+			case "PENDING":
+			default:
+				return protocolError(said, "SUCCESS or PENDING")
+			}
+			return nil
+		})
 	}
-	switch strings.Join(words, " ") {
-	case "SUCCESS":
-		return true, nil
-	case "PENDING":
-		return false, nil
-	}
-	return false, c.failed(protocolError(strings.Join(words, " "), "SUCCESS or PENDING"), "ask what became of command %q", id)
+	return done, c.failed(err, "ask what became of command %q", id)
 }
 
 // tracked gives a command and waits for its end.

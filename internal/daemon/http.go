@@ -151,7 +151,12 @@ func (d *Daemon) getStatus(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *Daemon) getOutages(w http.ResponseWriter, _ *http.Request) {
-	list, err := d.journal.Outages()
+	file, err := d.journal.open()
+	if err != nil {
+		d.fail(w, http.StatusServiceUnavailable, err)
+		return
+	}
+	list, err := file.Outages()
 	if err != nil {
 		d.fail(w, http.StatusInternalServerError, err)
 		return
@@ -163,8 +168,13 @@ func (d *Daemon) getOutages(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (d *Daemon) getOutage(w http.ResponseWriter, r *http.Request) {
+	file, err := d.journal.open()
+	if err != nil {
+		d.fail(w, http.StatusServiceUnavailable, err)
+		return
+	}
 	id := r.PathValue("id")
-	records, err := d.journal.Records(id)
+	records, err := file.Records(id)
 	switch {
 	case errors.Is(err, journal.ErrNoOutage):
 		d.fail(w, http.StatusNotFound, err)

@@ -27,14 +27,14 @@ func inspect(f *os.File, path string) (map[string]string, error) {
 	}
 	in := inspection{file: f, size: info.Size(), used: map[uint64]bool{}, meta: map[string]string{}}
 	if err := in.run(); err != nil {
-		return nil, &DamagedError{Path: path, What: err.Error()}
+		return nil, &DamagedError{Path: path, What: err.Error(), Foreign: errors.Is(err, errNoHeader) && !in.mayBeOurs()}
 	}
 	if err := in.current(); err != nil {
 		return nil, &DamagedError{Path: path, What: err.Error()}
 	}
 	format, ok := in.meta[formatKey]
 	if !ok {
-		return nil, &DamagedError{Path: path, What: "it is a bbolt file, but not a journal of Ebbtide: it has no format"}
+		return nil, &DamagedError{Path: path, What: "it is a bbolt file that has no format of Ebbtide", Foreign: true}
 	}
 	n, err := strconv.Atoi(format)
 	if err != nil || n < 1 {
@@ -110,6 +110,22 @@ func (in *inspection) current() error {
 	return err
 }
 
+var errNoHeader = errors.New("it has no valid header")
+
+// mayBeOurs tells of a file without a valid header whether it may have been a journal: it begins like one, or it lost
+// what it held and is all zeros, as some file systems leave a file after a power failure.
+func (in *inspection) mayBeOurs() bool {
+	var page [pageHeaderSize + 4]byte
+	for _, at := range []int64{0, int64(os.Getpagesize())} {
+		if _, err := in.file.ReadAt(page[:], at); err == nil && native.Uint32(page[pageHeaderSize:]) == boltMagic {
+			return true
+		}
+	}
+	start := make([]byte, min(in.size, 1<<16))
+	n, _ := in.file.ReadAt(start, 0) // what can't be read speaks neither way
+	return len(bytes.TrimLeft(start[:n], "\x00")) == 0
+}
+
 type header struct {
 	pageSize              uint32
 	root, free, top, txid uint64
@@ -133,7 +149,7 @@ func (in *inspection) header() (header, error) {
 		}
 	}
 	if !found {
-		return best, errors.New("it has no valid header")
+		return best, errNoHeader
 	}
 	if best.pageSize < 1<<10 || best.pageSize > 1<<16 || best.pageSize&(best.pageSize-1) != 0 {
 		return best, fmt.Errorf("its header says pages of %d bytes", best.pageSize)

@@ -72,13 +72,13 @@ func TestFilesThatAreNoJournalAreRefused(t *testing.T) {
 	}
 }
 
-// A file cut at any page is refused, or had nothing behind the cut.
+// A file cut at any page, or within it, is refused, or had nothing behind the cut.
 func TestFileCutShort(t *testing.T) {
 	path, _, second := filled(t, 300)
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
 	cuts := 0
-	for size := len(whole) - len(whole)%4096; size >= 0; size -= 4096 {
+	for size := len(whole); size >= 0; size -= pageSize / 2 {
 		short := tempJournal(t)
 		require.NoError(t, os.WriteFile(short, whole[:size], 0o600))
 		if j, err := Open(short, Options{ReadOnly: true}); err == nil {
@@ -162,8 +162,29 @@ func TestNewerFormatIsRefusedAndNotWritten(t *testing.T) {
 	require.ErrorContains(t, err, "format version is 7 (created by ebbtide test), this program knows 1")
 	require.NotEmpty(t, newer.Hint())
 
-	rewrite(t, path, func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put([]byte(formatKey), []byte("x")) })
-	require.ErrorAs(t, refused(t, path), new(*DamagedError))
+	// No program ever wrote an older one than 1.
+	for _, format := range []string{"x", "0", "-1", ""} {
+		rewrite(t, path, func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put([]byte(formatKey), []byte(format)) })
+		require.ErrorAs(t, refused(t, path), new(*DamagedError))
+	}
+}
+
+// A journal from before commits were stamped is read, and stamped with its next commit.
+func TestJournalWithoutAStamp(t *testing.T) {
+	path, _, second := filled(t, 10)
+	db, err := bbolt.Open(path, 0o600, nil)
+	require.NoError(t, err)
+	require.NoError(t, db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Delete([]byte(commitKey)) }))
+	require.NoError(t, db.Close())
+	j := open(t, path, Options{})
+	require.NoError(t, j.Verify())
+	got, err := j.Records("20260201T031415Z")
+	require.NoError(t, err)
+	require.Equal(t, second, got)
+	require.NoError(t, j.Append(step(11)))
+	require.NoError(t, j.Close())
+	rewrite(t, path, func(*bbolt.Tx) error { return nil }) // which reads the stamp
+	require.NoError(t, open(t, path, Options{}).Verify())
 }
 
 func TestVerifyNamesEachDamage(t *testing.T) {

@@ -38,7 +38,7 @@ func (e *DamagedError) Hint() string {
 	if e.Foreign {
 		return "give the journal another path: this file was left as it is"
 	}
-	return fmt.Sprintf("write what can still be read with \"ebbtide journal export %s\"; the daemon keeps the file under another name when it starts, and begins an empty journal", e.Path)
+	return fmt.Sprintf("write what can still be read with \"ebbtide journal export %s\"; a daemon that can't go on with it when it starts keeps it under another name and begins an empty one", e.Path)
 }
 
 // VersionError says that a journal, or a record in it, was written by a newer program. The file was not changed.

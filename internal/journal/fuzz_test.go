@@ -59,6 +59,8 @@ func FuzzOpen(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "journal.db")
 	f.Fuzz(func(t *testing.T, patch []byte, at uint16, with byte) {
 		require.NoError(t, os.WriteFile(path, patched(seed, patch, at, with), 0o600))
+		_, err := Salvage(path)
+		require.NoError(t, err)
 		j, err := Open(path, Options{})
 		if err != nil {
 			return

@@ -106,7 +106,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	}
 	d.site.Store(site)
 	d.undo.add("close the connections", func() error { return d.site.Load().close() })
-	eng, err := d.makeEngine(site, past)
+	eng, err := d.makeEngine(site, newest, past)
 	if err != nil {
 		return nil, err
 	}
@@ -131,9 +131,12 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 }
 
 // makeEngine makes the engine, or takes up the outage that the journal left open.
-func (d *Daemon) makeEngine(s *site, past []engine.Record) (*engine.Engine, error) {
+func (d *Daemon) makeEngine(s *site, newest, past []engine.Record) (*engine.Engine, error) {
 	settings := engine.Settings{
 		Estate: s.compiled.Estate, Policy: s.compiled.Policy, Supplies: s.compiled.Supplies, Members: s.inventory, Mode: d.mode(),
+	}
+	if len(newest) > 0 {
+		settings.Newest = newest[0].Outage
 	}
 	if past == nil {
 		return engine.New(settings), nil

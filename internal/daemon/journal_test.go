@@ -99,6 +99,22 @@ func TestADamagedJournalIsSetAside(t *testing.T) {
 	}
 }
 
+// A machine whose clock has lost its battery comes up in the past. The next outage is on record all the same.
+func TestAClockThatWasSetBack(t *testing.T) {
+	t.Parallel()
+	g := newRig(t)
+	j, err := journal.Open(g.config.Journal, journal.Options{})
+	require.NoError(t, err)
+	const later = "29990131T031415Z"
+	require.NoError(t, j.Append(engine.Record{Seq: 1, Kind: engine.Opened, Outage: later, Mode: ModeRun}, engine.Record{Seq: 2, Kind: engine.Closed, Outage: later}))
+	require.NoError(t, j.Close())
+	g.start()
+	g.ready()
+	g.outage(engine.Triggered, "", 0)
+	require.True(t, g.status().View.Journal)
+	require.Greater(t, g.records()[0].Outage, later)
+}
+
 // A file that never was a journal is somebody else's: it is not moved.
 func TestAForeignFileIsLeftAlone(t *testing.T) {
 	t.Parallel()

@@ -51,13 +51,14 @@ func TestFilesThatAreNoJournalAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		content []byte
 		says    string
+		foreign bool
 	}{
-		"empty":       {nil, "empty"},
-		"one byte":    {[]byte("x"), "no valid header"},
-		"zeros":       {make([]byte, 65536), "no valid header"},
-		"noise":       {noise, "no valid header"},
-		"text":        {[]byte(strings.Repeat("{\"seq\":1}\n", 2000)), "no valid header"},
-		"other bbolt": {foreign, "not a journal of Ebbtide"},
+		"empty":       {nil, "empty", false},
+		"one byte":    {[]byte("x"), "no valid header", true},
+		"zeros":       {make([]byte, 65536), "no valid header", false},
+		"noise":       {noise, "no valid header", true},
+		"text":        {[]byte(strings.Repeat("{\"seq\":1}\n", 2000)), "no valid header", true},
+		"other bbolt": {foreign, "no format of Ebbtide", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := tempJournal(t)
@@ -67,7 +68,10 @@ func TestFilesThatAreNoJournalAreRefused(t *testing.T) {
 			require.ErrorAs(t, err, &damaged)
 			require.ErrorContains(t, err, tc.says)
 			require.ErrorContains(t, err, path)
-			require.Contains(t, damaged.Hint(), "ebbtide journal verify "+path)
+			require.Equal(t, tc.foreign, damaged.Foreign)
+			if !tc.foreign {
+				require.Contains(t, damaged.Hint(), "ebbtide journal export "+path)
+			}
 		})
 	}
 }

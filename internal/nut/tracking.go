@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"ebbtide/internal/nut/wire"
 )
 
 type trackingMode uint8
@@ -73,16 +75,22 @@ func (c *Client) tracked(ctx context.Context, words ...string) error {
 			return err
 		}
 		rest, err = c.answer("OK")
+		if err == nil && tracks(rest) && wire.Check(rest[1]) != nil {
+			err = protocolError(rest[1], "an id that can be asked for")
+		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if len(rest) != 2 || rest[0] != "TRACKING" {
+	if !tracks(rest) {
 		return nil // OK alone: the server does not track it
 	}
 	return c.await(ctx, rest[1])
 }
+
+// tracks tells whether what follows OK is the id of a command that goes on.
+func tracks(rest []string) bool { return len(rest) == 2 && rest[0] == "TRACKING" }
 
 // turnOnTracking asks for it once in a connection. It must have the turn.
 func (c *Client) turnOnTracking() error {

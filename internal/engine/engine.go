@@ -21,6 +21,7 @@ type Settings struct {
 	Supplies []power.Supply
 	Members  map[string][]plan.Member // selectors as they were expanded into the estate, for the record
 	Mode     string                   // "run", "observe", "simulate": for the record
+	Newest   string                   // the newest outage on record, if any: the next id sorts after it, whatever the clock says
 }
 
 // Engine is the state of one estate. It is not safe for concurrent use.
@@ -138,7 +139,7 @@ const (
 
 // New makes an engine for an estate on which no outage is open.
 func New(s Settings) *Engine {
-	e := &Engine{ops: map[Op]int{}, timers: plan.NewQueue(timer.before)}
+	e := &Engine{ops: map[Op]int{}, timers: plan.NewQueue(timer.before), lastOutage: s.Newest}
 	e.load(s)
 	return e
 }

@@ -56,7 +56,7 @@ func (r *run) due(node int, name string) bool {
 // openOutage begins an outage with its first failing supply.
 func (e *Engine) openOutage(s *supply) {
 	id := e.now.UTC().Format("20060102T150405Z")
-	if strings.HasPrefix(e.lastOutage, id) { // several in one second
+	if id <= e.lastOutage { // several in one second, or the clock was set back
 		id = e.lastOutage + "b"
 	}
 	e.lastOutage = id

@@ -41,6 +41,8 @@ type Daemon struct {
 	metrics  *metrics
 	heard    *heard
 	history  *history
+	bulletin *bulletin
+	streams  *streams
 	began    time.Time
 	site     atomic.Pointer[site] // the estate as it is now
 	feed     feed
@@ -118,6 +120,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 		Nodes: func(id string) (adapter.Node, bool) { return d.site.Load().node(id) },
 	})
 	d.metrics = newMetrics(d)
+	d.bulletin, d.streams = newBulletin(d.status), newStreams()
 	if d.listener, err = listen(ctx, o.Config.Listen); err != nil {
 		return nil, err
 	}

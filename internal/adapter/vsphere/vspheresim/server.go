@@ -3,6 +3,7 @@ package vspheresim
 import (
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/mo"
@@ -71,6 +72,7 @@ func (srv *Server) intercept(ctx *simulator.Context, call *simulator.Method) (mo
 		srv.sessions[ctx.Session.Key] = ctx.Session
 	}
 	srv.mu.Unlock()
+	srv.delay(ctx)
 	if hangUp {
 		srv.hangUp()
 	}
@@ -88,6 +90,19 @@ func (srv *Server) intercept(ctx *simulator.Context, call *simulator.Method) (mo
 		}
 	}
 	return nil, nil
+}
+
+// delay makes a client's call take its time. What builds the model has no session.
+func (srv *Server) delay(ctx *simulator.Context) {
+	if srv.sim.options.Latency <= 0 || ctx.Session == nil {
+		return
+	}
+	timer := time.NewTimer(srv.sim.options.Latency)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-srv.sim.done:
+	}
 }
 
 // update changes properties of an object and tells the watchers. No lock of the simulator may be held.

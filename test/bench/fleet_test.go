@@ -95,7 +95,9 @@ func newFleet(t *testing.T, size fleetSize) *fleet {
 		t.Cleanup(sim.Close)
 		f.sims[i] = sim
 	}
-	t.Cleanup(f.timed.Wait)
+	stop := make(chan struct{})
+	f.timed.Go(func() { f.polls.keepTime(stop) })
+	t.Cleanup(func() { close(stop); f.timed.Wait() })
 	return f
 }
 

@@ -64,6 +64,15 @@ func underLoad(t *testing.T, size fleetSize, n int, fail func(*fleet) time.Time)
 	return r
 }
 
+// undisturbed lets the measurement go before what else this machine does, where that is allowed: it is the daemon beside
+// its peers that is measured.
+func undisturbed(t *testing.T) {
+	t.Helper()
+	if err := syscall.Setpriority(syscall.PRIO_PGRP, 0, -10); err != nil {
+		t.Logf("others on this machine may disturb the measurement: %v", err)
+	}
+}
+
 // build makes the binary.
 func build(t *testing.T) string {
 	t.Helper()
@@ -152,7 +161,7 @@ func memory(t *testing.T, pid int, key string) float64 {
 
 func (r *result) log(t *testing.T) {
 	c := r.clients
-	t.Logf("calm %+v; outage %+v", r.calm, r.outage)
+	t.Logf("calm %s; outage %s", r.calm, r.outage)
 	t.Logf("VMs off after %s, scheduled %s (%.2f); whole %s", r.took, r.scheduled, r.took.Seconds()/r.scheduled.Seconds(), r.whole)
 	t.Logf("peak %.0f MiB, %.0f %% of a core; heap %.1f; routines %.0f", r.peak, r.share, c.heap, c.routines)
 	t.Logf("%d answers, p50 %s p99 %s; %d documents, gap p50 %s p99 %s; %d MB; %d faults", len(c.answers), percentile(c.answers, 50), percentile(c.answers, 99),
@@ -170,6 +179,7 @@ func TestSmallLoad(t *testing.T) {
 
 func TestLargeLoad(t *testing.T) {
 	wanted(t)
+	undisturbed(t)
 	size := fleetSize{servers: 10, vCenters: 4, hosts: 25, apps: 40, dbs: 10, atOnce: 400, guest: 5 * time.Second}
 	r := underLoad(t, size, 50, func(f *fleet) time.Time { return f.fail(0, f.supplies()) })
 	r.log(t)

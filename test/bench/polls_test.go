@@ -1,17 +1,22 @@
 package bench
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-// polls notes when each supply was read, as the NUT servers saw it.
+// polls notes when each supply was read, as the NUT servers saw it. These run beside the vCenters and the clients in
+// this process: a clock beside them notes how late they are themselves.
 type polls struct {
-	mu   sync.Mutex
-	seen map[string]*hearing
+	mu    sync.Mutex
+	seen  map[string]*hearing
+	ticks []time.Time
 }
+
+const tickEvery = 20 * time.Millisecond
 
 type hearing struct {
 	at      []time.Time
@@ -25,6 +30,32 @@ func (p *polls) of(supply string) *hearing {
 		p.seen[supply] = &hearing{}
 	}
 	return p.seen[supply]
+}
+
+// keepTime notes ticks until stop is closed.
+func (p *polls) keepTime(stop <-chan struct{}) {
+	clock := time.NewTicker(tickEvery)
+	defer clock.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-clock.C:
+		}
+		p.mu.Lock()
+		p.ticks = append(p.ticks, time.Now())
+		p.mu.Unlock()
+	}
+}
+
+// stood is how long this process stood still at the end of a gap, at most. p.mu is held.
+func (p *polls) stood(from, to time.Time) time.Duration {
+	first, _ := slices.BinarySearchFunc(p.ticks, from, time.Time.Compare)
+	var longest time.Duration
+	for i := max(1, first); i < len(p.ticks) && p.ticks[i-1].Before(to); i++ {
+		longest = max(longest, p.ticks[i].Sub(p.ticks[i-1])-tickEvery)
+	}
+	return longest
 }
 
 // see notes a request of a connection that only reads: those with a user belong to the outputs.
@@ -53,6 +84,7 @@ type pollFigures struct {
 	missed   float64       // of those that passed between two readings which lie more than two intervals apart
 	late     time.Duration // p99 of how much later than its interval a reading came
 	longest  time.Duration // between two readings
+	stood    time.Duration // the longest that the servers themselves stood still: a gap is longer by so much at most
 }
 
 // each is how often every supply was read since then: the least of all.
@@ -102,11 +134,14 @@ func (p *polls) judge(from, to time.Time) pollFigures {
 				lateness = append(lateness, max(0, gap-every))
 			}
 			if gap > 2*every {
-				f.missed += gap.Seconds()/every.Seconds() - 1
+				if over := gap - p.stood(last, at); over > 2*every {
+					f.missed += over.Seconds()/every.Seconds() - 1
+				}
 			}
 			last = at
 		}
 	}
+	f.stood = p.stood(from, to)
 	f.late = percentile(lateness, 99)
 	return f
 }
@@ -117,4 +152,8 @@ func percentile(d []time.Duration, p int) time.Duration {
 	}
 	s := slices.Sorted(slices.Values(d))
 	return s[(len(s)-1)*p/100]
+}
+
+func (f pollFigures) String() string {
+	return fmt.Sprintf("%.0f polls, %.1f missed, late %s (p99), longest gap %s, servers stood %s", f.expected, f.missed, f.late, f.longest, f.stood)
 }

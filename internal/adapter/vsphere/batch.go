@@ -9,6 +9,9 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
+// largestBatch is how many objects are asked after in one question: so many are answered within a second.
+const largestBatch = 1000
+
 // batch is one question about the VMs and hosts that several probes want to know of at the same time. A probe does not
 // answer from the watch: what that was told may be a moment old, and no news and no server look the same to it for
 // its whole interval.

@@ -189,7 +189,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 // read takes one reading of a supply.
 func (d *Daemon) read(r power.Reading) {
 	d.heard.note(r)
-	d.runner.Post(engine.Read{Reading: r})
+	d.runner.Read(r)
 }
 
 // notify tells people.

@@ -18,6 +18,7 @@ import (
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 )
 
 func TestBulletinIsSharedAndNeverOlderThanTheQuestion(t *testing.T) {
@@ -170,4 +171,25 @@ func TestStreamsAreBounded(t *testing.T) {
 		defer d.streams.mu.Unlock()
 		return d.streams.open == 0
 	})
+}
+
+func TestManySuppliesInFewWords(t *testing.T) {
+	t.Parallel()
+	supplies := func(well, failing int) []engine.SupplyView {
+		var all []engine.SupplyView
+		for i := range well + failing {
+			v := engine.SupplyView{ID: fmt.Sprint("u", i), Text: "on battery", State: power.State{Mains: power.MainsOnBattery}}
+			if i < well {
+				v.Text, v.State.Mains = "on line", power.MainsOnline
+			}
+			all = append(all, v)
+		}
+		return all
+	}
+	require.Equal(t, []string{"u0 on line", "u1 on battery"}, suppliesInWords(supplies(1, 1)))
+	require.Equal(t, []string{"200 supplies on line"}, suppliesInWords(supplies(200, 0)))
+	require.Equal(t, []string{"u9 on battery", "9 supplies on line"}, suppliesInWords(supplies(9, 1)))
+	require.Equal(t, []string{
+		"u100 on battery", "u101 on battery", "u102 on battery", "u103 on battery", "96 more supplies not on line", "100 supplies on line",
+	}, suppliesInWords(supplies(100, 100)))
 }

@@ -10,9 +10,10 @@ import (
 
 const (
 	maxStreams   = 64
-	streamEvery  = time.Second      // the least time between two documents of a stream
-	streamSilent = 10 * time.Second // after so long without a change the status is sent all the same: no news and a broken line differ
-	streamWithin = 10 * time.Second // for a client to take a document
+	streamEvery  = time.Second            // the least time between two documents of a stream
+	streamAge    = 250 * time.Millisecond // how old a document may be that a stream gets: most of them share one
+	streamSilent = 10 * time.Second       // after so long without a change the status is sent all the same: no news and a broken line differ
+	streamWithin = 10 * time.Second       // for a client to take a document
 	jsonLines    = "application/x-ndjson"
 )
 
@@ -87,7 +88,7 @@ func (d *Daemon) watchStatus(w http.ResponseWriter, r *http.Request) {
 	change := 0
 	tick := time.NewTimer(0)
 	defer tick.Stop()
-	for due := time.Now(); ; due = due.Truncate(streamEvery).Add(streamEvery) { // the same for all: they share documents
+	for due := time.Now(); ; due = due.Add(streamEvery) {
 		tick.Reset(time.Until(due))
 		select {
 		case <-tick.C:
@@ -96,7 +97,7 @@ func (d *Daemon) watchStatus(w http.ResponseWriter, r *http.Request) {
 		case <-d.streams.ended:
 			return
 		}
-		e, err := d.bulletin.get(r.Context(), due)
+		e, err := d.bulletin.get(r.Context(), due.Add(-streamAge))
 		switch {
 		case err != nil && sent.IsZero():
 			d.fail(w, http.StatusServiceUnavailable, err)

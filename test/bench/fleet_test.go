@@ -172,7 +172,7 @@ func (f *fleet) fail(from, to int) time.Time {
 	at := time.Now()
 	for i, u := range f.ups[from:to] {
 		u.Set("ups.status", "OB DISCHRG")
-		f.polls.hurry(supplyName(from+i), at)
+		f.polls.hurry(supplyName(from+i), time.Now())
 	}
 	return at
 }

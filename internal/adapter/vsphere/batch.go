@@ -18,7 +18,7 @@ const largestBatch = 1000
 type batch struct {
 	refs  map[ref]struct{}
 	done  chan struct{} // closed when what follows is there
-	vms   map[ref]vm
+	vms   map[ref]vm    // what is moving of them
 	hosts map[ref]host
 	err   error
 }
@@ -80,7 +80,7 @@ func (c *Conn) readBatch(ctx context.Context, b *batch) error {
 	defer cancel()
 	spec := types.PropertyFilterSpec{ReportMissingObjectsInResults: new(true)}
 	for _, kind := range []string{"VirtualMachine", "HostSystem"} {
-		spec.PropSet = append(spec.PropSet, types.PropertySpec{Type: kind, PathSet: paths[kind]})
+		spec.PropSet = append(spec.PropSet, types.PropertySpec{Type: kind, PathSet: moving[kind]})
 	}
 	for r := range b.refs {
 		spec.ObjectSet = append(spec.ObjectSet, types.ObjectSpec{Obj: r})

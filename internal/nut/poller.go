@@ -89,6 +89,7 @@ type source struct {
 	retryAt  time.Time
 	backoff  time.Duration
 	supplies []*watched
+	fulls    int // how many UPSes of this poll may still be read in full just because it is time
 }
 
 // watched is what a source knows of one UPS.
@@ -138,6 +139,8 @@ func (s *source) interval() time.Duration {
 // poll reads each UPS once and delivers what it says.
 func (s *source) poll(ctx context.Context) {
 	s.connect(ctx)
+	// Their turns are spread: all at once would make a poll late.
+	s.fulls = 1 + int(time.Duration(len(s.supplies))*s.interval()/s.Full)
 	for some := range slices.Chunk(s.supplies, together) {
 		err := s.ask(ctx, some)
 		for _, w := range some {
@@ -159,9 +162,15 @@ func (s *source) ask(ctx context.Context, some []*watched) error {
 	var wanted []Wanted
 	var of []*watched
 	for _, w := range some {
-		if w.found = nil; s.client != nil && time.Since(w.fullAt) < s.Full {
-			wanted, of = append(wanted, Wanted{w.UPS, w.has}), append(of, w)
+		w.found = nil
+		if s.client == nil || w.fullAt.IsZero() {
+			continue
 		}
+		if s.fulls > 0 && time.Since(w.fullAt) >= s.Full {
+			s.fulls--
+			continue
+		}
+		wanted, of = append(wanted, Wanted{w.UPS, w.has}), append(of, w)
 	}
 	if len(wanted) == 0 {
 		return nil

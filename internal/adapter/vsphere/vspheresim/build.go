@@ -241,6 +241,7 @@ func (srv *Server) serve() error {
 	srv.endpoint = e
 	srv.mu.Lock()
 	clear(srv.calls) // those of building it
+	srv.latency = srv.sim.options.Latency
 	srv.mu.Unlock()
 	return nil
 }

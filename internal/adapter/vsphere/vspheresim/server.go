@@ -25,6 +25,7 @@ type Server struct {
 	faults   map[string]types.BaseMethodFault
 	hangUps  map[string]bool
 	sessions map[string]*simulator.Session
+	latency  time.Duration // 0 until it serves
 }
 
 // anchor is how the simulator's objects find their server: through the registry that each call carries.
@@ -72,7 +73,7 @@ func (srv *Server) intercept(ctx *simulator.Context, call *simulator.Method) (mo
 		srv.sessions[ctx.Session.Key] = ctx.Session
 	}
 	srv.mu.Unlock()
-	srv.delay(ctx)
+	srv.delay()
 	if hangUp {
 		srv.hangUp()
 	}
@@ -92,12 +93,15 @@ func (srv *Server) intercept(ctx *simulator.Context, call *simulator.Method) (mo
 	return nil, nil
 }
 
-// delay makes a client's call take its time. What builds the model has no session.
-func (srv *Server) delay(ctx *simulator.Context) {
-	if srv.sim.options.Latency <= 0 || ctx.Session == nil {
+// delay makes a client's call take its time; what builds the model is no client.
+func (srv *Server) delay() {
+	srv.mu.Lock()
+	latency := srv.latency
+	srv.mu.Unlock()
+	if latency <= 0 {
 		return
 	}
-	timer := time.NewTimer(srv.sim.options.Latency)
+	timer := time.NewTimer(latency)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -165,30 +165,35 @@ func memory(t *testing.T, pid int, key string) float64 {
 
 // What a large fleet may cost: what was measured, times one and a half.
 const (
-	mostMemory = 420 // MiB resident
+	mostMemory = 420 // MiB resident: 284 in the worst of six runs
 	mostGrowth = 1.5 // of the heap that lives, from the first half of an outage to the second
 )
 
-// figures prints what a run came to, and fails where something was broken that no busy machine excuses.
+// figures prints what a run came to, and fails where that is not within its limits.
 func (r *result) figures(t *testing.T, name string) {
 	t.Helper()
 	c := r.clients
+	var broken []string
 	say := func(what string, value float64, unit, target string, ok bool, format string, args ...any) {
-		figure{Figure: "load_" + name + "_" + what, Value: value, Unit: unit, Target: target, OK: ok, Runs: 1, Note: fmt.Sprintf(format, args...)}.print(t)
-		require.True(t, ok, "%s is %g, and %s is wanted: %s", what, value, target, fmt.Sprintf(format, args...))
+		f := figure{Figure: "load_" + name + "_" + what, Value: value, Unit: unit, Target: target, OK: ok, Runs: 1, Note: fmt.Sprintf(format, args...)}
+		f.print(t)
+		if !ok {
+			broken = append(broken, fmt.Sprintf("%s is %g, and %s is wanted: %s", what, value, target, f.Note))
+		}
 	}
 	say("order_broken", float64(len(r.violations)), "violations", "0", len(r.violations) == 0, "as NUT servers and vCenters saw it: %q", r.violations[:min(3, len(r.violations))])
 	say("polls_missed", r.outage.missed, "polls", "0", r.outage.missed == 0, "%s", r.outage)
 	ratio := r.took.Seconds() / r.scheduled.Seconds()
-	say("down_over_schedule", ratio, "ratio", "<= 1.5", ratio <= 1.5, "all VMs off %.1f s after the trigger, %.1f s by the plan's own schedule", r.took.Seconds(), r.scheduled.Seconds())
+	say("down_over_schedule", ratio, "ratio", "<= 1.25", ratio <= 1.25, "all VMs off %.1f s after the trigger, %.1f s by the plan's own schedule", r.took.Seconds(), r.scheduled.Seconds())
 	say("api_faults", float64(len(c.faults)), "faults", "0", len(c.faults) == 0, "%q", c.faults[:min(3, len(c.faults))])
 	p99 := percentile(c.answers, 99)
-	say("api_p99", p99.Seconds(), "s", "<= 3", p99 <= 3*time.Second, "of %d answers, median %.2f s, beside %d documents streamed; %d MB in all", len(c.answers), percentile(c.answers, 50).Seconds(), c.documents, c.bytes>>20)
+	say("api_p99", p99.Seconds(), "s", "<= 2.5", p99 <= 2500*time.Millisecond, "of %d answers, median %.2f s, beside %d documents streamed; %d MB in all", len(c.answers), percentile(c.answers, 50).Seconds(), c.documents, c.bytes>>20)
 	say("peak_rss", r.peak, "MiB", fmt.Sprintf("<= %d", mostMemory), r.peak <= mostMemory, "most that lives at once %.0f MiB", slices.Max(c.heap))
 	half := len(c.heap) / 2
 	growth := slices.Max(c.heap[half:]) / slices.Max(c.heap[:half])
 	say("heap_growth", growth, "ratio", fmt.Sprintf("<= %g", mostGrowth), growth <= mostGrowth, "the most that lived in the second half of the outage over the first")
-	say("cpu", r.share, "% of a core", "<= 100", r.share <= 100, "in an outage of %.0f s", r.whole.Seconds())
+	say("cpu", r.share, "% of a core", "<= 50", r.share <= 50, "in an outage of %.0f s", r.whole.Seconds())
+	require.Empty(t, broken)
 }
 
 // large is a fleet of 200 supplies and 5,000 VMs.

@@ -13,20 +13,31 @@ import (
 	"ebbtide/internal/cli"
 )
 
-// profile turns the load tests' daemon into one that writes where its time and memory go: this very test binary, which
-// holds the whole program, runs in its place.
+// profile makes the load tests' daemon write where its time and memory go.
 var profile = flag.String("profile", "", "folder for the CPU and heap profiles of the daemon under load")
 
-const profileFolder = "EBBTIDE_BENCH_PROFILE"
+// asDaemon makes this test binary, which holds the whole program, run as the program: with profiles in the folder that
+// is its value, or without where that is "-".
+const asDaemon = "EBBTIDE_BENCH_DAEMON"
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(profileFolder); dir != "" {
+	switch dir := os.Getenv(asDaemon); dir {
+	case "":
+		os.Exit(m.Run())
+	case "-":
+		os.Exit(program())
+	default:
 		os.Exit(profiled(dir))
 	}
-	os.Exit(m.Run())
 }
 
-// profiled runs a command line of Ebbtide and writes its profiles when it ends.
+func program() int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	return cli.Main(ctx, cli.World{Args: os.Args[1:], Stdout: os.Stdout, Stderr: os.Stderr, Version: "measured"})
+}
+
+// profiled runs the program and writes its profiles: of the processor when it ends, of the heap at SIGUSR1.
 func profiled(dir string) int {
 	used, err := os.Create(filepath.Join(dir, "cpu.pprof"))
 	if err != nil {
@@ -35,16 +46,14 @@ func profiled(dir string) int {
 	if err := pprof.StartCPUProfile(used); err != nil {
 		panic(err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	usr := make(chan os.Signal, 1) // the heap while all is under way
+	usr := make(chan os.Signal, 1)
 	signal.Notify(usr, syscall.SIGUSR1)
 	go func() {
 		for range usr {
 			writeHeap(dir)
 		}
 	}()
-	code := cli.Main(ctx, cli.World{Args: os.Args[1:], Stdout: os.Stdout, Stderr: os.Stderr, Version: "profiled"})
+	code := program()
 	pprof.StopCPUProfile()
 	_ = used.Close() // whoever reads it sees what is missing
 	return code

@@ -101,8 +101,8 @@ func screenful(s *daemon.Status, width, height int) []string {
 	return lines
 }
 
-// urgent is the status with what fits on a screen: the supplies that are not simply on line, and the steps that are
-// under way, have failed or ended last.
+// urgent is the status with what fits on a screen: the supplies that are not simply on line, and the steps that have
+// failed, the first of those that are under way, and those that ended last.
 func urgent(s *daemon.Status, height int) *daemon.Status {
 	short := *s
 	const plenty = 8
@@ -114,20 +114,19 @@ func urgent(s *daemon.Status, height int) *daemon.Status {
 		return &short
 	}
 	outage := *s.Outage
-	outage.Steps = nil
-	over := func(st timeline.Step) bool {
-		return st.State == timeline.Proven || st.State == timeline.Stopped || st.State == timeline.Open
-	}
-	var ended []timeline.Step
+	var failed, running, ended []timeline.Step
 	for _, st := range s.Outage.Steps {
-		if over(st) {
+		switch st.State {
+		case timeline.Failed:
+			failed = append(failed, st)
+		case timeline.Pending, timeline.Running:
+			running = append(running, st)
+		case timeline.Proven, timeline.Stopped, timeline.Open:
 			ended = append(ended, st)
-		} else {
-			outage.Steps = append(outage.Steps, st)
 		}
 	}
 	slices.SortStableFunc(ended, func(a, b timeline.Step) int { return b.Ended.Compare(a.Ended) })
-	outage.Steps = append(outage.Steps, ended[:min(len(ended), height/2)]...)
+	outage.Steps = slices.Concat(failed, running[:min(len(running), height/3)], ended[:min(len(ended), height/3)])
 	short.Outage = &outage
 	return &short
 }

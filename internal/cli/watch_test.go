@@ -27,9 +27,12 @@ func serveStatus(t *testing.T, documents ...daemon.Status) (listen string) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", path)
 	require.NoError(t, err)
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		require.Equal(t, "/v1/status?watch=1", r.URL.String())
+		if r.URL.String() != "/v1/status?watch=1" {
+			http.NotFound(w, r)
+			return
+		}
 		for _, d := range documents {
-			require.NoError(t, json.NewEncoder(w).Encode(d))
+			_ = json.NewEncoder(w).Encode(d) // a client that has gone misses nothing
 		}
 	})}
 	go func() { _ = server.Serve(l) }()

@@ -43,15 +43,17 @@ type Runner struct {
 	engine  *engine.Engine
 	ledger  ledger
 
-	events chan engine.Event
-	calls  chan func(context.Context)
-	ended  chan struct{} // closed when the loop has ended
-	all    sync.WaitGroup
+	events   chan engine.Event
+	readings *readings
+	calls    chan func(context.Context)
+	ended    chan struct{} // closed when the loop has ended
+	all      sync.WaitGroup
 
 	// The loop's own.
 	own       []engine.Event // its own answers, to be taken first
 	wake      *time.Timer
 	ops       map[engine.Op]context.CancelCauseFunc
+	news      news
 	estimates estimates
 	unwatch   context.CancelFunc
 }
@@ -90,8 +92,8 @@ func New(o Options) *Runner {
 	return &Runner{
 		options: o, log: o.Log.With(keyComponent, "runner"), engine: o.Engine,
 		ledger: ledger{journal: o.Journal, result: make(chan error, 1)},
-		events: make(chan engine.Event, backlog), calls: make(chan func(context.Context)), ended: make(chan struct{}),
-		ops: map[engine.Op]context.CancelCauseFunc{}, estimates: estimates{answers: make(chan engine.Estimated, 1)},
+		events: make(chan engine.Event, backlog), readings: newReadings(), calls: make(chan func(context.Context)), ended: make(chan struct{}),
+		ops: map[engine.Op]context.CancelCauseFunc{}, news: newNews(), estimates: estimates{answers: make(chan engine.Estimated, 1)},
 	}
 }
 
@@ -129,6 +131,8 @@ func (r *Runner) turn(ctx context.Context) {
 	case <-ctx.Done():
 	case ev := <-r.events:
 		r.process(ctx, r.drain(ev)...)
+	case <-r.readings.come:
+		r.process(ctx, r.readings.take()...)
 	case <-r.wake.C:
 		r.process(ctx, engine.Woke{})
 	case est := <-r.estimates.answers:
@@ -162,8 +166,12 @@ func (r *Runner) process(ctx context.Context, events ...engine.Event) {
 	var records []engine.Record
 	var effects []engine.Effect
 	for _, ev := range events {
-		if done, ok := ev.(engine.Finished); ok {
-			delete(r.ops, done.Op)
+		switch e := ev.(type) {
+		case engine.Finished:
+			delete(r.ops, e.Op)
+			ev = r.news.answered(e)
+		case engine.Observed:
+			r.news.told(e)
 		}
 		for _, effect := range r.engine.Apply(time.Now(), ev) {
 			if a, ok := effect.(engine.Append); ok {

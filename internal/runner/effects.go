@@ -75,7 +75,6 @@ func (r *Runner) probe(ctx context.Context, e engine.Probe) {
 		r.own = append(r.own, engine.Finished{Op: e.Op, Outcome: engine.Refused, Detail: fmt.Sprintf("there is no node %q to ask", e.Node)})
 		return
 	}
-	r.news.asked(e)
 	r.operate(ctx, e.Op, e.Within, func(ctx context.Context) (done engine.Finished) {
 		defer func() {
 			if p := recover(); p != nil {

@@ -53,7 +53,6 @@ type Runner struct {
 	own       []engine.Event // its own answers, to be taken first
 	wake      *time.Timer
 	ops       map[engine.Op]context.CancelCauseFunc
-	news      news
 	estimates estimates
 	unwatch   context.CancelFunc
 }
@@ -93,7 +92,7 @@ func New(o Options) *Runner {
 		options: o, log: o.Log.With(keyComponent, "runner"), engine: o.Engine,
 		ledger: ledger{journal: o.Journal, result: make(chan error, 1)},
 		events: make(chan engine.Event, backlog), readings: newReadings(), calls: make(chan func(context.Context)), ended: make(chan struct{}),
-		ops: map[engine.Op]context.CancelCauseFunc{}, news: newNews(), estimates: estimates{answers: make(chan engine.Estimated, 1)},
+		ops: map[engine.Op]context.CancelCauseFunc{}, estimates: estimates{answers: make(chan engine.Estimated, 1)},
 	}
 }
 
@@ -166,12 +165,8 @@ func (r *Runner) process(ctx context.Context, events ...engine.Event) {
 	var records []engine.Record
 	var effects []engine.Effect
 	for _, ev := range events {
-		switch e := ev.(type) {
-		case engine.Finished:
-			delete(r.ops, e.Op)
-			ev = r.news.answered(e)
-		case engine.Observed:
-			r.news.told(e)
+		if done, ok := ev.(engine.Finished); ok {
+			delete(r.ops, done.Op)
 		}
 		for _, effect := range r.engine.Apply(time.Now(), ev) {
 			if a, ok := effect.(engine.Append); ok {

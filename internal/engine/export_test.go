@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+	"unsafe"
+)
+
+// leftOut are the fields that do not decide what an engine will do, and why.
+var leftOut = map[string]string{
+	"Engine.settings":   "never changes",
+	"Engine.estate":     "never changes",
+	"Engine.down":       "never changes",
+	"Engine.up":         "never changes",
+	"Engine.now":        "what all times are told from",
+	"Engine.out":        "empty between two events",
+	"Engine.nextOp":     "a number like any other",
+	"Engine.lastOutage": "a name like any other",
+	"Engine.serial":     "estimates are answered before the next is asked for",
+	"Estimated.Serial":  "likewise",
+	"supply.state":      "read off the tracker at the last reading",
+	"node.gen":          "voids timers, which is seen there",
+	"run.id":            "a name like any other",
+	"run.seq":           "a number like any other",
+	"run.told":          "words for people",
+	"exec.reason":       "words for people",
+
+	"Observation.Detail": "words for people",
+	"Tracker.id":         "never changes",
+	"battery.curve":      "never changes",
+	"battery.slope":      "made from the charge, which no explored UPS tells",
+	"battery.sheet":      "likewise",
+	"battery.burnt":      "likewise",
+	"battery.lasted":     "likewise",
+	"Dispatcher.plan":    "goes with progress.plan",
+	"Dispatcher.byRank":  "never changes",
+}
+
+// ages are how far back each time matters: an age beyond it decides nothing more. 0: whether it has come is all.
+var ages = map[string]time.Duration{
+	"node.seenAt":     lookAge, // trustLast asks further back, after a quarter of an hour without any sweep
+	"node.asked":      proofAge,
+	"node.told":       proofAge,
+	"node.silent":     time.Hour, // a node's own OffAfter
+	"node.heldAt":     firstRetry,
+	"node.nextLook":   0,
+	"exec.deadline":   0,
+	"exec.next":       0,
+	"run.lookAt":      0,
+	"run.movedAt":     stalledFor,
+	"Engine.wakeAt":   0,
+	"Engine.asked":    askEstimate,
+	"Engine.sweepAt":  0,
+	"Tracker.heardAt": time.Minute, // the longest silence that a policy asks for
+	"Tracker.since":   time.Minute, // the longest time on line or on battery that a policy, or the slope, asks for
+	"span.from":       time.Minute,
+	"held.at":         2 * time.Minute, // figures are kept for so long
+	"view.at":         2 * time.Minute,
+	"battery.at":      time.Minute,
+}
+
+// caps are the counts beyond which it makes no difference how many.
+var caps = map[string]int{"node.offs": proofLooks, "exec.attempt": 3}
+
+// bags are slices whose order means nothing.
+var bags = map[string]bool{"progress.parked": true}
+
+var (
+	mendEngine  = copying(reflect.TypeFor[Engine]())
+	printEngine = printing(reflect.TypeFor[Engine](), "")
+)
+
+// Clone gives an engine that does what this one will do, and shares nothing with it that changes.
+func (e *Engine) Clone() *Engine {
+	c := *e
+	mendEngine(unsafe.Pointer(&c))
+	return &c
+}
+
+// Fingerprint appends what decides what the engine will do from now on: two engines that write the same do the same,
+// but for the times, the numbers and the words that they use. Place tells operations of it apart.
+func (e *Engine) Fingerprint(b []byte, now time.Time) (out []byte, place func(Op) int) {
+	w := print{now: now, bytes: b, ops: slices.Sorted(maps.Keys(e.ops)), gens: func(i int) int { return e.nodes[i].gen }}
+	printEngine(&w, unsafe.Pointer(e))
+	return w.bytes, w.Place
+}
+
+// Fold takes a record as Restored does.
+func (e *Engine) Fold(rec Record) error { return e.fold(&rec) }
+
+// Blocked tells whether a step waits for good for something that was not proven: people were told so.
+func (e *Engine) Blocked() bool { return e.run != nil && slices.Contains(e.run.progress.status, blocked) }
+
+// NextSweep is when an idle engine looks at everything again.
+func (e *Engine) NextSweep() time.Time { return e.sweepAt }

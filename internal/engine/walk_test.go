@@ -1,0 +1,274 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+	"unsafe"
+
+	"ebbtide/internal/plan"
+)
+
+// What follows copies engines and writes down what of them decides what they will do, by reflection over every field of
+// every type that an engine is made of, also those of packages power and plan. So no field can be forgotten: one that is
+// to be left out, and how far back a time matters, stands in the tables of export_test.go, and what they do not cover
+// panics when the walks are made. A walk is made once for each type.
+
+// shared are the types that never change once they are made: copies of an engine have them in common.
+var shared = map[reflect.Type]bool{
+	reflect.TypeFor[Settings](): true, reflect.TypeFor[*plan.Estate](): true, reflect.TypeFor[*plan.Plan](): true, reflect.TypeFor[time.Time](): true,
+}
+
+// copyWalk mends a value that was copied bit by bit so that it shares nothing with its original. nil: nothing to mend.
+type copyWalk func(p unsafe.Pointer)
+
+// copying makes the walk of a type.
+func copying(t reflect.Type) copyWalk {
+	if shared[t] {
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return copyStruct(t)
+	case reflect.Pointer:
+		elem, mend := t.Elem(), copying(t.Elem())
+		return func(p unsafe.Pointer) {
+			old := reflect.NewAt(t, p).Elem()
+			if old.IsNil() {
+				return
+			}
+			fresh := reflect.New(elem)
+			fresh.Elem().Set(reflect.NewAt(elem, old.UnsafePointer()).Elem())
+			if mend != nil {
+				mend(fresh.UnsafePointer())
+			}
+			old.Set(fresh)
+		}
+	case reflect.Slice:
+		size, mend := t.Elem().Size(), copying(t.Elem())
+		return func(p unsafe.Pointer) {
+			old := reflect.NewAt(t, p).Elem()
+			if old.IsNil() {
+				return
+			}
+			fresh := reflect.MakeSlice(t, old.Len(), old.Len())
+			reflect.Copy(fresh, old)
+			for i := 0; mend != nil && i < old.Len(); i++ {
+				mend(unsafe.Add(fresh.UnsafePointer(), uintptr(i)*size))
+			}
+			old.Set(fresh)
+		}
+	case reflect.Map:
+		if t != reflect.TypeFor[map[Op]int]() {
+			panic(fmt.Sprintf("copying: say how a %s is copied", t))
+		}
+		return func(p unsafe.Pointer) { m := (*map[Op]int)(p); *m = maps.Clone(*m) }
+	case reflect.Chan, reflect.Interface, reflect.UnsafePointer:
+		panic(fmt.Sprintf("copying: say how a %s is copied", t))
+	default: // plain values, strings, and the orders of queues
+		return nil
+	}
+}
+
+func copyStruct(t reflect.Type) copyWalk {
+	type part struct {
+		at   uintptr
+		mend copyWalk
+	}
+	var parts []part
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if fieldName(t, f) == "Engine.out" { // empty between two events
+			parts = append(parts, part{f.Offset, func(p unsafe.Pointer) { *(*[]Effect)(p) = nil }})
+		} else if mend := copying(f.Type); mend != nil {
+			parts = append(parts, part{f.Offset, mend})
+		}
+	}
+	if parts == nil {
+		return nil
+	}
+	return func(p unsafe.Pointer) {
+		for _, f := range parts {
+			f.mend(unsafe.Add(p, f.at))
+		}
+	}
+}
+
+// print is a fingerprint that is being written.
+type print struct {
+	now   time.Time
+	bytes []byte
+	ops   []Op // outstanding, ascending: an operation is known by its place among them
+	gens  func(node int) int
+}
+
+// printWalk writes what matters of a value. nil: nothing does.
+type printWalk func(w *print, p unsafe.Pointer)
+
+// printing makes the walk of a type; of a time it needs the name of its field.
+func printing(t reflect.Type, field string) printWalk {
+	switch t {
+	case reflect.TypeFor[time.Time]():
+		back, known := ages[field]
+		if !known {
+			panic(fmt.Sprintf("printing: say in ages how far back %s matters", field))
+		}
+		return func(w *print, p unsafe.Pointer) { w.time(*(*time.Time)(p), back) }
+	case reflect.TypeFor[Op]():
+		return func(w *print, p unsafe.Pointer) { w.number(int64(w.Place(*(*Op)(p)))) }
+	case reflect.TypeFor[map[Op]int]():
+		return func(w *print, p unsafe.Pointer) {
+			for _, op := range w.ops {
+				w.number(int64((*(*map[Op]int)(p))[op]))
+			}
+		}
+	case reflect.TypeFor[*plan.Plan]():
+		return func(w *print, p unsafe.Pointer) {
+			if pl := *(**plan.Plan)(p); pl != nil {
+				w.bytes = append(w.bytes, pl.Goal...)
+			}
+			w.number(0)
+		}
+	case reflect.TypeFor[timer]():
+		return func(w *print, p unsafe.Pointer) {
+			if t := (*timer)(p); w.gens(t.node) == t.gen { // a void one does nothing
+				w.number(int64(t.node))
+				w.time(t.at, 0)
+			}
+		}
+	}
+	switch t.Kind() {
+	case reflect.Bool, reflect.Uint8:
+		return func(w *print, p unsafe.Pointer) { w.bytes = append(w.bytes, *(*uint8)(p)) }
+	case reflect.Int:
+		if most, capped := caps[field]; capped {
+			return func(w *print, p unsafe.Pointer) { w.number(int64(min(*(*int)(p), most))) }
+		}
+		return func(w *print, p unsafe.Pointer) { w.number(int64(*(*int)(p))) }
+	case reflect.Uint32:
+		return func(w *print, p unsafe.Pointer) { w.number(int64(*(*uint32)(p))) }
+	case reflect.Int64, reflect.Uint64, reflect.Float64:
+		return func(w *print, p unsafe.Pointer) { w.number(*(*int64)(p)) }
+	case reflect.String:
+		return func(w *print, p unsafe.Pointer) {
+			s := *(*string)(p)
+			w.number(int64(len(s)))
+			w.bytes = append(w.bytes, s...)
+		}
+	case reflect.Func: // the orders of queues
+		return nil
+	case reflect.Struct:
+		if strings.HasPrefix(t.Name(), "Queue[") {
+			return printBag(t.Field(0))
+		}
+		return printStruct(t)
+	case reflect.Pointer:
+		elem := printing(t.Elem(), field)
+		return func(w *print, p unsafe.Pointer) {
+			to := *(*unsafe.Pointer)(p)
+			w.flag(to != nil)
+			if to != nil {
+				elem(w, to)
+			}
+		}
+	case reflect.Slice:
+		return printSlice(t, field)
+	default:
+		panic(fmt.Sprintf("printing: say what of a %s (%s) matters", t, field))
+	}
+}
+
+func printStruct(t reflect.Type) printWalk {
+	type part struct {
+		at    uintptr
+		print printWalk
+	}
+	var parts []part
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name := fieldName(t, f)
+		if _, left := leftOut[name]; left {
+			continue
+		}
+		if walk := printing(f.Type, name); walk != nil {
+			parts = append(parts, part{f.Offset, walk})
+		}
+	}
+	return func(w *print, p unsafe.Pointer) {
+		for _, f := range parts {
+			f.print(w, unsafe.Add(p, f.at))
+		}
+	}
+}
+
+func printSlice(t reflect.Type, field string) printWalk {
+	size, elem := t.Elem().Size(), printing(t.Elem(), field)
+	if bags[field] {
+		return printBag(reflect.StructField{Type: t, Name: field})
+	}
+	return func(w *print, p unsafe.Pointer) {
+		items := *(*[]byte)(p) // only its length is meant
+		w.number(int64(len(items)))
+		for i := range len(items) {
+			elem(w, unsafe.Add(unsafe.Pointer(unsafe.SliceData(items)), uintptr(i)*size))
+		}
+	}
+}
+
+// printBag writes the items of a slice sorted by what they write: their order means nothing.
+func printBag(f reflect.StructField) printWalk {
+	size, elem := f.Type.Elem().Size(), printing(f.Type.Elem(), f.Name)
+	return func(w *print, p unsafe.Pointer) {
+		items := *(*[]byte)(unsafe.Add(p, f.Offset))
+		var written []string
+		start := len(w.bytes)
+		for i := range len(items) {
+			elem(w, unsafe.Add(unsafe.Pointer(unsafe.SliceData(items)), uintptr(i)*size))
+			if len(w.bytes) > start {
+				written = append(written, string(w.bytes[start:]))
+			}
+			w.bytes = w.bytes[:start]
+		}
+		slices.Sort(written)
+		w.number(int64(len(written)))
+		for _, s := range written {
+			w.bytes = append(w.bytes, s...)
+		}
+	}
+}
+
+func (w *print) flag(b bool) {
+	if b {
+		w.bytes = append(w.bytes, 1)
+	} else {
+		w.bytes = append(w.bytes, 0)
+	}
+}
+
+func (w *print) number(v int64) { w.bytes = binary.AppendVarint(w.bytes, v) }
+
+// time writes how far off a time is; one that lies further back than matters is as one just that far back.
+func (w *print) time(t time.Time, back time.Duration) {
+	if t.IsZero() {
+		w.number(-1 << 40)
+		return
+	}
+	w.number(int64(max(t.Sub(w.now), -back-1)))
+}
+
+// Place is where an operation stands among the outstanding ones: from 1, -1 if it is none of them, 0 for none.
+func (w *print) Place(op Op) int {
+	if op == 0 {
+		return 0
+	}
+	if at, ok := slices.BinarySearch(w.ops, op); ok {
+		return at + 1
+	}
+	return -1
+}
+
+func fieldName(t reflect.Type, f reflect.StructField) string { return t.Name() + "." + f.Name }

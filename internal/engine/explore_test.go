@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"flag"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -61,6 +62,7 @@ type place struct {
 	before *place
 	taken  []int8
 	depth  int
+	turns  choices // that may be taken from here
 }
 
 // fault is the first way that was found to one kind of fault.
@@ -108,13 +110,11 @@ func (x *explorer) explore(p *place) {
 		x.chain[p.key] = true
 		x.deepest = max(x.deepest, p.depth)
 		way = append(way, p)
-		p = x.step(p, &choices{})
+		p = x.step(p, &p.turns)
 	}
 	for _, p := range slices.Backward(way) {
-		c := &choices{}
-		p.world.clone().step(c)
-		for c.next() {
-			q := x.step(p, c)
+		for p.turns.next() {
+			q := x.step(p, &p.turns)
 			if _, seen := x.seen[x.key(q.world)]; !seen {
 				x.explore(q)
 			}
@@ -255,6 +255,7 @@ func explore(t *testing.T, vms int, limit budgets) {
 	}
 	l := newLab(t, vms, limit)
 	x := &explorer{seen: map[key]struct{}{}, ends: map[string]int{}, chain: map[key]bool{}}
+	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // next to nothing lives long
 	began := time.Now()
 	x.explore(&place{world: l.world()})
 	t.Logf("%d VMs, %+v: %d states, %d transitions, depth %d, ends %v, %s", vms, limit, len(x.seen), x.transitions, x.deepest, x.ends, time.Since(began).Round(10*time.Millisecond))

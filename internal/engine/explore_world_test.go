@@ -30,6 +30,7 @@ type lab struct {
 	settings  engine.Settings
 	estate    *plan.Estate
 	supply    int
+	blank     *engine.Engine // resumes from an empty journal
 	estimates map[string]engine.Estimated
 	limit     budgets
 	tell      func(format string, args ...any) // nil: nobody listens
@@ -67,7 +68,7 @@ func newLab(t *testing.T, vms int, limit budgets) *lab {
 	estate, err := plan.NewEstate(nodes, []plan.Limit{{Class: "vm", Total: 2}, {Class: "host", Total: 1}})
 	require.NoError(t, err)
 	supply, _ := estate.Index("ups")
-	return &lab{
+	l := &lab{
 		estate: estate, supply: supply, estimates: map[string]engine.Estimated{}, limit: limit,
 		settings: engine.Settings{Estate: estate, Mode: "simulate", Supplies: []power.Supply{{ID: "ups"}}, Policy: power.Policy{
 			Protect:  power.Condition{Kind: power.OnBattery},
@@ -76,6 +77,8 @@ func newLab(t *testing.T, vms int, limit budgets) *lab {
 			Reserve:  time.Minute,
 		}},
 	}
+	l.blank = engine.New(l.settings)
+	return l
 }
 
 // runtimes are what the UPS says that it lasts at each level of its battery: enough, less than the plan, the reserve, the
@@ -103,7 +106,7 @@ type world struct {
 	online  int8 // moments that the mains have been on, counted up to 4
 	left    budgets
 	engine  *engine.Engine // nil: crashed
-	journal *engine.Engine // what Restored makes of the durable records
+	journal *engine.Engine // what Restored makes of the durable records; never changed, but exchanged
 	wake    time.Time
 	answers []answer
 	judge   judge
@@ -120,7 +123,7 @@ type answer struct {
 }
 
 func (l *lab) world() *world {
-	w := &world{lab: l, now: time.Unix(1_800_000_000, 0).UTC(), mains: true, output: true, online: 4, left: l.limit, engine: engine.New(l.settings), journal: engine.New(l.settings)}
+	w := &world{lab: l, now: time.Unix(1_800_000_000, 0).UTC(), mains: true, output: true, online: 4, left: l.limit, engine: l.blank.Clone(), journal: l.blank}
 	for i := range l.estate.Len() {
 		w.things = append(w.things, thing{state: plan.On})
 		if i == l.estate.Len()-1 {
@@ -139,7 +142,6 @@ func (w *world) clone() *world {
 	if w.engine != nil {
 		c.engine = w.engine.Clone()
 	}
-	c.journal = w.journal.Clone()
 	return &c
 }
 
@@ -274,12 +276,15 @@ func (w *world) carryOut(effect engine.Effect, c *choices) {
 // write makes a record durable.
 func (w *world) write(rec engine.Record) {
 	w.say("  %s", phrase(rec))
-	if rec.Kind == engine.Opened || rec.Kind == engine.Closed {
-		w.journal = engine.New(w.settings)
-	}
-	if rec.Kind != engine.Closed {
-		if err := w.journal.Fold(rec); err != nil {
-			w.violate("8: cannot resume: %v", err)
+	if w.left.crashes > 0 { // else nobody will ask for it
+		if rec.Kind == engine.Opened || rec.Kind == engine.Closed {
+			w.journal = w.blank
+		}
+		if rec.Kind != engine.Closed {
+			w.journal = w.journal.Clone()
+			if err := w.journal.Fold(rec); err != nil {
+				w.violate("8: cannot resume: %v", err)
+			}
 		}
 	}
 	w.judge.record(w, rec)

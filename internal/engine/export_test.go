@@ -91,7 +91,9 @@ func (e *Engine) Fingerprint(b []byte, now time.Time) (out []byte, place func(Op
 func (e *Engine) Fold(rec Record) error { return e.fold(&rec) }
 
 // Blocked tells whether a step waits for good for something that was not proven: people were told so.
-func (e *Engine) Blocked() bool { return e.run != nil && slices.Contains(e.run.progress.status, blocked) }
+func (e *Engine) Blocked() bool {
+	return e.run != nil && slices.Contains(e.run.progress.status, blocked)
+}
 
 // NextSweep is when an idle engine looks at everything again.
 func (e *Engine) NextSweep() time.Time { return e.sweepAt }

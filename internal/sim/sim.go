@@ -34,6 +34,9 @@ type Scenario struct {
 	// Witness is told each event as the engine gets it (nil: nobody).
 	Witness func(at time.Time, ev engine.Event)
 	For     time.Duration // the run ends then, or when all is over and no change is left
+	// Apart keeps the things that happen at different places from happening at the same instant, by some nanoseconds
+	// each: what runs beside each other in the shell has an order only then. An estimate is there at once.
+	Apart bool
 }
 
 // Line is one thing that the engine did, with when.
@@ -99,7 +102,11 @@ func Run(sc Scenario) *Result {
 		s.at(Epoch.Add(c.At), func() { s.change(c) })
 	}
 	for k := range s.cells {
-		s.tick(k, time.Duration(k)*7*time.Millisecond)
+		first, every := time.Duration(k)*7*time.Millisecond, poll
+		if sc.Apart {
+			first, every = first+time.Millisecond, every+time.Duration(k+1)*10_007*time.Nanosecond
+		}
+		s.tick(k, first, every)
 	}
 	end := Epoch.Add(sc.For)
 	lastChange := Epoch
@@ -159,13 +166,13 @@ func (s *simulation) at(t time.Time, do func()) {
 
 func (s *simulation) after(d time.Duration, do func()) { s.at(s.now.Add(d), do) }
 
-// tick polls one supply each second.
-func (s *simulation) tick(k int, first time.Duration) {
+// tick polls one supply, each second or so.
+func (s *simulation) tick(k int, first, every time.Duration) {
 	s.after(first, func() {
 		s.discharge(k)
 		s.referee.mains(s.cells[k].node, s.cells[k].mains && s.cells[k].output, !s.cells[k].silent && !s.stopped)
 		s.apply(engine.Read{Reading: s.reading(k)})
-		s.tick(k, poll)
+		s.tick(k, every, every)
 	})
 }
 
@@ -229,8 +236,11 @@ func (s *simulation) carryOut(effect engine.Effect) {
 			}
 		})
 	case engine.Estimate:
-		life, answer := s.life, engine.Nominal(s.estate, e)
-		s.after(latency, func() {
+		life, answer, wait := s.life, engine.Nominal(s.estate, e), latency
+		if s.scenario.Apart {
+			wait = 0
+		}
+		s.after(wait, func() {
 			if s.life == life {
 				s.apply(answer)
 			}
@@ -243,9 +253,10 @@ func (s *simulation) do(e engine.Do) {
 	i, _ := s.estate.Index(e.Node)
 	s.referee.command(s, i, e)
 	s.pending[e.Op] = true
-	s.after(latency/2, func() { // on its way whatever becomes of the engine
+	way := s.way(e.Op)
+	s.after(way, func() { // on its way whatever becomes of the engine
 		outcome, detail := s.command(i, e.Verb)
-		wait := latency / 2
+		wait := way
 		if outcome == engine.TimedOut {
 			wait = e.Within
 		}
@@ -256,14 +267,23 @@ func (s *simulation) do(e engine.Do) {
 func (s *simulation) probe(e engine.Probe) {
 	i, _ := s.estate.Index(e.Node)
 	s.pending[e.Op] = true
-	life := s.life
-	s.after(latency/2, func() {
+	life, way := s.life, s.way(e.Op)
+	s.after(way, func() {
 		if s.life != life {
 			return
 		}
 		outcome, seen := s.observe(i)
-		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Seen: seen}, latency/2)
+		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Seen: seen}, way)
 	})
+}
+
+// way is how long an operation takes to its node, and as long its answer back.
+func (s *simulation) way(op engine.Op) time.Duration {
+	if !s.scenario.Apart {
+		return latency / 2
+	}
+	const stride, spread = 2_654_435_769, 4_000_037 // any two that share no rhythm; squared, so that sums share none
+	return latency/2 + time.Duration(uint64(op*op)*stride%spread)
 }
 
 // answer brings an operation's end to the engine that asked for it, once.
@@ -284,7 +304,11 @@ func (s *simulation) crash() {
 	s.stopped = true
 	clear(s.pending)
 	s.wake = time.Time{}
-	s.after(10*time.Second, func() {
+	down := restart
+	if s.scenario.Apart {
+		down += 333_333 * time.Nanosecond
+	}
+	s.after(down, func() {
 		e, err := engine.Restored(s.scenario.Settings, openRecords(s.result.Records))
 		if err != nil {
 			s.referee.violate(s.now, "8: cannot resume: "+err.Error())

@@ -49,6 +49,7 @@ const (
 	returnDelay = 30 * time.Second // ups.delay.start
 	latency     = 20 * time.Millisecond
 	poll        = time.Second
+	restart     = 10 * time.Second // from a crash until Ebbtide runs again
 )
 
 // world is the modelled estate.

@@ -81,7 +81,8 @@ func simulate(sc sim.Scenario) (*sim.Result, []*life, time.Time) {
 type sabotage struct {
 	journal func(runner.Journal) runner.Journal
 	node    func(adapter.Node) adapter.Node
-	event   func(n int, ev engine.Event) bool // false: it is lost
+	lose    func(n int) bool // whether the nth event from outside is lost
+	forget  bool             // starts anew after a crash
 }
 
 // replay stands for the world around a real runner: whatever the runner wants done gets the very answer at the very
@@ -147,7 +148,7 @@ func (p *replay) live(t require.TestingT, l *life, until time.Time) engine.View 
 		if !sleepUntil(ctx, poll.at) {
 			break
 		}
-		if p.spoil.event != nil && !p.spoil.event(n, poll.ev) {
+		if p.spoil.lose != nil && p.spoil.lose(n) {
 			continue
 		}
 		if o, ok := poll.ev.(engine.Order); ok {
@@ -175,7 +176,7 @@ func (p *replay) live(t require.TestingT, l *life, until time.Time) engine.View 
 // resume makes an engine from what the journal holds.
 func (p *replay) resume(disk *journal.Journal) (*engine.Engine, error) {
 	id, open, err := disk.OpenOutage()
-	if err != nil || !open {
+	if err != nil || !open || p.spoil.forget {
 		return engine.New(p.settings), err
 	}
 	records, err := disk.Records(id)

@@ -11,9 +11,9 @@ import (
 	"ebbtide/internal/nut/nutsim"
 )
 
-// The modelled UPS. Time is sped up for its battery: what it calls a second lasts a ninth of one.
+// The modelled UPS. Time is sped up for its battery: what it calls a second lasts a tenth of one.
 const (
-	hurry    = 9.0                    // seconds of battery time that go by in one second
+	hurry    = 10.0                   // seconds of battery time that go by in one second
 	capacity = 240.0                  // seconds that it claims to last at fullLoad
 	fullLoad = 64.0                   // percent, with everything on
 	refill   = 0.15                   // of the charge, in one second on mains

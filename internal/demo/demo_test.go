@@ -78,7 +78,7 @@ func TestDemo(t *testing.T) {
 		require.NoError(t, err)
 		all = append(all, &played{name: f.fail, options: demo.Options{Fails: []demo.Fail{how}}})
 	}
-	const every, last = 8, 76
+	const every, last = 10, 76
 	for n := uint64(1); n <= last; n += every {
 		all = append(all, &played{name: fmt.Sprintf("crash after %d", n), options: demo.Options{CrashAfter: n}})
 	}

@@ -8,37 +8,6 @@ import (
 	"ebbtide/internal/plan"
 )
 
-// Battery is the truth about a supply's battery.
-type Battery struct {
-	Charge  float64       // at the start, 0..1
-	Runtime time.Duration // of a full battery at the present load
-}
-
-// Change is a change of the world from outside.
-type Change struct {
-	At     time.Duration
-	Supply string // whose mains change
-	Mains  bool
-	Order  *engine.Order // or: an operator's command
-	Silent *bool         // or: the supply falls silent, or speaks again
-}
-
-// Scenario is one run: an estate, what happens to it, and what goes wrong.
-type Scenario struct {
-	Settings  engine.Settings
-	Changes   []Change
-	Batteries map[string]Battery // by supply; a missing one is full and lasts 30 minutes
-	Faults    map[string]Fault
-	Off       []string // nodes that are off at the start
-	CrashAt   []uint64 // the engine is thrown away right after these records, counted over the run, and resumed 10 s later
-	// Witness is told each event as the engine gets it (nil: nobody).
-	Witness func(at time.Time, ev engine.Event)
-	For     time.Duration // the run ends then, or when all is over and no change is left
-	// Apart keeps the things that happen at different places from happening at the same instant, by some nanoseconds
-	// each: what runs beside each other in the shell has an order only then. An estimate is there at once.
-	Apart bool
-}
-
 // Line is one thing that the engine did, with when.
 type Line struct {
 	At     time.Duration
@@ -82,6 +51,19 @@ type simulation struct {
 	referee  *Referee
 	result   Result
 	stopped  bool
+	skew     time.Duration // by how much the wall clock has been set
+	journal  journal
+
+	asked     bool // the newest estimate, and what it answers
+	ask       engine.Estimate
+	estimated engine.Estimated
+}
+
+// journal is the state of the journal's disk.
+type journal struct {
+	lost    bool
+	told    bool            // the engine knows
+	pending []engine.Record // not durable
 }
 
 // Run plays a scenario to its end. The same scenario gives the same result.
@@ -102,11 +84,7 @@ func Run(sc Scenario) *Result {
 		s.at(Epoch.Add(c.At), func() { s.change(c) })
 	}
 	for k := range s.cells {
-		first, every := time.Duration(k)*7*time.Millisecond, poll
-		if sc.Apart {
-			first, every = first+time.Millisecond, every+time.Duration(k+1)*10_007*time.Nanosecond
-		}
-		s.tick(k, first, every)
+		s.tick(k, time.Duration(k)*7*time.Millisecond+s.apart(time.Millisecond))
 	}
 	end := Epoch.Add(sc.For)
 	lastChange := Epoch
@@ -139,13 +117,16 @@ func (s *simulation) build() {
 	for i := range s.things {
 		n := s.estate.Node(i)
 		t := &s.things[i]
-		t.state, t.fault, t.dirty = plan.On, s.scenario.Faults[n.ID], n.Can.Has(plan.Protect)
+		t.state, t.fault, t.liesAt, t.dirty = plan.On, s.scenario.Faults[n.ID], s.scenario.LiesAt[n.ID], n.Can.Has(plan.Protect)
 		if n.Kind == plan.Supply {
 			b, given := s.scenario.Batteries[n.ID]
 			if !given {
-				b = Battery{Charge: 1, Runtime: 30 * time.Minute}
+				b = fullBattery
 			}
-			s.cells = append(s.cells, cell{node: i, mains: true, output: true, charge: b.Charge, runtime: b.Runtime.Seconds()})
+			if b.Recharge == 0 {
+				b.Recharge = fullBattery.Recharge
+			}
+			s.cells = append(s.cells, cell{Battery: b, node: i, mains: true, output: true, charge: b.Charge})
 		}
 	}
 	for _, id := range s.scenario.Off {
@@ -166,19 +147,36 @@ func (s *simulation) at(t time.Time, do func()) {
 
 func (s *simulation) after(d time.Duration, do func()) { s.at(s.now.Add(d), do) }
 
-// tick polls one supply, each second or so.
-func (s *simulation) tick(k int, first, every time.Duration) {
+// tick polls one supply: each second, or more rarely if the scenario says so and its mains have been on for a while.
+func (s *simulation) tick(k int, first time.Duration) {
 	s.after(first, func() {
-		s.discharge(k)
+		c, next := &s.cells[k], poll
+		if c.mains && c.output && s.scenario.PollOnline > 0 && s.now.Sub(c.changed) > quiet {
+			next = s.scenario.PollOnline
+		}
+		s.discharge(k, next)
 		s.referee.mains(s.cells[k].node, s.cells[k].mains && s.cells[k].output, !s.cells[k].silent && !s.stopped)
 		s.apply(engine.Read{Reading: s.reading(k)})
-		s.tick(k, every, every)
+		s.tick(k, next+s.apart(time.Duration(k+1)*10_007*time.Nanosecond))
 	})
 }
 
 func (s *simulation) change(c Change) {
-	if c.Order != nil {
+	switch {
+	case c.Order != nil:
 		s.apply(*c.Order)
+		return
+	case c.Clock != nil:
+		s.skew += *c.Clock
+		return
+	case c.Journal != nil:
+		s.setJournal(*c.Journal)
+		return
+	case c.Becomes != nil:
+		if i, ok := s.estate.Index(c.Node); ok {
+			s.referee.meddled[i] = true
+			s.meddle(i, *c.Becomes)
+		}
 		return
 	}
 	for k := range s.cells {
@@ -186,7 +184,7 @@ func (s *simulation) change(c Change) {
 			continue
 		}
 		if c.Silent != nil {
-			s.cells[k].silent = *c.Silent
+			s.cells[k].silent, s.cells[k].changed = *c.Silent, s.now
 			continue
 		}
 		s.setMains(k, c.Mains)
@@ -209,19 +207,53 @@ func (s *simulation) apply(ev engine.Event) {
 		}
 		s.carryOut(effect)
 	}
+	if s.journal.lost && !s.journal.told && len(s.journal.pending) > 0 {
+		s.journal.told = true
+		s.apply(engine.JournalLost{Detail: "the disk is gone"})
+	}
+}
+
+// setJournal takes the journal's disk away, or gives it back: what was to be appended meanwhile is written then.
+func (s *simulation) setJournal(lost bool) {
+	j := &s.journal
+	j.lost = lost
+	if lost {
+		return
+	}
+	pending := j.pending
+	told := j.told
+	*j = journal{}
+	life := s.life
+	for _, rec := range pending {
+		if s.life != life {
+			return
+		}
+		s.write(rec)
+	}
+	if told && s.life == life {
+		s.apply(engine.JournalBack{})
+	}
+}
+
+// write makes a record durable.
+func (s *simulation) write(rec engine.Record) {
+	rec.At = rec.At.Add(s.skew)
+	s.result.Records = append(s.result.Records, rec)
+	if slices.Contains(s.scenario.CrashAt, uint64(len(s.result.Records))) {
+		s.crash()
+	}
 }
 
 func (s *simulation) carryOut(effect engine.Effect) {
 	s.result.Lines = append(s.result.Lines, Line{At: s.now.Sub(Epoch), Effect: effect})
 	switch e := effect.(type) {
 	case engine.Append:
-		s.result.Records = append(s.result.Records, e.Record)
 		s.referee.record(s, e.Record)
-		for _, at := range s.scenario.CrashAt {
-			if uint64(len(s.result.Records)) == at {
-				s.crash()
-			}
+		if s.journal.lost {
+			s.journal.pending = append(s.journal.pending, e.Record)
+			return
 		}
+		s.write(e.Record)
 	case engine.Do:
 		s.do(e)
 	case engine.Probe:
@@ -236,7 +268,7 @@ func (s *simulation) carryOut(effect engine.Effect) {
 			}
 		})
 	case engine.Estimate:
-		life, answer, wait := s.life, engine.Nominal(s.estate, e), latency
+		life, answer, wait := s.life, s.estimate(e), latency
 		if s.scenario.Apart {
 			wait = 0
 		}
@@ -249,8 +281,23 @@ func (s *simulation) carryOut(effect engine.Effect) {
 	}
 }
 
+// estimate answers from the nominal times. The answer to the same question is the same.
+func (s *simulation) estimate(ask engine.Estimate) engine.Estimated {
+	if !s.asked || !slices.Equal(ask.Down, s.ask.Down) || !slices.Equal(ask.Scope, s.ask.Scope) {
+		s.asked, s.ask, s.estimated = true, ask, engine.Nominal(s.estate, ask)
+	}
+	answer := s.estimated
+	answer.Serial = ask.Serial
+	return answer
+}
+
 func (s *simulation) do(e engine.Do) {
 	i, _ := s.estate.Index(e.Node)
+	if s.journal.told && (e.Verb == plan.Start || e.Verb == plan.Unprotect) { // as the runner does
+		s.pending[e.Op] = true
+		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: engine.Busy, Detail: "the journal can't be written"}, 0)
+		return
+	}
 	s.referee.command(s, i, e)
 	s.pending[e.Op] = true
 	way := s.way(e.Op)
@@ -279,11 +326,16 @@ func (s *simulation) probe(e engine.Probe) {
 
 // way is how long an operation takes to its node, and as long its answer back.
 func (s *simulation) way(op engine.Op) time.Duration {
-	if !s.scenario.Apart {
-		return latency / 2
-	}
 	const stride, spread = 2_654_435_769, 4_000_037 // any two that share no rhythm; squared, so that sums share none
-	return latency/2 + time.Duration(uint64(op*op)*stride%spread)
+	return latency/2 + s.apart(time.Duration(uint64(op*op)*stride%spread))
+}
+
+// apart is what keeps one thing apart from others in a scenario that asks for it.
+func (s *simulation) apart(by time.Duration) time.Duration {
+	if !s.scenario.Apart {
+		return 0
+	}
+	return by
 }
 
 // answer brings an operation's end to the engine that asked for it, once.
@@ -302,13 +354,35 @@ func (s *simulation) answer(op engine.Op, ev engine.Finished, wait time.Duration
 func (s *simulation) crash() {
 	s.life++
 	s.stopped = true
+	if len(s.journal.pending) > 0 {
+		s.referee.forgetful = true
+	}
+	s.journal.pending, s.journal.told = nil, false
 	clear(s.pending)
 	s.wake = time.Time{}
-	down := restart
-	if s.scenario.Apart {
-		down += 333_333 * time.Nanosecond
+	if s.selfless() {
+		return // nobody is there to start it again before its machine is
 	}
-	s.after(down, func() {
+	s.restart()
+}
+
+// selfless tells whether the machine that the controller runs on is declared and not on.
+func (s *simulation) selfless() bool {
+	for i := range s.things {
+		if s.estate.Node(i).Kind == plan.Self && s.things[i].state != plan.On {
+			return true
+		}
+	}
+	return false
+}
+
+// restart brings the controller back, with what its journal has.
+func (s *simulation) restart() {
+	life := s.life
+	s.after(10*time.Second+s.apart(333_333*time.Nanosecond), func() {
+		if s.life != life || s.selfless() {
+			return
+		}
 		e, err := engine.Restored(s.scenario.Settings, openRecords(s.result.Records))
 		if err != nil {
 			s.referee.violate(s.now, "8: cannot resume: "+err.Error())
@@ -355,5 +429,6 @@ func (s *simulation) finish() {
 		}
 	}
 	r.View = s.engine.View()
+	s.referee.end(s, r)
 	r.Violations = s.referee.Violations
 }

@@ -10,6 +10,7 @@ import (
 
 	"ebbtide/internal/daemon"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/families"
 	"ebbtide/internal/runbook"
 	"ebbtide/internal/sim"
 	"ebbtide/internal/timeline"
@@ -40,7 +41,7 @@ func homeLab(t *testing.T, sc sim.Scenario) *daemon.Status {
 	rb, problems, err := readRunbook("../../runbooks/home-lab.yaml")
 	require.NoError(t, err)
 	require.Empty(t, problems)
-	c, err := runbook.Compile(rb, schema(), nil)
+	c, err := runbook.Compile(rb, families.Schema(), nil)
 	require.NoError(t, err)
 	sc.Settings = engine.Settings{Estate: c.Estate, Policy: c.Policy, Supplies: c.Supplies, Mode: "run"}
 	sc.Batteries = map[string]sim.Battery{"ups": {Charge: 1, Runtime: 25 * time.Minute}}

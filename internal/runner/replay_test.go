@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -21,9 +22,11 @@ import (
 // life is what the simulator told of one life of the engine, from its start to its crash or the end.
 type life struct {
 	started time.Time
-	polls   []told             // what comes from outside: readings and orders
+	last    time.Time          // when its engine was given the last event
+	polls   []told             // what comes from outside: readings, orders and what watches saw
 	ends    map[engine.Op]told // of operations, as far as the engine lived to hear of them
 	wants   []want             // commands, probes and notices, in order
+	tripped bool               // it crashed at its last record
 	records int                // on disk at its end, since the beginning of all
 	crashed bool
 }
@@ -39,19 +42,22 @@ type want struct {
 }
 
 // simulate plays a scenario in the simulator and tells it as lives.
-func simulate(sc sim.Scenario) (*sim.Result, []*life, time.Time) {
+func simulate(sc sim.Scenario) (*sim.Result, []*life) {
 	sc.Apart = true
 	var heard []told
 	sc.Witness = func(at time.Time, ev engine.Event) { heard = append(heard, told{at, ev}) }
 	result := sim.Run(sc)
 	var lives []*life
 	for _, h := range heard {
+		if len(lives) > 0 {
+			lives[len(lives)-1].last = h.at
+		}
 		switch ev := h.ev.(type) {
 		case engine.Started:
-			lives = append(lives, &life{started: h.at, ends: map[engine.Op]told{}})
+			lives = append(lives, &life{started: h.at, last: h.at, ends: map[engine.Op]told{}})
 		case engine.Finished:
 			lives[len(lives)-1].ends[ev.Op] = h
-		case engine.Read, engine.Order:
+		case engine.Read, engine.Order, engine.Observed:
 			l := lives[len(lives)-1]
 			l.polls = append(l.polls, h)
 		default: // the shell's own: wakes and estimates
@@ -61,7 +67,6 @@ func simulate(sc sim.Scenario) (*sim.Result, []*life, time.Time) {
 	for _, line := range result.Lines {
 		at := sim.Epoch.Add(line.At)
 		for k+1 < len(lives) && !at.Before(lives[k+1].started) {
-			lives[k].crashed = true
 			k++
 			lives[k].records = records
 		}
@@ -74,7 +79,11 @@ func simulate(sc sim.Scenario) (*sim.Result, []*life, time.Time) {
 		default:
 		}
 	}
-	return result, lives, heard[len(heard)-1].at
+	for i, l := range lives {
+		l.crashed = i < len(lives)-1
+		l.tripped = l.crashed && slices.Contains(sc.CrashAt, uint64(l.records))
+	}
+	return result, lives
 }
 
 // sabotage breaks the shell on purpose; the zero one does not.
@@ -98,6 +107,7 @@ type replay struct {
 	next    int                    // in the wants of the life
 	records int                    // durable, since the beginning of all
 	intents map[engine.Op]struct{} // durable in this life
+	watches map[string]func(plan.Observation)
 	killed  context.CancelFunc
 	over    <-chan struct{} // closed when the life is
 	broken  string          // where the stories part first; "": nowhere
@@ -112,14 +122,10 @@ func (p *replay) parted(format string, args ...any) {
 }
 
 // play lives all the lives and gives the view of the last one.
-func (p *replay) play(t require.TestingT, lives []*life, end time.Time) (last engine.View) {
+func (p *replay) play(t require.TestingT, lives []*life) (last engine.View) {
 	sleepUntil(context.Background(), sim.Epoch)
-	for i, l := range lives {
-		until := end
-		if i+1 < len(lives) {
-			until = lives[i+1].started
-		}
-		if last = p.live(t, l, until); p.broken != "" {
+	for _, l := range lives {
+		if last = p.live(t, l); p.broken != "" {
 			break
 		}
 	}
@@ -127,7 +133,7 @@ func (p *replay) play(t require.TestingT, lives []*life, end time.Time) (last en
 }
 
 // live is one life, as the daemon lives it: from what the journal holds to a hard stop.
-func (p *replay) live(t require.TestingT, l *life, until time.Time) engine.View {
+func (p *replay) live(t require.TestingT, l *life) engine.View {
 	sleepUntil(context.Background(), l.started)
 	disk, err := journal.Open(p.path, journal.Options{CreatedBy: "test"})
 	require.NoError(t, err)
@@ -136,7 +142,7 @@ func (p *replay) live(t require.TestingT, l *life, until time.Time) engine.View 
 	require.NoError(t, err)
 	ctx, kill := context.WithCancel(context.Background())
 	p.life, p.watched, p.next, p.killed, p.over = l, p.settings.Estate.Len(), 0, kill, ctx.Done()
-	p.intents = map[engine.Op]struct{}{}
+	p.intents, p.watches = map[engine.Op]struct{}{}, map[string]func(plan.Observation){}
 	var log runner.Journal = tripwire{p, disk}
 	if p.spoil.journal != nil {
 		log = p.spoil.journal(log)
@@ -151,20 +157,23 @@ func (p *replay) live(t require.TestingT, l *life, until time.Time) engine.View 
 		if p.spoil.lose != nil && p.spoil.lose(n) {
 			continue
 		}
-		if o, ok := poll.ev.(engine.Order); ok {
-			_ = r.Order(ctx, o) // a refusal is on record, or not worth one
-		} else {
-			r.Post(poll.ev)
+		switch ev := poll.ev.(type) {
+		case engine.Order:
+			_ = r.Order(ctx, ev) // a refusal is on record, or not worth one
+		case engine.Observed:
+			p.watch(ev.Node)(ev.Seen)
+		default:
+			r.Post(ev)
 		}
 	}
-	sleepUntil(ctx, until)
+	sleepUntil(ctx, l.last)
 	synctest.Wait()
 	view, _ := r.View(ctx) // of a life that crashed nobody asks
 	p.mu.Lock()
 	if p.next < len(l.wants) {
 		p.parted("the runner is done and did not %s", l.wants[p.next])
 	}
-	if l.crashed && ctx.Err() == nil {
+	if l.tripped && ctx.Err() == nil {
 		p.parted("the simulator crashed with %d records, and the runner has %d", l.records, p.records)
 	}
 	p.mu.Unlock()
@@ -208,7 +217,7 @@ func (w tripwire) Append(records ...engine.Record) error {
 	w.p.mu.Lock()
 	defer w.p.mu.Unlock()
 	l := w.p.life
-	if rest := l.records - w.p.records; l.crashed && len(records) >= rest {
+	if rest := l.records - w.p.records; l.tripped && len(records) >= rest {
 		records = records[:rest]
 		defer w.p.killed()
 	}
@@ -231,7 +240,7 @@ func (p *replay) node(id string) (adapter.Node, bool) {
 	defer p.mu.Unlock()
 	if p.watched > 0 {
 		p.watched--
-		return quiet{}, true
+		return watched{p: p, id: id}, true
 	}
 	w, ok := p.pop("turns to " + id)
 	if !ok {
@@ -265,7 +274,7 @@ func (p *replay) node(id string) (adapter.Node, bool) {
 // pop gives what the simulator did where the runner does something; nothing once the life is over.
 func (p *replay) pop(does string) (want, bool) {
 	if p.next == len(p.life.wants) {
-		if !p.life.crashed || p.records < p.life.records {
+		if !p.life.tripped || p.records < p.life.records {
 			p.parted("the runner %s, the simulator did nothing more", does)
 		}
 		return want{}, false
@@ -290,12 +299,25 @@ func (w want) String() string {
 	return fmt.Sprintf("%T%+v at %s", w.effect, w.effect, w.at.Sub(sim.Epoch))
 }
 
-// quiet is a node that never changes by itself.
-type quiet struct{ adapter.Node }
+// watched is a node that tells of changes when the simulator's did.
+type watched struct {
+	adapter.Node
+	p  *replay
+	id string
+}
 
-func (quiet) Watch(ctx context.Context, _ func(plan.Observation)) error {
+func (w watched) Watch(ctx context.Context, seen func(plan.Observation)) error {
+	w.p.mu.Lock()
+	w.p.watches[w.id] = seen
+	w.p.mu.Unlock()
 	<-ctx.Done()
 	return context.Cause(ctx)
+}
+
+func (p *replay) watch(id string) func(plan.Observation) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.watches[id]
 }
 
 // answer is the node of one operation.

@@ -37,7 +37,7 @@ var (
 // shell.
 func TestTheShellEqualsTheSimulator(t *testing.T) {
 	t.Parallel()
-	var lives, records, wants atomic.Int64
+	var lives, records, wants, seen atomic.Int64
 	for s := *seed; s < *seed+*seeds; s++ {
 		t.Run(fmt.Sprint(s), func(t *testing.T) {
 			t.Parallel()
@@ -47,11 +47,13 @@ func TestTheShellEqualsTheSimulator(t *testing.T) {
 			records.Add(int64(len(result.Records)))
 			for _, l := range told {
 				wants.Add(int64(len(l.wants)))
+				seen.Add(int64(len(l.polls)))
 			}
 		})
 	}
 	t.Cleanup(func() {
-		t.Logf("%d scenarios, %d lives, %d records, %d commands, probes and notices", *seeds, lives.Load(), records.Load(), wants.Load())
+		t.Logf("%d scenarios, %d lives, %d readings, orders and observations, %d records, %d commands, probes and notices",
+			*seeds, lives.Load(), seen.Load(), records.Load(), wants.Load())
 	})
 }
 

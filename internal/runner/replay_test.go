@@ -28,7 +28,6 @@ type life struct {
 	wants   []want             // commands, probes and notices, in order
 	tripped bool               // it crashed at its last record
 	records int                // on disk at its end, since the beginning of all
-	crashed bool
 }
 
 type told struct {
@@ -49,12 +48,9 @@ func simulate(sc sim.Scenario) (*sim.Result, []*life) {
 	result := sim.Run(sc)
 	var lives []*life
 	for _, h := range heard {
-		if len(lives) > 0 {
-			lives[len(lives)-1].last = h.at
-		}
 		switch ev := h.ev.(type) {
 		case engine.Started:
-			lives = append(lives, &life{started: h.at, last: h.at, ends: map[engine.Op]told{}})
+			lives = append(lives, &life{started: h.at, ends: map[engine.Op]told{}})
 		case engine.Finished:
 			lives[len(lives)-1].ends[ev.Op] = h
 		case engine.Read, engine.Order, engine.Observed:
@@ -62,6 +58,7 @@ func simulate(sc sim.Scenario) (*sim.Result, []*life) {
 			l.polls = append(l.polls, h)
 		default: // the shell's own: wakes and estimates
 		}
+		lives[len(lives)-1].last = h.at
 	}
 	k, records := 0, 0
 	for _, line := range result.Lines {
@@ -79,9 +76,10 @@ func simulate(sc sim.Scenario) (*sim.Result, []*life) {
 		default:
 		}
 	}
-	for i, l := range lives {
-		l.crashed = i < len(lives)-1
-		l.tripped = l.crashed && slices.Contains(sc.CrashAt, uint64(l.records))
+	written := 0
+	for _, l := range lives {
+		l.tripped = l.records > written && slices.Contains(sc.CrashAt, uint64(l.records))
+		written = max(written, l.records)
 	}
 	return result, lives
 }

@@ -326,8 +326,10 @@ func (s *simulation) probe(e engine.Probe) {
 
 // way is how long an operation takes to its node, and as long its answer back.
 func (s *simulation) way(op engine.Op) time.Duration {
-	const stride, spread = 2_654_435_769, 4_000_037 // any two that share no rhythm; squared, so that sums share none
-	return latency/2 + s.apart(time.Duration(uint64(op*op)*stride%spread))
+	const spread = 4_000_000 // nanoseconds; the numbers below share no rhythm, and nor do their sums
+	x := uint64(op) * 0x9e3779b97f4a7c15
+	x = (x ^ x>>31) * 0xbf58476d1ce4e5b9
+	return latency/2 + s.apart(time.Duration((x^x>>27)%spread))
 }
 
 // apart is what keeps one thing apart from others in a scenario that asks for it.

@@ -123,7 +123,7 @@ func scenario(t *testing.T, seed uint64) sim.Scenario {
 	text := dst.Draw(dst.Seeded(seed))
 	sc, _, err := sim.Load("drawn", []byte(text), nil, families.Schema())
 	require.NoError(t, err, "%s", text)
-	sc.For = min(sc.For, 5*time.Hour) // what waits for a person by then waits
+	sc.For = min(sc.For, 3*time.Hour) // what waits for a person by then waits
 	sc.Changes = slices.DeleteFunc(sc.Changes, func(c sim.Change) bool { return c.Journal != nil || c.Clock != nil })
 	slices.Sort(sc.CrashAt)
 	sc.CrashAt = slices.Compact(sc.CrashAt)

@@ -19,6 +19,7 @@ const (
 	refill   = 0.15                   // of the charge, in one second on mains
 	offDelay = time.Second            // from the accepted cut to the cut
 	onDelay  = 500 * time.Millisecond // from mains back to output on
+	rest     = 6 * time.Second        // that the output stays off at least: who looks every five seconds sees it
 	stroke   = 50 * time.Millisecond  // between two steps of the model
 	lowMark  = 0.2                    // of the charge: LB
 )
@@ -35,6 +36,7 @@ type ups struct {
 	mains     bool
 	since     time.Time // mains have been so
 	output    bool
+	switched  time.Time // the output was, last
 	armedAt   time.Time // a cut was accepted; zero: none is pending
 	commanded bool      // the output is off because it was told so
 	failure   failure
@@ -94,7 +96,7 @@ func (u *ups) pass(now time.Time, spent time.Duration) {
 		u.power(false, true)
 	case u.output && !u.mains && u.charge == 0:
 		u.power(false, false)
-	case !u.output && u.mains && now.Sub(u.since) >= onDelay:
+	case !u.output && u.mains && now.Sub(u.since) >= onDelay && now.Sub(u.switched) >= rest:
 		u.power(true, u.commanded)
 	}
 	u.show()
@@ -102,7 +104,7 @@ func (u *ups) pass(now time.Time, spent time.Duration) {
 
 // power switches the output. The lock is held.
 func (u *ups) power(on, commanded bool) {
-	u.output, u.commanded = on, commanded
+	u.output, u.commanded, u.switched = on, commanded, time.Now()
 	u.onPower(u.now(), commanded)
 	close(u.wake)
 	u.wake = make(chan struct{})

@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,7 +53,8 @@ const (
 	calm      = time.Second             // with everything well, before the mains fail
 	middle    = 500 * time.Millisecond  // from the snapshot to what goes wrong in the middle
 	darkness  = 4500 * time.Millisecond // from the output's end until the mains are back
-	failing   = 28 * time.Second        // after which the mains are back in any case: see below
+	failing   = 28 * time.Second        // after which the mains are back in any case (see below)
+	powerless = 20 * time.Second        // likewise with a UPS that fails itself: no battery decides then
 	showEvery = 200 * time.Millisecond
 )
 
@@ -214,7 +216,11 @@ func (p *play) mains(ctx context.Context) error {
 	e.referee.begin()
 	p.view.Says("the mains fail")
 	e.ups.setMains(false)
-	limited, cancel := context.WithTimeout(ctx, failing)
+	limit := failing
+	if slices.ContainsFunc(p.options.Fails, func(f Fail) bool { return f.Node == upsName }) {
+		limit = powerless
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	select {
 	case <-p.middle:

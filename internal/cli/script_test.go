@@ -29,8 +29,9 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the command lines in testdata/script. Beside testscript's own commands a script has
 //
-//	ends CODE ARGUMENT…   runs ebbtide and holds that it ends with this exit code
-//	daemon FILE           a daemon at $DAEMON that gives FILE for its status and refuses every command
+//	ends CODE ARGUMENT…     runs ebbtide and holds that it ends with this exit code
+//	daemon FILE             a daemon at $DAEMON that gives FILE for its status and refuses every command
+//	journal FILE [DAMAGE…]  makes a journal and damages it: see damages
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	runbooks, err := filepath.Abs("../../runbooks")
@@ -43,7 +44,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TZ", "UTC")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ends": ends, "daemon": fakeDaemon},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ends": ends, "daemon": fakeDaemon, "journal": makeJournal},
 	})
 }
 

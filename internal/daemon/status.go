@@ -21,9 +21,10 @@ type Status struct {
 	File    string             `json:"file"`
 	Digest  string             `json:"digest"` // of the whole down plan
 	Journal string             `json:"journal"`
-	Text    string             `json:"text"`            // in one line
-	Blind   []string           `json:"blind,omitempty"` // selectors that have never answered: nothing is known of what they stand for
-	Policy  []string           `json:"policy"`          // what is done when, a sentence each
+	Aside   []string           `json:"journals_set_aside,omitempty"` // damaged ones that lie beside it
+	Text    string             `json:"text"`                         // in one line
+	Blind   []string           `json:"blind,omitempty"`              // selectors that have never answered: nothing is known of what they stand for
+	Policy  []string           `json:"policy"`                       // what is done when, a sentence each
 	View    engine.View        `json:"view"`
 	Outage  *timeline.Timeline `json:"outage,omitempty"` // the open one
 }
@@ -54,7 +55,7 @@ func (d *Daemon) status(ctx context.Context) (Status, error) {
 	site := d.site.Load()
 	s := Status{
 		Version: d.options.Version, Now: time.Now(), Started: d.began, Armed: d.options.Config.Armed, Mode: d.mode(),
-		Runbook: site.rb.Name, File: d.options.Config.Runbook, Digest: site.digest, Journal: d.options.Config.Journal,
+		Runbook: site.rb.Name, File: d.options.Config.Runbook, Digest: site.digest, Journal: d.options.Config.Journal, Aside: d.aside(),
 		Text: d.inWords(view), Blind: site.blind, Policy: site.rb.Triggers(), View: view,
 	}
 	if tl := d.history.latest(); view.Outage != "" && tl.Outage == view.Outage {

@@ -164,6 +164,10 @@ func writeStatus(w io.Writer, s *daemon.Status) {
 	if s.Outage != nil {
 		writeOutage(w, s)
 	}
+	fmt.Fprintln(w)
+	for _, sentence := range s.Policy {
+		fmt.Fprintln(w, sentence)
+	}
 }
 
 // writeNodes counts the nodes by what they were last seen as, and names those that do not answer.
@@ -207,18 +211,19 @@ func writeOutage(w io.Writer, s *daemon.Status) {
 	fmt.Fprintln(t, "STEP\tNODE\tSTATE\tTOOK\t")
 	for i := range o.Steps {
 		st := &o.Steps[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", st.Verb, st.Node, st.State, stepTook(st), st.Reason)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", st.Verb, st.Node, st.State, stepTook(st, s.Now), st.Reason)
 	}
 	_ = t.Flush() // to where the rest goes
 }
 
-func stepTook(st *timeline.Step) string {
+// stepTook says how long a step took, or takes until now.
+func stepTook(st *timeline.Step, now time.Time) string {
 	if st.Started.IsZero() {
 		return ""
 	}
 	end := st.Ended
 	if end.IsZero() {
-		end = time.Now()
+		end = now
 	}
 	return brief(end.Sub(st.Started))
 }

@@ -124,7 +124,7 @@ func (e *Engine) commit(i int) bool {
 	feeds := e.estate.Feeds(i)
 	for k := range e.supplies {
 		s := &e.supplies[k]
-		if s.node == i || slices.Contains(feeds, s.node) || len(feeds) == 0 && s.failed && e.estate.Node(i).Kind != plan.Supply {
+		if s.failed && (s.node == i || slices.Contains(feeds, s.node) || len(feeds) == 0 && e.estate.Node(i).Kind != plan.Supply) {
 			fresh = fresh || !s.cycled
 			s.cycled = true
 		}

@@ -22,6 +22,9 @@ type Scenario struct {
 	// Witness is told each event as the engine gets it (nil: nobody).
 	Witness func(at time.Time, ev engine.Event)
 	For     time.Duration // the run ends then, or when all is over and no change is left
+	// Apart keeps the things that happen at different places from happening at the same instant, by some nanoseconds
+	// each: what runs beside each other in the shell has an order only then. An estimate is there at once.
+	Apart bool
 }
 
 // Change is a change of the world from outside: of a supply's mains, unless one of the pointers is set.

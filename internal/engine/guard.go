@@ -135,7 +135,10 @@ func (e *Engine) pass(i int) {
 	case len(on) == 0:
 	case decl.Kind == plan.VM && taken:
 	case decl.Kind == plan.Host && taken:
-		x.rung, x.reason = plan.Force, "not proven off and taken along: "+strings.Join(on, ", ")
+		if x.reason != "" {
+			x.reason += "; "
+		}
+		x.rung, x.reason = plan.Force, x.reason+"not proven off and taken along: "+strings.Join(on, ", ")
 		e.notify(true, "powering off host "+decl.ID+": "+x.reason)
 	default:
 		e.holdBack(i) // somebody is on again, or was never off

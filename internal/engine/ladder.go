@@ -95,14 +95,13 @@ func (e *Engine) force(i int, why string) {
 		e.out = append(e.out, Cancel{Op: x.op})
 		delete(e.ops, x.op)
 	}
-	if e.estate.Node(i).Kind == plan.Host {
-		if on := e.listOn(i); on != "" {
-			why += "; taken along: " + on
-		}
-	}
 	*x = exec{goal: x.goal, verb: x.verb, rung: plan.Force, reason: why}
 	e.notify(true, fmt.Sprintf("powering off %s: %s", e.id(i), why))
-	e.command(i)
+	if e.estate.Node(i).Kind == plan.VM {
+		e.command(i)
+		return
+	}
+	e.guard(i) // what uses it may have come up since it was told to stop
 }
 
 // press shortens waits as the pressure asks. It never reorders: what is forced was being stopped already, and steps

@@ -24,7 +24,7 @@ type Referee struct {
 	flying     []bool         // per node: an intent without a result
 	failed     []plan.Verbs   // given up on record in this direction
 	snapshot   bool
-	out        []bool // per supply: last heard to be out
+	outFor     []int  // per supply: polls since it was first heard to be out
 	cycled     []bool // per supply: something was commanded that only its power cycle takes back
 	goal       plan.Goal
 	cutDue     map[int]string // supplies with a cut on record, and its reason
@@ -45,7 +45,7 @@ type truth interface {
 // NewReferee makes a referee for an estate on which everything is on.
 func NewReferee(estate *plan.Estate) *Referee {
 	n := estate.Len()
-	r := &Referee{estate: estate, wasOn: make([]bool, n), online: make([]bool, n), back: make([]int, n), flying: make([]bool, n), cycled: make([]bool, n), out: make([]bool, n), failed: make([]plan.Verbs, n)}
+	r := &Referee{estate: estate, wasOn: make([]bool, n), online: make([]bool, n), back: make([]int, n), flying: make([]bool, n), cycled: make([]bool, n), outFor: make([]int, n), failed: make([]plan.Verbs, n)}
 	r.owed, r.meddled = make([]bool, n), make([]bool, n)
 	r.intents, r.reasons, r.cutDue = map[engine.Op]engine.Record{}, map[int]string{}, map[int]string{}
 	for i := range n {
@@ -59,15 +59,19 @@ func (r *Referee) violate(at time.Time, text string) {
 }
 
 // mains takes a poll of a supply. Its power counts as back after seven polls that were heard: the engine waits for five
-// seconds of it, and sees the first up to two polls late. What was last heard to be out is known to be dark.
+// seconds of it, and sees the first up to two polls late.
 func (r *Referee) mains(supply int, on, heard bool) {
 	if r.online[supply] = on; on && heard {
 		r.back[supply]++
 	} else {
 		r.back[supply] = 0
 	}
-	if heard {
-		r.out[supply] = !on
+	switch {
+	case !heard:
+	case on:
+		r.outFor[supply] = 0
+	default:
+		r.outFor[supply]++
 	}
 }
 
@@ -188,7 +192,7 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb, again bool) {
 			r.violate(t.time(), fmt.Sprintf("1: %s was told to stop while %s is %s", decl.ID, user.ID, st))
 		}
 	}
-	known := r.estate.Scope(func(s int) bool { return r.out[s] })
+	known := r.estate.Scope(func(s int) bool { return r.outFor[s] > 3 }) // what was on its way when it failed goes on
 	for c := range r.estate.Len() {
 		cache := r.estate.Node(c)
 		if verb == plan.Stop && !again && cache.Can.Has(plan.Protect) && known[c] && decl.Kind == plan.VM && t.stateOf(c) == plan.On && !t.protectedOf(c) && !r.failed[c].Has(plan.Protect) {

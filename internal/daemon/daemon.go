@@ -36,6 +36,8 @@ type Daemon struct {
 	secrets  adapter.Secrets
 	journal  *journal.Journal
 	runner   *runner.Runner
+	access   *access
+	identity *identity // nil: the API speaks no TLS
 	listener net.Listener
 	pager    *pager
 	metrics  *metrics
@@ -80,7 +82,10 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 			err = errors.Join(err, d.undo.run())
 		}
 	}()
-	if err := d.checkToken(); err != nil {
+	if d.access, err = newAccess(o.Config, d.secrets, d.log); err != nil {
+		return nil, err
+	}
+	if d.identity, err = newIdentity(o.Config, d.secrets); err != nil {
 		return nil, err
 	}
 	rb, err := d.loadRunbook()
@@ -118,7 +123,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 		Nodes: func(id string) (adapter.Node, bool) { return d.site.Load().node(id) },
 	})
 	d.metrics = newMetrics(d)
-	if d.listener, err = listen(ctx, o.Config.Listen); err != nil {
+	if d.listener, err = listen(ctx, o.Config.Listen, d.identity); err != nil {
 		return nil, err
 	}
 	d.undo.add("close the listener", func() error {

@@ -90,17 +90,18 @@ func TestCommandsOverTCP(t *testing.T) {
 	g.stop()
 
 	file := filepath.Join(g.dir, "token")
-	require.NoError(t, os.WriteFile(file, []byte("correct horse\n"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("correct horse battery\n"), 0o600))
 	g.config.Token = config.Reference{File: file}
 	g.start()
 	g.ready2()
-	const token = "Bearer correct horse"
+	const token = "Bearer correct horse battery"
 	missing := g.ask("POST", "/v1/commands", hold, "")
 	require.Equal(t, 401, missing.code)
 	require.Contains(t, missing.header.Get("WWW-Authenticate"), "Bearer")
 	require.Equal(t, 401, g.ask("POST", "/v1/commands", hold, "Bearer wrong").code)
-	require.Equal(t, 401, g.ask("POST", "/v1/commands", hold, "Basic correct horse").code)
+	require.Equal(t, 401, g.ask("POST", "/v1/commands", hold, "Basic correct horse battery").code)
 	require.Equal(t, 401, g.ask("POST", "/v1/commands", hold, "Bearer ").code)
+	require.Contains(t, g.log.String(), "a wrong token was shown")
 	require.Equal(t, 409, g.ask("POST", "/v1/commands", hold, token).code)
 	for _, bad := range []string{"", "{", `{"verb":"explode"}`, `{"verb":"hold","node":"nas"}`, `{"verb":"confirm"}`, `{"verb":"hold","force":true}`, hold + hold, `{"verb":"hold","by":"a\u0007b"}`} {
 		require.Equal(t, 400, g.ask("POST", "/v1/commands", bad, token).code, bad)
@@ -126,7 +127,7 @@ func (g *rig) ready2() {
 
 func TestAClientWithoutADaemon(t *testing.T) {
 	t.Parallel()
-	c := NewClient(config.Listen{Network: "unix", Address: filepath.Join(t.TempDir(), "none")}, "")
+	c := NewClient(config.Listen{Network: "unix", Address: filepath.Join(t.TempDir(), "none")}, "", nil)
 	_, err := c.Status(t.Context())
 	require.ErrorIs(t, err, ErrNotRunning)
 }

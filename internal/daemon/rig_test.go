@@ -150,7 +150,7 @@ func (g *rig) stop() {
 	require.NoError(g.t, g.end())
 }
 
-func (g *rig) client() *Client { return NewClient(g.config.Listen, "") }
+func (g *rig) client() *Client { return NewClient(g.config.Listen, "", nil) }
 
 func (g *rig) status() *Status {
 	g.t.Helper()

@@ -223,3 +223,8 @@ func (g *rig) back() {
 	g.mains(true)
 	g.until("the end of the outage", func() bool { return g.recorded(engine.Closed, "", 0) })
 }
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+}

@@ -103,12 +103,23 @@ func (a *access) admit(r *http.Request, need role) (who string, err error) {
 	switch {
 	case shown:
 		return a.byToken(from(r), given, need)
-	case need == read && (a.config.Listen.Network == "unix" || a.config.Listen.Loopback() && a.config.ReadToken.IsZero()):
+	case need == read && (a.config.Listen.Network == "unix" || a.config.Listen.Loopback() && a.config.ReadToken.IsZero() && asksLoopback(r)):
 		return "reader", nil
 	case need == operate && a.config.Token.IsZero():
 		return "", &denial{http.StatusForbidden, "commands are taken over the Unix socket from root and the daemon's own user alone; set token to take them otherwise"}
 	}
 	return "", &denial{http.StatusUnauthorized, "this needs the header Authorization: Bearer TOKEN"}
+}
+
+// asksLoopback tells whether a request was meant for this machine. A page in somebody's browser may have given its own
+// name our address, to read what only this machine may.
+func asksLoopback(r *http.Request) bool {
+	host := r.Host
+	if bare, _, err := net.SplitHostPort(host); err == nil {
+		host = bare
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // byToken compares what was given with both tokens, in the same time whatever it is. An address that has given too many

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -68,6 +69,12 @@ func TestRoles(t *testing.T) {
 		require.True(t, ok(g.get(path)), "without a read token loopback answers everybody: %s", path)
 	}
 	require.Equal(t, 401, g.ask("POST", "/v1/commands", hold, reads).code)
+	for host, want := range map[string]string{"localhost": "200 OK", "127.0.0.1:8417": "200 OK", "[::1]": "200 OK", "evil.example": "401 Unauthorized", "evil.example:8417": "401 Unauthorized"} {
+		conn := g.dial()
+		_, err := fmt.Fprintf(conn, "GET /v1/status HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", host)
+		require.NoError(t, err)
+		require.Contains(t, ended(t, conn, 10*time.Second), "HTTP/1.1 "+want, "a page that has given its name our address reads nothing: %s", host)
+	}
 	g.stop()
 }
 

@@ -35,7 +35,11 @@ func (g *rig) ask(method, path, body, token string) answer {
 			return new(net.Dialer).DialContext(ctx, addr.Network(), addr.String())
 		}},
 	}
-	req, err := http.NewRequestWithContext(g.t.Context(), method, "http://ebbtide"+path, strings.NewReader(body))
+	host := "ebbtide"
+	if addr := g.alive.Addr(); addr.Network() == "tcp" {
+		host = addr.String()
+	}
+	req, err := http.NewRequestWithContext(g.t.Context(), method, "http://"+host+path, strings.NewReader(body))
 	require.NoError(g.t, err)
 	if token != "" {
 		req.Header.Set("Authorization", token)

@@ -39,14 +39,18 @@ const (
 
 	commandsAtOnce = 20 // from everybody; after them one each commandsEvery
 	commandsEvery  = 200 * time.Millisecond
+
+	strangersAtOnce = 100 // questions for health from everybody; after them one each strangersEvery
+	strangersEvery  = 20 * time.Millisecond
 )
 
 // access decides who may do what.
 type access struct {
-	config   config.Config
-	secrets  adapter.Secrets
-	log      *slog.Logger
-	commands *rate.Limiter
+	config    config.Config
+	secrets   adapter.Secrets
+	log       *slog.Logger
+	commands  *rate.Limiter
+	strangers *rate.Limiter
 
 	mu      sync.Mutex
 	failing map[string]*rate.Limiter // by address: how many more wrong tokens are looked at
@@ -56,7 +60,8 @@ type access struct {
 func newAccess(c config.Config, secrets adapter.Secrets, log *slog.Logger) (*access, error) {
 	a := &access{
 		config: c, secrets: secrets, log: log, failing: map[string]*rate.Limiter{},
-		commands: rate.NewLimiter(rate.Every(commandsEvery), commandsAtOnce),
+		commands:  rate.NewLimiter(rate.Every(commandsEvery), commandsAtOnce),
+		strangers: rate.NewLimiter(rate.Every(strangersEvery), strangersAtOnce),
 	}
 	command, err := a.token(c.Token)
 	if err != nil {
@@ -194,6 +199,17 @@ func (d *Daemon) reading(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if _, err := d.access.admit(r, read); err != nil {
 			d.deny(w, err)
+			return
+		}
+		h(w, r)
+	}
+}
+
+// open lets everybody through, but no faster than the runner's loop, which is asked, can do without.
+func (d *Daemon) open(h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !d.access.strangers.Allow() {
+			d.deny(w, &denial{http.StatusTooManyRequests, "too many questions come at once: wait a second"})
 			return
 		}
 		h(w, r)

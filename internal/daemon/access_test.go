@@ -90,6 +90,21 @@ func TestReadinessKeepsItsReasons(t *testing.T) {
 	require.Contains(t, g.ask("GET", "/readyz", "", reads).body, `\"ups\" has not been heard`)
 }
 
+// TestAFloodOfStrangers: what everybody may ask is answered so often and no more.
+func TestAFloodOfStrangers(t *testing.T) {
+	t.Parallel()
+	g := newRig(t)
+	g.start()
+	g.ready()
+	codes := map[int]int{}
+	for began := time.Now(); codes[429] == 0; {
+		codes[g.get("/healthz").code]++
+		require.Less(t, time.Since(began), 30*time.Second, "nobody is slowed down: %v", codes)
+		g.alive.access.strangers.AllowN(time.Now(), strangersAtOnce/2) // others ask too
+	}
+	require.Equal(t, 200, g.get("/v1/status").code)
+}
+
 // TestAStrangerOnTheSocket: who may open the socket and is neither root nor the daemon's user reads, and no more.
 func TestAStrangerOnTheSocket(t *testing.T) {
 	t.Parallel()
@@ -110,7 +125,7 @@ func TestAStrangerOnTheSocket(t *testing.T) {
 	require.Equal(t, "HTTP/1.1 401 Unauthorized", g.stranger("POST /v1/commands", ""))
 	require.Equal(t, "HTTP/1.1 403 Forbidden", g.stranger("POST /v1/commands", reads))
 	require.Equal(t, "HTTP/1.1 409 Conflict", g.stranger("POST /v1/commands", operating))
-	require.Contains(t, g.log.String(), `from="token holder"`)
+	require.Contains(t, g.log.String(), `by="kim (token holder)"`)
 	for range failuresAtOnce {
 		g.stranger("GET /v1/status", "Bearer wrong")
 	}

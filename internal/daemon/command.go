@@ -36,10 +36,13 @@ func (d *Daemon) postCommand(w http.ResponseWriter, r *http.Request) {
 		d.fail(w, code, err)
 		return
 	}
-	if c.By == "" {
+	switch c.By { // the name is a claim, and the record says whose
+	case "", who:
 		c.By = who
+	default:
+		c.By += " (" + who + ")"
 	}
-	d.log.Info("command", "verb", string(c.Verb), keyNode, c.Node, "by", c.By, "from", who)
+	d.log.Info("command", "verb", string(c.Verb), keyNode, c.Node, "by", c.By)
 	err = d.runner.Order(r.Context(), engine.Order{Verb: c.Verb, Node: c.Node, By: c.By})
 	var refused *runner.RefusedError
 	switch {

@@ -74,8 +74,8 @@ func clearSocket(ctx context.Context, path string) error {
 // server makes the HTTP server of the API.
 func (d *Daemon) server() *http.Server {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", d.getHealth)
-	mux.HandleFunc("GET /readyz", d.getReady)
+	mux.HandleFunc("GET /healthz", d.open(d.getHealth))
+	mux.HandleFunc("GET /readyz", d.open(d.getReady))
 	mux.Handle("GET /metrics", d.reading(d.metrics.handler().ServeHTTP))
 	mux.HandleFunc("GET /v1/status", d.reading(d.getStatus))
 	mux.HandleFunc("GET /v1/outages", d.reading(d.getOutages))

@@ -11,6 +11,7 @@ import (
 
 	"ebbtide/internal/config"
 	"ebbtide/internal/daemon"
+	"ebbtide/internal/families"
 )
 
 func (a *app) daemon() *cobra.Command {
@@ -65,7 +66,7 @@ func (a *app) runDaemon(ctx context.Context, settings config.Config) error {
 	if err := keepMemorySecret(); err != nil {
 		log.Warn("secrets could get into a core dump", "error", err)
 	}
-	d, err := daemon.Open(ctx, daemon.Options{Config: settings, Families: families(settings.Armed), Version: a.Version, Log: log})
+	d, err := daemon.Open(ctx, daemon.Options{Config: settings, Families: families.All(settings.Armed), Version: a.Version, Log: log})
 	if mistakes, ok := errors.AsType[*daemon.MistakesError](err); ok {
 		if err := a.showProblems(mistakes.Problems, 1); err != nil {
 			return err

@@ -53,6 +53,13 @@ type node struct {
 	seen   plan.Observation
 	seenAt time.Time // zero: not seen since the engine was made
 	probe  Op        // the probe under way, 0: none
+	asked  time.Time // when that was asked
+	told   time.Time // when a watch last told of the node
+	// settled is what it was last believed to be when it was on or off: what contradicts it without a command is asked
+	// again before it is believed.
+	settled plan.State
+	doubted bool // the probe under way asks again
+	offs    int  // how often in a row it was seen off
 	down   bool      // proven off, and nothing seen since that says otherwise
 	up     bool      // proven on (and healthy where that is asked), likewise
 	exec   *exec     // the step that is being carried out
@@ -68,6 +75,7 @@ type node struct {
 	accepted  bool       // its last command was a stop, and was accepted
 	silent    time.Time  // since when it has not answered after that
 	done, bad plan.Verbs // steps that ended in the present direction, with and without proof
+	falls     int        // how often it was off again after it had been brought up
 	heldAt    time.Time  // when its guard last held it back
 	nextLook  time.Time  // when a failed step's node is looked at again
 	open      *exec      // after a resume: the step whose intent had no result
@@ -117,6 +125,7 @@ const (
 	slowestRetry = 15 * time.Second
 	failedLook   = 15 * time.Second // at a node that was given up
 	proofAge     = 2 * time.Second  // older proofs of users are renewed before what they use goes
+	proofLooks   = 2                      // so many looks in a row prove a user off, where something rests on it
 	lookAge      = 30 * time.Second // what an earlier look showed saves the command
 	trustLast    = 15 * time.Minute // how old an earlier look may be where the survey got no answer
 	sweepEvery   = 5 * time.Minute  // looks at all nodes while all is well
@@ -169,6 +178,7 @@ func (e *Engine) Apply(now time.Time, ev Event) []Effect {
 		e.finished(ev)
 	case Observed:
 		if i, ok := e.estate.Index(ev.Node); ok {
+			e.nodes[i].told = now
 			e.see(i, ev.Seen)
 		}
 	case Woke: // the timers below are all there is to do
@@ -276,7 +286,7 @@ func (e *Engine) probeNode(i int) {
 	if n.probe != 0 || !probed(e.estate.Node(i)) {
 		return
 	}
-	n.probe = e.newOp(i)
+	n.probe, n.asked = e.newOp(i), e.now
 	e.out = append(e.out, Probe{Op: n.probe, Node: e.id(i), Within: probeWithin})
 }
 

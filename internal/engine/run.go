@@ -64,7 +64,7 @@ func (e *Engine) openOutage(s *supply) {
 	for i := range e.nodes {
 		n := &e.nodes[i]
 		n.surveyed, n.snapped, n.wasOn, n.touched, n.accepted = false, false, false, false, false
-		n.cacheWas, n.done, n.bad, n.open, n.silent = plan.NotKnown, 0, 0, nil, time.Time{}
+		n.cacheWas, n.done, n.bad, n.open, n.silent, n.falls = plan.NotKnown, 0, 0, nil, time.Time{}, 0
 	}
 	name := e.id(s.node)
 	e.rescope()
@@ -188,7 +188,7 @@ func (e *Engine) turn(goal plan.Goal, reason string) {
 	r := e.run
 	r.goal, r.pressure, r.told, r.looked, r.stalledAt = goal, noPressure, "", false, time.Time{}
 	for i := range e.nodes {
-		e.nodes[i].done, e.nodes[i].bad = 0, 0
+		e.nodes[i].done, e.nodes[i].bad, e.nodes[i].falls = 0, 0, 0
 	}
 	r.noReturn = false
 	e.uncommit()

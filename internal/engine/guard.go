@@ -43,7 +43,8 @@ func (e *Engine) guard(i int) {
 	for _, u := range e.usersOf(i) {
 		n := &e.nodes[u]
 		old := kind != plan.VM && e.now.Sub(n.seenAt) > proofAge
-		if n.down && (old || n.offs < proofLooks) && probed(e.estate.Node(u)) && !slices.Contains(n.guards, i) {
+		doubtful := n.down && (old || n.offs < proofLooks) || !n.down && e.now.Sub(n.asked) > proofAge
+		if doubtful && probed(e.estate.Node(u)) && !slices.Contains(n.guards, i) {
 			n.guards = append(n.guards, i)
 			x.waits++
 			e.probeNode(u)

@@ -289,7 +289,7 @@ func (e *Engine) maybeTurnUp() {
 	case !touched:
 		e.closeOutage("power is back; nothing had to be done")
 	case r.noReturn && !e.finishedDown() && (!anyGate || !e.stalled()):
-		e.say("the point of no return is passed: the plan is finished before anything comes back")
+		e.say("the point of no return is passed, the plan is finished before anything comes back: " + e.stillToDo())
 	case !anyGate:
 		e.say("waiting for the recharge gate: " + e.settings.Policy.Restore.String())
 	case e.journalLost:
@@ -308,6 +308,24 @@ func (e *Engine) finishedDown() bool {
 		}
 	}
 	return true
+}
+
+// stillToDo names the first steps of the present direction that have not ended, and how they stand.
+func (e *Engine) stillToDo() string {
+	pr := &e.run.progress
+	var names []string
+	for i, st := range pr.status {
+		s := &pr.plan.Steps[i]
+		if st == settled || s.Milestone || !e.run.dark[s.Node] {
+			continue
+		}
+		if len(names) == 4 {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, s.Verb.String()+" "+s.Name+" is "+st.String())
+	}
+	return strings.Join(names, ", ")
 }
 
 // stalled tells whether nothing has moved for a while although the plan is not finished: what is left waits for a thing

@@ -270,10 +270,15 @@ func (r *Referee) limits(t truth) {
 // outputLost is the moment a supply's output goes away.
 func (r *Referee) outputLost(_ truth, supply int) { delete(r.cutDue, supply) }
 
-// end is rule 8: what is not over waits, and says for what.
+// end is rule 8: with the mains on for long, everything is over, unless it is on hold, or says what it waits for and a
+// person is needed.
 func (r *Referee) end(t truth, result *Result) {
-	if result.View.Outage != "" && !result.View.Hold && result.View.Waiting == "" {
+	switch {
+	case result.View.Outage == "", result.View.Hold:
+	case result.View.Waiting == "":
 		r.violate(t.time(), "8: the outage is stuck and does not say on what")
+	case !slices.Contains(r.online, false):
+		r.violate(t.time(), "8: the outage is not over: "+result.View.Waiting)
 	}
 }
 

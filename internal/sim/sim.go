@@ -6,6 +6,7 @@ import (
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 )
 
 // Line is one thing that the engine did, with when.
@@ -390,6 +391,13 @@ func openRecords(all []engine.Record) []engine.Record {
 	return nil
 }
 
+// hopeless tells whether the recharge gate waits for a charge that a UPS does not tell: somebody must see to it.
+func (s *simulation) hopeless() bool {
+	needs := s.scenario.Settings.Policy.Restore.Needs()
+	blind := slices.ContainsFunc(s.cells, func(c cell) bool { return slices.Contains(c.Says, NoCharge) })
+	return blind && (slices.Contains(needs, power.ChargeAbove) || slices.Contains(needs, power.RechargedFor))
+}
+
 func (s *simulation) finish() {
 	r := &s.result
 	for i := range s.things {
@@ -411,6 +419,8 @@ func (s *simulation) finish() {
 		}
 	}
 	r.View = s.engine.View()
-	s.referee.end(s, r)
+	if !s.hopeless() {
+		s.referee.end(s, r)
+	}
 	r.Violations = s.referee.Violations
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -39,14 +40,16 @@ func play(text string) (*sim.Result, error) {
 	return sim.Run(sc), nil
 }
 
-// rule gives the number of the first rule that was broken, "" if none was.
+// rule tells how a run broke its first rule, without which node and when; "" if it broke none.
 func rule(r *sim.Result) string {
 	if len(r.Violations) == 0 {
 		return ""
 	}
-	number, _, _ := strings.Cut(r.Violations[0], ":")
-	return number
+	how, _, _ := strings.Cut(r.Violations[0], " at ")
+	return strings.Join(digits.Split(how, -1), "#")
 }
+
+var digits = regexp.MustCompile(`[0-9]+`)
 
 // TestCampaign plays seeds and holds what came of each against every rule, from the truth of the modelled estate. A
 // seed that breaks one is shrunk and written to a file.

@@ -30,28 +30,34 @@ import (
 // heard is all that came out of the program, by where it came out.
 type heard map[string]string
 
-// asks asks the API for everything that it has.
+// asks asks the API of a site on its socket for everything that it has.
 func (h heard) asks(s *site, token string) {
 	s.t.Helper()
+	st, ok := s.status()
+	require.True(s.t, ok)
+	h.asksAt(s.t, "unix", filepath.Join(s.dir, "api.sock"), st.View.Outage, token)
+}
+
+// asksAt asks an API at an address, with and without the token and with a wrong one.
+func (h heard) asksAt(t *testing.T, network, address, outage, token string) {
+	t.Helper()
 	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(s.dir, "api.sock"))
+		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}}}
 	ask := func(method, path, token, body string) {
-		req, err := http.NewRequestWithContext(s.t.Context(), method, "http://ebbtide"+path, strings.NewReader(body))
-		require.NoError(s.t, err)
+		req, err := http.NewRequestWithContext(t.Context(), method, "http://localhost"+path, strings.NewReader(body))
+		require.NoError(t, err)
 		if token != "" {
 			req.Header.Set("Authorization", "Bearer "+token)
 		}
 		resp, err := client.Do(req)
-		require.NoError(s.t, err)
+		require.NoError(t, err)
 		text, err := io.ReadAll(resp.Body)
-		require.NoError(s.t, err)
-		require.NoError(s.t, resp.Body.Close())
-		h["API "+method+" "+path+strconv.Itoa(len(h))] = fmt.Sprint(resp.Status, resp.Header, string(text))
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		h["API "+method+" "+path+" "+strconv.Itoa(len(h))] = fmt.Sprint(resp.Status, resp.Header, string(text))
 	}
-	st, ok := s.status()
-	require.True(s.t, ok)
-	for _, path := range []string{"/v1/status", "/v1/outages", "/v1/outages/" + st.View.Outage, "/v1/outages/none", "/metrics", "/healthz", "/readyz", "/nowhere"} {
+	for _, path := range []string{"/v1/status", "/v1/outages", "/v1/outages/" + outage, "/v1/outages/none", "/metrics", "/healthz", "/readyz", "/nowhere"} {
 		ask(http.MethodGet, path, "", "")
 		ask(http.MethodGet, path, token, "")
 	}
@@ -159,6 +165,38 @@ func TestSecretsStayWhereTheyAre(t *testing.T) {
 	pages := "file " + filepath.Join(s.dir, "pages")
 	require.Contains(t, all[pages], "ebbtide: ")
 	require.NotContains(t, all[pages], reading, "the program that tells people has no business with our environment")
+	all.holdsNone(t, secrets)
+}
+
+// TestTokensStayWhereTheyAre: nor do tokens that are really asked for, on TCP, right and wrong ones.
+func TestTokensStayWhereTheyAre(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	settings := s.files(false)
+	secrets := planted{"token": "planted token to operate with 91", "read token": "planted token to read with 92"}
+	s.write("credentials/token", secrets["token"])
+	s.write("credentials/read", secrets["read token"])
+	text, err := os.ReadFile(settings)
+	require.NoError(t, err)
+	s.write("settings.yaml", string(text)+"log: {level: debug}\ntoken: {credential: token}\nread_token: {credential: read}\n")
+	address := sshdtest.FreeAddress(t)
+	p := start(t, settings, "--listen", address)
+	s.write("credentials/given", secrets["read token"])
+	all := heard{}
+	s.until("answer to the read token", 20*time.Second, func() bool {
+		out, errs, code := run(t, "status", "--listen", address, "--token-file", filepath.Join(s.dir, "credentials", "given"))
+		all["status"] = out + errs
+		return code == 0
+	})
+	all.asksAt(t, "tcp", address, "none", secrets["token"])
+	all.asksAt(t, "tcp", address, "none", secrets["read token"])
+	out, errs, code := run(t, "hold", "--listen", address, "--token-file", filepath.Join(s.dir, "credentials", "given"))
+	require.Equal(t, 6, code, "who may read may not command")
+	all["hold"] = out + errs
+	all.process(t, p.cmd.Process.Pid)
+	all["log"] = p.log.String()
+	require.Contains(t, all["log"], "a wrong token was shown")
+	all.files(t, s.dir)
 	all.holdsNone(t, secrets)
 }
 

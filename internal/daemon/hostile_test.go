@@ -15,7 +15,7 @@ import (
 )
 
 // request speaks HTTP by hand and gives the first line of the answer; "" if there is none.
-func request(t *testing.T, conn net.Conn, what, token, body string) string {
+func request(t testing.TB, conn net.Conn, what, token, body string) string {
 	t.Helper()
 	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
 	header := ""
@@ -40,7 +40,7 @@ func (g *rig) dial() net.Conn {
 }
 
 // ended waits until the daemon has closed a connection, and gives what it sent before.
-func ended(t *testing.T, conn net.Conn, within time.Duration) string {
+func ended(t testing.TB, conn net.Conn, within time.Duration) string {
 	t.Helper()
 	require.NoError(t, conn.SetReadDeadline(time.Now().Add(within)))
 	text, err := io.ReadAll(conn)

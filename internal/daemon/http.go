@@ -82,7 +82,7 @@ func (d *Daemon) server() *http.Server {
 	mux.HandleFunc("GET /v1/outages/{id}", d.reading(d.getOutage))
 	mux.HandleFunc("POST /v1/commands", d.postCommand)
 	return &http.Server{
-		Handler: mux, ConnContext: withPeer, MaxHeaderBytes: maxHeader,
+		Handler: d.handled(mux), ConnContext: withPeer, MaxHeaderBytes: maxHeader,
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
 	}
@@ -163,7 +163,12 @@ func (d *Daemon) getStatus(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *Daemon) getOutages(w http.ResponseWriter, _ *http.Request) {
-	list, err := d.journal.Outages()
+	file, err := d.journal.open()
+	if err != nil {
+		d.fail(w, http.StatusServiceUnavailable, err)
+		return
+	}
+	list, err := file.Outages()
 	if err != nil {
 		d.fail(w, http.StatusInternalServerError, err)
 		return
@@ -175,8 +180,13 @@ func (d *Daemon) getOutages(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (d *Daemon) getOutage(w http.ResponseWriter, r *http.Request) {
+	file, err := d.journal.open()
+	if err != nil {
+		d.fail(w, http.StatusServiceUnavailable, err)
+		return
+	}
 	id := r.PathValue("id")
-	records, err := d.journal.Records(id)
+	records, err := file.Records(id)
 	switch {
 	case errors.Is(err, journal.ErrNoOutage):
 		d.fail(w, http.StatusNotFound, err)

@@ -94,18 +94,12 @@ func plainMembers(members []plan.Member) []plan.Member {
 	return slices.DeleteFunc(members, func(m plan.Member) bool { return m.ID != adapter.Plain(m.ID, maxName) })
 }
 
-// lastInventory is what the members of selectors were when the last outage began, the open one if there is one.
-func (d *Daemon) lastInventory(past []engine.Record) (inventory, error) {
-	if past == nil {
-		last, found, err := d.journal.Latest()
-		if err != nil || !found {
-			return nil, err
-		}
-		if past, err = d.journal.Records(last.ID); err != nil {
-			return nil, err
-		}
+// lastInventory is what the members of selectors were when the newest outage began.
+func lastInventory(newest []engine.Record) inventory {
+	if len(newest) == 0 {
+		return nil
 	}
-	return past[0].Members, nil
+	return newest[0].Members
 }
 
 // known is the inventory less what was never heard.
@@ -119,7 +113,7 @@ func (s *site) known() inventory {
 	return known
 }
 
-// refresh looks at the inventory again from time to time while all is well.
+// refresh looks at the inventory again from time to time while all is well, and for journals that were set aside.
 func (d *Daemon) refresh(ctx context.Context) {
 	tick := time.NewTicker(refreshEvery)
 	defer tick.Stop()
@@ -129,6 +123,7 @@ func (d *Daemon) refresh(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+		d.lookAside()
 		if err := d.refreshOnce(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, runner.ErrOutageOpen) {
 			d.log.Warn("the inventory can't be taken over", keyError, err)
 		}

@@ -296,12 +296,18 @@ func (e *Engine) judgeIdle(i int, wasDown bool) {
 	case r.goal == plan.Up && n.done.Has(plan.Start) && n.down:
 		e.fellAgain(i)
 	case r.goal == plan.Down && wasDown && !n.down && e.estate.Node(i).Kind != plan.Supply && !e.cutScope()[i]:
-		n.done &^= plan.VerbSet(plan.Stop)
-		state := n.seen.State
-		e.record(Record{Kind: Reopened, Node: e.id(i), State: &state, Reason: "was proven off and is not off any more"})
-		e.notify(true, e.id(i)+" was off and is "+state.String()+" again: it is stopped once more")
+		e.reopen(i)
 		e.rebuild()
 	}
+}
+
+// reopen takes up again the stop of a node that was proven off and is not off any more.
+func (e *Engine) reopen(i int) {
+	n := &e.nodes[i]
+	n.done &^= plan.VerbSet(plan.Stop)
+	state := n.seen.State
+	e.record(Record{Kind: Reopened, Node: e.id(i), State: &state, Reason: "was proven off and is not off any more"})
+	e.notify(true, e.id(i)+" was off and is "+state.String()+" again: it is stopped once more")
 }
 
 // fellAgain follows a node that was brought up and is off again: it is brought up once more, as often as a start may be

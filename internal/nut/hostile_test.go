@@ -1,131 +1,119 @@
-package nut_test
+package nut
 
 import (
 	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
 	"io"
 	"net"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-	"unicode"
 
 	"github.com/stretchr/testify/require"
-
-	"ebbtide/internal/nut"
-	"ebbtide/internal/power"
 )
 
-// hostile is a NUT server that hears a line and then does what it likes.
-func hostile(t *testing.T, do func(conn net.Conn, line string)) nut.Options {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	var conns []net.Conn
-	all.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
+// hostile serves one connection: before it hears anything, and after each line that it hears, it says the next of its
+// answers, whatever was asked. When it has no more it closes the connection.
+func hostile(conn net.Conn, answers []string) {
+	heard := make(chan struct{}, 1024)
+	go func() { // it always listens, so that no client waits to be heard
+		defer close(heard)
+		for in := bufio.NewReader(conn); ; {
+			if _, err := in.ReadString('\n'); err != nil {
 				return
 			}
-			mu.Lock()
-			conns = append(conns, conn)
-			mu.Unlock()
-			all.Go(func() {
-				defer func() { _ = conn.Close() }()
-				for in := bufio.NewScanner(conn); in.Scan(); {
-					do(conn, in.Text())
-				}
-			})
+			select {
+			case heard <- struct{}{}:
+			default:
+			}
 		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		mu.Lock()
-		for _, conn := range conns {
-			_ = conn.Close()
+	}()
+	for _, answer := range answers {
+		if _, err := io.WriteString(conn, answer); err != nil {
+			break
 		}
-		mu.Unlock()
-		all.Wait()
-	})
-	return nut.Options{Address: listener.Addr().String(), Timeout: 300 * time.Millisecond}
+		<-heard
+	}
+	_ = conn.Close()
+	for range heard { // until the listener has ended
+	}
 }
 
-// flood writes a text over and over, until nobody takes it any more.
-func flood(conn net.Conn, text string) {
-	block := strings.Repeat(text, 1+(64<<10)/len(text))
-	for {
-		if _, err := io.WriteString(conn, block); err != nil {
+// FuzzHostileServer lets the real client talk to a server that says what it likes, when it likes. Every call ends, with
+// a sound answer or an error; after an error that is no answer the connection is closed and stays so.
+func FuzzHostileServer(f *testing.F) {
+	const next = "\x00" // parts the server's answers
+	for _, seed := range []string{
+		"", "\x00OK\n\x00OK\n\x00BEGIN LIST VAR a\nVAR a ups.status \"OL\"\nEND LIST VAR a\n\x00VAR a ups.status \"OL\"\nERR VAR-NOT-SUPPORTED\n",
+		"OK\nOK\nOK\n", "\x00OK\n\x00OK\n\x00ERR DATA-STALE\n\x00ERR DRIVER-NOT-CONNECTED\nERR DATA-STALE\n\x00OK\n\x00OK TRACKING 1\n\x00PENDING\n\x00SUCCESS\n",
+		"\x00ERR ACCESS-DENIED\n", "\x00OK STARTTLS\n\x00\x16\x03\x01", "\x00OK STARTTLS\nOK\n", "\x00OK\n\x00OK\n\x00BEGIN LIST VAR a\n" + strings.Repeat("VAR a x \"1\"\n", 50),
+		"\x00OK\n\x00OK\n\x00" + strings.Repeat("x", maxLine+1), "\x00OK\n\x00OK\n\x00VAR a ups.status \"\\",
+		"\x00OK\n\x00OK\n\x00BEGIN LIST VAR a\nEND LIST VAR a\n\x00VAR a ups.status \"OB\"\nVAR a battery.charge \"1e999\"\n\x00VAR a ups.status \"OB\" \"LB\"\n",
+	} {
+		f.Add(seed, false)
+		f.Add(seed, true)
+	}
+	f.Fuzz(func(t *testing.T, script string, secure bool) {
+		ours, theirs := net.Pipe()
+		ended := make(chan struct{})
+		go func() { hostile(theirs, strings.Split(script, next)); close(ended) }()
+		o := Options{Address: "fuzz:3493", Username: "u", Password: func() (string, error) { return "hunter2", nil }, Timeout: 10 * time.Millisecond}
+		if secure {
+			o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), o.Timeout)
+		defer cancel()
+		c, err := open(ctx, ours, o)
+		if err != nil {
+			require.NotContains(t, err.Error(), "hunter2")
+			<-ended
 			return
 		}
-	}
+		require.False(t, secure, "no fuzzer shows a certificate")
+		ask(t, c)
+		require.NoError(t, c.Close())
+		<-ended
+	})
 }
 
-// TestHostileServers: whatever servers answer, each supply of theirs is reported lost in time, with a text that is safe to
-// show; memory stays where it is, and an honest server is polled as if it were alone.
-func TestHostileServers(t *testing.T) {
-	const escape = "\x1b]0;owned\x07\x1b[2J\u009b31m\x00\xff"
-	servers := map[string]nut.Options{
-		"a line without end": hostile(t, func(c net.Conn, _ string) { flood(c, "x") }),
-		"zeros without end":  hostile(t, func(c net.Conn, _ string) { flood(c, "\x00") }),
-		"empty lines":        hostile(t, func(c net.Conn, _ string) { flood(c, "\n") }),
-		"a list without end": hostile(t, func(c net.Conn, _ string) {
-			_, _ = io.WriteString(c, "BEGIN LIST VAR a\n")
-			flood(c, "VAR a x \"1\"\n")
-		}),
-		"errors without end": hostile(t, func(c net.Conn, _ string) { flood(c, "ERR DATA-STALE\n") }),
-		"nothing":            hostile(t, func(net.Conn, string) {}),
-		"control characters": hostile(t, func(c net.Conn, _ string) { _, _ = io.WriteString(c, "ERR "+escape+" "+escape+"\n") }),
-		"more of them":       hostile(t, func(c net.Conn, _ string) { _, _ = io.WriteString(c, escape+"\n") }),
-		"a value with them": hostile(t, func(c net.Conn, _ string) {
-			_, _ = io.WriteString(c, "BEGIN LIST VAR a\nVAR a "+escape+" \"OL\"\nEND\n")
-		}),
-		"a list for each other": hostile(t, func(c net.Conn, line string) { _, _ = io.WriteString(c, "BEGIN "+line+"\nEND "+line+"\n") }),
-	}
-	honest := simulate(t)
-	honest.Add("a", "").Set("ups.status", "OL", "battery.charge", "100")
-	all := []nut.Server{{Options: nut.Options{Address: honest.Addr()}, Supplies: []nut.Supply{{ID: "honest", UPS: "a"}}}}
-	for what, o := range servers {
-		all = append(all, nut.Server{Options: o, Supplies: []nut.Supply{{ID: what, UPS: "a"}}})
-	}
-	p := poll(t, nut.PollerOptions{Interval: 50 * time.Millisecond, OnBattery: 50 * time.Millisecond}, all...)
-
-	counts := map[string]int{}
-	var most uint64
-	var last time.Time
-	var longest time.Duration
-	end := time.NewTimer(6 * time.Second)
-	defer end.Stop()
-	for going := true; going; {
-		select {
-		case <-end.C:
-			going = false
-		case r := <-p.readings:
-			counts[r.Supply]++
-			if r.Supply != "honest" {
-				require.False(t, strings.ContainsFunc(r.Detail, func(c rune) bool { return !unicode.IsGraphic(c) }), "%s: %q", r.Supply, r.Detail)
-				require.Less(t, len(r.Detail), 9000)
-				require.True(t, r.Link != power.Fresh || r.Status == 0, "%s: a status out of nothing", r.Supply)
-				continue
-			}
-			require.Equal(t, power.Fresh, r.Link)
-			if !last.IsZero() {
-				longest = max(longest, time.Since(last))
-			}
-			last = time.Now()
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			most = max(most, m.HeapAlloc)
+// ask asks a server all that Ebbtide asks.
+func ask(t *testing.T, c *Client) {
+	for _, call := range []struct {
+		what string
+		do   func(context.Context) error
+	}{
+		{"list", func(ctx context.Context) error {
+			vars, err := c.ListVar(ctx, "a")
+			require.LessOrEqual(t, len(vars), maxListLines)
+			ReadingFrom("a", vars)
+			return err
+		}},
+		{"several", func(ctx context.Context) error {
+			vars, err := c.GetSeveral(ctx, "a", varStatus, varCharge)
+			require.LessOrEqual(t, len(vars), 2)
+			ReadingFrom("a", vars)
+			return err
+		}},
+		{"command", func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, 2*time.Millisecond) // who answers PENDING is asked again
+			defer cancel()
+			return c.InstCmd(ctx, "a", "shutdown.return")
+		}},
+		{"login", func(ctx context.Context) error { return c.Login(ctx, "a") }},
+		{"version", func(ctx context.Context) error { _, _, err := c.Version(ctx); return err }},
+	} {
+		err := call.do(t.Context())
+		var answer *Error
+		if err == nil || errors.As(err, &answer) {
+			continue
 		}
+		require.NotContains(t, err.Error(), "hunter2")
+		if errors.Is(err, context.DeadlineExceeded) && c.closed == nil {
+			continue // it was between two questions
+		}
+		require.Error(t, c.closed, call.what)
+		require.ErrorIs(t, c.Login(t.Context(), "a"), ErrClosed, call.what)
 	}
-	for what := range servers {
-		require.GreaterOrEqual(t, counts[what], 3, "%s: it is not asked again and again", what)
-	}
-	require.Greater(t, counts["honest"], 40)
-	require.Less(t, longest, time.Second)
-	require.Less(t, most, uint64(64<<20), "bytes on the heap")
-	t.Logf("%d polls of the honest server, the longest pause %s, at most %d MB on the heap", counts["honest"], longest, most>>20)
 }

@@ -62,8 +62,9 @@ func (w *drawing) mains() {
 			w.event(out, "supply: %s, mains: off", s)
 			w.event(back, "supply: %s, mains: on", s)
 			if w.one(6) {
-				w.event(out+w.d(60), "supply: %s, silent: true", s)
-				w.event(back+w.d(200), "supply: %s, silent: false", s)
+				mute := out + w.d(60)
+				w.event(mute, "supply: %s, silent: true", s)
+				w.event(max(mute, back)+w.d(200), "supply: %s, silent: false", s)
 			}
 		}
 		at += 600 + w.d(3000)

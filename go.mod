@@ -3,6 +3,7 @@ module ebbtide
 go 1.26.0
 
 require (
+	github.com/charmbracelet/x/term v0.2.2
 	github.com/coreos/go-systemd/v22 v22.7.0
 	github.com/goccy/go-yaml v1.19.2
 	github.com/google/uuid v1.6.0

@@ -67,6 +67,9 @@ type Conn interface {
 	Close() error
 }
 
+// Pacer is a Conn that knows how many calls of its nodes may be under way at once.
+type Pacer interface{ Concurrency() int }
+
 // Waker is a Conn that can power on the machine it belongs to: a BMC.
 type Waker interface {
 	// PowerOn returns when the command is accepted. A machine that is on is no error.

@@ -103,6 +103,14 @@ func (s *Set) conn(name string) (Conn, error) {
 	return nil, fmt.Errorf("connection %q is not declared", name)
 }
 
+// Concurrency is how many calls of its nodes a connection takes at once, or otherwise where it does not know.
+func (s *Set) Concurrency(connection string, otherwise int) int {
+	if p, ok := s.conns[connection].(Pacer); ok {
+		return p.Concurrency()
+	}
+	return otherwise
+}
+
 // Decorate wraps every node but the selectors, now and as members are added, e.g. by Log, Limit or Rehearse. Of
 // several the first is the innermost. A member's declaration is its selector's with the member's own node id.
 func (s *Set) Decorate(wrap func(runbook.NodeDecl, Node) Node) {

@@ -35,6 +35,8 @@ type plainConn struct{ bmcConn }
 
 func (plainConn) PowerOn() {} // not adapter.Waker's
 
+func (plainConn) Concurrency() int { return 7 }
+
 func connections(e *fake.Estate, closed *[]string) adapter.Family {
 	return adapter.Family{
 		Connections: []runbook.ConnectionType{{Name: "bmc"}, {Name: "plain"}, {Name: "bad"}},
@@ -91,6 +93,8 @@ func TestSetOpensWhatIsDeclared(t *testing.T) {
 	require.NoError(t, n.Do(t.Context(), plan.Stop))
 	require.Equal(t, plan.On, vm.State(), "a member is decorated like the others")
 
+	require.Equal(t, 7, set.Concurrency("b", 3), "it says so itself")
+	require.Equal(t, 3, set.Concurrency("a", 3))
 	_, ok = set.Node("nobody")
 	require.False(t, ok)
 	require.NoError(t, set.Close())

@@ -44,12 +44,16 @@ func isCertificate(err error) bool {
 
 func (a *app) status() *cobra.Command {
 	var r reach
+	var watch bool
 	c := &cobra.Command{
 		Use: "status", GroupID: "daemon", Short: "show the supplies, the outage and its steps", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			client, err := r.client()
 			if err != nil {
 				return err
+			}
+			if watch {
+				return a.watch(c.Context(), client)
 			}
 			s, err := client.Status(c.Context())
 			if err != nil {
@@ -62,6 +66,7 @@ func (a *app) status() *cobra.Command {
 			return nil
 		},
 	}
+	c.Flags().BoolVarP(&watch, "watch", "w", false, "go on showing it as it changes, once a second at most")
 	r.flags(c)
 	return c
 }

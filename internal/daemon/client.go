@@ -93,10 +93,27 @@ func (c *Client) Command(ctx context.Context, command Command) error {
 }
 
 func (c *Client) call(ctx context.Context, method, path string, body, into any) error {
+	resp, err := c.send(ctx, c.http, method, path, body)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // only read
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("cannot read the daemon's answer: %w", err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("cannot read the daemon's answer: %w", err)
+	}
+	return nil
+}
+
+// send asks, and gives the answer if it is no error. Its body is to be closed.
+func (c *Client) send(ctx context.Context, by *http.Client, method, path string, body any) (*http.Response, error) {
 	var send bytes.Buffer
 	if body != nil {
 		if err := json.NewEncoder(&send).Encode(body); err != nil {
-			return fmt.Errorf("cannot ask the daemon: %w", err)
+			return nil, fmt.Errorf("cannot ask the daemon: %w", err)
 		}
 	}
 	base := "http://" + c.listen.Address
@@ -108,7 +125,7 @@ func (c *Client) call(ctx context.Context, method, path string, body, into any) 
 	}
 	req, err := http.NewRequestWithContext(ctx, method, base+path, &send)
 	if err != nil {
-		return fmt.Errorf("cannot ask the daemon: %w", err)
+		return nil, fmt.Errorf("cannot ask the daemon: %w", err)
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -116,27 +133,29 @@ func (c *Client) call(ctx context.Context, method, path string, body, into any) 
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
-	resp, err := c.http.Do(req)
+	resp, err := by.Do(req)
 	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
-		return fmt.Errorf("cannot reach the daemon at %s: %w: %w", c.listen, dial.Err, ErrNotRunning)
+		return nil, fmt.Errorf("cannot reach the daemon at %s: %w: %w", c.listen, dial.Err, ErrNotRunning)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot ask the daemon at %s: %w", c.listen, err)
+		return nil, fmt.Errorf("cannot ask the daemon at %s: %w", c.listen, err)
 	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, refusal(resp)
+	}
+	return resp, nil
+}
+
+// refusal reads an answer that is an error.
+func refusal(resp *http.Response) error {
 	defer resp.Body.Close() //nolint:errcheck // only read
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return fmt.Errorf("cannot read the daemon's answer: %w", err)
 	}
-	if resp.StatusCode != http.StatusOK {
-		fault := Fault{}
-		if json.Unmarshal(text, &fault) != nil || fault.Error == "" {
-			fault = Fault{Error: "the daemon answers " + resp.Status + ": " + strings.TrimSpace(string(text))}
-		}
-		return &APIError{Code: resp.StatusCode, Fault: fault}
+	fault := Fault{}
+	if json.Unmarshal(text, &fault) != nil || fault.Error == "" {
+		fault = Fault{Error: "the daemon answers " + resp.Status + ": " + strings.TrimSpace(string(text))}
 	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("cannot read the daemon's answer: %w", err)
-	}
-	return nil
+	return &APIError{Code: resp.StatusCode, Fault: fault}
 }

@@ -42,6 +42,8 @@ type Daemon struct {
 	metrics  *metrics
 	heard    *heard
 	history  *history
+	bulletin *bulletin
+	streams  *streams
 	began    time.Time
 	site     atomic.Pointer[site] // the estate as it is now
 	asides   atomic.Pointer[[]string]
@@ -123,6 +125,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 		Nodes: func(id string) (adapter.Node, bool) { return d.site.Load().node(id) },
 	})
 	d.metrics = newMetrics(d)
+	d.bulletin, d.streams = newBulletin(d.status), newStreams()
 	if d.listener, err = listen(ctx, o.Config.Listen, d.identity); err != nil {
 		return nil, err
 	}
@@ -194,7 +197,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 // read takes one reading of a supply.
 func (d *Daemon) read(r power.Reading) {
 	d.heard.note(r)
-	d.runner.Post(engine.Read{Reading: r})
+	d.runner.Read(r)
 }
 
 // notify tells people.

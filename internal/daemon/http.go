@@ -81,11 +81,13 @@ func (d *Daemon) server() *http.Server {
 	mux.HandleFunc("GET /v1/outages", d.reading(d.getOutages))
 	mux.HandleFunc("GET /v1/outages/{id}", d.reading(d.getOutage))
 	mux.HandleFunc("POST /v1/commands", d.postCommand)
-	return &http.Server{
+	server := &http.Server{
 		Handler: d.handled(mux), ConnContext: withPeer, MaxHeaderBytes: maxHeader,
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
 	}
+	server.RegisterOnShutdown(d.streams.end)
+	return server
 }
 
 func serve(server *http.Server, l net.Listener) error {
@@ -117,11 +119,16 @@ func (d *Daemon) answer(w http.ResponseWriter, code int, body any) {
 		d.log.Error("an answer can't be written as JSON", keyError, err)
 		code, text = http.StatusInternalServerError, []byte(`{"error":"the answer can't be written as JSON"}`)
 	}
+	d.send(w, code, append(text, '\n'))
+}
+
+// send answers with JSON that is there already.
+func (d *Daemon) send(w http.ResponseWriter, code int, line []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
-	if _, err := w.Write(append(text, '\n')); err != nil {
+	if _, err := w.Write(line); err != nil {
 		d.log.Debug("an answer was not taken", keyError, err)
 	}
 }
@@ -151,15 +158,6 @@ func (d *Daemon) getReady(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	d.answer(w, http.StatusOK, map[string]string{"ready": "yes"})
-}
-
-func (d *Daemon) getStatus(w http.ResponseWriter, r *http.Request) {
-	status, err := d.status(r.Context())
-	if err != nil {
-		d.fail(w, http.StatusServiceUnavailable, err)
-		return
-	}
-	d.answer(w, http.StatusOK, status)
 }
 
 func (d *Daemon) getOutages(w http.ResponseWriter, _ *http.Request) {

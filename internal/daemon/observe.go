@@ -11,7 +11,7 @@ import (
 	"ebbtide/internal/runbook"
 )
 
-// perConnection is how many calls one connection takes at a time.
+// perConnection is how many calls a connection takes at a time that does not say it itself.
 const perConnection = 16
 
 // decorate lays over every node what all of them have: plain texts only, a limit for each connection, a log, and while
@@ -19,7 +19,8 @@ const perConnection = 16
 func (d *Daemon) decorate(s *site) {
 	slots := map[string]chan struct{}{}
 	for i := range s.rb.Connections {
-		slots[s.rb.Connections[i].Name] = make(chan struct{}, perConnection)
+		name := s.rb.Connections[i].Name
+		slots[name] = make(chan struct{}, s.set.Concurrency(name, perConnection))
 	}
 	s.set.Decorate(func(decl runbook.NodeDecl, n adapter.Node) adapter.Node {
 		n = adapter.Clean(n)

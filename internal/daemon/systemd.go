@@ -11,6 +11,7 @@ import (
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 )
 
 // tellSystemd tells the service manager. Without one it does nothing.
@@ -96,9 +97,7 @@ func (d *Daemon) inWords(v engine.View) string {
 			parts = append(parts, v.Waiting)
 		}
 	}
-	for _, s := range v.Supplies {
-		parts = append(parts, s.ID+" "+s.Text)
-	}
+	parts = append(parts, suppliesInWords(v.Supplies)...)
 	if !v.Journal {
 		parts = append(parts, "the journal can't be written")
 	}
@@ -106,4 +105,33 @@ func (d *Daemon) inWords(v engine.View) string {
 		parts = append(parts, "a damaged journal was set aside as "+file)
 	}
 	return strings.Join(parts, "; ")
+}
+
+// Well tells whether a supply is on line, and says so.
+func Well(s *engine.SupplyView) bool {
+	return !s.State.Failing() && s.State.Mains == power.MainsOnline && s.State.SilentFor == 0
+}
+
+// suppliesInWords names each supply, or where there are many the first of those that are not well.
+func suppliesInWords(all []engine.SupplyView) []string {
+	const many, named = 8, 4
+	var parts []string
+	well, others := 0, 0
+	for i := range all {
+		switch s := &all[i]; {
+		case len(all) > many && Well(s):
+			well++
+		case len(all) > many && len(parts) == named:
+			others++
+		default:
+			parts = append(parts, s.ID+" "+s.Text)
+		}
+	}
+	if others > 0 {
+		parts = append(parts, fmt.Sprintf("%d more supplies not on line", others))
+	}
+	if well > 0 {
+		parts = append(parts, fmt.Sprintf("%d supplies on line", well))
+	}
+	return parts
 }

@@ -59,13 +59,13 @@ type node struct {
 	// settled is what it was last believed to be when it was on or off: what contradicts it without a command is asked
 	// again before it is believed.
 	settled plan.State
-	doubted bool  // the probe under way asks again
-	offs    int   // how often in a row it was seen off
-	down    bool  // proven off, and nothing seen since that says otherwise
-	up      bool  // proven on (and healthy where that is asked), likewise
-	exec    *exec // the step that is being carried out
-	gen     int   // numbers the node's timers: an older one is void
-	guards  []int // nodes whose guard waits for the probe under way
+	doubt   plan.State // the answer that is being asked again
+	offs    int        // how often in a row it was seen off
+	down    bool       // proven off, and nothing seen since that says otherwise
+	up      bool       // proven on (and healthy where that is asked), likewise
+	exec    *exec      // the step that is being carried out
+	gen     int        // numbers the node's timers: an older one is void
+	guards  []int      // nodes whose guard waits for the probe under way
 
 	// Of the open outage:
 	surveyed  bool // seen since the outage began, or since the crash

@@ -178,12 +178,15 @@ func (e *Engine) answered(i int, ev Finished) {
 }
 
 // askAgain asks once more where an answer may be older than what a watch has told since the question, or says of a
-// settled node that it is settled the other way, although nobody told it to: a system may answer wrongly once.
+// settled node that it is settled the other way, although nobody told it to: a system may answer wrongly once, so that
+// such an answer is believed when the next one says the same.
 func (e *Engine) askAgain(i int, state plan.State) bool {
 	n := &e.nodes[i]
 	older := n.told.After(n.asked)
-	odd := (state == plan.On || state == plan.Off) && state != n.settled && n.exec == nil && !n.doubted
-	n.doubted = odd
+	odd := (state == plan.On || state == plan.Off) && state != n.settled && n.exec == nil && state != n.doubt
+	if n.doubt = plan.Unknown; odd {
+		n.doubt = state
+	}
 	if older || odd {
 		e.probeNode(i)
 	}
@@ -204,6 +207,9 @@ func (e *Engine) see(i int, seen plan.Observation) {
 	}
 	wasDown := n.down
 	n.note(seen.State)
+	if !n.snapped && e.run != nil && (seen.State == plan.On || seen.State == plan.Off && !e.lostOutput(i)) {
+		n.wasUp = seen.State == plan.On
+	}
 	if seen.State != plan.Unreachable {
 		n.silent = time.Time{}
 	}
@@ -248,10 +254,11 @@ func (n *node) note(state plan.State) {
 }
 
 // cycledBack follows a supply whose output was cut and is on again: what its cycle had to start is started, so that
-// nothing is committed to it any more.
+// nothing is committed to it any more, and its cut no longer holds.
 func (e *Engine) cycledBack(i int) {
-	if s := e.supplyAt(i); s != nil && s.cycled && e.nodes[i].done.Has(plan.Cut) {
+	if s, n := e.supplyAt(i), &e.nodes[i]; s != nil && n.done.Has(plan.Cut) {
 		s.cycled = false
+		n.done &^= plan.VerbSet(plan.Cut) // should it have to go down once more, it is cut once more
 		e.redark()
 	}
 }

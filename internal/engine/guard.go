@@ -30,6 +30,10 @@ func (e *Engine) guard(i int) {
 		e.guardStart(i)
 		return
 	}
+	if kind == plan.Self && !e.returns(i) {
+		e.holdBack(i)
+		return
+	}
 	if x.verb != plan.Cut && x.verb != plan.Stop {
 		e.command(i)
 		return
@@ -56,6 +60,22 @@ func (e *Engine) guard(i int) {
 		return
 	}
 	e.pass(i)
+}
+
+// returns tells whether our own machine would come back after it is powered off: something else starts it, or one of its
+// supplies is cut, or none of them can be.
+func (e *Engine) returns(self int) bool {
+	if !e.estate.Node(self).ByPower {
+		return true
+	}
+	cuttable := false
+	for _, f := range e.estate.Feeds(self) {
+		if e.nodes[f].down {
+			return true
+		}
+		cuttable = cuttable || e.estate.Node(f).Can.Has(plan.Cut)
+	}
+	return !cuttable
 }
 
 // guardStart asks whether what a node stands on is still up, where that was seen some time ago.

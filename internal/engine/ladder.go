@@ -143,7 +143,7 @@ func (e *Engine) cutWithWhatIsOn(why string) {
 		s := &e.supplies[k]
 		n := &e.nodes[s.node]
 		step, ok := r.progress.plan.Find(s.node, plan.Cut)
-		if !ok || !s.out || n.down || n.exec != nil || r.progress.plan.Steps[step].Milestone || !r.due(s.node, "shutdown") {
+		if !ok || !s.out || n.down || n.exec != nil || !e.darkens(s.node) || r.progress.plan.Steps[step].Milestone || !r.due(s.node, "shutdown") {
 			continue
 		}
 		if st := r.progress.status[step]; st == settled || st == active {

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"ebbtide/internal/plan"
 )
 
@@ -216,10 +218,16 @@ func (e *Engine) allowed(s *plan.Step) bool {
 	if r.goal == plan.Up {
 		return !e.journalLost && e.fed(s.Node) && e.poweredDeps(s.Node)
 	}
-	if r.aborted || !r.due(s.Node, s.Stage) {
+	if r.aborted || !r.due(s.Node, s.Stage) || s.Verb == plan.Cut && !e.darkens(s.Node) {
 		return false
 	}
 	return r.dark[s.Node]
+}
+
+// darkens tells whether anything is dark with a supply: one whose whole load has another feed is not cut, since nothing
+// has to come back with it.
+func (e *Engine) darkens(supply int) bool {
+	return slices.ContainsFunc(e.estate.Users(supply), func(u int) bool { return e.run.dark[u] })
 }
 
 // poweredDeps tells whether some supply of the outage is back and charged: what has no feed of its own starts only then.

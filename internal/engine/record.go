@@ -11,7 +11,7 @@ type RecordKind string
 
 // The kinds of record, with the fields that are valid in each beside Seq, At and Kind. Reason is for people everywhere.
 const (
-	Opened    RecordKind = "opened"    // an outage begins: Outage, Supplies (failing), Digest, Mode, Members
+	Opened    RecordKind = "opened"    // an outage begins: Outage, Supplies (failing), Digest, Mode, Members, Nodes (of the whole estate: last seen on)
 	Snapshot  RecordKind = "snapshot"  // what was on before the first action: Nodes
 	Widened   RecordKind = "widened"   // a further supply fails: Supplies, Nodes (survey of those that came into scope)
 	Triggered RecordKind = "triggered" // a stage starts: Stage, Reason, Numbers

@@ -41,7 +41,14 @@ func (e *Engine) fold(rec *Record) error {
 		at = i
 	}
 	switch rec.Kind {
-	case Opened, Mains:
+	case Opened:
+		for _, ns := range rec.Nodes {
+			if i, known := e.estate.Index(ns.Node); known {
+				e.nodes[i].wasUp = true
+			}
+		}
+		return e.foldSupplies(rec.Supplies)
+	case Mains:
 		return e.foldSupplies(rec.Supplies)
 	case Snapshot, Widened:
 		r.snapped = true

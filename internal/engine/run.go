@@ -71,7 +71,7 @@ func (e *Engine) openOutage(s *supply) {
 	e.rescope()
 	e.record(Record{
 		Kind: Opened, Supplies: []string{name}, Mode: e.settings.Mode, Members: e.settings.Members,
-		Digest: e.estate.Plan(plan.Down, func(i int) bool { return e.run.scope[i] }).Digest(), Reason: s.state.String(),
+		Digest: e.estate.Plan(plan.Down, func(i int) bool { return e.run.scope[i] }).Digest(), Reason: s.state.String(), Nodes: e.lastSeenOn(),
 	})
 	e.notify(true, "power failure: "+name+" is "+s.state.String())
 	e.surveyScope()
@@ -154,11 +154,9 @@ func (e *Engine) endSurvey() {
 		}
 		n.snapped = true
 		state := n.seen.State
-		if (state == plan.Unknown || state == plan.Unreachable) && n.up && e.now.Sub(n.seenAt) < trustLast {
-			state = plan.On // could not be asked now; was on when last seen
-		}
-		if state == plan.Off && n.wasUp && e.lostOutput(i) {
-			state = plan.On // it dropped with its supply, before it could be asked
+		unasked := state == plan.Unknown || state == plan.Unreachable
+		if n.wasUp && (unasked || state == plan.Off && e.lostOutput(i)) {
+			state = plan.On // it can't be asked now, or dropped with its supply; it was on when last seen
 		}
 		n.wasOn = state == plan.On || state == plan.Starting
 		n.cacheWas = n.seen.Protected
@@ -178,6 +176,18 @@ func (e *Engine) endSurvey() {
 			e.judge(i, e.nodes[i].seen)
 		}
 	}
+}
+
+// lastSeenOn lists what was seen on not long ago, over the whole estate: what drops unseen, under a controller that drops
+// with it, is brought back as well.
+func (e *Engine) lastSeenOn() []NodeState {
+	var on []NodeState
+	for i := range e.nodes {
+		if e.nodes[i].wasUp {
+			on = append(on, NodeState{Node: e.id(i), State: plan.On})
+		}
+	}
+	return on
 }
 
 // lostOutput tells whether a node goes dark with the supplies whose output is off.

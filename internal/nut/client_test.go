@@ -64,9 +64,13 @@ func TestEveryVerbAgainstUpsd(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "000000123", value)
 
-	several, err := c.GetSeveral(ctx, "ups1", "ups.status", "battery.runtime", "battery.charge")
+	several, err := c.GetSeveral(ctx, nut.Wanted{"ups1", []string{"ups.status", "battery.runtime", "battery.charge"}},
+		nut.Wanted{"nosuch", []string{"ups.status", "ups.load"}}, nut.Wanted{"ups1", []string{"ups.serial"}})
 	require.NoError(t, err)
-	require.Equal(t, []nut.Var{{"ups.status", "OL CHRG"}, {"battery.charge", "87"}}, several)
+	require.Equal(t, []nut.Var{{"ups.status", "OL CHRG"}, {"battery.charge", "87"}}, several[0].Vars)
+	require.NoError(t, several[0].Err)
+	require.ErrorIs(t, several[1].Err, nut.ErrUnknownUPS)
+	require.Equal(t, nut.Found{Vars: []nut.Var{{"ups.serial", "000000123"}}}, several[2], "one that is refused does not trouble the others")
 
 	commands, err := c.ListCmd(ctx, "ups1")
 	require.NoError(t, err)
@@ -142,8 +146,11 @@ func TestErrorsOfUpsd(t *testing.T) {
 	get := func(c *nut.Client, ups, name string) error { _, err := c.Get(ctx, ups, name); return err }
 	list := func(c *nut.Client, ups string) error { _, err := c.ListVar(ctx, ups); return err }
 	several := func(c *nut.Client, ups string) error {
-		_, err := c.GetSeveral(ctx, ups, "ups.status", "battery.charge")
-		return err
+		found, err := c.GetSeveral(ctx, nut.Wanted{ups, []string{"ups.status", "battery.charge"}})
+		if err != nil {
+			return err
+		}
+		return found[0].Err
 	}
 	require.NoError(t, c.Set(ctx, "ups1", "ups.id", "b"), "from now on this connection is tracked")
 	for what, step := range map[string]struct {

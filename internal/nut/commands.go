@@ -75,40 +75,66 @@ func (c *Client) Get(ctx context.Context, ups, name string) (string, error) {
 	return value, c.failed(err, "read %q of UPS %q", name, ups)
 }
 
-// GetSeveral reads variables in one go. Those that the UPS lacks are left out; any other ERR answer fails all.
-func (c *Client) GetSeveral(ctx context.Context, ups string, names ...string) ([]Var, error) {
+// Wanted are variables of one UPS.
+type Wanted struct {
+	UPS   string
+	Names []string
+}
+
+// Found is the answer to a Wanted: the variables that the UPS has, in the order in which they were wanted.
+type Found struct {
+	Vars []Var
+	Err  error // the server's ERR answer to any of them, an *Error, but for those that the UPS lacks; nil: none
+}
+
+// GetSeveral reads variables of several UPSes in one go: all questions are sent before the first answer is read, so
+// that it takes one round trip. It gives one Found for each Wanted; the error says that there are none.
+func (c *Client) GetSeveral(ctx context.Context, wanted ...Wanted) ([]Found, error) {
 	var text strings.Builder
-	for _, name := range names {
-		request, err := line("GET", "VAR", ups, name)
-		if err != nil {
-			return nil, c.failed(err, "read %q of UPS %q", name, ups)
+	for _, w := range wanted {
+		for _, name := range w.Names {
+			request, err := line("GET", "VAR", w.UPS, name)
+			if err != nil {
+				return nil, c.failed(err, "read %q of UPS %q", name, w.UPS)
+			}
+			text.WriteString(request)
 		}
-		text.WriteString(request)
 	}
-	var vars []Var
+	found := make([]Found, len(wanted))
 	err := c.talk(ctx, text.String(), func() error {
-		var first error
-		for _, name := range names {
-			rest, err := c.answer("VAR", ups, name)
-			var answer *Error
-			switch {
-			case err == nil && len(rest) == 1:
-				vars = append(vars, Var{name, rest[0]})
-			case err == nil:
-				return protocolError(strings.Join(rest, " "), "one value")
-			case errors.Is(err, ErrVarNotSupported):
-			case errors.As(err, &answer): // the other answers follow all the same
-				first = err
-			default:
-				return err
+		for i, w := range wanted {
+			var err error
+			if found[i], err = c.found(w); err != nil {
+				return fmt.Errorf("of UPS %q: %w", w.UPS, err)
 			}
 		}
-		return first
+		return nil
 	})
 	if err != nil {
-		return nil, c.failed(err, "read UPS %q", ups)
+		return nil, c.failed(err, "read the variables")
 	}
-	return vars, nil
+	return found, nil
+}
+
+// found reads the answers about one UPS. The error says that they can't be read.
+func (c *Client) found(w Wanted) (Found, error) {
+	var f Found
+	for _, name := range w.Names {
+		rest, err := c.answer("VAR", w.UPS, name)
+		var answer *Error
+		switch {
+		case err == nil && len(rest) == 1:
+			f.Vars = append(f.Vars, Var{name, rest[0]})
+		case err == nil:
+			return f, protocolError(strings.Join(rest, " "), "one value")
+		case errors.Is(err, ErrVarNotSupported):
+		case errors.As(err, &answer): // the other answers follow all the same
+			f.Err = c.failed(err, "read UPS %q", w.UPS)
+		default:
+			return f, err
+		}
+	}
+	return f, nil
 }
 
 // single asks a GET that is answered by the words repeated and one value.

@@ -36,9 +36,12 @@ func FuzzResponse(f *testing.F) {
 				return err
 			},
 			"several": func(ctx context.Context, c *Client) error {
-				vars, err := c.GetSeveral(ctx, "a", varStatus, varCharge)
-				require.LessOrEqual(t, len(vars), 2)
-				return err
+				found, err := c.GetSeveral(ctx, Wanted{"a", []string{varStatus, varCharge}})
+				if err != nil {
+					return err
+				}
+				require.LessOrEqual(t, len(found[0].Vars), 2)
+				return found[0].Err
 			},
 			"set": func(ctx context.Context, c *Client) error {
 				ctx, cancel := context.WithTimeout(ctx, time.Millisecond) // an answer PENDING is asked for again

@@ -91,10 +91,13 @@ func ask(t *testing.T, c *Client) {
 			return err
 		}},
 		{"several", func(ctx context.Context) error {
-			vars, err := c.GetSeveral(ctx, "a", varStatus, varCharge)
-			require.LessOrEqual(t, len(vars), 2)
-			ReadingFrom("a", vars)
-			return err
+			found, err := c.GetSeveral(ctx, Wanted{"a", []string{varStatus, varCharge}})
+			if err != nil {
+				return err
+			}
+			require.LessOrEqual(t, len(found[0].Vars), 2)
+			ReadingFrom("a", found[0].Vars)
+			return found[0].Err
 		}},
 		{"command", func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, 2*time.Millisecond) // who answers PENDING is asked again

@@ -89,6 +89,7 @@ type source struct {
 	retryAt  time.Time
 	backoff  time.Duration
 	supplies []*watched
+	fulls    int // how many UPSes of this poll may still be read in full just because it is time
 }
 
 // watched is what a source knows of one UPS.
@@ -98,6 +99,7 @@ type watched struct {
 	has       []string
 	status    string
 	fullAt    time.Time // of the last reading of all variables
+	found     *Found    // of this poll: the fast ones; nil: they were not asked for
 	onBattery bool
 	trouble   string // the last one that was logged
 }
@@ -137,14 +139,50 @@ func (s *source) interval() time.Duration {
 // poll reads each UPS once and delivers what it says.
 func (s *source) poll(ctx context.Context) {
 	s.connect(ctx)
-	for _, w := range s.supplies {
-		reading, err := s.read(ctx, w)
-		if ctx.Err() != nil {
-			return
+	// Their turns are spread: all at once would make a poll late.
+	s.fulls = 1 + int(time.Duration(len(s.supplies))*s.interval()/s.Full)
+	for some := range slices.Chunk(s.supplies, together) {
+		err := s.ask(ctx, some)
+		for _, w := range some {
+			reading, err := s.read(ctx, w, err)
+			if ctx.Err() != nil {
+				return
+			}
+			s.note(w, reading, err)
+			s.deliver(reading)
 		}
-		s.note(w, reading, err)
-		s.deliver(reading)
 	}
+}
+
+// together is how many UPSes are asked in one go. The answers of so many fit into the buffers of both ends.
+const together = 16
+
+// ask asks for the fast variables of those UPSes that are not due for all. The error says that nothing was heard.
+func (s *source) ask(ctx context.Context, some []*watched) error {
+	var wanted []Wanted
+	var of []*watched
+	for _, w := range some {
+		w.found = nil
+		if s.client == nil || w.fullAt.IsZero() {
+			continue
+		}
+		if s.fulls > 0 && time.Since(w.fullAt) >= s.Full {
+			s.fulls--
+			continue
+		}
+		wanted, of = append(wanted, Wanted{w.UPS, w.has}), append(of, w)
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	found, err := s.client.GetSeveral(ctx, wanted...)
+	if err != nil {
+		return err
+	}
+	for i, w := range of {
+		w.found = &found[i]
+	}
+	return nil
 }
 
 func (s *source) connect(ctx context.Context) {
@@ -179,12 +217,14 @@ func (s *source) hangUp(why error) {
 	}
 }
 
-// read makes one reading. The error says why it is not fresh.
-func (s *source) read(ctx context.Context, w *watched) (power.Reading, error) {
+// read makes one reading of what was found, or why not. The error says why it is not fresh.
+func (s *source) read(ctx context.Context, w *watched, err error) (power.Reading, error) {
 	if s.client == nil {
 		return power.Reading{Supply: w.ID, Link: power.Lost, Detail: s.down.Error()}, s.down
 	}
-	err := s.refresh(ctx, w)
+	if err == nil {
+		err = s.refresh(ctx, w)
+	}
 	var answer *Error
 	switch {
 	case err == nil:
@@ -214,20 +254,19 @@ var slow = []string{
 	varRealPower, varVoltage, varTransferLow, varNominal, varRuntimeLow, varAmbient, varBatteryTemp, varUPSTemp,
 }
 
-// refresh brings w.vars up to date: the fast ones by GET, all of them from time to time and when the status changes.
+// refresh brings w.vars up to date: the fast ones as found, all of them from time to time and when the status changes.
 func (s *source) refresh(ctx context.Context, w *watched) error {
-	if time.Since(w.fullAt) >= s.Full || w.fullAt.IsZero() {
+	switch found := w.found; {
+	case found == nil:
 		return s.refreshAll(ctx, w)
-	}
-	vars, err := s.client.GetSeveral(ctx, w.UPS, w.has...)
-	if err != nil {
-		return err
-	}
-	if len(vars) != len(w.has) || vars[0].Value != w.status {
+	case found.Err != nil:
+		return found.Err
+	case len(found.Vars) != len(w.has) || found.Vars[0].Value != w.status:
 		return s.refreshAll(ctx, w)
+	default:
+		copy(w.vars, found.Vars) // the fast ones stand first, in the same order
+		return nil
 	}
-	copy(w.vars, vars) // the fast ones stand first, in the same order
-	return nil
 }
 
 func (s *source) refreshAll(ctx context.Context, w *watched) error {

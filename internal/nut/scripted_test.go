@@ -67,7 +67,7 @@ func TestBrokenAnswersCloseTheConnection(t *testing.T) {
 	list := func(c *nut.Client) error { _, err := c.ListVar(context.Background(), "a"); return err }
 	get := func(c *nut.Client) error { _, err := c.Get(context.Background(), "a", "ups.status"); return err }
 	several := func(c *nut.Client) error {
-		_, err := c.GetSeveral(context.Background(), "a", "ups.status", "ups.load")
+		_, err := c.GetSeveral(context.Background(), nut.Wanted{"a", []string{"ups.status", "ups.load"}})
 		return err
 	}
 	kind := func(c *nut.Client) error { _, err := c.Type(context.Background(), "a", "x"); return err }

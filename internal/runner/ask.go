@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/power"
 )
 
 // RefusedError says why an operator's command is not carried out now, and what to do instead.
@@ -31,6 +32,10 @@ func (r *Runner) Post(ev engine.Event) {
 	case <-r.ended:
 	}
 }
+
+// Read gives a reading to the engine and never waits. Where the loop is behind (it waits for a slow disk, say) only the
+// newest reading of a supply counts: an old one would pass for what is so now, and whoever polls must go on polling.
+func (r *Runner) Read(reading power.Reading) { r.readings.put(reading) }
 
 // Order gives an operator's command to the engine and returns when it has been taken. A refusal is a *RefusedError.
 func (r *Runner) Order(ctx context.Context, o engine.Order) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"ebbtide/internal/adapter"
@@ -90,30 +91,35 @@ func (r *Runner) probe(ctx context.Context, e engine.Probe) {
 }
 
 // operate runs one operation beside the loop, for so long at most. It gets exactly one Finished, when the time is up
-// also if the adapter does not come back.
+// also if the adapter does not come back. It takes one goroutine: a survey runs thousands of them at once.
 func (r *Runner) operate(ctx context.Context, op engine.Op, within time.Duration, run func(context.Context) engine.Finished) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r.ops[op] = cancel
+	var once sync.Once
+	finish := func(done engine.Finished) {
+		once.Do(func() {
+			done.Op = op
+			r.Post(done)
+		})
+	}
 	r.all.Go(func() {
 		defer cancel(nil)
 		timed, end := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %s", within))
 		defer end()
-		answer := make(chan engine.Finished, 1)
-		r.all.Go(func() { answer <- run(timed) })
-		var done engine.Finished
-		select {
-		case done = <-answer:
-		case <-timed.Done():
+		answered := make(chan struct{})
+		forget := context.AfterFunc(timed, func() {
 			grace := time.NewTimer(overtime)
 			defer grace.Stop()
 			select {
-			case done = <-answer:
+			case <-answered:
 			case <-grace.C:
-				done = engine.Finished{Outcome: engine.TimedOut, Detail: context.Cause(timed).Error()}
+				finish(engine.Finished{Outcome: engine.TimedOut, Detail: context.Cause(timed).Error()})
 			}
-		}
-		done.Op = op
-		r.Post(done)
+		})
+		defer forget()
+		done := run(timed)
+		close(answered)
+		finish(done)
 	})
 }
 

@@ -162,7 +162,7 @@ func (g *rig) poll(ctx context.Context) {
 		} else {
 			back = 0
 		}
-		g.runner.Post(engine.Read{Reading: r})
+		g.runner.Read(r)
 		select {
 		case <-ctx.Done():
 			return

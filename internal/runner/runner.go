@@ -43,10 +43,11 @@ type Runner struct {
 	engine  *engine.Engine
 	ledger  ledger
 
-	events chan engine.Event
-	calls  chan func(context.Context)
-	ended  chan struct{} // closed when the loop has ended
-	all    sync.WaitGroup
+	events   chan engine.Event
+	readings *readings
+	calls    chan func(context.Context)
+	ended    chan struct{} // closed when the loop has ended
+	all      sync.WaitGroup
 
 	// The loop's own.
 	own       []engine.Event // its own answers, to be taken first
@@ -90,7 +91,7 @@ func New(o Options) *Runner {
 	return &Runner{
 		options: o, log: o.Log.With(keyComponent, "runner"), engine: o.Engine,
 		ledger: ledger{journal: o.Journal, result: make(chan error, 1)},
-		events: make(chan engine.Event, backlog), calls: make(chan func(context.Context)), ended: make(chan struct{}),
+		events: make(chan engine.Event, backlog), readings: newReadings(), calls: make(chan func(context.Context)), ended: make(chan struct{}),
 		ops: map[engine.Op]context.CancelCauseFunc{}, estimates: estimates{answers: make(chan engine.Estimated, 1)},
 	}
 }
@@ -129,6 +130,8 @@ func (r *Runner) turn(ctx context.Context) {
 	case <-ctx.Done():
 	case ev := <-r.events:
 		r.process(ctx, r.drain(ev)...)
+	case <-r.readings.come:
+		r.process(ctx, r.readings.take()...)
 	case <-r.wake.C:
 		r.process(ctx, engine.Woke{})
 	case est := <-r.estimates.answers:

@@ -16,6 +16,7 @@ import (
 	"ebbtide/internal/adapter/fake"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 	"ebbtide/internal/runner"
 	"ebbtide/internal/sim"
 )
@@ -184,6 +185,28 @@ func TestAJournalThatIsLostAndComesBack(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestReadingsNeverWaitForTheLoop: while the loop waits for a disk that hangs, polls go on.
+func TestReadingsNeverWaitForTheLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		g.small()
+		release := make(chan struct{})
+		g.journal.hang = release
+		g.battery.Store(true)
+		g.start()
+		synctest.Wait() // the first reading opens an outage, and its record hangs
+		began := time.Now()
+		for range 10_000 {
+			g.runner.Read(power.Reading{Supply: "ups", Status: power.OB, Runtime: power.Known(7200)})
+		}
+		require.Zero(t, time.Since(began), "it waited")
+		require.NoError(t, g.runner.Ping(t.Context()))
+		require.Positive(t, time.Since(began), "the loop was not held up: nothing is shown")
+		close(release)
+		g.until("the first stop", kind(engine.Intent, "vm2", plan.Stop))
+	})
 }
 
 // A journal that can't be written when the runner starts is one that was lost: a shutdown goes on, a power-up waits.

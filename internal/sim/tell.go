@@ -43,6 +43,9 @@ func phrase(rec engine.Record) string {
 	add(string(rec.Outcome))
 	var on []string
 	for _, n := range rec.Nodes {
+		if rec.Kind == engine.Opened {
+			break // the whole estate; the snapshot follows
+		}
 		s := n.Node + "=" + n.State.String()
 		if n.Protected != plan.NotKnown {
 			s += "/protected:" + n.Protected.String()

@@ -9,13 +9,16 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
+// largestBatch is how many objects are asked after in one question: so many are answered within a second.
+const largestBatch = 1000
+
 // batch is one question about the VMs and hosts that several probes want to know of at the same time. A probe does not
 // answer from the watch: what that was told may be a moment old, and no news and no server look the same to it for
 // its whole interval.
 type batch struct {
 	refs  map[ref]struct{}
 	done  chan struct{} // closed when what follows is there
-	vms   map[ref]vm
+	vms   map[ref]vm    // what is moving of them
 	hosts map[ref]host
 	err   error
 }
@@ -77,7 +80,7 @@ func (c *Conn) readBatch(ctx context.Context, b *batch) error {
 	defer cancel()
 	spec := types.PropertyFilterSpec{ReportMissingObjectsInResults: new(true)}
 	for _, kind := range []string{"VirtualMachine", "HostSystem"} {
-		spec.PropSet = append(spec.PropSet, types.PropertySpec{Type: kind, PathSet: paths[kind]})
+		spec.PropSet = append(spec.PropSet, types.PropertySpec{Type: kind, PathSet: moving[kind]})
 	}
 	for r := range b.refs {
 		spec.ObjectSet = append(spec.ObjectSet, types.ObjectSpec{Obj: r})

@@ -75,6 +75,9 @@ type Conn struct {
 	running sync.WaitGroup
 }
 
+// Concurrency lets many calls come at once: probes that wait at the same time are one question, and commands take turns.
+func (*Conn) Concurrency() int { return largestBatch }
+
 // connect makes a connection without dialling.
 func connect(d runbook.ConnectionDecl, secrets adapter.Secrets, p pace) (*Conn, error) {
 	spec, ok := d.Spec.(*ConnectionSpec)

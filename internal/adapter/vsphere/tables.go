@@ -71,6 +71,12 @@ var paths = map[string][]string{
 	"Datastore":  {"name"},
 }
 
+// moving are those of them that a probe asks for anew: what a state is made from.
+var moving = map[string][]string{
+	"VirtualMachine": {"runtime.powerState", "runtime.connectionState", "runtime.host", "runtime.question", "config.template", "guest.toolsRunningStatus"},
+	"HostSystem":     {"runtime.connectionState", "runtime.powerState", "runtime.inMaintenanceMode"},
+}
+
 // unescape undoes how vSphere writes the three characters that its paths can't hold.
 var unescape = strings.NewReplacer("%2f", "/", "%2F", "/", "%5c", `\`, "%5C", `\`, "%25", "%")
 

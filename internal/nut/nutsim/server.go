@@ -42,6 +42,7 @@ type Server struct {
 	supplies []*UPS
 	users    []User
 	fault    func(request string) Fault
+	witness  func(user, request string)
 	sessions []*session
 	tracked  []error // results of commands, by id
 }
@@ -72,6 +73,14 @@ func (s *Server) SetFault(f func(request string) Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault = f
+}
+
+// SetWitness lets f see each request when it comes in, with the user of its connection; "" is one that only reads. Nil
+// ends that.
+func (s *Server) SetWitness(f func(user, request string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.witness = f
 }
 
 // DropConnections closes all connections. The server goes on.
@@ -138,6 +147,7 @@ func (c *session) serve() {
 		default:
 		}
 		request := strings.TrimSuffix(in.Text(), "\r")
+		c.server.see(c.user, request)
 		fault := c.server.faultFor(request)
 		if fault.Delay > 0 && !c.server.wait(fault.Delay) {
 			return
@@ -161,6 +171,15 @@ func (c *session) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sessions = slices.DeleteFunc(s.sessions, func(other *session) bool { return other == c })
+}
+
+func (s *Server) see(user, request string) {
+	s.mu.Lock()
+	f := s.witness
+	s.mu.Unlock()
+	if f != nil {
+		f(user, request)
+	}
 }
 
 func (s *Server) faultFor(request string) Fault {

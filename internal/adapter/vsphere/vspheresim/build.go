@@ -1,6 +1,7 @@
 package vspheresim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,7 +96,7 @@ func (s *Sim) nameHosts() {
 	}
 	slices.SortFunc(all, func(a, b mo.Entity) int { return number(a) - number(b) })
 	for i, e := range all {
-		h := &host{name: fmt.Sprintf("esx%02d", i+1), object: e.(*simulator.HostSystem), on: true}
+		h := &host{name: fmt.Sprintf("%s%02d", cmp.Or(s.options.HostPrefix, "esx"), i+1), object: e.(*simulator.HostSystem), on: true}
 		s.vcenter.update(h.object, "name", h.name, "summary.config.name", h.name)
 		s.vcenter.hosts[h.object.Self] = h
 		s.hosts = append(s.hosts, h)
@@ -240,6 +241,7 @@ func (srv *Server) serve() error {
 	srv.endpoint = e
 	srv.mu.Lock()
 	clear(srv.calls) // those of building it
+	srv.latency = srv.sim.options.Latency
 	srv.mu.Unlock()
 	return nil
 }

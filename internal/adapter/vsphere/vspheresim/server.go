@@ -3,6 +3,7 @@ package vspheresim
 import (
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/mo"
@@ -24,6 +25,7 @@ type Server struct {
 	faults   map[string]types.BaseMethodFault
 	hangUps  map[string]bool
 	sessions map[string]*simulator.Session
+	latency  time.Duration // 0 until it serves
 }
 
 // anchor is how the simulator's objects find their server: through the registry that each call carries.
@@ -71,6 +73,7 @@ func (srv *Server) intercept(ctx *simulator.Context, call *simulator.Method) (mo
 		srv.sessions[ctx.Session.Key] = ctx.Session
 	}
 	srv.mu.Unlock()
+	srv.delay()
 	if hangUp {
 		srv.hangUp()
 	}
@@ -88,6 +91,22 @@ func (srv *Server) intercept(ctx *simulator.Context, call *simulator.Method) (mo
 		}
 	}
 	return nil, nil
+}
+
+// delay makes a client's call take its time; what builds the model is no client.
+func (srv *Server) delay() {
+	srv.mu.Lock()
+	latency := srv.latency
+	srv.mu.Unlock()
+	if latency <= 0 {
+		return
+	}
+	timer := time.NewTimer(latency)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-srv.sim.done:
+	}
 }
 
 // update changes properties of an object and tells the watchers. No lock of the simulator may be held.

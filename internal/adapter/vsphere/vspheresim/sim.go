@@ -27,10 +27,13 @@ const (
 type Options struct {
 	Clusters        int // 1 if not given
 	HostsPerCluster int // 1 if not given; the hosts are called esx01, esx02, …
-	VMs             []VM
-	Guest           func(name string) GuestBehaviour // nil: every guest shuts down at once
-	HostOff         time.Duration                    // from the accepted shutdown of a host until it is off
-	HostBoot        time.Duration                    // from power on until its agent answers
+	// HostPrefix stands before the hosts' numbers instead of "esx", where several vCenters are in one estate.
+	HostPrefix string
+	VMs        []VM
+	Guest      func(name string) GuestBehaviour // nil: every guest shuts down at once
+	HostOff    time.Duration                    // from the accepted shutdown of a host until it is off
+	HostBoot   time.Duration                    // from power on until its agent answers
+	Latency    time.Duration                    // of each call, before anything is done
 	// OnChange is told each real change of power, kind "vm" or "host", before any client can see it; of a host that
 	// loses its power before the VMs that go with it. It must not call the simulator.
 	OnChange func(kind, name string, on bool)

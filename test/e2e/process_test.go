@@ -30,9 +30,16 @@ type process struct {
 // start runs the daemon; the test's end stops it.
 func start(t *testing.T, settings string, more ...string) *process {
 	t.Helper()
+	return startWith(t, nil, settings, more...)
+}
+
+// startWith starts it with more in its environment.
+func startWith(t *testing.T, env []string, settings string, more ...string) *process {
+	t.Helper()
 	p := &process{t: t, ended: make(chan error, 1)}
 	p.cmd = exec.CommandContext(context.Background(), binary, append([]string{"daemon", "--config", settings}, more...)...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
+	p.cmd.Env = append(os.Environ(), env...)
 	require.NoError(t, p.cmd.Start())
 	go func() { p.ended <- p.cmd.Wait(); close(p.ended) }()
 	t.Cleanup(func() {

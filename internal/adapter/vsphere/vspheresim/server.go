@@ -71,6 +71,7 @@ func (srv *Server) intercept(ctx *simulator.Context, call *simulator.Method) (mo
 		srv.sessions[ctx.Session.Key] = ctx.Session
 	}
 	srv.mu.Unlock()
+	srv.tellCommand(call.Name, vm, h)
 	if hangUp {
 		srv.hangUp()
 	}
@@ -88,6 +89,24 @@ func (srv *Server) intercept(ctx *simulator.Context, call *simulator.Method) (mo
 		}
 	}
 	return nil, nil
+}
+
+// tellCommand tells of a call that changes power.
+func (srv *Server) tellCommand(method string, vm *machine, h *host) {
+	tell := srv.sim.options.OnCommand
+	if tell == nil {
+		return
+	}
+	switch method {
+	case "ShutdownGuest", "PowerOffVM_Task", "PowerOnVM_Task":
+		if vm != nil {
+			tell(method, vm.Name)
+		}
+	case "ShutdownHost_Task":
+		if h != nil {
+			tell(method, h.name)
+		}
+	}
 }
 
 // update changes properties of an object and tells the watchers. No lock of the simulator may be held.

@@ -21,7 +21,7 @@ var needs = map[string][]string{
 type verdict struct {
 	broken   []string // rules
 	repeated []string // commands to what had settled
-	cuts     int      // shutdown.return, as the UPS's driver had it
+	again    int      // commands sent again to what had not settled, which is no fault: nobody knew whether they were heard
 }
 
 // referee replays a story of the site and holds it against the rules of DESIGN §5. It knows nothing of the journal.
@@ -36,12 +36,13 @@ type referee struct {
 	returned  bool // the output was off and is on again
 	protected bool // the NAS's cache
 	clean     bool
+	sent      map[string]bool // commands
 	now       time.Time
 }
 
 // judge replays a whole outage.
 func judge(story []site.Moment) verdict {
-	r := referee{on: map[string]bool{}, cycles: map[string][2]int{}, mains: true, output: true}
+	r := referee{on: map[string]bool{}, cycles: map[string][2]int{}, sent: map[string]bool{}, mains: true, output: true}
 	for name := range needs {
 		r.on[name] = name != site.Spare
 	}
@@ -72,7 +73,16 @@ func (r *referee) breaks(format string, args ...any) {
 	r.broken = append(r.broken, "rule "+fmt.Sprintf(format, args...))
 }
 
-func (r *referee) repeats(what string) { r.repeated = append(r.repeated, what) }
+// sends notes a command; settled tells that what it is to bring about is so already.
+func (r *referee) sends(what string, settled bool) {
+	switch {
+	case settled:
+		r.repeated = append(r.repeated, what)
+	case r.sent[what]:
+		r.again++
+	}
+	r.sent[what] = true
+}
 
 // users lists what is on and needs a thing.
 func (r *referee) users(name string) []string {
@@ -120,11 +130,8 @@ func (r *referee) allOff(format string) {
 func (r *referee) upsTold(what, command string) {
 	switch command {
 	case "shutdown.return":
-		r.cuts++
 		r.allOff("3: the cut was commanded with %s on")
-		if !r.output || r.returned {
-			r.repeats(what)
-		}
+		r.sends(what, !r.output || r.returned)
 	default:
 		r.breaks("3: the UPS was told %q", what)
 	}
@@ -152,8 +159,8 @@ func (r *referee) changed(name string, on bool) {
 // commanded judges a command to a VM or a host.
 func (r *referee) commanded(what, method, name string) {
 	start := method == "PowerOnVM_Task"
+	r.sends(what, r.on[name] == start)
 	if r.on[name] == start {
-		r.repeats(what)
 		return
 	}
 	if start {
@@ -203,28 +210,20 @@ func (r *referee) gate(what string) {
 func (r *referee) nasDid(what string) {
 	switch what {
 	case "nas protect":
-		if r.protected {
-			r.repeats(what)
-		}
+		r.sends(what, r.protected)
 		r.protected = true
 	case "nas unprotect":
 		r.gate(what)
-		if !r.protected {
-			r.repeats(what)
-		}
+		r.sends(what, !r.protected)
 		r.protected = false
 	case "nas flush":
-		if r.clean {
-			r.repeats(what)
-		}
+		r.sends(what, r.clean)
 		if users := r.users("nas"); len(users) > 0 || !r.protected {
 			r.breaks("12: the cache was flushed while it could get dirty again")
 		}
 		r.clean = true
 	case "nas stop":
-		if !r.on["nas"] {
-			r.repeats(what)
-		}
+		r.sends(what, !r.on["nas"])
 		if !r.clean {
 			r.breaks("12: the NAS was stopped with a dirty cache")
 		}

@@ -77,11 +77,11 @@ nodes:
     via: nas
     fed_by: [ups]
     depends_on: [switch]
-    probe: [sh, %[9]s/cache.sh, state]
-    protect: [sh, %[9]s/cache.sh, protect]
-    flush: [sh, %[9]s/cache.sh, flush]
-    unprotect: [sh, %[9]s/cache.sh, unprotect]
-    stop: [sh, %[9]s/cache.sh, stop]
+    probe: [sh, "%[9]s/cache.sh", state]
+    protect: [sh, "%[9]s/cache.sh", protect]
+    flush: [sh, "%[9]s/cache.sh", flush]
+    unprotect: [sh, "%[9]s/cache.sh", unprotect]
+    stop: [sh, "%[9]s/cache.sh", stop]
     off_when_unreachable: 1s
     off_when_refused: true
     up: {wake: {power: true}, within: 30s}

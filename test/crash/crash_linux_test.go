@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -43,14 +42,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// sample is after which records a quick run kills: about every ninth of the 46 that the site's outage has.
-var sample = []kill{{record: 4}, {record: 13}, {record: 22}, {record: 31}, {record: 40}}
-
 // moments are kills in which no record says when: a command has just arrived and its answer is lost, or all there is to
 // do is wait.
 var moments = []kill{
-	{told: "ups INSTCMD shutdown.return"}, // the cut is armed, and the output still on
 	{told: "host esx02 on"},               // everything has its power again, and the battery is to recharge
+	{told: "ups INSTCMD shutdown.return"}, // the cut is armed, and the output still on
 	{told: "ups output off"},
 	{told: "ups output on"},
 	{told: "nas protect"},
@@ -63,46 +59,62 @@ var moments = []kill{
 	{told: "nas unprotect"},
 }
 
-// plans are the kills of each run.
-func plans(records int) [][]kill {
-	var all [][]kill
-	if !*whole {
-		for _, k := range slices.Concat(sample, moments[:2]) {
-			all = append(all, []kill{k})
-		}
-		return append(all, []kill{{record: 18}, {record: 2}})
-	}
+// series is a number of runs of one sort.
+type series struct {
+	what string
+	runs [][]kill
+}
+
+// sweep is all that is played for an outage of so many records.
+func sweep(records int) []series {
+	one, told, two := series{what: "after a record"}, series{what: "at a moment"}, series{what: "twice"}
 	for n := 1; n <= records; n++ {
-		all = append(all, []kill{{record: n}})
+		one.runs = append(one.runs, []kill{{record: n}})
+		if n < records {
+			two.runs = append(two.runs, []kill{{record: n}, {record: 1 + n%3}})
+		}
 	}
 	for _, m := range moments {
-		all = append(all, []kill{m})
+		told.runs = append(told.runs, []kill{m})
 	}
-	for n := 1; n < records; n++ {
-		all = append(all, []kill{{record: n}, {record: 1 + n%3}})
+	return []series{one, told, two}
+}
+
+// sample is what a quick run plays of it: about every ninth of the 46 records that the site's outage has.
+func sample() []series {
+	return []series{
+		{"not at all", [][]kill{nil}},
+		{"after a record", [][]kill{{{record: 4}}, {{record: 13}}, {{record: 22}}, {{record: 31}}, {{record: 40}}}},
+		{"at a moment", [][]kill{{moments[0]}}},
+		{"twice", [][]kill{{{record: 18}, {record: 2}}}},
 	}
-	return all
 }
 
 // TestKilledAtAnyRecord (rule 8): after a kill at any record, and after two, the outage ends as it does without.
 func TestKilledAtAnyRecord(t *testing.T) {
-	runs := [][]kill{nil}
-	if *whole { // how many records there are is not known before
-		runs = plans(play(t, nil))
-	} else {
-		runs = append(runs, plans(0)...)
+	all := sample()
+	if *whole {
+		all = sweep(play(t, nil)) // how many records there are is not known before
 	}
-	var passed atomic.Int64
+	passed := make([]atomic.Int64, len(all))
 	t.Run("kills", func(t *testing.T) {
-		for _, kills := range runs {
-			t.Run(label(kills), func(t *testing.T) {
-				t.Parallel()
-				play(t, kills)
-				passed.Add(1)
-			})
+		for i, s := range all {
+			for _, kills := range s.runs {
+				t.Run(label(kills), func(t *testing.T) {
+					t.Parallel()
+					play(t, kills)
+					passed[i].Add(1)
+				})
+			}
 		}
 	})
-	fmt.Printf("%d of %d\n", passed.Load(), len(runs))
+	good, runs := 0, 0
+	for i, s := range all {
+		n := int(passed[i].Load())
+		fmt.Printf("killed %s: %d of %d\n", s.what, n, len(s.runs))
+		good, runs = good+n, runs+len(s.runs)
+	}
+	fmt.Printf("%d of %d\n", good, runs)
 }
 
 // label names a run; the name becomes part of folders' names.

@@ -40,7 +40,7 @@ type game struct {
 // play plays one outage with its kills, asserts how it ends, and gives the number of its records.
 func play(t *testing.T, kills []kill) int {
 	t.Helper()
-	g := &game{Site: site.New(t, site.Options{Return: true}), t: t}
+	g := &game{Site: site.New(t, site.Options{Return: true, Answers: true}), t: t}
 	g.settings = g.Files(true)
 	t.Cleanup(g.tell)
 	g.start(kills, 0)
@@ -120,7 +120,11 @@ func (g *game) await(k kill) (what string, over bool) {
 	last, now := g.last.Load(), records(g.t, g.Site)
 	require.NotNil(g.t, last, "the daemon ended by itself")
 	require.Equal(g.t, *last, now[len(now)-1], "the record outlived the kill, and nothing came after it")
-	return sentence(last), false
+	what = sentence(last)
+	if wanted := uint64(g.killAt.Load()); last.Seq > wanted {
+		what += fmt.Sprintf(", in one commit with %d", wanted)
+	}
+	return what, false
 }
 
 func (g *game) isOver() bool {
@@ -186,7 +190,7 @@ func (g *game) report(killed []string, got end, v verdict, took time.Duration) {
 	}
 	line := fmt.Sprintf("%s: %s, %d repeated, %.1fs", what, state, len(v.repeated), took.Seconds())
 	if v.again > 0 {
-		line += fmt.Sprintf("; %d sent again before they had settled", v.again)
+		line += fmt.Sprintf("; %d sent again before it had an effect", v.again)
 	}
 	fmt.Println(line)
 	if state != "same end state" || len(v.broken) > 0 || len(v.repeated) > 0 {

@@ -15,41 +15,50 @@ import (
 )
 
 // installNAS puts the program that the NAS's cache is worked with into its place. It keeps its state in files and logs
-// what it did, with the time.
+// what it was asked, what it answered and what it did, with the time.
 func (s *Site) installNAS() {
 	s.SSHD.Write("protected", "no\n")
 	s.SSHD.Write("dirty", "4096\n")
 	s.SSHD.Write("log", "")
 	s.SSHD.Write("cache.sh", `#!/bin/sh
-cd `+s.SSHD.Dir+` || exit 1
+cd "`+s.SSHD.Dir+`" || exit 1
+log() { echo "$(date +%s%N) nas $*" >>log; }
+if [ "$1" = state ]; then
+	answer="protected=$(cat protected) dirty=$(cat dirty)"
+	log "says $answer"
+	echo state=on $answer | tr ' ' '\n'
+	exit 0
+fi
+log "asked $1"
 case "$1" in
-state) echo state=on; echo "protected=$(cat protected)"; echo "dirty=$(cat dirty)"; exit 0;;
 protect) echo yes >protected;;
 unprotect) echo no >protected;;
 flush) echo 0 >dirty;;
 stop) ;;
 *) exit 2;;
 esac
-echo "$(date +%s%N) nas $1" >>log
+log "$1"
 `)
 }
 
-// nasDid reads what the NAS did since the last time.
+// nasDid reads what the NAS logged since the last time.
 func (s *Site) nasDid(read int) ([]Moment, int) {
 	b, err := os.ReadFile(filepath.Join(s.SSHD.Dir, "log"))
 	if err != nil {
 		return nil, read
 	}
-	whole := string(b[:strings.LastIndexByte(string(b), '\n')+1]) // a line may be half written
+	lines := strings.Split(string(b), "\n")
+	lines = lines[:len(lines)-1] // empty, or half written
 	var done []Moment
-	lines := strings.Fields(whole)
-	for ; read*3 < len(lines); read++ {
-		at, err := strconv.ParseInt(lines[read*3], 10, 64)
+	for ; read < len(lines); read++ {
+		stamp, what, _ := strings.Cut(lines[read], " ")
+		at, err := strconv.ParseInt(stamp, 10, 64)
 		if err != nil {
 			s.t.Errorf("the NAS's log: %v", err)
-			continue
 		}
-		done = append(done, Moment{At: time.Unix(0, at), What: lines[read*3+1] + " " + lines[read*3+2]})
+		if s.options.Answers || !strings.HasPrefix(what, "nas says") {
+			done = append(done, Moment{At: time.Unix(0, at), What: what})
+		}
 	}
 	return done, read
 }

@@ -23,6 +23,8 @@ type Options struct {
 	Guest func(name string) vspheresim.GuestBehaviour // nil: every guest shuts down in a moment
 	// Return gives the mains back by themselves as soon as the output is cut.
 	Return bool
+	// Answers puts into the story what the NAS answers to probes.
+	Answers bool
 }
 
 // Site is an estate of real peers, and the power that they stand on.

@@ -11,7 +11,9 @@ import (
 //	mains off, mains on, ups output off, ups output on
 //	vm NAME on, vm NAME off, host NAME on, host NAME off, nas on, nas off
 //	ShutdownGuest NAME, PowerOffVM_Task NAME, PowerOnVM_Task NAME, ShutdownHost_Task NAME: a command arrived
-//	nas protect, nas unprotect, nas flush, nas stop: a command was carried out
+//	nas asked COMMAND: protect, unprotect, flush or stop arrived
+//	nas COMMAND: it was carried out
+//	nas says protected=yes dirty=0: what it answered to a probe; only with Options.Answers
 //	ups INSTCMD COMMAND, ups SET VARIABLE VALUE: a command reached the UPS's driver
 type Moment struct {
 	At   time.Time

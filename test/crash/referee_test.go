@@ -20,8 +20,8 @@ var needs = map[string][]string{
 // verdict is what a referee found in a story.
 type verdict struct {
 	broken   []string // rules
-	repeated []string // commands to what had settled
-	again    int      // commands sent again to what had not settled, which is no fault: nobody knew whether they were heard
+	repeated []string // commands for what was so already
+	again    int      // commands sent again before they had taken effect: no fault, as nobody knew whether they were heard
 }
 
 // referee replays a story of the site and holds it against the rules of DESIGN §5. It knows nothing of the journal.
@@ -36,6 +36,7 @@ type referee struct {
 	returned  bool // the output was off and is on again
 	protected bool // the NAS's cache
 	clean     bool
+	said      string          // by the NAS, to the newest probe
 	sent      map[string]bool // commands
 	now       time.Time
 }
@@ -111,8 +112,12 @@ func (r *referee) see(what string) {
 		r.upsTold(what, verb)
 	case verb == "on", verb == "off":
 		r.changed(words[len(words)-2], verb == "on")
+	case subject == "nas" && words[1] == "says":
+		r.said = what
+	case subject == "nas" && words[1] == "asked":
+		r.nasAsked(what, verb)
 	case subject == "nas":
-		r.nasDid(what)
+		r.nasDid(verb)
 	default:
 		r.commanded(what, subject, verb)
 	}
@@ -206,27 +211,35 @@ func (r *referee) gate(what string) {
 	}
 }
 
-// nasDid judges what the NAS carried out.
-func (r *referee) nasDid(what string) {
-	switch what {
-	case "nas protect":
-		r.sends(what, r.protected)
-		r.protected = true
-	case "nas unprotect":
+// nasAsked judges a command to the NAS as it arrives. It is a repetition if the NAS had said before that it is so: a
+// command can be on its way for long, and what it is to bring about may come true meanwhile.
+func (r *referee) nasAsked(what, command string) {
+	switch command {
+	case "protect":
+		r.sends(what, strings.Contains(r.said, "protected=yes"))
+	case "unprotect":
 		r.gate(what)
-		r.sends(what, !r.protected)
-		r.protected = false
-	case "nas flush":
-		r.sends(what, r.clean)
+		r.sends(what, strings.Contains(r.said, "protected=no"))
+	case "flush":
+		r.sends(what, strings.Contains(r.said, "dirty=0"))
 		if users := r.users("nas"); len(users) > 0 || !r.protected {
 			r.breaks("12: the cache was flushed while it could get dirty again")
 		}
-		r.clean = true
-	case "nas stop":
+	case "stop":
 		r.sends(what, !r.on["nas"])
 		if !r.clean {
 			r.breaks("12: the NAS was stopped with a dirty cache")
 		}
 		r.mayStop(what, "nas")
+	}
+}
+
+// nasDid follows what the NAS has carried out.
+func (r *referee) nasDid(command string) {
+	switch command {
+	case "protect", "unprotect":
+		r.protected = command == "protect"
+	case "flush":
+		r.clean = true
 	}
 }

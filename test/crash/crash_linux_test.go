@@ -20,7 +20,7 @@ var (
 )
 
 // together is how many sites run at a time: they mostly wait.
-const together = "6"
+const together = "8"
 
 func TestMain(m *testing.M) {
 	if daemon := os.Getenv(become); daemon != "" {

@@ -47,6 +47,9 @@ func TestMain(m *testing.M) {
 var moments = []kill{
 	{told: "host esx02 on"},               // everything has its power again, and the battery is to recharge
 	{told: "ups INSTCMD shutdown.return"}, // the cut is armed, and the output still on
+	{told: "ups INSTCMD shutdown.return", until: "ups output off"},
+	{told: "ups INSTCMD shutdown.return", until: "ups output on"}, // it finds the estate booting
+	{told: "ups INSTCMD shutdown.return", until: "host esx02 on"},
 	{told: "ups output off"},
 	{told: "ups output on"},
 	{told: "nas protect"},

@@ -18,13 +18,18 @@ import (
 type kill struct {
 	record int    // of the outage for the first kill, else of those since the restart
 	told   string // a moment of the story
+	until  string // the moment at which it is started again; "": at once
 }
 
 func (k kill) String() string {
+	words := k.told
 	if k.record > 0 {
-		return fmt.Sprintf("record %d", k.record)
+		words = fmt.Sprintf("record %d", k.record)
 	}
-	return k.told
+	if k.until != "" {
+		words += " until " + k.until
+	}
+	return words
 }
 
 // game is one outage on a site of its own, with its kills.
@@ -53,6 +58,10 @@ func play(t *testing.T, kills []kill) int {
 		if over {
 			killed = append(killed, "nothing more: it was over before "+k.String())
 			break
+		}
+		if k.until != "" {
+			g.Until(k.until, time.Minute, func() bool { return g.At(k.until) >= 0 })
+			what += ", away until " + k.until
 		}
 		killed = append(killed, what)
 		g.start(kills[i+1:], len(records(t, g.Site)))

@@ -189,11 +189,10 @@ func (g *game) end() end {
 // report prints one line, and fails the test where it has to say something bad.
 func (g *game) report(killed []string, got end, v verdict, took time.Duration) {
 	g.t.Helper()
-	what := "no kill"
+	what, state := "no kill", "same end state"
 	if len(killed) > 0 {
 		what = "kill after " + strings.Join(killed, ", then ")
 	}
-	state := "same end state"
 	if fmt.Sprint(got) != fmt.Sprint(undisturbed) {
 		state = fmt.Sprintf("ANOTHER END STATE: %+v", got)
 	}
@@ -201,10 +200,13 @@ func (g *game) report(killed []string, got end, v verdict, took time.Duration) {
 	if v.again > 0 {
 		line += fmt.Sprintf("; %d sent again before it had an effect", v.again)
 	}
-	fmt.Println(line)
-	if state != "same end state" || len(v.broken) > 0 || len(v.repeated) > 0 {
-		g.t.Errorf("%s\nbroken: %q\nrepeated: %q", line, v.broken, v.repeated)
+	if len(v.broken) > 0 {
+		line += fmt.Sprintf("; BROKEN: %s", strings.Join(v.broken, "; "))
 	}
+	fmt.Println(line)
+	require.Equal(g.t, undisturbed, got)
+	require.Empty(g.t, v.broken)
+	require.Empty(g.t, v.repeated)
 }
 
 // sentence says what a record is about.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -16,6 +17,8 @@ import (
 
 	"ebbtide/internal/config"
 	"ebbtide/internal/daemon"
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
 )
 
 // Build builds the program as it ships into a folder and gives its path.
@@ -125,17 +128,14 @@ func (s *Site) Status() (*daemon.Status, bool) {
 // Ready waits until the daemon knows its supply and everything on it.
 func (s *Site) Ready() {
 	s.t.Helper()
-	s.Until("daemon that knows its estate", 60*time.Second, func() bool {
+	s.Until("daemon that knows its estate", time.Minute, func() bool {
 		st, ok := s.Status()
 		if !ok || len(st.Blind) > 0 || len(st.View.Supplies) == 0 || st.View.Supplies[0].Text != "on line" {
 			return false
 		}
-		for _, n := range st.View.Nodes {
-			if n.ID == "app1" && n.Seen.State.String() == "on" {
-				return true
-			}
-		}
-		return false
+		return !slices.ContainsFunc(st.View.Nodes, func(n engine.NodeView) bool {
+			return n.ID != Spare && n.Type != "passive" && n.Seen.State != plan.On
+		})
 	})
 }
 

@@ -60,6 +60,9 @@ var moments = []kill{
 	{told: "nas stop"},
 	{told: "PowerOnVM_Task db"},
 	{told: "nas unprotect"},
+	{record: 33, fail: true}, // about here it turns up
+	{record: 35, fail: true}, // and here the first starts are intended
+	{told: "PowerOnVM_Task db", fail: true},
 }
 
 // series is a number of runs of one sort.

@@ -19,6 +19,7 @@ type kill struct {
 	record int    // of the outage for the first kill, else of those since the restart
 	told   string // a moment of the story
 	until  string // the moment at which it is started again; "": at once
+	fail   bool   // the mains fail again while it is away
 }
 
 func (k kill) String() string {
@@ -28,6 +29,9 @@ func (k kill) String() string {
 	}
 	if k.until != "" {
 		words += " until " + k.until
+	}
+	if k.fail {
+		words += " and the mains again"
 	}
 	return words
 }
@@ -62,6 +66,10 @@ func play(t *testing.T, kills []kill) int {
 		if k.until != "" {
 			g.Until(k.until, time.Minute, func() bool { return g.At(k.until) >= 0 })
 			what += ", away until " + k.until
+		}
+		if k.fail {
+			g.SetMains(false)
+			what += ", and the mains fail again"
 		}
 		killed = append(killed, what)
 		g.start(kills[i+1:], len(records(t, g.Site)))

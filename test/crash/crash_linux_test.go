@@ -62,7 +62,7 @@ var moments = []kill{
 	{told: "nas unprotect"},
 	{record: 33, fail: true}, // about here it turns up
 	{record: 35, fail: true}, // and here the first starts are intended
-	{told: "PowerOnVM_Task db", fail: true},
+	{told: "nas unprotect", fail: true},
 }
 
 // series is a number of runs of one sort.

@@ -30,6 +30,8 @@ setup: ## install what the tests need: Debian's upsd and OpenSSH; safe to run tw
 
 .PHONY: test
 test: setup ## run all tests, with real upsd, sshd and the vSphere simulator
+	@dumps="$${EBBTIDE_NUT_DDL:-../shared/nut-ddl}"; [ -d "$$dumps" ] || \
+		echo "make: SKIPPED: no UPS dumps at $$dumps: set EBBTIDE_NUT_DDL to the absolute path of a copy of networkupstools/nut-ddl" >&2
 	$(GO_TEST) ./...
 
 .PHONY: race
@@ -75,7 +77,7 @@ fuzz: ## run every fuzz target for FUZZTIME (10s)
 	@for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' cmd internal test | xargs -n1 dirname | sort -u); do \
 		targets=$$(go test -list '^Fuzz' ./$$dir) || { echo "$$targets" >&2; exit 1; }; \
 		for target in $$(echo "$$targets" | grep '^Fuzz'); do \
-			go test ./$$dir -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) || exit 1; \
+			go test ./$$dir -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x || exit 1; \
 		done; \
 	done
 

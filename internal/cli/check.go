@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ebbtide/internal/families"
 	"ebbtide/internal/runbook"
 )
 
@@ -46,7 +47,7 @@ func readRunbook(file string) (*runbook.Runbook, runbook.Problems, error) {
 	if err != nil {
 		return nil, nil, fail(exitFailed, "name a runbook file, such as runbooks/home-lab.yaml", "cannot read runbook: %w", err)
 	}
-	rb, problems := runbook.Load(filepath.Clean(file), src, schema())
+	rb, problems := runbook.Load(filepath.Clean(file), src, families.Schema())
 	return rb, problems, nil
 }
 

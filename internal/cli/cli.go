@@ -73,14 +73,16 @@ func asksForJSON(args []string) bool {
 	return false
 }
 
+// fault is an error as machines get it.
+type fault struct {
+	Error string `json:"error"`
+	Hint  string `json:"hint,omitempty"`
+}
+
 // complain tells an error: on stderr for people, on stdout as a document for machines.
 func (a *app) complain(err error, hint string) {
 	if a.format == "json" {
-		doc := struct {
-			Error string `json:"error"`
-			Hint  string `json:"hint,omitempty"`
-		}{err.Error(), hint}
-		_ = a.json(doc)
+		_ = a.json(fault{err.Error(), hint})
 		return
 	}
 	fmt.Fprintf(a.Stderr, "ebbtide: error: %v\n", err)
@@ -115,7 +117,6 @@ func (a *app) root() *cobra.Command {
 		},
 	}
 	root.PersistentFlags().StringVar(&a.format, "format", a.format, "text or json")
-	root.SuggestionsMinimumDistance = 2
 	mustChoose(root)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fail(exitUsage, "see `"+c.CommandPath()+" --help`", "%w", err)
@@ -147,6 +148,7 @@ func (a *app) root() *cobra.Command {
 // know.
 func mustChoose(c *cobra.Command) {
 	c.Args = cobra.ArbitraryArgs
+	c.SuggestionsMinimumDistance = 2
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return c.Help()

@@ -11,6 +11,7 @@ import (
 
 	"ebbtide/internal/config"
 	"ebbtide/internal/daemon"
+	"ebbtide/internal/families"
 )
 
 func (a *app) daemon() *cobra.Command {
@@ -62,7 +63,7 @@ func (a *app) runDaemon(ctx context.Context, settings config.Config) error {
 		handler = slog.NewJSONHandler(a.Stderr, options)
 	}
 	log := slog.New(handler)
-	d, err := daemon.Open(ctx, daemon.Options{Config: settings, Families: families(settings.Armed), Version: a.Version, Log: log})
+	d, err := daemon.Open(ctx, daemon.Options{Config: settings, Families: families.All(settings.Armed), Version: a.Version, Log: log})
 	if mistakes, ok := errors.AsType[*daemon.MistakesError](err); ok {
 		if err := a.showProblems(mistakes.Problems, 1); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ebbtide/internal/demo"
+	"ebbtide/internal/families"
 )
 
 func (a *app) demo() *cobra.Command {
@@ -27,7 +28,7 @@ exit status is 1 if a rule was broken. The last line is the result as JSON.`,
   ebbtide demo --crash-after 30          Ebbtide crashes and goes on from its journal`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			o := demo.Options{Families: families(true), CrashAfter: crashAfter}
+			o := demo.Options{Families: families.All(true), CrashAfter: crashAfter}
 			for _, text := range fails {
 				f, err := demo.ParseFail(text)
 				if err != nil {

@@ -2,10 +2,15 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"ebbtide/internal/engine"
 	"ebbtide/internal/journal"
 )
 
@@ -26,60 +31,121 @@ func (a *app) journal() *cobra.Command {
 	return c
 }
 
-func (a *app) verifyJournal(path string) error {
+// openJournal opens a journal to read it.
+func openJournal(path string) (*journal.Journal, error) {
 	j, err := journal.Open(path, journal.Options{ReadOnly: true})
+	var inUse *journal.InUseError
+	switch {
+	case errors.As(err, &inUse):
+		return nil, fail(exitFailed, "ask the daemon that has it open (GET /v1/outages), or stop it first: a copy of a file in use may be torn", "%w", err)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fail(exitFailed, "the setting journal says where the daemon's journal is", "%w", err)
+	}
+	return j, err
+}
+
+// verified is what verify says of a journal.
+type verified struct {
+	Error   string           `json:"error,omitempty"`
+	Hint    string           `json:"hint,omitempty"`
+	Outages []journal.Outage `json:"outages"` // that can be summed up
+	Records int              `json:"records"` // of those
+	Damage  []string         `json:"damage,omitempty"`
+}
+
+func (a *app) verifyJournal(path string) error {
+	j, err := openJournal(path)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = j.Close() }() // nothing was written
-	if err := j.Verify(); err != nil {
-		return err
-	}
+	damage := j.Verify()
+	v := verified{Outages: []journal.Outage{}}
 	outages, err := j.Outages()
-	if err != nil {
+	if err != nil && damage == nil {
 		return err
 	}
-	records := 0
 	for _, o := range outages {
-		records += o.Records
+		v.Outages = append(v.Outages, o)
+		v.Records += o.Records
+	}
+	if damage != nil {
+		return a.tellDamage(v, damage)
 	}
 	if a.format == "json" {
-		return a.json(struct {
-			Outages []journal.Outage `json:"outages"`
-			Records int              `json:"records"`
-		}{outages, records})
+		return a.json(v)
 	}
-	_, err = fmt.Fprintf(a.Stdout, "%s, %s, no damage\n", count(len(outages), "outage"), count(records, "record"))
+	_, err = fmt.Fprintf(a.Stdout, "%s, %s, no damage\n", count(len(outages), "outage"), count(v.Records, "record"))
 	return err
 }
 
-func (a *app) exportJournal(path string, only []string) error {
-	j, err := journal.Open(path, journal.Options{ReadOnly: true})
-	if err != nil {
-		return err
+// tellDamage tells each fault that Verify found.
+func (a *app) tellDamage(v verified, damage error) error {
+	_, v.Hint, _ = explain(damage)
+	v.Damage = strings.Split(damage.Error(), "\n")
+	if a.format == "json" {
+		v.Error = v.Damage[0]
+		return errors.Join(ended(exitFailed), a.json(v))
 	}
-	defer func() { _ = j.Close() }() // nothing was written
-	ids := only
-	if len(ids) == 0 {
-		outages, err := j.Outages()
-		if err != nil {
-			return err
+	for _, one := range v.Damage {
+		fmt.Fprintln(a.Stderr, "ebbtide: error:", one)
+	}
+	fmt.Fprintln(a.Stderr, "ebbtide: hint:", v.Hint)
+	return ended(exitFailed)
+}
+
+// exportJournal writes all that can be read, and then says what is wrong, if anything is.
+func (a *app) exportJournal(path string, only []string) error {
+	records, err := readJournal(path, only)
+	var damaged *journal.DamagedError
+	if errors.As(err, &damaged) && !damaged.Foreign {
+		found, lost := journal.Salvage(path)
+		if lost != nil {
+			return errors.Join(err, lost)
 		}
-		for _, o := range outages {
-			ids = append(ids, o.ID)
-		}
+		records = slices.DeleteFunc(found, func(r engine.Record) bool { return len(only) > 0 && r.Outage != only[0] })
+		err = fail(exitFailed, "what is damaged is left out: records may be missing, above all the last ones",
+			"%w; %s found in it all the same", err, count(len(records), "record"))
 	}
 	out := json.NewEncoder(a.Stdout)
-	for _, id := range ids {
-		records, err := j.Records(id)
-		if err != nil {
-			return err
-		}
-		for i := range records {
-			if err := out.Encode(records[i]); err != nil {
-				return fmt.Errorf("cannot write record %d of outage %q: %w", records[i].Seq, id, err)
-			}
+	for i := range records {
+		if err := out.Encode(records[i]); err != nil {
+			return fmt.Errorf("cannot write record %d of outage %q: %w", records[i].Seq, records[i].Outage, err)
 		}
 	}
-	return nil
+	if err == nil || a.format != "json" {
+		return err
+	}
+	code, hint, _ := explain(err)
+	return errors.Join(ended(code), out.Encode(fault{err.Error(), hint})) // a line of its own in the stream
+}
+
+// readJournal reads the records of one outage or all. With an error it gives those that were read before.
+func readJournal(path string, ids []string) ([]engine.Record, error) {
+	j, err := openJournal(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = j.Close() }() // nothing was written
+	outages, err := j.Outages()
+	var known []string
+	for _, o := range outages {
+		known = append(known, o.ID)
+	}
+	if len(ids) == 0 {
+		ids = known
+	}
+	var all []engine.Record
+	for _, id := range ids {
+		records, e := j.Records(id)
+		if errors.Is(e, journal.ErrNoOutage) {
+			return nil, fail(exitFailed, "it has: "+strings.Join(known, ", "), "%w", e)
+		}
+		all = append(all, records...)
+		err = errors.Join(err, e)
+	}
+	if err == nil {
+		_, _, err = j.Latest() // does it end where it was written to?
+	}
+	return all, err
 }

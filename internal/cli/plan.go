@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ebbtide/internal/families"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/runbook"
@@ -38,7 +39,7 @@ func (a *app) showPlan(file string, goal plan.Goal) error {
 	if err != nil {
 		return err
 	}
-	compiled, err := runbook.Compile(rb, schema(), nil)
+	compiled, err := runbook.Compile(rb, families.Schema(), nil)
 	if err != nil {
 		return fail(exitMistakes, "run `ebbtide check "+file+"`", "cannot plan %q: %w", file, err)
 	}

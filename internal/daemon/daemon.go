@@ -16,7 +16,6 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/config"
 	"ebbtide/internal/engine"
-	"ebbtide/internal/journal"
 	"ebbtide/internal/power"
 	"ebbtide/internal/runner"
 )
@@ -34,7 +33,7 @@ type Daemon struct {
 	options  Options
 	log      *slog.Logger
 	secrets  adapter.Secrets
-	journal  *journal.Journal
+	journal  *ledger
 	runner   *runner.Runner
 	listener net.Listener
 	pager    *pager
@@ -43,6 +42,7 @@ type Daemon struct {
 	history  *history
 	began    time.Time
 	site     atomic.Pointer[site] // the estate as it is now
+	asides   atomic.Pointer[[]string]
 	feed     feed
 	loading  sync.Mutex // one reload or refresh at a time
 	undo     cleanups
@@ -69,7 +69,8 @@ func (d *Daemon) mode() string {
 }
 
 // Open reads and opens all that the settings name. Nothing is polled or commanded before Run. Errors that a caller may
-// look for: *MistakesError, *journal.InUseError, *journal.DamagedError, *journal.VersionError, *OpenOutageError.
+// look for: *MistakesError, *journal.InUseError, *journal.VersionError, *journal.DamagedError of a file that is no journal,
+// *OpenOutageError.
 func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -87,34 +88,33 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d.journal, err = journal.Open(o.Config.Journal, journal.Options{CreatedBy: "ebbtide " + o.Version})
+	d.journal = &ledger{path: o.Config.Journal, by: "ebbtide " + o.Version}
+	d.undo.add("close the journal", d.journal.close)
+	newest, lost, err := d.recall()
 	if err != nil {
 		return nil, err
 	}
-	d.undo.add("close the journal", d.journal.Close)
-	past, err := d.openOutage()
+	past, err := d.openOutage(newest)
 	if err != nil {
 		return nil, err
 	}
 	d.heard = newHeard(rb)
 	d.history = newHistory(past)
-	known, err := d.lastInventory(past)
-	if err != nil {
-		return nil, err
-	}
-	site, err := d.openSite(ctx, rb, known, past != nil)
+	site, err := d.openSite(ctx, rb, lastInventory(newest), past != nil)
 	if err != nil {
 		return nil, err
 	}
 	d.site.Store(site)
 	d.undo.add("close the connections", func() error { return d.site.Load().close() })
-	eng, err := d.makeEngine(site, past)
+	eng, err := d.makeEngine(site, newest, past)
 	if err != nil {
 		return nil, err
 	}
 	d.pager = newPager(o.Config.Notify.Command, d.log)
+	d.lookAside()
+	d.tellAside()
 	d.runner = runner.New(runner.Options{
-		Engine: eng, Journal: d.journal, Log: o.Log, Notify: d.notify, Recorded: d.recorded,
+		Engine: eng, Journal: d.journal, Lost: lost, Log: o.Log, Notify: d.notify, Recorded: d.recorded,
 		Nodes: func(id string) (adapter.Node, bool) { return d.site.Load().node(id) },
 	})
 	d.metrics = newMetrics(d)
@@ -131,9 +131,12 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 }
 
 // makeEngine makes the engine, or takes up the outage that the journal left open.
-func (d *Daemon) makeEngine(s *site, past []engine.Record) (*engine.Engine, error) {
+func (d *Daemon) makeEngine(s *site, newest, past []engine.Record) (*engine.Engine, error) {
 	settings := engine.Settings{
 		Estate: s.compiled.Estate, Policy: s.compiled.Policy, Supplies: s.compiled.Supplies, Members: s.inventory, Mode: d.mode(),
+	}
+	if len(newest) > 0 {
+		settings.Newest = newest[0].Outage
 	}
 	if past == nil {
 		return engine.New(settings), nil

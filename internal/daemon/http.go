@@ -73,7 +73,7 @@ func (d *Daemon) server() *http.Server {
 	mux.HandleFunc("GET /v1/outages/{id}", d.getOutage)
 	mux.HandleFunc("POST /v1/commands", d.postCommand)
 	return &http.Server{
-		Handler: mux, ConnContext: withPeer, MaxHeaderBytes: maxHeader,
+		Handler: d.handled(mux), ConnContext: withPeer, MaxHeaderBytes: maxHeader,
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
 	}
@@ -151,7 +151,12 @@ func (d *Daemon) getStatus(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *Daemon) getOutages(w http.ResponseWriter, _ *http.Request) {
-	list, err := d.journal.Outages()
+	file, err := d.journal.open()
+	if err != nil {
+		d.fail(w, http.StatusServiceUnavailable, err)
+		return
+	}
+	list, err := file.Outages()
 	if err != nil {
 		d.fail(w, http.StatusInternalServerError, err)
 		return
@@ -163,8 +168,13 @@ func (d *Daemon) getOutages(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (d *Daemon) getOutage(w http.ResponseWriter, r *http.Request) {
+	file, err := d.journal.open()
+	if err != nil {
+		d.fail(w, http.StatusServiceUnavailable, err)
+		return
+	}
 	id := r.PathValue("id")
-	records, err := d.journal.Records(id)
+	records, err := file.Records(id)
 	switch {
 	case errors.Is(err, journal.ErrNoOutage):
 		d.fail(w, http.StatusNotFound, err)

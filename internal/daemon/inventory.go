@@ -67,18 +67,12 @@ func ask(ctx context.Context, sel adapter.Selector) (members []plan.Member, err 
 	return sel.Members(ctx)
 }
 
-// lastInventory is what the members of selectors were when the last outage began, the open one if there is one.
-func (d *Daemon) lastInventory(past []engine.Record) (inventory, error) {
-	if past == nil {
-		last, found, err := d.journal.Latest()
-		if err != nil || !found {
-			return nil, err
-		}
-		if past, err = d.journal.Records(last.ID); err != nil {
-			return nil, err
-		}
+// lastInventory is what the members of selectors were when the newest outage began.
+func lastInventory(newest []engine.Record) inventory {
+	if len(newest) == 0 {
+		return nil
 	}
-	return past[0].Members, nil
+	return newest[0].Members
 }
 
 // known is the inventory less what was never heard.
@@ -92,7 +86,7 @@ func (s *site) known() inventory {
 	return known
 }
 
-// refresh looks at the inventory again from time to time while all is well.
+// refresh looks at the inventory again from time to time while all is well, and for journals that were set aside.
 func (d *Daemon) refresh(ctx context.Context) {
 	tick := time.NewTicker(refreshEvery)
 	defer tick.Stop()
@@ -102,6 +96,7 @@ func (d *Daemon) refresh(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+		d.lookAside()
 		if err := d.refreshOnce(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, runner.ErrOutageOpen) {
 			d.log.Warn("the inventory can't be taken over", keyError, err)
 		}

@@ -37,6 +37,7 @@ var (
 	armedDesc   = desc("armed", "1 if Ebbtide acts, 0 if it only observes.")
 	infoDesc    = desc("build_info", "The program's version.", "version")
 	journalDesc = desc("journal_writable", "1 while records are made durable.")
+	asideDesc   = desc("journals_set_aside", "Damaged journals that were set aside and that nobody has taken away yet.")
 	openDesc    = desc("outage_open", "1 while an outage is under way.")
 	holdDesc    = desc("outage_hold", "1 while the outage is on hold.")
 	stepsDesc   = desc("steps", "Steps of the open outage, or of the last one, by their state.", "state")
@@ -94,6 +95,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	}
 	gauge(infoDesc, 1, d.options.Version)
 	gauge(armedDesc, truth(d.options.Config.Armed))
+	gauge(asideDesc, float64(len(d.aside())))
 	gauge(blindDesc, float64(len(d.site.Load().blind)))
 	s, _ := d.history.summary()
 	for state, n := range map[timeline.State]int{

@@ -20,25 +20,21 @@ func (e *OpenOutageError) Hint() string {
 	return "start with armed: true to finish it; or, if everything is as it should be, give the daemon another journal"
 }
 
-// openOutage reads the outage that the journal left open; nil if there is none. One that was only observed is no reason
-// to act: it is closed when the daemon is armed by now, and a real look decides whether there is an outage.
-func (d *Daemon) openOutage() ([]engine.Record, error) {
-	id, open, err := d.journal.OpenOutage()
-	if err != nil || !open {
-		return nil, err
+// openOutage gives the newest outage's records if it is open, else nil. One that was only observed is no reason to act:
+// it is closed when the daemon is armed by now, and a real look decides whether there is an outage.
+func (d *Daemon) openOutage(newest []engine.Record) ([]engine.Record, error) {
+	if len(newest) == 0 || newest[len(newest)-1].Kind == engine.Closed {
+		return nil, nil
 	}
-	records, err := d.journal.Records(id)
-	if err != nil {
-		return nil, err
-	}
-	switch was := records[0].Mode; {
-	case was == d.mode():
-		return records, nil
-	case was == ModeRun:
-		return nil, &OpenOutageError{Outage: id}
+	first, last := newest[0], newest[len(newest)-1]
+	switch {
+	case first.Mode == d.mode():
+		return newest, nil
+	case first.Mode == ModeRun:
+		return nil, &OpenOutageError{Outage: first.Outage}
 	}
 	return nil, d.journal.Append(engine.Record{
-		Seq: records[len(records)-1].Seq + 1, At: time.Now(), Outage: id, Kind: engine.Closed,
+		Seq: last.Seq + 1, At: time.Now(), Outage: first.Outage, Kind: engine.Closed,
 		Reason: "it was only observed, and Ebbtide has been armed since",
 	})
 }

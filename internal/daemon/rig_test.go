@@ -22,7 +22,7 @@ import (
 
 // rig is a daemon with a NUT server in the process and an estate in memory.
 type rig struct {
-	t      *testing.T
+	t      testing.TB
 	dir    string
 	nut    *nutsim.Server
 	ups    *nutsim.UPS
@@ -70,7 +70,7 @@ policy:
   reserve: 10s
 `
 
-func newRig(t *testing.T) *rig {
+func newRig(t testing.TB) *rig {
 	t.Helper()
 	server, err := nutsim.Start()
 	require.NoError(t, err)

@@ -20,8 +20,9 @@ type Status struct {
 	File    string             `json:"file"`
 	Digest  string             `json:"digest"` // of the whole down plan
 	Journal string             `json:"journal"`
-	Text    string             `json:"text"`            // in one line
-	Blind   []string           `json:"blind,omitempty"` // selectors that have never answered: nothing is known of what they stand for
+	Aside   []string           `json:"journals_set_aside,omitempty"` // damaged ones that lie beside it
+	Text    string             `json:"text"`                         // in one line
+	Blind   []string           `json:"blind,omitempty"`              // selectors that have never answered: nothing is known of what they stand for
 	View    engine.View        `json:"view"`
 	Outage  *timeline.Timeline `json:"outage,omitempty"` // the open one
 }
@@ -52,7 +53,7 @@ func (d *Daemon) status(ctx context.Context) (Status, error) {
 	site := d.site.Load()
 	s := Status{
 		Version: d.options.Version, Started: d.began, Armed: d.options.Config.Armed, Mode: d.mode(),
-		Runbook: site.rb.Name, File: d.options.Config.Runbook, Digest: site.digest, Journal: d.options.Config.Journal,
+		Runbook: site.rb.Name, File: d.options.Config.Runbook, Digest: site.digest, Journal: d.options.Config.Journal, Aside: d.aside(),
 		Text: d.inWords(view), Blind: site.blind, View: view,
 	}
 	if tl := d.history.latest(); view.Outage != "" && tl.Outage == view.Outage {

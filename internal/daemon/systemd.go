@@ -102,5 +102,8 @@ func (d *Daemon) inWords(v engine.View) string {
 	if !v.Journal {
 		parts = append(parts, "the journal can't be written")
 	}
+	for _, file := range d.aside() {
+		parts = append(parts, "a damaged journal was set aside as "+file)
+	}
 	return strings.Join(parts, "; ")
 }

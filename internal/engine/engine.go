@@ -21,6 +21,7 @@ type Settings struct {
 	Supplies []power.Supply
 	Members  map[string][]plan.Member // selectors as they were expanded into the estate, for the record
 	Mode     string                   // "run", "observe", "simulate": for the record
+	Newest   string                   // the newest outage on record, if any: the next id sorts after it, whatever the clock says
 }
 
 // Engine is the state of one estate. It is not safe for concurrent use.
@@ -53,21 +54,30 @@ type node struct {
 	seen   plan.Observation
 	seenAt time.Time // zero: not seen since the engine was made
 	probe  Op        // the probe under way, 0: none
-	down   bool      // proven off, and nothing seen since that says otherwise
-	up     bool      // proven on (and healthy where that is asked), likewise
-	exec   *exec     // the step that is being carried out
-	gen    int       // numbers the node's timers: an older one is void
-	guards []int     // nodes whose guard waits for the probe under way
+	asked  time.Time // when that was asked
+	told   time.Time // when a watch last told of the node
+	// settled is what it was last believed to be when it was on or off: what contradicts it without a command is asked
+	// again before it is believed.
+	settled plan.State
+	doubted bool  // the probe under way asks again
+	offs    int   // how often in a row it was seen off
+	down    bool  // proven off, and nothing seen since that says otherwise
+	up      bool  // proven on (and healthy where that is asked), likewise
+	exec    *exec // the step that is being carried out
+	gen     int   // numbers the node's timers: an older one is void
+	guards  []int // nodes whose guard waits for the probe under way
 
 	// Of the open outage:
 	surveyed  bool // seen since the outage began, or since the crash
 	snapped   bool // in the snapshot
 	wasOn     bool
+	wasUp     bool       // seen on not long before the outage began
 	cacheWas  plan.Fact  // write-through before the outage
 	touched   bool       // a stop, cut or protect was commanded
 	accepted  bool       // its last command was a stop, and was accepted
 	silent    time.Time  // since when it has not answered after that
 	done, bad plan.Verbs // steps that ended in the present direction, with and without proof
+	falls     int        // how often it was off again after it had been brought up
 	heldAt    time.Time  // when its guard last held it back
 	nextLook  time.Time  // when a failed step's node is looked at again
 	open      *exec      // after a resume: the step whose intent had no result
@@ -117,17 +127,19 @@ const (
 	slowestRetry = 15 * time.Second
 	failedLook   = 15 * time.Second // at a node that was given up
 	proofAge     = 2 * time.Second  // older proofs of users are renewed before what they use goes
+	proofLooks   = 2                // so many looks in a row prove a user off, where something rests on it
 	lookAge      = 30 * time.Second // what an earlier look showed saves the command
 	trustLast    = 15 * time.Minute // how old an earlier look may be where the survey got no answer
 	sweepEvery   = 5 * time.Minute  // looks at all nodes while all is well
 	returnAfter  = 5 * time.Second  // mains count as back after so long without interruption
 	stalledFor   = 2 * time.Minute  // a plan past the point of no return may stand still, with mains back
+	silentFor    = time.Minute      // a failing supply that says nothing for so long is told of
 	askEstimate  = 5 * time.Second  // at most one estimate in so long
 )
 
 // New makes an engine for an estate on which no outage is open.
 func New(s Settings) *Engine {
-	e := &Engine{ops: map[Op]int{}, timers: plan.NewQueue(timer.before)}
+	e := &Engine{ops: map[Op]int{}, timers: plan.NewQueue(timer.before), lastOutage: s.Newest}
 	e.load(s)
 	return e
 }
@@ -169,6 +181,7 @@ func (e *Engine) Apply(now time.Time, ev Event) []Effect {
 		e.finished(ev)
 	case Observed:
 		if i, ok := e.estate.Index(ev.Node); ok {
+			e.nodes[i].told = now
 			e.see(i, ev.Seen)
 		}
 	case Woke: // the timers below are all there is to do
@@ -201,6 +214,7 @@ func (e *Engine) Open() bool { return e.run != nil }
 // started asks after everything once. A resumed engine asks after all that its outage covers before it does anything.
 func (e *Engine) started() {
 	if e.run != nil {
+		e.run.movedAt = e.now
 		e.run.dark = e.estate.Scope(e.darkNow)
 		e.surveyScope()
 	}
@@ -276,7 +290,7 @@ func (e *Engine) probeNode(i int) {
 	if n.probe != 0 || !probed(e.estate.Node(i)) {
 		return
 	}
-	n.probe = e.newOp(i)
+	n.probe, n.asked = e.newOp(i), e.now
 	e.out = append(e.out, Probe{Op: n.probe, Node: e.id(i), Within: probeWithin})
 }
 
@@ -291,6 +305,9 @@ func (e *Engine) record(r Record) {
 		return
 	}
 	e.run.seq++
+	if r.Kind == Intent || r.Kind == Proven || r.Kind == Failed {
+		e.run.movedAt = e.now
+	}
 	r.Seq, r.At, r.Outage = e.run.seq, e.now, e.run.id
 	e.out = append(e.out, Append{Record: r})
 }

@@ -161,6 +161,9 @@ func (e *Engine) answered(i int, ev Finished) {
 	case Refused, Busy, TimedOut, Unreached: // no answer was had, which proves nothing
 		seen = plan.Observation{State: plan.Unknown, Detail: ev.Detail}
 	}
+	if e.askAgain(i, seen.State) {
+		return
+	}
 	e.see(i, seen)
 	e.surveyedNode(i)
 	waiting := e.nodes[i].guards
@@ -172,6 +175,19 @@ func (e *Engine) answered(i int, ev Finished) {
 			}
 		}
 	}
+}
+
+// askAgain asks once more where an answer may be older than what a watch has told since the question, or says of a
+// settled node that it is settled the other way, although nobody told it to: a system may answer wrongly once.
+func (e *Engine) askAgain(i int, state plan.State) bool {
+	n := &e.nodes[i]
+	older := n.told.After(n.asked)
+	odd := (state == plan.On || state == plan.Off) && state != n.settled && n.exec == nil && !n.doubted
+	n.doubted = odd
+	if older || odd {
+		e.probeNode(i)
+	}
+	return older || odd
 }
 
 // see takes what a probe or a watch saw of a node: the only thing that proves anything.
@@ -187,6 +203,7 @@ func (e *Engine) see(i int, seen plan.Observation) {
 		}
 	}
 	wasDown := n.down
+	n.note(seen.State)
 	if seen.State != plan.Unreachable {
 		n.silent = time.Time{}
 	}
@@ -216,6 +233,20 @@ func (e *Engine) see(i int, seen plan.Observation) {
 	e.judgeIdle(i, wasDown)
 }
 
+// note keeps what a node was last seen to be.
+func (n *node) note(state plan.State) {
+	switch state {
+	case plan.Off, plan.Gone:
+		n.settled = plan.Off
+		n.offs++
+	case plan.On:
+		n.settled, n.offs = plan.On, 0
+	case plan.Starting, plan.Stopping:
+		n.settled, n.offs = plan.Unknown, 0
+	case plan.Unknown, plan.Unreachable:
+	}
+}
+
 // cycledBack follows a supply whose output was cut and is on again: what its cycle had to start is started, so that
 // nothing is committed to it any more.
 func (e *Engine) cycledBack(i int) {
@@ -236,7 +267,7 @@ func (e *Engine) hearSilence(i int, state plan.State) {
 		n.silent = e.now
 	}
 	if e.now.Sub(n.silent) >= decl.OffAfter {
-		n.down, n.up, n.seenAt = true, false, e.now
+		n.down, n.up, n.seenAt, n.offs = true, false, e.now, proofLooks
 		n.seen = plan.Observation{State: plan.Off, Detail: fmt.Sprintf("has not answered for %s since it took its stop", decl.OffAfter)}
 	}
 }
@@ -262,11 +293,38 @@ func (e *Engine) judgeIdle(i int, wasDown bool) {
 		state := n.seen.State
 		e.record(Record{Kind: Proven, Node: e.id(i), Verb: &verb, State: &state, Reason: "settled after it had been given up"})
 		e.rebuild()
+	case r.goal == plan.Up && n.done.Has(plan.Start) && n.down:
+		e.fellAgain(i)
 	case r.goal == plan.Down && wasDown && !n.down && e.estate.Node(i).Kind != plan.Supply && !e.cutScope()[i]:
-		n.done &^= plan.VerbSet(plan.Stop)
-		state := n.seen.State
-		e.record(Record{Kind: Reopened, Node: e.id(i), State: &state, Reason: "was proven off and is not off any more"})
-		e.notify(true, e.id(i)+" was off and is "+state.String()+" again: it is stopped once more")
+		e.reopen(i)
+		e.rebuild()
+	}
+}
+
+// reopen takes up again the stop of a node that was proven off and is not off any more.
+func (e *Engine) reopen(i int) {
+	n := &e.nodes[i]
+	n.done &^= plan.VerbSet(plan.Stop)
+	state := n.seen.State
+	e.record(Record{Kind: Reopened, Node: e.id(i), State: &state, Reason: "was proven off and is not off any more"})
+	e.notify(true, e.id(i)+" was off and is "+state.String()+" again: it is stopped once more")
+}
+
+// fellAgain follows a node that was brought up and is off again: it is brought up once more, as often as a start may be
+// tried, and then reported.
+func (e *Engine) fellAgain(i int) {
+	n, verb, state := &e.nodes[i], plan.Start, e.nodes[i].seen.State
+	n.done &^= plan.VerbSet(plan.Start)
+	if n.falls++; n.falls < max(e.estate.Node(i).Attempts, 2) && state != plan.Gone {
+		e.record(Record{Kind: Reopened, Node: e.id(i), State: &state, Reason: "was brought up and is off again"})
+		e.notify(true, e.id(i)+" was brought up and is off again: it is started once more")
+	} else {
+		n.bad |= plan.VerbSet(plan.Start)
+		n.nextLook = e.now.Add(failedLook)
+		e.record(Record{Kind: Failed, Node: e.id(i), Verb: &verb, State: &state, Reason: "was brought up and is off again"})
+		e.notify(true, "could not keep "+e.id(i)+" up: it is off again")
+	}
+	if e.run.surveys == 0 { // the end of a survey rebuilds by itself
 		e.rebuild()
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"ebbtide/internal/plan"
 )
 
-// guard asks, before what can't be undone, whether everything that uses the node is still proven off. Old proofs are
-// renewed first; a journal entry is no proof. VMs are stopped in order but under no guard: nothing is lost with them
-// that their own users' order does not keep.
+// guard asks, before what can't be undone, whether everything that uses the node is still proven off. A proof by one
+// look is looked at again, and so is an old one; a journal entry is no proof. VMs are stopped in order but on old
+// proofs too, and over users that were given up: nothing is lost with them that their own users' order does not keep.
 func (e *Engine) guard(i int) {
 	x := e.nodes[i].exec
 	kind := e.estate.Node(i).Kind
@@ -26,19 +26,25 @@ func (e *Engine) guard(i int) {
 		e.giveUp(i, "its power is back before it took the command")
 		return
 	}
-	if x.verb != plan.Cut && (x.verb != plan.Stop || kind == plan.VM) {
+	if x.verb == plan.Start {
+		e.guardStart(i)
+		return
+	}
+	if x.verb != plan.Cut && x.verb != plan.Stop {
 		e.command(i)
 		return
 	}
 	x.phase, x.waits = guarding, 0
-	if n := &e.nodes[i]; e.now.Sub(n.seenAt) > proofAge && n.probe == 0 && probed(e.estate.Node(i)) { // itself too: it may be on its way up
+	if n := &e.nodes[i]; kind != plan.VM && e.now.Sub(n.seenAt) > proofAge && n.probe == 0 && probed(e.estate.Node(i)) { // itself too: it may be on its way up
 		n.guards = append(n.guards, i)
 		x.waits++
 		e.probeNode(i)
 	}
 	for _, u := range e.usersOf(i) {
 		n := &e.nodes[u]
-		if n.down && e.now.Sub(n.seenAt) > proofAge && probed(e.estate.Node(u)) && !slices.Contains(n.guards, i) {
+		old := kind != plan.VM && e.now.Sub(n.seenAt) > proofAge
+		doubtful := n.down && (old || n.offs < proofLooks) || !n.down && e.now.Sub(n.asked) > proofAge
+		if doubtful && probed(e.estate.Node(u)) && !slices.Contains(n.guards, i) {
 			n.guards = append(n.guards, i)
 			x.waits++
 			e.probeNode(u)
@@ -52,10 +58,49 @@ func (e *Engine) guard(i int) {
 	e.pass(i)
 }
 
+// guardStart asks whether what a node stands on is still up, where that was seen some time ago.
+func (e *Engine) guardStart(i int) {
+	x := e.nodes[i].exec
+	x.phase, x.waits = guarding, 0
+	for _, d := range e.broughtUp(i) {
+		n := &e.nodes[d]
+		if e.now.Sub(n.seenAt) > lookAge && !slices.Contains(n.guards, i) {
+			n.guards = append(n.guards, i)
+			x.waits++
+			e.probeNode(d)
+		}
+	}
+	if x.waits > 0 {
+		x.next = e.now.Add(probeWithin + firstLook)
+		e.arm(i)
+		return
+	}
+	e.pass(i)
+}
+
+// broughtUp lists what a node depends on that this outage's power-up has proven on.
+func (e *Engine) broughtUp(i int) []int {
+	var up []int
+	for _, d := range e.estate.Needs(i) {
+		if n := e.estate.Node(d); n.Can.Has(plan.Stop) && probed(n) && e.run.scope[d] && e.nodes[d].wasOn {
+			up = append(up, d)
+		}
+	}
+	return up
+}
+
 // pass gives the command if the guard holds, or puts the step back to wait.
 func (e *Engine) pass(i int) {
 	n, decl := &e.nodes[i], e.estate.Node(i)
 	x := n.exec
+	if x.verb == plan.Start {
+		if slices.ContainsFunc(e.broughtUp(i), func(d int) bool { return e.nodes[d].down }) {
+			e.holdBack(i)
+			return
+		}
+		e.command(i)
+		return
+	}
 	var on []string
 	taken := true // all that is on are VMs that were given up, which a host takes along
 	for _, u := range e.usersOf(i) {
@@ -68,17 +113,23 @@ func (e *Engine) pass(i int) {
 	}
 	switch {
 	case len(on) == 0:
+	case decl.Kind == plan.VM && taken:
 	case decl.Kind == plan.Host && taken:
 		x.rung, x.reason = plan.Force, "not proven off and taken along: "+strings.Join(on, ", ")
 		e.notify(true, "powering off host "+decl.ID+": "+x.reason)
 	default:
-		// Somebody is on again, or was never off: the step waits for it anew.
-		n.exec, n.heldAt = nil, e.now
-		n.gen++
-		e.rebuild()
+		e.holdBack(i) // somebody is on again, or was never off
 		return
 	}
 	e.command(i)
+}
+
+// holdBack puts a step back to wait anew for what comes before it.
+func (e *Engine) holdBack(i int) {
+	n := &e.nodes[i]
+	n.exec, n.heldAt = nil, e.now
+	n.gen++
+	e.rebuild()
 }
 
 // usersOf lists the nodes whose being off a step on node i rests on, looking through nodes that have no stop of their

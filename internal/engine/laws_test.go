@@ -28,7 +28,7 @@ func TestLaws(t *testing.T) {
 		sc := sim.Draw(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "d") })
 		r := sim.Run(sc)
 		if len(r.Violations) > 0 {
-			t.Log("\n" + tell(r))
+			t.Log("\n" + sim.Tell(r))
 		}
 		require.Empty(t, r.Violations)
 		requireRestored(t, sc, r)
@@ -39,7 +39,7 @@ func TestLaws(t *testing.T) {
 // outage waits for a person and says so.
 func requireRestored(t require.TestingT, sc sim.Scenario, r *sim.Result) {
 	if r.View.Outage != "" {
-		require.True(t, r.View.Hold || r.View.Waiting != "", "the outage is stuck and does not say on what:\n%s", tell(r))
+		require.True(t, r.View.Hold || r.View.Waiting != "", "the outage is stuck and does not say on what:\n%s", sim.Tell(r))
 		return
 	}
 	var reported []string
@@ -56,6 +56,6 @@ func requireRestored(t require.TestingT, sc sim.Scenario, r *sim.Result) {
 		if !was || n.Can == 0 || slices.Contains(r.On, n.ID) || slices.Contains(reported, n.ID) {
 			continue
 		}
-		require.Fail(t, "not brought back and not reported", "%s\n%s", n.ID, tell(r))
+		require.Fail(t, "not brought back and not reported", "%s\n%s", n.ID, sim.Tell(r))
 	}
 }

@@ -16,6 +16,10 @@ const (
 	settled               // ended
 )
 
+func (s status) String() string {
+	return [...]string{"to be done after others", "next", "held back", "under way", "blocked by what was not proven", "done"}[s]
+}
+
 // verdict is how a step ended, as far as those after it are concerned; the worst counts.
 type verdict uint8
 

@@ -73,7 +73,10 @@ func (e *Engine) fold(rec *Record) error {
 		e.nodes[at].bad |= plan.VerbSet(*rec.Verb)
 		e.nodes[at].open = nil
 	case Reopened:
-		e.nodes[at].done &^= plan.VerbSet(plan.Stop)
+		e.nodes[at].done &^= plan.VerbSet(plan.Stop, plan.Start)
+		if r.goal == plan.Up {
+			e.nodes[at].falls++
+		}
 	case NoReturn:
 		r.noReturn = true
 		e.commit(at)

@@ -10,24 +10,24 @@ import (
 
 // run is one outage, from mains lost to everything restored.
 type run struct {
-	id        string
-	seq       uint64
-	goal      plan.Goal
-	scope     []bool // nodes of the outage: only widens
-	dark      []bool // nodes that would go dark as the supplies are now
-	stages    []stage
-	pressure  pressure
-	hold      bool
-	aborted   bool
-	noReturn  bool
-	snapped   bool // the snapshot is in the journal
-	surveys   int  // nodes that the survey still waits for
-	asking    []bool
-	lookAt    time.Time
-	progress  progress
-	looked    bool      // since the mains came back, or since all was brought back
-	stalledAt time.Time // since when nothing moves
-	told      string    // the last thing said about what it waits for
+	id       string
+	seq      uint64
+	goal     plan.Goal
+	scope    []bool // nodes of the outage: only widens
+	dark     []bool // nodes that would go dark as the supplies are now
+	stages   []stage
+	pressure pressure
+	hold     bool
+	aborted  bool
+	noReturn bool
+	snapped  bool // the snapshot is in the journal
+	surveys  int  // nodes that the survey still waits for
+	asking   []bool
+	lookAt   time.Time
+	progress progress
+	looked   bool      // since the mains came back, or since all was brought back
+	movedAt  time.Time // when a command was last given or a step ended
+	told     string    // the last thing said about what it waits for
 }
 
 // stage is a triggered or waiting part of the down plan.
@@ -56,7 +56,7 @@ func (r *run) due(node int, name string) bool {
 // openOutage begins an outage with its first failing supply.
 func (e *Engine) openOutage(s *supply) {
 	id := e.now.UTC().Format("20060102T150405Z")
-	if strings.HasPrefix(e.lastOutage, id) { // several in one second
+	if id <= e.lastOutage { // several in one second, or the clock was set back
 		id = e.lastOutage + "b"
 	}
 	e.lastOutage = id
@@ -64,7 +64,8 @@ func (e *Engine) openOutage(s *supply) {
 	for i := range e.nodes {
 		n := &e.nodes[i]
 		n.surveyed, n.snapped, n.wasOn, n.touched, n.accepted = false, false, false, false, false
-		n.cacheWas, n.done, n.bad, n.open, n.silent = plan.NotKnown, 0, 0, nil, time.Time{}
+		n.wasUp = n.settled == plan.On && e.now.Sub(n.seenAt) < trustLast
+		n.cacheWas, n.done, n.bad, n.open, n.silent, n.falls = plan.NotKnown, 0, 0, nil, time.Time{}, 0
 	}
 	name := e.id(s.node)
 	e.rescope()
@@ -145,6 +146,9 @@ func (e *Engine) endSurvey() {
 			continue
 		}
 		n.surveyed = true
+		if on := n.seen.State == plan.On || n.seen.State == plan.Starting; r.goal == plan.Down && on && n.done.Has(plan.Stop) {
+			e.reopen(i) // it came up again while nobody looked
+		}
 		if n.snapped {
 			continue // what was on before a crash counts, not what is on after it
 		}
@@ -152,6 +156,9 @@ func (e *Engine) endSurvey() {
 		state := n.seen.State
 		if (state == plan.Unknown || state == plan.Unreachable) && n.up && e.now.Sub(n.seenAt) < trustLast {
 			state = plan.On // could not be asked now; was on when last seen
+		}
+		if state == plan.Off && n.wasUp && e.lostOutput(i) {
+			state = plan.On // it dropped with its supply, before it could be asked
 		}
 		n.wasOn = state == plan.On || state == plan.Starting
 		n.cacheWas = n.seen.Protected
@@ -173,6 +180,13 @@ func (e *Engine) endSurvey() {
 	}
 }
 
+// lostOutput tells whether a node goes dark with the supplies whose output is off.
+func (e *Engine) lostOutput(i int) bool {
+	return e.estate.Scope(func(s int) bool {
+		return e.nodes[s].seen.State == plan.Off || e.supplyAt(s) != nil && e.supplyAt(s).state.OutputOff
+	})[i]
+}
+
 func (e *Engine) failedSupplies() []string {
 	var ids []string
 	for i := range e.supplies {
@@ -186,9 +200,9 @@ func (e *Engine) failedSupplies() []string {
 // turn changes the direction. What is in flight settles first; then each node goes the new way.
 func (e *Engine) turn(goal plan.Goal, reason string) {
 	r := e.run
-	r.goal, r.pressure, r.told, r.looked, r.stalledAt = goal, noPressure, "", false, time.Time{}
+	r.goal, r.pressure, r.told, r.looked = goal, noPressure, "", false
 	for i := range e.nodes {
-		e.nodes[i].done, e.nodes[i].bad = 0, 0
+		e.nodes[i].done, e.nodes[i].bad, e.nodes[i].falls = 0, 0, 0
 	}
 	r.noReturn = false
 	e.uncommit()
@@ -222,7 +236,8 @@ func (e *Engine) uncommit() {
 func (e *Engine) lookAnew() {
 	for i := range e.nodes {
 		if e.run.scope[i] {
-			e.nodes[i].surveyed, e.nodes[i].up = false, false
+			n := &e.nodes[i]
+			n.surveyed, n.up, n.settled = false, false, plan.Unknown // each is asked twice: much may have happened unseen
 		}
 	}
 	e.surveyScope()
@@ -256,7 +271,6 @@ func (e *Engine) advance() {
 func (e *Engine) maybeTurnUp() {
 	r := e.run
 	if r.progress.active > 0 {
-		r.stalledAt = time.Time{}
 		return
 	}
 	touched := false
@@ -282,6 +296,7 @@ func (e *Engine) maybeTurnUp() {
 	}
 	switch {
 	case !allBack:
+		e.sayWhoIsSilent()
 	case !touched && anyOut:
 	case !touched && !r.looked:
 		r.looked = true
@@ -289,13 +304,23 @@ func (e *Engine) maybeTurnUp() {
 	case !touched:
 		e.closeOutage("power is back; nothing had to be done")
 	case r.noReturn && !e.finishedDown() && (!anyGate || !e.stalled()):
-		e.say("the point of no return is passed: the plan is finished before anything comes back")
+		e.say("the point of no return is passed, the plan is finished before anything comes back: " + e.stillToDo())
 	case !anyGate:
 		e.say("waiting for the recharge gate: " + e.settings.Policy.Restore.String())
 	case e.journalLost:
 		e.say("waiting for the journal: no power-up without it")
 	default:
 		e.turn(plan.Up, "mains are back and the gate is open")
+	}
+}
+
+// sayWhoIsSilent tells of a supply that was failing when it fell silent: nothing can come back before it speaks.
+func (e *Engine) sayWhoIsSilent() {
+	for i := range e.supplies {
+		if s := &e.supplies[i]; s.out && s.state.SilentFor >= silentFor {
+			e.say("waiting to hear from " + e.id(s.node) + ", which fell silent when it was " + s.state.Mains.String())
+			return
+		}
 	}
 }
 
@@ -310,15 +335,27 @@ func (e *Engine) finishedDown() bool {
 	return true
 }
 
+// stillToDo names the first steps of the present direction that have not ended, and how they stand.
+func (e *Engine) stillToDo() string {
+	pr := &e.run.progress
+	var names []string
+	for i, st := range pr.status {
+		s := &pr.plan.Steps[i]
+		if st == settled || s.Milestone || !e.run.dark[s.Node] {
+			continue
+		}
+		if len(names) == 4 {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, s.Verb.String()+" "+s.Name+" is "+st.String())
+	}
+	return strings.Join(names, ", ")
+}
+
 // stalled tells whether nothing has moved for a while although the plan is not finished: what is left waits for a thing
 // that is not proven off. With mains back for good that is no reason to keep the rest down.
-func (e *Engine) stalled() bool {
-	r := e.run
-	if r.stalledAt.IsZero() {
-		r.stalledAt = e.now
-	}
-	return e.now.Sub(r.stalledAt) >= stalledFor
-}
+func (e *Engine) stalled() bool { return e.now.Sub(e.run.movedAt) >= stalledFor }
 
 // say notifies of what the outage waits for, once.
 func (e *Engine) say(what string) {

@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,7 +31,7 @@ func TestStories(t *testing.T) {
 			src, err := os.ReadFile(file)
 			require.NoError(t, err)
 			head, want, _ := strings.Cut(string(src), "\n----\n")
-			got := tell(sim.Run(parseStory(t, head)))
+			got := sim.Tell(sim.Run(parseStory(t, head)))
 			if *rewrite {
 				require.NoError(t, os.WriteFile(file, []byte(head+"\n----\n"+got), 0o644))
 				return
@@ -210,53 +209,4 @@ func duration(t *testing.T, s string) time.Duration {
 	d, err := time.ParseDuration(s)
 	require.NoError(t, err)
 	return d
-}
-
-// tell writes a run as lines: time, record; then the end.
-func tell(r *sim.Result) string {
-	var b strings.Builder
-	for _, rec := range r.Records {
-		fmt.Fprintf(&b, "%8s %s\n", rec.At.Sub(sim.Epoch).Round(100*time.Millisecond), phrase(rec))
-	}
-	fmt.Fprintf(&b, "end: on %v, off %v, crashed %v\n", r.On, r.Off, r.Crashed)
-	for _, v := range r.Violations {
-		fmt.Fprintf(&b, "VIOLATION %s\n", v)
-	}
-	return b.String()
-}
-
-func phrase(rec engine.Record) string {
-	parts := []string{string(rec.Kind)}
-	add := func(s string) {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
-	add(rec.Stage)
-	add(string(rec.Goal))
-	add(string(rec.Order))
-	if rec.Verb != nil {
-		add(rec.Verb.String())
-	}
-	add(rec.Node)
-	if rec.Attempt > 1 {
-		add(fmt.Sprintf("#%d", rec.Attempt))
-	}
-	add(strings.Join(rec.Supplies, ","))
-	add(string(rec.Outcome))
-	var on []string
-	for _, n := range rec.Nodes {
-		s := n.Node + "=" + n.State.String()
-		if n.Protected != plan.NotKnown {
-			s += "/protected:" + n.Protected.String()
-		}
-		on = append(on, s)
-	}
-	add(strings.Join(on, " "))
-	if rec.Kind != engine.Proven || strings.Contains(rec.Reason, "answered") || strings.Contains(rec.Reason, "already") {
-		if rec.Reason != "" {
-			add("(" + rec.Reason + ")")
-		}
-	}
-	return strings.Join(parts, " ")
 }

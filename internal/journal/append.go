@@ -2,7 +2,6 @@ package journal
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -13,13 +12,6 @@ import (
 
 // maxID bounds an outage's id, in bytes.
 const maxID = 200
-
-// tail is the journal's end: its newest outage and that outage's last record. The zero tail is an empty journal.
-type tail struct {
-	outage string
-	seq    uint64
-	closed bool // the last record is Closed
-}
 
 // Append makes records durable, all of them or none: when it returns nil they are on the disk. An Opened record begins
 // a new outage, whose id must sort after all before it; the other records belong to the outage that is open. Records
@@ -47,7 +39,7 @@ func (j *Journal) Append(recs ...engine.Record) error {
 					return err
 				}
 			}
-			return nil
+			return stamp(tx, end)
 		})
 	})
 	if err != nil {
@@ -125,29 +117,4 @@ func mayFollow(end *tail, r engine.Record) error {
 		return fmt.Errorf("%w: record %d (%s) after record %d of outage %q", ErrSequence, r.Seq, r.Kind, end.seq, end.outage)
 	}
 	return nil
-}
-
-// tail reads the journal's end from the file.
-func (j *Journal) tail(tx *bbolt.Tx) (tail, error) {
-	outages, err := j.outages(tx)
-	if err != nil {
-		return tail{}, err
-	}
-	id, _ := outages.Cursor().Last()
-	if id == nil {
-		return tail{}, nil
-	}
-	b := outages.Bucket(id)
-	if b == nil {
-		return tail{}, j.damaged("", 0, fmt.Errorf("%q is no outage", id))
-	}
-	k, v := b.Cursor().Last()
-	if k == nil {
-		return tail{}, j.damaged(string(id), 0, errors.New("it has no record"))
-	}
-	r, err := j.decode(string(id), k, v)
-	if err != nil {
-		return tail{}, err
-	}
-	return tail{outage: string(id), seq: binary.BigEndian.Uint64(k), closed: r.Kind == engine.Closed}, nil
 }

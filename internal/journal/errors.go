@@ -17,10 +17,14 @@ type DamagedError struct {
 	Outage string // where the damage is in one outage, else ""
 	Seq    uint64 // where the damage is in one record, else 0
 	What   string
+	// Foreign says that nothing in the file speaks for its ever having been a journal: somebody else may need it.
+	Foreign bool
 }
 
 func (e *DamagedError) Error() string {
 	switch {
+	case e.Foreign:
+		return fmt.Sprintf("%q is no journal: %s", e.Path, e.What)
 	case e.Outage == "":
 		return fmt.Sprintf("journal %q is damaged: %s", e.Path, e.What)
 	case e.Seq == 0:
@@ -31,7 +35,10 @@ func (e *DamagedError) Error() string {
 
 // Hint says what a person can do.
 func (e *DamagedError) Hint() string {
-	return fmt.Sprintf("see all of it with \"ebbtide journal verify %s\"; move the file aside to start with an empty journal: an outage that is open in it is forgotten then", e.Path)
+	if e.Foreign {
+		return "give the journal another path: this file was left as it is"
+	}
+	return fmt.Sprintf("write what can still be read with \"ebbtide journal export %s\"; a daemon that can't go on with it when it starts keeps it under another name and begins an empty one", e.Path)
 }
 
 // VersionError says that a journal, or a record in it, was written by a newer program. The file was not changed.

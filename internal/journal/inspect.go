@@ -27,11 +27,14 @@ func inspect(f *os.File, path string) (map[string]string, error) {
 	}
 	in := inspection{file: f, size: info.Size(), used: map[uint64]bool{}, meta: map[string]string{}}
 	if err := in.run(); err != nil {
+		return nil, &DamagedError{Path: path, What: err.Error(), Foreign: errors.Is(err, errNoHeader) && !in.mayBeOurs()}
+	}
+	if err := in.current(); err != nil {
 		return nil, &DamagedError{Path: path, What: err.Error()}
 	}
 	format, ok := in.meta[formatKey]
 	if !ok {
-		return nil, &DamagedError{Path: path, What: "it is a bbolt file, but not a journal of Ebbtide: it has no format"}
+		return nil, &DamagedError{Path: path, What: "it is a bbolt file that has no format of Ebbtide", Foreign: true}
 	}
 	n, err := strconv.Atoi(format)
 	if err != nil || n < 1 {
@@ -68,6 +71,7 @@ type inspection struct {
 	size     int64
 	pageSize int64
 	top      uint64 // the first page number that was never used
+	commit   uint64 // by the header
 	used     map[uint64]bool
 	meta     map[string]string
 }
@@ -80,7 +84,7 @@ func (in *inspection) run() error {
 	if err != nil {
 		return err
 	}
-	in.pageSize, in.top = int64(h.pageSize), h.top
+	in.pageSize, in.top, in.commit = int64(h.pageSize), h.top, h.txid
 	if h.top > uint64(in.size)/uint64(in.pageSize) {
 		return fmt.Errorf("the file is cut short: it has %d bytes, its header says at least %d pages of %d", in.size, h.top, in.pageSize)
 	}
@@ -91,6 +95,35 @@ func (in *inspection) run() error {
 		return nil
 	}
 	return in.freelist(h.free)
+}
+
+// current tells whether the pages are of the same commit as the header.
+func (in *inspection) current() error {
+	text, ok := in.meta[commitKey]
+	if !ok {
+		return nil
+	}
+	commit, _, err := parseStamp(text)
+	if err == nil && commit != in.commit {
+		err = fmt.Errorf("its header is of commit %d and its pages are of commit %d: the disk has lost what it said it had written", in.commit, commit)
+	}
+	return err
+}
+
+var errNoHeader = errors.New("it has no valid header")
+
+// mayBeOurs tells of a file without a valid header whether it may have been a journal: it begins like one, or it lost
+// what it held and is all zeros, as some file systems leave a file after a power failure.
+func (in *inspection) mayBeOurs() bool {
+	var page [pageHeaderSize + 4]byte
+	for _, at := range []int64{0, int64(os.Getpagesize())} {
+		if _, err := in.file.ReadAt(page[:], at); err == nil && native.Uint32(page[pageHeaderSize:]) == boltMagic {
+			return true
+		}
+	}
+	start := make([]byte, min(in.size, 1<<16))
+	n, _ := in.file.ReadAt(start, 0) // what can't be read speaks neither way
+	return len(bytes.TrimLeft(start[:n], "\x00")) == 0
 }
 
 type header struct {
@@ -116,7 +149,7 @@ func (in *inspection) header() (header, error) {
 		}
 	}
 	if !found {
-		return best, errors.New("it has no valid header")
+		return best, errNoHeader
 	}
 	if best.pageSize < 1<<10 || best.pageSize > 1<<16 || best.pageSize&(best.pageSize-1) != 0 {
 		return best, fmt.Errorf("its header says pages of %d bytes", best.pageSize)

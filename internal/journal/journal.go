@@ -7,6 +7,7 @@
 //	meta/format        "1"
 //	meta/created-by    the program that made the file
 //	meta/id            a random id of the file, hexadecimal
+//	meta/commit        the number of the last commit, and the last record of it: see stamp
 //	outages/<id>/<seq> one record; seq is big endian, so that keys sort as numbers do
 package journal
 
@@ -49,6 +50,7 @@ const (
 	formatKey    = "format"
 	createdByKey = "created-by"
 	idKey        = "id"
+	commitKey    = "commit"
 )
 
 // Options say how a journal is opened. The zero Options open it for reading and writing.
@@ -167,8 +169,10 @@ func writeEmpty(path, by string) error {
 				return err
 			}
 		}
-		_, err = tx.CreateBucket(outagesBucket)
-		return err
+		if _, err := tx.CreateBucket(outagesBucket); err != nil {
+			return err
+		}
+		return stamp(tx, tail{})
 	})
 	return errors.Join(err, db.Close())
 }

@@ -205,6 +205,34 @@ func TestDiskFull(t *testing.T) {
 	require.NoError(t, fill(filepath.Join(dir, "journal.db"), syscall.ENOSPC, func() error { return os.Remove(ballast) }))
 }
 
+// On a disk that can't be written a journal can be read, and the error says what the matter is.
+func TestReadOnlyDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("ebbtide-test", dir, "tmpfs", 0, "size=4m"); err != nil {
+		t.Skipf("cannot mount a file system (that needs root), TestDirectoryThatMayNotBeWritten stands in: %v", err)
+	}
+	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, 0)) })
+	path, recs := filepath.Join(dir, "journal.db"), outage(theOutage, 20)
+	j := open(t, path, Options{})
+	require.NoError(t, j.Append(recs...))
+	require.NoError(t, j.Close())
+	require.NoError(t, syscall.Mount("", dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+
+	_, err := Open(path, Options{})
+	require.ErrorIs(t, err, syscall.EROFS)
+	require.ErrorContains(t, err, path)
+	_, err = Open(path+"2", Options{})
+	require.ErrorIs(t, err, syscall.EROFS)
+	_, err = SetAside(path, start)
+	require.ErrorIs(t, err, syscall.EROFS)
+	j = open(t, path, Options{ReadOnly: true})
+	got, err := j.Records(theOutage)
+	require.NoError(t, err)
+	require.Equal(t, recs, got)
+	require.Error(t, j.Append(step(21)))
+	require.NoError(t, j.Close())
+}
+
 // openClose opens the journal and closes it.
 func openClose(path string) error {
 	j, err := Open(path, Options{})

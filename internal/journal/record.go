@@ -52,6 +52,9 @@ func decode(outage string, k, value []byte) (engine.Record, error) {
 	if value[0] > recordVersion {
 		return r, errNewerRecord
 	}
+	if value[0] < 1 {
+		return r, fmt.Errorf("its version is %d", value[0])
+	}
 	if err := json.Unmarshal(text, &r); err != nil {
 		return r, fmt.Errorf("not a record: %w", err)
 	}

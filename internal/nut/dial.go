@@ -65,7 +65,11 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to NUT server %q: %w", o.Address, err)
 	}
-	conn = promptly(conn)
+	return open(ctx, promptly(conn), o)
+}
+
+// open makes a client of a connection. With an error the connection is closed.
+func open(ctx context.Context, conn net.Conn, o Options) (*Client, error) {
 	c := &Client{
 		address: o.Address, timeout: o.Timeout, turn: make(chan struct{}, 1),
 		conn: conn, in: bufio.NewReaderSize(conn, maxLine),

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"ebbtide/internal/nut/wire"
 )
 
 type trackingMode uint8
@@ -38,17 +40,24 @@ func (c *Client) InstCmd(ctx context.Context, ups, cmd string, param ...string) 
 // Tracking asks what became of a command: done, still running (done false, no error), or failed, as an *Error. An id is
 // good for the connection that it came from only: upsd gives the same ones again after a restart.
 func (c *Client) Tracking(ctx context.Context, id string) (done bool, err error) {
-	words, err := c.say(ctx, nil, "GET", "TRACKING", id)
-	if err != nil {
-		return false, c.failed(err, "ask what became of command %q", id)
+	text, err := line("GET", "TRACKING", id)
+	if err == nil {
+		err = c.talk(ctx, text, func() error {
+			words, err := c.answer()
+			if err != nil {
+				return err
+			}
+			switch said := strings.Join(words, " "); said {
+			case "SUCCESS":
+				done = true
+			case "PENDING":
+			default:
+				return protocolError(said, "SUCCESS or PENDING")
+			}
+			return nil
+		})
 	}
-	switch strings.Join(words, " ") {
-	case "SUCCESS":
-		return true, nil
-	case "PENDING":
-		return false, nil
-	}
-	return false, c.failed(protocolError(strings.Join(words, " "), "SUCCESS or PENDING"), "ask what became of command %q", id)
+	return done, c.failed(err, "ask what became of command %q", id)
 }
 
 // tracked gives a command and waits for its end.
@@ -66,16 +75,22 @@ func (c *Client) tracked(ctx context.Context, words ...string) error {
 			return err
 		}
 		rest, err = c.answer("OK")
+		if err == nil && tracks(rest) && wire.Check(rest[1]) != nil {
+			err = protocolError(rest[1], "an id that can be asked for")
+		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if len(rest) != 2 || rest[0] != "TRACKING" {
+	if !tracks(rest) {
 		return nil // OK alone: the server does not track it
 	}
 	return c.await(ctx, rest[1])
 }
+
+// tracks tells whether what follows OK is the id of a command that goes on.
+func tracks(rest []string) bool { return len(rest) == 2 && rest[0] == "TRACKING" }
 
 // turnOnTracking asks for it once in a connection. It must have the turn.
 func (c *Client) turnOnTracking() error {

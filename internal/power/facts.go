@@ -46,7 +46,8 @@ func (c Condition) Holds(f Facts) bool {
 	case ChargeAbove:
 		return s.Charge.Known && s.Charge.Value >= c.Than
 	case RechargedFor:
-		return s.Left.Known && f.AnotherShutdown.Known && s.Left.Value >= f.AnotherShutdown.Value
+		// A full battery is as much as can be waited for.
+		return s.Left.Known && f.AnotherShutdown.Known && s.Left.Value >= f.AnotherShutdown.Value || s.Charge.Known && s.Charge.Value >= fullCharge
 	case Any:
 		return slices.ContainsFunc(c.Of, func(of Condition) bool { return of.Holds(f) })
 	case All:
@@ -54,6 +55,9 @@ func (c Condition) Holds(f Facts) bool {
 	}
 	return false
 }
+
+// fullCharge is the charge in percent from which a battery counts as full: gauges are rounded, and some stop at 99.
+const fullCharge = 99
 
 // IsZero tells whether there is no condition. It never holds.
 func (c Condition) IsZero() bool { return c.Kind == "" }

@@ -18,18 +18,20 @@ const (
 type ledger struct {
 	journal Journal
 	pending []engine.Record // not durable yet, in order
-	writing int             // how many of them are on their way; 0: none
+	writing int             // how many of them are on their way
+	busy    bool            // a write is on its way
 	result  chan error      // of the write on its way
 	lost    bool
 	timer   *time.Timer // nil: no retry is due
 }
 
-// write sends all that is pending on its way, unless something is already.
+// write sends all that is pending on its way, unless something is already. Of a lost journal it asks with nothing, too,
+// whether it is back.
 func (l *ledger) write(spawn func(func())) {
-	if l.writing > 0 || len(l.pending) == 0 {
+	if l.busy || len(l.pending) == 0 && !l.lost {
 		return
 	}
-	l.writing = len(l.pending)
+	l.writing, l.busy = len(l.pending), true
 	batch := l.pending[:l.writing:l.writing]
 	spawn(func() { l.result <- l.append(batch) })
 }
@@ -48,7 +50,7 @@ func (l *ledger) settle(err error) {
 	if err == nil {
 		l.pending = l.pending[l.writing:]
 	}
-	l.writing = 0
+	l.writing, l.busy = 0, false
 }
 
 // retryAt tells when a lost journal is to be tried again; nil while it is not.
@@ -83,11 +85,16 @@ func (r *Runner) record(records []engine.Record) (lost error) {
 	if err == nil {
 		return nil
 	}
+	l.lose()
+	return err
+}
+
+// lose notes that the journal is lost, and when it is to be tried again: after the write that is on its way, if one is.
+func (l *ledger) lose() {
 	l.lost = true
-	if l.writing == 0 {
+	if !l.busy {
 		l.timer = time.NewTimer(retryEvery)
 	}
-	return err
 }
 
 // written takes the end of a write while the journal is lost.

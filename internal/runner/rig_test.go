@@ -76,6 +76,7 @@ type rig struct {
 	limits  []plan.Limit
 	estate  *fake.Estate
 	journal *memory
+	lost    error // the journal can't be written from the start
 	battery atomic.Bool
 	wrap    func(id string, n adapter.Node) adapter.Node
 	notices []string
@@ -123,7 +124,7 @@ func (g *rig) start() { g.startWith(engine.New(g.settings())) }
 
 func (g *rig) startWith(e *engine.Engine) {
 	g.runner = runner.New(runner.Options{
-		Engine: e, Journal: g.journal, Log: slog.New(slog.DiscardHandler),
+		Engine: e, Journal: g.journal, Lost: g.lost, Log: slog.New(slog.DiscardHandler),
 		Notify: func(_ bool, text string) { g.notices = append(g.notices, text) },
 		Nodes: func(id string) (adapter.Node, bool) {
 			n := g.estate.Node(id)

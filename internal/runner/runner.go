@@ -16,7 +16,7 @@ import (
 	"ebbtide/internal/engine"
 )
 
-// Journal makes records durable, all of them or none.
+// Journal makes records durable, all of them or none. With no records it says whether it could.
 type Journal interface {
 	Append(records ...engine.Record) error
 }
@@ -25,6 +25,7 @@ type Journal interface {
 type Options struct {
 	Engine  *engine.Engine
 	Journal Journal
+	Lost    error // why the journal can't be written from the start; nil: it can
 	// Nodes gives the node that carries out commands and answers probes. It is asked anew for each of them.
 	Nodes  func(id string) (adapter.Node, bool)
 	Log    *slog.Logger                   // nil: slog.Default
@@ -103,6 +104,10 @@ func (r *Runner) Run(ctx context.Context) error {
 	defer r.wake.Stop()
 	r.watch(run)
 	r.process(run, engine.Started{})
+	if r.options.Lost != nil {
+		r.ledger.lose()
+		r.lost(run, r.options.Lost)
+	}
 	for run.Err() == nil {
 		r.turn(run)
 	}
@@ -173,9 +178,14 @@ func (r *Runner) process(ctx context.Context, events ...engine.Event) {
 		r.carryOut(ctx, effect)
 	}
 	if lost != nil {
-		r.log.Error("the journal can't be written: a shutdown goes on without it, a power-up waits", keyError, lost)
-		r.process(ctx, engine.JournalLost{Detail: lost.Error()})
+		r.lost(ctx, lost)
 	}
+}
+
+// lost tells the engine that the journal is lost.
+func (r *Runner) lost(ctx context.Context, why error) {
+	r.log.Error("the journal can't be written: a shutdown goes on without it, a power-up waits", keyError, why)
+	r.process(ctx, engine.JournalLost{Detail: why.Error()})
 }
 
 // leave waits for what is still under way. Everything that was started ends with the runner's context.

@@ -186,6 +186,49 @@ func TestAJournalThatIsLostAndComesBack(t *testing.T) {
 	}
 }
 
+// A journal that can't be written when the runner starts is one that was lost: a shutdown goes on, a power-up waits.
+func TestAJournalThatIsLostFromTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		g.small()
+		g.lost = errors.New("read-only file system")
+		g.journal.fail = g.lost
+		g.start()
+		<-time.NewTimer(10 * time.Second).C
+		view, err := g.runner.View(t.Context())
+		require.NoError(t, err)
+		require.False(t, view.Journal, "people hear of it before anything fails")
+		g.battery.Store(true)
+		g.afterwards(func() bool { return g.estate.Node("ups").State() == plan.Off })
+		g.battery.Store(false)
+		<-time.NewTimer(10 * time.Minute).C
+		for _, c := range g.estate.Calls() {
+			require.NotEqual(t, plan.Start, c.Verb, "no power-up without a journal")
+		}
+		g.journal.set(func() { g.journal.fail = nil })
+		g.until("closed", kind(engine.Closed, "", 0))
+		for i, r := range g.journal.all() {
+			require.EqualValues(t, i+1, r.Seq, "nothing is missing, and all is in order")
+		}
+	})
+}
+
+// One that comes back before anything was to be written is noticed as well.
+func TestAJournalThatComesBackWhileAllIsWell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		g.small()
+		g.lost = errors.New("read-only file system")
+		g.start()
+		<-time.NewTimer(10 * time.Second).C
+		view, err := g.runner.View(t.Context())
+		require.NoError(t, err)
+		require.True(t, view.Journal)
+		g.battery.Store(true)
+		g.until("a record", kind(engine.Opened, "", 0))
+	})
+}
+
 func countOf(lines []string, prefix string) int {
 	n := 0
 	for _, l := range lines {

@@ -15,6 +15,8 @@ type Referee struct {
 	Violations []string
 	estate     *plan.Estate
 	wasOn      []bool
+	owed       []bool // was on when it came into the open outage's snapshot
+	meddled    []bool // somebody else switched it
 	online     []bool // supplies whose mains are on
 	back       []int  // per supply: polls since its mains came back
 	intents    map[engine.Op]engine.Record
@@ -26,6 +28,8 @@ type Referee struct {
 	cycled     []bool // per supply: something was commanded that only its power cycle takes back
 	goal       plan.Goal
 	cutDue     map[int]string // supplies with a cut on record, and its reason
+	// forgetful: records were lost with the journal's disk and a crash on top. What rests on them can't be asked any more.
+	forgetful bool
 }
 
 // truth is the estate's side of the story.
@@ -33,6 +37,8 @@ type truth interface {
 	stateOf(node int) plan.State
 	protectedOf(node int) bool
 	cleanOf(node int) bool
+	darkOf(node int) bool // it lost its power while on
+	liedOf(node int) bool // the last probe was answered wrongly
 	time() time.Time
 }
 
@@ -40,6 +46,7 @@ type truth interface {
 func NewReferee(estate *plan.Estate) *Referee {
 	n := estate.Len()
 	r := &Referee{estate: estate, wasOn: make([]bool, n), online: make([]bool, n), back: make([]int, n), flying: make([]bool, n), cycled: make([]bool, n), out: make([]bool, n), failed: make([]plan.Verbs, n)}
+	r.owed, r.meddled = make([]bool, n), make([]bool, n)
 	r.intents, r.reasons, r.cutDue = map[engine.Op]engine.Record{}, map[int]string{}, map[int]string{}
 	for i := range n {
 		r.wasOn[i], r.online[i], r.back[i] = true, true, pollsBack
@@ -77,7 +84,7 @@ func (r *Referee) record(t truth, rec engine.Record) {
 		clear(r.cycled)
 		for n := range r.wasOn {
 			st := t.stateOf(n)
-			r.wasOn[n] = st == plan.On || st == plan.Starting
+			r.wasOn[n] = st == plan.On || st == plan.Starting || t.darkOf(n)
 		}
 		clear(r.failed)
 	case engine.Snapshot:
@@ -85,6 +92,11 @@ func (r *Referee) record(t truth, rec engine.Record) {
 			r.violate(t.time(), "4: the snapshot was taken again")
 		}
 		r.snapshot = true
+		r.owe(t, rec.Nodes)
+	case engine.Widened:
+		r.owe(t, rec.Nodes)
+	case engine.Closed:
+		r.closed(t, rec.Nodes)
 	case engine.Intent:
 		r.intents[rec.Op], r.reasons[i], r.flying[i] = rec, rec.Reason, true
 		r.limits(t)
@@ -110,6 +122,7 @@ func (r *Referee) proof(t truth, i int, verb plan.Verb) {
 	st := t.stateOf(i)
 	id := r.estate.Node(i).ID
 	switch {
+	case t.liedOf(i): // it may be written down, but nothing that can't be undone may rest on it
 	case r.estate.Node(i).Kind == plan.Person:
 	case verb == plan.Stop && st != plan.Off && st != plan.Gone:
 		r.violate(t.time(), fmt.Sprintf("19: %s was called off and is %s", id, st))
@@ -227,7 +240,7 @@ func (r *Referee) mayStart(t truth, i int) {
 		r.violate(t.time(), fmt.Sprintf("5: %s is started on battery", decl.ID))
 	}
 	for _, d := range r.estate.Needs(i) {
-		if n := r.estate.Node(d); n.Kind != plan.Supply && n.Can.Has(plan.Stop) && r.wasOn[d] && n.Kind != plan.Person && t.stateOf(d) != plan.On {
+		if n := r.estate.Node(d); n.Kind != plan.Supply && n.Can.Has(plan.Stop) && r.wasOn[d] && n.Kind != plan.Person && !r.meddled[d] && t.stateOf(d) != plan.On {
 			r.violate(t.time(), fmt.Sprintf("10: %s is started before %s is on", decl.ID, n.ID))
 		}
 	}
@@ -257,6 +270,39 @@ func (r *Referee) limits(t truth) {
 // outputLost is the moment a supply's output goes away.
 func (r *Referee) outputLost(_ truth, supply int) { delete(r.cutDue, supply) }
 
+// end is rule 8: with the mains on for long, everything is over, unless it is on hold, or says what it waits for and a
+// person is needed.
+func (r *Referee) end(t truth, result *Result) {
+	switch {
+	case result.View.Outage == "", result.View.Hold:
+	case result.View.Waiting == "":
+		r.violate(t.time(), "8: the outage is stuck and does not say on what")
+	case !slices.Contains(r.online, false):
+		r.violate(t.time(), "8: the outage is not over: "+result.View.Waiting)
+	}
+}
+
+// owe notes what was on when it came into a snapshot: it comes back, or is reported.
+func (r *Referee) owe(t truth, nodes []engine.NodeState) {
+	for _, n := range nodes {
+		if i, ok := r.estate.Index(n.Node); ok && t.stateOf(i) == plan.On {
+			r.owed[i] = true
+		}
+	}
+}
+
+// closed is rule 20.
+func (r *Referee) closed(t truth, reported []engine.NodeState) {
+	for i, owed := range r.owed {
+		n := r.estate.Node(i)
+		told := slices.ContainsFunc(reported, func(s engine.NodeState) bool { return s.Node == n.ID })
+		if owed && !told && !r.meddled[i] && !r.forgetful && n.Kind != plan.Supply && t.stateOf(i) != plan.On {
+			r.violate(t.time(), fmt.Sprintf("20: %s was on before, and is neither brought back nor reported: it is %s", n.ID, t.stateOf(i)))
+		}
+	}
+	clear(r.owed)
+}
+
 // realUsers looks through nodes that have no stop of their own.
 func (r *Referee) realUsers(i int) []int {
 	var users []int
@@ -283,4 +329,6 @@ func (r *Referee) realUsers(i int) []int {
 func (s *simulation) stateOf(i int) plan.State { return s.things[i].state }
 func (s *simulation) protectedOf(i int) bool   { return s.things[i].protected }
 func (s *simulation) cleanOf(i int) bool       { return !s.things[i].dirty }
+func (s *simulation) darkOf(i int) bool        { return s.things[i].dark }
+func (s *simulation) liedOf(i int) bool        { return s.things[i].looks == s.things[i].liesAt }
 func (s *simulation) time() time.Time          { return s.now }

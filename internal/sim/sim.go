@@ -6,35 +6,8 @@ import (
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 )
-
-// Battery is the truth about a supply's battery.
-type Battery struct {
-	Charge  float64       // at the start, 0..1
-	Runtime time.Duration // of a full battery at the present load
-}
-
-// Change is a change of the world from outside.
-type Change struct {
-	At     time.Duration
-	Supply string // whose mains change
-	Mains  bool
-	Order  *engine.Order // or: an operator's command
-	Silent *bool         // or: the supply falls silent, or speaks again
-}
-
-// Scenario is one run: an estate, what happens to it, and what goes wrong.
-type Scenario struct {
-	Settings  engine.Settings
-	Changes   []Change
-	Batteries map[string]Battery // by supply; a missing one is full and lasts 30 minutes
-	Faults    map[string]Fault
-	Off       []string // nodes that are off at the start
-	CrashAt   []uint64 // the engine is thrown away right after these records, counted over the run, and resumed 10 s later
-	// Witness is told each event as the engine gets it (nil: nobody).
-	Witness func(at time.Time, ev engine.Event)
-	For     time.Duration // the run ends then, or when all is over and no change is left
-}
 
 // Line is one thing that the engine did, with when.
 type Line struct {
@@ -79,6 +52,19 @@ type simulation struct {
 	referee  *Referee
 	result   Result
 	stopped  bool
+	skew     time.Duration // by how much the wall clock has been set
+	journal  journal
+
+	asked     bool // the newest estimate, and what it answers
+	ask       engine.Estimate
+	estimated engine.Estimated
+}
+
+// journal is the state of the journal's disk.
+type journal struct {
+	lost    bool
+	told    bool            // the engine knows
+	pending []engine.Record // not durable
 }
 
 // Run plays a scenario to its end. The same scenario gives the same result.
@@ -132,13 +118,16 @@ func (s *simulation) build() {
 	for i := range s.things {
 		n := s.estate.Node(i)
 		t := &s.things[i]
-		t.state, t.fault, t.dirty = plan.On, s.scenario.Faults[n.ID], n.Can.Has(plan.Protect)
+		t.state, t.fault, t.liesAt, t.dirty = plan.On, s.scenario.Faults[n.ID], s.scenario.LiesAt[n.ID], n.Can.Has(plan.Protect)
 		if n.Kind == plan.Supply {
 			b, given := s.scenario.Batteries[n.ID]
 			if !given {
-				b = Battery{Charge: 1, Runtime: 30 * time.Minute}
+				b = fullBattery
 			}
-			s.cells = append(s.cells, cell{node: i, mains: true, output: true, charge: b.Charge, runtime: b.Runtime.Seconds()})
+			if b.Recharge == 0 {
+				b.Recharge = fullBattery.Recharge
+			}
+			s.cells = append(s.cells, cell{Battery: b, node: i, mains: true, output: true, charge: b.Charge})
 		}
 	}
 	for _, id := range s.scenario.Off {
@@ -159,19 +148,36 @@ func (s *simulation) at(t time.Time, do func()) {
 
 func (s *simulation) after(d time.Duration, do func()) { s.at(s.now.Add(d), do) }
 
-// tick polls one supply each second.
+// tick polls one supply: each second, or more rarely if the scenario says so and its mains have been on for a while.
 func (s *simulation) tick(k int, first time.Duration) {
 	s.after(first, func() {
-		s.discharge(k)
+		c, next := &s.cells[k], poll
+		if c.mains && c.output && s.scenario.PollOnline > 0 && s.now.Sub(c.changed) > quiet {
+			next = s.scenario.PollOnline
+		}
+		s.discharge(k, next)
 		s.referee.mains(s.cells[k].node, s.cells[k].mains && s.cells[k].output, !s.cells[k].silent && !s.stopped)
 		s.apply(engine.Read{Reading: s.reading(k)})
-		s.tick(k, poll)
+		s.tick(k, next)
 	})
 }
 
 func (s *simulation) change(c Change) {
-	if c.Order != nil {
+	switch {
+	case c.Order != nil:
 		s.apply(*c.Order)
+		return
+	case c.Clock != nil:
+		s.skew += *c.Clock
+		return
+	case c.Journal != nil:
+		s.setJournal(*c.Journal)
+		return
+	case c.Becomes != nil:
+		if i, ok := s.estate.Index(c.Node); ok {
+			s.referee.meddled[i] = true
+			s.meddle(i, *c.Becomes)
+		}
 		return
 	}
 	for k := range s.cells {
@@ -179,7 +185,7 @@ func (s *simulation) change(c Change) {
 			continue
 		}
 		if c.Silent != nil {
-			s.cells[k].silent = *c.Silent
+			s.cells[k].silent, s.cells[k].changed = *c.Silent, s.now
 			continue
 		}
 		s.setMains(k, c.Mains)
@@ -202,19 +208,53 @@ func (s *simulation) apply(ev engine.Event) {
 		}
 		s.carryOut(effect)
 	}
+	if s.journal.lost && !s.journal.told && len(s.journal.pending) > 0 {
+		s.journal.told = true
+		s.apply(engine.JournalLost{Detail: "the disk is gone"})
+	}
+}
+
+// setJournal takes the journal's disk away, or gives it back: what was to be appended meanwhile is written then.
+func (s *simulation) setJournal(lost bool) {
+	j := &s.journal
+	j.lost = lost
+	if lost {
+		return
+	}
+	pending := j.pending
+	told := j.told
+	*j = journal{}
+	life := s.life
+	for _, rec := range pending {
+		if s.life != life {
+			return
+		}
+		s.write(rec)
+	}
+	if told && s.life == life {
+		s.apply(engine.JournalBack{})
+	}
+}
+
+// write makes a record durable.
+func (s *simulation) write(rec engine.Record) {
+	rec.At = rec.At.Add(s.skew)
+	s.result.Records = append(s.result.Records, rec)
+	if slices.Contains(s.scenario.CrashAt, uint64(len(s.result.Records))) {
+		s.crash()
+	}
 }
 
 func (s *simulation) carryOut(effect engine.Effect) {
 	s.result.Lines = append(s.result.Lines, Line{At: s.now.Sub(Epoch), Effect: effect})
 	switch e := effect.(type) {
 	case engine.Append:
-		s.result.Records = append(s.result.Records, e.Record)
 		s.referee.record(s, e.Record)
-		for _, at := range s.scenario.CrashAt {
-			if uint64(len(s.result.Records)) == at {
-				s.crash()
-			}
+		if s.journal.lost {
+			s.journal.pending = append(s.journal.pending, e.Record)
+			return
 		}
+		s.write(e.Record)
 	case engine.Do:
 		s.do(e)
 	case engine.Probe:
@@ -229,7 +269,7 @@ func (s *simulation) carryOut(effect engine.Effect) {
 			}
 		})
 	case engine.Estimate:
-		life, answer := s.life, engine.Nominal(s.estate, e)
+		life, answer := s.life, s.estimate(e)
 		s.after(latency, func() {
 			if s.life == life {
 				s.apply(answer)
@@ -239,8 +279,23 @@ func (s *simulation) carryOut(effect engine.Effect) {
 	}
 }
 
+// estimate answers from the nominal times. The answer to the same question is the same.
+func (s *simulation) estimate(ask engine.Estimate) engine.Estimated {
+	if !s.asked || !slices.Equal(ask.Down, s.ask.Down) || !slices.Equal(ask.Scope, s.ask.Scope) {
+		s.asked, s.ask, s.estimated = true, ask, engine.Nominal(s.estate, ask)
+	}
+	answer := s.estimated
+	answer.Serial = ask.Serial
+	return answer
+}
+
 func (s *simulation) do(e engine.Do) {
 	i, _ := s.estate.Index(e.Node)
+	if s.journal.told && (e.Verb == plan.Start || e.Verb == plan.Unprotect) { // as the runner does
+		s.pending[e.Op] = true
+		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: engine.Busy, Detail: "the journal can't be written"}, 0)
+		return
+	}
 	s.referee.command(s, i, e)
 	s.pending[e.Op] = true
 	s.after(latency/2, func() { // on its way whatever becomes of the engine
@@ -282,9 +337,35 @@ func (s *simulation) answer(op engine.Op, ev engine.Finished, wait time.Duration
 func (s *simulation) crash() {
 	s.life++
 	s.stopped = true
+	if len(s.journal.pending) > 0 {
+		s.referee.forgetful = true
+	}
+	s.journal.pending, s.journal.told = nil, false
 	clear(s.pending)
 	s.wake = time.Time{}
+	if s.selfless() {
+		return // nobody is there to start it again before its machine is
+	}
+	s.restart()
+}
+
+// selfless tells whether the machine that the controller runs on is declared and not on.
+func (s *simulation) selfless() bool {
+	for i := range s.things {
+		if s.estate.Node(i).Kind == plan.Self && s.things[i].state != plan.On {
+			return true
+		}
+	}
+	return false
+}
+
+// restart brings the controller back, with what its journal has.
+func (s *simulation) restart() {
+	life := s.life
 	s.after(10*time.Second, func() {
+		if s.life != life || s.selfless() {
+			return
+		}
 		e, err := engine.Restored(s.scenario.Settings, openRecords(s.result.Records))
 		if err != nil {
 			s.referee.violate(s.now, "8: cannot resume: "+err.Error())
@@ -310,6 +391,13 @@ func openRecords(all []engine.Record) []engine.Record {
 	return nil
 }
 
+// hopeless tells whether the recharge gate waits for a charge that a UPS does not tell: somebody must see to it.
+func (s *simulation) hopeless() bool {
+	needs := s.scenario.Settings.Policy.Restore.Needs()
+	blind := slices.ContainsFunc(s.cells, func(c cell) bool { return slices.Contains(c.Says, NoCharge) })
+	return blind && (slices.Contains(needs, power.ChargeAbove) || slices.Contains(needs, power.RechargedFor))
+}
+
 func (s *simulation) finish() {
 	r := &s.result
 	for i := range s.things {
@@ -331,5 +419,8 @@ func (s *simulation) finish() {
 		}
 	}
 	r.View = s.engine.View()
+	if !s.hopeless() {
+		s.referee.end(s, r)
+	}
 	r.Violations = s.referee.Violations
 }

@@ -7,19 +7,6 @@ import (
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
-)
-
-// Fault is how a node misbehaves.
-type Fault string
-
-// The faults that a node may have.
-const (
-	Hang   Fault = "hang"   // accepts a stop and never goes down by itself
-	Refuse Fault = "refuse" // refuses a graceful stop
-	Vanish Fault = "vanish" // is deleted when it is first commanded
-	Mute   Fault = "mute"   // does what it is told, but its answers are lost
-	Stuck  Fault = "stuck"  // accepts every stop, forced ones too, and stays on
 )
 
 // thing is the truth about one node.
@@ -28,27 +15,18 @@ type thing struct {
 	protected bool
 	dirty     bool
 	fault     Fault
+	told      int  // commands that it got
+	looks     int  // probes that it got
+	liesAt    int  // the probe that is answered with the opposite
 	wasOn     bool // at the start
 	change    int  // numbers its transitions: an older one under way is void
-	crashed   bool // lost its power while on
-}
-
-// cell is the truth about one supply.
-type cell struct {
-	node    int
-	mains   bool
-	output  bool
-	charge  float64 // 0..1
-	runtime float64 // seconds that a full battery lasts at the present load
-	cutAt   time.Time
-	silent  bool
+	crashed   bool // lost its power while on, at any time
+	dark      bool // lost its power while on, and was not on since
 }
 
 const (
-	cutDelay    = 20 * time.Second // ups.delay.shutdown
-	returnDelay = 30 * time.Second // ups.delay.start
-	latency     = 20 * time.Millisecond
-	poll        = time.Second
+	latency = 20 * time.Millisecond
+	lateBy  = 3 // a late command takes so many times as long as it may
 )
 
 // world is the modelled estate.
@@ -58,11 +36,42 @@ type world struct {
 	cells  []cell
 }
 
-// command carries out a verb on a node at the model's present time and tells how long until it has its effect.
+// become gives a node a state. Where the systems are watched, they tell of it.
+func (s *simulation) become(i int, state plan.State) {
+	t := &s.things[i]
+	if t.state == state {
+		return
+	}
+	t.state = state
+	t.change++
+	t.dark = t.dark && state != plan.On
+	if s.estate.Node(i).Kind == plan.Self {
+		switch {
+		case state == plan.Off && !s.stopped:
+			s.crash()
+		case state == plan.On && s.stopped:
+			s.restart()
+		}
+	}
+	if s.scenario.Watched && s.estate.Node(i).Kind == plan.VM && state != plan.Gone {
+		seen := plan.Observation{State: state}
+		if s.estate.Node(i).Healthy && state == plan.On {
+			seen.Healthy = plan.NotKnown // a watch sees no health
+		}
+		life := s.life
+		s.after(latency, func() {
+			if s.life == life {
+				s.apply(engine.Observed{Node: s.estate.Node(i).ID, Seen: seen})
+			}
+		})
+	}
+}
+
+// command carries out a verb on a node at the model's present time, and tells its answer.
 func (s *simulation) command(i int, verb plan.Verb) (engine.Outcome, string) {
 	t, decl := &s.things[i], s.estate.Node(i)
 	if t.fault == Vanish {
-		t.state = plan.Gone
+		s.become(i, plan.Gone)
 	}
 	if t.state == plan.Gone {
 		return engine.NoSuchThing, "no such thing"
@@ -70,7 +79,15 @@ func (s *simulation) command(i int, verb plan.Verb) (engine.Outcome, string) {
 	if !s.powered(i) && decl.Kind != plan.Supply && verb != plan.Start {
 		return engine.Unreached, "no answer"
 	}
+	t.told++
+	first := t.told == 1
 	took := decl.Time(verb).Nominal
+	switch {
+	case t.fault == Busy && t.told <= 2:
+		return engine.Busy, "another task runs"
+	case t.fault == Late && first:
+		took = lateBy * decl.Time(verb).Within
+	}
 	switch verb {
 	case plan.Protect:
 		s.after(took, func() { t.protected = true })
@@ -82,21 +99,28 @@ func (s *simulation) command(i int, verb plan.Verb) (engine.Outcome, string) {
 		if t.fault == Refuse {
 			return engine.Refused, "the guest does not listen"
 		}
+		if t.fault == Late && first { // nothing shows yet that it was told
+			s.after(took, func() {
+				s.referee.meddled[i] = true // for who gave it up long ago it is as if somebody else did it
+				s.stop(i, decl.Time(verb).Nominal, false)
+			})
+			break
+		}
 		s.stop(i, took, t.fault == Hang || t.fault == Stuck)
 	case plan.Force:
 		s.stop(i, took, t.fault == Stuck)
 	case plan.Start:
-		return s.start(i, took)
-	case plan.Cut:
-		for k := range s.cells {
-			if s.cells[k].node == i && s.cells[k].cutAt.IsZero() {
-				s.cells[k].cutAt = s.now.Add(cutDelay)
-				s.after(cutDelay, func() { s.loseOutput(k) })
-			}
+		if outcome, why := s.start(i, took); outcome != engine.Done {
+			return outcome, why
 		}
+	case plan.Cut:
+		s.armCut(i)
 	}
-	if t.fault == Mute {
+	switch {
+	case t.fault == Mute, t.fault == Late && first:
 		return engine.TimedOut, "the answer was lost"
+	case t.fault == Deny && first:
+		return engine.Refused, "it says that it will not"
 	}
 	return engine.Done, ""
 }
@@ -106,7 +130,7 @@ func (s *simulation) stop(i int, took time.Duration, never bool) {
 	if t.state != plan.On && t.state != plan.Stopping {
 		return
 	}
-	t.state = plan.Stopping
+	s.become(i, plan.Stopping)
 	if never {
 		return
 	}
@@ -122,15 +146,15 @@ func (s *simulation) stop(i int, took time.Duration, never bool) {
 // goOff takes a node down, and with a host the VMs on it.
 func (s *simulation) goOff(i int) {
 	t := &s.things[i]
-	t.state = plan.Off
-	t.change++
+	s.become(i, plan.Off)
 	if s.estate.Node(i).Kind != plan.Host {
 		return
 	}
 	for _, u := range s.estate.Users(i) {
-		if s.estate.Node(u).Kind == plan.VM && s.things[u].state != plan.Off && s.things[u].state != plan.Gone {
+		if s.hostOf(u) == i && s.things[u].state != plan.Off && s.things[u].state != plan.Gone {
 			s.things[u].crashed = t.crashed
 			s.goOff(u)
+			s.things[u].dark = t.dark
 		}
 	}
 }
@@ -143,25 +167,41 @@ func (s *simulation) start(i int, took time.Duration) (engine.Outcome, string) {
 	if !s.powered(i) || s.hostOf(i) >= 0 && s.things[s.hostOf(i)].state != plan.On {
 		return engine.Refused, "nothing to start it on"
 	}
-	s.boot(i, took)
+	if t.fault != Dud {
+		s.boot(i, took)
+	}
 	return engine.Done, ""
 }
 
 func (s *simulation) boot(i int, took time.Duration) {
 	t := &s.things[i]
-	t.state = plan.Starting
-	t.change++
+	s.become(i, plan.Starting)
 	change := t.change
 	s.after(took, func() {
 		if t.change == change && s.powered(i) {
-			t.state = plan.On
+			s.become(i, plan.On)
 		}
 	})
 }
 
+// meddle is somebody else's doing.
+func (s *simulation) meddle(i int, state plan.State) {
+	switch t := &s.things[i]; {
+	case state == plan.Gone && t.state != plan.Gone, state == plan.On && t.state == plan.Off && s.powered(i):
+		s.become(i, state)
+	case state == plan.Off && t.state == plan.On:
+		s.goOff(i)
+	}
+}
+
+// hostOf gives the host that a VM runs on, -1 if it is no VM or its host is not declared.
 func (s *simulation) hostOf(i int) int {
-	if s.estate.Node(i).Kind != plan.VM {
+	n := s.estate.Node(i)
+	if n.Kind != plan.VM {
 		return -1
+	}
+	if at, ok := s.estate.Index(n.Host); ok {
+		return at
 	}
 	for _, j := range s.estate.Needs(i) {
 		if s.estate.Node(j).Kind == plan.Host {
@@ -171,128 +211,41 @@ func (s *simulation) hostOf(i int) int {
 	return -1
 }
 
-// powered tells whether any feed of a node has its output on, and so for what it physically stands on.
-func (s *simulation) powered(i int) bool {
-	if host := s.hostOf(i); host >= 0 && s.things[host].state == plan.Off {
-		return false
-	}
-	feeds := s.estate.Feeds(i)
-	for _, f := range feeds {
-		for k := range s.cells {
-			if s.cells[k].node == f && s.cells[k].output {
-				return true
-			}
-		}
-	}
-	return len(feeds) == 0
-}
-
-// loseOutput takes a supply's output away: what only it fed loses its power, cleanly off or not.
-func (s *simulation) loseOutput(k int) {
-	c := &s.cells[k]
-	c.output = false
-	s.referee.outputLost(s, c.node)
-	for i := range s.things {
-		t := &s.things[i]
-		if kind := s.estate.Node(i).Kind; kind == plan.Supply || kind == plan.Person || s.powered(i) || t.state == plan.Off || t.state == plan.Gone || t.state == plan.Unknown {
-			continue
-		}
-		t.crashed = s.estate.Node(i).Kind != plan.Passive
-		s.goOff(i)
-	}
-	if c.mains {
-		s.after(returnDelay, func() { s.giveOutput(k) })
-	}
-}
-
-// giveOutput brings a supply's output back: what starts by itself with its power starts.
-func (s *simulation) giveOutput(k int) {
-	c := &s.cells[k]
-	if c.output || !c.mains {
-		return
-	}
-	c.output, c.cutAt = true, time.Time{}
-	for i := range s.things {
-		if n := s.estate.Node(i); n.ByPower && s.things[i].state == plan.Off && s.powered(i) {
-			s.boot(i, n.Time(plan.Start).Nominal)
-		}
-	}
-}
-
-// setMains switches a supply's input.
-func (s *simulation) setMains(k int, on bool) {
-	c := &s.cells[k]
-	c.mains = on
-	if on && !c.output {
-		s.after(returnDelay, func() { s.giveOutput(k) })
-	}
-}
-
-// discharge moves a battery on by one poll.
-func (s *simulation) discharge(k int) {
-	c := &s.cells[k]
-	switch {
-	case c.mains:
-		c.charge = min(1, c.charge+poll.Seconds()/(2*3600))
-	case c.output:
-		c.charge = max(0, c.charge-poll.Seconds()/c.runtime)
-		if c.charge == 0 {
-			s.loseOutput(k)
-		}
-	}
-}
-
-// reading is what the supply's UPS says now.
-func (s *simulation) reading(k int) power.Reading {
-	c := &s.cells[k]
-	r := power.Reading{Supply: s.estate.Node(c.node).ID, Charge: power.Known(100 * c.charge), Runtime: power.Known(c.charge * c.runtime), Load: power.Known(50)}
-	switch {
-	case c.silent:
-		return power.Reading{Supply: r.Supply, Link: power.Lost, Detail: "no answer"}
-	case c.mains:
-		r.Status = power.OL
+// opposite is what a system says that answers wrongly.
+func opposite(state plan.State) plan.State {
+	switch state {
+	case plan.On, plan.Stopping:
+		return plan.Off
+	case plan.Off:
+		return plan.On
 	default:
-		r.Status = power.OB
+		return state
 	}
-	if c.charge < 0.1 && !c.mains {
-		r.Status |= power.LB
-	}
-	if !c.output {
-		r.Status |= power.OFF
-		r.Status &^= power.OL
-	}
-	return r
 }
 
 // observe is what a probe of a node answers.
 func (s *simulation) observe(i int) (engine.Outcome, plan.Observation) {
 	t, decl := &s.things[i], s.estate.Node(i)
 	if decl.Kind == plan.Supply {
-		for k := range s.cells {
-			if s.cells[k].node != i {
-				continue
-			}
-			switch c := &s.cells[k]; {
-			case !c.output:
-				return engine.Done, plan.Observation{State: plan.Off}
-			case !c.cutAt.IsZero():
-				return engine.Done, plan.Observation{State: plan.Stopping, RemainFor: c.cutAt.Sub(s.now)}
-			}
-		}
-		return engine.Done, plan.Observation{State: plan.On}
+		return engine.Done, s.observeSupply(i)
 	}
+	t.looks++
 	if t.state == plan.Gone {
 		return engine.NoSuchThing, plan.Observation{}
 	}
-	if t.state == plan.Off && decl.OffAfter > 0 || !s.powered(i) && s.hostOf(i) < 0 {
+	state := t.state
+	if t.looks == t.liesAt {
+		state = opposite(state)
+	}
+	if state == plan.Off && decl.OffAfter > 0 || !s.powered(i) && s.hostOf(i) < 0 {
 		return engine.Done, plan.Observation{State: plan.Unreachable}
 	}
-	o := plan.Observation{State: t.state}
+	o := plan.Observation{State: state}
 	if decl.Can.Has(plan.Protect) {
 		o.Protected, o.Clean = plan.FactOf(t.protected), plan.FactOf(!t.dirty)
 	}
 	if decl.Healthy {
-		o.Healthy = plan.FactOf(t.state == plan.On)
+		o.Healthy = plan.FactOf(state == plan.On)
 	}
 	return engine.Done, o
 }

@@ -27,7 +27,8 @@ var layers = map[string]int{
 	"internal/adapter":  2,
 	"internal/nut":      2,
 
-	"internal/runner": 3,
+	"internal/families": 3,
+	"internal/runner":   3,
 
 	"internal/daemon": 4,
 	"internal/demo":   4,

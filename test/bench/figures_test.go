@@ -34,11 +34,18 @@ func (f figure) print(t *testing.T) {
 	fmt.Fprintln(os.Stdout, string(line))
 }
 
+// wanted skips a measurement in an ordinary test run. In a run that measures, a figure that is skipped after all (its
+// peer is not installed) is a failure: no figure goes missing unseen.
 func wanted(t *testing.T) {
 	t.Helper()
 	if !*measure {
 		t.Skip("a measurement, not a test: make bench")
 	}
+	t.Cleanup(func() {
+		if t.Skipped() {
+			t.Error("a figure was asked for, and this one was skipped: run make setup")
+		}
+	})
 }
 
 func median(d []time.Duration) time.Duration {

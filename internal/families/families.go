@@ -1,0 +1,21 @@
+// Package families is the list of every family of systems that this program knows. A new one is added here and nowhere
+// else.
+package families
+
+import (
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/command"
+	"ebbtide/internal/adapter/passive"
+	"ebbtide/internal/adapter/self"
+	"ebbtide/internal/adapter/ssh"
+	"ebbtide/internal/adapter/vsphere"
+	"ebbtide/internal/runbook"
+)
+
+// All lists the families. Unless armed, the machine that runs Ebbtide is never stopped.
+func All(armed bool) []adapter.Family {
+	return []adapter.Family{vsphere.Family(), ssh.Family(), command.Family(), passive.Family(), self.Family(armed)}
+}
+
+// Schema is the part of the runbook language that the families give.
+func Schema() runbook.Schema { return adapter.Schema(All(false)) }

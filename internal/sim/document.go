@@ -1,0 +1,257 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// Document is a scenario as it stands in a file: a whole outage, what goes wrong in it, and, if it stands alone, the
+// runbook. runbook.ReadDocument reads it.
+type Document struct {
+	Version    int                      `yaml:"version" check:"required"`     // of the scenario language: DocumentVersion
+	Scenario   string                   `yaml:"scenario" check:"required"`    // what happens, in a line
+	Runbook    string                   `yaml:"runbook"`                      // the text of a whole runbook; "": one is given beside the scenario
+	For        time.Duration            `yaml:"for" check:"positive"`         // the run ends then at the latest; 12h if not given
+	PollOnline time.Duration            `yaml:"poll_online" check:"positive"` // between two readings of a supply that has been on line for two minutes; 1s
+	Members    map[string][]MemberDecl  `yaml:"members"`                      // by selector: what the live inventory would have
+	Supplies   map[string]BatteryDecl   `yaml:"supplies"`                     //
+	Nodes      map[string]ConditionDecl `yaml:"nodes"`                        //
+	Watched    bool                     `yaml:"watched"`                      // systems tell of changes of VMs by themselves, as vCenter does
+	Events     []EventDecl              `yaml:"events"`                       //
+	// CrashAfter are records, counted from 1 over the run, right after which the controller is killed; it starts again
+	// ten seconds later.
+	CrashAfter []int `yaml:"crash_after"`
+}
+
+// DocumentVersion is the version of the scenario language that this package reads.
+const DocumentVersion = 1
+
+// MemberDecl is one VM that a selector covers.
+type MemberDecl struct {
+	Name string `yaml:"name" check:"required"`
+	Host string `yaml:"host"` // where it runs
+}
+
+// BatteryDecl is the truth about a supply's battery, and what its UPS says of it.
+type BatteryDecl struct {
+	Charge   *Percent      `yaml:"charge"`                    // at the start; 100%
+	Runtime  time.Duration `yaml:"runtime" check:"positive"`  // that a full one lasts at the present load; 30m
+	Recharge time.Duration `yaml:"recharge" check:"positive"` // from empty to full; 2h
+	DiesAt   Percent       `yaml:"dies_at"`                   // it gives out at this charge, without a word before
+	Says     []Lie         `yaml:"says"`
+}
+
+// ConditionDecl is what is the matter with a node.
+type ConditionDecl struct {
+	Off    bool  `yaml:"off"` // at the start
+	Fault  Fault `yaml:"fault"`
+	LiesAt int   `yaml:"lies_at"` // its n-th probe, from 1, is answered with the opposite; 0: none
+}
+
+// EventDecl is something that happens from outside. Exactly one of its keys beside at, supply and node is given.
+type EventDecl struct {
+	At      time.Duration `yaml:"at"`      // from the start
+	Supply  string        `yaml:"supply"`  // of mains and silent
+	Mains   string        `yaml:"mains"`   // on, off
+	Silent  *bool         `yaml:"silent"`  // the supply stops or begins to answer
+	Node    string        `yaml:"node"`    // of becomes, and of an order that is about a node
+	Becomes string        `yaml:"becomes"` // on, off, gone: somebody else did that
+	Order   string        `yaml:"order"`   // an operator's command
+	Journal string        `yaml:"journal"` // lost, back: its disk
+	Clock   string        `yaml:"clock"`   // the wall clock is set by so much: 1h, -90m
+}
+
+// Percent is a share as a file has it: "80%".
+type Percent float64
+
+// UnmarshalText reads a share from 0% to 100%.
+func (p *Percent) UnmarshalText(text []byte) error {
+	number, ok := strings.CutSuffix(string(text), "%")
+	v, err := strconv.ParseFloat(number, 64)
+	if !ok || err != nil || !(v >= 0 && v <= 100) {
+		return fmt.Errorf("expected a share from 0%% to 100%%, found %q", text)
+	}
+	*p = Percent(v)
+	return nil
+}
+
+// UnmarshalText reads a fault by its name.
+func (f *Fault) UnmarshalText(text []byte) error {
+	return name(f, text, "fault", Faults)
+}
+
+// UnmarshalText reads a lie by its name.
+func (l *Lie) UnmarshalText(text []byte) error {
+	return name(l, text, "lie", Lies)
+}
+
+func name[T ~string](to *T, text []byte, what string, known []T) error {
+	names := make([]string, len(known))
+	for i, k := range known {
+		if names[i] = string(k); names[i] == string(text) {
+			*to = k
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is no %s: write one of %s", text, what, strings.Join(names, ", "))
+}
+
+// Inventory gives the members of selectors as a compiler takes them.
+func (d *Document) Inventory() map[string][]plan.Member {
+	inventory := map[string][]plan.Member{}
+	for selector, members := range d.Members {
+		list := []plan.Member{}
+		for _, m := range members {
+			list = append(list, plan.Member{ID: selector + ":" + m.Name, Name: m.Name, Host: m.Host, On: true})
+		}
+		inventory[selector] = list
+	}
+	return inventory
+}
+
+// Build makes the scenario for a compiled runbook. Each error names what in the document can't be, and what to write.
+func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
+	sc := Scenario{
+		Settings:  engine.Settings{Estate: c.Estate, Policy: c.Policy, Supplies: c.Supplies, Mode: "simulate"},
+		Batteries: map[string]Battery{}, Faults: map[string]Fault{}, LiesAt: map[string]int{}, Watched: d.Watched, PollOnline: d.PollOnline, For: 12 * time.Hour,
+	}
+	var errs []error
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if d.Version != DocumentVersion {
+		wrong("version %d of the scenario language is not known: write version: %d", d.Version, DocumentVersion)
+	}
+	known := func(where, id string, supply bool) bool {
+		i, ok := c.Estate.Index(id)
+		if ok = ok && (c.Estate.Node(i).Kind == plan.Supply) == supply; !ok {
+			what := "node"
+			if supply {
+				what = "supply"
+			}
+			wrong("%s: the runbook has no %s %q", where, what, id)
+		}
+		return ok
+	}
+	if d.For > 0 {
+		sc.For = d.For
+	}
+	for _, id := range slices.Sorted(maps.Keys(d.Supplies)) {
+		b := d.Supplies[id]
+		if known("supplies", id, true) {
+			sc.Batteries[id] = b.battery()
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(d.Nodes)) {
+		n := d.Nodes[id]
+		if !known("nodes", id, false) {
+			continue
+		}
+		if n.Off {
+			sc.Off = append(sc.Off, id)
+		}
+		if n.Fault != "" {
+			sc.Faults[id] = n.Fault
+		}
+		if n.LiesAt > 0 {
+			sc.LiesAt[id] = n.LiesAt
+		}
+	}
+	for i := range d.Events {
+		where := fmt.Sprintf("events[%d]", i)
+		ev := &d.Events[i]
+		if ev.Supply != "" && !known(where, ev.Supply, true) || ev.Node != "" && !known(where, ev.Node, false) {
+			continue
+		}
+		change, err := ev.change()
+		if err != nil {
+			wrong("%s: %w", where, err)
+			continue
+		}
+		sc.Changes = append(sc.Changes, change)
+	}
+	for _, n := range d.CrashAfter {
+		if n < 1 {
+			wrong("crash_after: records are counted from 1, found %d", n)
+			continue
+		}
+		sc.CrashAt = append(sc.CrashAt, uint64(n))
+	}
+	return sc, errs
+}
+
+func (b *BatteryDecl) battery() Battery {
+	out := fullBattery
+	if b.Charge != nil {
+		out.Charge = float64(*b.Charge) / 100
+	}
+	if b.Runtime > 0 {
+		out.Runtime = b.Runtime
+	}
+	if b.Recharge > 0 {
+		out.Recharge = b.Recharge
+	}
+	out.DiesAt, out.Says = float64(b.DiesAt)/100, b.Says
+	return out
+}
+
+// change makes the change that an event is.
+func (ev *EventDecl) change() (Change, error) {
+	c := Change{At: ev.At, Supply: ev.Supply, Node: ev.Node}
+	given := 0
+	for _, is := range []bool{ev.Mains != "", ev.Silent != nil, ev.Becomes != "", ev.Order != "", ev.Journal != "", ev.Clock != ""} {
+		if is {
+			given++
+		}
+	}
+	if given != 1 {
+		return c, fmt.Errorf("an event is one of mains, silent, becomes, order, journal and clock; it has %d of them", given)
+	}
+	pick := func(key, text, a, b string) (bool, error) {
+		if text != a && text != b {
+			return false, fmt.Errorf("%s is %s or %s, found %q", key, a, b, text)
+		}
+		return text == a, nil
+	}
+	var err error
+	switch {
+	case (ev.Mains != "" || ev.Silent != nil) && ev.Supply == "":
+		return c, fmt.Errorf("mains and silent need the supply that they are about")
+	case ev.Mains != "":
+		c.Mains, err = pick("mains", ev.Mains, "on", "off")
+	case ev.Silent != nil:
+		c.Silent = ev.Silent
+	case ev.Becomes != "":
+		states := map[string]plan.State{"on": plan.On, "off": plan.Off, "gone": plan.Gone}
+		state, ok := states[ev.Becomes]
+		if !ok || ev.Node == "" {
+			return c, fmt.Errorf("becomes is on, off or gone, of a node")
+		}
+		c.Becomes = &state
+	case ev.Order != "":
+		verb := engine.OrderVerb(ev.Order)
+		switch verb {
+		case engine.Hold, engine.Resume, engine.Abort, engine.Go, engine.Confirm, engine.Skip:
+			c.Order = &engine.Order{Verb: verb, Node: ev.Node, By: "scenario"}
+		default:
+			return c, fmt.Errorf("%q is no order: write hold, resume, abort, go, confirm or skip", ev.Order)
+		}
+	case ev.Journal != "":
+		var lost bool
+		if lost, err = pick("journal", ev.Journal, "lost", "back"); err == nil {
+			c.Journal = &lost
+		}
+	default:
+		var by time.Duration
+		if by, err = time.ParseDuration(ev.Clock); err == nil {
+			c.Clock = &by
+		}
+	}
+	return c, err
+}

@@ -1,0 +1,84 @@
+package sim
+
+import (
+	"time"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+)
+
+// Scenario is one run: an estate, what happens to it, and what goes wrong.
+type Scenario struct {
+	Settings  engine.Settings
+	Changes   []Change
+	Batteries map[string]Battery // by supply; a missing one is full and lasts 30 minutes
+	Faults    map[string]Fault
+	LiesAt    map[string]int // by node: which of its probes is answered with the opposite
+	// PollOnline is how often a supply is polled that has been on line for two minutes; 0: each second, as otherwise.
+	PollOnline time.Duration
+	Off        []string // nodes that are off at the start
+	Watched    bool     // systems tell of changes of VMs by themselves
+	CrashAt    []uint64 // the engine is thrown away right after these records, counted over the run, and resumed 10 s later
+	// Witness is told each event as the engine gets it (nil: nobody).
+	Witness func(at time.Time, ev engine.Event)
+	For     time.Duration // the run ends then, or when all is over and no change is left
+}
+
+// Change is a change of the world from outside: of a supply's mains, unless one of the pointers is set.
+type Change struct {
+	At      time.Duration
+	Supply  string
+	Mains   bool
+	Silent  *bool          // the supply falls silent, or speaks again
+	Order   *engine.Order  // an operator's command
+	Node    string         // of Becomes
+	Becomes *plan.State    // somebody else switched the node on or off, or deleted it
+	Journal *bool          // the journal's disk is lost (true), or back
+	Clock   *time.Duration // the wall clock is set forth or back by so much: records bear its time, decisions do not
+}
+
+// Battery is the truth about a supply's battery, and what its UPS makes of it.
+type Battery struct {
+	Charge   float64       // at the start, 0..1
+	Runtime  time.Duration // of a full battery at the present load
+	Recharge time.Duration // from empty to full
+	DiesAt   float64       // 0..1: the output is lost at this charge, without a word before
+	Says     []Lie
+}
+
+var fullBattery = Battery{Charge: 1, Runtime: 30 * time.Minute, Recharge: 2 * time.Hour}
+
+// Fault is how a node misbehaves.
+type Fault string
+
+// The faults that a node may have.
+const (
+	Hang   Fault = "hang"   // accepts a stop and never goes down by itself
+	Refuse Fault = "refuse" // refuses a graceful stop
+	Vanish Fault = "vanish" // is deleted when it is first commanded
+	Mute   Fault = "mute"   // does what it is told, but its answers are lost
+	Stuck  Fault = "stuck"  // accepts every stop, forced ones too, and stays on
+	Late   Fault = "late"   // its first command is not answered, and takes effect long after it was given up
+	Deny   Fault = "deny"   // carries out its first command and says that it refused
+	Busy   Fault = "busy"   // is too busy for its first two commands
+	Dud    Fault = "dud"    // accepts a start and does not come up
+)
+
+// Faults lists all faults.
+var Faults = []Fault{Hang, Refuse, Vanish, Mute, Stuck, Late, Deny, Busy, Dud}
+
+// Lie is what a UPS says wrongly of its battery.
+type Lie string
+
+// The lies of a UPS.
+const (
+	Jumps     Lie = "jumping-runtime" // its runtime jumps up and down by a factor of up to three
+	LowAtOnce Lie = "low-at-once"     // it raises its low-battery flag the moment that it is on battery
+	NoRuntime Lie = "no-runtime"      // it does not tell its runtime
+	NoCharge  Lie = "no-charge"       // it does not tell its charge
+	Twice     Lie = "twice-as-long"   // it says that it lasts twice as long as it does
+	NeverLow  Lie = "never-low"       // it never raises its low-battery flag
+)
+
+// Lies lists all lies.
+var Lies = []Lie{Jumps, LowAtOnce, NoRuntime, NoCharge, Twice, NeverLow}

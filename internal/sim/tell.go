@@ -1,0 +1,59 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+)
+
+// Tell writes a run as lines: time and record, then the end and what broke a rule.
+func Tell(r *Result) string {
+	var b strings.Builder
+	for _, rec := range r.Records {
+		fmt.Fprintf(&b, "%8s %s\n", rec.At.Sub(Epoch).Round(100*time.Millisecond), phrase(rec))
+	}
+	fmt.Fprintf(&b, "end: on %v, off %v, crashed %v\n", r.On, r.Off, r.Crashed)
+	for _, v := range r.Violations {
+		fmt.Fprintf(&b, "VIOLATION %s\n", v)
+	}
+	return b.String()
+}
+
+func phrase(rec engine.Record) string {
+	parts := []string{string(rec.Kind)}
+	add := func(s string) {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	add(rec.Stage)
+	add(string(rec.Goal))
+	add(string(rec.Order))
+	if rec.Verb != nil {
+		add(rec.Verb.String())
+	}
+	add(rec.Node)
+	if rec.Attempt > 1 {
+		add(fmt.Sprintf("#%d", rec.Attempt))
+	}
+	add(strings.Join(rec.Supplies, ","))
+	add(string(rec.Outcome))
+	var on []string
+	for _, n := range rec.Nodes {
+		s := n.Node + "=" + n.State.String()
+		if n.Protected != plan.NotKnown {
+			s += "/protected:" + n.Protected.String()
+		}
+		on = append(on, s)
+	}
+	add(strings.Join(on, " "))
+	if rec.Kind != engine.Proven || strings.Contains(rec.Reason, "answered") || strings.Contains(rec.Reason, "already") {
+		if rec.Reason != "" {
+			add("(" + rec.Reason + ")")
+		}
+	}
+	return strings.Join(parts, " ")
+}

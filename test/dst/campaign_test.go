@@ -1,0 +1,127 @@
+package dst_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/families"
+	"ebbtide/internal/sim"
+	"ebbtide/test/dst"
+)
+
+var (
+	seeds  = flag.Int("dst.seeds", 2000, "how many seeds the campaign plays")
+	from   = flag.Uint64("dst.from", 1, "the first of them")
+	one    = flag.Uint64("dst.seed", 0, "play this seed alone, and tell its story")
+	lines  = flag.String("dst.lines", "", "with dst.seed: show the effects that speak of this")
+	shrink = flag.Int("dst.shrink", 2000, "how many tries a failing seed's scenario is given to become smaller")
+	keep   = flag.String("dst.keep", os.TempDir(), "where the scenarios of failing seeds are written")
+)
+
+var schema = families.Schema()
+
+// play runs the text of a scenario.
+func play(text string) (*sim.Result, error) {
+	sc, problems, err := sim.Load("drawn", []byte(text), nil, schema)
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, problems.Text())
+	}
+	return sim.Run(sc), nil
+}
+
+// rule tells how a run broke its first rule, without which node and when; "" if it broke none.
+func rule(r *sim.Result) string {
+	if len(r.Violations) == 0 {
+		return ""
+	}
+	how, _, _ := strings.Cut(r.Violations[0], " at ")
+	return strings.Join(digits.Split(how, -1), "#")
+}
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// TestCampaign plays seeds and holds what came of each against every rule, from the truth of the modelled estate. A
+// seed that breaks one is shrunk and written to a file.
+func TestCampaign(t *testing.T) {
+	first, count := *from, uint64(*seeds)
+	if *one != 0 {
+		first, count = *one, 1
+	}
+	var mu sync.Mutex
+	next, events := first, 0
+	broken := map[uint64]string{}
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for {
+				mu.Lock()
+				seed := next
+				next++
+				mu.Unlock()
+				if seed >= first+count {
+					return
+				}
+				r, err := play(dst.Draw(dst.Seeded(seed)))
+				mu.Lock()
+				switch {
+				case err != nil:
+					broken[seed] = err.Error()
+				case len(r.Violations) > 0:
+					broken[seed] = r.Violations[0]
+					events += r.Events
+				default:
+					events += r.Events
+				}
+				if err == nil && *one != 0 {
+					for _, l := range r.Lines {
+						if text := fmt.Sprintf("%12s %T %+v", l.At, l.Effect, l.Effect); *lines != "" && strings.Contains(text, *lines) {
+							t.Log(text)
+						}
+					}
+					t.Log("\n" + sim.Tell(r))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("%d seeds, %d events, %d seeds broke a rule", count, events, len(broken))
+	for i, seed := range slices.Sorted(maps.Keys(broken)) {
+		where := ""
+		if i < 5 {
+			where = "\n" + keepShrunk(t, seed)
+		}
+		t.Errorf("seed %d: %s%s", seed, broken[seed], where)
+	}
+}
+
+// keepShrunk makes a failing seed's scenario small and writes it to a file, and tells how to replay it.
+func keepShrunk(t *testing.T, seed uint64) string {
+	var tape dst.Tape
+	text := dst.Draw(tape.Record(dst.Seeded(seed)))
+	r, err := play(text)
+	if err != nil {
+		return text
+	}
+	want := rule(r)
+	text = dst.Shrink(tape, *shrink, func(text string) bool {
+		r, err := play(text)
+		return err == nil && rule(r) == want
+	})
+	r, err = play(text)
+	require.NoError(t, err)
+	path := filepath.Join(*keep, fmt.Sprintf("ebbtide-seed-%d.yaml", seed))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return fmt.Sprintf("ebbtide simulate --scenario %s\n%s\n%s", path, text, sim.Tell(r))
+}

@@ -1,0 +1,106 @@
+package dst
+
+import (
+	"fmt"
+	"strings"
+
+	"ebbtide/internal/sim"
+)
+
+func (w *drawing) event(at int, format string, args ...any) {
+	w.happens = append(w.happens, fmt.Sprintf("- {at: %ds, %s}", at, fmt.Sprintf(format, args...)))
+}
+
+// events draws batteries, faults, and what happens.
+func (w *drawing) events() {
+	for _, s := range w.supplies {
+		line := fmt.Sprintf("%s: {charge: %d%%, runtime: %dm, recharge: %dm", s, 100-10*w.d(6), 3+w.d(40), 30+w.d(150))
+		if w.one(10) {
+			line += fmt.Sprintf(", dies_at: %d%%", 10+w.d(60))
+		}
+		if w.one(4) {
+			line += ", says: [" + string(sim.Lies[w.d(len(sim.Lies))]) + "]"
+		}
+		w.batteries = append(w.batteries, line+"}")
+	}
+	for _, id := range w.commanded {
+		vm := strings.HasPrefix(id, "vm") || strings.HasPrefix(id, "pool")
+		switch w.d(24) {
+		case 23, 22:
+			w.conditions = append(w.conditions, fmt.Sprintf("%q: {fault: %s}", id, sim.Faults[w.d(len(sim.Faults))]))
+		case 21:
+			w.conditions = append(w.conditions, fmt.Sprintf("%q: {lies_at: %d}", id, 1+w.d(8)))
+		case 20, 19, 18:
+			if vm {
+				w.conditions = append(w.conditions, fmt.Sprintf("%q: {off: true}", id))
+			}
+		}
+	}
+	w.mains()
+	w.orders()
+	w.luck()
+}
+
+// mains draws outages: of some supplies, one after the other or at once, with flaps and silence.
+func (w *drawing) mains() {
+	at := 60
+	for range 1 + w.d(3) {
+		for _, s := range w.supplies {
+			if w.one(4) {
+				continue
+			}
+			out := at + w.d(120)
+			if w.one(5) { // it flaps before it fails for good
+				for range 1 + w.d(4) {
+					w.event(out, "supply: %s, mains: off", s)
+					out += 1 + w.d(20)
+					w.event(out, "supply: %s, mains: on", s)
+					out += 1 + w.d(20)
+				}
+			}
+			back := out + 1 + w.d(1500)
+			w.event(out, "supply: %s, mains: off", s)
+			w.event(back, "supply: %s, mains: on", s)
+			if w.one(6) {
+				mute := out + w.d(60)
+				w.event(mute, "supply: %s, silent: true", s)
+				w.event(max(mute, back)+w.d(200), "supply: %s, silent: false", s)
+			}
+		}
+		at += 600 + w.d(3000)
+	}
+}
+
+func (w *drawing) orders() {
+	for range w.d(3) {
+		verb := []string{"hold", "resume", "abort", "go"}[w.d(4)]
+		on := 60 + w.d(1500)
+		w.event(on, "order: %s", verb)
+		if verb == "hold" {
+			w.event(on+w.d(300), "order: resume")
+		}
+	}
+	for _, p := range w.people {
+		if w.one(2) {
+			w.event(60+w.d(600), "node: %s, order: %s", p, []string{"confirm", "skip"}[w.d(2)])
+		}
+	}
+}
+
+// luck draws what goes wrong around the controller, and what others do to nodes.
+func (w *drawing) luck() {
+	for range w.d(3) {
+		w.crashes = append(w.crashes, fmt.Sprint(1+w.d(120)))
+	}
+	if w.one(10) {
+		at := w.d(1500)
+		w.event(at, "journal: lost")
+		w.event(at+1+w.d(900), "journal: back")
+	}
+	for range w.d(2) {
+		w.event(w.d(2000), "clock: %ds", w.d(7200)-3600)
+	}
+	for range w.d(8) / 6 {
+		w.event(60+w.d(1500), "node: %q, becomes: %s", w.pick(w.commanded), []string{"on", "off", "gone"}[w.d(3)])
+	}
+}

@@ -60,7 +60,7 @@ lint: $(LINT) $(GOFUMPT) ## vet, gofumpt and golangci-lint (built from source th
 crash: private SHELL := /bin/bash
 crash: private .SHELLFLAGS := -o pipefail -c
 crash: setup ## kill -9 the daemon after every record of an outage, and twice: a line each (5 to 15 minutes)
-	@go test ./test/crash -v -run KilledAtAnyRecord -count=1 -timeout 60m -args -whole | grep -v '^ *\(===\|--- PASS\|PASS$$\)'
+	@go test ./test/crash -v -run KilledAtAnyRecord -count=1 -timeout 60m -args -whole | grep -v '^ok \|^ *\(===\|--- PASS\|PASS$$\)'
 
 .PHONY: bench
 bench: private SHELL := /bin/bash

@@ -99,6 +99,7 @@ func (r *referee) see(what string) {
 	words := strings.Fields(what)
 	subject, verb := words[0], words[len(words)-1]
 	switch {
+	case subject == "mains" && r.mains == (verb == "on"): // given back again at a second cut
 	case subject == "mains":
 		r.mains, r.since = verb == "on", r.now
 		if !r.mains { // what was done for the failure before may be done again

@@ -31,11 +31,11 @@ import (
 type heard map[string]string
 
 // asks asks the API of a site on its socket for everything that it has.
-func (h heard) asks(s *site, token string) {
+func (h heard) asks(s *room, token string) {
 	s.t.Helper()
-	st, ok := s.status()
+	st, ok := s.Status()
 	require.True(s.t, ok)
-	h.asksAt(s.t, "unix", filepath.Join(s.dir, "api.sock"), st.View.Outage, token)
+	h.asksAt(s.t, "unix", filepath.Join(s.Dir, "api.sock"), st.View.Outage, token)
 }
 
 // asksAt asks an API at an address, with and without the token and with a wrong one.
@@ -68,7 +68,7 @@ func (h heard) asksAt(t *testing.T, network, address, outage, token string) {
 }
 
 // runs runs commands, in both formats.
-func (h heard) runs(s *site, args ...string) {
+func (h heard) runs(s *room, args ...string) {
 	s.t.Helper()
 	for _, format := range []string{"text", "json"} {
 		out, errs, _ := run(s.t, append(args, "--format", format)...)
@@ -119,34 +119,34 @@ func (h heard) holdsNone(t *testing.T, p planted) {
 // anywhere.
 func TestSecretsStayWhereTheyAre(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	settings := s.files(true)
+	s := newRoom(t, nil)
+	settings := s.Files(true)
 	const token, reading, inEnvironment = "planted token to operate with 8d1f", "planted token to read with 77ac", "PLANTED_READ_TOKEN"
 	secrets := planted{"NUT password": nuttest.AdminPassword, "vSphere password": vspheresim.Password, "token": token, "read token": reading}
-	secrets.key("SSH key", s.sshd.Key)
-	s.write("credentials/token", token)
-	s.write("page.sh", "#!/bin/sh\ncat >>"+s.dir+"/pages\nenv >>"+s.dir+"/pages\n")
+	secrets.key("SSH key", s.SSHD.Key)
+	s.Write("credentials/token", token)
+	s.Write("page.sh", "#!/bin/sh\ncat >>"+s.Dir+"/pages\nenv >>"+s.Dir+"/pages\n")
 	text, err := os.ReadFile(settings)
 	require.NoError(t, err)
-	s.write("settings.yaml", string(text)+"log: {level: debug}\ntoken: {credential: token}\nread_token: {env: "+inEnvironment+"}\nnotify: {command: [/bin/sh, "+s.dir+"/page.sh]}\n")
+	s.Write("settings.yaml", string(text)+"log: {level: debug}\ntoken: {credential: token}\nread_token: {env: "+inEnvironment+"}\nnotify: {command: [/bin/sh, "+s.Dir+"/page.sh]}\n")
 
 	p := startWith(t, []string{inEnvironment + "=" + reading}, settings)
-	s.ready()
+	s.Ready()
 	all := heard{}
 	all.asks(s, token)
 	s.untilDown(90 * time.Second)
 	all.asks(s, reading)
-	all.runs(s, "status", "--listen", "unix:"+s.dir+"/api.sock")
-	all.process(t, p.cmd.Process.Pid)
+	all.runs(s, "status", "--listen", "unix:"+s.Dir+"/api.sock")
+	all.process(t, p.PID())
 	require.Contains(t, all["environ"], inEnvironment+"="+reading, "a secret from the environment stands there: docs/SECURITY.md says so")
 	all["environ"] = strings.ReplaceAll(all["environ"], reading, "")
-	s.setMains(true)
+	s.SetMains(true)
 	s.untilRestored(120 * time.Second)
 	all.asks(s, token)
-	p.signal(syscall.SIGTERM)
-	<-p.ended
+	p.Signal(syscall.SIGTERM)
+	<-p.Ended()
 
-	journal, book := filepath.Join(s.dir, "journal.db"), filepath.Join(s.dir, "runbook.yaml")
+	journal, book := filepath.Join(s.Dir, "journal.db"), filepath.Join(s.Dir, "runbook.yaml")
 	all.runs(s, "journal", "export", journal)
 	all.runs(s, "journal", "verify", journal)
 	all.runs(s, "check", book)
@@ -157,12 +157,12 @@ func TestSecretsStayWhereTheyAre(t *testing.T) {
 			all["plan "+goal+format] = out
 		}
 	}
-	all["log"] = p.log.String()
+	all["log"] = p.Log()
 	require.Contains(t, all["log"], "level=DEBUG")
-	all.files(t, s.dir)
+	all.files(t, s.Dir)
 	require.Contains(t, all["file "+journal], "esx01", "the journal was read")
 	// What the program that pages was given is its environment, which has the token that stands in ours.
-	pages := "file " + filepath.Join(s.dir, "pages")
+	pages := "file " + filepath.Join(s.Dir, "pages")
 	require.Contains(t, all[pages], "ebbtide: ")
 	require.NotContains(t, all[pages], reading, "the program that tells people has no business with our environment")
 	all.holdsNone(t, secrets)
@@ -171,32 +171,32 @@ func TestSecretsStayWhereTheyAre(t *testing.T) {
 // TestTokensStayWhereTheyAre: nor do tokens that are really asked for, on TCP, right and wrong ones.
 func TestTokensStayWhereTheyAre(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	settings := s.files(false)
+	s := newRoom(t, nil)
+	settings := s.Files(false)
 	secrets := planted{"token": "planted token to operate with 91", "read token": "planted token to read with 92"}
-	s.write("credentials/token", secrets["token"])
-	s.write("credentials/read", secrets["read token"])
+	s.Write("credentials/token", secrets["token"])
+	s.Write("credentials/read", secrets["read token"])
 	text, err := os.ReadFile(settings)
 	require.NoError(t, err)
-	s.write("settings.yaml", string(text)+"log: {level: debug}\ntoken: {credential: token}\nread_token: {credential: read}\n")
+	s.Write("settings.yaml", string(text)+"log: {level: debug}\ntoken: {credential: token}\nread_token: {credential: read}\n")
 	address := sshdtest.FreeAddress(t)
 	p := start(t, settings, "--listen", address)
-	s.write("credentials/given", secrets["read token"])
+	s.Write("credentials/given", secrets["read token"])
 	all := heard{}
-	s.until("answer to the read token", 20*time.Second, func() bool {
-		out, errs, code := run(t, "status", "--listen", address, "--token-file", filepath.Join(s.dir, "credentials", "given"))
+	s.Until("answer to the read token", 20*time.Second, func() bool {
+		out, errs, code := run(t, "status", "--listen", address, "--token-file", filepath.Join(s.Dir, "credentials", "given"))
 		all["status"] = out + errs
 		return code == 0
 	})
 	all.asksAt(t, "tcp", address, "none", secrets["token"])
 	all.asksAt(t, "tcp", address, "none", secrets["read token"])
-	out, errs, code := run(t, "hold", "--listen", address, "--token-file", filepath.Join(s.dir, "credentials", "given"))
+	out, errs, code := run(t, "hold", "--listen", address, "--token-file", filepath.Join(s.Dir, "credentials", "given"))
 	require.Equal(t, 6, code, "who may read may not command")
 	all["hold"] = out + errs
-	all.process(t, p.cmd.Process.Pid)
-	all["log"] = p.log.String()
+	all.process(t, p.PID())
+	all["log"] = p.Log()
 	require.Contains(t, all["log"], "a wrong token was shown")
-	all.files(t, s.dir)
+	all.files(t, s.Dir)
 	all.holdsNone(t, secrets)
 }
 
@@ -204,8 +204,8 @@ func TestTokensStayWhereTheyAre(t *testing.T) {
 // were to be given.
 func TestWrongSecretsStayWhereTheyAre(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	settings := s.files(false)
+	s := newRoom(t, nil)
+	settings := s.Files(false)
 	_, wrong := sshdtest.NewKey(t)
 	secrets := planted{
 		"wrong NUT password": "planted wrong for upsd 51", "wrong vSphere password": "planted wrong for vcenter 52", "SSH password": "planted wrong for ssh 53",
@@ -217,10 +217,10 @@ func TestWrongSecretsStayWhereTheyAre(t *testing.T) {
 	for name, secret := range map[string]string{
 		"upsd": secrets["wrong NUT password"], "vcenter": secrets["wrong vSphere password"], "ssh_password": secrets["SSH password"], "nas_key": wrong, "locked": locked, "token": secrets["token"],
 	} {
-		s.write("credentials/"+name, secret)
+		s.Write("credentials/"+name, secret)
 	}
 	nobody := sshdtest.FreeAddress(t)
-	book, err := os.ReadFile(filepath.Join(s.dir, "runbook.yaml"))
+	book, err := os.ReadFile(filepath.Join(s.Dir, "runbook.yaml"))
 	require.NoError(t, err)
 	more := fmt.Sprintf(`  gone-vcenter: {type: vsphere, url: "https://%[1]s", username: root, password: {credential: vcenter}}
   gone-nas: {type: ssh, address: "%[1]s", user: root, password: {credential: ssh_password}, host_key: "%[2]s"}
@@ -231,17 +231,17 @@ nodes:
   gone-nas: {type: ssh, via: gone-nas, probe: [state], stop: [stop]}
   by-password: {type: ssh, via: by-password, probe: [state], stop: [stop]}
   by-locked: {type: ssh, via: by-locked, probe: [state], stop: [stop]}
-`, nobody, s.sshd.HostKey, s.sshd.Address)
+`, nobody, s.SSHD.HostKey, s.SSHD.Address)
 	changed := strings.Replace(string(book), "nodes:\n", more, 1)
-	s.write("runbook.yaml", strings.Replace(changed, "supplies:\n", "supplies:\n  gone: {nut: \"ups@"+nobody+"\", username: u, password: {credential: upsd}, cut: none}\n", 1))
+	s.Write("runbook.yaml", strings.Replace(changed, "supplies:\n", "supplies:\n  gone: {nut: \"ups@"+nobody+"\", username: u, password: {credential: upsd}, cut: none}\n", 1))
 	text, err := os.ReadFile(settings)
 	require.NoError(t, err)
-	s.write("settings.yaml", string(text)+"log: {level: debug, format: json}\ntoken: {credential: token}\n")
+	s.Write("settings.yaml", string(text)+"log: {level: debug, format: json}\ntoken: {credential: token}\n")
 
 	p := start(t, settings)
 	all := heard{}
-	s.until("complaints", 60*time.Second, func() bool {
-		log := p.log.String()
+	s.Until("complaints", 60*time.Second, func() bool {
+		log := p.Log()
 		for _, complaint := range []string{"ACCESS-DENIED", "may not log in", "does not let us in", "locked by a passphrase", "connection refused"} {
 			if !strings.Contains(log, complaint) {
 				return false
@@ -250,24 +250,24 @@ nodes:
 		return true
 	})
 	all.asks(s, secrets["token"])
-	s.setMains(false)
-	s.until("outage", 20*time.Second, func() bool { st, ok := s.status(); return ok && st.View.Outage != "" })
+	s.SetMains(false)
+	s.Until("outage", 20*time.Second, func() bool { st, ok := s.Status(); return ok && st.View.Outage != "" })
 	all.asks(s, secrets["token"])
-	all.process(t, p.cmd.Process.Pid)
-	p.signal(syscall.SIGTERM)
-	<-p.ended
-	all.runs(s, "journal", "export", filepath.Join(s.dir, "journal.db"))
+	all.process(t, p.PID())
+	p.Signal(syscall.SIGTERM)
+	<-p.Ended()
+	all.runs(s, "journal", "export", filepath.Join(s.Dir, "journal.db"))
 
-	s.write("inline.yaml", strings.Replace(string(book), "password: {credential: vcenter}", `password: "planted inline 56"`, 1))
-	all.runs(s, "check", filepath.Join(s.dir, "inline.yaml"))
-	all.runs(s, "plan", filepath.Join(s.dir, "inline.yaml"))
-	require.Contains(t, all["check "+filepath.Join(s.dir, "inline.yaml")+" text"], "must be a reference to a secret")
-	require.NoError(t, os.Remove(filepath.Join(s.dir, "inline.yaml")))
-	s.write("inline.yaml", "runbook: runbook.yaml\ntoken: planted inline 56\n")
-	all.runs(s, "daemon", "--config", filepath.Join(s.dir, "inline.yaml"))
-	require.NoError(t, os.Remove(filepath.Join(s.dir, "inline.yaml")))
-	all["log"] = p.log.String()
-	all.files(t, s.dir)
+	s.Write("inline.yaml", strings.Replace(string(book), "password: {credential: vcenter}", `password: "planted inline 56"`, 1))
+	all.runs(s, "check", filepath.Join(s.Dir, "inline.yaml"))
+	all.runs(s, "plan", filepath.Join(s.Dir, "inline.yaml"))
+	require.Contains(t, all["check "+filepath.Join(s.Dir, "inline.yaml")+" text"], "must be a reference to a secret")
+	require.NoError(t, os.Remove(filepath.Join(s.Dir, "inline.yaml")))
+	s.Write("inline.yaml", "runbook: runbook.yaml\ntoken: planted inline 56\n")
+	all.runs(s, "daemon", "--config", filepath.Join(s.Dir, "inline.yaml"))
+	require.NoError(t, os.Remove(filepath.Join(s.Dir, "inline.yaml")))
+	all["log"] = p.Log()
+	all.files(t, s.Dir)
 	all.holdsNone(t, secrets)
 }
 

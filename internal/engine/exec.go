@@ -207,7 +207,7 @@ func (e *Engine) see(i int, seen plan.Observation) {
 	}
 	wasDown := n.down
 	n.note(seen.State)
-	if !n.snapped && e.run != nil && (seen.State == plan.On || seen.State == plan.Off && !e.lostOutput(i)) {
+	if e.run != nil && !e.run.scope[i] && (seen.State == plan.On || seen.State == plan.Off && !e.lostOutput(i)) {
 		n.wasUp = seen.State == plan.On
 	}
 	if seen.State != plan.Unreachable {

@@ -17,8 +17,9 @@ func (e *Engine) guard(i int) {
 		e.giveUp(i, "the direction turned before it took the command")
 		return
 	}
-	if x.verb == plan.Stop && e.unheard() { // right after a crash: its power may be back
-		x.phase, x.next = backingOff, e.now.Add(firstRetry)
+	unpowered := x.goal == plan.Up && kind != plan.Person && !(e.fed(i) && e.poweredDeps(i))
+	if (x.verb == plan.Stop || x.goal == plan.Up) && e.unheard() || unpowered || x.verb == plan.Cut && e.maybeCut(i) {
+		x.phase, x.next = backingOff, e.now.Add(firstRetry) // right after a crash: its power may be back, or gone
 		e.arm(i)
 		return
 	}
@@ -115,7 +116,7 @@ func (e *Engine) pass(i int) {
 	x := n.exec
 	if x.verb == plan.Start {
 		if slices.ContainsFunc(e.broughtUp(i), func(d int) bool { return e.nodes[d].down }) {
-			e.holdBack(i)
+			e.fallBack(i)
 			return
 		}
 		e.command(i)
@@ -145,6 +146,17 @@ func (e *Engine) pass(i int) {
 		return
 	}
 	e.command(i)
+}
+
+// fallBack puts a start back to wait anew for what it stands on, which is off again. One that was commanded ends first.
+func (e *Engine) fallBack(i int) {
+	n := &e.nodes[i]
+	if x := n.exec; x.attempt > 0 {
+		verb, state, why := x.verb, n.seen.State, "what it stands on is off again"
+		e.record(Record{Kind: Failed, Node: e.id(i), Verb: &verb, Attempt: x.attempt, State: &state, Reason: why})
+		e.record(Record{Kind: Reopened, Node: e.id(i), State: &state, Reason: why})
+	}
+	e.holdBack(i)
 }
 
 // holdBack puts a step back to wait anew for what comes before it.

@@ -15,6 +15,7 @@ type Referee struct {
 	Violations []string
 	estate     *plan.Estate
 	wasOn      []bool
+	listed     []bool // its last snapshot says that it was on
 	owed       []bool // was on when it came into the open outage's snapshot
 	meddled    []bool // somebody else switched it
 	online     []bool // supplies whose mains are on
@@ -46,7 +47,7 @@ type truth interface {
 func NewReferee(estate *plan.Estate) *Referee {
 	n := estate.Len()
 	r := &Referee{estate: estate, wasOn: make([]bool, n), online: make([]bool, n), back: make([]int, n), flying: make([]bool, n), cycled: make([]bool, n), outFor: make([]int, n), failed: make([]plan.Verbs, n)}
-	r.owed, r.meddled = make([]bool, n), make([]bool, n)
+	r.listed, r.owed, r.meddled = make([]bool, n), make([]bool, n), make([]bool, n)
 	r.intents, r.reasons, r.cutDue = map[engine.Op]engine.Record{}, map[int]string{}, map[int]string{}
 	for i := range n {
 		r.wasOn[i], r.online[i], r.back[i] = true, true, pollsBack
@@ -244,7 +245,7 @@ func (r *Referee) mayStart(t truth, i int) {
 		r.violate(t.time(), fmt.Sprintf("5: %s is started on battery", decl.ID))
 	}
 	for _, d := range r.estate.Needs(i) {
-		if n := r.estate.Node(d); n.Kind != plan.Supply && n.Can.Has(plan.Stop) && r.wasOn[d] && n.Kind != plan.Person && !r.meddled[d] && t.stateOf(d) != plan.On {
+		if n := r.estate.Node(d); n.Kind != plan.Supply && n.Can.Has(plan.Stop) && r.listed[d] && n.Kind != plan.Person && !r.meddled[d] && t.stateOf(d) != plan.On {
 			r.violate(t.time(), fmt.Sprintf("10: %s is started before %s is on", decl.ID, n.ID))
 		}
 	}
@@ -289,8 +290,9 @@ func (r *Referee) end(t truth, result *Result) {
 // owe notes what was on when it came into a snapshot: it comes back, or is reported.
 func (r *Referee) owe(t truth, nodes []engine.NodeState) {
 	for _, n := range nodes {
-		if i, ok := r.estate.Index(n.Node); ok && t.stateOf(i) == plan.On {
-			r.owed[i] = true
+		if i, ok := r.estate.Index(n.Node); ok {
+			r.listed[i] = n.State == plan.On || n.State == plan.Starting
+			r.owed[i] = t.stateOf(i) == plan.On
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -52,6 +53,7 @@ type simulation struct {
 	referee  *Referee
 	result   Result
 	stopped  bool
+	commands uint64        // that were sent
 	skew     time.Duration // by how much the wall clock has been set
 	journal  journal
 
@@ -310,6 +312,9 @@ func (s *simulation) do(e engine.Do) {
 		}
 		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Detail: detail}, wait)
 	})
+	if s.commands++; slices.Contains(s.scenario.CrashOn, s.commands) {
+		s.crash()
+	}
 }
 
 func (s *simulation) probe(e engine.Probe) {
@@ -382,7 +387,7 @@ func (s *simulation) selfless() bool {
 // restart brings the controller back, with what its journal has.
 func (s *simulation) restart() {
 	life := s.life
-	s.after(10*time.Second+s.apart(333_333*time.Nanosecond), func() {
+	s.after(cmp.Or(s.scenario.Away, 10*time.Second)+s.apart(333_333*time.Nanosecond), func() {
 		if s.life != life || s.selfless() {
 			return
 		}

@@ -56,6 +56,12 @@ lint: $(LINT) $(GOFUMPT) ## vet, gofumpt and golangci-lint (built from source th
 	if [ -n "$$unformatted" ]; then echo "not gofumpt-ed:" $$unformatted >&2; exit 1; fi
 	$(LINT) run ./...
 
+.PHONY: crash
+crash: private SHELL := /bin/bash
+crash: private .SHELLFLAGS := -o pipefail -c
+crash: setup ## kill -9 the daemon after every record of an outage, and twice: a line each (5 to 15 minutes)
+	@go test ./test/crash -v -run KilledAtAnyRecord -count=1 -timeout 60m -args -whole | grep -v '^ok \|^ *\(===\|--- PASS\|PASS$$\)'
+
 .PHONY: bench
 bench: private SHELL := /bin/bash
 bench: private .SHELLFLAGS := -o pipefail -c

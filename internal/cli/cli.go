@@ -24,8 +24,9 @@ type World struct {
 
 // app is the state that the commands share.
 type app struct {
-	World
-	format string // "text" or "json"
+	World            // its streams are safe
+	screen io.Writer // standard output as it is, for who draws on it
+	format string    // "text" or "json"
 }
 
 const rootHelp = `Ebbtide watches the UPSes of a datacenter through NUT. When the mains fail it takes
@@ -42,14 +43,15 @@ Exit codes:
 
 // Main runs one command line and gives its exit code.
 func Main(ctx context.Context, w World) int {
-	a := &app{World: w, format: "text"}
+	a := &app{World: w, screen: w.Stdout, format: "text"}
+	a.Stdout, a.Stderr = safe{w.Stdout}, safe{w.Stderr}
 	if asksForJSON(w.Args) { // so that even an argument that can't be read is told as it was asked for
 		a.format = "json"
 	}
 	root := a.root()
 	root.SetArgs(w.Args)
-	root.SetOut(w.Stdout)
-	root.SetErr(w.Stderr)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitDone

@@ -63,6 +63,9 @@ func (a *app) runDaemon(ctx context.Context, settings config.Config) error {
 		handler = slog.NewJSONHandler(a.Stderr, options)
 	}
 	log := slog.New(handler)
+	if err := keepMemorySecret(); err != nil {
+		log.Warn("secrets could get into a core dump", "error", err)
+	}
 	d, err := daemon.Open(ctx, daemon.Options{Config: settings, Families: families.All(settings.Armed), Version: a.Version, Log: log})
 	if mistakes, ok := errors.AsType[*daemon.MistakesError](err); ok {
 		if err := a.showProblems(mistakes.Problems, 1); err != nil {

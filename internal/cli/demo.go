@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -53,20 +52,10 @@ exit status is 1 if a rule was broken. The last line is the result as JSON.`,
 
 // demoView draws on a terminal and writes lines elsewhere.
 func (a *app) demoView() demo.View {
-	if isTerminal(a.Stdout) {
-		return demo.NewTree(a.Stdout, os.Getenv("NO_COLOR") == "")
+	if isTerminal(a.screen) {
+		return demo.NewTree(a.screen, os.Getenv("NO_COLOR") == "")
 	}
 	return demo.NewLines(a.Stdout)
-}
-
-// isTerminal tells whether what is written can be drawn over.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok || os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == "" {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // showDemo writes the table and the verdict for people, and the result as one line of JSON.

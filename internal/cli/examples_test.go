@@ -36,12 +36,3 @@ func TestExampleRunbooks(t *testing.T) {
 		})
 	}
 }
-
-// runCLI runs one command line, asserts its exit code, and gives its stdout.
-func runCLI(t *testing.T, code int, args ...string) string {
-	t.Helper()
-	var out, errs bytes.Buffer
-	got := Main(t.Context(), World{Args: args, Stdout: &out, Stderr: &errs, Version: "test"})
-	require.Equal(t, code, got, "%s%s", out.String(), errs.String())
-	return out.String()
-}

@@ -4,15 +4,20 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata give now")
+var rewrite = flag.Bool("rewrite", false, "write what the scripts and golden files in testdata give now")
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
@@ -25,12 +30,21 @@ func TestMain(m *testing.M) {
 // TestScripts runs the command lines in testdata/script. Beside testscript's own commands a script has
 //
 //	ends CODE ARGUMENT…     runs ebbtide and holds that it ends with this exit code
+//	daemon FILE             a daemon at $DAEMON that gives FILE for its status and refuses every command
 //	journal FILE [DAMAGE…]  makes a journal and damages it: see damages
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	runbooks, err := filepath.Abs("../../runbooks")
+	require.NoError(t, err)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", UpdateScripts: *rewrite, RequireUniqueNames: true, RequireExplicitExec: true,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ends": ends, "journal": makeJournal},
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("RUNBOOKS", runbooks)
+			e.Setenv("DAEMON", "unix:"+filepath.Join(e.WorkDir, "s"))
+			e.Setenv("TZ", "UTC")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ends": ends, "daemon": fakeDaemon, "journal": makeJournal},
 	})
 }
 
@@ -48,4 +62,20 @@ func ends(ts *testscript.TestScript, _ bool, args []string) {
 	if got != code {
 		ts.Fatalf("ebbtide ended with exit code %d, not %d", got, code)
 	}
+}
+
+func fakeDaemon(ts *testscript.TestScript, _ bool, args []string) {
+	status := ts.ReadFile(args[0])
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "unix", filepath.Join(ts.Getenv("WORK"), "s"))
+	ts.Check(err)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(status)) // a client that has gone fails the script by itself
+	})
+	mux.HandleFunc("POST /v1/commands", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, `{"error": "cannot hold: all supplies are on line", "hint": "wait for an outage"}`, http.StatusConflict)
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
+	go func() { _ = server.Serve(listener) }()
+	ts.Defer(func() { _ = server.Close() })
 }

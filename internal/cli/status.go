@@ -2,10 +2,10 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/user"
 	"strings"
 	"text/tabwriter"
@@ -13,44 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ebbtide/internal/config"
 	"ebbtide/internal/daemon"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/timeline"
 )
-
-// reach is how a command finds the daemon.
-type reach struct {
-	config, listen, tokenFile string
-}
-
-func (r *reach) flags(c *cobra.Command) {
-	c.Flags().StringVar(&r.config, "config", "", "the daemon's settings file, for where it listens")
-	c.Flags().StringVar(&r.listen, "listen", "", "where it listens: unix:PATH or HOST:PORT (default unix:/run/ebbtide/ebbtide.sock)")
-	c.Flags().StringVar(&r.tokenFile, "token-file", "", "file with the token, for a daemon on TCP")
-}
-
-func (r *reach) client() (*daemon.Client, error) {
-	flags := map[string]string{}
-	if r.listen != "" {
-		flags["listen"] = r.listen
-	}
-	listen, err := config.LoadListen(r.config, flags)
-	if err != nil {
-		return nil, fail(exitUsage, "use --listen unix:PATH or --listen 127.0.0.1:PORT", "%w", err)
-	}
-	token := ""
-	if r.tokenFile != "" {
-		b, err := os.ReadFile(r.tokenFile)
-		if err != nil {
-			return nil, fail(exitUsage, "--token-file names a file that holds the token alone", "cannot read the token: %w", err)
-		}
-		token = strings.TrimSpace(string(b))
-	}
-	return daemon.NewClient(listen, token), nil
-}
 
 // asked turns a client's error into one with its exit code.
 func asked(err error) error {
@@ -62,9 +30,16 @@ func asked(err error) error {
 		return fail(exitRefused, refused.Hint(), "%w", err)
 	case errors.Is(err, context.Canceled):
 		return err
+	case isCertificate(err):
+		return fail(exitUnreachable, "--ca-file names the authorities that vouch for it, or its own certificate; --config reads that from its settings", "%w", err)
 	default:
 		return fail(exitUnreachable, "is it running (systemctl status ebbtide), and does it listen where you asked (--listen, --config)?", "%w", err)
 	}
+}
+
+func isCertificate(err error) bool {
+	_, wrong := errors.AsType[*tls.CertificateVerificationError](err)
+	return wrong
 }
 
 func (a *app) status() *cobra.Command {
@@ -164,6 +139,10 @@ func writeStatus(w io.Writer, s *daemon.Status) {
 	if s.Outage != nil {
 		writeOutage(w, s)
 	}
+	fmt.Fprintln(w)
+	for _, sentence := range s.Policy {
+		fmt.Fprintln(w, sentence)
+	}
 }
 
 // writeNodes counts the nodes by what they were last seen as, and names those that do not answer.
@@ -207,18 +186,19 @@ func writeOutage(w io.Writer, s *daemon.Status) {
 	fmt.Fprintln(t, "STEP\tNODE\tSTATE\tTOOK\t")
 	for i := range o.Steps {
 		st := &o.Steps[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", st.Verb, st.Node, st.State, stepTook(st), st.Reason)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", st.Verb, st.Node, st.State, stepTook(st, s.Now), st.Reason)
 	}
 	_ = t.Flush() // to where the rest goes
 }
 
-func stepTook(st *timeline.Step) string {
+// stepTook says how long a step took, or takes until now.
+func stepTook(st *timeline.Step, now time.Time) string {
 	if st.Started.IsZero() {
 		return ""
 	}
 	end := st.Ended
 	if end.IsZero() {
-		end = time.Now()
+		end = now
 	}
 	return brief(end.Sub(st.Started))
 }

@@ -6,11 +6,7 @@
 package config
 
 import (
-	"fmt"
 	"log/slog"
-	"net"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -24,22 +20,11 @@ type Config struct {
 	PollOnBattery time.Duration // between two readings of a supply on battery, 100ms to Poll
 	Armed         bool          // false: observe, and say what would be done
 	Credentials   string        // the directory of credentials, "" if there is none
-	Token         Reference     // what a command must show that comes over TCP; none: TCP takes no commands
+	Token         Reference     // what shows the role operate over TCP; none: TCP takes no commands
+	ReadToken     Reference     // what shows the role read over TCP; none: a loopback address answers everybody
+	TLS           TLS           // set if Listen.TLS is
 	Log           Log
 	Notify        Notify
-}
-
-// Listen is a listener's address, as net.Listen takes it: a Unix socket's path, or a loopback address and port.
-type Listen struct {
-	Network string // "unix" or "tcp"
-	Address string
-}
-
-func (l Listen) String() string {
-	if l.Network == "unix" {
-		return unixPrefix + l.Address
-	}
-	return l.Address
 }
 
 // Reference names a secret: at most one field is set.
@@ -51,6 +36,12 @@ type Reference struct {
 
 // IsZero tells whether no secret is named.
 func (r Reference) IsZero() bool { return r == Reference{} }
+
+// TLS is what the API shows of itself.
+type TLS struct {
+	Certificate string    // PEM file: the certificate, then those of the authorities between it and the root
+	Key         Reference // its private key, PEM
+}
 
 // Log says what is logged, and how.
 type Log struct {
@@ -64,35 +55,6 @@ type Notify struct {
 }
 
 const (
-	unixPrefix = "unix:"
-	maxSocket  = 107 // bytes in a socket's path, of which the kernel takes no more
-
 	minPoll = 100 * time.Millisecond
 	maxPoll = time.Minute
 )
-
-// parseListen reads a listen address. Anything but a Unix socket and a loopback address is refused: the API has no TLS.
-func parseListen(s string) (Listen, error) {
-	if path, ok := strings.CutPrefix(s, unixPrefix); ok {
-		switch {
-		case len(path) == 0 || path[0] != '/':
-			return Listen{}, fmt.Errorf("%q needs an absolute path: write unix:/run/ebbtide/ebbtide.sock", s)
-		case len(path) > maxSocket:
-			return Listen{}, fmt.Errorf("the path of %q is longer than the %d bytes that a socket's may have", s, maxSocket)
-		}
-		return Listen{Network: "unix", Address: path}, nil
-	}
-	host, port, err := net.SplitHostPort(s)
-	if err != nil {
-		return Listen{}, fmt.Errorf("%q is no address: write unix:/run/ebbtide/ebbtide.sock, or a loopback address and port like 127.0.0.1:8417", s)
-	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return Listen{}, fmt.Errorf("%q has no valid port: write a number up to 65535", s)
-	}
-	if host != "localhost" {
-		if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-			return Listen{}, fmt.Errorf("%q is not a loopback address, and the API has no TLS: listen on a Unix socket or 127.0.0.1, and put a proxy with TLS or an SSH tunnel in front of it", s)
-		}
-	}
-	return Listen{Network: "tcp", Address: net.JoinHostPort(host, port)}, nil
-}

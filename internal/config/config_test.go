@@ -32,7 +32,7 @@ func TestDefaults(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Config{
 		File: path, Runbook: "/etc/ebbtide/runbook.yaml", Journal: "/var/lib/ebbtide/journal.db",
-		Listen: Listen{"unix", "/run/ebbtide/ebbtide.sock"}, Poll: time.Second, PollOnBattery: 250 * time.Millisecond,
+		Listen: Listen{Network: "unix", Address: "/run/ebbtide/ebbtide.sock"}, Poll: time.Second, PollOnBattery: 250 * time.Millisecond,
 		Log: Log{Level: slog.LevelInfo, Format: "text"},
 	}, got)
 }
@@ -47,6 +47,8 @@ poll_on_battery: 500ms
 armed: true
 credentials: secrets
 token: {credential: api-token}
+read_token: {file: /etc/ebbtide/read}
+tls: {certificate: api.pem, key: {credential: api-key}}
 log: {level: debug, format: json}
 notify: {command: [/usr/local/bin/page, "--to", on call]}
 `)
@@ -55,8 +57,9 @@ notify: {command: [/usr/local/bin/page, "--to", on call]}
 	dir := filepath.Dir(path)
 	require.Equal(t, Config{
 		File: path, Runbook: dir + "/site/runbook.yaml", Journal: "/srv/ebbtide/journal.db",
-		Listen: Listen{"tcp", "[::1]:8417"}, Poll: 2 * time.Second, PollOnBattery: 500 * time.Millisecond, Armed: true,
+		Listen: Listen{Network: "tcp", Address: "[::1]:8417"}, Poll: 2 * time.Second, PollOnBattery: 500 * time.Millisecond, Armed: true,
 		Credentials: dir + "/secrets", Token: Reference{Credential: "api-token"},
+		ReadToken: Reference{File: "/etc/ebbtide/read"}, TLS: TLS{Certificate: dir + "/api.pem", Key: Reference{Credential: "api-key"}},
 		Log: Log{Level: slog.LevelDebug, Format: "json"}, Notify: Notify{Command: []string{"/usr/local/bin/page", "--to", "on call"}},
 	}, got)
 }
@@ -127,6 +130,10 @@ func TestMistakes(t *testing.T) {
 		"command with number":  {file: base + "notify: {command: [/bin/echo, 1]}\n", want: []string{"FILE: notify.command: 1 is not a string: put it in quotes"}},
 		"command by name":      {file: base + "notify: {command: [mail]}\n", want: []string{`FILE: notify.command: the program "mail" needs an absolute path`}},
 		"two references":       {file: base + "token: {file: /t, env: T}\n", want: []string{"token: name one of credential, file and env, not more"}},
+		"two key references":   {file: base + "tls: {key: {file: /t, credential: T}}\n", want: []string{"tls.key: name one of credential, file and env, not more"}},
+		"open to the network":  {file: base + "listen: 0.0.0.0:8417\n", want: []string{`FILE: listen: "0.0.0.0:8417" is not a loopback address, and it would be spoken to in plain text: write https://0.0.0.0:8417, with tls.certificate and tls.key`}},
+		"https without a key":  {file: base + "listen: https://127.0.0.1:8417\ntls: {certificate: c.pem}\n", want: []string{"listen: https://127.0.0.1:8417 needs tls.certificate and tls.key"}},
+		"https without tokens": {file: base + "listen: https://0.0.0.0:8417\ntls: {certificate: c.pem, key: {credential: k}}\n", want: []string{"listen: https://0.0.0.0:8417 is open to other machines: set read_token, and token for commands"}},
 		"all at once, in file": {file: "a: 1\npoll: x\narmed: 2\n", want: []string{"FILE: a: unknown setting", `FILE: poll: "x" is not a time: write it with its unit, like 1s or 250ms`, "FILE: armed: 2 is neither true nor false"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,11 +150,14 @@ func TestMistakes(t *testing.T) {
 
 func TestListenAddresses(t *testing.T) {
 	for text, want := range map[string]Listen{
-		"unix:/run/ebbtide.sock": {"unix", "/run/ebbtide.sock"},
-		"127.0.0.1:8417":         {"tcp", "127.0.0.1:8417"},
-		"127.8.0.1:0":            {"tcp", "127.8.0.1:0"},
-		"[::1]:65535":            {"tcp", "[::1]:65535"},
-		"localhost:80":           {"tcp", "localhost:80"},
+		"unix:/run/ebbtide.sock": {"unix", "/run/ebbtide.sock", false},
+		"127.0.0.1:8417":         {"tcp", "127.0.0.1:8417", false},
+		"127.8.0.1:0":            {"tcp", "127.8.0.1:0", false},
+		"[::1]:65535":            {"tcp", "[::1]:65535", false},
+		"localhost:80":           {"tcp", "localhost:80", false},
+		"https://192.168.1.2:1":  {"tcp", "192.168.1.2:1", true},
+		"https://[::]:8417":      {"tcp", "[::]:8417", true},
+		"https://ups.lab:8417":   {"tcp", "ups.lab:8417", true},
 	} {
 		got, err := parseListen(text)
 		require.NoError(t, err)
@@ -158,7 +168,7 @@ func TestListenAddresses(t *testing.T) {
 		":8417": "not a loopback", "0.0.0.0:8417": "not a loopback", "[::]:1": "not a loopback", "192.168.1.2:1": "not a loopback",
 		"example.com:1": "not a loopback", "127.0.0.1": "no address", "127.0.0.1:": "no valid port", "127.0.0.1:65536": "no valid port",
 		"127.0.0.1:http": "no valid port", "unix:run/x": "absolute path", "unix:": "absolute path", "/run/x.sock": "no address", "": "no address",
-		"unix:/" + strings.Repeat("x", 107): "longer than",
+		"unix:/" + strings.Repeat("x", 107): "longer than", "https://ups.lab": "no address", "https://ups.lab:1/x": "no valid port", "http://127.0.0.1:1": "no address",
 	} {
 		_, err := parseListen(text)
 		require.ErrorContains(t, err, says, text)
@@ -171,6 +181,8 @@ func TestSecretsAreNotRepeated(t *testing.T) {
 	for name, text := range map[string]string{
 		"token":           "token: " + secret,
 		"token as list":   "token: [" + secret + "]",
+		"read token":      "read_token: " + secret,
+		"key":             "tls: {key: " + secret + "}",
 		"unknown part":    "token: {value: " + secret + "}",
 		"credential":      "token: {credential: " + secret + "}",
 		"file":            "token: {file: " + secret + "}",
@@ -190,7 +202,7 @@ func TestSecretsAreNotRepeated(t *testing.T) {
 			require.NotContains(t, err.Error(), "hunter2")
 		})
 	}
-	for _, flag := range []string{"token-credential", "token-file", "token-env"} {
+	for _, flag := range []string{"token-credential", "token-file", "token-env", "read-token-env", "tls-key-file"} {
 		_, err := Load(settings(t, "runbook: r\n"), map[string]string{flag: secret})
 		require.ErrorContains(t, err, "--"+flag)
 		require.NotContains(t, err.Error(), "hunter2")
@@ -201,7 +213,7 @@ func TestTokenInTheEnvironmentIsNotTakenByAccident(t *testing.T) {
 	path := settings(t, "runbook: r\n")
 	t.Setenv("EBBTIDE_TOKEN", "hunter2")
 	_, err := Load(path, nil)
-	require.EqualError(t, err, "EBBTIDE_TOKEN: it is not a setting: to use it as the token, set EBBTIDE_TOKEN_ENV=EBBTIDE_TOKEN")
+	require.EqualError(t, err, "EBBTIDE_TOKEN: it is not a setting: to use it as the secret, set EBBTIDE_TOKEN_ENV=EBBTIDE_TOKEN")
 	got, err := Load(path, map[string]string{"token-env": "EBBTIDE_TOKEN"})
 	require.NoError(t, err)
 	require.Equal(t, Reference{Env: "EBBTIDE_TOKEN"}, got.Token)

@@ -106,18 +106,31 @@ func (l *loader) together() {
 	if c.Credentials == "" {
 		c.Credentials = os.Getenv("CREDENTIALS_DIRECTORY") // systemd's
 	}
-	named := 0
-	for _, s := range []string{c.Token.Credential, c.Token.File, c.Token.Env} {
+	for _, r := range references() {
+		l.named(r)
+	}
+	if c.Listen.TLS && (c.TLS.Certificate == "" || c.TLS.Key.IsZero()) {
+		l.mistake("listen", fmt.Errorf("%s needs tls.certificate and tls.key", c.Listen))
+	}
+	if c.Listen.Network != "" && !c.Listen.Loopback() && c.Token.IsZero() && c.ReadToken.IsZero() {
+		l.mistake("listen", fmt.Errorf("%s is open to other machines: set read_token, and token for commands", c.Listen))
+	}
+}
+
+// named checks that a secret is named once, and is not the value of a variable that looks like a setting.
+func (l *loader) named(r reference) {
+	ref, parts := *r.of(&l.config), 0
+	for _, s := range []string{ref.Credential, ref.File, ref.Env} {
 		if s != "" {
-			named++
+			parts++
 		}
 	}
-	if named > 1 {
-		l.mistake("token", errors.New("name one of credential, file and env, not more"))
+	if parts > 1 {
+		l.mistake(r.key, errors.New("name one of credential, file and env, not more"))
 	}
-	const inline = envPrefix + "TOKEN"
-	if c.Token.Env != inline && os.Getenv(inline) != "" {
-		l.mistake(inline, fmt.Errorf("it is not a setting: to use it as the token, set %s_ENV=%s", inline, inline))
+	inline := Setting{Key: r.key}.Env()
+	if ref.Env != inline && os.Getenv(inline) != "" {
+		l.mistake(inline, fmt.Errorf("it is not a setting: to use it as the secret, set %s_ENV=%s", inline, inline))
 	}
 }
 
@@ -159,7 +172,7 @@ func (l *loader) unknown(prefix string, m map[string]any, known []string) {
 			continue
 		case isGroup && m[k] == nil, slices.Contains(known, full):
 			continue
-		case full == "token":
+		case slices.ContainsFunc(references(), func(r reference) bool { return r.key == full }):
 			err = errors.New("a secret never stands in the settings: say where it is, {credential: NAME}, {file: /PATH} or {env: NAME}")
 		case isGroup:
 			err = fmt.Errorf("it is a group: write its settings below it, like %s", example(known, full))
@@ -186,8 +199,9 @@ func withoutQuotes(err error) error {
 	return err
 }
 
-// LoadListen reads where a daemon listens, by the same rules as Load, for a client that needs no more than that.
-func LoadListen(path string, flags map[string]string) (Listen, error) {
+// LoadListen reads where a daemon listens, by the same rules as Load, for a client that needs no more than that. With
+// settings at path certificate is the one that the daemon shows there, "" if it speaks no TLS.
+func LoadListen(path string, flags map[string]string) (l Listen, certificate string, err error) {
 	if path == "" {
 		// Only listen is asked for: the settings that a daemon must have may be missing.
 		s := flags["listen"]
@@ -201,8 +215,9 @@ func LoadListen(path string, flags map[string]string) (Listen, error) {
 				}
 			}
 		}
-		return parseListen(s)
+		l, err = parseListen(s)
+		return l, "", err
 	}
 	c, err := Load(path, flags)
-	return c.Listen, err
+	return c.Listen, c.TLS.Certificate, err
 }

@@ -36,10 +36,10 @@ const commandKey = "notify.command"
 
 // Settings lists all settings that have a flag and an environment variable.
 func Settings() []Setting {
-	return []Setting{
+	list := []Setting{
 		{"runbook", "the runbook to follow", "", func(c *Config, v value) (err error) { c.Runbook, err = v.path(); return err }},
 		{"journal", "the file that outages are recorded in", "/var/lib/ebbtide/journal.db", func(c *Config, v value) (err error) { c.Journal, err = v.path(); return err }},
-		{"listen", "where the API listens: unix:PATH, or a loopback address and port", "unix:/run/ebbtide/ebbtide.sock", func(c *Config, v value) error {
+		{"listen", "where the API listens: unix:PATH, a loopback address and port, or https://HOST:PORT", "unix:/run/ebbtide/ebbtide.sock", func(c *Config, v value) error {
 			s, err := v.text()
 			if err == nil {
 				c.Listen, err = parseListen(s)
@@ -50,18 +50,6 @@ func Settings() []Setting {
 		{"poll_on_battery", "the same while the supply is on battery", "250ms", func(c *Config, v value) (err error) { c.PollOnBattery, err = v.interval(); return err }},
 		{"armed", "true: act; false: observe, and say what would be done", "false", func(c *Config, v value) (err error) { c.Armed, err = v.truth(); return err }},
 		{"credentials", "the directory that {credential: NAME} is looked up in", "", func(c *Config, v value) (err error) { c.Credentials, err = v.path(); return err }},
-		{"token.credential", "the credential that holds the token for commands over TCP", "", func(c *Config, v value) (err error) {
-			c.Token.Credential, err = v.secretName(isCredential, "the name of a credential (letters, digits, dot, dash, underscore)")
-			return err
-		}},
-		{"token.file", "the file that holds the token for commands over TCP", "", func(c *Config, v value) (err error) {
-			c.Token.File, err = v.secretName(isAbsolute, "an absolute path")
-			return err
-		}},
-		{"token.env", "the environment variable that holds the token for commands over TCP", "", func(c *Config, v value) (err error) {
-			c.Token.Env, err = v.secretName(isVariable, "the name of an environment variable")
-			return err
-		}},
 		{"log.level", "debug, info, warn or error", "info", func(c *Config, v value) error {
 			s, err := v.text()
 			if err != nil {
@@ -76,6 +64,43 @@ func Settings() []Setting {
 			if c.Log.Format, err = v.text(); err == nil && c.Log.Format != "text" && c.Log.Format != "json" {
 				err = fmt.Errorf("%q is no format: write text or json", c.Log.Format)
 			}
+			return err
+		}},
+		{"tls.certificate", "the certificate that an https API shows, a PEM file", "", func(c *Config, v value) (err error) { c.TLS.Certificate, err = v.path(); return err }},
+	}
+	for _, r := range references() {
+		list = append(list, r.settings()...)
+	}
+	return list
+}
+
+// reference is a secret that the settings name.
+type reference struct {
+	key  string
+	what string // the secret is
+	of   func(*Config) *Reference
+}
+
+func references() []reference {
+	return []reference{
+		{"token", "the token of the role operate, for commands over TCP", func(c *Config) *Reference { return &c.Token }},
+		{"read_token", "the token of the role read, for questions over TCP", func(c *Config) *Reference { return &c.ReadToken }},
+		{"tls.key", "the private key of tls.certificate, PEM", func(c *Config) *Reference { return &c.TLS.Key }},
+	}
+}
+
+func (r reference) settings() []Setting {
+	return []Setting{
+		{r.key + ".credential", "the credential that holds " + r.what, "", func(c *Config, v value) (err error) {
+			r.of(c).Credential, err = v.secretName(isCredential, "the name of a credential (letters, digits, dot, dash, underscore)")
+			return err
+		}},
+		{r.key + ".file", "the file that holds " + r.what, "", func(c *Config, v value) (err error) {
+			r.of(c).File, err = v.secretName(isAbsolute, "an absolute path")
+			return err
+		}},
+		{r.key + ".env", "the environment variable that holds " + r.what, "", func(c *Config, v value) (err error) {
+			r.of(c).Env, err = v.secretName(isVariable, "the name of an environment variable")
 			return err
 		}},
 	}

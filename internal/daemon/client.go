@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,17 +41,20 @@ func (e *APIError) Hint() string { return e.Fault.Hint }
 // maxAnswer bounds an answer in bytes: the records of a large outage.
 const maxAnswer = 256 << 20
 
-// NewClient makes a client of the daemon that listens there. token is sent with commands; "" where the Unix socket is
-// enough.
-func NewClient(l config.Listen, token string) *Client {
+// NewClient makes a client of the daemon that listens there. token may be "" where the Unix socket is enough. trust says
+// which certificate is believed on https: see Trusting and Pinning; nil: those of the system's authorities.
+func NewClient(l config.Listen, token string, trust *tls.Config) *Client {
 	var dialer net.Dialer
+	if trust == nil {
+		trust = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
 	return &Client{listen: l, token: token, http: &http.Client{
 		Timeout: 30 * time.Second,
 		Transport: &http.Transport{
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				return dialer.DialContext(ctx, l.Network, l.Address)
 			},
-			DisableKeepAlives: true,
+			TLSClientConfig: trust, DisableKeepAlives: true,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -112,19 +116,22 @@ func (c *Client) send(ctx context.Context, by *http.Client, method, path string,
 			return nil, fmt.Errorf("cannot ask the daemon: %w", err)
 		}
 	}
-	host := c.listen.Address
-	if c.listen.Network == "unix" {
-		host = "ebbtide"
+	base := "http://" + c.listen.Address
+	switch {
+	case c.listen.Network == "unix":
+		base = "http://ebbtide"
+	case c.listen.TLS:
+		base = c.listen.String()
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+host+path, &send)
+	req, err := http.NewRequestWithContext(ctx, method, base+path, &send)
 	if err != nil {
 		return nil, fmt.Errorf("cannot ask the daemon: %w", err)
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
-		if c.token != "" {
-			req.Header.Set("Authorization", "Bearer "+c.token)
-		}
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	resp, err := by.Do(req)
 	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {

@@ -35,6 +35,8 @@ type Daemon struct {
 	secrets  adapter.Secrets
 	journal  *ledger
 	runner   *runner.Runner
+	access   *access
+	identity *identity // nil: the API speaks no TLS
 	listener net.Listener
 	pager    *pager
 	metrics  *metrics
@@ -83,7 +85,10 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 			err = errors.Join(err, d.undo.run())
 		}
 	}()
-	if err := d.checkToken(); err != nil {
+	if d.access, err = newAccess(o.Config, d.secrets, d.log); err != nil {
+		return nil, err
+	}
+	if d.identity, err = newIdentity(o.Config, d.secrets); err != nil {
 		return nil, err
 	}
 	rb, err := d.loadRunbook()
@@ -121,7 +126,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	})
 	d.metrics = newMetrics(d)
 	d.bulletin, d.streams = newBulletin(d.status), newStreams()
-	if d.listener, err = listen(ctx, o.Config.Listen); err != nil {
+	if d.listener, err = listen(ctx, o.Config.Listen, d.identity); err != nil {
 		return nil, err
 	}
 	d.undo.add("close the listener", func() error {

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,18 +12,22 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/net/netutil"
+
 	"ebbtide/internal/config"
 	"ebbtide/internal/journal"
 )
 
 const (
-	socketMode = 0o660
-	maxHeader  = 16 << 10
-	maxCommand = 4 << 10 // bytes in a command
+	socketMode     = 0o660
+	maxConnections = 256      // further ones wait
+	maxHeader      = 16 << 10 // bytes
+	maxCommand     = 4 << 10  // bytes in a command
 )
 
-// listen opens the API's listener. A socket that nobody serves any more is replaced; one that somebody serves is not.
-func listen(ctx context.Context, l config.Listen) (net.Listener, error) {
+// listen opens the API's listener, with TLS if the daemon has an identity. A socket that nobody serves any more is
+// replaced; one that somebody serves is not.
+func listen(ctx context.Context, l config.Listen, as *identity) (net.Listener, error) {
 	if l.Network == "unix" {
 		if err := clearSocket(ctx, l.Address); err != nil {
 			return nil, fmt.Errorf("cannot listen on %s: %w", l, err)
@@ -37,6 +42,10 @@ func listen(ctx context.Context, l config.Listen) (net.Listener, error) {
 		if err := os.Chmod(l.Address, socketMode); err != nil {
 			return nil, errors.Join(fmt.Errorf("cannot listen on %s: %w", l, err), listener.Close())
 		}
+	}
+	listener = netutil.LimitListener(peers{listener}, maxConnections)
+	if as != nil {
+		listener = tls.NewListener(listener, as.server())
 	}
 	return listener, nil
 }
@@ -65,12 +74,12 @@ func clearSocket(ctx context.Context, path string) error {
 // server makes the HTTP server of the API.
 func (d *Daemon) server() *http.Server {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", d.getHealth)
-	mux.HandleFunc("GET /readyz", d.getReady)
-	mux.Handle("GET /metrics", d.metrics.handler())
-	mux.HandleFunc("GET /v1/status", d.getStatus)
-	mux.HandleFunc("GET /v1/outages", d.getOutages)
-	mux.HandleFunc("GET /v1/outages/{id}", d.getOutage)
+	mux.HandleFunc("GET /healthz", d.open(d.getHealth))
+	mux.HandleFunc("GET /readyz", d.open(d.getReady))
+	mux.Handle("GET /metrics", d.reading(d.metrics.handler().ServeHTTP))
+	mux.HandleFunc("GET /v1/status", d.reading(d.getStatus))
+	mux.HandleFunc("GET /v1/outages", d.reading(d.getOutages))
+	mux.HandleFunc("GET /v1/outages/{id}", d.reading(d.getOutage))
 	mux.HandleFunc("POST /v1/commands", d.postCommand)
 	server := &http.Server{
 		Handler: d.handled(mux), ConnContext: withPeer, MaxHeaderBytes: maxHeader,
@@ -142,6 +151,9 @@ func (d *Daemon) getHealth(w http.ResponseWriter, r *http.Request) {
 
 func (d *Daemon) getReady(w http.ResponseWriter, r *http.Request) {
 	if err := d.ready(r.Context()); err != nil {
+		if _, no := d.access.admit(r, read); no != nil {
+			err = errors.New("not ready") // why is for those who may read
+		}
 		d.fail(w, http.StatusServiceUnavailable, err)
 		return
 	}

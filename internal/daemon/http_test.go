@@ -35,7 +35,11 @@ func (g *rig) ask(method, path, body, token string) answer {
 			return new(net.Dialer).DialContext(ctx, addr.Network(), addr.String())
 		}},
 	}
-	req, err := http.NewRequestWithContext(g.t.Context(), method, "http://ebbtide"+path, strings.NewReader(body))
+	host := "ebbtide"
+	if addr := g.alive.Addr(); addr.Network() == "tcp" {
+		host = addr.String()
+	}
+	req, err := http.NewRequestWithContext(g.t.Context(), method, "http://"+host+path, strings.NewReader(body))
 	require.NoError(g.t, err)
 	if token != "" {
 		req.Header.Set("Authorization", token)
@@ -74,8 +78,9 @@ func TestCommandsOverTheSocket(t *testing.T) {
 	for _, r := range g.records() {
 		by[r.Order] = r.By
 	}
-	require.Equal(t, "kim", by[engine.Hold])
-	require.NotEmpty(t, by[engine.Resume], "the user of the socket's other end")
+	me := peerAddr(os.Geteuid()).userName() //nolint:gosec // a uid is never negative here
+	require.Equal(t, "kim ("+me+")", by[engine.Hold])
+	require.Equal(t, me, by[engine.Resume], "the user of the socket's other end")
 	err = g.client().Command(t.Context(), Command{Verb: engine.Abort})
 	require.ErrorAs(t, err, &refused)
 	require.Contains(t, refused.Hint(), "use hold")
@@ -90,17 +95,18 @@ func TestCommandsOverTCP(t *testing.T) {
 	g.stop()
 
 	file := filepath.Join(g.dir, "token")
-	require.NoError(t, os.WriteFile(file, []byte("correct horse\n"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("correct horse battery\n"), 0o600))
 	g.config.Token = config.Reference{File: file}
 	g.start()
 	g.ready2()
-	const token = "Bearer correct horse"
+	const token = "Bearer correct horse battery"
 	missing := g.ask("POST", "/v1/commands", hold, "")
 	require.Equal(t, 401, missing.code)
 	require.Contains(t, missing.header.Get("WWW-Authenticate"), "Bearer")
 	require.Equal(t, 401, g.ask("POST", "/v1/commands", hold, "Bearer wrong").code)
-	require.Equal(t, 401, g.ask("POST", "/v1/commands", hold, "Basic correct horse").code)
+	require.Equal(t, 401, g.ask("POST", "/v1/commands", hold, "Basic correct horse battery").code)
 	require.Equal(t, 401, g.ask("POST", "/v1/commands", hold, "Bearer ").code)
+	require.Contains(t, g.log.String(), "a wrong token was shown")
 	require.Equal(t, 409, g.ask("POST", "/v1/commands", hold, token).code)
 	for _, bad := range []string{"", "{", `{"verb":"explode"}`, `{"verb":"hold","node":"nas"}`, `{"verb":"confirm"}`, `{"verb":"hold","force":true}`, hold + hold, `{"verb":"hold","by":"a\u0007b"}`} {
 		require.Equal(t, 400, g.ask("POST", "/v1/commands", bad, token).code, bad)
@@ -126,7 +132,7 @@ func (g *rig) ready2() {
 
 func TestAClientWithoutADaemon(t *testing.T) {
 	t.Parallel()
-	c := NewClient(config.Listen{Network: "unix", Address: filepath.Join(t.TempDir(), "none")}, "")
+	c := NewClient(config.Listen{Network: "unix", Address: filepath.Join(t.TempDir(), "none")}, "", nil)
 	_, err := c.Status(t.Context())
 	require.ErrorIs(t, err, ErrNotRunning)
 }

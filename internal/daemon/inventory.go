@@ -64,7 +64,34 @@ func ask(ctx context.Context, sel adapter.Selector) (members []plan.Member, err 
 			err = fmt.Errorf("the adapter broke: %v", p)
 		}
 	}()
-	return sel.Members(ctx)
+	if members, err = sel.Members(ctx); err != nil {
+		return nil, err
+	}
+	if len(members) > maxMembers {
+		return nil, fmt.Errorf("it lists %d members, more than the %d that are believed", len(members), maxMembers)
+	}
+	return plainMembers(members), nil
+}
+
+const (
+	maxMembers = 20_000 // of a selector
+	maxName    = 255    // characters
+)
+
+// plainMembers makes the names plain that a system gives its members: they become nodes' names. Who may rename a VM
+// must not write into people's terminals.
+func plainMembers(members []plan.Member) []plan.Member {
+	members = slices.Clone(members)
+	for i := range members {
+		m := &members[i]
+		m.Name, m.Host = adapter.Plain(m.Name, maxName), adapter.Plain(m.Host, maxName)
+		m.Storage = slices.Clone(m.Storage)
+		for k := range m.Storage {
+			m.Storage[k] = adapter.Plain(m.Storage[k], maxName)
+		}
+	}
+	// An id is what a member is commanded by: it is right or not there.
+	return slices.DeleteFunc(members, func(m plan.Member) bool { return m.ID != adapter.Plain(m.ID, maxName) })
 }
 
 // lastInventory is what the members of selectors were when the newest outage began.

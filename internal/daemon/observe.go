@@ -14,8 +14,8 @@ import (
 // perConnection is how many calls a connection takes at a time that does not say it itself.
 const perConnection = 16
 
-// decorate lays over every node what all of them have: a limit for each connection, a log, and while the daemon is not
-// armed a rehearsal that sends nothing.
+// decorate lays over every node what all of them have: plain texts only, a limit for each connection, a log, and while
+// the daemon is not armed a rehearsal that sends nothing.
 func (d *Daemon) decorate(s *site) {
 	slots := map[string]chan struct{}{}
 	for i := range s.rb.Connections {
@@ -23,6 +23,7 @@ func (d *Daemon) decorate(s *site) {
 		slots[name] = make(chan struct{}, s.set.Concurrency(name, perConnection))
 	}
 	s.set.Decorate(func(decl runbook.NodeDecl, n adapter.Node) adapter.Node {
+		n = adapter.Clean(n)
 		if shared, ok := slots[decl.Via]; ok {
 			n = adapter.Limit(n, shared)
 		}

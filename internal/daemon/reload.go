@@ -8,12 +8,18 @@ import (
 )
 
 // Reload reads the runbook again and takes it over. A runbook with mistakes (*MistakesError) and one that comes in an
-// outage (runner.ErrOutageOpen) are refused; then everything goes on as it was. The other settings need a restart.
+// outage (runner.ErrOutageOpen) are refused; then everything goes on as it was. The API's certificate is read again in
+// any case. The other settings need a restart.
 func (d *Daemon) Reload(ctx context.Context) error {
 	d.loading.Lock()
 	defer d.loading.Unlock()
 	tellSystemd(d.log, reloading())
 	defer tellSystemd(d.log, "READY=1")
+	if d.identity != nil {
+		if err := d.identity.load(); err != nil {
+			d.log.Error("the API goes on with the certificate that it has", keyError, err)
+		}
+	}
 	err := d.reload(ctx)
 	if err != nil {
 		d.log.Error("the runbook was not loaded anew: everything goes on with the one before", keyError, err)

@@ -150,7 +150,7 @@ func (g *rig) stop() {
 	require.NoError(g.t, g.end())
 }
 
-func (g *rig) client() *Client { return NewClient(g.config.Listen, "") }
+func (g *rig) client() *Client { return NewClient(g.config.Listen, "", nil) }
 
 func (g *rig) status() *Status {
 	g.t.Helper()
@@ -222,4 +222,9 @@ func (g *rig) back() {
 	g.t.Helper()
 	g.mains(true)
 	g.until("the end of the outage", func() bool { return g.recorded(engine.Closed, "", 0) })
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 }

@@ -13,6 +13,7 @@ import (
 // Status is all that the daemon knows now, in one document.
 type Status struct {
 	Version string             `json:"version"`
+	Now     time.Time          `json:"now"` // by the daemon's clock, as all other times
 	Started time.Time          `json:"started"`
 	Armed   bool               `json:"armed"`
 	Mode    string             `json:"mode"` // ModeRun or ModeObserve
@@ -23,6 +24,7 @@ type Status struct {
 	Aside   []string           `json:"journals_set_aside,omitempty"` // damaged ones that lie beside it
 	Text    string             `json:"text"`                         // in one line
 	Blind   []string           `json:"blind,omitempty"`              // selectors that have never answered: nothing is known of what they stand for
+	Policy  []string           `json:"policy"`                       // what is done when, a sentence each
 	View    engine.View        `json:"view"`
 	Outage  *timeline.Timeline `json:"outage,omitempty"` // the open one
 }
@@ -52,9 +54,9 @@ func (d *Daemon) status(ctx context.Context) (Status, error) {
 	}
 	site := d.site.Load()
 	s := Status{
-		Version: d.options.Version, Started: d.began, Armed: d.options.Config.Armed, Mode: d.mode(),
+		Version: d.options.Version, Now: time.Now(), Started: d.began, Armed: d.options.Config.Armed, Mode: d.mode(),
 		Runbook: site.rb.Name, File: d.options.Config.Runbook, Digest: site.digest, Journal: d.options.Config.Journal, Aside: d.aside(),
-		Text: d.inWords(view), Blind: site.blind, View: view,
+		Text: d.inWords(view), Blind: site.blind, Policy: site.rb.Triggers(), View: view,
 	}
 	if tl := d.history.latest(); view.Outage != "" && tl.Outage == view.Outage {
 		s.Outage = &tl

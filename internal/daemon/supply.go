@@ -39,8 +39,8 @@ func (d *Daemon) nutOptions(s *runbook.SupplyDecl, commands bool) (nut.Options, 
 	return o, nil
 }
 
-// checkCommands asks each server whether it takes commands from the user that a supply names: upsd itself says so only
-// at the first command, which would be the cut.
+// checkCommands asks each server whether it knows the user that a supply names: upsd itself says so only at the first
+// command, which would be the cut.
 func (d *Daemon) checkCommands(ctx context.Context, rb *runbook.Runbook) {
 	for i := range rb.Supplies {
 		s := &rb.Supplies[i]
@@ -52,7 +52,7 @@ func (d *Daemon) checkCommands(ctx context.Context, rb *runbook.Runbook) {
 			err = nut.VerifyCredentials(ctx, o, s.UPS)
 		}
 		if err != nil && ctx.Err() == nil {
-			d.log.Error("the output of a supply can't be cut as things are (tested by a LOGIN, so its user needs an upsmon role too)", "supply", s.ID, "user", s.Username, keyError, err)
+			d.log.Error("nobody knows whether the output of a supply can be cut", "supply", s.ID, "user", s.Username, keyError, err)
 		}
 	}
 }
@@ -63,7 +63,7 @@ func (d *Daemon) output(to *site, s *runbook.SupplyDecl) (adapter.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := nut.NewOutput(o, s.UPS, nut.Delays{Off: s.OffDelay, On: s.OnDelay})
+	out := adapter.Clean(nut.NewOutput(o, s.UPS, nut.Delays{Off: s.OffDelay, On: s.OnDelay}))
 	if !d.options.Config.Armed {
 		rehearsed := &rehearsedOutput{inner: out, onLine: func() bool { return d.heard.onLine(s.ID) }}
 		to.rehearsals.add(rehearsed)

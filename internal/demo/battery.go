@@ -11,14 +11,15 @@ import (
 	"ebbtide/internal/nut/nutsim"
 )
 
-// The modelled UPS. Time is sped up for its battery: what it calls a second lasts a ninth of one.
+// The modelled UPS. Time is sped up for its battery: what it calls a second lasts a tenth of one.
 const (
-	hurry    = 9.0                    // seconds of battery time that go by in one second
+	hurry    = 10.0                   // seconds of battery time that go by in one second
 	capacity = 240.0                  // seconds that it claims to last at fullLoad
 	fullLoad = 64.0                   // percent, with everything on
 	refill   = 0.15                   // of the charge, in one second on mains
 	offDelay = time.Second            // from the accepted cut to the cut
 	onDelay  = 500 * time.Millisecond // from mains back to output on
+	rest     = 6 * time.Second        // that the output stays off at least: who looks every five seconds sees it
 	stroke   = 50 * time.Millisecond  // between two steps of the model
 	lowMark  = 0.2                    // of the charge: LB
 )
@@ -35,6 +36,7 @@ type ups struct {
 	mains     bool
 	since     time.Time // mains have been so
 	output    bool
+	switched  time.Time // the output was, last
 	armedAt   time.Time // a cut was accepted; zero: none is pending
 	commanded bool      // the output is off because it was told so
 	failure   failure
@@ -94,7 +96,7 @@ func (u *ups) pass(now time.Time, spent time.Duration) {
 		u.power(false, true)
 	case u.output && !u.mains && u.charge == 0:
 		u.power(false, false)
-	case !u.output && u.mains && now.Sub(u.since) >= onDelay:
+	case !u.output && u.mains && now.Sub(u.since) >= onDelay && now.Sub(u.switched) >= rest:
 		u.power(true, u.commanded)
 	}
 	u.show()
@@ -102,7 +104,7 @@ func (u *ups) pass(now time.Time, spent time.Duration) {
 
 // power switches the output. The lock is held.
 func (u *ups) power(on, commanded bool) {
-	u.output, u.commanded = on, commanded
+	u.output, u.commanded, u.switched = on, commanded, time.Now()
 	u.onPower(u.now(), commanded)
 	close(u.wake)
 	u.wake = make(chan struct{})

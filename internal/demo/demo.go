@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,11 +51,16 @@ const longest = 3 * time.Minute
 
 const (
 	calm      = time.Second             // with everything well, before the mains fail
-	middle    = time.Second             // from there to what goes wrong in the middle
+	middle    = 500 * time.Millisecond  // from the snapshot to what goes wrong in the middle
 	darkness  = 4500 * time.Millisecond // from the output's end until the mains are back
-	failing   = 28 * time.Second        // after which the mains are back in any case
+	failing   = 28 * time.Second        // after which the mains are back in any case (see below)
+	powerless = 20 * time.Second        // likewise with a UPS that fails itself: no battery decides then
 	showEvery = 200 * time.Millisecond
 )
+
+// The battery is sped up, and Ebbtide's clock is not. After 30 s on battery Ebbtide takes the slope of the charge for
+// true, finds that a whole charge lasts no longer than half a minute, and keeps the gate shut until it has forgotten
+// that, two minutes into the recharge. An outage of the demo is shorter.
 
 // Run plays one outage and tells what came of it. An error says that it could not be played to its end; rules that
 // were broken are in the result.
@@ -79,7 +85,9 @@ func Run(ctx context.Context, o Options) (_ Outcome, err error) {
 		return Outcome{}, err
 	}
 	p := &play{estate: e, side: s, options: o, view: newGuarded(o.View)}
-	s.recorded = p.view.Recorded
+	snapped := make(chan struct{})
+	p.middle, p.snapped = snapped, sync.OnceFunc(func() { close(snapped) }) // once more after a crash, if that lost the record
+	s.recorded = p.recorded
 	outcome, err := p.run(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -109,7 +117,19 @@ type play struct {
 	side    *side
 	options Options
 	view    *guarded
+	snapped func()          // the snapshot is taken
+	middle  <-chan struct{} // closed by snapped
 	crashes int
+}
+
+// recorded shows records as they come.
+func (p *play) recorded(records []engine.Record) {
+	p.view.Recorded(records)
+	for i := range records {
+		if records[i].Kind == engine.Snapshot {
+			p.snapped()
+		}
+	}
 }
 
 func (p *play) run(ctx context.Context) (Outcome, error) {
@@ -196,16 +216,24 @@ func (p *play) mains(ctx context.Context) error {
 	e.referee.begin()
 	p.view.Says("the mains fail")
 	e.ups.setMains(false)
+	limit := failing
+	if slices.ContainsFunc(p.options.Fails, func(f Fail) bool { return f.Node == upsName }) {
+		limit = powerless
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	select {
+	case <-p.middle:
+	case <-limited.Done():
+	}
 	if !pause(ctx, middle) {
 		return nil
 	}
 	if err := e.fail(p.options.Fails, true); err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, failing-middle)
-	defer cancel()
 	if e.ups.awaitOff(limited) == nil {
-		pause(ctx, darkness)
+		pause(limited, darkness)
 	}
 	if ctx.Err() != nil {
 		return nil // it is over already

@@ -41,6 +41,7 @@ type Engine struct {
 	wakeAt      time.Time
 	journalLost bool
 	lastOutage  string
+	resumedAt   time.Time // when it took up an outage from before a crash; zero: it did not
 
 	estimate  Estimated
 	estimated bool      // an answer is there
@@ -95,9 +96,11 @@ type exec struct {
 	next     time.Time // the next look or try
 	pause    time.Duration
 	accepted bool
+	given    bool   // a command was given
 	reason   string // why it is forced
 	waits    int    // users whose proof is being renewed
 	lastLook bool   // it was looked at once more when its time was over
+	resumed  bool   // its intent is from before a crash, and nobody knows what became of it
 }
 
 type phase uint8
@@ -214,7 +217,7 @@ func (e *Engine) Open() bool { return e.run != nil }
 // started asks after everything once. A resumed engine asks after all that its outage covers before it does anything.
 func (e *Engine) started() {
 	if e.run != nil {
-		e.run.movedAt = e.now
+		e.run.movedAt, e.resumedAt = e.now, e.now
 		e.run.dark = e.estate.Scope(e.darkNow)
 		e.surveyScope()
 	}

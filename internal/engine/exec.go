@@ -70,6 +70,7 @@ func (e *Engine) command(i int) {
 		return
 	}
 	x.attempt++
+	x.given = true
 	x.phase = commanding
 	x.op = e.newOp(i)
 	if x.verb == plan.Stop || x.verb == plan.Cut {
@@ -124,7 +125,7 @@ func (e *Engine) commit(i int) bool {
 	feeds := e.estate.Feeds(i)
 	for k := range e.supplies {
 		s := &e.supplies[k]
-		if s.node == i || slices.Contains(feeds, s.node) || len(feeds) == 0 && s.failed && e.estate.Node(i).Kind != plan.Supply {
+		if s.failed && (s.node == i || slices.Contains(feeds, s.node) || len(feeds) == 0 && e.estate.Node(i).Kind != plan.Supply) {
 			fresh = fresh || !s.cycled
 			s.cycled = true
 		}
@@ -207,7 +208,7 @@ func (e *Engine) see(i int, seen plan.Observation) {
 	}
 	wasDown := n.down
 	n.note(seen.State)
-	if !n.snapped && e.run != nil && (seen.State == plan.On || seen.State == plan.Off && !e.lostOutput(i)) {
+	if e.run != nil && !e.run.scope[i] && (seen.State == plan.On || seen.State == plan.Off && !e.lostOutput(i)) {
 		n.wasUp = seen.State == plan.On
 	}
 	if seen.State != plan.Unreachable {
@@ -302,6 +303,9 @@ func (e *Engine) judgeIdle(i int, wasDown bool) {
 		e.rebuild()
 	case r.goal == plan.Up && n.done.Has(plan.Start) && n.down:
 		e.fellAgain(i)
+		if r.surveys == 0 { // the end of a survey rebuilds by itself
+			e.rebuild()
+		}
 	case r.goal == plan.Down && wasDown && !n.down && e.estate.Node(i).Kind != plan.Supply && !e.cutScope()[i]:
 		e.reopen(i)
 		e.rebuild()
@@ -323,16 +327,13 @@ func (e *Engine) fellAgain(i int) {
 	n, verb, state := &e.nodes[i], plan.Start, e.nodes[i].seen.State
 	n.done &^= plan.VerbSet(plan.Start)
 	if n.falls++; n.falls < max(e.estate.Node(i).Attempts, 2) && state != plan.Gone {
-		e.record(Record{Kind: Reopened, Node: e.id(i), State: &state, Reason: "was brought up and is off again"})
-		e.notify(true, e.id(i)+" was brought up and is off again: it is started once more")
+		e.record(Record{Kind: Reopened, Node: e.id(i), State: &state, Reason: "was brought up and is not up any more"})
+		e.notify(true, e.id(i)+" was brought up and is "+state.String()+" again: it is started once more")
 	} else {
 		n.bad |= plan.VerbSet(plan.Start)
 		n.nextLook = e.now.Add(failedLook)
-		e.record(Record{Kind: Failed, Node: e.id(i), Verb: &verb, State: &state, Reason: "was brought up and is off again"})
-		e.notify(true, "could not keep "+e.id(i)+" up: it is off again")
-	}
-	if e.run.surveys == 0 { // the end of a survey rebuilds by itself
-		e.rebuild()
+		e.record(Record{Kind: Failed, Node: e.id(i), Verb: &verb, State: &state, Reason: "was brought up and is not up any more"})
+		e.notify(true, "could not keep "+e.id(i)+" up: it is "+state.String()+" again")
 	}
 }
 

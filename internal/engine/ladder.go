@@ -26,11 +26,15 @@ func (e *Engine) overdue(i int) {
 		e.giveUp(i, "it is still on its way down after "+within.String())
 	case x.verb == plan.Start && x.attempt < decl.Attempts && decl.Can.Has(plan.Start) && !e.run.hold && e.fed(i):
 		x.deadline, x.accepted = time.Time{}, false
-		e.command(i)
+		e.guard(i)
 	case x.verb == plan.Cut:
 		x.deadline, x.accepted = time.Time{}, false // there is no other way out: again
 		e.notify(true, fmt.Sprintf("the output of %s is not cut after %s: trying again", decl.ID, within))
-		e.command(i)
+		if x.reason != "" { // by the battery's end, whatever is on
+			e.command(i)
+			return
+		}
+		e.guard(i)
 	case e.now.Sub(n.seenAt) > proofAge && !x.lastLook: // a last look: it may have settled, or be on its way up
 		x.lastLook, x.deadline = true, e.now.Add(firstRetry)
 		e.look(i, 0)
@@ -95,14 +99,13 @@ func (e *Engine) force(i int, why string) {
 		e.out = append(e.out, Cancel{Op: x.op})
 		delete(e.ops, x.op)
 	}
-	if e.estate.Node(i).Kind == plan.Host {
-		if on := e.listOn(i); on != "" {
-			why += "; taken along: " + on
-		}
-	}
-	*x = exec{goal: x.goal, verb: x.verb, rung: plan.Force, reason: why}
+	*x = exec{goal: x.goal, verb: x.verb, rung: plan.Force, reason: why, given: x.given}
 	e.notify(true, fmt.Sprintf("powering off %s: %s", e.id(i), why))
-	e.command(i)
+	if e.estate.Node(i).Kind == plan.VM {
+		e.command(i)
+		return
+	}
+	e.guard(i) // what uses it may have come up since it was told to stop
 }
 
 // press shortens waits as the pressure asks. It never reorders: what is forced was being stopped already, and steps

@@ -22,7 +22,7 @@ const (
 	Reopened  RecordKind = "reopened"  // a proven node was seen otherwise: Node, State
 	NoReturn  RecordKind = "no-return" // the point of no return is passed: Node, Verb
 	Mains     RecordKind = "mains"     // a supply's power changed: Supplies, Reason
-	Turned    RecordKind = "turned"    // the direction changed: Goal, Reason, Numbers
+	Turned    RecordKind = "turned"    // the direction changed: Goal, Supplies (whose mains are back), Reason, Numbers
 	Ordered   RecordKind = "ordered"   // an operator's command: Order, By, Node, Reason (why refused, else empty)
 	Asked     RecordKind = "asked"     // a person's step was asked for: Node, Verb
 	Gap       RecordKind = "gap"       // the journal was lost and is back: Reason

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 )
 
 // Restored makes an engine that goes on with the open outage whose records are given, oldest first. It trusts no
@@ -49,6 +50,10 @@ func (e *Engine) fold(rec *Record) error {
 		}
 		return e.foldSupplies(rec.Supplies)
 	case Mains:
+		if r.goal == plan.Up { // one that fails turns the outage down first
+			e.foldBack(rec.Supplies)
+			return nil
+		}
 		return e.foldSupplies(rec.Supplies)
 	case Snapshot, Widened:
 		r.snapped = true
@@ -81,6 +86,7 @@ func (e *Engine) fold(rec *Record) error {
 		e.nodes[at].open = nil
 	case Reopened:
 		e.nodes[at].done &^= plan.VerbSet(plan.Stop, plan.Start)
+		e.nodes[at].bad &^= plan.VerbSet(plan.Stop, plan.Start)
 		if r.goal == plan.Up {
 			e.nodes[at].falls++
 		}
@@ -96,6 +102,7 @@ func (e *Engine) fold(rec *Record) error {
 			r.stages = nil
 		} else {
 			r.aborted = false
+			e.foldBack(rec.Supplies)
 		}
 		r.noReturn = false
 		e.uncommit()
@@ -134,9 +141,18 @@ func (e *Engine) foldSupplies(ids []string) error {
 	return nil
 }
 
+// foldBack notes supplies that were back: should the next reading say that they fail, they fail again.
+func (e *Engine) foldBack(ids []string) {
+	for _, id := range ids {
+		if i, known := e.estate.Index(id); known && e.supplyAt(i) != nil {
+			e.supplyAt(i).out = false
+		}
+	}
+}
+
 func (e *Engine) foldIntent(at int, rec *Record) {
 	n := &e.nodes[at]
-	x := &exec{goal: e.run.goal, verb: *rec.Verb, rung: *rec.Verb, attempt: rec.Attempt, reason: rec.Reason, phase: proving}
+	x := &exec{goal: e.run.goal, verb: *rec.Verb, rung: *rec.Verb, attempt: rec.Attempt, reason: rec.Reason, phase: proving, resumed: true, given: true}
 	if x.rung == plan.Force {
 		x.verb = plan.Stop
 	}
@@ -166,6 +182,54 @@ func (e *Engine) foldOrder(rec *Record) {
 		e.run.hold, e.run.aborted = false, false
 	case Confirm, Skip: // their Proven or Failed record says it
 	}
+}
+
+// settleCuts finds cuts that were commanded right before a crash, made while nobody looked, and are over: the mains are
+// there, the output is on, and something that only its return starts, and that was off, is on.
+func (e *Engine) settleCuts() {
+	for k := range e.supplies {
+		s := &e.supplies[k]
+		n := &e.nodes[s.node]
+		if n.open == nil || n.open.verb != plan.Cut || n.seen.State != plan.On || s.heard && s.state.Mains != power.MainsOnline {
+			continue
+		}
+		if !slices.ContainsFunc(e.cycles(s.node), func(u int) bool {
+			return e.nodes[u].seen.State == plan.On || e.nodes[u].seen.State == plan.Starting
+		}) {
+			continue
+		}
+		verb, state := plan.Cut, plan.On
+		n.open, s.cycled = nil, false
+		e.record(Record{Kind: Proven, Node: e.id(s.node), Verb: &verb, State: &state, Reason: "what only the return of its power starts is on again: it was cut and has come back"})
+	}
+}
+
+// cycles lists what a supply feeds, was proven off, and is started by nothing but the return of its power.
+func (e *Engine) cycles(supply int) []int {
+	var list []int
+	for _, u := range e.estate.Users(supply) {
+		if e.estate.Node(u).ByPower && e.nodes[u].done.Has(plan.Stop) && slices.Contains(e.estate.Feeds(u), supply) {
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
+// maybeCut tells of a cut from before a crash that it may have been made while nobody looked: the mains and the output
+// are there, and what the return of its power starts may still be on its way up. It is given twice the time that this is
+// expected to take, since a second cut would hit it.
+func (e *Engine) maybeCut(i int) bool {
+	s := e.supplyAt(i)
+	if !e.nodes[i].exec.resumed || e.run.pressure >= cutNow || s.state.Mains != power.MainsOnline {
+		return false
+	}
+	for _, u := range e.cycles(i) {
+		if e.now.Before(e.resumedAt.Add(2 * e.estate.Node(u).Time(plan.Start).Nominal)) {
+			e.probeNode(u)
+			return true
+		}
+	}
+	return false
 }
 
 // resumeIntents takes up again every step whose intent had no result: the survey has asked after it, and what it shows

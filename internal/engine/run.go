@@ -139,6 +139,7 @@ func (e *Engine) endSurvey() {
 	if r.surveys > 0 {
 		return
 	}
+	e.settleCuts()
 	var fresh []NodeState
 	for i := range e.nodes {
 		n := &e.nodes[i]
@@ -148,6 +149,9 @@ func (e *Engine) endSurvey() {
 		n.surveyed = true
 		if on := n.seen.State == plan.On || n.seen.State == plan.Starting; r.goal == plan.Down && on && n.done.Has(plan.Stop) {
 			e.reopen(i) // it came up again while nobody looked
+		}
+		if r.goal == plan.Up && n.done.Has(plan.Start) && !n.up {
+			e.fellAgain(i) // or went down
 		}
 		if n.snapped {
 			continue // what was on before a crash counts, not what is on after it
@@ -225,13 +229,24 @@ func (e *Engine) turn(goal plan.Goal, reason string) {
 	} else {
 		r.aborted = false
 	}
-	e.record(Record{Kind: Turned, Goal: goal, Reason: reason, Numbers: e.turnNumbers()})
+	e.record(Record{Kind: Turned, Goal: goal, Reason: reason, Supplies: e.backSupplies(), Numbers: e.turnNumbers()})
 	e.notify(true, "now going "+string(goal)+": "+reason)
 	if goal == plan.Up {
 		e.lookAnew()
 		return
 	}
 	e.rebuild()
+}
+
+// backSupplies lists the supplies of the outage whose mains are back.
+func (e *Engine) backSupplies() []string {
+	var ids []string
+	for i := range e.supplies {
+		if s := &e.supplies[i]; s.failed && !s.out {
+			ids = append(ids, e.id(s.node))
+		}
+	}
+	return ids
 }
 
 // uncommit ends the point of no return: a new direction has its own.

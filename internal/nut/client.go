@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"ebbtide/internal/nut/wire"
 )
@@ -152,7 +154,18 @@ func (c *Client) readLine() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return strings.TrimSuffix(strings.ToValidUTF8(string(b[:len(b)-1]), "?"), "\r"), nil
+	return printable(strings.TrimSuffix(string(b[:len(b)-1]), "\r")), nil
+}
+
+// printable replaces what can't be seen, but tabs, which drivers do send: what a server says ends up in logs and on
+// terminals.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || r != '\t' && !unicode.IsGraphic(r) {
+			return '?'
+		}
+		return r
+	}, text)
 }
 
 // answer reads one line that is not ERR and splits it; it must begin with the words of want.

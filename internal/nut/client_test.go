@@ -251,10 +251,15 @@ func TestVerifyCredentials(t *testing.T) {
 		as(nuttest.Admin, "sesame-open"), as("nobody", "sesame-open"), as(nuttest.Reader, nuttest.ReaderPassword),
 	} {
 		require.ErrorIs(t, err, nut.ErrAccessDenied)
-		require.ErrorContains(t, err, "upsd.users")
+		require.ErrorContains(t, err, "may neither LOGIN nor SET")
 		require.NotContains(t, err.Error(), "sesame-open")
 	}
 	require.ErrorIs(t, nut.VerifyCredentials(t.Context(), admin(upsd.Addr), "nosuch"), nut.ErrUnknownUPS)
+	upsd.Driver("ups1").Stale()
+	upsd.AwaitError("ups1", "DATA-STALE")
+	require.NoError(t, as(nuttest.Viewer, nuttest.ViewerPassword), "a UPS that is stale takes a LOGIN")
+	upsd.Driver("ups1").OK()
+	require.Empty(t, upsd.Driver("ups1").Commands(), "no driver was asked for anything")
 	nuttest.Until(t, "all to be logged out", func() bool {
 		answer, err := upsd.Ask("GET NUMLOGINS ups1")
 		return err == nil && answer == "NUMLOGINS ups1 0"

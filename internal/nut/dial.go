@@ -129,16 +129,29 @@ func (c *Client) startTLS(ctx context.Context, config *tls.Config) error {
 	return nil
 }
 
-// VerifyCredentials tests user and password by a LOGIN for ups, the only question that upsd answers honestly (it says
-// OK to any USERNAME, PASSWORD and SET TRACKING ON), and logs out again. The user needs an upsmon line in upsd.users.
+// nobodysVariable is one that no UPS has: to set it has no effect.
+const nobodysVariable = "ebbtide.credentials"
+
+// VerifyCredentials tests user and password by what upsd answers honestly and what changes nothing (it says OK to any
+// USERNAME, PASSWORD and SET TRACKING ON, and looks at a command before it looks at the user): a SET of a variable that
+// no UPS has, which needs `actions = SET`, and a LOGIN, which needs an upsmon line. A user with neither can't be tested,
+// and his ErrAccessDenied says so. That he may give a certain command is not tested: only that command would.
 func VerifyCredentials(ctx context.Context, o Options, ups string) error {
 	c, err := Dial(ctx, o)
 	if err != nil {
 		return err
 	}
+	err = c.Set(ctx, ups, nobodysVariable, "1")
+	switch {
+	case errors.Is(err, ErrVarNotSupported):
+		return c.Close()
+	case errors.Is(err, ErrUnknownUPS):
+		return errors.Join(err, c.Close())
+	}
 	err = c.Login(ctx, ups)
 	if errors.Is(err, ErrAccessDenied) {
-		err = fmt.Errorf("%w; if they are right, give user %q the line `upsmon primary` or `upsmon secondary`", err, o.Username)
+		err = fmt.Errorf("%w; user %q may neither LOGIN nor SET: either his password is wrong, or he has nothing but instcmds, with which nobody can test it before the command itself: "+
+			"give him the line `upsmon secondary` or `actions = SET` too, and restart Ebbtide", err, o.Username)
 	}
 	if err != nil {
 		return errors.Join(err, c.Close())

@@ -8,22 +8,10 @@ import (
 	"ebbtide/internal/plan"
 )
 
-// Sentences says the policy in English, one sentence each, for people who check or print a runbook.
+// Sentences says the runbook's rules in English, one sentence each, for people who check or print it: what Triggers says,
+// then the limits and what becomes of the outputs.
 func (rb *Runbook) Sentences() []string {
-	p := rb.policy()
-	out := []string{fmt.Sprintf("When %s, write-back caches go to write-through, reversibly.", p.Protect)}
-	for i, s := range p.Shed {
-		out = append(out, fmt.Sprintf("When %s, stage %s takes down %s.", s.When, s.Name, and(rb.Policy.Shed[i].Nodes)))
-	}
-	rest := "everything"
-	if len(p.Shed) > 0 {
-		rest = "everything else"
-	}
-	out = append(out,
-		fmt.Sprintf("When %s, %s that would go dark is taken down in order, and what depends on it.", p.Shutdown, rest),
-		fmt.Sprintf("When %s, what was on comes back in reverse order.", p.Restore),
-		fmt.Sprintf("The last %s of the battery are kept for flushing caches, stopping hosts and storage, and cutting the output.", brief(p.Reserve)),
-	)
+	out := rb.Triggers()
 	for _, l := range rb.Policy.Limits {
 		out = append(out, limitSentence(l))
 	}
@@ -36,6 +24,24 @@ func (rb *Runbook) Sentences() []string {
 		out = append(out, fmt.Sprintf("The output of %s is cut when all that only it feeds is down, and returns with the mains.", s.ID))
 	}
 	return out
+}
+
+// Triggers says in English what is done when, one sentence for each stage, the way back and the reserve.
+func (rb *Runbook) Triggers() []string {
+	p := rb.policy()
+	out := []string{fmt.Sprintf("When %s, write-back caches go to write-through, reversibly.", p.Protect)}
+	for i, s := range p.Shed {
+		out = append(out, fmt.Sprintf("When %s, stage %s takes down %s.", s.When, s.Name, and(rb.Policy.Shed[i].Nodes)))
+	}
+	rest := "everything"
+	if len(p.Shed) > 0 {
+		rest = "everything else"
+	}
+	return append(out,
+		fmt.Sprintf("When %s, %s that would go dark is taken down in order, and what depends on it.", p.Shutdown, rest),
+		fmt.Sprintf("When %s, what was on comes back in reverse order.", p.Restore),
+		fmt.Sprintf("The last %s of the battery are kept for flushing caches, stopping hosts and storage, and cutting the output.", brief(p.Reserve)),
+	)
 }
 
 func limitSentence(l plan.Limit) string {

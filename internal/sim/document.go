@@ -26,9 +26,11 @@ type Document struct {
 	Nodes      map[string]ConditionDecl `yaml:"nodes"`                        //
 	Watched    bool                     `yaml:"watched"`                      // systems tell of changes of VMs by themselves, as vCenter does
 	Events     []EventDecl              `yaml:"events"`                       //
-	// CrashAfter are records, counted from 1 over the run, right after which the controller is killed; it starts again
-	// ten seconds later.
-	CrashAfter []int `yaml:"crash_after"`
+	// CrashAfter are records, counted from 1 over the run, right after which the controller is killed, and
+	// CrashAfterCommand are commands. It starts again after Away, 10s if not given.
+	CrashAfter        []int         `yaml:"crash_after"`
+	CrashAfterCommand []int         `yaml:"crash_after_command"`
+	Away              time.Duration `yaml:"away" check:"positive"`
 }
 
 // DocumentVersion is the version of the scenario language that this package reads.
@@ -176,13 +178,17 @@ func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
 		}
 		sc.Changes = append(sc.Changes, change)
 	}
-	for _, n := range d.CrashAfter {
-		if n < 1 {
-			wrong("crash_after: records are counted from 1, found %d", n)
-			continue
+	counts := func(key string, from []int) (to []uint64) {
+		for _, n := range from {
+			if n < 1 {
+				wrong("%s: they are counted from 1, found %d", key, n)
+				continue
+			}
+			to = append(to, uint64(n))
 		}
-		sc.CrashAt = append(sc.CrashAt, uint64(n))
+		return to
 	}
+	sc.CrashAt, sc.CrashOn, sc.Away = counts("crash_after", d.CrashAfter), counts("crash_after_command", d.CrashAfterCommand), d.Away
 	return sc, errs
 }
 

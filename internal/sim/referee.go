@@ -15,6 +15,7 @@ type Referee struct {
 	Violations []string
 	estate     *plan.Estate
 	wasOn      []bool
+	listed     []bool // its last snapshot says that it was on
 	owed       []bool // was on when it came into the open outage's snapshot
 	meddled    []bool // somebody else switched it
 	online     []bool // supplies whose mains are on
@@ -24,7 +25,7 @@ type Referee struct {
 	flying     []bool         // per node: an intent without a result
 	failed     []plan.Verbs   // given up on record in this direction
 	snapshot   bool
-	out        []bool // per supply: last heard to be out
+	outFor     []int  // per supply: polls since it was first heard to be out
 	cycled     []bool // per supply: something was commanded that only its power cycle takes back
 	goal       plan.Goal
 	cutDue     map[int]string // supplies with a cut on record, and its reason
@@ -45,8 +46,8 @@ type truth interface {
 // NewReferee makes a referee for an estate on which everything is on.
 func NewReferee(estate *plan.Estate) *Referee {
 	n := estate.Len()
-	r := &Referee{estate: estate, wasOn: make([]bool, n), online: make([]bool, n), back: make([]int, n), flying: make([]bool, n), cycled: make([]bool, n), out: make([]bool, n), failed: make([]plan.Verbs, n)}
-	r.owed, r.meddled = make([]bool, n), make([]bool, n)
+	r := &Referee{estate: estate, wasOn: make([]bool, n), online: make([]bool, n), back: make([]int, n), flying: make([]bool, n), cycled: make([]bool, n), outFor: make([]int, n), failed: make([]plan.Verbs, n)}
+	r.listed, r.owed, r.meddled = make([]bool, n), make([]bool, n), make([]bool, n)
 	r.intents, r.reasons, r.cutDue = map[engine.Op]engine.Record{}, map[int]string{}, map[int]string{}
 	for i := range n {
 		r.wasOn[i], r.online[i], r.back[i] = true, true, pollsBack
@@ -59,15 +60,19 @@ func (r *Referee) violate(at time.Time, text string) {
 }
 
 // mains takes a poll of a supply. Its power counts as back after seven polls that were heard: the engine waits for five
-// seconds of it, and sees the first up to two polls late. What was last heard to be out is known to be dark.
+// seconds of it, and sees the first up to two polls late.
 func (r *Referee) mains(supply int, on, heard bool) {
 	if r.online[supply] = on; on && heard {
 		r.back[supply]++
 	} else {
 		r.back[supply] = 0
 	}
-	if heard {
-		r.out[supply] = !on
+	switch {
+	case !heard:
+	case on:
+		r.outFor[supply] = 0
+	default:
+		r.outFor[supply]++
 	}
 }
 
@@ -188,7 +193,7 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb, again bool) {
 			r.violate(t.time(), fmt.Sprintf("1: %s was told to stop while %s is %s", decl.ID, user.ID, st))
 		}
 	}
-	known := r.estate.Scope(func(s int) bool { return r.out[s] })
+	known := r.estate.Scope(func(s int) bool { return r.outFor[s] > 3 }) // what was on its way when it failed goes on
 	for c := range r.estate.Len() {
 		cache := r.estate.Node(c)
 		if verb == plan.Stop && !again && cache.Can.Has(plan.Protect) && known[c] && decl.Kind == plan.VM && t.stateOf(c) == plan.On && !t.protectedOf(c) && !r.failed[c].Has(plan.Protect) {
@@ -240,7 +245,7 @@ func (r *Referee) mayStart(t truth, i int) {
 		r.violate(t.time(), fmt.Sprintf("5: %s is started on battery", decl.ID))
 	}
 	for _, d := range r.estate.Needs(i) {
-		if n := r.estate.Node(d); n.Kind != plan.Supply && n.Can.Has(plan.Stop) && r.wasOn[d] && n.Kind != plan.Person && !r.meddled[d] && t.stateOf(d) != plan.On {
+		if n := r.estate.Node(d); n.Kind != plan.Supply && n.Can.Has(plan.Stop) && r.listed[d] && n.Kind != plan.Person && !r.meddled[d] && t.stateOf(d) != plan.On {
 			r.violate(t.time(), fmt.Sprintf("10: %s is started before %s is on", decl.ID, n.ID))
 		}
 	}
@@ -248,6 +253,9 @@ func (r *Referee) mayStart(t truth, i int) {
 
 // limits is rule 9, over intents without a result.
 func (r *Referee) limits(t truth) {
+	if r.forgetful {
+		return
+	}
 	for _, l := range r.estate.Limits() {
 		total, perHost := 0, map[string]int{}
 		for i, flies := range r.flying {
@@ -285,8 +293,9 @@ func (r *Referee) end(t truth, result *Result) {
 // owe notes what was on when it came into a snapshot: it comes back, or is reported.
 func (r *Referee) owe(t truth, nodes []engine.NodeState) {
 	for _, n := range nodes {
-		if i, ok := r.estate.Index(n.Node); ok && t.stateOf(i) == plan.On {
-			r.owed[i] = true
+		if i, ok := r.estate.Index(n.Node); ok {
+			r.listed[i] = n.State == plan.On || n.State == plan.Starting
+			r.owed[i] = t.stateOf(i) == plan.On
 		}
 	}
 }

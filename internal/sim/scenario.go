@@ -16,12 +16,17 @@ type Scenario struct {
 	LiesAt    map[string]int // by node: which of its probes is answered with the opposite
 	// PollOnline is how often a supply is polled that has been on line for two minutes; 0: each second, as otherwise.
 	PollOnline time.Duration
-	Off        []string // nodes that are off at the start
-	Watched    bool     // systems tell of changes of VMs by themselves
-	CrashAt    []uint64 // the engine is thrown away right after these records, counted over the run, and resumed 10 s later
+	Off        []string      // nodes that are off at the start
+	Watched    bool          // systems tell of changes of VMs by themselves
+	CrashAt    []uint64      // the engine is thrown away right after these records, counted over the run
+	CrashOn    []uint64      // and right after these commands were sent
+	Away       time.Duration // it is resumed so much later; 0: 10 s
 	// Witness is told each event as the engine gets it (nil: nobody).
 	Witness func(at time.Time, ev engine.Event)
 	For     time.Duration // the run ends then, or when all is over and no change is left
+	// Apart keeps the things that happen at different places from happening at the same instant, by some nanoseconds
+	// each: what runs beside each other in the shell has an order only then. An estimate is there at once.
+	Apart bool
 }
 
 // Change is a change of the world from outside: of a supply's mains, unless one of the pointers is set.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -52,6 +53,7 @@ type simulation struct {
 	referee  *Referee
 	result   Result
 	stopped  bool
+	commands uint64        // that were sent
 	skew     time.Duration // by how much the wall clock has been set
 	journal  journal
 
@@ -85,7 +87,7 @@ func Run(sc Scenario) *Result {
 		s.at(Epoch.Add(c.At), func() { s.change(c) })
 	}
 	for k := range s.cells {
-		s.tick(k, time.Duration(k)*7*time.Millisecond)
+		s.tick(k, time.Duration(k)*7*time.Millisecond+s.apart(time.Millisecond))
 	}
 	end := Epoch.Add(sc.For)
 	lastChange := Epoch
@@ -158,7 +160,7 @@ func (s *simulation) tick(k int, first time.Duration) {
 		s.discharge(k, next)
 		s.referee.mains(s.cells[k].node, s.cells[k].mains && s.cells[k].output, !s.cells[k].silent && !s.stopped)
 		s.apply(engine.Read{Reading: s.reading(k)})
-		s.tick(k, next)
+		s.tick(k, next+s.apart(time.Duration(k+1)*10_007*time.Nanosecond))
 	})
 }
 
@@ -269,8 +271,11 @@ func (s *simulation) carryOut(effect engine.Effect) {
 			}
 		})
 	case engine.Estimate:
-		life, answer := s.life, s.estimate(e)
-		s.after(latency, func() {
+		life, answer, wait := s.life, s.estimate(e), latency
+		if s.scenario.Apart {
+			wait = 0
+		}
+		s.after(wait, func() {
 			if s.life == life {
 				s.apply(answer)
 			}
@@ -298,27 +303,47 @@ func (s *simulation) do(e engine.Do) {
 	}
 	s.referee.command(s, i, e)
 	s.pending[e.Op] = true
-	s.after(latency/2, func() { // on its way whatever becomes of the engine
+	way := s.way(e.Op)
+	s.after(way, func() { // on its way whatever becomes of the engine
 		outcome, detail := s.command(i, e.Verb)
-		wait := latency / 2
+		wait := way
 		if outcome == engine.TimedOut {
 			wait = e.Within
 		}
 		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Detail: detail}, wait)
 	})
+	if s.commands++; slices.Contains(s.scenario.CrashOn, s.commands) {
+		s.crash()
+	}
 }
 
 func (s *simulation) probe(e engine.Probe) {
 	i, _ := s.estate.Index(e.Node)
 	s.pending[e.Op] = true
-	life := s.life
-	s.after(latency/2, func() {
+	life, way := s.life, s.way(e.Op)
+	s.after(way, func() {
 		if s.life != life {
 			return
 		}
 		outcome, seen := s.observe(i)
-		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Seen: seen}, latency/2)
+		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Seen: seen}, way)
 	})
+}
+
+// way is how long an operation takes to its node, and as long its answer back.
+func (s *simulation) way(op engine.Op) time.Duration {
+	const spread = 4_000_000 // nanoseconds; the numbers below share no rhythm, and nor do their sums
+	x := uint64(op) * 0x9e3779b97f4a7c15
+	x = (x ^ x>>31) * 0xbf58476d1ce4e5b9
+	return latency/2 + s.apart(time.Duration((x^x>>27)%spread))
+}
+
+// apart is what keeps one thing apart from others in a scenario that asks for it.
+func (s *simulation) apart(by time.Duration) time.Duration {
+	if !s.scenario.Apart {
+		return 0
+	}
+	return by
 }
 
 // answer brings an operation's end to the engine that asked for it, once.
@@ -362,7 +387,7 @@ func (s *simulation) selfless() bool {
 // restart brings the controller back, with what its journal has.
 func (s *simulation) restart() {
 	life := s.life
-	s.after(10*time.Second, func() {
+	s.after(cmp.Or(s.scenario.Away, 10*time.Second)+s.apart(333_333*time.Nanosecond), func() {
 		if s.life != life || s.selfless() {
 			return
 		}

@@ -2,6 +2,7 @@ package arch
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -31,4 +32,25 @@ func TestTheUnitIsHardened(t *testing.T) {
 			t.Error("systemd finds fault with the unit: " + line)
 		}
 	}
+}
+
+// TestTheUnitGivesNothingAway: what docs/SECURITY.md says of the service stands in its unit, once.
+func TestTheUnitGivesNothingAway(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../deploy/ebbtide.service")
+	require.NoError(t, err)
+	set := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(line, "#") {
+			set[key] = append(set[key], value)
+		}
+	}
+	for key, want := range map[string]string{
+		"DynamicUser": "yes", "CapabilityBoundingSet": "", "AmbientCapabilities": "", "NoNewPrivileges": "yes", "ProtectSystem": "strict", "ProtectHome": "yes",
+		"StateDirectoryMode": "0700", "UMask": "0077", "LimitCORE": "0", "NotifyAccess": "main", "RestrictAddressFamilies": "AF_INET AF_INET6 AF_UNIX", "ProtectProc": "invisible",
+	} {
+		require.Equal(t, []string{want}, set[key], key)
+	}
+	require.Empty(t, set["User"], "a user of its own, made for it, and root never")
+	require.Empty(t, set["Environment"], "the environment is no place for secrets")
 }

@@ -124,7 +124,7 @@ func (f *fleet) start(binary string) (*os.Process, string) {
 // awaitReady waits until the daemon has seen every VM and host on and every supply on line.
 func (f *fleet) awaitReady(log string) {
 	f.t.Helper()
-	client := daemon.NewClient(config.Listen{Network: "unix", Address: f.socket()}, "")
+	client := daemon.NewClient(config.Listen{Network: "unix", Address: f.socket()}, "", nil)
 	f.until("daemon that knows its estate", 2*time.Minute, func() bool {
 		s, err := client.Status(f.t.Context())
 		if err != nil || len(s.Blind) > 0 {

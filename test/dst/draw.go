@@ -35,6 +35,12 @@ func Draw(d Dice) string {
 	section("nodes", w.conditions)
 	section("members", w.members)
 	section("events", w.happens)
+	if len(w.crashOn) > 0 {
+		fmt.Fprintf(&b, "crash_after_command: [%s]\n", strings.Join(w.crashOn, ", "))
+	}
+	if len(w.crashOn)+len(w.crashes) > 0 {
+		fmt.Fprintf(&b, "away: %s\n", w.away)
+	}
 	if len(w.crashes) > 0 {
 		fmt.Fprintf(&b, "crash_after: [%s]\n", strings.Join(w.crashes, ", "))
 	}
@@ -58,7 +64,8 @@ type drawing struct {
 	d                              Dice
 	supplies, nodes                []string // of the runbook
 	batteries, conditions, members []string
-	happens, crashes               []string
+	happens, crashes, crashOn      []string
+	away                           string
 	commanded                      []string // nodes that take commands
 	people                         []string
 	vms                            []string // that others may need

@@ -92,6 +92,10 @@ func (w *drawing) luck() {
 	for range w.d(3) {
 		w.crashes = append(w.crashes, fmt.Sprint(1+w.d(120)))
 	}
+	if w.one(3) {
+		w.crashOn = append(w.crashOn, fmt.Sprint(1+w.d(60)))
+	}
+	w.away = []string{"10s", "45s", "4m", "20m"}[w.d(4)]
 	if w.one(10) {
 		at := w.d(1500)
 		w.event(at, "journal: lost")

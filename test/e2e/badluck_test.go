@@ -16,11 +16,11 @@ import (
 )
 
 // untilDown takes the mains away and waits for the cut.
-func (s *site) untilDown(within time.Duration) {
+func (s *room) untilDown(within time.Duration) {
 	s.t.Helper()
-	s.setMains(false)
-	s.until("cut", within, func() bool { return s.at("ups output off") >= 0 })
-	require.True(s.t, s.estateOff(), "everything is off at the cut:\n%s", strings.Join(s.told(), "\n"))
+	s.SetMains(false)
+	s.Until("cut", within, func() bool { return s.At("ups output off") >= 0 })
+	require.True(s.t, s.EstateOff(), "everything is off at the cut:\n%s", strings.Join(s.Told(), "\n"))
 }
 
 func TestARunbookWithMistakesDoesNotStart(t *testing.T) {
@@ -37,114 +37,114 @@ func TestARunbookWithMistakesDoesNotStart(t *testing.T) {
 
 func TestObserveModeSendsNothing(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	start(t, s.files(false))
-	s.ready()
-	s.setMains(false)
-	s.until("rehearsed cut", 90*time.Second, func() bool {
-		st, ok := s.status()
+	s := newRoom(t, nil)
+	start(t, s.Files(false))
+	s.Ready()
+	s.SetMains(false)
+	s.Until("rehearsed cut", 90*time.Second, func() bool {
+		st, ok := s.Status()
 		return ok && st.Outage != nil && slices.ContainsFunc(st.View.Supplies, func(v engine.SupplyView) bool { return v.Cut })
 	})
-	for _, server := range []*vspheresim.Server{s.vs.VCenter()} {
+	for _, server := range []*vspheresim.Server{s.VSphere.VCenter()} {
 		for _, method := range []string{"ShutdownGuest", "PowerOffVM_Task", "ShutdownHost_Task", "PowerOnVM_Task"} {
 			require.Zero(t, server.Calls()[method], method)
 		}
 	}
-	require.Equal(t, []string{"mains off"}, s.told(), "no peer was told to do anything")
+	require.Equal(t, []string{"mains off"}, s.Told(), "no peer was told to do anything")
 }
 
 func TestAHungGuestIsForcedWithItsReason(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(name string) vspheresim.GuestBehaviour {
+	s := newRoom(t, func(name string) vspheresim.GuestBehaviour {
 		return vspheresim.GuestBehaviour{Delay: 100 * time.Millisecond, Hang: name == "app1"}
 	})
-	start(t, s.files(true))
-	s.ready()
+	start(t, s.Files(true))
+	s.Ready()
 	s.untilDown(60 * time.Second)
-	st, ok := s.status()
+	st, ok := s.Status()
 	require.True(t, ok)
 	require.Len(t, st.Outage.Forced, 1)
 	require.Equal(t, "app1", st.Outage.Forced[0].Node)
 	require.Contains(t, st.Outage.Forced[0].Reason, "not proven within 3s")
-	s.setMains(true)
+	s.SetMains(true)
 	s.untilRestored(90 * time.Second)
 }
 
 func TestVCenterVanishesInTheMiddle(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	start(t, s.files(true))
-	s.ready()
-	s.setMains(false)
-	s.until("first VM off", 30*time.Second, func() bool { return s.at("vm lab1 off") >= 0 || s.at("vm lab2 off") >= 0 })
-	s.vs.VCenter().Stop()
-	s.until("cut", 90*time.Second, func() bool { return s.at("ups output off") >= 0 })
-	require.True(t, s.estateOff(), strings.Join(s.told(), "\n"))
+	s := newRoom(t, nil)
+	start(t, s.Files(true))
+	s.Ready()
+	s.SetMains(false)
+	s.Until("first VM off", 30*time.Second, func() bool { return s.At("vm lab1 off") >= 0 || s.At("vm lab2 off") >= 0 })
+	s.VSphere.VCenter().Stop()
+	s.Until("cut", 90*time.Second, func() bool { return s.At("ups output off") >= 0 })
+	require.True(t, s.EstateOff(), strings.Join(s.Told(), "\n"))
 	s.requireOrderDown()
-	require.NoError(t, s.vs.VCenter().Start())
-	s.setMains(true)
+	require.NoError(t, s.VSphere.VCenter().Start())
+	s.SetMains(true)
 	s.untilRestored(90 * time.Second)
 }
 
 func TestKilledInTheMiddleItGoesOn(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	settings := s.files(true)
+	s := newRoom(t, nil)
+	settings := s.Files(true)
 	p := start(t, settings)
-	s.ready()
-	s.setMains(false)
-	s.until("database off", 60*time.Second, func() bool { return s.at("vm db off") >= 0 })
-	p.kill()
+	s.Ready()
+	s.SetMains(false)
+	s.Until("database off", 60*time.Second, func() bool { return s.At("vm db off") >= 0 })
+	p.Kill()
 	start(t, settings)
-	s.until("cut", 90*time.Second, func() bool { return s.at("ups output off") >= 0 })
-	require.True(t, s.estateOff(), strings.Join(s.told(), "\n"))
+	s.Until("cut", 90*time.Second, func() bool { return s.At("ups output off") >= 0 })
+	require.True(t, s.EstateOff(), strings.Join(s.Told(), "\n"))
 	s.requireOrderDown()
-	s.setMains(true)
+	s.SetMains(true)
 	s.untilRestored(90 * time.Second)
 	s.requireOrderUp()
-	require.Equal(t, 1, count(s.told(), "vm db off"))
-	require.False(t, s.vs.VMOn("spare"))
+	require.Equal(t, 1, count(s.Told(), "vm db off"))
+	require.False(t, s.VSphere.VMOn("spare"))
 }
 
 func TestASecondDaemonAndAReloadAreRefused(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	settings := s.files(true)
+	s := newRoom(t, nil)
+	settings := s.Files(true)
 	p := start(t, settings)
-	s.ready()
-	_, errs, code := run(t, "daemon", "--config", settings, "--listen", "unix:"+s.dir+"/second.sock")
+	s.Ready()
+	_, errs, code := run(t, "daemon", "--config", settings, "--listen", "unix:"+s.Dir+"/second.sock")
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "in use")
 
-	s.setMains(false)
-	s.until("outage", 20*time.Second, func() bool { st, ok := s.status(); return ok && st.View.Outage != "" })
-	p.signal(syscall.SIGHUP)
-	s.until("refused reload", 20*time.Second, func() bool {
-		return strings.Contains(p.log.String(), "not loaded anew") && strings.Contains(p.log.String(), "an outage is under way")
+	s.SetMains(false)
+	s.Until("outage", 20*time.Second, func() bool { st, ok := s.Status(); return ok && st.View.Outage != "" })
+	p.Signal(syscall.SIGHUP)
+	s.Until("refused reload", 20*time.Second, func() bool {
+		return strings.Contains(p.Log(), "not loaded anew") && strings.Contains(p.Log(), "an outage is under way")
 	})
-	_, errs, code = run(t, "hold", "--listen", "unix:"+s.dir+"/api.sock")
+	_, errs, code = run(t, "hold", "--listen", "unix:"+s.Dir+"/api.sock")
 	require.Equal(t, 0, code, errs)
-	_, errs, code = run(t, "hold", "--listen", "unix:"+s.dir+"/api.sock")
+	_, errs, code = run(t, "hold", "--listen", "unix:"+s.Dir+"/api.sock")
 	require.Equal(t, 6, code, "held already: %s", errs)
-	s.setMains(true)
-	_, errs, code = run(t, "resume", "--listen", "unix:"+s.dir+"/api.sock")
+	s.SetMains(true)
+	_, errs, code = run(t, "resume", "--listen", "unix:"+s.Dir+"/api.sock")
 	require.Equal(t, 0, code, errs)
-	s.until("end of the outage", 60*time.Second, func() bool { st, ok := s.status(); return ok && st.View.Outage == "" })
+	s.Until("end of the outage", 60*time.Second, func() bool { st, ok := s.Status(); return ok && st.View.Outage == "" })
 }
 
 func TestFlappingMainsStopNothing(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	start(t, s.files(true))
-	s.ready()
+	s := newRoom(t, nil)
+	start(t, s.Files(true))
+	s.Ready()
 	flap := time.NewTicker(300 * time.Millisecond)
 	defer flap.Stop()
 	for i := range 20 {
 		<-flap.C
-		s.setMains(i%2 == 1)
+		s.SetMains(i%2 == 1)
 	}
-	s.until("end of it", 60*time.Second, func() bool { st, ok := s.status(); return ok && st.View.Outage == "" })
-	for _, line := range s.told() {
+	s.Until("end of it", 60*time.Second, func() bool { st, ok := s.Status(); return ok && st.View.Outage == "" })
+	for _, line := range s.Told() {
 		require.False(t, strings.HasSuffix(line, " off") && line != "mains off", line)
 	}
 }
@@ -154,14 +154,14 @@ func TestAFullDiskDoesNotKeepTheEstateUp(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("a small file system can only be mounted by root")
 	}
-	s := newSite(t, nil)
-	settings := s.files(true)
-	disk := filepath.Join(s.dir, "disk")
+	s := newRoom(t, nil)
+	settings := s.Files(true)
+	disk := filepath.Join(s.Dir, "disk")
 	require.NoError(t, os.Mkdir(disk, 0o700))
 	require.NoError(t, syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=256k"))
 	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
 	start(t, settings, "--journal", filepath.Join(disk, "journal.db"))
-	s.ready()
+	s.Ready()
 	filler := filepath.Join(disk, "filler")
 	f, err := os.Create(filler)
 	require.NoError(t, err)
@@ -171,28 +171,28 @@ func TestAFullDiskDoesNotKeepTheEstateUp(t *testing.T) {
 	_ = f.Close()
 	s.untilDown(90 * time.Second)
 	require.NoError(t, os.Remove(filler))
-	s.setMains(true)
+	s.SetMains(true)
 	s.untilRestored(120 * time.Second)
 }
 
 // TestAWrongUPSNameAndAWrongPasswordAreTold: the daemon goes on, observes what it can, and says what is wrong.
 func TestAWrongUPSNameAndAWrongPasswordAreTold(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	settings := s.files(false)
-	s.write("credentials/upsd", "not the password")
-	book, err := os.ReadFile(filepath.Join(s.dir, "runbook.yaml"))
+	s := newRoom(t, nil)
+	settings := s.Files(false)
+	s.Write("credentials/upsd", "not the password")
+	book, err := os.ReadFile(filepath.Join(s.Dir, "runbook.yaml"))
 	require.NoError(t, err)
-	more := "  typo: {nut: \"upps@" + s.upsd.Addr + "\", cut: none}\nconnections:\n"
-	s.write("runbook.yaml", strings.Replace(string(book), "connections:\n", more, 1))
+	more := "  typo: {nut: \"upps@" + s.UPSD.Addr + "\", cut: none}\nconnections:\n"
+	s.Write("runbook.yaml", strings.Replace(string(book), "connections:\n", more, 1))
 	p := start(t, settings)
-	s.until("both complaints", 30*time.Second, func() bool {
-		log := p.log.String()
+	s.Until("both complaints", 30*time.Second, func() bool {
+		log := p.Log()
 		return strings.Contains(log, "ACCESS-DENIED") && strings.Contains(log, "upps") && strings.Contains(log, "UNKNOWN-UPS")
 	})
-	require.NotContains(t, p.log.String(), "not the password")
-	s.until("the healthy supply read", 20*time.Second, func() bool {
-		st, ok := s.status()
+	require.NotContains(t, p.Log(), "not the password")
+	s.Until("the healthy supply read", 20*time.Second, func() bool {
+		st, ok := s.Status()
 		return ok && slices.ContainsFunc(st.View.Supplies, func(v engine.SupplyView) bool { return v.ID == "ups" && v.Text == "on line" })
 	})
 }
@@ -200,21 +200,21 @@ func TestAWrongUPSNameAndAWrongPasswordAreTold(t *testing.T) {
 // TestAVMDeletedInTheMiddle counts as off, and is reported when it can't come back.
 func TestAVMDeletedInTheMiddle(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(name string) vspheresim.GuestBehaviour {
+	s := newRoom(t, func(name string) vspheresim.GuestBehaviour {
 		return vspheresim.GuestBehaviour{Delay: 300 * time.Millisecond, Hang: name == "app2"}
 	})
-	start(t, s.files(true))
-	s.ready()
-	s.setMains(false)
-	s.until("first app off", 60*time.Second, func() bool { return s.at("vm app1 off") >= 0 })
-	require.NoError(t, s.vs.DeleteVM("app2"))
-	s.until("cut", 90*time.Second, func() bool { return s.at("ups output off") >= 0 })
-	s.setMains(true)
-	s.until("end of the outage", 120*time.Second, func() bool {
-		st, ok := s.status()
-		return ok && st.View.Outage == "" && s.vs.VMOn("db") && s.vs.VMOn("app1")
+	start(t, s.Files(true))
+	s.Ready()
+	s.SetMains(false)
+	s.Until("first app off", 60*time.Second, func() bool { return s.At("vm app1 off") >= 0 })
+	require.NoError(t, s.VSphere.DeleteVM("app2"))
+	s.Until("cut", 90*time.Second, func() bool { return s.At("ups output off") >= 0 })
+	s.SetMains(true)
+	s.Until("end of the outage", 120*time.Second, func() bool {
+		st, ok := s.Status()
+		return ok && st.View.Outage == "" && s.VSphere.VMOn("db") && s.VSphere.VMOn("app1")
 	})
-	out, _, code := run(t, "status", "--listen", "unix:"+s.dir+"/api.sock")
+	out, _, code := run(t, "status", "--listen", "unix:"+s.Dir+"/api.sock")
 	require.Zero(t, code)
 	require.Contains(t, out, "end-to-end, armed")
 }
@@ -222,16 +222,16 @@ func TestAVMDeletedInTheMiddle(t *testing.T) {
 // TestUpsdRestartedInAnOutage: the poller comes back by itself and the outage goes on.
 func TestUpsdRestartedInAnOutage(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	start(t, s.files(true))
-	s.ready()
-	s.setMains(false)
-	s.until("first VM off", 60*time.Second, func() bool { return s.at("vm lab1 off") >= 0 || s.at("vm lab2 off") >= 0 })
-	s.upsd.Stop()
-	s.until("database off", 60*time.Second, func() bool { return s.at("vm db off") >= 0 })
-	s.upsd.Launch()
-	s.until("cut", 120*time.Second, func() bool { return s.at("ups output off") >= 0 })
-	require.True(t, s.estateOff(), strings.Join(s.told(), "\n"))
-	s.setMains(true)
+	s := newRoom(t, nil)
+	start(t, s.Files(true))
+	s.Ready()
+	s.SetMains(false)
+	s.Until("first VM off", 60*time.Second, func() bool { return s.At("vm lab1 off") >= 0 || s.At("vm lab2 off") >= 0 })
+	s.UPSD.Stop()
+	s.Until("database off", 60*time.Second, func() bool { return s.At("vm db off") >= 0 })
+	s.UPSD.Launch()
+	s.Until("cut", 120*time.Second, func() bool { return s.At("ups output off") >= 0 })
+	require.True(t, s.EstateOff(), strings.Join(s.Told(), "\n"))
+	s.SetMains(true)
 	s.untilRestored(120 * time.Second)
 }

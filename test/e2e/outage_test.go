@@ -14,33 +14,33 @@ import (
 // and exactly what was on comes back.
 func TestAWholeOutageAndBack(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, nil)
-	settings := s.files(true)
+	s := newRoom(t, nil)
+	settings := s.Files(true)
 	start(t, settings)
-	s.ready()
-	s.setMains(false)
-	s.until("cut", 60*time.Second, func() bool { return s.at("ups output off") >= 0 })
-	st, ok := s.status()
+	s.Ready()
+	s.SetMains(false)
+	s.Until("cut", 60*time.Second, func() bool { return s.At("ups output off") >= 0 })
+	st, ok := s.Status()
 	require.True(t, ok)
 	require.NotEmpty(t, st.View.Outage)
-	require.True(t, s.estateOff(), "everything is off at the cut: %s", strings.Join(s.told(), "\n"))
-	s.setMains(true)
+	require.True(t, s.EstateOff(), "everything is off at the cut: %s", strings.Join(s.Told(), "\n"))
+	s.SetMains(true)
 	s.untilRestored(90 * time.Second)
 	s.requireOrderDown()
 	s.requireOrderUp()
-	require.Equal(t, 1, count(s.told(), "ups INSTCMD shutdown.return"))
-	require.NotContains(t, strings.Join(s.told(), "\n"), "load.off")
-	require.False(t, s.vs.VMOn("spare"), "what was off stays off")
-	out, _, code := run(t, "journal", "verify", filepath.Join(s.dir, "journal.db"))
+	require.Equal(t, 1, count(s.Told(), "ups INSTCMD shutdown.return"))
+	require.NotContains(t, strings.Join(s.Told(), "\n"), "load.off")
+	require.False(t, s.VSphere.VMOn("spare"), "what was off stays off")
+	out, _, code := run(t, "journal", "verify", filepath.Join(s.Dir, "journal.db"))
 	require.NotZero(t, code, "the daemon holds its journal: %s", out)
 }
 
 // untilRestored waits until the daemon has closed the outage.
-func (s *site) untilRestored(within time.Duration) {
+func (s *room) untilRestored(within time.Duration) {
 	s.t.Helper()
-	s.until("end of the outage", within, func() bool {
-		st, ok := s.status()
-		return ok && st.View.Outage == "" && s.vs.VMOn("db") && s.vs.VMOn("app1") && s.vs.VMOn("app2") && s.vs.VMOn("lab1") && s.vs.VMOn("lab2")
+	s.Until("end of the outage", within, func() bool {
+		st, ok := s.Status()
+		return ok && st.View.Outage == "" && s.VSphere.VMOn("db") && s.VSphere.VMOn("app1") && s.VSphere.VMOn("app2") && s.VSphere.VMOn("lab1") && s.VSphere.VMOn("lab2")
 	})
 }
 
@@ -55,9 +55,9 @@ func count(lines []string, what string) int {
 }
 
 // requireBefore asserts that events stand in the story in the order given, each once or more, by their first time.
-func (s *site) requireBefore(events ...string) {
+func (s *room) requireBefore(events ...string) {
 	s.t.Helper()
-	story := s.told()
+	story := s.Told()
 	last := -1
 	for _, e := range events {
 		at := slices.Index(story, e)
@@ -67,7 +67,7 @@ func (s *site) requireBefore(events ...string) {
 	}
 }
 
-func (s *site) requireOrderDown() {
+func (s *room) requireOrderDown() {
 	s.t.Helper()
 	for _, app := range []string{"vm app1 off", "vm app2 off"} {
 		s.requireBefore("mains off", "nas protect", app, "vm db off", "host esx01 off", "nas flush", "nas stop", "nas off", "ups INSTCMD shutdown.return", "ups output off")
@@ -78,7 +78,7 @@ func (s *site) requireOrderDown() {
 	s.requireBefore("vm app2 off", "host esx02 off", "nas flush")
 }
 
-func (s *site) requireOrderUp() {
+func (s *room) requireOrderUp() {
 	s.t.Helper()
 	for _, app := range []string{"vm app1 on", "vm app2 on"} {
 		s.requireBefore("mains on", "ups output on", "vm db on", app)
@@ -87,5 +87,5 @@ func (s *site) requireOrderUp() {
 		s.requireBefore("host esx01 on", vm)
 		s.requireBefore("host esx02 on", vm)
 	}
-	require.Positive(s.t, s.at("nas unprotect"), "the cache is write-back again")
+	require.Positive(s.t, s.At("nas unprotect"), "the cache is write-back again")
 }

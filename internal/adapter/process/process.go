@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,7 +25,8 @@ type Result struct {
 	Stderr string //
 }
 
-// Run runs a program with its arguments, gives it stdin, and waits for its end. When ctx ends, the program and all
+// Run runs a program with its arguments, gives it stdin, and waits for its end. Of our environment it gets what inherited
+// lists and nothing else: the rest may be secret. When ctx ends, the program and all
 // that it started are killed, and the context's cause is the error. Any other error means that it did not run.
 func Run(ctx context.Context, argv []string, stdin string) (Result, error) {
 	if len(argv) == 0 {
@@ -32,6 +35,7 @@ func Run(ctx context.Context, argv []string, stdin string) (Result, error) {
 	var out, errs Output
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
+	cmd.Env = environment(os.Environ())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	// A program that left something running behind, with its outputs open, has ended all the same.
@@ -53,6 +57,24 @@ func Run(ctx context.Context, argv []string, stdin string) (Result, error) {
 	default:
 		return res, fmt.Errorf("cannot run %q: %w", argv[0], err)
 	}
+}
+
+// inherited are the variables of ours that programs get, and all of the locale's (LC_…).
+var inherited = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TERM",
+	"XDG_RUNTIME_DIR", "DBUS_SYSTEM_BUS_ADDRESS", // for systemctl and its like
+	"CREDENTIALS_DIRECTORY", // where it is; who may read it is the file system's matter
+}
+
+func environment(ours []string) []string {
+	theirs := []string{} // not nil: that would be all of ours
+	for _, v := range ours {
+		name, _, _ := strings.Cut(v, "=")
+		if slices.Contains(inherited, name) || strings.HasPrefix(name, "LC_") {
+			theirs = append(theirs, v)
+		}
+	}
+	return theirs
 }
 
 // Output keeps the first MaxOutput bytes written to it and drops the rest, so that the writer never blocks or fails.

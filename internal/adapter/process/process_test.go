@@ -101,3 +101,16 @@ func until(t *testing.T, what string, good func() bool) {
 		}
 	}
 }
+
+// TestTheEnvironmentIsKept: what our environment holds beyond the few variables that programs need may be secret.
+func TestTheEnvironmentIsKept(t *testing.T) {
+	t.Setenv("PLANTED_TOKEN", "hunter2")
+	t.Setenv("LC_TIME", "C")
+	res, err := Run(t.Context(), []string{"env"}, "")
+	require.NoError(t, err)
+	require.NotContains(t, res.Stdout, "hunter2")
+	require.Contains(t, res.Stdout, "LC_TIME=C")
+	require.Contains(t, res.Stdout, "PATH=")
+	require.Equal(t, []string{"PATH=/bin", "LC_ALL=C"}, environment([]string{"PATH=/bin", "PATHX=1", "LC_ALL=C", "XLC_=1", "NOTIFY_SOCKET=/run/x"}))
+	require.NotNil(t, environment(nil))
+}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 
+	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/plan"
 )
@@ -123,16 +123,5 @@ func said(res process.Result) string {
 	return fmt.Sprintf(" and said %q", line)
 }
 
-// plain makes a foreign text fit for a message: printable, and no longer than a line.
-func plain(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, strings.TrimSpace(s))
-	if runes := []rune(s); len(runes) > 200 {
-		s = string(runes[:200]) + "…"
-	}
-	return s
-}
+// plain makes a foreign text fit for a message.
+func plain(s string) string { return adapter.Plain(strings.TrimSpace(s), 200) }

@@ -15,7 +15,7 @@ import (
 
 // Spec are the keys of a node of type "self".
 type Spec struct {
-	Stop []string `yaml:"stop" json:"stop,omitempty"` // program and its arguments; systemctl poweroff if not given
+	Stop []string `yaml:"stop" json:"stop,omitempty"` // program and its arguments; systemctl -i poweroff if not given
 }
 
 // Family serves the node type "self". Unless armed, its stop is refused and nothing is run, whatever asks for it.
@@ -38,7 +38,9 @@ func Family(armed bool) adapter.Family {
 		Open: func(d runbook.NodeDecl, _ adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 			stop := d.Spec.(*Spec).Stop
 			if len(stop) == 0 {
-				stop = []string{"systemctl", "poweroff"}
+				// A lock against shutting down (a package upgrade may hold one) does not keep the power on. From
+				// systemd 257 on it stands in root's way too unless it is told to be ignored.
+				stop = []string{"systemctl", "-i", "poweroff"}
 			}
 			return node{id: d.ID, stop: stop, armed: armed}, nil
 		},

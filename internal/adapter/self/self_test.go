@@ -45,7 +45,7 @@ func TestStopRunsOnlyWhenArmed(t *testing.T) {
 }
 
 func TestTheDefaultIsSystemctl(t *testing.T) {
-	require.Equal(t, []string{"systemctl", "poweroff"}, open(t, false).(node).stop)
+	require.Equal(t, []string{"systemctl", "-i", "poweroff"}, open(t, false).(node).stop)
 	require.Empty(t, Family(false).Nodes[0].Check(&Spec{}))
 	require.Len(t, Family(false).Nodes[0].Check(&Spec{Stop: []string{""}}), 1)
 }

@@ -199,6 +199,8 @@ func (c *Conn) client() *soap.Client {
 	transport.Proxy = nil // a proxy may be down when this is needed most
 	// Go keeps two idle connections unless told otherwise. The handshakes of the others would cost more than the calls.
 	transport.MaxIdleConnsPerHost = concurrency + 1
+	transport.MaxResponseHeaderBytes = maxHeader
+	bound(client)
 	return client
 }
 

@@ -80,6 +80,17 @@ var moving = map[string][]string{
 // unescape undoes how vSphere writes the three characters that its paths can't hold.
 var unescape = strings.NewReplacer("%2f", "/", "%2F", "/", "%5c", `\`, "%5C", `\`, "%25", "%")
 
+// label reads a name as people write it.
+func label(v any) string { return unescape.Replace(short(value[string](v))) }
+
+// reference reads a property that refers to another object.
+func reference(v any) ref {
+	if r := value[ref](v); sane(r) {
+		return r
+	}
+	return ref{}
+}
+
 // value reads a property as a T; an unset one is T's zero.
 func value[T any](v any) T {
 	t, _ := v.(T)
@@ -88,6 +99,9 @@ func value[T any](v any) T {
 
 // apply takes in one update and returns the names under which its subscribers know the object.
 func (t *tables) apply(u types.ObjectUpdate) []string {
+	if !sane(u.Obj) {
+		return nil
+	}
 	switch u.Obj.Type {
 	case "VirtualMachine":
 		return t.applyVM(u)
@@ -107,7 +121,7 @@ func (t *tables) apply(u types.ObjectUpdate) []string {
 		return []string{hostKey}
 	case "Datastore":
 		for _, p := range u.ChangeSet {
-			t.stores[u.Obj] = unescape.Replace(value[string](p.Val))
+			t.stores[u.Obj] = label(p.Val)
 		}
 		if u.Kind == types.ObjectUpdateKindLeave {
 			delete(t.stores, u.Obj)
@@ -121,9 +135,9 @@ func (t *tables) apply(u types.ObjectUpdate) []string {
 		for _, p := range u.ChangeSet {
 			switch p.Name {
 			case "name":
-				f.name = unescape.Replace(value[string](p.Val))
+				f.name = label(p.Val)
 			case "parent":
-				f.parent = value[ref](p.Val)
+				f.parent = reference(p.Val)
 			}
 		}
 		if u.Kind == types.ObjectUpdateKindLeave {
@@ -170,25 +184,26 @@ func index(to map[string][]ref, r ref, was, now string) {
 func (m *vm) set(name string, val any) {
 	switch name {
 	case "name":
-		m.name = unescape.Replace(value[string](val))
+		m.name = label(val)
 	case "parent":
-		m.parent = value[ref](val)
+		m.parent = reference(val)
 	case "datastore":
 		m.stores = value[types.ArrayOfManagedObjectReference](val).ManagedObjectReference
+		m.stores = slices.DeleteFunc(m.stores[:min(len(m.stores), maxStores)], func(r ref) bool { return !sane(r) })
 	case "runtime.powerState":
 		m.power = value[types.VirtualMachinePowerState](val)
 	case "runtime.connectionState":
 		m.reach = value[types.VirtualMachineConnectionState](val)
 	case "runtime.host":
-		m.host = value[ref](val)
+		m.host = reference(val)
 	case "runtime.question":
-		m.question = value[types.VirtualMachineQuestionInfo](val).Text
+		m.question = short(value[types.VirtualMachineQuestionInfo](val).Text)
 	case "config.instanceUuid":
-		m.uuid = strings.ToLower(value[string](val))
+		m.uuid = strings.ToLower(short(value[string](val)))
 	case "config.template":
 		m.template = value[bool](val)
 	case "config.managedBy":
-		m.managedBy = value[types.ManagedByInfo](val).ExtensionKey
+		m.managedBy = short(value[types.ManagedByInfo](val).ExtensionKey)
 	case "guest.toolsRunningStatus":
 		m.tools = types.VirtualMachineToolsRunningStatus(value[string](val))
 	}
@@ -197,7 +212,7 @@ func (m *vm) set(name string, val any) {
 func (h *host) set(name string, val any) {
 	switch name {
 	case "name":
-		h.name = unescape.Replace(value[string](val))
+		h.name = label(val)
 	case "runtime.connectionState":
 		h.reach = value[types.HostSystemConnectionState](val)
 	case "runtime.powerState":
@@ -213,7 +228,8 @@ func (t *tables) path(m *vm) string { return strings.Join(append(t.folders(m), m
 // folders lists the names from the root down to the VM's folder; the first is "" if the root was reached.
 func (t *tables) folders(m *vm) []string {
 	var names []string
-	for at := m.parent; ; {
+	at := m.parent
+	for range maxDepth { // a server may say that two folders lie in each other
 		p := t.places[at]
 		if p == nil { // the root itself is not told
 			break

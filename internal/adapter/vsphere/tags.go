@@ -25,6 +25,7 @@ func (c *Conn) tagged(ctx context.Context, tag string) (map[ref]bool, error) {
 			return fmt.Errorf("%w: cannot read the password of connection %q: %w", adapter.ErrRefused, c.name, err)
 		}
 		client := rest.NewClient(s.Client)
+		bound(client.Client)
 		if err := client.Login(ctx, url.UserPassword(c.spec.Username, password)); err != nil {
 			if rest.IsStatusError(err, http.StatusUnauthorized) {
 				return fmt.Errorf("%w: %q may not log in to read tags", adapter.ErrRefused, c.spec.Username)

@@ -184,6 +184,10 @@ func (c *Conn) feed(ctx context.Context, s *session, collector ref) error {
 				}
 			}
 		}
+		if into.size() > maxObjects {
+			inv.mu.Unlock()
+			return errTooMany
+		}
 		switch {
 		case whole == nil:
 			inv.tell(touched...)

@@ -74,6 +74,7 @@ func (srv *Server) intercept(ctx *simulator.Context, call *simulator.Method) (mo
 	}
 	srv.mu.Unlock()
 	srv.delay()
+	srv.tellCommand(call.Name, vm, h)
 	if hangUp {
 		srv.hangUp()
 	}
@@ -106,6 +107,24 @@ func (srv *Server) delay() {
 	select {
 	case <-timer.C:
 	case <-srv.sim.done:
+	}
+}
+
+// tellCommand tells of a call that changes power.
+func (srv *Server) tellCommand(method string, vm *machine, h *host) {
+	tell := srv.sim.options.OnCommand
+	if tell == nil {
+		return
+	}
+	switch method {
+	case "ShutdownGuest", "PowerOffVM_Task", "PowerOnVM_Task":
+		if vm != nil {
+			tell(method, vm.Name)
+		}
+	case "ShutdownHost_Task":
+		if h != nil {
+			tell(method, h.name)
+		}
 	}
 }
 

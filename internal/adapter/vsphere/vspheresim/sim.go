@@ -37,6 +37,9 @@ type Options struct {
 	// OnChange is told each real change of power, kind "vm" or "host", before any client can see it; of a host that
 	// loses its power before the VMs that go with it. It must not call the simulator.
 	OnChange func(kind, name string, on bool)
+	// OnCommand is told each command that changes the power of a VM or a host as it arrives, by its SOAP method, before
+	// it is judged. It must not call the simulator.
+	OnCommand func(method, name string)
 }
 
 // VM is one machine of an estate.

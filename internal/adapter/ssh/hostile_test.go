@@ -1,0 +1,176 @@
+package ssh
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/ssh"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/process"
+	"ebbtide/internal/adapter/script"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// listens serves connections on loopback until the test ends.
+func listens(t *testing.T, serve func(net.Conn)) (address string) {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var conns []net.Conn
+	all.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			conns = append(conns, conn)
+			mu.Unlock()
+			all.Go(func() {
+				defer func() { _ = conn.Close() }()
+				serve(conn)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		mu.Lock()
+		for _, conn := range conns {
+			_ = conn.Close()
+		}
+		mu.Unlock()
+		all.Wait()
+	})
+	return listener.Addr().String()
+}
+
+// flood writes a text over and over until nobody takes it any more.
+func flood(w io.Writer, text string) {
+	block := []byte(strings.Repeat(text, 1+(32<<10)/len(text)))
+	for {
+		if _, err := w.Write(block); err != nil {
+			return
+		}
+	}
+}
+
+// babbler is an SSH server that lets everybody in and whose every command prints without end.
+func babbler(t *testing.T, text string) (address, hostKey string) {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	signer, err := ssh.NewSignerFromKey(private)
+	require.NoError(t, err)
+	config := &ssh.ServerConfig{
+		PasswordCallback: func(ssh.ConnMetadata, []byte) (*ssh.Permissions, error) { return nil, nil },
+		BannerCallback:   func(ssh.ConnMetadata) string { return strings.Repeat("\x1b[2J", 1000) },
+	}
+	config.AddHostKey(signer)
+	address = listens(t, func(conn net.Conn) {
+		_, channels, requests, err := ssh.NewServerConn(conn, config)
+		if err != nil {
+			return
+		}
+		go ssh.DiscardRequests(requests)
+		for c := range channels {
+			session, requests, err := c.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				for r := range requests {
+					_ = r.Reply(true, nil)
+					if r.Type == "exec" {
+						go flood(session, text)
+						go flood(session.Stderr(), text)
+					}
+				}
+			}()
+		}
+	})
+	return address, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
+}
+
+func reach(t *testing.T, address, hostKey string) adapter.Node {
+	t.Helper()
+	spec := &ConnSpec{Address: address, User: "root", Password: runbook.SecretRef{Credential: "p"}, HostKey: hostKey}
+	c, err := connect(runbook.ConnectionDecl{Name: "nas", Spec: spec}, vault{"p": "hunter2"})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	command := runbook.Command{Argv: []string{"state"}}
+	n, err := open(runbook.NodeDecl{ID: "nas", Spec: &NodeSpec{Spec: script.Spec{Probe: command, Stop: command}}}, c, nil)
+	require.NoError(t, err)
+	return n
+}
+
+// TestHostsThatBabble: output without end costs no more than is kept of it, and a command that does not come to an end is
+// given up in time.
+func TestHostsThatBabble(t *testing.T) {
+	t.Parallel()
+	address, hostKey := babbler(t, "state=on\n\x1b[2J")
+	n := adapter.Clean(reach(t, address, hostKey))
+	var most uint64
+	for range 5 {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		began := time.Now()
+		_, err := n.Probe(ctx)
+		require.Error(t, err)
+		require.ErrorIs(t, n.Do(ctx, plan.Stop), context.DeadlineExceeded, "nobody knows what became of it")
+		cancel()
+		require.Less(t, time.Since(began), 2*time.Second)
+		require.NotContains(t, err.Error(), "\x1b")
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		most = max(most, m.HeapAlloc)
+	}
+	require.Less(t, most, uint64(128<<20), "bytes on the heap")
+	var kept process.Output
+	_, err := io.CopyN(&kept, zeros{}, 10<<20)
+	require.NoError(t, err)
+	require.Len(t, kept.String(), process.MaxOutput)
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// TestHostsThatAreNoSSHServer: one that says anything else, without end or not at all, is given up in time.
+func TestHostsThatAreNoSSHServer(t *testing.T) {
+	t.Parallel()
+	for what, serve := range map[string]func(net.Conn){
+		"lines":   func(c net.Conn) { flood(c, "Welcome!\x1b[2J\r\n") },
+		"a line":  func(c net.Conn) { flood(c, "x") },
+		"nothing": func(c net.Conn) { _, _ = io.Copy(io.Discard, c) },
+		"a version, then noise": func(c net.Conn) {
+			_, _ = io.WriteString(c, "SSH-2.0-x\r\n")
+			flood(c, "\xff\x00")
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			_, hostKey := babbler(t, "x")
+			n := adapter.Clean(reach(t, listens(t, serve), hostKey))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			began := time.Now()
+			seen, err := n.Probe(ctx)
+			require.Less(t, time.Since(began), 3*time.Second)
+			require.True(t, err != nil || seen.State == plan.Unknown, "%v: it proves nothing", seen)
+			require.NotContains(t, seen.Detail, "\x1b")
+			require.Less(t, len(seen.Detail), 1100)
+		})
+	}
+}

@@ -1,0 +1,177 @@
+package vsphere
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/runbook"
+)
+
+const (
+	soapHead = `<?xml version="1.0"?><e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema"><e:Body>`
+	soapTail = `</e:Body></e:Envelope>`
+)
+
+// impostor is an HTTPS server that says it is a vCenter, with the certificate that the runbook wants.
+func impostor(t *testing.T, answer http.HandlerFunc) *ConnectionSpec {
+	t.Helper()
+	server := httptest.NewTLSServer(answer)
+	t.Cleanup(server.Close)
+	sum := sha256.Sum256(server.Certificate().Raw)
+	return &ConnectionSpec{URL: server.URL, Username: "root", Password: runbook.SecretRef{Env: "hunter2"}, Thumbprint: hex.EncodeToString(sum[:])}
+}
+
+// TestHostileAnswers: an answer without end is given up in time and before it fills the memory.
+func TestHostileAnswers(t *testing.T) {
+	const content = soapHead + `<RetrieveServiceContentResponse xmlns="urn:vim25"><returnval>`
+	for what, text := range map[string]struct{ head, rest string }{
+		"a text":      {content + "<about><name>", "x"},
+		"elements":    {content + "<about><name>y</name></about>", "<about><name>y</name></about>"},
+		"depth":       {content, "<a>"},
+		"a fault":     {soapHead + "<e:Fault><faultstring>", "\x1b[2J"},
+		"no XML":      {"", "\x00"},
+		"white space": {"", " "},
+	} {
+		t.Run(what, func(t *testing.T) {
+			var sent, most atomic.Uint64
+			spec := impostor(t, func(w http.ResponseWriter, r *http.Request) {
+				block := []byte(strings.Repeat(text.rest, 1+(1<<20)/len(text.rest)))
+				_, err := io.WriteString(w, text.head)
+				for err == nil && r.Context().Err() == nil {
+					var m runtime.MemStats
+					runtime.ReadMemStats(&m)
+					most.Store(max(most.Load(), m.HeapAlloc))
+					_, err = w.Write(block)
+					sent.Add(uint64(len(block)))
+				}
+			})
+			n := adapter.Clean(via(t, dial(t, "vcenter", spec), "web01"))
+			began := time.Now()
+			_, err := n.Probe(within(t, 5*time.Second))
+			require.Error(t, err)
+			require.Less(t, time.Since(began), 6*time.Second)
+			require.NotContains(t, err.Error(), "\x1b")
+			require.Less(t, len(err.Error()), 5000)
+			require.Less(t, most.Load(), uint64(600<<20), "bytes on the heap")
+			t.Logf("%d MB sent, at most %d MB on the heap: %s", sent.Load()>>20, most.Load()>>20, err)
+		})
+	}
+}
+
+// TestTheBodyIsBounded: exactly as much as allowed is read, and an answer that ends there is whole.
+func TestTheBodyIsBounded(t *testing.T) {
+	t.Parallel()
+	b := &boundedBody{io.NopCloser(strings.NewReader("123456")), 4}
+	text, err := io.ReadAll(b)
+	require.ErrorIs(t, err, errTooLong)
+	require.Equal(t, "1234", string(text))
+	b = &boundedBody{io.NopCloser(strings.NewReader("1234")), 5}
+	text, err = io.ReadAll(b)
+	require.NoError(t, err)
+	require.Equal(t, "1234", string(text))
+}
+
+// TestRedirectionsAreNotFollowed: the password goes where the runbook says, and nowhere else.
+func TestRedirectionsAreNotFollowed(t *testing.T) {
+	var elsewhere atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	t.Cleanup(other.Close)
+	asked := make(chan struct{}, 100)
+	spec := impostor(t, func(w http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		http.Redirect(w, r, other.URL+"/sdk", http.StatusTemporaryRedirect)
+	})
+	_, err := via(t, dial(t, "vcenter", spec), "web01").Probe(within(t, 5*time.Second))
+	require.Error(t, err)
+	<-asked
+	require.Zero(t, elsewhere.Load())
+}
+
+// TestVMsWithoutEnd: a server that never comes to the end of its list is given up at a bound.
+func TestVMsWithoutEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads a hundred thousand VMs")
+	}
+	var page strings.Builder
+	told := make(chan int, 1000)
+	answers := map[string]func() string{
+		"RetrieveServiceContent": func() string {
+			return `<returnval><rootFolder type="Folder">f</rootFolder><propertyCollector type="PropertyCollector">p</propertyCollector><viewManager type="ViewManager">v</viewManager>` +
+				`<about><name>x</name><fullName>x</fullName><vendor>x</vendor><version>8</version><build>1</build><osType>x</osType><productLineId>vpx</productLineId><apiType>VirtualCenter</apiType><apiVersion>8</apiVersion></about>` +
+				`<sessionManager type="SessionManager">s</sessionManager></returnval>`
+		},
+		"Login": func() string {
+			return `<returnval><key>k</key><userName>u</userName><fullName>u</fullName><loginTime>2026-01-01T00:00:00Z</loginTime><lastActiveTime>2026-01-01T00:00:00Z</lastActiveTime><locale>en</locale><messageLocale>en</messageLocale></returnval>`
+		},
+		"CreateContainerView":     func() string { return `<returnval type="ContainerView">c</returnval>` },
+		"CreatePropertyCollector": func() string { return `<returnval type="PropertyCollector">q</returnval>` },
+		"CreateFilter":            func() string { return `<returnval type="PropertyFilter">r</returnval>` },
+	}
+	n := 0
+	answers["WaitForUpdatesEx"] = func() string {
+		page.Reset()
+		page.WriteString(`<returnval><version>1</version><filterSet><filter type="PropertyFilter">r</filter>`)
+		for range 5000 {
+			n++
+			fmt.Fprintf(&page, `<objectSet><kind>enter</kind><obj type="VirtualMachine">vm-%d</obj><changeSet><name>name</name><op>assign</op><val xsi:type="xsd:string">vm%d</val></changeSet></objectSet>`, n, n)
+		}
+		page.WriteString(`</filterSet><truncated>true</truncated></returnval>`)
+		told <- n
+		return page.String()
+	}
+	spec := impostor(t, func(w http.ResponseWriter, r *http.Request) {
+		request, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		for method, answer := range answers {
+			if bytes.Contains(request, []byte("<"+method+" ")) {
+				_, _ = fmt.Fprintf(w, `%s<%sResponse xmlns="urn:vim25">%s</%sResponse>%s`, soapHead, method, answer(), method, soapTail)
+				return
+			}
+		}
+		w.WriteHeader(http.StatusInternalServerError)
+	})
+	_, err := via(t, dial(t, "vcenter", spec), "web01").Probe(within(t, time.Minute))
+	require.ErrorContains(t, err, errTooMany.Error())
+	most := 0
+	for len(told) > 0 {
+		most = max(most, <-told)
+	}
+	require.Greater(t, most, maxObjects)
+}
+
+// TestFoldersInEachOther: a path that never comes to its root ends all the same.
+func TestFoldersInEachOther(t *testing.T) {
+	t.Parallel()
+	tables := newTables()
+	folder := func(name, parent string) types.ObjectUpdate {
+		return types.ObjectUpdate{Kind: types.ObjectUpdateKindEnter, Obj: ref{Type: "Folder", Value: name}, ChangeSet: []types.PropertyChange{
+			{Name: "name", Val: name}, {Name: "parent", Val: ref{Type: "Folder", Value: parent}},
+		}}
+	}
+	tables.apply(folder("a", "b"))
+	tables.apply(folder("b", "a"))
+	require.Len(t, tables.folders(&vm{parent: ref{Type: "Folder", Value: "a"}}), maxDepth+1)
+
+	tables.apply(types.ObjectUpdate{Obj: ref{Type: "VirtualMachine", Value: strings.Repeat("x", maxLabel)}})
+	require.Empty(t, tables.vms, "an id that is far too long is none")
+	tables.apply(types.ObjectUpdate{Obj: ref{Type: "VirtualMachine", Value: "vm-1"}, ChangeSet: []types.PropertyChange{{Name: "name", Val: strings.Repeat("x", 1<<20)}}})
+	for _, m := range tables.vms {
+		require.Len(t, m.name, maxLabel)
+	}
+}

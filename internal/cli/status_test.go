@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/daemon"
+	"ebbtide/internal/engine"
+	"ebbtide/internal/families"
+	"ebbtide/internal/runbook"
+	"ebbtide/internal/sim"
+	"ebbtide/internal/timeline"
+)
+
+// TestStatusInAnOutage is the home lab in the middle of the way down, as the simulator has it, with a VM that hangs and
+// one that is gone.
+func TestStatusInAnOutage(t *testing.T) {
+	t.Parallel()
+	s := homeLab(t, sim.Scenario{
+		For:     17*time.Minute + 20*time.Second,
+		Changes: []sim.Change{{At: time.Minute, Supply: "ups"}, {At: 2 * time.Hour, Supply: "ups", Mains: true}},
+		Faults:  map[string]sim.Fault{"media": sim.Hang, "home": sim.Vanish},
+	})
+	require.NotNil(t, s.Outage)
+	golden(t, "testdata/status-outage.txt", s)
+}
+
+// TestStatusInCalm says what would happen next.
+func TestStatusInCalm(t *testing.T) {
+	t.Parallel()
+	golden(t, "testdata/status-calm.txt", homeLab(t, sim.Scenario{For: time.Minute, Changes: []sim.Change{{At: time.Hour, Supply: "ups"}}}))
+}
+
+// homeLab is what a daemon on the home lab's runbook would say at the end of a scenario.
+func homeLab(t *testing.T, sc sim.Scenario) *daemon.Status {
+	t.Helper()
+	rb, problems, err := readRunbook("../../runbooks/home-lab.yaml")
+	require.NoError(t, err)
+	require.Empty(t, problems)
+	c, err := runbook.Compile(rb, families.Schema(), nil)
+	require.NoError(t, err)
+	sc.Settings = engine.Settings{Estate: c.Estate, Policy: c.Policy, Supplies: c.Supplies, Mode: "run"}
+	sc.Batteries = map[string]sim.Battery{"ups": {Charge: 1, Runtime: 25 * time.Minute}}
+	r := sim.Run(sc)
+	s := &daemon.Status{Now: sim.Epoch.Add(sc.For), Armed: true, Runbook: rb.Name, Text: "in one line", Policy: rb.Triggers(), View: r.View}
+	if r.View.Outage != "" {
+		told := timeline.Fold(r.Records)
+		s.Outage = &told
+	}
+	return s
+}
+
+func golden(t *testing.T, file string, s *daemon.Status) {
+	t.Helper()
+	var b bytes.Buffer
+	writeStatus(&b, s)
+	if *rewrite {
+		require.NoError(t, os.WriteFile(file, b.Bytes(), 0o600))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), b.String())
+}

@@ -1,0 +1,114 @@
+package daemon
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/config"
+)
+
+// certify writes a certificate for names with its key, by itself, and gives its serial number's place in the files.
+func (g *rig) certify(serial int64, names ...string) {
+	g.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(g.t, err)
+	cert := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		DNSNames: names, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, cert, cert, &key.PublicKey, key)
+	require.NoError(g.t, err)
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(g.t, err)
+	for name, block := range map[string]*pem.Block{"api.pem": {Type: "CERTIFICATE", Bytes: der}, "api.key": {Type: "PRIVATE KEY", Bytes: keyDER}} {
+		require.NoError(g.t, os.WriteFile(filepath.Join(g.dir, name), pem.EncodeToMemory(block), 0o600))
+	}
+	g.config.TLS = config.TLS{Certificate: filepath.Join(g.dir, "api.pem"), Key: config.Reference{File: filepath.Join(g.dir, "api.key")}}
+}
+
+// listens is where the daemon listens, as a client says it.
+func (g *rig) listens() config.Listen {
+	_, port, err := net.SplitHostPort(g.alive.Addr().String())
+	require.NoError(g.t, err)
+	return config.Listen{Network: "tcp", Address: net.JoinHostPort("localhost", port), TLS: true}
+}
+
+// TestHTTPS: the client believes the certificate that it is told to, and nothing else; one that was renewed is shown
+// after a reload, and a bad one leaves the old in its place.
+func TestHTTPS(t *testing.T) {
+	t.Parallel()
+	g := newRig(t)
+	g.config.Listen = config.Listen{Network: "tcp", Address: "127.0.0.1:0", TLS: true}
+	g.tokens()
+	g.certify(1, "localhost")
+	g.start()
+	token := operating[len("Bearer "):]
+	trust, err := Trusting(g.config.TLS.Certificate)
+	require.NoError(t, err)
+	_, err = NewClient(g.listens(), token, trust).Status(t.Context())
+	require.NoError(t, err)
+
+	byAddress := config.Listen{Network: "tcp", Address: g.alive.Addr().String(), TLS: true}
+	_, err = NewClient(byAddress, token, trust).Status(t.Context())
+	require.ErrorContains(t, err, "127.0.0.1", "the certificate is not made out to the address")
+	pin, err := Pinning(g.config.TLS.Certificate)
+	require.NoError(t, err)
+	_, err = NewClient(byAddress, token, pin).Status(t.Context())
+	require.NoError(t, err, "the very certificate is believed wherever it is shown")
+
+	_, err = NewClient(g.listens(), token, nil).Status(t.Context())
+	wrong := (*tls.CertificateVerificationError)(nil)
+	require.ErrorAs(t, err, &wrong, "the system's authorities do not know it")
+	old, err := tls.Dial("tcp", g.alive.Addr().String(), &tls.Config{RootCAs: trust.RootCAs, ServerName: "localhost", MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}) //nolint:gosec,noctx // that is the test
+	require.Error(t, err, old)
+	_, err = NewClient(config.Listen{Network: "tcp", Address: g.alive.Addr().String()}, token, nil).Status(t.Context())
+	require.Error(t, err, "plain text is not answered")
+
+	g.certify(2, "localhost")
+	require.NoError(t, g.alive.Reload(t.Context()))
+	_, err = NewClient(g.listens(), token, trust).Status(t.Context())
+	require.ErrorAs(t, err, &wrong, "another certificate is shown now")
+	trust, err = Trusting(g.config.TLS.Certificate)
+	require.NoError(t, err)
+	_, err = NewClient(g.listens(), token, trust).Status(t.Context())
+	require.NoError(t, err)
+
+	require.NoError(t, os.WriteFile(g.config.TLS.Certificate, []byte("nothing"), 0o600))
+	require.NoError(t, g.alive.Reload(t.Context()))
+	require.Contains(t, g.log.String(), "goes on with the certificate that it has")
+	_, err = NewClient(g.listens(), token, trust).Status(t.Context())
+	require.NoError(t, err)
+	require.NotContains(t, g.log.String(), token)
+}
+
+func TestHTTPSThatCannotBe(t *testing.T) {
+	t.Parallel()
+	g := newRig(t)
+	g.config.Listen = config.Listen{Network: "tcp", Address: "127.0.0.1:0", TLS: true}
+	g.certify(1)
+	_, err := Pinning(g.config.TLS.Certificate)
+	require.ErrorContains(t, err, "no name or address")
+	require.NoError(t, os.Chmod(g.config.TLS.Key.File, 0o644))
+	_, err = Open(t.Context(), g.options())
+	require.ErrorContains(t, err, "others may read it")
+	g.config.TLS.Key = config.Reference{Credential: "key"}
+	_, err = Open(t.Context(), g.options())
+	require.ErrorContains(t, err, "cannot use tls.key")
+	g.config.TLS.Certificate = filepath.Join(g.dir, "nowhere")
+	_, err = Open(t.Context(), g.options())
+	require.ErrorContains(t, err, "cannot read tls.certificate")
+	_, err = Trusting(filepath.Join(g.dir, "password"))
+	require.ErrorContains(t, err, "no certificate in PEM")
+}

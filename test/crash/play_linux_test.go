@@ -1,0 +1,232 @@
+package crash_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/engine"
+	"ebbtide/test/site"
+)
+
+// kill is when the daemon is killed: before it can act on a record, or when a peer has told something.
+type kill struct {
+	record int    // of the outage for the first kill, else of those since the restart
+	told   string // a moment of the story
+	until  string // the moment at which it is started again; "": at once
+	fail   bool   // the mains fail again while it is away
+}
+
+func (k kill) String() string {
+	words := k.told
+	if k.record > 0 {
+		words = fmt.Sprintf("record %d", k.record)
+	}
+	if k.until != "" {
+		words += " until " + k.until
+	}
+	if k.fail {
+		words += " and the mains again"
+	}
+	return words
+}
+
+// game is one outage on a site of its own, with its kills.
+type game struct {
+	*site.Site
+	t        *testing.T
+	settings string
+	daemon   *site.Process
+	killAt   atomic.Int64                  // how many records the journal may not outgrow; 0: any number
+	last     atomic.Pointer[engine.Record] // the newest record when the sentry killed
+}
+
+// play plays one outage with its kills, asserts how it ends, and gives the number of its records.
+func play(t *testing.T, kills []kill) int {
+	t.Helper()
+	g := &game{Site: site.New(t, site.Options{Return: true, Answers: true}), t: t}
+	g.settings = g.Files(true)
+	t.Cleanup(g.tell)
+	g.start(kills, 0)
+	g.Ready()
+	began := time.Now()
+	g.SetMains(false)
+	var killed []string
+	for i, k := range kills {
+		what, over := g.await(k)
+		if over {
+			killed = append(killed, "nothing more: it was over before "+k.String())
+			break
+		}
+		if k.until != "" {
+			g.Until(k.until, time.Minute, func() bool { return g.At(k.until) >= 0 })
+			what += ", away until " + k.until
+		}
+		if k.fail {
+			g.SetMains(false)
+			what += ", and the mains fail again"
+		}
+		killed = append(killed, what)
+		g.start(kills[i+1:], len(records(t, g.Site)))
+	}
+	g.finish()
+	took := time.Since(began)
+	got, v := g.end(), judge(g.Story())
+	g.report(killed, got, v, took)
+	return len(records(t, g.Site))
+}
+
+// tell shows what led to a failure.
+func (g *game) tell() {
+	if !g.t.Failed() {
+		return
+	}
+	var lines []string
+	for _, rec := range records(g.t, g.Site) {
+		lines = append(lines, fmt.Sprintf("%s %s %s", rec.At.Format("15:04:05.000"), sentence(&rec), rec.Reason))
+	}
+	for _, m := range g.Story() {
+		lines = append(lines, m.At.Format("15:04:05.000")+" "+m.What)
+	}
+	g.t.Log(strings.Join(lines, "\n"))
+}
+
+// start starts the daemon, under a sentry that kills it at the next of the kills if that is a record.
+func (g *game) start(next []kill, have int) {
+	g.t.Helper()
+	g.killAt.Store(0)
+	if len(next) > 0 && next[0].record > 0 {
+		g.killAt.Store(int64(have + next[0].record))
+	}
+	g.daemon = startUnder(g.t, site.Daemon(binary, g.settings), g.mayLive)
+}
+
+func (g *game) mayLive() bool {
+	at := int(g.killAt.Load())
+	if at == 0 {
+		return true
+	}
+	recs := records(g.t, g.Site)
+	if len(recs) < at {
+		return true
+	}
+	g.last.Store(&recs[len(recs)-1])
+	return false
+}
+
+// await waits until the daemon has been killed and says after what, or until the outage is over.
+func (g *game) await(k kill) (what string, over bool) {
+	g.t.Helper()
+	if k.told != "" {
+		g.Until(k.told, time.Minute, func() bool { return g.At(k.told) >= 0 })
+		g.daemon.Kill()
+		return k.told, false
+	}
+	g.Until("kill after "+k.String(), 2*time.Minute, func() bool {
+		over = g.daemon.Running() && g.isOver()
+		return over || !g.daemon.Running()
+	})
+	if over {
+		return "", true
+	}
+	last, now := g.last.Load(), records(g.t, g.Site)
+	require.NotNil(g.t, last, "the daemon ended by itself")
+	require.Equal(g.t, *last, now[len(now)-1], "the record outlived the kill, and nothing came after it")
+	what = sentence(last)
+	if wanted := uint64(g.killAt.Load()); last.Seq > wanted {
+		what += fmt.Sprintf(", in one commit with %d", wanted)
+	}
+	return what, false
+}
+
+func (g *game) isOver() bool {
+	if g.At("ups output on") < 0 {
+		return false
+	}
+	st, ok := g.Status()
+	return ok && st.View.Outage == ""
+}
+
+// finish waits until the outage is over and the daemon knows the estate again.
+func (g *game) finish() {
+	g.t.Helper()
+	g.Until("end of the outage", 150*time.Second, g.isOver)
+	g.Ready()
+}
+
+// end is how an outage has left the site.
+type end struct {
+	on               []string
+	protected, dirty string // of the NAS's cache
+	outages          int    // in the journal
+	closed           string // the reason of its last record, if that closes an outage
+	unrestored       int    // nodes that it says were not brought back
+}
+
+// undisturbed is the end of an outage that nothing disturbs.
+var undisturbed = end{
+	on:        []string{"db", "app1", "app2", "lab1", "lab2", "esx01", "esx02"},
+	protected: "no", dirty: "0", outages: 1, closed: "everything that was on is on again",
+}
+
+// end stops the daemon and reads how things are.
+func (g *game) end() end {
+	g.t.Helper()
+	g.killAt.Store(0)
+	g.daemon.Kill()
+	e := end{protected: g.NASFile("protected"), dirty: g.NASFile("dirty")}
+	e.on = slices.DeleteFunc(append(slices.Clone(site.VMs), site.Spare), func(vm string) bool { return !g.VSphere.VMOn(vm) })
+	e.on = append(e.on, slices.DeleteFunc(g.VSphere.Hosts(), func(h string) bool { return !g.VSphere.HostOn(h) })...)
+	for _, rec := range records(g.t, g.Site) {
+		e.closed = ""
+		switch rec.Kind {
+		case engine.Opened:
+			e.outages++
+		case engine.Closed:
+			e.closed, e.unrestored = rec.Reason, e.unrestored+len(rec.Nodes)
+		}
+	}
+	return e
+}
+
+// report prints one line, and fails the test where it has to say something bad.
+func (g *game) report(killed []string, got end, v verdict, took time.Duration) {
+	g.t.Helper()
+	what, state := "no kill", "same end state"
+	if len(killed) > 0 {
+		what = "kill after " + strings.Join(killed, ", then ")
+	}
+	if fmt.Sprint(got) != fmt.Sprint(undisturbed) {
+		state = fmt.Sprintf("ANOTHER END STATE: %+v", got)
+	}
+	line := fmt.Sprintf("%s: %s, %d repeated, %.1fs", what, state, len(v.repeated), took.Seconds())
+	if v.again > 0 {
+		line += fmt.Sprintf("; %d sent again before it had an effect", v.again)
+	}
+	if len(v.broken) > 0 {
+		line += fmt.Sprintf("; BROKEN: %s", strings.Join(v.broken, "; "))
+	}
+	fmt.Println(line)
+	require.Equal(g.t, undisturbed, got)
+	require.Empty(g.t, v.broken)
+	require.Empty(g.t, v.repeated)
+}
+
+// sentence says what a record is about.
+func sentence(r *engine.Record) string {
+	words := []string{string(r.Kind)}
+	for _, w := range []string{r.Node, r.Stage, string(r.Goal)} {
+		if w != "" {
+			words = append(words, w)
+		}
+	}
+	if r.Verb != nil {
+		words = append(words, r.Verb.String())
+	}
+	return fmt.Sprintf("record %d (%s)", r.Seq, strings.Join(words, " "))
+}

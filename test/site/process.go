@@ -1,0 +1,160 @@
+package site
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/config"
+	"ebbtide/internal/daemon"
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+)
+
+// Build builds the program as it ships into a folder and gives its path.
+func Build(dir string) (binary string, err error) {
+	binary = filepath.Join(dir, "ebbtide")
+	build := exec.CommandContext(context.Background(), "go", "build", "-o", binary, "ebbtide/cmd/ebbtide")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build.Stderr = os.Stderr
+	return binary, build.Run()
+}
+
+// Process is a running daemon.
+type Process struct {
+	t     testing.TB
+	cmd   *exec.Cmd
+	log   safeBuffer
+	ended chan struct{}
+	err   error // valid once ended is closed
+}
+
+// Start starts a command that is, or becomes, the daemon; the test's end stops it.
+func Start(t testing.TB, cmd *exec.Cmd) *Process {
+	t.Helper()
+	p := &Process{t: t, cmd: cmd, ended: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = &p.log, &p.log
+	require.NoError(t, cmd.Start())
+	go func() { p.err = cmd.Wait(); close(p.ended) }()
+	t.Cleanup(func() {
+		running := p.Running()
+		p.Signal(syscall.SIGTERM)
+		select {
+		case <-p.ended:
+			if running && p.err != nil && !t.Failed() {
+				t.Logf("the daemon: %v", p.err)
+			}
+		case <-time.After(20 * time.Second):
+			p.Signal(syscall.SIGKILL)
+			t.Errorf("the daemon does not stop")
+		}
+		if t.Failed() {
+			t.Log(p.Log())
+		}
+	})
+	return p
+}
+
+// Daemon is the command that runs the daemon.
+func Daemon(binary, settings string, more ...string) *exec.Cmd {
+	return exec.CommandContext(context.Background(), binary, append([]string{"daemon", "--config", settings}, more...)...)
+}
+
+// Signal sends a signal to the daemon, unless it has ended.
+func (p *Process) Signal(sig os.Signal) { _ = p.cmd.Process.Signal(sig) }
+
+// Kill ends the daemon with SIGKILL.
+func (p *Process) Kill() {
+	p.Signal(syscall.SIGKILL)
+	<-p.ended
+	if p.err == nil {
+		p.t.Error("the daemon ended well although it was killed")
+	}
+}
+
+// PID is the daemon's process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Ended gives a channel that is closed when the daemon has ended.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// Running tells whether the daemon has not ended yet.
+func (p *Process) Running() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// Log is what the daemon has said so far.
+func (p *Process) Log() string { return p.log.String() }
+
+// Run runs one command line to its end.
+func Run(t testing.TB, binary string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// Client asks the daemon of the site.
+func (s *Site) Client() *daemon.Client {
+	return daemon.NewClient(config.Listen{Network: "unix", Address: s.socket()}, "", nil)
+}
+
+// Status asks the daemon of the site; false while it does not answer.
+func (s *Site) Status() (*daemon.Status, bool) {
+	st, err := s.Client().Status(s.t.Context())
+	return st, err == nil
+}
+
+// Ready waits until the daemon knows its supply and everything on it.
+func (s *Site) Ready() {
+	s.t.Helper()
+	s.Until("daemon that knows its estate", time.Minute, func() bool {
+		st, ok := s.Status()
+		if !ok || len(st.Blind) > 0 || len(st.View.Supplies) == 0 || st.View.Supplies[0].Text != "on line" {
+			return false
+		}
+		return !slices.ContainsFunc(st.View.Nodes, func(n engine.NodeView) bool {
+			return n.ID != Spare && n.Type != "passive" && n.Seen.State != plan.On
+		})
+	})
+}
+
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"flag"
 	"fmt"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -140,9 +141,17 @@ func (x *explorer) arrive(p *place) {
 }
 
 func (x *explorer) found(text string, p *place) {
-	if !slices.ContainsFunc(x.faults, func(f fault) bool { return f.text == text }) {
+	if !slices.ContainsFunc(x.faults, func(f fault) bool { return kind(f.text) == kind(text) }) {
 		x.faults = append(x.faults, fault{text, p})
 	}
+}
+
+var particular = regexp.MustCompile(`[0-9].*|\b([a-z]|ups|array|host.)\b`)
+
+// kind is what faults have in common that differ in figures and names only.
+func kind(text string) string {
+	rule, what, _ := strings.Cut(text, ":")
+	return rule + particular.ReplaceAllString(what, "…")
 }
 
 // end says how a world stands that changes no more.
@@ -213,7 +222,6 @@ const patience = 200
 
 // story tells the shortest way to a fault that shrinking finds.
 func story(l *lab, path [][]int8, fault string) string {
-	rule, _, _ := strings.Cut(fault, ":")
 	stuck := strings.HasPrefix(fault, "8: stuck") || strings.HasPrefix(fault, "8: nothing")
 	on := 0
 	if stuck {
@@ -222,16 +230,16 @@ func story(l *lab, path [][]int8, fault string) string {
 	fails := func(path [][]int8) bool {
 		w := replay(l, path, on)
 		if stuck {
-			return w.broken == "" && w.engine != nil && strings.HasPrefix(w.end(), "8:")
+			return w.broken == "" && w.engine != nil && kind(w.end()) == kind(fault)
 		}
-		return strings.HasPrefix(w.broken, rule+":")
+		return kind(w.broken) == kind(fault)
 	}
 	if fails(path) {
 		path = shrink(path, fails)
 	}
 	var b strings.Builder
 	l.tell = func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	w := replay(l, path, min(on, 60))
+	w := replay(l, path, min(on, 30))
 	l.tell = nil
 	if w.engine != nil {
 		fmt.Fprintf(&b, "waiting: %q\n", w.engine.View().Waiting)

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 	"unsafe"
 )
@@ -25,7 +26,6 @@ var leftOut = map[string]string{
 	"run.id":            "a name like any other",
 	"run.seq":           "a number like any other",
 	"run.told":          "words for people",
-	"exec.reason":       "words for people",
 
 	"Observation.Detail": "words for people",
 	"Tracker.id":         "never changes",
@@ -40,42 +40,46 @@ var leftOut = map[string]string{
 
 // ages are how far back each time matters: an age beyond it decides nothing more. 0: whether it has come is all.
 var ages = map[string]time.Duration{
-	"node.seenAt":     lookAge, // trustLast asks further back, after a quarter of an hour without any sweep
-	"node.asked":      proofAge,
-	"node.told":       proofAge,
-	"node.silent":     time.Hour, // a node's own OffAfter
-	"node.heldAt":     firstRetry,
-	"node.nextLook":   0,
-	"exec.deadline":   0,
-	"exec.next":       0,
-	"run.lookAt":      0,
-	"run.movedAt":     stalledFor,
-	"Engine.wakeAt":   0,
-	"Engine.asked":    askEstimate,
-	"Engine.sweepAt":  0,
-	"Tracker.heardAt": time.Minute, // the longest silence that a policy asks for
-	"Tracker.since":   time.Minute, // the longest time on line or on battery that a policy, or the slope, asks for
-	"span.from":       time.Minute,
-	"held.at":         2 * time.Minute, // figures are kept for so long
-	"view.at":         2 * time.Minute,
-	"battery.at":      time.Minute,
+	"node.seenAt":      lookAge, // trustLast asks further back, after a quarter of an hour without any sweep
+	"node.asked":       proofAge,
+	"node.told":        proofAge,
+	"node.silent":      time.Hour, // a node's own OffAfter
+	"node.heldAt":      firstRetry,
+	"node.nextLook":    0,
+	"exec.deadline":    0,
+	"exec.next":        0,
+	"run.lookAt":       0,
+	"run.movedAt":      stalledFor,
+	"Engine.wakeAt":    0,
+	"Engine.asked":     askEstimate,
+	"Engine.resumedAt": time.Minute, // twice what the explored estate's nodes take to start
+	"Engine.sweepAt":   0,
+	"Tracker.heardAt":  time.Minute, // the longest silence that a policy asks for
+	"Tracker.since":    time.Minute, // the longest time on line or on battery that a policy, or the slope, asks for
+	"span.from":        time.Minute,
+	"held.at":          2 * time.Minute, // figures are kept for so long
+	"view.at":          2 * time.Minute,
+	"battery.at":       time.Minute,
 }
 
 // caps are the counts beyond which it makes no difference how many.
 var caps = map[string]int{"node.offs": proofLooks, "exec.attempt": 3}
 
+// words are of people: all that is decided by them is whether there are any.
+var words = map[string]bool{"exec.reason": true}
+
 // bags are slices whose order means nothing.
 var bags = map[string]bool{"progress.parked": true}
 
-var (
-	mendEngine  = copying(reflect.TypeFor[Engine]())
-	printEngine = printing(reflect.TypeFor[Engine](), "")
-)
+var walks = sync.OnceValues(func() (copyWalk, printWalk) {
+	return copying(reflect.TypeFor[Engine]()), printing(reflect.TypeFor[Engine](), "")
+})
 
 // Clone gives an engine that does what this one will do, and shares nothing with it that changes.
 func (e *Engine) Clone() *Engine {
 	c := *e
-	mendEngine(unsafe.Pointer(&c))
+	mend, _ := walks()
+	mend(unsafe.Pointer(&c))
 	return &c
 }
 
@@ -83,7 +87,8 @@ func (e *Engine) Clone() *Engine {
 // but for the times, the numbers and the words that they use. Place tells operations of it apart.
 func (e *Engine) Fingerprint(b []byte, now time.Time) (out []byte, place func(Op) int) {
 	w := print{now: now, bytes: b, ops: slices.Sorted(maps.Keys(e.ops)), gens: func(i int) int { return e.nodes[i].gen }}
-	printEngine(&w, unsafe.Pointer(e))
+	_, write := walks()
+	write(&w, unsafe.Pointer(e))
 	return w.bytes, w.Place
 }
 

@@ -154,6 +154,9 @@ func printing(t reflect.Type, field string) printWalk {
 	case reflect.Int64, reflect.Uint64, reflect.Float64:
 		return func(w *print, p unsafe.Pointer) { w.number(*(*int64)(p)) }
 	case reflect.String:
+		if words[field] {
+			return func(w *print, p unsafe.Pointer) { w.flag(*(*string)(p) != "") }
+		}
 		return func(w *print, p unsafe.Pointer) {
 			s := *(*string)(p)
 			w.number(int64(len(s)))

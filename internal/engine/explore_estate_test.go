@@ -19,7 +19,7 @@ func (w *world) passPower(c *choices, flip bool) {
 		w.say("  the battery falls to level %d", w.level)
 	}
 	if w.mains {
-		w.online = min(4, w.online+1)
+		w.online = min(3, w.online+1)
 		if w.online == 3 {
 			w.level = 0
 		}

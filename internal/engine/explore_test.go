@@ -96,7 +96,6 @@ func (x *explorer) explore(p *place) {
 	var way []*place
 	clear(x.chain)
 	for {
-		p.key = x.key(p.world)
 		if _, seen := x.seen[p.key]; seen {
 			if x.chain[p.key] {
 				x.arrive(p)
@@ -116,7 +115,7 @@ func (x *explorer) explore(p *place) {
 	for _, p := range slices.Backward(way) {
 		for p.turns.next() {
 			q := x.step(p, &p.turns)
-			if _, seen := x.seen[x.key(q.world)]; !seen {
+			if _, seen := x.seen[q.key]; !seen {
 				x.explore(q)
 			}
 		}
@@ -128,7 +127,7 @@ func (x *explorer) step(p *place, c *choices) *place {
 	w := p.world.clone()
 	w.step(c)
 	x.transitions++
-	return &place{world: w, before: p, taken: slices.Clone(c.taken), depth: p.depth + 1}
+	return &place{world: w, key: x.key(w), before: p, taken: slices.Clone(c.taken), depth: p.depth + 1}
 }
 
 // arrive judges a state that comes round to itself when nothing goes wrong any more: rules 8 and 20.
@@ -164,6 +163,8 @@ func (w *world) end() string {
 		return "8: nothing is done although there is no power"
 	case !w.mains && !w.output:
 		return "all down and cut"
+	case !w.mains && w.engine.Blocked() && w.limit.faults == 0:
+		return "8: stuck: a person is waited for, although no system did anything wrong"
 	case !w.mains && w.engine.Blocked():
 		return "waits for a person: a step before was not proven"
 	default:
@@ -265,7 +266,8 @@ func explore(t *testing.T, vms int, limit budgets) {
 	x := &explorer{seen: map[key]struct{}{}, ends: map[string]int{}, chain: map[key]bool{}}
 	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // next to nothing lives long
 	began := time.Now()
-	x.explore(&place{world: l.world()})
+	first := l.world()
+	x.explore(&place{world: first, key: x.key(first)})
 	t.Logf("%d VMs, %+v: %d states, %d transitions, depth %d, ends %v, %s", vms, limit, len(x.seen), x.transitions, x.deepest, x.ends, time.Since(began).Round(10*time.Millisecond))
 	for _, f := range x.faults {
 		t.Errorf("%s\n%s", f.text, story(l, f.at.path(), f.text))

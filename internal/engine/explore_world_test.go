@@ -15,7 +15,7 @@ import (
 )
 
 // moment is the grain of the explored world's time: everything happens at its multiples, in an order of its own.
-const moment = 5 * time.Second
+const moment = 10 * time.Second
 
 // budgets bound what goes wrong in one history.
 type budgets struct {
@@ -103,7 +103,7 @@ type world struct {
 	output  bool
 	cutIn   int8 // moments until the armed cut; 0: none is armed
 	level   int8 // of the battery: 0 is full
-	online  int8 // moments that the mains have been on, counted up to 4
+	online  int8 // moments that the mains have been on, counted up to 3
 	left    budgets
 	engine  *engine.Engine // nil: crashed
 	journal *engine.Engine // what Restored makes of the durable records; never changed, but exchanged
@@ -123,7 +123,7 @@ type answer struct {
 }
 
 func (l *lab) world() *world {
-	w := &world{lab: l, now: time.Unix(1_800_000_000, 0).UTC(), mains: true, output: true, online: 4, left: l.limit, engine: l.blank.Clone(), journal: l.blank}
+	w := &world{lab: l, now: time.Unix(1_800_000_000, 0).UTC(), mains: true, output: true, online: 3, left: l.limit, engine: l.blank.Clone(), journal: l.blank}
 	for i := range l.estate.Len() {
 		w.things = append(w.things, thing{state: plan.On})
 		if i == l.estate.Len()-1 {
@@ -193,7 +193,7 @@ func (w *world) step(c *choices) {
 
 // idle tells whether nothing goes on, so that the next thing to happen by itself is the engine's sweep.
 func (w *world) idle() bool {
-	return w.engine != nil && !w.engine.Open() && len(w.answers) == 0 && w.mains && w.output && w.level == 0 && w.online == 4 &&
+	return w.engine != nil && !w.engine.Open() && len(w.answers) == 0 && w.mains && w.output && w.level == 0 && w.online == 3 &&
 		!slices.ContainsFunc(w.things, func(t thing) bool { return t.left > 0 })
 }
 

@@ -55,7 +55,7 @@ var ages = map[string]time.Duration{
 	"Engine.resumedAt": time.Minute, // twice what the explored estate's nodes take to start
 	"Engine.sweepAt":   0,
 	"Tracker.heardAt":  time.Minute, // the longest silence that a policy asks for
-	"Tracker.since":    time.Minute, // the longest time on line or on battery that a policy, or the slope, asks for
+	"Tracker.since":    20 * time.Second, // what the explored policy asks for; the slope's minute is left out with it
 	"span.from":        time.Minute,
 	"held.at":          2 * time.Minute, // figures are kept for so long
 	"view.at":          2 * time.Minute,

@@ -49,19 +49,7 @@ func copying(t reflect.Type) copyWalk {
 			old.Set(fresh)
 		}
 	case reflect.Slice:
-		size, mend := t.Elem().Size(), copying(t.Elem())
-		return func(p unsafe.Pointer) {
-			old := reflect.NewAt(t, p).Elem()
-			if old.IsNil() {
-				return
-			}
-			fresh := reflect.MakeSlice(t, old.Len(), old.Len())
-			reflect.Copy(fresh, old)
-			for i := 0; mend != nil && i < old.Len(); i++ {
-				mend(unsafe.Add(fresh.UnsafePointer(), uintptr(i)*size))
-			}
-			old.Set(fresh)
-		}
+		return copySlice(t)
 	case reflect.Map:
 		if t != reflect.TypeFor[map[Op]int]() {
 			panic(fmt.Sprintf("copying: say how a %s is copied", t))
@@ -73,6 +61,33 @@ func copying(t reflect.Type) copyWalk {
 		return nil
 	}
 }
+
+func copySlice(t reflect.Type) copyWalk {
+	size, mend, plain := t.Elem().Size(), copying(t.Elem()), plainKind(t.Elem().Kind())
+	return func(p unsafe.Pointer) {
+		head := (*[]byte)(p) // of the slice's items only their number is meant
+		switch {
+		case len(*head) == 0:
+			*head = (*head)[:0:0] // what is appended goes elsewhere
+		case plain:
+			n := uintptr(len(*head)) * size
+			fresh := unsafe.Pointer(unsafe.SliceData(make([]uint64, (n+7)/8)))
+			copy(unsafe.Slice((*byte)(fresh), n), unsafe.Slice(unsafe.SliceData(*head), n))
+			*head = unsafe.Slice((*byte)(fresh), len(*head))
+		default:
+			old := reflect.NewAt(t, p).Elem()
+			fresh := reflect.MakeSlice(t, old.Len(), old.Len())
+			reflect.Copy(fresh, old)
+			for i := 0; mend != nil && i < old.Len(); i++ {
+				mend(unsafe.Add(fresh.UnsafePointer(), uintptr(i)*size))
+			}
+			old.Set(fresh)
+		}
+	}
+}
+
+// plainKind tells whether values of a kind hold no pointers.
+func plainKind(k reflect.Kind) bool { return k >= reflect.Bool && k <= reflect.Float64 }
 
 func copyStruct(t reflect.Type) copyWalk {
 	type part struct {

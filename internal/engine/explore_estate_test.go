@@ -40,7 +40,7 @@ func (w *world) passPower(c *choices, flip bool) {
 // loseOutput takes the power from everything, cleanly off or not.
 func (w *world) loseOutput() {
 	w.say("  the output goes off")
-	w.output, w.cutIn = false, 0
+	w.output, w.cutIn, w.judge.lost = false, 0, true
 	for i := range w.things {
 		if t := &w.things[i]; i != w.supply && t.state != plan.Off {
 			*t = thing{state: plan.Off, dark: true}

@@ -14,6 +14,7 @@ type judge struct {
 	intent   engine.Record // the last one of this life
 	snapshot bool
 	cycled   bool // the point of no return is passed, or a cut is on its way
+	lost     bool // the output was off since it was told to go off
 	polls    int8 // how often in a row the mains were heard to be on, counted up to 3
 }
 
@@ -59,7 +60,7 @@ func (j *judge) fingerprint(b []byte) []byte {
 		bits(o.wasOn, o.owed, o.flying, o.forced)
 		b = append(b, byte(o.failed))
 	}
-	bits(j.snapshot, j.cycled)
+	bits(j.snapshot, j.cycled, j.lost)
 	return append(b, byte(j.polls))
 }
 
@@ -106,9 +107,9 @@ func (j *judge) record(w *world, rec engine.Record) {
 // proof is rule 19: what is shown as done is done.
 func (j *judge) proof(w *world, i int, verb plan.Verb) {
 	st := w.things[i].state
-	cut := verb == plan.Cut
+	cut := verb == plan.Cut // which is done as well where the output has come back since
 	switch {
-	case cut && w.output && w.cutIn == 0, verb == plan.Stop && st != plan.Off, verb == plan.Start && st != plan.On:
+	case cut && w.output && w.cutIn == 0 && !j.lost, verb == plan.Stop && st != plan.Off, verb == plan.Start && st != plan.On:
 		w.violate("19: %s %s was called done: it is %s", verb, w.id(i), w.observe(i).State)
 	}
 }
@@ -187,7 +188,7 @@ func (j *judge) mayStop(w *world, i int, verb plan.Verb) {
 }
 
 func (j *judge) mayCut(w *world, i int) {
-	j.cycled = true
+	j.cycled, j.lost = true, false
 	if j.verdicts[i].forced {
 		return // by deadline, on record
 	}

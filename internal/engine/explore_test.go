@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
 )
 
 var (
@@ -163,6 +163,8 @@ func (w *world) end() string {
 		return "8: nothing is done although there is no power"
 	case !w.mains && !w.output:
 		return "all down and cut"
+	case !w.mains && w.judge.verdicts[w.supply].failed.Has(plan.Cut):
+		return "all down, and the cut was given up"
 	case !w.mains && w.engine.Blocked() && w.limit.faults == 0:
 		return "8: stuck: a person is waited for, although no system did anything wrong"
 	case !w.mains && w.engine.Blocked():
@@ -279,5 +281,3 @@ func explore(t *testing.T, vms int, limit budgets) {
 func TestExplore(t *testing.T) {
 	explore(t, 4, budgets{flips: 2, crashes: 1})
 }
-
-var _ engine.Event

@@ -94,6 +94,7 @@ func (r *Referee) record(t truth, rec engine.Record) {
 	case engine.Opened:
 		r.snapshot, r.goal = false, plan.Down
 		clear(r.cycled)
+		clear(r.listed)
 		for n := range r.wasOn {
 			st := t.stateOf(n)
 			r.wasOn[n] = st == plan.On || st == plan.Starting || t.darkOf(n)

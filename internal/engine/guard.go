@@ -99,6 +99,22 @@ func (e *Engine) guardStart(i int) {
 	e.pass(i)
 }
 
+// standsOnNothing tells whether something that a node depends on is not up, and takes its start up again.
+func (e *Engine) standsOnNothing(i int) bool {
+	fallen := false
+	for _, d := range e.broughtUp(i) {
+		n := &e.nodes[d]
+		if n.up && n.seen.State == plan.On {
+			continue
+		}
+		fallen = true
+		if n.exec == nil && n.done.Has(plan.Start) {
+			e.fellAgain(d)
+		}
+	}
+	return fallen
+}
+
 // broughtUp lists what a node depends on that this outage's power-up has proven on.
 func (e *Engine) broughtUp(i int) []int {
 	var up []int
@@ -115,8 +131,8 @@ func (e *Engine) pass(i int) {
 	n, decl := &e.nodes[i], e.estate.Node(i)
 	x := n.exec
 	if x.verb == plan.Start {
-		if slices.ContainsFunc(e.broughtUp(i), func(d int) bool { return !e.nodes[d].up }) {
-			e.holdBack(i, "what it stands on is off again")
+		if e.standsOnNothing(i) {
+			e.holdBack(i, "what it stands on is not up any more")
 			return
 		}
 		e.command(i)

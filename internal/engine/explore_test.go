@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"flag"
 	"fmt"
+	"maps"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -17,11 +18,11 @@ import (
 )
 
 var (
-	exploreVMs     = flag.Int("explore.vms", 0, "explore with so many VMs (0: as the test says)")
-	exploreFlips   = flag.Int("explore.flips", -1, "explore with so many mains flips")
-	exploreCrashes = flag.Int("explore.crashes", -1, "explore with so many crashes")
-	exploreFaults  = flag.Int("explore.faults", -1, "explore with so many faults of systems")
-	exploreDrains  = flag.Int("explore.drains", -1, "explore with a battery that falls so many times")
+	exploreVMs     = flag.Int("explore.vms", 4, "explore an estate of so many VMs")
+	exploreFlips   = flag.Int("explore.flips", 0, "explore with up to so many flips of the mains")
+	exploreCrashes = flag.Int("explore.crashes", 0, "explore with up to so many crashes of the controller")
+	exploreFaults  = flag.Int("explore.faults", 0, "explore with up to so many faults of systems")
+	exploreDrains  = flag.Int("explore.drains", 0, "explore with a battery that falls up to so many times (4: to the end)")
 )
 
 // choices are the answers to what a step leaves open, taken in order; where they end, the first answer of each question
@@ -127,7 +128,15 @@ func (x *explorer) step(p *place, c *choices) *place {
 	w := p.world.clone()
 	w.step(c)
 	x.transitions++
-	return &place{world: w, key: x.key(w), before: p, taken: slices.Clone(c.taken), depth: p.depth + 1}
+	return x.place(w, p, c.taken)
+}
+
+func (x *explorer) place(w *world, before *place, taken []int8) *place {
+	p := &place{world: w, key: x.key(w), before: before, taken: slices.Clone(taken)}
+	if before != nil {
+		p.depth = before.depth + 1
+	}
+	return p
 }
 
 // arrive judges a state that comes round to itself when nothing goes wrong any more: rules 8 and 20.
@@ -250,34 +259,82 @@ func story(l *lab, path [][]int8, fault string) string {
 	return b.String()
 }
 
-func explore(t *testing.T, vms int, limit budgets) {
+// explore walks a small estate within budgets, prints what there was, and fails for each kind of fault that is not known.
+func explore(t *testing.T, vms int, limit budgets, known ...string) {
 	t.Helper()
-	given := func(to *int, v int) {
-		if v >= 0 {
-			*to = v
-		}
-	}
-	given(&limit.flips, *exploreFlips)
-	given(&limit.crashes, *exploreCrashes)
-	given(&limit.faults, *exploreFaults)
-	given(&limit.drains, *exploreDrains)
-	if *exploreVMs > 0 {
-		vms = *exploreVMs
-	}
 	l := newLab(t, vms, limit)
 	x := &explorer{seen: map[key]struct{}{}, ends: map[string]int{}, chain: map[key]bool{}}
 	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // next to nothing lives long
 	began := time.Now()
-	first := l.world()
-	x.explore(&place{world: first, key: x.key(first)})
-	t.Logf("%d VMs, %+v: %d states, %d transitions, depth %d, ends %v, %s", vms, limit, len(x.seen), x.transitions, x.deepest, x.ends, time.Since(began).Round(10*time.Millisecond))
+	x.explore(x.place(l.world(), nil, nil))
+	t.Logf("%d VMs, %+v: %d states, %d transitions, depth %d, %s", vms, limit, len(x.seen), x.transitions, x.deepest, time.Since(began).Round(10*time.Millisecond))
+	for _, end := range slices.Sorted(maps.Keys(x.ends)) {
+		t.Logf("%d ways end: %s", x.ends[end], end)
+	}
 	for _, f := range x.faults {
+		if at := slices.IndexFunc(known, func(k string) bool { return kind(k) == kind(f.text) }); at >= 0 {
+			known = slices.Delete(known, at, at+1)
+			continue
+		}
 		t.Errorf("%s\n%s", f.text, story(l, f.at.path(), f.text))
 	}
+	require.Empty(t, known, "known faults that are there no more: take them out")
 	require.NotEmpty(t, x.ends)
 }
 
-// TestExplore walks every history of a small estate.
+// TestExplore walks every history of a small estate: four VMs, one of them off, on two hosts, an array that only the
+// return of its power starts, a UPS, and everything that may happen to them within a budget of mains flips, crashes of
+// the controller, faults of systems and falls of the battery. It is rules 1 to 7, 9, 10, 18, 19 and 21 after every event
+// and, from every state, rules 8 and 20. It prints how many states it saw, how many steps between them, and the longest
+// way that it walked without coming by the same state twice.
+//
+// A step is a moment of ten seconds: the grain at which the engine's own times (a look is old after 2 and 30 s, a retry
+// comes after 2 to 15 s, a supply is back after 5 s, an outage has stalled after 2 min) still come in their order, while
+// the reachable states are few enough to see them all. What is left open in a step is chosen, and every choice is taken:
+//
+//   - whether the mains flip, and whether the battery falls to the next level: to less than the plan needs, to the
+//     reserve, to the end, to nothing;
+//   - for each node that is going off or coming up, whether it gets there in this moment or in the next;
+//   - after each record and each command, whether the controller crashes there: the rest of the batch and all answers
+//     are lost, and it comes back a moment later with what Restored makes of its records;
+//   - for each command, probe and poll, whether it goes wrong and how: not done, refused, busy, accepted and never
+//     carried out, answered late or never, with or without having been done.
+//
+// A state is the world's truth, what the referee keeps of the past, the budgets that are left, the engine, and while it
+// may still crash, the engine that its journal would bring back. Walk_test.go writes down the engine by reflection over
+// all its fields, with times as ages and operations by their place among the outstanding ones; export_test.go says what
+// is left out and why, and a field of a kind that it does not know stops the test.
+//
+// What is not walked: answers that are not late come in the order of the questions, and before the next moment; another
+// order is had only by making one of them late, at the price of a fault. Each says what is true when it comes, and nothing
+// else happens within a moment, so that their order can matter only where a record or command is due to one of several;
+// the campaigns of random scenarios draw other orders. While nothing goes on at all, time goes to the engine's next sweep
+// at once: until then only the mains could flip, and when they do makes no difference to an engine whose looks are all
+// old. The journal is left out where no crash is left to read it. VMs are not taken for each other: the engine takes
+// them in their order, so that they are not alike. TestFingerprintsAreExact shows that states taken for the same are.
+//
+// From every state the walk first goes on with nothing more going wrong, and the mains as they are. That way is one and
+// no more, so it is followed until it joins one that was followed before, or comes round to itself: there, everything
+// must be restored, or all down and cut, or a person is waited for. So no state is stuck. (A search along every way for a
+// fair cycle would ask the same, at many times the cost, of a world that is kinder.)
+//
+// The walk is depth first, with copies of the engine on the way only: a million states cost no more memory than their
+// hashes. Where a rule is broken, choices are left out for as long as it still is, and the story of what is left is told.
+//
+// -explore.vms, -explore.flips, -explore.crashes, -explore.faults and -explore.drains walk another estate or further.
 func TestExplore(t *testing.T) {
-	explore(t, 4, budgets{flips: 2, crashes: 1})
+	if given := (budgets{*exploreFlips, *exploreCrashes, *exploreFaults, *exploreDrains}); *exploreVMs != 4 || given != (budgets{}) {
+		explore(t, *exploreVMs, given)
+		return
+	}
+	t.Run("mains and crashes", func(t *testing.T) {
+		explore(t, 4, budgets{flips: 3, crashes: 2},
+			// The mains go again after the output came back and before the gate: nothing is taken down once more.
+			"8: stuck: waiting for the recharge gate: on line for 20s and battery recharged for another shutdown", "8: stuck: ",
+			// A host is given up since its power is back, and the mains go again: the array waits for it for ever.
+			"8: stuck: a person is waited for, although no system did anything wrong",
+		)
+	})
+	t.Run("systems that fail", func(t *testing.T) { explore(t, 4, budgets{flips: 1, crashes: 1, faults: 1}) })
+	t.Run("a battery that fails", func(t *testing.T) { explore(t, 4, budgets{flips: 1, crashes: 1, drains: 4}) })
 }

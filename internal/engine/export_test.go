@@ -54,7 +54,7 @@ var ages = map[string]time.Duration{
 	"Engine.asked":     askEstimate,
 	"Engine.resumedAt": time.Minute, // twice what the explored estate's nodes take to start
 	"Engine.sweepAt":   0,
-	"Tracker.heardAt":  time.Minute, // the longest silence that a policy asks for
+	"Tracker.heardAt":  time.Minute,      // the longest silence that a policy asks for
 	"Tracker.since":    20 * time.Second, // what the explored policy asks for; the slope's minute is left out with it
 	"span.from":        time.Minute,
 	"held.at":          2 * time.Minute, // figures are kept for so long
@@ -67,6 +67,9 @@ var caps = map[string]int{"node.offs": proofLooks, "exec.attempt": 3}
 
 // words are of people: all that is decided by them is whether there are any.
 var words = map[string]bool{"exec.reason": true}
+
+// idleOnly are fields that an outage makes nothing of, and that its end sets anew.
+var idleOnly = map[string]bool{"Engine.sweepAt": true}
 
 // bags are slices whose order means nothing.
 var bags = map[string]bool{"progress.parked": true}
@@ -86,10 +89,17 @@ func (e *Engine) Clone() *Engine {
 // Fingerprint appends what decides what the engine will do from now on: two engines that write the same do the same,
 // but for the times, the numbers and the words that they use. Place tells operations of it apart.
 func (e *Engine) Fingerprint(b []byte, now time.Time) (out []byte, place func(Op) int) {
-	w := print{now: now, bytes: b, ops: slices.Sorted(maps.Keys(e.ops)), gens: func(i int) int { return e.nodes[i].gen }}
+	w := print{now: now, bytes: b, ops: slices.Sorted(maps.Keys(e.ops)), gens: func(i int) int { return e.nodes[i].gen }, idle: e.run == nil}
 	_, write := walks()
 	write(&w, unsafe.Pointer(e))
 	return w.bytes, w.Place
+}
+
+// Unmet lists what the tables above speak of and no engine has.
+func Unmet() []string {
+	walks()
+	named := slices.Concat(slices.Collect(maps.Keys(leftOut)), slices.Collect(maps.Keys(ages)), slices.Collect(maps.Keys(caps)), slices.Collect(maps.Keys(words)), slices.Collect(maps.Keys(bags)))
+	return slices.DeleteFunc(slices.Sorted(slices.Values(named)), func(name string) bool { return met[name] })
 }
 
 // Fold takes a record as Restored does.

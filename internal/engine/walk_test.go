@@ -113,12 +113,16 @@ func copyStruct(t reflect.Type) copyWalk {
 	}
 }
 
+// met are the fields that the walks came by.
+var met = map[string]bool{}
+
 // print is a fingerprint that is being written.
 type print struct {
 	now   time.Time
 	bytes []byte
 	ops   []Op // outstanding, ascending: an operation is known by its place among them
 	gens  func(node int) int
+	idle  bool // no outage is open
 }
 
 // printWalk writes what matters of a value. nil: nothing does.
@@ -209,10 +213,20 @@ func printStruct(t reflect.Type) printWalk {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name := fieldName(t, f)
+		met[name] = true
 		if _, left := leftOut[name]; left {
 			continue
 		}
-		if walk := printing(f.Type, name); walk != nil {
+		walk := printing(f.Type, name)
+		if idleOnly[name] {
+			always := walk
+			walk = func(w *print, p unsafe.Pointer) {
+				if w.idle {
+					always(w, p)
+				}
+			}
+		}
+		if walk != nil {
 			parts = append(parts, part{f.Offset, walk})
 		}
 	}

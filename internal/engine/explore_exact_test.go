@@ -1,0 +1,77 @@
+package engine_test
+
+import (
+	"crypto/sha256"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/engine"
+)
+
+// TestFingerprintsAreExact looks whether states that are taken for the same are: whenever a way comes to a state that was
+// seen before, whatever may follow is worked out anew, and must be what followed the first time. So what the tables of
+// export_test.go leave out decides nothing, and copies share nothing with their originals.
+func TestFingerprintsAreExact(t *testing.T) {
+	require.Empty(t, engine.Unmet(), "fields that the tables speak of and nobody has")
+	for _, limit := range []budgets{{flips: 2, crashes: 1}, {flips: 1, faults: 1}, {flips: 1, drains: 4}} {
+		x := &explorer{}
+		w := newLab(t, 3, limit).world()
+		follows := map[key]key{}
+		merged := 0
+		for todo := []*world{w}; len(todo) > 0; {
+			w := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			at := x.key(w)
+			var next []*world
+			var keys []byte
+			for c, more := (&choices{}), true; more; more = c.next() {
+				after := w.clone()
+				after.step(c)
+				k := x.key(after)
+				next, keys = append(next, after), append(keys, k[:]...)
+			}
+			require.Equal(t, at, x.key(w), "what a copy does changes its original")
+			sum := sha256.Sum256(keys)
+			if first, seen := follows[at]; seen {
+				merged++
+				require.Equal(t, first, key(sum[:16]), "%s: the same fingerprint, and not the same to follow", w.now)
+				continue
+			}
+			follows[at] = key(sum[:16])
+			todo = append(todo, next...)
+		}
+		t.Logf("%+v: %d states, of which others were come to %d times", limit, len(follows), merged)
+		require.NotZero(t, merged)
+	}
+}
+
+// TestTheExploredJournalIsRestored looks whether the engine that a crash brings back in the exploration, a record folded
+// at a time, is the one that Restored makes of all of them.
+func TestTheExploredJournalIsRestored(t *testing.T) {
+	l := newLab(t, 4, budgets{flips: 2, crashes: 1})
+	var records []engine.Record
+	l.witness = func(rec engine.Record) { records = append(records, rec) }
+	w := l.world()
+	compared := 0
+	for n := range 60 {
+		c := &choices{}
+		if n == 3 || n == 14 { // the mains go, and come back when all is down
+			c = &choices{taken: []int8{1}, widths: []int8{2}}
+		}
+		w.step(c)
+		var open []engine.Record
+		if n := len(records); n > 0 && records[n-1].Kind != engine.Closed {
+			open = records[slices.IndexFunc(records, func(r engine.Record) bool { return r.Kind == engine.Opened }):]
+		}
+		e, err := engine.Restored(l.settings, open)
+		require.NoError(t, err)
+		want, _ := e.Fingerprint(nil, w.now)
+		got, _ := w.journal.Fingerprint(nil, w.now)
+		require.Equal(t, want, got)
+		compared += len(open)
+	}
+	require.Equal(t, engine.Closed, records[len(records)-1].Kind)
+	require.Greater(t, compared, 200)
+}

@@ -83,6 +83,25 @@ func (w *world) changed(i int) {
 	}
 }
 
+// meddle asks whether somebody else starts a VM.
+func (w *world) meddle(c *choices) {
+	if w.left.faults == 0 {
+		return
+	}
+	var off []int
+	for i, t := range w.things {
+		if w.estate.Node(i).Kind == plan.VM && t.state == plan.Off && w.runs(i) {
+			off = append(off, i)
+		}
+	}
+	if k := c.pick(1 + len(off)); k > 0 {
+		w.left.faults--
+		w.say("  somebody starts %s", w.id(off[k-1]))
+		w.judge.verdicts[off[k-1]].others = true
+		w.become(off[k-1], plan.Starting)
+	}
+}
+
 // runs tells whether what a node physically stands on is there.
 func (w *world) runs(i int) bool {
 	host, onHost := w.estate.Index(w.estate.Node(i).Host)

@@ -15,7 +15,7 @@ import (
 // export_test.go leave out decides nothing, and copies share nothing with their originals.
 func TestFingerprintsAreExact(t *testing.T) {
 	require.Empty(t, engine.Unmet(), "fields that the tables speak of and nobody has")
-	for _, limit := range []budgets{{flips: 2, crashes: 1}, {flips: 1, faults: 1}, {flips: 1, drains: 4}} {
+	for _, limit := range []budgets{{flips: 3, crashes: 1}, {flips: 2, faults: 1}, {flips: 1, drains: 4}} {
 		x := &explorer{}
 		w := newLab(t, 3, limit).world()
 		follows := map[key]key{}

@@ -20,10 +20,11 @@ type judge struct {
 
 // opinion is what the judge keeps of a node.
 type opinion struct {
-	wasOn  bool // when the outage began
+	wasOn  bool // when the outage began, or the snapshot was made
 	owed   bool // was on when it came into the snapshot
 	flying bool // an intent without a result
 	forced bool // the last intent gave a reason
+	others bool // somebody else started it
 	failed plan.Verbs
 }
 
@@ -57,7 +58,7 @@ func (j *judge) fingerprint(b []byte) []byte {
 		b = append(b, n)
 	}
 	for _, o := range j.verdicts {
-		bits(o.wasOn, o.owed, o.flying, o.forced)
+		bits(o.wasOn, o.owed, o.flying, o.forced, o.others)
 		b = append(b, byte(o.failed))
 	}
 	bits(j.snapshot, j.cycled, j.lost)
@@ -81,7 +82,9 @@ func (j *judge) record(w *world, rec engine.Record) {
 		j.snapshot = true
 		for _, n := range rec.Nodes {
 			at, _ := w.estate.Index(n.Node)
-			j.verdicts[at].owed = w.things[at].state == plan.On
+			st := w.things[at].state
+			j.verdicts[at].owed = st == plan.On
+			j.verdicts[at].wasOn = j.verdicts[at].wasOn || st == plan.On || st == plan.Starting
 		}
 	case engine.Intent:
 		j.intent, o.flying, o.forced = rec, true, rec.Reason != ""
@@ -179,7 +182,7 @@ func (j *judge) mayStop(w *world, i int, verb plan.Verb) {
 		switch kind := w.estate.Node(i).Kind; {
 		case kind == plan.Host && !reasoned:
 			w.violate("2: host %s was told to stop with %s %s on it", w.id(i), w.id(u), st)
-		case kind == plan.VM && !j.verdicts[u].failed.Has(plan.Stop):
+		case kind == plan.VM && !j.verdicts[u].failed.Has(plan.Stop) && !j.verdicts[u].others: // VMs are stopped on old proofs
 			w.violate("10: %s was told to stop before its user %s was off", w.id(i), w.id(u))
 		case kind == plan.Other:
 			w.violate("1: %s was told to stop while %s is %s", w.id(i), w.id(u), st)

@@ -21,7 +21,7 @@ const moment = 10 * time.Second
 type budgets struct {
 	flips   int // of the mains
 	crashes int // of the controller
-	faults  int // of systems: a lost, refused, late or hollow command, a lost or late probe, a silent poll
+	faults  int // of systems: a lost, refused, late or hollow command, a lost or late probe, a silent poll, a VM that somebody starts
 	drains  int // levels by which the battery falls while it is used
 }
 

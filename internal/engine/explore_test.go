@@ -298,7 +298,7 @@ func explore(t *testing.T, vms int, limit budgets, known ...string) {
 //   - after each record and each command, whether the controller crashes there: the rest of the batch and all answers
 //     are lost, and it comes back a moment later with what Restored makes of its records;
 //   - for each command, probe and poll, whether it goes wrong and how: not done, refused, busy, accepted and never
-//     carried out, answered late or never, with or without having been done.
+//     carried out, answered late or never, with or without having been done; and whether somebody else starts a VM.
 //
 // A state is the world's truth, what the referee keeps of the past, the budgets that are left, the engine, and while it
 // may still crash, the engine that its journal would bring back. Walk_test.go writes down the engine by reflection over
@@ -335,6 +335,7 @@ func TestExplore(t *testing.T) {
 			"8: stuck: a person is waited for, although no system did anything wrong",
 		)
 	})
-	t.Run("systems that fail", func(t *testing.T) { explore(t, 4, budgets{flips: 1, crashes: 1, faults: 1}) })
+	t.Run("systems that fail", func(t *testing.T) { explore(t, 4, budgets{flips: 2, faults: 1}) })
+	t.Run("systems that fail, and a crash", func(t *testing.T) { explore(t, 4, budgets{flips: 1, crashes: 1, faults: 1}) })
 	t.Run("a battery that fails", func(t *testing.T) { explore(t, 4, budgets{flips: 1, crashes: 1, drains: 4}) })
 }

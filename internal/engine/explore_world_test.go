@@ -93,6 +93,7 @@ func (w *world) step(c *choices) {
 			w.changed(i)
 		}
 	}
+	w.meddle(c)
 	if w.engine == nil {
 		w.say("the controller comes back")
 		w.engine = w.journal.Clone()

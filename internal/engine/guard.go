@@ -63,20 +63,14 @@ func (e *Engine) guard(i int) {
 	e.pass(i)
 }
 
-// returns tells whether our own machine would come back after it is powered off: something else starts it, or one of its
-// supplies is cut, or none of them can be.
+// returns tells whether our own machine would come back after it is powered off: something else starts it, or it loses
+// its power and gets it back. As long as one of its supplies stays, it would stay off.
 func (e *Engine) returns(self int) bool {
-	if !e.estate.Node(self).ByPower {
-		return true
-	}
-	cuttable := false
-	for _, f := range e.estate.Feeds(self) {
-		if e.nodes[f].down {
-			return true
-		}
-		cuttable = cuttable || e.estate.Node(f).Can.Has(plan.Cut)
-	}
-	return !cuttable
+	return !e.estate.Node(self).ByPower || !slices.ContainsFunc(e.estate.Feeds(self), func(f int) bool {
+		s := e.supplyAt(f)
+		left := s != nil && s.state.Failing() && !e.estate.Node(f).Can.Has(plan.Cut) // on until its battery is empty
+		return !e.nodes[f].down && !left
+	})
 }
 
 // guardStart asks whether what a node stands on is still up, where that was seen some time ago.

@@ -93,11 +93,6 @@ func (e *Engine) fold(rec *Record) error {
 	case NoReturn:
 		r.noReturn = true
 		e.commit(at)
-		for k := range e.supplies {
-			if s := &e.supplies[k]; s.cycled { // a cut from before this does not count: its power has come back since
-				e.nodes[s.node].done &^= plan.VerbSet(plan.Cut)
-			}
-		}
 	case Turned:
 		r.goal = rec.Goal
 		for i := range e.nodes {

@@ -96,6 +96,7 @@ type exec struct {
 	next     time.Time // the next look or try
 	pause    time.Duration
 	accepted bool
+	given    bool   // a command was given
 	reason   string // why it is forced
 	waits    int    // users whose proof is being renewed
 	lastLook bool   // it was looked at once more when its time was over

@@ -70,6 +70,7 @@ func (e *Engine) command(i int) {
 		return
 	}
 	x.attempt++
+	x.given = true
 	x.phase = commanding
 	x.op = e.newOp(i)
 	if x.verb == plan.Stop || x.verb == plan.Cut {
@@ -302,6 +303,9 @@ func (e *Engine) judgeIdle(i int, wasDown bool) {
 		e.rebuild()
 	case r.goal == plan.Up && n.done.Has(plan.Start) && n.down:
 		e.fellAgain(i)
+		if r.surveys == 0 { // the end of a survey rebuilds by itself
+			e.rebuild()
+		}
 	case r.goal == plan.Down && wasDown && !n.down && e.estate.Node(i).Kind != plan.Supply && !e.cutScope()[i]:
 		e.reopen(i)
 		e.rebuild()
@@ -323,16 +327,13 @@ func (e *Engine) fellAgain(i int) {
 	n, verb, state := &e.nodes[i], plan.Start, e.nodes[i].seen.State
 	n.done &^= plan.VerbSet(plan.Start)
 	if n.falls++; n.falls < max(e.estate.Node(i).Attempts, 2) && state != plan.Gone {
-		e.record(Record{Kind: Reopened, Node: e.id(i), State: &state, Reason: "was brought up and is off again"})
-		e.notify(true, e.id(i)+" was brought up and is off again: it is started once more")
+		e.record(Record{Kind: Reopened, Node: e.id(i), State: &state, Reason: "was brought up and is not up any more"})
+		e.notify(true, e.id(i)+" was brought up and is "+state.String()+" again: it is started once more")
 	} else {
 		n.bad |= plan.VerbSet(plan.Start)
 		n.nextLook = e.now.Add(failedLook)
-		e.record(Record{Kind: Failed, Node: e.id(i), Verb: &verb, State: &state, Reason: "was brought up and is off again"})
-		e.notify(true, "could not keep "+e.id(i)+" up: it is off again")
-	}
-	if e.run.surveys == 0 { // the end of a survey rebuilds by itself
-		e.rebuild()
+		e.record(Record{Kind: Failed, Node: e.id(i), Verb: &verb, State: &state, Reason: "was brought up and is not up any more"})
+		e.notify(true, "could not keep "+e.id(i)+" up: it is "+state.String()+" again")
 	}
 }
 

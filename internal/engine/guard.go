@@ -32,7 +32,7 @@ func (e *Engine) guard(i int) {
 		return
 	}
 	if kind == plan.Self && !e.returns(i) {
-		e.holdBack(i)
+		e.holdBack(i, "nothing would start it again")
 		return
 	}
 	if x.verb != plan.Cut && x.verb != plan.Stop {
@@ -115,8 +115,8 @@ func (e *Engine) pass(i int) {
 	n, decl := &e.nodes[i], e.estate.Node(i)
 	x := n.exec
 	if x.verb == plan.Start {
-		if slices.ContainsFunc(e.broughtUp(i), func(d int) bool { return e.nodes[d].down }) {
-			e.fallBack(i)
+		if slices.ContainsFunc(e.broughtUp(i), func(d int) bool { return !e.nodes[d].up }) {
+			e.holdBack(i, "what it stands on is off again")
 			return
 		}
 		e.command(i)
@@ -142,26 +142,21 @@ func (e *Engine) pass(i int) {
 		x.rung, x.reason = plan.Force, x.reason+"not proven off and taken along: "+strings.Join(on, ", ")
 		e.notify(true, "powering off host "+decl.ID+": "+x.reason)
 	default:
-		e.holdBack(i) // somebody is on again, or was never off
+		e.holdBack(i, "not off, or on again: "+strings.Join(on, ", "))
 		return
 	}
 	e.command(i)
 }
 
-// fallBack puts a start back to wait anew for what it stands on, which is off again. One that was commanded ends first.
-func (e *Engine) fallBack(i int) {
+// holdBack puts a step back to wait anew for what comes before it. One that was commanded ends first: it may be on its
+// way, and is no longer waited for.
+func (e *Engine) holdBack(i int, why string) {
 	n := &e.nodes[i]
-	if x := n.exec; x.attempt > 0 {
-		verb, state, why := x.verb, n.seen.State, "what it stands on is off again"
+	if x := n.exec; x.given {
+		verb, state := x.verb, n.seen.State
 		e.record(Record{Kind: Failed, Node: e.id(i), Verb: &verb, Attempt: x.attempt, State: &state, Reason: why})
 		e.record(Record{Kind: Reopened, Node: e.id(i), State: &state, Reason: why})
 	}
-	e.holdBack(i)
-}
-
-// holdBack puts a step back to wait anew for what comes before it.
-func (e *Engine) holdBack(i int) {
-	n := &e.nodes[i]
 	n.exec, n.heldAt = nil, e.now
 	n.gen++
 	e.rebuild()

@@ -86,7 +86,7 @@ func (e *Engine) fold(rec *Record) error {
 		e.nodes[at].open = nil
 	case Reopened:
 		e.nodes[at].done &^= plan.VerbSet(plan.Stop, plan.Start)
-		e.nodes[at].bad &^= plan.VerbSet(plan.Start)
+		e.nodes[at].bad &^= plan.VerbSet(plan.Stop, plan.Start)
 		if r.goal == plan.Up {
 			e.nodes[at].falls++
 		}
@@ -152,7 +152,7 @@ func (e *Engine) foldBack(ids []string) {
 
 func (e *Engine) foldIntent(at int, rec *Record) {
 	n := &e.nodes[at]
-	x := &exec{goal: e.run.goal, verb: *rec.Verb, rung: *rec.Verb, attempt: rec.Attempt, reason: rec.Reason, phase: proving, resumed: true}
+	x := &exec{goal: e.run.goal, verb: *rec.Verb, rung: *rec.Verb, attempt: rec.Attempt, reason: rec.Reason, phase: proving, resumed: true, given: true}
 	if x.rung == plan.Force {
 		x.verb = plan.Stop
 	}

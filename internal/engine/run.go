@@ -150,6 +150,9 @@ func (e *Engine) endSurvey() {
 		if on := n.seen.State == plan.On || n.seen.State == plan.Starting; r.goal == plan.Down && on && n.done.Has(plan.Stop) {
 			e.reopen(i) // it came up again while nobody looked
 		}
+		if r.goal == plan.Up && n.done.Has(plan.Start) && !n.up {
+			e.fellAgain(i) // or went down
+		}
 		if n.snapped {
 			continue // what was on before a crash counts, not what is on after it
 		}

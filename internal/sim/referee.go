@@ -242,6 +242,9 @@ func (r *Referee) mayStart(t truth, i int) {
 
 // limits is rule 9, over intents without a result.
 func (r *Referee) limits(t truth) {
+	if r.forgetful {
+		return
+	}
 	for _, l := range r.estate.Limits() {
 		total, perHost := 0, map[string]int{}
 		for i, flies := range r.flying {

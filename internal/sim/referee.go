@@ -226,7 +226,7 @@ func (r *Referee) mayCut(t truth, i int) {
 
 func (r *Referee) mayStart(t truth, i int) {
 	decl := r.estate.Node(i)
-	if !r.wasOn[i] {
+	if !r.wasOn[i] && !r.owed[i] {
 		r.violate(t.time(), fmt.Sprintf("4: %s is started and was not on before", decl.ID))
 	}
 	if t.stateOf(i) == plan.Stopping {

@@ -44,7 +44,7 @@ var bugs = []bug{
 		{engineProgress, "\t\t\tpr.disp.Take(i)\n", "\t\t\tif e.nodes[i].exec.op != 0 {\n\t\t\t\tpr.disp.Take(i)\n\t\t\t}\n"},
 	}},
 	{name: "forced without a reason", edits: []edit{
-		{engineLadder, "rung: plan.Force, reason: why}", "rung: plan.Force}"},
+		{engineLadder, "rung: plan.Force, reason: why,", "rung: plan.Force,"},
 	}},
 	{name: "A and B feeds treated as one", edits: []edit{
 		{planEstate, "!slices.ContainsFunc(e.feeds[i], func(j int) bool { return !scope[j] })", "slices.ContainsFunc(e.feeds[i], func(j int) bool { return scope[j] })"},
@@ -76,23 +76,18 @@ var bugs = []bug{
 	}},
 	{name: "write-back before the gate", edits: []edit{
 		{engineProgress, "return !e.journalLost && e.fed(s.Node) && e.poweredDeps(s.Node)", "return !e.journalLost && (s.Verb == plan.Unprotect || e.fed(s.Node) && e.poweredDeps(s.Node))"},
+		{engineRun, "case !anyGate:", "case false && !anyGate:"},
 	}},
 	{name: "time is won by reordering", edits: []edit{
 		{engineLadder, "if step.Verb == plan.Flush && !step.Milestone", "if step.Verb != plan.Cut && !step.Milestone"},
-		{engineGuard, "\tdefault:\n\t\te.holdBack(i) // somebody", "\tcase e.run.pressure != noPressure:\n\tdefault:\n\t\te.holdBack(i) // somebody"},
+		{engineGuard, "\tdefault:\n\t\te.holdBack(i, \"not off,", "\tcase e.run.pressure != noPressure:\n\tdefault:\n\t\te.holdBack(i, \"not off,"},
 	}},
 	{name: "one lying probe is believed", edits: []edit{
 		{engineEngine, "proofLooks   = 2 ", "proofLooks   = 1 "},
 		{engineExec, "odd := (state == plan.On", "odd := false && (state == plan.On"},
 	}},
-	{name: "an answer that a watch has overtaken counts", edits: []edit{
-		{engineExec, "older := n.told.After(n.asked)", "older := false"},
-	}},
 	{name: "the point of no return is forgotten", edits: []edit{
 		{engineRun, "case r.noReturn && !e.finishedDown()", "case false && !e.finishedDown()"},
-	}},
-	{name: "our own machine goes off with no cut armed", edits: []edit{
-		{engineGuard, "if kind == plan.Self && !e.returns(i) {", "if false {"},
 	}},
 	{name: "silence proves a node off that took no stop", edits: []edit{
 		{engineExec, "n.down || !n.accepted || decl.OffAfter == 0", "n.down || decl.OffAfter == 0"},

@@ -119,7 +119,8 @@ func (e *Engine) passNoReturn(i int, verb plan.Verb) {
 	}
 }
 
-// commit marks the supplies whose power cycle starts a node again, and tells whether any is new.
+// commit marks the supplies whose power cycle starts a node again, and tells whether any is new. What was cut before has
+// to be cut again.
 func (e *Engine) commit(i int) bool {
 	fresh := false
 	feeds := e.estate.Feeds(i)
@@ -128,6 +129,7 @@ func (e *Engine) commit(i int) bool {
 		if s.failed && (s.node == i || slices.Contains(feeds, s.node) || len(feeds) == 0 && e.estate.Node(i).Kind != plan.Supply) {
 			fresh = fresh || !s.cycled
 			s.cycled = true
+			e.nodes[s.node].done &^= plan.VerbSet(plan.Cut)
 		}
 	}
 	return fresh

@@ -63,20 +63,14 @@ func (e *Engine) guard(i int) {
 	e.pass(i)
 }
 
-// returns tells whether our own machine would come back after it is powered off: something else starts it, or one of its
-// supplies is cut, or none of them can be.
+// returns tells whether our own machine would come back after it is powered off: something else starts it, or it loses
+// its power and gets it back. As long as one of its supplies stays, it would stay off.
 func (e *Engine) returns(self int) bool {
-	if !e.estate.Node(self).ByPower {
-		return true
-	}
-	cuttable := false
-	for _, f := range e.estate.Feeds(self) {
-		if e.nodes[f].down {
-			return true
-		}
-		cuttable = cuttable || e.estate.Node(f).Can.Has(plan.Cut)
-	}
-	return !cuttable
+	return !e.estate.Node(self).ByPower || !slices.ContainsFunc(e.estate.Feeds(self), func(f int) bool {
+		s := e.supplyAt(f)
+		left := s != nil && s.state.Failing() && !e.estate.Node(f).Can.Has(plan.Cut) // on until its battery is empty
+		return !e.nodes[f].down && !left
+	})
 }
 
 // guardStart asks whether what a node stands on is still up, where that was seen some time ago.
@@ -99,6 +93,22 @@ func (e *Engine) guardStart(i int) {
 	e.pass(i)
 }
 
+// standsOnNothing tells whether something that a node depends on is not up, and takes its start up again.
+func (e *Engine) standsOnNothing(i int) bool {
+	fallen := false
+	for _, d := range e.broughtUp(i) {
+		n := &e.nodes[d]
+		if n.up && n.seen.State == plan.On {
+			continue
+		}
+		fallen = true
+		if n.exec == nil && n.done.Has(plan.Start) {
+			e.fellAgain(d)
+		}
+	}
+	return fallen
+}
+
 // broughtUp lists what a node depends on that this outage's power-up has proven on.
 func (e *Engine) broughtUp(i int) []int {
 	var up []int
@@ -115,8 +125,8 @@ func (e *Engine) pass(i int) {
 	n, decl := &e.nodes[i], e.estate.Node(i)
 	x := n.exec
 	if x.verb == plan.Start {
-		if slices.ContainsFunc(e.broughtUp(i), func(d int) bool { return !e.nodes[d].up }) {
-			e.holdBack(i, "what it stands on is off again")
+		if e.standsOnNothing(i) {
+			e.holdBack(i, "what it stands on is not up any more")
 			return
 		}
 		e.command(i)

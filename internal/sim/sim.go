@@ -229,6 +229,7 @@ func (s *simulation) setJournal(lost bool) {
 	life := s.life
 	for _, rec := range pending {
 		if s.life != life {
+			s.referee.forgetful = true
 			return
 		}
 		s.write(rec)

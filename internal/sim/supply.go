@@ -84,9 +84,13 @@ func (s *simulation) giveOutput(k int) {
 	if c.output || !c.mains {
 		return
 	}
+	dead := make([]bool, len(s.things)) // only what had no power at all starts when it comes
+	for i := range s.things {
+		dead[i] = !s.powered(i)
+	}
 	c.output, c.cutAt, c.changed = true, time.Time{}, s.now
 	for i := range s.things {
-		if n := s.estate.Node(i); n.ByPower && s.things[i].state == plan.Off && s.powered(i) {
+		if n := s.estate.Node(i); n.ByPower && dead[i] && s.things[i].state == plan.Off && s.powered(i) {
 			s.boot(i, n.Time(plan.Start).Nominal)
 		}
 	}

@@ -38,7 +38,7 @@ func FuzzDocument(f *testing.F) {
 		if err != nil {
 			return
 		}
-		sc.For = min(sc.For, 10*time.Minute)
+		sc.For = min(sc.For, 2*time.Minute)
 		require.Positive(t, sim.Run(sc).Events)
 	})
 }

@@ -4,6 +4,7 @@ LINT_VERSION    := v2.15.0
 GOFUMPT_VERSION := v0.9.2
 PACKAGES        := nut-server nut-client openssh-server libnss3-tools openssl
 FUZZTIME        ?= 10s
+SEEDS           ?= 100000
 VERSION         := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 BIN             := $(CURDIR)/bin
 GO_TEST         := go test -p 2 -timeout 12m
@@ -33,6 +34,10 @@ test: setup ## run all tests, with real upsd, sshd and the vSphere simulator
 	@dumps="$${EBBTIDE_NUT_DDL:-../shared/nut-ddl}"; [ -d "$$dumps" ] || \
 		echo "make: SKIPPED: no UPS dumps at $$dumps: set EBBTIDE_NUT_DDL to the absolute path of a copy of networkupstools/nut-ddl" >&2
 	$(GO_TEST) ./...
+
+.PHONY: dst
+dst: ## play SEEDS (100000) drawn outages against every rule, and let the campaign find every seeded bug
+	go test ./test/dst -v -count=1 -timeout 24h -args -dst.seeds $(SEEDS) -dst.bugs all
 
 .PHONY: race
 race: setup ## run the tests of everything concurrent under the race detector

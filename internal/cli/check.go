@@ -30,7 +30,7 @@ func (a *app) check() *cobra.Command {
 				}
 				all = append(all, problems...)
 			}
-			if err := a.showProblems(all, len(args)); err != nil {
+			if err := a.showProblems(all, count(len(args), "runbook")); err != nil {
 				return err
 			}
 			if all.HasErrors() {
@@ -58,7 +58,7 @@ func (a *app) usable(file string) (*runbook.Runbook, error) {
 		return nil, err
 	}
 	if problems.HasErrors() {
-		if err := a.showProblems(problems, 1); err != nil {
+		if err := a.showProblems(problems, "1 runbook"); err != nil {
 			return nil, err
 		}
 		return nil, ended(exitMistakes)
@@ -66,7 +66,8 @@ func (a *app) usable(file string) (*runbook.Runbook, error) {
 	return rb, nil
 }
 
-func (a *app) showProblems(problems runbook.Problems, files int) error {
+// showProblems tells what is wrong in what was read ("2 runbooks").
+func (a *app) showProblems(problems runbook.Problems, read string) error {
 	mistakes, warnings := problems.Count(runbook.Error), problems.Count(runbook.Warning)
 	if a.format == "json" {
 		return a.json(struct {
@@ -83,7 +84,7 @@ func (a *app) showProblems(problems runbook.Problems, files int) error {
 	if warnings > 0 {
 		summary += ", " + count(warnings, "warning")
 	}
-	_, err := fmt.Fprintf(a.Stdout, "%s in %s\n", summary, count(files, "runbook"))
+	_, err := fmt.Fprintf(a.Stdout, "%s in %s\n", summary, read)
 	return err
 }
 

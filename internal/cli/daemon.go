@@ -68,7 +68,7 @@ func (a *app) runDaemon(ctx context.Context, settings config.Config) error {
 	}
 	d, err := daemon.Open(ctx, daemon.Options{Config: settings, Families: families.All(settings.Armed), Version: a.Version, Log: log})
 	if mistakes, ok := errors.AsType[*daemon.MistakesError](err); ok {
-		if err := a.showProblems(mistakes.Problems, 1); err != nil {
+		if err := a.showProblems(mistakes.Problems, "1 runbook"); err != nil {
 			return err
 		}
 		return &failure{code: exitMistakes, err: err, hint: mistakes.Hint()}

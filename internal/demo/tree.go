@@ -37,7 +37,7 @@ func (t *Tree) Recorded(records []engine.Record) {
 		if records[i].Kind == engine.Turned {
 			t.turned = len(t.told.Steps)
 		}
-		if text := phrase(&records[i], &t.told); text != "" {
+		if text := t.told.Phrase(&records[i]); text != "" {
 			t.add(records[i].At, text)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 )
 
 // guard asks, before what can't be undone, whether everything that uses the node is still proven off. A proof by one
@@ -63,20 +64,17 @@ func (e *Engine) guard(i int) {
 	e.pass(i)
 }
 
-// returns tells whether our own machine would come back after it is powered off: something else starts it, or one of its
-// supplies is cut, or none of them can be.
+// returns tells whether our own machine would come back after it is powered off: something else starts it, or it loses
+// its power and gets it back. As long as one of its supplies stays, it would stay off; and so it would if one that is
+// off came back while it goes down.
 func (e *Engine) returns(self int) bool {
-	if !e.estate.Node(self).ByPower {
-		return true
-	}
-	cuttable := false
-	for _, f := range e.estate.Feeds(self) {
-		if e.nodes[f].down {
-			return true
-		}
-		cuttable = cuttable || e.estate.Node(f).Can.Has(plan.Cut)
-	}
-	return !cuttable
+	return !e.estate.Node(self).ByPower || !slices.ContainsFunc(e.estate.Feeds(self), func(f int) bool {
+		s, n := e.supplyAt(f), &e.nodes[f]
+		armed := n.down && n.seen.State == plan.Stopping
+		dark := s != nil && s.state.Mains == power.MainsOnBattery && s.state.SilentFor == 0
+		empties := !e.estate.Node(f).Can.Has(plan.Cut) // on until its battery is empty
+		return !armed && !(dark && (n.down || empties))
+	})
 }
 
 // guardStart asks whether what a node stands on is still up, where that was seen some time ago.

@@ -105,6 +105,7 @@ func (e *Engine) force(i int, why string) {
 		e.command(i)
 		return
 	}
+	x.deadline = e.now.Add(max(e.estate.Node(i).Time(plan.Force).Within, firstLook))
 	e.guard(i) // what uses it may have come up since it was told to stop
 }
 

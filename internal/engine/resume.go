@@ -92,10 +92,9 @@ func (e *Engine) fold(rec *Record) error {
 		}
 	case NoReturn:
 		r.noReturn = true
-		e.commit(at)
-		for k := range e.supplies {
-			if s := &e.supplies[k]; s.cycled { // a cut from before this does not count: its power has come back since
-				e.nodes[s.node].done &^= plan.VerbSet(plan.Cut)
+		for _, id := range rec.Supplies {
+			if i, known := e.estate.Index(id); known && e.supplyAt(i) != nil {
+				e.cycle(e.supplyAt(i))
 			}
 		}
 	case Turned:

@@ -353,7 +353,11 @@ func (e *Engine) sayWhoIsSilent() {
 func (e *Engine) finishedDown() bool {
 	pr := &e.run.progress
 	for i, st := range pr.status {
-		if s := &pr.plan.Steps[i]; st != settled && !s.Milestone && e.run.dark[s.Node] {
+		s := &pr.plan.Steps[i]
+		if st == settled || s.Milestone || !e.run.dark[s.Node] {
+			continue
+		}
+		if stays := e.estate.Node(s.Node).Kind == plan.Self && !e.returns(s.Node); !stays {
 			return false
 		}
 	}

@@ -144,6 +144,9 @@ func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
 	if d.For > 0 {
 		sc.For = d.For
 	}
+	if d.PollOnline > 0 && d.PollOnline < poll {
+		wrong("poll_online: a supply is not polled more often than each second, found %s", d.PollOnline)
+	}
 	for _, id := range slices.Sorted(maps.Keys(d.Supplies)) {
 		b := d.Supplies[id]
 		if known("supplies", id, true) {
@@ -169,6 +172,10 @@ func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
 		where := fmt.Sprintf("events[%d]", i)
 		ev := &d.Events[i]
 		if ev.Supply != "" && !known(where, ev.Supply, true) || ev.Node != "" && !known(where, ev.Node, false) {
+			continue
+		}
+		if ev.At < 0 {
+			wrong("%s: nothing happens before the start: at is %s", where, ev.At)
 			continue
 		}
 		change, err := ev.change()

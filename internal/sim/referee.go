@@ -8,6 +8,7 @@ import (
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 )
 
 // Referee checks the rules of the design (docs/ARCHITECTURE.md, "What must always hold") from the truth of the estate,
@@ -15,21 +16,20 @@ import (
 type Referee struct {
 	Violations []string
 	estate     *plan.Estate
+	policy     power.Policy
 	wasOn      []bool
+	known      []bool // in a snapshot of the open outage
 	listed     []bool // its last snapshot says that it was on
 	owed       []bool // was on when it came into the open outage's snapshot
 	meddled    []bool // somebody else switched it
-	online     []bool // supplies whose mains are on
-	back       []int  // per supply: polls since its mains came back
+	feeds      []feed // of supplies
 	intents    map[engine.Op]engine.Record
-	reasons    map[int]string // per node: the reason of its last intent
-	flying     []bool         // per node: an intent without a result
-	failed     []plan.Verbs   // given up on record in this direction
+	last       []engine.Record // per node: its last intent
+	flying     []bool          // per node: an intent without a result
+	failed     []plan.Verbs    // given up on record in this direction
+	moved      time.Time       // the last intent or result
 	snapshot   bool
-	outFor     []int  // per supply: polls since it was first heard to be out
-	cycled     []bool // per supply: something was commanded that only its power cycle takes back
 	goal       plan.Goal
-	cutDue     map[int]string // supplies with a cut on record, and its reason
 	// forgetful: records were lost with the journal's disk and a crash on top. What rests on them can't be asked any more.
 	forgetful bool
 }
@@ -45,13 +45,14 @@ type truth interface {
 }
 
 // NewReferee makes a referee for an estate on which everything is on.
-func NewReferee(estate *plan.Estate) *Referee {
+func NewReferee(estate *plan.Estate, policy power.Policy) *Referee {
 	n := estate.Len()
-	r := &Referee{estate: estate, wasOn: make([]bool, n), online: make([]bool, n), back: make([]int, n), flying: make([]bool, n), cycled: make([]bool, n), outFor: make([]int, n), failed: make([]plan.Verbs, n)}
-	r.listed, r.owed, r.meddled = make([]bool, n), make([]bool, n), make([]bool, n)
-	r.intents, r.reasons, r.cutDue = map[engine.Op]engine.Record{}, map[int]string{}, map[int]string{}
+	r := &Referee{
+		estate: estate, policy: policy, wasOn: make([]bool, n), known: make([]bool, n), listed: make([]bool, n), owed: make([]bool, n), meddled: make([]bool, n), feeds: make([]feed, n),
+		intents: map[engine.Op]engine.Record{}, last: make([]engine.Record, n), flying: make([]bool, n), failed: make([]plan.Verbs, n),
+	}
 	for i := range n {
-		r.wasOn[i], r.online[i], r.back[i] = true, true, pollsBack
+		r.wasOn[i], r.feeds[i] = true, feed{online: true, polls: pollsBack, since: Epoch}
 	}
 	return r
 }
@@ -66,25 +67,6 @@ func (r *Referee) violate(at time.Time, text string) {
 	r.Violations = append(r.Violations, fmt.Sprintf("%s at %s", text, at.Sub(Epoch)))
 }
 
-// mains takes a poll of a supply. Its power counts as back after seven polls that were heard: the engine waits for five
-// seconds of it, and sees the first up to two polls late.
-func (r *Referee) mains(supply int, on, heard bool) {
-	if r.online[supply] = on; on && heard {
-		r.back[supply]++
-	} else {
-		r.back[supply] = 0
-	}
-	switch {
-	case !heard:
-	case on:
-		r.outFor[supply] = 0
-	default:
-		r.outFor[supply]++
-	}
-}
-
-const pollsBack = 7
-
 func (r *Referee) resumed() { clear(r.intents) }
 
 // record takes a durable record.
@@ -93,13 +75,17 @@ func (r *Referee) record(t truth, rec engine.Record) {
 	switch rec.Kind {
 	case engine.Opened:
 		r.snapshot, r.goal = false, plan.Down
-		clear(r.cycled)
+		for s := range r.feeds {
+			f := &r.feeds[s]
+			f.failed, f.cycled, f.cut = f.outFor > 0, false, false
+		}
 		clear(r.listed)
 		for n := range r.wasOn {
 			st := t.stateOf(n)
 			r.wasOn[n] = st == plan.On || st == plan.Starting || t.darkOf(n)
 		}
 		clear(r.failed)
+		clear(r.known)
 	case engine.Snapshot:
 		if r.snapshot {
 			r.violate(t.time(), "4: the snapshot was taken again")
@@ -111,10 +97,11 @@ func (r *Referee) record(t truth, rec engine.Record) {
 	case engine.Closed:
 		r.closed(t, rec.Nodes)
 	case engine.Intent:
-		r.intents[rec.Op], r.reasons[i], r.flying[i] = rec, rec.Reason, true
+		rec.At = t.time() // the record's own is the wall's
+		r.intents[rec.Op], r.last[i], r.flying[i], r.moved = rec, rec, true, t.time()
 		r.limits(t)
 	case engine.Proven, engine.Failed:
-		r.flying[i] = false
+		r.flying[i], r.moved = false, t.time()
 		if rec.Kind == engine.Failed {
 			r.failed[i] |= plan.VerbSet(*rec.Verb)
 		} else {
@@ -123,9 +110,11 @@ func (r *Referee) record(t truth, rec engine.Record) {
 	case engine.NoReturn:
 		r.commit(i)
 	case engine.Turned:
-		r.goal = rec.Goal
-		clear(r.cycled)
-		clear(r.failed)
+		r.turned(t.time(), rec)
+	case engine.Reopened:
+		if st := t.stateOf(i); r.goal == plan.Down && st == plan.Off && !t.liedOf(i) && !r.meddled[i] {
+			r.violate(t.time(), fmt.Sprintf("19: %s was called on again and is off", rec.Node))
+		}
 	default:
 	}
 }
@@ -164,7 +153,9 @@ func (r *Referee) command(t truth, i int, do engine.Do) {
 		r.mayCut(t, i)
 	case plan.Start:
 		r.mayStart(t, i)
-	case plan.Protect, plan.Flush, plan.Unprotect:
+	case plan.Unprotect:
+		r.gate(t.time(), i, "put back to write-back")
+	case plan.Protect, plan.Flush:
 	}
 }
 
@@ -173,14 +164,15 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb, again bool) {
 	if t.stateOf(i) == plan.Starting {
 		r.violate(t.time(), fmt.Sprintf("6: %s was told to stop while it starts", decl.ID))
 	}
-	dark := r.estate.Scope(func(s int) bool {
-		return r.back[s] < pollsBack || r.cycled[s] || r.goal == plan.Down && r.cutDue[s] != ""
+	dark := r.goesDark(func(s int) bool {
+		f := &r.feeds[s]
+		return f.polls < pollsBack || f.cycled || r.goal == plan.Down && f.cutDue
 	})
-	if !dark[i] {
+	if !dark(i) {
 		r.violate(t.time(), fmt.Sprintf("21: %s keeps its power and was told to stop", decl.ID))
 	}
-	if verb == plan.Force && r.reasons[i] == "" {
-		r.violate(t.time(), fmt.Sprintf("18: %s was forced off without a reason on record", decl.ID))
+	if verb == plan.Force {
+		r.mayForce(t.time(), i)
 	}
 	for _, u := range r.realUsers(i) {
 		st := t.stateOf(u)
@@ -190,7 +182,7 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb, again bool) {
 		user := r.estate.Node(u)
 		switch decl.Kind {
 		case plan.Host:
-			if user.Kind != plan.VM || verb != plan.Force || r.reasons[i] == "" {
+			if user.Kind != plan.VM || verb != plan.Force || r.last[i].Reason == "" {
 				r.violate(t.time(), fmt.Sprintf("2: host %s was told to stop with %s %s on it", decl.ID, user.ID, st))
 			}
 		case plan.VM:
@@ -201,10 +193,10 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb, again bool) {
 			r.violate(t.time(), fmt.Sprintf("1: %s was told to stop while %s is %s", decl.ID, user.ID, st))
 		}
 	}
-	known := r.estate.Scope(func(s int) bool { return r.outFor[s] > 3 }) // what was on its way when it failed goes on
+	known := r.goesDark(func(s int) bool { return r.feeds[s].outFor > 3 }) // what was on its way when it failed goes on
 	for c := range r.estate.Len() {
 		cache := r.estate.Node(c)
-		if verb == plan.Stop && !again && cache.Can.Has(plan.Protect) && known[c] && decl.Kind == plan.VM && t.stateOf(c) == plan.On && !t.protectedOf(c) && !r.failed[c].Has(plan.Protect) {
+		if verb == plan.Stop && !again && cache.Can.Has(plan.Protect) && known(c) && decl.Kind == plan.VM && t.stateOf(c) == plan.On && !t.protectedOf(c) && !r.failed[c].Has(plan.Protect) {
 			r.violate(t.time(), fmt.Sprintf("12: %s was told to stop while the cache %s is in write-back", decl.ID, cache.ID))
 		}
 	}
@@ -213,19 +205,19 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb, again bool) {
 	}
 }
 
-// commit follows the point of no return: what has no feed of its own commits every supply.
+// commit follows the point of no return: what has no feed of its own commits every supply. Only one that failed is cycled.
 func (r *Referee) commit(i int) {
 	feeds := r.estate.Feeds(i)
-	for s := range r.estate.Len() {
-		if s == i || slices.Contains(feeds, s) || len(feeds) == 0 {
-			r.cycled[s] = true
+	for s := range r.feeds {
+		if r.feeds[s].failed && (s == i || slices.Contains(feeds, s) || len(feeds) == 0 && r.estate.Node(i).Kind != plan.Supply) {
+			r.feeds[s].cycled = true
 		}
 	}
 }
 
 func (r *Referee) mayCut(t truth, i int) {
-	r.cutDue[i] = "ordered"
-	if r.reasons[i] != "" {
+	r.feeds[i].cut, r.feeds[i].cutDue = true, true
+	if r.last[i].Reason != "" {
 		return // by deadline, on record
 	}
 	for u := range r.estate.Len() {
@@ -233,7 +225,7 @@ func (r *Referee) mayCut(t truth, i int) {
 		if !decl.Can.Has(plan.Stop) || decl.Kind == plan.Self || decl.Kind == plan.Person || !slices.Contains(r.estate.Feeds(u), i) {
 			continue
 		}
-		other := slices.ContainsFunc(r.estate.Feeds(u), func(f int) bool { return f != i && r.online[f] })
+		other := slices.ContainsFunc(r.estate.Feeds(u), func(f int) bool { return f != i && r.feeds[f].online })
 		if st := t.stateOf(u); !other && st != plan.Off && st != plan.Gone {
 			r.violate(t.time(), fmt.Sprintf("3: the output of %s is cut while %s is %s", r.estate.Node(i).ID, decl.ID, st))
 		}
@@ -242,16 +234,13 @@ func (r *Referee) mayCut(t truth, i int) {
 
 func (r *Referee) mayStart(t truth, i int) {
 	decl := r.estate.Node(i)
-	if !r.wasOn[i] && !r.meddled[i] {
+	if !r.wasOn[i] && !r.owed[i] && !r.meddled[i] {
 		r.violate(t.time(), fmt.Sprintf("4: %s is started and was not on before", decl.ID))
 	}
 	if t.stateOf(i) == plan.Stopping {
 		r.violate(t.time(), fmt.Sprintf("6: %s was told to start while it stops", decl.ID))
 	}
-	feeds := r.estate.Feeds(i)
-	if len(feeds) > 0 && !slices.ContainsFunc(feeds, func(f int) bool { return r.online[f] }) {
-		r.violate(t.time(), fmt.Sprintf("5: %s is started on battery", decl.ID))
-	}
+	r.gate(t.time(), i, "started")
 	for _, d := range r.estate.Needs(i) {
 		if n := r.estate.Node(d); n.Kind != plan.Supply && n.Can.Has(plan.Stop) && r.listed[d] && n.Kind != plan.Person && !r.meddled[d] && t.stateOf(d) != plan.On {
 			r.violate(t.time(), fmt.Sprintf("10: %s is started before %s is on", decl.ID, n.ID))
@@ -281,7 +270,7 @@ func (r *Referee) limits(t truth) {
 }
 
 // outputLost is the moment a supply's output goes away.
-func (r *Referee) outputLost(_ truth, supply int) { delete(r.cutDue, supply) }
+func (r *Referee) outputLost(_ truth, supply int) { r.feeds[supply].cutDue = false }
 
 // end is rule 8: with the mains on for long, everything is over, unless it is on hold, or says what it waits for and a
 // person is needed.
@@ -290,7 +279,7 @@ func (r *Referee) end(t truth, result *Result) {
 	case result.View.Outage == "", result.View.Hold:
 	case result.View.Waiting == "":
 		r.violate(t.time(), "8: the outage is stuck and does not say on what")
-	case !slices.Contains(r.online, false):
+	case !slices.ContainsFunc(r.feeds, func(f feed) bool { return !f.online }):
 		r.violate(t.time(), "8: the outage is not over: "+result.View.Waiting)
 	}
 }
@@ -299,6 +288,10 @@ func (r *Referee) end(t truth, result *Result) {
 func (r *Referee) owe(t truth, nodes []engine.NodeState) {
 	for _, n := range nodes {
 		if i, ok := r.estate.Index(n.Node); ok {
+			if r.known[i] && !r.forgetful {
+				r.violate(t.time(), "4: the snapshot of "+n.Node+" was taken again")
+			}
+			r.known[i] = true
 			r.listed[i] = n.State == plan.On || n.State == plan.Starting
 			r.owed[i] = t.stateOf(i) == plan.On
 		}

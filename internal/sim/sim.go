@@ -79,7 +79,7 @@ func Run(sc Scenario) *Result {
 		}),
 		pending: map[engine.Op]bool{},
 	}
-	s.referee = NewReferee(sc.Settings.Estate)
+	s.referee = NewReferee(sc.Settings.Estate, sc.Settings.Policy)
 	s.build()
 	s.engine = engine.New(sc.Settings)
 	s.apply(engine.Started{})
@@ -158,7 +158,7 @@ func (s *simulation) tick(k int, first time.Duration) {
 			next = s.scenario.PollOnline
 		}
 		s.discharge(k, next)
-		s.referee.mains(s.cells[k].node, s.cells[k].mains && s.cells[k].output, !s.cells[k].silent && !s.stopped)
+		s.referee.polled(s.now, s.polling(k))
 		s.apply(engine.Read{Reading: s.reading(k)})
 		s.tick(k, next+s.apart(time.Duration(k+1)*10_007*time.Nanosecond))
 	})

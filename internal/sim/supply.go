@@ -119,6 +119,14 @@ func (s *simulation) discharge(k int, by time.Duration) {
 	}
 }
 
+// polling is what the referee learns of a poll.
+func (s *simulation) polling(k int) polling {
+	c := &s.cells[k]
+	return polling{
+		supply: c.node, mains: c.mains, on: c.mains && c.output, heard: !c.silent && !s.stopped, charge: c.charge,
+	}
+}
+
 // reading is what the supply's UPS says now.
 func (s *simulation) reading(k int) power.Reading {
 	c := &s.cells[k]

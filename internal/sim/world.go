@@ -153,6 +153,7 @@ func (s *simulation) goOff(i int) {
 	for _, u := range s.estate.Users(i) {
 		if s.hostOf(u) == i && s.things[u].state != plan.Off && s.things[u].state != plan.Gone {
 			s.things[u].crashed = t.crashed
+			s.referee.meddled[u] = s.referee.meddled[u] || s.referee.meddled[i]
 			s.goOff(u)
 			s.things[u].dark = t.dark
 		}

@@ -138,7 +138,7 @@ func (t *Timeline) began(r engine.Record) {
 	if r.Kind == engine.Asked {
 		s.Reason = "a person was asked"
 	}
-	if r.Kind == engine.Intent && (s.Rung == plan.Force || s.Rung == plan.Cut && r.Reason != "") {
+	if forced(&r) {
 		t.Forced = append(t.Forced, Forced{Node: r.Node, Verb: s.Rung, At: r.At, Reason: r.Reason})
 	}
 }

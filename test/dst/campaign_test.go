@@ -24,6 +24,7 @@ var (
 	seeds  = flag.Int("dst.seeds", 2000, "how many seeds the campaign plays")
 	from   = flag.Uint64("dst.from", 1, "the first of them")
 	one    = flag.Uint64("dst.seed", 0, "play this seed alone, and tell its story")
+	stop   = flag.Bool("dst.first", false, "end at the first seed that breaks a rule, and leave it as it is")
 	lines  = flag.String("dst.lines", "", "with dst.seed: show the effects that speak of this")
 	shrink = flag.Int("dst.shrink", 2000, "how many tries a failing seed's scenario is given to become smaller")
 	keep   = flag.String("dst.keep", os.TempDir(), "where the scenarios of failing seeds are written")
@@ -68,8 +69,9 @@ func TestCampaign(t *testing.T) {
 				mu.Lock()
 				seed := next
 				next++
+				found := len(broken) > 0
 				mu.Unlock()
-				if seed >= first+count {
+				if seed >= first+count || *stop && found {
 					return
 				}
 				r, err := play(dst.Draw(dst.Seeded(seed)))
@@ -99,7 +101,7 @@ func TestCampaign(t *testing.T) {
 	t.Logf("%d seeds, %d events, %d seeds broke a rule", count, events, len(broken))
 	for i, seed := range slices.Sorted(maps.Keys(broken)) {
 		where := ""
-		if i < 5 {
+		if i < 5 && !*stop {
 			where = "\n" + keepShrunk(t, seed)
 		}
 		t.Errorf("seed %d: %s%s", seed, broken[seed], where)

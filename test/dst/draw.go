@@ -160,7 +160,11 @@ func (w *drawing) estate() {
 		w.people = append(w.people, "walk")
 	}
 	if w.one(5) {
-		w.node("me", "self", base, "fed_by: "+w.feed())
+		up := ""
+		if !w.one(3) {
+			up = "up: {wake: {power: true}}"
+		}
+		w.node("me", "self", base, "fed_by: "+w.feed(), up)
 	}
 }
 

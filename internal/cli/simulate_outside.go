@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"ebbtide/internal/sim"
+)
+
+// outsideOf tells what a scenario lets happen, in the order of time. Orders are left to the record that each becomes.
+func outsideOf(sc *sim.Scenario) []told {
+	var lines []told
+	for i := range sc.Changes {
+		if text := outside(&sc.Changes[i]); text != "" {
+			lines = append(lines, told{sc.Changes[i].At, "* " + text})
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b told) int { return cmp.Compare(a.at, b.at) })
+	return lines
+}
+
+func outside(c *sim.Change) string {
+	switch {
+	case c.Order != nil:
+		return ""
+	case c.Clock != nil:
+		return fmt.Sprintf("the clock is set by %s", *c.Clock)
+	case c.Journal != nil && *c.Journal:
+		return "the journal's disk is lost"
+	case c.Journal != nil:
+		return "the journal's disk is back"
+	case c.Becomes != nil:
+		return fmt.Sprintf("%s becomes %s by somebody else's hand", c.Node, c.Becomes)
+	case c.Silent != nil && *c.Silent:
+		return c.Supply + " falls silent"
+	case c.Silent != nil:
+		return c.Supply + " speaks again"
+	case c.Mains:
+		return "the mains of " + c.Supply + " are back"
+	default:
+		return "the mains of " + c.Supply + " fail"
+	}
+}

@@ -1,0 +1,154 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// feed is what the referee knows of a supply, from the truth of its mains and its battery.
+type feed struct {
+	online bool      // its mains and its output are on
+	polls  int       // that were heard, since its mains came back
+	since  time.Time // its mains are on without interruption
+	outFor int       // polls since it was first heard to be out
+	failed bool      // heard to be out in the open outage
+	open   bool      // its recharge gate has been open since it was last out
+	cycled bool      // something was commanded that only its power cycle takes back
+	cut    bool      // it was cut in this direction
+	cutDue bool      // a cut is on record that has not come
+}
+
+// polling is the truth about a supply when it is polled.
+type polling struct {
+	supply int
+	mains  bool
+	on     bool // mains and output
+	heard  bool
+	charge float64
+}
+
+// polled takes a poll of a supply. Its power counts as back after some polls that were heard: the engine waits for five
+// seconds of it, and sees the first up to two polls late. What was last heard to be out is known to be dark.
+func (r *Referee) polled(at time.Time, p polling) {
+	f := &r.feeds[p.supply]
+	f.online = p.on
+	switch {
+	case !p.mains:
+		f.since = time.Time{}
+	case f.since.IsZero():
+		f.since = at
+	}
+	switch {
+	case !p.on:
+		f.polls = 0
+		if p.heard {
+			f.outFor++
+			f.failed, f.open = true, false
+		}
+	default:
+		if f.polls++; !p.heard {
+			f.polls = 0
+		} else {
+			f.outFor = 0
+		}
+		f.open = f.open || mayOpen(r.policy.Restore, at.Sub(f.since), 100*p.charge)
+	}
+}
+
+const pollsBack = 7
+
+// mayOpen tells whether a gate may be open. What another shutdown takes is the engine's to reckon.
+func mayOpen(c power.Condition, online time.Duration, charge float64) bool {
+	open := func(c power.Condition) bool { return mayOpen(c, online, charge) }
+	switch c.Kind {
+	case power.Online:
+		return online >= c.For
+	case power.ChargeAbove:
+		return charge >= c.Than
+	case power.Any:
+		return slices.ContainsFunc(c.Of, open)
+	case power.All:
+		return !slices.ContainsFunc(c.Of, func(c power.Condition) bool { return !open(c) })
+	default:
+		return true
+	}
+}
+
+// goesDark tells for each node whether it goes dark with the given supplies: the same as the estate's own Scope, found
+// in another way, so that a fault of that is seen. It asks each node for its own reasons, and not all in order.
+func (r *Referee) goesDark(lost func(supply int) bool) func(node int) bool {
+	known := make(map[int]bool, r.estate.Len())
+	var dark func(i int) bool
+	dark = func(i int) bool {
+		if was, ok := known[i]; ok {
+			return was
+		}
+		fed, live, is := 0, 0, false
+		for _, j := range r.estate.Needs(i) {
+			switch {
+			case r.estate.Node(j).Kind != plan.Supply:
+				is = is || dark(j)
+			default:
+				if fed++; !lost(j) {
+					live++
+				}
+			}
+		}
+		known[i] = is || fed > 0 && live == 0 || r.estate.Node(i).Kind == plan.Supply && lost(i)
+		return known[i]
+	}
+	return dark
+}
+
+// gate is rule 5, and the last part of rule 12: nothing is started or put back to write-back on battery, or before the
+// recharge gate of what feeds it is open.
+func (r *Referee) gate(at time.Time, i int, what string) {
+	ready := func(i int) (power, open bool) {
+		feeds := r.estate.Feeds(i)
+		power = len(feeds) == 0 || slices.ContainsFunc(feeds, func(s int) bool { return r.feeds[s].online })
+		open = len(feeds) == 0 || slices.ContainsFunc(feeds, func(s int) bool { return r.feeds[s].online && (!r.feeds[s].failed || r.feeds[s].open) })
+		return power, open
+	}
+	id := r.estate.Node(i).ID
+	live, open := ready(i)
+	if len(r.estate.Feeds(i)) == 0 {
+		for _, d := range r.estate.Needs(i) {
+			l, o := ready(d)
+			live, open = live && l, open && o
+		}
+	}
+	switch {
+	case !live:
+		r.violate(at, fmt.Sprintf("5: %s is %s on battery", id, what))
+	case !open:
+		r.violate(at, fmt.Sprintf("5: %s is %s before the recharge gate is open", id, what))
+	}
+}
+
+// mayForce is rule 18: whatever is forced has its reason on record.
+func (r *Referee) mayForce(at time.Time, i int) {
+	if r.last[i].Reason == "" {
+		r.violate(at, fmt.Sprintf("18: %s was forced off without a reason on record", r.estate.Node(i).ID))
+	}
+}
+
+// turned is the point of no return: what only a power cycle starts again is cut before the outage turns round, unless
+// something before the cut could not be proven, or nothing has moved for long.
+func (r *Referee) turned(at time.Time, rec engine.Record) {
+	r.goal = rec.Goal
+	for s := range r.feeds {
+		f := &r.feeds[s]
+		if rec.Goal == plan.Up && f.cycled && !f.cut && !r.forgetful && at.Sub(r.moved) < patience && !slices.ContainsFunc(r.failed, func(v plan.Verbs) bool { return v != 0 }) {
+			r.violate(at, fmt.Sprintf("20: turned up past the point of no return, and %s was not cut", r.estate.Node(s).ID))
+		}
+		f.cycled, f.cut = false, false
+	}
+	clear(r.failed)
+}
+
+const patience = 2 * time.Minute // for a plan that stands still past its point of no return

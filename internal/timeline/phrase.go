@@ -1,0 +1,104 @@
+package timeline
+
+import (
+	"fmt"
+	"strings"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+)
+
+// Phrase says a record in plain words, with the part of it that matters to people; "" if it is not worth a line. The
+// timeline must have it already.
+func (t *Timeline) Phrase(r *engine.Record) string {
+	switch r.Kind {
+	case engine.Opened:
+		return "outage: " + strings.Join(r.Supplies, ", ") + " is " + r.Reason
+	case engine.Snapshot:
+		return fmt.Sprintf("snapshot: %d of %d nodes are on, and come back", t.Summary.WasOn, len(r.Nodes))
+	case engine.Widened:
+		return fmt.Sprintf("the outage is wider now: %s; %d nodes are on, and come back", strings.Join(r.Supplies, ", "), t.Summary.WasOn)
+	case engine.Triggered:
+		return "stage " + r.Stage + ": " + r.Reason
+	case engine.Intent:
+		if forced(r) {
+			return fmt.Sprintf("%s %s: %s", forcedWords(*r.Verb), r.Node, r.Reason)
+		}
+	case engine.Accepted:
+		if r.Outcome != engine.Done {
+			return fmt.Sprintf("%s %s: %s", r.Verb, r.Node, r.Reason)
+		}
+	case engine.Proven:
+		return fmt.Sprintf("%s %s%s", r.Node, doneWords(*r.Verb), t.took(r))
+	case engine.Failed:
+		return fmt.Sprintf("%s %s was not proven: %s", r.Verb, r.Node, r.Reason)
+	case engine.Reopened:
+		return fmt.Sprintf("%s %s: it is seen %s", r.Node, r.Reason, r.State)
+	case engine.NoReturn:
+		return "point of no return: what has begun is finished first"
+	case engine.Mains:
+		return strings.Join(r.Supplies, ", ") + ": " + r.Reason
+	case engine.Turned:
+		return "going " + string(r.Goal) + ": " + r.Reason
+	case engine.Closed:
+		return "the outage is over: " + r.Reason
+	case engine.Ordered:
+		text := strings.TrimSpace(string(r.Order)+" "+r.Node) + " ordered by " + r.By
+		if r.Reason != "" {
+			text += ", and refused: " + r.Reason
+		}
+		return text
+	case engine.Asked:
+		return fmt.Sprintf("a person is asked to %s %s", r.Verb, r.Node)
+	case engine.Gap:
+		return r.Reason
+	}
+	return ""
+}
+
+// forced tells whether a record is a command that does not wait for proof or consent.
+func forced(r *engine.Record) bool {
+	return r.Kind == engine.Intent && (*r.Verb == plan.Force || *r.Verb == plan.Cut && r.Reason != "")
+}
+
+func forcedWords(v plan.Verb) string {
+	if v == plan.Cut {
+		return "cutting the output of"
+	}
+	return "powering off"
+}
+
+// doneWords says what is so when a verb is proven.
+func doneWords(v plan.Verb) string {
+	switch v {
+	case plan.Protect:
+		return "is in write-through mode"
+	case plan.Flush:
+		return "has no dirty block left"
+	case plan.Stop, plan.Force:
+		return "is off"
+	case plan.Cut:
+		return "cuts its output"
+	case plan.Start:
+		return "is on again"
+	case plan.Unprotect:
+		return "is in write-back mode again"
+	default:
+		return v.String()
+	}
+}
+
+// took says how long the step of a Proven record took, if a command was needed.
+func (t *Timeline) took(r *engine.Record) string {
+	for i := len(t.Steps) - 1; i >= 0; i-- {
+		s := &t.Steps[i]
+		if s.Node != r.Node || s.Verb != *r.Verb {
+			continue
+		}
+		if s.Attempts == 0 {
+			return ", and was so already"
+		}
+		return fmt.Sprintf(" (%.1fs)", s.Took().Seconds())
+	}
+	return ""
+}

@@ -1,0 +1,114 @@
+package dst_test
+
+const (
+	engineEngine   = "internal/engine/engine.go"
+	engineExec     = "internal/engine/exec.go"
+	engineGuard    = "internal/engine/guard.go"
+	engineLadder   = "internal/engine/ladder.go"
+	engineProgress = "internal/engine/progress.go"
+	engineResume   = "internal/engine/resume.go"
+	engineRun      = "internal/engine/run.go"
+	engineSupply   = "internal/engine/supply.go"
+	planEstate     = "internal/plan/estate.go"
+	planStep       = "internal/plan/step.go"
+	runnerRunner   = "internal/runner/runner.go"
+	runnerEffects  = "internal/runner/effects.go"
+)
+
+// bugs are the seeded bugs. Where a rule has a second line of defence, the bug takes both away.
+var bugs = []bug{
+	{name: "an accepted command counts as a proof", edits: []edit{
+		{engineExec, "if e.holds(i, x.verb) { // a watch was faster", "if true { // a watch was faster"},
+	}},
+	{name: "the journal is believed about what is off", edits: []edit{
+		{engineResume, "\tcase Proven:\n", "\tcase Proven:\n\t\te.nodes[at].surveyed = *rec.Verb == plan.Stop || *rec.Verb == plan.Cut\n\t\te.nodes[at].down = e.nodes[at].surveyed\n"},
+		{engineEngine, "\tfor i := range e.nodes {\n\t\te.probeNode(i)\n\t}\n\te.sweepAt", "\tfor i := range e.nodes {\n\t\tif !e.nodes[i].surveyed {\n\t\t\te.probeNode(i)\n\t\t}\n\t}\n\te.sweepAt"},
+	}},
+	{name: "outputs are cut on intents", edits: []edit{
+		{engineGuard, "if un.down {", "if un.down || decl.Kind == plan.Supply && un.touched {"},
+		{engineProgress, "case s.Verb != plan.Stop:\n", "case s.Verb == plan.Cut:\n\t\treturn true\n\tcase s.Verb != plan.Stop:\n"},
+	}},
+	{name: "no recharge gate", edits: []edit{
+		{engineSupply, "if !restore.Holds(e.facts(s)) {", "if false && !restore.Holds(e.facts(s)) {"},
+	}},
+	{name: "the snapshot is taken again", edits: []edit{
+		{engineRun, "if n.snapped {\n", "if n.snapped && r.goal == plan.Down {\n"},
+	}},
+	{name: "what was off is started too", edits: []edit{
+		{engineProgress, "return proven, !n.wasOn && (node.Kind != plan.Passive || !node.Healthy) || n.up && !n.down", "return proven, n.up && !n.down"},
+	}},
+	{name: "a resume repeats what had settled", edits: []edit{
+		{engineResume, "e.nodes[at].bad &^= plan.VerbSet(*rec.Verb)\n\t\te.nodes[at].open = nil\n", "e.nodes[at].bad &^= plan.VerbSet(*rec.Verb)\n"},
+	}},
+	{name: "limits are forgotten after a crash", edits: []edit{
+		{engineProgress, "\t\t\tpr.disp.Take(i)\n", "\t\t\tif e.nodes[i].exec.op != 0 {\n\t\t\t\tpr.disp.Take(i)\n\t\t\t}\n"},
+	}},
+	{name: "forced without a reason", edits: []edit{
+		{engineLadder, "rung: plan.Force, reason: why,", "rung: plan.Force,"},
+	}},
+	{name: "A and B feeds treated as one", edits: []edit{
+		{planEstate, "!slices.ContainsFunc(e.feeds[i], func(j int) bool { return !scope[j] })", "slices.ContainsFunc(e.feeds[i], func(j int) bool { return scope[j] })"},
+	}},
+	{name: "storage is stopped without its guard", edits: []edit{
+		{engineGuard, "if x.verb != plan.Cut && x.verb != plan.Stop {\n", "if x.verb != plan.Cut && x.verb != plan.Stop || kind != plan.VM && kind != plan.Host && kind != plan.Supply {\n"},
+	}},
+	{name: "a host is stopped with VMs on it", edits: []edit{
+		{engineGuard, "x.rung, x.reason = plan.Force, ", "x.reason = "},
+	}},
+	{name: "a stop is sent to what starts", edits: []edit{
+		{engineExec, "return n.seen.State == plan.Starting && e.now.Before(n.exec.deadline)", "return false"},
+	}},
+	{name: "a start is sent to what stops", edits: []edit{
+		{engineExec, "case plan.Start:\n\t\treturn n.seen.State == plan.Stopping", "case plan.Start:\n\t\treturn false"},
+	}},
+	{name: "VMs are stopped before caches are in write-through", edits: []edit{
+		{planStep, "return b.step(i, Stop, n.Stage, withStep(after, protected)...)", "return b.step(i, Stop, n.Stage, after...)"},
+	}},
+	{name: "a step goes on when the first of those before it has ended", edits: []edit{
+		{engineProgress, "if cascade && pr.left[next] == 0 &&", "if cascade &&"},
+		{engineGuard, "case decl.Kind == plan.VM && taken:", "case decl.Kind == plan.VM:"},
+	}},
+	{name: "a failed step is shown as proven", edits: []edit{
+		{engineExec, "e.record(Record{Kind: Failed, Node: decl.ID,", "e.record(Record{Kind: Proven, Node: decl.ID,"},
+	}},
+	{name: "a power-up on battery", edits: []edit{
+		{engineSupply, "return s != nil && e.live(s) && (!s.failed || s.gate)", "return s != nil"},
+	}},
+	{name: "write-back before the gate", edits: []edit{
+		{engineProgress, "return !e.journalLost && e.fed(s.Node) && e.poweredDeps(s.Node)", "return !e.journalLost && (s.Verb == plan.Unprotect || e.fed(s.Node) && e.poweredDeps(s.Node))"},
+		{engineRun, "case !anyGate:", "case false && !anyGate:"},
+	}},
+	{name: "time is won by reordering", edits: []edit{
+		{engineLadder, "if step.Verb == plan.Flush && !step.Milestone", "if step.Verb != plan.Cut && !step.Milestone"},
+		{engineGuard, "\tdefault:\n\t\te.holdBack(i, \"not off,", "\tcase e.run.pressure != noPressure:\n\tdefault:\n\t\te.holdBack(i, \"not off,"},
+	}},
+	{name: "one lying probe is believed", edits: []edit{
+		{engineEngine, "proofLooks   = 2 ", "proofLooks   = 1 "},
+		{engineExec, "odd := (state == plan.On", "odd := false && (state == plan.On"},
+	}},
+	{name: "the point of no return is forgotten", edits: []edit{
+		{engineRun, "case r.noReturn && !e.finishedDown()", "case false && !e.finishedDown()"},
+	}},
+	{name: "silence proves a node off that took no stop", edits: []edit{
+		{engineExec, "n.down || !n.accepted || decl.OffAfter == 0", "n.down || decl.OffAfter == 0"},
+	}},
+	{name: "what keeps its power is stopped", edits: []edit{
+		{engineProgress, "\treturn r.dark[s.Node]\n", "\treturn true\n"},
+		{engineLadder, "return !e.run.dark[i] }", "return false }"},
+	}},
+	{name: "the command goes out before its intent", edits: []edit{
+		{engineExec, "\te.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, Reason: x.reason})\n", "\tdefer e.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, Reason: x.reason})\n"},
+	}},
+	{name: "a crash forgets what was under way", edits: []edit{
+		{engineResume, "if x == nil || n.exec != nil {", "if true {"},
+	}},
+	{name: "the runner commands before the record is durable", by: "./internal/runner TestIntentsAreDurableBeforeTheirCommands", edits: []edit{
+		{runnerRunner, "\tlost := r.record(records)\n", ""},
+		{runnerRunner, "\tif lost != nil {\n", "\tif lost := r.record(records); lost != nil {\n"},
+	}},
+	{name: "the runner starts things without a journal", by: "./internal/runner TestAJournalThatIsLostAndComesBack", edits: []edit{
+		{runnerEffects, "case r.ledger.lost && (", "case false && ("},
+		{engineProgress, "return !e.journalLost && e.fed", "return e.fed"},
+		{engineRun, "case e.journalLost:", "case false:"},
+	}},
+}

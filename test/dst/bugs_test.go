@@ -1,0 +1,134 @@
+package dst_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/test/dst"
+)
+
+var (
+	bugsToTry = flag.String("dst.bugs", "sample", "which seeded bugs are tried: sample, all, or those whose name has this in it")
+	bugSeeds  = flag.Int("dst.bugseeds", 2000, "within how many seeds of the campaign each must be caught")
+)
+
+// bug is a fault that somebody might write into the product one day: small edits of its source. It is caught by the
+// campaign, as a rule that is broken, or by a test of another package.
+type bug struct {
+	name  string
+	edits []edit
+	by    string // the package and the test that catches it, "./internal/runner TestX"; "": the campaign
+}
+
+// edit replaces a piece of a file of the product, which must be there exactly once.
+type edit struct{ file, was, is string }
+
+// sampleEvery is how much of the table is tried without being asked for more.
+const sampleEvery = 5
+
+// TestBugsAreCaught holds that the rules can fail: each of the bugs in the table is built into a copy of the test's own
+// binary (the toolchain's -overlay puts the edited file in the place of the real one) and must be found there. The
+// product has no switch or hook for that whatever: what is shipped can't have these bugs turned on.
+func TestBugsAreCaught(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	for i, b := range bugs {
+		switch {
+		case *bugsToTry == "all":
+		case *bugsToTry == "sample":
+			if i%sampleEvery != 0 {
+				continue
+			}
+		case !strings.Contains(b.name, *bugsToTry):
+			continue
+		}
+		t.Run(strings.ReplaceAll(b.name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			b.hunt(t, root)
+		})
+	}
+}
+
+// TestBugsApply holds that each bug still is an edit of the product as it is: also of those that are not tried now.
+func TestBugsApply(t *testing.T) {
+	t.Parallel()
+	for _, b := range bugs {
+		_ = b.overlay(t, "../..", t.TempDir())
+	}
+}
+
+// hunt builds the bug in and looks for it.
+func (b *bug) hunt(t *testing.T, root string) {
+	dir := t.TempDir()
+	overlay := b.overlay(t, root, dir)
+	pkg, test, args := "./test/dst", "TestCampaign", []string{"-dst.first", "-dst.seeds", strconv.Itoa(*bugSeeds)}
+	if b.by != "" {
+		pkg, test, _ = strings.Cut(b.by, " ")
+		args = nil
+	}
+	binary := filepath.Join(dir, "test")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", overlay, "-o", binary, pkg)
+	build.Dir = root
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "the bug %q does not compile:\n%s", b.name, out)
+	began := time.Now()
+	run := exec.CommandContext(t.Context(), binary, append([]string{"-test.run", "^" + test + "$", "-test.timeout", "5m"}, args...)...)
+	run.Dir, run.Env = filepath.Join(root, pkg), append(os.Environ(), "GOMAXPROCS=1")
+	out, err = run.CombinedOutput()
+	took := time.Since(began).Round(100 * time.Millisecond)
+	if b.by != "" {
+		require.Error(t, err, "the bug %q was not caught by %s", b.name, b.by)
+		require.Contains(t, string(out), "--- FAIL: "+test, "the bug %q broke the test instead of failing it", b.name)
+		t.Logf("%s: caught by %s in %s", b.name, b.by, took)
+		return
+	}
+	found := caught.FindStringSubmatch(string(out))
+	require.NotNil(t, found, "the bug %q was not caught within %d seeds:\n%s", b.name, *bugSeeds, out)
+	seed, err := strconv.ParseUint(found[1], 10, 64)
+	require.NoError(t, err)
+	clean, err := play(dst.Draw(dst.Seeded(seed)))
+	require.NoError(t, err)
+	require.Empty(t, clean.Violations, "seed %d breaks a rule without the bug %q too", seed, b.name)
+	t.Logf("%s: caught at seed %s in %s: %s", b.name, found[1], took, found[2])
+}
+
+// caught is how the campaign tells of a broken rule: all rules have numbers.
+var caught = regexp.MustCompile(`seed (\d+): (\d+: .*)`)
+
+// overlay writes the edited files, and the list of them that the toolchain takes; it gives that list's name.
+func (b *bug) overlay(t *testing.T, root, dir string) string {
+	edited := map[string]string{}
+	for _, e := range b.edits {
+		text, known := edited[e.file]
+		if !known {
+			src, err := os.ReadFile(filepath.Join(root, e.file))
+			require.NoError(t, err)
+			text = string(src)
+		}
+		require.Equal(t, 1, strings.Count(text, e.was), "the bug %q is out of date: %s must have exactly one\n%s", b.name, e.file, e.was)
+		edited[e.file] = strings.Replace(text, e.was, e.is, 1)
+	}
+	list := struct{ Replace map[string]string }{map[string]string{}}
+	for file, text := range edited {
+		path := filepath.Join(dir, fmt.Sprint(len(list.Replace), ".go"))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		list.Replace[filepath.Join(root, file)] = path
+	}
+	doc, err := json.Marshal(list)
+	require.NoError(t, err)
+	path := filepath.Join(dir, "overlay.json")
+	require.NoError(t, os.WriteFile(path, doc, 0o600))
+	return path
+}

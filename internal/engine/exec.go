@@ -272,12 +272,25 @@ func (n *node) note(state plan.State) {
 }
 
 // cycledBack follows a supply whose output was cut and is on again: what its cycle had to start is started, so that
-// nothing is committed to it any more, and its cut no longer holds.
+// nothing is committed to it any more, and neither its cut nor the stop of what came up with it holds: all that is
+// looked at.
 func (e *Engine) cycledBack(i int) {
-	if s, n := e.supplyAt(i), &e.nodes[i]; s != nil && n.done.Has(plan.Cut) {
-		s.cycled = false
-		n.done &^= plan.VerbSet(plan.Cut) // should it have to go down once more, it is cut once more
-		e.redark()
+	s, n := e.supplyAt(i), &e.nodes[i]
+	if s == nil || !n.done.Has(plan.Cut) {
+		return
+	}
+	s.cycled = false
+	n.done &^= plan.VerbSet(plan.Cut) // should it have to go down once more, it is cut once more
+	for _, u := range e.estate.Users(i) {
+		if un := &e.nodes[u]; e.estate.Node(u).ByPower && un.down && un.exec == nil && probed(e.estate.Node(u)) {
+			un.down, un.settled, un.offs = false, plan.Unknown, 0
+			un.done &^= plan.VerbSet(plan.Stop)
+			e.probeNode(u)
+		}
+	}
+	e.redark()
+	if e.run.goal == plan.Down && e.run.surveys == 0 {
+		e.rebuild()
 	}
 }
 

@@ -25,7 +25,7 @@ func (e *Engine) guard(i int) {
 		return
 	}
 	if x.verb == plan.Stop && e.spared(i) {
-		e.giveUp(i, "its power is back before it took the command")
+		e.holdBack(i, "its power is back before it took the command")
 		return
 	}
 	if x.verb == plan.Start {

@@ -52,7 +52,7 @@ func (e *Engine) escalate(i int, why string) {
 		return
 	}
 	if e.spared(i) {
-		e.giveUp(i, why+"; its power is back, so it is not forced")
+		e.holdBack(i, why+"; its power is back, so it is not forced")
 		return
 	}
 	if e.run.hold {

@@ -16,7 +16,6 @@ type supply struct {
 	failed  bool // is or was failing in the open outage
 	out     bool // failing now; its return counts only after a while
 	heard   bool // polled since the engine was made
-	dark    bool // would go dark as the last reading has it: nothing new is stopped from the first sign of mains
 	gate    bool // the recharge gate is open
 	cycled  bool // something was commanded that only a power cycle of this supply takes back
 }
@@ -39,8 +38,8 @@ func (e *Engine) read(r power.Reading) {
 	if e.run == nil {
 		return
 	}
-	if dark := e.darkNow(s.node); dark != s.dark || !s.heard {
-		s.dark, s.heard = dark, true
+	if dark := e.darkNow(s.node); dark != e.run.dark[s.node] || !s.heard {
+		s.heard = true
 		e.redark()
 	}
 	if s.out {

@@ -108,7 +108,11 @@ func (r *Referee) record(t truth, rec engine.Record) {
 			r.proof(t, i, *rec.Verb)
 		}
 	case engine.NoReturn:
-		r.commit(i)
+		for _, id := range rec.Supplies {
+			if s, ok := r.estate.Index(id); ok {
+				r.feeds[s].cycled = true
+			}
+		}
 	case engine.Turned:
 		r.turned(t.time(), rec)
 	case engine.Reopened:
@@ -202,16 +206,6 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb, again bool) {
 	}
 	if decl.Can.Has(plan.Flush) && !t.cleanOf(i) {
 		r.violate(t.time(), fmt.Sprintf("12: %s was told to stop with dirty data", decl.ID))
-	}
-}
-
-// commit follows the point of no return: what has no feed of its own commits every supply. Only one that failed is cycled.
-func (r *Referee) commit(i int) {
-	feeds := r.estate.Feeds(i)
-	for s := range r.feeds {
-		if r.feeds[s].failed && (s == i || slices.Contains(feeds, s) || len(feeds) == 0 && r.estate.Node(i).Kind != plan.Supply) {
-			r.feeds[s].cycled = true
-		}
 	}
 }
 

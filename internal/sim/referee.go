@@ -108,11 +108,7 @@ func (r *Referee) record(t truth, rec engine.Record) {
 			r.proof(t, i, *rec.Verb)
 		}
 	case engine.NoReturn:
-		for _, id := range rec.Supplies {
-			if s, ok := r.estate.Index(id); ok {
-				r.feeds[s].cycled = true
-			}
-		}
+		r.commit(rec)
 	case engine.Turned:
 		r.turned(t.time(), rec)
 	case engine.Reopened:
@@ -206,6 +202,15 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb, again bool) {
 	}
 	if decl.Can.Has(plan.Flush) && !t.cleanOf(i) {
 		r.violate(t.time(), fmt.Sprintf("12: %s was told to stop with dirty data", decl.ID))
+	}
+}
+
+// commit follows the point of no return: the supplies that the record names are cut before anything comes back.
+func (r *Referee) commit(rec engine.Record) {
+	for _, id := range rec.Supplies {
+		if s, ok := r.estate.Index(id); ok {
+			r.feeds[s].cycled = true
+		}
 	}
 }
 

@@ -107,32 +107,47 @@ func (e *Engine) unsettled(i int) bool {
 // have to be cycled is finished before it is reversed.
 func (e *Engine) passNoReturn(i int, verb plan.Verb) {
 	decl := e.estate.Node(i)
-	if verb != plan.Cut && decl.Kind != plan.Self && !decl.ByPower || !e.commit(i) {
+	if verb != plan.Cut && decl.Kind != plan.Self && !decl.ByPower {
+		return
+	}
+	committed := e.commit(i)
+	if committed == nil {
 		return
 	}
 	first := !e.run.noReturn
 	e.run.noReturn = true
-	e.record(Record{Kind: NoReturn, Node: decl.ID, Verb: &verb})
+	e.record(Record{Kind: NoReturn, Supplies: committed, Node: decl.ID, Verb: &verb})
 	e.redark()
 	if first {
 		e.notify(true, "point of no return: from here the plan is finished before anything comes back")
 	}
 }
 
-// commit marks the supplies whose power cycle starts a node again, and tells whether any is new. What was cut before has
-// to be cut again.
-func (e *Engine) commit(i int) bool {
+// commit marks the failing supplies whose power cycle starts a node again, and lists them if any is new. What was cut
+// before has to be cut again. One that is on line is not cut for a node that keeps its power from it.
+func (e *Engine) commit(i int) []string {
 	fresh := false
+	var ids []string
 	feeds := e.estate.Feeds(i)
 	for k := range e.supplies {
 		s := &e.supplies[k]
-		if s.failed && (s.node == i || slices.Contains(feeds, s.node) || len(feeds) == 0 && e.estate.Node(i).Kind != plan.Supply) {
-			fresh = fresh || !s.cycled
-			s.cycled = true
-			e.nodes[s.node].done &^= plan.VerbSet(plan.Cut)
+		if !s.out || s.node != i && !slices.Contains(feeds, s.node) && (len(feeds) > 0 || e.estate.Node(i).Kind == plan.Supply) {
+			continue
 		}
+		fresh = fresh || !s.cycled
+		ids = append(ids, e.id(s.node))
+		e.cycle(s)
 	}
-	return fresh
+	if !fresh {
+		return nil
+	}
+	return ids
+}
+
+// cycle commits a supply to be cut, and to come back.
+func (e *Engine) cycle(s *supply) {
+	s.cycled = true
+	e.nodes[s.node].done &^= plan.VerbSet(plan.Cut)
 }
 
 // finished takes the answer to a Do or a Probe.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 )
 
 // guard asks, before what can't be undone, whether everything that uses the node is still proven off. A proof by one
@@ -64,12 +65,15 @@ func (e *Engine) guard(i int) {
 }
 
 // returns tells whether our own machine would come back after it is powered off: something else starts it, or it loses
-// its power and gets it back. As long as one of its supplies stays, it would stay off.
+// its power and gets it back. As long as one of its supplies stays, it would stay off; and so it would if one that is
+// off came back while it goes down.
 func (e *Engine) returns(self int) bool {
 	return !e.estate.Node(self).ByPower || !slices.ContainsFunc(e.estate.Feeds(self), func(f int) bool {
-		s := e.supplyAt(f)
-		left := s != nil && s.state.Failing() && !e.estate.Node(f).Can.Has(plan.Cut) // on until its battery is empty
-		return !e.nodes[f].down && !left
+		s, n := e.supplyAt(f), &e.nodes[f]
+		armed := n.down && n.seen.State == plan.Stopping
+		dark := s != nil && s.state.Mains == power.MainsOnBattery && s.state.SilentFor == 0
+		empties := !e.estate.Node(f).Can.Has(plan.Cut) // on until its battery is empty
+		return !armed && !(dark && (n.down || empties))
 	})
 }
 

@@ -92,7 +92,11 @@ func (e *Engine) fold(rec *Record) error {
 		}
 	case NoReturn:
 		r.noReturn = true
-		e.commit(at)
+		for _, id := range rec.Supplies {
+			if i, known := e.estate.Index(id); known && e.supplyAt(i) != nil {
+				e.cycle(e.supplyAt(i))
+			}
+		}
 	case Turned:
 		r.goal = rec.Goal
 		for i := range e.nodes {

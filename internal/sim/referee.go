@@ -110,7 +110,7 @@ func (r *Referee) record(t truth, rec engine.Record) {
 			r.proof(t, i, *rec.Verb)
 		}
 	case engine.NoReturn:
-		r.commit(i)
+		r.commit(rec)
 	case engine.Turned:
 		r.turned(t.time(), rec)
 	case engine.Triggered:
@@ -233,11 +233,10 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb, again bool) {
 	}
 }
 
-// commit follows the point of no return: what has no feed of its own commits every supply. Only one that failed is cycled.
-func (r *Referee) commit(i int) {
-	feeds := r.estate.Feeds(i)
-	for s := range r.feeds {
-		if r.feeds[s].failed && (s == i || slices.Contains(feeds, s) || len(feeds) == 0 && r.estate.Node(i).Kind != plan.Supply) {
+// commit follows the point of no return: the supplies that the record names are cut before anything comes back.
+func (r *Referee) commit(rec engine.Record) {
+	for _, id := range rec.Supplies {
+		if s, ok := r.estate.Index(id); ok {
 			r.feeds[s].cycled = true
 		}
 	}

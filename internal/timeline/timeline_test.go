@@ -2,16 +2,17 @@ package timeline_test
 
 import (
 	"encoding/json"
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/families"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/sim"
 	"ebbtide/internal/timeline"
+	"ebbtide/test/dst"
 )
 
 // recorder writes records a second apart.
@@ -140,9 +141,11 @@ func TestWhatBelongsToNoOutageIsIgnored(t *testing.T) {
 // Whatever happens in an outage, its timeline counts each step once, ends with nothing under way, and says forced and
 // failed where the records do.
 func TestTimelinesOfDrawnOutages(t *testing.T) {
+	schema := families.Schema()
 	for seed := range uint64(60) {
-		dice := rand.New(rand.NewPCG(seed, 1))
-		result := sim.Run(sim.Draw(dice.IntN))
+		scenario, _, err := sim.Load("drawn", []byte(dst.Draw(dst.Seeded(seed))), nil, schema)
+		require.NoError(t, err)
+		result := sim.Run(scenario)
 		var tl timeline.Timeline
 		var before timeline.Timeline
 		forced, failed := 0, 0

@@ -159,6 +159,10 @@ func (e *Engine) pass(i int) {
 		e.holdBack(i, "not off, or on again: "+strings.Join(on, ", "))
 		return
 	}
+	if x.rung == plan.Stop && e.pressed(i) {
+		e.force(i, e.run.pressure.String())
+		return
+	}
 	e.command(i)
 }
 

@@ -115,12 +115,11 @@ func (e *Engine) press() {
 	r := e.run
 	why := r.pressure.String()
 	for _, i := range e.inFlight(plan.Stop) {
-		decl, x := e.estate.Node(i), e.nodes[i].exec
+		x := e.nodes[i].exec
 		if x == nil {
 			continue // ended by what was forced before it
 		}
-		vm, host := decl.Kind == plan.VM, decl.Kind == plan.Host && r.pressure >= reserveReached
-		if decl.Can.Has(plan.Force) && (vm || host) && x.phase != guarding && !e.spared(i) {
+		if x.phase != guarding && e.pressed(i) {
 			e.force(i, why)
 		}
 	}
@@ -137,6 +136,14 @@ func (e *Engine) press() {
 		e.cutWithWhatIsOn(why)
 	}
 	e.unpark()
+}
+
+// pressed tells whether a node is powered off now instead of being asked: what begins when the battery is short already is
+// not given the time that was taken from what was under way.
+func (e *Engine) pressed(i int) bool {
+	decl := e.estate.Node(i)
+	short := decl.Kind == plan.VM && e.run.pressure >= forceVMs || decl.Kind == plan.Host && e.run.pressure >= reserveReached
+	return short && decl.Can.Has(plan.Force) && !e.spared(i)
 }
 
 // cutWithWhatIsOn cuts the outputs although not everything behind them is proven off: the battery is about to do the

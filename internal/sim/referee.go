@@ -29,6 +29,8 @@ type Referee struct {
 	failed     []plan.Verbs    // given up on record in this direction
 	moved      time.Time       // the last intent or result
 	snapshot   bool
+	hold       bool
+	aborted    bool
 	goal       plan.Goal
 	// forgetful: records were lost with the journal's disk and a crash on top. What rests on them can't be asked any more.
 	forgetful bool
@@ -74,10 +76,10 @@ func (r *Referee) record(t truth, rec engine.Record) {
 	i, _ := r.estate.Index(rec.Node)
 	switch rec.Kind {
 	case engine.Opened:
-		r.snapshot, r.goal = false, plan.Down
+		r.snapshot, r.goal, r.hold, r.aborted = false, plan.Down, false, false
 		for s := range r.feeds {
 			f := &r.feeds[s]
-			f.failed, f.cycled, f.cut = f.outFor > 0, false, false
+			f.failed, f.cycled, f.cut, f.triggered, f.spent = f.outFor > 0, false, false, false, time.Time{}
 		}
 		clear(r.listed)
 		for n := range r.wasOn {
@@ -111,6 +113,14 @@ func (r *Referee) record(t truth, rec engine.Record) {
 		r.commit(rec)
 	case engine.Turned:
 		r.turned(t.time(), rec)
+	case engine.Triggered:
+		for _, id := range rec.Supplies {
+			if s, ok := r.estate.Index(id); ok && rec.Stage == power.ShutdownStage {
+				r.feeds[s].triggered = true
+			}
+		}
+	case engine.Ordered:
+		r.ordered(rec)
 	case engine.Reopened:
 		if st := t.stateOf(i); r.goal == plan.Down && st == plan.Off && !t.liedOf(i) && !r.meddled[i] {
 			r.violate(t.time(), fmt.Sprintf("19: %s was called on again and is off", rec.Node))
@@ -156,6 +166,24 @@ func (r *Referee) command(t truth, i int, do engine.Do) {
 	case plan.Unprotect:
 		r.gate(t.time(), i, "put back to write-back")
 	case plan.Protect, plan.Flush:
+	}
+}
+
+// ordered follows the orders that were not refused.
+func (r *Referee) ordered(rec engine.Record) {
+	if rec.Reason != "" {
+		return
+	}
+	switch rec.Order {
+	case engine.Hold:
+		r.hold = true
+	case engine.Resume:
+		r.hold = false
+	case engine.Abort:
+		r.aborted = true
+	case engine.Go:
+		r.hold, r.aborted = false, false
+	case engine.Confirm, engine.Skip:
 	}
 }
 

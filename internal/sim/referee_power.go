@@ -12,15 +12,17 @@ import (
 
 // feed is what the referee knows of a supply, from the truth of its mains and its battery.
 type feed struct {
-	online bool      // its mains and its output are on
-	polls  int       // that were heard, since its mains came back
-	since  time.Time // its mains are on without interruption
-	outFor int       // polls since it was first heard to be out
-	failed bool      // heard to be out in the open outage
-	open   bool      // its recharge gate has been open since it was last out
-	cycled bool      // something was commanded that only its power cycle takes back
-	cut    bool      // it was cut in this direction
-	cutDue bool      // a cut is on record that has not come
+	online    bool      // its mains and its output are on
+	polls     int       // that were heard, since its mains came back
+	since     time.Time // its mains are on without interruption
+	outFor    int       // polls since it was first heard to be out
+	failed    bool      // heard to be out in the open outage
+	open      bool      // its recharge gate has been open since it was last out
+	cycled    bool      // something was commanded that only its power cycle takes back
+	cut       bool      // it was cut in this direction
+	triggered bool      // the shutdown was triggered for it in this direction
+	spent     time.Time // its battery is down to the reserve since, and its UPS says so
+	cutDue    bool      // a cut is on record that has not come
 }
 
 // polling is the truth about a supply when it is polled.
@@ -29,7 +31,9 @@ type polling struct {
 	mains  bool
 	on     bool // mains and output
 	heard  bool
+	honest bool // its UPS says how it is
 	charge float64
+	left   time.Duration // that its battery lasts
 }
 
 // polled takes a poll of a supply. Its power counts as back after some polls that were heard: the engine waits for five
@@ -58,9 +62,20 @@ func (r *Referee) polled(at time.Time, p polling) {
 		}
 		f.open = f.open || mayOpen(r.policy.Restore, at.Sub(f.since), 100*p.charge)
 	}
+	switch {
+	case !p.heard, !p.honest, p.on, !f.triggered, p.left > r.policy.Reserve: // what it can't know is not asked of the engine
+		f.spent = time.Time{}
+	case f.spent.IsZero():
+		f.spent = at
+	case at.Sub(f.spent) >= slowness:
+		r.mayWaitOn(at, p.supply)
+	}
 }
 
-const pollsBack = 7
+const (
+	pollsBack = 7
+	slowness  = 10 * time.Second // what the engine may take from a reading to its command
+)
 
 // mayOpen tells whether a gate may be open. What another shutdown takes is the engine's to reckon.
 func mayOpen(c power.Condition, online time.Duration, charge float64) bool {
@@ -130,10 +145,44 @@ func (r *Referee) gate(at time.Time, i int, what string) {
 	}
 }
 
-// mayForce is rule 18: whatever is forced has its reason on record.
+// mayWaitOn is rule 11: when a battery is down to the reserve, no VM that goes with it is waited for any longer, or told
+// to shut down with all the time that it may take.
+func (r *Referee) mayWaitOn(at time.Time, supply int) {
+	if r.hold || r.aborted || r.forgetful || r.goal != plan.Down {
+		return
+	}
+	var dark func(int) bool
+	for i, flies := range r.flying {
+		rec := r.last[i]
+		if n := r.estate.Node(i); !flies || n.Kind != plan.VM || *rec.Verb != plan.Stop || !n.Can.Has(plan.Force) || at.Sub(rec.At) < slowness {
+			continue
+		}
+		if dark == nil {
+			dark = r.goesDark(func(s int) bool { return s == supply || !r.feeds[s].online })
+		}
+		if dark(i) {
+			r.violate(at, fmt.Sprintf("11: %s is waited for although only the reserve of %s is left", r.estate.Node(i).ID, r.estate.Node(supply).ID))
+		}
+	}
+}
+
+// mayForce is rule 18: whatever is forced has its reason on record, and nothing of lower data risk is waited for still.
 func (r *Referee) mayForce(at time.Time, i int) {
+	decl := r.estate.Node(i)
 	if r.last[i].Reason == "" {
-		r.violate(at, fmt.Sprintf("18: %s was forced off without a reason on record", r.estate.Node(i).ID))
+		r.violate(at, fmt.Sprintf("18: %s was forced off without a reason on record", decl.ID))
+	}
+	switch {
+	case decl.Kind == plan.Host: // it holds no data of its own: it goes when nothing on it can be waited for
+		return
+	case r.last[i].Attempt > 1: // was decided before
+		return
+	}
+	for j, flies := range r.flying {
+		other := r.estate.Node(j)
+		if flies && j != i && *r.last[j].Verb == plan.Stop && other.Kind != plan.Person && other.Kind != plan.Host && other.Can.Has(plan.Force) && other.Risk < decl.Risk && !r.forgetful {
+			r.violate(at, fmt.Sprintf("18: %s was forced off while %s, of lower risk, is waited for", decl.ID, other.ID))
+		}
 	}
 }
 
@@ -146,9 +195,10 @@ func (r *Referee) turned(at time.Time, rec engine.Record) {
 		if rec.Goal == plan.Up && f.cycled && !f.cut && !r.forgetful && at.Sub(r.moved) < patience && !slices.ContainsFunc(r.failed, func(v plan.Verbs) bool { return v != 0 }) {
 			r.violate(at, fmt.Sprintf("20: turned up past the point of no return, and %s was not cut", r.estate.Node(s).ID))
 		}
-		f.cycled, f.cut = false, false
+		f.cycled, f.cut, f.triggered, f.spent = false, false, false, time.Time{}
 	}
 	clear(r.failed)
+	r.aborted = r.aborted && rec.Goal == plan.Down
 }
 
 const patience = 2 * time.Minute // for a plan that stands still past its point of no return

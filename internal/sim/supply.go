@@ -123,7 +123,8 @@ func (s *simulation) discharge(k int, by time.Duration) {
 func (s *simulation) polling(k int) polling {
 	c := &s.cells[k]
 	return polling{
-		supply: c.node, mains: c.mains, on: c.mains && c.output, heard: !c.silent && !s.stopped, charge: c.charge,
+		supply: c.node, mains: c.mains, on: c.mains && c.output, heard: !c.silent && !s.stopped, honest: len(c.Says) == 0 && c.output && c.DiesAt == 0,
+		charge: c.charge, left: time.Duration(c.charge * float64(c.Runtime)),
 	}
 }
 

@@ -102,6 +102,13 @@ var bugs = []bug{
 	{name: "a crash forgets what was under way", edits: []edit{
 		{engineResume, "if x == nil || n.exec != nil {", "if true {"},
 	}},
+	{name: "the reserve is spent", edits: []edit{
+		{engineSupply, "case left.Value <= reserve:", "case left.Value <= 0:"},
+		{engineSupply, "case e.estimated && left.Value <= reserve+e.estimate.Hosts.Seconds():", "case false:"},
+	}},
+	{name: "what matters more is forced first", edits: []edit{
+		{engineLadder, "if e.run.pressure == noPressure && e.lowerRiskWaits(i) {", "if false && e.lowerRiskWaits(i) {"},
+	}},
 	{name: "the runner commands before the record is durable", by: "./internal/runner TestIntentsAreDurableBeforeTheirCommands", edits: []edit{
 		{runnerRunner, "\tlost := r.record(records)\n", ""},
 		{runnerRunner, "\tif lost != nil {\n", "\tif lost := r.record(records); lost != nil {\n"},

@@ -308,7 +308,7 @@ func (e *Engine) record(r Record) {
 		return
 	}
 	e.run.seq++
-	if r.Kind == Intent || r.Kind == Proven || r.Kind == Failed {
+	if r.Kind == Intent || r.Kind == Proven || r.Kind == Failed || r.Kind == HeldBack {
 		e.run.movedAt = e.now
 	}
 	r.Seq, r.At, r.Outage = e.run.seq, e.now, e.run.id

@@ -283,7 +283,8 @@ func (e *Engine) cycledBack(i int) {
 	n.done &^= plan.VerbSet(plan.Cut) // should it have to go down once more, it is cut once more
 	for _, u := range e.estate.Users(i) {
 		if un := &e.nodes[u]; e.estate.Node(u).ByPower && un.down && un.exec == nil && probed(e.estate.Node(u)) {
-			un.down, un.settled, un.offs = false, plan.Unknown, 0
+			un.down, un.settled, un.offs, un.seenAt = false, plan.Unknown, 0, time.Time{}
+			un.seen.State = plan.Unknown
 			un.done &^= plan.VerbSet(plan.Stop)
 			e.probeNode(u)
 		}

@@ -41,7 +41,7 @@ func (e *Engine) guard(i int) {
 		return
 	}
 	x.phase, x.waits = guarding, 0
-	if n := &e.nodes[i]; kind != plan.VM && e.now.Sub(n.seenAt) > proofAge && n.probe == 0 && probed(e.estate.Node(i)) { // itself too: it may be on its way up
+	if n := &e.nodes[i]; kind != plan.VM && e.now.Sub(n.seenAt) > proofAge && probed(e.estate.Node(i)) && !slices.Contains(n.guards, i) { // itself too: it may be on its way up
 		n.guards = append(n.guards, i)
 		x.waits++
 		e.probeNode(i)
@@ -172,8 +172,7 @@ func (e *Engine) holdBack(i int, why string) {
 	n := &e.nodes[i]
 	if x := n.exec; x.given {
 		verb, state := x.verb, n.seen.State
-		e.record(Record{Kind: Failed, Node: e.id(i), Verb: &verb, Attempt: x.attempt, State: &state, Reason: why})
-		e.record(Record{Kind: Reopened, Node: e.id(i), State: &state, Reason: why})
+		e.record(Record{Kind: HeldBack, Node: e.id(i), Verb: &verb, Attempt: x.attempt, State: &state, Reason: why})
 	}
 	n.exec, n.heldAt = nil, e.now
 	n.gen++

@@ -20,6 +20,7 @@ const (
 	Proven    RecordKind = "proven"    // a probe showed the step done: Node, Verb, State, Reason
 	Failed    RecordKind = "failed"    // a step ended without proof: Node, Verb, State, Reason
 	Reopened  RecordKind = "reopened"  // a proven node was seen otherwise: Node, State
+	HeldBack  RecordKind = "held-back" // a commanded step waits anew for what comes before it: Node, Verb, State, Reason
 	NoReturn  RecordKind = "no-return" // the point of no return is passed: Supplies (to be cut and to come back), Node, Verb
 	Mains     RecordKind = "mains"     // a supply's power changed: Supplies, Reason
 	Turned    RecordKind = "turned"    // the direction changed: Goal, Supplies (whose mains are back), Reason, Numbers

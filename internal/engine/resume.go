@@ -84,6 +84,8 @@ func (e *Engine) fold(rec *Record) error {
 	case Failed:
 		e.nodes[at].bad |= plan.VerbSet(*rec.Verb)
 		e.nodes[at].open = nil
+	case HeldBack:
+		e.nodes[at].open = nil
 	case Reopened:
 		e.nodes[at].done &^= plan.VerbSet(plan.Stop, plan.Start)
 		e.nodes[at].bad &^= plan.VerbSet(plan.Stop, plan.Start)

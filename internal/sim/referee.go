@@ -102,6 +102,8 @@ func (r *Referee) record(t truth, rec engine.Record) {
 		rec.At = t.time() // the record's own is the wall's
 		r.intents[rec.Op], r.last[i], r.flying[i], r.moved = rec, rec, true, t.time()
 		r.limits(t)
+	case engine.HeldBack:
+		r.flying[i], r.moved = false, t.time()
 	case engine.Proven, engine.Failed:
 		r.flying[i], r.moved = false, t.time()
 		if rec.Kind == engine.Failed {

@@ -38,7 +38,7 @@ func (t *Timeline) Add(r engine.Record) {
 		t.began(r)
 	case engine.Accepted:
 		t.answered(r)
-	case engine.Proven, engine.Failed, engine.Reopened:
+	case engine.Proven, engine.Failed, engine.Reopened, engine.HeldBack:
 		t.ended(r)
 	case engine.NoReturn:
 		t.NoReturn = r.At
@@ -164,6 +164,9 @@ func (t *Timeline) ended(r engine.Record) {
 	case r.Kind == engine.Failed:
 		t.move(s, Failed)
 		s.Ended, s.Reason = r.At, r.Reason
+	case r.Kind == engine.HeldBack:
+		t.move(s, Pending)
+		s.Ended, s.Reason = time.Time{}, r.Reason
 	case r.Kind == engine.Reopened:
 		t.move(s, Pending)
 		s.Ended, s.Reason = time.Time{}, r.Reason

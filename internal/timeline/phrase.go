@@ -32,6 +32,8 @@ func (t *Timeline) Phrase(r *engine.Record) string {
 		return fmt.Sprintf("%s %s%s", r.Node, doneWords(*r.Verb), t.took(r))
 	case engine.Failed:
 		return fmt.Sprintf("%s %s was not proven: %s", r.Verb, r.Node, r.Reason)
+	case engine.HeldBack:
+		return fmt.Sprintf("%s %s waits: %s", r.Verb, r.Node, r.Reason)
 	case engine.Reopened:
 		return fmt.Sprintf("%s %s: it is seen %s", r.Node, r.Reason, r.State)
 	case engine.NoReturn:

@@ -282,7 +282,7 @@ func (e *Engine) cycledBack(i int) {
 	s.cycled = false
 	n.done &^= plan.VerbSet(plan.Cut) // should it have to go down once more, it is cut once more
 	for _, u := range e.estate.Users(i) {
-		if un := &e.nodes[u]; e.estate.Node(u).ByPower && un.down && un.exec == nil && probed(e.estate.Node(u)) {
+		if un := &e.nodes[u]; e.estate.Node(u).ByPower && (un.down || un.done.Has(plan.Stop)) && un.exec == nil && probed(e.estate.Node(u)) {
 			un.down, un.settled, un.offs, un.seenAt = false, plan.Unknown, 0, time.Time{}
 			un.seen.State = plan.Unknown
 			un.done &^= plan.VerbSet(plan.Stop)
@@ -318,6 +318,7 @@ func (e *Engine) judgeIdle(i int, wasDown bool) {
 	if r == nil || !r.scope[i] || !r.snapped {
 		return
 	}
+	seenUp := n.seen.State == plan.On || n.seen.State == plan.Starting
 	switch {
 	case r.goal == plan.Down && n.bad.Has(plan.Stop) && n.down, r.goal == plan.Down && n.bad.Has(plan.Flush) && e.holds(i, plan.Flush),
 		r.goal == plan.Up && n.bad.Has(plan.Start) && n.up:
@@ -337,7 +338,7 @@ func (e *Engine) judgeIdle(i int, wasDown bool) {
 		if r.surveys == 0 { // the end of a survey rebuilds by itself
 			e.rebuild()
 		}
-	case r.goal == plan.Down && wasDown && !n.down && e.estate.Node(i).Kind != plan.Supply && !e.cutScope()[i]:
+	case r.goal == plan.Down && (wasDown && !n.down || seenUp && n.done.Has(plan.Stop)) && e.estate.Node(i).Kind != plan.Supply && !e.cutScope()[i]:
 		e.reopen(i)
 		e.rebuild()
 	}

@@ -89,6 +89,8 @@ func (j *judge) record(w *world, rec engine.Record) {
 	case engine.Intent:
 		j.intent, o.flying, o.forced = rec, true, rec.Reason != ""
 		j.limits(w)
+	case engine.HeldBack:
+		o.flying = false
 	case engine.Failed:
 		o.flying, o.failed = false, o.failed|plan.VerbSet(*rec.Verb)
 	case engine.Proven:

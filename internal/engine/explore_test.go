@@ -328,12 +328,7 @@ func TestExplore(t *testing.T) {
 		return
 	}
 	t.Run("mains and crashes", func(t *testing.T) {
-		explore(t, 4, budgets{flips: 3, crashes: 2},
-			// The mains go again after the output came back and before the gate: nothing is taken down once more.
-			"8: stuck: waiting for the recharge gate: on line for 20s and battery recharged for another shutdown", "8: stuck: ",
-			// A host is given up since its power is back, and the mains go again: the array waits for it for ever.
-			"8: stuck: a person is waited for, although no system did anything wrong",
-		)
+		explore(t, 4, budgets{flips: 3, crashes: 2})
 	})
 	t.Run("systems that fail", func(t *testing.T) { explore(t, 4, budgets{flips: 2, faults: 1}) })
 	t.Run("systems that fail, and a crash", func(t *testing.T) { explore(t, 4, budgets{flips: 1, crashes: 1, faults: 1}) })

@@ -176,7 +176,9 @@ func TestWrongTokensAreSlowedDown(t *testing.T) {
 			if _, err = a.admit(r, read); err == nil {
 				return 200
 			}
-			return err.(*denial).code
+			var no *denial
+			require.ErrorAs(t, err, &no)
+			return no.code
 		}
 		for range failuresAtOnce {
 			require.Equal(t, 401, ask("10.0.0.9:1", "Bearer wrong"))

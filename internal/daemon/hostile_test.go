@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -44,7 +45,7 @@ func ended(t testing.TB, conn net.Conn, within time.Duration) string {
 	t.Helper()
 	require.NoError(t, conn.SetReadDeadline(time.Now().Add(within)))
 	text, err := io.ReadAll(conn)
-	if timeout, ok := err.(net.Error); ok {
+	if timeout := net.Error(nil); errors.As(err, &timeout) {
 		require.False(t, timeout.Timeout(), "the daemon keeps the connection for more than %s", within)
 	}
 	return string(text)

@@ -89,7 +89,7 @@ func (l *ledger) peek() []engine.Record {
 // recall reads the records of the newest outage, and does about a bad journal what can be done with nobody there: a
 // damaged one is set aside, one whose disk can't be written is done without for now (then lost says why). Anything else
 // is for a person.
-func (d *Daemon) recall() (records []engine.Record, lost error, err error) { //nolint:revive // lost is no failure of recall
+func (d *Daemon) recall() (records []engine.Record, lost error, err error) {
 	records, err = d.journal.newest()
 	var damaged *journal.DamagedError
 	if errors.As(err, &damaged) && !damaged.Foreign {

@@ -18,7 +18,7 @@ func (e *Engine) guard(i int) {
 		e.giveUp(i, "the direction turned before it took the command")
 		return
 	}
-	unpowered := x.goal == plan.Up && kind != plan.Person && !(e.fed(i) && e.poweredDeps(i))
+	unpowered := x.goal == plan.Up && kind != plan.Person && (!e.fed(i) || !e.poweredDeps(i))
 	if (x.verb == plan.Stop || x.goal == plan.Up) && e.unheard() || unpowered || x.verb == plan.Cut && e.maybeCut(i) {
 		x.phase, x.next = backingOff, e.now.Add(firstRetry) // right after a crash: its power may be back, or gone
 		e.arm(i)
@@ -68,13 +68,15 @@ func (e *Engine) guard(i int) {
 // its power and gets it back. As long as one of its supplies stays, it would stay off; and so it would if one that is
 // off came back while it goes down.
 func (e *Engine) returns(self int) bool {
-	return !e.estate.Node(self).ByPower || !slices.ContainsFunc(e.estate.Feeds(self), func(f int) bool {
+	stays := func(f int) bool {
 		s, n := e.supplyAt(f), &e.nodes[f]
 		armed := n.down && n.seen.State == plan.Stopping
 		dark := s != nil && s.state.Mains == power.MainsOnBattery && s.state.SilentFor == 0
 		empties := !e.estate.Node(f).Can.Has(plan.Cut) // on until its battery is empty
-		return !armed && !(dark && (n.down || empties))
-	})
+		goes := dark && (n.down || empties)
+		return !armed && !goes
+	}
+	return !e.estate.Node(self).ByPower || !slices.ContainsFunc(e.estate.Feeds(self), stays)
 }
 
 // guardStart asks whether what a node stands on is still up, where that was seen some time ago.

@@ -95,8 +95,7 @@ func copyStruct(t reflect.Type) copyWalk {
 		mend copyWalk
 	}
 	var parts []part
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		if fieldName(t, f) == "Engine.out" { // empty between two events
 			parts = append(parts, part{f.Offset, func(p unsafe.Pointer) { *(*[]Effect)(p) = nil }})
 		} else if mend := copying(f.Type); mend != nil {
@@ -210,8 +209,7 @@ func printStruct(t reflect.Type) printWalk {
 		print printWalk
 	}
 	var parts []part
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name := fieldName(t, f)
 		met[name] = true
 		if _, left := leftOut[name]; left {

@@ -189,6 +189,7 @@ func (g *game) end() end {
 			e.outages++
 		case engine.Closed:
 			e.closed, e.unrestored = rec.Reason, e.unrestored+len(rec.Nodes)
+		default:
 		}
 	}
 	return e

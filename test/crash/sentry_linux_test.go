@@ -127,13 +127,10 @@ func stand(post int, may func() bool, p *site.Process) (err error) {
 // ask makes one call on the post; gone says that the thread that syncs is no more.
 func ask(post int, request uintptr, with unsafe.Pointer) (gone bool, err error) {
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(post), request, uintptr(with))
-	switch errno {
-	case 0:
+	if errno == 0 {
 		return false, nil
-	case unix.ENOENT, unix.EINTR:
-		return true, errno
 	}
-	return false, errno
+	return errno == unix.ENOENT || errno == unix.EINTR, errno
 }
 
 // becomeDaemon puts this process under a sentry and replaces it by the daemon. It does not return.

@@ -90,16 +90,11 @@ func (w *drawing) feed() string {
 
 // node adds a node; keys are what is special to it.
 func (w *drawing) node(id, kind string, needs []string, keys ...string) {
-	line := fmt.Sprintf("%s: {type: %s", id, kind)
+	said := []string{"type: " + kind}
 	if len(needs) > 0 {
-		line += ", depends_on: [" + strings.Join(needs, ", ") + "]"
+		said = append(said, "depends_on: ["+strings.Join(needs, ", ")+"]")
 	}
-	for _, k := range keys {
-		if k != "" {
-			line += ", " + k
-		}
-	}
-	w.nodes = append(w.nodes, line+"}")
+	w.nodes = append(w.nodes, id+": {"+join(append(said, keys...)...)+"}")
 }
 
 // times are the down and up keys of a node that takes so and so long.

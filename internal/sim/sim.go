@@ -26,6 +26,7 @@ type Result struct {
 	Crashed    []string      // nodes that lost their power while on
 	View       engine.View
 	Events     int
+	Kills      int // how often the controller was thrown away
 }
 
 // maxEvents ends a run that does not come to rest: far more than an outage of a day needs.
@@ -362,6 +363,7 @@ func (s *simulation) answer(op engine.Op, ev engine.Finished, wait time.Duration
 // crash throws the engine away. What it commanded goes on; what it waited for is lost.
 func (s *simulation) crash() {
 	s.life++
+	s.result.Kills++
 	s.stopped = true
 	if len(s.journal.pending) > 0 {
 		s.referee.forgetful = true

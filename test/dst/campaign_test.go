@@ -34,11 +34,16 @@ var schema = families.Schema()
 
 // play runs the text of a scenario.
 func play(text string) (*sim.Result, error) {
+	_, r, err := playAll(text)
+	return r, err
+}
+
+func playAll(text string) (sim.Scenario, *sim.Result, error) {
 	sc, problems, err := sim.Load("drawn", []byte(text), nil, schema)
 	if err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, problems.Text())
+		return sc, nil, fmt.Errorf("%w\n%s", err, problems.Text())
 	}
-	return sim.Run(sc), nil
+	return sc, sim.Run(sc), nil
 }
 
 // rule tells how a run broke its first rule, without which node and when; "" if it broke none.
@@ -60,7 +65,7 @@ func TestCampaign(t *testing.T) {
 		first, count = *one, 1
 	}
 	var mu sync.Mutex
-	next, events := first, 0
+	next, sums := first, tally{}
 	broken := map[uint64]string{}
 	var all sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
@@ -74,16 +79,16 @@ func TestCampaign(t *testing.T) {
 				if seed >= first+count || *stop && found {
 					return
 				}
-				r, err := play(dst.Draw(dst.Seeded(seed)))
+				sc, r, err := playAll(dst.Draw(dst.Seeded(seed)))
 				mu.Lock()
 				switch {
 				case err != nil:
 					broken[seed] = err.Error()
 				case len(r.Violations) > 0:
 					broken[seed] = r.Violations[0]
-					events += r.Events
+					sums.add(&sc, r)
 				default:
-					events += r.Events
+					sums.add(&sc, r)
 				}
 				if err == nil && *one != 0 {
 					for _, l := range r.Lines {
@@ -98,7 +103,7 @@ func TestCampaign(t *testing.T) {
 		})
 	}
 	all.Wait()
-	t.Logf("%d seeds, %d events, %d seeds broke a rule", count, events, len(broken))
+	t.Logf("%d seeds, %d events, %d seeds broke a rule\n%s", count, sums["events"], len(broken), sums)
 	for i, seed := range slices.Sorted(maps.Keys(broken)) {
 		where := ""
 		if i < 5 && !*stop {

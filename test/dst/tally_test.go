@@ -1,0 +1,79 @@
+package dst_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/sim"
+)
+
+// tally counts what a campaign has met, by what it was.
+type tally map[string]int
+
+func (t tally) add(sc *sim.Scenario, r *sim.Result) {
+	t["events"] += r.Events
+	t["records"] += len(r.Records)
+	t["kills of the controller"] += r.Kills
+	t["nodes"] += sc.Settings.Estate.Len()
+	t["nodes that lost their power while on"] += len(r.Crashed)
+	t["probes answered with the opposite, at most"] += len(sc.LiesAt)
+	for _, f := range sc.Faults {
+		t["nodes with fault "+string(f)]++
+	}
+	for _, b := range sc.Batteries {
+		if b.DiesAt > 0 {
+			t["batteries that die without a word"]++
+		}
+		for _, l := range b.Says {
+			t["supplies that say "+string(l)]++
+		}
+	}
+	for _, c := range sc.Changes {
+		t[change(&c)]++
+	}
+	for _, rec := range r.Records {
+		switch {
+		case rec.Kind == engine.Opened:
+			t["outages"]++
+		case rec.Kind == engine.Intent:
+			t["commands: "+rec.Verb.String()]++
+		}
+	}
+}
+
+func change(c *sim.Change) string {
+	switch {
+	case c.Order != nil:
+		return "orders: " + string(c.Order.Verb)
+	case c.Silent != nil && *c.Silent:
+		return "supplies that fall silent"
+	case c.Silent != nil:
+		return "supplies that speak again"
+	case c.Becomes != nil && *c.Becomes == plan.Gone:
+		return "nodes deleted by others"
+	case c.Becomes != nil:
+		return "nodes switched by others"
+	case c.Journal != nil && *c.Journal:
+		return "journal's disks lost"
+	case c.Journal != nil:
+		return "journal's disks back"
+	case c.Clock != nil:
+		return "clocks set"
+	case c.Mains:
+		return "mains on"
+	default:
+		return "mains off"
+	}
+}
+
+func (t tally) String() string {
+	var b strings.Builder
+	for _, what := range slices.Sorted(maps.Keys(t)) {
+		fmt.Fprintf(&b, "%12d %s\n", t[what], what)
+	}
+	return b.String()
+}

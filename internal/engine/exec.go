@@ -358,6 +358,7 @@ func (e *Engine) reopen(i int) {
 func (e *Engine) fellAgain(i int) {
 	n, verb, state := &e.nodes[i], plan.Start, e.nodes[i].seen.State
 	n.done &^= plan.VerbSet(plan.Start)
+	n.up = false
 	if n.falls++; n.falls < max(e.estate.Node(i).Attempts, 2) && state != plan.Gone {
 		e.record(Record{Kind: Reopened, Node: e.id(i), State: &state, Reason: "was brought up and is not up any more"})
 		e.notify(true, e.id(i)+" was brought up and is "+state.String()+" again: it is started once more")

@@ -108,7 +108,7 @@ func (e *Engine) standsOnNothing(i int) bool {
 			continue
 		}
 		fallen = true
-		if n.exec == nil && n.done.Has(plan.Start) {
+		if n.exec == nil && !n.bad.Has(plan.Start) {
 			e.fellAgain(d)
 		}
 	}

@@ -124,7 +124,7 @@ func (r *Referee) record(t truth, rec engine.Record) {
 	case engine.Ordered:
 		r.ordered(rec)
 	case engine.Reopened:
-		if st := t.stateOf(i); r.goal == plan.Down && st == plan.Off && !t.liedOf(i) && !r.meddled[i] {
+		if st := t.stateOf(i); r.goal == plan.Down && st == plan.Off && *rec.State != plan.Stopping && !t.liedOf(i) && !r.meddled[i] {
 			r.violate(t.time(), fmt.Sprintf("19: %s was called on again and is off", rec.Node))
 		}
 	default:
@@ -299,7 +299,9 @@ func (r *Referee) limits(t truth) {
 }
 
 // outputLost is the moment a supply's output goes away.
-func (r *Referee) outputLost(_ truth, supply int) { r.feeds[supply].cutDue = false }
+func (r *Referee) outputLost(_ truth, supply int) {
+	r.feeds[supply].cutDue, r.feeds[supply].cut = false, true
+}
 
 // end is rule 8: with the mains on for long, everything is over, unless it is on hold, or says what it waits for and a
 // person is needed.

@@ -178,9 +178,10 @@ func (r *Referee) mayForce(at time.Time, i int) {
 	case r.last[i].Attempt > 1: // was decided before
 		return
 	}
+	dark := r.goesDark(func(s int) bool { return !r.feeds[s].online || r.feeds[s].cycled || r.feeds[s].cutDue })
 	for j, flies := range r.flying {
 		other := r.estate.Node(j)
-		if flies && j != i && *r.last[j].Verb == plan.Stop && other.Kind != plan.Person && other.Kind != plan.Host && other.Can.Has(plan.Force) && other.Risk < decl.Risk && !r.forgetful {
+		if flies && dark(j) && j != i && *r.last[j].Verb == plan.Stop && other.Kind != plan.Person && other.Kind != plan.Host && other.Can.Has(plan.Force) && other.Risk < decl.Risk && !r.forgetful {
 			r.violate(at, fmt.Sprintf("18: %s was forced off while %s, of lower risk, is waited for", decl.ID, other.ID))
 		}
 	}

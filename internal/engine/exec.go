@@ -315,7 +315,7 @@ func (e *Engine) hearSilence(i int, state plan.State) {
 // was proven off and is on again.
 func (e *Engine) judgeIdle(i int, wasDown bool) {
 	n, r := &e.nodes[i], e.run
-	if r == nil || !r.scope[i] || !r.snapped {
+	if r == nil || !r.scope[i] || !r.snapped || r.surveys > 0 { // the end of a survey looks at all of them
 		return
 	}
 	seenUp := n.seen.State == plan.On || n.seen.State == plan.Starting

@@ -70,6 +70,7 @@ func (e *Engine) mainsChanged(s *supply) {
 		e.widen(s)
 	case s.out:
 		s.gate = false
+		e.run.pressure = noPressure // what was spared meanwhile is pressed too
 		if e.run.goal == plan.Up { // before the word on the mains: a crash between the two must not keep it going up
 			e.turn(plan.Down, id+" fails again during the power-up")
 		}

@@ -214,6 +214,9 @@ func (e *Engine) askAgain(i int, state plan.State) bool {
 // see takes what a probe or a watch saw of a node: the only thing that proves anything.
 func (e *Engine) see(i int, seen plan.Observation) {
 	n, decl := &e.nodes[i], e.estate.Node(i)
+	if s := e.supplyAt(i); s != nil && n.down && n.exec == nil && seen.State == plan.On && s.state.OutputOff && s.state.SilentFor == 0 {
+		return // its own readings still say that the output is off: it is asked again
+	}
 	answered := seen.State != plan.Unknown && seen.State != plan.Unreachable || decl.Kind == plan.Passive
 	if answered {
 		n.seen, n.seenAt = seen, e.now

@@ -71,7 +71,7 @@ func (e *Engine) mainsChanged(s *supply) {
 	case s.out:
 		s.gate = false
 		e.run.pressure = noPressure // what was spared meanwhile is pressed too
-		if e.run.goal == plan.Up { // before the word on the mains: a crash between the two must not keep it going up
+		if e.run.goal == plan.Up {  // before the word on the mains: a crash between the two must not keep it going up
 			e.turn(plan.Down, id+" fails again during the power-up")
 		}
 		e.record(Record{Kind: Mains, Supplies: []string{id}, Reason: s.state.String()})

@@ -36,10 +36,10 @@ func (t tally) add(sc *sim.Scenario, r *sim.Result) {
 		t[change(&c)]++
 	}
 	for _, rec := range r.Records {
-		switch {
-		case rec.Kind == engine.Opened:
+		if rec.Kind == engine.Opened {
 			t["outages"]++
-		case rec.Kind == engine.Intent:
+		}
+		if rec.Kind == engine.Intent {
 			t["commands: "+rec.Verb.String()]++
 		}
 	}

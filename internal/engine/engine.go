@@ -3,8 +3,10 @@
 // starts nothing and writes nothing; the shell (package runner), the simulator and the replay all drive the same code.
 //
 // The way through the files: supply.go turns readings into failing and returned supplies and judges the triggers;
-// run.go is the course of one outage; progress.go keeps which steps may start; exec.go carries one step through
-// command, proof and ladder; guard.go asks before what can't be undone; resume.go folds a journal back into an engine.
+// run.go is the course of one outage; survey.go asks what is on before anything is done; progress.go keeps which steps
+// may start; guard.go asks before what can't be undone; exec.go carries one step through command and proof, ladder.go
+// through what follows when it has none; see.go takes what is observed; cycle.go is the way of a supply's output: when
+// it has to be cut, and what its return starts; resume.go folds a journal back into an engine.
 package engine
 
 import (

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 )
 
 // guard asks, before what can't be undone, whether everything that uses the node is still proven off. A proof by one
@@ -41,42 +40,39 @@ func (e *Engine) guard(i int) {
 		return
 	}
 	x.phase, x.waits = guarding, 0
-	if n := &e.nodes[i]; kind != plan.VM && e.now.Sub(n.seenAt) > proofAge && probed(e.estate.Node(i)) && !slices.Contains(n.guards, i) { // itself too: it may be on its way up
-		n.guards = append(n.guards, i)
-		x.waits++
-		e.probeNode(i)
+	if n := &e.nodes[i]; kind != plan.VM && e.now.Sub(n.seenAt) > proofAge && probed(e.estate.Node(i)) { // itself too: it may be on its way up
+		e.await(i, i)
 	}
 	for _, u := range e.usersOf(i) {
 		n := &e.nodes[u]
 		old := kind != plan.VM && e.now.Sub(n.seenAt) > proofAge
 		doubtful := n.down && (old || n.offs < proofLooks) || !n.down && e.now.Sub(n.asked) > proofAge
-		if doubtful && probed(e.estate.Node(u)) && !slices.Contains(n.guards, i) {
-			n.guards = append(n.guards, i)
-			x.waits++
-			e.probeNode(u)
+		if doubtful && probed(e.estate.Node(u)) {
+			e.await(i, u)
 		}
 	}
-	if x.waits > 0 {
-		x.next = e.now.Add(probeWithin + firstLook)
-		e.arm(i)
-		return
-	}
-	e.pass(i)
+	e.passWhenAnswered(i)
 }
 
-// returns tells whether our own machine would come back after it is powered off: something else starts it, or it loses
-// its power and gets it back. As long as one of its supplies stays, it would stay off; and so it would if one that is
-// off came back while it goes down.
-func (e *Engine) returns(self int) bool {
-	stays := func(f int) bool {
-		s, n := e.supplyAt(f), &e.nodes[f]
-		armed := n.down && n.seen.State == plan.Stopping
-		dark := s != nil && s.state.Mains == power.MainsOnBattery && s.state.SilentFor == 0
-		empties := !e.estate.Node(f).Can.Has(plan.Cut) // on until its battery is empty
-		goes := dark && (n.down || empties)
-		return !armed && !goes
+// await lets a node's guard wait for an answer of another.
+func (e *Engine) await(i, other int) {
+	n := &e.nodes[other]
+	if !slices.Contains(n.guards, i) {
+		n.guards = append(n.guards, i)
+		e.nodes[i].exec.waits++
+		e.probeNode(other)
 	}
-	return !e.estate.Node(self).ByPower || !slices.ContainsFunc(e.estate.Feeds(self), stays)
+}
+
+// passWhenAnswered goes on when the guard waits for nothing.
+func (e *Engine) passWhenAnswered(i int) {
+	x := e.nodes[i].exec
+	if x.waits == 0 {
+		e.pass(i)
+		return
+	}
+	x.next = e.now.Add(probeWithin + firstLook)
+	e.arm(i)
 }
 
 // guardStart asks whether what a node stands on is still up, where that was seen some time ago.
@@ -84,19 +80,11 @@ func (e *Engine) guardStart(i int) {
 	x := e.nodes[i].exec
 	x.phase, x.waits = guarding, 0
 	for _, d := range e.broughtUp(i) {
-		n := &e.nodes[d]
-		if e.now.Sub(n.seenAt) > lookAge && !slices.Contains(n.guards, i) {
-			n.guards = append(n.guards, i)
-			x.waits++
-			e.probeNode(d)
+		if e.now.Sub(e.nodes[d].seenAt) > lookAge {
+			e.await(i, d)
 		}
 	}
-	if x.waits > 0 {
-		x.next = e.now.Add(probeWithin + firstLook)
-		e.arm(i)
-		return
-	}
-	e.pass(i)
+	e.passWhenAnswered(i)
 }
 
 // standsOnNothing tells whether something that a node depends on is not up, and takes its start up again.

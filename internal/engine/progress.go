@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"slices"
-
 	"ebbtide/internal/plan"
 )
 
@@ -222,12 +220,6 @@ func (e *Engine) allowed(s *plan.Step) bool {
 		return false
 	}
 	return r.dark[s.Node]
-}
-
-// darkens tells whether anything is dark with a supply: one whose whole load has another feed is not cut, since nothing
-// has to come back with it.
-func (e *Engine) darkens(supply int) bool {
-	return slices.ContainsFunc(e.estate.Users(supply), func(u int) bool { return e.run.dark[u] })
 }
 
 // poweredDeps tells whether some supply of the outage is back and charged: what has no feed of its own starts only then.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 )
 
 // Restored makes an engine that goes on with the open outage whose records are given, oldest first. It trusts no
@@ -88,7 +87,6 @@ func (e *Engine) fold(rec *Record) error {
 		e.nodes[at].open = nil
 	case Reopened:
 		e.nodes[at].done &^= plan.VerbSet(plan.Stop, plan.Start)
-		e.nodes[at].bad &^= plan.VerbSet(plan.Stop, plan.Start)
 		if r.goal == plan.Up {
 			e.nodes[at].falls++
 		}
@@ -188,54 +186,6 @@ func (e *Engine) foldOrder(rec *Record) {
 		e.run.hold, e.run.aborted = false, false
 	case Confirm, Skip: // their Proven or Failed record says it
 	}
-}
-
-// settleCuts finds cuts that were commanded right before a crash, made while nobody looked, and are over: the mains are
-// there, the output is on, and something that only its return starts, and that was off, is on.
-func (e *Engine) settleCuts() {
-	for k := range e.supplies {
-		s := &e.supplies[k]
-		n := &e.nodes[s.node]
-		if n.open == nil || n.open.verb != plan.Cut || n.seen.State != plan.On || s.heard && s.state.Mains != power.MainsOnline {
-			continue
-		}
-		if !slices.ContainsFunc(e.cycles(s.node), func(u int) bool {
-			return e.nodes[u].seen.State == plan.On || e.nodes[u].seen.State == plan.Starting
-		}) {
-			continue
-		}
-		verb, state := plan.Cut, plan.On
-		n.open, s.cycled = nil, false
-		e.record(Record{Kind: Proven, Node: e.id(s.node), Verb: &verb, State: &state, Reason: "what only the return of its power starts is on again: it was cut and has come back"})
-	}
-}
-
-// cycles lists what a supply feeds, was proven off, and is started by nothing but the return of its power.
-func (e *Engine) cycles(supply int) []int {
-	var list []int
-	for _, u := range e.estate.Users(supply) {
-		if e.estate.Node(u).ByPower && e.nodes[u].done.Has(plan.Stop) && slices.Contains(e.estate.Feeds(u), supply) {
-			list = append(list, u)
-		}
-	}
-	return list
-}
-
-// maybeCut tells of a cut from before a crash that it may have been made while nobody looked: the mains and the output
-// are there, and what the return of its power starts may still be on its way up. It is given twice the time that this is
-// expected to take, since a second cut would hit it.
-func (e *Engine) maybeCut(i int) bool {
-	s := e.supplyAt(i)
-	if !e.nodes[i].exec.resumed || e.run.pressure >= cutNow || s.state.Mains != power.MainsOnline {
-		return false
-	}
-	for _, u := range e.cycles(i) {
-		if e.now.Before(e.resumedAt.Add(2 * e.estate.Node(u).Time(plan.Start).Nominal)) {
-			e.probeNode(u)
-			return true
-		}
-	}
-	return false
 }
 
 // resumeIntents takes up again every step whose intent had no result: the survey has asked after it, and what it shows

@@ -99,108 +99,6 @@ func (e *Engine) rescope() {
 	e.run.dark = e.estate.Scope(e.darkNow)
 }
 
-// surveyScope asks after every node in scope that the survey has not covered. Nothing is commanded on a node before it
-// is in a durable snapshot.
-func (e *Engine) surveyScope() {
-	r := e.run
-	if r.asking == nil {
-		r.asking = make([]bool, len(e.nodes))
-	}
-	for i := range e.nodes {
-		if !r.scope[i] || e.nodes[i].surveyed || r.asking[i] {
-			continue
-		}
-		if !probed(e.estate.Node(i)) {
-			e.nodes[i].surveyed, e.nodes[i].snapped = true, true
-			continue
-		}
-		e.probeNode(i)
-		r.asking[i] = true
-		r.surveys++
-	}
-	e.endSurvey()
-}
-
-// surveyedNode notes that a node's probe has ended.
-func (e *Engine) surveyedNode(i int) {
-	r := e.run
-	if r == nil || r.asking == nil || !r.asking[i] {
-		return
-	}
-	r.asking[i] = false
-	r.surveys--
-	e.endSurvey()
-}
-
-// endSurvey makes the snapshot when all answers are in: what was on is what comes back. The first snapshot of a node
-// counts until the outage is over.
-func (e *Engine) endSurvey() {
-	r := e.run
-	if r.surveys > 0 {
-		return
-	}
-	e.settleCuts()
-	var fresh []NodeState
-	for i := range e.nodes {
-		n := &e.nodes[i]
-		if !r.scope[i] || n.surveyed {
-			continue
-		}
-		n.surveyed = true
-		if on := n.seen.State == plan.On || n.seen.State == plan.Starting; r.goal == plan.Down && on && n.done.Has(plan.Stop) {
-			e.reopen(i) // it came up again while nobody looked
-		}
-		if r.goal == plan.Up && n.done.Has(plan.Start) && !n.up {
-			e.fellAgain(i) // or went down
-		}
-		if n.snapped {
-			continue // what was on before a crash counts, not what is on after it
-		}
-		n.snapped = true
-		state := n.seen.State
-		unasked := state == plan.Unknown || state == plan.Unreachable
-		if n.wasUp && (unasked || state == plan.Off && e.lostOutput(i)) {
-			state = plan.On // it can't be asked now, or dropped with its supply; it was on when last seen
-		}
-		n.wasOn = state == plan.On || state == plan.Starting
-		n.cacheWas = n.seen.Protected
-		fresh = append(fresh, NodeState{Node: e.id(i), State: state, Protected: n.seen.Protected})
-	}
-	switch {
-	case !r.snapped:
-		r.snapped = true
-		e.record(Record{Kind: Snapshot, Nodes: fresh})
-	case len(fresh) > 0:
-		e.record(Record{Kind: Widened, Supplies: e.failedSupplies(), Nodes: fresh})
-	}
-	resumed := e.resumeIntents()
-	e.rebuild()
-	for _, i := range resumed {
-		if e.nodes[i].exec != nil {
-			e.judge(i, e.nodes[i].seen)
-		}
-	}
-}
-
-// lastSeenOn lists what was seen on not long ago, over the whole estate: what drops unseen, under a controller that drops
-// with it, is brought back as well.
-func (e *Engine) lastSeenOn() []NodeState {
-	var on []NodeState
-	for i := range e.nodes {
-		if e.nodes[i].wasUp {
-			on = append(on, NodeState{Node: e.id(i), State: plan.On})
-		}
-	}
-	return on
-}
-
-// lostOutput tells whether a node goes dark with the supplies whose output is off.
-func (e *Engine) lostOutput(i int) bool {
-	return e.estate.Scope(func(s int) bool {
-		return e.nodes[s].seen.State == plan.Off || e.supplyAt(s) != nil && e.supplyAt(s).state.OutputOff
-	})[i]
-}
-
 func (e *Engine) failedSupplies() []string {
 	var ids []string
 	for i := range e.supplies {
@@ -247,25 +145,6 @@ func (e *Engine) backSupplies() []string {
 		}
 	}
 	return ids
-}
-
-// uncommit ends the point of no return: a new direction has its own.
-func (e *Engine) uncommit() {
-	for i := range e.supplies {
-		e.supplies[i].cycled = false
-	}
-}
-
-// lookAnew asks after everything in scope: power may have been lost under what was never stopped, and what was stopped
-// may have come up by itself.
-func (e *Engine) lookAnew() {
-	for i := range e.nodes {
-		if e.run.scope[i] {
-			n := &e.nodes[i]
-			n.surveyed, n.up, n.settled = false, false, plan.Unknown // each is asked twice: much may have happened unseen
-		}
-	}
-	e.surveyScope()
 }
 
 func (e *Engine) turnNumbers() *Numbers {

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -61,13 +60,6 @@ type simulation struct {
 	asked     bool // the newest estimate, and what it answers
 	ask       engine.Estimate
 	estimated engine.Estimated
-}
-
-// journal is the state of the journal's disk.
-type journal struct {
-	lost    bool
-	told    bool            // the engine knows
-	pending []engine.Record // not durable
 }
 
 // Run plays a scenario to its end. The same scenario gives the same result.
@@ -217,38 +209,6 @@ func (s *simulation) apply(ev engine.Event) {
 	}
 }
 
-// setJournal takes the journal's disk away, or gives it back: what was to be appended meanwhile is written then.
-func (s *simulation) setJournal(lost bool) {
-	j := &s.journal
-	j.lost = lost
-	if lost {
-		return
-	}
-	pending := j.pending
-	told := j.told
-	*j = journal{}
-	life := s.life
-	for _, rec := range pending {
-		if s.life != life {
-			s.referee.forgetful = true
-			return
-		}
-		s.write(rec)
-	}
-	if told && s.life == life {
-		s.apply(engine.JournalBack{})
-	}
-}
-
-// write makes a record durable.
-func (s *simulation) write(rec engine.Record) {
-	rec.At = rec.At.Add(s.skew)
-	s.result.Records = append(s.result.Records, rec)
-	if slices.Contains(s.scenario.CrashAt, uint64(len(s.result.Records))) {
-		s.crash()
-	}
-}
-
 func (s *simulation) carryOut(effect engine.Effect) {
 	s.result.Lines = append(s.result.Lines, Line{At: s.now.Sub(Epoch), Effect: effect})
 	switch e := effect.(type) {
@@ -358,65 +318,6 @@ func (s *simulation) answer(op engine.Op, ev engine.Finished, wait time.Duration
 		delete(s.pending, op)
 		s.apply(ev)
 	})
-}
-
-// crash throws the engine away. What it commanded goes on; what it waited for is lost.
-func (s *simulation) crash() {
-	s.life++
-	s.result.Kills++
-	s.stopped = true
-	if len(s.journal.pending) > 0 {
-		s.referee.forgetful = true
-	}
-	s.journal.pending, s.journal.told = nil, false
-	clear(s.pending)
-	s.wake = time.Time{}
-	if s.selfless() {
-		return // nobody is there to start it again before its machine is
-	}
-	s.restart()
-}
-
-// selfless tells whether the machine that the controller runs on is declared and not on.
-func (s *simulation) selfless() bool {
-	for i := range s.things {
-		if s.estate.Node(i).Kind == plan.Self && s.things[i].state != plan.On {
-			return true
-		}
-	}
-	return false
-}
-
-// restart brings the controller back, with what its journal has.
-func (s *simulation) restart() {
-	life := s.life
-	s.after(cmp.Or(s.scenario.Away, 10*time.Second)+s.apart(333_333*time.Nanosecond), func() {
-		if s.life != life || s.selfless() {
-			return
-		}
-		e, err := engine.Restored(s.scenario.Settings, openRecords(s.result.Records))
-		if err != nil {
-			s.referee.violate(s.now, "8: cannot resume: "+err.Error())
-			return
-		}
-		s.engine, s.stopped = e, false
-		s.referee.resumed()
-		s.apply(engine.Started{})
-	})
-}
-
-// openRecords gives the records of the last outage, if it is open.
-func openRecords(all []engine.Record) []engine.Record {
-	for i, a := range slices.Backward(all) {
-		switch a.Kind {
-		case engine.Closed:
-			return nil
-		case engine.Opened:
-			return all[i:]
-		default:
-		}
-	}
-	return nil
 }
 
 // hopeless tells whether the recharge gate waits for a charge that a UPS does not tell: somebody must see to it.

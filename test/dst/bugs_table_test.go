@@ -9,6 +9,9 @@ const (
 	engineResume   = "internal/engine/resume.go"
 	engineRun      = "internal/engine/run.go"
 	engineSupply   = "internal/engine/supply.go"
+	engineSurvey   = "internal/engine/survey.go"
+	engineSee      = "internal/engine/see.go"
+	engineCycle    = "internal/engine/cycle.go"
 	planEstate     = "internal/plan/estate.go"
 	planStep       = "internal/plan/step.go"
 	runnerRunner   = "internal/runner/runner.go"
@@ -32,7 +35,7 @@ var bugs = []bug{
 		{engineSupply, "if !restore.Holds(e.facts(s)) {", "if false && !restore.Holds(e.facts(s)) {"},
 	}},
 	{name: "the snapshot is taken again", edits: []edit{
-		{engineRun, "if n.snapped {\n", "if n.snapped && r.goal == plan.Down {\n"},
+		{engineSurvey, "if n.snapped {\n", "if n.snapped && r.goal == plan.Down {\n"},
 	}},
 	{name: "what was off is started too", edits: []edit{
 		{engineProgress, "return proven, !n.wasOn && (node.Kind != plan.Passive || !node.Healthy) || n.up && !n.down", "return proven, n.up && !n.down"},
@@ -84,13 +87,13 @@ var bugs = []bug{
 	}},
 	{name: "one lying probe is believed", edits: []edit{
 		{engineEngine, "proofLooks   = 2 ", "proofLooks   = 1 "},
-		{engineExec, "odd := (state == plan.On", "odd := false && (state == plan.On"},
+		{engineSee, "odd := (state == plan.On", "odd := false && (state == plan.On"},
 	}},
 	{name: "the point of no return is forgotten", edits: []edit{
 		{engineRun, "case r.noReturn && !e.finishedDown()", "case false && !e.finishedDown()"},
 	}},
 	{name: "silence proves a node off that took no stop", edits: []edit{
-		{engineExec, "n.down || !n.accepted || decl.OffAfter == 0", "n.down || decl.OffAfter == 0"},
+		{engineSee, "n.down || !n.accepted || decl.OffAfter == 0", "n.down || decl.OffAfter == 0"},
 	}},
 	{name: "what keeps its power is stopped", edits: []edit{
 		{engineProgress, "\treturn r.dark[s.Node]\n", "\treturn true\n"},

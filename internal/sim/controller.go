@@ -1,0 +1,108 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+)
+
+// journal is the state of the journal's disk.
+type journal struct {
+	lost    bool
+	told    bool            // the engine knows
+	pending []engine.Record // not durable
+}
+
+// setJournal takes the journal's disk away, or gives it back: what was to be appended meanwhile is written then.
+func (s *simulation) setJournal(lost bool) {
+	j := &s.journal
+	j.lost = lost
+	if lost {
+		return
+	}
+	pending := j.pending
+	told := j.told
+	*j = journal{}
+	life := s.life
+	for _, rec := range pending {
+		if s.life != life {
+			s.referee.forgetful = true
+			return
+		}
+		s.write(rec)
+	}
+	if told && s.life == life {
+		s.apply(engine.JournalBack{})
+	}
+}
+
+// write makes a record durable.
+func (s *simulation) write(rec engine.Record) {
+	rec.At = rec.At.Add(s.skew)
+	s.result.Records = append(s.result.Records, rec)
+	if slices.Contains(s.scenario.CrashAt, uint64(len(s.result.Records))) {
+		s.crash()
+	}
+}
+
+// crash throws the engine away. What it commanded goes on; what it waited for is lost.
+func (s *simulation) crash() {
+	s.life++
+	s.result.Kills++
+	s.stopped = true
+	if len(s.journal.pending) > 0 {
+		s.referee.forgetful = true
+	}
+	s.journal.pending, s.journal.told = nil, false
+	clear(s.pending)
+	s.wake = time.Time{}
+	if s.selfless() {
+		return // nobody is there to start it again before its machine is
+	}
+	s.restart()
+}
+
+// selfless tells whether the machine that the controller runs on is declared and not on.
+func (s *simulation) selfless() bool {
+	for i := range s.things {
+		if s.estate.Node(i).Kind == plan.Self && s.things[i].state != plan.On {
+			return true
+		}
+	}
+	return false
+}
+
+// restart brings the controller back, with what its journal has.
+func (s *simulation) restart() {
+	life := s.life
+	s.after(cmp.Or(s.scenario.Away, 10*time.Second)+s.apart(333_333*time.Nanosecond), func() {
+		if s.life != life || s.selfless() {
+			return
+		}
+		e, err := engine.Restored(s.scenario.Settings, openRecords(s.result.Records))
+		if err != nil {
+			s.referee.violate(s.now, "8: cannot resume: "+err.Error())
+			return
+		}
+		s.engine, s.stopped = e, false
+		s.referee.resumed()
+		s.apply(engine.Started{})
+	})
+}
+
+// openRecords gives the records of the last outage, if it is open.
+func openRecords(all []engine.Record) []engine.Record {
+	for i, a := range slices.Backward(all) {
+		switch a.Kind {
+		case engine.Closed:
+			return nil
+		case engine.Opened:
+			return all[i:]
+		default:
+		}
+	}
+	return nil
+}

@@ -30,16 +30,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", together); err != nil {
 		panic(err)
 	}
-	dir, err := os.MkdirTemp("", "ebbtide-crash")
-	if err != nil {
-		panic(err)
-	}
-	code := 1
-	if binary, err = site.Build(dir); err == nil {
-		code = m.Run()
-	}
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
+	site.Main(m, &binary)
 }
 
 // moments are kills in which no record says when: a command has just arrived and its answer is lost, or all there is to

@@ -12,18 +12,7 @@ import (
 
 var binary string
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "ebbtide-e2e")
-	if err != nil {
-		panic(err)
-	}
-	code := 1
-	if binary, err = site.Build(dir); err == nil {
-		code = m.Run()
-	}
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { site.Main(m, &binary) }
 
 // room is a site, and what is asserted of it.
 type room struct {

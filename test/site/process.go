@@ -21,13 +21,27 @@ import (
 	"ebbtide/internal/plan"
 )
 
-// Build builds the program as it ships into a folder and gives its path.
-func Build(dir string) (binary string, err error) {
+// build builds the program as it ships into a folder and gives its path.
+func build(dir string) (binary string, err error) {
 	binary = filepath.Join(dir, "ebbtide")
 	build := exec.CommandContext(context.Background(), "go", "build", "-o", binary, "ebbtide/cmd/ebbtide")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	build.Stderr = os.Stderr
 	return binary, build.Run()
+}
+
+// Main builds the program into a folder that lasts as long as the tests, and runs them.
+func Main(m *testing.M, binary *string) {
+	dir, err := os.MkdirTemp("", "ebbtide-site")
+	if err != nil {
+		panic(err)
+	}
+	code := 1
+	if *binary, err = build(dir); err == nil {
+		code = m.Run()
+	}
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
 }
 
 // Process is a running daemon.

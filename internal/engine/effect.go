@@ -35,6 +35,8 @@ type (
 		Serial int
 		Down   []string // nodes that are still to be taken down, in plan order
 		Scope  []string // all nodes of the outage
+		// Running are the steps under way, with how long they have been.
+		Running []Underway
 	}
 	// Notify tells people.
 	Notify struct {
@@ -42,6 +44,13 @@ type (
 		Text   string
 	}
 )
+
+// Underway is a step that is being carried out.
+type Underway struct {
+	Node string
+	Verb plan.Verb // of the last command: Force where Stop was not enough
+	For  time.Duration
+}
 
 func (Append) effect()   {}
 func (Do) effect()       {}

@@ -37,10 +37,13 @@ type (
 	}
 	// Estimated answers an Estimate effect.
 	Estimated struct {
-		Serial int
-		Left   time.Duration // what the rest of the down plan takes, pessimistically
-		Hosts  time.Duration // the part of it that is not stopping VMs
-		Whole  time.Duration // an interrupted power-up and a whole further shutdown
+		Serial   int
+		Need     []time.Duration // what the rest of the down plan takes: the middles of as many equal shares of all trials, ascending
+		Hosts    time.Duration   // the part of it that is not stopping VMs, at p95
+		Tail     time.Duration   // flush, halt and cut alone, at p99: what the reserve must cover at least
+		Whole    time.Duration   // an interrupted power-up and a whole further shutdown, at p95, plus 20 %
+		Stages   []StageNeed     // by stage: the rest of the plan from there on
+		Critical []Critical      // which steps made it so long, most often first
 	}
 	// JournalLost says that an append could not be made durable. A shutdown goes on; a power-up does not begin.
 	JournalLost struct{ Detail string }
@@ -65,6 +68,27 @@ func (Estimated) event()   {}
 func (JournalLost) event() {}
 func (JournalBack) event() {}
 func (Reload) event()      {}
+
+// StageNeed is what a stage and all that comes after it take, at p95.
+type StageNeed struct {
+	Stage string        `json:"stage"`
+	Need  time.Duration `json:"need"`
+}
+
+// Critical is a step and the share of trials in which it was on the critical chain.
+type Critical struct {
+	Node  string    `json:"node"`
+	Verb  plan.Verb `json:"verb"`
+	Share float64   `json:"share"`
+}
+
+// At gives the time within which a share p of the trials was down: 0 if nothing is known.
+func (e *Estimated) At(p float64) time.Duration {
+	if len(e.Need) == 0 {
+		return 0
+	}
+	return e.Need[min(int(p*float64(len(e.Need))), len(e.Need)-1)]
+}
 
 // Op numbers an operation that the engine asked for. Numbers are not used twice in an outage, also after a crash.
 type Op uint64

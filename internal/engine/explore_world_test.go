@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/forecast"
 	"ebbtide/internal/plan"
 )
 
@@ -179,7 +180,7 @@ func (w *world) carryOut(effect engine.Effect, c *choices) {
 		key := strings.Join(e.Down, " ") + "|" + strings.Join(e.Scope, " ")
 		est, known := w.estimates[key]
 		if !known {
-			est = engine.Nominal(w.estate, e)
+			est = forecast.New(nil, 50).Answer(w.estate, e)
 			w.estimates[key] = est
 		}
 		est.Serial = e.Serial

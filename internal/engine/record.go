@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 )
 
 // RecordKind names what a record says.
@@ -27,6 +28,7 @@ const (
 	Ordered   RecordKind = "ordered"   // an operator's command: Order, By, Node, Reason (why refused, else empty)
 	Asked     RecordKind = "asked"     // a person's step was asked for: Node, Verb
 	Gap       RecordKind = "gap"       // the journal was lost and is back: Reason
+	Spent     RecordKind = "spent"     // a supply's stretch on battery ended, or its output is about to be cut: Supplies, Discharge
 	Closed    RecordKind = "closed"    // the outage is over: Reason, Nodes (not restored)
 )
 
@@ -53,6 +55,8 @@ type Record struct {
 	By       string                   `json:"by,omitempty"`
 	Reason   string                   `json:"reason,omitempty"`
 	Numbers  *Numbers                 `json:"numbers,omitempty"`
+	// Discharge is what a battery gave, from which its capacity is learned.
+	Discharge *power.Discharge `json:"discharge,omitempty"`
 }
 
 // NodeState is one node in a snapshot or a list.

@@ -122,7 +122,7 @@ func (e *Engine) fold(rec *Record) error {
 		if n := &e.nodes[at]; n.open != nil && rec.Outcome == Done {
 			n.open.accepted, n.accepted = true, n.open.verb == plan.Stop
 		}
-	case Gap:
+	case Gap, Spent:
 	}
 	return nil
 }

@@ -135,7 +135,7 @@ func (e *Engine) slack(s *supply) power.Figure {
 	if !s.state.Left.Known || !e.estimated {
 		return power.Figure{}
 	}
-	return power.Known(s.state.Left.Value - e.settings.Policy.Reserve.Seconds() - e.estimate.Left.Seconds())
+	return power.Known(s.state.Left.Value - e.settings.Policy.Reserve.Seconds() - e.estimate.At(pessimistic).Seconds())
 }
 
 func (e *Engine) facts(s *supply) power.Facts {
@@ -200,7 +200,7 @@ func (e *Engine) numbers(s *supply) *Numbers {
 	set(&n.Slack, e.slack(s))
 	set(&n.Charge, s.state.Charge)
 	if e.estimated {
-		v := e.estimate.Left.Seconds()
+		v := e.estimate.At(pessimistic).Seconds()
 		n.Plan = &v
 	}
 	return n
@@ -280,6 +280,9 @@ const (
 	lowBatteryLeft = 2 * time.Minute  // what a low-battery flag means where the UPS gives no runtime
 	leastForCut    = 30 * time.Second // the least that a cut and its delay need
 )
+
+// pessimistic is the share of trials that a plan's time covers.
+const pessimistic = 0.95
 
 // chores are what comes round while readings come in: looks at the whole estate while all is well, at given-up nodes
 // and cut supplies in an outage, and a new estimate.

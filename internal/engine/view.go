@@ -47,7 +47,7 @@ type NodeView struct {
 func (e *Engine) View() View {
 	v := View{Journal: !e.journalLost}
 	if e.estimated {
-		v.PlanLeft = e.estimate.Left
+		v.PlanLeft = e.estimate.At(pessimistic)
 	}
 	if r := e.run; r != nil {
 		v.Outage, v.Goal, v.Hold, v.Aborted, v.NoReturn, v.Waiting = r.id, r.goal, r.hold, r.aborted, r.noReturn, r.told

@@ -33,4 +33,8 @@ type Point struct {
 type Supply struct {
 	ID    string  `json:"id"`
 	Curve []Point `json:"curve,omitempty"` // by ascending load; empty: the default offset power law
+	// Recharge is how long the battery takes from empty to full; 0: DefaultRecharge.
+	Recharge time.Duration `json:"recharge,omitempty"`
+	// Capacity is what discharges have proven of it. It is no part of the runbook.
+	Capacity Capacity `json:"capacity,omitzero"`
 }

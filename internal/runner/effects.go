@@ -165,8 +165,8 @@ func (r *Runner) estimate(ask engine.Estimate) {
 		return
 	}
 	r.estimates.running = true
-	estate := r.engine.Settings().Estate
-	r.all.Go(func() { r.estimates.answers <- engine.Nominal(estate, ask) })
+	estate, answer := r.engine.Settings().Estate, r.options.Forecast
+	r.all.Go(func() { r.estimates.answers <- answer(estate, ask) })
 }
 
 func (r *Runner) nextEstimate() {

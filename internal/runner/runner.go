@@ -14,6 +14,8 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/forecast"
+	"ebbtide/internal/plan"
 )
 
 // Journal makes records durable, all of them or none. With no records it says whether it could.
@@ -30,6 +32,9 @@ type Options struct {
 	Nodes  func(id string) (adapter.Node, bool)
 	Log    *slog.Logger                   // nil: slog.Default
 	Notify func(urgent bool, text string) // tells people; nil: they are told by the log alone
+	// Forecast answers how long the rest of a plan takes, beside the loop, one question at a time. Nil: from what the
+	// runbook says.
+	Forecast func(*plan.Estate, engine.Estimate) engine.Estimated
 	// Recorded is given each record once: when it is durable, or when the journal has refused it and it waits to be
 	// written. Nil: nobody asks.
 	Recorded func([]engine.Record)
@@ -87,6 +92,9 @@ func New(o Options) *Runner {
 	}
 	if o.Recorded == nil {
 		o.Recorded = func([]engine.Record) {}
+	}
+	if o.Forecast == nil {
+		o.Forecast = forecast.New(nil, forecast.DefaultTrials).Answer
 	}
 	return &Runner{
 		options: o, log: o.Log.With(keyComponent, "runner"), engine: o.Engine,

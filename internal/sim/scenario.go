@@ -21,6 +21,8 @@ type Scenario struct {
 	CrashAt    []uint64      // the engine is thrown away right after these records, counted over the run
 	CrashOn    []uint64      // and right after these commands were sent
 	Away       time.Duration // it is resumed so much later; 0: 10 s
+	// Forecast answers how long the rest of the plan takes (nil: from what the runbook says, in a few trials).
+	Forecast func(*plan.Estate, engine.Estimate) engine.Estimated
 	// Witness is told each event as the engine gets it (nil: nobody).
 	Witness func(at time.Time, ev engine.Event)
 	For     time.Duration // the run ends then, or when all is over and no change is left

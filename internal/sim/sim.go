@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/forecast"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -71,6 +72,9 @@ func Run(sc Scenario) *Result {
 			return a.at.Before(b.at) || a.at.Equal(b.at) && a.seq < b.seq
 		}),
 		pending: map[engine.Op]bool{},
+	}
+	if sc.Forecast == nil {
+		s.scenario.Forecast = forecast.New(nil, estimateTrials).Answer
 	}
 	s.referee = NewReferee(sc.Settings.Estate, sc.Settings.Policy)
 	s.build()
@@ -246,10 +250,13 @@ func (s *simulation) carryOut(effect engine.Effect) {
 	}
 }
 
-// estimate answers from the nominal times. The answer to the same question is the same.
+// estimateTrials are enough for a simulation's purpose.
+const estimateTrials = 100
+
+// estimate tells how long the rest of the plan takes. The answer to the same question is the same.
 func (s *simulation) estimate(ask engine.Estimate) engine.Estimated {
 	if !s.asked || !slices.Equal(ask.Down, s.ask.Down) || !slices.Equal(ask.Scope, s.ask.Scope) {
-		s.asked, s.ask, s.estimated = true, ask, engine.Nominal(s.estate, ask)
+		s.asked, s.ask, s.estimated = true, ask, s.scenario.Forecast(s.estate, ask)
 	}
 	answer := s.estimated
 	answer.Serial = ask.Serial

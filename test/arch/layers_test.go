@@ -23,6 +23,7 @@ var layers = map[string]int{
 
 	"internal/timeline": 2,
 	"internal/sim":      2,
+	"internal/forecast": 2,
 	"internal/journal":  2,
 	"internal/adapter":  2,
 	"internal/nut":      2,
@@ -39,7 +40,8 @@ var layers = map[string]int{
 
 // allowed are imports within a layer.
 var allowed = map[string][]string{
-	"internal/nut": {"internal/adapter"}, // a supply's output is a node
+	"internal/nut": {"internal/adapter"},  // a supply's output is a node
+	"internal/sim": {"internal/forecast"}, // the engine asks how long the rest of its plan takes
 }
 
 // only are the rooms that may import less of ours than their layer allows.

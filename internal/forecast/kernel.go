@@ -18,12 +18,36 @@ type kernel struct {
 }
 
 type lane struct {
-	ready   bitset // places of steps
+	few     uint64 // places of its ready steps, where it has no more than 64
+	many    *bitset
 	running int32
 	most    int32
 	head    int32 // its most urgent ready step, -1: none
 	class   int32
 	steps   []int32 // by place
+}
+
+func (l *lane) add(place int32) {
+	if l.many != nil {
+		l.many.add(place)
+		return
+	}
+	l.few |= 1 << (place & 63)
+}
+
+// takeHead takes the most urgent ready step out, and looks for the next.
+func (l *lane) takeHead(place int32) {
+	l.head = -1
+	if l.many == nil {
+		if l.few &= l.few - 1; l.few != 0 {
+			l.head = l.steps[bits.TrailingZeros64(l.few)]
+		}
+		return
+	}
+	l.many.remove(place)
+	if next := l.many.least(); next >= 0 {
+		l.head = l.steps[next]
+	}
 }
 
 type class struct {
@@ -39,7 +63,11 @@ func newKernel(n *network) *kernel {
 		lanes: make([]lane, len(n.lanes)), classes: make([]class, len(n.classes)), pauses: make([]int32, 0, len(n.steps)),
 	}
 	for i, b := range n.lanes {
-		k.lanes[i] = lane{ready: newBitset(int(b.size)), most: b.most, head: -1, class: b.class, steps: n.laneSteps[b.from : b.from+b.size]}
+		k.lanes[i] = lane{most: b.most, head: -1, class: b.class, steps: n.laneSteps[b.from : b.from+b.size]}
+		if b.size > 64 {
+			many := newBitset(int(b.size))
+			k.lanes[i].many = &many
+		}
 	}
 	for i, b := range n.classes {
 		k.classes[i] = class{heads: newBitset(int(b.size)), most: b.most}
@@ -104,7 +132,7 @@ func (k *kernel) offer(s int32, now int64, took []int64) {
 		k.push(now, s, took)
 	default:
 		l := &k.lanes[c.lane]
-		l.ready.add(c.place)
+		l.add(c.place)
 		if l.head >= 0 && l.head < s {
 			return
 		}
@@ -132,12 +160,8 @@ func (k *kernel) dispatch(now int64, took []int64) {
 				k.cause[s] = k.last
 			}
 			l := &k.lanes[k.cells[s].lane]
-			l.ready.remove(k.cells[s].place)
 			c.heads.remove(s)
-			l.head = -1
-			if place := l.ready.least(); place >= 0 {
-				l.head = l.steps[place]
-			}
+			l.takeHead(k.cells[s].place)
 			if k.take(l); l.running < l.most && l.head >= 0 {
 				c.heads.add(l.head)
 			}
@@ -194,23 +218,39 @@ func (k *kernel) pop() uint64 {
 	if len(h) == 0 {
 		return top
 	}
+	// The gap goes down to the leaves by comparisons that need no branches, and the item, which is most often one of
+	// the last to end, up from there.
 	i := 0
-	for {
-		child := 4*i + 1
-		if child >= len(h) {
-			break
+	for child := 1; child+3 < len(h); child = 4*i + 1 {
+		four := h[child : child+4 : child+4]
+		least, at := four[0], child
+		if four[1] < least {
+			at = child + 1
 		}
+		least = min(least, four[1])
+		if four[2] < least {
+			at = child + 2
+		}
+		least = min(least, four[2])
+		if four[3] < least {
+			at = child + 3
+		}
+		h[i] = min(least, four[3])
+		i = at
+	}
+	if child := 4*i + 1; child < len(h) { // fewer than four
 		least := child
-		for c := child + 1; c < min(child+4, len(h)); c++ {
+		for c := child + 1; c < len(h); c++ {
 			if h[c] < h[least] {
 				least = c
 			}
 		}
-		if h[least] >= item {
-			break
-		}
 		h[i] = h[least]
 		i = least
+	}
+	for i > 0 && h[(i-1)/4] > item {
+		h[i] = h[(i-1)/4]
+		i = (i - 1) / 4
 	}
 	h[i] = item
 	return top

@@ -117,7 +117,7 @@ func (d *drawer) draw(seed uint64, took []int64) {
 		}
 		end := o.within
 		if uint32(x) >= o.hang {
-			end = o.floor + o.median*math.Exp(d.mean[o.kin]+d.scale[o.kin]*o.sigma*o.table.at(unit(x)))
+			end = o.floor + o.median*exp(d.mean[o.kin]+d.scale[o.kin]*o.sigma*o.table.at(unit(x)))
 		}
 		if end >= o.within {
 			end = o.within + o.force(x)
@@ -130,7 +130,7 @@ func (d *drawer) draw(seed uint64, took []int64) {
 func (o *odds) rest(x uint64) int64 {
 	end := o.within
 	if uint32(x) >= o.hang {
-		end = o.floor + o.median*math.Exp(o.sigma*o.table.at(o.past+(1-o.past)*unit(x)))
+		end = o.floor + o.median*exp(o.sigma*o.table.at(o.past+(1-o.past)*unit(x)))
 	}
 	if end = max(end, o.elapsed); end >= o.within {
 		return int64(max(0, o.within-o.elapsed) + o.force(x))
@@ -143,7 +143,7 @@ func (o *odds) force(x uint64) float64 {
 	if o.forced == 0 {
 		return 0
 	}
-	return o.forced * math.Exp(priorScale*normal(mix(x)))
+	return o.forced * exp(priorScale*normal(mix(x)))
 }
 
 // since are the odds of a step that has been under way for so long: that it hangs is the likelier, the longer ago it

@@ -43,6 +43,7 @@ const (
 	surely     = 0.99 // likewise, where nothing may be spent on anything else
 	margin     = 1.2  // on a power-up and a whole further shutdown
 	mostChains = 8
+	fewest     = 100 // trials are played of a stage; half of an answer's otherwise
 )
 
 // Answer tells how long the rest of a down plan takes. The same question has the same answer, whatever was asked
@@ -53,15 +54,15 @@ func (f *Forecaster) Answer(estate *plan.Estate, ask engine.Estimate) engine.Est
 	n := f.down.network(rest.roles(nil))
 	all := n.try(f.trials, f.seed, rest.under)
 	answer := engine.Estimated{Serial: ask.Serial, Need: middles(all.spans), Critical: n.critical(&all, f.trials), Whole: f.wholeOf(ask.Scope)}
-	answer.Hosts = f.part(rest, likely, func(s *plan.Step, n *plan.Node) bool { return n.Kind != plan.VM && s.Verb != plan.Protect })
-	answer.Tail = f.part(rest, surely, func(s *plan.Step, n *plan.Node) bool {
+	answer.Hosts = f.part(rest, f.trials, likely, func(s *plan.Step, n *plan.Node) bool { return n.Kind != plan.VM && s.Verb != plan.Protect })
+	answer.Tail = f.part(rest, f.trials, surely, func(s *plan.Step, n *plan.Node) bool {
 		return s.Verb == plan.Flush || s.Verb == plan.Cut || s.Verb == plan.Stop && n.Kind == plan.Other
 	})
+	need := all.at(likely)
 	for i, stage := range f.stages {
-		need := all.at(likely)
-		if i > 0 {
+		if i > 0 && rest.has(f.stages[i-1]) {
 			later := f.stages[i:]
-			need = f.part(rest, likely, func(s *plan.Step, _ *plan.Node) bool { return slices.Contains(later, s.Stage) })
+			need = f.part(rest, max(f.trials/2, min(f.trials, fewest)), likely, func(s *plan.Step, _ *plan.Node) bool { return slices.Contains(later, s.Stage) })
 		}
 		answer.Stages = append(answer.Stages, engine.StageNeed{Stage: stage, Need: need})
 	}
@@ -141,6 +142,17 @@ func (f *Forecaster) left(ask engine.Estimate) *remaining {
 	return r
 }
 
+// has tells whether something of a stage remains.
+func (r *remaining) has(stage string) bool {
+	p := r.course.plan
+	for i := range p.Steps {
+		if s := &p.Steps[i]; s.Stage == stage && !s.Milestone && r.node[s.Node] && !r.over[i] {
+			return true
+		}
+	}
+	return false
+}
+
 // roles gives what each step is in a network of what remains (counts: of those steps; nil: of all).
 func (r *remaining) roles(counts func(*plan.Step, *plan.Node) bool) []role {
 	p := r.course.plan
@@ -162,8 +174,8 @@ func (r *remaining) roles(counts func(*plan.Step, *plan.Node) bool) []role {
 }
 
 // part tells how long a part of what remains takes in a share of the trials.
-func (f *Forecaster) part(r *remaining, share float64, counts func(*plan.Step, *plan.Node) bool) time.Duration {
-	o := r.course.network(r.roles(counts)).try(f.trials, f.seed, r.under)
+func (f *Forecaster) part(r *remaining, trials int, share float64, counts func(*plan.Step, *plan.Node) bool) time.Duration {
+	o := r.course.network(r.roles(counts)).try(trials, f.seed, r.under)
 	return o.at(share)
 }
 
@@ -179,7 +191,7 @@ func (f *Forecaster) wholeOf(scope []string) time.Duration {
 		if c == f.up {
 			r.node = without(f.estate, in, plan.Supply) // they return by themselves
 		}
-		total += f.part(r, likely, nil)
+		total += f.part(r, f.trials, likely, nil)
 	}
 	f.scope, f.whole = slices.Clone(scope), time.Duration(math.Round(margin*float64(total)))
 	return f.whole

@@ -28,6 +28,8 @@ type kin struct {
 	freedom float64
 	samples float64
 	scale   float64 // of a run, the mean being known
+	doubt   float64 // that of the mean by that of a run
+	spread  *table
 }
 
 // commonScale is that of the logarithm of what slows all steps of a trial down together: a slow array, a busy network
@@ -62,7 +64,8 @@ func (c *course) stepOdds(step int, known *Knowledge) odds {
 // kinOf gives the place of the kin that a step belongs to.
 func (c *course) kinOf(typ string, verb plan.Verb, d Duration) int32 {
 	k := kin{typ: typ, verb: verb, freedom: d.Freedom, samples: d.Samples + priorSamples}
-	k.scale = d.Sigma / math.Sqrt(1+1/k.samples)
+	k.scale, k.spread = d.Sigma/math.Sqrt(1+1/k.samples), spreads.of(k.freedom)
+	k.doubt = 1 / math.Sqrt(k.samples)
 	at, known := c.places[k]
 	if !known {
 		c.kins = append(c.kins, k)
@@ -74,14 +77,16 @@ func (c *course) kinOf(typ string, verb plan.Verb, d Duration) int32 {
 
 // drawer draws the trials of a network.
 type drawer struct {
-	odds  []odds // by number; instant steps have none
-	kins  []kin
-	mean  []float64 // by kin from 1, in this trial
-	scale []float64
+	odds   []odds // by number; instant steps have none
+	normal *table
+	kins   []kin     // of the course
+	used   []int32   // places, from 1, of those that the network has steps of
+	mean   []float64 // by place, in this trial
+	scale  []float64
 }
 
 func newDrawer(n *network, under map[int]odds) *drawer {
-	d := &drawer{odds: make([]odds, len(n.steps)), kins: n.course.kins, mean: make([]float64, len(n.course.kins)+1), scale: make([]float64, len(n.course.kins)+1)}
+	d := &drawer{normal: quantiles(0), odds: make([]odds, len(n.steps)), kins: n.course.kins, mean: make([]float64, len(n.course.kins)+1), scale: make([]float64, len(n.course.kins)+1)}
 	for i, step := range n.steps {
 		if n.cells[i].lane == pause {
 			continue
@@ -90,19 +95,22 @@ func newDrawer(n *network, under map[int]odds) *drawer {
 		if o, begun := under[int(step)]; begun {
 			d.odds[i] = o
 		}
+		if k := d.odds[i].kin; k > 0 && d.scale[k] == 0 {
+			d.used, d.scale[k] = append(d.used, k), 1
+		}
 	}
 	return d
 }
 
 // draw fills in how long each step of a trial takes. The same seed gives the same times.
 func (d *drawer) draw(seed uint64, took []int64) {
-	common := commonScale * normal(mix(seed))
+	common := commonScale * d.normal.at(unit(mix(seed)))
 	d.mean[0], d.scale[0] = common, 1
-	for i := range d.kins {
-		k := &d.kins[i]
-		r := stream(mix(seed ^ uint64(i+1)<<32))
-		scale := k.scale * r.spread(k.freedom)
-		d.mean[i+1], d.scale[i+1] = common+scale/math.Sqrt(k.samples)*r.normal(), scale
+	for _, place := range d.used {
+		k := &d.kins[place-1]
+		x := mix(seed ^ uint64(place)<<32)
+		d.scale[place] = k.scale * k.spread.at(unit(x))
+		d.mean[place] = common + d.scale[place]*k.doubt*d.normal.at(unit(x<<32))
 	}
 	for i := range d.odds {
 		o := &d.odds[i]

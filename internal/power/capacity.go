@@ -1,6 +1,11 @@
 package power
 
-import "time"
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
 
 // DefaultRecharge is how long a battery takes from empty to full where the runbook does not say (NUT's nutdrv_qx takes
 // the same for chargetime).
@@ -26,5 +31,108 @@ type Discharge struct {
 	Drill bool          `json:"drill,omitempty"` // on purpose
 }
 
-// LearnCapacity tells what past discharges prove of a battery now.
-func LearnCapacity(past []Discharge, now time.Time) Capacity { return Capacity{} }
+// What a discharge says of a capacity, and how that ages (research: recommended estimator).
+const (
+	leastFall   = 0.20 // the charge must have fallen so far, as a fraction: less is lost in the gauge's grain
+	deepFall    = 0.50 // a drill that went so far counts as a measurement
+	leastBurn   = 1    // seconds at full load: no battery gives less, or more than
+	mostBurn    = 30 * 24 * 3600
+	fullFrom    = 95   // percent: a full battery, as gauges have it
+	sigmaProven = 0.12 // after a drill or a full discharge; no number of them makes a battery more predictable
+	sigmaFlag   = 0.30 // where the UPS calls its battery low while its gauge says otherwise
+	sigmaNever  = 0.45 // of a battery that was never seen to give anything: age makes it no worse
+	sigmaMonth  = 0.05 // by which it grows with each month, once it is
+	goodFor     = 6 * month
+	ageing      = 0.96 // of the capacity is left a year later
+	priorWeight = 4.0  // degrees of freedom of what is believed of the scatter beforehand
+	halfLife    = 6 * month
+	month       = year / 12
+	year        = 365 * 24 * time.Hour
+)
+
+// told is what one discharge says: the logarithm of the capacity, as it has aged since, and its error.
+type told struct {
+	at       time.Time
+	y, sigma float64
+}
+
+// LearnCapacity tells what past discharges prove of a battery now. The order of past does not matter. A battery gets
+// worse, never better: what a newer discharge contradicts from below counts for little, and for nothing when it is far
+// below.
+func LearnCapacity(past []Discharge, now time.Time) Capacity {
+	var seen []told
+	for _, d := range past {
+		if o, ok := d.tells(now); ok {
+			o.y += now.Sub(o.at).Hours() / year.Hours() * math.Log(ageing)
+			seen = append(seen, o)
+		}
+	}
+	if len(seen) == 0 {
+		return Capacity{}
+	}
+	slices.SortFunc(seen, func(a, b told) int {
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.y, b.y), cmp.Compare(a.sigma, b.sigma))
+	})
+	newest := seen[len(seen)-1].at
+	precisions := make([]float64, len(seen))
+	sum, mean, count := 0.0, 0.0, 0.0
+	for i, o := range seen {
+		w := trust(o, seen[i+1:], newest)
+		precisions[i] = w / (o.sigma * o.sigma)
+		sum, mean, count = sum+precisions[i], mean+precisions[i]*o.y, count+w
+	}
+	mean /= sum
+	scatter := priorWeight
+	for i, o := range seen {
+		scatter += precisions[i] * (o.y - mean) * (o.y - mean)
+	}
+	sigma := math.Sqrt(scatter / (priorWeight + max(0, count-1)) * max(1/sum, sigmaProven*sigmaProven))
+	return Capacity{
+		Burn: math.Exp(mean), Sigma: aged(max(sigma, sigmaProven), now.Sub(newest)), Discharges: len(seen), At: newest,
+	}
+}
+
+// trust tells how much a discharge counts, 0 to 1, beside the newest and all later ones.
+func trust(o told, later []told, newest time.Time) float64 {
+	w := math.Exp2(-newest.Sub(o.at).Hours() / halfLife.Hours())
+	for _, l := range later {
+		if over := (o.y - l.y) / (2 * l.sigma); over > 0 && l.at.After(o.at) {
+			w *= math.Exp(-over * over)
+		}
+	}
+	return w
+}
+
+// tells gives what a discharge says of the capacity, as of the newest moment that it can be from; false if that is
+// nothing.
+func (d Discharge) tells(now time.Time) (told, bool) {
+	o := told{at: d.At}
+	if o.at.After(now) { // a clock was set back
+		o.at = now
+	}
+	fall := (d.From - d.To) / 100
+	switch full := d.Empty && d.From >= fullFrom; {
+	case !(d.Burn >= leastBurn && d.Burn <= mostBurn && fall <= 1): // or not a number
+		return told{}, false
+	case full && fall >= leastFall:
+		o.y, o.sigma = math.Log(d.Burn), sigmaProven
+	case full && d.Took >= slopeAfter: // several UPSes say so at once when they go on battery
+		o.y, o.sigma = math.Log(d.Burn), sigmaFlag
+	case fall >= leastFall:
+		o.y, o.sigma = math.Log(d.Burn)-math.Log(fall), 0.15+0.01/fall
+		if d.Drill && fall >= deepFall {
+			o.sigma = sigmaProven
+		}
+	default:
+		return told{}, false
+	}
+	return o, true
+}
+
+// aged widens what was sure when it was last proven, such a time ago.
+func aged(sigma float64, since time.Duration) float64 {
+	if since <= goodFor {
+		return sigma
+	}
+	return max(sigma, min(sigmaNever, sigma+sigmaMonth*float64(since-goodFor)/float64(month)))
+}

@@ -25,6 +25,7 @@ type Discharge struct {
 	At    time.Time     `json:"at"` // its end
 	Burn  float64       `json:"burn"`
 	Took  time.Duration `json:"took"`
+	Load  float64       `json:"load"` // on average, in percent
 	From  float64       `json:"from"` // charge in percent
 	To    float64       `json:"to"`
 	Empty bool          `json:"empty,omitempty"` // it went on until the UPS called its battery low
@@ -33,15 +34,14 @@ type Discharge struct {
 
 // What a discharge says of a capacity, and how that ages (research: recommended estimator).
 const (
-	leastFall   = 0.20 // the charge must have fallen so far, as a fraction: less is lost in the gauge's grain
-	deepFall    = 0.50 // a drill that went so far counts as a measurement
+	deepFall    = 0.50 // a drill in which the charge fell so far, as a fraction, counts as a measurement
+	fullFrom    = 95   // percent: a full battery, as gauges have it
 	leastBurn   = 1    // seconds at full load: no battery gives less, or more than
 	mostBurn    = 30 * 24 * 3600
-	fullFrom    = 95   // percent: a full battery, as gauges have it
-	sigmaProven = 0.12 // after a drill or a full discharge; no number of them makes a battery more predictable
-	sigmaFlag   = 0.30 // where the UPS calls its battery low while its gauge says otherwise
-	sigmaNever  = 0.45 // of a battery that was never seen to give anything: age makes it no worse
-	sigmaMonth  = 0.05 // by which it grows with each month, once it is
+	sigmaProven = 0.12         // after a drill or a full discharge; no number of them makes a battery more predictable
+	sigmaFlag   = runtimeSigma // where the UPS calls its battery low while its gauge says otherwise
+	sigmaNever  = sheetSigma   // of a battery that was never seen to give anything: age makes it no worse
+	sigmaMonth  = 0.05         // by which it grows with each month, once it is older than
 	goodFor     = 6 * month
 	ageing      = 0.96 // of the capacity is left a year later
 	priorWeight = 4.0  // degrees of freedom of what is believed of the scatter beforehand
@@ -114,12 +114,12 @@ func (d Discharge) tells(now time.Time) (told, bool) {
 	switch full := d.Empty && d.From >= fullFrom; {
 	case !(d.Burn >= leastBurn && d.Burn <= mostBurn && fall <= 1): // or not a number
 		return told{}, false
-	case full && fall >= leastFall:
+	case full && fall >= learnsFrom:
 		o.y, o.sigma = math.Log(d.Burn), sigmaProven
-	case full && d.Took >= slopeAfter: // several UPSes say so at once when they go on battery
+	case full && d.Took >= leastStretch: // several UPSes say so at once when they go on battery
 		o.y, o.sigma = math.Log(d.Burn), sigmaFlag
-	case fall >= leastFall:
-		o.y, o.sigma = math.Log(d.Burn)-math.Log(fall), 0.15+0.01/fall
+	case fall >= learnsFrom:
+		o.y, o.sigma = math.Log(d.Burn)-math.Log(fall), fallSigma+fallGrain/fall
 		if d.Drill && fall >= deepFall {
 			o.sigma = sigmaProven
 		}
@@ -136,3 +136,8 @@ func aged(sigma float64, since time.Duration) float64 {
 	}
 	return max(sigma, min(sigmaNever, sigma+sigmaMonth*float64(since-goodFor)/float64(month)))
 }
+
+// lowFactor is what a pessimistic value is of a median.
+func lowFactor(sigma float64) float64 { return math.Exp(-normal95 * sigma) }
+
+const normal95 = 1.6448536269514722 // the 95th percentile of the normal distribution

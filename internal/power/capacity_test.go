@@ -15,7 +15,7 @@ const day = 24 * time.Hour
 func ago(d time.Duration) time.Time { return epoch.Add(-d) }
 
 // low is the capacity that 95 of 100 such batteries have.
-func low(c Capacity) float64 { return c.Burn * math.Exp(-1.645*c.Sigma) }
+func low(c Capacity) float64 { return c.Burn * lowFactor(c.Sigma) }
 
 // The numbers are those of the research: recommended estimator.
 func TestWhatADischargeProves(t *testing.T) {

@@ -220,6 +220,7 @@ func (e *Engine) Open() bool { return e.run != nil }
 func (e *Engine) started() {
 	if e.run != nil {
 		e.run.movedAt, e.resumedAt = e.now, e.now
+		e.record(Record{Kind: Gap, Reason: "Ebbtide was away, and goes on"})
 		e.run.dark = e.estate.Scope(e.darkNow)
 		e.surveyScope()
 	}

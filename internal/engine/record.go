@@ -38,7 +38,7 @@ type Record struct {
 	At       time.Time                `json:"at"`  // wall time, for people; no decision rests on it
 	Kind     RecordKind               `json:"kind"`
 	Outage   string                   `json:"outage,omitempty"`
-	Mode     string                   `json:"mode,omitempty"` // "run", "observe", "simulate"
+	Mode     string                   `json:"mode,omitempty"` // "run", "drill", "observe", "simulate"
 	Supplies []string                 `json:"supplies,omitempty"`
 	Digest   string                   `json:"digest,omitempty"`
 	Members  map[string][]plan.Member `json:"members,omitempty"` // selectors as expanded for this outage

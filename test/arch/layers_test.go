@@ -29,6 +29,7 @@ var layers = map[string]int{
 	"internal/nut":      2,
 
 	"internal/families": 3,
+	"internal/evidence": 3,
 	"internal/runner":   3,
 
 	"internal/daemon": 4,

@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 //	ends CODE ARGUMENT…     runs ebbtide and holds that it ends with this exit code
 //	daemon FILE             a daemon at $DAEMON that gives FILE for its status and refuses every command
 //	journal FILE [DAMAGE…]  makes a journal and damages it: see damages
+//	learned FILE            makes a journal of which something can be learned: see makeLearned
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	runbooks, err := filepath.Abs("../../runbooks")
@@ -44,7 +45,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TZ", "UTC")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ends": ends, "daemon": fakeDaemon, "journal": makeJournal},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ends": ends, "daemon": fakeDaemon, "journal": makeJournal, "learned": makeLearned},
 	})
 }
 

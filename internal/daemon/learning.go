@@ -62,7 +62,7 @@ func (l *ledger) evidence(ctx context.Context) (*evidence.Evidence, error) {
 // weigh makes knowledge of what was seen, as it counts now.
 func (l *learning) weigh(estate *plan.Estate, now time.Time) {
 	l.mu.Lock()
-	samples := l.evidence.Samples(evidence.Types(estate))
+	samples := l.evidence.Samples(evidence.Finder(estate))
 	l.weighed = now
 	l.mu.Unlock()
 	l.forecaster.Store(forecast.New(forecast.Learn(samples, now), forecast.DefaultTrials))

@@ -91,7 +91,7 @@ func TestADaemonLearnsFromItsOwnOutage(t *testing.T) {
 	require.Equal(t, []string{"ups"}, g.status().Proofs.Never, "a few seconds prove nothing of a battery")
 	require.InDelta(t, float64(time.Now().Unix()), g.metrics()["ebbtide_node_last_proof_timestamp_seconds{web}"], 60)
 	var verbs []string
-	for _, s := range d.learned.evidence.Samples(func(string) string { return "fake" }) {
+	for _, s := range d.learned.evidence.Samples(func(string) *plan.Node { return nil }) {
 		verbs = append(verbs, s.Node+" "+s.Verb.String())
 		require.Positive(t, s.Took)
 	}

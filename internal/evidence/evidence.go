@@ -66,13 +66,15 @@ func newest[T any](list []T, one T, at func(T) time.Time) []T {
 	return list[max(0, len(list)-kept):]
 }
 
-// Samples lists the runs that were seen. typeOf tells a node's type, "" if it is not known.
-func (e *Evidence) Samples(typeOf func(node string) string) []forecast.Sample {
+// Samples lists the runs that were seen. find tells what a node is, nil if it is not known: see Finder.
+func (e *Evidence) Samples(find func(node string) *plan.Node) []forecast.Sample {
 	var all []forecast.Sample
 	for k, runs := range e.runs {
-		kind := typeOf(k.node)
+		n := find(k.node)
 		for _, s := range runs {
-			s.Type = kind
+			if n != nil {
+				s.Type = n.Type
+			}
 			all = append(all, s)
 		}
 	}
@@ -81,6 +83,42 @@ func (e *Evidence) Samples(typeOf func(node string) string) []forecast.Sample {
 	})
 	return all
 }
+
+// Runs tells how often a verb was seen on a node, of the newest.
+func (e *Evidence) Runs(node string, verb plan.Verb) int { return len(e.runs[run{node, verb}]) }
+
+// Nodes makes a node of each that was seen, for where there is no runbook: it can what it did, and takes as long as half of
+// its runs took. Each is a type of its own.
+func (e *Evidence) Nodes() []plan.Node {
+	nodes := map[string]*plan.Node{}
+	for k, runs := range e.runs {
+		n := nodes[k.node]
+		if n == nil {
+			n = &plan.Node{ID: k.node, Type: k.node, Attempts: 1}
+			nodes[k.node] = n
+		}
+		var took []time.Duration
+		for _, s := range runs {
+			if !s.Hung {
+				took = append(took, s.Took)
+			}
+		}
+		slices.Sort(took)
+		n.Can |= plan.VerbSet(k.verb)
+		n.Times[k.verb].Within = unbounded
+		if len(took) > 0 {
+			n.Times[k.verb].Nominal = took[len(took)/2]
+		}
+	}
+	var list []plan.Node
+	for _, id := range slices.Sorted(maps.Keys(nodes)) {
+		list = append(list, *nodes[id])
+	}
+	return list
+}
+
+// unbounded is the time limit of a node that no runbook bounds.
+const unbounded = 1000 * time.Hour
 
 // Supplies lists the supplies whose batteries were seen to give something.
 func (e *Evidence) Supplies() []string { return slices.Sorted(maps.Keys(e.drained)) }
@@ -128,20 +166,17 @@ func Read(ctx context.Context, from Source) (*Evidence, error) {
 	return e, errors.Join(errs...)
 }
 
-// Types tells the type of each node of an estate, and of what its selectors have had for members at any time.
-func Types(estate *plan.Estate) func(node string) string {
-	types := make(map[string]string, estate.Len())
-	groups := map[string]string{}
+// Finder finds the nodes of an estate. What one of its selectors had for a member once is like one that it has now.
+func Finder(estate *plan.Estate) func(node string) *plan.Node {
+	groups := map[string]*plan.Node{}
 	for i := range estate.Len() {
-		n := estate.Node(i)
-		types[n.ID] = n.Type
-		if n.Group != "" {
-			groups[n.Group] = n.Type
+		if n := estate.Node(i); n.Group != "" {
+			groups[n.Group] = n
 		}
 	}
-	return func(node string) string {
-		if t, ok := types[node]; ok {
-			return t
+	return func(node string) *plan.Node {
+		if i, ok := estate.Index(node); ok {
+			return estate.Node(i)
 		}
 		group, _, _ := strings.Cut(node, "/")
 		return groups[group]

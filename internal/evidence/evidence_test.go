@@ -80,7 +80,7 @@ func (b *book) outage(day int, mode string, took time.Duration, nodes ...string)
 	return id
 }
 
-func typed(node string) string { return "type of " + node }
+func typed(node string) *plan.Node { return &plan.Node{ID: node, Type: "type of " + node} }
 
 func TestWhatAJournalShows(t *testing.T) {
 	t.Parallel()
@@ -94,13 +94,15 @@ func TestWhatAJournalShows(t *testing.T) {
 	require.Equal(t, 3, e.Outages, "the open one is not over")
 	seen := map[string]int{}
 	for _, s := range e.Samples(typed) {
-		require.Equal(t, typed(s.Node), s.Type)
+		require.Equal(t, typed(s.Node).Type, s.Type)
 		seen[fmt.Sprint(s.Node, " ", s.Verb, " ", s.Took, " ", s.Drill)]++
 	}
 	require.Equal(t, map[string]int{
 		"vm stop 1m0s false": 1, "vm start 2m0s false": 1, "nas stop 1m0s false": 1, "nas start 2m0s false": 1,
 		"vm stop 2m0s true": 1, "vm start 4m0s true": 1,
 	}, seen)
+	require.Equal(t, 2, e.Runs("vm", plan.Stop))
+	require.Zero(t, e.Runs("vm", plan.Force))
 	require.Equal(t, []string{"ups"}, e.Supplies())
 	c := e.Capacity("ups", epoch.AddDate(0, 0, 20))
 	require.Equal(t, 3, c.Discharges)
@@ -119,7 +121,9 @@ func TestADamagedOutageIsLeftOut(t *testing.T) {
 	b.outage(0, "run", time.Minute, "vm")
 	bad := b.outage(10, "run", time.Minute, "poor")
 	b.outage(20, "run", time.Minute, "vm")
-	b.again(func(text []byte) []byte { return bytes.ReplaceAll(text, []byte(`"node":"poor"`), []byte(`"node":"pool"`)) })
+	b.again(func(text []byte) []byte {
+		return bytes.ReplaceAll(text, []byte(`"node":"poor"`), []byte(`"node":"pool"`))
+	})
 	e, err := evidence.Read(t.Context(), b.file)
 	require.ErrorContains(t, err, fmt.Sprintf("cannot learn from outage %q", bad))
 	var damaged *journal.DamagedError
@@ -173,16 +177,18 @@ func TestReadingEndsInTime(t *testing.T) {
 	require.True(t, e.Returned("vm2").IsZero())
 }
 
-func TestTypes(t *testing.T) {
+func TestFinder(t *testing.T) {
 	t.Parallel()
 	estate, err := plan.NewEstate([]plan.Node{
 		{ID: "nas", Type: "ssh", Attempts: 1}, {ID: "lab/web", Type: "vsphere.vm", Group: "lab", Attempts: 1},
 	}, nil)
 	require.NoError(t, err)
-	typeOf := evidence.Types(estate)
-	for node, want := range map[string]string{"nas": "ssh", "lab/web": "vsphere.vm", "lab/gone": "vsphere.vm", "other/gone": "", "gone": ""} {
-		require.Equal(t, want, typeOf(node), node)
+	find := evidence.Finder(estate)
+	for node, want := range map[string]string{"nas": "nas", "lab/web": "lab/web", "lab/gone": "lab/web"} {
+		require.Equal(t, want, find(node).ID, node)
 	}
+	require.Nil(t, find("other/gone"))
+	require.Nil(t, find("gone"))
 }
 
 // BenchmarkRead reads a journal of 100 outages with 1,000 nodes.

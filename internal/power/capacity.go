@@ -20,6 +20,13 @@ type Capacity struct {
 	At         time.Time `json:"at,omitzero"`
 }
 
+// Lasts tells how long a full battery lasts at a load, as a fraction of nominal, by the supply's curve: as likely longer
+// as not, and pessimistically.
+func (c Capacity) Lasts(points []Point, load float64) (likely, least time.Duration) {
+	seconds := c.Burn / newCurve(points).rate(load)
+	return time.Duration(seconds * float64(time.Second)), time.Duration(seconds * lowFactor(c.Sigma) * float64(time.Second))
+}
+
 // Discharge is one stretch on battery, as it goes on record.
 type Discharge struct {
 	At    time.Time     `json:"at"` // its end

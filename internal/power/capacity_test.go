@@ -52,6 +52,17 @@ func TestWhatADischargeProves(t *testing.T) {
 	}
 }
 
+func TestHowLongACapacityLasts(t *testing.T) {
+	t.Parallel()
+	points := []Point{{Load: 50, Time: 21 * time.Minute}, {Load: 100, Time: 9 * time.Minute}}
+	c := Capacity{Burn: 540, Sigma: sigmaProven}
+	likely, least := c.Lasts(points, 1)
+	require.Equal(t, 9*time.Minute, likely)
+	require.InDelta(t, 540*math.Exp(-1.645*0.12), least.Seconds(), 0.1)
+	likely, _ = c.Lasts(points, 0.5)
+	require.InDelta(t, 21*60, likely.Seconds(), 0.001)
+}
+
 func drill(at time.Time, burn float64) Discharge {
 	return Discharge{At: at, Burn: burn, From: 100, To: 0, Drill: true}
 }

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"encoding/json"
+	"net/http"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"ebbtide/internal/daemon"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/journal"
 	"ebbtide/internal/plan"
@@ -22,6 +25,31 @@ func makeLearned(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(j.Append(learnedFrom(now.Add(-10*24*time.Hour-time.Hour), "drill", power.Discharge{Burn: 480, From: 100, To: 0, Empty: true})...))
 	ts.Check(j.Append(engine.Record{Seq: 1, At: now, Kind: engine.Opened, Outage: now.UTC().Format("20060102T150405Z"), Mode: "run"}))
 	ts.Check(j.Close())
+}
+
+// makeHolding has a journal open, as a daemon at $DAEMON that tells of its outages.
+func makeHolding(ts *testscript.TestScript, _ bool, args []string) {
+	j, err := journal.Open(ts.MkAbs(args[0]), journal.Options{})
+	ts.Check(err)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/outages", func(w http.ResponseWriter, _ *http.Request) {
+		list, err := j.Outages()
+		tell(w, daemon.Outages{Outages: list}, err)
+	})
+	mux.HandleFunc("GET /v1/outages/{id}", func(w http.ResponseWriter, r *http.Request) {
+		records, err := j.Records(r.PathValue("id"))
+		tell(w, daemon.Records{ID: r.PathValue("id"), Records: records}, err)
+	})
+	serveAt(ts, mux)
+	ts.Defer(func() { _ = j.Close() })
+}
+
+func tell(w http.ResponseWriter, answer any, err error) {
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(answer) // a client that has gone fails the script by itself
 }
 
 func learnedFrom(at time.Time, mode string, gave power.Discharge) []engine.Record {

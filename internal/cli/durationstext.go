@@ -36,6 +36,7 @@ type durationRow struct {
 	Type    string    `json:"type,omitempty"`
 	Verb    plan.Verb `json:"verb"`
 	Runs    int       `json:"runs"`    // of its own that are kept
+	Hung    int       `json:"hung"`    // of those: did not end by themselves
 	Samples float64   `json:"samples"` // that they, or those of its type, count for now
 	Newest  time.Time `json:"newest,omitzero"`
 	Median  float64   `json:"median,omitempty"`
@@ -43,8 +44,8 @@ type durationRow struct {
 	Hang    float64   `json:"hang"` // the chance that it does not end by itself
 	From    string    `json:"from"`
 
-	group string
-	alike int // members of a selector of which the same is known
+	group string // the selector that it is a member of
+	alike int    // members of a selector of which the same is known
 }
 
 type batteryRow struct {
@@ -71,13 +72,13 @@ func durationsDocument(estate *plan.Estate, supplies []power.Supply, seen recall
 	for i := range estate.Len() {
 		n := estate.Node(i)
 		for _, v := range shownVerbs {
-			runs := seen.Runs(n.ID, v)
+			runs, hung := seen.Runs(n.ID, v)
 			if runs == 0 && (bare || !commanded(n, v)) {
 				continue
 			}
 			d := knowledge.Of(n, v)
 			row := durationRow{
-				Node: n.ID, Type: n.Type, Verb: v, Runs: runs, Samples: math.Round(d.Samples*100) / 100, Newest: d.Newest,
+				Node: n.ID, Type: n.Type, Verb: v, Runs: runs, Hung: hung, Samples: math.Round(d.Samples*100) / 100, Newest: d.Newest,
 				Median: d.Median.Seconds(), Hang: d.Hang, From: fromRunbook, group: n.Group, alike: 1,
 			}
 			if p95 := d.Quantile(0.95); !bare || p95 < d.Within {
@@ -138,7 +139,11 @@ func (d *durationsDoc) write(w io.Writer) error {
 		if r.alike > 1 {
 			name = fmt.Sprintf("%s ×%d", r.group, r.alike)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, r.Verb, orDash(float64(r.Runs), "%.0f"), orDash(r.Samples, "%.1f"),
+		runs := orDash(float64(r.Runs), "%.0f")
+		if r.Hung > 0 {
+			runs += fmt.Sprintf(", %d hung", r.Hung)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, r.Verb, runs, orDash(r.Samples, "%.1f"),
 			ago(d.now, r.Newest), inBrief(r.Median), inBrief(r.P95), orDash(100*r.Hang, "%.0f %%"), r.From)
 	}
 	fmt.Fprintln(t, "\nBATTERY\tFULL LOAD\tAT LEAST\tHALF LOAD\tAT LEAST\tDISCHARGES\tNEWEST")

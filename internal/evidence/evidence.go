@@ -84,8 +84,16 @@ func (e *Evidence) Samples(find func(node string) *plan.Node) []forecast.Sample 
 	return all
 }
 
-// Runs tells how often a verb was seen on a node, of the newest.
-func (e *Evidence) Runs(node string, verb plan.Verb) int { return len(e.runs[run{node, verb}]) }
+// Runs counts the runs of a verb on a node that are kept, and those of them that did not end by themselves.
+func (e *Evidence) Runs(node string, verb plan.Verb) (all, hung int) {
+	runs := e.runs[run{node, verb}]
+	for _, s := range runs {
+		if s.Hung {
+			hung++
+		}
+	}
+	return len(runs), hung
+}
 
 // Nodes makes a node of each that was seen, for where there is no runbook: it can what it did, and takes as long as half of
 // its runs took. Each is a type of its own.

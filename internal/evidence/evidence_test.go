@@ -101,8 +101,9 @@ func TestWhatAJournalShows(t *testing.T) {
 		"vm stop 1m0s false": 1, "vm start 2m0s false": 1, "nas stop 1m0s false": 1, "nas start 2m0s false": 1,
 		"vm stop 2m0s true": 1, "vm start 4m0s true": 1,
 	}, seen)
-	require.Equal(t, 2, e.Runs("vm", plan.Stop))
-	require.Zero(t, e.Runs("vm", plan.Force))
+	all, hung := e.Runs("vm", plan.Stop)
+	require.Equal(t, 2, all)
+	require.Zero(t, hung)
 	require.Equal(t, []string{"ups"}, e.Supplies())
 	c := e.Capacity("ups", epoch.AddDate(0, 0, 20))
 	require.Equal(t, 3, c.Discharges)
@@ -112,6 +113,22 @@ func TestWhatAJournalShows(t *testing.T) {
 	require.Equal(t, epoch.AddDate(0, 0, 0).Add(4*time.Minute+2*time.Minute), e.Returned("nas"))
 	require.True(t, e.Returned("esx").IsZero())
 	require.Equal(t, "20260321T020000Z", e.Members["lab"][0].ID)
+}
+
+// Without a runbook a node can what it was seen to do, and takes as long as half of its runs took.
+func TestNodesWithoutARunbook(t *testing.T) {
+	t.Parallel()
+	b := newBook(t)
+	for day, took := range []time.Duration{time.Minute, 9 * time.Minute, 2 * time.Minute} {
+		b.outage(day, "run", took, "vm")
+	}
+	e, err := evidence.Read(t.Context(), b.file)
+	require.NoError(t, err)
+	require.Len(t, e.Nodes(), 1)
+	vm := e.Nodes()[0]
+	require.Equal(t, plan.VerbSet(plan.Stop, plan.Start), vm.Can)
+	require.Equal(t, 2*time.Minute, vm.Time(plan.Stop).Nominal)
+	require.Equal(t, 4*time.Minute, vm.Time(plan.Start).Nominal)
 }
 
 // What is damaged is left out and told of; the rest counts.

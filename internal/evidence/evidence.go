@@ -50,6 +50,9 @@ func (e *Evidence) Add(tl *timeline.Timeline) {
 		e.runs[k] = newest(e.runs[k], s, func(s forecast.Sample) time.Time { return s.At })
 	}
 	for _, d := range tl.Drained() {
+		if !d.Tells() {
+			continue
+		}
 		e.drained[d.Supply] = newest(e.drained[d.Supply], d.Discharge, func(d power.Discharge) time.Time { return d.At })
 	}
 	for node, at := range tl.Returned() {

@@ -16,6 +16,7 @@ import (
 	"ebbtide/internal/journal"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+	"ebbtide/internal/timeline"
 )
 
 var epoch = time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
@@ -147,6 +148,23 @@ func TestADamagedOutageIsLeftOut(t *testing.T) {
 	require.ErrorAs(t, err, &damaged)
 	require.Equal(t, 2, e.Outages)
 	require.Len(t, e.Samples(typed), 4)
+}
+
+// A night of flaps does not push out what a long discharge has shown.
+func TestFlapsTeachNothing(t *testing.T) {
+	t.Parallel()
+	e := evidence.Evidence{}
+	for i := range 40 {
+		gave := power.Discharge{At: epoch.Add(time.Duration(i) * time.Minute), Burn: 3, Took: 10 * time.Second, From: 100, To: 99}
+		if i == 0 {
+			gave = power.Discharge{At: epoch, Burn: 300, Took: 10 * time.Minute, From: 100, To: 40}
+		}
+		tl := timeline.Fold([]engine.Record{
+			{Kind: engine.Opened, Outage: fmt.Sprint(i), Mode: "run"}, {Kind: engine.Spent, Supplies: []string{"ups"}, Discharge: &gave},
+		})
+		e.Add(&tl)
+	}
+	require.InDelta(t, 500, e.Capacity("ups", epoch.Add(time.Hour)).Burn, 1)
 }
 
 // A journal of a long life takes no more memory than its newest part.

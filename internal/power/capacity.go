@@ -46,7 +46,8 @@ const (
 	leastBurn   = 1    // seconds at full load: no battery gives less, or more than
 	mostBurn    = 30 * 24 * 3600
 	sigmaProven = 0.12         // after a drill or a full discharge; no number of them makes a battery more predictable
-	sigmaFlag   = runtimeSigma // where the UPS calls its battery low while its gauge says otherwise
+	sigmaFlag   = runtimeSigma // where the UPS calls its battery low while its gauge says otherwise,
+	flagAfter   = time.Minute  // and did so no sooner: several say so at once when they go on battery
 	sigmaNever  = sheetSigma   // of a battery that was never seen to give anything: age makes it no worse
 	sigmaMonth  = 0.05         // by which it grows with each month, once it is older than
 	goodFor     = 6 * month
@@ -110,6 +111,12 @@ func trust(o told, later []told, newest time.Time) float64 {
 	return w
 }
 
+// Tells tells whether anything can be learned from a discharge: most are too short.
+func (d Discharge) Tells() bool {
+	_, ok := d.tells(d.At)
+	return ok
+}
+
 // tells gives what a discharge says of the capacity, as of the newest moment that it can be from; false if that is
 // nothing.
 func (d Discharge) tells(now time.Time) (told, bool) {
@@ -123,7 +130,7 @@ func (d Discharge) tells(now time.Time) (told, bool) {
 		return told{}, false
 	case full && fall >= learnsFrom:
 		o.y, o.sigma = math.Log(d.Burn), sigmaProven
-	case full && d.Took >= leastStretch: // several UPSes say so at once when they go on battery
+	case full && d.Took >= flagAfter:
 		o.y, o.sigma = math.Log(d.Burn), sigmaFlag
 	case fall >= learnsFrom:
 		o.y, o.sigma = math.Log(d.Burn)-math.Log(fall), fallSigma+fallGrain/fall

@@ -45,6 +45,9 @@ func TestWhatADischargeProves(t *testing.T) {
 			got := LearnCapacity(c.past, epoch)
 			require.InDelta(t, c.burn, got.Burn, 1e-6)
 			require.InDelta(t, c.sigma, got.Sigma, 1e-9)
+			for _, d := range c.past {
+				require.Equal(t, c.burn > 0, d.Tells())
+			}
 			if c.burn == 0 {
 				require.Equal(t, Capacity{}, got)
 			}

@@ -69,7 +69,8 @@ func Compile(rb *Runbook, schema Schema, inventory map[string][]plan.Member) (*C
 	}
 	c.out.Estate, c.out.Policy, c.out.Warnings = estate, rb.policy(), c.warnings.finish()
 	for i := range rb.Supplies {
-		c.out.Supplies = append(c.out.Supplies, power.Supply{ID: rb.Supplies[i].ID, Curve: rb.Supplies[i].Curve})
+		s := &rb.Supplies[i]
+		c.out.Supplies = append(c.out.Supplies, power.Supply{ID: s.ID, Curve: s.Curve, Watts: s.Watts, Recharge: s.Recharge})
 	}
 	return c.out, nil
 }

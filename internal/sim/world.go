@@ -31,9 +31,11 @@ const (
 
 // world is the modelled estate.
 type world struct {
-	estate *plan.Estate
-	things []thing
-	cells  []cell
+	estate  *plan.Estate
+	things  []thing
+	cells   []cell
+	drawing []int // nodes that draw power
+	weighed bool  // the loads of the cells are those of now
 }
 
 // become gives a node a state. Where the systems are watched, they tell of it.
@@ -42,7 +44,7 @@ func (s *simulation) become(i int, state plan.State) {
 	if t.state == state {
 		return
 	}
-	t.state = state
+	t.state, s.weighed = state, false
 	t.change++
 	t.dark = t.dark && state != plan.On
 	if s.estate.Node(i).Kind == plan.Self {

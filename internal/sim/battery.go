@@ -22,7 +22,10 @@ func newCell(node int, s power.Supply, b Battery, given bool) cell {
 		b = Battery{Charge: 1}
 	}
 	b.Recharge = cmp.Or(b.Recharge, s.Recharge, usualRecharge)
-	return cell{Battery: b, node: node, watts: s.Watts, curve: power.NewCurve(s.Curve), mains: true, output: true, charge: b.Charge}
+	return cell{
+		Battery: b, node: node, watts: s.Watts, curve: power.NewCurve(s.Curve), mains: true, output: true, charge: b.Charge,
+		offDelay: cmp.Or(s.OffDelay, cutDelay), onDelay: cmp.Or(s.OnDelay, returnDelay),
+	}
 }
 
 // settle reckons what follows from the load at the start: it is what the battery's runtime is told at.

@@ -25,6 +25,7 @@ type cell struct {
 	charge      float64 // 0..1
 	cutAt       time.Time
 	silent      bool
+	dead        bool // its battery gave out: nothing powers its own electronics until the mains are back
 	polls       int
 	// changed is when its mains, its output or its voice last changed.
 	changed time.Time
@@ -108,7 +109,7 @@ func (s *simulation) giveOutput(k int) {
 // setMains switches a supply's input.
 func (s *simulation) setMains(k int, on bool) {
 	c := &s.cells[k]
-	c.mains, c.changed = on, s.now
+	c.mains, c.dead, c.changed = on, c.dead && !on, s.now
 	if on && !c.output {
 		s.after(c.onDelay, func() { s.giveOutput(k) })
 	}

@@ -31,9 +31,11 @@ const (
 
 // world is the modelled estate.
 type world struct {
-	estate *plan.Estate
-	things []thing
-	cells  []cell
+	estate  *plan.Estate
+	things  []thing
+	cells   []cell
+	drawing []int // nodes that draw power
+	weighed bool  // the loads of the cells are those of now
 }
 
 // become gives a node a state. Where the systems are watched, they tell of it.
@@ -42,7 +44,7 @@ func (s *simulation) become(i int, state plan.State) {
 	if t.state == state {
 		return
 	}
-	t.state = state
+	t.state, s.weighed = state, false
 	t.change++
 	t.dark = t.dark && state != plan.On
 	if s.estate.Node(i).Kind == plan.Self {
@@ -92,7 +94,7 @@ func (s *simulation) command(i int, verb plan.Verb) (engine.Outcome, string) {
 	case plan.Protect:
 		s.after(took, func() { t.protected = true })
 	case plan.Unprotect:
-		s.after(took, func() { t.protected = false })
+		s.after(took, func() { t.protected, t.dirty = false, true })
 	case plan.Flush:
 		s.after(took, func() { t.dirty = false })
 	case plan.Stop:

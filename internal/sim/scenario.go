@@ -14,6 +14,9 @@ type Scenario struct {
 	Batteries map[string]Battery // by supply; a missing one is full and lasts 30 minutes
 	Faults    map[string]Fault
 	LiesAt    map[string]int // by node: which of its probes is answered with the opposite
+	// Took is how long an action really takes, Never if it does not end by itself; one that is missing takes its nominal
+	// time.
+	Took map[Action]time.Duration
 	// PollOnline is how often a supply is polled that has been on line for two minutes; 0: each second, as otherwise.
 	PollOnline time.Duration
 	Off        []string      // nodes that are off at the start
@@ -30,6 +33,15 @@ type Scenario struct {
 	// each: what runs beside each other in the shell has an order only then. An estimate is there at once.
 	Apart bool
 }
+
+// Action is a verb on a node.
+type Action struct {
+	Node string
+	Verb plan.Verb
+}
+
+// Never is how long an action takes that does not end by itself: longer than any run.
+const Never time.Duration = 1 << 62
 
 // Change is a change of the world from outside: of a supply's mains, unless one of the pointers is set.
 type Change struct {
@@ -50,6 +62,7 @@ type Battery struct {
 	Runtime  time.Duration // of a full battery at the present load
 	Recharge time.Duration // from empty to full
 	DiesAt   float64       // 0..1: the output is lost at this charge, without a word before
+	Bias     float64       // what its UPS says that it lasts, as a share of how long it does; 0: 1
 	Says     []Lie
 }
 

@@ -91,7 +91,7 @@ func (s *simulation) giveOutput(k int) {
 	c.output, c.cutAt, c.changed = true, time.Time{}, s.now
 	for i := range s.things {
 		if n := s.estate.Node(i); n.ByPower && dead[i] && s.things[i].state == plan.Off && s.powered(i) {
-			s.boot(i, n.Time(plan.Start).Nominal)
+			s.boot(i, s.took(i, plan.Start))
 		}
 	}
 }
@@ -123,7 +123,7 @@ func (s *simulation) discharge(k int, by time.Duration) {
 func (s *simulation) polling(k int) polling {
 	c := &s.cells[k]
 	return polling{
-		supply: c.node, mains: c.mains, on: c.mains && c.output, heard: !c.silent && !s.stopped, honest: len(c.Says) == 0 && c.output && c.DiesAt == 0,
+		supply: c.node, mains: c.mains, on: c.mains && c.output, heard: !c.silent && !s.stopped, honest: len(c.Says) == 0 && c.Bias == 0 && c.output && c.DiesAt == 0,
 		charge: c.charge, left: time.Duration(c.charge * float64(c.Runtime)),
 	}
 }
@@ -134,6 +134,9 @@ func (s *simulation) reading(k int) power.Reading {
 	c.polls++
 	says := func(l Lie) bool { return slices.Contains(c.Says, l) }
 	r := power.Reading{Supply: s.estate.Node(c.node).ID, Charge: power.Known(100 * c.charge), Runtime: power.Known(c.charge * c.Runtime.Seconds()), Load: power.Known(50)}
+	if c.Bias > 0 {
+		r.Runtime.Value *= c.Bias
+	}
 	if c.silent {
 		return power.Reading{Supply: r.Supply, Link: power.Lost, Detail: "no answer"}
 	}

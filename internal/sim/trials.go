@@ -1,0 +1,55 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"ebbtide/internal/forecast"
+)
+
+// Trials are many drawn runs of one scenario.
+type Trials struct {
+	Scenario Scenario
+	Odds     Odds
+	Runs     int
+	Seed     uint64 // of the first; each has the next
+	Workers  int    // that share them; the summary is the same whatever their number
+	// Progress is told how many runs are done, by one worker at a time (nil: nobody).
+	Progress func(done int)
+}
+
+// Play plays the trials and sums them up, unless ctx ends before. Of each run no more is kept than its Outcome.
+func (t Trials) Play(ctx context.Context) (*Summary, error) {
+	outcomes := make([]Outcome, t.Runs)
+	var next atomic.Int64
+	var done int
+	var told sync.Mutex
+	tell := func() {
+		told.Lock()
+		defer told.Unlock()
+		if done++; t.Progress != nil {
+			t.Progress(done)
+		}
+	}
+	var workers sync.WaitGroup
+	for range max(1, t.Workers) {
+		workers.Go(func() {
+			sc := t.Scenario
+			if sc.Forecast == nil {
+				sc.Forecast = forecast.New(t.Odds.Known, estimateTrials).Answer
+			}
+			for i := next.Add(1) - 1; i < int64(t.Runs) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				drawn := Draw(sc, t.Seed+uint64(i), t.Odds)
+				outcomes[i] = Judge(drawn, play(drawn, true))
+				tell()
+			}
+		})
+	}
+	workers.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("cannot finish the trials: %d of %d are done: %w", done, t.Runs, err)
+	}
+	return Summarise(t.Scenario.Settings.Policy, outcomes, t.Seed), nil
+}

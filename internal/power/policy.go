@@ -33,6 +33,7 @@ type Point struct {
 type Supply struct {
 	ID    string  `json:"id"`
 	Curve []Point `json:"curve,omitempty"` // by ascending load; empty: the default offset power law
+	Watts float64 `json:"watts,omitempty"` // nominal output power; 0: not said
 	// Recharge is how long the battery takes from empty to full; 0: DefaultRecharge.
 	Recharge time.Duration `json:"recharge,omitempty"`
 	// Capacity is what discharges have proven of it. It is no part of the runbook.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -21,7 +22,7 @@ const (
 	provenSigma   = 0.12               // of the logarithm of a battery's true capacity, if a discharge has shown it
 	unprovenSigma = 0.45               // and if none has
 	sheetMost     = 1.1                // no battery holds more than so many times what its sheet says
-	biasSigma     = 0.3                // of the logarithm of what a UPS says that its battery lasts, to how long it does
+	biasSigma     = 0.3                // of the logarithm of what a UPS says that its battery lasts, against its sheet
 	deathChance   = 0.04               // of a battery that gives out at once, at a charge that nobody knows
 	commonSigma   = 0.15               // of the logarithm of what makes all actions of a night slow together
 	outageMedian  = 60 * time.Second   //
@@ -91,7 +92,7 @@ func drawBatteries(sc *Scenario, source *rand.Rand) map[string]Battery {
 	for _, s := range sc.Settings.Supplies {
 		b, given := drawn[s.ID]
 		if !given {
-			b = fullBattery
+			b.Charge = 1
 		}
 		sigma := unprovenSigma
 		if s.Capacity.Burn > 0 {
@@ -100,10 +101,7 @@ func drawBatteries(sc *Scenario, source *rand.Rand) map[string]Battery {
 		capacity := min(sheetMost, math.Exp(sigma*source.NormFloat64()))
 		bias := math.Exp(biasSigma * source.NormFloat64())
 		dies, at := source.Float64() < deathChance, source.Float64()
-		b.Runtime = time.Duration(capacity * float64(b.Runtime))
-		if b.Bias == 0 {
-			b.Bias = bias
-		}
+		b.Health, b.Bias = cmp.Or(b.Health, capacity), cmp.Or(b.Bias, bias)
 		if dies {
 			b.DiesAt = max(b.DiesAt, at)
 		}

@@ -38,7 +38,7 @@ func TestDrawnOdds(t *testing.T) {
 	for seed := range uint64(draws) {
 		d := sim.Draw(sc, seed, drawnOutages)
 		b := d.Batteries["ups"]
-		require.LessOrEqual(t, b.Runtime, 33*time.Minute, "no battery holds more than 1.1 times its sheet")
+		require.LessOrEqual(t, b.Health, 1.1, "no battery holds more than 1.1 times its sheet")
 		require.Positive(t, b.Bias)
 		add := func(to *float64, is bool) {
 			if is {
@@ -46,8 +46,8 @@ func TestDrawnOdds(t *testing.T) {
 			}
 		}
 		add(&dies, b.DiesAt > 0)
-		add(&weak, b.Runtime < 20*time.Minute)
-		add(&weakProven, sim.Draw(proven, seed, drawnOutages).Batteries["ups"].Runtime < 20*time.Minute)
+		add(&weak, b.Health < 2./3)
+		add(&weakProven, sim.Draw(proven, seed, drawnOutages).Batteries["ups"].Health < 2./3)
 		add(&again, len(d.Changes) > 2)
 		add(&hung, d.Took[sim.Action{Node: "media", Verb: plan.Stop}] == sim.Never)
 		length := d.Changes[1].At - d.Changes[0].At

@@ -129,13 +129,7 @@ func (s *simulation) build() {
 		t.state, t.fault, t.liesAt, t.dirty = plan.On, s.scenario.Faults[n.ID], s.scenario.LiesAt[n.ID], n.Can.Has(plan.Protect)
 		if n.Kind == plan.Supply {
 			b, given := s.scenario.Batteries[n.ID]
-			if !given {
-				b = fullBattery
-			}
-			if b.Recharge == 0 {
-				b.Recharge = fullBattery.Recharge
-			}
-			s.cells = append(s.cells, cell{Battery: b, node: i, mains: true, output: true, charge: b.Charge})
+			s.cells = append(s.cells, newCell(i, s.supply(n.ID), b, given))
 		}
 	}
 	for _, id := range s.scenario.Off {
@@ -147,6 +141,17 @@ func (s *simulation) build() {
 		s.things[i].wasOn = s.things[i].state == plan.On
 		s.referee.wasOn[i] = s.things[i].wasOn
 	}
+	s.settle()
+}
+
+// supply finds what the runbook says of a supply.
+func (s *simulation) supply(id string) power.Supply {
+	for _, decl := range s.scenario.Settings.Supplies {
+		if decl.ID == id {
+			return decl
+		}
+	}
+	return power.Supply{ID: id}
 }
 
 func (s *simulation) at(t time.Time, do func()) {
@@ -192,11 +197,18 @@ func (s *simulation) change(c Change) {
 		if s.estate.Node(s.cells[k].node).ID != c.Supply {
 			continue
 		}
-		if c.Silent != nil {
-			s.cells[k].silent, s.cells[k].changed = *c.Silent, s.now
-			continue
+		switch at := &s.cells[k]; {
+		case c.Silent != nil:
+			at.silent, at.changed = *c.Silent, s.now
+		case c.ExtraLoad != nil:
+			at.extra, s.weighed = *c.ExtraLoad, false
+		case c.Temperature != nil:
+			at.temperature = power.Known(*c.Temperature)
+		case c.Voltage != nil:
+			at.voltage = power.Known(*c.Voltage)
+		default:
+			s.setMains(k, c.Mains)
 		}
-		s.setMains(k, c.Mains)
 	}
 }
 

@@ -32,9 +32,11 @@ const (
 
 // world is the modelled estate.
 type world struct {
-	estate *plan.Estate
-	things []thing
-	cells  []cell
+	estate  *plan.Estate
+	things  []thing
+	cells   []cell
+	drawing []int // nodes that draw power
+	weighed bool  // the loads of the cells are those of now
 }
 
 // become gives a node a state. Where the systems are watched, they tell of it.
@@ -43,7 +45,7 @@ func (s *simulation) become(i int, state plan.State) {
 	if t.state == state {
 		return
 	}
-	t.state = state
+	t.state, s.weighed = state, false
 	s.absent(t, state)
 	t.change++
 	t.dark = t.dark && state != plan.On

@@ -74,10 +74,11 @@ func drawActions(estate *plan.Estate, known *forecast.Knowledge, source *rand.Ra
 			if !n.Can.Has(verb) {
 				continue
 			}
-			d, u := known.Of(n, verb), source.Float64()
-			took[Action{n.ID, verb}] = Never
-			if u < 1-d.Hang {
-				took[Action{n.ID, verb}] = time.Duration(slow * float64(d.Quantile(u)))
+			d := known.Of(n, verb)
+			d.Within = 0 // that is when it is forced or given up: what is slow does not end by then, and does in the end
+			lasts, hung := d.Draw(source.Float64())
+			if took[Action{n.ID, verb}] = time.Duration(slow * float64(lasts)); hung {
+				took[Action{n.ID, verb}] = Never
 			}
 		}
 	}

@@ -84,7 +84,7 @@ func mainsBack(sc *Scenario) time.Duration {
 	var last time.Duration
 	for i := range sc.Changes {
 		c := &sc.Changes[i]
-		if c.Supply != "" && c.Silent == nil && c.Mains {
+		if c.OfMains() && c.Mains {
 			last = max(last, c.At)
 		}
 	}

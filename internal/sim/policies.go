@@ -17,6 +17,9 @@ type Alternative struct {
 	Scenario Scenario
 }
 
+// OwnPolicy is the name of the policy as the runbook has it.
+const OwnPolicy = "the runbook's policy"
+
 // Alternatives puts a scenario beside the rules that other tools start a shutdown by. Nothing but the trigger is
 // changed: stages, order, proofs and the last means when a battery gives in stay Ebbtide's. As with those tools, the
 // UPS's low-battery flag starts the shutdown in any case. Their "runtime" is the UPS's own: neither a curve nor a proven
@@ -40,7 +43,7 @@ func Alternatives(sc Scenario, odds Odds) []Alternative {
 		s.Curve, s.Capacity = nil, power.Capacity{}
 	}
 	return []Alternative{
-		{"the runbook's policy", sc},
+		{OwnPolicy, sc},
 		{"timer: 5m on battery", timer},
 		{"percentage: charge below 50 %", charge},
 		{"low battery only", flag},

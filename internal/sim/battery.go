@@ -22,7 +22,10 @@ func newCell(node int, s power.Supply, b Battery, given bool) cell {
 		b = Battery{Charge: 1}
 	}
 	b.Recharge = cmp.Or(b.Recharge, s.Recharge, usualRecharge)
-	return cell{Battery: b, node: node, watts: s.Watts, curve: power.NewCurve(s.Curve), mains: true, output: true, charge: b.Charge}
+	return cell{
+		Battery: b, node: node, watts: s.Watts, curve: power.NewCurve(s.Curve), mains: true, output: true, charge: b.Charge,
+		offDelay: cmp.Or(s.OffDelay, cutDelay), onDelay: cmp.Or(s.OnDelay, returnDelay),
+	}
 }
 
 // settle reckons what follows from the load at the start: it is what the battery's runtime is told at.
@@ -86,6 +89,7 @@ func (s *simulation) discharge(k int, by time.Duration) {
 		c.charge = max(0, c.charge-by.Seconds()*c.rate()/(c.Runtime.Seconds()*c.healthy()))
 		if c.charge <= c.DiesAt || c.load > tripLoad {
 			s.loseOutput(k)
+			c.dead = true
 		}
 	}
 }
@@ -118,8 +122,8 @@ func (c *cell) gauge() float64 {
 func (s *simulation) polling(k int) polling {
 	c := &s.cells[k]
 	return polling{
-		supply: c.node, mains: c.mains, on: c.mains && c.output, heard: !c.silent && !s.stopped, honest: c.honest(),
-		charge: c.charge, left: c.left(),
+		supply: c.node, mains: c.mains, on: c.mains && c.output, heard: !c.silent && !c.dead && !s.stopped, honest: c.honest(),
+		charge: c.gauge(), left: c.left(), // of the charge nobody knows better
 	}
 }
 
@@ -133,7 +137,7 @@ func (s *simulation) reading(k int) power.Reading {
 		Supply: s.estate.Node(c.node).ID, Charge: power.Known(100 * charge), Runtime: power.Known(charge * c.Runtime.Seconds() / c.rate()),
 		Load: power.Known(100 * c.load), Temperature: c.temperature, Voltage: c.voltage,
 	}
-	if c.silent {
+	if c.silent || c.dead {
 		return power.Reading{Supply: r.Supply, Link: power.Lost, Detail: "no answer"}
 	}
 	if c.Bias > 0 {

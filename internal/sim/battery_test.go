@@ -55,11 +55,11 @@ func told(t *testing.T, supply, scenario string) (func(at time.Duration) power.R
 	}, result
 }
 
-// lost is when an output was lost: the first reading that says so.
+// lost is when an output was lost: a UPS whose battery gave out says nothing more.
 func lost(t *testing.T, reading func(time.Duration) power.Reading, before time.Duration) time.Duration {
 	t.Helper()
 	for at := time.Second; at < before; at += time.Second {
-		if reading(at).Status.Has(power.OFF) {
+		if reading(at).Link == power.Lost {
 			return at
 		}
 	}

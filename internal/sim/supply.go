@@ -13,6 +13,8 @@ type cell struct {
 	node        int
 	watts       float64 // nominal; 0: not said
 	curve       power.Curve
+	offDelay    time.Duration
+	onDelay     time.Duration
 	atStart     float64 // its rate at the load at the start
 	load        float64 // now, as a share of nominal
 	extra       float64 // of it: what no node draws
@@ -23,14 +25,15 @@ type cell struct {
 	charge      float64 // 0..1
 	cutAt       time.Time
 	silent      bool
+	dead        bool // its battery gave out: nothing powers its own electronics until the mains are back
 	polls       int
 	// changed is when its mains, its output or its voice last changed.
 	changed time.Time
 }
 
 const (
-	cutDelay    = 20 * time.Second // ups.delay.shutdown
-	returnDelay = 30 * time.Second // ups.delay.start
+	cutDelay    = 20 * time.Second // ups.delay.shutdown, where the runbook does not say offdelay
+	returnDelay = 30 * time.Second // ups.delay.start, where it does not say ondelay
 	poll        = time.Second
 	quiet       = 2 * time.Minute // with nothing changed for so long, a supply on line may be polled more rarely
 	lowCharge   = 0.1             // where an honest UPS raises its low-battery flag
@@ -40,8 +43,8 @@ const (
 func (s *simulation) armCut(i int) {
 	for k := range s.cells {
 		if c := &s.cells[k]; c.node == i && c.cutAt.IsZero() {
-			c.cutAt = s.now.Add(cutDelay)
-			s.after(cutDelay, func() { s.loseOutput(k) })
+			c.cutAt = s.now.Add(c.offDelay)
+			s.after(c.offDelay, func() { s.loseOutput(k) })
 		}
 	}
 }
@@ -75,12 +78,13 @@ func (s *simulation) loseOutput(k int) {
 		if kind := s.estate.Node(i).Kind; kind == plan.Supply || kind == plan.Person || s.powered(i) || t.state == plan.Off || t.state == plan.Gone || t.state == plan.Unknown {
 			continue
 		}
-		t.crashed = s.estate.Node(i).Kind != plan.Passive
-		t.dark = t.crashed
+		n := s.estate.Node(i)
+		t.dark = n.Kind != plan.Passive
+		t.crashed = t.crashed || t.dark && (n.Can.Has(plan.Stop) || t.dirty) // a clean cache needs no stop of its own
 		s.goOff(i)
 	}
 	if c.mains {
-		s.after(returnDelay, func() { s.giveOutput(k) })
+		s.after(c.onDelay, func() { s.giveOutput(k) })
 	}
 }
 
@@ -105,9 +109,9 @@ func (s *simulation) giveOutput(k int) {
 // setMains switches a supply's input.
 func (s *simulation) setMains(k int, on bool) {
 	c := &s.cells[k]
-	c.mains, c.changed = on, s.now
+	c.mains, c.dead, c.changed = on, c.dead && !on, s.now
 	if on && !c.output {
-		s.after(returnDelay, func() { s.giveOutput(k) })
+		s.after(c.onDelay, func() { s.giveOutput(k) })
 	}
 }
 

@@ -105,7 +105,7 @@ func (s *simulation) command(i int, verb plan.Verb) (engine.Outcome, string) {
 	case plan.Protect:
 		s.after(took, func() { t.protected = true })
 	case plan.Unprotect:
-		s.after(took, func() { t.protected = false })
+		s.after(took, func() { t.protected, t.dirty = false, true })
 	case plan.Flush:
 		s.after(took, func() { t.dirty = false })
 	case plan.Stop:

@@ -6,7 +6,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"ebbtide/internal/engine"
 	"ebbtide/internal/forecast"
+	"ebbtide/internal/plan"
 )
 
 // Trials are many drawn runs of one scenario.
@@ -38,7 +40,7 @@ func (t Trials) Play(ctx context.Context) (*Summary, error) {
 		workers.Go(func() {
 			sc := t.Scenario
 			if sc.Forecast == nil {
-				sc.Forecast = forecast.New(t.Odds.Known, estimateTrials).Answer
+				sc.Forecast = remembering(forecast.New(t.Odds.Known, estimateTrials).Answer)
 			}
 			for i := next.Add(1) - 1; i < int64(t.Runs) && ctx.Err() == nil; i = next.Add(1) - 1 {
 				drawn := Draw(sc, t.Seed+uint64(i), t.Odds)
@@ -52,4 +54,26 @@ func (t Trials) Play(ctx context.Context) (*Summary, error) {
 		return nil, fmt.Errorf("cannot finish the trials: %d of %d are done: %w", done, t.Runs, err)
 	}
 	return Summarise(t.Scenario.Settings.Policy, outcomes, t.Seed), nil
+}
+
+// rememberedAnswers bounds what is remembered.
+const rememberedAnswers = 1000
+
+// remembering answers a question as it was answered before: all runs begin alike, and an outage that is played again
+// without its shutdown goes the same way up to there.
+func remembering(answer func(*plan.Estate, engine.Estimate) engine.Estimated) func(*plan.Estate, engine.Estimate) engine.Estimated {
+	known := map[string]engine.Estimated{}
+	return func(estate *plan.Estate, ask engine.Estimate) engine.Estimated {
+		key := fmt.Sprintf("%q%q%v", ask.Down, ask.Scope, ask.Running)
+		before, ok := known[key]
+		if !ok {
+			if len(known) == rememberedAnswers {
+				clear(known)
+			}
+			before = answer(estate, ask)
+			known[key] = before
+		}
+		before.Serial = ask.Serial
+		return before
+	}
 }

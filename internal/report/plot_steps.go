@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/timeline"
 )
@@ -92,10 +93,13 @@ func (c *Course) rows() []row {
 // barsOf makes the bars of an outage, by node: its steps, and the time from a proven stop to the start that ended it.
 func (c *Course) barsOf(t *timeline.Timeline) map[string][]bar {
 	bars, offSince := map[string][]bar{}, map[string]time.Duration{}
-	last := t.End
-	for i := range t.Marks {
-		if t.Marks[i].At.After(last) {
-			last = t.Marks[i].At
+	last, turned := t.End, time.Time{}
+	for _, m := range t.Marks {
+		if m.At.After(last) {
+			last = m.At
+		}
+		if m.Kind == engine.Turned {
+			turned = m.At
 		}
 	}
 	for i := range t.Steps {
@@ -122,7 +126,11 @@ func (c *Course) barsOf(t *timeline.Timeline) map[string][]bar {
 		if c.isSupply(node) {
 			continue // its return is no step
 		}
-		bars[node] = append(bars[node], bar{off, since, last.Sub(c.Start)})
+		until := last
+		if t.Goal == plan.Up && !t.End.IsZero() && !slices.Contains(t.NotRestored, node) {
+			until = turned // it was on when all was to come back
+		}
+		bars[node] = append(bars[node], bar{off, since, max(since, until.Sub(c.Start))})
 	}
 	return bars
 }

@@ -83,7 +83,7 @@ func play(sc Scenario, lean bool) *Result {
 		pending: map[engine.Op]bool{},
 	}
 	if sc.Forecast == nil {
-		s.scenario.Forecast = forecast.New(nil, estimateTrials).Answer
+		s.scenario.Forecast = forecast.New(nil, estimateTrials(sc.Settings.Estate)).Answer
 	}
 	s.referee = NewReferee(sc.Settings.Estate, sc.Settings.Policy)
 	s.build()
@@ -273,8 +273,17 @@ func (s *simulation) carryOut(effect engine.Effect) {
 	}
 }
 
-// estimateTrials are enough for a simulation's purpose.
-const estimateTrials = 100
+// What an estimate takes in a simulation: enough trials for its purpose, and of a great estate no more than play so many
+// nodes, but some.
+const (
+	mostEstimateTrials  = 100
+	leastEstimateTrials = 20
+	estimateNodes       = 20_000
+)
+
+func estimateTrials(estate *plan.Estate) int {
+	return min(mostEstimateTrials, max(leastEstimateTrials, estimateNodes/max(1, estate.Len())))
+}
 
 // estimate tells how long the rest of the plan takes. The answer to the same question is the same.
 func (s *simulation) estimate(ask engine.Estimate) engine.Estimated {

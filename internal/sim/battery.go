@@ -107,7 +107,7 @@ func (c *cell) left() time.Duration {
 
 // honest tells whether its UPS says how it is.
 func (c *cell) honest() bool {
-	return len(c.Says) == 0 && c.output && c.DiesAt == 0 && c.healthy() == 1 && c.Steps == 0
+	return len(c.Says) == 0 && c.Bias == 0 && c.output && c.DiesAt == 0 && c.healthy() == 1 && c.Steps == 0
 }
 
 // gauge is the charge as its UPS tells it, from 0 to 1.
@@ -139,6 +139,9 @@ func (s *simulation) reading(k int) power.Reading {
 	}
 	if c.silent || c.dead {
 		return power.Reading{Supply: r.Supply, Link: power.Lost, Detail: "no answer"}
+	}
+	if c.Bias > 0 {
+		r.Runtime.Value *= c.Bias
 	}
 	if c.voltage.Known {
 		r.Nominal = power.Known(nominal)

@@ -14,6 +14,9 @@ type Scenario struct {
 	Batteries map[string]Battery // by supply; a missing one is full
 	Faults    map[string]Fault
 	LiesAt    map[string]int // by node: which of its probes is answered with the opposite
+	// Took is how long an action really takes, Never if it does not end by itself; one that is missing takes its nominal
+	// time.
+	Took map[Action]time.Duration
 	// PollOnline is how often a supply is polled that has been on line for two minutes; 0: each second, as otherwise.
 	PollOnline time.Duration
 	Off        []string      // nodes that are off at the start
@@ -30,6 +33,15 @@ type Scenario struct {
 	// each: what runs beside each other in the shell has an order only then. An estimate is there at once.
 	Apart bool
 }
+
+// Action is a verb on a node.
+type Action struct {
+	Node string
+	Verb plan.Verb
+}
+
+// Never is how long an action takes that does not end by itself: longer than any run.
+const Never time.Duration = 1 << 62
 
 // Change is a change of the world from outside: of a supply's mains, unless one of the pointers is set.
 type Change struct {
@@ -48,14 +60,20 @@ type Change struct {
 	Clock       *time.Duration // the wall clock is set forth or back by so much: records bear its time, decisions do not
 }
 
+// OfMains tells whether a change is of a supply's mains.
+func (c *Change) OfMains() bool {
+	return c.Supply != "" && c.Silent == nil && c.ExtraLoad == nil && c.Temperature == nil && c.Voltage == nil
+}
+
 // Battery is the truth about a supply's battery, and what its UPS makes of it.
 type Battery struct {
 	Charge   float64       // at the start, 0..1
 	Runtime  time.Duration // of a full battery as on its sheet, at the load at the start; 0: what the runbook's curve says, or 30 minutes
 	Recharge time.Duration // from empty to full; 0: what the runbook says, or 2 hours
-	Health   float64       // 0..1: its true capacity against its sheet, of which its UPS knows nothing; 0: 1
+	Health   float64       // its true capacity against its sheet, of which its UPS knows nothing; 0: 1
 	Steps    float64       // 0..1: its UPS tells the charge in steps of so much; 0: as it is
 	DiesAt   float64       // 0..1: the output is lost at this charge, without a word before
+	Bias     float64       // what its UPS says that it lasts, as a share of what its sheet says; 0: 1
 	Says     []Lie
 }
 

@@ -101,7 +101,7 @@ func (s *simulation) giveOutput(k int) {
 	c.output, c.cutAt, c.changed, s.weighed = true, time.Time{}, s.now, false
 	for i := range s.things {
 		if n := s.estate.Node(i); n.ByPower && dead[i] && s.things[i].state == plan.Off && s.powered(i) {
-			s.boot(i, n.Time(plan.Start).Nominal)
+			s.boot(i, s.took(i, plan.Start))
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	"ebbtide/internal/plan"
@@ -11,20 +10,30 @@ import (
 // cell is the truth about one supply.
 type cell struct {
 	Battery
-	node   int
-	mains  bool
-	output bool
-	charge float64 // 0..1
-	cutAt  time.Time
-	silent bool
-	polls  int
+	node        int
+	watts       float64 // nominal; 0: not said
+	curve       power.Curve
+	offDelay    time.Duration
+	onDelay     time.Duration
+	atStart     float64 // its rate at the load at the start
+	load        float64 // now, as a share of nominal
+	extra       float64 // of it: what no node draws
+	temperature power.Figure
+	voltage     power.Figure
+	mains       bool
+	output      bool
+	charge      float64 // 0..1
+	cutAt       time.Time
+	silent      bool
+	dead        bool // its battery gave out: nothing powers its own electronics until the mains are back
+	polls       int
 	// changed is when its mains, its output or its voice last changed.
 	changed time.Time
 }
 
 const (
-	cutDelay    = 20 * time.Second // ups.delay.shutdown
-	returnDelay = 30 * time.Second // ups.delay.start
+	cutDelay    = 20 * time.Second // ups.delay.shutdown, where the runbook does not say offdelay
+	returnDelay = 30 * time.Second // ups.delay.start, where it does not say ondelay
 	poll        = time.Second
 	quiet       = 2 * time.Minute // with nothing changed for so long, a supply on line may be polled more rarely
 	lowCharge   = 0.1             // where an honest UPS raises its low-battery flag
@@ -34,8 +43,8 @@ const (
 func (s *simulation) armCut(i int) {
 	for k := range s.cells {
 		if c := &s.cells[k]; c.node == i && c.cutAt.IsZero() {
-			c.cutAt = s.now.Add(cutDelay)
-			s.after(cutDelay, func() { s.loseOutput(k) })
+			c.cutAt = s.now.Add(c.offDelay)
+			s.after(c.offDelay, func() { s.loseOutput(k) })
 		}
 	}
 }
@@ -62,19 +71,20 @@ func (s *simulation) loseOutput(k int) {
 	if !c.output {
 		return
 	}
-	c.output, c.changed = false, s.now
+	c.output, c.changed, s.weighed = false, s.now, false
 	s.referee.outputLost(s, c.node)
 	for i := range s.things {
 		t := &s.things[i]
 		if kind := s.estate.Node(i).Kind; kind == plan.Supply || kind == plan.Person || s.powered(i) || t.state == plan.Off || t.state == plan.Gone || t.state == plan.Unknown {
 			continue
 		}
-		t.crashed = s.estate.Node(i).Kind != plan.Passive
-		t.dark = t.crashed
+		n := s.estate.Node(i)
+		t.dark = n.Kind != plan.Passive
+		t.crashed = t.crashed || t.dark && (n.Can.Has(plan.Stop) || t.dirty) // a clean cache needs no stop of its own
 		s.goOff(i)
 	}
 	if c.mains {
-		s.after(returnDelay, func() { s.giveOutput(k) })
+		s.after(c.onDelay, func() { s.giveOutput(k) })
 	}
 }
 
@@ -88,10 +98,10 @@ func (s *simulation) giveOutput(k int) {
 	for i := range s.things {
 		dead[i] = !s.powered(i)
 	}
-	c.output, c.cutAt, c.changed = true, time.Time{}, s.now
+	c.output, c.cutAt, c.changed, s.weighed = true, time.Time{}, s.now, false
 	for i := range s.things {
 		if n := s.estate.Node(i); n.ByPower && dead[i] && s.things[i].state == plan.Off && s.powered(i) {
-			s.boot(i, n.Time(plan.Start).Nominal)
+			s.boot(i, s.took(i, plan.Start))
 		}
 	}
 }
@@ -99,68 +109,10 @@ func (s *simulation) giveOutput(k int) {
 // setMains switches a supply's input.
 func (s *simulation) setMains(k int, on bool) {
 	c := &s.cells[k]
-	c.mains, c.changed = on, s.now
+	c.mains, c.dead, c.changed = on, c.dead && !on, s.now
 	if on && !c.output {
-		s.after(returnDelay, func() { s.giveOutput(k) })
+		s.after(c.onDelay, func() { s.giveOutput(k) })
 	}
-}
-
-// discharge moves a battery on by the time to the next poll.
-func (s *simulation) discharge(k int, by time.Duration) {
-	c := &s.cells[k]
-	switch {
-	case c.mains:
-		c.charge = min(1, c.charge+by.Seconds()/c.Recharge.Seconds())
-	case c.output:
-		c.charge = max(0, c.charge-by.Seconds()/c.Runtime.Seconds())
-		if c.charge <= c.DiesAt {
-			s.loseOutput(k)
-		}
-	}
-}
-
-// polling is what the referee learns of a poll.
-func (s *simulation) polling(k int) polling {
-	c := &s.cells[k]
-	return polling{
-		supply: c.node, mains: c.mains, on: c.mains && c.output, heard: !c.silent && !s.stopped, honest: len(c.Says) == 0 && c.output && c.DiesAt == 0,
-		charge: c.charge, left: time.Duration(c.charge * float64(c.Runtime)),
-	}
-}
-
-// reading is what the supply's UPS says now.
-func (s *simulation) reading(k int) power.Reading {
-	c := &s.cells[k]
-	c.polls++
-	says := func(l Lie) bool { return slices.Contains(c.Says, l) }
-	r := power.Reading{Supply: s.estate.Node(c.node).ID, Charge: power.Known(100 * c.charge), Runtime: power.Known(c.charge * c.Runtime.Seconds()), Load: power.Known(50)}
-	if c.silent {
-		return power.Reading{Supply: r.Supply, Link: power.Lost, Detail: "no answer"}
-	}
-	if says(Jumps) {
-		r.Runtime.Value *= [...]float64{1, 3, 0.4, 1.5, 0.8, 2}[c.polls/7%6]
-	}
-	if says(Twice) {
-		r.Runtime.Value *= 2
-	}
-	if says(NoRuntime) {
-		r.Runtime = power.Figure{}
-	}
-	if says(NoCharge) {
-		r.Charge = power.Figure{}
-	}
-	r.Status = power.OB
-	if c.mains {
-		r.Status = power.OL
-	}
-	if !c.mains && (c.charge < lowCharge && !says(NeverLow) || says(LowAtOnce)) {
-		r.Status |= power.LB
-	}
-	if !c.output {
-		r.Status |= power.OFF
-		r.Status &^= power.OL
-	}
-	return r
 }
 
 // observeSupply is what a probe of a supply's output answers.

@@ -17,7 +17,7 @@ const (
 
 	wornFactor = 0.5 // a battery that the UPS wants replaced, or that failed its test, counts for half
 
-	// On battery the UPS's own runtime may fall at any speed and never rises over what it said before by more than this.
+	// On battery the UPS's own runtime never counts for more than this times what it said when the mains failed.
 	runtimeRise = 1.05
 
 	// How far each way is off, as the standard deviation of the logarithm (research: recommended estimator).
@@ -73,7 +73,7 @@ type battery struct {
 	anchor   float64 // the charge when the mains failed, or after a sudden drop
 	burnt    float64 // since then
 	lasted   time.Duration
-	ceiling  float64 // what the UPS's runtime may say at most, less what was burnt; 0: nothing yet
+	ceiling  float64 // what the UPS's runtime said when the mains failed; 0: nothing yet
 
 	health  float64 // what its capacity was last told with
 	gauges  [ways]gauge
@@ -121,7 +121,7 @@ func (b *battery) pass(now time.Time, f flow) {
 	if f == refilling || f == tested {
 		for i := range b.gauges {
 			if now.Sub(b.gauges[i].at) > kept {
-				b.gauges[i].known = false
+				b.gauges[i] = gauge{}
 			}
 		}
 	}
@@ -144,10 +144,11 @@ func (b *battery) pass(now time.Time, f flow) {
 	}
 	b.burnt += burn
 	b.lasted += spent
-	b.ceiling = max(0, b.ceiling-burn)
 	for i := range b.gauges {
-		b.gauges[i].last -= burn
-		b.gauges[i].before -= burn
+		if g := &b.gauges[i]; g.known {
+			g.last -= burn
+			g.before -= burn
+		}
 	}
 }
 
@@ -159,7 +160,7 @@ func (b *battery) begin() {
 
 // end forgets what only the stretch on battery could tell.
 func (b *battery) end() {
-	b.gauges[ByFall].known, b.gauges[ByDrop].known, b.gauges[ByAlarm].known, b.ceiling = false, false, false, 0
+	b.gauges[ByFall], b.gauges[ByDrop], b.gauges[ByAlarm], b.ceiling = gauge{}, gauge{}, gauge{}, 0
 }
 
 // read takes the figures of a fresh reading. The time up to now must have been passed.
@@ -218,7 +219,7 @@ func (b *battery) readLoad(load Figure) {
 
 func (b *battery) readRuntime(now time.Time, burn float64, f flow, health float64) {
 	if f == draining {
-		if b.ceiling == 0 && !b.gauges[ByRuntime].known {
+		if b.ceiling == 0 {
 			b.ceiling = burn
 		}
 		burn = min(burn, b.ceiling*runtimeRise)

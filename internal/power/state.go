@@ -91,7 +91,7 @@ func (s State) String() string {
 		say("%.0f %%", s.Charge.Value)
 	}
 	if s.Mains == MainsOnBattery && s.Left.Known {
-		say("at least %s left", roughly(s.Left.Value))
+		say("at least %s left", Roughly(s.Left.Value))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -120,8 +120,8 @@ func brief(d time.Duration) string {
 	return text
 }
 
-// roughly writes seconds no more precisely than they are known, rounded down.
-func roughly(seconds float64) string {
+// Roughly writes seconds no more precisely than they are known, rounded down: "9m", "1m20s".
+func Roughly(seconds float64) string {
 	d := time.Duration(min(seconds, 1e9) * float64(time.Second))
 	switch {
 	case d >= 5*time.Minute:

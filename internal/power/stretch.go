@@ -14,12 +14,8 @@ type stretch struct {
 	told     bool    // it has gone on record
 }
 
-// A shorter stretch in which the charge fell by less tells nothing.
-const (
-	leastFall    = 0.05
-	leastStretch = time.Minute
-	learnsFrom   = 0.20 // a fall from which the capacity of the moment is believed, if it is less than what was
-)
+// learnsFrom is a fall of the charge from which the capacity of the moment is believed, if it is less than what was.
+const learnsFrom = 0.20
 
 func (s *stretch) pass(burn float64, took time.Duration, load float64) {
 	s.burn += burn
@@ -34,10 +30,9 @@ func (s *stretch) charge(c float64) {
 	s.to = c
 }
 
-// discharge gives the account so far; false while it tells nothing, or has been told.
+// discharge gives the account so far; false where there is none, or it has been told.
 func (s *stretch) discharge(at time.Time) (Discharge, bool) {
-	fell := s.charged && s.from-s.to >= leastFall
-	if s.told || s.burn <= 0 || !fell && s.took < leastStretch {
+	if s.told || s.took <= 0 {
 		return Discharge{}, false
 	}
 	d := Discharge{At: at, Burn: s.burn, Took: s.took, Load: 100 * s.loaded / s.took.Seconds(), Empty: s.low, Drill: s.drill}

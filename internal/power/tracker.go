@@ -167,7 +167,7 @@ func (t *Tracker) stretch(now time.Time) {
 }
 
 // Discharge gives the account of the present time on battery, or on a test, so far: before the reading that ends it.
-// False: there is none, it is too short to tell anything, or it was told.
+// False: there is none, or it was told.
 func (t *Tracker) Discharge(now time.Time) (Discharge, bool) { return t.battery.stretch.discharge(now) }
 
 // Told notes that the account of the present time on battery is on record.

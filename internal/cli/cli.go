@@ -141,7 +141,7 @@ func (a *app) root() *cobra.Command {
 		a.order("go", "start the shutdown of this outage now, whatever the triggers say"),
 		a.nodeOrder("confirm", "say that a step that you were asked to do by hand is done"),
 		a.nodeOrder("skip", "pass over a step that you were asked to do by hand"),
-		a.journal(), a.showVersion(),
+		a.journal(), a.durations(), a.showVersion(),
 	)
 	root.SetHelpCommand(&cobra.Command{Hidden: true})
 	return root

@@ -32,6 +32,8 @@ func TestMain(m *testing.M) {
 //	ends CODE ARGUMENT…     runs ebbtide and holds that it ends with this exit code
 //	daemon FILE             a daemon at $DAEMON that gives FILE for its status and refuses every command
 //	journal FILE [DAMAGE…]  makes a journal and damages it: see damages
+//	learned FILE            makes a journal of which something can be learned: see makeLearned
+//	holding FILE            a daemon at $DAEMON that has a journal open and tells of its outages
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	runbooks, err := filepath.Abs("../../runbooks")
@@ -44,7 +46,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TZ", "UTC")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ends": ends, "daemon": fakeDaemon, "journal": makeJournal},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ends": ends, "daemon": fakeDaemon, "journal": makeJournal, "learned": makeLearned, "holding": makeHolding},
 	})
 }
 
@@ -66,8 +68,6 @@ func ends(ts *testscript.TestScript, _ bool, args []string) {
 
 func fakeDaemon(ts *testscript.TestScript, _ bool, args []string) {
 	status := ts.ReadFile(args[0])
-	listener, err := new(net.ListenConfig).Listen(context.Background(), "unix", filepath.Join(ts.Getenv("WORK"), "s"))
-	ts.Check(err)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(status)) // a client that has gone fails the script by itself
@@ -75,6 +75,13 @@ func fakeDaemon(ts *testscript.TestScript, _ bool, args []string) {
 	mux.HandleFunc("POST /v1/commands", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, `{"error": "cannot hold: all supplies are on line", "hint": "wait for an outage"}`, http.StatusConflict)
 	})
+	serveAt(ts, mux)
+}
+
+// serveAt serves a daemon's API at $DAEMON until the script ends.
+func serveAt(ts *testscript.TestScript, mux http.Handler) {
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "unix", filepath.Join(ts.Getenv("WORK"), "s"))
+	ts.Check(err)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
 	go func() { _ = server.Serve(listener) }()
 	ts.Defer(func() { _ = server.Close() })

@@ -21,7 +21,7 @@ import (
 func TestStatusInAnOutage(t *testing.T) {
 	t.Parallel()
 	s := homeLab(t, sim.Scenario{
-		For:     23*time.Minute + 20*time.Second,
+		For:     19*time.Minute + 20*time.Second,
 		Changes: []sim.Change{{At: time.Minute, Supply: "ups"}, {At: 2 * time.Hour, Supply: "ups", Mains: true}},
 		Faults:  map[string]sim.Fault{"dns": sim.Hang, "home": sim.Vanish},
 	})

@@ -173,13 +173,7 @@ func TestTheKernelOnNominalTimesIsTheSchedule(t *testing.T) {
 		e := drawEstate(t)
 		for _, goal := range []plan.Goal{plan.Down, plan.Up} {
 			p := e.Plan(goal, nil)
-			roles := make([]role, len(p.Steps))
-			for i, s := range p.Steps {
-				if roles[i] = timed; s.Milestone {
-					roles[i] = instant
-				}
-			}
-			n := newCourse(p, nil).network(roles)
+			n := newCourse(p, nil).whole()
 			took := make([]int64, len(n.steps))
 			for i, step := range n.steps {
 				if s := &p.Steps[step]; !s.Milestone {
@@ -275,16 +269,7 @@ func sampleEstate(t testing.TB, n int) *plan.Estate {
 	return e
 }
 
-func wholeNetwork(e *plan.Estate) *network {
-	c := newCourse(e.Plan(plan.Down, nil), nil)
-	roles := make([]role, len(c.plan.Steps))
-	for i, s := range c.plan.Steps {
-		if roles[i] = timed; s.Milestone {
-			roles[i] = instant
-		}
-	}
-	return c.network(roles)
-}
+func wholeNetwork(e *plan.Estate) *network { return newCourse(e.Plan(plan.Down, nil), nil).whole() }
 
 func BenchmarkTrial(b *testing.B) {
 	for _, size := range []int{20, 100, 1_000, 10_000, 100_000} {

@@ -98,6 +98,17 @@ func (c *course) network(roles []role) *network {
 	return n
 }
 
+// whole is the network of all steps.
+func (c *course) whole() *network {
+	roles := make([]role, len(c.plan.Steps))
+	for i := range roles {
+		if roles[i] = timed; c.plan.Steps[i].Milestone {
+			roles[i] = instant
+		}
+	}
+	return c.network(roles)
+}
+
 // waits tells whether a step waits for another that is left.
 func (c *course) waits(step int, roles []role) bool {
 	s := &c.plan.Steps[step]

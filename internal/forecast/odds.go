@@ -9,15 +9,21 @@ import (
 
 // odds is a step's Duration in the form that trials are drawn from. Times are in microseconds.
 type odds struct {
-	key            uint64 // of its random numbers: the same in all networks of a plan, so that they can be compared
-	table          *table
-	floor, median  float64 // the median without the floor
-	sigma          float64 // of the table; 1 where a kin has the scale
-	within, forced float64 // forced is the median of what comes after a hang
-	hang           uint32  // of 2³²
-	kin            int32   // place in the course's kins; 0: none
-	elapsed        float64 // of a step that is under way
-	past           float64 // the share of runs that end by themselves that have ended by then
+	table  *table
+	floor  float64
+	median float64 // without the floor
+	sigma  float64 // of the table; 1 where a kin has the scale
+	within float64
+	forced float64 // the median of what comes after a hang
+	begun  *begun  // of a step that is under way
+	hang   uint32  // of 2³²
+	kin    int32   // place in the course's kins; 0: none
+}
+
+// begun is how far a step is that is under way.
+type begun struct {
+	elapsed float64
+	past    float64 // the share of the runs that end by themselves that have ended by then
 }
 
 // kin are steps of which the same is known and no more: where they are slower than expected, they are so together.
@@ -46,7 +52,7 @@ func (c *course) stepOdds(step int, known *Knowledge) odds {
 	n := c.plan.Estate().Node(s.Node)
 	d := known.Of(n, s.Verb)
 	o := odds{
-		key: mix(uint64(step) + 1), table: quantiles(d.Freedom), floor: micros(d.Floor), median: micros(d.Median - d.Floor), sigma: d.Sigma,
+		table: quantiles(d.Freedom), floor: micros(d.Floor), median: micros(d.Median - d.Floor), sigma: d.Sigma,
 		within: micros(d.bound(math.Inf(1))), hang: uint32(min(1, d.Hang) * math.MaxUint32),
 	}
 	if d.Within == 0 {
@@ -77,7 +83,8 @@ func (c *course) kinOf(typ string, verb plan.Verb, d Duration) int32 {
 
 // drawer draws the trials of a network.
 type drawer struct {
-	odds   []odds // by number; instant steps have none
+	steps  []int32 // of the plan, by number
+	odds   []odds  // by number; instant steps have none
 	normal *table
 	kins   []kin     // of the course
 	used   []int32   // places, from 1, of those that the network has steps of
@@ -86,7 +93,7 @@ type drawer struct {
 }
 
 func newDrawer(n *network, under map[int]odds) *drawer {
-	d := &drawer{normal: quantiles(0), odds: make([]odds, len(n.steps)), kins: n.course.kins, mean: make([]float64, len(n.course.kins)+1), scale: make([]float64, len(n.course.kins)+1)}
+	d := &drawer{steps: n.steps, normal: quantiles(0), odds: make([]odds, len(n.steps)), kins: n.course.kins, mean: make([]float64, len(n.course.kins)+1), scale: make([]float64, len(n.course.kins)+1)}
 	for i, step := range n.steps {
 		if n.cells[i].lane == pause {
 			continue
@@ -104,7 +111,7 @@ func newDrawer(n *network, under map[int]odds) *drawer {
 
 // draw fills in how long each step of a trial takes. The same seed gives the same times.
 func (d *drawer) draw(seed uint64, took []int64) {
-	common := commonScale * d.normal.at(unit(mix(seed)))
+	common := commonScale * d.normal.at(unit(mix(seed^1<<63)))
 	d.mean[0], d.scale[0] = common, 1
 	for _, place := range d.used {
 		k := &d.kins[place-1]
@@ -118,8 +125,8 @@ func (d *drawer) draw(seed uint64, took []int64) {
 			took[i] = 0
 			continue
 		}
-		x := mix(seed ^ o.key)
-		if o.elapsed > 0 {
+		x := mix(seed + uint64(d.steps[i])) // the same luck in every network of the plan, so that they can be compared
+		if o.begun != nil {
 			took[i] = o.rest(x)
 			continue
 		}
@@ -138,12 +145,12 @@ func (d *drawer) draw(seed uint64, took []int64) {
 func (o *odds) rest(x uint64) int64 {
 	end := o.within
 	if uint32(x) >= o.hang {
-		end = o.floor + o.median*exp(o.sigma*o.table.at(o.past+(1-o.past)*unit(x)))
+		end = o.floor + o.median*exp(o.sigma*o.table.at(o.begun.past+(1-o.begun.past)*unit(x)))
 	}
-	if end = max(end, o.elapsed); end >= o.within {
-		return int64(max(0, o.within-o.elapsed) + o.force(x))
+	if end = max(end, o.begun.elapsed); end >= o.within {
+		return int64(max(0, o.within-o.begun.elapsed) + o.force(x))
 	}
-	return int64(end - o.elapsed)
+	return int64(end - o.begun.elapsed)
 }
 
 // force draws how long the forced rung takes after a hang.
@@ -165,11 +172,11 @@ func (c *course) since(step int, u plan.Verb, elapsed time.Duration, known *Know
 	}
 	o.table, o.sigma, o.kin = quantiles(d.Freedom), d.Sigma, 0
 	o.floor, o.median, o.within = micros(d.Floor), micros(d.Median-d.Floor), micros(d.bound(math.Inf(1)))
-	o.elapsed = max(micros(elapsed), 1)
-	if beyond := o.elapsed - o.floor; beyond > 0 && o.median > 0 && o.sigma > 0 {
-		o.past = o.table.below(math.Log(beyond/o.median) / o.sigma)
+	o.begun = &begun{elapsed: micros(elapsed)}
+	if beyond := o.begun.elapsed - o.floor; beyond > 0 && o.median > 0 && o.sigma > 0 {
+		o.begun.past = o.table.below(math.Log(beyond/o.median) / o.sigma)
 	}
-	hang := d.Hang / (d.Hang + (1-d.Hang)*(1-o.past))
+	hang := d.Hang / (d.Hang + (1-d.Hang)*(1-o.begun.past))
 	if d.Hang == 0 || d.Within == 0 {
 		hang = 0
 	}

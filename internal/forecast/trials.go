@@ -5,7 +5,26 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
 )
+
+// Odds is how long a whole plan takes, in many trials.
+type Odds struct {
+	spans    []int64
+	Critical []engine.Critical // which steps made it so long, most often first
+}
+
+// At gives the time within which a share p of the trials was over.
+func (o *Odds) At(p float64) time.Duration { return (&outcome{spans: o.spans}).at(p) }
+
+// Play plays a whole plan in so many trials. The same plan has the same odds.
+func Play(p *plan.Plan, known *Knowledge, trials int) Odds {
+	n := newCourse(p, known).whole()
+	o := n.try(trials, seedOf(p.Digest()), nil)
+	return Odds{spans: o.spans, Critical: n.critical(&o, trials)}
+}
 
 // outcome is what the trials of a network showed.
 type outcome struct {

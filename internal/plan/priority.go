@@ -63,6 +63,9 @@ func (p *Plan) improve() {
 		lanes += n
 	}
 	rounds := min(mostRounds, improvements/(lanes*max(1, len(p.Steps))))
+	if rounds == 0 {
+		return
+	}
 	after, left := p.successors()
 	before, users := make([][]int, len(p.Steps)), make([]int, len(p.Steps))
 	for i := range p.Steps {

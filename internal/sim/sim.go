@@ -287,7 +287,7 @@ func estimateTrials(estate *plan.Estate) int {
 
 // estimate tells how long the rest of the plan takes. The answer to the same question is the same.
 func (s *simulation) estimate(ask engine.Estimate) engine.Estimated {
-	if !s.asked || !slices.Equal(ask.Down, s.ask.Down) || !slices.Equal(ask.Scope, s.ask.Scope) {
+	if !s.asked || !slices.Equal(ask.Down, s.ask.Down) || !slices.Equal(ask.Scope, s.ask.Scope) || !slices.Equal(ask.Running, s.ask.Running) {
 		s.asked, s.ask, s.estimated = true, ask, s.scenario.Forecast(s.estate, ask)
 	}
 	answer := s.estimated

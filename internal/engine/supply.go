@@ -140,7 +140,7 @@ func (e *Engine) fed(i int) bool {
 
 // judgeTriggers starts the stages whose condition holds for a failing supply.
 func (e *Engine) judgeTriggers(s *supply) {
-	if e.run.aborted {
+	if e.run.aborted || slices.Contains(e.run.stage(power.ShutdownStage).supplies, s.node) { // that is the last of all stages
 		return
 	}
 	p := &e.settings.Policy

@@ -165,8 +165,9 @@ func TestAlternativesChangeTheTriggerAlone(t *testing.T) {
 func TestADrawnStepTakesItsTime(t *testing.T) {
 	t.Parallel()
 	sc := drilled(homeLab(t, 3*time.Hour))
-	sc.Batteries["ups"] = sim.Battery{Charge: 1, Runtime: 6 * time.Hour, Recharge: 6 * time.Hour} // nothing is pressed
-	sc.Settings.Policy.Shutdown = power.Condition{Kind: power.OnBattery, For: time.Minute}
+	sc.Settings.Policy.Shutdown = power.Condition{Kind: power.OnBattery, For: 2 * time.Minute}
+	sc.Settings.Supplies = []power.Supply{{ID: "ups"}}
+	sc.Batteries = map[string]sim.Battery{"ups": {Charge: 1, Runtime: 24 * time.Hour}} // nothing presses
 	took := func(stop time.Duration) time.Duration {
 		sc.Took = map[sim.Action]time.Duration{{Node: "media", Verb: plan.Stop}: stop}
 		var intent time.Time

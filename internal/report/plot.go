@@ -32,6 +32,8 @@ type Course struct {
 type Supply struct {
 	ID      string
 	Samples []Sample // in the order of time
+	// Sparse says that the samples are moments that are far apart: each is a dot, and a dotted line leads to the next.
+	Sparse bool
 }
 
 // Sample is a reading. A share that was not told is NaN.

@@ -53,7 +53,7 @@ func course(nodes int) *Course {
 		}
 		samples = append(samples, v)
 	}
-	c.Supplies = []Supply{{"ups", samples}}
+	c.Supplies = []Supply{{ID: "ups", Samples: samples}}
 	return c
 }
 

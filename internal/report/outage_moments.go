@@ -1,0 +1,168 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+)
+
+// Moment is a line of the timeline. What many members of a selector did alike is one.
+type Moment struct {
+	At    time.Time         `json:"at"`
+	Until time.Time         `json:"until,omitzero"` // of the last, where there are many
+	Kind  engine.RecordKind `json:"kind"`
+	Count int               `json:"count"`
+	Text  string            `json:"text"`
+}
+
+// alike is from how many on the members of a selector share a moment.
+const alike = 4
+
+// moments tells what happened, in the order of time.
+func (f *fold) moments() {
+	var proven []engine.Record // since something else happened
+	var texts []string
+	flush := func() {
+		f.provenMoments(proven, texts)
+		proven, texts = nil, nil
+	}
+	for i := range f.records {
+		r := f.records[i]
+		f.story.Add(r)
+		text := f.story.Phrase(&r)
+		if r.Kind == engine.Asked {
+			text += ", by hand"
+		}
+		switch {
+		case text == "":
+			continue
+		case r.Kind == engine.Proven:
+			proven, texts = append(proven, r), append(texts, text)
+		default:
+			flush()
+			f.Timeline = append(f.Timeline, Moment{At: r.At, Kind: r.Kind, Count: 1, Text: text})
+		}
+		if r.Numbers != nil || r.Discharge != nil {
+			f.told = append(f.told, r)
+		}
+	}
+	flush()
+}
+
+// provenMoments tells of what was proven without anything else in between.
+func (f *fold) provenMoments(records []engine.Record, texts []string) {
+	type kind struct {
+		group string
+		verb  plan.Verb
+	}
+	members := map[kind][]int{}
+	for i := range records {
+		k := kind{f.group(records[i].Node), *records[i].Verb}
+		members[k] = append(members[k], i)
+	}
+	for i := range records {
+		k := kind{f.group(records[i].Node), *records[i].Verb}
+		all := members[k]
+		switch {
+		case k.group == "" || len(all) < alike:
+			f.Timeline = append(f.Timeline, Moment{At: records[i].At, Kind: engine.Proven, Count: 1, Text: texts[i]})
+		case all[0] == i:
+			last := records[all[len(all)-1]].At
+			f.Timeline = append(f.Timeline, Moment{
+				At: records[i].At, Until: last, Kind: engine.Proven, Count: len(all),
+				Text: fmt.Sprintf("%d of %s: %s is proven, the last at %s", len(all), k.group, k.verb, f.clock(last)),
+			})
+		}
+	}
+}
+
+// Decision is one that Ebbtide or an operator took.
+type Decision struct {
+	At      time.Time         `json:"at"`
+	Kind    engine.RecordKind `json:"kind"`
+	What    string            `json:"what"`
+	Text    string            `json:"text"` // why, in a sentence
+	Numbers *engine.Numbers   `json:"numbers,omitempty"`
+
+	reason string
+	nodes  []string
+}
+
+// decisions tells what was decided, and from what.
+func (f *fold) decisions() {
+	for i := range f.records {
+		r := &f.records[i]
+		d := Decision{At: r.At, Kind: r.Kind, Numbers: r.Numbers, reason: r.Reason}
+		switch {
+		case r.Kind == engine.Triggered:
+			d.What = fmt.Sprintf("stage %s of %s starts", r.Stage, enumerate(r.Supplies))
+			d.Text = because(r.Reason, reckoning(r.Numbers))
+		case r.Kind == engine.Turned:
+			d.What = "going " + string(r.Goal)
+			d.Text = because(r.Reason, reckoning(r.Numbers))
+		case r.Kind == engine.NoReturn:
+			d.What = "the point of no return is passed"
+			d.Text = fmt.Sprintf("From here on the shutdown is finished and the output of %s cut, even if mains return.", enumerate(r.Supplies))
+		case r.Kind == engine.Ordered:
+			d.What = strings.TrimSpace(string(r.Order) + " " + r.Node)
+			d.Text = "Ordered by " + r.By + "."
+			if r.Reason != "" {
+				d.Text = "Ordered by " + r.By + ", and refused: " + sentence(r.Reason)
+			}
+		case r.Kind == engine.Intent && (*r.Verb == plan.Force || *r.Verb == plan.Cut && r.Reason != ""):
+			d.nodes = []string{r.Node}
+			if n := len(f.Decisions); n > 0 {
+				if last := &f.Decisions[n-1]; last.nodes != nil && last.reason == r.Reason && r.At.Sub(last.At) < time.Second {
+					last.nodes = append(last.nodes, r.Node)
+					continue
+				}
+			}
+			d.Text = because(r.Reason, "")
+		default:
+			continue
+		}
+		f.Decisions = append(f.Decisions, d)
+	}
+	for i := range f.Decisions {
+		if d := &f.Decisions[i]; d.nodes != nil {
+			d.What = "power off " + enumerate(d.nodes) + " without asking"
+			if slices.ContainsFunc(d.nodes, f.isSupply) {
+				d.What = "cut the output of " + enumerate(d.nodes) + " without proof that all is off"
+			}
+		}
+	}
+}
+
+// because makes sentences of a reason and the numbers behind it.
+func because(reason, numbers string) string {
+	if numbers == "" {
+		return sentence(reason)
+	}
+	return strings.TrimSpace(sentence(reason) + " " + sentence(numbers))
+}
+
+// Nearest is where the outage came nearest to the end of a battery.
+type Nearest struct {
+	At    time.Time `json:"at"`
+	Slack float64   `json:"slack"` // negative: it was too late already
+	What  string    `json:"what"`  // the decision that it was reckoned for
+}
+
+// nearest finds the least slack on record, on the way down.
+func (f *fold) nearest() *Nearest {
+	var least *Nearest
+	for i := range f.Decisions {
+		d := &f.Decisions[i]
+		if d.Kind != engine.Triggered || d.Numbers == nil || d.Numbers.Slack == nil {
+			continue
+		}
+		if least == nil || *d.Numbers.Slack < least.Slack {
+			least = &Nearest{At: d.At, Slack: *d.Numbers.Slack, What: d.What}
+		}
+	}
+	return least
+}

@@ -45,11 +45,11 @@ func (f *fold) suggestEarlier() {
 	near := f.nearest()
 	switch {
 	case len(pressed) > 0:
-		f.suggestThat("", "Let the shutdown begin earlier, or shed more before it: raise slack_below or charge_below of policy.shutdown, and see `ebbtide simulate --trials 1000` for what that changes.",
-			"%s had to be powered off because the battery ran down faster than the plan", enumerate(unique(pressed)))
+		f.suggestThat("", "Let the shutdown begin earlier, or shed more before it: raise slack_below or charge_below of policy.shutdown, and let ebbtide simulate --trials tell what that changes.",
+			"because the battery ran down faster than the plan, %s had to be powered off", enumerate(unique(pressed)))
 	case near != nil && near.Slack < 0:
 		f.suggestThat("", "Let the shutdown begin earlier: raise slack_below in policy.shutdown.",
-			"%s when it was late by %s already", near.What, lasting(seconds(-near.Slack)))
+			"when %s started it was late by %s already", near.What, lasting(seconds(-near.Slack)))
 	}
 }
 
@@ -102,7 +102,7 @@ func (f *fold) suggestBatteries() {
 		}
 		if !told && f.Proven[id].Burn <= 0 {
 			f.suggestThat(id, "Drill with "+id+", down to half its charge: its battery is unproven, and all that is reckoned with is what its UPS and the runbook say.",
-				"no discharge on record went far enough to tell what the battery holds")
+				"no discharge that was watched from its beginning went far enough to tell what the battery holds")
 		}
 	}
 }
@@ -184,7 +184,7 @@ func (f *fold) suggestHealth() {
 			}
 			told[n.ID] = true
 			f.suggestThat(n.ID, fmt.Sprintf("Give %s a health check (up.healthy), so that what needs it is not started before it serves.", n.ID),
-				"%s, which needs it, was started %s and ended as %s; nothing tells when %s is ready", s.Node, several(s.Attempts, "time", "times"), s.State, n.ID)
+				"nothing tells when it is ready, and the start of %s, which needs it, was tried %s and ended as %s", s.Node, several(s.Attempts, "time", "times"), s.State)
 		}
 	}
 }

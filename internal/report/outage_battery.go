@@ -26,7 +26,10 @@ type BatteryTold struct {
 	// Gave is how long it would have lasted from then on at that load, as this discharge shows; 0: it was too short to tell.
 	Gave  float64 `json:"gave,omitempty"`
 	Ratio float64 `json:"ratio,omitempty"` // of what it gave to what was likely
-	Tells bool    `json:"tells"`           // the next plan reckons with what it showed
+	// Pace is how long it would have lasted from Said on if its charge had gone on to fall as it did up to the end, whatever
+	// the load was; told where Gave can't be.
+	Pace  float64 `json:"pace,omitempty"`
+	Tells bool    `json:"tells"` // the next plan reckons with what it showed
 	Text  string  `json:"text"`
 }
 
@@ -46,6 +49,9 @@ func (f *fold) batteries() {
 				b.Likely = *n.Likely
 			}
 			b.Gave = f.gave(&b, n)
+			if b.Gave == 0 {
+				b.Pace = f.pace(&b)
+			}
 			if b.Gave > 0 && b.Likely > 0 {
 				b.Ratio = b.Gave / b.Likely
 			}
@@ -53,6 +59,27 @@ func (f *fold) batteries() {
 		b.Text = b.words()
 		f.Batteries = append(f.Batteries, b)
 	}
+}
+
+// pace reckons with the charge at the first decision of a stretch without mains, where the discharge itself was not watched
+// from there on; 0: that can't be told. That decision becomes what was said.
+func (f *fold) pace(b *BatteryTold) float64 {
+	for i := range f.told {
+		r := &f.told[i]
+		if r.Kind != engine.Triggered || r.Numbers.Charge == nil || r.Numbers.Left == nil || !slices.Contains(r.Supplies, b.Supply) || !f.sameStretch(b.Supply, r.At, b.At) {
+			continue
+		}
+		charge := *r.Numbers.Charge
+		if charge-b.To < leastFall {
+			return 0
+		}
+		b.Said, b.Least, b.By, b.Likely = r.At, *r.Numbers.Left, r.Numbers.By, 0
+		if r.Numbers.Likely != nil {
+			b.Likely = *r.Numbers.Likely
+		}
+		return b.At.Sub(r.At).Seconds() * charge / (charge - b.To)
+	}
+	return 0
 }
 
 // said finds the first decision of a discharge for which it was known how long the battery lasts; or, where Ebbtide was
@@ -123,6 +150,9 @@ func (b *BatteryTold) words() string {
 	switch {
 	case b.Said.IsZero():
 		return text + " How long it would last was not said in this time."
+	case b.Pace > 0:
+		return text + fmt.Sprintf(" Earlier on the same stretch it had been said to last at least %s and likely %s by %s, at the load of then; at the pace at which its charge fell from then to the end, with ever less to feed, it would have lasted %s.",
+			lasting(seconds(b.Least)), lasting(seconds(b.Likely)), b.By, lasting(seconds(b.Pace)))
 	case b.Gave == 0:
 		return text + fmt.Sprintf(" It had been said to last at least %s by %s; too little of it was used to tell whether that was true.", lasting(seconds(b.Least)), b.By)
 	case b.Ratio == 0:

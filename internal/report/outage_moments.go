@@ -139,17 +139,17 @@ func (f *fold) decisions() {
 
 // because makes sentences of a reason and the numbers behind it.
 func because(reason, numbers string) string {
-	if numbers == "" {
-		return sentence(reason)
+	if reason != "" { // which may begin with a name, so that its first letter stays
+		reason += "."
 	}
-	return strings.TrimSpace(sentence(reason) + " " + sentence(numbers))
+	return strings.TrimSpace(reason + " " + sentence(numbers))
 }
 
 // Nearest is where the outage came nearest to the end of a battery.
 type Nearest struct {
 	At    time.Time `json:"at"`
 	Slack float64   `json:"slack"` // negative: it was too late already
-	What  string    `json:"what"`  // the decision that it was reckoned for
+	What  string    `json:"what"`  // the stage that it was reckoned for
 }
 
 // nearest finds the least slack on record, on the way down.
@@ -161,7 +161,7 @@ func (f *fold) nearest() *Nearest {
 			continue
 		}
 		if least == nil || *d.Numbers.Slack < least.Slack {
-			least = &Nearest{At: d.At, Slack: *d.Numbers.Slack, What: d.What}
+			least = &Nearest{At: d.At, Slack: *d.Numbers.Slack, What: strings.TrimSuffix(d.What, " starts")}
 		}
 	}
 	return least

@@ -32,7 +32,7 @@ func (f *fold) say() {
 	case modeSimulate:
 		f.note("Simulated: nothing of this has happened. It was played in virtual time, on a model of the estate.")
 	case modeDrill:
-		f.note("A drill: the mains were not away unless it says so, and all of this was done on purpose.")
+		f.note("A drill: all of this was done on purpose.")
 	case modeObserve:
 		f.note("Ebbtide was only observing: it sent no command. What is told of steps is what it would have done, as far as its questions to the systems showed; how long they take can't be learned from it.")
 	}
@@ -186,9 +186,9 @@ func (f *fold) howNear() string {
 	case n == nil:
 		parts = append(parts, "how near it came to the end of a battery is not on record")
 	case n.Slack < 0:
-		parts = append(parts, fmt.Sprintf("it was late by %s when %s at %s", lasting(seconds(-n.Slack)), n.What, f.clock(n.At)))
+		parts = append(parts, fmt.Sprintf("it was late by %s when %s started at %s", lasting(seconds(-n.Slack)), n.What, f.clock(n.At)))
 	default:
-		parts = append(parts, fmt.Sprintf("the least time to spare was %s, when %s at %s", lasting(seconds(n.Slack)), n.What, f.clock(n.At)))
+		parts = append(parts, fmt.Sprintf("the least time to spare was %s, when %s started at %s", lasting(seconds(n.Slack)), n.What, f.clock(n.At)))
 	}
 	least, at := 101.0, ""
 	for _, b := range f.Batteries {

@@ -70,6 +70,9 @@ func (f *fold) taken(s *timeline.Step) StepTaken {
 		Node: s.Node, Group: f.group(s.Node), Verb: s.Verb, State: s.State, Started: s.Started, Ended: s.Ended,
 		Attempts: s.Attempts, Reason: s.Reason,
 	}
+	if n := f.Find(s.Node); n != nil && n.Kind == plan.Self && s.State == timeline.Open && t.Reason == "" {
+		t.Reason = "the machine that Ebbtide runs on can't record its own end"
+	}
 	if s.Attempts > 0 {
 		t.Took = s.Took().Seconds()
 	}
@@ -212,3 +215,26 @@ func sparse(r *engine.Record, start time.Time) []Sample {
 	}
 	return []Sample{s}
 }
+
+// ChargedAt is a battery's charge, in percent, where it is on record.
+type ChargedAt struct {
+	Supply string    `json:"supply"`
+	At     time.Time `json:"at"`
+	Charge float64   `json:"charge"`
+}
+
+// Charge lists the charges that are on record, by supply and time.
+func (r *Retrospective) Charge() []ChargedAt {
+	all := []ChargedAt{}
+	for _, s := range r.Course().Supplies {
+		for _, x := range s.Samples {
+			if !math.IsNaN(x.Charge) {
+				all = append(all, ChargedAt{s.ID, r.Start.Add(x.At), x.Charge})
+			}
+		}
+	}
+	return all
+}
+
+// Stages lists the stages as they were triggered.
+func (r *Retrospective) Stages() []timeline.Stage { return slices.Clone(r.story.Stages) }

@@ -57,7 +57,7 @@ var PlotFormats = []string{".svg", ".png"}
 // Plot draws a course, batteries above and steps below on one time axis, as a file of the format with this ending. The
 // same course gives the same bytes.
 func Plot(w io.Writer, c *Course, format string) error {
-	p := newPage(c)
+	p := newPage(c, pageWidth)
 	var to vg.CanvasWriterTo
 	switch format {
 	case ".svg":
@@ -102,8 +102,8 @@ type page struct {
 	levels        int // rows of labels over the panels
 }
 
-func newPage(c *Course) *page {
-	p := &page{Course: c, width: pageWidth}
+func newPage(c *Course, width vg.Length) *page {
+	p := &page{Course: c, width: width}
 	p.rows = c.rows()
 	p.from, p.to = c.span()
 	names := bodyText.Width("100 %")

@@ -77,7 +77,7 @@ type Proof struct {
 	Silent   int `json:"silent"`   // of those: they no longer answered after they had taken their stop
 	Forced   int `json:"forced"`   // proven off, by force
 	Unproven int `json:"unproven"` // commanded off, and never proven
-	Back     int `json:"back"`     // of all these: proven on again
+	Back     int `json:"back"`     // of all these: on again
 }
 
 // Outages divides records into those of each outage, oldest first. What belongs to none that was seen to begin is left
@@ -197,6 +197,8 @@ func (f *fold) proof() {
 			back[s.Node] = true
 		}
 	}
+	f.NotRestored = append(f.NotRestored, f.story.NotRestored...)
+	f.Result = f.story.Result
 	f.Proof.WasOn = len(on)
 	for node := range on {
 		s := last[node]
@@ -215,10 +217,9 @@ func (f *fold) proof() {
 		default:
 			f.Proof.Unproven++
 		}
-		if back[node] {
+		// What comes by itself with its power has no start on record, but an outage is closed only when all is on again.
+		if closed := !f.Open && !slices.Contains(f.NotRestored, node); closed || f.Open && back[node] {
 			f.Proof.Back++
 		}
 	}
-	f.NotRestored = append(f.NotRestored, f.story.NotRestored...)
-	f.Result = f.story.Result
 }

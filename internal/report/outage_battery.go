@@ -66,7 +66,7 @@ func (f *fold) batteries() {
 func (f *fold) pace(b *BatteryTold) float64 {
 	for i := range f.told {
 		r := &f.told[i]
-		if r.Kind != engine.Triggered || r.Numbers.Charge == nil || r.Numbers.Left == nil || !slices.Contains(r.Supplies, b.Supply) || !f.sameStretch(b.Supply, r.At, b.At) {
+		if r.Kind != engine.Triggered || r.Numbers == nil || r.Numbers.Charge == nil || r.Numbers.Left == nil || !slices.Contains(r.Supplies, b.Supply) || !f.sameStretch(b.Supply, r.At, b.At) {
 			continue
 		}
 		charge := *r.Numbers.Charge

@@ -28,10 +28,10 @@ func (r *Retrospective) Document() *Document {
 	}
 	d.add(List{Items: sentences})
 	r.documentAdvice(d)
-	r.documentFigure(d)
-	r.documentDecisions(d)
 	r.documentBatteries(d)
 	r.documentForced(d)
+	r.documentFigure(d)
+	r.documentDecisions(d)
 	r.documentSteps(d)
 	r.documentSurprises(d)
 	r.documentChains(d)
@@ -116,12 +116,15 @@ func (r *Retrospective) documentBatteries(d *Document) {
 func (r *Retrospective) documentForced(d *Document) {
 	d.section("What was forced, and why", "forced")
 	var rows []Row
-	for _, x := range r.Forced {
-		waited := "at once"
+	for _, x := range r.foldedForced() {
+		waited, what := "at once", doing(x.Verb, x.Node)
 		if x.Waited > 0 {
 			waited = lasting(seconds(x.Waited))
 		}
-		rows = append(rows, rowOf(r.clock(x.At), doing(x.Verb, x.Node), waited, x.Reason))
+		if x.count > 1 {
+			what = fmt.Sprintf("%s %s ×%d", x.Verb, x.group, x.count)
+		}
+		rows = append(rows, rowOf(r.clock(x.At), what, waited, x.Reason))
 	}
 	d.rows([]Column{{Title: "Time", Weight: 0.5}, {Title: "Command"}, {Title: "After", Weight: 0.5, Right: true}, {Title: "Why", Weight: 2.4}}, rows, "Nothing.")
 
@@ -132,6 +135,40 @@ func (r *Retrospective) documentForced(d *Document) {
 		rows = append(rows, rowOf(r.clock(s.Started), doing(s.Verb, s.Node), ending(s), s.Reason))
 	}
 	d.rows([]Column{{Title: "Began", Weight: 0.5}, {Title: "Step"}, {Title: "Ended as", Weight: 0.9}, {Title: "Why", Weight: 2}}, rows, "Everything that was commanded has proved it.")
+}
+
+// foldedForced are the members of a selector that were forced for the same reason; the first stands for all.
+type foldedForced struct {
+	Forced
+	group string
+	count int
+}
+
+func (r *Retrospective) foldedForced() []foldedForced {
+	groups := map[string]string{}
+	for i := range r.Steps {
+		groups[r.Steps[i].Node] = r.Steps[i].Group
+	}
+	type like struct{ group, reason string }
+	counts, at := map[like]int{}, map[like]int{}
+	key := func(x *Forced) like { return like{groups[x.Node], x.Reason} }
+	for i := range r.Forced {
+		counts[key(&r.Forced[i])]++
+	}
+	var out []foldedForced
+	for i := range r.Forced {
+		x := &r.Forced[i]
+		k := key(x)
+		if first, seen := at[k]; seen {
+			out[first].count++
+			continue
+		}
+		if k.group != "" && counts[k] >= alike {
+			at[k] = len(out)
+		}
+		out = append(out, foldedForced{*x, k.group, 1})
+	}
+	return out
 }
 
 // ending says how a step ended.

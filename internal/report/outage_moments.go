@@ -24,11 +24,11 @@ const alike = 4
 
 // moments tells what happened, in the order of time.
 func (f *fold) moments() {
-	var proven []engine.Record // since something else happened
+	var done []engine.Record // steps that were proven or forced, since something else happened
 	var texts []string
 	flush := func() {
-		f.provenMoments(proven, texts)
-		proven, texts = nil, nil
+		f.stepMoments(done, texts)
+		done, texts = nil, nil
 	}
 	for i := range f.records {
 		r := f.records[i]
@@ -40,42 +40,50 @@ func (f *fold) moments() {
 		switch {
 		case text == "":
 			continue
-		case r.Kind == engine.Proven:
-			proven, texts = append(proven, r), append(texts, text)
+		case r.Kind == engine.Proven || r.Kind == engine.Intent:
+			done, texts = append(done, r), append(texts, text)
 		default:
 			flush()
 			f.Timeline = append(f.Timeline, Moment{At: r.At, Kind: r.Kind, Count: 1, Text: text})
 		}
-		if r.Numbers != nil || r.Discharge != nil {
+		if r.Numbers != nil || r.Discharge != nil || r.Kind == engine.Gap {
 			f.told = append(f.told, r)
 		}
 	}
 	flush()
 }
 
-// provenMoments tells of what was proven without anything else in between.
-func (f *fold) provenMoments(records []engine.Record, texts []string) {
-	type kind struct {
-		group string
-		verb  plan.Verb
+// stepMoments tells of steps without anything else in between.
+func (f *fold) stepMoments(records []engine.Record, texts []string) {
+	type like struct {
+		group, forced string
+		kind          engine.RecordKind
+		verb          plan.Verb
 	}
-	members := map[kind][]int{}
+	of := func(r *engine.Record) like {
+		k := like{group: f.group(r.Node), kind: r.Kind, verb: *r.Verb}
+		if r.Kind == engine.Intent {
+			k.forced = r.Reason
+		}
+		return k
+	}
+	members := map[like][]int{}
 	for i := range records {
-		k := kind{f.group(records[i].Node), *records[i].Verb}
-		members[k] = append(members[k], i)
+		members[of(&records[i])] = append(members[of(&records[i])], i)
 	}
 	for i := range records {
-		k := kind{f.group(records[i].Node), *records[i].Verb}
+		k := of(&records[i])
 		all := members[k]
 		switch {
 		case k.group == "" || len(all) < alike:
-			f.Timeline = append(f.Timeline, Moment{At: records[i].At, Kind: engine.Proven, Count: 1, Text: texts[i]})
+			f.Timeline = append(f.Timeline, Moment{At: records[i].At, Kind: k.kind, Count: 1, Text: texts[i]})
 		case all[0] == i:
-			last := records[all[len(all)-1]].At
-			f.Timeline = append(f.Timeline, Moment{
-				At: records[i].At, Until: last, Kind: engine.Proven, Count: len(all),
-				Text: fmt.Sprintf("%d of %s: %s is proven, the last at %s", len(all), k.group, k.verb, f.clock(last)),
-			})
+			m := Moment{At: records[i].At, Until: records[all[len(all)-1]].At, Kind: k.kind, Count: len(all)}
+			m.Text = fmt.Sprintf("%s is proven of %d of %s, the last at %s", k.verb, len(all), k.group, f.clock(m.Until))
+			if k.kind == engine.Intent {
+				m.Text = fmt.Sprintf("powering off %d of %s, the last at %s: %s", len(all), k.group, f.clock(m.Until), k.forced)
+			}
+			f.Timeline = append(f.Timeline, m)
 		}
 	}
 }

@@ -173,7 +173,7 @@ func (r *Retrospective) Course() *Course {
 	for _, id := range r.Supplies {
 		s := Supply{ID: id, Sparse: true}
 		for i := range r.told {
-			if slices.Contains(r.told[i].Supplies, id) {
+			if r.told[i].Kind == engine.Gap || slices.Contains(r.told[i].Supplies, id) {
 				s.Samples = append(s.Samples, sparse(&r.told[i], r.Start)...)
 			}
 		}
@@ -207,6 +207,9 @@ func sparse(r *engine.Record, start time.Time) []Sample {
 		return []Sample{{At: at - d.Took, Charge: d.From, Load: unknown}, {At: at, Charge: d.To, Load: unknown}}
 	}
 	s := Sample{At: at, Charge: unknown, Load: unknown}
+	if r.Kind == engine.Gap {
+		return []Sample{s}
+	}
 	if r.Numbers.Charge != nil {
 		s.Charge = *r.Numbers.Charge
 	}

@@ -32,7 +32,8 @@ type Course struct {
 type Supply struct {
 	ID      string
 	Samples []Sample // in the order of time
-	// Sparse says that the samples are moments that are far apart: each is a dot, and a dotted line leads to the next.
+	// Sparse says that the samples are moments that are far apart: each is a dot, and a dotted line leads to the next,
+	// unless one without a charge is between them.
 	Sparse bool
 }
 
@@ -100,6 +101,7 @@ type page struct {
 	rows          []row
 	marks         []mark
 	levels        int // rows of labels over the panels
+	keys          []keyed
 }
 
 func newPage(c *Course, width vg.Length) *page {
@@ -113,8 +115,9 @@ func newPage(c *Course, width vg.Length) *page {
 	p.left, p.right = margin+names+gutter, p.width-lastLabel
 	p.marks = c.marks()
 	p.levels = p.placeMarks()
+	p.keys = p.placeKeys()
 	p.height = margin + titleHeight + markHeight*vg.Length(p.levels) + 4 + curveHeight + gap +
-		rowHeight*vg.Length(len(p.rows)) + axisHeight + keyHeight + margin
+		rowHeight*vg.Length(len(p.rows)) + axisHeight + keyHeight*p.keyRows() + margin
 	p.top = p.height - margin - titleHeight - markHeight*vg.Length(p.levels) - 4
 	p.middle = p.top - curveHeight
 	p.upper = p.middle - gap

@@ -107,6 +107,7 @@ func (p *page) dots(c draw.Canvas, hue color.Color, samples []Sample, y func(flo
 	var before *vg.Point
 	for _, s := range samples {
 		if s.At < p.from || s.At > p.to || math.IsNaN(s.Charge) {
+			before = nil
 			continue
 		}
 		at := vg.Point{X: p.x(s.At), Y: y(s.Charge)}

@@ -191,7 +191,8 @@ func (e *edges) find(s *timeline.Step) (int, bool) {
 	return e.plan.Find(node, s.Verb)
 }
 
-// waits tells whether a step comes after another, through milestones but through no other step.
+// waits tells whether a step comes after another, directly or not: what stands between may have been done before, or may
+// not have been needed.
 func (e *edges) waits(s, before *timeline.Step) bool {
 	from, known := e.find(s)
 	to, also := e.find(before)
@@ -206,7 +207,7 @@ func (e *edges) waits(s, before *timeline.Step) bool {
 		if i == to {
 			return true
 		}
-		if !seen[i] && e.plan.Steps[i].Milestone {
+		if !seen[i] {
 			stack = append(stack, e.plan.Steps[i].After...)
 		}
 		seen[i] = true

@@ -34,8 +34,12 @@ func (f *fold) moments() {
 		r := f.records[i]
 		f.story.Add(r)
 		text := f.story.Phrase(&r)
-		if r.Kind == engine.Asked {
+		switch r.Kind {
+		case engine.Asked:
 			text += ", by hand"
+		case engine.Triggered:
+			text = fmt.Sprintf("stage %s of %s: %s", r.Stage, enumerate(r.Supplies), r.Reason)
+		default:
 		}
 		switch {
 		case text == "":
@@ -97,8 +101,12 @@ type Decision struct {
 	Numbers *engine.Numbers   `json:"numbers,omitempty"`
 
 	reason string
-	nodes  []string
+	nodes  []string // that are forced
+	until  time.Time
 }
+
+// together is within what nodes that are forced for the same reason are forced by one decision.
+const together = 10 * time.Second
 
 // decisions tells what was decided, and from what.
 func (f *fold) decisions() {
@@ -122,10 +130,10 @@ func (f *fold) decisions() {
 				d.Text = "Ordered by " + r.By + ", and refused: " + sentence(r.Reason)
 			}
 		case r.Kind == engine.Intent && (*r.Verb == plan.Force || *r.Verb == plan.Cut && r.Reason != ""):
-			d.nodes = []string{r.Node}
+			d.nodes, d.until = []string{r.Node}, r.At
 			if n := len(f.Decisions); n > 0 {
-				if last := &f.Decisions[n-1]; last.nodes != nil && last.reason == r.Reason && r.At.Sub(last.At) < time.Second {
-					last.nodes = append(last.nodes, r.Node)
+				if last := &f.Decisions[n-1]; last.nodes != nil && last.reason == r.Reason && r.At.Sub(last.until) < together {
+					last.nodes, last.until = append(last.nodes, r.Node), r.At
 					continue
 				}
 			}
@@ -140,6 +148,9 @@ func (f *fold) decisions() {
 			d.What = "power off " + enumerate(d.nodes) + " without asking"
 			if slices.ContainsFunc(d.nodes, f.isSupply) {
 				d.What = "cut the output of " + enumerate(d.nodes) + " without proof that all is off"
+			}
+			if d.until.Sub(d.At) >= time.Second {
+				d.What += ", until " + f.clock(d.until)
 			}
 		}
 	}

@@ -69,45 +69,58 @@ func (f *fold) digestNow() string {
 // whatFailed says what failed, when, and for how long.
 func (f *fold) whatFailed() string {
 	var parts []string
+	alike := map[string][]string{} // supplies by what is said of them
 	for _, id := range f.Supplies {
-		var begins []string
-		var away time.Duration
-		back := true
-		for _, a := range f.Away {
-			if a.Supply != id {
-				continue
-			}
-			begins = append(begins, f.clock(a.From))
-			if a.To.IsZero() {
-				back = false
-				away += f.Until.Sub(a.From)
-			} else {
-				away += a.To.Sub(a.From)
-			}
-		}
-		if len(begins) == 0 {
+		text := f.failure(id)
+		if text == "" {
 			continue
 		}
-		text := fmt.Sprintf("%s failed at %s", id, strings.Join(begins, " and again at "))
-		if len(begins) > 3 {
-			text = fmt.Sprintf("%s failed %d times from %s on", id, len(begins), begins[0])
+		if alike[text] == nil {
+			parts = append(parts, text)
 		}
-		switch {
-		case !back:
-			text += fmt.Sprintf(" and was not back %s later", lasting(f.Until.Sub(f.lastFailure(id))))
-		default:
-			text += " and was away for " + lasting(away)
-			if len(begins) > 1 {
-				text += " in all"
-			}
-		}
-		parts = append(parts, text)
+		alike[text] = append(alike[text], id)
 	}
-	power := "the power of "
+	for i, text := range parts {
+		parts[i] = enumerate(alike[text]) + " " + text
+	}
+	whose := "the power of "
 	if f.Mode == modeDrill {
-		power = "on purpose, the power of "
+		whose = "on purpose, the power of "
 	}
-	return sentence(fmt.Sprintf("on %s, as Ebbtide saw it, %s%s", f.in(f.Start).Format("2 January 2006"), power, strings.Join(parts, "; that of ")))
+	return sentence(fmt.Sprintf("on %s, as Ebbtide saw it, %s%s", f.in(f.Start).Format("2 January 2006"), whose, strings.Join(parts, "; that of ")))
+}
+
+// failure says when a supply's power failed, and for how long.
+func (f *fold) failure(id string) string {
+	var begins []string
+	var away time.Duration
+	back := true
+	for _, a := range f.Away {
+		switch {
+		case a.Supply != id:
+			continue
+		case a.To.IsZero():
+			back = false
+		default:
+			away += a.To.Sub(a.From)
+		}
+		begins = append(begins, f.clock(a.From))
+	}
+	if len(begins) == 0 {
+		return ""
+	}
+	text := "failed at " + strings.Join(begins, " and again at ")
+	if len(begins) > 3 {
+		text = fmt.Sprintf("failed %d times from %s on", len(begins), begins[0])
+	}
+	if !back {
+		return text + fmt.Sprintf(" and was not back %s later", lasting(f.Until.Sub(f.lastFailure(id))))
+	}
+	text += " and was away for " + lasting(away)
+	if len(begins) > 1 {
+		text += " in all"
+	}
+	return text
 }
 
 func (f *fold) lastFailure(id string) time.Time {
@@ -124,12 +137,8 @@ func (f *fold) lastFailure(id string) time.Time {
 func (f *fold) whatWentDown() string {
 	p := &f.Proof
 	down := p.Off + p.Forced + p.Unproven
-	would := ""
-	if f.Mode == modeObserve {
-		would = "would have been "
-	}
 	if down == 0 {
-		return fmt.Sprintf("Nothing was taken down: all %d that were on stayed on, or what became of them is not on record.", p.WasOn)
+		return fmt.Sprintf("Nothing was taken down of the %s that were on.", several(p.WasOn, "node", "nodes"))
 	}
 	var how []string
 	if p.Off > 0 {
@@ -145,15 +154,16 @@ func (f *fold) whatWentDown() string {
 	if p.Unproven > 0 {
 		how = append(how, fmt.Sprintf("%d commanded off and never proven so (%s)", p.Unproven, enumerate(f.nodesIn(timeline.Failed, timeline.Running, timeline.Open))))
 	}
-	text := fmt.Sprintf("Of %s that were on, %d %swent down: %s", several(p.WasOn, "node", "nodes"), down, would, enumerate(how))
+	went, was := "went", "was"
 	if f.Mode == modeObserve {
-		text = fmt.Sprintf("Of %s that were on, %d would have gone down: %s", several(p.WasOn, "node", "nodes"), down, enumerate(how))
+		went, was = "would have gone", "would have been"
+	}
+	text := fmt.Sprintf("of %s that were on, %d %s down: %s", several(p.WasOn, "node", "nodes"), down, went, enumerate(how))
+	if down == p.WasOn && down > 1 {
+		text = fmt.Sprintf("all %d nodes that were on %s down: %s", down, went, enumerate(how))
 	}
 	if cut := f.cuts(); len(cut) > 0 {
-		text += "; the output of " + enumerate(cut) + " was cut"
-		if f.Mode == modeObserve {
-			text = strings.TrimSuffix(text, "was cut") + "would have been cut"
-		}
+		text += "; the output of " + enumerate(cut) + " " + was + " cut"
 	}
 	return sentence(text)
 }
@@ -220,7 +230,7 @@ func (f *fold) whatCameBack() string {
 		would = "would have come back"
 	}
 	text := fmt.Sprintf("%d of these %d %s", p.Back, down, would)
-	if p.Back == down {
+	if p.Back == down && down > 1 {
 		text = fmt.Sprintf("all %d of these %s", down, would)
 	}
 	if last != nil {

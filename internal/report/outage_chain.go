@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"time"
 
 	"ebbtide/internal/engine"
@@ -24,7 +25,7 @@ type Link struct {
 	What  string         `json:"what"`
 	At    float64        `json:"at"`             // since the outage began
 	Took  float64        `json:"took,omitempty"` //
-	Idle  float64        `json:"idle,omitempty"` // between the end of what let it start and its start
+	Idle  float64        `json:"idle,omitempty"` // between the end of what let it start and its start; 0 if the clock was set back
 	By    LinkedBy       `json:"by,omitempty"`   // how the next one is known to have let it start
 }
 
@@ -94,12 +95,12 @@ func (f *fold) chain(goal plan.Goal, last *timeline.Step) CriticalChain {
 			before, by = f.placeBefore(s, at), ByPlace
 		}
 		if before != nil {
-			l.Idle, l.By = s.Started.Sub(before.Ended).Seconds(), by
+			l.Idle, l.By = max(0, s.Started.Sub(before.Ended)).Seconds(), by
 			c.Links = append(c.Links, l)
 			s, began = before, before.Started
 			continue
 		}
-		l.Idle, l.By = s.Started.Sub(at).Seconds(), ByEvent
+		l.Idle, l.By = max(0, s.Started.Sub(at)).Seconds(), ByEvent
 		c.Links = append(c.Links, l, Link{What: event, At: at.Sub(f.Start).Seconds()})
 		began = at
 		break
@@ -112,7 +113,11 @@ func (f *fold) chain(goal plan.Goal, last *timeline.Step) CriticalChain {
 func (f *fold) waitedFor(s *timeline.Step, goal plan.Goal, edges *edges) (*timeline.Step, LinkedBy) {
 	by, waits := ByTime, func(*timeline.Step) bool { return true }
 	if edges != nil {
-		by, waits = ByPlan, func(b *timeline.Step) bool { return edges.waits(s, b) }
+		earlier := edges.before(s)
+		by, waits = ByPlan, func(b *timeline.Step) bool {
+			at, known := edges.find(b)
+			return known && earlier[at]
+		}
 	}
 	var last *timeline.Step
 	for i := range f.story.Steps {
@@ -191,26 +196,21 @@ func (e *edges) find(s *timeline.Step) (int, bool) {
 	return e.plan.Find(node, s.Verb)
 }
 
-// waits tells whether a step comes after another, directly or not: what stands between may have been done before, or may
+// before gives the steps that a step comes after, directly or not: what stands between may have been done before, or may
 // not have been needed.
-func (e *edges) waits(s, before *timeline.Step) bool {
-	from, known := e.find(s)
-	to, also := e.find(before)
-	if !known || !also {
-		return false
+func (e *edges) before(s *timeline.Step) map[int]bool {
+	earlier := map[int]bool{}
+	at, known := e.find(s)
+	if !known {
+		return earlier
 	}
-	seen := map[int]bool{}
-	stack := append([]int{}, e.plan.Steps[from].After...)
-	for len(stack) > 0 {
+	for stack := slices.Clone(e.plan.Steps[at].After); len(stack) > 0; {
 		i := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		if i == to {
-			return true
-		}
-		if !seen[i] {
+		if !earlier[i] {
+			earlier[i] = true
 			stack = append(stack, e.plan.Steps[i].After...)
 		}
-		seen[i] = true
 	}
-	return false
+	return earlier
 }

@@ -16,12 +16,12 @@ import (
 	"ebbtide/internal/timeline"
 )
 
-// reportFormats are the forms in which a report is written.
-var reportFormats = append(slices.Clone(report.Formats), "json")
+// reportForms are the forms in which a report is written.
+var reportForms = append(slices.Clone(report.Formats), "json")
 
 func (a *app) report() *cobra.Command {
 	var o outageAt
-	var out, format, paper string
+	var out, as, paper string
 	c := &cobra.Command{
 		Use: "report [OUTAGE|last|FILE [OUTAGE]]", GroupID: "after", Short: "write the retrospective of an outage: what happened, why, how near it was, what to do now",
 		Long: `Writes what people want to know after an outage or a drill: what happened in five sentences, what follows from
@@ -33,10 +33,8 @@ it did, and the timeline. A simulated outage gives the same report, and says tha
   ebbtide report 20260131T031415Z --journal journal.db --runbook runbook.yaml -o report.html
   ebbtide simulate runbook.yaml --format json > night.json && ebbtide report night.json --runbook runbook.yaml`,
 		Args: between(0, 2, "an outage, or a file and at most one outage in it"),
-		// pdf, html and md are formats of this command alone.
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(c *cobra.Command, args []string) error {
-			form, err := documentFormat(out, format, c.Flags().Changed("format"))
+			form, err := a.reportForm(out, as)
 			if err != nil {
 				return err
 			}
@@ -56,27 +54,28 @@ it did, and the timeline. A simulated outage gives the same report, and says tha
 			})
 		},
 	}
-	c.Flags().StringVarP(&out, "output", "o", "-", "file to write, in the form that its ending says: .pdf, .html, .md or .json; - is standard output")
-	c.Flags().StringVar(&format, "format", "md", "form: "+strings.Join(reportFormats, ", "))
-	c.Flags().StringVar(&paper, "paper", "A4", "of a PDF: A4 or Letter")
+	c.Flags().StringVarP(&out, "output", "o", "-", "the file to write; - is standard output")
+	c.Flags().StringVar(&as, "as", "", "pdf, html, md or json, where the file's ending does not say (default: md)")
+	c.Flags().StringVar(&paper, "paper", "A4", "A4 or Letter, of a PDF")
 	o.flags(c)
 	return c
 }
 
-// documentFormat tells in which form to write: as was said, or as the file's ending says.
-func documentFormat(out, format string, said bool) (string, error) {
-	if !said && out != "-" {
-		format = strings.TrimPrefix(filepath.Ext(out), ".")
-	}
+// reportForm is the form to write in: what was asked for, or what the file's ending says.
+func (a *app) reportForm(out, as string) (string, error) {
+	form := strings.ToLower(as)
 	switch {
-	case slices.Contains(reportFormats, format):
-		return format, nil
-	case format == "text" && said:
-		return "md", nil // which people can read as it stands
-	case said:
-		return "", fail(exitUsage, "use --format "+strings.Join(reportFormats, ", "), "unknown format %q", format)
+	case form == "" && out != "-":
+		form = strings.TrimPrefix(strings.ToLower(filepath.Ext(out)), ".")
+	case form == "" && a.format == "json":
+		form = "json"
+	case form == "":
+		form = "md" // which people can read as it stands
 	}
-	return "", fail(exitUsage, "name a file that ends in ."+strings.Join(reportFormats, ", ."), "cannot tell in which form to write %q", out)
+	if !slices.Contains(reportForms, form) {
+		return "", fail(exitUsage, "use pdf, html, md or json: as the file's ending, or with --as", "cannot write a report as %q", form)
+	}
+	return form, nil
 }
 
 // putOut writes to standard output or to a file, which is left as it was if what is to be written can't be made.

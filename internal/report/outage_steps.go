@@ -200,11 +200,11 @@ func united(all []Interval) []Interval {
 // unknown is a share that is not on record.
 var unknown = math.NaN()
 
-// sparse gives what a record tells of a battery.
+// sparse gives what a record tells of a battery. After a discharge, and while nobody was there, nothing is known.
 func sparse(r *engine.Record, start time.Time) []Sample {
 	at := r.At.Sub(start)
 	if d := r.Discharge; d != nil {
-		return []Sample{{At: at - d.Took, Charge: d.From, Load: unknown}, {At: at, Charge: d.To, Load: unknown}}
+		return []Sample{{At: at - d.Took, Charge: d.From, Load: unknown}, {At: at, Charge: d.To, Load: unknown}, {At: at, Charge: unknown, Load: unknown}}
 	}
 	s := Sample{At: at, Charge: unknown, Load: unknown}
 	if r.Kind == engine.Gap {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,7 +45,7 @@ it did, and the timeline. A simulated outage gives the same report, and says tha
 			if err != nil {
 				return err
 			}
-			return a.putOut(out, "the report", func(w io.Writer) error {
+			return a.make(out, "the report", func(w io.Writer) error {
 				if form == "json" {
 					return a.jsonTo(w, r)
 				}
@@ -78,22 +77,13 @@ func (a *app) reportForm(out, as string) (string, error) {
 	return form, nil
 }
 
-// putOut writes to standard output or to a file, which is left as it was if what is to be written can't be made.
-func (a *app) putOut(out, what string, write func(io.Writer) error) error {
+// make makes a document and delivers it: a file is left as it was if that can't be done.
+func (a *app) make(out, what string, write func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
 		return fmt.Errorf("cannot make %s: %w", what, err)
 	}
-	if out == "-" {
-		if _, err := b.WriteTo(a.screen); err != nil {
-			return fmt.Errorf("cannot write %s: %w", what, err)
-		}
-		return nil
-	}
-	if err := os.WriteFile(out, b.Bytes(), 0o644); err != nil { //nolint:gosec // for everybody to read
-		return fail(exitFailed, "name a file in a folder that can be written to", "cannot write %s: %w", what, err)
-	}
-	return nil
+	return a.deliver(out, b.Bytes())
 }
 
 // tells makes a command that tells of an outage on standard output.
@@ -173,10 +163,8 @@ func (a *app) plot() *cobra.Command {
 		"Draws what is on record of the batteries, the stages and the steps, as SVG or PNG. Without -o the SVG goes to standard output.",
 		"  ebbtide plot --config /etc/ebbtide/ebbtide.yaml -o outage.svg\n  ebbtide plot night.json -o night.png",
 		func(r *report.Retrospective) error {
-			if a.format == "json" {
-				return a.putOut(out, "the plot", func(w io.Writer) error {
-					return a.jsonTo(w, plotted{r.Outage, r.Mode, r.Start, r.Until, r.Away, r.Stages(), r.Charge(), r.Steps})
-				})
+			if a.format == "json" && out == "-" {
+				return a.json(plotted{r.Outage, r.Mode, r.Start, r.Until, r.Away, r.Stages(), r.Charge(), r.Steps})
 			}
 			ending := ".svg"
 			if out != "-" {
@@ -185,7 +173,7 @@ func (a *app) plot() *cobra.Command {
 			if !slices.Contains(report.PlotFormats, ending) {
 				return fail(exitUsage, "name a file that ends in "+strings.Join(report.PlotFormats, " or "), "cannot tell in which format to draw %q", out)
 			}
-			return a.putOut(out, "the plot", func(w io.Writer) error { return report.Plot(w, r.Course(), ending) })
+			return a.make(out, "the plot", func(w io.Writer) error { return report.Plot(w, r.Course(), ending) })
 		})
 	c.Flags().StringVarP(&out, "output", "o", out, "file to draw to, .svg or .png; - is standard output")
 	return c

@@ -177,7 +177,6 @@ func readRecords(text []byte) ([]engine.Record, error) {
 		var doc struct {
 			engine.Record
 			Records []engine.Record `json:"records"`
-			Error   string          `json:"error"` // that a broken export ends with
 		}
 		switch err := d.Decode(&doc); {
 		case errors.Is(err, io.EOF):
@@ -185,10 +184,25 @@ func readRecords(text []byte) ([]engine.Record, error) {
 		case err != nil:
 			return nil, fmt.Errorf("byte %d: %w", d.InputOffset(), err)
 		}
-		all = append(all, doc.Records...)
 		if doc.Kind != "" {
-			all = append(all, doc.Record)
+			doc.Records = append(doc.Records, doc.Record)
 		}
+		for i := range doc.Records {
+			if r := &doc.Records[i]; r.Verb == nil && ofStep(r.Kind) {
+				return nil, fmt.Errorf("record %d, %q, does not say what was done", r.Seq, r.Kind)
+			}
+		}
+		all = append(all, doc.Records...)
+	}
+}
+
+// ofStep tells whether records of a kind are about a step: then they have its verb.
+func ofStep(k engine.RecordKind) bool {
+	switch k {
+	case engine.Intent, engine.Accepted, engine.Proven, engine.Failed, engine.HeldBack, engine.Asked:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -45,7 +45,7 @@ it did, and the timeline. A simulated outage gives the same report, and says tha
 			if err != nil {
 				return err
 			}
-			return a.make(out, "the report", func(w io.Writer) error {
+			return a.make(out, "the report", form != "pdf", func(w io.Writer) error {
 				if form == "json" {
 					return a.jsonTo(w, r)
 				}
@@ -77,11 +77,18 @@ func (a *app) reportForm(out, as string) (string, error) {
 	return form, nil
 }
 
-// make makes a document and delivers it: a file is left as it was if that can't be done.
-func (a *app) make(out, what string, write func(io.Writer) error) error {
+// make makes a document and delivers it: a file is left as it was if that can't be done, and a terminal is shown none of
+// the control characters that a text from outside may have.
+func (a *app) make(out, what string, text bool, write func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
 		return fmt.Errorf("cannot make %s: %w", what, err)
+	}
+	if out == "-" && text {
+		if _, err := b.WriteTo(a.Stdout); err != nil {
+			return fmt.Errorf("cannot write to standard output: %w", err)
+		}
+		return nil
 	}
 	return a.deliver(out, b.Bytes())
 }
@@ -173,7 +180,7 @@ func (a *app) plot() *cobra.Command {
 			if !slices.Contains(report.PlotFormats, ending) {
 				return fail(exitUsage, "name a file that ends in "+strings.Join(report.PlotFormats, " or "), "cannot tell in which format to draw %q", out)
 			}
-			return a.make(out, "the plot", func(w io.Writer) error { return report.Plot(w, r.Course(), ending) })
+			return a.make(out, "the plot", ending == ".svg", func(w io.Writer) error { return report.Plot(w, r.Course(), ending) })
 		})
 	c.Flags().StringVarP(&out, "output", "o", out, "file to draw to, .svg or .png; - is standard output")
 	return c

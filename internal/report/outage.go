@@ -33,7 +33,7 @@ type Retrospective struct {
 	Unproven    []StepTaken     `json:"unproven"`    // ended without proof, or not at all
 	Nearest     *Nearest        `json:"nearest"`     // null: no slack is on record
 	Batteries   []BatteryTold   `json:"batteries"`   //
-	Surprises   []Surprise      `json:"surprises"`   //
+	Surprises   []Surprise      `json:"surprises"`   // hangs first, then what took the longest beside what was expected
 	Suggestions []Suggestion    `json:"suggestions"` //
 	Chains      []CriticalChain `json:"critical_chains"`
 	NotRestored []string        `json:"not_restored"`

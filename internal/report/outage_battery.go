@@ -57,6 +57,9 @@ func (f *fold) batteries() {
 			}
 		}
 		b.Text = b.words()
+		if b.Tells && (f.Mode == modeRun || f.Mode == modeDrill) {
+			b.Text += " The next plan reckons with that."
+		}
 		f.Batteries = append(f.Batteries, b)
 	}
 }

@@ -127,7 +127,7 @@ func (f *fold) decisions() {
 			d.What = strings.TrimSpace(string(r.Order) + " " + r.Node)
 			d.Text = "Ordered by " + r.By + "."
 			if r.Reason != "" {
-				d.Text = "Ordered by " + r.By + ", and refused: " + sentence(r.Reason)
+				d.Text = "Ordered by " + r.By + ", and refused: " + r.Reason + "."
 			}
 		case r.Kind == engine.Intent && (*r.Verb == plan.Force || *r.Verb == plan.Cut && r.Reason != ""):
 			d.nodes, d.until = []string{r.Node}, r.At

@@ -83,6 +83,9 @@ func (f *fold) whatFailed() string {
 	for i, text := range parts {
 		parts[i] = enumerate(alike[text]) + " " + text
 	}
+	if len(parts) == 0 {
+		return sentence(fmt.Sprintf("on %s an outage began; which supply failed is not on record", f.day(f.Start)))
+	}
 	whose := "the power of "
 	if f.Mode == modeDrill {
 		whose = "on purpose, the power of "

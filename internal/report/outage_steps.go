@@ -146,6 +146,15 @@ func (f *fold) surprises() {
 			Median: d.Median.Seconds(), Next: next.Median.Seconds(), Worst: next.Quantile(0.95).Seconds(), Hang: next.Hang,
 		})
 	}
+	slices.SortStableFunc(f.Surprises, func(a, b Surprise) int { return -cmp.Compare(a.factor(), b.factor()) })
+}
+
+// factor is how much longer it took than was expected.
+func (s *Surprise) factor() float64 {
+	if s.Hung {
+		return math.Inf(1)
+	}
+	return s.Took / s.Median
 }
 
 // drawOrder is the order in which nodes are drawn: as they went down, those that only came up after them.

@@ -160,6 +160,7 @@ func TestARetrospective(t *testing.T) {
 	lasts, _ := power.Capacity{Burn: 225}.Lasts(nil, 0.5)
 	require.InDelta(t, lasts.Seconds(), r.Batteries[0].Gave, 0.1)
 	require.InDelta(t, lasts.Seconds()/800, r.Batteries[0].Ratio, 0.001)
+	require.Contains(t, r.Batteries[0].Text, "The next plan reckons with that.")
 	require.Contains(t, advice(r, "ups"), "replace it if a drill shows the same")
 
 	require.Contains(t, advice(r, "vm"), "Find out why vm did not stop by itself")

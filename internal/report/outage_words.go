@@ -36,10 +36,13 @@ func several(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// lasting writes how long something took, as exactly as people want it: "0.5s", "21s", "1m24s", "2h23m".
+// lasting writes how long something took, as exactly as people want it: "12ms", "0.5s", "21s", "1m24s", "2h23m".
 func lasting(d time.Duration) string {
 	if d < 0 {
 		return "-" + lasting(-d)
+	}
+	if 0 < d && d < 95*time.Millisecond {
+		return fmt.Sprintf("%dms", max(1, d.Milliseconds()))
 	}
 	if d < 10*time.Second {
 		return fmt.Sprintf("%.1fs", d.Seconds())

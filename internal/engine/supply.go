@@ -27,7 +27,7 @@ func (e *Engine) read(r power.Reading) {
 		return
 	}
 	s := &e.supplies[at]
-	s.tracker.Observe(e.now, r)
+	s.tracker.Observe(e.now, e.excuse(s, r))
 	s.state = s.tracker.State(e.now)
 	e.chores()
 	failing := s.state.Failing() || s.out && !e.back(s)
@@ -35,6 +35,7 @@ func (e *Engine) read(r power.Reading) {
 		s.out = failing
 		e.mainsChanged(s)
 	}
+	e.followDischarge(s, r)
 	if e.run == nil {
 		return
 	}
@@ -86,7 +87,7 @@ func (e *Engine) mainsChanged(s *supply) {
 
 // redark finds anew what goes dark as the supplies are.
 func (e *Engine) redark() {
-	e.run.dark = e.estate.Scope(e.darkNow)
+	e.run.dark = e.findDark()
 	e.unpark()
 }
 
@@ -287,7 +288,7 @@ const pessimistic = 0.95
 // chores are what comes round while readings come in: looks at the whole estate while all is well, at given-up nodes
 // and cut supplies in an outage, and a new estimate.
 func (e *Engine) chores() {
-	if e.run == nil {
+	if e.run == nil || e.discharging() {
 		if !e.now.Before(e.sweepAt) {
 			e.sweepAt = e.now.Add(sweepEvery)
 			for i := range e.nodes {
@@ -324,7 +325,7 @@ func (e *Engine) askForEstimate() {
 	e.serial++
 	ask := Estimate{Serial: e.serial}
 	for i := range e.nodes {
-		if e.run != nil && !e.run.scope[i] {
+		if !e.concerns(i) {
 			continue
 		}
 		ask.Scope = append(ask.Scope, e.id(i))

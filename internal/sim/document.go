@@ -67,6 +67,7 @@ type EventDecl struct {
 	Node    string        `yaml:"node"`    // of becomes, and of an order that is about a node
 	Becomes string        `yaml:"becomes"` // on, off, gone: somebody else did that
 	Order   string        `yaml:"order"`   // an operator's command
+	Drill   []string      `yaml:"drill"`   // somebody asks for a drill of these nodes, by name or label
 	Journal string        `yaml:"journal"` // lost, back: its disk
 	Clock   string        `yaml:"clock"`   // the wall clock is set by so much: 1h, -90m
 }
@@ -218,13 +219,13 @@ func (b *BatteryDecl) battery() Battery {
 func (ev *EventDecl) change() (Change, error) {
 	c := Change{At: ev.At, Supply: ev.Supply, Node: ev.Node}
 	given := 0
-	for _, is := range []bool{ev.Mains != "", ev.Silent != nil, ev.Becomes != "", ev.Order != "", ev.Journal != "", ev.Clock != ""} {
+	for _, is := range []bool{ev.Mains != "", ev.Silent != nil, ev.Becomes != "", ev.Order != "", len(ev.Drill) > 0, ev.Journal != "", ev.Clock != ""} {
 		if is {
 			given++
 		}
 	}
 	if given != 1 {
-		return c, fmt.Errorf("an event is one of mains, silent, becomes, order, journal and clock; it has %d of them", given)
+		return c, fmt.Errorf("an event is one of mains, silent, becomes, order, drill, journal and clock; it has %d of them", given)
 	}
 	pick := func(key, text, a, b string) (bool, error) {
 		if text != a && text != b {
@@ -255,6 +256,8 @@ func (ev *EventDecl) change() (Change, error) {
 		default:
 			return c, fmt.Errorf("%q is no order: write hold, resume, abort, go, confirm or skip", ev.Order)
 		}
+	case len(ev.Drill) > 0:
+		c.Drill = &engine.Drill{Nodes: ev.Drill, By: "scenario"}
 	case ev.Journal != "":
 		var lost bool
 		if lost, err = pick("journal", ev.Journal, "lost", "back"); err == nil {

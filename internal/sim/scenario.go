@@ -38,6 +38,7 @@ type Change struct {
 	Mains   bool
 	Silent  *bool          // the supply falls silent, or speaks again
 	Order   *engine.Order  // an operator's command
+	Drill   *engine.Drill  // somebody asks for a drill
 	Node    string         // of Becomes
 	Becomes *plan.State    // somebody else switched the node on or off, or deleted it
 	Journal *bool          // the journal's disk is lost (true), or back
@@ -51,6 +52,14 @@ type Battery struct {
 	Recharge time.Duration // from empty to full
 	DiesAt   float64       // 0..1: the output is lost at this charge, without a word before
 	Says     []Lie
+	Test     Test // how its UPS takes a test of the battery
+}
+
+// Test is how a UPS takes a test of its battery. The zero Test is one that runs on battery until it is told to end.
+type Test struct {
+	None    bool // it has none
+	Endless bool // it goes on when it is told to end, until the battery is low
+	Volts   bool // the UPS tells its input voltage
 }
 
 var fullBattery = Battery{Charge: 1, Runtime: 30 * time.Minute, Recharge: 2 * time.Hour}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -17,6 +18,8 @@ type cell struct {
 	charge float64 // 0..1
 	cutAt  time.Time
 	silent bool
+	tests  bool // runs on its battery on purpose
+	over   bool // and was told to end that
 	polls  int
 	// changed is when its mains, its output or its voice last changed.
 	changed time.Time
@@ -38,6 +41,20 @@ func (s *simulation) armCut(i int) {
 			s.after(cutDelay, func() { s.loseOutput(k) })
 		}
 	}
+}
+
+// test begins or ends a supply's test: it runs on its battery although its mains are on.
+func (s *simulation) test(i int, on bool) (engine.Outcome, string) {
+	for k := range s.cells {
+		if c := &s.cells[k]; c.node == i {
+			if c.Test.None {
+				return engine.Refused, "it has no such test"
+			}
+			c.tests = on && c.output || c.tests && c.Test.Endless
+			c.over = c.tests && !on
+		}
+	}
+	return engine.Done, ""
 }
 
 // powered tells whether any feed of a node has its output on, and so for what it physically stands on.
@@ -62,7 +79,7 @@ func (s *simulation) loseOutput(k int) {
 	if !c.output {
 		return
 	}
-	c.output, c.changed = false, s.now
+	c.output, c.tests, c.changed = false, false, s.now
 	s.referee.outputLost(s, c.node)
 	for i := range s.things {
 		t := &s.things[i]
@@ -100,6 +117,7 @@ func (s *simulation) giveOutput(k int) {
 func (s *simulation) setMains(k int, on bool) {
 	c := &s.cells[k]
 	c.mains, c.changed = on, s.now
+	c.tests = c.tests && on
 	if on && !c.output {
 		s.after(returnDelay, func() { s.giveOutput(k) })
 	}
@@ -109,10 +127,11 @@ func (s *simulation) setMains(k int, on bool) {
 func (s *simulation) discharge(k int, by time.Duration) {
 	c := &s.cells[k]
 	switch {
-	case c.mains:
+	case c.mains && !c.tests:
 		c.charge = min(1, c.charge+by.Seconds()/c.Recharge.Seconds())
 	case c.output:
 		c.charge = max(0, c.charge-by.Seconds()/c.Runtime.Seconds())
+		c.tests = c.tests && c.charge >= lowCharge
 		if c.charge <= c.DiesAt {
 			s.loseOutput(k)
 		}
@@ -123,7 +142,7 @@ func (s *simulation) discharge(k int, by time.Duration) {
 func (s *simulation) polling(k int) polling {
 	c := &s.cells[k]
 	return polling{
-		supply: c.node, mains: c.mains, on: c.mains && c.output, heard: !c.silent && !s.stopped, honest: len(c.Says) == 0 && c.output && c.DiesAt == 0,
+		supply: c.node, mains: c.mains, on: c.mains && c.output && !(c.tests && c.over), heard: !c.silent && !s.stopped, honest: len(c.Says) == 0 && c.output && c.DiesAt == 0,
 		charge: c.charge, left: time.Duration(c.charge * float64(c.Runtime)),
 	}
 }
@@ -150,10 +169,19 @@ func (s *simulation) reading(k int) power.Reading {
 		r.Charge = power.Figure{}
 	}
 	r.Status = power.OB
-	if c.mains {
+	switch {
+	case c.mains && c.tests:
+		r.Status = power.OB | power.DISCHRG
+	case c.mains:
 		r.Status = power.OL
 	}
-	if !c.mains && (c.charge < lowCharge && !says(NeverLow) || says(LowAtOnce)) {
+	if c.Test.Volts {
+		r.Nominal, r.Voltage = power.Known(230), power.Known(0)
+		if c.mains {
+			r.Voltage = power.Known(231)
+		}
+	}
+	if r.Status.Has(power.OB) && (c.charge < lowCharge && !says(NeverLow) || says(LowAtOnce)) {
 		r.Status |= power.LB
 	}
 	if !c.output {

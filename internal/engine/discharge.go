@@ -21,7 +21,7 @@ type discharge struct {
 	toldAt   time.Time // when it was first told to end; zero: it was not
 	nextTry  time.Time
 	pause    time.Duration // before the next try
-	resumed  bool // it began before a crash: a part of it was seen by nobody
+	resumed  bool          // it began before a crash: a part of it was seen by nobody
 	last     power.Reading
 	why      string // it ends
 	spending spending
@@ -43,7 +43,7 @@ const (
 	leastFall     = 5.0              // percent: a smaller discharge tells nothing
 	beginWithin   = time.Minute      // for a UPS to discharge after it took the command, and for an estimate
 	excusedFor    = 30 * time.Second // after it was told to end, a supply that is still on battery has no excuse
-	endAgainAfter = 5 * time.Second // a UPS that goes on is told again, then more rarely
+	endAgainAfter = 5 * time.Second  // a UPS that goes on is told again, then more rarely
 	endAgainSlow  = time.Minute
 	giveUpEnding  = 2 * time.Minute // in an outage, with more important things to do
 	mainsShare    = 0.5             // of nominal: an input voltage below it says that the mains are really gone

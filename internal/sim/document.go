@@ -61,15 +61,17 @@ type ConditionDecl struct {
 // EventDecl is something that happens from outside. Exactly one of its keys beside at, supply and node is given.
 type EventDecl struct {
 	At      time.Duration `yaml:"at"`      // from the start
-	Supply  string        `yaml:"supply"`  // of mains and silent
+	Supply  string        `yaml:"supply"`  // of mains, silent and discharge
 	Mains   string        `yaml:"mains"`   // on, off
 	Silent  *bool         `yaml:"silent"`  // the supply stops or begins to answer
 	Node    string        `yaml:"node"`    // of becomes, and of an order that is about a node
 	Becomes string        `yaml:"becomes"` // on, off, gone: somebody else did that
 	Order   string        `yaml:"order"`   // an operator's command
 	Drill   []string      `yaml:"drill"`   // somebody asks for a drill of these nodes, by name or label
-	Journal string        `yaml:"journal"` // lost, back: its disk
-	Clock   string        `yaml:"clock"`   // the wall clock is set by so much: 1h, -90m
+	// Discharge is the charge down to which somebody asks for a drill of the supply's battery.
+	Discharge *Percent `yaml:"discharge"`
+	Journal   string   `yaml:"journal"` // lost, back: its disk
+	Clock     string   `yaml:"clock"`   // the wall clock is set by so much: 1h, -90m
 }
 
 // Percent is a share as a file has it: "80%".
@@ -219,13 +221,13 @@ func (b *BatteryDecl) battery() Battery {
 func (ev *EventDecl) change() (Change, error) {
 	c := Change{At: ev.At, Supply: ev.Supply, Node: ev.Node}
 	given := 0
-	for _, is := range []bool{ev.Mains != "", ev.Silent != nil, ev.Becomes != "", ev.Order != "", len(ev.Drill) > 0, ev.Journal != "", ev.Clock != ""} {
+	for _, is := range []bool{ev.Mains != "", ev.Silent != nil, ev.Becomes != "", ev.Order != "", len(ev.Drill) > 0, ev.Discharge != nil, ev.Journal != "", ev.Clock != ""} {
 		if is {
 			given++
 		}
 	}
 	if given != 1 {
-		return c, fmt.Errorf("an event is one of mains, silent, becomes, order, drill, journal and clock; it has %d of them", given)
+		return c, fmt.Errorf("an event is one of mains, silent, becomes, order, drill, discharge, journal and clock; it has %d of them", given)
 	}
 	pick := func(key, text, a, b string) (bool, error) {
 		if text != a && text != b {
@@ -235,8 +237,8 @@ func (ev *EventDecl) change() (Change, error) {
 	}
 	var err error
 	switch {
-	case (ev.Mains != "" || ev.Silent != nil) && ev.Supply == "":
-		return c, fmt.Errorf("mains and silent need the supply that they are about")
+	case (ev.Mains != "" || ev.Silent != nil || ev.Discharge != nil) && ev.Supply == "":
+		return c, fmt.Errorf("mains, silent and discharge need the supply that they are about")
 	case ev.Mains != "":
 		c.Mains, err = pick("mains", ev.Mains, "on", "off")
 	case ev.Silent != nil:
@@ -258,6 +260,8 @@ func (ev *EventDecl) change() (Change, error) {
 		}
 	case len(ev.Drill) > 0:
 		c.Drill = &engine.Drill{Nodes: ev.Drill, By: "scenario"}
+	case ev.Discharge != nil:
+		c.Drill = &engine.Drill{Supply: ev.Supply, Floor: float64(*ev.Discharge), By: "scenario"}
 	case ev.Journal != "":
 		var lost bool
 		if lost, err = pick("journal", ev.Journal, "lost", "back"); err == nil {

@@ -22,7 +22,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts and golden fil
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"ebbtide": func() {
-			os.Exit(Main(context.Background(), World{Args: os.Args[1:], Stdout: os.Stdout, Stderr: os.Stderr, Version: "1.2.3"}))
+			os.Exit(Main(context.Background(), World{Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: "1.2.3"}))
 		},
 	})
 }

@@ -112,10 +112,10 @@ func (e *Engine) supplyAt(i int) *supply {
 	return nil
 }
 
-// live tells whether a supply feeds its load from the mains: fresh, on line, and not cut by us without having been seen
-// on again since.
+// live tells whether a supply feeds its load from the mains: fresh, on line and not in a test, and not cut by us without
+// having been seen on again since.
 func (e *Engine) live(s *supply) bool {
-	if s.out || s.state.OutputOff || s.state.SilentFor > 0 || s.state.Mains != power.MainsOnline {
+	if s.out || s.state.Calibrating || s.state.OutputOff || s.state.SilentFor > 0 || s.state.Mains != power.MainsOnline {
 		return false
 	}
 	return !e.nodes[s.node].down

@@ -20,6 +20,8 @@ type cell struct {
 	silent bool
 	tests  bool // runs on its battery on purpose
 	over   bool // and was told to end that
+	// untold is until when nobody can tell a test from an outage, since the UPS does not tell its input voltage.
+	untold time.Time
 	polls  int
 	// changed is when its mains, its output or its voice last changed.
 	changed time.Time
@@ -29,8 +31,9 @@ const (
 	cutDelay    = 20 * time.Second // ups.delay.shutdown
 	returnDelay = 30 * time.Second // ups.delay.start
 	poll        = time.Second
-	quiet       = 2 * time.Minute // with nothing changed for so long, a supply on line may be polled more rarely
-	lowCharge   = 0.1             // where an honest UPS raises its low-battery flag
+	quiet       = 2 * time.Minute  // with nothing changed for so long, a supply on line may be polled more rarely
+	testExcuse  = 32 * time.Second // after a UPS was told to end its test: what the engine waits, and two polls
+	lowCharge   = 0.1              // where an honest UPS raises its low-battery flag
 )
 
 // armCut begins a supply's delayed cut.
@@ -52,6 +55,10 @@ func (s *simulation) test(i int, on bool) (engine.Outcome, string) {
 			}
 			c.tests = on && c.output || c.tests && c.Test.Endless
 			c.over = c.tests && !on
+			c.untold = s.now.Add(testExcuse)
+			if on {
+				c.untold = s.now.Add(24 * time.Hour)
+			}
 		}
 	}
 	return engine.Done, ""
@@ -142,7 +149,7 @@ func (s *simulation) discharge(k int, by time.Duration) {
 func (s *simulation) polling(k int) polling {
 	c := &s.cells[k]
 	return polling{
-		supply: c.node, mains: c.mains, on: c.mains && c.output && !(c.tests && c.over), heard: !c.silent && !s.stopped, honest: len(c.Says) == 0 && c.output && c.DiesAt == 0,
+		supply: c.node, mains: c.mains, on: c.mains && c.output && !(c.tests && c.over), heard: !c.silent && !s.stopped && (c.mains || c.Test.Volts || s.now.After(c.untold)), honest: len(c.Says) == 0 && c.output && c.DiesAt == 0,
 		charge: c.charge, left: time.Duration(c.charge * float64(c.Runtime)),
 	}
 }

@@ -114,7 +114,7 @@ func (d *Daemon) readAlong(ctx context.Context, r *runner.Runner) {
 	}
 }
 
-// beginRehearsal begins when the first look at the estate is over. Until then nothing is refused for not being known.
+// beginRehearsal begins when the first look at the estate is over: until then much is not known.
 func (d *Daemon) beginRehearsal(ctx context.Context, r *runner.Runner, o *DrillOrder) error {
 	late := time.NewTimer(looksWithin)
 	defer late.Stop()
@@ -125,7 +125,7 @@ func (d *Daemon) beginRehearsal(ctx context.Context, r *runner.Runner, o *DrillO
 		if err != nil {
 			return err
 		}
-		if look.Refusal == "" {
+		if !look.Looking {
 			break
 		}
 		select {

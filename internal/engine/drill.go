@@ -48,6 +48,7 @@ type Outlook struct {
 	Scope   []string // the nodes that it takes, in the estate's order
 	On      []string // those of them that are on: what goes down and comes back
 	Refusal string   // why not, and after a semicolon what to do instead; "": nothing speaks against it
+	Looking bool     // the first look at the estate is not over: what is refused now may not be in a moment
 }
 
 // Outlook tells what a drill would do now. Before its first command a drill asks all of it anew.
@@ -56,6 +57,10 @@ func (e *Engine) Outlook(d Drill) Outlook {
 	if in, _ := e.takes(d); in != nil {
 		o.Scope = e.ids(func(i int) bool { return in[i] })
 		o.On = e.ids(func(i int) bool { return in[i] && e.runs(i) })
+	}
+	o.Looking = slices.ContainsFunc(e.supplies, func(s supply) bool { return s.state.Supply == "" })
+	for i := range e.nodes {
+		o.Looking = o.Looking || e.nodes[i].probe != 0 && e.nodes[i].seenAt.IsZero()
 	}
 	return o
 }

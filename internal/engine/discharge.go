@@ -11,20 +11,21 @@ import (
 // discharge is a drill of a supply's battery: the UPS's own test runs it down under its load to a floor, and nothing else
 // is touched. While it runs, what the UPS calls "on battery" is on purpose, and counts as calibrating.
 type discharge struct {
-	node     int // of the supply
-	floor    float64
-	scope    []bool // what an outage of the supply would take down: its shutdown must stay possible
-	phase    dischargePhase
-	serial   int // of the estimate that is waited for
-	op       Op  // of the command under way
-	since    time.Time
-	toldAt   time.Time // when it was first told to end; zero: it was not
-	nextTry  time.Time
-	pause    time.Duration // before the next try
-	resumed  bool          // it began before a crash: a part of it was seen by nobody
-	last     power.Reading
-	why      string // it ends
-	spending spending
+	node    int // of the supply
+	floor   float64
+	scope   []bool // what an outage of the supply would take down: its shutdown must stay possible
+	phase   dischargePhase
+	serial  int // of the estimate that is waited for
+	op      Op  // of the command under way
+	since   time.Time
+	toldAt  time.Time // when it was first told to end; zero: it was not
+	nextTry time.Time
+	pause   time.Duration // before the next try
+	resumed bool          // it began before a crash: a part of it was seen by nobody
+	last    power.Reading
+	why     string // it ends
+	gave    power.Discharge
+	told    bool // gave is the account of the whole test
 }
 
 type dischargePhase uint8
@@ -132,7 +133,7 @@ func (e *Engine) beginDischarge() {
 
 // shutdownNeeds is the battery time that must be left at any moment: a whole shutdown at its p95, and the reserve.
 func (e *Engine) shutdownNeeds() time.Duration {
-	return e.estimate.At(pessimistic) + e.settings.Policy.Reserve
+	return e.estimate.At(pessimistic) + time.Duration(e.reserve()*float64(time.Second))
 }
 
 func (e *Engine) commandDischarge(verb plan.Verb, reason string) {
@@ -182,6 +183,10 @@ func (e *Engine) excuse(s *supply, r power.Reading) power.Reading {
 		}
 		return r
 	}
+	if r.Status&discharges == 0 && b.phase >= running && !b.told { // before the reading that ends it
+		b.gave, b.told = s.tracker.Discharge(e.now)
+		s.tracker.Told()
+	}
 	gone := r.Voltage.Known && r.Nominal.Known && r.Voltage.Value < mainsShare*r.Nominal.Value
 	switch {
 	case gone, b.inexcusable(e.now) && r.Status.Has(power.OB):
@@ -209,9 +214,6 @@ func (e *Engine) followDischarge(s *supply, r power.Reading) {
 	b := e.run.battery
 	fresh := r.Link == power.Fresh && r.Status != 0 && !r.Status.Has(power.WAIT)
 	discharges := fresh && r.Status&discharges != 0
-	if fresh {
-		b.spending.add(e.now, r, b.phase == running || b.phase == endingTest)
-	}
 	switch b.phase {
 	case estimating:
 		if e.now.Sub(b.since) > beginWithin {
@@ -223,8 +225,6 @@ func (e *Engine) followDischarge(s *supply, r power.Reading) {
 			verb := plan.Discharge
 			e.record(Record{Kind: Proven, Node: e.id(b.node), Verb: &verb, Reason: r.Status.String()})
 			b.phase, b.since = running, e.now
-			b.spending = spending{}
-			b.spending.add(e.now, r, true)
 		case e.now.Sub(b.since) > beginWithin:
 			e.endDischarge("it took the command and does not discharge")
 		}
@@ -306,7 +306,7 @@ func (e *Engine) endedDischarge() {
 		return
 	}
 	reason := "the battery was discharged: " + b.why
-	if d, ok := b.spending.sum(e.now); ok && !b.resumed {
+	if d := b.gave; b.told && !b.resumed {
 		e.record(Record{Kind: Spent, Supplies: []string{e.id(b.node)}, Discharge: &d})
 		reason = fmt.Sprintf("the battery went from %.0f %% to %.0f %% in %s: %s", d.From, d.To, d.Took.Round(time.Second), b.why)
 	}

@@ -99,11 +99,12 @@ type exec struct {
 	next     time.Time // the next look or try
 	pause    time.Duration
 	accepted bool
-	given    bool   // a command was given
-	reason   string // why it is forced
-	waits    int    // users whose proof is being renewed
-	lastLook bool   // it was looked at once more when its time was over
-	resumed  bool   // its intent is from before a crash, and nobody knows what became of it
+	given    bool      // a command was given
+	since    time.Time // when
+	reason   string    // why it is forced
+	waits    int       // users whose proof is being renewed
+	lastLook bool      // it was looked at once more when its time was over
+	resumed  bool      // its intent is from before a crash, and nobody knows what became of it
 }
 
 type phase uint8

@@ -69,6 +69,9 @@ func (e *Engine) command(i int) {
 		return
 	}
 	x.attempt++
+	if !x.given {
+		x.since = e.now
+	}
 	x.given = true
 	x.phase = commanding
 	x.op = e.newOp(i)
@@ -78,6 +81,9 @@ func (e *Engine) command(i int) {
 	}
 	if x.verb == plan.Protect {
 		n.touched = true
+	}
+	if s := e.supplyAt(i); s != nil && x.rung == plan.Cut {
+		e.spent(s)
 	}
 	verb := x.rung
 	e.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, Reason: x.reason})

@@ -30,10 +30,24 @@ var leftOut = map[string]string{
 	"Observation.Detail": "words for people",
 	"Tracker.id":         "never changes",
 	"battery.curve":      "never changes",
-	"battery.slope":      "made from the charge, which no explored UPS tells",
-	"battery.sheet":      "likewise",
+	"battery.capacity":   "changes with the charge, which no explored UPS tells",
 	"battery.burnt":      "likewise",
 	"battery.lasted":     "likewise",
+	"battery.since":      "likewise",
+	"battery.spent":      "likewise",
+	"stretch.burn":       "for the record, as is all but whether there is one",
+	"stretch.loaded":     "likewise",
+	"stretch.charged":    "likewise",
+	"stretch.from":       "likewise",
+	"stretch.to":         "likewise",
+	"stretch.low":        "likewise",
+	"stretch.drill":      "likewise",
+	"battery.recharge":   "never changes",
+	"supply.readAt":      "of the slack, which no explored policy asks for",
+	"supply.ahead":       "likewise",
+	"Discharge.At":       "for the record",
+	"exec.since":         "of the estimate, which is of whole steps there",
+	"stage.reason":       "words for people",
 	"Dispatcher.plan":    "goes with progress.plan",
 	"Dispatcher.byRank":  "never changes",
 }
@@ -52,7 +66,6 @@ var ages = map[string]time.Duration{
 	"discharge.since":   beginWithin,
 	"discharge.toldAt":  giveUpEnding,
 	"discharge.nextTry": 0,
-	"spending.at":       time.Hour,
 	"run.movedAt":       stalledFor,
 	"Engine.wakeAt":     0,
 	"Engine.asked":      askEstimate,
@@ -62,12 +75,12 @@ var ages = map[string]time.Duration{
 	"Tracker.since":     20 * time.Second, // what the explored policy asks for; the slope's minute is left out with it
 	"span.from":         time.Minute,
 	"held.at":           2 * time.Minute, // figures are kept for so long
-	"view.at":           2 * time.Minute,
+	"gauge.at":          2 * time.Minute,
 	"battery.at":        time.Minute,
 }
 
 // caps are the counts beyond which it makes no difference how many.
-var caps = map[string]int{"node.offs": proofLooks, "exec.attempt": 3}
+var caps = map[string]int{"node.offs": proofLooks, "exec.attempt": 3, "stretch.took": 1}
 
 // words are of people: all that is decided by them is whether there are any.
 var words = map[string]bool{"exec.reason": true}

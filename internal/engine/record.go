@@ -69,8 +69,14 @@ type NodeState struct {
 
 // Numbers are what a decision was made from. Durations are in seconds; an absent one was not known.
 type Numbers struct {
-	Left   *float64 `json:"left,omitempty"`   // battery time left, pessimistic
-	Plan   *float64 `json:"plan,omitempty"`   // time that the rest of the plan needs
-	Slack  *float64 `json:"slack,omitempty"`  // Left − Plan − reserve
-	Charge *float64 `json:"charge,omitempty"` // percent
+	Left       *float64 `json:"left,omitempty"`        // battery time left, pessimistic (power.Pessimistic)
+	Likely     *float64 `json:"likely,omitempty"`      // as likely more as less
+	By         string   `json:"by,omitempty"`          // what Left was told by
+	Plan       *float64 `json:"plan,omitempty"`        // time that the rest of the plan needs, at p95
+	PlanLikely *float64 `json:"plan_likely,omitempty"` // at p50
+	Reserve    *float64 `json:"reserve,omitempty"`     // of the policy
+	Slack      *float64 `json:"slack,omitempty"`       // how much longer the plan could have waited
+	Odds       *float64 `json:"odds,omitempty"`        // the chance that the battery gives out before the plan and the reserve, started now
+	Charge     *float64 `json:"charge,omitempty"`      // percent
+	Load       *float64 `json:"load,omitempty"`        // percent
 }

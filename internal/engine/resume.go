@@ -73,6 +73,7 @@ func (e *Engine) fold(rec *Record) error {
 		}
 	case Triggered:
 		st := r.stage(rec.Stage)
+		st.reason = rec.Reason
 		for _, id := range rec.Supplies {
 			if i, known := e.estate.Index(id); known {
 				st.supplies = append(st.supplies, i)
@@ -211,6 +212,7 @@ func (e *Engine) resumeIntents() []int {
 			n.done |= plan.VerbSet(plan.Stop)
 			continue
 		}
+		x.since = e.now
 		x.deadline = e.now.Add(decl.Time(x.rung).Within)
 		// It answered right before the intent (its guard asked), so that silence since counts as after an accepted stop:
 		// the crash may have lost no more than the answer.

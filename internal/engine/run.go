@@ -39,6 +39,7 @@ type stage struct {
 	name     string
 	supplies []int  // for which it was triggered
 	due      []bool // the nodes that go dark with those supplies
+	reason   string // of the last trigger
 }
 
 func (r *run) stage(name string) *stage {

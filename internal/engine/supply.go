@@ -18,6 +18,8 @@ type supply struct {
 	heard   bool // polled since the engine was made
 	gate    bool // the recharge gate is open
 	cycled  bool // something was commanded that only a power cycle of this supply takes back
+	readAt  time.Time
+	ahead   time.Duration // to the next poll: as long as to the last one, lookAhead at most
 }
 
 // read takes one reading: it may open an outage, widen it, trigger stages, hold the plan or open the gate.
@@ -27,8 +29,14 @@ func (e *Engine) read(r power.Reading) {
 		return
 	}
 	s := &e.supplies[at]
+	if s.state.Mains == power.MainsOnBattery && r.Link == power.Fresh && r.Status.Has(power.OL) {
+		e.spent(s)
+	}
+	s.ahead = min(max(0, e.now.Sub(s.readAt)), lookAhead)
+	s.readAt = e.now
 	s.tracker.Observe(e.now, e.excuse(s, r))
 	s.state = s.tracker.State(e.now)
+	e.survive(s)
 	e.chores()
 	failing := s.state.Failing() || s.out && !e.back(s)
 	if failing != s.out {
@@ -131,22 +139,6 @@ func (e *Engine) fed(i int) bool {
 	})
 }
 
-// slack is the battery time left less the reserve and what the rest of the plan needs, in seconds.
-func (e *Engine) slack(s *supply) power.Figure {
-	if !s.state.Left.Known || !e.estimated {
-		return power.Figure{}
-	}
-	return power.Known(s.state.Left.Value - e.settings.Policy.Reserve.Seconds() - e.estimate.At(pessimistic).Seconds())
-}
-
-func (e *Engine) facts(s *supply) power.Facts {
-	f := power.Facts{State: s.state, Slack: e.slack(s)}
-	if e.estimated {
-		f.AnotherShutdown = power.Known(e.estimate.Whole.Seconds())
-	}
-	return f
-}
-
 // judgeTriggers starts the stages whose condition holds for a failing supply.
 func (e *Engine) judgeTriggers(s *supply) {
 	if e.run.aborted {
@@ -181,30 +173,12 @@ func (e *Engine) trigger(stage string, s *supply, reason string) {
 	if slices.Contains(st.supplies, s.node) {
 		return
 	}
-	st.supplies = append(st.supplies, s.node)
+	st.supplies, st.reason = append(st.supplies, s.node), reason
 	id := e.id(s.node)
 	e.record(Record{Kind: Triggered, Stage: stage, Supplies: []string{id}, Reason: reason, Numbers: e.numbers(s)})
 	e.notify(stage == power.ShutdownStage, "stage "+stage+" starts for "+id+": "+reason+" ("+s.state.String()+")")
 	st.due = e.estate.Scope(func(i int) bool { return slices.Contains(st.supplies, i) })
 	e.unpark()
-}
-
-// numbers are what a decision about a supply is made from.
-func (e *Engine) numbers(s *supply) *Numbers {
-	n := &Numbers{}
-	set := func(to **float64, f power.Figure) {
-		if f.Known {
-			*to = &f.Value
-		}
-	}
-	set(&n.Left, s.state.Left)
-	set(&n.Slack, e.slack(s))
-	set(&n.Charge, s.state.Charge)
-	if e.estimated {
-		v := e.estimate.At(pessimistic).Seconds()
-		n.Plan = &v
-	}
-	return n
 }
 
 // judgeGate opens the recharge gate of a supply whose mains are back.
@@ -233,16 +207,17 @@ func (e *Engine) judgePressure() {
 		if !s.state.Failing() || e.nodes[s.node].down || !slices.Contains(r.stage(power.ShutdownStage).supplies, s.node) {
 			continue
 		}
-		left := s.state.Left
+		left, likely := s.state.Left, s.state.Likely
 		if s.state.LowBattery && !left.Known {
 			left = power.Known(lowBatteryLeft.Seconds())
+			likely = left
 		}
 		if !left.Known {
 			continue
 		}
-		reserve := e.settings.Policy.Reserve.Seconds()
+		reserve := e.reserve()
 		switch {
-		case left.Value <= max(leastForCut.Seconds(), reserve/4):
+		case likely.Value <= max(leastForCut.Seconds(), reserve/4):
 			level = max(level, cutNow)
 		case left.Value <= reserve:
 			level = max(level, reserveReached)
@@ -278,6 +253,7 @@ func (p pressure) String() string {
 }
 
 const (
+	lookAhead      = 15 * time.Second // a poll is expected to come within so long
 	lowBatteryLeft = 2 * time.Minute  // what a low-battery flag means where the UPS gives no runtime
 	leastForCut    = 30 * time.Second // the least that a cut and its delay need
 )
@@ -331,6 +307,9 @@ func (e *Engine) askForEstimate() {
 		ask.Scope = append(ask.Scope, e.id(i))
 		if !e.nodes[i].down {
 			ask.Down = append(ask.Down, e.id(i))
+		}
+		if x := e.nodes[i].exec; x != nil && x.goal == plan.Down && x.given {
+			ask.Running = append(ask.Running, Underway{Node: e.id(i), Verb: x.rung, For: max(0, e.now.Sub(x.since))})
 		}
 	}
 	e.out = append(e.out, ask)

@@ -19,7 +19,10 @@ type View struct {
 	Journal  bool          `json:"journal"`           // appends are durable
 	Supplies []SupplyView  `json:"supplies"`
 	Nodes    []NodeView    `json:"nodes"`
-	PlanLeft time.Duration `json:"plan_left,omitempty"` // what the rest of the down plan needs; 0: not known yet
+	PlanLeft time.Duration `json:"plan_left,omitempty"` // what the rest of the down plan needs, at p95; 0: not known yet
+	// PlanLikely is the same at p50, and Critical what makes it so long.
+	PlanLikely time.Duration `json:"plan_likely,omitempty"`
+	Critical   []Critical    `json:"critical,omitempty"`
 }
 
 // SupplyView is one supply.
@@ -30,7 +33,12 @@ type SupplyView struct {
 	Failing bool         `json:"failing"`
 	Cut     bool         `json:"cut,omitempty"`
 	Gate    bool         `json:"gate,omitempty"` // the recharge gate is open
-	Slack   power.Figure `json:"slack"`          // seconds
+	Slack   power.Figure `json:"slack"`          // seconds that the shutdown could still wait
+	Odds    power.Figure `json:"odds"`           // the chance that the battery gives out before a shutdown that starts now has ended
+	Why     string       `json:"why"`            // why its shutdown is or is not starting now, in a sentence
+	// Views are what each way of telling says of the battery, and Deadlines when each stage has to start.
+	Views     []power.Told `json:"views,omitempty"`
+	Deadlines []Deadline   `json:"deadlines,omitempty"`
 }
 
 // NodeView is one node.
@@ -48,18 +56,14 @@ type NodeView struct {
 func (e *Engine) View() View {
 	v := View{Journal: !e.journalLost}
 	if e.estimated {
-		v.PlanLeft = e.estimate.At(pessimistic)
+		v.PlanLeft, v.PlanLikely, v.Critical = e.estimate.At(pessimistic), e.estimate.At(0.5), e.estimate.Critical
 	}
 	if r := e.run; r != nil {
 		v.Drill = e.inDrill()
 		v.Outage, v.Goal, v.Hold, v.Aborted, v.NoReturn, v.Waiting = r.id, r.goal, r.hold, r.aborted, r.noReturn, r.told
 	}
 	for i := range e.supplies {
-		s := &e.supplies[i]
-		v.Supplies = append(v.Supplies, SupplyView{
-			ID: e.id(s.node), State: s.state, Text: s.state.String(), Failing: s.out,
-			Cut: e.nodes[s.node].down, Gate: s.gate, Slack: e.slack(s),
-		})
+		v.Supplies = append(v.Supplies, e.viewOf(&e.supplies[i]))
 	}
 	for i := range e.nodes {
 		n, decl := &e.nodes[i], e.estate.Node(i)
@@ -69,6 +73,17 @@ func (e *Engine) View() View {
 		}
 		nv.InScope = e.run != nil && e.run.scope[i]
 		v.Nodes = append(v.Nodes, nv)
+	}
+	return v
+}
+
+func (e *Engine) viewOf(s *supply) SupplyView {
+	v := SupplyView{
+		ID: e.id(s.node), State: s.state, Text: s.state.String(), Failing: s.out, Cut: e.nodes[s.node].down, Gate: s.gate,
+		Slack: e.slack(s), Why: e.why(s), Views: s.state.Outlook.Told(), Deadlines: e.deadlines(s),
+	}
+	if v.Slack.Known {
+		v.Odds = power.Known(e.fails(s, 0))
 	}
 	return v
 }

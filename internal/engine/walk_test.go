@@ -170,6 +170,9 @@ func printing(t reflect.Type, field string) printWalk {
 	case reflect.Uint32:
 		return func(w *print, p unsafe.Pointer) { w.number(int64(*(*uint32)(p))) }
 	case reflect.Int64, reflect.Uint64, reflect.Float64:
+		if most, capped := caps[field]; capped {
+			return func(w *print, p unsafe.Pointer) { w.number(min(*(*int64)(p), int64(most))) }
+		}
 		return func(w *print, p unsafe.Pointer) { w.number(*(*int64)(p)) }
 	case reflect.String:
 		if words[field] {
@@ -198,6 +201,13 @@ func printing(t reflect.Type, field string) printWalk {
 		}
 	case reflect.Slice:
 		return printSlice(t, field)
+	case reflect.Array:
+		elem := printing(t.Elem(), field)
+		return func(w *print, p unsafe.Pointer) {
+			for i := range t.Len() {
+				elem(w, unsafe.Add(p, uintptr(i)*t.Elem().Size()))
+			}
+		}
 	default:
 		panic(fmt.Sprintf("printing: say what of a %s (%s) matters", t, field))
 	}

@@ -6,57 +6,95 @@ import (
 )
 
 const (
-	slopeDrop  = 0.05             // charge must have fallen so far before its slope says anything
+	slopeDrop  = 0.05             // charge must have fallen so far before its fall says anything
 	slopeAfter = 30 * time.Second // and so much battery time have passed: voltage-based gauges sag at once, then settle
-	slopeGrain = 0.01             // charge is reported in whole percents: the true fall may be one more
-	shortLine  = time.Minute      // an on-line spell shorter than this does not start the slope afresh
-	wornFactor = 0.5              // a battery that the UPS wants replaced counts for half
+	shortLine  = time.Minute      // an on-line spell shorter than this does not start the fall afresh
+
+	snapDrop   = 0.05 // a fall of more than so much between two readings, at a load that did not rise,
+	snapTimes  = 3    // and of so many times what was to be expected, is a sudden drop
+	snapKeeps  = 0.7  // what is left after it, of what the charge would mean
+	steadyLoad = 1.1  // a load that rose by no more than this did not rise
+
+	wornFactor = 0.5 // a battery that the UPS wants replaced, or that failed its test, counts for half
+
+	// On battery the UPS's own runtime never counts for more than this times what it said when the mains failed.
+	runtimeRise = 1.05
+
+	// How far each way is off, as the standard deviation of the logarithm (research: recommended estimator).
+	runtimeSigma = 0.30
+	sheetSigma   = 0.45
+	fallSigma    = 0.15 // and fallGrain over what the charge fell by: it is told in whole percents
+	fallGrain    = 0.01
 )
 
-// view is one way of telling the burn that is left. It holds what the last two readings told: the lower counts, so it
-// falls at once and rises only when two readings in a row say so.
-type view struct {
+// gauge is one way of telling the burn that is left. It holds what the last two readings told: the lower counts, so
+// it falls at once and rises only when two readings in a row say so.
+type gauge struct {
 	known        bool
 	last, before float64
+	sigma        float64
 	at           time.Time
 }
 
-func (v *view) tell(now time.Time, burn float64) {
-	v.before = burn
-	if v.known {
-		v.before = v.last
+func (g *gauge) tell(now time.Time, burn, sigma float64) {
+	g.before = burn
+	if g.known {
+		g.before = g.last
 	}
-	v.known, v.last, v.at = true, burn, now
+	g.known, g.last, g.sigma, g.at = true, burn, sigma, now
 }
 
-func (v view) low() float64 {
-	if !v.known {
-		return math.Inf(1)
+func (g *gauge) view() View {
+	low := min(g.last, g.before)
+	if !g.known || math.IsInf(low, 1) {
+		return View{}
 	}
-	return min(v.last, v.before)
+	return View{Known: true, Burn: max(0, low), Sigma: g.sigma}
 }
 
-// battery estimates what a supply's battery has left, in burn: seconds at full load. Its views are independent and the
-// lowest counts. On battery a view that is no longer told goes on burning, so that missing data never raises it.
+// battery estimates what a supply's battery has left, in burn: seconds at full load. Its ways of telling are
+// independent and the most pessimistic counts. On battery a way that is no longer told goes on burning, so that
+// missing data never raises it.
 type battery struct {
-	curve curve
-	at    time.Time // up to when burn is accounted
+	curve    curve
+	capacity Capacity      // proven; Burn 0: not
+	recharge time.Duration // from empty to full
+	at       time.Time     // up to when burn is accounted
 
 	loaded        bool
 	load, loadWas float64 // of the last two readings that told it, as fractions; the higher counts
 
-	burnt    float64       // on battery, since the charge was first told there
-	lasted   time.Duration // that it took
-	anchored bool
-	anchor   float64 // the charge then, as a fraction
+	spent   float64 // burn since it was full, as far as its capacity is known
+	charged bool    // a charge was told
+	charge  float64 // the last, as a fraction
+	since   float64 // burn since the charge last changed
 
-	runtime view // the UPS's own battery.runtime
-	slope   view // how the charge fell since going on battery
-	sheet   view // the runbook's curve times the charge
-	alarm   view // battery.runtime.low, while the UPS says that the battery is low
+	anchored bool
+	anchor   float64 // the charge when the mains failed, or after a sudden drop
+	burnt    float64 // since then
+	lasted   time.Duration
+	ceiling  float64 // what the UPS's runtime said when the mains failed; 0: nothing yet
+
+	health  float64 // what its capacity was last told with
+	gauges  [ways]gauge
+	stretch stretch
 }
 
-func (b *battery) views() [4]*view { return [...]*view{&b.runtime, &b.slope, &b.sheet, &b.alarm} }
+func newBattery(s Supply) battery {
+	b := battery{curve: newCurve(s.Curve), capacity: s.Capacity, recharge: s.Recharge}
+	if b.recharge <= 0 {
+		b.recharge = DefaultRecharge
+	}
+	return b
+}
+
+// full is the burn that a full battery gives, how sure that is, and which way says so; 0: not known.
+func (b *battery) full() (burn, sigma float64, by Way) {
+	if b.capacity.Burn > 0 {
+		return b.capacity.Burn, b.capacity.Sigma, ByCapacity
+	}
+	return b.curve.full, sheetSigma, BySheet
+}
 
 // x is the load to reckon with. A load that was never told counts as full.
 func (b *battery) x() float64 {
@@ -66,93 +104,200 @@ func (b *battery) x() float64 {
 	return max(b.load, b.loadWas)
 }
 
+// flow is what a battery does.
+type flow uint8
+
+const (
+	refilling flow = iota // on line
+	draining              // supplies the load, and for it the mains are gone
+	tested                // supplies the load on purpose
+	resting               // on battery, and the output is off
+)
+
 // pass accounts for the time up to now.
-func (b *battery) pass(now time.Time, m Mains) {
+func (b *battery) pass(now time.Time, f flow) {
 	spent := now.Sub(b.at)
 	b.at = now
-	if m != MainsOnBattery {
-		for _, v := range b.views() {
-			if now.Sub(v.at) > kept {
-				v.known = false
+	if f == refilling || f == tested {
+		for i := range b.gauges {
+			if now.Sub(b.gauges[i].at) > kept {
+				b.gauges[i] = gauge{}
 			}
 		}
+	}
+	if spent <= 0 || f == resting {
 		return
 	}
-	if spent <= 0 {
+	full, _, _ := b.full()
+	if f == refilling {
+		b.spent = max(0, b.spent-full*spent.Seconds()/b.recharge.Seconds())
 		return
 	}
 	burn := spent.Seconds() * b.curve.rate(b.x())
+	b.spent, b.since = b.spent+burn, b.since+burn
+	if full > 0 {
+		b.spent = min(b.spent, full)
+	}
+	b.stretch.pass(burn, spent, b.x())
+	if f == tested {
+		return
+	}
 	b.burnt += burn
 	b.lasted += spent
-	for _, v := range b.views() {
-		v.last -= burn
-		v.before -= burn
+	for i := range b.gauges {
+		if g := &b.gauges[i]; g.known {
+			g.last -= burn
+			g.before -= burn
+		}
 	}
 }
 
-// begin starts the slope afresh.
+// begin starts the fall of the charge afresh: the mains have failed.
 func (b *battery) begin() {
-	b.anchored, b.slope = false, view{}
+	b.anchored = false
+	b.gauges[ByFall], b.gauges[ByDrop] = gauge{}, gauge{}
+}
+
+// end forgets what only the stretch on battery could tell.
+func (b *battery) end() {
+	b.gauges[ByFall], b.gauges[ByDrop], b.gauges[ByAlarm], b.ceiling = gauge{}, gauge{}, gauge{}, 0
 }
 
 // read takes the figures of a fresh reading. The time up to now must have been passed.
-func (b *battery) read(now time.Time, r Reading, m Mains, low bool) {
-	// A load of 0 is what a UPS says that does not measure it.
-	if r.Load.Known && r.Load.Value > 0 {
-		was := b.load
-		b.load = r.Load.Value / 100
-		b.loadWas = b.load
-		if b.loaded {
-			b.loadWas = was
-		}
-		b.loaded = true
-	}
+func (b *battery) read(now time.Time, r Reading, f flow, low bool) {
+	loadWas := b.x()
+	b.readLoad(r.Load)
 	rate := b.curve.rate(b.x())
 	health := 1.0
-	if r.Status.Has(RB) {
+	if r.Status.Has(RB) || r.TestFailed {
 		health = wornFactor
 	}
-	if r.Runtime.Known {
-		b.runtime.tell(now, r.Runtime.Value*rate*health)
-	}
 	if r.Charge.Known {
-		charge := r.Charge.Value / 100
-		if b.curve.full > 0 {
-			b.sheet.tell(now, charge*b.curve.full*health)
-		}
-		if m == MainsOnBattery {
-			b.slope.tell(now, b.sloped(charge))
-		}
+		b.readCharge(now, r.Charge.Value/100, f, b.x() <= loadWas*steadyLoad)
 	}
+	if r.Runtime.Known {
+		b.readRuntime(now, r.Runtime.Value*rate, f, health)
+	}
+	b.tellFull(now, f, health)
 	switch {
 	case !low:
-		b.alarm.tell(now, math.Inf(1))
+		b.gauges[ByAlarm].tell(now, math.Inf(1), 0)
 	case r.RuntimeLow.Known:
-		b.alarm.tell(now, r.RuntimeLow.Value*rate)
+		b.gauges[ByAlarm].tell(now, r.RuntimeLow.Value*rate, 0)
 	}
 }
 
-// sloped gives the burn that is left if the charge goes on falling with what is burnt as it did since going on battery.
-// It never looks at a short window only: that is off by up to three times either way (research: discharge logs).
-func (b *battery) sloped(charge float64) float64 {
-	if !b.anchored {
-		b.anchored, b.anchor, b.burnt, b.lasted = true, charge, 0, 0
+// tellFull reckons from what a full battery gives. On battery the burn alone goes on from there.
+func (b *battery) tellFull(now time.Time, f flow, health float64) {
+	full, sigma, by := b.full()
+	if full <= 0 || !b.charged && b.capacity.Burn <= 0 {
+		return
 	}
+	if f == draining && b.gauges[by].known && health == b.health {
+		return
+	}
+	left := full - b.spent
+	if b.charged && f == refilling {
+		left = min(left, full*b.charge)
+	}
+	b.health = health
+	b.gauges[by].tell(now, left*health, sigma)
+}
+
+func (b *battery) readLoad(load Figure) {
+	if !load.Known || load.Value <= 0 { // a load of 0 is what a UPS says that does not measure it
+		return
+	}
+	was := b.load
+	b.load = load.Value / 100
+	b.loadWas = b.load
+	if b.loaded {
+		b.loadWas = was
+	}
+	b.loaded = true
+}
+
+func (b *battery) readRuntime(now time.Time, burn float64, f flow, health float64) {
+	if f == draining {
+		if b.ceiling == 0 {
+			b.ceiling = burn
+		}
+		burn = min(burn, b.ceiling*runtimeRise)
+	} else {
+		b.ceiling = burn
+	}
+	b.gauges[ByRuntime].tell(now, burn*health, runtimeSigma)
+}
+
+// readCharge takes a charge. On battery its fall since the mains failed says how much there is; before that it says how
+// much of the capacity was there to begin with.
+func (b *battery) readCharge(now time.Time, charge float64, f flow, steady bool) {
+	was, had := b.charge, b.charged
+	b.charge, b.charged = charge, true
+	full, _, _ := b.full()
+	if !had || f == refilling { // a gauge that says less than was reckoned is believed
+		b.spent = max(b.spent, (1-charge)*full)
+	}
+	b.stretch.charge(charge)
+	if f != draining {
+		b.since = 0
+		return
+	}
+	if !b.anchored {
+		b.anchored, b.anchor, b.burnt, b.lasted, b.since = true, charge, 0, 0, 0
+		return
+	}
+	left, sigma := b.byFall(charge)
+	if had && steady && b.snapped(was, charge) {
+		if b.lasted >= slopeAfter {
+			drop := left
+			if full > 0 {
+				drop = min(drop, charge*full)
+			}
+			if !math.IsInf(drop, 1) {
+				b.gauges[ByDrop].tell(now, drop*snapKeeps, fallSigma)
+			}
+		}
+		b.anchor, b.burnt = charge, 0
+	}
+	b.gauges[ByFall].tell(now, left, sigma)
+	if charge != was {
+		b.since = 0
+	}
+}
+
+// byFall gives the burn that is left if the charge goes on falling with what is burnt as it did since the mains failed.
+// It never looks at a short window only: that is off by up to three times either way (research: discharge logs).
+func (b *battery) byFall(charge float64) (left, sigma float64) {
 	fallen := b.anchor - charge
 	if fallen < slopeDrop || b.lasted < slopeAfter {
-		return math.Inf(1)
+		return math.Inf(1), 0
 	}
-	return max(0, charge-slopeGrain) * b.burnt / (fallen + slopeGrain)
+	return charge * b.burnt / fallen, fallSigma + fallGrain/fallen
 }
 
-// left gives the seconds that are left at the present load. The time up to now must have been passed.
-func (b *battery) left() Figure {
-	lowest := math.Inf(1)
-	for _, v := range b.views() {
-		lowest = min(lowest, v.low())
+// snapped tells whether the charge fell far more than what was burnt since it last changed explains.
+func (b *battery) snapped(was, charge float64) bool {
+	fall := was - charge
+	if fall <= snapDrop {
+		return false
 	}
-	if math.IsInf(lowest, 1) {
-		return Figure{}
+	full, _, _ := b.full()
+	switch {
+	case full > 0:
+	case b.anchor-was >= slopeDrop:
+		full = (b.burnt - b.since) / (b.anchor - was)
+	case b.gauges[ByRuntime].known && was > 0:
+		full = b.gauges[ByRuntime].last / was
 	}
-	return Known(max(0, lowest) / b.curve.rate(b.x()))
+	return full > 0 && fall > snapTimes*b.since/full
+}
+
+// outlook gives what is left. The time up to now must have been passed.
+func (b *battery) outlook() Outlook {
+	o := Outlook{Rate: b.curve.rate(b.x())}
+	for i := range b.gauges {
+		o.Views[i] = b.gauges[i].view()
+	}
+	return o
 }

@@ -1,6 +1,9 @@
 package power
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // DefaultRecharge is how long a battery takes from empty to full where the runbook does not say (NUT's nutdrv_qx takes
 // the same for chargetime).
@@ -20,6 +23,7 @@ type Discharge struct {
 	At    time.Time     `json:"at"` // its end
 	Burn  float64       `json:"burn"`
 	Took  time.Duration `json:"took"`
+	Load  float64       `json:"load"` // on average, in percent
 	From  float64       `json:"from"` // charge in percent
 	To    float64       `json:"to"`
 	Empty bool          `json:"empty,omitempty"` // it went on until the UPS called its battery low
@@ -28,3 +32,8 @@ type Discharge struct {
 
 // LearnCapacity tells what past discharges prove of a battery now.
 func LearnCapacity(past []Discharge, now time.Time) Capacity { return Capacity{} }
+
+// lowFactor is what a pessimistic value is of a median.
+func lowFactor(sigma float64) float64 { return math.Exp(-normal95 * sigma) }
+
+const normal95 = 1.6448536269514722 // the 95th percentile of the normal distribution

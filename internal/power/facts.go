@@ -18,6 +18,24 @@ type Facts struct {
 	AnotherShutdown Figure
 }
 
+// Tells tells whether what a kind of condition is judged against is known.
+func (f Facts) Tells(kind Kind) bool {
+	switch kind {
+	case SlackBelow:
+		return f.Slack.Known
+	case RuntimeBelow:
+		return f.State.Left.Known
+	case ChargeBelow, ChargeAbove:
+		return f.State.Charge.Known
+	case TemperatureAbove:
+		return f.State.Temperature.Known
+	case RechargedFor:
+		return f.State.Left.Known && f.AnotherShutdown.Known || f.State.Charge.Known
+	case OnBattery, LowBattery, SilentOnBattery, Brownout, Online, Any, All:
+	}
+	return true
+}
+
 // Holds judges the condition. One on an unknown figure does not hold, nor does the zero condition, nor an empty any or
 // all. Those that speak of the battery (on_battery, slack_below, runtime_below, charge_below, low_battery,
 // silent_on_battery) hold on battery only: a battery that is still recharging is no reason to go down.

@@ -134,7 +134,7 @@ func TestBriefDurations(t *testing.T) {
 	} {
 		require.Equal(t, want, brief(d))
 	}
-	require.Equal(t, "59s", roughly(59.9))
-	require.Equal(t, "1m50s", roughly(119))
-	require.Equal(t, "9m", roughly(599))
+	require.Equal(t, "59s", Roughly(59.9))
+	require.Equal(t, "1m50s", Roughly(119))
+	require.Equal(t, "9m", Roughly(599))
 }

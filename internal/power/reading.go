@@ -84,13 +84,14 @@ type Reading struct {
 	Supply      string `json:"supply"`
 	Link        Link   `json:"link"`
 	Status      Status `json:"status"`
-	Charge      Figure `json:"charge"`       // battery.charge, 0..100 %
-	Runtime     Figure `json:"runtime"`      // battery.runtime, seconds
-	Load        Figure `json:"load"`         // ups.load, 0..200 % of nominal
-	Voltage     Figure `json:"voltage"`      // input.voltage, V
-	TransferLow Figure `json:"transfer_low"` // input.transfer.low, V: below it the input counts as browned out
-	Nominal     Figure `json:"nominal"`      // input.voltage.nominal, V
-	Temperature Figure `json:"temperature"`  // the hottest of ambient.temperature, battery.temperature, ups.temperature, °C
-	RuntimeLow  Figure `json:"runtime_low"`  // battery.runtime.low, seconds: where the UPS raises LB
+	Charge      Figure `json:"charge"`                // battery.charge, 0..100 %
+	Runtime     Figure `json:"runtime"`               // battery.runtime, seconds
+	Load        Figure `json:"load"`                  // ups.load, 0..200 % of nominal
+	Voltage     Figure `json:"voltage"`               // input.voltage, V
+	TransferLow Figure `json:"transfer_low"`          // input.transfer.low, V: below it the input counts as browned out
+	Nominal     Figure `json:"nominal"`               // input.voltage.nominal, V
+	Temperature Figure `json:"temperature"`           // the hottest of ambient.temperature, battery.temperature, ups.temperature, °C
+	RuntimeLow  Figure `json:"runtime_low"`           // battery.runtime.low, seconds: where the UPS raises LB
+	TestFailed  bool   `json:"test_failed,omitempty"` // ups.test.result: the last battery test failed
 	Detail      string `json:"detail,omitempty"`
 }

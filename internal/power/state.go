@@ -28,7 +28,28 @@ type State struct {
 	Charge      Figure // percent
 	Load        Figure // percent of nominal
 	Temperature Figure // °C
-	Left        Figure // seconds of battery left at the present load, pessimistically
+	Left        Figure // seconds of battery left, pessimistically: with a chance of Pessimistic it is less
+	Likely      Figure // seconds of battery left, as likely more as less
+	By          Way    // what Left was told by
+	Proven      bool   // a drill or an outage has shown what the battery gives
+
+	Outlook Outlook `json:"-"` // what Left and Likely are made from
+}
+
+// settle sets what follows from the outlook.
+func (s *State) settle() {
+	s.Left, s.By = s.Outlook.At(Pessimistic)
+	s.Likely, _ = s.Outlook.At(0.5)
+}
+
+// Carrying is the state of a supply that is expected to take over another's load after so many seconds, and then burns
+// so much in a second.
+func (s State) Carrying(after, rate float64) State {
+	if rate > s.Outlook.Rate {
+		s.Outlook.After, s.Outlook.More = after, rate
+		s.settle()
+	}
+	return s
 }
 
 // Failing tells whether what the supply feeds would go dark: it is on battery, or was when it fell silent, or its
@@ -70,7 +91,7 @@ func (s State) String() string {
 		say("%.0f %%", s.Charge.Value)
 	}
 	if s.Mains == MainsOnBattery && s.Left.Known {
-		say("about %s left", roughly(s.Left.Value))
+		say("at least %s left", Roughly(s.Left.Value))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -99,8 +120,8 @@ func brief(d time.Duration) string {
 	return text
 }
 
-// roughly writes seconds no more precisely than they are known, rounded down.
-func roughly(seconds float64) string {
+// Roughly writes seconds no more precisely than they are known, rounded down: "9m", "1m20s".
+func Roughly(seconds float64) string {
 	d := time.Duration(min(seconds, 1e9) * float64(time.Second))
 	switch {
 	case d >= 5*time.Minute:

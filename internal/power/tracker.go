@@ -30,7 +30,7 @@ type Tracker struct {
 
 // NewTracker makes a tracker that has heard nothing yet.
 func NewTracker(s Supply) *Tracker {
-	return &Tracker{id: s.ID, battery: battery{curve: newCurve(s.Curve)}}
+	return &Tracker{id: s.ID, battery: newBattery(s)}
 }
 
 // Observe takes one reading, made at now. Times must not go backwards; only their differences count.
@@ -38,7 +38,7 @@ func (t *Tracker) Observe(now time.Time, r Reading) {
 	if !t.began {
 		t.began, t.heardAt, t.battery.at = true, now, now
 	}
-	t.battery.pass(now, t.mains)
+	t.battery.pass(now, t.flow())
 	if r.Link != Fresh || !r.Status.says() {
 		t.silent = true
 		return
@@ -54,7 +54,8 @@ func (t *Tracker) Observe(now time.Time, r Reading) {
 	t.transferLow.tell(now, r.TransferLow)
 	t.nominal.tell(now, r.Nominal)
 	t.sag.set(now, t.mains == MainsOnline && t.sagging(now))
-	t.battery.read(now, r, t.mains, t.lowBattery(now))
+	t.battery.read(now, r, t.flow(), t.lowBattery(now))
+	t.stretch(now)
 }
 
 // follow notes what the mains are now.
@@ -63,6 +64,9 @@ func (t *Tracker) follow(now time.Time, m Mains) {
 		if t.mains != MainsOnline || now.Sub(t.since) >= shortLine {
 			t.battery.begin()
 		}
+	}
+	if m == MainsOnline && t.mains == MainsOnBattery {
+		t.battery.end()
 	}
 	interrupted := m == MainsOnline && t.silent && now.Sub(t.heardAt) > lineGap
 	if m != t.mains || interrupted {
@@ -129,8 +133,45 @@ func (t *Tracker) State(now time.Time) State {
 	}
 	b := t.battery // a copy: asking changes nothing
 	if t.began {
-		b.pass(now, t.mains)
+		b.pass(now, t.flow())
 	}
-	s.Left = b.left()
+	s.Proven = b.capacity.Burn > 0
+	s.Outlook = b.outlook()
+	s.settle()
 	return s
 }
+
+// flow tells what the battery does, as far as the last reading said.
+func (t *Tracker) flow() flow {
+	switch {
+	case t.mains == MainsOnBattery && t.status.outputOff():
+		return resting
+	case t.mains == MainsOnBattery:
+		return draining
+	case t.status.Has(CAL):
+		return tested
+	}
+	return refilling
+}
+
+// stretch keeps the account of the time on battery.
+func (t *Tracker) stretch(now time.Time) {
+	switch f := t.flow(); f {
+	case draining, tested:
+		t.battery.stretch.low = t.battery.stretch.low || t.lowBattery(now) || t.status.Has(LB)
+		t.battery.stretch.drill = t.battery.stretch.drill || f == tested
+	case refilling:
+		t.battery.account()
+	case resting:
+	}
+}
+
+// Discharge gives the account of the present time on battery, or on a test, so far: before the reading that ends it.
+// False: there is none, or it was told.
+func (t *Tracker) Discharge(now time.Time) (Discharge, bool) { return t.battery.stretch.discharge(now) }
+
+// Told notes that the account of the present time on battery is on record.
+func (t *Tracker) Told() { t.battery.stretch.told = true }
+
+// Rate gives what a second at a load (percent) burns.
+func (t *Tracker) Rate(load float64) float64 { return t.battery.curve.rate(load / 100) }

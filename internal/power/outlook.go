@@ -1,0 +1,155 @@
+package power
+
+import (
+	"fmt"
+	"math"
+)
+
+// Pessimistic is the share of cases in which a battery may turn out to give less than a pessimistic figure says, and a
+// plan to take longer. Slack is judged by it.
+const Pessimistic = 0.05
+
+// Way names a way of telling what a battery has left.
+type Way uint8
+
+// The ways. They know nothing of each other, and the most pessimistic counts.
+const (
+	ByRuntime  Way = iota // the UPS's own battery.runtime
+	ByFall                // how the charge fell with what was burnt since the mains failed, never over a short window
+	ByCapacity            // what past discharges have proven, less what was burnt
+	BySheet               // the runbook's curve, less what was burnt: nothing is proven
+	ByDrop                // a sudden drop of the charge at a steady load: a cell that gives out
+	ByAlarm               // battery.runtime.low, while the UPS says that its battery is low
+	ways
+)
+
+var wayTexts = [...]string{
+	"the UPS's own runtime", "the fall of its charge", "its proven capacity", "the runbook's curve", "a sudden drop of its charge", "its low-battery flag",
+}
+
+func (w Way) String() string { return wayTexts[w] }
+
+// MarshalText writes the way in words.
+func (w Way) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
+
+// UnmarshalText reads it.
+func (w *Way) UnmarshalText(b []byte) error {
+	for i, text := range wayTexts {
+		if text == string(b) {
+			*w = Way(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown way of telling %q", b)
+}
+
+// View is what one way tells: the logarithm of the burn that is left has a normal distribution.
+type View struct {
+	Known bool
+	Burn  float64 // the median, in seconds at full load
+	Sigma float64 // of the logarithm; 0: certain
+}
+
+// Outlook is how long a battery lasts, with its odds: the views, and how fast it is burnt.
+type Outlook struct {
+	Views [ways]View
+	Rate  float64 // burn in a second at the present load
+	// After so many seconds the load rises to burn More in a second: another supply is expected to give out then, and
+	// what both feed falls to this one. 0: it stays.
+	After, More float64
+}
+
+// Known tells whether any view says something.
+func (o *Outlook) Known() bool {
+	for i := range o.Views {
+		if o.Views[i].Known {
+			return true
+		}
+	}
+	return false
+}
+
+// burnt is what is burnt in so many seconds from now.
+func (o *Outlook) burnt(seconds float64) float64 {
+	if o.After <= 0 || seconds <= o.After {
+		return seconds * o.Rate
+	}
+	return o.After*o.Rate + (seconds-o.After)*o.More
+}
+
+// lasting is how many seconds a burn lasts.
+func (o *Outlook) lasting(burn float64) float64 {
+	if o.After <= 0 || burn <= o.After*o.Rate {
+		return burn / o.Rate
+	}
+	return o.After + (burn-o.After*o.Rate)/o.More
+}
+
+// GivesOut gives the chance that the battery is empty within so many seconds: what the view that fears most for them
+// says. It is 0 where nothing is known.
+func (o *Outlook) GivesOut(within float64) float64 {
+	if within < 0 {
+		return 0
+	}
+	burn, worst := o.burnt(within), 0.0
+	for i := range o.Views {
+		if v := &o.Views[i]; v.Known {
+			worst = max(worst, v.below(burn))
+		}
+	}
+	return worst
+}
+
+// below is the chance that no more than a burn is left.
+func (v *View) below(burn float64) float64 {
+	switch {
+	case v.Burn <= burn && (v.Sigma == 0 || v.Burn <= 0):
+		return 1
+	case v.Sigma == 0 || burn <= 0:
+		return 0
+	}
+	return math.Erfc(math.Log(v.Burn/burn)/v.Sigma/math.Sqrt2) / 2
+}
+
+// At gives the seconds within which the battery is empty with chance p, and the way that says so. It is unknown where
+// nothing is known.
+func (o *Outlook) At(p float64) (Figure, Way) {
+	lowest, by := math.Inf(1), Way(0)
+	z := -math.Sqrt2 * math.Erfinv(2*p-1)
+	for i := range o.Views {
+		v := &o.Views[i]
+		if !v.Known {
+			continue
+		}
+		if burn := max(0, v.Burn) * math.Exp(-z*v.Sigma); burn < lowest {
+			lowest, by = burn, Way(i)
+		}
+	}
+	if math.IsInf(lowest, 1) {
+		return Figure{}, by
+	}
+	return Known(o.lasting(lowest)), by
+}
+
+// Told is what one way tells, for people.
+type Told struct {
+	By     string  `json:"by"`
+	Likely float64 `json:"likely"` // seconds at the present load, as likely more as less
+	Least  float64 `json:"least"`  // seconds, pessimistically
+}
+
+// Told lists what each way tells that says something.
+func (o *Outlook) Told() []Told {
+	var list []Told
+	for i := range o.Views {
+		if !o.Views[i].Known {
+			continue
+		}
+		one := Outlook{Rate: o.Rate, After: o.After, More: o.More}
+		one.Views[i] = o.Views[i]
+		likely, _ := one.At(0.5)
+		least, _ := one.At(Pessimistic)
+		list = append(list, Told{Way(i).String(), likely.Value, least.Value})
+	}
+	return list
+}

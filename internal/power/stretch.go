@@ -1,0 +1,60 @@
+package power
+
+import "time"
+
+// stretch is the account of one time on battery, from which the capacity is learned.
+type stretch struct {
+	burn     float64
+	took     time.Duration
+	loaded   float64 // load times seconds
+	charged  bool
+	from, to float64 // charge, as fractions
+	low      bool    // the UPS called its battery low
+	drill    bool    // it was on purpose
+	told     bool    // it has gone on record
+}
+
+// learnsFrom is a fall of the charge from which the capacity of the moment is believed, if it is less than what was.
+const learnsFrom = 0.20
+
+func (s *stretch) pass(burn float64, took time.Duration, load float64) {
+	s.burn += burn
+	s.took += took
+	s.loaded += load * took.Seconds()
+}
+
+func (s *stretch) charge(c float64) {
+	if !s.charged {
+		s.charged, s.from = true, c
+	}
+	s.to = c
+}
+
+// discharge gives the account so far; false where there is none, or it has been told.
+func (s *stretch) discharge(at time.Time) (Discharge, bool) {
+	if s.told || s.took <= 0 {
+		return Discharge{}, false
+	}
+	d := Discharge{At: at, Burn: s.burn, Took: s.took, Load: 100 * s.loaded / s.took.Seconds(), Empty: s.low, Drill: s.drill}
+	if s.charged {
+		d.From, d.To = 100*s.from, 100*s.to
+	}
+	return d, true
+}
+
+// account ends a stretch: what it shows of the capacity counts at once where it is less than what was known, so that a
+// battery is not believed again only because its gauge says full.
+func (b *battery) account() {
+	s := b.stretch
+	b.stretch = stretch{}
+	fall := s.from - s.to
+	if !s.charged || fall < learnsFrom || s.drill && s.low {
+		return
+	}
+	burn, sigma := s.burn/fall, fallSigma+fallGrain/fall
+	if full, was, _ := b.full(); full > 0 && full*lowFactor(was) <= burn*lowFactor(sigma) {
+		return
+	}
+	b.spent = min(burn, (1-s.to)*burn)
+	b.capacity.Burn, b.capacity.Sigma = burn, sigma
+}

@@ -209,13 +209,13 @@ func writeDrillPlan(w io.Writer, p *daemon.DrillPlan) {
 		if len(part.steps) == 0 {
 			continue
 		}
-		fmt.Fprintf(t, "%s\tSTEP\tNODE\tTAKES\tP95\t\n", part.title)
+		fmt.Fprintf(t, "%s\tSTEP\tNODE\tTAKES\tP95\n", part.title)
 		for _, s := range part.steps {
 			note := ""
 			if s.Forced > 0 {
-				note = "powered off if it is still on after " + brief(s.Forced)
+				note = "\tpowered off if it is still on after " + brief(s.Forced)
 			}
-			fmt.Fprintf(t, "+%s\t%s\t%s\t%s\t%s\t%s\n", brief(s.At), s.Verb, s.Node, took(s.Takes), took(s.P95), note)
+			fmt.Fprintf(t, "+%s\t%s\t%s\t%s\t%s%s\n", brief(s.At), s.Verb, s.Node, took(s.Takes), took(s.P95), note)
 		}
 	}
 	_ = t.Flush() // to where the rest goes
@@ -223,6 +223,6 @@ func writeDrillPlan(w io.Writer, p *daemon.DrillPlan) {
 		fmt.Fprintf(w, "left as they are, since they are not on or need no step: %s\n", strings.Join(p.Off, ", "))
 	}
 	if p.AtMost > 0 {
-		fmt.Fprintf(w, "%s go down and come back in about %s, %s if all is slow\n", count(len(p.Nodes), "node"), brief(p.Takes), brief(p.AtMost))
+		fmt.Fprintf(w, "down and back in about %s, %s if every step is slow (p95)\n", brief(p.Takes), brief(p.AtMost))
 	}
 }

@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 //
 //	ends CODE ARGUMENT…     runs ebbtide and holds that it ends with this exit code
 //	daemon FILE             a daemon at $DAEMON that gives FILE for its status and refuses every command
+//	drills FILE             a daemon at $DAEMON that gives FILE for the plan of every drill and refuses to begin it
 //	journal FILE [DAMAGE…]  makes a journal and damages it: see damages
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -44,7 +45,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TZ", "UTC")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ends": ends, "daemon": fakeDaemon, "journal": makeJournal},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ends": ends, "daemon": fakeDaemon, "drills": fakeDrills, "journal": makeJournal},
 	})
 }
 
@@ -75,7 +76,31 @@ func fakeDaemon(ts *testscript.TestScript, _ bool, args []string) {
 	mux.HandleFunc("POST /v1/commands", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, `{"error": "cannot hold: all supplies are on line", "hint": "wait for an outage"}`, http.StatusConflict)
 	})
+	serveFake(ts, listener, mux)
+}
+
+func serveFake(ts *testscript.TestScript, listener net.Listener, mux *http.ServeMux) {
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
 	go func() { _ = server.Serve(listener) }()
 	ts.Defer(func() { _ = server.Close() })
+}
+
+// fakeDrills takes the place of the one before, if there was one.
+func fakeDrills(ts *testscript.TestScript, _ bool, args []string) {
+	drillPlan := ts.ReadFile(args[0])
+	socket := filepath.Join(ts.Getenv("WORK"), "s")
+	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		ts.Fatalf("%v", err)
+	}
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "unix", socket)
+	ts.Check(err)
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/drill", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("preview") == "1" {
+			_, _ = w.Write([]byte(drillPlan)) // a client that has gone fails the script by itself
+			return
+		}
+		http.Error(w, `{"error": "cannot drill: supply ups is on battery", "hint": "wait until every supply is on line"}`, http.StatusConflict)
+	})
+	serveFake(ts, listener, mux)
 }

@@ -74,12 +74,7 @@ func judgeDrill(p *daemon.DrillPlan, records []engine.Record) *drillVerdict {
 func judgeNode(id string, p *daemon.DrillPlan, told *timeline.Timeline) drilledNode {
 	n := drilledNode{Node: id, DownP95: expected(p.Down, id, plan.Stop), UpP95: expected(p.Up, id, plan.Start)}
 	down, up := first(told.Steps, id, plan.Stop), last(told.Steps, id, plan.Start)
-	if down != nil {
-		n.Stopped = down.Took()
-	}
-	if up != nil {
-		n.Started = up.Took()
-	}
+	n.Stopped, n.Started = proven(down), proven(up)
 	failed := slices.IndexFunc(told.Steps, func(s timeline.Step) bool { return s.Node == id && s.State == timeline.Failed })
 	switch {
 	case slices.Contains(told.NotRestored, id):
@@ -108,6 +103,14 @@ func judgeNode(id string, p *daemon.DrillPlan, told *timeline.Timeline) drilledN
 		n.Verdict = "as expected"
 	}
 	return n
+}
+
+// proven is how long a step took to its proof; 0 where there is none.
+func proven(s *timeline.Step) time.Duration {
+	if s == nil || s.State != timeline.Proven && s.State != timeline.Stopped {
+		return 0
+	}
+	return s.Took()
 }
 
 func expected(steps []daemon.DrillStep, node string, verb plan.Verb) time.Duration {

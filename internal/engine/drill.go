@@ -338,10 +338,16 @@ func (e *Engine) isDown() string {
 			return ""
 		}
 	}
-	if len(held) > 0 {
+	switch why := e.needed(r.drill); {
+	case len(held) == 0:
+		return "all of it is down, or was given up"
+	case why != "":
+		why, _, _ = strings.Cut(why, ";")
+		return "held back: " + some(held) + ", since " + why
+	case e.stalled(): // what it waits for may still be proven: after a crash a silence has to be heard out again
 		return "held back: " + some(held)
 	}
-	return "all of it is down, or was given up"
+	return ""
 }
 
 // unfitForLong says which supply a drill does not go on with; "": all are well, or may be in a moment.

@@ -175,7 +175,7 @@ func (e *Engine) foldIntent(at int, rec *Record) {
 	switch x.verb {
 	case plan.Stop, plan.Cut, plan.Protect:
 		n.touched = true
-	case plan.Flush, plan.Start, plan.Unprotect, plan.Force:
+	case plan.Flush, plan.Start, plan.Unprotect, plan.Force, plan.Discharge, plan.EndDischarge:
 	}
 	n.open = x
 }

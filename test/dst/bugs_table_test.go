@@ -5,6 +5,7 @@ const (
 	engineExec     = "internal/engine/exec.go"
 	engineGuard    = "internal/engine/guard.go"
 	engineDrill    = "internal/engine/drill.go"
+	engineRefuse   = "internal/engine/refuse.go"
 	engineLadder   = "internal/engine/ladder.go"
 	engineProgress = "internal/engine/progress.go"
 	engineResume   = "internal/engine/resume.go"
@@ -29,7 +30,7 @@ var bugs = []bug{
 		{engineDrill, "r.drill[i], r.scope[i] = true, true", "r.drill[i] = true"},
 	}},
 	{name: "a drill takes what others still need", edits: []edit{
-		{engineDrill, "[]func([]bool) string{e.cannotComeBack, e.notSeen, e.needed}", "[]func([]bool) string{e.cannotComeBack, e.notSeen}"},
+		{engineRefuse, "[]func([]bool) string{e.cannotComeBack, e.notSeen, e.needed}", "[]func([]bool) string{e.cannotComeBack, e.notSeen}"},
 		{engineDrill, "if why := e.needed(r.drill); why != \"\" {", "if why := e.needed(r.drill); why == \"never\" {"},
 		{engineGuard, "\t\tif un.down {\n", "\t\tif un.down || e.inDrill() {\n"},
 	}},

@@ -25,9 +25,10 @@ type World struct {
 
 // app is the state that the commands share.
 type app struct {
-	World            // its streams are safe
-	screen io.Writer // standard output as it is, for who draws on it
-	format string    // "text" or "json"
+	World             // its streams are safe
+	screen  io.Writer // standard output as it is, for who draws on it
+	console io.Writer // standard error, likewise
+	format  string    // "text" or "json"
 }
 
 const rootHelp = `Ebbtide watches the UPSes of a datacenter through NUT. When the mains fail it takes
@@ -44,7 +45,7 @@ Exit codes:
 
 // Main runs one command line and gives its exit code.
 func Main(ctx context.Context, w World) int {
-	a := &app{World: w, screen: w.Stdout, format: "text"}
+	a := &app{World: w, screen: w.Stdout, console: w.Stderr, format: "text"}
 	a.Stdout, a.Stderr = safe{w.Stdout}, safe{w.Stderr}
 	if asksForJSON(w.Args) { // so that even an argument that can't be read is told as it was asked for
 		a.format = "json"
@@ -142,7 +143,7 @@ func (a *app) root() *cobra.Command {
 		a.nodeOrder("confirm", "say that a step that you were asked to do by hand is done"),
 		a.nodeOrder("skip", "pass over a step that you were asked to do by hand"),
 		a.drill(),
-		a.journal(), a.showVersion(),
+		a.journal(), a.durations(), a.showVersion(),
 	)
 	root.SetHelpCommand(&cobra.Command{Hidden: true})
 	return root

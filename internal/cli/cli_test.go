@@ -13,10 +13,12 @@ func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	var out, errs bytes.Buffer
-	code := Main(ctx, World{Args: []string{"demo"}, Stdout: &out, Stderr: &errs, Version: "test"})
-	require.Equal(t, exitInterrupted, code)
-	require.Empty(t, errs.String())
+	for _, args := range [][]string{{"demo"}, {"simulate", "../../runbooks/home-lab.yaml", "--trials", "1000000"}} {
+		var out, errs bytes.Buffer
+		code := Main(ctx, World{Args: args, Stdout: &out, Stderr: &errs, Version: "test"})
+		require.Equal(t, exitInterrupted, code)
+		require.Empty(t, errs.String())
+	}
 }
 
 // runCLI runs one command line, asserts its exit code, and gives its stdout.

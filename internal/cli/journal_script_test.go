@@ -22,6 +22,7 @@ var damages = map[string]func(b []byte) []byte{
 	"cut":     func(b []byte) []byte { return b[:len(bytes.TrimRight(b, "\x00"))-journalPage] },
 	"headers": func(b []byte) []byte { clear(b[100 : 2*journalPage]); b[20] ^= 1; return b },
 	"record":  func(b []byte) []byte { b[bytes.LastIndex(b, []byte("vm-7"))] ^= 1; return b },
+	"older":   func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("vm-3"), []byte("vm-x")) },
 	"records": func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("vm-7"), []byte("vm-8")) },
 	"page": func(b []byte) []byte { // the root of the tree, in both its copies
 		for at := 2 * journalPage; at < len(b); at += journalPage {

@@ -66,7 +66,8 @@ type planDoc struct {
 	Runbook string       `json:"runbook"`
 	Goal    plan.Goal    `json:"goal"`
 	Digest  string       `json:"digest"`
-	Seconds float64      `json:"seconds"` // under the limits, nothing failing
+	Seconds float64      `json:"seconds"`     // under the limits, nothing failing
+	Bound   float64      `json:"lower_bound"` // no order of the steps takes fewer seconds
 	Stages  []planStage  `json:"stages"`
 	Limits  []plan.Limit `json:"limits"`
 	Steps   []planStep   `json:"steps"`
@@ -99,7 +100,7 @@ type planStep struct {
 func planDocument(rb *runbook.Runbook, c *runbook.Compiled, p *plan.Plan) planDoc {
 	sc := p.Schedule()
 	doc := planDoc{
-		Runbook: rb.Name, Goal: p.Goal, Digest: p.Digest(), Seconds: sc.Total.Seconds(), Stages: stages(p.Goal, &c.Policy),
+		Runbook: rb.Name, Goal: p.Goal, Digest: p.Digest(), Seconds: sc.Total.Seconds(), Bound: p.LowerBound().Seconds(), Stages: stages(p.Goal, &c.Policy),
 		Limits: append([]plan.Limit{}, p.Estate().Limits()...), Steps: []planStep{}, Chain: numbers(sc.Chain),
 	}
 	for i := range p.Steps {

@@ -30,6 +30,9 @@ func planText(rb *runbook.Runbook, c *runbook.Compiled, p *plan.Plan) string {
 		goal = "power up"
 	}
 	fmt.Fprintf(&b, "%s: %s in about %s if all goes well (plan %s)\n", rb.Name, goal, brief(sc.Total), p.Digest())
+	if least := p.LowerBound(); least > 0 {
+		fmt.Fprintf(&b, "In any order at least %s: this one takes %.2f × the lower bound.\n", brief(least), sc.Total.Seconds()/least.Seconds())
+	}
 	rows := foldRows(p, &sc, &c.Policy)
 	number := make([]int, len(p.Steps)) // of the row that shows a step, 0: none
 	for i, r := range rows {

@@ -33,6 +33,8 @@ func TestMain(m *testing.M) {
 //	daemon FILE             a daemon at $DAEMON that gives FILE for its status and refuses every command
 //	drills FILE             a daemon at $DAEMON that gives FILE for the plan of every drill and refuses to begin it
 //	journal FILE [DAMAGE…]  makes a journal and damages it: see damages
+//	learned FILE            makes a journal of which something can be learned: see makeLearned
+//	holding FILE            a daemon at $DAEMON that has a journal open and tells of its outages
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	runbooks, err := filepath.Abs("../../runbooks")
@@ -45,7 +47,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TZ", "UTC")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ends": ends, "daemon": fakeDaemon, "drills": fakeDrills, "journal": makeJournal},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ends": ends, "daemon": fakeDaemon, "drills": fakeDrills, "journal": makeJournal, "learned": makeLearned, "holding": makeHolding},
 	})
 }
 
@@ -67,8 +69,6 @@ func ends(ts *testscript.TestScript, _ bool, args []string) {
 
 func fakeDaemon(ts *testscript.TestScript, _ bool, args []string) {
 	status := ts.ReadFile(args[0])
-	listener, err := new(net.ListenConfig).Listen(context.Background(), "unix", filepath.Join(ts.Getenv("WORK"), "s"))
-	ts.Check(err)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(status)) // a client that has gone fails the script by itself
@@ -76,10 +76,13 @@ func fakeDaemon(ts *testscript.TestScript, _ bool, args []string) {
 	mux.HandleFunc("POST /v1/commands", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, `{"error": "cannot hold: all supplies are on line", "hint": "wait for an outage"}`, http.StatusConflict)
 	})
-	serveFake(ts, listener, mux)
+	serveAt(ts, mux)
 }
 
-func serveFake(ts *testscript.TestScript, listener net.Listener, mux *http.ServeMux) {
+// serveAt serves a daemon's API at $DAEMON until the script ends.
+func serveAt(ts *testscript.TestScript, mux http.Handler) {
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "unix", filepath.Join(ts.Getenv("WORK"), "s"))
+	ts.Check(err)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
 	go func() { _ = server.Serve(listener) }()
 	ts.Defer(func() { _ = server.Close() })
@@ -92,8 +95,6 @@ func fakeDrills(ts *testscript.TestScript, _ bool, args []string) {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		ts.Fatalf("%v", err)
 	}
-	listener, err := new(net.ListenConfig).Listen(context.Background(), "unix", socket)
-	ts.Check(err)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/drill", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("preview") == "1" {
@@ -102,5 +103,5 @@ func fakeDrills(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		http.Error(w, `{"error": "cannot drill: supply ups is on battery", "hint": "wait until every supply is on line"}`, http.StatusConflict)
 	})
-	serveFake(ts, listener, mux)
+	serveAt(ts, mux)
 }

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -13,9 +15,9 @@ import (
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/families"
+	"ebbtide/internal/report"
 	"ebbtide/internal/runbook"
 	"ebbtide/internal/sim"
-	"ebbtide/internal/timeline"
 )
 
 // simulation is what a simulate command asks for.
@@ -23,45 +25,114 @@ type simulation struct {
 	runbook  string // its file; "": the scenario has its own
 	scenario string // its file; "": one outage
 	outage   time.Duration
+	given    bool // the outage was asked for
+	trials   int
+	seed     uint64
+	drawn    bool // durations, batteries and what else is not given
+	sweep    bool
+	asserts  []assertion
+	plot     string // the file to draw to
 }
 
-func (a *app) simulate() *cobra.Command {
-	s := simulation{outage: 45 * time.Minute}
-	c := &cobra.Command{
-		Use: "simulate [RUNBOOK]", GroupID: "runbook", Short: "play an outage in virtual time, on a model of the estate, and hold it against every rule",
-		Long: `Plays an outage in virtual time: the engine is the daemon's own, the estate, its batteries and what goes
+// usualTrials are played where a comparison does not say how many: enough for shares of a few percent.
+const usualTrials = 1000
+
+const simulateHelp = `Plays an outage in virtual time: the engine is the daemon's own, the estate, its batteries and what goes
 wrong are a model. Nothing is asked and nothing is commanded. A referee watches the model, not the
 journal, and the exit status is 4 if a rule was broken (docs/ARCHITECTURE.md lists them).
 
 Without a scenario the mains of every supply fail for 45 minutes, with full batteries, and nothing else
-goes wrong.`,
+goes wrong: each step takes the time that the runbook says.
+
+With --trials, nights are drawn instead: how long each step takes and whether it hangs, what each battery
+really holds and what its UPS makes of that, and, unless --outage or --scenario says so, how long and how
+often the mains are away. The same seed draws the same night: --seed 17 plays trial 17 alone.
+--policy-sweep puts other rules for starting the shutdown beside the runbook's, on the same nights.
+docs/SIMULATE.md has the odds, what is measured, and the JSON.
+
+--assert holds a figure against a bound, and the exit status is 4 if it fails. The shares are crash,
+forced, unnecessary, stranded and violations; the durations slack (5th percentile when the shutdown
+begins), down and back (95th percentile). In one run a share is 0% or 100%.`
+
+func (a *app) simulate() *cobra.Command {
+	s := simulation{outage: 45 * time.Minute, seed: 1}
+	var asserts []string
+	c := &cobra.Command{
+		Use: "simulate [RUNBOOK]", GroupID: "runbook", Short: "play an outage in virtual time, on a model of the estate, and hold it against every rule",
+		Long: simulateHelp,
 		Example: `  ebbtide simulate runbooks/home-lab.yaml
-  ebbtide simulate runbooks/home-lab.yaml --outage 3h
-  ebbtide simulate runbooks/home-lab.yaml --scenario runbooks/scenarios/home-lab-bad-night.yaml`,
+  ebbtide simulate runbooks/home-lab.yaml --outage 3h --plot outage.svg
+  ebbtide simulate runbooks/home-lab.yaml --scenario runbooks/scenarios/home-lab-bad-night.yaml
+  ebbtide simulate runbooks/home-lab.yaml --trials 1000            the odds, over drawn nights
+  ebbtide simulate runbooks/home-lab.yaml --seed 17 --plot 17.png  what happened in trial 17
+  ebbtide simulate runbooks/home-lab.yaml --policy-sweep           against a timer, a percentage, …
+  ebbtide simulate runbooks/home-lab.yaml --trials 500 --outage 2h --assert 'crash<=2%' --assert 'slack>=30s'`,
 		Args: between(0, 1, "one runbook at most"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				s.runbook = args[0]
 			}
-			switch {
-			case s.runbook == "" && s.scenario == "":
-				return fail(exitUsage, "name a runbook, or a scenario that has one of its own: see `ebbtide simulate --help`", "simulate takes a runbook or a scenario")
-			case s.scenario != "" && c.Flags().Changed("outage"):
-				return fail(exitUsage, "leave one of the two out", "--outage is of a run without a scenario")
-			case s.outage <= 0:
-				return fail(exitUsage, "write --outage 45m", "an outage of %s never begins", s.outage)
+			s.given = c.Flags().Changed("outage")
+			s.drawn = c.Flags().Changed("seed") || c.Flags().Changed("trials") || s.sweep
+			if s.sweep && !c.Flags().Changed("trials") {
+				s.trials = usualTrials
 			}
-			sc, err := a.scenarioOf(s)
-			if err != nil {
+			if err := s.check(c.Flags().Changed("trials"), asserts); err != nil {
 				return err
 			}
-			return a.showSimulation(&sc, sim.Run(sc))
+			sc, err := a.scenarioOf(s)
+			switch {
+			case err != nil:
+				return err
+			case s.trials > 0:
+				return a.playTrials(c.Context(), &s, sc)
+			default:
+				return a.playOnce(c.Context(), &s, sc)
+			}
 		},
 	}
-	c.Flags().StringVar(&s.scenario, "scenario", "", "a file that says what happens")
-	c.Flags().DurationVar(&s.outage, "outage", s.outage, "without a scenario: how long the mains are away")
+	f := c.Flags()
+	f.StringVar(&s.scenario, "scenario", "", "a file that says what happens")
+	f.DurationVar(&s.outage, "outage", s.outage, "without a scenario: how long the mains are away")
+	f.IntVar(&s.trials, "trials", 0, "play so many drawn nights, and tell the odds")
+	f.Uint64Var(&s.seed, "seed", s.seed, "draw the night of this seed; of --trials: the first one's")
+	f.BoolVar(&s.sweep, "policy-sweep", false, "compare the policy with what other tools start a shutdown by, on the same nights")
+	f.StringArrayVar(&asserts, "assert", nil, "hold a figure against a bound, such as 'crash<=1%' or 'slack>=2m'; may be repeated")
+	f.StringVar(&s.plot, "plot", "", "draw batteries, load and steps of one run to a file.svg or file.png")
 	return c
 }
+
+// check finds what can't be asked for, and reads the assertions.
+func (s *simulation) check(trialsGiven bool, asserts []string) error {
+	switch {
+	case s.runbook == "" && s.scenario == "":
+		return fail(exitUsage, "name a runbook, or a scenario that has one of its own: see `ebbtide simulate --help`", "simulate takes a runbook or a scenario")
+	case s.scenario != "" && s.given:
+		return fail(exitUsage, "leave one of the two out", "--outage is of a run without a scenario")
+	case s.outage <= 0:
+		return fail(exitUsage, "write --outage 45m", "an outage of %s never begins", s.outage)
+	case trialsGiven && s.trials <= 0:
+		return fail(exitUsage, "write --trials 1000", "%d trials tell nothing", s.trials)
+	case s.plot != "" && s.trials > 0:
+		return fail(exitUsage, "leave out --trials and --policy-sweep; --seed N draws trial N", "--plot is of one run")
+	case s.plot != "" && !slices.Contains(report.PlotFormats, filepath.Ext(s.plot)):
+		return fail(exitUsage, "name a file that ends in "+strings.Join(report.PlotFormats, " or "), "cannot tell in which format to draw %q", s.plot)
+	}
+	for _, text := range asserts {
+		parsed, err := parseAssertion(text)
+		if err != nil {
+			return err
+		}
+		s.asserts = append(s.asserts, parsed)
+	}
+	return nil
+}
+
+// odds are what is drawn from: an outage that was asked for stays.
+func (s *simulation) odds() sim.Odds { return sim.Odds{Outage: s.scenario == "" && !s.given} }
+
+// name is what a run is of, for people.
+func (s *simulation) name() string { return cmp.Or(s.runbook, s.scenario) }
 
 // scenarioOf makes what a command asks for ready to run. Mistakes in its files have been shown.
 func (a *app) scenarioOf(s simulation) (sim.Scenario, error) {
@@ -111,8 +182,41 @@ func oneOutage(file string, rb *runbook.Runbook, lasts time.Duration) (sim.Scena
 	return sc, nil
 }
 
+// playOnce plays one run, as the runbook and the scenario have it or drawn.
+func (a *app) playOnce(ctx context.Context, s *simulation, sc sim.Scenario) error {
+	if s.drawn {
+		sc = sim.Draw(sc, s.seed, s.odds())
+	}
+	var seen readings
+	if s.plot != "" {
+		sc.Witness = seen.witness
+	}
+	r := sim.Run(sc)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.plot != "" {
+		if err := drawRun(s, &sc, r, &seen); err != nil {
+			return err
+		}
+	}
+	verdicts := []verdictOn{}
+	if len(s.asserts) > 0 {
+		sc.Witness = nil
+		verdicts = judgeAll(s.asserts, sim.Summarise(sc.Settings.Policy, []sim.Outcome{sim.Judge(sc, r)}, s.seed))
+	}
+	if err := a.showSimulation(s, &sc, r, verdicts); err != nil {
+		return err
+	}
+	if len(r.Violations) > 0 || anyFailed(verdicts) {
+		return ended(exitAssertion)
+	}
+	return nil
+}
+
 // simulated is a run for machines.
 type simulated struct {
+	Seed         *uint64         `json:"seed,omitempty"` // absent: nothing was drawn
 	Records      []engine.Record `json:"records"`
 	EndedSeconds float64         `json:"ended_seconds"` // when the last outage was over; 0: none was
 	On           []string        `json:"on"`
@@ -120,114 +224,32 @@ type simulated struct {
 	Crashed      []string        `json:"crashed"`    // lost their power while on
 	Violations   []string        `json:"violations"` // each with the number of its rule
 	Events       int             `json:"events"`
+	Asserts      []verdictOn     `json:"asserts"`
 }
 
-func (a *app) showSimulation(sc *sim.Scenario, r *sim.Result) error {
+func (a *app) showSimulation(s *simulation, sc *sim.Scenario, r *sim.Result, verdicts []verdictOn) error {
 	if a.format == "json" {
 		doc := simulated{
 			Records: append([]engine.Record{}, r.Records...), EndedSeconds: overAt(r).Seconds(), Events: r.Events,
 			On: append([]string{}, r.On...), Off: append([]string{}, r.Off...),
-			Crashed: append([]string{}, r.Crashed...), Violations: append([]string{}, r.Violations...),
+			Crashed: append([]string{}, r.Crashed...), Violations: append([]string{}, r.Violations...), Asserts: verdicts,
 		}
-		if err := a.json(doc); err != nil {
-			return err
+		if s.drawn {
+			doc.Seed = &s.seed
 		}
-	} else if _, err := io.WriteString(a.Stdout, simulationText(sc, r)); err != nil {
+		return a.json(doc)
+	}
+	var b strings.Builder
+	if s.drawn {
+		fmt.Fprintf(&b, "Drawn from seed %d: %s.\n\n", s.seed, drawnText(sc))
+	}
+	b.WriteString(simulationText(sc, r))
+	if len(verdicts) > 0 {
+		b.WriteString("\n")
+		writeVerdicts(&b, s.asserts, verdicts)
+	}
+	if _, err := io.WriteString(a.Stdout, b.String()); err != nil {
 		return fmt.Errorf("cannot write the story: %w", err)
 	}
-	if len(r.Violations) > 0 {
-		return ended(exitAssertion)
-	}
 	return nil
-}
-
-// simulationText is the story, the end and the referee's verdict.
-func simulationText(sc *sim.Scenario, r *sim.Result) string {
-	var b strings.Builder
-	for _, l := range story(sc, r) {
-		fmt.Fprintf(&b, "%10s  %s\n", clock(l.at), l.text)
-	}
-	b.WriteString("\n")
-	switch {
-	case r.View.Outage == "" && overAt(r) > 0:
-		fmt.Fprintf(&b, "All was over after %s.\n", brief(overAt(r)))
-	case r.View.Outage == "":
-		b.WriteString("There was no outage.\n")
-	case r.View.Waiting != "":
-		fmt.Fprintf(&b, "The outage was not over when the time was: %s.\n", r.View.Waiting)
-	default:
-		b.WriteString("The outage was not over when the time was.\n")
-	}
-	for _, list := range []struct {
-		what  string
-		nodes []string
-	}{{"on", r.On}, {"off", r.Off}, {"lost its power while on", r.Crashed}} {
-		if len(list.nodes) > 0 {
-			fmt.Fprintf(&b, "%d %s: %s\n", len(list.nodes), list.what, strings.Join(list.nodes, ", "))
-		}
-	}
-	if len(r.Violations) == 0 {
-		b.WriteString("The referee, who watched the estate and not the journal: no rule was broken.\n")
-		return b.String()
-	}
-	b.WriteString("The referee, who watched the estate and not the journal, saw rules broken:\n")
-	for _, v := range r.Violations {
-		fmt.Fprintf(&b, "  rule %s\n", v)
-	}
-	return b.String()
-}
-
-// overAt is when the last outage was over, whatever the wall's clock was set to; 0: none was.
-func overAt(r *sim.Result) time.Duration {
-	for _, l := range slices.Backward(r.Lines) {
-		if a, ok := l.Effect.(engine.Append); ok && a.Record.Kind == engine.Closed {
-			return l.At
-		}
-	}
-	return 0
-}
-
-// clock writes a time since the beginning: 1:04:09.
-func clock(d time.Duration) string {
-	d = d.Round(time.Second)
-	return fmt.Sprintf("%d:%02d:%02d", d/time.Hour, d%time.Hour/time.Minute, d%time.Minute/time.Second)
-}
-
-// told is a line of a story.
-type told struct {
-	at   time.Duration
-	text string
-}
-
-// story tells what the engine recorded, in virtual time whatever the wall's clock was set to, with what happened from
-// outside before it.
-func story(sc *sim.Scenario, r *sim.Result) []told {
-	crashes := map[[2]string]bool{}
-	name := func(rec *engine.Record) [2]string { return [2]string{rec.Outage, fmt.Sprint(rec.Seq)} }
-	for _, n := range sc.CrashAt {
-		if n <= uint64(len(r.Records)) {
-			crashes[name(&r.Records[n-1])] = true
-		}
-	}
-	outside := outsideOf(sc)
-	var lines []told
-	var t timeline.Timeline
-	for _, l := range r.Lines {
-		for len(outside) > 0 && outside[0].at <= l.At {
-			lines, outside = append(lines, outside[0]), outside[1:]
-		}
-		appended, ok := l.Effect.(engine.Append)
-		if !ok {
-			continue
-		}
-		rec := appended.Record
-		t.Add(rec)
-		if text := t.Phrase(&rec); text != "" {
-			lines = append(lines, told{l.At, text})
-		}
-		if crashes[name(&rec)] {
-			lines = append(lines, told{l.At, "* Ebbtide crashes, and is started again"})
-		}
-	}
-	return lines
 }

@@ -41,6 +41,12 @@ func outside(c *sim.Change) string {
 		return c.Supply + " falls silent"
 	case c.Silent != nil:
 		return c.Supply + " speaks again"
+	case c.ExtraLoad != nil:
+		return fmt.Sprintf("%s carries %.0f %% more than its nodes draw", c.Supply, 100**c.ExtraLoad)
+	case c.Temperature != nil:
+		return fmt.Sprintf("it is %v °C at %s", *c.Temperature, c.Supply)
+	case c.Voltage != nil:
+		return fmt.Sprintf("the input of %s is at %v V", c.Supply, *c.Voltage)
 	case c.Mains:
 		return "the mains of " + c.Supply + " are back"
 	default:

@@ -136,6 +136,7 @@ func writeStatus(w io.Writer, s *daemon.Status) {
 		fmt.Fprintf(w, "\n%s has never answered: nothing is known of what it stands for\n", id)
 	}
 	writeNodes(w, s)
+	writeProofs(w, &s.Proofs)
 	if s.Outage != nil {
 		writeOutage(w, s)
 	}
@@ -171,6 +172,28 @@ func writeNodes(w io.Writer, s *daemon.Status) {
 	if len(odd) > 0 {
 		fmt.Fprintf(w, "No answer: %s\n", strings.Join(odd, ", "))
 	}
+}
+
+// writeProofs names what nobody has seen to work, or not for long.
+func writeProofs(w io.Writer, p *daemon.Proofs) {
+	if len(p.Never) > 0 {
+		fmt.Fprintf(w, "Never proven: %s\n", some(p.Never))
+	}
+	var old []string
+	for _, one := range p.Overdue {
+		old = append(old, one.ID)
+	}
+	if len(old) > 0 {
+		fmt.Fprintf(w, "Not drilled for %d days: %s\n", p.Days, some(old))
+	}
+}
+
+// some lists the first of many names.
+func some(names []string) string {
+	if len(names) > 6 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:5], ", "), len(names)-5)
+	}
+	return strings.Join(names, ", ")
 }
 
 func writeOutage(w io.Writer, s *daemon.Status) {

@@ -18,9 +18,9 @@ import (
 func TestStatusInAnOutage(t *testing.T) {
 	t.Parallel()
 	s := homeLab(t, sim.Scenario{
-		For:     17*time.Minute + 20*time.Second,
+		For:     19*time.Minute + 20*time.Second,
 		Changes: []sim.Change{{At: time.Minute, Supply: "ups"}, {At: 2 * time.Hour, Supply: "ups", Mains: true}},
-		Faults:  map[string]sim.Fault{"media": sim.Hang, "home": sim.Vanish},
+		Faults:  map[string]sim.Fault{"dns": sim.Hang, "home": sim.Vanish},
 	})
 	require.NotNil(t, s.Outage)
 	golden(t, "testdata/status-outage.txt", s)

@@ -47,6 +47,7 @@ type Daemon struct {
 	began      time.Time
 	site       atomic.Pointer[site] // the estate as it is now
 	asides     atomic.Pointer[[]string]
+	learned    *learning
 	feed       feed
 	loading    sync.Mutex // one reload or refresh at a time
 	rehearsing sync.Mutex // one rehearsal at a time
@@ -108,11 +109,14 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	}
 	d.heard = newHeard(rb)
 	d.history = newHistory(past)
+	d.learned = d.recollect(ctx)
 	site, err := d.openSite(ctx, rb, lastInventory(newest), past != nil)
 	if err != nil {
 		return nil, err
 	}
 	d.site.Store(site)
+	d.learned.weigh(site.compiled.Estate, time.Now())
+	d.tellUnproven()
 	d.undo.add("close the connections", func() error { return d.site.Load().close() })
 	eng, err := d.makeEngine(site, newest, past)
 	if err != nil {
@@ -123,7 +127,8 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	d.tellAside()
 	d.runner = runner.New(runner.Options{
 		Engine: eng, Journal: d.journal, Lost: lost, Log: o.Log, Notify: d.notify, Recorded: d.recorded,
-		Nodes: func(id string) (adapter.Node, bool) { return d.site.Load().node(id) },
+		Nodes:    func(id string) (adapter.Node, bool) { return d.site.Load().node(id) },
+		Forecast: d.estimate,
 	})
 	d.metrics = newMetrics(d)
 	d.bulletin, d.streams = newBulletin(d.status), newStreams()
@@ -214,7 +219,9 @@ func (d *Daemon) recorded(records []engine.Record) {
 	for _, r := range records {
 		d.history.add(r)
 		if r.Kind == engine.Closed {
-			d.metrics.closed(d.history.latest())
+			tl := d.history.latest()
+			d.metrics.closed(tl)
+			d.ended(tl)
 		}
 		if !d.options.Config.Armed {
 			d.rehearseAlong(r)

@@ -264,7 +264,7 @@ func (d *Daemon) drillSteps(estate *plan.Estate, goal plan.Goal, on []string, pi
 }
 
 // durations is what is known of how long steps take.
-func (d *Daemon) durations() *forecast.Knowledge { return nil }
+func (d *Daemon) durations() *forecast.Knowledge { return d.learned.known.Load() }
 
 // planBattery adds what the UPS says of itself, and by which command it would be tested.
 func (d *Daemon) planBattery(r *http.Request, o *DrillOrder, p *DrillPlan) error {

@@ -113,7 +113,8 @@ func (s *site) known() inventory {
 	return known
 }
 
-// refresh looks at the inventory again from time to time while all is well, and for journals that were set aside.
+// refresh looks at the inventory again from time to time while all is well, for journals that were set aside, and at what
+// was learned; and learns from each outage when it is over.
 func (d *Daemon) refresh(ctx context.Context) {
 	tick := time.NewTicker(refreshEvery)
 	defer tick.Stop()
@@ -121,25 +122,32 @@ func (d *Daemon) refresh(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case tl := <-d.learned.closed:
+			d.learned.learn(&tl)
 		case <-tick.C:
 		}
 		d.lookAside()
+		if d.learned.aged(time.Now()) {
+			d.learned.weigh(d.site.Load().compiled.Estate, time.Now())
+		}
 		if err := d.refreshOnce(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, runner.ErrOutageOpen) {
 			d.log.Warn("the inventory can't be taken over", keyError, err)
 		}
 	}
 }
 
-// refreshOnce takes over an inventory that has changed. In an outage it stays as it was.
+// refreshOnce takes over an inventory that has changed, and what was learned of batteries. In an outage both stay as
+// they were.
 func (d *Daemon) refreshOnce(ctx context.Context) error {
 	d.loading.Lock()
 	defer d.loading.Unlock()
 	old := d.site.Load()
-	if len(old.selectors()) == 0 || d.history.isOpen() {
+	if d.history.isOpen() {
 		return nil
 	}
 	live := d.askSelectors(ctx, old, func(string) bool { return true })
-	if same(old, live) {
+	inventory, batteries := !same(old, live), d.learned.news(old.compiled.Supplies, time.Now())
+	if !inventory && !batteries {
 		return nil
 	}
 	next := *old
@@ -147,7 +155,7 @@ func (d *Daemon) refreshOnce(ctx context.Context) error {
 		return err
 	}
 	err := d.runner.Reload(ctx, next.reloaded(), func() { d.site.Store(&next) })
-	if err == nil {
+	if err == nil && inventory {
 		d.log.Info("the inventory has changed", "nodes", next.compiled.Estate.Len(), "digest", next.digest)
 	}
 	return err

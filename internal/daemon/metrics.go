@@ -55,6 +55,10 @@ var (
 	slackDesc   = desc("supply_slack_seconds", "Battery time left less the reserve and what the rest of the plan needs.", "supply")
 	gateDesc    = desc("supply_gate_open", "1 while the recharge gate is open.", "supply")
 
+	capacityDesc = desc("supply_capacity_seconds", "What a full battery gives at full load, as it has been proven; no series: it has not.", "supply")
+	drainedDesc  = desc("supply_last_proof_timestamp_seconds", "When an outage or a drill last showed what the battery gives; 0: never.", "supply")
+	returnedDesc = desc("node_last_proof_timestamp_seconds", "When the node was last stopped, without force, and started again, in an outage or a drill; 0: never.", "node")
+
 	ageDesc = desc("node_proof_age_seconds", "Time since the node's state was last seen.", "node")
 )
 
@@ -112,6 +116,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	} {
 		gauge(stepsDesc, float64(n), string(state))
 	}
+	d.collectProofs(gauge)
 	view, err := d.view(context.Background())
 	gauge(upDesc, truth(err == nil))
 	if err != nil {
@@ -145,6 +150,30 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	for i := range view.Nodes {
 		if n := &view.Nodes[i]; !n.SeenAt.IsZero() {
 			gauge(ageDesc, time.Since(n.SeenAt).Seconds(), n.ID)
+		}
+	}
+}
+
+// collectProofs makes the series of what was shown to work, and when.
+func (d *Daemon) collectProofs(gauge func(desc *prometheus.Desc, v float64, labels ...string)) {
+	site := d.site.Load()
+	supplies, nodes := d.learned.proofs(site)
+	stamp := func(desc *prometheus.Desc, p Proof) {
+		at := 0.0
+		if !p.At.IsZero() {
+			at = float64(p.At.UnixMilli()) / 1000
+		}
+		gauge(desc, at, p.ID)
+	}
+	for _, p := range supplies {
+		stamp(drainedDesc, p)
+	}
+	for _, p := range nodes {
+		stamp(returnedDesc, p)
+	}
+	for _, s := range site.compiled.Supplies {
+		if s.Capacity.Burn > 0 {
+			gauge(capacityDesc, s.Capacity.Burn, s.ID)
 		}
 	}
 }

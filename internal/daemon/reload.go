@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"ebbtide/internal/runner"
 )
@@ -54,6 +55,7 @@ func (d *Daemon) reload(ctx context.Context) error {
 		return err
 	}
 	d.feed.start(d.servers(rb), d.pollerOptions(), d.read)
+	d.learned.weigh(next.compiled.Estate, time.Now())
 	if err := old.close(); err != nil {
 		d.log.Warn("a connection can't be closed", keyError, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/engine"
@@ -121,6 +122,7 @@ func (d *Daemon) compile(s *site, known, live inventory) error {
 	if err != nil {
 		return err
 	}
+	compiled.Supplies = d.learned.supplies(compiled.Supplies, time.Now())
 	for id, m := range compiled.Members {
 		if _, there := s.set.Node(id); there {
 			continue

@@ -25,6 +25,7 @@ type Status struct {
 	Text    string             `json:"text"`                         // in one line
 	Blind   []string           `json:"blind,omitempty"`              // selectors that have never answered: nothing is known of what they stand for
 	Policy  []string           `json:"policy"`                       // what is done when, a sentence each
+	Proofs  Proofs             `json:"proofs"`
 	View    engine.View        `json:"view"`
 	Outage  *timeline.Timeline `json:"outage,omitempty"` // the open one
 }
@@ -56,7 +57,7 @@ func (d *Daemon) status(ctx context.Context) (Status, error) {
 	s := Status{
 		Version: d.options.Version, Now: time.Now(), Started: d.began, Armed: d.options.Config.Armed, Mode: d.mode(),
 		Runbook: site.rb.Name, File: d.options.Config.Runbook, Digest: site.digest, Journal: d.options.Config.Journal, Aside: d.aside(),
-		Text: d.inWords(view), Blind: site.blind, Policy: site.rb.Triggers(), View: view,
+		Text: d.inWords(view), Blind: site.blind, Policy: site.rb.Triggers(), Proofs: d.unproven(time.Now()), View: view,
 	}
 	if tl := d.history.latest(); view.Outage != "" && tl.Outage == view.Outage {
 		s.Outage = &tl

@@ -225,6 +225,7 @@ func (e *Engine) Open() bool { return e.run != nil }
 func (e *Engine) started() {
 	if e.run != nil {
 		e.run.movedAt, e.resumedAt = e.now, e.now
+		e.record(Record{Kind: Gap, Reason: "Ebbtide was away, and goes on"})
 		e.run.dark = e.findDark()
 		e.resumeDischarge()
 	}
@@ -254,9 +255,14 @@ func (e *Engine) reload(ev Reload) {
 			e.nodes[i] = node{seen: o.seen, seenAt: o.seenAt, up: o.up, down: o.down}
 		}
 	}
+	decls := make(map[string]power.Supply, len(ev.Supplies))
+	for _, s := range ev.Supplies {
+		decls[s.ID] = s
+	}
 	for i := range e.supplies {
 		for _, t := range trackers {
 			if old.Node(t.node).ID == e.id(e.supplies[i].node) {
+				t.tracker.Declare(decls[e.id(e.supplies[i].node)])
 				e.supplies[i].tracker, e.supplies[i].state = t.tracker, t.state
 			}
 		}

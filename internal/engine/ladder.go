@@ -21,7 +21,7 @@ func (e *Engine) overdue(i int) {
 		x.deadline = n.silent.Add(decl.OffAfter + slowestLook) // it is about to be proven by its silence
 		e.look(i, firstLook)
 	case x.goal != e.run.goal:
-		e.giveUp(i, "not settled within "+within.String()+" when the direction turned")
+		e.giveUp(i, notSettled+within.String()+" when the direction turned")
 	case x.verb == plan.Start && e.unsettled(i):
 		e.giveUp(i, "it is still on its way down after "+within.String())
 	case x.verb == plan.Start && x.attempt < decl.Attempts && decl.Can.Has(plan.Start) && !e.run.hold && e.fed(i):
@@ -39,7 +39,7 @@ func (e *Engine) overdue(i int) {
 		x.lastLook, x.deadline = true, e.now.Add(firstRetry)
 		e.look(i, 0)
 	default:
-		e.escalate(i, fmt.Sprintf("not proven within %s", within))
+		e.escalate(i, notProven+within.String())
 	}
 }
 

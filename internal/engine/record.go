@@ -27,7 +27,7 @@ const (
 	Turned    RecordKind = "turned"    // the direction changed: Goal, Supplies (whose mains are back), Reason, Numbers
 	Ordered   RecordKind = "ordered"   // an operator's command: Order, By, Node, Reason (why refused, else empty)
 	Asked     RecordKind = "asked"     // a person's step was asked for: Node, Verb
-	Gap       RecordKind = "gap"       // the journal was lost and is back: Reason
+	Gap       RecordKind = "gap"       // nobody was there to see: the journal was lost and is back, or an outage is taken up again: Reason
 	Spent     RecordKind = "spent"     // a supply's stretch on battery ended, or its output is about to be cut: Supplies, Discharge
 	Closed    RecordKind = "closed"    // the outage is over: Reason, Nodes (not restored)
 )
@@ -38,7 +38,7 @@ type Record struct {
 	At       time.Time                `json:"at"`  // wall time, for people; no decision rests on it
 	Kind     RecordKind               `json:"kind"`
 	Outage   string                   `json:"outage,omitempty"`
-	Mode     string                   `json:"mode,omitempty"`  // "run", "observe", "simulate", "drill"
+	Mode     string                   `json:"mode,omitempty"`  // "run", "drill", "observe", "simulate"
 	Scope    []string                 `json:"scope,omitempty"` // of a drill: the nodes that it takes, or the supply whose battery it discharges
 	Supplies []string                 `json:"supplies,omitempty"`
 	Digest   string                   `json:"digest,omitempty"`

@@ -4,6 +4,8 @@ import (
 	"math"
 	"time"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"ebbtide/internal/plan"
 )
 
@@ -13,54 +15,63 @@ type Duration struct {
 	Floor   time.Duration `json:"floor"`   // no run is shorter
 	Median  time.Duration `json:"median"`  // of the runs that end, with the floor
 	Sigma   float64       `json:"sigma"`   // the scale of the logarithm of what is beyond the floor
-	Freedom float64       `json:"freedom"` // degrees of freedom; 0: a normal distribution
+	Freedom float64       `json:"freedom"` // degrees of freedom, at least 1; 0: a normal distribution
 	Hang    float64       `json:"hang"`    // the chance that it does not end by itself, 0..1
-	Within  time.Duration `json:"within"`  // then it is forced or given up: no run is longer
+	Within  time.Duration `json:"within"`  // then it is forced or given up: no run is longer; 0: it is waited for
 	Samples float64       `json:"samples"` // how much was seen, in runs, older ones counting less; 0: nothing
+	Pooled  bool          `json:"pooled"`  // the samples are of other nodes of its type: none of its own was seen
 	Newest  time.Time     `json:"newest,omitzero"`
 }
 
 // Quantile gives the time within which a share p of the runs ends, those that hang counting as Within.
 func (d Duration) Quantile(p float64) time.Duration {
 	if p >= 1-d.Hang {
-		return d.Within
+		return d.bound(math.Inf(1))
 	}
-	z := math.Sqrt2 * math.Erfinv(2*p/(1-d.Hang)-1)
-	beyond := (d.Median - d.Floor).Seconds() * math.Exp(d.Sigma*z)
-	return min(d.Within, d.Floor+time.Duration(beyond*float64(time.Second)))
+	p /= 1 - d.Hang
+	if d.Freedom > 0 {
+		return d.at(distuv.StudentsT{Sigma: 1, Nu: d.Freedom}.Quantile(p))
+	}
+	return d.at(distuv.UnitNormal.Quantile(p))
 }
 
-// The odds of what was never seen (research: simulation defaults).
+// Draw gives the run that a uniform u of [0,1) stands for, and whether it hangs: it has not ended by itself Within.
+// A greater u is a longer run, and the shares are those of Quantile, from tables that cost no more than a look.
+func (d Duration) Draw(u float64) (took time.Duration, hung bool) {
+	if u >= 1-d.Hang {
+		return d.bound(math.Inf(1)), true
+	}
+	took = d.at(quantiles(d.Freedom).at(u / (1 - d.Hang)))
+	return took, d.Within > 0 && took >= d.Within
+}
+
+// at is the run whose logarithm is so many scales from the median's.
+func (d Duration) at(scales float64) time.Duration {
+	return d.bound(d.Floor.Seconds() + (d.Median-d.Floor).Seconds()*math.Exp(d.Sigma*scales))
+}
+
+// longest is what a run takes that nothing bounds.
+const longest = 1000 * time.Hour
+
+func (d Duration) bound(seconds float64) time.Duration {
+	most := longest
+	if d.Within > 0 {
+		most = d.Within
+	}
+	if seconds >= most.Seconds() {
+		return most
+	}
+	return time.Duration(seconds * float64(time.Second))
+}
+
+// The odds of what was never seen (research: learning durations).
 const (
-	priorSigma = 0.5
-	priorHang  = 0.02
+	priorSamples = 1   // the runbook's nominal time weighs as much as so many runs, for the median
+	priorFreedom = 4   // and as much as so many for the scale
+	priorScale   = 0.5 // of the logarithm
+	priorHung    = 0.5 // so many runs hung,
+	priorEnded   = 24.5
 )
 
 // Prior is what a runbook alone says of a verb on a node: its nominal time is taken for the median.
-func Prior(n *plan.Node, v plan.Verb) Duration {
-	t := n.Time(v)
-	d := Duration{Median: t.Nominal, Sigma: priorSigma, Within: t.Within}
-	if v == plan.Stop {
-		d.Hang = priorHang
-	}
-	return d
-}
-
-// Sample is one run of a verb on a node that was seen.
-type Sample struct {
-	Node, Type string
-	Verb       plan.Verb
-	At         time.Time
-	Took       time.Duration
-	Hung       bool // it did not end by itself: Took says nothing
-	Drill      bool // in a drill, not in an outage
-}
-
-// Knowledge is what was learned of durations. The nil Knowledge knows nothing.
-type Knowledge struct{}
-
-// Learn makes knowledge from what was seen, as it weighs at now.
-func Learn(seen []Sample, now time.Time) *Knowledge { return nil }
-
-// Of gives the odds of a verb on a node.
-func (k *Knowledge) Of(n *plan.Node, v plan.Verb) Duration { return Prior(n, v) }
+func Prior(n *plan.Node, v plan.Verb) Duration { return (*Knowledge)(nil).Of(n, v) }

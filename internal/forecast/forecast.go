@@ -4,16 +4,27 @@
 package forecast
 
 import (
+	"cmp"
+	"math"
+	"slices"
 	"time"
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 )
 
 // Forecaster answers the engine's Estimate effects. It is not safe for concurrent use.
 type Forecaster struct {
 	known  *Knowledge
 	trials int
+
+	estate   *plan.Estate // that of the last question; what follows is made from it
+	down, up *course
+	stages   []string // of the down plan, in order
+	seed     uint64
+	scope    []string      // of the last question
+	whole    time.Duration // of that scope
 }
 
 // DefaultTrials give the 95th percentile of a plan within about one percent (research: sampling error of p95).
@@ -21,21 +32,195 @@ const DefaultTrials = 500
 
 // New makes a forecaster from what is known of durations (nil: nothing but what the runbook says) that plays so many
 // trials for each answer.
-func New(known *Knowledge, trials int) *Forecaster { return &Forecaster{known: known, trials: trials} }
+func New(known *Knowledge, trials int) *Forecaster {
+	return &Forecaster{known: known, trials: max(1, trials)}
+}
 
-// Answer tells how long the rest of a down plan takes. The same question has the same answer.
+// What an answer is made of.
+const (
+	shares     = 32   // of Need
+	likely     = 0.95 // the share of trials that a time is to cover
+	surely     = 0.99 // likewise, where nothing may be spent on anything else
+	margin     = 1.2  // on a power-up and a whole further shutdown
+	mostChains = 8
+	fewest     = 100 // trials are played of a stage; half of an answer's otherwise
+)
+
+// Answer tells how long the rest of a down plan takes. The same question has the same answer, whatever was asked
+// before; and as the same trials meet the same luck, answers differ by what was done between the questions alone.
 func (f *Forecaster) Answer(estate *plan.Estate, ask engine.Estimate) engine.Estimated {
-	left, scope := members(estate, ask.Down), members(estate, ask.Scope)
-	down := func(in func(int) bool) time.Duration { return estate.Plan(plan.Down, in).Schedule().Total }
-	whole := down(func(i int) bool { return scope[i] }) + estate.Plan(plan.Up, func(i int) bool {
-		return scope[i] && estate.Node(i).Kind != plan.Supply
-	}).Schedule().Total
-	return engine.Estimated{
-		Serial: ask.Serial,
-		Need:   []time.Duration{down(func(i int) bool { return left[i] })},
-		Hosts:  down(func(i int) bool { return left[i] && estate.Node(i).Kind != plan.VM }),
-		Whole:  whole * 6 / 5,
+	f.know(estate)
+	rest := f.left(ask)
+	n := f.down.network(rest.roles(nil))
+	all := n.try(f.trials, f.seed, rest.under)
+	answer := engine.Estimated{Serial: ask.Serial, Need: middles(all.spans), Critical: n.critical(&all, f.trials), Whole: f.wholeOf(ask.Scope)}
+	answer.Hosts = f.part(rest, f.trials, likely, func(s *plan.Step, n *plan.Node) bool { return n.Kind != plan.VM && s.Verb != plan.Protect })
+	answer.Tail = f.part(rest, f.trials, surely, func(s *plan.Step, n *plan.Node) bool {
+		return s.Verb == plan.Flush || s.Verb == plan.Cut || s.Verb == plan.Stop && n.Kind == plan.Other
+	})
+	need := all.at(likely)
+	for i, stage := range f.stages {
+		if i > 0 && rest.has(f.stages[i-1]) {
+			later := f.stages[i:]
+			need = f.part(rest, max(f.trials/2, min(f.trials, fewest)), likely, func(s *plan.Step, _ *plan.Node) bool { return slices.Contains(later, s.Stage) })
+		}
+		answer.Stages = append(answer.Stages, engine.StageNeed{Stage: stage, Need: need})
 	}
+	return answer
+}
+
+// know makes ready what depends on the estate alone.
+func (f *Forecaster) know(estate *plan.Estate) {
+	if f.estate == estate {
+		return
+	}
+	down := estate.Plan(plan.Down, nil)
+	f.estate, f.scope = estate, nil
+	f.down, f.up = newCourse(down, f.known), newCourse(estate.Plan(plan.Up, nil), f.known)
+	f.seed, f.stages = seedOf(down.Digest()), stagesOf(down)
+}
+
+// seedOf makes a number of a digest.
+func seedOf(digest string) uint64 {
+	seed := uint64(0)
+	for _, c := range []byte(digest) {
+		seed = mix(seed ^ uint64(c))
+	}
+	return seed
+}
+
+// stagesOf lists a plan's stages: protect first, shutdown last, and between them as their steps come.
+func stagesOf(p *plan.Plan) []string {
+	var stages []string
+	for _, s := range p.Steps {
+		if !s.Milestone && !slices.Contains(stages, s.Stage) {
+			stages = append(stages, s.Stage)
+		}
+	}
+	place := map[string]int{power.ProtectStage: -1, power.ShutdownStage: 1}
+	slices.SortStableFunc(stages, func(a, b string) int { return cmp.Compare(place[a], place[b]) })
+	return stages
+}
+
+// remaining is what is left of the down plan.
+type remaining struct {
+	course *course
+	node   []bool       // nodes that are still to be taken down
+	begun  []bool       // steps under way
+	over   []bool       // steps of such nodes that are behind them
+	under  map[int]odds // of the steps under way
+}
+
+func (f *Forecaster) left(ask engine.Estimate) *remaining {
+	p := f.down.plan
+	r := &remaining{course: f.down, node: members(f.estate, ask.Down), begun: make([]bool, len(p.Steps)), over: make([]bool, len(p.Steps)), under: map[int]odds{}}
+	protected := false
+	for _, u := range ask.Running {
+		node, known := f.estate.Index(u.Node)
+		if !known || !r.node[node] {
+			continue
+		}
+		verb := u.Verb
+		if verb == plan.Force {
+			verb = plan.Stop
+		}
+		step, known := p.Find(node, verb)
+		if !known || p.Steps[step].Milestone {
+			continue
+		}
+		r.begun[step], r.under[step] = true, f.down.since(step, u.Verb, u.For, f.known)
+		protected = protected || verb != plan.Protect
+		if flush, has := p.Find(node, plan.Flush); has && verb == plan.Stop {
+			r.over[flush] = true
+		}
+	}
+	for i := range p.Steps {
+		if protected && p.Steps[i].Verb == plan.Protect { // nothing else begins before caches are protected
+			r.over[i] = !r.begun[i]
+		}
+	}
+	return r
+}
+
+// has tells whether something of a stage remains.
+func (r *remaining) has(stage string) bool {
+	p := r.course.plan
+	for i := range p.Steps {
+		if s := &p.Steps[i]; s.Stage == stage && !s.Milestone && r.node[s.Node] && !r.over[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// roles gives what each step is in a network of what remains (counts: of those steps; nil: of all).
+func (r *remaining) roles(counts func(*plan.Step, *plan.Node) bool) []role {
+	p := r.course.plan
+	roles := make([]role, len(p.Steps))
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		switch {
+		case r.over[i] || s.Node >= 0 && !r.node[s.Node]:
+			roles[i] = settled
+		case s.Milestone || counts != nil && !counts(s, p.Estate().Node(s.Node)):
+			roles[i] = instant
+		case r.begun[i]:
+			roles[i] = underway
+		default:
+			roles[i] = timed
+		}
+	}
+	return roles
+}
+
+// part tells how long a part of what remains takes in a share of the trials.
+func (f *Forecaster) part(r *remaining, trials int, share float64, counts func(*plan.Step, *plan.Node) bool) time.Duration {
+	o := r.course.network(r.roles(counts)).try(trials, f.seed, r.under)
+	return o.at(share)
+}
+
+// wholeOf is what an interrupted power-up of a scope and a whole further shutdown of it take.
+func (f *Forecaster) wholeOf(scope []string) time.Duration {
+	if f.scope != nil && slices.Equal(f.scope, scope) {
+		return f.whole
+	}
+	in := members(f.estate, scope)
+	total := time.Duration(0)
+	for _, c := range []*course{f.up, f.down} {
+		r := &remaining{course: c, node: in, begun: make([]bool, len(c.plan.Steps)), over: make([]bool, len(c.plan.Steps))}
+		if c == f.up {
+			r.node = without(f.estate, in, plan.Supply) // they return by themselves
+		}
+		total += f.part(r, f.trials, likely, nil)
+	}
+	f.scope, f.whole = slices.Clone(scope), time.Duration(math.Round(margin*float64(total)))
+	return f.whole
+}
+
+// middles gives the middles of equal shares of what is sorted.
+func middles(spans []int64) []time.Duration {
+	m := make([]time.Duration, min(shares, len(spans)))
+	for i := range m {
+		m[i] = time.Duration(spans[(2*i+1)*len(spans)/(2*len(m))]) * time.Microsecond
+	}
+	return m
+}
+
+// critical lists the steps that were most often on the critical chain.
+func (n *network) critical(o *outcome, trials int) []engine.Critical {
+	var often []int
+	for i, count := range o.chains {
+		if count > 0 && n.cells[i].lane != pause {
+			often = append(often, i)
+		}
+	}
+	slices.SortStableFunc(often, func(a, b int) int { return cmp.Compare(o.chains[b], o.chains[a]) })
+	var all []engine.Critical
+	for _, i := range often[:min(mostChains, len(often))] {
+		s := &n.course.plan.Steps[n.steps[i]]
+		all = append(all, engine.Critical{Node: s.Name, Verb: s.Verb, Share: float64(o.chains[i]) / float64(trials)})
+	}
+	return all
 }
 
 func members(estate *plan.Estate, ids []string) []bool {
@@ -46,4 +231,13 @@ func members(estate *plan.Estate, ids []string) []bool {
 		}
 	}
 	return in
+}
+
+// without leaves out the nodes of a kind.
+func without(estate *plan.Estate, in []bool, kind plan.Kind) []bool {
+	some := slices.Clone(in)
+	for i := range some {
+		some[i] = some[i] && estate.Node(i).Kind != kind
+	}
+	return some
 }

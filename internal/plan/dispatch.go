@@ -6,6 +6,7 @@ type Dispatcher struct {
 	plan    *Plan
 	free    Queue[int] // ranks of ready steps that no limit applies to
 	classes []classQueue
+	rank    []int // by step: lower is handed out sooner
 	byRank  []int // step by rank
 }
 
@@ -20,15 +21,18 @@ type laneQueue struct {
 }
 
 // Dispatcher makes an empty dispatcher for the plan.
-func (p *Plan) Dispatcher() *Dispatcher {
-	d := &Dispatcher{plan: p, free: NewQueue(lessInt), classes: make([]classQueue, len(p.estate.limits)), byRank: make([]int, len(p.Steps))}
+func (p *Plan) Dispatcher() *Dispatcher { return p.dispatcher(p.rank) }
+
+// dispatcher is Dispatcher with an order of urgency of its own.
+func (p *Plan) dispatcher(rank []int) *Dispatcher {
+	d := &Dispatcher{plan: p, rank: rank, free: NewQueue(lessInt), classes: make([]classQueue, len(p.estate.limits)), byRank: make([]int, len(p.Steps))}
 	for i, lanes := range p.estate.lanes {
 		d.classes[i].lanes = make([]laneQueue, lanes)
 		for l := range d.classes[i].lanes {
 			d.classes[i].lanes[l].ready = NewQueue(lessInt)
 		}
 	}
-	for step, rank := range p.rank {
+	for step, rank := range rank {
 		d.byRank[rank] = step
 	}
 	return d
@@ -38,10 +42,10 @@ func (p *Plan) Dispatcher() *Dispatcher {
 func (d *Dispatcher) Add(step int) {
 	node := d.plan.Steps[step].Node
 	if node < 0 || d.plan.estate.class[node] < 0 {
-		d.free.Push(d.plan.rank[step])
+		d.free.Push(d.rank[step])
 		return
 	}
-	d.classes[d.plan.estate.class[node]].lanes[d.plan.estate.lane[node]].ready.Push(d.plan.rank[step])
+	d.classes[d.plan.estate.class[node]].lanes[d.plan.estate.lane[node]].ready.Push(d.rank[step])
 }
 
 // Next takes the most urgent step that the limits allow and counts it as running. It returns -1 if there is none.

@@ -172,6 +172,10 @@ func (e *Estate) Users(i int) []int { return e.users[i] }
 // Limits lists the limits by class.
 func (e *Estate) Limits() []Limit { return e.limits }
 
+// Lane gives the limit that applies to a node, as its place in Limits, and the lane of its host under it; -1 and 0 where
+// none applies.
+func (e *Estate) Lane(i int) (limit, lane int) { return e.class[i], e.lane[i] }
+
 // topological orders 0..n-1 so that needs come first, lowest index first among the free ones; or returns a ring whose
 // elements each need the next, the first repeated at the end.
 func topological(needs [][]int) (order, ring []int) {

@@ -137,6 +137,7 @@ type Node struct {
 	ByPower   bool          `json:"by_power"`             // nothing but the return of its power starts it again
 	OffAfter  time.Duration `json:"off_after,omitempty"`  // unreachable for so long after an accepted stop counts as proven off; 0: never
 	Healthy   bool          `json:"healthy"`              // has health checks: "up" is proven by them, not by "on" alone
+	Watts     float64       `json:"watts,omitempty"`      // what it draws while it is on, beside the nodes on it; 0: not said
 	Rack      string        `json:"rack,omitempty"`       //
 	Notes     string        `json:"notes,omitempty"`      //
 	Labels    []Label       `json:"labels,omitempty"`     // sorted by key

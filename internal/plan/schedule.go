@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"slices"
 	"time"
 )
@@ -17,45 +16,58 @@ type Schedule struct {
 
 // Schedule runs the plan on nominal times under the limits, by the same rule as the engine.
 func (p *Plan) Schedule() Schedule {
+	after, left := p.successors()
+	return p.run(after, left, p.rank)
+}
+
+// run is Schedule for a graph over the steps, which is the plan's own or the same turned round, and an order of urgency.
+func (p *Plan) run(after [][]int, waits, rank []int) Schedule {
 	n := len(p.Steps)
 	sc := Schedule{Start: make([]time.Duration, n), End: make([]time.Duration, n)}
-	after, left := p.successors()
-	d := p.Dispatcher()
+	left := slices.Clone(waits)
+	d := p.dispatcher(rank)
 	cause := make([]int, n) // the step whose end let this one start, -1: none
 	running := NewQueue(ending.before)
-	settle := func(step int) {
+	last := -1 // the step that settled last
+	var offer func(now time.Duration, step, freed int)
+	settle := func(now time.Duration, step int) {
+		last = step
 		for _, next := range after[step] {
 			if left[next]--; left[next] == 0 {
-				cause[next] = step
-				d.Add(next)
+				offer(now, next, step)
 			}
 		}
+	}
+	offer = func(now time.Duration, step, freed int) {
+		cause[step] = freed
+		sc.Start[step] = now // until it is dispatched: when it was ready
+		if !p.Steps[step].Milestone {
+			d.Add(step)
+			return
+		}
+		sc.End[step] = now // it takes no time and no place
+		settle(now, step)
 	}
 	dispatch := func(now time.Duration, freed int) {
 		for s := d.Next(); s >= 0; s = d.Next() {
-			if cause[s] < 0 || sc.End[cause[s]] < now {
+			if sc.Start[s] < now {
 				cause[s] = freed
 			}
-			sc.Start[s], sc.End[s] = now, now+p.duration(s)
-			running.Push(ending{at: sc.End[s], step: s})
+			sc.Start[s], sc.End[s] = now, now+p.Steps[s].Times.Nominal
+			running.Push(ending{at: sc.End[s], rank: rank[s], step: s})
 		}
 	}
 	for s := range n {
-		cause[s] = -1
-		if left[s] == 0 {
-			d.Add(s)
+		if waits[s] == 0 {
+			offer(0, s, -1)
 		}
 	}
 	dispatch(0, -1)
-	last := -1
 	for running.Len() > 0 {
 		end := running.Pop()
-		if node := p.Steps[end.step].Node; node >= 0 {
-			d.Release(node)
-		}
-		settle(end.step)
+		d.Release(p.Steps[end.step].Node)
+		settle(end.at, end.step)
 		dispatch(end.at, end.step)
-		last = end.step
 		sc.Total = end.at
 	}
 	for ; last >= 0; last = cause[last] {
@@ -88,34 +100,12 @@ func (p *Plan) successors() (after [][]int, left []int) {
 	return after, left
 }
 
-// rankByTail orders steps by how long the plan still takes from their start on, longest first; ties by position.
-// (Longest-tail-first is the usual priority rule for list scheduling under limits.)
-func (p *Plan) rankByTail() {
-	after, _ := p.successors()
-	tail := make([]time.Duration, len(p.Steps))
-	for i := len(p.Steps) - 1; i >= 0; i-- {
-		for _, next := range after[i] {
-			tail[i] = max(tail[i], tail[next])
-		}
-		tail[i] += p.duration(i)
-	}
-	order := make([]int, len(p.Steps))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(tail[b], tail[a]) })
-	p.rank = make([]int, len(p.Steps))
-	for rank, step := range order {
-		p.rank[step] = rank
-	}
-}
-
-// ending is a running step and when it ends.
+// ending is a running step and when it ends. Of those that end together the more urgent comes first.
 type ending struct {
-	at   time.Duration
-	step int
+	at         time.Duration
+	rank, step int
 }
 
 func (a ending) before(b ending) bool {
-	return a.at < b.at || a.at == b.at && a.step < b.step
+	return a.at < b.at || a.at == b.at && a.rank < b.rank
 }

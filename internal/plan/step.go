@@ -39,6 +39,9 @@ func (p *Plan) Find(node int, verb Verb) (int, bool) {
 	return s, s >= 0
 }
 
+// Rank gives the step's place in the order of urgency: of those that are ready, the lowest is handed out first.
+func (p *Plan) Rank(step int) int { return p.rank[step] }
+
 func (p *Plan) index() {
 	p.next = make([][]int, len(p.Steps))
 	p.find = make([]int, p.estate.Len()*int(verbs))
@@ -73,6 +76,9 @@ func (e *Estate) Plan(goal Goal, in func(node int) bool) *Plan {
 	b.order()
 	b.plan.index()
 	b.plan.rankByTail()
+	if in == nil { // what the engine works by
+		b.plan.improve()
+	}
 	return b.plan
 }
 

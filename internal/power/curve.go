@@ -3,6 +3,7 @@ package power
 import (
 	"math"
 	"slices"
+	"time"
 )
 
 // The default curve is an offset power law, T = A/(x+x0)^k with the load x as a fraction of nominal. x0 stands for the
@@ -67,4 +68,22 @@ func (c curve) rate(x float64) float64 {
 		return powerLaw(x)
 	}
 	return c.full / c.lasts(x)
+}
+
+// Curve is a supply's runtime curve, for whoever reckons with a battery outside of this package. A load is a share of
+// the supply's nominal one.
+type Curve struct{ curve curve }
+
+// NewCurve makes the curve through points, in any order; without any it is the default power law.
+func NewCurve(points []Point) Curve { return Curve{newCurve(points)} }
+
+// Rate tells how fast a load burns the battery: a second at full load burns 1, one at a lower load less.
+func (c Curve) Rate(load float64) float64 { return c.curve.rate(load) }
+
+// Lasts tells how long a full battery lasts at a load; 0 if there are no points to tell it by.
+func (c Curve) Lasts(load float64) time.Duration {
+	if len(c.curve.points) == 0 {
+		return 0
+	}
+	return time.Duration(c.curve.lasts(load) * float64(time.Second))
 }

@@ -33,8 +33,11 @@ type Point struct {
 type Supply struct {
 	ID    string  `json:"id"`
 	Curve []Point `json:"curve,omitempty"` // by ascending load; empty: the default offset power law
+	Watts float64 `json:"watts,omitempty"` // nominal output power; 0: not said
 	// Recharge is how long the battery takes from empty to full; 0: DefaultRecharge.
 	Recharge time.Duration `json:"recharge,omitempty"`
+	OffDelay time.Duration `json:"offdelay,omitempty"` // from the command to the cut of its output; 0: as the UPS is set
+	OnDelay  time.Duration `json:"ondelay,omitempty"`  // from the mains' return to its output's; 0: as the UPS is set
 	// Capacity is what discharges have proven of it. It is no part of the runbook.
 	Capacity Capacity `json:"capacity,omitzero"`
 }

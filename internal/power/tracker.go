@@ -33,6 +33,12 @@ func NewTracker(s Supply) *Tracker {
 	return &Tracker{id: s.ID, battery: newBattery(s)}
 }
 
+// Declare takes over what is said anew of the supply. What was heard of it stays.
+func (t *Tracker) Declare(s Supply) {
+	anew := newBattery(s)
+	t.battery.curve, t.battery.capacity, t.battery.recharge = anew.curve, anew.capacity, anew.recharge
+}
+
 // Observe takes one reading, made at now. Times must not go backwards; only their differences count.
 func (t *Tracker) Observe(now time.Time, r Reading) {
 	if !t.began {

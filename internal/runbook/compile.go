@@ -29,7 +29,7 @@ type Member struct {
 // Compile turns a runbook without mistakes into the graph of its estate and the rules of its policy.
 //
 // inventory has the members of selectors as they are now, by the selector's node id. A selector without an entry is
-// represented by as many stand-ins as its expect says, or one. A declared node that is no selector may have an entry
+// represented by as many stand-ins as its expect says, or one, spread over the hosts that it depends on. A declared node that is no selector may have an entry
 // too: the one member that it is, for its host.
 //
 // Supplies become nodes. A selector becomes its members, "selector/name". What depends on a selector depends on all of
@@ -69,7 +69,8 @@ func Compile(rb *Runbook, schema Schema, inventory map[string][]plan.Member) (*C
 	}
 	c.out.Estate, c.out.Policy, c.out.Warnings = estate, rb.policy(), c.warnings.finish()
 	for i := range rb.Supplies {
-		c.out.Supplies = append(c.out.Supplies, power.Supply{ID: rb.Supplies[i].ID, Curve: rb.Supplies[i].Curve})
+		s := &rb.Supplies[i]
+		c.out.Supplies = append(c.out.Supplies, power.Supply{ID: s.ID, Curve: s.Curve, Watts: s.Watts, Recharge: s.Recharge, OffDelay: s.OffDelay, OnDelay: s.OnDelay})
 	}
 	return c.out, nil
 }
@@ -217,14 +218,17 @@ func (c *compiler) assemble() []plan.Node {
 			}
 		}
 		node.DependsOn, node.FedBy = unique(node.DependsOn), unique(d.FedBy)
-		host := c.firstHost(d)
-		for _, id := range c.expanded[i].ids {
+		hosts := c.hostsOf(d)
+		for k, id := range c.expanded[i].ids {
 			n := node
 			if n.ID = id; c.selects[i] {
 				n.Group = d.ID
 			}
 			if n.Kind == plan.VM {
-				n.Host = host
+				n.Host = hosts[0]
+				if c.out.Members[id] == (Member{Selector: d.ID}) { // a stand-in
+					n.Host = hosts[k%len(hosts)]
+				}
 				if seen, ok := c.seenOn[id]; ok {
 					n.Host = seen
 				}

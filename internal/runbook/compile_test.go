@@ -98,6 +98,9 @@ func describe(c *runbook.Compiled) string {
 		if n.OffAfter > 0 {
 			fmt.Fprintf(&b, ", off after %s", n.OffAfter)
 		}
+		if n.Watts > 0 {
+			fmt.Fprintf(&b, ", draws %v W", n.Watts)
+		}
 		if n.Group != "" {
 			fmt.Fprintf(&b, ", of %s", n.Group)
 		}

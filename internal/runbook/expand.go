@@ -186,14 +186,17 @@ func (c *compiler) addLive(id, to string) {
 	}
 }
 
-// firstHost gives the first host that a declaration depends on, "" if there is none.
-func (c *compiler) firstHost(d *NodeDecl) string {
+// hostsOf gives the hosts that a declaration depends on, in order; one "" if there is none.
+func (c *compiler) hostsOf(d *NodeDecl) (hosts []string) {
 	for _, ref := range d.DependsOn {
 		for _, i := range c.named(ref) {
 			if c.nodes[i].Kind == plan.Host {
-				return c.rb.Nodes[i].ID
+				hosts = append(hosts, c.rb.Nodes[i].ID)
 			}
 		}
 	}
-	return ""
+	if len(hosts) == 0 {
+		return []string{""}
+	}
+	return hosts
 }

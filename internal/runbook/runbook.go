@@ -44,9 +44,11 @@ type SupplyDecl struct {
 	UPS      string // its name in NUT
 	Address  string // host:port of its NUT server
 	Curve    []power.Point
-	Username string    // for commands; "" reads only
-	Password SecretRef // of Username
-	TLS      *TLS      // nil: plain text
+	Watts    float64       // nominal output power; 0: not said
+	Recharge time.Duration // from empty to full; 0: not said
+	Username string        // for commands; "" reads only
+	Password SecretRef     // of Username
+	TLS      *TLS          // nil: plain text
 	Cut      Cut
 	OffDelay time.Duration // from the command to the cut (NUT's offdelay); 0: as the UPS is set
 	OnDelay  time.Duration // from mains back to output on (NUT's ondelay); 0: as the UPS is set

@@ -115,6 +115,7 @@ type NodeDecl struct {
 	FedBy     []string     // supply ids
 	DependsOn []string     // node ids and label selectors ("tier=lab")
 	Labels    []plan.Label // sorted by key
+	Watts     float64      // what it draws while it is on, a selector's each member; 0: not said
 	Rack      string
 	Notes     string
 	Risk      *plan.Risk // nil: its type's

@@ -16,6 +16,8 @@ import (
 type supplyKeys struct {
 	NUT      string        `yaml:"nut" check:"required"`
 	Curve    curve         `yaml:"curve"`
+	Watts    watts         `yaml:"watts"`
+	Recharge time.Duration `yaml:"recharge" check:"positive"`
 	Username string        `yaml:"username"`
 	Password SecretRef     `yaml:"password"`
 	TLS      *TLS          `yaml:"tls"`
@@ -31,7 +33,7 @@ func (d *decoder) supplies(v *value, rb *Runbook) {
 		var keys supplyKeys
 		d.mapping(p.val, p.key, "a supply", reflect.ValueOf(&keys).Elem())
 		s := SupplyDecl{
-			ID: p.key.text, Curve: keys.Curve, Username: keys.Username, Password: keys.Password, TLS: keys.TLS,
+			ID: p.key.text, Curve: keys.Curve, Watts: float64(keys.Watts), Recharge: keys.Recharge, Username: keys.Username, Password: keys.Password, TLS: keys.TLS,
 			Cut: cmp.Or(keys.Cut, CutShutdownReturn), OffDelay: keys.OffDelay, OnDelay: keys.OnDelay, Rack: keys.Rack, Notes: keys.Notes, at: p,
 		}
 		if nut := p.val.get("nut"); nut != nil && keys.NUT != "" {
@@ -75,6 +77,24 @@ func (c *Cut) read(d *decoder, v *value) {
 		d.fail(v, suggest(v.text, []string{string(CutShutdownReturn), string(CutNone)}, "ways to cut"), "unknown way to cut %s", v.what())
 	}
 }
+
+// watts is a power, such as 350.
+type watts float64
+
+func (w *watts) read(d *decoder, v *value) {
+	n, ok := d.number(v, "Ww")
+	switch {
+	case ok && n <= 0:
+		d.fail(v, "leave it out if it is not known", "a power in watts must be more than 0, found %s", v.what())
+	case ok && n > mostWatts:
+		d.fail(v, "it is counted in watts", "a power is at most %d W here, found %s", mostWatts, v.what())
+	case ok:
+		*w = watts(n)
+	}
+}
+
+// mostWatts is more than any one thing in a datacenter draws.
+const mostWatts = 10_000_000
 
 // curve is a runtime curve: {100%: 9m, 50%: 21m}.
 type curve []power.Point

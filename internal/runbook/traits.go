@@ -25,7 +25,7 @@ const defaultOffAfter = 30 * time.Second
 func nodeOf(s *Schema, t *NodeType, d *NodeDecl) plan.Node {
 	n := plan.Node{
 		ID: d.ID, Type: t.Name, Kind: t.Kind, Risk: t.Risk, Healthy: len(d.Healthy) > 0,
-		Attempts: 1 + DefaultRetries, Rack: d.Rack, Notes: d.Notes, Labels: d.Labels,
+		Attempts: 1 + DefaultRetries, Watts: d.Watts, Rack: d.Rack, Notes: d.Notes, Labels: d.Labels,
 	}
 	verbs, types := t.Verbs, []*NodeType{t}
 	if member, ok := s.Node(t.Member); t.Selects && ok {

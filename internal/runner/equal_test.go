@@ -19,6 +19,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/families"
+	"ebbtide/internal/forecast"
 	"ebbtide/internal/journal"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -125,10 +126,16 @@ func scenario(t *testing.T, seed uint64) sim.Scenario {
 	require.NoError(t, err, "%s", text)
 	sc.For = min(sc.For, 3*time.Hour) // what waits for a person by then waits
 	sc.Changes = slices.DeleteFunc(sc.Changes, func(c sim.Change) bool { return c.Journal != nil || c.Clock != nil })
+	sc.Forecast = forecasting()
 	sc.CrashOn, sc.Away = nil, 0 // it is stopped after records only, and comes back when the simulator's does by itself
 	slices.Sort(sc.CrashAt)
 	sc.CrashAt = slices.Compact(sc.CrashAt)
 	return sc
+}
+
+// forecasting is what both sides ask how long a plan takes. It has no memory, so that each may ask in its own order.
+func forecasting() func(*plan.Estate, engine.Estimate) engine.Estimated {
+	return forecast.New(nil, 50).Answer
 }
 
 // compare plays a scenario twice and tells where the stories part; "": nowhere.
@@ -156,9 +163,10 @@ func compare(t *testing.T, sc sim.Scenario, spoil sabotage) (*sim.Result, []*lif
 // known writes what an engine knows, without what follows from its newest estimate: the simulator may end on the question.
 func known(t *testing.T, v engine.View) string {
 	t.Helper()
-	v.PlanLeft = 0
+	v.PlanLeft, v.PlanLikely, v.Critical = 0, 0, nil
 	for i := range v.Supplies {
-		v.Supplies[i].Slack = power.Figure{}
+		s := &v.Supplies[i]
+		s.Slack, s.Odds, s.Why, s.Deadlines = power.Figure{}, power.Figure{}, "", nil
 	}
 	for i := range v.Nodes {
 		v.Nodes[i].SeenAt = v.Nodes[i].SeenAt.UTC()

@@ -45,8 +45,10 @@ type MemberDecl struct {
 // BatteryDecl is the truth about a supply's battery, and what its UPS says of it.
 type BatteryDecl struct {
 	Charge   *Percent      `yaml:"charge"`                    // at the start; 100%
-	Runtime  time.Duration `yaml:"runtime" check:"positive"`  // that a full one lasts at the present load; 30m
-	Recharge time.Duration `yaml:"recharge" check:"positive"` // from empty to full; 2h
+	Runtime  time.Duration `yaml:"runtime" check:"positive"`  // that a full one as on its sheet lasts at the load at the start; as the runbook's watts and curve have it, or 30m
+	Recharge time.Duration `yaml:"recharge" check:"positive"` // from empty to full; as the runbook has it, or 2h
+	Health   *Percent      `yaml:"health"`                    // true capacity against the sheet, of which its UPS knows nothing; 100%
+	Steps    Percent       `yaml:"steps"`                     // its UPS tells the charge in steps of so much
 	DiesAt   Percent       `yaml:"dies_at"`                   // it gives out at this charge, without a word before
 	Says     []Lie         `yaml:"says"`
 }
@@ -60,18 +62,22 @@ type ConditionDecl struct {
 
 // EventDecl is something that happens from outside. Exactly one of its keys beside at, supply and node is given.
 type EventDecl struct {
-	At      time.Duration `yaml:"at"`      // from the start
-	Supply  string        `yaml:"supply"`  // of mains, silent and discharge
-	Mains   string        `yaml:"mains"`   // on, off
-	Silent  *bool         `yaml:"silent"`  // the supply stops or begins to answer
-	Node    string        `yaml:"node"`    // of becomes, and of an order that is about a node
-	Becomes string        `yaml:"becomes"` // on, off, gone: somebody else did that
-	Order   string        `yaml:"order"`   // an operator's command
-	Drill   []string      `yaml:"drill"`   // somebody asks for a drill of these nodes, by name or label
-	// Discharge is the charge down to which somebody asks for a drill of the supply's battery.
-	Discharge *Percent `yaml:"discharge"`
-	Journal   string   `yaml:"journal"` // lost, back: its disk
-	Clock     string   `yaml:"clock"`   // the wall clock is set by so much: 1h, -90m
+	At     time.Duration `yaml:"at"`     // from the start
+	Supply string        `yaml:"supply"` // of mains, silent, discharge, extra_load, temperature and voltage
+	Mains  string        `yaml:"mains"`  // on, off
+	Silent *bool         `yaml:"silent"` // the supply stops or begins to answer
+	// ExtraLoad is what a supply carries from now on beside what the nodes draw that are on, as a share of its nominal
+	// power: fans that spin up when the air conditioning stops.
+	ExtraLoad   *Percent `yaml:"extra_load"`
+	Temperature *float64 `yaml:"temperature"`              // °C that its UPS tells from now on
+	Voltage     *float64 `yaml:"voltage" check:"positive"` // of its input, as its UPS tells it from now on; 230 is nominal
+	Node        string   `yaml:"node"`                     // of becomes, and of an order that is about a node
+	Becomes     string   `yaml:"becomes"`                  // on, off, gone: somebody else did that
+	Order       string   `yaml:"order"`                    // an operator's command
+	Drill       []string `yaml:"drill"`                    // somebody asks for a drill of these nodes, by name or label
+	Discharge   *Percent `yaml:"discharge"`                // the charge down to which somebody asks for a drill of the supply's battery
+	Journal     string   `yaml:"journal"`                  // lost, back: its disk
+	Clock       string   `yaml:"clock"`                    // the wall clock is set by so much: 1h, -90m
 }
 
 // Percent is a share as a file has it: "80%".
@@ -152,6 +158,9 @@ func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(d.Supplies)) {
 		b := d.Supplies[id]
+		if b.Health != nil && *b.Health == 0 {
+			wrong("supplies: a battery without any health is none: leave %s out of the runbook, or write health: 10%%", id)
+		}
 		if known("supplies", id, true) {
 			sc.Batteries[id] = b.battery()
 		}
@@ -203,31 +212,27 @@ func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
 }
 
 func (b *BatteryDecl) battery() Battery {
-	out := fullBattery
+	out := Battery{Charge: 1, Runtime: b.Runtime, Recharge: b.Recharge, DiesAt: float64(b.DiesAt) / 100, Steps: float64(b.Steps) / 100, Says: b.Says}
 	if b.Charge != nil {
 		out.Charge = float64(*b.Charge) / 100
 	}
-	if b.Runtime > 0 {
-		out.Runtime = b.Runtime
+	if b.Health != nil {
+		out.Health = float64(*b.Health) / 100
 	}
-	if b.Recharge > 0 {
-		out.Recharge = b.Recharge
-	}
-	out.DiesAt, out.Says = float64(b.DiesAt)/100, b.Says
 	return out
 }
 
 // change makes the change that an event is.
 func (ev *EventDecl) change() (Change, error) {
 	c := Change{At: ev.At, Supply: ev.Supply, Node: ev.Node}
-	given := 0
-	for _, is := range []bool{ev.Mains != "", ev.Silent != nil, ev.Becomes != "", ev.Order != "", len(ev.Drill) > 0, ev.Discharge != nil, ev.Journal != "", ev.Clock != ""} {
+	given, ofSupply := 0, ev.Mains != "" || ev.Silent != nil || ev.ExtraLoad != nil || ev.Temperature != nil || ev.Voltage != nil || ev.Discharge != nil
+	for _, is := range []bool{ev.Mains != "", ev.Silent != nil, ev.ExtraLoad != nil, ev.Temperature != nil, ev.Voltage != nil, ev.Becomes != "", ev.Order != "", len(ev.Drill) > 0, ev.Discharge != nil, ev.Journal != "", ev.Clock != ""} {
 		if is {
 			given++
 		}
 	}
 	if given != 1 {
-		return c, fmt.Errorf("an event is one of mains, silent, becomes, order, drill, discharge, journal and clock; it has %d of them", given)
+		return c, fmt.Errorf("an event is one of mains, silent, extra_load, temperature, voltage, becomes, order, drill, discharge, journal and clock; it has %d of them", given)
 	}
 	pick := func(key, text, a, b string) (bool, error) {
 		if text != a && text != b {
@@ -237,12 +242,21 @@ func (ev *EventDecl) change() (Change, error) {
 	}
 	var err error
 	switch {
-	case (ev.Mains != "" || ev.Silent != nil || ev.Discharge != nil) && ev.Supply == "":
-		return c, fmt.Errorf("mains, silent and discharge need the supply that they are about")
+	case ofSupply && ev.Supply == "":
+		return c, fmt.Errorf("mains, silent, discharge, extra_load, temperature and voltage need the supply that they are about")
 	case ev.Mains != "":
 		c.Mains, err = pick("mains", ev.Mains, "on", "off")
 	case ev.Silent != nil:
 		c.Silent = ev.Silent
+	case ev.ExtraLoad != nil:
+		share := float64(*ev.ExtraLoad) / 100
+		c.ExtraLoad = &share
+	case ev.Temperature != nil:
+		c.Temperature = ev.Temperature
+	case ev.Voltage != nil:
+		if c.Voltage = ev.Voltage; *ev.Voltage <= 0 {
+			err = fmt.Errorf("a voltage is more than 0, found %v: write mains: off", *ev.Voltage)
+		}
 	case ev.Becomes != "":
 		states := map[string]plan.State{"on": plan.On, "off": plan.Off, "gone": plan.Gone}
 		state, ok := states[ev.Becomes]
@@ -261,7 +275,7 @@ func (ev *EventDecl) change() (Change, error) {
 	case len(ev.Drill) > 0:
 		c.Drill = &engine.Drill{Nodes: ev.Drill, By: "scenario"}
 	case ev.Discharge != nil:
-		c.Drill = &engine.Drill{Supply: ev.Supply, Floor: float64(*ev.Discharge), By: "scenario"}
+		c.Supply, c.Drill = "", &engine.Drill{Supply: ev.Supply, Floor: float64(*ev.Discharge), By: "scenario"}
 	case ev.Journal != "":
 		var lost bool
 		if lost, err = pick("journal", ev.Journal, "lost", "back"); err == nil {

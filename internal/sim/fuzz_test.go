@@ -24,6 +24,7 @@ func FuzzDocument(f *testing.F) {
 		f.Add(src)
 	}
 	f.Add([]byte("version: 1\nscenario: s\nsupplies: {ups: {charge: 101%, says: [nothing]}}\nevents:\n  - {at: -1m, supply: ups}\n"))
+	f.Add([]byte("version: 1\nscenario: s\nsupplies: {ups: {health: 70%, steps: 5%}}\nevents:\n  - {at: 1m, supply: ups, extra_load: 20%}\n  - {at: 1m, supply: ups, temperature: 45}\n  - {at: 1m, supply: ups, voltage: -1}\n"))
 	f.Add([]byte("version: 1\nscenario: s\nnodes: {a: {fault: none, lies_at: -1}}\ncrash_after: [0, x]\n"))
 	schema := families.Schema()
 	f.Fuzz(func(t *testing.T, src []byte) {

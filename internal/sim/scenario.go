@@ -11,9 +11,12 @@ import (
 type Scenario struct {
 	Settings  engine.Settings
 	Changes   []Change
-	Batteries map[string]Battery // by supply; a missing one is full and lasts 30 minutes
+	Batteries map[string]Battery // by supply; a missing one is full
 	Faults    map[string]Fault
 	LiesAt    map[string]int // by node: which of its probes is answered with the opposite
+	// Took is how long an action really takes, Never if it does not end by itself; one that is missing takes its nominal
+	// time.
+	Took map[Action]time.Duration
 	// PollOnline is how often a supply is polled that has been on line for two minutes; 0: each second, as otherwise.
 	PollOnline time.Duration
 	Off        []string      // nodes that are off at the start
@@ -31,26 +34,47 @@ type Scenario struct {
 	Apart bool
 }
 
+// Action is a verb on a node.
+type Action struct {
+	Node string
+	Verb plan.Verb
+}
+
+// Never is how long an action takes that does not end by itself: longer than any run.
+const Never time.Duration = 1 << 62
+
 // Change is a change of the world from outside: of a supply's mains, unless one of the pointers is set.
 type Change struct {
-	At      time.Duration
-	Supply  string
-	Mains   bool
-	Silent  *bool          // the supply falls silent, or speaks again
-	Order   *engine.Order  // an operator's command
-	Drill   *engine.Drill  // somebody asks for a drill
-	Node    string         // of Becomes
-	Becomes *plan.State    // somebody else switched the node on or off, or deleted it
-	Journal *bool          // the journal's disk is lost (true), or back
-	Clock   *time.Duration // the wall clock is set forth or back by so much: records bear its time, decisions do not
+	At     time.Duration
+	Supply string
+	Mains  bool
+	Silent *bool // the supply falls silent, or speaks again
+	// ExtraLoad is what the supply carries from now on beside its nodes, as a share of nominal: fans that spin up.
+	ExtraLoad   *float64
+	Temperature *float64       // °C that its UPS tells from now on
+	Voltage     *float64       // of its input, as its UPS tells it from now on; 230 is nominal
+	Order       *engine.Order  // an operator's command
+	Drill       *engine.Drill  // somebody asks for a drill
+	Node        string         // of Becomes
+	Becomes     *plan.State    // somebody else switched the node on or off, or deleted it
+	Journal     *bool          // the journal's disk is lost (true), or back
+	Clock       *time.Duration // the wall clock is set forth or back by so much: records bear its time, decisions do not
+}
+
+// OfMains tells whether a change is of a supply's mains.
+func (c *Change) OfMains() bool {
+	return c.Supply != "" && c.Silent == nil && c.ExtraLoad == nil && c.Temperature == nil && c.Voltage == nil
 }
 
 // Battery is the truth about a supply's battery, and what its UPS makes of it.
 type Battery struct {
 	Charge   float64       // at the start, 0..1
-	Runtime  time.Duration // of a full battery at the present load
-	Recharge time.Duration // from empty to full
+	Runtime  time.Duration // of a full battery as on its sheet, at the load at the start; 0: what the runbook's curve says, or 30 minutes
+	Recharge time.Duration // from empty to full; 0: what the runbook says, or 2 hours
+	Health   float64       // its true capacity against its sheet, of which its UPS knows nothing; 0: 1
+	Steps    float64       // 0..1: its UPS tells the charge in steps of so much; 0: as it is
 	DiesAt   float64       // 0..1: the output is lost at this charge, without a word before
+	Bias     float64       // what its UPS says that it lasts, as a share of what its sheet says; 0: 1
 	Says     []Lie
 	Test     Test // how its UPS takes a test of the battery
 }
@@ -62,7 +86,11 @@ type Test struct {
 	Volts   bool // the UPS tells its input voltage
 }
 
-var fullBattery = Battery{Charge: 1, Runtime: 30 * time.Minute, Recharge: 2 * time.Hour}
+// What holds of a battery where neither scenario nor runbook says.
+const (
+	usualRuntime  = 30 * time.Minute
+	usualRecharge = 2 * time.Hour
+)
 
 // Fault is how a node misbehaves.
 type Fault string

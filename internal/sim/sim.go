@@ -27,6 +27,10 @@ type Result struct {
 	View       engine.View
 	Events     int
 	Kills      int // how often the controller was thrown away
+	// Down is how long anything that was on at the start was not, in all, and Back when the last of it was on again (0:
+	// nothing ever was off). Where something is Missing at the end, both count up to there.
+	Down, Back time.Duration
+	Missing    []string
 }
 
 // maxEvents ends a run that does not come to rest: far more than an outage of a day needs.
@@ -57,6 +61,8 @@ type simulation struct {
 	commands uint64        // that were sent
 	skew     time.Duration // by how much the wall clock has been set
 	journal  journal
+	absence  absence
+	lean     bool // nobody reads the lines
 
 	asked     bool // the newest estimate, and what it answers
 	ask       engine.Estimate
@@ -64,8 +70,11 @@ type simulation struct {
 }
 
 // Run plays a scenario to its end. The same scenario gives the same result.
-func Run(sc Scenario) *Result {
+func Run(sc Scenario) *Result { return play(sc, false) }
+
+func play(sc Scenario, lean bool) *Result {
 	s := &simulation{
+		lean:     lean,
 		world:    world{estate: sc.Settings.Estate},
 		scenario: sc, now: Epoch,
 		heap: plan.NewQueue(func(a, b occurrence) bool {
@@ -74,7 +83,7 @@ func Run(sc Scenario) *Result {
 		pending: map[engine.Op]bool{},
 	}
 	if sc.Forecast == nil {
-		s.scenario.Forecast = forecast.New(nil, estimateTrials).Answer
+		s.scenario.Forecast = forecast.New(nil, estimateTrials(sc.Settings.Estate)).Answer
 	}
 	s.referee = NewReferee(sc.Settings.Estate, sc.Settings.Policy)
 	s.build()
@@ -120,13 +129,7 @@ func (s *simulation) build() {
 		t.state, t.fault, t.liesAt, t.dirty = plan.On, s.scenario.Faults[n.ID], s.scenario.LiesAt[n.ID], n.Can.Has(plan.Protect)
 		if n.Kind == plan.Supply {
 			b, given := s.scenario.Batteries[n.ID]
-			if !given {
-				b = fullBattery
-			}
-			if b.Recharge == 0 {
-				b.Recharge = fullBattery.Recharge
-			}
-			s.cells = append(s.cells, cell{Battery: b, node: i, mains: true, output: true, charge: b.Charge})
+			s.cells = append(s.cells, newCell(i, s.supply(n.ID), b, given))
 		}
 	}
 	for _, id := range s.scenario.Off {
@@ -138,6 +141,17 @@ func (s *simulation) build() {
 		s.things[i].wasOn = s.things[i].state == plan.On
 		s.referee.wasOn[i] = s.things[i].wasOn
 	}
+	s.settle()
+}
+
+// supply finds what the runbook says of a supply.
+func (s *simulation) supply(id string) power.Supply {
+	for _, decl := range s.scenario.Settings.Supplies {
+		if decl.ID == id {
+			return decl
+		}
+	}
+	return power.Supply{ID: id}
 }
 
 func (s *simulation) at(t time.Time, do func()) {
@@ -186,11 +200,18 @@ func (s *simulation) change(c Change) {
 		if s.estate.Node(s.cells[k].node).ID != c.Supply {
 			continue
 		}
-		if c.Silent != nil {
-			s.cells[k].silent, s.cells[k].changed = *c.Silent, s.now
-			continue
+		switch at := &s.cells[k]; {
+		case c.Silent != nil:
+			at.silent, at.changed = *c.Silent, s.now
+		case c.ExtraLoad != nil:
+			at.extra, s.weighed = *c.ExtraLoad, false
+		case c.Temperature != nil:
+			at.temperature = power.Known(*c.Temperature)
+		case c.Voltage != nil:
+			at.voltage = power.Known(*c.Voltage)
+		default:
+			s.setMains(k, c.Mains)
 		}
-		s.setMains(k, c.Mains)
 	}
 }
 
@@ -217,7 +238,9 @@ func (s *simulation) apply(ev engine.Event) {
 }
 
 func (s *simulation) carryOut(effect engine.Effect) {
-	s.result.Lines = append(s.result.Lines, Line{At: s.now.Sub(Epoch), Effect: effect})
+	if !s.lean {
+		s.result.Lines = append(s.result.Lines, Line{At: s.now.Sub(Epoch), Effect: effect})
+	}
 	switch e := effect.(type) {
 	case engine.Append:
 		s.referee.record(s, e.Record)
@@ -253,12 +276,21 @@ func (s *simulation) carryOut(effect engine.Effect) {
 	}
 }
 
-// estimateTrials are enough for a simulation's purpose.
-const estimateTrials = 100
+// What an estimate takes in a simulation: enough trials for its purpose, and of a great estate no more than play so many
+// nodes, but some.
+const (
+	mostEstimateTrials  = 100
+	leastEstimateTrials = 20
+	estimateNodes       = 20_000
+)
+
+func estimateTrials(estate *plan.Estate) int {
+	return min(mostEstimateTrials, max(leastEstimateTrials, estimateNodes/max(1, estate.Len())))
+}
 
 // estimate tells how long the rest of the plan takes. The answer to the same question is the same.
 func (s *simulation) estimate(ask engine.Estimate) engine.Estimated {
-	if !s.asked || !slices.Equal(ask.Down, s.ask.Down) || !slices.Equal(ask.Scope, s.ask.Scope) {
+	if !s.asked || !slices.Equal(ask.Down, s.ask.Down) || !slices.Equal(ask.Scope, s.ask.Scope) || !slices.Equal(ask.Running, s.ask.Running) {
 		s.asked, s.ask, s.estimated = true, ask, s.scenario.Forecast(s.estate, ask)
 	}
 	answer := s.estimated
@@ -357,6 +389,7 @@ func (s *simulation) finish() {
 			r.Ended = rec.At.Sub(Epoch)
 		}
 	}
+	s.countAbsence()
 	r.View = s.engine.View()
 	if !s.hopeless() {
 		s.referee.end(s, r)

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	"ebbtide/internal/engine"
@@ -12,14 +11,24 @@ import (
 // cell is the truth about one supply.
 type cell struct {
 	Battery
-	node   int
-	mains  bool
-	output bool
-	charge float64 // 0..1
-	cutAt  time.Time
-	silent bool
-	tests  bool // runs on its battery on purpose
-	over   bool // and was told to end that
+	node        int
+	watts       float64 // nominal; 0: not said
+	curve       power.Curve
+	offDelay    time.Duration
+	onDelay     time.Duration
+	atStart     float64 // its rate at the load at the start
+	load        float64 // now, as a share of nominal
+	extra       float64 // of it: what no node draws
+	temperature power.Figure
+	voltage     power.Figure
+	mains       bool
+	output      bool
+	charge      float64 // 0..1
+	cutAt       time.Time
+	silent      bool
+	dead        bool // its battery gave out: nothing powers its own electronics until the mains are back
+	tests       bool // runs on its battery on purpose
+	over        bool // and was told to end that
 	// untold is until when nobody can tell a test from an outage, since the UPS does not tell its input voltage.
 	untold time.Time
 	polls  int
@@ -28,8 +37,8 @@ type cell struct {
 }
 
 const (
-	cutDelay    = 20 * time.Second // ups.delay.shutdown
-	returnDelay = 30 * time.Second // ups.delay.start
+	cutDelay    = 20 * time.Second // ups.delay.shutdown, where the runbook does not say offdelay
+	returnDelay = 30 * time.Second // ups.delay.start, where it does not say ondelay
 	poll        = time.Second
 	quiet       = 2 * time.Minute  // with nothing changed for so long, a supply on line may be polled more rarely
 	testExcuse  = 32 * time.Second // after a UPS was told to end its test: what the engine waits, and two polls
@@ -40,8 +49,8 @@ const (
 func (s *simulation) armCut(i int) {
 	for k := range s.cells {
 		if c := &s.cells[k]; c.node == i && c.cutAt.IsZero() {
-			c.cutAt = s.now.Add(cutDelay)
-			s.after(cutDelay, func() { s.loseOutput(k) })
+			c.cutAt = s.now.Add(c.offDelay)
+			s.after(c.offDelay, func() { s.loseOutput(k) })
 		}
 	}
 }
@@ -86,19 +95,20 @@ func (s *simulation) loseOutput(k int) {
 	if !c.output {
 		return
 	}
-	c.output, c.tests, c.changed = false, false, s.now
+	c.output, c.tests, c.changed, s.weighed = false, false, s.now, false
 	s.referee.outputLost(s, c.node)
 	for i := range s.things {
 		t := &s.things[i]
 		if kind := s.estate.Node(i).Kind; kind == plan.Supply || kind == plan.Person || s.powered(i) || t.state == plan.Off || t.state == plan.Gone || t.state == plan.Unknown {
 			continue
 		}
-		t.crashed = s.estate.Node(i).Kind != plan.Passive
-		t.dark = t.crashed
+		n := s.estate.Node(i)
+		t.dark = n.Kind != plan.Passive
+		t.crashed = t.crashed || t.dark && (n.Can.Has(plan.Stop) || t.dirty) // a clean cache needs no stop of its own
 		s.goOff(i)
 	}
 	if c.mains {
-		s.after(returnDelay, func() { s.giveOutput(k) })
+		s.after(c.onDelay, func() { s.giveOutput(k) })
 	}
 }
 
@@ -112,10 +122,10 @@ func (s *simulation) giveOutput(k int) {
 	for i := range s.things {
 		dead[i] = !s.powered(i)
 	}
-	c.output, c.cutAt, c.changed = true, time.Time{}, s.now
+	c.output, c.cutAt, c.changed, s.weighed = true, time.Time{}, s.now, false
 	for i := range s.things {
 		if n := s.estate.Node(i); n.ByPower && dead[i] && s.things[i].state == plan.Off && s.powered(i) {
-			s.boot(i, n.Time(plan.Start).Nominal)
+			s.boot(i, s.took(i, plan.Start))
 		}
 	}
 }
@@ -123,79 +133,11 @@ func (s *simulation) giveOutput(k int) {
 // setMains switches a supply's input.
 func (s *simulation) setMains(k int, on bool) {
 	c := &s.cells[k]
-	c.mains, c.changed = on, s.now
+	c.mains, c.dead, c.changed = on, c.dead && !on, s.now
 	c.tests = c.tests && on
 	if on && !c.output {
-		s.after(returnDelay, func() { s.giveOutput(k) })
+		s.after(c.onDelay, func() { s.giveOutput(k) })
 	}
-}
-
-// discharge moves a battery on by the time to the next poll.
-func (s *simulation) discharge(k int, by time.Duration) {
-	c := &s.cells[k]
-	switch {
-	case c.mains && !c.tests:
-		c.charge = min(1, c.charge+by.Seconds()/c.Recharge.Seconds())
-	case c.output:
-		c.charge = max(0, c.charge-by.Seconds()/c.Runtime.Seconds())
-		c.tests = c.tests && c.charge >= lowCharge
-		if c.charge <= c.DiesAt {
-			s.loseOutput(k)
-		}
-	}
-}
-
-// polling is what the referee learns of a poll.
-func (s *simulation) polling(k int) polling {
-	c := &s.cells[k]
-	return polling{
-		supply: c.node, mains: c.mains, on: c.mains && c.output && !(c.tests && c.over), heard: !c.silent && !s.stopped && (c.mains || c.Test.Volts || s.now.After(c.untold)), honest: len(c.Says) == 0 && c.output && c.DiesAt == 0,
-		charge: c.charge, left: time.Duration(c.charge * float64(c.Runtime)),
-	}
-}
-
-// reading is what the supply's UPS says now.
-func (s *simulation) reading(k int) power.Reading {
-	c := &s.cells[k]
-	c.polls++
-	says := func(l Lie) bool { return slices.Contains(c.Says, l) }
-	r := power.Reading{Supply: s.estate.Node(c.node).ID, Charge: power.Known(100 * c.charge), Runtime: power.Known(c.charge * c.Runtime.Seconds()), Load: power.Known(50)}
-	if c.silent {
-		return power.Reading{Supply: r.Supply, Link: power.Lost, Detail: "no answer"}
-	}
-	if says(Jumps) {
-		r.Runtime.Value *= [...]float64{1, 3, 0.4, 1.5, 0.8, 2}[c.polls/7%6]
-	}
-	if says(Twice) {
-		r.Runtime.Value *= 2
-	}
-	if says(NoRuntime) {
-		r.Runtime = power.Figure{}
-	}
-	if says(NoCharge) {
-		r.Charge = power.Figure{}
-	}
-	r.Status = power.OB
-	switch {
-	case c.mains && c.tests:
-		r.Status = power.OB | power.DISCHRG
-	case c.mains:
-		r.Status = power.OL
-	}
-	if c.Test.Volts {
-		r.Nominal, r.Voltage = power.Known(230), power.Known(0)
-		if c.mains {
-			r.Voltage = power.Known(231)
-		}
-	}
-	if r.Status.Has(power.OB) && (c.charge < lowCharge && !says(NeverLow) || says(LowAtOnce)) {
-		r.Status |= power.LB
-	}
-	if !c.output {
-		r.Status |= power.OFF
-		r.Status &^= power.OL
-	}
-	return r
 }
 
 // observeSupply is what a probe of a supply's output answers.

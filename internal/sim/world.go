@@ -22,6 +22,7 @@ type thing struct {
 	change    int  // numbers its transitions: an older one under way is void
 	crashed   bool // lost its power while on, at any time
 	dark      bool // lost its power while on, and was not on since
+	away      bool // was on at the start and is not on now
 }
 
 const (
@@ -31,9 +32,11 @@ const (
 
 // world is the modelled estate.
 type world struct {
-	estate *plan.Estate
-	things []thing
-	cells  []cell
+	estate  *plan.Estate
+	things  []thing
+	cells   []cell
+	drawing []int // nodes that draw power
+	weighed bool  // the loads of the cells are those of now
 }
 
 // become gives a node a state. Where the systems are watched, they tell of it.
@@ -42,7 +45,8 @@ func (s *simulation) become(i int, state plan.State) {
 	if t.state == state {
 		return
 	}
-	t.state = state
+	t.state, s.weighed = state, false
+	s.absent(t, state)
 	t.change++
 	t.dark = t.dark && state != plan.On
 	if s.estate.Node(i).Kind == plan.Self {
@@ -67,6 +71,15 @@ func (s *simulation) become(i int, state plan.State) {
 	}
 }
 
+// took is how long an action on a node takes.
+func (s *simulation) took(i int, verb plan.Verb) time.Duration {
+	n := s.estate.Node(i)
+	if took, drawn := s.scenario.Took[Action{n.ID, verb}]; drawn {
+		return took
+	}
+	return n.Time(verb).Nominal
+}
+
 // command carries out a verb on a node at the model's present time, and tells its answer.
 func (s *simulation) command(i int, verb plan.Verb) (engine.Outcome, string) {
 	t, decl := &s.things[i], s.estate.Node(i)
@@ -81,7 +94,7 @@ func (s *simulation) command(i int, verb plan.Verb) (engine.Outcome, string) {
 	}
 	t.told++
 	first := t.told == 1
-	took := decl.Time(verb).Nominal
+	took := s.took(i, verb)
 	switch {
 	case t.fault == Busy && t.told <= 2:
 		return engine.Busy, "another task runs"
@@ -92,7 +105,7 @@ func (s *simulation) command(i int, verb plan.Verb) (engine.Outcome, string) {
 	case plan.Protect:
 		s.after(took, func() { t.protected = true })
 	case plan.Unprotect:
-		s.after(took, func() { t.protected = false })
+		s.after(took, func() { t.protected, t.dirty = false, true })
 	case plan.Flush:
 		s.after(took, func() { t.dirty = false })
 	case plan.Stop:
@@ -102,7 +115,7 @@ func (s *simulation) command(i int, verb plan.Verb) (engine.Outcome, string) {
 		if t.fault == Late && first { // nothing shows yet that it was told
 			s.after(took, func() {
 				s.referee.meddled[i] = true // for who gave it up long ago it is as if somebody else did it
-				s.stop(i, decl.Time(verb).Nominal, false)
+				s.stop(i, s.took(i, verb), false)
 			})
 			break
 		}

@@ -51,7 +51,10 @@ func (t *Timeline) Add(r engine.Record) {
 	case engine.Ordered:
 		t.ordered(r)
 	case engine.Gap:
+		t.blurRunning()
 		t.mark(r, r.Reason)
+	case engine.Spent:
+		t.spent(r)
 	case engine.Closed:
 		t.closed(r)
 	}
@@ -77,6 +80,7 @@ func (t *Timeline) ordered(r engine.Record) {
 		switch r.Order {
 		case engine.Hold:
 			t.Hold = true
+			t.blurRunning()
 		case engine.Resume, engine.Go:
 			t.Hold = false
 		case engine.Abort, engine.Confirm, engine.Skip:
@@ -131,6 +135,7 @@ func (t *Timeline) move(s *Step, to State) {
 
 func (t *Timeline) began(r engine.Record) {
 	s := t.step(r)
+	s.course.begins(&r, s.State)
 	t.move(s, Running)
 	s.Ended = time.Time{}
 	s.Attempts++
@@ -164,11 +169,14 @@ func (t *Timeline) ended(r engine.Record) {
 	case r.Kind == engine.Failed:
 		t.move(s, Failed)
 		s.Ended, s.Reason = r.At, r.Reason
+		s.course.late = s.course.late || r.OutOfTime()
 	case r.Kind == engine.HeldBack:
 		t.move(s, Pending)
+		s.course.blur()
 		s.Ended, s.Reason = time.Time{}, r.Reason
 	case r.Kind == engine.Reopened:
 		t.move(s, Pending)
+		s.course.blur()
 		s.Ended, s.Reason = time.Time{}, r.Reason
 		t.fate(r.Node, plan.On)
 	case s.Rung == plan.Force:

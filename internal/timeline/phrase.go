@@ -3,6 +3,7 @@ package timeline
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
@@ -65,6 +66,8 @@ func (t *Timeline) Phrase(r *engine.Record) string {
 		return fmt.Sprintf("a person is asked to %s %s", r.Verb, r.Node)
 	case engine.Gap:
 		return r.Reason
+	case engine.Spent:
+		return gave(r)
 	}
 	return ""
 }
@@ -76,6 +79,22 @@ func some(ids []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(ids[:few], ", "), len(ids)-few)
 	}
 	return strings.Join(ids, ", ")
+}
+
+// gave says what a battery gave.
+func gave(r *engine.Record) string {
+	d := r.Discharge
+	if d == nil {
+		return ""
+	}
+	text := strings.Join(r.Supplies, ", ") + " was on battery for " + d.Took.Round(time.Second).String()
+	if d.From > d.To {
+		text += fmt.Sprintf(", from %.0f to %.0f %%", d.From, d.To)
+	}
+	if d.Empty {
+		text += ", until it was low"
+	}
+	return text
 }
 
 // forced tells whether a record is a command that does not wait for proof or consent.

@@ -14,23 +14,24 @@ import (
 
 // Timeline is one outage so far. The zero Timeline is ready for Add, whose first record must open an outage.
 type Timeline struct {
-	Outage      string    `json:"outage"`
-	Mode        string    `json:"mode,omitempty"`     // "run", "observe", "simulate", "drill"
-	Scope       []string  `json:"scope,omitempty"`    // of a drill: what it takes
-	Digest      string    `json:"digest,omitempty"`   // of the plan that it began with
-	Start       time.Time `json:"start"`              //
-	End         time.Time `json:"end,omitzero"`       // zero while it is open
-	Result      string    `json:"result,omitempty"`   // how it ended, in words
-	Supplies    []string  `json:"supplies,omitempty"` // that failed in it
-	Goal        plan.Goal `json:"goal,omitempty"`     // where it goes now
-	NoReturn    time.Time `json:"no_return,omitzero"` // when the point of no return was passed in this direction
-	Hold        bool      `json:"hold,omitempty"`     //
-	Stages      []Stage   `json:"stages,omitempty"`   // as they were triggered
-	Steps       []Step    `json:"steps,omitempty"`    // as they began
-	Forced      []Forced  `json:"forced,omitempty"`   // commands that did not wait for proof or consent
-	Marks       []Mark    `json:"marks,omitempty"`    // what else happened
-	NotRestored []string  `json:"not_restored,omitempty"`
-	Summary     Summary   `json:"summary"`
+	Outage      string      `json:"outage"`
+	Mode        string      `json:"mode,omitempty"`       // "run", "drill", "observe", "simulate"
+	Scope       []string    `json:"scope,omitempty"`      // of a drill: what it takes
+	Digest      string      `json:"digest,omitempty"`     // of the plan that it began with
+	Start       time.Time   `json:"start"`                //
+	End         time.Time   `json:"end,omitzero"`         // zero while it is open
+	Result      string      `json:"result,omitempty"`     // how it ended, in words
+	Supplies    []string    `json:"supplies,omitempty"`   // that failed in it
+	Goal        plan.Goal   `json:"goal,omitempty"`       // where it goes now
+	NoReturn    time.Time   `json:"no_return,omitzero"`   // when the point of no return was passed in this direction
+	Hold        bool        `json:"hold,omitempty"`       //
+	Stages      []Stage     `json:"stages,omitempty"`     // as they were triggered
+	Steps       []Step      `json:"steps,omitempty"`      // as they began
+	Forced      []Forced    `json:"forced,omitempty"`     // commands that did not wait for proof or consent
+	Marks       []Mark      `json:"marks,omitempty"`      // what else happened
+	Discharges  []Discharge `json:"discharges,omitempty"` // what batteries gave
+	NotRestored []string    `json:"not_restored,omitempty"`
+	Summary     Summary     `json:"summary"`
 
 	index map[key]int           // the newest step of a node and verb
 	nodes map[string]plan.State // of those that were on: On, Off or Starting, as fate says
@@ -70,6 +71,7 @@ type Step struct {
 	Attempts int       `json:"attempts,omitempty"` // 0: it was so without a command
 	Reason   string    `json:"reason,omitempty"`
 	pass     int
+	course   course
 }
 
 // Took is the time from the first command to the end; 0 while there is no end.
@@ -149,6 +151,7 @@ func (t *Timeline) Clone() Timeline {
 	c := *t
 	c.Scope, c.Supplies, c.Stages, c.Steps = slices.Clone(t.Scope), slices.Clone(t.Supplies), slices.Clone(t.Stages), slices.Clone(t.Steps)
 	c.Forced, c.Marks, c.NotRestored = slices.Clone(t.Forced), slices.Clone(t.Marks), slices.Clone(t.NotRestored)
+	c.Discharges = slices.Clone(t.Discharges)
 	c.index, c.nodes = maps.Clone(t.index), maps.Clone(t.nodes)
 	return c
 }

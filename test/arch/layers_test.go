@@ -27,8 +27,10 @@ var layers = map[string]int{
 	"internal/journal":  2,
 	"internal/adapter":  2,
 	"internal/nut":      2,
+	"internal/report":   2,
 
 	"internal/families": 3,
+	"internal/evidence": 3,
 	"internal/runner":   3,
 
 	"internal/daemon": 4,
@@ -40,8 +42,10 @@ var layers = map[string]int{
 
 // allowed are imports within a layer.
 var allowed = map[string][]string{
-	"internal/nut": {"internal/adapter"},  // a supply's output is a node
-	"internal/sim": {"internal/forecast"}, // the engine asks how long the rest of its plan takes
+	"internal/nut":      {"internal/adapter"},  // a supply's output is a node
+	"internal/report":   {"internal/timeline"}, // it draws the course of an outage
+	"internal/sim":      {"internal/forecast"}, // the engine asks how long the rest of its plan takes
+	"internal/timeline": {"internal/forecast"}, // what a step took is a sample of its duration
 }
 
 // only are the rooms that may import less of ours than their layer allows.

@@ -70,6 +70,12 @@ func change(c *sim.Change) string {
 		return "journal's disks back"
 	case c.Clock != nil:
 		return "clocks set"
+	case c.ExtraLoad != nil:
+		return "loads changed"
+	case c.Temperature != nil:
+		return "temperatures told"
+	case c.Voltage != nil:
+		return "voltages told"
 	case c.Mains:
 		return "mains on"
 	default:

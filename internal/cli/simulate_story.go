@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/sim"
+	"ebbtide/internal/timeline"
+)
+
+// drawnText says what a draw made of the batteries, and what never ends by itself in it.
+func drawnText(sc *sim.Scenario) string {
+	var parts []string
+	for _, s := range sc.Settings.Supplies {
+		b := sc.Batteries[s.ID]
+		text := fmt.Sprintf("the battery of %s holds %.0f %% of its sheet, and its UPS believes in %.0f %%", s.ID, 100*b.Health, 100*b.Bias)
+		if b.DiesAt > 0 {
+			text += fmt.Sprintf("; it dies at a charge of %.0f %%", 100*b.DiesAt)
+		}
+		parts = append(parts, text)
+	}
+	for i := range sc.Settings.Estate.Len() {
+		id := sc.Settings.Estate.Node(i).ID
+		for _, verb := range []plan.Verb{plan.Protect, plan.Flush, plan.Stop, plan.Force, plan.Start, plan.Unprotect} {
+			if sc.Took[sim.Action{Node: id, Verb: verb}] == sim.Never {
+				parts = append(parts, fmt.Sprintf("%s of %s hangs", verb, id))
+			}
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// simulationText is the story, the end and the referee's verdict.
+func simulationText(sc *sim.Scenario, r *sim.Result) string {
+	var b strings.Builder
+	for _, l := range story(sc, r) {
+		fmt.Fprintf(&b, "%10s  %s\n", clock(l.at), l.text)
+	}
+	b.WriteString("\n")
+	switch {
+	case r.View.Outage == "" && overAt(r) > 0:
+		fmt.Fprintf(&b, "All was over after %s.\n", brief(overAt(r)))
+	case r.View.Outage == "":
+		b.WriteString("There was no outage.\n")
+	case r.View.Waiting != "":
+		fmt.Fprintf(&b, "The outage was not over when the time was: %s.\n", r.View.Waiting)
+	default:
+		b.WriteString("The outage was not over when the time was.\n")
+	}
+	for _, list := range []struct {
+		what  string
+		nodes []string
+	}{{"on", r.On}, {"off", r.Off}, {"lost its power while on", r.Crashed}} {
+		if len(list.nodes) > 0 {
+			fmt.Fprintf(&b, "%d %s: %s\n", len(list.nodes), list.what, strings.Join(list.nodes, ", "))
+		}
+	}
+	if len(r.Violations) == 0 {
+		b.WriteString("The referee, who watched the estate and not the journal: no rule was broken.\n")
+		return b.String()
+	}
+	b.WriteString("The referee, who watched the estate and not the journal, saw rules broken:\n")
+	for _, v := range r.Violations {
+		fmt.Fprintf(&b, "  rule %s\n", v)
+	}
+	return b.String()
+}
+
+// overAt is when the last outage was over, whatever the wall's clock was set to; 0: none was.
+func overAt(r *sim.Result) time.Duration {
+	for _, l := range slices.Backward(r.Lines) {
+		if a, ok := l.Effect.(engine.Append); ok && a.Record.Kind == engine.Closed {
+			return l.At
+		}
+	}
+	return 0
+}
+
+// clock writes a time since the beginning: 1:04:09.
+func clock(d time.Duration) string {
+	d = d.Round(time.Second)
+	return fmt.Sprintf("%d:%02d:%02d", d/time.Hour, d%time.Hour/time.Minute, d%time.Minute/time.Second)
+}
+
+// told is a line of a story.
+type told struct {
+	at   time.Duration
+	text string
+}
+
+// story tells what the engine recorded, in virtual time whatever the wall's clock was set to, with what happened from
+// outside before it.
+func story(sc *sim.Scenario, r *sim.Result) []told {
+	crashes := map[[2]string]bool{}
+	name := func(rec *engine.Record) [2]string { return [2]string{rec.Outage, fmt.Sprint(rec.Seq)} }
+	for _, n := range sc.CrashAt {
+		if n <= uint64(len(r.Records)) {
+			crashes[name(&r.Records[n-1])] = true
+		}
+	}
+	outside := outsideOf(sc)
+	var lines []told
+	var t timeline.Timeline
+	for _, l := range r.Lines {
+		for len(outside) > 0 && outside[0].at <= l.At {
+			lines, outside = append(lines, outside[0]), outside[1:]
+		}
+		appended, ok := l.Effect.(engine.Append)
+		if !ok {
+			continue
+		}
+		rec := appended.Record
+		t.Add(rec)
+		if text := t.Phrase(&rec); text != "" {
+			lines = append(lines, told{l.At, text})
+		}
+		if crashes[name(&rec)] {
+			lines = append(lines, told{l.At, "* Ebbtide crashes, and is started again"})
+		}
+	}
+	return lines
+}

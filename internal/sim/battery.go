@@ -1,0 +1,187 @@
+package sim
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+const (
+	evenLoad = 0.5  // of a supply whose watts the runbook does not say
+	tripLoad = 1.25 // a supply on battery drops what is more
+	nominal  = 230  // volts of the mains
+)
+
+// newCell makes a supply with its battery as a scenario has it. What that leaves open is taken from the runbook.
+func newCell(node int, s power.Supply, b Battery, given bool) cell {
+	if !given {
+		b = Battery{Charge: 1}
+	}
+	b.Recharge = cmp.Or(b.Recharge, s.Recharge, usualRecharge)
+	return cell{
+		Battery: b, node: node, watts: s.Watts, curve: power.NewCurve(s.Curve), mains: true, output: true, charge: b.Charge,
+		offDelay: cmp.Or(s.OffDelay, cutDelay), onDelay: cmp.Or(s.OnDelay, returnDelay),
+	}
+}
+
+// settle reckons what follows from the load at the start: it is what the battery's runtime is told at.
+func (s *simulation) settle() {
+	for i := range s.things {
+		if s.estate.Node(i).Watts > 0 {
+			s.drawing = append(s.drawing, i)
+		}
+	}
+	s.weigh()
+	for k := range s.cells {
+		c := &s.cells[k]
+		c.atStart = c.curve.Rate(c.load)
+		if c.Runtime == 0 && c.watts > 0 {
+			c.Runtime = c.curve.Lasts(c.load)
+		}
+		c.Runtime = cmp.Or(c.Runtime, usualRuntime)
+	}
+}
+
+// weigh reckons anew what each supply carries: what is on draws its watts from its live feeds, from each the same.
+func (s *simulation) weigh() {
+	s.weighed = true
+	for k := range s.cells {
+		c := &s.cells[k]
+		c.load = c.extra
+		if c.watts == 0 {
+			c.load += evenLoad
+		}
+	}
+	for _, i := range s.drawing {
+		if state := s.things[i].state; state != plan.On && state != plan.Starting && state != plan.Stopping {
+			continue
+		}
+		sources := s.estate.Sources(i)
+		carries := func(c *cell) bool { return c.output && slices.Contains(sources, c.node) }
+		live := 0
+		for k := range s.cells {
+			if carries(&s.cells[k]) {
+				live++
+			}
+		}
+		for k := range s.cells {
+			if c := &s.cells[k]; c.watts > 0 && carries(c) {
+				c.load += s.estate.Node(i).Watts / float64(live) / c.watts
+			}
+		}
+	}
+}
+
+// discharge moves a battery on by the time to the next poll.
+func (s *simulation) discharge(k int, by time.Duration) {
+	c := &s.cells[k]
+	if !s.weighed {
+		s.weigh()
+	}
+	switch {
+	case c.mains && !c.tests:
+		c.charge = min(1, c.charge+by.Seconds()/c.Recharge.Seconds())
+	case c.output:
+		c.charge = max(0, c.charge-by.Seconds()*c.rate()/(c.Runtime.Seconds()*c.healthy()))
+		c.tests = c.tests && c.charge >= lowCharge
+		if c.charge <= c.DiesAt || c.load > tripLoad {
+			s.loseOutput(k)
+			c.dead = true
+		}
+	}
+}
+
+// rate is how fast the present load burns the battery, against the load at the start.
+func (c *cell) rate() float64 { return c.curve.Rate(c.load) / c.atStart }
+
+// healthy is the battery's true capacity against its sheet.
+func (c *cell) healthy() float64 { return cmp.Or(c.Health, 1) }
+
+// left is how long the battery lasts at the present load.
+func (c *cell) left() time.Duration {
+	return time.Duration(c.charge * c.healthy() * float64(c.Runtime) / c.rate())
+}
+
+// honest tells whether its UPS says how it is.
+func (c *cell) honest() bool {
+	return len(c.Says) == 0 && c.Bias == 0 && c.output && c.DiesAt == 0 && c.healthy() == 1 && c.Steps == 0
+}
+
+// gauge is the charge as its UPS tells it, from 0 to 1.
+func (c *cell) gauge() float64 {
+	if c.Steps == 0 {
+		return c.charge
+	}
+	return min(1, math.Round(c.charge/c.Steps)*c.Steps)
+}
+
+// polling is what the referee learns of a poll.
+func (s *simulation) polling(k int) polling {
+	c := &s.cells[k]
+	return polling{
+		supply: c.node, mains: c.mains, on: c.mains && c.output && !(c.tests && c.over), honest: c.honest(),
+		heard:  !c.silent && !c.dead && !s.stopped && (c.mains || c.Test.Volts || s.now.After(c.untold)),
+		charge: c.gauge(), left: c.left(), // of the charge nobody knows better
+	}
+}
+
+// reading is what the supply's UPS says now. Its runtime is that of a battery like on its sheet.
+func (s *simulation) reading(k int) power.Reading {
+	c := &s.cells[k]
+	c.polls++
+	says := func(l Lie) bool { return slices.Contains(c.Says, l) }
+	charge := c.gauge()
+	r := power.Reading{
+		Supply: s.estate.Node(c.node).ID, Charge: power.Known(100 * charge), Runtime: power.Known(charge * c.Runtime.Seconds() / c.rate()),
+		Load: power.Known(100 * c.load), Temperature: c.temperature, Voltage: c.voltage,
+	}
+	if c.silent || c.dead {
+		return power.Reading{Supply: r.Supply, Link: power.Lost, Detail: "no answer"}
+	}
+	if c.Bias > 0 {
+		r.Runtime.Value *= c.Bias
+	}
+	if c.voltage.Known {
+		r.Nominal = power.Known(nominal)
+	}
+	if says(Jumps) {
+		r.Runtime.Value *= [...]float64{1, 3, 0.4, 1.5, 0.8, 2}[c.polls/7%6]
+	}
+	if says(Twice) {
+		r.Runtime.Value *= 2
+	}
+	if says(NoRuntime) {
+		r.Runtime = power.Figure{}
+	}
+	if says(NoCharge) {
+		r.Charge = power.Figure{}
+	}
+	r.Status = power.OB
+	switch {
+	case c.mains && c.tests:
+		r.Status = power.OB | power.DISCHRG
+	case c.mains:
+		r.Status = power.OL
+	}
+	if c.Test.Volts {
+		r.Nominal, r.Voltage = power.Known(nominal), power.Known(0)
+		if c.mains {
+			r.Voltage = power.Known(nominal)
+		}
+	}
+	if r.Status.Has(power.OB) && (c.charge < lowCharge && !says(NeverLow) || says(LowAtOnce)) {
+		r.Status |= power.LB
+	}
+	if c.load > 1 {
+		r.Status |= power.OVER
+	}
+	if !c.output {
+		r.Status |= power.OFF
+		r.Status &^= power.OL
+	}
+	return r
+}

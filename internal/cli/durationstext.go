@@ -87,7 +87,7 @@ func durationsDocument(estate *plan.Estate, supplies []power.Supply, seen recall
 			switch {
 			case runs > 0:
 				row.From = fromRuns
-			case d.Samples > 0:
+			case d.Pooled:
 				row.From = fromType
 			}
 			if bare {

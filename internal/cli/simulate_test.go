@@ -39,7 +39,7 @@ func TestExampleScenarios(t *testing.T) {
 		},
 		"vdi-pod-boot-storm.yaml": {
 			runbook: []string{"../../runbooks/vdi-pod.yaml"},
-			story:   []string{"powering off desks-office/17", "fails again during the power-up", "everything that was on is on again"},
+			story:   []string{"desks-office/17 is off", "fails again during the power-up", "everything that was on is on again"},
 		},
 		"hyperv-zfs-lying-ups.yaml": {
 			runbook: []string{"../../runbooks/hyperv-zfs.yaml"},

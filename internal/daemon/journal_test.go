@@ -35,9 +35,7 @@ func TestADamagedJournalIsSetAside(t *testing.T) {
 		"cut short": func(b []byte) []byte { return b[:8192] },
 		"empty":     func([]byte) []byte { return nil },
 		"a record": func(b []byte) []byte {
-			at := bytes.LastIndex(b, []byte(`"kind":"proven"`))
-			b[at+3] ^= 1
-			return b
+			return bytes.ReplaceAll(b, []byte(`"kind":"proven"`), []byte(`"kind":"driven"`)) // old pages may hold copies
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -48,6 +48,7 @@ type Engine struct {
 
 	estimate  Estimated
 	estimated bool      // an answer is there
+	asksSlack bool      // a stage begins by slack
 	asked     time.Time // when the newest estimate was asked for
 	serial    int
 	sweepAt   time.Time
@@ -152,7 +153,7 @@ func New(s Settings) *Engine {
 }
 
 func (e *Engine) load(s Settings) {
-	e.settings, e.estate = s, s.Estate
+	e.settings, e.estate, e.asksSlack = s, s.Estate, asksSlack(&s.Policy)
 	e.down, e.up = s.Estate.Plan(plan.Down, nil), s.Estate.Plan(plan.Up, nil)
 	e.nodes = make([]node, s.Estate.Len())
 	e.supplies = e.supplies[:0]

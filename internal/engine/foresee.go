@@ -31,6 +31,15 @@ func (e *Engine) slack(s *supply) power.Figure {
 	return power.Known(low)
 }
 
+// asksSlack tells whether any stage of a policy begins by slack.
+func asksSlack(p *power.Policy) bool {
+	conditions := []power.Condition{p.Protect, p.Shutdown}
+	for _, stage := range p.Shed {
+		conditions = append(conditions, stage.When)
+	}
+	return slices.ContainsFunc(conditions, func(c power.Condition) bool { return slices.Contains(c.Needs(), power.SlackBelow) })
+}
+
 // slackGrain is how exactly slack is found, in seconds.
 const slackGrain = 0.5
 
@@ -85,10 +94,13 @@ func (e *Engine) shared(of, with int) float64 {
 }
 
 // facts are what the conditions are judged against. Slack is that of the next poll: what would be too late then starts
-// now.
+// now. It is reckoned where a condition may ask for it, on battery: it is dear.
 func (e *Engine) facts(s *supply) power.Facts {
-	f := power.Facts{State: s.state, Slack: e.slack(s)}
-	f.Slack.Value -= s.ahead.Seconds()
+	f := power.Facts{State: s.state}
+	if e.asksSlack && s.state.Mains == power.MainsOnBattery {
+		f.Slack = e.slack(s)
+		f.Slack.Value -= s.ahead.Seconds()
+	}
 	if e.estimated {
 		f.AnotherShutdown = power.Known(e.estimate.Whole.Seconds())
 	}

@@ -141,7 +141,7 @@ func (e *Engine) fed(i int) bool {
 
 // judgeTriggers starts the stages whose condition holds for a failing supply.
 func (e *Engine) judgeTriggers(s *supply) {
-	if e.run.aborted {
+	if e.run.aborted || slices.Contains(e.run.stage(power.ShutdownStage).supplies, s.node) { // that is the last of all stages
 		return
 	}
 	p := &e.settings.Policy
@@ -207,7 +207,8 @@ func (e *Engine) judgePressure() {
 		if !s.state.Failing() || e.nodes[s.node].down || !slices.Contains(r.stage(power.ShutdownStage).supplies, s.node) {
 			continue
 		}
-		left, likely := s.state.Left, s.state.Likely
+		left, _ := s.state.Outlook.At(pressing)
+		likely := s.state.Likely
 		if s.state.LowBattery && !left.Known {
 			left = power.Known(lowBatteryLeft.Seconds())
 			likely = left
@@ -257,6 +258,10 @@ const (
 	lowBatteryLeft = 2 * time.Minute  // what a low-battery flag means where the UPS gives no runtime
 	leastForCut    = 30 * time.Second // the least that a cut and its delay need
 )
+
+// pressing is the chance of the battery giving out from which waits are shortened: what is powered off is harmed for
+// certain, so that it takes more than for a start in time.
+const pressing = 0.2
 
 // pessimistic is the share of trials that a plan's time covers.
 const pessimistic = 0.95

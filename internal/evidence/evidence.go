@@ -76,7 +76,7 @@ func (e *Evidence) Samples(find func(node string) *plan.Node) []forecast.Sample 
 		n := find(k.node)
 		for _, s := range runs {
 			if n != nil {
-				s.Type = n.Type
+				s.Type, s.Nominal = n.Type, n.Time(s.Verb).Nominal
 			}
 			all = append(all, s)
 		}

@@ -148,23 +148,23 @@ const mostFreedom = 12
 // type show, beginning from what the runbook says. Nothing but evidence makes a verb other than Stop hang.
 func (k *Knowledge) Of(n *plan.Node, v plan.Verb) Duration {
 	t := n.Time(v)
-	d := Duration{Within: t.Within}
+	own, others := k.seen(n, v)
+	d := Duration{Within: t.Within, Hang: hangChance(v, own, others), Samples: others.runs, Newest: others.newest, Pooled: others.runs > 0}
+	if own.runs > negligible {
+		d.Samples, d.Newest, d.Pooled = own.runs, own.newest, false
+	}
 	if t.Nominal <= 0 {
-		return d
+		return d // nothing is expected of it: it takes no time
 	}
 	nominal := math.Log(t.Nominal.Seconds())
-	own, others := k.seen(n, v)
 	mine := own.of(nominal)
 	b := belief{mean: nominal, samples: priorSamples, freedom: priorFreedom, variance: priorScale * priorScale}
 	b = b.after(others.of(nominal).without(mine))
-	d.Samples, d.Newest, d.Pooled = others.runs, others.newest, others.runs > 0
 	if own.runs > negligible {
-		d.Samples, d.Newest, d.Pooled = own.runs, own.newest, false
 		// A node differs from others of its type by as much as its runs differ from each other.
 		b = belief{mean: b.mean, samples: 1, freedom: min(b.freedom, mostFreedom), variance: b.scale() * b.scale() / 2}.after(mine)
 	}
 	d.Median, d.Sigma, d.Freedom = time.Duration(math.Exp(b.mean)*float64(time.Second)), b.scale(), b.freedom
-	d.Hang = hangChance(v, own, others)
 	return d
 }
 

@@ -46,7 +46,7 @@ func (c Condition) Holds(f Facts) bool {
 	case OnBattery:
 		return onBattery && s.OnBatteryFor >= c.For
 	case SlackBelow:
-		return onBattery && f.Slack.Known && f.Slack.Value < c.For.Seconds()
+		return onBattery && s.OnBatteryFor >= slackAfter && f.Slack.Known && f.Slack.Value < c.For.Seconds()
 	case RuntimeBelow:
 		return onBattery && s.Left.Known && s.Left.Value < c.For.Seconds()
 	case ChargeBelow:
@@ -73,6 +73,10 @@ func (c Condition) Holds(f Facts) bool {
 	}
 	return false
 }
+
+// slackAfter is how long a supply must be on battery for its slack to count: most failures of the mains are over by then
+// (research: debounce).
+const slackAfter = 10 * time.Second
 
 // fullCharge is the charge in percent from which a battery counts as full: gauges are rounded, and some stop at 99.
 const fullCharge = 99

@@ -228,6 +228,14 @@ func (s *Site) powerReturns() {
 	}
 }
 
+// perPercent is how many seconds a percent of the charge lasts, as the UPS says: in a test enough for a whole shutdown.
+func (s *Site) perPercent() float64 {
+	if s.options.Test {
+		return 60
+	}
+	return 6
+}
+
 func (s *Site) drainOrFill() {
 	s.mu.Lock()
 	status := "OL CHRG"
@@ -247,7 +255,7 @@ func (s *Site) drainOrFill() {
 			status = "OL OFF"
 		}
 	}
-	charge, runtime := strconv.FormatFloat(s.charge, 'f', 1, 64), strconv.Itoa(int(s.charge*6))
+	charge, runtime := strconv.FormatFloat(s.charge, 'f', 1, 64), strconv.Itoa(int(s.charge*s.perPercent()))
 	s.mu.Unlock()
 	s.ups.Set("ups.status", status, "battery.charge", charge, "battery.runtime", runtime)
 }

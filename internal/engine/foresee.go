@@ -184,6 +184,8 @@ func (e *Engine) why(s *supply) string {
 		return "not starting: it was aborted by an operator"
 	case e.run != nil && e.run.hold:
 		return "not starting anything: it is on hold"
+	case s.harmed:
+		return e.tells(s)
 	case s.state.Mains != power.MainsOnBattery:
 		return "on line; if its mains failed now: " + e.reckon(s)
 	}

@@ -45,6 +45,8 @@ func (s *supply) unfit() string {
 	switch {
 	case st.Failing(), st.Mains != power.MainsOnline, st.SilentFor > 0, st.BrownoutFor > 0, st.Calibrating:
 		return st.String()
+	case s.harmed:
+		return "on line, and what the policy watches beside the mains holds"
 	case s.out:
 		return "on line, but not for long enough"
 	}

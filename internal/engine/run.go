@@ -85,9 +85,9 @@ func (e *Engine) openOutage(s *supply) {
 	e.rescope()
 	e.record(Record{
 		Kind: Opened, Supplies: []string{name}, Mode: e.settings.Mode, Members: e.settings.Members,
-		Digest: e.estate.Plan(plan.Down, func(i int) bool { return e.run.scope[i] }).Digest(), Reason: s.state.String(), Nodes: e.lastSeenOn(),
+		Digest: e.estate.Plan(plan.Down, func(i int) bool { return e.run.scope[i] }).Digest(), Reason: e.tells(s), Nodes: e.lastSeenOn(),
 	})
-	e.notify(true, "power failure: "+name+" is "+s.state.String())
+	e.notify(true, "power failure: "+name+" is "+e.tells(s))
 	e.surveyScope()
 	e.askForEstimate()
 }
@@ -97,11 +97,11 @@ func (e *Engine) widen(s *supply) {
 	name := e.id(s.node)
 	e.leaveDrill()
 	e.rescope()
-	e.notify(true, "power failure: "+name+" is "+s.state.String()+" too")
+	e.notify(true, "power failure: "+name+" is "+e.tells(s)+" too")
 	if e.run.goal == plan.Up {
 		e.turn(plan.Down, name+" fails during the power-up")
 	}
-	e.record(Record{Kind: Mains, Supplies: []string{name}, Reason: s.state.String()})
+	e.record(Record{Kind: Mains, Supplies: []string{name}, Reason: e.tells(s)})
 	e.surveyScope()
 }
 
@@ -321,7 +321,7 @@ func (e *Engine) maybeClose() {
 	}
 	for i := range e.supplies {
 		if s := &e.supplies[i]; s.failed && s.out {
-			e.say("waiting for " + e.id(s.node) + ": " + s.state.String())
+			e.say("waiting for " + e.id(s.node) + ": " + e.tells(s))
 			return
 		}
 	}

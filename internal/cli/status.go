@@ -198,7 +198,11 @@ func some(names []string) string {
 
 func writeOutage(w io.Writer, s *daemon.Status) {
 	o := s.Outage
-	fmt.Fprintf(w, "\nOutage %s, going %s since %s\n", o.Outage, s.View.Goal, o.Start.Local().Format("15:04:05"))
+	what := "Outage"
+	if s.View.Drill {
+		what = "Drill"
+	}
+	fmt.Fprintf(w, "\n%s %s, going %s since %s\n", what, o.Outage, s.View.Goal, o.Start.Local().Format("15:04:05"))
 	if s.View.Waiting != "" {
 		fmt.Fprintf(w, "Now: %s\n", s.View.Waiting)
 	}

@@ -163,7 +163,7 @@ func (e *Engine) pass(i int) {
 // way, and is no longer waited for.
 func (e *Engine) holdBack(i int, why string) {
 	n := &e.nodes[i]
-	if x := n.exec; x.given {
+	if x := n.exec; x.given || e.inDrill() && n.heldAt.IsZero() {
 		verb, state := x.verb, n.seen.State
 		e.record(Record{Kind: HeldBack, Node: e.id(i), Verb: &verb, Attempt: x.attempt, State: &state, Reason: why})
 	}

@@ -35,7 +35,7 @@ func (e *Engine) read(r power.Reading) {
 	}
 	s.ahead = min(max(0, e.now.Sub(s.readAt)), lookAhead)
 	s.readAt = e.now
-	s.tracker.Observe(e.now, r)
+	s.tracker.Observe(e.now, e.excuse(s, r))
 	s.state = s.tracker.State(e.now)
 	e.survive(s)
 	e.chores()
@@ -45,6 +45,7 @@ func (e *Engine) read(r power.Reading) {
 		s.out = failing
 		e.mainsChanged(s)
 	}
+	e.followDischarge(s, r)
 	if e.run == nil {
 		return
 	}
@@ -119,7 +120,7 @@ func (e *Engine) weAreOn() {
 
 // redark finds anew what goes dark as the supplies are.
 func (e *Engine) redark() {
-	e.run.dark = e.estate.Scope(e.darkNow)
+	e.run.dark = e.findDark()
 	e.unpark()
 }
 
@@ -159,10 +160,10 @@ func (e *Engine) tells(s *supply) string {
 	return text + ", and " + e.settings.Policy.Shutdown.Because(f)
 }
 
-// live tells whether a supply feeds its load from the mains: fresh, on line, and not cut by us without having been seen
-// on again since.
+// live tells whether a supply feeds its load from the mains: fresh, on line and not in a test, and not cut by us without
+// having been seen on again since.
 func (e *Engine) live(s *supply) bool {
-	if s.out || s.state.OutputOff || s.state.SilentFor > 0 || s.state.Mains != power.MainsOnline {
+	if s.out || s.state.Calibrating || s.state.OutputOff || s.state.SilentFor > 0 || s.state.Mains != power.MainsOnline {
 		return false
 	}
 	return !e.nodes[s.node].down
@@ -308,7 +309,7 @@ const pessimistic = 0.95
 // chores are what comes round while readings come in: looks at the whole estate while all is well, at given-up nodes
 // and cut supplies in an outage, and a new estimate.
 func (e *Engine) chores() {
-	if e.run == nil {
+	if e.run == nil || e.discharging() {
 		if !e.now.Before(e.sweepAt) {
 			e.sweepAt = e.now.Add(sweepEvery)
 			for i := range e.nodes {
@@ -345,7 +346,7 @@ func (e *Engine) askForEstimate() {
 	e.serial++
 	ask := Estimate{Serial: e.serial}
 	for i := range e.nodes {
-		if e.run != nil && !e.run.scope[i] {
+		if !e.concerns(i) {
 			continue
 		}
 		ask.Scope = append(ask.Scope, e.id(i))

@@ -11,6 +11,7 @@ import (
 type View struct {
 	Outage   string        `json:"outage,omitempty"`
 	Goal     plan.Goal     `json:"goal,omitempty"`
+	Drill    bool          `json:"drill,omitempty"` // it is a drill: no supply has failed in it
 	Hold     bool          `json:"hold,omitempty"`
 	Aborted  bool          `json:"aborted,omitempty"`
 	NoReturn bool          `json:"no_return,omitempty"`
@@ -58,6 +59,7 @@ func (e *Engine) View() View {
 		v.PlanLeft, v.PlanLikely, v.Critical = e.estimate.At(pessimistic), e.estimate.At(0.5), e.estimate.Critical
 	}
 	if r := e.run; r != nil {
+		v.Drill = e.inDrill()
 		v.Outage, v.Goal, v.Hold, v.Aborted, v.NoReturn, v.Waiting = r.id, r.goal, r.hold, r.aborted, r.noReturn, r.told
 	}
 	for i := range e.supplies {

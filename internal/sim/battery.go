@@ -84,10 +84,11 @@ func (s *simulation) discharge(k int, by time.Duration) {
 		s.weigh()
 	}
 	switch {
-	case c.mains:
+	case c.mains && !c.tests:
 		c.charge = min(1, c.charge+by.Seconds()/c.Recharge.Seconds())
 	case c.output:
 		c.charge = max(0, c.charge-by.Seconds()*c.rate()/(c.Runtime.Seconds()*c.healthy()))
+		c.tests = c.tests && c.charge >= lowCharge
 		if c.charge <= c.DiesAt || c.load > tripLoad {
 			s.loseOutput(k)
 			c.dead = true
@@ -133,7 +134,8 @@ func (s *simulation) harmed(c *cell) bool {
 func (s *simulation) polling(k int) polling {
 	c := &s.cells[k]
 	return polling{
-		supply: c.node, mains: c.mains, on: c.mains && c.output && !s.harmed(c), heard: !c.silent && !c.dead && !s.stopped, honest: c.honest(),
+		supply: c.node, mains: c.mains, on: c.mains && c.output && !(c.tests && c.over) && !s.harmed(c), honest: c.honest(),
+		heard:  !c.silent && !c.dead && !s.stopped && (c.mains || c.Test.Volts || s.now.After(c.untold)),
 		charge: c.gauge(), left: c.left(), // of the charge nobody knows better
 	}
 }
@@ -170,10 +172,19 @@ func (s *simulation) reading(k int) power.Reading {
 		r.Charge = power.Figure{}
 	}
 	r.Status = power.OB
-	if c.mains {
+	switch {
+	case c.mains && c.tests:
+		r.Status = power.OB | power.DISCHRG
+	case c.mains:
 		r.Status = power.OL
 	}
-	if !c.mains && (c.charge < lowCharge && !says(NeverLow) || says(LowAtOnce)) {
+	if c.Test.Volts {
+		r.Nominal, r.Voltage = power.Known(nominal), power.Known(0)
+		if c.mains {
+			r.Voltage = power.Known(nominal)
+		}
+	}
+	if r.Status.Has(power.OB) && (c.charge < lowCharge && !says(NeverLow) || says(LowAtOnce)) {
 		r.Status |= power.LB
 	}
 	if c.load > 1 {

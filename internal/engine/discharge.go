@@ -133,7 +133,7 @@ func (e *Engine) beginDischarge() {
 
 // shutdownNeeds is the battery time that must be left at any moment: a whole shutdown at its p95, and the reserve.
 func (e *Engine) shutdownNeeds() time.Duration {
-	return e.estimate.At(pessimistic) + time.Duration(e.reserve()*float64(time.Second))
+	return e.estimate.At(pessimistic) + e.settings.Policy.Reserve
 }
 
 func (e *Engine) commandDischarge(verb plan.Verb, reason string) {

@@ -256,7 +256,7 @@ func (e *Engine) judgePressure() {
 		if !left.Known {
 			continue
 		}
-		reserve := e.reserve()
+		reserve := e.settings.Policy.Reserve.Seconds()
 		switch {
 		case likely.Value <= max(leastForCut.Seconds(), reserve/4):
 			level = max(level, cutNow)

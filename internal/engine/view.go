@@ -23,6 +23,9 @@ type View struct {
 	// PlanLikely is the same at p50, and Critical what makes it so long.
 	PlanLikely time.Duration `json:"plan_likely,omitempty"`
 	Critical   []Critical    `json:"critical,omitempty"`
+	// Reserve is the policy's, and Tail what flush, halt and cut take at p99, which it is for.
+	Reserve time.Duration `json:"reserve"`
+	Tail    time.Duration `json:"tail,omitempty"`
 }
 
 // SupplyView is one supply.
@@ -54,7 +57,7 @@ type NodeView struct {
 
 // View makes a copy of what the engine knows.
 func (e *Engine) View() View {
-	v := View{Journal: !e.journalLost}
+	v := View{Journal: !e.journalLost, Reserve: e.settings.Policy.Reserve, Tail: e.estimate.Tail}
 	if e.estimated {
 		v.PlanLeft, v.PlanLikely, v.Critical = e.estimate.At(pessimistic), e.estimate.At(0.5), e.estimate.Critical
 	}

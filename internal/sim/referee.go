@@ -201,6 +201,9 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb, again bool) {
 	if t.stateOf(i) == plan.Starting {
 		r.violate(t.time(), fmt.Sprintf("6: %s was told to stop while it starts", decl.ID))
 	}
+	if verb == plan.Force && t.stateOf(i) == plan.Stopping && decl.Kind == plan.VM {
+		return // it was told to stop when that was right, and hangs
+	}
 	dark := r.goesDark(func(s int) bool {
 		f := &r.feeds[s]
 		return f.polls < pollsBack || f.cycled || r.goal == plan.Down && f.cutDue

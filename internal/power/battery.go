@@ -298,6 +298,7 @@ func (b *battery) outlook() Outlook {
 	o := Outlook{Rate: b.curve.rate(b.x())}
 	for i := range b.gauges {
 		o.Views[i] = b.gauges[i].view()
+		o.Views[i].log = math.Log(o.Views[i].Burn)
 	}
 	return o
 }

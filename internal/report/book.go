@@ -268,5 +268,5 @@ func (b *book) policy() {
 		}
 		row(name, s)
 	}
-	b.add(Paragraph{T("This is what Ebbtide goes by. By hand, go by the same: the sentences tell when each stage of the power-down begins, and when the power-up may.")}, t)
+	b.add(Paragraph{T("This is what Ebbtide goes by. By hand, go by the same: the sentences tell when each stage of the power-down begins, and when the power-up may. Slack is the battery time that is left less the time that the rest of the plan needs: “The last safe time” has that time for each step.")}, t)
 }

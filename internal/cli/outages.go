@@ -25,8 +25,8 @@ import (
 	"ebbtide/internal/runbook"
 )
 
-// last names the newest outage.
-const last = "last"
+// newestOutage names the newest outage.
+const newestOutage = "last"
 
 // outageAt is which outage a command is asked to tell of, and where it is on record.
 type outageAt struct {
@@ -128,11 +128,11 @@ func basisOf(rb *runbook.Runbook, found onRecord) (report.Basis, error) {
 
 // findOutage finds the records that the arguments name.
 func (a *app) findOutage(ctx context.Context, o *outageAt, args []string) (onRecord, error) {
-	which := last
+	which := newestOutage
 	if len(args) > 0 {
 		which = args[0]
 		if info, err := os.Stat(which); err == nil && !info.IsDir() {
-			return a.inFile(ctx, which, append(args[1:], last)[0])
+			return a.inFile(ctx, which, append(args[1:], newestOutage)[0])
 		}
 		if len(args) > 1 {
 			return onRecord{}, fail(exitUsage, "name the file first, and then the outage", "there is no file %q", which)
@@ -251,7 +251,7 @@ func inSource(ctx context.Context, src evidence.Source, which string) (onRecord,
 			at = i
 		}
 	}
-	if which != last && list[at].ID != which {
+	if which != newestOutage && list[at].ID != which {
 		return found, fail(exitFailed, "there is: "+strings.Join(known, ", "), "there is no outage %q on record", which)
 	}
 	if found.records, err = src.Records(list[at].ID); err != nil {

@@ -218,7 +218,7 @@ func (b *book) cover() {
 		}},
 		Note{Title: "Is this copy true?", Text: Join(T("Check the digests against "), Verbatim("ebbtide plan RUNBOOK"), T(" and "), Verbatim("ebbtide plan RUNBOOK --goal up"),
 			T(". If one differs, the plan has changed since: print a new copy and destroy this one. The digest covers steps, order, times and limits, not contacts and notes."))},
-		Note{Title: "If you hold this because nothing else works", Text: T("Begin at “Who to call”, then “Power down”. Do the steps in their order, tick each off with time and initials, and do not pass a hold point before what it asks for is true. "+
+		Note{Title: "If you hold this because nothing else works", Text: T("Begin at “Who to call”, then “Power down”. Do the steps in their order, tick each off with time and initials, and do not pass a hold point before what it asks for is true. " +
 			"If Ebbtide runs, it does all this by itself: look first (“ebbtide status”), and do not work against it (“ebbtide hold” stops it from starting anything new). Never take a step's being ordered for its being done: look.")},
 		Heading{Level: 2, Text: "Contents"}, Contents{Level: 1},
 	)
@@ -251,7 +251,7 @@ func (b *book) contacts() {
 
 // policy says in sentences what is done when.
 func (b *book) policy() {
-	b.chapter("What happens when")
+	b.add(Heading{Level: 1, Text: "What happens when", Anchor: "what-happens-when"})
 	t := Table{Columns: []Column{{Title: "rule", Weight: 1}, {Title: "in words", Weight: 5}}}
 	row := func(name, text string) {
 		t.Rows = append(t.Rows, Row{Cells: []Text{Bold("%s", name), T("%s", text)}})
@@ -268,5 +268,5 @@ func (b *book) policy() {
 		}
 		row(name, s)
 	}
-	b.add(Paragraph{T("This is what Ebbtide goes by. By hand, go by the same: the sentences tell when each stage of the power-down begins, and when the power-up may.")}, t)
+	b.add(Paragraph{T("This is what Ebbtide goes by. By hand, go by the same: the sentences tell when each stage of the power-down begins, and when the power-up may. Slack is the battery time that is left less the time that the rest of the plan needs: “The last safe time” has that time for each step.")}, t)
 }

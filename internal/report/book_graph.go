@@ -36,19 +36,32 @@ func (b *book) estatePages() {
 	b.chapter("The estate on one page")
 	b.add(Paragraph{T("What stands above needs what its lines lead to. Power down goes from top to bottom, power up from bottom to top. A thick frame is a UPS, a double one a host, a dashed one drops with its power.")})
 	boxes := b.drawnBoxes()
-	boxes = mergeDrawn(boxes, func(d *estateBox, users string) string { return fmt.Sprint(d.typ, d.kind, d.needs, users) })
+	boxes = mergeDrawn(boxes, func(d *estateBox, users string) string {
+		if d.kind == plan.Supply { // two feeds are two boxes, even if the same things use both
+			return "supply " + d.names[0]
+		}
+		return fmt.Sprint(d.typ, d.kind, d.needs, users)
+	})
 	if len(boxes) > mostBoxes {
 		layer := drawnLayers(boxes)
 		at := map[string]int{}
 		for i := range boxes {
 			at[boxes[i].names[0]] = layer[i]
 		}
-		boxes = mergeDrawn(boxes, func(d *estateBox, _ string) string { return fmt.Sprint(at[d.names[0]], d.typ, d.kind) })
+		boxes = mergeDrawn(boxes, func(d *estateBox, _ string) string {
+			if d.kind == plan.Supply && b.fewSupplies() {
+				return "supply " + d.names[0]
+			}
+			return fmt.Sprint(at[d.names[0]], d.typ, d.kind)
+		})
 	}
 	for _, f := range drawFigures(boxes) {
 		b.add(f)
 	}
 }
+
+// fewSupplies tells whether the supplies can be drawn one by one, however many other nodes there are.
+func (b *book) fewSupplies() bool { return len(b.supplies) <= 6 }
 
 // drawnBoxes makes a box of each node or fold, in the order of the estate, with what it needs directly.
 func (b *book) drawnBoxes() []estateBox {
@@ -263,7 +276,7 @@ func drawPart(all []estateBox, edges [][2]int, parts [][][]int, part []int, p in
 		sizes[i] = boxes[i].size()
 	}
 	l := layerOut(sizes, here, parts[p], drawingWidth)
-	f := Figure{Anchor: fmt.Sprintf("drawing-%d", p+1), Caption: "The estate: what needs what.", Width: drawingWidth, Height: l.height() + 4}
+	f := Figure{Anchor: fmt.Sprintf("drawing-%d", p+1), Caption: "The estate: what needs what.", Width: l.crop(), Height: l.height() + 4}
 	if len(parts) > 1 {
 		f.Caption = fmt.Sprintf("The estate: what needs what. Part %d of %d.", p+1, len(parts))
 	}

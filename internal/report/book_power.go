@@ -16,7 +16,7 @@ import (
 func (b *book) power() {
 	b.chapter("Which UPS feeds what")
 	b.add(Paragraph{T("What has two feeds stays on while one of them lives. What has one goes with it.")})
-	t := Table{Columns: []Column{{Title: "supply"}, {Title: "where", Weight: 1.2}, {Title: "feeds", Weight: 4}, {Title: "its load", Weight: 1.4}}}
+	t := Table{Columns: []Column{{Title: "supply"}, {Title: "where", Weight: 2}, {Title: "feeds", Weight: 3.6}, {Title: "its load", Weight: 1.4}}}
 	for i := range b.estate.Len() {
 		n := b.estate.Node(i)
 		s := b.supplies[n.ID]
@@ -40,7 +40,7 @@ func (b *book) power() {
 		}
 		load := "not said"
 		if w := b.load(i, nil); w > 0 && s.Watts > 0 {
-			load = fmt.Sprintf("%.0f W of %.0f W (%.0f %%)", w, s.Watts, 100*w/s.Watts)
+			load = fmt.Sprintf("%.0f W of %.0f W, %.0f\u00a0%%", w, s.Watts, 100*w/s.Watts)
 		} else if w > 0 {
 			load = fmt.Sprintf("%.0f W", w)
 		}
@@ -96,7 +96,7 @@ func (b *book) left() []remainingTime {
 		row := &c.rows[r]
 		team = max(team, time.Duration(float64(c.sc.Total-row.Start)*stretch))
 		alone += row.End - row.Start + byHandPace
-		all[r] = remainingTime{max(team, reserve), max(alone, reserve)}
+		all[r] = remainingTime{max(team, reserve), max(alone, team, reserve)}
 	}
 	return all
 }
@@ -122,7 +122,7 @@ func (b *book) lastSafe() {
 	for _, r := range b.milestones() {
 		row := &b.down.rows[r]
 		s := &b.down.plan.Steps[row.Steps[0]]
-		title := fmt.Sprintf("%s %s", Action(b.estate.Node(s.Node), s), row.What)
+		title := fmt.Sprintf("%s %s", actionByHand(b.estate.Node(s.Node), s), row.What)
 		cells := []Text{Ref(fmt.Sprint(r+1), fmt.Sprintf("down-%d", r+1)), T("%s", title), T("%s", roughly(left[r].team)), T("%s", roughly(left[r].alone))}
 		off := b.offBefore(r)
 		for _, i := range gauged {

@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 )
 
 func (b *book) whatIf() {
 	b.chapter("What if")
 	b.section("The mains return in the middle")
-	list := func(items ...Text) { b.add(List{Numbered: true, Items: slices.DeleteFunc(items, func(t Text) bool { return t.String() == "" })}) }
+	list := func(items ...Text) {
+		b.add(List{Numbered: true, Items: slices.DeleteFunc(items, func(t Text) bool { return t.String() == "" })})
+	}
 	var oneWay []int
 	for i := range b.estate.Len() {
 		if n := b.estate.Node(i); n.ByPower && n.Can.Has(plan.Stop) && n.Kind != plan.Self {
@@ -111,7 +112,7 @@ func (b *book) appendix() {
 	if len(b.members) == 0 {
 		return
 	}
-	b.chapter("What counts as one")
+	b.chapter("Appendix: what counts as one")
 	for _, name := range b.groups() {
 		ids := b.members[name]
 		i, _ := b.estate.Index(ids[0]) // it was found there
@@ -193,7 +194,7 @@ func (b *book) index() {
 			links = append(links, Span{Text: "appendix", Link: Anchor("appendix", fold)})
 		}
 		if len(links) == 0 {
-			links = []Span{{Text: "no step: it drops with its power", Link: Anchor("stage", power.ShutdownStage)}}
+			links = []Span{{Text: "no step: it drops with its power", Link: "drops-" + Anchor(n.ID)}}
 		}
 		entries = append(entries, IndexEntry{Term: name, Refs: links})
 	}

@@ -15,7 +15,7 @@ var stepBoxes = []string{"time", "initials"}
 
 func (b *book) powerDown() {
 	b.chapter("Power down")
-	b.add(Paragraph{T("%d steps, in this order. “Expected” is the usual time, “at most” is when the plan does something else; 19 of 20 runs are over within the time in between, as far as the runbook alone can tell. "+
+	b.add(Paragraph{T("%d steps, in this order. “Expected” is the usual time; within the time in brackets 19 of 20 runs are over, as far as the runbook alone can tell; after “at most” do what stands at “if it does not”. "+
 		"Steps of one stage may be done at the same time by several people as long as each “comes after” holds.", len(b.down.rows))})
 	stage, held := "", map[string]bool{}
 	for r, row := range b.down.rows {
@@ -29,8 +29,8 @@ func (b *book) powerDown() {
 		b.holdDown(s, n, held)
 		b.add(b.stepDown(r, row))
 	}
-	if names := b.dropping(); len(names) > 0 {
-		b.add(Paragraph{T("Without a step of their own, because they need no shutdown and drop with their power: %s.", strings.Join(names, ", "))})
+	if t := b.dropping(); len(t.Rows) > 0 {
+		b.add(Paragraph{T("Without a step of their own, because they need no shutdown and drop with their power:")}, t)
 	}
 	b.add(Note{Title: "Done", Text: T("Everything is off. Write down the time on the log pages, leave this book where the next person finds it, and read “Power up” before the mains are back.")})
 }
@@ -99,7 +99,7 @@ func (b *book) stepDown(r int, row PlanRow) Step {
 func (b *book) stepHead(c *bookPlan, r int, row PlanRow) Step {
 	s := &c.plan.Steps[row.Steps[0]]
 	n := b.estate.Node(s.Node)
-	step := Step{Number: fmt.Sprint(r + 1), Anchor: fmt.Sprintf("%s-%d", c.mark, r+1), Title: T("%s %s", Action(n, s), row.What), Boxes: stepBoxes}
+	step := Step{Number: fmt.Sprint(r + 1), Anchor: fmt.Sprintf("%s-%d", c.mark, r+1), Title: T("%s %s", actionByHand(n, s), row.What), Boxes: stepBoxes}
 	if c.mark == "up" {
 		step.Number = "U" + step.Number
 	}
@@ -123,6 +123,17 @@ func (b *book) stepHead(c *bookPlan, r int, row PlanRow) Step {
 		step.field("which", b.which(n, row))
 	}
 	return step
+}
+
+// actionByHand is Action to somebody who is to do it.
+func actionByHand(n *plan.Node, s *plan.Step) string {
+	switch {
+	case n.Kind == plan.Person && s.Verb == plan.Stop:
+		return "do by hand:"
+	case n.Kind == plan.Person:
+		return "undo what was done by hand:"
+	}
+	return Action(n, s)
 }
 
 // which says what a folded line stands for.
@@ -157,10 +168,12 @@ func (s *Step) field(name string, lines ...Text) {
 
 // whyHere says why a step of a down plan stands where it stands.
 func (b *book) whyHere(s *plan.Step, users, needs []int) string {
-	switch s.Verb {
-	case plan.Protect:
+	switch {
+	case b.estate.Node(s.Node).Kind == plan.Self:
+		return "Last of all: it goes when all else is down and the cut of what feeds it has been ordered, within the delay of that cut."
+	case s.Verb == plan.Protect:
 		return "First of all, and reversible: from then on a dead battery loses nothing that was acknowledged."
-	case plan.Cut:
+	case s.Verb == plan.Cut:
 		return "Last: comes after all that it feeds: " + someOf(b.namesOf(users)) + "."
 	}
 	var parts []string
@@ -210,7 +223,7 @@ func instructions(all []runbook.Instruction) []Text {
 		case in.Say == "":
 			lines = append(lines, Verbatim(in.Type))
 		default:
-			lines = append(lines, Join(T("%s ", in.Say), Verbatim(in.Type)))
+			lines = append(lines, Join(T("%s\n", in.Say), Verbatim(in.Type))) // a line of its own is easier to type off
 		}
 	}
 	return lines
@@ -238,6 +251,8 @@ func (b *book) ifNot(n *plan.Node, s *plan.Step, hand runbook.Hand) []Text {
 	switch {
 	case s.Verb == plan.Stop && n.Kind == plan.Person:
 		return []Text{T("%spass over it and write that down.", after)}
+	case s.Verb == plan.Stop && n.Kind == plan.Self:
+		return []Text{T("Leave it: its output falls after its delay, and its journal is on disk.")}
 	case s.Verb == plan.Stop && n.Can.Has(plan.Force):
 		lines := instructions(hand.Do[plan.Force])
 		if len(lines) == 0 {
@@ -260,23 +275,15 @@ func (b *book) ifNot(n *plan.Node, s *plan.Step, hand runbook.Hand) []Text {
 }
 
 // dropping lists what has no step and drops with its power.
-func (b *book) dropping() []string {
-	var nodes []int
+func (b *book) dropping() Table {
+	t := Table{Columns: []Column{{Title: "what", Weight: 1.2}, {Title: "where"}, {Title: "fed by", Weight: 1.2}, {Title: "notes", Weight: 4}}}
 	for i := range b.estate.Len() {
 		n := b.estate.Node(i)
 		if n.Kind != plan.Supply && !b.isJunction(n) && !n.Can.Has(plan.Stop) && !n.Can.Has(plan.Flush) {
-			nodes = append(nodes, i)
+			t.Rows = append(t.Rows, Row{Anchor: "drops-" + Anchor(n.ID), Cells: []Text{Bold("%s", n.ID), T("%s", n.Rack), T("%s", strings.Join(n.FedBy, ", ")), T("%s", n.Notes)}})
 		}
 	}
-	names := b.namesOf(nodes)
-	for i, name := range names {
-		if at, ok := b.estate.Index(name); ok {
-			if n := b.estate.Node(at); n.Rack != "" {
-				names[i] += " (" + n.Rack + ")"
-			}
-		}
-	}
-	return names
+	return t
 }
 
 func (b *book) powerUp() {

@@ -61,6 +61,14 @@ type Note struct {
 	Anchor string
 }
 
+// title is the note's title as the beginning of its text.
+func (n *Note) title() string {
+	if strings.ContainsAny(n.Title[max(0, len(n.Title)-1):], ".?!:") {
+		return n.Title
+	}
+	return n.Title + "."
+}
+
 // Table is rows of cells. It may break between pages, and then shows its columns' titles again.
 type Table struct {
 	Columns []Column

@@ -85,7 +85,7 @@ func TestEachFormatSaysAllOfIt(t *testing.T) {
 	require.Contains(t, pdf, "All of <it> & more")
 	require.Contains(t, html, "All of &lt;it&gt; &amp; more")
 	require.Contains(t, md, `All of \<it> & more`)
-	require.Contains(t, md, "`` echo `a` \\| b_c_ * ``")
+	require.Contains(t, md, "`` echo `a` | b_c_ * ``")
 	require.NotContains(t, html, "<script")
 }
 

@@ -215,6 +215,26 @@ func (l *layered) rowHeight(of []int) float64 {
 	return height
 }
 
+// crop moves everything to the left edge, and gives the width that is left.
+func (l *layered) crop() float64 {
+	left, right := math.Inf(1), 0.0
+	for _, of := range l.rows {
+		for _, i := range of {
+			left, right = min(left, l.x[i]-l.wide[i]/2), max(right, l.x[i]+l.wide[i]/2)
+		}
+	}
+	left -= 2 // half of the thickest frame
+	for i := range l.x {
+		l.x[i] -= left
+	}
+	for _, path := range l.paths {
+		for i := range path {
+			path[i].X -= left
+		}
+	}
+	return right - left + 2
+}
+
 // height is that of all rows.
 func (l *layered) height() float64 {
 	last := len(l.rows) - 1

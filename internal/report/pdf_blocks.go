@@ -66,7 +66,13 @@ func (p *printer) lead(i int) float64 {
 		_, height := p.figureSize(b)
 		return height
 	case Note:
-		return p.noteHeight(b)
+		height := p.noteHeight(b) + 2
+		if i+1 < len(p.doc.Blocks) {
+			if _, guarded := p.doc.Blocks[i+1].(Step); guarded { // it is read before that step
+				return min(height+p.lead(i+1), p.whole())
+			}
+		}
+		return height
 	case PageBreak:
 		return 0
 	default:
@@ -93,16 +99,16 @@ func (p *printer) list(b List) {
 const notePad = 7
 
 func (p *printer) noteLines(b Note) [][]piece {
-	return p.wrap(Join(Bold("%s. ", b.Title), b.Text), p.measure()-2*notePad-6, look{size: bodySize})
+	return p.wrap(Join(Bold("%s ", b.title()), b.Text), p.measure()-2*notePad-6, look{size: bodySize})
 }
 
 func (p *printer) noteHeight(b Note) float64 {
 	return leading(bodySize)*float64(len(p.noteLines(b))) + 2*notePad + 6
 }
 
-func (p *printer) note(b Note) {
+func (p *printer) note(i int, b Note) {
 	lines, height := p.noteLines(b), p.noteHeight(b)-6
-	p.need(height + 6)
+	p.need(p.lead(i))
 	p.y += 2
 	p.mark(b.Anchor)
 	p.stroke(Foreground, 1)

@@ -84,7 +84,7 @@ func (h *hypertext) block(b Block) {
 		}
 		h.f("</%s>\n", tag)
 	case Note:
-		h.f("<aside%s><strong>%s.</strong> %s</aside>\n", id(b.Anchor), esc(b.Title), htmlText(b.Text))
+		h.f("<aside%s><strong>%s</strong> %s</aside>\n", id(b.Anchor), esc(b.title()), htmlText(b.Text))
 	case Table:
 		h.table(b)
 	case Step:

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -54,7 +55,7 @@ func (m *markdown) block(d *Document, b Block) {
 		}
 		m.WriteString("\n")
 	case Note:
-		m.line("> " + m.anchor(b.Anchor) + "**" + escape(b.Title) + ".** " + mdText(b.Text, "  \n> "))
+		m.line("> " + m.anchor(b.Anchor) + "**" + escape(b.title()) + "** " + mdText(b.Text, "  \n> "))
 	case Table:
 		m.table(b)
 	case Step:
@@ -96,7 +97,7 @@ func (m *markdown) table(t Table) {
 	for _, r := range t.Rows {
 		var cells []string
 		for i, c := range r.Cells {
-			cell := mdText(c, "<br>")
+			cell := mdText(inCell(c), "<br>")
 			if i == 0 {
 				cell = m.anchor(r.Anchor) + changedMark(r.Changed) + cell
 			}
@@ -108,6 +109,17 @@ func (m *markdown) table(t Table) {
 		m.WriteString("|" + strings.Repeat("  |", len(t.Columns)) + "\n")
 	}
 	m.WriteString("\n")
+}
+
+// inCell escapes the pipes in code: in a table they would end the cell, and elsewhere the escape would be part of it.
+func inCell(t Text) Text {
+	t = slices.Clone(t)
+	for i := range t {
+		if t[i].Style == Code {
+			t[i].Text = strings.ReplaceAll(t[i].Text, "|", `\|`)
+		}
+	}
+	return t
 }
 
 func (m *markdown) step(s Step) {
@@ -159,13 +171,12 @@ func mdText(t Text, newline string) string {
 	return b.String()
 }
 
-// mdCode writes code that may itself hold backticks. A pipe within it is escaped, since it may stand in a table.
+// mdCode writes code that may itself hold backticks.
 func mdCode(s string) string {
 	fence := "`"
 	for strings.Contains(s, fence) {
 		fence += "`"
 	}
-	s = strings.ReplaceAll(s, "|", `\|`)
 	if len(fence) > 1 {
 		return fence + " " + s + " " + fence
 	}

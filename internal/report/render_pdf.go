@@ -171,7 +171,7 @@ func (p *printer) block(i int) {
 	case List:
 		p.list(b)
 	case Note:
-		p.note(b)
+		p.note(i, b)
 	case Table:
 		p.table(b)
 	case Step:
@@ -184,6 +184,11 @@ func (p *printer) block(i int) {
 		p.index(b)
 	case PageBreak:
 		if p.y > edgeTop {
+			if i+1 < len(p.doc.Blocks) {
+				if h, ok := p.doc.Blocks[i+1].(Heading); ok && h.Level == 1 {
+					p.section = "" // a page that begins with a chapter needs no reminder of the one before
+				}
+			}
 			p.newPage()
 		}
 	}

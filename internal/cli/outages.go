@@ -51,9 +51,10 @@ func (o *outageAt) flags(c *cobra.Command) {
 
 // onRecord is an outage's records, with what else is known.
 type onRecord struct {
-	records []engine.Record
-	past    *evidence.Evidence
-	notes   []string
+	records   []engine.Record
+	past      *evidence.Evidence
+	notes     []string
+	simulated bool
 }
 
 // retrospect tells of the outage that a command is asked for.
@@ -102,7 +103,7 @@ func (a *app) retrospect(ctx context.Context, o *outageAt, args []string) (*repo
 func basisOf(rb *runbook.Runbook, found onRecord) (report.Basis, error) {
 	basis := report.Basis{Zone: time.Local, Proven: map[string]power.Capacity{}}
 	first := &found.records[0]
-	if first.Mode == "simulate" {
+	if basis.Modelled = found.simulated; found.simulated || first.Mode == "simulate" {
 		basis.Zone = time.UTC
 	}
 	for _, id := range found.past.Supplies() {
@@ -163,33 +164,36 @@ func (a *app) inFile(ctx context.Context, path, which string) (onRecord, error) 
 		defer func() { _ = j.Close() }() // nothing was written
 		return inSource(ctx, j, which)
 	}
-	records, err := readRecords(text)
+	records, simulated, err := readRecords(text)
 	if err != nil {
 		return onRecord{}, fail(exitFailed, "`ebbtide journal export FILE` and `ebbtide simulate RUNBOOK --format json` write what it takes", "cannot read outages from %q: %w", path, err)
 	}
-	return inSource(ctx, recordsOf(report.Outages(records)), which)
+	found, err := inSource(ctx, recordsOf(report.Outages(records)), which)
+	found.simulated = simulated
+	return found, err
 }
 
 // readRecords reads records, one document each, or lists of them in documents.
-func readRecords(text []byte) ([]engine.Record, error) {
-	var all []engine.Record
+func readRecords(text []byte) (all []engine.Record, simulated bool, err error) {
 	for d := json.NewDecoder(bytes.NewReader(text)); ; {
 		var doc struct {
 			engine.Record
 			Records []engine.Record `json:"records"`
+			Ended   *float64        `json:"ended_seconds"` // that a simulation alone has
 		}
 		switch err := d.Decode(&doc); {
 		case errors.Is(err, io.EOF):
-			return all, nil
+			return all, simulated, nil
 		case err != nil:
-			return nil, fmt.Errorf("byte %d: %w", d.InputOffset(), err)
+			return nil, false, fmt.Errorf("byte %d: %w", d.InputOffset(), err)
 		}
+		simulated = simulated || doc.Ended != nil
 		if doc.Kind != "" {
 			doc.Records = append(doc.Records, doc.Record)
 		}
 		for i := range doc.Records {
 			if r := &doc.Records[i]; r.Verb == nil && ofStep(r.Kind) {
-				return nil, fmt.Errorf("record %d, %q, does not say what was done", r.Seq, r.Kind)
+				return nil, false, fmt.Errorf("record %d, %q, does not say what was done", r.Seq, r.Kind)
 			}
 		}
 		all = append(all, doc.Records...)

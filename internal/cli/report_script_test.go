@@ -15,7 +15,7 @@ import (
 func makeJournaled(ts *testscript.TestScript, _ bool, args []string) {
 	text, err := os.ReadFile(ts.MkAbs(args[1]))
 	ts.Check(err)
-	records, err := readRecords(text)
+	records, _, err := readRecords(text)
 	ts.Check(err)
 	if len(args) > 3 {
 		n, err := strconv.Atoi(args[3])

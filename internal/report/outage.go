@@ -17,8 +17,11 @@ import (
 type Retrospective struct {
 	Outage      string          `json:"outage"`
 	Mode        string          `json:"mode"` // "run", "drill", "observe", "simulate"
+	Simulated   bool            `json:"simulated"`
+	Scope       []string        `json:"scope,omitempty"` // of a drill: the nodes that it took, or the supply whose battery it discharged
+	By          string          `json:"by,omitempty"`    // who ordered a drill
 	Digest      string          `json:"digest,omitempty"`
-	Supplies    []string        `json:"supplies"`
+	Supplies    []string        `json:"supplies"` // that failed
 	Start       time.Time       `json:"start"`
 	Until       time.Time       `json:"until"` // of the last record
 	Open        bool            `json:"open"`  // it was not over then: all of this is so far
@@ -48,7 +51,7 @@ type Retrospective struct {
 // The modes of an outage that is no real one.
 const (
 	modeRun      = "run"
-	modeDrill    = "drill"
+	modeDrill    = engine.ModeDrill
 	modeObserve  = "observe"
 	modeSimulate = "simulate"
 )
@@ -61,6 +64,8 @@ type Basis struct {
 	Past   []forecast.Sample            // of earlier outages
 	Proven map[string]power.Capacity    // what earlier outages had shown of batteries
 	Zone   *time.Location               // that people read times in; nil: as recorded
+	// Modelled says that the records are of a simulation, whatever their mode is: a drill may be simulated.
+	Modelled bool
 }
 
 // Absence is a stretch for which a supply's mains were away, as Ebbtide saw it.
@@ -109,7 +114,8 @@ func Retrospect(records []engine.Record, basis Basis) (*Retrospective, error) {
 	f := fold{
 		Basis: basis, records: records, before: forecast.Learn(basis.Past, first.At),
 		Retrospective: &Retrospective{
-			Outage: first.Outage, Mode: first.Mode, Digest: first.Digest, Start: first.At, Until: last.At,
+			Outage: first.Outage, Mode: first.Mode, Digest: first.Digest, Scope: first.Scope, By: first.By,
+			Simulated: basis.Modelled || first.Mode == modeSimulate, Start: first.At, Until: last.At,
 			Open: last.Kind != engine.Closed, zone: basis.Zone,
 			Sentences: []string{}, Notes: []string{}, Away: []Absence{}, Timeline: []Moment{}, Steps: []StepTaken{}, Decisions: []Decision{},
 			Forced: []Forced{}, Unproven: []StepTaken{}, Batteries: []BatteryTold{}, Surprises: []Surprise{},

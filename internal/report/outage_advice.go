@@ -80,7 +80,11 @@ const (
 
 // suggestBatteries looks for what batteries gave.
 func (f *fold) suggestBatteries() {
-	for _, id := range f.Supplies {
+	ids := slices.Clone(f.Supplies)
+	for _, b := range f.Batteries { // also one that was drilled
+		ids = append(ids, b.Supply)
+	}
+	for _, id := range unique(ids) {
 		told, flagged := false, false
 		for _, b := range f.Batteries {
 			if b.Supply != id {

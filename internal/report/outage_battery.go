@@ -57,7 +57,7 @@ func (f *fold) batteries() {
 			}
 		}
 		b.Text = b.words()
-		if b.Tells && (f.Mode == modeRun || f.Mode == modeDrill) {
+		if b.Tells && !f.Simulated {
 			b.Text += " The next plan reckons with that."
 		}
 		f.Batteries = append(f.Batteries, b)

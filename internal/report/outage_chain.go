@@ -155,7 +155,7 @@ func (f *fold) placeBefore(s *timeline.Step, since time.Time) *timeline.Step {
 
 // eventBefore is the newest decision or event before a step that steps may wait for.
 func (f *fold) eventBefore(at time.Time) (what string, when time.Time) {
-	what, when = "the outage begins", f.Start
+	what, when = "the "+f.Noun()+" begins", f.Start
 	for i := range f.records {
 		r := &f.records[i]
 		if r.At.After(at) {

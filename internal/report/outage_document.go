@@ -14,7 +14,7 @@ import (
 // Document makes the retrospective that people read: what happened and what follows from it first, then all that this
 // rests on.
 func (r *Retrospective) Document() *Document {
-	d := &Document{Title: r.Title(), Subtitle: r.day(r.Start), Head: "outage " + r.Outage, Date: r.in(r.Start)}
+	d := &Document{Title: r.Title(), Subtitle: r.day(r.Start), Head: r.Noun() + " " + r.Outage, Date: r.in(r.Start)}
 	if r.Digest != "" {
 		d.Head += " · plan " + r.Digest
 	}

@@ -13,31 +13,39 @@ import (
 
 // Title names it for people.
 func (r *Retrospective) Title() string {
-	what := "Outage"
-	switch r.Mode {
-	case modeDrill:
-		what = "Drill"
-	case modeObserve:
-		what = "Observed outage"
-	case modeSimulate:
-		what = "Simulated outage"
+	what := r.Noun()
+	switch {
+	case r.Simulated:
+		what = "simulated " + what
+	case r.Mode == modeObserve:
+		what = "observed " + what
 	}
-	return what + " " + r.Outage
+	return strings.ToUpper(what[:1]) + what[1:] + " " + r.Outage
+}
+
+// Noun is what it is: an outage or a drill.
+func (r *Retrospective) Noun() string {
+	if r.Mode == modeDrill {
+		return "drill"
+	}
+	return "outage"
 }
 
 // say tells it in five sentences.
 func (f *fold) say() {
 	f.Sentences = []string{f.whatFailed(), f.whatWentDown(), f.howNear(), f.whatCameBack(), f.whatDidNot()}
-	switch f.Mode {
-	case modeSimulate:
+	switch {
+	case f.Simulated:
 		f.note("Simulated: nothing of this has happened. It was played in virtual time, on a model of the estate.")
-	case modeDrill:
+	case f.Mode == modeDrill && len(f.Supplies) > 0:
+		f.note("A drill: it was done on purpose, until the mains failed and it became an outage.")
+	case f.Mode == modeDrill:
 		f.note("A drill: all of this was done on purpose.")
-	case modeObserve:
+	case f.Mode == modeObserve:
 		f.note("Ebbtide was only observing: it sent no command. What is told of steps is what it would have done, as far as its questions to the systems showed; how long they take can't be learned from it.")
 	}
 	if f.Open {
-		f.note("The outage is not over: this is how it stood at " + f.day(f.Until) + ".")
+		f.note("The " + f.Noun() + " is not over: this is how it stood at " + f.day(f.Until) + ".")
 	}
 	for i := range f.records {
 		if r := &f.records[i]; r.Kind == engine.Gap {
@@ -62,6 +70,9 @@ func (f *fold) note(text string) { f.Notes = append(f.Notes, text) }
 // digestNow is the digest that the plan of this outage would have by the runbook as it is.
 func (f *fold) digestNow() string {
 	first := &f.records[0]
+	if len(first.Scope) > 0 {
+		return f.Estate.Plan(plan.Down, func(i int) bool { return slices.Contains(first.Scope, f.Estate.Node(i).ID) }).Digest()
+	}
 	scope := f.Estate.Scope(func(i int) bool { return slices.Contains(first.Supplies, f.Estate.Node(i).ID) })
 	return f.Estate.Plan(plan.Down, func(i int) bool { return scope[i] }).Digest()
 }
@@ -83,14 +94,15 @@ func (f *fold) whatFailed() string {
 	for i, text := range parts {
 		parts[i] = enumerate(alike[text]) + " " + text
 	}
-	if len(parts) == 0 {
+	switch {
+	case f.Mode == modeDrill && len(parts) == 0:
+		return sentence(fmt.Sprintf("on %s %s ordered a drill of %s", f.day(f.Start), f.By, enumerate(f.Scope)))
+	case f.Mode == modeDrill:
+		return sentence(fmt.Sprintf("on %s %s ordered a drill of %s; while it ran, the power of %s", f.day(f.Start), f.By, enumerate(f.Scope), strings.Join(parts, "; that of ")))
+	case len(parts) == 0:
 		return sentence(fmt.Sprintf("on %s an outage began; which supply failed is not on record", f.day(f.Start)))
 	}
-	whose := "the power of "
-	if f.Mode == modeDrill {
-		whose = "on purpose, the power of "
-	}
-	return sentence(fmt.Sprintf("on %s, as Ebbtide saw it, %s%s", f.in(f.Start).Format("2 January 2006"), whose, strings.Join(parts, "; that of ")))
+	return sentence(fmt.Sprintf("on %s, as Ebbtide saw it, the power of %s", f.in(f.Start).Format("2 January 2006"), strings.Join(parts, "; that of ")))
 }
 
 // failure says when a supply's power failed, and for how long.
@@ -237,7 +249,7 @@ func (f *fold) whatCameBack() string {
 		text = fmt.Sprintf("all %d of these %s", down, would)
 	}
 	if last != nil {
-		text += fmt.Sprintf(", the last (%s) at %s, %s after the outage began", last.Node, f.clock(last.Ended), lasting(last.Ended.Sub(f.Start)))
+		text += fmt.Sprintf(", the last (%s) at %s, %s after the %s began", last.Node, f.clock(last.Ended), lasting(last.Ended.Sub(f.Start)), f.Noun())
 	}
 	return sentence(text)
 }

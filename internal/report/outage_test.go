@@ -217,6 +217,13 @@ func TestModesAreTold(t *testing.T) {
 		require.Equal(t, want[0], r.Title())
 		require.Contains(t, strings.Join(r.Notes, "\n"), want[1])
 	}
+	s := night("drill")
+	s.records[0].Supplies, s.records[0].Scope, s.records[0].By = nil, []string{"nas", "vm"}, "kim"
+	basis := known(t)
+	basis.Modelled = true
+	drill := told(t, s.records[:9], basis)
+	require.Equal(t, "Simulated drill o1", drill.Title())
+	require.Equal(t, "On 1 March 2026 02:00:00 UTC kim ordered a drill of nas and vm.", drill.Sentences[0])
 	r := told(t, night("observe").records, known(t))
 	require.Contains(t, r.Sentences[1], "would have gone down")
 	require.Empty(t, r.Surprises, "nothing is learned from what was not done")

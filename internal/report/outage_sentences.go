@@ -153,6 +153,9 @@ func (f *fold) whatWentDown() string {
 	p := &f.Proof
 	down := p.Off + p.Forced + p.Unproven
 	if down == 0 {
+		if p.WasOn == 0 {
+			return "Nothing was taken down."
+		}
 		return fmt.Sprintf("Nothing was taken down of the %s that were on.", several(p.WasOn, "node", "nodes"))
 	}
 	var how []string
@@ -174,7 +177,10 @@ func (f *fold) whatWentDown() string {
 		went, was = "would have gone", "would have been"
 	}
 	text := fmt.Sprintf("of %s that were on, %d %s down: %s", several(p.WasOn, "node", "nodes"), down, went, enumerate(how))
-	if down == p.WasOn && down > 1 {
+	switch {
+	case p.WasOn == 1:
+		text = fmt.Sprintf("the one node that was on %s down: %s", went, enumerate(how))
+	case down == p.WasOn:
 		text = fmt.Sprintf("all %d nodes that were on %s down: %s", down, went, enumerate(how))
 	}
 	if cut := f.cuts(); len(cut) > 0 {
@@ -208,6 +214,8 @@ func (f *fold) howNear() string {
 	f.Nearest = f.nearest()
 	var parts []string
 	switch n := f.Nearest; {
+	case n == nil && f.story.Drill():
+		parts = append(parts, "no supply failed, so that no battery came near its end but by the drill itself")
 	case n == nil:
 		parts = append(parts, "how near it came to the end of a battery is not on record")
 	case n.Slack < 0:
@@ -245,11 +253,16 @@ func (f *fold) whatCameBack() string {
 		would = "would have come back"
 	}
 	text := fmt.Sprintf("%d of these %d %s", p.Back, down, would)
-	if p.Back == down && down > 1 {
+	switch {
+	case p.Back == down && down == 1:
+		text = "it " + would
+	case p.Back == down:
 		text = fmt.Sprintf("all %d of these %s", down, would)
 	}
-	if last != nil {
+	if last != nil && p.Back > 1 {
 		text += fmt.Sprintf(", the last (%s) at %s, %s after the %s began", last.Node, f.clock(last.Ended), lasting(last.Ended.Sub(f.Start)), f.Noun())
+	} else if last != nil {
+		text += fmt.Sprintf(" at %s, %s after the %s began", f.clock(last.Ended), lasting(last.Ended.Sub(f.Start)), f.Noun())
 	}
 	return sentence(text)
 }

@@ -50,12 +50,12 @@ func (g *rig) done(node string) []plan.Verb {
 
 func (g *rig) closed() bool { return g.recorded(engine.Closed, "", 0) }
 
-func refusedWith(t *testing.T, err error, text string) *APIError {
+func refusedWith(t *testing.T, answer error, text string) (refused *APIError) {
 	t.Helper()
-	refused, ok := errors.AsType[*APIError](err)
-	require.True(t, ok, "%v", err)
+	refused, ok := errors.AsType[*APIError](answer)
+	require.True(t, ok, "%v", answer)
 	require.Equal(t, http.StatusConflict, refused.Code)
-	require.ErrorContains(t, err, text)
+	require.ErrorContains(t, answer, text)
 	return refused
 }
 
@@ -117,12 +117,12 @@ func TestDrillsThatAreRefused(t *testing.T) {
 	require.Empty(t, g.records())
 	g.outage(engine.Opened, "", 0)
 	_, err := g.client().Drill(t.Context(), DrillOrder{Stage: "web"})
-	refusedWith(t, err, "an outage is under way")
+	_ = refusedWith(t, err, "an outage is under way")
 	g.back()
 	g.ups.Set("ups.status", "OL BYPASS", "input.voltage", "150", "input.transfer.low", "180", "input.voltage.nominal", "230")
 	g.until("the brown-out", func() bool { return strings.Contains(g.status().Text, "browned out") })
 	_, err = g.client().Drill(t.Context(), DrillOrder{Stage: "web"})
-	refusedWith(t, err, "browned out")
+	_ = refusedWith(t, err, "browned out")
 }
 
 // Orders that can't be read say what to write.
@@ -175,7 +175,7 @@ func TestARehearsal(t *testing.T) {
 		require.Contains(t, told[len(told)-1], "the drill is over: everything that was on is on again")
 		require.Empty(t, g.done("web"), "nothing was commanded")
 		require.Empty(t, g.records(), "and nothing is on record")
-		refusedWith(t, g.client().Rehearse(t.Context(), DrillOrder{Nodes: []string{"ups"}}, nil), "cutting its output is no drill")
+		_ = refusedWith(t, g.client().Rehearse(t.Context(), DrillOrder{Nodes: []string{"ups"}}, nil), "cutting its output is no drill")
 	}
 }
 

@@ -75,10 +75,10 @@ func (d *Daemon) rehearse(ctx context.Context, o *DrillOrder, tell func(Rehearsa
 		if err := tell(RehearsalLine{Text: withProbe(told.Phrase(&rec), &rec), Record: &rec}); err != nil {
 			return err
 		}
-		switch rec.Kind {
-		case engine.Closed:
+		if rec.Kind == engine.Closed {
 			return nil
-		case engine.Mains:
+		}
+		if rec.Kind == engine.Mains {
 			return errors.New("a supply fails: the rehearsal ends here; see: ebbtide status")
 		}
 	}

@@ -238,7 +238,9 @@ func (b *battery) readCharge(now time.Time, charge float64, f flow, steady bool)
 	if !had || f == refilling { // a gauge that says less than was reckoned is believed
 		b.spent = max(b.spent, (1-charge)*full)
 	}
-	b.stretch.charge(charge)
+	if f != refilling {
+		b.stretch.charge(charge)
+	}
 	if f != draining {
 		b.since = 0
 		return

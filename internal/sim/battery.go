@@ -134,7 +134,7 @@ func (s *simulation) harmed(c *cell) bool {
 func (s *simulation) polling(k int) polling {
 	c := &s.cells[k]
 	return polling{
-		supply: c.node, mains: c.mains, on: c.mains && c.output && !(c.tests && c.over) && !s.harmed(c), honest: c.honest(),
+		supply: c.node, mains: c.mains, on: c.mains && c.output && (!c.tests || !c.over) && !s.harmed(c), honest: c.honest(),
 		heard:  !c.silent && !c.dead && !s.stopped && (c.mains || c.Test.Volts || s.now.After(c.untold)),
 		charge: c.gauge(), left: c.left(), // of the charge nobody knows better
 	}

@@ -63,7 +63,7 @@ func spread[T any](count int, worker func() T, do func(w T, i int)) {
 const (
 	frontierNights = 10_000
 	frontierSeed   = 31_000_000 // the first; neither the product nor this measurement was looked at with these before
-	engineNights   = 100        // of the hard ones, that the whole engine plays by each rule
+	engineNights   = 300        // of the hard ones, that the whole engine plays by each rule
 )
 
 func smallRooms(t *testing.T) (rooms []*room) {

@@ -19,6 +19,6 @@ func main() {
 	reload := make(chan os.Signal, 1)
 	signal.Notify(reload, syscall.SIGHUP)
 	os.Exit(cli.Main(ctx, cli.World{
-		Args: os.Args[1:], Stdout: os.Stdout, Stderr: os.Stderr, Version: version, Reload: reload,
+		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: version, Reload: reload,
 	}))
 }

@@ -17,6 +17,7 @@ import (
 // channels.
 type World struct {
 	Args           []string
+	Stdin          io.Reader // nil: nobody types
 	Stdout, Stderr io.Writer
 	Version        string
 	Reload         <-chan os.Signal // SIGHUP, for the daemon
@@ -141,6 +142,7 @@ func (a *app) root() *cobra.Command {
 		a.order("go", "start the shutdown of this outage now, whatever the triggers say"),
 		a.nodeOrder("confirm", "say that a step that you were asked to do by hand is done"),
 		a.nodeOrder("skip", "pass over a step that you were asked to do by hand"),
+		a.drill(),
 		a.journal(), a.durations(), a.showVersion(),
 	)
 	root.SetHelpCommand(&cobra.Command{Hidden: true})

@@ -22,7 +22,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts and golden fil
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"ebbtide": func() {
-			os.Exit(Main(context.Background(), World{Args: os.Args[1:], Stdout: os.Stdout, Stderr: os.Stderr, Version: "1.2.3"}))
+			os.Exit(Main(context.Background(), World{Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: "1.2.3"}))
 		},
 	})
 }
@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 //
 //	ends CODE ARGUMENT…     runs ebbtide and holds that it ends with this exit code
 //	daemon FILE             a daemon at $DAEMON that gives FILE for its status and refuses every command
+//	drills FILE             a daemon at $DAEMON that gives FILE for the plan of every drill and refuses to begin it
 //	journal FILE [DAMAGE…]  makes a journal and damages it: see damages
 //	learned FILE            makes a journal of which something can be learned: see makeLearned
 //	holding FILE            a daemon at $DAEMON that has a journal open and tells of its outages
@@ -46,7 +47,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TZ", "UTC")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ends": ends, "daemon": fakeDaemon, "journal": makeJournal, "learned": makeLearned, "holding": makeHolding},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ends": ends, "daemon": fakeDaemon, "drills": fakeDrills, "journal": makeJournal, "learned": makeLearned, "holding": makeHolding},
 	})
 }
 
@@ -85,4 +86,22 @@ func serveAt(ts *testscript.TestScript, mux http.Handler) {
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
 	go func() { _ = server.Serve(listener) }()
 	ts.Defer(func() { _ = server.Close() })
+}
+
+// fakeDrills takes the place of the one before, if there was one.
+func fakeDrills(ts *testscript.TestScript, _ bool, args []string) {
+	drillPlan := ts.ReadFile(args[0])
+	socket := filepath.Join(ts.Getenv("WORK"), "s")
+	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		ts.Fatalf("%v", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/drill", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("preview") == "1" {
+			_, _ = w.Write([]byte(drillPlan)) // a client that has gone fails the script by itself
+			return
+		}
+		http.Error(w, `{"error": "cannot drill: supply ups is on battery", "hint": "wait until every supply is on line"}`, http.StatusConflict)
+	})
+	serveAt(ts, mux)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"ebbtide/internal/sim"
 )
@@ -24,6 +25,10 @@ func outside(c *sim.Change) string {
 	switch {
 	case c.Order != nil:
 		return ""
+	case c.Drill != nil && c.Drill.Supply != "":
+		return "somebody asks for a drill of the battery of " + c.Drill.Supply
+	case c.Drill != nil:
+		return "somebody asks for a drill of " + strings.Join(c.Drill.Nodes, ", ")
 	case c.Clock != nil:
 		return fmt.Sprintf("the clock is set by %s", *c.Clock)
 	case c.Journal != nil && *c.Journal:

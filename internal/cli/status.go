@@ -132,6 +132,7 @@ func writeStatus(w io.Writer, s *daemon.Status) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", v.ID, text, percent(v.State.Charge), percent(v.State.Load), seconds(v.State.Left), seconds(v.Slack))
 	}
 	_ = t.Flush() // to where the rest goes
+	writeReasons(w, &s.View)
 	for _, id := range s.Blind {
 		fmt.Fprintf(w, "\n%s has never answered: nothing is known of what it stands for\n", id)
 	}
@@ -143,6 +144,18 @@ func writeStatus(w io.Writer, s *daemon.Status) {
 	fmt.Fprintln(w)
 	for _, sentence := range s.Policy {
 		fmt.Fprintln(w, sentence)
+	}
+}
+
+// writeReasons says of each supply why its shutdown is or is not starting now, and whether the reserve is enough.
+func writeReasons(w io.Writer, v *engine.View) {
+	for i := range v.Supplies {
+		if s := &v.Supplies[i]; s.Why != "" {
+			fmt.Fprintf(w, "\n%s: %s.\n", s.ID, s.Why)
+		}
+	}
+	if v.Tail > v.Reserve {
+		fmt.Fprintf(w, "\nThe reserve of %s may be short: flush, halt and cut take up to %s (p99).\n", brief(v.Reserve), brief(v.Tail))
 	}
 }
 
@@ -198,7 +211,11 @@ func some(names []string) string {
 
 func writeOutage(w io.Writer, s *daemon.Status) {
 	o := s.Outage
-	fmt.Fprintf(w, "\nOutage %s, going %s since %s\n", o.Outage, s.View.Goal, o.Start.Local().Format("15:04:05"))
+	what := "Outage"
+	if s.View.Drill {
+		what = "Drill"
+	}
+	fmt.Fprintf(w, "\n%s %s, going %s since %s\n", what, o.Outage, s.View.Goal, o.Start.Local().Format("15:04:05"))
 	if s.View.Waiting != "" {
 		fmt.Fprintf(w, "Now: %s\n", s.View.Waiting)
 	}

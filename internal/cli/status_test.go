@@ -9,9 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/daemon"
-	"ebbtide/internal/engine"
-	"ebbtide/internal/families"
-	"ebbtide/internal/runbook"
 	"ebbtide/internal/sim"
 	"ebbtide/internal/timeline"
 )
@@ -38,14 +35,7 @@ func TestStatusInCalm(t *testing.T) {
 // homeLab is what a daemon on the home lab's runbook would say at the end of a scenario.
 func homeLab(t *testing.T, sc sim.Scenario) *daemon.Status {
 	t.Helper()
-	rb, problems, err := readRunbook("../../runbooks/home-lab.yaml")
-	require.NoError(t, err)
-	require.Empty(t, problems)
-	c, err := runbook.Compile(rb, families.Schema(), nil)
-	require.NoError(t, err)
-	sc.Settings = engine.Settings{Estate: c.Estate, Policy: c.Policy, Supplies: c.Supplies, Mode: "run"}
-	sc.Batteries = map[string]sim.Battery{"ups": {Charge: 1, Runtime: 25 * time.Minute}}
-	r := sim.Run(sc)
+	rb, r := homeLabRun(t, sc)
 	s := &daemon.Status{Now: sim.Epoch.Add(sc.For), Armed: true, Runbook: rb.Name, Text: "in one line", Policy: rb.Triggers(), View: r.View}
 	if r.View.Outage != "" {
 		told := timeline.Fold(r.Records)

@@ -40,10 +40,13 @@ func (a *app) watch(ctx context.Context, client *daemon.Client) error {
 	return asked(err)
 }
 
-func (a *app) statusDocument(s *daemon.Status) error {
+func (a *app) statusDocument(s *daemon.Status) error { return a.jsonLine(s) }
+
+// jsonLine prints one document of a stream.
+func (a *app) jsonLine(v any) error {
 	enc := json.NewEncoder(a.Stdout)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(s)
+	return enc.Encode(v)
 }
 
 // statusLine writes the time and the status in one line when that has changed.

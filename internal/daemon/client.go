@@ -92,6 +92,49 @@ func (c *Client) Command(ctx context.Context, command Command) error {
 	return c.call(ctx, http.MethodPost, "/v1/commands", command, &Command{})
 }
 
+// PlanDrill asks what a drill would do.
+func (c *Client) PlanDrill(ctx context.Context, o DrillOrder) (*DrillPlan, error) {
+	var p DrillPlan
+	if err := c.call(ctx, http.MethodPost, "/v1/drill?preview=1", o, &p); err != nil {
+		return nil, err
+	}
+	return &p, nil
+}
+
+// Drill begins a drill. A refusal is an *APIError with code 409.
+func (c *Client) Drill(ctx context.Context, o DrillOrder) (*DrillBegun, error) {
+	var b DrillBegun
+	if err := c.call(ctx, http.MethodPost, "/v1/drill", o, &b); err != nil {
+		return nil, err
+	}
+	return &b, nil
+}
+
+// Rehearse goes through a drill that commands nothing: seen gets each line of it. It returns when that is over.
+func (c *Client) Rehearse(ctx context.Context, o DrillOrder, seen func(*RehearsalLine) error) error {
+	patient := *c.http
+	patient.Timeout = 0
+	resp, err := c.send(ctx, &patient, http.MethodPost, "/v1/drill?rehearse=1", o)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // only read
+	for in := json.NewDecoder(resp.Body); ; {
+		var line RehearsalLine
+		switch err := in.Decode(&line); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("cannot read the daemon's answer: %w", err)
+		case line.Fault != nil:
+			return &APIError{Code: http.StatusConflict, Fault: *line.Fault}
+		}
+		if err := seen(&line); err != nil {
+			return err
+		}
+	}
+}
+
 func (c *Client) call(ctx context.Context, method, path string, body, into any) error {
 	resp, err := c.send(ctx, c.http, method, path, body)
 	if err != nil {

@@ -7,8 +7,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strings"
-	"unicode"
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/runner"
@@ -36,24 +34,26 @@ func (d *Daemon) postCommand(w http.ResponseWriter, r *http.Request) {
 		d.fail(w, code, err)
 		return
 	}
-	switch c.By { // the name is a claim, and the record says whose
-	case "", who:
-		c.By = who
-	default:
-		c.By += " (" + who + ")"
-	}
+	c.By = claimed(c.By, who)
 	d.log.Info("command", "verb", string(c.Verb), keyNode, c.Node, "by", c.By)
 	err = d.runner.Order(r.Context(), engine.Order{Verb: c.Verb, Node: c.Node, By: c.By})
 	var refused *runner.RefusedError
 	switch {
 	case errors.As(err, &refused):
-		text, hint, _ := strings.Cut(refused.Error(), "; ")
-		d.answer(w, http.StatusConflict, Fault{Error: text, Hint: hint})
+		d.refuse(w, refused)
 	case err != nil:
 		d.fail(w, http.StatusServiceUnavailable, err)
 	default:
 		d.answer(w, http.StatusOK, c)
 	}
+}
+
+// claimed is who gave an order, for the record: the name that was given is a claim, and the record says whose.
+func claimed(name, who string) string {
+	if name == "" || name == who {
+		return who
+	}
+	return name + " (" + who + ")"
 }
 
 func readCommand(body io.Reader) (Command, error) {
@@ -67,7 +67,6 @@ func readCommand(body io.Reader) (Command, error) {
 		return c, errors.New("cannot read the command: something follows it; send one at a time")
 	}
 	aimed := c.Verb == engine.Confirm || c.Verb == engine.Skip
-	printable := func(s string) bool { return !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) }
 	switch {
 	case !slices.Contains(orders, c.Verb):
 		return c, fmt.Errorf("unknown command %q: one of hold, resume, abort, go, confirm, skip", c.Verb)
@@ -75,7 +74,7 @@ func readCommand(body io.Reader) (Command, error) {
 		return c, fmt.Errorf("%s needs a node", c.Verb)
 	case !aimed && c.Node != "":
 		return c, fmt.Errorf("%s takes no node: it is about the whole outage", c.Verb)
-	case len(c.By) > 100 || !printable(c.By) || !printable(c.Node):
+	case len(c.By) > 100 || unprintable(c.By) || unprintable(c.Node):
 		return c, errors.New("by and node must be short and printable")
 	}
 	return c, nil

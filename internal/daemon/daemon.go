@@ -30,27 +30,28 @@ type Options struct {
 
 // Daemon is made by Open and works in Run. Its other methods may be called at any time.
 type Daemon struct {
-	options  Options
-	log      *slog.Logger
-	secrets  adapter.Secrets
-	journal  *ledger
-	runner   *runner.Runner
-	access   *access
-	identity *identity // nil: the API speaks no TLS
-	listener net.Listener
-	pager    *pager
-	metrics  *metrics
-	heard    *heard
-	history  *history
-	bulletin *bulletin
-	streams  *streams
-	began    time.Time
-	site     atomic.Pointer[site] // the estate as it is now
-	asides   atomic.Pointer[[]string]
-	learned  *learning
-	feed     feed
-	loading  sync.Mutex // one reload or refresh at a time
-	undo     cleanups
+	options    Options
+	log        *slog.Logger
+	secrets    adapter.Secrets
+	journal    *ledger
+	runner     *runner.Runner
+	access     *access
+	identity   *identity // nil: the API speaks no TLS
+	listener   net.Listener
+	pager      *pager
+	metrics    *metrics
+	heard      *heard
+	history    *history
+	bulletin   *bulletin
+	streams    *streams
+	began      time.Time
+	site       atomic.Pointer[site] // the estate as it is now
+	asides     atomic.Pointer[[]string]
+	learned    *learning
+	feed       feed
+	loading    sync.Mutex // one reload or refresh at a time
+	rehearsing sync.Mutex // one rehearsal at a time
+	undo       cleanups
 }
 
 // Keys of log attributes.

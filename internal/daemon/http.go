@@ -81,6 +81,7 @@ func (d *Daemon) server() *http.Server {
 	mux.HandleFunc("GET /v1/outages", d.reading(d.getOutages))
 	mux.HandleFunc("GET /v1/outages/{id}", d.reading(d.getOutage))
 	mux.HandleFunc("POST /v1/commands", d.postCommand)
+	mux.HandleFunc("POST /v1/drill", d.postDrill)
 	server := &http.Server{
 		Handler: d.handled(mux), ConnContext: withPeer, MaxHeaderBytes: maxHeader,
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute,

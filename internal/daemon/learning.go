@@ -27,7 +27,8 @@ const (
 // learning is what the daemon has learned from the outages on its journal. Old evidence weighs less each day, so that
 // it is weighed anew from time to time.
 type learning struct {
-	closed     chan timeline.Timeline              // outages that have ended, to be learned from
+	closed     chan timeline.Timeline // outages that have ended, to be learned from
+	known      atomic.Pointer[forecast.Knowledge]
 	forecaster atomic.Pointer[forecast.Forecaster] // each is asked by the runner alone, one question at a time
 
 	mu       sync.Mutex
@@ -65,7 +66,9 @@ func (l *learning) weigh(estate *plan.Estate, now time.Time) {
 	samples := l.evidence.Samples(evidence.Finder(estate))
 	l.weighed = now
 	l.mu.Unlock()
-	l.forecaster.Store(forecast.New(forecast.Learn(samples, now), forecast.DefaultTrials))
+	known := forecast.Learn(samples, now)
+	l.known.Store(known)
+	l.forecaster.Store(forecast.New(known, forecast.DefaultTrials))
 }
 
 // aged tells whether what was seen is to be weighed anew.

@@ -19,6 +19,7 @@ type metrics struct {
 	daemon   *Daemon
 	registry *prometheus.Registry
 	outages  *prometheus.CounterVec
+	drills   *prometheus.CounterVec
 }
 
 // The results of an outage.
@@ -39,6 +40,7 @@ var (
 	journalDesc = desc("journal_writable", "1 while records are made durable.")
 	asideDesc   = desc("journals_set_aside", "Damaged journals that were set aside and that nobody has taken away yet.")
 	openDesc    = desc("outage_open", "1 while an outage is under way.")
+	drillDesc   = desc("drill_open", "1 while a drill is under way.")
 	holdDesc    = desc("outage_hold", "1 while the outage is on hold.")
 	stepsDesc   = desc("steps", "Steps of the open outage, or of the last one, by their state.", "state")
 	blindDesc   = desc("selectors_blind", "Selectors that have never listed their members.")
@@ -65,10 +67,12 @@ func newMetrics(d *Daemon) *metrics {
 		daemon: d, registry: prometheus.NewRegistry(),
 		outages: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ebbtide_outages_total", Help: "Outages that ended since the start, by how."}, []string{"result"}),
 	}
+	m.drills = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ebbtide_drills_total", Help: "Drills that ended since the start, by how."}, []string{"result"})
 	for _, result := range []string{resultNothing, resultRestored, resultIncomplete} {
 		m.outages.WithLabelValues(result)
+		m.drills.WithLabelValues(result)
 	}
-	m.registry.MustRegister(m, m.outages, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m, m.outages, m.drills, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -76,7 +80,7 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second})
 }
 
-// closed counts an outage that has ended.
+// closed counts an outage or a drill that has ended.
 func (m *metrics) closed(tl timeline.Timeline) {
 	result := resultRestored
 	switch {
@@ -84,6 +88,10 @@ func (m *metrics) closed(tl timeline.Timeline) {
 		result = resultIncomplete
 	case len(tl.Steps) == 0:
 		result = resultNothing
+	}
+	if tl.Drill() {
+		m.drills.WithLabelValues(result).Inc()
+		return
 	}
 	m.outages.WithLabelValues(result).Inc()
 }
@@ -115,7 +123,8 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 		return
 	}
 	gauge(journalDesc, truth(view.Journal))
-	gauge(openDesc, truth(view.Outage != ""))
+	gauge(openDesc, truth(view.Outage != "" && !view.Drill))
+	gauge(drillDesc, truth(view.Drill))
 	gauge(holdDesc, truth(view.Hold))
 	if view.PlanLeft > 0 {
 		gauge(planDesc, view.PlanLeft.Seconds())

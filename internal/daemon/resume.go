@@ -28,9 +28,9 @@ func (d *Daemon) openOutage(newest []engine.Record) ([]engine.Record, error) {
 	}
 	first, last := newest[0], newest[len(newest)-1]
 	switch {
-	case first.Mode == d.mode():
+	case first.Mode == d.mode(), first.Mode == engine.ModeDrill && d.options.Config.Armed:
 		return newest, nil
-	case first.Mode == ModeRun:
+	case first.Mode == ModeRun, first.Mode == engine.ModeDrill:
 		return nil, &OpenOutageError{Outage: first.Outage}
 	}
 	return nil, d.journal.Append(engine.Record{

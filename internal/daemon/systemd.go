@@ -85,11 +85,14 @@ func (d *Daemon) inWords(v engine.View) string {
 	}
 	if v.Outage != "" {
 		s, _ := d.history.summary()
-		going := "taking the estate down"
+		what, going := "outage", "taking the estate down"
 		if v.Goal == plan.Up {
 			going = "bringing the estate back"
 		}
-		parts = append(parts, fmt.Sprintf("outage %s, %s: %d of %d nodes down, %d steps running, %d failed", v.Outage, going, s.Down, s.WasOn, s.Running, s.Failed))
+		if v.Drill {
+			what, going = "drill", map[plan.Goal]string{plan.Down: "taking down what it drills", plan.Up: "bringing back what it drilled"}[v.Goal]
+		}
+		parts = append(parts, fmt.Sprintf("%s %s, %s: %d of %d nodes down, %d steps running, %d failed", what, v.Outage, going, s.Down, s.WasOn, s.Running, s.Failed))
 		if v.Hold {
 			parts = append(parts, "on hold")
 		}

@@ -179,7 +179,7 @@ func WriteTable(w io.Writer, records []engine.Record) error {
 			nodes[name].down = s
 		case plan.Start:
 			nodes[name].up = s
-		case plan.Protect, plan.Flush, plan.Force, plan.Unprotect:
+		case plan.Protect, plan.Flush, plan.Force, plan.Unprotect, plan.Discharge, plan.EndDischarge:
 		}
 	}
 	cell := func(s *timeline.Step) string {

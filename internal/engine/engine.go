@@ -6,7 +6,8 @@
 // run.go is the course of one outage; survey.go asks what is on before anything is done; progress.go keeps which steps
 // may start; guard.go asks before what can't be undone; exec.go carries one step through command and proof, ladder.go
 // through what follows when it has none; see.go takes what is observed; cycle.go is the way of a supply's output: when
-// it has to be cut, and what its return starts; resume.go folds a journal back into an engine.
+// it has to be cut, and what its return starts; drill.go runs a part of the plan on purpose, discharge.go a battery, and
+// refuse.go says when neither begins; resume.go folds a journal back into an engine.
 package engine
 
 import (
@@ -195,9 +196,12 @@ func (e *Engine) Apply(now time.Time, ev Event) []Effect {
 		e.wakeAt = time.Time{}
 	case Order:
 		e.order(ev)
+	case Drill:
+		e.drill(ev)
 	case Estimated:
 		if ev.Serial == e.serial {
 			e.estimate, e.estimated = ev, true
+			e.beginDischarge()
 		}
 	case JournalLost:
 		e.journalLost = true
@@ -223,7 +227,10 @@ func (e *Engine) started() {
 	if e.run != nil {
 		e.run.movedAt, e.resumedAt = e.now, e.now
 		e.record(Record{Kind: Gap, Reason: "Ebbtide was away, and goes on"})
-		e.run.dark = e.estate.Scope(e.darkNow)
+		e.run.dark = e.findDark()
+		e.resumeDischarge()
+	}
+	if e.run != nil && !e.discharging() {
 		e.surveyScope()
 	}
 	for i := range e.nodes {

@@ -35,12 +35,21 @@ type (
 		Node string // of Confirm and Skip
 		By   string // who gave it, for the record
 	}
+	// Drill asks for a rehearsal for real: of nodes, of a shed stage, or of a supply's battery. Exactly one of Nodes,
+	// Stage and Supply is given.
+	Drill struct {
+		Nodes  []string // ids of nodes and of selectors, and labels: "tier=lab"
+		Stage  string   // a shed stage: the nodes that it takes
+		Supply string   // whose battery is discharged under its load
+		Floor  float64  // with Supply: down to this charge, in percent
+		By     string   // who asked for it, for the record
+	}
 	// Estimated answers an Estimate effect.
 	Estimated struct {
 		Serial   int
 		Need     []time.Duration // what the rest of the down plan takes: the middles of as many equal shares of all trials, ascending
 		Hosts    time.Duration   // the part of it that is not stopping VMs, at p95
-		Tail     time.Duration   // flush, halt and cut alone, at p99: what the reserve must cover at least
+		Tail     time.Duration   // flush, halt and cut alone, at p99: what the reserve is for
 		Whole    time.Duration   // an interrupted power-up and a whole further shutdown, at p95, plus 20 %
 		Stages   []StageNeed     // by stage: the rest of the plan from there on
 		Critical []Critical      // which steps made it so long, most often first
@@ -64,6 +73,7 @@ func (Finished) event()    {}
 func (Observed) event()    {}
 func (Woke) event()        {}
 func (Order) event()       {}
+func (Drill) event()       {}
 func (Estimated) event()   {}
 func (JournalLost) event() {}
 func (JournalBack) event() {}

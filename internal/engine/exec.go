@@ -115,6 +115,9 @@ func (e *Engine) finished(ev Finished) {
 		return
 	}
 	delete(e.ops, ev.Op)
+	if e.commandedDischarge(ev) {
+		return
+	}
 	n := &e.nodes[i]
 	if n.probe == ev.Op {
 		n.probe = 0
@@ -284,7 +287,7 @@ func (e *Engine) end(i int, v verdict) {
 		return
 	}
 	if x.verb == plan.Cut {
-		e.run.dark = e.estate.Scope(e.darkNow)
+		e.run.dark = e.findDark()
 		if n.down { // what went dark with it needs no step any more, proven off or not
 			e.rebuild()
 			return

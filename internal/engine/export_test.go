@@ -45,6 +45,7 @@ var leftOut = map[string]string{
 	"battery.recharge":   "never changes",
 	"supply.readAt":      "of the slack, which no explored policy asks for",
 	"supply.ahead":       "likewise",
+	"Discharge.At":       "for the record",
 	"exec.since":         "of the estimate, which is of whole steps there",
 	"stage.reason":       "words for people",
 	"Dispatcher.plan":    "goes with progress.plan",
@@ -53,26 +54,29 @@ var leftOut = map[string]string{
 
 // ages are how far back each time matters: an age beyond it decides nothing more. 0: whether it has come is all.
 var ages = map[string]time.Duration{
-	"node.seenAt":      lookAge, // trustLast asks further back, after a quarter of an hour without any sweep
-	"node.asked":       proofAge,
-	"node.told":        proofAge,
-	"node.silent":      time.Hour, // a node's own OffAfter
-	"node.heldAt":      firstRetry,
-	"node.nextLook":    0,
-	"exec.deadline":    0,
-	"exec.next":        0,
-	"run.lookAt":       0,
-	"run.movedAt":      stalledFor,
-	"Engine.wakeAt":    0,
-	"Engine.asked":     askEstimate,
-	"Engine.resumedAt": time.Minute, // twice what the explored estate's nodes take to start
-	"Engine.sweepAt":   0,
-	"Tracker.heardAt":  time.Minute,      // the longest silence that a policy asks for
-	"Tracker.since":    20 * time.Second, // what the explored policy asks for; the slope's minute is left out with it
-	"span.from":        time.Minute,
-	"held.at":          2 * time.Minute, // figures are kept for so long
-	"gauge.at":         2 * time.Minute,
-	"battery.at":       time.Minute,
+	"node.seenAt":       lookAge, // trustLast asks further back, after a quarter of an hour without any sweep
+	"node.asked":        proofAge,
+	"node.told":         proofAge,
+	"node.silent":       time.Hour, // a node's own OffAfter
+	"node.heldAt":       firstRetry,
+	"node.nextLook":     0,
+	"exec.deadline":     0,
+	"exec.next":         0,
+	"run.lookAt":        0,
+	"discharge.since":   beginWithin,
+	"discharge.toldAt":  giveUpEnding,
+	"discharge.nextTry": 0,
+	"run.movedAt":       stalledFor,
+	"Engine.wakeAt":     0,
+	"Engine.asked":      askEstimate,
+	"Engine.resumedAt":  time.Minute, // twice what the explored estate's nodes take to start
+	"Engine.sweepAt":    0,
+	"Tracker.heardAt":   time.Minute,      // the longest silence that a policy asks for
+	"Tracker.since":     20 * time.Second, // what the explored policy asks for; the slope's minute is left out with it
+	"span.from":         time.Minute,
+	"held.at":           2 * time.Minute, // figures are kept for so long
+	"gauge.at":          2 * time.Minute,
+	"battery.at":        time.Minute,
 }
 
 // caps are the counts beyond which it makes no difference how many.

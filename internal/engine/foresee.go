@@ -107,11 +107,6 @@ func (e *Engine) facts(s *supply) power.Facts {
 	return f
 }
 
-// reserve is the battery time that only flush, halt and cut may spend: the policy's, or what they take if that is more.
-func (e *Engine) reserve() float64 {
-	return max(e.settings.Policy.Reserve, e.estimate.Tail).Seconds()
-}
-
 // numbers are what a decision about a supply is made from.
 func (e *Engine) numbers(s *supply) *Numbers {
 	n := &Numbers{}
@@ -164,7 +159,7 @@ func (e *Engine) deadlines(s *supply) []Deadline {
 	for _, st := range e.estimate.Stages {
 		d := Deadline{Stage: st.Stage, Need: st.Need.Seconds()}
 		if s.state.Left.Known {
-			d.Start = power.Known(s.state.Left.Value - e.reserve() - d.Need)
+			d.Start = power.Known(s.state.Left.Value - e.settings.Policy.Reserve.Seconds() - d.Need)
 		}
 		d.Started = e.run != nil && slices.Contains(e.run.stage(st.Stage).supplies, s.node)
 		list = append(list, d)
@@ -184,6 +179,8 @@ func (e *Engine) why(s *supply) string {
 		return "not starting: it was aborted by an operator"
 	case e.run != nil && e.run.hold:
 		return "not starting anything: it is on hold"
+	case s.harmed:
+		return e.tells(s)
 	case s.state.Mains != power.MainsOnBattery:
 		return "on line; if its mains failed now: " + e.reckon(s)
 	}

@@ -20,6 +20,9 @@ func (e *Engine) guard(i int) {
 	unpowered := x.goal == plan.Up && kind != plan.Person && (!e.fed(i) || !e.poweredDeps(i))
 	if (x.verb == plan.Stop || x.goal == plan.Up) && e.unheard() || unpowered || x.verb == plan.Cut && e.maybeCut(i) {
 		x.phase, x.next = backingOff, e.now.Add(firstRetry) // right after a crash: its power may be back, or gone
+		if x.resumed && !x.deadline.IsZero() {
+			x.deadline = x.deadline.Add(firstRetry) // the gate is waited for anew, which is not its own time
+		}
 		e.arm(i)
 		return
 	}
@@ -160,7 +163,7 @@ func (e *Engine) pass(i int) {
 // way, and is no longer waited for.
 func (e *Engine) holdBack(i int, why string) {
 	n := &e.nodes[i]
-	if x := n.exec; x.given {
+	if x := n.exec; x.given || e.inDrill() && n.heldAt.IsZero() {
 		verb, state := x.verb, n.seen.State
 		e.record(Record{Kind: HeldBack, Node: e.id(i), Verb: &verb, Attempt: x.attempt, State: &state, Reason: why})
 	}

@@ -30,6 +30,7 @@ func (e *Engine) order(o Order) {
 		e.unpark()
 	case Abort:
 		r.aborted = true
+		e.endDischarge("ended by " + o.By)
 	case Go:
 		r.hold, r.aborted = false, false
 		for i := range e.supplies {
@@ -65,6 +66,10 @@ func (e *Engine) Refuses(o Order) string {
 		return "it is on hold already"
 	case o.Verb == Resume && !r.hold:
 		return "it is not on hold"
+	case e.discharging() && o.Verb != Abort:
+		return "a battery is being drilled; use abort to end that"
+	case e.inDrill() && o.Verb == Go:
+		return "this is a drill, which goes on by itself; use abort to bring back at once what it has stopped"
 	case o.Verb == Abort && r.goal == plan.Up:
 		return "it is going up already; use hold to stop it"
 	case o.Verb == Abort && r.noReturn:

@@ -216,8 +216,8 @@ func (e *Engine) allowed(s *plan.Step) bool {
 	if r.goal == plan.Up {
 		return !e.journalLost && e.fed(s.Node) && e.poweredDeps(s.Node)
 	}
-	if r.aborted || !r.due(s.Node, s.Stage) || s.Verb == plan.Cut && !e.darkens(s.Node) {
-		return false
+	if r.aborted || !e.mayDrill() || !r.due(s.Node, s.Stage) || s.Verb == plan.Cut && (!e.darkens(s.Node) || e.supplyAt(s.Node).harmed) {
+		return false // an output that is on line would come back at once, into the heat or the brown-out
 	}
 	return r.dark[s.Node]
 }

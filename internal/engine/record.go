@@ -12,7 +12,7 @@ type RecordKind string
 
 // The kinds of record, with the fields that are valid in each beside Seq, At and Kind. Reason is for people everywhere.
 const (
-	Opened    RecordKind = "opened"    // an outage begins: Outage, Supplies (failing), Digest, Mode, Members, Nodes (of the whole estate: last seen on)
+	Opened    RecordKind = "opened"    // an outage or a drill begins: Outage, Supplies (failing), Digest, Mode, Members, Nodes (of the whole estate: last seen on); of a drill Scope, By
 	Snapshot  RecordKind = "snapshot"  // what was on before the first action: Nodes
 	Widened   RecordKind = "widened"   // a further supply fails: Supplies, Nodes (survey of those that came into scope)
 	Triggered RecordKind = "triggered" // a stage starts: Stage, Reason, Numbers
@@ -38,7 +38,8 @@ type Record struct {
 	At       time.Time                `json:"at"`  // wall time, for people; no decision rests on it
 	Kind     RecordKind               `json:"kind"`
 	Outage   string                   `json:"outage,omitempty"`
-	Mode     string                   `json:"mode,omitempty"` // "run", "drill", "observe", "simulate"
+	Mode     string                   `json:"mode,omitempty"`  // "run", "drill", "observe", "simulate"
+	Scope    []string                 `json:"scope,omitempty"` // of a drill: the nodes that it takes, or the supply whose battery it discharges
 	Supplies []string                 `json:"supplies,omitempty"`
 	Digest   string                   `json:"digest,omitempty"`
 	Members  map[string][]plan.Member `json:"members,omitempty"` // selectors as expanded for this outage

@@ -40,12 +40,19 @@ func (e *Engine) fold(rec *Record) error {
 		}
 		at = i
 	}
+	if rec.Verb != nil && (*rec.Verb == plan.Discharge || *rec.Verb == plan.EndDischarge) {
+		r.battery.fold(rec)
+		return nil
+	}
 	switch rec.Kind {
 	case Opened:
 		for _, ns := range rec.Nodes {
 			if i, known := e.estate.Index(ns.Node); known {
 				e.nodes[i].wasUp = true
 			}
+		}
+		if rec.Mode == ModeDrill {
+			return e.foldDrill(rec)
 		}
 		return e.foldSupplies(rec.Supplies)
 	case Mains:
@@ -104,7 +111,7 @@ func (e *Engine) fold(rec *Record) error {
 			e.nodes[i].done, e.nodes[i].bad = 0, 0
 		}
 		if rec.Goal == plan.Down {
-			r.stages = nil
+			r.stages, r.drill = nil, nil // a drill turns down for mains that fail alone
 		} else {
 			r.aborted = false
 			e.foldBack(rec.Supplies)
@@ -137,6 +144,7 @@ func (e *Engine) foldSupplies(ids []string) error {
 		if s := e.supplyAt(i); s != nil {
 			// It counts as failing until a reading says otherwise: missing data never makes anything better.
 			s.failed, s.out = true, true
+			e.run.drill = nil
 		}
 	}
 	scope := e.estate.Scope(func(i int) bool { s := e.supplyAt(i); return s != nil && s.failed })
@@ -167,7 +175,7 @@ func (e *Engine) foldIntent(at int, rec *Record) {
 	switch x.verb {
 	case plan.Stop, plan.Cut, plan.Protect:
 		n.touched = true
-	case plan.Flush, plan.Start, plan.Unprotect, plan.Force:
+	case plan.Flush, plan.Start, plan.Unprotect, plan.Force, plan.Discharge, plan.EndDischarge:
 	}
 	n.open = x
 }

@@ -8,7 +8,7 @@ import (
 	"ebbtide/internal/plan"
 )
 
-// run is one outage, from mains lost to everything restored.
+// run is one outage, from mains lost to everything restored; or one drill, from its order.
 type run struct {
 	id       string
 	seq      uint64
@@ -28,6 +28,10 @@ type run struct {
 	looked   bool      // since the mains came back, or since all was brought back
 	movedAt  time.Time // when a command was last given or a step ended
 	told     string    // the last thing said about what it waits for
+	drilled  bool      // it began as a drill
+	drill    []bool    // the nodes that a drill takes; nil: none does, or the mains have failed since
+	ends     string    // why a drill goes no further
+	battery  *discharge
 }
 
 // stage is a triggered or waiting part of the down plan.
@@ -50,12 +54,15 @@ func (r *run) stage(name string) *stage {
 
 // due tells whether a node's stage has been triggered for supplies whose loss takes it down.
 func (r *run) due(node int, name string) bool {
+	if r.drill != nil {
+		return r.drill[node]
+	}
 	st := r.stage(name)
 	return st.due != nil && st.due[node]
 }
 
-// openOutage begins an outage with its first failing supply.
-func (e *Engine) openOutage(s *supply) {
+// openRun begins an outage or a drill: what an earlier one noted of the nodes is over.
+func (e *Engine) openRun() {
 	id := e.now.UTC().Format("20060102T150405Z")
 	if id <= e.lastOutage { // several in one second, or the clock was set back
 		id = e.lastOutage + "b"
@@ -67,14 +74,20 @@ func (e *Engine) openOutage(s *supply) {
 		n.surveyed, n.snapped, n.wasOn, n.touched, n.accepted = false, false, false, false, false
 		n.wasUp = n.settled == plan.On && e.now.Sub(n.seenAt) < trustLast
 		n.cacheWas, n.done, n.bad, n.open, n.silent, n.falls = plan.NotKnown, 0, 0, nil, time.Time{}, 0
+		n.heldAt = time.Time{}
 	}
+}
+
+// openOutage begins an outage with its first failing supply.
+func (e *Engine) openOutage(s *supply) {
+	e.openRun()
 	name := e.id(s.node)
 	e.rescope()
 	e.record(Record{
 		Kind: Opened, Supplies: []string{name}, Mode: e.settings.Mode, Members: e.settings.Members,
-		Digest: e.estate.Plan(plan.Down, func(i int) bool { return e.run.scope[i] }).Digest(), Reason: s.state.String(), Nodes: e.lastSeenOn(),
+		Digest: e.estate.Plan(plan.Down, func(i int) bool { return e.run.scope[i] }).Digest(), Reason: e.tells(s), Nodes: e.lastSeenOn(),
 	})
-	e.notify(true, "power failure: "+name+" is "+s.state.String())
+	e.notify(true, "power failure: "+name+" is "+e.tells(s))
 	e.surveyScope()
 	e.askForEstimate()
 }
@@ -82,12 +95,13 @@ func (e *Engine) openOutage(s *supply) {
 // widen takes a further failing supply into the outage.
 func (e *Engine) widen(s *supply) {
 	name := e.id(s.node)
+	e.leaveDrill()
 	e.rescope()
-	e.notify(true, "power failure: "+name+" is "+s.state.String()+" too")
+	e.notify(true, "power failure: "+name+" is "+e.tells(s)+" too")
 	if e.run.goal == plan.Up {
 		e.turn(plan.Down, name+" fails during the power-up")
 	}
-	e.record(Record{Kind: Mains, Supplies: []string{name}, Reason: s.state.String()})
+	e.record(Record{Kind: Mains, Supplies: []string{name}, Reason: e.tells(s)})
 	e.surveyScope()
 }
 
@@ -97,7 +111,7 @@ func (e *Engine) rescope() {
 	for i := range scope {
 		e.run.scope[i] = e.run.scope[i] || scope[i]
 	}
-	e.run.dark = e.estate.Scope(e.darkNow)
+	e.run.dark = e.findDark()
 }
 
 func (e *Engine) failedSupplies() []string {
@@ -119,7 +133,7 @@ func (e *Engine) turn(goal plan.Goal, reason string) {
 	}
 	r.noReturn = false
 	e.uncommit()
-	r.dark = e.estate.Scope(e.darkNow)
+	r.dark = e.findDark()
 	if goal == plan.Down {
 		r.stages = nil
 		for i := range e.supplies {
@@ -129,7 +143,7 @@ func (e *Engine) turn(goal plan.Goal, reason string) {
 		r.aborted = false
 	}
 	e.record(Record{Kind: Turned, Goal: goal, Reason: reason, Supplies: e.backSupplies(), Numbers: e.turnNumbers()})
-	e.notify(true, "now going "+string(goal)+": "+reason)
+	e.notify(!e.inDrill(), "now going "+string(goal)+": "+reason)
 	if goal == plan.Up {
 		e.lookAnew()
 		return
@@ -176,6 +190,10 @@ func (e *Engine) advance() {
 func (e *Engine) maybeTurnUp() {
 	r := e.run
 	if r.progress.active > 0 {
+		return
+	}
+	if e.inDrill() {
+		e.maybeEndDrill()
 		return
 	}
 	touched := false
@@ -303,7 +321,7 @@ func (e *Engine) maybeClose() {
 	}
 	for i := range e.supplies {
 		if s := &e.supplies[i]; s.failed && s.out {
-			e.say("waiting for " + e.id(s.node) + ": " + s.state.String())
+			e.say("waiting for " + e.id(s.node) + ": " + e.tells(s))
 			return
 		}
 	}
@@ -325,7 +343,7 @@ func (e *Engine) maybeClose() {
 
 func (e *Engine) closeOutage(reason string, notRestored ...NodeState) {
 	e.record(Record{Kind: Closed, Reason: reason, Nodes: notRestored})
-	e.notify(len(notRestored) > 0, "the outage is over: "+reason)
+	e.notify(len(notRestored) > 0, "the "+e.run.word()+" is over: "+reason)
 	e.run = nil
 	for i := range e.supplies {
 		e.supplies[i].failed, e.supplies[i].gate, e.supplies[i].cycled = false, false, false

@@ -43,11 +43,12 @@ func TestStories(t *testing.T) {
 
 // parseStory reads the lines above the dashes:
 //
-//	node ID TYPE KIND [needs=a,b] [fed=u,v] [host=h] [can=stop,force] [risk=R] [stage=S] [secs=N] [bypower] [silent=20s] [tries=N]
+//	node ID TYPE KIND [needs=a,b] [fed=u,v] [host=h] [can=stop,force] [risk=R] [stage=S] [secs=N] [bypower] [silent=20s] [label=K:V] [tries=N]
 //	limit TYPE total=N perhost=N
 //	policy protect|shutdown|restore|shed:NAME|reserve CONDITION
-//	battery SUPPLY CHARGE RUNTIME
-//	at TIME mains SUPPLY on|off / at TIME silent SUPPLY on|off / at TIME order VERB [NODE]
+//	battery SUPPLY CHARGE RUNTIME [notest] [endless] [volts]
+//	at TIME mains SUPPLY on|off / at TIME silent SUPPLY on|off / at TIME order VERB [NODE] / at TIME becomes NODE on|off
+//	at TIME drill NODE|KEY=VALUE… / at TIME drill stage NAME / at TIME drill battery SUPPLY FLOOR
 //	fault NODE FAULT / off NODE / crash N,N / for TIME
 func parseStory(t *testing.T, src string) sim.Scenario {
 	t.Helper()
@@ -81,7 +82,9 @@ func parseStory(t *testing.T, src string) sim.Scenario {
 		case "battery":
 			charge, err := strconv.ParseFloat(f[2], 64)
 			require.NoError(t, err)
-			sc.Batteries[f[1]] = sim.Battery{Charge: charge, Runtime: duration(t, f[3])}
+			b := sim.Battery{Charge: charge, Runtime: duration(t, f[3])}
+			b.Test = sim.Test{None: slices.Contains(f, "notest"), Endless: slices.Contains(f, "endless"), Volts: slices.Contains(f, "volts")}
+			sc.Batteries[f[1]] = b
 		case "at":
 			c := sim.Change{At: duration(t, f[1])}
 			switch f[2] {
@@ -95,6 +98,11 @@ func parseStory(t *testing.T, src string) sim.Scenario {
 				if len(f) > 4 {
 					c.Order.Node = f[4]
 				}
+			case "becomes":
+				state := map[string]plan.State{"on": plan.On, "off": plan.Off}[f[4]]
+				c.Node, c.Becomes = f[3], &state
+			case "drill":
+				c.Drill = parseDrill(t, f[3:])
 			}
 			sc.Changes = append(sc.Changes, c)
 		case "fault":
@@ -122,6 +130,19 @@ func parseStory(t *testing.T, src string) sim.Scenario {
 		}
 	}
 	return sc
+}
+
+func parseDrill(t *testing.T, f []string) *engine.Drill {
+	t.Helper()
+	switch f[0] {
+	case "stage":
+		return &engine.Drill{Stage: f[1], By: "tester"}
+	case "battery":
+		floor, err := strconv.ParseFloat(f[2], 64)
+		require.NoError(t, err)
+		return &engine.Drill{Supply: f[1], Floor: floor, By: "tester"}
+	}
+	return &engine.Drill{Nodes: f, By: "tester"}
 }
 
 func parseNode(t *testing.T, f []string) plan.Node {
@@ -159,6 +180,9 @@ func parseNode(t *testing.T, f []string) plan.Node {
 			n.Can &^= plan.VerbSet(plan.Start)
 		case "silent":
 			n.OffAfter = duration(t, v)
+		case "label":
+			key, value, _ := strings.Cut(v, ":")
+			n.Labels = append(n.Labels, plan.Label{Key: key, Value: value})
 		case "can":
 			n.Can = 0
 			for verb := range strings.SplitSeq(v, ",") {

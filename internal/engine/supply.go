@@ -17,6 +17,7 @@ type supply struct {
 	out     bool // failing now; its return counts only after a while
 	heard   bool // polled since the engine was made
 	gate    bool // the recharge gate is open
+	harmed  bool // on line, and the policy takes things down nevertheless: browned out, or too hot
 	cycled  bool // something was commanded that only a power cycle of this supply takes back
 	readAt  time.Time
 	ahead   time.Duration // to the next poll: as long as to the last one, lookAhead at most
@@ -34,15 +35,17 @@ func (e *Engine) read(r power.Reading) {
 	}
 	s.ahead = min(max(0, e.now.Sub(s.readAt)), lookAhead)
 	s.readAt = e.now
-	s.tracker.Observe(e.now, r)
+	s.tracker.Observe(e.now, e.excuse(s, r))
 	s.state = s.tracker.State(e.now)
 	e.survive(s)
 	e.chores()
-	failing := s.state.Failing() || s.out && !e.back(s)
+	s.harmed = e.harms(s)
+	failing := s.state.Failing() || s.harmed || s.out && !e.back(s)
 	if failing != s.out {
 		s.out = failing
 		e.mainsChanged(s)
 	}
+	e.followDischarge(s, r)
 	if e.run == nil {
 		return
 	}
@@ -60,7 +63,17 @@ func (e *Engine) read(r power.Reading) {
 
 // back tells whether a supply that was failing has its mains again for long enough to count.
 func (e *Engine) back(s *supply) bool {
-	return !s.state.Failing() && s.state.Mains == power.MainsOnline && s.state.OnlineFor >= returnAfter
+	return !s.state.Failing() && !s.harmed && s.state.Mains == power.MainsOnline && s.state.OnlineFor >= returnAfter
+}
+
+// harms tells whether a stage that stops something holds for a supply that is on line: what speaks of the battery does not
+// hold there, a brown-out and the temperature do.
+func (e *Engine) harms(s *supply) bool {
+	if s.state.Mains != power.MainsOnline || s.state.Calibrating {
+		return false
+	}
+	f := power.Facts{State: s.state}
+	return e.settings.Policy.Shutdown.Holds(f) || slices.ContainsFunc(e.settings.Policy.Shed, func(st power.Stage) bool { return st.When.Holds(f) })
 }
 
 // mainsChanged follows a supply that began or ended to fail.
@@ -82,19 +95,32 @@ func (e *Engine) mainsChanged(s *supply) {
 		if e.run.goal == plan.Up {  // before the word on the mains: a crash between the two must not keep it going up
 			e.turn(plan.Down, id+" fails again during the power-up")
 		}
-		e.record(Record{Kind: Mains, Supplies: []string{id}, Reason: s.state.String()})
-		e.notify(true, id+" fails again: "+s.state.String())
+		e.record(Record{Kind: Mains, Supplies: []string{id}, Reason: e.tells(s)})
+		e.notify(true, id+" fails again: "+e.tells(s))
+		e.weAreOn()
 	default:
-		e.record(Record{Kind: Mains, Supplies: []string{id}, Reason: s.state.String()})
-		e.notify(false, id+" is back: "+s.state.String())
+		e.record(Record{Kind: Mains, Supplies: []string{id}, Reason: e.tells(s)})
+		e.notify(false, id+" is back: "+e.tells(s))
 	}
 	e.run.looked = e.run.looked && !s.out
 	e.redark()
 }
 
+// weAreOn takes back that our own machine was stopped, which it was before the mains came back in between.
+func (e *Engine) weAreOn() {
+	for i := range e.nodes {
+		if n := &e.nodes[i]; e.estate.Node(i).Kind == plan.Self && n.done.Has(plan.Stop) && n.exec == nil {
+			n.done &^= plan.VerbSet(plan.Stop)
+			if e.run.snapped && e.run.surveys == 0 {
+				e.rebuild()
+			}
+		}
+	}
+}
+
 // redark finds anew what goes dark as the supplies are.
 func (e *Engine) redark() {
-	e.run.dark = e.estate.Scope(e.darkNow)
+	e.run.dark = e.findDark()
 	e.unpark()
 }
 
@@ -102,7 +128,7 @@ func (e *Engine) redark() {
 // come back. One that failed before a crash and has not been heard from since still fails.
 func (e *Engine) darkNow(i int) bool {
 	s := e.supplyAt(i)
-	return s != nil && (e.nodes[i].down || s.cycled || s.state.Failing() || s.out && s.state.Mains == power.MainsUnknown)
+	return s != nil && (e.nodes[i].down || s.cycled || s.state.Failing() || s.harmed || s.out && s.state.Mains == power.MainsUnknown)
 }
 
 // unheard tells whether a supply of the outage has not been polled since a crash.
@@ -119,10 +145,25 @@ func (e *Engine) supplyAt(i int) *supply {
 	return nil
 }
 
-// live tells whether a supply feeds its load from the mains: fresh, on line, and not cut by us without having been seen
-// on again since.
+// tells says how a supply is, and what of the policy holds for one that is on line.
+func (e *Engine) tells(s *supply) string {
+	text := s.state.String()
+	if !s.harmed {
+		return text
+	}
+	f := power.Facts{State: s.state}
+	for _, st := range e.settings.Policy.Shed {
+		if st.When.Holds(f) {
+			return text + ", and " + st.When.Because(f)
+		}
+	}
+	return text + ", and " + e.settings.Policy.Shutdown.Because(f)
+}
+
+// live tells whether a supply feeds its load from the mains: fresh, on line and not in a test, and not cut by us without
+// having been seen on again since.
 func (e *Engine) live(s *supply) bool {
-	if s.out || s.state.OutputOff || s.state.SilentFor > 0 || s.state.Mains != power.MainsOnline {
+	if s.out || s.state.Calibrating || s.state.OutputOff || s.state.SilentFor > 0 || s.state.Mains != power.MainsOnline {
 		return false
 	}
 	return !e.nodes[s.node].down
@@ -146,15 +187,15 @@ func (e *Engine) judgeTriggers(s *supply) {
 	p := &e.settings.Policy
 	f := e.facts(s)
 	if p.Protect.Holds(f) {
-		e.trigger(power.ProtectStage, s, p.Protect.String())
+		e.trigger(power.ProtectStage, s, p.Protect.Because(f))
 	}
 	for _, stage := range p.Shed {
 		if stage.When.Holds(f) {
-			e.trigger(stage.Name, s, stage.When.String())
+			e.trigger(stage.Name, s, stage.When.Because(f))
 		}
 	}
 	if p.Shutdown.Holds(f) {
-		e.triggerAll(s, p.Shutdown.String())
+		e.triggerAll(s, p.Shutdown.Because(f))
 	}
 }
 
@@ -175,7 +216,7 @@ func (e *Engine) trigger(stage string, s *supply, reason string) {
 	st.supplies, st.reason = append(st.supplies, s.node), reason
 	id := e.id(s.node)
 	e.record(Record{Kind: Triggered, Stage: stage, Supplies: []string{id}, Reason: reason, Numbers: e.numbers(s)})
-	e.notify(stage == power.ShutdownStage, "stage "+stage+" starts for "+id+": "+reason+" ("+s.state.String()+")")
+	e.notify(stage == power.ShutdownStage, "stage "+stage+" starts for "+id+": "+reason+" ("+e.tells(s)+")")
 	st.due = e.estate.Scope(func(i int) bool { return slices.Contains(st.supplies, i) })
 	e.unpark()
 }
@@ -215,7 +256,7 @@ func (e *Engine) judgePressure() {
 		if !left.Known {
 			continue
 		}
-		reserve := e.reserve()
+		reserve := e.settings.Policy.Reserve.Seconds()
 		switch {
 		case likely.Value <= max(leastForCut.Seconds(), reserve/4):
 			level = max(level, cutNow)
@@ -268,7 +309,7 @@ const pessimistic = 0.95
 // chores are what comes round while readings come in: looks at the whole estate while all is well, at given-up nodes
 // and cut supplies in an outage, and a new estimate.
 func (e *Engine) chores() {
-	if e.run == nil {
+	if e.run == nil || e.discharging() {
 		if !e.now.Before(e.sweepAt) {
 			e.sweepAt = e.now.Add(sweepEvery)
 			for i := range e.nodes {
@@ -305,7 +346,7 @@ func (e *Engine) askForEstimate() {
 	e.serial++
 	ask := Estimate{Serial: e.serial}
 	for i := range e.nodes {
-		if e.run != nil && !e.run.scope[i] {
+		if !e.concerns(i) {
 			continue
 		}
 		ask.Scope = append(ask.Scope, e.id(i))

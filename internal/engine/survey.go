@@ -12,18 +12,29 @@ func (e *Engine) surveyScope() {
 		r.asking = make([]bool, len(e.nodes))
 	}
 	for i := range e.nodes {
-		if !r.scope[i] || e.nodes[i].surveyed || r.asking[i] {
+		if !r.scope[i] || e.nodes[i].surveyed {
 			continue
 		}
 		if !probed(e.estate.Node(i)) {
 			e.nodes[i].surveyed, e.nodes[i].snapped = true, true
 			continue
 		}
-		e.probeNode(i)
-		r.asking[i] = true
-		r.surveys++
+		e.askInSurvey(i)
+	}
+	for _, i := range e.outsiders() {
+		e.askInSurvey(i)
 	}
 	e.endSurvey()
+}
+
+func (e *Engine) askInSurvey(i int) {
+	r := e.run
+	if r.asking[i] || !probed(e.estate.Node(i)) {
+		return
+	}
+	e.probeNode(i)
+	r.asking[i] = true
+	r.surveys++
 }
 
 // surveyedNode notes that a node's probe has ended.
@@ -86,6 +97,7 @@ func (e *Engine) endSurvey() {
 			e.judge(i, e.nodes[i].seen)
 		}
 	}
+	e.heedOutsiders()
 }
 
 // lastSeenOn lists what was seen on not long ago, over the whole estate: what drops unseen, under a controller that drops

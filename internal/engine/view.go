@@ -11,6 +11,7 @@ import (
 type View struct {
 	Outage   string        `json:"outage,omitempty"`
 	Goal     plan.Goal     `json:"goal,omitempty"`
+	Drill    bool          `json:"drill,omitempty"` // it is a drill: no supply has failed in it
 	Hold     bool          `json:"hold,omitempty"`
 	Aborted  bool          `json:"aborted,omitempty"`
 	NoReturn bool          `json:"no_return,omitempty"`
@@ -22,6 +23,9 @@ type View struct {
 	// PlanLikely is the same at p50, and Critical what makes it so long.
 	PlanLikely time.Duration `json:"plan_likely,omitempty"`
 	Critical   []Critical    `json:"critical,omitempty"`
+	// Reserve is the policy's, and Tail what flush, halt and cut take at p99, which it is for.
+	Reserve time.Duration `json:"reserve"`
+	Tail    time.Duration `json:"tail,omitempty"`
 }
 
 // SupplyView is one supply.
@@ -53,11 +57,12 @@ type NodeView struct {
 
 // View makes a copy of what the engine knows.
 func (e *Engine) View() View {
-	v := View{Journal: !e.journalLost}
+	v := View{Journal: !e.journalLost, Reserve: e.settings.Policy.Reserve, Tail: e.estimate.Tail}
 	if e.estimated {
 		v.PlanLeft, v.PlanLikely, v.Critical = e.estimate.At(pessimistic), e.estimate.At(0.5), e.estimate.Critical
 	}
 	if r := e.run; r != nil {
+		v.Drill = e.inDrill()
 		v.Outage, v.Goal, v.Hold, v.Aborted, v.NoReturn, v.Waiting = r.id, r.goal, r.hold, r.aborted, r.noReturn, r.told
 	}
 	for i := range e.supplies {

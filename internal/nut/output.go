@@ -165,16 +165,21 @@ func valueOf(vars []Var, name string) string {
 	return ""
 }
 
-// Do cuts the output, or switches it on where it is dark although the mains are back.
+// Do cuts the output, or switches it on where it is dark although the mains are back; or begins or ends a test of the
+// battery.
 func (o *output) Do(ctx context.Context, v plan.Verb) error {
 	switch v {
 	case plan.Cut:
 		return o.cut(ctx)
 	case plan.Start:
 		return o.start(ctx)
+	case plan.Discharge:
+		return o.discharge(ctx)
+	case plan.EndDischarge:
+		return o.endDischarge(ctx)
 	case plan.Protect, plan.Flush, plan.Stop, plan.Force, plan.Unprotect:
 	}
-	return fmt.Errorf("cannot %s the output of UPS %q: it can only be cut and started: %w", v, o.ups, adapter.ErrRefused)
+	return fmt.Errorf("cannot %s the output of UPS %q: it can only be cut and started, and its battery discharged: %w", v, o.ups, adapter.ErrRefused)
 }
 
 func (o *output) cut(ctx context.Context) error {

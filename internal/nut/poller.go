@@ -251,7 +251,7 @@ func (s *source) read(ctx context.Context, w *watched, err error) (power.Reading
 var fast = []string{varStatus, varCharge, varRuntime, varLoad}
 
 var slow = []string{
-	varRealPower, varVoltage, varTransferLow, varNominal, varRuntimeLow, varAmbient, varBatteryTemp, varUPSTemp,
+	varRealPower, varVoltage, varTransferLow, varNominal, varRuntimeLow, varTestResult, varAmbient, varBatteryTemp, varUPSTemp,
 }
 
 // refresh brings w.vars up to date: the fast ones as found, all of them from time to time and when the status changes.

@@ -19,6 +19,7 @@ const (
 	varTransferLow = "input.transfer.low"
 	varNominal     = "input.voltage.nominal"
 	varRuntimeLow  = "battery.runtime.low"
+	varTestResult  = "ups.test.result"
 	varAmbient     = "ambient.temperature"
 	varBatteryTemp = "battery.temperature"
 	varUPSTemp     = "ups.temperature"
@@ -47,6 +48,8 @@ func ReadingFrom(supply string, vars []Var) power.Reading {
 			r.TransferLow = within(number(v.Value), 1, 1000)
 		case varNominal:
 			r.Nominal = within(number(v.Value), 5, 1000)
+		case varTestResult:
+			r.TestFailed = testFailed(bare(v.Value))
 		case varRuntimeLow:
 			r.RuntimeLow = within(number(v.Value), 1, day)
 		case varAmbient, varBatteryTemp, varUPSTemp:
@@ -65,6 +68,13 @@ func ReadingFrom(supply string, vars []Var) power.Reading {
 		r.Voltage = voltageOnLine(r.Voltage, r.Nominal)
 	}
 	return r
+}
+
+// testFailed reads the result of the last battery test, of which each driver has words of its own: "Done and error"
+// (usbhid-ups), "Failed" (snmp-ups), "NG" and "BT" (apcsmart: overload, bad battery). "Done and warning" is a pass.
+func testFailed(result string) bool {
+	word := strings.ToLower(result)
+	return word == "ng" || word == "bt" || strings.Contains(word, "fail") || strings.Contains(word, "error")
 }
 
 const day = 24 * 60 * 60

@@ -97,6 +97,17 @@ func TestReadingDropsWhatCanNotBeTrue(t *testing.T) {
 	}
 }
 
+// The words of drivers, as they stand in device dumps and in NUT's sources.
+func TestReadingOfAFailedTest(t *testing.T) {
+	for result, failed := range map[string]bool{
+		"Done and error": true, "Failed": true, "NG": true, "BT": true, "Battery failure\t#BAD": true,
+		"Done and passed": false, "Done and warning": false, "No test initiated": false, "NO": false, "Ok": false, "In progress": false,
+		"Aborted": false, "InvalidTest": false, "Unknown": false, "0": false, "": false, "Passed, Source: Internal": false,
+	} {
+		require.Equal(t, failed, read("ups.status", "OL", "ups.test.result", result).TestFailed, result)
+	}
+}
+
 func TestReadingStatus(t *testing.T) {
 	for text, want := range map[string]power.Status{
 		"OL CHRG":  power.OL | power.CHRG,

@@ -44,7 +44,13 @@ const (
 	verbs
 )
 
-var verbNames = [...]string{"protect", "flush", "stop", "force", "cut", "start", "unprotect"}
+// The verbs of a supply's battery. They stand in no plan and in no set: a drill alone gives them.
+const (
+	Discharge    Verb = iota + verbs // run the battery down under its load, on purpose
+	EndDischarge                     // back to the mains
+)
+
+var verbNames = [...]string{"protect", "flush", "stop", "force", "cut", "start", "unprotect", "discharge", "end-discharge"}
 
 func (v Verb) String() string { return verbNames[v] }
 
@@ -140,5 +146,10 @@ type Node struct {
 // Label is a key and value for grouping nodes.
 type Label struct{ Key, Value string }
 
-// Time gives the times of a verb.
-func (n *Node) Time(v Verb) Times { return n.Times[v] }
+// Time gives the times of a verb; one that stands in no plan has none.
+func (n *Node) Time(v Verb) Times {
+	if v >= verbs {
+		return Times{}
+	}
+	return n.Times[v]
+}

@@ -238,7 +238,9 @@ func (b *battery) readCharge(now time.Time, charge float64, f flow, steady bool)
 	if !had || f == refilling { // a gauge that says less than was reckoned is believed
 		b.spent = max(b.spent, (1-charge)*full)
 	}
-	b.stretch.charge(charge)
+	if f != refilling {
+		b.stretch.charge(charge)
+	}
 	if f != draining {
 		b.since = 0
 		return
@@ -298,6 +300,7 @@ func (b *battery) outlook() Outlook {
 	o := Outlook{Rate: b.curve.rate(b.x())}
 	for i := range b.gauges {
 		o.Views[i] = b.gauges[i].view()
+		o.Views[i].log = math.Log(o.Views[i].Burn)
 	}
 	return o
 }

@@ -74,6 +74,23 @@ func (c Condition) Holds(f Facts) bool {
 	return false
 }
 
+// Because says what of a condition that holds makes it hold, in English: of any, those that do.
+func (c Condition) Because(f Facts) string {
+	if c.Kind != Any {
+		return c.String()
+	}
+	var of []Condition
+	for _, one := range c.Of {
+		if one.Holds(f) {
+			of = append(of, one)
+		}
+	}
+	if len(of) == 1 {
+		return of[0].Because(f)
+	}
+	return Condition{Kind: Any, Of: of}.String()
+}
+
 // slackAfter is how long a supply must be on battery for its slack to count: most failures of the mains are over by then
 // (research: debounce).
 const slackAfter = 10 * time.Second

@@ -48,6 +48,8 @@ type View struct {
 	Known bool
 	Burn  float64 // the median, in seconds at full load
 	Sigma float64 // of the logarithm; 0: certain
+
+	log float64 // of Burn, where it was worked out before
 }
 
 // Outlook is how long a battery lasts, with its odds: the views, and how fast it is burnt.
@@ -91,24 +93,29 @@ func (o *Outlook) GivesOut(within float64) float64 {
 	if within < 0 {
 		return 0
 	}
-	burn, worst := o.burnt(within), 0.0
-	for i := range o.Views {
+	burn, worst := o.burnt(within), math.Inf(-1)
+	log := math.Log(burn)
+	for i := range o.Views { // the greatest argument has the greatest chance
 		if v := &o.Views[i]; v.Known {
-			worst = max(worst, v.below(burn))
+			worst = max(worst, v.score(burn, log))
 		}
 	}
-	return worst
+	return math.Erfc(-worst/math.Sqrt2) / 2
 }
 
-// below is the chance that no more than a burn is left.
-func (v *View) below(burn float64) float64 {
+// score is how many standard deviations a burn lies above what the view takes for as likely as not; log is its logarithm.
+func (v *View) score(burn, log float64) float64 {
 	switch {
 	case v.Burn <= burn && (v.Sigma == 0 || v.Burn <= 0):
-		return 1
+		return math.Inf(1)
 	case v.Sigma == 0 || burn <= 0:
-		return 0
+		return math.Inf(-1)
 	}
-	return math.Erfc(math.Log(v.Burn/burn)/v.Sigma/math.Sqrt2) / 2
+	median := v.log
+	if median == 0 {
+		median = math.Log(v.Burn)
+	}
+	return (log - median) / v.Sigma
 }
 
 // At gives the seconds within which the battery is empty with chance p, and the way that says so. It is unknown where

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"image/png"
 	"io"
@@ -85,7 +86,7 @@ func texts(t *testing.T, svg []byte) []string {
 	d := xml.NewDecoder(bytes.NewReader(svg))
 	for in := false; ; {
 		token, err := d.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return words
 		}
 		require.NoError(t, err)

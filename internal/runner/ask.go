@@ -50,6 +50,28 @@ func (r *Runner) Order(ctx context.Context, o engine.Order) error {
 	return err
 }
 
+// Drill asks the engine for a drill and gives its id when it has begun. A refusal is a *RefusedError.
+func (r *Runner) Drill(ctx context.Context, d engine.Drill) (id string, err error) {
+	refusal := ""
+	err = r.inside(ctx, func(loop context.Context) {
+		if refusal = r.engine.RefusesDrill(d); refusal == "" {
+			r.process(loop, d)
+			id = r.engine.View().Outage
+		}
+	})
+	if err == nil && refusal != "" {
+		err = &RefusedError{Order: engine.Order{Verb: engine.ModeDrill, By: d.By}, Reason: refusal}
+	}
+	return id, err
+}
+
+// Outlook tells what a drill would do now.
+func (r *Runner) Outlook(ctx context.Context, d engine.Drill) (engine.Outlook, error) {
+	var o engine.Outlook
+	err := r.inside(ctx, func(context.Context) { o = r.engine.Outlook(d) })
+	return o, err
+}
+
 // View gives a copy of what the engine knows.
 func (r *Runner) View(ctx context.Context) (engine.View, error) {
 	var view engine.View

@@ -48,7 +48,7 @@ func (r *Runner) do(ctx context.Context, e engine.Do) {
 	case !ok:
 		r.own = append(r.own, engine.Finished{Op: e.Op, Outcome: engine.Refused, Detail: fmt.Sprintf("there is no node %q to command", e.Node)})
 		return
-	case r.ledger.lost && (e.Verb == plan.Start || e.Verb == plan.Unprotect):
+	case r.ledger.lost && (e.Verb == plan.Start || e.Verb == plan.Unprotect || e.Verb == plan.Discharge):
 		r.own = append(r.own, engine.Finished{Op: e.Op, Outcome: engine.Busy, Detail: "the journal can't be written"})
 		return
 	}

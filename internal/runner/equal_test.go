@@ -163,7 +163,7 @@ func compare(t *testing.T, sc sim.Scenario, spoil sabotage) (*sim.Result, []*lif
 // known writes what an engine knows, without what follows from its newest estimate: the simulator may end on the question.
 func known(t *testing.T, v engine.View) string {
 	t.Helper()
-	v.PlanLeft, v.PlanLikely, v.Critical = 0, 0, nil
+	v.PlanLeft, v.PlanLikely, v.Tail, v.Critical = 0, 0, 0, nil
 	for i := range v.Supplies {
 		s := &v.Supplies[i]
 		s.Slack, s.Odds, s.Why, s.Deadlines = power.Figure{}, power.Figure{}, "", nil

@@ -53,7 +53,7 @@ func simulate(sc sim.Scenario) (*sim.Result, []*life) {
 			lives = append(lives, &life{started: h.at, ends: map[engine.Op]told{}})
 		case engine.Finished:
 			lives[len(lives)-1].ends[ev.Op] = h
-		case engine.Read, engine.Order, engine.Observed:
+		case engine.Read, engine.Order, engine.Drill, engine.Observed:
 			l := lives[len(lives)-1]
 			l.polls = append(l.polls, h)
 		default: // the shell's own: wakes and estimates

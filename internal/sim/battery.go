@@ -14,6 +14,7 @@ const (
 	evenLoad = 0.5  // of a supply whose watts the runbook does not say
 	tripLoad = 1.25 // a supply on battery drops what is more
 	nominal  = 230  // volts of the mains
+	sags     = 0.85 // of them, below which an input is browned out
 )
 
 // newCell makes a supply with its battery as a scenario has it. What that leaves open is taken from the runbook.
@@ -83,10 +84,11 @@ func (s *simulation) discharge(k int, by time.Duration) {
 		s.weigh()
 	}
 	switch {
-	case c.mains:
+	case c.mains && !c.tests:
 		c.charge = min(1, c.charge+by.Seconds()/c.Recharge.Seconds())
 	case c.output:
 		c.charge = max(0, c.charge-by.Seconds()*c.rate()/(c.Runtime.Seconds()*c.healthy()))
+		c.tests = c.tests && c.charge >= lowCharge
 		if c.charge <= c.DiesAt || c.load > tripLoad {
 			s.loseOutput(k)
 			c.dead = true
@@ -118,11 +120,22 @@ func (c *cell) gauge() float64 {
 	return min(1, math.Round(c.charge/c.Steps)*c.Steps)
 }
 
+// harmed tells whether the policy takes down what a supply on line feeds: for the heat, or a brown-out however short.
+func (s *simulation) harmed(c *cell) bool {
+	state := power.State{Mains: power.MainsOnline, Temperature: c.temperature}
+	if c.voltage.Known && c.voltage.Value < sags*nominal {
+		state.BrownoutFor = 24 * time.Hour
+	}
+	p, f := &s.scenario.Settings.Policy, power.Facts{State: state}
+	return p.Shutdown.Holds(f) || slices.ContainsFunc(p.Shed, func(st power.Stage) bool { return st.When.Holds(f) })
+}
+
 // polling is what the referee learns of a poll.
 func (s *simulation) polling(k int) polling {
 	c := &s.cells[k]
 	return polling{
-		supply: c.node, mains: c.mains, on: c.mains && c.output, heard: !c.silent && !c.dead && !s.stopped, honest: c.honest(),
+		supply: c.node, mains: c.mains, on: c.mains && c.output && (!c.tests || !c.over) && !s.harmed(c), honest: c.honest(),
+		heard:  !c.silent && !c.dead && !s.stopped && (c.mains || c.Test.Volts || s.now.After(c.untold)),
 		charge: c.gauge(), left: c.left(), // of the charge nobody knows better
 	}
 }
@@ -159,10 +172,19 @@ func (s *simulation) reading(k int) power.Reading {
 		r.Charge = power.Figure{}
 	}
 	r.Status = power.OB
-	if c.mains {
+	switch {
+	case c.mains && c.tests:
+		r.Status = power.OB | power.DISCHRG
+	case c.mains:
 		r.Status = power.OL
 	}
-	if !c.mains && (c.charge < lowCharge && !says(NeverLow) || says(LowAtOnce)) {
+	if c.Test.Volts {
+		r.Nominal, r.Voltage = power.Known(nominal), power.Known(0)
+		if c.mains {
+			r.Voltage = power.Known(nominal)
+		}
+	}
+	if r.Status.Has(power.OB) && (c.charge < lowCharge && !says(NeverLow) || says(LowAtOnce)) {
 		r.Status |= power.LB
 	}
 	if c.load > 1 {

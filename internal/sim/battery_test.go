@@ -10,6 +10,7 @@ import (
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/families"
+	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/sim"
 )
@@ -167,4 +168,43 @@ func TestEventsThatCannotBe(t *testing.T) {
 	}
 	_, _, err := sim.Load("test", []byte("version: 1\nscenario: test\nsupplies: {left: {health: 0%}}\nrunbook: |"+room), nil, families.Schema())
 	require.ErrorContains(t, err, "write health: 10%")
+}
+
+// A room that is too hot with its mains on goes down as well. Its outputs stay on: cut, they would be back at once.
+func TestHeatTakesTheRoomDownOnLine(t *testing.T) {
+	t.Parallel()
+	hot := strings.Replace(room, "{on_battery: 3h}", "{any: [{on_battery: 3h}, {temperature_above: 40}, {brownout: 5m}]}", 1)
+	hot = strings.Replace(hot, "{power: true}", `{mac: "00:25:90:aa:bb:11"}`, 1)
+	for name, events := range map[string][2]string{
+		"heat":      {"temperature: 48", "temperature: 25"},
+		"brown-out": {"voltage: 170", "voltage: 230"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := "version: 1\nscenario: test\nfor: 4h\nevents:\n"
+			for _, supply := range []string{"left", "right"} {
+				text += fmt.Sprintf("  - {at: 2m, supply: %s, %s}\n  - {at: 1h, supply: %s, %s}\n", supply, events[0], supply, events[1])
+			}
+			sc, problems, err := sim.Load("test", []byte(text+"runbook: |"+hot), nil, families.Schema())
+			require.NoError(t, err, problems.Text())
+			r := sim.Run(sc)
+			require.Empty(t, r.Violations)
+			var stopped, started []string
+			for _, rec := range r.Records {
+				switch {
+				case rec.Kind != engine.Intent:
+				case *rec.Verb == plan.Stop:
+					stopped = append(stopped, rec.Node)
+				case *rec.Verb == plan.Start:
+					require.Greater(t, rec.At.Sub(sim.Epoch), time.Hour)
+					started = append(started, rec.Node)
+				default:
+					require.Fail(t, "nothing else is done", "%s %s", rec.Verb, rec.Node)
+				}
+			}
+			require.Len(t, stopped, 7, "the host and its six VMs")
+			require.ElementsMatch(t, stopped, started)
+			require.Equal(t, "everything that was on is on again", r.Records[len(r.Records)-1].Reason)
+		})
+	}
 }

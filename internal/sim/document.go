@@ -63,7 +63,7 @@ type ConditionDecl struct {
 // EventDecl is something that happens from outside. Exactly one of its keys beside at, supply and node is given.
 type EventDecl struct {
 	At     time.Duration `yaml:"at"`     // from the start
-	Supply string        `yaml:"supply"` // of mains, silent, extra_load, temperature and voltage
+	Supply string        `yaml:"supply"` // of mains, silent, discharge, extra_load, temperature and voltage
 	Mains  string        `yaml:"mains"`  // on, off
 	Silent *bool         `yaml:"silent"` // the supply stops or begins to answer
 	// ExtraLoad is what a supply carries from now on beside what the nodes draw that are on, as a share of its nominal
@@ -74,6 +74,8 @@ type EventDecl struct {
 	Node        string   `yaml:"node"`                     // of becomes, and of an order that is about a node
 	Becomes     string   `yaml:"becomes"`                  // on, off, gone: somebody else did that
 	Order       string   `yaml:"order"`                    // an operator's command
+	Drill       []string `yaml:"drill"`                    // somebody asks for a drill of these nodes, by name or label
+	Discharge   *Percent `yaml:"discharge"`                // the charge down to which somebody asks for a drill of the supply's battery
 	Journal     string   `yaml:"journal"`                  // lost, back: its disk
 	Clock       string   `yaml:"clock"`                    // the wall clock is set by so much: 1h, -90m
 }
@@ -223,14 +225,14 @@ func (b *BatteryDecl) battery() Battery {
 // change makes the change that an event is.
 func (ev *EventDecl) change() (Change, error) {
 	c := Change{At: ev.At, Supply: ev.Supply, Node: ev.Node}
-	given, ofSupply := 0, ev.Mains != "" || ev.Silent != nil || ev.ExtraLoad != nil || ev.Temperature != nil || ev.Voltage != nil
-	for _, is := range []bool{ev.Mains != "", ev.Silent != nil, ev.ExtraLoad != nil, ev.Temperature != nil, ev.Voltage != nil, ev.Becomes != "", ev.Order != "", ev.Journal != "", ev.Clock != ""} {
+	given, ofSupply := 0, ev.Mains != "" || ev.Silent != nil || ev.ExtraLoad != nil || ev.Temperature != nil || ev.Voltage != nil || ev.Discharge != nil
+	for _, is := range []bool{ev.Mains != "", ev.Silent != nil, ev.ExtraLoad != nil, ev.Temperature != nil, ev.Voltage != nil, ev.Becomes != "", ev.Order != "", len(ev.Drill) > 0, ev.Discharge != nil, ev.Journal != "", ev.Clock != ""} {
 		if is {
 			given++
 		}
 	}
 	if given != 1 {
-		return c, fmt.Errorf("an event is one of mains, silent, extra_load, temperature, voltage, becomes, order, journal and clock; it has %d of them", given)
+		return c, fmt.Errorf("an event is one of mains, silent, extra_load, temperature, voltage, becomes, order, drill, discharge, journal and clock; it has %d of them", given)
 	}
 	pick := func(key, text, a, b string) (bool, error) {
 		if text != a && text != b {
@@ -241,7 +243,7 @@ func (ev *EventDecl) change() (Change, error) {
 	var err error
 	switch {
 	case ofSupply && ev.Supply == "":
-		return c, fmt.Errorf("mains, silent, extra_load, temperature and voltage need the supply that they are about")
+		return c, fmt.Errorf("mains, silent, discharge, extra_load, temperature and voltage need the supply that they are about")
 	case ev.Mains != "":
 		c.Mains, err = pick("mains", ev.Mains, "on", "off")
 	case ev.Silent != nil:
@@ -270,6 +272,10 @@ func (ev *EventDecl) change() (Change, error) {
 		default:
 			return c, fmt.Errorf("%q is no order: write hold, resume, abort, go, confirm or skip", ev.Order)
 		}
+	case len(ev.Drill) > 0:
+		c.Drill = &engine.Drill{Nodes: ev.Drill, By: "scenario"}
+	case ev.Discharge != nil:
+		c.Supply, c.Drill = "", &engine.Drill{Supply: ev.Supply, Floor: float64(*ev.Discharge), By: "scenario"}
 	case ev.Journal != "":
 		var lost bool
 		if lost, err = pick("journal", ev.Journal, "lost", "back"); err == nil {

@@ -32,6 +32,7 @@ type Referee struct {
 	hold       bool
 	aborted    bool
 	goal       plan.Goal
+	drill      []bool // the nodes that the open drill takes, until a supply fails; nil: none is open
 	// forgetful: records were lost with the journal's disk and a crash on top. What rests on them can't be asked any more.
 	forgetful bool
 }
@@ -77,6 +78,7 @@ func (r *Referee) record(t truth, rec engine.Record) {
 	switch rec.Kind {
 	case engine.Opened:
 		r.snapshot, r.goal, r.hold, r.aborted = false, plan.Down, false, false
+		r.openDrill(t, rec)
 		for s := range r.feeds {
 			f := &r.feeds[s]
 			f.failed, f.cycled, f.cut, f.triggered, f.spent = f.outFor > 0, false, false, false, time.Time{}
@@ -111,6 +113,8 @@ func (r *Referee) record(t truth, rec engine.Record) {
 		} else {
 			r.proof(t, i, *rec.Verb)
 		}
+	case engine.Mains:
+		r.drill = nil // an outage from here on
 	case engine.NoReturn:
 		r.commit(rec)
 	case engine.Turned:
@@ -155,8 +159,11 @@ func (r *Referee) command(t truth, i int, do engine.Do) {
 	if _, written := r.intents[do.Op]; !written {
 		r.violate(t.time(), fmt.Sprintf("7: %s %s without a durable intent", do.Verb, decl.ID))
 	}
-	if !r.snapshot {
+	if !r.snapshot && decl.Kind != plan.Supply {
 		r.violate(t.time(), fmt.Sprintf("4: %s %s before the snapshot", do.Verb, decl.ID))
+	}
+	if r.drill != nil && !r.drill[i] {
+		r.violate(t.time(), fmt.Sprintf("21: %s %s in a drill that does not take it", do.Verb, decl.ID))
 	}
 	switch do.Verb {
 	case plan.Stop, plan.Force:
@@ -167,7 +174,7 @@ func (r *Referee) command(t truth, i int, do engine.Do) {
 		r.mayStart(t, i)
 	case plan.Unprotect:
 		r.gate(t.time(), i, "put back to write-back")
-	case plan.Protect, plan.Flush:
+	case plan.Protect, plan.Flush, plan.Discharge, plan.EndDischarge:
 	}
 }
 
@@ -198,7 +205,9 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb, again bool) {
 		f := &r.feeds[s]
 		return f.polls < pollsBack || f.cycled || r.goal == plan.Down && f.cutDue
 	})
-	if !dark(i) {
+	drilled := r.drill != nil && r.goal == plan.Down                                     // was looked at
+	hangs := verb == plan.Force && decl.Kind == plan.VM && t.stateOf(i) == plan.Stopping // it was told when that was right
+	if !dark(i) && !drilled && !hangs {
 		r.violate(t.time(), fmt.Sprintf("21: %s keeps its power and was told to stop", decl.ID))
 	}
 	if verb == plan.Force {
@@ -226,12 +235,28 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb, again bool) {
 	known := r.goesDark(func(s int) bool { return r.feeds[s].outFor > 3 }) // what was on its way when it failed goes on
 	for c := range r.estate.Len() {
 		cache := r.estate.Node(c)
-		if verb == plan.Stop && !again && cache.Can.Has(plan.Protect) && known(c) && decl.Kind == plan.VM && t.stateOf(c) == plan.On && !t.protectedOf(c) && !r.failed[c].Has(plan.Protect) {
+		if verb == plan.Stop && !again && cache.Can.Has(plan.Protect) && (known(c) || r.drill != nil && r.drill[c]) && decl.Kind == plan.VM && t.stateOf(c) == plan.On && !t.protectedOf(c) && !r.failed[c].Has(plan.Protect) {
 			r.violate(t.time(), fmt.Sprintf("12: %s was told to stop while the cache %s is in write-back", decl.ID, cache.ID))
 		}
 	}
 	if decl.Can.Has(plan.Flush) && !t.cleanOf(i) {
 		r.violate(t.time(), fmt.Sprintf("12: %s was told to stop with dirty data", decl.ID))
+	}
+}
+
+// openDrill notes what a drill takes. It begins on the mains alone.
+func (r *Referee) openDrill(t truth, rec engine.Record) {
+	if r.drill = nil; rec.Mode != engine.ModeDrill {
+		return
+	}
+	r.drill = make([]bool, r.estate.Len())
+	for _, id := range rec.Scope {
+		if i, ok := r.estate.Index(id); ok {
+			r.drill[i] = true
+		}
+	}
+	if slices.ContainsFunc(r.feeds, func(f feed) bool { return f.outFor > 0 }) {
+		r.violate(t.time(), "5: a drill begins on battery")
 	}
 }
 

@@ -53,6 +53,7 @@ func (r *Referee) polled(at time.Time, p polling) {
 		if p.heard {
 			f.outFor++
 			f.failed, f.open = true, false
+			r.drill = nil
 		}
 	default:
 		if f.polls++; !p.heard {

@@ -54,6 +54,7 @@ type Change struct {
 	Temperature *float64       // °C that its UPS tells from now on
 	Voltage     *float64       // of its input, as its UPS tells it from now on; 230 is nominal
 	Order       *engine.Order  // an operator's command
+	Drill       *engine.Drill  // somebody asks for a drill
 	Node        string         // of Becomes
 	Becomes     *plan.State    // somebody else switched the node on or off, or deleted it
 	Journal     *bool          // the journal's disk is lost (true), or back
@@ -75,6 +76,14 @@ type Battery struct {
 	DiesAt   float64       // 0..1: the output is lost at this charge, without a word before
 	Bias     float64       // what its UPS says that it lasts, as a share of what its sheet says; 0: 1
 	Says     []Lie
+	Test     Test // how its UPS takes a test of the battery
+}
+
+// Test is how a UPS takes a test of its battery. The zero Test is one that runs on battery until it is told to end.
+type Test struct {
+	None    bool // it has none
+	Endless bool // it goes on when it is told to end, until the battery is low
+	Volts   bool // the UPS tells its input voltage
 }
 
 // What holds of a battery where neither scenario nor runbook says.

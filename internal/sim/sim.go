@@ -180,6 +180,9 @@ func (s *simulation) change(c Change) {
 	case c.Order != nil:
 		s.apply(*c.Order)
 		return
+	case c.Drill != nil:
+		s.apply(*c.Drill)
+		return
 	case c.Clock != nil:
 		s.skew += *c.Clock
 		return

@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -26,7 +27,11 @@ type cell struct {
 	cutAt       time.Time
 	silent      bool
 	dead        bool // its battery gave out: nothing powers its own electronics until the mains are back
-	polls       int
+	tests       bool // runs on its battery on purpose
+	over        bool // and was told to end that
+	// untold is until when nobody can tell a test from an outage, since the UPS does not tell its input voltage.
+	untold time.Time
+	polls  int
 	// changed is when its mains, its output or its voice last changed.
 	changed time.Time
 }
@@ -35,8 +40,9 @@ const (
 	cutDelay    = 20 * time.Second // ups.delay.shutdown, where the runbook does not say offdelay
 	returnDelay = 30 * time.Second // ups.delay.start, where it does not say ondelay
 	poll        = time.Second
-	quiet       = 2 * time.Minute // with nothing changed for so long, a supply on line may be polled more rarely
-	lowCharge   = 0.1             // where an honest UPS raises its low-battery flag
+	quiet       = 2 * time.Minute  // with nothing changed for so long, a supply on line may be polled more rarely
+	testExcuse  = 32 * time.Second // after a UPS was told to end its test: what the engine waits, and two polls
+	lowCharge   = 0.1              // where an honest UPS raises its low-battery flag
 )
 
 // armCut begins a supply's delayed cut.
@@ -47,6 +53,24 @@ func (s *simulation) armCut(i int) {
 			s.after(c.offDelay, func() { s.loseOutput(k) })
 		}
 	}
+}
+
+// test begins or ends a supply's test: it runs on its battery although its mains are on.
+func (s *simulation) test(i int, on bool) (engine.Outcome, string) {
+	for k := range s.cells {
+		if c := &s.cells[k]; c.node == i {
+			if c.Test.None {
+				return engine.Refused, "it has no such test"
+			}
+			c.tests = on && c.output || c.tests && c.Test.Endless
+			c.over = c.tests && !on
+			c.untold = s.now.Add(testExcuse)
+			if on {
+				c.untold = s.now.Add(24 * time.Hour)
+			}
+		}
+	}
+	return engine.Done, ""
 }
 
 // powered tells whether any feed of a node has its output on, and so for what it physically stands on.
@@ -71,7 +95,7 @@ func (s *simulation) loseOutput(k int) {
 	if !c.output {
 		return
 	}
-	c.output, c.changed, s.weighed = false, s.now, false
+	c.output, c.tests, c.changed, s.weighed = false, false, s.now, false
 	s.referee.outputLost(s, c.node)
 	for i := range s.things {
 		t := &s.things[i]
@@ -110,6 +134,7 @@ func (s *simulation) giveOutput(k int) {
 func (s *simulation) setMains(k int, on bool) {
 	c := &s.cells[k]
 	c.mains, c.dead, c.changed = on, c.dead && !on, s.now
+	c.tests = c.tests && on
 	if on && !c.output {
 		s.after(c.onDelay, func() { s.giveOutput(k) })
 	}

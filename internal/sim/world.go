@@ -128,6 +128,8 @@ func (s *simulation) command(i int, verb plan.Verb) (engine.Outcome, string) {
 		}
 	case plan.Cut:
 		s.armCut(i)
+	case plan.Discharge, plan.EndDischarge:
+		return s.test(i, verb == plan.Discharge)
 	}
 	switch {
 	case t.fault == Mute, t.fault == Late && first:

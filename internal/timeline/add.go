@@ -18,10 +18,10 @@ func (t *Timeline) Add(r engine.Record) {
 	switch r.Kind {
 	case engine.Opened:
 		*t = Timeline{
-			Outage: r.Outage, Mode: r.Mode, Digest: r.Digest, Start: r.At, Goal: plan.Down, Supplies: slices.Clone(r.Supplies),
+			Outage: r.Outage, Mode: r.Mode, Digest: r.Digest, Start: r.At, Goal: plan.Down, Supplies: slices.Clone(r.Supplies), Scope: slices.Clone(r.Scope),
 			index: map[key]int{}, nodes: map[string]plan.State{},
 		}
-		t.mark(r, strings.Join(r.Supplies, ", "), r.Reason)
+		t.mark(r, strings.Join(slices.Concat(r.Supplies, r.Scope), ", "), r.Reason)
 	case engine.Snapshot, engine.Widened:
 		t.snapshot(r)
 	case engine.Mains:
@@ -191,7 +191,7 @@ func (t *Timeline) ended(r engine.Record) {
 			t.fate(r.Node, plan.Off)
 		case plan.Start:
 			t.fate(r.Node, plan.Starting)
-		case plan.Protect, plan.Flush, plan.Force, plan.Unprotect:
+		case plan.Protect, plan.Flush, plan.Force, plan.Unprotect, plan.Discharge, plan.EndDischarge:
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 // The modes in which commands are really given, as the first record of an outage has them.
 const (
 	modeRun      = "run"
-	modeDrill    = "drill"
 	modeSimulate = "simulate"
 )
 
@@ -62,7 +61,7 @@ func (t *Timeline) spent(r engine.Record) {
 	}
 	for _, id := range r.Supplies {
 		d := Discharge{id, *r.Discharge}
-		d.Drill = d.Drill || t.Mode == modeDrill
+		d.Drill = d.Drill || t.Mode == engine.ModeDrill
 		t.Discharges = append(t.Discharges, d)
 	}
 	t.mark(r, gave(&r))
@@ -90,7 +89,7 @@ func (t *Timeline) Samples() []forecast.Sample {
 		if s.Attempts == 0 || s.Ended.IsZero() {
 			continue
 		}
-		seen := forecast.Sample{Node: s.Node, Verb: s.Verb, At: s.Ended, Drill: t.Mode == modeDrill}
+		seen := forecast.Sample{Node: s.Node, Verb: s.Verb, At: s.Ended, Drill: t.Mode == engine.ModeDrill}
 		switch {
 		case s.course.blurred:
 		case s.course.late:
@@ -126,4 +125,4 @@ func (t *Timeline) Returned() map[string]time.Time {
 	return back
 }
 
-func (t *Timeline) acted() bool { return t.Mode == modeRun || t.Mode == modeDrill }
+func (t *Timeline) acted() bool { return t.Mode == modeRun || t.Mode == engine.ModeDrill }

@@ -14,6 +14,9 @@ import (
 func (t *Timeline) Phrase(r *engine.Record) string {
 	switch r.Kind {
 	case engine.Opened:
+		if r.Mode == engine.ModeDrill {
+			return "drill of " + some(r.Scope) + ", " + r.Reason
+		}
 		return "outage: " + strings.Join(r.Supplies, ", ") + " is " + r.Reason
 	case engine.Snapshot:
 		return fmt.Sprintf("snapshot: %d of %d nodes are on, and come back", t.Summary.WasOn, len(r.Nodes))
@@ -22,7 +25,12 @@ func (t *Timeline) Phrase(r *engine.Record) string {
 	case engine.Triggered:
 		return "stage " + r.Stage + ": " + r.Reason
 	case engine.Intent:
-		if forced(r) {
+		switch {
+		case *r.Verb == plan.Discharge:
+			return r.Node + " is told to run on its battery"
+		case *r.Verb == plan.EndDischarge:
+			return r.Node + " is told to go back to the mains: " + r.Reason
+		case forced(r):
 			return fmt.Sprintf("%s %s: %s", forcedWords(*r.Verb), r.Node, r.Reason)
 		}
 	case engine.Accepted:
@@ -44,6 +52,9 @@ func (t *Timeline) Phrase(r *engine.Record) string {
 	case engine.Turned:
 		return "going " + string(r.Goal) + ": " + r.Reason
 	case engine.Closed:
+		if t.Drill() {
+			return "the drill is over: " + r.Reason
+		}
 		return "the outage is over: " + r.Reason
 	case engine.Ordered:
 		text := strings.TrimSpace(string(r.Order)+" "+r.Node) + " ordered by " + r.By
@@ -59,6 +70,15 @@ func (t *Timeline) Phrase(r *engine.Record) string {
 		return gave(r)
 	}
 	return ""
+}
+
+// some names a few of many.
+func some(ids []string) string {
+	const few = 5
+	if len(ids) > few+1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(ids[:few], ", "), len(ids)-few)
+	}
+	return strings.Join(ids, ", ")
 }
 
 // gave says what a battery gave.
@@ -104,6 +124,10 @@ func doneWords(v plan.Verb) string {
 		return "is on again"
 	case plan.Unprotect:
 		return "is in write-back mode again"
+	case plan.Discharge:
+		return "runs on its battery, on purpose"
+	case plan.EndDischarge:
+		return "is back on the mains"
 	default:
 		return v.String()
 	}

@@ -16,6 +16,7 @@ import (
 type Timeline struct {
 	Outage      string      `json:"outage"`
 	Mode        string      `json:"mode,omitempty"`       // "run", "drill", "observe", "simulate"
+	Scope       []string    `json:"scope,omitempty"`      // of a drill: what it takes
 	Digest      string      `json:"digest,omitempty"`     // of the plan that it began with
 	Start       time.Time   `json:"start"`                //
 	End         time.Time   `json:"end,omitzero"`         // zero while it is open
@@ -133,6 +134,9 @@ func (s *Summary) of(state State) *int {
 	return nil
 }
 
+// Drill tells whether it is a drill in which no supply has failed so far.
+func (t *Timeline) Drill() bool { return t.Mode == engine.ModeDrill && len(t.Supplies) == 0 }
+
 // Fold makes the timeline of an outage from its records, oldest first.
 func Fold(records []engine.Record) Timeline {
 	var t Timeline
@@ -145,7 +149,7 @@ func Fold(records []engine.Record) Timeline {
 // Clone makes a copy that later Adds do not change.
 func (t *Timeline) Clone() Timeline {
 	c := *t
-	c.Supplies, c.Stages, c.Steps = slices.Clone(t.Supplies), slices.Clone(t.Stages), slices.Clone(t.Steps)
+	c.Scope, c.Supplies, c.Stages, c.Steps = slices.Clone(t.Scope), slices.Clone(t.Supplies), slices.Clone(t.Stages), slices.Clone(t.Steps)
 	c.Forced, c.Marks, c.NotRestored = slices.Clone(t.Forced), slices.Clone(t.Marks), slices.Clone(t.NotRestored)
 	c.Discharges = slices.Clone(t.Discharges)
 	c.index, c.nodes = maps.Clone(t.index), maps.Clone(t.nodes)

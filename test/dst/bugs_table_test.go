@@ -4,6 +4,8 @@ const (
 	engineEngine   = "internal/engine/engine.go"
 	engineExec     = "internal/engine/exec.go"
 	engineGuard    = "internal/engine/guard.go"
+	engineDrill    = "internal/engine/drill.go"
+	engineRefuse   = "internal/engine/refuse.go"
 	engineLadder   = "internal/engine/ladder.go"
 	engineProgress = "internal/engine/progress.go"
 	engineResume   = "internal/engine/resume.go"
@@ -20,6 +22,18 @@ const (
 
 // bugs are the seeded bugs. Where a rule has a second line of defence, the bug takes both away.
 var bugs = []bug{
+	{name: "a drill goes on when the mains fail", edits: []edit{
+		{engineDrill, "\te.run.drill = nil\n\te.endDischarge(", "\te.endDischarge("},
+		{engineDrill, "if e.run.drill != nil && e.run.goal == plan.Down {", "if e.run.drill != nil {"},
+	}},
+	{name: "a drill is forgotten in a crash", edits: []edit{
+		{engineDrill, "r.drill[i], r.scope[i] = true, true", "r.drill[i] = true"},
+	}},
+	{name: "a drill takes what others still need", edits: []edit{
+		{engineRefuse, "[]func([]bool) string{e.cannotComeBack, e.notSeen, e.needed}", "[]func([]bool) string{e.cannotComeBack, e.notSeen}"},
+		{engineDrill, "if why := e.needed(r.drill); why != \"\" {", "if why := e.needed(r.drill); why == \"never\" {"},
+		{engineGuard, "\t\tif un.down {\n", "\t\tif un.down || e.inDrill() {\n"},
+	}},
 	{name: "an accepted command counts as a proof", edits: []edit{
 		{engineExec, "if e.holds(i, x.verb) { // a watch was faster", "if true { // a watch was faster"},
 	}},

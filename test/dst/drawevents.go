@@ -39,6 +39,36 @@ func (w *drawing) events() {
 	w.mains()
 	w.orders()
 	w.luck()
+	w.drills() // last: what a seed draws otherwise stays what it is
+}
+
+// drills draws rehearsals, most of them before the first outage, of a node, of several, or of all; and of a battery.
+func (w *drawing) drills() {
+	for range w.d(4) / 2 {
+		at := 2 + w.d(50)
+		if w.one(3) {
+			at = 60 + w.d(3000)
+		}
+		if w.one(4) {
+			w.event(at, "supply: %s, discharge: %d%%", w.pick(w.supplies), 20+w.d(70))
+			continue
+		}
+		nodes := w.commanded
+		switch w.d(4) {
+		case 3, 2:
+			nodes = []string{w.pick(w.commanded)}
+		case 1:
+			nodes = nil
+			for _, id := range w.commanded {
+				if vm := strings.HasPrefix(id, "vm") || strings.HasPrefix(id, "pool"); vm || w.one(4) {
+					nodes = append(nodes, id)
+				}
+			}
+		}
+		if len(nodes) > 0 {
+			w.event(at, "drill: [\"%s\"]", strings.Join(nodes, `", "`))
+		}
+	}
 }
 
 // mains draws outages: of some supplies, one after the other or at once, with flaps and silence.

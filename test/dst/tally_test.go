@@ -36,7 +36,10 @@ func (t tally) add(sc *sim.Scenario, r *sim.Result) {
 		t[change(&c)]++
 	}
 	for _, rec := range r.Records {
-		if rec.Kind == engine.Opened {
+		switch {
+		case rec.Kind == engine.Opened && rec.Mode == engine.ModeDrill:
+			t["drills"]++
+		case rec.Kind == engine.Opened:
 			t["outages"]++
 		}
 		if rec.Kind == engine.Intent {
@@ -49,6 +52,10 @@ func change(c *sim.Change) string {
 	switch {
 	case c.Order != nil:
 		return "orders: " + string(c.Order.Verb)
+	case c.Drill != nil && c.Drill.Supply != "":
+		return "drills of a battery asked for"
+	case c.Drill != nil:
+		return "drills asked for"
 	case c.Silent != nil && *c.Silent:
 		return "supplies that fall silent"
 	case c.Silent != nil:

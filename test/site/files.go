@@ -93,14 +93,15 @@ nodes:
     stop: [sh, "%[9]s/cache.sh", stop]
     off_when_unreachable: 1s
     off_when_refused: true
+    down: {nominal: 2s, within: 20s, flush_nominal: 2s, flush_within: 20s}
     up: {wake: {power: true}, within: 30s}
-  esx01: {type: vsphere.host, via: vcenter, fallback: esx01, fed_by: [ups], depends_on: [nas, switch], off_when_unreachable: 1s, down: {within: 20s}, up: {wake: {power: true}, within: 30s}}
-  esx02: {type: vsphere.host, via: vcenter, fallback: esx02, fed_by: [ups], depends_on: [nas, switch], off_when_unreachable: 1s, down: {within: 20s}, up: {wake: {power: true}, within: 30s}}
-  db: {type: vsphere.vm, via: vcenter, fallback: esx01, depends_on: [esx01], risk: database, down: {within: %[14]s}}
-  app1: {type: vsphere.vm, via: vcenter, fallback: esx01, depends_on: [db, esx01], down: {within: %[14]s}}
-  app2: {type: vsphere.vm, via: vcenter, fallback: esx02, depends_on: [db, esx02], down: {within: %[14]s}}
+  esx01: {type: vsphere.host, via: vcenter, fallback: esx01, fed_by: [ups], depends_on: [nas, switch], off_when_unreachable: 1s, down: {nominal: 3s, within: 20s}, up: {wake: {power: true}, within: 30s}}
+  esx02: {type: vsphere.host, via: vcenter, fallback: esx02, fed_by: [ups], depends_on: [nas, switch], off_when_unreachable: 1s, down: {nominal: 3s, within: 20s}, up: {wake: {power: true}, within: 30s}}
+  db: {type: vsphere.vm, via: vcenter, fallback: esx01, depends_on: [esx01], risk: database, down: {nominal: 2s, within: %[14]s}}
+  app1: {type: vsphere.vm, via: vcenter, fallback: esx01, depends_on: [db, esx01], down: {nominal: 2s, within: %[14]s}}
+  app2: {type: vsphere.vm, via: vcenter, fallback: esx02, depends_on: [db, esx02], down: {nominal: 2s, within: %[14]s}}
   spare: {type: vsphere.vm, via: vcenter, fallback: esx02, depends_on: [esx02]}
-  lab: {type: vsphere.vms, via: vcenter, fallback: [esx01, esx02], select: {folder: Lab}, depends_on: [esx01, esx02], risk: expendable, expect: 2, down: {within: %[14]s}}
+  lab: {type: vsphere.vms, via: vcenter, fallback: [esx01, esx02], select: {folder: Lab}, depends_on: [esx01, esx02], risk: expendable, expect: 2, down: {nominal: 2s, within: %[14]s}}
 policy:
   protect: {when: {on_battery: 1s}}
   shed: [{name: lab, nodes: [lab], when: {on_battery: 2s}}]

@@ -115,12 +115,17 @@ func (p *Process) Running() bool {
 // Log is what the daemon has said so far.
 func (p *Process) Log() string { return p.log.String() }
 
+// Command is one command line.
+func Command(ctx context.Context, binary string, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, binary, args...)
+}
+
 // Run runs one command line to its end.
 func Run(t testing.TB, binary string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd := Command(ctx, binary, args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()

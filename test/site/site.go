@@ -23,6 +23,8 @@ type Options struct {
 	Guest func(name string) vspheresim.GuestBehaviour // nil: every guest shuts down in a moment
 	// Return gives the mains back by themselves as soon as the output is cut.
 	Return bool
+	// Test lets the UPS test its battery by test.battery.start.deep, as one does that knows no CAL.
+	Test bool
 	// Answers puts into the story what the NAS answers to probes.
 	Answers bool
 }
@@ -46,11 +48,13 @@ type Site struct {
 	output bool
 	charge float64 // percent
 	nasOn  bool
+	tests  bool // the UPS runs on its battery on purpose
 }
 
 const (
 	tick       = 50 * time.Millisecond
 	drain      = 1.0                    // percent a second on battery
+	drainTest  = 3.0                    // in a test of the battery
 	fill       = 10.0                   // percent a second on the mains
 	cutDelay   = 500 * time.Millisecond // from shutdown.return to the cut
 	returnTime = 500 * time.Millisecond // from mains back to the output on
@@ -69,6 +73,9 @@ func New(t testing.TB, o Options) *Site {
 	s.UPSD = nuttest.Start(t, nuttest.Config{UPSes: []string{"ups"}})
 	s.ups = s.UPSD.Driver("ups")
 	s.ups.AddCommands("shutdown.return", "load.off", "load.on")
+	if o.Test {
+		s.ups.AddCommands("test.battery.start.deep", "test.battery.stop")
+	}
 	s.ups.Set("ups.status", "OL", "battery.charge", "100", "battery.runtime", "600", "ups.load", "40", "ups.delay.shutdown", "1", "output.voltage", "230")
 	s.UPSD.Await("ups", "battery.charge", "100")
 	if o.Guest == nil {
@@ -140,8 +147,12 @@ func (s *Site) live() {
 		for _, c := range s.ups.Commands()[commands:] {
 			commands++
 			s.tellAt(c.At, "ups "+strings.Join(c.Words, " "))
-			if len(c.Words) > 1 && c.Words[1] == "shutdown.return" {
+			switch {
+			case len(c.Words) < 2:
+			case c.Words[1] == "shutdown.return":
 				cutAt = now.Add(cutDelay)
+			case strings.HasPrefix(c.Words[1], "test.battery."):
+				s.setTest(c.Words[1] == "test.battery.start.deep")
 			}
 		}
 		var done []Moment
@@ -170,6 +181,12 @@ func (s *Site) live() {
 		}
 		s.drainOrFill()
 	}
+}
+
+func (s *Site) setTest(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tests = on
 }
 
 func (s *Site) setNAS(on bool) {
@@ -211,12 +228,24 @@ func (s *Site) powerReturns() {
 	}
 }
 
+// perPercent is how many seconds a percent of the charge lasts, as the UPS says: in a test enough for a whole shutdown.
+func (s *Site) perPercent() float64 {
+	if s.options.Test {
+		return 60
+	}
+	return 6
+}
+
 func (s *Site) drainOrFill() {
 	s.mu.Lock()
 	status := "OL CHRG"
-	if s.mains {
+	switch {
+	case s.mains && s.tests:
+		status = "OB DISCHRG"
+		s.charge = max(0, s.charge-drainTest*tick.Seconds())
+	case s.mains:
 		s.charge = min(100, s.charge+fill*tick.Seconds())
-	} else {
+	default:
 		status = "OB DISCHRG"
 		s.charge = max(0, s.charge-drain*tick.Seconds())
 	}
@@ -226,7 +255,7 @@ func (s *Site) drainOrFill() {
 			status = "OL OFF"
 		}
 	}
-	charge, runtime := strconv.FormatFloat(s.charge, 'f', 1, 64), strconv.Itoa(int(s.charge*6))
+	charge, runtime := strconv.FormatFloat(s.charge, 'f', 1, 64), strconv.Itoa(int(s.charge*s.perPercent()))
 	s.mu.Unlock()
 	s.ups.Set("ups.status", status, "battery.charge", charge, "battery.runtime", runtime)
 }

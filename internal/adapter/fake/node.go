@@ -213,6 +213,7 @@ func (n *Node) carryOut(v plan.Verb) {
 		if n.dirty > 0 && n.flushTill.IsZero() {
 			n.flushFrom, n.flushTill = now, now.Add(takes)
 		}
+	case plan.Discharge, plan.EndDischarge: // it has no battery
 	}
 }
 

@@ -1,0 +1,141 @@
+package power
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// cell is a battery that gives so much burn at full load, with a gauge in whole percents and no runtime.
+type cell struct {
+	t       *Tracker
+	now     time.Time
+	left    float64 // seconds at full load
+	holds   float64
+	drops   float64 // of the gauge, all at once
+	mains   bool
+	step    float64 // its gauge knows no finer ones
+	replace Status
+	failed  bool
+}
+
+func newCell(s Supply, holds float64) *cell {
+	return &cell{t: NewTracker(s), now: epoch, left: holds, holds: holds, mains: true}
+}
+
+// run polls it for some seconds at full load.
+func (c *cell) run(seconds int) State {
+	for range seconds {
+		c.now = c.now.Add(time.Second)
+		status := OL
+		if !c.mains {
+			status, c.left = OB, c.left-1
+		}
+		charge := math.Round(100*c.left/c.holds) - c.drops
+		if c.step > 0 {
+			charge = c.step * math.Ceil(charge/c.step)
+		}
+		c.t.Observe(c.now, Reading{Supply: "ups", Status: status | c.replace, Charge: Known(max(0, charge)), Load: Known(100), TestFailed: c.failed})
+	}
+	return c.t.State(c.now)
+}
+
+var proven = Supply{ID: "ups", Capacity: Capacity{Burn: 600, Sigma: 0.12}, Recharge: 10 * time.Hour}
+
+func TestAProvenCapacityIsWhatIsLeft(t *testing.T) {
+	c := newCell(proven, 600)
+	s := c.run(60)
+	require.True(t, s.Proven)
+	require.Equal(t, ByCapacity, s.By)
+	require.InDelta(t, 600, s.Likely.Value, 1)
+	require.InDelta(t, 600*math.Exp(-1.645*0.12), s.Left.Value, 1, "of the batteries like this one, 5 %% give less")
+	c.mains = false
+	require.InDelta(t, 480, c.run(120).Likely.Value, 10, "less what was burnt")
+}
+
+// DESIGN §7: nothing refills faster than the battery charges, whatever its gauge says.
+func TestNothingRefillsFasterThanItCharges(t *testing.T) {
+	c := newCell(proven, 600)
+	c.run(60)
+	c.mains = false
+	c.run(300)
+	c.mains, c.left = true, 600 // the gauge jumps to 100 %
+	s := c.run(3600)
+	require.Equal(t, 100.0, s.Charge.Value)
+	require.InDelta(t, 300+60, s.Likely.Value, 3, "an hour of ten")
+	require.InDelta(t, 300+600, c.run(9*3600).Likely.Value, 301, "and at last it is full")
+	require.InDelta(t, 600, c.run(1).Likely.Value, 3)
+}
+
+// A cell that gives out shows as a drop that no load explains. It counts for the rest of the stretch.
+func TestASuddenDropIsNotBelieved(t *testing.T) {
+	c := newCell(proven, 600)
+	c.run(60)
+	c.mains = false
+	before := c.run(120)
+	c.drops = 30
+	after := c.run(1)
+	require.Equal(t, ByDrop, after.By)
+	require.Less(t, after.Left.Value, before.Left.Value/2)
+	require.Equal(t, ByDrop, c.run(30).By)
+	// A gauge that knows only a few steps does the same all the time, and means nothing by it.
+	coarse := newCell(proven, 600)
+	coarse.step = 25
+	coarse.run(60)
+	coarse.mains = false
+	for range 9 {
+		s := coarse.run(60)
+		require.False(t, s.Outlook.Views[ByDrop].Known)
+	}
+}
+
+// What a long enough stretch shows counts at once when it is less than what was known.
+func TestAStretchTeachesAtOnce(t *testing.T) {
+	c := newCell(proven, 300) // it is half as good as it was proven to be
+	c.run(60)
+	c.mains = false
+	s := c.run(150)
+	require.Equal(t, ByFall, s.By)
+	require.InDelta(t, 150, s.Likely.Value, 5)
+	d, told := c.t.Discharge(c.now)
+	require.True(t, told)
+	require.InDelta(t, 150, d.Burn, 1)
+	require.InDelta(t, 100, d.Load, 0.1)
+	require.Equal(t, [2]float64{100, 50}, [2]float64{math.Round(d.From), math.Round(d.To)})
+	c.mains, c.left = true, 300
+	require.InDelta(t, 150, c.run(60).Likely.Value, 5, "its gauge says full")
+	c.t.Told()
+	_, again := c.t.Discharge(c.now)
+	require.False(t, again)
+}
+
+func TestABatteryThatFailedCountsForHalf(t *testing.T) {
+	healthy := newCell(proven, 600)
+	whole := healthy.run(60).Left.Value
+	worn := newCell(proven, 600)
+	worn.replace = RB
+	require.InDelta(t, whole/2, worn.run(60).Left.Value, 0.1)
+	tested := newCell(proven, 600)
+	tested.failed = true
+	require.InDelta(t, whole/2, tested.run(60).Left.Value, 0.1)
+}
+
+func TestTheOddsAndTheirQuantilesAgree(t *testing.T) {
+	o := Outlook{Rate: 0.5, After: 300, More: 1}
+	o.Views[ByRuntime] = View{Known: true, Burn: 500, Sigma: 0.3}
+	o.Views[BySheet] = View{Known: true, Burn: 450, Sigma: 0.1}
+	for _, p := range []float64{0.01, 0.05, 0.2, 0.5, 0.9} {
+		at, _ := o.At(p)
+		require.InDelta(t, p, o.GivesOut(at.Value), 1e-9)
+	}
+	_, cautious := o.At(0.05)
+	require.Equal(t, ByRuntime, cautious, "the wide view fears more for early ends")
+	_, likely := o.At(0.5)
+	require.Equal(t, BySheet, likely)
+	o.Views[ByAlarm] = View{Known: true, Burn: 60}
+	least, by := o.At(0.05)
+	require.Equal(t, ByAlarm, by)
+	require.InDelta(t, 120, least.Value, 1e-9)
+}

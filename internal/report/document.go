@@ -83,6 +83,21 @@ type Column struct {
 	Right  bool    // numbers and times stand at the right
 }
 
+// shares are the columns' shares of the width.
+func (t *Table) shares() []float64 {
+	shares, sum := make([]float64, len(t.Columns)), 0.0
+	for i, c := range t.Columns {
+		if shares[i] = c.Weight; c.Weight == 0 {
+			shares[i] = 1
+		}
+		sum += shares[i]
+	}
+	for i := range shares {
+		shares[i] /= sum
+	}
+	return shares
+}
+
 // Row is one line of a table.
 type Row struct {
 	Cells   []Text

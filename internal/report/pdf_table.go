@@ -17,19 +17,9 @@ var (
 
 // columns gives each column its width.
 func (p *printer) columns(t Table) []float64 {
-	sum := 0.0
-	weight := func(c Column) float64 {
-		if c.Weight == 0 {
-			return 1
-		}
-		return c.Weight
-	}
-	for _, c := range t.Columns {
-		sum += weight(c)
-	}
-	widths := make([]float64, len(t.Columns))
-	for i, c := range t.Columns {
-		widths[i] = p.measure() * weight(c) / sum
+	widths := t.shares()
+	for i := range widths {
+		widths[i] *= p.measure()
 	}
 	return widths
 }

@@ -130,7 +130,15 @@ func (h *hypertext) contents(c Contents) {
 }
 
 func (h *hypertext) table(t Table) {
-	h.f("<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>")
+	class := ""
+	if len(t.Columns) > 3 {
+		class = ` class="wide"`
+	}
+	h.f("<div class=\"scroll\" tabindex=\"0\"><table%s>\n<colgroup>", class)
+	for _, share := range t.shares() {
+		h.f("<col style=\"width:%s%%\">", num(100*share))
+	}
+	h.f("</colgroup>\n<thead><tr>")
 	for _, c := range t.Columns {
 		h.f("<th scope=\"col\"%s>%s</th>", right(c), esc(c.Title))
 	}

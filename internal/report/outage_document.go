@@ -208,8 +208,12 @@ func (r *Retrospective) documentSteps(d *Document) {
 		rows = append(rows, rowOf(name, took, orNothing(s.Expected), orNothing(s.Worst), orNothing(s.Limit), ending(s)))
 	}
 	d.rows([]Column{
-		{Title: "Step", Weight: 1.7}, {Title: "Took", Right: true}, {Title: "Expected", Right: true, Weight: 0.8}, {Title: "95 % within", Right: true, Weight: 0.9},
-		{Title: "Limit", Right: true, Weight: 0.7}, {Title: "Ended as", Weight: 1.3},
+		{Title: "Step", Weight: 1.7},
+		{Title: "Took", Right: true},
+		{Title: "Expected", Right: true, Weight: 0.8},
+		{Title: "95 % within", Right: true, Weight: 0.9},
+		{Title: "Limit", Right: true, Weight: 0.7},
+		{Title: "Ended as", Weight: 1.3},
 	}, rows, "Nothing was commanded.")
 }
 

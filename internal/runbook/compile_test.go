@@ -229,7 +229,7 @@ func TestOdds(t *testing.T) {
 
 const oddsBook = `version: 1
 runbook: odds
-supplies: {ups: {nut: "ups@127.0.0.1"}}
+supplies: {ups: {nut: "ups@127.0.0.1", cut: none}}
 nodes: {box: {type: passive, fed_by: [ups]}}
 policy:
   shutdown: {when: {slack_below: 1m}}

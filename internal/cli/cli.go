@@ -135,7 +135,7 @@ func (a *app) root() *cobra.Command {
 		root.AddGroup(&g)
 	}
 	root.AddCommand(
-		a.demo(), a.check(), a.plan(), a.simulate(), a.daemon(), a.status(),
+		a.demo(), a.check(), a.plan(), a.print(), a.simulate(), a.daemon(), a.status(),
 		a.order("hold", "start nothing new; what is under way goes on"),
 		a.order("resume", "end a hold"),
 		a.order("abort", "go no further down, and bring back what went down when the gate is open"),

@@ -9,6 +9,7 @@ import (
 	"ebbtide/internal/families"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+	"ebbtide/internal/report"
 	"ebbtide/internal/runbook"
 )
 
@@ -139,39 +140,6 @@ func numbers(steps []int) []int {
 	return out
 }
 
-// verbWords says what a step does to what follows.
-func verbWords(n *plan.Node, s *plan.Step) string {
-	switch s.Verb {
-	case plan.Protect:
-		return "switch to write-through:"
-	case plan.Flush:
-		return "flush"
-	case plan.Stop:
-		if n.Kind == plan.Person {
-			return "ask a person to stop"
-		}
-		return "shut down"
-	case plan.Force:
-		return "power off"
-	case plan.Cut:
-		return "cut the output of"
-	case plan.Start:
-		switch {
-		case n.Kind == plan.Person:
-			return "ask a person to start"
-		case n.Kind == plan.Supply:
-			return "wait for the return of"
-		case n.ByPower:
-			return "wait for the boot of"
-		}
-		return "start"
-	case plan.Unprotect:
-		return "switch to write-back:"
-	default:
-		return s.Verb.String()
-	}
-}
-
 // ifNot says what happens when a step is not proven in its longest time.
 func ifNot(n *plan.Node, s *plan.Step) string {
 	switch s.Verb {
@@ -209,20 +177,4 @@ func ifNot(n *plan.Node, s *plan.Step) string {
 }
 
 // brief writes a duration without empty parts.
-func brief(d time.Duration) string {
-	d = d.Round(time.Second)
-	switch {
-	case d == 0:
-		return "0s"
-	case d%time.Hour == 0:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	case d >= time.Hour:
-		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
-	case d%time.Minute == 0:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	case d >= time.Minute:
-		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
-	default:
-		return fmt.Sprintf("%ds", d/time.Second)
-	}
-}
+func brief(d time.Duration) string { return report.Brief(d) }

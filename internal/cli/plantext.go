@@ -1,25 +1,17 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 	"unicode/utf8"
 
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+	"ebbtide/internal/report"
 	"ebbtide/internal/runbook"
 )
-
-// row is one line of the plan: a step, or all equal steps of one selector's members.
-type row struct {
-	steps []int
-	start time.Duration // of the first of them
-	what  string
-}
 
 // planText writes a plan as a person reads it.
 func planText(rb *runbook.Runbook, c *runbook.Compiled, p *plan.Plan) string {
@@ -33,17 +25,17 @@ func planText(rb *runbook.Runbook, c *runbook.Compiled, p *plan.Plan) string {
 	if least := p.LowerBound(); least > 0 {
 		fmt.Fprintf(&b, "In any order at least %s: this one takes %.2f × the lower bound.\n", brief(least), sc.Total.Seconds()/least.Seconds())
 	}
-	rows := foldRows(p, &sc, &c.Policy)
+	rows := report.PlanRows(p, &sc, &c.Policy, func(n *plan.Node) string { return n.Group })
 	number := make([]int, len(p.Steps)) // of the row that shows a step, 0: none
 	for i, r := range rows {
-		for _, s := range r.steps {
+		for _, s := range r.Steps {
 			number[s] = i + 1
 		}
 	}
 	stage := ""
 	var t *tabwriter.Writer
 	for i, r := range rows {
-		s := &p.Steps[r.steps[0]]
+		s := &p.Steps[r.Steps[0]]
 		if t == nil || s.Stage != stage {
 			if t != nil {
 				_ = t.Flush() // to memory or to where the rest goes
@@ -54,7 +46,7 @@ func planText(rb *runbook.Runbook, c *runbook.Compiled, p *plan.Plan) string {
 			fmt.Fprintln(t, "   #\tat\tstep\t\tafter\ttakes\tat most\tif not")
 		}
 		n := p.Estate().Node(s.Node)
-		fmt.Fprintf(t, "%4d\t%s\t%s %s\t%s\t%s\t%s\t%s\t%s\n", i+1, brief(r.start), verbWords(n, s), r.what,
+		fmt.Fprintf(t, "%4d\t%s\t%s %s\t%s\t%s\t%s\t%s\t%s\n", i+1, brief(r.Start), report.Action(n, s), r.What,
 			strings.TrimSpace(n.Type+" "+n.Rack), afterRows(p, number, r), brief(s.Times.Nominal), brief(s.Times.Within), ifNot(n, s))
 	}
 	if t != nil {
@@ -88,49 +80,8 @@ func stageTitle(goal plan.Goal, stage string, policy *power.Policy) string {
 	return stage + ":"
 }
 
-// foldRows makes the lines of the plan, stage by stage, in the order in which they start. Milestones are not shown;
-// members of one selector that do the same are one line.
-func foldRows(p *plan.Plan, sc *plan.Schedule, policy *power.Policy) []row {
-	var rows []row
-	at := map[string]int{}
-	for i := range p.Steps {
-		s := &p.Steps[i]
-		if s.Milestone {
-			continue
-		}
-		n := p.Estate().Node(s.Node)
-		if n.Group == "" {
-			rows = append(rows, row{steps: []int{i}, start: sc.Start[i], what: n.ID})
-			continue
-		}
-		key := s.Verb.String() + " " + n.Group
-		if k, known := at[key]; known {
-			r := &rows[k]
-			r.steps, r.start = append(r.steps, i), min(r.start, sc.Start[i])
-			r.what = fmt.Sprintf("%s ×%d", n.Group, len(r.steps))
-			continue
-		}
-		at[key] = len(rows)
-		rows = append(rows, row{steps: []int{i}, start: sc.Start[i], what: n.ID})
-	}
-	place := func(r row) int {
-		switch stage := p.Steps[r.steps[0]].Stage; stage {
-		case power.ProtectStage:
-			return -1
-		case power.ShutdownStage:
-			return len(policy.Shed)
-		default:
-			return slices.IndexFunc(policy.Shed, func(s power.Stage) bool { return s.Name == stage })
-		}
-	}
-	slices.SortStableFunc(rows, func(a, b row) int {
-		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a.start, b.start), cmp.Compare(a.steps[0], b.steps[0]))
-	})
-	return rows
-}
-
 // afterRows lists the lines that a line waits for, looking through milestones.
-func afterRows(p *plan.Plan, number []int, r row) string {
+func afterRows(p *plan.Plan, number []int, r report.PlanRow) string {
 	var lines []int
 	seen := make([]bool, len(p.Steps))
 	var look func(step int)
@@ -149,7 +100,7 @@ func afterRows(p *plan.Plan, number []int, r row) string {
 			}
 		}
 	}
-	for _, s := range r.steps {
+	for _, s := range r.Steps {
 		look(s)
 	}
 	slices.Sort(lines)
@@ -230,7 +181,7 @@ func chainText(p *plan.Plan, sc *plan.Schedule, number []int) string {
 		if s.Milestone {
 			continue
 		}
-		fmt.Fprintf(t, "%4d\t%s\t%s %s\t+%s\n", number[i], brief(sc.Start[i]), verbWords(p.Estate().Node(s.Node), s), s.Name, brief(s.Times.Nominal))
+		fmt.Fprintf(t, "%4d\t%s\t%s %s\t+%s\n", number[i], brief(sc.Start[i]), report.Action(p.Estate().Node(s.Node), s), s.Name, brief(s.Times.Nominal))
 	}
 	_ = t.Flush() // to memory or to where the rest goes
 	return b.String()

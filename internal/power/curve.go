@@ -87,3 +87,8 @@ func (c Curve) Lasts(load float64) time.Duration {
 	}
 	return time.Duration(c.curve.lasts(load) * float64(time.Second))
 }
+
+// Least tells what is counted on of a full battery that no discharge has proven; 0 if there are no points to tell it by.
+func (c Curve) Least(load float64) time.Duration {
+	return time.Duration(float64(c.Lasts(load)) * lowFactor(sheetSigma))
+}

@@ -26,6 +26,31 @@ func (c Command) String() string {
 	return strings.Join(c.Argv, " ")
 }
 
+// bare are the characters that mean nothing to any shell: an argument of these alone needs no quotes, which some
+// appliances' command lines do not know.
+const bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:@%+"
+
+// Shell gives the command as a POSIX shell gets it: a line as it is, a list quoted, so that each argument arrives as it
+// is.
+func (c Command) Shell() string {
+	if c.Line != "" {
+		return c.Line
+	}
+	words := make([]string, len(c.Argv))
+	for i, arg := range c.Argv {
+		words[i] = Quote(arg)
+	}
+	return strings.Join(words, " ")
+}
+
+// Quote makes one word of a POSIX shell out of an argument.
+func Quote(arg string) string {
+	if arg != "" && strings.Trim(arg, bare) == "" {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+}
+
 // UnmarshalYAML reads either form.
 func (c *Command) UnmarshalYAML(decode func(any) error) error {
 	var line string

@@ -16,6 +16,8 @@ type ConnectionType struct {
 	Spec func() any
 	// Check finds further mistakes in a spec (nil: none). One about a certain key is a *KeyError.
 	Check func(spec any) []error
+	// Place tells where a person reaches the system, for the printed run book (nil: nowhere).
+	Place func(spec any) Place
 }
 
 // NodeType is a node type of the language, given by the adapter family that serves it.
@@ -45,6 +47,9 @@ type NodeType struct {
 	// Check finds further mistakes in a spec, e.g. two keys that exclude each other (nil: none). One about a certain key
 	// is a *KeyError.
 	Check func(spec any) []error
+	// ByHand tells what a person does without Ebbtide, for the printed run book (nil: nothing is known). places finds
+	// the places of connections by their names.
+	ByHand func(d *NodeDecl, places func(connection string) Place) Hand
 }
 
 // Schema is the part of the language that the adapters give.

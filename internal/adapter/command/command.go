@@ -26,6 +26,9 @@ func Family() adapter.Family {
 			Verbs: func(spec any) plan.Verbs { return spec.(*script.Spec).Verbs() },
 			Times: script.Times(),
 			Check: func(spec any) []error { return check(spec.(*script.Spec)) },
+			ByHand: func(d *runbook.NodeDecl, _ func(string) runbook.Place) runbook.Hand {
+				return d.Spec.(*script.Spec).ByHand("On the machine that runs Ebbtide, or another that has the program and the keys:", runbook.Command.Shell)
+			},
 		}},
 		Open: func(d runbook.NodeDecl, _ adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 			return &script.Node{ID: d.ID, Spec: *d.Spec.(*script.Spec), Run: run, Look: unknown}, nil

@@ -21,6 +21,9 @@ func Family() adapter.Family {
 				Name: "passive",
 				Doc:  "needs no shutdown and drops when its supplies are cut: a switch, a monitor",
 				Kind: plan.Passive,
+				ByHand: func(*runbook.NodeDecl, func(string) runbook.Place) runbook.Hand {
+					return runbook.Hand{On: []runbook.Instruction{{Say: "Its lights are on."}}}
+				},
 			},
 			{
 				Name:  "manual",
@@ -30,6 +33,10 @@ func Family() adapter.Family {
 				Times: map[plan.Verb]plan.Times{
 					plan.Stop:  {Nominal: 2 * time.Minute, Within: 10 * time.Minute},
 					plan.Start: {Nominal: 2 * time.Minute, Within: 30 * time.Minute},
+				},
+				ByHand: func(*runbook.NodeDecl, func(string) runbook.Place) runbook.Hand {
+					is := []runbook.Instruction{{Say: "You have seen it yourself."}}
+					return runbook.Hand{Off: is, On: is}
 				},
 			},
 		},

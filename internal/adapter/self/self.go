@@ -22,12 +22,13 @@ type Spec struct {
 func Family(armed bool) adapter.Family {
 	return adapter.Family{
 		Nodes: []runbook.NodeType{{
-			Name:  "self",
-			Doc:   "the machine that runs Ebbtide: powered off last, after the supplies' delayed cut is set",
-			Kind:  plan.Self,
-			Spec:  func() any { return new(Spec) },
-			Verbs: func(any) plan.Verbs { return plan.VerbSet(plan.Stop) },
-			Times: map[plan.Verb]plan.Times{plan.Stop: {Nominal: 30 * time.Second, Within: 2 * time.Minute}},
+			Name:   "self",
+			Doc:    "the machine that runs Ebbtide: powered off last, after the supplies' delayed cut is set",
+			Kind:   plan.Self,
+			ByHand: byHand,
+			Spec:   func() any { return new(Spec) },
+			Verbs:  func(any) plan.Verbs { return plan.VerbSet(plan.Stop) },
+			Times:  map[plan.Verb]plan.Times{plan.Stop: {Nominal: 30 * time.Second, Within: 2 * time.Minute}},
 			Check: func(spec any) []error {
 				if stop := spec.(*Spec).Stop; len(stop) > 0 && stop[0] == "" {
 					return []error{errors.New("stop names no program")}
@@ -36,14 +37,28 @@ func Family(armed bool) adapter.Family {
 			},
 		}},
 		Open: func(d runbook.NodeDecl, _ adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
-			stop := d.Spec.(*Spec).Stop
-			if len(stop) == 0 {
-				// A lock against shutting down (a package upgrade may hold one) does not keep the power on. From
-				// systemd 257 on it stands in root's way too unless it is told to be ignored.
-				stop = []string{"systemctl", "-i", "poweroff"}
-			}
-			return node{id: d.ID, stop: stop, armed: armed}, nil
+			return node{id: d.ID, stop: d.Spec.(*Spec).stop(), armed: armed}, nil
 		},
+	}
+}
+
+// stop is the command that powers this machine off.
+func (s *Spec) stop() []string {
+	if len(s.Stop) > 0 {
+		return s.Stop
+	}
+	// A lock against shutting down (a package upgrade may hold one) does not keep the power on. From systemd 257 on it
+	// stands in root's way too unless it is told to be ignored.
+	return []string{"systemctl", "-i", "poweroff"}
+}
+
+func byHand(d *runbook.NodeDecl, _ func(string) runbook.Place) runbook.Hand {
+	return runbook.Hand{
+		Do: map[plan.Verb][]runbook.Instruction{
+			plan.Stop: {{Say: "At the machine that runs Ebbtide, as root, after the cut of its supplies has been ordered:", Type: runbook.Command{Argv: d.Spec.(*Spec).stop()}.Shell()}},
+		},
+		Off: []runbook.Instruction{{Say: "Its power light is dark."}},
+		On:  []runbook.Instruction{{Say: "Ebbtide answers, and goes on with the restore by itself:", Type: "ebbtide status"}},
 	}
 }
 

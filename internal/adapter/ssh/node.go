@@ -84,7 +84,7 @@ func (c *conn) run(ctx context.Context, command runbook.Command, stdin string) (
 	var out, errs process.Output
 	s.Stdin, s.Stdout, s.Stderr = strings.NewReader(stdin), &out, &errs
 	done := make(chan error, 1)
-	go func() { done <- runOn(s, line(command)) }()
+	go func() { done <- runOn(s, command.Shell()) }()
 	select {
 	case err = <-done:
 	case <-ctx.Done():

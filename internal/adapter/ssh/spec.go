@@ -48,11 +48,16 @@ func Family() adapter.Family {
 			Doc:   "a host that is reached by SSH, its host key checked",
 			Spec:  func() any { return new(ConnSpec) },
 			Check: func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
+			Place: func(spec any) runbook.Place {
+				s := spec.(*ConnSpec)
+				return runbook.Place{Address: withPort(s.Address), User: s.User}
+			},
 		}},
 		Nodes: []runbook.NodeType{{
 			Name:     "ssh",
 			Doc:      "driven by commands over SSH; without a probe it is on when it can be logged in to",
 			Kind:     plan.Other,
+			ByHand:   byHand,
 			Via:      []string{"ssh"},
 			Spec:     func() any { return new(NodeSpec) },
 			Verbs:    func(spec any) plan.Verbs { return spec.(*NodeSpec).Verbs() },

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ebbtide/internal/families"
+	"ebbtide/internal/nut"
+	"ebbtide/internal/report"
+)
+
+// printing is what a print command was asked for.
+type printing struct {
+	file, out, as, paper, date, changes string
+}
+
+func (a *app) print() *cobra.Command {
+	var p printing
+	c := &cobra.Command{
+		Use: "print RUNBOOK -o FILE", GroupID: "runbook", Short: "print the run book that people follow when no machine is left",
+		Long: `Prints a runbook for people: who to call, the estate on one page, which UPS feeds what,
+the steps down and up with how each is done by hand and seen to be done, the last safe
+time for each, what if, and pages to write on. The ending of FILE says in what form:
+.pdf, .html (one file that needs nothing else) or .md.
+
+It is made from the same plan as the daemon's and names its digest. The same runbook gives
+the same bytes: a date is printed only if one is given. There is no secret in it, as long
+as the runbook's own notes and commands hold none. It asks no system anything: a node that
+stands for many VMs counts as its expect: N.`,
+		Example: "  ebbtide print runbooks/smb-datacenter.yaml -o runbook.pdf\n  ebbtide print runbook.yaml -o runbook.pdf --paper Letter --date 2026-03-01 --changes old.yaml\n  ebbtide print runbook.yaml -o - --as md",
+		Args:    exactly(1, "one runbook"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			p.file = args[0]
+			return a.printBook(&p)
+		},
+	}
+	f := c.Flags()
+	f.StringVarP(&p.out, "output", "o", "", "the file to write; - is standard output")
+	f.StringVar(&p.as, "as", "", "pdf, html or md, where the file's ending does not say")
+	f.StringVar(&p.paper, "paper", "A4", "A4 or Letter, of a PDF")
+	f.StringVar(&p.date, "date", "", "the date that is printed, as 2026-03-01; none if not given")
+	f.StringVar(&p.changes, "changes", "", "an older version of the runbook: what has changed since is marked in the margin")
+	return c
+}
+
+// form is the form to write in: what was asked for, or what the file's ending says.
+func (p *printing) form() (string, error) {
+	form := strings.ToLower(p.as)
+	if form == "" && p.out != "-" {
+		form = strings.TrimPrefix(strings.ToLower(filepath.Ext(p.out)), ".")
+	}
+	if !slices.Contains(report.Formats, form) {
+		if form == "" {
+			return "", fail(exitUsage, "add --as pdf, --as html or --as md", "cannot tell in what form to print")
+		}
+		return "", fail(exitUsage, "use pdf, html or md: as the file's ending, or with --as", "cannot print as %q", form)
+	}
+	return form, nil
+}
+
+func (a *app) printBook(p *printing) error {
+	if p.out == "" {
+		return fail(exitUsage, "add -o runbook.pdf, or -o - --as md", "print does not know where to write")
+	}
+	form, err := p.form()
+	if err != nil {
+		return err
+	}
+	paper, err := report.PaperNamed(p.paper)
+	if err != nil {
+		return fail(exitUsage, "use --paper A4 or --paper Letter", "%w", err)
+	}
+	var date time.Time
+	if p.date != "" {
+		if date, err = time.Parse(time.DateOnly, p.date); err != nil {
+			return fail(exitUsage, "write it like 2026-03-01", "cannot read the date %q", p.date)
+		}
+	}
+	doc, err := a.book(p.file, date)
+	if err != nil {
+		return err
+	}
+	if p.changes != "" {
+		old, err := a.book(p.changes, date)
+		if err != nil {
+			return err
+		}
+		doc.MarkChanges(old, filepath.Base(p.changes))
+	}
+	var printed bytes.Buffer
+	if err := doc.Write(&printed, form, paper); err != nil {
+		return fmt.Errorf("cannot print %q: %w", p.file, err)
+	}
+	return a.deliver(p.out, printed.Bytes())
+}
+
+// book makes the run book of a file.
+func (a *app) book(file string, date time.Time) (*report.Document, error) {
+	rb, err := a.usable(file)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := report.RunBook(report.BookSource{Runbook: rb, Schema: families.Schema(), Outputs: nut.ByHand, Date: date})
+	if err != nil {
+		return nil, fail(exitMistakes, "run `ebbtide check "+file+"`", "cannot print %q: %w", file, err)
+	}
+	return doc, nil
+}
+
+// deliver writes a document to where it was asked for, with nothing changed in it.
+func (a *app) deliver(out string, document []byte) error {
+	if out == "-" {
+		if _, err := a.screen.Write(document); err != nil {
+			return fmt.Errorf("cannot write to standard output: %w", err)
+		}
+		return nil
+	}
+	if err := os.WriteFile(out, document, 0o644); err != nil { //nolint:gosec // a document for everybody on duty
+		return fail(exitFailed, "name a file in a folder that can be written to", "cannot write the document: %w", err)
+	}
+	if a.format == "json" {
+		return a.json(struct {
+			File  string `json:"file"`
+			Bytes int    `json:"bytes"`
+		}{out, len(document)})
+	}
+	fmt.Fprintf(a.Stderr, "ebbtide: wrote %s, %d kB\n", out, (len(document)+1023)/1024)
+	return nil
+}

@@ -1,0 +1,44 @@
+package nut
+
+import (
+	"fmt"
+	"time"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// ByHand tells how a person cuts and returns the output of a supply.
+func ByHand(s *runbook.SupplyDecl) runbook.Hand {
+	user := s.Username
+	if user == "" {
+		user = "USER"
+	}
+	as := "-u " + runbook.Quote(user) + " "
+	ups := runbook.Quote(s.NUT())
+	var cut []runbook.Instruction
+	ask := "On a machine with NUT's client (it asks for the password of the NUT user):"
+	if s.OffDelay > 0 {
+		cut = append(cut, runbook.Instruction{Say: ask, Type: fmt.Sprintf("upsrw -s %s=%d %s%s", varDelay, int(s.OffDelay/time.Second), as, ups)})
+		ask = "Then:"
+	}
+	if s.OnDelay > 0 {
+		cut = append(cut, runbook.Instruction{Say: ask, Type: fmt.Sprintf("upsrw -s %s=%d %s%s", varStartDelay, int(s.OnDelay/time.Second), as, ups)})
+		ask = "Then:"
+	}
+	cut = append(cut,
+		runbook.Instruction{Say: ask, Type: "upscmd " + as + ups + " " + cutCommand},
+		runbook.Instruction{Say: "Or hold the off button on its front until it beeps. Then nothing comes back by itself with the mains: it must be switched on by hand."},
+	)
+	status := runbook.Instruction{Say: "Everything that it feeds is dark. What the UPS says (OFF in its status):", Type: "upsc " + ups + " ups.status"}
+	return runbook.Hand{
+		Do: map[plan.Verb][]runbook.Instruction{
+			plan.Cut: cut,
+			plan.Start: {
+				{Say: "It returns by itself with the mains if it was cut with return. Otherwise press its on button, or:", Type: "upscmd " + as + ups + " " + startCommand},
+			},
+		},
+		Off: []runbook.Instruction{status},
+		On:  []runbook.Instruction{{Say: "What it feeds has power, and this says OL:", Type: "upsc " + ups + " ups.status"}},
+	}
+}

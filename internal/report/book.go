@@ -1,0 +1,272 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// BookSource is what a printed run book is made of: a runbook without mistakes.
+type BookSource struct {
+	Runbook *runbook.Runbook
+	Schema  runbook.Schema
+	// Outputs tells what a person does to the output of a supply.
+	Outputs func(*runbook.SupplyDecl) runbook.Hand
+	Date    time.Time // zero: none is printed
+}
+
+// RunBook makes the document that people follow when no machine is left, from the same plan as the daemon's. Nothing
+// in it is secret, as far as the runbook's own notes and commands hold none.
+func RunBook(src BookSource) (*Document, error) {
+	compiled, err := runbook.Compile(src.Runbook, src.Schema, nil)
+	if err != nil {
+		return nil, err
+	}
+	b := newBook(src, compiled)
+	d := &b.doc
+	d.Title, d.Subtitle = src.Runbook.Name, "Run book: how this site is taken down in order when the mains fail, and brought back, by hand and by Ebbtide"
+	d.Head, d.Date = "plan "+b.down.plan.Digest(), src.Date
+	b.cover()
+	b.contacts()
+	b.estatePages()
+	b.power()
+	b.policy()
+	b.powerDown()
+	b.lastSafe()
+	b.powerUp()
+	b.whatIf()
+	b.logPages()
+	b.appendix()
+	b.index()
+	return d, nil
+}
+
+// book is a run book in the making.
+type book struct {
+	BookSource
+	compiled *runbook.Compiled
+	doc      Document
+	estate   *plan.Estate
+	decls    map[string]*runbook.NodeDecl // by node id, and by that of the selector for its members
+	hands    map[string]runbook.Hand      // by declaration
+	supplies map[string]*runbook.SupplyDecl
+	folds    map[string]string   // nodes that are shown as one with others: under which name
+	members  map[string][]string // and the other way round
+	down, up *bookPlan
+}
+
+// bookPlan is a plan with its lines.
+type bookPlan struct {
+	plan *plan.Plan
+	sc   plan.Schedule
+	rows []PlanRow
+	of   []int // per step: its row, -1: none
+	mark string
+}
+
+func newBook(src BookSource, compiled *runbook.Compiled) *book {
+	b := &book{
+		BookSource: src, compiled: compiled, estate: compiled.Estate, decls: map[string]*runbook.NodeDecl{}, hands: map[string]runbook.Hand{},
+		supplies: map[string]*runbook.SupplyDecl{}, folds: map[string]string{}, members: map[string][]string{},
+	}
+	for i := range src.Runbook.Nodes {
+		d := &src.Runbook.Nodes[i]
+		b.decls[d.ID] = d
+		b.hands[d.ID] = src.Runbook.HandOf(&src.Schema, d)
+	}
+	for i := range src.Runbook.Supplies {
+		s := &src.Runbook.Supplies[i]
+		b.supplies[s.ID] = s
+		b.hands[s.ID] = src.Outputs(s)
+	}
+	b.foldEqual()
+	b.down, b.up = b.course(plan.Down, "down"), b.course(plan.Up, "up")
+	return b
+}
+
+func (b *book) course(goal plan.Goal, mark string) *bookPlan {
+	p := b.estate.Plan(goal, nil)
+	c := &bookPlan{plan: p, sc: p.Schedule(), mark: mark, of: make([]int, len(p.Steps))}
+	c.rows = PlanRows(p, &c.sc, &b.compiled.Policy, func(n *plan.Node) string { return b.folds[n.ID] })
+	for i := range c.of {
+		c.of[i] = -1
+	}
+	for r := range c.rows {
+		for _, s := range c.rows[r].Steps {
+			c.of[s] = r
+		}
+	}
+	return c
+}
+
+// foldFrom is how many VMs must be alike to be shown as one.
+const foldFrom = 6
+
+// foldEqual finds what is shown as one: the members of a selector, and VMs that differ in nothing but their names and
+// the host that they run on.
+func (b *book) foldEqual() {
+	like := map[string][]string{}
+	var order []string
+	for i := range b.estate.Len() {
+		n := b.estate.Node(i)
+		key := "selector " + n.Group
+		if n.Group == "" {
+			d := b.decls[n.ID]
+			if n.Kind != plan.VM || d == nil || n.Notes != "" || n.Rack != "" {
+				continue
+			}
+			needs := slices.DeleteFunc(slices.Clone(n.DependsOn), func(id string) bool { return id == n.Host })
+			key = fmt.Sprint("vm ", n.Type, n.Stage, n.Risk, n.Can, n.Times, d.Healthy, needs, len(b.estate.Users(i)))
+		}
+		if like[key] == nil {
+			order = append(order, key)
+		}
+		like[key] = append(like[key], n.ID)
+	}
+	for _, key := range order {
+		ids := like[key]
+		name, selected := strings.CutPrefix(key, "selector ")
+		if !selected {
+			if len(ids) < foldFrom {
+				continue
+			}
+			name = ids[0] + " and its like"
+		}
+		for _, id := range ids {
+			b.folds[id] = name
+		}
+		b.members[name] = ids
+	}
+}
+
+// called is the name under which a node is shown, and how many it stands for.
+func (b *book) called(i int) string {
+	n := b.estate.Node(i)
+	if name := b.folds[n.ID]; name != "" {
+		return fmt.Sprintf("%s ×%d", name, len(b.members[name]))
+	}
+	return n.ID
+}
+
+// namesOf are the names of nodes, each once, in their order.
+func (b *book) namesOf(nodes []int) []string {
+	var names []string
+	for _, i := range nodes {
+		if n := b.estate.Node(i); b.isJunction(n) { // what it stands for
+			names = append(names, b.namesOf(b.estate.Needs(i))...)
+			continue
+		}
+		names = append(names, b.called(i))
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(names, func(name string) bool {
+		was := seen[name]
+		seen[name] = true
+		return was
+	})
+}
+
+// usersOf are the nodes that use a node, those behind junctions too.
+func (b *book) usersOf(i int) []int {
+	var users []int
+	for _, u := range b.estate.Users(i) {
+		if n := b.estate.Node(u); b.isJunction(n) {
+			users = append(users, b.usersOf(u)...)
+		} else {
+			users = append(users, u)
+		}
+	}
+	slices.Sort(users)
+	return slices.Compact(users)
+}
+
+// isJunction tells whether a node only stands between others.
+func (b *book) isJunction(n *plan.Node) bool {
+	return n.Kind == plan.Passive && (n.Type == runbook.LabelType || b.members[n.ID] != nil)
+}
+
+// declOf is the declaration that a node comes from; nil: it is a supply or a junction.
+func (b *book) declOf(n *plan.Node) *runbook.NodeDecl {
+	return b.decls[cmp.Or(n.Group, n.ID)]
+}
+
+func (b *book) handOf(n *plan.Node) runbook.Hand { return b.hands[cmp.Or(n.Group, n.ID)] }
+
+func (b *book) add(blocks ...Block) { b.doc.Blocks = append(b.doc.Blocks, blocks...) }
+
+func (b *book) chapter(title string) {
+	b.add(PageBreak{}, Heading{Level: 1, Text: title, Anchor: Anchor(title)})
+}
+
+func (b *book) section(title string) {
+	b.add(Heading{Level: 2, Text: title, Anchor: Anchor(title)})
+}
+
+func (b *book) cover() {
+	b.add(
+		Table{Columns: []Column{{Title: "This copy"}, {Title: "", Weight: 3}}, Rows: []Row{
+			{Cells: []Text{T("site"), Bold("%s", b.Runbook.Name)}},
+			{Cells: []Text{T("digest of the plan, down"), Verbatim(b.down.plan.Digest())}},
+			{Cells: []Text{T("digest of the plan, up"), Verbatim(b.up.plan.Digest())}},
+			{Cells: []Text{T("steps"), T("%d down, about %s if all goes well; %d up, about %s", len(b.down.rows), Brief(b.down.sc.Total), len(b.up.rows), Brief(b.up.sc.Total))}},
+			{Cells: []Text{T("printed on"), T("%s", cmp.Or(b.doc.day(), "______________________"))}},
+		}},
+		Note{Title: "Is this copy true?", Text: Join(T("Check the digests against "), Verbatim("ebbtide plan RUNBOOK"), T(" and "), Verbatim("ebbtide plan RUNBOOK --goal up"),
+			T(". If one differs, the plan has changed since: print a new copy and destroy this one. The digest covers steps, order, times and limits, not contacts and notes."))},
+		Note{Title: "If you hold this because nothing else works", Text: T("Begin at “Who to call”, then “Power down”. Do the steps in their order, tick each off with time and initials, and do not pass a hold point before what it asks for is true. " +
+			"If Ebbtide runs, it does all this by itself: look first (“ebbtide status”), and do not work against it (“ebbtide hold” stops it from starting anything new). Never take a step's being ordered for its being done: look.")},
+		Heading{Level: 2, Text: "Contents"}, Contents{Level: 1},
+	)
+}
+
+func (b *book) contacts() {
+	b.chapter("Who to call")
+	t := Table{Columns: []Column{{Title: "name", Weight: 1.3}, {Title: "phone"}, {Title: "e-mail"}, {Title: "for", Weight: 1.3}, {Title: "notes", Weight: 1.6}}, Blank: 2}
+	for _, c := range b.Runbook.Contacts {
+		t.Rows = append(t.Rows, Row{Cells: []Text{Bold("%s", c.Name), T("%s", c.Phone), T("%s", c.Email), T("%s", c.Role), T("%s", c.Notes)}})
+	}
+	if len(t.Rows) == 0 {
+		b.add(Paragraph{T("The runbook names nobody (its key contacts). Write in who is to be called.")})
+	}
+	b.add(t)
+	b.section("Where everything is reached")
+	b.add(Paragraph{T("As numbers where the runbook has numbers: when name servers are down these still work. Passwords and keys are not in here: they are where your site keeps them.")})
+	at := Table{Columns: []Column{{Title: "system"}, {Title: "address", Weight: 2}, {Title: "user", Weight: 1.4}, {Title: "kind"}}}
+	for i := range b.Runbook.Connections {
+		c := &b.Runbook.Connections[i]
+		p := b.Runbook.PlaceOf(&b.Schema, c.Name)
+		at.Rows = append(at.Rows, Row{Cells: []Text{Bold("%s", c.Name), Verbatim(p.Address), T("%s", p.User), T("%s", c.Type)}})
+	}
+	for i := range b.Runbook.Supplies {
+		s := &b.Runbook.Supplies[i]
+		at.Rows = append(at.Rows, Row{Cells: []Text{Bold("%s", s.ID), Verbatim(s.NUT()), T("%s", s.Username), T("UPS, by NUT")}})
+	}
+	b.add(at)
+}
+
+// policy says in sentences what is done when.
+func (b *book) policy() {
+	b.add(Heading{Level: 1, Text: "What happens when", Anchor: "what-happens-when"})
+	t := Table{Columns: []Column{{Title: "rule", Weight: 1}, {Title: "in words", Weight: 5}}}
+	row := func(name, text string) {
+		t.Rows = append(t.Rows, Row{Cells: []Text{Bold("%s", name), T("%s", text)}})
+	}
+	names := []string{"protect"}
+	for _, s := range b.Runbook.Policy.Shed {
+		names = append(names, "shed "+s.Name)
+	}
+	names = append(names, "shutdown", "restore", "reserve")
+	for i, s := range b.Runbook.Sentences() {
+		name := "also"
+		if i < len(names) {
+			name = names[i]
+		}
+		row(name, s)
+	}
+	b.add(Paragraph{T("This is what Ebbtide goes by. By hand, go by the same: the sentences tell when each stage of the power-down begins, and when the power-up may. Slack is the battery time that is left less the time that the rest of the plan needs: “The last safe time” has that time for each step.")}, t)
+}

@@ -1,0 +1,196 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"ebbtide/internal/forecast"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// power tells which UPS feeds what.
+func (b *book) power() {
+	b.chapter("Which UPS feeds what")
+	b.add(Paragraph{T("What has two feeds stays on while one of them lives. What has one goes with it.")})
+	t := Table{Columns: []Column{{Title: "supply"}, {Title: "where", Weight: 2}, {Title: "feeds", Weight: 3.6}, {Title: "its load", Weight: 1.4}}}
+	for i := range b.estate.Len() {
+		n := b.estate.Node(i)
+		s := b.supplies[n.ID]
+		if s == nil {
+			continue
+		}
+		var only, also []int
+		for _, u := range b.usersOf(i) {
+			if feeds := b.estate.Feeds(u); len(feeds) == 1 {
+				only = append(only, u)
+			} else if slices.Contains(feeds, i) {
+				also = append(also, u)
+			}
+		}
+		var feeds []string
+		if names := b.namesOf(only); len(names) > 0 {
+			feeds = append(feeds, "alone: "+strings.Join(names, ", "))
+		}
+		if names := b.namesOf(also); len(names) > 0 {
+			feeds = append(feeds, "with another: "+strings.Join(names, ", "))
+		}
+		load := "not said"
+		if w := b.load(i, nil); w > 0 && s.Watts > 0 {
+			load = fmt.Sprintf("%.0f W of %.0f W, %.0f\u00a0%%", w, s.Watts, 100*w/s.Watts)
+		} else if w > 0 {
+			load = fmt.Sprintf("%.0f W", w)
+		}
+		cutting := "cut last, returns with the mains"
+		if !n.Can.Has(plan.Cut) {
+			cutting = "never cut"
+		}
+		where := strings.Join(filled(s.Rack, s.NUT(), cutting), "\n")
+		t.Rows = append(t.Rows, Row{Anchor: "supply-" + Anchor(n.ID), Cells: []Text{Bold("%s", n.ID), T("%s", where), T("%s", strings.Join(feeds, "\n")), T("%s", load)}})
+		if s.Notes != "" {
+			t.Rows = append(t.Rows, Row{Cells: []Text{nil, nil, T("%s", s.Notes), nil}})
+		}
+	}
+	b.add(t)
+}
+
+// load is what a supply carries, in watts, without the nodes that are off. What has several feeds draws from each alike.
+func (b *book) load(supply int, off func(node int) bool) float64 {
+	sum := 0.0
+	for i := range b.estate.Len() {
+		n := b.estate.Node(i)
+		if sources := b.estate.Sources(i); n.Watts > 0 && slices.Contains(sources, supply) && (off == nil || !off(i)) {
+			sum += n.Watts / float64(len(sources))
+		}
+	}
+	return sum
+}
+
+// trials of the whole plan, for the time that it is over within in 19 of 20.
+const bookTrials = 200
+
+// byHandPace is how long a person takes for a step, beside what the step itself takes: to read, to walk, to type.
+const byHandPace = time.Minute
+
+// remainingTime is what must still fit into the battery from a line of the plan on.
+type remainingTime struct {
+	team  time.Duration // as Ebbtide, or several people: what may go together goes together
+	alone time.Duration // one person, one line after the other
+}
+
+// left reckons backwards from the end of the plan, for each line.
+func (b *book) left() []remainingTime {
+	c := b.down
+	odds := forecast.Play(c.plan, nil, bookTrials)
+	stretch := 1.0
+	if c.sc.Total > 0 {
+		stretch = max(1, odds.At(0.95).Seconds()/c.sc.Total.Seconds())
+	}
+	reserve := b.compiled.Policy.Reserve
+	all := make([]remainingTime, len(c.rows))
+	var team, alone time.Duration
+	for r := len(c.rows) - 1; r >= 0; r-- {
+		row := &c.rows[r]
+		team = max(team, time.Duration(float64(c.sc.Total-row.Start)*stretch))
+		alone += row.End - row.Start + byHandPace
+		all[r] = remainingTime{max(team, reserve), max(alone, team, reserve)}
+	}
+	return all
+}
+
+// lastSafe says at what charge or runtime which step must be reached.
+func (b *book) lastSafe() {
+	b.chapter("The last safe time")
+	b.add(Paragraph{T("When the UPS shows less than this, you must already be at this step: what comes before it is given up (powered off, or left to fall), and you go on from here. "+
+		"“Together” is Ebbtide's pace, or that of several people, slow steps and hanging ones reckoned with (19 of 20 nights). “Alone” is one person who does one line after the other and needs a minute more for each. The last %s are never spent on anything but flushing, hosts, storage and the cut. "+
+		"Charges hold for a battery that nobody has proven: of what its data sheet says about half is counted on. A UPS's own figure for its runtime may be too high: believe the lower of the two.", Brief(b.compiled.Policy.Reserve))})
+	t := Table{Columns: []Column{{Title: "step", Weight: 0.5, Right: true}, {Title: "from here on", Weight: 2.6}, {Title: "runtime, together", Right: true}, {Title: "runtime, alone", Right: true}}}
+	var gauged []int
+	for i := range b.estate.Len() {
+		if s := b.supplies[b.estate.Node(i).ID]; s != nil && s.Watts > 0 && len(s.Curve) > 0 && b.load(i, nil) > 0 {
+			gauged = append(gauged, i)
+			t.Columns = append(t.Columns, Column{Title: s.ID + ", together", Right: true}, Column{Title: s.ID + ", alone", Right: true})
+		}
+	}
+	if len(gauged) > 3 { // they would not fit
+		gauged, t.Columns = nil, t.Columns[:4]
+	}
+	left := b.left()
+	for _, r := range b.milestones() {
+		row := &b.down.rows[r]
+		s := &b.down.plan.Steps[row.Steps[0]]
+		title := fmt.Sprintf("%s %s", actionByHand(b.estate.Node(s.Node), s), row.What)
+		cells := []Text{Ref(fmt.Sprint(r+1), fmt.Sprintf("down-%d", r+1)), T("%s", title), T("%s", roughly(left[r].team)), T("%s", roughly(left[r].alone))}
+		off := b.offBefore(r)
+		for _, i := range gauged {
+			d := b.supplies[b.estate.Node(i).ID]
+			lasts := power.NewCurve(d.Curve).Least(b.load(i, off) / d.Watts)
+			cells = append(cells, T("%s", chargeFor(left[r].team, lasts)), T("%s", chargeFor(left[r].alone, lasts)))
+		}
+		t.Rows = append(t.Rows, Row{Cells: cells})
+	}
+	b.add(t)
+	if len(gauged) > 0 {
+		b.add(Paragraph{T("A charge is reckoned at the load that is left from that step on, all supplies sharing it. “—” is more than a full battery may hold: then there is no waiting, begin at once.")})
+	} else {
+		b.add(Paragraph{T("Charges can't be told: the runbook gives no watts or no curve for the supplies. Go by the runtime.")})
+	}
+}
+
+// mostSafe is how many lines the table of last safe times has.
+const mostSafe = 36
+
+// milestones are the lines that the table of last safe times shows: all of them, or where there are too many those with
+// which something else begins.
+func (b *book) milestones() []int {
+	var all, chosen []int
+	was := ""
+	for r, row := range b.down.rows {
+		s := &b.down.plan.Steps[row.Steps[0]]
+		n := b.estate.Node(s.Node)
+		all = append(all, r)
+		if now := fmt.Sprint(s.Stage, s.Verb, n.Kind); now != was {
+			was, chosen = now, append(chosen, r)
+		}
+	}
+	if len(all) <= mostSafe {
+		return all
+	}
+	return chosen
+}
+
+// offBefore tells which nodes are off when a line begins.
+func (b *book) offBefore(r int) func(int) bool {
+	off := map[int]bool{}
+	for _, row := range b.down.rows[:r] {
+		for _, i := range row.Steps {
+			if s := &b.down.plan.Steps[i]; s.Verb == plan.Stop {
+				off[s.Node] = true
+			}
+		}
+	}
+	return func(i int) bool { return off[i] }
+}
+
+// roughly rounds a time up to what a display shows.
+func roughly(d time.Duration) string {
+	if d > 2*time.Minute {
+		return Brief(time.Duration(math.Ceil(d.Minutes())) * time.Minute)
+	}
+	return Brief(d)
+}
+
+// chargeFor is the charge at which a battery lasts so long at a load at which a full one lasts at least lasts.
+func chargeFor(d, lasts time.Duration) string {
+	if lasts <= 0 {
+		return "?"
+	}
+	charge := math.Ceil(100 * d.Seconds() / lasts.Seconds())
+	if charge > 100 {
+		return "—"
+	}
+	return fmt.Sprintf("%.0f %%", charge)
+}

@@ -1,0 +1,203 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ebbtide/internal/plan"
+)
+
+func (b *book) whatIf() {
+	b.chapter("What if")
+	b.section("The mains return in the middle")
+	list := func(items ...Text) {
+		b.add(List{Numbered: true, Items: slices.DeleteFunc(items, func(t Text) bool { return t.String() == "" })})
+	}
+	var oneWay []int
+	for i := range b.estate.Len() {
+		if n := b.estate.Node(i); n.ByPower && n.Can.Has(plan.Stop) && n.Kind != plan.Self {
+			oneWay = append(oneWay, i)
+		}
+	}
+	back := T("Nothing here needs a power cycle to come back: turn round at once, wherever you are.")
+	if len(oneWay) > 0 {
+		back = T("Is one of these off already: %s? They start again only when their power goes and returns. Then there is no turning round: finish “Power down” with the cut, and let the output return.", strings.Join(b.namesOf(oneWay), ", "))
+	}
+	list(
+		T("Start nothing new. Let what is going down get down: what is half off is neither on nor off."),
+		back,
+		T("Otherwise go to “Power up” from where you are: the gate holds here too. Wait until %s.", b.compiled.Policy.Restore),
+		T("They may fail again within minutes. If they do before the gate is open, go on with “Power down” where you stopped."),
+	)
+	b.section("A UPS can't be reached")
+	list(
+		T("Go and look at its display. Silence on battery counts as worse than what it said last: begin the shutdown of what it feeds."),
+		T("Is it the network card or the machine with NUT? Ask it there: %s.", strings.Join(b.asks(), "; ")),
+		T("The output can't be cut from afar then. When all that it feeds is off, press its off button, or let the battery run empty: then it returns with the mains."),
+	)
+	b.managers()
+	b.section("Name servers are down")
+	var names []string
+	for i := range b.Runbook.Nodes {
+		d := &b.Runbook.Nodes[i]
+		for _, h := range d.Healthy {
+			if h.DNS != nil {
+				names = append(names, fmt.Sprintf("%s (answers at %s)", d.ID, h.DNS.Server))
+			}
+		}
+		if d.Risk != nil && *d.Risk == plan.Directory && !slices.ContainsFunc(names, func(s string) bool { return strings.HasPrefix(s, d.ID+" ") }) {
+			names = append(names, d.ID)
+		}
+	}
+	if len(names) > 0 {
+		list(T("They are: %s. They go late and come back early.", strings.Join(names, ", ")),
+			Join(T("Use addresses: "), Ref("where everything is reached", Anchor("Where everything is reached")), T(". Logging in may take a minute longer while names are waited for; local accounts (root) still work.")))
+	} else {
+		list(Join(T("The runbook names none. Use addresses: "), Ref("where everything is reached", Anchor("Where everything is reached")), T(".")))
+	}
+	b.section("The controller is dead (the machine with Ebbtide)")
+	list(
+		T("Is it really? Another watch or an old session may still show its last word, which is no longer true."),
+		T("From here on nobody acts but you. Begin at the first step of “Power down” that is not seen to be done: probe, do not assume. A step that was ordered may still be under way: wait its longest time before you force anything."),
+		T("An output whose cut was ordered falls after its delay, whatever you do."),
+		T("When it is back, it reads its journal and goes on from there. Run ebbtide hold first, tell it what you did (ebbtide confirm, ebbtide skip), then ebbtide resume."),
+	)
+	b.section("A step needs a person's word")
+	list(T("Ebbtide waits for steps of type manual until they are confirmed (ebbtide confirm NODE) or passed over (ebbtide skip NODE), at most for their longest time."))
+}
+
+// asks are the questions for what each UPS says.
+func (b *book) asks() []string {
+	var all []string
+	for i := range b.Runbook.Supplies {
+		all = append(all, "upsc "+b.Runbook.Supplies[i].NUT())
+	}
+	return all
+}
+
+// managers says what to do without the systems that others are reached through.
+func (b *book) managers() {
+	var through []string
+	for i := range b.Runbook.Connections {
+		c := &b.Runbook.Connections[i]
+		var nodes []string
+		for k := range b.Runbook.Nodes {
+			if d := &b.Runbook.Nodes[k]; d.Via == c.Name {
+				nodes = append(nodes, d.ID)
+			}
+		}
+		if len(nodes) > 1 {
+			through = append(through, fmt.Sprintf("%s at %s: %s", c.Name, b.Runbook.PlaceOf(&b.Schema, c.Name).Address, someOf(nodes)))
+		}
+	}
+	b.section("vCenter, or another manager, is down")
+	items := []Text{T("Whatever it shows is old. What runs on a host is seen on the host: open the host's own client, or its console.")}
+	for _, t := range through {
+		items = append(items, T("Reached through %s.", t))
+	}
+	items = append(items, T("Each step says the host's own way beside the manager's. A VM's host is not known without the manager: look on each host (vim-cmd vmsvc/getallvms) until it is found."))
+	b.add(List{Numbered: true, Items: items})
+}
+
+func (b *book) logPages() {
+	b.chapter("Log")
+	b.add(Paragraph{T("What was done and seen that the steps have no room for: who came, who was told, what was forced and why, what the displays said.")})
+	b.add(Table{Columns: []Column{{Title: "time"}, {Title: "who"}, {Title: "what", Weight: 6}, {Title: "charge"}}, Blank: 50})
+}
+
+// appendix says what folded lines stand for.
+func (b *book) appendix() {
+	if len(b.members) == 0 {
+		return
+	}
+	b.chapter("Appendix: what counts as one")
+	for _, name := range b.groups() {
+		ids := b.members[name]
+		i, _ := b.estate.Index(ids[0]) // it was found there
+		n := b.estate.Node(i)
+		b.add(Heading{Level: 2, Text: fmt.Sprintf("%s ×%d", name, len(ids)), Anchor: Anchor("appendix", name)})
+		if n.Group != "" {
+			b.selected(n, ids)
+			continue
+		}
+		t := Table{Columns: []Column{{Title: "on"}, {Title: "VMs", Weight: 5}}}
+		for _, host := range append(b.hostsOf(name), "") {
+			var there []string
+			for _, id := range ids {
+				if at, _ := b.estate.Index(id); b.estate.Node(at).Host == host {
+					there = append(there, "□ "+id)
+				}
+			}
+			if len(there) > 0 {
+				t.Rows = append(t.Rows, Row{Cells: []Text{Bold("%s", cmp.Or(host, "a host not said")), T("%s", strings.Join(there, "   "))}})
+			}
+		}
+		b.add(Paragraph{T("Alike in everything but their names and hosts. Tick each.")}, t)
+	}
+}
+
+// selected says how the members of a selector are found.
+func (b *book) selected(n *plan.Node, ids []string) {
+	b.add(Paragraph{T("The runbook names no single ones: it selects them in the live inventory, and expects %d. How they are found and stopped, and how they are seen to be off:", len(ids))})
+	hand := b.handOf(n)
+	b.add(List{Items: append(instructions(hand.Do[plan.Stop]), instructions(hand.Off)...)})
+	b.add(Table{Columns: []Column{{Title: "found (write in what the inventory shows)", Weight: 4}, {Title: "number"}, {Title: "off at"}}, Blank: 4})
+}
+
+// groups are the names of what counts as one, in the order of going down.
+func (b *book) groups() []string {
+	var names []string
+	for _, row := range b.down.rows {
+		s := &b.down.plan.Steps[row.Steps[0]]
+		if name := b.folds[b.estate.Node(s.Node).ID]; name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// index lists every node with its steps.
+func (b *book) index() {
+	b.chapter("Index")
+	refs := map[string][]Span{}
+	for _, c := range []*bookPlan{b.down, b.up} {
+		for r, row := range c.rows {
+			label := fmt.Sprintf("step %d", r+1)
+			if c.mark == "up" {
+				label = fmt.Sprintf("step U%d", r+1)
+			}
+			for _, s := range row.Steps {
+				id := b.estate.Node(c.plan.Steps[s].Node).ID
+				refs[id] = append(refs[id], Span{Text: label, Link: fmt.Sprintf("%s-%d", c.mark, r+1)})
+			}
+		}
+	}
+	var entries []IndexEntry
+	listed := map[string]bool{}
+	for i := range b.estate.Len() {
+		n := b.estate.Node(i)
+		name := n.ID
+		if n.Group != "" {
+			name = n.Group
+		}
+		if b.isJunction(n) || listed[name] {
+			continue
+		}
+		listed[name] = true
+		links := refs[n.ID]
+		if b.supplies[n.ID] != nil {
+			links = append([]Span{{Text: "feeds", Link: "supply-" + Anchor(n.ID)}}, links...)
+		}
+		if fold := b.folds[n.ID]; fold != "" {
+			links = append(links, Span{Text: "appendix", Link: Anchor("appendix", fold)})
+		}
+		if len(links) == 0 {
+			links = []Span{{Text: "no step: it drops with its power", Link: "drops-" + Anchor(n.ID)}}
+		}
+		entries = append(entries, IndexEntry{Term: name, Refs: links})
+	}
+	slices.SortFunc(entries, func(a, b IndexEntry) int { return cmp.Compare(strings.ToLower(a.Term), strings.ToLower(b.Term)) })
+	b.add(Index{Entries: entries})
+}

@@ -1,0 +1,340 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ebbtide/internal/forecast"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+	"ebbtide/internal/runbook"
+)
+
+var stepBoxes = []string{"time", "initials"}
+
+func (b *book) powerDown() {
+	b.chapter("Power down")
+	b.add(Paragraph{T("%d steps, in this order. “Expected” is the usual time; within the time in brackets 19 of 20 runs are over, as far as the runbook alone can tell; after “at most” do what stands at “if it does not”. "+
+		"Steps of one stage may be done at the same time by several people as long as each “comes after” holds.", len(b.down.rows))})
+	stage, held := "", map[string]bool{}
+	for r, row := range b.down.rows {
+		s := &b.down.plan.Steps[row.Steps[0]]
+		n := b.estate.Node(s.Node)
+		if s.Stage != stage || r == 0 {
+			stage = s.Stage
+			title, when := b.stageWords(stage)
+			b.add(Heading{Level: 2, Text: title, Anchor: Anchor("stage", stage)}, Paragraph{T("Begins when %s.", when)})
+		}
+		b.holdDown(s, n, held)
+		b.add(b.stepDown(r, row))
+	}
+	if t := b.dropping(); len(t.Rows) > 0 {
+		b.add(Paragraph{T("Without a step of their own, because they need no shutdown and drop with their power:")}, t)
+	}
+	b.add(Note{Title: "Done", Text: T("Everything is off. Write down the time on the log pages, leave this book where the next person finds it, and read “Power up” before the mains are back.")})
+}
+
+// stageWords name a stage and say when it begins.
+func (b *book) stageWords(stage string) (title, when string) {
+	policy := &b.compiled.Policy
+	switch stage {
+	case power.ProtectStage:
+		return "Stage: protect", policy.Protect.String()
+	case power.ShutdownStage:
+		return "Stage: shutdown", policy.Shutdown.String()
+	}
+	for _, s := range policy.Shed {
+		if s.Name == stage {
+			return "Stage: shed " + stage, s.When.String()
+		}
+	}
+	return "Stage: " + stage, "it is its turn"
+}
+
+// holdDown puts a hold point before the first step that can't be undone, of each sort.
+func (b *book) holdDown(s *plan.Step, n *plan.Node, held map[string]bool) {
+	sort, text := "", ""
+	switch {
+	case s.Verb == plan.Cut:
+		sort, text = "cut", "Everything that only this output feeds must be seen to be off, or its loss accepted and written down with a name. After the cut nobody can look any more."
+	case s.Verb == plan.Stop && n.Kind == plan.Host:
+		sort, text = "host", "No VM may run on a host that is shut down. Go through the steps above: each is ticked, or it says why not. Caches on these hosts are flushed."
+	case s.Verb == plan.Stop && n.Kind == plan.Other && n.Risk >= plan.Storage:
+		sort, text = "storage", "Nothing that uses this storage may be on: every VM, host and service above is seen to be off. What still writes loses its data."
+	default:
+		return
+	}
+	if n.ByPower && !held["return"] {
+		held["return"] = true
+		text += " From here there is no way back without a power cycle: what is shut down from here on starts again only when its power returns. If the mains are back by now, stop here and go to “What if”."
+	}
+	if !held[sort] {
+		held[sort] = true
+		b.add(Note{Title: "Hold point", Text: T("%s", text), Anchor: Anchor("hold", sort)})
+	}
+}
+
+func (b *book) stepDown(r int, row PlanRow) Step {
+	c := b.down
+	s := &c.plan.Steps[row.Steps[0]]
+	n := b.estate.Node(s.Node)
+	hand := b.handOf(n)
+	step := b.stepHead(c, r, row)
+	reason := b.whyHere(s, b.usersOf(s.Node), b.estate.Needs(s.Node))
+	proof := hand.Off
+	if s.Verb == plan.Protect || s.Verb == plan.Flush {
+		proof = hand.Clean
+	}
+	step.field("why here", T("%s", reason))
+	step.field("by hand", b.byHand(n, s.Verb, hand)...)
+	step.field("see that it is so", instructions(proof)...)
+	step.field("takes", T("%s", timesOf(c, row, s, n)))
+	step.field("if it does not", b.ifNot(n, s, hand)...)
+	step.field("notes", T("%s", n.Notes))
+	return step
+}
+
+// stepHead makes what all steps have: number, title and place.
+func (b *book) stepHead(c *bookPlan, r int, row PlanRow) Step {
+	s := &c.plan.Steps[row.Steps[0]]
+	n := b.estate.Node(s.Node)
+	step := Step{Number: fmt.Sprint(r + 1), Anchor: fmt.Sprintf("%s-%d", c.mark, r+1), Title: T("%s %s", actionByHand(n, s), row.What), Boxes: stepBoxes}
+	if c.mark == "up" {
+		step.Number = "U" + step.Number
+	}
+	where := filled(n.Type, n.Rack)
+	if d := b.declOf(n); d != nil && d.Via != "" {
+		if at := b.Runbook.PlaceOf(&b.Schema, d.Via); at.Address != "" {
+			where = append(where, "through "+d.Via+" at "+at.Address)
+		}
+	}
+	if supply := b.supplies[n.ID]; supply != nil {
+		where = append(where, supply.NUT())
+	}
+	if len(n.FedBy) > 0 {
+		where = append(where, "fed by "+strings.Join(n.FedBy, " and "))
+	}
+	if n.Host != "" && len(row.Steps) == 1 {
+		where = append(where, "runs on "+n.Host)
+	}
+	step.field("what and where", T("%s", strings.Join(where, "; ")))
+	if len(row.Steps) > 1 {
+		step.field("which", b.which(n, row))
+	}
+	return step
+}
+
+// actionByHand is Action to somebody who is to do it.
+func actionByHand(n *plan.Node, s *plan.Step) string {
+	switch {
+	case n.Kind == plan.Person && s.Verb == plan.Stop:
+		return "do by hand:"
+	case n.Kind == plan.Person:
+		return "undo what was done by hand:"
+	}
+	return Action(n, s)
+}
+
+// which says what a folded line stands for.
+func (b *book) which(n *plan.Node, row PlanRow) Text {
+	name := b.folds[n.ID]
+	at := Anchor("appendix", name)
+	if n.Group != "" {
+		return Join(T("%d, as the runbook expects; how they are found: ", len(row.Steps)), Ref("appendix", at))
+	}
+	return Join(T("%d alike, on %s; their names: ", len(row.Steps), strings.Join(b.hostsOf(name), ", ")), Ref("appendix", at))
+}
+
+func (b *book) hostsOf(name string) []string {
+	var hosts []string
+	for _, id := range b.members[name] {
+		i, _ := b.estate.Index(id) // it was found there
+		if host := b.estate.Node(i).Host; host != "" && !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	slices.Sort(hosts)
+	return hosts
+}
+
+// field adds a field that has something in it.
+func (s *Step) field(name string, lines ...Text) {
+	lines = slices.DeleteFunc(lines, func(t Text) bool { return t.String() == "" })
+	if len(lines) > 0 {
+		s.Fields = append(s.Fields, Field{Name: name, Lines: lines})
+	}
+}
+
+// whyHere says why a step of a down plan stands where it stands.
+func (b *book) whyHere(s *plan.Step, users, needs []int) string {
+	switch {
+	case b.estate.Node(s.Node).Kind == plan.Self:
+		return "Last of all: it goes when all else is down and the cut of what feeds it has been ordered, within the delay of that cut."
+	case s.Verb == plan.Protect:
+		return "First of all, and reversible: from then on a dead battery loses nothing that was acknowledged."
+	case s.Verb == plan.Cut:
+		return "Last: comes after all that it feeds: " + someOf(b.namesOf(users)) + "."
+	}
+	var parts []string
+	if names := b.namesOf(users); len(names) > 0 {
+		parts = append(parts, "comes after "+someOf(names)+", which use it")
+	} else {
+		parts = append(parts, "nothing uses it: it goes among the first of its stage")
+	}
+	needs = slices.DeleteFunc(slices.Clone(needs), func(i int) bool { return b.estate.Node(i).Kind == plan.Supply })
+	if names := b.namesOf(needs); len(names) > 0 {
+		parts = append(parts, "before "+someOf(names)+", which it uses")
+	}
+	text := strings.Join(parts, "; ") + "."
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// someOf lists names, the first of many.
+func someOf(names []string) string {
+	const most = 12
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// byHand says how a verb is done by hand.
+func (b *book) byHand(n *plan.Node, v plan.Verb, hand runbook.Hand) []Text {
+	if lines := instructions(hand.Do[v]); len(lines) > 0 {
+		return lines
+	}
+	switch {
+	case n.Kind == plan.Person && n.Notes != "":
+		return []Text{T("As the notes below say.")}
+	case v == plan.Start && n.ByPower:
+		return []Text{T("It starts when its power returns. If it does not: its power button.")}
+	default:
+		return []Text{T("Nothing is known: write in how it is done here: ______________________________________")}
+	}
+}
+
+func instructions(all []runbook.Instruction) []Text {
+	var lines []Text
+	for _, in := range all {
+		switch {
+		case in.Type == "":
+			lines = append(lines, T("%s", in.Say))
+		case in.Say == "":
+			lines = append(lines, Verbatim(in.Type))
+		default:
+			lines = append(lines, Join(T("%s\n", in.Say), Verbatim(in.Type))) // a line of its own is easier to type off
+		}
+	}
+	return lines
+}
+
+// timesOf says how long a line takes.
+func timesOf(c *bookPlan, row PlanRow, s *plan.Step, n *plan.Node) string {
+	each := ""
+	if len(row.Steps) > 1 {
+		each = " each"
+	}
+	text := fmt.Sprintf("expected %s%s, at most %s", Brief(s.Times.Nominal), each, Brief(s.Times.Within))
+	if p95 := forecast.Prior(n, s.Verb).Quantile(0.95); p95 > s.Times.Nominal && p95 < s.Times.Within {
+		text += fmt.Sprintf(" (19 of 20 within %s)", Brief(p95))
+	}
+	if len(row.Steps) > 1 {
+		text += fmt.Sprintf("; all of them in about %s as Ebbtide does it, several at once", Brief(row.End-row.Start))
+	}
+	return fmt.Sprintf("%s; begins about %s after the start", text, Brief(row.Start))
+}
+
+// ifNot says what to do when a step does not come to its end.
+func (b *book) ifNot(n *plan.Node, s *plan.Step, hand runbook.Hand) []Text {
+	after := "After " + Brief(s.Times.Within) + ": "
+	switch {
+	case s.Verb == plan.Stop && n.Kind == plan.Person:
+		return []Text{T("%spass over it and write that down.", after)}
+	case s.Verb == plan.Stop && n.Kind == plan.Self:
+		return []Text{T("Leave it: its output falls after its delay, and its journal is on disk.")}
+	case s.Verb == plan.Stop && n.Can.Has(plan.Force):
+		lines := instructions(hand.Do[plan.Force])
+		if len(lines) == 0 {
+			return []Text{T("%spower it off by its button.", after)}
+		}
+		return append([]Text{T("%spower it off, and write down why. What it had not written is lost.", after)}, lines...)
+	case s.Verb == plan.Stop && n.Kind == plan.VM:
+		return []Text{T("%sleave it: its host takes it along. Write that down.", after)}
+	case s.Verb == plan.Stop:
+		return []Text{T("Do not force it off: what it holds is worth more than the wait. %scall who knows it, and go on with what does not depend on it. If the battery ends first, it falls where it stands.", after)}
+	case s.Verb == plan.Flush:
+		return []Text{T("Wait: what is in it exists nowhere else. Do not stop what it writes to. %scall who knows it.", after)}
+	case s.Verb == plan.Protect:
+		return []Text{T("%sgo on, and flush it with all the more care.", after)}
+	case s.Verb == plan.Cut:
+		return []Text{T("Order it again. If it does not cut, leave it: the battery runs empty, and its output comes back with the mains.")}
+	default:
+		return []Text{T("%sreport it to who is called for it, and go on with what does not need it.", after)}
+	}
+}
+
+// dropping lists what has no step and drops with its power.
+func (b *book) dropping() Table {
+	t := Table{Columns: []Column{{Title: "what", Weight: 1.2}, {Title: "where"}, {Title: "fed by", Weight: 1.2}, {Title: "notes", Weight: 4}}}
+	for i := range b.estate.Len() {
+		n := b.estate.Node(i)
+		if n.Kind != plan.Supply && !b.isJunction(n) && !n.Can.Has(plan.Stop) && !n.Can.Has(plan.Flush) {
+			t.Rows = append(t.Rows, Row{Anchor: "drops-" + Anchor(n.ID), Cells: []Text{Bold("%s", n.ID), T("%s", n.Rack), T("%s", strings.Join(n.FedBy, ", ")), T("%s", n.Notes)}})
+		}
+	}
+	return t
+}
+
+func (b *book) powerUp() {
+	b.chapter("Power up")
+	b.add(
+		Paragraph{T("The same in reverse: what is needed starts before what needs it, and nothing starts before what it needs is seen to be well. Start only what was on before: the ticked steps of “Power down” tell.")},
+		Note{Title: "Hold point: the gate", Anchor: "hold-gate", Text: T("Begin when %s, and not before. A battery that is not recharged can't carry a second failure: then everything falls at once. By hand: mains back and steady, no flicker, and the UPS's own display above that charge.", b.compiled.Policy.Restore)},
+	)
+	for r, row := range b.up.rows {
+		s := &b.up.plan.Steps[row.Steps[0]]
+		n := b.estate.Node(s.Node)
+		hand := b.handOf(n)
+		step := b.stepHead(b.up, r, row)
+		step.field("needs first", T("%s", b.neededFirst(s)))
+		step.field("by hand", b.byHand(n, s.Verb, hand)...)
+		proof := hand.On
+		if s.Verb == plan.Unprotect {
+			proof = hand.Clean
+		}
+		step.field("see that it is well", instructions(proof)...)
+		step.field("takes", T("%s", timesOf(b.up, row, s, n)))
+		step.field("if it does not", b.ifNotUp(n, s)...)
+		step.field("notes", T("%s", n.Notes))
+		b.add(step)
+	}
+	b.add(Note{Title: "Done", Text: T("Compare with what was on before, tell those who were told of the outage, and leave an hour for what only users notice. Caches that were set to write-through are back to write-back when their step is ticked.")})
+}
+
+func (b *book) neededFirst(s *plan.Step) string {
+	if s.Verb == plan.Unprotect {
+		return "All is up and the gate is open: nobody waits for it."
+	}
+	names := b.namesOf(b.estate.Needs(s.Node))
+	if len(names) == 0 {
+		return "Nothing: it is the first."
+	}
+	return someOf(names)
+}
+
+func (b *book) ifNotUp(n *plan.Node, s *plan.Step) []Text {
+	after := "After " + Brief(s.Times.Within) + ": "
+	switch {
+	case s.Verb == plan.Unprotect:
+		return []Text{T("Leave it in write-through: slower, and safe. Report it.")}
+	case n.Kind == plan.Person:
+		return []Text{T("%spass over it and write that down.", after)}
+	case n.Kind == plan.Supply:
+		return []Text{T("%slook at its display, press its on button, and call who knows it. Nothing that only it feeds can start.", after)}
+	case n.Can.Has(plan.Start):
+		return []Text{T("%stry again, %d times in all; then report it. What needs it stays off: do not start that.", after, max(1, n.Attempts))}
+	default:
+		return []Text{T("%sits power button; then report it. What needs it stays off: do not start that.", after)}
+	}
+}

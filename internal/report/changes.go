@@ -1,0 +1,110 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// MarkChanges marks what in a document is not so in an older one of its sort, and adds a section that tells the changes
+// of its steps. A step is the same if its title and all that is said of it are the same, whatever its number.
+func (d *Document) MarkChanges(old *Document, name string) {
+	steps, rows := map[string]string{}, map[string]bool{}
+	heads := chapterWalk(old)
+	for i, b := range old.Blocks {
+		switch b := b.(type) {
+		case Step:
+			steps[stepKey(heads[i], b)] = stepFacts(b)
+		case Table:
+			for _, r := range b.Rows {
+				rows[rowFacts(heads[i], r)] = true
+			}
+		}
+	}
+	var added, changed []Text
+	seen := map[string]bool{}
+	heads = chapterWalk(d)
+	for i, b := range d.Blocks {
+		switch b := b.(type) {
+		case Step:
+			key := stepKey(heads[i], b)
+			facts, known := steps[key]
+			seen[key] = true
+			if b.Changed = !known || facts != stepFacts(b); b.Changed {
+				line := Join(Ref(b.Number, b.Anchor), T(" %s", b.Title))
+				if known {
+					changed = append(changed, line)
+				} else {
+					added = append(added, line)
+				}
+			}
+			d.Blocks[i] = b
+		case Table:
+			b.Rows = slices.Clone(b.Rows)
+			for k := range b.Rows {
+				b.Rows[k].Changed = !rows[rowFacts(heads[i], b.Rows[k])]
+			}
+			d.Blocks[i] = b
+		}
+	}
+	var gone []Text
+	heads = chapterWalk(old)
+	for i, b := range old.Blocks {
+		if s, ok := b.(Step); ok && !seen[stepKey(heads[i], s)] {
+			gone = append(gone, T("%s (%s)", s.Title, heads[i]))
+		}
+	}
+	d.insertChanges(name, added, changed, gone)
+}
+
+// insertChanges puts the section before the first chapter.
+func (d *Document) insertChanges(name string, added, changed, gone []Text) {
+	section := []Block{PageBreak{}, Heading{Level: 1, Text: "What has changed", Anchor: "what-has-changed"},
+		Paragraph{T("Against %s. A bar in the margin marks what is new or says something else than it did.", name)}}
+	for _, part := range []struct {
+		title string
+		items []Text
+	}{{"New steps", added}, {"Changed steps", changed}, {"Steps that are gone", gone}} {
+		if len(part.items) > 0 {
+			section = append(section, Heading{Level: 2, Text: fmt.Sprintf("%s: %d", part.title, len(part.items))}, List{Items: part.items})
+		}
+	}
+	if len(added)+len(changed)+len(gone) == 0 {
+		section = append(section, Paragraph{T("No step has changed.")})
+	}
+	at := slices.IndexFunc(d.Blocks, func(b Block) bool { _, is := b.(PageBreak); return is })
+	d.Blocks = slices.Insert(d.Blocks, max(0, at), section...)
+}
+
+// chapterWalk tells for each block in which chapter it stands.
+func chapterWalk(d *Document) []string {
+	heads := make([]string, len(d.Blocks))
+	chapter := ""
+	for i, b := range d.Blocks {
+		if h, ok := b.(Heading); ok && h.Level == 1 {
+			chapter = h.Text
+		}
+		heads[i] = chapter
+	}
+	return heads
+}
+
+func stepKey(chapter string, s Step) string { return chapter + "\x00" + s.Title.String() }
+
+func stepFacts(s Step) string {
+	var b strings.Builder
+	for _, f := range s.Fields {
+		for _, l := range f.Lines {
+			fmt.Fprintf(&b, "%s\x00%s\x00", f.Name, l)
+		}
+	}
+	return b.String()
+}
+
+func rowFacts(chapter string, r Row) string {
+	facts := []string{chapter}
+	for _, c := range r.Cells {
+		facts = append(facts, c.String())
+	}
+	return strings.Join(facts, "\x00")
+}

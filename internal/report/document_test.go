@@ -1,0 +1,108 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// every has each kind of block, and text that the renderers must not take for something else.
+func every() *Document {
+	rows := make([]Row, 90)
+	for i := range rows {
+		rows[i] = Row{Cells: []Text{T("row-%d", i), T("some words that are long enough for a second line in a narrow column: %d", i), T("%ds", i)}, Changed: i == 3, Anchor: fmt.Sprint("row-", i)}
+	}
+	return &Document{
+		Title: "All of <it> & more", Subtitle: "a | b", Head: "digest 0123456789ab", Date: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC),
+		Blocks: []Block{
+			Contents{Level: 2},
+			Heading{Level: 1, Text: "First → part", Anchor: "first"},
+			Paragraph{Join(T("Water at 40 °C × 2 – not "), Bold("3"), T(", type "), Verbatim("echo `a` | b_c_ *"), T(" ✓ or go to "), Ref("the end", "end"), T("."))},
+			List{Items: []Text{T("- one"), Bold("two")}},
+			List{Numbered: true, Items: []Text{T("eins"), T("zwei")}},
+			Note{Title: "Hold", Text: T("until all that is above is off"), Anchor: "hold"},
+			Heading{Level: 2, Text: "Table", Anchor: "table"},
+			Table{Columns: []Column{{Title: "name"}, {Title: "words", Weight: 2}, {Title: "time", Right: true}}, Rows: rows, Blank: 2},
+			PageBreak{},
+			Heading{Level: 2, Text: "Steps", Anchor: "steps"},
+			Step{Number: "7", Title: T("shut down esx01"), Anchor: "step-7", Boxes: []string{"time", "initials"}, Changed: true, Fields: []Field{
+				{Name: "where", Lines: []Text{T("A3/U40")}},
+				{Name: "by hand", Lines: []Text{Verbatim("ssh root@10.0.0.11 " + strings.Repeat("very-long-option/", 12)), T("or its button")}},
+			}},
+			Figure{Caption: "The estate", Width: 200, Height: 60, Anchor: "figure", Listing: []string{"a needs b"}, Shapes: []Shape{
+				Area{Points: Box(10, 10, 60, 20), Fill: Pale, Edge: Foreground}, Label{At: Point{40, 24}, Text: "esx01", Align: Centre},
+				Line{Points: []Point{{70, 20}, {150, 50}}, Arrow: true, Dashed: true},
+			}},
+			Heading{Level: 1, Text: "End", Anchor: "end"},
+			Index{Entries: []IndexEntry{{Term: "esx01", Refs: []Span{{Text: "step 7", Link: "step-7"}}}, {Term: "row-50", Refs: []Span{{Text: "table", Link: "row-50"}}}}},
+		},
+	}
+}
+
+func rendered(t testing.TB, d *Document, format string) string {
+	var b bytes.Buffer
+	require.NoError(t, d.Write(&b, format, Papers[0]))
+	return b.String()
+}
+
+// textOf is what a reader of the PDF can select, as poppler has it.
+func textOf(t testing.TB, pdf string, options ...string) string {
+	tool, err := exec.LookPath("pdftotext")
+	if err != nil {
+		t.Skip("there is no pdftotext: `make setup` installs it")
+	}
+	cmd := exec.CommandContext(context.Background(), tool, append(options, "-enc", "UTF-8", "-", "-")...)
+	cmd.Stdin = strings.NewReader(pdf)
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	return string(out)
+}
+
+func TestTheSameDocumentGivesTheSameBytes(t *testing.T) {
+	for _, format := range Formats {
+		require.Equal(t, rendered(t, every(), format), rendered(t, every(), format), format)
+	}
+	var b bytes.Buffer
+	require.ErrorContains(t, every().Write(&b, "docx", Papers[0]), "pdf, html, md")
+}
+
+func TestEachFormatSaysAllOfIt(t *testing.T) {
+	md, html := rendered(t, every(), "md"), rendered(t, every(), "html")
+	pdf := textOf(t, rendered(t, every(), "pdf"), "-layout")
+	for _, fact := range []string{"First → part", "Water at 40 °C × 2 –", "eins", "until all that is above is off", "row-0", "row-89", "shut down esx01", "A3/U40", "or its button", "The estate", "digest 0123456789ab", "1 March 2026", "initials", "changed"} {
+		require.Contains(t, md, fact)
+		require.Contains(t, html, fact)
+		if fact != "changed" { // a bar in the margin
+			require.Contains(t, pdf, fact)
+		}
+	}
+	require.Contains(t, pdf, "All of <it> & more")
+	require.Contains(t, html, "All of &lt;it&gt; &amp; more")
+	require.Contains(t, md, `All of \<it> & more`)
+	require.Contains(t, md, "`` echo `a` | b_c_ * ``")
+	require.NotContains(t, html, "<script")
+}
+
+func TestATableGoesOnUnderItsTitles(t *testing.T) {
+	pages := strings.Split(strings.TrimSuffix(textOf(t, rendered(t, every(), "pdf"), "-layout"), "\f"), "\f")
+	require.Greater(t, len(pages), 3)
+	for i, page := range pages {
+		require.Contains(t, page, fmt.Sprintf("page %d of %d", i+1, len(pages)))
+		if strings.Contains(page, "row-") && !strings.Contains(page, "Contents") && i < len(pages)-1 {
+			require.Contains(t, page, "words", "page %d has rows and no titles", i+1)
+		}
+	}
+}
+
+func TestWhatTheFontsLackIsWrittenByItsNumber(t *testing.T) {
+	d := &Document{Title: "t", Blocks: []Block{Paragraph{T("家 \u202e✓ →")}}}
+	text := textOf(t, rendered(t, d, "pdf"))
+	require.Contains(t, text, "U+5BB6")
+	require.Contains(t, text, "√ →")
+}

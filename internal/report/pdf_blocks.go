@@ -1,0 +1,283 @@
+package report
+
+import (
+	"fmt"
+
+	"codeberg.org/go-pdf/fpdf"
+)
+
+// heights of headings by level, and the room before and after them.
+func headingLook(level int) (l look, before, after float64) {
+	switch level {
+	case 1:
+		return look{size: 16, strong: true}, 10, 5
+	case 2:
+		return look{size: 12.5, strong: true}, 10, 4
+	default:
+		return look{size: 10.5, strong: true}, 7, 3
+	}
+}
+
+func (p *printer) heading(i int, h Heading) {
+	l, before, after := headingLook(h.Level)
+	p.need(p.lead(i))
+	if p.y > edgeTop {
+		p.y += before
+	}
+	if h.Level == 1 {
+		p.section = lettersOf(h.Text, glyphs())
+	}
+	p.mark(h.Anchor)
+	p.pdf.Bookmark(lettersOf(h.Text, glyphs()), h.Level-1, p.y)
+	for _, line := range p.wrap(T("%s", h.Text), p.measure(), l) {
+		p.setLine(edgeLeft, p.y+l.size, line, l)
+		p.y += leading(l.size)
+	}
+	if h.Level == 1 {
+		p.stroke(Foreground, 1)
+		p.pdf.Line(edgeLeft, p.y, p.paper.Width-edgeRight, p.y)
+	}
+	p.y += after
+}
+
+// lead is how much of a block must stand on the page where what leads to it stands.
+func (p *printer) lead(i int) float64 {
+	if i >= len(p.doc.Blocks) {
+		return 0
+	}
+	switch b := p.doc.Blocks[i].(type) {
+	case Heading:
+		l, before, after := headingLook(b.Level)
+		return before + after + leading(l.size)*float64(len(p.wrap(T("%s", b.Text), p.measure(), l))) + p.lead(i+1)
+	case Paragraph:
+		height := leading(bodySize) * float64(min(3, len(p.wrap(b.Text, p.measure(), look{size: bodySize}))))
+		if i+1 < len(p.doc.Blocks) {
+			switch p.doc.Blocks[i+1].(type) {
+			case Table, List, Step, Figure: // it says what they are
+				return min(height+4+p.lead(i+1), p.whole())
+			}
+		}
+		return height
+	case Step:
+		return min(p.stepHeight(b), p.whole()/2)
+	case Table:
+		return p.tableLead(b)
+	case Figure:
+		_, height := p.figureSize(b)
+		return height
+	case Note:
+		height := p.noteHeight(b) + 2
+		if i+1 < len(p.doc.Blocks) {
+			if _, guarded := p.doc.Blocks[i+1].(Step); guarded { // it is read before that step
+				return min(height+p.lead(i+1), p.whole())
+			}
+		}
+		return height
+	case PageBreak:
+		return 0
+	default:
+		return 3 * leading(bodySize)
+	}
+}
+
+func (p *printer) list(b List) {
+	l := look{size: bodySize}
+	for i, item := range b.Items {
+		lines := p.wrap(item, p.measure()-16, l)
+		p.need(leading(l.size) * float64(min(2, len(lines))))
+		bullet := "•"
+		if b.Numbered {
+			bullet = fmt.Sprintf("%d.", i+1)
+		}
+		p.write(edgeLeft+2, p.y+l.size, bullet, Plain, l)
+		p.flow(item, l, 16)
+		p.y += 1.5
+	}
+	p.y += 3
+}
+
+const notePad = 7
+
+func (p *printer) noteLines(b Note) [][]piece {
+	return p.wrap(Join(Bold("%s ", b.title()), b.Text), p.measure()-2*notePad-6, look{size: bodySize})
+}
+
+func (p *printer) noteHeight(b Note) float64 {
+	return leading(bodySize)*float64(len(p.noteLines(b))) + 2*notePad + 6
+}
+
+func (p *printer) note(i int, b Note) {
+	lines, height := p.noteLines(b), p.noteHeight(b)-6
+	p.need(p.lead(i))
+	p.y += 2
+	p.mark(b.Anchor)
+	p.stroke(Foreground, 1)
+	p.pdf.Rect(edgeLeft, p.y, p.measure(), height, "D")
+	p.fill(Foreground)
+	p.pdf.Rect(edgeLeft, p.y, 5, height, "F")
+	y := p.y + notePad
+	for _, line := range lines {
+		p.setLine(edgeLeft+notePad+6, y+bodySize-0.5, line, look{size: bodySize})
+		y += leading(bodySize)
+	}
+	p.y += height + 6
+}
+
+// changed marks in the margin what stands between two heights.
+func (p *printer) changed(from, to float64) {
+	p.fill(Foreground)
+	p.pdf.Rect(edgeLeft-14, from, 4, to-from, "F")
+}
+
+func (p *printer) contents(b Contents) {
+	l := look{size: bodySize}
+	for _, h := range p.doc.headings(b.Level) {
+		p.need(leading(l.size))
+		x := edgeLeft + 14*float64(h.Level-1)
+		number := p.pageOf(h.Anchor)
+		right := p.paper.Width - edgeRight
+		wide := p.widthOf(number, Plain, l)
+		line := p.wrap(T("%s", h.Text), right-x-wide-12, l)[0]
+		p.setLine(x, p.y+l.size, line, l)
+		end := x
+		if len(line) > 0 {
+			end += line[len(line)-1].x + line[len(line)-1].width
+		}
+		p.stroke(Grey, 0.5)
+		p.pdf.SetDashPattern([]float64{0.5, 3}, 0)
+		p.pdf.Line(end+4, p.y+l.size, right-wide-4, p.y+l.size)
+		p.pdf.SetDashPattern(nil, 0)
+		p.write(right-wide, p.y+l.size, number, Plain, l)
+		p.pdf.Link(x, p.y, right-x, leading(l.size), p.link(h.Anchor))
+		p.y += leading(l.size) + 1
+	}
+	p.y += 4
+}
+
+// index sets the entries in two columns, with the pages of what they refer to.
+func (p *printer) index(b Index) {
+	const between = 18
+	l := look{size: smallSize}
+	width := (p.measure() - between) / 2
+	top, column := p.y, 0
+	for _, e := range b.Entries {
+		text := Bold("%s ", e.Term)
+		for i, r := range e.Refs {
+			if i > 0 {
+				text = append(text, Span{Text: ", "})
+			}
+			text = append(text, Span{Text: r.Text, Link: r.Link}, Span{Text: " p. " + p.pageOf(r.Link), Style: Faint})
+		}
+		lines := p.wrap(text, width, l)
+		if height := leading(l.size) * float64(len(lines)); height > p.room() && p.y > top {
+			if column++; column > 1 {
+				p.newPage()
+				top, column = p.y, 0
+			}
+			p.y = top
+		}
+		x := edgeLeft + float64(column)*(width+between)
+		for i, line := range lines {
+			indent := 0.0
+			if i > 0 {
+				indent = 8
+			}
+			p.setLine(x+indent, p.y+l.size, line, l)
+			p.y += leading(l.size)
+		}
+	}
+	if column > 0 {
+		p.y = p.bottom()
+	}
+	p.y += 4
+}
+
+// figureSize is the scale of a figure and its height with its caption.
+func (p *printer) figureSize(f Figure) (scale, height float64) {
+	caption := leading(smallSize) + 8
+	scale = min(1, p.measure()/max(1, f.Width), (p.whole()-caption-40)/max(1, f.Height))
+	return scale, f.Height*scale + caption
+}
+
+func (p *printer) figure(f Figure) {
+	scale, height := p.figureSize(f)
+	p.need(height)
+	p.mark(f.Anchor)
+	x0 := edgeLeft + (p.measure()-f.Width*scale)/2
+	place := func(points []Point) []fpdf.PointType {
+		all := make([]fpdf.PointType, len(points))
+		for i, q := range points {
+			all[i] = fpdf.PointType{X: x0 + q.X*scale, Y: p.y + q.Y*scale}
+		}
+		return all
+	}
+	p.pdf.SetLineJoinStyle("round")
+	for _, s := range f.Shapes {
+		switch s := s.(type) {
+		case Line:
+			p.drawLine(s, scale, place)
+		case Area:
+			p.drawArea(s, scale, place)
+		case Label:
+			style := Plain
+			if s.Bold {
+				style = Strong
+			}
+			l := look{size: letterSize(s.Size) * scale}
+			text := lettersOf(s.Text, glyphs())
+			at := place([]Point{s.At})[0]
+			at.X -= p.widthOf(text, style, l) * float64(s.Align) / 2
+			family, weight, size := l.face(style)
+			p.pdf.SetFont(family, weight, size)
+			p.pdf.SetTextColor(rgb(s.Ink))
+			p.pdf.Text(at.X, at.Y, text)
+		}
+	}
+	p.y += f.Height*scale + 4
+	p.flow(Text{{Text: f.Caption, Style: Faint}}, look{size: smallSize}, 0)
+	p.y += 4
+}
+
+func (p *printer) drawLine(s Line, scale float64, place func([]Point) []fpdf.PointType) {
+	if len(s.Points) < 2 {
+		return
+	}
+	p.stroke(s.Ink, lineWidth(s.Width)*scale)
+	p.dash(s.Dashed, scale)
+	at := place(s.Points)
+	p.pdf.MoveTo(at[0].X, at[0].Y)
+	for _, q := range at[1:] {
+		p.pdf.LineTo(q.X, q.Y)
+	}
+	p.pdf.DrawPath("D")
+	p.dash(false, scale)
+	if head := arrowHead(s.Points, arrowSize); s.Arrow && head != nil {
+		p.fill(s.Ink)
+		p.pdf.Polygon(place(head), "F")
+	}
+}
+
+func (p *printer) drawArea(s Area, scale float64, place func([]Point) []fpdf.PointType) {
+	how := ""
+	if s.Fill != NoInk {
+		p.fill(s.Fill)
+		how = "F"
+	}
+	if s.Edge != NoInk {
+		p.stroke(s.Edge, lineWidth(s.Width)*scale)
+		p.dash(s.Dashed, scale)
+		how += "D"
+	}
+	if how != "" {
+		p.pdf.Polygon(place(s.Points), how)
+	}
+	p.dash(false, scale)
+}
+
+func (p *printer) dash(on bool, scale float64) {
+	if on {
+		p.pdf.SetDashPattern([]float64{4 * scale, 3 * scale}, 0)
+	} else {
+		p.pdf.SetDashPattern(nil, 0)
+	}
+}

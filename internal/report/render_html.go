@@ -1,0 +1,234 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html"
+	"io"
+	"strings"
+)
+
+//go:embed document.css
+var stylesheet string
+
+// HTML writes a document as one file that needs nothing else: no script, no network. It is read in a light or a dark
+// window, on a phone, aloud, and on paper.
+func (d *Document) HTML(w io.Writer) error {
+	h := &hypertext{doc: d}
+	h.f("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
+	h.f("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n")
+	// A page that says so itself keeps even what was written by mistake from loading anything.
+	h.f("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n")
+	h.f("<link rel=\"icon\" href=\"data:,\">\n<title>%s</title>\n<style>\n%s%s</style>\n</head>\n<body>\n<header>\n<h1>%s</h1>\n", esc(d.Title), inkRules(), stylesheet, esc(d.Title))
+	if d.Subtitle != "" {
+		h.f("<p class=\"subtitle\">%s</p>\n", esc(d.Subtitle))
+	}
+	if meta := strings.Join(filled(d.Head, d.day()), " · "); meta != "" {
+		h.f("<p class=\"meta\">%s</p>\n", esc(meta))
+	}
+	h.f("</header>\n<main>\n")
+	for _, b := range d.Blocks {
+		h.block(b)
+	}
+	h.f("</main>\n</body>\n</html>\n")
+	if _, err := io.WriteString(w, h.String()); err != nil {
+		return fmt.Errorf("cannot write the document: %w", err)
+	}
+	return nil
+}
+
+// inkRules are the inks as custom properties, for light and for dark.
+func inkRules() string {
+	var light, dark strings.Builder
+	for i, c := range colours {
+		if Ink(i) != NoInk {
+			fmt.Fprintf(&light, "--ink%d:#%06x;", i, c.light)
+			fmt.Fprintf(&dark, "--ink%d:#%06x;", i, c.dark)
+		}
+	}
+	return ":root{" + light.String() + "}\n@media screen and (prefers-color-scheme:dark){:root{" + dark.String() + "}}\n"
+}
+
+type hypertext struct {
+	strings.Builder
+	doc     *Document
+	figures int
+}
+
+func (h *hypertext) f(format string, args ...any) { fmt.Fprintf(h, format, args...) }
+
+func esc(s string) string { return html.EscapeString(s) }
+
+// id is an attribute, or nothing.
+func id(anchor string) string {
+	if anchor == "" {
+		return ""
+	}
+	return ` id="` + esc(anchor) + `"`
+}
+
+func (h *hypertext) block(b Block) {
+	switch b := b.(type) {
+	case Heading:
+		h.f("<h%d%s>%s</h%d>\n", b.Level+1, id(b.Anchor), esc(b.Text), b.Level+1)
+	case Paragraph:
+		h.f("<p>%s</p>\n", htmlText(b.Text))
+	case List:
+		tag := "ul"
+		if b.Numbered {
+			tag = "ol"
+		}
+		h.f("<%s>\n", tag)
+		for _, item := range b.Items {
+			h.f("<li>%s</li>\n", htmlText(item))
+		}
+		h.f("</%s>\n", tag)
+	case Note:
+		h.f("<aside%s><strong>%s</strong> %s</aside>\n", id(b.Anchor), esc(b.title()), htmlText(b.Text))
+	case Table:
+		h.table(b)
+	case Step:
+		h.step(b)
+	case Figure:
+		h.figure(b)
+	case Contents:
+		h.contents(b)
+	case Index:
+		h.f("<dl class=\"index\">\n")
+		for _, e := range b.Entries {
+			var refs []string
+			for _, r := range e.Refs {
+				refs = append(refs, htmlText(Text{r}))
+			}
+			h.f("<div><dt>%s</dt><dd>%s</dd></div>\n", esc(e.Term), strings.Join(refs, ", "))
+		}
+		h.f("</dl>\n")
+	case PageBreak:
+		h.f("<div class=\"break\"></div>\n")
+	}
+}
+
+func (h *hypertext) contents(c Contents) {
+	h.f("<nav aria-label=\"Contents\">\n")
+	depth := 0
+	for _, head := range h.doc.headings(c.Level) {
+		for ; depth > head.Level; depth-- {
+			h.f("</li></ul>\n")
+		}
+		if depth == head.Level {
+			h.f("</li>\n")
+		}
+		for ; depth < head.Level; depth++ {
+			h.f("<ul>\n")
+		}
+		h.f("<li><a href=\"#%s\">%s</a>", esc(head.Anchor), esc(head.Text))
+	}
+	for ; depth > 0; depth-- {
+		h.f("</li></ul>\n")
+	}
+	h.f("</nav>\n")
+}
+
+func (h *hypertext) table(t Table) {
+	class := ""
+	if len(t.Columns) > 3 {
+		class = ` class="wide"`
+	}
+	h.f("<div class=\"scroll\" tabindex=\"0\"><table%s>\n<colgroup>", class)
+	for _, share := range t.shares() {
+		h.f("<col style=\"width:%s%%\">", num(100*share))
+	}
+	h.f("</colgroup>\n<thead><tr>")
+	for _, c := range t.Columns {
+		h.f("<th scope=\"col\"%s>%s</th>", right(c), esc(c.Title))
+	}
+	h.f("</tr></thead>\n<tbody>\n")
+	for _, r := range t.Rows {
+		h.f("<tr%s%s>", id(r.Anchor), changedClass(r.Changed, ""))
+		for i, c := range r.Cells {
+			h.f("<td%s>", right(t.Columns[i]))
+			if i == 0 {
+				h.changed(r.Changed)
+			}
+			h.f("%s</td>", htmlText(c))
+		}
+		h.f("</tr>\n")
+	}
+	for range t.Blank {
+		h.f("<tr class=\"blank\">%s</tr>\n", strings.Repeat("<td>&nbsp;</td>", len(t.Columns)))
+	}
+	h.f("</tbody>\n</table></div>\n")
+}
+
+func right(c Column) string {
+	if c.Right {
+		return ` class="right"`
+	}
+	return ""
+}
+
+func (h *hypertext) step(s Step) {
+	h.f("<section%s%s>\n<div class=\"head\"><p class=\"title\">", id(s.Anchor), changedClass(s.Changed, "step"))
+	h.changed(s.Changed)
+	if s.Number != "" {
+		h.f("<span class=\"number\">%s</span> ", esc(s.Number))
+	}
+	h.f("%s</p>", htmlText(s.Title))
+	if len(s.Boxes) > 0 {
+		h.f("<p class=\"boxes\"><span class=\"tick\" aria-hidden=\"true\"></span>")
+		for _, b := range s.Boxes {
+			h.f("<span class=\"box\">%s</span>", esc(b))
+		}
+		h.f("</p>")
+	}
+	h.f("</div>\n<dl>\n")
+	for _, f := range s.Fields {
+		h.f("<dt>%s</dt><dd>", esc(f.Name))
+		for i, l := range f.Lines {
+			if i > 0 {
+				h.f("<br>")
+			}
+			h.f("%s", htmlText(l))
+		}
+		h.f("</dd>\n")
+	}
+	h.f("</dl>\n</section>\n")
+}
+
+// changed says in words what the mark in the margin shows.
+func (h *hypertext) changed(changed bool) {
+	if changed {
+		h.f("<span class=\"changed-mark\">changed</span> ")
+	}
+}
+
+func changedClass(changed bool, class string) string {
+	if changed {
+		class = strings.TrimSpace(class + " changed")
+	}
+	if class == "" {
+		return ""
+	}
+	return ` class="` + class + `"`
+}
+
+func htmlText(t Text) string {
+	var b strings.Builder
+	for _, s := range t {
+		part := strings.ReplaceAll(esc(s.Text), "\n", "<br>")
+		switch s.Style {
+		case Strong:
+			part = "<strong>" + part + "</strong>"
+		case Code:
+			part = "<code>" + part + "</code>"
+		case Faint:
+			part = "<small>" + part + "</small>"
+		case Plain:
+		}
+		if s.Link != "" {
+			part = `<a href="#` + esc(s.Link) + `">` + part + "</a>"
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}

@@ -1,0 +1,106 @@
+package runbook
+
+import (
+	"net"
+
+	"ebbtide/internal/plan"
+)
+
+// Place is where a person reaches a system and as whom. It never holds a secret.
+type Place struct {
+	Address string // as it is typed: a URL, host:port
+	User    string
+}
+
+// Hand is what a person does to a node when Ebbtide does not. It never holds a secret.
+type Hand struct {
+	Do    map[plan.Verb][]Instruction
+	Off   []Instruction // how to see that it is really off
+	On    []Instruction // how to see that it is on
+	Clean []Instruction // of a cache: how to see in what mode it is and that nothing is left in it
+}
+
+// Instruction is one thing to do. With both, Say tells where or when Type is typed.
+type Instruction struct {
+	Say  string
+	Type string // a command, as it is typed
+}
+
+// HandOf tells what a person does to a declared node, with its wake and its health checks.
+func (rb *Runbook) HandOf(schema *Schema, d *NodeDecl) Hand {
+	var h Hand
+	if t, ok := schema.Node(d.Type); ok && t.ByHand != nil {
+		h = t.ByHand(d, func(connection string) Place { return rb.PlaceOf(schema, connection) })
+	}
+	if h.Do == nil {
+		h.Do = map[plan.Verb][]Instruction{}
+	}
+	if w := d.Wake; w != nil {
+		h.Do[plan.Start] = w.byHand(func(connection string) Place { return rb.PlaceOf(schema, connection) })
+	}
+	for _, c := range d.Healthy {
+		h.On = append(h.On, c.byHand())
+	}
+	return h
+}
+
+// PlaceOf tells where a person reaches a declared connection.
+func (rb *Runbook) PlaceOf(schema *Schema, connection string) Place {
+	for i := range rb.Connections {
+		c := &rb.Connections[i]
+		if t, ok := schema.Connection(c.Type); ok && c.Name == connection && t.Place != nil {
+			return t.Place(c.Spec)
+		}
+	}
+	return Place{}
+}
+
+func (w *Wake) byHand(places func(string) Place) []Instruction {
+	button := Instruction{Say: "Or press its power button."}
+	switch {
+	case w.MAC != "":
+		line := "wakeonlan " + w.MAC
+		if host := hostOf(w.Broadcast); host != "" {
+			line = "wakeonlan -i " + host + " " + w.MAC
+		}
+		return []Instruction{{Say: "From a machine in its network:", Type: line}, button}
+	case w.Redfish != "" || w.IPMI != "":
+		bmc := w.Redfish + w.IPMI
+		at := places(bmc)
+		say := "At its management controller " + bmc
+		if at.Address != "" {
+			say += ", " + at.Address + " as " + at.User
+		}
+		return []Instruction{{Say: say + ": power on."}, button}
+	case w.Power:
+		return []Instruction{{Say: "It starts by itself when its power returns. If it does not within its longest time, press its power button."}}
+	}
+	return nil
+}
+
+func (c HealthCheck) byHand() Instruction {
+	switch {
+	case c.TCP != "":
+		return Instruction{Say: "It answers:", Type: "nc -vz " + hostOf(c.TCP) + " " + portOf(c.TCP)}
+	case c.HTTP != "":
+		return Instruction{Say: "It answers:", Type: "curl -fsS -o /dev/null " + Quote(c.HTTP)}
+	case c.DNS != nil:
+		return Instruction{Say: "It answers with an address:", Type: "dig +short @" + hostOf(c.DNS.Server) + " " + Quote(c.DNS.Name)}
+	default:
+		return Instruction{Say: "On the machine that runs Ebbtide this ends without an error:", Type: Command{Argv: c.Command}.Shell()}
+	}
+}
+
+// hostOf is the host of host or host:port.
+func hostOf(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return address
+}
+
+// portOf is the port of host:port.
+func portOf(address string) string {
+	_, port, _ := net.SplitHostPort(address) // without one there is none to name
+	return port
+}

@@ -186,8 +186,15 @@ func (p *printer) stepHead(s Step) float64 {
 }
 
 // step sets a step in a frame. It stands on one page unless it is longer than one.
-func (p *printer) step(s Step) {
-	p.need(min(p.stepHeight(s), p.whole()))
+func (p *printer) step(i int, s Step) {
+	height := p.stepHeight(s)
+	if i+2 < len(p.doc.Blocks) {
+		last, note := p.doc.Blocks[i+1].(Note)
+		if _, end := p.doc.Blocks[i+2].(PageBreak); note && end { // what closes a chapter does not stand on a page alone
+			height += p.noteHeight(last) + 2
+		}
+	}
+	p.need(min(height, p.whole()))
 	top := p.y
 	p.mark(s.Anchor)
 	p.y += stepPad

@@ -175,7 +175,7 @@ func (p *printer) block(i int) {
 	case Table:
 		p.table(b)
 	case Step:
-		p.step(b)
+		p.step(i, b)
 	case Figure:
 		p.figure(b)
 	case Contents:

@@ -35,7 +35,7 @@ type row struct {
 	Figure       string     `json:"figure"`
 	Family       string     `json:"family"`
 	Rule         string     `json:"rule"`
-	InRunbook    bool       `json:"in_runbook"`          // a runbook can ask for it: odds other than power.Pessimistic it cannot
+	InRunbook    bool       `json:"in_runbook"`          // a runbook can ask for it: odds above 90 % it cannot
 	Unnecessary  float64    `json:"unnecessary_percent"` // of all outages: the battery would have lasted
 	Crash        float64    `json:"crash_percent"`       // the plan carried out to the letter, by the model
 	CrashSure    [2]float64 `json:"crash_95_percent_interval"`
@@ -156,7 +156,7 @@ func tally(x *rule, k int, drawn []*night, at [][]float64, hard []int) row {
 			crash++
 		}
 	}
-	r := row{Figure: "frontier", Family: x.family, Rule: x.text, InRunbook: x.peer != nil || x.odds == power.Pessimistic}
+	r := row{Figure: "frontier", Family: x.family, Rule: x.text, InRunbook: x.peer != nil || x.odds <= 0.9}
 	r.Unnecessary, _, _ = wilson(unnecessary, len(drawn))
 	r.Crash, r.CrashSure[0], r.CrashSure[1] = wilson(crash, len(hard))
 	return r

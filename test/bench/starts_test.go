@@ -19,7 +19,7 @@ type rule struct {
 const reserve = 30 * time.Second
 
 // rules lists the peers' rules, and Ebbtide's with its two thresholds from early to late: the margin, which a runbook
-// sets, and the odds, which are power.Pessimistic in the product.
+// sets, and the odds, which are power.Pessimistic unless it sets them.
 func rules() []rule {
 	list := []rule{{family: "low-battery flag", text: "low battery", peer: func(*night, float64, *power.Reading) bool { return false }}}
 	for _, after := range []float64{120, 300, 480} {

@@ -96,8 +96,10 @@ func (a *app) complain(err error, hint string) {
 }
 
 // json prints one document.
-func (a *app) json(v any) error {
-	enc := json.NewEncoder(a.Stdout)
+func (a *app) json(v any) error { return a.jsonTo(a.Stdout, v) }
+
+func (a *app) jsonTo(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(v); err != nil {
@@ -143,7 +145,7 @@ func (a *app) root() *cobra.Command {
 		a.nodeOrder("confirm", "say that a step that you were asked to do by hand is done"),
 		a.nodeOrder("skip", "pass over a step that you were asked to do by hand"),
 		a.drill(),
-		a.journal(), a.durations(), a.showVersion(),
+		a.report(), a.blame(), a.criticalChain(), a.plot(), a.journal(), a.durations(), a.showVersion(),
 	)
 	root.SetHelpCommand(&cobra.Command{Hidden: true})
 	return root

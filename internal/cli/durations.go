@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -78,26 +77,12 @@ type recalled struct {
 
 // recall reads what outages have shown from a journal or, if there is none to read, from the daemon.
 func (a *app) recall(ctx context.Context, r *reach, file string) (recalled, error) {
-	if file != "" {
-		j, err := openJournal(file)
-		if err == nil {
-			defer func() { _ = j.Close() }() // nothing was written
-			seen, err := evidence.Read(ctx, j)
-			return recalled{seen, err}, ctx.Err()
-		}
-		if inUse := (*journal.InUseError)(nil); !errors.As(err, &inUse) || r.config == "" && r.listen == "" {
-			return recalled{}, err
-		}
-	}
-	client, err := r.client()
+	from, done, err := a.source(ctx, r, file)
 	if err != nil {
 		return recalled{}, err
 	}
-	list, err := client.Outages(ctx)
-	if err != nil {
-		return recalled{}, asked(err)
-	}
-	seen, err := evidence.Read(ctx, answers{list.Outages, func(id string) (*daemon.Records, error) { return client.Outage(ctx, id) }})
+	defer done()
+	seen, err := evidence.Read(ctx, from)
 	return recalled{seen, err}, ctx.Err()
 }
 

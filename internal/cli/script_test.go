@@ -34,20 +34,24 @@ func TestMain(m *testing.M) {
 //	drills FILE             a daemon at $DAEMON that gives FILE for the plan of every drill and refuses to begin it
 //	journal FILE [DAMAGE…]  makes a journal and damages it: see damages
 //	learned FILE            makes a journal of which something can be learned: see makeLearned
+//	journaled FILE RECORDS MODE [N]  makes a journal of records, of the first N alone if that is said
 //	holding FILE            a daemon at $DAEMON that has a journal open and tells of its outages
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	runbooks, err := filepath.Abs("../../runbooks")
 	require.NoError(t, err)
+	testdata, err := filepath.Abs("testdata")
+	require.NoError(t, err)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", UpdateScripts: *rewrite, RequireUniqueNames: true, RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("RUNBOOKS", runbooks)
+			e.Setenv("TESTDATA", testdata)
 			e.Setenv("DAEMON", "unix:"+filepath.Join(e.WorkDir, "s"))
 			e.Setenv("TZ", "UTC")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ends": ends, "daemon": fakeDaemon, "drills": fakeDrills, "journal": makeJournal, "learned": makeLearned, "holding": makeHolding},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ends": ends, "daemon": fakeDaemon, "drills": fakeDrills, "journal": makeJournal, "learned": makeLearned, "journaled": makeJournaled, "holding": makeHolding},
 	})
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -10,7 +11,7 @@ import (
 	"ebbtide/internal/power"
 )
 
-// slack is how much longer the rest of the plan may wait, in seconds: with a chance of power.Pessimistic the battery
+// slack is how much longer the rest of the plan may wait, in seconds: with the chance that the policy accepts the battery
 // gives out sooner than the plan, started so late, and its reserve have ended. It is negative where that is so already,
 // and unknown while the battery or the plan is. More battery never lessens it, and a longer plan never adds to it.
 func (e *Engine) slack(s *supply) power.Figure {
@@ -18,11 +19,13 @@ func (e *Engine) slack(s *supply) power.Figure {
 		return power.Figure{}
 	}
 	need, reserve := e.estimate.Need, e.settings.Policy.Reserve.Seconds()
+	odds := cmp.Or(e.settings.Policy.Odds, power.Pessimistic)
+	left, _ := s.state.Outlook.At(odds)
 	// With every trial as long as the longest one the chance is less than asked for, and as short as the shortest more.
-	low := s.state.Left.Value - reserve - need[len(need)-1].Seconds()
-	high := s.state.Left.Value - reserve - need[0].Seconds()
+	low := left.Value - reserve - need[len(need)-1].Seconds()
+	high := left.Value - reserve - need[0].Seconds()
 	for high-low > slackGrain {
-		if mid := (low + high) / 2; e.fails(s, mid) <= power.Pessimistic {
+		if mid := (low + high) / 2; e.fails(s, mid) <= odds {
 			low = mid
 		} else {
 			high = mid

@@ -47,7 +47,7 @@ func ranking(weight []time.Duration) []int {
 const (
 	patience     = 3
 	mostRounds   = 20
-	improvements = 10_000_000 // steps times lanes
+	improvements = 3_000_000 // steps times lanes
 )
 
 // improve looks for an order of urgency that makes the plan shorter on nominal times. Where all VMs have equally long

@@ -22,6 +22,7 @@ const (
 
 	// How far each way is off, as the standard deviation of the logarithm (research: recommended estimator).
 	runtimeSigma = 0.30
+	runtimeLearn = 0.20 // of a battery whose capacity is proven: the UPS has seen the same discharge
 	sheetSigma   = 0.45
 	fallSigma    = 0.15 // and fallGrain over what the charge fell by: it is told in whole percents
 	fallGrain    = 0.01
@@ -226,7 +227,11 @@ func (b *battery) readRuntime(now time.Time, burn float64, f flow, health float6
 	} else {
 		b.ceiling = burn
 	}
-	b.gauges[ByRuntime].tell(now, burn*health, runtimeSigma)
+	sigma := runtimeSigma
+	if b.capacity.Burn > 0 {
+		sigma = runtimeLearn
+	}
+	b.gauges[ByRuntime].tell(now, burn*health, sigma)
 }
 
 // readCharge takes a charge. On battery its fall since the mains failed says how much there is; before that it says how

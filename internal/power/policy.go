@@ -9,6 +9,9 @@ type Policy struct {
 	Shutdown Condition     `json:"shutdown"`       // everything else that would go dark
 	Restore  Condition     `json:"restore"`        // the recharge gate
 	Reserve  time.Duration `json:"reserve"`        // battery time that only flush, halt and cut may spend
+	// Odds is the chance, above 0, of the battery giving out before the plan and the reserve have ended, at which slack is
+	// 0; 0: Pessimistic. More of it starts later: fewer shutdowns for nothing, more that come too late.
+	Odds float64 `json:"odds,omitempty"`
 }
 
 // Stage is a named part of the down plan with its own trigger.

@@ -32,6 +32,9 @@ type Course struct {
 type Supply struct {
 	ID      string
 	Samples []Sample // in the order of time
+	// Sparse says that the samples are moments that are far apart: each is a dot, and a dotted line leads to the next,
+	// unless one without a charge is between them.
+	Sparse bool
 }
 
 // Sample is a reading. A share that was not told is NaN.
@@ -55,7 +58,7 @@ var PlotFormats = []string{".svg", ".png"}
 // Plot draws a course, batteries above and steps below on one time axis, as a file of the format with this ending. The
 // same course gives the same bytes.
 func Plot(w io.Writer, c *Course, format string) error {
-	p := newPage(c)
+	p := newPage(c, pageWidth)
 	var to vg.CanvasWriterTo
 	switch format {
 	case ".svg":
@@ -98,10 +101,11 @@ type page struct {
 	rows          []row
 	marks         []mark
 	levels        int // rows of labels over the panels
+	keys          []keyed
 }
 
-func newPage(c *Course) *page {
-	p := &page{Course: c, width: pageWidth}
+func newPage(c *Course, width vg.Length) *page {
+	p := &page{Course: c, width: width}
 	p.rows = c.rows()
 	p.from, p.to = c.span()
 	names := bodyText.Width("100 %")
@@ -111,8 +115,9 @@ func newPage(c *Course) *page {
 	p.left, p.right = margin+names+gutter, p.width-lastLabel
 	p.marks = c.marks()
 	p.levels = p.placeMarks()
+	p.keys = p.placeKeys()
 	p.height = margin + titleHeight + markHeight*vg.Length(p.levels) + 4 + curveHeight + gap +
-		rowHeight*vg.Length(len(p.rows)) + axisHeight + keyHeight + margin
+		rowHeight*vg.Length(len(p.rows)) + axisHeight + keyHeight*p.keyRows() + margin
 	p.top = p.height - margin - titleHeight - markHeight*vg.Length(p.levels) - 4
 	p.middle = p.top - curveHeight
 	p.upper = p.middle - gap

@@ -30,6 +30,10 @@ func (p *page) drawCurves(c draw.Canvas) {
 	}
 	for i := range p.Supplies {
 		hue, beneath := hues[i%len(hues)], 1.5*vg.Length(min(2, len(p.Supplies)-1-i)) // what lies under others is wider
+		if p.Supplies[i].Sparse {
+			p.dots(c, hue, p.Supplies[i].Samples, y)
+			continue
+		}
 		p.curve(c, draw.LineStyle{Color: hue, Width: 1.75 + beneath}, p.Supplies[i].Samples, func(s Sample) float64 { return s.Charge }, y)
 		p.curve(c, draw.LineStyle{Color: hue, Width: 1.25 + beneath, Dashes: []vg.Length{4, 3}}, p.Supplies[i].Samples, func(s Sample) float64 { return s.Load }, y)
 	}
@@ -39,6 +43,11 @@ func (p *page) drawCurves(c draw.Canvas) {
 			name   string
 			dashes []vg.Length
 		}{{"charge", nil}, {"load", []vg.Length{4, 3}}} {
+			if p.Supplies[i].Sparse && kind.name == "charge" {
+				kind.name, kind.dashes = "charge where it is on record", thinDots
+			} else if p.Supplies[i].Sparse {
+				continue
+			}
 			name := p.Supplies[i].ID + " " + kind.name
 			width := 24 + bodyText.Width(name) + 18
 			if x+width > p.right {
@@ -87,4 +96,25 @@ func extend(line []vg.Point, to vg.Point) []vg.Point {
 		}
 	}
 	return append(line, to)
+}
+
+// thinDots is the line between moments of which nothing is known.
+var thinDots = []vg.Length{1, 3}
+
+// dots draws the charges of moments that are far apart.
+func (p *page) dots(c draw.Canvas, hue color.Color, samples []Sample, y func(float64) vg.Length) {
+	const half = 2.2
+	var before *vg.Point
+	for _, s := range samples {
+		if s.At < p.from || s.At > p.to || math.IsNaN(s.Charge) {
+			before = nil
+			continue
+		}
+		at := vg.Point{X: p.x(s.At), Y: y(s.Charge)}
+		if before != nil {
+			c.StrokeLines(draw.LineStyle{Color: hue, Width: 1, Dashes: thinDots}, []vg.Point{*before, at})
+		}
+		c.FillPolygon(hue, rectangle(at.X-half, at.Y-half, at.X+half, at.Y+half))
+		before = &at
+	}
 }

@@ -175,21 +175,50 @@ func (p *page) drawRows(c draw.Canvas) {
 	}
 }
 
-// drawKey says what the colours of the bars mean: of those that there are.
-func (p *page) drawKey(c draw.Canvas) {
+// keyed is a colour of the bars with its name, as it is placed.
+type keyed struct {
+	kind kind
+	left vg.Length
+	row  int
+}
+
+// placeKeys gives each colour that there is its place under the drawing.
+func (p *page) placeKeys() []keyed {
 	used := map[kind]bool{}
 	for _, r := range p.rows {
 		for _, b := range r.bars {
 			used[b.kind] = true
 		}
 	}
-	x, y := p.left, p.lower-axisHeight-keyHeight/2
+	var keys []keyed
+	x, row := p.left, 0
 	for k := off; k <= failing; k++ {
 		if !used[k] {
 			continue
 		}
-		c.FillPolygon(kinds[k].hue, rectangle(x, y-4, x+14, y+4))
-		c.FillText(bodyText, vg.Point{X: x + 18, Y: y}, kinds[k].name)
-		x += 18 + bodyText.Width(kinds[k].name) + 16
+		width := 18 + bodyText.Width(kinds[k].name)
+		if x+width > p.width-margin && x > p.left {
+			x, row = p.left, row+1
+		}
+		keys = append(keys, keyed{k, x, row})
+		x += width + 16
+	}
+	return keys
+}
+
+// keyRows is how many lines the key takes, one at least.
+func (p *page) keyRows() vg.Length {
+	if len(p.keys) == 0 {
+		return 1
+	}
+	return vg.Length(p.keys[len(p.keys)-1].row + 1)
+}
+
+// drawKey says what the colours of the bars mean.
+func (p *page) drawKey(c draw.Canvas) {
+	for _, k := range p.keys {
+		y := p.lower - axisHeight - keyHeight*(vg.Length(k.row)+0.5)
+		c.FillPolygon(kinds[k.kind].hue, rectangle(k.left, y-4, k.left+14, y+4))
+		c.FillText(bodyText, vg.Point{X: k.left + 18, Y: y}, kinds[k.kind].name)
 	}
 }

@@ -54,7 +54,7 @@ func course(nodes int) *Course {
 		}
 		samples = append(samples, v)
 	}
-	c.Supplies = []Supply{{"ups", samples}}
+	c.Supplies = []Supply{{ID: "ups", Samples: samples}}
 	return c
 }
 
@@ -129,7 +129,7 @@ func TestPlotNamesWhatItShows(t *testing.T) {
 // TestMarksKeepApart: no label covers another, and no line goes through one.
 func TestMarksKeepApart(t *testing.T) {
 	t.Parallel()
-	p := newPage(course(3))
+	p := newPage(course(3), pageWidth)
 	require.NotEmpty(t, p.marks)
 	for i, a := range p.marks {
 		end := a.left + bodyText.Width(a.text)

@@ -310,7 +310,7 @@ func (c *compiler) warn(decl int, key, message string) {
 
 // policy turns the policy section into the engine's rules, with what holds where it does not say.
 func (rb *Runbook) policy() power.Policy {
-	p := power.Policy{Protect: rb.Policy.Protect, Shutdown: rb.Policy.Shutdown, Restore: rb.Policy.Restore, Reserve: rb.Policy.Reserve}
+	p := power.Policy{Protect: rb.Policy.Protect, Shutdown: rb.Policy.Shutdown, Restore: rb.Policy.Restore, Reserve: rb.Policy.Reserve, Odds: rb.Policy.Odds}
 	if p.Protect.IsZero() {
 		p.Protect = power.Condition{Kind: power.OnBattery, For: defaultOnBattery}
 	}

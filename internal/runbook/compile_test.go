@@ -209,3 +209,30 @@ func TestCompileRefuses(t *testing.T) {
 		require.Error(t, err, name)
 	}
 }
+
+func TestOdds(t *testing.T) {
+	t.Parallel()
+	with := func(odds string) (*runbook.Runbook, runbook.Problems) {
+		return runbook.Load("odds.yaml", []byte(strings.Replace(oddsBook, "ODDS", odds, 1)), testSchema())
+	}
+	rb, problems := with("20%")
+	require.Empty(t, problems.Text())
+	c, err := runbook.Compile(rb, testSchema(), nil)
+	require.NoError(t, err)
+	require.InDelta(t, 0.2, c.Policy.Odds, 1e-9)
+	require.Contains(t, rb.Sentences(), "Slack accepts a chance of 20% that the battery gives out before all is down.")
+	for _, wrong := range []string{"0%", "95%", "never"} {
+		_, problems := with(wrong)
+		require.True(t, problems.HasErrors(), wrong)
+	}
+}
+
+const oddsBook = `version: 1
+runbook: odds
+supplies: {ups: {nut: "ups@127.0.0.1", cut: none}}
+nodes: {box: {type: passive, fed_by: [ups]}}
+policy:
+  shutdown: {when: {slack_below: 1m}}
+  restore: {when: {online: 1m}}
+  odds: ODDS
+`

@@ -20,6 +20,7 @@ type policyKeys struct {
 	Restore  *trigger      `yaml:"restore"`
 	Limits   limits        `yaml:"limits"`
 	Reserve  time.Duration `yaml:"reserve"`
+	Odds     odds          `yaml:"odds"`
 }
 
 // trigger is a mapping with the one key when.
@@ -40,7 +41,7 @@ func (d *decoder) policy(v *value, rb *Runbook) {
 	broken := len(d.problems) > before
 	p := &rb.Policy
 	p.Protect, p.Shutdown, p.Restore = keys.Protect.when(), keys.Shutdown.when(), keys.Restore.when()
-	p.Limits, p.Reserve = keys.Limits, keys.Reserve
+	p.Limits, p.Reserve, p.Odds = keys.Limits, keys.Reserve, float64(keys.Odds)
 	if broken && p.Shutdown.IsZero() { // it may have one, which could not be read
 		p.shutdown = v.get("shutdown")
 	}
@@ -51,6 +52,17 @@ func (d *decoder) policy(v *value, rb *Runbook) {
 		}
 		p.Shed = append(p.Shed, Shed{Name: k.Name, Nodes: k.Nodes, When: (&trigger{k.When}).when(), at: shed.items[i]})
 	}
+}
+
+// odds is a chance that is accepted, as a percentage: 0.05 for 5%.
+type odds float64
+
+func (o *odds) read(d *decoder, v *value) {
+	percent, ok := d.percent(v, 90)
+	if ok && percent < 0.1 {
+		d.fail(v, "write odds: 5%", "no battery outlasts a plan for certain: the odds are 0.1%% to 90%%, found %s", v.what())
+	}
+	*o = odds(percent / 100)
 }
 
 func (t *trigger) when() power.Condition {

@@ -128,6 +128,7 @@ type Policy struct {
 	Restore  power.Condition
 	Limits   []plan.Limit
 	Reserve  time.Duration
+	Odds     float64 // that slack accepts, 0..1; 0: not said
 
 	at       pair
 	shutdown *value // its trigger; nil: none was given

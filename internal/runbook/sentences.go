@@ -37,6 +37,9 @@ func (rb *Runbook) Triggers() []string {
 	if len(p.Shed) > 0 {
 		rest = "everything else"
 	}
+	if p.Odds > 0 {
+		out = append(out, fmt.Sprintf("Slack accepts a chance of %s that the battery gives out before all is down.", percentText(100*p.Odds)))
+	}
 	return append(out,
 		fmt.Sprintf("When %s, %s that would go dark is taken down in order, and what depends on it.", p.Shutdown, rest),
 		fmt.Sprintf("When %s, what was on comes back in reverse order.", p.Restore),

@@ -134,6 +134,9 @@ func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
 		Settings:  engine.Settings{Estate: c.Estate, Policy: c.Policy, Supplies: c.Supplies, Mode: "simulate"},
 		Batteries: map[string]Battery{}, Faults: map[string]Fault{}, LiesAt: map[string]int{}, Watched: d.Watched, PollOnline: d.PollOnline, For: 12 * time.Hour,
 	}
+	if len(d.Members) > 0 {
+		sc.Settings.Members = d.Inventory()
+	}
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if d.Version != DocumentVersion {

@@ -96,6 +96,11 @@ func drawNight(rooms []*room, seed uint64) *night {
 	o := &night{room: rooms[luck.IntN(len(rooms))], box: drawBox(luck), lasts: 60 * math.Exp(1.91*luck.NormFloat64()), seed: seed}
 	drawn := sim.Draw(sim.Scenario{Settings: engine.Settings{Estate: o.room.estate}}, seed, sim.Odds{})
 	o.took = drawn.Took
+	array, _ := o.room.estate.Index("array")
+	for _, verb := range []plan.Verb{plan.Protect, plan.Flush, plan.Stop} { // one that hangs cannot be forced: it crashes whatever the rule
+		key := sim.Action{Node: "array", Verb: verb}
+		o.took[key] = min(o.took[key], o.room.estate.Node(array).Time(verb).Within*9/10)
+	}
 	return o
 }
 

@@ -19,7 +19,7 @@ type rule struct {
 const reserve = 30 * time.Second
 
 // rules lists the peers' rules, and Ebbtide's with its two thresholds from early to late: the margin, which a runbook
-// sets, and the odds, which are power.Pessimistic in the product.
+// sets, and the odds, which are power.Pessimistic unless it sets them.
 func rules() []rule {
 	list := []rule{{family: "low-battery flag", text: "low battery", peer: func(*night, float64, *power.Reading) bool { return false }}}
 	for _, after := range []float64{120, 300, 480} {
@@ -35,10 +35,10 @@ func rules() []rule {
 	}
 	for _, drilled := range []bool{false, true} {
 		family := map[bool]string{false: "slack, undrilled", true: "slack, drilled"}[drilled]
-		for _, margin := range []float64{120, 60, 0} {
+		for _, margin := range []float64{60, 0} {
 			list = append(list, rule{family: family, text: fmt.Sprintf("slack below %.0f s", margin), drilled: drilled, slack: margin, odds: power.Pessimistic})
 		}
-		for _, odds := range []float64{0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.99, 1} {
+		for _, odds := range []float64{0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1} {
 			list = append(list, rule{family: family, text: fmt.Sprintf("slack below 0 s at odds of %.0f %%", 100*odds), drilled: drilled, odds: odds})
 		}
 	}

@@ -148,6 +148,11 @@ func TestSecretsStayWhereTheyAre(t *testing.T) {
 
 	journal, book := filepath.Join(s.Dir, "journal.db"), filepath.Join(s.Dir, "runbook.yaml")
 	all.runs(s, "journal", "export", journal)
+	all.runs(s, "report", "--journal", journal, "--runbook", book)
+	all.runs(s, "report", "--journal", journal, "--runbook", book, "--as", "html")
+	all.runs(s, "blame", "--journal", journal, "--runbook", book)
+	all.runs(s, "critical-chain", "--journal", journal, "--runbook", book)
+	require.Contains(t, all["report --journal "+journal+" --runbook "+book+" text"], "came back, the last", "what is told of a real outage")
 	all.runs(s, "journal", "verify", journal)
 	all.runs(s, "check", book)
 	for _, format := range []string{"text", "json", "dot", "mermaid"} {

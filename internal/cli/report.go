@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ebbtide/internal/report"
+	"ebbtide/internal/timeline"
+)
+
+// reportForms are the forms in which a report is written.
+var reportForms = append(slices.Clone(report.Formats), "json")
+
+func (a *app) report() *cobra.Command {
+	var o outageAt
+	var out, as, paper string
+	c := &cobra.Command{
+		Use: "report [OUTAGE|last|FILE [OUTAGE]]", GroupID: "after", Short: "write the retrospective of an outage: what happened, why, how near it was, what to do now",
+		Long: `Writes what people want to know after an outage or a drill: what happened in five sentences, what follows from
+it, each decision with the numbers it was made from, what batteries gave beside what had been said of them, what
+was forced and why, each step beside what was expected of it, what the next plan assumes, why it took as long as
+it did, and the timeline. A simulated outage gives the same report, and says that it is one.
+` + outageHelp,
+		Example: `  ebbtide report --config /etc/ebbtide/ebbtide.yaml -o report.pdf
+  ebbtide report 20260131T031415Z --journal journal.db --runbook runbook.yaml -o report.html
+  ebbtide simulate runbook.yaml --format json > night.json && ebbtide report night.json --runbook runbook.yaml`,
+		Args: between(0, 2, "an outage, or a file and at most one outage in it"),
+		RunE: func(c *cobra.Command, args []string) error {
+			form, err := a.reportForm(out, as)
+			if err != nil {
+				return err
+			}
+			sheet, err := report.PaperNamed(paper)
+			if err != nil {
+				return fail(exitUsage, "use --paper A4 or --paper Letter", "%w", err)
+			}
+			r, err := a.retrospect(c.Context(), &o, args)
+			if err != nil {
+				return err
+			}
+			return a.make(out, "the report", form != "pdf", func(w io.Writer) error {
+				if form == "json" {
+					return a.jsonTo(w, r)
+				}
+				return r.Document().Write(w, form, sheet)
+			})
+		},
+	}
+	c.Flags().StringVarP(&out, "output", "o", "-", "the file to write; - is standard output")
+	c.Flags().StringVar(&as, "as", "", "pdf, html, md or json, where the file's ending does not say (default: md)")
+	c.Flags().StringVar(&paper, "paper", "A4", "A4 or Letter, of a PDF")
+	o.flags(c)
+	return c
+}
+
+// reportForm is the form to write in: what was asked for, or what the file's ending says.
+func (a *app) reportForm(out, as string) (string, error) {
+	form := strings.ToLower(as)
+	switch {
+	case form == "" && out != "-":
+		form = strings.TrimPrefix(strings.ToLower(filepath.Ext(out)), ".")
+	case form == "" && a.format == "json":
+		form = "json"
+	case form == "":
+		form = "md" // which people can read as it stands
+	}
+	if !slices.Contains(reportForms, form) {
+		return "", fail(exitUsage, "use pdf, html, md or json: as the file's ending, or with --as", "cannot write a report as %q", form)
+	}
+	return form, nil
+}
+
+// make makes a document and delivers it: a file is left as it was if that can't be done, and a terminal is shown none of
+// the control characters that a text from outside may have.
+func (a *app) make(out, what string, text bool, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return fmt.Errorf("cannot make %s: %w", what, err)
+	}
+	if out == "-" && text {
+		if _, err := b.WriteTo(a.Stdout); err != nil {
+			return fmt.Errorf("cannot write to standard output: %w", err)
+		}
+		return nil
+	}
+	return a.deliver(out, b.Bytes())
+}
+
+// tells makes a command that tells of an outage on standard output.
+func (a *app) tells(use, short, long, example string, tell func(r *report.Retrospective) error) *cobra.Command {
+	var o outageAt
+	c := &cobra.Command{
+		Use: use + " [OUTAGE|last|FILE [OUTAGE]]", GroupID: "after", Short: short, Long: long + "\n" + outageHelp, Example: example,
+		Args: between(0, 2, "an outage, or a file and at most one outage in it"),
+		RunE: func(c *cobra.Command, args []string) error {
+			r, err := a.retrospect(c.Context(), &o, args)
+			if err != nil {
+				return err
+			}
+			return tell(r)
+		},
+	}
+	o.flags(c)
+	return c
+}
+
+// blamed is who took how long, for machines. Durations are in seconds.
+type blamed struct {
+	Outage string             `json:"outage"`
+	Mode   string             `json:"mode"`
+	Open   bool               `json:"open"`
+	Steps  []report.StepTaken `json:"steps"`
+}
+
+func (a *app) blame() *cobra.Command {
+	return a.tells("blame", "list the steps of an outage, the slowest first", "Lists the steps that were commanded in an outage, the slowest first, beside what was expected of them.",
+		"  ebbtide blame --config /etc/ebbtide/ebbtide.yaml\n  ebbtide blame night.json --runbook runbook.yaml",
+		func(r *report.Retrospective) error {
+			if a.format == "json" {
+				return a.json(blamed{r.Outage, r.Mode, r.Open, r.Steps})
+			}
+			_, err := io.WriteString(a.Stdout, r.Blame())
+			return err
+		})
+}
+
+// chained is why it took so long, for machines.
+type chained struct {
+	Outage string                 `json:"outage"`
+	Mode   string                 `json:"mode"`
+	Open   bool                   `json:"open"`
+	Chains []report.CriticalChain `json:"critical_chains"`
+}
+
+func (a *app) criticalChain() *cobra.Command {
+	return a.tells("critical-chain", "show why an outage took as long as it did: the last step, what let it start, and so on",
+		"Shows for each direction the step that ended last, under it the one whose end let it start, and so on down to a decision.\nWhat waits for what is in the runbook; without it, what ended last before a step counts as what let it start.",
+		"  ebbtide critical-chain --config /etc/ebbtide/ebbtide.yaml\n  ebbtide critical-chain night.json --runbook runbook.yaml",
+		func(r *report.Retrospective) error {
+			if a.format == "json" {
+				return a.json(chained{r.Outage, r.Mode, r.Open, r.Chains})
+			}
+			_, err := io.WriteString(a.Stdout, r.Critical())
+			return err
+		})
+}
+
+// plotted is what is drawn, for machines.
+type plotted struct {
+	Outage string             `json:"outage"`
+	Mode   string             `json:"mode"`
+	Start  time.Time          `json:"start"`
+	Until  time.Time          `json:"until"`
+	Away   []report.Absence   `json:"away"`
+	Stages []timeline.Stage   `json:"stages"`
+	Charge []report.ChargedAt `json:"charge"` // where it is on record
+	Steps  []report.StepTaken `json:"steps"`
+}
+
+func (a *app) plot() *cobra.Command {
+	out := "-"
+	c := a.tells("plot", "draw an outage: batteries above, steps below, on one time axis",
+		"Draws what is on record of the batteries, the stages and the steps, as SVG or PNG. Without -o the SVG goes to standard output.",
+		"  ebbtide plot --config /etc/ebbtide/ebbtide.yaml -o outage.svg\n  ebbtide plot night.json -o night.png",
+		func(r *report.Retrospective) error {
+			if a.format == "json" && out == "-" {
+				return a.json(plotted{r.Outage, r.Mode, r.Start, r.Until, r.Away, r.Stages(), r.Charge(), r.Steps})
+			}
+			ending := ".svg"
+			if out != "-" {
+				ending = filepath.Ext(out)
+			}
+			if !slices.Contains(report.PlotFormats, ending) {
+				return fail(exitUsage, "name a file that ends in "+strings.Join(report.PlotFormats, " or "), "cannot tell in which format to draw %q", out)
+			}
+			return a.make(out, "the plot", ending == ".svg", func(w io.Writer) error { return report.Plot(w, r.Course(), ending) })
+		})
+	c.Flags().StringVarP(&out, "output", "o", out, "file to draw to, .svg or .png; - is standard output")
+	return c
+}

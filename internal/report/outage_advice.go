@@ -1,0 +1,220 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/forecast"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/timeline"
+)
+
+// Suggestion is what may be done about something that was seen.
+type Suggestion struct {
+	About    string `json:"about"`    // a node or a supply; empty: the policy or Ebbtide itself
+	What     string `json:"what"`     //
+	Evidence string `json:"evidence"` // what it rests on
+}
+
+// suggest says what follows from what was seen, the most urgent first. Nothing is suggested that the records don't show.
+func (f *fold) suggest() {
+	f.suggestEarlier()
+	f.suggestRestore()
+	f.suggestBatteries()
+	f.suggestLimits()
+	f.suggestHealth()
+	f.suggestPower()
+}
+
+func (f *fold) suggestThat(about, what, evidence string, args ...any) {
+	f.Suggestions = append(f.Suggestions, Suggestion{about, what, sentence(fmt.Sprintf(evidence, args...))})
+}
+
+// suggestEarlier looks for a shutdown that began too late.
+func (f *fold) suggestEarlier() {
+	var pressed []string
+	for _, x := range f.Forced {
+		if strings.HasPrefix(x.Reason, pressedReason) {
+			pressed = append(pressed, x.Node)
+		}
+	}
+	near := f.nearest()
+	switch {
+	case len(pressed) > 0:
+		f.suggestThat("", "Let the shutdown begin earlier, or shed more before it: raise slack_below or charge_below of policy.shutdown, and let ebbtide simulate --trials tell what that changes.",
+			"because the battery ran down faster than the plan, %s had to be powered off", enumerate(unique(pressed)))
+	case near != nil && near.Slack < 0:
+		f.suggestThat("", "Let the shutdown begin earlier: raise slack_below in policy.shutdown.",
+			"when %s started it was late by %s already", near.What, lasting(seconds(-near.Slack)))
+	}
+}
+
+// pressedReason begins what the engine says of a node that it forces for want of time.
+const pressedReason = "the battery runs down faster than the plan"
+
+// suggestRestore looks for what did not come back.
+func (f *fold) suggestRestore() {
+	for _, node := range f.NotRestored {
+		evidence := "the outage was closed without it"
+		for i := range f.story.Steps {
+			if s := &f.story.Steps[i]; s.Node == node && s.Verb == plan.Start {
+				evidence = fmt.Sprintf("its start, tried %s, ended as %s", several(s.Attempts, "time", "times"), s.State)
+				if s.Reason != "" {
+					evidence += ": " + s.Reason
+				}
+			}
+		}
+		f.suggestThat(node, "See why "+node+" did not come back, and start it by hand.", "%s", evidence)
+	}
+}
+
+// Bounds between which what a battery gave is as it was said, as a share of the likely time.
+const (
+	worn   = 0.75
+	better = 1.5
+)
+
+// suggestBatteries looks for what batteries gave.
+func (f *fold) suggestBatteries() {
+	ids := slices.Clone(f.Supplies)
+	for _, b := range f.Batteries { // also one that was drilled
+		ids = append(ids, b.Supply)
+	}
+	for _, id := range unique(ids) {
+		told, flagged := false, false
+		for _, b := range f.Batteries {
+			if b.Supply != id {
+				continue
+			}
+			told = told || b.Tells
+			switch {
+			case b.Ratio > 0 && b.Ratio < worn:
+				f.suggestThat(id, "Test the battery of "+id+", and replace it if a drill shows the same.",
+					"by what it gave it would have lasted %s where %s was likely by %s: %.0f %%", lasting(seconds(b.Gave)), lasting(seconds(b.Likely)), b.By, 100*b.Ratio)
+				flagged = true
+			case b.Ratio > better && b.Tells:
+				f.suggestThat(id, "Believe the battery of "+id+" more: give the supply a curve that was measured, so that nothing is shut down that need not be.",
+					"by what it gave it would have lasted %s where %s was likely by %s: %.0f %%", lasting(seconds(b.Gave)), lasting(seconds(b.Likely)), b.By, 100*b.Ratio)
+			}
+		}
+		if f.replaceSaid(id) && !flagged {
+			f.suggestThat(id, "Replace the battery of "+id+".", "its UPS said that the battery is to be replaced")
+		}
+		if !told && f.Proven[id].Burn <= 0 {
+			f.suggestThat(id, "Drill with "+id+", down to half its charge: its battery is unproven, and all that is reckoned with is what its UPS and the runbook say.",
+				"no discharge that was watched from its beginning went far enough to tell what the battery holds")
+		}
+	}
+}
+
+func (f *fold) replaceSaid(id string) bool {
+	return slices.ContainsFunc(f.records, func(r engine.Record) bool {
+		return (r.Kind == engine.Opened || r.Kind == engine.Mains) && slices.Contains(r.Supplies, id) && strings.Contains(r.Reason, "battery to be replaced")
+	})
+}
+
+// tight is from which share of its limit on a step that ended well is told of.
+const tight = 0.8
+
+// suggestLimits looks for steps that came near their limits or over them.
+func (f *fold) suggestLimits() {
+	for _, s := range f.sortedSteps() {
+		hung, runs := hungBefore(f.Past, s.Node, s.Verb)
+		late := f.outOfTime(s.Node, s.Verb)
+		switch {
+		case s.Verb == plan.Cut || s.Attempts == 0:
+		case late != "" && hung > 0:
+			f.suggestThat(s.Node, fmt.Sprintf("Mend %s, or force it sooner: it hangs when it is told to %s.", s.Node, s.Verb),
+				"it hung this time (%s), and in %d of %s before", late, hung, several(runs, "run", "runs"))
+		case late != "" && s.State == timeline.Stopped:
+			f.suggestThat(s.Node, fmt.Sprintf("Find out why %s did not %s by itself, or give it longer (down.within).", s.Node, s.Verb),
+				"it was powered off: %s", late)
+		case late != "":
+			f.suggestThat(s.Node, fmt.Sprintf("Find out why the %s of %s could not be proven, or give it longer.", s.Verb, s.Node), "%s", late)
+		case s.Limit > 0 && s.State == timeline.Proven && s.Took > tight*s.Limit:
+			f.suggestThat(s.Node, fmt.Sprintf("Give the %s of %s longer: %s, say.", s.Verb, s.Node, lasting(roomier(&s))),
+				"it took %s of the %s that it is given before it is forced or given up", lasting(seconds(s.Took)), lasting(seconds(s.Limit)))
+		}
+	}
+}
+
+// sortedSteps lists the steps as they began.
+func (f *fold) sortedSteps() []StepTaken {
+	list := slices.Clone(f.Steps)
+	slices.SortStableFunc(list, func(a, b StepTaken) int { return a.Started.Compare(b.Started) })
+	return list
+}
+
+// roomier is a limit that leaves room for what was seen: half as much again, in whole half minutes.
+func roomier(s *StepTaken) time.Duration {
+	halves := math.Ceil(1.5 * s.Took / 30)
+	return time.Duration(halves) * 30 * time.Second
+}
+
+// outOfTime gives the reason with which a step was forced or given up because its time was over; "" if it was not.
+func (f *fold) outOfTime(node string, verb plan.Verb) string {
+	for i := range f.records {
+		r := &f.records[i]
+		if r.Node != node || r.Verb == nil || !r.OutOfTime() {
+			continue
+		}
+		if *r.Verb == verb || *r.Verb == plan.Force && verb == plan.Stop {
+			return r.Reason
+		}
+	}
+	return ""
+}
+
+// suggestHealth looks for starts that came too early: tried again, below something whose health nobody asks for.
+func (f *fold) suggestHealth() {
+	if f.Estate == nil {
+		return
+	}
+	told := map[string]bool{}
+	for _, s := range f.sortedSteps() {
+		at, known := f.Estate.Index(s.Node)
+		if !known || s.Verb != plan.Start || s.Attempts < 2 && s.State != timeline.Failed {
+			continue
+		}
+		for _, need := range f.Estate.Needs(at) {
+			n := f.Estate.Node(need)
+			started := slices.ContainsFunc(f.Steps, func(b StepTaken) bool { return b.Node == n.ID && b.Verb == plan.Start && b.Attempts > 0 })
+			if !started || n.Healthy || n.Kind == plan.Supply || told[n.ID] {
+				continue
+			}
+			told[n.ID] = true
+			f.suggestThat(n.ID, fmt.Sprintf("Give %s a health check (up.healthy), so that what needs it is not started before it serves.", n.ID),
+				"nothing tells when it is ready, and the start of %s, which needs it, was tried %s and ended as %s", s.Node, several(s.Attempts, "time", "times"), s.State)
+		}
+	}
+}
+
+// suggestPower looks for times in which Ebbtide itself was away while something was still to be done.
+func (f *fold) suggestPower() {
+	var cut time.Time
+	for i := range f.records {
+		r := &f.records[i]
+		if r.Kind == engine.NoReturn {
+			cut = r.At
+		}
+		if r.Kind == engine.Gap && (cut.IsZero() || r.At.Before(cut)) {
+			f.suggestThat("", "See that the machine that runs Ebbtide keeps its power to the end, and why Ebbtide was away.", "at %s: %s", f.clock(r.At), r.Reason)
+		}
+	}
+}
+
+// hungBefore is how often a verb on a node hung in earlier runs.
+func hungBefore(past []forecast.Sample, node string, verb plan.Verb) (hung, runs int) {
+	for _, s := range past {
+		if s.Node == node && s.Verb == verb {
+			if runs++; s.Hung {
+				hung++
+			}
+		}
+	}
+	return hung, runs
+}

@@ -1,0 +1,327 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/timeline"
+)
+
+// Document makes the retrospective that people read: what happened and what follows from it first, then all that this
+// rests on.
+func (r *Retrospective) Document() *Document {
+	d := &Document{Title: r.Title(), Subtitle: r.day(r.Start), Head: r.Noun() + " " + r.Outage, Date: r.in(r.Start)}
+	if r.Digest != "" {
+		d.Head += " · plan " + r.Digest
+	}
+	for _, n := range r.Notes {
+		d.add(Note{Title: "Mind", Text: T("%s", n)})
+	}
+	d.section("What happened", "what-happened")
+	var sentences []Text
+	for _, s := range r.Sentences {
+		sentences = append(sentences, T("%s", s))
+	}
+	d.add(List{Items: sentences})
+	r.documentAdvice(d)
+	r.documentBatteries(d)
+	r.documentForced(d)
+	r.documentFigure(d)
+	r.documentDecisions(d)
+	r.documentSteps(d)
+	r.documentSurprises(d)
+	r.documentChains(d)
+	r.documentTimeline(d)
+	return d
+}
+
+func (d *Document) add(b Block) { d.Blocks = append(d.Blocks, b) }
+
+func (d *Document) section(title, anchor string) {
+	d.add(Heading{Level: 1, Text: title, Anchor: anchor})
+}
+
+// rows adds a table, or says that there is nothing to show.
+func (d *Document) rows(columns []Column, rows []Row, none string) {
+	if len(rows) == 0 {
+		d.add(Paragraph{T("%s", none)})
+		return
+	}
+	d.add(Table{Columns: columns, Rows: rows})
+}
+
+func rowOf(texts ...string) Row {
+	var row Row
+	for _, t := range texts {
+		row.Cells = append(row.Cells, T("%s", t))
+	}
+	return row
+}
+
+func (r *Retrospective) documentAdvice(d *Document) {
+	d.section("What to do now", "what-to-do")
+	var rows []Row
+	for _, s := range r.Suggestions {
+		rows = append(rows, rowOf(s.What, s.Evidence))
+	}
+	d.rows([]Column{{Title: "Suggestion", Weight: 1.1}, {Title: "What it rests on"}}, rows, "Nothing follows from what is on record.")
+}
+
+func (r *Retrospective) documentFigure(d *Document) {
+	d.section("The course of it", "course")
+	c := r.Course()
+	f := c.Figure()
+	f.Anchor = "figure"
+	f.Caption = "Battery charge where it is on record (between the dots nothing is), and the steps. Shaded: without mains."
+	for i := range r.story.Stages {
+		s := &r.story.Stages[i]
+		f.Listing = append(f.Listing, fmt.Sprintf("%s stage %s of %s", r.clock(s.At), s.Name, enumerate(s.Supplies)))
+	}
+	told := map[string][]string{}
+	for _, x := range r.Charge() {
+		told[x.Supply] = append(told[x.Supply], fmt.Sprintf("%.0f %% at %s", x.Charge, r.clock(x.At)))
+	}
+	for _, id := range slices.Sorted(maps.Keys(told)) {
+		f.Listing = append(f.Listing, "charge of "+id+": "+strings.Join(told[id], ", "))
+	}
+	d.add(f)
+}
+
+func (r *Retrospective) documentDecisions(d *Document) {
+	d.section("Decisions, and the numbers they were made from", "decisions")
+	var rows []Row
+	for _, x := range r.Decisions {
+		rows = append(rows, rowOf(r.clock(x.At), x.What, x.Text))
+	}
+	d.rows([]Column{{Title: "Time", Weight: 0.45}, {Title: "Decision"}, {Title: "Why", Weight: 2.2}}, rows, "None was taken.")
+}
+
+func (r *Retrospective) documentBatteries(d *Document) {
+	d.section("Batteries: what was said and what they gave", "batteries")
+	var items []Text
+	for _, b := range r.Batteries {
+		items = append(items, T("%s: %s", r.clock(b.At), b.Text))
+	}
+	if len(items) == 0 {
+		d.add(Paragraph{T("What the batteries gave is not on record.")})
+		return
+	}
+	d.add(List{Items: items})
+}
+
+func (r *Retrospective) documentForced(d *Document) {
+	d.section("What was forced, and why", "forced")
+	var rows []Row
+	for _, x := range r.foldedForced() {
+		waited, what := "at once", doing(x.Verb, x.Node)
+		if x.Waited > 0 {
+			waited = lasting(seconds(x.Waited))
+		}
+		if x.count > 1 {
+			what = fmt.Sprintf("%s %s ×%d", x.Verb, x.group, x.count)
+		}
+		rows = append(rows, rowOf(r.clock(x.At), what, waited, x.Reason))
+	}
+	d.rows([]Column{{Title: "Time", Weight: 0.5}, {Title: "Command"}, {Title: "After", Weight: 0.5, Right: true}, {Title: "Why", Weight: 2.4}}, rows, "Nothing.")
+
+	d.section("What never proved its state", "unproven")
+	rows = nil
+	for i := range r.Unproven {
+		s := &r.Unproven[i]
+		rows = append(rows, rowOf(r.clock(s.Started), doing(s.Verb, s.Node), ending(s), s.Reason))
+	}
+	d.rows([]Column{{Title: "Began", Weight: 0.5}, {Title: "Step"}, {Title: "Ended as", Weight: 0.9}, {Title: "Why", Weight: 2}}, rows, "Everything that was commanded has proved it.")
+}
+
+// foldedForced are the members of a selector that were forced for the same reason; the first stands for all.
+type foldedForced struct {
+	Forced
+	group string
+	count int
+}
+
+func (r *Retrospective) foldedForced() []foldedForced {
+	groups := map[string]string{}
+	for i := range r.Steps {
+		groups[r.Steps[i].Node] = r.Steps[i].Group
+	}
+	type like struct{ group, reason string }
+	counts, at := map[like]int{}, map[like]int{}
+	key := func(x *Forced) like { return like{groups[x.Node], x.Reason} }
+	for i := range r.Forced {
+		counts[key(&r.Forced[i])]++
+	}
+	var out []foldedForced
+	for i := range r.Forced {
+		x := &r.Forced[i]
+		k := key(x)
+		if first, seen := at[k]; seen {
+			out[first].count++
+			continue
+		}
+		if k.group != "" && counts[k] >= alike {
+			at[k] = len(out)
+		}
+		out = append(out, foldedForced{*x, k.group, 1})
+	}
+	return out
+}
+
+// ending says how a step ended.
+func ending(s *StepTaken) string {
+	switch {
+	case s.State == timeline.Proven && s.Attempts == 0:
+		return "was so already"
+	case s.State == timeline.Proven && s.Attempts > 1:
+		return fmt.Sprintf("proven at attempt %d", s.Attempts)
+	case s.State == timeline.Proven:
+		return "proven"
+	case s.State == timeline.Stopped:
+		return "proven, by force"
+	case s.State == timeline.Failed:
+		return "not proven"
+	case s.State == timeline.Running:
+		return "still under way"
+	case s.State == timeline.Pending:
+		return "to be tried again"
+	default:
+		return "nobody was left to see"
+	}
+}
+
+func (r *Retrospective) documentSteps(d *Document) {
+	d.section("Steps, the slowest first", "steps")
+	var rows []Row
+	for _, f := range r.folded() {
+		s := &f.StepTaken
+		name, took := doing(s.Verb, s.Node), orNothing(s.Took)
+		if f.count > 1 {
+			name = fmt.Sprintf("%s %s ×%d", s.Verb, s.Group, f.count)
+			if f.least != s.Took {
+				took = orNothing(f.least) + " to " + took
+			}
+		}
+		rows = append(rows, rowOf(name, took, orNothing(s.Expected), orNothing(s.Worst), orNothing(s.Limit), ending(s)))
+	}
+	d.rows([]Column{
+		{Title: "Step", Weight: 1.7}, {Title: "Took", Right: true}, {Title: "Expected", Right: true, Weight: 0.8}, {Title: "95 % within", Right: true, Weight: 0.9},
+		{Title: "Limit", Right: true, Weight: 0.7}, {Title: "Ended as", Weight: 1.3},
+	}, rows, "Nothing was commanded.")
+}
+
+func orNothing(s float64) string {
+	if s == 0 {
+		return "–"
+	}
+	return lasting(seconds(s))
+}
+
+// foldedSteps are steps of the members of a selector that ended alike.
+type foldedSteps struct {
+	StepTaken
+	count int
+	least float64
+}
+
+// folded makes one of the steps of a selector's members that ended alike and not worse than expected, so that what is
+// out of the common is seen.
+func (r *Retrospective) folded() []foldedSteps {
+	type like struct {
+		group, ending string
+		verb          plan.Verb
+	}
+	odd := func(s *StepTaken) bool { return s.Worst > 0 && s.Took > s.Worst }
+	key := func(s *StepTaken) like { return like{s.Group, ending(s), s.Verb} }
+	counts := map[like]int{}
+	for i := range r.Steps {
+		if s := &r.Steps[i]; s.Group != "" && !odd(s) {
+			counts[key(s)]++
+		}
+	}
+	at := map[like]int{}
+	var out []foldedSteps
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		k := key(s)
+		if s.Group == "" || odd(s) || counts[k] < alike {
+			out = append(out, foldedSteps{*s, 1, s.Took})
+			continue
+		}
+		if first, seen := at[k]; seen {
+			out[first].count++
+			out[first].least = s.Took
+			continue
+		}
+		at[k] = len(out)
+		out = append(out, foldedSteps{*s, 1, s.Took})
+	}
+	return out
+}
+
+func (r *Retrospective) documentSurprises(d *Document) {
+	d.section("What took longer or shorter than expected", "surprises")
+	var rows []Row
+	for _, s := range r.Surprises {
+		took := lasting(seconds(s.Took))
+		if s.Hung {
+			took = "hung"
+		}
+		next := fmt.Sprintf("%s, 95 %% within %s", lasting(seconds(s.Next)), lasting(seconds(s.Worst)))
+		if s.Next == 0 {
+			next = "–"
+		}
+		if s.Hang > 0 {
+			next += fmt.Sprintf(", hangs %.0f %%", 100*s.Hang)
+		}
+		rows = append(rows, rowOf(doing(s.Verb, s.Node), took, lasting(seconds(s.Low))+" to "+lasting(seconds(s.High)), next))
+	}
+	d.rows([]Column{{Title: "Step", Weight: 1.3}, {Title: "Took", Right: true, Weight: 0.6}, {Title: "9 of 10 were expected in"}, {Title: "The next plan assumes", Weight: 1.8}}, rows,
+		"Nothing took longer or shorter than was expected of nine runs in ten, as far as it is known what was expected.")
+}
+
+func (r *Retrospective) documentChains(d *Document) {
+	d.section("Why it took as long as it did", "critical-chain")
+	for _, c := range r.Chains {
+		d.add(Heading{Level: 2, Text: fmt.Sprintf("Going %s: %s", c.Goal, lasting(seconds(c.Took))), Anchor: "chain-" + string(c.Goal)})
+		var rows []Row
+		for _, l := range slices.Backward(c.Links) {
+			idle := orNothing(l.Idle)
+			if l.Idle < 0.05 {
+				idle = "–"
+			}
+			rows = append(rows, rowOf(r.clock(r.Start.Add(seconds(l.At))), l.What, idle, orNothing(l.Took), linked(l.By)))
+		}
+		d.rows([]Column{{Title: "Began", Weight: 0.7}, {Title: "Step", Weight: 1.6}, {Title: "Waited", Right: true, Weight: 0.6}, {Title: "Took", Right: true, Weight: 0.6}, {Title: "Began when the line above ended, because", Weight: 1.8}}, rows, "")
+	}
+	if len(r.Chains) == 0 {
+		d.add(Paragraph{T("Nothing was commanded.")})
+	}
+}
+
+// linked says why one step followed another.
+func linked(by LinkedBy) string {
+	switch by {
+	case ByPlan:
+		return "it waits for it"
+	case ByPlace:
+		return "it took over its place under a limit"
+	case ByTime:
+		return "nothing else ended later before it"
+	case ByEvent:
+		return "this let it begin"
+	}
+	return ""
+}
+
+func (r *Retrospective) documentTimeline(d *Document) {
+	d.section("Timeline", "timeline")
+	var rows []Row
+	for _, m := range r.Timeline {
+		rows = append(rows, rowOf(r.clock(m.At), "+"+lasting(max(0, m.At.Sub(r.Start).Round(time.Second))), m.Text))
+	}
+	d.rows([]Column{{Title: "Time", Weight: 0.5}, {Title: "After", Weight: 0.4, Right: true}, {Title: "What", Weight: 4}}, rows, "Nothing is on record.")
+}

@@ -1,0 +1,187 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+)
+
+// Moment is a line of the timeline. What many members of a selector did alike is one.
+type Moment struct {
+	At    time.Time         `json:"at"`
+	Until time.Time         `json:"until,omitzero"` // of the last, where there are many
+	Kind  engine.RecordKind `json:"kind"`
+	Count int               `json:"count"`
+	Text  string            `json:"text"`
+}
+
+// alike is from how many on the members of a selector share a moment.
+const alike = 4
+
+// moments tells what happened, in the order of time.
+func (f *fold) moments() {
+	var done []engine.Record // steps that were proven or forced, since something else happened
+	var texts []string
+	flush := func() {
+		f.stepMoments(done, texts)
+		done, texts = nil, nil
+	}
+	for i := range f.records {
+		r := f.records[i]
+		f.story.Add(r)
+		text := f.story.Phrase(&r)
+		switch r.Kind {
+		case engine.Asked:
+			text += ", by hand"
+		case engine.Triggered:
+			text = fmt.Sprintf("stage %s of %s: %s", r.Stage, enumerate(r.Supplies), r.Reason)
+		default:
+		}
+		switch {
+		case text == "":
+			continue
+		case r.Kind == engine.Proven || r.Kind == engine.Intent:
+			done, texts = append(done, r), append(texts, text)
+		default:
+			flush()
+			f.Timeline = append(f.Timeline, Moment{At: r.At, Kind: r.Kind, Count: 1, Text: text})
+		}
+		if r.Numbers != nil || r.Discharge != nil || r.Kind == engine.Gap {
+			f.told = append(f.told, r)
+		}
+	}
+	flush()
+}
+
+// stepMoments tells of steps without anything else in between.
+func (f *fold) stepMoments(records []engine.Record, texts []string) {
+	type like struct {
+		group, forced string
+		kind          engine.RecordKind
+		verb          plan.Verb
+	}
+	of := func(r *engine.Record) like {
+		k := like{group: f.group(r.Node), kind: r.Kind, verb: *r.Verb}
+		if r.Kind == engine.Intent {
+			k.forced = r.Reason
+		}
+		return k
+	}
+	members := map[like][]int{}
+	for i := range records {
+		members[of(&records[i])] = append(members[of(&records[i])], i)
+	}
+	for i := range records {
+		k := of(&records[i])
+		all := members[k]
+		switch {
+		case k.group == "" || len(all) < alike:
+			f.Timeline = append(f.Timeline, Moment{At: records[i].At, Kind: k.kind, Count: 1, Text: texts[i]})
+		case all[0] == i:
+			m := Moment{At: records[i].At, Until: records[all[len(all)-1]].At, Kind: k.kind, Count: len(all)}
+			m.Text = fmt.Sprintf("%s is proven of %d of %s, the last at %s", k.verb, len(all), k.group, f.clock(m.Until))
+			if k.kind == engine.Intent {
+				m.Text = fmt.Sprintf("powering off %d of %s, the last at %s: %s", len(all), k.group, f.clock(m.Until), k.forced)
+			}
+			f.Timeline = append(f.Timeline, m)
+		}
+	}
+}
+
+// Decision is one that Ebbtide or an operator took.
+type Decision struct {
+	At      time.Time         `json:"at"`
+	Kind    engine.RecordKind `json:"kind"`
+	What    string            `json:"what"`
+	Text    string            `json:"text"` // why, in a sentence
+	Numbers *engine.Numbers   `json:"numbers,omitempty"`
+
+	reason string
+	nodes  []string // that are forced
+	until  time.Time
+}
+
+// together is within what nodes that are forced for the same reason are forced by one decision.
+const together = 10 * time.Second
+
+// decisions tells what was decided, and from what.
+func (f *fold) decisions() {
+	for i := range f.records {
+		r := &f.records[i]
+		d := Decision{At: r.At, Kind: r.Kind, Numbers: r.Numbers, reason: r.Reason}
+		switch {
+		case r.Kind == engine.Triggered:
+			d.What = fmt.Sprintf("stage %s of %s starts", r.Stage, enumerate(r.Supplies))
+			d.Text = because(r.Reason, reckoning(r.Numbers))
+		case r.Kind == engine.Turned:
+			d.What = "going " + string(r.Goal)
+			d.Text = because(r.Reason, reckoning(r.Numbers))
+		case r.Kind == engine.NoReturn:
+			d.What = "the point of no return is passed"
+			d.Text = fmt.Sprintf("From here on the shutdown is finished and the output of %s cut, even if mains return.", enumerate(r.Supplies))
+		case r.Kind == engine.Ordered:
+			d.What = strings.TrimSpace(string(r.Order) + " " + r.Node)
+			d.Text = "Ordered by " + r.By + "."
+			if r.Reason != "" {
+				d.Text = "Ordered by " + r.By + ", and refused: " + r.Reason + "."
+			}
+		case r.Kind == engine.Intent && (*r.Verb == plan.Force || *r.Verb == plan.Cut && r.Reason != ""):
+			d.nodes, d.until = []string{r.Node}, r.At
+			if n := len(f.Decisions); n > 0 {
+				if last := &f.Decisions[n-1]; last.nodes != nil && last.reason == r.Reason && r.At.Sub(last.until) < together {
+					last.nodes, last.until = append(last.nodes, r.Node), r.At
+					continue
+				}
+			}
+			d.Text = because(r.Reason, "")
+		default:
+			continue
+		}
+		f.Decisions = append(f.Decisions, d)
+	}
+	for i := range f.Decisions {
+		if d := &f.Decisions[i]; d.nodes != nil {
+			d.What = "power off " + enumerate(d.nodes) + " without asking"
+			if slices.ContainsFunc(d.nodes, f.isSupply) {
+				d.What = "cut the output of " + enumerate(d.nodes) + " without proof that all is off"
+			}
+			if d.until.Sub(d.At) >= time.Second {
+				d.What += ", until " + f.clock(d.until)
+			}
+		}
+	}
+}
+
+// because makes sentences of a reason and the numbers behind it.
+func because(reason, numbers string) string {
+	if reason != "" { // which may begin with a name, so that its first letter stays
+		reason += "."
+	}
+	return strings.TrimSpace(reason + " " + sentence(numbers))
+}
+
+// Nearest is where the outage came nearest to the end of a battery.
+type Nearest struct {
+	At    time.Time `json:"at"`
+	Slack float64   `json:"slack"` // negative: it was too late already
+	What  string    `json:"what"`  // the stage that it was reckoned for
+}
+
+// nearest finds the least slack on record, on the way down.
+func (f *fold) nearest() *Nearest {
+	var least *Nearest
+	for i := range f.Decisions {
+		d := &f.Decisions[i]
+		if d.Kind != engine.Triggered || d.Numbers == nil || d.Numbers.Slack == nil {
+			continue
+		}
+		if least == nil || *d.Numbers.Slack < least.Slack {
+			least = &Nearest{At: d.At, Slack: *d.Numbers.Slack, What: strings.TrimSuffix(d.What, " starts")}
+		}
+	}
+	return least
+}

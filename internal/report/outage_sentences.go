@@ -1,0 +1,280 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/timeline"
+)
+
+// Title names it for people.
+func (r *Retrospective) Title() string {
+	what := r.Noun()
+	switch {
+	case r.Simulated:
+		what = "simulated " + what
+	case r.Mode == modeObserve:
+		what = "observed " + what
+	}
+	return strings.ToUpper(what[:1]) + what[1:] + " " + r.Outage
+}
+
+// Noun is what it is: an outage or a drill.
+func (r *Retrospective) Noun() string {
+	if r.Mode == modeDrill {
+		return "drill"
+	}
+	return "outage"
+}
+
+// say tells it in five sentences.
+func (f *fold) say() {
+	f.Sentences = []string{f.whatFailed(), f.whatWentDown(), f.howNear(), f.whatCameBack(), f.whatDidNot()}
+	switch {
+	case f.Simulated:
+		f.note("Simulated: nothing of this has happened. It was played in virtual time, on a model of the estate.")
+	case f.Mode == modeDrill && len(f.Supplies) > 0:
+		f.note("A drill: it was done on purpose, until the mains failed and it became an outage.")
+	case f.Mode == modeDrill:
+		f.note("A drill: all of this was done on purpose.")
+	case f.Mode == modeObserve:
+		f.note("Ebbtide was only observing: it sent no command. What is told of steps is what it would have done, as far as its questions to the systems showed; how long they take can't be learned from it.")
+	}
+	if f.Open {
+		f.note("The " + f.Noun() + " is not over: this is how it stood at " + f.day(f.Until) + ".")
+	}
+	for i := range f.records {
+		if r := &f.records[i]; r.Kind == engine.Gap {
+			f.note(f.clock(r.At) + ": " + r.Reason + ". What happened just before that was seen by nobody.")
+		}
+	}
+	for i, s := range f.Steps {
+		if s.Expected > 0 {
+			break
+		}
+		if i == len(f.Steps)-1 {
+			f.note("Without the runbook, or earlier outages on record, nothing is known of what was expected: name the runbook with --runbook.")
+		}
+	}
+	if f.Estate != nil && f.Digest != "" && f.digestNow() != f.Digest {
+		f.note("The runbook that was read makes another plan than the one that was followed (digest " + f.Digest + "): it may have been changed since, and what is said of expected times and of what waits for what is by today's.")
+	}
+}
+
+func (f *fold) note(text string) { f.Notes = append(f.Notes, text) }
+
+// digestNow is the digest that the plan of this outage would have by the runbook as it is.
+func (f *fold) digestNow() string {
+	first := &f.records[0]
+	if len(first.Scope) > 0 {
+		return f.Estate.Plan(plan.Down, func(i int) bool { return slices.Contains(first.Scope, f.Estate.Node(i).ID) }).Digest()
+	}
+	scope := f.Estate.Scope(func(i int) bool { return slices.Contains(first.Supplies, f.Estate.Node(i).ID) })
+	return f.Estate.Plan(plan.Down, func(i int) bool { return scope[i] }).Digest()
+}
+
+// whatFailed says what failed, when, and for how long.
+func (f *fold) whatFailed() string {
+	var parts []string
+	alike := map[string][]string{} // supplies by what is said of them
+	for _, id := range f.Supplies {
+		text := f.failure(id)
+		if text == "" {
+			continue
+		}
+		if alike[text] == nil {
+			parts = append(parts, text)
+		}
+		alike[text] = append(alike[text], id)
+	}
+	for i, text := range parts {
+		parts[i] = enumerate(alike[text]) + " " + text
+	}
+	switch {
+	case f.Mode == modeDrill && len(parts) == 0:
+		return sentence(fmt.Sprintf("on %s %s ordered a drill of %s", f.day(f.Start), f.By, enumerate(f.Scope)))
+	case f.Mode == modeDrill:
+		return sentence(fmt.Sprintf("on %s %s ordered a drill of %s; while it ran, the power of %s", f.day(f.Start), f.By, enumerate(f.Scope), strings.Join(parts, "; that of ")))
+	case len(parts) == 0:
+		return sentence(fmt.Sprintf("on %s an outage began; which supply failed is not on record", f.day(f.Start)))
+	}
+	return sentence(fmt.Sprintf("on %s, as Ebbtide saw it, the power of %s", f.in(f.Start).Format("2 January 2006"), strings.Join(parts, "; that of ")))
+}
+
+// failure says when a supply's power failed, and for how long.
+func (f *fold) failure(id string) string {
+	var begins []string
+	var away time.Duration
+	back := true
+	for _, a := range f.Away {
+		switch {
+		case a.Supply != id:
+			continue
+		case a.To.IsZero():
+			back = false
+		default:
+			away += a.To.Sub(a.From)
+		}
+		begins = append(begins, f.clock(a.From))
+	}
+	if len(begins) == 0 {
+		return ""
+	}
+	text := "failed at " + strings.Join(begins, " and again at ")
+	if len(begins) > 3 {
+		text = fmt.Sprintf("failed %d times from %s on", len(begins), begins[0])
+	}
+	if !back {
+		return text + fmt.Sprintf(" and was not back %s later", lasting(f.Until.Sub(f.lastFailure(id))))
+	}
+	text += " and was away for " + lasting(away)
+	if len(begins) > 1 {
+		text += " in all"
+	}
+	return text
+}
+
+func (f *fold) lastFailure(id string) time.Time {
+	var last time.Time
+	for _, a := range f.Away {
+		if a.Supply == id {
+			last = a.From
+		}
+	}
+	return last
+}
+
+// whatWentDown says what went down, and how that is known.
+func (f *fold) whatWentDown() string {
+	p := &f.Proof
+	down := p.Off + p.Forced + p.Unproven
+	if down == 0 {
+		if p.WasOn == 0 {
+			return "Nothing was taken down."
+		}
+		return fmt.Sprintf("Nothing was taken down of the %s that were on.", several(p.WasOn, "node", "nodes"))
+	}
+	var how []string
+	if p.Off > 0 {
+		text := fmt.Sprintf("%d proven off without force", p.Off)
+		if p.Silent > 0 {
+			text += fmt.Sprintf(" (%d of them by their silence after they took their stop)", p.Silent)
+		}
+		how = append(how, text)
+	}
+	if p.Forced > 0 {
+		how = append(how, fmt.Sprintf("%d powered off by force (%s)", p.Forced, enumerate(f.nodesIn(timeline.Stopped))))
+	}
+	if p.Unproven > 0 {
+		how = append(how, fmt.Sprintf("%d commanded off and never proven so (%s)", p.Unproven, enumerate(f.nodesIn(timeline.Failed, timeline.Running, timeline.Open))))
+	}
+	went, was := "went", "was"
+	if f.Mode == modeObserve {
+		went, was = "would have gone", "would have been"
+	}
+	text := fmt.Sprintf("of %s that were on, %d %s down: %s", several(p.WasOn, "node", "nodes"), down, went, enumerate(how))
+	switch {
+	case p.WasOn == 1:
+		text = fmt.Sprintf("the one node that was on %s down: %s", went, enumerate(how))
+	case down == p.WasOn:
+		text = fmt.Sprintf("all %d nodes that were on %s down: %s", down, went, enumerate(how))
+	}
+	if cut := f.cuts(); len(cut) > 0 {
+		text += "; the output of " + enumerate(cut) + " " + was + " cut"
+	}
+	return sentence(text)
+}
+
+func (f *fold) nodesIn(states ...timeline.State) []string {
+	var nodes []string
+	for i := range f.story.Steps {
+		if s := &f.story.Steps[i]; s.Verb == plan.Stop && slices.Contains(states, s.State) {
+			nodes = append(nodes, s.Node)
+		}
+	}
+	return unique(nodes)
+}
+
+func (f *fold) cuts() []string {
+	var nodes []string
+	for i := range f.story.Steps {
+		if s := &f.story.Steps[i]; s.Verb == plan.Cut && s.State == timeline.Proven {
+			nodes = append(nodes, s.Node)
+		}
+	}
+	return unique(nodes)
+}
+
+// howNear says how near it came to the end of a battery.
+func (f *fold) howNear() string {
+	f.Nearest = f.nearest()
+	var parts []string
+	switch n := f.Nearest; {
+	case n == nil && f.story.Drill():
+		parts = append(parts, "no supply failed, so that no battery came near its end but by the drill itself")
+	case n == nil:
+		parts = append(parts, "how near it came to the end of a battery is not on record")
+	case n.Slack < 0:
+		parts = append(parts, fmt.Sprintf("it was late by %s when %s started at %s", lasting(seconds(-n.Slack)), n.What, f.clock(n.At)))
+	default:
+		parts = append(parts, fmt.Sprintf("the least time to spare was %s, when %s started at %s", lasting(seconds(n.Slack)), n.What, f.clock(n.At)))
+	}
+	least, at := 101.0, ""
+	for _, b := range f.Batteries {
+		if b.To < least {
+			least, at = b.To, b.Supply
+		}
+	}
+	if at != "" {
+		parts = append(parts, fmt.Sprintf("the emptiest battery on record, that of %s, had %.0f %% left", at, least))
+	}
+	return sentence(strings.Join(parts, "; "))
+}
+
+// whatCameBack says what came back, and when.
+func (f *fold) whatCameBack() string {
+	p := &f.Proof
+	down := p.Off + p.Forced + p.Unproven
+	last := f.lastStep(plan.Up)
+	switch {
+	case down == 0:
+		return "Nothing had to come back."
+	case p.Back == 0 && f.Open:
+		return "Nothing has come back yet."
+	case p.Back == 0:
+		return "Nothing is proven to have come back."
+	}
+	would := "came back"
+	if f.Mode == modeObserve {
+		would = "would have come back"
+	}
+	text := fmt.Sprintf("%d of these %d %s", p.Back, down, would)
+	switch {
+	case p.Back == down && down == 1:
+		text = "it " + would
+	case p.Back == down:
+		text = fmt.Sprintf("all %d of these %s", down, would)
+	}
+	if last != nil && p.Back > 1 {
+		text += fmt.Sprintf(", the last (%s) at %s, %s after the %s began", last.Node, f.clock(last.Ended), lasting(last.Ended.Sub(f.Start)), f.Noun())
+	} else if last != nil {
+		text += fmt.Sprintf(" at %s, %s after the %s began", f.clock(last.Ended), lasting(last.Ended.Sub(f.Start)), f.Noun())
+	}
+	return sentence(text)
+}
+
+// whatDidNot says what did not come back, and what is open.
+func (f *fold) whatDidNot() string {
+	switch {
+	case len(f.NotRestored) > 0:
+		return sentence(fmt.Sprintf("%s did not come back: %s", several(len(f.NotRestored), "node", "nodes"), enumerate(f.NotRestored)))
+	case f.Open:
+		return sentence(fmt.Sprintf("it is not over: %d of %d that went down are not back yet", f.Proof.Off+f.Proof.Forced+f.Proof.Unproven-f.Proof.Back, f.Proof.Off+f.Proof.Forced+f.Proof.Unproven))
+	default:
+		return sentence("it ended with: " + f.Result)
+	}
+}

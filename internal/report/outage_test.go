@@ -1,0 +1,385 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/evidence"
+	"ebbtide/internal/families"
+	"ebbtide/internal/forecast"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+	"ebbtide/internal/report"
+	"ebbtide/internal/sim"
+	"ebbtide/internal/timeline"
+	"ebbtide/test/dst"
+)
+
+// story writes the records of an outage of nas, under vm, fed by ups.
+type story struct {
+	records []engine.Record
+	at      time.Time
+}
+
+func begin(mode string) *story {
+	s := &story{at: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}
+	s.add(0, engine.Record{Kind: engine.Opened, Outage: "o1", Mode: mode, Supplies: []string{"ups"}, Reason: "on battery for 0s, 90 %, at least 9m left"})
+	return s.add(0, engine.Record{Kind: engine.Snapshot, Nodes: []engine.NodeState{{Node: "vm", State: plan.On}, {Node: "nas", State: plan.On}, {Node: "spare", State: plan.Off}}})
+}
+
+func (s *story) add(after time.Duration, r engine.Record) *story {
+	s.at = s.at.Add(after)
+	r.Seq, r.At, r.Outage = uint64(len(s.records)+1), s.at, "o1"
+	s.records = append(s.records, r)
+	return s
+}
+
+func (s *story) step(after time.Duration, kind engine.RecordKind, verb plan.Verb, node, reason string) *story {
+	return s.add(after, engine.Record{Kind: kind, Node: node, Verb: &verb, Reason: reason})
+}
+
+// stage starts one, with so much slack.
+func (s *story) stage(name string, slack float64) *story {
+	left, likely, charge, load, need, odds := 400.0, 800.0, 90.0, 50.0, 300.0, 0.02
+	return s.add(10*time.Second, engine.Record{Kind: engine.Triggered, Stage: name, Supplies: []string{"ups"}, Reason: "on battery for 10s", Numbers: &engine.Numbers{
+		Left: &left, Likely: &likely, By: "its own runtime", Charge: &charge, Load: &load, Plan: &need, Slack: &slack, Odds: &odds,
+	}})
+}
+
+func (s *story) up() *story {
+	return s.add(time.Minute, engine.Record{Kind: engine.Mains, Supplies: []string{"ups"}, Reason: "on line"}).
+		add(time.Minute, engine.Record{Kind: engine.Turned, Goal: plan.Up, Reason: "mains are back and the gate is open"})
+}
+
+func (s *story) closed(reason string, missing ...string) *story {
+	r := engine.Record{Kind: engine.Closed, Reason: reason}
+	for _, id := range missing {
+		r.Nodes = append(r.Nodes, engine.NodeState{Node: id})
+	}
+	return s.add(time.Second, r)
+}
+
+// estate is that of the story.
+func estate(t testing.TB) *plan.Estate {
+	minutes := func(nominal, within int) plan.Times {
+		return plan.Times{Nominal: time.Duration(nominal) * time.Minute, Within: time.Duration(within) * time.Minute}
+	}
+	node := func(id string, kind plan.Kind, can plan.Verbs) plan.Node {
+		n := plan.Node{ID: id, Type: id, Kind: kind, Can: can, Attempts: 2, Stage: "shutdown"}
+		n.Times[plan.Stop], n.Times[plan.Start], n.Times[plan.Flush], n.Times[plan.Cut], n.Times[plan.Force] = minutes(1, 3), minutes(2, 5), minutes(1, 2), minutes(1, 2), minutes(1, 2)
+		return n
+	}
+	ups := node("ups", plan.Supply, plan.VerbSet(plan.Cut))
+	nas := node("nas", plan.Other, plan.VerbSet(plan.Stop, plan.Start))
+	nas.FedBy = []string{"ups"}
+	vm := node("vm", plan.VM, plan.VerbSet(plan.Stop, plan.Start, plan.Force))
+	vm.DependsOn = []string{"nas"}
+	e, err := plan.NewEstate([]plan.Node{ups, nas, vm}, nil)
+	require.NoError(t, err)
+	return e
+}
+
+func told(t testing.TB, records []engine.Record, basis report.Basis) *report.Retrospective {
+	r, err := report.Retrospect(records, basis)
+	require.NoError(t, err)
+	require.Len(t, r.Sentences, 5)
+	return r
+}
+
+func known(t testing.TB) report.Basis {
+	e := estate(t)
+	return report.Basis{Estate: e, Find: evidence.Finder(e), Zone: time.UTC}
+}
+
+// advice is what is suggested about something.
+func advice(r *report.Retrospective, about string) string {
+	var all []string
+	for _, s := range r.Suggestions {
+		if s.About == about {
+			all = append(all, s.What+" "+s.Evidence)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// night is an outage in which vm hangs and is forced, and all comes back.
+func night(mode string) *story {
+	return begin(mode).stage("shutdown", 42).
+		step(0, engine.Intent, plan.Stop, "vm", "").
+		step(3*time.Minute, engine.Intent, plan.Force, "vm", "not proven within 3m0s").
+		step(10*time.Second, engine.Proven, plan.Stop, "vm", "").
+		step(0, engine.Intent, plan.Stop, "nas", "").
+		step(160*time.Second, engine.Proven, plan.Stop, "nas", "has not answered for 30s since it took its stop").
+		add(0, engine.Record{Kind: engine.Spent, Supplies: []string{"ups"}, Discharge: &power.Discharge{Burn: 150, Took: 6 * time.Minute, Load: 45, From: 90, To: 30}}).
+		step(0, engine.Intent, plan.Cut, "ups", "").
+		step(time.Second, engine.Proven, plan.Cut, "ups", "").
+		up().
+		step(0, engine.Intent, plan.Start, "nas", "").
+		step(2*time.Minute, engine.Proven, plan.Start, "nas", "").
+		step(0, engine.Intent, plan.Start, "vm", "").
+		step(time.Minute, engine.Intent, plan.Start, "vm", "").
+		step(2*time.Minute, engine.Proven, plan.Start, "vm", "").
+		closed("everything that was on is on again")
+}
+
+func TestARetrospective(t *testing.T) {
+	t.Parallel()
+	s := night("run")
+	for i := range s.records {
+		if d := s.records[i].Discharge; d != nil {
+			d.At = s.records[i].At
+		}
+	}
+	r := told(t, s.records, known(t))
+	require.Equal(t, report.Proof{WasOn: 2, Off: 1, Silent: 1, Forced: 1, Back: 2}, r.Proof)
+	require.Contains(t, r.Sentences[0], "ups failed at 02:00:00 and was away for 7m01s")
+	require.Contains(t, r.Sentences[1], "All 2 nodes that were on went down: 1 proven off without force (1 of them by their silence after they took their stop) and 1 powered off by force (vm); the output of ups was cut.")
+	require.Contains(t, r.Sentences[2], "least time to spare was 42s, when stage shutdown of ups started at 02:00:10")
+	require.Contains(t, r.Sentences[3], "All 2 of these came back, the last (vm)")
+
+	require.Equal(t, "stop vm", r.Steps[0].Verb.String()+" "+r.Steps[0].Node, "the slowest first")
+	require.InDelta(t, 190, r.Steps[0].Took, 0.1)
+	require.InDelta(t, 180, r.Steps[0].Limit, 0.1)
+	require.Len(t, r.Forced, 1)
+	require.InDelta(t, 180, r.Forced[0].Waited, 0.1)
+	require.Empty(t, r.Unproven)
+	require.InDelta(t, 42, r.Nearest.Slack, 0.1)
+
+	require.Len(t, r.Decisions, 3)
+	require.Equal(t, "on battery for 10s. The battery (90 %, load 50 %) would last at least 6m40s by its own runtime, and likely 13m20s; the rest of the plan needed 5m00s at worst; it could have waited 42s; the chance that the battery gives out first was 2.0 %.", r.Decisions[0].Text)
+
+	// 60 points gave 150 s at full load: all 90 give 225 s, which at half load is what the default curve makes of it.
+	lasts, _ := power.Capacity{Burn: 225}.Lasts(nil, 0.5)
+	require.InDelta(t, lasts.Seconds(), r.Batteries[0].Gave, 0.1)
+	require.InDelta(t, lasts.Seconds()/800, r.Batteries[0].Ratio, 0.001)
+	require.Contains(t, r.Batteries[0].Text, "The next plan reckons with that.")
+	require.Contains(t, advice(r, "ups"), "replace it if a drill shows the same")
+
+	require.Contains(t, advice(r, "vm"), "Find out why vm did not stop by itself")
+	require.Contains(t, advice(r, "nas"), "Give nas a health check")
+	require.Contains(t, advice(r, "nas"), "Give the stop of nas longer: 4m00s, say.")
+
+	var hung []string
+	for _, x := range r.Surprises {
+		if x.Hung {
+			hung = append(hung, x.Verb.String()+" "+x.Node)
+		}
+	}
+	require.Equal(t, []string{"stop vm", "start vm"}, hung, "its first start brought nothing about")
+
+	// Why it took as long: by the plan the cut waited for nas, and nas for vm.
+	require.Len(t, r.Chains, 2)
+	var links []string
+	for _, l := range r.Chains[0].Links {
+		links = append(links, l.What)
+	}
+	require.Equal(t, []string{"cut ups", "stop nas", "stop vm", "stage shutdown"}, links)
+	require.Equal(t, report.ByPlan, r.Chains[0].Links[0].By)
+	require.InDelta(t, 351, r.Chains[0].Took, 0.1)
+	require.Contains(t, r.Critical(), "cut ups @6m00s +1.0s\n└─stop nas @3m20s +2m40s\n  └─stop vm @10s +3m10s forced\n    └─stage shutdown @10s\n")
+	require.Contains(t, r.Blame(), "     3m10s stop vm (1m00s expected): proven, by force")
+}
+
+func TestWithoutTheRunbookTimesTell(t *testing.T) {
+	t.Parallel()
+	r := told(t, night("run").records, report.Basis{Zone: time.UTC})
+	require.Equal(t, report.ByTime, r.Chains[0].Links[0].By)
+	require.Zero(t, r.Steps[0].Expected)
+	require.Empty(t, r.Surprises)
+	require.Contains(t, strings.Join(r.Notes, "\n"), "--runbook")
+}
+
+func TestWhatAlwaysHangsIsToldFromThePast(t *testing.T) {
+	t.Parallel()
+	basis := known(t)
+	for i := range 2 {
+		basis.Past = append(basis.Past, forecast.Sample{Node: "vm", Type: "vm", Verb: plan.Stop, At: time.Date(2026, 1, 1+i, 0, 0, 0, 0, time.UTC), Hung: true})
+	}
+	require.Contains(t, advice(told(t, night("run").records, basis), "vm"), "It hung this time (not proven within 3m0s), and in 2 of 2 runs before.")
+}
+
+func TestModesAreTold(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[string][2]string{
+		"drill":    {"Drill o1", "A drill"},
+		"observe":  {"Observed outage o1", "it sent no command"},
+		"simulate": {"Simulated outage o1", "nothing of this has happened"},
+	} {
+		r := told(t, night(mode).records, known(t))
+		require.Equal(t, want[0], r.Title())
+		require.Contains(t, strings.Join(r.Notes, "\n"), want[1])
+	}
+	s := night("drill")
+	s.records[0].Supplies, s.records[0].Scope, s.records[0].By = nil, []string{"nas", "vm"}, "kim"
+	basis := known(t)
+	basis.Modelled = true
+	drill := told(t, s.records[:9], basis)
+	require.Equal(t, "Simulated drill o1", drill.Title())
+	require.Equal(t, "On 1 March 2026 02:00:00 UTC kim ordered a drill of nas and vm.", drill.Sentences[0])
+	r := told(t, night("observe").records, known(t))
+	require.Contains(t, r.Sentences[1], "would have gone down")
+	require.Empty(t, r.Surprises, "nothing is learned from what was not done")
+}
+
+func TestOutagesThatDidNotEndWell(t *testing.T) {
+	t.Parallel()
+	t.Run("open", func(t *testing.T) {
+		t.Parallel()
+		s := begin("run").stage("shutdown", -30).step(0, engine.Intent, plan.Stop, "vm", "")
+		r := told(t, s.records, known(t))
+		require.True(t, r.Open)
+		require.Contains(t, strings.Join(r.Notes, "\n"), "The outage is not over")
+		require.Contains(t, r.Sentences[0], "was not back 10s later")
+		require.Contains(t, r.Sentences[4], "It is not over")
+		require.Equal(t, timeline.Running, r.Unproven[0].State)
+		require.Contains(t, advice(r, ""), "Let the shutdown begin earlier")
+	})
+	t.Run("aborted", func(t *testing.T) {
+		t.Parallel()
+		s := begin("run").stage("protect", 100).add(time.Minute, engine.Record{Kind: engine.Ordered, Order: engine.Abort, By: "kim"}).
+			add(time.Minute, engine.Record{Kind: engine.Turned, Goal: plan.Up, Reason: "ordered by kim"}).closed("everything that was on is on again")
+		r := told(t, s.records, known(t))
+		require.Equal(t, "Ordered by kim.", r.Decisions[1].Text)
+		require.Equal(t, "Nothing was taken down of the 2 nodes that were on.", r.Sentences[1])
+		require.Empty(t, r.Chains)
+	})
+	t.Run("not all restored", func(t *testing.T) {
+		t.Parallel()
+		s := begin("run").stage("shutdown", 100).step(0, engine.Intent, plan.Stop, "vm", "").step(time.Minute, engine.Failed, plan.Stop, "vm", "not proven within 1m0s").
+			up().step(0, engine.Intent, plan.Start, "vm", "").step(time.Minute, engine.Failed, plan.Start, "vm", "not proven within 5m0s").closed("not brought back: vm", "vm")
+		r := told(t, s.records, known(t))
+		require.Equal(t, []string{"vm"}, r.NotRestored)
+		require.Equal(t, report.Proof{WasOn: 2, Unproven: 1}, r.Proof)
+		require.Contains(t, r.Sentences[4], "1 node did not come back: vm")
+		require.Contains(t, advice(r, "vm"), "See why vm did not come back")
+		require.Len(t, r.Unproven, 2)
+	})
+	t.Run("resumed", func(t *testing.T) {
+		t.Parallel()
+		s := begin("run").stage("shutdown", 100).step(0, engine.Intent, plan.Stop, "vm", "").add(time.Minute, engine.Record{Kind: engine.Gap, Reason: "Ebbtide was away, and goes on"}).
+			step(0, engine.Proven, plan.Stop, "vm", "").up().closed("everything that was on is on again")
+		r := told(t, s.records, known(t))
+		require.Contains(t, strings.Join(r.Notes, "\n"), "seen by nobody")
+		require.Contains(t, advice(r, ""), "why Ebbtide was away")
+		require.Empty(t, r.Surprises, "its time was not watched")
+	})
+}
+
+func TestNothingIsMadeOfNothing(t *testing.T) {
+	t.Parallel()
+	_, err := report.Retrospect(nil, report.Basis{})
+	require.Error(t, err)
+	_, err = report.Retrospect(night("run").records[1:], report.Basis{})
+	require.ErrorContains(t, err, "opening")
+	require.Len(t, report.Outages(slices.Concat(night("run").records[3:], night("run").records, night("drill").records)), 2)
+}
+
+// TestEachFormatTellsTheSame: every fact is in Markdown, HTML and PDF.
+func TestEachFormatTellsTheSame(t *testing.T) {
+	t.Parallel()
+	hostile := night("run")
+	for i := range hostile.records {
+		if hostile.records[i].Node == "vm" {
+			hostile.records[i].Reason += " <script>alert(1)</script> | `x`"
+		}
+	}
+	r := told(t, hostile.records, known(t))
+	var facts []string
+	facts = append(facts, r.Sentences...)
+	for _, s := range r.Suggestions {
+		facts = append(facts, s.What, s.Evidence)
+	}
+	for _, d := range r.Decisions {
+		facts = append(facts, d.What, d.Text)
+	}
+	for i := range r.Steps {
+		facts = append(facts, r.Steps[i].Verb.String()+" "+r.Steps[i].Node)
+	}
+	for _, b := range r.Batteries {
+		facts = append(facts, b.Text)
+	}
+	for _, m := range r.Timeline {
+		facts = append(facts, m.Text)
+	}
+	for _, format := range report.Formats {
+		var b bytes.Buffer
+		require.NoError(t, r.Document().Write(&b, format, report.Papers[0]))
+		if format == "html" {
+			require.NotContains(t, b.String(), "<script>alert")
+		}
+		text := letters(plainly(t, b.Bytes(), format))
+		for _, fact := range facts {
+			require.Contains(t, text, letters(fact), format)
+		}
+	}
+}
+
+// plainly is the text of a document of a format.
+func plainly(t *testing.T, doc []byte, format string) string {
+	switch format {
+	case "md":
+		return strings.ReplaceAll(string(doc), "\\", "")
+	case "html":
+		return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&#34;", `"`, "&#39;", "'", "&amp;", "&").Replace(string(doc))
+	}
+	tool, err := exec.LookPath("pdftotext")
+	if err != nil {
+		t.Skip("there is no pdftotext: `make setup` installs it")
+	}
+	cmd := exec.CommandContext(t.Context(), tool, "-enc", "UTF-8", "-", "-")
+	cmd.Stdin = bytes.NewReader(doc)
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	return string(out)
+}
+
+// letters leaves out how a text is broken into lines.
+func letters(s string) string { return strings.Join(strings.Fields(s), "") }
+
+// Whatever happens in an outage, and wherever its records end, there is a report that counts what the timeline counts,
+// whose chains hold together, and that can be written.
+func TestReportsOfDrawnOutages(t *testing.T) {
+	t.Parallel()
+	schema := families.Schema()
+	for seed := range uint64(40) {
+		scenario, _, err := sim.Load("drawn", []byte(dst.Draw(dst.Seeded(seed))), nil, schema)
+		require.NoError(t, err)
+		basis := report.Basis{Estate: scenario.Settings.Estate, Find: evidence.Finder(scenario.Settings.Estate), Sheets: scenario.Settings.Supplies}
+		for _, records := range report.Outages(sim.Run(scenario).Records) {
+			for _, n := range []int{len(records), len(records)/2 + 1, 1} {
+				r := told(t, records[:n], basis)
+				tl := timeline.Fold(records[:n])
+				require.Len(t, r.Steps, len(tl.Steps), "seed %d", seed)
+				require.Len(t, r.Forced, len(tl.Forced))
+				require.Len(t, r.Unproven, len(tl.Steps)-tl.Summary.Proven-tl.Summary.Forced)
+				p := r.Proof
+				require.LessOrEqual(t, p.Off+p.Forced+p.Unproven, p.WasOn)
+				require.LessOrEqual(t, p.Back, p.Off+p.Forced+p.Unproven)
+				ordered := slices.IsSortedFunc(records, func(a, b engine.Record) int { return a.At.Compare(b.At) }) // the clock was not set
+				for _, c := range r.Chains {
+					require.NotEmpty(t, c.Links)
+					for i, l := range c.Links[:len(c.Links)-1] {
+						next := c.Links[i+1]
+						require.GreaterOrEqual(t, l.Idle, 0.0, "seed %d", seed)
+						if !ordered {
+							continue
+						}
+						require.InDelta(t, l.At, next.At+next.Took+l.Idle, 0.001, "seed %d: %s after %s", seed, l.What, next.What)
+					}
+				}
+				_, err := json.Marshal(r)
+				require.NoError(t, err)
+				require.NoError(t, r.Document().Write(new(bytes.Buffer), "md", report.Papers[0]))
+				require.NoError(t, report.Plot(new(bytes.Buffer), r.Course(), ".svg"))
+			}
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// named is how many names a sentence has at most.
+const named = 6
+
+// enumerate writes names as a sentence has them: "a, b and c", "a, b and 12 more".
+func enumerate(names []string) string {
+	switch n := len(names); {
+	case n == 0:
+		return "nothing"
+	case n == 1:
+		return names[0]
+	case n > named:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:named-1], ", "), n-named+1)
+	default:
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+}
+
+// several writes a number with what is counted.
+func several(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// lasting writes how long something took, as exactly as people want it: "12ms", "0.5s", "21s", "1m24s", "2h23m".
+func lasting(d time.Duration) string {
+	if d < 0 {
+		return "-" + lasting(-d)
+	}
+	if 0 < d && d < 95*time.Millisecond {
+		return fmt.Sprintf("%dms", max(1, d.Milliseconds()))
+	}
+	if d < 10*time.Second {
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	d = d.Round(time.Second)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	default:
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// in gives a time in the zone of the readers.
+func (r *Retrospective) in(t time.Time) time.Time {
+	if r.zone != nil {
+		return t.In(r.zone)
+	}
+	return t
+}
+
+// clock writes a time of day, with the day where the outage began on another.
+func (r *Retrospective) clock(t time.Time) string {
+	t = r.in(t)
+	if t.Format(time.DateOnly) == r.in(r.Start).Format(time.DateOnly) {
+		return t.Format(time.TimeOnly)
+	}
+	return t.Format("2 Jan 15:04:05")
+}
+
+// day writes a time with its date and zone.
+func (r *Retrospective) day(t time.Time) string { return r.in(t).Format("2 January 2006 15:04:05 MST") }
+
+// group gives the selector that a node was expanded from, "" if it stands for itself.
+func (f *fold) group(node string) string {
+	if n := f.Find(node); n != nil {
+		return n.Group
+	}
+	if before, _, member := strings.Cut(node, "/"); member {
+		return before
+	}
+	return ""
+}
+
+// online tells whether a supply that is described so has its mains.
+func online(said string) bool { return strings.HasPrefix(said, power.MainsOnline.String()) }
+
+// reckoning says the numbers that a decision was made from.
+func reckoning(n *engine.Numbers) string {
+	if n == nil {
+		return ""
+	}
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	switch state := stateOf(n); {
+	case n.Left != nil:
+		text := "the battery " + state + "would last at least " + lasting(seconds(*n.Left))
+		if n.By != "" {
+			text += " by " + n.By
+		}
+		if n.Likely != nil {
+			text += ", and likely " + lasting(seconds(*n.Likely))
+		}
+		add("%s", text)
+	case state != "":
+		add("how long the battery %swould last was not known", state)
+	default:
+		add("how long the battery would last was not known")
+	}
+	if n.Plan != nil {
+		text := "the rest of the plan needed " + lasting(seconds(*n.Plan)) + " at worst"
+		if n.PlanLikely != nil {
+			text += " and likely " + lasting(seconds(*n.PlanLikely))
+		}
+		if n.Reserve != nil {
+			text += ", and its reserve is " + lasting(seconds(*n.Reserve))
+		}
+		add("%s", text)
+	}
+	if n.Slack != nil {
+		switch {
+		case *n.Slack < 0:
+			add("it was late by %s", lasting(seconds(-*n.Slack)))
+		default:
+			add("it could have waited %s", lasting(seconds(*n.Slack)))
+		}
+	}
+	if n.Odds != nil {
+		add("the chance that the battery gives out first was %.1f %%", 100**n.Odds)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// stateOf says what was known of a battery: "(51 %, load 27 %) ".
+func stateOf(n *engine.Numbers) string {
+	var parts []string
+	if n.Charge != nil {
+		parts = append(parts, fmt.Sprintf("%.0f %%", *n.Charge))
+	}
+	if n.Load != nil {
+		parts = append(parts, fmt.Sprintf("load %.0f %%", *n.Load))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "(" + strings.Join(parts, ", ") + ") "
+}
+
+// doing says a verb on a node: "stop esx1".
+func doing(v plan.Verb, node string) string { return v.String() + " " + node }
+
+// sentence makes a sentence of words.
+func sentence(words string) string {
+	words = strings.TrimSuffix(strings.TrimSpace(words), ".")
+	if words == "" {
+		return ""
+	}
+	return strings.ToUpper(words[:1]) + words[1:] + "."
+}
+
+// unique sorts names and drops those that are there twice.
+func unique(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -89,7 +89,7 @@ func (b *book) stepDown(r int, row PlanRow) Step {
 	step.field("why here", T("%s", reason))
 	step.field("by hand", b.byHand(n, s.Verb, hand)...)
 	step.field("see that it is so", instructions(proof)...)
-	step.field("takes", T("%s", timesOf(c, row, s, n)))
+	step.field("takes", T("%s", timesOf(row, s, n)))
 	step.field("if it does not", b.ifNot(n, s, hand)...)
 	step.field("notes", T("%s", n.Notes))
 	return step
@@ -230,7 +230,7 @@ func instructions(all []runbook.Instruction) []Text {
 }
 
 // timesOf says how long a line takes.
-func timesOf(c *bookPlan, row PlanRow, s *plan.Step, n *plan.Node) string {
+func timesOf(row PlanRow, s *plan.Step, n *plan.Node) string {
 	each := ""
 	if len(row.Steps) > 1 {
 		each = " each"
@@ -304,7 +304,7 @@ func (b *book) powerUp() {
 			proof = hand.Clean
 		}
 		step.field("see that it is well", instructions(proof)...)
-		step.field("takes", T("%s", timesOf(b.up, row, s, n)))
+		step.field("takes", T("%s", timesOf(row, s, n)))
 		step.field("if it does not", b.ifNotUp(n, s)...)
 		step.field("notes", T("%s", n.Notes))
 		b.add(step)

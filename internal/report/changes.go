@@ -59,8 +59,11 @@ func (d *Document) MarkChanges(old *Document, name string) {
 
 // insertChanges puts the section before the first chapter.
 func (d *Document) insertChanges(name string, added, changed, gone []Text) {
-	section := []Block{PageBreak{}, Heading{Level: 1, Text: "What has changed", Anchor: "what-has-changed"},
-		Paragraph{T("Against %s. A bar in the margin marks what is new or says something else than it did.", name)}}
+	section := []Block{
+		PageBreak{},
+		Heading{Level: 1, Text: "What has changed", Anchor: "what-has-changed"},
+		Paragraph{T("Against %s. A bar in the margin marks what is new or says something else than it did.", name)},
+	}
 	for _, part := range []struct {
 		title string
 		items []Text

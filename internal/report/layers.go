@@ -188,12 +188,12 @@ func (l *layered) pack(of []int, want map[int]float64, width float64) {
 		}
 		l.x[i] = max(l.x[i], least)
 	}
-	for k := len(of) - 1; k >= 0; k-- {
-		most := width - l.wide[of[k]]/2
+	for k, i := range slices.Backward(of) {
+		most := width - l.wide[i]/2
 		if k < len(of)-1 {
-			most = l.x[of[k+1]] - gap(of[k], of[k+1])
+			most = l.x[of[k+1]] - gap(i, of[k+1])
 		}
-		l.x[of[k]] = min(l.x[of[k]], most)
+		l.x[i] = min(l.x[i], most)
 	}
 }
 

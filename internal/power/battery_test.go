@@ -63,7 +63,7 @@ func TestNothingRefillsFasterThanItCharges(t *testing.T) {
 	c.run(300)
 	c.mains, c.left = true, 600 // the gauge jumps to 100 %
 	s := c.run(3600)
-	require.Equal(t, 100.0, s.Charge.Value)
+	require.InDelta(t, 100, s.Charge.Value, 0)
 	require.InDelta(t, 300+60, s.Likely.Value, 3, "an hour of ten")
 	require.InDelta(t, 300+600, c.run(9*3600).Likely.Value, 301, "and at last it is full")
 	require.InDelta(t, 600, c.run(1).Likely.Value, 3)

@@ -172,7 +172,7 @@ func (l *layered) pack(of []int, want map[int]float64, width float64) {
 			left[k] = max(left[k], left[k-1]+gap(of[k-1], i))
 		}
 	}
-	for k := len(of) - 1; k >= 0; k-- {
+	for k := range slices.Backward(of) {
 		right[k] = want[of[k]]
 		if k < len(of)-1 {
 			right[k] = min(right[k], right[k+1]-gap(of[k], of[k+1]))

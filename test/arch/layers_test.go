@@ -42,10 +42,10 @@ var layers = map[string]int{
 
 // allowed are imports within a layer.
 var allowed = map[string][]string{
-	"internal/nut":      {"internal/adapter"},  // a supply's output is a node
+	"internal/nut":      {"internal/adapter"},                       // a supply's output is a node
 	"internal/report":   {"internal/timeline", "internal/forecast"}, // it tells the course of an outage, and how long steps take
-	"internal/sim":      {"internal/forecast"}, // the engine asks how long the rest of its plan takes
-	"internal/timeline": {"internal/forecast"}, // what a step took is a sample of its duration
+	"internal/sim":      {"internal/forecast"},                      // the engine asks how long the rest of its plan takes
+	"internal/timeline": {"internal/forecast"},                      // what a step took is a sample of its duration
 }
 
 // only are the rooms that may import less of ours than their layer allows.

@@ -50,17 +50,17 @@ var glyphs = sync.OnceValue(func() func(rune) bool {
 		}
 		fonts = append(fonts, f)
 	}
-	known := map[rune]bool{}
+	var known sync.Map // documents may be printed at the same time
 	return func(r rune) bool {
-		if has, ok := known[r]; ok {
-			return has
+		if has, ok := known.Load(r); ok {
+			return has.(bool)
 		}
 		has := true
 		for _, f := range fonts {
 			g, err := f.GlyphIndex(nil, r)
 			has = has && err == nil && g != 0
 		}
-		known[r] = has
+		known.Store(r, has)
 		return has
 	}
 })

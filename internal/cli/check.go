@@ -1,34 +1,53 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"ebbtide/internal/daemon"
 	"ebbtide/internal/families"
+	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
 
 func (a *app) check() *cobra.Command {
-	return &cobra.Command{
+	var file string
+	c := &cobra.Command{
 		Use: "check RUNBOOK…", GroupID: "runbook", Short: "find every mistake in a runbook, with where and what to write instead",
-		Example: "  ebbtide check runbooks/home-lab.yaml",
+		Long: `Finds every mistake, and warns of what is likely one. With the journal of a daemon it also warns of batteries
+that were never tried, and of what was never seen to stop and to come back, or not for 120 days.`,
+		Example: "  ebbtide check runbooks/home-lab.yaml\n  ebbtide check runbook.yaml --journal /var/lib/ebbtide/journal.db",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return nil
 			}
 			return fail(exitUsage, "use `ebbtide check RUNBOOK…`", "check takes at least one runbook")
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			all := runbook.Problems{}
-			for _, file := range args {
-				_, problems, err := readRunbook(file)
+			for _, book := range args {
+				rb, problems, err := readRunbook(book)
 				if err != nil {
 					return err
 				}
 				all = append(all, problems...)
+				if file == "" || problems.HasErrors() {
+					continue
+				}
+				seen, err := a.recall(c.Context(), &reach{}, file)
+				if err != nil {
+					return err
+				}
+				stale, err := unproven(rb, seen, time.Now())
+				if err != nil {
+					return err
+				}
+				all = append(all, stale...)
 			}
 			if err := a.showProblems(all, count(len(args), "runbook")); err != nil {
 				return err
@@ -39,6 +58,43 @@ func (a *app) check() *cobra.Command {
 			return nil
 		},
 	}
+	c.Flags().StringVar(&file, "journal", "", "a daemon's journal, for what was never proven")
+	return c
+}
+
+// unproven warns of what no outage and no drill on record has shown to work, or not for long.
+func unproven(rb *runbook.Runbook, seen recalled, now time.Time) (runbook.Problems, error) {
+	estate, _, err := known(rb, seen)
+	if err != nil {
+		return nil, err
+	}
+	newest := map[string]time.Time{} // by declaration: of a selector's members the newest
+	for i := range estate.Len() {
+		n := estate.Node(i)
+		if n.Can.Has(plan.Stop) && n.Kind != plan.Self && n.Kind != plan.Person {
+			id, at := cmp.Or(n.Group, n.ID), seen.Returned(n.ID)
+			if was, known := newest[id]; !known || at.After(was) {
+				newest[id] = at
+			}
+		}
+	}
+	return rb.Unproven(func(id string, supply bool) (message, hint string) {
+		at, stops := newest[id]
+		never, drill := id+" was never seen to stop and come back", "ebbtide drill --only "+id
+		if supply {
+			at, stops = seen.Capacity(id, now).At, true
+			never, drill = "nobody has seen what the battery of "+id+" gives", "ebbtide drill --battery "+id
+		}
+		switch age := now.Sub(at); {
+		case !stops:
+			return "", ""
+		case at.IsZero():
+			return never, "run `" + drill + "`"
+		case age > daemon.ProofGood:
+			return fmt.Sprintf("%s was last proven %d days ago", id, int(age.Hours()/24)), "run `" + drill + "`"
+		}
+		return "", ""
+	}), nil
 }
 
 // readRunbook loads a file. A nil runbook comes with problems that say why.

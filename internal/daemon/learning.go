@@ -20,9 +20,11 @@ import (
 const (
 	learnWithin = 2 * time.Second // how long a start may wait for what older outages teach
 	weighEvery  = 24 * time.Hour
-	newsSigma   = 0.01                 // a capacity that has become less sure by so much, or been proven anew, is told the engine
-	proofGood   = 120 * 24 * time.Hour // what was proven longer ago is due for a drill
+	newsSigma   = 0.01 // a capacity that has become less sure by so much, or been proven anew, is told the engine
 )
+
+// ProofGood is how long a proof counts: what was proven longer ago is due for a drill.
+const ProofGood = 120 * 24 * time.Hour
 
 // learning is what the daemon has learned from the outages on its journal. Old evidence weighs less each day, so that
 // it is weighed anew from time to time.
@@ -158,12 +160,12 @@ func (l *learning) proofs(s *site) (supplies, nodes []Proof) {
 // unproven sums the proofs up for people.
 func (d *Daemon) unproven(now time.Time) Proofs {
 	supplies, nodes := d.learned.proofs(d.site.Load())
-	p := Proofs{Days: int(proofGood / (24 * time.Hour))}
+	p := Proofs{Days: int(ProofGood / (24 * time.Hour))}
 	for _, one := range append(supplies, nodes...) {
 		switch {
 		case one.At.IsZero():
 			p.Never = append(p.Never, one.ID)
-		case now.Sub(one.At) > proofGood:
+		case now.Sub(one.At) > ProofGood:
 			p.Overdue = append(p.Overdue, one)
 		}
 	}

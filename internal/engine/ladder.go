@@ -20,13 +20,8 @@ func (e *Engine) overdue(i int) {
 	case x.verb == plan.Stop && n.accepted && !n.silent.IsZero() && e.now.Before(n.silent.Add(decl.OffAfter+slowestLook)):
 		x.deadline = n.silent.Add(decl.OffAfter + slowestLook) // it is about to be proven by its silence
 		e.look(i, firstLook)
-	case x.goal != e.run.goal && x.verb == plan.Stop && x.rung == plan.Stop && e.hangsBetween(i):
-		e.force(i, hangsOnItsWay)
 	case x.goal != e.run.goal:
 		e.giveUp(i, notSettled+within.String()+" when the direction turned")
-	case x.verb == plan.Start && e.unsettled(i) && e.hangsBetween(i):
-		x.goal, x.verb = plan.Down, plan.Stop
-		e.force(i, hangsOnItsWay)
 	case x.verb == plan.Start && e.unsettled(i):
 		e.giveUp(i, "it is still on its way down after "+within.String())
 	case x.verb == plan.Start && x.attempt < decl.Attempts && decl.Can.Has(plan.Start) && !e.run.hold && e.fed(i):
@@ -47,16 +42,6 @@ func (e *Engine) overdue(i int) {
 		e.escalate(i, notProven+within.String())
 	}
 }
-
-// hangsBetween tells whether a VM that was told to stop, before the mains came back, neither goes down nor came up again:
-// it is powered off, once, so that it can be started. What uses it is down, and not started before it.
-func (e *Engine) hangsBetween(i int) bool {
-	n, decl := &e.nodes[i], e.estate.Node(i)
-	return decl.Kind == plan.VM && decl.Can.Has(plan.Force) && n.touched && !n.bad.Has(plan.Stop) &&
-		e.run.goal == plan.Up && !e.run.hold && n.seen.State == plan.Stopping
-}
-
-const hangsOnItsWay = "it hangs on its way down, and has to come back"
 
 // escalate goes to the next rung of the ladder, or gives the step up where there is none.
 func (e *Engine) escalate(i int, why string) {

@@ -205,9 +205,8 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb, again bool) {
 		f := &r.feeds[s]
 		return f.polls < pollsBack || f.cycled || r.goal == plan.Down && f.cutDue
 	})
-	drilled := r.drill != nil && r.goal == plan.Down                                     // was looked at
-	hangs := verb == plan.Force && decl.Kind == plan.VM && t.stateOf(i) == plan.Stopping // it was told when that was right
-	if !dark(i) && !drilled && !hangs {
+	drilled := r.drill != nil && r.goal == plan.Down // was looked at
+	if !dark(i) && !drilled {
 		r.violate(t.time(), fmt.Sprintf("21: %s keeps its power and was told to stop", decl.ID))
 	}
 	if verb == plan.Force {

@@ -37,7 +37,7 @@ type durationRow struct {
 	Verb    plan.Verb `json:"verb"`
 	Runs    int       `json:"runs"`    // of its own that are kept
 	Hung    int       `json:"hung"`    // of those: did not end by themselves
-	Samples float64   `json:"samples"` // that they, or those of its type, count for now
+	Samples float64   `json:"samples"` // how many runs the evidence counts for: its own or its type's, older ones less
 	Newest  time.Time `json:"newest,omitzero"`
 	Median  float64   `json:"median,omitempty"`
 	P95     float64   `json:"p95,omitempty"`

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"html"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,21 +17,8 @@ import (
 	"ebbtide/internal/families"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
+	"ebbtide/test/paper"
 )
-
-// pdfText is what a reader of a PDF can select, its white space made one blank.
-func pdfText(t *testing.T, pdf string) string {
-	t.Helper()
-	tool, err := exec.LookPath("pdftotext")
-	if err != nil {
-		t.Skip("there is no pdftotext: `make setup` installs it")
-	}
-	cmd := exec.CommandContext(t.Context(), tool, "-enc", "UTF-8", "-", "-")
-	cmd.Stdin = strings.NewReader(pdf)
-	text, err := cmd.Output()
-	require.NoError(t, err)
-	return string(text)
-}
 
 // bare leaves of a printed run book what all its forms have: letters and digits, without marks of any form.
 func bare(text string) string {
@@ -48,7 +34,7 @@ func forms(t *testing.T, file string, more ...string) (pdf string, texts map[str
 		return runCLI(t, exitDone, append([]string{"print", file, "-o", "-", "--as", form}, more...)...)
 	}
 	pdf = as("pdf")
-	return pdf, map[string]string{"pdf": pdfText(t, pdf), "html": html.UnescapeString(htmlTags.ReplaceAllString(as("html"), "")), "md": as("md")}
+	return pdf, map[string]string{"pdf": paper.Text(t, []byte(pdf)), "html": html.UnescapeString(htmlTags.ReplaceAllString(as("html"), "")), "md": as("md")}
 }
 
 // TestPrintedRunbooks prints every runbook that is shipped in all forms: each has every node, step, contact and address.
@@ -185,7 +171,7 @@ func TestPrintFoldsAThousand(t *testing.T) {
 	pdf := runCLI(t, exitDone, "print", file, "-o", "-", "--as", "pdf")
 	t.Logf("1,000 VMs: %v", time.Since(began))
 	require.Less(t, time.Since(began), 15*time.Second, "it is to take 5 s on an idle machine")
-	text := pdfText(t, pdf)
+	text := paper.Text(t, []byte(pdf))
 	require.Contains(t, text, "×1000")
 	for v := range 1000 {
 		require.Contains(t, text, fmt.Sprintf("vm-%04d", v))

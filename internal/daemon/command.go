@@ -17,21 +17,13 @@ var orders = []engine.OrderVerb{engine.Hold, engine.Resume, engine.Abort, engine
 
 // postCommand takes an operator's command.
 func (d *Daemon) postCommand(w http.ResponseWriter, r *http.Request) {
-	who, err := d.access.admit(r, operate)
-	if err == nil {
-		err = d.access.pace()
-	}
-	if err != nil {
-		d.deny(w, err)
+	who, ok := d.admitOrder(w, r)
+	if !ok {
 		return
 	}
 	c, err := readCommand(http.MaxBytesReader(w, r.Body, maxCommand))
 	if err != nil {
-		code := http.StatusBadRequest
-		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-			code = http.StatusRequestEntityTooLarge
-		}
-		d.fail(w, code, err)
+		d.unreadable(w, err)
 		return
 	}
 	c.By = claimed(c.By, who)
@@ -48,6 +40,40 @@ func (d *Daemon) postCommand(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// admitOrder tells who gives an order, or answers why it is not taken.
+func (d *Daemon) admitOrder(w http.ResponseWriter, r *http.Request) (who string, ok bool) {
+	who, err := d.access.admit(r, operate)
+	if err == nil {
+		err = d.access.pace()
+	}
+	if err != nil {
+		d.deny(w, err)
+	}
+	return who, err == nil
+}
+
+// unreadable answers an order that can't be read.
+func (d *Daemon) unreadable(w http.ResponseWriter, err error) {
+	code := http.StatusBadRequest
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		code = http.StatusRequestEntityTooLarge
+	}
+	d.fail(w, code, err)
+}
+
+// readOne reads the one document of a body. What it is, and what to write instead, are for the error.
+func readOne(body io.Reader, to any, what, like string) error {
+	in := json.NewDecoder(body)
+	in.DisallowUnknownFields()
+	if err := in.Decode(to); err != nil {
+		return fmt.Errorf("cannot read the %s: %w; write %s", what, err, like)
+	}
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("cannot read the %s: something follows it; send one at a time", what)
+	}
+	return nil
+}
+
 // claimed is who gave an order, for the record: the name that was given is a claim, and the record says whose.
 func claimed(name, who string) string {
 	if name == "" || name == who {
@@ -58,13 +84,8 @@ func claimed(name, who string) string {
 
 func readCommand(body io.Reader) (Command, error) {
 	var c Command
-	in := json.NewDecoder(body)
-	in.DisallowUnknownFields()
-	if err := in.Decode(&c); err != nil {
-		return c, fmt.Errorf(`cannot read the command: %w; write {"verb": "hold", "by": "your name"}`, err)
-	}
-	if _, err := in.Token(); !errors.Is(err, io.EOF) {
-		return c, errors.New("cannot read the command: something follows it; send one at a time")
+	if err := readOne(body, &c, "command", `{"verb": "hold", "by": "your name"}`); err != nil {
+		return c, err
 	}
 	aimed := c.Verb == engine.Confirm || c.Verb == engine.Skip
 	switch {

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -81,12 +80,8 @@ var errNotArmed = errors.New("cannot drill: the daemon is not armed, it commands
 // postDrill takes an order for a drill. With preview=1 it says what would be done, with rehearse=1 it goes through it and
 // commands nothing.
 func (d *Daemon) postDrill(w http.ResponseWriter, r *http.Request) {
-	who, err := d.access.admit(r, operate)
-	if err == nil {
-		err = d.access.pace()
-	}
-	if err != nil {
-		d.deny(w, err)
+	who, ok := d.admitOrder(w, r)
+	if !ok {
 		return
 	}
 	preview, rehearse, err := drillMode(r)
@@ -95,11 +90,7 @@ func (d *Daemon) postDrill(w http.ResponseWriter, r *http.Request) {
 		o, err = readDrill(http.MaxBytesReader(w, r.Body, maxCommand))
 	}
 	if err != nil {
-		code := http.StatusBadRequest
-		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-			code = http.StatusRequestEntityTooLarge
-		}
-		d.fail(w, code, err)
+		d.unreadable(w, err)
 		return
 	}
 	o.By = claimed(o.By, who)
@@ -157,13 +148,8 @@ func drillMode(r *http.Request) (preview, rehearse bool, err error) {
 
 func readDrill(body io.Reader) (DrillOrder, error) {
 	var o DrillOrder
-	in := json.NewDecoder(body)
-	in.DisallowUnknownFields()
-	if err := in.Decode(&o); err != nil {
-		return o, fmt.Errorf(`cannot read the drill: %w; write {"nodes": ["web"], "by": "your name"}`, err)
-	}
-	if _, err := in.Token(); !errors.Is(err, io.EOF) {
-		return o, errors.New("cannot read the drill: something follows it; send one at a time")
+	if err := readOne(body, &o, "drill", `{"nodes": ["web"], "by": "your name"}`); err != nil {
+		return o, err
 	}
 	given := 0
 	for _, is := range []bool{len(o.Nodes) > 0, o.Stage != "", o.Battery != ""} {

@@ -164,7 +164,7 @@ func (e *Engine) deadlines(s *supply) []Deadline {
 		if s.state.Left.Known {
 			d.Start = power.Known(s.state.Left.Value - e.settings.Policy.Reserve.Seconds() - d.Need)
 		}
-		d.Started = e.run != nil && slices.Contains(e.run.stage(st.Stage).supplies, s.node)
+		d.Started = e.run.began(st.Stage, s.node) != nil
 		list = append(list, d)
 	}
 	return list
@@ -173,11 +173,12 @@ func (e *Engine) deadlines(s *supply) []Deadline {
 // why says in one sentence why the shutdown for a supply is or is not starting now.
 func (e *Engine) why(s *supply) string {
 	p := &e.settings.Policy
+	began := e.run.began(power.ShutdownStage, s.node)
 	switch {
 	case s.state.Mains == power.MainsUnknown && !s.state.OutputOff:
 		return "nothing is known: it was never heard"
-	case e.run != nil && e.run.goal == plan.Down && slices.Contains(e.run.stage(power.ShutdownStage).supplies, s.node):
-		return "the shutdown has started: " + e.run.stage(power.ShutdownStage).reason
+	case began != nil && e.run.goal == plan.Down:
+		return "the shutdown has started: " + began.reason
 	case e.run != nil && e.run.aborted:
 		return "not starting: it was aborted by an operator"
 	case e.run != nil && e.run.hold:
@@ -210,12 +211,12 @@ func (e *Engine) reckon(s *supply) string {
 	case !slack.Known:
 		return "how long the plan takes is not known yet"
 	}
-	text := fmt.Sprintf("the battery lasts at least %s (by %s), the plan and its reserve take %s at most, so it can wait %s",
-		power.Roughly(s.state.Left.Value), s.state.By, power.Roughly(e.estimate.At(pessimistic).Seconds()+e.settings.Policy.Reserve.Seconds()), power.Roughly(slack.Value))
+	wait := "so it can wait " + power.Roughly(slack.Value)
 	if slack.Value < 0 {
-		text = fmt.Sprintf("the battery lasts at least %s (by %s), the plan and its reserve take %s at most: %s too long",
-			power.Roughly(s.state.Left.Value), s.state.By, power.Roughly(e.estimate.At(pessimistic).Seconds()+e.settings.Policy.Reserve.Seconds()), power.Roughly(-slack.Value))
+		wait = power.Roughly(-slack.Value) + " too long"
 	}
+	text := fmt.Sprintf("the battery lasts at least %s (by %s), the plan and its reserve take %s at most, %s", power.Roughly(s.state.Left.Value), s.state.By,
+		power.Roughly(e.estimate.At(pessimistic).Seconds()+e.settings.Policy.Reserve.Seconds()), wait)
 	if !s.state.Proven {
 		text += "; the battery is unproven"
 	}

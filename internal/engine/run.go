@@ -52,6 +52,18 @@ func (r *run) stage(name string) *stage {
 	return &r.stages[len(r.stages)-1]
 }
 
+// began gives a stage if it was triggered for a supply, nil otherwise. It changes nothing.
+func (r *run) began(name string, supply int) *stage {
+	if r == nil {
+		return nil
+	}
+	at := slices.IndexFunc(r.stages, func(st stage) bool { return st.name == name && slices.Contains(st.supplies, supply) })
+	if at < 0 {
+		return nil
+	}
+	return &r.stages[at]
+}
+
 // due tells whether a node's stage has been triggered for supplies whose loss takes it down.
 func (r *run) due(node int, name string) bool {
 	if r.drill != nil {

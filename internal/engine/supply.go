@@ -304,7 +304,7 @@ const (
 const pressing = 0.2
 
 // pessimistic is the share of trials that a plan's time covers.
-const pessimistic = 0.95
+const pessimistic = 1 - power.Pessimistic
 
 // chores are what comes round while readings come in: looks at the whole estate while all is well, at given-up nodes
 // and cut supplies in an outage, and a new estimate.

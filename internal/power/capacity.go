@@ -152,6 +152,4 @@ func aged(sigma float64, since time.Duration) float64 {
 }
 
 // lowFactor is what a pessimistic value is of a median.
-func lowFactor(sigma float64) float64 { return math.Exp(-normal95 * sigma) }
-
-const normal95 = 1.6448536269514722 // the 95th percentile of the normal distribution
+func lowFactor(sigma float64) float64 { return math.Exp(-fears(Pessimistic) * sigma) }

@@ -122,7 +122,7 @@ func (v *View) score(burn, log float64) float64 {
 // nothing is known.
 func (o *Outlook) At(p float64) (Figure, Way) {
 	lowest, by := math.Inf(1), Way(0)
-	z := -math.Sqrt2 * math.Erfinv(2*p-1)
+	z := fears(p)
 	for i := range o.Views {
 		v := &o.Views[i]
 		if !v.Known {
@@ -137,6 +137,9 @@ func (o *Outlook) At(p float64) (Figure, Way) {
 	}
 	return Known(o.lasting(lowest)), by
 }
+
+// fears is how many standard deviations below its middle a normal distribution has a share p.
+func fears(p float64) float64 { return -math.Sqrt2 * math.Erfinv(2*p-1) }
 
 // Told is what one way tells, for people.
 type Told struct {

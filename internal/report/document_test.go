@@ -2,14 +2,14 @@ package report
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"ebbtide/test/paper"
 )
 
 // every has each kind of block, and text that the renderers must not take for something else.
@@ -52,19 +52,6 @@ func rendered(t testing.TB, d *Document, format string) string {
 	return b.String()
 }
 
-// textOf is what a reader of the PDF can select, as poppler has it.
-func textOf(t testing.TB, pdf string, options ...string) string {
-	tool, err := exec.LookPath("pdftotext")
-	if err != nil {
-		t.Skip("there is no pdftotext: `make setup` installs it")
-	}
-	cmd := exec.CommandContext(context.Background(), tool, append(options, "-enc", "UTF-8", "-", "-")...)
-	cmd.Stdin = strings.NewReader(pdf)
-	out, err := cmd.Output()
-	require.NoError(t, err)
-	return string(out)
-}
-
 func TestTheSameDocumentGivesTheSameBytes(t *testing.T) {
 	for _, format := range Formats {
 		first := rendered(t, every(), format)
@@ -76,7 +63,7 @@ func TestTheSameDocumentGivesTheSameBytes(t *testing.T) {
 
 func TestEachFormatSaysAllOfIt(t *testing.T) {
 	md, html := rendered(t, every(), "md"), rendered(t, every(), "html")
-	pdf := textOf(t, rendered(t, every(), "pdf"), "-layout")
+	pdf := paper.Text(t, []byte(rendered(t, every(), "pdf")), "-layout")
 	for _, fact := range []string{"First → part", "Water at 40 °C × 2 –", "eins", "until all that is above is off", "row-0", "row-89", "shut down esx01", "A3/U40", "or its button", "The estate", "digest 0123456789ab", "1 March 2026", "initials", "changed"} {
 		require.Contains(t, md, fact)
 		require.Contains(t, html, fact)
@@ -92,7 +79,7 @@ func TestEachFormatSaysAllOfIt(t *testing.T) {
 }
 
 func TestATableGoesOnUnderItsTitles(t *testing.T) {
-	pages := strings.Split(strings.TrimSuffix(textOf(t, rendered(t, every(), "pdf"), "-layout"), "\f"), "\f")
+	pages := strings.Split(strings.TrimSuffix(paper.Text(t, []byte(rendered(t, every(), "pdf")), "-layout"), "\f"), "\f")
 	require.Greater(t, len(pages), 3)
 	for i, page := range pages {
 		require.Contains(t, page, fmt.Sprintf("page %d of %d", i+1, len(pages)))
@@ -104,7 +91,7 @@ func TestATableGoesOnUnderItsTitles(t *testing.T) {
 
 func TestWhatTheFontsLackIsWrittenByItsNumber(t *testing.T) {
 	d := &Document{Title: "t", Blocks: []Block{Paragraph{T("家 \u202e✓ →")}}}
-	text := textOf(t, rendered(t, d, "pdf"))
+	text := paper.Text(t, []byte(rendered(t, d, "pdf")))
 	require.Contains(t, text, "U+5BB6")
 	require.Contains(t, text, "√ →")
 }

@@ -3,7 +3,6 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"ebbtide/internal/sim"
 	"ebbtide/internal/timeline"
 	"ebbtide/test/dst"
+	"ebbtide/test/paper"
 )
 
 // story writes the records of an outage of nas, under vm, fed by ups.
@@ -330,15 +330,7 @@ func plainly(t *testing.T, doc []byte, format string) string {
 	case "html":
 		return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&#34;", `"`, "&#39;", "'", "&amp;", "&").Replace(string(doc))
 	}
-	tool, err := exec.LookPath("pdftotext")
-	if err != nil {
-		t.Skip("there is no pdftotext: `make setup` installs it")
-	}
-	cmd := exec.CommandContext(t.Context(), tool, "-enc", "UTF-8", "-", "-")
-	cmd.Stdin = bytes.NewReader(doc)
-	out, err := cmd.Output()
-	require.NoError(t, err)
-	return string(out)
+	return paper.Text(t, doc)
 }
 
 // letters leaves out how a text is broken into lines.

@@ -135,6 +135,7 @@ type Node struct {
 	Can       Verbs         `json:"can"`                  //
 	Times     [verbs]Times  `json:"times"`                // by Verb
 	Attempts  int           `json:"attempts"`             // how often a start is tried before it is reported as failed; at least 1
+	Forces    int           `json:"forces,omitempty"`     // how often Force is tried before it is reported as failed; below 2: once
 	ByPower   bool          `json:"by_power"`             // nothing but the return of its power starts it again
 	OffAfter  time.Duration `json:"off_after,omitempty"`  // unreachable for so long after an accepted stop counts as proven off; 0: never
 	Healthy   bool          `json:"healthy"`              // has health checks: "up" is proven by them, not by "on" alone

@@ -285,7 +285,7 @@ func (c *contract) gone() {
 		return errors.Is(err, adapter.ErrGone) || err == nil && seen.State == plan.Gone
 	})
 	for v := plan.Protect; v <= plan.Unprotect; v++ {
-		if c.Can.Has(v) {
+		if c.asks(v) {
 			require.ErrorIs(c.t, c.do(v, callWithin), adapter.ErrGone, v.String())
 		}
 	}

@@ -67,4 +67,6 @@ type Observation struct {
 	Detail    string `json:"detail,omitempty"`    // for people: "powered off", "Tools not running"; never a secret
 	// RemainFor says, for a supply whose cut is armed (Stopping), how long its output still lasts.
 	RemainFor time.Duration `json:"remain_for,omitempty"`
+	// Uncut says of a supply that is On that it took our cut and did not make it: nothing has been cycled.
+	Uncut bool `json:"uncut,omitempty"`
 }

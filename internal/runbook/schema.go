@@ -18,6 +18,8 @@ type ConnectionType struct {
 	Check func(spec any) []error
 	// Place tells where a person reaches the system, for the printed run book (nil: nowhere).
 	Place func(spec any) Place
+	// ByHand is what a person does before the first line that is typed at such a connection (nil: nothing).
+	ByHand []Instruction
 }
 
 // NodeType is a node type of the language, given by the adapter family that serves it.
@@ -98,6 +100,19 @@ type SecretRef struct {
 
 // IsZero tells whether no secret is named.
 func (s SecretRef) IsZero() bool { return s == SecretRef{} }
+
+// Kept names where the secret is, and never the secret.
+func (s SecretRef) Kept() string {
+	switch {
+	case s.Credential != "":
+		return "the credential " + s.Credential
+	case s.File != "":
+		return "the file " + s.File
+	case s.Env != "":
+		return "the environment variable " + s.Env
+	}
+	return ""
+}
 
 // ConnectionDecl is one entry of connections.
 type ConnectionDecl struct {

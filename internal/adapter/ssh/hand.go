@@ -3,7 +3,10 @@ package ssh
 import (
 	"fmt"
 	"net"
+	"strings"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 
 	"ebbtide/internal/runbook"
 )
@@ -11,7 +14,7 @@ import (
 // byHand tells how a person gives a node's commands.
 func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
 	spec, at := d.Spec.(*NodeSpec), places(d.Via)
-	login := "ssh "
+	login := "ssh " + identity(at)
 	host, port, err := net.SplitHostPort(at.Address)
 	if err != nil {
 		host = at.Address
@@ -20,9 +23,12 @@ func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand
 		login += "-p " + port + " "
 	}
 	login += runbook.Quote(at.User + "@" + host)
-	say := "From any machine that may log in there, or without the ssh part at its own console:"
+	say := "From any machine in the network, in the folder of the keys; or without the ssh part at its own console:"
+	if identity(at) == "" {
+		say = "From any machine in the network, or without the ssh part at its own console:"
+	}
 	if !spec.Stdin.IsZero() {
-		say += " (it asks for the password that is kept as " + kept(spec.Stdin) + ")"
+		say += " (it asks for the password that is kept as " + spec.Stdin.Kept() + ")"
 	}
 	h := spec.ByHand(say, func(c runbook.Command) string { return login + " " + runbook.Quote(c.Shell()) })
 	if spec.OffWhenUnreachable > 0 || spec.Probe.IsZero() {
@@ -37,16 +43,30 @@ func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand
 	return h
 }
 
-// kept names where a secret is, and never the secret.
-func kept(s runbook.SecretRef) string {
-	switch {
-	case s.Credential != "":
-		return "the credential " + s.Credential
-	case s.File != "":
-		return "the file " + s.File
-	default:
-		return "the environment variable " + s.Env
+// placeOf is where a person logs in, with which key, and what the host then shows.
+func placeOf(spec any) runbook.Place {
+	s := spec.(*ConnSpec)
+	at := runbook.Place{Address: withPort(s.Address), User: s.User, Kept: s.Password.Kept()}
+	if !s.Key.IsZero() {
+		at.Kept = keyKept + s.Key.Kept()
 	}
+	if key, err := pinned(s.HostKey); err == nil {
+		at.Proof = ssh.FingerprintSHA256(key)
+	}
+	return at
+}
+
+// keyKept begins what is said of a key, as against a password.
+const keyKept = "key: "
+
+// identity is the option that names the key, typed where the credentials are.
+func identity(at runbook.Place) string {
+	for _, kind := range []string{"the credential ", "the file "} {
+		if name, is := strings.CutPrefix(at.Kept, keyKept+kind); is {
+			return "-i " + runbook.Quote(name) + " "
+		}
+	}
+	return ""
 }
 
 // brief is a span of silence in words.

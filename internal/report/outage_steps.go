@@ -136,7 +136,7 @@ func (f *fold) surprises() {
 			continue
 		}
 		low, high := d.Quantile(0.05), d.Quantile(0.95)
-		if !s.Hung && low <= s.Took && s.Took <= high {
+		if !s.Hung && low-soon <= s.Took && s.Took <= high+soon { // nobody plans by less than that
 			continue
 		}
 		own := *f.Find(s.Node)

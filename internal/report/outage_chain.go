@@ -86,6 +86,9 @@ func (f *fold) lastStep(meant func(*timeline.Step) bool) *timeline.Step {
 func (f *fold) chain(goal plan.Goal, last *timeline.Step) CriticalChain {
 	c := CriticalChain{Goal: goal, Links: []Link{f.link(last)}}
 	edges := f.edges(goal)
+	if last.Verb == plan.EndDischarge {
+		edges = nil // no plan speaks of a battery's test
+	}
 	s, at, records := last, last.Started, f.records
 	for {
 		e := f.eventBefore(at, records)

@@ -343,5 +343,5 @@ func (r *Retrospective) documentTimeline(d *Document) {
 	for _, m := range r.Timeline {
 		rows = append(rows, rowOf(r.clock(m.At), "+"+timeline.Span(max(0, m.At.Sub(r.Start).Round(time.Second))), m.Text))
 	}
-	d.rows([]Column{{Title: "Time", Weight: 0.5}, {Title: "After", Weight: 0.4, Right: true}, {Title: "What", Weight: 4}}, rows, "Nothing is on record.")
+	d.rows([]Column{{Title: "Time", Weight: 0.5}, {Title: "After", Weight: 0.55, Right: true}, {Title: "What", Weight: 4}}, rows, "Nothing is on record.")
 }

@@ -180,7 +180,13 @@ func (r *Retrospective) Course() *Course {
 		c.Away = append(c.Away, away)
 	}
 	c.Away = united(c.Away)
-	for _, id := range r.Supplies {
+	supplies := slices.Clone(r.Supplies)
+	for _, b := range r.Batteries { // also one that was drilled
+		if !slices.Contains(supplies, b.Supply) {
+			supplies = append(supplies, b.Supply)
+		}
+	}
+	for _, id := range supplies {
 		s := Supply{ID: id, Sparse: true}
 		for i := range r.told {
 			if r.told[i].Kind == engine.Gap || slices.Contains(r.told[i].Supplies, id) {

@@ -51,7 +51,7 @@ func start(t *testing.T) context.Context {
 	if os.Geteuid() == 0 { // Chromium has no sandbox for root
 		options = append(options, chromedp.NoSandbox)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), patience)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(t.Context()), patience) // it is closed at the end, when the test's is over
 	t.Cleanup(stop)
 	ctx, stop = chromedp.NewExecAllocator(ctx, options...) // in a folder of its own, which goes with it
 	t.Cleanup(stop)

@@ -1,6 +1,7 @@
 package runbook
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -31,9 +32,11 @@ func (c *checker) supplies() {
 			say(Error, []string{"username"}, "add password: {credential: …}", "a username needs a password")
 		case s.Username == "" && password:
 			say(Error, []string{"password"}, "add username: …, as upsd.users has it", "a password needs a username")
-		case s.Username == "" && s.Cut == CutShutdownReturn && s.UPS != "":
-			say(Warning, nil, "add username and password of an upsd user with instcmds = shutdown.return, or cut: none",
+		case s.Username == "" && s.Cut != CutNone && s.UPS != "":
+			say(Warning, nil, fmt.Sprintf("add username and password of an upsd user with instcmds = %s, or cut: none", s.Cut),
 				"the output of %s can't be cut: upsd takes commands from its users only", s.ID)
+		case s.Cut == CutStayOff:
+			say(Warning, []string{"cut"}, "write shutdown.return unless somebody is to look before anything starts", "nothing comes back on %s before a person switches it on", s.ID)
 		}
 		if first, twice := seen[s.NUT()]; twice && s.UPS != "" {
 			say(Warning, []string{"nut"}, "one UPS is one supply", "this is the same UPS as %s", first)
@@ -107,9 +110,7 @@ func (c *checker) wake(i int) {
 		return
 	}
 	key := func(k string) []string { return []string{"up", "wake", k} }
-	ways := 0
 	if w.MAC != "" {
-		ways++
 		if mac, err := net.ParseMAC(w.MAC); err != nil || len(mac) != 6 {
 			c.nodeError(i, key("mac"), "write it like 00:25:90:ab:cd:ef", "%q is not the address of a network card", w.MAC)
 		}
@@ -121,23 +122,22 @@ func (c *checker) wake(i int) {
 			c.nodeError(i, key("broadcast"), "write it like 10.0.0.255:9", "%q is not host:port", w.Broadcast)
 		}
 	}
-	for _, bmc := range []struct{ key, conn string }{{"redfish", w.Redfish}, {"ipmi", w.IPMI}} {
-		if bmc.conn == "" {
-			continue
-		}
-		ways++
-		at, ok := c.conn[bmc.conn]
+	for _, way := range w.ways() {
+		at, ok := c.conn[way.connection]
 		if !ok {
-			c.nodeError(i, key(bmc.key), c.guess(bmc.conn, c.conn, "connections"), "no connection is named %q", bmc.conn)
-		} else if is := c.rb.Connections[at].Type; is != "" && is != bmc.key {
-			c.nodeError(i, key(bmc.key), c.viaHint([]string{bmc.key}), "%s needs a connection of type %s; %s is of type %s", bmc.key, bmc.key, bmc.conn, is)
+			c.nodeError(i, key(way.key), c.guess(way.connection, c.conn, "connections"), "no connection is named %q", way.connection)
+		} else if is := c.rb.Connections[at].Type; is != "" && is != way.connType {
+			c.nodeError(i, key(way.key), c.viaHint([]string{way.connType}), "%s needs a connection of type %s; %s is of type %s", way.key, way.connType, way.connection, is)
 		}
 	}
-	switch {
-	case ways > 1:
-		c.nodeError(i, []string{"up", "wake"}, "keep the surest: a BMC rather than Wake-on-LAN", "a node is woken in one way: mac, redfish or ipmi")
-	case ways == 0 && !w.Power && w.Broadcast == "":
-		c.nodeError(i, []string{"up", "wake"}, "give one of mac, redfish, ipmi, or power: true if it starts when its power comes back", "wake says no way to start it")
+	if err := w.Check(); err != nil {
+		hint := ""
+		if errors.Is(err, errManyWays) {
+			hint = "keep the surest: a BMC rather than a PDU, a PDU rather than Wake-on-LAN"
+		}
+		c.nodeError(i, []string{"up", "wake"}, hint, "%v", err)
+	} else if !w.Starts() && !w.Power && w.Broadcast == "" {
+		c.nodeError(i, []string{"up", "wake"}, "give one of mac, redfish, ipmi, pdu, or power: true if it starts when its power comes back", "wake says no way to start it")
 	}
 }
 

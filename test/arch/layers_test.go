@@ -58,7 +58,8 @@ var only = map[string][]string{
 const families = "internal/adapter/"
 
 var shared = []string{
-	"internal/adapter/process", "internal/adapter/script", "internal/adapter/wol", "internal/adapter/certificate", "internal/adapter/bmc",
+	"internal/adapter/process", "internal/adapter/script", "internal/adapter/ssh", "internal/adapter/wol", "internal/adapter/certificate",
+	"internal/adapter/bmc",
 }
 
 // doubles stand in for real systems. Only tests and the demo import them.

@@ -117,7 +117,7 @@ func (g *guest) run(script string) (said map[string]string) {
 	})
 	require.NoError(g.t, err)
 	defer func() { _ = client.Close() }()
-	stuck := time.AfterFunc(2*time.Minute, func() { _ = client.Close() })
+	stuck := time.AfterFunc(4*time.Minute, func() { _ = client.Close() })
 	defer stuck.Stop()
 	session, err := client.NewSession()
 	require.NoError(g.t, err)

@@ -57,6 +57,9 @@ func do(t *testing.T, n adapter.Node, v plan.Verb, settings string) {
 // TestTheAdaptersOnRealParts takes each kind of cache that the kernel has through an outage and back, by its adapter, and
 // looks at it past the adapter.
 func TestTheAdaptersOnRealParts(t *testing.T) {
+	if *pairs == 0 {
+		t.Skip("three guests more: make flush-proof plays it")
+	}
 	for _, tool := range append(tools, programs...) {
 		nuttest.Need(t, tool)
 	}
@@ -76,7 +79,7 @@ func TestTheAdaptersOnRealParts(t *testing.T) {
 			name: "dm-cache", kind: "lvm.cache", spec: &cache.LVMCacheSpec{LVMSpec: cache.LVMSpec{LV: "vg/data"}},
 			prepare: scenes[1].prepare + "umount /mnt\n",
 			dirty:   "for i in 1 2 3; do dd if=/dev/urandom of=/dev/mapper/vg-data bs=64k count=200 conv=fsync 2>/dev/null; done\n",
-			look:    "echo is $(dmsetup table vg-data | cut -d' ' -f7-)\necho status $(dmsetup status vg-data)\n",
+			look:    "echo is $(dmsetup table vg-data | cut -d' ' -f7-10)\necho status $(dmsetup status vg-data)\n",
 		},
 		{
 			name: "dm-writecache", kind: "lvm.writecache", spec: &cache.LVMWritecacheSpec{LVMSpec: cache.LVMSpec{LV: "wc-v/slow-data"}},
@@ -87,7 +90,7 @@ func TestTheAdaptersOnRealParts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := boot(t, k, root, disk(t, dir, c.name+"-slow", 192), disk(t, dir, c.name+"-fast", 96))
-			t.Logf("%v", g.run(c.prepare))
+			g.run(c.prepare)
 			g.run(c.dirty)
 			n := open(t, g, c.kind, c.spec)
 			before := g.run(c.look)

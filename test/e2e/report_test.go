@@ -83,7 +83,7 @@ func TestTheReportOfAnOutage(t *testing.T) {
 	for i := range r.Steps {
 		require.NotContains(t, r.Steps[i].Node, site.Spare, "what was off is no part of it")
 	}
-	facts = append(facts, "stop esx01", "stop esx02", "stop nas", "flush nas", "protect nas", "unprotect nas", "cut ups", "start nas", "force app1", r.Forced[0].Reason)
+	facts = append(facts, "stop esx01", "stop esx02", "stop nas", "flush nas", "protect nas", "unprotect nas", "cut ups", "force app1", r.Forced[0].Reason)
 	facts = append(facts, r.Sentences...)
 	for _, d := range r.Decisions {
 		facts = append(facts, d.Text)

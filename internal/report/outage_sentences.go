@@ -57,7 +57,7 @@ func (f *fold) say() {
 		}
 	}
 	for i, s := range f.Steps {
-		if s.Expected > 0 {
+		if s.Expected > 0 || f.Estate != nil {
 			break
 		}
 		if i == len(f.Steps)-1 {

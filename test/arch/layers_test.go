@@ -62,7 +62,7 @@ var shared = []string{"internal/adapter/process", "internal/adapter/script", "in
 // doubles stand in for real systems. Only tests and the demo import them.
 var doubles = []string{
 	"internal/nut/nutsim", "internal/nut/nuttest", "internal/adapter/vsphere/vspheresim",
-	"internal/adapter/ssh/sshsim", "internal/adapter/ssh/sshdtest", "internal/adapter/fake", "internal/adapter/contracttest",
+	"internal/adapter/ssh/sshsim", "internal/adapter/ssh/sshdtest", "internal/adapter/fake", "internal/adapter/contracttest", "internal/adapter/libvirt/libvirttest",
 }
 
 const module = "ebbtide/"

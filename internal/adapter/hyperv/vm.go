@@ -201,7 +201,9 @@ func (s *VMsSpec) covers(name string) bool {
 }
 
 // Member gives the node of one member.
-func (n *vms) Member(id string) (adapter.Node, error) { return &vm{on: n.on, id: id, kind: n.kind}, nil }
+func (n *vms) Member(id string) (adapter.Node, error) {
+	return &vm{on: n.on, id: id, kind: n.kind}, nil
+}
 
 // Probe counts: on while any member is.
 func (n *vms) Probe(ctx context.Context) (plan.Observation, error) {

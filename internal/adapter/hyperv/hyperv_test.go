@@ -12,6 +12,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/hyperv/hypervsim"
+	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -40,11 +41,11 @@ type byShell struct {
 
 func (c *byShell) Close() error { c.closed = true; return nil }
 
-func (c *byShell) Run(ctx context.Context, argv []string, _ string) (string, string, int, error) {
+func (c *byShell) Run(ctx context.Context, command runbook.Command, _ string) (process.Result, error) {
 	if c.closed {
-		return "", "", 0, adapter.ErrUnreachable
+		return process.Result{}, adapter.ErrUnreachable
 	}
-	return c.w.PowerShell(runbook.Command{Argv: argv}.Shell()), "", 0, ctx.Err()
+	return process.Result{Stdout: c.w.PowerShell(command.Shell())}, ctx.Err()
 }
 
 // opened is one node with its connection, made as the daemon makes them.

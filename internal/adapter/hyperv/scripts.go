@@ -10,11 +10,13 @@ import (
 	"unicode/utf16"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/process"
+	"ebbtide/internal/runbook"
 )
 
 // shell is a connection that runs a program on a Windows machine: of type winrm, or of type ssh.
 type shell interface {
-	Run(ctx context.Context, argv []string, stdin string) (stdout, stderr string, status int, err error)
+	Run(ctx context.Context, c runbook.Command, stdin string) (process.Result, error)
 }
 
 // script is a constant PowerShell script. Its arguments stand in $a, which comes as Base64 of JSON: nothing that a
@@ -87,11 +89,11 @@ func (s script) run(ctx context.Context, on shell, args, into any) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", adapter.ErrRefused, err)
 	}
-	stdout, stderr, status, err := on.Run(ctx, argv, "")
+	res, err := on.Run(ctx, runbook.Command{Argv: argv}, "")
 	if err != nil {
 		return err
 	}
-	text := strings.TrimSpace(strings.TrimPrefix(stdout, "\ufeff"))
+	text := strings.TrimSpace(strings.TrimPrefix(res.Stdout, "\ufeff"))
 	var failed struct {
 		Error string `json:"error"`
 		ID    string `json:"id"`
@@ -99,8 +101,8 @@ func (s script) run(ctx context.Context, on shell, args, into any) error {
 	if json.Unmarshal([]byte(text), &failed) == nil && failed.Error != "" {
 		return explain(failed.Error, failed.ID)
 	}
-	if text == "" || status != 0 {
-		return explain(fmt.Sprintf("PowerShell exited with %d: %s", status, adapter.Plain(strings.TrimSpace(stderr+" "+text), 200)), "")
+	if text == "" || res.Code != 0 {
+		return explain(fmt.Sprintf("PowerShell exited with %d: %s", res.Code, adapter.Plain(strings.TrimSpace(res.Stderr+" "+text), 200)), "")
 	}
 	if into == nil {
 		return nil

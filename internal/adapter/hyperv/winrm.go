@@ -15,6 +15,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/runbook"
 
 	"github.com/Azure/go-ntlmssp"
@@ -134,19 +135,19 @@ func (e *unsent) Unwrap() []error { return []error{adapter.ErrUnreachable, e.err
 func (e *unsent) Silent() bool { return e.silent }
 
 // Run runs a program to its end. None of its words may need quotes.
-func (c *conn) Run(ctx context.Context, argv []string, stdin string) (stdout, stderr string, status int, err error) {
+func (c *conn) Run(ctx context.Context, command runbook.Command, stdin string) (process.Result, error) {
 	if c.ctx.Err() != nil {
-		return "", "", 0, fmt.Errorf("the connection %q is closed: %w", c.name, adapter.ErrUnreachable)
+		return process.Result{}, fmt.Errorf("the connection %q is closed: %w", c.name, adapter.ErrUnreachable)
 	}
 	select {
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
 	case <-ctx.Done():
-		return "", "", 0, fmt.Errorf("%d commands are under way on the connection %q: %w", concurrency, c.name, adapter.ErrBusy)
+		return process.Result{}, fmt.Errorf("%d commands are under way on the connection %q: %w", concurrency, c.name, adapter.ErrBusy)
 	}
 	password, err := c.secrets.Secret(c.spec.Password)
 	if err != nil {
-		return "", "", 0, fmt.Errorf("%w: %w", adapter.ErrRefused, err)
+		return process.Result{}, fmt.Errorf("%w: %w", adapter.ErrRefused, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -156,21 +157,21 @@ func (c *conn) Run(ctx context.Context, argv []string, stdin string) (stdout, st
 	params.TransportDecorator = func() winrm.Transporter { return t }
 	client, err := winrm.NewClientWithParameters(winrm.NewEndpoint(c.at.Hostname(), 5986, true, false, nil, nil, nil, 0), c.spec.Username, password, params)
 	if err != nil {
-		return "", "", 0, fmt.Errorf("%w: %w", adapter.ErrRefused, err)
+		return process.Result{}, fmt.Errorf("%w: %w", adapter.ErrRefused, err)
 	}
-	stdout, stderr, status, err = client.RunWithContextWithString(ctx, strings.Join(argv, " "), stdin)
+	stdout, stderr, status, err := client.RunWithContextWithString(ctx, strings.Join(command.Argv, " "), stdin)
 	if failed := t.failed.Load(); failed != nil { // the library tells some of its errors by exit statuses of its own
 		err = *failed
 	}
 	switch {
 	case err == nil:
-		return stdout, stderr, status, nil
+		return process.Result{Stdout: stdout, Stderr: stderr, Code: status}, nil
 	case c.ctx.Err() != nil:
-		return "", "", 0, fmt.Errorf("the connection %q is closed: %w", c.name, adapter.ErrUnreachable)
+		return process.Result{}, fmt.Errorf("the connection %q is closed: %w", c.name, adapter.ErrUnreachable)
 	case !t.given.Load() && unknown(err) && !errors.Is(err, context.Canceled):
 		err = &unsent{host: c.at.Host, err: err}
 	}
-	return "", "", 0, err
+	return process.Result{}, err
 }
 
 // transport carries the requests of one command.

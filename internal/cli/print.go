@@ -107,7 +107,7 @@ func (a *app) book(file string, date time.Time) (*report.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := report.RunBook(report.BookSource{Runbook: rb, Schema: families.Schema(), Outputs: nut.ByHand, Date: date})
+	doc, err := report.RunBook(report.BookSource{Runbook: rb, Schema: families.Schema(), Outputs: nut.ByHand, Outlets: nut.OutletByHand, Date: date})
 	if err != nil {
 		return nil, fail(exitMistakes, "run `ebbtide check "+file+"`", "cannot print %q: %w", file, err)
 	}

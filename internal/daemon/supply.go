@@ -72,6 +72,19 @@ func (d *Daemon) output(to *site, s *runbook.SupplyDecl) (adapter.Node, error) {
 	return d.saying(s.ID, out), nil
 }
 
+// outlet makes the node of a supply's outlet.
+func (d *Daemon) outlet(to *site, o runbook.Outlet) (adapter.Node, error) {
+	options, err := d.nutOptions(o.Supply, true)
+	if err != nil {
+		return nil, err
+	}
+	out := adapter.Clean(nut.NewOutlet(options, o.Supply.UPS, o.Name))
+	if !d.options.Config.Armed {
+		out = to.rehearsals.of(out)
+	}
+	return d.saying(o.ID, out), nil
+}
+
 // servers gathers the supplies by the server that they are read from.
 func (d *Daemon) servers(rb *runbook.Runbook) []nut.Server {
 	type key struct {

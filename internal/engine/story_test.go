@@ -148,12 +148,12 @@ func parseDrill(t *testing.T, f []string) *engine.Drill {
 func parseNode(t *testing.T, f []string) plan.Node {
 	t.Helper()
 	n := plan.Node{ID: f[0], Type: f[1], Stage: power.ShutdownStage, Attempts: 2}
-	kinds := []string{"other", "vm", "host", "supply", "self", "person", "passive"}
+	kinds := []string{"other", "vm", "host", "supply", "self", "person", "passive", "outlet"}
 	n.Kind = plan.Kind(slices.Index(kinds, f[2]))
 	n.Can = map[string]plan.Verbs{
 		"vm": plan.VerbSet(plan.Stop, plan.Force, plan.Start), "host": plan.VerbSet(plan.Stop, plan.Force, plan.Start),
 		"other": plan.VerbSet(plan.Stop, plan.Start), "supply": plan.VerbSet(plan.Cut, plan.Start), "self": plan.VerbSet(plan.Stop),
-		"person": plan.VerbSet(plan.Stop, plan.Start),
+		"person": plan.VerbSet(plan.Stop, plan.Start), "outlet": plan.VerbSet(plan.Stop, plan.Start),
 	}[f[2]]
 	secs := time.Duration(10)
 	for _, kv := range f[3:] {

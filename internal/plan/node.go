@@ -23,9 +23,10 @@ const (
 	Self                // the machine that runs Ebbtide
 	Person              // a step that a person does and confirms
 	Passive             // needs no shutdown; drops when its feeds are cut
+	Outlet              // a switched part of a supply's output: off for what that saves, so that no cut waits for it
 )
 
-var kindNames = [...]string{"other", "vm", "host", "supply", "self", "person", "passive"}
+var kindNames = [...]string{"other", "vm", "host", "supply", "self", "person", "passive", "outlet"}
 
 func (k Kind) String() string { return kindNames[k] }
 

@@ -50,7 +50,7 @@ func nodeOf(s *Schema, t *NodeType, d *NodeDecl) plan.Node {
 		starts = true
 	}
 	switch n.Kind {
-	case plan.VM, plan.Person, plan.Supply:
+	case plan.VM, plan.Person, plan.Supply, plan.Outlet:
 	case plan.Other, plan.Host, plan.Self, plan.Passive:
 		n.ByPower = !starts
 	}

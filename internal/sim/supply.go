@@ -103,7 +103,7 @@ func (s *simulation) loseOutput(k int) {
 			continue
 		}
 		n := s.estate.Node(i)
-		t.dark = n.Kind != plan.Passive
+		t.dark = n.Kind != plan.Passive && n.Kind != plan.Outlet
 		t.crashed = t.crashed || t.dark && (n.Can.Has(plan.Stop) || t.dirty) // a clean cache needs no stop of its own
 		s.goOff(i)
 	}

@@ -2,11 +2,8 @@ package daemon
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -19,18 +16,9 @@ import (
 // nutOptions say how a supply's server is reached. Credentials are for commands alone: reading needs none.
 func (d *Daemon) nutOptions(s *runbook.SupplyDecl, commands bool) (nut.Options, error) {
 	o := nut.Options{Address: s.Address}
-	if s.TLS != nil {
-		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.TLS.ServerName}
-		if s.TLS.CAFile != "" {
-			pem, err := os.ReadFile(s.TLS.CAFile)
-			if err != nil {
-				return o, fmt.Errorf("cannot read the CA of supply %q: %w", s.ID, err)
-			}
-			o.TLS.RootCAs = x509.NewCertPool()
-			if !o.TLS.RootCAs.AppendCertsFromPEM(pem) {
-				return o, fmt.Errorf("cannot use the CA of supply %q: %q holds no certificate in PEM", s.ID, s.TLS.CAFile)
-			}
-		}
+	var err error
+	if o.TLS, err = nut.Trust(s.TLS); err != nil {
+		return o, fmt.Errorf("supply %q: %w", s.ID, err)
 	}
 	if commands && s.Username != "" {
 		o.Username = s.Username

@@ -9,12 +9,13 @@ import (
 	"ebbtide/internal/adapter/self"
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/adapter/vsphere"
+	"ebbtide/internal/nut"
 	"ebbtide/internal/runbook"
 )
 
 // All lists the families. Unless armed, the machine that runs Ebbtide is never stopped.
 func All(armed bool) []adapter.Family {
-	return []adapter.Family{vsphere.Family(), ssh.Family(), command.Family(), passive.Family(), self.Family(armed)}
+	return []adapter.Family{vsphere.Family(), ssh.Family(), command.Family(), passive.Family(), self.Family(armed), nut.Family()}
 }
 
 // Schema is the part of the runbook language that the families give.

@@ -27,12 +27,15 @@ func (d *Daemon) nutOptions(s *runbook.SupplyDecl, commands bool) (nut.Options, 
 	return o, nil
 }
 
-// checkCommands asks each server whether it knows the user that a supply names: upsd itself says so only at the first
-// command, which would be the cut.
+// checkCommands asks each server whether its UPS offers what the runbook wants of it, and whether it knows the user that a
+// supply names: upsd itself says so only at the first command, which would be the cut.
 func (d *Daemon) checkCommands(ctx context.Context, rb *runbook.Runbook) {
 	for i := range rb.Supplies {
 		s := &rb.Supplies[i]
 		o, err := d.nutOptions(s, true)
+		if err == nil {
+			d.examine(ctx, rb, s, o)
+		}
 		if err == nil && o.Username == "" {
 			continue
 		}
@@ -45,13 +48,36 @@ func (d *Daemon) checkCommands(ctx context.Context, rb *runbook.Runbook) {
 	}
 }
 
+// examine tells people what a UPS does not offer of what the runbook wants of it.
+func (d *Daemon) examine(ctx context.Context, rb *runbook.Runbook, s *runbook.SupplyDecl, o nut.Options) {
+	w := nut.Wants{Cutting: cutting(s)}
+	for _, out := range rb.Outlets() {
+		if out.Supply.ID == s.ID {
+			w.Outlets = append(w.Outlets, out.Name)
+		}
+	}
+	lacks, err := nut.Examine(ctx, o, s.UPS, w)
+	if err != nil && ctx.Err() == nil {
+		d.log.Warn("nobody knows what a supply offers", "supply", s.ID, keyError, err)
+	}
+	for _, lack := range lacks {
+		lack = adapter.Plain(lack, 1000)
+		d.log.Error("a supply can't do what the runbook wants of it", "supply", s.ID, "lack", lack)
+		d.notify(false, s.ID+": "+lack)
+	}
+}
+
+func cutting(s *runbook.SupplyDecl) nut.Cutting {
+	return nut.Cutting{Way: s.Cut, Off: s.OffDelay, On: s.OnDelay}
+}
+
 // output makes the node of a supply's output.
 func (d *Daemon) output(to *site, s *runbook.SupplyDecl) (adapter.Node, error) {
 	o, err := d.nutOptions(s, true)
 	if err != nil {
 		return nil, err
 	}
-	out := adapter.Clean(nut.NewOutput(o, s.UPS, nut.Cutting{Way: s.Cut, Off: s.OffDelay, On: s.OnDelay}))
+	out := adapter.Clean(nut.NewOutput(o, s.UPS, cutting(s)))
 	if !d.options.Config.Armed {
 		rehearsed := &rehearsedOutput{inner: out, onLine: func() bool { return d.heard.onLine(s.ID) }}
 		to.rehearsals.add(rehearsed)

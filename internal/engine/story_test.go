@@ -154,7 +154,7 @@ func parseDrill(t *testing.T, f []string) *engine.Drill {
 func parseNode(t *testing.T, f []string) plan.Node {
 	t.Helper()
 	n := plan.Node{ID: f[0], Type: f[1], Stage: power.ShutdownStage, Attempts: 2}
-	kinds := []string{"other", "vm", "host", "supply", "self", "person", "passive", "outlet"}
+	kinds := []string{"other", "vm", "host", "supply", "self", "person", "passive", "cluster", "outlet"}
 	n.Kind = plan.Kind(slices.Index(kinds, f[2]))
 	n.Can = map[string]plan.Verbs{
 		"vm": plan.VerbSet(plan.Stop, plan.Force, plan.Start), "host": plan.VerbSet(plan.Stop, plan.Force, plan.Start),

@@ -2,7 +2,7 @@
 
 LINT_VERSION    := v2.15.0
 GOFUMPT_VERSION := v0.9.2
-PACKAGES        := nut-server nut-client openssh-server libnss3-tools openssl poppler-utils
+PACKAGES        := nut-server nut-client openssh-server libnss3-tools openssl poppler-utils chromium
 FUZZTIME        ?= 10s
 SEEDS           ?= 100000
 VERSION         := $(shell git describe --always --dirty 2>/dev/null || echo unknown)

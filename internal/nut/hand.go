@@ -17,11 +17,19 @@ func OutletByHand(o runbook.Outlet) runbook.Hand {
 	ups := runbook.Quote(o.Supply.NUT())
 	do := func(on string) []runbook.Instruction {
 		return []runbook.Instruction{
-			{Say: "On a machine with NUT's client (it asks for the password of the NUT user):", Type: fmt.Sprintf("upscmd -u %s %s outlet.%s.load.%s", runbook.Quote(user), ups, o.Name, on)},
+			{Say: "On a machine with NUT's client (it asks for the password of the NUT user"+kept(o.Supply.Password)+"):", Type: fmt.Sprintf("upscmd -u %s %s outlet.%s.load.%s", runbook.Quote(user), ups, o.Name, on)},
 		}
 	}
 	look := []runbook.Instruction{{Say: "What the UPS says of it:", Type: fmt.Sprintf("upsc %s outlet.%s.status", ups, o.Name)}}
 	return runbook.Hand{Do: map[plan.Verb][]runbook.Instruction{plan.Stop: do("off"), plan.Start: do("on")}, Off: look, On: look}
+}
+
+// kept says where the password is.
+func kept(password runbook.SecretRef) string {
+	if password.IsZero() {
+		return ""
+	}
+	return ", which is kept as " + password.Kept()
 }
 
 // ByHand tells how a person cuts and returns the output of a supply.
@@ -33,7 +41,7 @@ func ByHand(s *runbook.SupplyDecl) runbook.Hand {
 	as := "-u " + runbook.Quote(user) + " "
 	ups := runbook.Quote(s.NUT())
 	var cut []runbook.Instruction
-	ask := "On a machine with NUT's client (it asks for the password of the NUT user):"
+	ask := "On a machine with NUT's client (it asks for the password of the NUT user" + kept(s.Password) + "; a backslash goes before each blank, quote, # and backslash in it):"
 	if s.OffDelay > 0 {
 		cut = append(cut, runbook.Instruction{Say: ask, Type: fmt.Sprintf("upsrw -s %s=%d %s%s", varDelay, int(s.OffDelay/time.Second), as, ups)})
 		ask = "Then:"

@@ -17,7 +17,7 @@ func OutletByHand(o runbook.Outlet) runbook.Hand {
 	ups := runbook.Quote(o.Supply.NUT())
 	do := func(on string) []runbook.Instruction {
 		return []runbook.Instruction{
-			{Say: "On a machine with NUT's client (it asks for the password of the NUT user"+kept(o.Supply.Password)+"):", Type: fmt.Sprintf("upscmd -u %s %s outlet.%s.load.%s", runbook.Quote(user), ups, o.Name, on)},
+			{Say: "On a machine with NUT's client (it asks for the password of the NUT user" + kept(o.Supply.Password) + "):", Type: fmt.Sprintf("upscmd -u %s %s outlet.%s.load.%s", runbook.Quote(user), ups, o.Name, on)},
 		}
 	}
 	look := []runbook.Instruction{{Say: "What the UPS says of it:", Type: fmt.Sprintf("upsc %s outlet.%s.status", ups, o.Name)}}

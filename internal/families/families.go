@@ -13,13 +13,14 @@ import (
 	"ebbtide/internal/adapter/self"
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/adapter/vsphere"
+	"ebbtide/internal/nut"
 	"ebbtide/internal/runbook"
 )
 
 // All lists the families. Unless armed, the machine that runs Ebbtide is never stopped.
 func All(armed bool) []adapter.Family {
 	return []adapter.Family{
-		vsphere.Family(), libvirt.Family(), proxmox.Family(), hyperv.Family(),
+		vsphere.Family(), libvirt.Family(), proxmox.Family(), hyperv.Family(), nut.Family(),
 		ssh.Family(), cache.Family(), command.Family(), passive.Family(), self.Family(armed),
 	}
 }

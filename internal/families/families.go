@@ -5,7 +5,9 @@ package families
 import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/command"
+	"ebbtide/internal/adapter/ipmi"
 	"ebbtide/internal/adapter/passive"
+	"ebbtide/internal/adapter/redfish"
 	"ebbtide/internal/adapter/self"
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/adapter/vsphere"
@@ -14,7 +16,9 @@ import (
 
 // All lists the families. Unless armed, the machine that runs Ebbtide is never stopped.
 func All(armed bool) []adapter.Family {
-	return []adapter.Family{vsphere.Family(), ssh.Family(), command.Family(), passive.Family(), self.Family(armed)}
+	return []adapter.Family{
+		vsphere.Family(), ssh.Family(), redfish.Family(), ipmi.Family(), command.Family(), passive.Family(), self.Family(armed),
+	}
 }
 
 // Schema is the part of the runbook language that the families give.

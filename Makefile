@@ -2,7 +2,8 @@
 
 LINT_VERSION    := v2.15.0
 GOFUMPT_VERSION := v0.9.2
-PACKAGES        := nut-server nut-client openssh-server libnss3-tools openssl poppler-utils
+PACKAGES        := nut-server nut-client openssh-server libnss3-tools openssl poppler-utils openipmi snmpd snmp python3-venv
+SUSHY_VERSION   := 2.2.0
 FUZZTIME        ?= 10s
 SEEDS           ?= 100000
 VERSION         := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
@@ -20,7 +21,10 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: ## install what the tests need: Debian's upsd and OpenSSH; safe to run twice
+setup: sushy ## install what the tests need: Debian's upsd, OpenSSH, ipmi_sim and snmpd, a Redfish emulator; safe to run twice
+
+.PHONY: packages
+packages:
 	@missing=; for p in $(PACKAGES); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
@@ -28,6 +32,15 @@ setup: ## install what the tests need: Debian's upsd and OpenSSH; safe to run tw
 	fi; \
 	apt-get -o DPkg::Lock::Timeout=600 update -q && \
 	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -qy --no-install-recommends $$missing
+
+# OpenStack's Redfish emulator, by pip in a folder of its own. Without a package index its test is skipped.
+.PHONY: sushy
+sushy: packages
+	@if [ -x $(BIN)/sushy/bin/sushy-emulator ]; then exit 0; fi; \
+	mkdir -p $(BIN); rm -rf $(BIN)/sushy $(BIN)/sushy.unavailable; \
+	if python3 -m venv $(BIN)/sushy && $(BIN)/sushy/bin/pip install -q --disable-pip-version-check sushy-tools==$(SUSHY_VERSION); then exit 0; fi; \
+	rm -rf $(BIN)/sushy; touch $(BIN)/sushy.unavailable; \
+	echo "cannot install sushy-tools by pip: the test against it is skipped" >&2
 
 .PHONY: test
 test: setup ## run all tests, with real upsd, sshd and the vSphere simulator

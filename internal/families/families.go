@@ -9,6 +9,7 @@ import (
 	"ebbtide/internal/adapter/passive"
 	"ebbtide/internal/adapter/redfish"
 	"ebbtide/internal/adapter/self"
+	"ebbtide/internal/adapter/snmp"
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/adapter/vsphere"
 	"ebbtide/internal/runbook"
@@ -17,7 +18,7 @@ import (
 // All lists the families. Unless armed, the machine that runs Ebbtide is never stopped.
 func All(armed bool) []adapter.Family {
 	return []adapter.Family{
-		vsphere.Family(), ssh.Family(), redfish.Family(), ipmi.Family(), command.Family(), passive.Family(), self.Family(armed),
+		vsphere.Family(), ssh.Family(), redfish.Family(), ipmi.Family(), snmp.Family(), command.Family(), passive.Family(), self.Family(armed),
 	}
 }
 

@@ -2,7 +2,7 @@
 
 LINT_VERSION    := v2.15.0
 GOFUMPT_VERSION := v0.9.2
-PACKAGES        := nut-server nut-client openssh-server libnss3-tools openssl poppler-utils openipmi snmpd snmp python3-venv
+PACKAGES        := nut-server nut-client openssh-server libnss3-tools openssl poppler-utils chromium openipmi snmpd snmp python3-venv
 SUSHY_VERSION   := 2.2.0
 FUZZTIME        ?= 10s
 SEEDS           ?= 100000

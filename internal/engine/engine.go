@@ -78,6 +78,7 @@ type node struct {
 	wasOn     bool
 	wasUp     bool       // seen on not long before the outage began
 	cacheWas  plan.Fact  // write-through before the outage
+	settings  string     // what Unprotect puts back
 	touched   bool       // a stop, cut or protect was commanded
 	accepted  bool       // its last command was a stop, and was accepted
 	silent    time.Time  // since when it has not answered after that
@@ -102,7 +103,8 @@ type exec struct {
 	accepted bool
 	given    bool      // a command was given
 	since    time.Time // when
-	reason   string    // why it is forced
+	cause    Cause     // why it is forced, of the closed set
+	reason   string    // likewise, in words
 	waits    int       // users whose proof is being renewed
 	lastLook bool      // it was looked at once more when its time was over
 	resumed  bool      // its intent is from before a crash, and nobody knows what became of it

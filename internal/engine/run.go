@@ -85,7 +85,7 @@ func (e *Engine) openRun() {
 		n := &e.nodes[i]
 		n.surveyed, n.snapped, n.wasOn, n.touched, n.accepted = false, false, false, false, false
 		n.wasUp = n.settled == plan.On && e.now.Sub(n.seenAt) < trustLast
-		n.cacheWas, n.done, n.bad, n.open, n.silent, n.falls = plan.NotKnown, 0, 0, nil, time.Time{}, 0
+		n.cacheWas, n.settings, n.done, n.bad, n.open, n.silent, n.falls = plan.NotKnown, "", 0, 0, nil, time.Time{}, 0
 		n.heldAt = time.Time{}
 	}
 }
@@ -97,7 +97,7 @@ func (e *Engine) openOutage(s *supply) {
 	e.rescope()
 	e.record(Record{
 		Kind: Opened, Supplies: []string{name}, Mode: e.settings.Mode, Members: e.settings.Members,
-		Digest: e.estate.Plan(plan.Down, func(i int) bool { return e.run.scope[i] }).Digest(), Reason: e.tells(s), Nodes: e.lastSeenOn(),
+		Digest: e.estate.Plan(plan.Down, func(i int) bool { return e.run.scope[i] }).Digest(), Reason: e.tells(s), Replace: s.state.ReplaceBattery, Nodes: e.lastSeenOn(),
 	})
 	e.notify(true, "power failure: "+name+" is "+e.tells(s))
 	e.surveyScope()
@@ -113,7 +113,7 @@ func (e *Engine) widen(s *supply) {
 	if e.run.goal == plan.Up {
 		e.turn(plan.Down, name+" fails during the power-up")
 	}
-	e.record(Record{Kind: Mains, Supplies: []string{name}, Reason: e.tells(s)})
+	e.record(Record{Kind: Mains, Cause: Failing, Supplies: []string{name}, Reason: e.tells(s), Replace: s.state.ReplaceBattery})
 	e.surveyScope()
 }
 

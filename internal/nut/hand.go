@@ -8,6 +8,14 @@ import (
 	"ebbtide/internal/runbook"
 )
 
+// kept says where the password is.
+func kept(password runbook.SecretRef) string {
+	if password.IsZero() {
+		return ""
+	}
+	return ", which is kept as " + password.Kept()
+}
+
 // ByHand tells how a person cuts and returns the output of a supply.
 func ByHand(s *runbook.SupplyDecl) runbook.Hand {
 	user := s.Username
@@ -17,7 +25,7 @@ func ByHand(s *runbook.SupplyDecl) runbook.Hand {
 	as := "-u " + runbook.Quote(user) + " "
 	ups := runbook.Quote(s.NUT())
 	var cut []runbook.Instruction
-	ask := "On a machine with NUT's client (it asks for the password of the NUT user):"
+	ask := "On a machine with NUT's client (it asks for the password of the NUT user" + kept(s.Password) + "; a backslash goes before each blank, quote, # and backslash in it):"
 	if s.OffDelay > 0 {
 		cut = append(cut, runbook.Instruction{Say: ask, Type: fmt.Sprintf("upsrw -s %s=%d %s%s", varDelay, int(s.OffDelay/time.Second), as, ups)})
 		ask = "Then:"
@@ -26,16 +34,28 @@ func ByHand(s *runbook.SupplyDecl) runbook.Hand {
 		cut = append(cut, runbook.Instruction{Say: ask, Type: fmt.Sprintf("upsrw -s %s=%d %s%s", varStartDelay, int(s.OnDelay/time.Second), as, ups)})
 		ask = "Then:"
 	}
+	way := s.Cut
+	if way == "" || way == runbook.CutNone {
+		way = runbook.CutShutdownReturn
+	}
+	if way == runbook.CutLoadOff {
+		cut = append(cut, runbook.Instruction{Say: ask, Type: "upscmd " + as + ups + " " + onDelayCommand})
+		ask = "Then:"
+	}
 	cut = append(cut,
-		runbook.Instruction{Say: ask, Type: "upscmd " + as + ups + " " + cutCommand},
+		runbook.Instruction{Say: ask, Type: "upscmd " + as + ups + " " + string(way)},
 		runbook.Instruction{Say: "Or hold the off button on its front until it beeps. Then nothing comes back by itself with the mains: it must be switched on by hand."},
 	)
+	back := "It returns by itself with the mains if it was cut with return. Otherwise press its on button, or:"
+	if way == runbook.CutStayOff {
+		back = "It stays off until somebody switches it on, when the mains are back: press its on button, or:"
+	}
 	status := runbook.Instruction{Say: "Everything that it feeds is dark. What the UPS says (OFF in its status):", Type: "upsc " + ups + " ups.status"}
 	return runbook.Hand{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Cut: cut,
 			plan.Start: {
-				{Say: "It returns by itself with the mains if it was cut with return. Otherwise press its on button, or:", Type: "upscmd " + as + ups + " " + startCommand},
+				{Say: back, Type: "upscmd " + as + ups + " " + startCommand},
 			},
 		},
 		Off: []runbook.Instruction{status},

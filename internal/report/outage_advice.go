@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"ebbtide/internal/engine"
@@ -27,7 +26,9 @@ func (f *fold) suggest() {
 	f.suggestBatteries()
 	f.suggestLimits()
 	f.suggestHealth()
-	f.suggestPower()
+	if !f.Simulated { // there it was asked for
+		f.suggestPower()
+	}
 }
 
 func (f *fold) suggestThat(about, what, evidence string, args ...any) {
@@ -38,7 +39,7 @@ func (f *fold) suggestThat(about, what, evidence string, args ...any) {
 func (f *fold) suggestEarlier() {
 	var pressed []string
 	for _, x := range f.Forced {
-		if strings.HasPrefix(x.Reason, pressedReason) {
+		if x.Cause == engine.Pressed {
 			pressed = append(pressed, x.Node)
 		}
 	}
@@ -49,12 +50,9 @@ func (f *fold) suggestEarlier() {
 			"because the battery ran down faster than the plan, %s had to be powered off", enumerate(unique(pressed)))
 	case near != nil && near.Slack < 0:
 		f.suggestThat("", "Let the shutdown begin earlier: raise slack_below in policy.shutdown.",
-			"when %s started it was late by %s already", near.What, lasting(seconds(-near.Slack)))
+			"when %s started it was late by %s already", near.What, timeline.Span(seconds(-near.Slack)))
 	}
 }
-
-// pressedReason begins what the engine says of a node that it forces for want of time.
-const pressedReason = "the battery runs down faster than the plan"
 
 // suggestRestore looks for what did not come back.
 func (f *fold) suggestRestore() {
@@ -67,6 +65,10 @@ func (f *fold) suggestRestore() {
 					evidence += ": " + s.Reason
 				}
 			}
+		}
+		if f.Simulated {
+			f.suggestThat(node, "See that somebody knows how "+node+" is started by hand: on such a night it would not come back.", "%s", evidence)
+			continue
 		}
 		f.suggestThat(node, "See why "+node+" did not come back, and start it by hand.", "%s", evidence)
 	}
@@ -92,16 +94,17 @@ func (f *fold) suggestBatteries() {
 			}
 			told = told || b.Tells
 			switch {
+			case f.Simulated: // a model's battery is what the scenario says
 			case b.Ratio > 0 && b.Ratio < worn:
 				f.suggestThat(id, "Test the battery of "+id+", and replace it if a drill shows the same.",
-					"by what it gave it would have lasted %s where %s was likely by %s: %.0f %%", lasting(seconds(b.Gave)), lasting(seconds(b.Likely)), b.By, 100*b.Ratio)
+					"by what it gave it would have lasted %s where %s was likely by %s: %.0f %%", timeline.Span(seconds(b.Gave)), timeline.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
 				flagged = true
 			case b.Ratio > better && b.Tells:
 				f.suggestThat(id, "Believe the battery of "+id+" more: give the supply a curve that was measured, so that nothing is shut down that need not be.",
-					"by what it gave it would have lasted %s where %s was likely by %s: %.0f %%", lasting(seconds(b.Gave)), lasting(seconds(b.Likely)), b.By, 100*b.Ratio)
+					"by what it gave it would have lasted %s where %s was likely by %s: %.0f %%", timeline.Span(seconds(b.Gave)), timeline.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
 			}
 		}
-		if f.replaceSaid(id) && !flagged {
+		if f.replaceSaid(id) && !flagged && !f.Simulated {
 			f.suggestThat(id, "Replace the battery of "+id+".", "its UPS said that the battery is to be replaced")
 		}
 		if !told && f.Proven[id].Burn <= 0 {
@@ -113,7 +116,7 @@ func (f *fold) suggestBatteries() {
 
 func (f *fold) replaceSaid(id string) bool {
 	return slices.ContainsFunc(f.records, func(r engine.Record) bool {
-		return (r.Kind == engine.Opened || r.Kind == engine.Mains) && slices.Contains(r.Supplies, id) && strings.Contains(r.Reason, "battery to be replaced")
+		return r.Replace && slices.Contains(r.Supplies, id)
 	})
 }
 
@@ -127,6 +130,7 @@ func (f *fold) suggestLimits() {
 		late := f.outOfTime(s.Node, s.Verb)
 		switch {
 		case s.Verb == plan.Cut || s.Attempts == 0:
+		case late != "" && f.Simulated: // it was asked to hang
 		case late != "" && hung > 0:
 			f.suggestThat(s.Node, fmt.Sprintf("Mend %s, or force it sooner: it hangs when it is told to %s.", s.Node, s.Verb),
 				"it hung this time (%s), and in %d of %s before", late, hung, several(runs, "run", "runs"))
@@ -136,8 +140,8 @@ func (f *fold) suggestLimits() {
 		case late != "":
 			f.suggestThat(s.Node, fmt.Sprintf("Find out why the %s of %s could not be proven, or give it longer.", s.Verb, s.Node), "%s", late)
 		case s.Limit > 0 && s.State == timeline.Proven && s.Took > tight*s.Limit:
-			f.suggestThat(s.Node, fmt.Sprintf("Give the %s of %s longer: %s, say.", s.Verb, s.Node, lasting(roomier(&s))),
-				"it took %s of the %s that it is given before it is forced or given up", lasting(seconds(s.Took)), lasting(seconds(s.Limit)))
+			f.suggestThat(s.Node, fmt.Sprintf("Give the %s of %s longer: %s, say.", s.Verb, s.Node, timeline.Span(roomier(&s))),
+				"it took %s of the %s that it is given before it is forced or given up", timeline.Span(seconds(s.Took)), timeline.Span(seconds(s.Limit)))
 		}
 	}
 }
@@ -159,7 +163,7 @@ func roomier(s *StepTaken) time.Duration {
 func (f *fold) outOfTime(node string, verb plan.Verb) string {
 	for i := range f.records {
 		r := &f.records[i]
-		if r.Node != node || r.Verb == nil || !r.OutOfTime() {
+		if r.Node != node || r.Verb == nil || r.Cause != engine.Overtime {
 			continue
 		}
 		if *r.Verb == verb || *r.Verb == plan.Force && verb == plan.Stop {

@@ -30,11 +30,12 @@ type StepTaken struct {
 
 // Forced is a command that took something down without its consent.
 type Forced struct {
-	Node   string    `json:"node"`
-	Verb   plan.Verb `json:"verb"`
-	At     time.Time `json:"at"`
-	Waited float64   `json:"waited"` // since it had been asked to stop
-	Reason string    `json:"reason"`
+	Node   string       `json:"node"`
+	Verb   plan.Verb    `json:"verb"`
+	At     time.Time    `json:"at"`
+	Waited float64      `json:"waited"` // since it had been asked to stop
+	Reason string       `json:"reason"`
+	Cause  engine.Cause `json:"cause,omitempty"`
 }
 
 // unbounded is from when on a limit is none: where no runbook bounds a node.
@@ -55,7 +56,7 @@ func (f *fold) steps() {
 		return cmp.Or(-cmp.Compare(a.Took, b.Took), a.Started.Compare(b.Started), cmp.Compare(a.Node, b.Node))
 	})
 	for _, x := range f.story.Forced {
-		one := Forced{Node: x.Node, Verb: x.Verb, At: x.At, Reason: x.Reason}
+		one := Forced{Node: x.Node, Verb: x.Verb, At: x.At, Reason: x.Reason, Cause: x.Cause}
 		for i := range f.story.Steps {
 			if s := &f.story.Steps[i]; s.Node == x.Node && !s.Started.After(x.At) && (s.Verb == plan.Stop || s.Verb == x.Verb) {
 				one.Waited = x.At.Sub(s.Started).Seconds()
@@ -135,7 +136,7 @@ func (f *fold) surprises() {
 			continue
 		}
 		low, high := d.Quantile(0.05), d.Quantile(0.95)
-		if !s.Hung && low <= s.Took && s.Took <= high {
+		if !s.Hung && low-soon <= s.Took && s.Took <= high+soon { // nobody plans by less than that
 			continue
 		}
 		own := *f.Find(s.Node)
@@ -179,7 +180,13 @@ func (r *Retrospective) Course() *Course {
 		c.Away = append(c.Away, away)
 	}
 	c.Away = united(c.Away)
-	for _, id := range r.Supplies {
+	supplies := slices.Clone(r.Supplies)
+	for _, b := range r.Batteries { // also one that was drilled
+		if !slices.Contains(supplies, b.Supply) {
+			supplies = append(supplies, b.Supply)
+		}
+	}
+	for _, id := range supplies {
 		s := Supply{ID: id, Sparse: true}
 		for i := range r.told {
 			if r.told[i].Kind == engine.Gap || slices.Contains(r.told[i].Supplies, id) {

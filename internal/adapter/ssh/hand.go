@@ -3,7 +3,10 @@ package ssh
 import (
 	"fmt"
 	"net"
+	"strings"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 
 	"ebbtide/internal/runbook"
 )
@@ -11,24 +14,19 @@ import (
 // byHand tells how a person gives a node's commands.
 func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
 	spec, at := d.Spec.(*NodeSpec), places(d.Via)
-	login := "ssh "
-	host, port, err := net.SplitHostPort(at.Address)
-	if err != nil {
-		host = at.Address
+	login := Login(at)
+	say := "From any machine in the network, in the folder of the keys; or without the ssh part at its own console:"
+	if identity(at) == "" {
+		say = "From any machine in the network, or without the ssh part at its own console:"
 	}
-	if port != "" && port != "22" {
-		login += "-p " + port + " "
-	}
-	login += runbook.Quote(at.User + "@" + host)
-	say := "From any machine that may log in there, or without the ssh part at its own console:"
 	if !spec.Stdin.IsZero() {
-		say += " (it asks for the password that is kept as " + kept(spec.Stdin) + ")"
+		say += " (it asks for the password that is kept as " + spec.Stdin.Kept() + ")"
 	}
 	h := spec.ByHand(say, func(c runbook.Command) string { return login + " " + runbook.Quote(c.Shell()) })
 	if spec.OffWhenUnreachable > 0 || spec.Probe.IsZero() {
 		h.Off = append(h.Off, runbook.Instruction{
 			Say:  fmt.Sprintf("No answer for %s, and its power light is dark (silence alone may be the network):", brief(spec.OffWhenUnreachable)),
-			Type: "ping " + host,
+			Type: "ping " + hostOf(at),
 		})
 	}
 	if spec.Probe.IsZero() {
@@ -37,16 +35,46 @@ func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand
 	return h
 }
 
-// kept names where a secret is, and never the secret.
-func kept(s runbook.SecretRef) string {
-	switch {
-	case s.Credential != "":
-		return "the credential " + s.Credential
-	case s.File != "":
-		return "the file " + s.File
-	default:
-		return "the environment variable " + s.Env
+// Login is what a person types in front of a command that is to run at a place: "ssh -i nas_key -p 2222 admin@10.0.0.5".
+func Login(at runbook.Place) string {
+	login := "ssh " + identity(at)
+	if _, port, err := net.SplitHostPort(at.Address); err == nil && port != "22" {
+		login += "-p " + port + " "
 	}
+	return login + runbook.Quote(at.User+"@"+hostOf(at))
+}
+
+func hostOf(at runbook.Place) string {
+	if host, _, err := net.SplitHostPort(at.Address); err == nil {
+		return host
+	}
+	return at.Address
+}
+
+// placeOf is where a person logs in, with which key, and what the host then shows.
+func placeOf(spec any) runbook.Place {
+	s := spec.(*ConnSpec)
+	at := runbook.Place{Address: withPort(s.Address), User: s.User, Kept: s.Password.Kept()}
+	if !s.Key.IsZero() {
+		at.Kept = keyKept + s.Key.Kept()
+	}
+	if key, err := pinned(s.HostKey); err == nil {
+		at.Proof = ssh.FingerprintSHA256(key)
+	}
+	return at
+}
+
+// keyKept begins what is said of a key, as against a password.
+const keyKept = "key: "
+
+// identity is the option that names the key, typed where the credentials are.
+func identity(at runbook.Place) string {
+	for _, kind := range []string{"the credential ", "the file "} {
+		if name, is := strings.CutPrefix(at.Kept, keyKept+kind); is {
+			return "-i " + runbook.Quote(name) + " "
+		}
+	}
+	return ""
 }
 
 // brief is a span of silence in words.

@@ -70,6 +70,7 @@ func (c *conn) refusal(err error) error {
 		return fmt.Errorf("%w: %v", adapter.ErrBusy, no) //nolint:errorlint // only the sentinel is for others
 	case types.CodeInsufficientPrivilege:
 		return fmt.Errorf("%w: the account lacks the privilege level OPERATOR on the LAN channel (%v)", adapter.ErrRefused, no) //nolint:errorlint // as above
+	default:
+		return fmt.Errorf("%w: %v", adapter.ErrRefused, no) //nolint:errorlint // as above
 	}
-	return fmt.Errorf("%w: %v", adapter.ErrRefused, no) //nolint:errorlint // as above
 }

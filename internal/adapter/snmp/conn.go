@@ -234,6 +234,7 @@ func denied(code gosnmp.SNMPError, outlet int) error {
 		return fmt.Errorf("%w: outlet %d may not be switched (%s): give the community or user the right to write", adapter.ErrRefused, outlet, code)
 	case gosnmp.ResourceUnavailable, gosnmp.CommitFailed, gosnmp.GenErr, gosnmp.TooBig:
 		return fmt.Errorf("%w: outlet %d can't be switched now (%s)", adapter.ErrBusy, outlet, code)
+	default:
+		return fmt.Errorf("%w: outlet %d (%s)", adapter.ErrRefused, outlet, code)
 	}
-	return fmt.Errorf("%w: outlet %d (%s)", adapter.ErrRefused, outlet, code)
 }

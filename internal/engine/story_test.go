@@ -43,7 +43,7 @@ func TestStories(t *testing.T) {
 
 // parseStory reads the lines above the dashes:
 //
-//	node ID TYPE KIND [needs=a,b] [fed=u,v] [host=h] [can=stop,force] [risk=R] [stage=S] [secs=N] [bypower] [silent=20s] [label=K:V] [tries=N]
+//	node ID TYPE KIND [needs=a,b] [fed=u,v] [host=h] [can=stop,force] [risk=R] [stage=S] [secs=N] [bypower] [silent=20s] [label=K:V] [tries=N] [forces=N]
 //	limit TYPE total=N perhost=N
 //	policy protect|shutdown|restore|shed:NAME|reserve CONDITION
 //	battery SUPPLY CHARGE RUNTIME [notest] [endless] [volts] [deaf=N]
@@ -184,6 +184,10 @@ func parseNode(t *testing.T, f []string) plan.Node {
 		case "bypower":
 			n.ByPower = true
 			n.Can &^= plan.VerbSet(plan.Start)
+		case "forces":
+			times, err := strconv.Atoi(v)
+			require.NoError(t, err)
+			n.Forces = times
 		case "silent":
 			n.OffAfter = duration(t, v)
 		case "label":

@@ -7,10 +7,13 @@ import (
 	"ebbtide/internal/adapter/cache"
 	"ebbtide/internal/adapter/command"
 	"ebbtide/internal/adapter/hyperv"
+	"ebbtide/internal/adapter/ipmi"
 	"ebbtide/internal/adapter/libvirt"
 	"ebbtide/internal/adapter/passive"
 	"ebbtide/internal/adapter/proxmox"
+	"ebbtide/internal/adapter/redfish"
 	"ebbtide/internal/adapter/self"
+	"ebbtide/internal/adapter/snmp"
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/adapter/vsphere"
 	"ebbtide/internal/nut"
@@ -20,7 +23,8 @@ import (
 // All lists the families. Unless armed, the machine that runs Ebbtide is never stopped.
 func All(armed bool) []adapter.Family {
 	return []adapter.Family{
-		vsphere.Family(), libvirt.Family(), proxmox.Family(), hyperv.Family(), nut.Family(),
+		vsphere.Family(), libvirt.Family(), proxmox.Family(), hyperv.Family(),
+		redfish.Family(), ipmi.Family(), snmp.Family(), nut.Family(),
 		ssh.Family(), cache.Family(), command.Family(), passive.Family(), self.Family(armed),
 	}
 }

@@ -62,6 +62,7 @@ func nodeOf(s *Schema, t *NodeType, d *NodeDecl) plan.Node {
 	}
 	if d.Down.Force.Never {
 		n.Can &^= plan.VerbSet(plan.Force)
+		n.Forces = 0
 	}
 	if t.OffAfter != nil {
 		n.OffAfter = t.OffAfter(d.Spec)

@@ -2,7 +2,7 @@
 
 LINT_VERSION    := v2.15.0
 GOFUMPT_VERSION := v0.9.2
-PACKAGES        := nut-server nut-client openssh-server libnss3-tools openssl poppler-utils
+PACKAGES        := nut-server nut-client openssh-server libnss3-tools openssl poppler-utils systemd-container
 FUZZTIME        ?= 10s
 SEEDS           ?= 100000
 VERSION         := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
@@ -76,6 +76,10 @@ bench: setup ## measure the figures that Ebbtide promises: a JSON line each, and
 .PHONY: build
 build: ## build the static binary bin/ebbtide
 	CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=$(VERSION)" -o $(BIN)/ebbtide ./cmd/ebbtide
+
+.PHONY: deb
+deb: build ## build the Debian package in dist
+	@deploy/deb/build.sh $(BIN)/ebbtide "$(VERSION)" dist
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (10s)

@@ -39,5 +39,5 @@ export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-0}
 find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 mkdir -p "$out"
 deb=$out/ebbtide_${version}_$arch.deb
-dpkg-deb --root-owner-group --build "$root" "$deb" >/dev/null
+dpkg-deb -Zgzip --root-owner-group --build "$root" "$deb" >/dev/null
 echo "$deb"

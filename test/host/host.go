@@ -43,7 +43,7 @@ type Host struct {
 	folder string // its sshd's configuration and unit, seen inside as inside
 	root   string // where this machine's root is bound to
 	binds  []string
-	groups []string // control groups that it runs in
+	groups []string          // control groups that it runs in
 	ended  func(name string) // when it has gone off; nil: nobody wants to know
 
 	mu      sync.Mutex

@@ -103,6 +103,10 @@ bench: setup ## measure the figures that Ebbtide promises: a JSON line each, and
 build: ## build the static binary bin/ebbtide
 	CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=$(VERSION)" -o $(BIN)/ebbtide ./cmd/ebbtide
 
+.PHONY: deb
+deb: build ## build the Debian package in dist
+	@deploy/deb/build.sh $(BIN)/ebbtide "$(VERSION)" dist
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (10s)
 	@for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' cmd internal test | xargs -n1 dirname | sort -u); do \

@@ -44,6 +44,11 @@ type HostSpec struct {
 	OffWhenUnreachable time.Duration `yaml:"off_when_unreachable" check:"positive"`
 }
 
+// ClusterSpec is what a runbook says of a vsphere.cluster.
+type ClusterSpec struct {
+	Cluster string `yaml:"cluster"` // name as vCenter knows it; the node's id if not given
+}
+
 // Family is vSphere's part of the runbook language.
 func Family() adapter.Family {
 	return adapter.Family{
@@ -97,6 +102,20 @@ func Family() adapter.Family {
 				ByHand:   hostByHand,
 				OffAfter: func(spec any) time.Duration { return cmp.Or(spec.(*HostSpec).OffWhenUnreachable, offAfter) },
 			},
+			{
+				Name:  "vsphere.cluster",
+				Doc:   "what vCenter does by itself in a cluster: HA, DRS, DPM and vCLS, put off for an outage and put back as it was",
+				Kind:  plan.Other,
+				Via:   []string{"vsphere"},
+				Spec:  func() any { return new(ClusterSpec) },
+				Verbs: func(any) plan.Verbs { return clusterVerbs },
+				Times: map[plan.Verb]plan.Times{
+					plan.Protect:   {Nominal: 20 * time.Second, Within: 2 * time.Minute},
+					plan.Unprotect: {Nominal: time.Minute, Within: 10 * time.Minute},
+				},
+				Risk:   plan.ControlPlane,
+				ByHand: clusterByHand,
+			},
 		},
 		Open: open,
 		Connect: func(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
@@ -111,6 +130,8 @@ func Family() adapter.Family {
 
 // offAfter is how long a host must not answer after it took its shutdown, where the runbook does not say.
 const offAfter = 30 * time.Second
+
+var clusterVerbs = plan.VerbSet(plan.Protect, plan.Unprotect)
 
 var vmVerbs = plan.VerbSet(plan.Stop, plan.Force, plan.Start)
 
@@ -233,6 +254,8 @@ func open(d runbook.NodeDecl, conn adapter.Conn, others func(string) (adapter.Co
 		}
 		via.hosts.Add(1)
 		return &hostNode{conns: conns, name: name}, nil
+	case *ClusterSpec:
+		return &clusterNode{conn: via, name: cmp.Or(spec.Cluster, d.ID)}, nil
 	default:
 		return nil, fmt.Errorf("cannot open node %q: no vSphere node has a spec of type %T", d.ID, d.Spec)
 	}

@@ -113,3 +113,24 @@ func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.
 		On:  []runbook.Instruction{{Say: "Its client opens, and the host is not in maintenance mode (if it is: Actions > Exit maintenance mode)."}},
 	}
 }
+
+func clusterByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+	name := cmp.Or(d.Spec.(*ClusterSpec).Cluster, d.ID)
+	at := clients(places, d.Via)
+	in := "In the client at " + at + ": the cluster " + name + ", Configure > "
+	return runbook.Hand{
+		Do: map[plan.Verb][]runbook.Instruction{
+			plan.Protect: {
+				{Say: in + "vSphere Availability > Edit: write down what it says, then turn vSphere HA off."},
+				{Say: "There, vSphere DRS > Edit: write down the automation level, then choose Manual. Never turn DRS off: that removes the resource pools. Power Management (DPM): off."},
+				{Say: "There, vSphere Cluster Services > General > Edit vCLS mode: Retreat mode (before vCenter 8.0 U2: the advanced setting config.vcls.clusters.domain-cNUMBER.enabled of vCenter, false; the number stands in the client's address of the cluster)."},
+			},
+			plan.Unprotect: {
+				{Say: in + "vSphere Cluster Services > General > Edit vCLS mode: System managed (before vCenter 8.0 U2: the advanced setting, true)."},
+				{Say: "There, vSphere DRS > Edit: the automation level that was written down."},
+				{Say: "When enough hosts are connected: vSphere Availability > Edit: turn vSphere HA on, if it was."},
+			},
+		},
+		Clean: []runbook.Instruction{{Say: in + "vSphere Availability says that HA is off, vSphere DRS says Manual, and no VM whose name begins with vCLS runs."}},
+	}
+}

@@ -109,6 +109,9 @@ func (h *host) observation(direct bool) plan.Observation {
 	if h.maintenance {
 		o.Detail += ", in maintenance mode"
 	}
+	if h.vsan {
+		o.Detail += ", part of a vSAN: not shut down by Ebbtide"
+	}
 	switch {
 	case direct:
 	case h.power == types.HostSystemPowerStatePoweredOff:
@@ -143,6 +146,9 @@ func (n *hostNode) Do(ctx context.Context, v plan.Verb) error {
 		case plan.Unreachable:
 			return fmt.Errorf("%w: %s", adapter.ErrUnreachable, o.Detail)
 		default:
+		}
+		if h.vsan {
+			return errVSAN
 		}
 		if v == plan.Stop {
 			running, err := c.runningOn(ctx, h.ref)

@@ -76,6 +76,25 @@ type Waker interface {
 	PowerOn(ctx context.Context) error
 }
 
+// Powered is a Conn that belongs to one machine and knows and controls its power, whatever runs on it: a BMC.
+type Powered interface {
+	Waker
+	// Power tells whether the machine has power: On, Off, Starting, Stopping, or Unknown where that can't be told. An
+	// error means that no answer was had.
+	Power(ctx context.Context) (plan.Observation, error)
+	// PowerOff powers the machine off without asking it, and returns when the command is accepted. A machine that is off
+	// is no error.
+	PowerOff(ctx context.Context) error
+}
+
+// PDU is a Conn that switches outlets.
+type PDU interface {
+	// Outlet tells whether an outlet is on: On, Off, Starting, Stopping, or Unknown.
+	Outlet(ctx context.Context, outlet int) (plan.Observation, error)
+	// Switch turns an outlet on or off and returns when the command is accepted. An outlet that is so already is no error.
+	Switch(ctx context.Context, outlet int, on bool) error
+}
+
 // Secrets resolves references to secrets at the moment of use. A value never reaches a log, record or error.
 type Secrets interface {
 	// Secret gives the value that ref points to, without a trailing newline.

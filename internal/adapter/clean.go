@@ -11,6 +11,9 @@ import (
 // maxText bounds in characters what a system may say in one detail or error.
 const maxText = 1000
 
+// maxSettings bounds what an adapter may write down of what it is about to change.
+const maxSettings = 4000
+
 // Plain makes a text from outside fit for logs, terminals, mails and records: one line of at most most characters, with
 // a blank for each that can't be seen. Escape sequences lose their escape, lines their ends.
 func Plain(text string, most int) string {
@@ -66,8 +69,16 @@ func Clean(n Node) Node {
 
 func (c clean) Probe(ctx context.Context) (plan.Observation, error) {
 	seen, err := c.inner.Probe(ctx)
+	return tidy(seen), plain(err)
+}
+
+// tidy leaves out settings that are not plain: half of them would put back something else.
+func tidy(seen plan.Observation) plan.Observation {
 	seen.Detail = Plain(seen.Detail, maxText)
-	return seen, plain(err)
+	if Plain(seen.Settings, maxSettings) != seen.Settings {
+		seen.Settings = ""
+	}
+	return seen
 }
 
 func (c clean) Do(ctx context.Context, v plan.Verb) error { return plain(c.inner.Do(ctx, v)) }
@@ -76,7 +87,6 @@ type cleanWatch struct{ inner Watcher }
 
 func (c cleanWatch) Watch(ctx context.Context, seen func(plan.Observation)) error {
 	return plain(c.inner.Watch(ctx, func(o plan.Observation) {
-		o.Detail = Plain(o.Detail, maxText)
-		seen(o)
+		seen(tidy(o))
 	}))
 }

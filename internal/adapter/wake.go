@@ -4,63 +4,77 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"ebbtide/internal/adapter/wol"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
 
-type woken struct {
-	inner Node
-	wake  func(context.Context) error
-}
-
-// Wake makes a node start as its up.wake says: by its BMC or by Wake-on-LAN. All other verbs, and the probe, are its
-// own adapter's. A node that has no wake, or starts when its power comes back, stays as it is.
+// Wake makes a node start as its up.wake says:
+//
+//   - by its BMC, which also forces it off where the node's own system does not, and is asked for a second proof of what
+//     the node's own system says of its being off (see powered);
+//   - by the outlets of a PDU (see fed);
+//   - by Wake-on-LAN: all other verbs, and the probe, are its own adapter's.
+//
+// A node that has no wake, or starts when its power comes back, stays as it is.
 func Wake(n Node, d runbook.NodeDecl, conns func(name string) (Conn, error)) (Node, error) {
-	if d.Wake == nil {
+	w := d.Wake
+	if w == nil {
 		return n, nil
 	}
-	wake, err := waking(d, conns)
-	if wake == nil || err != nil {
-		return n, err
+	if err := w.Check(); err != nil {
+		return nil, fmt.Errorf("cannot use up.wake: %w", err)
 	}
-	return keepWatch(woken{n, wake}, n), nil
-}
-
-func waking(d runbook.NodeDecl, conns func(name string) (Conn, error)) (func(context.Context) error, error) {
-	w := d.Wake
-	bmc := w.Redfish + w.IPMI
 	switch {
-	case w.Redfish != "" && w.IPMI != "", w.MAC != "" && bmc != "":
-		return nil, errors.New("up.wake is one of mac, redfish, ipmi")
 	case w.MAC != "":
 		if _, err := wol.Packet(w.MAC); err != nil {
 			return nil, fmt.Errorf("cannot use up.wake: %w", err)
 		}
-		return func(ctx context.Context) error {
+		return keepWatch(woken{n, func(ctx context.Context) error {
 			if err := wol.Send(ctx, w.MAC, w.Broadcast); err != nil {
 				return fmt.Errorf("cannot wake %q: %w: %w", d.ID, ErrUnreachable, err)
 			}
 			return nil
-		}, nil
-	case bmc != "":
-		conn, err := conns(bmc)
+		}}, n), nil
+	case w.Connection() != "":
+		conn, err := conns(w.Connection())
 		if err != nil {
 			return nil, fmt.Errorf("cannot use up.wake: %w", err)
 		}
-		waker, ok := conn.(Waker)
-		if !ok {
-			return nil, fmt.Errorf("cannot use up.wake: connection %q cannot power on a machine", bmc)
+		return wakeBy(n, d, conn)
+	}
+	return n, nil
+}
+
+// wakeBy makes a node start by what a connection can do.
+func wakeBy(n Node, d runbook.NodeDecl, conn Conn) (Node, error) {
+	name := d.Wake.Connection()
+	switch c := conn.(type) {
+	case Powered:
+		p := &powered{inner: n, id: d.ID, name: name, bmc: c}
+		if w, ok := n.(Watcher); ok {
+			return watched{p, poweredWatch{p, w}}, nil
 		}
-		return func(ctx context.Context) error {
-			if err := waker.PowerOn(ctx); err != nil {
-				return fmt.Errorf("cannot wake %q through %q: %w", d.ID, bmc, err)
+		return p, nil
+	case PDU:
+		return keepWatch(&fed{inner: n, id: d.ID, name: name, pdu: c, outlets: d.Wake.Outlets, rest: dischargeTime}, n), nil
+	case Waker:
+		return keepWatch(woken{n, func(ctx context.Context) error {
+			if err := c.PowerOn(ctx); err != nil {
+				return fmt.Errorf("cannot wake %q through %q: %w", d.ID, name, err)
 			}
 			return nil
-		}, nil
+		}}, n), nil
 	}
-	return nil, nil
+	return nil, fmt.Errorf("cannot use up.wake: connection %q cannot power on a machine", name)
+}
+
+// woken is a node with another way to start.
+type woken struct {
+	inner Node
+	wake  func(context.Context) error
 }
 
 func (w woken) Probe(ctx context.Context) (plan.Observation, error) { return w.inner.Probe(ctx) }
@@ -70,4 +84,18 @@ func (w woken) Do(ctx context.Context, v plan.Verb) error {
 		return w.wake(ctx)
 	}
 	return w.inner.Do(ctx, v)
+}
+
+// aside is the context for the first of two questions: it leaves a part of the time for the second.
+func aside(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)*3/5)
+}
+
+// known tells whether an error says what became of a command; any other leaves it open.
+func known(err error) bool {
+	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrRefused) || errors.Is(err, ErrBusy) || errors.Is(err, ErrGone)
 }

@@ -19,6 +19,8 @@ type (
 		Node   string
 		Verb   plan.Verb
 		Within time.Duration // for the command to be accepted
+		// Settings is what Unprotect puts back, as the snapshot has it; "": not known.
+		Settings string
 	}
 	// Probe asks a node's state.
 	Probe struct {

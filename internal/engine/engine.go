@@ -78,6 +78,7 @@ type node struct {
 	wasOn     bool
 	wasUp     bool       // seen on not long before the outage began
 	cacheWas  plan.Fact  // write-through before the outage
+	settings  string     // what Unprotect puts back
 	touched   bool       // a stop, cut or protect was commanded
 	accepted  bool       // its last command was a stop, and was accepted
 	silent    time.Time  // since when it has not answered after that

@@ -87,7 +87,11 @@ func (e *Engine) command(i int) {
 	}
 	verb := x.rung
 	e.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, Reason: x.reason})
-	e.out = append(e.out, Do{Op: x.op, Node: decl.ID, Verb: x.rung, Within: min(acceptWithin, max(x.deadline.Sub(e.now), time.Second))})
+	do := Do{Op: x.op, Node: decl.ID, Verb: x.rung, Within: min(acceptWithin, max(x.deadline.Sub(e.now), time.Second))}
+	if x.rung == plan.Unprotect {
+		do.Settings = n.settings
+	}
+	e.out = append(e.out, do)
 	x.next = time.Time{}
 	e.arm(i)
 }

@@ -64,7 +64,8 @@ type Record struct {
 type NodeState struct {
 	Node      string     `json:"node"`
 	State     plan.State `json:"state"`
-	Protected plan.Fact  `json:"protected,omitempty"` // caches: as set before the outage
+	Protected plan.Fact  `json:"protected,omitempty"` // caches and clusters: as set before the outage
+	Settings  string     `json:"settings,omitempty"`  // what is put back by Unprotect: plan.Observation.Settings
 }
 
 // Numbers are what a decision was made from. Durations are in seconds; an absent one was not known.

@@ -69,7 +69,7 @@ func (e *Engine) fold(rec *Record) error {
 				return fmt.Errorf("node %q is in the snapshot but not in the runbook: start with the runbook that the outage began with", ns.Node)
 			}
 			n := &e.nodes[i]
-			n.snapped, n.wasOn, n.cacheWas = true, ns.State == plan.On || ns.State == plan.Starting, ns.Protected
+			n.snapped, n.wasOn, n.cacheWas, n.settings = true, ns.State == plan.On || ns.State == plan.Starting, ns.Protected, ns.Settings
 		}
 	case Triggered:
 		st := r.stage(rec.Stage)

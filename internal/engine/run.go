@@ -85,7 +85,7 @@ func (e *Engine) openRun() {
 		n := &e.nodes[i]
 		n.surveyed, n.snapped, n.wasOn, n.touched, n.accepted = false, false, false, false, false
 		n.wasUp = n.settled == plan.On && e.now.Sub(n.seenAt) < trustLast
-		n.cacheWas, n.done, n.bad, n.open, n.silent, n.falls = plan.NotKnown, 0, 0, nil, time.Time{}, 0
+		n.cacheWas, n.settings, n.done, n.bad, n.open, n.silent, n.falls = plan.NotKnown, "", 0, 0, nil, time.Time{}, 0
 		n.heldAt = time.Time{}
 	}
 }

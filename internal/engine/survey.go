@@ -80,8 +80,8 @@ func (e *Engine) endSurvey() {
 			state = plan.On // it can't be asked now, or dropped with its supply; it was on when last seen
 		}
 		n.wasOn = state == plan.On || state == plan.Starting
-		n.cacheWas = n.seen.Protected
-		fresh = append(fresh, NodeState{Node: e.id(i), State: state, Protected: n.seen.Protected})
+		n.cacheWas, n.settings = n.seen.Protected, n.seen.Settings
+		fresh = append(fresh, NodeState{Node: e.id(i), State: state, Protected: n.cacheWas, Settings: n.settings})
 	}
 	switch {
 	case !r.snapped:

@@ -20,6 +20,9 @@ func (p *Plan) Digest() string {
 		if s.Node >= 0 {
 			n := p.estate.Node(s.Node)
 			fmt.Fprintf(h, " %q %s %q %s %d %v %d %d %t %t", n.Type, n.Kind, n.Host, n.Risk, n.Can, n.Times, n.Attempts, n.OffAfter, n.ByPower, n.Healthy)
+			if n.Forces > 1 {
+				fmt.Fprintf(h, " forces %d", n.Forces)
+			}
 		}
 		fmt.Fprintln(h)
 	}

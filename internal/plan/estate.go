@@ -169,6 +169,20 @@ func (e *Estate) Needs(i int) []int { return e.needs[i] }
 // Users lists the nodes that need node i, as positions. The slice is not to be changed.
 func (e *Estate) Users(i int) []int { return e.users[i] }
 
+// Dependents lists all nodes that need node i, directly or through others, in ascending order.
+func (e *Estate) Dependents(i int) []int {
+	uses := make([]bool, len(e.nodes))
+	uses[i] = true
+	var all []int
+	for j := i + 1; j < len(e.nodes); j++ { // what is needed stands before its users
+		if slices.ContainsFunc(e.needs[j], func(k int) bool { return uses[k] }) {
+			uses[j] = true
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
 // Limits lists the limits by class.
 func (e *Estate) Limits() []Limit { return e.limits }
 

@@ -23,9 +23,10 @@ const (
 	Self                // the machine that runs Ebbtide
 	Person              // a step that a person does and confirms
 	Passive             // needs no shutdown; drops when its feeds are cut
+	Cluster             // what would work against a shutdown and is set aside for it: HA, DRS, rebalancing; never stopped itself
 )
 
-var kindNames = [...]string{"other", "vm", "host", "supply", "self", "person", "passive"}
+var kindNames = [...]string{"other", "vm", "host", "supply", "self", "person", "passive", "cluster"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -34,13 +35,13 @@ type Verb uint8
 
 // The verbs. Each is idempotent or guarded by a probe.
 const (
-	Protect   Verb = iota // write-back cache to write-through
+	Protect   Verb = iota // write-back cache to write-through; of a cluster: set aside
 	Flush                 // make a cache clean
 	Stop                  // graceful stop
 	Force                 // power off without asking
 	Cut                   // cut a supply's output, with return when the mains are back
 	Start                 // start, wake or power on
-	Unprotect             // write-through back to what it was
+	Unprotect             // back to what it was before Protect
 	verbs
 )
 
@@ -134,6 +135,7 @@ type Node struct {
 	Can       Verbs         `json:"can"`                  //
 	Times     [verbs]Times  `json:"times"`                // by Verb
 	Attempts  int           `json:"attempts"`             // how often a start is tried before it is reported as failed; at least 1
+	Forces    int           `json:"forces,omitempty"`     // how often Force is tried before it is reported as failed; below 2: once
 	ByPower   bool          `json:"by_power"`             // nothing but the return of its power starts it again
 	OffAfter  time.Duration `json:"off_after,omitempty"`  // unreachable for so long after an accepted stop counts as proven off; 0: never
 	Healthy   bool          `json:"healthy"`              // has health checks: "up" is proven by them, not by "on" alone

@@ -65,6 +65,9 @@ type Observation struct {
 	Dirty     int64  `json:"dirty,omitempty"`     // caches: bytes not yet on the backing store, where it can be told
 	Healthy   Fact   `json:"healthy,omitempty"`   // health checks, where the node has any
 	Detail    string `json:"detail,omitempty"`    // for people: "powered off", "Tools not running"; never a secret
+	// Settings is what Protect is about to change, as the adapter writes it and reads it again: printable, short and never a
+	// secret. Valid while Protected is No. Unprotect is given it back, also after a crash.
+	Settings string `json:"settings,omitempty"`
 	// RemainFor says, for a supply whose cut is armed (Stopping), how long its output still lasts.
 	RemainFor time.Duration `json:"remain_for,omitempty"`
 }

@@ -60,7 +60,7 @@ func (p *Plan) index() {
 
 // Plan makes the steps that take the nodes for which in holds (nil: all) to the goal.
 //
-// Down: caches are protected before anything is stopped; a node is flushed and stopped after all its users; a
+// Down: caches are protected before anything is stopped, and clusters before what uses them is in the shutdown stage; a node is flushed and stopped after all its users; a
 // supply's output is cut after all that it feeds; what the machine of Ebbtide itself needs is cut when all else is
 // down, and that machine goes last. Up: the supplies return, and each node starts after all that it needs.
 func (e *Estate) Plan(goal Goal, in func(node int) bool) *Plan {
@@ -87,7 +87,8 @@ type builder struct {
 	plan   *Plan
 	estate *Estate
 	in     func(int) bool
-	last   []int // per node: the step after which it counts as down (up), -1 if it has none in this plan
+	aside  map[int][]int // per node: the steps that set aside the clusters that it uses
+	last   []int         // per node: the step after which it counts as down (up), -1 if it has none in this plan
 }
 
 func (b *builder) add(s Step) int {
@@ -105,13 +106,14 @@ func (b *builder) down() {
 	protected := -1
 	var protects []int
 	for i := range e.Len() {
-		if b.in(i) && e.Node(i).Can.Has(Protect) {
+		if b.in(i) && e.Node(i).Can.Has(Protect) && e.Node(i).Kind != Cluster {
 			protects = append(protects, b.step(i, Protect, "protect"))
 		}
 	}
 	if len(protects) > 0 {
 		protected = b.add(Step{Node: -1, Name: "caches protected", Verb: Protect, Milestone: true, Stage: "protect", After: slices.Clone(protects)})
 	}
+	b.setAside()
 	self, lifeline := b.lifeline()
 	var deferred []int // supplies that Ebbtide's own machine lives on: cut when all else is down
 	var all []int
@@ -143,6 +145,25 @@ func (b *builder) down() {
 	}
 }
 
+// setAside adds the steps that set clusters aside for the shutdown. What goes earlier, in a stage of its own, is stopped one
+// by one, and a cluster leaves alone what it was told to stop.
+func (b *builder) setAside() {
+	e := b.estate
+	b.aside = map[int][]int{}
+	for c := range e.Len() {
+		if !b.in(c) || e.Node(c).Kind != Cluster || !e.Node(c).Can.Has(Protect) {
+			continue
+		}
+		step := b.step(c, Protect, "shutdown")
+		b.aside[c] = append(b.aside[c], step) // what it needs itself, a vCenter, stays until it is done
+		for _, i := range e.Dependents(c) {
+			if e.Node(i).Stage == "shutdown" {
+				b.aside[i] = append(b.aside[i], step)
+			}
+		}
+	}
+}
+
 // lifeline finds Ebbtide's own machine and all that it needs. self is -1 where it is not part of the estate.
 func (b *builder) lifeline() (self int, needed []bool) {
 	e := b.estate
@@ -171,15 +192,15 @@ func (b *builder) takeDown(i int, users []int, protected int, lifeline bool) int
 		}
 		return b.milestone(i, Cut, users)
 	}
-	after := users
+	after := slices.Concat(users, b.aside[i])
 	if n.Can.Has(Flush) {
-		after = []int{b.step(i, Flush, n.Stage, withStep(users, protected)...)}
+		after = []int{b.step(i, Flush, n.Stage, withStep(after, protected)...)}
 	}
 	if !n.Can.Has(Stop) || lifeline {
 		if n.Can.Has(Flush) {
 			return after[0]
 		}
-		return b.milestone(i, Stop, users)
+		return b.milestone(i, Stop, after)
 	}
 	return b.step(i, Stop, n.Stage, withStep(after, protected)...)
 }

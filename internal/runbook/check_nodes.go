@@ -1,6 +1,7 @@
 package runbook
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -107,9 +108,7 @@ func (c *checker) wake(i int) {
 		return
 	}
 	key := func(k string) []string { return []string{"up", "wake", k} }
-	ways := 0
 	if w.MAC != "" {
-		ways++
 		if mac, err := net.ParseMAC(w.MAC); err != nil || len(mac) != 6 {
 			c.nodeError(i, key("mac"), "write it like 00:25:90:ab:cd:ef", "%q is not the address of a network card", w.MAC)
 		}
@@ -121,23 +120,22 @@ func (c *checker) wake(i int) {
 			c.nodeError(i, key("broadcast"), "write it like 10.0.0.255:9", "%q is not host:port", w.Broadcast)
 		}
 	}
-	for _, bmc := range []struct{ key, conn string }{{"redfish", w.Redfish}, {"ipmi", w.IPMI}} {
-		if bmc.conn == "" {
-			continue
-		}
-		ways++
-		at, ok := c.conn[bmc.conn]
+	for _, way := range w.ways() {
+		at, ok := c.conn[way.connection]
 		if !ok {
-			c.nodeError(i, key(bmc.key), c.guess(bmc.conn, c.conn, "connections"), "no connection is named %q", bmc.conn)
-		} else if is := c.rb.Connections[at].Type; is != "" && is != bmc.key {
-			c.nodeError(i, key(bmc.key), c.viaHint([]string{bmc.key}), "%s needs a connection of type %s; %s is of type %s", bmc.key, bmc.key, bmc.conn, is)
+			c.nodeError(i, key(way.key), c.guess(way.connection, c.conn, "connections"), "no connection is named %q", way.connection)
+		} else if is := c.rb.Connections[at].Type; is != "" && is != way.connType {
+			c.nodeError(i, key(way.key), c.viaHint([]string{way.connType}), "%s needs a connection of type %s; %s is of type %s", way.key, way.connType, way.connection, is)
 		}
 	}
-	switch {
-	case ways > 1:
-		c.nodeError(i, []string{"up", "wake"}, "keep the surest: a BMC rather than Wake-on-LAN", "a node is woken in one way: mac, redfish or ipmi")
-	case ways == 0 && !w.Power && w.Broadcast == "":
-		c.nodeError(i, []string{"up", "wake"}, "give one of mac, redfish, ipmi, or power: true if it starts when its power comes back", "wake says no way to start it")
+	if err := w.Check(); err != nil {
+		hint := ""
+		if errors.Is(err, errManyWays) {
+			hint = "keep the surest: a BMC rather than a PDU, a PDU rather than Wake-on-LAN"
+		}
+		c.nodeError(i, []string{"up", "wake"}, hint, "%v", err)
+	} else if !w.Starts() && !w.Power && w.Broadcast == "" {
+		c.nodeError(i, []string{"up", "wake"}, "give one of mac, redfish, ipmi, pdu, or power: true if it starts when its power comes back", "wake says no way to start it")
 	}
 }
 

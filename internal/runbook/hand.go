@@ -72,6 +72,15 @@ func (w *Wake) byHand(places func(string) Place) []Instruction {
 			say += ", " + at.Address + " as " + at.User
 		}
 		return []Instruction{{Say: say + ": power on."}, button}
+	case w.PDU != "":
+		say := "At the PDU " + w.PDU
+		if at := places(w.PDU); at.Address != "" {
+			say += ", " + at.Address
+			if at.User != "" {
+				say += " as " + at.User
+			}
+		}
+		return []Instruction{{Say: say + ": turn outlet " + w.Outlets.String() + " on. If on already and it stays dark: off, wait 10 seconds, on."}, {Say: "Or pull its plugs, wait 10 seconds, and put them back."}}
 	case w.Power:
 		return []Instruction{{Say: "It starts by itself when its power returns. If it does not within its longest time, press its power button."}}
 	}

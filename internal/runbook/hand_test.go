@@ -24,3 +24,26 @@ func TestHealthAndWakeByHand(t *testing.T) {
 	require.Equal(t, "wakeonlan -i 10.0.0.255 00:25:90:aa:bb:11", w.byHand(nil)[0].Type)
 	require.Contains(t, (&Wake{Power: true}).byHand(nil)[0].Say, "by itself")
 }
+
+func TestWakeByAPDUByHand(t *testing.T) {
+	w := &Wake{PDU: "rack-a", Outlets: Outlets{3, 7}}
+	hand := w.byHand(func(string) Place { return Place{Address: "10.0.0.71"} })
+	require.Equal(t, "At the PDU rack-a, 10.0.0.71: turn outlet 3 and 7 on. If on already and it stays dark: off, wait 10 seconds, on.", hand[0].Say)
+}
+
+func TestWakeFindsMistakes(t *testing.T) {
+	for _, tt := range []struct {
+		wake Wake
+		want string
+	}{
+		{Wake{MAC: "00:25:90:aa:bb:11", PDU: "p", Outlets: Outlets{1}}, "woken in one way"},
+		{Wake{Redfish: "a", IPMI: "b"}, "woken in one way"},
+		{Wake{PDU: "p"}, "pdu needs outlet"},
+		{Wake{Power: true, Outlets: Outlets{1}}, "it needs pdu"},
+		{Wake{PDU: "p", Outlets: Outlets{0}}, "numbered from 1"},
+		{Wake{PDU: "p", Outlets: Outlets{2, 2}}, "outlet 2 is named twice"},
+	} {
+		require.ErrorContains(t, tt.wake.Check(), tt.want)
+	}
+	require.NoError(t, (&Wake{PDU: "p", Outlets: Outlets{1, 2}}).Check())
+}

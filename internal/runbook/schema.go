@@ -18,6 +18,9 @@ type ConnectionType struct {
 	Check func(spec any) []error
 	// Place tells where a person reaches the system, for the printed run book (nil: nowhere).
 	Place func(spec any) Place
+	// Powers: it belongs to one machine and can power it off whatever runs on it, as a BMC. A node that it wakes can be
+	// forced by it too.
+	Powers bool
 }
 
 // NodeType is a node type of the language, given by the adapter family that serves it.
@@ -129,13 +132,4 @@ type NodeDecl struct {
 	Up        Up
 
 	at pair // where it stands
-}
-
-// Wake says how a machine that is off is started.
-type Wake struct {
-	MAC       string `yaml:"mac" json:"mac,omitempty"`             // Wake-on-LAN: the network card's address
-	Broadcast string `yaml:"broadcast" json:"broadcast,omitempty"` // where the packet goes, host:port; 255.255.255.255:9 if not given
-	Redfish   string `yaml:"redfish" json:"redfish,omitempty"`     // connection name of its BMC
-	IPMI      string `yaml:"ipmi" json:"ipmi,omitempty"`           // connection name of its BMC
-	Power     bool   `yaml:"power" json:"power,omitempty"`         // starts by itself when its power comes back
 }

@@ -45,12 +45,18 @@ func nodeOf(s *Schema, t *NodeType, d *NodeDecl) plan.Node {
 		n.Attempts = 1 + *d.Up.Retries
 	}
 	starts := n.Can.Has(plan.Start) && (t.Starts == nil || t.Starts(d.Spec))
-	if d.Wake != nil && d.Wake.MAC+d.Wake.Redfish+d.Wake.IPMI != "" {
+	if d.Wake != nil && d.Wake.Starts() {
 		n.Can |= plan.VerbSet(plan.Start)
 		starts = true
 	}
+	if d.Wake != nil && d.Wake.powers(s) && n.Can.Has(plan.Stop) {
+		if n.Can.Has(plan.Force) {
+			n.Forces = 2 // its own, and then its BMC's
+		}
+		n.Can |= plan.VerbSet(plan.Force)
+	}
 	switch n.Kind {
-	case plan.VM, plan.Person, plan.Supply:
+	case plan.VM, plan.Person, plan.Supply, plan.Cluster:
 	case plan.Other, plan.Host, plan.Self, plan.Passive:
 		n.ByPower = !starts
 	}

@@ -61,7 +61,7 @@ func (r *Runner) do(ctx context.Context, e engine.Do) {
 				done = engine.Finished{Outcome: engine.TimedOut, Detail: fmt.Sprintf("the adapter broke: %v", p)}
 			}
 		}()
-		err := node.Do(ctx, e.Verb)
+		err := node.Do(adapter.WithSettings(ctx, e.Settings), e.Verb)
 		if err != nil {
 			log.Warn("the command was not accepted", keyError, err)
 		}

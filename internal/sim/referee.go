@@ -42,8 +42,9 @@ type truth interface {
 	stateOf(node int) plan.State
 	protectedOf(node int) bool
 	cleanOf(node int) bool
-	darkOf(node int) bool // it lost its power while on
-	liedOf(node int) bool // the last probe was answered wrongly
+	darkOf(node int) bool  // it lost its power while on
+	liedOf(node int) bool  // the last probe was answered wrongly
+	setOf(node int) string // what Protect changed
 	time() time.Time
 }
 
@@ -174,6 +175,9 @@ func (r *Referee) command(t truth, i int, do engine.Do) {
 		r.mayStart(t, i)
 	case plan.Unprotect:
 		r.gate(t.time(), i, "put back to write-back")
+		if was := t.setOf(i); do.Settings != was {
+			r.violate(t.time(), fmt.Sprintf("12: %s is put back to %q, and was set to %q", decl.ID, do.Settings, was))
+		}
 	case plan.Protect, plan.Flush, plan.Discharge, plan.EndDischarge:
 	}
 }
@@ -234,7 +238,8 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb, again bool) {
 	known := r.goesDark(func(s int) bool { return r.feeds[s].outFor > 3 }) // what was on its way when it failed goes on
 	for c := range r.estate.Len() {
 		cache := r.estate.Node(c)
-		if verb == plan.Stop && !again && cache.Can.Has(plan.Protect) && (known(c) || r.drill != nil && r.drill[c]) && decl.Kind == plan.VM && t.stateOf(c) == plan.On && !t.protectedOf(c) && !r.failed[c].Has(plan.Protect) {
+		early := cache.Kind == plan.Cluster && decl.Stage != power.ShutdownStage
+		if verb == plan.Stop && !again && !early && cache.Can.Has(plan.Protect) && (known(c) || r.drill != nil && r.drill[c]) && decl.Kind == plan.VM && t.stateOf(c) == plan.On && !t.protectedOf(c) && !r.failed[c].Has(plan.Protect) {
 			r.violate(t.time(), fmt.Sprintf("12: %s was told to stop while the cache %s is in write-back", decl.ID, cache.ID))
 		}
 	}

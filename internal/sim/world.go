@@ -259,9 +259,15 @@ func (s *simulation) observe(i int) (engine.Outcome, plan.Observation) {
 	o := plan.Observation{State: state}
 	if decl.Can.Has(plan.Protect) {
 		o.Protected, o.Clean = plan.FactOf(t.protected), plan.FactOf(!t.dirty)
+		if !t.protected {
+			o.Settings = s.setOf(i)
+		}
 	}
 	if decl.Healthy {
 		o.Healthy = plan.FactOf(state == plan.On)
 	}
 	return engine.Done, o
 }
+
+// setOf is what a cache or a cluster of the model is set to when nobody has changed it.
+func (s *simulation) setOf(i int) string { return "as " + s.estate.Node(i).ID + " was set" }

@@ -57,7 +57,9 @@ var only = map[string][]string{
 // families is where each package is a system of its own, and shared is what they have in common.
 const families = "internal/adapter/"
 
-var shared = []string{"internal/adapter/process", "internal/adapter/script", "internal/adapter/wol"}
+var shared = []string{
+	"internal/adapter/process", "internal/adapter/script", "internal/adapter/wol", "internal/adapter/certificate", "internal/adapter/bmc",
+}
 
 // doubles stand in for real systems. Only tests and the demo import them.
 var doubles = []string{

@@ -91,6 +91,9 @@ var bugs = []bug{
 	{name: "a power-up on battery", edits: []edit{
 		{engineSupply, "return s != nil && e.live(s) && (!s.failed || s.gate)", "return s != nil"},
 	}},
+	{name: "what a cache was set to is forgotten in a crash", edits: []edit{
+		{engineResume, "ns.State == plan.Starting, ns.Protected, ns.Settings", "ns.State == plan.Starting, ns.Protected, \"\""},
+	}},
 	{name: "write-back before the gate", edits: []edit{
 		{engineProgress, "return !e.journalLost && e.fed(s.Node) && e.poweredDeps(s.Node)", "return !e.journalLost && (s.Verb == plan.Unprotect || e.fed(s.Node) && e.poweredDeps(s.Node))"},
 		{engineRun, "case !anyGate:", "case false && !anyGate:"},

@@ -113,7 +113,11 @@ func (c *contract) probe(within time.Duration) (plan.Observation, error) {
 }
 
 func (c *contract) do(v plan.Verb, within time.Duration) error {
-	ctx, cancel := context.WithTimeout(c.t.Context(), within)
+	return c.give(c.t.Context(), v, within)
+}
+
+func (c *contract) give(ctx context.Context, v plan.Verb, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	start := time.Now()
 	err := c.Node.Do(ctx, v)
@@ -221,6 +225,7 @@ func (c *contract) cache() {
 	seen, err := c.probe(callWithin)
 	require.NoError(c.t, err)
 	require.Equal(c.t, plan.No, seen.Protected, "Make must give a cache in write-back mode")
+	was := seen.Settings
 	for range 2 {
 		require.NoError(c.t, c.do(plan.Protect, callWithin))
 		c.until("protected", func(seen plan.Observation) bool { return seen.Protected == plan.Yes })
@@ -236,8 +241,8 @@ func (c *contract) cache() {
 	}
 	if c.Can.Has(plan.Unprotect) {
 		for range 2 {
-			require.NoError(c.t, c.do(plan.Unprotect, callWithin))
-			c.until("not protected", func(seen plan.Observation) bool { return seen.Protected == plan.No })
+			require.NoError(c.t, c.give(adapter.WithSettings(c.t.Context(), was), plan.Unprotect, callWithin))
+			c.until("not protected", func(seen plan.Observation) bool { return seen.Protected == plan.No && seen.Settings == was })
 		}
 	}
 }
@@ -280,7 +285,7 @@ func (c *contract) gone() {
 		return errors.Is(err, adapter.ErrGone) || err == nil && seen.State == plan.Gone
 	})
 	for v := plan.Protect; v <= plan.Unprotect; v++ {
-		if c.Can.Has(v) {
+		if c.asks(v) {
 			require.ErrorIs(c.t, c.do(v, callWithin), adapter.ErrGone, v.String())
 		}
 	}

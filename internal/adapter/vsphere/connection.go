@@ -1,24 +1,19 @@
 package vsphere
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha1" // thumbprints as vCenter itself shows them
-	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/certificate"
 	"ebbtide/internal/runbook"
 
 	"github.com/vmware/govmomi/vim25/soap"
@@ -88,7 +83,7 @@ func connect(d runbook.ConnectionDecl, secrets adapter.Secrets, p pace) (*Conn, 
 	if err != nil {
 		return nil, fmt.Errorf("cannot open connection %q: %w", d.Name, err)
 	}
-	config, err := tlsConfig(spec)
+	config, err := certificate.Config(spec.Thumbprint, spec.CAFile)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open connection %q: %w", d.Name, err)
 	}
@@ -135,8 +130,6 @@ func (c *Conn) Close() error {
 
 var errClosed = fmt.Errorf("%w: the connection is closed", adapter.ErrUnreachable)
 
-var errBoth = errors.New("thumbprint and ca_file exclude each other: keep one")
-
 func parseURL(text string) (*url.URL, error) {
 	u, err := soap.ParseURL(text)
 	if err != nil || u == nil || u.Scheme != "https" || u.Host == "" {
@@ -147,46 +140,6 @@ func parseURL(text string) (*url.URL, error) {
 	}
 	u.User = nil
 	return u, nil
-}
-
-func parseThumbprint(text string) ([]byte, error) {
-	sum, err := hex.DecodeString(strings.ReplaceAll(text, ":", ""))
-	if err != nil || len(sum) != sha256.Size && len(sum) != sha1.Size {
-		return nil, fmt.Errorf("thumbprint %q is not the SHA-256 (64 digits) or SHA-1 (40 digits) of a certificate in hex", text)
-	}
-	return sum, nil
-}
-
-func tlsConfig(spec *ConnectionSpec) (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	switch {
-	case spec.Thumbprint != "" && spec.CAFile != "":
-		return nil, errBoth
-	case spec.Thumbprint != "":
-		want, err := parseThumbprint(spec.Thumbprint)
-		if err != nil {
-			return nil, err
-		}
-		config.InsecureSkipVerify = true // the chain is not asked: the certificate itself is known
-		config.VerifyConnection = func(s tls.ConnectionState) error {
-			raw := s.PeerCertificates[0].Raw
-			long, short := sha256.Sum256(raw), sha1.Sum(raw)
-			if bytes.Equal(want, long[:]) || bytes.Equal(want, short[:]) {
-				return nil
-			}
-			return fmt.Errorf("%w: its SHA-256 is %x", errCertificate, long)
-		}
-	case spec.CAFile != "":
-		pem, err := os.ReadFile(spec.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("cannot read ca_file: %w", err)
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("ca_file %q holds no PEM certificate", spec.CAFile)
-		}
-	}
-	return config, nil
 }
 
 // client makes a new HTTP client of this connection.

@@ -2,7 +2,6 @@ package vsphere
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/certificate"
 
 	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/vim25/soap"
@@ -23,9 +23,6 @@ var errLogin = errors.New("no session")
 // the port says that nobody knows whether it was done.
 var errUnanswered = fmt.Errorf("no answer, so nobody knows whether it was done: %w", context.DeadlineExceeded)
 
-// errCertificate says that a server is not the one that the runbook means.
-var errCertificate = errors.New("its certificate is not the one of the runbook")
-
 // explain turns an error of the API into one of the port, with a hint where there is one. What it replaces is kept as
 // text only: a deadline inside it would read as if nobody knew what was done.
 func explain(err error) error {
@@ -36,7 +33,7 @@ func explain(err error) error {
 		return err
 	case isFault(err):
 		return explainFault(err)
-	case isCertificate(err):
+	case certificate.Refused(err):
 		return fmt.Errorf("%w: %s; if it was renewed, check it and put its SHA-256 into thumbprint", adapter.ErrRefused, oneLine(err))
 	case errors.Is(err, context.Canceled):
 		return err
@@ -71,11 +68,6 @@ func isFault(err error) bool {
 func unsent(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "write")
-}
-
-func isCertificate(err error) bool {
-	var invalid *tls.CertificateVerificationError
-	return errors.As(err, &invalid) || errors.Is(err, errCertificate)
 }
 
 // hint says what a fault means and what to do about it.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/certificate"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 
@@ -154,13 +155,7 @@ func checkConnection(spec any) []error {
 	if _, err := parseURL(s.URL); err != nil && s.URL != "" {
 		errs = append(errs, &runbook.KeyError{Key: "url", Err: err})
 	}
-	if _, err := parseThumbprint(s.Thumbprint); err != nil && s.Thumbprint != "" {
-		errs = append(errs, &runbook.KeyError{Key: "thumbprint", Err: err})
-	}
-	if s.Thumbprint != "" && s.CAFile != "" {
-		errs = append(errs, &runbook.KeyError{Key: "ca_file", Err: errBoth})
-	}
-	return errs
+	return append(errs, certificate.Check(s.Thumbprint, s.CAFile)...)
 }
 
 func checkVM(spec any) []error {

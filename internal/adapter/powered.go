@@ -1,0 +1,220 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"ebbtide/internal/plan"
+)
+
+// powered is a node whose machine has a BMC. The BMC starts it. It powers it off where the node's own system has no
+// Force, or refused it, or can't be asked for it, or accepted one that did not help. And it is the second proof:
+//
+//   - the node's own system says off, and the BMC too: Off;
+//   - the own system does not answer, and the BMC says off: Off, which is a proof where silence alone is none;
+//   - the own system says off, and the BMC says on: they disagree, and the node is not off. It is told as Stopping, or
+//     as Starting if it was being started;
+//   - the own system does not answer, and the BMC says on: it runs, and nobody knows what. It is told as Starting if it
+//     was being started, as Stopping after a stop, as Unknown otherwise; never as silent;
+//   - the BMC does not answer: the own system's word, with the note that it is all there is.
+//
+// A BMC that says off while the machine answers is taken for another machine's, and its off proves nothing until the two
+// have agreed once that the machine is on.
+type powered struct {
+	inner Node
+	id    string // of the node
+	name  string // of the BMC's connection
+	bmc   Powered
+
+	mu     sync.Mutex
+	course plan.State // Starting or Stopping: where the last command sends it, or its being on again after it was off; Unknown: neither
+	agreed bool       // both have said at the same time that it is on
+	odd    bool       // the BMC has said off while the machine answered
+	forced bool       // its own Force was accepted since the last start or stop
+}
+
+func (p *powered) Probe(ctx context.Context) (plan.Observation, error) {
+	own, cancel := aside(ctx)
+	seen, err := p.inner.Probe(own)
+	cancel()
+	return p.second(ctx, seen, err)
+}
+
+// second asks the BMC about what the node's own system said, or did not say.
+func (p *powered) second(ctx context.Context, seen plan.Observation, err error) (plan.Observation, error) {
+	if ctx.Err() != nil || errors.Is(err, ErrGone) {
+		return seen, err
+	}
+	if err == nil {
+		switch seen.State {
+		case plan.On:
+			return p.compare(ctx, seen), nil
+		case plan.Gone, plan.Starting, plan.Stopping:
+			return seen, nil
+		case plan.Off, plan.Unreachable, plan.Unknown:
+		}
+	}
+	power, bmcErr := p.bmc.Power(ctx)
+	if bmcErr != nil {
+		if err == nil {
+			seen.Detail = joined(seen.Detail, "one proof only: its BMC does not answer: "+bmcErr.Error())
+		}
+		return seen, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch power.State {
+	case plan.Off:
+		return p.bothOff(seen, err)
+	case plan.On, plan.Starting, plan.Stopping:
+		return p.onByBMC(seen, err, power)
+	default:
+		if err == nil {
+			seen.Detail = joined(seen.Detail, "one proof only: its BMC can't tell whether it is on")
+		}
+		return seen, err
+	}
+}
+
+// compare holds the first On of a node's own system against the BMC, until they agree.
+func (p *powered) compare(ctx context.Context, seen plan.Observation) plan.Observation {
+	p.mu.Lock()
+	agreed := p.agreed
+	p.course = plan.Unknown
+	p.mu.Unlock()
+	if agreed {
+		return seen
+	}
+	power, err := p.bmc.Power(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case err != nil:
+	case power.State == plan.On:
+		p.agreed, p.odd = true, false
+	case power.State == plan.Off:
+		p.odd = true
+		seen.Detail = joined(seen.Detail, fmt.Sprintf("its BMC says that it is off: does %q belong to another machine?", p.name))
+	}
+	return seen
+}
+
+// bothOff is what holds when the BMC says off and the own system does not say on.
+func (p *powered) bothOff(seen plan.Observation, err error) (plan.Observation, error) {
+	if p.odd {
+		seen.Detail = joined(seen.Detail, fmt.Sprintf("one proof only: its BMC said that it is off while it answered: does %q belong to another machine?", p.name))
+		return seen, err
+	}
+	p.course = plan.Starting // if it is seen on after this, it comes up
+	switch {
+	case err != nil:
+		return plan.Observation{State: plan.Off, Detail: "its BMC says that it is off; its own system could not be asked"}, nil
+	case seen.State == plan.Off:
+		seen.Detail = joined(seen.Detail, "its BMC says that it is off, too")
+	default:
+		seen.Detail = joined("its BMC says that it is off", seen.Detail)
+		seen.State = plan.Off
+	}
+	return seen, nil
+}
+
+// onByBMC is what holds when the BMC says that there is power and the own system does not say on.
+func (p *powered) onByBMC(seen plan.Observation, err error, power plan.Observation) (plan.Observation, error) {
+	says := "its BMC says that it is on"
+	course := p.course
+	if power.State != plan.On {
+		says, course = "its BMC says that it is "+power.State.String(), power.State
+	}
+	switch {
+	case err != nil && course == plan.Unknown:
+		return seen, fmt.Errorf("%w; %s", err, says)
+	case err != nil:
+		return plan.Observation{State: course, Detail: says + "; its own system could not be asked"}, nil
+	case seen.State == plan.Off && course == plan.Unknown:
+		seen.State = plan.Stopping // two proofs that disagree are none
+	default:
+		seen.State = course
+	}
+	seen.Detail = joined(says, seen.Detail)
+	return seen, nil
+}
+
+// Do gives Start to the BMC, and Force where the node's own system does not do it.
+func (p *powered) Do(ctx context.Context, v plan.Verb) error {
+	switch v {
+	case plan.Start:
+		p.head(plan.Starting)
+		if err := p.bmc.PowerOn(ctx); err != nil {
+			return fmt.Errorf("cannot wake %q through %q: %w", p.id, p.name, err)
+		}
+		return nil
+	case plan.Force:
+		return p.force(ctx)
+	case plan.Stop:
+		p.head(plan.Stopping)
+	default:
+	}
+	return p.inner.Do(ctx, v)
+}
+
+// head notes where a command sends the node.
+func (p *powered) head(course plan.State) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.course, p.forced = course, false
+}
+
+// force asks the node's own system first: it knows best how to end what runs on it. A second Force is the BMC's.
+func (p *powered) force(ctx context.Context) error {
+	p.mu.Lock()
+	again := p.forced
+	p.course, p.forced = plan.Stopping, true
+	p.mu.Unlock()
+	var ownErr error
+	if !again {
+		own, cancel := aside(ctx)
+		ownErr = p.inner.Do(own, plan.Force)
+		cancel()
+		if ownErr == nil || !errors.Is(ownErr, ErrRefused) && !errors.Is(ownErr, ErrUnreachable) || ctx.Err() != nil {
+			return ownErr
+		}
+	}
+	if err := p.bmc.PowerOff(ctx); err != nil {
+		err = fmt.Errorf("cannot power off %q through %q: %w", p.id, p.name, err)
+		if ownErr != nil {
+			err = fmt.Errorf("%w (before that: %v)", err, ownErr) //nolint:errorlint // what the BMC said decides what the error is
+		}
+		return err
+	}
+	return nil
+}
+
+// watchedWithin is how long a watch waits for the second proof.
+const watchedWithin = 5 * time.Second
+
+type poweredWatch struct {
+	p     *powered
+	inner Watcher
+}
+
+// Watch tells of what the node's own system tells of, held against the BMC as Probe does it.
+func (w poweredWatch) Watch(ctx context.Context, seen func(plan.Observation)) error {
+	return w.inner.Watch(ctx, func(o plan.Observation) {
+		part, cancel := context.WithTimeout(ctx, watchedWithin)
+		defer cancel()
+		if told, err := w.p.second(part, o, nil); err == nil && ctx.Err() == nil {
+			seen(told)
+		}
+	})
+}
+
+// joined puts two sentences of a detail together.
+func joined(first, second string) string {
+	if first == "" || second == "" {
+		return first + second
+	}
+	return first + "; " + second
+}

@@ -1,0 +1,38 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A cluster is set aside when the shutdown begins and not when a lab is shed, before whatever stands on it, and put back
+// when all that it needs is up.
+func TestClustersAreSetAsideForTheShutdown(t *testing.T) {
+	e, err := NewEstate([]Node{
+		{ID: "lab", Kind: VM, Stage: "lab", DependsOn: []string{"cluster", "esx"}, Can: VerbSet(Stop, Start)},
+		{ID: "app", Kind: VM, Stage: "shutdown", DependsOn: []string{"db", "esx"}, Can: VerbSet(Stop, Start)},
+		{ID: "db", Kind: VM, Stage: "shutdown", DependsOn: []string{"cluster", "esx"}, Can: VerbSet(Stop, Start)},
+		{ID: "cluster", Kind: Cluster, Stage: "shutdown", DependsOn: []string{"vcenter"}, Can: VerbSet(Protect, Unprotect)},
+		{ID: "vcenter", Kind: VM, Stage: "shutdown", DependsOn: []string{"esx"}, Can: VerbSet(Stop, Start)},
+		{ID: "esx", Kind: Host, Stage: "shutdown", Can: VerbSet(Stop, Start)},
+		{ID: "nas", Stage: "shutdown", Can: VerbSet(Protect, Stop, Start, Unprotect)},
+	}, nil)
+	require.NoError(t, err)
+	down := e.Plan(Down, nil)
+	require.Equal(t, `protect nas <- 
+protect caches protected <- protect nas
+protect cluster <- 
+stop nas <- protect caches protected
+stop app <- protect caches protected, protect cluster
+stop db <- protect caches protected, protect cluster, stop app
+stop lab <- protect caches protected
+stop cluster <- protect cluster, stop db, stop lab
+stop vcenter <- protect caches protected, stop cluster
+stop esx <- protect caches protected, stop app, stop db, stop lab, stop vcenter
+`, describe(down))
+	i, _ := e.Index("cluster")
+	aside, _ := down.Find(i, Protect)
+	require.Equal(t, "shutdown", down.Steps[aside].Stage)
+	require.Contains(t, describe(e.Plan(Up, nil)), "unprotect cluster <- start cluster\n")
+}

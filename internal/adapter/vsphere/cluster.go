@@ -177,6 +177,9 @@ func (n *clusterNode) Probe(ctx context.Context) (plan.Observation, error) {
 	if back {
 		o.Protected = plan.Yes // as long as only a part of it is back
 	}
+	if o.Protected == plan.No {
+		o.Settings = c.features.String()
+	}
 	return o, nil
 }
 
@@ -227,7 +230,7 @@ func (n *clusterNode) turn(ctx context.Context, v plan.Verb, c *cluster) error {
 	to := goal{features: c.quieted()}
 	switch {
 	case v == plan.Unprotect:
-		before, err := c.before(settings(ctx))
+		before, err := c.before(adapter.Settings(ctx))
 		if err != nil {
 			return err
 		}
@@ -289,6 +292,3 @@ func (n *clusterNode) set(ctx context.Context, c *cluster, to features) error {
 	n.task, n.asked = task, time.Now()
 	return explain(err)
 }
-
-// settings is what the cluster had before it was quieted.
-func settings(context.Context) string { return "" }

@@ -88,7 +88,7 @@ func TestClusterIsQuieted(t *testing.T) {
 				return got
 			}
 			before := probe(t, n)
-			require.Equal(t, plan.Observation{State: plan.On, Protected: plan.No, Detail: c.detail}, before)
+			require.Equal(t, plan.Observation{State: plan.On, Protected: plan.No, Detail: c.detail, Settings: c.detail}, before)
 
 			require.NoError(t, do(t, n, plan.Protect))
 			untilFact(t, n, plan.Yes)
@@ -100,6 +100,19 @@ func TestClusterIsQuieted(t *testing.T) {
 			require.Equal(t, c.calls, changes(), "nothing is left to do")
 			if c.retreats {
 				until(t, e.vm(t, agent.Name), plan.Off)
+			}
+
+			// After a crash: another connection, which has seen nothing of this.
+			e.vcenter = dial(t, "again", spec(e.VCenter()))
+			n = e.cluster(t)
+			require.Equal(t, plan.Yes, probe(t, n).Protected)
+			for range 2 {
+				require.NoError(t, n.Do(adapter.WithSettings(within(t, 10*time.Second), before.Settings), plan.Unprotect))
+				require.Equal(t, before, untilFact(t, n, plan.No))
+				require.Equal(t, lively, e.Features(clusterName))
+			}
+			if c.retreats {
+				until(t, e.vm(t, agent.Name), plan.On)
 			}
 		})
 	}
@@ -156,6 +169,18 @@ func TestClusterThatVCenterCannotReconfigure(t *testing.T) {
 	err := do(t, n, plan.Protect)
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "Host.Inventory.EditCluster: add it to the account's role")
+}
+
+// What the journal does not know of comes back as it usually is; what it says that nobody can read is left to people.
+func TestClusterOfWhichNothingIsKnown(t *testing.T) {
+	e := start(t, vspheresim.Options{APIVersion: "8.0.2.0", Features: &quietly})
+	n := e.cluster(t)
+	require.NoError(t, do(t, n, plan.Unprotect))
+	untilFact(t, n, plan.No)
+	require.Equal(t, vspheresim.Features{HA: true, DRS: types.DrsBehaviorFullyAutomated, Overrides: true}, e.Features(clusterName))
+	err := n.Do(adapter.WithSettings(within(t, 10*time.Second), "cache_mode=writeback"), plan.Unprotect)
+	require.ErrorIs(t, err, adapter.ErrRefused)
+	require.ErrorContains(t, err, "by hand")
 }
 
 func TestClusterWithVSAN(t *testing.T) {

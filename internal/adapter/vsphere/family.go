@@ -106,7 +106,7 @@ func Family() adapter.Family {
 			{
 				Name:  "vsphere.cluster",
 				Doc:   "what vCenter does by itself in a cluster: HA, DRS, DPM and vCLS, put off for an outage and put back as it was",
-				Kind:  plan.Other,
+				Kind:  plan.Cluster,
 				Via:   []string{"vsphere"},
 				Spec:  func() any { return new(ClusterSpec) },
 				Verbs: func(any) plan.Verbs { return clusterVerbs },

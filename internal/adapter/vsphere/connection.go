@@ -98,6 +98,7 @@ func connect(d runbook.ConnectionDecl, secrets adapter.Secrets, p pace) (*Conn, 
 	c.login <- struct{}{}
 	c.running.Go(func() { c.keepWatching(ctx) })
 	c.running.Go(func() { c.readBatches(ctx) })
+	c.running.Go(func() { c.sendStarts(ctx) })
 	return c, nil
 }
 

@@ -23,6 +23,7 @@ type vm struct {
 	question  string
 	managedBy string // key of the extension that owns it
 	template  bool
+	secondary bool // of a fault-tolerant VM
 	parent    ref
 	stores    []ref
 }
@@ -65,7 +66,7 @@ func newTables() *tables {
 var paths = map[string][]string{
 	"VirtualMachine": {
 		"name", "parent", "datastore", "runtime.powerState", "runtime.connectionState", "runtime.host", "runtime.question",
-		"config.instanceUuid", "config.template", "config.managedBy", "guest.toolsRunningStatus",
+		"config.instanceUuid", "config.template", "config.managedBy", "config.ftInfo", "guest.toolsRunningStatus",
 	},
 	"ClusterComputeResource": {"name"},
 	"HostSystem":             {"name", "runtime.connectionState", "runtime.powerState", "runtime.inMaintenanceMode", "config.vsanHostConfig"},
@@ -214,6 +215,9 @@ func (m *vm) set(name string, val any) {
 		m.template = value[bool](val)
 	case "config.managedBy":
 		m.managedBy = short(value[types.ManagedByInfo](val).ExtensionKey)
+	case "config.ftInfo":
+		_, m.secondary = val.(types.FaultToleranceSecondaryConfigInfo)
+		m.secondary = m.secondary || value[types.FaultToleranceConfigInfo](val).Role > 1
 	case "guest.toolsRunningStatus":
 		m.tools = types.VirtualMachineToolsRunningStatus(value[string](val))
 	}

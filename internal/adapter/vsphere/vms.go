@@ -51,7 +51,7 @@ func (n *vmsNode) members(ctx context.Context) ([]plan.Member, error) {
 	var members []plan.Member
 	for _, m := range t.vms {
 		// A VM without a readable configuration has no UUID: its host has lost it, and nothing can be done with it.
-		if m.template || m.uuid == "" || isVCLS(m.name, m.managedBy) || !n.spec.covers(t, m, tagged) {
+		if m.template || m.secondary || m.uuid == "" || isVCLS(m.name, m.managedBy) || !n.spec.covers(t, m, tagged) {
 			continue
 		}
 		member := plan.Member{ID: m.uuid, Name: m.name, On: m.power == types.VirtualMachinePowerStatePoweredOn}

@@ -226,6 +226,9 @@ func (srv *Server) add(ctx context.Context, client *vim25.Client, created *creat
 	if m.ManagedBy != "" {
 		srv.update(o, "config.managedBy", &types.ManagedByInfo{ExtensionKey: m.ManagedBy, Type: "cluster-agent"})
 	}
+	if m.Secondary {
+		srv.update(o, "config.ftInfo", &types.FaultToleranceSecondaryConfigInfo{FaultToleranceConfigInfo: types.FaultToleranceConfigInfo{Role: 2}})
+	}
 	srv.mu.Lock()
 	srv.vms[o.Self] = m
 	srv.mu.Unlock()

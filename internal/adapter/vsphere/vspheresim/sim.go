@@ -52,6 +52,7 @@ type VM struct {
 	Tags      []string // category/name
 	Off       bool
 	Template  bool   // also means Off
+	Secondary bool   // of a fault-tolerant VM
 	ManagedBy string // key of the extension that owns it, as with vCLS
 }
 

@@ -44,6 +44,9 @@ type NodeType struct {
 	// Starts tells whether a Start verb really starts it, as against waiting for its power to come back (nil: by
 	// whether Verbs has Start).
 	Starts func(spec any) bool
+	// Healthy tells whether the probe of a node with this spec says by itself if the node is well, so that being on is not
+	// enough to be up (nil: it does not).
+	Healthy func(spec any) bool
 	// OffAfter tells how long a node with this spec must be unreachable after an accepted stop to count as proven
 	// off; 0: it never does (nil: 0 for all).
 	OffAfter func(spec any) time.Duration

@@ -291,7 +291,7 @@ func (m *vmMethods) PowerOffVMTask(*simulator.Context, *types.PowerOffVM_Task) s
 func (m *vmMethods) PowerOnVMTask(*simulator.Context, *types.PowerOnVM_Task) soap.HasFault {
 	body := new(methods.PowerOnVM_TaskBody)
 	state, guest, fault := m.ask()
-	if fault == nil && m.Config.Template {
+	if fault == nil && (m.Config.Template || m.server.sim.inMaintenance(m.truth.host)) {
 		fault = new(types.InvalidState)
 	}
 	if fault != nil {

@@ -95,6 +95,8 @@ type host struct {
 	behaves HostBehaviour         // Sim.mu
 	on      bool                  // Sim.mu
 	booting bool                  // Sim.mu
+
+	maintenance bool // Sim.mu
 }
 
 // machine is the truth about a VM.

@@ -158,6 +158,9 @@ func (c *checker) nodes() {
 				c.add(Error, at, fmt.Sprintf("nodes.%s.up.healthy[%d]", n.ID, k), err.Error(), "")
 			}
 		}
+		if t != nil && len(n.Serves) > 0 && t.Kind != plan.Other {
+			c.nodeWarning(i, []string{"serves"}, "remove it", "this does nothing: a node of type %s is no storage", n.Type)
+		}
 		if n.Up.Retries != nil && (*n.Up.Retries < 0 || *n.Up.Retries > 100) {
 			c.nodeError(i, []string{"up", "retries"}, "0 tries once", "retries are from 0 to 100")
 		}

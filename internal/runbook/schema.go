@@ -126,6 +126,7 @@ type NodeDecl struct {
 	FedBy     []string     // supply ids
 	DependsOn []string     // node ids and label selectors ("tier=lab")
 	Labels    []plan.Label // sorted by key
+	Serves    []string     // of storage: names of datastores and addresses that an inventory knows it by, beside its own
 	Watts     float64      // what it draws while it is on, a selector's each member; 0: not said
 	Rack      string
 	Notes     string

@@ -58,6 +58,7 @@ type Conn struct {
 
 	hosts     atomic.Int32 // how many vsphere.host nodes are reached through it
 	inventory *inventory
+	backings  backings
 	slots     chan struct{}
 	login     chan struct{} // holds one token: who takes it may use what follows
 	current   *session      // nil: none yet, or it has expired

@@ -71,7 +71,7 @@ func learnedFrom(at time.Time, mode string, gave power.Discharge) []engine.Recor
 	}
 	if mode == "run" {
 		add(0, engine.Record{Kind: engine.Intent, Node: "lab/db", Verb: &stop})
-		add(3*time.Minute, engine.Record{Kind: engine.Intent, Node: "lab/db", Verb: &force, Reason: "not proven within 3m0s"})
+		add(3*time.Minute, engine.Record{Kind: engine.Intent, Node: "lab/db", Verb: &force, Cause: engine.Overtime, Reason: "not proven within 3m0s"})
 		add(time.Second, engine.Record{Kind: engine.Proven, Node: "lab/db", Verb: &stop})
 	}
 	gave.At, gave.Took = at, 10*time.Minute

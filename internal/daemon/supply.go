@@ -63,7 +63,7 @@ func (d *Daemon) output(to *site, s *runbook.SupplyDecl) (adapter.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := adapter.Clean(nut.NewOutput(o, s.UPS, nut.Delays{Off: s.OffDelay, On: s.OnDelay}))
+	out := adapter.Clean(nut.NewOutput(o, s.UPS, nut.Cutting{Way: s.Cut, Off: s.OffDelay, On: s.OnDelay}))
 	if !d.options.Config.Armed {
 		rehearsed := &rehearsedOutput{inner: out, onLine: func() bool { return d.heard.onLine(s.ID) }}
 		to.rehearsals.add(rehearsed)

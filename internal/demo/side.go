@@ -162,7 +162,7 @@ func (l *life) servers(rb *runbook.Runbook, secrets adapter.Secrets) []nut.Serve
 		server.Supplies = append(server.Supplies, nut.Supply{ID: s.ID, UPS: s.UPS})
 		l.outputs[s.ID] = nut.NewOutput(nut.Options{
 			Address: s.Address, Username: s.Username, Password: func() (string, error) { return secrets.Secret(s.Password) },
-		}, s.UPS, nut.Delays{Off: s.OffDelay, On: s.OnDelay})
+		}, s.UPS, nut.Cutting{Way: s.Cut, Off: s.OffDelay, On: s.OnDelay})
 	}
 	return []nut.Server{server}
 }

@@ -103,7 +103,8 @@ type exec struct {
 	accepted bool
 	given    bool      // a command was given
 	since    time.Time // when
-	reason   string    // why it is forced
+	cause    Cause     // why it is forced, of the closed set
+	reason   string    // likewise, in words
 	waits    int       // users whose proof is being renewed
 	lastLook bool      // it was looked at once more when its time was over
 	resumed  bool      // its intent is from before a crash, and nobody knows what became of it

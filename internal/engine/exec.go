@@ -14,7 +14,7 @@ func (e *Engine) begin(s *plan.Step) {
 	x := &exec{goal: e.run.goal, verb: s.Verb, rung: s.Verb}
 	n.exec = x
 	if e.holds(i, s.Verb) && e.now.Sub(n.seenAt) <= lookAge {
-		e.prove(i, "it was so already")
+		e.prove(i, Already, "it was so already")
 		return
 	}
 	if decl.Kind == plan.Person {
@@ -86,7 +86,7 @@ func (e *Engine) command(i int) {
 		e.spent(s)
 	}
 	verb := x.rung
-	e.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, Reason: x.reason})
+	e.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, Reason: x.reason, Cause: x.cause})
 	do := Do{Op: x.op, Node: decl.ID, Verb: x.rung, Within: min(acceptWithin, max(x.deadline.Sub(e.now), time.Second))}
 	if x.rung == plan.Unprotect {
 		do.Settings = n.settings
@@ -148,7 +148,7 @@ func (e *Engine) commanded(i int, ev Finished) {
 		x.accepted = true
 		n.accepted = x.verb == plan.Stop
 		if e.holds(i, x.verb) { // a watch was faster than the answer
-			e.prove(i, n.seen.Detail)
+			e.prove(i, n.proof(), n.seen.Detail)
 			return
 		}
 		x.phase = proving
@@ -159,7 +159,7 @@ func (e *Engine) commanded(i int, ev Finished) {
 	case NoSuchThing:
 		e.see(i, plan.Observation{State: plan.Gone, Detail: ev.Detail})
 	case Refused:
-		e.escalate(i, "refused: "+ev.Detail)
+		e.escalate(i, Denied, "refused: "+ev.Detail)
 	case Busy, Unreached:
 		x.phase = backingOff
 		x.pause = min(max(2*x.pause, firstRetry), slowestRetry)
@@ -190,9 +190,9 @@ func (e *Engine) judge(i int, seen plan.Observation) {
 	}
 	switch {
 	case e.holds(i, x.verb) && x.phase != asking:
-		e.prove(i, n.seen.Detail)
+		e.prove(i, n.proof(), n.seen.Detail)
 	case seen.State == plan.Gone: // which proves a stop, above, and nothing else
-		e.giveUp(i, "it no longer exists")
+		e.giveUp(i, "", "it no longer exists")
 	case x.phase == proving:
 		if !x.accepted && seen.State != plan.Unknown && seen.State != plan.Unreachable && seen.State != plan.Stopping && seen.State != plan.Starting {
 			e.guard(i) // nobody knew whether it was done: it was not
@@ -250,24 +250,24 @@ func (e *Engine) arm(i int) {
 }
 
 // prove ends a step: a probe has shown it.
-func (e *Engine) prove(i int, reason string) {
+func (e *Engine) prove(i int, cause Cause, reason string) {
 	n := &e.nodes[i]
 	x := n.exec
 	n.done |= plan.VerbSet(x.verb)
 	n.bad &^= plan.VerbSet(x.verb)
 	verb, state := x.verb, n.seen.State
-	e.record(Record{Kind: Proven, Node: e.id(i), Verb: &verb, Attempt: x.attempt, State: &state, Reason: reason})
+	e.record(Record{Kind: Proven, Node: e.id(i), Verb: &verb, Attempt: x.attempt, State: &state, Reason: reason, Cause: cause})
 	e.end(i, proven)
 }
 
 // giveUp ends a step without proof. It is never shown as success.
-func (e *Engine) giveUp(i int, reason string) {
+func (e *Engine) giveUp(i int, cause Cause, reason string) {
 	n, decl := &e.nodes[i], e.estate.Node(i)
 	x := n.exec
 	n.bad |= plan.VerbSet(x.verb)
 	n.nextLook = e.now.Add(failedLook)
 	verb, state := x.verb, n.seen.State
-	e.record(Record{Kind: Failed, Node: decl.ID, Verb: &verb, Attempt: x.attempt, State: &state, Reason: reason})
+	e.record(Record{Kind: Failed, Node: decl.ID, Verb: &verb, Attempt: x.attempt, State: &state, Reason: reason, Cause: cause})
 	e.notify(true, fmt.Sprintf("could not prove %s %s: %s", verb, decl.ID, reason))
 	e.end(i, verdictOf(decl, verb))
 }

@@ -88,6 +88,9 @@ func (j *judge) record(w *world, rec engine.Record) {
 		}
 	case engine.Intent:
 		j.intent, o.flying, o.forced = rec, true, rec.Reason != ""
+		if (rec.Cause != "") != o.forced {
+			w.violate("18: %s of %s has reason %q and cause %q", rec.Verb, rec.Node, rec.Reason, rec.Cause)
+		}
 		j.limits(w)
 	case engine.HeldBack:
 		o.flying = false

@@ -14,7 +14,7 @@ func (e *Engine) guard(i int) {
 	x := e.nodes[i].exec
 	kind := e.estate.Node(i).Kind
 	if x.goal != e.run.goal {
-		e.giveUp(i, "the direction turned before it took the command")
+		e.giveUp(i, "", "the direction turned before it took the command")
 		return
 	}
 	unpowered := x.goal == plan.Up && kind != plan.Person && (!e.fed(i) || !e.poweredDeps(i))
@@ -145,6 +145,8 @@ func (e *Engine) pass(i int) {
 	case decl.Kind == plan.Host && taken:
 		if x.reason != "" {
 			x.reason += "; "
+		} else {
+			x.cause = TakenAlong
 		}
 		x.rung, x.reason = plan.Force, x.reason+"not proven off and taken along: "+strings.Join(on, ", ")
 		e.notify(true, "powering off host "+decl.ID+": "+x.reason)
@@ -153,7 +155,7 @@ func (e *Engine) pass(i int) {
 		return
 	}
 	if x.rung == plan.Stop && e.pressed(i) {
-		e.force(i, e.run.pressure.String())
+		e.force(i, Pressed, e.run.pressure.String())
 		return
 	}
 	e.command(i)

@@ -16,14 +16,14 @@ func (e *Engine) overdue(i int) {
 	within := decl.Time(x.rung).Within
 	switch {
 	case x.phase == asking:
-		e.giveUp(i, "not confirmed within "+within.String()+": passed over")
+		e.giveUp(i, "", "not confirmed within "+within.String()+": passed over")
 	case x.verb == plan.Stop && n.accepted && !n.silent.IsZero() && e.now.Before(n.silent.Add(decl.OffAfter+slowestLook)):
 		x.deadline = n.silent.Add(decl.OffAfter + slowestLook) // it is about to be proven by its silence
 		e.look(i, firstLook)
 	case x.goal != e.run.goal:
-		e.giveUp(i, notSettled+within.String()+" when the direction turned")
+		e.giveUp(i, Overtime, "not settled within "+within.String()+" when the direction turned")
 	case x.verb == plan.Start && e.unsettled(i):
-		e.giveUp(i, "it is still on its way down after "+within.String())
+		e.giveUp(i, "", "it is still on its way down after "+within.String())
 	case x.verb == plan.Start && x.attempt < decl.Attempts && decl.Can.Has(plan.Start) && !e.run.hold && e.fed(i):
 		x.deadline, x.accepted = time.Time{}, false
 		e.guard(i)
@@ -42,16 +42,16 @@ func (e *Engine) overdue(i int) {
 		x.lastLook, x.deadline = true, e.now.Add(firstRetry)
 		e.look(i, 0)
 	default:
-		e.escalate(i, notProven+within.String())
+		e.escalate(i, Overtime, "not proven within "+within.String())
 	}
 }
 
 // escalate goes to the next rung of the ladder, or gives the step up where there is none.
-func (e *Engine) escalate(i int, why string) {
+func (e *Engine) escalate(i int, cause Cause, why string) {
 	n, decl := &e.nodes[i], e.estate.Node(i)
 	x := n.exec
 	if x.verb != plan.Stop || x.rung == plan.Force || !decl.Can.Has(plan.Force) || x.goal != e.run.goal {
-		e.giveUp(i, why)
+		e.giveUp(i, cause, why)
 		return
 	}
 	if e.spared(i) {
@@ -71,7 +71,7 @@ func (e *Engine) escalate(i int, why string) {
 		e.look(i, slowestLook)
 		return
 	}
-	e.force(i, why)
+	e.force(i, cause, why)
 }
 
 // spared tells whether a node keeps its power after all, so that no further command of a down plan is given to it.
@@ -96,13 +96,13 @@ func (e *Engine) inFlight(rung plan.Verb) []int {
 }
 
 // force goes to the forced rung, with the reason on record.
-func (e *Engine) force(i int, why string) {
+func (e *Engine) force(i int, cause Cause, why string) {
 	x := e.nodes[i].exec
 	if x.op != 0 {
 		e.out = append(e.out, Cancel{Op: x.op})
 		delete(e.ops, x.op)
 	}
-	*x = exec{goal: x.goal, verb: x.verb, rung: plan.Force, reason: why, given: x.given, since: e.now}
+	*x = exec{goal: x.goal, verb: x.verb, rung: plan.Force, cause: cause, reason: why, given: x.given, since: e.now}
 	e.notify(true, fmt.Sprintf("powering off %s: %s", e.id(i), why))
 	if e.estate.Node(i).Kind == plan.VM {
 		e.command(i)
@@ -123,7 +123,7 @@ func (e *Engine) press() {
 			continue // ended by what was forced before it
 		}
 		if x.phase != guarding && e.pressed(i) {
-			e.force(i, why)
+			e.force(i, Pressed, why)
 		}
 	}
 	if r.pressure >= reserveReached {
@@ -166,7 +166,7 @@ func (e *Engine) cutWithWhatIsOn(why string) {
 		r.progress.status[step] = active
 		r.progress.active++
 		r.progress.disp.Take(s.node)
-		n.exec = &exec{goal: plan.Down, verb: plan.Cut, rung: plan.Cut, reason: why}
+		n.exec = &exec{goal: plan.Down, verb: plan.Cut, rung: plan.Cut, cause: Pressed, reason: why}
 		if on := e.listOn(s.node); on != "" {
 			n.exec.reason += "; not proven off: " + on
 		}

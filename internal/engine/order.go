@@ -41,10 +41,10 @@ func (e *Engine) order(o Order) {
 		e.unpark()
 	case Confirm:
 		i, _ := e.estate.Index(o.Node)
-		e.prove(i, "confirmed by "+o.By)
+		e.prove(i, "", "confirmed by "+o.By)
 	case Skip:
 		i, _ := e.estate.Index(o.Node)
-		e.giveUp(i, "passed over by "+o.By)
+		e.giveUp(i, "", "passed over by "+o.By)
 	}
 }
 

@@ -10,20 +10,21 @@ import (
 // RecordKind names what a record says.
 type RecordKind string
 
-// The kinds of record, with the fields that are valid in each beside Seq, At and Kind. Reason is for people everywhere.
+// The kinds of record, with the fields that are valid in each beside Seq, At and Kind. Reason is for people everywhere;
+// nothing is decided by it.
 const (
-	Opened    RecordKind = "opened"    // an outage or a drill begins: Outage, Supplies (failing), Digest, Mode, Members, Nodes (of the whole estate: last seen on); of a drill Scope, By
+	Opened    RecordKind = "opened"    // an outage or a drill begins: Outage, Supplies (failing), Replace, Digest, Mode, Members, Nodes (of the whole estate: last seen on); of a drill Scope, By
 	Snapshot  RecordKind = "snapshot"  // what was on before the first action: Nodes
 	Widened   RecordKind = "widened"   // a further supply fails: Supplies, Nodes (survey of those that came into scope)
 	Triggered RecordKind = "triggered" // a stage starts: Stage, Reason, Numbers
-	Intent    RecordKind = "intent"    // a command is about to be given: Op, Node, Verb, Attempt, Reason (of a forced one)
+	Intent    RecordKind = "intent"    // a command is about to be given: Op, Node, Verb, Attempt, Reason and Cause (of a forced one)
 	Accepted  RecordKind = "accepted"  // the command's answer: Op, Node, Verb, Outcome, Reason
-	Proven    RecordKind = "proven"    // a probe showed the step done: Node, Verb, State, Reason
-	Failed    RecordKind = "failed"    // a step ended without proof: Node, Verb, State, Reason
+	Proven    RecordKind = "proven"    // a probe showed the step done: Node, Verb, State, Reason, Cause
+	Failed    RecordKind = "failed"    // a step ended without proof: Node, Verb, State, Reason, Cause
 	Reopened  RecordKind = "reopened"  // a proven node was seen otherwise: Node, State
 	HeldBack  RecordKind = "held-back" // a commanded step waits anew for what comes before it: Node, Verb, State, Reason
 	NoReturn  RecordKind = "no-return" // the point of no return is passed: Supplies (to be cut and to come back), Node, Verb
-	Mains     RecordKind = "mains"     // a supply's power changed: Supplies, Reason
+	Mains     RecordKind = "mains"     // a supply's power changed: Supplies, Replace, Reason, Cause
 	Turned    RecordKind = "turned"    // the direction changed: Goal, Supplies (whose mains are back), Reason, Numbers
 	Ordered   RecordKind = "ordered"   // an operator's command: Order, By, Node, Reason (why refused, else empty)
 	Asked     RecordKind = "asked"     // a person's step was asked for: Node, Verb
@@ -55,6 +56,8 @@ type Record struct {
 	Order    OrderVerb                `json:"order,omitempty"`
 	By       string                   `json:"by,omitempty"`
 	Reason   string                   `json:"reason,omitempty"`
+	Cause    Cause                    `json:"cause,omitempty"`
+	Replace  bool                     `json:"replace,omitempty"` // the UPS says that its battery is to be replaced
 	Numbers  *Numbers                 `json:"numbers,omitempty"`
 	// Discharge is what a battery gave, from which its capacity is learned.
 	Discharge *power.Discharge `json:"discharge,omitempty"`

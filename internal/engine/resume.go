@@ -165,7 +165,7 @@ func (e *Engine) foldBack(ids []string) {
 
 func (e *Engine) foldIntent(at int, rec *Record) {
 	n := &e.nodes[at]
-	x := &exec{goal: e.run.goal, verb: *rec.Verb, rung: *rec.Verb, attempt: rec.Attempt, reason: rec.Reason, phase: proving, resumed: true, given: true}
+	x := &exec{goal: e.run.goal, verb: *rec.Verb, rung: *rec.Verb, attempt: rec.Attempt, cause: rec.Cause, reason: rec.Reason, phase: proving, resumed: true, given: true}
 	if x.rung == plan.Force {
 		x.verb = plan.Stop
 	}

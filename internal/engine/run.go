@@ -97,7 +97,7 @@ func (e *Engine) openOutage(s *supply) {
 	e.rescope()
 	e.record(Record{
 		Kind: Opened, Supplies: []string{name}, Mode: e.settings.Mode, Members: e.settings.Members,
-		Digest: e.estate.Plan(plan.Down, func(i int) bool { return e.run.scope[i] }).Digest(), Reason: e.tells(s), Nodes: e.lastSeenOn(),
+		Digest: e.estate.Plan(plan.Down, func(i int) bool { return e.run.scope[i] }).Digest(), Reason: e.tells(s), Replace: s.state.ReplaceBattery, Nodes: e.lastSeenOn(),
 	})
 	e.notify(true, "power failure: "+name+" is "+e.tells(s))
 	e.surveyScope()
@@ -113,7 +113,7 @@ func (e *Engine) widen(s *supply) {
 	if e.run.goal == plan.Up {
 		e.turn(plan.Down, name+" fails during the power-up")
 	}
-	e.record(Record{Kind: Mains, Supplies: []string{name}, Reason: e.tells(s)})
+	e.record(Record{Kind: Mains, Cause: Failing, Supplies: []string{name}, Reason: e.tells(s), Replace: s.state.ReplaceBattery})
 	e.surveyScope()
 }
 

@@ -128,6 +128,14 @@ func (e *Engine) hearSilence(i int, state plan.State) {
 	}
 }
 
+// proof tells what the last look at a node rests on.
+func (n *node) proof() Cause {
+	if n.down && !n.silent.IsZero() {
+		return Silence
+	}
+	return ""
+}
+
 // judgeIdle follows a node on which nothing is under way: one that was given up and has settled after all, or one that
 // was proven off and is on again.
 func (e *Engine) judgeIdle(i int, wasDown bool) {

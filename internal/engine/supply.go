@@ -95,11 +95,11 @@ func (e *Engine) mainsChanged(s *supply) {
 		if e.run.goal == plan.Up {  // before the word on the mains: a crash between the two must not keep it going up
 			e.turn(plan.Down, id+" fails again during the power-up")
 		}
-		e.record(Record{Kind: Mains, Supplies: []string{id}, Reason: e.tells(s)})
+		e.record(Record{Kind: Mains, Cause: Failing, Supplies: []string{id}, Reason: e.tells(s), Replace: s.state.ReplaceBattery})
 		e.notify(true, id+" fails again: "+e.tells(s))
 		e.weAreOn()
 	default:
-		e.record(Record{Kind: Mains, Supplies: []string{id}, Reason: e.tells(s)})
+		e.record(Record{Kind: Mains, Cause: Returned, Supplies: []string{id}, Reason: e.tells(s), Replace: s.state.ReplaceBattery})
 		e.notify(false, id+" is back: "+e.tells(s))
 	}
 	e.run.looked = e.run.looked && !s.out

@@ -21,8 +21,8 @@ var batteryTests = []struct{ start, stop string }{
 // BatteryTest tells by which command a UPS would discharge its battery. It wraps adapter.ErrRefused where there is none
 // that can also be ended.
 func BatteryTest(ctx context.Context, o Options, ups string) (command string, err error) {
-	out := &output{options: o, ups: ups}
-	err = out.session(ctx, "see how to test the battery behind", func(c *Client, _ []Var) error {
+	out := &output{unit: unit{options: o, ups: ups}}
+	err = out.session(ctx, "see how to test the battery of", func(c *Client, _ []Var) error {
 		command, _, err = out.batteryTest(ctx, c)
 		return err
 	})
@@ -54,7 +54,7 @@ func (o *output) batteryTest(ctx context.Context, c *Client) (start, stop string
 
 // discharge begins the UPS's own test.
 func (o *output) discharge(ctx context.Context) error {
-	return o.session(ctx, "discharge the battery behind", func(c *Client, vars []Var) error {
+	return o.session(ctx, "discharge the battery of", func(c *Client, vars []Var) error {
 		status := power.ParseStatus(bare(valueOf(vars, varStatus)))
 		if !status.Has(power.OL) || status.Has(power.OB) || status.Has(power.CAL) {
 			return fmt.Errorf("the UPS says %s, and is tested on line alone: %w", status, adapter.ErrRefused)
@@ -70,7 +70,7 @@ func (o *output) discharge(ctx context.Context) error {
 // endDischarge ends whichever test runs: after a restart nobody knows which it was. It is told although the UPS seems
 // not to test, since the command that began it may still be on its way.
 func (o *output) endDischarge(ctx context.Context) error {
-	return o.session(ctx, "end the test of the battery behind", func(c *Client, _ []Var) error {
+	return o.session(ctx, "end the test of the battery of", func(c *Client, _ []Var) error {
 		all, err := c.ListCmd(ctx, o.ups)
 		if err != nil {
 			return unsent(ctx, err)

@@ -33,7 +33,7 @@ func TestABatteryIsDischarged(t *testing.T) {
 			driver.AddCommands(c.offers...)
 			driver.Set("ups.status", "OL CHRG", "ready", "1")
 			upsd.Await("ups1", "ready", "1")
-			node := nut.NewOutput(admin(upsd.Addr), "ups1", nut.Delays{})
+			node := nut.NewOutput(admin(upsd.Addr), "ups1", nut.Cutting{})
 			require.NoError(t, node.Do(t.Context(), plan.Discharge))
 			require.NoError(t, node.Do(t.Context(), plan.EndDischarge))
 			var told [][]string
@@ -52,7 +52,7 @@ func TestABatteryIsNotDischarged(t *testing.T) {
 	driver.AddCommands("test.battery.start.deep", "test.battery.start.quick")
 	driver.Set("ups.status", "OL", "ready", "1")
 	upsd.Await("ups1", "ready", "1")
-	node := nut.NewOutput(admin(upsd.Addr), "ups1", nut.Delays{})
+	node := nut.NewOutput(admin(upsd.Addr), "ups1", nut.Cutting{})
 	err := node.Do(t.Context(), plan.Discharge)
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "test.battery.start.deep, test.battery.start.quick")
@@ -84,7 +84,7 @@ func TestTheSimulatorsTest(t *testing.T) {
 	ups.OffersTest(nutsim.Test{Start: "calibrate.start", Stop: "calibrate.stop", Status: "OL CAL DISCHRG", Fall: 100})
 	ups.Set("ups.status", "OL", "battery.charge", "90", "battery.runtime", "900")
 	o := nut.Options{Address: server.Addr(), Username: "u", Password: func() (string, error) { return "p", nil }}
-	node := nut.NewOutput(o, "ups", nut.Delays{})
+	node := nut.NewOutput(o, "ups", nut.Cutting{})
 	require.NoError(t, node.Do(t.Context(), plan.Discharge))
 	nuttest.Until(t, "the charge to fall", func() bool { return ups.Get("battery.charge") < "80" && ups.Get("ups.status") == "OL CAL DISCHRG" })
 	require.NoError(t, node.Do(t.Context(), plan.EndDischarge))

@@ -26,16 +26,28 @@ func ByHand(s *runbook.SupplyDecl) runbook.Hand {
 		cut = append(cut, runbook.Instruction{Say: ask, Type: fmt.Sprintf("upsrw -s %s=%d %s%s", varStartDelay, int(s.OnDelay/time.Second), as, ups)})
 		ask = "Then:"
 	}
+	way := s.Cut
+	if way == "" || way == runbook.CutNone {
+		way = runbook.CutShutdownReturn
+	}
+	if way == runbook.CutLoadOff {
+		cut = append(cut, runbook.Instruction{Say: ask, Type: "upscmd " + as + ups + " " + onDelayCommand})
+		ask = "Then:"
+	}
 	cut = append(cut,
-		runbook.Instruction{Say: ask, Type: "upscmd " + as + ups + " " + cutCommand},
+		runbook.Instruction{Say: ask, Type: "upscmd " + as + ups + " " + string(way)},
 		runbook.Instruction{Say: "Or hold the off button on its front until it beeps. Then nothing comes back by itself with the mains: it must be switched on by hand."},
 	)
+	back := "It returns by itself with the mains if it was cut with return. Otherwise press its on button, or:"
+	if way == runbook.CutStayOff {
+		back = "It stays off until somebody switches it on, when the mains are back: press its on button, or:"
+	}
 	status := runbook.Instruction{Say: "Everything that it feeds is dark. What the UPS says (OFF in its status):", Type: "upsc " + ups + " ups.status"}
 	return runbook.Hand{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Cut: cut,
 			plan.Start: {
-				{Say: "It returns by itself with the mains if it was cut with return. Otherwise press its on button, or:", Type: "upscmd " + as + ups + " " + startCommand},
+				{Say: back, Type: "upscmd " + as + ups + " " + startCommand},
 			},
 		},
 		Off: []runbook.Instruction{status},

@@ -30,7 +30,7 @@ func TestOutputIsCutAndReturns(t *testing.T) {
 	driver.AddCommands("load.off", "load.on", "shutdown.return")
 	driver.Set("ups.status", "OB DISCHRG", "output.voltage", "230.0", "ups.delay.shutdown", "1", "ready", "1")
 	upsd.Await("ups1", "ready", "1")
-	node := nut.NewOutput(admin(upsd.Addr), "ups1", nut.Delays{})
+	node := nut.NewOutput(admin(upsd.Addr), "ups1", nut.Cutting{})
 	require.Equal(t, plan.On, probe(t, node).State)
 
 	require.NoError(t, node.Do(t.Context(), plan.Cut))
@@ -93,7 +93,7 @@ func TestOutputProbe(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			s := simulate(t)
 			u := s.Add("a", "")
-			node := nut.NewOutput(nut.Options{Address: s.Addr()}, "a", nut.Delays{})
+			node := nut.NewOutput(nut.Options{Address: s.Addr()}, "a", nut.Cutting{})
 			if c.before != nil {
 				u.Set(c.before...)
 				probe(t, node)
@@ -112,7 +112,7 @@ func TestOutputSilence(t *testing.T) {
 	u := s.Add("a", "")
 	u.Set("ups.status", "OB", "ups.delay.shutdown", "3600")
 	u.OnCommand(func(string, string) error { return nil }, "shutdown.return")
-	node := nut.NewOutput(nut.Options{Address: s.Addr(), Username: "admin", Password: secret("pass")}, "a", nut.Delays{})
+	node := nut.NewOutput(nut.Options{Address: s.Addr(), Username: "admin", Password: secret("pass")}, "a", nut.Cutting{})
 	for range 2 {
 		u.SetStale(true)
 		require.Equal(t, plan.Unreachable, probe(t, node).State)
@@ -121,7 +121,7 @@ func TestOutputSilence(t *testing.T) {
 		require.Equal(t, plan.Unreachable, probe(t, node).State)
 		u.SetConnected(true)
 	}
-	require.Equal(t, plan.Unreachable, probe(t, nut.NewOutput(nut.Options{Address: "127.0.0.1:1"}, "a", nut.Delays{})).State)
+	require.Equal(t, plan.Unreachable, probe(t, nut.NewOutput(nut.Options{Address: "127.0.0.1:1"}, "a", nut.Cutting{})).State)
 	require.NoError(t, node.Do(t.Context(), plan.Cut))
 	u.SetConnected(false)
 	seen := probe(t, node)
@@ -141,7 +141,7 @@ func TestOutputErrors(t *testing.T) {
 	u.OnCommand(func(string, string) error { return nil }, "load.off", "shutdown.reboot", "beeper.off")
 	asAdmin := nut.Options{Address: s.Addr(), Username: "admin", Password: secret("pass"), Timeout: 200 * time.Millisecond}
 	do := func(o nut.Options, ups string, v plan.Verb) error {
-		return nut.NewOutput(o, ups, nut.Delays{}).Do(t.Context(), v)
+		return nut.NewOutput(o, ups, nut.Cutting{}).Do(t.Context(), v)
 	}
 
 	err := do(asAdmin, "a", plan.Cut)
@@ -188,7 +188,7 @@ func TestOutputStartWaitsForTheMains(t *testing.T) {
 	u := s.Add("a", "")
 	given := make(chan string, 10)
 	u.OnCommand(func(command, _ string) error { given <- command; return nil }, "load.on")
-	node := nut.NewOutput(nut.Options{Address: s.Addr(), Username: "admin", Password: secret("pass")}, "a", nut.Delays{})
+	node := nut.NewOutput(nut.Options{Address: s.Addr(), Username: "admin", Password: secret("pass")}, "a", nut.Cutting{})
 	for _, status := range []string{"OFF", "OB OFF", "OL", "OB"} {
 		u.Set("ups.status", status)
 		require.NoError(t, node.Do(t.Context(), plan.Start), status)
@@ -212,7 +212,7 @@ func TestDelaysOfTheRunbookAreSetBeforeTheCut(t *testing.T) {
 	driver.Set("ups.status", "OB", "ups.delay.shutdown", "20")
 	driver.Writable("ups.delay.shutdown", 10)
 	upsd.Await("ups1", "ups.delay.shutdown", "20")
-	node := nut.NewOutput(admin(upsd.Addr), "ups1", nut.Delays{Off: 45 * time.Second, On: time.Minute})
+	node := nut.NewOutput(admin(upsd.Addr), "ups1", nut.Cutting{Off: 45 * time.Second, On: time.Minute})
 	require.NoError(t, node.Do(t.Context(), plan.Cut))
 	var heard []string
 	for _, c := range driver.Commands() {

@@ -3,7 +3,6 @@ package report
 import (
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"ebbtide/internal/engine"
@@ -144,9 +143,6 @@ type fold struct {
 	before  *forecast.Knowledge // what was known when the outage began
 }
 
-// silentReason begins what the engine says of a node that is proven off by its silence.
-const silentReason = "has not answered"
-
 // isSupply tells whether a node is a supply's output.
 func (f *fold) isSupply(node string) bool {
 	if n := f.Find(node); n != nil {
@@ -158,8 +154,7 @@ func (f *fold) isSupply(node string) bool {
 // mains finds when the mains were away.
 func (f *fold) mains() {
 	begins := func(at time.Time, id string) {
-		open := slices.ContainsFunc(f.Away, func(a Absence) bool { return a.Supply == id && a.To.IsZero() })
-		if !open {
+		if !f.isAway(id) {
 			f.Away = append(f.Away, Absence{Supply: id, From: at})
 		}
 	}
@@ -167,7 +162,7 @@ func (f *fold) mains() {
 		r := &f.records[i]
 		for _, id := range r.Supplies {
 			switch {
-			case r.Kind == engine.Opened, r.Kind == engine.Mains && !online(r.Reason):
+			case r.Kind == engine.Opened, r.Kind == engine.Mains && !f.returned(r, id):
 				begins(r.At, id)
 			case r.Kind == engine.Mains:
 				for k := range f.Away {
@@ -179,6 +174,17 @@ func (f *fold) mains() {
 		}
 	}
 	f.Supplies = append([]string{}, f.story.Supplies...)
+}
+
+// isAway tells whether a supply's mains are away as far as the records have been followed.
+func (f *fold) isAway(id string) bool {
+	return slices.ContainsFunc(f.Away, func(a Absence) bool { return a.Supply == id && a.To.IsZero() })
+}
+
+// returned tells whether a record says that a supply's mains are back. One without a cause says that they are otherwise
+// than before.
+func (f *fold) returned(r *engine.Record, id string) bool {
+	return r.Cause == engine.Returned || r.Cause == "" && f.isAway(id)
 }
 
 // proof counts what became of what was on.
@@ -213,7 +219,7 @@ func (f *fold) proof() {
 			continue
 		case s.State == timeline.Proven:
 			f.Proof.Off++
-			if strings.HasPrefix(s.Reason, silentReason) {
+			if s.Cause == engine.Silence {
 				f.Proof.Silent++
 			}
 		case s.State == timeline.Stopped:

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"ebbtide/internal/engine"
@@ -38,7 +37,7 @@ func (f *fold) suggestThat(about, what, evidence string, args ...any) {
 func (f *fold) suggestEarlier() {
 	var pressed []string
 	for _, x := range f.Forced {
-		if strings.HasPrefix(x.Reason, pressedReason) {
+		if x.Cause == engine.Pressed {
 			pressed = append(pressed, x.Node)
 		}
 	}
@@ -52,9 +51,6 @@ func (f *fold) suggestEarlier() {
 			"when %s started it was late by %s already", near.What, lasting(seconds(-near.Slack)))
 	}
 }
-
-// pressedReason begins what the engine says of a node that it forces for want of time.
-const pressedReason = "the battery runs down faster than the plan"
 
 // suggestRestore looks for what did not come back.
 func (f *fold) suggestRestore() {
@@ -113,7 +109,7 @@ func (f *fold) suggestBatteries() {
 
 func (f *fold) replaceSaid(id string) bool {
 	return slices.ContainsFunc(f.records, func(r engine.Record) bool {
-		return (r.Kind == engine.Opened || r.Kind == engine.Mains) && slices.Contains(r.Supplies, id) && strings.Contains(r.Reason, "battery to be replaced")
+		return r.Replace && slices.Contains(r.Supplies, id)
 	})
 }
 
@@ -159,7 +155,7 @@ func roomier(s *StepTaken) time.Duration {
 func (f *fold) outOfTime(node string, verb plan.Verb) string {
 	for i := range f.records {
 		r := &f.records[i]
-		if r.Node != node || r.Verb == nil || !r.OutOfTime() {
+		if r.Node != node || r.Verb == nil || r.Cause != engine.Overtime {
 			continue
 		}
 		if *r.Verb == verb || *r.Verb == plan.Force && verb == plan.Stop {

@@ -30,11 +30,12 @@ type StepTaken struct {
 
 // Forced is a command that took something down without its consent.
 type Forced struct {
-	Node   string    `json:"node"`
-	Verb   plan.Verb `json:"verb"`
-	At     time.Time `json:"at"`
-	Waited float64   `json:"waited"` // since it had been asked to stop
-	Reason string    `json:"reason"`
+	Node   string       `json:"node"`
+	Verb   plan.Verb    `json:"verb"`
+	At     time.Time    `json:"at"`
+	Waited float64      `json:"waited"` // since it had been asked to stop
+	Reason string       `json:"reason"`
+	Cause  engine.Cause `json:"cause,omitempty"`
 }
 
 // unbounded is from when on a limit is none: where no runbook bounds a node.
@@ -55,7 +56,7 @@ func (f *fold) steps() {
 		return cmp.Or(-cmp.Compare(a.Took, b.Took), a.Started.Compare(b.Started), cmp.Compare(a.Node, b.Node))
 	})
 	for _, x := range f.story.Forced {
-		one := Forced{Node: x.Node, Verb: x.Verb, At: x.At, Reason: x.Reason}
+		one := Forced{Node: x.Node, Verb: x.Verb, At: x.At, Reason: x.Reason, Cause: x.Cause}
 		for i := range f.story.Steps {
 			if s := &f.story.Steps[i]; s.Node == x.Node && !s.Started.After(x.At) && (s.Verb == plan.Stop || s.Verb == x.Verb) {
 				one.Waited = x.At.Sub(s.Started).Seconds()

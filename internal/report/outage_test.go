@@ -46,6 +46,12 @@ func (s *story) step(after time.Duration, kind engine.RecordKind, verb plan.Verb
 	return s.add(after, engine.Record{Kind: kind, Node: node, Verb: &verb, Reason: reason})
 }
 
+// by gives the newest record its cause.
+func (s *story) by(cause engine.Cause) *story {
+	s.records[len(s.records)-1].Cause = cause
+	return s
+}
+
 // stage starts one, with so much slack.
 func (s *story) stage(name string, slack float64) *story {
 	left, likely, charge, load, need, odds := 400.0, 800.0, 90.0, 50.0, 300.0, 0.02
@@ -55,7 +61,7 @@ func (s *story) stage(name string, slack float64) *story {
 }
 
 func (s *story) up() *story {
-	return s.add(time.Minute, engine.Record{Kind: engine.Mains, Supplies: []string{"ups"}, Reason: "on line"}).
+	return s.add(time.Minute, engine.Record{Kind: engine.Mains, Supplies: []string{"ups"}, Cause: engine.Returned, Reason: "on line"}).
 		add(time.Minute, engine.Record{Kind: engine.Turned, Goal: plan.Up, Reason: "mains are back and the gate is open"})
 }
 
@@ -114,10 +120,10 @@ func advice(r *report.Retrospective, about string) string {
 func night(mode string) *story {
 	return begin(mode).stage("shutdown", 42).
 		step(0, engine.Intent, plan.Stop, "vm", "").
-		step(3*time.Minute, engine.Intent, plan.Force, "vm", "not proven within 3m0s").
+		step(3*time.Minute, engine.Intent, plan.Force, "vm", "not proven within 3m0s").by(engine.Overtime).
 		step(10*time.Second, engine.Proven, plan.Stop, "vm", "").
 		step(0, engine.Intent, plan.Stop, "nas", "").
-		step(160*time.Second, engine.Proven, plan.Stop, "nas", "has not answered for 30s since it took its stop").
+		step(160*time.Second, engine.Proven, plan.Stop, "nas", "has not answered for 30s since it took its stop").by(engine.Silence).
 		add(0, engine.Record{Kind: engine.Spent, Supplies: []string{"ups"}, Discharge: &power.Discharge{Burn: 150, Took: 6 * time.Minute, Load: 45, From: 90, To: 30}}).
 		step(0, engine.Intent, plan.Cut, "ups", "").
 		step(time.Second, engine.Proven, plan.Cut, "ups", "").
@@ -206,6 +212,32 @@ func TestWhatAlwaysHangsIsToldFromThePast(t *testing.T) {
 	require.Contains(t, advice(told(t, night("run").records, basis), "vm"), "It hung this time (not proven within 3m0s), and in 2 of 2 runs before.")
 }
 
+// TestRecordsWithoutCausesClaimNothing: what their words say is for people, and nothing is reckoned from it.
+func TestRecordsWithoutCausesClaimNothing(t *testing.T) {
+	t.Parallel()
+	s := night("run")
+	for i := range s.records {
+		s.records[i].Cause = ""
+	}
+	r := told(t, s.records, known(t))
+	require.Equal(t, report.Proof{WasOn: 2, Off: 1, Forced: 1, Back: 2}, r.Proof, "nothing is known of silence")
+	require.Equal(t, s.records[len(s.records)-1].At, r.Until)
+	require.False(t, r.Away[0].To.IsZero(), "a word on a supply that was away is that it is back")
+	require.NotContains(t, advice(r, "vm"), "Find out why")
+	for _, x := range r.Surprises {
+		require.False(t, x.Hung && x.Verb == plan.Stop)
+	}
+	require.Contains(t, r.Forced[0].Reason, "not proven within", "and people still read why")
+}
+
+func TestABatteryThatIsToBeReplaced(t *testing.T) {
+	t.Parallel()
+	s := begin("run").stage("shutdown", 100).up().closed("everything that was on is on again")
+	require.NotContains(t, advice(told(t, s.records, known(t)), "ups"), "Replace")
+	s.records[0].Replace = true
+	require.Contains(t, advice(told(t, s.records, known(t)), "ups"), "Replace the battery of ups.")
+}
+
 func TestModesAreTold(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string][2]string{
@@ -253,8 +285,8 @@ func TestOutagesThatDidNotEndWell(t *testing.T) {
 	})
 	t.Run("not all restored", func(t *testing.T) {
 		t.Parallel()
-		s := begin("run").stage("shutdown", 100).step(0, engine.Intent, plan.Stop, "vm", "").step(time.Minute, engine.Failed, plan.Stop, "vm", "not proven within 1m0s").
-			up().step(0, engine.Intent, plan.Start, "vm", "").step(time.Minute, engine.Failed, plan.Start, "vm", "not proven within 5m0s").closed("not brought back: vm", "vm")
+		s := begin("run").stage("shutdown", 100).step(0, engine.Intent, plan.Stop, "vm", "").step(time.Minute, engine.Failed, plan.Stop, "vm", "not proven within 1m0s").by(engine.Overtime).
+			up().step(0, engine.Intent, plan.Start, "vm", "").step(time.Minute, engine.Failed, plan.Start, "vm", "not proven within 5m0s").by(engine.Overtime).closed("not brought back: vm", "vm")
 		r := told(t, s.records, known(t))
 		require.Equal(t, []string{"vm"}, r.NotRestored)
 		require.Equal(t, report.Proof{WasOn: 2, Unproven: 1}, r.Proof)

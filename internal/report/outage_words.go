@@ -8,7 +8,6 @@ import (
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 )
 
 // named is how many names a sentence has at most.
@@ -90,9 +89,6 @@ func (f *fold) group(node string) string {
 	}
 	return ""
 }
-
-// online tells whether a supply that is described so has its mains.
-func online(said string) bool { return strings.HasPrefix(said, power.MainsOnline.String()) }
 
 // reckoning says the numbers that a decision was made from.
 func reckoning(n *engine.Numbers) string {

@@ -32,9 +32,11 @@ func (c *checker) supplies() {
 			say(Error, []string{"username"}, "add password: {credential: …}", "a username needs a password")
 		case s.Username == "" && password:
 			say(Error, []string{"password"}, "add username: …, as upsd.users has it", "a password needs a username")
-		case s.Username == "" && s.Cut == CutShutdownReturn && s.UPS != "":
-			say(Warning, nil, "add username and password of an upsd user with instcmds = shutdown.return, or cut: none",
+		case s.Username == "" && s.Cut != CutNone && s.UPS != "":
+			say(Warning, nil, fmt.Sprintf("add username and password of an upsd user with instcmds = %s, or cut: none", s.Cut),
 				"the output of %s can't be cut: upsd takes commands from its users only", s.ID)
+		case s.Cut == CutStayOff:
+			say(Warning, []string{"cut"}, "write shutdown.return unless somebody is to look before anything starts", "nothing comes back on %s before a person switches it on", s.ID)
 		}
 		if first, twice := seen[s.NUT()]; twice && s.UPS != "" {
 			say(Warning, []string{"nut"}, "one UPS is one supply", "this is the same UPS as %s", first)

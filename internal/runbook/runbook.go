@@ -72,8 +72,10 @@ type Cut string
 
 // The ways to cut.
 const (
-	CutShutdownReturn Cut = "shutdown.return" // NUT's command: off after its delay, on again with the mains
-	CutNone           Cut = "none"            // left on: it drops when the battery is empty
+	CutShutdownReturn Cut = "shutdown.return"  // NUT's command: off after its delay, on again with the mains
+	CutLoadOff        Cut = "load.off.delay"   // off after its delay; with load.on.delay, where the UPS has it, on again with the mains
+	CutStayOff        Cut = "shutdown.stayoff" // off after its delay, until a person switches it on
+	CutNone           Cut = "none"             // left on: it drops when the battery is empty
 )
 
 // Down is a node's down key. Zero durations were not said: its type's hold.

@@ -17,11 +17,14 @@ func (rb *Runbook) Sentences() []string {
 	}
 	for i := range rb.Supplies {
 		s := &rb.Supplies[i]
-		if s.Cut == CutNone {
+		switch s.Cut {
+		case CutNone:
 			out = append(out, fmt.Sprintf("The output of %s is never cut: it lasts until its battery is empty.", s.ID))
-			continue
+		case CutStayOff:
+			out = append(out, fmt.Sprintf("The output of %s is cut when all that only it feeds is down, and stays off until a person switches it on.", s.ID))
+		case CutShutdownReturn, CutLoadOff:
+			out = append(out, fmt.Sprintf("The output of %s is cut when all that only it feeds is down, and returns with the mains.", s.ID))
 		}
-		out = append(out, fmt.Sprintf("The output of %s is cut when all that only it feeds is down, and returns with the mains.", s.ID))
 	}
 	return out
 }

@@ -64,17 +64,19 @@ func (d *decoder) nut(v *value) (ups, address string) {
 	return "", ""
 }
 
+var cuts = []string{string(CutShutdownReturn), string(CutLoadOff), string(CutStayOff), string(CutNone)}
+
 func (c *Cut) read(d *decoder, v *value) {
-	if !d.want(v, scalar, "shutdown.return or none") {
+	if !d.want(v, scalar, "shutdown.return, load.off.delay, shutdown.stayoff or none") {
 		return
 	}
 	switch Cut(v.text) {
-	case CutShutdownReturn, CutNone:
+	case CutShutdownReturn, CutLoadOff, CutStayOff, CutNone:
 		*c = Cut(v.text)
-	case "load.off", "shutdown.stayoff":
+	case "load.off":
 		d.fail(v, "write shutdown.return: it cuts too, and switches on again with the mains", "%s would leave everything off for good", v.text)
 	default:
-		d.fail(v, suggest(v.text, []string{string(CutShutdownReturn), string(CutNone)}, "ways to cut"), "unknown way to cut %s", v.what())
+		d.fail(v, suggest(v.text, cuts, "ways to cut"), "unknown way to cut %s", v.what())
 	}
 }
 

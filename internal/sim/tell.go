@@ -53,7 +53,7 @@ func phrase(rec engine.Record) string {
 		on = append(on, s)
 	}
 	add(strings.Join(on, " "))
-	if rec.Kind != engine.Proven || strings.Contains(rec.Reason, "answered") || strings.Contains(rec.Reason, "already") {
+	if rec.Kind != engine.Proven || rec.Cause == engine.Silence || rec.Cause == engine.Already {
 		if rec.Reason != "" {
 			add("(" + rec.Reason + ")")
 		}

@@ -139,12 +139,12 @@ func (t *Timeline) began(r engine.Record) {
 	t.move(s, Running)
 	s.Ended = time.Time{}
 	s.Attempts++
-	s.Rung, s.Reason = *r.Verb, r.Reason
+	s.Rung, s.Reason, s.Cause = *r.Verb, r.Reason, r.Cause
 	if r.Kind == engine.Asked {
 		s.Reason = "a person was asked"
 	}
 	if forced(&r) {
-		t.Forced = append(t.Forced, Forced{Node: r.Node, Verb: s.Rung, At: r.At, Reason: r.Reason})
+		t.Forced = append(t.Forced, Forced{Node: r.Node, Verb: s.Rung, At: r.At, Reason: r.Reason, Cause: r.Cause})
 	}
 }
 
@@ -168,16 +168,16 @@ func (t *Timeline) ended(r engine.Record) {
 	switch {
 	case r.Kind == engine.Failed:
 		t.move(s, Failed)
-		s.Ended, s.Reason = r.At, r.Reason
-		s.course.late = s.course.late || r.OutOfTime()
+		s.Ended, s.Reason, s.Cause = r.At, r.Reason, r.Cause
+		s.course.late = s.course.late || r.Cause == engine.Overtime
 	case r.Kind == engine.HeldBack:
 		t.move(s, Pending)
 		s.course.blur()
-		s.Ended, s.Reason = time.Time{}, r.Reason
+		s.Ended, s.Reason, s.Cause = time.Time{}, r.Reason, r.Cause
 	case r.Kind == engine.Reopened:
 		t.move(s, Pending)
 		s.course.blur()
-		s.Ended, s.Reason = time.Time{}, r.Reason
+		s.Ended, s.Reason, s.Cause = time.Time{}, r.Reason, r.Cause
 		t.fate(r.Node, plan.On)
 	case s.Rung == plan.Force:
 		t.move(s, Stopped)
@@ -185,7 +185,7 @@ func (t *Timeline) ended(r engine.Record) {
 		t.fate(r.Node, plan.Off)
 	default:
 		t.move(s, Proven)
-		s.Ended, s.Reason = r.At, r.Reason
+		s.Ended, s.Reason, s.Cause = r.At, r.Reason, r.Cause
 		switch s.Verb {
 		case plan.Stop, plan.Cut:
 			t.fate(r.Node, plan.Off)

@@ -41,8 +41,8 @@ func (c *course) begins(r *engine.Record, was State) {
 		c.blur()
 	case forced(r):
 		c.forced, c.muddled = r.At, false
-		c.late = c.late || r.OutOfTime()
-		c.blurred = c.blurred || !r.OutOfTime() // it was not given its time
+		c.late = c.late || r.Cause == engine.Overtime
+		c.blurred = c.blurred || r.Cause != engine.Overtime // it was not given its time
 	}
 }
 

@@ -53,11 +53,11 @@ func TestWhatIsLearnedFromAStep(t *testing.T) {
 				step(engine.Intent, plan.Stop, "vm", "").step(engine.Proven, plan.Stop, "vm", "")
 		}, []seen{{"vm", plan.Stop, 3 * time.Second, false}}},
 		"its time was over": {func(r *recorder) {
-			r.step(engine.Intent, plan.Stop, "vm", "").step(engine.Intent, plan.Force, "vm", "not proven within 1m").
+			r.step(engine.Intent, plan.Stop, "vm", "").stepBy(engine.Overtime, engine.Intent, plan.Force, "vm", "not proven within 1m").
 				step(engine.Proven, plan.Stop, "vm", "")
 		}, []seen{{"vm", plan.Stop, 0, true}, {"vm", plan.Force, time.Second, false}}},
 		"the battery ran out first": {func(r *recorder) {
-			r.step(engine.Intent, plan.Stop, "vm", "").step(engine.Intent, plan.Force, "vm", "the battery runs down faster").
+			r.step(engine.Intent, plan.Stop, "vm", "").stepBy(engine.Pressed, engine.Intent, plan.Force, "vm", "the battery runs down faster").
 				step(engine.Proven, plan.Stop, "vm", "")
 		}, []seen{{"vm", plan.Force, time.Second, false}}},
 		"it was refused": {func(r *recorder) {
@@ -65,10 +65,10 @@ func TestWhatIsLearnedFromAStep(t *testing.T) {
 				step(engine.Intent, plan.Force, "vm", "refused: no").step(engine.Proven, plan.Stop, "vm", "")
 		}, []seen{{"vm", plan.Force, time.Second, false}}},
 		"it was given up": {func(r *recorder) {
-			r.step(engine.Intent, plan.Stop, "nas", "").step(engine.Failed, plan.Stop, "nas", "not proven within 5m")
+			r.step(engine.Intent, plan.Stop, "nas", "").stepBy(engine.Overtime, engine.Failed, plan.Stop, "nas", "not proven within 5m")
 		}, []seen{{"nas", plan.Stop, 0, true}}},
 		"it was given up, and came": {func(r *recorder) {
-			r.step(engine.Intent, plan.Stop, "nas", "").step(engine.Failed, plan.Stop, "nas", "not proven within 5m").
+			r.step(engine.Intent, plan.Stop, "nas", "").stepBy(engine.Overtime, engine.Failed, plan.Stop, "nas", "not proven within 5m").
 				step(engine.Proven, plan.Stop, "nas", "")
 		}, []seen{{"nas", plan.Stop, 0, true}}},
 		"it is gone": {func(r *recorder) {
@@ -89,7 +89,7 @@ func TestWhatIsLearnedFromAStep(t *testing.T) {
 		}, []seen{{"nas", plan.Stop, time.Second, false}}},
 		"on hold, then forced": {func(r *recorder) {
 			r.step(engine.Intent, plan.Stop, "vm", "")
-			order(order(r, engine.Hold), engine.Resume).step(engine.Intent, plan.Force, "vm", "not proven within 1m").
+			order(order(r, engine.Hold), engine.Resume).stepBy(engine.Overtime, engine.Intent, plan.Force, "vm", "not proven within 1m").
 				step(engine.Proven, plan.Stop, "vm", "")
 		}, []seen{{"vm", plan.Force, time.Second, false}}},
 		"it was held back": {func(r *recorder) {
@@ -126,7 +126,7 @@ func stopped(t *testing.T, mode string) *recorder {
 		step(engine.Intent, plan.Stop, "vm", "").
 		step(engine.Proven, plan.Stop, "vm", "").
 		step(engine.Intent, plan.Stop, "nas", "").
-		step(engine.Intent, plan.Force, "nas", "not proven within 1m").
+		stepBy(engine.Overtime, engine.Intent, plan.Force, "nas", "not proven within 1m").
 		step(engine.Proven, plan.Stop, "nas", "").
 		add(engine.Record{Kind: engine.Spent, Supplies: []string{"ups"}, Discharge: &power.Discharge{Burn: 100, Took: 90 * time.Second, From: 100, To: 60, Empty: true}}).
 		add(engine.Record{Kind: engine.Turned, Goal: plan.Up})

@@ -70,8 +70,10 @@ type Step struct {
 	Ended    time.Time `json:"ended,omitzero"`
 	Attempts int       `json:"attempts,omitempty"` // 0: it was so without a command
 	Reason   string    `json:"reason,omitempty"`
-	pass     int
-	course   course
+	// Cause is that of the record which ended it, or of its last command; empty if none is known.
+	Cause  engine.Cause `json:"cause,omitempty"`
+	pass   int
+	course course
 }
 
 // Took is the time from the first command to the end; 0 while there is no end.
@@ -84,10 +86,11 @@ func (s *Step) Took() time.Duration {
 
 // Forced is a command that took something down without its consent, with the reason.
 type Forced struct {
-	Node   string    `json:"node"`
-	Verb   plan.Verb `json:"verb"`
-	At     time.Time `json:"at"`
-	Reason string    `json:"reason"`
+	Node   string       `json:"node"`
+	Verb   plan.Verb    `json:"verb"`
+	At     time.Time    `json:"at"`
+	Reason string       `json:"reason"`
+	Cause  engine.Cause `json:"cause,omitempty"`
 }
 
 // Mark is something else that happened.

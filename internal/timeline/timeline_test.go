@@ -48,6 +48,10 @@ func (r *recorder) step(kind engine.RecordKind, verb plan.Verb, node, reason str
 	return r.add(rec)
 }
 
+func (r *recorder) stepBy(cause engine.Cause, kind engine.RecordKind, verb plan.Verb, node, reason string) *recorder {
+	return r.add(engine.Record{Kind: kind, Node: node, Verb: &verb, Reason: reason, Cause: cause})
+}
+
 func (r *recorder) last() timeline.Step {
 	require.NotEmpty(r.t, r.tl.Steps)
 	return r.tl.Steps[len(r.tl.Steps)-1]
@@ -74,7 +78,7 @@ func TestALadder(t *testing.T) {
 	require.Equal(t, timeline.Pending, r.last().State)
 	require.Equal(t, "busy: a task runs", r.last().Reason)
 	r.step(engine.Intent, plan.Stop, "vm", "").
-		step(engine.Intent, plan.Force, "vm", "not proven within 1m").
+		stepBy(engine.Overtime, engine.Intent, plan.Force, "vm", "not proven within 1m").
 		step(engine.Proven, plan.Stop, "vm", "powered off")
 	require.Len(t, r.tl.Steps, 1)
 	require.Equal(t, timeline.Stopped, r.last().State)
@@ -90,7 +94,7 @@ func TestFailureIsNeverShownAsSuccess(t *testing.T) {
 	r := newRecorder(t).
 		step(engine.Intent, plan.Stop, "nas", "").
 		step(engine.Accepted, plan.Stop, "nas", "no answer", engine.TimedOut).
-		step(engine.Failed, plan.Stop, "nas", "not proven within 5m")
+		stepBy(engine.Overtime, engine.Failed, plan.Stop, "nas", "not proven within 5m")
 	require.Equal(t, timeline.Failed, r.last().State)
 	require.Equal(t, timeline.Summary{WasOn: 2, Failed: 1}, r.tl.Summary)
 	r.step(engine.Proven, plan.Stop, "nas", "settled after it had been given up")

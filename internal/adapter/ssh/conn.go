@@ -20,8 +20,9 @@ const (
 	aliveWithin = 5 * time.Second  // for the answer
 )
 
-// conn is a connection to one host. It keeps one client and replaces it when it breaks.
-type conn struct {
+// Conn is an opened connection to one host, for the nodes of this family and of others that are worked with by commands.
+// It keeps one client and replaces it when it breaks.
+type Conn struct {
 	name    string
 	spec    ConnSpec
 	address string
@@ -49,7 +50,7 @@ func connect(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, e
 	if err := errors.Join(checkConn(spec)...); err != nil {
 		return nil, err
 	}
-	c := &conn{
+	c := &Conn{
 		name: d.Name, spec: *spec, address: withPort(spec.Address), secrets: secrets,
 		slots: make(chan struct{}, maxSessions),
 	}
@@ -57,8 +58,11 @@ func connect(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, e
 	return c, nil
 }
 
+// User is the one whom the host knows us as.
+func (c *Conn) User() string { return c.spec.User }
+
 // Close ends the connection and all that runs over it.
-func (c *conn) Close() error {
+func (c *Conn) Close() error {
 	c.end()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +85,7 @@ func share(ctx context.Context, part float64) (context.Context, context.CancelFu
 
 // session opens a session, on the client that is there or on a new one. Opening has no effect on the host, so that a
 // client that turns out to be dead is replaced, once.
-func (c *conn) session(ctx context.Context) (*ssh.Session, error) {
+func (c *Conn) session(ctx context.Context) (*ssh.Session, error) {
 	client, fresh, err := c.get(ctx)
 	if err != nil {
 		return nil, err
@@ -106,7 +110,7 @@ func (c *conn) session(ctx context.Context) (*ssh.Session, error) {
 }
 
 // open opens a session on a client. The library waits for the server without end, so the wait is given up here.
-func (c *conn) open(ctx context.Context, client *ssh.Client) (*ssh.Session, error) {
+func (c *Conn) open(ctx context.Context, client *ssh.Client) (*ssh.Session, error) {
 	type opened struct {
 		s   *ssh.Session
 		err error
@@ -136,7 +140,7 @@ func (c *conn) open(ctx context.Context, client *ssh.Client) (*ssh.Session, erro
 }
 
 // get gives the client that is open, or waits for a new one.
-func (c *conn) get(ctx context.Context) (client *ssh.Client, fresh bool, err error) {
+func (c *Conn) get(ctx context.Context) (client *ssh.Client, fresh bool, err error) {
 	c.mu.Lock()
 	if c.ctx.Err() != nil {
 		c.mu.Unlock()
@@ -169,7 +173,7 @@ func (c *conn) get(ctx context.Context) (client *ssh.Client, fresh bool, err err
 }
 
 // dial makes a new client for all who wait for it.
-func (c *conn) dial(d *dialing) {
+func (c *Conn) dial(d *dialing) {
 	client, err := c.login(d)
 	c.mu.Lock()
 	if err == nil && c.ctx.Err() != nil {
@@ -186,7 +190,7 @@ func (c *conn) dial(d *dialing) {
 }
 
 // drop gives up a client that does not work.
-func (c *conn) drop(client *ssh.Client) {
+func (c *Conn) drop(client *ssh.Client) {
 	c.mu.Lock()
 	if c.client == client {
 		c.client = nil
@@ -196,7 +200,7 @@ func (c *conn) drop(client *ssh.Client) {
 }
 
 // keepAlive asks the server from time to time whether it is there, until the client ends or the server is silent.
-func (c *conn) keepAlive(client *ssh.Client) {
+func (c *Conn) keepAlive(client *ssh.Client) {
 	ended := make(chan struct{})
 	go func() {
 		_ = client.Wait()

@@ -49,7 +49,7 @@ func (e *unreached) Error() string {
 func (e *unreached) Unwrap() []error { return []error{adapter.ErrUnreachable, e.err} }
 
 // login connects and logs in.
-func (c *conn) login(d *dialing) (*ssh.Client, error) {
+func (c *Conn) login(d *dialing) (*ssh.Client, error) {
 	config, hint, err := c.config()
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func isName(err error) bool {
 }
 
 // config reads the secrets anew for each login. hint tells what to do if the host does not let us in.
-func (c *conn) config() (config *ssh.ClientConfig, hint string, err error) {
+func (c *Conn) config() (config *ssh.ClientConfig, hint string, err error) {
 	check, algorithms, err := hostKeys(&c.spec, c.address)
 	if err != nil {
 		return nil, "", fmt.Errorf("cannot log in to %s: %w: %w", c.address, adapter.ErrRefused, err)
@@ -117,7 +117,7 @@ func (c *conn) config() (config *ssh.ClientConfig, hint string, err error) {
 	}, hint, nil
 }
 
-func (c *conn) auth() ([]ssh.AuthMethod, string, error) {
+func (c *Conn) auth() ([]ssh.AuthMethod, string, error) {
 	if !c.spec.Password.IsZero() {
 		password, err := c.secrets.Secret(c.spec.Password)
 		if err != nil {
@@ -150,7 +150,7 @@ func (c *conn) auth() ([]ssh.AuthMethod, string, error) {
 }
 
 // explain turns a failed handshake into what it means.
-func (c *conn) explain(err error, hint string) error {
+func (c *Conn) explain(err error, hint string) error {
 	var wrong *wrongHostKey
 	var revoked *knownhosts.RevokedError
 	var differ *ssh.AlgorithmNegotiationError

@@ -18,18 +18,18 @@ import (
 // node is a node that is driven by commands on the host of its connection.
 type node struct {
 	script.Node
-	conn           *conn
+	conn           *Conn
 	offWhenRefused bool
 }
 
 func open(d runbook.NodeDecl, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
-	c, ok := via.(*conn)
+	c, ok := via.(*Conn)
 	if !ok {
 		return nil, errors.New("via must name a connection of type ssh")
 	}
 	spec := d.Spec.(*NodeSpec)
 	n := &node{
-		Node: script.Node{ID: d.ID, Spec: spec.Spec, Run: c.run, Look: c.look},
+		Node: script.Node{ID: d.ID, Spec: spec.Spec, Run: c.Run, Look: c.look},
 		conn: c, offWhenRefused: spec.OffWhenRefused,
 	}
 	if !spec.Stdin.IsZero() {
@@ -38,24 +38,36 @@ func open(d runbook.NodeDecl, via adapter.Conn, _ func(string) (adapter.Conn, er
 	return n, nil
 }
 
-// Probe runs the probe command, or without one logs in. A host that can't be reached is Unreachable only if nothing
-// came back from it at all, because that may come to count as a proof that it is off; a host that refuses or accepts
-// a connection and says no more is Unknown.
+// Probe runs the probe command, or without one logs in.
 func (n *node) Probe(ctx context.Context) (plan.Observation, error) {
 	seen, err := n.Node.Probe(ctx)
-	var none *unreached
-	if !errors.As(err, &none) || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil {
 		return seen, err
 	}
-	seen = plan.Observation{State: plan.Unknown, Detail: none.Error()}
-	if none.how == silent || none.how == refused && n.offWhenRefused {
+	if none, ok := Unanswered(err, n.offWhenRefused); ok {
+		return none, nil
+	}
+	return seen, err
+}
+
+// Unanswered turns an error of Run into what it shows of the host itself; false if it shows nothing. A host that can't be
+// reached is Unreachable only if nothing came back from it at all, because that may come to count as a proof that it is
+// off; one that refuses or accepts a connection and says no more is Unknown, unless refusal says that a refusal counts as
+// silence too.
+func Unanswered(err error, refusal bool) (plan.Observation, bool) {
+	var none *unreached
+	if !errors.As(err, &none) {
+		return plan.Observation{}, false
+	}
+	seen := plan.Observation{State: plan.Unknown, Detail: none.Error()}
+	if none.how == silent || none.how == refused && refusal {
 		seen.State = plan.Unreachable
 	}
-	return seen, nil
+	return seen, true
 }
 
 // look tells whether the host can be logged in to.
-func (c *conn) look(ctx context.Context) (plan.Observation, error) {
+func (c *Conn) look(ctx context.Context) (plan.Observation, error) {
 	release, err := c.take(ctx)
 	if err != nil {
 		return plan.Observation{}, err
@@ -69,8 +81,15 @@ func (c *conn) look(ctx context.Context) (plan.Observation, error) {
 	return plan.Observation{State: plan.On, Detail: "it can be logged in to"}, nil
 }
 
-// run runs a command on the host.
-func (c *conn) run(ctx context.Context, command runbook.Command, stdin string) (process.Result, error) {
+// Run runs a command on the host, with stdin as its standard input, and gives what it left: an exit status that is not 0
+// is no error. Of each output the first process.MaxOutput bytes are kept. A list of arguments reaches the program as it
+// is; see NodeSpec.
+//
+// An error says that the command did not come to its end: it wraps adapter.ErrUnreachable if the host could not be asked
+// and the command was not given, adapter.ErrBusy if there was no session for it, adapter.ErrRefused if the host does not
+// let us in or runs no commands, script.ErrBroken if the connection broke off while it ran, and the context's cause if the
+// time was up: then nobody knows what became of it.
+func (c *Conn) Run(ctx context.Context, command runbook.Command, stdin string) (process.Result, error) {
 	release, err := c.take(ctx)
 	if err != nil {
 		return process.Result{}, err
@@ -123,7 +142,7 @@ func runOn(s *ssh.Session, line string) error {
 }
 
 // take takes one of the sessions that a connection may have at a time.
-func (c *conn) take(ctx context.Context) (release func(), err error) {
+func (c *Conn) take(ctx context.Context) (release func(), err error) {
 	select {
 	case c.slots <- struct{}{}:
 		return func() { <-c.slots }, nil

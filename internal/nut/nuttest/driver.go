@@ -37,7 +37,8 @@ type Driver struct {
 	mute     bool
 	result   int
 	log      []Command
-	heard    chan struct{} // closed and replaced with each entry of log
+	obeyed   func(words []string) int // carries commands and SETs out; nil: a SET holds, a command does nothing
+	heard    chan struct{}            // closed and replaced with each entry of log
 	all      sync.WaitGroup
 }
 
@@ -178,6 +179,15 @@ func (d *Driver) Commands() []Command {
 	return slices.Clone(d.log)
 }
 
+// Sent gives the commands so far, each as one line: "SET ups.delay.shutdown 60".
+func (d *Driver) Sent() []string {
+	var lines []string
+	for _, c := range d.Commands() {
+		lines = append(lines, strings.Join(c.Words, " "))
+	}
+	return lines
+}
+
 // Heard gives a channel that is closed at the next command.
 func (d *Driver) Heard() <-chan struct{} {
 	d.mu.Lock()
@@ -265,6 +275,18 @@ func (d *Driver) hear(c net.Conn, words []string) {
 	}
 }
 
+// get reads a variable; "" if it is not there.
+func (d *Driver) get(name string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range d.vars {
+		if d.vars[i].name == name {
+			return d.vars[i].value
+		}
+	}
+	return ""
+}
+
 func (d *Driver) dump() []string {
 	var lines []string
 	for i := range d.vars {
@@ -277,7 +299,8 @@ func (d *Driver) dump() []string {
 	return append(lines, d.health(), "DUMPDONE")
 }
 
-// obey logs a command, carries a SET out, and tells the result if upsd tracks it.
+// obey logs a command, carries it out, and tells the result if upsd tracks it. It has d.mu, and is without it while the
+// machine behind the driver acts.
 func (d *Driver) obey(c net.Conn, words []string) {
 	id := ""
 	if n := len(words); n > 2 && words[n-2] == "TRACKING" {
@@ -286,12 +309,19 @@ func (d *Driver) obey(c net.Conn, words []string) {
 	d.log = append(d.log, Command{At: time.Now(), Words: words})
 	close(d.heard)
 	d.heard = make(chan struct{})
-	if words[0] == "SET" && len(words) == 3 && d.result == 0 {
+	result := d.result
+	switch do := d.obeyed; {
+	case result != 0:
+	case do != nil:
+		d.mu.Unlock()
+		result = do(words)
+		d.mu.Lock()
+	case words[0] == "SET" && len(words) == 3:
 		v := d.variable(words[1])
 		v.value = words[2]
 		d.tell(v.line())
 	}
 	if id != "" {
-		write(c, fmt.Sprintf("TRACKING %s %d", id, d.result))
+		write(c, fmt.Sprintf("TRACKING %s %d", id, result))
 	}
 }

@@ -1,0 +1,38 @@
+package cache
+
+import (
+	"ebbtide/internal/adapter/ssh"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// typed are the command lines that a person types for a cache, as root on its host.
+type typed struct {
+	do    map[plan.Verb][]string
+	look  string // shows its state
+	clean string // what look shows once it is protected and clean
+	on    string // what look shows when it is there; "": look ends without an error
+}
+
+// hand puts the lines behind the login at a place.
+func (t typed) hand(at runbook.Place) runbook.Hand {
+	const say = "From any machine that may log in there, or without the ssh part as root at its own console:"
+	sudo := ""
+	if at.User != "root" {
+		sudo = "sudo "
+	}
+	line := func(command string) string { return ssh.Login(at) + " " + runbook.Quote(sudo+command) }
+	h := runbook.Hand{Do: map[plan.Verb][]runbook.Instruction{}}
+	for v := plan.Protect; v <= plan.Unprotect; v++ {
+		for _, command := range t.do[v] {
+			h.Do[v] = append(h.Do[v], runbook.Instruction{Say: say, Type: line(command)})
+		}
+	}
+	h.Clean = []runbook.Instruction{{Say: t.clean + ":", Type: line(t.look)}}
+	on := t.on
+	if on == "" {
+		on = "This ends without an error"
+	}
+	h.On = []runbook.Instruction{{Say: on + ":", Type: line(t.look)}}
+	return h
+}

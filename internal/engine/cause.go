@@ -1,0 +1,17 @@
+package engine
+
+// Cause is why a record came about, for what is reckoned from it. The set is closed; where none is given, as in records
+// of before there were causes, none is known.
+type Cause string
+
+// The causes, with the kinds of record that they stand in.
+const (
+	Overtime   Cause = "overtime"    // Intent, Failed: the step's time was over, and what was commanded had not come about by itself
+	Denied     Cause = "denied"      // Intent, Failed: the command was refused
+	Pressed    Cause = "pressed"     // Intent: the battery runs down faster than the plan
+	TakenAlong Cause = "taken-along" // Intent: a host is powered off with VMs on it that were given up
+	Silence    Cause = "silence"     // Proven: no answer for as long as proves it, after it took its stop
+	Already    Cause = "already"     // Proven: it was so before anything was commanded
+	Failing    Cause = "failing"     // Mains: the supply fails now
+	Returned   Cause = "returned"    // Mains: the supply no longer fails
+)

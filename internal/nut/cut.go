@@ -1,0 +1,184 @@
+package nut
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// Cutting says how an output is cut.
+type Cutting struct {
+	Way runbook.Cut   // "": shutdown.return
+	Off time.Duration // from the command to the cut: ups.delay.shutdown; 0: the UPS's own
+	On  time.Duration // from mains back to output on: ups.delay.start; 0: the UPS's own
+}
+
+// The instant commands of a cut beside those that a runbook names.
+const (
+	rebootCommand  = "shutdown.reboot"
+	onDelayCommand = "load.on.delay"
+)
+
+const (
+	// readBackWithin is how long a driver may take to show what it was told: twice its usual round.
+	readBackWithin = 5 * time.Second
+	readBackEvery  = 100 * time.Millisecond
+)
+
+// ways lists the ways to cut of which a UPS has the commands, the runbook's own first. The others are for one that took a
+// cut and did not make it: some ignore shutdown.return while the mains are there. All of these give the output back, and
+// so they are none for a runbook that wants it to stay off.
+func (c Cutting) ways(offered []string) ([][]string, error) {
+	own := string(cmp.Or(c.Way, runbook.CutShutdownReturn))
+	if _, err := first(offered, own); err != nil {
+		return nil, err
+	}
+	delayed := []string{onDelayCommand, string(runbook.CutLoadOff)}
+	switch runbook.Cut(own) {
+	case runbook.CutStayOff:
+		return [][]string{{own}}, nil
+	case runbook.CutLoadOff:
+		if !slices.Contains(offered, onDelayCommand) {
+			return [][]string{{own}}, nil
+		}
+	case runbook.CutShutdownReturn, runbook.CutNone:
+	}
+	all := [][]string{{string(runbook.CutShutdownReturn)}, {rebootCommand}, delayed}
+	all = slices.DeleteFunc(all, func(way []string) bool {
+		return slices.ContainsFunc(way, func(cmd string) bool { return !slices.Contains(offered, cmd) })
+	})
+	slices.SortStableFunc(all, func(a, b []string) int {
+		return cmp.Compare(slices.Index(b, own), slices.Index(a, own)) // -1 where it is not its own
+	})
+	return all, nil
+}
+
+func (o *output) cut(ctx context.Context) error {
+	return o.session(ctx, "cut the output of", func(c *Client, vars []Var) error {
+		seen := o.observed(vars)
+		if seen == plan.Off || seen == plan.Stopping {
+			return nil
+		}
+		offered, err := c.ListCmd(ctx, o.ups)
+		if err != nil {
+			return unsent(ctx, err)
+		}
+		ways, err := o.cutting.ways(offered)
+		if err != nil {
+			return err
+		}
+		delay, told, err := o.setDelays(ctx, c, vars)
+		if err != nil {
+			return err
+		}
+		for _, command := range ways[o.misses()%len(ways)] {
+			if err := o.command(ctx, c, command); err != nil {
+				return err
+			}
+		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.cutAt, o.delay, o.told = time.Now(), delay, told
+		o.made, o.uncut = false, false
+		return nil
+	})
+}
+
+func (o *output) misses() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.missed
+}
+
+// setDelays sets what the runbook asks for and reads it back. It gives the delay of the cut that then holds, as the UPS
+// has it, and what is to be told of it.
+func (o *output) setDelays(ctx context.Context, c *Client, vars []Var) (delay time.Duration, told string, err error) {
+	off := valueOf(vars, varDelay)
+	for _, d := range o.cutting.delays() {
+		shown, why := valueOf(vars, d.name), ""
+		if want := d.value(); bare(shown) != want {
+			if shown, why, err = o.setDelay(ctx, c, d.name, shown, want); err != nil {
+				return 0, "", err
+			}
+		}
+		if d.name == varDelay {
+			off = shown
+		}
+		told += why
+	}
+	return delayOf(off), told, nil
+}
+
+// delayOf reads a delay as UPSes tell it. Those that have none say -1, or more than anybody would wait.
+func delayOf(value string) time.Duration {
+	if d := number(value); d.Value > 0 && d.Value < 65535 {
+		return time.Duration(d.Value * float64(time.Second))
+	}
+	return defaultDelay
+}
+
+type delaySetting struct {
+	name string
+	want time.Duration
+}
+
+func (d delaySetting) value() string { return strconv.Itoa(int(d.want.Seconds())) }
+
+func (c Cutting) delays() []delaySetting {
+	all := []delaySetting{{varDelay, c.Off}, {varStartDelay, c.On}}
+	return slices.DeleteFunc(all, func(d delaySetting) bool { return d.want <= 0 })
+}
+
+// setDelay sets one variable and gives what the UPS shows of it then. One that refuses keeps its own, which is no error
+// and is told; one that falls silent before it shows anything is.
+func (o *output) setDelay(ctx context.Context, c *Client, name, before, want string) (shown, told string, err error) {
+	var answer *Error
+	if err := c.Set(ctx, o.ups, name, want); errors.As(err, &answer) && answer.Code != ErrDriverNotConnected.Code && answer.Code != ErrDataStale.Code {
+		return before, fmt.Sprintf("; it refused %s=%s (%s) and keeps %s", name, want, answer.Code, known(before)), nil
+	} else if err != nil {
+		return "", "", unsent(ctx, err)
+	}
+	if shown, err = o.readBack(ctx, c, name, before, want); err != nil {
+		return "", "", unsent(ctx, err)
+	}
+	if bare(shown) != want {
+		told = fmt.Sprintf("; it was told %s=%s and shows %s", name, want, known(shown))
+	}
+	return shown, told, nil
+}
+
+func known(value string) string {
+	if bare(value) == "" {
+		return "its own"
+	}
+	return bare(value)
+}
+
+// readBack waits until a variable shows what was set, or anything else than before (some UPSes round it), or for as long
+// as a driver may take to show it.
+func (o *output) readBack(ctx context.Context, c *Client, name, before, want string) (shown string, err error) {
+	tick := time.NewTicker(readBackEvery)
+	defer tick.Stop()
+	end := time.NewTimer(readBackWithin)
+	defer end.Stop()
+	for {
+		shown, err = c.Get(ctx, o.ups, name)
+		if err != nil || bare(shown) == want || bare(shown) != bare(before) {
+			return shown, err
+		}
+		select {
+		case <-tick.C:
+		case <-end.C:
+			return shown, nil
+		case <-ctx.Done():
+			return "", ended(ctx)
+		}
+	}
+}

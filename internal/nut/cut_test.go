@@ -1,0 +1,160 @@
+package nut_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/nut"
+	"ebbtide/internal/nut/nuttest"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// bench is a UPS that obeys, behind the real upsd, and its output as a node.
+func bench(t *testing.T, traits nuttest.Traits, how nut.Cutting) (*nuttest.Server, *nuttest.Machine, adapter.Node) {
+	t.Helper()
+	upsd := nuttest.Start(t, nuttest.Config{})
+	machine := upsd.Driver("ups1").Machine(traits)
+	upsd.Driver("ups1").Set("ready", "1")
+	upsd.Await("ups1", "ready", "1")
+	return upsd, machine, nut.NewOutput(admin(upsd.Addr), "ups1", how)
+}
+
+func untilState(t *testing.T, node adapter.Node, want plan.State) plan.Observation {
+	t.Helper()
+	var seen plan.Observation
+	nuttest.Until(t, "the output to be "+want.String(), func() bool {
+		seen = probe(t, node)
+		return seen.State == want
+	})
+	return seen
+}
+
+// Each way to cut darkens the output after its delay; all but one of them give it back with the mains.
+func TestWaysToCut(t *testing.T) {
+	t.Parallel()
+	for way, c := range map[runbook.Cut]struct {
+		sent    []string
+		returns bool
+	}{
+		runbook.CutShutdownReturn: {[]string{"INSTCMD shutdown.return"}, true},
+		runbook.CutLoadOff:        {[]string{"INSTCMD load.on.delay", "INSTCMD load.off.delay"}, true},
+		runbook.CutStayOff:        {[]string{"INSTCMD shutdown.stayoff"}, false},
+	} {
+		t.Run(string(way), func(t *testing.T) {
+			t.Parallel()
+			upsd, ups, node := bench(t, nuttest.Traits{
+				Commands: []string{"shutdown.return", "shutdown.stayoff", "load.off.delay", "load.on.delay", "load.on"}, OffDelay: 1, OnDelay: 1,
+			}, nut.Cutting{Way: way})
+			ups.Mains(false)
+			upsd.Await("ups1", "ups.status", "OB DISCHRG")
+			require.Equal(t, plan.On, probe(t, node).State)
+			require.NoError(t, node.Do(t.Context(), plan.Cut))
+			require.Equal(t, c.sent, upsd.Driver("ups1").Sent())
+			untilState(t, node, plan.Off)
+			ups.Mains(true)
+			if !c.returns {
+				upsd.Await("ups1", "ups.status", "OL OFF")
+				require.Equal(t, plan.Off, probe(t, node).State)
+				require.NoError(t, node.Do(t.Context(), plan.Start))
+			}
+			seen := untilState(t, node, plan.On)
+			require.False(t, seen.Uncut)
+			require.Equal(t, []string{"mains off", "cut armed, 1s", "output off", "mains on", "output on"}, ups.Story())
+		})
+	}
+}
+
+// What the UPS shows after a delay was set is what counts, whether it takes it, rounds it, keeps its own, or refuses.
+func TestDelaysAreReadBack(t *testing.T) {
+	t.Parallel()
+	commands := []string{"shutdown.return"}
+	for what, c := range map[string]struct {
+		traits nuttest.Traits
+		refuse bool
+		delay  time.Duration
+		told   string
+	}{
+		"taken":   {nuttest.Traits{Commands: commands, OffDelay: 20}, false, 45 * time.Second, ""},
+		"rounded": {nuttest.Traits{Commands: commands, OffDelay: 20, DelayStep: 60}, false, time.Minute, "it was told ups.delay.shutdown=45 and shows 60"},
+		"kept":    {nuttest.Traits{Commands: commands, OffDelay: 20, KeepsDelays: true}, false, 20 * time.Second, "it was told ups.delay.shutdown=45 and shows 20"},
+		"not had": {nuttest.Traits{Commands: commands}, false, 20 * time.Second, "it refused ups.delay.shutdown=45 (VAR-NOT-SUPPORTED) and keeps its own"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			_, ups, node := bench(t, c.traits, nut.Cutting{Off: 45 * time.Second})
+			ups.Mains(false)
+			require.NoError(t, node.Do(t.Context(), plan.Cut))
+			seen := probe(t, node)
+			require.Equal(t, plan.Stopping, seen.State)
+			require.LessOrEqual(t, seen.RemainFor, c.delay)
+			require.Greater(t, seen.RemainFor, c.delay-15*time.Second)
+			require.Contains(t, seen.Detail, c.told)
+		})
+	}
+}
+
+// A delay that stands as it is wanted is not written again: some UPSes keep it in a memory that wears out.
+func TestAStandingDelayIsNotSet(t *testing.T) {
+	t.Parallel()
+	upsd, _, node := bench(t, nuttest.Traits{Commands: []string{"shutdown.return"}, OffDelay: 45}, nut.Cutting{Off: 45 * time.Second})
+	require.NoError(t, node.Do(t.Context(), plan.Cut))
+	require.Equal(t, []string{"INSTCMD shutdown.return"}, upsd.Driver("ups1").Sent())
+}
+
+// The UPS's own timer is the proof that the cut is armed, and tells what is left.
+func TestTheTimerProvesTheCutArmed(t *testing.T) {
+	t.Parallel()
+	upsd, ups, node := bench(t, nuttest.Traits{Commands: []string{"shutdown.return"}, OffDelay: 30, HasTimer: true}, nut.Cutting{})
+	ups.Mains(false)
+	require.NoError(t, node.Do(t.Context(), plan.Cut))
+	nuttest.Until(t, "the timer to be seen", func() bool {
+		seen := probe(t, node)
+		require.Equal(t, plan.Stopping, seen.State)
+		return seen.RemainFor > 0 && seen.RemainFor <= 30*time.Second && seen.Detail != "has accepted the cut"
+	})
+	// Who comes after a restart and knows of no cut sees it by the timer that falls, and gives no second one.
+	other := nut.NewOutput(admin(upsd.Addr), "ups1", nut.Cutting{})
+	probe(t, other)
+	untilState(t, other, plan.Stopping)
+	require.NoError(t, other.Do(t.Context(), plan.Cut))
+	require.Equal(t, []string{"INSTCMD shutdown.return"}, upsd.Driver("ups1").Sent())
+}
+
+// A driver that goes stale, hangs or dies while the cut is armed does not take the cut back: it counts on, and when its
+// delay is over silence is the cut.
+func TestSilenceWhileTheCutIsArmed(t *testing.T) {
+	t.Parallel()
+	for what, fall := range map[string]func(*nuttest.Driver){
+		"stale": (*nuttest.Driver).Stale,
+		"dead":  (*nuttest.Driver).Kill,
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			upsd, ups, node := bench(t, nuttest.Traits{Commands: []string{"shutdown.return"}, OffDelay: 2}, nut.Cutting{})
+			ups.Mains(false)
+			upsd.Await("ups1", "ups.status", "OB DISCHRG")
+			require.NoError(t, node.Do(t.Context(), plan.Cut))
+			fall(upsd.Driver("ups1"))
+			seen := untilState(t, node, plan.Off)
+			require.Contains(t, seen.Detail, "silent since it accepted the cut")
+		})
+	}
+}
+
+// A driver that hangs leaves upsd with its last values for a while: the cut stays armed by what the UPS accepted, and a
+// second one is not given.
+func TestAHungDriverWhileTheCutIsArmed(t *testing.T) {
+	t.Parallel()
+	upsd, ups, node := bench(t, nuttest.Traits{Commands: []string{"shutdown.return"}, OffDelay: 3}, nut.Cutting{})
+	ups.Mains(false)
+	upsd.Await("ups1", "ups.status", "OB DISCHRG")
+	require.NoError(t, node.Do(t.Context(), plan.Cut))
+	upsd.Driver("ups1").Mute(true)
+	require.Equal(t, plan.Stopping, probe(t, node).State)
+	require.NoError(t, node.Do(t.Context(), plan.Cut))
+	require.Equal(t, []string{"INSTCMD shutdown.return"}, upsd.Driver("ups1").Sent())
+}

@@ -109,8 +109,14 @@ func newFarm(t *testing.T, n int) *farm {
 	t.Cleanup(sim.Close)
 	p.sim = sim
 	t.Setenv("EBBTIDE_BENCH_VSPHERE", vspheresim.Password)
-	vc := sim.VCenter()
-	decls := make([]runbook.NodeDecl, n)
+	return p
+}
+
+// open connects to the vCenter, as a daemon does when it starts.
+func (p *farm) open() (end func()) {
+	p.t.Helper()
+	t, vc := p.t, p.sim.VCenter()
+	decls := make([]runbook.NodeDecl, len(p.names))
 	for i, name := range p.names {
 		decls[i] = runbook.NodeDecl{ID: name, Type: "vsphere.vm", Via: "vc", Spec: &vsphere.VMSpec{}}
 	}
@@ -118,12 +124,16 @@ func newFarm(t *testing.T, n int) *farm {
 		URL: vc.URL(), Username: vspheresim.User, Password: runbook.SecretRef{Env: "EBBTIDE_BENCH_VSPHERE"}, Thumbprint: vc.Thumbprint(),
 	}}}, decls, literal{})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, set.Close()) })
+	p.nodes = nil
 	for _, name := range p.names {
 		node, _ := set.Node(name)
 		p.nodes = append(p.nodes, node)
 	}
-	return p
+	p.each(func(ctx context.Context, n adapter.Node) error { // the login and the first look at the inventory
+		_, err := n.Probe(ctx)
+		return err
+	})
+	return func() { require.NoError(t, set.Close()) }
 }
 
 // literal reads secrets from the environment.
@@ -196,12 +206,9 @@ func (p *farm) measure(f func()) effort {
 	return e
 }
 
-// cycle takes all VMs down and up again. The login and the first look at the inventory are before it, as in a daemon.
+// cycle takes all VMs down and up again.
 func (p *farm) cycle() (down, up effort) {
-	p.each(func(ctx context.Context, n adapter.Node) error {
-		_, err := n.Probe(ctx)
-		return err
-	})
+	defer p.open()()
 	down = p.measure(func() { p.prove(plan.Stop, plan.Off) })
 	p.await(0)
 	up = p.measure(func() { p.prove(plan.Start, plan.On) })
@@ -258,6 +265,7 @@ func (p *farm) each(f func(context.Context, adapter.Node) error) {
 
 // put makes all VMs on or off, whatever that takes.
 func (p *farm) put(on bool) {
+	defer p.open()()
 	p.each(func(ctx context.Context, n adapter.Node) error {
 		if on {
 			return n.Do(ctx, plan.Start)

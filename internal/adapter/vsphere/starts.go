@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
@@ -18,24 +20,31 @@ type starts struct {
 	vms      []ref
 	done     chan struct{} // closed when what follows is there
 	task     ref
-	together bool // the task is that of several
 	err      error
+	together bool // the task is that of several
+
+	mu     sync.Mutex
+	asked  time.Time // when the task was last looked at
+	failed map[ref]error
 }
 
 // errAlone says that a VM is to be powered on by a call of its own.
 var errAlone = errors.New("the call for several VMs was refused as a whole")
 
-// powerOn powers a VM on together with all others of its datacenter that are waiting. together tells whether the task is
-// that of several; a server that takes no such call is given one for each.
-func (c *Conn) powerOn(ctx context.Context, vm ref) (task ref, together bool, err error) {
+// powerOn powers a VM on together with all others of its datacenter that are waiting. Where the task is that of several,
+// with has them; a server that takes no such call is given one for each.
+func (c *Conn) powerOn(ctx context.Context, vm ref) (task ref, with *starts, err error) {
 	if dc := c.datacenterOf(vm); dc != (ref{}) {
 		b, err := c.join(ctx, dc, vm)
-		if !errors.Is(err, errAlone) {
-			return b.task, b.together, err
+		switch {
+		case err == nil && b.together:
+			return b.task, b, nil
+		case !errors.Is(err, errAlone):
+			return b.task, nil, err
 		}
 	}
 	task, err = c.powerOnAlone(ctx, vm)
-	return task, false, err
+	return task, nil, err
 }
 
 func (c *Conn) powerOnAlone(ctx context.Context, vm ref) (task ref, err error) {
@@ -156,32 +165,65 @@ func (c *Conn) send(ctx context.Context, dc ref, b *starts) error {
 		}
 		return err
 	})
-	b.together = err == nil
+	b.together, b.asked = err == nil, time.Now()
 	if isFault(err) && !expired(err) && !isKind(err, &types.NoPermission{}) {
 		return fmt.Errorf("%w: %w", errAlone, err) // one VM that is gone spoils it for the others
 	}
 	return err
 }
 
-// failureTogether tells how a VM fared in a task that powers several on; nil if it runs, has succeeded or can't be asked.
-func (c *Conn) failureTogether(ctx context.Context, task, vm ref) error {
-	result, err := c.result(ctx, task)
+// failureOf tells how one of the VMs fared; nil if it runs, has succeeded or can't be asked. It is asked for all of them at
+// once, and not again before a while has passed.
+func (b *starts) failureOf(ctx context.Context, c *Conn, vm ref) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if time.Since(b.asked) > c.pace.retry {
+		b.asked = time.Now()
+		if failed := c.failures(ctx, b); failed != nil {
+			b.failed = failed
+		}
+	}
+	return b.failed[vm]
+}
+
+// failures reads the task of several VMs, and then their own tasks.
+func (c *Conn) failures(ctx context.Context, b *starts) map[ref]error {
+	failed := make(map[ref]error)
+	result, err := c.result(ctx, b.task)
 	if err != nil {
-		return err
-	}
-	all, _ := result.(types.ClusterPowerOnVmResult)
-	for _, n := range all.NotAttempted {
-		if n.Vm == vm {
-			return errors.New(n.Fault.LocalizedMessage)
+		for _, vm := range b.vms {
+			failed[vm] = err
 		}
+		return failed
 	}
-	for _, a := range all.Attempted {
-		if a.Vm == vm && a.Task != nil {
-			return c.failure(ctx, *a.Task)
-		}
+	all, ok := result.(types.ClusterPowerOnVmResult)
+	if !ok {
+		return nil // it still runs
 	}
 	if len(all.Recommendations) > 0 {
-		return errors.New("DRS only recommends to power it on: apply the recommendation in the client")
+		for _, vm := range b.vms {
+			failed[vm] = errors.New("DRS only recommends to power it on: apply the recommendation in the client")
+		}
 	}
-	return nil
+	for _, n := range all.NotAttempted {
+		failed[n.Vm] = errors.New(n.Fault.LocalizedMessage)
+	}
+	tasks, of := []ref(nil), make(map[ref]ref)
+	for _, a := range all.Attempted {
+		if delete(failed, a.Vm); a.Task != nil {
+			tasks, of[*a.Task] = append(tasks, *a.Task), a.Vm
+		}
+	}
+	objects, err := c.readAll(ctx, "Task", tasks, "info.error")
+	if err != nil {
+		return nil
+	}
+	for _, o := range objects {
+		for _, p := range o.PropSet {
+			if f, ok := p.Val.(types.LocalizedMethodFault); ok {
+				failed[of[o.Obj]] = errors.New(f.LocalizedMessage)
+			}
+		}
+	}
+	return failed
 }

@@ -40,7 +40,10 @@ func TestMembersNameWhatServesTheirDatastores(t *testing.T) {
 // What runs is listed whether a selector covers it or not.
 func TestEverythingThatRuns(t *testing.T) {
 	e := start(t, vspheresim.Options{VMs: []vspheresim.VM{
-		{Name: "web01"}, {Name: "spare", Off: true}, {Name: "golden", Template: true}, {Name: "forgotten", Folder: "Old"},
+		{Name: "web01"},
+		{Name: "spare", Off: true},
+		{Name: "golden", Template: true},
+		{Name: "forgotten", Folder: "Old"},
 		{Name: "vCLS-4c4c4544-0000-1111-2222-333344445555", ManagedBy: "com.vmware.vim.eam"},
 	}})
 	running, err := e.vcenter.Everything(within(t, 10*time.Second))

@@ -31,7 +31,8 @@ type vmNode struct {
 type power struct {
 	conn  *Conn
 	task  ref
-	vm    ref // set where the task powers on several VMs
+	vm    ref
+	with  *starts // all that the task powers on; nil: this VM alone
 	verb  plan.Verb
 	asked time.Time // when it was last looked at
 	err   error     // how it failed
@@ -188,15 +189,13 @@ func (n *vmNode) give(ctx context.Context, c *Conn, m sight, v plan.Verb) error 
 // order sends the command for a verb and gives the operation that it begins, if there is one to be asked after. The
 // error is not yet explained.
 func (c *Conn) order(ctx context.Context, vm ref, v plan.Verb) (*power, error) {
-	given := &power{conn: c, verb: v, asked: time.Now()}
+	given := &power{conn: c, vm: vm, verb: v, asked: time.Now()}
+	var err error
 	if v == plan.Start {
-		task, together, err := c.powerOn(ctx, vm)
-		if given.task = task; together {
-			given.vm = vm
-		}
+		given.task, given.with, err = c.powerOn(ctx, vm)
 		return given, err
 	}
-	err := c.do(ctx, func(ctx context.Context, s *session) error {
+	err = c.do(ctx, func(ctx context.Context, s *session) error {
 		if v == plan.Stop {
 			given = nil
 			_, err := methods.ShutdownGuest(ctx, s.Client, &types.ShutdownGuest{This: vm})
@@ -213,8 +212,8 @@ func (c *Conn) order(ctx context.Context, vm ref, v plan.Verb) (*power, error) {
 
 // failure tells how an operation failed, as far as that is known.
 func (p *power) failure(ctx context.Context) error {
-	if p.vm != (ref{}) {
-		return p.conn.failureTogether(ctx, p.task, p.vm)
+	if p.with != nil {
+		return p.with.failureOf(ctx, p.conn, p.vm)
 	}
 	return p.conn.failure(ctx, p.task)
 }

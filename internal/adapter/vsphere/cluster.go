@@ -115,8 +115,9 @@ func isTrue(b *bool) bool { return b != nil && *b }
 // readAgents reads what becomes of the vCLS VMs, wherever this vCenter says it.
 func (c *Conn) readAgents(ctx context.Context, of *cluster, info *types.ClusterConfigInfoEx) error {
 	return explainRead(c.do(ctx, func(ctx context.Context, s *session) error {
-		of.agents = noAgents
 		switch s.agentsBy() {
+		case nowhere:
+			of.agents = noAgents
 		case byCluster:
 			of.agents = agentsOn
 			if info.SystemVMsConfig != nil && info.SystemVMsConfig.DeploymentMode == string(types.ClusterSystemVMsConfigInfoDeploymentModeABSENT) {
@@ -166,7 +167,7 @@ func (n *clusterNode) Probe(ctx context.Context) (plan.Observation, error) {
 	if err != nil {
 		return plan.Observation{}, fmt.Errorf("cannot probe cluster %q: %w", n.name, err)
 	}
-	o := plan.Observation{State: plan.On, Protected: plan.FactOf(c.quiet()), Detail: c.features.String()}
+	o := plan.Observation{State: plan.On, Protected: plan.FactOf(c.quiet()), Detail: c.String()}
 	if c.vsan {
 		o.Detail += "; vSAN: Ebbtide does not shut this cluster's hosts down"
 	}
@@ -178,7 +179,7 @@ func (n *clusterNode) Probe(ctx context.Context) (plan.Observation, error) {
 		o.Protected = plan.Yes // as long as only a part of it is back
 	}
 	if o.Protected == plan.No {
-		o.Settings = c.features.String()
+		o.Settings = c.String()
 	}
 	return o, nil
 }

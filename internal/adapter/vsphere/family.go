@@ -102,10 +102,9 @@ func Family() adapter.Family {
 				Spec:  func() any { return new(HostSpec) },
 				Verbs: func(spec any) plan.Verbs { return hostVerbs(spec.(*HostSpec)) },
 				Times: map[plan.Verb]plan.Times{
-					plan.Stop:      {Nominal: 90 * time.Second, Within: 5 * time.Minute},
-					plan.Force:     {Nominal: 90 * time.Second, Within: 3 * time.Minute},
-					plan.Start:     {Nominal: 6 * time.Minute, Within: 15 * time.Minute},
-					plan.Unprotect: {Nominal: 15 * time.Second, Within: 10 * time.Minute},
+					plan.Stop:  {Nominal: 90 * time.Second, Within: 5 * time.Minute},
+					plan.Force: {Nominal: 90 * time.Second, Within: 3 * time.Minute},
+					plan.Start: {Nominal: 6 * time.Minute, Within: 15 * time.Minute},
 				},
 				Healthy:  func(spec any) bool { return len(spec.(*HostSpec).Datastores) > 0 },
 				Risk:     plan.ControlPlane,

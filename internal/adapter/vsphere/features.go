@@ -79,7 +79,7 @@ func onOff(b bool) string {
 func parseFeatures(text string) (features, error) {
 	var f features
 	seen := map[string]bool{}
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		key, value, _ := strings.Cut(word, "=")
 		known := value == "on" || value == "off"
 		switch key {

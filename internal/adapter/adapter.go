@@ -70,6 +70,11 @@ type Conn interface {
 // Pacer is a Conn that knows how many calls of its nodes may be under way at once.
 type Pacer interface{ Concurrency() int }
 
+// Lister is a Conn that can list what runs on its system, so that what no node covers is seen.
+type Lister interface {
+	Everything(ctx context.Context) ([]plan.Member, error)
+}
+
 // Waker is a Conn that can power on the machine it belongs to: a BMC.
 type Waker interface {
 	// PowerOn returns when the command is accepted. A machine that is on is no error.

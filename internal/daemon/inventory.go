@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -118,6 +119,8 @@ func (s *site) known() inventory {
 func (d *Daemon) refresh(ctx context.Context) {
 	tick := time.NewTicker(refreshEvery)
 	defer tick.Stop()
+	uncovered := map[string]string{}
+	d.lookForUncovered(ctx, d.site.Load(), uncovered)
 	for {
 		select {
 		case <-ctx.Done():
@@ -130,9 +133,37 @@ func (d *Daemon) refresh(ctx context.Context) {
 		if d.learned.aged(time.Now()) {
 			d.learned.weigh(d.site.Load().compiled.Estate, time.Now())
 		}
+		d.lookForUncovered(ctx, d.site.Load(), uncovered)
 		if err := d.refreshOnce(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, runner.ErrOutageOpen) {
 			d.log.Warn("the inventory can't be taken over", keyError, err)
 		}
+	}
+}
+
+// lookForUncovered warns of what runs on the systems that selectors ask and belongs to no node: nothing would take it down.
+// said has what was said of each connection, so that the same is said once.
+func (d *Daemon) lookForUncovered(ctx context.Context, s *site, said map[string]string) {
+	ctx, cancel := context.WithTimeoutCause(ctx, askWithin, fmt.Errorf("no answer within %s", askWithin))
+	defer cancel()
+	asked := map[string]bool{}
+	for i := range s.rb.Nodes {
+		via := s.rb.Nodes[i].Via
+		lister := s.set.Lister(via)
+		if _, many := s.set.Selector(s.rb.Nodes[i].ID); !many || lister == nil || asked[via] {
+			continue
+		}
+		asked[via] = true
+		running, err := lister.Everything(ctx)
+		if err != nil {
+			continue // its selectors have said so
+		}
+		names := s.compiled.Uncovered(s.rb, plainMembers(running[:min(len(running), maxMembers)]))
+		all := strings.Join(names, ", ")
+		if len(names) > 0 && said[via] != all {
+			d.log.Warn("VMs run that no node covers: nothing takes them down, and they keep their hosts on", "connection", via, "count", len(names),
+				"names", adapter.Plain(all, maxName))
+		}
+		said[via] = all
 	}
 }
 

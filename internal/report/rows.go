@@ -65,6 +65,9 @@ func PlanRows(p *plan.Plan, sc *plan.Schedule, policy *power.Policy, fold func(*
 func Action(n *plan.Node, s *plan.Step) string {
 	switch s.Verb {
 	case plan.Protect:
+		if n.Kind == plan.Cluster {
+			return "set aside what would restart or move VMs in"
+		}
 		return "switch to write-through:"
 	case plan.Flush:
 		return "flush"
@@ -88,6 +91,13 @@ func Action(n *plan.Node, s *plan.Step) string {
 		}
 		return "start"
 	case plan.Unprotect:
+		switch n.Kind {
+		case plan.Cluster:
+			return "put back as it was:"
+		case plan.Host:
+			return "take out of maintenance mode:"
+		case plan.Other, plan.VM, plan.Supply, plan.Self, plan.Person, plan.Passive:
+		}
 		return "switch to write-back:"
 	default:
 		return s.Verb.String()

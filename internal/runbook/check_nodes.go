@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -160,6 +161,9 @@ func (c *checker) nodes() {
 				c.add(Error, at, fmt.Sprintf("nodes.%s.up.healthy[%d]", n.ID, k), err.Error(), "")
 			}
 		}
+		if t != nil && len(n.Serves) > 0 && t.Kind != plan.Other {
+			c.nodeWarning(i, []string{"serves"}, "remove it", "this does nothing: a node of type %s is no storage", n.Type)
+		}
 		if n.Up.Retries != nil && (*n.Up.Retries < 0 || *n.Up.Retries > 100) {
 			c.nodeError(i, []string{"up", "retries"}, "0 tries once", "retries are from 0 to 100")
 		}
@@ -176,6 +180,26 @@ func (c *checker) nodes() {
 		c.expect(i)
 		c.times(i)
 		c.proof(i)
+		c.throughItself(i)
+	}
+}
+
+// throughItself warns of a VM that is reached through what runs in it: once it is told to stop, nothing can be asked
+// whether it is off, and nothing can start it.
+func (c *checker) throughItself(i int) {
+	n, t := &c.rb.Nodes[i], c.types[i]
+	at := c.rb.PlaceOf(&c.rb.schema, n.Via).Address
+	if u, err := url.Parse(at); err == nil && u.Host != "" {
+		at = u.Hostname()
+	}
+	if t.Kind != plan.VM || t.Selects || at == "" {
+		return
+	}
+	for _, h := range n.Healthy {
+		if u, err := url.Parse(h.HTTP); h.TCP != "" && hostOf(h.TCP) == at || h.HTTP != "" && err == nil && u.Hostname() == at {
+			c.nodeWarning(i, []string{"via"}, "write via: with the connection of its host", "%s seems to be what %s leads to: when it stops, nothing can prove that it is off or start it", n.ID, n.Via)
+			return
+		}
 	}
 }
 

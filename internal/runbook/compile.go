@@ -91,6 +91,7 @@ type compiler struct {
 
 	byName     map[string][]int    // declarations that are no selectors, by their name in their system
 	byUUID     map[string]int      // the same by the uuid key of their spec
+	serves     map[string][]int    // nodes that hold disks, by what an inventory may call them
 	hosts      map[string]string   // ids of declared hosts by their name or id, in lower case
 	claimed    map[string]string   // node ids of members by the member's ID, in lower case
 	live       map[string][]string // what the inventory says that a node runs on or has its disks on, by node id

@@ -13,7 +13,7 @@ import (
 
 // index finds declared nodes by their names in their systems.
 func (c *compiler) index() {
-	c.byName, c.byUUID, c.hosts = map[string][]int{}, map[string]int{}, map[string]string{}
+	c.byName, c.byUUID, c.hosts, c.serves = map[string][]int{}, map[string]int{}, map[string]string{}, map[string][]int{}
 	for i := range c.rb.Nodes {
 		if c.selects[i] {
 			continue
@@ -24,6 +24,11 @@ func (c *compiler) index() {
 		if uuid := specText(d.Spec, "uuid"); uuid != "" {
 			c.byUUID[strings.ToLower(uuid)] = i
 		}
+		if c.nodes[i].Kind == plan.Other {
+			for _, known := range c.storageNames(d, name) {
+				c.serves[known] = append(c.serves[known], i)
+			}
+		}
 		if c.nodes[i].Kind != plan.Host {
 			continue
 		}
@@ -33,6 +38,20 @@ func (c *compiler) index() {
 			}
 		}
 	}
+}
+
+// storageNames are what an inventory may call a node that holds disks: its name, what it says itself, and the address that
+// it is reached at if it has a connection of its own.
+func (c *compiler) storageNames(d *NodeDecl, name string) []string {
+	names := append([]string{name}, d.Serves...)
+	if address := hostOf(c.rb.PlaceOf(c.schema, d.Via).Address); address != "" {
+		names = append(names, address)
+	}
+	for i := range names {
+		names[i] = strings.ToLower(names[i])
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // nameIn is a node's name in its system: what the key of its spec says that is called like the last part of its type
@@ -172,10 +191,8 @@ func (c *compiler) runsOn(decl int, id string, m *plan.Member) {
 		}
 	}
 	for _, storage := range m.Storage {
-		for _, s := range c.byName[storage] {
-			if c.nodes[s].Kind == plan.Other {
-				c.addLive(id, c.rb.Nodes[s].ID)
-			}
+		for _, s := range c.serves[strings.ToLower(storage)] {
+			c.addLive(id, c.rb.Nodes[s].ID)
 		}
 	}
 }

@@ -214,6 +214,7 @@ type nodeKeys struct {
 	FedBy     []string          `yaml:"fed_by"`
 	DependsOn []string          `yaml:"depends_on"`
 	Labels    map[string]string `yaml:"labels"`
+	Serves    []string          `yaml:"serves"`
 	Watts     watts             `yaml:"watts"`
 	Rack      string            `yaml:"rack"`
 	Notes     string            `yaml:"notes"`
@@ -282,7 +283,7 @@ func (d *decoder) node(p pair, n *NodeDecl, known []string, types map[string]*No
 	}
 	n.Via, n.DependsOn, n.Rack, n.Notes = keys.Via, keys.DependsOn, keys.Rack, keys.Notes
 	n.FedBy, n.Outlet = outletOf(keys.FedBy)
-	n.Watts = float64(keys.Watts)
+	n.Watts, n.Serves = float64(keys.Watts), keys.Serves
 	n.Risk, n.Expect, n.Down, n.Up = (*plan.Risk)(keys.Risk), keys.Expect, keys.Down, keys.Up.Up
 	n.Wake, n.Healthy = keys.Up.Wake, keys.Up.Healthy
 	for k, v := range keys.Labels {

@@ -46,6 +46,9 @@ type NodeType struct {
 	// Starts tells whether a Start verb really starts it, as against waiting for its power to come back (nil: by
 	// whether Verbs has Start).
 	Starts func(spec any) bool
+	// Healthy tells whether the probe of a node with this spec says by itself if the node is well, so that being on is not
+	// enough to be up (nil: it does not).
+	Healthy func(spec any) bool
 	// OffAfter tells how long a node with this spec must be unreachable after an accepted stop to count as proven
 	// off; 0: it never does (nil: 0 for all).
 	OffAfter func(spec any) time.Duration
@@ -139,6 +142,7 @@ type NodeDecl struct {
 	Outlet    string       // the outlet of its one supply that it hangs on, an id of Outlets; "": none
 	DependsOn []string     // node ids and label selectors ("tier=lab")
 	Labels    []plan.Label // sorted by key
+	Serves    []string     // of storage: names of datastores and addresses that an inventory knows it by, beside its own
 	Watts     float64      // what it draws while it is on, a selector's each member; 0: not said
 	Rack      string
 	Notes     string

@@ -24,7 +24,7 @@ const defaultOffAfter = 30 * time.Second
 // of each of its members: where its own type leaves something open, theirs says it.
 func nodeOf(s *Schema, t *NodeType, d *NodeDecl) plan.Node {
 	n := plan.Node{
-		ID: d.ID, Type: t.Name, Kind: t.Kind, Risk: t.Risk, Healthy: len(d.Healthy) > 0,
+		ID: d.ID, Type: t.Name, Kind: t.Kind, Risk: t.Risk, Healthy: len(d.Healthy) > 0 || t.Healthy != nil && t.Healthy(d.Spec),
 		Attempts: 1 + DefaultRetries, Watts: d.Watts, Rack: d.Rack, Notes: d.Notes, Labels: d.Labels,
 	}
 	verbs, types := t.Verbs, []*NodeType{t}

@@ -13,7 +13,7 @@ import (
 const (
 	maxAnswer  = 64 << 20 // bytes of one answer, unpacked: some 20,000 VMs in one page
 	maxHeader  = 64 << 10 // bytes
-	maxObjects = 100_000  // VMs, hosts, folders and datastores
+	maxObjects = 100_000  // VMs, hosts, clusters, folders and datastores
 	maxDepth   = 100      // folders in folders
 	maxLabel   = 1 << 10  // bytes of a name, an id or a question
 	maxStores  = 256      // datastores of a VM
@@ -67,4 +67,6 @@ func short(text string) string {
 // sane tells whether a reference is one that a server could mean.
 func sane(r ref) bool { return len(r.Type)+len(r.Value) <= maxLabel }
 
-func (t *tables) size() int { return len(t.vms) + len(t.hosts) + len(t.places) + len(t.stores) }
+func (t *tables) size() int {
+	return len(t.vms) + len(t.hosts) + len(t.places) + len(t.stores) + len(t.clusters)
+}

@@ -58,6 +58,7 @@ type Conn struct {
 
 	hosts     atomic.Int32 // how many vsphere.host nodes are reached through it
 	inventory *inventory
+	backings  backings
 	slots     chan struct{}
 	login     chan struct{} // holds one token: who takes it may use what follows
 	current   *session      // nil: none yet, or it has expired
@@ -98,6 +99,7 @@ func connect(d runbook.ConnectionDecl, secrets adapter.Secrets, p pace) (*Conn, 
 	c.login <- struct{}{}
 	c.running.Go(func() { c.keepWatching(ctx) })
 	c.running.Go(func() { c.readBatches(ctx) })
+	c.running.Go(func() { c.sendStarts(ctx) })
 	return c, nil
 }
 

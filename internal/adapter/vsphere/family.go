@@ -43,6 +43,14 @@ type HostSpec struct {
 	// OffWhenUnreachable is how long a host must be silent after an accepted shutdown to count as proven off; 30 s if
 	// not given. Its agent ends some time before the host itself does.
 	OffWhenUnreachable time.Duration `yaml:"off_when_unreachable" check:"positive"`
+	// Maintenance shuts it down in maintenance mode, and takes it out again once it is up, unless it was in before.
+	Maintenance bool     `yaml:"maintenance"`
+	Datastores  []string `yaml:"datastores"` // names: those that it must have mounted to be well when it is up
+}
+
+// ClusterSpec is what a runbook says of a vsphere.cluster.
+type ClusterSpec struct {
+	Cluster string `yaml:"cluster"` // name as vCenter knows it; the node's id if not given
 }
 
 // Family is vSphere's part of the runbook language.
@@ -92,15 +100,30 @@ func Family() adapter.Family {
 				Kind:  plan.Host,
 				Via:   []string{"vsphere"},
 				Spec:  func() any { return new(HostSpec) },
-				Verbs: func(any) plan.Verbs { return plan.VerbSet(plan.Stop, plan.Force) },
+				Verbs: func(spec any) plan.Verbs { return hostVerbs(spec.(*HostSpec)) },
 				Times: map[plan.Verb]plan.Times{
 					plan.Stop:  {Nominal: 90 * time.Second, Within: 5 * time.Minute},
 					plan.Force: {Nominal: 90 * time.Second, Within: 3 * time.Minute},
 					plan.Start: {Nominal: 6 * time.Minute, Within: 15 * time.Minute},
 				},
+				Healthy:  func(spec any) bool { return len(spec.(*HostSpec).Datastores) > 0 },
 				Risk:     plan.ControlPlane,
 				ByHand:   hostByHand,
 				OffAfter: func(spec any) time.Duration { return cmp.Or(spec.(*HostSpec).OffWhenUnreachable, offAfter) },
+			},
+			{
+				Name:  "vsphere.cluster",
+				Doc:   "what vCenter does by itself in a cluster: HA, DRS, DPM and vCLS, put off for an outage and put back as it was",
+				Kind:  plan.Cluster,
+				Via:   []string{"vsphere"},
+				Spec:  func() any { return new(ClusterSpec) },
+				Verbs: func(any) plan.Verbs { return clusterVerbs },
+				Times: map[plan.Verb]plan.Times{
+					plan.Protect:   {Nominal: 20 * time.Second, Within: 2 * time.Minute},
+					plan.Unprotect: {Nominal: time.Minute, Within: 10 * time.Minute},
+				},
+				Risk:   plan.ControlPlane,
+				ByHand: clusterByHand,
 			},
 		},
 		Open: open,
@@ -116,6 +139,16 @@ func Family() adapter.Family {
 
 // offAfter is how long a host must not answer after it took its shutdown, where the runbook does not say.
 const offAfter = 30 * time.Second
+
+// hostVerbs are what a host can be told. Unprotect takes it out of the maintenance mode that its stop put it into.
+func hostVerbs(s *HostSpec) plan.Verbs {
+	if s.Maintenance {
+		return plan.VerbSet(plan.Stop, plan.Force, plan.Unprotect)
+	}
+	return plan.VerbSet(plan.Stop, plan.Force)
+}
+
+var clusterVerbs = plan.VerbSet(plan.Protect, plan.Unprotect)
 
 var vmVerbs = plan.VerbSet(plan.Stop, plan.Force, plan.Start)
 
@@ -231,7 +264,9 @@ func open(d runbook.NodeDecl, conn adapter.Conn, others func(string) (adapter.Co
 			name = d.ID
 		}
 		via.hosts.Add(1)
-		return &hostNode{conns: conns, name: name}, nil
+		return &hostNode{conns: conns, name: name, spec: spec, checked: len(d.Healthy) > 0}, nil
+	case *ClusterSpec:
+		return &clusterNode{conn: via, name: cmp.Or(spec.Cluster, d.ID)}, nil
 	default:
 		return nil, fmt.Errorf("cannot open node %q: no vSphere node has a spec of type %T", d.ID, d.Spec)
 	}

@@ -3,6 +3,7 @@ package vsphere
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ebbtide/internal/adapter"
@@ -11,8 +12,9 @@ import (
 // sight is how a connection sees a VM.
 type sight struct {
 	vm
-	host string // the name of its host
-	gone bool   // it is known to have been there, and is not any more
+	host   string // the name of its host
+	closed bool   // that host is in maintenance mode: nothing starts there
+	gone   bool   // it is known to have been there, and is not any more
 }
 
 // find looks the VM up in what the watch of c knows.
@@ -39,7 +41,7 @@ func (n *vmNode) find(_ context.Context, c *Conn) (sight, error) {
 		if n.name != "" && m.uuid != "" {
 			n.known = m.uuid
 		}
-		return sight{vm: m, host: t.hostName(m.host)}, nil
+		return t.sight(m), nil
 	case len(refs) > 1:
 		return sight{}, fmt.Errorf("%w: %w", adapter.ErrRefused, t.ambiguous(n.name, refs))
 	case inv.agent:
@@ -65,7 +67,8 @@ func (n *vmNode) ask(ctx context.Context, c *Conn) (sight, error) {
 	defer c.inventory.mu.Unlock()
 	switch m, ok := b.vms[known.ref]; {
 	case ok:
-		return sight{vm: m, host: c.inventory.tables.hostName(m.host)}, nil
+		m.secondary = known.secondary
+		return c.inventory.tables.sight(m), nil
 	case c.inventory.agent:
 		return sight{}, errElsewhere
 	default:
@@ -73,23 +76,34 @@ func (n *vmNode) ask(ctx context.Context, c *Conn) (sight, error) {
 	}
 }
 
-func (t *tables) hostName(r ref) string {
-	if h := t.hosts[r]; h != nil {
-		return h.name
+// sight is a VM with what is known of its host.
+func (t *tables) sight(m vm) sight {
+	s := sight{vm: m}
+	if h := t.hosts[m.host]; h != nil {
+		s.host, s.closed = h.name, h.maintenance
 	}
-	return ""
+	return s
 }
 
 // named lists the VMs that a name or path stands for.
 func (t *tables) named(name string) []ref {
-	if refs := t.byName[name]; len(refs) > 0 || !strings.Contains(name, "/") {
+	if refs := t.primaries(name); len(refs) > 0 || !strings.Contains(name, "/") {
 		return refs
 	}
 	var refs []ref
-	for _, r := range t.byName[baseName(name)] {
+	for _, r := range t.primaries(baseName(name)) {
 		if strings.HasSuffix(t.path(t.vms[r]), "/"+strings.TrimPrefix(name, "/")) {
 			refs = append(refs, r)
 		}
 	}
 	return refs
+}
+
+// primaries lists the VMs of a name, less the secondaries of fault-tolerant ones, which have the name of their primary.
+func (t *tables) primaries(name string) []ref {
+	refs := t.byName[name]
+	if len(refs) < 2 {
+		return refs
+	}
+	return slices.DeleteFunc(slices.Clone(refs), func(r ref) bool { return t.vms[r].secondary })
 }

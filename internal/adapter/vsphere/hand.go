@@ -217,3 +217,26 @@ func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.
 		},
 	}
 }
+
+func clusterByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+	name := cmp.Or(d.Spec.(*ClusterSpec).Cluster, d.ID)
+	at := places(d.Via)
+	in := fmt.Sprintf("In the client at %s (user %s): the cluster %s, Configure > ", at.Address, at.User, name)
+	return runbook.Hand{
+		Do: map[plan.Verb][]runbook.Instruction{
+			plan.Protect: {
+				{Say: in + "vSphere Availability > Edit: write down what it says, then turn vSphere HA off."},
+				{Say: "There, vSphere DRS > Edit: write down the automation level, then choose Manual. Never turn DRS off: that removes the resource pools. Power Management (DPM): off."},
+				{Say: "There, vSphere Cluster Services > General > Edit vCLS mode: Retreat mode (before vCenter 8.0 U2: the advanced setting config.vcls.clusters.domain-cNUMBER.enabled of vCenter, false; the number stands in the client's address of the cluster)."},
+				{Say: "Or the first two with govc:", Type: govcAt(at)},
+				{Type: "govc cluster.change -ha-enabled=false -drs-mode manual " + runbook.Quote(name)},
+			},
+			plan.Unprotect: {
+				{Say: in + "vSphere Cluster Services > General > Edit vCLS mode: System managed (before vCenter 8.0 U2: the advanced setting, true)."},
+				{Say: "There, vSphere DRS > Edit: the automation level that was written down."},
+				{Say: "When enough hosts are connected: vSphere Availability > Edit: turn vSphere HA on, if it was."},
+			},
+		},
+		Clean: []runbook.Instruction{{Say: in + "vSphere Availability says that HA is off, vSphere DRS says Manual, and no VM whose name begins with vCLS runs."}},
+	}
+}

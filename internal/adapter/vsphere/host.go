@@ -16,8 +16,10 @@ import (
 
 // hostNode is a vsphere.host.
 type hostNode struct {
-	conns []*Conn // via, then the host's own
-	name  string
+	conns   []*Conn // via, then the host's own
+	name    string
+	spec    *HostSpec
+	checked bool // the runbook has health checks beside the datastores
 }
 
 // find looks the host up in what the watch of c knows. A host's own agent knows one host, by a name of its own.
@@ -69,7 +71,11 @@ func (c *Conn) direct() bool {
 // Probe tells whether the host answers. No answer is no proof that it is off, except where vCenter says that it was
 // put off or into standby.
 func (n *hostNode) Probe(ctx context.Context) (plan.Observation, error) {
-	return n.look(ctx, n.ask)
+	seen, err := n.look(ctx, n.ask)
+	if err == nil && seen.State == plan.On && len(n.spec.Datastores) > 0 {
+		n.mounted(ctx, &seen)
+	}
+	return seen, err
 }
 
 // look says what find gives of the host.
@@ -81,6 +87,9 @@ func (n *hostNode) look(ctx context.Context, find func(context.Context, *Conn) (
 			return err
 		}
 		now := h.observation(c.direct())
+		if n.spec.Maintenance && now.State == plan.On {
+			now.Protected = plan.FactOf(h.maintenance)
+		}
 		if now.State != plan.On && c == n.conns[0] && len(n.conns) > 1 {
 			seen = now
 			return fmt.Errorf("%w: %s", adapter.ErrUnreachable, now.Detail) // unless it answers itself
@@ -109,6 +118,9 @@ func (h *host) observation(direct bool) plan.Observation {
 	if h.maintenance {
 		o.Detail += ", in maintenance mode"
 	}
+	if h.vsan {
+		o.Detail += ", part of a vSAN: not shut down by Ebbtide"
+	}
 	switch {
 	case direct:
 	case h.power == types.HostSystemPowerStatePoweredOff:
@@ -126,10 +138,11 @@ func (h *host) observation(direct bool) plan.Observation {
 	return o
 }
 
-// Do shuts the host down: with Stop only when no VM runs on it, with Force whatever runs on it. It does not enter
-// maintenance mode: a host that was shut down in it boots in it, and no VM starts on it then.
+// Do shuts the host down: with Stop only when no VM runs on it, with Force whatever runs on it. It enters maintenance
+// mode before only if the runbook says so: a host that was shut down in it boots in it, and no VM starts on it until it is
+// taken out, which is what Unprotect does.
 func (n *hostNode) Do(ctx context.Context, v plan.Verb) error {
-	if v != plan.Stop && v != plan.Force {
+	if !hostVerbs(n.spec).Has(v) {
 		return fmt.Errorf("cannot %s host %q: %w: vSphere can only shut a host down", v, n.name, adapter.ErrRefused)
 	}
 	err := byWays(ctx, n.conns, func(ctx context.Context, c *Conn) error {
@@ -144,13 +157,21 @@ func (n *hostNode) Do(ctx context.Context, v plan.Verb) error {
 			return fmt.Errorf("%w: %s", adapter.ErrUnreachable, o.Detail)
 		default:
 		}
-		if v == plan.Stop {
+		switch {
+		case v == plan.Unprotect:
+			return c.exitMaintenance(ctx, &h)
+		case h.vsan:
+			return errVSAN
+		case v == plan.Stop:
 			running, err := c.runningOn(ctx, h.ref)
 			if err != nil {
 				return err
 			}
 			if len(running) > 0 {
 				return fmt.Errorf("%w: %d VMs still run on it: %s", adapter.ErrBusy, len(running), listed(running))
+			}
+			if n.spec.Maintenance && !h.maintenance {
+				return c.enterMaintenance(ctx, &h)
 			}
 		}
 		err = c.do(ctx, func(ctx context.Context, s *session) error {

@@ -30,7 +30,9 @@ type inventory struct {
 	kick      chan struct{}      // a watch is wanted
 	batch     *batch             // what is to be asked next; nil: nothing
 	asked     chan struct{}      // there is a batch
-	ended     bool               // no more batches are sent
+	starts    map[ref][]*starts  // by datacenter: what is to be powered on next, in order
+	toStart   chan struct{}      // there are starts
+	ended     bool               // no more batches and starts are sent
 	interrupt context.CancelFunc // ends the watch; nil before the first
 	observers map[string]map[*observer]struct{}
 }
@@ -49,6 +51,7 @@ func uuidKey(uuid string) string { return "uuid/" + uuid }
 func newInventory() *inventory {
 	return &inventory{
 		tables: newTables(), turn: make(chan struct{}), kick: make(chan struct{}, 1), asked: make(chan struct{}, 1),
+		starts: make(map[ref][]*starts), toStart: make(chan struct{}, 1),
 		observers: make(map[string]map[*observer]struct{}),
 	}
 }

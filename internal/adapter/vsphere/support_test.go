@@ -13,6 +13,8 @@ import (
 	"ebbtide/internal/runbook"
 
 	"github.com/stretchr/testify/require"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/types"
 )
 
 // quick is a pace for servers on loopback.
@@ -167,4 +169,9 @@ func vms(names ...string) []vspheresim.VM {
 		all = append(all, vspheresim.VM{Name: n})
 	}
 	return all
+}
+
+// newVimClient knows of a server only its version and that it has advanced settings.
+func newVimClient(api string) *vim25.Client {
+	return &vim25.Client{ServiceContent: types.ServiceContent{About: types.AboutInfo{ApiVersion: api}, Setting: new(types.ManagedObjectReference)}}
 }

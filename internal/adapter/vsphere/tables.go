@@ -23,6 +23,7 @@ type vm struct {
 	question  string
 	managedBy string // key of the extension that owns it
 	template  bool
+	secondary bool // of a fault-tolerant VM
 	parent    ref
 	stores    []ref
 }
@@ -34,6 +35,7 @@ type host struct {
 	reach       types.HostSystemConnectionState
 	power       types.HostSystemPowerState
 	maintenance bool
+	vsan        bool // its disks are part of a vSAN
 }
 
 // place is a folder or a datacenter.
@@ -44,17 +46,18 @@ type place struct {
 
 // tables hold the inventory as the watch has told it.
 type tables struct {
-	vms    map[ref]*vm
-	hosts  map[ref]*host
-	places map[ref]*place
-	stores map[ref]string
-	byName map[string][]ref // VMs
-	byUUID map[string][]ref
+	vms      map[ref]*vm
+	hosts    map[ref]*host
+	places   map[ref]*place
+	stores   map[ref]string
+	clusters map[ref]string   // their names
+	byName   map[string][]ref // VMs
+	byUUID   map[string][]ref
 }
 
 func newTables() *tables {
 	return &tables{
-		vms: make(map[ref]*vm), hosts: make(map[ref]*host), places: make(map[ref]*place), stores: make(map[ref]string),
+		vms: make(map[ref]*vm), hosts: make(map[ref]*host), places: make(map[ref]*place), stores: make(map[ref]string), clusters: make(map[ref]string),
 		byName: make(map[string][]ref), byUUID: make(map[string][]ref),
 	}
 }
@@ -63,18 +66,19 @@ func newTables() *tables {
 var paths = map[string][]string{
 	"VirtualMachine": {
 		"name", "parent", "datastore", "runtime.powerState", "runtime.connectionState", "runtime.host", "runtime.question",
-		"config.instanceUuid", "config.template", "config.managedBy", "guest.toolsRunningStatus",
+		"config.instanceUuid", "config.template", "config.managedBy", "config.ftInfo", "guest.toolsRunningStatus",
 	},
-	"HostSystem": {"name", "runtime.connectionState", "runtime.powerState", "runtime.inMaintenanceMode"},
-	"Folder":     {"name", "parent"},
-	"Datacenter": {"name", "parent"},
-	"Datastore":  {"name"},
+	"ClusterComputeResource": {"name"},
+	"HostSystem":             {"name", "runtime.connectionState", "runtime.powerState", "runtime.inMaintenanceMode", "config.vsanHostConfig"},
+	"Folder":                 {"name", "parent"},
+	"Datacenter":             {"name", "parent"},
+	"Datastore":              {"name"},
 }
 
 // moving are those of them that a probe asks for anew: what a state is made from.
 var moving = map[string][]string{
 	"VirtualMachine": {"runtime.powerState", "runtime.connectionState", "runtime.host", "runtime.question", "config.template", "guest.toolsRunningStatus"},
-	"HostSystem":     {"runtime.connectionState", "runtime.powerState", "runtime.inMaintenanceMode"},
+	"HostSystem":     {"runtime.connectionState", "runtime.powerState", "runtime.inMaintenanceMode", "config.vsanHostConfig"},
 }
 
 // unescape undoes how vSphere writes the three characters that its paths can't hold.
@@ -125,6 +129,13 @@ func (t *tables) apply(u types.ObjectUpdate) []string {
 		}
 		if u.Kind == types.ObjectUpdateKindLeave {
 			delete(t.stores, u.Obj)
+		}
+	case "ClusterComputeResource":
+		for _, p := range u.ChangeSet {
+			t.clusters[u.Obj] = label(p.Val)
+		}
+		if u.Kind == types.ObjectUpdateKindLeave {
+			delete(t.clusters, u.Obj)
 		}
 	case "Folder", "Datacenter":
 		f := t.places[u.Obj]
@@ -204,6 +215,9 @@ func (m *vm) set(name string, val any) {
 		m.template = value[bool](val)
 	case "config.managedBy":
 		m.managedBy = short(value[types.ManagedByInfo](val).ExtensionKey)
+	case "config.ftInfo":
+		_, m.secondary = val.(types.FaultToleranceSecondaryConfigInfo)
+		m.secondary = m.secondary || value[types.FaultToleranceConfigInfo](val).Role > 1
 	case "guest.toolsRunningStatus":
 		m.tools = types.VirtualMachineToolsRunningStatus(value[string](val))
 	}
@@ -219,6 +233,8 @@ func (h *host) set(name string, val any) {
 		h.power = value[types.HostSystemPowerState](val)
 	case "runtime.inMaintenanceMode":
 		h.maintenance = value[bool](val)
+	case "config.vsanHostConfig":
+		h.vsan = isTrue(value[types.VsanHostConfigInfo](val).Enabled)
 	}
 }
 

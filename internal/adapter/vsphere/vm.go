@@ -31,6 +31,8 @@ type vmNode struct {
 type power struct {
 	conn  *Conn
 	task  ref
+	vm    ref
+	with  *starts // all that the task powers on; nil: this VM alone
 	verb  plan.Verb
 	asked time.Time // when it was last looked at
 	err   error     // how it failed
@@ -133,8 +135,10 @@ func (n *vmNode) Do(ctx context.Context, v plan.Verb) error {
 	}
 	err := byWays(ctx, n.conns, func(ctx context.Context, c *Conn) error {
 		m, err := n.find(ctx, c)
-		if err == nil && !m.gone && m.holds(v) {
-			m, err = n.ask(ctx, c) // nothing would be sent that shows whether it still holds
+		if err == nil && !m.gone && (m.holds(v) || v == plan.Force) {
+			// Nothing would be sent that shows whether it still holds; and one that was suspended a moment ago would lose
+			// its memory.
+			m, err = n.ask(ctx, c)
 		}
 		if err != nil {
 			return err
@@ -157,31 +161,16 @@ func (n *vmNode) give(ctx context.Context, c *Conn, m sight, v plan.Verb) error 
 		return fmt.Errorf("%w: %s", adapter.ErrUnreachable, o.Detail)
 	case m.holds(v):
 		return nil
+	case m.secondary:
+		return fmt.Errorf("%w: it is the secondary of a fault-tolerant VM: it goes and comes with its primary", adapter.ErrRefused)
 	case v == plan.Start && m.template:
 		return fmt.Errorf("%w: it is a template", adapter.ErrRefused)
 	case v == plan.Start && m.power == types.VirtualMachinePowerStateSuspended:
 		return fmt.Errorf("%w: it is suspended, not by Ebbtide: resume it by hand", adapter.ErrRefused)
+	case v == plan.Start && m.closed:
+		return fmt.Errorf("%w: its host %q is in maintenance mode", adapter.ErrBusy, m.host)
 	}
-	var task ref
-	err := c.do(ctx, func(ctx context.Context, s *session) error {
-		switch v {
-		case plan.Stop:
-			_, err := methods.ShutdownGuest(ctx, s.Client, &types.ShutdownGuest{This: m.ref})
-			return err
-		case plan.Force:
-			res, err := methods.PowerOffVM_Task(ctx, s.Client, &types.PowerOffVM_Task{This: m.ref})
-			if err == nil {
-				task = res.Returnval
-			}
-			return err
-		default:
-			res, err := methods.PowerOnVM_Task(ctx, s.Client, &types.PowerOnVM_Task{This: m.ref})
-			if err == nil {
-				task = res.Returnval
-			}
-			return err
-		}
-	})
+	given, err := c.order(ctx, m.ref, v)
 	if held(err, v) {
 		return nil
 	}
@@ -193,11 +182,40 @@ func (n *vmNode) give(ctx context.Context, c *Conn, m sight, v plan.Verb) error 
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.task = nil
-	if task != (ref{}) {
-		n.task = &power{conn: c, task: task, verb: v, asked: time.Now()}
-	}
+	n.task = given
 	return nil
+}
+
+// order sends the command for a verb and gives the operation that it begins, if there is one to be asked after. The
+// error is not yet explained.
+func (c *Conn) order(ctx context.Context, vm ref, v plan.Verb) (*power, error) {
+	given := &power{conn: c, vm: vm, verb: v, asked: time.Now()}
+	var err error
+	if v == plan.Start {
+		given.task, given.with, err = c.powerOn(ctx, vm)
+		return given, err
+	}
+	err = c.do(ctx, func(ctx context.Context, s *session) error {
+		if v == plan.Stop {
+			given = nil
+			_, err := methods.ShutdownGuest(ctx, s.Client, &types.ShutdownGuest{This: vm})
+			return err
+		}
+		res, err := methods.PowerOffVM_Task(ctx, s.Client, &types.PowerOffVM_Task{This: vm})
+		if err == nil {
+			given.task = res.Returnval
+		}
+		return err
+	})
+	return given, err
+}
+
+// failure tells how an operation failed, as far as that is known.
+func (p *power) failure(ctx context.Context) error {
+	if p.with != nil {
+		return p.with.failureOf(ctx, p.conn, p.vm)
+	}
+	return p.conn.failure(ctx, p.task)
 }
 
 // holds tells whether a VM is where a verb leads.
@@ -236,7 +254,7 @@ func (n *vmNode) followUp(ctx context.Context, state plan.State) string {
 		return ""
 	}
 	if look {
-		err := p.conn.failure(ctx, p.task)
+		err := p.failure(ctx)
 		n.mu.Lock()
 		p.err = err
 		n.mu.Unlock()

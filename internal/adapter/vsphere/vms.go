@@ -41,6 +41,7 @@ func (n *vmsNode) members(ctx context.Context) ([]plan.Member, error) {
 			return nil, err
 		}
 	}
+	servers := c.serversOf(ctx)
 	inv := c.inventory
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -51,22 +52,54 @@ func (n *vmsNode) members(ctx context.Context) ([]plan.Member, error) {
 	var members []plan.Member
 	for _, m := range t.vms {
 		// A VM without a readable configuration has no UUID: its host has lost it, and nothing can be done with it.
-		if m.template || m.uuid == "" || isVCLS(m.name, m.managedBy) || !n.spec.covers(t, m, tagged) {
-			continue
+		if m.countable() && n.spec.covers(t, m, tagged) {
+			members = append(members, t.member(m, servers))
 		}
-		member := plan.Member{ID: m.uuid, Name: m.name, On: m.power == types.VirtualMachinePowerStatePoweredOn}
-		if h := t.hosts[m.host]; h != nil {
-			member.Host = h.name
-		}
-		for _, s := range m.stores {
-			member.Storage = append(member.Storage, t.stores[s])
-		}
-		slices.Sort(member.Storage)
-		members = append(members, member)
 	}
+	sortMembers(members)
+	return members, nil
+}
+
+// countable tells whether a VM is one that can be worked with and that nobody else looks after.
+func (m *vm) countable() bool {
+	return !m.template && !m.secondary && m.uuid != "" && !isVCLS(m.name, m.managedBy)
+}
+
+// member is a VM with its host, its datastores and what serves these.
+func (t *tables) member(m *vm, servers map[ref][]string) plan.Member {
+	member := plan.Member{ID: m.uuid, Name: m.name, On: m.power == types.VirtualMachinePowerStatePoweredOn}
+	if h := t.hosts[m.host]; h != nil {
+		member.Host = h.name
+	}
+	for _, s := range m.stores {
+		member.Storage = append(append(member.Storage, t.stores[s]), servers[s]...)
+	}
+	slices.Sort(member.Storage)
+	member.Storage = slices.Compact(member.Storage)
+	return member
+}
+
+func sortMembers(members []plan.Member) {
 	slices.SortFunc(members, func(a, b plan.Member) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
+}
+
+// Everything lists the VMs that are on, whether a node covers them or not.
+func (c *Conn) Everything(ctx context.Context) ([]plan.Member, error) {
+	if err := c.settle(ctx, false); err != nil {
+		return nil, fmt.Errorf("cannot list what runs: %w", err)
+	}
+	inv := c.inventory
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	var members []plan.Member
+	for _, m := range inv.tables.vms {
+		if m.countable() && m.power == types.VirtualMachinePowerStatePoweredOn {
+			members = append(members, inv.tables.member(m, nil))
+		}
+	}
+	sortMembers(members)
 	return members, nil
 }
 

@@ -30,11 +30,21 @@ func (s *Sim) build() error {
 	defer making.Unlock()
 	model := simulator.VPX()
 	model.Cluster, model.ClusterHost, model.Host, model.Machine = s.options.Clusters, s.options.HostsPerCluster, 0, 0
+	if s.options.APIVersion != "" {
+		model.ServiceContent.About.ApiVersion = s.options.APIVersion
+	}
 	if err := model.Create(); err != nil {
 		return err
 	}
 	s.vcenter = newServer(s, model, nil)
 	s.nameHosts()
+	if s.options.Features != nil {
+		for _, e := range model.Map().All("ClusterComputeResource") {
+			if err := s.SetFeatures(e.(*simulator.ClusterComputeResource).Name, *s.options.Features); err != nil {
+				return err
+			}
+		}
+	}
 	for _, vm := range s.options.VMs {
 		m, err := s.newMachine(vm)
 		if err != nil {
@@ -215,6 +225,9 @@ func (srv *Server) add(ctx context.Context, client *vim25.Client, created *creat
 	srv.update(o, "config.template", m.Template, "summary.config.template", m.Template)
 	if m.ManagedBy != "" {
 		srv.update(o, "config.managedBy", &types.ManagedByInfo{ExtensionKey: m.ManagedBy, Type: "cluster-agent"})
+	}
+	if m.Secondary {
+		srv.update(o, "config.ftInfo", &types.FaultToleranceSecondaryConfigInfo{FaultToleranceConfigInfo: types.FaultToleranceConfigInfo{Role: 2}})
 	}
 	srv.mu.Lock()
 	srv.vms[o.Self] = m

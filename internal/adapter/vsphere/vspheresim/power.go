@@ -291,7 +291,7 @@ func (m *vmMethods) PowerOffVMTask(*simulator.Context, *types.PowerOffVM_Task) s
 func (m *vmMethods) PowerOnVMTask(*simulator.Context, *types.PowerOnVM_Task) soap.HasFault {
 	body := new(methods.PowerOnVM_TaskBody)
 	state, guest, fault := m.ask()
-	if fault == nil && m.Config.Template {
+	if fault == nil && (m.Config.Template || m.server.sim.inMaintenance(m.truth.host)) {
 		fault = new(types.InvalidState)
 	}
 	if fault != nil {
@@ -313,16 +313,28 @@ func (m *vmMethods) PowerOnVMTask(*simulator.Context, *types.PowerOnVM_Task) soa
 
 // task makes a task that runs f without holding the entity's lock, so that everybody can look at it meanwhile.
 func (srv *Server) task(entity types.ManagedObjectReference, name string, f func() (fault types.BaseMethodFault, message string)) types.ManagedObjectReference {
+	return srv.taskOf(entity, name, func() (any, types.BaseMethodFault, string) {
+		fault, message := f()
+		return nil, fault, message
+	})
+}
+
+// taskOf is task for one that has a result.
+func (srv *Server) taskOf(entity types.ManagedObjectReference, name string, f func() (result any, fault types.BaseMethodFault, message string)) types.ManagedObjectReference {
 	t := simulator.CreateTask(entity, name, nil)
 	t.Info.State = types.TaskInfoStateRunning
 	srv.model.Map().Put(t)
 	ref := t.Self
 	srv.sim.after(0, func() {
 		srv.update(t, "info.key", ref.Value, "info.task", ref)
-		if fault, message := f(); fault != nil {
+		result, fault, message := f()
+		if fault != nil {
 			srv.update(t, "info.state", types.TaskInfoStateError,
 				"info.error", &types.LocalizedMethodFault{Fault: fault, LocalizedMessage: message})
 			return
+		}
+		if result != nil {
+			srv.update(t, "info.result", result)
 		}
 		srv.update(t, "info.state", types.TaskInfoStateSuccess)
 	})

@@ -24,6 +24,7 @@ type Server struct {
 	calls    map[string]int
 	faults   map[string]types.BaseMethodFault
 	hangUps  map[string]bool
+	breaks   map[string]string // why tasks fail, by their names
 	sessions map[string]*simulator.Session
 	latency  time.Duration // 0 until it serves
 }
@@ -51,6 +52,7 @@ func newServer(s *Sim, model *simulator.Model, h *host) *Server {
 		calls:    make(map[string]int),
 		faults:   make(map[string]types.BaseMethodFault),
 		hangUps:  make(map[string]bool),
+		breaks:   make(map[string]string),
 		sessions: make(map[string]*simulator.Session),
 	}
 	model.Map().Put(&anchor{Self: anchorRef, server: srv})
@@ -89,6 +91,16 @@ func (srv *Server) intercept(ctx *simulator.Context, call *simulator.Method) (mo
 	case *simulator.HostSystem:
 		if h != nil {
 			ctx.WithLock(o, func() { ctx.Session.Registry.Put(&hostMethods{o, srv, h}) })
+		}
+	case *simulator.ClusterComputeResource:
+		ctx.WithLock(o, func() { ctx.Session.Registry.Put(&clusterMethods{o, srv}) })
+	case *simulator.Datacenter:
+		if srv.host == nil {
+			ctx.WithLock(o, func() { ctx.Session.Registry.Put(&datacenterMethods{o, srv}) })
+		}
+	case *simulator.OptionManager:
+		if srv.host == nil {
+			ctx.WithLock(o, func() { ctx.Session.Registry.Put(&optionMethods{o, srv}) })
 		}
 	}
 	return nil, nil
@@ -176,6 +188,19 @@ func (srv *Server) Fail(method string, fault types.BaseMethodFault) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	srv.faults[method] = fault
+}
+
+// Break lets every task of a name, such as "reconfigureCluster", fail for a reason, until that is "".
+func (srv *Server) Break(task, reason string) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	srv.breaks[task] = reason
+}
+
+func (srv *Server) broken(task string) string {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return srv.breaks[task]
 }
 
 // HangUp carries out every call of a method from now on and drops all connections before the answer.

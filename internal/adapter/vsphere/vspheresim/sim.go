@@ -29,6 +29,8 @@ type Options struct {
 	HostsPerCluster int // 1 if not given; the hosts are called esx01, esx02, …
 	// HostPrefix stands before the hosts' numbers instead of "esx", where several vCenters are in one estate.
 	HostPrefix string
+	APIVersion string    // of vCenter, as "8.0.2.0"; the simulator's own, before 7.0, if not given
+	Features   *Features // of every cluster; nil: DRS is on and says no level, all else is off
 	VMs        []VM
 	Guest      func(name string) GuestBehaviour // nil: every guest shuts down at once
 	HostOff    time.Duration                    // from the accepted shutdown of a host until it is off
@@ -38,7 +40,7 @@ type Options struct {
 	// loses its power before the VMs that go with it. It must not call the simulator.
 	OnChange func(kind, name string, on bool)
 	// OnCommand is told each command that changes the power of a VM or a host as it arrives, by its SOAP method, before
-	// it is judged. It must not call the simulator.
+	// it is judged; a PowerOnMultiVM_Task as one PowerOnVM_Task for each of its VMs. It must not call the simulator.
 	OnCommand func(method, name string)
 }
 
@@ -50,6 +52,7 @@ type VM struct {
 	Tags      []string // category/name
 	Off       bool
 	Template  bool   // also means Off
+	Secondary bool   // of a fault-tolerant VM
 	ManagedBy string // key of the extension that owns it, as with vCLS
 }
 
@@ -92,6 +95,8 @@ type host struct {
 	behaves HostBehaviour         // Sim.mu
 	on      bool                  // Sim.mu
 	booting bool                  // Sim.mu
+
+	maintenance bool // Sim.mu
 }
 
 // machine is the truth about a VM.

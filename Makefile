@@ -2,7 +2,7 @@
 
 LINT_VERSION    := v2.15.0
 GOFUMPT_VERSION := v0.9.2
-PACKAGES        := nut-server nut-client openssh-server libnss3-tools openssl poppler-utils \
+PACKAGES        := nut-server nut-client openssh-server libnss3-tools openssl poppler-utils chromium \
                    qemu-system-x86 busybox-static dropbear-bin bcache-tools lvm2 thin-provisioning-tools e2fsprogs kmod xz-utils
 FUZZTIME        ?= 10s
 SEEDS           ?= 100000

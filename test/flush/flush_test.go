@@ -77,7 +77,7 @@ func (v verdict) String() string {
 	case v.old:
 		return "lost, the old content is back (" + v.dirty + " before)"
 	}
-	return "lost, neither the old content nor the new (" + v.dirty + " before)"
+	return "lost, neither the old content nor the new but " + v.found + " (" + v.dirty + " before)"
 }
 
 // outage plays one night: the guest writes, the mains fail, the daemon takes the guest's user down, with the cache in

@@ -57,7 +57,7 @@ func (f *fold) say() {
 		}
 	}
 	for i, s := range f.Steps {
-		if s.Expected > 0 {
+		if s.Expected > 0 || f.Estate != nil {
 			break
 		}
 		if i == len(f.Steps)-1 {
@@ -266,7 +266,7 @@ func (f *fold) howNear() string {
 func (f *fold) whatCameBack() string {
 	p := &f.Proof
 	down := p.Off + p.Forced + p.Unproven
-	last := f.lastStep(func(s *timeline.Step) bool { return goalOf(s.Verb) == plan.Up })
+	last := f.lastStep(func(s *timeline.Step) bool { return s.Verb == plan.Start })
 	switch {
 	case down == 0:
 		return "Nothing had to come back."

@@ -75,9 +75,15 @@ func TestTheReportOfAnOutage(t *testing.T) {
 
 	var facts []string
 	for _, vm := range site.VMs {
+		if strings.HasPrefix(vm, "lab") {
+			vm = "lab/" + vm
+		}
 		facts = append(facts, "stop "+vm, "start "+vm)
 	}
-	facts = append(facts, "stop esx01", "stop esx02", "stop nas", "flush nas", "protect nas", "unprotect nas", "cut ups", "start nas", "force app1", r.Forced[0].Reason)
+	for i := range r.Steps {
+		require.NotContains(t, r.Steps[i].Node, site.Spare, "what was off is no part of it")
+	}
+	facts = append(facts, "stop esx01", "stop esx02", "stop nas", "flush nas", "protect nas", "unprotect nas", "cut ups", "force app1", r.Forced[0].Reason)
 	facts = append(facts, r.Sentences...)
 	for _, d := range r.Decisions {
 		facts = append(facts, d.Text)
@@ -105,6 +111,5 @@ func TestTheReportOfAnOutage(t *testing.T) {
 		for _, fact := range facts {
 			require.Contains(t, text, letters(fact), form)
 		}
-		require.NotContains(t, text, site.Spare, "what was off is no part of it")
 	}
 }

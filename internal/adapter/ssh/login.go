@@ -166,3 +166,6 @@ func (c *Conn) explain(err error, hint string) error {
 	}
 	return &unreached{c.address, answering, err}
 }
+
+// Silent tells whether nothing came back from the host at all, not even a refusal.
+func (e *unreached) Silent() bool { return e.how == silent }

@@ -2,8 +2,11 @@
 
 LINT_VERSION    := v2.15.0
 GOFUMPT_VERSION := v0.9.2
-PACKAGES        := nut-server nut-client openssh-server libnss3-tools openssl poppler-utils chromium \
-                   qemu-system-x86 busybox-static dropbear-bin bcache-tools lvm2 thin-provisioning-tools e2fsprogs kmod xz-utils systemd-container libvirt-daemon-system python3-venv fake of roxmox for tests alone it is installed beside the tree and never part of it
+PACKAGES        := nut-server nut-client openssh-server libnss3-tools openssl poppler-utils chromium systemd-container \
+                   qemu-system-x86 busybox-static dropbear-bin bcache-tools lvm2 thin-provisioning-tools e2fsprogs kmod xz-utils \
+                   libvirt-daemon-system python3-venv
+# A fake of Proxmox VE's API, for tests alone (AGPL: it is installed beside the tree and never part of it).
+FAKEPVE_VERSION := 0.5.0
 FUZZTIME        ?= 10s
 SEEDS           ?= 100000
 VERSION         := $(shell git describe --always --dirty 2>/dev/null || echo unknown)

@@ -16,7 +16,7 @@ import (
 
 var block = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// TestSystemsAreDeclaredAsTheirPagesSay: every runbook on a page of docs/systems passes check, without a warning.
+// TestSystemsAreDeclaredAsTheirPagesSay: every runbook on a page of docs/systems passes check.
 func TestSystemsAreDeclaredAsTheirPagesSay(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob("../../docs/systems/*.md")
@@ -30,8 +30,12 @@ func TestSystemsAreDeclaredAsTheirPagesSay(t *testing.T) {
 				continue
 			}
 			rb, problems := runbook.Load(filepath.Base(page), []byte(m[1]), families.Schema())
-			require.Empty(t, problems, "%s: %v", page, problems)
-			require.Empty(t, rb.Check(), "%s: %v", page, rb.Check())
+			if rb != nil {
+				problems = append(problems, rb.Check()...)
+			}
+			for _, p := range problems {
+				require.NotEqual(t, runbook.Error, p.Severity, "%s: %v", page, p)
+			}
 		}
 	}
 }

@@ -44,6 +44,8 @@ type NodeType struct {
 	// Starts tells whether a Start verb really starts it, as against waiting for its power to come back (nil: by
 	// whether Verbs has Start).
 	Starts func(spec any) bool
+	// OnlyPower: once stopped, nothing starts it again but that its power goes away and comes back.
+	OnlyPower bool
 	// OffAfter tells how long a node with this spec must be unreachable after an accepted stop to count as proven
 	// off; 0: it never does (nil: 0 for all).
 	OffAfter func(spec any) time.Duration

@@ -58,7 +58,8 @@ var only = map[string][]string{
 const families = "internal/adapter/"
 
 var shared = []string{
-	"internal/adapter/process", "internal/adapter/script", "internal/adapter/wol", "internal/adapter/certificate", "internal/adapter/bmc",
+	"internal/adapter/process", "internal/adapter/script", "internal/adapter/ssh", "internal/adapter/wol", "internal/adapter/certificate",
+	"internal/adapter/bmc", "internal/adapter/reach", "internal/adapter/rest",
 }
 
 // doubles stand in for real systems. Only tests and the demo import them.
@@ -184,8 +185,8 @@ func TestTheLayerTestCanFail(t *testing.T) {
 		{"internal/runbook", "ebbtide/internal/config", "may import only"},
 		{"internal/adapter/ssh", "ebbtide/internal/engine", "may import only"},
 		{"internal/adapter", "ebbtide/internal/power", "may import only"},
-		{"internal/adapter/vsphere", "ebbtide/internal/adapter/ssh", "nothing of each other"},
-		{"internal/adapter", "ebbtide/internal/adapter/ssh", "nothing of each other"},
+		{"internal/adapter/vsphere", "ebbtide/internal/adapter/command", "nothing of each other"},
+		{"internal/adapter", "ebbtide/internal/adapter/command", "nothing of each other"},
 		{"internal/runner", "ebbtide/internal/adapter/fake", "test double"},
 		{"internal/adapter/vsphere", "ebbtide/internal/adapter/vsphere/vspheresim", "test double"},
 		{"cmd/ebbtide", "ebbtide/internal/nut/nutsim", "test double"},

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"ebbtide/internal/adapter"
-	"ebbtide/internal/adapter/ssh"
+	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/plan"
 )
 
@@ -40,7 +40,7 @@ func (n *node) look(ctx context.Context) (plan.Observation, settings, error) {
 	if err == nil {
 		return seen, was, nil
 	}
-	if none, ok := ssh.Unanswered(err, false); ok && ctx.Err() == nil {
+	if none, ok := reach.Seen(err, false); ok && ctx.Err() == nil {
 		return none, nil, nil
 	}
 	return plan.Observation{}, nil, fmt.Errorf("cannot probe %q: %w", n.id, err)

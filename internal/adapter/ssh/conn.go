@@ -10,6 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/runbook"
 )
 
@@ -126,7 +127,7 @@ func (c *Conn) open(ctx context.Context, client *ssh.Client) (*ssh.Session, erro
 			return nil, fmt.Errorf("%s opens no further session: %w: %w", c.address, adapter.ErrBusy, no)
 		}
 		if o.err != nil {
-			return nil, &unreached{c.address, answering, o.err}
+			return nil, reach.New(c.address, reach.Answering, o.err)
 		}
 		return o.s, nil
 	case <-ctx.Done():
@@ -135,7 +136,7 @@ func (c *Conn) open(ctx context.Context, client *ssh.Client) (*ssh.Session, erro
 				_ = o.s.Close()
 			}
 		}()
-		return nil, &unreached{c.address, answering, context.Cause(ctx)}
+		return nil, reach.New(c.address, reach.Answering, context.Cause(ctx))
 	}
 }
 
@@ -167,9 +168,9 @@ func (c *Conn) get(ctx context.Context) (client *ssh.Client, fresh bool, err err
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.heard {
-		return nil, false, &unreached{c.address, answering, errors.New("it accepts connections, but does not go on with the SSH handshake")}
+		return nil, false, reach.New(c.address, reach.Answering, errors.New("it accepts connections, but does not go on with the SSH handshake"))
 	}
-	return nil, false, &unreached{c.address, silent, errors.New("no answer to the connection")}
+	return nil, false, reach.New(c.address, reach.Silent, errors.New("no answer to the connection"))
 }
 
 // dial makes a new client for all who wait for it.

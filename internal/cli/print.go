@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,14 +12,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ebbtide/internal/evidence"
 	"ebbtide/internal/families"
+	"ebbtide/internal/forecast"
 	"ebbtide/internal/nut"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 	"ebbtide/internal/report"
 )
 
 // printing is what a print command was asked for.
 type printing struct {
-	file, out, as, paper, date, changes string
+	file, out, as, paper, date, changes, journal string
 }
 
 func (a *app) print() *cobra.Command {
@@ -33,12 +38,14 @@ time for each, what if, and pages to write on. The ending of FILE says in what f
 It is made from the same plan as the daemon's and names its digest. The same runbook gives
 the same bytes: a date is printed only if one is given. There is no secret in it, as long
 as the runbook's own notes and commands hold none. It asks no system anything: a node that
-stands for many VMs counts as its expect: N.`,
+stands for many VMs counts as its expect: N. With the journal of a daemon, times and what
+batteries give are those that were learned, weighed as of --date or else of the newest
+outage, and what stands for many VMs names those that the newest outage had.`,
 		Example: "  ebbtide print runbooks/smb-datacenter.yaml -o runbook.pdf\n  ebbtide print runbook.yaml -o runbook.pdf --paper Letter --date 2026-03-01 --changes old.yaml\n  ebbtide print runbook.yaml -o - --as md",
 		Args:    exactly(1, "one runbook"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			p.file = args[0]
-			return a.printBook(&p)
+			return a.printBook(c.Context(), &p)
 		},
 	}
 	f := c.Flags()
@@ -46,6 +53,7 @@ stands for many VMs counts as its expect: N.`,
 	f.StringVar(&p.as, "as", "", "pdf, html or md, where the file's ending does not say")
 	f.StringVar(&p.paper, "paper", "A4", "A4 or Letter, of a PDF")
 	f.StringVar(&p.date, "date", "", "the date that is printed, as 2026-03-01; none if not given")
+	f.StringVar(&p.journal, "journal", "", "a daemon's journal: times, batteries and VMs' names as the daemon plans with them")
 	f.StringVar(&p.changes, "changes", "", "an older version of the runbook: what has changed since is marked in the margin")
 	return c
 }
@@ -65,7 +73,7 @@ func (p *printing) form() (string, error) {
 	return form, nil
 }
 
-func (a *app) printBook(p *printing) error {
+func (a *app) printBook(ctx context.Context, p *printing) error {
 	if p.out == "" {
 		return fail(exitUsage, "add -o runbook.pdf, or -o - --as md", "print does not know where to write")
 	}
@@ -83,12 +91,16 @@ func (a *app) printBook(p *printing) error {
 			return fail(exitUsage, "write it like 2026-03-01", "cannot read the date %q", p.date)
 		}
 	}
-	doc, err := a.book(p.file, date)
+	learned, err := a.learned(ctx, p.journal, date)
+	if err != nil {
+		return err
+	}
+	doc, err := a.book(p.file, date, learned)
 	if err != nil {
 		return err
 	}
 	if p.changes != "" {
-		old, err := a.book(p.changes, date)
+		old, err := a.book(p.changes, date, learned)
 		if err != nil {
 			return err
 		}
@@ -102,16 +114,38 @@ func (a *app) printBook(p *printing) error {
 }
 
 // book makes the run book of a file.
-func (a *app) book(file string, date time.Time) (*report.Document, error) {
+func (a *app) book(file string, date time.Time, learned report.Learned) (*report.Document, error) {
 	rb, err := a.usable(file)
 	if err != nil {
 		return nil, err
 	}
-	doc, err := report.RunBook(report.BookSource{Runbook: rb, Schema: families.Schema(), Outputs: nut.ByHand, Date: date})
+	doc, err := report.RunBook(report.BookSource{Runbook: rb, Schema: families.Schema(), Outputs: nut.ByHand, Date: date, Learned: learned})
 	if err != nil {
 		return nil, fail(exitMistakes, "run `ebbtide check "+file+"`", "cannot print %q: %w", file, err)
 	}
 	return doc, nil
+}
+
+// learned reads what a journal teaches, weighed as of a date, or of the newest of what it holds: never of today, so that
+// the same journal gives the same book.
+func (a *app) learned(ctx context.Context, file string, date time.Time) (report.Learned, error) {
+	if file == "" {
+		return report.Learned{}, nil
+	}
+	seen, err := a.recall(ctx, &reach{}, file)
+	if err != nil {
+		return report.Learned{}, err
+	}
+	if date.IsZero() {
+		date = seen.Newest()
+	}
+	return report.Learned{
+		Outages: seen.Outages, At: date, Members: seen.Members,
+		Durations: func(e *plan.Estate) *forecast.Knowledge {
+			return forecast.Learn(seen.Samples(evidence.Finder(e)), date)
+		},
+		Capacity: func(supply string) power.Capacity { return seen.Capacity(supply, date) },
+	}, nil
 }
 
 // deliver writes a document to where it was asked for, with nothing changed in it.

@@ -170,7 +170,6 @@ func TestPrintFoldsAThousand(t *testing.T) {
 	began := time.Now()
 	pdf := runCLI(t, exitDone, "print", file, "-o", "-", "--as", "pdf")
 	t.Logf("1,000 VMs: %v", time.Since(began))
-	require.Less(t, time.Since(began), 15*time.Second, "it is to take 5 s on an idle machine")
 	text := paper.Text(t, []byte(pdf))
 	require.Contains(t, text, "×1000")
 	for v := range 1000 {
@@ -186,7 +185,7 @@ func TestPrintMarksChanges(t *testing.T) {
 	text, err := os.ReadFile(old)
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "new.yaml")
-	changed := strings.NewReplacer("+1 555 0100", "+1 555 0199", "vm: pihole", "vm: unbound", "  home: {", "  house: {").Replace(string(text))
+	changed := strings.NewReplacer("+1 555 0100", "+1 555 0199", "vm: pihole", "vm: unbound", "  home: {", "  house: {", "reserve: ", "reserve: 1").Replace(string(text))
 	require.NoError(t, os.WriteFile(file, []byte(changed), 0o600))
 	md := runCLI(t, exitDone, "print", file, "-o", "-", "--as", "md", "--changes", old)
 	require.Contains(t, md, "What has changed")
@@ -194,6 +193,10 @@ func TestPrintMarksChanges(t *testing.T) {
 	require.Regexp(t, `changed\*\* \*\*\d+ shut down dns`, md)
 	require.Regexp(t, `changed\*\* \*\*\d+ shut down house`, md)
 	require.Contains(t, md, "- shut down home (Power down)")
+	require.Regexp(t, `- Who to call: Me · \+1 555 0199`, md)
+	require.Regexp(t, `- Who to call: Me · \+1 555 0100`, md)
+	require.Regexp(t, `changed\*\* \*\*reserve\*\*`, md)
+	require.Regexp(t, `(?s)</a>The last safe time\n.*▌changed.*</a>Power up\n`, md)
 	require.NotRegexp(t, `changed\*\* \*\*\d+ shut down vault`, md)
 
 	same := runCLI(t, exitDone, "print", old, "-o", "-", "--as", "md", "--changes", old)

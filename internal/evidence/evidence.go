@@ -139,6 +139,28 @@ func (e *Evidence) Capacity(supply string, now time.Time) power.Capacity {
 	return power.LearnCapacity(e.drained[supply], now)
 }
 
+// Newest is when the newest of all that was seen happened; the zero time if nothing was.
+func (e *Evidence) Newest() time.Time {
+	var at time.Time
+	for _, runs := range e.runs {
+		at = later(at, runs[len(runs)-1].At)
+	}
+	for _, past := range e.drained {
+		at = later(at, past[len(past)-1].At)
+	}
+	for _, back := range e.returned {
+		at = later(at, back)
+	}
+	return at
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
 // Returned tells when a node was last stopped and started again, without force; the zero time if it never was.
 func (e *Evidence) Returned(node string) time.Time { return e.returned[node] }
 

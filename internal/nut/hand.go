@@ -8,6 +8,14 @@ import (
 	"ebbtide/internal/runbook"
 )
 
+// kept says where the password is.
+func kept(password runbook.SecretRef) string {
+	if password.IsZero() {
+		return ""
+	}
+	return ", which is kept as " + password.Kept()
+}
+
 // ByHand tells how a person cuts and returns the output of a supply.
 func ByHand(s *runbook.SupplyDecl) runbook.Hand {
 	user := s.Username
@@ -17,7 +25,7 @@ func ByHand(s *runbook.SupplyDecl) runbook.Hand {
 	as := "-u " + runbook.Quote(user) + " "
 	ups := runbook.Quote(s.NUT())
 	var cut []runbook.Instruction
-	ask := "On a machine with NUT's client (it asks for the password of the NUT user):"
+	ask := "On a machine with NUT's client (it asks for the password of the NUT user" + kept(s.Password) + "; a backslash goes before each blank, quote, # and backslash in it):"
 	if s.OffDelay > 0 {
 		cut = append(cut, runbook.Instruction{Say: ask, Type: fmt.Sprintf("upsrw -s %s=%d %s%s", varDelay, int(s.OffDelay/time.Second), as, ups)})
 		ask = "Then:"

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/forecast"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 	"ebbtide/internal/runbook"
 )
 
@@ -18,12 +20,30 @@ type BookSource struct {
 	// Outputs tells what a person does to the output of a supply.
 	Outputs func(*runbook.SupplyDecl) runbook.Hand
 	Date    time.Time // zero: none is printed
+	Learned Learned
+}
+
+// Learned is what the outages on record have taught, as a daemon would plan with it. The zero Learned has seen none.
+type Learned struct {
+	Outages   int
+	At        time.Time                // as of when it was weighed
+	Members   map[string][]plan.Member // of selectors, as the newest outage had them
+	Durations func(*plan.Estate) *forecast.Knowledge
+	Capacity  func(supply string) power.Capacity
+}
+
+// durations is what is known of how long things take; nil: what the runbook says.
+func (l *Learned) durations(estate *plan.Estate) *forecast.Knowledge {
+	if l.Durations == nil {
+		return nil
+	}
+	return l.Durations(estate)
 }
 
 // RunBook makes the document that people follow when no machine is left, from the same plan as the daemon's. Nothing
 // in it is secret, as far as the runbook's own notes and commands hold none.
 func RunBook(src BookSource) (*Document, error) {
-	compiled, err := runbook.Compile(src.Runbook, src.Schema, nil)
+	compiled, err := runbook.Compile(src.Runbook, src.Schema, src.Learned.Members)
 	if err != nil {
 		return nil, err
 	}
@@ -36,6 +56,7 @@ func RunBook(src BookSource) (*Document, error) {
 	b.estatePages()
 	b.power()
 	b.policy()
+	b.rightOnes()
 	b.powerDown()
 	b.lastSafe()
 	b.powerUp()
@@ -57,6 +78,7 @@ type book struct {
 	supplies map[string]*runbook.SupplyDecl
 	folds    map[string]string   // nodes that are shown as one with others: under which name
 	members  map[string][]string // and the other way round
+	known    *forecast.Knowledge
 	down, up *bookPlan
 }
 
@@ -84,6 +106,7 @@ func newBook(src BookSource, compiled *runbook.Compiled) *book {
 		b.supplies[s.ID] = s
 		b.hands[s.ID] = src.Outputs(s)
 	}
+	b.known = src.Learned.durations(b.estate)
 	b.foldEqual()
 	b.down, b.up = b.course(plan.Down, "down"), b.course(plan.Up, "up")
 	return b
@@ -214,6 +237,7 @@ func (b *book) cover() {
 			{Cells: []Text{T("digest of the plan, down"), Verbatim(b.down.plan.Digest())}},
 			{Cells: []Text{T("digest of the plan, up"), Verbatim(b.up.plan.Digest())}},
 			{Cells: []Text{T("steps"), T("%d down, about %s if all goes well; %d up, about %s", len(b.down.rows), Brief(b.down.sc.Total), len(b.up.rows), Brief(b.up.sc.Total))}},
+			{Cells: []Text{T("times and batteries"), T("%s", b.learnedFrom())}},
 			{Cells: []Text{T("printed on"), T("%s", cmp.Or(b.doc.day(), "______________________"))}},
 		}},
 		Note{Title: "Is this copy true?", Text: Join(T("Check the digests against "), Verbatim("ebbtide plan RUNBOOK"), T(" and "), Verbatim("ebbtide plan RUNBOOK --goal up"),
@@ -222,6 +246,15 @@ func (b *book) cover() {
 			"If Ebbtide runs, it does all this by itself: look first (“ebbtide status”), and do not work against it (“ebbtide hold” stops it from starting anything new). Never take a step's being ordered for its being done: look.")},
 		Heading{Level: 2, Text: "Contents"}, Contents{Level: 1},
 	)
+}
+
+// learnedFrom says where times and capacities are from.
+func (b *book) learnedFrom() string {
+	l := &b.Learned
+	if l.Outages == 0 {
+		return "as the runbook alone has them: nothing learned from outages is in this copy"
+	}
+	return fmt.Sprintf("as the daemon plans with them: learned from %d outages and drills on record, weighed as of %s", l.Outages, l.At.UTC().Format("2 January 2006"))
 }
 
 func (b *book) contacts() {
@@ -234,19 +267,7 @@ func (b *book) contacts() {
 		b.add(Paragraph{T("The runbook names nobody (its key contacts). Write in who is to be called.")})
 	}
 	b.add(t)
-	b.section("Where everything is reached")
-	b.add(Paragraph{T("As numbers where the runbook has numbers: when name servers are down these still work. Passwords and keys are not in here: they are where your site keeps them.")})
-	at := Table{Columns: []Column{{Title: "system"}, {Title: "address", Weight: 2}, {Title: "user", Weight: 1.4}, {Title: "kind"}}}
-	for i := range b.Runbook.Connections {
-		c := &b.Runbook.Connections[i]
-		p := b.Runbook.PlaceOf(&b.Schema, c.Name)
-		at.Rows = append(at.Rows, Row{Cells: []Text{Bold("%s", c.Name), Verbatim(p.Address), T("%s", p.User), T("%s", c.Type)}})
-	}
-	for i := range b.Runbook.Supplies {
-		s := &b.Runbook.Supplies[i]
-		at.Rows = append(at.Rows, Row{Cells: []Text{Bold("%s", s.ID), Verbatim(s.NUT()), T("%s", s.Username), T("UPS, by NUT")}})
-	}
-	b.add(at)
+	b.reach()
 }
 
 // policy says in sentences what is done when.

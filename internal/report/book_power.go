@@ -10,6 +10,7 @@ import (
 	"ebbtide/internal/forecast"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+	"ebbtide/internal/runbook"
 )
 
 // power tells which UPS feeds what.
@@ -84,7 +85,7 @@ type remainingTime struct {
 // left reckons backwards from the end of the plan, for each line.
 func (b *book) left() []remainingTime {
 	c := b.down
-	odds := forecast.Play(c.plan, nil, bookTrials)
+	odds := forecast.Play(c.plan, b.known, bookTrials)
 	stretch := 1.0
 	if c.sc.Total > 0 {
 		stretch = max(1, odds.At(0.95).Seconds()/c.sc.Total.Seconds())
@@ -127,7 +128,7 @@ func (b *book) lastSafe() {
 		off := b.offBefore(r)
 		for _, i := range gauged {
 			d := b.supplies[b.estate.Node(i).ID]
-			lasts := power.NewCurve(d.Curve).Least(b.load(i, off) / d.Watts)
+			lasts := b.lasts(d, b.load(i, off)/d.Watts)
 			cells = append(cells, T("%s", chargeFor(left[r].team, lasts)), T("%s", chargeFor(left[r].alone, lasts)))
 		}
 		t.Rows = append(t.Rows, Row{Cells: cells})
@@ -138,6 +139,22 @@ func (b *book) lastSafe() {
 	} else {
 		b.add(Paragraph{T("Charges can't be told: the runbook gives no watts or no curve for the supplies. Go by the runtime.")})
 	}
+}
+
+// lasts is what is counted on of a full battery at a load: what was proven, or a part of its data sheet.
+func (b *book) lasts(d *runbook.SupplyDecl, load float64) time.Duration {
+	if proven := b.provenOf(d.ID); proven.Burn > 0 {
+		_, least := proven.Lasts(d.Curve, load)
+		return least
+	}
+	return power.NewCurve(d.Curve).Least(load)
+}
+
+func (b *book) provenOf(supply string) power.Capacity {
+	if b.Learned.Capacity == nil {
+		return power.Capacity{}
+	}
+	return b.Learned.Capacity(supply)
 }
 
 // mostSafe is how many lines the table of last safe times has.

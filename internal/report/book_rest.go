@@ -138,12 +138,23 @@ func (b *book) appendix() {
 	}
 }
 
+// mostBlank is how many lines are left blank for the members of a selector at most.
+const mostBlank = 30
+
 // selected says how the members of a selector are found.
 func (b *book) selected(n *plan.Node, ids []string) {
-	b.add(Paragraph{T("The runbook names no single ones: it selects them in the live inventory, and expects %d. How they are found and stopped, and how they are seen to be off:", len(ids))})
-	hand := b.handOf(n)
-	b.add(List{Items: append(instructions(hand.Do[plan.Stop]), instructions(hand.Off)...)})
-	b.add(Table{Columns: []Column{{Title: "found (write in what the inventory shows)", Weight: 4}, {Title: "number"}, {Title: "off at"}}, Blank: 4})
+	b.add(Paragraph{T("The runbook names no single ones: it selects them in the live inventory, and expects %d. Without a manager they can't be selected: write in the names while all is well, and tick before the shutdown which are on. Only those are started again.", len(ids))})
+	t := Table{Columns: []Column{{Title: "on", Weight: 0.3}, {Title: "name", Weight: 3}, {Title: "host", Weight: 1.5}, {Title: "ID"}, {Title: "off at"}, {Title: "on again"}}}
+	for _, id := range ids {
+		at, _ := b.estate.Index(id) // it was found there
+		if m := b.estate.Node(at); b.Learned.Members[n.Group] != nil {
+			t.Rows = append(t.Rows, Row{Cells: []Text{T("□"), Bold("%s", m.ID), T("%s", m.Host), nil, nil, nil}})
+		}
+	}
+	if t.Blank = max(2, min(len(ids), mostBlank)-len(t.Rows)); len(t.Rows) > 0 {
+		t.Blank = 2
+	}
+	b.add(t)
 }
 
 // groups are the names of what counts as one, in the order of going down.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
-	"ebbtide/internal/forecast"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/runbook"
@@ -15,8 +15,8 @@ var stepBoxes = []string{"time", "initials"}
 
 func (b *book) powerDown() {
 	b.chapter("Power down")
-	b.add(Paragraph{T("%d steps, in this order. “Expected” is the usual time; within the time in brackets 19 of 20 runs are over, as far as the runbook alone can tell; after “at most” do what stands at “if it does not”. "+
-		"Steps of one stage may be done at the same time by several people as long as each “comes after” holds.", len(b.down.rows))})
+	b.add(Paragraph{T("%d steps, in this order. “Expected” is the usual time; within the time in brackets 19 of 20 runs are over, as far as is known; after “at most” do what stands at “if it does not”. "+
+		"Look before each step: what is off already is passed over; write that down, for it stays off in “Power up”. Steps of one stage may be done at the same time by several people as long as each “comes after” holds.", len(b.down.rows))})
 	stage, held := "", map[string]bool{}
 	for r, row := range b.down.rows {
 		s := &b.down.plan.Steps[row.Steps[0]]
@@ -89,7 +89,7 @@ func (b *book) stepDown(r int, row PlanRow) Step {
 	step.field("why here", T("%s", reason))
 	step.field("by hand", b.byHand(n, s.Verb, hand)...)
 	step.field("see that it is so", instructions(proof)...)
-	step.field("takes", T("%s", timesOf(row, s, n)))
+	step.field("takes", T("%s", b.timesOf(row, s, n)))
 	step.field("if it does not", b.ifNot(n, s, hand)...)
 	step.field("notes", T("%s", n.Notes))
 	return step
@@ -214,6 +214,9 @@ func (b *book) byHand(n *plan.Node, v plan.Verb, hand runbook.Hand) []Text {
 	}
 }
 
+// oneLine is how many letters fit a line of a step, what is said and what is typed together.
+const oneLine = 84
+
 func instructions(all []runbook.Instruction) []Text {
 	var lines []Text
 	for _, in := range all {
@@ -223,24 +226,32 @@ func instructions(all []runbook.Instruction) []Text {
 		case in.Say == "":
 			lines = append(lines, Verbatim(in.Type))
 		default:
-			lines = append(lines, Join(T("%s\n", in.Say), Verbatim(in.Type))) // a line of its own is easier to type off
+			between := "\n" // a line of its own is easier to type off
+			if len(in.Say)+len(in.Type) <= oneLine && !strings.Contains(in.Type, "\n") {
+				between = " "
+			}
+			lines = append(lines, Join(T("%s%s", in.Say, between), Verbatim(in.Type)))
 		}
 	}
 	return lines
 }
 
 // timesOf says how long a line takes.
-func timesOf(row PlanRow, s *plan.Step, n *plan.Node) string {
+func (b *book) timesOf(row PlanRow, s *plan.Step, n *plan.Node) string {
 	each := ""
 	if len(row.Steps) > 1 {
 		each = " each"
 	}
-	text := fmt.Sprintf("expected %s%s, at most %s", Brief(s.Times.Nominal), each, Brief(s.Times.Within))
-	if p95 := forecast.Prior(n, s.Verb).Quantile(0.95); p95 > s.Times.Nominal && p95 < s.Times.Within {
+	took := b.known.Of(n, s.Verb)
+	text := fmt.Sprintf("expected %s%s, at most %s", Brief(took.Median), each, Brief(s.Times.Within))
+	if p95 := took.Quantile(0.95); p95 > took.Median && p95 < s.Times.Within {
 		text += fmt.Sprintf(" (19 of 20 within %s)", Brief(p95))
 	}
 	if len(row.Steps) > 1 {
 		text += fmt.Sprintf("; all of them in about %s as Ebbtide does it, several at once", Brief(row.End-row.Start))
+	}
+	if row.Start < time.Second {
+		return text
 	}
 	return fmt.Sprintf("%s; begins about %s after the start", text, Brief(row.Start))
 }
@@ -304,7 +315,7 @@ func (b *book) powerUp() {
 			proof = hand.Clean
 		}
 		step.field("see that it is well", instructions(proof)...)
-		step.field("takes", T("%s", timesOf(row, s, n)))
+		step.field("takes", T("%s", b.timesOf(row, s, n)))
 		step.field("if it does not", b.ifNotUp(n, s)...)
 		step.field("notes", T("%s", n.Notes))
 		b.add(step)
@@ -314,7 +325,7 @@ func (b *book) powerUp() {
 
 func (b *book) neededFirst(s *plan.Step) string {
 	if s.Verb == plan.Unprotect {
-		return "All is up and the gate is open: nobody waits for it."
+		return "The gate is open, and what it needs is up: " + someOf(b.namesOf(b.estate.Needs(s.Node))) + ". Nobody waits for it."
 	}
 	names := b.namesOf(b.estate.Needs(s.Node))
 	if len(names) == 0 {

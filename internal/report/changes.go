@@ -7,9 +7,9 @@ import (
 )
 
 // MarkChanges marks what in a document is not so in an older one of its sort, and adds a section that tells the changes
-// of its steps. A step is the same if its title and all that is said of it are the same, whatever its number.
+// of its steps and of the lines of its tables: contacts, supplies, rules, last safe times. A step is the same if its title and all that is said of it are the same, whatever its number.
 func (d *Document) MarkChanges(old *Document, name string) {
-	steps, rows := map[string]string{}, map[string]bool{}
+	steps, rows, kept := map[string]string{}, map[string]bool{}, map[string]bool{}
 	heads := chapterWalk(old)
 	for i, b := range old.Blocks {
 		switch b := b.(type) {
@@ -21,7 +21,7 @@ func (d *Document) MarkChanges(old *Document, name string) {
 			}
 		}
 	}
-	var added, changed []Text
+	var added, changed, lines []Text
 	seen := map[string]bool{}
 	heads = chapterWalk(d)
 	for i, b := range d.Blocks {
@@ -42,37 +42,76 @@ func (d *Document) MarkChanges(old *Document, name string) {
 		case Table:
 			b.Rows = slices.Clone(b.Rows)
 			for k := range b.Rows {
-				b.Rows[k].Changed = !rows[rowFacts(heads[i], b.Rows[k])]
+				facts := rowFacts(heads[i], b.Rows[k])
+				kept[facts] = true
+				if b.Rows[k].Changed = !rows[facts]; b.Rows[k].Changed && tells(b.Rows[k]) {
+					lines = append(lines, rowLine(heads[i], b.Rows[k]))
+				}
 			}
 			d.Blocks[i] = b
 		}
 	}
-	var gone []Text
+	var gone, goneLines []Text
 	heads = chapterWalk(old)
 	for i, b := range old.Blocks {
-		if s, ok := b.(Step); ok && !seen[stepKey(heads[i], s)] {
-			gone = append(gone, T("%s (%s)", s.Title, heads[i]))
+		switch b := b.(type) {
+		case Step:
+			if !seen[stepKey(heads[i], b)] {
+				gone = append(gone, T("%s (%s)", b.Title, heads[i]))
+			}
+		case Table:
+			for _, r := range b.Rows {
+				if !kept[rowFacts(heads[i], r)] && tells(r) {
+					goneLines = append(goneLines, rowLine(heads[i], r))
+				}
+			}
 		}
 	}
-	d.insertChanges(name, added, changed, gone)
+	d.insertChanges(name, []changedPart{
+		{"New steps", added}, {"Changed steps", changed}, {"Steps that are gone", gone},
+		{"New or changed lines of tables", lines}, {"Lines that are gone, or were so before", goneLines},
+	})
+}
+
+// tells tells whether a line of a table says something, and not only where to write.
+func tells(r Row) bool {
+	return slices.ContainsFunc(r.Cells, func(t Text) bool { return strings.Trim(t.String(), "_□ ") != "" })
+}
+
+// rowLine is a line of a table in a list: where it stands and what it says.
+func rowLine(chapter string, r Row) Text {
+	var said []string
+	for _, c := range r.Cells {
+		if text := strings.ReplaceAll(c.String(), "\n", ", "); strings.Trim(text, "_□ ") != "" {
+			said = append(said, text)
+		}
+	}
+	return T("%s: %s", chapter, strings.Join(said, " · "))
+}
+
+// changedPart is one sort of changes.
+type changedPart struct {
+	title string
+	items []Text
 }
 
 // insertChanges puts the section before the first chapter.
-func (d *Document) insertChanges(name string, added, changed, gone []Text) {
+func (d *Document) insertChanges(name string, parts []changedPart) {
 	section := []Block{
 		PageBreak{},
 		Heading{Level: 1, Text: "What has changed", Anchor: "what-has-changed"},
 		Paragraph{T("Against %s. A bar in the margin marks what is new or says something else than it did.", name)},
 	}
-	for _, part := range []struct {
-		title string
-		items []Text
-	}{{"New steps", added}, {"Changed steps", changed}, {"Steps that are gone", gone}} {
+	steps := 0
+	for i, part := range parts {
+		if i < 3 {
+			steps += len(part.items)
+		}
 		if len(part.items) > 0 {
 			section = append(section, Heading{Level: 2, Text: fmt.Sprintf("%s: %d", part.title, len(part.items))}, List{Items: part.items})
 		}
 	}
-	if len(added)+len(changed)+len(gone) == 0 {
+	if steps == 0 {
 		section = append(section, Paragraph{T("No step has changed.")})
 	}
 	at := slices.IndexFunc(d.Blocks, func(b Block) bool { _, is := b.(PageBreak); return is })

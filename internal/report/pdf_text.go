@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -127,12 +128,20 @@ type piece struct {
 	x, width float64
 }
 
+// goesOn is how far a line of code is indented that goes on from the one above: it is typed as one.
+const goesOn = 14
+
 // wrap breaks a text into lines of at most a width: between words, and within a word that is wider than a line.
 func (p *printer) wrap(t Text, width float64, l look) [][]piece {
 	var lines [][]piece
 	var line []piece
 	x := 0.0
 	end := func() { lines, line, x = append(lines, line), nil, 0 }
+	on := func(was, is Style) {
+		if end(); was == Code && is == Code {
+			x = goesOn
+		}
+	}
 	for _, word := range words(t) {
 		if word == nil {
 			end()
@@ -144,26 +153,26 @@ func (p *printer) wrap(t Text, width float64, l look) [][]piece {
 			wide += p.widthOf(word[i].Text, word[i].Style, l)
 		}
 		space := 0.0
-		if x > 0 {
+		if len(line) > 0 {
 			space = p.widthOf(" ", Plain, l)
 		}
-		if x > 0 && x+space+wide > width {
-			end()
+		if len(line) > 0 && x+space+wide > width {
+			on(line[len(line)-1].Style, word[0].Style)
 			space = 0
 		}
 		x += space
 		for _, s := range word {
 			for s.Text != "" {
-				part, rest := p.fitting(s, width-x, l, x == 0)
+				part, rest := p.fitting(s, width-x, l, len(line) == 0)
 				if part == "" {
-					end()
+					on(line[len(line)-1].Style, s.Style)
 					continue
 				}
 				w := p.widthOf(part, s.Style, l)
 				line = append(line, piece{Span{part, s.Style, s.Link}, x, w})
 				x += w
 				if s.Text = rest; rest != "" {
-					end()
+					on(s.Style, s.Style)
 				}
 			}
 		}
@@ -199,10 +208,17 @@ func (p *printer) fitting(s Span, width float64, l look, must bool) (part, rest 
 	return string(runes[:n]), string(runes[n:])
 }
 
-// words parts a text at its spaces. A word may have parts in different styles; nil stands for a line feed.
+// words parts a text at its spaces. A word may have parts in different styles; nil stands for a line feed. In what is
+// typed as it stands, each of several spaces counts.
 func words(t Text) [][]Span {
 	var all [][]Span
 	var word []Span
+	t = slices.Clone(t)
+	for i := range t {
+		if t[i].Style == Code {
+			t[i].Text = strings.ReplaceAll(strings.ReplaceAll(t[i].Text, "  ", " \u00a0"), "\n ", "\n\u00a0")
+		}
+	}
 	flush := func() {
 		if word != nil {
 			all, word = append(all, word), nil

@@ -10,6 +10,8 @@ import (
 type Place struct {
 	Address string // as it is typed: a URL, host:port
 	User    string
+	Kept    string // where the password or key is kept, in words
+	Proof   string // what shows that it is the right system: its certificate's thumbprint, its host key's fingerprint
 }
 
 // Hand is what a person does to a node when Ebbtide does not. It never holds a secret.

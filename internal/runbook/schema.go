@@ -21,6 +21,8 @@ type ConnectionType struct {
 	// Powers: it belongs to one machine and can power it off whatever runs on it, as a BMC. A node that it wakes can be
 	// forced by it too.
 	Powers bool
+	// ByHand is what a person does before the first line that is typed at such a connection (nil: nothing).
+	ByHand []Instruction
 }
 
 // NodeType is a node type of the language, given by the adapter family that serves it.
@@ -103,6 +105,19 @@ type SecretRef struct {
 
 // IsZero tells whether no secret is named.
 func (s SecretRef) IsZero() bool { return s == SecretRef{} }
+
+// Kept names where the secret is, and never the secret.
+func (s SecretRef) Kept() string {
+	switch {
+	case s.Credential != "":
+		return "the credential " + s.Credential
+	case s.File != "":
+		return "the file " + s.File
+	case s.Env != "":
+		return "the environment variable " + s.Env
+	}
+	return ""
+}
 
 // ConnectionDecl is one entry of connections.
 type ConnectionDecl struct {

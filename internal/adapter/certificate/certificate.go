@@ -43,6 +43,15 @@ func parse(text string) ([]byte, error) {
 	return sum, nil
 }
 
+// Shown is a thumbprint as browsers and command lines show it, for people who compare; "" if it is none.
+func Shown(thumbprint string) string {
+	sum, err := parse(thumbprint)
+	if err != nil {
+		return ""
+	}
+	return strings.ReplaceAll(fmt.Sprintf("% X", sum), " ", ":")
+}
+
 // Config makes the client's side of TLS. With a thumbprint (SHA-256 or SHA-1 in hex, with or without colons) the one
 // certificate that has it will do; with caFile, one that its authorities (PEM) vouch for; with neither, one that the
 // system's do.

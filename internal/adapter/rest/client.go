@@ -159,7 +159,9 @@ func (c *Client) try(ctx context.Context, r Request, s *Session) error {
 func over(err error) bool { return errors.Is(err, ErrEnded) || errors.Is(err, ErrDenied) }
 
 // Send sends a request as it is, without a session, and gives the header of the answer.
-func (c *Client) Send(ctx context.Context, r Request) (http.Header, error) { return c.send(ctx, r, nil) }
+func (c *Client) Send(ctx context.Context, r Request) (http.Header, error) {
+	return c.send(ctx, r, nil)
+}
 
 // enter gives the session, or logs in.
 func (c *Client) enter(ctx context.Context) (s *Session, fresh bool, err error) {

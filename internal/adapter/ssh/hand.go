@@ -3,7 +3,10 @@ package ssh
 import (
 	"fmt"
 	"net"
+	"strings"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 
 	"ebbtide/internal/runbook"
 )
@@ -12,9 +15,12 @@ import (
 func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
 	spec, at := d.Spec.(*NodeSpec), places(d.Via)
 	login := Login(at)
-	say := "From any machine that may log in there, or without the ssh part at its own console:"
+	say := "From any machine in the network, in the folder of the keys; or without the ssh part at its own console:"
+	if identity(at) == "" {
+		say = "From any machine in the network, or without the ssh part at its own console:"
+	}
 	if !spec.Stdin.IsZero() {
-		say += " (it asks for the password that is kept as " + kept(spec.Stdin) + ")"
+		say += " (it asks for the password that is kept as " + spec.Stdin.Kept() + ")"
 	}
 	h := spec.ByHand(say, func(c runbook.Command) string { return login + " " + runbook.Quote(c.Shell()) })
 	if spec.OffWhenUnreachable > 0 || spec.Probe.IsZero() {
@@ -29,9 +35,9 @@ func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand
 	return h
 }
 
-// Login is what a person types in front of a command that is to run at a place: "ssh -p 2222 admin@10.0.0.5".
+// Login is what a person types in front of a command that is to run at a place: "ssh -i nas_key -p 2222 admin@10.0.0.5".
 func Login(at runbook.Place) string {
-	login := "ssh "
+	login := "ssh " + identity(at)
 	if _, port, err := net.SplitHostPort(at.Address); err == nil && port != "22" {
 		login += "-p " + port + " "
 	}
@@ -45,16 +51,30 @@ func hostOf(at runbook.Place) string {
 	return at.Address
 }
 
-// kept names where a secret is, and never the secret.
-func kept(s runbook.SecretRef) string {
-	switch {
-	case s.Credential != "":
-		return "the credential " + s.Credential
-	case s.File != "":
-		return "the file " + s.File
-	default:
-		return "the environment variable " + s.Env
+// placeOf is where a person logs in, with which key, and what the host then shows.
+func placeOf(spec any) runbook.Place {
+	s := spec.(*ConnSpec)
+	at := runbook.Place{Address: withPort(s.Address), User: s.User, Kept: s.Password.Kept()}
+	if !s.Key.IsZero() {
+		at.Kept = keyKept + s.Key.Kept()
 	}
+	if key, err := pinned(s.HostKey); err == nil {
+		at.Proof = ssh.FingerprintSHA256(key)
+	}
+	return at
+}
+
+// keyKept begins what is said of a key, as against a password.
+const keyKept = "key: "
+
+// identity is the option that names the key, typed where the credentials are.
+func identity(at runbook.Place) string {
+	for _, kind := range []string{"the credential ", "the file "} {
+		if name, is := strings.CutPrefix(at.Kept, keyKept+kind); is {
+			return "-i " + runbook.Quote(name) + " "
+		}
+	}
+	return ""
 }
 
 // brief is a span of silence in words.

@@ -48,9 +48,9 @@ func Family() adapter.Family {
 			Doc:   "a host that is reached by SSH, its host key checked",
 			Spec:  func() any { return new(ConnSpec) },
 			Check: func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
-			Place: func(spec any) runbook.Place {
-				s := spec.(*ConnSpec)
-				return runbook.Place{Address: withPort(s.Address), User: s.User}
+			Place: placeOf,
+			ByHand: []runbook.Instruction{
+				{Say: "ssh: lines with -i and a name are typed in the folder of credentials, or where the copies are. It asks once for each host whether it is the right one: compare what it shows with what the host is to show (“Is it the right one?”)."},
 			},
 		}},
 		Nodes: []runbook.NodeType{{

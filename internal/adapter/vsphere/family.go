@@ -54,6 +54,10 @@ func Family() adapter.Family {
 			Spec:  func() any { return new(ConnectionSpec) },
 			Check: checkConnection,
 			Place: placeOf,
+			ByHand: []runbook.Instruction{
+				{Say: "govc is VMware's command line; a copy of it is kept here: ______________________ It is told where to go by an export line. For each system first compare what this says with what the system is to show (“Is it the right one?”):", Type: "govc about.cert -k -thumbprint | tee -a known"},
+				{Say: "Then, and again for each system with another password, which is typed after it and Enter:", Type: "export GOVC_TLS_KNOWN_HOSTS=known; read -rs GOVC_PASSWORD; export GOVC_PASSWORD"},
+			},
 		}},
 		Nodes: []runbook.NodeType{
 			{

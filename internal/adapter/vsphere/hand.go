@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"ebbtide/internal/adapter/certificate"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -13,66 +14,149 @@ import (
 // placeOf is where a person opens the client of a vCenter or of a host.
 func placeOf(spec any) runbook.Place {
 	s := spec.(*ConnectionSpec)
-	u, err := parseURL(s.URL)
-	if err != nil {
-		return runbook.Place{User: s.Username}
+	at := runbook.Place{User: s.Username, Kept: s.Password.Kept(), Proof: certificate.Shown(s.Thumbprint)}
+	if u, err := parseURL(s.URL); err == nil {
+		at.Address = (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/ui"}).String()
 	}
-	return runbook.Place{Address: (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/ui"}).String(), User: s.Username}
+	return at
 }
 
-// clients names the clients in which a node is found: that of its connection, then those that it falls back to.
-func clients(places func(string) runbook.Place, via string, fallback ...string) string {
-	at := places(via)
-	text := fmt.Sprintf("%s (user %s)", at.Address, at.User)
-	var others []string
+// hostPort is where a place listens.
+func hostPort(at runbook.Place) string {
+	return strings.TrimSuffix(strings.TrimPrefix(at.Address, "https://"), "/ui")
+}
+
+// govcAt is the line that tells govc, VMware's command line, where to go. It takes the password from GOVC_PASSWORD.
+func govcAt(at runbook.Place) string {
+	return "export GOVC_URL=" + runbook.Quote(at.User+"@"+hostPort(at))
+}
+
+// inClient says what is chosen in a client, and what is typed instead.
+func inClient(at runbook.Place, choose string, command string) []runbook.Instruction {
+	if command == "" {
+		return []runbook.Instruction{{Say: fmt.Sprintf("In the client at %s (user %s): %s.", at.Address, at.User, choose)}}
+	}
+	return []runbook.Instruction{{Say: fmt.Sprintf("In the client at %s (user %s): %s. Or with govc:", at.Address, at.User, choose), Type: govcAt(at)}, {Type: command}}
+}
+
+// otherwise says what is done, and where, if the first place does not answer.
+func otherwise(places func(string) runbook.Place, fallback []string, what, command string) []runbook.Instruction {
+	var all []runbook.Instruction
 	for _, name := range fallback {
-		if other := places(name); other.Address != "" {
-			others = append(others, fmt.Sprintf("%s (user %s)", other.Address, other.User))
+		at := places(name)
+		if at.Address == "" {
+			continue
 		}
+		in := runbook.Instruction{Type: govcAt(at)}
+		if len(all) == 0 {
+			in.Say = fmt.Sprintf("If that does not answer, %s, %s (user %s):", what, at.Address, at.User)
+		}
+		all = append(all, in)
 	}
-	if len(others) > 0 {
-		text += ", or if that does not answer the host's own: " + strings.Join(others, ", ")
+	if len(all) == 0 || command == "" {
+		return all
 	}
-	return text
+	return append(all, runbook.Instruction{Type: command})
 }
 
 // onHost says where the commands of a VM are typed.
-const onHost = "Or on its host, by SSH or at its console (Alt+F1); the list gives the number that stands for ID:"
+const onHost = "Or on its host, by SSH or at its console (Alt+F1); the list tells the ID:"
 
-// vmHand tells what a person does to the VMs that what names; list finds their numbers on a host.
-func vmHand(at, what, list string) runbook.Hand {
-	do := func(menu, command string) []runbook.Instruction {
-		return []runbook.Instruction{
-			{Say: "In the client at " + at + ": " + what + ", " + menu + "."},
-			{Say: onHost, Type: list},
-			{Type: command},
-		}
-	}
-	state := []runbook.Instruction{{Type: "vim-cmd vmsvc/power.getstate ID"}}
-	return runbook.Hand{
-		Do: map[plan.Verb][]runbook.Instruction{
-			plan.Stop:  do("Power (or Guest OS) > Shut Down", "vim-cmd vmsvc/power.shutdown ID"),
-			plan.Force: do("Power > Power Off", "vim-cmd vmsvc/power.off ID"),
-			plan.Start: do("Power > Power On", "vim-cmd vmsvc/power.on ID"),
-		},
-		Off: append([]runbook.Instruction{{Say: "The client shows it as powered off; on its host this says Powered off (a dead console or a silent guest proves nothing):"}}, state...),
-		On:  append([]runbook.Instruction{{Say: "The client shows it as powered on, and its VMware Tools as running; on its host:"}}, state...),
-	}
-}
+const (
+	shutDown = "Power (or Guest OS) > Shut Down"
+	powerOff = "Power > Power Off"
+	powerOn  = "Power > Power On"
+	provesIt = " (a silent guest proves nothing):"
+)
 
 func vmByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
 	s := d.Spec.(*VMSpec)
 	name := cmp.Or(s.VM, d.ID)
-	what, find := "the VM "+name, name[strings.LastIndex(name, "/")+1:]
-	if s.UUID != "" {
-		what, find = "the VM with the instance UUID "+s.UUID, d.ID
+	base := name[strings.LastIndex(name, "/")+1:]
+	what, typed := "the VM "+name, func(command string) string { return command + " " + runbook.Quote(name) }
+	if s.UUID != "" { // by name it might be another
+		base, what, typed = d.ID, "the VM with the instance UUID "+s.UUID, func(string) string { return "" }
 	}
-	return vmHand(clients(places, d.Via, s.Fallback), what, "vim-cmd vmsvc/getallvms | grep -F "+runbook.Quote(find))
+	same := "the same at its host's own client"
+	here := func(command string) string { return command + " " + runbook.Quote(base) }
+	if s.UUID != "" {
+		here = typed
+	}
+	do := func(menu, govc, onItsHost string) []runbook.Instruction {
+		all := append(inClient(places(d.Via), what+", "+menu, typed(govc)), otherwise(places, []string{s.Fallback}, same, here(govc))...)
+		return append(all, runbook.Instruction{Say: onHost, Type: "vim-cmd vmsvc/getallvms | grep -F " + runbook.Quote(base)}, runbook.Instruction{Type: onItsHost})
+	}
+	see := func(state, shown string) []runbook.Instruction {
+		all := []runbook.Instruction{{Say: "The client shows it as " + shown + provesIt[:len(provesIt)-1] + "; govc says " + state + ":", Type: typed("govc vm.info")}}
+		if s.UUID != "" {
+			all = []runbook.Instruction{{Say: "The client shows it as " + shown + "."}}
+		}
+		return append(all, runbook.Instruction{Say: "On its host:", Type: "vim-cmd vmsvc/power.getstate ID"})
+	}
+	force := []runbook.Instruction{{Say: "In the same place: " + powerOff + ", or:", Type: typed("govc vm.power -off")}, {Type: "vim-cmd vmsvc/power.off ID"}}
+	if s.UUID != "" {
+		force = []runbook.Instruction{{Say: "In the same place: " + powerOff + ", or:", Type: "vim-cmd vmsvc/power.off ID"}}
+	}
+	return runbook.Hand{
+		Do: map[plan.Verb][]runbook.Instruction{
+			plan.Stop:  do(shutDown, "govc vm.power -s", "vim-cmd vmsvc/power.shutdown ID"),
+			plan.Force: force,
+			plan.Start: do(powerOn, "govc vm.power -on", "vim-cmd vmsvc/power.on ID"),
+		},
+		Off: see("poweredOff", "powered off"),
+		On:  see("poweredOn", "powered on, and its VMware Tools as running"),
+	}
 }
 
 func vmsByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
 	s := d.Spec.(*VMsSpec)
-	return vmHand(clients(places, d.Via, s.Fallback...), "mark "+s.words(), "vim-cmd vmsvc/getallvms")
+	at := places(d.Via)
+	list, refs := s.govc()
+	named := "go by the names in the appendix, at the client of each host in turn: a host knows neither tags nor folders. The first is"
+	stop := inClient(at, s.words()+": write down in the appendix which of them are on", list)
+	stop = append(stop, runbook.Instruction{Say: "Then all of these: " + shutDown + "."})
+	if refs != "" {
+		stop[len(stop)-1] = runbook.Instruction{Say: "Then all of these: " + shutDown + ", or:", Type: refs + " | xargs -r govc vm.power -s"}
+	}
+	stop = append(stop, otherwise(places, s.Fallback, named, "govc vm.power -s NAME")...)
+	stop = append(stop, runbook.Instruction{Say: onHost, Type: "vim-cmd vmsvc/getallvms"}, runbook.Instruction{Type: "vim-cmd vmsvc/power.shutdown ID"})
+	start := inClient(at, "those that the appendix says were on, and no others, "+powerOn, "govc vm.power -on NAME")
+	off := runbook.Instruction{Say: "The client shows none of them as powered on" + provesIt[:len(provesIt)-1] + "."}
+	if list != "" {
+		off = runbook.Instruction{Say: "The client shows none of them as powered on; this shows none as poweredOn" + provesIt, Type: list}
+	}
+	return runbook.Hand{
+		Do: map[plan.Verb][]runbook.Instruction{
+			plan.Stop:  stop,
+			plan.Force: {{Say: "In the same place, each that is still on: " + powerOff + ", or:", Type: "govc vm.power -off NAME"}, {Type: "vim-cmd vmsvc/power.off ID"}},
+			plan.Start: append(append(start, otherwise(places, s.Fallback, "the same at the client of each host in turn. The first is", "govc vm.power -on NAME")...), runbook.Instruction{Say: onHost, Type: "vim-cmd vmsvc/getallvms"}, runbook.Instruction{Type: "vim-cmd vmsvc/power.on ID"}),
+		},
+		Off: []runbook.Instruction{off, {Say: "Or one by one, also at a host:", Type: "govc vm.info NAME"}, {Say: "At its console:", Type: "vim-cmd vmsvc/power.getstate ID"}},
+		On:  []runbook.Instruction{{Say: "The client shows those as powered on, and their VMware Tools as running; each says poweredOn:", Type: "govc vm.info NAME"}},
+	}
+}
+
+// govc gives the lines that list the VMs that are meant: for people, and as what other lines take. None, if no single
+// line can tell.
+func (s *VMsSpec) govc() (list, refs string) {
+	const on = " -type m -runtime.powerState poweredOn"
+	switch sel := s.Select; {
+	case len(s.Exclude) > 0:
+		return "", ""
+	case sel == Selection{Folder: sel.Folder}:
+		folder := sel.Folder
+		if !strings.HasPrefix(folder, "/") {
+			folder = "vm/" + folder
+		}
+		return "govc find " + runbook.Quote(folder) + on, "govc find -i " + runbook.Quote(folder) + on
+	case sel == Selection{Name: sel.Name}:
+		return "govc find / -name " + runbook.Quote(sel.Name) + on, "govc find -i / -name " + runbook.Quote(sel.Name) + on
+	case sel == Selection{Tag: sel.Tag}:
+		category, name, _ := strings.Cut(sel.Tag, "/")
+		refs = "govc tags.attached.ls -c " + runbook.Quote(category) + " " + runbook.Quote(name)
+		return refs + " | xargs -r govc vm.info", refs
+	}
+	return "", ""
 }
 
 // words say which VMs are meant.
@@ -94,22 +178,42 @@ func (s *VMsSpec) words() string {
 	return text
 }
 
+// shutThisHost shuts down the host that is asked itself. At a vCenter, which has many, it finds none.
+const shutThisHost = "govc host.shutdown -f '/ha-datacenter/host/*/*'"
+
 func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
 	s := d.Spec.(*HostSpec)
 	name := cmp.Or(s.Host, d.ID)
-	at := clients(places, d.Via, s.Fallback)
+	own, stop := places(cmp.Or(s.Fallback, d.Via)), []runbook.Instruction{
+		{Say: "First see that no VM runs on it. This prints nothing:", Type: govcAt(places(cmp.Or(s.Fallback, d.Via)))},
+		{Type: "govc find / -type m -runtime.powerState poweredOn"},
+	}
+	menu := "the host " + name + ", Power (or Actions) > Shut Down. It warns that the host is not in maintenance mode: go on"
+	if s.Fallback != "" {
+		stop = append(stop, inClient(places(d.Via), menu, "govc host.shutdown -f "+runbook.Quote(name))...)
+		stop = append(stop, otherwise(places, []string{s.Fallback}, "the same at its own client (that it breaks off as the host goes is no mistake)", shutThisHost)...)
+	} else {
+		stop[0].Say = "First see that no VM runs on it. This prints nothing (at a vCenter: nothing that is on this host):"
+		stop = append(stop, inClient(own, menu, "")...)
+		stop = append(stop, runbook.Instruction{Say: "Or with govc at the host (that it breaks off as the host goes is no mistake; at a vCenter with its name instead of the path):", Type: shutThisHost})
+	}
+	stop = append(stop,
+		runbook.Instruction{Say: "Or at its console: F12, log in as root, F2 to shut down. Or on the host (after the next start: the first with false):", Type: "esxcli system maintenanceMode set --enable true"},
+		runbook.Instruction{Type: "esxcli system shutdown poweroff --delay 10 --reason 'mains failure'"},
+	)
 	return runbook.Hand{
 		Do: map[plan.Verb][]runbook.Instruction{
-			plan.Stop: {
-				{Say: "First see that no VM runs on it; on the host this prints nothing:", Type: "esxcli vm process list"},
-				{Say: "In the client at " + at + ": the host " + name + ", Power (or Actions) > Shut Down. It warns that the host is not in maintenance mode: go on."},
-				{Say: "Or at its console: F12, log in as root, F2 to shut down. Or on the host (after the next start: the first with false):", Type: "esxcli system maintenanceMode set --enable true"},
-				{Type: "esxcli system shutdown poweroff --delay 10 --reason 'mains failure'"},
-			},
+			plan.Stop:  stop,
 			plan.Force: {{Say: "Hold its power button for 5 seconds, or power it off at its management controller. What still runs on it is lost as it stands."}},
 			plan.Start: {{Say: "Press its power button, or power it on at its management controller."}},
 		},
-		Off: []runbook.Instruction{{Say: fmt.Sprintf("Its power light is dark, or its management controller says off. From afar: its client does not answer for %s (a host that hangs is silent too).", cmp.Or(s.OffWhenUnreachable, offAfter))}},
-		On:  []runbook.Instruction{{Say: "Its client opens, and the host is not in maintenance mode (if it is: Actions > Exit maintenance mode)."}},
+		Off: []runbook.Instruction{{
+			Say:  fmt.Sprintf("Its power light is dark, or its management controller says off. From afar: this does not connect for %s (a host that hangs is silent too):", cmp.Or(s.OffWhenUnreachable, offAfter)),
+			Type: "curl -skm 5 -o /dev/null https://" + hostPort(own) + "/",
+		}},
+		On: []runbook.Instruction{
+			{Say: "Its client opens, and the host is not in maintenance mode (if it is: Actions > Exit maintenance mode). This answers:", Type: govcAt(own)},
+			{Type: "govc about"},
+		},
 	}
 }

@@ -1,0 +1,74 @@
+package report
+
+import (
+	"cmp"
+	"strings"
+
+	"ebbtide/internal/plan"
+)
+
+const toWriteIn = "______________________"
+
+// reach says where everything is, and what is made ready before the first line
+// is typed.
+func (b *book) reach() {
+	b.section("Where everything is reached")
+	b.add(Paragraph{T("As numbers where the runbook has numbers: when name servers are down these still work. Passwords and keys are not in here: only where they are kept.")})
+	at := Table{Columns: []Column{{Title: "system", Weight: 1.1}, {Title: "address", Weight: 2}, {Title: "user", Weight: 1.5}, {Title: "password or key", Weight: 1.7}, {Title: "kind", Weight: 0.8}}}
+	for i := range b.Runbook.Connections {
+		c := &b.Runbook.Connections[i]
+		p := b.Runbook.PlaceOf(&b.Schema, c.Name)
+		at.Rows = append(at.Rows, Row{Cells: []Text{Bold("%s", c.Name), Verbatim(p.Address), T("%s", p.User), T("%s", p.Kept), T("%s", c.Type)}})
+	}
+	for i := range b.Runbook.Supplies {
+		s := &b.Runbook.Supplies[i]
+		at.Rows = append(at.Rows, Row{Cells: []Text{Bold("%s", s.ID), Verbatim(s.NUT()), T("%s", s.Username), T("%s", s.Password.Kept()), T("UPS, by NUT")}})
+	}
+	at.Rows = append(at.Rows, Row{Cells: []Text{Bold("Ebbtide itself"), T("%s", cmp.Or(b.ownPlace(), toWriteIn)), T("____________"), T("____________"), T("write in")}})
+	b.add(at)
+	b.add(Heading{Level: 3, Text: "Before the first line is typed", Anchor: "before-the-first-line"}, List{Items: append([]Text{
+		Join(T("A credential is a file of that name in Ebbtide's folder of credentials ("), Verbatim("/etc/ebbtide/credentials"), T(" unless its settings say otherwise), which root can read. Copies for people, to be had with every machine off, are kept here: %s", toWriteIn)),
+		T("A line that does not fit goes on indented: it is one line. NAME and ID stand for what is found there."),
+	}, b.prepared()...)})
+}
+
+// rightOnes says what shows that a system is the one that it should be.
+func (b *book) rightOnes() {
+	right := Table{Columns: []Column{{Title: "system", Weight: 1}, {Title: "what it shows", Weight: 6}}}
+	for i := range b.Runbook.Connections {
+		name := b.Runbook.Connections[i].Name
+		if p := b.Runbook.PlaceOf(&b.Schema, name); p.Proof != "" {
+			right.Rows = append(right.Rows, Row{Cells: []Text{Bold("%s", name), Verbatim(p.Proof)}})
+		}
+	}
+	if len(right.Rows) > 0 {
+		b.add(Heading{Level: 1, Text: rightTitle, Anchor: Anchor(rightTitle)},
+			Paragraph{T("What each shows when it is first reached: the thumbprint of its certificate, or the fingerprint of its host key. If it shows another, type no password there, and call who knows it.")}, right)
+	}
+}
+
+const rightTitle = "Is it the right one?"
+
+// ownPlace is where the machine with Ebbtide stands, if the runbook says.
+func (b *book) ownPlace() string {
+	for i := range b.estate.Len() {
+		if n := b.estate.Node(i); n.Kind == plan.Self {
+			return strings.Join(filled(n.ID, n.Rack), ", ")
+		}
+	}
+	return ""
+}
+
+// prepared is what comes before the first line at connections of each type.
+func (b *book) prepared() []Text {
+	var all []Text
+	seen := map[string]bool{}
+	for i := range b.Runbook.Connections {
+		name := b.Runbook.Connections[i].Type
+		if t, known := b.Schema.Connection(name); known && !seen[name] {
+			seen[name] = true
+			all = append(all, instructions(t.ByHand)...)
+		}
+	}
+	return all
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 
@@ -44,10 +45,14 @@ func (s *EqualLogicSpec) open(via adapter.Conn) (system, error) {
 }
 
 func (s *EqualLogicSpec) hand(at runbook.Place) runbook.Hand {
+	host := at.Address
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
 	h := runbook.Hand{
 		Do: map[plan.Verb][]runbook.Instruction{plan.Start: {{Say: "Switch each member's power off and on, at its switches or its outlets."}}},
 		Off: []runbook.Instruction{{
-			Say: "The lights of the control modules are out. From afar: the group's address does not answer for two minutes:", Type: "ping " + at.Address,
+			Say: "The lights of the control modules are out. From afar: the group's address does not answer for two minutes:", Type: "ping " + host,
 		}},
 		On: []runbook.Instruction{typed(at, "Every member is online:", membersLine)},
 	}

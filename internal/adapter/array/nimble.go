@@ -22,7 +22,7 @@ type NimbleConn struct {
 }
 
 func (c *NimbleConn) mistakes() []error    { return c.Check() }
-func (c *NimbleConn) place() runbook.Place { return c.Place(c.Username) }
+func (c *NimbleConn) place() runbook.Place { return c.Place(c.Username, c.Password) }
 
 func (c *NimbleConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
 	client, err := rest.New(rest.Config{Name: name, Server: c.Server, Port: nimblePort, Login: func(ctx context.Context, client *rest.Client) (*rest.Session, error) {

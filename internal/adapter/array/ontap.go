@@ -26,7 +26,7 @@ type ONTAPConn struct {
 }
 
 func (c *ONTAPConn) mistakes() []error    { return c.Check() }
-func (c *ONTAPConn) place() runbook.Place { return c.Place(c.Username) }
+func (c *ONTAPConn) place() runbook.Place { return c.Place(c.Username, c.Password) }
 
 func (c *ONTAPConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
 	client, err := rest.New(rest.Config{Name: name, Server: c.Server, Login: func(context.Context, *rest.Client) (*rest.Session, error) {

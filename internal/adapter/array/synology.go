@@ -22,7 +22,7 @@ type SynologyConn struct {
 }
 
 func (c *SynologyConn) mistakes() []error    { return c.Check() }
-func (c *SynologyConn) place() runbook.Place { return c.Place(c.Username) }
+func (c *SynologyConn) place() runbook.Place { return c.Place(c.Username, c.Password) }
 
 func (c *SynologyConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
 	client, err := rest.New(rest.Config{Name: name, Server: c.Server, Port: synologyPort, Login: func(ctx context.Context, client *rest.Client) (*rest.Session, error) {

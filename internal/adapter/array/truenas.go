@@ -31,7 +31,7 @@ func (c *TrueNASConn) mistakes() []error {
 	return errs
 }
 
-func (c *TrueNASConn) place() runbook.Place { return c.Place(c.Username) }
+func (c *TrueNASConn) place() runbook.Place { return c.Place(c.Username, c.APIKey) }
 
 func (c *TrueNASConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
 	key := func() (string, error) { return password(secrets, c.APIKey) }

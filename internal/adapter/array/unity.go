@@ -21,7 +21,7 @@ type UnityConn struct {
 }
 
 func (c *UnityConn) mistakes() []error    { return c.Check() }
-func (c *UnityConn) place() runbook.Place { return c.Place(c.Username) }
+func (c *UnityConn) place() runbook.Place { return c.Place(c.Username, c.Password) }
 
 func (c *UnityConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
 	client, err := rest.New(rest.Config{Name: name, Server: c.Server, Login: func(ctx context.Context, client *rest.Client) (*rest.Session, error) {

@@ -37,13 +37,13 @@ func (s *Server) Check() []error {
 	return append(errs, certificate.Check(s.Thumbprint, s.CAFile)...)
 }
 
-// Place is where a person opens the appliance's own pages.
-func (s *Server) Place(user string) runbook.Place {
-	at, err := s.base("")
-	if err != nil {
-		return runbook.Place{User: user}
+// Place is where a person opens the appliance's own pages, with what secret, and what certificate it then shows.
+func (s *Server) Place(user string, secret runbook.SecretRef) runbook.Place {
+	place := runbook.Place{User: user, Kept: secret.Kept(), Proof: certificate.Shown(s.Thumbprint)}
+	if at, err := s.base(""); err == nil {
+		place.Address = at
 	}
-	return runbook.Place{Address: at, User: user}
+	return place
 }
 
 // base gives what paths come after. port is the usual one, "" for that of HTTPS.

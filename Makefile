@@ -2,7 +2,8 @@
 
 LINT_VERSION    := v2.15.0
 GOFUMPT_VERSION := v0.9.2
-PACKAGES        := nut-server nut-client openssh-server libnss3-tools openssl poppler-utils
+PACKAGES        := nut-server nut-client openssh-server libnss3-tools openssl poppler-utils chromium systemd-container \
+                   qemu-system-x86 busybox-static dropbear-bin bcache-tools lvm2 thin-provisioning-tools e2fsprogs kmod xz-utils
 FUZZTIME        ?= 10s
 SEEDS           ?= 100000
 VERSION         := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
@@ -60,6 +61,16 @@ lint: $(LINT) $(GOFUMPT) ## vet, gofumpt and golangci-lint (built from source th
 	@unformatted=$$($(GOFUMPT) -l cmd internal test) || exit 1; \
 	if [ -n "$$unformatted" ]; then echo "not gofumpt-ed:" $$unformatted >&2; exit 1; fi
 	$(LINT) run ./...
+
+.PHONY: flush-proof
+flush-proof: private SHELL := /bin/bash
+flush-proof: private .SHELLFLAGS := -o pipefail -c
+flush-proof: setup ## cut the power of real caches, five times each with protection and without: a line a pair (10 minutes)
+	@go test ./test/flush -v -count=1 -timeout 60m -args -pairs 5 | grep -v '^ok \|^ *\(===\|--- PASS\|PASS$$\)'
+
+.PHONY: flush-proof-zfs
+flush-proof-zfs: ## say what a proof with ZFS and a log device needs, and what of it is missing here
+	@test/flush/zfs.sh
 
 .PHONY: crash
 crash: private SHELL := /bin/bash

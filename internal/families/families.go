@@ -5,6 +5,7 @@ package families
 import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/array"
+	"ebbtide/internal/adapter/cache"
 	"ebbtide/internal/adapter/command"
 	"ebbtide/internal/adapter/passive"
 	"ebbtide/internal/adapter/self"
@@ -15,7 +16,7 @@ import (
 
 // All lists the families. Unless armed, the machine that runs Ebbtide is never stopped.
 func All(armed bool) []adapter.Family {
-	return []adapter.Family{vsphere.Family(), ssh.Family(), array.Family(), command.Family(), passive.Family(), self.Family(armed)}
+	return []adapter.Family{vsphere.Family(), ssh.Family(), cache.Family(), array.Family(), command.Family(), passive.Family(), self.Family(armed)}
 }
 
 // Schema is the part of the runbook language that the families give.

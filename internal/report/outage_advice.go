@@ -26,7 +26,9 @@ func (f *fold) suggest() {
 	f.suggestBatteries()
 	f.suggestLimits()
 	f.suggestHealth()
-	f.suggestPower()
+	if !f.Simulated { // there it was asked for
+		f.suggestPower()
+	}
 }
 
 func (f *fold) suggestThat(about, what, evidence string, args ...any) {
@@ -48,7 +50,7 @@ func (f *fold) suggestEarlier() {
 			"because the battery ran down faster than the plan, %s had to be powered off", enumerate(unique(pressed)))
 	case near != nil && near.Slack < 0:
 		f.suggestThat("", "Let the shutdown begin earlier: raise slack_below in policy.shutdown.",
-			"when %s started it was late by %s already", near.What, lasting(seconds(-near.Slack)))
+			"when %s started it was late by %s already", near.What, timeline.Span(seconds(-near.Slack)))
 	}
 }
 
@@ -63,6 +65,10 @@ func (f *fold) suggestRestore() {
 					evidence += ": " + s.Reason
 				}
 			}
+		}
+		if f.Simulated {
+			f.suggestThat(node, "See that somebody knows how "+node+" is started by hand: on such a night it would not come back.", "%s", evidence)
+			continue
 		}
 		f.suggestThat(node, "See why "+node+" did not come back, and start it by hand.", "%s", evidence)
 	}
@@ -88,16 +94,17 @@ func (f *fold) suggestBatteries() {
 			}
 			told = told || b.Tells
 			switch {
+			case f.Simulated: // a model's battery is what the scenario says
 			case b.Ratio > 0 && b.Ratio < worn:
 				f.suggestThat(id, "Test the battery of "+id+", and replace it if a drill shows the same.",
-					"by what it gave it would have lasted %s where %s was likely by %s: %.0f %%", lasting(seconds(b.Gave)), lasting(seconds(b.Likely)), b.By, 100*b.Ratio)
+					"by what it gave it would have lasted %s where %s was likely by %s: %.0f %%", timeline.Span(seconds(b.Gave)), timeline.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
 				flagged = true
 			case b.Ratio > better && b.Tells:
 				f.suggestThat(id, "Believe the battery of "+id+" more: give the supply a curve that was measured, so that nothing is shut down that need not be.",
-					"by what it gave it would have lasted %s where %s was likely by %s: %.0f %%", lasting(seconds(b.Gave)), lasting(seconds(b.Likely)), b.By, 100*b.Ratio)
+					"by what it gave it would have lasted %s where %s was likely by %s: %.0f %%", timeline.Span(seconds(b.Gave)), timeline.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
 			}
 		}
-		if f.replaceSaid(id) && !flagged {
+		if f.replaceSaid(id) && !flagged && !f.Simulated {
 			f.suggestThat(id, "Replace the battery of "+id+".", "its UPS said that the battery is to be replaced")
 		}
 		if !told && f.Proven[id].Burn <= 0 {
@@ -123,6 +130,7 @@ func (f *fold) suggestLimits() {
 		late := f.outOfTime(s.Node, s.Verb)
 		switch {
 		case s.Verb == plan.Cut || s.Attempts == 0:
+		case late != "" && f.Simulated: // it was asked to hang
 		case late != "" && hung > 0:
 			f.suggestThat(s.Node, fmt.Sprintf("Mend %s, or force it sooner: it hangs when it is told to %s.", s.Node, s.Verb),
 				"it hung this time (%s), and in %d of %s before", late, hung, several(runs, "run", "runs"))
@@ -132,8 +140,8 @@ func (f *fold) suggestLimits() {
 		case late != "":
 			f.suggestThat(s.Node, fmt.Sprintf("Find out why the %s of %s could not be proven, or give it longer.", s.Verb, s.Node), "%s", late)
 		case s.Limit > 0 && s.State == timeline.Proven && s.Took > tight*s.Limit:
-			f.suggestThat(s.Node, fmt.Sprintf("Give the %s of %s longer: %s, say.", s.Verb, s.Node, lasting(roomier(&s))),
-				"it took %s of the %s that it is given before it is forced or given up", lasting(seconds(s.Took)), lasting(seconds(s.Limit)))
+			f.suggestThat(s.Node, fmt.Sprintf("Give the %s of %s longer: %s, say.", s.Verb, s.Node, timeline.Span(roomier(&s))),
+				"it took %s of the %s that it is given before it is forced or given up", timeline.Span(seconds(s.Took)), timeline.Span(seconds(s.Limit)))
 		}
 	}
 }

@@ -43,13 +43,22 @@ const (
 // soon is within what a step starts that was waiting for just one thing.
 const soon = 2 * time.Second
 
-// chains finds the critical chain of each direction that was taken.
+// chains finds the critical chain of each stretch in one direction, in their order.
 func (f *fold) chains() {
-	for _, goal := range []plan.Goal{plan.Down, plan.Up} {
-		if last := f.lastStep(goal); last != nil {
+	pass, goal := 0, plan.Down
+	add := func() {
+		of := func(s *timeline.Step) bool { return s.Pass == pass && goalOf(s.Verb) == goal }
+		if last := f.lastStep(of); last != nil {
 			f.Chains = append(f.Chains, f.chain(goal, last))
 		}
 	}
+	for i := range f.records {
+		if r := &f.records[i]; r.Kind == engine.Turned {
+			add()
+			pass, goal = pass+1, r.Goal
+		}
+	}
+	add()
 }
 
 // goalOf tells which direction a verb belongs to.
@@ -60,53 +69,60 @@ func goalOf(v plan.Verb) plan.Goal {
 	return plan.Down
 }
 
-// lastStep is the commanded step of a direction that ended last.
-func (f *fold) lastStep(goal plan.Goal) *timeline.Step {
+// lastStep is the one that ended last of the commanded steps that are meant.
+func (f *fold) lastStep(meant func(*timeline.Step) bool) *timeline.Step {
 	var last *timeline.Step
 	for i := range f.story.Steps {
 		s := &f.story.Steps[i]
-		if goalOf(s.Verb) == goal && s.Attempts > 0 && !s.Ended.IsZero() && (last == nil || s.Ended.After(last.Ended)) {
+		if meant(s) && s.Attempts > 0 && !s.Ended.IsZero() && (last == nil || s.Ended.After(last.Ended)) {
 			last = s
 		}
 	}
 	return last
 }
 
+// chain goes back from a step to the decision that all before it waited for. Where nobody was there for a while, that is a
+// part of the chain, and what came before it is looked for beyond it.
 func (f *fold) chain(goal plan.Goal, last *timeline.Step) CriticalChain {
-	c := CriticalChain{Goal: goal}
+	c := CriticalChain{Goal: goal, Links: []Link{f.link(last)}}
 	edges := f.edges(goal)
-	var p *plan.Plan
-	if edges != nil {
-		p = edges.plan
+	if last.Verb == plan.EndDischarge {
+		edges = nil // no plan speaks of a battery's test
 	}
-	began := last.Started
-	for s := last; s != nil; {
-		verb := s.Verb
-		l := Link{
-			Node: s.Node, Verb: &verb, State: s.State, What: doing(s.Verb, s.Node),
-			At: s.Started.Sub(f.Start).Seconds(), Took: s.Took().Seconds(),
-		}
-		event, at := f.eventBefore(s.Started)
+	s, at, records := last, last.Started, f.records
+	for {
+		e := f.eventBefore(at, records)
 		before, by := f.waitedFor(s, goal, edges)
-		if before != nil && before.Ended.Before(at) && (p == nil || at.Sub(before.Ended) > soon) {
+		if before != nil && before.Ended.Before(e.at) && (edges == nil || e.at.Sub(before.Ended) > soon) {
 			before = nil
 		}
-		if before == nil && p != nil {
-			before, by = f.placeBefore(s, at), ByPlace
+		if before == nil && edges != nil {
+			before, by = f.placeBefore(s, e.at), ByPlace
 		}
+		end := &c.Links[len(c.Links)-1]
 		if before != nil {
-			l.Idle, l.By = max(0, s.Started.Sub(before.Ended)).Seconds(), by
-			c.Links = append(c.Links, l)
-			s, began = before, before.Started
+			end.Idle, end.By = max(0, at.Sub(before.Ended)).Seconds(), by
+			c.Links = append(c.Links, f.link(before))
+			s, at = before, before.Started
 			continue
 		}
-		l.Idle, l.By = max(0, s.Started.Sub(at)).Seconds(), ByEvent
-		c.Links = append(c.Links, l, Link{What: event, At: at.Sub(f.Start).Seconds()})
-		began = at
-		break
+		end.Idle, end.By = max(0, at.Sub(e.at)).Seconds(), ByEvent
+		c.Links = append(c.Links, Link{What: e.what, At: e.at.Sub(f.Start).Seconds()})
+		at, records = e.at, e.earlier
+		if !e.gap {
+			c.Took = last.Ended.Sub(at).Seconds()
+			return c
+		}
 	}
-	c.Took = last.Ended.Sub(began).Seconds()
-	return c
+}
+
+// link makes a step a part of a chain.
+func (f *fold) link(s *timeline.Step) Link {
+	verb := s.Verb
+	return Link{
+		Node: s.Node, Verb: &verb, State: s.State, What: doing(s.Verb, s.Node),
+		At: s.Started.Sub(f.Start).Seconds(), Took: s.Took().Seconds(),
+	}
 }
 
 // waitedFor finds the step whose end let another start: of those that it waits for, the one that ended last.
@@ -153,29 +169,37 @@ func (f *fold) placeBefore(s *timeline.Step, since time.Time) *timeline.Step {
 	return last
 }
 
-// eventBefore is the newest decision or event before a step that steps may wait for.
-func (f *fold) eventBefore(at time.Time) (what string, when time.Time) {
-	what, when = "the "+f.Noun()+" begins", f.Start
-	for i := range f.records {
-		r := &f.records[i]
+// event is a decision, or what else steps may wait for.
+type event struct {
+	what    string
+	at      time.Time
+	gap     bool            // nobody was there to see
+	earlier []engine.Record // what is on record before it
+}
+
+// eventBefore is the newest event of some records that is not after a time.
+func (f *fold) eventBefore(at time.Time, records []engine.Record) event {
+	e := event{what: "the " + f.Noun() + " begins", at: f.Start}
+	for i := range records {
+		r := &records[i]
 		if r.At.After(at) {
 			break
 		}
 		switch r.Kind {
 		case engine.Triggered:
-			what, when = "stage "+r.Stage, r.At
+			e = event{what: "stage " + r.Stage, at: r.At}
 		case engine.Turned:
-			what, when = "going "+string(r.Goal)+": "+r.Reason, r.At
+			e = event{what: "going " + string(r.Goal) + ": " + r.Reason, at: r.At}
 		case engine.Gap:
-			what, when = r.Reason, r.At
+			e = event{what: r.Reason, at: r.At, gap: true, earlier: records[:i]}
 		case engine.Ordered:
 			if r.Reason == "" && (r.Order == engine.Resume || r.Order == engine.Go) {
-				what, when = string(r.Order)+" by "+r.By, r.At
+				e = event{what: string(r.Order) + " by " + r.By, at: r.At}
 			}
 		default:
 		}
 	}
-	return what, when
+	return e
 }
 
 // edges tells what waits for what in a plan.

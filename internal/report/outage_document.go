@@ -86,7 +86,7 @@ func (r *Retrospective) documentFigure(d *Document) {
 		told[x.Supply] = append(told[x.Supply], fmt.Sprintf("%.0f %% at %s", x.Charge, r.clock(x.At)))
 	}
 	for _, id := range slices.Sorted(maps.Keys(told)) {
-		f.Listing = append(f.Listing, "charge of "+id+": "+strings.Join(told[id], ", "))
+		f.Listing = append(f.Listing, "charge of "+id+": "+strings.Join(slices.Compact(told[id]), ", "))
 	}
 	d.add(f)
 }
@@ -94,10 +94,25 @@ func (r *Retrospective) documentFigure(d *Document) {
 func (r *Retrospective) documentDecisions(d *Document) {
 	d.section("Decisions, and the numbers they were made from", "decisions")
 	var rows []Row
-	for _, x := range r.Decisions {
+	for _, x := range r.foldedDecisions() {
 		rows = append(rows, rowOf(r.clock(x.At), x.What, x.Text))
 	}
 	d.rows([]Column{{Title: "Time", Weight: 0.45}, {Title: "Decision"}, {Title: "Why", Weight: 2.2}}, rows, "None was taken.")
+}
+
+// foldedDecisions makes one of the stages of a supply that started together.
+func (r *Retrospective) foldedDecisions() []Decision {
+	var out []Decision
+	for _, x := range r.Decisions {
+		if n := len(out); n > 0 && x.stages != nil && out[n-1].stages != nil && x.At.Equal(out[n-1].At) && x.of == out[n-1].of && x.Text == out[n-1].Text {
+			first := &out[n-1]
+			first.stages = slices.Concat(first.stages, x.stages)
+			first.What = fmt.Sprintf("stages %s of %s start", enumerate(first.stages), first.of)
+			continue
+		}
+		out = append(out, x)
+	}
+	return out
 }
 
 func (r *Retrospective) documentBatteries(d *Document) {
@@ -119,7 +134,7 @@ func (r *Retrospective) documentForced(d *Document) {
 	for _, x := range r.foldedForced() {
 		waited, what := "at once", doing(x.Verb, x.Node)
 		if x.Waited > 0 {
-			waited = lasting(seconds(x.Waited))
+			waited = timeline.Span(seconds(x.Waited))
 		}
 		if x.count > 1 {
 			what = fmt.Sprintf("%s %s ×%d", x.Verb, x.group, x.count)
@@ -221,7 +236,7 @@ func orNothing(s float64) string {
 	if s == 0 {
 		return "–"
 	}
-	return lasting(seconds(s))
+	return timeline.Span(seconds(s))
 }
 
 // foldedSteps are steps of the members of a selector that ended alike.
@@ -270,18 +285,18 @@ func (r *Retrospective) documentSurprises(d *Document) {
 	d.section("What took longer or shorter than expected", "surprises")
 	var rows []Row
 	for _, s := range r.Surprises {
-		took := lasting(seconds(s.Took))
+		took := timeline.Span(seconds(s.Took))
 		if s.Hung {
 			took = "hung"
 		}
-		next := fmt.Sprintf("%s, 95 %% within %s", lasting(seconds(s.Next)), lasting(seconds(s.Worst)))
+		next := fmt.Sprintf("%s, 95 %% within %s", timeline.Span(seconds(s.Next)), timeline.Span(seconds(s.Worst)))
 		if s.Next == 0 {
 			next = "–"
 		}
 		if s.Hang > 0 {
 			next += fmt.Sprintf(", hangs %.0f %%", 100*s.Hang)
 		}
-		rows = append(rows, rowOf(doing(s.Verb, s.Node), took, lasting(seconds(s.Low))+" to "+lasting(seconds(s.High)), next))
+		rows = append(rows, rowOf(doing(s.Verb, s.Node), took, timeline.Span(seconds(s.Low))+" to "+timeline.Span(seconds(s.High)), next))
 	}
 	d.rows([]Column{{Title: "Step", Weight: 1.3}, {Title: "Took", Right: true, Weight: 0.6}, {Title: "9 of 10 were expected in"}, {Title: "The next plan assumes", Weight: 1.8}}, rows,
 		"Nothing took longer or shorter than was expected of nine runs in ten, as far as it is known what was expected.")
@@ -289,8 +304,9 @@ func (r *Retrospective) documentSurprises(d *Document) {
 
 func (r *Retrospective) documentChains(d *Document) {
 	d.section("Why it took as long as it did", "critical-chain")
-	for _, c := range r.Chains {
-		d.add(Heading{Level: 2, Text: fmt.Sprintf("Going %s: %s", c.Goal, lasting(seconds(c.Took))), Anchor: "chain-" + string(c.Goal)})
+	for i, c := range r.Chains {
+		began := r.Start.Add(seconds(c.Links[len(c.Links)-1].At))
+		d.add(Heading{Level: 2, Text: fmt.Sprintf("Going %s from %s: %s", c.Goal, r.clock(began), timeline.Span(seconds(c.Took))), Anchor: fmt.Sprintf("chain-%d", i+1)})
 		var rows []Row
 		for _, l := range slices.Backward(c.Links) {
 			idle := orNothing(l.Idle)
@@ -310,9 +326,9 @@ func (r *Retrospective) documentChains(d *Document) {
 func linked(by LinkedBy) string {
 	switch by {
 	case ByPlan:
-		return "it waits for it"
+		return "by the plan it waits for that"
 	case ByPlace:
-		return "it took over its place under a limit"
+		return "it took over that one's place under a limit"
 	case ByTime:
 		return "nothing else ended later before it"
 	case ByEvent:
@@ -325,7 +341,7 @@ func (r *Retrospective) documentTimeline(d *Document) {
 	d.section("Timeline", "timeline")
 	var rows []Row
 	for _, m := range r.Timeline {
-		rows = append(rows, rowOf(r.clock(m.At), "+"+lasting(max(0, m.At.Sub(r.Start).Round(time.Second))), m.Text))
+		rows = append(rows, rowOf(r.clock(m.At), "+"+timeline.Span(max(0, m.At.Sub(r.Start).Round(time.Second))), m.Text))
 	}
-	d.rows([]Column{{Title: "Time", Weight: 0.5}, {Title: "After", Weight: 0.4, Right: true}, {Title: "What", Weight: 4}}, rows, "Nothing is on record.")
+	d.rows([]Column{{Title: "Time", Weight: 0.5}, {Title: "After", Weight: 0.55, Right: true}, {Title: "What", Weight: 4}}, rows, "Nothing is on record.")
 }

@@ -37,6 +37,8 @@ func (f *fold) moments() {
 		switch r.Kind {
 		case engine.Asked:
 			text += ", by hand"
+		case engine.Snapshot:
+			text = fmt.Sprintf("snapshot: %s on, and come back", several(f.on(r.Nodes), "node is", "nodes are"))
 		case engine.Triggered:
 			text = fmt.Sprintf("stage %s of %s: %s", r.Stage, enumerate(r.Supplies), r.Reason)
 		default:
@@ -101,6 +103,8 @@ type Decision struct {
 	Numbers *engine.Numbers   `json:"numbers,omitempty"`
 
 	reason string
+	stages []string // that start
+	of     string   // whose power fails for them
 	nodes  []string // that are forced
 	until  time.Time
 }
@@ -115,11 +119,12 @@ func (f *fold) decisions() {
 		d := Decision{At: r.At, Kind: r.Kind, Numbers: r.Numbers, reason: r.Reason}
 		switch {
 		case r.Kind == engine.Triggered:
-			d.What = fmt.Sprintf("stage %s of %s starts", r.Stage, enumerate(r.Supplies))
-			d.Text = because(r.Reason, reckoning(r.Numbers))
+			d.stages, d.of = []string{r.Stage}, enumerate(r.Supplies)
+			d.What = fmt.Sprintf("stage %s of %s starts", r.Stage, d.of)
+			d.Text = because(r.Reason, reckoning(r.Numbers, plan.Down))
 		case r.Kind == engine.Turned:
 			d.What = "going " + string(r.Goal)
-			d.Text = because(r.Reason, reckoning(r.Numbers))
+			d.Text = because(r.Reason, reckoning(r.Numbers, r.Goal))
 		case r.Kind == engine.NoReturn:
 			d.What = "the point of no return is passed"
 			d.Text = fmt.Sprintf("From here on the shutdown is finished and the output of %s cut, even if mains return.", enumerate(r.Supplies))
@@ -137,7 +142,7 @@ func (f *fold) decisions() {
 					continue
 				}
 			}
-			d.Text = because(r.Reason, "")
+			d.Text = because(forcedFor(r), "")
 		default:
 			continue
 		}
@@ -145,7 +150,7 @@ func (f *fold) decisions() {
 	}
 	for i := range f.Decisions {
 		if d := &f.Decisions[i]; d.nodes != nil {
-			d.What = "power off " + enumerate(d.nodes) + " without asking"
+			d.What = "power off " + enumerate(d.nodes) + " by force"
 			if slices.ContainsFunc(d.nodes, f.isSupply) {
 				d.What = "cut the output of " + enumerate(d.nodes) + " without proof that all is off"
 			}
@@ -154,6 +159,29 @@ func (f *fold) decisions() {
 			}
 		}
 	}
+}
+
+// forcedFor says why something is forced.
+func forcedFor(r *engine.Record) string {
+	switch r.Cause {
+	case engine.Overtime:
+		return "told to stop, and " + r.Reason
+	case engine.Denied:
+		return "told to stop, which was " + r.Reason
+	default:
+		return r.Reason
+	}
+}
+
+// on counts what is on, supplies apart.
+func (f *fold) on(nodes []engine.NodeState) int {
+	n := 0
+	for _, s := range nodes {
+		if (s.State == plan.On || s.State == plan.Starting) && !f.isSupply(s.Node) {
+			n++
+		}
+	}
+	return n
 }
 
 // because makes sentences of a reason and the numbers behind it.

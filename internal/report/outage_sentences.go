@@ -49,11 +49,15 @@ func (f *fold) say() {
 	}
 	for i := range f.records {
 		if r := &f.records[i]; r.Kind == engine.Gap {
+			if off := f.ownStop(r.At); !off.IsZero() {
+				f.note(fmt.Sprintf("From %s to %s the machine that Ebbtide runs on was off with the rest, as planned: what happened meanwhile, and when the mains came back, was seen by nobody.", f.clock(off), f.clock(r.At)))
+				continue
+			}
 			f.note(f.clock(r.At) + ": " + r.Reason + ". What happened just before that was seen by nobody.")
 		}
 	}
 	for i, s := range f.Steps {
-		if s.Expected > 0 {
+		if s.Expected > 0 || f.Estate != nil {
 			break
 		}
 		if i == len(f.Steps)-1 {
@@ -63,6 +67,24 @@ func (f *fold) say() {
 	if f.Estate != nil && f.Digest != "" && f.digestNow() != f.Digest {
 		f.note("The runbook that was read makes another plan than the one that was followed (digest " + f.Digest + "): it may have been changed since, and what is said of expected times and of what waits for what is by today's.")
 	}
+}
+
+// ownStop is when Ebbtide's own machine was told to stop before it was away until a time; zero if it was not.
+func (f *fold) ownStop(until time.Time) time.Time {
+	var off time.Time
+	for i := range f.records {
+		r := &f.records[i]
+		n := f.Find(r.Node)
+		switch {
+		case !r.At.Before(until):
+			return off
+		case r.Kind == engine.Gap:
+			off = time.Time{}
+		case r.Kind == engine.Intent && n != nil && n.Kind == plan.Self && *r.Verb == plan.Stop:
+			off = r.At
+		}
+	}
+	return off
 }
 
 func (f *fold) note(text string) { f.Notes = append(f.Notes, text) }
@@ -129,9 +151,9 @@ func (f *fold) failure(id string) string {
 		text = fmt.Sprintf("failed %d times from %s on", len(begins), begins[0])
 	}
 	if !back {
-		return text + fmt.Sprintf(" and was not back %s later", lasting(f.Until.Sub(f.lastFailure(id))))
+		return text + fmt.Sprintf(" and was not back %s later", timeline.Span(f.Until.Sub(f.lastFailure(id))))
 	}
-	text += " and was away for " + lasting(away)
+	text += " and was away for " + timeline.Span(away)
 	if len(begins) > 1 {
 		text += " in all"
 	}
@@ -161,8 +183,13 @@ func (f *fold) whatWentDown() string {
 	var how []string
 	if p.Off > 0 {
 		text := fmt.Sprintf("%d proven off without force", p.Off)
-		if p.Silent > 0 {
-			text += fmt.Sprintf(" (%d of them by their silence after they took their stop)", p.Silent)
+		switch {
+		case p.Silent == 1 && p.Off == 1:
+			text += " (by its silence after it took its stop)"
+		case p.Silent == p.Off:
+			text += " (by their silence after they took their stop)"
+		case p.Silent > 0:
+			text += fmt.Sprintf(" (%d of them by silence after the stop was taken)", p.Silent)
 		}
 		how = append(how, text)
 	}
@@ -219,9 +246,9 @@ func (f *fold) howNear() string {
 	case n == nil:
 		parts = append(parts, "how near it came to the end of a battery is not on record")
 	case n.Slack < 0:
-		parts = append(parts, fmt.Sprintf("it was late by %s when %s started at %s", lasting(seconds(-n.Slack)), n.What, f.clock(n.At)))
+		parts = append(parts, fmt.Sprintf("it was late by %s when %s started at %s", timeline.Span(seconds(-n.Slack)), n.What, f.clock(n.At)))
 	default:
-		parts = append(parts, fmt.Sprintf("the least time to spare was %s, when %s started at %s", lasting(seconds(n.Slack)), n.What, f.clock(n.At)))
+		parts = append(parts, fmt.Sprintf("the least time to spare was %s, when %s started at %s", timeline.Span(seconds(n.Slack)), n.What, f.clock(n.At)))
 	}
 	least, at := 101.0, ""
 	for _, b := range f.Batteries {
@@ -239,7 +266,7 @@ func (f *fold) howNear() string {
 func (f *fold) whatCameBack() string {
 	p := &f.Proof
 	down := p.Off + p.Forced + p.Unproven
-	last := f.lastStep(plan.Up)
+	last := f.lastStep(func(s *timeline.Step) bool { return s.Verb == plan.Start })
 	switch {
 	case down == 0:
 		return "Nothing had to come back."
@@ -260,9 +287,9 @@ func (f *fold) whatCameBack() string {
 		text = fmt.Sprintf("all %d of these %s", down, would)
 	}
 	if last != nil && p.Back > 1 {
-		text += fmt.Sprintf(", the last (%s) at %s, %s after the %s began", last.Node, f.clock(last.Ended), lasting(last.Ended.Sub(f.Start)), f.Noun())
+		text += fmt.Sprintf(", the last (%s) at %s, %s after the %s began", last.Node, f.clock(last.Ended), timeline.Span(last.Ended.Sub(f.Start)), f.Noun())
 	} else if last != nil {
-		text += fmt.Sprintf(" at %s, %s after the %s began", f.clock(last.Ended), lasting(last.Ended.Sub(f.Start)), f.Noun())
+		text += fmt.Sprintf(" at %s, %s after the %s began", f.clock(last.Ended), timeline.Span(last.Ended.Sub(f.Start)), f.Noun())
 	}
 	return sentence(text)
 }

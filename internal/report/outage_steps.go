@@ -136,7 +136,7 @@ func (f *fold) surprises() {
 			continue
 		}
 		low, high := d.Quantile(0.05), d.Quantile(0.95)
-		if !s.Hung && low <= s.Took && s.Took <= high {
+		if !s.Hung && low-soon <= s.Took && s.Took <= high+soon { // nobody plans by less than that
 			continue
 		}
 		own := *f.Find(s.Node)
@@ -180,7 +180,13 @@ func (r *Retrospective) Course() *Course {
 		c.Away = append(c.Away, away)
 	}
 	c.Away = united(c.Away)
-	for _, id := range r.Supplies {
+	supplies := slices.Clone(r.Supplies)
+	for _, b := range r.Batteries { // also one that was drilled
+		if !slices.Contains(supplies, b.Supply) {
+			supplies = append(supplies, b.Supply)
+		}
+	}
+	for _, id := range supplies {
 		s := Supply{ID: id, Sparse: true}
 		for i := range r.told {
 			if r.told[i].Kind == engine.Gap || slices.Contains(r.told[i].Supplies, id) {

@@ -146,8 +146,8 @@ func TestARetrospective(t *testing.T) {
 	}
 	r := told(t, s.records, known(t))
 	require.Equal(t, report.Proof{WasOn: 2, Off: 1, Silent: 1, Forced: 1, Back: 2}, r.Proof)
-	require.Contains(t, r.Sentences[0], "ups failed at 02:00:00 and was away for 7m01s")
-	require.Contains(t, r.Sentences[1], "All 2 nodes that were on went down: 1 proven off without force (1 of them by their silence after they took their stop) and 1 powered off by force (vm); the output of ups was cut.")
+	require.Contains(t, r.Sentences[0], "ups failed at 02:00:00 and was away for 7m 1s")
+	require.Contains(t, r.Sentences[1], "All 2 nodes that were on went down: 1 proven off without force (by its silence after it took its stop) and 1 powered off by force (vm); the output of ups was cut.")
 	require.Contains(t, r.Sentences[2], "least time to spare was 42s, when stage shutdown of ups started at 02:00:10")
 	require.Contains(t, r.Sentences[3], "All 2 of these came back, the last (vm)")
 
@@ -160,7 +160,7 @@ func TestARetrospective(t *testing.T) {
 	require.InDelta(t, 42, r.Nearest.Slack, 0.1)
 
 	require.Len(t, r.Decisions, 3)
-	require.Equal(t, "on battery for 10s. The battery (90 %, load 50 %) would last at least 6m40s by its own runtime, and likely 13m20s; the rest of the plan needed 5m00s at worst; it could have waited 42s; the chance that the battery gives out first was 2.0 %.", r.Decisions[0].Text)
+	require.Equal(t, "on battery for 10s. The battery (90 %, load 50 %) would last at least 6m 40s by its own runtime, and likely 13m 20s; the rest of the plan needed 5m at worst; it could have waited 42s; the chance that the battery gives out first was 2.0 %.", r.Decisions[0].Text)
 
 	// 60 points gave 150 s at full load: all 90 give 225 s, which at half load is what the default curve makes of it.
 	lasts, _ := power.Capacity{Burn: 225}.Lasts(nil, 0.5)
@@ -171,7 +171,7 @@ func TestARetrospective(t *testing.T) {
 
 	require.Contains(t, advice(r, "vm"), "Find out why vm did not stop by itself")
 	require.Contains(t, advice(r, "nas"), "Give nas a health check")
-	require.Contains(t, advice(r, "nas"), "Give the stop of nas longer: 4m00s, say.")
+	require.Contains(t, advice(r, "nas"), "Give the stop of nas longer: 4m, say.")
 
 	var hung []string
 	for _, x := range r.Surprises {
@@ -190,8 +190,8 @@ func TestARetrospective(t *testing.T) {
 	require.Equal(t, []string{"cut ups", "stop nas", "stop vm", "stage shutdown"}, links)
 	require.Equal(t, report.ByPlan, r.Chains[0].Links[0].By)
 	require.InDelta(t, 351, r.Chains[0].Took, 0.1)
-	require.Contains(t, r.Critical(), "cut ups @6m00s +1.0s\n└─stop nas @3m20s +2m40s\n  └─stop vm @10s +3m10s forced\n    └─stage shutdown @10s\n")
-	require.Contains(t, r.Blame(), "     3m10s stop vm (1m00s expected): proven, by force")
+	require.Contains(t, r.Critical(), "cut ups @6m +1s\n└─stop nas @3m 20s +2m 40s\n  └─stop vm @10s +3m 10s forced\n    └─stage shutdown @10s\n")
+	require.Contains(t, r.Blame(), "    3m 10s stop vm (1m expected): proven, by force")
 }
 
 func TestWithoutTheRunbookTimesTell(t *testing.T) {

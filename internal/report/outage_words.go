@@ -8,6 +8,7 @@ import (
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/timeline"
 )
 
 // named is how many names a sentence has at most.
@@ -33,28 +34,6 @@ func several(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
-}
-
-// lasting writes how long something took, as exactly as people want it: "12ms", "0.5s", "21s", "1m24s", "2h23m".
-func lasting(d time.Duration) string {
-	if d < 0 {
-		return "-" + lasting(-d)
-	}
-	if 0 < d && d < 95*time.Millisecond {
-		return fmt.Sprintf("%dms", max(1, d.Milliseconds()))
-	}
-	if d < 10*time.Second {
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	}
-	d = d.Round(time.Second)
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
-	default:
-		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
-	}
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
@@ -90,8 +69,12 @@ func (f *fold) group(node string) string {
 	return ""
 }
 
-// reckoning says the numbers that a decision was made from.
-func reckoning(n *engine.Numbers) string {
+// reckoning says the numbers that a decision was made from. Up is decided by what another shutdown would need.
+func reckoning(n *engine.Numbers, goal plan.Goal) string {
+	need, late, spare := "the rest of the plan needed ", "it was late by ", "it could have waited "
+	if goal == plan.Up {
+		need, late, spare = "another shutdown would have needed ", "the battery would have been short by ", "that would have left "
+	}
 	if n == nil {
 		return ""
 	}
@@ -99,12 +82,12 @@ func reckoning(n *engine.Numbers) string {
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	switch state := stateOf(n); {
 	case n.Left != nil:
-		text := "the battery " + state + "would last at least " + lasting(seconds(*n.Left))
+		text := "the battery " + state + "would last at least " + timeline.Span(seconds(*n.Left))
 		if n.By != "" {
 			text += " by " + n.By
 		}
 		if n.Likely != nil {
-			text += ", and likely " + lasting(seconds(*n.Likely))
+			text += ", and likely " + timeline.Span(seconds(*n.Likely))
 		}
 		add("%s", text)
 	case state != "":
@@ -113,21 +96,21 @@ func reckoning(n *engine.Numbers) string {
 		add("how long the battery would last was not known")
 	}
 	if n.Plan != nil {
-		text := "the rest of the plan needed " + lasting(seconds(*n.Plan)) + " at worst"
+		text := need + timeline.Span(seconds(*n.Plan)) + " at worst"
 		if n.PlanLikely != nil {
-			text += " and likely " + lasting(seconds(*n.PlanLikely))
+			text += " and likely " + timeline.Span(seconds(*n.PlanLikely))
 		}
 		if n.Reserve != nil {
-			text += ", and its reserve is " + lasting(seconds(*n.Reserve))
+			text += ", and its reserve is " + timeline.Span(seconds(*n.Reserve))
 		}
 		add("%s", text)
 	}
 	if n.Slack != nil {
 		switch {
 		case *n.Slack < 0:
-			add("it was late by %s", lasting(seconds(-*n.Slack)))
+			add("%s%s", late, timeline.Span(seconds(-*n.Slack)))
 		default:
-			add("it could have waited %s", lasting(seconds(*n.Slack)))
+			add("%s%s", spare, timeline.Span(seconds(*n.Slack)))
 		}
 	}
 	if n.Odds != nil {

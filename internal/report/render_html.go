@@ -53,6 +53,8 @@ type hypertext struct {
 	strings.Builder
 	doc     *Document
 	figures int
+	section string // the newest heading
+	level   int    // and its level
 }
 
 func (h *hypertext) f(format string, args ...any) { fmt.Fprintf(h, format, args...) }
@@ -70,7 +72,8 @@ func id(anchor string) string {
 func (h *hypertext) block(b Block) {
 	switch b := b.(type) {
 	case Heading:
-		h.f("<h%d%s>%s</h%d>\n", b.Level+1, id(b.Anchor), esc(b.Text), b.Level+1)
+		h.section, h.level = b.Text, min(b.Level, h.level+1) // those who can't see it go from level to level
+		h.f("<h%d%s>%s</h%d>\n", h.level+1, id(b.Anchor), esc(b.Text), h.level+1)
 	case Paragraph:
 		h.f("<p>%s</p>\n", htmlText(b.Text))
 	case List:
@@ -134,7 +137,7 @@ func (h *hypertext) table(t Table) {
 	if len(t.Columns) > 3 {
 		class = ` class="wide"`
 	}
-	h.f("<div class=\"scroll\" tabindex=\"0\"><table%s>\n<colgroup>", class)
+	h.f("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table: %s\"><table%s>\n<colgroup>", esc(h.section), class)
 	for _, share := range t.shares() {
 		h.f("<col style=\"width:%s%%\">", num(100*share))
 	}

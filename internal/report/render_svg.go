@@ -9,8 +9,8 @@ import (
 // figure draws a figure as SVG, in the inks of the page.
 func (h *hypertext) figure(f Figure) {
 	h.figures++
-	h.f("<figure%s>\n<div class=\"scroll\" tabindex=\"0\"><svg viewBox=\"0 0 %s %s\" width=\"%s\" height=\"%s\" role=\"img\" aria-labelledby=\"figure-%d\">\n",
-		id(f.Anchor), num(f.Width), num(f.Height), num(f.Width), num(f.Height), h.figures)
+	h.f("<figure%s>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-labelledby=\"figure-%d\"><svg viewBox=\"0 0 %s %s\" width=\"%s\" height=\"%s\" role=\"img\" aria-labelledby=\"figure-%d\">\n",
+		id(f.Anchor), h.figures, num(f.Width), num(f.Height), num(f.Width), num(f.Height), h.figures)
 	for _, s := range f.Shapes {
 		switch s := s.(type) {
 		case Line:

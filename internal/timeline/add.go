@@ -115,12 +115,12 @@ func (t *Timeline) step(r engine.Record) *Step {
 	if i, ok := t.index[k]; ok {
 		s := &t.Steps[i]
 		begins := r.Kind == engine.Intent || r.Kind == engine.Asked
-		if s.pass == t.pass || s.Ended.IsZero() && !begins {
+		if s.Pass == t.pass || s.Ended.IsZero() && !begins {
 			return s
 		}
 	}
 	t.index[k] = len(t.Steps)
-	t.Steps = append(t.Steps, Step{Node: r.Node, Verb: verb, Rung: verb, Started: r.At, pass: t.pass})
+	t.Steps = append(t.Steps, Step{Node: r.Node, Verb: verb, Rung: verb, Started: r.At, Pass: t.pass})
 	return &t.Steps[len(t.Steps)-1]
 }
 

@@ -3,7 +3,6 @@ package timeline
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
@@ -87,7 +86,7 @@ func gave(r *engine.Record) string {
 	if d == nil {
 		return ""
 	}
-	text := strings.Join(r.Supplies, ", ") + " was on battery for " + d.Took.Round(time.Second).String()
+	text := strings.Join(r.Supplies, ", ") + " was on battery for " + Span(d.Took)
 	if d.From > d.To {
 		text += fmt.Sprintf(", from %.0f to %.0f %%", d.From, d.To)
 	}
@@ -143,7 +142,7 @@ func (t *Timeline) took(r *engine.Record) string {
 		if s.Attempts == 0 {
 			return ", and was so already"
 		}
-		return fmt.Sprintf(" (%.1fs)", s.Took().Seconds())
+		return " (" + Span(s.Took()) + ")"
 	}
 	return ""
 }

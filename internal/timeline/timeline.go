@@ -71,8 +71,9 @@ type Step struct {
 	Attempts int       `json:"attempts,omitempty"` // 0: it was so without a command
 	Reason   string    `json:"reason,omitempty"`
 	// Cause is that of the record which ended it, or of its last command; empty if none is known.
-	Cause  engine.Cause `json:"cause,omitempty"`
-	pass   int
+	Cause engine.Cause `json:"cause,omitempty"`
+	// Pass counts how often the direction had turned before it.
+	Pass   int `json:"-"`
 	course course
 }
 

@@ -28,22 +28,20 @@ type node struct {
 // Probe asks the cache. Of a host that does not answer nothing is known, and a cache that can't be found there is Unknown
 // and not Off: what it held may be anywhere.
 func (n *node) Probe(ctx context.Context) (plan.Observation, error) {
-	seen, _, err := n.look(ctx)
-	return seen, err
-}
-
-func (n *node) look(ctx context.Context) (plan.Observation, settings, error) {
 	if ctx.Err() != nil {
-		return plan.Observation{}, nil, fmt.Errorf("cannot probe %q: %w", n.id, context.Cause(ctx))
+		return plan.Observation{}, fmt.Errorf("cannot probe %q: %w", n.id, context.Cause(ctx))
 	}
 	seen, was, err := n.system.look(ctx, n.at)
 	if err == nil {
-		return seen, was, nil
+		if seen.Protected == plan.No {
+			seen.Settings = was.String()
+		}
+		return seen, nil
 	}
 	if none, ok := reach.Seen(err, false); ok && ctx.Err() == nil {
-		return none, nil, nil
+		return none, nil
 	}
-	return plan.Observation{}, nil, fmt.Errorf("cannot probe %q: %w", n.id, err)
+	return plan.Observation{}, fmt.Errorf("cannot probe %q: %w", n.id, err)
 }
 
 // Do carries out a verb.
@@ -55,7 +53,7 @@ func (n *node) Do(ctx context.Context, v plan.Verb) error {
 	case !n.can.Has(v):
 		err = fmt.Errorf("%w: it is a cache and has no such verb", adapter.ErrRefused)
 	default:
-		err = n.system.do(ctx, n.at, v, settingsOf(ctx))
+		err = n.system.do(ctx, n.at, v, parseSettings(adapter.Settings(ctx)))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot %s %q: %w", v, n.id, err)

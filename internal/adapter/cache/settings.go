@@ -1,9 +1,6 @@
 package cache
 
-import (
-	"context"
-	"strings"
-)
+import "strings"
 
 // setting is one thing that Protect changes, and its value before.
 type setting struct{ key, value string }
@@ -40,9 +37,6 @@ func (s settings) get(key, otherwise string, allowed func(string) bool) string {
 	}
 	return otherwise
 }
-
-// settingsOf gives what an Unprotect is to put back.
-func settingsOf(context.Context) settings { return nil }
 
 // oneOf tells whether a value is one of some.
 func oneOf(values ...string) func(string) bool {

@@ -75,10 +75,9 @@ func (d *ontapDouble) answer(w http.ResponseWriter, r *http.Request) {
 func (d *ontapDouble) truth() plan.State {
 	truth := plan.Off
 	for _, n := range d.nodes {
-		switch s := n.truth(); {
-		case s == plan.On:
+		if s := n.truth(); s == plan.On {
 			return s
-		case s == plan.Stopping:
+		} else if s == plan.Stopping {
 			truth = s
 		}
 	}
@@ -171,7 +170,7 @@ func (d *cliDouble) open(t *testing.T, nodeType string, spec declared) (adapter.
 func (d *cliDouble) thing(n adapter.Node, end func() error) *contracttest.Thing {
 	return &contracttest.Thing{
 		Node: n, Can: plan.VerbSet(plan.Stop), Truth: d.truth, Mute: true, Close: end,
-		Silence: d.off, Freeze: func() { d.Server.Freeze(true) },
+		Silence: d.off, Freeze: func() { d.Freeze(true) },
 	}
 }
 

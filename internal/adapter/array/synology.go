@@ -3,6 +3,7 @@ package array
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 
@@ -77,9 +78,7 @@ const dsmPath = "/webapi/entry.cgi"
 
 func dsmForm(api, version, method string, more url.Values) url.Values {
 	form := url.Values{"api": {api}, "version": {version}, "method": {method}}
-	for key, values := range more {
-		form[key] = values
-	}
+	maps.Copy(form, more)
 	return form
 }
 
@@ -138,7 +137,7 @@ var dsmErrors = map[int]error{
 	150: fmt.Errorf("%w: this machine's address has changed", rest.ErrEnded),
 }
 
-// ask calls a method of SYNO.Core.System.
+// call calls a method of SYNO.Core.System.
 func (s *synology) call(ctx context.Context, method string, asks bool, answer *dsm[dsmSystem]) error {
 	return s.Do(ctx, rest.Request{
 		Method: http.MethodPost, Path: dsmPath, Form: dsmForm("SYNO.Core.System", "1", method, nil), Answer: answer, Asks: asks,

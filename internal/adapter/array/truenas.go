@@ -86,7 +86,7 @@ type trueNAS struct {
 	pools []string
 }
 
-// states are what system.state may say.
+// trueNASStates are what system.state may say.
 var trueNASStates = map[string]plan.State{"READY": plan.On, "BOOTING": plan.Starting, "SHUTTING_DOWN": plan.Stopping}
 
 func (n *trueNAS) look(ctx context.Context) (plan.Observation, error) {

@@ -110,7 +110,7 @@ func (t *trueNASSocket) open(ctx context.Context) error {
 		return err
 	}
 	err = t.client.Under(ctx, true, func(ctx context.Context) error {
-		socket, resp, err := websocket.Dial(ctx, "wss"+strings.TrimPrefix(t.client.Base(), "https")+"/api/current", &websocket.DialOptions{HTTPClient: t.client.HTTP()})
+		socket, resp, err := websocket.Dial(ctx, "wss"+strings.TrimPrefix(t.client.Base(), "https")+"/api/current", &websocket.DialOptions{HTTPClient: t.client.HTTP()}) //nolint:bodyclose // the library has taken the body
 		switch {
 		case err == nil:
 			t.socket = socket

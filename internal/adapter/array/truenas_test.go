@@ -89,10 +89,9 @@ func (d *trueNASDouble) socket(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		answer := object{"jsonrpc": "2.0", "id": call.ID}
-		switch result, errname := d.answer(call.Method, call.Params, &in); {
-		case errname == "":
+		if result, errname := d.answer(call.Method, call.Params, &in); errname == "" {
 			answer["result"] = result
-		default:
+		} else {
 			answer["error"] = object{"code": -32001, "message": "Method call error", "data": object{"errname": errname, "reason": "because"}}
 		}
 		event, _ := json.Marshal(object{"jsonrpc": "2.0", "method": "collection_update", "params": object{}})

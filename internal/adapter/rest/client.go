@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -309,9 +310,7 @@ func (r *Request) build(ctx context.Context, base string, s *Session) (*http.Req
 	case r.Form != nil:
 		form := url.Values{}
 		for _, from := range []url.Values{r.Form, s.form()} {
-			for key, values := range from {
-				form[key] = values
-			}
+			maps.Copy(form, from)
 		}
 		body, kind = strings.NewReader(form.Encode()), "application/x-www-form-urlencoded"
 	}
@@ -320,9 +319,7 @@ func (r *Request) build(ctx context.Context, base string, s *Session) (*http.Req
 		return nil, err
 	}
 	for _, from := range []http.Header{s.header(), r.Header} {
-		for key, values := range from {
-			req.Header[key] = values
-		}
+		maps.Copy(req.Header, from)
 	}
 	req.Header.Set("Accept", "application/json")
 	if kind != "" {

@@ -1,15 +1,20 @@
 package array
 
 import (
+	"context"
 	"errors"
 	"net"
+	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/rest"
+	"ebbtide/internal/plan"
 )
 
 func serverAt(url string) rest.Server { return rest.Server{URL: url} }
@@ -37,4 +42,55 @@ func blackHole(t *testing.T) string {
 	}
 	t.Fatal("the kernel takes every connection: no silence can be made here")
 	return ""
+}
+
+// Probe and stop of an address from which nothing comes back end in their time and leave nothing behind.
+func TestASilentApplianceIsUnreachableInTime(t *testing.T) {
+	address := blackHole(t)
+	base := "https://" + address
+	for connType, c := range map[string]struct {
+		conn any
+		node string
+		spec declared
+	}{
+		"truenas":  {&TrueNASConn{Server: serverAt(base), Username: "ebbtide", APIKey: secretRef}, "truenas", &TrueNASSpec{}},
+		"synology": {&SynologyConn{serverAt(base), account}, "synology", &SynologySpec{}},
+		"ontap":    {&ONTAPConn{serverAt(base), account}, "ontap.cluster", &ONTAPSpec{Nodes: []string{address}}},
+		"unity":    {&UnityConn{serverAt(base), account}, "unity", &UnitySpec{}},
+		"nimble":   {&NimbleConn{serverAt(base), account}, "nimble.group", &NimbleSpec{}},
+	} {
+		t.Run(connType, func(t *testing.T) {
+			n, end := opened(t, connType, c.conn, c.node, c.spec, vault{})
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			seen, err := n.Probe(ctx)
+			require.NoError(t, err)
+			require.NoError(t, ctx.Err(), "there is time left to say so")
+			require.Equal(t, plan.Unreachable, seen.State)
+			require.ErrorIs(t, n.Do(ctx, plan.Stop), adapter.ErrUnreachable)
+			require.NoError(t, end())
+			nothingLeft(t)
+		})
+	}
+}
+
+// nothingLeft waits until no goroutine of a client is left.
+func nothingLeft(t *testing.T) {
+	t.Helper()
+	deadline := time.NewTimer(2 * time.Second) // less than a dial may take by itself
+	defer deadline.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	buf := make([]byte, 1<<20)
+	for {
+		stacks := string(buf[:runtime.Stack(buf, true)])
+		if !strings.Contains(stacks, "net/http.(*Transport)") && !strings.Contains(stacks, "ebbtide/internal/adapter/rest.") {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			t.Fatalf("goroutines are left:\n%s", stacks)
+		}
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -276,34 +275,4 @@ func TestEqualLogicGoesDownInItsOrder(t *testing.T) {
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, `no member "other"`)
 	require.Empty(t, d.told())
-}
-
-// Probe and stop of an address from which nothing comes back end in their time and leave nothing behind. The contract suite
-// looks for goroutines after each of its parts.
-func TestASilentApplianceIsUnreachableInTime(t *testing.T) {
-	address := blackHole(t)
-	base := "https://" + address
-	for connType, c := range map[string]struct {
-		conn any
-		node string
-		spec declared
-	}{
-		"truenas":  {&TrueNASConn{Server: serverAt(base), Username: "ebbtide", APIKey: secretRef}, "truenas", &TrueNASSpec{}},
-		"synology": {&SynologyConn{serverAt(base), account}, "synology", &SynologySpec{}},
-		"ontap":    {&ONTAPConn{serverAt(base), account}, "ontap.cluster", &ONTAPSpec{Nodes: []string{address}}},
-		"unity":    {&UnityConn{serverAt(base), account}, "unity", &UnitySpec{}},
-		"nimble":   {&NimbleConn{serverAt(base), account}, "nimble.group", &NimbleSpec{}},
-	} {
-		t.Run(connType, func(t *testing.T) {
-			n, end := opened(t, connType, c.conn, c.node, c.spec, vault{})
-			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-			defer cancel()
-			seen, err := n.Probe(ctx)
-			require.NoError(t, err)
-			require.NoError(t, ctx.Err(), "there is time left to say so")
-			require.Equal(t, plan.Unreachable, seen.State)
-			require.ErrorIs(t, n.Do(ctx, plan.Stop), adapter.ErrUnreachable)
-			require.NoError(t, end())
-		})
-	}
 }

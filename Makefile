@@ -3,7 +3,10 @@
 LINT_VERSION    := v2.15.0
 GOFUMPT_VERSION := v0.9.2
 PACKAGES        := nut-server nut-client openssh-server libnss3-tools openssl poppler-utils chromium systemd-container \
-                   qemu-system-x86 busybox-static dropbear-bin bcache-tools lvm2 thin-provisioning-tools e2fsprogs kmod xz-utils
+                   qemu-system-x86 busybox-static dropbear-bin bcache-tools lvm2 thin-provisioning-tools e2fsprogs kmod xz-utils \
+                   libvirt-daemon-system python3-venv
+# A fake of Proxmox VE's API, for tests alone (AGPL: it is installed beside the tree and never part of it).
+FAKEPVE_VERSION := 0.5.0
 FUZZTIME        ?= 10s
 SEEDS           ?= 100000
 VERSION         := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
@@ -29,6 +32,8 @@ setup: ## install what the tests need: Debian's upsd and OpenSSH; safe to run tw
 	fi; \
 	apt-get -o DPkg::Lock::Timeout=600 update -q && \
 	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -qy --no-install-recommends $$missing
+	@test -x $(BIN)/fakepve/bin/fakepve || { python3 -m venv $(BIN)/fakepve && $(BIN)/fakepve/bin/pip install -q fakepve==$(FAKEPVE_VERSION); } || \
+		echo "cannot install fakepve $(FAKEPVE_VERSION): the tests that need it are skipped, or fail if CI is set" >&2
 
 .PHONY: test
 test: setup ## run all tests, with real upsd, sshd and the vSphere simulator

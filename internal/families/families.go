@@ -7,16 +7,23 @@ import (
 	"ebbtide/internal/adapter/array"
 	"ebbtide/internal/adapter/cache"
 	"ebbtide/internal/adapter/command"
+	"ebbtide/internal/adapter/hyperv"
+	"ebbtide/internal/adapter/libvirt"
 	"ebbtide/internal/adapter/passive"
+	"ebbtide/internal/adapter/proxmox"
 	"ebbtide/internal/adapter/self"
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/adapter/vsphere"
+	"ebbtide/internal/nut"
 	"ebbtide/internal/runbook"
 )
 
 // All lists the families. Unless armed, the machine that runs Ebbtide is never stopped.
 func All(armed bool) []adapter.Family {
-	return []adapter.Family{vsphere.Family(), ssh.Family(), cache.Family(), array.Family(), command.Family(), passive.Family(), self.Family(armed)}
+	return []adapter.Family{
+		vsphere.Family(), libvirt.Family(), proxmox.Family(), hyperv.Family(), nut.Family(),
+		ssh.Family(), cache.Family(), array.Family(), command.Family(), passive.Family(), self.Family(armed),
+	}
 }
 
 // Schema is the part of the runbook language that the families give.

@@ -138,6 +138,7 @@ type NodeDecl struct {
 	Healthy []HealthCheck // up.healthy
 
 	FedBy     []string     // supply ids
+	Outlet    string       // the outlet of its one supply that it hangs on, an id of Outlets; "": none
 	DependsOn []string     // node ids and label selectors ("tier=lab")
 	Labels    []plan.Label // sorted by key
 	Watts     float64      // what it draws while it is on, a selector's each member; 0: not said

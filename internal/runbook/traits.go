@@ -56,7 +56,7 @@ func nodeOf(s *Schema, t *NodeType, d *NodeDecl) plan.Node {
 		n.Can |= plan.VerbSet(plan.Force)
 	}
 	switch n.Kind {
-	case plan.VM, plan.Person, plan.Supply, plan.Cluster:
+	case plan.VM, plan.Person, plan.Supply, plan.Cluster, plan.Outlet:
 	case plan.Other, plan.Host, plan.Self, plan.Passive:
 		n.ByPower = !starts
 	}

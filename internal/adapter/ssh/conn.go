@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -223,4 +224,29 @@ func (c *Conn) keepAlive(client *ssh.Client) {
 			}
 		}
 	}
+}
+
+// Dial reaches a socket as the host sees it, such as "unix" and "/run/libvirt/libvirt-sock".
+func (c *Conn) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	client, fresh, err := c.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	far, err := client.DialContext(ctx, network, address)
+	no, refused := errors.AsType[*ssh.OpenChannelError](err)
+	if err != nil && !refused && !fresh && ctx.Err() == nil {
+		c.drop(client)
+		if client, _, err = c.get(ctx); err != nil {
+			return nil, err
+		}
+		far, err = client.DialContext(ctx, network, address)
+		no, refused = errors.AsType[*ssh.OpenChannelError](err)
+	}
+	switch {
+	case refused:
+		return nil, fmt.Errorf("%s does not lead to its %s: %w: %w; see that what listens there runs, that %q may use it, and AllowStreamLocalForwarding in sshd_config", c.address, address, adapter.ErrUnreachable, no, c.spec.User)
+	case err != nil:
+		return nil, reach.New(c.address, reach.Answering, err)
+	}
+	return far, nil
 }

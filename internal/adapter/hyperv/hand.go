@@ -1,0 +1,82 @@
+package hyperv
+
+import (
+	"cmp"
+	"fmt"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// say tells where PowerShell is opened.
+func say(d *runbook.NodeDecl, places func(string) runbook.Place) string {
+	at := places(d.Via)
+	return fmt.Sprintf("In PowerShell as an administrator on the machine at %s (user %s):", at.Address, at.User)
+}
+
+// quote makes a word of PowerShell.
+func quote(name string) string { return runbook.Quote(name) }
+
+func vmHand(where, name string, clustered bool) runbook.Hand {
+	do := func(host, role string) []runbook.Instruction {
+		if clustered {
+			return []runbook.Instruction{{Say: where, Type: role + " " + name}}
+		}
+		return []runbook.Instruction{{Say: where, Type: host + " " + name}}
+	}
+	state := do("Get-VM", "Get-ClusterGroup")
+	h := runbook.Hand{
+		Do: map[plan.Verb][]runbook.Instruction{
+			plan.Stop:  do("Stop-VM -Force", "Stop-ClusterGroup"),
+			plan.Force: {{Say: "Only if it does not shut down, on the host that runs it:", Type: "Stop-VM -TurnOff -Force " + name}},
+			plan.Start: do("Start-VM", "Start-ClusterGroup"),
+		},
+		Off: append([]runbook.Instruction{{Say: "It says Off (a clustered one: Offline)."}}, state...),
+		On:  append([]runbook.Instruction{{Say: "It says Running (a clustered one: Online)."}}, state...),
+	}
+	return h
+}
+
+func vmByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+	s := d.Spec.(*VMSpec)
+	return vmHand(say(d, places), quote(cmp.Or(s.VM, d.ID)), s.Clustered)
+}
+
+func vmsByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+	s := d.Spec.(*VMsSpec)
+	return vmHand(say(d, places), quote(cmp.Or(s.Select.Name, "*")), s.Clustered)
+}
+
+func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+	s := d.Spec.(*HostSpec)
+	return runbook.Hand{
+		Do: map[plan.Verb][]runbook.Instruction{
+			plan.Stop: {
+				{Say: "First see that no VM runs on it. " + say(d, places), Type: "Get-VM | Where-Object State -ne Off"},
+				{Type: "Stop-Computer -Force"},
+			},
+			plan.Force: {{Say: "Hold its power button for 5 seconds, or power it off at its management controller. What still runs on it is lost as it stands."}},
+			plan.Start: {{Say: "Press its power button, or power it on at its management controller."}},
+		},
+		Off: []runbook.Instruction{{Say: fmt.Sprintf("Its power light is dark, or its management controller says off. From afar: it does not answer for %s (one that hangs is silent too).", cmp.Or(s.OffWhenUnreachable, offAfter))}},
+		On:  []runbook.Instruction{{Say: "It can be logged in to, and Hyper-V answers:", Type: "Get-VM"}},
+	}
+}
+
+func clusterByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+	where := say(d, places)
+	return runbook.Hand{
+		Do: map[plan.Verb][]runbook.Instruction{
+			plan.Stop: {
+				{Say: "First see that no VM is online. " + where, Type: "Get-ClusterGroup"},
+				{Say: "On one host, for all of them; the shared volumes go offline with it:", Type: "Stop-Cluster -Force"},
+			},
+			plan.Start: {
+				{Say: "When the hosts and the storage are up. " + where, Type: "Start-Cluster"},
+				{Say: "A shared volume that says maintenance:", Type: "Get-ClusterSharedVolume | Resume-ClusterResource"},
+			},
+		},
+		Off: []runbook.Instruction{{Say: "On each host it says Stopped:", Type: "Get-Service ClusSvc"}},
+		On:  []runbook.Instruction{{Say: "All hosts and volumes are up:", Type: "Get-ClusterNode; Get-ClusterSharedVolume"}},
+	}
+}

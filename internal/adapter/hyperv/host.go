@@ -1,0 +1,136 @@
+package hyperv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/plan"
+)
+
+// host is a hyperv.host.
+type host struct {
+	on   shell
+	name string
+}
+
+// running is what still runs.
+type running struct {
+	Service string   `json:"service"`
+	On      []string `json:"on"`
+}
+
+func (r running) err(what string) error {
+	if len(r.On) == 0 {
+		return nil
+	}
+	text := strings.Join(r.On, ", ")
+	if more := len(r.On) - 5; more > 0 {
+		text = fmt.Sprintf("%s and %d more", strings.Join(r.On[:5], ", "), more)
+	}
+	return fmt.Errorf("%w: %d VMs still run %s: %s", adapter.ErrBusy, len(r.On), what, text)
+}
+
+// Probe tells whether the host answers. No answer is no proof that it is off: it is Unreachable only where nothing at all
+// comes back.
+func (n *host) Probe(ctx context.Context) (plan.Observation, error) {
+	var r running
+	err := lookHost.run(ctx, n.on, wanted{}, &r)
+	if err == nil {
+		return plan.Observation{State: plan.On, Detail: fmt.Sprintf("answers, %d VMs are on", len(r.On))}, nil
+	}
+	far, told := errors.AsType[interface {
+		error
+		Silent() bool
+	}](err)
+	if !told || errors.Is(ctx.Err(), context.Canceled) {
+		return plan.Observation{}, fmt.Errorf("cannot probe host %q: %w", n.name, asked(err))
+	}
+	o := plan.Observation{State: plan.Unknown, Detail: strings.Join(strings.Fields(err.Error()), " ")}
+	if far.Silent() {
+		o.State = plan.Unreachable
+	}
+	return o, nil
+}
+
+// Do shuts Windows down: with Stop only when no VM runs on it, with Force whatever runs on it.
+func (n *host) Do(ctx context.Context, v plan.Verb) error {
+	if !hostVerbs.Has(v) {
+		return fmt.Errorf("cannot %s host %q: %w: Windows can only be shut down; give it up.wake to start it", v, n.name, adapter.ErrRefused)
+	}
+	var r running
+	err := asked(lookHost.run(ctx, n.on, wanted{}, &r))
+	if err == nil && v == plan.Stop {
+		err = r.err("on it")
+	}
+	if err == nil {
+		err = stopHost.run(ctx, n.on, wanted{}, nil)
+		if unknown(err) && ctx.Err() == nil {
+			err = nil // it went down before it could say so
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("cannot %s host %q: %w", v, n.name, err)
+	}
+	return nil
+}
+
+// cluster is a hyperv.cluster.
+type cluster struct {
+	on   shell
+	name string
+}
+
+func (n *cluster) look(ctx context.Context) (running, error) {
+	var r running
+	err := lookCluster.run(ctx, n.on, wanted{}, &r)
+	return r, asked(err)
+}
+
+// state says what the state of the cluster's service means.
+func (r running) state() plan.State {
+	switch r.Service {
+	case "Running":
+		return plan.On
+	case "Stopped":
+		return plan.Off
+	case "StartPending":
+		return plan.Starting
+	case "StopPending":
+		return plan.Stopping
+	}
+	return plan.Unknown
+}
+
+// Probe tells whether the cluster's service runs on the machine that is asked.
+func (n *cluster) Probe(ctx context.Context) (plan.Observation, error) {
+	r, err := n.look(ctx)
+	if err != nil {
+		return plan.Observation{}, fmt.Errorf("cannot probe cluster %q: %w", n.name, err)
+	}
+	return plan.Observation{State: r.state(), Detail: fmt.Sprintf("its service is %s, %d roles are not offline", strings.ToLower(r.Service), len(r.On))}, nil
+}
+
+// Do stops the cluster on all of its hosts, when none of its VMs is left, or starts it. Its shared volumes go with it.
+func (n *cluster) Do(ctx context.Context, v plan.Verb) error {
+	if !clusterVerbs.Has(v) {
+		return fmt.Errorf("cannot %s cluster %q: %w: a cluster has no such verb", v, n.name, adapter.ErrRefused)
+	}
+	r, err := n.look(ctx)
+	state := r.state()
+	switch {
+	case err != nil:
+	case v == plan.Start && state != plan.On && state != plan.Starting:
+		err = startCluster.run(ctx, n.on, wanted{}, nil)
+	case v == plan.Stop && state != plan.Off && state != plan.Stopping:
+		if err = r.err("in it"); err == nil {
+			err = stopCluster.run(ctx, n.on, wanted{}, nil)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("cannot %s cluster %q: %w", v, n.name, err)
+	}
+	return nil
+}

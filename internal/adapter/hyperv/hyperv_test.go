@@ -1,0 +1,267 @@
+package hyperv
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/contracttest"
+	"ebbtide/internal/adapter/hyperv/hypervsim"
+	"ebbtide/internal/adapter/process"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// secrets are literal here: a reference's Env is the secret itself.
+type secrets struct{}
+
+func (secrets) Secret(r runbook.SecretRef) (string, error) { return r.Env, nil }
+
+func machine(t *testing.T, vms ...*hypervsim.VM) *hypervsim.Windows {
+	t.Helper()
+	w := hypervsim.New(vms...)
+	t.Cleanup(w.Close)
+	return w
+}
+
+func winrmSpec(w *hypervsim.Windows) *ConnSpec {
+	return &ConnSpec{URL: w.URL(), Username: hypervsim.User, Password: runbook.SecretRef{Env: hypervsim.Password}, Auth: "basic", Thumbprint: w.Thumbprint()}
+}
+
+// byShell is a connection that runs commands as one of type ssh does.
+type byShell struct {
+	w      *hypervsim.Windows
+	closed bool
+}
+
+func (c *byShell) Close() error { c.closed = true; return nil }
+
+func (c *byShell) Run(ctx context.Context, command runbook.Command, _ string) (process.Result, error) {
+	if c.closed {
+		return process.Result{}, adapter.ErrUnreachable
+	}
+	return process.Result{Stdout: c.w.PowerShell(command.Shell())}, ctx.Err()
+}
+
+// opened is one node with its connection, made as the daemon makes them.
+func opened(t *testing.T, conn *ConnSpec, kind string, spec any) (adapter.Node, *adapter.Set) {
+	t.Helper()
+	set, err := adapter.Open([]adapter.Family{Family()},
+		[]runbook.ConnectionDecl{{Name: "hv1", Type: "winrm", Spec: conn}},
+		[]runbook.NodeDecl{{ID: "node", Type: kind, Via: "hv1", Spec: spec}}, secrets{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, set.Close()) })
+	n, ok := set.Node("node")
+	require.True(t, ok)
+	return n, set
+}
+
+func truth(w *hypervsim.Windows, name string) func() plan.State {
+	return func() plan.State {
+		return map[string]plan.State{"Running": plan.On, "Off": plan.Off, "Starting": plan.Starting, "Stopping": plan.Stopping}[w.State(name)]
+	}
+}
+
+func TestContract(t *testing.T) {
+	for name, clustered := range map[string]bool{"of a VM": false, "of a clustered VM": true} {
+		for way, shell := range map[string]bool{" over WinRM": false, " over a shell": true} {
+			t.Run(name+way, func(t *testing.T) {
+				contracttest.Run(t, contracttest.Subject{
+					Secrets: []string{hypervsim.Password},
+					Make: func(t *testing.T) *contracttest.Thing {
+						w := machine(t, &hypervsim.VM{ID: "1", Name: "it's $(web)`1", State: "Running", Clustered: clustered, Offline: 2})
+						spec := &VMSpec{VM: "it's $(web)`1", Clustered: clustered}
+						thing := &contracttest.Thing{
+							Can: vmVerbs, Truth: truth(w, spec.VM), Vanish: func() { w.Remove(spec.VM) },
+						}
+						if shell {
+							c := &byShell{w: w}
+							n, err := open(runbook.NodeDecl{ID: "node", Spec: spec}, c, nil)
+							require.NoError(t, err)
+							thing.Node, thing.Close = n, c.Close
+							return thing
+						}
+						n, set := opened(t, winrmSpec(w), "hyperv.vm", spec)
+						thing.Node, thing.Close, thing.Silence, thing.Freeze = n, set.Close, w.Close, w.Freeze
+						return thing
+					},
+				})
+			})
+		}
+	}
+}
+
+func TestContractOfHostAndCluster(t *testing.T) {
+	for _, kind := range []string{"hyperv.host", "hyperv.cluster"} {
+		t.Run(kind, func(t *testing.T) {
+			contracttest.Run(t, contracttest.Subject{
+				Secrets: []string{hypervsim.Password},
+				Make: func(t *testing.T) *contracttest.Thing {
+					w := machine(t, &hypervsim.VM{ID: "1", Name: "web", State: "Off", Clustered: true})
+					thing := &contracttest.Thing{Silence: w.Close, Freeze: w.Freeze}
+					var set *adapter.Set
+					if kind == "hyperv.host" {
+						thing.Node, set = opened(t, winrmSpec(w), kind, &HostSpec{})
+						thing.Can, thing.Mute = hostVerbs, true
+						// What has gone down breaks connections off; its network then falls silent.
+						thing.Truth = func() plan.State {
+							if w.Down() {
+								return plan.Off
+							}
+							return plan.On
+						}
+						thing.Node = falling{thing.Node, w}
+					} else {
+						thing.Node, set = opened(t, winrmSpec(w), kind, &ClusterSpec{})
+						thing.Can = clusterVerbs
+						thing.Truth = func() plan.State {
+							return map[string]plan.State{"Running": plan.On, "Stopped": plan.Off, "StartPending": plan.Starting, "StopPending": plan.Stopping}[w.Service()]
+						}
+					}
+					thing.Close = set.Close
+					return thing
+				},
+			})
+		})
+	}
+}
+
+// falling stands for the network of a host that is down: nobody answers for its address any more, which loopback can't
+// play.
+type falling struct {
+	adapter.Node
+	w *hypervsim.Windows
+}
+
+func (f falling) Probe(ctx context.Context) (plan.Observation, error) {
+	if f.w.Down() {
+		return plan.Observation{State: plan.Unreachable}, nil
+	}
+	return f.Node.Probe(ctx)
+}
+
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func probe(t *testing.T, n adapter.Node) plan.Observation {
+	t.Helper()
+	o, err := n.Probe(within(t, 10*time.Second))
+	require.NoError(t, err)
+	return o
+}
+
+func do(t *testing.T, n adapter.Node, v plan.Verb) error {
+	t.Helper()
+	return n.Do(within(t, 10*time.Second), v)
+}
+
+func TestNothingIsStoppedUnderItsVMs(t *testing.T) {
+	w := machine(t, &hypervsim.VM{ID: "1", Name: "sql01", State: "Running", Clustered: true, Offline: 1})
+	host, _ := opened(t, winrmSpec(w), "hyperv.host", &HostSpec{})
+	cluster, _ := opened(t, winrmSpec(w), "hyperv.cluster", &ClusterSpec{})
+	for _, n := range []adapter.Node{host, cluster} {
+		err := do(t, n, plan.Stop)
+		require.ErrorIs(t, err, adapter.ErrBusy)
+		require.ErrorContains(t, err, "sql01")
+	}
+	require.False(t, w.Down())
+	require.Equal(t, "Running", w.Service())
+	sql, _ := opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{VM: "sql01", Clustered: true})
+	require.Contains(t, probe(t, sql).Detail, "set its OfflineAction to 2")
+	require.NoError(t, do(t, host, plan.Force))
+	require.True(t, w.Down())
+	o, err := host.Probe(within(t, 5*time.Second))
+	require.True(t, err != nil || o.State != plan.Unreachable, "a connection that breaks off is no silence: %+v", o)
+}
+
+func TestErrorsSayWhatToDo(t *testing.T) {
+	w := machine(t,
+		&hypervsim.VM{ID: "1", Name: "bare", State: "Running", NoGuest: true},
+		&hypervsim.VM{ID: "2", Name: "twin", State: "Running"}, &hypervsim.VM{ID: "3", Name: "twin", State: "Off"},
+		&hypervsim.VM{ID: "4", Name: "held", State: "Paused"}, &hypervsim.VM{ID: "5", Name: "lost", State: "RunningCritical"})
+	for name, want := range map[string]string{"bare": "guest services do not run", "twin": "give the uuid", "held": "Resume-VM"} {
+		n, _ := opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{VM: name})
+		err := do(t, n, plan.Stop)
+		require.ErrorIs(t, err, adapter.ErrRefused, name)
+		require.ErrorContains(t, err, want)
+	}
+	n, _ := opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{VM: "lost"})
+	require.Equal(t, plan.On, probe(t, n).State)
+	n, _ = opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{UUID: "3"})
+	require.Equal(t, plan.Off, probe(t, n).State)
+	w.Deny("-TurnOff")
+	n, _ = opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{VM: "bare"})
+	require.ErrorContains(t, do(t, n, plan.Force), "Hyper-V Administrators")
+
+	wrong := winrmSpec(w)
+	wrong.Password.Env = "mistyped"
+	n, _ = opened(t, wrong, "hyperv.vm", &VMSpec{VM: "bare"})
+	_, err := n.Probe(within(t, 5*time.Second))
+	require.ErrorIs(t, err, adapter.ErrRefused)
+	require.ErrorContains(t, err, "Remote Management Users")
+}
+
+// TestScriptsAreFitForAnyShell: cmd.exe, PowerShell and a POSIX shell pass the command on as it is, and it is not too long.
+func TestScriptsAreFitForAnyShell(t *testing.T) {
+	for _, s := range []script{
+		lookVM, listVMs, stopVM, forceVM, startVM, lookRole, listRoles, stopRole, forceRole, startRole,
+		lookHost, stopHost, lookCluster, stopCluster, startCluster,
+	} {
+		for _, name := range []string{"", "a", "ab", `'; Remove-VM * #`, strings.Repeat("ü", 100)} {
+			argv, err := s.argv(wanted{Name: name})
+			require.NoError(t, err)
+			line := strings.Join(argv, " ")
+			require.Equal(t, line, runbook.Command{Argv: argv}.Shell(), "no word needs quotes")
+			require.NotContains(t, line, "=")
+			require.Less(t, len(line), 8000)
+			require.NotContains(t, string(s), "%s")
+		}
+	}
+}
+
+func TestSelections(t *testing.T) {
+	w := machine(t,
+		&hypervsim.VM{ID: "1", Name: "web1", State: "Running", Clustered: true}, &hypervsim.VM{ID: "2", Name: "web2", State: "Off", Clustered: true},
+		&hypervsim.VM{ID: "3", Name: "dc1", State: "Running"})
+	for name, c := range map[string]struct {
+		spec VMsSpec
+		want []string
+	}{
+		"a host's":    {VMsSpec{Select: Selection{All: true}}, []string{"dc1", "web1", "web2"}},
+		"a cluster's": {VMsSpec{Select: Selection{All: true}, Clustered: true}, []string{"web1", "web2"}},
+		"by name":     {VMsSpec{Select: Selection{Name: "web*"}, Exclude: []string{"*2"}}, []string{"web1"}},
+	} {
+		_, set := opened(t, winrmSpec(w), "hyperv.vms", &c.spec)
+		sel, ok := set.Selector("node")
+		require.True(t, ok, name)
+		members, err := sel.Members(within(t, 10*time.Second))
+		require.NoError(t, err, name)
+		var got []string
+		for _, m := range members {
+			got = append(got, m.Name)
+			require.Equal(t, "HV1", m.Host)
+		}
+		require.Equal(t, c.want, got, name)
+	}
+}
+
+func TestChecks(t *testing.T) {
+	for want, errs := range map[string][]error{
+		"plain HTTP would show": checkConn(&ConnSpec{URL: "http://hv1:5985"}),
+		"neither ntlm nor":      checkConn(&ConnSpec{URL: "https://hv1", Auth: "kerberos"}),
+		"exclude each other":    checkVM(&VMSpec{VM: "a", UUID: "b"}),
+		"select is empty":       checkVMs(&VMsSpec{}),
+		"is malformed":          checkVMs(&VMsSpec{Select: Selection{Name: "[a"}}),
+	} {
+		require.ErrorContains(t, errors.Join(errs...), want)
+	}
+}

@@ -1,0 +1,103 @@
+package hypervsim
+
+import (
+	"strings"
+	"time"
+)
+
+type object = map[string]any
+
+func failed(text, id string) object { return object{"error": text, "id": id} }
+
+var ok = object{"ok": 1}
+
+// answer does what a script's cmdlets do. The lock is held.
+func (w *Windows) answer(script, id, name string) any {
+	has := func(cmdlet string) bool { return strings.Contains(script, cmdlet) }
+	roles := has("Get-ClusterGroup")
+	if has("ClusSvc") {
+		on := []string{}
+		for _, vm := range w.vms {
+			if vm.Clustered && vm.State != "Off" && w.service == "Running" {
+				on = append(on, vm.Name)
+			}
+		}
+		return object{"service": w.service, "on": on}
+	}
+	switch {
+	case has("Stop-Cluster "):
+		w.later(&w.service, "StopPending", "Stopped")
+		return ok
+	case has("Start-Cluster "):
+		w.later(&w.service, "StartPending", "Running")
+		return ok
+	case has("Stop-Computer"):
+		w.down = true
+		return ok
+	case has("notin 'Off'"):
+		on := []string{}
+		for _, vm := range w.vms {
+			if vm.State != "Off" && vm.State != "Saved" {
+				on = append(on, vm.Name)
+			}
+		}
+		return object{"on": on}
+	}
+	list := []object{}
+	var found []*VM
+	for _, vm := range w.vms {
+		if roles && !vm.Clustered {
+			continue
+		}
+		list = append(list, vm.object(roles))
+		if id != "" && vm.ID == id || id == "" && vm.Name == name {
+			found = append(found, vm)
+		}
+	}
+	switch {
+	case !has("throw") && has("$a."):
+		list = list[:0]
+		for _, vm := range found {
+			list = append(list, vm.object(roles))
+		}
+		return list
+	case !has("throw"):
+		return list
+	case len(found) != 1:
+		return failed(string(rune('0'+len(found)))+" VMs of this name", "RuntimeException")
+	}
+	vm := found[0]
+	switch {
+	case has("Msvm_ShutdownComponent") && vm.NoGuest:
+		return failed("no shutdown integration service", "RuntimeException")
+	case has("Msvm_ShutdownComponent") && vm.State != "Running":
+		return failed("InitiateShutdown: 32775", "RuntimeException")
+	case has("Msvm_ShutdownComponent"), has("Stop-ClusterGroup"):
+		w.later(&vm.State, "Stopping", "Off")
+	case has("-TurnOff"):
+		vm.State = "Off"
+	case has("Start-VM"), has("Start-ClusterGroup"):
+		w.later(&vm.State, "Starting", "Running")
+	}
+	return ok
+}
+
+// later changes a state now, and again after a while. The lock is held.
+func (w *Windows) later(state *string, now, then string) {
+	*state = now
+	time.AfterFunc(w.Takes, func() {
+		w.with(func() {
+			if *state == now {
+				*state = then
+			}
+		})
+	})
+}
+
+func (vm *VM) object(role bool) object {
+	if !role {
+		return object{"id": vm.ID, "name": vm.Name, "state": vm.State, "host": "HV1"}
+	}
+	state := map[string]string{"Running": "Online", "Off": "Offline", "Starting": "OnlinePending", "Stopping": "OfflinePending"}[vm.State]
+	return object{"id": vm.ID, "name": vm.Name, "state": state, "host": "HV1", "offline": vm.Offline}
+}

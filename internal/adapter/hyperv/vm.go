@@ -1,0 +1,230 @@
+package hyperv
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/plan"
+)
+
+// kind is how VMs are driven: as those of a host, or as roles of a failover cluster.
+type kind struct {
+	look, list, stop, force, start script
+	observe                        func(known) plan.Observation
+}
+
+func kindOf(clustered bool) kind {
+	if clustered {
+		return kind{lookRole, listRoles, stopRole, forceRole, startRole, known.role}
+	}
+	return kind{lookVM, listVMs, stopVM, forceVM, startVM, known.vm}
+}
+
+// known is a VM as Windows tells of it.
+type known struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	State   string `json:"state"`
+	Host    string `json:"host"`
+	Offline int    `json:"offline"` // roles: what is done when it is taken offline; 1: it is saved
+}
+
+// wanted are the arguments of the scripts of one VM.
+type wanted struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// vm is a hyperv.vm, or a member of a hyperv.vms.
+type vm struct {
+	on   shell
+	id   string // "": known by its name
+	name string
+	kind kind
+}
+
+func (n *vm) String() string {
+	if n.name != "" {
+		return fmt.Sprintf("VM %q", n.name)
+	}
+	return "VM with Id " + n.id
+}
+
+func (n *vm) find(ctx context.Context) (known, error) {
+	var found []known
+	if err := n.kind.look.run(ctx, n.on, wanted{n.id, n.name}, &found); err != nil {
+		return known{}, asked(err)
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return known{}, fmt.Errorf("%w: there is no such VM, or the account may not see it", adapter.ErrGone)
+	default:
+		return known{}, fmt.Errorf("%w: %d VMs have this name: give the uuid of the one that is meant", adapter.ErrRefused, len(found))
+	}
+}
+
+// Probe tells the VM's state.
+func (n *vm) Probe(ctx context.Context) (plan.Observation, error) {
+	m, err := n.find(ctx)
+	switch {
+	case errors.Is(err, adapter.ErrGone):
+		return plan.Observation{State: plan.Gone, Detail: "no such VM any more"}, nil
+	case err != nil:
+		return plan.Observation{}, fmt.Errorf("cannot probe %s: %w", n, err)
+	}
+	return n.kind.observe(m), nil
+}
+
+// vm says what the state of a host's VM means. A state that ends in Critical is the same one, with its storage lost.
+func (m known) vm() plan.Observation {
+	o := plan.Observation{Detail: strings.ToLower(m.State)}
+	switch strings.TrimSuffix(m.State, "Critical") {
+	case "Running", "Paused", "Pausing", "Resuming":
+		o.State = plan.On
+	case "Off", "Saved", "FastSaved":
+		o.State = plan.Off
+	case "Starting", "Reset":
+		o.State = plan.Starting
+	case "Stopping", "Saving", "FastSaving":
+		o.State = plan.Stopping
+	}
+	return o
+}
+
+// role says what the state of a clustered VM's resource means.
+func (m known) role() plan.Observation {
+	o := plan.Observation{Detail: strings.ToLower(m.State) + " on " + m.Host}
+	switch m.State {
+	case "Online":
+		o.State = plan.On
+		if m.Offline == 1 {
+			o.Detail += "; it will be saved, not shut down: set its OfflineAction to 2"
+		}
+	case "Offline":
+		o.State = plan.Off
+	case "OnlinePending", "Initializing":
+		o.State = plan.Starting
+	case "OfflinePending":
+		o.State = plan.Stopping
+	}
+	return o
+}
+
+// Do shuts the guest down, powers the VM off or starts it.
+func (n *vm) Do(ctx context.Context, v plan.Verb) error {
+	if !vmVerbs.Has(v) {
+		return fmt.Errorf("cannot %s %s: %w: a VM has no such verb", v, n, adapter.ErrRefused)
+	}
+	m, err := n.find(ctx)
+	if err == nil && !n.holds(m, v) {
+		err = n.give(ctx, m, v)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot %s %s: %w", v, n, err)
+	}
+	return nil
+}
+
+func (n *vm) holds(m known, v plan.Verb) bool {
+	switch n.kind.observe(m).State {
+	case plan.On:
+		return v == plan.Start
+	case plan.Off:
+		return v != plan.Start
+	case plan.Starting:
+		return v == plan.Start
+	case plan.Stopping:
+		return v == plan.Stop
+	default:
+		return false
+	}
+}
+
+func (n *vm) give(ctx context.Context, m known, v plan.Verb) error {
+	command := map[plan.Verb]script{plan.Stop: n.kind.stop, plan.Force: n.kind.force, plan.Start: n.kind.start}[v]
+	if v == plan.Stop && strings.HasPrefix(m.State, "Paus") {
+		return fmt.Errorf("%w: it is paused, and what is paused cannot shut down: Resume-VM it, or let down.force power it off", adapter.ErrRefused)
+	}
+	err := command.run(ctx, n.on, wanted{n.id, n.name}, nil)
+	if errors.Is(err, adapter.ErrBusy) || errors.Is(err, adapter.ErrRefused) {
+		if now, lookErr := n.find(ctx); lookErr == nil && n.holds(now, v) {
+			return nil // it has got there meanwhile
+		}
+	}
+	return err
+}
+
+// vms is a hyperv.vms.
+type vms struct {
+	on   shell
+	spec *VMsSpec
+	kind kind
+}
+
+// Members lists the VMs that the selection covers now, by name.
+func (n *vms) Members(ctx context.Context) ([]plan.Member, error) {
+	var list []known
+	if err := n.kind.list.run(ctx, n.on, wanted{}, &list); err != nil {
+		return nil, fmt.Errorf("cannot list the VMs: %w", asked(err))
+	}
+	var members []plan.Member
+	for _, m := range list {
+		if n.spec.covers(m.Name) {
+			members = append(members, plan.Member{ID: m.ID, Name: m.Name, Host: m.Host, On: n.kind.observe(m).State == plan.On})
+		}
+	}
+	slices.SortFunc(members, func(a, b plan.Member) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	return members, nil
+}
+
+// covers tells whether a name is selected. The globs were checked with the runbook.
+func (s *VMsSpec) covers(name string) bool {
+	if s.Select.Name != "" {
+		if ok, _ := path.Match(s.Select.Name, name); !ok {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(s.Exclude, func(glob string) bool {
+		ok, _ := path.Match(glob, name)
+		return ok
+	})
+}
+
+// Member gives the node of one member.
+func (n *vms) Member(id string) (adapter.Node, error) {
+	return &vm{on: n.on, id: id, kind: n.kind}, nil
+}
+
+// Probe counts: on while any member is.
+func (n *vms) Probe(ctx context.Context) (plan.Observation, error) {
+	members, err := n.Members(ctx)
+	if err != nil {
+		return plan.Observation{}, err
+	}
+	on := 0
+	for _, m := range members {
+		if m.On {
+			on++
+		}
+	}
+	o := plan.Observation{State: plan.Off, Detail: fmt.Sprintf("%d of %d VMs are on", on, len(members))}
+	if on > 0 {
+		o.State = plan.On
+	}
+	return o, nil
+}
+
+// Do is refused: commands go to the members.
+func (n *vms) Do(_ context.Context, v plan.Verb) error {
+	return fmt.Errorf("cannot %s the VMs: %w: commands go to the members", v, adapter.ErrRefused)
+}

@@ -1,0 +1,252 @@
+package hyperv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/adapter/process"
+	"ebbtide/internal/runbook"
+
+	"github.com/Azure/go-ntlmssp"
+	"github.com/masterzen/winrm"
+	"github.com/masterzen/winrm/soap"
+)
+
+// ConnSpec are the keys of a connection of type "winrm".
+type ConnSpec struct {
+	URL        string            `yaml:"url" check:"required"`      // https://hv1:5986
+	Username   string            `yaml:"username" check:"required"` // LAB\ebbtide, or one of the machine itself
+	Password   runbook.SecretRef `yaml:"password" check:"required"`
+	Auth       string            `yaml:"auth"`       // ntlm if not given, or basic
+	Thumbprint string            `yaml:"thumbprint"` // of the certificate of the HTTPS listener
+	CAFile     string            `yaml:"ca_file"`
+}
+
+// What a connection allows itself.
+const (
+	concurrency   = 5 // PowerShell processes at a time: each takes a second and 60 MB on the host
+	connectWithin = 5 * time.Second
+	maxAnswer     = 8 << 20
+)
+
+// conn is a connection to one Windows machine.
+type conn struct {
+	name    string
+	spec    ConnSpec
+	at      *url.URL
+	secrets adapter.Secrets
+	http    *http.Client
+	slots   chan struct{}
+	ctx     context.Context // ends with Close
+	end     context.CancelFunc
+}
+
+func checkConn(s *ConnSpec) []error {
+	errs := certificate.Check(s.Thumbprint, s.CAFile)
+	if _, err := parseURL(s.URL); err != nil && s.URL != "" {
+		errs = append(errs, &runbook.KeyError{Key: "url", Err: err})
+	}
+	if s.Auth != "" && s.Auth != "ntlm" && s.Auth != "basic" {
+		errs = append(errs, mistake("auth", "auth %q is neither ntlm nor basic; where NTLM is off (Protected Users, a domain policy) use a connection of type ssh", s.Auth))
+	}
+	return errs
+}
+
+func parseURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" && u.Path != "/wsman" {
+		return nil, fmt.Errorf("url %q is not of the form https://host:5986; plain HTTP would show the commands to the network", text[strings.LastIndex(text, "@")+1:])
+	}
+	if u.Port() == "" {
+		u.Host = net.JoinHostPort(u.Host, "5986")
+	}
+	u.Path = "/wsman"
+	return u, nil
+}
+
+func connect(d runbook.ConnectionDecl, secrets adapter.Secrets) (*conn, error) {
+	spec, ok := d.Spec.(*ConnSpec)
+	if !ok {
+		return nil, fmt.Errorf("its spec is a %T", d.Spec)
+	}
+	if err := errors.Join(checkConn(spec)...); err != nil {
+		return nil, err
+	}
+	at, err := parseURL(spec.URL)
+	if err != nil {
+		return nil, err
+	}
+	config, err := certificate.Config(spec.Thumbprint, spec.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	var transport http.RoundTripper = &http.Transport{ // no proxy: it may be down when this is needed most
+		TLSClientConfig:     config,
+		DialContext:         (&net.Dialer{Timeout: connectWithin}).DialContext,
+		TLSHandshakeTimeout: connectWithin,
+		MaxConnsPerHost:     2 * concurrency,
+		MaxIdleConnsPerHost: concurrency,
+		IdleConnTimeout:     30 * time.Second,
+	}
+	if spec.Auth != "basic" {
+		transport = ntlmssp.Negotiator{RoundTripper: transport}
+	}
+	c := &conn{name: d.Name, spec: *spec, at: at, secrets: secrets, http: &http.Client{Transport: transport}, slots: make(chan struct{}, concurrency)}
+	c.ctx, c.end = context.WithCancel(context.Background())
+	return c, nil
+}
+
+// Concurrency is how many commands run at once.
+func (*conn) Concurrency() int { return concurrency }
+
+// Close ends the connection and all that waits on it.
+func (c *conn) Close() error {
+	c.end()
+	transport := c.http.Transport
+	if n, ok := transport.(ntlmssp.Negotiator); ok {
+		transport = n.RoundTripper
+	}
+	transport.(*http.Transport).CloseIdleConnections()
+	return nil
+}
+
+// unsent says that a command was not given. silent: nothing came back at all, not even a refusal.
+type unsent struct {
+	host   string
+	silent bool
+	err    error
+}
+
+func (e *unsent) Error() string   { return fmt.Sprintf("cannot reach %s: %v", e.host, e.err) }
+func (e *unsent) Unwrap() []error { return []error{adapter.ErrUnreachable, e.err} }
+
+// Silent tells whether nothing came back at all.
+func (e *unsent) Silent() bool { return e.silent }
+
+// Run runs a program to its end. None of its words may need quotes.
+func (c *conn) Run(ctx context.Context, command runbook.Command, stdin string) (process.Result, error) {
+	if c.ctx.Err() != nil {
+		return process.Result{}, fmt.Errorf("the connection %q is closed: %w", c.name, adapter.ErrUnreachable)
+	}
+	select {
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+	case <-ctx.Done():
+		return process.Result{}, fmt.Errorf("%d commands are under way on the connection %q: %w", concurrency, c.name, adapter.ErrBusy)
+	}
+	password, err := c.secrets.Secret(c.spec.Password)
+	if err != nil {
+		return process.Result{}, fmt.Errorf("%w: %w", adapter.ErrRefused, err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+	t := &transport{conn: c, ctx: ctx, password: password}
+	params := winrm.NewParameters("PT60S", "en-US", 153600)
+	params.TransportDecorator = func() winrm.Transporter { return t }
+	client, err := winrm.NewClientWithParameters(winrm.NewEndpoint(c.at.Hostname(), 5986, true, false, nil, nil, nil, 0), c.spec.Username, password, params)
+	if err != nil {
+		return process.Result{}, fmt.Errorf("%w: %w", adapter.ErrRefused, err)
+	}
+	stdout, stderr, status, err := client.RunWithContextWithString(ctx, strings.Join(command.Argv, " "), stdin)
+	if failed := t.failed.Load(); failed != nil { // the library tells some of its errors by exit statuses of its own
+		err = *failed
+	}
+	switch {
+	case err == nil:
+		return process.Result{Stdout: stdout, Stderr: stderr, Code: status}, nil
+	case c.ctx.Err() != nil:
+		return process.Result{}, fmt.Errorf("the connection %q is closed: %w", c.name, adapter.ErrUnreachable)
+	case !t.given.Load() && unknown(err) && !errors.Is(err, context.Canceled):
+		err = &unsent{host: c.at.Host, err: err}
+	}
+	return process.Result{}, err
+}
+
+// transport carries the requests of one command.
+type transport struct {
+	conn     *conn
+	ctx      context.Context
+	password string
+	given    atomic.Bool           // the command was sent
+	failed   atomic.Pointer[error] // the first failure
+}
+
+// Transport has nothing to prepare.
+func (*transport) Transport(*winrm.Endpoint) error { return nil }
+
+// Post sends one request.
+func (t *transport) Post(_ *winrm.Client, message *soap.SoapMessage) (string, error) {
+	text := message.String()
+	answer, err := t.post(text)
+	if err != nil && !strings.Contains(text, "/shell/Signal<") && !strings.Contains(text, "/transfer/Delete<") { // what only tidies up may fail
+		t.failed.CompareAndSwap(nil, &err)
+	}
+	return answer, err
+}
+
+func (t *transport) post(text string) (string, error) {
+	req, err := http.NewRequestWithContext(t.ctx, http.MethodPost, t.conn.at.String(), strings.NewReader(text))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/soap+xml;charset=UTF-8")
+	req.SetBasicAuth(t.conn.spec.Username, t.password) // NTLM takes it from there
+	if strings.Contains(text, "/windows/shell/Command<") {
+		t.given.Store(true)
+	}
+	resp, err := t.conn.http.Do(req)
+	if err != nil {
+		return "", t.explain(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return "", t.explain(err)
+	}
+	host := t.conn.at.Host
+	switch resp.StatusCode {
+	case http.StatusOK:
+		return string(body), nil
+	case http.StatusUnauthorized:
+		return "", fmt.Errorf("%w: %s does not let %q in: check the password, that the account is in Remote Management Users, and \"winrm get winrm/config/service/auth\"", adapter.ErrRefused, host, t.conn.spec.Username)
+	case http.StatusForbidden:
+		return "", fmt.Errorf("%w: %s lets %q run nothing: %s", adapter.ErrRefused, host, t.conn.spec.Username, denied)
+	case http.StatusServiceUnavailable:
+		return "", fmt.Errorf("%w: WinRM on %s is still starting", adapter.ErrUnreachable, host)
+	}
+	if strings.Contains(string(body), "QuotaLimit") {
+		return "", fmt.Errorf("%w: %s has no room for a further shell (MaxShellsPerUser)", adapter.ErrBusy, host)
+	}
+	return string(body), fmt.Errorf("%s answers with status %d: %s", host, resp.StatusCode, adapter.Plain(string(body), 200))
+}
+
+func (t *transport) explain(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err
+	}
+	host := t.conn.at.Host
+	var op *net.OpError
+	var timeout net.Error
+	switch {
+	case certificate.Refused(err):
+		return fmt.Errorf("%w: %s: %v; if it was renewed, check it and put its SHA-256 into thumbprint", adapter.ErrRefused, host, err)
+	case errors.As(err, &op) && op.Op == "dial":
+		quiet := errors.Is(op, syscall.EHOSTUNREACH) || errors.Is(op, syscall.EHOSTDOWN) || errors.As(err, &timeout) && timeout.Timeout()
+		return &unsent{host: host, silent: quiet && !errors.As(err, new(*net.DNSError)), err: op}
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s did not answer in time: %w", host, err)
+	}
+	return fmt.Errorf("the connection to %s broke off: %v", host, err)
+}

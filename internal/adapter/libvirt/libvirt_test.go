@@ -1,0 +1,283 @@
+package libvirt
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/digitalocean/go-libvirt"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/contracttest"
+	"ebbtide/internal/adapter/libvirt/libvirttest"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+type noSecrets struct{}
+
+func (noSecrets) Secret(runbook.SecretRef) (string, error) { return "", errors.New("no such secret") }
+
+// opened is one node with its connection, made as the daemon makes them.
+func opened(t *testing.T, conn *ConnSpec, kind string, spec any) (adapter.Node, *adapter.Set) {
+	t.Helper()
+	set, err := adapter.Open([]adapter.Family{Family()},
+		[]runbook.ConnectionDecl{{Name: "kvm", Type: "libvirt", Spec: conn}},
+		[]runbook.NodeDecl{{ID: "node", Type: kind, Via: "kvm", Spec: spec}}, noSecrets{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, set.Close()) })
+	n, ok := set.Node("node")
+	require.True(t, ok)
+	return n, set
+}
+
+func truth(d *libvirttest.Daemon, name string) func() plan.State {
+	return func() plan.State {
+		switch d.State(name) {
+		case libvirt.DomainRunning:
+			return plan.On
+		case libvirt.DomainShutdown:
+			return plan.Stopping
+		default:
+			return plan.Off
+		}
+	}
+}
+
+func TestContract(t *testing.T) {
+	contracttest.Run(t, contracttest.Subject{
+		Make: func(t *testing.T) *contracttest.Thing {
+			d := libvirttest.New(t, libvirttest.Table)
+			d.Start("web01", "")
+			n, set := opened(t, &ConnSpec{URI: libvirttest.Table, Socket: d.Socket}, "libvirt.domain", &DomainSpec{Domain: "web01"})
+			return &contracttest.Thing{
+				Node: n, Can: domainVerbs, Close: set.Close, Truth: truth(d, "web01"),
+				Vanish: func() { d.Vanish("web01") }, Silence: d.Kill, Freeze: d.Freeze,
+			}
+		},
+	})
+}
+
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func probe(t *testing.T, n adapter.Node) plan.Observation {
+	t.Helper()
+	o, err := n.Probe(within(t, 20*time.Second))
+	require.NoError(t, err)
+	return o
+}
+
+func do(t *testing.T, n adapter.Node, v plan.Verb) error {
+	t.Helper()
+	return n.Do(within(t, 20*time.Second), v)
+}
+
+func until(t *testing.T, n adapter.Node, want plan.State) plan.Observation {
+	t.Helper()
+	var last plan.Observation
+	libvirttest.Until(t, want.String(), func() bool {
+		last = probe(t, n)
+		return last.State == want
+	})
+	return last
+}
+
+// TestRealGuests are guests under emulation, with firmware and ACPI registers: the power button is really pressed.
+func TestRealGuests(t *testing.T) {
+	d := libvirttest.New(t, libvirttest.QEMU)
+	guest := func(t *testing.T, name string) adapter.Node {
+		n, _ := opened(t, &ConnSpec{URI: libvirttest.QEMU, Socket: d.Socket}, "libvirt.domain", &DomainSpec{Domain: name, Agent: name == "deaf"})
+		require.Equal(t, plan.On, probe(t, n).State)
+		return n
+	}
+	t.Run("down by the button and up again", func(t *testing.T) {
+		d.Guest("good", true, false)
+		n := guest(t, "good")
+		require.NoError(t, do(t, n, plan.Stop))
+		require.Equal(t, "shut off", until(t, n, plan.Off).Detail)
+		require.NoError(t, do(t, n, plan.Stop))
+		require.NoError(t, do(t, n, plan.Start))
+		require.NoError(t, do(t, n, plan.Start))
+		until(t, n, plan.On)
+		require.Equal(t, libvirt.DomainRunning, d.State("good"))
+	})
+	t.Run("deaf to the button", func(t *testing.T) {
+		d.Guest("deaf", false, false)
+		n := guest(t, "deaf")
+		require.NoError(t, do(t, n, plan.Stop), "it has no agent, so the button is pressed")
+		require.Equal(t, plan.On, probe(t, n).State, "a command that was accepted proves nothing")
+		require.NoError(t, do(t, n, plan.Force))
+		until(t, n, plan.Off)
+	})
+	t.Run("transient", func(t *testing.T) {
+		d.Guest("once", true, true)
+		n := guest(t, "once")
+		require.NoError(t, do(t, n, plan.Stop))
+		require.Contains(t, until(t, n, plan.Gone).Detail, "transient")
+		err := do(t, n, plan.Start)
+		require.ErrorIs(t, err, adapter.ErrGone)
+		require.ErrorContains(t, err, "virsh define")
+	})
+	t.Run("saved", func(t *testing.T) {
+		d.Guest("saved", true, false)
+		n := guest(t, "saved")
+		dom, err := d.Client().DomainLookupByName("saved")
+		require.NoError(t, err)
+		require.NoError(t, d.Client().DomainManagedSave(dom, 0))
+		require.Equal(t, "off, its memory saved on disk", until(t, n, plan.Off).Detail)
+		require.NoError(t, do(t, n, plan.Stop), "it is off")
+		require.NoError(t, do(t, n, plan.Start))
+		until(t, n, plan.On)
+		require.NoError(t, do(t, n, plan.Stop), "it goes on where it was: the button was enabled before")
+		until(t, n, plan.Off)
+	})
+}
+
+func TestWhatIsPausedIsOnAndDoesNotShutDown(t *testing.T) {
+	d := libvirttest.New(t, libvirttest.Table)
+	dom := d.Start("db", "")
+	n, _ := opened(t, &ConnSpec{URI: libvirttest.Table, Socket: d.Socket}, "libvirt.domain", &DomainSpec{UUID: uuid.UUID(dom.UUID).String()})
+	require.NoError(t, d.Client().DomainSuspend(dom))
+	o := probe(t, n)
+	require.Equal(t, plan.On, o.State)
+	require.Equal(t, "paused (by a person)", o.Detail)
+	err := do(t, n, plan.Stop)
+	require.ErrorIs(t, err, adapter.ErrRefused)
+	require.ErrorContains(t, err, "virsh resume")
+	require.NoError(t, do(t, n, plan.Force))
+	until(t, n, plan.Off)
+}
+
+func TestSelections(t *testing.T) {
+	d := libvirttest.New(t, libvirttest.Table)
+	d.Start("web01", "shop front")
+	d.Start("web02", "shop back")
+	d.Define("web03", "")
+	d.Start("db01", "shop data")
+	conn := &ConnSpec{URI: libvirttest.Table, Socket: d.Socket}
+	for name, c := range map[string]struct {
+		spec DomainsSpec
+		want []string
+	}{
+		"by name":       {DomainsSpec{Select: Selection{Name: "web*"}}, []string{"web01 on", "web02 on", "web03 off"}},
+		"but for":       {DomainsSpec{Select: Selection{Name: "web*"}, Exclude: []string{"*2"}}, []string{"web01 on", "web03 off"}},
+		"by title":      {DomainsSpec{Select: Selection{Title: "shop*"}}, []string{"db01 on", "web01 on", "web02 on"}},
+		"all":           {DomainsSpec{Select: Selection{All: true}}, []string{"db01 on", "test on", "web01 on", "web02 on", "web03 off"}},
+		"by both":       {DomainsSpec{Select: Selection{Name: "web*", Title: "*back"}}, []string{"web02 on"}},
+		"nothing there": {DomainsSpec{Select: Selection{Name: "none*"}}, nil},
+	} {
+		n, set := opened(t, conn, "libvirt.domains", &c.spec)
+		sel, ok := set.Selector("node")
+		require.True(t, ok, name)
+		members, err := sel.Members(within(t, 10*time.Second))
+		require.NoError(t, err, name)
+		var got []string
+		for _, m := range members {
+			on := " off"
+			if m.On {
+				on = " on"
+			}
+			got = append(got, m.Name+on)
+		}
+		require.Equal(t, c.want, got, name)
+		require.ErrorIs(t, do(t, n, plan.Stop), adapter.ErrRefused, name)
+		if len(members) == 0 {
+			continue
+		}
+		one, err := sel.Member(members[0].ID)
+		require.NoError(t, err, name)
+		require.Equal(t, plan.On, probe(t, one).State, name)
+	}
+}
+
+func TestAWatchTellsOfChanges(t *testing.T) {
+	d := libvirttest.New(t, libvirttest.Table)
+	dom := d.Start("web01", "")
+	n, _ := opened(t, &ConnSpec{URI: libvirttest.Table, Socket: d.Socket}, "libvirt.domain", &DomainSpec{Domain: "web01"})
+	seen, ended := make(chan plan.State, 10), make(chan error, 1)
+	go func() {
+		ended <- n.(adapter.Watcher).Watch(t.Context(), func(o plan.Observation) { seen <- o.State })
+	}()
+	require.Equal(t, plan.On, <-seen)
+	require.NoError(t, d.Client().DomainDestroy(dom))
+	require.Equal(t, plan.Off, <-seen)
+	require.NoError(t, d.Client().DomainCreate(dom))
+	require.Equal(t, plan.On, <-seen)
+	d.Kill()
+	require.ErrorIs(t, <-ended, adapter.ErrUnreachable)
+}
+
+func TestADaemonThatComesBackIsReachedAgain(t *testing.T) {
+	d := libvirttest.New(t, libvirttest.Table)
+	d.Start("web01", "")
+	conn := &ConnSpec{URI: libvirttest.Table, Socket: filepath.Join(t.TempDir(), "none")}
+	n, _ := opened(t, conn, "libvirt.domain", &DomainSpec{Domain: "web01"})
+	_, err := n.Probe(within(t, time.Second))
+	require.ErrorIs(t, err, adapter.ErrUnreachable)
+	require.ErrorContains(t, err, "virtqemud-sock")
+
+	n, _ = opened(t, &ConnSpec{URI: libvirttest.Table, Socket: d.Socket}, "libvirt.domain", &DomainSpec{Domain: "web01"})
+	probe(t, n)
+	d.Freeze()
+	_, err = n.Probe(within(t, 100*time.Millisecond))
+	require.Error(t, err)
+	d.Thaw()
+	require.Equal(t, plan.On, probe(t, n).State)
+}
+
+// TestAServerThatIsNotLibvirt answers with a message of 4 GB.
+func TestAServerThatIsNotLibvirt(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for length := uint32(0xffffffff); ; length = 3 { // and then with one that is shorter than its own head
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write(binary.BigEndian.AppendUint32(nil, length))
+		}
+	}()
+	n, _ := opened(t, &ConnSpec{Socket: socket}, "libvirt.domain", &DomainSpec{})
+	for range 2 {
+		_, err = n.Probe(within(t, 5*time.Second))
+		require.ErrorIs(t, err, adapter.ErrUnreachable)
+	}
+}
+
+func TestChecks(t *testing.T) {
+	for want, spec := range map[string]any{
+		"belong to tls":         &ConnSpec{CAFile: "ca.pem"},
+		"keep one way":          &ConnSpec{TLS: "kvm1", Socket: "/s", CAFile: "c", Cert: "c", Key: runbook.SecretRef{Env: "K"}},
+		"needs ca_file":         &ConnSpec{TLS: "kvm1"},
+		"is not a UUID":         &DomainSpec{UUID: "web01"},
+		"exclude each other":    &DomainSpec{UUID: "503c2f5d-7a3b-0d1e-9a4b-1c2d3e4f5a6b", Domain: "web01"},
+		"select is empty":       &DomainsSpec{},
+		"is malformed":          &DomainsSpec{Select: Selection{Name: "[a"}},
+		`glob "[b" is malforme`: &DomainsSpec{Select: Selection{All: true}, Exclude: []string{"[b"}},
+	} {
+		var errs []error
+		switch s := spec.(type) {
+		case *ConnSpec:
+			errs = checkConn(s)
+		case *DomainSpec:
+			errs = checkDomain(s)
+		case *DomainsSpec:
+			errs = checkDomains(s)
+		}
+		require.ErrorContains(t, errors.Join(errs...), want)
+	}
+}

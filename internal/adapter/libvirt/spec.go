@@ -1,0 +1,191 @@
+// Package libvirt reaches the domains of a KVM host, or of any other hypervisor that libvirt drives, through the host's
+// libvirt daemon: over its Unix socket on the same machine, through an SSH connection, or over TLS.
+//
+// The host itself is a node of type ssh: libvirt has no call that powers a host off.
+//
+// # What the account needs
+//
+// Read and write access to the daemon's socket: on the host, membership in the group libvirt; over TLS, a client
+// certificate that the daemon's own authority has signed.
+package libvirt
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"path"
+	"time"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+
+	"github.com/google/uuid"
+)
+
+// ConnSpec are the keys of a connection of type "libvirt".
+type ConnSpec struct {
+	URI    string            `yaml:"uri"`                    // the driver as the daemon knows it; qemu:///system if not given
+	Socket string            `yaml:"socket"`                 // of the daemon; /run/libvirt/libvirt-sock if not given
+	SSH    string            `yaml:"ssh" check:"connection"` // an ssh connection to the host that has the socket; this machine if not given
+	TLS    string            `yaml:"tls"`                    // host or host:port of a daemon that listens for TLS, instead of a socket; port 16514
+	CAFile string            `yaml:"ca_file"`                // with tls: PEM certificates of the daemon's authority
+	Cert   string            `yaml:"cert_file"`              // with tls: our certificate, PEM
+	Key    runbook.SecretRef `yaml:"key"`                    // with tls: its private key, PEM
+}
+
+// DomainSpec are the keys of a libvirt.domain.
+type DomainSpec struct {
+	Domain string `yaml:"domain"` // its name; the node's id if not given
+	UUID   string `yaml:"uuid"`   // instead of domain
+	Agent  bool   `yaml:"agent"`  // ask the guest's agent to shut down before the ACPI power button is pressed
+}
+
+// DomainsSpec are the keys of a libvirt.domains.
+type DomainsSpec struct {
+	Select  Selection `yaml:"select" check:"required"`
+	Exclude []string  `yaml:"exclude"` // globs of names
+	Agent   bool      `yaml:"agent"`   // as of a libvirt.domain
+}
+
+// Selection says which domains are meant: those to which everything given applies.
+type Selection struct {
+	Name      string `yaml:"name"`      // a glob
+	Title     string `yaml:"title"`     // a glob of the title in the domain's definition
+	Autostart bool   `yaml:"autostart"` // those that start with the host
+	All       bool   `yaml:"all"`       // every domain of the daemon
+}
+
+const (
+	defaultURI    = "qemu:///system"
+	defaultSocket = "/run/libvirt/libvirt-sock"
+	tlsPort       = "16514"
+)
+
+var domainVerbs = plan.VerbSet(plan.Stop, plan.Force, plan.Start)
+
+// Family is libvirt's part of the runbook language.
+func Family() adapter.Family {
+	times := map[plan.Verb]plan.Times{
+		plan.Stop:  {Nominal: 30 * time.Second, Within: 3 * time.Minute},
+		plan.Force: {Nominal: 5 * time.Second, Within: time.Minute}, // libvirt itself takes up to half a minute over a process that hangs
+		plan.Start: {Nominal: 10 * time.Second, Within: 5 * time.Minute},
+	}
+	verbs := func(any) plan.Verbs { return domainVerbs }
+	return adapter.Family{
+		Connections: []runbook.ConnectionType{{
+			Name:  "libvirt",
+			Doc:   "a host's libvirt daemon: its socket here, through SSH, or over TLS",
+			Spec:  func() any { return new(ConnSpec) },
+			Check: func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
+			Place: func(spec any) runbook.Place { return runbook.Place{Address: spec.(*ConnSpec).virshURI()} },
+		}},
+		Nodes: []runbook.NodeType{
+			{
+				Name: "libvirt.domain", Doc: "a VM that libvirt runs", Kind: plan.VM, Via: []string{"libvirt"},
+				Spec: func() any { return new(DomainSpec) }, Verbs: verbs, Times: times, Risk: plan.Application,
+				Check: func(spec any) []error { return checkDomain(spec.(*DomainSpec)) }, ByHand: domainByHand,
+			},
+			{
+				Name: "libvirt.domains", Doc: "the VMs of a libvirt daemon that a name, a title or autostart selects", Kind: plan.VM,
+				Via: []string{"libvirt"}, Selects: true, Member: "libvirt.domain",
+				Spec: func() any { return new(DomainsSpec) }, Verbs: verbs, Times: times, Risk: plan.Application,
+				Check: func(spec any) []error { return checkDomains(spec.(*DomainsSpec)) }, ByHand: domainsByHand,
+			},
+		},
+		Connect: func(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
+			c, err := connect(d, secrets)
+			if err != nil {
+				return nil, err
+			}
+			return c, nil
+		},
+		Open: open,
+	}
+}
+
+func mistake(key, format string, args ...any) error {
+	return &runbook.KeyError{Key: key, Err: fmt.Errorf(format, args...)}
+}
+
+func checkConn(s *ConnSpec) []error {
+	var errs []error
+	if s.TLS == "" {
+		if s.CAFile != "" || s.Cert != "" || !s.Key.IsZero() {
+			errs = append(errs, errors.New("ca_file, cert_file and key belong to tls: name the daemon's host there"))
+		}
+		return errs
+	}
+	if s.Socket != "" || s.SSH != "" {
+		errs = append(errs, mistake("tls", "tls excludes socket and ssh: keep one way"))
+	}
+	if s.CAFile == "" || s.Cert == "" || s.Key.IsZero() {
+		errs = append(errs, mistake("tls", "tls needs ca_file, cert_file and key: libvirt lets in who has a certificate of its authority"))
+	}
+	return errs
+}
+
+func checkDomain(s *DomainSpec) []error {
+	if s.UUID == "" {
+		return nil
+	}
+	var errs []error
+	if _, err := uuid.Parse(s.UUID); err != nil {
+		errs = append(errs, mistake("uuid", `uuid %q is not a UUID: "virsh domuuid NAME" prints it`, s.UUID))
+	}
+	if s.Domain != "" {
+		errs = append(errs, mistake("domain", "domain and uuid exclude each other: keep one"))
+	}
+	return errs
+}
+
+func checkDomains(s *DomainsSpec) []error {
+	var errs []error
+	if s.Select == (Selection{}) {
+		errs = append(errs, mistake("select", "select is empty: give at least one of name, title and autostart, or all: true"))
+	}
+	for _, glob := range append([]string{s.Select.Name, s.Select.Title}, s.Exclude...) {
+		if _, err := path.Match(glob, ""); err != nil {
+			errs = append(errs, mistake("select", "glob %q is malformed: * stands for any characters, ? for one, [a-z] for a range", glob))
+		}
+	}
+	return errs
+}
+
+// open makes a node.
+func open(d runbook.NodeDecl, via adapter.Conn, others func(string) (adapter.Conn, error)) (adapter.Node, error) {
+	c, ok := via.(*conn)
+	if !ok {
+		return nil, errors.New("via must name a connection of type libvirt")
+	}
+	if err := c.through(others); err != nil {
+		return nil, err
+	}
+	switch spec := d.Spec.(type) {
+	case *DomainSpec:
+		n := &domain{conn: c, name: spec.Domain, agent: spec.Agent}
+		switch {
+		case spec.UUID != "":
+			id, err := uuid.Parse(spec.UUID)
+			if err != nil {
+				return nil, fmt.Errorf("cannot read uuid %q: %w", spec.UUID, err)
+			}
+			n.uuid = id
+		case n.name == "":
+			n.name = d.ID
+		}
+		return n, nil
+	case *DomainsSpec:
+		return &domains{conn: c, spec: spec}, nil
+	default:
+		return nil, fmt.Errorf("no libvirt node has a spec of type %T", d.Spec)
+	}
+}
+
+// withPort gives the address of a TLS daemon its port.
+func withPort(address string) string {
+	if _, _, err := net.SplitHostPort(address); err == nil {
+		return address
+	}
+	return net.JoinHostPort(address, tlsPort)
+}

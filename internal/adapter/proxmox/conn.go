@@ -1,0 +1,228 @@
+package proxmox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/runbook"
+)
+
+// What a connection allows itself.
+const (
+	concurrency   = 8 // calls at a time: a node has three workers (pvedaemon), and each starts a task of its own
+	connectWithin = 3 * time.Second
+	maxAnswer     = 32 << 20
+)
+
+// conn is a connection to a cluster, by whichever of its nodes answers.
+type conn struct {
+	name    string
+	spec    ConnSpec
+	urls    []*url.URL
+	secrets adapter.Secrets
+	http    *http.Client
+	ctx     context.Context // ends with Close
+	end     context.CancelFunc
+	best    atomic.Int32 // of urls: the one that answered last
+}
+
+func connect(d runbook.ConnectionDecl, secrets adapter.Secrets) (*conn, error) {
+	spec, ok := d.Spec.(*ConnSpec)
+	if !ok {
+		return nil, fmt.Errorf("its spec is a %T", d.Spec)
+	}
+	if err := errors.Join(checkConn(spec)...); err != nil {
+		return nil, err
+	}
+	config, err := certificate.Config(spec.Thumbprint, spec.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{name: d.Name, spec: *spec, secrets: secrets}
+	for _, text := range append([]string{spec.URL}, spec.Others...) {
+		u, err := parseURL(text)
+		if err != nil {
+			return nil, err
+		}
+		c.urls = append(c.urls, u)
+	}
+	c.http = &http.Client{
+		Transport: &http.Transport{ // no proxy: it may be down when this is needed most
+			TLSClientConfig:        config,
+			DialContext:            (&net.Dialer{Timeout: connectWithin, KeepAlive: 15 * time.Second}).DialContext,
+			TLSHandshakeTimeout:    connectWithin,
+			MaxConnsPerHost:        concurrency,
+			MaxIdleConnsPerHost:    concurrency,
+			IdleConnTimeout:        30 * time.Second,
+			MaxResponseHeaderBytes: 64 << 10,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the token goes where the runbook says
+	}
+	c.ctx, c.end = context.WithCancel(context.Background())
+	return c, nil
+}
+
+// Concurrency is how many calls a node's API takes well at once.
+func (*conn) Concurrency() int { return concurrency }
+
+// Close ends the connection and all calls over it.
+func (c *conn) Close() error {
+	c.end()
+	c.http.CloseIdleConnections()
+	return nil
+}
+
+// get asks.
+func (c *conn) get(ctx context.Context, path string, into any) error {
+	err := c.call(ctx, http.MethodGet, path, nil, into)
+	var none *unanswered
+	if errors.As(err, &none) { // a question does nothing: no answer is as good as not asked
+		return fmt.Errorf("%w: %v", adapter.ErrUnreachable, none.err)
+	}
+	return err
+}
+
+// call makes one call: of the node that answered last, and of the next one as long as the call did not get there.
+func (c *conn) call(ctx context.Context, method, path string, form url.Values, into any) error {
+	if err := context.Cause(ctx); err != nil {
+		return fmt.Errorf("it was not asked: %w", err)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(c.ctx, func() { cancel(errClosed) })()
+	if c.ctx.Err() != nil {
+		return errClosed
+	}
+	secret, err := c.secrets.Secret(c.spec.Secret)
+	if err != nil {
+		return fmt.Errorf("%w: %w", adapter.ErrRefused, err)
+	}
+	first := int(c.best.Load())
+	none := &unsent{silent: true}
+	for i := range c.urls {
+		at := (first + i) % len(c.urls)
+		err := c.ask(ctx, c.urls[at], secret, method, path, form, into)
+		no, ok := errors.AsType[*unsent](err)
+		if !ok {
+			c.best.Store(int32(at))
+			return err
+		}
+		none.hosts = append(none.hosts, no.hosts...)
+		none.silent = none.silent && no.silent
+		none.err = no.err
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return none
+}
+
+// unsent says that a call did not get to any node. silent: nothing came back at all, not even a refusal.
+type unsent struct {
+	hosts  []string
+	silent bool
+	err    error
+}
+
+func (e *unsent) Error() string {
+	return fmt.Sprintf("cannot reach %s: %v", strings.Join(e.hosts, " or "), e.err)
+}
+func (e *unsent) Unwrap() []error { return []error{adapter.ErrUnreachable, e.err} }
+
+// unanswered says that a call was sent and its answer never came. It wraps no sentinel: nobody knows whether it was done.
+type unanswered struct {
+	host string
+	err  error
+}
+
+func (e *unanswered) Error() string {
+	return fmt.Sprintf("%s did not answer, so nobody knows whether it was done: %v", e.host, e.err)
+}
+func (e *unanswered) Unwrap() error { return e.err }
+
+var errClosed = fmt.Errorf("the connection is closed: %w", adapter.ErrUnreachable)
+
+// ask makes one call of one node.
+func (c *conn) ask(ctx context.Context, at *url.URL, secret, method, path string, form url.Values, into any) error {
+	var body io.Reader
+	if form != nil {
+		body = strings.NewReader(form.Encode())
+	}
+	req, err := http.NewRequestWithContext(ctx, method, at.JoinPath("api2/json").String()+path, body)
+	if err != nil {
+		return fmt.Errorf("%w: %w", adapter.ErrRefused, err)
+	}
+	req.Header.Set("Authorization", "PVEAPIToken="+c.spec.Token+"="+secret)
+	if form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return explainTransport(ctx, at.Host, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return explainTransport(ctx, at.Host, err)
+	}
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		return c.explain(resp, text)
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(text, &struct {
+		Data any `json:"data"`
+	}{into}); err != nil {
+		return fmt.Errorf("%w: %s does not answer like Proxmox VE: %v", adapter.ErrRefused, at.Host, err)
+	}
+	return nil
+}
+
+// seg makes one segment of a path.
+func seg(text string) string { return "/" + url.PathEscape(text) }
+
+// task is the end of a task, as far as it has one.
+type task struct {
+	Status string `json:"status"` // running, stopped
+	Exit   string `json:"exitstatus"`
+}
+
+// upid is a task's name. It holds the node that runs it: UPID:NODE:…
+type upid string
+
+func (u upid) node() string {
+	parts := strings.Split(string(u), ":")
+	if len(parts) < 2 {
+		return ""
+	}
+	return parts[1]
+}
+
+func (u upid) path() string { return "/nodes" + seg(u.node()) + "/tasks" + seg(string(u)) }
+
+// failure tells whether a task is over, and how it failed. One that warns has not failed.
+func (c *conn) failure(ctx context.Context, u upid) (over bool, err error) {
+	var t task
+	if err := c.get(ctx, u.path()+"/status", &t); err != nil {
+		return false, nil // its log is gone with its node: the guest's state says the rest
+	}
+	switch {
+	case t.Status == "running":
+		return false, nil
+	case t.Exit == "OK", strings.HasPrefix(t.Exit, "WARNINGS"):
+		return true, nil
+	}
+	return true, errors.New(t.Exit)
+}

@@ -1,0 +1,132 @@
+package proxmox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/certificate"
+)
+
+// explainTransport says what a call that got no answer means.
+func explainTransport(ctx context.Context, host string, err error) error {
+	cause := context.Cause(ctx)
+	var op *net.OpError
+	var name *net.DNSError
+	var timeout net.Error
+	switch {
+	case errors.Is(cause, errClosed):
+		return errClosed
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%s was not waited for: %w", host, cause)
+	case certificate.Refused(err):
+		return fmt.Errorf("%w: %v; if it was renewed, check it and put its SHA-256 into thumbprint", adapter.ErrRefused, plainURL(err))
+	case errors.As(err, &name):
+		return &unsent{hosts: []string{host}, err: name}
+	case errors.As(err, &op) && op.Op == "dial":
+		silent := errors.Is(op, syscall.EHOSTUNREACH) || errors.Is(op, syscall.EHOSTDOWN) || errors.As(err, &timeout) && timeout.Timeout()
+		return &unsent{hosts: []string{host}, silent: silent, err: op}
+	}
+	return &unanswered{host: host, err: plainURL(err)}
+}
+
+// plainURL leaves the address out, which is said already.
+func plainURL(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
+}
+
+// denied is how Proxmox names what is missing: the path and the privilege, or several of which one will do.
+var denied = regexp.MustCompile(`Permission check failed \(([^,)]+), ([A-Za-z.|, ]+)\)`)
+
+// hints are looked through in order, in the answers that are neither yes nor a matter of permission.
+var hints = []struct {
+	text     string
+	sentinel error
+	say      string
+}{
+	{"does not exist", adapter.ErrGone, ""},
+	{"no such VM", adapter.ErrGone, ""},
+	{"is locked", adapter.ErrBusy, "a backup, a snapshot or a migration holds it"},
+	{"can't lock file", adapter.ErrBusy, "another task holds it"},
+	{"no quorum", adapter.ErrBusy, `the cluster has no quorum: start more of its nodes, or say "pvecm expected 1" on the last one`},
+	{"cluster not ready", adapter.ErrBusy, `the cluster has no quorum: start more of its nodes, or say "pvecm expected 1" on the last one`},
+	{"is paused", adapter.ErrRefused, `what is paused cannot shut down: "qm resume" it, or let down.force power it off`},
+	{"hostname lookup", adapter.ErrRefused, "the cluster knows no such node"},
+	{"rados_connect", adapter.ErrBusy, "Ceph does not answer: its monitors may have no quorum"},
+}
+
+// explain says what an answer that is no success means. Proxmox gives its reason in the status line.
+func (c *conn) explain(resp *http.Response, body []byte) error {
+	said := strings.TrimSpace(strings.TrimPrefix(resp.Status, fmt.Sprint(resp.StatusCode)))
+	var more struct {
+		Message string            `json:"message"`
+		Errors  map[string]string `json:"errors"`
+	}
+	if json.Unmarshal(body, &more) == nil {
+		if len(strings.TrimSpace(more.Message)) > len(said) {
+			said = strings.TrimSpace(more.Message)
+		}
+		var wrong []string
+		for key, text := range more.Errors {
+			wrong = append(wrong, key+": "+text)
+		}
+		slices.Sort(wrong)
+		if len(wrong) > 0 {
+			said += " (" + strings.Join(wrong, "; ") + ")"
+		}
+	}
+	said = adapter.Plain(said, 300)
+	host := resp.Request.URL.Host
+	switch resp.StatusCode {
+	case http.StatusUnauthorized:
+		return fmt.Errorf("%w: %s does not take the token %s: check its name, its secret and that it has not expired (%s)", adapter.ErrRefused, host, c.spec.Token, said)
+	case http.StatusForbidden:
+		if m := denied.FindStringSubmatch(said); m != nil {
+			return fmt.Errorf("%w: the token %s lacks the privilege %s on %s: put it into a role, and say \"pveum acl modify %s --tokens '%s' --roles ROLE\"", adapter.ErrRefused, c.spec.Token, m[2], m[1], m[1], c.spec.Token)
+		}
+		return fmt.Errorf("%w: the token %s may not do this: %s", adapter.ErrRefused, c.spec.Token, said)
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return fmt.Errorf("%w: %s says: %s; its services may still be starting", adapter.ErrUnreachable, host, said)
+	case 595, 596, 599:
+		return &away{host: host, said: said}
+	}
+	for _, h := range hints {
+		if strings.Contains(said, h.text) {
+			if h.say == "" {
+				return fmt.Errorf("%w: %s", h.sentinel, said)
+			}
+			return fmt.Errorf("%w: %s (%s)", h.sentinel, h.say, said)
+		}
+	}
+	return &refusal{status: resp.StatusCode, said: said}
+}
+
+// away says that the node that was asked could not reach the one that it was asked about.
+type away struct{ host, said string }
+
+func (e *away) Error() string { return fmt.Sprintf("%s cannot reach that node: %s", e.host, e.said) }
+func (e *away) Unwrap() error { return adapter.ErrUnreachable }
+
+// refused: it is there, and its services are not.
+func (e *away) refused() bool { return strings.Contains(strings.ToLower(e.said), "refused") }
+
+// refusal is any other no.
+type refusal struct {
+	status int
+	said   string
+}
+
+func (e *refusal) Error() string { return fmt.Sprintf("refused: Proxmox says: %s", e.said) }
+func (e *refusal) Unwrap() error { return adapter.ErrRefused }

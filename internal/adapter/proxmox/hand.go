@@ -1,0 +1,90 @@
+package proxmox
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// placeOf is where a person opens the web interface.
+func placeOf(spec any) runbook.Place {
+	s := spec.(*ConnSpec)
+	return runbook.Place{Address: s.URL, User: "root@pam"}
+}
+
+// guestHand tells what a person does to the guests that what names; id stands for the number of one.
+func guestHand(at runbook.Place, what, id string) runbook.Hand {
+	do := func(menu, command string) []runbook.Instruction {
+		return []runbook.Instruction{
+			{Say: "In the web interface at " + at.Address + ": " + what + ", " + menu + ". Or as root on its node, where the list gives its number (ct: pct instead of qm):", Type: "qm list; pct list"},
+			{Type: "qm " + command + " " + id},
+		}
+	}
+	state := []runbook.Instruction{{Type: "qm status " + id + " || pct status " + id}}
+	return runbook.Hand{
+		Do: map[plan.Verb][]runbook.Instruction{
+			plan.Stop:  do("Shutdown", "shutdown"),
+			plan.Force: do("Stop (only if it does not shut down)", "stop"),
+			plan.Start: do("Start", "start"),
+		},
+		Off: append([]runbook.Instruction{{Say: "It says: status: stopped"}}, state...),
+		On:  append([]runbook.Instruction{{Say: "It says: status: running"}}, state...),
+	}
+}
+
+func guestByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+	s := d.Spec.(*GuestSpec)
+	name, id := cmp.Or(s.Guest, d.ID), "NUMBER"
+	if s.VMID > 0 {
+		id = strconv.Itoa(s.VMID)
+	}
+	return guestHand(places(d.Via), "the guest "+name, id)
+}
+
+func guestsByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+	s := d.Spec.(*GuestsSpec)
+	what := "each guest (" + s.Select.String() + ")"
+	if len(s.Exclude) > 0 {
+		what += ", but for " + strings.Join(s.Exclude, ", ")
+	}
+	return guestHand(places(d.Via), what, "NUMBER")
+}
+
+func nodeByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+	s := d.Spec.(*NodeSpec)
+	name, at := cmp.Or(s.Node, d.ID), places(d.Via)
+	return runbook.Hand{
+		Do: map[plan.Verb][]runbook.Instruction{
+			plan.Stop: {
+				{Say: "First see that no guest runs on " + name + "; as root on it:", Type: "qm list; pct list"},
+				{Say: "In the web interface at " + at.Address + ": the node " + name + ", Shutdown. Or as root on it:", Type: "systemctl poweroff"},
+			},
+			plan.Force: {{Say: "Hold its power button for 5 seconds, or power it off at its management controller. What still runs on it is lost as it stands."}},
+			plan.Start: {{Say: "Press its power button, or power it on at its management controller."}},
+		},
+		Off: []runbook.Instruction{{Say: fmt.Sprintf("Its power light is dark, or its management controller says off. From afar: it does not answer for %s (one that hangs is silent too).", cmp.Or(s.OffWhenUnreachable, offAfter))}},
+		On:  []runbook.Instruction{{Say: "It is online, and the cluster has a quorum; as root on it:", Type: "pvecm status"}},
+	}
+}
+
+func clusterByHand(d *runbook.NodeDecl, _ func(string) runbook.Place) runbook.Hand {
+	s := d.Spec.(*ClusterSpec)
+	aside := []runbook.Instruction{{Say: "As root on any node. Write down how it is now:", Type: "ha-manager config; ceph osd dump | grep flags"}}
+	back := []runbook.Instruction{{Say: "As root on any node, when all nodes are online and the cluster has a quorum:", Type: "pvecm status"}}
+	if s.ha() {
+		aside = append(aside, runbook.Instruction{Say: "For each resource in the list:", Type: "ha-manager set vm:NUMBER --state ignored"})
+		back = append(back, runbook.Instruction{Say: "For each resource, as it was; HA then starts it by itself:", Type: "ha-manager set vm:NUMBER --state started"})
+	}
+	for _, f := range s.flags() {
+		aside = append(aside, runbook.Instruction{Type: "ceph osd set " + f})
+		back = append(back, runbook.Instruction{Type: "ceph osd unset " + f})
+	}
+	return runbook.Hand{
+		Do:    map[plan.Verb][]runbook.Instruction{plan.Protect: aside, plan.Unprotect: back},
+		Clean: []runbook.Instruction{{Say: "Every HA resource says ignored, and the flags are listed:", Type: "ha-manager config; ceph -s"}},
+	}
+}

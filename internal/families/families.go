@@ -4,6 +4,7 @@ package families
 
 import (
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/array"
 	"ebbtide/internal/adapter/cache"
 	"ebbtide/internal/adapter/command"
 	"ebbtide/internal/adapter/hyperv"
@@ -25,7 +26,7 @@ func All(armed bool) []adapter.Family {
 	return []adapter.Family{
 		vsphere.Family(), libvirt.Family(), proxmox.Family(), hyperv.Family(),
 		redfish.Family(), ipmi.Family(), snmp.Family(), nut.Family(),
-		ssh.Family(), cache.Family(), command.Family(), passive.Family(), self.Family(armed),
+		ssh.Family(), cache.Family(), array.Family(), command.Family(), passive.Family(), self.Family(armed),
 	}
 }
 

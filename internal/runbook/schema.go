@@ -49,6 +49,8 @@ type NodeType struct {
 	// Healthy tells whether the probe of a node with this spec says by itself if the node is well, so that being on is not
 	// enough to be up (nil: it does not).
 	Healthy func(spec any) bool
+	// OnlyPower: once stopped, nothing starts it again but that its power goes away and comes back.
+	OnlyPower bool
 	// OffAfter tells how long a node with this spec must be unreachable after an accepted stop to count as proven
 	// off; 0: it never does (nil: 0 for all).
 	OffAfter func(spec any) time.Duration

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"ebbtide/internal/adapter"
-	"ebbtide/internal/adapter/ssh"
+	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/plan"
 )
 
@@ -38,7 +38,7 @@ func (n *node) Probe(ctx context.Context) (plan.Observation, error) {
 		}
 		return seen, nil
 	}
-	if none, ok := ssh.Unanswered(err, false); ok && ctx.Err() == nil {
+	if none, ok := reach.Seen(err, false); ok && ctx.Err() == nil {
 		return none, nil
 	}
 	return plan.Observation{}, fmt.Errorf("cannot probe %q: %w", n.id, err)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/runbook"
 )
 
@@ -127,7 +128,7 @@ func (c *Conn) open(ctx context.Context, client *ssh.Client) (*ssh.Session, erro
 			return nil, fmt.Errorf("%s opens no further session: %w: %w", c.address, adapter.ErrBusy, no)
 		}
 		if o.err != nil {
-			return nil, &unreached{c.address, answering, o.err}
+			return nil, reach.New(c.address, reach.Answering, o.err)
 		}
 		return o.s, nil
 	case <-ctx.Done():
@@ -136,7 +137,7 @@ func (c *Conn) open(ctx context.Context, client *ssh.Client) (*ssh.Session, erro
 				_ = o.s.Close()
 			}
 		}()
-		return nil, &unreached{c.address, answering, context.Cause(ctx)}
+		return nil, reach.New(c.address, reach.Answering, context.Cause(ctx))
 	}
 }
 
@@ -168,9 +169,9 @@ func (c *Conn) get(ctx context.Context) (client *ssh.Client, fresh bool, err err
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.heard {
-		return nil, false, &unreached{c.address, answering, errors.New("it accepts connections, but does not go on with the SSH handshake")}
+		return nil, false, reach.New(c.address, reach.Answering, errors.New("it accepts connections, but does not go on with the SSH handshake"))
 	}
-	return nil, false, &unreached{c.address, silent, errors.New("no answer to the connection")}
+	return nil, false, reach.New(c.address, reach.Silent, errors.New("no answer to the connection"))
 }
 
 // dial makes a new client for all who wait for it.
@@ -245,7 +246,7 @@ func (c *Conn) Dial(ctx context.Context, network, address string) (net.Conn, err
 	case refused:
 		return nil, fmt.Errorf("%s does not lead to its %s: %w: %w; see that what listens there runs, that %q may use it, and AllowStreamLocalForwarding in sshd_config", c.address, address, adapter.ErrUnreachable, no, c.spec.User)
 	case err != nil:
-		return nil, &unreached{c.address, answering, err}
+		return nil, reach.New(c.address, reach.Answering, err)
 	}
 	return far, nil
 }

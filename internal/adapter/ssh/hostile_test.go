@@ -104,7 +104,7 @@ func babbler(t *testing.T, text string) (address, hostKey string) {
 	return address, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
 }
 
-func reach(t *testing.T, address, hostKey string) adapter.Node {
+func arrive(t *testing.T, address, hostKey string) adapter.Node {
 	t.Helper()
 	spec := &ConnSpec{Address: address, User: "root", Password: runbook.SecretRef{Credential: "p"}, HostKey: hostKey}
 	c, err := connect(runbook.ConnectionDecl{Name: "nas", Spec: spec}, vault{"p": "hunter2"})
@@ -121,7 +121,7 @@ func reach(t *testing.T, address, hostKey string) adapter.Node {
 func TestHostsThatBabble(t *testing.T) {
 	t.Parallel()
 	address, hostKey := babbler(t, "state=on\n\x1b[2J")
-	n := adapter.Clean(reach(t, address, hostKey))
+	n := adapter.Clean(arrive(t, address, hostKey))
 	var most uint64
 	for range 5 {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
@@ -162,7 +162,7 @@ func TestHostsThatAreNoSSHServer(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			_, hostKey := babbler(t, "x")
-			n := adapter.Clean(reach(t, listens(t, serve), hostKey))
+			n := adapter.Clean(arrive(t, listens(t, serve), hostKey))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			began := time.Now()

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/reach"
 )
 
 // How long a dial may take, whoever waits for it.
@@ -20,33 +20,6 @@ const (
 	connectWithin   = 5 * time.Second
 	handshakeWithin = 15 * time.Second
 )
-
-// how a host could not be reached: it makes the difference between a proof and none.
-type how uint8
-
-const (
-	silent    how = iota // nothing came back at all
-	refused              // the connection was refused: by a machine that runs, as a rule
-	answering            // it was there, and the SSH server did not do its part
-	local                // the question did not leave this machine: no route, no such name
-)
-
-// unreached says that a host could not be asked. No command was given to it.
-type unreached struct {
-	address string
-	how     how
-	err     error
-}
-
-func (e *unreached) Error() string {
-	text := fmt.Sprintf("cannot reach %s: %v", e.address, e.err)
-	if e.how == refused {
-		text += "; the machine runs, its SSH server does not"
-	}
-	return text
-}
-
-func (e *unreached) Unwrap() []error { return []error{adapter.ErrUnreachable, e.err} }
 
 // login connects and logs in.
 func (c *Conn) login(d *dialing) (*ssh.Client, error) {
@@ -58,7 +31,7 @@ func (c *Conn) login(d *dialing) (*ssh.Client, error) {
 	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", c.address)
 	cancel()
 	if err != nil {
-		return nil, &unreached{c.address, classify(err), err}
+		return nil, reach.New(c.address, reach.Classify(err), err)
 	}
 	d.mu.Lock()
 	d.heard = true
@@ -67,7 +40,7 @@ func (c *Conn) login(d *dialing) (*ssh.Client, error) {
 	defer stop()
 	if err := raw.SetDeadline(time.Now().Add(handshakeWithin)); err != nil {
 		_ = raw.Close()
-		return nil, &unreached{c.address, answering, err}
+		return nil, reach.New(c.address, reach.Answering, err)
 	}
 	transport, channels, requests, err := ssh.NewClientConn(raw, c.address, config)
 	if err != nil {
@@ -76,29 +49,9 @@ func (c *Conn) login(d *dialing) (*ssh.Client, error) {
 	}
 	if err := raw.SetDeadline(time.Time{}); err != nil {
 		_ = transport.Close()
-		return nil, &unreached{c.address, answering, err}
+		return nil, reach.New(c.address, reach.Answering, err)
 	}
 	return ssh.NewClient(transport, channels, requests), nil
-}
-
-func classify(err error) how {
-	var timeout net.Error
-	switch {
-	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ECONNRESET):
-		return refused
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.EHOSTDOWN):
-		return silent // nobody on the network has the address
-	case isName(err):
-		return local
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return silent
-	}
-	return local
-}
-
-func isName(err error) bool {
-	var name *net.DNSError
-	return errors.As(err, &name)
 }
 
 // config reads the secrets anew for each login. hint tells what to do if the host does not let us in.
@@ -164,8 +117,5 @@ func (c *Conn) explain(err error, hint string) error {
 	case strings.Contains(err.Error(), "unable to authenticate"):
 		return fmt.Errorf("cannot log in to %s as %q: %w: it does not let us in; %s", c.address, c.spec.User, adapter.ErrRefused, hint)
 	}
-	return &unreached{c.address, answering, err}
+	return reach.New(c.address, reach.Answering, err)
 }
-
-// Silent tells whether nothing came back from the host at all, not even a refusal.
-func (e *unreached) Silent() bool { return e.how == silent }

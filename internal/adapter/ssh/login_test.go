@@ -8,7 +8,6 @@ import (
 	"net"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -139,23 +138,6 @@ func TestKeysThatCannotBeUsed(t *testing.T) {
 		require.ErrorIs(t, err, adapter.ErrRefused)
 		require.ErrorContains(t, err, want)
 		require.NotContains(t, err.Error(), "planted")
-	}
-}
-
-func TestHowAHostWasNotReached(t *testing.T) {
-	dial := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
-	for _, tt := range []struct {
-		err  error
-		want how
-	}{
-		{dial(syscall.ECONNREFUSED), refused},
-		{dial(syscall.EHOSTUNREACH), silent},
-		{dial(syscall.ETIMEDOUT), silent},
-		{dial(&net.DNSError{IsTimeout: true}), local}, // the name server is silent: that says nothing of the host
-		{dial(syscall.ENETUNREACH), local},            // our own network is down
-		{errors.New("odd"), local},
-	} {
-		require.Equal(t, tt.want, classify(tt.err), "%v", tt.err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/process"
+	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/adapter/script"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
@@ -44,26 +45,10 @@ func (n *node) Probe(ctx context.Context) (plan.Observation, error) {
 	if err == nil || ctx.Err() != nil {
 		return seen, err
 	}
-	if none, ok := Unanswered(err, n.offWhenRefused); ok {
+	if none, ok := reach.Seen(err, n.offWhenRefused); ok {
 		return none, nil
 	}
 	return seen, err
-}
-
-// Unanswered turns an error of Run into what it shows of the host itself; false if it shows nothing. A host that can't be
-// reached is Unreachable only if nothing came back from it at all, because that may come to count as a proof that it is
-// off; one that refuses or accepts a connection and says no more is Unknown, unless refusal says that a refusal counts as
-// silence too.
-func Unanswered(err error, refusal bool) (plan.Observation, bool) {
-	var none *unreached
-	if !errors.As(err, &none) {
-		return plan.Observation{}, false
-	}
-	seen := plan.Observation{State: plan.Unknown, Detail: none.Error()}
-	if none.how == silent || none.how == refused && refusal {
-		seen.State = plan.Unreachable
-	}
-	return seen, true
 }
 
 // look tells whether the host can be logged in to.

@@ -169,7 +169,7 @@ func TestWithoutAProbeAHostIsOnWhenItCanBeLoggedInTo(t *testing.T) {
 	seen, err = n.Probe(within(t, 20*time.Second))
 	require.NoError(t, err)
 	require.Equal(t, plan.Unknown, seen.State, "a machine that refuses connections still runs")
-	require.Contains(t, seen.Detail, "the machine runs, its SSH server does not")
+	require.Contains(t, seen.Detail, "the machine runs, but nothing listens there")
 
 	s.Start()
 	seen, err = n.Probe(within(t, 20*time.Second))

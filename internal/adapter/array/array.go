@@ -1,0 +1,233 @@
+// Package array serves storage appliances by their vendors' own interfaces: TrueNAS, Synology DSM, NetApp ONTAP, Dell Unity,
+// HPE Nimble and Dell EqualLogic.
+//
+// They have one shape. A node is asked how it is, and told to shut itself down, which writes what it caches; then it falls
+// silent, and its silence proves it off. None of them can be started through the interface that shut it down: that is
+// up.wake's business.
+package array
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/reach"
+	"ebbtide/internal/adapter/rest"
+	"ebbtide/internal/adapter/script"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// system is one appliance.
+type system interface {
+	// look asks it how it is. An error of package reach says that it could not be reached.
+	look(ctx context.Context) (plan.Observation, error)
+	// halt tells it to shut down, unless it is on its way already, and returns when that is accepted.
+	halt(ctx context.Context) error
+}
+
+// declared is what the spec of each node type can do.
+type declared interface {
+	// mistakes finds what the decoder can't see.
+	mistakes() []error
+	// open makes the system, reached over a connection.
+	open(via adapter.Conn) (system, error)
+	// silence tells when silence is taken for off.
+	silence() *Silence
+	// hand tells what a person does to it at a place.
+	hand(at runbook.Place) runbook.Hand
+}
+
+// Silence are the keys of every node that say what of its silence counts as off.
+type Silence struct {
+	// OffWhenUnreachable is how long it must be silent after an accepted stop to count as proven off: no answer at all to
+	// a connection, not even a refusal. Each type has its own where it is not given.
+	OffWhenUnreachable time.Duration `yaml:"off_when_unreachable" check:"positive" json:"off_when_unreachable,omitempty"`
+	// OffWhenRefused lets a refused connection count as silence too. Otherwise it is "unknown": an appliance whose server
+	// has ended may still be writing. Right for one behind a gateway that refuses in its place.
+	OffWhenRefused bool `yaml:"off_when_refused" json:"off_when_refused,omitempty"`
+}
+
+func (s *Silence) silence() *Silence { return s }
+
+// kind is a node type of this package.
+type kind struct {
+	name, doc string
+	via       []string
+	spec      func() declared
+	stop      plan.Times
+	start     plan.Times
+	off       time.Duration // that silence proves it off, where the runbook does not say
+	onlyPower bool          // once shut down, only its power brings it back
+}
+
+func (k kind) nodeType() runbook.NodeType {
+	return runbook.NodeType{
+		Name: k.name, Doc: k.doc, Kind: plan.Other, Risk: plan.Storage, Via: k.via, OnlyPower: k.onlyPower,
+		Spec:  func() any { return k.spec() },
+		Check: func(spec any) []error { return spec.(declared).mistakes() },
+		Verbs: func(any) plan.Verbs { return plan.VerbSet(plan.Stop) },
+		Times: map[plan.Verb]plan.Times{plan.Stop: k.stop, plan.Start: k.start},
+		OffAfter: func(spec any) time.Duration {
+			if given := spec.(declared).silence().OffWhenUnreachable; given > 0 {
+				return given
+			}
+			return k.off
+		},
+		ByHand: func(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+			return d.Spec.(declared).hand(places(d.Via))
+		},
+	}
+}
+
+func minutes(nominal, within float64) plan.Times {
+	return plan.Times{Nominal: time.Duration(nominal * float64(time.Minute)), Within: time.Duration(within * float64(time.Minute))}
+}
+
+// Family serves the nodes and connections of this package.
+func Family() adapter.Family {
+	f := adapter.Family{Connect: connect, Open: open}
+	for _, k := range []kind{
+		{
+			name: "truenas", doc: "a TrueNAS system, by its API", via: []string{"truenas"}, spec: func() declared { return new(TrueNASSpec) },
+			stop: minutes(1.5, 8), start: minutes(4, 15), off: time.Minute,
+		},
+		{
+			name: "synology", doc: "a Synology NAS, by the API of DSM", via: []string{"synology"}, spec: func() declared { return new(SynologySpec) },
+			stop: minutes(1.5, 10), start: minutes(4, 15), off: 90 * time.Second,
+		},
+		{
+			name: "ontap.cluster", doc: "all nodes of a NetApp ONTAP cluster, halted without takeover, by REST or by its command line", via: []string{"ontap", "ssh"},
+			spec: func() declared { return new(ONTAPSpec) }, stop: minutes(2, 10), start: minutes(6, 20), off: 90 * time.Second,
+		},
+		{
+			name: "unity", doc: "a Dell Unity array, shut down by a service action", via: []string{"unity"}, spec: func() declared { return new(UnitySpec) },
+			stop: minutes(5, 20), start: minutes(10, 30), off: 3 * time.Minute, onlyPower: true,
+		},
+		{
+			name: "nimble.group", doc: "all arrays of an HPE Nimble group, halted: only their power brings them back", via: []string{"nimble"}, spec: func() declared { return new(NimbleSpec) },
+			stop: minutes(2, 10), start: minutes(8, 20), off: 90 * time.Second, onlyPower: true,
+		},
+		{
+			name: "equallogic.group", doc: "the members of a Dell EqualLogic group, shut down by its command line", via: []string{"ssh"}, spec: func() declared { return new(EqualLogicSpec) },
+			stop: minutes(2, 10), start: minutes(5, 15), off: 2 * time.Minute, onlyPower: true,
+		},
+	} {
+		f.Nodes = append(f.Nodes, k.nodeType())
+	}
+	f.Connections = []runbook.ConnectionType{
+		connection[TrueNASConn]("truenas", "the API of a TrueNAS system"),
+		connection[SynologyConn]("synology", "the API of a Synology DSM"),
+		connection[ONTAPConn]("ontap", "the REST API of a NetApp ONTAP cluster"),
+		connection[UnityConn]("unity", "the REST API of a Dell Unity"),
+		connection[NimbleConn]("nimble", "the REST API of an HPE Nimble group"),
+	}
+	return f
+}
+
+// dialled is what the spec of each connection type can do.
+type dialled interface {
+	mistakes() []error
+	place() runbook.Place
+	// dial makes the connection; nothing is sent yet.
+	dial(name string, secrets adapter.Secrets) (adapter.Conn, error)
+}
+
+func connection[S any, P interface {
+	*S
+	dialled
+}](name, doc string,
+) runbook.ConnectionType {
+	return runbook.ConnectionType{
+		Name: name, Doc: doc,
+		Spec:  func() any { return P(new(S)) },
+		Check: func(spec any) []error { return spec.(dialled).mistakes() },
+		Place: func(spec any) runbook.Place { return spec.(dialled).place() },
+	}
+}
+
+func connect(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
+	spec := d.Spec.(dialled)
+	if err := errors.Join(spec.mistakes()...); err != nil {
+		return nil, err
+	}
+	return spec.dial(d.Name, secrets)
+}
+
+func open(d runbook.NodeDecl, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+	spec := d.Spec.(declared)
+	if err := errors.Join(spec.mistakes()...); err != nil {
+		return nil, err
+	}
+	s, err := spec.open(via)
+	if err != nil {
+		return nil, err
+	}
+	return &node{id: d.ID, system: s, refusal: spec.silence().OffWhenRefused}, nil
+}
+
+// node is a declared appliance.
+type node struct {
+	id      string
+	system  system
+	refusal bool // counts as silence
+}
+
+// Probe asks the appliance. One that lets nothing be heard is Unreachable, one that refuses to be asked Unknown.
+func (n *node) Probe(ctx context.Context) (plan.Observation, error) {
+	if ctx.Err() != nil {
+		return plan.Observation{}, fmt.Errorf("cannot probe %q: %w", n.id, context.Cause(ctx))
+	}
+	seen, err := n.system.look(ctx)
+	if err == nil {
+		return seen, nil
+	}
+	if none, ok := reach.Seen(err, n.refusal); ok && ctx.Err() == nil {
+		return none, nil
+	}
+	return plan.Observation{}, fmt.Errorf("cannot probe %q: %w", n.id, err)
+}
+
+// Do shuts the appliance down. One that took the command and broke off has gone down under it.
+func (n *node) Do(ctx context.Context, v plan.Verb) error {
+	var err error
+	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case v != plan.Stop:
+		err = fmt.Errorf("%w: it can only be shut down here; give it up.wake to have it started", adapter.ErrRefused)
+	default:
+		if err = n.system.halt(ctx); lost(err) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("cannot %s %q: %w", v, n.id, err)
+	}
+	return nil
+}
+
+// lost tells whether a connection broke under a command.
+func lost(err error) bool { return errors.Is(err, rest.ErrLost) || errors.Is(err, script.ErrBroken) }
+
+// password reads a secret at the moment of use.
+func password(secrets adapter.Secrets, ref runbook.SecretRef) (string, error) {
+	value, err := secrets.Secret(ref)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", adapter.ErrRefused, err)
+	}
+	return value, nil
+}
+
+func wrongConn(want string) error { return fmt.Errorf("via must name a connection of type %s", want) }
+
+// share leaves a part of the time for a second question.
+func share(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)*2/3)
+}

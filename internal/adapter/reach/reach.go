@@ -1,0 +1,81 @@
+// Package reach tells how a system could not be reached over the network. That makes the difference between a proof and
+// none: a machine that says nothing at all may be off, one that refuses a connection runs and may still be writing.
+package reach
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/plan"
+)
+
+// How a system could not be reached.
+type How uint8
+
+// The ways.
+const (
+	Silent    How = iota // nothing came back at all
+	Refused              // the connection was refused: by a machine that runs, as a rule
+	Answering            // it was there, and its server did not do its part
+	Local                // the question did not leave this machine: no route, no such name
+)
+
+// Error says that a system could not be asked. No command was given to it: it wraps adapter.ErrUnreachable.
+type Error struct {
+	Address string
+	How     How
+	Err     error
+}
+
+// New makes an Error.
+func New(address string, how How, err error) error { return &Error{address, how, err} }
+
+func (e *Error) Error() string {
+	text := fmt.Sprintf("cannot reach %s: %v", e.Address, e.Err)
+	if e.How == Refused {
+		text += "; the machine runs, but nothing listens there"
+	}
+	return text
+}
+
+// Unwrap gives adapter.ErrUnreachable and what was the matter.
+func (e *Error) Unwrap() []error { return []error{adapter.ErrUnreachable, e.Err} }
+
+// Silent tells whether nothing came back at all, not even a refusal.
+func (e *Error) Silent() bool { return e.How == Silent }
+
+// Classify tells what the error of a dial shows.
+func Classify(err error) How {
+	var timeout net.Error
+	var name *net.DNSError
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ECONNRESET):
+		return Refused
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.EHOSTDOWN):
+		return Silent // nobody on the network has the address
+	case errors.As(err, &name):
+		return Local
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return Silent
+	}
+	return Local
+}
+
+// Seen turns an error into what it shows of the machine itself; false if it shows nothing. A machine that can't be reached
+// is Unreachable only if nothing came back from it at all, because that may come to count as a proof that it is off; one
+// that refuses or accepts a connection and says no more is Unknown, unless refusal says that a refusal counts as silence
+// too.
+func Seen(err error, refusal bool) (plan.Observation, bool) {
+	none, ok := errors.AsType[*Error](err)
+	if !ok {
+		return plan.Observation{}, false
+	}
+	seen := plan.Observation{State: plan.Unknown, Detail: none.Error()}
+	if none.How == Silent || none.How == Refused && refusal {
+		seen.State = plan.Unreachable
+	}
+	return seen, true
+}

@@ -4,9 +4,9 @@ LINT_VERSION    := v2.15.0
 GOFUMPT_VERSION := v0.9.2
 PACKAGES        := nut-server nut-client openssh-server libnss3-tools openssl poppler-utils chromium systemd-container \
                    qemu-system-x86 busybox-static dropbear-bin bcache-tools lvm2 thin-provisioning-tools e2fsprogs kmod xz-utils \
-                   libvirt-daemon-system python3-venv
-# A fake of Proxmox VE's API, for tests alone (AGPL: it is installed beside the tree and never part of it).
-FAKEPVE_VERSION := 0.5.0
+                   libvirt-daemon-system openipmi snmpd snmp python3-venv
+# Peers by pip. fakepve is AGPL: it is installed beside the tree and never part of it.
+PIP_PEERS       := fakepve:fakepve==0.5.0 sushy:sushy-tools==2.2.0
 FUZZTIME        ?= 10s
 SEEDS           ?= 100000
 VERSION         := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
@@ -24,7 +24,10 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: ## install what the tests need: Debian's upsd and OpenSSH; safe to run twice
+setup: peers ## install what the tests need: the systems that they talk to; safe to run twice
+
+.PHONY: packages
+packages:
 	@missing=; for p in $(PACKAGES); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
@@ -32,8 +35,15 @@ setup: ## install what the tests need: Debian's upsd and OpenSSH; safe to run tw
 	fi; \
 	apt-get -o DPkg::Lock::Timeout=600 update -q && \
 	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -qy --no-install-recommends $$missing
-	@test -x $(BIN)/fakepve/bin/fakepve || { python3 -m venv $(BIN)/fakepve && $(BIN)/fakepve/bin/pip install -q fakepve==$(FAKEPVE_VERSION); } || \
-		echo "cannot install fakepve $(FAKEPVE_VERSION): the tests that need it are skipped, or fail if CI is set" >&2
+
+# Each peer by pip has a folder of its own. Without a package index its test is skipped.
+.PHONY: peers
+peers: packages
+	@mkdir -p $(BIN); for peer in $(PIP_PEERS); do at=$(BIN)/$${peer%%:*}; \
+		if [ -x $$at/bin/python ]; then continue; fi; rm -rf $$at $$at.unavailable; \
+		if python3 -m venv $$at && $$at/bin/pip install -q --disable-pip-version-check $${peer#*:}; then continue; fi; \
+		rm -rf $$at; touch $$at.unavailable; echo "cannot install $${peer#*:} by pip: the tests against it are skipped" >&2; \
+	done
 
 .PHONY: test
 test: setup ## run all tests, with real upsd, sshd and the vSphere simulator
@@ -92,6 +102,10 @@ bench: setup ## measure the figures that Ebbtide promises: a JSON line each, and
 .PHONY: build
 build: ## build the static binary bin/ebbtide
 	CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=$(VERSION)" -o $(BIN)/ebbtide ./cmd/ebbtide
+
+.PHONY: deb
+deb: build ## build the Debian package in dist
+	@deploy/deb/build.sh $(BIN)/ebbtide "$(VERSION)" dist
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (10s)

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"strings"
-	"time"
 
 	"ebbtide/internal/runbook"
 )
@@ -56,38 +55,16 @@ func ask(ctx context.Context, conn net.Conn, name string, kind uint16) (int, err
 	if err != nil {
 		return 0, err
 	}
-	reply := make([]byte, 4096)
-	for ctx.Err() == nil {
-		if _, err := conn.Write(query); err != nil {
-			return 0, err
-		}
-		again := time.Now().Add(time.Second)
-		for {
-			if err := conn.SetReadDeadline(again); err != nil {
-				return 0, err
-			}
-			n, err := conn.Read(reply)
-			var timeout net.Error
-			if errors.As(err, &timeout) && timeout.Timeout() {
-				break
-			}
-			if err != nil {
-				return 0, err
-			}
-			if n < dnsHeader || binary.BigEndian.Uint16(reply) != id {
-				continue // the answer to another question
-			}
-			flags := binary.BigEndian.Uint16(reply[2:])
-			if flags&dnsReply == 0 {
-				continue
-			}
-			if code := flags & dnsRcode; code != 0 {
-				return 0, fmt.Errorf("it answers %q", cmp.Or(rcodes[code], fmt.Sprintf("error %d", code)))
-			}
-			return int(binary.BigEndian.Uint16(reply[6:])), nil
-		}
+	reply, err := exchange(ctx, conn, query, func(b []byte) bool {
+		return len(b) >= dnsHeader && binary.BigEndian.Uint16(b) == id && binary.BigEndian.Uint16(b[2:])&dnsReply != 0
+	})
+	if err != nil {
+		return 0, err
 	}
-	return 0, context.Cause(ctx)
+	if code := binary.BigEndian.Uint16(reply[2:]) & dnsRcode; code != 0 {
+		return 0, fmt.Errorf("it answers %q", cmp.Or(rcodes[code], fmt.Sprintf("error %d", code)))
+	}
+	return int(binary.BigEndian.Uint16(reply[6:])), nil
 }
 
 func dnsQuery(id uint16, name string, kind uint16) ([]byte, error) {

@@ -81,6 +81,10 @@ func check(ctx context.Context, c runbook.HealthCheck) error {
 		err = checkHTTP(ctx, c)
 	case c.DNS != nil:
 		err = checkDNS(ctx, *c.DNS)
+	case c.NTP != "":
+		err = checkNTP(ctx, c.NTP)
+	case c.Ping != "":
+		err = checkPing(ctx, c.Ping)
 	default:
 		err = checkCommand(ctx, c.Command)
 	}

@@ -68,6 +68,34 @@ func dnsServer(t *testing.T) string {
 	return conn.LocalAddr().String()
 }
 
+// ntpServer answers with a stratum and a leap indicator, after an answer to somebody else's question; -1: it is silent.
+func ntpServer(t *testing.T, stratum, leap int) string {
+	conn, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp4", "127.0.0.1:0")
+	require.NoError(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		buf := make([]byte, 100)
+		for {
+			n, from, err := conn.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			if n != 48 || buf[0] != 4<<3|3 || stratum < 0 {
+				continue
+			}
+			answer := make([]byte, 48)
+			answer[0], answer[1] = byte(leap<<6)|4<<3|4, byte(stratum)
+			copy(answer[12:], "RATE")
+			_, _ = conn.WriteTo(answer, from)
+			copy(answer[24:], buf[40:48])
+			_, _ = conn.WriteTo(answer, from)
+		}
+	}()
+	t.Cleanup(func() { _ = conn.Close(); <-done })
+	return conn.LocalAddr().String()
+}
+
 func TestHealthChecks(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/ok", func(http.ResponseWriter, *http.Request) {})
@@ -104,6 +132,13 @@ func TestHealthChecks(t *testing.T) {
 		{"dns, no address", runbook.HealthCheck{DNS: &runbook.DNSCheck{Server: dns, Name: "empty.lab"}}, "it knows no address"},
 		{"dns, no answer", runbook.HealthCheck{DNS: &runbook.DNSCheck{Server: dns, Name: "mute.lab"}, Within: 50 * time.Millisecond}, "no answer within 50ms"},
 		{"dns, not a name", runbook.HealthCheck{DNS: &runbook.DNSCheck{Server: dns, Name: "a..b"}}, "is not a DNS name"},
+		{"ntp", runbook.HealthCheck{NTP: ntpServer(t, 3, 0)}, ""},
+		{"ntp, a clock that nobody set", runbook.HealthCheck{NTP: ntpServer(t, 3, 3)}, "its clock is not set"},
+		{"ntp, no source", runbook.HealthCheck{NTP: ntpServer(t, 16, 0)}, "stratum 16"},
+		{"ntp, kiss of death", runbook.HealthCheck{NTP: ntpServer(t, 0, 0)}, `it says "RATE"`},
+		{"ntp, no answer", runbook.HealthCheck{NTP: ntpServer(t, -1, 0), Within: 50 * time.Millisecond}, "no answer within 50ms"},
+		{"ping", runbook.HealthCheck{Ping: "127.0.0.1"}, ""},
+		{"ping, no time", runbook.HealthCheck{Ping: "127.0.0.1", Within: 1}, "no answer within 1ns"},
 		{"command", runbook.HealthCheck{Command: []string{"true"}}, ""},
 		{"command, fails", runbook.HealthCheck{Command: []string{"sh", "-c", "exit 3"}}, "exit status 3"},
 		{"command, none", runbook.HealthCheck{Command: []string{"/nowhere/check"}}, "no such file"},

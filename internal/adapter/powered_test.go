@@ -2,7 +2,6 @@ package adapter_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -280,6 +279,6 @@ func TestAWatchIsHeldAgainstTheBMC(t *testing.T) {
 		host.Set(plan.Off)
 		require.Equal(t, plan.Stopping, <-seen)
 		cancel()
-		require.True(t, errors.Is(<-ended, context.Canceled))
+		require.ErrorIs(t, <-ended, context.Canceled)
 	})
 }

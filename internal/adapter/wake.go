@@ -2,7 +2,6 @@ package adapter
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -93,9 +92,4 @@ func aside(ctx context.Context) (context.Context, context.CancelFunc) {
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeout(ctx, time.Until(deadline)*3/5)
-}
-
-// known tells whether an error says what became of a command; any other leaves it open.
-func known(err error) bool {
-	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrRefused) || errors.Is(err, ErrBusy) || errors.Is(err, ErrGone)
 }

@@ -119,7 +119,7 @@ func (a *app) book(file string, date time.Time, learned report.Learned) (*report
 	if err != nil {
 		return nil, err
 	}
-	doc, err := report.RunBook(report.BookSource{Runbook: rb, Schema: families.Schema(), Outputs: nut.ByHand, Date: date, Learned: learned})
+	doc, err := report.RunBook(report.BookSource{Runbook: rb, Schema: families.Schema(), Outputs: nut.ByHand, Outlets: nut.OutletByHand, Date: date, Learned: learned})
 	if err != nil {
 		return nil, fail(exitMistakes, "run `ebbtide check "+file+"`", "cannot print %q: %w", file, err)
 	}

@@ -54,7 +54,7 @@ type site struct {
 	compiled   *runbook.Compiled
 	digest     string // of the whole down plan
 	set        *adapter.Set
-	outputs    map[string]adapter.Node // of the supplies, by id
+	outputs    map[string]adapter.Node // of the supplies, and their outlets, by id
 	rehearsals *rehearsals
 	inventory  inventory
 	blind      []string // selectors that have never answered: they have no members
@@ -93,6 +93,11 @@ func (d *Daemon) openSite(ctx context.Context, rb *runbook.Runbook, known invent
 			return nil, err
 		}
 		s.outputs[rb.Supplies[i].ID] = out
+	}
+	for _, o := range rb.Outlets() {
+		if s.outputs[o.ID], err = d.outlet(s, o); err != nil {
+			return nil, err
+		}
 	}
 	live := d.askSelectors(ctx, s, func(id string) bool {
 		_, has := known[id]

@@ -2,11 +2,8 @@ package daemon
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -19,18 +16,9 @@ import (
 // nutOptions say how a supply's server is reached. Credentials are for commands alone: reading needs none.
 func (d *Daemon) nutOptions(s *runbook.SupplyDecl, commands bool) (nut.Options, error) {
 	o := nut.Options{Address: s.Address}
-	if s.TLS != nil {
-		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.TLS.ServerName}
-		if s.TLS.CAFile != "" {
-			pem, err := os.ReadFile(s.TLS.CAFile)
-			if err != nil {
-				return o, fmt.Errorf("cannot read the CA of supply %q: %w", s.ID, err)
-			}
-			o.TLS.RootCAs = x509.NewCertPool()
-			if !o.TLS.RootCAs.AppendCertsFromPEM(pem) {
-				return o, fmt.Errorf("cannot use the CA of supply %q: %q holds no certificate in PEM", s.ID, s.TLS.CAFile)
-			}
-		}
+	var err error
+	if o.TLS, err = nut.Trust(s.TLS); err != nil {
+		return o, fmt.Errorf("supply %q: %w", s.ID, err)
 	}
 	if commands && s.Username != "" {
 		o.Username = s.Username
@@ -39,12 +27,15 @@ func (d *Daemon) nutOptions(s *runbook.SupplyDecl, commands bool) (nut.Options, 
 	return o, nil
 }
 
-// checkCommands asks each server whether it knows the user that a supply names: upsd itself says so only at the first
-// command, which would be the cut.
+// checkCommands asks each server whether its UPS offers what the runbook wants of it, and whether it knows the user that a
+// supply names: upsd itself says so only at the first command, which would be the cut.
 func (d *Daemon) checkCommands(ctx context.Context, rb *runbook.Runbook) {
 	for i := range rb.Supplies {
 		s := &rb.Supplies[i]
 		o, err := d.nutOptions(s, true)
+		if err == nil {
+			d.examine(ctx, rb, s, o)
+		}
 		if err == nil && o.Username == "" {
 			continue
 		}
@@ -57,19 +48,55 @@ func (d *Daemon) checkCommands(ctx context.Context, rb *runbook.Runbook) {
 	}
 }
 
+// examine tells people what a UPS does not offer of what the runbook wants of it.
+func (d *Daemon) examine(ctx context.Context, rb *runbook.Runbook, s *runbook.SupplyDecl, o nut.Options) {
+	w := nut.Wants{Cutting: cutting(s)}
+	for _, out := range rb.Outlets() {
+		if out.Supply.ID == s.ID {
+			w.Outlets = append(w.Outlets, out.Name)
+		}
+	}
+	lacks, err := nut.Examine(ctx, o, s.UPS, w)
+	if err != nil && ctx.Err() == nil {
+		d.log.Warn("nobody knows what a supply offers", "supply", s.ID, keyError, err)
+	}
+	for _, lack := range lacks {
+		lack = adapter.Plain(lack, 1000)
+		d.log.Error("a supply can't do what the runbook wants of it", "supply", s.ID, "lack", lack)
+		d.notify(false, s.ID+": "+lack)
+	}
+}
+
+func cutting(s *runbook.SupplyDecl) nut.Cutting {
+	return nut.Cutting{Way: s.Cut, Off: s.OffDelay, On: s.OnDelay}
+}
+
 // output makes the node of a supply's output.
 func (d *Daemon) output(to *site, s *runbook.SupplyDecl) (adapter.Node, error) {
 	o, err := d.nutOptions(s, true)
 	if err != nil {
 		return nil, err
 	}
-	out := adapter.Clean(nut.NewOutput(o, s.UPS, nut.Cutting{Way: s.Cut, Off: s.OffDelay, On: s.OnDelay}))
+	out := adapter.Clean(nut.NewOutput(o, s.UPS, cutting(s)))
 	if !d.options.Config.Armed {
 		rehearsed := &rehearsedOutput{inner: out, onLine: func() bool { return d.heard.onLine(s.ID) }}
 		to.rehearsals.add(rehearsed)
 		out = rehearsed
 	}
 	return d.saying(s.ID, out), nil
+}
+
+// outlet makes the node of a supply's outlet.
+func (d *Daemon) outlet(to *site, o runbook.Outlet) (adapter.Node, error) {
+	options, err := d.nutOptions(o.Supply, true)
+	if err != nil {
+		return nil, err
+	}
+	out := adapter.Clean(nut.NewOutlet(options, o.Supply.UPS, o.Name))
+	if !d.options.Config.Armed {
+		out = to.rehearsals.of(out)
+	}
+	return d.saying(o.ID, out), nil
 }
 
 // servers gathers the supplies by the server that they are read from.

@@ -63,6 +63,9 @@ func (e *Engine) cycledBack(i int) {
 	if s == nil || !n.done.Has(plan.Cut) {
 		return
 	}
+	if n.seen.Uncut && !s.offSeen && e.cutAgain(i) {
+		return
+	}
 	s.cycled = false
 	n.done &^= plan.VerbSet(plan.Cut) // should it have to go down once more, it is cut once more
 	for _, u := range e.estate.Users(i) {
@@ -77,6 +80,26 @@ func (e *Engine) cycledBack(i int) {
 	if e.run.goal == plan.Down && e.run.surveys == 0 {
 		e.rebuild()
 	}
+}
+
+// cutAgain follows a supply that took its cut and did not make it: nothing has been cycled, so that it is cut once more,
+// as often as anything is tried. After that it is reported, and what waits for its cycle is left to a person.
+func (e *Engine) cutAgain(i int) bool {
+	n, verb, state := &e.nodes[i], plan.Cut, plan.On
+	const why = "it took its cut and did not make it"
+	n.done &^= plan.VerbSet(plan.Cut)
+	if n.falls++; n.falls >= max(e.estate.Node(i).Attempts, 2) {
+		e.record(Record{Kind: Failed, Node: e.id(i), Verb: &verb, State: &state, Reason: why})
+		e.notify(true, "could not cut the output of "+e.id(i)+": "+why+"; what starts by its power alone needs a person")
+		return false
+	}
+	e.record(Record{Kind: Reopened, Node: e.id(i), State: &state, Reason: why})
+	e.notify(true, "the output of "+e.id(i)+" is on: "+why+", and is cut once more")
+	e.redark()
+	if e.run.goal == plan.Down && e.run.surveys == 0 {
+		e.rebuild()
+	}
+	return true
 }
 
 // uncommit ends the point of no return: a new direction has its own.

@@ -84,6 +84,7 @@ func (e *Engine) command(i int) {
 	}
 	if s := e.supplyAt(i); s != nil && x.rung == plan.Cut {
 		e.spent(s)
+		s.offSeen = false
 	}
 	verb := x.rung
 	e.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, Reason: x.reason, Cause: x.cause})

@@ -191,7 +191,7 @@ func (e *Engine) usersOf(i int) []int {
 		switch {
 		case decl.Kind == plan.Self, decl.Kind == plan.Person:
 		case e.estate.Node(i).Kind == plan.Supply && e.otherFeed(u, i):
-		case decl.Can.Has(plan.Stop):
+		case decl.Can.Has(plan.Stop) && decl.Kind != plan.Outlet: // an outlet drops with its supply, whatever it says
 			users = append(users, u)
 		default:
 			queue = append(queue, e.estate.Users(u)...)

@@ -110,11 +110,11 @@ func (e *Engine) satisfied(s *plan.Step, cut []bool) (verdict, bool) {
 	}
 }
 
-// verdictOf says what an unproven end of a step means for the steps after it. A cache that can't be protected, and a
-// person's step that was passed over, keep nothing else from going on.
+// verdictOf says what an unproven end of a step means for the steps after it. A cache that can't be protected, a person's
+// step that was passed over, and an outlet that stays on keep nothing else from going on.
 func verdictOf(n *plan.Node, verb plan.Verb) verdict {
 	switch {
-	case verb == plan.Protect, verb == plan.Unprotect, n.Kind == plan.Person:
+	case verb == plan.Protect, verb == plan.Unprotect, n.Kind == plan.Person, n.Kind == plan.Outlet && verb == plan.Stop:
 		return proven
 	case n.Kind == plan.VM && verb != plan.Start:
 		return unproven

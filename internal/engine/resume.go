@@ -94,8 +94,8 @@ func (e *Engine) fold(rec *Record) error {
 	case HeldBack:
 		e.nodes[at].open = nil
 	case Reopened:
-		e.nodes[at].done &^= plan.VerbSet(plan.Stop, plan.Start)
-		if r.goal == plan.Up {
+		e.nodes[at].done &^= plan.VerbSet(plan.Stop, plan.Cut, plan.Start)
+		if r.goal == plan.Up || e.supplyAt(at) != nil {
 			e.nodes[at].falls++
 		}
 	case NoReturn:

@@ -43,10 +43,10 @@ func TestStories(t *testing.T) {
 
 // parseStory reads the lines above the dashes:
 //
-//	node ID TYPE KIND [needs=a,b] [fed=u,v] [host=h] [can=stop,force] [risk=R] [stage=S] [secs=N] [bypower] [silent=20s] [label=K:V] [tries=N]
+//	node ID TYPE KIND [needs=a,b] [fed=u,v] [host=h] [can=stop,force] [risk=R] [stage=S] [secs=N] [bypower] [silent=20s] [label=K:V] [tries=N] [forces=N]
 //	limit TYPE total=N perhost=N
 //	policy protect|shutdown|restore|shed:NAME|reserve CONDITION
-//	battery SUPPLY CHARGE RUNTIME [notest] [endless] [volts]
+//	battery SUPPLY CHARGE RUNTIME [notest] [endless] [volts] [deaf=N]
 //	at TIME mains SUPPLY on|off / at TIME silent SUPPLY on|off / at TIME order VERB [NODE] / at TIME becomes NODE on|off
 //	at TIME drill NODE|KEY=VALUE… / at TIME drill stage NAME / at TIME drill battery SUPPLY FLOOR
 //	fault NODE FAULT / off NODE / crash N,N / for TIME
@@ -84,6 +84,12 @@ func parseStory(t *testing.T, src string) sim.Scenario {
 			require.NoError(t, err)
 			b := sim.Battery{Charge: charge, Runtime: duration(t, f[3])}
 			b.Test = sim.Test{None: slices.Contains(f, "notest"), Endless: slices.Contains(f, "endless"), Volts: slices.Contains(f, "volts")}
+			for _, word := range f {
+				if times, ok := strings.CutPrefix(word, "deaf="); ok {
+					b.Deaf, err = strconv.Atoi(times)
+					require.NoError(t, err)
+				}
+			}
 			sc.Batteries[f[1]] = b
 		case "at":
 			c := sim.Change{At: duration(t, f[1])}
@@ -148,12 +154,12 @@ func parseDrill(t *testing.T, f []string) *engine.Drill {
 func parseNode(t *testing.T, f []string) plan.Node {
 	t.Helper()
 	n := plan.Node{ID: f[0], Type: f[1], Stage: power.ShutdownStage, Attempts: 2}
-	kinds := []string{"other", "vm", "host", "supply", "self", "person", "passive"}
+	kinds := []string{"other", "vm", "host", "supply", "self", "person", "passive", "cluster", "outlet"}
 	n.Kind = plan.Kind(slices.Index(kinds, f[2]))
 	n.Can = map[string]plan.Verbs{
 		"vm": plan.VerbSet(plan.Stop, plan.Force, plan.Start), "host": plan.VerbSet(plan.Stop, plan.Force, plan.Start),
 		"other": plan.VerbSet(plan.Stop, plan.Start), "supply": plan.VerbSet(plan.Cut, plan.Start), "self": plan.VerbSet(plan.Stop),
-		"person": plan.VerbSet(plan.Stop, plan.Start),
+		"person": plan.VerbSet(plan.Stop, plan.Start), "outlet": plan.VerbSet(plan.Stop, plan.Start),
 	}[f[2]]
 	secs := time.Duration(10)
 	for _, kv := range f[3:] {
@@ -178,6 +184,10 @@ func parseNode(t *testing.T, f []string) plan.Node {
 		case "bypower":
 			n.ByPower = true
 			n.Can &^= plan.VerbSet(plan.Start)
+		case "forces":
+			times, err := strconv.Atoi(v)
+			require.NoError(t, err)
+			n.Forces = times
 		case "silent":
 			n.OffAfter = duration(t, v)
 		case "label":

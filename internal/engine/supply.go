@@ -19,6 +19,7 @@ type supply struct {
 	gate    bool // the recharge gate is open
 	harmed  bool // on line, and the policy takes things down nevertheless: browned out, or too hot
 	cycled  bool // something was commanded that only a power cycle of this supply takes back
+	offSeen bool // its readings have said since its cut that the output is off, or have said nothing
 	readAt  time.Time
 	ahead   time.Duration // to the next poll: as long as to the last one, lookAhead at most
 }
@@ -37,6 +38,7 @@ func (e *Engine) read(r power.Reading) {
 	s.readAt = e.now
 	s.tracker.Observe(e.now, e.excuse(s, r))
 	s.state = s.tracker.State(e.now)
+	s.offSeen = s.offSeen || s.state.OutputOff || s.state.SilentFor > 0
 	e.survive(s)
 	e.chores()
 	s.harmed = e.harms(s)

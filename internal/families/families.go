@@ -7,12 +7,16 @@ import (
 	"ebbtide/internal/adapter/cache"
 	"ebbtide/internal/adapter/command"
 	"ebbtide/internal/adapter/hyperv"
+	"ebbtide/internal/adapter/ipmi"
 	"ebbtide/internal/adapter/libvirt"
 	"ebbtide/internal/adapter/passive"
 	"ebbtide/internal/adapter/proxmox"
+	"ebbtide/internal/adapter/redfish"
 	"ebbtide/internal/adapter/self"
+	"ebbtide/internal/adapter/snmp"
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/adapter/vsphere"
+	"ebbtide/internal/nut"
 	"ebbtide/internal/runbook"
 )
 
@@ -20,6 +24,7 @@ import (
 func All(armed bool) []adapter.Family {
 	return []adapter.Family{
 		vsphere.Family(), libvirt.Family(), proxmox.Family(), hyperv.Family(),
+		redfish.Family(), ipmi.Family(), snmp.Family(), nut.Family(),
 		ssh.Family(), cache.Family(), command.Family(), passive.Family(), self.Family(armed),
 	}
 }

@@ -8,6 +8,22 @@ import (
 	"ebbtide/internal/runbook"
 )
 
+// OutletByHand tells how a person switches an outlet of a supply.
+func OutletByHand(o runbook.Outlet) runbook.Hand {
+	user := o.Supply.Username
+	if user == "" {
+		user = "USER"
+	}
+	ups := runbook.Quote(o.Supply.NUT())
+	do := func(on string) []runbook.Instruction {
+		return []runbook.Instruction{
+			{Say: "On a machine with NUT's client (it asks for the password of the NUT user" + kept(o.Supply.Password) + "):", Type: fmt.Sprintf("upscmd -u %s %s outlet.%s.load.%s", runbook.Quote(user), ups, o.Name, on)},
+		}
+	}
+	look := []runbook.Instruction{{Say: "What the UPS says of it:", Type: fmt.Sprintf("upsc %s outlet.%s.status", ups, o.Name)}}
+	return runbook.Hand{Do: map[plan.Verb][]runbook.Instruction{plan.Stop: do("off"), plan.Start: do("on")}, Off: look, On: look}
+}
+
 // kept says where the password is.
 func kept(password runbook.SecretRef) string {
 	if password.IsZero() {

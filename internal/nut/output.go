@@ -23,6 +23,8 @@ const (
 	defaultDelay = 20 * time.Second
 	// cutMargin is how much longer than its delay a UPS may take.
 	cutMargin = 15 * time.Second
+	// unwatched is as long as an output may be off and on again without having been seen.
+	unwatched = 8 * time.Second
 	// timerStands is how long a timer that runs may show the same: drivers look at some variables every 30 s only.
 	timerStands = 45 * time.Second
 )
@@ -38,6 +40,8 @@ type output struct {
 	made    bool          // it was seen to have happened
 	missed  int           // cuts in a row that it took and did not make
 	uncut   bool          // the last one was such a cut
+	lookAt  time.Time     // when it was last looked at
+	away    bool          // nobody looked for a while after our cut was due: it may have been made and be over
 	told    string        // of the cut: what the UPS did not take as it was asked to
 	timer   power.Figure  // ups.timer.shutdown in the last probe
 	fellAt  time.Time     // when it was last seen to fall
@@ -88,6 +92,10 @@ func (o *output) silent(now time.Time, why error) plan.Observation {
 }
 
 func (o *output) judge(now time.Time, vars []Var) plan.Observation {
+	if left, ours := o.pending(now); ours && left < 0 && now.Sub(o.lookAt) > unwatched {
+		o.away = true
+	}
+	o.lookAt = now
 	status := power.ParseStatus(bare(valueOf(vars, varStatus)))
 	voltage := within(number(valueOf(vars, varOutputVoltage)), 0, 1000)
 	timer := number(valueOf(vars, varTimer))
@@ -110,7 +118,7 @@ func (o *output) judge(now time.Time, vars []Var) plan.Observation {
 	}
 	left, ours := o.pending(now)
 	switch {
-	case ours && o.made:
+	case ours && (o.made || o.away):
 		o.cutAt, o.missed = time.Time{}, 0 // and came back
 	case ours && left+cutMargin > 0:
 		return plan.Observation{State: plan.Stopping, RemainFor: max(0, left), Detail: "has accepted the cut" + o.told}

@@ -24,9 +24,10 @@ const (
 	Person              // a step that a person does and confirms
 	Passive             // needs no shutdown; drops when its feeds are cut
 	Cluster             // what would work against a shutdown and is set aside for it: HA, DRS, rebalancing; never stopped itself
+	Outlet              // a switched part of a supply's output: off for what that saves, so that no cut waits for it
 )
 
-var kindNames = [...]string{"other", "vm", "host", "supply", "self", "person", "passive", "cluster"}
+var kindNames = [...]string{"other", "vm", "host", "supply", "self", "person", "passive", "cluster", "outlet"}
 
 func (k Kind) String() string { return kindNames[k] }
 

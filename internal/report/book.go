@@ -19,6 +19,8 @@ type BookSource struct {
 	Schema  runbook.Schema
 	// Outputs tells what a person does to the output of a supply.
 	Outputs func(*runbook.SupplyDecl) runbook.Hand
+	// Outlets tells what a person does to an outlet.
+	Outlets func(runbook.Outlet) runbook.Hand
 	Date    time.Time // zero: none is printed
 	Learned Learned
 }
@@ -105,6 +107,9 @@ func newBook(src BookSource, compiled *runbook.Compiled) *book {
 		s := &src.Runbook.Supplies[i]
 		b.supplies[s.ID] = s
 		b.hands[s.ID] = src.Outputs(s)
+	}
+	for _, o := range src.Runbook.Outlets() {
+		b.hands[o.ID] = src.Outlets(o)
 	}
 	b.known = src.Learned.durations(b.estate)
 	b.foldEqual()

@@ -308,7 +308,7 @@ func (d *estateBox) shapes(x, y float64, size layerBox) []Shape {
 	switch d.kind {
 	case plan.Supply:
 		frame.Width = 2.2
-	case plan.Passive:
+	case plan.Passive, plan.Outlet:
 		frame.Dashed = true
 	case plan.Other, plan.Self:
 		frame.Fill = Pale

@@ -68,8 +68,11 @@ func (d *Document) MarkChanges(old *Document, name string) {
 		}
 	}
 	d.insertChanges(name, []changedPart{
-		{"New steps", added}, {"Changed steps", changed}, {"Steps that are gone", gone},
-		{"New or changed lines of tables", lines}, {"Lines that are gone, or were so before", goneLines},
+		{"New steps", added},
+		{"Changed steps", changed},
+		{"Steps that are gone", gone},
+		{"New or changed lines of tables", lines},
+		{"Lines that are gone, or were so before", goneLines},
 	})
 }
 

@@ -34,6 +34,10 @@ func (c *checker) feed(i int, at *value, path string) {
 		return
 	}
 	c.vertices[i].fed = true
+	if strings.Contains(at.text, "/") {
+		c.outlet(i, at, path)
+		return
+	}
 	if _, ok := c.supply[at.text]; ok {
 		return
 	}

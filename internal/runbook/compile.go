@@ -32,7 +32,7 @@ type Member struct {
 // represented by as many stand-ins as its expect says, or one, spread over the hosts that it depends on. A declared node that is no selector may have an entry
 // too: the one member that it is, for its host.
 //
-// Supplies become nodes. A selector becomes its members, "selector/name". What depends on a selector depends on all of
+// Supplies become nodes, and so do outlets that anything hangs on. A selector becomes its members, "selector/name". What depends on a selector depends on all of
 // its members, and these depend on all that the selector depends on. So that this takes n + m edges and not n × m, a
 // passive node with the selector's own id, the junction, stands between: users depend on it and it depends on the
 // members. A junction needs no action: going down it is passed once all users are down, coming up once all members are
@@ -203,11 +203,14 @@ func (c *compiler) standing(decls []int) []string {
 	return ids
 }
 
-// assemble makes all nodes: supplies, then what is declared in its order, then junctions of labels.
+// assemble makes all nodes: supplies, their outlets, then what is declared in its order, then junctions of labels.
 func (c *compiler) assemble() []plan.Node {
 	out := make([]plan.Node, 0, len(c.rb.Supplies)+len(c.nodes))
 	for i := range c.rb.Supplies {
 		out = append(out, supplyNode(&c.rb.Supplies[i]))
+	}
+	for _, o := range c.rb.Outlets() {
+		out = append(out, c.outletNode(o))
 	}
 	var labels []string
 	for i := range c.rb.Nodes {
@@ -217,6 +220,9 @@ func (c *compiler) assemble() []plan.Node {
 			if _, isNode := c.byID[ref]; !isNode && c.hasJunction(ref) {
 				labels = append(labels, ref)
 			}
+		}
+		if d.Outlet != "" {
+			node.DependsOn = append(node.DependsOn, d.Outlet)
 		}
 		node.DependsOn, node.FedBy = unique(node.DependsOn), unique(d.FedBy)
 		hosts := c.hostsOf(d)

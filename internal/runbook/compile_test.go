@@ -89,6 +89,9 @@ func describe(c *runbook.Compiled) string {
 			continue // the first say it all
 		}
 		fmt.Fprintf(&b, "%s: %s %s, %s, risk %s, tries %d", n.ID, n.Type, n.Kind, n.Stage, n.Risk, n.Attempts)
+		if n.Forces > 0 {
+			fmt.Fprintf(&b, ", forced %d times", n.Forces)
+		}
 		if n.ByPower {
 			b.WriteString(", by power")
 		}

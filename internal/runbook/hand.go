@@ -97,6 +97,10 @@ func (c HealthCheck) byHand() Instruction {
 		return Instruction{Say: "It answers:", Type: "curl -fsS -o /dev/null " + Quote(c.HTTP)}
 	case c.DNS != nil:
 		return Instruction{Say: "It answers with an address:", Type: "dig +short @" + hostOf(c.DNS.Server) + " " + Quote(c.DNS.Name)}
+	case c.NTP != "":
+		return Instruction{Say: "It tells the time:", Type: "ntpdate -q " + Quote(hostOf(c.NTP))}
+	case c.Ping != "":
+		return Instruction{Say: "It answers:", Type: "ping -c 3 " + Quote(c.Ping)}
 	default:
 		return Instruction{Say: "On the machine that runs Ebbtide this ends without an error:", Type: Command{Argv: c.Command}.Shell()}
 	}

@@ -20,6 +20,8 @@ func TestHealthAndWakeByHand(t *testing.T) {
 	require.Equal(t, "nc -vz 10.0.0.30 2049", HealthCheck{TCP: "10.0.0.30:2049"}.byHand().Type)
 	require.Equal(t, "dig +short @10.0.0.53 nas.lan", HealthCheck{DNS: &DNSCheck{Server: "10.0.0.53", Name: "nas.lan"}}.byHand().Type)
 	require.Equal(t, "curl -fsS -o /dev/null 'https://10.0.0.10/ui?a=b'", HealthCheck{HTTP: "https://10.0.0.10/ui?a=b"}.byHand().Type)
+	require.Equal(t, "ping -c 3 10.0.0.1", HealthCheck{Ping: "10.0.0.1"}.byHand().Type)
+	require.Equal(t, "ntpdate -q 10.0.0.20", HealthCheck{NTP: "10.0.0.20:123"}.byHand().Type)
 	w := &Wake{MAC: "00:25:90:aa:bb:11", Broadcast: "10.0.0.255:9"}
 	require.Equal(t, "wakeonlan -i 10.0.0.255 00:25:90:aa:bb:11", w.byHand(nil)[0].Type)
 	require.Contains(t, (&Wake{Power: true}).byHand(nil)[0].Say, "by itself")

@@ -10,13 +10,15 @@ import (
 )
 
 // HealthCheck is one entry of up.healthy: a question that only a node that really serves answers. Exactly one of TCP,
-// HTTP, DNS and Command is set.
+// HTTP, DNS, NTP, Ping and Command is set.
 type HealthCheck struct {
 	TCP      string        `yaml:"tcp" json:"tcp,omitempty"`           // host:port that accepts a connection
 	HTTP     string        `yaml:"http" json:"http,omitempty"`         // URL, http or https; redirects are not followed
 	Status   int           `yaml:"status" json:"status,omitempty"`     // with http: the answer's status; 0: any of 200 to 399
 	Insecure bool          `yaml:"insecure" json:"insecure,omitempty"` // with http: any certificate will do
 	DNS      *DNSCheck     `yaml:"dns" json:"dns,omitempty"`           // name that a server resolves
+	NTP      string        `yaml:"ntp" json:"ntp,omitempty"`           // host or host:port of a server that tells the time; port 123 if not given
+	Ping     string        `yaml:"ping" json:"ping,omitempty"`         // host that answers an ICMP echo
 	Command  []string      `yaml:"command" json:"command,omitempty"`   // local program and its arguments, no shell; exit status 0 is healthy
 	Within   time.Duration `yaml:"within" json:"within,omitempty"`     // longest wait for the answer; 0: 5 s
 }
@@ -33,14 +35,14 @@ func (c HealthCheck) Check() error {
 	for _, k := range []struct {
 		name string
 		set  bool
-	}{{"tcp", c.TCP != ""}, {"http", c.HTTP != ""}, {"dns", c.DNS != nil}, {"command", len(c.Command) > 0}} {
+	}{{"tcp", c.TCP != ""}, {"http", c.HTTP != ""}, {"dns", c.DNS != nil}, {"ntp", c.NTP != ""}, {"ping", c.Ping != ""}, {"command", len(c.Command) > 0}} {
 		if k.set {
 			kinds = append(kinds, k.name)
 		}
 	}
 	switch {
 	case len(kinds) == 0:
-		return errors.New("a health check needs one of tcp, http, dns, command")
+		return errors.New("a health check needs one of tcp, http, dns, ntp, ping, command")
 	case len(kinds) > 1:
 		return fmt.Errorf("a health check is one of %s: write one entry for each", strings.Join(kinds, ", "))
 	case c.HTTP == "" && (c.Status != 0 || c.Insecure):
@@ -54,6 +56,9 @@ func (c HealthCheck) Check() error {
 		if _, _, err := net.SplitHostPort(c.TCP); err != nil {
 			return fmt.Errorf("%q is not host:port", c.TCP)
 		}
+	}
+	if strings.ContainsAny(c.Ping, ":/ ") && net.ParseIP(c.Ping) == nil {
+		return fmt.Errorf("%q is not a host: a ping has no port", c.Ping)
 	}
 	if c.HTTP != "" {
 		u, err := url.Parse(c.HTTP)
@@ -75,6 +80,10 @@ func (c HealthCheck) String() string {
 		return "http " + c.HTTP
 	case c.DNS != nil:
 		return "dns " + c.DNS.Name + " from " + c.DNS.Server
+	case c.NTP != "":
+		return "ntp " + c.NTP
+	case c.Ping != "":
+		return "ping " + c.Ping
 	default:
 		return "command " + strings.Join(c.Command, " ")
 	}

@@ -281,7 +281,8 @@ func (d *decoder) node(p pair, n *NodeDecl, known []string, types map[string]*No
 			d.typeErrors(p, t.Check(n.Spec))
 		}
 	}
-	n.Via, n.FedBy, n.DependsOn, n.Rack, n.Notes = keys.Via, keys.FedBy, keys.DependsOn, keys.Rack, keys.Notes
+	n.Via, n.DependsOn, n.Rack, n.Notes = keys.Via, keys.DependsOn, keys.Rack, keys.Notes
+	n.FedBy, n.Outlet = outletOf(keys.FedBy)
 	n.Watts, n.Serves = float64(keys.Watts), keys.Serves
 	n.Risk, n.Expect, n.Down, n.Up = (*plan.Risk)(keys.Risk), keys.Expect, keys.Down, keys.Up.Up
 	n.Wake, n.Healthy = keys.Up.Wake, keys.Up.Healthy

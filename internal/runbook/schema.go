@@ -139,6 +139,7 @@ type NodeDecl struct {
 	Healthy []HealthCheck // up.healthy
 
 	FedBy     []string     // supply ids
+	Outlet    string       // the outlet of its one supply that it hangs on, an id of Outlets; "": none
 	DependsOn []string     // node ids and label selectors ("tier=lab")
 	Labels    []plan.Label // sorted by key
 	Serves    []string     // of storage: names of datastores and addresses that an inventory knows it by, beside its own

@@ -102,7 +102,7 @@ func testSchema() runbook.Schema {
 					return nil
 				},
 			},
-			{Name: "redfish", Spec: func() any { return new(bmcConn) }},
+			{Name: "redfish", Spec: func() any { return new(bmcConn) }, Powers: true},
 		},
 		Nodes: []runbook.NodeType{
 			{

@@ -26,6 +26,9 @@ func (rb *Runbook) Sentences() []string {
 			out = append(out, fmt.Sprintf("The output of %s is cut when all that only it feeds is down, and returns with the mains.", s.ID))
 		}
 	}
+	for _, o := range rb.Outlets() {
+		out = append(out, fmt.Sprintf("Outlet %s of %s is switched off when all that hangs on it is down, and on again before any of it starts.", o.Name, o.Supply.ID))
+	}
 	return out
 }
 

@@ -56,12 +56,13 @@ func nodeOf(s *Schema, t *NodeType, d *NodeDecl) plan.Node {
 		n.Can |= plan.VerbSet(plan.Force)
 	}
 	switch n.Kind {
-	case plan.VM, plan.Person, plan.Supply, plan.Cluster:
+	case plan.VM, plan.Person, plan.Supply, plan.Cluster, plan.Outlet:
 	case plan.Other, plan.Host, plan.Self, plan.Passive:
 		n.ByPower = !starts
 	}
 	if d.Down.Force.Never {
 		n.Can &^= plan.VerbSet(plan.Force)
+		n.Forces = 0
 	}
 	if t.OffAfter != nil {
 		n.OffAfter = t.OffAfter(d.Spec)

@@ -280,7 +280,7 @@ func (r *Referee) mayCut(t truth, i int) {
 	}
 	for u := range r.estate.Len() {
 		decl := r.estate.Node(u)
-		if !decl.Can.Has(plan.Stop) || decl.Kind == plan.Self || decl.Kind == plan.Person || !slices.Contains(r.estate.Feeds(u), i) {
+		if !decl.Can.Has(plan.Stop) || decl.Kind == plan.Self || decl.Kind == plan.Person || decl.Kind == plan.Outlet || !slices.Contains(r.estate.Feeds(u), i) {
 			continue
 		}
 		other := slices.ContainsFunc(r.estate.Feeds(u), func(f int) bool { return f != i && r.feeds[f].online })

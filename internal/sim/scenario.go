@@ -77,6 +77,7 @@ type Battery struct {
 	Bias     float64       // what its UPS says that it lasts, as a share of what its sheet says; 0: 1
 	Says     []Lie
 	Test     Test // how its UPS takes a test of the battery
+	Deaf     int  // its UPS takes so many cuts while its mains are there, and does not make them
 }
 
 // Test is how a UPS takes a test of its battery. The zero Test is one that runs on battery until it is told to end.

@@ -23,6 +23,7 @@ type cell struct {
 	voltage     power.Figure
 	mains       bool
 	output      bool
+	uncut       bool    // took a cut and did not make it
 	charge      float64 // 0..1
 	cutAt       time.Time
 	silent      bool
@@ -48,10 +49,17 @@ const (
 // armCut begins a supply's delayed cut.
 func (s *simulation) armCut(i int) {
 	for k := range s.cells {
-		if c := &s.cells[k]; c.node == i && c.cutAt.IsZero() {
-			c.cutAt = s.now.Add(c.offDelay)
-			s.after(c.offDelay, func() { s.loseOutput(k) })
+		c := &s.cells[k]
+		if c.node != i || !c.cutAt.IsZero() {
+			continue
 		}
+		c.cutAt, c.uncut = s.now.Add(c.offDelay), false
+		if c.mains && c.Deaf > 0 {
+			c.Deaf--
+			s.after(c.offDelay, func() { c.cutAt, c.uncut = time.Time{}, true })
+			continue
+		}
+		s.after(c.offDelay, func() { s.loseOutput(k) })
 	}
 }
 
@@ -103,7 +111,7 @@ func (s *simulation) loseOutput(k int) {
 			continue
 		}
 		n := s.estate.Node(i)
-		t.dark = n.Kind != plan.Passive
+		t.dark = n.Kind != plan.Passive && n.Kind != plan.Outlet
 		t.crashed = t.crashed || t.dark && (n.Can.Has(plan.Stop) || t.dirty) // a clean cache needs no stop of its own
 		s.goOff(i)
 	}
@@ -151,6 +159,8 @@ func (s *simulation) observeSupply(i int) plan.Observation {
 			return plan.Observation{State: plan.Off}
 		case !c.cutAt.IsZero():
 			return plan.Observation{State: plan.Stopping, RemainFor: c.cutAt.Sub(s.now)}
+		default:
+			return plan.Observation{State: plan.On, Uncut: c.uncut}
 		}
 	}
 	return plan.Observation{State: plan.On}

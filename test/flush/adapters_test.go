@@ -49,7 +49,7 @@ func probe(t *testing.T, n adapter.Node) plan.Observation {
 // do gives a node a verb, with what it is to put back.
 func do(t *testing.T, n adapter.Node, v plan.Verb, settings string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(adapter.WithSettings(t.Context(), settings), time.Minute)
+	ctx, cancel := context.WithTimeout(adapter.WithSettings(t.Context(), settings), 4*time.Minute)
 	defer cancel()
 	require.NoError(t, n.Do(ctx, v))
 }

@@ -77,7 +77,7 @@ func (v verdict) String() string {
 	case v.old:
 		return "lost, the old content is back (" + v.dirty + " before)"
 	}
-	return "lost, neither the old content nor the new (" + v.dirty + " before)"
+	return "lost, neither the old content nor the new but " + v.found + " (" + v.dirty + " before)"
 }
 
 // outage plays one night: the guest writes, the mains fail, the daemon takes the guest's user down, with the cache in
@@ -104,7 +104,7 @@ func outage(t *testing.T, k kernel, root initramfs, s scene, protected bool) ver
 		return err == nil && len(st.Blind) == 0 && len(st.View.Supplies) == 1 && st.View.Supplies[0].Text == "on line"
 	})
 	ups.Set("ups.status", "OB DISCHRG", "battery.charge", "90")
-	g.await("is cut off by the UPS", 2*time.Minute, func() bool {
+	g.await("is cut off by the UPS", 5*time.Minute, func() bool {
 		require.True(t, d.Running(), d.Log())
 		return slices.ContainsFunc(ups.Commands(), func(c nuttest.Command) bool { return slices.Contains(c.Words, "shutdown.return") })
 	})

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,26 +69,17 @@ func unpack(ctx context.Context, name string) (kernel, error) {
 	k := kernel{image: filepath.Join(dir, "vmlinux")}
 	version := strings.TrimPrefix(name, "linux-image-")
 	for _, m := range modules {
-		out, err := output(ctx, "", "modprobe", "-d", filepath.Join(dir, "root"), "-S", version, "--show-depends", m)
+		out, err := output(ctx, "", "/usr/sbin/modprobe", "-d", filepath.Join(dir, "root"), "-S", version, "--show-depends", m)
 		if err != nil {
 			return kernel{}, err
 		}
 		for line := range strings.Lines(out) {
-			if f := strings.Fields(line); len(f) > 1 && f[0] == "insmod" && !has(k.modules, f[1]) {
+			if f := strings.Fields(line); len(f) > 1 && f[0] == "insmod" && !slices.Contains(k.modules, f[1]) {
 				k.modules = append(k.modules, f[1])
 			}
 		}
 	}
 	return k, nil
-}
-
-func has(list []string, one string) bool {
-	for _, s := range list {
-		if s == one {
-			return true
-		}
-	}
-	return false
 }
 
 // download fetches and unpacks the package beside its place, and moves it there whole.
@@ -112,7 +104,7 @@ func download(ctx context.Context, dir, name string) error {
 		return err
 	}
 	version := strings.TrimPrefix(name, "linux-image-")
-	if _, err := output(ctx, work, "depmod", "-b", root, version); err != nil {
+	if _, err := output(ctx, work, "/usr/sbin/depmod", "-b", root, version); err != nil {
 		return err
 	}
 	if err := extract(ctx, filepath.Join(root, "boot", "vmlinuz-"+version), filepath.Join(work, "vmlinux")); err != nil {

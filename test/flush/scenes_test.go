@@ -85,17 +85,17 @@ echo dirty $(dmsetup status vg-data | cut -d" " -f14)
 		node: "{type: lvm.cache, via: guest, lv: vg/data, fed_by: [ups], depends_on: [host]}",
 		// The volume's own extents on the slow disk, past LVM, which knows that a disk is missing.
 		recover: `
-dmsetup create found --table "0 327680 linear /dev/vda 2048" >/dev/null
-ln -s /dev/mapper/found /dev/found
+dmsetup create found --noudevsync --table "0 327680 linear /dev/vda 2048" >/dev/null
+ln -s /dev/dm-0 /dev/found
 `,
 	},
 }
 
 // found reads what the slow disk holds.
 const found = `
-if mount -t ext4 -o ro,noload /dev/found /mnt 2>/dev/null; then
+if mount -t ext4 -o ro,noload /dev/found /mnt 2>/tmp/why; then
 	echo found $(sha256sum /mnt/vm.bin 2>/dev/null | cut -c1-64)
 else
-	echo found nothing
+	echo found nothing: $(cat /tmp/why)
 fi
 `

@@ -7,6 +7,7 @@ import (
 	"math"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -272,8 +273,7 @@ func (b *bcache) back(ctx context.Context, at host, dir string, is map[string]st
 			return fmt.Errorf("%w; is the cache's device there? \"ls /sys/fs/bcache\" lists what is registered", err)
 		}
 	}
-	for i := len(tunables) - 1; i >= 0; i-- {
-		t := tunables[i]
+	for _, t := range slices.Backward(tunables) {
 		allowed := number
 		if t.name == "cache_mode" {
 			allowed = cacheModes

@@ -206,6 +206,9 @@ func (m *megaraid) do(ctx context.Context, at host, v plan.Verb, was settings) e
 // back gives each drive its policy again. AWB and FWB write back also without a battery: they come back only where the
 // record says that they were.
 func (m *megaraid) back(ctx context.Context, at host, was settings) error {
+	m.mu.Lock()
+	m.flushed = false
+	m.mu.Unlock()
 	if len(was) == 0 {
 		_, err := at.must(ctx, m.program, m.at+"/vall", "set", "wrcache=wb")
 		return err

@@ -190,8 +190,11 @@ func newZFS() *model {
 			var n int
 			_, _ = fmt.Sscan(is["txg"], &n)
 			const row = "%d %d %s %s 0 0 0 0 5119934172 4508 32163 1004418\n"
-			return "21 0 0x01 100 11200 9213371208 2313434345333\ntxg birth state ndirty nread nwritten reads writes otime qtime wtime stime\n" +
-				fmt.Sprintf(row, n-1, 1, "C", is["dirty"]) + fmt.Sprintf(row, n, 2, "O", "0"), 0, true
+			text := "21 0 0x01 100 11200 9213371208 2313434345333\ntxg birth state ndirty nread nwritten reads writes otime qtime wtime stime\n"
+			for i := n - 8; i < n-1; i++ {
+				text += fmt.Sprintf(row, i, 1, "C", "0")
+			}
+			return text + fmt.Sprintf(row, n-1, 1, "C", is["dirty"]) + fmt.Sprintf(row, n, 2, "O", "0"), 0, true
 		case f[0] == "zfs":
 			return "tank/vm\t" + strings.ReplaceAll(is["tank/vm"], " ", "\t") + "\ntank/vol\t" + strings.ReplaceAll(is["tank/vol"], " ", "\t") + "\n", 0, true
 		case f[3] == "sync":

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -74,7 +75,7 @@ func words(mode string, seen plan.Observation) string {
 }
 
 func TestZFSGroups(t *testing.T) {
-	z := &zfs{synced: 100}
+	z := &zfs{}
 	for _, c := range []struct {
 		groups []txg
 		want   plan.Fact
@@ -82,12 +83,19 @@ func TestZFSGroups(t *testing.T) {
 		{[]txg{{101, "C", 0}, {102, "C", 0}, {103, "O", 0}}, plan.Yes},
 		{[]txg{{101, "C", 4096}, {102, "C", 0}, {103, "O", 0}}, plan.Yes},
 		{[]txg{{101, "C", 0}, {102, "C", 4096}, {103, "O", 0}}, plan.No},
-		{[]txg{{101, "C", 0}, {102, "S", 0}, {103, "O", 0}}, plan.No},
+		{[]txg{{101, "C", 0}, {102, "S", 0}, {103, "O", 0}}, plan.No},      // still being written
 		{[]txg{{99, "C", 0}, {100, "C", 0}, {101, "O", 0}}, plan.NotKnown}, // the one that was open then may have held something
 		{nil, plan.NotKnown},
 	} {
+		z.synced, z.at = 100, time.Now()
 		require.Equal(t, c.want, z.judge(c.groups).Clean, c)
 	}
+	z.synced, z.at = 100, time.Now().Add(-2*settling)
+	require.Equal(t, plan.Yes, z.judge([]txg{{101, "C", 0}, {102, "C", 0}, {103, "O", 0}}).Clean, "nobody has written since")
+	require.Equal(t, plan.No, z.judge([]txg{{101, "C", 0}, {107, "C", 512}, {108, "O", 0}}).Clean)
+	require.Equal(t, plan.NotKnown, z.judge([]txg{{101, "C", 0}, {108, "C", 0}, {109, "O", 0}}).Clean, "it is used again: an old flush proves nothing")
+	z.synced, z.at = 100, time.Now()
+	require.Equal(t, plan.NotKnown, z.judge([]txg{{201, "C", 0}, {300, "C", 0}, {301, "O", 0}}).Clean, "what came between is not to be seen")
 	require.Equal(t, plan.NotKnown, (&zfs{}).judge([]txg{{101, "C", 0}, {102, "O", 0}}).Clean, "not flushed yet")
 }
 

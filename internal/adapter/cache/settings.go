@@ -1,6 +1,9 @@
 package cache
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // setting is one thing that Protect changes, and its value before.
 type setting struct{ key, value string }
@@ -40,14 +43,7 @@ func (s settings) get(key, otherwise string, allowed func(string) bool) string {
 
 // oneOf tells whether a value is one of some.
 func oneOf(values ...string) func(string) bool {
-	return func(v string) bool {
-		for _, one := range values {
-			if v == one {
-				return true
-			}
-		}
-		return false
-	}
+	return func(v string) bool { return slices.Contains(values, v) }
 }
 
 // number tells whether a value is a whole number that is not negative.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
@@ -79,8 +80,13 @@ type zfs struct {
 	spec ZFSSpec
 
 	mu     sync.Mutex
-	synced uint64 // the transaction group that was open when the last zpool sync began that ended well; 0: none
+	synced uint64    // the transaction group that was open when the last zpool sync began that ended well; 0: none
+	at     time.Time // when that was; valid with synced
 }
+
+// settling is how long after a flush the pool may still be written to. What is written later begins anew: no flush of an
+// earlier outage is a proof in this one.
+const settling = time.Minute
 
 func (z *zfs) look(ctx context.Context, at host) (plan.Observation, settings, error) {
 	res, err := at.run(ctx, "cat", z.spec.txgs())
@@ -149,13 +155,10 @@ func readTxgs(text string) []txg {
 	return all
 }
 
-// judge tells whether nothing was dirty since the last flush: of the groups after the one that was open then only the
-// newest may not be committed yet, which is the open one, and the newest that is committed had nothing to write. Without a flush of ours, the open group may hold
-// anything, and so nothing is told as clean.
+// judge tells whether anything is dirty. Clean is a pool whose newest committed group came after the one that was open at
+// our flush and had nothing to write, while no group is being written. Without such a flush nothing is told as clean: the
+// open group may hold anything, however idle those before it were.
 func (z *zfs) judge(all []txg) plan.Observation {
-	z.mu.Lock()
-	since := z.synced
-	z.mu.Unlock()
 	seen := plan.Observation{State: plan.On}
 	var newest txg
 	busy := 0
@@ -167,15 +170,20 @@ func (z *zfs) judge(all []txg) plan.Observation {
 			busy++
 		}
 	}
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	if len(all) > 0 && all[0].number > z.synced+1 || newest.dirty > 0 && newest.number > z.synced && time.Since(z.at) > settling {
+		z.synced = 0 // what came since is not all to be seen, or it was used again
+	}
 	switch {
 	case newest.number == 0:
 		seen.Detail = "its transaction groups are not recorded: zfs_txg_history is 0"
 	case newest.dirty > 0 || busy > 0:
 		seen.Clean, seen.Dirty = plan.No, newest.dirty
 		seen.Detail = fmt.Sprintf("the last transaction group wrote %d bytes, %d are being written", newest.dirty, busy)
-	case since == 0:
+	case z.synced == 0:
 		seen.Detail = "not flushed yet"
-	case newest.number > since:
+	case newest.number > z.synced:
 		seen.Clean = plan.Yes
 		seen.Detail = fmt.Sprintf("nothing was dirty in transaction group %d, after the flush", newest.number)
 	}
@@ -234,7 +242,7 @@ func (z *zfs) flush(ctx context.Context, at host) error {
 	}
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	z.synced = open
+	z.synced, z.at = open, time.Now()
 	return nil
 }
 

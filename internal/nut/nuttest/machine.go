@@ -21,6 +21,9 @@ type Traits struct {
 	HasTimer      bool // shows ups.timer.shutdown
 	DeafOnLine    bool // takes shutdown.return while the mains are there, and ignores it
 	FollowsOutput bool // its driver dies with its output, as on a machine that it feeds itself, and returns with it
+
+	// Around tells what holds around the machine at each line of its story, and stands behind it in brackets.
+	Around func() string
 }
 
 // Machine is a UPS behind a Driver: it obeys instant commands, counts delays down and switches its outlets. What it does
@@ -90,15 +93,10 @@ func (m *Machine) Story() []string {
 	return slices.Clone(m.story)
 }
 
-// Note adds a line of somebody else's to the story.
-func (m *Machine) Note(line string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.tell(line)
+// Told tells whether something has happened.
+func (m *Machine) Told(what string) bool {
+	return slices.ContainsFunc(m.Story(), func(line string) bool { return strings.HasPrefix(line, what) })
 }
-
-// Told tells whether a line stands in the story.
-func (m *Machine) Told(line string) bool { return slices.Contains(m.Story(), line) }
 
 func (m *Machine) end() {
 	m.mu.Lock()
@@ -107,7 +105,12 @@ func (m *Machine) end() {
 	m.stopTimers()
 }
 
-func (m *Machine) tell(line string) { m.story = append(m.story, line) }
+func (m *Machine) tell(line string) {
+	if m.traits.Around != nil {
+		line += " [" + m.traits.Around() + "]"
+	}
+	m.story = append(m.story, line)
+}
 
 func onOff(on bool) string {
 	if on {

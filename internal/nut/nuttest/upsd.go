@@ -31,6 +31,9 @@ const (
 	Viewer         = "viewer" // may log in as secondary
 	ViewerPassword = "viewpass"
 
+	Forcer         = "forcer" // may set the forced-shutdown flag
+	ForcerPassword = "forcepass"
+
 	Reader         = "reader" // may do nothing
 	ReaderPassword = "readpass"
 )
@@ -127,7 +130,10 @@ func users() string {
 	upsmon secondary
 [%s]
 	password = "%s"
-`, Admin, quote(AdminPassword), Viewer, ViewerPassword, Reader, ReaderPassword)
+	actions = FSD
+[%s]
+	password = "%s"
+`, Admin, quote(AdminPassword), Viewer, ViewerPassword, Forcer, ForcerPassword, Reader, ReaderPassword)
 }
 
 func (s *Server) write(name, text string) {

@@ -1,0 +1,130 @@
+package nut
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ebbtide/internal/runbook"
+)
+
+// Wants are what is wanted of a UPS beyond its readings.
+type Wants struct {
+	Cutting Cutting
+	Outlets []string // by their names in NUT: "2", "group.1"
+}
+
+// Examine tells what a UPS does not offer of what is wanted of it, and what is in the way, each as a sentence with what to
+// do about it. It reads, and commands nothing. The error says that the UPS could not be asked.
+func Examine(ctx context.Context, o Options, ups string, w Wants) (lacks []string, err error) {
+	err = unit{options: o, ups: ups}.session(ctx, "see what is offered by", func(c *Client, vars []Var) error {
+		offered, err := c.ListCmd(ctx, ups)
+		if err != nil {
+			return unsent(ctx, err)
+		}
+		if w.Cutting.Way != runbook.CutNone {
+			lacks = append(lacks, w.Cutting.lacks(offered)...)
+			delays, err := lacksOfDelays(ctx, c, ups, w.Cutting.delays())
+			if err != nil {
+				return unsent(ctx, err)
+			}
+			lacks = append(lacks, delays...)
+		}
+		for _, name := range w.Outlets {
+			lacks = append(lacks, (&outlet{name: name}).lacks(offered, vars)...)
+		}
+		r, err := callRoll(ctx, c, ups)
+		if err != nil && !errors.Is(err, errDisagree) {
+			return unsent(ctx, err)
+		}
+		if len(r.ours) > 0 {
+			lacks = append(lacks, ownUpsmon)
+		}
+		return nil
+	})
+	return lacks, err
+}
+
+func (c Cutting) lacks(offered []string) []string {
+	if _, err := c.ways(offered); err != nil {
+		return []string{"its output can't be cut: " + err.Error()}
+	}
+	lacks := func(command string) bool { return !slices.Contains(offered, command) }
+	switch {
+	case c.Way == runbook.CutLoadOff && lacks(onDelayCommand):
+		return []string{"its output stays off after its cut, as the UPS has no " + onDelayCommand + ": write cut: shutdown.return, if it has that"}
+	case c.Way == runbook.CutStayOff && lacks(startCommand):
+		return []string{"its output can be switched on again by its button alone, as the UPS has no " + startCommand}
+	}
+	return nil
+}
+
+// lacksOfDelays tells which delays the UPS does not let be set, or not to what is wanted.
+func lacksOfDelays(ctx context.Context, c *Client, ups string, wanted []delaySetting) ([]string, error) {
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	writable, err := c.ListRW(ctx, ups)
+	if err != nil {
+		return nil, err
+	}
+	var lacks []string
+	for _, d := range wanted {
+		key := map[string]string{varDelay: "offdelay", varStartDelay: "ondelay"}[d.name]
+		own := valueOf(writable, d.name)
+		if own == "" {
+			lacks = append(lacks, fmt.Sprintf("%s: %s has no effect, as the UPS does not let %s be set: set it on the UPS or as %s of its driver in ups.conf, and take it out here", key, d.want, d.name, key))
+			continue
+		}
+		takes, err := takes(ctx, c, ups, d)
+		if err != nil {
+			return nil, err
+		}
+		if takes != "" && bare(own) != d.value() {
+			lacks = append(lacks, fmt.Sprintf("%s: %s is not among what the UPS takes for %s (%s): write one of these", key, d.want, d.name, takes))
+		}
+	}
+	return lacks, nil
+}
+
+// takes lists what a variable can be set to, if what is wanted is not among it; "" otherwise.
+func takes(ctx context.Context, c *Client, ups string, d delaySetting) (string, error) {
+	var answer *Error // an old server knows no such lists
+	values, err := c.ListEnum(ctx, ups, d.name)
+	if err != nil && !errors.As(err, &answer) {
+		return "", err
+	}
+	spans, err := c.ListRange(ctx, ups, d.name)
+	if err != nil && !errors.As(err, &answer) {
+		return "", err
+	}
+	for _, span := range spans {
+		low, high := number(span.Min), number(span.Max)
+		if low.Known && high.Known && low.Value <= d.want.Seconds() && d.want.Seconds() <= high.Value {
+			return "", nil
+		}
+		values = append(values, span.Min+" to "+span.Max)
+	}
+	if slices.Contains(values, d.value()) {
+		return "", nil
+	}
+	return strings.Join(values, ", "), nil
+}
+
+func (o *outlet) lacks(offered []string, vars []Var) []string {
+	var lacks []string
+	for _, word := range []string{"off", "on"} {
+		if _, err := first(offered, o.commands(word)...); err != nil {
+			lacks = append(lacks, fmt.Sprintf("outlet %s can't be switched %s: %v", o.name, word, err))
+		}
+	}
+	if strings.EqualFold(bare(valueOf(vars, o.variable("switchable"))), "no") {
+		lacks = append(lacks, fmt.Sprintf("outlet %s is not switchable: write the supply alone in fed_by", o.name))
+	}
+	if valueOf(vars, o.variable("status")) == "" {
+		lacks = append(lacks, fmt.Sprintf("outlet %s can't be proven off or on, as the UPS has no %s: write the supply alone in fed_by", o.name, o.variable("status")))
+	}
+	return lacks
+}

@@ -1,0 +1,142 @@
+package nut_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/contracttest"
+	"ebbtide/internal/nut"
+	"ebbtide/internal/nut/nuttest"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// vault gives every secret the same value.
+type vault string
+
+func (v vault) Secret(runbook.SecretRef) (string, error) { return string(v), nil }
+
+const settles = 200 * time.Millisecond
+
+func openSecondaries(t *testing.T, address, user, password string) (adapter.Node, adapter.Conn) {
+	t.Helper()
+	family := nut.Family()
+	conn, err := family.Connect(runbook.ConnectionDecl{Name: "upsd", Type: "nut", Spec: &nut.ConnSpec{NUT: "ups1@" + address, Username: user}}, vault(password))
+	require.NoError(t, err)
+	node, err := family.Open(runbook.NodeDecl{ID: "secondaries", Via: "upsd", Spec: &nut.SecondariesSpec{Settle: settles}}, conn, nil)
+	require.NoError(t, err)
+	return node, conn
+}
+
+func TestSecondariesContract(t *testing.T) {
+	contracttest.Run(t, contracttest.Subject{
+		Secrets: []string{nuttest.ForcerPassword},
+		Make: func(t *testing.T) *contracttest.Thing {
+			upsd := nuttest.Start(t, nuttest.Config{})
+			other := upsd.Upsmon("127.0.0.2", "ups1", 50*time.Millisecond)
+			node, conn := openSecondaries(t, upsd.Addr, nuttest.Forcer, nuttest.ForcerPassword)
+			return &contracttest.Thing{
+				Node: node, Can: plan.VerbSet(plan.Stop),
+				Truth: func() plan.State {
+					if other.Left() {
+						return plan.Off
+					}
+					return plan.On
+				},
+				Silence: upsd.Stop, Freeze: upsd.Freeze, Close: conn.Close,
+			}
+		},
+	})
+}
+
+// They are told once, counted until the last has gone, and count as off only after a while: upsmon leaves before its
+// machine is down.
+func TestSecondariesGoAtTheirPlace(t *testing.T) {
+	t.Parallel()
+	upsd := nuttest.Start(t, nuttest.Config{})
+	node, _ := openSecondaries(t, upsd.Addr, nuttest.Forcer, nuttest.ForcerPassword)
+	require.Equal(t, plan.Unknown, probe(t, node).State, "nobody is there, which may be because upsd has only just begun")
+	quick := upsd.Upsmon("127.0.0.2", "ups1", 0)
+	stubborn := upsd.Upsmon("127.0.0.3", "ups1", -1)
+	seen := probe(t, node)
+	require.Equal(t, plan.On, seen.State)
+	require.Equal(t, "logged in: 127.0.0.2, 127.0.0.3", seen.Detail)
+
+	require.NoError(t, node.Do(t.Context(), plan.Stop))
+	upsd.Await("ups1", "ups.status", "FSD OL")
+	nuttest.Until(t, "the first to go", quick.Left)
+	nuttest.Until(t, "the second to be waited for", func() bool {
+		seen := probe(t, node)
+		require.Equal(t, plan.Stopping, seen.State, "one is still there")
+		return seen.Detail == "told to go down, and still there: 127.0.0.3"
+	})
+	stubborn.Leave()
+	seen = untilState(t, node, plan.Off)
+	require.Contains(t, seen.Detail, "restart upsd", "what comes back meanwhile would go down again")
+
+	// A restart of ours knows nothing of it, and sets nothing twice.
+	again, _ := openSecondaries(t, upsd.Addr, nuttest.Reader, nuttest.ReaderPassword)
+	require.NoError(t, again.Do(t.Context(), plan.Stop), "what is set is not set again: this user may not")
+	untilState(t, again, plan.Off)
+
+	upsd.Stop()
+	upsd.Launch()
+	upsd.Await("ups1", "ups.status", "OL")
+	upsd.Upsmon("127.0.0.2", "ups1", 0)
+	require.Equal(t, plan.On, probe(t, node).State, "a restart of upsd clears the flag")
+}
+
+// The flag that only a restart clears is not set for nobody.
+func TestNobodyIsToldToGo(t *testing.T) {
+	t.Parallel()
+	upsd := nuttest.Start(t, nuttest.Config{})
+	node, _ := openSecondaries(t, upsd.Addr, nuttest.Forcer, nuttest.ForcerPassword)
+	require.NoError(t, node.Do(t.Context(), plan.Stop))
+	answer, err := upsd.Ask("GET VAR ups1 ups.status")
+	require.NoError(t, err)
+	require.Equal(t, `VAR ups1 ups.status "OL"`, answer)
+	untilState(t, node, plan.Off)
+}
+
+// An upsmon on our own machine would power it off in the middle of the plan.
+func TestOwnUpsmonKeepsTheFlagFromBeingSet(t *testing.T) {
+	t.Parallel()
+	upsd := nuttest.Start(t, nuttest.Config{})
+	upsd.Upsmon("127.0.0.1", "ups1", 0)
+	upsd.Upsmon("127.0.0.2", "ups1", 0)
+	node, _ := openSecondaries(t, upsd.Addr, nuttest.Forcer, nuttest.ForcerPassword)
+	require.Equal(t, "logged in: 127.0.0.2", probe(t, node).Detail)
+	err := node.Do(t.Context(), plan.Stop)
+	require.ErrorIs(t, err, adapter.ErrRefused)
+	require.ErrorContains(t, err, "power value 0")
+	require.Equal(t, plan.On, probe(t, node).State)
+}
+
+func TestSecondariesNeedTheRight(t *testing.T) {
+	t.Parallel()
+	upsd := nuttest.Start(t, nuttest.Config{})
+	upsd.Upsmon("127.0.0.2", "ups1", 0)
+	for user, password := range map[string]string{nuttest.Reader: nuttest.ReaderPassword, nuttest.Viewer: nuttest.ViewerPassword, nuttest.Forcer: "wrong"} {
+		node, _ := openSecondaries(t, upsd.Addr, user, password)
+		err := node.Do(t.Context(), plan.Stop)
+		require.ErrorIs(t, err, adapter.ErrRefused, user)
+		require.ErrorContains(t, err, "actions = FSD")
+	}
+}
+
+// A driver that is away takes the number of logins with it, and not their names: the flag can be set all the same.
+func TestSecondariesOfADeadDriver(t *testing.T) {
+	t.Parallel()
+	upsd := nuttest.Start(t, nuttest.Config{})
+	upsd.Upsmon("127.0.0.2", "ups1", -1)
+	node, _ := openSecondaries(t, upsd.Addr, nuttest.Forcer, nuttest.ForcerPassword)
+	upsd.Driver("ups1").Kill()
+	upsd.AwaitError("ups1", "DRIVER-NOT-CONNECTED")
+	require.Equal(t, plan.On, probe(t, node).State)
+	require.NoError(t, node.Do(t.Context(), plan.Stop))
+	upsd.Driver("ups1").Revive()
+	upsd.Await("ups1", "ups.status", "FSD OL")
+}

@@ -322,7 +322,7 @@ func (r *Request) build(ctx context.Context, base string, s *Session) (*http.Req
 		maps.Copy(req.Header, from)
 	}
 	req.Header.Set("Accept", "application/json")
-	if kind != "" {
+	if kind != "" && req.Header.Get("Content-Type") == "" { // one of the request's own says more: a kind of patch
 		req.Header.Set("Content-Type", kind)
 	}
 	return req, nil

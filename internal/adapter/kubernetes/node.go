@@ -116,13 +116,14 @@ func (n *node) look(ctx context.Context) (plan.Observation, error) {
 
 // Do sets the node aside or puts it back.
 func (n *node) Do(ctx context.Context, v plan.Verb) error {
-	err := fmt.Errorf("%w: it can only be set aside and put back; its machine is another node", adapter.ErrRefused)
+	var err error
 	switch v {
 	case plan.Protect:
 		err = n.protect(ctx)
 	case plan.Unprotect:
 		err = n.unprotect(ctx)
-	case plan.Flush, plan.Stop, plan.Force, plan.Cut, plan.Start:
+	default:
+		err = fmt.Errorf("%w: it can only be set aside and put back; its machine is another node", adapter.ErrRefused)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot %s %q: %w", v, n.name, err)

@@ -59,7 +59,7 @@ const families = "internal/adapter/"
 
 var shared = []string{
 	"internal/adapter/process", "internal/adapter/script", "internal/adapter/ssh", "internal/adapter/wol", "internal/adapter/certificate",
-	"internal/adapter/bmc", "internal/adapter/reach", "internal/adapter/rest",
+	"internal/adapter/bmc", "internal/adapter/reach", "internal/adapter/rest", "internal/adapter/lockout",
 }
 
 // doubles stand in for real systems. Only tests and the demo import them.

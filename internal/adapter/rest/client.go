@@ -18,6 +18,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/adapter/lockout"
 )
 
 // What a client allows itself and its server.
@@ -50,7 +51,7 @@ type Client struct {
 	base    string
 	http    *http.Client
 	login   func(context.Context, *Client) (*Session, error)
-	lockout Lockout
+	lockout lockout.Guard
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
 

@@ -67,7 +67,7 @@ var doubles = []string{
 	"internal/nut/nutsim", "internal/nut/nuttest", "internal/adapter/vsphere/vspheresim",
 	"internal/adapter/ssh/sshsim", "internal/adapter/ssh/sshdtest", "internal/adapter/fake", "internal/adapter/contracttest", "internal/adapter/libvirt/libvirttest",
 	"internal/adapter/proxmox/proxmoxtest", "internal/adapter/hyperv/hypervsim", "internal/adapter/kubernetes/kubetest",
-	"internal/adapter/peertest", "internal/adapter/redfish/redfishsim", "internal/adapter/ipmi/ipmitest",
+	"internal/adapter/peertest", "internal/adapter/redfish/redfishsim", "internal/adapter/ipmi/ipmitest", "internal/adapter/snmp/snmptest",
 }
 
 const module = "ebbtide/"

@@ -23,7 +23,7 @@ func TestExampleScenarios(t *testing.T) {
 		},
 		"home-lab-worn-battery.yaml": {
 			runbook: []string{"../../runbooks/home-lab.yaml"},
-			story:   []string{"powering off home", "nas has no dirty block left", "everything that was on is on again"},
+			story:   []string{"powering off home", "disks has no dirty block left", "everything that was on is on again"},
 		},
 		"smb-datacenter-hot-room.yaml": {
 			runbook: []string{"../../runbooks/smb-datacenter.yaml"},

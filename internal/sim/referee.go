@@ -238,8 +238,10 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb, again bool) {
 	known := r.goesDark(func(s int) bool { return r.feeds[s].outFor > 3 }) // what was on its way when it failed goes on
 	for c := range r.estate.Len() {
 		cache := r.estate.Node(c)
-		early := cache.Kind == plan.Cluster && decl.Stage != power.ShutdownStage
-		if verb == plan.Stop && !again && !early && cache.Can.Has(plan.Protect) && (known(c) || r.drill != nil && r.drill[c]) && decl.Kind == plan.VM && t.stateOf(c) == plan.On && !t.protectedOf(c) && !r.failed[c].Has(plan.Protect) {
+		if cache.Kind == plan.Cluster && (decl.Stage != power.ShutdownStage || !slices.Contains(r.estate.Dependents(c), i) && !slices.Contains(r.estate.Dependents(i), c)) {
+			continue // set aside for the shutdown of what stands on it, and before what it stands on
+		}
+		if verb == plan.Stop && !again && cache.Can.Has(plan.Protect) && (known(c) || r.drill != nil && r.drill[c]) && decl.Kind == plan.VM && t.stateOf(c) == plan.On && !t.protectedOf(c) && !r.failed[c].Has(plan.Protect) {
 			r.violate(t.time(), fmt.Sprintf("12: %s was told to stop while the cache %s is in write-back", decl.ID, cache.ID))
 		}
 	}

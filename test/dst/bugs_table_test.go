@@ -61,7 +61,7 @@ var bugs = []bug{
 		{engineProgress, "\t\t\tpr.disp.Take(i)\n", "\t\t\tif e.nodes[i].exec.op != 0 {\n\t\t\t\tpr.disp.Take(i)\n\t\t\t}\n"},
 	}},
 	{name: "forced without a reason", edits: []edit{
-		{engineLadder, "rung: plan.Force, reason: why,", "rung: plan.Force,"},
+		{engineLadder, "rung: plan.Force, cause: cause, reason: why,", "rung: plan.Force, cause: cause,"},
 	}},
 	{name: "A and B feeds treated as one", edits: []edit{
 		{planEstate, "!slices.ContainsFunc(e.feeds[i], func(j int) bool { return !scope[j] })", "slices.ContainsFunc(e.feeds[i], func(j int) bool { return scope[j] })"},
@@ -117,7 +117,7 @@ var bugs = []bug{
 		{engineLadder, "return !e.run.dark[i] }", "return false }"},
 	}},
 	{name: "the command goes out before its intent", edits: []edit{
-		{engineExec, "\te.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, Reason: x.reason})\n", "\tdefer e.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, Reason: x.reason})\n"},
+		{engineExec, "\te.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, Reason: x.reason, Cause: x.cause})\n", "\tdefer e.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, Reason: x.reason, Cause: x.cause})\n"},
 	}},
 	{name: "a crash forgets what was under way", edits: []edit{
 		{engineResume, "if x == nil || n.exec != nil {", "if true {"},

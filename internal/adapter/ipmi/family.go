@@ -83,7 +83,7 @@ func split(address string) (host string, port int, err error) {
 }
 
 func place(s *ConnectionSpec) runbook.Place {
-	return runbook.Place{Address: s.Address, User: s.Username}
+	return runbook.Place{Address: s.Address, User: s.Username, Kept: s.Password.Kept()}
 }
 
 func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {

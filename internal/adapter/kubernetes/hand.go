@@ -10,7 +10,7 @@ import (
 // placeOf is where kubectl goes.
 func placeOf(spec any) runbook.Place {
 	s := spec.(*ConnSpec)
-	return s.Place("an administrator of the cluster, with kubectl", s.Token)
+	return s.Place("(a service account; people have their own kubeconfig)", s.Token)
 }
 
 func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {

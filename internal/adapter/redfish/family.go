@@ -88,9 +88,9 @@ func base(text string) (string, error) {
 func place(s *ConnectionSpec) runbook.Place {
 	address, err := base(s.URL)
 	if err != nil {
-		return runbook.Place{User: s.Username}
+		return runbook.Place{User: s.Username, Kept: s.Password.Kept()}
 	}
-	return runbook.Place{Address: address, User: s.Username}
+	return runbook.Place{Address: address, User: s.Username, Kept: s.Password.Kept(), Proof: certificate.Shown(s.Thumbprint)}
 }
 
 func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {

@@ -65,7 +65,7 @@ func (secret) Secret(runbook.SecretRef) (string, error) { return "planted", nil 
 
 const (
 	askWithin = 250 * time.Millisecond
-	overtime  = 5 * time.Second // that a call may outlast its context on a machine that has much else to do
+	overtime  = 3 * time.Second // that a call may outlast its context on a machine that has much else to do
 )
 
 // TestDeadAddresses asks and commands a node of every type, over every type of connection that reaches it, at an address

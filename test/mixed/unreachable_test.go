@@ -94,6 +94,7 @@ esac
 		return all(live, func(n engine.NodeView) bool { return n.Seen.State == plan.On })
 	})
 
+	began := time.Now()
 	ups.Mains(false)
 	view("end of what answers", func(live, dead []engine.NodeView) bool {
 		if !all(live, func(n engine.NodeView) bool { return n.Seen.State == plan.Off && n.Doing == "" }) {
@@ -105,5 +106,6 @@ esac
 		}
 		return true
 	})
+	t.Logf("what answers was off after %s", time.Since(began).Round(10*time.Millisecond))
 	require.False(t, ups.Told("cut armed"), "%v", ups.Story())
 }

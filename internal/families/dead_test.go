@@ -21,20 +21,21 @@ import (
 
 // connections are what a runbook says of a connection of each type, with AT for host and port.
 var connections = map[string]string{
-	"vsphere":  `url: "https://AT/sdk", username: ebbtide, password: SECRET`,
-	"libvirt":  `ssh: jump`,
-	"proxmox":  `url: "https://AT", token: "ebbtide@pve!plan", secret: SECRET`,
-	"winrm":    `url: "https://AT", username: ebbtide, password: SECRET`,
-	"redfish":  `url: "https://AT", username: ebbtide, password: SECRET`,
-	"ipmi":     `address: "AT", username: ebbtide, password: SECRET`,
-	"snmp":     `address: "AT", version: 2c, community: SECRET, pdu: apc-rpdu2`,
-	"nut":      `nut: "ups@AT", username: ebbtide, password: SECRET`,
-	"ssh":      `address: "AT", user: ebbtide, password: SECRET, host_key: "HOSTKEY"`,
-	"truenas":  `url: "https://AT", username: ebbtide, api_key: SECRET`,
-	"synology": `url: "https://AT", username: ebbtide, password: SECRET`,
-	"ontap":    `url: "https://AT", username: ebbtide, password: SECRET`,
-	"unity":    `url: "https://AT", username: ebbtide, password: SECRET`,
-	"nimble":   `url: "https://AT", username: ebbtide, password: SECRET`,
+	"vsphere":    `url: "https://AT/sdk", username: ebbtide, password: SECRET`,
+	"libvirt":    `ssh: jump`,
+	"proxmox":    `url: "https://AT", token: "ebbtide@pve!plan", secret: SECRET`,
+	"winrm":      `url: "https://AT", username: ebbtide, password: SECRET`,
+	"redfish":    `url: "https://AT", username: ebbtide, password: SECRET`,
+	"ipmi":       `address: "AT", username: ebbtide, password: SECRET`,
+	"snmp":       `address: "AT", version: 2c, community: SECRET, pdu: apc-rpdu2`,
+	"kubernetes": `url: "https://AT", token: SECRET`,
+	"nut":        `nut: "ups@AT", username: ebbtide, password: SECRET`,
+	"ssh":        `address: "AT", user: ebbtide, password: SECRET, host_key: "HOSTKEY"`,
+	"truenas":    `url: "https://AT", username: ebbtide, api_key: SECRET`,
+	"synology":   `url: "https://AT", username: ebbtide, password: SECRET`,
+	"ontap":      `url: "https://AT", username: ebbtide, password: SECRET`,
+	"unity":      `url: "https://AT", username: ebbtide, password: SECRET`,
+	"nimble":     `url: "https://AT", username: ebbtide, password: SECRET`,
 }
 
 // nodes are the keys that nodes of some types must have.

@@ -112,7 +112,9 @@ func TestAnOutageOfAMixedEstate(t *testing.T) {
 
 	vsphere, err := vspheresim.New(vspheresim.Options{
 		HostsPerCluster: 2, HostOff: 300 * time.Millisecond, HostBoot: 500 * time.Millisecond,
-		Guest:    func(string) vspheresim.GuestBehaviour { return vspheresim.GuestBehaviour{Delay: 200 * time.Millisecond} },
+		Guest: func(string) vspheresim.GuestBehaviour {
+			return vspheresim.GuestBehaviour{Delay: 200 * time.Millisecond}
+		},
 		VMs:      []vspheresim.VM{{Name: "erp"}, {Name: "mail", Host: 1}, {Name: "old", Host: 1, Off: true}},
 		OnChange: func(kind, name string, on bool) { told.Tell(onOff(kind+" "+name, on)) },
 	})

@@ -112,3 +112,20 @@ func TestPrintTwoHundred(t *testing.T) {
 		require.Contains(t, drawing, box)
 	}
 }
+
+// TestPrintCluster: what is set aside is no cache, neither in its step nor on its way back, and it drops with no power.
+func TestPrintCluster(t *testing.T) {
+	t.Parallel()
+	md := runCLI(t, exitDone, "print", "../../runbooks/smb-datacenter.yaml", "-o", "-", "--as", "md")
+	step := func(title string) string {
+		_, text, found := strings.Cut(md, title+"**\n")
+		require.True(t, found, title)
+		text, _, _ = strings.Cut(text, "[ ] done")
+		return text
+	}
+	for _, title := range []string{"set aside what would restart or move VMs in cluster", "put back as it was: cluster"} {
+		require.NotRegexp(t, "flush|write-(back|through)|dead battery", step(title))
+	}
+	require.Contains(t, step("set aside what would restart or move VMs in cluster"), "left alone, it would start again elsewhere")
+	require.NotContains(t, md, "drops-cluster")
+}

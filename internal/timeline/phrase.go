@@ -3,6 +3,7 @@ package timeline
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
@@ -147,3 +148,6 @@ func (t *Timeline) took(r *engine.Record) string {
 	}
 	return ""
 }
+
+// Span writes how long something took, as plan.Span does.
+func Span(d time.Duration) string { return plan.Span(d) }

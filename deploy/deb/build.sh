@@ -12,7 +12,7 @@ trap 'rm -rf "$root"' EXIT
 
 install -D -m 755 "$binary" "$root/usr/bin/ebbtide"
 install -D -m 644 "$deploy/ebbtide.service" "$root/lib/systemd/system/ebbtide.service"
-install -D -m 640 "$deploy/ebbtide.yaml" "$root/etc/ebbtide/ebbtide.yaml"
+install -D -m 644 "$deploy/ebbtide.yaml" "$root/etc/ebbtide/ebbtide.yaml" # no secret stands in it; the service has a user of its own
 install -d -m 700 "$root/etc/ebbtide/credentials"
 install -d "$root/usr/share/doc/ebbtide/examples"
 install -m 644 "$deploy"/*.rules "$deploy"/../runbooks/*.yaml "$root/usr/share/doc/ebbtide/examples/"

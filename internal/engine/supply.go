@@ -20,6 +20,7 @@ type supply struct {
 	harmed  bool // on line, and the policy takes things down nevertheless: browned out, or too hot
 	cycled  bool // something was commanded that only a power cycle of this supply takes back
 	offSeen bool // its readings have said since its cut that the output is off, or have said nothing
+	habit   bool // it says OFF although nothing was cut
 	readAt  time.Time
 	ahead   time.Duration // to the next poll: as long as to the last one, lookAhead at most
 }
@@ -38,7 +39,10 @@ func (e *Engine) read(r power.Reading) {
 	s.readAt = e.now
 	s.tracker.Observe(e.now, e.excuse(s, r))
 	s.state = s.tracker.State(e.now)
-	s.offSeen = s.offSeen || s.state.OutputOff || s.state.SilentFor > 0
+	if n := &e.nodes[s.node]; s.state.SaysOff && !n.down && !n.done.Has(plan.Cut) && (n.exec == nil || n.exec.rung != plan.Cut) {
+		s.habit = true
+	}
+	s.offSeen = s.offSeen || s.state.OutputOff || s.state.SilentFor > 0 || s.state.SaysOff && !s.habit
 	e.survive(s)
 	e.chores()
 	s.harmed = e.harms(s)

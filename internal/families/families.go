@@ -9,6 +9,7 @@ import (
 	"ebbtide/internal/adapter/command"
 	"ebbtide/internal/adapter/hyperv"
 	"ebbtide/internal/adapter/ipmi"
+	"ebbtide/internal/adapter/kubernetes"
 	"ebbtide/internal/adapter/libvirt"
 	"ebbtide/internal/adapter/passive"
 	"ebbtide/internal/adapter/proxmox"
@@ -24,7 +25,7 @@ import (
 // All lists the families. Unless armed, the machine that runs Ebbtide is never stopped.
 func All(armed bool) []adapter.Family {
 	return []adapter.Family{
-		vsphere.Family(), libvirt.Family(), proxmox.Family(), hyperv.Family(),
+		vsphere.Family(), libvirt.Family(), proxmox.Family(), hyperv.Family(), kubernetes.Family(),
 		redfish.Family(), ipmi.Family(), snmp.Family(), nut.Family(),
 		ssh.Family(), cache.Family(), array.Family(), command.Family(), passive.Family(), self.Family(armed),
 	}

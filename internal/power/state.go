@@ -21,6 +21,7 @@ type State struct {
 	LowBattery     bool // on battery and low, said for at least 5 s
 	Calibrating    bool // discharging on purpose: counts as on line
 	OutputOff      bool // the UPS says that it does not supply its load
+	SaysOff        bool // it says OFF, which beside OL is a habit of some and proves nothing by itself
 	ReplaceBattery bool
 	Overload       bool
 	Bypass         bool // supplied past the battery: the next failure of the mains is not covered

@@ -113,6 +113,7 @@ func (t *Tracker) State(now time.Time) State {
 		LowBattery:     t.lowBattery(now),
 		Calibrating:    t.status.Has(CAL),
 		OutputOff:      t.status.outputOff(),
+		SaysOff:        t.status.Has(OFF),
 		ReplaceBattery: t.status.Has(RB),
 		Overload:       t.status.Has(OVER),
 		Bypass:         t.status.Has(BYPASS),

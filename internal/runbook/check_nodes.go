@@ -255,6 +255,10 @@ func (c *checker) proof(i int) {
 	if tr.Kind == plan.Other && tr.Can&plan.VerbSet(plan.Stop, plan.Force, plan.Protect, plan.Flush) == 0 {
 		c.nodeWarning(i, nil, "give it a way to stop, or make it type: passive if it needs none", "nothing takes %s down, and nothing proves that it is off", n.ID)
 	}
+	if tr.Kind == plan.Cluster && len(items(n.at, "depends_on")) == 0 && !unreadable(n.at, "depends_on") {
+		c.nodeWarning(i, nil, "add depends_on: […] with what it is asked through and what it stands for",
+			"nothing waits for %s to be set aside, and it is put back before anything is up", n.ID)
+	}
 	stops := tr.Can.Has(plan.Stop) && (tr.Kind == plan.Other || tr.Kind == plan.Host)
 	if stops && tr.ByPower && n.Wake == nil {
 		c.nodeWarning(i, nil, "add up: {wake: …}; wake: {power: true} if it starts by itself when its power comes back",

@@ -59,15 +59,15 @@ const families = "internal/adapter/"
 
 var shared = []string{
 	"internal/adapter/process", "internal/adapter/script", "internal/adapter/ssh", "internal/adapter/wol", "internal/adapter/certificate",
-	"internal/adapter/bmc", "internal/adapter/reach", "internal/adapter/rest",
+	"internal/adapter/bmc", "internal/adapter/reach", "internal/adapter/rest", "internal/adapter/lockout",
 }
 
 // doubles stand in for real systems. Only tests and the demo import them.
 var doubles = []string{
 	"internal/nut/nutsim", "internal/nut/nuttest", "internal/adapter/vsphere/vspheresim",
 	"internal/adapter/ssh/sshsim", "internal/adapter/ssh/sshdtest", "internal/adapter/fake", "internal/adapter/contracttest", "internal/adapter/libvirt/libvirttest",
-	"internal/adapter/proxmox/proxmoxtest", "internal/adapter/hyperv/hypervsim",
-	"internal/adapter/peertest", "internal/adapter/redfish/redfishsim", "internal/adapter/ipmi/ipmitest",
+	"internal/adapter/proxmox/proxmoxtest", "internal/adapter/hyperv/hypervsim", "internal/adapter/kubernetes/kubetest",
+	"internal/adapter/peertest", "internal/adapter/redfish/redfishsim", "internal/adapter/ipmi/ipmitest", "internal/adapter/snmp/snmptest",
 }
 
 const module = "ebbtide/"

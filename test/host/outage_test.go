@@ -2,8 +2,6 @@ package host_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -12,8 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/config"
-	"ebbtide/internal/daemon"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/nut/nuttest"
 	"ebbtide/internal/plan"
@@ -59,24 +55,19 @@ func TestRealHostsGoDownAndComeBack(t *testing.T) {
 		off = append(off, name)
 	}
 
-	dir := t.TempDir()
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "credentials"), 0o700))
-	write := func(name, text string) {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
-	}
+	files := site.NewFolder(t)
 	var connections strings.Builder
 	var hosts []*host.Host
 	for _, name := range []string{"store", "web1", "web2"} {
 		h := host.Boot(t, name, host.Options{Ended: note})
 		hosts = append(hosts, h)
-		write("credentials/"+name, h.Key)
+		files.Secret(name, h.Key)
 		fmt.Fprintf(&connections, "  %s: {type: ssh, address: %q, user: root, key: {credential: %s}, host_key: %q}\n", name, h.Address, name, strings.TrimSpace(h.HostKey))
 	}
-	write("credentials/upsd", nuttest.AdminPassword)
-	write("runbook.yaml", fmt.Sprintf(roomText, upsd.Addr, nuttest.Admin, strings.TrimSuffix(connections.String(), "\n"), hostKeys))
-	write("settings.yaml", "runbook: runbook.yaml\njournal: journal.db\nlisten: unix:"+filepath.Join(dir, "s")+"\ncredentials: credentials\narmed: true\npoll: 200ms\npoll_on_battery: 100ms\n")
+	files.Secret("upsd", nuttest.AdminPassword)
+	files.Write("runbook.yaml", fmt.Sprintf(roomText, upsd.Addr, nuttest.Admin, strings.TrimSuffix(connections.String(), "\n"), hostKeys))
 
-	process := site.Start(t, site.Daemon(binary, filepath.Join(dir, "settings.yaml")))
+	process := site.Start(t, site.Daemon(binary, files.Settings(true)))
 	until := func(what string, holds func() bool) {
 		t.Helper()
 		tick := time.NewTicker(50 * time.Millisecond)
@@ -91,8 +82,8 @@ func TestRealHostsGoDownAndComeBack(t *testing.T) {
 	}
 	view := func(holds func(engine.View) bool) func() bool {
 		return func() bool {
-			st, err := daemon.NewClient(config.Listen{Network: "unix", Address: filepath.Join(dir, "s")}, "", nil).Status(t.Context())
-			return err == nil && holds(st.View)
+			st, ok := files.Status()
+			return ok && holds(st.View)
 		}
 	}
 	allOn := func(v engine.View) bool {

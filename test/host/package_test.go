@@ -67,9 +67,12 @@ func TestThePackageUnderSystemd(t *testing.T) {
 	is("ActiveState", "inactive")
 	require.Equal(t, "enabled", do("systemctl", "is-enabled", "ebbtide.service"))
 
-	do("cp", "/run/runbook.yaml", "/etc/ebbtide/runbook.yaml")
+	do("install", "-m", "644", "/run/runbook.yaml", "/etc/ebbtide/runbook.yaml")
 	require.Contains(t, do("ebbtide", "check", "/etc/ebbtide/runbook.yaml"), "no mistakes")
-	do("systemctl", "start", "ebbtide.service") // returns when the daemon has said that it is ready
+	if out, err := h.Exec("systemctl", "start", "ebbtide.service"); err != nil { // returns when the daemon has said that it is ready
+		told, _ := h.Exec("journalctl", "--no-pager", "--unit=ebbtide.service")
+		require.NoError(t, err, "%s\n%s", out, told)
+	}
 	is("ActiveState", "active")
 	require.Equal(t, "notify", show("Type"))
 	require.NotEmpty(t, show("StatusText"))

@@ -125,17 +125,8 @@ func (s *Site) Files(armed bool) string {
 	vc := s.VSphere.VCenter()
 	s.Write("runbook.yaml", fmt.Sprintf(runbookText, s.UPSD.Addr, nuttest.Admin, vc.URL(), vspheresim.User, vc.Thumbprint(),
 		s.SSHD.Address, s.SSHD.User, s.SSHD.HostKey, s.SSHD.Dir, esx01.URL(), esx01.Thumbprint(), esx02.URL(), esx02.Thumbprint(), "3s", Gate))
-	require.NoError(s.t, os.MkdirAll(filepath.Join(s.Dir, "credentials"), 0o700))
-	s.Write("credentials/upsd", nuttest.AdminPassword)
-	s.Write("credentials/vcenter", vspheresim.Password)
-	s.Write("credentials/nas_key", s.SSHD.Key)
-	s.Write("settings.yaml", fmt.Sprintf("runbook: runbook.yaml\njournal: journal.db\nlisten: unix:%s\ncredentials: credentials\narmed: %t\npoll: 200ms\npoll_on_battery: 100ms\n", s.socket(), armed))
-	return filepath.Join(s.Dir, "settings.yaml")
-}
-
-func (s *Site) socket() string { return filepath.Join(s.Dir, "api.sock") }
-
-// Write puts a file among the daemon's.
-func (s *Site) Write(name, text string) {
-	require.NoError(s.t, os.WriteFile(filepath.Join(s.Dir, name), []byte(text), 0o600))
+	s.Secret("upsd", nuttest.AdminPassword)
+	s.Secret("vcenter", vspheresim.Password)
+	s.Secret("nas_key", s.SSHD.Key)
+	return s.Settings(armed)
 }

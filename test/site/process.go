@@ -15,8 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/config"
-	"ebbtide/internal/daemon"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
 )
@@ -134,17 +132,6 @@ func Run(t testing.TB, binary string, args ...string) (stdout, stderr string, co
 		require.NoError(t, err)
 	}
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
-}
-
-// Client asks the daemon of the site.
-func (s *Site) Client() *daemon.Client {
-	return daemon.NewClient(config.Listen{Network: "unix", Address: s.socket()}, "", nil)
-}
-
-// Status asks the daemon of the site; false while it does not answer.
-func (s *Site) Status() (*daemon.Status, bool) {
-	st, err := s.Client().Status(s.t.Context())
-	return st, err == nil
 }
 
 // Ready waits until the daemon knows its supply and everything on it.

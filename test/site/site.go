@@ -31,7 +31,9 @@ type Options struct {
 
 // Site is an estate of real peers, and the power that they stand on.
 type Site struct {
-	Dir     string // the daemon's files
+	*Folder    // the daemon's files
+	*Chronicle // what the peers saw
+
 	UPSD    *nuttest.Server
 	VSphere *vspheresim.Sim
 	SSHD    *sshdtest.Server // the NAS
@@ -43,7 +45,6 @@ type Site struct {
 	ended   sync.WaitGroup
 
 	mu     sync.Mutex
-	story  []Moment
 	mains  bool
 	output bool
 	charge float64 // percent
@@ -69,7 +70,7 @@ const Spare = "spare"
 // New starts a site, which ends with the test. It skips the test where upsd or sshd is not installed.
 func New(t testing.TB, o Options) *Site {
 	t.Helper()
-	s := &Site{t: t, options: o, Dir: t.TempDir(), stop: make(chan struct{}), mains: true, output: true, charge: 100, nasOn: true}
+	s := &Site{t: t, options: o, Folder: NewFolder(t), Chronicle: NewChronicle(t), stop: make(chan struct{}), mains: true, output: true, charge: 100, nasOn: true}
 	s.UPSD = nuttest.Start(t, nuttest.Config{UPSes: []string{"ups"}})
 	s.ups = s.UPSD.Driver("ups")
 	s.ups.AddCommands("shutdown.return", "load.off", "load.on")
@@ -95,9 +96,9 @@ func New(t testing.TB, o Options) *Site {
 			{Name: "lab2", Host: 0, Folder: "Lab"},
 		},
 		OnChange: func(kind, name string, on bool) {
-			s.tell(kind + " " + name + map[bool]string{true: " on", false: " off"}[on])
+			s.Tell(kind + " " + name + map[bool]string{true: " on", false: " off"}[on])
 		},
-		OnCommand: func(method, name string) { s.tell(method + " " + name) },
+		OnCommand: func(method, name string) { s.Tell(method + " " + name) },
 	})
 	require.NoError(t, err)
 	t.Cleanup(s.VSphere.Close)
@@ -117,7 +118,7 @@ func (s *Site) SetMains(on bool) {
 
 func (s *Site) setMains(on bool) {
 	s.mains = on
-	s.note(time.Now(), map[bool]string{true: "mains on", false: "mains off"}[on])
+	s.Tell(map[bool]string{true: "mains on", false: "mains off"}[on])
 }
 
 // EstateOff tells whether everything that the outage takes down is down.
@@ -146,7 +147,7 @@ func (s *Site) live() {
 		now := time.Now()
 		for _, c := range s.ups.Commands()[commands:] {
 			commands++
-			s.tellAt(c.At, "ups "+strings.Join(c.Words, " "))
+			s.TellAt(c.At, "ups "+strings.Join(c.Words, " "))
 			switch {
 			case len(c.Words) < 2:
 			case c.Words[1] == "shutdown.return":
@@ -158,7 +159,7 @@ func (s *Site) live() {
 		var done []Moment
 		done, asked = s.nasDid(asked)
 		for _, m := range done {
-			s.tellAt(m.At, m.What)
+			s.TellAt(m.At, m.What)
 			if m.What == "nas stop" {
 				s.setNAS(false)
 			}
@@ -197,17 +198,17 @@ func (s *Site) setNAS(on bool) {
 	switch {
 	case was && !on:
 		s.SSHD.Kill()
-		s.tell("nas off")
+		s.Tell("nas off")
 	case !was && on:
 		s.SSHD.Start()
-		s.tell("nas on")
+		s.Tell("nas on")
 	}
 }
 
 func (s *Site) cut() {
 	s.mu.Lock()
 	s.output = false
-	s.note(time.Now(), "ups output off")
+	s.Tell("ups output off")
 	if s.options.Return {
 		s.setMains(true)
 	}
@@ -219,7 +220,7 @@ func (s *Site) cut() {
 func (s *Site) powerReturns() {
 	s.mu.Lock()
 	s.output = true
-	s.note(time.Now(), "ups output on")
+	s.Tell("ups output on")
 	s.mu.Unlock()
 	s.ups.Set("output.voltage", "230")
 	s.setNAS(true)

@@ -3,6 +3,8 @@ package site
 import (
 	"slices"
 	"strings"
+	"sync"
+	"testing"
 	"time"
 )
 
@@ -20,45 +22,53 @@ type Moment struct {
 	What string
 }
 
-func (s *Site) tell(what string) { s.tellAt(time.Now(), what) }
+// Chronicle keeps what peers tell, in order. Its methods may be called at the same time.
+type Chronicle struct {
+	t testing.TB
 
-func (s *Site) tellAt(at time.Time, what string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.note(at, what)
+	mu    sync.Mutex
+	story []Moment
 }
 
-// note puts a moment into its place in time: some peers are asked only now and then what happened. It needs s.mu.
-func (s *Site) note(at time.Time, what string) {
-	i := len(s.story)
-	for i > 0 && s.story[i-1].At.After(at) {
+// NewChronicle starts an empty one.
+func NewChronicle(t testing.TB) *Chronicle { return &Chronicle{t: t} }
+
+// Tell adds what happened now.
+func (c *Chronicle) Tell(what string) { c.TellAt(time.Now(), what) }
+
+// TellAt puts a moment into its place in time: some peers are asked only now and then what happened.
+func (c *Chronicle) TellAt(at time.Time, what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := len(c.story)
+	for i > 0 && c.story[i-1].At.After(at) {
 		i--
 	}
-	s.story = slices.Insert(s.story, i, Moment{At: at, What: what})
+	c.story = slices.Insert(c.story, i, Moment{At: at, What: what})
 }
 
 // Story is what happened so far, in order.
-func (s *Site) Story() []Moment {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.story)
+func (c *Chronicle) Story() []Moment {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.story)
 }
 
 // Told is what happened so far, in words.
-func (s *Site) Told() []string {
+func (c *Chronicle) Told() []string {
 	var told []string
-	for _, m := range s.Story() {
+	for _, m := range c.Story() {
 		told = append(told, m.What)
 	}
 	return told
 }
 
 // At gives where a moment stands in what was told, -1 if it does not.
-func (s *Site) At(what string) int { return slices.Index(s.Told(), what) }
+func (c *Chronicle) At(what string) int { return slices.Index(c.Told(), what) }
 
-// Until waits for a condition of the site.
-func (s *Site) Until(what string, within time.Duration, holds func() bool) {
-	s.t.Helper()
+// Until waits for a condition of what the chronicle is about.
+func (c *Chronicle) Until(what string, within time.Duration, holds func() bool) {
+	c.t.Helper()
 	clock := time.NewTicker(20 * time.Millisecond)
 	defer clock.Stop()
 	for end := time.Now().Add(within); time.Now().Before(end); <-clock.C {
@@ -66,5 +76,5 @@ func (s *Site) Until(what string, within time.Duration, holds func() bool) {
 			return
 		}
 	}
-	s.t.Fatalf("no %s within %s; the story so far:\n%s", what, within, strings.Join(s.Told(), "\n"))
+	c.t.Fatalf("no %s within %s; the story so far:\n%s", what, within, strings.Join(c.Told(), "\n"))
 }

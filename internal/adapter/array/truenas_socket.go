@@ -11,6 +11,7 @@ import (
 	"github.com/coder/websocket"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/lockout"
 	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/adapter/rest"
 )
@@ -20,7 +21,7 @@ type trueNASSocket struct {
 	client  *rest.Client
 	user    string
 	key     func() (string, error)
-	lockout rest.Lockout
+	lockout lockout.Guard
 
 	turn   chan struct{} // holds one token: who has it may use what follows
 	socket *websocket.Conn

@@ -13,7 +13,7 @@ import (
 	"github.com/bougou/go-ipmi/pkg/types"
 
 	"ebbtide/internal/adapter"
-	"ebbtide/internal/adapter/bmc"
+	"ebbtide/internal/adapter/lockout"
 	"ebbtide/internal/plan"
 )
 
@@ -24,7 +24,7 @@ type conn struct {
 	host    string
 	port    int
 	secrets adapter.Secrets
-	lockout bmc.Lockout
+	lockout lockout.Guard
 	turn    chan struct{} // of the one session that is open at a time
 	ctx     context.Context
 	end     context.CancelFunc

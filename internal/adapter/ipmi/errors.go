@@ -35,7 +35,7 @@ var logins = []struct {
 func (c *conn) login(ctx context.Context, err error) error {
 	text := adapter.Plain(err.Error(), 400)
 	if strings.Contains(text, "RAKP authentication failed") {
-		return c.lockout.Refused(fmt.Sprintf("%q may not log in: the password is wrong", c.spec.Username))
+		return c.lockout.Refused(fmt.Errorf("%w: %q may not log in: the password is wrong", adapter.ErrRefused, c.spec.Username))
 	}
 	last, found := -1, -1
 	for i, l := range logins {
@@ -45,7 +45,7 @@ func (c *conn) login(ctx context.Context, err error) error {
 	}
 	switch {
 	case found >= 0 && logins[found].locks:
-		return c.lockout.Refused(fmt.Sprintf("%q may not log in: %s", c.spec.Username, logins[found].hint))
+		return c.lockout.Refused(fmt.Errorf("%w: %q may not log in: %s", adapter.ErrRefused, c.spec.Username, logins[found].hint))
 	case found >= 0:
 		return fmt.Errorf("%w: %s (%s)", logins[found].is, logins[found].hint, text)
 	}

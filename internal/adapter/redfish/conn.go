@@ -18,8 +18,8 @@ import (
 	"github.com/stmcginnis/gofish/schemas"
 
 	"ebbtide/internal/adapter"
-	"ebbtide/internal/adapter/bmc"
 	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/adapter/lockout"
 )
 
 // What is believed of a controller, and asked of it.
@@ -40,7 +40,7 @@ type conn struct {
 	base    string
 	secrets adapter.Secrets
 	http    *http.Client
-	lockout bmc.Lockout
+	lockout lockout.Guard
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
 

@@ -113,7 +113,7 @@ func (c *conn) explainAnswer(answer *schemas.Error, sent bool) error {
 	switch {
 	case code == http.StatusUnauthorized:
 		c.forget()
-		return c.lockout.Refused(fmt.Sprintf("%q may not log in (%s): check the password, and that the controller lets HTTP Basic in", c.spec.Username, said))
+		return c.lockout.Refused(fmt.Errorf("%w: %q may not log in (%s): check the password, and that the controller lets HTTP Basic in", adapter.ErrRefused, c.spec.Username, said))
 	case code == http.StatusForbidden:
 		return fmt.Errorf("%w: %s; the account needs the privilege ConfigureComponents (role Operator; on iLO \"Virtual Power and Reset\", on iDRAC \"System Control\")", adapter.ErrRefused, said)
 	case code == http.StatusConflict, code == http.StatusLocked, code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable:

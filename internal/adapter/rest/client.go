@@ -18,6 +18,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/adapter/lockout"
 )
 
 // What a client allows itself and its server.
@@ -50,7 +51,7 @@ type Client struct {
 	base    string
 	http    *http.Client
 	login   func(context.Context, *Client) (*Session, error)
-	lockout Lockout
+	lockout lockout.Guard
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
 
@@ -322,7 +323,7 @@ func (r *Request) build(ctx context.Context, base string, s *Session) (*http.Req
 		maps.Copy(req.Header, from)
 	}
 	req.Header.Set("Accept", "application/json")
-	if kind != "" {
+	if kind != "" && req.Header.Get("Content-Type") == "" { // one of the request's own says more: a kind of patch
 		req.Header.Set("Content-Type", kind)
 	}
 	return req, nil

@@ -11,8 +11,6 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -115,21 +113,4 @@ func TestASessionIsRenewedOnce(t *testing.T) {
 	require.Equal(t, int32(3), logins.Load())
 	require.ErrorIs(t, c.Do(t.Context(), command), ErrDenied)
 	require.Equal(t, int32(3), logins.Load(), "not before the pause is over")
-}
-
-func TestAWrongPasswordIsTriedLessAndLess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var l Lockout
-		require.NoError(t, l.Locked())
-		for _, pause := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 15 * time.Minute, 15 * time.Minute} {
-			require.ErrorIs(t, l.Refused(ErrDenied), adapter.ErrRefused)
-			<-time.After(pause - 1)
-			require.Error(t, l.Locked())
-			<-time.After(1)
-			require.NoError(t, l.Locked())
-		}
-		_ = l.Refused(ErrDenied)
-		l.Accepted()
-		require.NoError(t, l.Locked())
-	})
 }

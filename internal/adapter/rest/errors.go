@@ -31,7 +31,8 @@ var (
 // StatusError says what an answer means that is not a success. It wraps one of the sentinels, or a context error where
 // nobody knows whether a command was done.
 type StatusError struct {
-	Code int // of HTTP
+	Code int    // of HTTP
+	Body []byte // as it came: at most MaxAnswer
 	text string
 	is   error
 }
@@ -114,7 +115,7 @@ func explainStatus(path string, code int, body []byte, asks bool) error {
 	if text := message(body); text != "" {
 		said += " (" + text + ")"
 	}
-	means := func(is error, hint string) error { return &StatusError{code, said + hint, is} }
+	means := func(is error, hint string) error { return &StatusError{code, body, said + hint, is} }
 	switch code {
 	case http.StatusUnauthorized:
 		return means(ErrDenied, "")

@@ -5,11 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -18,18 +14,9 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
-	"ebbtide/internal/adapter/peertest"
+	"ebbtide/internal/adapter/snmp/snmptest"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
-)
-
-// What the PDUs of these tests let in.
-const (
-	community = "planted-community"
-	reading   = "planted-reading"
-	user      = "ebbtide"
-	auth      = "planted-auth-password"
-	privacy   = "planted-privacy-password"
 )
 
 // named gives the secrets by their names.
@@ -43,45 +30,11 @@ func (n named) Secret(ref runbook.SecretRef) (string, error) {
 }
 
 // known are the right secrets.
-var known = named{"COMMUNITY": community, "AUTH": auth, "PRIVACY": privacy, "READING": reading, "WRONG": "planted-wrong-password"}
-
-// pdu is Debian's snmpd with the objects of a PDU that keep what they are set to.
-type pdu struct {
-	t       *testing.T
-	address string
-	process *peertest.Process
-}
-
-// startPDU starts a PDU whose objects have these values.
-func startPDU(t *testing.T, objects map[string]int) *pdu {
-	t.Helper()
-	program := peertest.Need(t, "snmpd", "/usr/sbin/snmpd")
-	peertest.Need(t, "snmp", "snmpget")
-	p := &pdu{t: t, address: fmt.Sprintf("127.0.0.1:%d", peertest.FreePort(t, "udp"))}
-	var config strings.Builder
-	fmt.Fprintf(&config, "agentaddress udp:%s\nrwcommunity %s 127.0.0.1\nrocommunity %s 127.0.0.1\ncreateUser %s SHA-256 %s AES %s\nrwuser %s authPriv\n", p.address, community, reading, user, auth, privacy, user)
-	for _, oid := range slices.Sorted(maps.Keys(objects)) {
-		fmt.Fprintf(&config, "override -rw %s integer %d\n", oid, objects[oid])
-	}
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "snmpd.conf"), []byte(config.String()), 0o600))
-	p.process = peertest.Start(t, dir, func(ctx context.Context) bool { return p.get(ctx, "1.3.6.1.2.1.1.3.0") != "" },
-		[]string{"SNMP_PERSISTENT_DIR=" + dir}, program, "-f", "-C", "-m", "", "-c", "snmpd.conf", "-Lo", "-p", "pid") // a comma in a path would end it
-	return p
-}
-
-// get reads an object from the PDU's side: "" if it does not answer.
-func (p *pdu) get(ctx context.Context, oid string) string {
-	out, err := exec.CommandContext(ctx, "snmpget", "-m", "", "-v2c", "-c", community, "-r0", "-t1", "-Oqv", p.address, oid).Output()
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(out))
-}
+var known = named{"COMMUNITY": snmptest.Community, "AUTH": snmptest.Auth, "PRIVACY": snmptest.Privacy, "READING": snmptest.Reading, "WRONG": "planted-wrong-password"}
 
 // spec is the connection to the PDU by version 2c.
-func (p *pdu) spec(kind string) *ConnectionSpec {
-	return &ConnectionSpec{Address: p.address, Version: "2c", Community: runbook.SecretRef{Env: "COMMUNITY"}, PDU: kind}
+func spec(p *snmptest.PDU, kind string) *ConnectionSpec {
+	return &ConnectionSpec{Address: p.Address, Version: "2c", Community: runbook.SecretRef{Env: "COMMUNITY"}, PDU: kind}
 }
 
 func opened(t *testing.T, spec *ConnectionSpec, outlets ...int) (adapter.Node, func() error) {
@@ -102,27 +55,27 @@ func TestContract(t *testing.T) {
 	contracttest.Run(t, contracttest.Subject{
 		Secrets: slices.Collect(maps.Values(known)),
 		Make: func(t *testing.T) *contracttest.Thing {
-			p := startPDU(t, map[string]int{rpdu2 + "3": 1, rpdu2 + "4": 1})
-			n, end := opened(t, p.spec("apc-rpdu2"), 3, 4)
+			p := snmptest.Start(t, map[string]int{rpdu2 + "3": 1, rpdu2 + "4": 1})
+			n, end := opened(t, spec(p, "apc-rpdu2"), 3, 4)
 			return &contracttest.Thing{
 				Node: n, Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Close: end,
 				Truth: func() plan.State {
-					if p.get(t.Context(), rpdu2+"3")+p.get(t.Context(), rpdu2+"4") == "22" {
+					if p.Get(t.Context(), rpdu2+"3")+p.Get(t.Context(), rpdu2+"4") == "22" {
 						return plan.Off
 					}
 					return plan.On
 				},
-				Silence: p.process.Kill,
-				Freeze:  func() { p.process.Signal(syscall.SIGSTOP) },
+				Silence: p.Process.Kill,
+				Freeze:  func() { p.Process.Signal(syscall.SIGSTOP) },
 			}
 		},
 	})
 }
 
 func TestVersion3(t *testing.T) {
-	p := startPDU(t, map[string]int{rpdu2 + "3": 1})
+	p := snmptest.Start(t, map[string]int{rpdu2 + "3": 1})
 	spec := func(change func(*ConnectionSpec)) *ConnectionSpec {
-		s := &ConnectionSpec{Address: p.address, Version: "3", User: user, AuthPassword: runbook.SecretRef{Env: "AUTH"}, PrivacyPassword: runbook.SecretRef{Env: "PRIVACY"}, PDU: "apc-rpdu2"}
+		s := &ConnectionSpec{Address: p.Address, Version: "3", User: snmptest.User, AuthPassword: runbook.SecretRef{Env: "AUTH"}, PrivacyPassword: runbook.SecretRef{Env: "PRIVACY"}, PDU: "apc-rpdu2"}
 		change(s)
 		return s
 	}
@@ -131,7 +84,7 @@ func TestVersion3(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, plan.On, seen.State)
 	require.NoError(t, n.Do(t.Context(), plan.Stop))
-	require.Equal(t, "2", p.get(t.Context(), rpdu2+"3"))
+	require.Equal(t, "2", p.Get(t.Context(), rpdu2+"3"))
 
 	for _, change := range []func(*ConnectionSpec){
 		func(s *ConnectionSpec) { s.User = "nobody" },
@@ -148,7 +101,7 @@ func TestVersion3(t *testing.T) {
 	defer cancel()
 	err = wrong.Do(ctx, plan.Start)
 	require.True(t, errors.Is(err, adapter.ErrRefused) || errors.Is(err, adapter.ErrUnreachable), "%v", err)
-	require.Equal(t, "2", p.get(t.Context(), rpdu2+"3"))
+	require.Equal(t, "2", p.Get(t.Context(), rpdu2+"3"))
 }
 
 // TestProfiles switches an outlet of each kind of PDU off and on. Where a PDU tells its state by another object than the
@@ -171,8 +124,8 @@ func TestProfiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			const untouched = 77
-			p := startPDU(t, map[string]int{tt.on.oid: untouched, tt.off.oid: untouched, tt.status: tt.reads[0]})
-			spec := p.spec(name)
+			p := snmptest.Start(t, map[string]int{tt.on.oid: untouched, tt.off.oid: untouched, tt.status: tt.reads[0]})
+			spec := spec(p, name)
 			spec.Custom = tt.spec.Custom
 			n, _ := opened(t, spec, 5)
 			state := func() plan.State {
@@ -183,35 +136,28 @@ func TestProfiles(t *testing.T) {
 			}
 			require.Equal(t, plan.On, state())
 			require.NoError(t, n.Do(t.Context(), plan.Start))
-			require.Equal(t, "77", p.get(t.Context(), tt.on.oid), "what is on is not turned on")
+			require.Equal(t, "77", p.Get(t.Context(), tt.on.oid), "what is on is not turned on")
 			require.NoError(t, n.Do(t.Context(), plan.Force))
-			require.Equal(t, fmt.Sprint(tt.off.value), p.get(t.Context(), tt.off.oid))
+			require.Equal(t, fmt.Sprint(tt.off.value), p.Get(t.Context(), tt.off.oid))
 			require.Equal(t, plan.On, state(), "a command is no proof")
-			p.set(tt.status, tt.reads[1])
+			p.Set(tt.status, tt.reads[1])
 			require.Equal(t, plan.Off, state())
 			require.NoError(t, n.Do(t.Context(), plan.Start))
-			require.Equal(t, fmt.Sprint(tt.on.value), p.get(t.Context(), tt.on.oid))
-			p.set(tt.status, 55)
+			require.Equal(t, fmt.Sprint(tt.on.value), p.Get(t.Context(), tt.on.oid))
+			p.Set(tt.status, 55)
 			require.Equal(t, plan.Unknown, state())
 		})
 	}
 }
 
-// set sets an object from the PDU's side.
-func (p *pdu) set(oid string, value int) {
-	p.t.Helper()
-	out, err := exec.CommandContext(p.t.Context(), "snmpset", "-m", "", "-v2c", "-c", community, "-t5", p.address, oid, "i", fmt.Sprint(value)).CombinedOutput()
-	require.NoError(p.t, err, "%s", out)
-}
-
 func TestWhatAPDUAnswers(t *testing.T) {
-	p := startPDU(t, map[string]int{rpdu2 + "3": 1})
-	n, _ := opened(t, p.spec("apc-rpdu2"), 9)
+	p := snmptest.Start(t, map[string]int{rpdu2 + "3": 1})
+	n, _ := opened(t, spec(p, "apc-rpdu2"), 9)
 	_, err := n.Probe(t.Context())
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "it has no outlet 9 that can be switched")
 
-	reader := p.spec("apc-rpdu2")
+	reader := spec(p, "apc-rpdu2")
 	reader.Community.Env = "READING"
 	n, _ = opened(t, reader, 3)
 	_, err = n.Probe(t.Context())
@@ -220,7 +166,7 @@ func TestWhatAPDUAnswers(t *testing.T) {
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "give the community or user the right to write")
 
-	stranger := p.spec("apc-rpdu2")
+	stranger := spec(p, "apc-rpdu2")
 	stranger.Community.Env = "WRONG"
 	n, _ = opened(t, stranger, 3)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)

@@ -35,10 +35,25 @@ type Controller struct {
 	done  chan struct{}
 
 	mu       sync.Mutex
+	machine  Machine // nil: none
 	on       bool
 	off      time.Time // with on: when it will be off; zero: never
 	deaf     bool
 	commands []string
+}
+
+// Machine is what a controller powers. It does not hear a soft shutdown.
+type Machine interface {
+	On() bool
+	PowerOn()
+	PowerOff()
+}
+
+// Wire puts a machine on the chassis: its power is the chassis' from now on.
+func (c *Controller) Wire(m Machine) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.machine, c.deaf = m, true
 }
 
 // New starts a controller whose chassis is on, and takes so long to shut down.
@@ -99,6 +114,9 @@ func (c *Controller) Deafen() {
 func (c *Controller) On() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.machine != nil {
+		return c.machine.On()
+	}
 	c.settle()
 	return c.on
 }
@@ -125,6 +143,13 @@ func (c *Controller) SetPower(_ context.Context, on bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.commands = append(c.commands, map[bool]string{true: "up", false: "down"}[on])
+	switch {
+	case c.machine == nil:
+	case on:
+		c.machine.PowerOn()
+	default:
+		c.machine.PowerOff()
+	}
 	return nil
 }
 

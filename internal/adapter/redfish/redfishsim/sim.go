@@ -29,6 +29,14 @@ type Options struct {
 	Deaf       bool          // what runs on the machines does not hear a graceful shutdown
 	Resets     []string      // the reset types that it takes; none: On, ForceOff, GracefulShutdown, ForceRestart
 	ActionInfo bool          // tells them by an ActionInfo of its own instead of in the action
+	Machine    Machine       // what its first machine's power really is; nil: a table's word
+}
+
+// Machine is what a controller powers. It does not hear a graceful shutdown.
+type Machine interface {
+	On() bool
+	PowerOn()
+	PowerOff()
 }
 
 // Server is a controller. Its methods may be called at the same time.
@@ -132,10 +140,21 @@ func (s *Server) Answer(status, after int) {
 // settled gives a machine's power as of now. The server is locked.
 func (s *Server) settled(id string) *power {
 	p := s.power[id]
+	if m := s.machine(id); m != nil {
+		*p = power{state: map[bool]string{true: "On", false: "Off"}[m.On()]}
+	}
 	if p.next != "" && !time.Now().Before(p.at) {
 		*p = power{state: p.next}
 	}
 	return p
+}
+
+// machine gives what is behind one of its machines; nil: nothing.
+func (s *Server) machine(id string) Machine {
+	if id != s.options.Systems[0] {
+		return nil
+	}
+	return s.options.Machine
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
@@ -223,6 +242,16 @@ func (s *Server) reset(w http.ResponseWriter, r *http.Request, id string) {
 		return
 	}
 	s.resets = append(s.resets, body.ResetType)
+	if m := s.machine(id); m != nil {
+		switch body.ResetType {
+		case "On", "ForceOn":
+			m.PowerOn()
+		case "ForceOff":
+			m.PowerOff()
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
 	at := time.Now().Add(s.options.Takes)
 	switch body.ResetType {
 	case "On", "ForceOn":

@@ -1,6 +1,7 @@
-package bmc
+package lockout
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,19 +12,20 @@ import (
 )
 
 func TestAWrongPasswordIsTriedLessAndLess(t *testing.T) {
+	denied := fmt.Errorf("%w: wrong password", adapter.ErrRefused)
 	synctest.Test(t, func(t *testing.T) {
-		var l Lockout
-		require.NoError(t, l.Locked())
+		var g Guard
+		require.NoError(t, g.Locked())
 		for _, pause := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 15 * time.Minute, 15 * time.Minute} {
-			err := l.Refused("wrong password")
+			err := g.Refused(denied)
 			require.ErrorIs(t, err, adapter.ErrRefused)
-			time.Sleep(pause - time.Millisecond)
-			require.Equal(t, err, l.Locked())
-			time.Sleep(time.Millisecond)
-			require.NoError(t, l.Locked())
+			<-time.After(pause - 1)
+			require.Equal(t, err, g.Locked())
+			<-time.After(1)
+			require.NoError(t, g.Locked())
 		}
-		_ = l.Refused("wrong password")
-		l.Accepted()
-		require.NoError(t, l.Locked())
+		_ = g.Refused(denied)
+		g.Accepted()
+		require.NoError(t, g.Locked())
 	})
 }

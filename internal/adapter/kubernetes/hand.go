@@ -1,0 +1,37 @@
+package kubernetes
+
+import (
+	"cmp"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// placeOf is where kubectl goes.
+func placeOf(spec any) runbook.Place {
+	s := spec.(*ConnSpec)
+	return s.Place("an administrator of the cluster, with kubectl", s.Token)
+}
+
+func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+	name := runbook.Quote(cmp.Or(d.Spec.(*NodeSpec).Node, d.ID))
+	at := "With kubectl as an administrator of the cluster"
+	if address := places(d.Via).Address; address != "" {
+		at += " at " + address
+	}
+	return runbook.Hand{
+		Do: map[plan.Verb][]runbook.Instruction{
+			plan.Protect: {
+				{Say: at + ". Write down whether it says SchedulingDisabled already:", Type: "kubectl get node " + name},
+				{Type: "kubectl cordon " + name},
+				{Say: "Pods that a PodDisruptionBudget keeps are left when the time is over, and go down with the machine:", Type: "kubectl drain " + name + " --ignore-daemonsets --delete-emptydir-data --timeout=3m"},
+			},
+			plan.Unprotect: {
+				{Say: at + ", when its machine is up and it says Ready:", Type: "kubectl get node " + name},
+				{Say: "Unless it was cordoned before:", Type: "kubectl uncordon " + name},
+				{Say: "And the mark that Ebbtide leaves on what it has set aside:", Type: "kubectl annotate node " + name + " " + mark + "-"},
+			},
+		},
+		Clean: []runbook.Instruction{{Say: "It says SchedulingDisabled, and no pods but those of DaemonSets and of the node itself are listed:", Type: "kubectl get node " + name + "; kubectl get pods -A --field-selector spec.nodeName=" + name}},
+	}
+}

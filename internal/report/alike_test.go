@@ -41,7 +41,7 @@ func TestBlanksFilledInGiveTheStep(t *testing.T) {
 		require.LessOrEqual(t, l.count, mostBlanks)
 		for i, s := range steps {
 			put := []string{nameBlank, l.names[i]}
-			for _, part := range strings.Split(l.fillings(i).String(), "   ") {
+			for part := range strings.SplitSeq(l.fillings(i).String(), "   ") {
 				if blank, word, found := strings.Cut(part, " "); found {
 					put = append(put, blank, word)
 				}

@@ -97,7 +97,7 @@ func Action(n *plan.Node, s *plan.Step) string {
 			return "put back as it was:"
 		case plan.Host:
 			return "take out of maintenance mode:"
-		case plan.Other, plan.VM, plan.Supply, plan.Self, plan.Person, plan.Passive:
+		case plan.Other, plan.VM, plan.Supply, plan.Self, plan.Person, plan.Passive, plan.Outlet:
 		}
 		return "switch to write-back:"
 	default:

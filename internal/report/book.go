@@ -121,6 +121,7 @@ func (b *book) course(goal plan.Goal, mark string) *bookPlan {
 	p := b.estate.Plan(goal, nil)
 	c := &bookPlan{plan: p, sc: p.Schedule(), mark: mark, of: make([]int, len(p.Steps))}
 	c.rows = PlanRows(p, &c.sc, &b.compiled.Policy, func(n *plan.Node) string { return b.folds[n.ID] })
+	b.likeTogether(c)
 	for i := range c.of {
 		c.of[i] = -1
 	}

@@ -312,7 +312,7 @@ func (d *estateBox) shapes(x, y float64, size layerBox) []Shape {
 		frame.Dashed = true
 	case plan.Other, plan.Self:
 		frame.Fill = Pale
-	case plan.VM, plan.Host, plan.Person:
+	case plan.VM, plan.Host, plan.Person, plan.Cluster:
 	}
 	all = append(all, frame)
 	if d.kind == plan.Host {

@@ -108,18 +108,34 @@ func (b *book) lastSafe() {
 	b.add(Paragraph{T("When the UPS shows less than this, you must already be at this step: what comes before it is given up (powered off, or left to fall), and you go on from here. "+
 		"“Together” is Ebbtide's pace, or that of several people, slow steps and hanging ones reckoned with (19 of 20 nights). “Alone” is one person who does one line after the other and needs a minute more for each. The last %s are never spent on anything but flushing, hosts, storage and the cut. "+
 		"Charges hold for a battery that nobody has proven: of what its data sheet says about half is counted on. A UPS's own figure for its runtime may be too high: believe the lower of the two.", Brief(b.compiled.Policy.Reserve))})
-	t := Table{Columns: []Column{{Title: "step", Weight: 0.5, Right: true}, {Title: "from here on", Weight: 2.6}, {Title: "runtime, together", Right: true}, {Title: "runtime, alone", Right: true}}}
 	var gauged []int
 	for i := range b.estate.Len() {
 		if s := b.supplies[b.estate.Node(i).ID]; s != nil && s.Watts > 0 && len(s.Curve) > 0 && b.load(i, nil) > 0 {
 			gauged = append(gauged, i)
-			t.Columns = append(t.Columns, Column{Title: s.ID + ", together", Right: true}, Column{Title: s.ID + ", alone", Right: true})
 		}
 	}
-	if len(gauged) > 3 { // they would not fit
-		gauged, t.Columns = nil, t.Columns[:4]
-	}
 	left := b.left()
+	b.add(b.safeTable(left, gauged[:min(mostGauged, len(gauged))]))
+	for some := range slices.Chunk(gauged[min(mostGauged, len(gauged)):], mostGauged) {
+		b.add(Paragraph{T("The same for %s:", someOf(b.namesOf(some)))}, b.safeTable(left, some))
+	}
+	if len(gauged) > 0 {
+		b.add(Paragraph{T("A charge is reckoned at the load that is left from that step on, all supplies sharing it. “—” is more than a full battery may hold: then there is no waiting, begin at once.")})
+	} else {
+		b.add(Paragraph{T("Charges can't be told: the runbook gives no watts or no curve for the supplies. Go by the runtime.")})
+	}
+}
+
+// mostGauged is how many supplies' charges fit side by side.
+const mostGauged = 3
+
+// safeTable is the table of last safe times with the charges of some supplies.
+func (b *book) safeTable(left []remainingTime, gauged []int) Table {
+	t := Table{Columns: []Column{{Title: "step", Weight: 0.65, Right: true}, {Title: "from here on", Weight: 2.6}, {Title: "runtime, together", Right: true}, {Title: "runtime, alone", Right: true}}}
+	for _, i := range gauged {
+		id := b.estate.Node(i).ID
+		t.Columns = append(t.Columns, Column{Title: id + ", together", Right: true}, Column{Title: id + ", alone", Right: true})
+	}
 	for _, r := range b.milestones() {
 		row := &b.down.rows[r]
 		s := &b.down.plan.Steps[row.Steps[0]]
@@ -133,12 +149,7 @@ func (b *book) lastSafe() {
 		}
 		t.Rows = append(t.Rows, Row{Cells: cells})
 	}
-	b.add(t)
-	if len(gauged) > 0 {
-		b.add(Paragraph{T("A charge is reckoned at the load that is left from that step on, all supplies sharing it. “—” is more than a full battery may hold: then there is no waiting, begin at once.")})
-	} else {
-		b.add(Paragraph{T("Charges can't be told: the runbook gives no watts or no curve for the supplies. Go by the runtime.")})
-	}
+	return t
 }
 
 // lasts is what is counted on of a full battery at a load: what was proven, or a part of its data sheet.

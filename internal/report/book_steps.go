@@ -16,7 +16,8 @@ var stepBoxes = []string{"time", "initials"}
 func (b *book) powerDown() {
 	b.chapter("Power down")
 	b.add(Paragraph{T("%d steps, in this order. “Expected” is the usual time; within the time in brackets 19 of 20 runs are over, as far as is known; after “at most” do what stands at “if it does not”. "+
-		"Look before each step: what is off already is passed over; write that down, for it stays off in “Power up”. Steps of one stage may be done at the same time by several people as long as each “comes after” holds.", len(b.down.rows))})
+		"Look before each step: what is off already is passed over; write that down, for it stays off in “Power up”. Steps of one stage may be done at the same time by several people as long as each “comes after” holds. A box with several numbers holds steps that are alike: in its lines, put what a step has beside its name in the place of ‹A› and the like, and its name in that of %s.", len(b.down.rows), nameBlank)})
+	from := len(b.doc.Blocks)
 	stage, held := "", map[string]bool{}
 	for r, row := range b.down.rows {
 		s := &b.down.plan.Steps[row.Steps[0]]
@@ -27,8 +28,9 @@ func (b *book) powerDown() {
 			b.add(Heading{Level: 2, Text: title, Anchor: Anchor("stage", stage)}, Paragraph{T("Begins when %s.", when)})
 		}
 		b.holdDown(s, n, held)
-		b.add(b.stepDown(r, row))
+		b.add(b.sorted(b.down, row, b.stepDown(r, row)))
 	}
+	b.alike(from)
 	if t := b.dropping(); len(t.Rows) > 0 {
 		b.add(Paragraph{T("Without a step of their own, because they need no shutdown and drop with their power:")}, t)
 	}
@@ -86,12 +88,12 @@ func (b *book) stepDown(r int, row PlanRow) Step {
 	if s.Verb == plan.Protect || s.Verb == plan.Flush {
 		proof = hand.Clean
 	}
-	step.field("why here", T("%s", reason))
+	step.field(whyField, T("%s", reason))
 	step.field("by hand", b.byHand(n, s.Verb, hand)...)
 	step.field("see that it is so", instructions(proof)...)
-	step.field("takes", T("%s", b.timesOf(row, s, n)))
+	step.field(takesField, T("%s", b.timesOf(row, s, n)))
 	step.field("if it does not", b.ifNot(n, s, hand)...)
-	step.field("notes", T("%s", n.Notes))
+	step.field(notesField, T("%s", n.Notes))
 	return step
 }
 
@@ -118,7 +120,7 @@ func (b *book) stepHead(c *bookPlan, r int, row PlanRow) Step {
 	if n.Host != "" && len(row.Steps) == 1 {
 		where = append(where, "runs on "+n.Host)
 	}
-	step.field("what and where", T("%s", strings.Join(where, "; ")))
+	step.field(whereField, T("%s", strings.Join(where, "; ")))
 	if len(row.Steps) > 1 {
 		step.field("which", b.which(n, row))
 	}
@@ -171,6 +173,8 @@ func (b *book) whyHere(s *plan.Step, users, needs []int) string {
 	switch {
 	case b.estate.Node(s.Node).Kind == plan.Self:
 		return "Last of all: it goes when all else is down and the cut of what feeds it has been ordered, within the delay of that cut."
+	case s.Verb == plan.Protect && b.estate.Node(s.Node).Kind == plan.Cluster:
+		return "First of its stage, and reversible: left alone, it would start again elsewhere what is shut down here, or move it: " + someOf(b.namesOf(users)) + "."
 	case s.Verb == plan.Protect:
 		return "First of all, and reversible: from then on a dead battery loses nothing that was acknowledged."
 	case s.Verb == plan.Cut:
@@ -276,6 +280,8 @@ func (b *book) ifNot(n *plan.Node, s *plan.Step, hand runbook.Hand) []Text {
 		return []Text{T("Do not force it off: what it holds is worth more than the wait. %scall who knows it, and go on with what does not depend on it. If the battery ends first, it falls where it stands.", after)}
 	case s.Verb == plan.Flush:
 		return []Text{T("Wait: what is in it exists nowhere else. Do not stop what it writes to. %scall who knows it.", after)}
+	case s.Verb == plan.Protect && n.Kind == plan.Cluster:
+		return []Text{T("%sgo on, and look again at what was shut down: what is on once more is shut down on its host.", after)}
 	case s.Verb == plan.Protect:
 		return []Text{T("%sgo on, and flush it with all the more care.", after)}
 	case s.Verb == plan.Cut:
@@ -290,7 +296,7 @@ func (b *book) dropping() Table {
 	t := Table{Columns: []Column{{Title: "what", Weight: 1.2}, {Title: "where"}, {Title: "fed by", Weight: 1.2}, {Title: "notes", Weight: 4}}}
 	for i := range b.estate.Len() {
 		n := b.estate.Node(i)
-		if n.Kind != plan.Supply && !b.isJunction(n) && !n.Can.Has(plan.Stop) && !n.Can.Has(plan.Flush) {
+		if n.Kind != plan.Supply && !b.isJunction(n) && n.Kind != plan.Cluster && !n.Can.Has(plan.Stop) && !n.Can.Has(plan.Flush) {
 			t.Rows = append(t.Rows, Row{Anchor: "drops-" + Anchor(n.ID), Cells: []Text{Bold("%s", n.ID), T("%s", n.Rack), T("%s", strings.Join(n.FedBy, ", ")), T("%s", n.Notes)}})
 		}
 	}
@@ -303,29 +309,31 @@ func (b *book) powerUp() {
 		Paragraph{T("The same in reverse: what is needed starts before what needs it, and nothing starts before what it needs is seen to be well. Start only what was on before: the ticked steps of “Power down” tell.")},
 		Note{Title: "Hold point: the gate", Anchor: "hold-gate", Text: T("Begin when %s, and not before. A battery that is not recharged can't carry a second failure: then everything falls at once. By hand: mains back and steady, no flicker, and the UPS's own display above that charge.", b.compiled.Policy.Restore)},
 	)
+	from := len(b.doc.Blocks)
 	for r, row := range b.up.rows {
 		s := &b.up.plan.Steps[row.Steps[0]]
 		n := b.estate.Node(s.Node)
 		hand := b.handOf(n)
 		step := b.stepHead(b.up, r, row)
-		step.field("needs first", T("%s", b.neededFirst(s)))
+		step.field(firstField, T("%s", b.neededFirst(s)))
 		step.field("by hand", b.byHand(n, s.Verb, hand)...)
 		proof := hand.On
 		if s.Verb == plan.Unprotect {
 			proof = hand.Clean
 		}
 		step.field("see that it is well", instructions(proof)...)
-		step.field("takes", T("%s", b.timesOf(row, s, n)))
+		step.field(takesField, T("%s", b.timesOf(row, s, n)))
 		step.field("if it does not", b.ifNotUp(n, s)...)
-		step.field("notes", T("%s", n.Notes))
-		b.add(step)
+		step.field(notesField, T("%s", n.Notes))
+		b.add(b.sorted(b.up, row, step))
 	}
-	b.add(Note{Title: "Done", Text: T("Compare with what was on before, tell those who were told of the outage, and leave an hour for what only users notice. Caches that were set to write-through are back to write-back when their step is ticked.")})
+	b.alike(from)
+	b.add(Note{Title: "Done", Text: T("Compare with what was on before, tell those who were told of the outage, and leave an hour for what only users notice. What was set to write-through or set aside is as it was when its step is ticked.")})
 }
 
 func (b *book) neededFirst(s *plan.Step) string {
 	if s.Verb == plan.Unprotect {
-		return "The gate is open, and what it needs is up: " + someOf(b.namesOf(b.estate.Needs(s.Node))) + ". Nobody waits for it."
+		return "The gate is open; nobody waits for it; what it needs is up: " + someOf(b.namesOf(b.estate.Needs(s.Node)))
 	}
 	names := b.namesOf(b.estate.Needs(s.Node))
 	if len(names) == 0 {
@@ -337,6 +345,10 @@ func (b *book) neededFirst(s *plan.Step) string {
 func (b *book) ifNotUp(n *plan.Node, s *plan.Step) []Text {
 	after := "After " + Brief(s.Times.Within) + ": "
 	switch {
+	case s.Verb == plan.Unprotect && n.Kind == plan.Cluster:
+		return []Text{T("Report it: until it is put back, nothing restarts by itself what fails.")}
+	case s.Verb == plan.Unprotect && n.Kind == plan.Host:
+		return []Text{T("Report it: until then nothing runs on it.")}
 	case s.Verb == plan.Unprotect:
 		return []Text{T("Leave it in write-through: slower, and safe. Report it.")}
 	case n.Kind == plan.Person:

@@ -15,6 +15,10 @@ func (d *Document) MarkChanges(old *Document, name string) {
 		switch b := b.(type) {
 		case Step:
 			steps[stepKey(heads[i], b)] = stepFacts(b)
+		case Steps:
+			for _, e := range b.Each {
+				steps[stepKey(heads[i], e.Step)] = stepFacts(e.Step)
+			}
 		case Table:
 			for _, r := range b.Rows {
 				rows[rowFacts(heads[i], r)] = true
@@ -24,19 +28,29 @@ func (d *Document) MarkChanges(old *Document, name string) {
 	var added, changed, lines []Text
 	seen := map[string]bool{}
 	heads = chapterWalk(d)
+	mark := func(chapter string, s *Step) {
+		key := stepKey(chapter, *s)
+		facts, known := steps[key]
+		seen[key] = true
+		if s.Changed = !known || facts != stepFacts(*s); !s.Changed {
+			return
+		}
+		line := Join(Ref(s.Number, s.Anchor), T(" %s", s.Title))
+		if known {
+			changed = append(changed, line)
+		} else {
+			added = append(added, line)
+		}
+	}
 	for i, b := range d.Blocks {
 		switch b := b.(type) {
 		case Step:
-			key := stepKey(heads[i], b)
-			facts, known := steps[key]
-			seen[key] = true
-			if b.Changed = !known || facts != stepFacts(b); b.Changed {
-				line := Join(Ref(b.Number, b.Anchor), T(" %s", b.Title))
-				if known {
-					changed = append(changed, line)
-				} else {
-					added = append(added, line)
-				}
+			mark(heads[i], &b)
+			d.Blocks[i] = b
+		case Steps:
+			b.Each = slices.Clone(b.Each)
+			for k := range b.Each {
+				mark(heads[i], &b.Each[k].Step)
 			}
 			d.Blocks[i] = b
 		case Table:
@@ -58,6 +72,12 @@ func (d *Document) MarkChanges(old *Document, name string) {
 		case Step:
 			if !seen[stepKey(heads[i], b)] {
 				gone = append(gone, T("%s (%s)", b.Title, heads[i]))
+			}
+		case Steps:
+			for _, e := range b.Each {
+				if !seen[stepKey(heads[i], e.Step)] {
+					gone = append(gone, T("%s (%s)", e.Step.Title, heads[i]))
+				}
 			}
 		case Table:
 			for _, r := range b.Rows {

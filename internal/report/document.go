@@ -35,7 +35,7 @@ func (d *Document) Write(w io.Writer, format string, paper Paper) error {
 	}
 }
 
-// Block is a part of a document: a Heading, Paragraph, List, Table, Step, Figure, Note, Contents, Index or PageBreak.
+// Block is a part of a document: a Heading, Paragraph, List, Table, Step, Steps, Figure, Note, Contents, Index or PageBreak.
 type Block interface{ block() }
 
 // Heading opens a section. It never stands alone at the foot of a page.
@@ -115,6 +115,22 @@ type Step struct {
 	Changed bool     // marked in the margin
 }
 
+// Steps are equal steps in a row: what holds for all of them once, and then a line for each with boxes of its own.
+type Steps struct {
+	Number string // of the first and the last
+	Title  Text
+	Fields []Field // with blanks, such as ‹A›, where the steps differ
+	Boxes  []string
+	Each   []Each
+}
+
+// Each is one of equal steps.
+type Each struct {
+	Step  Step   // all of it, as if it stood alone; of this its number, anchor and mark are shown
+	Title Text   // what it is about, and what it has in the blanks
+	Lines []Text // what else is its own
+}
+
 // Field is a named part of a step. Its lines are kept apart.
 type Field struct {
 	Name  string
@@ -142,6 +158,7 @@ func (List) block()      {}
 func (Note) block()      {}
 func (Table) block()     {}
 func (Step) block()      {}
+func (Steps) block()     {}
 func (Figure) block()    {}
 func (Contents) block()  {}
 func (Index) block()     {}

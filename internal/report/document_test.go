@@ -18,6 +18,11 @@ func every() *Document {
 	for i := range rows {
 		rows[i] = Row{Cells: []Text{T("row-%d", i), T("some words that are long enough for a second line in a narrow column: %d", i), T("%ds", i)}, Changed: i == 3, Anchor: fmt.Sprint("row-", i)}
 	}
+	many := make([]Each, 60)
+	for i := range many {
+		number := fmt.Sprint(8 + i)
+		many[i] = Each{Step: Step{Number: number, Anchor: "step-" + number, Changed: i == 9}, Title: Join(Bold("like-%d", i), T(" "), Bold("‹A›"), T(" "), Verbatim(fmt.Sprint("10.0.0.", i))), Lines: []Text{T("its own place %d", i)}}
+	}
 	return &Document{
 		Title: "All of <it> & more", Subtitle: "a | b", Head: "digest 0123456789ab", Date: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC),
 		Blocks: []Block{
@@ -35,6 +40,7 @@ func every() *Document {
 				{Name: "where", Lines: []Text{T("A3/U40")}},
 				{Name: "by hand", Lines: []Text{Verbatim("ssh root@10.0.0.11 " + strings.Repeat("very-long-option/", 12)), T("or its button")}},
 			}},
+			Steps{Number: "8–67", Title: T("shut down these 60"), Boxes: []string{"time"}, Fields: []Field{{Name: "by hand", Lines: []Text{Verbatim("ssh root@‹A›")}}}, Each: many},
 			Figure{Caption: "The estate", Width: 200, Height: 60, Anchor: "figure", Listing: []string{"a needs b"}, Shapes: []Shape{
 				Area{Points: Box(10, 10, 60, 20), Fill: Pale, Edge: Foreground},
 				Label{At: Point{40, 24}, Text: "esx01", Align: Centre},
@@ -64,7 +70,7 @@ func TestTheSameDocumentGivesTheSameBytes(t *testing.T) {
 func TestEachFormatSaysAllOfIt(t *testing.T) {
 	md, html := rendered(t, every(), "md"), rendered(t, every(), "html")
 	pdf := paper.Text(t, []byte(rendered(t, every(), "pdf")), "-layout")
-	for _, fact := range []string{"First → part", "Water at 40 °C × 2 –", "eins", "until all that is above is off", "row-0", "row-89", "shut down esx01", "A3/U40", "or its button", "The estate", "digest 0123456789ab", "1 March 2026", "initials", "changed"} {
+	for _, fact := range []string{"First → part", "Water at 40 °C × 2 –", "eins", "until all that is above is off", "row-0", "row-89", "shut down esx01", "shut down these 60", "8–67", "like-59", "‹A›", "10.0.0.59", "its own place 7", "A3/U40", "or its button", "The estate", "digest 0123456789ab", "1 March 2026", "initials", "changed"} {
 		require.Contains(t, md, fact)
 		require.Contains(t, html, fact)
 		if fact != "changed" { // a bar in the margin

@@ -53,13 +53,15 @@ func (p *printer) lead(i int) float64 {
 		height := leading(bodySize) * float64(min(3, len(p.wrap(b.Text, p.measure(), look{size: bodySize}))))
 		if i+1 < len(p.doc.Blocks) {
 			switch p.doc.Blocks[i+1].(type) {
-			case Table, List, Step, Figure: // it says what they are
+			case Table, List, Step, Steps, Figure: // it says what they are
 				return min(height+4+p.lead(i+1), p.whole())
 			}
 		}
 		return height
 	case Step:
 		return min(p.stepHeight(b), p.whole()/2)
+	case Steps:
+		return p.stepsLead(b)
 	case Table:
 		return p.tableLead(b)
 	case Figure:
@@ -68,7 +70,8 @@ func (p *printer) lead(i int) float64 {
 	case Note:
 		height := p.noteHeight(b) + 2
 		if i+1 < len(p.doc.Blocks) {
-			if _, guarded := p.doc.Blocks[i+1].(Step); guarded { // it is read before that step
+			switch p.doc.Blocks[i+1].(type) {
+			case Step, Steps: // it is read before that
 				return min(height+p.lead(i+1), p.whole())
 			}
 		}

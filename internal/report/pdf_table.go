@@ -207,23 +207,25 @@ func (p *printer) step(i int, s Step) {
 		}
 	}
 	for _, f := range s.Fields {
-		for i, line := range p.fieldLines(f) {
-			if p.room() < leading(fieldLook.size)+stepPad {
-				frame()
-				p.newPage()
-				top = p.y
-				p.y += stepPad
-			}
-			if i == 0 {
-				p.write(edgeLeft+stepPad, p.y+fieldLook.size, lettersOf(f.Name, glyphs()), Faint, fieldLook)
-			}
-			p.setLine(edgeLeft+stepPad+fieldWidth, p.y+fieldLook.size, line, fieldLook)
-			p.y += leading(fieldLook.size)
-		}
-		p.y++
+		p.field(f, func() { frame(); p.newPage(); top = p.y; p.y += stepPad })
 	}
 	frame()
 	p.y += stepPad + 5
+}
+
+// field sets a field of a step. Over turns the page where it does not fit.
+func (p *printer) field(f Field, over func()) {
+	for i, line := range p.fieldLines(f) {
+		if p.room() < leading(fieldLook.size)+stepPad {
+			over()
+		}
+		if i == 0 {
+			p.write(edgeLeft+stepPad, p.y+fieldLook.size, lettersOf(f.Name, glyphs()), Faint, fieldLook)
+		}
+		p.setLine(edgeLeft+stepPad+fieldWidth, p.y+fieldLook.size, line, fieldLook)
+		p.y += leading(fieldLook.size)
+	}
+	p.y++
 }
 
 // stepTop sets a step's number, title and boxes.
@@ -239,17 +241,23 @@ func (p *printer) stepTop(s Step) {
 		p.setLine(edgeLeft+stepPad+wide+8, y+stepLook.size, line, stepLook)
 		y += leading(stepLook.size)
 	}
-	if len(s.Boxes) > 0 {
-		x := p.paper.Width - edgeRight - stepPad - p.boxesWidth(s) + 6
-		p.stroke(Foreground, 1)
-		p.pdf.Rect(x, p.y, boxHeight, boxHeight, "D")
-		x += boxHeight + 4
-		p.stroke(Grey, 0.5)
-		for _, b := range s.Boxes {
-			p.pdf.Rect(x, p.y, boxWidth, boxHeight, "D")
-			p.write(x+2, p.y+5.5, lettersOf(b, glyphs()), Faint, look{size: 5.5})
-			x += boxWidth + 4
-		}
-	}
+	p.boxes(s.Boxes)
 	p.y += p.stepHead(s)
+}
+
+// boxes sets what a person ticks and writes in, at the right.
+func (p *printer) boxes(names []string) {
+	if len(names) == 0 {
+		return
+	}
+	x := p.paper.Width - edgeRight - stepPad - p.boxesWidth(Step{Boxes: names}) + 6
+	p.stroke(Foreground, 1)
+	p.pdf.Rect(x, p.y, boxHeight, boxHeight, "D")
+	x += boxHeight + 4
+	p.stroke(Grey, 0.5)
+	for _, b := range names {
+		p.pdf.Rect(x, p.y, boxWidth, boxHeight, "D")
+		p.write(x+2, p.y+5.5, lettersOf(b, glyphs()), Faint, look{size: 5.5})
+		x += boxWidth + 4
+	}
 }

@@ -92,6 +92,8 @@ func (h *hypertext) block(b Block) {
 		h.table(b)
 	case Step:
 		h.step(b)
+	case Steps:
+		h.steps(b)
 	case Figure:
 		h.figure(b)
 	case Contents:
@@ -177,25 +179,61 @@ func (h *hypertext) step(s Step) {
 		h.f("<span class=\"number\">%s</span> ", esc(s.Number))
 	}
 	h.f("%s</p>", htmlText(s.Title))
-	if len(s.Boxes) > 0 {
-		h.f("<p class=\"boxes\"><span class=\"tick\" aria-hidden=\"true\"></span>")
-		for _, b := range s.Boxes {
-			h.f("<span class=\"box\">%s</span>", esc(b))
-		}
-		h.f("</p>")
+	h.boxes(s.Boxes)
+	h.f("</div>\n")
+	h.fields(s.Fields)
+	h.f("</section>\n")
+}
+
+// boxes are there to tick and to write in, on paper.
+func (h *hypertext) boxes(names []string) {
+	if len(names) == 0 {
+		return
 	}
-	h.f("</div>\n<dl>\n")
-	for _, f := range s.Fields {
+	h.f("<p class=\"boxes\"><span class=\"tick\" aria-hidden=\"true\"></span>")
+	for _, b := range names {
+		h.f("<span class=\"box\">%s</span>", esc(b))
+	}
+	h.f("</p>")
+}
+
+func (h *hypertext) fields(all []Field) {
+	h.f("<dl>\n")
+	for _, f := range all {
 		h.f("<dt>%s</dt><dd>", esc(f.Name))
-		for i, l := range f.Lines {
-			if i > 0 {
-				h.f("<br>")
-			}
-			h.f("%s", htmlText(l))
-		}
+		h.lines(f.Lines)
 		h.f("</dd>\n")
 	}
-	h.f("</dl>\n</section>\n")
+	h.f("</dl>\n")
+}
+
+func (h *hypertext) lines(all []Text) {
+	for i, l := range all {
+		if i > 0 {
+			h.f("<br>")
+		}
+		h.f("%s", htmlText(l))
+	}
+}
+
+// steps writes equal steps: what holds for all, and a list of them.
+func (h *hypertext) steps(s Steps) {
+	h.f("<section class=\"step many\">\n<div class=\"head\"><p class=\"title\"><span class=\"number\">%s</span> %s</p></div>\n", esc(s.Number), htmlText(s.Title))
+	h.fields(s.Fields)
+	h.f("<ul class=\"each\">\n")
+	for _, e := range s.Each {
+		h.f("<li%s%s><div>", id(e.Step.Anchor), changedClass(e.Step.Changed, ""))
+		h.changed(e.Step.Changed)
+		h.f("<span class=\"number\">%s</span> %s", esc(e.Step.Number), htmlText(e.Title))
+		if len(e.Lines) > 0 {
+			h.f("<br>")
+			h.lines(e.Lines)
+		}
+		h.f("</div>")
+		h.boxes(s.Boxes)
+		h.f("</li>\n")
+	}
+	h.f("</ul>\n</section>\n")
 }
 
 // changed says in words what the mark in the margin shows.

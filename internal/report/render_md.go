@@ -60,6 +60,8 @@ func (m *markdown) block(d *Document, b Block) {
 		m.table(b)
 	case Step:
 		m.step(b)
+	case Steps:
+		m.steps(b)
 	case Figure:
 		m.line(m.anchor(b.Anchor) + "**" + escape(b.Caption) + "**")
 		if len(b.Listing) > 0 {
@@ -125,13 +127,7 @@ func inCell(t Text) Text {
 func (m *markdown) step(s Step) {
 	title := "**" + escape(strings.TrimSpace(s.Number+" "+s.Title.String())) + "**"
 	m.line(m.anchor(s.Anchor) + changedMark(s.Changed) + title)
-	for _, f := range s.Fields {
-		var lines []string
-		for _, l := range f.Lines {
-			lines = append(lines, mdText(l, "  \n  "))
-		}
-		m.WriteString("- " + escape(f.Name) + ": " + strings.Join(lines, "  \n  ") + "\n")
-	}
+	m.fields(s.Fields)
 	if len(s.Boxes) > 0 {
 		m.WriteString("- [ ] done")
 		for _, b := range s.Boxes {
@@ -140,6 +136,38 @@ func (m *markdown) step(s Step) {
 		m.WriteString("\n")
 	}
 	m.WriteString("\n")
+}
+
+func (m *markdown) fields(all []Field) {
+	for _, f := range all {
+		var lines []string
+		for _, l := range f.Lines {
+			lines = append(lines, mdText(l, "  \n  "))
+		}
+		m.WriteString("- " + escape(f.Name) + ": " + strings.Join(lines, "  \n  ") + "\n")
+	}
+}
+
+// steps writes equal steps: a table has a line for each.
+func (m *markdown) steps(s Steps) {
+	m.line("**" + escape(s.Number+" "+s.Title.String()) + "**")
+	m.fields(s.Fields)
+	m.WriteString("\n")
+	t := Table{Columns: []Column{{Title: "step"}, {Title: "what"}, {Title: "its own"}, {Title: "done"}}}
+	for _, b := range s.Boxes {
+		t.Columns = append(t.Columns, Column{Title: b})
+	}
+	for _, e := range s.Each {
+		var own Text
+		for i, line := range e.Lines {
+			if i > 0 {
+				own = append(own, Span{Text: "\n"})
+			}
+			own = append(own, line...)
+		}
+		t.Rows = append(t.Rows, Row{Anchor: e.Step.Anchor, Changed: e.Step.Changed, Cells: append([]Text{Bold("%s", e.Step.Number), e.Title, own, T("□")}, make([]Text, len(s.Boxes))...)})
+	}
+	m.table(t)
 }
 
 func changedMark(changed bool) string {

@@ -166,6 +166,7 @@ func (p *printer) block(i int) {
 	case Heading:
 		p.heading(i, b)
 	case Paragraph:
+		p.need(p.lead(i))
 		p.flow(b.Text, look{size: bodySize}, 0)
 		p.y += 4
 	case List:
@@ -176,6 +177,8 @@ func (p *printer) block(i int) {
 		p.table(b)
 	case Step:
 		p.step(i, b)
+	case Steps:
+		p.steps(i, b)
 	case Figure:
 		p.figure(b)
 	case Contents:

@@ -8,6 +8,7 @@ import (
 
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+	"ebbtide/internal/timeline"
 )
 
 // PlanRow is one line of a plan as people read it: a step, or all equal steps of nodes that count as one.
@@ -96,7 +97,7 @@ func Action(n *plan.Node, s *plan.Step) string {
 			return "put back as it was:"
 		case plan.Host:
 			return "take out of maintenance mode:"
-		case plan.Other, plan.VM, plan.Supply, plan.Self, plan.Person, plan.Passive:
+		case plan.Other, plan.VM, plan.Supply, plan.Self, plan.Person, plan.Passive, plan.Outlet:
 		}
 		return "switch to write-back:"
 	default:
@@ -104,21 +105,10 @@ func Action(n *plan.Node, s *plan.Step) string {
 	}
 }
 
-// Brief writes a duration without empty parts.
+// Brief writes a duration to the second, without empty parts.
 func Brief(d time.Duration) string {
-	d = d.Round(time.Second)
-	switch {
-	case d == 0:
+	if d = d.Round(time.Second); d == 0 {
 		return "0s"
-	case d%time.Hour == 0:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	case d >= time.Hour:
-		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
-	case d%time.Minute == 0:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	case d >= time.Minute:
-		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
-	default:
-		return fmt.Sprintf("%ds", d/time.Second)
 	}
+	return timeline.Span(d)
 }

@@ -241,7 +241,7 @@ func (c *checker) times(i int) {
 			continue
 		}
 		if times := tr.Times[k.verb]; k.nominal && times.Nominal > times.Within {
-			c.nodeError(i, k.path, fmt.Sprintf("raise %s.%s or lower this", k.path[0], k.limit), "%s is expected to take %s, longer than it may (%s: %s)", k.verb, brief(times.Nominal), k.limit, brief(times.Within))
+			c.nodeError(i, k.path, fmt.Sprintf("raise %s.%s or lower this", k.path[0], k.limit), "%s is expected to take %s, longer than it may (%s: %s)", k.verb, plan.Span(times.Nominal), k.limit, plan.Span(times.Within))
 		}
 		if k.path[0] == "down" && !tr.Can.Has(k.verb) && (k.verb != plan.Force || !n.Down.Force.Never) {
 			c.nodeWarning(i, k.path, "remove it", "this does nothing: a node of type %s with these keys has no %s", n.Type, k.verb)

@@ -3,7 +3,6 @@ package runbook
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"ebbtide/internal/plan"
 )
@@ -49,7 +48,7 @@ func (rb *Runbook) Triggers() []string {
 	return append(out,
 		fmt.Sprintf("When %s, %s that would go dark is taken down in order, and what depends on it.", p.Shutdown, rest),
 		fmt.Sprintf("When %s, what was on comes back in reverse order.", p.Restore),
-		fmt.Sprintf("The last %s of the battery are kept for flushing caches, stopping hosts and storage, and cutting the output.", brief(p.Reserve)),
+		fmt.Sprintf("The last %s of the battery are kept for flushing caches, stopping hosts and storage, and cutting the output.", plan.Span(p.Reserve)),
 	)
 }
 
@@ -69,16 +68,4 @@ func and(names []string) string {
 		return strings.Join(names, "")
 	}
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
-}
-
-// brief writes a duration without units that are zero: 3m rather than 3m0s.
-func brief(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = s[:len(s)-2]
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = s[:len(s)-2]
-	}
-	return s
 }

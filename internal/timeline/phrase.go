@@ -3,6 +3,7 @@ package timeline
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
@@ -108,11 +109,12 @@ func forcedWords(v plan.Verb) string {
 	return "powering off"
 }
 
-// doneWords says what is so when a verb is proven.
+// doneWords says what is so when a verb is proven. Records do not tell a cache from a cluster: what is said of being
+// protected holds for both.
 func doneWords(v plan.Verb) string {
 	switch v {
 	case plan.Protect:
-		return "is in write-through mode"
+		return "is made safe"
 	case plan.Flush:
 		return "has no dirty block left"
 	case plan.Stop, plan.Force:
@@ -122,7 +124,7 @@ func doneWords(v plan.Verb) string {
 	case plan.Start:
 		return "is on again"
 	case plan.Unprotect:
-		return "is in write-back mode again"
+		return "is as it was before"
 	case plan.Discharge:
 		return "runs on its battery, on purpose"
 	case plan.EndDischarge:
@@ -146,3 +148,6 @@ func (t *Timeline) took(r *engine.Record) string {
 	}
 	return ""
 }
+
+// Span writes how long something took, as plan.Span does.
+func Span(d time.Duration) string { return plan.Span(d) }

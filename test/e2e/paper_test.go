@@ -126,7 +126,14 @@ func (w *walk) types(line string, env []string) (shown string, code int) {
 // printed asserts that a line stands on the paper.
 func (w *walk) printed(line string) string {
 	w.t.Helper()
-	require.True(w.t, strings.Contains(w.pdf, blanks.ReplaceAllString(line, "")), "not on the paper: %s", line)
+	require.Contains(w.t, w.pdf, blanks.ReplaceAllString(line, ""), "not on the paper")
+	return line
+}
+
+// onPaper asserts that a line of a step stands on the paper, with blanks if it is one of equal steps.
+func (w *walk) onPaper(step printedStep, line string) string {
+	w.t.Helper()
+	w.printed(step.asPrinted(line))
 	return line
 }
 
@@ -147,11 +154,42 @@ func (w *walk) makeReady(systems ...string) {
 type printedStep struct {
 	title  string
 	fields map[string][]string // by name: what is said, and what is typed, which begins with $
+	blank  map[string]string   // of one of equal steps: by a line with its blanks filled in, the line as it is printed
+}
+
+// asPrinted gives a line with the blanks that it has on the paper.
+func (s *printedStep) asPrinted(line string) string {
+	if blank, has := s.blank[line]; has {
+		return blank
+	}
+	return line
+}
+
+// filled puts into the blanks of equal steps what stands beside the name of one of them.
+func (s *printedStep) filled(number, name, own string) printedStep {
+	put := []string{"‹name›", name}
+	for _, m := range eachBlank.FindAllStringSubmatch(own, -1) {
+		put = append(put, m[1], m[2])
+	}
+	fill := strings.NewReplacer(put...)
+	one := printedStep{title: number + " " + equalTitle.FindStringSubmatch(s.title)[1] + " " + name, fields: map[string][]string{}, blank: map[string]string{}}
+	for field, said := range s.fields {
+		for _, line := range said {
+			one.fields[field] = append(one.fields[field], fill.Replace(line))
+			one.blank[fill.Replace(strings.TrimPrefix(line, "$"))] = strings.TrimPrefix(line, "$")
+		}
+	}
+	return one
 }
 
 var (
 	stepTitle = regexp.MustCompile(`^<a id="(?:down|up)-\d+"></a>\*\*(.*)\*\*$`)
-	stepField = regexp.MustCompile(`^- ([a-z ]+): (.*)$`)
+	manySteps = regexp.MustCompile(`^\*\*(U?\d+–.*)\*\*$`)
+	eachStep  = regexp.MustCompile(`^\| <a id="(?:down|up)-\d+"></a>\*\*(U?\d+)\*\* \| \*\*([^*]+)\*\*([^|]*) \|`)
+	eachBlank = regexp.MustCompile("\\*\\*(‹[^›]+›)\\*\\* `([^`]+)`")
+	// what equal steps do stands between their numbers and how many they are
+	equalTitle = regexp.MustCompile(`^\S+ (.*) these \d+$`)
+	stepField  = regexp.MustCompile(`^- ([a-z ]+): (.*)$`)
 )
 
 // steps reads the steps of a chapter.
@@ -161,11 +199,21 @@ func (w *walk) steps(chapter string) []printedStep {
 	require.True(w.t, found)
 	text, _, _ = strings.Cut(text, "\n## ")
 	var steps []printedStep
+	var many *printedStep // what the steps of a table that follows have in common
 	field := ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \n")
 		if m := stepTitle.FindStringSubmatch(line); m != nil {
-			steps, field = append(steps, printedStep{title: m[1], fields: map[string][]string{}}), ""
+			steps, field, many = append(steps, printedStep{title: m[1], fields: map[string][]string{}}), "", nil
+			continue
+		}
+		if m := manySteps.FindStringSubmatch(line); m != nil {
+			many, field = &printedStep{title: m[1], fields: map[string][]string{}}, ""
+			continue
+		}
+		if m := eachStep.FindStringSubmatch(line); m != nil {
+			require.NotNil(w.t, many, line)
+			steps = append(steps, many.filled(m[1], m[2], m[3]))
 			continue
 		}
 		if m := stepField.FindStringSubmatch(line); m != nil {
@@ -173,11 +221,15 @@ func (w *walk) steps(chapter string) []printedStep {
 		} else if !strings.HasPrefix(line, "  ") {
 			continue
 		}
-		if field == "" || len(steps) == 0 {
+		step := many
+		if step == nil && len(steps) > 0 {
+			step = &steps[len(steps)-1]
+		}
+		if field == "" || step == nil {
 			continue
 		}
 		said, typed, _ := strings.Cut(strings.TrimSpace(line), "`")
-		f := steps[len(steps)-1].fields
+		f := step.fields
 		if said != "" {
 			f[field] = append(f[field], said)
 		}
@@ -234,12 +286,12 @@ func (w *walk) down(step printedStep, managerDown bool) {
 	env, hosts := w.whereTo(step, managerDown)
 	checks := lines(step.fields["see that it is so"], false)
 	require.NotEmpty(w.t, checks, step.title)
-	if done := w.shows(step, w.printed(checks[0]), env, managerDown, hosts); strings.Contains(step.title, "shut down "+site.Spare) {
+	if done := w.shows(step, w.onPaper(step, checks[0]), env, managerDown, hosts); strings.Contains(step.title, "shut down "+site.Spare) {
 		require.True(w.t, done(), "what is off already is passed over: %s", step.title)
 		return
 	}
 	for _, line := range lines(step.fields["by hand"], managerDown) {
-		w.printed(line)
+		w.onPaper(step, line)
 		switch {
 		case strings.HasPrefix(line, "export GOVC_URL="):
 			env = w.at(line)
@@ -260,7 +312,7 @@ func (w *walk) down(step printedStep, managerDown bool) {
 		}
 	}
 	for _, line := range checks {
-		w.s.Until(step.title+" as seen by "+line, 30*time.Second, w.shows(step, w.printed(line), env, managerDown, hosts))
+		w.s.Until(step.title+" as seen by "+line, 30*time.Second, w.shows(step, w.onPaper(step, line), env, managerDown, hosts))
 	}
 }
 

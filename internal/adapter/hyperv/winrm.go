@@ -241,12 +241,12 @@ func (t *transport) explain(err error) error {
 	var timeout net.Error
 	switch {
 	case certificate.Refused(err):
-		return fmt.Errorf("%w: %s: %v; if it was renewed, check it and put its SHA-256 into thumbprint", adapter.ErrRefused, host, err)
+		return fmt.Errorf("%w: %s: %w; if it was renewed, check it and put its SHA-256 into thumbprint", adapter.ErrRefused, host, err)
 	case errors.As(err, &op) && op.Op == "dial":
 		quiet := errors.Is(op, syscall.EHOSTUNREACH) || errors.Is(op, syscall.EHOSTDOWN) || errors.As(err, &timeout) && timeout.Timeout()
 		return &unsent{host: host, silent: quiet && !errors.As(err, new(*net.DNSError)), err: op}
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s did not answer in time: %w", host, err)
 	}
-	return fmt.Errorf("the connection to %s broke off: %v", host, err)
+	return fmt.Errorf("the connection to %s broke off: %w", host, err)
 }

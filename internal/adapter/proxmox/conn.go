@@ -86,9 +86,8 @@ func (c *conn) Close() error {
 // get asks.
 func (c *conn) get(ctx context.Context, path string, into any) error {
 	err := c.call(ctx, http.MethodGet, path, nil, into)
-	var none *unanswered
-	if errors.As(err, &none) { // a question does nothing: no answer is as good as not asked
-		return fmt.Errorf("%w: %v", adapter.ErrUnreachable, none.err)
+	if none, ok := errors.AsType[*unanswered](err); ok { // a question does nothing: no answer is as good as not asked
+		return fmt.Errorf("%w: %w", adapter.ErrUnreachable, none.err)
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
 
@@ -82,5 +83,5 @@ func brief(d time.Duration) string {
 	if d == 0 {
 		return "a minute"
 	}
-	return d.String()
+	return plan.Span(d)
 }

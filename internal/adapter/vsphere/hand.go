@@ -208,7 +208,7 @@ func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.
 			plan.Start: {{Say: "Press its power button, or power it on at its management controller."}},
 		},
 		Off: []runbook.Instruction{{
-			Say:  fmt.Sprintf("Its power light is dark, or its management controller says off. From afar: this does not connect for %s (a host that hangs is silent too):", cmp.Or(s.OffWhenUnreachable, offAfter)),
+			Say:  fmt.Sprintf("Its power light is dark, or its management controller says off. From afar: this does not connect for %s (a host that hangs is silent too):", plan.Span(cmp.Or(s.OffWhenUnreachable, offAfter))),
 			Type: "curl -skm 5 -o /dev/null https://" + hostPort(own) + "/",
 		}},
 		On: []runbook.Instruction{

@@ -46,7 +46,7 @@ func New(t testing.TB, uri string) *Daemon {
 	if uri == QEMU {
 		need(t, "/usr/bin/qemu-system-x86_64")
 	}
-	dir, err := os.MkdirTemp("/tmp", "ebbtide-libvirt") // t.TempDir is too long for the path of a socket
+	dir, err := os.MkdirTemp("/tmp", "ebbtide-libvirt") //nolint:usetesting // t.TempDir is too long for the path of a socket
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	d := &Daemon{t: t, dir: dir, Socket: filepath.Join(dir, "run/libvirt/libvirt-sock")}

@@ -141,7 +141,11 @@ func (c *Cluster) start(program, guests string) {
 	_, at, found := strings.Cut(lines.Text(), "listening on ")
 	require.True(c.t, found, lines.Text())
 	c.back = at
-	resp, err := c.client.PostForm(c.back+"/api2/json/access/ticket", url.Values{"username": {"root@pam"}, "password": {"secret"}})
+	form := url.Values{"username": {"root@pam"}, "password": {"secret"}}
+	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.back+"/api2/json/access/ticket", strings.NewReader(form.Encode()))
+	require.NoError(c.t, err)
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	resp, err := c.client.Do(req)
 	require.NoError(c.t, err)
 	defer func() { _ = resp.Body.Close() }()
 	var login struct {

@@ -1,0 +1,118 @@
+package report
+
+// The measures of a box of equal steps, in points.
+const (
+	eachPad    = 3
+	eachNumber = 34
+)
+
+var (
+	eachLook = look{size: 8.2}
+	eachHead = look{size: 8.8}
+)
+
+// eachBoxes is the room that the boxes of one of equal steps take.
+func (p *printer) eachBoxes(s Steps) float64 { return p.boxesWidth(Step{Boxes: s.Boxes}) }
+
+// eachLines are the lines of one of equal steps; so many of them are its title.
+func (p *printer) eachLines(s Steps, e Each) (lines [][]piece, heads int) {
+	width := p.measure() - 2*stepPad - eachNumber - p.eachBoxes(s) - 6
+	lines = p.wrap(e.Title, width, eachHead)
+	heads = len(lines)
+	for _, t := range e.Lines {
+		lines = append(lines, p.wrap(t, width, eachLook)...)
+	}
+	return lines, heads
+}
+
+func (p *printer) eachHeight(s Steps, e Each) float64 {
+	lines, _ := p.eachLines(s, e)
+	return max(boxHeight, leading(eachLook.size)*float64(len(lines))) + 2*eachPad
+}
+
+func (p *printer) stepsTitle(s Steps) [][]piece {
+	return p.wrap(s.Title, p.measure()-2*stepPad-p.numberWidth(Step{Number: s.Number})-8, stepLook)
+}
+
+// stepsTop is the height of what holds for all of equal steps.
+func (p *printer) stepsTop(s Steps) float64 {
+	height := stepPad + max(boxHeight+3, float64(len(p.stepsTitle(s)))*leading(stepLook.size)+3)
+	for _, f := range s.Fields {
+		height += float64(len(p.fieldLines(f)))*leading(fieldLook.size) + 1
+	}
+	return height
+}
+
+// stepsLead is how much of equal steps stands together: what holds for all, and the first of them.
+func (p *printer) stepsLead(s Steps) float64 {
+	height := p.stepsTop(s) + 2*stepPad
+	if len(s.Each) > 0 {
+		height += p.eachHeight(s, s.Each[0])
+	}
+	return min(height, p.whole())
+}
+
+// steps sets equal steps in a frame: what holds for all once, and a line for each. Where it breaks, the next page says
+// what goes on.
+func (p *printer) steps(i int, s Steps) {
+	p.need(p.stepsLead(s))
+	top := p.y
+	frame := func() {
+		p.stroke(Grey, 0.75)
+		p.pdf.Rect(edgeLeft, top, p.measure(), p.y+stepPad-2-top, "D")
+	}
+	p.y += stepPad
+	p.stepTop(Step{Number: s.Number, Title: s.Title})
+	for _, f := range s.Fields {
+		p.field(f, func() { frame(); p.newPage(); top = p.y; p.y += stepPad })
+	}
+	keep := 0.0
+	if i+2 < len(p.doc.Blocks) {
+		last, note := p.doc.Blocks[i+1].(Note)
+		if _, end := p.doc.Blocks[i+2].(PageBreak); note && end {
+			keep = p.noteHeight(last) + 2
+		}
+	}
+	for n, e := range s.Each {
+		height := p.eachHeight(s, e) + stepPad
+		if n == len(s.Each)-1 {
+			height += keep
+		}
+		if height > p.room() {
+			frame()
+			p.newPage()
+			top = p.y
+			p.y += stepPad
+			p.stepTop(Step{Number: s.Number, Title: Join(s.Title, T(" (goes on)"))})
+		}
+		p.each(s, e)
+	}
+	frame()
+	p.y += stepPad + 5
+}
+
+// each sets one of equal steps, with its boxes.
+func (p *printer) each(s Steps, e Each) {
+	height := p.eachHeight(s, e)
+	p.mark(e.Step.Anchor)
+	p.stroke(Pale, 0.5)
+	p.pdf.Line(edgeLeft+stepPad, p.y, p.paper.Width-edgeRight-stepPad, p.y)
+	if e.Step.Changed {
+		p.changed(p.y, p.y+height)
+	}
+	y := p.y + eachPad
+	p.write(edgeLeft+stepPad+2, y+9, e.Step.Number, Strong, eachHead)
+	lines, heads := p.eachLines(s, e)
+	for n, line := range lines {
+		l := eachLook
+		if n < heads {
+			l = eachHead
+		}
+		p.setLine(edgeLeft+stepPad+eachNumber, y+l.size, line, l)
+		y += leading(eachLook.size)
+	}
+	at := p.y
+	p.y += eachPad
+	p.boxes(s.Boxes)
+	p.y = at + height
+}

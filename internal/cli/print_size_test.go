@@ -126,6 +126,6 @@ func TestPrintCluster(t *testing.T) {
 	for _, title := range []string{"set aside for the shutdown: cluster", "put back as it was: cluster"} {
 		require.NotRegexp(t, "flush|write-(back|through)|dead battery", step(title))
 	}
-	require.Contains(t, step("set aside what would restart or move VMs in cluster"), "left alone, it would start again elsewhere")
+	require.Contains(t, step("set aside for the shutdown: cluster"), "left alone, it would start again elsewhere")
 	require.NotContains(t, md, "drops-cluster")
 }

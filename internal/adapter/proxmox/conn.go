@@ -184,7 +184,7 @@ func (c *conn) ask(ctx context.Context, at *url.URL, secret, method, path string
 	if err := json.Unmarshal(text, &struct {
 		Data any `json:"data"`
 	}{into}); err != nil {
-		return fmt.Errorf("%w: %s does not answer like Proxmox VE: %v", adapter.ErrRefused, at.Host, err)
+		return fmt.Errorf("%w: %s does not answer like Proxmox VE: %w", adapter.ErrRefused, at.Host, err)
 	}
 	return nil
 }

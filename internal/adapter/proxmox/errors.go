@@ -29,7 +29,7 @@ func explainTransport(ctx context.Context, host string, err error) error {
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("%s was not waited for: %w", host, cause)
 	case certificate.Refused(err):
-		return fmt.Errorf("%w: %v; if it was renewed, check it and put its SHA-256 into thumbprint", adapter.ErrRefused, plainURL(err))
+		return fmt.Errorf("%w: %w; if it was renewed, check it and put its SHA-256 into thumbprint", adapter.ErrRefused, plainURL(err))
 	case errors.As(err, &name):
 		return &unsent{hosts: []string{host}, err: name}
 	case errors.As(err, &op) && op.Op == "dial":

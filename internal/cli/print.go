@@ -30,7 +30,7 @@ func (a *app) print() *cobra.Command {
 	var p printing
 	c := &cobra.Command{
 		Use: "print RUNBOOK -o FILE", GroupID: "runbook", Short: "print the run book that people follow when no machine is left",
-		Long: `Prints a runbook for people: who to call, the estate on one page, which UPS feeds what,
+		Long: `Prints a runbook for people: who to call, the estate at a glance, which UPS feeds what,
 the steps down and up with how each is done by hand and seen to be done, the last safe
 time for each, what if, and pages to write on. The ending of FILE says in what form:
 .pdf, .html (one file that needs nothing else) or .md.

@@ -149,7 +149,7 @@ type IndexEntry struct {
 	Refs []Span
 }
 
-// PageBreak begins a new page where there are pages.
+// PageBreak begins a new page where there are pages, unless hardly anything stands on this one.
 type PageBreak struct{}
 
 func (Heading) block()   {}

@@ -186,7 +186,9 @@ func (p *printer) block(i int) {
 	case Index:
 		p.index(b)
 	case PageBreak:
-		if p.y > edgeTop {
+		if used := p.y - edgeTop; used > 0 && used < p.whole()/6 { // some lines that spilled over are no page
+			p.y += 3 * leading(bodySize)
+		} else if used > 0 {
 			if i+1 < len(p.doc.Blocks) {
 				if h, ok := p.doc.Blocks[i+1].(Heading); ok && h.Level == 1 {
 					p.section = "" // a page that begins with a chapter needs no reminder of the one before

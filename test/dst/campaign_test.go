@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	seeds  = flag.Int("dst.seeds", 1000, "how many seeds the campaign plays")
+	seeds  = flag.Int("dst.seeds", 500, "how many seeds the campaign plays")
 	from   = flag.Uint64("dst.from", 1, "the first of them")
 	one    = flag.Uint64("dst.seed", 0, "play this seed alone, and tell its story")
 	stop   = flag.Bool("dst.first", false, "end at the first seed that breaks a rule, and leave it as it is")

@@ -159,6 +159,9 @@ func (c *collector) gather(ctx *simulator.Context) types.BaseMethodFault {
 	if len(changed) == 0 && !whole {
 		return nil
 	}
+	reading := &ctx.Map.Get(anchorRef).(*anchor).server.reading
+	reading.RLock()
+	defer reading.RUnlock()
 	for _, ref := range c.Filter {
 		filter, ok := ctx.Session.Get(ref).(*simulator.PropertyFilter)
 		if !ok {

@@ -18,6 +18,8 @@ type Server struct {
 	model *simulator.Model
 	host  *host // nil: vCenter
 
+	reading sync.RWMutex // held by collectors while they gather, and by a logout alone
+
 	mu       sync.Mutex
 	vms      map[types.ManagedObjectReference]*machine
 	hosts    map[types.ManagedObjectReference]*host
@@ -98,6 +100,8 @@ func (srv *Server) intercept(ctx *simulator.Context, call *simulator.Method) (mo
 		if srv.host == nil {
 			ctx.WithLock(o, func() { ctx.Session.Registry.Put(&datacenterMethods{o, srv}) })
 		}
+	case *simulator.SessionManager:
+		ctx.WithLock(o, func() { ctx.Session.Registry.Put(&sessionMethods{o, srv}) })
 	case *simulator.OptionManager:
 		if srv.host == nil {
 			ctx.WithLock(o, func() { ctx.Session.Registry.Put(&optionMethods{o, srv}) })

@@ -4,6 +4,7 @@
 package libvirttest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -51,7 +52,8 @@ func New(t testing.TB, uri string) *Daemon {
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	d := &Daemon{t: t, dir: dir, Socket: filepath.Join(dir, "run/libvirt/libvirt-sock")}
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "run"), 0o700))
-	d.cmd = exec.CommandContext(t.Context(), program, "-p", filepath.Join(dir, "pid"))
+	// Not under the test's context, which ends before Kill can end the guests.
+	d.cmd = exec.CommandContext(context.Background(), program, "-p", filepath.Join(dir, "pid"))
 	d.cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "XDG_RUNTIME_DIR=" + dir + "/run", "XDG_CONFIG_HOME=" + dir + "/config",
 		"XDG_CACHE_HOME=" + dir + "/cache", "XDG_DATA_HOME=" + dir + "/data",

@@ -150,7 +150,7 @@ func TestAReadOnlyDiskAtTheStart(t *testing.T) {
 
 	readOnly(syscall.MS_RDONLY)
 	g.start()
-	g.until("the cut", func() bool { return len(g.commands()) > 0 })
+	g.until("the cut", func() bool { return g.status().View.Supplies[0].Cut })
 	require.Equal(t, plan.Off, g.estate.Node("nas").State())
 	require.False(t, g.status().View.Journal)
 	require.Equal(t, 503, g.get("/readyz").code)

@@ -83,9 +83,7 @@ func TestADaemonLearnsFromItsOwnOutage(t *testing.T) {
 	require.Equal(t, []string{"ups", "nas", "web"}, g.status().Proofs.Never)
 	before := d.learned.forecaster.Load()
 	g.outage(engine.Proven, "ups", plan.Cut)
-	g.mains(true)
-	g.until("the way up", func() bool { return g.recorded(engine.Turned, "", 0) })
-	g.estate.Node("nas").Set(plan.On) // its power is back
+	g.estate.Node("nas").Set(plan.On) // starts with its power
 	g.back()
 	g.until("what it taught", func() bool { return d.learned.forecaster.Load() != before && len(g.status().Proofs.Never) == 1 })
 	require.Equal(t, []string{"ups"}, g.status().Proofs.Never, "a few seconds prove nothing of a battery")
@@ -95,7 +93,7 @@ func TestADaemonLearnsFromItsOwnOutage(t *testing.T) {
 		verbs = append(verbs, s.Node+" "+s.Verb.String())
 		require.Positive(t, s.Took)
 	}
-	require.ElementsMatch(t, []string{"web stop", "nas stop", "nas start", "web start", "ups cut"}, verbs)
+	require.ElementsMatch(t, []string{"web stop", "nas stop", "web start", "ups cut"}, verbs, "how long nas took nobody saw")
 }
 
 // A battery that was proven meanwhile reaches the engine without a restart.

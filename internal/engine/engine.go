@@ -80,6 +80,7 @@ type node struct {
 	cacheWas  plan.Fact  // write-through before the outage
 	settings  string     // what Unprotect puts back
 	touched   bool       // a stop, cut or protect was commanded
+	stopped   bool       // proven off by its stop
 	accepted  bool       // its last command was a stop, and was accepted
 	silent    time.Time  // since when it has not answered after that
 	done, bad plan.Verbs // steps that ended in the present direction, with and without proof

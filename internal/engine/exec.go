@@ -254,11 +254,17 @@ func (e *Engine) arm(i int) {
 func (e *Engine) prove(i int, cause Cause, reason string) {
 	n := &e.nodes[i]
 	x := n.exec
-	n.done |= plan.VerbSet(x.verb)
-	n.bad &^= plan.VerbSet(x.verb)
+	n.did(x.verb)
 	verb, state := x.verb, n.seen.State
 	e.record(Record{Kind: Proven, Node: e.id(i), Verb: &verb, Attempt: x.attempt, State: &state, Reason: reason, Cause: cause})
 	e.end(i, proven)
+}
+
+// did takes down that a verb is done in the present direction.
+func (n *node) did(v plan.Verb) {
+	n.done |= plan.VerbSet(v)
+	n.bad &^= plan.VerbSet(v)
+	n.stopped = n.stopped || v == plan.Stop
 }
 
 // giveUp ends a step without proof. It is never shown as success.

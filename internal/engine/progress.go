@@ -72,11 +72,25 @@ func (e *Engine) rebuild() {
 		if x := e.nodes[s.Node].exec; x != nil && x.goal == r.goal && x.verb == s.Verb {
 			pr.status[i] = active
 		} else if v, ok := e.satisfied(s, cut); ok {
+			if s.Verb == plan.Start {
+				e.cameBack(s.Node)
+			}
 			e.settleStep(i, v, false)
 		} else if pr.left[i] == 0 {
 			e.offer(i)
 		}
 	}
+}
+
+// cameBack records that a node that was stopped in this outage is up without a command, as one is that starts with its
+// power: it is shown to come back as much as one that was started.
+func (e *Engine) cameBack(i int) {
+	n, verb, state := &e.nodes[i], plan.Start, e.nodes[i].seen.State
+	if !n.stopped || !n.wasOn || !n.up || n.down || n.done.Has(verb) || !probed(e.estate.Node(i)) {
+		return
+	}
+	n.did(verb)
+	e.record(Record{Kind: Proven, Node: e.id(i), Verb: &verb, State: &state, Reason: "it came back by itself", Cause: Already})
 }
 
 // cutScope is what is dark because its supplies were cut and are not back: it needs no stop.

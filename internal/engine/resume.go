@@ -85,8 +85,7 @@ func (e *Engine) fold(rec *Record) error {
 	case Intent, Asked:
 		e.foldIntent(at, rec)
 	case Proven:
-		e.nodes[at].done |= plan.VerbSet(*rec.Verb)
-		e.nodes[at].bad &^= plan.VerbSet(*rec.Verb)
+		e.nodes[at].did(*rec.Verb)
 		e.nodes[at].open = nil
 	case Failed:
 		e.nodes[at].bad |= plan.VerbSet(*rec.Verb)

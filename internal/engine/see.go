@@ -153,8 +153,7 @@ func (e *Engine) judgeIdle(i int, wasDown bool) {
 		} else if !n.bad.Has(plan.Stop) {
 			verb = plan.Flush
 		}
-		n.bad &^= plan.VerbSet(verb)
-		n.done |= plan.VerbSet(verb)
+		n.did(verb)
 		state := n.seen.State
 		e.record(Record{Kind: Proven, Node: e.id(i), Verb: &verb, State: &state, Reason: "settled after it had been given up"})
 		e.rebuild()

@@ -55,7 +55,7 @@ var bugs = []bug{
 		{engineProgress, "return proven, !n.wasOn && (node.Kind != plan.Passive || !node.Healthy) || n.up && !n.down", "return proven, n.up && !n.down"},
 	}},
 	{name: "a resume repeats what had settled", edits: []edit{
-		{engineResume, "e.nodes[at].bad &^= plan.VerbSet(*rec.Verb)\n\t\te.nodes[at].open = nil\n", "e.nodes[at].bad &^= plan.VerbSet(*rec.Verb)\n"},
+		{engineResume, "e.nodes[at].did(*rec.Verb)\n\t\te.nodes[at].open = nil\n", "e.nodes[at].did(*rec.Verb)\n"},
 	}},
 	{name: "limits are forgotten after a crash", edits: []edit{
 		{engineProgress, "\t\t\tpr.disp.Take(i)\n", "\t\t\tif e.nodes[i].exec.op != 0 {\n\t\t\t\tpr.disp.Take(i)\n\t\t\t}\n"},

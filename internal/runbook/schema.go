@@ -1,6 +1,8 @@
 package runbook
 
 import (
+	"fmt"
+	"path"
 	"time"
 
 	"ebbtide/internal/plan"
@@ -98,6 +100,22 @@ func (e *KeyError) Error() string { return e.Err.Error() }
 
 // Unwrap gives the mistake itself.
 func (e *KeyError) Unwrap() error { return e.Err }
+
+// Mistake is a mistake in one key of a spec.
+func Mistake(key, format string, args ...any) error {
+	return &KeyError{Key: key, Err: fmt.Errorf(format, args...)}
+}
+
+// CheckGlobs finds those globs of a key that are malformed.
+func CheckGlobs(key string, globs ...string) []error {
+	var errs []error
+	for _, glob := range globs {
+		if _, err := path.Match(glob, ""); err != nil {
+			errs = append(errs, Mistake(key, "glob %q is malformed: * stands for any characters, ? for one, [a-z] for a range", glob))
+		}
+	}
+	return errs
+}
 
 // SecretRef is a reference to a secret: exactly one field is set. A secret itself never stands in a runbook.
 type SecretRef struct {

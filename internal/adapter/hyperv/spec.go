@@ -11,7 +11,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path"
 	"time"
 
 	"ebbtide/internal/adapter"
@@ -123,13 +122,9 @@ func Family() adapter.Family {
 	}
 }
 
-func mistake(key, format string, args ...any) error {
-	return &runbook.KeyError{Key: key, Err: fmt.Errorf(format, args...)}
-}
-
 func checkVM(s *VMSpec) []error {
 	if s.VM != "" && s.UUID != "" {
-		return []error{mistake("vm", "vm and uuid exclude each other: keep one")}
+		return []error{runbook.Mistake("vm", "vm and uuid exclude each other: keep one")}
 	}
 	return nil
 }
@@ -137,14 +132,9 @@ func checkVM(s *VMSpec) []error {
 func checkVMs(s *VMsSpec) []error {
 	var errs []error
 	if s.Select == (Selection{}) {
-		errs = append(errs, mistake("select", "select is empty: give a name, or all: true"))
+		errs = append(errs, runbook.Mistake("select", "select is empty: give a name, or all: true"))
 	}
-	for _, glob := range append([]string{s.Select.Name}, s.Exclude...) {
-		if _, err := path.Match(glob, ""); err != nil {
-			errs = append(errs, mistake("select", "glob %q is malformed: * stands for any characters, ? for one, [a-z] for a range", glob))
-		}
-	}
-	return errs
+	return append(errs, runbook.CheckGlobs("select", append([]string{s.Select.Name}, s.Exclude...)...)...)
 }
 
 // open makes a node.

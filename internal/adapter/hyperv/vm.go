@@ -1,12 +1,9 @@
 package hyperv
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"path"
-	"slices"
 	"strings"
 
 	"ebbtide/internal/adapter"
@@ -177,27 +174,12 @@ func (n *vms) Members(ctx context.Context) ([]plan.Member, error) {
 	}
 	var members []plan.Member
 	for _, m := range list {
-		if n.spec.covers(m.Name) {
+		if adapter.Covers(m.Name, n.spec.Select.Name, n.spec.Exclude) {
 			members = append(members, plan.Member{ID: m.ID, Name: m.Name, Host: m.Host, On: n.kind.observe(m).State == plan.On})
 		}
 	}
-	slices.SortFunc(members, func(a, b plan.Member) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
-	})
+	adapter.SortMembers(members)
 	return members, nil
-}
-
-// covers tells whether a name is selected. The globs were checked with the runbook.
-func (s *VMsSpec) covers(name string) bool {
-	if s.Select.Name != "" {
-		if ok, _ := path.Match(s.Select.Name, name); !ok {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(s.Exclude, func(glob string) bool {
-		ok, _ := path.Match(glob, name)
-		return ok
-	})
 }
 
 // Member gives the node of one member.
@@ -207,24 +189,10 @@ func (n *vms) Member(id string) (adapter.Node, error) {
 
 // Probe counts: on while any member is.
 func (n *vms) Probe(ctx context.Context) (plan.Observation, error) {
-	members, err := n.Members(ctx)
-	if err != nil {
-		return plan.Observation{}, err
-	}
-	on := 0
-	for _, m := range members {
-		if m.On {
-			on++
-		}
-	}
-	o := plan.Observation{State: plan.Off, Detail: fmt.Sprintf("%d of %d VMs are on", on, len(members))}
-	if on > 0 {
-		o.State = plan.On
-	}
-	return o, nil
+	return adapter.ProbeMany(ctx, n, "VMs")
 }
 
 // Do is refused: commands go to the members.
 func (n *vms) Do(_ context.Context, v plan.Verb) error {
-	return fmt.Errorf("cannot %s the VMs: %w: commands go to the members", v, adapter.ErrRefused)
+	return adapter.RefuseMany(v, "VMs")
 }

@@ -58,7 +58,7 @@ func checkConn(s *ConnSpec) []error {
 		errs = append(errs, &runbook.KeyError{Key: "url", Err: err})
 	}
 	if s.Auth != "" && s.Auth != "ntlm" && s.Auth != "basic" {
-		errs = append(errs, mistake("auth", "auth %q is neither ntlm nor basic; where NTLM is off (Protected Users, a domain policy) use a connection of type ssh", s.Auth))
+		errs = append(errs, runbook.Mistake("auth", "auth %q is neither ntlm nor basic; where NTLM is off (Protected Users, a domain policy) use a connection of type ssh", s.Auth))
 	}
 	return errs
 }

@@ -1,11 +1,8 @@
 package libvirt
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"path"
-	"slices"
 	"strings"
 
 	"ebbtide/internal/adapter"
@@ -32,7 +29,7 @@ func (n *domains) Members(ctx context.Context) ([]plan.Member, error) {
 		// The number of a domain is that of its process; what has none is off.
 		members = append(members, plan.Member{ID: uuid.UUID(d.UUID).String(), Name: d.Name, On: d.ID >= 0})
 	}
-	slices.SortFunc(members, func(a, b plan.Member) int { return cmp.Compare(a.Name, b.Name) })
+	adapter.SortMembers(members)
 	return members, nil
 }
 
@@ -47,7 +44,7 @@ func (n *domains) list(l *libvirt.Libvirt) ([]libvirt.Domain, error) {
 	}
 	var found []libvirt.Domain
 	for _, d := range all {
-		if !n.spec.covers(d.Name) {
+		if !adapter.Covers(d.Name, n.spec.Select.Name, n.spec.Exclude) {
 			continue
 		}
 		if glob := n.spec.Select.Title; glob != "" {
@@ -58,26 +55,13 @@ func (n *domains) list(l *libvirt.Libvirt) ([]libvirt.Domain, error) {
 			if err != nil {
 				return nil, err
 			}
-			if ok, _ := path.Match(glob, title); !ok {
+			if !adapter.Covers(title, glob, nil) {
 				continue
 			}
 		}
 		found = append(found, d)
 	}
 	return found, nil
-}
-
-// covers tells whether a name is selected. The globs were checked with the runbook.
-func (s *DomainsSpec) covers(name string) bool {
-	if s.Select.Name != "" {
-		if ok, _ := path.Match(s.Select.Name, name); !ok {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(s.Exclude, func(glob string) bool {
-		ok, _ := path.Match(glob, name)
-		return ok
-	})
 }
 
 // Member gives the node of one member.
@@ -91,26 +75,12 @@ func (n *domains) Member(id string) (adapter.Node, error) {
 
 // Probe counts: on while any member is.
 func (n *domains) Probe(ctx context.Context) (plan.Observation, error) {
-	members, err := n.Members(ctx)
-	if err != nil {
-		return plan.Observation{}, err
-	}
-	on := 0
-	for _, m := range members {
-		if m.On {
-			on++
-		}
-	}
-	o := plan.Observation{State: plan.Off, Detail: fmt.Sprintf("%d of %d domains are on", on, len(members))}
-	if on > 0 {
-		o.State = plan.On
-	}
-	return o, nil
+	return adapter.ProbeMany(ctx, n, "domains")
 }
 
 // Do is refused: commands go to the members.
 func (n *domains) Do(_ context.Context, v plan.Verb) error {
-	return fmt.Errorf("cannot %s the domains of %s: %w: commands go to its members", v, n.spec.Select, adapter.ErrRefused)
+	return adapter.RefuseMany(v, "domains of "+n.spec.Select.String())
 }
 
 func (s Selection) String() string {

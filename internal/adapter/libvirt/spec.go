@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"path"
 	"time"
 
 	"ebbtide/internal/adapter"
@@ -104,10 +103,6 @@ func Family() adapter.Family {
 	}
 }
 
-func mistake(key, format string, args ...any) error {
-	return &runbook.KeyError{Key: key, Err: fmt.Errorf(format, args...)}
-}
-
 func checkConn(s *ConnSpec) []error {
 	var errs []error
 	if s.TLS == "" {
@@ -117,10 +112,10 @@ func checkConn(s *ConnSpec) []error {
 		return errs
 	}
 	if s.Socket != "" || s.SSH != "" {
-		errs = append(errs, mistake("tls", "tls excludes socket and ssh: keep one way"))
+		errs = append(errs, runbook.Mistake("tls", "tls excludes socket and ssh: keep one way"))
 	}
 	if s.CAFile == "" || s.Cert == "" || s.Key.IsZero() {
-		errs = append(errs, mistake("tls", "tls needs ca_file, cert_file and key: libvirt lets in who has a certificate of its authority"))
+		errs = append(errs, runbook.Mistake("tls", "tls needs ca_file, cert_file and key: libvirt lets in who has a certificate of its authority"))
 	}
 	return errs
 }
@@ -131,10 +126,10 @@ func checkDomain(s *DomainSpec) []error {
 	}
 	var errs []error
 	if _, err := uuid.Parse(s.UUID); err != nil {
-		errs = append(errs, mistake("uuid", `uuid %q is not a UUID: "virsh domuuid NAME" prints it`, s.UUID))
+		errs = append(errs, runbook.Mistake("uuid", `uuid %q is not a UUID: "virsh domuuid NAME" prints it`, s.UUID))
 	}
 	if s.Domain != "" {
-		errs = append(errs, mistake("domain", "domain and uuid exclude each other: keep one"))
+		errs = append(errs, runbook.Mistake("domain", "domain and uuid exclude each other: keep one"))
 	}
 	return errs
 }
@@ -142,14 +137,9 @@ func checkDomain(s *DomainSpec) []error {
 func checkDomains(s *DomainsSpec) []error {
 	var errs []error
 	if s.Select == (Selection{}) {
-		errs = append(errs, mistake("select", "select is empty: give at least one of name, title and autostart, or all: true"))
+		errs = append(errs, runbook.Mistake("select", "select is empty: give at least one of name, title and autostart, or all: true"))
 	}
-	for _, glob := range append([]string{s.Select.Name, s.Select.Title}, s.Exclude...) {
-		if _, err := path.Match(glob, ""); err != nil {
-			errs = append(errs, mistake("select", "glob %q is malformed: * stands for any characters, ? for one, [a-z] for a range", glob))
-		}
-	}
-	return errs
+	return append(errs, runbook.CheckGlobs("select", append([]string{s.Select.Name, s.Select.Title}, s.Exclude...)...)...)
 }
 
 // open makes a node.

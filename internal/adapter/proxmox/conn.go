@@ -6,23 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/adapter/rest"
 	"ebbtide/internal/runbook"
 )
 
 // What a connection allows itself.
 const (
-	concurrency   = 8 // calls at a time: a node has three workers (pvedaemon), and each starts a task of its own
-	connectWithin = 3 * time.Second
-	maxAnswer     = 32 << 20
+	concurrency = 8 // calls at a time: a node has three workers (pvedaemon), and each starts a task of its own
+	maxAnswer   = 32 << 20
 )
 
 // conn is a connection to a cluster, by whichever of its nodes answers.
@@ -57,18 +55,7 @@ func connect(d runbook.ConnectionDecl, secrets adapter.Secrets) (*conn, error) {
 		}
 		c.urls = append(c.urls, u)
 	}
-	c.http = &http.Client{
-		Transport: &http.Transport{ // no proxy: it may be down when this is needed most
-			TLSClientConfig:        config,
-			DialContext:            (&net.Dialer{Timeout: connectWithin, KeepAlive: 15 * time.Second}).DialContext,
-			TLSHandshakeTimeout:    connectWithin,
-			MaxConnsPerHost:        concurrency,
-			MaxIdleConnsPerHost:    concurrency,
-			IdleConnTimeout:        30 * time.Second,
-			MaxResponseHeaderBytes: 64 << 10,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the token goes where the runbook says
-	}
+	c.http = rest.NewHTTP(config, concurrency)
 	c.ctx, c.end = context.WithCancel(context.Background())
 	return c, nil
 }

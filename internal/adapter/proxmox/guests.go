@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,9 +30,7 @@ func (n *guests) Members(ctx context.Context) ([]plan.Member, error) {
 			members = append(members, plan.Member{ID: strconv.Itoa(r.VMID), Name: r.Name, Host: r.Node, On: r.Status == "running"})
 		}
 	}
-	slices.SortFunc(members, func(a, b plan.Member) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
-	})
+	adapter.SortMembers(members)
 	return members, nil
 }
 
@@ -46,15 +43,7 @@ func (s *GuestsSpec) covers(r *resource) bool {
 	case sel.Tag != "" && !slices.Contains(strings.FieldsFunc(r.Tags, func(c rune) bool { return strings.ContainsRune(";, ", c) }), sel.Tag):
 		return false
 	}
-	if sel.Name != "" {
-		if ok, _ := path.Match(sel.Name, r.Name); !ok {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(s.Exclude, func(glob string) bool {
-		ok, _ := path.Match(glob, r.Name)
-		return ok
-	})
+	return adapter.Covers(r.Name, sel.Name, s.Exclude)
 }
 
 // Member gives the node of one member.
@@ -68,26 +57,12 @@ func (n *guests) Member(id string) (adapter.Node, error) {
 
 // Probe counts: on while any member is.
 func (n *guests) Probe(ctx context.Context) (plan.Observation, error) {
-	members, err := n.Members(ctx)
-	if err != nil {
-		return plan.Observation{}, err
-	}
-	on := 0
-	for _, m := range members {
-		if m.On {
-			on++
-		}
-	}
-	o := plan.Observation{State: plan.Off, Detail: fmt.Sprintf("%d of %d guests are on", on, len(members))}
-	if on > 0 {
-		o.State = plan.On
-	}
-	return o, nil
+	return adapter.ProbeMany(ctx, n, "guests")
 }
 
 // Do is refused: commands go to the members.
 func (n *guests) Do(_ context.Context, v plan.Verb) error {
-	return fmt.Errorf("cannot %s the guests of %s: %w: commands go to its members", v, n.spec.Select, adapter.ErrRefused)
+	return adapter.RefuseMany(v, "guests of "+n.spec.Select.String())
 }
 
 func (s Selection) String() string {

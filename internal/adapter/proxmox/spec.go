@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -142,10 +141,6 @@ func Family() adapter.Family {
 	}
 }
 
-func mistake(key, format string, args ...any) error {
-	return &runbook.KeyError{Key: key, Err: fmt.Errorf(format, args...)}
-}
-
 func checkConn(s *ConnSpec) []error {
 	errs := certificate.Check(s.Thumbprint, s.CAFile)
 	for key, urls := range map[string][]string{"url": {s.URL}, "others": s.Others} {
@@ -157,10 +152,10 @@ func checkConn(s *ConnSpec) []error {
 	}
 	user, name, found := strings.Cut(s.Token, "!")
 	if s.Token != "" && (!found || name == "" || !strings.Contains(user, "@")) {
-		errs = append(errs, mistake("token", "token %q is not of the form user@realm!name, as in ebbtide@pve!ups", s.Token))
+		errs = append(errs, runbook.Mistake("token", "token %q is not of the form user@realm!name, as in ebbtide@pve!ups", s.Token))
 	}
 	if s.Thumbprint != "" && len(s.Others) > 0 {
-		errs = append(errs, mistake("thumbprint", "each node of a cluster has a certificate of its own: with others give ca_file, a copy of /etc/pve/pve-root-ca.pem"))
+		errs = append(errs, runbook.Mistake("thumbprint", "each node of a cluster has a certificate of its own: with others give ca_file, a copy of /etc/pve/pve-root-ca.pem"))
 	}
 	return errs
 }
@@ -176,14 +171,9 @@ func parseURL(text string) (*url.URL, error) {
 func checkGuests(s *GuestsSpec) []error {
 	var errs []error
 	if s.Select == (Selection{}) {
-		errs = append(errs, mistake("select", "select is empty: give at least one of tag, pool, node and name, or all: true"))
+		errs = append(errs, runbook.Mistake("select", "select is empty: give at least one of tag, pool, node and name, or all: true"))
 	}
-	for _, glob := range append([]string{s.Select.Name}, s.Exclude...) {
-		if _, err := path.Match(glob, ""); err != nil {
-			errs = append(errs, mistake("select", "glob %q is malformed: * stands for any characters, ? for one, [a-z] for a range", glob))
-		}
-	}
-	return errs
+	return append(errs, runbook.CheckGlobs("select", append([]string{s.Select.Name}, s.Exclude...)...)...)
 }
 
 func checkCluster(s *ClusterSpec) []error {
@@ -192,14 +182,14 @@ func checkCluster(s *ClusterSpec) []error {
 		errs = append(errs, errors.New("nothing is set aside: leave ha on, or give ceph: true"))
 	}
 	if len(s.Flags) > 0 && !s.Ceph {
-		errs = append(errs, mistake("flags", "flags are Ceph's: give ceph: true too"))
+		errs = append(errs, runbook.Mistake("flags", "flags are Ceph's: give ceph: true too"))
 	}
 	for _, f := range s.Flags {
 		switch {
 		case f == "pause" || f == "nodown":
-			errs = append(errs, mistake("flags", "flag %s stops the guests' own writes, or lets them hang, while they are to shut down: leave it out", f))
+			errs = append(errs, runbook.Mistake("flags", "flag %s stops the guests' own writes, or lets them hang, while they are to shut down: leave it out", f))
 		case !slices.Contains(knownFlags, f):
-			errs = append(errs, mistake("flags", "flag %q is none of %s", f, strings.Join(knownFlags, ", ")))
+			errs = append(errs, runbook.Mistake("flags", "flag %q is none of %s", f, strings.Join(knownFlags, ", ")))
 		}
 	}
 	return errs

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"path"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/stmcginnis/gofish"
 	"github.com/stmcginnis/gofish/schemas"
@@ -20,14 +18,13 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
 	"ebbtide/internal/adapter/lockout"
+	"ebbtide/internal/adapter/rest"
 )
 
 // What is believed of a controller, and asked of it.
 const (
-	maxAnswer     = 4 << 20 // bytes of one answer
-	concurrency   = 2       // requests at a time: many controllers have a small processor and one thread
-	connectWithin = 5 * time.Second
-	idleFor       = 20 * time.Second // that a connection is kept: a TLS handshake takes some of them a second
+	maxAnswer   = 4 << 20 // bytes of one answer
+	concurrency = 2       // requests at a time: many controllers have a small processor and one thread
 )
 
 // systems is where the machines of a controller are listed (DSP0266, 6.5).
@@ -64,21 +61,8 @@ func connect(name string, spec *ConnectionSpec, secrets adapter.Secrets) (*conn,
 	}
 	c := &conn{name: name, spec: spec, base: at, secrets: secrets}
 	c.ctx, c.end = context.WithCancel(context.Background())
-	c.http = &http.Client{
-		Transport: bounded{&http.Transport{ // no proxy: it may be down when this is needed most
-			TLSClientConfig:     config,
-			DialContext:         (&net.Dialer{Timeout: connectWithin}).DialContext,
-			TLSHandshakeTimeout: connectWithin,
-			MaxConnsPerHost:     concurrency,
-			IdleConnTimeout:     idleFor,
-		}},
-		CheckRedirect: func(to *http.Request, from []*http.Request) error {
-			if to.URL.Scheme != "https" || to.URL.Host != from[0].URL.Host || len(from) > 3 {
-				return http.ErrUseLastResponse // a password goes where the runbook says
-			}
-			return nil
-		},
-	}
+	c.http = rest.NewHTTP(config, concurrency)
+	c.http.Transport = bounded{c.http.Transport}
 	return c, nil
 }
 
@@ -223,11 +207,11 @@ func some(ids []string) string {
 }
 
 // bounded believes no endless answer.
-type bounded struct{ *http.Transport }
+type bounded struct{ http.RoundTripper }
 
 // RoundTrip bounds the body of the answer.
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := b.Transport.RoundTrip(req)
+	resp, err := b.RoundTripper.RoundTrip(req)
 	if err == nil {
 		resp.Body = struct {
 			io.Reader

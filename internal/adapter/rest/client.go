@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -76,24 +77,30 @@ func New(c Config) (*Client, error) {
 	client := &Client{name: c.Name, base: base, login: c.Login, entry: make(chan struct{}, 1)}
 	client.entry <- struct{}{}
 	client.ctx, client.end = context.WithCancel(context.Background())
-	client.http = &http.Client{
-		Transport: &http.Transport{ // no proxy: it may be down when this is needed most
+	client.http = NewHTTP(config, Concurrency)
+	return client, nil
+}
+
+// NewHTTP makes the HTTPS client for one system, which takes so many requests at a time. It goes through no proxy, which may
+// be down when this is needed most, and follows no redirect to elsewhere: a password goes where the runbook says.
+func NewHTTP(config *tls.Config, concurrency int) *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{
 			TLSClientConfig:        config,
 			DialContext:            (&net.Dialer{Timeout: connectWithin}).DialContext,
 			TLSHandshakeTimeout:    connectWithin,
-			MaxConnsPerHost:        Concurrency,
-			MaxIdleConnsPerHost:    Concurrency,
+			MaxConnsPerHost:        concurrency,
+			MaxIdleConnsPerHost:    concurrency,
 			IdleConnTimeout:        idleFor,
 			MaxResponseHeaderBytes: maxHeader,
 		},
 		CheckRedirect: func(to *http.Request, from []*http.Request) error {
 			if to.URL.Scheme != "https" || to.URL.Host != from[0].URL.Host || len(from) > 3 {
-				return http.ErrUseLastResponse // a password goes where the runbook says
+				return http.ErrUseLastResponse
 			}
 			return nil
 		},
 	}
-	return client, nil
 }
 
 // Close ends the connection and all that is under way on it.

@@ -3,7 +3,7 @@ package vsphere
 import (
 	"cmp"
 	"fmt"
-	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -160,11 +160,6 @@ func vmTimes() map[plan.Verb]plan.Times {
 	}
 }
 
-// mistake is one in a key of a spec.
-func mistake(key, format string, args ...any) error {
-	return &runbook.KeyError{Key: key, Err: fmt.Errorf(format, args...)}
-}
-
 func checkConnection(spec any) []error {
 	s := spec.(*ConnectionSpec)
 	var errs []error
@@ -181,10 +176,10 @@ func checkVM(spec any) []error {
 	}
 	var errs []error
 	if _, err := uuid.Parse(s.UUID); err != nil {
-		errs = append(errs, mistake("uuid", "uuid %q is not a UUID: give the VM's instance UUID, as in 503c2f5d-7a3b-0d1e-9a4b-1c2d3e4f5a6b", s.UUID))
+		errs = append(errs, runbook.Mistake("uuid", "uuid %q is not a UUID: give the VM's instance UUID, as in 503c2f5d-7a3b-0d1e-9a4b-1c2d3e4f5a6b", s.UUID))
 	}
 	if s.VM != "" {
-		errs = append(errs, mistake("vm", "vm and uuid exclude each other: keep one"))
+		errs = append(errs, runbook.Mistake("vm", "vm and uuid exclude each other: keep one"))
 	}
 	return errs
 }
@@ -193,22 +188,12 @@ func checkVMs(spec any) []error {
 	s := spec.(*VMsSpec)
 	var errs []error
 	if s.Select == (Selection{}) {
-		errs = append(errs, mistake("select", "select is empty: give at least one of tag, folder and name"))
+		errs = append(errs, runbook.Mistake("select", "select is empty: give at least one of tag, folder and name"))
 	}
 	if category, name, _ := strings.Cut(s.Select.Tag, "/"); s.Select.Tag != "" && (category == "" || name == "") {
-		errs = append(errs, mistake("select", "tag %q is not of the form category/name", s.Select.Tag))
+		errs = append(errs, runbook.Mistake("select", "tag %q is not of the form category/name", s.Select.Tag))
 	}
-	for _, in := range []struct {
-		key   string
-		globs []string
-	}{{"select", []string{s.Select.Name}}, {"exclude", s.Exclude}} {
-		for _, glob := range in.globs {
-			if _, err := path.Match(glob, ""); err != nil {
-				errs = append(errs, mistake(in.key, "glob %q is malformed: * stands for any characters, ? for one, [a-z] for a range", glob))
-			}
-		}
-	}
-	return errs
+	return slices.Concat(errs, runbook.CheckGlobs("select", s.Select.Name), runbook.CheckGlobs("exclude", s.Exclude...))
 }
 
 // open makes a node.

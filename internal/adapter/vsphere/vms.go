@@ -1,10 +1,8 @@
 package vsphere
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -56,7 +54,7 @@ func (n *vmsNode) members(ctx context.Context) ([]plan.Member, error) {
 			members = append(members, t.member(m, servers))
 		}
 	}
-	sortMembers(members)
+	adapter.SortMembers(members)
 	return members, nil
 }
 
@@ -79,12 +77,6 @@ func (t *tables) member(m *vm, servers map[ref][]string) plan.Member {
 	return member
 }
 
-func sortMembers(members []plan.Member) {
-	slices.SortFunc(members, func(a, b plan.Member) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
-	})
-}
-
 // Everything lists the VMs that are on, whether a node covers them or not.
 func (c *Conn) Everything(ctx context.Context) ([]plan.Member, error) {
 	if err := c.settle(ctx, false); err != nil {
@@ -99,21 +91,14 @@ func (c *Conn) Everything(ctx context.Context) ([]plan.Member, error) {
 			members = append(members, inv.tables.member(m, nil))
 		}
 	}
-	sortMembers(members)
+	adapter.SortMembers(members)
 	return members, nil
 }
 
 // covers tells whether everything in the spec applies to a VM. The globs were checked with the runbook.
 func (s *VMsSpec) covers(t *tables, m *vm, tagged map[ref]bool) bool {
-	if s.Select.Name != "" {
-		if ok, _ := path.Match(s.Select.Name, m.name); !ok {
-			return false
-		}
-	}
-	for _, glob := range s.Exclude {
-		if ok, _ := path.Match(glob, m.name); ok {
-			return false
-		}
+	if !adapter.Covers(m.name, s.Select.Name, s.Exclude) {
+		return false
 	}
 	if s.Select.Tag != "" && !tagged[m.ref] {
 		return false
@@ -162,26 +147,12 @@ func (n *vmsNode) Member(id string) (adapter.Node, error) { return newVM(n.conns
 
 // Probe counts: on while any member is.
 func (n *vmsNode) Probe(ctx context.Context) (plan.Observation, error) {
-	members, err := n.Members(ctx)
-	if err != nil {
-		return plan.Observation{}, err
-	}
-	on := 0
-	for _, m := range members {
-		if m.On {
-			on++
-		}
-	}
-	o := plan.Observation{State: plan.Off, Detail: fmt.Sprintf("%d of %d VMs are on", on, len(members))}
-	if on > 0 {
-		o.State = plan.On
-	}
-	return o, nil
+	return adapter.ProbeMany(ctx, n, "VMs")
 }
 
 // Do is refused: commands go to the members.
 func (n *vmsNode) Do(_ context.Context, v plan.Verb) error {
-	return fmt.Errorf("cannot %s the VMs of %s: %w: commands go to its members", v, n.spec.Select, adapter.ErrRefused)
+	return adapter.RefuseMany(v, "VMs of "+n.spec.Select.String())
 }
 
 func (s Selection) String() string {

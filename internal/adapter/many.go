@@ -1,0 +1,52 @@
+package adapter
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+
+	"ebbtide/internal/plan"
+)
+
+// ProbeMany is the probe of a node that stands for many, which what names ("VMs"): on while any member is.
+func ProbeMany(ctx context.Context, s Selector, what string) (plan.Observation, error) {
+	members, err := s.Members(ctx)
+	if err != nil {
+		return plan.Observation{}, err
+	}
+	on := 0
+	for _, m := range members {
+		if m.On {
+			on++
+		}
+	}
+	o := plan.Observation{State: plan.Off, Detail: fmt.Sprintf("%d of %d %s are on", on, len(members), what)}
+	if on > 0 {
+		o.State = plan.On
+	}
+	return o, nil
+}
+
+// RefuseMany is what a node that stands for many answers to a command.
+func RefuseMany(v plan.Verb, what string) error {
+	return fmt.Errorf("cannot %s the %s: %w: commands go to the members", v, what, ErrRefused)
+}
+
+// Covers tells whether a name is that of a member: the glob name fits it ("" fits all) and none of exclude does. The globs
+// were checked with the runbook (runbook.CheckGlobs).
+func Covers(name, glob string, exclude []string) bool {
+	fits := func(glob string) bool {
+		ok, _ := path.Match(glob, name)
+		return ok
+	}
+	return (glob == "" || fits(glob)) && !slices.ContainsFunc(exclude, fits)
+}
+
+// SortMembers puts members into the order in which they are always listed: by name, then by ID.
+func SortMembers(members []plan.Member) {
+	slices.SortFunc(members, func(a, b plan.Member) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+}

@@ -38,6 +38,10 @@ func (e *Engine) guard(i int) {
 		e.holdBack(i, "nothing would start it again")
 		return
 	}
+	if x.verb == plan.Unprotect {
+		e.guardPutBack(i)
+		return
+	}
 	if x.verb != plan.Cut && x.verb != plan.Stop {
 		e.command(i)
 		return
@@ -90,6 +94,17 @@ func (e *Engine) guardStart(i int) {
 	e.passWhenAnswered(i)
 }
 
+// guardPutBack looks at what is to be put back, where that was seen some time ago: what is as it was is left alone, since
+// people may have set it otherwise by now.
+func (e *Engine) guardPutBack(i int) {
+	x := e.nodes[i].exec
+	x.phase, x.waits = guarding, 0
+	if e.now.Sub(e.nodes[i].seenAt) > lookAge {
+		e.await(i, i)
+	}
+	e.passWhenAnswered(i)
+}
+
 // standsOnNothing tells whether something that a node depends on is not up, and takes its start up again.
 func (e *Engine) standsOnNothing(i int) bool {
 	fallen := false
@@ -124,6 +139,14 @@ func (e *Engine) pass(i int) {
 	if x.verb == plan.Start {
 		if e.standsOnNothing(i) {
 			e.holdBack(i, "what it stands on is not up any more")
+			return
+		}
+		e.command(i)
+		return
+	}
+	if x.verb == plan.Unprotect {
+		if e.holds(i, x.verb) {
+			e.prove(i, Already, "it was so already")
 			return
 		}
 		e.command(i)

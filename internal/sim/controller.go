@@ -88,6 +88,9 @@ func (s *simulation) restart() {
 			return
 		}
 		s.engine, s.stopped = e, false
+		for i := range s.things {
+			s.askBoth(i)
+		}
 		s.referee.resumed()
 		s.apply(engine.Started{})
 	})

@@ -51,6 +51,7 @@ type BatteryDecl struct {
 	Steps    Percent       `yaml:"steps"`                     // its UPS tells the charge in steps of so much
 	DiesAt   Percent       `yaml:"dies_at"`                   // it gives out at this charge, without a word before
 	Says     []Lie         `yaml:"says"`
+	Deaf     int           `yaml:"deaf"` // it takes so many cuts while its mains are there, and does not make them
 }
 
 // ConditionDecl is what is the matter with a node.
@@ -58,6 +59,10 @@ type ConditionDecl struct {
 	Off    bool  `yaml:"off"` // at the start
 	Fault  Fault `yaml:"fault"`
 	LiesAt int   `yaml:"lies_at"` // its n-th probe, from 1, is answered with the opposite; 0: none
+	// Protected: it is in write-through, or set aside, at the start. Boots: it starts by itself whenever its power comes back.
+	Protected bool `yaml:"protected"`
+	Boots     bool `yaml:"boots"`
+	BMC       BMC  `yaml:"bmc"` // that starts it is also asked whether it is off, and answers so; "": it is not asked
 }
 
 // EventDecl is something that happens from outside. Exactly one of its keys beside at, supply and node is given.
@@ -104,6 +109,11 @@ func (l *Lie) UnmarshalText(text []byte) error {
 	return name(l, text, "lie", Lies)
 }
 
+// UnmarshalText reads how a BMC is by its name.
+func (b *BMC) UnmarshalText(text []byte) error {
+	return name(b, text, "way of a BMC", BMCs)
+}
+
 func name[T ~string](to *T, text []byte, what string, known []T) error {
 	names := make([]string, len(known))
 	for i, k := range known {
@@ -132,7 +142,7 @@ func (d *Document) Inventory() map[string][]plan.Member {
 func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
 	sc := Scenario{
 		Settings:  engine.Settings{Estate: c.Estate, Policy: c.Policy, Supplies: c.Supplies, Mode: "simulate"},
-		Batteries: map[string]Battery{}, Faults: map[string]Fault{}, LiesAt: map[string]int{}, Watched: d.Watched, PollOnline: d.PollOnline, For: 12 * time.Hour,
+		Batteries: map[string]Battery{}, Faults: map[string]Fault{}, LiesAt: map[string]int{}, BMCs: map[string]BMC{}, Watched: d.Watched, PollOnline: d.PollOnline, For: 12 * time.Hour,
 	}
 	if len(d.Members) > 0 {
 		sc.Settings.Members = d.Inventory()
@@ -182,6 +192,15 @@ func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
 		if n.LiesAt > 0 {
 			sc.LiesAt[id] = n.LiesAt
 		}
+		if n.Protected {
+			sc.Protected = append(sc.Protected, id)
+		}
+		if n.Boots {
+			sc.Boots = append(sc.Boots, id)
+		}
+		if n.BMC != "" {
+			sc.BMCs[id] = n.BMC
+		}
 	}
 	for i := range d.Events {
 		where := fmt.Sprintf("events[%d]", i)
@@ -215,7 +234,7 @@ func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
 }
 
 func (b *BatteryDecl) battery() Battery {
-	out := Battery{Charge: 1, Runtime: b.Runtime, Recharge: b.Recharge, DiesAt: float64(b.DiesAt) / 100, Steps: float64(b.Steps) / 100, Says: b.Says}
+	out := Battery{Charge: 1, Runtime: b.Runtime, Recharge: b.Recharge, DiesAt: float64(b.DiesAt) / 100, Steps: float64(b.Steps) / 100, Says: b.Says, Deaf: b.Deaf}
 	if b.Charge != nil {
 		out.Charge = float64(*b.Charge) / 100
 	}

@@ -188,6 +188,11 @@ func (r *Referee) mayForce(at time.Time, i int) {
 	}
 }
 
+// outputLost is the moment a supply's output goes away.
+func (r *Referee) outputLost(_ truth, supply int) {
+	r.feeds[supply].cutDue, r.feeds[supply].cut = false, true
+}
+
 // turned is the point of no return: what only a power cycle starts again is cut before the outage turns round, unless
 // something before the cut could not be proven, or nothing has moved for long.
 func (r *Referee) turned(at time.Time, rec engine.Record) {

@@ -19,11 +19,14 @@ type Scenario struct {
 	Took map[Action]time.Duration
 	// PollOnline is how often a supply is polled that has been on line for two minutes; 0: each second, as otherwise.
 	PollOnline time.Duration
-	Off        []string      // nodes that are off at the start
-	Watched    bool          // systems tell of changes of VMs by themselves
-	CrashAt    []uint64      // the engine is thrown away right after these records, counted over the run
-	CrashOn    []uint64      // and right after these commands were sent
-	Away       time.Duration // it is resumed so much later; 0: 10 s
+	Off        []string       // nodes that are off at the start
+	Protected  []string       // caches that are in write-through, and clusters that are set aside, at the start
+	Boots      []string       // nodes that start by themselves whenever their power comes back, whatever the runbook says
+	BMCs       map[string]BMC // by node: how the BMC is that starts it and is asked for the second proof of its being off
+	Watched    bool           // systems tell of changes of VMs by themselves
+	CrashAt    []uint64       // the engine is thrown away right after these records, counted over the run
+	CrashOn    []uint64       // and right after these commands were sent
+	Away       time.Duration  // it is resumed so much later; 0: 10 s
 	// Forecast answers how long the rest of the plan takes (nil: from what the runbook says, in a few trials).
 	Forecast func(*plan.Estate, engine.Estimate) engine.Estimated
 	// Witness is told each event as the engine gets it (nil: nobody).
@@ -107,10 +110,25 @@ const (
 	Deny   Fault = "deny"   // carries out its first command and says that it refused
 	Busy   Fault = "busy"   // is too busy for its first two commands
 	Dud    Fault = "dud"    // accepts a start and does not come up
+	Freeze Fault = "freeze" // accepts a stop, does not answer from then on, and stays on
 )
 
 // Faults lists all faults.
-var Faults = []Fault{Hang, Refuse, Vanish, Mute, Stuck, Late, Deny, Busy, Dud}
+var Faults = []Fault{Hang, Refuse, Vanish, Mute, Stuck, Late, Deny, Busy, Dud, Freeze}
+
+// BMC is how the management controller of a machine answers.
+type BMC string
+
+// How a BMC may be. One is asked for as long as it has standby power.
+const (
+	Well      BMC = "well"       // it knows the power of its machine
+	NoAnswer  BMC = "silent"     // it can't be reached
+	AlwaysOn  BMC = "always-on"  // it belongs to another machine, which is on, or is stuck
+	AlwaysOff BMC = "always-off" // it belongs to another machine, which is off, or is stuck
+)
+
+// BMCs lists all ways.
+var BMCs = []BMC{Well, NoAnswer, AlwaysOn, AlwaysOff}
 
 // Lie is what a UPS says wrongly of its battery.
 type Lie string

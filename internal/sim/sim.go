@@ -126,7 +126,12 @@ func (s *simulation) build() {
 	for i := range s.things {
 		n := s.estate.Node(i)
 		t := &s.things[i]
-		t.state, t.fault, t.liesAt, t.dirty = plan.On, s.scenario.Faults[n.ID], s.scenario.LiesAt[n.ID], n.Can.Has(plan.Protect)
+		t.state, t.fault, t.liesAt, t.dirty = plan.On, s.scenario.Faults[n.ID], s.scenario.LiesAt[n.ID], n.Can.Has(plan.Protect) && n.Kind != plan.Cluster
+		t.outlet, t.set, t.boots = outletOf(s.estate, i), setBy(n.ID), slices.Contains(s.scenario.Boots, n.ID)
+		if slices.Contains(s.scenario.Protected, n.ID) && n.Can.Has(plan.Protect) {
+			t.protected, t.set, t.dirty = true, setAside, false
+		}
+		s.askBoth(i)
 		if n.Kind == plan.Supply {
 			b, given := s.scenario.Batteries[n.ID]
 			s.cells = append(s.cells, newCell(i, s.supply(n.ID), b, given))
@@ -309,7 +314,7 @@ func (s *simulation) do(e engine.Do) {
 	s.pending[e.Op] = true
 	way := s.way(e.Op)
 	s.after(way, func() { // on its way whatever becomes of the engine
-		outcome, detail := s.command(i, e.Verb)
+		outcome, detail := s.give(i, e)
 		wait := way
 		if outcome == engine.TimedOut {
 			wait = e.Within
@@ -329,7 +334,7 @@ func (s *simulation) probe(e engine.Probe) {
 		if s.life != life {
 			return
 		}
-		outcome, seen := s.observe(i)
+		outcome, seen := s.look(i)
 		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Seen: seen}, way)
 	})
 }

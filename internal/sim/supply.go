@@ -56,7 +56,8 @@ func (s *simulation) armCut(i int) {
 		c.cutAt, c.uncut = s.now.Add(c.offDelay), false
 		if c.mains && c.Deaf > 0 {
 			c.Deaf--
-			s.after(c.offDelay, func() { c.cutAt, c.uncut = time.Time{}, true })
+			life := s.life
+			s.after(c.offDelay, func() { c.cutAt, c.uncut = time.Time{}, s.life == life }) // who was away meanwhile can't tell
 			continue
 		}
 		s.after(c.offDelay, func() { s.loseOutput(k) })
@@ -81,22 +82,6 @@ func (s *simulation) test(i int, on bool) (engine.Outcome, string) {
 	return engine.Done, ""
 }
 
-// powered tells whether any feed of a node has its output on, and so for what it physically stands on.
-func (s *simulation) powered(i int) bool {
-	if host := s.hostOf(i); host >= 0 && s.things[host].state == plan.Off {
-		return false
-	}
-	feeds := s.estate.Feeds(i)
-	for _, f := range feeds {
-		for k := range s.cells {
-			if s.cells[k].node == f && s.cells[k].output {
-				return true
-			}
-		}
-	}
-	return len(feeds) == 0
-}
-
 // loseOutput takes a supply's output away: what only it fed loses its power, cleanly off or not.
 func (s *simulation) loseOutput(k int) {
 	c := &s.cells[k]
@@ -105,16 +90,7 @@ func (s *simulation) loseOutput(k int) {
 	}
 	c.output, c.tests, c.changed, s.weighed = false, false, s.now, false
 	s.referee.outputLost(s, c.node)
-	for i := range s.things {
-		t := &s.things[i]
-		if kind := s.estate.Node(i).Kind; kind == plan.Supply || kind == plan.Person || s.powered(i) || t.state == plan.Off || t.state == plan.Gone || t.state == plan.Unknown {
-			continue
-		}
-		n := s.estate.Node(i)
-		t.dark = n.Kind != plan.Passive && n.Kind != plan.Outlet
-		t.crashed = t.crashed || t.dark && (n.Can.Has(plan.Stop) || t.dirty) // a clean cache needs no stop of its own
-		s.goOff(i)
-	}
+	s.darken()
 	if c.mains {
 		s.after(c.onDelay, func() { s.giveOutput(k) })
 	}
@@ -126,16 +102,9 @@ func (s *simulation) giveOutput(k int) {
 	if c.output || !c.mains {
 		return
 	}
-	dead := make([]bool, len(s.things)) // only what had no power at all starts when it comes
-	for i := range s.things {
-		dead[i] = !s.powered(i)
-	}
+	dead := s.unpowered()
 	c.output, c.cutAt, c.changed, s.weighed = true, time.Time{}, s.now, false
-	for i := range s.things {
-		if n := s.estate.Node(i); n.ByPower && dead[i] && s.things[i].state == plan.Off && s.powered(i) {
-			s.boot(i, s.took(i, plan.Start))
-		}
-	}
+	s.light(dead)
 }
 
 // setMains switches a supply's input.

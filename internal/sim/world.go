@@ -3,8 +3,11 @@
 package sim
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
+	"ebbtide/internal/adapter"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
 )
@@ -15,14 +18,18 @@ type thing struct {
 	protected bool
 	dirty     bool
 	fault     Fault
-	told      int  // commands that it got
-	looks     int  // probes that it got
-	liesAt    int  // the probe that is answered with the opposite
-	wasOn     bool // at the start
-	change    int  // numbers its transitions: an older one under way is void
-	crashed   bool // lost its power while on, at any time
-	dark      bool // lost its power while on, and was not on since
-	away      bool // was on at the start and is not on now
+	told      int          // commands that it got
+	looks     int          // probes that it got
+	liesAt    int          // the probe that is answered with the opposite
+	wasOn     bool         // at the start
+	change    int          // numbers its transitions: an older one under way is void
+	crashed   bool         // lost its power while on, at any time
+	dark      bool         // lost its power while on, and was not on since
+	away      bool         // was on at the start and is not on now
+	boots     bool         // starts by itself whenever its power comes back
+	outlet    int          // that it hangs on, -1: none
+	set       string       // a cache, a cluster: what it is set to
+	proofs    adapter.Node // itself and its BMC, as the product holds them together; nil: it has none
 }
 
 const (
@@ -45,8 +52,15 @@ func (s *simulation) become(i int, state plan.State) {
 	if t.state == state {
 		return
 	}
+	var dead []bool // before an outlet comes on
+	if s.estate.Node(i).Kind == plan.Outlet && state == plan.On {
+		dead = s.unpowered()
+	}
 	t.state, s.weighed = state, false
 	s.absent(t, state)
+	if dead != nil {
+		s.light(dead)
+	}
 	t.change++
 	t.dark = t.dark && state != plan.On
 	if s.estate.Node(i).Kind == plan.Self {
@@ -80,8 +94,9 @@ func (s *simulation) took(i int, verb plan.Verb) time.Duration {
 	return n.Time(verb).Nominal
 }
 
-// command carries out a verb on a node at the model's present time, and tells its answer.
-func (s *simulation) command(i int, verb plan.Verb) (engine.Outcome, string) {
+// command carries out a verb on a node at the model's present time, and tells its answer. Unprotect is told how it
+// was.
+func (s *simulation) command(i int, verb plan.Verb, was string) (engine.Outcome, string) {
 	t, decl := &s.things[i], s.estate.Node(i)
 	if t.fault == Vanish {
 		s.become(i, plan.Gone)
@@ -89,7 +104,8 @@ func (s *simulation) command(i int, verb plan.Verb) (engine.Outcome, string) {
 	if t.state == plan.Gone {
 		return engine.NoSuchThing, "no such thing"
 	}
-	if !s.powered(i) && decl.Kind != plan.Supply && verb != plan.Start {
+	settings := verb == plan.Protect || verb == plan.Flush || verb == plan.Unprotect
+	if (!s.powered(i) || !s.reached(i) || s.frozen(i) || settings && !s.runs(i)) && decl.Kind != plan.Supply && verb != plan.Start {
 		return engine.Unreached, "no answer"
 	}
 	t.told++
@@ -102,12 +118,12 @@ func (s *simulation) command(i int, verb plan.Verb) (engine.Outcome, string) {
 		took = lateBy * decl.Time(verb).Within
 	}
 	switch verb {
-	case plan.Protect:
-		s.after(took, func() { t.protected = true })
-	case plan.Unprotect:
-		s.after(took, func() { t.protected, t.dirty = false, true })
-	case plan.Flush:
-		s.after(took, func() { t.dirty = false })
+	case plan.Protect, plan.Flush, plan.Unprotect:
+		if t.fault == Refuse && !decl.Can.Has(plan.Stop) {
+			return engine.Refused, "it may not be changed"
+		}
+		late := t.fault == Late && first
+		s.after(took, func() { s.adjust(i, verb, was, late) })
 	case plan.Stop:
 		if t.fault == Refuse {
 			return engine.Refused, "the guest does not listen"
@@ -119,7 +135,7 @@ func (s *simulation) command(i int, verb plan.Verb) (engine.Outcome, string) {
 			})
 			break
 		}
-		s.stop(i, took, t.fault == Hang || t.fault == Stuck)
+		s.stop(i, took, t.fault == Hang || t.fault == Stuck || t.fault == Freeze)
 	case plan.Force:
 		s.stop(i, took, t.fault == Stuck)
 	case plan.Start:
@@ -138,6 +154,23 @@ func (s *simulation) command(i int, verb plan.Verb) (engine.Outcome, string) {
 		return engine.Refused, "it says that it will not"
 	}
 	return engine.Done, ""
+}
+
+// adjust carries out what is no matter of power. Late, it is as if somebody else did it.
+func (s *simulation) adjust(i int, verb plan.Verb, was string, late bool) {
+	t, decl := &s.things[i], s.estate.Node(i)
+	if !s.runs(i) || !s.reached(i) || t.fault == Stuck && !decl.Can.Has(plan.Stop) {
+		return
+	}
+	s.referee.meddled[i] = s.referee.meddled[i] || late
+	switch verb {
+	case plan.Protect:
+		t.protected, t.set = true, setAside
+	case plan.Unprotect:
+		t.protected, t.dirty, t.set = false, decl.Kind != plan.Cluster, cmp.Or(was, usual)
+	default:
+		t.dirty = false
+	}
 }
 
 func (s *simulation) stop(i int, took time.Duration, never bool) {
@@ -162,7 +195,12 @@ func (s *simulation) stop(i int, took time.Duration, never bool) {
 func (s *simulation) goOff(i int) {
 	t := &s.things[i]
 	s.become(i, plan.Off)
-	if s.estate.Node(i).Kind != plan.Host {
+	switch s.estate.Node(i).Kind {
+	case plan.Outlet:
+		s.darken()
+		return
+	case plan.Host:
+	default:
 		return
 	}
 	for _, u := range s.estate.Users(i) {
@@ -253,14 +291,14 @@ func (s *simulation) observe(i int) (engine.Outcome, plan.Observation) {
 	if t.looks == t.liesAt {
 		state = opposite(state)
 	}
-	if state == plan.Off && decl.OffAfter > 0 || !s.powered(i) && s.hostOf(i) < 0 {
+	if state == plan.Off && decl.OffAfter > 0 || !s.powered(i) && s.hostOf(i) < 0 || !s.reached(i) || s.frozen(i) {
 		return engine.Done, plan.Observation{State: plan.Unreachable}
 	}
 	o := plan.Observation{State: state}
 	if decl.Can.Has(plan.Protect) {
 		o.Protected, o.Clean = plan.FactOf(t.protected), plan.FactOf(!t.dirty)
 		if !t.protected {
-			o.Settings = s.setOf(i)
+			o.Settings = t.set
 		}
 	}
 	if decl.Healthy {
@@ -269,5 +307,26 @@ func (s *simulation) observe(i int) (engine.Outcome, plan.Observation) {
 	return engine.Done, o
 }
 
-// setOf is what a cache or a cluster of the model is set to when nobody has changed it.
-func (s *simulation) setOf(i int) string { return "as " + s.estate.Node(i).ID + " was set" }
+// reached tells whether a node can be asked. A cluster, or a cache of something else, is asked through what it stands on, as
+// long as any of that is on.
+func (s *simulation) reached(i int) bool {
+	n, needs := s.estate.Node(i), s.estate.Needs(i)
+	return !n.Can.Has(plan.Protect) || n.Can.Has(plan.Stop) || len(needs) == 0 || slices.ContainsFunc(needs, s.runs)
+}
+
+func (s *simulation) runs(i int) bool {
+	return s.things[i].state == plan.On || s.things[i].state == plan.Stopping
+}
+
+// frozen tells whether a node took a stop, and neither goes down nor answers.
+func (s *simulation) frozen(i int) bool {
+	return s.things[i].fault == Freeze && s.things[i].state == plan.Stopping
+}
+
+// What a cache or a cluster is set to: setBy is what people have chosen for it.
+const (
+	setAside = "set aside"
+	usual    = "as usual" // by an Unprotect that was told nothing
+)
+
+func setBy(id string) string { return "as " + id + " was set" }

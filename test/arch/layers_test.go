@@ -44,7 +44,7 @@ var layers = map[string]int{
 var allowed = map[string][]string{
 	"internal/nut":      {"internal/adapter"},                       // a supply's output is a node
 	"internal/report":   {"internal/timeline", "internal/forecast"}, // it tells the course of an outage, and how long steps take
-	"internal/sim":      {"internal/forecast"},                      // the engine asks how long the rest of its plan takes
+	"internal/sim":      {"internal/forecast", "internal/adapter"},  // the engine asks how long the rest of its plan takes, and two proofs are held together
 	"internal/timeline": {"internal/forecast"},                      // what a step took is a sample of its duration
 }
 

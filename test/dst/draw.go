@@ -6,6 +6,7 @@ package dst
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -21,18 +22,39 @@ func Draw(d Dice) string {
 	w.estate()
 	policy := w.policy()
 	w.events()
+	return w.text(policy)
+}
+
+// text writes what was drawn.
+func (w *drawing) text(policy []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "version: 1\nscenario: drawn\nfor: 18h\npoll_online: 10s\n")
 	if w.one(2) {
 		b.WriteString("watched: true\n")
+	}
+	var supplies, nodes, links, batteries, conditions []string
+	for _, s := range w.supplies {
+		supplies = append(supplies, fmt.Sprintf("%s: {nut: \"%s@127.0.0.1:1\"}", s, s))
+	}
+	for _, n := range w.nodes {
+		nodes = append(nodes, n.text())
+		if n.bmc != "" {
+			links = append(links, n.bmc+": "+bmcConnection)
+		}
+	}
+	for _, s := range w.batteries {
+		batteries = append(batteries, s.text())
+	}
+	for _, s := range w.conditions {
+		conditions = append(conditions, s.text())
 	}
 	section := func(name string, lines []string) {
 		if len(lines) > 0 {
 			fmt.Fprintf(&b, "%s:\n  %s\n", name, strings.Join(lines, "\n  "))
 		}
 	}
-	section("supplies", w.batteries)
-	section("nodes", w.conditions)
+	section("supplies", batteries)
+	section("nodes", conditions)
 	section("members", w.members)
 	section("events", w.happens)
 	if len(w.crashOn) > 0 {
@@ -44,32 +66,37 @@ func Draw(d Dice) string {
 	if len(w.crashes) > 0 {
 		fmt.Fprintf(&b, "crash_after: [%s]\n", strings.Join(w.crashes, ", "))
 	}
-	fmt.Fprintf(&b, "runbook: |\n  version: 1\n  runbook: drawn\n  supplies:\n")
-	for _, s := range w.supplies {
-		fmt.Fprintf(&b, "    %s: {nut: \"%s@127.0.0.1:1\"}\n", s, s)
+	fmt.Fprintf(&b, "runbook: |\n  version: 1\n  runbook: drawn\n")
+	for _, part := range []struct {
+		name  string
+		lines []string
+	}{{"supplies", supplies}, {"connections", append(connections, links...)}, {"nodes", nodes}, {"policy", policy}} {
+		fmt.Fprintf(&b, "  %s:\n    %s\n", part.name, strings.Join(part.lines, "\n    "))
 	}
-	b.WriteString(connections)
-	fmt.Fprintf(&b, "  nodes:\n    %s\n  policy:\n    %s\n", strings.Join(w.nodes, "\n    "), strings.Join(policy, "\n    "))
 	return b.String()
 }
 
 // connections lead nowhere: the simulator asks nobody.
-const connections = `  connections:
-    vc: {type: vsphere, url: "https://127.0.0.1:1/sdk", username: u, password: {env: NONE}, thumbprint: "D1:07:5A:EE:42:39:C8:90:1B:6F:24:83:F5:0A:BE:77:61:9D:D8:32:4C:A5:13:E0:8F:56:C1:2A:94:7B:EF:08"}
-    box: {type: ssh, address: "127.0.0.1:1", user: u, key: {env: NONE}, host_key: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1Ib3m2lO7lGQd5yP9v0cZ8mC3eR6tXkNw4uF2hYsAB"}
-`
+var connections = []string{
+	`vc: {type: vsphere, url: "https://127.0.0.1:1/sdk", username: u, password: {env: NONE}, thumbprint: "D1:07:5A:EE:42:39:C8:90:1B:6F:24:83:F5:0A:BE:77:61:9D:D8:32:4C:A5:13:E0:8F:56:C1:2A:94:7B:EF:08"}`,
+	`box: {type: ssh, address: "127.0.0.1:1", user: u, key: {env: NONE}, host_key: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1Ib3m2lO7lGQd5yP9v0cZ8mC3eR6tXkNw4uF2hYsAB"}`,
+}
+
+const bmcConnection = `{type: redfish, url: "https://127.0.0.1:1", username: u, password: {env: NONE}}`
 
 // drawing is a scenario that is being drawn, as lines of its sections.
 type drawing struct {
-	d                              Dice
-	supplies, nodes                []string // of the runbook
-	batteries, conditions, members []string
-	happens, crashes, crashOn      []string
-	away                           string
-	commanded                      []string // nodes that take commands
-	people                         []string
-	vms                            []string // that others may need
-	shed                           []string
+	d                         Dice
+	supplies                  []string    // of the runbook
+	nodes                     []*declared //
+	batteries, conditions     []entry
+	members                   []string
+	happens, crashes, crashOn []string
+	away                      string
+	commanded                 []string // nodes that take commands
+	people                    []string
+	vms                       []string // that others may need
+	shed                      []string
 }
 
 // one is a chance of one in n.
@@ -81,33 +108,70 @@ func (w *drawing) pick(of []string) string { return of[w.d(len(of))] }
 func (w *drawing) seconds(from, width int) string { return fmt.Sprintf("%ds", from+w.d(width)) }
 
 // feed draws what feeds a node: one supply, or several.
-func (w *drawing) feed() string {
+func (w *drawing) feed() []string {
 	if w.one(2) {
-		return "[" + strings.Join(w.supplies, ", ") + "]"
+		return slices.Clone(w.supplies)
 	}
-	return "[" + w.pick(w.supplies) + "]"
+	return []string{w.pick(w.supplies)}
+}
+
+// declared is a node of the runbook.
+type declared struct {
+	id, kind     string
+	needs, feeds []string
+	keys         []string // what is special to it
+	down, up     []string
+	wake         string // "": nothing wakes it
+	bmc          string // the connection of its BMC, "": it has none
+}
+
+func (n *declared) text() string {
+	said := append([]string{"type: " + n.kind}, n.keys...)
+	up := n.up
+	if n.wake != "" {
+		up = append(up, "wake: {"+n.wake+"}")
+	}
+	for _, list := range []struct {
+		key   string
+		items []string
+	}{{"depends_on: [%s]", n.needs}, {"fed_by: [%s]", n.feeds}, {"down: {%s}", n.down}, {"up: {%s}", up}} {
+		if items := join(list.items...); items != "" {
+			said = append(said, fmt.Sprintf(list.key, items))
+		}
+	}
+	return n.id + ": {" + join(said...) + "}"
 }
 
 // node adds a node; keys are what is special to it.
-func (w *drawing) node(id, kind string, needs []string, keys ...string) {
-	said := []string{"type: " + kind}
-	if len(needs) > 0 {
-		said = append(said, "depends_on: ["+strings.Join(needs, ", ")+"]")
-	}
-	w.nodes = append(w.nodes, id+": {"+join(append(said, keys...)...)+"}")
+func (w *drawing) node(id, kind string, needs, feeds []string, keys ...string) *declared {
+	n := &declared{id: id, kind: kind, needs: needs, feeds: feeds, keys: keys}
+	w.nodes = append(w.nodes, n)
+	return n
 }
 
-// times are the down and up keys of a node that takes so and so long.
-func (w *drawing) times(down, up string) string {
+// takes draws how long a node takes down and up, beside what else is said of both.
+func (n *declared) takes(w *drawing, down, up string) {
 	took := 5 + w.d(40)
-	within := took * (2 + w.d(4))
-	if down != "" {
-		down = ", " + down
+	times := fmt.Sprintf("nominal: %ds, within: %ds", took, took*(2+w.d(4)))
+	n.down, n.up = []string{times, down}, []string{times, up}
+}
+
+// entry is an id of the scenario and what is said of it.
+type entry struct {
+	id   string
+	said []string
+}
+
+func (e *entry) text() string { return fmt.Sprintf("%q: {%s}", e.id, strings.Join(e.said, ", ")) }
+
+// condition says something of a node; what was said before stays.
+func (w *drawing) condition(id, format string, args ...any) {
+	said := fmt.Sprintf(format, args...)
+	if at := slices.IndexFunc(w.conditions, func(e entry) bool { return e.id == id }); at >= 0 {
+		w.conditions[at].said = append(w.conditions[at].said, said)
+		return
 	}
-	if up != "" {
-		up = ", " + up
-	}
-	return fmt.Sprintf("down: {nominal: %ds, within: %ds%s}, up: {nominal: %ds, within: %ds%s}", took, within, down, took, within, up)
+	w.conditions = append(w.conditions, entry{id, []string{said}})
 }
 
 func (w *drawing) healthy(n int) string {
@@ -121,7 +185,7 @@ func (w *drawing) wake(n int) string {
 	if w.one(n) {
 		return ""
 	}
-	return `wake: {mac: "00:11:32:aa:bb:01"}`
+	return `mac: "00:11:32:aa:bb:01"`
 }
 
 func join(parts ...string) string {
@@ -140,26 +204,24 @@ func (w *drawing) estate() {
 	}
 	var base []string
 	if w.one(2) {
-		check := ""
-		if h := w.healthy(3); h != "" {
-			check = "up: {" + h + "}"
-		}
-		w.node("switch", "passive", nil, "fed_by: "+w.feed(), check)
+		check := w.healthy(3)
+		w.node("switch", "passive", nil, w.feed()).up = []string{check}
 		base = []string{"switch"}
 	}
 	stores := w.stores(base)
 	hosts := w.hosts(stores, base)
 	w.guests(hosts)
 	if w.one(4) {
-		w.node("walk", "manual", nil, "fed_by: "+w.feed(), "down: {within: "+w.seconds(20, 300)+"}", "up: {within: "+w.seconds(20, 300)+"}")
+		n := w.node("walk", "manual", nil, w.feed())
+		n.down = []string{"within: " + w.seconds(20, 300)}
+		n.up = []string{"within: " + w.seconds(20, 300)}
 		w.people = append(w.people, "walk")
 	}
 	if w.one(5) {
-		up := ""
-		if !w.one(3) {
-			up = "up: {wake: {power: true}}"
+		wakes := !w.one(3)
+		if n := w.node("me", "self", base, w.feed()); wakes {
+			n.wake = "power: true"
 		}
-		w.node("me", "self", base, "fed_by: "+w.feed(), up)
 	}
 }
 
@@ -181,10 +243,12 @@ func (w *drawing) stores(base []string) []string {
 		if w.one(2) {
 			verbs += ", off_when_unreachable: 20s"
 		}
-		w.node(id, "ssh", base, "via: box", "fed_by: "+w.feed(), "risk: storage", "probe: [p]", verbs, w.times("", join(w.wake(3), w.healthy(4))))
+		n := w.node(id, "ssh", base, w.feed(), "via: box", "risk: storage", "probe: [p]", verbs)
+		n.wake = w.wake(3)
+		n.takes(w, "", w.healthy(4))
 		w.commanded = append(w.commanded, id)
 		if cache == 2 {
-			w.node("cache"+id, "ssh", []string{id}, "via: box", "probe: [p]", cacheVerbs, w.times("", ""))
+			w.node("cache"+id, "ssh", []string{id}, nil, "via: box", "probe: [p]", cacheVerbs).takes(w, "", "")
 			w.commanded = append(w.commanded, "cache"+id)
 			id = "cache" + id
 		}
@@ -197,7 +261,10 @@ func (w *drawing) hosts(stores, base []string) []string {
 	var out []string
 	for i := range 1 + w.d(5) {
 		id := fmt.Sprint("esx", i)
-		w.node(id, "vsphere.host", append([]string{w.pick(stores)}, base...), "via: vc", "fed_by: "+w.feed(), w.times(w.force(6), join(w.wake(2), w.healthy(6))))
+		n := w.node(id, "vsphere.host", append([]string{w.pick(stores)}, base...), w.feed(), "via: vc")
+		force := w.force(6)
+		n.wake = w.wake(2)
+		n.takes(w, force, w.healthy(6))
 		w.commanded = append(w.commanded, id)
 		out = append(out, id)
 	}
@@ -228,7 +295,7 @@ func (w *drawing) guests(hosts []string) {
 			continue
 		}
 		id := fmt.Sprint("vm", n)
-		w.node(id, "vsphere.vm", needs, "via: vc", risk, w.times(w.force(9), w.healthy(6)))
+		w.node(id, "vsphere.vm", needs, nil, "via: vc", risk).takes(w, w.force(9), w.healthy(6))
 		w.commanded = append(w.commanded, id)
 		if len(needs) == 1 && w.one(6) {
 			w.shed = append(w.shed, id) // nothing that is not shed itself may need it
@@ -249,7 +316,7 @@ func (w *drawing) pool(hosts, needs []string, risk string) int {
 		w.commanded = append(w.commanded, id+"/"+name)
 	}
 	w.members = append(w.members, fmt.Sprintf("%s: [%s]", id, strings.Join(members, ", ")))
-	w.node(id, "vsphere.vms", needs, "via: vc", fmt.Sprintf("select: {folder: %s}", id), risk, w.times("", ""))
+	w.node(id, "vsphere.vms", needs, nil, "via: vc", fmt.Sprintf("select: {folder: %s}", id), risk).takes(w, "", "")
 	if len(needs) == 1 && w.one(3) {
 		w.shed = append(w.shed, id)
 	} else {

@@ -2,6 +2,7 @@ package dst
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ebbtide/internal/sim"
@@ -14,33 +15,37 @@ func (w *drawing) event(at int, format string, args ...any) {
 // events draws batteries, faults, and what happens.
 func (w *drawing) events() {
 	for _, s := range w.supplies {
-		line := fmt.Sprintf("%s: {charge: %d%%, runtime: %dm, recharge: %dm", s, 100-10*w.d(6), 3+w.d(40), 30+w.d(150))
+		e := entry{id: s, said: []string{fmt.Sprintf("charge: %d%%, runtime: %dm, recharge: %dm", 100-10*w.d(6), 3+w.d(40), 30+w.d(150))}}
 		if w.one(10) {
-			line += fmt.Sprintf(", dies_at: %d%%", 10+w.d(60))
+			e.said = append(e.said, fmt.Sprintf("dies_at: %d%%", 10+w.d(60)))
 		}
 		if w.one(4) {
-			line += ", says: [" + string(sim.Lies[w.d(len(sim.Lies))]) + "]"
+			e.said = append(e.said, "says: ["+string(sim.Lies[w.d(len(sim.Lies))])+"]")
 		}
-		w.batteries = append(w.batteries, line+"}")
+		w.batteries = append(w.batteries, e)
 	}
 	for _, id := range w.commanded {
 		vm := strings.HasPrefix(id, "vm") || strings.HasPrefix(id, "pool")
 		switch w.d(24) {
 		case 23, 22:
-			w.conditions = append(w.conditions, fmt.Sprintf("%q: {fault: %s}", id, sim.Faults[w.d(len(sim.Faults))]))
+			w.condition(id, "fault: %s", faults[w.d(len(faults))])
 		case 21:
-			w.conditions = append(w.conditions, fmt.Sprintf("%q: {lies_at: %d}", id, 1+w.d(8)))
+			w.condition(id, "lies_at: %d", 1+w.d(8))
 		case 20, 19, 18:
 			if vm {
-				w.conditions = append(w.conditions, fmt.Sprintf("%q: {off: true}", id))
+				w.condition(id, "off: true")
 			}
 		}
 	}
 	w.mains()
 	w.orders()
 	w.luck()
-	w.drills() // last: what a seed draws otherwise stays what it is
+	w.drills() // from here on last: what a seed draws otherwise stays what it is
+	// w.further()
 }
+
+// faults are those that any node may have: a machine that freezes looks as if it were off to all but its BMC.
+var faults = slices.DeleteFunc(slices.Clone(sim.Faults), func(f sim.Fault) bool { return f == sim.Freeze })
 
 // drills draws rehearsals, most of them before the first outage, of a node, of several, or of all; and of a battery.
 func (w *drawing) drills() {

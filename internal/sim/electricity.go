@@ -1,0 +1,69 @@
+package sim
+
+import "ebbtide/internal/plan"
+
+// powered tells whether any feed of a node has its output on, and so for what it physically stands on.
+func (s *simulation) powered(i int) bool {
+	if host := s.hostOf(i); host >= 0 && s.things[host].state == plan.Off || s.unplugged(i) {
+		return false
+	}
+	feeds := s.estate.Feeds(i)
+	for _, f := range feeds {
+		for k := range s.cells {
+			if s.cells[k].node == f && s.cells[k].output {
+				return true
+			}
+		}
+	}
+	return len(feeds) == 0
+}
+
+// unplugged tells whether a node hangs on an outlet that is off. One that somebody took out of the UPS's words is still there.
+func (s *simulation) unplugged(i int) bool {
+	outlet := s.things[i].outlet
+	return outlet >= 0 && (s.things[outlet].state == plan.Off || s.things[outlet].state == plan.Starting)
+}
+
+// outletOf gives the outlet that a node hangs on, -1 if it hangs on none.
+func outletOf(estate *plan.Estate, i int) int {
+	for _, j := range estate.Needs(i) {
+		if estate.Node(j).Kind == plan.Outlet {
+			return j
+		}
+	}
+	return -1
+}
+
+// darken takes down what has no power any more, cleanly off or not.
+func (s *simulation) darken() {
+	for i := range s.things {
+		t, n := &s.things[i], s.estate.Node(i)
+		if n.Kind == plan.Supply || n.Kind == plan.Person || s.powered(i) || t.state == plan.Off || t.state == plan.Gone || t.state == plan.Unknown {
+			continue
+		}
+		t.dark = n.Kind != plan.Passive
+		t.crashed = t.crashed || t.dark && n.Kind != plan.Outlet && (n.Can.Has(plan.Stop) || t.dirty) // a clean cache needs no stop of its own
+		if s.unplugged(i) {
+			s.referee.meddled[i] = s.referee.meddled[i] || s.referee.meddled[t.outlet]
+		}
+		s.goOff(i)
+	}
+}
+
+// unpowered tells of each thing whether it has no power: only such a one starts when its power comes.
+func (s *simulation) unpowered() []bool {
+	dead := make([]bool, len(s.things))
+	for i := range s.things {
+		dead[i] = !s.powered(i)
+	}
+	return dead
+}
+
+// light starts what starts by itself with its power, of what was dead and has it now.
+func (s *simulation) light(dead []bool) {
+	for i := range s.things {
+		if t := &s.things[i]; dead[i] && (t.boots || s.estate.Node(i).ByPower) && t.state == plan.Off && s.powered(i) {
+			s.boot(i, s.took(i, plan.Start))
+		}
+	}
+}

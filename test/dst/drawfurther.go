@@ -1,0 +1,120 @@
+package dst
+
+import (
+	"fmt"
+	"slices"
+
+	"ebbtide/internal/sim"
+)
+
+// further draws what not every estate has: outlets, a cluster, BMCs, UPSes that make no cut, machines that come up by
+// themselves.
+func (w *drawing) further() {
+	if w.one(3) {
+		w.outlets()
+	}
+	if w.one(3) {
+		w.cluster()
+	}
+	if w.one(4) {
+		w.bmcs()
+	}
+	for i := range w.batteries {
+		if w.one(8) {
+			w.batteries[i].said = append(w.batteries[i].said, fmt.Sprintf("deaf: %d", 1+w.d(2)*8))
+		}
+	}
+	if w.one(4) {
+		for _, n := range w.nodes {
+			if n.machine() && w.one(2) {
+				w.condition(n.id, "boots: true")
+			}
+		}
+	}
+}
+
+// machine tells whether a node is a machine with power of its own.
+func (n *declared) machine() bool {
+	return n.kind == "vsphere.host" || n.kind == "ssh" && len(n.feeds) > 0
+}
+
+// hangs tells whether a node hangs on one supply as a whole, so that it may hang on one of its outlets.
+func (n *declared) hangs() bool { return n.machine() && len(n.feeds) == 1 }
+
+// outlets hangs machines on outlets of their supplies.
+func (w *drawing) outlets() {
+	var made []string
+	for _, n := range w.nodes {
+		if !n.hangs() || w.one(3) {
+			continue
+		}
+		outlet := fmt.Sprint(n.feeds[0], "/", 1+w.d(2))
+		n.feeds = []string{outlet}
+		if slices.Contains(made, outlet) {
+			continue
+		}
+		made = append(made, outlet)
+		switch w.d(12) {
+		case 11:
+			w.condition(outlet, "fault: %s", w.pick([]string{"hang", "refuse", "mute", "stuck", "late", "deny", "busy", "dud"}))
+		case 10, 9, 8:
+			w.condition(outlet, "boots: true")
+		case 7:
+			w.event(60+w.d(1500), "node: %q, becomes: %s", outlet, w.pick([]string{"on", "off"}))
+		case 6:
+			w.condition(outlet, "lies_at: %d", 1+w.d(8))
+		}
+	}
+}
+
+// cluster draws a cluster over hosts, or one that is asked through a VM, and what stands on it.
+func (w *drawing) cluster() {
+	var needs []string
+	first := 0
+	through := len(w.vms) > 0 && w.one(3)
+	for i, n := range w.nodes {
+		if through && n.id == w.vms[0] || !through && n.kind == "vsphere.host" && (len(needs) == 0 || !w.one(3)) {
+			needs, first = append(needs, n.id), i+1
+		}
+	}
+	for _, n := range w.nodes[first:] {
+		if (n.kind == "vsphere.vm" || n.kind == "vsphere.vms") && !w.one(4) {
+			n.needs = append(n.needs, "cluster")
+		}
+	}
+	n := w.node("cluster", "vsphere.cluster", needs, nil, "via: vc", "cluster: c")
+	n.down = []string{"protect_within: " + w.seconds(20, 120)}
+	switch w.d(8) {
+	case 7:
+		w.condition(n.id, "protected: true")
+	case 6, 5:
+		w.condition(n.id, "fault: %s", w.pick([]string{"refuse", "mute", "stuck", "late", "deny", "busy"}))
+	}
+	if w.one(6) {
+		w.event(2+w.d(50), "drill: [cluster]")
+	}
+}
+
+// bmcs gives machines a BMC, most of which know what they say.
+func (w *drawing) bmcs() {
+	for _, n := range w.nodes {
+		if !n.machine() || w.one(3) {
+			continue
+		}
+		n.bmc = "bmc-" + n.id
+		n.wake = "redfish: " + n.bmc
+		how := sim.Well
+		if w.one(4) {
+			how = sim.BMCs[w.d(len(sim.BMCs))]
+		}
+		w.condition(n.id, "bmc: %s", how)
+		if how == sim.Well && w.one(4) && !w.faulty(n.id) {
+			w.condition(n.id, "fault: %s", sim.Freeze)
+		}
+	}
+}
+
+// faulty tells whether a node has a fault or tells a lie already.
+func (w *drawing) faulty(id string) bool {
+	return slices.ContainsFunc(w.conditions, func(e entry) bool { return e.id == id && len(e.said) > 1 })
+}

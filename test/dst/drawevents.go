@@ -41,7 +41,7 @@ func (w *drawing) events() {
 	w.orders()
 	w.luck()
 	w.drills() // from here on last: what a seed draws otherwise stays what it is
-	// w.further()
+	w.further()
 }
 
 // faults are those that any node may have: a machine that freezes looks as if it were off to all but its BMC.

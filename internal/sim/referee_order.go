@@ -70,10 +70,10 @@ func (r *Referee) mayCut(t truth, i int) {
 	}
 }
 
-// mayCutOver holds a cut against an outlet of the same supply: it went off before, or was given up on record. It drops with
-// the output in any case, so that nothing else is made to wait for it.
+// mayCutOver holds a cut against an outlet of the same supply: it was off before, or was given up, on record. It drops with the
+// output in any case, so that nothing else is made to wait for it, nor for one that came on again by itself.
 func (r *Referee) mayCutOver(t truth, supply, outlet int) {
-	if t.stateOf(outlet) == plan.On && r.listed[outlet] && !r.failed[outlet].Has(plan.Stop) && !r.meddled[outlet] && !r.misled[outlet] {
+	if t.stateOf(outlet) == plan.On && r.listed[outlet] && !r.failed[outlet].Has(plan.Stop) && !r.meddled[outlet] && !r.shownOff[outlet] {
 		r.violate(t.time(), fmt.Sprintf("10: the output of %s is cut before its outlet %s is off", r.estate.Node(supply).ID, r.estate.Node(outlet).ID))
 	}
 }

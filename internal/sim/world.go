@@ -28,6 +28,7 @@ type thing struct {
 	away      bool         // was on at the start and is not on now
 	boots     bool         // starts by itself whenever its power comes back
 	outlet    int          // that it hangs on, -1: none
+	frozen    bool         // took a stop, and neither goes down nor answers
 	set       string       // a cache, a cluster: what it is set to
 	proofs    adapter.Node // itself and its BMC, as the product holds them together; nil: it has none
 }
@@ -56,7 +57,7 @@ func (s *simulation) become(i int, state plan.State) {
 	if s.estate.Node(i).Kind == plan.Outlet && state == plan.On {
 		dead = s.unpowered()
 	}
-	t.state, s.weighed = state, false
+	t.state, t.frozen, s.weighed = state, false, false
 	s.absent(t, state)
 	if dead != nil {
 		s.light(dead)
@@ -105,7 +106,7 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (engine.Outcome,
 		return engine.NoSuchThing, "no such thing"
 	}
 	settings := verb == plan.Protect || verb == plan.Flush || verb == plan.Unprotect
-	if (!s.powered(i) || !s.reached(i) || s.frozen(i) || settings && !s.runs(i)) && decl.Kind != plan.Supply && verb != plan.Start {
+	if (!s.powered(i) || !s.reached(i) || t.frozen || settings && !s.runs(i)) && decl.Kind != plan.Supply && verb != plan.Start {
 		return engine.Unreached, "no answer"
 	}
 	t.told++
@@ -135,7 +136,11 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (engine.Outcome,
 			})
 			break
 		}
-		s.stop(i, took, t.fault == Hang || t.fault == Stuck || t.fault == Freeze)
+		if t.fault == Freeze {
+			t.frozen = t.state == plan.On
+			break
+		}
+		s.stop(i, took, t.fault == Hang || t.fault == Stuck)
 	case plan.Force:
 		s.stop(i, took, t.fault == Stuck)
 	case plan.Start:
@@ -291,7 +296,7 @@ func (s *simulation) observe(i int) (engine.Outcome, plan.Observation) {
 	if t.looks == t.liesAt {
 		state = opposite(state)
 	}
-	if state == plan.Off && decl.OffAfter > 0 || !s.powered(i) && s.hostOf(i) < 0 || !s.reached(i) || s.frozen(i) {
+	if state == plan.Off && decl.OffAfter > 0 || !s.powered(i) && s.hostOf(i) < 0 || !s.reached(i) || t.frozen {
 		return engine.Done, plan.Observation{State: plan.Unreachable}
 	}
 	o := plan.Observation{State: state}
@@ -316,11 +321,6 @@ func (s *simulation) reached(i int) bool {
 
 func (s *simulation) runs(i int) bool {
 	return s.things[i].state == plan.On || s.things[i].state == plan.Stopping
-}
-
-// frozen tells whether a node took a stop, and neither goes down nor answers.
-func (s *simulation) frozen(i int) bool {
-	return s.things[i].fault == Freeze && s.things[i].state == plan.Stopping
 }
 
 // What a cache or a cluster is set to: setBy is what people have chosen for it.

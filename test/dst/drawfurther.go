@@ -20,7 +20,7 @@ func (w *drawing) further() {
 		w.bmcs()
 	}
 	for i := range w.batteries {
-		if w.one(8) {
+		if w.one(8) && !w.ours(w.batteries[i].id) {
 			w.batteries[i].said = append(w.batteries[i].said, fmt.Sprintf("deaf: %d", 1+w.d(2)*8))
 		}
 	}
@@ -31,6 +31,11 @@ func (w *drawing) further() {
 			}
 		}
 	}
+}
+
+// ours tells whether a supply feeds the controller's own machine: with that off, nobody would see that the cut is not made.
+func (w *drawing) ours(supply string) bool {
+	return slices.ContainsFunc(w.nodes, func(n *declared) bool { return n.kind == "self" && slices.Contains(n.feeds, supply) })
 }
 
 // machine tells whether a node is a machine with power of its own.

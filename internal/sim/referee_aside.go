@@ -42,7 +42,7 @@ func (r *Referee) mayStopUnder(t truth, i int, verb plan.Verb, again bool) {
 		switch {
 		case n.Kind != plan.Cluster && decl.Kind == plan.VM:
 			r.violate(t.time(), fmt.Sprintf("12: %s was told to stop while the cache %s is in write-back", decl.ID, n.ID))
-		case n.Kind == plan.Cluster && decl.Stage == power.ShutdownStage && (slices.Contains(r.estate.Dependents(c), i) || slices.Contains(r.estate.Dependents(i), c)):
+		case n.Kind == plan.Cluster && decl.Kind != plan.Outlet && decl.Stage == power.ShutdownStage && (slices.Contains(r.estate.Dependents(c), i) || slices.Contains(r.estate.Dependents(i), c)):
 			r.violate(t.time(), fmt.Sprintf("12: %s was told to stop while the cluster %s is not set aside", decl.ID, n.ID))
 		}
 	}

@@ -14,6 +14,7 @@ const (
 	engineSurvey   = "internal/engine/survey.go"
 	engineSee      = "internal/engine/see.go"
 	engineCycle    = "internal/engine/cycle.go"
+	adapterPowered = "internal/adapter/powered.go"
 	planEstate     = "internal/plan/estate.go"
 	planStep       = "internal/plan/step.go"
 	runnerRunner   = "internal/runner/runner.go"
@@ -128,6 +129,38 @@ var bugs = []bug{
 	}},
 	{name: "what matters more is forced first", edits: []edit{
 		{engineLadder, "if e.run.pressure == noPressure && e.lowerRiskWaits(i) {", "if false && e.lowerRiskWaits(i) {"},
+	}},
+	{name: "what stands on a cluster is stopped before that is set aside", edits: []edit{
+		{planStep, "if e.Node(i).Stage == \"shutdown\" {", "if e.Node(i).Stage == \"\" {"},
+	}},
+	{name: "a cluster is not put back", edits: []edit{
+		{engineProgress, "return proven, n.cacheWas != plan.No\n", "return proven, n.cacheWas != plan.No || node.Kind == plan.Cluster\n"},
+	}},
+	{name: "what was set aside before the outage is put back", edits: []edit{
+		{engineProgress, "return proven, n.cacheWas != plan.No\n", "return proven, n.cacheWas == plan.NotKnown\n"},
+	}},
+	{name: "an old look says what is to be put back", edits: []edit{
+		{engineGuard, "if x.verb == plan.Unprotect {\n\t\te.guardPutBack(i)\n", "if x.verb == plan.Unprotect {\n\t\te.command(i)\n"},
+	}},
+	{name: "an outlet is switched off under its load", edits: []edit{
+		{planStep, "after := slices.Concat(users, b.aside[i])\n", "after := slices.Concat(users, b.aside[i])\n\tif n.Kind == Outlet {\n\t\tafter = nil\n\t}\n"},
+		{engineGuard, "if un.down {", "if un.down || decl.Kind == plan.Outlet {"},
+	}},
+	{name: "an output is cut before its outlets", edits: []edit{
+		{planStep, "if i != except && b.in(i) && b.last[i] >= 0 {", "if i != except && b.in(i) && b.last[i] >= 0 && b.estate.Node(i).Kind != Outlet {"},
+	}},
+	{name: "what hangs on an outlet is started before it", edits: []edit{
+		{planStep, "\t\t\tdefault:\n\t\t\t\tafter = append(after, b.last[j])\n", "\t\t\tcase e.Node(j).Kind != Outlet:\n\t\t\t\tafter = append(after, b.last[j])\n"},
+		{engineGuard, "n.Can.Has(plan.Stop) && probed(n) && e.run.scope[d]", "n.Can.Has(plan.Stop) && n.Kind != plan.Outlet && probed(n) && e.run.scope[d]"},
+	}},
+	{name: "a cut that was not made counts as made", edits: []edit{
+		{engineCycle, "if n.seen.Uncut && !s.offSeen && e.cutAgain(i) {", "if false && e.cutAgain(i) {"},
+	}},
+	{name: "two proofs that disagree are one", edits: []edit{
+		{adapterPowered, "course := p.course\n", "course := p.course\n\tif err == nil && power.State == plan.On {\n\t\treturn seen, nil\n\t}\n"},
+	}},
+	{name: "what came back by itself is not shown as back", edits: []edit{
+		{engineProgress, "\t\t\t\te.cameBack(s.Node)\n", ""},
 	}},
 	{name: "the runner commands before the record is durable", by: "./internal/runner TestIntentsAreDurableBeforeTheirCommands", edits: []edit{
 		{runnerRunner, "\tlost := r.record(records)\n", ""},

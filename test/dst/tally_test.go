@@ -21,10 +21,23 @@ func (t tally) add(sc *sim.Scenario, r *sim.Result) {
 	t["nodes"] += sc.Settings.Estate.Len()
 	t["nodes that lost their power while on"] += len(r.Crashed)
 	t["probes answered with the opposite, at most"] += len(sc.LiesAt)
+	for i := range sc.Settings.Estate.Len() {
+		if kind := sc.Settings.Estate.Node(i).Kind; kind == plan.Outlet || kind == plan.Cluster {
+			t["nodes of kind "+kind.String()]++
+		}
+	}
+	for _, how := range sc.BMCs {
+		t["nodes with a BMC: "+string(how)]++
+	}
+	t["nodes that come up by themselves with their power"] += len(sc.Boots)
+	t["caches and clusters that are set aside before"] += len(sc.Protected)
 	for _, f := range sc.Faults {
 		t["nodes with fault "+string(f)]++
 	}
 	for _, b := range sc.Batteries {
+		if b.Deaf > 0 {
+			t["supplies that do not make their cuts"]++
+		}
 		if b.DiesAt > 0 {
 			t["batteries that die without a word"]++
 		}
@@ -41,11 +54,20 @@ func (t tally) add(sc *sim.Scenario, r *sim.Result) {
 			t["drills"]++
 		case rec.Kind == engine.Opened:
 			t["outages"]++
+		case rec.Kind == engine.Reopened && isSupply(sc, rec.Node):
+			t["cuts that were not made, and made again"]++
+		case rec.Kind == engine.Proven && *rec.Verb == plan.Start && rec.Cause == engine.Already && rec.Reason == "it came back by itself":
+			t["nodes shown to have come back by themselves"]++
 		}
 		if rec.Kind == engine.Intent {
 			t["commands: "+rec.Verb.String()]++
 		}
 	}
+}
+
+func isSupply(sc *sim.Scenario, id string) bool {
+	i, known := sc.Settings.Estate.Index(id)
+	return known && sc.Settings.Estate.Node(i).Kind == plan.Supply
 }
 
 func change(c *sim.Change) string {

@@ -13,13 +13,14 @@ import (
 type aside struct {
 	was  bool   // it was in write-through, or set aside, when it came into the snapshot
 	set  string // and this is how it was set
+	seen bool   // the snapshot has it: it could be asked
 	told bool   // it was told to change, on record
 	back bool   // it was shown as put back since
 }
 
 // set notes how a node is set when it comes into the snapshot.
-func (r *Referee) set(t truth, i int) {
-	r.asides[i] = aside{was: t.protectedOf(i), set: t.setOf(i)}
+func (r *Referee) set(t truth, i int, n engine.NodeState) {
+	r.asides[i] = aside{was: t.protectedOf(i), set: t.setOf(i), seen: n.Protected != plan.NotKnown}
 }
 
 // mayStopUnder is rule 12: no VM is stopped while a cache is in write-back, and nothing that stands on a cluster, or that
@@ -59,7 +60,7 @@ func (r *Referee) mayPutBack(t truth, i int, settings string) {
 		r.violate(t.time(), fmt.Sprintf("12: %s is put back, and was never changed", id))
 	case a.back && !t.protectedOf(i):
 		r.violate(t.time(), fmt.Sprintf("12: %s is put back once more", id))
-	case settings != a.set:
+	case settings != a.set && (a.seen || settings != ""):
 		r.violate(t.time(), fmt.Sprintf("12: %s is put back to %q, and was set to %q", id, settings, a.set))
 	}
 }
@@ -82,7 +83,7 @@ func (r *Referee) putBack(t truth, reported []engine.NodeState) {
 		if !a.told || told || !n.Can.Has(plan.Unprotect) || r.meddled[i] || t.stateOf(i) == plan.Gone {
 			continue
 		}
-		if now := t.setOf(i); now != a.set {
+		if now := t.setOf(i); now != a.set && (a.seen || now != usual) {
 			r.violate(t.time(), fmt.Sprintf("12: %s was changed for the outage and is left set to %q, and was set to %q", n.ID, now, a.set))
 		}
 	}

@@ -30,7 +30,7 @@ func (r *Referee) owe(t truth, nodes []engine.NodeState) {
 			r.known[i] = true
 			r.listed[i] = n.State == plan.On || n.State == plan.Starting
 			r.owed[i] = t.stateOf(i) == plan.On
-			r.set(t, i)
+			r.set(t, i, n)
 		}
 	}
 }

@@ -134,10 +134,10 @@ var bugs = []bug{
 		{planStep, "if e.Node(i).Stage == \"shutdown\" {", "if e.Node(i).Stage == \"\" {"},
 	}},
 	{name: "a cluster is not put back", edits: []edit{
-		{engineProgress, "return proven, n.cacheWas != plan.No\n", "return proven, n.cacheWas != plan.No || node.Kind == plan.Cluster\n"},
+		{engineProgress, "return proven, n.cacheWas != plan.No && !unasked\n", "return proven, n.cacheWas != plan.No && !unasked || node.Kind == plan.Cluster\n"},
 	}},
 	{name: "what was set aside before the outage is put back", edits: []edit{
-		{engineProgress, "return proven, n.cacheWas != plan.No\n", "return proven, n.cacheWas == plan.NotKnown\n"},
+		{engineProgress, "return proven, n.cacheWas != plan.No && !unasked\n", "return proven, n.cacheWas == plan.NotKnown && !unasked\n"},
 	}},
 	{name: "an old look says what is to be put back", edits: []edit{
 		{engineGuard, "if x.verb == plan.Unprotect {\n\t\te.guardPutBack(i)\n", "if x.verb == plan.Unprotect {\n\t\te.command(i)\n"},

@@ -13,7 +13,11 @@ func (e *Engine) begin(s *plan.Step) {
 	n, decl := &e.nodes[i], e.estate.Node(i)
 	x := &exec{goal: e.run.goal, verb: s.Verb, rung: s.Verb}
 	n.exec = x
-	if e.holds(i, s.Verb) && e.now.Sub(n.seenAt) <= lookAge {
+	age := lookAge
+	if s.Verb == plan.Stop && decl.ByPower {
+		age = proofAge // it may have come up since, with its power
+	}
+	if e.holds(i, s.Verb) && e.now.Sub(n.seenAt) <= age {
 		e.prove(i, Already, "it was so already")
 		return
 	}

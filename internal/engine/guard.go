@@ -144,11 +144,11 @@ func (e *Engine) pass(i int) {
 		e.command(i)
 		return
 	}
+	if again := x.verb == plan.Stop && !x.given && e.now.Sub(n.seenAt) <= proofAge; (again || x.verb == plan.Unprotect) && e.holds(i, x.verb) {
+		e.prove(i, Already, "it was so already")
+		return
+	}
 	if x.verb == plan.Unprotect {
-		if e.holds(i, x.verb) {
-			e.prove(i, Already, "it was so already")
-			return
-		}
 		e.command(i)
 		return
 	}

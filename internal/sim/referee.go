@@ -236,10 +236,16 @@ func (r *Referee) commit(rec engine.Record) {
 	}
 }
 
-func (s *simulation) stateOf(i int) plan.State { return s.things[i].state }
-func (s *simulation) protectedOf(i int) bool   { return s.things[i].protected }
-func (s *simulation) setOf(i int) string       { return s.things[i].set }
-func (s *simulation) cleanOf(i int) bool       { return !s.things[i].dirty }
-func (s *simulation) darkOf(i int) bool        { return s.things[i].dark }
-func (s *simulation) liedOf(i int) bool        { return s.things[i].looks == s.things[i].liesAt }
-func (s *simulation) time() time.Time          { return s.now }
+func (s *simulation) stateOf(i int) plan.State {
+	if s.things[i].frozen {
+		return plan.Unknown // it has power, and is good for nothing
+	}
+	return s.things[i].state
+}
+
+func (s *simulation) protectedOf(i int) bool { return s.things[i].protected }
+func (s *simulation) setOf(i int) string     { return s.things[i].set }
+func (s *simulation) cleanOf(i int) bool     { return !s.things[i].dirty }
+func (s *simulation) darkOf(i int) bool      { return s.things[i].dark }
+func (s *simulation) liedOf(i int) bool      { return s.things[i].looks == s.things[i].liesAt }
+func (s *simulation) time() time.Time        { return s.now }

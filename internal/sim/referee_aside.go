@@ -43,10 +43,16 @@ func (r *Referee) mayStopUnder(t truth, i int, verb plan.Verb, again bool) {
 		switch {
 		case n.Kind != plan.Cluster && decl.Kind == plan.VM:
 			r.violate(t.time(), fmt.Sprintf("12: %s was told to stop while the cache %s is in write-back", decl.ID, n.ID))
-		case n.Kind == plan.Cluster && decl.Kind != plan.Outlet && decl.Stage == power.ShutdownStage && (slices.Contains(r.estate.Dependents(c), i) || slices.Contains(r.estate.Dependents(i), c)):
+		case n.Kind == plan.Cluster && decl.Stage == power.ShutdownStage && (slices.Contains(r.estate.Dependents(c), i) || r.carries(t, i, c)):
 			r.violate(t.time(), fmt.Sprintf("12: %s was told to stop while the cluster %s is not set aside", decl.ID, n.ID))
 		}
 	}
+}
+
+// carries tells whether a cluster is asked through what stands on a node: something that it needs, and that is on.
+func (r *Referee) carries(t truth, i, cluster int) bool {
+	asked := slices.ContainsFunc(r.estate.Needs(cluster), func(j int) bool { return t.stateOf(j) == plan.On })
+	return asked && r.estate.Node(i).Kind != plan.Outlet && slices.Contains(r.estate.Dependents(i), cluster)
 }
 
 // mayPutBack is the last part of rule 12: only what was changed is put back, once, after the gate, and to what it was.
@@ -54,7 +60,7 @@ func (r *Referee) mayPutBack(t truth, i int, settings string) {
 	r.gate(t.time(), i, "put back")
 	a, id := &r.asides[i], r.estate.Node(i).ID
 	switch {
-	case a.was:
+	case a.was && a.seen:
 		r.violate(t.time(), fmt.Sprintf("12: %s is put back, and was so before the outage", id))
 	case !a.told:
 		r.violate(t.time(), fmt.Sprintf("12: %s is put back, and was never changed", id))

@@ -88,7 +88,7 @@ func (w *drawing) cluster() {
 		}
 	}
 	n := w.node("cluster", "vsphere.cluster", needs, nil, "via: vc", "cluster: c")
-	n.down = []string{"protect_within: " + w.seconds(20, 120)}
+	n.down = []string{"protect_within: " + w.seconds(70, 100)}
 	switch w.d(8) {
 	case 7:
 		w.condition(n.id, "protected: true")

@@ -90,7 +90,7 @@ func (r *Referee) record(t truth, rec engine.Record) {
 		clear(r.listed)
 		for n := range r.wasOn {
 			st := t.stateOf(n)
-			r.wasOn[n] = st == plan.On || st == plan.Starting || t.darkOf(n)
+			r.wasOn[n] = st == plan.On || st == plan.Starting || st == plan.Unknown || t.darkOf(n)
 		}
 		clear(r.failed)
 		clear(r.known)

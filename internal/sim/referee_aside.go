@@ -49,10 +49,12 @@ func (r *Referee) mayStopUnder(t truth, i int, verb plan.Verb, again bool) {
 	}
 }
 
-// carries tells whether a cluster is asked through what stands on a node: something that it needs, and that is on.
+// carries tells whether a cluster is asked through what stands on a node: through something there that is not off.
 func (r *Referee) carries(t truth, i, cluster int) bool {
-	asked := slices.ContainsFunc(r.estate.Needs(cluster), func(j int) bool { return t.stateOf(j) == plan.On })
-	return asked && r.estate.Node(i).Kind != plan.Outlet && slices.Contains(r.estate.Dependents(i), cluster)
+	return r.estate.Node(i).Kind != plan.Outlet && slices.ContainsFunc(r.estate.Users(i), func(u int) bool {
+		there := t.stateOf(u) != plan.Off && t.stateOf(u) != plan.Gone
+		return there && (u == cluster || slices.Contains(r.estate.Dependents(u), cluster))
+	})
 }
 
 // mayPutBack is the last part of rule 12: only what was changed is put back, once, after the gate, and to what it was.

@@ -8,12 +8,13 @@ import (
 	"strings"
 )
 
-// Severity tells a mistake, which keeps a runbook from being used, from a warning, which does not.
+// Severity tells a mistake, which keeps a runbook from being used, from what does not.
 type Severity string
 
-// The severities.
+// The severities, the worst first.
 const (
 	Error   Severity = "error"
+	Trouble Severity = "trouble" // the estate is not as the runbook needs it; nothing that is read alone has any
 	Warning Severity = "warning"
 )
 

@@ -31,6 +31,7 @@ var layers = map[string]int{
 
 	"internal/families": 3,
 	"internal/evidence": 3,
+	"internal/estate":   3,
 	"internal/runner":   3,
 
 	"internal/daemon": 4,

@@ -70,6 +70,9 @@ be asked or can't do what is wanted of it is trouble, and the exit code is 5. It
 					all, surveys = append(all, asked.Problems...), append(surveys, asked)
 				}
 			}
+			if live {
+				all.WorstFirst()
+			}
 			if err := a.showProblems(all, count(len(args), "runbook"), surveys...); err != nil {
 				return err
 			}

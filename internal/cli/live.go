@@ -219,7 +219,7 @@ func seenAs(n *estate.Node) string {
 func startedBy(w *estate.Wake) string {
 	switch {
 	case w == nil:
-		return "itself"
+		return "its own system"
 	case w.Error != "":
 		return w.By + ": no answer"
 	case w.Detail == "" && w.State == plan.Unknown:

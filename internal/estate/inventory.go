@@ -95,20 +95,37 @@ type Strays struct {
 	Err        error // the system could not be asked; nil: it could
 }
 
-// Uncovered asks all systems that nodes are reached through, as far as they can list what runs on them. What several of them
-// list is told of the first. It says nothing true while a selector has not answered: all its members would be strays.
+// Uncovered asks all systems that nodes are reached through, as far as they can list what runs on them. It says nothing true
+// while a selector has not answered: all its members would be strays.
 func (e *Estate) Uncovered(ctx context.Context, c *runbook.Compiled) []Strays {
-	found := make([]Strays, 0, len(e.Runbook.Connections))
+	first, _ := e.listers()
+	return e.strays(ctx, c, first)
+}
+
+// listers lists the connections that can list what runs on their systems: those that nodes are reached through, and those
+// that are there for when another one fails.
+func (e *Estate) listers() (first, others []string) {
 	for i := range e.Runbook.Connections {
 		name := e.Runbook.Connections[i].Name
-		if _, can := e.set.Conn(name).(adapter.Lister); can && slices.ContainsFunc(e.Runbook.Nodes, func(d runbook.NodeDecl) bool { return d.Via == name }) {
-			found = append(found, Strays{Connection: name})
+		_, can := e.set.Conn(name).(adapter.Lister)
+		switch used := slices.ContainsFunc(e.Runbook.Nodes, func(d runbook.NodeDecl) bool { return d.Via == name }); {
+		case can && used:
+			first = append(first, name)
+		case can:
+			others = append(others, name)
 		}
 	}
+	return first, others
+}
+
+// strays asks connections what runs on their systems. What several of them list is told of the first.
+func (e *Estate) strays(ctx context.Context, c *runbook.Compiled, connections []string) []Strays {
+	found := make([]Strays, len(connections))
 	var all sync.WaitGroup
 	for i := range found {
+		found[i].Connection = connections[i]
 		all.Go(func() {
-			lister := e.set.Conn(found[i].Connection).(adapter.Lister)
+			lister := e.set.Conn(connections[i]).(adapter.Lister)
 			running, err := ask(ctx, AskWithin, lister.Everything)
 			if err == nil {
 				running, err = believed(running)

@@ -16,6 +16,7 @@ import (
 type reached struct {
 	asked int
 	mute  []mute
+	err   error // it was asked itself, and this is why it does not answer; nil: it was not, or it does
 }
 
 // mute is one thing that did not answer, and why.
@@ -28,15 +29,26 @@ type mute struct {
 func (s *surveyor) reach(connection, what string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.silent[connection]
-	if r == nil {
-		r = &reached{}
-		s.silent[connection] = r
-	}
+	r := s.over(connection)
 	r.asked++
 	if err != nil {
 		r.mute = append(r.mute, mute{what, err})
 	}
+}
+
+// refuse notes why a connection itself does not answer; nil: it does.
+func (s *surveyor) refuse(connection string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over(connection).err = err
+}
+
+// over gives what was asked over a connection. It needs s.mu.
+func (s *surveyor) over(connection string) *reached {
+	if s.reached[connection] == nil {
+		s.reached[connection] = &reached{}
+	}
+	return s.reached[connection]
 }
 
 func (s *surveyor) remark(severity runbook.Severity, section, name, message, hint string) {
@@ -77,8 +89,7 @@ func (s *surveyor) conclude() {
 	}
 	s.remarkStrays()
 	s.survey.Problems = append(s.Runbook.Remarked(s.remarks), s.expectations()...)
-	rank := map[runbook.Severity]int{runbook.Trouble: 1, runbook.Warning: 2}
-	slices.SortStableFunc(s.survey.Problems, func(a, b runbook.Problem) int { return cmp.Compare(rank[a.Severity], rank[b.Severity]) })
+	s.survey.Problems.WorstFirst()
 	slices.SortStableFunc(s.survey.Supplies, func(a, b Supply) int { return a.Is.compare(b.Is) })
 	slices.SortStableFunc(s.survey.Selectors, func(a, b Selector) int { return a.Is.compare(b.Is) })
 	slices.SortStableFunc(s.survey.Nodes, func(a, b Node) int { return a.Is.compare(b.Is) })
@@ -128,23 +139,30 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// deadConnections remarks on the connections over which several things were asked and nothing answered.
+// deadConnections remarks on the connections that do not answer themselves, or over which several things were asked and
+// nothing answered.
 func (s *surveyor) deadConnections() map[string]bool {
 	dead := map[string]bool{}
 	for i := range s.Runbook.Connections {
 		name := s.Runbook.Connections[i].Name
-		r := s.silent[name]
-		if r == nil || r.asked < 2 || len(r.mute) < r.asked {
+		r := s.over(name)
+		if r.err == nil && (r.asked < 2 || len(r.mute) < r.asked) {
 			continue
 		}
 		dead[name] = true
 		slices.SortFunc(r.mute, func(a, b mute) int { return cmp.Compare(a.what, b.what) })
-		names := make([]string, len(r.mute))
-		for k := range names {
-			names[k] = r.mute[k].what
+		var names []string
+		for _, m := range r.mute {
+			names = append(names, m.what)
 		}
-		s.remark(runbook.Trouble, runbook.SectionConnections, name,
-			fmt.Sprintf("nothing answers over %s (%s): %v", name, some(slices.Compact(names)), r.mute[0].err), hint(r.mute[0].err))
+		err, without := r.err, ""
+		if err == nil {
+			err = r.mute[0].err
+		}
+		if names = slices.Compact(names); len(names) > 0 {
+			without = fmt.Sprintf(" (without an answer: %s)", some(names))
+		}
+		s.remark(runbook.Trouble, runbook.SectionConnections, name, fmt.Sprintf("connection %s can't be used%s: %v", name, without, err), hint(err))
 	}
 	return dead
 }

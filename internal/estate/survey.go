@@ -47,7 +47,7 @@ type surveyor struct {
 
 	mu      sync.Mutex
 	remarks []runbook.Remark
-	silent  map[string]*reached // by connection
+	reached map[string]*reached // by connection
 }
 
 // questionWithin is how long one thing has to answer. It is more than the daemon waits: calls over one connection take turns.
@@ -59,7 +59,7 @@ const questionWithin = 20 * time.Second
 func (e *Estate) Survey(ctx context.Context, within time.Duration) (*Survey, error) {
 	whole, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("the time for the whole survey, %s, was over", within))
 	defer cancel()
-	s := &surveyor{Estate: e, each: min(questionWithin, within), decls: map[string]*runbook.NodeDecl{}, silent: map[string]*reached{}}
+	s := &surveyor{Estate: e, each: min(questionWithin, within), decls: map[string]*runbook.NodeDecl{}, reached: map[string]*reached{}}
 	for i := range e.Runbook.Nodes {
 		s.decls[e.Runbook.Nodes[i].ID] = &e.Runbook.Nodes[i]
 	}
@@ -208,7 +208,7 @@ func said(f plan.Fact) string {
 // silence says why a node did not answer; nil if it did.
 func (n *Node) silence() error {
 	if n.err == nil && n.State == plan.Unreachable {
-		return fmt.Errorf("%w: %s", adapter.ErrUnreachable, n.Detail)
+		return errors.New(cmp.Or(n.Detail, "unreachable"))
 	}
 	if errors.Is(n.err, adapter.ErrGone) {
 		return nil // its system did
@@ -280,13 +280,17 @@ type Stray struct {
 	Write      string `json:"write"` // the node that would cover it, as a runbook has it
 }
 
+// askForStrays asks every connection that can list what runs on its system, also one that is there only for when another one
+// fails: nobody should learn on that night that its password is wrong.
 func (s *surveyor) askForStrays(ctx context.Context) {
-	if slices.ContainsFunc(s.survey.Selectors, func(sel Selector) bool { return sel.Error != "" }) {
-		return
-	}
-	for _, found := range s.Uncovered(ctx, s.compiled) {
-		s.reach(found.Connection, "what runs there", found.Err)
+	known := !slices.ContainsFunc(s.survey.Selectors, func(sel Selector) bool { return sel.Error != "" })
+	first, others := s.listers()
+	for _, found := range s.strays(ctx, s.compiled, append(first, others...)) {
+		s.refuse(found.Connection, found.Err)
 		for _, vm := range found.VMs {
+			if !known {
+				break
+			}
 			s.survey.Uncovered = append(s.survey.Uncovered, Stray{Name: vm.Name, ID: vm.ID, Host: vm.Host, Connection: found.Connection, Write: s.Runbook.Covering(found.Connection, vm)})
 		}
 	}

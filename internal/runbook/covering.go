@@ -31,7 +31,10 @@ func (rb *Runbook) Covering(connection string, m plan.Member) string {
 		id = fmt.Sprintf("%s-%d", base, n)
 	}
 	line := fmt.Sprintf("%s: {type: %s, via: %s", inYAML(id), typ, inYAML(connection))
-	if id != m.Name {
+	switch {
+	case strings.Contains(m.Name, "/"): // as a name it would be read as a path
+		line += ", uuid: " + inYAML(m.ID)
+	case id != m.Name:
 		line += fmt.Sprintf(", %s: %s", typ[strings.LastIndexByte(typ, '.')+1:], inYAML(m.Name))
 	}
 	if host := rb.hostCalled(m.Host); host != "" {

@@ -48,6 +48,14 @@ func (ps Problems) Count(s Severity) int {
 	return n
 }
 
+// WorstFirst orders problems by their severity. Those of one severity stay as they stand.
+func (ps Problems) WorstFirst() {
+	order := []Severity{Error, Trouble, Warning}
+	slices.SortStableFunc(ps, func(a, b Problem) int {
+		return cmp.Compare(slices.Index(order, a.Severity), slices.Index(order, b.Severity))
+	})
+}
+
 // Text renders the problems for people, each as
 //
 //	file:line:col: error: message

@@ -39,8 +39,13 @@ func Open(rb *runbook.Runbook, o Options) (_ *Estate, err error) {
 		o.Over = func(_ string, n adapter.Node) adapter.Node { return n }
 	}
 	e := &Estate{Runbook: rb, schema: adapter.Schema(o.Families), secrets: o.Secrets, outputs: map[string]adapter.Node{}}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("cannot open the estate of runbook %q: %w", rb.Name, err)
+		}
+	}()
 	if e.set, err = adapter.Open(o.Families, rb.Connections, rb.Nodes, o.Secrets); err != nil {
-		return nil, fmt.Errorf("cannot open the estate of runbook %q: %w", rb.Name, err)
+		return nil, err
 	}
 	defer func() {
 		if err != nil {

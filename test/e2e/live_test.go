@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -79,7 +80,7 @@ func (d *asked) problem(t *testing.T, severity, path, says string) (hint string)
 func TestAnEstateIsAskedAndNothingIsCommanded(t *testing.T) {
 	t.Parallel()
 	s := newRoom(t, nil)
-	s.Files(true)
+	settings := s.Files(false)
 	require.NoError(t, s.VSphere.AddVM(vspheresim.VM{Name: "Forgotten/1 = x", Host: 1}))
 	before := s.Told()
 	text, doc := s.look(t, 0, s.secrets())
@@ -119,6 +120,11 @@ func TestAnEstateIsAskedAndNothingIsCommanded(t *testing.T) {
 	require.Equal(t, "esx02", live.Uncovered[0].Host)
 	hint := doc.problem(t, "warning", "connections.vcenter", `VM "Forgotten/1 = x" is on, on host "esx02", and no node covers it`)
 	require.Contains(t, hint, live.Uncovered[0].Write)
+
+	daemon := start(t, settings)
+	s.Until("the daemon tells of it too", 30*time.Second, func() bool {
+		return strings.Contains(daemon.Log(), "VMs run that no node covers") && strings.Contains(daemon.Log(), "Forgotten/1 = x")
+	})
 
 	book := filepath.Join(s.Dir, "runbook.yaml")
 	old, err := os.ReadFile(book)

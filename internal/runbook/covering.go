@@ -37,7 +37,11 @@ func (rb *Runbook) Covering(connection string, m plan.Member) string {
 	case id != m.Name:
 		line += fmt.Sprintf(", %s: %s", typ[strings.LastIndexByte(typ, '.')+1:], inYAML(m.Name))
 	}
-	if host := rb.hostCalled(m.Host); host != "" {
+	host := rb.hostCalled(m.Host)
+	if m.Host == "" {
+		host = rb.hostBehind(connection)
+	}
+	if host != "" {
 		line += fmt.Sprintf(", depends_on: [%s]", inYAML(host))
 	}
 	return line + "}"
@@ -56,6 +60,26 @@ func (rb *Runbook) hostCalled(name string) string {
 		}
 	}
 	return ""
+}
+
+// hostBehind finds the one declared host that what is reached through a connection depends on; "" if there is none, or several.
+func (rb *Runbook) hostBehind(connection string) (host string) {
+	for i := range rb.Nodes {
+		if rb.Nodes[i].Via != connection {
+			continue
+		}
+		for _, id := range rb.Nodes[i].DependsOn {
+			on := rb.hostCalled(id)
+			if on == "" || on == host {
+				continue
+			}
+			if host != "" {
+				return ""
+			}
+			host = on
+		}
+	}
+	return host
 }
 
 // inYAML writes a word so that YAML reads it as text.

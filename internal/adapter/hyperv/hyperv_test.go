@@ -12,6 +12,8 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/hyperv/hypervsim"
+	"ebbtide/internal/adapter/powershell"
+	"ebbtide/internal/adapter/powershell/windowssim"
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
@@ -29,8 +31,8 @@ func machine(t *testing.T, vms ...*hypervsim.VM) *hypervsim.Windows {
 	return w
 }
 
-func winrmSpec(w *hypervsim.Windows) *ConnSpec {
-	return &ConnSpec{URL: w.URL(), Username: hypervsim.User, Password: runbook.SecretRef{Env: hypervsim.Password}, Auth: "basic", Thumbprint: w.Thumbprint()}
+func winrmSpec(w *hypervsim.Windows) *powershell.ConnSpec {
+	return &powershell.ConnSpec{URL: w.URL(), Username: windowssim.User, Password: runbook.SecretRef{Env: windowssim.Password}, Auth: "basic", Thumbprint: w.Thumbprint()}
 }
 
 // byShell is a connection that runs commands as one of type ssh does.
@@ -41,17 +43,17 @@ type byShell struct {
 
 func (c *byShell) Close() error { c.closed = true; return nil }
 
-func (c *byShell) Run(ctx context.Context, command runbook.Command, _ string) (process.Result, error) {
+func (c *byShell) Run(ctx context.Context, command runbook.Command, stdin string) (process.Result, error) {
 	if c.closed {
 		return process.Result{}, adapter.ErrUnreachable
 	}
-	return process.Result{Stdout: c.w.PowerShell(command.Shell())}, ctx.Err()
+	return process.Result{Stdout: c.w.PowerShell(command.Shell(), stdin)}, ctx.Err()
 }
 
 // opened is one node with its connection, made as the daemon makes them.
-func opened(t *testing.T, conn *ConnSpec, kind string, spec any) (adapter.Node, *adapter.Set) {
+func opened(t *testing.T, conn *powershell.ConnSpec, kind string, spec any) (adapter.Node, *adapter.Set) {
 	t.Helper()
-	set, err := adapter.Open([]adapter.Family{Family()},
+	set, err := adapter.Open([]adapter.Family{powershell.Family(), Family()},
 		[]runbook.ConnectionDecl{{Name: "hv1", Type: "winrm", Spec: conn}},
 		[]runbook.NodeDecl{{ID: "node", Type: kind, Via: "hv1", Spec: spec}}, secrets{})
 	require.NoError(t, err)
@@ -72,7 +74,7 @@ func TestContract(t *testing.T) {
 		for way, shell := range map[string]bool{" over WinRM": false, " over a shell": true} {
 			t.Run(name+way, func(t *testing.T) {
 				contracttest.Run(t, contracttest.Subject{
-					Secrets: []string{hypervsim.Password},
+					Secrets: []string{windowssim.Password},
 					Make: func(t *testing.T) *contracttest.Thing {
 						w := machine(t, &hypervsim.VM{ID: "1", Name: "it's $(web)`1", State: "Running", Clustered: clustered, Offline: 2})
 						spec := &VMSpec{VM: "it's $(web)`1", Clustered: clustered}
@@ -100,7 +102,7 @@ func TestContractOfHostAndCluster(t *testing.T) {
 	for _, kind := range []string{"hyperv.host", "hyperv.cluster"} {
 		t.Run(kind, func(t *testing.T) {
 			contracttest.Run(t, contracttest.Subject{
-				Secrets: []string{hypervsim.Password},
+				Secrets: []string{windowssim.Password},
 				Make: func(t *testing.T) *contracttest.Thing {
 					w := machine(t, &hypervsim.VM{ID: "1", Name: "web", State: "Off", Clustered: true})
 					thing := &contracttest.Thing{Silence: w.Close, Freeze: w.Freeze}
@@ -217,7 +219,7 @@ func TestScriptsAreFitForAnyShell(t *testing.T) {
 		lookHost, stopHost, lookCluster, stopCluster, startCluster,
 	} {
 		for _, name := range []string{"", "a", "ab", `'; Remove-VM * #`, strings.Repeat("ü", 100)} {
-			argv, err := s.argv(wanted{Name: name})
+			argv, err := powershell.Script(s).Argv(powershell.Call{Args: wanted{Name: name}})
 			require.NoError(t, err)
 			line := strings.Join(argv, " ")
 			require.Equal(t, line, runbook.Command{Argv: argv}.Shell(), "no word needs quotes")
@@ -256,11 +258,9 @@ func TestSelections(t *testing.T) {
 
 func TestChecks(t *testing.T) {
 	for want, errs := range map[string][]error{
-		"plain HTTP would show": checkConn(&ConnSpec{URL: "http://hv1:5985"}),
-		"neither ntlm nor":      checkConn(&ConnSpec{URL: "https://hv1", Auth: "kerberos"}),
-		"exclude each other":    checkVM(&VMSpec{VM: "a", UUID: "b"}),
-		"select is empty":       checkVMs(&VMsSpec{}),
-		"is malformed":          checkVMs(&VMsSpec{Select: Selection{Name: "[a"}}),
+		"exclude each other": checkVM(&VMSpec{VM: "a", UUID: "b"}),
+		"select is empty":    checkVMs(&VMsSpec{}),
+		"is malformed":       checkVMs(&VMsSpec{Select: Selection{Name: "[a"}}),
 	} {
 		require.ErrorContains(t, errors.Join(errs...), want)
 	}

@@ -147,41 +147,22 @@ func (f falling) Probe(ctx context.Context) (plan.Observation, error) {
 	return f.Node.Probe(ctx)
 }
 
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-func probe(t *testing.T, n adapter.Node) plan.Observation {
-	t.Helper()
-	o, err := n.Probe(within(t, 10*time.Second))
-	require.NoError(t, err)
-	return o
-}
-
-func do(t *testing.T, n adapter.Node, v plan.Verb) error {
-	t.Helper()
-	return n.Do(within(t, 10*time.Second), v)
-}
-
 func TestNothingIsStoppedUnderItsVMs(t *testing.T) {
 	w := machine(t, &hypervsim.VM{ID: "1", Name: "sql01", State: "Running", Clustered: true, Offline: 1})
 	host, _ := opened(t, winrmSpec(w), "hyperv.host", &HostSpec{})
 	cluster, _ := opened(t, winrmSpec(w), "hyperv.cluster", &ClusterSpec{})
 	for _, n := range []adapter.Node{host, cluster} {
-		err := do(t, n, plan.Stop)
+		err := contracttest.Do(t, n, plan.Stop)
 		require.ErrorIs(t, err, adapter.ErrBusy)
 		require.ErrorContains(t, err, "sql01")
 	}
 	require.False(t, w.Down())
 	require.Equal(t, "Running", w.Service())
 	sql, _ := opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{VM: "sql01", Clustered: true})
-	require.Contains(t, probe(t, sql).Detail, "set its OfflineAction to 2")
-	require.NoError(t, do(t, host, plan.Force))
+	require.Contains(t, contracttest.Probe(t, sql).Detail, "set its OfflineAction to 2")
+	require.NoError(t, contracttest.Do(t, host, plan.Force))
 	require.True(t, w.Down())
-	o, err := host.Probe(within(t, 5*time.Second))
+	o, err := host.Probe(contracttest.Within(t, 5*time.Second))
 	require.True(t, err != nil || o.State != plan.Unreachable, "a connection that breaks off is no silence: %+v", o)
 }
 
@@ -192,22 +173,22 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		&hypervsim.VM{ID: "4", Name: "held", State: "Paused"}, &hypervsim.VM{ID: "5", Name: "lost", State: "RunningCritical"})
 	for name, want := range map[string]string{"bare": "guest services do not run", "twin": "give the uuid", "held": "Resume-VM"} {
 		n, _ := opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{VM: name})
-		err := do(t, n, plan.Stop)
+		err := contracttest.Do(t, n, plan.Stop)
 		require.ErrorIs(t, err, adapter.ErrRefused, name)
 		require.ErrorContains(t, err, want)
 	}
 	n, _ := opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{VM: "lost"})
-	require.Equal(t, plan.On, probe(t, n).State)
+	require.Equal(t, plan.On, contracttest.Probe(t, n).State)
 	n, _ = opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{UUID: "3"})
-	require.Equal(t, plan.Off, probe(t, n).State)
+	require.Equal(t, plan.Off, contracttest.Probe(t, n).State)
 	w.Deny("-TurnOff")
 	n, _ = opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{VM: "bare"})
-	require.ErrorContains(t, do(t, n, plan.Force), "Hyper-V Administrators")
+	require.ErrorContains(t, contracttest.Do(t, n, plan.Force), "Hyper-V Administrators")
 
 	wrong := winrmSpec(w)
 	wrong.Password.Env = "mistyped"
 	n, _ = opened(t, wrong, "hyperv.vm", &VMSpec{VM: "bare"})
-	_, err := n.Probe(within(t, 5*time.Second))
+	_, err := n.Probe(contracttest.Within(t, 5*time.Second))
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "Remote Management Users")
 }
@@ -245,7 +226,7 @@ func TestSelections(t *testing.T) {
 		_, set := opened(t, winrmSpec(w), "hyperv.vms", &c.spec)
 		sel, ok := set.Selector("node")
 		require.True(t, ok, name)
-		members, err := sel.Members(within(t, 10*time.Second))
+		members, err := sel.Members(contracttest.Within(t, 10*time.Second))
 		require.NoError(t, err, name)
 		var got []string
 		for _, m := range members {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -107,7 +108,7 @@ func TestWhatWasSetComesBack(t *testing.T) {
 	contracttest.Until(t, n, "clean", func(o plan.Observation) bool { return o.Protected == plan.Yes && o.Clean == plan.Yes })
 	require.NotEqual(t, before, f.State())
 	for range 2 {
-		ctx := adapter.WithSettings(contracttest.Within(t), seen.Settings)
+		ctx := adapter.WithSettings(contracttest.Within(t, 10*time.Second), seen.Settings)
 		require.NoError(t, n.Do(ctx, plan.Unprotect))
 		require.Equal(t, before, f.State())
 	}
@@ -187,7 +188,7 @@ func TestMoreThanARecordHolds(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("600 of 600 VMs write back; %d of them are more than the record holds and would stay in write-through: divide them among several nodes", 600-kept),
 		contracttest.Probe(t, n).Detail)
 	require.NoError(t, contracttest.Do(t, n, plan.Protect))
-	require.NoError(t, n.Do(adapter.WithSettings(contracttest.Within(t), seen), plan.Unprotect))
+	require.NoError(t, n.Do(adapter.WithSettings(contracttest.Within(t, 10*time.Second), seen), plan.Unprotect))
 	require.Equal(t, fmt.Sprintf("%d of 600 VMs write back", kept), contracttest.Probe(t, n).Detail)
 	require.True(t, f.Of("vm000").WriteBack)
 	require.False(t, f.Of("vm007").WriteBack)
@@ -210,7 +211,7 @@ func TestForgedSettingsAreNotObeyed(t *testing.T) {
 func TestErrorsSayWhatToDo(t *testing.T) {
 	f := server(t, estate()...)
 	n, _ := opened(t, f, all, "mistyped")
-	_, err := n.Probe(contracttest.Within(t))
+	_, err := n.Probe(contracttest.Within(t, 10*time.Second))
 	require.ErrorIs(t, err, adapter.ErrUnreachable)
 	require.ErrorContains(t, err, "username and password")
 

@@ -11,11 +11,12 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/digitalocean/go-libvirt"
 	"github.com/digitalocean/go-libvirt/socket/dialers"
 	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/adapter/peertest"
 )
 
 const program = "/usr/sbin/libvirtd"
@@ -95,7 +96,7 @@ func (d *Daemon) own(path string) {
 // connect waits until the daemon answers.
 func (d *Daemon) connect(uri string) {
 	d.t.Helper()
-	Until(d.t, "libvirtd answers", func() bool {
+	peertest.Until(d.t, "libvirtd answers", func() bool {
 		d.hand = libvirt.NewWithDialer(dialers.NewLocal(dialers.WithSocket(d.Socket)))
 		return d.hand.ConnectToURI(libvirt.ConnectURI(uri)) == nil
 	})
@@ -235,24 +236,8 @@ func (d *Daemon) Guest(name string, obeys, transient bool) {
 // Booted waits until a guest says that it runs.
 func (d *Daemon) Booted(name string) {
 	d.t.Helper()
-	Until(d.t, name+" runs", func() bool {
+	peertest.Until(d.t, name+" runs", func() bool {
 		said, err := os.ReadFile(filepath.Join(d.dir, name+".serial"))
 		return err == nil && len(said) > 0
 	})
-}
-
-// Until waits for something that comes.
-func Until(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.NewTimer(60 * time.Second)
-	defer deadline.Stop()
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			require.FailNow(t, "it did not come: "+what)
-		}
-	}
 }

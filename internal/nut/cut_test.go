@@ -8,6 +8,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/nut"
 	"ebbtide/internal/nut/nuttest"
 	"ebbtide/internal/plan"
@@ -27,7 +28,7 @@ func bench(t *testing.T, traits nuttest.Traits, how nut.Cutting) (*nuttest.Serve
 func untilState(t *testing.T, node adapter.Node, want plan.State) plan.Observation {
 	t.Helper()
 	var seen plan.Observation
-	nuttest.Until(t, "the output to be "+want.String(), func() bool {
+	peertest.Until(t, "the output to be "+want.String(), func() bool {
 		seen = contracttest.Probe(t, node)
 		return seen.State == want
 	})
@@ -112,7 +113,7 @@ func TestTheTimerProvesTheCutArmed(t *testing.T) {
 	upsd, ups, node := bench(t, nuttest.Traits{Commands: []string{"shutdown.return"}, OffDelay: 30, HasTimer: true}, nut.Cutting{})
 	ups.Mains(false)
 	require.NoError(t, node.Do(t.Context(), plan.Cut))
-	nuttest.Until(t, "the timer to be seen", func() bool {
+	peertest.Until(t, "the timer to be seen", func() bool {
 		seen := contracttest.Probe(t, node)
 		require.Equal(t, plan.Stopping, seen.State)
 		return seen.RemainFor > 0 && seen.RemainFor <= 30*time.Second && seen.Detail != "has accepted the cut"

@@ -11,6 +11,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/nut"
 	"ebbtide/internal/nut/nutsim"
 	"ebbtide/internal/nut/nuttest"
@@ -39,7 +40,7 @@ func TestOutputIsCutAndReturns(t *testing.T) {
 	driver.Kill()
 	upsd.AwaitError("ups1", "DRIVER-NOT-CONNECTED")
 	require.Equal(t, plan.Stopping, contracttest.Probe(t, node).State)
-	nuttest.Until(t, "the cut to be proven", func() bool { return contracttest.Probe(t, node).State == plan.Off })
+	peertest.Until(t, "the cut to be proven", func() bool { return contracttest.Probe(t, node).State == plan.Off })
 
 	// It comes back dark although the mains are there.
 	driver.Set("ups.status", "OL OFF", "output.voltage", "0.0")

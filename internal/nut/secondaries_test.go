@@ -8,6 +8,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/nut"
 	"ebbtide/internal/nut/nuttest"
 	"ebbtide/internal/plan"
@@ -67,8 +68,8 @@ func TestSecondariesGoAtTheirPlace(t *testing.T) {
 
 	require.NoError(t, node.Do(t.Context(), plan.Stop))
 	upsd.Await("ups1", "ups.status", "FSD OL")
-	nuttest.Until(t, "the first to go", quick.Left)
-	nuttest.Until(t, "the second to be waited for", func() bool {
+	peertest.Until(t, "the first to go", quick.Left)
+	peertest.Until(t, "the second to be waited for", func() bool {
 		seen := contracttest.Probe(t, node)
 		require.Equal(t, plan.Stopping, seen.State, "one is still there")
 		return seen.Detail == "told to go down, and still there: 127.0.0.3"

@@ -7,10 +7,8 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
-	"encoding/pem"
 	"math/big"
 	"net"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -44,8 +42,9 @@ func Certificate(t testing.TB, dir string, names ...string) Pair {
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	must(t, err)
 	sum := sha256.Sum256(der)
-	p := Pair{filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), hex.EncodeToString(sum[:])}
-	must(t, os.WriteFile(p.Cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
-	must(t, os.WriteFile(p.Key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
-	return p
+	return Pair{
+		Cert:       writePEM(t, filepath.Join(dir, "cert.pem"), "CERTIFICATE", der),
+		Key:        writePEM(t, filepath.Join(dir, "key.pem"), "PRIVATE KEY", private),
+		Thumbprint: hex.EncodeToString(sum[:]),
+	}
 }

@@ -54,12 +54,13 @@ func NewTLS(t testing.TB, uri string, a *peertest.Authority) (d *Daemon, address
 	port := peertest.FreePort(t, "tcp")
 	d = start(t, uri, func(d *Daemon) []string {
 		cert, key := a.Issue("kvm")
-		conf := fmt.Sprintf("listen_tls = 1\nlisten_tcp = 0\nlisten_addr = \"127.0.0.1\"\ntls_port = \"%d\"\nauth_tls = \"none\"\n", port)
-		for setting, path := range map[string]string{"ca_file": a.File, "cert_file": cert, "key_file": key} {
+		file := func(setting, path string) string {
 			text, err := os.ReadFile(path)
 			require.NoError(t, err)
-			conf += fmt.Sprintf("%s = %q\n", setting, d.write(setting, text))
+			return fmt.Sprintf("%s = %q\n", setting, d.write(setting, text))
 		}
+		conf := fmt.Sprintf("listen_tls = 1\nlisten_tcp = 0\nlisten_addr = \"127.0.0.1\"\ntls_port = \"%d\"\nauth_tls = \"none\"\n", port) +
+			file("ca_file", a.File) + file("cert_file", cert) + file("key_file", key)
 		return []string{"--listen", "--config", d.write("libvirtd.conf", []byte(conf))}
 	})
 	return d, fmt.Sprintf("127.0.0.1:%d", port)

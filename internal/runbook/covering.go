@@ -39,7 +39,7 @@ func (rb *Runbook) Covering(connection string, m plan.Member) string {
 	}
 	host := rb.hostCalled(m.Host)
 	if m.Host == "" {
-		host = rb.hostBehind(connection)
+		host = rb.behind(connection)
 	}
 	if host != "" {
 		line += fmt.Sprintf(", depends_on: [%s]", inYAML(host))
@@ -62,24 +62,25 @@ func (rb *Runbook) hostCalled(name string) string {
 	return ""
 }
 
-// hostBehind finds the one declared host that what is reached through a connection depends on; "" if there is none, or several.
-func (rb *Runbook) hostBehind(connection string) (host string) {
+// behind finds the one node that all VMs that are reached through a connection depend on: their host, where an inventory
+// names none. "" if there is none, or several.
+func (rb *Runbook) behind(connection string) string {
+	var common []string
+	first := true
 	for i := range rb.Nodes {
-		if rb.Nodes[i].Via != connection {
+		d := &rb.Nodes[i]
+		if t, ok := rb.schema.Node(d.Type); d.Via != connection || !ok || t.Kind != plan.VM {
 			continue
 		}
-		for _, id := range rb.Nodes[i].DependsOn {
-			on := rb.hostCalled(id)
-			if on == "" || on == host {
-				continue
-			}
-			if host != "" {
-				return ""
-			}
-			host = on
+		if first {
+			first, common = false, slices.Clone(d.DependsOn)
 		}
+		common = slices.DeleteFunc(common, func(id string) bool { return !slices.Contains(d.DependsOn, id) })
 	}
-	return host
+	if len(common) != 1 {
+		return ""
+	}
+	return common[0]
 }
 
 // inYAML writes a word so that YAML reads it as text.

@@ -34,7 +34,9 @@ func TestWhatWouldCoverAVM(t *testing.T) {
 		require.Empty(t, c.Uncovered(covered, []plan.Member{vm}), line)
 	}
 	require.Equal(t, `web: {type: vsphere.vm, via: vc}`, rb.Covering("vc", plan.Member{Name: "web", Host: "esx09"}), "a host that is not declared is no node")
-	require.Equal(t, `web: {type: vsphere.vm, via: vc, depends_on: [esx01]}`, rb.Covering("vc", plan.Member{Name: "web"}), "the one host that the others depend on")
+	require.Equal(t, `web: {type: vsphere.vm, via: vc}`, rb.Covering("vc", plan.Member{Name: "web"}))
+	all, _ := runbook.Load("served.yaml", []byte(strings.Replace(servedBook, "select: {folder: Apps}", "select: {folder: Apps}, depends_on: [sql01, esx01]", 1)), testSchema())
+	require.Equal(t, `web: {type: vsphere.vm, via: vc, depends_on: [esx01]}`, all.Covering("vc", plan.Member{Name: "web"}), "what all the others depend on")
 	require.Empty(t, rb.Covering("filer", plan.Member{Name: "web"}), "nothing covers VMs over SSH")
 	require.Empty(t, rb.Covering("nowhere", plan.Member{Name: "web"}))
 }

@@ -41,7 +41,8 @@ type plainError struct {
 func (e *plainError) Error() string { return e.text }
 func (e *plainError) Unwrap() error { return e.err }
 
-func plain(err error) error {
+// PlainError makes plain what an error says; nil for nil.
+func PlainError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -69,7 +70,7 @@ func Clean(n Node) Node {
 
 func (c clean) Probe(ctx context.Context) (plan.Observation, error) {
 	seen, err := c.inner.Probe(ctx)
-	return tidy(seen), plain(err)
+	return tidy(seen), PlainError(err)
 }
 
 // tidy leaves out settings that are not plain: half of them would put back something else.
@@ -81,12 +82,12 @@ func tidy(seen plan.Observation) plan.Observation {
 	return seen
 }
 
-func (c clean) Do(ctx context.Context, v plan.Verb) error { return plain(c.inner.Do(ctx, v)) }
+func (c clean) Do(ctx context.Context, v plan.Verb) error { return PlainError(c.inner.Do(ctx, v)) }
 
 type cleanWatch struct{ inner Watcher }
 
 func (c cleanWatch) Watch(ctx context.Context, seen func(plan.Observation)) error {
-	return plain(c.inner.Watch(ctx, func(o plan.Observation) {
+	return PlainError(c.inner.Watch(ctx, func(o plan.Observation) {
 		seen(tidy(o))
 	}))
 }

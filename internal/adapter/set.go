@@ -111,11 +111,8 @@ func (s *Set) Concurrency(connection string, otherwise int) int {
 	return otherwise
 }
 
-// Lister gives a connection that can list what runs on its system; nil if it can't.
-func (s *Set) Lister(connection string) Lister {
-	l, _ := s.conns[connection].(Lister)
-	return l
-}
+// Conn gives a connection by its name, nil if there is none.
+func (s *Set) Conn(name string) Conn { return s.conns[name] }
 
 // Decorate wraps every node but the selectors, now and as members are added, e.g. by Log, Limit or Rehearse. Of
 // several the first is the innermost. A member's declaration is its selector's with the member's own node id.

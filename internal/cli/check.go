@@ -16,12 +16,20 @@ import (
 )
 
 func (a *app) check() *cobra.Command {
-	var file string
+	var file, credentials string
+	var live bool
 	c := &cobra.Command{
 		Use: "check RUNBOOK…", GroupID: "runbook", Short: "find every mistake in a runbook, with where and what to write instead",
 		Long: `Finds every mistake, and warns of what is likely one. With the journal of a daemon it also warns of batteries
-that were never tried, and of what was never seen to stop and to come back, or not for 120 days.`,
-		Example: "  ebbtide check runbooks/home-lab.yaml\n  ebbtide check runbook.yaml --journal /var/lib/ebbtide/journal.db",
+that were never tried, and of what was never seen to stop and to come back, or not for 120 days.
+
+--live then asks the estate itself, with the runbook's secrets, and commands nothing: what each UPS says and
+offers of what the runbook wants of it, whether its user is let in, what each selector covers and where, which
+VMs run that no node covers, what state each node is in and what would start it. What does not answer, may not
+be asked or can't do what is wanted of it is trouble, and the exit code is 5. It takes 2 minutes at most.`,
+		Example: `  ebbtide check runbooks/home-lab.yaml
+  ebbtide check runbook.yaml --journal /var/lib/ebbtide/journal.db
+  ebbtide check /etc/ebbtide/runbook.yaml --live --credentials /run/credentials/ebbtide.service`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return nil
@@ -29,36 +37,57 @@ that were never tried, and of what was never seen to stop and to come back, or n
 			return fail(exitUsage, "use `ebbtide check RUNBOOK…`", "check takes at least one runbook")
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if credentials != "" && !live {
+				return fail(exitUsage, "see `ebbtide check --help`", "--credentials belongs to --live: nothing else reads secrets")
+			}
 			all := runbook.Problems{}
+			var surveys []survey
 			for _, book := range args {
 				rb, problems, err := readRunbook(book)
 				if err != nil {
 					return err
 				}
 				all = append(all, problems...)
-				if file == "" || problems.HasErrors() {
+				if problems.HasErrors() {
 					continue
 				}
-				seen, err := a.recall(c.Context(), &reach{}, file)
-				if err != nil {
-					return err
+				if file != "" {
+					seen, err := a.recall(c.Context(), &reach{}, file)
+					if err != nil {
+						return err
+					}
+					stale, err := unproven(rb, seen, time.Now())
+					if err != nil {
+						return err
+					}
+					all = append(all, stale...)
 				}
-				stale, err := unproven(rb, seen, time.Now())
-				if err != nil {
-					return err
+				if live {
+					asked, err := a.ask(c.Context(), book, rb, credentials)
+					if err != nil {
+						return err
+					}
+					all, surveys = append(all, asked.Problems...), append(surveys, asked)
 				}
-				all = append(all, stale...)
 			}
-			if err := a.showProblems(all, count(len(args), "runbook")); err != nil {
+			if live {
+				all.WorstFirst()
+			}
+			if err := a.showProblems(all, count(len(args), "runbook"), surveys...); err != nil {
 				return err
 			}
-			if all.HasErrors() {
+			switch {
+			case all.HasErrors():
 				return ended(exitMistakes)
+			case all.Count(runbook.Trouble) > 0:
+				return ended(exitUnreachable)
 			}
 			return nil
 		},
 	}
 	c.Flags().StringVar(&file, "journal", "", "a daemon's journal, for what was never proven")
+	c.Flags().BoolVar(&live, "live", false, "ask the estate itself, and command nothing")
+	c.Flags().StringVar(&credentials, "credentials", "", "with --live: the directory that {credential: NAME} is looked up in (default: $CREDENTIALS_DIRECTORY)")
 	return c
 }
 
@@ -78,23 +107,28 @@ func unproven(rb *runbook.Runbook, seen recalled, now time.Time) (runbook.Proble
 			}
 		}
 	}
-	return rb.Unproven(func(id string, supply bool) (message, hint string) {
-		at, stops := newest[id]
-		never, drill := id+" was never seen to stop and come back", "ebbtide drill --only "+id
-		if supply {
-			at, stops = seen.Capacity(id, now).At, true
-			never, drill = "nobody has seen what the battery of "+id+" gives", "ebbtide drill --battery "+id
+	var remarks []runbook.Remark
+	remark := func(section, id string, at time.Time, never, drill string) {
+		message := never
+		if age := now.Sub(at); !at.IsZero() {
+			if age <= daemon.ProofGood {
+				return
+			}
+			message = fmt.Sprintf("%s was last proven %d days ago", id, int(age.Hours()/24))
 		}
-		switch age := now.Sub(at); {
-		case !stops:
-			return "", ""
-		case at.IsZero():
-			return never, "run `" + drill + "`"
-		case age > daemon.ProofGood:
-			return fmt.Sprintf("%s was last proven %d days ago", id, int(age.Hours()/24)), "run `" + drill + "`"
+		remarks = append(remarks, runbook.Remark{Severity: runbook.Warning, Section: section, Name: id, Message: message, Hint: "run `" + drill + " " + id + "`"})
+	}
+	for i := range rb.Supplies {
+		id := rb.Supplies[i].ID
+		remark(runbook.SectionSupplies, id, seen.Capacity(id, now).At, "nobody has seen what the battery of "+id+" gives", "ebbtide drill --battery")
+	}
+	for i := range rb.Nodes {
+		id := rb.Nodes[i].ID
+		if at, stops := newest[id]; stops {
+			remark(runbook.SectionNodes, id, at, id+" was never seen to stop and come back", "ebbtide drill --only")
 		}
-		return "", ""
-	}), nil
+	}
+	return rb.Remarked(remarks), nil
 }
 
 // readRunbook loads a file. A nil runbook comes with problems that say why.
@@ -122,20 +156,28 @@ func (a *app) usable(file string) (*runbook.Runbook, error) {
 	return rb, nil
 }
 
-// showProblems tells what is wrong in what was read ("2 runbooks").
-func (a *app) showProblems(problems runbook.Problems, read string) error {
-	mistakes, warnings := problems.Count(runbook.Error), problems.Count(runbook.Warning)
+// showProblems tells what is wrong in what was read ("2 runbooks"), and what their estates have said if they were asked.
+func (a *app) showProblems(problems runbook.Problems, read string, surveys ...survey) error {
+	mistakes, troubles, warnings := problems.Count(runbook.Error), problems.Count(runbook.Trouble), problems.Count(runbook.Warning)
 	if a.format == "json" {
 		return a.json(struct {
 			Mistakes int              `json:"mistakes"`
+			Troubles int              `json:"troubles,omitempty"`
 			Warnings int              `json:"warnings"`
 			Problems runbook.Problems `json:"problems"`
-		}{mistakes, warnings, problems})
+			Live     []survey         `json:"live,omitempty"`
+		}{mistakes, troubles, warnings, problems, surveys})
 	}
 	fmt.Fprint(a.Stdout, problems.Text())
+	for i := range surveys {
+		surveys[i].write(a.Stdout)
+	}
 	summary := "no mistakes"
 	if mistakes > 0 {
 		summary = count(mistakes, "mistake")
+	}
+	if troubles > 0 {
+		summary += ", " + count(troubles, "trouble")
 	}
 	if warnings > 0 {
 		summary += ", " + count(warnings, "warning")

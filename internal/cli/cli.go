@@ -40,7 +40,8 @@ It does nothing to anything unless its settings say armed: true.`
 const exitHelp = `
 Exit codes:
   0 done   1 failed   2 usage   3 the runbook has mistakes   4 an assertion failed
-  5 the daemon or a supply can't be reached   6 refused for safety   130 interrupted
+  5 the daemon, a supply or a system can't be reached, or may not be used
+  6 refused for safety   130 interrupted
 `
 
 // Main runs one command line and gives its exit code.

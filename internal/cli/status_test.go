@@ -48,10 +48,16 @@ func golden(t *testing.T, file string, s *daemon.Status) {
 	t.Helper()
 	var b bytes.Buffer
 	writeStatus(&b, s)
+	goldenText(t, file, b.String())
+}
+
+// goldenText holds a text against a file, or writes the file with -rewrite.
+func goldenText(t *testing.T, file, text string) {
+	t.Helper()
 	if *rewrite {
-		require.NoError(t, os.WriteFile(file, b.Bytes(), 0o600))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	want, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, string(want), b.String())
+	require.Equal(t, string(want), text)
 }

@@ -117,7 +117,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	d.site.Store(site)
 	d.learned.weigh(site.compiled.Estate, time.Now())
 	d.tellUnproven()
-	d.undo.add("close the connections", func() error { return d.site.Load().close() })
+	d.undo.add("close the connections", func() error { return d.site.Load().Close() })
 	eng, err := d.makeEngine(site, newest, past)
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	d.tellAside()
 	d.runner = runner.New(runner.Options{
 		Engine: eng, Journal: d.journal, Lost: lost, Log: o.Log, Notify: d.notify, Recorded: d.recorded,
-		Nodes:    func(id string) (adapter.Node, bool) { return d.site.Load().node(id) },
+		Nodes:    func(id string) (adapter.Node, bool) { return d.site.Load().Node(id) },
 		Forecast: d.estimate,
 	})
 	d.metrics = newMetrics(d)
@@ -174,12 +174,12 @@ func (d *Daemon) Run(ctx context.Context) error {
 	all.Go(func() { d.pager.run(runnerEnds) })
 	all.Go(func() { failed <- d.runner.Run(runnerEnds) })
 	all.Go(func() { failed <- serve(server, d.listener) })
-	d.feed.start(d.servers(d.site.Load().rb), d.pollerOptions(), d.read)
+	d.feed.start(d.servers(d.site.Load().Estate), d.pollerOptions(), d.read)
 	var helpers sync.WaitGroup
 	helpers.Go(func() { d.supervise(run) })
 	helpers.Go(func() { d.refresh(run) })
-	helpers.Go(func() { d.checkCommands(run, d.site.Load().rb) })
-	d.log.Info("running", "runbook", d.site.Load().rb.Name, "mode", d.mode(), "listen", d.options.Config.Listen.String())
+	helpers.Go(func() { d.checkSupplies(run, d.site.Load()) })
+	d.log.Info("running", "runbook", d.site.Load().Runbook.Name, "mode", d.mode(), "listen", d.options.Config.Listen.String())
 
 	var err error
 	select {

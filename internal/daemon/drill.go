@@ -269,13 +269,13 @@ func (d *Daemon) planBattery(r *http.Request, o *DrillOrder, p *DrillPlan) error
 			}
 		}
 	}
-	rb := d.site.Load().rb
-	for i := range rb.Supplies {
-		s := &rb.Supplies[i]
+	site := d.site.Load()
+	for i := range site.Runbook.Supplies {
+		s := &site.Runbook.Supplies[i]
 		if s.ID != o.Battery {
 			continue
 		}
-		options, err := d.nutOptions(s, true)
+		options, err := site.Server(s, true)
 		if err == nil {
 			p.Battery.Command, err = nut.BatteryTest(r.Context(), options, s.UPS)
 		}

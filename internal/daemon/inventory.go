@@ -3,100 +3,31 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/estate"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runner"
 )
 
-const (
-	askWithin    = 10 * time.Second // for a selector to list its members
-	refreshEvery = time.Minute
-)
-
-// selectors lists the nodes that stand for many.
-func (s *site) selectors() []string {
-	var ids []string
-	for i := range s.rb.Nodes {
-		if _, many := s.set.Selector(s.rb.Nodes[i].ID); many {
-			ids = append(ids, s.rb.Nodes[i].ID)
-		}
-	}
-	return ids
-}
+const refreshEvery = time.Minute
 
 // askSelectors lists the members of the wanted selectors, all at once. One that does not answer is left out.
-func (d *Daemon) askSelectors(ctx context.Context, s *site, wanted func(id string) bool) inventory {
-	live := inventory{}
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for _, id := range s.selectors() {
-		sel, many := s.set.Selector(id)
-		if !many || !wanted(id) {
-			continue
-		}
-		all.Go(func() {
-			ctx, cancel := context.WithTimeoutCause(ctx, askWithin, fmt.Errorf("no answer within %s", askWithin))
-			defer cancel()
-			members, err := ask(ctx, sel)
-			if err != nil {
-				d.log.Warn("a selector can't list its members", keyNode, id, keyError, err)
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			live[id] = members
-		})
+func (d *Daemon) askSelectors(ctx context.Context, s *site, wanted func(id string) bool) estate.Inventory {
+	live, failed := s.Members(ctx, wanted)
+	for id, err := range failed {
+		d.log.Warn("a selector can't list its members", keyNode, id, keyError, err)
 	}
-	all.Wait()
 	return live
 }
 
-func ask(ctx context.Context, sel adapter.Selector) (members []plan.Member, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the adapter broke: %v", p)
-		}
-	}()
-	if members, err = sel.Members(ctx); err != nil {
-		return nil, err
-	}
-	if len(members) > maxMembers {
-		return nil, fmt.Errorf("it lists %d members, more than the %d that are believed", len(members), maxMembers)
-	}
-	return plainMembers(members), nil
-}
-
-const (
-	maxMembers = 20_000 // of a selector
-	maxName    = 255    // characters
-)
-
-// plainMembers makes the names plain that a system gives its members: they become nodes' names. Who may rename a VM
-// must not write into people's terminals.
-func plainMembers(members []plan.Member) []plan.Member {
-	members = slices.Clone(members)
-	for i := range members {
-		m := &members[i]
-		m.Name, m.Host = adapter.Plain(m.Name, maxName), adapter.Plain(m.Host, maxName)
-		m.Storage = slices.Clone(m.Storage)
-		for k := range m.Storage {
-			m.Storage[k] = adapter.Plain(m.Storage[k], maxName)
-		}
-	}
-	// An id is what a member is commanded by: it is right or not there.
-	return slices.DeleteFunc(members, func(m plan.Member) bool { return m.ID != adapter.Plain(m.ID, maxName) })
-}
-
 // lastInventory is what the members of selectors were when the newest outage began.
-func lastInventory(newest []engine.Record) inventory {
+func lastInventory(newest []engine.Record) estate.Inventory {
 	if len(newest) == 0 {
 		return nil
 	}
@@ -104,8 +35,8 @@ func lastInventory(newest []engine.Record) inventory {
 }
 
 // known is the inventory less what was never heard.
-func (s *site) known() inventory {
-	known := inventory{}
+func (s *site) known() estate.Inventory {
+	known := estate.Inventory{}
 	for id, members := range s.inventory {
 		if !slices.Contains(s.blind, id) {
 			known[id] = members
@@ -140,32 +71,31 @@ func (d *Daemon) refresh(ctx context.Context) {
 	}
 }
 
-// lookForUncovered warns of what runs on the systems that selectors ask and belongs to no node: nothing would take it down.
+// lookForUncovered warns of what runs on the systems of the estate and belongs to no node: nothing would take it down.
 // said has what was said of each connection, so that the same is said once.
 func (d *Daemon) lookForUncovered(ctx context.Context, s *site, said map[string]string) {
-	ctx, cancel := context.WithTimeoutCause(ctx, askWithin, fmt.Errorf("no answer within %s", askWithin))
-	defer cancel()
-	asked := map[string]bool{}
-	for i := range s.rb.Nodes {
-		via := s.rb.Nodes[i].Via
-		lister := s.set.Lister(via)
-		if _, many := s.set.Selector(s.rb.Nodes[i].ID); !many || lister == nil || asked[via] {
-			continue
+	if len(s.blind) > 0 {
+		return
+	}
+	for _, strays := range s.Uncovered(ctx, s.compiled) {
+		if strays.Err != nil {
+			continue // its selectors have said so, or its nodes
 		}
-		asked[via] = true
-		running, err := lister.Everything(ctx)
-		if err != nil {
-			continue // its selectors have said so
+		names := make([]string, len(strays.VMs))
+		for i := range strays.VMs {
+			names[i] = strays.VMs[i].Name
 		}
-		names := s.compiled.Uncovered(s.rb, plainMembers(running[:min(len(running), maxMembers)]))
 		all := strings.Join(names, ", ")
-		if len(names) > 0 && said[via] != all {
-			d.log.Warn("VMs run that no node covers: nothing takes them down, and they keep their hosts on", "connection", via, "count", len(names),
-				"names", adapter.Plain(all, maxName))
+		if len(names) > 0 && said[strays.Connection] != all {
+			d.log.Warn("VMs run that no node covers: nothing takes them down, and they keep their hosts on", "connection", strays.Connection, "count", len(names),
+				"names", adapter.Plain(all, maxNames), "hint", "ebbtide check --live tells where each runs, and what to write")
 		}
-		said[via] = all
+		said[strays.Connection] = all
 	}
 }
+
+// maxNames bounds in characters the names in one line of the log.
+const maxNames = 255
 
 // refreshOnce takes over an inventory that has changed, and what was learned of batteries. In an outage both stay as
 // they were.
@@ -193,7 +123,7 @@ func (d *Daemon) refreshOnce(ctx context.Context) error {
 }
 
 // same tells whether live says nothing new. Whether a member is on does not matter: probes tell that.
-func same(s *site, live inventory) bool {
+func same(s *site, live estate.Inventory) bool {
 	for id, members := range live {
 		if slices.Contains(s.blind, id) || !reflect.DeepEqual(identities(members), identities(s.inventory[id])) {
 			return false

@@ -11,28 +11,23 @@ import (
 	"ebbtide/internal/runbook"
 )
 
-// perConnection is how many calls a connection takes at a time that does not say it itself.
-const perConnection = 16
-
-// decorate lays over every node what all of them have: plain texts only, a limit for each connection, a log, and while
-// the daemon is not armed a rehearsal that sends nothing.
-func (d *Daemon) decorate(s *site) {
-	slots := map[string]chan struct{}{}
-	for i := range s.rb.Connections {
-		name := s.rb.Connections[i].Name
-		slots[name] = make(chan struct{}, s.set.Concurrency(name, perConnection))
+// over lays over every node a log, and while the daemon is not armed a rehearsal that sends nothing.
+func (d *Daemon) over(rb *runbook.Runbook, rs *rehearsals) func(id string, n adapter.Node) adapter.Node {
+	supplies := map[string]bool{}
+	for i := range rb.Supplies {
+		supplies[rb.Supplies[i].ID] = true
 	}
-	s.set.Decorate(func(decl runbook.NodeDecl, n adapter.Node) adapter.Node {
-		n = adapter.Clean(n)
-		if shared, ok := slots[decl.Via]; ok {
-			n = adapter.Limit(n, shared)
+	return func(id string, n adapter.Node) adapter.Node {
+		n = adapter.Log(n, d.options.Log.With(keyComponent, "adapter", keyNode, id))
+		switch {
+		case d.options.Config.Armed:
+		case supplies[id]:
+			n = rs.ofOutput(n, func() bool { return d.heard.onLine(id) })
+		default:
+			n = rs.of(n)
 		}
-		n = adapter.Log(n, d.options.Log.With(keyComponent, "adapter", keyNode, decl.ID))
-		if !d.options.Config.Armed {
-			n = s.rehearsals.of(n)
-		}
-		return d.saying(decl.ID, n)
-	})
+		return d.saying(id, n)
+	}
 }
 
 // saying tells of each command, or that it would be given.
@@ -81,7 +76,7 @@ func (d *Daemon) rehearseAlong(r engine.Record) {
 			if !n.ByPower || !n.Can.Has(plan.Stop) {
 				continue
 			}
-			if node, ok := d.site.Load().node(n.ID); ok {
+			if node, ok := d.site.Load().Node(n.ID); ok {
 				if err := node.Do(context.Background(), plan.Start); err != nil {
 					d.log.Error("a rehearsal broke", keyNode, n.ID, keyError, err)
 				}

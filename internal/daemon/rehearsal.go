@@ -41,6 +41,13 @@ func (rs *rehearsals) of(n adapter.Node) adapter.Node {
 	return r
 }
 
+// ofOutput makes the node of a supply's output that sends nothing.
+func (rs *rehearsals) ofOutput(n adapter.Node, onLine func() bool) adapter.Node {
+	o := &rehearsedOutput{inner: n, onLine: onLine}
+	rs.add(o)
+	return o
+}
+
 // rehearsal is a rehearsed node that can begin anew.
 type rehearsal struct {
 	real adapter.Node

@@ -49,7 +49,7 @@ func (d *Daemon) rehearse(ctx context.Context, o *DrillOrder, tell func(Rehearsa
 			if n, ok := nodes[id]; ok {
 				return n, true
 			}
-			n, ok := site.node(id)
+			n, ok := site.Node(id)
 			if ok {
 				n = adapter.Rehearse(n)
 				nodes[id] = n
@@ -100,7 +100,7 @@ func (d *Daemon) readAlong(ctx context.Context, r *runner.Runner) {
 	tick := time.NewTicker(readingsEvery)
 	defer tick.Stop()
 	for {
-		rb := d.site.Load().rb
+		rb := d.site.Load().Runbook
 		for i := range rb.Supplies {
 			if reading := d.heard.reading(rb.Supplies[i].ID); reading.Supply != "" {
 				r.Read(reading)

@@ -27,7 +27,7 @@ func (d *Daemon) Reload(ctx context.Context) error {
 		return fmt.Errorf("cannot reload: %w", err)
 	}
 	s := d.site.Load()
-	d.log.Info("the runbook was loaded anew", "runbook", s.rb.Name, "nodes", s.compiled.Estate.Len(), "digest", s.digest)
+	d.log.Info("the runbook was loaded anew", "runbook", s.Runbook.Name, "nodes", s.compiled.Estate.Len(), "digest", s.digest)
 	return nil
 }
 
@@ -49,14 +49,14 @@ func (d *Daemon) reload(ctx context.Context) error {
 		d.heard.expect(rb)
 	})
 	if err != nil {
-		if closing := next.close(); closing != nil {
+		if closing := next.Close(); closing != nil {
 			d.log.Warn("a connection can't be closed", keyError, closing)
 		}
 		return err
 	}
-	d.feed.start(d.servers(rb), d.pollerOptions(), d.read)
+	d.feed.start(d.servers(next.Estate), d.pollerOptions(), d.read)
 	d.learned.weigh(next.compiled.Estate, time.Now())
-	if err := old.close(); err != nil {
+	if err := old.Close(); err != nil {
 		d.log.Warn("a connection can't be closed", keyError, err)
 	}
 	return nil

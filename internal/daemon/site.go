@@ -10,6 +10,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/estate"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -50,55 +51,28 @@ func (d *Daemon) loadRunbook() (*runbook.Runbook, error) {
 
 // site is one runbook with its opened estate.
 type site struct {
-	rb         *runbook.Runbook
+	*estate.Estate
 	compiled   *runbook.Compiled
 	digest     string // of the whole down plan
-	set        *adapter.Set
-	outputs    map[string]adapter.Node // of the supplies, and their outlets, by id
 	rehearsals *rehearsals
-	inventory  inventory
+	inventory  estate.Inventory
 	blind      []string // selectors that have never answered: they have no members
 }
-
-// inventory is what selectors cover, by their node id.
-type inventory map[string][]plan.Member
-
-func (s *site) node(id string) (adapter.Node, bool) {
-	if out, ok := s.outputs[id]; ok {
-		return out, true
-	}
-	return s.set.Node(id)
-}
-
-func (s *site) close() error { return s.set.Close() }
 
 // openSite opens what a runbook names. Selectors are asked for their members; where one does not answer, known has
 // those that it had last, and if not it has none until it answers: better than names that nobody can command. With
 // frozen known is not to change: an outage is open that began with it.
-func (d *Daemon) openSite(ctx context.Context, rb *runbook.Runbook, known inventory, frozen bool) (_ *site, err error) {
-	s := &site{rb: rb, outputs: map[string]adapter.Node{}, rehearsals: &rehearsals{}}
-	s.set, err = adapter.Open(d.options.Families, rb.Connections, rb.Nodes, d.secrets)
+func (d *Daemon) openSite(ctx context.Context, rb *runbook.Runbook, known estate.Inventory, frozen bool) (_ *site, err error) {
+	s := &site{rehearsals: &rehearsals{}}
+	s.Estate, err = estate.Open(rb, estate.Options{Families: d.options.Families, Secrets: d.secrets, Over: d.over(rb, s.rehearsals)})
 	if err != nil {
-		return nil, fmt.Errorf("cannot open the estate of runbook %q: %w", rb.Name, err)
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.set.Close())
+			err = errors.Join(err, s.Close())
 		}
 	}()
-	d.decorate(s)
-	for i := range rb.Supplies {
-		out, err := d.output(s, &rb.Supplies[i])
-		if err != nil {
-			return nil, err
-		}
-		s.outputs[rb.Supplies[i].ID] = out
-	}
-	for _, o := range rb.Outlets() {
-		if s.outputs[o.ID], err = d.outlet(s, o); err != nil {
-			return nil, err
-		}
-	}
 	live := d.askSelectors(ctx, s, func(id string) bool {
 		_, has := known[id]
 		return !frozen || !has
@@ -110,10 +84,10 @@ func (d *Daemon) openSite(ctx context.Context, rb *runbook.Runbook, known invent
 }
 
 // compile makes the estate from the newest inventory: what was learnt now, else what was known.
-func (d *Daemon) compile(s *site, known, live inventory) error {
-	next := inventory{}
+func (d *Daemon) compile(s *site, known, live estate.Inventory) error {
+	next := estate.Inventory{}
 	var blind []string
-	for _, id := range s.selectors() {
+	for _, id := range s.Selectors() {
 		members, ok := live[id]
 		if !ok {
 			members, ok = known[id]
@@ -123,18 +97,13 @@ func (d *Daemon) compile(s *site, known, live inventory) error {
 		}
 		next[id] = members
 	}
-	compiled, err := runbook.Compile(s.rb, adapter.Schema(d.options.Families), next)
+	compiled, err := s.Compile(next)
 	if err != nil {
 		return err
 	}
 	compiled.Supplies = d.learned.supplies(compiled.Supplies, time.Now())
-	for id, m := range compiled.Members {
-		if _, there := s.set.Node(id); there {
-			continue
-		}
-		if err := s.set.AddMember(id, m.Selector, m.MemberID); err != nil {
-			d.log.Error("a member can't be commanded", keyNode, id, keyError, err)
-		}
+	for id, err := range s.Adopt(compiled.Members) {
+		d.log.Error("a member can't be commanded", keyNode, id, keyError, err)
 	}
 	for _, w := range compiled.Warnings {
 		d.log.Warn("the inventory is not what the runbook expects", "warning", w.Message, "file", w.File, "line", w.Line)

@@ -56,8 +56,8 @@ func (d *Daemon) status(ctx context.Context) (Status, error) {
 	site := d.site.Load()
 	s := Status{
 		Version: d.options.Version, Now: time.Now(), Started: d.began, Armed: d.options.Config.Armed, Mode: d.mode(),
-		Runbook: site.rb.Name, File: d.options.Config.Runbook, Digest: site.digest, Journal: d.options.Config.Journal, Aside: d.aside(),
-		Text: d.inWords(view), Blind: site.blind, Policy: site.rb.Triggers(), Proofs: d.unproven(time.Now()), View: view,
+		Runbook: site.Runbook.Name, File: d.options.Config.Runbook, Digest: site.digest, Journal: d.options.Config.Journal, Aside: d.aside(),
+		Text: d.inWords(view), Blind: site.blind, Policy: site.Runbook.Triggers(), Proofs: d.unproven(time.Now()), View: view,
 	}
 	if tl := d.history.latest(); view.Outage != "" && tl.Outage == view.Outage {
 		s.Outage = &tl

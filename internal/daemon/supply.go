@@ -8,99 +8,34 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/estate"
 	"ebbtide/internal/nut"
 	"ebbtide/internal/power"
 	"ebbtide/internal/runbook"
 )
 
-// nutOptions say how a supply's server is reached. Credentials are for commands alone: reading needs none.
-func (d *Daemon) nutOptions(s *runbook.SupplyDecl, commands bool) (nut.Options, error) {
-	o := nut.Options{Address: s.Address}
-	var err error
-	if o.TLS, err = nut.Trust(s.TLS); err != nil {
-		return o, fmt.Errorf("supply %q: %w", s.ID, err)
-	}
-	if commands && s.Username != "" {
-		o.Username = s.Username
-		o.Password = func() (string, error) { return d.secrets.Secret(s.Password) }
-	}
-	return o, nil
-}
-
-// checkCommands asks each server whether its UPS offers what the runbook wants of it, and whether it knows the user that a
-// supply names: upsd itself says so only at the first command, which would be the cut.
-func (d *Daemon) checkCommands(ctx context.Context, rb *runbook.Runbook) {
-	for i := range rb.Supplies {
-		s := &rb.Supplies[i]
-		o, err := d.nutOptions(s, true)
-		if err == nil {
-			d.examine(ctx, rb, s, o)
-		}
-		if err == nil && o.Username == "" {
-			continue
-		}
-		if err == nil {
-			err = nut.VerifyCredentials(ctx, o, s.UPS)
-		}
+// checkSupplies asks each server whether its UPS offers what the runbook wants of it, and whether it knows the user that a
+// supply names, and tells people what is wrong.
+func (d *Daemon) checkSupplies(ctx context.Context, s *site) {
+	for i := range s.Runbook.Supplies {
+		decl := &s.Runbook.Supplies[i]
+		offer, err := s.Examine(ctx, decl)
 		if err != nil && ctx.Err() == nil {
-			d.log.Error("nobody knows whether the output of a supply can be cut", "supply", s.ID, "user", s.Username, keyError, err)
+			d.log.Warn("nobody knows what a supply offers", "supply", decl.ID, keyError, err)
+		}
+		for _, lack := range offer.Lacks {
+			lack = adapter.Plain(lack, 1000)
+			d.log.Error("a supply can't do what the runbook wants of it", "supply", decl.ID, "lack", lack)
+			d.notify(false, decl.ID+": "+lack)
+		}
+		if err := s.VerifyUser(ctx, decl); err != nil && ctx.Err() == nil {
+			d.log.Error("nobody knows whether the output of a supply can be cut", "supply", decl.ID, "user", decl.Username, keyError, err)
 		}
 	}
-}
-
-// examine tells people what a UPS does not offer of what the runbook wants of it.
-func (d *Daemon) examine(ctx context.Context, rb *runbook.Runbook, s *runbook.SupplyDecl, o nut.Options) {
-	w := nut.Wants{Cutting: cutting(s)}
-	for _, out := range rb.Outlets() {
-		if out.Supply.ID == s.ID {
-			w.Outlets = append(w.Outlets, out.Name)
-		}
-	}
-	lacks, err := nut.Examine(ctx, o, s.UPS, w)
-	if err != nil && ctx.Err() == nil {
-		d.log.Warn("nobody knows what a supply offers", "supply", s.ID, keyError, err)
-	}
-	for _, lack := range lacks {
-		lack = adapter.Plain(lack, 1000)
-		d.log.Error("a supply can't do what the runbook wants of it", "supply", s.ID, "lack", lack)
-		d.notify(false, s.ID+": "+lack)
-	}
-}
-
-func cutting(s *runbook.SupplyDecl) nut.Cutting {
-	return nut.Cutting{Way: s.Cut, Off: s.OffDelay, On: s.OnDelay}
-}
-
-// output makes the node of a supply's output.
-func (d *Daemon) output(to *site, s *runbook.SupplyDecl) (adapter.Node, error) {
-	o, err := d.nutOptions(s, true)
-	if err != nil {
-		return nil, err
-	}
-	out := adapter.Clean(nut.NewOutput(o, s.UPS, cutting(s)))
-	if !d.options.Config.Armed {
-		rehearsed := &rehearsedOutput{inner: out, onLine: func() bool { return d.heard.onLine(s.ID) }}
-		to.rehearsals.add(rehearsed)
-		out = rehearsed
-	}
-	return d.saying(s.ID, out), nil
-}
-
-// outlet makes the node of a supply's outlet.
-func (d *Daemon) outlet(to *site, o runbook.Outlet) (adapter.Node, error) {
-	options, err := d.nutOptions(o.Supply, true)
-	if err != nil {
-		return nil, err
-	}
-	out := adapter.Clean(nut.NewOutlet(options, o.Supply.UPS, o.Name))
-	if !d.options.Config.Armed {
-		out = to.rehearsals.of(out)
-	}
-	return d.saying(o.ID, out), nil
 }
 
 // servers gathers the supplies by the server that they are read from.
-func (d *Daemon) servers(rb *runbook.Runbook) []nut.Server {
+func (d *Daemon) servers(e *estate.Estate) []nut.Server {
 	type key struct {
 		address string
 		tls     runbook.TLS
@@ -108,14 +43,14 @@ func (d *Daemon) servers(rb *runbook.Runbook) []nut.Server {
 	}
 	var order []key
 	servers := map[key]*nut.Server{}
-	for i := range rb.Supplies {
-		s := &rb.Supplies[i]
+	for i := range e.Runbook.Supplies {
+		s := &e.Runbook.Supplies[i]
 		k := key{address: s.Address}
 		if s.TLS != nil {
 			k.tls, k.secure = *s.TLS, true
 		}
 		if servers[k] == nil {
-			o, err := d.nutOptions(s, false)
+			o, err := e.Server(s, false)
 			if err != nil { // could be read when the outputs were made; the poll says what is wrong
 				d.log.Error("a supply's server can't be trusted", "supply", s.ID, keyError, err)
 			}

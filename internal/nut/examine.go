@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"ebbtide/internal/power"
 	"ebbtide/internal/runbook"
 )
 
@@ -16,35 +17,73 @@ type Wants struct {
 	Outlets []string // by their names in NUT: "2", "group.1"
 }
 
-// Examine tells what a UPS does not offer of what is wanted of it, and what is in the way, each as a sentence with what to
-// do about it. It reads, and commands nothing. The error says that the UPS could not be asked.
-func Examine(ctx context.Context, o Options, ups string, w Wants) (lacks []string, err error) {
+// Offer is what a UPS says, and what it offers of what is wanted of it.
+type Offer struct {
+	Reading power.Reading
+	// Commands are those that it has for its output and its outlets.
+	Commands []string
+	// Ways are those in which it can be cut as wanted, the one that comes first first: one command, or two with a plus. Empty:
+	// it can't, or is not to be.
+	Ways   []string
+	Delays []Delay // of a cut, those that it has
+	// Lacks says what it does not offer, and what is in the way, each as a sentence with what to do about it.
+	Lacks []string
+}
+
+// Delay is a delay of a cut, as a UPS has it.
+type Delay struct {
+	Name     string `json:"name"` // its variable
+	Value    string `json:"value"`
+	Settable bool   `json:"settable"`
+}
+
+// Examine asks a UPS what it says and what it offers of what is wanted of it. It reads, and commands nothing. The error says
+// that the UPS could not be asked.
+func Examine(ctx context.Context, o Options, ups string, w Wants) (offer Offer, err error) {
 	err = unit{options: o, ups: ups}.session(ctx, "see what is offered by", func(c *Client, vars []Var) error {
+		offer.Reading = ReadingFrom(ups, vars)
 		offered, err := c.ListCmd(ctx, ups)
 		if err != nil {
 			return unsent(ctx, err)
 		}
+		offer.Commands = related(offered)
 		if w.Cutting.Way != runbook.CutNone {
-			lacks = append(lacks, w.Cutting.lacks(offered)...)
-			delays, err := lacksOfDelays(ctx, c, ups, w.Cutting.delays())
-			if err != nil {
+			if err := offer.examineCut(ctx, c, ups, w.Cutting, offered, vars); err != nil {
 				return unsent(ctx, err)
 			}
-			lacks = append(lacks, delays...)
 		}
 		for _, name := range w.Outlets {
-			lacks = append(lacks, (&outlet{name: name}).lacks(offered, vars)...)
+			offer.Lacks = append(offer.Lacks, (&outlet{name: name}).lacks(offered, vars)...)
 		}
 		r, err := callRoll(ctx, c, ups)
 		if err != nil && !errors.Is(err, errDisagree) {
 			return unsent(ctx, err)
 		}
 		if len(r.ours) > 0 {
-			lacks = append(lacks, ownUpsmon)
+			offer.Lacks = append(offer.Lacks, ownUpsmon)
 		}
 		return nil
 	})
-	return lacks, err
+	return offer, err
+}
+
+func (o *Offer) examineCut(ctx context.Context, c *Client, ups string, how Cutting, offered []string, vars []Var) error {
+	ways, _ := how.ways(offered) // the error is among the lacks
+	for _, way := range ways {
+		o.Ways = append(o.Ways, strings.Join(way, " + "))
+	}
+	writable, err := c.ListRW(ctx, ups)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{varDelay, varStartDelay} {
+		if value := bare(valueOf(vars, name)); value != "" {
+			o.Delays = append(o.Delays, Delay{Name: name, Value: value, Settable: valueOf(writable, name) != ""})
+		}
+	}
+	delays, err := lacksOfDelays(ctx, c, ups, writable, how.delays())
+	o.Lacks = append(append(o.Lacks, how.lacks(offered)...), delays...)
+	return err
 }
 
 func (c Cutting) lacks(offered []string) []string {
@@ -62,14 +101,7 @@ func (c Cutting) lacks(offered []string) []string {
 }
 
 // lacksOfDelays tells which delays the UPS does not let be set, or not to what is wanted.
-func lacksOfDelays(ctx context.Context, c *Client, ups string, wanted []delaySetting) ([]string, error) {
-	if len(wanted) == 0 {
-		return nil, nil
-	}
-	writable, err := c.ListRW(ctx, ups)
-	if err != nil {
-		return nil, err
-	}
+func lacksOfDelays(ctx context.Context, c *Client, ups string, writable []Var, wanted []delaySetting) ([]string, error) {
 	var lacks []string
 	for _, d := range wanted {
 		key := map[string]string{varDelay: "offdelay", varStartDelay: "ondelay"}[d.name]

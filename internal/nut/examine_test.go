@@ -43,21 +43,27 @@ func TestExamine(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			lacks, err := nut.Examine(t.Context(), reader, "ups1", c.wants)
+			offer, err := nut.Examine(t.Context(), reader, "ups1", c.wants)
 			require.NoError(t, err)
-			require.Len(t, lacks, len(c.lacks), "%q", lacks)
-			for i := range lacks {
-				require.Contains(t, lacks[i], c.lacks[i])
+			require.Len(t, offer.Lacks, len(c.lacks), "%q", offer.Lacks)
+			for i := range c.lacks {
+				require.Contains(t, offer.Lacks[i], c.lacks[i])
 			}
 		})
 	}
 	require.Empty(t, driver.Sent(), "it commands nothing")
 
-	upsd.Upsmon("127.0.0.1", "ups1", 0)
-	lacks, err := nut.Examine(t.Context(), reader, "ups1", nut.Wants{})
+	offer, err := nut.Examine(t.Context(), reader, "ups1", nut.Wants{Cutting: nut.Cutting{Way: all}})
 	require.NoError(t, err)
-	require.Len(t, lacks, 1)
-	require.Contains(t, lacks[0], "an upsmon on this machine")
+	require.Equal(t, []string{"shutdown.return"}, offer.Ways)
+	require.Contains(t, offer.Commands, "load.off.delay")
+	require.Equal(t, []nut.Delay{{Name: "ups.delay.shutdown", Value: "20", Settable: true}, {Name: "ups.delay.start", Value: "30", Settable: true}}, offer.Delays)
+
+	upsd.Upsmon("127.0.0.1", "ups1", 0)
+	offer, err = nut.Examine(t.Context(), reader, "ups1", nut.Wants{})
+	require.NoError(t, err)
+	require.Len(t, offer.Lacks, 1)
+	require.Contains(t, offer.Lacks[0], "an upsmon on this machine")
 
 	_, err = nut.Examine(t.Context(), reader, "nosuch", nut.Wants{})
 	require.ErrorIs(t, err, adapter.ErrGone)

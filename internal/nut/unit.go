@@ -94,17 +94,18 @@ func first(all []string, wanted ...string) (string, error) {
 			return cmd, nil
 		}
 	}
-	var related []string
-	for _, cmd := range all {
-		if strings.HasPrefix(cmd, "shutdown.") || strings.HasPrefix(cmd, "load.") || strings.HasPrefix(cmd, "outlet.") {
-			related = append(related, cmd)
-		}
-	}
 	has := "it has no command for its output"
-	if len(related) > 0 {
-		has = "it has " + strings.Join(related, ", ")
+	if list := related(all); len(list) > 0 {
+		has = "it has " + strings.Join(list, ", ")
 	}
 	return "", fmt.Errorf("the UPS lacks the command %s (%s): let its driver offer it, or change the runbook: %w", strings.Join(wanted, " or "), has, adapter.ErrRefused)
+}
+
+// related are the commands for a UPS's output and its outlets.
+func related(all []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(cmd string) bool {
+		return !strings.HasPrefix(cmd, "shutdown.") && !strings.HasPrefix(cmd, "load.") && !strings.HasPrefix(cmd, "outlet.")
+	})
 }
 
 // command gives an instant command. If no answer comes, nobody knows whether the UPS took it: a context error.

@@ -21,25 +21,6 @@ func (rb *Runbook) Check() Problems {
 	return c.finish()
 }
 
-// Unproven warns of supplies and nodes that something outside of the text has to say of: what it says, and what to do; ""
-// for nothing.
-func (rb *Runbook) Unproven(says func(id string, supply bool) (message, hint string)) Problems {
-	c := newChecker(rb)
-	for i := range rb.Supplies {
-		s := &rb.Supplies[i]
-		if message, hint := says(s.ID, true); message != "" {
-			c.add(Warning, s.at.key, "supplies."+s.ID, message, hint)
-		}
-	}
-	for i := range rb.Nodes {
-		n := &rb.Nodes[i]
-		if message, hint := says(n.ID, false); message != "" {
-			c.add(Warning, n.at.key, "nodes."+n.ID, message, hint)
-		}
-	}
-	return c.finish()
-}
-
 // follows tells whether a problem only follows from what Parse reported: at the same place, or about the key that it
 // is in. A warning about a node follows from any mistake in its entry.
 func (rb *Runbook) follows(p Problem) bool {

@@ -8,12 +8,13 @@ import (
 	"strings"
 )
 
-// Severity tells a mistake, which keeps a runbook from being used, from a warning, which does not.
+// Severity tells a mistake, which keeps a runbook from being used, from what does not.
 type Severity string
 
-// The severities.
+// The severities, the worst first.
 const (
 	Error   Severity = "error"
+	Trouble Severity = "trouble" // the estate is not as the runbook needs it; nothing that is read alone has any
 	Warning Severity = "warning"
 )
 
@@ -45,6 +46,14 @@ func (ps Problems) Count(s Severity) int {
 		}
 	}
 	return n
+}
+
+// WorstFirst orders problems by their severity. Those of one severity stay as they stand.
+func (ps Problems) WorstFirst() {
+	order := []Severity{Error, Trouble, Warning}
+	slices.SortStableFunc(ps, func(a, b Problem) int {
+		return cmp.Compare(slices.Index(order, a.Severity), slices.Index(order, b.Severity))
+	})
 }
 
 // Text renders the problems for people, each as

@@ -3,6 +3,7 @@
 package runbook
 
 import (
+	"slices"
 	"time"
 
 	"ebbtide/internal/plan"
@@ -134,6 +135,19 @@ type Policy struct {
 
 	at       pair
 	shutdown *value // its trigger; nil: none was given
+}
+
+// Uses tells whether any trigger is, or is made of, a condition of a kind.
+func (p *Policy) Uses(kind power.Kind) bool {
+	all := []power.Condition{p.Protect, p.Shutdown, p.Restore}
+	for i := range p.Shed {
+		all = append(all, p.Shed[i].When)
+	}
+	return uses(all, kind)
+}
+
+func uses(conditions []power.Condition, kind power.Kind) bool {
+	return slices.ContainsFunc(conditions, func(c power.Condition) bool { return c.Kind == kind || uses(c.Of, kind) })
 }
 
 // Shed is a stage that is taken down before the shutdown: the nodes that can be done without.

@@ -1,14 +1,16 @@
 package runbook
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"ebbtide/internal/plan"
 )
 
-// Uncovered names what runs on a system, as its connection lists it, and belongs to no node: nothing would take it down.
-func (c *Compiled) Uncovered(rb *Runbook, running []plan.Member) []string {
+// Uncovered lists what runs on a system, as its connection lists it, and belongs to no node, by name: nothing would take it
+// down.
+func (c *Compiled) Uncovered(rb *Runbook, running []plan.Member) []plan.Member {
 	known := map[string]bool{}
 	for _, m := range c.Members {
 		known[strings.ToLower(m.MemberID)] = true
@@ -21,12 +23,12 @@ func (c *Compiled) Uncovered(rb *Runbook, running []plan.Member) []string {
 			known["name/"+nameIn(d)] = true
 		}
 	}
-	var names []string
+	var strays []plan.Member
 	for _, m := range running {
 		if !known[strings.ToLower(m.ID)] && !known["name/"+m.Name] {
-			names = append(names, m.Name)
+			strays = append(strays, m)
 		}
 	}
-	slices.Sort(names)
-	return names
+	slices.SortStableFunc(strays, func(a, b plan.Member) int { return cmp.Compare(a.Name, b.Name) })
+	return strays
 }

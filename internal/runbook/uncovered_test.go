@@ -42,7 +42,7 @@ func TestStorageIsFoundByWhatItServes(t *testing.T) {
 		require.Contains(t, c.Estate.Node(i).DependsOn, storage, id)
 		require.NotContains(t, c.Estate.Node(i).DependsOn, "other")
 	}
-	require.Equal(t, []string{"forgotten"}, c.Uncovered(rb, []plan.Member{
+	require.Equal(t, []plan.Member{{ID: "8", Name: "forgotten"}}, c.Uncovered(rb, []plan.Member{
 		{ID: "1", Name: "renamed"}, {ID: "9", Name: "sql01"}, {ID: "8", Name: "forgotten"},
 	}))
 }

@@ -3,6 +3,7 @@ package libvirt
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ebbtide/internal/adapter"
@@ -31,6 +32,12 @@ func (n *domains) Members(ctx context.Context) ([]plan.Member, error) {
 	}
 	adapter.SortMembers(members)
 	return members, nil
+}
+
+// Everything lists the domains that are on, whether a node covers them or not.
+func (c *conn) Everything(ctx context.Context) ([]plan.Member, error) {
+	all, err := (&domains{conn: c, spec: &DomainsSpec{Select: Selection{All: true}}}).Members(ctx)
+	return slices.DeleteFunc(all, func(m plan.Member) bool { return !m.On }), err
 }
 
 func (n *domains) list(l *libvirt.Libvirt) ([]libvirt.Domain, error) {

@@ -1,0 +1,146 @@
+package estate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// Inventory is what selectors cover, by their node id.
+type Inventory map[string][]plan.Member
+
+// AskWithin is how long a system has to list what it has.
+const AskWithin = 10 * time.Second
+
+const (
+	maxMembers = 20_000 // of a list that is believed
+	maxName    = 255    // characters
+)
+
+// Selectors lists the nodes that stand for many.
+func (e *Estate) Selectors() []string {
+	var ids []string
+	for i := range e.Runbook.Nodes {
+		if _, many := e.set.Selector(e.Runbook.Nodes[i].ID); many {
+			ids = append(ids, e.Runbook.Nodes[i].ID)
+		}
+	}
+	return ids
+}
+
+// Members lists the members of the wanted selectors (nil: of all), all at once. One that does not answer within AskWithin
+// is left out, and failed says why.
+func (e *Estate) Members(ctx context.Context, wanted func(id string) bool) (live Inventory, failed map[string]error) {
+	live, failed = Inventory{}, map[string]error{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, id := range e.Selectors() {
+		sel, many := e.set.Selector(id)
+		if !many || wanted != nil && !wanted(id) {
+			continue
+		}
+		all.Go(func() {
+			members, err := ask(ctx, AskWithin, sel.Members)
+			if err == nil {
+				members, err = believed(members)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				failed[id] = adapter.PlainError(err)
+				return
+			}
+			live[id] = members
+		})
+	}
+	all.Wait()
+	return live, failed
+}
+
+// believed makes a system's list fit for nodes, or says why it can't be true.
+func believed(members []plan.Member) ([]plan.Member, error) {
+	if len(members) > maxMembers {
+		return nil, fmt.Errorf("it lists %d members, more than the %d that are believed", len(members), maxMembers)
+	}
+	return plainMembers(members), nil
+}
+
+// plainMembers makes the names plain that a system gives its members: they become nodes' names. Who may rename a VM
+// must not write into people's terminals.
+func plainMembers(members []plan.Member) []plan.Member {
+	members = slices.Clone(members)
+	for i := range members {
+		m := &members[i]
+		m.Name, m.Host = adapter.Plain(m.Name, maxName), adapter.Plain(m.Host, maxName)
+		m.Storage = slices.Clone(m.Storage)
+		for k := range m.Storage {
+			m.Storage[k] = adapter.Plain(m.Storage[k], maxName)
+		}
+	}
+	// An id is what a member is commanded by: it is right or not there.
+	return slices.DeleteFunc(members, func(m plan.Member) bool { return m.ID != adapter.Plain(m.ID, maxName) })
+}
+
+// Strays are what a connection lists as on and no node covers: nothing takes it down, and it keeps its host on.
+type Strays struct {
+	Connection string
+	VMs        []plan.Member
+	Err        error // the system could not be asked; nil: it could
+}
+
+// Uncovered asks all systems that nodes are reached through, as far as they can list what runs on them. It says nothing true
+// while a selector has not answered: all its members would be strays.
+func (e *Estate) Uncovered(ctx context.Context, c *runbook.Compiled) []Strays {
+	first, _ := e.listers()
+	return e.strays(ctx, c, first)
+}
+
+// listers lists the connections that can list what runs on their systems: those that nodes are reached through, and those
+// that are there for when another one fails.
+func (e *Estate) listers() (first, others []string) {
+	for i := range e.Runbook.Connections {
+		name := e.Runbook.Connections[i].Name
+		_, can := e.set.Conn(name).(adapter.Lister)
+		switch used := slices.ContainsFunc(e.Runbook.Nodes, func(d runbook.NodeDecl) bool { return d.Via == name }); {
+		case can && used:
+			first = append(first, name)
+		case can:
+			others = append(others, name)
+		}
+	}
+	return first, others
+}
+
+// strays asks connections what runs on their systems. What several of them list is told of the first.
+func (e *Estate) strays(ctx context.Context, c *runbook.Compiled, connections []string) []Strays {
+	found := make([]Strays, len(connections))
+	var all sync.WaitGroup
+	for i := range found {
+		found[i].Connection = connections[i]
+		all.Go(func() {
+			lister := e.set.Conn(connections[i]).(adapter.Lister)
+			running, err := ask(ctx, AskWithin, lister.Everything)
+			if err == nil {
+				running, err = believed(running)
+			}
+			found[i].VMs, found[i].Err = c.Uncovered(e.Runbook, running), adapter.PlainError(err)
+		})
+	}
+	all.Wait()
+	told := map[string]bool{}
+	for i := range found {
+		found[i].VMs = slices.DeleteFunc(found[i].VMs, func(m plan.Member) bool {
+			again := told[strings.ToLower(m.ID)]
+			told[strings.ToLower(m.ID)] = true
+			return again
+		})
+	}
+	return found
+}

@@ -49,11 +49,18 @@ func (r *Referee) mayStopUnder(t truth, i int, verb plan.Verb, again bool) {
 	}
 }
 
-// carries tells whether a cluster is asked through what stands on a node: through something there that is not off.
+// carries tells whether a cluster is asked through what stands on a node: through something there that is not off. What has
+// no stop of its own is looked through.
 func (r *Referee) carries(t truth, i, cluster int) bool {
 	return r.estate.Node(i).Kind != plan.Outlet && slices.ContainsFunc(r.estate.Users(i), func(u int) bool {
-		there := t.stateOf(u) != plan.Off && t.stateOf(u) != plan.Gone
-		return there && (u == cluster || slices.Contains(r.estate.Dependents(u), cluster))
+		switch st := t.stateOf(u); {
+		case u == cluster:
+			return true
+		case !r.estate.Node(u).Can.Has(plan.Stop):
+			return r.carries(t, u, cluster)
+		default:
+			return st != plan.Off && st != plan.Gone && slices.Contains(r.estate.Dependents(u), cluster)
+		}
 	})
 }
 

@@ -366,38 +366,3 @@ func (s *simulation) answer(op engine.Op, ev engine.Finished, wait time.Duration
 		s.apply(ev)
 	})
 }
-
-// hopeless tells whether the recharge gate waits for a charge that a UPS does not tell: somebody must see to it.
-func (s *simulation) hopeless() bool {
-	needs := s.scenario.Settings.Policy.Restore.Needs()
-	blind := slices.ContainsFunc(s.cells, func(c cell) bool { return slices.Contains(c.Says, NoCharge) })
-	return blind && (slices.Contains(needs, power.ChargeAbove) || slices.Contains(needs, power.RechargedFor))
-}
-
-func (s *simulation) finish() {
-	r := &s.result
-	for i := range s.things {
-		id := s.estate.Node(i).ID
-		switch s.things[i].state {
-		case plan.On:
-			r.On = append(r.On, id)
-		case plan.Off, plan.Gone:
-			r.Off = append(r.Off, id)
-		default:
-		}
-		if s.things[i].crashed {
-			r.Crashed = append(r.Crashed, id)
-		}
-	}
-	for _, rec := range r.Records {
-		if rec.Kind == engine.Closed {
-			r.Ended = rec.At.Sub(Epoch)
-		}
-	}
-	s.countAbsence()
-	r.View = s.engine.View()
-	if !s.hopeless() {
-		s.referee.end(s, r)
-	}
-	r.Violations = s.referee.Violations
-}

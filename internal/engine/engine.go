@@ -102,7 +102,9 @@ type exec struct {
 	next     time.Time // the next look or try
 	pause    time.Duration
 	accepted bool
-	given    bool      // a command was given
+	given    bool      // a command was given, and did reach the node or may have
+	heard    bool      // and so was one before the last
+	away     bool      // it has given its place under the limits back, and takes one again before its next command
 	since    time.Time // when
 	cause    Cause     // why it is forced, of the closed set
 	reason   string    // likewise, in words
@@ -118,6 +120,7 @@ const (
 	commanding              // the command is on its way
 	proving                 // accepted: probes until it is so
 	backingOff              // to be tried again
+	inLine                  // likewise, as soon as there is a place for it
 	asking                  // a person was asked
 )
 

@@ -196,6 +196,10 @@ func (s *simulation) change(c Change) {
 		}
 		return
 	}
+	if i, ok := s.estate.Index(c.Node); ok && c.Silent != nil {
+		s.things[i].silent = *c.Silent
+		return
+	}
 	for k := range s.cells {
 		if s.estate.Node(s.cells[k].node).ID != c.Supply {
 			continue
@@ -311,8 +315,11 @@ func (s *simulation) do(e engine.Do) {
 	s.after(way, func() { // on its way whatever becomes of the engine
 		outcome, detail := s.command(i, e.Verb)
 		wait := way
-		if outcome == engine.TimedOut {
+		switch {
+		case outcome == engine.TimedOut:
 			wait = e.Within
+		case s.things[i].silent:
+			wait = deadAfter
 		}
 		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Detail: detail}, wait)
 	})
@@ -330,7 +337,11 @@ func (s *simulation) probe(e engine.Probe) {
 			return
 		}
 		outcome, seen := s.observe(i)
-		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Seen: seen}, way)
+		wait := way
+		if s.things[i].silent {
+			wait = deadAfter
+		}
+		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Seen: seen}, wait)
 	})
 }
 

@@ -4,6 +4,7 @@ const (
 	engineEngine   = "internal/engine/engine.go"
 	engineExec     = "internal/engine/exec.go"
 	engineGuard    = "internal/engine/guard.go"
+	enginePlace    = "internal/engine/place.go"
 	engineDrill    = "internal/engine/drill.go"
 	engineRefuse   = "internal/engine/refuse.go"
 	engineLadder   = "internal/engine/ladder.go"
@@ -58,7 +59,20 @@ var bugs = []bug{
 		{engineResume, "e.nodes[at].did(*rec.Verb)\n\t\te.nodes[at].open = nil\n", "e.nodes[at].did(*rec.Verb)\n"},
 	}},
 	{name: "limits are forgotten after a crash", edits: []edit{
-		{engineProgress, "\t\t\tpr.disp.Take(i)\n", "\t\t\tif e.nodes[i].exec.op != 0 {\n\t\t\t\tpr.disp.Take(i)\n\t\t\t}\n"},
+		{engineProgress, "\t\t\tif !x.away {\n", "\t\t\tif !x.away && x.op != 0 {\n"},
+	}},
+	{name: "who gave its place back goes on without one", edits: []edit{
+		{engineExec, "\tif x.away {\n", "\tif false {\n"},
+	}},
+	{name: "what may be at work gives its place back", edits: []edit{
+		{enginePlace, "limit < 0 || x.heard {", "limit < 0 {"},
+		{engineResume, "rec.Outcome == Unreached && !n.open.heard:", "rec.Outcome == Unreached:"},
+	}},
+	{name: "what nobody can reach keeps its place", by: "./test/dst TestSilentNodesHoldNobodyUp", edits: []edit{
+		{enginePlace, "limit < 0 || x.heard {", "limit < 0 || x.heard || x.phase == commanding {"},
+	}},
+	{name: "what nobody can reach has its turn first", by: "./test/dst TestSilentNodesHoldNobodyUp", edits: []edit{
+		{enginePlace, "\tif last {\n", "\tif last && e.run.goal == plan.Up {\n"},
 	}},
 	{name: "forced without a reason", edits: []edit{
 		{engineLadder, "rung: plan.Force, cause: cause, reason: why,", "rung: plan.Force, cause: cause,"},

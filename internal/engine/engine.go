@@ -111,6 +111,7 @@ type exec struct {
 	waits    int       // users whose proof is being renewed
 	lastLook bool      // it was looked at once more when its time was over
 	resumed  bool      // its intent is from before a crash, and nobody knows what became of it
+	blind    bool      // likewise, and its node did not answer the look before
 }
 
 type phase uint8

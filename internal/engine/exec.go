@@ -91,7 +91,7 @@ func (e *Engine) command(i int) {
 		s.offSeen = false
 	}
 	verb := x.rung
-	e.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, Reason: x.reason, Cause: x.cause})
+	e.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, State: e.unanswered(i), Reason: x.reason, Cause: x.cause})
 	do := Do{Op: x.op, Node: decl.ID, Verb: x.rung, Within: min(acceptWithin, max(x.deadline.Sub(e.now), time.Second))}
 	if x.rung == plan.Unprotect {
 		do.Settings = n.settings

@@ -39,8 +39,7 @@ func (e *Engine) enqueue(step int) {
 	i := pr.plan.Steps[step].Node
 	last := e.nodes[i].exec != nil
 	if e.run.goal == plan.Down {
-		state := e.nodes[i].seen.State
-		last = probed(e.estate.Node(i)) && (state == plan.Unknown || state == plan.Unreachable)
+		last = e.unanswered(i) != nil
 	}
 	if last {
 		pr.disp.AddLast(step)

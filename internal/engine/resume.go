@@ -168,7 +168,7 @@ func (e *Engine) foldBack(ids []string) {
 
 func (e *Engine) foldIntent(at int, rec *Record) {
 	n := &e.nodes[at]
-	x := &exec{goal: e.run.goal, verb: *rec.Verb, rung: *rec.Verb, attempt: rec.Attempt, cause: rec.Cause, reason: rec.Reason, phase: proving, resumed: true, given: true, heard: n.open != nil}
+	x := &exec{goal: e.run.goal, verb: *rec.Verb, rung: *rec.Verb, attempt: rec.Attempt, cause: rec.Cause, reason: rec.Reason, phase: proving, resumed: true, given: true, heard: n.open != nil, blind: rec.State != nil}
 	if x.rung == plan.Force {
 		x.verb = plan.Stop
 	}
@@ -217,9 +217,9 @@ func (e *Engine) resumeIntents() []int {
 		}
 		x.since = e.now
 		x.deadline = e.now.Add(decl.Time(x.rung).Within)
-		// It answered right before the intent (its guard asked), so that silence since counts as after an accepted stop:
-		// the crash may have lost no more than the answer.
-		n.accepted = n.accepted || x.verb == plan.Stop
+		// Where it answered right before the intent (its guard asked), silence since counts as after an accepted stop: the
+		// crash may have lost no more than the answer.
+		n.accepted = n.accepted || x.verb == plan.Stop && !x.blind
 		n.exec = x
 		e.arm(i)
 		resumed = append(resumed, i)

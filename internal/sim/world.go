@@ -251,8 +251,11 @@ func (s *simulation) observe(i int) (engine.Outcome, plan.Observation) {
 	if decl.Kind == plan.Supply {
 		return engine.Done, s.observeSupply(i)
 	}
-	if t.silent {
+	if t.silent && decl.OffAfter == 0 {
 		return engine.Unreached, plan.Observation{}
+	}
+	if t.silent { // its own system tells that it is the machine that does not answer
+		return engine.Done, plan.Observation{State: plan.Unreachable}
 	}
 	t.looks++
 	if t.state == plan.Gone {

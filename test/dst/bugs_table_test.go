@@ -131,7 +131,7 @@ var bugs = []bug{
 		{engineLadder, "return !e.run.dark[i] }", "return false }"},
 	}},
 	{name: "the command goes out before its intent", edits: []edit{
-		{engineExec, "\te.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, Reason: x.reason, Cause: x.cause})\n", "\tdefer e.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, Reason: x.reason, Cause: x.cause})\n"},
+		{engineExec, "\te.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, State: e.unanswered(i), Reason: x.reason, Cause: x.cause})\n", "\tdefer e.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, State: e.unanswered(i), Reason: x.reason, Cause: x.cause})\n"},
 	}},
 	{name: "a crash forgets what was under way", edits: []edit{
 		{engineResume, "if x == nil || n.exec != nil {", "if true {"},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/certificate"
 	"ebbtide/internal/runbook"
 
 	"github.com/digitalocean/go-libvirt"
@@ -175,13 +175,9 @@ func (c *conn) reach(ctx context.Context) (net.Conn, error) {
 }
 
 func (c *conn) tlsConfig() (*tls.Config, error) {
-	ca, err := os.ReadFile(c.spec.CAFile)
+	config, err := certificate.Config("", c.spec.CAFile)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read ca_file: %w", err)
-	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool()}
-	if !config.RootCAs.AppendCertsFromPEM(ca) {
-		return nil, fmt.Errorf("ca_file %q holds no PEM certificate", c.spec.CAFile)
+		return nil, err
 	}
 	cert, err := os.ReadFile(c.spec.Cert)
 	if err != nil {

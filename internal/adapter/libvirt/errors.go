@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/certificate"
 
 	"github.com/digitalocean/go-libvirt"
 )
@@ -80,6 +81,8 @@ func explainDial(err error) error {
 	switch {
 	case errors.Is(err, adapter.ErrRefused), errors.Is(err, adapter.ErrUnreachable), errors.Is(err, adapter.ErrBusy), errors.Is(err, context.Canceled):
 		return err
+	case certificate.Refused(err):
+		return fmt.Errorf("%w: the daemon's certificate is not signed by an authority in ca_file, or not for this name or address (%s)", adapter.ErrRefused, oneLine(err))
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: %s (%s)", adapter.ErrRefused, notLetIn, oneLine(err))
 	case errors.Is(err, fs.ErrNotExist):

@@ -13,7 +13,7 @@ import (
 )
 
 // mostStarts is how many VMs one call powers on: so that one that fails as a whole does not hold up many.
-const mostStarts = 50
+const mostStarts = 100
 
 // starts are VMs of one datacenter that are to be powered on by one call.
 type starts struct {

@@ -16,6 +16,8 @@ import (
 	"github.com/digitalocean/go-libvirt"
 	"github.com/digitalocean/go-libvirt/socket/dialers"
 	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/adapter/peertest"
 )
 
 const program = "/usr/sbin/libvirtd"
@@ -43,6 +45,30 @@ type Daemon struct {
 // tests' own connection.
 func New(t testing.TB, uri string) *Daemon {
 	t.Helper()
+	return start(t, uri, func(*Daemon) []string { return nil })
+}
+
+// NewTLS is New for a daemon that listens for TLS too, at the address that it gives, and lets in who has a certificate of
+// the authority.
+func NewTLS(t testing.TB, uri string, a *peertest.Authority) (d *Daemon, address string) {
+	t.Helper()
+	port := peertest.FreePort(t, "tcp")
+	d = start(t, uri, func(d *Daemon) []string {
+		cert, key := a.Issue("kvm")
+		conf := fmt.Sprintf("listen_tls = 1\nlisten_tcp = 0\nlisten_addr = \"127.0.0.1\"\ntls_port = \"%d\"\nauth_tls = \"none\"\n", port)
+		for setting, path := range map[string]string{"ca_file": a.File, "cert_file": cert, "key_file": key} {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			conf += fmt.Sprintf("%s = %q\n", setting, d.write(setting, text))
+		}
+		return []string{"--listen", "--config", d.write("libvirtd.conf", []byte(conf))}
+	})
+	return d, fmt.Sprintf("127.0.0.1:%d", port)
+}
+
+// start runs a daemon with what options asks for once it has a folder.
+func start(t testing.TB, uri string, options func(*Daemon) []string) *Daemon {
+	t.Helper()
 	need(t, program)
 	if uri == QEMU {
 		need(t, "/usr/bin/qemu-system-x86_64")
@@ -53,7 +79,7 @@ func New(t testing.TB, uri string) *Daemon {
 	d := &Daemon{t: t, dir: dir, Socket: filepath.Join(dir, "run/libvirt/libvirt-sock")}
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "run"), 0o700))
 	// Not under the test's context, which ends before Kill can end the guests.
-	d.cmd = exec.CommandContext(context.Background(), program, "-p", filepath.Join(dir, "pid"))
+	d.cmd = exec.CommandContext(context.Background(), program, append(options(d), "-p", filepath.Join(dir, "pid"))...)
 	d.cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "XDG_RUNTIME_DIR=" + dir + "/run", "XDG_CONFIG_HOME=" + dir + "/config",
 		"XDG_CACHE_HOME=" + dir + "/cache", "XDG_DATA_HOME=" + dir + "/data",
@@ -90,6 +116,15 @@ func (d *Daemon) own(path string) {
 	if os.Geteuid() == 0 {
 		require.NoError(d.t, os.Chown(path, nobody, nobody))
 	}
+}
+
+// write puts a file into the daemon's folder.
+func (d *Daemon) write(name string, text []byte) string {
+	d.t.Helper()
+	path := filepath.Join(d.dir, name)
+	require.NoError(d.t, os.WriteFile(path, text, 0o600))
+	d.own(path)
+	return path
 }
 
 // connect waits until the daemon answers.
@@ -214,9 +249,7 @@ func (d *Daemon) Guest(name string, obeys, transient bool) {
 	sector := make([]byte, 1<<20)
 	copy(sector, code)
 	sector[510], sector[511] = 0x55, 0xaa
-	disk, serial := filepath.Join(d.dir, name+".img"), filepath.Join(d.dir, name+".serial")
-	require.NoError(d.t, os.WriteFile(disk, sector, 0o600))
-	d.own(disk)
+	disk, serial := d.write(name+".img", sector), filepath.Join(d.dir, name+".serial")
 	xml := fmt.Sprintf(`<domain type="qemu"><name>%s</name><memory unit="MiB">16</memory><os><type arch="x86_64" machine="pc">hvm</type></os>
 		<features><acpi/></features><on_poweroff>destroy</on_poweroff><devices><emulator>/usr/bin/qemu-system-x86_64</emulator>
 		<disk type="file" device="disk"><driver name="qemu" type="raw"/><source file="%s"/><target dev="hda" bus="ide"/></disk>

@@ -96,11 +96,11 @@ func (j *judge) record(w *world, rec engine.Record) {
 	case engine.Accepted:
 		o.flying = o.flying && (rec.Outcome != engine.Unreached || o.flew) // what has not reached its node is as before
 	case engine.HeldBack:
-		o.flying = false
+		o.flying, o.flew = false, false
 	case engine.Failed:
-		o.flying, o.failed = false, o.failed|plan.VerbSet(*rec.Verb)
+		o.flying, o.flew, o.failed = false, false, o.failed|plan.VerbSet(*rec.Verb)
 	case engine.Proven:
-		o.flying = false
+		o.flying, o.flew = false, false
 		j.proof(w, i, *rec.Verb)
 	case engine.NoReturn:
 		j.cycled = true

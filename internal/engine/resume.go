@@ -220,6 +220,7 @@ func (e *Engine) resumeIntents() []int {
 		// Where it answered right before the intent (its guard asked), silence since counts as after an accepted stop: the
 		// crash may have lost no more than the answer.
 		n.accepted = n.accepted || x.verb == plan.Stop && !x.blind
+		x.blind = false
 		n.exec = x
 		e.arm(i)
 		resumed = append(resumed, i)

@@ -251,10 +251,10 @@ func (s *simulation) observe(i int) (engine.Outcome, plan.Observation) {
 	if decl.Kind == plan.Supply {
 		return engine.Done, s.observeSupply(i)
 	}
-	if t.silent && decl.OffAfter == 0 {
+	if t.silent && (decl.OffAfter == 0 || t.told > 0) {
 		return engine.Unreached, plan.Observation{}
 	}
-	if t.silent { // its own system tells that it is the machine that does not answer
+	if t.silent { // the machine itself does not answer; of one that took a stop the runbook's word is that it is off then
 		return engine.Done, plan.Observation{State: plan.Unreachable}
 	}
 	t.looks++

@@ -42,21 +42,14 @@ func (w *drawing) events() {
 	w.drills() // last: what a seed draws otherwise stays what it is
 }
 
-// silences draws times in which nothing reaches some hosts and VMs, long after these were first seen. A machine of which its
-// silence proves that it is off is left out: it would be taken for off while it stops.
+// silences draws times in which nothing reaches some nodes, after these were first seen.
 func (w *drawing) silences() {
-	var may []string
-	for _, id := range w.commanded {
-		if !strings.HasPrefix(id, "nas") && !strings.HasPrefix(id, "cache") {
-			may = append(may, id)
-		}
-	}
-	if len(may) == 0 || !w.one(3) {
+	if len(w.commanded) == 0 || !w.one(3) {
 		return
 	}
 	at := 30 + w.d(600)
 	for range 1 + w.d(6) {
-		id, from := w.pick(may), at+w.d(60)
+		id, from := w.pick(w.commanded), at+w.d(60)
 		w.event(from, "node: %q, silent: true", id)
 		w.event(from+1+w.d(500), "node: %q, silent: false", id)
 	}

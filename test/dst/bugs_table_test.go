@@ -152,4 +152,7 @@ var bugs = []bug{
 		{engineProgress, "return !e.journalLost && e.fed", "return e.fed"},
 		{engineRun, "case e.journalLost:", "case false:"},
 	}},
+	{name: "a stop that reached nobody counts after a crash", by: "./internal/engine TestStories", edits: []edit{
+		{engineResume, "x.verb == plan.Stop && !x.blind", "x.verb == plan.Stop"},
+	}},
 }

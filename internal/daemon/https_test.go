@@ -1,41 +1,23 @@
 package daemon
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/config"
 )
 
-// certify writes a certificate for names with its key, by itself, and gives its serial number's place in the files.
-func (g *rig) certify(serial int64, names ...string) {
+// certify lets the daemon have a new certificate for names, in the place of the one before.
+func (g *rig) certify(names ...string) {
 	g.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(g.t, err)
-	cert := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		DNSNames: names, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, cert, cert, &key.PublicKey, key)
-	require.NoError(g.t, err)
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	require.NoError(g.t, err)
-	for name, block := range map[string]*pem.Block{"api.pem": {Type: "CERTIFICATE", Bytes: der}, "api.key": {Type: "PRIVATE KEY", Bytes: keyDER}} {
-		require.NoError(g.t, os.WriteFile(filepath.Join(g.dir, name), pem.EncodeToMemory(block), 0o600))
-	}
-	g.config.TLS = config.TLS{Certificate: filepath.Join(g.dir, "api.pem"), Key: config.Reference{File: filepath.Join(g.dir, "api.key")}}
+	pair := peertest.Certificate(g.t, g.dir, names...)
+	g.config.TLS = config.TLS{Certificate: pair.Cert, Key: config.Reference{File: pair.Key}}
 }
 
 // listens is where the daemon listens, as a client says it.
@@ -52,7 +34,7 @@ func TestHTTPS(t *testing.T) {
 	g := newRig(t)
 	g.config.Listen = config.Listen{Network: "tcp", Address: "127.0.0.1:0", TLS: true}
 	g.tokens()
-	g.certify(1, "localhost")
+	g.certify("localhost")
 	g.start()
 	token := operating[len("Bearer "):]
 	trust, err := Trusting(g.config.TLS.Certificate)
@@ -76,7 +58,7 @@ func TestHTTPS(t *testing.T) {
 	_, err = NewClient(config.Listen{Network: "tcp", Address: g.alive.Addr().String()}, token, nil).Status(t.Context())
 	require.Error(t, err, "plain text is not answered")
 
-	g.certify(2, "localhost")
+	g.certify("localhost")
 	require.NoError(t, g.alive.Reload(t.Context()))
 	_, err = NewClient(g.listens(), token, trust).Status(t.Context())
 	require.ErrorAs(t, err, &wrong, "another certificate is shown now")
@@ -97,7 +79,7 @@ func TestHTTPSThatCannotBe(t *testing.T) {
 	t.Parallel()
 	g := newRig(t)
 	g.config.Listen = config.Listen{Network: "tcp", Address: "127.0.0.1:0", TLS: true}
-	g.certify(1)
+	g.certify()
 	_, err := Pinning(g.config.TLS.Certificate)
 	require.ErrorContains(t, err, "no name or address")
 	require.NoError(t, os.Chmod(g.config.TLS.Key.File, 0o644))

@@ -14,6 +14,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/fake"
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/config"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/nut/nutsim"
@@ -159,20 +160,10 @@ func (g *rig) status() *Status {
 	return s
 }
 
-// until waits for something, half a minute at most.
+// until waits for something, and shows the daemon's log if it does not come.
 func (g *rig) until(what string, holds func() bool) {
 	g.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.NewTimer(30 * time.Second)
-	defer deadline.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			require.FailNow(g.t, "it never came to this: "+what, "%s", g.log.String())
-		}
-	}
+	peertest.Until(g.t, what, holds, g.log.String)
 }
 
 // ready waits until the estate was seen.

@@ -43,9 +43,9 @@ func TestSTARTTLSWithUpsd(t *testing.T) {
 	require.NotContains(t, g.log.String(), "nobody knows whether the output")
 	g.stop()
 
-	g.certify(1, "localhost") // of another authority
+	g.certify("localhost") // of another authority
 	g.config.TLS, g.config.Listen = config.TLS{}, config.Listen{Network: "unix", Address: g.dir + "/s2"}
-	g.write(strings.ReplaceAll(text, upsd.CAFile, g.dir+"/api.pem"))
+	g.write(strings.ReplaceAll(text, upsd.CAFile, g.config.TLS.Certificate))
 	g.start()
 	g.until("the complaint", func() bool { return strings.Contains(g.log.String(), "certificate signed by unknown authority") })
 	require.NotContains(t, g.log.String(), "s3cret")

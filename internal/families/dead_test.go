@@ -25,6 +25,7 @@ var connections = map[string]string{
 	"libvirt":    `ssh: jump`,
 	"proxmox":    `url: "https://AT", token: "ebbtide@pve!plan", secret: SECRET`,
 	"winrm":      `url: "https://AT", username: ebbtide, password: SECRET`,
+	"pernixdata": `through: jump, username: ebbtide, password: SECRET`,
 	"redfish":    `url: "https://AT", username: ebbtide, password: SECRET`,
 	"ipmi":       `address: "AT", username: ebbtide, password: SECRET`,
 	"snmp":       `address: "AT", version: 2c, community: SECRET, pdu: apc-rpdu2`,
@@ -55,6 +56,7 @@ var nodes = map[string]string{
 	"lvm.writecache":   `lv: vg/lv`,
 	"opencas":          `cache: 1`,
 	"zfs":              `pool: tank`,
+	"pernixdata.cache": `select: {all: true}`,
 }
 
 const hostKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGsNcuxSTTfcv1Us7GyfM3BBuXrPF0dg+LQ4kXRdV0MC"

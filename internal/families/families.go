@@ -12,6 +12,8 @@ import (
 	"ebbtide/internal/adapter/kubernetes"
 	"ebbtide/internal/adapter/libvirt"
 	"ebbtide/internal/adapter/passive"
+	"ebbtide/internal/adapter/pernixdata"
+	"ebbtide/internal/adapter/powershell"
 	"ebbtide/internal/adapter/proxmox"
 	"ebbtide/internal/adapter/redfish"
 	"ebbtide/internal/adapter/self"
@@ -27,7 +29,7 @@ func All(armed bool) []adapter.Family {
 	return []adapter.Family{
 		vsphere.Family(), libvirt.Family(), proxmox.Family(), hyperv.Family(), kubernetes.Family(),
 		redfish.Family(), ipmi.Family(), snmp.Family(), nut.Family(),
-		ssh.Family(), cache.Family(), array.Family(), command.Family(), passive.Family(), self.Family(armed),
+		ssh.Family(), powershell.Family(), cache.Family(), pernixdata.Family(), array.Family(), command.Family(), passive.Family(), self.Family(armed),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/nut"
 	"ebbtide/internal/nut/nuttest"
 )
@@ -119,7 +120,7 @@ func TestEveryVerbAgainstUpsd(t *testing.T) {
 	require.NoError(t, c.FSD(ctx, "ups2"))
 	upsd.Await("ups2", "ups.status", "FSD OL")
 	require.NoError(t, c.Close())
-	nuttest.Until(t, "the login to end", func() bool {
+	peertest.Until(t, "the login to end", func() bool {
 		answer, err := upsd.Ask("GET NUMLOGINS ups1")
 		return err == nil && answer == "NUMLOGINS ups1 0"
 	})
@@ -260,7 +261,7 @@ func TestVerifyCredentials(t *testing.T) {
 	require.NoError(t, as(nuttest.Viewer, nuttest.ViewerPassword), "a UPS that is stale takes a LOGIN")
 	upsd.Driver("ups1").OK()
 	require.Empty(t, upsd.Driver("ups1").Commands(), "no driver was asked for anything")
-	nuttest.Until(t, "all to be logged out", func() bool {
+	peertest.Until(t, "all to be logged out", func() bool {
 		answer, err := upsd.Ask("GET NUMLOGINS ups1")
 		return err == nil && answer == "NUMLOGINS ups1 0"
 	})

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/contracttest"
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/nut"
 	"ebbtide/internal/nut/nuttest"
 	"ebbtide/internal/plan"
@@ -26,8 +28,8 @@ func bench(t *testing.T, traits nuttest.Traits, how nut.Cutting) (*nuttest.Serve
 func untilState(t *testing.T, node adapter.Node, want plan.State) plan.Observation {
 	t.Helper()
 	var seen plan.Observation
-	nuttest.Until(t, "the output to be "+want.String(), func() bool {
-		seen = probe(t, node)
+	peertest.Until(t, "the output to be "+want.String(), func() bool {
+		seen = contracttest.Probe(t, node)
 		return seen.State == want
 	})
 	return seen
@@ -51,14 +53,14 @@ func TestWaysToCut(t *testing.T) {
 			}, nut.Cutting{Way: way})
 			ups.Mains(false)
 			upsd.Await("ups1", "ups.status", "OB DISCHRG")
-			require.Equal(t, plan.On, probe(t, node).State)
+			require.Equal(t, plan.On, contracttest.Probe(t, node).State)
 			require.NoError(t, node.Do(t.Context(), plan.Cut))
 			require.Equal(t, c.sent, upsd.Driver("ups1").Sent())
 			untilState(t, node, plan.Off)
 			ups.Mains(true)
 			if !c.returns {
 				upsd.Await("ups1", "ups.status", "OL OFF")
-				require.Equal(t, plan.Off, probe(t, node).State)
+				require.Equal(t, plan.Off, contracttest.Probe(t, node).State)
 				require.NoError(t, node.Do(t.Context(), plan.Start))
 			}
 			seen := untilState(t, node, plan.On)
@@ -88,7 +90,7 @@ func TestDelaysAreReadBack(t *testing.T) {
 			_, ups, node := bench(t, c.traits, nut.Cutting{Off: 45 * time.Second})
 			ups.Mains(false)
 			require.NoError(t, node.Do(t.Context(), plan.Cut))
-			seen := probe(t, node)
+			seen := contracttest.Probe(t, node)
 			require.Equal(t, plan.Stopping, seen.State)
 			require.LessOrEqual(t, seen.RemainFor, c.delay)
 			require.Greater(t, seen.RemainFor, c.delay-15*time.Second)
@@ -111,14 +113,14 @@ func TestTheTimerProvesTheCutArmed(t *testing.T) {
 	upsd, ups, node := bench(t, nuttest.Traits{Commands: []string{"shutdown.return"}, OffDelay: 30, HasTimer: true}, nut.Cutting{})
 	ups.Mains(false)
 	require.NoError(t, node.Do(t.Context(), plan.Cut))
-	nuttest.Until(t, "the timer to be seen", func() bool {
-		seen := probe(t, node)
+	peertest.Until(t, "the timer to be seen", func() bool {
+		seen := contracttest.Probe(t, node)
 		require.Equal(t, plan.Stopping, seen.State)
 		return seen.RemainFor > 0 && seen.RemainFor <= 30*time.Second && seen.Detail != "has accepted the cut"
 	})
 	// Who comes after a restart and knows of no cut sees it by the timer that falls, and gives no second one.
 	other := nut.NewOutput(admin(upsd.Addr), "ups1", nut.Cutting{})
-	probe(t, other)
+	contracttest.Probe(t, other)
 	untilState(t, other, plan.Stopping)
 	require.NoError(t, other.Do(t.Context(), plan.Cut))
 	require.Equal(t, []string{"INSTCMD shutdown.return"}, upsd.Driver("ups1").Sent())
@@ -154,7 +156,7 @@ func TestAHungDriverWhileTheCutIsArmed(t *testing.T) {
 	upsd.Await("ups1", "ups.status", "OB DISCHRG")
 	require.NoError(t, node.Do(t.Context(), plan.Cut))
 	upsd.Driver("ups1").Mute(true)
-	require.Equal(t, plan.Stopping, probe(t, node).State)
+	require.Equal(t, plan.Stopping, contracttest.Probe(t, node).State)
 	require.NoError(t, node.Do(t.Context(), plan.Cut))
 	require.Equal(t, []string{"INSTCMD shutdown.return"}, upsd.Driver("ups1").Sent())
 }

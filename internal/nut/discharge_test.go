@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/nut"
 	"ebbtide/internal/nut/nutsim"
 	"ebbtide/internal/nut/nuttest"
@@ -86,9 +87,9 @@ func TestTheSimulatorsTest(t *testing.T) {
 	o := nut.Options{Address: server.Addr(), Username: "u", Password: func() (string, error) { return "p", nil }}
 	node := nut.NewOutput(o, "ups", nut.Cutting{})
 	require.NoError(t, node.Do(t.Context(), plan.Discharge))
-	nuttest.Until(t, "the charge to fall", func() bool { return ups.Get("battery.charge") < "80" && ups.Get("ups.status") == "OL CAL DISCHRG" })
+	peertest.Until(t, "the charge to fall", func() bool { return ups.Get("battery.charge") < "80" && ups.Get("ups.status") == "OL CAL DISCHRG" })
 	require.NoError(t, node.Do(t.Context(), plan.EndDischarge))
-	nuttest.Until(t, "the test to end", func() bool { return ups.Get("ups.status") == "OL" })
+	peertest.Until(t, "the test to end", func() bool { return ups.Get("ups.status") == "OL" })
 	require.NoError(t, node.Do(t.Context(), plan.Cut))
 	require.True(t, cut)
 }

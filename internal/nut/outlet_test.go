@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/nut"
 	"ebbtide/internal/nut/nuttest"
 	"ebbtide/internal/plan"
@@ -29,7 +30,7 @@ func TestOutletsAreSwitched(t *testing.T) {
 	upsd, driver := outlets(t)
 	for _, name := range []string{"2", "group.1"} {
 		node := nut.NewOutlet(admin(upsd.Addr), "ups1", name)
-		require.Equal(t, plan.On, probe(t, node).State)
+		require.Equal(t, plan.On, contracttest.Probe(t, node).State)
 		require.NoError(t, node.Do(t.Context(), plan.Start), "what is on needs no start")
 		require.NoError(t, node.Do(t.Context(), plan.Stop))
 		untilState(t, node, plan.Off)
@@ -48,7 +49,7 @@ func TestOutletsThatCannot(t *testing.T) {
 	upsd, driver := outlets(t)
 	node := func(name string) adapter.Node { return nut.NewOutlet(admin(upsd.Addr), "ups1", name) }
 
-	seen := probe(t, node("3"))
+	seen := contracttest.Probe(t, node("3"))
 	require.Equal(t, plan.Unknown, seen.State, "one that is not there")
 	require.Contains(t, seen.Detail, "outlet.3.status")
 	err := node("3").Do(t.Context(), plan.Stop)
@@ -64,13 +65,13 @@ func TestOutletsThatCannot(t *testing.T) {
 
 	driver.Set("ups.status", "OB OFF")
 	upsd.Await("ups1", "ups.status", "OB OFF")
-	require.Equal(t, plan.Off, probe(t, node("group.1")).State, "with the whole output")
+	require.Equal(t, plan.Off, contracttest.Probe(t, node("group.1")).State, "with the whole output")
 
 	driver.Stale()
 	upsd.AwaitError("ups1", "DATA-STALE")
-	require.Equal(t, plan.Unreachable, probe(t, node("2")).State)
+	require.Equal(t, plan.Unreachable, contracttest.Probe(t, node("2")).State)
 	require.ErrorIs(t, node("group.1").Do(t.Context(), plan.Stop), adapter.ErrUnreachable)
-	require.Equal(t, plan.Gone, probe(t, nut.NewOutlet(admin(upsd.Addr), "nosuch", "2")).State)
+	require.Equal(t, plan.Gone, contracttest.Probe(t, nut.NewOutlet(admin(upsd.Addr), "nosuch", "2")).State)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = node("2").Probe(ctx)

@@ -10,18 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/contracttest"
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/nut"
 	"ebbtide/internal/nut/nutsim"
 	"ebbtide/internal/nut/nuttest"
 	"ebbtide/internal/plan"
 )
-
-func probe(t *testing.T, n adapter.Node) plan.Observation {
-	t.Helper()
-	seen, err := n.Probe(t.Context())
-	require.NoError(t, err)
-	return seen
-}
 
 // A whole cut and return with the real upsd: the command reaches the driver with its name, once.
 func TestOutputIsCutAndReturns(t *testing.T) {
@@ -31,10 +26,10 @@ func TestOutputIsCutAndReturns(t *testing.T) {
 	driver.Set("ups.status", "OB DISCHRG", "output.voltage", "230.0", "ups.delay.shutdown", "1", "ready", "1")
 	upsd.Await("ups1", "ready", "1")
 	node := nut.NewOutput(admin(upsd.Addr), "ups1", nut.Cutting{})
-	require.Equal(t, plan.On, probe(t, node).State)
+	require.Equal(t, plan.On, contracttest.Probe(t, node).State)
 
 	require.NoError(t, node.Do(t.Context(), plan.Cut))
-	seen := probe(t, node)
+	seen := contracttest.Probe(t, node)
 	require.Equal(t, plan.Stopping, seen.State)
 	require.Greater(t, seen.RemainFor, time.Duration(0))
 	require.LessOrEqual(t, seen.RemainFor, time.Second)
@@ -44,14 +39,14 @@ func TestOutputIsCutAndReturns(t *testing.T) {
 	// The UPS cuts its own network card as well: silence after the delay is the cut.
 	driver.Kill()
 	upsd.AwaitError("ups1", "DRIVER-NOT-CONNECTED")
-	require.Equal(t, plan.Stopping, probe(t, node).State)
-	nuttest.Until(t, "the cut to be proven", func() bool { return probe(t, node).State == plan.Off })
+	require.Equal(t, plan.Stopping, contracttest.Probe(t, node).State)
+	peertest.Until(t, "the cut to be proven", func() bool { return contracttest.Probe(t, node).State == plan.Off })
 
 	// It comes back dark although the mains are there.
 	driver.Set("ups.status", "OL OFF", "output.voltage", "0.0")
 	driver.Revive()
 	upsd.Await("ups1", "ups.status", "OL OFF")
-	require.Equal(t, plan.Off, probe(t, node).State)
+	require.Equal(t, plan.Off, contracttest.Probe(t, node).State)
 	require.NoError(t, node.Do(t.Context(), plan.Start))
 	driver.Set("ups.status", "OL", "output.voltage", "230.0")
 	upsd.Await("ups1", "output.voltage", "230.0")
@@ -96,10 +91,10 @@ func TestOutputProbe(t *testing.T) {
 			node := nut.NewOutput(nut.Options{Address: s.Addr()}, "a", nut.Cutting{})
 			if c.before != nil {
 				u.Set(c.before...)
-				probe(t, node)
+				contracttest.Probe(t, node)
 			}
 			u.Set(c.now...)
-			seen := probe(t, node)
+			seen := contracttest.Probe(t, node)
 			require.Equal(t, c.want, seen.State, seen.Detail)
 			require.NotEmpty(t, seen.Detail)
 		})
@@ -115,16 +110,16 @@ func TestOutputSilence(t *testing.T) {
 	node := nut.NewOutput(nut.Options{Address: s.Addr(), Username: "admin", Password: secret("pass")}, "a", nut.Cutting{})
 	for range 2 {
 		u.SetStale(true)
-		require.Equal(t, plan.Unreachable, probe(t, node).State)
+		require.Equal(t, plan.Unreachable, contracttest.Probe(t, node).State)
 		u.SetStale(false)
 		u.SetConnected(false)
-		require.Equal(t, plan.Unreachable, probe(t, node).State)
+		require.Equal(t, plan.Unreachable, contracttest.Probe(t, node).State)
 		u.SetConnected(true)
 	}
-	require.Equal(t, plan.Unreachable, probe(t, nut.NewOutput(nut.Options{Address: "127.0.0.1:1"}, "a", nut.Cutting{})).State)
+	require.Equal(t, plan.Unreachable, contracttest.Probe(t, nut.NewOutput(nut.Options{Address: "127.0.0.1:1"}, "a", nut.Cutting{})).State)
 	require.NoError(t, node.Do(t.Context(), plan.Cut))
 	u.SetConnected(false)
-	seen := probe(t, node)
+	seen := contracttest.Probe(t, node)
 	require.Equal(t, plan.Stopping, seen.State)
 	require.InDelta(t, time.Hour, seen.RemainFor, float64(time.Minute))
 

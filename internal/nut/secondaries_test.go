@@ -8,6 +8,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/nut"
 	"ebbtide/internal/nut/nuttest"
 	"ebbtide/internal/plan"
@@ -58,18 +59,18 @@ func TestSecondariesGoAtTheirPlace(t *testing.T) {
 	t.Parallel()
 	upsd := nuttest.Start(t, nuttest.Config{})
 	node, _ := openSecondaries(t, upsd.Addr, nuttest.Forcer, nuttest.ForcerPassword)
-	require.Equal(t, plan.Unknown, probe(t, node).State, "nobody is there, which may be because upsd has only just begun")
+	require.Equal(t, plan.Unknown, contracttest.Probe(t, node).State, "nobody is there, which may be because upsd has only just begun")
 	quick := upsd.Upsmon("127.0.0.2", "ups1", 0)
 	stubborn := upsd.Upsmon("127.0.0.3", "ups1", -1)
-	seen := probe(t, node)
+	seen := contracttest.Probe(t, node)
 	require.Equal(t, plan.On, seen.State)
 	require.Equal(t, "logged in: 127.0.0.2, 127.0.0.3", seen.Detail)
 
 	require.NoError(t, node.Do(t.Context(), plan.Stop))
 	upsd.Await("ups1", "ups.status", "FSD OL")
-	nuttest.Until(t, "the first to go", quick.Left)
-	nuttest.Until(t, "the second to be waited for", func() bool {
-		seen := probe(t, node)
+	peertest.Until(t, "the first to go", quick.Left)
+	peertest.Until(t, "the second to be waited for", func() bool {
+		seen := contracttest.Probe(t, node)
 		require.Equal(t, plan.Stopping, seen.State, "one is still there")
 		return seen.Detail == "told to go down, and still there: 127.0.0.3"
 	})
@@ -86,7 +87,7 @@ func TestSecondariesGoAtTheirPlace(t *testing.T) {
 	upsd.Launch()
 	upsd.Await("ups1", "ups.status", "OL")
 	upsd.Upsmon("127.0.0.2", "ups1", 0)
-	require.Equal(t, plan.On, probe(t, node).State, "a restart of upsd clears the flag")
+	require.Equal(t, plan.On, contracttest.Probe(t, node).State, "a restart of upsd clears the flag")
 }
 
 // The flag that only a restart clears is not set for nobody.
@@ -108,11 +109,11 @@ func TestOwnUpsmonKeepsTheFlagFromBeingSet(t *testing.T) {
 	upsd.Upsmon("127.0.0.1", "ups1", 0)
 	upsd.Upsmon("127.0.0.2", "ups1", 0)
 	node, _ := openSecondaries(t, upsd.Addr, nuttest.Forcer, nuttest.ForcerPassword)
-	require.Equal(t, "logged in: 127.0.0.2", probe(t, node).Detail)
+	require.Equal(t, "logged in: 127.0.0.2", contracttest.Probe(t, node).Detail)
 	err := node.Do(t.Context(), plan.Stop)
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "power value 0")
-	require.Equal(t, plan.On, probe(t, node).State)
+	require.Equal(t, plan.On, contracttest.Probe(t, node).State)
 }
 
 func TestSecondariesNeedTheRight(t *testing.T) {
@@ -135,7 +136,7 @@ func TestSecondariesOfADeadDriver(t *testing.T) {
 	node, _ := openSecondaries(t, upsd.Addr, nuttest.Forcer, nuttest.ForcerPassword)
 	upsd.Driver("ups1").Kill()
 	upsd.AwaitError("ups1", "DRIVER-NOT-CONNECTED")
-	require.Equal(t, plan.On, probe(t, node).State)
+	require.Equal(t, plan.On, contracttest.Probe(t, node).State)
 	require.NoError(t, node.Do(t.Context(), plan.Stop))
 	upsd.Driver("ups1").Revive()
 	upsd.Await("ups1", "ups.status", "FSD OL")

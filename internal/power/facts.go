@@ -74,6 +74,26 @@ func (c Condition) Holds(f Facts) bool {
 	return false
 }
 
+// OnMains gives the first kind by which the condition may hold while the mains are on; "" if it can't.
+func (c Condition) OnMains() Kind {
+	switch c.Kind {
+	case Brownout, TemperatureAbove:
+		return c.Kind
+	case Any:
+		for _, of := range c.Of {
+			if kind := of.OnMains(); kind != "" {
+				return kind
+			}
+		}
+	case All:
+		if len(c.Of) > 0 && !slices.ContainsFunc(c.Of, func(of Condition) bool { return of.OnMains() == "" }) {
+			return c.Of[0].OnMains()
+		}
+	case OnBattery, SlackBelow, RuntimeBelow, ChargeBelow, LowBattery, SilentOnBattery, Online, ChargeAbove, RechargedFor:
+	}
+	return ""
+}
+
 // Because says what of a condition that holds makes it hold, in English: of any, those that do.
 func (c Condition) Because(f Facts) string {
 	if c.Kind != Any {

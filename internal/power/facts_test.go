@@ -127,6 +127,25 @@ func TestConditionNeeds(t *testing.T) {
 	require.False(t, c.IsZero())
 }
 
+func TestWhatMayHoldOnTheMains(t *testing.T) {
+	hot, low := Condition{Kind: TemperatureAbove, Than: 40}, Condition{Kind: Brownout, For: time.Minute}
+	battery := Condition{Kind: OnBattery, For: time.Minute}
+	for _, c := range []struct {
+		of   Condition
+		want Kind
+	}{
+		{Condition{}, ""},
+		{battery, ""},
+		{hot, TemperatureAbove},
+		{Condition{Kind: Any, Of: []Condition{battery, low, hot}}, Brownout},
+		{Condition{Kind: All, Of: []Condition{hot, battery}}, ""},
+		{Condition{Kind: All, Of: []Condition{hot, low}}, TemperatureAbove},
+		{Condition{Kind: Any, Of: []Condition{battery, {Kind: All, Of: []Condition{battery, hot}}}}, ""},
+	} {
+		require.Equal(t, c.want, c.of.OnMains(), "%s", c.of)
+	}
+}
+
 func TestBriefDurations(t *testing.T) {
 	for want, d := range map[string]time.Duration{
 		"0s": 0, "10s": 10 * time.Second, "1m": time.Minute, "10m": 10 * time.Minute, "1m30s": 90 * time.Second, "1h": time.Hour,

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
 
@@ -148,6 +149,7 @@ func (c *checker) triggers() {
 		c.purpose(p.Shed[i].When, p.Shed[i].at.get("when"), fmt.Sprintf("policy.shed[%d].when", i), false)
 	}
 	c.looksAtBattery(p.Shutdown, when("shutdown"))
+	c.onMains(p.Shutdown, when("shutdown"))
 	c.gate(p, when("restore"))
 }
 
@@ -175,6 +177,29 @@ func (c *checker) looksAtBattery(cond power.Condition, v *value) {
 	if at, path := conditionAt(v, power.OnBattery, "policy.shutdown.when"); at != nil {
 		c.add(Warning, at.key, path, "the shutdown looks at the time only: an old battery may be empty before it",
 			"write {any: [{on_battery: …}, {low_battery: true}, {slack_below: 2m}]}")
+	}
+}
+
+// onMains warns of a shutdown that may come while the mains are on, when no output is cut, if it stops what only the return
+// of its power starts.
+func (c *checker) onMains(cond power.Condition, v *value) {
+	kind := cond.OnMains()
+	if kind == "" || v == nil {
+		return
+	}
+	var stuck []string
+	for n := range c.rb.Nodes {
+		if tr, wake := &c.traits[n], c.rb.Nodes[n].Wake; tr.Can.Has(plan.Stop) && tr.Kind != plan.Self && tr.ByPower && wake != nil && wake.Power && !wake.Starts() {
+			stuck = append(stuck, c.rb.Nodes[n].ID)
+		}
+	}
+	hint := "give them up: {wake: …} by mac, redfish, ipmi or pdu"
+	if kind == power.TemperatureAbove {
+		hint += ", or write {all: [{on_battery: 1m}, {temperature_above: …}]}"
+	}
+	if len(stuck) > 0 {
+		c.add(Warning, v, "policy.shutdown.when", fmt.Sprintf("%s may take things down with the mains on, when no output is cut: nothing starts %s again then but a person", kind, some(stuck)),
+			hint)
 	}
 }
 

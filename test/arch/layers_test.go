@@ -59,14 +59,14 @@ const families = "internal/adapter/"
 
 var shared = []string{
 	"internal/adapter/process", "internal/adapter/script", "internal/adapter/ssh", "internal/adapter/wol", "internal/adapter/certificate",
-	"internal/adapter/bmc", "internal/adapter/reach", "internal/adapter/rest", "internal/adapter/lockout",
+	"internal/adapter/bmc", "internal/adapter/reach", "internal/adapter/rest", "internal/adapter/lockout", "internal/adapter/powershell",
 }
 
 // doubles stand in for real systems. Only tests and the demo import them.
 var doubles = []string{
 	"internal/nut/nutsim", "internal/nut/nuttest", "internal/adapter/vsphere/vspheresim",
 	"internal/adapter/ssh/sshsim", "internal/adapter/ssh/sshdtest", "internal/adapter/fake", "internal/adapter/contracttest", "internal/adapter/libvirt/libvirttest",
-	"internal/adapter/proxmox/proxmoxtest", "internal/adapter/hyperv/hypervsim", "internal/adapter/kubernetes/kubetest",
+	"internal/adapter/proxmox/proxmoxtest", "internal/adapter/hyperv/hypervsim", "internal/adapter/powershell/windowssim", "internal/adapter/pernixdata/pernixsim", "internal/adapter/kubernetes/kubetest",
 	"internal/adapter/peertest", "internal/adapter/redfish/redfishsim", "internal/adapter/ipmi/ipmitest", "internal/adapter/snmp/snmptest",
 }
 

@@ -182,16 +182,3 @@ func reply(w http.ResponseWriter, code int, body any) {
 }
 
 type object map[string]any
-
-// stop gives a node its Stop.
-func stop(t *testing.T, n adapter.Node) error {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	return n.Do(ctx, plan.Stop)
-}
-
-func probe(t *testing.T, n adapter.Node) (plan.Observation, error) {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	return n.Probe(ctx)
-}

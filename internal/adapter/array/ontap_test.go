@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -121,16 +122,16 @@ func TestContractOfONTAP(t *testing.T) {
 func TestONTAPIsOffWhenAllItsNodesAre(t *testing.T) {
 	d := startONTAP(t)
 	n, _ := d.open(t)
-	seen, err := probe(t, n)
+	seen, err := n.Probe(contracttest.Within(t, 10*time.Second))
 	require.NoError(t, err)
 	require.Equal(t, plan.Observation{State: plan.On, Detail: "filer-01 is up, filer-02 is up"}, seen)
 	d.nodes[0].off()
-	seen, err = probe(t, n)
+	seen, err = n.Probe(contracttest.Within(t, 10*time.Second))
 	require.NoError(t, err)
 	require.Equal(t, plan.Unknown, seen.State)
 	require.Contains(t, seen.Detail, "this node still answers")
 
-	require.NoError(t, stop(t, n), "it is halted through the address of the node that is there")
+	require.NoError(t, contracttest.Do(t, n, plan.Stop), "it is halted through the address of the node that is there")
 	require.Equal(t, []string{"halted b"}, d.nodes[1].told())
 }
 
@@ -138,7 +139,7 @@ func TestONTAPSaysWhyAHaltFailed(t *testing.T) {
 	d := startONTAP(t)
 	d.fail = "Cannot shut down node: a takeover is in progress"
 	n, _ := d.open(t)
-	err := stop(t, n)
+	err := contracttest.Do(t, n, plan.Stop)
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, d.fail)
 	require.ErrorContains(t, err, "filer-01")
@@ -201,7 +202,7 @@ func TestONTAPsCommandLineIsRead(t *testing.T) {
 	} {
 		d := startONTAPCLI(t, table)
 		n, _ := d.open(t, "ontap.cluster", &ONTAPSpec{Nodes: []string{d.Address()}})
-		seen, err := probe(t, n)
+		seen, err := n.Probe(contracttest.Within(t, 10*time.Second))
 		require.NoError(t, err)
 		require.Equal(t, plan.Observation{State: plan.On, Detail: want}, seen)
 	}
@@ -211,7 +212,7 @@ func TestONTAPsCommandLineIsRead(t *testing.T) {
 	} {
 		d := startONTAPCLI(t, out)
 		n, _ := d.open(t, "ontap.cluster", &ONTAPSpec{Nodes: []string{d.Address()}})
-		_, err := probe(t, n)
+		_, err := n.Probe(contracttest.Within(t, 10*time.Second))
 		require.ErrorIs(t, err, adapter.ErrRefused)
 		require.ErrorContains(t, err, want)
 	}
@@ -266,12 +267,12 @@ func TestContractOfEqualLogic(t *testing.T) {
 func TestEqualLogicGoesDownInItsOrder(t *testing.T) {
 	d := startEqualLogic(t)
 	n, _ := d.open(t, "equallogic.group", &EqualLogicSpec{Members: []string{"eql1", "eql2"}})
-	require.NoError(t, stop(t, n))
+	require.NoError(t, contracttest.Do(t, n, plan.Stop))
 	require.Equal(t, []string{"eql1", "eql2", "group"}, d.told())
 
 	d = startEqualLogic(t)
 	n, _ = d.open(t, "equallogic.group", &EqualLogicSpec{Members: []string{"eql1", "other"}})
-	_, err := probe(t, n)
+	_, err := n.Probe(contracttest.Within(t, 10*time.Second))
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, `no member "other"`)
 	require.Empty(t, d.told())

@@ -6,10 +6,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/rest"
 	"ebbtide/internal/plan"
 )
@@ -67,18 +69,18 @@ func TestSynologySessionsAndPasswords(t *testing.T) {
 	ended, logins := new(atomic.Bool), new(atomic.Int32)
 	a := startSynology(t, ended, logins)
 	n, _ := opened(t, "synology", &SynologyConn{a.server(), account}, "synology", &SynologySpec{}, vault{})
-	seen, err := probe(t, n)
+	seen, err := n.Probe(contracttest.Within(t, 10*time.Second))
 	require.NoError(t, err)
 	require.Equal(t, plan.Observation{State: plan.On, Detail: "RS1221+, DSM 7.2.1-69057"}, seen)
 	ended.Store(true)
-	require.NoError(t, stop(t, n), "a session that has ended is replaced, and the command sent again")
+	require.NoError(t, contracttest.Do(t, n, plan.Stop), "a session that has ended is replaced, and the command sent again")
 	require.Equal(t, int32(2), logins.Load())
 	require.Equal(t, []string{"shutdown"}, a.told())
 
 	a = startSynology(t, ended, logins)
 	n, _ = opened(t, "synology", &SynologyConn{a.server(), account}, "synology", &SynologySpec{}, vault{"planted": "wrong"})
 	for range 3 {
-		_, err = probe(t, n)
+		_, err = n.Probe(contracttest.Within(t, 10*time.Second))
 		require.ErrorIs(t, err, adapter.ErrRefused)
 		require.ErrorContains(t, err, "no such account, or a wrong password")
 	}
@@ -127,12 +129,12 @@ func TestContractOfUnity(t *testing.T) {
 func TestUnityTellsOfItself(t *testing.T) {
 	a := startUnity(t)
 	n, _ := opened(t, "unity", &UnityConn{a.server(), account}, "unity", &UnitySpec{}, vault{})
-	seen, err := probe(t, n)
+	seen, err := n.Probe(contracttest.Within(t, 10*time.Second))
 	require.NoError(t, err)
 	require.Equal(t, "UNITY1 answers; The system is operating normally.", seen.Detail)
 
 	n, _ = opened(t, "unity", &UnityConn{a.server(), account}, "unity", &UnitySpec{}, vault{"planted": "wrong"})
-	_, err = probe(t, n)
+	_, err = n.Probe(contracttest.Within(t, 10*time.Second))
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "This request requires a successful login.")
 }
@@ -188,10 +190,10 @@ func TestContractOfNimble(t *testing.T) {
 func TestNimbleHaltsTheWholeGroup(t *testing.T) {
 	a := startNimble(t)
 	n, _ := opened(t, "nimble", &NimbleConn{a.server(), account}, "nimble.group", &NimbleSpec{}, vault{})
-	seen, err := probe(t, n)
+	seen, err := n.Probe(contracttest.Within(t, 10*time.Second))
 	require.NoError(t, err)
 	require.Equal(t, "the group answers; 2 arrays; nimble2 is unreachable", seen.Detail)
-	require.NoError(t, stop(t, n), "also with one of its arrays out of reach")
+	require.NoError(t, contracttest.Do(t, n, plan.Stop), "also with one of its arrays out of reach")
 	require.Equal(t, []string{"halt"}, a.told())
 }
 
@@ -205,14 +207,14 @@ func TestAnotherServerGetsNoPassword(t *testing.T) {
 	server := a.server()
 	server.Thumbprint = strings.Repeat("00", 32)
 	n, _ := opened(t, "nimble", &NimbleConn{server, account}, "nimble.group", &NimbleSpec{}, vault{})
-	for _, err := range []error{stop(t, n), func() error { _, err := probe(t, n); return err }()} {
+	for _, err := range []error{contracttest.Do(t, n, plan.Stop), func() error { _, err := n.Probe(contracttest.Within(t, 10*time.Second)); return err }()} {
 		require.ErrorIs(t, err, adapter.ErrRefused)
 		require.ErrorContains(t, err, a.thumbprint(), "it says what to put into thumbprint")
 	}
 	require.Zero(t, asked.Load())
 
 	n, _ = opened(t, "nimble", &NimbleConn{a.server(), account}, "nimble.group", &NimbleSpec{}, vault{})
-	_, err := probe(t, n)
+	_, err := n.Probe(contracttest.Within(t, 10*time.Second))
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "302 Found", "a password does not follow to another host")
 }

@@ -6,11 +6,13 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/rest"
 	"ebbtide/internal/plan"
 )
@@ -168,7 +170,7 @@ func TestTrueNASTellsOfItsPools(t *testing.T) {
 		d.mu.Lock()
 		d.pools = tt.pools
 		d.mu.Unlock()
-		seen, err := probe(t, n)
+		seen, err := n.Probe(contracttest.Within(t, 10*time.Second))
 		require.NoError(t, err)
 		require.Equal(t, plan.Observation{State: plan.On, Healthy: tt.healthy, Detail: tt.detail}, seen)
 	}
@@ -176,7 +178,7 @@ func TestTrueNASTellsOfItsPools(t *testing.T) {
 	d.mu.Lock()
 	d.expire = true
 	d.mu.Unlock()
-	_, err := probe(t, n)
+	_, err := n.Probe(contracttest.Within(t, 10*time.Second))
 	require.NoError(t, err, "a session that has ended is replaced")
 	require.Equal(t, 2, d.logins)
 }
@@ -186,7 +188,7 @@ func TestTrueNASShutsDownByItsReleasesWay(t *testing.T) {
 		d := startTrueNAS(t)
 		d.old = old
 		n, _ := opened(t, "truenas", d.conn("rest"), "truenas", &TrueNASSpec{}, vault{})
-		require.NoError(t, stop(t, n))
+		require.NoError(t, contracttest.Do(t, n, plan.Stop))
 		require.Equal(t, []string{"rest"}, d.told())
 	}
 }
@@ -195,14 +197,14 @@ func TestTrueNASSaysWhatToGrant(t *testing.T) {
 	d := startTrueNAS(t)
 	d.asks = "EACCES"
 	n, _ := opened(t, "truenas", d.conn(""), "truenas", &TrueNASSpec{}, vault{})
-	err := stop(t, n)
+	err := contracttest.Do(t, n, plan.Stop)
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "FULL_ADMIN")
 	require.Empty(t, d.told())
 
 	n, _ = opened(t, "truenas", d.conn(""), "truenas", &TrueNASSpec{}, vault{"planted": "a wrong key"})
 	for range 3 {
-		_, err = probe(t, n)
+		_, err = n.Probe(contracttest.Within(t, 10*time.Second))
 		require.ErrorIs(t, err, adapter.ErrRefused)
 		require.ErrorContains(t, err, "may not log in by its API key")
 		require.ErrorContains(t, err, "no earlier than")
@@ -214,7 +216,7 @@ func TestTrueNASSaysWhatToGrant(t *testing.T) {
 	conn := d.conn("")
 	conn.URL, conn.Thumbprint = old.URL, old.thumbprint()
 	n, _ = opened(t, "truenas", conn, "truenas", &TrueNASSpec{}, vault{})
-	_, err = probe(t, n)
+	_, err = n.Probe(contracttest.Within(t, 10*time.Second))
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "needs api: rest")
 }
@@ -231,7 +233,7 @@ func TestTrueNASThatGoesDownUnderTheCommandHasTakenIt(t *testing.T) {
 	})
 	conn := &TrueNASConn{Server: rest.Server{URL: d.URL, Thumbprint: d.thumbprint()}, Username: "ebbtide", APIKey: secretRef, API: "rest"}
 	n, _ := opened(t, "truenas", conn, "truenas", &TrueNASSpec{}, vault{})
-	require.NoError(t, stop(t, n))
+	require.NoError(t, contracttest.Do(t, n, plan.Stop))
 	require.Equal(t, []string{"rest"}, d.told())
 
 	ctx, cancel := context.WithCancel(t.Context())

@@ -49,13 +49,6 @@ func (m *model) verbs() plan.Verbs {
 	return kind.Verbs(m.spec)
 }
 
-func probe(t *testing.T, n adapter.Node) plan.Observation {
-	t.Helper()
-	seen, err := n.Probe(t.Context())
-	require.NoError(t, err)
-	return seen
-}
-
 func TestContract(t *testing.T) {
 	for _, make := range all {
 		t.Run(make().kind, func(t *testing.T) {
@@ -83,21 +76,21 @@ func TestWhatWasSetComesBack(t *testing.T) {
 		m := make()
 		t.Run(m.kind, func(t *testing.T) {
 			_, _, n := start(t, m)
-			before, seen := m.state(), probe(t, n)
+			before, seen := m.state(), contracttest.Probe(t, n)
 			require.Equal(t, plan.No, seen.Protected, seen.Detail)
 			require.NotEqual(t, plan.Yes, seen.Clean, seen.Detail)
 			require.NotEmpty(t, seen.Settings)
 			require.NoError(t, n.Do(t.Context(), plan.Protect))
-			require.Empty(t, probe(t, n).Settings, "what is protected has nothing to remember")
+			require.Empty(t, contracttest.Probe(t, n).Settings, "what is protected has nothing to remember")
 			require.NoError(t, n.Do(t.Context(), plan.Flush))
-			after := probe(t, n)
+			after := contracttest.Probe(t, n)
 			require.Equal(t, plan.Yes, after.Protected, after.Detail)
 			require.Equal(t, plan.Yes, after.Clean, after.Detail)
 			require.Zero(t, after.Dirty)
 			require.NotEqual(t, before, m.state())
 
 			require.NoError(t, n.Do(adapter.WithSettings(t.Context(), seen.Settings), plan.Unprotect))
-			require.Equal(t, plan.No, probe(t, n).Protected)
+			require.Equal(t, plan.No, contracttest.Probe(t, n).Protected)
 			require.Equal(t, settled(before), settled(m.state()), "the settings were %q", seen.Settings)
 		})
 	}
@@ -145,26 +138,26 @@ func TestBcacheIsDetachedWhenItStandsStill(t *testing.T) {
 	m := newBcache()
 	_, _, n := start(t, m)
 	m.set("asleep", "yes")
-	seen := probe(t, n)
+	seen := contracttest.Probe(t, n)
 	require.NoError(t, n.Do(t.Context(), plan.Protect))
-	require.Equal(t, plan.No, probe(t, n).Clean, "its writer sleeps through a delay that was set before")
+	require.Equal(t, plan.No, contracttest.Probe(t, n).Clean, "its writer sleeps through a delay that was set before")
 	require.NoError(t, n.Do(t.Context(), plan.Flush))
 	require.Contains(t, m.state(), "state=no cache", "detached")
-	now := probe(t, n)
+	now := contracttest.Probe(t, n)
 	require.Equal(t, plan.Yes, now.Clean)
 	require.Equal(t, plan.Yes, now.Protected)
 
 	require.ErrorContains(t, n.Do(t.Context(), plan.Unprotect), "no record says which", "nobody knows the set")
 	require.NoError(t, n.Do(adapter.WithSettings(t.Context(), seen.Settings), plan.Unprotect))
 	require.Contains(t, m.state(), "set="+bset)
-	require.Equal(t, plan.No, probe(t, n).Protected)
+	require.Equal(t, plan.No, contracttest.Probe(t, n).Protected)
 }
 
 func TestBcacheThatRanWithoutItsCacheIsNeverSafe(t *testing.T) {
 	m := newBcache()
 	server, _, n := start(t, m)
 	m.set("state", "inconsistent", "dirty_data", "0.0k", "cache_mode", "writethrough")
-	seen := probe(t, n)
+	seen := contracttest.Probe(t, n)
 	require.Equal(t, plan.No, seen.Clean)
 	require.Contains(t, seen.Detail, "never attach")
 	require.ErrorIs(t, n.Do(t.Context(), plan.Flush), adapter.ErrRefused)
@@ -176,9 +169,9 @@ func TestBcacheIsFoundByItsUUID(t *testing.T) {
 	m := newBcache()
 	m.spec = &cache.BcacheSpec{Device: backing}
 	_, _, n := start(t, m)
-	require.Equal(t, plan.No, probe(t, n).Protected)
+	require.Equal(t, plan.No, contracttest.Probe(t, n).Protected)
 	m.set("state", "")
-	seen := probe(t, n)
+	seen := contracttest.Probe(t, n)
 	require.Equal(t, plan.Unknown, seen.State, "a device that is not there is no proof of anything")
 	require.ErrorIs(t, n.Do(t.Context(), plan.Protect), adapter.ErrRefused)
 }
@@ -188,18 +181,18 @@ func TestZFSIsCleanOnlyAfterAFlush(t *testing.T) {
 	m := newZFS()
 	_, _, n := start(t, m)
 	m.set("dirty", "0", "txg", "101")
-	require.Equal(t, plan.NotKnown, probe(t, n).Clean)
+	require.Equal(t, plan.NotKnown, contracttest.Probe(t, n).Clean)
 	require.NoError(t, n.Do(t.Context(), plan.Flush))
-	require.Equal(t, plan.Yes, probe(t, n).Clean)
+	require.Equal(t, plan.Yes, contracttest.Probe(t, n).Clean)
 	m.set("txg", "105", "dirty", "8192")
-	require.Equal(t, plan.No, probe(t, n).Clean, "somebody has written since")
+	require.Equal(t, plan.No, contracttest.Probe(t, n).Clean, "somebody has written since")
 	m.set("txg", "106", "dirty", "0")
-	require.Equal(t, plan.Yes, probe(t, n).Clean)
+	require.Equal(t, plan.Yes, contracttest.Probe(t, n).Clean)
 	require.NoError(t, n.Do(t.Context(), plan.Stop))
-	require.Equal(t, plan.Off, probe(t, n).State)
+	require.Equal(t, plan.Off, contracttest.Probe(t, n).State)
 	require.NoError(t, n.Do(t.Context(), plan.Flush), "what is exported is flushed")
 	require.NoError(t, n.Do(t.Context(), plan.Start))
-	require.Equal(t, plan.On, probe(t, n).State)
+	require.Equal(t, plan.On, contracttest.Probe(t, n).State)
 }
 
 func TestSudoThatAsksForAPasswordIsToldOf(t *testing.T) {

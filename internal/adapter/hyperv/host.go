@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/powershell"
 	"ebbtide/internal/plan"
 )
 
 // host is a hyperv.host.
 type host struct {
-	on   shell
+	on   powershell.Shell
 	name string
 }
 
@@ -46,7 +47,7 @@ func (n *host) Probe(ctx context.Context) (plan.Observation, error) {
 		Silent() bool
 	}](err)
 	if !told || errors.Is(ctx.Err(), context.Canceled) {
-		return plan.Observation{}, fmt.Errorf("cannot probe host %q: %w", n.name, asked(err))
+		return plan.Observation{}, fmt.Errorf("cannot probe host %q: %w", n.name, powershell.Asked(err))
 	}
 	o := plan.Observation{State: plan.Unknown, Detail: strings.Join(strings.Fields(err.Error()), " ")}
 	if far.Silent() {
@@ -61,13 +62,13 @@ func (n *host) Do(ctx context.Context, v plan.Verb) error {
 		return fmt.Errorf("cannot %s host %q: %w: Windows can only be shut down; give it up.wake to start it", v, n.name, adapter.ErrRefused)
 	}
 	var r running
-	err := asked(lookHost.run(ctx, n.on, wanted{}, &r))
+	err := powershell.Asked(lookHost.run(ctx, n.on, wanted{}, &r))
 	if err == nil && v == plan.Stop {
 		err = r.err("on it")
 	}
 	if err == nil {
 		err = stopHost.run(ctx, n.on, wanted{}, nil)
-		if unknown(err) && ctx.Err() == nil {
+		if powershell.Unknown(err) && ctx.Err() == nil {
 			err = nil // it went down before it could say so
 		}
 	}
@@ -79,14 +80,14 @@ func (n *host) Do(ctx context.Context, v plan.Verb) error {
 
 // cluster is a hyperv.cluster.
 type cluster struct {
-	on   shell
+	on   powershell.Shell
 	name string
 }
 
 func (n *cluster) look(ctx context.Context) (running, error) {
 	var r running
 	err := lookCluster.run(ctx, n.on, wanted{}, &r)
-	return r, asked(err)
+	return r, powershell.Asked(err)
 }
 
 // state says what the state of the cluster's service means.

@@ -12,6 +12,8 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/hyperv/hypervsim"
+	"ebbtide/internal/adapter/powershell"
+	"ebbtide/internal/adapter/powershell/windowssim"
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
@@ -29,8 +31,8 @@ func machine(t *testing.T, vms ...*hypervsim.VM) *hypervsim.Windows {
 	return w
 }
 
-func winrmSpec(w *hypervsim.Windows) *ConnSpec {
-	return &ConnSpec{URL: w.URL(), Username: hypervsim.User, Password: runbook.SecretRef{Env: hypervsim.Password}, Auth: "basic", Thumbprint: w.Thumbprint()}
+func winrmSpec(w *hypervsim.Windows) *powershell.ConnSpec {
+	return &powershell.ConnSpec{URL: w.URL(), Username: windowssim.User, Password: runbook.SecretRef{Env: windowssim.Password}, Auth: "basic", Thumbprint: w.Thumbprint()}
 }
 
 // byShell is a connection that runs commands as one of type ssh does.
@@ -41,17 +43,17 @@ type byShell struct {
 
 func (c *byShell) Close() error { c.closed = true; return nil }
 
-func (c *byShell) Run(ctx context.Context, command runbook.Command, _ string) (process.Result, error) {
+func (c *byShell) Run(ctx context.Context, command runbook.Command, stdin string) (process.Result, error) {
 	if c.closed {
 		return process.Result{}, adapter.ErrUnreachable
 	}
-	return process.Result{Stdout: c.w.PowerShell(command.Shell())}, ctx.Err()
+	return process.Result{Stdout: c.w.PowerShell(command.Shell(), stdin)}, ctx.Err()
 }
 
 // opened is one node with its connection, made as the daemon makes them.
-func opened(t *testing.T, conn *ConnSpec, kind string, spec any) (adapter.Node, *adapter.Set) {
+func opened(t *testing.T, conn *powershell.ConnSpec, kind string, spec any) (adapter.Node, *adapter.Set) {
 	t.Helper()
-	set, err := adapter.Open([]adapter.Family{Family()},
+	set, err := adapter.Open([]adapter.Family{powershell.Family(), Family()},
 		[]runbook.ConnectionDecl{{Name: "hv1", Type: "winrm", Spec: conn}},
 		[]runbook.NodeDecl{{ID: "node", Type: kind, Via: "hv1", Spec: spec}}, secrets{})
 	require.NoError(t, err)
@@ -72,7 +74,7 @@ func TestContract(t *testing.T) {
 		for way, shell := range map[string]bool{" over WinRM": false, " over a shell": true} {
 			t.Run(name+way, func(t *testing.T) {
 				contracttest.Run(t, contracttest.Subject{
-					Secrets: []string{hypervsim.Password},
+					Secrets: []string{windowssim.Password},
 					Make: func(t *testing.T) *contracttest.Thing {
 						w := machine(t, &hypervsim.VM{ID: "1", Name: "it's $(web)`1", State: "Running", Clustered: clustered, Offline: 2})
 						spec := &VMSpec{VM: "it's $(web)`1", Clustered: clustered}
@@ -100,7 +102,7 @@ func TestContractOfHostAndCluster(t *testing.T) {
 	for _, kind := range []string{"hyperv.host", "hyperv.cluster"} {
 		t.Run(kind, func(t *testing.T) {
 			contracttest.Run(t, contracttest.Subject{
-				Secrets: []string{hypervsim.Password},
+				Secrets: []string{windowssim.Password},
 				Make: func(t *testing.T) *contracttest.Thing {
 					w := machine(t, &hypervsim.VM{ID: "1", Name: "web", State: "Off", Clustered: true})
 					thing := &contracttest.Thing{Silence: w.Close, Freeze: w.Freeze}
@@ -145,41 +147,22 @@ func (f falling) Probe(ctx context.Context) (plan.Observation, error) {
 	return f.Node.Probe(ctx)
 }
 
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-func probe(t *testing.T, n adapter.Node) plan.Observation {
-	t.Helper()
-	o, err := n.Probe(within(t, 10*time.Second))
-	require.NoError(t, err)
-	return o
-}
-
-func do(t *testing.T, n adapter.Node, v plan.Verb) error {
-	t.Helper()
-	return n.Do(within(t, 10*time.Second), v)
-}
-
 func TestNothingIsStoppedUnderItsVMs(t *testing.T) {
 	w := machine(t, &hypervsim.VM{ID: "1", Name: "sql01", State: "Running", Clustered: true, Offline: 1})
 	host, _ := opened(t, winrmSpec(w), "hyperv.host", &HostSpec{})
 	cluster, _ := opened(t, winrmSpec(w), "hyperv.cluster", &ClusterSpec{})
 	for _, n := range []adapter.Node{host, cluster} {
-		err := do(t, n, plan.Stop)
+		err := contracttest.Do(t, n, plan.Stop)
 		require.ErrorIs(t, err, adapter.ErrBusy)
 		require.ErrorContains(t, err, "sql01")
 	}
 	require.False(t, w.Down())
 	require.Equal(t, "Running", w.Service())
 	sql, _ := opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{VM: "sql01", Clustered: true})
-	require.Contains(t, probe(t, sql).Detail, "set its OfflineAction to 2")
-	require.NoError(t, do(t, host, plan.Force))
+	require.Contains(t, contracttest.Probe(t, sql).Detail, "set its OfflineAction to 2")
+	require.NoError(t, contracttest.Do(t, host, plan.Force))
 	require.True(t, w.Down())
-	o, err := host.Probe(within(t, 5*time.Second))
+	o, err := host.Probe(contracttest.Within(t, 5*time.Second))
 	require.True(t, err != nil || o.State != plan.Unreachable, "a connection that breaks off is no silence: %+v", o)
 }
 
@@ -190,22 +173,22 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		&hypervsim.VM{ID: "4", Name: "held", State: "Paused"}, &hypervsim.VM{ID: "5", Name: "lost", State: "RunningCritical"})
 	for name, want := range map[string]string{"bare": "guest services do not run", "twin": "give the uuid", "held": "Resume-VM"} {
 		n, _ := opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{VM: name})
-		err := do(t, n, plan.Stop)
+		err := contracttest.Do(t, n, plan.Stop)
 		require.ErrorIs(t, err, adapter.ErrRefused, name)
 		require.ErrorContains(t, err, want)
 	}
 	n, _ := opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{VM: "lost"})
-	require.Equal(t, plan.On, probe(t, n).State)
+	require.Equal(t, plan.On, contracttest.Probe(t, n).State)
 	n, _ = opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{UUID: "3"})
-	require.Equal(t, plan.Off, probe(t, n).State)
+	require.Equal(t, plan.Off, contracttest.Probe(t, n).State)
 	w.Deny("-TurnOff")
 	n, _ = opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{VM: "bare"})
-	require.ErrorContains(t, do(t, n, plan.Force), "Hyper-V Administrators")
+	require.ErrorContains(t, contracttest.Do(t, n, plan.Force), "Hyper-V Administrators")
 
 	wrong := winrmSpec(w)
 	wrong.Password.Env = "mistyped"
 	n, _ = opened(t, wrong, "hyperv.vm", &VMSpec{VM: "bare"})
-	_, err := n.Probe(within(t, 5*time.Second))
+	_, err := n.Probe(contracttest.Within(t, 5*time.Second))
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "Remote Management Users")
 }
@@ -217,7 +200,7 @@ func TestScriptsAreFitForAnyShell(t *testing.T) {
 		lookHost, stopHost, lookCluster, stopCluster, startCluster,
 	} {
 		for _, name := range []string{"", "a", "ab", `'; Remove-VM * #`, strings.Repeat("ü", 100)} {
-			argv, err := s.argv(wanted{Name: name})
+			argv, err := powershell.Script(s).Argv(powershell.Call{Args: wanted{Name: name}})
 			require.NoError(t, err)
 			line := strings.Join(argv, " ")
 			require.Equal(t, line, runbook.Command{Argv: argv}.Shell(), "no word needs quotes")
@@ -243,7 +226,7 @@ func TestSelections(t *testing.T) {
 		_, set := opened(t, winrmSpec(w), "hyperv.vms", &c.spec)
 		sel, ok := set.Selector("node")
 		require.True(t, ok, name)
-		members, err := sel.Members(within(t, 10*time.Second))
+		members, err := sel.Members(contracttest.Within(t, 10*time.Second))
 		require.NoError(t, err, name)
 		var got []string
 		for _, m := range members {
@@ -256,11 +239,9 @@ func TestSelections(t *testing.T) {
 
 func TestChecks(t *testing.T) {
 	for want, errs := range map[string][]error{
-		"plain HTTP would show": checkConn(&ConnSpec{URL: "http://hv1:5985"}),
-		"neither ntlm nor":      checkConn(&ConnSpec{URL: "https://hv1", Auth: "kerberos"}),
-		"exclude each other":    checkVM(&VMSpec{VM: "a", UUID: "b"}),
-		"select is empty":       checkVMs(&VMsSpec{}),
-		"is malformed":          checkVMs(&VMsSpec{Select: Selection{Name: "[a"}}),
+		"exclude each other": checkVM(&VMSpec{VM: "a", UUID: "b"}),
+		"select is empty":    checkVMs(&VMsSpec{}),
+		"is malformed":       checkVMs(&VMsSpec{Select: Selection{Name: "[a"}}),
 	} {
 		require.ErrorContains(t, errors.Join(errs...), want)
 	}

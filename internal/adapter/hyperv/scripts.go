@@ -2,31 +2,18 @@ package hyperv
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"strings"
-	"unicode/utf16"
 
 	"ebbtide/internal/adapter"
-	"ebbtide/internal/adapter/process"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/adapter/powershell"
 )
 
-// shell is a connection that runs a program on a Windows machine: of type winrm, or of type ssh.
-type shell interface {
-	Run(ctx context.Context, c runbook.Command, stdin string) (process.Result, error)
+// script is a constant PowerShell script; see powershell.Script. Its arguments stand in $a.
+type script powershell.Script
+
+// run runs the script on the machine of a connection and reads its answer.
+func (s script) run(ctx context.Context, on powershell.Shell, args, into any) error {
+	return powershell.Script(s).Run(ctx, on, powershell.Call{Args: args, Hints: hints}, into)
 }
-
-// script is a constant PowerShell script. Its arguments stand in $a, which comes as Base64 of JSON: nothing that a
-// runbook or a system says is ever part of a script. It writes one JSON value.
-type script string
-
-// prelude makes an answer of every error. cmd.exe takes 8,191 characters in a line: scripts stay well below 2,000.
-const prelude = `$ProgressPreference='SilentlyContinue';$ErrorActionPreference='Stop';` +
-	`trap{[Console]::Out.Write((@{error="$_";id="$($_.FullyQualifiedErrorId)"}|ConvertTo-Json -Compress));exit 0};` +
-	`$a=[Text.Encoding]::UTF8.GetString([Convert]::FromBase64String('%s'))|ConvertFrom-Json;`
 
 const (
 	// A VM by its Id or its name, which Get-VM itself would take for a pattern.
@@ -62,106 +49,19 @@ const (
 	startCluster script = `Start-Cluster -Wait 0|Out-Null;ConvertTo-Json -Compress @{ok=1}`
 )
 
-// argv is the command that runs the script. Its last word is Base64 without "=" at its end, which means nothing to any
-// shell that may stand between: the script is filled up with blanks.
-func (s script) argv(args any) ([]string, error) {
-	text, err := json.Marshal(args)
-	if err != nil {
-		return nil, err
-	}
-	units := utf16.Encode([]rune(fmt.Sprintf(prelude, base64.StdEncoding.EncodeToString(text)) + string(s)))
-	for len(units)%3 != 0 {
-		units = append(units, ' ')
-	}
-	raw := make([]byte, 0, 2*len(units))
-	for _, u := range units {
-		raw = append(raw, byte(u), byte(u>>8))
-	}
-	return []string{"powershell.exe", "-NoProfile", "-NonInteractive", "-EncodedCommand", base64.StdEncoding.EncodeToString(raw)}, nil
-}
-
-// run runs the script on the machine of a connection and reads its answer.
-func (s script) run(ctx context.Context, on shell, args, into any) error {
-	if err := context.Cause(ctx); err != nil {
-		return fmt.Errorf("it was not asked: %w", err)
-	}
-	argv, err := s.argv(args)
-	if err != nil {
-		return fmt.Errorf("%w: %w", adapter.ErrRefused, err)
-	}
-	res, err := on.Run(ctx, runbook.Command{Argv: argv}, "")
-	if err != nil {
-		return err
-	}
-	text := strings.TrimSpace(strings.TrimPrefix(res.Stdout, "\ufeff"))
-	var failed struct {
-		Error string `json:"error"`
-		ID    string `json:"id"`
-	}
-	if json.Unmarshal([]byte(text), &failed) == nil && failed.Error != "" {
-		return explain(failed.Error, failed.ID)
-	}
-	if text == "" || res.Code != 0 {
-		return explain(fmt.Sprintf("PowerShell exited with %d: %s", res.Code, adapter.Plain(strings.TrimSpace(res.Stderr+" "+text), 200)), "")
-	}
-	if into == nil {
-		return nil
-	}
-	if err := json.Unmarshal([]byte(text), into); err != nil {
-		return fmt.Errorf("%w: PowerShell answers what is no JSON: %s", adapter.ErrRefused, adapter.Plain(text, 100))
-	}
-	return nil
-}
-
 // hints are looked through in order, in the text and the name of an error.
-var hints = []struct {
-	text     string
-	sentinel error
-	say      string
-}{
-	{"0 VMs of this name", adapter.ErrGone, ""},
-	{"VMs of this name", adapter.ErrRefused, "several VMs have this name: give the id of the one that is meant"},
-	{"CommandNotFoundException", adapter.ErrRefused, "the machine lacks the cmdlets: Install-WindowsFeature Hyper-V-PowerShell, RSAT-Clustering-PowerShell"},
-	{"not recognized", adapter.ErrRefused, "the machine has no PowerShell where it is looked for"},
-	{"AccessDenied", adapter.ErrRefused, denied},
-	{"Access is denied", adapter.ErrRefused, denied},
-	{"required permission", adapter.ErrRefused, denied},
-	{"UnauthorizedAccess", adapter.ErrRefused, denied},
-	{"integration service", adapter.ErrRefused, "its guest services do not run: start or install them, or let down.force power it off"},
-	{"32775", adapter.ErrBusy, "its state does not allow it now"},
-	{"current state", adapter.ErrBusy, "its state does not allow it now"},
-	{"InvalidState", adapter.ErrBusy, "its state does not allow it now"},
+var hints = []powershell.Hint{
+	{Text: "0 VMs of this name", Means: adapter.ErrGone},
+	{Text: "VMs of this name", Means: adapter.ErrRefused, Say: "several VMs have this name: give the id of the one that is meant"},
+	{Text: "CommandNotFoundException", Means: adapter.ErrRefused, Say: "the machine lacks the cmdlets: Install-WindowsFeature Hyper-V-PowerShell, RSAT-Clustering-PowerShell"},
+	{Text: "AccessDenied", Means: adapter.ErrRefused, Say: denied},
+	{Text: "Access is denied", Means: adapter.ErrRefused, Say: denied},
+	{Text: "required permission", Means: adapter.ErrRefused, Say: denied},
+	{Text: "UnauthorizedAccess", Means: adapter.ErrRefused, Say: denied},
+	{Text: "integration service", Means: adapter.ErrRefused, Say: "its guest services do not run: start or install them, or let down.force power it off"},
+	{Text: "32775", Means: adapter.ErrBusy, Say: "its state does not allow it now"},
+	{Text: "current state", Means: adapter.ErrBusy, Say: "its state does not allow it now"},
+	{Text: "InvalidState", Means: adapter.ErrBusy, Say: "its state does not allow it now"},
 }
 
 const denied = "the account may not: put it into Hyper-V Administrators, give it Grant-ClusterAccess -Full for a cluster, and for a host's shutdown into Administrators"
-
-func explain(text, id string) error {
-	text = strings.Join(strings.Fields(text), " ")
-	for _, h := range hints {
-		if strings.Contains(text, h.text) || strings.Contains(id, h.text) {
-			if h.say == "" {
-				return fmt.Errorf("%w: %s", h.sentinel, text)
-			}
-			return fmt.Errorf("%w: %s (%s)", h.sentinel, h.say, text)
-		}
-	}
-	return fmt.Errorf("%w: Windows says: %s", adapter.ErrRefused, text)
-}
-
-// unknown tells whether an error leaves open what was done.
-func unknown(err error) bool {
-	for _, sure := range []error{adapter.ErrUnreachable, adapter.ErrRefused, adapter.ErrBusy, adapter.ErrGone} {
-		if errors.Is(err, sure) {
-			return false
-		}
-	}
-	return err != nil
-}
-
-// asked is what an error of a question means: no answer is as good as not asked.
-func asked(err error) error {
-	if unknown(err) && !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("%w: %w", adapter.ErrUnreachable, err)
-	}
-	return err
-}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/powershell"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -59,7 +60,7 @@ var (
 
 // Family is Hyper-V's part of the runbook language.
 func Family() adapter.Family {
-	via := []string{"winrm", "ssh"}
+	via := powershell.Via()
 	verbs := func(v plan.Verbs) func(any) plan.Verbs { return func(any) plan.Verbs { return v } }
 	vmTimes := map[plan.Verb]plan.Times{
 		plan.Stop:  {Nominal: 50 * time.Second, Within: 5 * time.Minute},
@@ -67,15 +68,6 @@ func Family() adapter.Family {
 		plan.Start: {Nominal: 30 * time.Second, Within: 6 * time.Minute},
 	}
 	return adapter.Family{
-		Connections: []runbook.ConnectionType{{
-			Name: "winrm", Doc: "a Windows machine's remote management (WinRM) over HTTPS",
-			Spec:  func() any { return new(ConnSpec) },
-			Check: func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
-			Place: func(spec any) runbook.Place {
-				s := spec.(*ConnSpec)
-				return runbook.Place{Address: s.URL, User: s.Username}
-			},
-		}},
 		Nodes: []runbook.NodeType{
 			{
 				Name: "hyperv.vm", Doc: "a VM of a Hyper-V host, or a clustered one", Kind: plan.VM, Via: via,
@@ -111,13 +103,6 @@ func Family() adapter.Family {
 				Risk: plan.ControlPlane, ByHand: clusterByHand,
 			},
 		},
-		Connect: func(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
-			c, err := connect(d, secrets)
-			if err != nil {
-				return nil, err
-			}
-			return c, nil
-		},
 		Open: open,
 	}
 }
@@ -139,7 +124,7 @@ func checkVMs(s *VMsSpec) []error {
 
 // open makes a node.
 func open(d runbook.NodeDecl, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
-	on, ok := via.(shell)
+	on, ok := via.(powershell.Shell)
 	if !ok {
 		return nil, errors.New("via must name a connection of type winrm or ssh")
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/powershell"
 	"ebbtide/internal/plan"
 )
 
@@ -40,7 +41,7 @@ type wanted struct {
 
 // vm is a hyperv.vm, or a member of a hyperv.vms.
 type vm struct {
-	on   shell
+	on   powershell.Shell
 	id   string // "": known by its name
 	name string
 	kind kind
@@ -56,7 +57,7 @@ func (n *vm) String() string {
 func (n *vm) find(ctx context.Context) (known, error) {
 	var found []known
 	if err := n.kind.look.run(ctx, n.on, wanted{n.id, n.name}, &found); err != nil {
-		return known{}, asked(err)
+		return known{}, powershell.Asked(err)
 	}
 	switch len(found) {
 	case 1:
@@ -161,7 +162,7 @@ func (n *vm) give(ctx context.Context, m known, v plan.Verb) error {
 
 // vms is a hyperv.vms.
 type vms struct {
-	on   shell
+	on   powershell.Shell
 	spec *VMsSpec
 	kind kind
 }
@@ -170,7 +171,7 @@ type vms struct {
 func (n *vms) Members(ctx context.Context) ([]plan.Member, error) {
 	var list []known
 	if err := n.kind.list.run(ctx, n.on, wanted{}, &list); err != nil {
-		return nil, fmt.Errorf("cannot list the VMs: %w", asked(err))
+		return nil, fmt.Errorf("cannot list the VMs: %w", powershell.Asked(err))
 	}
 	var members []plan.Member
 	for _, m := range list {

@@ -1,7 +1,6 @@
 package kubernetes_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -56,39 +55,6 @@ func web(name string) kubetest.Pod {
 	return kubetest.Pod{Namespace: "shop", Name: name, Node: "worker1", App: "web", Controller: "ReplicaSet"}
 }
 
-func within(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-func probe(t *testing.T, n adapter.Node) plan.Observation {
-	t.Helper()
-	seen, err := n.Probe(within(t))
-	require.NoError(t, err)
-	return seen
-}
-
-// until looks again until it is so.
-func until(t *testing.T, n adapter.Node, good func(plan.Observation) bool) plan.Observation {
-	t.Helper()
-	ctx := within(t)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		seen := probe(t, n)
-		if good(seen) {
-			return seen
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			require.FailNow(t, "not so in time", "%+v", seen)
-		}
-	}
-}
-
 func protected(seen plan.Observation) bool { return seen.Protected == plan.Yes }
 
 func TestContract(t *testing.T) {
@@ -129,22 +95,22 @@ func TestWhatADrainTakes(t *testing.T) {
 		kubetest.Pod{Namespace: "shop", Name: "elsewhere", Node: "worker2", App: "web", Controller: "ReplicaSet"},
 	)
 	n, _ := opened(t, c, vault(planted))
-	seen := probe(t, n)
+	seen := contracttest.Probe(t, n)
 	require.Equal(t, plan.Observation{
 		State: plan.On, Protected: plan.No, Settings: "schedulable",
 		Detail: "schedulable; pods left: 2 (0 on their way out): shop/web-a, db/db-0; stay, since nothing would create them again: me/naked",
 	}, seen)
-	require.NoError(t, n.Do(within(t), plan.Protect))
-	seen = until(t, n, protected)
+	require.NoError(t, contracttest.Do(t, n, plan.Protect))
+	seen = contracttest.Until(t, n, "drained", protected)
 	require.Empty(t, seen.Settings)
 	require.Equal(t, []string{"done", "etcd", "naked", "proxy"}, c.On("worker1"))
 	require.Equal(t, []string{"patch worker1 unschedulable=true", "evict web-a", "evict db-0"}, c.Given())
 	require.Equal(t, map[string]any{"ebbtide/before": "schedulable"}, c.Annotations("worker1"))
 
-	require.NoError(t, n.Do(within(t), plan.Unprotect))
+	require.NoError(t, contracttest.Do(t, n, plan.Unprotect))
 	require.False(t, c.Cordoned("worker1"))
 	require.Empty(t, c.Annotations("worker1"))
-	require.NoError(t, n.Do(within(t), plan.Unprotect))
+	require.NoError(t, contracttest.Do(t, n, plan.Unprotect))
 	require.Len(t, c.Given(), 4, "nothing is put back twice")
 }
 
@@ -155,13 +121,13 @@ func TestACordonOfSomebodyElsesStays(t *testing.T) {
 		c.Run(web("web-a"))
 		c.Cordon("worker1")
 		n, _ := opened(t, c, vault(planted))
-		require.Equal(t, "cordoned", probe(t, n).Settings)
-		require.NoError(t, n.Do(within(t), plan.Protect))
-		until(t, n, protected)
+		require.Equal(t, "cordoned", contracttest.Probe(t, n).Settings)
+		require.NoError(t, contracttest.Do(t, n, plan.Protect))
+		contracttest.Until(t, n, "drained", protected)
 		require.Empty(t, c.On("worker1"), "it is drained all the same")
-		require.NoError(t, n.Do(adapter.WithSettings(within(t), settings), plan.Unprotect))
+		require.NoError(t, n.Do(adapter.WithSettings(contracttest.Within(t, 10*time.Second), settings), plan.Unprotect))
 		require.True(t, c.Cordoned("worker1"))
-		require.Equal(t, plan.No, probe(t, n).Protected)
+		require.Equal(t, plan.No, contracttest.Probe(t, n).Protected)
 	}
 }
 
@@ -171,15 +137,15 @@ func TestABudgetIsAskedAgain(t *testing.T) {
 	c.Run(web("web-a"), web("web-b"))
 	c.Budget(kubetest.Budget{Name: "web-pdb", App: "web", Min: 1})
 	n, _ := opened(t, c, vault(planted))
-	err := n.Do(within(t), plan.Protect)
+	err := contracttest.Do(t, n, plan.Protect)
 	require.ErrorIs(t, err, adapter.ErrBusy)
 	require.ErrorContains(t, err, "shop/web-b is held: The disruption budget web-pdb needs 1 healthy pods and has 1 currently")
-	seen := until(t, n, func(plan.Observation) bool { return len(c.On("worker2")) == 1 })
+	seen := contracttest.Until(t, n, "its pods moved", func(plan.Observation) bool { return len(c.On("worker2")) == 1 })
 	require.Equal(t, plan.No, seen.Protected)
 	require.Equal(t, "schedulable", seen.Settings, "what it was before it was set aside, not what it is")
 	require.Contains(t, seen.Detail, "pods left: 1 (0 on their way out): shop/web-b; shop/web-b is held: The disruption budget web-pdb")
-	require.NoError(t, n.Do(within(t), plan.Protect), "its other pod runs elsewhere now")
-	until(t, n, protected)
+	require.NoError(t, contracttest.Do(t, n, plan.Protect), "its other pod runs elsewhere now")
+	contracttest.Until(t, n, "drained", protected)
 	require.Empty(t, c.On("worker1"))
 }
 
@@ -190,10 +156,10 @@ func TestABudgetThatNeverGivesIn(t *testing.T) {
 	c.Budget(kubetest.Budget{Name: "db-a", App: "db", Min: 1}, kubetest.Budget{Name: "db-b", App: "db", Min: 0})
 	n, _ := opened(t, c, vault(planted))
 	for range 3 {
-		require.ErrorIs(t, n.Do(within(t), plan.Protect), adapter.ErrBusy)
+		require.ErrorIs(t, contracttest.Do(t, n, plan.Protect), adapter.ErrBusy)
 	}
-	until(t, n, func(plan.Observation) bool { return slices.Equal(c.On("worker1"), []string{"db-0"}) })
-	seen := probe(t, n)
+	contracttest.Until(t, n, "its pods moved", func(plan.Observation) bool { return slices.Equal(c.On("worker1"), []string{"db-0"}) })
+	seen := contracttest.Probe(t, n)
 	require.Equal(t, plan.No, seen.Protected)
 	require.Contains(t, seen.Detail, "db/db-0 is held: This pod has more than one PodDisruptionBudget")
 }
@@ -204,7 +170,7 @@ func TestAllPagesOfALargeNodeAreRead(t *testing.T) {
 		c.Run(web(fmt.Sprintf("web-%03d", i)))
 	}
 	n, _ := opened(t, c, vault(planted))
-	require.Contains(t, probe(t, n).Detail, "pods left: 250 (0 on their way out): shop/web-000, shop/web-001, shop/web-002, shop/web-003, shop/web-004 and 245 more")
+	require.Contains(t, contracttest.Probe(t, n).Detail, "pods left: 250 (0 on their way out): shop/web-000, shop/web-001, shop/web-002, shop/web-003, shop/web-004 and 245 more")
 }
 
 func TestRefusalsSayWhatToGrant(t *testing.T) {
@@ -216,18 +182,18 @@ func TestRefusalsSayWhatToGrant(t *testing.T) {
 		c.Run(web("web-a"))
 		c.Deny(right)
 		n, _ := opened(t, c, vault(planted))
-		err := n.Do(within(t), plan.Protect)
+		err := contracttest.Do(t, n, plan.Protect)
 		require.ErrorIs(t, err, adapter.ErrRefused, right)
 		require.ErrorContains(t, err, says)
 		require.ErrorContains(t, err, "give its service account the ClusterRole of docs/systems/kubernetes.md")
 	}
 	c := start(t, "worker1")
 	n, _ := opened(t, c, vault("expired"))
-	_, err := n.Probe(within(t))
+	_, err := n.Probe(contracttest.Within(t, 10*time.Second))
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "has the token expired")
 	n, _ = opened(t, c, vault(""))
-	_, err = n.Probe(within(t))
+	_, err = n.Probe(contracttest.Within(t, 10*time.Second))
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, `cannot read the token of connection "kube"`)
 }
@@ -236,14 +202,14 @@ func TestRefusalsSayWhatToGrant(t *testing.T) {
 func TestAServerThatStartsIsBusy(t *testing.T) {
 	c := start(t, "worker1")
 	before, _ := opened(t, c, vault(planted))
-	require.NoError(t, before.Do(within(t), plan.Protect))
+	require.NoError(t, contracttest.Do(t, before, plan.Protect))
 	c.Boot(true)
 	fresh, _ := opened(t, c, vault(planted))
 	for _, n := range []adapter.Node{before, fresh} {
-		require.ErrorIs(t, n.Do(within(t), plan.Unprotect), adapter.ErrBusy)
+		require.ErrorIs(t, contracttest.Do(t, n, plan.Unprotect), adapter.ErrBusy)
 	}
 	c.Boot(false)
-	require.NoError(t, fresh.Do(within(t), plan.Unprotect))
+	require.NoError(t, contracttest.Do(t, fresh, plan.Unprotect))
 	require.False(t, c.Cordoned("worker1"))
 }
 

@@ -1,7 +1,6 @@
 package libvirt
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"net"
@@ -64,68 +63,39 @@ func TestContract(t *testing.T) {
 	})
 }
 
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-func probe(t *testing.T, n adapter.Node) plan.Observation {
-	t.Helper()
-	o, err := n.Probe(within(t, 20*time.Second))
-	require.NoError(t, err)
-	return o
-}
-
-func do(t *testing.T, n adapter.Node, v plan.Verb) error {
-	t.Helper()
-	return n.Do(within(t, 20*time.Second), v)
-}
-
-func until(t *testing.T, n adapter.Node, want plan.State) plan.Observation {
-	t.Helper()
-	var last plan.Observation
-	libvirttest.Until(t, want.String(), func() bool {
-		last = probe(t, n)
-		return last.State == want
-	})
-	return last
-}
-
 // TestRealGuests are guests under emulation, with firmware and ACPI registers: the power button is really pressed.
 func TestRealGuests(t *testing.T) {
 	d := libvirttest.New(t, libvirttest.QEMU)
 	guest := func(t *testing.T, name string) adapter.Node {
 		n, _ := opened(t, &ConnSpec{URI: libvirttest.QEMU, Socket: d.Socket}, "libvirt.domain", &DomainSpec{Domain: name, Agent: name == "deaf"})
-		require.Equal(t, plan.On, probe(t, n).State)
+		require.Equal(t, plan.On, contracttest.Probe(t, n).State)
 		return n
 	}
 	t.Run("down by the button and up again", func(t *testing.T) {
 		d.Guest("good", true, false)
 		n := guest(t, "good")
-		require.NoError(t, do(t, n, plan.Stop))
-		require.Equal(t, "shut off", until(t, n, plan.Off).Detail)
-		require.NoError(t, do(t, n, plan.Stop))
-		require.NoError(t, do(t, n, plan.Start))
-		require.NoError(t, do(t, n, plan.Start))
-		until(t, n, plan.On)
+		require.NoError(t, contracttest.Do(t, n, plan.Stop))
+		require.Equal(t, "shut off", contracttest.UntilState(t, n, plan.Off).Detail)
+		require.NoError(t, contracttest.Do(t, n, plan.Stop))
+		require.NoError(t, contracttest.Do(t, n, plan.Start))
+		require.NoError(t, contracttest.Do(t, n, plan.Start))
+		contracttest.UntilState(t, n, plan.On)
 		require.Equal(t, libvirt.DomainRunning, d.State("good"))
 	})
 	t.Run("deaf to the button", func(t *testing.T) {
 		d.Guest("deaf", false, false)
 		n := guest(t, "deaf")
-		require.NoError(t, do(t, n, plan.Stop), "it has no agent, so the button is pressed")
-		require.Equal(t, plan.On, probe(t, n).State, "a command that was accepted proves nothing")
-		require.NoError(t, do(t, n, plan.Force))
-		until(t, n, plan.Off)
+		require.NoError(t, contracttest.Do(t, n, plan.Stop), "it has no agent, so the button is pressed")
+		require.Equal(t, plan.On, contracttest.Probe(t, n).State, "a command that was accepted proves nothing")
+		require.NoError(t, contracttest.Do(t, n, plan.Force))
+		contracttest.UntilState(t, n, plan.Off)
 	})
 	t.Run("transient", func(t *testing.T) {
 		d.Guest("once", true, true)
 		n := guest(t, "once")
-		require.NoError(t, do(t, n, plan.Stop))
-		require.Contains(t, until(t, n, plan.Gone).Detail, "transient")
-		err := do(t, n, plan.Start)
+		require.NoError(t, contracttest.Do(t, n, plan.Stop))
+		require.Contains(t, contracttest.UntilState(t, n, plan.Gone).Detail, "transient")
+		err := contracttest.Do(t, n, plan.Start)
 		require.ErrorIs(t, err, adapter.ErrGone)
 		require.ErrorContains(t, err, "virsh define")
 	})
@@ -135,12 +105,12 @@ func TestRealGuests(t *testing.T) {
 		dom, err := d.Client().DomainLookupByName("saved")
 		require.NoError(t, err)
 		require.NoError(t, d.Client().DomainManagedSave(dom, 0))
-		require.Equal(t, "off, its memory saved on disk", until(t, n, plan.Off).Detail)
-		require.NoError(t, do(t, n, plan.Stop), "it is off")
-		require.NoError(t, do(t, n, plan.Start))
-		until(t, n, plan.On)
-		require.NoError(t, do(t, n, plan.Stop), "it goes on where it was: the button was enabled before")
-		until(t, n, plan.Off)
+		require.Equal(t, "off, its memory saved on disk", contracttest.UntilState(t, n, plan.Off).Detail)
+		require.NoError(t, contracttest.Do(t, n, plan.Stop), "it is off")
+		require.NoError(t, contracttest.Do(t, n, plan.Start))
+		contracttest.UntilState(t, n, plan.On)
+		require.NoError(t, contracttest.Do(t, n, plan.Stop), "it goes on where it was: the button was enabled before")
+		contracttest.UntilState(t, n, plan.Off)
 	})
 }
 
@@ -149,14 +119,14 @@ func TestWhatIsPausedIsOnAndDoesNotShutDown(t *testing.T) {
 	dom := d.Start("db", "")
 	n, _ := opened(t, &ConnSpec{URI: libvirttest.Table, Socket: d.Socket}, "libvirt.domain", &DomainSpec{UUID: uuid.UUID(dom.UUID).String()})
 	require.NoError(t, d.Client().DomainSuspend(dom))
-	o := probe(t, n)
+	o := contracttest.Probe(t, n)
 	require.Equal(t, plan.On, o.State)
 	require.Equal(t, "paused (by a person)", o.Detail)
-	err := do(t, n, plan.Stop)
+	err := contracttest.Do(t, n, plan.Stop)
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "virsh resume")
-	require.NoError(t, do(t, n, plan.Force))
-	until(t, n, plan.Off)
+	require.NoError(t, contracttest.Do(t, n, plan.Force))
+	contracttest.UntilState(t, n, plan.Off)
 }
 
 func TestSelections(t *testing.T) {
@@ -180,7 +150,7 @@ func TestSelections(t *testing.T) {
 		n, set := opened(t, conn, "libvirt.domains", &c.spec)
 		sel, ok := set.Selector("node")
 		require.True(t, ok, name)
-		members, err := sel.Members(within(t, 10*time.Second))
+		members, err := sel.Members(contracttest.Within(t, 10*time.Second))
 		require.NoError(t, err, name)
 		var got []string
 		for _, m := range members {
@@ -191,13 +161,13 @@ func TestSelections(t *testing.T) {
 			got = append(got, m.Name+on)
 		}
 		require.Equal(t, c.want, got, name)
-		require.ErrorIs(t, do(t, n, plan.Stop), adapter.ErrRefused, name)
+		require.ErrorIs(t, contracttest.Do(t, n, plan.Stop), adapter.ErrRefused, name)
 		if len(members) == 0 {
 			continue
 		}
 		one, err := sel.Member(members[0].ID)
 		require.NoError(t, err, name)
-		require.Equal(t, plan.On, probe(t, one).State, name)
+		require.Equal(t, plan.On, contracttest.Probe(t, one).State, name)
 	}
 }
 
@@ -223,17 +193,17 @@ func TestADaemonThatComesBackIsReachedAgain(t *testing.T) {
 	d.Start("web01", "")
 	conn := &ConnSpec{URI: libvirttest.Table, Socket: filepath.Join(t.TempDir(), "none")}
 	n, _ := opened(t, conn, "libvirt.domain", &DomainSpec{Domain: "web01"})
-	_, err := n.Probe(within(t, time.Second))
+	_, err := n.Probe(contracttest.Within(t, time.Second))
 	require.ErrorIs(t, err, adapter.ErrUnreachable)
 	require.ErrorContains(t, err, "virtqemud-sock")
 
 	n, _ = opened(t, &ConnSpec{URI: libvirttest.Table, Socket: d.Socket}, "libvirt.domain", &DomainSpec{Domain: "web01"})
-	probe(t, n)
+	contracttest.Probe(t, n)
 	d.Freeze()
-	_, err = n.Probe(within(t, 100*time.Millisecond))
+	_, err = n.Probe(contracttest.Within(t, 100*time.Millisecond))
 	require.Error(t, err)
 	d.Thaw()
-	require.Equal(t, plan.On, probe(t, n).State)
+	require.Equal(t, plan.On, contracttest.Probe(t, n).State)
 }
 
 // TestAServerThatIsNotLibvirt answers with a message of 4 GB.
@@ -253,7 +223,7 @@ func TestAServerThatIsNotLibvirt(t *testing.T) {
 	}()
 	n, _ := opened(t, &ConnSpec{Socket: socket}, "libvirt.domain", &DomainSpec{})
 	for range 2 {
-		_, err = n.Probe(within(t, 5*time.Second))
+		_, err = n.Probe(contracttest.Within(t, 5*time.Second))
 		require.ErrorIs(t, err, adapter.ErrUnreachable)
 	}
 }

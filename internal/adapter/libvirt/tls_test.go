@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/libvirt/libvirttest"
 	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/plan"
@@ -40,19 +41,19 @@ func TestTLS(t *testing.T) {
 	}
 	t.Run("down and up", func(t *testing.T) {
 		n := node(t, ours, ours)
-		require.Equal(t, plan.On, probe(t, n).State)
-		require.NoError(t, do(t, n, plan.Stop))
-		until(t, n, plan.Off)
-		require.NoError(t, do(t, n, plan.Start))
-		until(t, n, plan.On)
+		require.Equal(t, plan.On, contracttest.Probe(t, n).State)
+		require.NoError(t, contracttest.Do(t, n, plan.Stop))
+		contracttest.UntilState(t, n, plan.Off)
+		require.NoError(t, contracttest.Do(t, n, plan.Start))
+		contracttest.UntilState(t, n, plan.On)
 	})
 	t.Run("our certificate is another authority's", func(t *testing.T) {
-		_, err := node(t, ours, others).Probe(within(t, 20*time.Second))
+		_, err := node(t, ours, others).Probe(contracttest.Within(t, 20*time.Second))
 		require.ErrorIs(t, err, adapter.ErrRefused)
 		require.ErrorContains(t, err, "does not take our certificate")
 	})
 	t.Run("the daemon's certificate is another authority's", func(t *testing.T) {
-		_, err := node(t, others, ours).Probe(within(t, 20*time.Second))
+		_, err := node(t, others, ours).Probe(contracttest.Within(t, 20*time.Second))
 		require.ErrorIs(t, err, adapter.ErrRefused)
 		require.ErrorContains(t, err, "ca_file")
 	})

@@ -60,7 +60,12 @@ func (a *Authority) Issue(name string) (certFile, keyFile string) {
 
 func (a *Authority) write(name, kind string, der []byte) string {
 	a.t.Helper()
-	path := filepath.Join(a.dir, name)
-	must(a.t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
+	return writePEM(a.t, filepath.Join(a.dir, name), kind, der)
+}
+
+// writePEM writes a file that only its owner may read, and gives its path.
+func writePEM(t testing.TB, path, kind string, der []byte) string {
+	t.Helper()
+	must(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
 	return path
 }

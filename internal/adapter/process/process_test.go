@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/adapter/peertest"
 )
 
 func TestRun(t *testing.T) {
@@ -56,7 +58,7 @@ func TestAllOfItIsKilledAtTheDeadline(t *testing.T) {
 		done <- err
 	}()
 	child := 0
-	until(t, "the child's pid", func() bool {
+	peertest.Until(t, "the child's pid", func() bool {
 		text, err := os.ReadFile(pids)
 		if err == nil {
 			child, err = strconv.Atoi(strings.TrimSpace(string(text)))
@@ -65,7 +67,7 @@ func TestAllOfItIsKilledAtTheDeadline(t *testing.T) {
 	})
 	cancel(why)
 	require.ErrorIs(t, <-done, why)
-	until(t, "the child's end", func() bool { return dead(child) })
+	peertest.Until(t, "the child's end", func() bool { return dead(child) })
 }
 
 // dead tells whether a process has ended, also if nobody has waited for it yet.
@@ -85,21 +87,6 @@ func TestWhatIsLeftBehindHoldsNobodyUp(t *testing.T) {
 	pid, err := strconv.Atoi(strings.TrimSpace(got.Stdout))
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-}
-
-func until(t *testing.T, what string, good func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(10 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !good() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("no %s in time", what)
-		}
-	}
 }
 
 // TestTheEnvironmentIsKept: what our environment holds beyond the few variables that programs need may be secret.

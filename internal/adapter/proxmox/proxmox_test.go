@@ -1,7 +1,6 @@
 package proxmox
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -117,42 +116,6 @@ func TestContractOfTheCluster(t *testing.T) {
 	})
 }
 
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-func probe(t *testing.T, n adapter.Node) plan.Observation {
-	t.Helper()
-	o, err := n.Probe(within(t, 10*time.Second))
-	require.NoError(t, err)
-	return o
-}
-
-func do(t *testing.T, n adapter.Node, v plan.Verb) error {
-	t.Helper()
-	return n.Do(within(t, 10*time.Second), v)
-}
-
-func until(t *testing.T, n adapter.Node, what string, good func(plan.Observation) bool) plan.Observation {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.After(30 * time.Second); ; {
-		o := probe(t, n)
-		if good(o) {
-			return o
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			require.FailNow(t, "it did not come: "+what, "%+v", o)
-		}
-	}
-}
-
 func off(o plan.Observation) bool { return o.State == plan.Off }
 
 // TestTheClusterIsSetAsideAndPutBack: what was set by a person before stays as it was.
@@ -163,36 +126,36 @@ func TestTheClusterIsSetAsideAndPutBack(t *testing.T) {
 	pve.SetHA("vm:101", "ignored")
 	pve.SetFlag("noout")
 	n, _ := opened(t, spec(pve), "proxmox.cluster", &ClusterSpec{Ceph: true})
-	was := probe(t, n)
+	was := contracttest.Probe(t, n)
 	require.Equal(t, plan.No, was.Protected)
 	require.Equal(t, "started=vm:100 stopped=ct:200 unset=nobackfill,norebalance,norecover", was.Settings)
-	require.NoError(t, do(t, n, plan.Protect))
-	require.Equal(t, plan.Yes, probe(t, n).Protected)
+	require.NoError(t, contracttest.Do(t, n, plan.Protect))
+	require.Equal(t, plan.Yes, contracttest.Probe(t, n).Protected)
 	for _, sid := range []string{"vm:100", "ct:200", "vm:101"} {
 		require.Equal(t, "ignored", pve.HA(sid))
 	}
 	require.True(t, pve.Flag("norecover"))
 	require.False(t, pve.Flag("pause"), "guests could not shut down")
 
-	require.NoError(t, n.Do(adapter.WithSettings(within(t, 10*time.Second), was.Settings), plan.Unprotect))
-	require.Equal(t, was, probe(t, n))
+	require.NoError(t, n.Do(adapter.WithSettings(contracttest.Within(t, 10*time.Second), was.Settings), plan.Unprotect))
+	require.Equal(t, was, contracttest.Probe(t, n))
 	require.Equal(t, "started", pve.HA("vm:100"))
 	require.Equal(t, "ignored", pve.HA("vm:101"))
 	require.True(t, pve.Flag("noout"))
 	require.False(t, pve.Flag("norecover"))
 
-	require.NoError(t, do(t, n, plan.Protect))
-	require.NoError(t, do(t, n, plan.Unprotect), "nothing is known of what was before")
+	require.NoError(t, contracttest.Do(t, n, plan.Protect))
+	require.NoError(t, contracttest.Do(t, n, plan.Unprotect), "nothing is known of what was before")
 	require.Equal(t, "started", pve.HA("vm:100"))
 	require.False(t, pve.Flag("norecover"))
-	require.Equal(t, plan.No, probe(t, n).Protected)
+	require.Equal(t, plan.No, contracttest.Probe(t, n).Protected)
 }
 
 func TestWhatIsMissingIsNamed(t *testing.T) {
 	pve := proxmoxtest.New(t, proxmoxtest.Guest{VMID: 100, Name: "web", Status: "running"})
 	pve.Deny("POST /nodes/pve1/qemu/100/status/shutdown", "/vms/100", "VM.PowerMgmt")
 	n, _ := opened(t, spec(pve), "proxmox.guest", &GuestSpec{Guest: "web"})
-	err := do(t, n, plan.Stop)
+	err := contracttest.Do(t, n, plan.Stop)
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "lacks the privilege VM.PowerMgmt on /vms/100")
 	require.ErrorContains(t, err, "pveum acl modify /vms/100 --tokens 'ebbtide@pve!ups'")
@@ -200,14 +163,14 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 	wrong := spec(pve)
 	wrong.Secret.Env = "mistyped"
 	n, _ = opened(t, wrong, "proxmox.guest", &GuestSpec{Guest: "web"})
-	_, err = n.Probe(within(t, 10*time.Second))
+	_, err = n.Probe(contracttest.Within(t, 10*time.Second))
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "does not take the token")
 
 	other := spec(pve)
 	other.Thumbprint = "00" + other.Thumbprint[2:]
 	n, _ = opened(t, other, "proxmox.guest", &GuestSpec{Guest: "web"})
-	_, err = n.Probe(within(t, 10*time.Second))
+	_, err = n.Probe(contracttest.Within(t, 10*time.Second))
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "thumbprint")
 }
@@ -215,12 +178,12 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 func TestAGuestThatTakesTooLongIsForcedOverItsShutdown(t *testing.T) {
 	pve := proxmoxtest.New(t, proxmoxtest.Guest{VMID: 100, Name: "slow", Status: "running", Takes: 100_000})
 	n, _ := opened(t, spec(pve), "proxmox.guest", &GuestSpec{Guest: "slow", Grace: 40})
-	require.NoError(t, do(t, n, plan.Stop))
-	require.NoError(t, do(t, n, plan.Stop), "no second task is made")
-	require.Contains(t, until(t, n, "the task gives up", func(o plan.Observation) bool { return o.Detail != "running on pve1" }).Detail,
+	require.NoError(t, contracttest.Do(t, n, plan.Stop))
+	require.NoError(t, contracttest.Do(t, n, plan.Stop), "no second task is made")
+	require.Contains(t, contracttest.Until(t, n, "the task gives up", func(o plan.Observation) bool { return o.Detail != "running on pve1" }).Detail,
 		"stop failed: VM quit/powerdown failed - got timeout")
-	require.NoError(t, do(t, n, plan.Force))
-	until(t, n, "off", off)
+	require.NoError(t, contracttest.Do(t, n, plan.Force))
+	contracttest.Until(t, n, "off", off)
 	require.Equal(t, []string{
 		"POST /nodes/pve1/qemu/100/status/shutdown timeout=40",
 		"POST /nodes/pve1/qemu/100/status/stop overrule-shutdown=1",
@@ -233,27 +196,27 @@ func TestAGuestThatCannotStartSaysWhy(t *testing.T) {
 		proxmoxtest.Guest{VMID: 101, Name: "tmpl", Status: "stopped", Template: true},
 		proxmoxtest.Guest{VMID: 102, Name: "held", Status: "running", Lock: "backup"})
 	n, _ := opened(t, spec(pve), "proxmox.guest", &GuestSpec{Guest: "web"})
-	require.NoError(t, do(t, n, plan.Start), "accepted")
-	until(t, n, "the reason", func(o plan.Observation) bool {
+	require.NoError(t, contracttest.Do(t, n, plan.Start), "accepted")
+	contracttest.Until(t, n, "the reason", func(o plan.Observation) bool {
 		return o.Detail == "stopped on pve1; start failed: no space left on storage"
 	})
 	n, _ = opened(t, spec(pve), "proxmox.guest", &GuestSpec{Guest: "tmpl"})
-	require.ErrorIs(t, do(t, n, plan.Start), adapter.ErrRefused)
+	require.ErrorIs(t, contracttest.Do(t, n, plan.Start), adapter.ErrRefused)
 	n, _ = opened(t, spec(pve), "proxmox.guest", &GuestSpec{Guest: "held"})
-	require.Contains(t, probe(t, n).Detail, "locked (backup)")
-	require.ErrorIs(t, do(t, n, plan.Stop), adapter.ErrBusy)
+	require.Contains(t, contracttest.Probe(t, n).Detail, "locked (backup)")
+	require.ErrorIs(t, contracttest.Do(t, n, plan.Stop), adapter.ErrBusy)
 }
 
 func TestANodeIsNotStoppedUnderItsGuests(t *testing.T) {
 	pve := proxmoxtest.New(t, proxmoxtest.Guest{VMID: 100, Name: "web", Status: "running"})
 	n, _ := opened(t, spec(pve), "proxmox.node", &NodeSpec{Node: "pve1"})
-	err := do(t, n, plan.Stop)
+	err := contracttest.Do(t, n, plan.Stop)
 	require.ErrorIs(t, err, adapter.ErrBusy)
 	require.ErrorContains(t, err, "web (100)")
 	require.False(t, pve.Down())
-	require.NoError(t, do(t, n, plan.Force))
+	require.NoError(t, contracttest.Do(t, n, plan.Force))
 	require.True(t, pve.Down())
-	require.Equal(t, plan.Unreachable, probe(t, n).State, "the others cannot reach it")
+	require.Equal(t, plan.Unreachable, contracttest.Probe(t, n).State, "the others cannot reach it")
 }
 
 // TestAnotherNodeAnswers: the node of the first URL is down.
@@ -270,7 +233,7 @@ func TestAnotherNodeAnswers(t *testing.T) {
 	c.urls = append(c.urls, c.urls[0])
 	c.urls[0] = dead
 	n := &guest{conn: c, name: "web", grace: 60}
-	require.Equal(t, plan.On, probe(t, n).State)
+	require.Equal(t, plan.On, contracttest.Probe(t, n).State)
 	require.Equal(t, int32(1), c.best.Load(), "it is asked first from now on")
 }
 
@@ -292,7 +255,7 @@ func TestSelections(t *testing.T) {
 		_, set := opened(t, spec(pve), "proxmox.guests", &c.spec)
 		sel, ok := set.Selector("node")
 		require.True(t, ok, name)
-		members, err := sel.Members(within(t, 10*time.Second))
+		members, err := sel.Members(contracttest.Within(t, 10*time.Second))
 		require.NoError(t, err, name)
 		require.Equal(t, c.want, members, name)
 	}

@@ -12,6 +12,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/command"
 	"ebbtide/internal/adapter/passive"
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/adapter/self"
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/adapter/ssh/sshsim"
@@ -82,11 +83,11 @@ func TestARunbookOpensAsItIsWritten(t *testing.T) {
 		require.NoError(t, n.Do(t.Context(), v))
 	}
 	require.True(t, nas.Protected())
-	until(t, "NAS off", func() bool { return nas.State() == plan.Off })
+	peertest.Until(t, "NAS off", func() bool { return nas.State() == plan.Off })
 	require.Zero(t, nas.Lost())
 	seen, err := n.Probe(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, plan.Unreachable, seen.State)
 	require.NoError(t, n.Do(t.Context(), plan.Start))
-	until(t, "NAS on", func() bool { return nas.State() == plan.On })
+	peertest.Until(t, "NAS on", func() bool { return nas.State() == plan.On })
 }

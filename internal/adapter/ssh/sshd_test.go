@@ -20,6 +20,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/adapter/ssh/sshdtest"
 	"ebbtide/internal/plan"
@@ -56,27 +57,6 @@ func (s *sshd) open(conn *ssh.ConnSpec, spec *ssh.NodeSpec) (*adapter.Set, adapt
 func strangersKey(t *testing.T) string {
 	_, private := sshdtest.NewKey(t)
 	return private
-}
-
-func until(t *testing.T, what string, good func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !good() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("no %s in time", what)
-		}
-	}
-}
-
-func within(t *testing.T, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 // TestContractOnOpenSSH runs the suite on a host whose service is a file.
@@ -150,7 +130,7 @@ func TestWhatACommandSaysInTheEnd(t *testing.T) {
 		spec := &ssh.NodeSpec{OffWhenUnreachable: time.Second}
 		spec.Stop = shell(tt.line)
 		_, n := s.open(s.connSpec(), spec)
-		err := n.Do(within(t, 20*time.Second), plan.Stop)
+		err := n.Do(contracttest.Within(t, 20*time.Second), plan.Stop)
 		require.ErrorIs(t, err, tt.want, tt.line)
 		if tt.want != nil {
 			require.ErrorContains(t, err, tt.text)
@@ -161,18 +141,18 @@ func TestWhatACommandSaysInTheEnd(t *testing.T) {
 func TestWithoutAProbeAHostIsOnWhenItCanBeLoggedInTo(t *testing.T) {
 	s := newSSHD(t)
 	_, n := s.open(s.connSpec(), &ssh.NodeSpec{})
-	seen, err := n.Probe(within(t, 20*time.Second))
+	seen, err := n.Probe(contracttest.Within(t, 20*time.Second))
 	require.NoError(t, err)
 	require.Equal(t, plan.On, seen.State)
 
 	s.Kill()
-	seen, err = n.Probe(within(t, 20*time.Second))
+	seen, err = n.Probe(contracttest.Within(t, 20*time.Second))
 	require.NoError(t, err)
 	require.Equal(t, plan.Unknown, seen.State, "a machine that refuses connections still runs")
 	require.Contains(t, seen.Detail, "the machine runs, but nothing listens there")
 
 	s.Start()
-	seen, err = n.Probe(within(t, 20*time.Second))
+	seen, err = n.Probe(contracttest.Within(t, 20*time.Second))
 	require.NoError(t, err)
 	require.Equal(t, plan.On, seen.State, "a new server is found again")
 }
@@ -181,7 +161,7 @@ func TestADeadPortCountsAsSilenceWhereTheRunbookSaysSo(t *testing.T) {
 	s := &sshd{t: t, Server: &sshdtest.Server{Address: sshdtest.FreeAddress(t), User: "x"}}
 	s.HostKey, s.Key = sshdtest.NewKey(t)
 	_, n := s.open(s.connSpec(), &ssh.NodeSpec{OffWhenUnreachable: time.Second, OffWhenRefused: true})
-	seen, err := n.Probe(within(t, 20*time.Second))
+	seen, err := n.Probe(contracttest.Within(t, 20*time.Second))
 	require.NoError(t, err)
 	require.Equal(t, plan.Unreachable, seen.State)
 }
@@ -212,12 +192,12 @@ func TestSilenceIsToldBeforeTheDeadline(t *testing.T) {
 	spec := &ssh.NodeSpec{OffWhenUnreachable: time.Second}
 	spec.Stop = shell("poweroff")
 	_, n := s.open(s.connSpec(), spec)
-	ctx := within(t, time.Second)
+	ctx := contracttest.Within(t, time.Second)
 	seen, err := n.Probe(ctx)
 	require.NoError(t, err)
 	require.NoError(t, ctx.Err())
 	require.Equal(t, plan.Unreachable, seen.State)
-	require.ErrorIs(t, n.Do(within(t, time.Second), plan.Stop), adapter.ErrUnreachable)
+	require.ErrorIs(t, n.Do(contracttest.Within(t, time.Second), plan.Stop), adapter.ErrUnreachable)
 }
 
 func TestAWrongHostKeyIsRefused(t *testing.T) {
@@ -255,18 +235,18 @@ func TestAWrongHostKeyIsRefused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, n := s.open(tt.conn, spec)
-			err := n.Do(within(t, 20*time.Second), plan.Stop)
+			err := n.Do(contracttest.Within(t, 20*time.Second), plan.Stop)
 			require.ErrorIs(t, err, adapter.ErrRefused)
 			for _, want := range tt.want {
 				require.ErrorContains(t, err, want)
 			}
-			_, err = n.Probe(within(t, 20*time.Second))
+			_, err = n.Probe(contracttest.Within(t, 20*time.Second))
 			require.ErrorIs(t, err, adapter.ErrRefused)
 			require.NoFileExists(t, mark)
 		})
 	}
 	_, n := s.open(known("good", at+s.HostKey+"\n"), spec)
-	require.NoError(t, n.Do(within(t, 20*time.Second), plan.Stop))
+	require.NoError(t, n.Do(contracttest.Within(t, 20*time.Second), plan.Stop))
 	require.FileExists(t, mark)
 }
 
@@ -283,7 +263,7 @@ func TestTheKeyThatIsKnownIsAskedForAmongSeveral(t *testing.T) {
 	conn := s.connSpec()
 	conn.HostKey = line
 	_, n := s.open(conn, &ssh.NodeSpec{})
-	_, err = n.Probe(within(t, 20*time.Second))
+	_, err = n.Probe(contracttest.Within(t, 20*time.Second))
 	require.ErrorIs(t, err, adapter.ErrRefused, "the host has no such key")
 	require.ErrorContains(t, err, "the host may have no key of the type")
 
@@ -300,7 +280,7 @@ func TestTheKeyThatIsKnownIsAskedForAmongSeveral(t *testing.T) {
 	byFile.HostKey, byFile.KnownHosts = "", filepath.Join(s.Dir, "known")
 	for _, c := range []*ssh.ConnSpec{conn, byFile} {
 		_, n := s.open(c, &ssh.NodeSpec{})
-		seen, err := n.Probe(within(t, 20*time.Second))
+		seen, err := n.Probe(contracttest.Within(t, 20*time.Second))
 		require.NoError(t, err)
 		require.Equal(t, plan.On, seen.State)
 	}
@@ -311,7 +291,7 @@ func TestAWrongKeyIsRefusedWithAHint(t *testing.T) {
 	conn := s.connSpec()
 	conn.Key = runbook.SecretRef{Credential: "other"}
 	_, n := s.open(conn, &ssh.NodeSpec{})
-	_, err := n.Probe(within(t, 20*time.Second))
+	_, err := n.Probe(contracttest.Within(t, 20*time.Second))
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, fmt.Sprintf("as %q", s.User))
 	require.ErrorContains(t, err, "authorized_keys")
@@ -327,8 +307,8 @@ func TestAServerThatDiesUnderACommand(t *testing.T) {
 	_, n := s.open(s.connSpec(), spec)
 	for _, v := range []plan.Verb{plan.Stop, plan.Flush} {
 		done := make(chan error, 1)
-		go func() { done <- n.Do(within(t, 60*time.Second), v) }()
-		until(t, "the command running", func() bool {
+		go func() { done <- n.Do(contracttest.Within(t, 60*time.Second), v) }()
+		peertest.Until(t, "the command running", func() bool {
 			_, err := os.Stat(mark)
 			return err == nil
 		})
@@ -352,8 +332,8 @@ func TestAHungCommandEndsByItsDeadlineAndHoldsNobodyUp(t *testing.T) {
 	spec.Probe, spec.Stop = shell("echo on"), shell("echo $$ > "+pidFile+"; exec sleep 1000")
 	_, n := s.open(s.connSpec(), spec)
 	done := make(chan error, 1)
-	go func() { done <- n.Do(within(t, 2*time.Second), plan.Stop) }()
-	seen, err := n.Probe(within(t, 20*time.Second))
+	go func() { done <- n.Do(contracttest.Within(t, 2*time.Second), plan.Stop) }()
+	seen, err := n.Probe(contracttest.Within(t, 20*time.Second))
 	require.NoError(t, err)
 	require.Equal(t, plan.On, seen.State)
 	err = <-done
@@ -375,7 +355,7 @@ func TestOneConnectionServesManyCommands(t *testing.T) {
 	details := make(chan string, 20)
 	for range cap(details) {
 		go func() {
-			seen, err := n.Probe(within(t, 60*time.Second))
+			seen, err := n.Probe(contracttest.Within(t, 60*time.Second))
 			if err != nil {
 				details <- err.Error()
 				return

@@ -30,19 +30,7 @@ func (e *estate) cluster(t *testing.T) adapter.Node {
 // untilFact probes until a cluster is protected, or is not.
 func untilFact(t *testing.T, n adapter.Node, want plan.Fact) plan.Observation {
 	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.After(20 * time.Second); ; {
-		o := probe(t, n)
-		if o.Protected == want {
-			return o
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			require.FailNow(t, "it did not come", "want %s, have %+v", want, o)
-		}
-	}
+	return contracttest.Until(t, n, "its facts", func(o plan.Observation) bool { return o.Protected == want })
 }
 
 func TestContractOfCluster(t *testing.T) {
@@ -87,32 +75,32 @@ func TestClusterIsQuieted(t *testing.T) {
 				}
 				return got
 			}
-			before := probe(t, n)
+			before := contracttest.Probe(t, n)
 			require.Equal(t, plan.Observation{State: plan.On, Protected: plan.No, Detail: c.detail, Settings: c.detail}, before)
 
-			require.NoError(t, do(t, n, plan.Protect))
+			require.NoError(t, contracttest.Do(t, n, plan.Protect))
 			untilFact(t, n, plan.Yes)
 			want := quietly
 			want.Retreat = c.retreats
 			require.Equal(t, want, e.Features(clusterName))
 			require.Equal(t, c.calls, changes())
-			require.NoError(t, do(t, n, plan.Protect))
+			require.NoError(t, contracttest.Do(t, n, plan.Protect))
 			require.Equal(t, c.calls, changes(), "nothing is left to do")
 			if c.retreats {
-				until(t, e.vm(t, agent.Name), plan.Off)
+				contracttest.UntilState(t, e.vm(t, agent.Name), plan.Off)
 			}
 
 			// After a crash: another connection, which has seen nothing of this.
 			e.vcenter = dial(t, "again", spec(e.VCenter()))
 			n = e.cluster(t)
-			require.Equal(t, plan.Yes, probe(t, n).Protected)
+			require.Equal(t, plan.Yes, contracttest.Probe(t, n).Protected)
 			for range 2 {
-				require.NoError(t, n.Do(adapter.WithSettings(within(t, 10*time.Second), before.Settings), plan.Unprotect))
+				require.NoError(t, n.Do(adapter.WithSettings(contracttest.Within(t, 10*time.Second), before.Settings), plan.Unprotect))
 				require.Equal(t, before, untilFact(t, n, plan.No))
 				require.Equal(t, lively, e.Features(clusterName))
 			}
 			if c.retreats {
-				until(t, e.vm(t, agent.Name), plan.On)
+				contracttest.UntilState(t, e.vm(t, agent.Name), plan.On)
 			}
 		})
 	}
@@ -121,8 +109,8 @@ func TestClusterIsQuieted(t *testing.T) {
 func TestClusterThatHasNothingToPutOff(t *testing.T) {
 	e := start(t, vspheresim.Options{Features: &vspheresim.Features{}})
 	n := e.cluster(t)
-	require.Equal(t, plan.Yes, probe(t, n).Protected)
-	require.NoError(t, do(t, n, plan.Protect))
+	require.Equal(t, plan.Yes, contracttest.Probe(t, n).Protected)
+	require.NoError(t, contracttest.Do(t, n, plan.Protect))
 	require.Zero(t, e.VCenter().Calls()["ReconfigureComputeResource_Task"])
 }
 
@@ -131,42 +119,30 @@ func TestClusterThatVCenterCannotReconfigure(t *testing.T) {
 	e := start(t, vspheresim.Options{APIVersion: "7.0.3.0", Features: &lively})
 	n := e.cluster(t)
 	e.VCenter().Break("reconfigureCluster", "The HA agent on esx01 does not answer")
-	require.NoError(t, do(t, n, plan.Protect))
+	require.NoError(t, contracttest.Do(t, n, plan.Protect))
 	told := func() plan.Observation {
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		for deadline := time.After(20 * time.Second); ; {
-			o := probe(t, n)
-			if strings.Contains(o.Detail, "could not") {
-				return o
-			}
-			select {
-			case <-tick.C:
-			case <-deadline:
-				require.FailNow(t, "nothing is told", "%+v", o)
-			}
-		}
+		return contracttest.Until(t, n, "the failure is told", func(o plan.Observation) bool { return strings.Contains(o.Detail, "could not") })
 	}
 	o := told()
 	require.Equal(t, plan.No, o.Protected)
 	require.Contains(t, o.Detail, "but vCenter could not: The HA agent on esx01 does not answer")
 	e.VCenter().Break("reconfigureCluster", "")
-	require.NoError(t, do(t, n, plan.Protect))
+	require.NoError(t, contracttest.Do(t, n, plan.Protect))
 	untilFact(t, n, plan.Yes)
 
 	e.VCenter().Break("reconfigureCluster", "No licence")
-	require.NoError(t, do(t, n, plan.Unprotect))
+	require.NoError(t, contracttest.Do(t, n, plan.Unprotect))
 	o = told()
 	require.False(t, e.Features(clusterName).Retreat, "a part of it is back")
 	require.Equal(t, plan.Yes, o.Protected, "not all of it")
 	require.Contains(t, o.Detail, "but vCenter could not: No licence")
 	e.VCenter().Break("reconfigureCluster", "")
-	require.NoError(t, do(t, n, plan.Unprotect))
+	require.NoError(t, contracttest.Do(t, n, plan.Unprotect))
 	untilFact(t, n, plan.No)
 	require.True(t, e.Features(clusterName).HA)
 
 	e.VCenter().Fail("ReconfigureComputeResource_Task", &types.NoPermission{PrivilegeId: "Host.Inventory.EditCluster"})
-	err := do(t, n, plan.Protect)
+	err := contracttest.Do(t, n, plan.Protect)
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "Host.Inventory.EditCluster: add it to the account's role")
 }
@@ -175,10 +151,10 @@ func TestClusterThatVCenterCannotReconfigure(t *testing.T) {
 func TestClusterOfWhichNothingIsKnown(t *testing.T) {
 	e := start(t, vspheresim.Options{APIVersion: "8.0.2.0", Features: &quietly})
 	n := e.cluster(t)
-	require.NoError(t, do(t, n, plan.Unprotect))
+	require.NoError(t, contracttest.Do(t, n, plan.Unprotect))
 	untilFact(t, n, plan.No)
 	require.Equal(t, vspheresim.Features{HA: true, DRS: types.DrsBehaviorFullyAutomated, Overrides: true}, e.Features(clusterName))
-	err := n.Do(adapter.WithSettings(within(t, 10*time.Second), "cache_mode=writeback"), plan.Unprotect)
+	err := n.Do(adapter.WithSettings(contracttest.Within(t, 10*time.Second), "cache_mode=writeback"), plan.Unprotect)
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "by hand")
 }
@@ -188,16 +164,16 @@ func TestClusterWithVSAN(t *testing.T) {
 	with.VSAN = true
 	e := start(t, vspheresim.Options{Features: &with})
 	n := e.cluster(t)
-	require.Contains(t, probe(t, n).Detail, "vSAN: Ebbtide does not shut this cluster's hosts down")
-	err := do(t, n, plan.Protect)
+	require.Contains(t, contracttest.Probe(t, n).Detail, "vSAN: Ebbtide does not shut this cluster's hosts down")
+	err := contracttest.Do(t, n, plan.Protect)
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "by hand")
 	require.Equal(t, with, e.Features(clusterName))
 
 	host := e.node(t, "esx01", "vcenter", &HostSpec{})
-	require.Contains(t, probe(t, host).Detail, "vSAN")
+	require.Contains(t, contracttest.Probe(t, host).Detail, "vSAN")
 	for _, v := range []plan.Verb{plan.Stop, plan.Force} {
-		err = do(t, host, v)
+		err = contracttest.Do(t, host, v)
 		require.ErrorIs(t, err, adapter.ErrRefused)
 		require.ErrorContains(t, err, "vSAN")
 	}
@@ -207,9 +183,9 @@ func TestClusterWithVSAN(t *testing.T) {
 func TestClusterThatIsNotThere(t *testing.T) {
 	e := start(t, vspheresim.Options{})
 	e.direct(t, "esx01")
-	_, err := e.node(t, "x", "vcenter", &ClusterSpec{}).Probe(within(t, 5*time.Second))
+	_, err := e.node(t, "x", "vcenter", &ClusterSpec{}).Probe(contracttest.Within(t, 5*time.Second))
 	require.ErrorIs(t, err, adapter.ErrGone)
-	_, err = e.node(t, "x", "esx01", &ClusterSpec{}).Probe(within(t, 5*time.Second))
+	_, err = e.node(t, "x", "esx01", &ClusterSpec{}).Probe(contracttest.Within(t, 5*time.Second))
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "give via a vCenter")
 }

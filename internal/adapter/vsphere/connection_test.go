@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/contracttest"
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
@@ -37,7 +39,7 @@ func TestServerIsKnownByThumbprintOrAuthority(t *testing.T) {
 	} {
 		s := spec(e.VCenter())
 		change(s)
-		require.Equal(t, plan.On, probe(t, via(t, dial(t, "vcenter", s), "web01")).State, name)
+		require.Equal(t, plan.On, contracttest.Probe(t, via(t, dial(t, "vcenter", s), "web01")).State, name)
 	}
 
 	for name, change := range map[string]func(*ConnectionSpec){
@@ -48,7 +50,7 @@ func TestServerIsKnownByThumbprintOrAuthority(t *testing.T) {
 		change(s)
 		logins := e.VCenter().Calls()["Login"]
 		n := via(t, dial(t, "vcenter", s), "web01")
-		_, err := n.Probe(within(t, 5*time.Second))
+		_, err := n.Probe(contracttest.Within(t, 5*time.Second))
 		require.ErrorIs(t, err, adapter.ErrRefused, name)
 		require.ErrorContains(t, err, "if it was renewed, check it and put its SHA-256 into thumbprint", name)
 		require.Equal(t, logins, e.VCenter().Calls()["Login"], "the password is not sent to a stranger")
@@ -78,11 +80,11 @@ func TestWrongPasswordIsTriedOnce(t *testing.T) {
 	n := via(t, dial(t, "vcenter", s), "web01")
 	deadline := time.Now().Add(time.Second)
 	for time.Now().Before(deadline) { // several retries of the watch fall into this
-		_, err := n.Probe(within(t, 5*time.Second))
+		_, err := n.Probe(contracttest.Within(t, 5*time.Second))
 		require.ErrorIs(t, err, adapter.ErrRefused)
 		require.ErrorContains(t, err, `"ebbtide@vsphere.local" may not log in`)
 		require.NotContains(t, err.Error(), "hunter2")
-		require.ErrorIs(t, do(t, n, plan.Stop), adapter.ErrRefused)
+		require.ErrorIs(t, contracttest.Do(t, n, plan.Stop), adapter.ErrRefused)
 	}
 	require.Equal(t, 1, e.VCenter().Calls()["Login"])
 	require.True(t, e.VMOn("web01"))
@@ -92,7 +94,7 @@ func TestMissingSecretIsRefused(t *testing.T) {
 	e := start(t, vspheresim.Options{VMs: vms("web01")})
 	s := spec(e.VCenter())
 	s.Password = runbook.SecretRef{}
-	_, err := via(t, dial(t, "vcenter", s), "web01").Probe(within(t, 5*time.Second))
+	_, err := via(t, dial(t, "vcenter", s), "web01").Probe(contracttest.Within(t, 5*time.Second))
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, `cannot read the password of connection "vcenter": no such secret`)
 }
@@ -103,7 +105,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	c, err := connect(runbook.ConnectionDecl{Name: "vcenter", Spec: spec(s.VCenter())}, secrets{}, quick)
 	require.NoError(t, err)
 	n := via(t, c, "web01")
-	require.Equal(t, plan.On, probe(t, n).State)
+	require.Equal(t, plan.On, contracttest.Probe(t, n).State)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	seen := make(chan plan.Observation, 10)
@@ -114,10 +116,10 @@ func TestCloseEndsEverything(t *testing.T) {
 	require.NoError(t, c.Close(), "twice")
 	require.Equal(t, plan.Unknown, next(t, seen, 5*time.Second).State)
 	require.Equal(t, 1, s.VCenter().Calls()["Logout"])
-	_, err = n.Probe(within(t, 5*time.Second))
+	_, err = n.Probe(contracttest.Within(t, 5*time.Second))
 	require.ErrorIs(t, err, adapter.ErrUnreachable)
 	require.ErrorContains(t, err, "the connection is closed")
-	require.ErrorIs(t, do(t, n, plan.Stop), adapter.ErrUnreachable)
+	require.ErrorIs(t, contracttest.Do(t, n, plan.Stop), adapter.ErrUnreachable)
 	require.True(t, s.VMOn("web01"))
 	cancel()
 	require.NoError(t, <-done)
@@ -135,14 +137,8 @@ func TestCloseOfAConnectionThatWasNeverUsed(t *testing.T) {
 // gone waits until no more goroutines are left than before. Those of the server's side end a little later.
 func gone(t *testing.T, before int) {
 	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.After(10 * time.Second); runtime.NumGoroutine() > before; {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			buf := make([]byte, 1<<20)
-			require.FailNow(t, "goroutines are left", "%s", buf[:runtime.Stack(buf, true)])
-		}
-	}
+	peertest.Until(t, "the end of all goroutines", func() bool { return runtime.NumGoroutine() <= before }, func() string {
+		buf := make([]byte, 1<<20)
+		return string(buf[:runtime.Stack(buf, true)])
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/plan"
 
@@ -21,48 +22,48 @@ func TestHostIsNotStoppedUnderItsVMs(t *testing.T) {
 		{Name: "vCLS-4c4c4544-0000-1111-2222-333344445555", ManagedBy: "com.vmware.vim.eam"},
 	}})
 	n := e.node(t, "esx01", "vcenter", &HostSpec{})
-	require.Equal(t, plan.Observation{State: plan.On, Detail: "answers"}, probe(t, n))
-	err := do(t, n, plan.Stop)
+	require.Equal(t, plan.Observation{State: plan.On, Detail: "answers"}, contracttest.Probe(t, n))
+	err := contracttest.Do(t, n, plan.Stop)
 	require.ErrorIs(t, err, adapter.ErrBusy)
 	require.ErrorContains(t, err, `cannot stop host "esx01": busy: 2 VMs still run on it: web01, web02`)
 	require.Zero(t, e.VCenter().Calls()["ShutdownHost_Task"])
 	require.True(t, e.HostOn("esx01"))
-	require.ErrorIs(t, do(t, n, plan.Start), adapter.ErrRefused)
+	require.ErrorIs(t, contracttest.Do(t, n, plan.Start), adapter.ErrRefused)
 
 	for _, name := range []string{"web01", "web02"} {
-		require.NoError(t, do(t, e.vm(t, name), plan.Stop))
+		require.NoError(t, contracttest.Do(t, e.vm(t, name), plan.Stop))
 	}
-	until(t, e.vm(t, "web01"), plan.Off)
-	until(t, e.vm(t, "web02"), plan.Off)
-	require.NoError(t, do(t, n, plan.Stop))
-	require.Equal(t, "does not answer vCenter", until(t, n, plan.Unreachable).Detail, "silence is no proof")
+	contracttest.UntilState(t, e.vm(t, "web01"), plan.Off)
+	contracttest.UntilState(t, e.vm(t, "web02"), plan.Off)
+	require.NoError(t, contracttest.Do(t, n, plan.Stop))
+	require.Equal(t, "does not answer vCenter", contracttest.UntilState(t, n, plan.Unreachable).Detail, "silence is no proof")
 	require.False(t, e.HostOn("esx01"))
 	require.True(t, e.HostOn("esx02"))
 	require.True(t, e.VMOn("db"))
 
 	// What vCenter last heard of its VMs.
 	require.Equal(t, plan.Observation{State: plan.Off, Detail: `powered off when last heard of: host "esx01" does not answer vCenter`},
-		probe(t, e.vm(t, "web01")))
-	require.ErrorIs(t, do(t, e.vm(t, "web01"), plan.Start), adapter.ErrUnreachable)
+		contracttest.Probe(t, e.vm(t, "web01")))
+	require.ErrorIs(t, contracttest.Do(t, e.vm(t, "web01"), plan.Start), adapter.ErrUnreachable)
 
 	require.NoError(t, e.PowerOnHost("esx01"))
-	until(t, n, plan.On)
-	require.NoError(t, do(t, e.vm(t, "web01"), plan.Start))
-	until(t, e.vm(t, "web01"), plan.On)
+	contracttest.UntilState(t, n, plan.On)
+	require.NoError(t, contracttest.Do(t, e.vm(t, "web01"), plan.Start))
+	contracttest.UntilState(t, e.vm(t, "web01"), plan.On)
 }
 
 func TestForcedHostTakesItsVMsAlong(t *testing.T) {
 	e := start(t, vspheresim.Options{VMs: vms("web01"), HostOff: 100 * time.Millisecond})
 	n, vm := e.node(t, "x", "vcenter", &HostSpec{Host: "esx01"}), e.vm(t, "web01")
-	probe(t, vm)
-	require.NoError(t, do(t, n, plan.Force))
-	until(t, n, plan.Unreachable)
-	require.Equal(t, `powered on when last heard of: host "esx01" does not answer vCenter`, until(t, vm, plan.Unreachable).Detail)
+	contracttest.Probe(t, vm)
+	require.NoError(t, contracttest.Do(t, n, plan.Force))
+	contracttest.UntilState(t, n, plan.Unreachable)
+	require.Equal(t, `powered on when last heard of: host "esx01" does not answer vCenter`, contracttest.UntilState(t, vm, plan.Unreachable).Detail)
 	require.False(t, e.VMOn("web01"))
-	require.ErrorIs(t, do(t, vm, plan.Stop), adapter.ErrUnreachable)
-	require.ErrorIs(t, do(t, n, plan.Stop), adapter.ErrUnreachable)
+	require.ErrorIs(t, contracttest.Do(t, vm, plan.Stop), adapter.ErrUnreachable)
+	require.ErrorIs(t, contracttest.Do(t, n, plan.Stop), adapter.ErrUnreachable)
 	require.NoError(t, e.PowerOnHost("esx01"))
-	until(t, vm, plan.Off)
+	contracttest.UntilState(t, vm, plan.Off)
 }
 
 // A host's own agent knows the host by a name of its own and goes silent with it.
@@ -72,19 +73,19 @@ func TestHostDirectly(t *testing.T) {
 	n, vm := e.node(t, "esx01", "esx01", &HostSpec{}), e.node(t, "web01", "esx01", &VMSpec{})
 	seen := watch(t, n)
 	require.Equal(t, plan.Observation{State: plan.On, Detail: "answers"}, next(t, seen, 5*time.Second))
-	require.Equal(t, plan.On, probe(t, vm).State)
-	err := do(t, n, plan.Stop)
+	require.Equal(t, plan.On, contracttest.Probe(t, vm).State)
+	err := contracttest.Do(t, n, plan.Stop)
 	require.ErrorIs(t, err, adapter.ErrBusy)
 	require.ErrorContains(t, err, "1 VMs still run on it: web01")
-	require.NoError(t, do(t, vm, plan.Stop))
-	until(t, vm, plan.Off)
-	require.NoError(t, do(t, n, plan.Stop))
+	require.NoError(t, contracttest.Do(t, vm, plan.Stop))
+	contracttest.UntilState(t, vm, plan.Off)
+	require.NoError(t, contracttest.Do(t, n, plan.Stop))
 	require.Equal(t, plan.Unreachable, next(t, seen, 5*time.Second).State)
-	require.Equal(t, plan.Unreachable, probe(t, n).State)
+	require.Equal(t, plan.Unreachable, contracttest.Probe(t, n).State)
 	require.False(t, e.HostOn("esx01"))
-	_, err = vm.Probe(within(t, 2*time.Second))
+	_, err = vm.Probe(contracttest.Within(t, 2*time.Second))
 	require.ErrorIs(t, err, adapter.ErrUnreachable)
-	require.ErrorIs(t, do(t, n, plan.Stop), adapter.ErrUnreachable)
+	require.ErrorIs(t, contracttest.Do(t, n, plan.Stop), adapter.ErrUnreachable)
 
 	require.NoError(t, e.PowerOnHost("esx01"))
 	for o := (plan.Observation{}); o.State != plan.On; {
@@ -98,7 +99,7 @@ func TestHostThatWasOffFromTheStart(t *testing.T) {
 	e.direct(t, "esx01")
 	require.NoError(t, e.CutHost("esx01"))
 	n := e.node(t, "esx01", "esx01", &HostSpec{})
-	require.Equal(t, plan.Unreachable, probe(t, n).State)
+	require.Equal(t, plan.Unreachable, contracttest.Probe(t, n).State)
 }
 
 // The connection breaks before the answer: that is how a host says yes.
@@ -106,25 +107,25 @@ func TestHostThatGoesBeforeItAnswers(t *testing.T) {
 	e := start(t, vspheresim.Options{})
 	server := e.direct(t, "esx01")
 	n := e.node(t, "esx01", "esx01", &HostSpec{})
-	probe(t, n)
+	contracttest.Probe(t, n)
 	server.HangUp("ShutdownHost_Task")
-	require.NoError(t, do(t, n, plan.Stop))
+	require.NoError(t, contracttest.Do(t, n, plan.Stop))
 }
 
 func TestHostFallsBackToItsOwnAgent(t *testing.T) {
 	e := start(t, vspheresim.Options{HostsPerCluster: 2})
 	e.direct(t, "esx01")
 	n := e.node(t, "esx01", "vcenter", &HostSpec{Fallback: "esx01"})
-	require.Equal(t, "answers", probe(t, n).Detail)
+	require.Equal(t, "answers", contracttest.Probe(t, n).Detail)
 	e.VCenter().Stop()
 	waitBroken(t, e.vcenter)
-	require.Equal(t, "answers; asked through esx01", probe(t, n).Detail)
-	require.NoError(t, do(t, n, plan.Stop))
-	until(t, n, plan.Unreachable)
+	require.Equal(t, "answers; asked through esx01", contracttest.Probe(t, n).Detail)
+	require.NoError(t, contracttest.Do(t, n, plan.Stop))
+	contracttest.UntilState(t, n, plan.Unreachable)
 	require.False(t, e.HostOn("esx01"))
 
 	alone := e.node(t, "esx02", "vcenter", &HostSpec{})
-	_, err := alone.Probe(within(t, 3*time.Second))
+	_, err := alone.Probe(contracttest.Within(t, 3*time.Second))
 	require.ErrorIs(t, err, adapter.ErrUnreachable, "it is vCenter that is silent: an error, not a state of the host")
 }
 
@@ -134,13 +135,13 @@ func TestHostsOfAVCenterThatNeverAnswered(t *testing.T) {
 	e.VCenter().Stop()
 	n := e.node(t, "esx01", "vcenter", &HostSpec{})
 	e.node(t, "esx02", "vcenter", &HostSpec{})
-	_, err := n.Probe(within(t, 3*time.Second))
+	_, err := n.Probe(contracttest.Within(t, 3*time.Second))
 	require.ErrorIs(t, err, adapter.ErrUnreachable, "its own silence would come to prove it off")
 }
 
 func TestUnknownHost(t *testing.T) {
 	e := start(t, vspheresim.Options{})
-	_, err := e.node(t, "esx99", "vcenter", &HostSpec{}).Probe(within(t, 5*time.Second))
+	_, err := e.node(t, "esx99", "vcenter", &HostSpec{}).Probe(contracttest.Within(t, 5*time.Second))
 	require.ErrorIs(t, err, adapter.ErrGone)
 }
 

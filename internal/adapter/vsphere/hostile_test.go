@@ -18,6 +18,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/runbook"
 )
 
@@ -61,7 +62,7 @@ func TestHostileAnswers(t *testing.T) {
 			})
 			n := adapter.Clean(via(t, dial(t, "vcenter", spec), "web01"))
 			began := time.Now()
-			_, err := n.Probe(within(t, 5*time.Second))
+			_, err := n.Probe(contracttest.Within(t, 5*time.Second))
 			require.Error(t, err)
 			require.Less(t, time.Since(began), 6*time.Second)
 			require.NotContains(t, err.Error(), "\x1b")
@@ -95,7 +96,7 @@ func TestRedirectionsAreNotFollowed(t *testing.T) {
 		asked <- struct{}{}
 		http.Redirect(w, r, other.URL+"/sdk", http.StatusTemporaryRedirect)
 	})
-	_, err := via(t, dial(t, "vcenter", spec), "web01").Probe(within(t, 5*time.Second))
+	_, err := via(t, dial(t, "vcenter", spec), "web01").Probe(contracttest.Within(t, 5*time.Second))
 	require.Error(t, err)
 	<-asked
 	require.Zero(t, elsewhere.Load())
@@ -146,7 +147,7 @@ func TestVMsWithoutEnd(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusInternalServerError)
 	})
-	_, err := via(t, dial(t, "vcenter", spec), "web01").Probe(within(t, time.Minute))
+	_, err := via(t, dial(t, "vcenter", spec), "web01").Probe(contracttest.Within(t, time.Minute))
 	require.ErrorContains(t, err, errTooMany.Error())
 	most := 0
 	for len(told) > 0 {

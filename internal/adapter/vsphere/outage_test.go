@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/plan"
 
@@ -39,17 +40,17 @@ func TestVCenterLostWithoutFallback(t *testing.T) {
 			// Not a word of "off", and within seconds.
 			o := next(t, seen, 8*time.Second)
 			require.Equal(t, plan.Unknown, o.State, "%+v", o)
-			_, err := n.Probe(within(t, 3*time.Second))
+			_, err := n.Probe(contracttest.Within(t, 3*time.Second))
 			require.ErrorIs(t, err, adapter.ErrUnreachable)
 			require.ErrorContains(t, err, `cannot ask connection "vcenter"`)
-			err = n.Do(within(t, 3*time.Second), plan.Stop)
+			err = n.Do(contracttest.Within(t, 3*time.Second), plan.Stop)
 			require.ErrorIs(t, err, adapter.ErrUnreachable)
 			require.True(t, e.VMOn("web01"), "the order was not given")
 
 			outage.back(t, e.VCenter())
-			until(t, n, plan.On)
-			require.NoError(t, do(t, n, plan.Stop))
-			until(t, n, plan.Off)
+			contracttest.UntilState(t, n, plan.On)
+			require.NoError(t, contracttest.Do(t, n, plan.Stop))
+			contracttest.UntilState(t, n, plan.Off)
 			last := o
 			for last.State != plan.Off {
 				last = next(t, seen, 5*time.Second)
@@ -76,21 +77,21 @@ func TestVCenterLostWithFallback(t *testing.T) {
 			require.NoError(t, err)
 			seen := watch(t, n)
 			require.Equal(t, "powered on", next(t, seen, 5*time.Second).Detail)
-			require.Equal(t, "powered on", probe(t, elsewhere).Detail)
-			require.Equal(t, "powered on", probe(t, member).Detail)
+			require.Equal(t, "powered on", contracttest.Probe(t, elsewhere).Detail)
+			require.Equal(t, "powered on", contracttest.Probe(t, member).Detail)
 
 			outage.lose(t, e.VCenter())
 			waitBroken(t, e.vcenter)
-			require.Equal(t, plan.Observation{State: plan.On, Detail: "powered on; asked through esx01"}, probe(t, n))
-			require.Equal(t, plan.Observation{State: plan.On, Detail: "powered on; asked through esx02"}, probe(t, member))
-			_, err = elsewhere.Probe(within(t, 5*time.Second))
+			require.Equal(t, plan.Observation{State: plan.On, Detail: "powered on; asked through esx01"}, contracttest.Probe(t, n))
+			require.Equal(t, plan.Observation{State: plan.On, Detail: "powered on; asked through esx02"}, contracttest.Probe(t, member))
+			_, err = elsewhere.Probe(contracttest.Within(t, 5*time.Second))
 			require.ErrorIs(t, err, adapter.ErrUnreachable)
 			require.ErrorContains(t, err, "it may run on another", "not gone: that proves nothing")
 
-			require.NoError(t, do(t, n, plan.Stop))
-			require.NoError(t, do(t, member, plan.Force))
-			until(t, n, plan.Off)
-			until(t, member, plan.Off)
+			require.NoError(t, contracttest.Do(t, n, plan.Stop))
+			require.NoError(t, contracttest.Do(t, member, plan.Force))
+			contracttest.UntilState(t, n, plan.Off)
+			contracttest.UntilState(t, member, plan.Off)
 			require.False(t, e.VMOn("web02"))
 			require.True(t, e.VMOn("Other/web01"))
 			var o plan.Observation
@@ -100,7 +101,7 @@ func TestVCenterLostWithFallback(t *testing.T) {
 			}
 
 			outage.back(t, e.VCenter())
-			require.NoError(t, do(t, n, plan.Start))
+			require.NoError(t, contracttest.Do(t, n, plan.Start))
 			for o.Detail != "powered on" {
 				o = next(t, seen, 10*time.Second)
 			}
@@ -114,10 +115,10 @@ func TestCommandAsVCenterFreezes(t *testing.T) {
 	e := start(t, vspheresim.Options{VMs: vms("web01")})
 	e.direct(t, "esx01")
 	n := e.node(t, "web01", "vcenter", &VMSpec{Fallback: "esx01"})
-	probe(t, n)
+	contracttest.Probe(t, n)
 	e.VCenter().Freeze()
-	require.NoError(t, n.Do(within(t, 4*time.Second), plan.Stop))
-	require.Equal(t, plan.Off, until(t, n, plan.Off).State)
+	require.NoError(t, n.Do(contracttest.Within(t, 4*time.Second), plan.Stop))
+	require.Equal(t, plan.Off, contracttest.UntilState(t, n, plan.Off).State)
 	require.False(t, e.VMOn("web01"))
 }
 
@@ -126,10 +127,10 @@ func TestCommandAsVCenterFreezesWithoutFallback(t *testing.T) {
 	t.Parallel()
 	e := start(t, vspheresim.Options{VMs: vms("web01")})
 	n := e.vm(t, "web01")
-	probe(t, n)
+	contracttest.Probe(t, n)
 	e.VCenter().Freeze()
-	err := n.Do(within(t, time.Second), plan.Stop)
-	require.ErrorIs(t, err, within(t, 0).Err())
+	err := n.Do(contracttest.Within(t, time.Second), plan.Stop)
+	require.ErrorIs(t, err, contracttest.Within(t, 0).Err())
 	require.ErrorContains(t, err, "nobody knows whether it was done")
 	require.NotErrorIs(t, err, adapter.ErrUnreachable)
 }
@@ -143,9 +144,9 @@ func TestVCenterThatRefusesToLogIn(t *testing.T) {
 	wrong.Password.Env = "expired"
 	e.vcenter = dial(t, "vcenter", wrong)
 	n := e.node(t, "web01", "vcenter", &VMSpec{Fallback: "esx01"})
-	require.Equal(t, "powered on; asked through esx01", probe(t, n).Detail)
-	require.NoError(t, do(t, n, plan.Stop))
-	until(t, n, plan.Off)
+	require.Equal(t, "powered on; asked through esx01", contracttest.Probe(t, n).Detail)
+	require.NoError(t, contracttest.Do(t, n, plan.Stop))
+	contracttest.UntilState(t, n, plan.Off)
 	require.Equal(t, 1, e.VCenter().Calls()["Login"])
 }
 
@@ -154,8 +155,8 @@ func TestVCenterThatIsDownAtTheStart(t *testing.T) {
 	e := start(t, vspheresim.Options{VMs: vms("web01")})
 	e.VCenter().Stop()
 	n := e.vm(t, "web01")
-	_, err := n.Probe(within(t, 5*time.Second))
+	_, err := n.Probe(contracttest.Within(t, 5*time.Second))
 	require.ErrorIs(t, err, adapter.ErrUnreachable)
 	require.NoError(t, e.VCenter().Start())
-	until(t, n, plan.On)
+	contracttest.UntilState(t, n, plan.On)
 }

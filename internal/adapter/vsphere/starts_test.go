@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/plan"
 
@@ -33,7 +34,7 @@ func startAll(t *testing.T, e *estate, names []string) []error {
 	var all sync.WaitGroup
 	for i, name := range names {
 		n := e.vm(t, name)
-		all.Go(func() { answers[i] = n.Do(within(t, 20*time.Second), plan.Start) })
+		all.Go(func() { answers[i] = n.Do(contracttest.Within(t, 20*time.Second), plan.Start) })
 	}
 	all.Wait()
 	return answers
@@ -41,10 +42,10 @@ func startAll(t *testing.T, e *estate, names []string) []error {
 
 func TestManyVMsStartByFewCalls(t *testing.T) {
 	e, names := offs(t, 200, vspheresim.Options{Latency: 20 * time.Millisecond})
-	probe(t, e.vm(t, names[0]))
+	contracttest.Probe(t, e.vm(t, names[0]))
 	require.NoError(t, errors.Join(startAll(t, e, names)...))
 	for _, name := range names {
-		until(t, e.vm(t, name), plan.On)
+		contracttest.UntilState(t, e.vm(t, name), plan.On)
 	}
 	calls := e.VCenter().Calls()
 	require.LessOrEqual(t, calls["PowerOnMultiVM_Task"]+calls["PowerOnVM_Task"], 20, "%v", calls)
@@ -59,14 +60,14 @@ func TestOneOfManyThatDoesNotStart(t *testing.T) {
 		}
 		return vspheresim.GuestBehaviour{}
 	}})
-	probe(t, e.vm(t, names[0]))
+	contracttest.Probe(t, e.vm(t, names[0]))
 	nodes := map[string]adapter.Node{}
 	var all sync.WaitGroup
 	for _, name := range names {
 		n := e.vm(t, name)
 		nodes[name] = n
 		all.Go(func() {
-			if err := n.Do(within(t, 20*time.Second), plan.Start); err != nil {
+			if err := n.Do(contracttest.Within(t, 20*time.Second), plan.Start); err != nil {
 				t.Errorf("start %s: %v", name, err)
 			}
 		})
@@ -74,36 +75,30 @@ func TestOneOfManyThatDoesNotStart(t *testing.T) {
 	all.Wait()
 	for _, name := range names {
 		if name != "vm007" {
-			until(t, nodes[name], plan.On)
+			contracttest.UntilState(t, nodes[name], plan.On)
 		}
 	}
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for ctx := within(t, 10*time.Second); probe(t, nodes["vm007"]).Detail != "powered off; start failed: Failed to lock the file"; {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			require.FailNow(t, "not told", "%+v", probe(t, nodes["vm007"]))
-		}
-	}
+	contracttest.Until(t, nodes["vm007"], "the failure is told", func(o plan.Observation) bool {
+		return o.Detail == "powered off; start failed: Failed to lock the file"
+	})
 }
 
 // A call that is refused as a whole is given again for each VM.
 func TestCallForManyThatIsRefused(t *testing.T) {
 	e, names := offs(t, 10, vspheresim.Options{Latency: 20 * time.Millisecond})
-	probe(t, e.vm(t, names[0]))
+	contracttest.Probe(t, e.vm(t, names[0]))
 	e.VCenter().Fail("PowerOnMultiVM_Task", &types.NotSupported{})
 	require.NoError(t, errors.Join(startAll(t, e, names)...))
 	for _, name := range names {
-		until(t, e.vm(t, name), plan.On)
+		contracttest.UntilState(t, e.vm(t, name), plan.On)
 	}
 	require.Equal(t, len(names), e.VCenter().Calls()["PowerOnVM_Task"])
 
 	e.VCenter().Fail("PowerOnMultiVM_Task", &types.NoPermission{PrivilegeId: "VirtualMachine.Interact.PowerOn"})
 	e.VCenter().Fail("PowerOnVM_Task", &types.NoPermission{PrivilegeId: "VirtualMachine.Interact.PowerOn"})
 	for _, name := range names {
-		require.NoError(t, do(t, e.vm(t, name), plan.Force))
-		until(t, e.vm(t, name), plan.Off)
+		require.NoError(t, contracttest.Do(t, e.vm(t, name), plan.Force))
+		contracttest.UntilState(t, e.vm(t, name), plan.Off)
 	}
 	for _, err := range startAll(t, e, names) {
 		require.ErrorIs(t, err, adapter.ErrRefused)
@@ -116,18 +111,18 @@ func TestFaultTolerantVM(t *testing.T) {
 	e := start(t, vspheresim.Options{HostsPerCluster: 2, VMs: []vspheresim.VM{
 		{Name: "pos", Folder: "A"}, {Name: "pos", Folder: "B", Host: 1, Secondary: true},
 	}})
-	members, err := e.node(t, "all", "vcenter", &VMsSpec{Select: Selection{Name: "*"}}).(adapter.Selector).Members(within(t, 10*time.Second))
+	members, err := e.node(t, "all", "vcenter", &VMsSpec{Select: Selection{Name: "*"}}).(adapter.Selector).Members(contracttest.Within(t, 10*time.Second))
 	require.NoError(t, err)
 	require.Len(t, members, 1)
 	require.Equal(t, e.InstanceUUID("A/pos"), members[0].ID)
-	require.NoError(t, do(t, e.vm(t, "pos"), plan.Stop))
-	until(t, e.vm(t, "pos"), plan.Off)
+	require.NoError(t, contracttest.Do(t, e.vm(t, "pos"), plan.Stop))
+	contracttest.UntilState(t, e.vm(t, "pos"), plan.Off)
 	require.False(t, e.VMOn("A/pos"))
 
 	secondary := e.node(t, "x", "vcenter", &VMSpec{UUID: e.InstanceUUID("B/pos")})
-	err = do(t, secondary, plan.Stop)
+	err = contracttest.Do(t, secondary, plan.Stop)
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "its primary")
-	err = do(t, e.node(t, "esx02", "vcenter", &HostSpec{}), plan.Stop)
+	err = contracttest.Do(t, e.node(t, "esx02", "vcenter", &HostSpec{}), plan.Stop)
 	require.ErrorIs(t, err, adapter.ErrBusy, "it runs there")
 }

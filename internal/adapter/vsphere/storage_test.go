@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 
 	"github.com/stretchr/testify/require"
@@ -25,12 +26,12 @@ func TestMembersNameWhatServesTheirDatastores(t *testing.T) {
 			e := start(t, vspheresim.Options{HostsPerCluster: 2, VMs: vms("web01", "web02")})
 			require.NoError(t, c.serve(e.Sim))
 			n := e.node(t, "all", "vcenter", &VMsSpec{Select: Selection{Name: "*"}}).(adapter.Selector)
-			members, err := n.Members(within(t, 10*time.Second))
+			members, err := n.Members(contracttest.Within(t, 10*time.Second))
 			require.NoError(t, err)
 			require.Len(t, members, 2)
 			require.Equal(t, c.want, members[0].Storage)
 			before := e.VCenter().Calls()["RetrievePropertiesEx"]
-			_, err = n.Members(within(t, 10*time.Second))
+			_, err = n.Members(contracttest.Within(t, 10*time.Second))
 			require.NoError(t, err)
 			require.Equal(t, before, e.VCenter().Calls()["RetrievePropertiesEx"], "it is not read each time")
 		})
@@ -46,7 +47,7 @@ func TestEverythingThatRuns(t *testing.T) {
 		{Name: "forgotten", Folder: "Old"},
 		{Name: "vCLS-4c4c4544-0000-1111-2222-333344445555", ManagedBy: "com.vmware.vim.eam"},
 	}})
-	running, err := e.vcenter.Everything(within(t, 10*time.Second))
+	running, err := e.vcenter.Everything(contracttest.Within(t, 10*time.Second))
 	require.NoError(t, err)
 	var names []string
 	for _, m := range running {

@@ -1,15 +1,14 @@
 package vsphere
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
-	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 
 	"github.com/stretchr/testify/require"
@@ -103,64 +102,14 @@ func (e *estate) vm(t *testing.T, name string) adapter.Node {
 	return e.node(t, name, "vcenter", &VMSpec{})
 }
 
-// within is a context with the deadline of one operation.
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-func probe(t *testing.T, n adapter.Node) plan.Observation {
-	t.Helper()
-	o, err := n.Probe(within(t, 10*time.Second))
-	require.NoError(t, err)
-	return o
-}
-
-func do(t *testing.T, n adapter.Node, v plan.Verb) error {
-	t.Helper()
-	return n.Do(within(t, 10*time.Second), v)
-}
-
-// until probes until the state is the wanted one.
-func until(t *testing.T, n adapter.Node, want plan.State) plan.Observation {
-	t.Helper()
-	var last plan.Observation
-	var err error
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.After(20 * time.Second); ; {
-		last, err = n.Probe(within(t, 5*time.Second))
-		if err == nil && last.State == want {
-			return last
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			require.FailNow(t, "the state did not come", "want %s, have %+v, %v", want, last, err)
-		}
-	}
-}
-
 // waitBroken waits until the watch of c is known to be broken.
 func waitBroken(t *testing.T, c *Conn) {
 	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.After(20 * time.Second); ; {
+	peertest.Until(t, "the watch breaks", func() bool {
 		c.inventory.mu.Lock()
-		is := c.inventory.failure != nil
-		c.inventory.mu.Unlock()
-		if is {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			require.FailNow(t, "the watch did not break")
-		}
-	}
+		defer c.inventory.mu.Unlock()
+		return c.inventory.failure != nil
+	})
 }
 
 func vms(names ...string) []vspheresim.VM {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/plan"
 
@@ -41,7 +42,7 @@ func TestSelection(t *testing.T) {
 		{"nothing", Selection{Name: "nginx*"}, nil, nil},
 	} {
 		n := e.node(t, "apps", "vcenter", &VMsSpec{Select: c.sel, Exclude: c.exclude})
-		members, err := n.(adapter.Selector).Members(within(t, 10*time.Second))
+		members, err := n.(adapter.Selector).Members(contracttest.Within(t, 10*time.Second))
 		require.NoError(t, err, c.about)
 		var names []string
 		for _, m := range members {
@@ -51,21 +52,21 @@ func TestSelection(t *testing.T) {
 	}
 
 	n := e.node(t, "apps", "vcenter", &VMsSpec{Select: Selection{Folder: "Prod/Web"}})
-	members, err := n.(adapter.Selector).Members(within(t, 10*time.Second))
+	members, err := n.(adapter.Selector).Members(contracttest.Within(t, 10*time.Second))
 	require.NoError(t, err)
 	require.Equal(t, []plan.Member{
 		{ID: e.InstanceUUID("web01"), Name: "web01", Host: "esx01", On: true, Storage: []string{"LocalDS_0"}},
 		{ID: e.InstanceUUID("web02"), Name: "web02", Host: "esx02", Storage: []string{"LocalDS_0"}},
 	}, members)
-	require.Equal(t, plan.Observation{State: plan.On, Detail: "1 of 2 VMs are on"}, probe(t, n))
-	require.ErrorIs(t, do(t, n, plan.Stop), adapter.ErrRefused)
+	require.Equal(t, plan.Observation{State: plan.On, Detail: "1 of 2 VMs are on"}, contracttest.Probe(t, n))
+	require.ErrorIs(t, contracttest.Do(t, n, plan.Stop), adapter.ErrRefused)
 
 	member, err := n.(adapter.Selector).Member(members[0].ID)
 	require.NoError(t, err)
-	require.NoError(t, do(t, member, plan.Stop))
-	until(t, member, plan.Off)
+	require.NoError(t, contracttest.Do(t, member, plan.Stop))
+	contracttest.UntilState(t, member, plan.Off)
 	require.False(t, e.VMOn("web01"))
-	require.Equal(t, "0 of 2 VMs are on", until(t, n, plan.Off).Detail)
+	require.Equal(t, "0 of 2 VMs are on", contracttest.UntilState(t, n, plan.Off).Detail)
 }
 
 // A selection that can't be what was meant is an error: an empty list would leave VMs running.
@@ -77,13 +78,13 @@ func TestSelectionThatIsMisspelt(t *testing.T) {
 		`there is no tag "apps" in category "tier"`:  {Tag: "tier/apps"},
 		`there is no tag "app" in category "layers"`: {Tag: "layers/app"},
 	} {
-		_, err := e.node(t, "x", "vcenter", &VMsSpec{Select: sel}).(adapter.Selector).Members(within(t, 10*time.Second))
+		_, err := e.node(t, "x", "vcenter", &VMsSpec{Select: sel}).(adapter.Selector).Members(contracttest.Within(t, 10*time.Second))
 		require.ErrorIs(t, err, adapter.ErrRefused)
 		require.ErrorContains(t, err, want)
 	}
 	e.VCenter().Stop()
 	waitBroken(t, e.vcenter)
-	_, err := e.node(t, "x", "vcenter", &VMsSpec{Select: Selection{Name: "*"}}).(adapter.Selector).Members(within(t, 10*time.Second))
+	_, err := e.node(t, "x", "vcenter", &VMsSpec{Select: Selection{Name: "*"}}).(adapter.Selector).Members(contracttest.Within(t, 10*time.Second))
 	require.ErrorIs(t, err, adapter.ErrUnreachable)
 }
 

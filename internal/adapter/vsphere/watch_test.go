@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/contracttest"
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/plan"
 
@@ -53,7 +55,7 @@ func TestWatchTellsOfChangesWithoutPolling(t *testing.T) {
 		verb plan.Verb
 		want plan.State
 	}{{plan.Stop, plan.Off}, {plan.Start, plan.On}, {plan.Force, plan.Off}} {
-		require.NoError(t, do(t, n, step.verb))
+		require.NoError(t, contracttest.Do(t, n, step.verb))
 		require.Equal(t, step.want, next(t, seen, time.Second).State)
 	}
 	after := e.VCenter().Calls()
@@ -80,12 +82,9 @@ func TestWatchLivesThroughIdleIntervals(t *testing.T) {
 	seen := watch(t, n)
 	next(t, seen, 10*time.Second)
 	waits := func() int { return e.VCenter().Calls()["WaitForUpdatesEx"] }
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for began := waits(); waits() < began+3; {
-		<-tick.C
-	}
-	require.NoError(t, do(t, n, plan.Force))
+	began := waits()
+	peertest.Until(t, "some idle intervals", func() bool { return waits() >= began+3 })
+	require.NoError(t, contracttest.Do(t, n, plan.Force))
 	require.Equal(t, plan.Off, next(t, seen, time.Second).State)
 	require.Equal(t, 1, e.VCenter().Calls()["Login"])
 }
@@ -101,7 +100,7 @@ func TestSessionExpiryIsMended(t *testing.T) {
 		if round%2 == 0 {
 			verb, want = plan.Start, plan.On
 		}
-		require.NoError(t, do(t, n, verb))
+		require.NoError(t, contracttest.Do(t, n, verb))
 		require.Equal(t, want, next(t, seen, 5*time.Second).State, "no other state is seen in between")
 	}
 	require.LessOrEqual(t, e.VCenter().Calls()["Login"], 1+3)
@@ -109,12 +108,12 @@ func TestSessionExpiryIsMended(t *testing.T) {
 
 func TestWatchSeesVMsThatComeLater(t *testing.T) {
 	e := start(t, vspheresim.Options{VMs: vms("web01")})
-	probe(t, e.vm(t, "web01"))
+	contracttest.Probe(t, e.vm(t, "web01"))
 	late := e.vm(t, "web02")
-	_, err := late.Probe(within(t, 5*time.Second))
+	_, err := late.Probe(contracttest.Within(t, 5*time.Second))
 	require.ErrorIs(t, err, adapter.ErrGone)
 	require.NoError(t, e.AddVM(vspheresim.VM{Name: "web02"}))
-	until(t, late, plan.On)
+	contracttest.UntilState(t, late, plan.On)
 }
 
 // Stopping many costs one call each and the watch; and so does seeing them off.

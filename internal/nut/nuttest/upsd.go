@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"ebbtide/internal/adapter/peertest"
 )
 
 // program is called by its real path: /sbin/upsd is a wrapper that does nothing with MODE=none.
@@ -189,7 +191,7 @@ func (s *Server) Launch() {
 		if !d.alive() {
 			continue
 		}
-		Until(s.t, fmt.Sprintf("upsd at %s serves %s", s.Addr, name), func() bool {
+		peertest.Until(s.t, fmt.Sprintf("upsd at %s serves %s", s.Addr, name), func() bool {
 			select {
 			case <-p.ended:
 				s.t.Fatalf("upsd ended: %s", p.log.String())
@@ -230,7 +232,7 @@ func (s *Server) Ask(request string) (answer string, err error) {
 func (s *Server) Await(ups, name, value string) {
 	s.t.Helper()
 	request := fmt.Sprintf("VAR %s %s", ups, name)
-	Until(s.t, fmt.Sprintf("%s to be %q", request, value), func() bool {
+	peertest.Until(s.t, fmt.Sprintf("%s to be %q", request, value), func() bool {
 		answer, err := s.Ask("GET " + request)
 		return err == nil && answer == fmt.Sprintf("%s %q", request, value)
 	})
@@ -239,7 +241,7 @@ func (s *Server) Await(ups, name, value string) {
 // AwaitError waits until upsd answers with an ERR code when a UPS is read.
 func (s *Server) AwaitError(ups, code string) {
 	s.t.Helper()
-	Until(s.t, fmt.Sprintf("%s of %s", code, ups), func() bool {
+	peertest.Until(s.t, fmt.Sprintf("%s of %s", code, ups), func() bool {
 		answer, err := s.Ask("GET VAR " + ups + " ups.status")
 		return err == nil && answer == "ERR "+code
 	})
@@ -264,22 +266,6 @@ func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
 func (s *Server) signal(sig os.Signal) {
 	if err := s.process.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		s.t.Error(err)
-	}
-}
-
-// Until polls a condition that has no event, for at most 20 s, and then fails the test.
-func Until(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.NewTimer(20 * time.Second)
-	defer deadline.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("waited 20s in vain for %s", what)
-		}
 	}
 }
 

@@ -1,18 +1,26 @@
 package hypervsim
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
+
+	"ebbtide/internal/adapter/powershell/windowssim"
 )
 
 type object = map[string]any
 
-func failed(text, id string) object { return object{"error": text, "id": id} }
-
 var ok = object{"ok": 1}
 
-// answer does what a script's cmdlets do. The lock is held.
-func (w *Windows) answer(script, id, name string) any {
+// answer does what a script's cmdlets do.
+func (w *Windows) answer(script string, args, _ json.RawMessage) any {
+	var a struct{ ID, Name string }
+	if err := json.Unmarshal(args, &a); err != nil {
+		return windowssim.Failed(err.Error(), "")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	id, name := a.ID, a.Name
 	has := func(cmdlet string) bool { return strings.Contains(script, cmdlet) }
 	roles := has("Get-ClusterGroup")
 	if has("ClusSvc") {
@@ -32,7 +40,7 @@ func (w *Windows) answer(script, id, name string) any {
 		w.later(&w.service, "StartPending", "Running")
 		return ok
 	case has("Stop-Computer"):
-		w.down = true
+		w.ShutDown()
 		return ok
 	case has("notin 'Off'"):
 		on := []string{}
@@ -64,14 +72,14 @@ func (w *Windows) answer(script, id, name string) any {
 	case !has("throw"):
 		return list
 	case len(found) != 1:
-		return failed(string(rune('0'+len(found)))+" VMs of this name", "RuntimeException")
+		return windowssim.Failed(string(rune('0'+len(found)))+" VMs of this name", "RuntimeException")
 	}
 	vm := found[0]
 	switch {
 	case has("Msvm_ShutdownComponent") && vm.NoGuest:
-		return failed("no shutdown integration service", "RuntimeException")
+		return windowssim.Failed("no shutdown integration service", "RuntimeException")
 	case has("Msvm_ShutdownComponent") && vm.State != "Running":
-		return failed("InitiateShutdown: 32775", "RuntimeException")
+		return windowssim.Failed("InitiateShutdown: 32775", "RuntimeException")
 	case has("Msvm_ShutdownComponent"), has("Stop-ClusterGroup"):
 		w.later(&vm.State, "Stopping", "Off")
 	case has("-TurnOff"):

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/digitalocean/go-libvirt"
 	"github.com/digitalocean/go-libvirt/socket/dialers"
@@ -55,12 +54,13 @@ func NewTLS(t testing.TB, uri string, a *peertest.Authority) (d *Daemon, address
 	port := peertest.FreePort(t, "tcp")
 	d = start(t, uri, func(d *Daemon) []string {
 		cert, key := a.Issue("kvm")
-		conf := fmt.Sprintf("listen_tls = 1\nlisten_tcp = 0\nlisten_addr = \"127.0.0.1\"\ntls_port = \"%d\"\nauth_tls = \"none\"\n", port)
-		for setting, path := range map[string]string{"ca_file": a.File, "cert_file": cert, "key_file": key} {
+		file := func(setting, path string) string {
 			text, err := os.ReadFile(path)
 			require.NoError(t, err)
-			conf += fmt.Sprintf("%s = %q\n", setting, d.write(setting, text))
+			return fmt.Sprintf("%s = %q\n", setting, d.write(setting, text))
 		}
+		conf := fmt.Sprintf("listen_tls = 1\nlisten_tcp = 0\nlisten_addr = \"127.0.0.1\"\ntls_port = \"%d\"\nauth_tls = \"none\"\n", port) +
+			file("ca_file", a.File) + file("cert_file", cert) + file("key_file", key)
 		return []string{"--listen", "--config", d.write("libvirtd.conf", []byte(conf))}
 	})
 	return d, fmt.Sprintf("127.0.0.1:%d", port)
@@ -130,7 +130,7 @@ func (d *Daemon) write(name string, text []byte) string {
 // connect waits until the daemon answers.
 func (d *Daemon) connect(uri string) {
 	d.t.Helper()
-	Until(d.t, "libvirtd answers", func() bool {
+	peertest.Until(d.t, "libvirtd answers", func() bool {
 		d.hand = libvirt.NewWithDialer(dialers.NewLocal(dialers.WithSocket(d.Socket)))
 		return d.hand.ConnectToURI(libvirt.ConnectURI(uri)) == nil
 	})
@@ -268,24 +268,8 @@ func (d *Daemon) Guest(name string, obeys, transient bool) {
 // Booted waits until a guest says that it runs.
 func (d *Daemon) Booted(name string) {
 	d.t.Helper()
-	Until(d.t, name+" runs", func() bool {
+	peertest.Until(d.t, name+" runs", func() bool {
 		said, err := os.ReadFile(filepath.Join(d.dir, name+".serial"))
 		return err == nil && len(said) > 0
 	})
-}
-
-// Until waits for something that comes.
-func Until(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.NewTimer(60 * time.Second)
-	defer deadline.Stop()
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			require.FailNow(t, "it did not come: "+what)
-		}
-	}
 }

@@ -26,6 +26,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/adapter/peertest"
 )
 
 // What is let in.
@@ -125,8 +127,8 @@ func find(t testing.TB) string {
 // start starts fakepve with a certificate of ours, since its own needs a Python package more.
 func (c *Cluster) start(program, guests string) {
 	c.t.Helper()
-	cert, key := certify(c.t)
-	cmd := exec.CommandContext(c.t.Context(), program, guests, "--host", "127.0.0.1", "--port", freePort(c.t), "--time-scale", "0.05", "--cert", cert, "--key", key)
+	certificate := peertest.Certificate(c.t, c.t.TempDir(), "127.0.0.1")
+	cmd := exec.CommandContext(c.t.Context(), program, guests, "--host", "127.0.0.1", "--port", freePort(c.t), "--time-scale", "0.05", "--cert", certificate.Cert, "--key", certificate.Key)
 	out, err := cmd.StdoutPipe()
 	require.NoError(c.t, err)
 	var errs bytes.Buffer

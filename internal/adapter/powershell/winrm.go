@@ -1,4 +1,4 @@
-package hyperv
+package powershell
 
 import (
 	"context"
@@ -168,7 +168,7 @@ func (c *conn) Run(ctx context.Context, command runbook.Command, stdin string) (
 		return process.Result{Stdout: stdout, Stderr: stderr, Code: status}, nil
 	case c.ctx.Err() != nil:
 		return process.Result{}, fmt.Errorf("the connection %q is closed: %w", c.name, adapter.ErrUnreachable)
-	case !t.given.Load() && unknown(err) && !errors.Is(err, context.Canceled):
+	case !t.given.Load() && Unknown(err) && !errors.Is(err, context.Canceled):
 		err = &unsent{host: c.at.Host, err: err}
 	}
 	return process.Result{}, err
@@ -222,7 +222,7 @@ func (t *transport) post(text string) (string, error) {
 	case http.StatusUnauthorized:
 		return "", fmt.Errorf("%w: %s does not let %q in: check the password, that the account is in Remote Management Users, and \"winrm get winrm/config/service/auth\"", adapter.ErrRefused, host, t.conn.spec.Username)
 	case http.StatusForbidden:
-		return "", fmt.Errorf("%w: %s lets %q run nothing: %s", adapter.ErrRefused, host, t.conn.spec.Username, denied)
+		return "", fmt.Errorf("%w: %s lets %q run nothing: put the account into Remote Management Users", adapter.ErrRefused, host, t.conn.spec.Username)
 	case http.StatusServiceUnavailable:
 		return "", fmt.Errorf("%w: WinRM on %s is still starting", adapter.ErrUnreachable, host)
 	}

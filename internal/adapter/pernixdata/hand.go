@@ -1,0 +1,42 @@
+package pernixdata
+
+import (
+	"fmt"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// byHand is typed by VM, and waits for each.
+func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+	at, glob := places(d.Via), d.Spec.(*CacheSpec).glob()
+	login := []runbook.Instruction{
+		{Say: "In PowerShell on the FVP management server:", Type: "Import-Module PrnxCli"},
+		{Type: fmt.Sprintf("Connect-PrnxServer -NameOrIPAddress %s -Credentials (Get-Credential %s)", runbook.Quote(at.Address), runbook.Quote(at.User))},
+	}
+	list := runbook.Instruction{
+		Say:  "The VMs; 7 is write-back. Write down the peers of those:",
+		Type: fmt.Sprintf("Get-PrnxVM | Where-Object Name -clike %s | Format-Table Name, effectivePolicy, NumWBPeers, numWbExternalPeers", runbook.Quote(glob)),
+	}
+	through := append(login[:2:2], list, runbook.Instruction{
+		Say: "For each VM with 7:", Type: "Set-PrnxAccelerationPolicy -Name VM -WriteThrough -WaitTimeSeconds 60",
+	})
+	proof := append(login[:2:2],
+		runbook.Instruction{Say: "It says WRITE_THROUGH for each VM:", Type: "Get-PrnxAccelerationPolicy -Name VM -Effective"},
+		runbook.Instruction{
+			Say:  "And 0 for each VM (before FVP 3.1 without -StartTime 0):",
+			Type: "(Get-PrnxObjectStats -ObjectIdentifier (Get-PrnxVM | Where-Object Name -ceq VM).Uuid -StartTime 0 -NumberOfSamples 1).time_to_destage",
+		})
+	return runbook.Hand{
+		Do: map[plan.Verb][]runbook.Instruction{
+			plan.Protect: through,
+			plan.Flush:   proof,
+			plan.Unprotect: append(login[:2:2], runbook.Instruction{
+				Say:  "For each VM that had 7, with the numbers that were written down (without the last one if it had none):",
+				Type: "Set-PrnxAccelerationPolicy -Name VM -WriteBack -NumWBPeers N -NumWBExternalPeers M -WaitTimeSeconds 60",
+			}),
+		},
+		On:    append(login[:2:2], list),
+		Clean: proof,
+	}
+}

@@ -1,0 +1,33 @@
+// Package powershell runs PowerShell on Windows machines: over WinRM, a connection of its own, or over the SSH server that
+// Windows has, through a connection of type ssh. It is what the families share whose systems are worked with by cmdlets.
+package powershell
+
+import (
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/runbook"
+)
+
+// Via are the types of connection that are a Shell.
+func Via() []string { return []string{"winrm", "ssh"} }
+
+// Family serves connections of type "winrm".
+func Family() adapter.Family {
+	return adapter.Family{
+		Connections: []runbook.ConnectionType{{
+			Name: "winrm", Doc: "a Windows machine's remote management (WinRM) over HTTPS",
+			Spec:  func() any { return new(ConnSpec) },
+			Check: func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
+			Place: func(spec any) runbook.Place {
+				s := spec.(*ConnSpec)
+				return runbook.Place{Address: s.URL, User: s.Username}
+			},
+		}},
+		Connect: func(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
+			c, err := connect(d, secrets)
+			if err != nil {
+				return nil, err
+			}
+			return c, nil
+		},
+	}
+}

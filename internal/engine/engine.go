@@ -102,13 +102,16 @@ type exec struct {
 	next     time.Time // the next look or try
 	pause    time.Duration
 	accepted bool
-	given    bool      // a command was given
+	given    bool      // a command was given, and did reach the node or may have
+	heard    bool      // and so was one before the last
+	away     bool      // it has given its place under the limits back, and takes one again before its next command
 	since    time.Time // when
 	cause    Cause     // why it is forced, of the closed set
 	reason   string    // likewise, in words
 	waits    int       // users whose proof is being renewed
 	lastLook bool      // it was looked at once more when its time was over
 	resumed  bool      // its intent is from before a crash, and nobody knows what became of it
+	blind    bool      // likewise, and its node did not answer the look before
 }
 
 type phase uint8
@@ -118,6 +121,7 @@ const (
 	commanding              // the command is on its way
 	proving                 // accepted: probes until it is so
 	backingOff              // to be tried again
+	inLine                  // likewise, as soon as there is a place for it
 	asking                  // a person was asked
 )
 

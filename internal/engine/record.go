@@ -17,7 +17,7 @@ const (
 	Snapshot  RecordKind = "snapshot"  // what was on before the first action: Nodes
 	Widened   RecordKind = "widened"   // a further supply fails: Supplies, Nodes (survey of those that came into scope)
 	Triggered RecordKind = "triggered" // a stage starts: Stage, Reason, Numbers
-	Intent    RecordKind = "intent"    // a command is about to be given: Op, Node, Verb, Attempt, Reason and Cause (of a forced one)
+	Intent    RecordKind = "intent"    // a command is about to be given: Op, Node, Verb, Attempt, Reason and Cause (of a forced one), State (where the last look had no answer)
 	Accepted  RecordKind = "accepted"  // the command's answer: Op, Node, Verb, Outcome, Reason
 	Proven    RecordKind = "proven"    // a probe showed the step done: Node, Verb, State, Reason, Cause
 	Failed    RecordKind = "failed"    // a step ended without proof: Node, Verb, State, Reason, Cause

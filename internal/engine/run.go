@@ -161,6 +161,11 @@ func (e *Engine) turn(goal plan.Goal, reason string) {
 		return
 	}
 	e.rebuild()
+	for i := range e.nodes {
+		if x := e.nodes[i].exec; x != nil && x.phase == inLine {
+			e.guard(i) // there will be no place for it any more
+		}
+	}
 }
 
 // backSupplies lists the supplies of the outage whose mains are back.

@@ -193,3 +193,12 @@ func (e *Engine) fellAgain(i int) {
 		e.notify(true, "could not keep "+e.id(i)+" up: it is "+state.String()+" again")
 	}
 }
+
+// unanswered gives what the last look at a node made of it if it had no answer, nil otherwise.
+func (e *Engine) unanswered(i int) *plan.State {
+	state := e.nodes[i].seen.State
+	if !probed(e.estate.Node(i)) || state != plan.Unknown && state != plan.Unreachable {
+		return nil
+	}
+	return &state
+}

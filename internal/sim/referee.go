@@ -26,6 +26,7 @@ type Referee struct {
 	intents    map[engine.Op]engine.Record
 	last       []engine.Record // per node: its last intent
 	flying     []bool          // per node: an intent without a result
+	flew       []bool          // likewise, before the last one
 	failed     []plan.Verbs    // given up on record in this direction
 	moved      time.Time       // the last intent or result
 	snapshot   bool
@@ -53,7 +54,7 @@ func NewReferee(estate *plan.Estate, policy power.Policy) *Referee {
 	n := estate.Len()
 	r := &Referee{
 		estate: estate, policy: policy, wasOn: make([]bool, n), known: make([]bool, n), listed: make([]bool, n), owed: make([]bool, n), meddled: make([]bool, n), feeds: make([]feed, n),
-		intents: map[engine.Op]engine.Record{}, last: make([]engine.Record, n), flying: make([]bool, n), failed: make([]plan.Verbs, n),
+		intents: map[engine.Op]engine.Record{}, last: make([]engine.Record, n), flying: make([]bool, n), flew: make([]bool, n), failed: make([]plan.Verbs, n),
 	}
 	for i := range n {
 		r.wasOn[i], r.feeds[i] = true, feed{online: true, polls: pollsBack, since: Epoch}
@@ -103,8 +104,10 @@ func (r *Referee) record(t truth, rec engine.Record) {
 		r.closed(t, rec.Nodes)
 	case engine.Intent:
 		rec.At = t.time() // the record's own is the wall's
-		r.intents[rec.Op], r.last[i], r.flying[i], r.moved = rec, rec, true, t.time()
+		r.intents[rec.Op], r.last[i], r.flew[i], r.flying[i], r.moved = rec, rec, r.flying[i], true, t.time()
 		r.limits(t)
+	case engine.Accepted:
+		r.flying[i] = r.flying[i] && (rec.Outcome != engine.Unreached || r.flew[i]) // what has not reached its node is as before
 	case engine.HeldBack:
 		r.flying[i], r.moved = false, t.time()
 	case engine.Proven, engine.Failed:
@@ -304,27 +307,6 @@ func (r *Referee) mayStart(t truth, i int) {
 	for _, d := range r.estate.Needs(i) {
 		if n := r.estate.Node(d); n.Kind != plan.Supply && n.Can.Has(plan.Stop) && r.listed[d] && n.Kind != plan.Person && !r.meddled[d] && t.stateOf(d) != plan.On {
 			r.violate(t.time(), fmt.Sprintf("10: %s is started before %s is on", decl.ID, n.ID))
-		}
-	}
-}
-
-// limits is rule 9, over intents without a result.
-func (r *Referee) limits(t truth) {
-	for _, l := range r.estate.Limits() {
-		total, perHost := 0, map[string]int{}
-		for i, flies := range r.flying {
-			if n := r.estate.Node(i); flies && n.Type == l.Class {
-				total++
-				perHost[n.Host]++
-			}
-		}
-		if l.Total > 0 && total > l.Total {
-			r.violate(t.time(), fmt.Sprintf("9: %d of %s at once, limit %d", total, l.Class, l.Total))
-		}
-		for host, n := range perHost {
-			if l.PerHost > 0 && n > l.PerHost {
-				r.violate(t.time(), fmt.Sprintf("9: %d of %s at once on %s, limit %d", n, l.Class, host, l.PerHost))
-			}
 		}
 	}
 }

@@ -26,6 +26,7 @@ func Draw(d Dice) string {
 	if w.one(2) {
 		b.WriteString("watched: true\n")
 	}
+	w.silences() // last, likewise
 	section := func(name string, lines []string) {
 		if len(lines) > 0 {
 			fmt.Fprintf(&b, "%s:\n  %s\n", name, strings.Join(lines, "\n  "))

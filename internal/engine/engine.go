@@ -76,6 +76,7 @@ type node struct {
 	surveyed  bool // seen since the outage began, or since the crash
 	snapped   bool // in the snapshot
 	wasOn     bool
+	unasked   bool       // the snapshot can't tell: it did not answer, and nobody had seen it not long before
 	wasUp     bool       // seen on not long before the outage began
 	cacheWas  plan.Fact  // write-through before the outage
 	settings  string     // what Unprotect puts back

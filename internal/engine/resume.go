@@ -68,8 +68,7 @@ func (e *Engine) fold(rec *Record) error {
 			if !known {
 				return fmt.Errorf("node %q is in the snapshot but not in the runbook: start with the runbook that the outage began with", ns.Node)
 			}
-			n := &e.nodes[i]
-			n.snapped, n.wasOn, n.cacheWas, n.settings = true, ns.State == plan.On || ns.State == plan.Starting, ns.Protected, ns.Settings
+			e.nodes[i].snapshot(&ns)
 		}
 	case Triggered:
 		st := r.stage(rec.Stage)

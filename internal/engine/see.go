@@ -91,6 +91,7 @@ func (e *Engine) see(i int, seen plan.Observation) {
 		}
 		e.hearSilence(i, seen.State)
 	}
+	e.foundOn(i)
 	if n.exec != nil {
 		e.judge(i, seen)
 		return

@@ -106,7 +106,7 @@ var bugs = []bug{
 		{engineSupply, "return s != nil && e.live(s) && (!s.failed || s.gate)", "return s != nil"},
 	}},
 	{name: "what a cache was set to is forgotten in a crash", edits: []edit{
-		{engineResume, "ns.State == plan.Starting, ns.Protected, ns.Settings", "ns.State == plan.Starting, ns.Protected, \"\""},
+		{engineResume, "e.nodes[i].snapshot(&ns)\n", "e.nodes[i].snapshot(&ns)\n\t\t\te.nodes[i].settings = \"\"\n"},
 	}},
 	{name: "write-back before the gate", edits: []edit{
 		{engineProgress, "return !e.journalLost && e.fed(s.Node) && e.poweredDeps(s.Node)", "return !e.journalLost && (s.Verb == plan.Unprotect || e.fed(s.Node) && e.poweredDeps(s.Node))"},

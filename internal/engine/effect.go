@@ -37,7 +37,8 @@ type (
 		Serial int
 		Down   []string // nodes that are still to be taken down, in plan order
 		Scope  []string // all nodes of the outage
-		// Running are the steps under way, with how long they have been.
+		// Running are the steps under way, with how long they have been. One that holds no place under the limits, since
+		// no command of it has reached its node, has not begun: so a trial needs to know nothing of nodes that don't answer.
 		Running []Underway
 	}
 	// Notify tells people.

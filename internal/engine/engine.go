@@ -76,6 +76,7 @@ type node struct {
 	surveyed  bool // seen since the outage began, or since the crash
 	snapped   bool // in the snapshot
 	wasOn     bool
+	unasked   bool       // the snapshot can't tell: it did not answer, and nobody had seen it not long before
 	wasUp     bool       // seen on not long before the outage began
 	cacheWas  plan.Fact  // write-through before the outage
 	settings  string     // what Unprotect puts back
@@ -102,13 +103,16 @@ type exec struct {
 	next     time.Time // the next look or try
 	pause    time.Duration
 	accepted bool
-	given    bool      // a command was given
+	given    bool      // a command was given, and did reach the node or may have
+	heard    bool      // and so was one before the last
+	away     bool      // it has given its place under the limits back, and takes one again before its next command
 	since    time.Time // when
 	cause    Cause     // why it is forced, of the closed set
 	reason   string    // likewise, in words
 	waits    int       // users whose proof is being renewed
 	lastLook bool      // it was looked at once more when its time was over
 	resumed  bool      // its intent is from before a crash, and nobody knows what became of it
+	blind    bool      // likewise, and its node did not answer the look before
 }
 
 type phase uint8
@@ -118,6 +122,7 @@ const (
 	commanding              // the command is on its way
 	proving                 // accepted: probes until it is so
 	backingOff              // to be tried again
+	inLine                  // likewise, as soon as there is a place for it
 	asking                  // a person was asked
 )
 

@@ -72,11 +72,15 @@ func (e *Engine) command(i int) {
 		e.arm(i)
 		return
 	}
+	if x.away {
+		e.lineUp(i)
+		return
+	}
 	x.attempt++
 	if !x.given {
 		x.since = e.now
 	}
-	x.given = true
+	x.given, x.heard = true, x.given
 	x.phase = commanding
 	x.op = e.newOp(i)
 	if x.verb == plan.Stop || x.verb == plan.Cut {
@@ -91,7 +95,7 @@ func (e *Engine) command(i int) {
 		s.offSeen = false
 	}
 	verb := x.rung
-	e.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, Reason: x.reason, Cause: x.cause})
+	e.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, State: e.unanswered(i), Reason: x.reason, Cause: x.cause})
 	do := Do{Op: x.op, Node: decl.ID, Verb: x.rung, Within: min(acceptWithin, max(x.deadline.Sub(e.now), time.Second))}
 	if x.rung == plan.Unprotect {
 		do.Settings = n.settings
@@ -166,6 +170,9 @@ func (e *Engine) commanded(i int, ev Finished) {
 	case Refused:
 		e.escalate(i, Denied, "refused: "+ev.Detail)
 	case Busy, Unreached:
+		if ev.Outcome == Unreached {
+			e.giveWay(i)
+		}
 		x.phase = backingOff
 		x.pause = min(max(2*x.pause, firstRetry), slowestRetry)
 		x.next = e.now.Add(x.pause)
@@ -231,7 +238,7 @@ func (e *Engine) tick(i int) {
 		case guarding:
 			e.pass(i)
 			return
-		case commanding, asking:
+		case commanding, inLine, asking:
 		}
 	}
 	e.arm(i)
@@ -290,7 +297,9 @@ func (e *Engine) end(i int, v verdict) {
 	n.exec = nil
 	n.gen++
 	pr.active--
-	pr.disp.Release(i)
+	if !x.away {
+		pr.disp.Release(i)
+	}
 	if x.goal == plan.Down && n.down {
 		v = proven // whatever was asked of it, it is off
 	}

@@ -23,6 +23,7 @@ type opinion struct {
 	wasOn  bool // when the outage began, or the snapshot was made
 	owed   bool // was on when it came into the snapshot
 	flying bool // an intent without a result
+	flew   bool // likewise, before the last one
 	forced bool // the last intent gave a reason
 	others bool // somebody else started it
 	failed plan.Verbs
@@ -58,7 +59,7 @@ func (j *judge) fingerprint(b []byte) []byte {
 		b = append(b, n)
 	}
 	for _, o := range j.verdicts {
-		bits(o.wasOn, o.owed, o.flying, o.forced, o.others)
+		bits(o.wasOn, o.owed, o.flying, o.flew, o.forced, o.others)
 		b = append(b, byte(o.failed))
 	}
 	bits(j.snapshot, j.cycled, j.lost)
@@ -87,17 +88,19 @@ func (j *judge) record(w *world, rec engine.Record) {
 			j.verdicts[at].wasOn = j.verdicts[at].wasOn || st == plan.On || st == plan.Starting
 		}
 	case engine.Intent:
-		j.intent, o.flying, o.forced = rec, true, rec.Reason != ""
+		j.intent, o.flying, o.flew, o.forced = rec, true, o.flying, rec.Reason != ""
 		if (rec.Cause != "") != o.forced {
 			w.violate("18: %s of %s has reason %q and cause %q", rec.Verb, rec.Node, rec.Reason, rec.Cause)
 		}
 		j.limits(w)
+	case engine.Accepted:
+		o.flying = o.flying && (rec.Outcome != engine.Unreached || o.flew) // what has not reached its node is as before
 	case engine.HeldBack:
-		o.flying = false
+		o.flying, o.flew = false, false
 	case engine.Failed:
-		o.flying, o.failed = false, o.failed|plan.VerbSet(*rec.Verb)
+		o.flying, o.flew, o.failed = false, false, o.failed|plan.VerbSet(*rec.Verb)
 	case engine.Proven:
-		o.flying = false
+		o.flying, o.flew = false, false
 		j.proof(w, i, *rec.Verb)
 	case engine.NoReturn:
 		j.cycled = true

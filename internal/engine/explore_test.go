@@ -297,7 +297,7 @@ func explore(t *testing.T, vms int, limit budgets, known ...string) {
 //   - for each node that is going off or coming up, whether it gets there in this moment or in the next;
 //   - after each record and each command, whether the controller crashes there: the rest of the batch and all answers
 //     are lost, and it comes back a moment later with what Restored makes of its records;
-//   - for each command, probe and poll, whether it goes wrong and how: not done, refused, busy, accepted and never
+//   - for each command, probe and poll, whether it goes wrong and how: not done, refused, busy, unreachable, accepted and never
 //     carried out, answered late or never, with or without having been done; and whether somebody else starts a VM.
 //
 // A state is the world's truth, what the referee keeps of the past, the budgets that are left, the engine, and while it

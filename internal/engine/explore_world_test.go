@@ -238,8 +238,8 @@ func (w *world) do(e engine.Do, c *choices) {
 	i, _ := w.estate.Index(e.Node)
 	w.say("  do %s %s", e.Verb, e.Node)
 	w.judge.command(w, i, e)
-	way := w.fault(c, 7, e.Verb.String()+" "+e.Node, "is done, and its answer is lost", "is lost", "is refused", "finds it busy",
-		"is accepted and nothing comes of it", "is answered late")
+	way := w.fault(c, 8, e.Verb.String()+" "+e.Node, "is done, and its answer is lost", "is lost", "is refused", "finds it busy",
+		"is accepted and nothing comes of it", "is answered late", "can't be reached")
 	a := answer{op: e.Op, node: i, outcome: engine.Done}
 	switch way {
 	case 0, 6:
@@ -254,6 +254,8 @@ func (w *world) do(e engine.Do, c *choices) {
 		a.outcome = engine.Refused
 	case 4:
 		a.outcome = engine.Busy
+	case 7:
+		a.outcome = engine.Unreached
 	case 5:
 		if t := &w.things[i]; e.Verb == plan.Stop && t.state == plan.On {
 			*t = thing{state: plan.Stopping}

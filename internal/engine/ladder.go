@@ -102,7 +102,7 @@ func (e *Engine) force(i int, cause Cause, why string) {
 		e.out = append(e.out, Cancel{Op: x.op})
 		delete(e.ops, x.op)
 	}
-	*x = exec{goal: x.goal, verb: x.verb, rung: plan.Force, cause: cause, reason: why, given: x.given, since: e.now}
+	*x = exec{goal: x.goal, verb: x.verb, rung: plan.Force, cause: cause, reason: why, given: x.given, heard: x.heard, away: x.away, since: e.now}
 	e.notify(true, fmt.Sprintf("powering off %s: %s", e.id(i), why))
 	if e.estate.Node(i).Kind == plan.VM {
 		e.command(i)

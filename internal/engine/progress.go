@@ -52,9 +52,11 @@ func (e *Engine) rebuild() {
 	r.progress = progress{plan: p, disp: p.Dispatcher(), status: make([]status, n), left: make([]int, n), worst: make([]verdict, n)}
 	pr := &r.progress
 	for i := range e.nodes {
-		if e.nodes[i].exec != nil {
+		if x := e.nodes[i].exec; x != nil {
 			pr.active++
-			pr.disp.Take(i)
+			if !x.away {
+				pr.disp.Take(i)
+			}
 		}
 	}
 	cut := e.cutScope()
@@ -71,6 +73,9 @@ func (e *Engine) rebuild() {
 		}
 		if x := e.nodes[s.Node].exec; x != nil && x.goal == r.goal && x.verb == s.Verb {
 			pr.status[i] = active
+			if x.phase == inLine {
+				e.enqueue(i)
+			}
 		} else if v, ok := e.satisfied(s, cut); ok {
 			if s.Verb == plan.Start {
 				e.cameBack(s.Node)
@@ -164,7 +169,7 @@ func (e *Engine) offer(step int) {
 		e.notify(true, s.Verb.String()+" "+s.Name+" waits: something that comes before it was not proven; a person is needed unless it settles by itself")
 	default:
 		pr.status[step] = queued
-		pr.disp.Add(step)
+		e.enqueue(step)
 	}
 }
 
@@ -191,6 +196,11 @@ func (e *Engine) dispatch() {
 	pr := &e.run.progress
 	for s := pr.disp.Next(); s >= 0; s = pr.disp.Next() {
 		step := &pr.plan.Steps[s]
+		if x := e.nodes[step.Node].exec; pr.status[s] == active && x != nil && x.phase == inLine {
+			x.away = false
+			e.guard(step.Node)
+			continue
+		}
 		if pr.status[s] != queued { // was set aside while it stood in the queue
 			pr.disp.Release(step.Node)
 			continue
@@ -216,7 +226,7 @@ func (e *Engine) unpark() {
 	for _, s := range pr.parked {
 		if pr.status[s] == parked {
 			pr.status[s] = queued
-			pr.disp.Add(s)
+			e.enqueue(s)
 		}
 	}
 	pr.parked = pr.parked[:0]

@@ -15,9 +15,9 @@ type RecordKind string
 const (
 	Opened    RecordKind = "opened"    // an outage or a drill begins: Outage, Supplies (failing), Replace, Digest, Mode, Members, Nodes (of the whole estate: last seen on); of a drill Scope, By
 	Snapshot  RecordKind = "snapshot"  // what was on before the first action: Nodes
-	Widened   RecordKind = "widened"   // a further supply fails: Supplies, Nodes (survey of those that came into scope)
+	Widened   RecordKind = "widened"   // the snapshot grows: a further supply fails: Supplies, Nodes (survey of those that came into scope); or, without Supplies, one that could not be asked answers: Nodes
 	Triggered RecordKind = "triggered" // a stage starts: Stage, Reason, Numbers
-	Intent    RecordKind = "intent"    // a command is about to be given: Op, Node, Verb, Attempt, Reason and Cause (of a forced one)
+	Intent    RecordKind = "intent"    // a command is about to be given: Op, Node, Verb, Attempt, Reason and Cause (of a forced one), State (where the last look had no answer)
 	Accepted  RecordKind = "accepted"  // the command's answer: Op, Node, Verb, Outcome, Reason
 	Proven    RecordKind = "proven"    // a probe showed the step done: Node, Verb, State, Reason, Cause
 	Failed    RecordKind = "failed"    // a step ended without proof: Node, Verb, State, Reason, Cause

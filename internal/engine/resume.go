@@ -68,8 +68,7 @@ func (e *Engine) fold(rec *Record) error {
 			if !known {
 				return fmt.Errorf("node %q is in the snapshot but not in the runbook: start with the runbook that the outage began with", ns.Node)
 			}
-			n := &e.nodes[i]
-			n.snapped, n.wasOn, n.cacheWas, n.settings = true, ns.State == plan.On || ns.State == plan.Starting, ns.Protected, ns.Settings
+			e.nodes[i].snapshot(&ns)
 		}
 	case Triggered:
 		st := r.stage(rec.Stage)
@@ -126,8 +125,12 @@ func (e *Engine) fold(rec *Record) error {
 		}
 		e.uncommit()
 	case Accepted:
-		if n := &e.nodes[at]; n.open != nil && rec.Outcome == Done {
+		switch n := &e.nodes[at]; {
+		case n.open == nil:
+		case rec.Outcome == Done:
 			n.open.accepted, n.accepted = true, n.open.verb == plan.Stop
+		case rec.Outcome == Unreached && !n.open.heard:
+			n.open = nil // as if it had not been given: it holds no place, and its step begins anew
 		}
 	case Gap, Spent:
 	}
@@ -164,7 +167,7 @@ func (e *Engine) foldBack(ids []string) {
 
 func (e *Engine) foldIntent(at int, rec *Record) {
 	n := &e.nodes[at]
-	x := &exec{goal: e.run.goal, verb: *rec.Verb, rung: *rec.Verb, attempt: rec.Attempt, cause: rec.Cause, reason: rec.Reason, phase: proving, resumed: true, given: true}
+	x := &exec{goal: e.run.goal, verb: *rec.Verb, rung: *rec.Verb, attempt: rec.Attempt, cause: rec.Cause, reason: rec.Reason, phase: proving, resumed: true, given: true, heard: n.open != nil, blind: rec.State != nil}
 	if x.rung == plan.Force {
 		x.verb = plan.Stop
 	}
@@ -213,9 +216,10 @@ func (e *Engine) resumeIntents() []int {
 		}
 		x.since = e.now
 		x.deadline = e.now.Add(decl.Time(x.rung).Within)
-		// It answered right before the intent (its guard asked), so that silence since counts as after an accepted stop:
-		// the crash may have lost no more than the answer.
-		n.accepted = n.accepted || x.verb == plan.Stop
+		// Where it answered right before the intent (its guard asked), silence since counts as after an accepted stop: the
+		// crash may have lost no more than the answer.
+		n.accepted = n.accepted || x.verb == plan.Stop && !x.blind
+		x.blind = false
 		n.exec = x
 		e.arm(i)
 		resumed = append(resumed, i)

@@ -83,7 +83,7 @@ func (e *Engine) openRun() {
 	e.run = &run{id: id, goal: plan.Down, scope: make([]bool, e.estate.Len())}
 	for i := range e.nodes {
 		n := &e.nodes[i]
-		n.surveyed, n.snapped, n.wasOn, n.touched, n.stopped, n.accepted = false, false, false, false, false, false
+		n.surveyed, n.snapped, n.wasOn, n.unasked, n.touched, n.stopped, n.accepted = false, false, false, false, false, false, false
 		n.wasUp = n.settled == plan.On && e.now.Sub(n.seenAt) < trustLast
 		n.cacheWas, n.settings, n.done, n.bad, n.open, n.silent, n.falls = plan.NotKnown, "", 0, 0, nil, time.Time{}, 0
 		n.heldAt = time.Time{}
@@ -161,6 +161,11 @@ func (e *Engine) turn(goal plan.Goal, reason string) {
 		return
 	}
 	e.rebuild()
+	for i := range e.nodes {
+		if x := e.nodes[i].exec; x != nil && x.phase == inLine {
+			e.guard(i) // there will be no place for it any more
+		}
+	}
 }
 
 // backSupplies lists the supplies of the outage whose mains are back.

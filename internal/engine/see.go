@@ -91,6 +91,7 @@ func (e *Engine) see(i int, seen plan.Observation) {
 		}
 		e.hearSilence(i, seen.State)
 	}
+	e.foundOn(i)
 	if n.exec != nil {
 		e.judge(i, seen)
 		return
@@ -192,4 +193,13 @@ func (e *Engine) fellAgain(i int) {
 		e.record(Record{Kind: Failed, Node: e.id(i), Verb: &verb, State: &state, Reason: "was brought up and is not up any more"})
 		e.notify(true, "could not keep "+e.id(i)+" up: it is "+state.String()+" again")
 	}
+}
+
+// unanswered gives what the last look at a node made of it if it had no answer, nil otherwise.
+func (e *Engine) unanswered(i int) *plan.State {
+	state := e.nodes[i].seen.State
+	if !probed(e.estate.Node(i)) || state != plan.Unknown && state != plan.Unreachable {
+		return nil
+	}
+	return &state
 }

@@ -47,7 +47,7 @@ func TestStories(t *testing.T) {
 //	limit TYPE total=N perhost=N
 //	policy protect|shutdown|restore|shed:NAME|reserve CONDITION
 //	battery SUPPLY CHARGE RUNTIME [notest] [endless] [volts] [deaf=N]
-//	at TIME mains SUPPLY on|off / at TIME silent SUPPLY on|off / at TIME order VERB [NODE] / at TIME becomes NODE on|off
+//	at TIME mains SUPPLY on|off / at TIME silent SUPPLY|NODE on|off / at TIME order VERB [NODE] / at TIME becomes NODE on|off
 //	at TIME drill NODE|KEY=VALUE… / at TIME drill stage NAME / at TIME drill battery SUPPLY FLOOR
 //	fault NODE FAULT / off NODE / crash N,N / for TIME
 func parseStory(t *testing.T, src string) sim.Scenario {
@@ -98,7 +98,11 @@ func parseStory(t *testing.T, src string) sim.Scenario {
 				c.Supply, c.Mains = f[3], f[4] == "on"
 			case "silent":
 				on := f[4] == "on"
-				c.Supply, c.Silent = f[3], &on
+				if c.Silent = &on; slices.ContainsFunc(nodes, func(n plan.Node) bool { return n.ID == f[3] && n.Kind == plan.Supply }) {
+					c.Supply = f[3]
+				} else {
+					c.Node = f[3]
+				}
 			case "order":
 				c.Order = &engine.Order{Verb: engine.OrderVerb(f[3]), By: "tester"}
 				if len(f) > 4 {

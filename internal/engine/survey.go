@@ -73,15 +73,13 @@ func (e *Engine) endSurvey() {
 		if n.snapped {
 			continue // what was on before a crash counts, not what is on after it
 		}
-		n.snapped = true
 		state := n.seen.State
 		unasked := state == plan.Unknown || state == plan.Unreachable
 		if n.wasUp && (unasked || state == plan.Off && lost[i]) {
 			state = plan.On // it can't be asked now, or dropped with its supply; it was on when last seen
 		}
-		n.wasOn = state == plan.On || state == plan.Starting
-		n.cacheWas, n.settings = n.seen.Protected, n.seen.Settings
-		fresh = append(fresh, NodeState{Node: e.id(i), State: state, Protected: n.cacheWas, Settings: n.settings})
+		fresh = append(fresh, NodeState{Node: e.id(i), State: state, Protected: n.seen.Protected, Settings: n.seen.Settings})
+		n.snapshot(&fresh[len(fresh)-1])
 	}
 	switch {
 	case !r.snapped:
@@ -98,6 +96,25 @@ func (e *Engine) endSurvey() {
 		}
 	}
 	e.heedOutsiders()
+}
+
+// snapshot keeps what the snapshot says of a node.
+func (n *node) snapshot(ns *NodeState) {
+	n.snapped, n.wasOn = true, ns.State == plan.On || ns.State == plan.Starting
+	n.unasked = ns.State == plan.Unknown || ns.State == plan.Unreachable
+	n.cacheWas, n.settings = ns.Protected, ns.Settings
+}
+
+// foundOn takes a node into the snapshot that could not be asked when that was made, and answers before it has been
+// stopped: what is on now was on then, and is brought back.
+func (e *Engine) foundOn(i int) {
+	n, r := &e.nodes[i], e.run
+	if r == nil || r.goal != plan.Down || !n.unasked || n.stopped || n.seen.State != plan.On && n.seen.State != plan.Starting {
+		return
+	}
+	late := NodeState{Node: e.id(i), State: n.seen.State, Protected: n.seen.Protected, Settings: n.seen.Settings}
+	n.snapshot(&late)
+	e.record(Record{Kind: Widened, Nodes: []NodeState{late}})
 }
 
 // lastSeenOn lists what was seen on not long ago, over the whole estate: what drops unseen, under a controller that drops

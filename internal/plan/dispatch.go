@@ -4,7 +4,7 @@ package plan
 // estimate and the simulator all schedule by it. A step must be added only when all that it waits for has settled.
 type Dispatcher struct {
 	plan    *Plan
-	free    Queue[int] // ranks of ready steps that no limit applies to
+	free    Queue[int] // ranks of ready steps that no limit applies to; of those that come last, plus the number of steps
 	classes []classQueue
 	rank    []int // by step: lower is handed out sooner
 	byRank  []int // step by rank
@@ -17,7 +17,7 @@ type classQueue struct {
 
 type laneQueue struct {
 	running int
-	ready   Queue[int] // ranks
+	ready   Queue[int] // ranks, likewise
 }
 
 // Dispatcher makes an empty dispatcher for the plan.
@@ -39,13 +39,18 @@ func (p *Plan) dispatcher(rank []int) *Dispatcher {
 }
 
 // Add queues a step that may start now.
-func (d *Dispatcher) Add(step int) {
+func (d *Dispatcher) Add(step int) { d.queue(step, d.rank[step]) }
+
+// AddLast queues a step that may start now behind all that Add has queued and will queue.
+func (d *Dispatcher) AddLast(step int) { d.queue(step, d.rank[step]+len(d.rank)) }
+
+func (d *Dispatcher) queue(step, rank int) {
 	node := d.plan.Steps[step].Node
 	if node < 0 || d.plan.estate.class[node] < 0 {
-		d.free.Push(d.rank[step])
+		d.free.Push(rank)
 		return
 	}
-	d.classes[d.plan.estate.class[node]].lanes[d.plan.estate.lane[node]].ready.Push(d.rank[step])
+	d.classes[d.plan.estate.class[node]].lanes[d.plan.estate.lane[node]].ready.Push(rank)
 }
 
 // Next takes the most urgent step that the limits allow and counts it as running. It returns -1 if there is none.
@@ -79,7 +84,7 @@ func (d *Dispatcher) Next() int {
 		d.classes[class].running++
 		d.classes[class].lanes[lane].running++
 	}
-	return d.byRank[best]
+	return d.byRank[best%len(d.byRank)]
 }
 
 // Take counts a node as worked on whose step was not handed out by Next: it was in flight before a crash, or belongs to

@@ -68,15 +68,15 @@ type ConditionDecl struct {
 // EventDecl is something that happens from outside. Exactly one of its keys beside at, supply and node is given.
 type EventDecl struct {
 	At     time.Duration `yaml:"at"`     // from the start
-	Supply string        `yaml:"supply"` // of mains, silent, discharge, extra_load, temperature and voltage
+	Supply string        `yaml:"supply"` // of mains, silent (or node), discharge, extra_load, temperature and voltage
 	Mains  string        `yaml:"mains"`  // on, off
-	Silent *bool         `yaml:"silent"` // the supply stops or begins to answer
+	Silent *bool         `yaml:"silent"` // the supply or the node stops or begins to answer; neither looks nor commands reach such a node
 	// ExtraLoad is what a supply carries from now on beside what the nodes draw that are on, as a share of its nominal
 	// power: fans that spin up when the air conditioning stops.
 	ExtraLoad   *Percent `yaml:"extra_load"`
 	Temperature *float64 `yaml:"temperature"`              // °C that its UPS tells from now on
 	Voltage     *float64 `yaml:"voltage" check:"positive"` // of its input, as its UPS tells it from now on; 230 is nominal
-	Node        string   `yaml:"node"`                     // of becomes, and of an order that is about a node
+	Node        string   `yaml:"node"`                     // of becomes and silent, and of an order that is about a node
 	Becomes     string   `yaml:"becomes"`                  // on, off, gone: somebody else did that
 	Order       string   `yaml:"order"`                    // an operator's command
 	Drill       []string `yaml:"drill"`                    // somebody asks for a drill of these nodes, by name or label
@@ -247,7 +247,7 @@ func (b *BatteryDecl) battery() Battery {
 // change makes the change that an event is.
 func (ev *EventDecl) change() (Change, error) {
 	c := Change{At: ev.At, Supply: ev.Supply, Node: ev.Node}
-	given, ofSupply := 0, ev.Mains != "" || ev.Silent != nil || ev.ExtraLoad != nil || ev.Temperature != nil || ev.Voltage != nil || ev.Discharge != nil
+	given, ofSupply := 0, ev.Mains != "" || ev.ExtraLoad != nil || ev.Temperature != nil || ev.Voltage != nil || ev.Discharge != nil
 	for _, is := range []bool{ev.Mains != "", ev.Silent != nil, ev.ExtraLoad != nil, ev.Temperature != nil, ev.Voltage != nil, ev.Becomes != "", ev.Order != "", len(ev.Drill) > 0, ev.Discharge != nil, ev.Journal != "", ev.Clock != ""} {
 		if is {
 			given++
@@ -265,11 +265,13 @@ func (ev *EventDecl) change() (Change, error) {
 	var err error
 	switch {
 	case ofSupply && ev.Supply == "":
-		return c, fmt.Errorf("mains, silent, discharge, extra_load, temperature and voltage need the supply that they are about")
+		return c, fmt.Errorf("mains, discharge, extra_load, temperature and voltage need the supply that they are about")
 	case ev.Mains != "":
 		c.Mains, err = pick("mains", ev.Mains, "on", "off")
 	case ev.Silent != nil:
-		c.Silent = ev.Silent
+		if c.Silent = ev.Silent; (ev.Supply == "") == (ev.Node == "") {
+			err = fmt.Errorf("silent needs the supply or the node that it is about")
+		}
 	case ev.ExtraLoad != nil:
 		share := float64(*ev.ExtraLoad) / 100
 		c.ExtraLoad = &share

@@ -26,6 +26,7 @@ type Referee struct {
 	intents    map[engine.Op]engine.Record
 	last       []engine.Record // per node: its last intent
 	flying     []bool          // per node: an intent without a result
+	flew       []bool          // likewise, before the last one
 	failed     []plan.Verbs    // given up on record in this direction
 	moved      time.Time       // the last intent or result
 	snapshot   bool
@@ -56,7 +57,7 @@ func NewReferee(estate *plan.Estate, policy power.Policy) *Referee {
 	n := estate.Len()
 	r := &Referee{
 		estate: estate, policy: policy, wasOn: make([]bool, n), known: make([]bool, n), listed: make([]bool, n), owed: make([]bool, n), meddled: make([]bool, n), asides: make([]aside, n), shownOff: make([]bool, n), misled: make([]bool, n), feeds: make([]feed, n),
-		intents: map[engine.Op]engine.Record{}, last: make([]engine.Record, n), flying: make([]bool, n), failed: make([]plan.Verbs, n),
+		intents: map[engine.Op]engine.Record{}, last: make([]engine.Record, n), flying: make([]bool, n), flew: make([]bool, n), failed: make([]plan.Verbs, n),
 	}
 	for i := range n {
 		r.wasOn[i], r.feeds[i] = true, feed{online: true, polls: pollsBack, since: Epoch}
@@ -109,9 +110,11 @@ func (r *Referee) record(t truth, rec engine.Record) {
 		r.closed(t, rec.Nodes)
 	case engine.Intent:
 		rec.At = t.time() // the record's own is the wall's
-		r.intents[rec.Op], r.last[i], r.flying[i], r.moved = rec, rec, true, t.time()
+		r.intents[rec.Op], r.last[i], r.flew[i], r.flying[i], r.moved = rec, rec, r.flying[i], true, t.time()
 		r.limits(t)
 		r.shown(i, rec.Kind, *rec.Verb)
+	case engine.Accepted:
+		r.flying[i] = r.flying[i] && (rec.Outcome != engine.Unreached || r.flew[i]) // what has not reached its node is as before
 	case engine.HeldBack:
 		r.flying[i], r.moved = false, t.time()
 	case engine.Proven, engine.Failed:

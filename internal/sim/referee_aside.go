@@ -20,7 +20,8 @@ type aside struct {
 
 // set notes how a node is set when it comes into the snapshot.
 func (r *Referee) set(t truth, i int, n engine.NodeState) {
-	r.asides[i] = aside{was: t.protectedOf(i), set: t.setOf(i), seen: n.Protected != plan.NotKnown}
+	told := r.asides[i].told
+	r.asides[i] = aside{told: told, was: t.protectedOf(i), set: t.setOf(i), seen: n.Protected != plan.NotKnown}
 }
 
 // mayStopUnder is rule 12: no VM is stopped while a cache is in write-back, and nothing that stands on a cluster, or that

@@ -27,7 +27,7 @@ func (r *Referee) owe(t truth, nodes []engine.NodeState) {
 			if r.known[i] && !r.forgetful {
 				r.violate(t.time(), "4: the snapshot of "+n.Node+" was taken again")
 			}
-			r.known[i] = true
+			r.known[i] = n.State != plan.Unknown && n.State != plan.Unreachable // else it may be added once, when it answers
 			r.listed[i] = n.State == plan.On || n.State == plan.Starting
 			r.owed[i] = t.stateOf(i) == plan.On
 			r.set(t, i, n)

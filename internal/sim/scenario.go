@@ -51,14 +51,14 @@ type Change struct {
 	At     time.Duration
 	Supply string
 	Mains  bool
-	Silent *bool // the supply falls silent, or speaks again
+	Silent *bool // the supply falls silent, or speaks again; with Node: nothing reaches that node, or all does again
 	// ExtraLoad is what the supply carries from now on beside its nodes, as a share of nominal: fans that spin up.
 	ExtraLoad   *float64
 	Temperature *float64       // °C that its UPS tells from now on
 	Voltage     *float64       // of its input, as its UPS tells it from now on; 230 is nominal
 	Order       *engine.Order  // an operator's command
 	Drill       *engine.Drill  // somebody asks for a drill
-	Node        string         // of Becomes
+	Node        string         // of Becomes and of Silent
 	Becomes     *plan.State    // somebody else switched the node on or off, or deleted it
 	Journal     *bool          // the journal's disk is lost (true), or back
 	Clock       *time.Duration // the wall clock is set forth or back by so much: records bear its time, decisions do not

@@ -180,46 +180,6 @@ func (s *simulation) tick(k int, first time.Duration) {
 	})
 }
 
-func (s *simulation) change(c Change) {
-	switch {
-	case c.Order != nil:
-		s.apply(*c.Order)
-		return
-	case c.Drill != nil:
-		s.apply(*c.Drill)
-		return
-	case c.Clock != nil:
-		s.skew += *c.Clock
-		return
-	case c.Journal != nil:
-		s.setJournal(*c.Journal)
-		return
-	case c.Becomes != nil:
-		if i, ok := s.estate.Index(c.Node); ok {
-			s.referee.meddled[i] = true
-			s.meddle(i, *c.Becomes)
-		}
-		return
-	}
-	for k := range s.cells {
-		if s.estate.Node(s.cells[k].node).ID != c.Supply {
-			continue
-		}
-		switch at := &s.cells[k]; {
-		case c.Silent != nil:
-			at.silent, at.changed = *c.Silent, s.now
-		case c.ExtraLoad != nil:
-			at.extra, s.weighed = *c.ExtraLoad, false
-		case c.Temperature != nil:
-			at.temperature = power.Known(*c.Temperature)
-		case c.Voltage != nil:
-			at.voltage = power.Known(*c.Voltage)
-		default:
-			s.setMains(k, c.Mains)
-		}
-	}
-}
-
 // apply gives the engine an event and carries out what follows, in order.
 func (s *simulation) apply(ev engine.Event) {
 	if s.stopped {
@@ -316,8 +276,11 @@ func (s *simulation) do(e engine.Do) {
 	s.after(way, func() { // on its way whatever becomes of the engine
 		outcome, detail := s.give(i, e)
 		wait := way
-		if outcome == engine.TimedOut {
+		switch {
+		case outcome == engine.TimedOut:
 			wait = e.Within
+		case s.things[i].silent:
+			wait = deadAfter
 		}
 		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Detail: detail}, wait)
 	})
@@ -335,7 +298,11 @@ func (s *simulation) probe(e engine.Probe) {
 			return
 		}
 		outcome, seen := s.look(i)
-		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Seen: seen}, way)
+		wait := way
+		if s.things[i].silent {
+			wait = deadAfter
+		}
+		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Seen: seen}, wait)
 	})
 }
 

@@ -26,6 +26,7 @@ type thing struct {
 	crashed   bool         // lost its power while on, at any time
 	dark      bool         // lost its power while on, and was not on since
 	away      bool         // was on at the start and is not on now
+	silent    bool         // nothing reaches it
 	boots     bool         // starts by itself whenever its power comes back
 	outlet    int          // that it hangs on, -1: none
 	frozen    bool         // took a stop, and neither goes down nor answers
@@ -36,6 +37,8 @@ type thing struct {
 const (
 	latency = 20 * time.Millisecond
 	lateBy  = 3 // a late command takes so many times as long as it may
+	// deadAfter is how long nobody answers before an address is given up, as in most adapters.
+	deadAfter = 5 * time.Second
 )
 
 // world is the modelled estate.
@@ -72,7 +75,7 @@ func (s *simulation) become(i int, state plan.State) {
 			s.restart()
 		}
 	}
-	if s.scenario.Watched && s.estate.Node(i).Kind == plan.VM && state != plan.Gone {
+	if s.scenario.Watched && !t.silent && s.estate.Node(i).Kind == plan.VM && state != plan.Gone {
 		seen := plan.Observation{State: state}
 		if s.estate.Node(i).Healthy && state == plan.On {
 			seen.Healthy = plan.NotKnown // a watch sees no health
@@ -99,6 +102,9 @@ func (s *simulation) took(i int, verb plan.Verb) time.Duration {
 // was.
 func (s *simulation) command(i int, verb plan.Verb, was string) (engine.Outcome, string) {
 	t, decl := &s.things[i], s.estate.Node(i)
+	if t.silent {
+		return engine.Unreached, "no answer"
+	}
 	if t.fault == Vanish {
 		s.become(i, plan.Gone)
 	}
@@ -287,6 +293,12 @@ func (s *simulation) observe(i int) (engine.Outcome, plan.Observation) {
 	t, decl := &s.things[i], s.estate.Node(i)
 	if decl.Kind == plan.Supply {
 		return engine.Done, s.observeSupply(i)
+	}
+	if t.silent && (decl.OffAfter == 0 || t.told > 0) {
+		return engine.Unreached, plan.Observation{}
+	}
+	if t.silent { // the machine itself does not answer; of one that took a stop the runbook's word is that it is off then
+		return engine.Done, plan.Observation{State: plan.Unreachable}
 	}
 	t.looks++
 	if t.state == plan.Gone {

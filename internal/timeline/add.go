@@ -69,7 +69,11 @@ func (t *Timeline) snapshot(r engine.Record) {
 			on++
 		}
 	}
-	t.mark(r, strings.Join(r.Supplies, ", "), fmt.Sprintf("%d nodes on", on))
+	of := strings.Join(r.Supplies, ", ")
+	if r.Kind == engine.Widened && of == "" {
+		of = r.Nodes[0].Node
+	}
+	t.mark(r, of, fmt.Sprintf("%d nodes on", on))
 }
 
 func (t *Timeline) ordered(r engine.Record) {

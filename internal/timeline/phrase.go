@@ -21,6 +21,9 @@ func (t *Timeline) Phrase(r *engine.Record) string {
 	case engine.Snapshot:
 		return fmt.Sprintf("snapshot: %d of %d nodes are on, and come back", t.Summary.WasOn, len(r.Nodes))
 	case engine.Widened:
+		if len(r.Supplies) == 0 {
+			return fmt.Sprintf("%s could not be asked before: it is on, and comes back", r.Nodes[0].Node)
+		}
 		return fmt.Sprintf("the outage is wider now: %s; %d nodes are on, and come back", strings.Join(r.Supplies, ", "), t.Summary.WasOn)
 	case engine.Triggered:
 		return "stage " + r.Stage + ": " + r.Reason

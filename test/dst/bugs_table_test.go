@@ -4,6 +4,7 @@ const (
 	engineEngine   = "internal/engine/engine.go"
 	engineExec     = "internal/engine/exec.go"
 	engineGuard    = "internal/engine/guard.go"
+	enginePlace    = "internal/engine/place.go"
 	engineDrill    = "internal/engine/drill.go"
 	engineRefuse   = "internal/engine/refuse.go"
 	engineLadder   = "internal/engine/ladder.go"
@@ -59,7 +60,20 @@ var bugs = []bug{
 		{engineResume, "e.nodes[at].did(*rec.Verb)\n\t\te.nodes[at].open = nil\n", "e.nodes[at].did(*rec.Verb)\n"},
 	}},
 	{name: "limits are forgotten after a crash", edits: []edit{
-		{engineProgress, "\t\t\tpr.disp.Take(i)\n", "\t\t\tif e.nodes[i].exec.op != 0 {\n\t\t\t\tpr.disp.Take(i)\n\t\t\t}\n"},
+		{engineProgress, "\t\t\tif !x.away {\n", "\t\t\tif !x.away && x.op != 0 {\n"},
+	}},
+	{name: "who gave its place back goes on without one", edits: []edit{
+		{engineExec, "\tif x.away {\n", "\tif false {\n"},
+	}},
+	{name: "what may be at work gives its place back", edits: []edit{
+		{enginePlace, "limit < 0 || x.heard {", "limit < 0 {"},
+		{engineResume, "rec.Outcome == Unreached && !n.open.heard:", "rec.Outcome == Unreached:"},
+	}},
+	{name: "what nobody can reach keeps its place", by: "./test/dst TestSilentNodesHoldNobodyUp", edits: []edit{
+		{enginePlace, "limit < 0 || x.heard {", "limit < 0 || x.heard || x.phase == commanding {"},
+	}},
+	{name: "what nobody can reach has its turn first", by: "./test/dst TestSilentNodesHoldNobodyUp", edits: []edit{
+		{enginePlace, "\tif last {\n", "\tif last && e.run.goal == plan.Up {\n"},
 	}},
 	{name: "forced without a reason", edits: []edit{
 		{engineLadder, "rung: plan.Force, cause: cause, reason: why,", "rung: plan.Force, cause: cause,"},
@@ -93,7 +107,7 @@ var bugs = []bug{
 		{engineSupply, "return s != nil && e.live(s) && (!s.failed || s.gate)", "return s != nil"},
 	}},
 	{name: "what a cache was set to is forgotten in a crash", edits: []edit{
-		{engineResume, "ns.State == plan.Starting, ns.Protected, ns.Settings", "ns.State == plan.Starting, ns.Protected, \"\""},
+		{engineResume, "e.nodes[i].snapshot(&ns)\n", "e.nodes[i].snapshot(&ns)\n\t\t\te.nodes[i].settings = \"\"\n"},
 	}},
 	{name: "write-back before the gate", edits: []edit{
 		{engineProgress, "return !e.journalLost && e.fed(s.Node) && e.poweredDeps(s.Node)", "return !e.journalLost && (s.Verb == plan.Unprotect || e.fed(s.Node) && e.poweredDeps(s.Node))"},
@@ -118,7 +132,7 @@ var bugs = []bug{
 		{engineLadder, "return !e.run.dark[i] }", "return false }"},
 	}},
 	{name: "the command goes out before its intent", edits: []edit{
-		{engineExec, "\te.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, Reason: x.reason, Cause: x.cause})\n", "\tdefer e.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, Reason: x.reason, Cause: x.cause})\n"},
+		{engineExec, "\te.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, State: e.unanswered(i), Reason: x.reason, Cause: x.cause})\n", "\tdefer e.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, State: e.unanswered(i), Reason: x.reason, Cause: x.cause})\n"},
 	}},
 	{name: "a crash forgets what was under way", edits: []edit{
 		{engineResume, "if x == nil || n.exec != nil {", "if true {"},
@@ -170,5 +184,8 @@ var bugs = []bug{
 		{runnerEffects, "case r.ledger.lost && (", "case false && ("},
 		{engineProgress, "return !e.journalLost && e.fed", "return e.fed"},
 		{engineRun, "case e.journalLost:", "case false:"},
+	}},
+	{name: "a stop that reached nobody counts after a crash", by: "./internal/engine TestStories", edits: []edit{
+		{engineResume, "x.verb == plan.Stop && !x.blind", "x.verb == plan.Stop"},
 	}},
 }

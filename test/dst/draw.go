@@ -22,6 +22,9 @@ func Draw(d Dice) string {
 	w.estate()
 	policy := w.policy()
 	w.events()
+	w.watched = w.one(2)
+	w.silences() // last, likewise
+	w.further()
 	return w.text(policy)
 }
 
@@ -29,7 +32,7 @@ func Draw(d Dice) string {
 func (w *drawing) text(policy []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "version: 1\nscenario: drawn\nfor: 18h\npoll_online: 10s\n")
-	if w.one(2) {
+	if w.watched {
 		b.WriteString("watched: true\n")
 	}
 	var supplies, nodes, links, batteries, conditions []string
@@ -93,6 +96,7 @@ type drawing struct {
 	members                   []string
 	happens, crashes, crashOn []string
 	away                      string
+	watched                   bool
 	commanded                 []string // nodes that take commands
 	people                    []string
 	vms                       []string // that others may need

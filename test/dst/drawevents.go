@@ -40,12 +40,24 @@ func (w *drawing) events() {
 	w.mains()
 	w.orders()
 	w.luck()
-	w.drills() // from here on last: what a seed draws otherwise stays what it is
-	w.further()
+	w.drills() // last: what a seed draws otherwise stays what it is
 }
 
 // faults are those that any node may have: a machine that freezes looks as if it were off to all but its BMC.
 var faults = slices.DeleteFunc(slices.Clone(sim.Faults), func(f sim.Fault) bool { return f == sim.Freeze })
+
+// silences draws times in which nothing reaches some nodes, after these were first seen.
+func (w *drawing) silences() {
+	if len(w.commanded) == 0 || !w.one(3) {
+		return
+	}
+	at := 30 + w.d(600)
+	for range 1 + w.d(6) {
+		id, from := w.pick(w.commanded), at+w.d(60)
+		w.event(from, "node: %q, silent: true", id)
+		w.event(from+1+w.d(500), "node: %q, silent: false", id)
+	}
+}
 
 // drills draws rehearsals, most of them before the first outage, of a node, of several, or of all; and of a battery.
 func (w *drawing) drills() {

@@ -2,6 +2,7 @@ package dst_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/sim"
 	"ebbtide/test/dst"
@@ -76,4 +78,72 @@ func TestMoreBatteryNeverTriggersEarlier(t *testing.T) {
 		}
 	}
 	require.Greater(t, later, lawSeeds/10, "it made a difference")
+}
+
+// TestSilentNodesHoldNobodyUp holds that nodes which can't be reached delay no other step: with fifty such hosts before
+// them, under a limit of four, all other hosts are told to stop when they would be without them, but for one attempt at a
+// dead address (a look and a command of five seconds each) that may be under way when the turn of one comes.
+func TestSilentNodesHoldNobodyUp(t *testing.T) {
+	t.Parallel()
+	const attempt = 11 * time.Second
+	told := func(silent int) map[string]time.Duration {
+		at := map[string]time.Duration{}
+		for _, rec := range sim.Run(besideSilent(t, silent)).Records {
+			if _, before := at[rec.Node]; rec.Kind == engine.Intent && *rec.Verb == plan.Stop && !before {
+				at[rec.Node] = rec.At.Sub(sim.Epoch)
+			}
+		}
+		return at
+	}
+	without, with := told(0), told(50)
+	require.Len(t, without, 2*besides)
+	require.Len(t, with, 2*besides+50, "and each of the fifty has its turn")
+	for id, at := range without {
+		require.LessOrEqual(t, with[id], at+attempt, id)
+	}
+}
+
+// besides is how many hosts can be reached.
+const besides = 12
+
+// besideSilent is an outage of hosts of which some can't be reached. Of the others each has a VM, of which each takes longer
+// than the one before: they come to their turn one after the other.
+func besideSilent(t *testing.T, silent int) sim.Scenario {
+	t.Helper()
+	node := func(id string, kind plan.Kind, took time.Duration, can ...plan.Verb) plan.Node {
+		n := plan.Node{ID: id, Type: kind.String(), Kind: kind, Can: plan.VerbSet(can...), Stage: power.ShutdownStage, Attempts: 1}
+		for v := range n.Times {
+			n.Times[v] = plan.Times{Nominal: took, Within: 10 * took}
+		}
+		return n
+	}
+	nodes := []plan.Node{node("ups", plan.Supply, time.Second, plan.Cut, plan.Start)}
+	host := func(id string) {
+		n := node(id, plan.Host, 20*time.Second, plan.Stop, plan.Start)
+		n.FedBy = []string{"ups"}
+		nodes = append(nodes, n)
+	}
+	for i := range besides {
+		id := fmt.Sprint("esx", i)
+		host(id)
+		vm := node(fmt.Sprint("vm", i), plan.VM, time.Duration(10+9*i)*time.Second, plan.Stop, plan.Start)
+		vm.Host, vm.DependsOn = id, []string{id}
+		nodes = append(nodes, vm)
+	}
+	sc := sim.Scenario{Changes: []sim.Change{{At: 2 * time.Minute, Supply: "ups"}}, For: 40 * time.Minute}
+	fallen := true
+	for i := range silent {
+		id := fmt.Sprint("gone", i)
+		host(id)
+		sc.Changes = append(sc.Changes, sim.Change{At: time.Minute, Node: id, Silent: &fallen})
+	}
+	estate, err := plan.NewEstate(nodes, []plan.Limit{{Class: plan.Host.String(), Total: 4}})
+	require.NoError(t, err)
+	on := power.Condition{Kind: power.OnBattery, For: 30 * time.Second}
+	sc.Settings = engine.Settings{
+		Estate: estate, Mode: "simulate", Supplies: []power.Supply{{ID: "ups"}},
+		Policy: power.Policy{Protect: on, Shutdown: on, Restore: power.Condition{Kind: power.Online, For: time.Minute}, Reserve: time.Minute},
+	}
+	sc.Batteries = map[string]sim.Battery{"ups": {Charge: 1, Runtime: 2 * time.Hour}}
+	return sc
 }

@@ -62,6 +62,9 @@ func (t tally) add(sc *sim.Scenario, r *sim.Result) {
 		if rec.Kind == engine.Intent {
 			t["commands: "+rec.Verb.String()]++
 		}
+		if rec.Kind == engine.Accepted && rec.Outcome == engine.Unreached {
+			t["commands that reached nobody"]++
+		}
 	}
 }
 
@@ -78,6 +81,10 @@ func change(c *sim.Change) string {
 		return "drills of a battery asked for"
 	case c.Drill != nil:
 		return "drills asked for"
+	case c.Silent != nil && c.Node != "" && *c.Silent:
+		return "nodes that fall silent"
+	case c.Silent != nil && c.Node != "":
+		return "nodes that answer again"
 	case c.Silent != nil && *c.Silent:
 		return "supplies that fall silent"
 	case c.Silent != nil:

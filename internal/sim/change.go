@@ -1,0 +1,48 @@
+package sim
+
+import "ebbtide/internal/power"
+
+// change lets happen what comes from outside.
+func (s *simulation) change(c Change) {
+	switch {
+	case c.Order != nil:
+		s.apply(*c.Order)
+		return
+	case c.Drill != nil:
+		s.apply(*c.Drill)
+		return
+	case c.Clock != nil:
+		s.skew += *c.Clock
+		return
+	case c.Journal != nil:
+		s.setJournal(*c.Journal)
+		return
+	case c.Becomes != nil:
+		if i, ok := s.estate.Index(c.Node); ok {
+			s.referee.meddled[i] = true
+			s.meddle(i, *c.Becomes)
+		}
+		return
+	}
+	if i, ok := s.estate.Index(c.Node); ok && c.Silent != nil {
+		s.things[i].silent = *c.Silent
+		return
+	}
+	for k := range s.cells {
+		if s.estate.Node(s.cells[k].node).ID != c.Supply {
+			continue
+		}
+		switch at := &s.cells[k]; {
+		case c.Silent != nil:
+			at.silent, at.changed = *c.Silent, s.now
+		case c.ExtraLoad != nil:
+			at.extra, s.weighed = *c.ExtraLoad, false
+		case c.Temperature != nil:
+			at.temperature = power.Known(*c.Temperature)
+		case c.Voltage != nil:
+			at.voltage = power.Known(*c.Voltage)
+		default:
+			s.setMains(k, c.Mains)
+		}
+	}
+}

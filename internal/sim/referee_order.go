@@ -81,7 +81,7 @@ func (r *Referee) mayCutOver(t truth, supply, outlet int) {
 // mayStart is what must hold when a node is started: it was on, it has its power, and so has what it needs.
 func (r *Referee) mayStart(t truth, i int) {
 	decl := r.estate.Node(i)
-	if !r.wasOn[i] && !r.owed[i] && !r.meddled[i] {
+	if !r.wasOn[i] && !r.owed[i] && !r.meddled[i] && !t.liedOf(i) {
 		r.violate(t.time(), fmt.Sprintf("4: %s is started and was not on before", decl.ID))
 	}
 	if t.stateOf(i) == plan.Stopping {

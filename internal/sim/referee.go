@@ -250,5 +250,7 @@ func (s *simulation) protectedOf(i int) bool { return s.things[i].protected }
 func (s *simulation) setOf(i int) string     { return s.things[i].set }
 func (s *simulation) cleanOf(i int) bool     { return !s.things[i].dirty }
 func (s *simulation) darkOf(i int) bool      { return s.things[i].dark }
-func (s *simulation) liedOf(i int) bool      { return s.things[i].looks == s.things[i].liesAt || s.scenario.BMCs[s.estate.Node(i).ID] == AlwaysOn }
-func (s *simulation) time() time.Time        { return s.now }
+func (s *simulation) liedOf(i int) bool {
+	return s.things[i].looks == s.things[i].liesAt || s.scenario.BMCs[s.estate.Node(i).ID] == AlwaysOn
+}
+func (s *simulation) time() time.Time { return s.now }

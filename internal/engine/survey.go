@@ -113,6 +113,9 @@ func (e *Engine) foundOn(i int) {
 		return
 	}
 	late := NodeState{Node: e.id(i), State: n.seen.State, Protected: n.seen.Protected, Settings: n.seen.Settings}
+	if n.touched && late.Protected == plan.Yes { // our own doing, it may be
+		late.Protected, late.Settings = plan.NotKnown, ""
+	}
 	n.snapshot(&late)
 	e.record(Record{Kind: Widened, Nodes: []NodeState{late}})
 }

@@ -92,12 +92,12 @@ func (f *fold) chain(goal plan.Goal, last *timeline.Step) CriticalChain {
 	s, at, records := last, last.Started, f.records
 	for {
 		e := f.eventBefore(at, records)
-		before, by := f.waitedFor(s, goal, edges)
+		before, by := f.waitedFor(s, at, goal, edges)
 		if before != nil && before.Ended.Before(e.at) && (edges == nil || e.at.Sub(before.Ended) > soon) {
 			before = nil
 		}
 		if before == nil && edges != nil {
-			before, by = f.placeBefore(s, e.at), ByPlace
+			before, by = f.placeBefore(s, at, e.at), ByPlace
 		}
 		end := &c.Links[len(c.Links)-1]
 		if before != nil {
@@ -125,20 +125,21 @@ func (f *fold) link(s *timeline.Step) Link {
 	}
 }
 
-// waitedFor finds the step whose end let another start: of those that it waits for, the one that ended last.
-func (f *fold) waitedFor(s *timeline.Step, goal plan.Goal, edges *edges) (*timeline.Step, LinkedBy) {
+// waitedFor finds the step whose end let another start, or let it be taken up before a gap: of those that it waits for, the
+// one that ended last until then.
+func (f *fold) waitedFor(s *timeline.Step, at time.Time, goal plan.Goal, edges *edges) (*timeline.Step, LinkedBy) {
 	by, waits := ByTime, func(*timeline.Step) bool { return true }
 	if edges != nil {
 		earlier := edges.before(s)
 		by, waits = ByPlan, func(b *timeline.Step) bool {
-			at, known := edges.find(b)
-			return known && earlier[at]
+			step, known := edges.find(b)
+			return known && earlier[step]
 		}
 	}
 	var last *timeline.Step
 	for i := range f.story.Steps {
 		b := &f.story.Steps[i]
-		if b == s || b.Attempts == 0 || b.Ended.IsZero() || b.Ended.After(s.Started) || !b.Started.Before(s.Started) || goalOf(b.Verb) != goal || !waits(b) {
+		if b == s || b.Attempts == 0 || b.Ended.IsZero() || b.Ended.After(at) || !b.Started.Before(s.Started) || goalOf(b.Verb) != goal || !waits(b) {
 			continue
 		}
 		if last == nil || b.Ended.After(last.Ended) {
@@ -148,18 +149,18 @@ func (f *fold) waitedFor(s *timeline.Step, goal plan.Goal, edges *edges) (*timel
 	return last, by
 }
 
-// placeBefore finds the step of the same type that ended just before another started, since an event: under a limit the
-// one takes over the other's place.
-func (f *fold) placeBefore(s *timeline.Step, since time.Time) *timeline.Step {
+// placeBefore finds the step of the same type that ended just before another started, or was taken up before a gap, since an
+// event: under a limit the one takes over the other's place.
+func (f *fold) placeBefore(s *timeline.Step, at, since time.Time) *timeline.Step {
 	n := f.Find(s.Node)
-	if n == nil || s.Started.Sub(since) <= soon {
+	if n == nil || at.Sub(since) <= soon {
 		return nil
 	}
 	var last *timeline.Step
 	for i := range f.story.Steps {
 		b := &f.story.Steps[i]
 		m := f.Find(b.Node)
-		if b == s || m == nil || m.Type != n.Type || b.Verb != s.Verb || b.Attempts == 0 || b.Ended.IsZero() || b.Ended.After(s.Started) || s.Started.Sub(b.Ended) > soon {
+		if b == s || m == nil || m.Type != n.Type || b.Verb != s.Verb || b.Attempts == 0 || b.Ended.IsZero() || b.Ended.After(at) || at.Sub(b.Ended) > soon {
 			continue
 		}
 		if b.Started.Before(s.Started) && (last == nil || b.Ended.After(last.Ended)) {

@@ -347,15 +347,39 @@ func (e *Engine) maybeClose() {
 		e.lookAnew()
 		return
 	}
-	reason := "everything that was on is on again"
+	var reasons []string
 	if len(failed) > 0 {
-		names := make([]string, len(failed))
-		for i := range failed {
-			names[i] = failed[i].Node
-		}
-		reason = "not brought back: " + strings.Join(names, ", ")
+		reasons = append(reasons, "not brought back: "+named(failed))
 	}
-	e.closeOutage(reason, failed...)
+	if doubtful := e.doubtful(); len(doubtful) > 0 {
+		reasons = append(reasons, "not seen before the outage, and not on now: "+named(doubtful))
+		failed = append(failed, doubtful...)
+	}
+	if len(failed) == 0 {
+		reasons = append(reasons, "everything that was on is on again")
+	}
+	e.closeOutage(strings.Join(reasons, "; "), failed...)
+}
+
+// doubtful lists what could not be asked when the outage began and was never seen on since: nobody knows whether it was on,
+// and a person is to look.
+func (e *Engine) doubtful() []NodeState {
+	var doubtful []NodeState
+	for i := range e.nodes {
+		n, decl := &e.nodes[i], e.estate.Node(i)
+		if e.run.scope[i] && n.unasked && !n.up && decl.Kind != plan.Passive && decl.Kind != plan.Supply {
+			doubtful = append(doubtful, NodeState{Node: decl.ID, State: n.seen.State})
+		}
+	}
+	return doubtful
+}
+
+func named(nodes []NodeState) string {
+	names := make([]string, len(nodes))
+	for i := range nodes {
+		names[i] = nodes[i].Node
+	}
+	return strings.Join(names, ", ")
 }
 
 func (e *Engine) closeOutage(reason string, notRestored ...NodeState) {

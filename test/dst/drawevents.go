@@ -46,7 +46,7 @@ func (w *drawing) events() {
 // faults are those that any node may have: a machine that freezes looks as if it were off to all but its BMC.
 var faults = slices.DeleteFunc(slices.Clone(sim.Faults), func(f sim.Fault) bool { return f == sim.Freeze })
 
-// silences draws times in which nothing reaches some nodes, after these were first seen.
+// silences draws times in which nothing reaches some nodes; a few have not answered since before anybody looked.
 func (w *drawing) silences() {
 	if len(w.commanded) == 0 || !w.one(3) {
 		return
@@ -54,6 +54,9 @@ func (w *drawing) silences() {
 	at := 30 + w.d(600)
 	for range 1 + w.d(6) {
 		id, from := w.pick(w.commanded), at+w.d(60)
+		if from < 150 {
+			from = 0
+		}
 		w.event(from, "node: %q, silent: true", id)
 		w.event(from+1+w.d(500), "node: %q, silent: false", id)
 	}

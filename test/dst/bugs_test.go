@@ -35,7 +35,7 @@ type bug struct {
 type edit struct{ file, was, is string }
 
 // sampleEvery is how much of the table is tried without being asked for more.
-const sampleEvery = 5
+const sampleEvery = 8
 
 // TestBugsAreCaught holds that the rules can fail: each of the bugs in the table is built into a copy of the test's own
 // binary (the toolchain's -overlay puts the edited file in the place of the real one) and must be found there. The

@@ -21,8 +21,8 @@ import (
 //     was being started, as Stopping after a stop, as Unknown otherwise; never as silent;
 //   - the BMC does not answer: the own system's word, with the note that it is all there is.
 //
-// A BMC that says off while the machine answers is taken for another machine's, and its off proves nothing until the two
-// have agreed once that the machine is on.
+// A BMC that says off while the machine answers is taken for another machine's: its off proves nothing, and it is never
+// told to power off, until the two have agreed once that the machine is on.
 type powered struct {
 	inner Node
 	id    string // of the node
@@ -170,7 +170,7 @@ func (p *powered) head(course plan.State) {
 // force asks the node's own system first: it knows best how to end what runs on it. A second Force is the BMC's.
 func (p *powered) force(ctx context.Context) error {
 	p.mu.Lock()
-	again := p.forced
+	again, odd := p.forced, p.odd
 	p.course, p.forced = plan.Stopping, true
 	p.mu.Unlock()
 	var ownErr error
@@ -181,6 +181,13 @@ func (p *powered) force(ctx context.Context) error {
 		if ownErr == nil || !errors.Is(ownErr, ErrRefused) && !errors.Is(ownErr, ErrUnreachable) || ctx.Err() != nil {
 			return ownErr
 		}
+	}
+	if odd {
+		err := fmt.Errorf("cannot power off %q through %q: %w: it said that the machine is off while it answered, and may be another machine's: see its address", p.id, p.name, ErrRefused)
+		if ownErr != nil {
+			err = fmt.Errorf("%w (before that: %v)", err, ownErr) //nolint:errorlint // why the BMC is not asked decides what the error is
+		}
+		return err
 	}
 	if err := p.bmc.PowerOff(ctx); err != nil {
 		err = fmt.Errorf("cannot power off %q through %q: %w", p.id, p.name, err)

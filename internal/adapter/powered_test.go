@@ -256,6 +256,17 @@ func TestForceByBMC(t *testing.T) {
 			})
 		})
 	}
+	t.Run("it is another machine's", func(t *testing.T) {
+		n, host, bmc := withBMC(t, fake.Spec{})
+		bmc.set(plan.Off, nil)
+		_, err := n.Probe(t.Context())
+		require.NoError(t, err)
+		host.Fail(plan.Force, fake.Refuse)
+		err = n.Do(t.Context(), plan.Force)
+		require.ErrorIs(t, err, adapter.ErrRefused)
+		require.ErrorContains(t, err, "may be another machine's")
+		require.Equal(t, []string{"power"}, bmc.commands(), "it was asked, and told nothing")
+	})
 	n, host, bmc := withBMC(t, fake.Spec{})
 	host.Fail(plan.Force, fake.Refuse)
 	bmc.set(plan.Unknown, adapter.ErrUnreachable)

@@ -20,7 +20,7 @@ func (w *drawing) further() {
 		w.bmcs()
 	}
 	for i := range w.batteries {
-		if w.one(8) && !w.ours(w.batteries[i].id) {
+		if w.one(2) && !w.ours(w.batteries[i].id) {
 			w.batteries[i].said = append(w.batteries[i].said, fmt.Sprintf("deaf: %d", 1+w.d(2)*8))
 		}
 	}

@@ -120,8 +120,8 @@ func (e *Engine) satisfied(s *plan.Step, cut []bool) (verdict, bool) {
 	case s.Verb == plan.Start:
 		return proven, !n.wasOn && (node.Kind != plan.Passive || !node.Healthy) || n.up && !n.down
 	case s.Verb == plan.Unprotect:
-		unasked := n.cacheWas == plan.NotKnown && n.touched && n.seen.Protected == plan.Yes // when it began; it is put back to what is usual
-		return proven, n.cacheWas != plan.No && !unasked
+		blindly := n.cacheWas == plan.NotKnown && n.touched && n.seen.Protected == plan.Yes // when it began; it is put back to what is usual
+		return proven, n.cacheWas != plan.No && !blindly
 	case s.Verb == plan.Cut:
 		return proven, false
 	default: // protect, flush, stop

@@ -362,12 +362,12 @@ func (e *Engine) maybeClose() {
 }
 
 // doubtful lists what could not be asked when the outage began and was never seen on since: nobody knows whether it was on,
-// and a person is to look.
+// and a person is to look. What failed on the way up is reported for that.
 func (e *Engine) doubtful() []NodeState {
 	var doubtful []NodeState
 	for i := range e.nodes {
 		n, decl := &e.nodes[i], e.estate.Node(i)
-		if e.run.scope[i] && n.unasked && !n.up && decl.Kind != plan.Passive && decl.Kind != plan.Supply {
+		if e.run.scope[i] && n.unasked && !n.up && n.bad == 0 && decl.Kind != plan.Passive && decl.Kind != plan.Supply {
 			doubtful = append(doubtful, NodeState{Node: decl.ID, State: n.seen.State})
 		}
 	}

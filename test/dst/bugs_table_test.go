@@ -148,10 +148,10 @@ var bugs = []bug{
 		{planStep, "if e.Node(i).Stage == \"shutdown\" {", "if e.Node(i).Stage == \"\" {"},
 	}},
 	{name: "a cluster is not put back", edits: []edit{
-		{engineProgress, "return proven, n.cacheWas != plan.No && !unasked\n", "return proven, n.cacheWas != plan.No && !unasked || node.Kind == plan.Cluster\n"},
+		{engineProgress, "return proven, n.cacheWas != plan.No && !blindly\n", "return proven, n.cacheWas != plan.No && !blindly || node.Kind == plan.Cluster\n"},
 	}},
 	{name: "what was set aside before the outage is put back", edits: []edit{
-		{engineProgress, "return proven, n.cacheWas != plan.No && !unasked\n", "return proven, n.cacheWas == plan.NotKnown && !unasked\n"},
+		{engineProgress, "return proven, n.cacheWas != plan.No && !blindly\n", "return proven, n.cacheWas == plan.NotKnown && !blindly\n"},
 	}},
 	{name: "an old look says what is to be put back", edits: []edit{
 		{engineGuard, "if x.verb == plan.Unprotect {\n\t\te.guardPutBack(i)\n", "if x.verb == plan.Unprotect {\n\t\te.command(i)\n"},

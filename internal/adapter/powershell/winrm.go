@@ -152,7 +152,7 @@ func (c *conn) Run(ctx context.Context, command runbook.Command, stdin string) (
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
-	t := &transport{conn: c, ctx: ctx, password: password}
+	t := &transport{conn: c, ctx: ctx, end: cancel, password: password}
 	params := winrm.NewParameters("PT60S", "en-US", 153600)
 	params.TransportDecorator = func() winrm.Transporter { return t }
 	client, err := winrm.NewClientWithParameters(winrm.NewEndpoint(c.at.Hostname(), 5986, true, false, nil, nil, nil, 0), c.spec.Username, password, params)
@@ -174,10 +174,15 @@ func (c *conn) Run(ctx context.Context, command runbook.Command, stdin string) (
 	return process.Result{}, err
 }
 
+// errStillRuns is the answer to a request for output when 60 s have brought none; the library asks again if it finds this
+// word in an error (MS-WSMV 3.1.4.1.4, fault 2150858793).
+var errStillRuns = errors.New("OperationTimeout")
+
 // transport carries the requests of one command.
 type transport struct {
 	conn     *conn
 	ctx      context.Context
+	end      context.CancelFunc // of ctx: the library would wait for the output of a command whose input was lost
 	password string
 	given    atomic.Bool           // the command was sent
 	failed   atomic.Pointer[error] // the first failure
@@ -190,8 +195,10 @@ func (*transport) Transport(*winrm.Endpoint) error { return nil }
 func (t *transport) Post(_ *winrm.Client, message *soap.SoapMessage) (string, error) {
 	text := message.String()
 	answer, err := t.post(text)
-	if err != nil && !strings.Contains(text, "/shell/Signal<") && !strings.Contains(text, "/transfer/Delete<") { // what only tidies up may fail
+	tidies := strings.Contains(text, "/shell/Signal<") || strings.Contains(text, "/transfer/Delete<") // which may fail
+	if err != nil && !tidies && !errors.Is(err, errStillRuns) {
 		t.failed.CompareAndSwap(nil, &err)
+		t.end()
 	}
 	return answer, err
 }
@@ -225,6 +232,9 @@ func (t *transport) post(text string) (string, error) {
 		return "", fmt.Errorf("%w: %s lets %q run nothing: put the account into Remote Management Users", adapter.ErrRefused, host, t.conn.spec.Username)
 	case http.StatusServiceUnavailable:
 		return "", fmt.Errorf("%w: WinRM on %s is still starting", adapter.ErrUnreachable, host)
+	}
+	if strings.Contains(string(body), errStillRuns.Error()) {
+		return "", errStillRuns
 	}
 	if strings.Contains(string(body), "QuotaLimit") {
 		return "", fmt.Errorf("%w: %s has no room for a further shell (MaxShellsPerUser)", adapter.ErrBusy, host)

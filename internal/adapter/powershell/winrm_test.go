@@ -1,10 +1,16 @@
 package powershell
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/adapter/powershell/windowssim"
+	"ebbtide/internal/runbook"
 )
 
 func TestChecks(t *testing.T) {
@@ -14,4 +20,44 @@ func TestChecks(t *testing.T) {
 	} {
 		require.ErrorContains(t, errors.Join(checkConn(spec)...), want)
 	}
+}
+
+type secrets struct{}
+
+func (secrets) Secret(r runbook.SecretRef) (string, error) { return r.Env, nil }
+
+// machine is one that answers each script with its arguments, and a connection to it.
+func machine(t *testing.T) (*windowssim.Machine, *conn) {
+	t.Helper()
+	w := windowssim.New(func(_ string, args, _ json.RawMessage) any { return args })
+	t.Cleanup(w.Close)
+	c, err := connect(runbook.ConnectionDecl{Name: "hv1", Spec: &ConnSpec{
+		URL: w.URL(), Username: windowssim.User, Password: runbook.SecretRef{Env: windowssim.Password}, Auth: "basic", Thumbprint: w.Thumbprint(),
+	}}, secrets{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	return w, c
+}
+
+const patience = time.Minute
+
+func TestALostInputIsNotWaitedFor(t *testing.T) {
+	w, c := machine(t)
+	w.LoseInput()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	err := Script("Get-VM").Run(ctx, c, Call{Input: []string{"web"}}, nil)
+	require.ErrorContains(t, err, "broke off")
+	require.True(t, Unknown(err), "the command was given: %v", err)
+	require.NoError(t, ctx.Err(), "it waited for an output that could not come")
+}
+
+func TestAScriptMayTakeLongerThanARequest(t *testing.T) {
+	w, c := machine(t)
+	w.Slow(2)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var got string
+	require.NoError(t, Script("Stop-Cluster").Run(ctx, c, Call{Args: "lab"}, &got))
+	require.Equal(t, "lab", got)
 }

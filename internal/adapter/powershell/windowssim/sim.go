@@ -44,6 +44,8 @@ type Machine struct {
 	mu       sync.Mutex
 	down     bool
 	frozen   bool
+	loses    bool   // breaks off the connection that carries an input
+	slow     int    // so many requests for output find none in time
 	denied   string // a cmdlet that the account may not use
 	ran      []string
 	lines    []string
@@ -86,6 +88,12 @@ func (w *Machine) Close() {
 // Freeze lets it take calls and answer none.
 func (w *Machine) Freeze() { w.with(func() { w.frozen = true }) }
 
+// LoseInput breaks off the connections on which scripts get their input; their output is waited for in vain.
+func (w *Machine) LoseInput() { w.with(func() { w.loses = true }) }
+
+// Slow lets the next requests for output find none within the time that they give.
+func (w *Machine) Slow(requests int) { w.with(func() { w.slow = requests }) }
+
 // Deny forbids a cmdlet.
 func (w *Machine) Deny(cmdlet string) { w.with(func() { w.denied = cmdlet }) }
 
@@ -120,11 +128,13 @@ var (
 
 const envelope = `<s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope" xmlns:a="http://schemas.xmlsoap.org/ws/2004/08/addressing" xmlns:w="http://schemas.dmtf.org/wbem/wsman/1/wsman.xsd" xmlns:rsp="http://schemas.microsoft.com/wbem/wsman/1/windows/shell"><s:Header><a:Action>%s</a:Action></s:Header><s:Body>%s</s:Body></s:Envelope>`
 
+const tooLate = `<s:Fault><s:Code><s:Value>s:Receiver</s:Value><s:Subcode><s:Value>w:TimedOut</s:Value></s:Subcode></s:Code><s:Detail><f:WSManFault xmlns:f="http://schemas.microsoft.com/wbem/wsman/1/wsmanfault" Code="2150858793" Machine="hv1"><f:Message>The WS-Management service cannot complete the operation within the time specified in OperationTimeout.</f:Message></f:WSManFault></s:Detail></s:Fault>`
+
 // serve answers one request of WS-Management.
 func (w *Machine) serve(rw http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	var frozen, down bool
-	w.with(func() { frozen, down = w.frozen, w.down })
+	var frozen, down, loses bool
+	w.with(func() { frozen, down, loses = w.frozen, w.down, w.loses })
 	switch user, password, _ := r.BasicAuth(); {
 	case frozen:
 		select {
@@ -150,7 +160,14 @@ func (w *Machine) serve(rw http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(said, "/shell/Command"):
 		answer = `<rsp:CommandResponse><rsp:CommandId>` + w.begin(body) + `</rsp:CommandId></rsp:CommandResponse>`
 	case strings.HasSuffix(said, "/shell/Receive"):
+		if w.late() {
+			rw.WriteHeader(http.StatusInternalServerError)
+			fmt.Fprintf(rw, envelope, "http://schemas.dmtf.org/wbem/wsman/1/wsman/fault", tooLate)
+			return
+		}
 		answer = w.receive(r.Context(), body)
+	case strings.HasSuffix(said, "/shell/Send") && loses:
+		panic(http.ErrAbortHandler)
 	case strings.HasSuffix(said, "/shell/Send"):
 		w.send(body)
 		answer = `<rsp:SendResponse/>`
@@ -159,6 +176,15 @@ func (w *Machine) serve(rw http.ResponseWriter, r *http.Request) {
 	}
 	rw.Header().Set("Content-Type", "application/soap+xml;charset=UTF-8")
 	fmt.Fprintf(rw, envelope, said+"Response", answer)
+}
+
+func (w *Machine) late() (late bool) {
+	w.with(func() {
+		if late = w.slow > 0; late {
+			w.slow--
+		}
+	})
+	return late
 }
 
 // begin takes a command; it runs when its standard input is at its end.

@@ -157,6 +157,24 @@ func (e *Engine) maybeCut(i int) bool {
 	return false
 }
 
+// mayBeDeaf tells of the supply that our own machine hangs on that another cut still counts down while its mains are there.
+// Some UPSes take such a cut and do not make it, which nobody would see and mend once our own machine is off.
+func (e *Engine) mayBeDeaf(own int) bool {
+	self, needed := e.lifeline()
+	if self < 0 || !needed[own] || e.run.pressure >= cutNow {
+		return false
+	}
+	for k := range e.supplies {
+		s := &e.supplies[k]
+		n := &e.nodes[s.node]
+		if !needed[s.node] && n.down && n.seen.State == plan.Stopping && s.state.Mains == power.MainsOnline && s.state.SilentFor == 0 {
+			e.probeNode(s.node)
+			return true
+		}
+	}
+	return false
+}
+
 // returns tells whether our own machine would come back after it is powered off: something else starts it, or it loses
 // its power and gets it back. As long as one of its supplies stays, it would stay off; and so it would if one that is
 // off came back while it goes down.

@@ -17,7 +17,8 @@ func (e *Engine) begin(s *plan.Step) {
 	if s.Verb == plan.Stop && decl.ByPower {
 		age = proofAge // it may have come up since, with its power
 	}
-	if e.holds(i, s.Verb) && e.now.Sub(n.seenAt) <= age {
+	again := n.loose && (s.Verb == plan.Protect || s.Verb == plan.Flush) // what may come late comes before this, it may be
+	if !again && e.holds(i, s.Verb) && e.now.Sub(n.seenAt) <= age {
 		e.prove(i, Already, "it was so already")
 		return
 	}
@@ -207,8 +208,9 @@ func (e *Engine) judge(i int, seen plan.Observation) {
 	if x.phase == guarding {
 		return // guards are looked at when all their answers are in
 	}
+	old := n.loose && (x.verb == plan.Protect || x.verb == plan.Flush) && (seen.State == plan.Unknown || seen.State == plan.Unreachable)
 	switch {
-	case e.holds(i, x.verb) && x.phase != asking:
+	case e.holds(i, x.verb) && x.phase != asking && !old:
 		e.prove(i, n.proof(), n.seen.Detail)
 	case seen.State == plan.Gone: // which proves a stop, above, and nothing else
 		e.giveUp(i, "", "it no longer exists")

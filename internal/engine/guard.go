@@ -18,7 +18,7 @@ func (e *Engine) guard(i int) {
 		return
 	}
 	unpowered := x.goal == plan.Up && kind != plan.Person && (!e.fed(i) || !e.poweredDeps(i))
-	if (x.verb == plan.Stop || x.goal == plan.Up) && e.unheard() || unpowered || x.verb == plan.Cut && e.maybeCut(i) {
+	if (x.verb == plan.Stop || x.goal == plan.Up) && e.unheard() || unpowered || x.verb == plan.Cut && (e.maybeCut(i) || e.mayBeDeaf(i)) {
 		x.phase, x.next = backingOff, e.now.Add(firstRetry) // right after a crash: its power may be back, or gone
 		if x.resumed && !x.deadline.IsZero() {
 			x.deadline = x.deadline.Add(firstRetry) // the gate is waited for anew, which is not its own time

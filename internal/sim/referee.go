@@ -50,6 +50,7 @@ type truth interface {
 	liedOf(node int) bool      // the last probe was answered wrongly
 	setOf(node int) string     // what a cache or a cluster is set to
 	bareOf(node int) time.Time // when it was last put back
+	ignoredOf(supply int) bool // it took its last cut and did not make it
 	time() time.Time
 }
 
@@ -251,6 +252,10 @@ func (s *simulation) protectedOf(i int) bool { return s.things[i].protected }
 func (s *simulation) setOf(i int) string     { return s.things[i].set }
 func (s *simulation) bareOf(i int) time.Time {
 	return s.things[i].bareAt
+}
+
+func (s *simulation) ignoredOf(i int) bool {
+	return slices.ContainsFunc(s.cells, func(c cell) bool { return c.node == i && c.ignored })
 }
 func (s *simulation) cleanOf(i int) bool { return !s.things[i].dirty }
 func (s *simulation) darkOf(i int) bool  { return s.things[i].dark }

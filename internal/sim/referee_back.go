@@ -12,12 +12,23 @@ import (
 // person is needed.
 func (r *Referee) end(t truth, result *Result) {
 	switch {
-	case result.View.Outage == "", result.View.Hold:
+	case result.View.Outage == "", result.View.Hold, r.nobodyLeft(t):
 	case result.View.Waiting == "":
 		r.violate(t.time(), "8: the outage is stuck and does not say on what")
 	case !slices.ContainsFunc(r.feeds, func(f feed) bool { return !f.online }):
 		r.violate(t.time(), "8: the outage is not over: "+result.View.Waiting)
 	}
+}
+
+// nobodyLeft excuses one end, which nobody can mend: our own machine is off, and the supply that was to start it again took
+// its cut while its mains were there and did not make it (docs/systems/nut.md). Its cut is the last of all for that.
+func (r *Referee) nobodyLeft(t truth) bool {
+	for i := range r.estate.Len() {
+		if r.estate.Node(i).Kind == plan.Self && t.stateOf(i) == plan.Off && slices.ContainsFunc(r.estate.Feeds(i), t.ignoredOf) {
+			return true
+		}
+	}
+	return false
 }
 
 // owe notes what was on when it came into a snapshot: it comes back, or is reported.

@@ -24,6 +24,7 @@ type cell struct {
 	mains       bool
 	output      bool
 	uncut       bool    // took a cut and did not make it
+	ignored     bool    // likewise, the last time, whoever was there to see it
 	charge      float64 // 0..1
 	cutAt       time.Time
 	silent      bool
@@ -57,10 +58,13 @@ func (s *simulation) armCut(i int) {
 		if c.mains && c.Deaf > 0 {
 			c.Deaf--
 			life := s.life
-			s.after(c.offDelay, func() { c.cutAt, c.uncut = time.Time{}, s.life == life }) // who was away meanwhile can't tell
+			s.after(c.offDelay, func() { c.cutAt, c.uncut, c.ignored = time.Time{}, s.life == life, true }) // who was away meanwhile can't tell
 			continue
 		}
-		s.after(c.offDelay, func() { s.loseOutput(k) })
+		s.after(c.offDelay, func() {
+			c.ignored = false
+			s.loseOutput(k)
+		})
 	}
 }
 

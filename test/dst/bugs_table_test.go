@@ -115,6 +115,9 @@ var bugs = []bug{
 	{name: "a protection that a late command took off is not looked at", by: "./internal/engine TestStories", edits: []edit{
 		{engineGuard, "\te.awaitLoose(i)\n", ""},
 	}},
+	{name: "our own machine goes before another cut is seen to be made", by: "./internal/engine TestStories", edits: []edit{
+		{engineGuard, "(e.maybeCut(i) || e.mayBeDeaf(i))", "e.maybeCut(i)"},
+	}},
 	{name: "write-back before the gate", edits: []edit{
 		{engineProgress, "return !e.journalLost && e.fed(s.Node) && e.poweredDeps(s.Node)", "return !e.journalLost && (s.Verb == plan.Unprotect || e.fed(s.Node) && e.poweredDeps(s.Node))"},
 		{engineRun, "case !anyGate:", "case false && !anyGate:"},

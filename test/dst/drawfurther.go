@@ -37,6 +37,12 @@ func (w *drawing) further() {
 			w.condition(n.id, "fault: %s", []sim.Fault{sim.Halves, sim.Tardy}[w.d(2)])
 		}
 	}
+	for i := range w.batteries { // of one that falls silent besides nobody can tell that it is deaf
+		mute := slices.ContainsFunc(w.happens, func(e string) bool { return strings.Contains(e, "supply: "+w.batteries[i].id+", silent: true") })
+		if w.ours(w.batteries[i].id) && w.one(2) && !mute {
+			w.batteries[i].said = append(w.batteries[i].said, fmt.Sprintf("deaf: %d", 1+w.d(2)*8))
+		}
+	}
 }
 
 // setsAside tells whether a node is a cache or a cluster.
@@ -44,7 +50,7 @@ func (n *declared) setsAside() bool {
 	return n.kind == "vsphere.cluster" || slices.ContainsFunc(n.keys, func(k string) bool { return strings.Contains(k, cacheVerbs) })
 }
 
-// ours tells whether a supply feeds the controller's own machine: with that off, nobody would see that the cut is not made.
+// ours tells whether a supply feeds the controller's own machine: with that off, nobody sees that the cut is not made.
 func (w *drawing) ours(supply string) bool {
 	return slices.ContainsFunc(w.nodes, func(n *declared) bool { return n.kind == "self" && slices.Contains(n.feeds, supply) })
 }

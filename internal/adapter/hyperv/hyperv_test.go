@@ -196,7 +196,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 // TestScriptsAreFitForAnyShell: cmd.exe, PowerShell and a POSIX shell pass the command on as it is, and it is not too long.
 func TestScriptsAreFitForAnyShell(t *testing.T) {
 	for _, s := range []script{
-		lookVM, listVMs, stopVM, forceVM, startVM, lookRole, listRoles, stopRole, forceRole, startRole,
+		lookVM, listVMs, listAll, stopVM, forceVM, startVM, lookRole, listRoles, stopRole, forceRole, startRole,
 		lookHost, stopHost, lookCluster, stopCluster, startCluster,
 	} {
 		for _, name := range []string{"", "a", "ab", `'; Remove-VM * #`, strings.Repeat("ü", 100)} {
@@ -219,9 +219,9 @@ func TestSelections(t *testing.T) {
 		spec VMsSpec
 		want []string
 	}{
-		"a host's":    {VMsSpec{Select: Selection{All: true}}, []string{"dc1", "web1", "web2"}},
+		"a host's":    {VMsSpec{Select: Selection{All: true}}, []string{"dc1"}},
 		"a cluster's": {VMsSpec{Select: Selection{All: true}, Clustered: true}, []string{"web1", "web2"}},
-		"by name":     {VMsSpec{Select: Selection{Name: "web*"}, Exclude: []string{"*2"}}, []string{"web1"}},
+		"by name":     {VMsSpec{Select: Selection{Name: "web*"}, Exclude: []string{"*2"}, Clustered: true}, []string{"web1"}},
 	} {
 		_, set := opened(t, winrmSpec(w), "hyperv.vms", &c.spec)
 		sel, ok := set.Selector("node")
@@ -235,6 +235,40 @@ func TestSelections(t *testing.T) {
 		}
 		require.Equal(t, c.want, got, name)
 	}
+}
+
+// TestEverythingThatRuns: a machine's own VMs and the roles of its cluster, and how the node of each has to be written.
+func TestEverythingThatRuns(t *testing.T) {
+	w := machine(t,
+		&hypervsim.VM{ID: "1", Name: "dc1", State: "Paused"}, &hypervsim.VM{ID: "2", Name: "spare", State: "Off"},
+		&hypervsim.VM{ID: "3", Name: "lost", State: "OffCritical"}, &hypervsim.VM{ID: "4", Name: "ill", State: "RunningCritical"},
+		&hypervsim.VM{ID: "5", Name: "sql", State: "Running", Clustered: true}, &hypervsim.VM{ID: "6", Name: "old", State: "Off", Clustered: true},
+		&hypervsim.VM{ID: "7", Name: "odd", State: "Failed", Clustered: true})
+	n, set := opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{VM: "sql"})
+	lister, ok := set.Lister("hv1")
+	require.True(t, ok)
+	all := func() []string {
+		running, err := lister.Everything(contracttest.Within(t, 10*time.Second))
+		require.NoError(t, err)
+		var got []string
+		for _, r := range running {
+			require.True(t, r.On)
+			got = append(got, strings.Join([]string{r.Name, r.ID, r.Host, r.Keys, r.Under}, "|"))
+		}
+		return got
+	}
+	require.Equal(t, []string{"dc1|1|HV1||", "ill|4|HV1||", "odd|7|HV1|clustered: true|hyperv.cluster", "sql|5|HV1|clustered: true|hyperv.cluster"}, all())
+	require.Contains(t, contracttest.Probe(t, n).Detail, "give clustered: true", "it is driven as if the cluster did not know it")
+
+	cluster, _ := opened(t, winrmSpec(w), "hyperv.cluster", &ClusterSpec{})
+	w.Remove("sql")
+	w.Remove("odd")
+	require.NoError(t, contracttest.Do(t, cluster, plan.Stop))
+	contracttest.UntilState(t, cluster, plan.Off)
+	require.Equal(t, []string{"dc1|1|HV1||", "ill|4|HV1||"}, all(), "a cluster that does not run has no roles to ask for")
+	w.Deny("Get-VM")
+	_, err := lister.Everything(contracttest.Within(t, 10*time.Second))
+	require.ErrorIs(t, err, adapter.ErrRefused)
 }
 
 func TestChecks(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
 )
 
 // guests is a proxmox.guests.
@@ -27,11 +28,31 @@ func (n *guests) Members(ctx context.Context) ([]plan.Member, error) {
 	var members []plan.Member
 	for _, r := range list {
 		if r.Template == 0 && n.spec.covers(&r) {
-			members = append(members, plan.Member{ID: strconv.Itoa(r.VMID), Name: r.Name, Host: r.Node, On: r.Status == "running"})
+			members = append(members, r.member())
 		}
 	}
 	adapter.SortMembers(members)
 	return members, nil
+}
+
+func (r *resource) member() plan.Member {
+	return plan.Member{ID: strconv.Itoa(r.VMID), Name: r.Name, Host: r.Node, On: r.Status == "running"}
+}
+
+// Everything lists the VMs and containers that are on, whether a node covers them or not.
+func (c *conn) Everything(ctx context.Context) ([]runbook.Running, error) {
+	list, err := c.all(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list what runs: %w", err)
+	}
+	var running []runbook.Running
+	for _, r := range list {
+		if m := r.member(); m.On && r.Template == 0 {
+			running = append(running, runbook.Running{Member: m, Under: "proxmox.cluster"})
+		}
+	}
+	adapter.SortRunning(running)
+	return running, nil
 }
 
 // covers tells whether everything in the spec applies to a guest. The globs were checked with the runbook.

@@ -1,6 +1,7 @@
 package hypervsim
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -23,6 +24,9 @@ func (w *Windows) answer(script string, args, _ json.RawMessage) any {
 	id, name := a.ID, a.Name
 	has := func(cmdlet string) bool { return strings.Contains(script, cmdlet) }
 	roles := has("Get-ClusterGroup")
+	if has("Get-Command Get-VM") {
+		return w.all()
+	}
 	if has("ClusSvc") {
 		on := []string{}
 		for _, vm := range w.vms {
@@ -45,7 +49,7 @@ func (w *Windows) answer(script string, args, _ json.RawMessage) any {
 	case has("notin 'Off'"):
 		on := []string{}
 		for _, vm := range w.vms {
-			if vm.State != "Off" && vm.State != "Saved" {
+			if strings.TrimSuffix(vm.State, "Critical") != "Off" && vm.State != "Saved" {
 				on = append(on, vm.Name)
 			}
 		}
@@ -54,7 +58,7 @@ func (w *Windows) answer(script string, args, _ json.RawMessage) any {
 	list := []object{}
 	var found []*VM
 	for _, vm := range w.vms {
-		if roles && !vm.Clustered {
+		if roles && !vm.Clustered || has("!$_.IsClustered") && vm.Clustered {
 			continue
 		}
 		list = append(list, vm.object(roles))
@@ -90,6 +94,19 @@ func (w *Windows) answer(script string, args, _ json.RawMessage) any {
 	return ok
 }
 
+// all lists the machine's own VMs and, while it has a part in one, those of its cluster. The lock is held.
+func (w *Windows) all() []object {
+	list := []object{}
+	for _, vm := range w.vms {
+		if !vm.Clustered || w.service == "Running" {
+			one := vm.object(vm.Clustered)
+			one["clustered"] = vm.Clustered
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
 // later changes a state now, and again after a while. The lock is held.
 func (w *Windows) later(state *string, now, then string) {
 	*state = now
@@ -104,8 +121,8 @@ func (w *Windows) later(state *string, now, then string) {
 
 func (vm *VM) object(role bool) object {
 	if !role {
-		return object{"id": vm.ID, "name": vm.Name, "state": vm.State, "host": "HV1"}
+		return object{"id": vm.ID, "name": vm.Name, "state": vm.State, "host": "HV1", "clustered": vm.Clustered}
 	}
-	state := map[string]string{"Running": "Online", "Off": "Offline", "Starting": "OnlinePending", "Stopping": "OfflinePending"}[vm.State]
+	state := cmp.Or(map[string]string{"Running": "Online", "Off": "Offline", "Starting": "OnlinePending", "Stopping": "OfflinePending"}[vm.State], vm.State)
 	return object{"id": vm.ID, "name": vm.Name, "state": state, "host": "HV1", "offline": vm.Offline}
 }

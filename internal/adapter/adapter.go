@@ -80,6 +80,19 @@ type Lister interface {
 	Everything(ctx context.Context) ([]runbook.Running, error)
 }
 
+// Finder is a Lister that knows what the firmware of its VMs says.
+type Finder interface {
+	// Find tells the ID, as Everything gives it, of what runs there and whose firmware has a UUID (SMBIOS; see SameFirmware);
+	// "" if nothing does.
+	Find(ctx context.Context, firmware string) (id string, err error)
+}
+
+// Housed is a Lister whose system may itself run in one of its own VMs, as a vCenter does.
+type Housed interface {
+	// Own tells the IDs, as Everything gives them, of the VMs that the system runs in; none if that can't be seen.
+	Own(ctx context.Context) (ids []string, err error)
+}
+
 // Waker is a Conn that can power on the machine it belongs to: a BMC.
 type Waker interface {
 	// PowerOn returns when the command is accepted. A machine that is on is no error.

@@ -95,7 +95,7 @@ type Strays struct {
 // while a selector has not answered: all its members would be strays.
 func (e *Estate) Uncovered(ctx context.Context, c *runbook.Compiled) []Strays {
 	first, _ := e.listers()
-	return e.strays(ctx, c, first)
+	return e.uncovered(c, e.list(ctx, first))
 }
 
 // listers lists the connections that can list what runs on their systems: those that nodes are reached through, and those
@@ -114,8 +114,8 @@ func (e *Estate) listers() (first, others []string) {
 	return first, others
 }
 
-// strays asks connections what runs on their systems. What several of them list is told of the first.
-func (e *Estate) strays(ctx context.Context, c *runbook.Compiled, connections []string) []Strays {
+// list asks connections what runs on their systems, covered or not.
+func (e *Estate) list(ctx context.Context, connections []string) []Strays {
 	found := make([]Strays, len(connections))
 	var all sync.WaitGroup
 	for i := range found {
@@ -130,9 +130,16 @@ func (e *Estate) strays(ctx context.Context, c *runbook.Compiled, connections []
 		})
 	}
 	all.Wait()
-	covered, told := c.Coverage(e.Runbook), map[string]bool{}
 	for i := range found {
 		markTwins(found[i].VMs)
+	}
+	return found
+}
+
+// uncovered leaves of what was listed what no node covers. What several connections list is told of the first.
+func (e *Estate) uncovered(c *runbook.Compiled, found []Strays) []Strays {
+	covered, told := c.Coverage(e.Runbook), map[string]bool{}
+	for i := range found {
 		found[i].VMs = slices.DeleteFunc(found[i].VMs, func(m runbook.Running) bool {
 			again := told[runbook.Known(found[i].Connection, m.ID)]
 			told[runbook.Known(found[i].Connection, m.ID)] = true

@@ -23,8 +23,14 @@ type Stray struct {
 func (s *surveyor) askForStrays(ctx context.Context) {
 	known := !slices.ContainsFunc(s.survey.Selectors, func(sel Selector) bool { return sel.Error != "" })
 	first, others := s.listers()
-	for _, found := range s.strays(ctx, s.compiled, append(first, others...)) {
+	listed := s.list(ctx, append(first, others...))
+	for _, found := range listed {
 		s.refuse(found.Connection, found.Err)
+	}
+	if known {
+		s.askForSpecial(ctx, listed)
+	}
+	for _, found := range s.uncovered(s.compiled, listed) {
 		for _, vm := range found.VMs {
 			if !known {
 				break

@@ -17,6 +17,7 @@ import (
 	"ebbtide/internal/adapter/powershell/windowssim"
 	"ebbtide/internal/adapter/proxmox"
 	"ebbtide/internal/adapter/proxmox/proxmoxtest"
+	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/estate"
 	"ebbtide/internal/nut/nutsim"
 	"ebbtide/internal/runbook"
@@ -26,7 +27,7 @@ import (
 type passwords struct{}
 
 func (passwords) Secret(ref runbook.SecretRef) (string, error) {
-	return map[string]string{"PVE": proxmoxtest.Secret, "WINDOWS": windowssim.Password}[ref.Env], nil
+	return map[string]string{"PVE": proxmoxtest.Secret, "WINDOWS": windowssim.Password, "VSPHERE": vspheresim.Password}[ref.Env], nil
 }
 
 const policy = `policy:

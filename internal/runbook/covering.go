@@ -56,7 +56,7 @@ func (rb *Runbook) Covering(connection string, m *Running) string {
 
 // needs tells what a VM would have to depend on: its host, and what stands between it and its host.
 func (rb *Runbook) needs(connection string, m *Running) []string {
-	host := rb.hostCalled(m.Host)
+	host := rb.HostCalled(m.Host)
 	if m.Host == "" {
 		host = rb.behind(connection)
 	}
@@ -89,8 +89,7 @@ func (rb *Runbook) under(typ, host string) string {
 	return ""
 }
 
-// dependsOn tells whether a declared node depends on another one, at once or by others, as far as they are named by their
-// ids.
+// dependsOn tells whether a declared node depends on another one, at once or by others.
 func (rb *Runbook) dependsOn(id, on string) bool {
 	next, seen := []string{id}, map[string]bool{}
 	for len(next) > 0 {
@@ -101,20 +100,34 @@ func (rb *Runbook) dependsOn(id, on string) bool {
 			continue
 		}
 		seen[at] = true
-		if slices.Contains(rb.Nodes[i].DependsOn, on) {
+		needs := rb.labelled(rb.Nodes[i].DependsOn)
+		if slices.Contains(needs, on) {
 			return true
 		}
-		next = append(next, rb.Nodes[i].DependsOn...)
+		next = append(next, needs...)
 	}
 	return false
+}
+
+// labelled adds the nodes that are named by their labels.
+func (rb *Runbook) labelled(refs []string) []string {
+	all := slices.Clone(refs)
+	for i := range rb.Nodes {
+		for _, l := range rb.Nodes[i].Labels {
+			if slices.Contains(refs, l.Key+"="+l.Value) {
+				all = append(all, rb.Nodes[i].ID)
+			}
+		}
+	}
+	return all
 }
 
 func (rb *Runbook) declares(id string) bool {
 	return slices.ContainsFunc(rb.Nodes, func(d NodeDecl) bool { return d.ID == id })
 }
 
-// hostCalled finds the declared host that an inventory knows by a name; "" if there is none.
-func (rb *Runbook) hostCalled(name string) string {
+// HostCalled finds the declared host that an inventory knows by a name; "" if there is none.
+func (rb *Runbook) HostCalled(name string) string {
 	for i := range rb.Nodes {
 		d := &rb.Nodes[i]
 		if t, ok := rb.schema.Node(d.Type); ok && t.Kind == plan.Host && (strings.EqualFold(nameIn(d), name) || strings.EqualFold(d.ID, name)) {

@@ -196,7 +196,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 // TestScriptsAreFitForAnyShell: cmd.exe, PowerShell and a POSIX shell pass the command on as it is, and it is not too long.
 func TestScriptsAreFitForAnyShell(t *testing.T) {
 	for _, s := range []script{
-		lookVM, listVMs, listAll, stopVM, forceVM, startVM, lookRole, listRoles, stopRole, forceRole, startRole,
+		lookVM, listVMs, listAll, listFirmware, stopVM, forceVM, startVM, lookRole, listRoles, stopRole, forceRole, startRole,
 		lookHost, stopHost, lookCluster, stopCluster, startCluster,
 	} {
 		for _, name := range []string{"", "a", "ab", `'; Remove-VM * #`, strings.Repeat("ü", 100)} {

@@ -46,6 +46,11 @@ const (
 	forceRole script = findRole + `Stop-VM -ComputerName "$($g.OwnerNode)" -Name $g.Name -TurnOff -Force;ConvertTo-Json -Compress @{ok=1}`
 	startRole script = findRole + `Start-ClusterGroup -InputObject $g -Wait 0|Out-Null;ConvertTo-Json -Compress @{ok=1}`
 
+	// What the firmware of the VMs of this host says; a clustered one is known as its role.
+	listFirmware script = `ConvertTo-Json -Compress -InputObject @(Get-CimInstance -Namespace root/virtualization/v2 -ClassName Msvm_VirtualSystemSettingData|` +
+		`?{$_.VirtualSystemType -eq 'Microsoft:Hyper-V:System:Realized'}|%{$v=Get-VM -Id $_.VirtualSystemIdentifier;` +
+		`@{id=if($v.IsClustered){"$((Get-ClusterGroup -VMId $v.Id).Id)"}else{"$($v.Id)"};state="$($v.State)";firmware="$($_.BIOSGUID)"}})`
+
 	lookHost script = `ConvertTo-Json -Compress @{on=@(Get-VM|?{"$($_.State)" -notin 'Off','Saved','FastSaved','OffCritical','SavedCritical','FastSavedCritical'}|%{$_.Name})}`
 	stopHost script = `Stop-Computer -Force;ConvertTo-Json -Compress @{ok=1}`
 

@@ -228,3 +228,20 @@ func (e everything) Everything(ctx context.Context) ([]runbook.Running, error) {
 	adapter.SortRunning(running)
 	return running, nil
 }
+
+// Find tells the VM of the host itself that is on and whose firmware says a UUID.
+func (e everything) Find(ctx context.Context, firmware string) (id string, err error) {
+	var list []struct {
+		known
+		Firmware string `json:"firmware"`
+	}
+	if err := listFirmware.run(ctx, e.on, wanted{}, &list); err != nil {
+		return "", fmt.Errorf("cannot read the firmware of the VMs: %w", powershell.Asked(err))
+	}
+	for _, m := range list {
+		if m.vm().State != plan.Off && adapter.SameFirmware(m.Firmware, firmware) {
+			return m.ID, nil
+		}
+	}
+	return "", nil
+}

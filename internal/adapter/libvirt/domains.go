@@ -46,6 +46,17 @@ func (c *conn) Everything(ctx context.Context) ([]runbook.Running, error) {
 	return running, err
 }
 
+// Find tells the domain that is on and whose firmware says a UUID: libvirt gives its guests that of the domain.
+func (c *conn) Find(ctx context.Context, firmware string) (id string, err error) {
+	running, err := c.Everything(ctx)
+	for _, r := range running {
+		if adapter.SameFirmware(r.ID, firmware) {
+			return r.ID, nil
+		}
+	}
+	return "", err
+}
+
 func (n *domains) list(l *libvirt.Libvirt) ([]libvirt.Domain, error) {
 	flags := libvirt.ConnectListDomainsActive | libvirt.ConnectListDomainsInactive
 	if n.spec.Select.Autostart {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
@@ -53,6 +54,54 @@ func (c *conn) Everything(ctx context.Context) ([]runbook.Running, error) {
 	}
 	adapter.SortRunning(running)
 	return running, nil
+}
+
+// Find tells the VM that is on and whose firmware says a UUID. A container has no firmware.
+func (c *conn) Find(ctx context.Context, firmware string) (id string, err error) {
+	list, err := c.all(ctx)
+	if err != nil {
+		return "", fmt.Errorf("cannot list what runs: %w", err)
+	}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	slots := make(chan struct{}, concurrency)
+	for i := range list {
+		r := &list[i]
+		if r.Type != "qemu" || !r.member().On {
+			continue
+		}
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			is, wrong := c.hasFirmware(ctx, r, firmware)
+			mu.Lock()
+			defer mu.Unlock()
+			if is {
+				id = r.member().ID
+			}
+			if wrong != nil {
+				err = wrong
+			}
+		})
+	}
+	all.Wait()
+	if id != "" {
+		return id, nil // what one of the others would have said does not matter
+	}
+	return "", err
+}
+
+func (c *conn) hasFirmware(ctx context.Context, r *resource, firmware string) (bool, error) {
+	var config struct {
+		SMBIOS string `json:"smbios1"` // uuid=…,and=more
+	}
+	if err := c.get(ctx, r.path()+"/config", &config); err != nil {
+		return false, fmt.Errorf("cannot read the configuration of guest %d: %w", r.VMID, err)
+	}
+	return slices.ContainsFunc(strings.Split(config.SMBIOS, ","), func(part string) bool {
+		uuid, ok := strings.CutPrefix(part, "uuid=")
+		return ok && adapter.SameFirmware(uuid, firmware)
+	}), nil
 }
 
 // covers tells whether everything in the spec applies to a guest. The globs were checked with the runbook.

@@ -27,6 +27,13 @@ func (w *Windows) answer(script string, args, _ json.RawMessage) any {
 	if has("Get-Command Get-VM") {
 		return w.all()
 	}
+	if has("Msvm_VirtualSystemSettingData") {
+		list := []object{}
+		for _, vm := range w.vms {
+			list = append(list, object{"id": vm.ID, "state": vm.State, "firmware": vm.BIOS})
+		}
+		return list
+	}
 	if has("ClusSvc") {
 		on := []string{}
 		for _, vm := range w.vms {

@@ -14,8 +14,9 @@ type VM struct {
 	ID, Name  string
 	State     string // as Get-VM has it
 	Clustered bool
-	Offline   int  // its OfflineAction
-	NoGuest   bool // it has no integration services
+	Offline   int    // its OfflineAction
+	NoGuest   bool   // it has no integration services
+	BIOS      string // its BIOSGUID
 }
 
 // Windows is a fake machine with Hyper-V.

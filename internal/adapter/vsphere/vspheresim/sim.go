@@ -54,6 +54,10 @@ type VM struct {
 	Template  bool   // also means Off
 	Secondary bool   // of a fault-tolerant VM
 	ManagedBy string // key of the extension that owns it, as with vCLS
+	Firmware  string // the UUID that its firmware has; one of the simulator's own if not given
+	// What its Tools say of the guest, where they are given: its name, and the addresses of its cards, the first one's first.
+	GuestName string
+	Addresses []string
 }
 
 // GuestBehaviour says how a guest answers.

@@ -197,7 +197,7 @@ func makeFolder(ctx context.Context, finder *find.Finder, folders map[string]*ob
 
 // add creates a VM on its host.
 func (srv *Server) add(ctx context.Context, client *vim25.Client, created *creations, folder *object.Folder, m *machine) error {
-	h := m.host.object
+	h := srv.sim.hostOf(m).object
 	if srv.host != nil {
 		h = srv.model.Map().Any("HostSystem").(*simulator.HostSystem)
 	}

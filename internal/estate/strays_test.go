@@ -146,7 +146,7 @@ func TestAListThatIsRefusedIsToldAndNoMore(t *testing.T) {
 	t.Parallel()
 	w := hypervsim.New(&hypervsim.VM{ID: "1", Name: "dc1", State: "Running"})
 	t.Cleanup(w.Close)
-	w.Deny("Get-Command Get-VM")
+	w.Deny("$o+=@(")
 	asked := surveyed(t, estate.Options{Families: []adapter.Family{powershell.Family(), hyperv.Family()}}, fmt.Sprintf(`connections:
   hv1: {type: winrm, url: "%s", username: '%s', password: {env: WINDOWS}, auth: basic, thumbprint: "%s"}
 nodes:
@@ -155,4 +155,24 @@ nodes:
 	require.Len(t, asked.Problems, 1)
 	require.Contains(t, asked.Problems[0].Message, "nobody knows what runs beside the runbook's nodes where hv1 leads to: cannot list the VMs: refused: the account may not")
 	require.Equal(t, estate.Well, asked.Nodes[0].Is)
+}
+
+// TestAVolumeThatIsNotOnlineIsToldBeforehand: nothing brings it back by itself.
+func TestAVolumeThatIsNotOnlineIsToldBeforehand(t *testing.T) {
+	t.Parallel()
+	w := hypervsim.New()
+	t.Cleanup(w.Close)
+	w.Share(hypervsim.Volume{Name: "vol1"})
+	ask := func() string {
+		return surveyed(t, estate.Options{Families: []adapter.Family{powershell.Family(), hyperv.Family()}}, fmt.Sprintf(`connections:
+  hv1: {type: winrm, url: "%s", username: '%s', password: {env: WINDOWS}, auth: basic, thumbprint: "%s"}
+nodes:
+  cluster: {type: hyperv.cluster, via: hv1, fed_by: [ups]}
+`, w.URL(), windowssim.User, w.Thumbprint())).Problems.Text()
+	}
+	require.Empty(t, ask())
+	w.Share(hypervsim.Volume{Name: "vol2", Maintenance: true})
+	require.Contains(t, ask(), "warning: cluster is on, and not well: its service is running, 0 VMs are not off; volumes: vol2 online on HV1, in maintenance until somebody resumes it: Resume-ClusterResource; vol1")
+	w.Share(hypervsim.Volume{Name: "vol2", State: "Offline"})
+	require.Contains(t, ask(), "vol2 offline on HV1: nothing on it starts before it is online")
 }

@@ -51,18 +51,27 @@ const (
 		`?{$_.VirtualSystemType -eq 'Microsoft:Hyper-V:System:Realized'}|%{$v=Get-VM -Id $_.VirtualSystemIdentifier;` +
 		`@{id=if($v.IsClustered){"$((Get-ClusterGroup -VMId $v.Id).Id)"}else{"$($v.Id)"};state="$($v.State)";firmware="$($_.BIOSGUID)"}})`
 
-	lookHost script = `ConvertTo-Json -Compress @{on=@(Get-VM|?{"$($_.State)" -notin 'Off','Saved','FastSaved','OffCritical','SavedCritical','FastSavedCritical'}|%{$_.Name})}`
+	offStates = `'Off','Saved','FastSaved','OffCritical','SavedCritical','FastSavedCritical'`
+
+	lookHost script = `ConvertTo-Json -Compress @{on=@(Get-VM|?{"$($_.State)" -notin ` + offStates + `}|%{$_.Name})}`
 	stopHost script = `Stop-Computer -Force;ConvertTo-Json -Compress @{ok=1}`
 
-	lookCluster script = `$s="$((Get-Service ClusSvc).Status)";$o=@();if($s -eq 'Running'){$o=@(` + allRoles +
-		`|?{"$($_.State)" -ne 'Offline'}|%{$_.Name})};ConvertTo-Json -Compress @{service=$s;on=$o}`
-	stopCluster  script = `Stop-Cluster -Force -Wait 0|Out-Null;ConvertTo-Json -Compress @{ok=1}`
+	// What the cluster would take away under: its roles, and VMs of this host that are none and lie on a shared volume.
+	inCluster = `@(` + allRoles + `|?{"$($_.State)" -ne 'Offline'}|%{$_.Name})+@(if(Get-Command Get-VM -ErrorAction Ignore){Get-VM|` +
+		`?{!$_.IsClustered -and "$($_.State)" -notin ` + offStates + ` -and @($_.HardDrives|?{$_.Path -like "$env:SystemDrive\ClusterStorage\*"})}|%{$_.Name}})`
+	volumes = `@(Get-ClusterSharedVolume|%{@{name=$_.Name;state="$($_.State)";host="$($_.OwnerNode)";` +
+		`maintenance=[bool](@($_.SharedVolumeInfo)|?{$_.MaintenanceMode});redirected=[bool](@($_.SharedVolumeInfo)|?{$_.RedirectedAccess})}})`
+	lookCluster script = `$s="$((Get-Service ClusSvc).Status)";$o=@();$v=@();if($s -eq 'Running'){$o=` + inCluster + `;$v=` + volumes + `};` +
+		`ConvertTo-Json -Compress -Depth 3 @{service=$s;on=$o;volumes=$v}`
+	// Asked once more where nothing lies between the answer and the command.
+	stopCluster  script = `$o=` + inCluster + `;if($o){throw "VMs still run in it: $o"};Stop-Cluster -Force -Wait 0|Out-Null;ConvertTo-Json -Compress @{ok=1}`
 	startCluster script = `Start-Cluster -Wait 0|Out-Null;ConvertTo-Json -Compress @{ok=1}`
 )
 
 // hints are looked through in order, in the text and the name of an error.
 var hints = []powershell.Hint{
 	{Text: "0 VMs of this name", Means: adapter.ErrGone},
+	{Text: "VMs still run in it", Means: adapter.ErrBusy},
 	{Text: "VMs of this name", Means: adapter.ErrRefused, Say: "several VMs have this name: give the id of the one that is meant"},
 	{Text: "CommandNotFoundException", Means: adapter.ErrRefused, Say: "the machine lacks the cmdlets: Install-WindowsFeature Hyper-V-PowerShell, RSAT-Clustering-PowerShell"},
 	{Text: "AccessDenied", Means: adapter.ErrRefused, Say: denied},

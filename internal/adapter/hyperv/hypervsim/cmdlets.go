@@ -24,7 +24,7 @@ func (w *Windows) answer(script string, args, _ json.RawMessage) any {
 	id, name := a.ID, a.Name
 	has := func(cmdlet string) bool { return strings.Contains(script, cmdlet) }
 	roles := has("Get-ClusterGroup")
-	if has("Get-Command Get-VM") {
+	if has("$o+=@(") {
 		return w.all()
 	}
 	if has("Msvm_VirtualSystemSettingData") {
@@ -34,22 +34,31 @@ func (w *Windows) answer(script string, args, _ json.RawMessage) any {
 		}
 		return list
 	}
-	if has("ClusSvc") {
-		on := []string{}
-		for _, vm := range w.vms {
-			if vm.Clustered && vm.State != "Off" && w.service == "Running" {
-				on = append(on, vm.Name)
-			}
-		}
-		return object{"service": w.service, "on": on}
-	}
 	switch {
+	case has("Stop-Cluster ") && len(w.over()) > 0 && has("throw"):
+		return windowssim.Failed("VMs still run in it: "+strings.Join(w.over(), " "), "RuntimeException")
 	case has("Stop-Cluster "):
+		w.lost = append(w.lost, w.over()...)
 		w.later(&w.service, "StopPending", "Stopped")
+		for _, v := range w.volumes {
+			w.later(&v.State, "OfflinePending", "Offline")
+		}
 		return ok
 	case has("Start-Cluster "):
 		w.later(&w.service, "StartPending", "Running")
+		for _, v := range w.volumes {
+			w.later(&v.State, "OnlinePending", online) // one in maintenance is so still
+		}
 		return ok
+	case has("ClusSvc"):
+		if w.service != "Running" {
+			return object{"service": w.service, "on": []string{}, "volumes": []object{}}
+		}
+		volumes := []object{}
+		for _, v := range w.volumes {
+			volumes = append(volumes, object{"name": v.Name, "state": v.State, "host": "HV1", "maintenance": v.Maintenance, "redirected": v.Redirected})
+		}
+		return object{"service": w.service, "on": append([]string{}, w.over()...), "volumes": volumes}
 	case has("Stop-Computer"):
 		w.ShutDown()
 		return ok
@@ -99,6 +108,18 @@ func (w *Windows) answer(script string, args, _ json.RawMessage) any {
 		w.later(&vm.State, "Starting", "Running")
 	}
 	return ok
+}
+
+const online = "Online"
+
+// over lists what the cluster stands under: its roles, and other VMs on its volumes. The lock is held.
+func (w *Windows) over() (names []string) {
+	for _, vm := range w.vms {
+		if (vm.Clustered || vm.Shared) && vm.State != "Off" {
+			names = append(names, vm.Name)
+		}
+	}
+	return names
 }
 
 // all lists the machine's own VMs and, while it has a part in one, those of its cluster. The lock is held.

@@ -33,7 +33,7 @@ func (a *app) ask(ctx context.Context, file string, rb *runbook.Runbook, credent
 		fmt.Fprintf(a.Stderr, "ebbtide: warning: secrets could get into a core dump: %v\n", err)
 	}
 	e, err := estate.Open(rb, estate.Options{
-		Families: families.All(false), Secrets: adapter.NewSecrets(credentials),
+		Families: families.All(false), Secrets: adapter.NewSecrets(credentials), Firmware: estate.Firmware(),
 		Over: func(_ string, n adapter.Node) adapter.Node { return adapter.Rehearse(n) },
 	})
 	if err != nil {

@@ -205,6 +205,8 @@ func (e *Engine) judge(i int, seen plan.Observation) {
 		e.prove(i, n.proof(), n.seen.Detail)
 	case seen.State == plan.Gone: // which proves a stop, above, and nothing else
 		e.giveUp(i, "", "it no longer exists")
+	case x.phase == proving && x.lastLook && x.verb == plan.Stop && n.seenAt.Equal(e.now):
+		e.overdue(i) // on what it is now, and not on what it was a while ago
 	case x.phase == proving:
 		if !x.accepted && seen.State != plan.Unknown && seen.State != plan.Unreachable && seen.State != plan.Stopping && seen.State != plan.Starting {
 			e.guard(i) // nobody knew whether it was done: it was not
@@ -236,7 +238,11 @@ func (e *Engine) tick(i int) {
 			e.guard(i)
 			return
 		case guarding:
-			e.pass(i)
+			if x.waits == 0 {
+				e.askUsers(i) // some of them did not answer
+			} else {
+				e.pass(i)
+			}
 			return
 		case commanding, inLine, asking:
 		}

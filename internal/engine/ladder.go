@@ -58,6 +58,7 @@ func (e *Engine) escalate(i int, cause Cause, why string) {
 		e.holdBack(i, why+"; its power is back, so it is not forced")
 		return
 	}
+	x.lastLook = false
 	if e.run.hold {
 		x.phase, x.next, x.deadline = backingOff, e.now.Add(slowestLook), e.now.Add(slowestLook)
 		e.probeNode(i)

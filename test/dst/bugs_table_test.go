@@ -125,7 +125,7 @@ var bugs = []bug{
 		{engineRun, "case r.noReturn && !e.finishedDown()", "case false && !e.finishedDown()"},
 	}},
 	{name: "silence proves a node off that took no stop", edits: []edit{
-		{engineSee, "n.down || !n.accepted || decl.OffAfter == 0", "n.down || decl.OffAfter == 0"},
+		{engineSee, "!n.accepted || decl.OffAfter == 0", "decl.OffAfter == 0"},
 	}},
 	{name: "what keeps its power is stopped", edits: []edit{
 		{engineProgress, "\treturn r.dark[s.Node]\n", "\treturn true\n"},
@@ -184,6 +184,9 @@ var bugs = []bug{
 		{runnerEffects, "case r.ledger.lost && (", "case false && ("},
 		{engineProgress, "return !e.journalLost && e.fed", "return e.fed"},
 		{engineRun, "case e.journalLost:", "case false:"},
+	}},
+	{name: "silence renews a proof", by: "./internal/engine TestStories", edits: []edit{
+		{engineEngine, "guardRounds  = 3 ", "guardRounds  = 1 "},
 	}},
 	{name: "a stop that reached nobody counts after a crash", by: "./internal/engine TestStories", edits: []edit{
 		{engineResume, "x.verb == plan.Stop && !x.blind", "x.verb == plan.Stop"},

@@ -203,7 +203,7 @@ func seenAs(n *estate.Node) string {
 	} else if n.Clean == "no" {
 		parts = append(parts, "not clean")
 	}
-	if n.Settings != "" {
+	if n.Settings != "" && n.Settings != n.Detail {
 		parts = append(parts, "now "+adapter.Plain(n.Settings, mostSeen))
 	}
 	if n.Healthy == "no" {

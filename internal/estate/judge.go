@@ -221,7 +221,10 @@ func (s *surveyor) judgeNode(n *Node, dead map[string]bool) []verdict {
 	case n.State == plan.Unknown:
 		add(runbook.Trouble, "unknown", "%s", strings.TrimSuffix("nobody can tell whether "+n.Node+" is on: "+n.Detail, ": "))
 	case n.Healthy == said(plan.No):
-		add(runbook.Warning, "unwell", "%s", strings.TrimSuffix(n.Node+" is on, and not well: "+n.Detail, ": "))
+		add(runbook.Warning, "unwell", "%s", strings.TrimSuffix(n.Node+" is on, and its health checks fail: "+n.Detail, ": "))
+	}
+	if n.Caution != "" {
+		add(runbook.Warning, "caution", "%s: %s", n.Node, n.Caution)
 	}
 	if w := n.Wake; w != nil && w.asked {
 		judgeWake(n, w, dead, add)

@@ -87,9 +87,9 @@ func TestVCentersOwnVM(t *testing.T) {
   vcsa: {type: vsphere.vm, via: vcenter, vm: VCSA, depends_on: [esx01, dc01]}
   web01: {type: vsphere.vm, via: vcenter, depends_on: [esx02]}
 `, []string{
-				`warning nodes.vcsa: vcsa is what vcenter itself runs in, and is reached through it: when it stops, nothing can prove that it is off, or start it | write via: esx01 (a connection straight to the host)`,
-				`warning nodes.vcsa: vcsa is what vcenter itself runs in, and may be off before web01: reached through vcenter alone, they can't be asked any more | add depends_on: [vcsa] to them, so that they go before it; or fallback: with esx01 (a`,
-				`warning nodes.vcsa: vcsa is what vcenter itself runs in, and needs dc01: reached through vcenter alone, nothing takes down what goes after it | write via: or fallback: for each of them, with esx01 (a`,
+				`warning nodes.vcsa: vcsa is what vcenter itself runs in, and is reached through it: when it stops, nothing can prove that it is off, or start it | write via: esx01, a connection straight to its host`,
+				`warning nodes.vcsa: vcsa is what vcenter itself runs in, and may be off before web01: reached through vcenter alone, they can't be asked any more | add depends_on: [vcsa] to them, so that they go before it; or fallback: with a connection straight to its host, each`,
+				`warning nodes.vcsa: vcsa is what vcenter itself runs in, and needs dc01: reached through vcenter alone, nothing takes down what goes after it | write for each of them via: or fallback: with a connection straight to its host`,
 			},
 		},
 		{

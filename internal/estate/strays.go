@@ -50,27 +50,26 @@ func (s *surveyor) remarkStrays() {
 		by[vm.Connection] = append(by[vm.Connection], vm)
 	}
 	for connection, strays := range by {
-		shown := strays[:min(len(strays), mostStrays)]
-		names, lines := make([]string, len(shown)), make([]string, len(shown))
-		for i, vm := range shown {
-			names[i], lines[i] = fmt.Sprintf("%q", vm.Name), vm.Write
-			if vm.Host != "" {
-				names[i] += " on " + vm.Host
-			}
-		}
 		if len(strays) == 1 {
+			name := fmt.Sprintf("%q", strays[0].Name)
+			if strays[0].Host != "" {
+				name += " on " + strays[0].Host
+			}
 			s.remark(runbook.Warning, runbook.SectionConnections, connection,
-				fmt.Sprintf("VM %s runs, and no node covers it: nothing takes it down, and it keeps its host on", names[0]),
-				fmt.Sprintf("write below nodes: %s; or let a selector cover it", lines[0]))
+				fmt.Sprintf("VM %s runs, and no node covers it: nothing takes it down, and it keeps its host on", name),
+				fmt.Sprintf("write below nodes: %s; or let a selector cover it", strays[0].Write))
 			continue
 		}
-		more := ""
+		shown := strays[:min(len(strays), mostStrays)]
+		lines := make([]string, len(shown))
+		for i, vm := range shown {
+			lines[i] = vm.Write
+		}
 		if n := len(strays) - len(shown); n > 0 {
-			more = fmt.Sprintf(" and %d more", n)
 			lines = append(lines, fmt.Sprintf("# and %d more: a selector (select: …) covers many; --format json lists all of them", n))
 		}
 		s.remark(runbook.Warning, runbook.SectionConnections, connection,
-			fmt.Sprintf("%d VMs run that no node covers: nothing takes them down, and they keep their hosts on: %s%s", len(strays), strings.Join(names, ", "), more),
+			fmt.Sprintf("%d VMs run that no node covers: nothing takes them down, and they keep their hosts on", len(strays)),
 			"let selectors cover them, or write below nodes:\n    "+strings.Join(lines, "\n    "))
 	}
 }

@@ -142,6 +142,7 @@ type Node struct {
 	Dirty     int64      `json:"dirty,omitempty"`     // bytes
 	Healthy   string     `json:"healthy,omitempty"`   // yes or no, of what has checks
 	Settings  string     `json:"settings,omitempty"`  // what Protect would change
+	Caution   string     `json:"caution,omitempty"`   // what will go wrong with it on that night, and how that is mended
 	Wake      *Wake      `json:"wake,omitempty"`      // what starts it; nil: its own system
 
 	decl string // its entry in the runbook
@@ -194,7 +195,7 @@ func (n *Node) note(seen plan.Observation) {
 		n.Error = n.err.Error()
 		return
 	}
-	n.State, n.Detail, n.Dirty, n.Settings = seen.State, seen.Detail, seen.Dirty, seen.Settings
+	n.State, n.Detail, n.Dirty, n.Settings, n.Caution = seen.State, seen.Detail, seen.Dirty, seen.Settings, seen.Caution
 	n.Protected, n.Clean, n.Healthy = said(seen.Protected), said(seen.Clean), said(seen.Healthy)
 }
 

@@ -35,11 +35,11 @@ func (rb *Runbook) Housing(connection string, m *Running, node, selector string)
 	if at < 0 {
 		return nil
 	}
-	way = strings.TrimSpace(way + " (a connection straight to the host)")
+	const straight = "a connection straight to its host"
 	var all []Remark
 	if d := &rb.Nodes[at]; d.Via == connection && !hasFallback(d.Spec) {
 		all = remark(SectionNodes, node, fmt.Sprintf("%s is what %s itself runs in, and is reached through it: when it stops, nothing can prove that it is off, or start it", node, connection),
-			"write via: "+way)
+			"write via: "+strings.TrimPrefix(way+", "+straight, ", "))
 	}
 	var needs, late []string
 	for i := range rb.Nodes {
@@ -53,11 +53,11 @@ func (rb *Runbook) Housing(connection string, m *Running, node, selector string)
 	}
 	if len(needs) > 0 {
 		all = append(all, remark(SectionNodes, node, fmt.Sprintf("%s is what %s itself runs in, and needs %s: reached through %s alone, nothing takes down what goes after it", node, connection, some(needs), connection),
-			"write via: or fallback: for each of them, with "+way)...)
+			"write for each of them via: or fallback: with "+straight)...)
 	}
 	if len(late) > 0 {
 		all = append(all, remark(SectionNodes, node, fmt.Sprintf("%s is what %s itself runs in, and may be off before %s: reached through %s alone, they can't be asked any more", node, connection, some(late), connection),
-			fmt.Sprintf("add depends_on: [%s] to them, so that they go before it; or fallback: with %s", node, way))...)
+			fmt.Sprintf("add depends_on: [%s] to them, so that they go before it; or fallback: with %s, each", node, straight))...)
 	}
 	return all
 }

@@ -49,10 +49,13 @@ func (n *cluster) Probe(ctx context.Context) (plan.Observation, error) {
 	if len(r.Volumes) > 0 {
 		o.Detail += "; volumes: " + r.volumes()
 	}
-	// Its volumes hold nobody up: VMs on the others start, and those on this one are tried again.
-	if o.State == plan.On && slices.ContainsFunc(r.Volumes, func(v volume) bool { return !v.well() }) {
-		o.Healthy = plan.No
+	var unwell []string
+	for _, v := range r.Volumes {
+		if !v.well() {
+			unwell = append(unwell, v.String())
+		}
 	}
+	o.Caution = strings.Join(unwell, "; ")
 	return o, nil
 }
 

@@ -159,7 +159,7 @@ func TestNothingIsStoppedUnderItsVMs(t *testing.T) {
 	require.False(t, w.Down())
 	require.Equal(t, "Running", w.Service())
 	sql, _ := opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{VM: "sql01", Clustered: true})
-	require.Contains(t, contracttest.Probe(t, sql).Detail, "set its OfflineAction to 2")
+	require.Contains(t, contracttest.Probe(t, sql).Caution, "set its OfflineAction to 2")
 	require.NoError(t, contracttest.Do(t, host, plan.Force))
 	require.True(t, w.Down())
 	o, err := host.Probe(contracttest.Within(t, 5*time.Second))
@@ -188,7 +188,7 @@ func TestSharedVolumesGoLast(t *testing.T) {
 	w.SetState("print", "Off")
 	o := contracttest.Probe(t, n)
 	require.Equal(t, "its service is running, 0 VMs are not off; volumes: vol3 online on HV1, in maintenance until somebody resumes it: Resume-ClusterResource; vol1 online on HV1; vol2 online on HV1, redirected", o.Detail)
-	require.Equal(t, plan.No, o.Healthy)
+	require.Equal(t, "vol3 online on HV1, in maintenance until somebody resumes it: Resume-ClusterResource", o.Caution)
 
 	require.NoError(t, contracttest.Do(t, n, plan.Stop), "dc1 stands on no volume of it")
 	contracttest.UntilState(t, n, plan.Off)
@@ -203,13 +203,14 @@ func TestSharedVolumesGoLast(t *testing.T) {
 	require.Contains(t, contracttest.Probe(t, n).Detail, "vol3 online on HV1, in maintenance", "it was so before")
 	w.Share(hypervsim.Volume{Name: "vol3"})
 	o = contracttest.Probe(t, n)
-	require.Equal(t, plan.NotKnown, o.Healthy, "checks of the runbook have the word")
+	require.Empty(t, o.Caution)
 	for _, state := range []string{"Offline", "Failed", "OnlinePending"} {
 		w.Share(hypervsim.Volume{Name: "vol2", State: state})
 		o = contracttest.Probe(t, n)
-		require.Equal(t, plan.No, o.Healthy, state)
-		require.Contains(t, o.Detail, "volumes: vol2 "+strings.ToLower(state)+" on HV1: nothing on it starts before it is online; vol1")
+		require.Equal(t, "vol2 "+strings.ToLower(state)+" on HV1: nothing on it starts before it is online", o.Caution)
+		require.Contains(t, o.Detail, "volumes: "+o.Caution+"; vol1")
 		require.Equal(t, plan.On, o.State, "it is up: VMs on the others start")
+		require.Equal(t, plan.NotKnown, o.Healthy, "and nothing waits for it")
 	}
 }
 
@@ -305,7 +306,7 @@ func TestEverythingThatRuns(t *testing.T) {
 		return got
 	}
 	require.Equal(t, []string{"dc1|1|HV1||", "ill|4|HV1||", "odd|7|HV1|clustered: true|hyperv.cluster", "sql|5|HV1|clustered: true|hyperv.cluster"}, all())
-	require.Contains(t, contracttest.Probe(t, n).Detail, "give clustered: true", "it is driven as if the cluster did not know it")
+	require.Contains(t, contracttest.Probe(t, n).Caution, "write clustered: true", "it is driven as if the cluster did not know it")
 
 	cluster, _ := opened(t, winrmSpec(w), "hyperv.cluster", &ClusterSpec{})
 	w.Remove("sql")

@@ -97,8 +97,11 @@ func (m known) vm() plan.Observation {
 	case "Stopping", "Saving", "FastSaving":
 		o.State = plan.Stopping
 	}
-	if m.Clustered {
-		o.Detail += "; it is a role of a cluster, which starts it again: give clustered: true"
+	switch {
+	case m.Clustered:
+		o.Caution = "it is a role of a cluster, which starts it again: write clustered: true"
+	case strings.HasPrefix(m.State, "Paus"):
+		o.Caution = "it is paused, and what is paused cannot shut down: Resume-VM it"
 	}
 	return o
 }
@@ -110,7 +113,7 @@ func (m known) role() plan.Observation {
 	case "Online":
 		o.State = plan.On
 		if m.Offline == 1 {
-			o.Detail += "; it will be saved, not shut down: set its OfflineAction to 2"
+			o.Caution = "it will be saved, not shut down: set its OfflineAction to 2"
 		}
 	case "Offline":
 		o.State = plan.Off

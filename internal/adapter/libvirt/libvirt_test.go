@@ -122,6 +122,7 @@ func TestWhatIsPausedIsOnAndDoesNotShutDown(t *testing.T) {
 	o := contracttest.Probe(t, n)
 	require.Equal(t, plan.On, o.State)
 	require.Equal(t, "paused (by a person)", o.Detail)
+	require.Contains(t, o.Caution, "virsh resume")
 	err := contracttest.Do(t, n, plan.Stop)
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "virsh resume")

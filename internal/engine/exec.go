@@ -169,6 +169,7 @@ func (e *Engine) commanded(i int, ev Finished) {
 		x.phase = proving
 		e.look(i, firstLook)
 	case TimedOut:
+		n.loose = n.loose || x.rung == plan.Unprotect
 		x.phase = proving
 		e.look(i, 0)
 	case NoSuchThing:
@@ -295,6 +296,7 @@ func (e *Engine) giveUp(i int, cause Cause, reason string) {
 	n, decl := &e.nodes[i], e.estate.Node(i)
 	x := n.exec
 	n.bad |= plan.VerbSet(x.verb)
+	n.loose = n.loose || x.verb == plan.Unprotect && x.attempt > 0
 	n.nextLook = e.now.Add(failedLook)
 	verb, state := x.verb, n.seen.State
 	e.record(Record{Kind: Failed, Node: decl.ID, Verb: &verb, Attempt: x.attempt, State: &state, Reason: reason, Cause: cause})

@@ -55,7 +55,7 @@ var leftOut = map[string]string{
 // ages are how far back each time matters: an age beyond it decides nothing more. 0: whether it has come is all.
 var ages = map[string]time.Duration{
 	"node.seenAt":       lookAge, // trustLast asks further back, after a quarter of an hour without any sweep
-	"node.asked":        proofAge,
+	"node.asked":        lookAge,
 	"node.told":         proofAge,
 	"node.silent":       time.Hour, // a node's own OffAfter
 	"node.heldAt":       firstRetry,

@@ -50,6 +50,7 @@ func (e *Engine) guard(i int) {
 	if n := &e.nodes[i]; kind != plan.VM && e.now.Sub(n.seenAt) > proofAge && probed(e.estate.Node(i)) { // itself too: it may be on its way up
 		e.await(i, i)
 	}
+	e.awaitLoose(i)
 	e.askUsers(i)
 }
 

@@ -88,12 +88,17 @@ func (e *Engine) fold(rec *Record) error {
 		e.nodes[at].open = nil
 	case Failed:
 		e.nodes[at].bad |= plan.VerbSet(*rec.Verb)
+		e.nodes[at].loose = e.nodes[at].loose || *rec.Verb == plan.Unprotect && rec.Attempt > 0
 		e.nodes[at].open = nil
 	case HeldBack:
 		e.nodes[at].open = nil
 	case Reopened:
-		e.nodes[at].done &^= plan.VerbSet(plan.Stop, plan.Cut, plan.Start)
-		if r.goal == plan.Up || e.supplyAt(at) != nil {
+		if rec.Verb != nil { // its protection
+			e.nodes[at].done &^= plan.VerbSet(plan.Protect, plan.Flush)
+		} else {
+			e.nodes[at].done &^= plan.VerbSet(plan.Stop, plan.Cut, plan.Start)
+		}
+		if rec.Verb != nil || r.goal == plan.Up || e.supplyAt(at) != nil {
 			e.nodes[at].falls++
 		}
 	case NoReturn:
@@ -127,6 +132,8 @@ func (e *Engine) fold(rec *Record) error {
 	case Accepted:
 		switch n := &e.nodes[at]; {
 		case n.open == nil:
+		case rec.Outcome == TimedOut:
+			n.loose = n.loose || *rec.Verb == plan.Unprotect
 		case rec.Outcome == Done:
 			n.open.accepted, n.accepted = true, n.open.verb == plan.Stop
 		case rec.Outcome == Unreached && !n.open.heard:
@@ -214,6 +221,7 @@ func (e *Engine) resumeIntents() []int {
 			n.done |= plan.VerbSet(plan.Stop)
 			continue
 		}
+		n.loose = n.loose || x.verb == plan.Unprotect // nobody knows whether it is on its way
 		x.since = e.now
 		x.deadline = e.now.Add(decl.Time(x.rung).Within)
 		// Where it answered right before the intent (its guard asked), silence since counts as after an accepted stop: the

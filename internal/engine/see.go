@@ -92,6 +92,9 @@ func (e *Engine) see(i int, seen plan.Observation) {
 		e.hearSilence(i, seen.State)
 	}
 	e.foundOn(i)
+	if e.bare(i) {
+		e.protectAgain(i)
+	}
 	if n.exec != nil {
 		e.judge(i, seen)
 		return

@@ -46,9 +46,10 @@ type truth interface {
 	stateOf(node int) plan.State
 	protectedOf(node int) bool
 	cleanOf(node int) bool
-	darkOf(node int) bool  // it lost its power while on
-	liedOf(node int) bool  // the last probe was answered wrongly
-	setOf(node int) string // what a cache or a cluster is set to
+	darkOf(node int) bool      // it lost its power while on
+	liedOf(node int) bool      // the last probe was answered wrongly
+	setOf(node int) string     // what a cache or a cluster is set to
+	bareOf(node int) time.Time // when it was last put back
 	time() time.Time
 }
 
@@ -248,8 +249,11 @@ func (s *simulation) stateOf(i int) plan.State {
 
 func (s *simulation) protectedOf(i int) bool { return s.things[i].protected }
 func (s *simulation) setOf(i int) string     { return s.things[i].set }
-func (s *simulation) cleanOf(i int) bool     { return !s.things[i].dirty }
-func (s *simulation) darkOf(i int) bool      { return s.things[i].dark }
+func (s *simulation) bareOf(i int) time.Time {
+	return s.things[i].bareAt
+}
+func (s *simulation) cleanOf(i int) bool { return !s.things[i].dirty }
+func (s *simulation) darkOf(i int) bool  { return s.things[i].dark }
 func (s *simulation) liedOf(i int) bool {
 	return s.things[i].looks == s.things[i].liesAt || s.scenario.BMCs[s.estate.Node(i).ID] == AlwaysOn
 }

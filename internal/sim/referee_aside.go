@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
@@ -28,7 +29,9 @@ func (r *Referee) set(t truth, i int, n engine.NodeState) {
 // the cluster stands on, while that has not been set aside.
 func (r *Referee) mayStopUnder(t truth, i int, verb plan.Verb, again bool) {
 	decl := r.estate.Node(i)
-	if decl.Can.Has(plan.Flush) && !t.cleanOf(i) {
+	// What an Unprotect took off that was given up long ago is seen at the next look, and that is a while ago here.
+	unseen := func(c int) bool { return r.meddled[c] && t.time().Sub(t.bareOf(c)) <= guarded }
+	if decl.Can.Has(plan.Flush) && !t.cleanOf(i) && !unseen(i) {
 		r.violate(t.time(), fmt.Sprintf("12: %s was told to stop with dirty data", decl.ID))
 	}
 	if verb != plan.Stop || again {
@@ -38,7 +41,7 @@ func (r *Referee) mayStopUnder(t truth, i int, verb plan.Verb, again bool) {
 	for c := range r.estate.Len() {
 		n := r.estate.Node(c)
 		taken := known(c) || r.drill != nil && r.drill[c]
-		if !n.Can.Has(plan.Protect) || !taken || t.stateOf(c) != plan.On || t.protectedOf(c) || r.failed[c].Has(plan.Protect) {
+		if !n.Can.Has(plan.Protect) || !taken || t.stateOf(c) != plan.On || t.protectedOf(c) || r.failed[c].Has(plan.Protect) || unseen(c) {
 			continue
 		}
 		switch {
@@ -49,6 +52,9 @@ func (r *Referee) mayStopUnder(t truth, i int, verb plan.Verb, again bool) {
 		}
 	}
 }
+
+// guarded is how old the look may be on which a command rests: 2 s, and for how long others are asked in the same guard.
+const guarded = 15 * time.Second
 
 // carries tells whether a cluster is asked through what stands on a node: through something there that is not off. What has
 // no stop of its own is looked through.

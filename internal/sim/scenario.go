@@ -112,10 +112,11 @@ const (
 	Dud    Fault = "dud"    // accepts a start and does not come up
 	Freeze Fault = "freeze" // accepts a stop, does not answer from then on, and stays on
 	Halves Fault = "halves" // a cache or a cluster: its first Unprotect by what is on record is accepted, and carried out by half
+	Tardy  Fault = "tardy"  // likewise: its first Unprotect is not answered, and takes effect long after it was given up
 )
 
 // Faults lists all faults.
-var Faults = []Fault{Hang, Refuse, Vanish, Mute, Stuck, Late, Deny, Busy, Dud, Freeze, Halves}
+var Faults = []Fault{Hang, Refuse, Vanish, Mute, Stuck, Late, Deny, Busy, Dud, Freeze, Halves, Tardy}
 
 // BMC is how the management controller of a machine answers.
 type BMC string

@@ -32,6 +32,8 @@ type thing struct {
 	frozen    bool         // took a stop, and neither goes down nor answers
 	set       string       // a cache, a cluster: what it is set to
 	halved    bool         // it was put back by half, once
+	tardied   bool         // it was told to be put back, and takes its time
+	bareAt    time.Time    // when it was last put back
 	proofs    adapter.Node // itself and its BMC, as the product holds them together; nil: it has none
 }
 
@@ -117,12 +119,15 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (engine.Outcome,
 		return engine.Unreached, "no answer"
 	}
 	t.told++
+	tardy := t.fault == Tardy && verb == plan.Unprotect && !t.tardied
+	late := t.fault == Late && t.told == 1 || tardy
+	t.tardied = t.tardied || tardy
 	first := t.told == 1
 	took := s.took(i, verb)
 	switch {
 	case t.fault == Busy && t.told <= 2:
 		return engine.Busy, "another task runs"
-	case t.fault == Late && first:
+	case late:
 		took = lateBy * decl.Time(verb).Within
 	}
 	switch verb {
@@ -130,13 +135,12 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (engine.Outcome,
 		if t.fault == Refuse && !decl.Can.Has(plan.Stop) {
 			return engine.Refused, "it may not be changed"
 		}
-		late := t.fault == Late && first
 		s.after(took, func() { s.adjust(i, verb, was, late) })
 	case plan.Stop:
 		if t.fault == Refuse {
 			return engine.Refused, "the guest does not listen"
 		}
-		if t.fault == Late && first { // nothing shows yet that it was told
+		if late { // nothing shows yet that it was told
 			s.after(took, func() {
 				s.referee.meddled[i] = true // for who gave it up long ago it is as if somebody else did it
 				s.stop(i, s.took(i, verb), false)
@@ -160,7 +164,7 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (engine.Outcome,
 		return s.test(i, verb == plan.Discharge)
 	}
 	switch {
-	case t.fault == Mute, t.fault == Late && first:
+	case t.fault == Mute, late:
 		return engine.TimedOut, "the answer was lost"
 	case t.fault == Deny && first:
 		return engine.Refused, "it says that it will not"
@@ -179,7 +183,7 @@ func (s *simulation) adjust(i int, verb plan.Verb, was string, late bool) {
 	case plan.Protect:
 		t.protected, t.set = true, setAside
 	case plan.Unprotect:
-		t.protected, t.dirty, t.set = false, decl.Kind != plan.Cluster, cmp.Or(was, usual)
+		t.protected, t.dirty, t.set, t.bareAt = false, decl.Kind != plan.Cluster, cmp.Or(was, usual), s.now
 		if t.fault == Halves && was != "" && !t.halved { // of what is on record; of anything else nobody could tell
 			t.halved, t.set = true, "half "+t.set
 		}

@@ -44,8 +44,8 @@ func (w *drawing) events() {
 }
 
 // faults are those that any node may have: a machine that freezes looks as if it were off to all but its BMC, and only what
-// can be put back is by half.
-var faults = slices.DeleteFunc(slices.Clone(sim.Faults), func(f sim.Fault) bool { return f == sim.Freeze || f == sim.Halves })
+// can be put back is by half, or too late.
+var faults = slices.DeleteFunc(slices.Clone(sim.Faults), func(f sim.Fault) bool { return f == sim.Freeze || f == sim.Halves || f == sim.Tardy })
 
 // silences draws times in which nothing reaches some nodes; a few have not answered since before anybody looked.
 func (w *drawing) silences() {

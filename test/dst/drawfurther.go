@@ -34,7 +34,7 @@ func (w *drawing) further() {
 	}
 	for _, n := range w.nodes {
 		if n.setsAside() && w.one(6) && !slices.ContainsFunc(w.conditions, func(e entry) bool { return e.id == n.id }) {
-			w.condition(n.id, "fault: %s", sim.Halves)
+			w.condition(n.id, "fault: %s", []sim.Fault{sim.Halves, sim.Tardy}[w.d(2)])
 		}
 	}
 }

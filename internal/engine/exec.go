@@ -39,7 +39,7 @@ func (e *Engine) holds(i int, verb plan.Verb) bool {
 	case plan.Protect:
 		return n.seen.Protected == plan.Yes
 	case plan.Unprotect:
-		return n.seen.Protected == plan.No
+		return n.seen.Protected == plan.No && n.setAsBefore()
 	case plan.Flush:
 		return n.seen.Clean == plan.Yes && n.seen.Protected != plan.No
 	case plan.Stop, plan.Force:
@@ -51,6 +51,12 @@ func (e *Engine) holds(i int, verb plan.Verb) bool {
 	default:
 		return false
 	}
+}
+
+// setAsBefore tells whether what Protect may have changed is set as the snapshot says, as far as both are known: a thing that
+// was given back by half is not protected any more, and not back.
+func (n *node) setAsBefore() bool {
+	return !n.touched || n.settings == "" || n.seen.Settings == "" || n.seen.Settings == n.settings
 }
 
 // command writes the intent down and gives the command of the present rung.

@@ -109,6 +109,9 @@ var bugs = []bug{
 	{name: "what a cache was set to is forgotten in a crash", edits: []edit{
 		{engineResume, "e.nodes[i].snapshot(&ns)\n", "e.nodes[i].snapshot(&ns)\n\t\t\te.nodes[i].settings = \"\"\n"},
 	}},
+	{name: "what is put back by half counts as back", edits: []edit{
+		{engineExec, "return n.seen.Protected == plan.No && n.setAsBefore()", "return n.seen.Protected == plan.No"},
+	}},
 	{name: "write-back before the gate", edits: []edit{
 		{engineProgress, "return !e.journalLost && e.fed(s.Node) && e.poweredDeps(s.Node)", "return !e.journalLost && (s.Verb == plan.Unprotect || e.fed(s.Node) && e.poweredDeps(s.Node))"},
 		{engineRun, "case !anyGate:", "case false && !anyGate:"},

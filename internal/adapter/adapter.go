@@ -93,6 +93,18 @@ type Housed interface {
 	Own(ctx context.Context) (ids []string, err error)
 }
 
+// Overseer is a Lister whose system starts again by itself what goes down: high availability.
+type Overseer interface {
+	// Oversees tells where it does so now.
+	Oversees(ctx context.Context) ([]Oversight, error)
+}
+
+// Oversight is a cluster in which high availability is on, and what puts that off.
+type Oversight struct {
+	Cluster string // its name in its system; "": there is only one
+	Type    string // of the node: "vsphere.cluster"
+}
+
 // Waker is a Conn that can power on the machine it belongs to: a BMC.
 type Waker interface {
 	// PowerOn returns when the command is accepted. A machine that is on is no error.

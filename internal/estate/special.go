@@ -103,3 +103,32 @@ func (s *surveyor) judgeHere(connection string, vm *runbook.Running) []runbook.R
 		Message: fmt.Sprintf("VM %q on %s is the machine that asks this: if the daemon runs here too, %s is never shut down, as one VM stays on, and loses its power as it is", vm.Name, host, host),
 	}}
 }
+
+// askOverseers looks for what starts again by itself what goes down, and that no node puts off. Several connections may lead
+// to the same system: the first one tells.
+func (s *surveyor) askOverseers(ctx context.Context, connections []string) {
+	found := make([][]adapter.Oversight, len(connections))
+	var all sync.WaitGroup
+	for i, connection := range connections {
+		lister, _ := s.set.Lister(connection)
+		if overseer, can := lister.(adapter.Overseer); can {
+			all.Go(func() { found[i], _ = ask(ctx, s.each, overseer.Oversees) }) // what can't be asked is not remarked on
+		}
+	}
+	all.Wait()
+	for i, connection := range connections {
+		for _, o := range found[i] {
+			line := s.Runbook.Overseeing(connection, o.Type, adapter.Plain(o.Cluster, maxName))
+			if line == "" {
+				continue
+			}
+			where := ""
+			if o.Cluster != "" {
+				where = fmt.Sprintf(" in cluster %q", adapter.Plain(o.Cluster, maxName))
+			}
+			s.remark(runbook.Warning, runbook.SectionConnections, connection,
+				fmt.Sprintf("HA is on%s, and no node puts it off: it starts again what goes down with its host", where),
+				fmt.Sprintf("write below nodes: %s; and let its VMs depend on it", line))
+		}
+	}
+}

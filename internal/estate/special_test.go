@@ -165,3 +165,30 @@ func TestThisMachineIsAVMOfTheEstate(t *testing.T) {
 		})
 	}
 }
+
+// TestHAThatNobodyPutsOff: it starts again what goes down, wherever no node puts it off; what is written for it does.
+func TestHAThatNobodyPutsOff(t *testing.T) {
+	t.Parallel()
+	sim, err := vspheresim.New(vspheresim.Options{APIVersion: "8.0.2.0", Clusters: 2, Features: &vspheresim.Features{}})
+	require.NoError(t, err)
+	t.Cleanup(sim.Close)
+	require.NoError(t, sim.SetFeatures("DC0_C1", vspheresim.Features{HA: true}))
+	pve := proxmoxtest.New(t)
+	pve.SetHA("vm:100", "started")
+	pve.SetHA("vm:101", "ignored")
+	families := []adapter.Family{vsphere.Family(), proxmox.Family()}
+	book := fmt.Sprintf(`connections:
+  vcenter: {type: vsphere, url: %q, username: %s, password: {env: VSPHERE}, thumbprint: %q}
+  pve: {type: proxmox, url: %q, token: %q, secret: {env: PVE}, thumbprint: %q}
+nodes:
+  esx01: {type: vsphere.host, via: vcenter, fed_by: [ups], up: {wake: {power: true}}}
+  esx02: {type: vsphere.host, via: vcenter, fed_by: [ups], up: {wake: {power: true}}}
+  pve1: {type: proxmox.node, via: pve, fed_by: [ups], up: {wake: {power: true}}}
+`, sim.VCenter().URL(), vspheresim.User, sim.VCenter().Thumbprint(), pve.URL(), proxmoxtest.Token, pve.Thumbprint())
+	require.Equal(t, `warning connections.vcenter: HA is on in cluster "DC0_C1", and no node puts it off: it starts again what goes down with its host | write below nodes: cluster: {type: vsphere.cluster, via: vcenter, cluster: DC0_C1, depends_on: [esx01, esx02]}; and let its VMs depend on it
+warning connections.pve: HA is on, and no node puts it off: it starts again what goes down with its host | write below nodes: cluster: {type: proxmox.cluster, via: pve, depends_on: [pve1]}; and let its VMs depend on it
+`, said(surveyed(t, estate.Options{Families: families}, book)))
+	require.Empty(t, surveyed(t, estate.Options{Families: families}, book+`  cluster: {type: vsphere.cluster, via: vcenter, cluster: DC0_C1, depends_on: [esx01, esx02]}
+  pve-cluster: {type: proxmox.cluster, via: pve, depends_on: [pve1]}
+`).Problems)
+}

@@ -1,8 +1,10 @@
 package vsphere
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -135,4 +137,25 @@ func (c *Conn) isAgent() bool {
 	c.inventory.mu.Lock()
 	defer c.inventory.mu.Unlock()
 	return c.inventory.agent
+}
+
+// Oversees tells the clusters in which HA is on.
+func (c *Conn) Oversees(ctx context.Context) ([]adapter.Oversight, error) {
+	if err := c.settle(ctx, false); err != nil {
+		return nil, err
+	}
+	c.inventory.mu.Lock()
+	names := maps.Clone(c.inventory.tables.clusters)
+	c.inventory.mu.Unlock()
+	objects, err := c.readAll(ctx, "ClusterComputeResource", slices.Collect(maps.Keys(names)), "configurationEx")
+	var all []adapter.Oversight
+	for _, o := range objects {
+		for _, p := range o.PropSet {
+			if info, ok := p.Val.(types.ClusterConfigInfoEx); ok && isTrue(info.DasConfig.Enabled) {
+				all = append(all, adapter.Oversight{Cluster: names[o.Obj], Type: "vsphere.cluster"})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b adapter.Oversight) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	return all, err
 }

@@ -232,3 +232,17 @@ func (n *cluster) setHA(ctx context.Context, c *condition, want map[string]strin
 	}
 	return errors.Join(errs...)
 }
+
+// Oversees tells whether HA keeps anything running.
+func (c *conn) Oversees(ctx context.Context) ([]adapter.Oversight, error) {
+	now, err := (&cluster{conn: c, ha: true}).look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, state := range now.ha {
+		if state == "started" {
+			return []adapter.Oversight{{Type: "proxmox.cluster"}}, nil
+		}
+	}
+	return nil, nil
+}

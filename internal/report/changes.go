@@ -156,11 +156,13 @@ func chapterWalk(d *Document) []string {
 
 func stepKey(chapter string, s Step) string { return chapter + "\x00" + s.Title.String() }
 
+// stepFacts is what is said of a step. A reference is not: the number of what it leads to may change without it.
 func stepFacts(s Step) string {
 	var b strings.Builder
 	for _, f := range s.Fields {
 		for _, l := range f.Lines {
-			fmt.Fprintf(&b, "%s\x00%s\x00", f.Name, l)
+			said := slices.DeleteFunc(slices.Clone(l), func(s Span) bool { return s.Link != "" })
+			fmt.Fprintf(&b, "%s\x00%s\x00", f.Name, said)
 		}
 	}
 	return b.String()

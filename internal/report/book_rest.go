@@ -171,7 +171,7 @@ func (b *book) groups() []string {
 
 // index lists every node with its steps.
 func (b *book) index() {
-	b.chapter("Index")
+	b.add(Heading{Level: 1, Text: "Index", Anchor: "index"})
 	refs := map[string][]Span{}
 	for _, c := range []*bookPlan{b.down, b.up} {
 		for r, row := range c.rows {

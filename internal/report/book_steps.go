@@ -90,9 +90,9 @@ func (b *book) stepDown(r int, row PlanRow) Step {
 	}
 	step.field(whyField, T("%s", reason))
 	step.field("by hand", b.byHand(n, s.Verb, hand)...)
-	step.field("see that it is so", instructions(proof)...)
+	step.part("see that it is so", instructions(proof)...)
 	step.field(takesField, T("%s", b.timesOf(row, s, n)))
-	step.field("if it does not", b.ifNot(n, s, hand)...)
+	step.part("if it does not", b.ifNot(n, s, hand)...)
 	step.field(notesField, T("%s", n.Notes))
 	return step
 }
@@ -165,6 +165,15 @@ func (s *Step) field(name string, lines ...Text) {
 	lines = slices.DeleteFunc(lines, func(t Text) bool { return t.String() == "" })
 	if len(lines) > 0 {
 		s.Fields = append(s.Fields, Field{Name: name, Lines: lines})
+	}
+}
+
+// part adds a field before which the step may be divided: what is done stands together, and so does what is seen, and
+// what is done if that fails.
+func (s *Step) part(name string, lines ...Text) {
+	before := len(s.Fields)
+	if s.field(name, lines...); len(s.Fields) > before {
+		s.Fields[before].Apart = true
 	}
 }
 
@@ -322,9 +331,9 @@ func (b *book) powerUp() {
 		if s.Verb == plan.Unprotect {
 			proof = hand.Back
 		}
-		step.field("see that it is well", instructions(proof)...)
+		step.part("see that it is well", instructions(proof)...)
 		step.field(takesField, T("%s", b.timesOf(row, s, n)))
-		step.field("if it does not", b.ifNotUp(n, s)...)
+		step.part("if it does not", b.ifNotUp(n, s)...)
 		step.field(notesField, T("%s", n.Notes))
 		b.add(b.sorted(b.up, row, step))
 	}

@@ -135,6 +135,7 @@ type Each struct {
 type Field struct {
 	Name  string
 	Lines []Text
+	Apart bool // a page may end before it, if the step has to be divided
 }
 
 // Contents lists the headings of the document down to a level, with their pages where there are pages.

@@ -13,7 +13,7 @@ const toWriteIn = "______________________"
 // is typed.
 func (b *book) reach() {
 	b.section("Where everything is reached")
-	b.add(Paragraph{T("As numbers where the runbook has numbers: when name servers are down these still work. Passwords and keys are not in here: only where they are kept.")})
+	b.add(Paragraph{Text: T("As numbers where the runbook has numbers: when name servers are down these still work. Passwords and keys are not in here: only where they are kept.")})
 	at := Table{Columns: []Column{{Title: "system", Weight: 1.1}, {Title: "address", Weight: 2}, {Title: "user", Weight: 1.5}, {Title: "password or key", Weight: 1.7}, {Title: "kind", Weight: 0.8}}}
 	for i := range b.Runbook.Connections {
 		c := &b.Runbook.Connections[i]
@@ -43,7 +43,7 @@ func (b *book) rightOnes() {
 	}
 	if len(right.Rows) > 0 {
 		b.add(Heading{Level: 1, Text: rightTitle, Anchor: Anchor(rightTitle)},
-			Paragraph{T("What each shows when it is first reached: the thumbprint of its certificate, or the fingerprint of its host key. If it shows another, type no password there, and call who knows it.")}, right)
+			Paragraph{Text: T("What each shows when it is first reached: the thumbprint of its certificate, or the fingerprint of its host key. If it shows another, type no password there, and call who knows it.")}, right)
 	}
 }
 

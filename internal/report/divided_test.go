@@ -23,9 +23,9 @@ func numbered(name string, count int) []Text {
 func afterLines(lines int, b Block) *Document {
 	d := &Document{Title: "t"}
 	for _, l := range numbered("before", lines) {
-		d.Blocks = append(d.Blocks, Paragraph{l})
+		d.Blocks = append(d.Blocks, Paragraph{Text: l})
 	}
-	d.Blocks = append(d.Blocks, b, Paragraph{T("after it")})
+	d.Blocks = append(d.Blocks, b, Paragraph{Text: T("after it")})
 	return d
 }
 

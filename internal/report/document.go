@@ -46,19 +46,27 @@ type Heading struct {
 }
 
 // Paragraph is running text. A line feed within it begins a new line.
-type Paragraph struct{ Text Text }
+type Paragraph struct {
+	Text    Text
+	Changed bool // marked in the margin
+}
 
 // List is a list of short paragraphs.
 type List struct {
 	Numbered bool
 	Items    []Text
+	Changed  []bool // by item, marked in the margin; nil: none is
 }
+
+// changed tells whether an item is marked.
+func (l *List) changed(item int) bool { return l.Changed != nil && l.Changed[item] }
 
 // Note is a paragraph that must not be overlooked. A hold point or a warning is one.
 type Note struct {
-	Title  string
-	Text   Text
-	Anchor string
+	Title   string
+	Text    Text
+	Anchor  string
+	Changed bool // marked in the margin
 }
 
 // title is the note's title as the beginning of its text.

@@ -93,7 +93,7 @@ func (p *printer) list(b List) {
 			bullet = fmt.Sprintf("%d.", i+1)
 		}
 		p.write(edgeLeft+2, p.y+l.size, bullet, Plain, l)
-		p.flow(item, l, 16)
+		p.flowMarked(item, l, 16, b.changed(i))
 		p.y += 1.5
 	}
 	p.y += 3
@@ -118,6 +118,9 @@ func (p *printer) note(i int, b Note) {
 	p.pdf.Rect(edgeLeft, p.y, p.measure(), height, "D")
 	p.fill(Foreground)
 	p.pdf.Rect(edgeLeft, p.y, 5, height, "F")
+	if b.Changed {
+		p.changed(p.y, p.y+height)
+	}
 	y := p.y + notePad
 	for _, line := range lines {
 		p.setLine(edgeLeft+notePad+6, y+bodySize-0.5, line, look{size: bodySize})

@@ -167,7 +167,7 @@ func (p *printer) block(i int) {
 		p.heading(i, b)
 	case Paragraph:
 		p.need(p.lead(i))
-		p.flow(b.Text, look{size: bodySize}, 0)
+		p.flowMarked(b.Text, look{size: bodySize}, 0, b.Changed)
 		p.y += 4
 	case List:
 		p.list(b)

@@ -206,7 +206,7 @@ func TestPrintMarksChanges(t *testing.T) {
 	require.Regexp(t, `> <a id="hold-gate"></a>\*\*▌changed\*\* \*\*Hold point: the gate`, md)
 	require.Regexp(t, `\d\. \*\*▌changed\*\* Otherwise go to “Power up”`, md, "one item of a list")
 	html := runCLI(t, exitDone, "print", file, "-o", "-", "--as", "html", "--changes", old)
-	require.Contains(t, html, `<p class="changed"><span class="changed-mark">changed</span> Begins when on battery for 1m 30s or slack below 1m.</p>`)
+	require.Contains(t, html, `<p class="changed"><span class="changed-mark">changed</span> Begins when on battery for 1m`+"\u00a0"+`30s or slack below 1m.</p>`)
 	require.Regexp(t, `<aside id="hold-gate" class="changed">`, html)
 	require.Regexp(t, `<li class="changed"><span class="changed-mark">changed</span> Otherwise go`, html)
 	pdf := paper.Text(t, []byte(runCLI(t, exitDone, "print", file, "-o", "-", "--as", "pdf", "--changes", old)))

@@ -206,6 +206,26 @@ func Verbatim(s string) Text { return Text{{Text: s, Style: Code}} }
 // Ref makes a text that leads to an anchor.
 func Ref(s, anchor string) Text { return Text{{Text: s, Link: anchor}} }
 
+// unbroken keeps together what reads badly at two ends of lines: a number and its percent sign, and the parts of a span of
+// time such as "1m 30s".
+func unbroken(s string) string {
+	digit := func(i int) bool { return 0 <= i && i < len(s) && '0' <= s[i] && s[i] <= '9' }
+	var b strings.Builder
+	from := 0
+	for i := 1; i+1 < len(s); i++ {
+		percent := digit(i-1) && s[i+1] == '%'
+		span := (s[i-1] == 'h' || s[i-1] == 'm') && digit(i-2) && digit(i+1)
+		if s[i] == ' ' && (percent || span) {
+			b.WriteString(s[from:i] + "\u00a0")
+			from = i + 1
+		}
+	}
+	if from == 0 {
+		return s
+	}
+	return b.String() + s[from:]
+}
+
 // Join puts texts one after the other.
 func Join(parts ...Text) Text {
 	var all Text

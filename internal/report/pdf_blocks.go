@@ -59,14 +59,16 @@ func (p *printer) lead(i int) float64 {
 		}
 		return height
 	case Step:
-		return p.stepLead(b)
+		m := p.stepBox(b)
+		return min(m.lead(0), p.whole())
 	case Steps:
-		return p.stepsLead(b)
+		m := p.stepsBox(b)
+		return min(m.lead(p.stepsFirst(b)), p.whole())
 	case Table:
 		return p.tableLead(b)
 	case Figure:
 		_, height := p.figureSize(b)
-		return height
+		return height * leastFigure
 	case Note:
 		height := p.noteHeight(b) + 2
 		if i+1 < len(p.doc.Blocks) {
@@ -218,9 +220,14 @@ func (p *printer) figureSize(f Figure) (scale, height float64) {
 	return scale, f.Height*scale + caption
 }
 
+// leastFigure is how small a figure may become, of its size, to stand on a page that has some room left.
+const leastFigure = 0.75
+
 func (p *printer) figure(f Figure) {
 	scale, height := p.figureSize(f)
-	p.need(height)
+	if p.need(height * leastFigure); height > p.room() {
+		scale *= p.room() / height
+	}
 	p.mark(f.Anchor)
 	x0 := edgeLeft + (p.measure()-f.Width*scale)/2
 	place := func(points []Point) []fpdf.PointType {

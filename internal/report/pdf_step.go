@@ -40,78 +40,33 @@ func (p *printer) fieldLines(f Field) [][]piece {
 	return all
 }
 
-// stepEdges is the room that the frame of a step takes above and below its text, with what is left free after it.
-const stepEdges = 2*stepPad + 6
-
 func (p *printer) stepHead(s Step) float64 {
 	return max(boxHeight+3, float64(len(p.stepTitle(s)))*leading(stepLook.size)+3)
 }
 
-func (p *printer) fieldsHeight(fields []Field) float64 {
-	height := 0.0
-	for _, f := range fields {
-		height += float64(len(p.fieldLines(f)))*leading(fieldLook.size) + 1
-	}
-	return height
-}
-
-// A step that takes more than this part of a page may be divided, so that a page does not end half empty; never so that
-// fewer lines than these are left for the next page.
-const (
-	tall      = 0.2
-	leastRest = 3
-)
-
-// parts are the numbers of fields with which a page may end before the rest of a step with such a head, the smallest
-// first, and last all of them.
-func (p *printer) parts(head float64, fields []Field) []int {
-	var all []int
-	for at := 1; at < len(fields) && head+p.fieldsHeight(fields) > tall*p.whole(); at++ {
-		if fields[at].Apart && p.fieldsHeight(fields[at:]) >= leastRest*leading(fieldLook.size) {
-			all = append(all, at)
-		}
-	}
-	return append(all, len(fields))
-}
-
-// fieldsHere is how many of a step's fields this page takes: all of them if what comes after them, so high, fits too, else
-// as many as may stand without the rest; none if the step begins on the next page.
-func (p *printer) fieldsHere(head float64, fields []Field, after float64) int {
-	if head+p.fieldsHeight(fields)+after <= p.room() {
-		return len(fields)
-	}
-	here := 0
-	for _, n := range p.parts(head, fields) {
-		if n < len(fields) && head+p.fieldsHeight(fields[:n]) <= p.room() {
-			here = n
-		}
-	}
-	if here == 0 && p.y <= edgeTop { // it is longer than a page
-		return len(fields)
-	}
-	return here
-}
-
-// stepLead is how much of a step must stand on the page where what leads to it stands.
-func (p *printer) stepLead(s Step) float64 {
-	head := p.stepHead(s) + stepEdges
-	return min(head+p.fieldsHeight(s.Fields[:p.parts(head, s.Fields)[0]]), p.whole())
+// stepBox measures a step. Its head is as high as that under which it goes on.
+func (p *printer) stepBox(s Step) box {
+	goesOn := s
+	goesOn.Title = continued(s.Title)
+	return p.measured(p.stepHead(goesOn), s.Fields)
 }
 
 // step sets a step in a frame, or in several if it is divided. Its boxes stand where it ends.
 func (p *printer) step(i int, s Step) {
-	p.need(p.stepLead(s))
-	head, rest := p.stepHead(s)+stepEdges, s.Fields
-	for begun := false; ; {
-		here := p.fieldsHere(head, rest, p.closing(i))
-		if here > 0 || p.y <= edgeTop {
-			p.stepPart(s, rest[:here], begun, here == len(rest))
-			rest, begun = rest[here:], true
+	rest := p.stepBox(s)
+	p.need(p.lead(i))
+	for begun := false; ; p.newPage() {
+		here := rest.here(p.room(), p.closing(i))
+		if here == 0 && p.y > edgeTop {
+			continue
 		}
-		if begun && len(rest) == 0 {
+		if here == 0 { // it is longer than a page
+			here = len(rest.fields)
+		}
+		p.stepPart(s, rest.fields[:here], begun, here == len(rest.fields))
+		if rest, begun = rest.after(here), true; len(rest.fields) == 0 {
 			return
 		}
-		p.newPage()
 	}
 }
 

@@ -34,9 +34,11 @@ func (p *printer) stepsTitle(s Steps) [][]piece {
 	return p.wrap(s.Title, p.measure()-2*stepPad-p.numberWidth(Step{Number: s.Number})-8, stepLook)
 }
 
-// stepsTop is the height of the head of equal steps, with its frame.
-func (p *printer) stepsTop(s Steps) float64 {
-	return max(boxHeight+3, float64(len(p.stepsTitle(s)))*leading(stepLook.size)+3) + stepEdges
+// stepsBox measures what holds for all of equal steps.
+func (p *printer) stepsBox(s Steps) box {
+	goesOn := s
+	goesOn.Title = continued(s.Title)
+	return p.measured(max(boxHeight+3, float64(len(p.stepsTitle(goesOn)))*leading(stepLook.size)+3), s.Fields)
 }
 
 // stepsFirst is the height of the first of equal steps, which stands with the end of what holds for all.
@@ -47,20 +49,11 @@ func (p *printer) stepsFirst(s Steps) float64 {
 	return p.eachHeight(s, s.Each[0])
 }
 
-// stepsLead is how much of equal steps stands together at least.
-func (p *printer) stepsLead(s Steps) float64 {
-	n := p.parts(p.stepsTop(s), s.Fields)[0]
-	height := p.stepsTop(s) + p.fieldsHeight(s.Fields[:n])
-	if n == len(s.Fields) {
-		height += p.stepsFirst(s)
-	}
-	return min(height, p.whole())
-}
-
 // steps sets equal steps in a frame: what holds for all once, and a line for each. Where it breaks, the next page says
 // what goes on.
 func (p *printer) steps(i int, s Steps) {
-	p.need(p.stepsLead(s))
+	all := p.stepsBox(s)
+	p.need(p.lead(i))
 	top := p.y
 	begin := func(title Text, ends bool) {
 		top = p.y
@@ -72,9 +65,12 @@ func (p *printer) steps(i int, s Steps) {
 		p.newPage()
 		begin(continued(s.Title), true)
 	}
-	here := p.fieldsHere(p.stepsTop(s), s.Fields, p.stepsFirst(s))
-	if here == 0 {
+	here := all.here(p.room(), p.stepsFirst(s))
+	if here == 0 && p.y > edgeTop {
 		p.newPage()
+		here = all.here(p.room(), p.stepsFirst(s))
+	}
+	if here == 0 { // it is longer than a page
 		here = len(s.Fields)
 	}
 	begin(s.Title, here == len(s.Fields))

@@ -217,6 +217,8 @@ func words(t Text) [][]Span {
 	for i := range t {
 		if t[i].Style == Code {
 			t[i].Text = strings.ReplaceAll(strings.ReplaceAll(t[i].Text, "  ", " \u00a0"), "\n ", "\n\u00a0")
+		} else {
+			t[i].Text = unbroken(t[i].Text)
 		}
 	}
 	flush := func() {

@@ -257,7 +257,11 @@ func changedClass(changed bool, class string) string {
 func htmlText(t Text) string {
 	var b strings.Builder
 	for _, s := range t {
-		part := strings.ReplaceAll(esc(s.Text), "\n", "<br>")
+		text := s.Text
+		if s.Style != Code {
+			text = unbroken(text)
+		}
+		part := strings.ReplaceAll(esc(text), "\n", "<br>")
 		switch s.Style {
 		case Strong:
 			part = "<strong>" + part + "</strong>"

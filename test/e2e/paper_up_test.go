@@ -29,7 +29,7 @@ func (w *walk) allUp(managerDown bool) {
 
 var (
 	gateAsks = regexp.MustCompile("in what this shows: `([^`]+)`")
-	wasOn    = regexp.MustCompile(`that it was on: \[?step (\d+)`)
+	wasOn    = regexp.MustCompile(`step (\d+)(?:\]\(#down-\d+\))? is ticked`)
 )
 
 // awaitGate waits as the book says: until the UPS has been on line for as long as the runbook wants.
@@ -54,7 +54,7 @@ func (w *walk) awaitGate() {
 func (w *walk) up(step printedStep, managerDown bool) {
 	w.t.Helper()
 	if m := wasOn.FindStringSubmatch(strings.Join(step.fields["needs first"], " ")); m != nil {
-		w.printed("that it was on: step " + m[1] + " is ticked")
+		w.printed("step " + m[1] + " is ticked")
 		if w.off[m[1]] {
 			return
 		}

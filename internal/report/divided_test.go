@@ -111,3 +111,13 @@ func TestNoRowStandsAlone(t *testing.T) {
 	}
 	require.Positive(t, broken)
 }
+
+// TestAFigureGivesWayALittle: it becomes somewhat smaller rather than leave most of a page empty, and no smaller than that.
+func TestAFigureGivesWayALittle(t *testing.T) {
+	t.Parallel()
+	figure := Figure{Caption: "drawn", Width: 100, Height: 600}
+	require.Len(t, pagesOf(t, afterLines(0, figure)), 1)
+	require.Len(t, pagesOf(t, afterLines(10, figure)), 2, "what comes after it")
+	require.Contains(t, pagesOf(t, afterLines(10, figure))[0], "drawn")
+	require.NotContains(t, pagesOf(t, afterLines(20, figure))[0], "drawn")
+}

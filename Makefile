@@ -11,7 +11,8 @@ FUZZTIME        ?= 10s
 SEEDS           ?= 100000
 VERSION         := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 BIN             := $(CURDIR)/bin
-GO_TEST         := go test -p 2 -timeout 12m
+# Most tests wait for real systems: more of them at a time than there are cores.
+GO_TEST         := go test -p 2 -parallel 4 -timeout 12m
 
 # The pinned tools carry their version in their names, so that a new pin builds them anew.
 LINT    := $(BIN)/golangci-lint-$(LINT_VERSION)

@@ -56,6 +56,9 @@ type Family struct {
 	// Open makes the node that d declares. conn is the opened connection that d names by via, or nil. others gives
 	// any other declared connection by its name.
 	Open func(d runbook.NodeDecl, conn Conn, others func(name string) (Conn, error)) (Node, error)
+	// List makes what lists what runs on the system that nodes of this family are reached through, where conn is a
+	// connection of another family that can't know that. Nil: its connections are Listers themselves, or nothing can list it.
+	List func(conn Conn) Lister
 	// Connect makes a connection from its declaration. It does not dial: a system that is down now must not keep the
 	// daemon from starting. Nil if the family has no connection types.
 	Connect func(d runbook.ConnectionDecl, secrets Secrets) (Conn, error)
@@ -70,9 +73,24 @@ type Conn interface {
 // Pacer is a Conn that knows how many calls of its nodes may be under way at once.
 type Pacer interface{ Concurrency() int }
 
-// Lister is a Conn that can list what runs on its system, so that what no node covers is seen.
+// Lister lists what runs on a system, so that what no node covers is seen. It is a Conn, or Family.List makes it of one.
 type Lister interface {
-	Everything(ctx context.Context) ([]plan.Member, error)
+	// Everything lists what is on, whether a node covers it or not, but for what its system looks after itself and what
+	// can't be worked with.
+	Everything(ctx context.Context) ([]runbook.Running, error)
+}
+
+// Finder is a Lister that knows what the firmware of its VMs says.
+type Finder interface {
+	// Find tells the ID, as Everything gives it, of what runs there and whose firmware has a UUID (SMBIOS; see SameFirmware);
+	// "" if nothing does.
+	Find(ctx context.Context, firmware string) (id string, err error)
+}
+
+// Housed is a Lister whose system may itself run in one of its own VMs, as a vCenter does.
+type Housed interface {
+	// Own tells the IDs, as Everything gives them, of the VMs that the system runs in; none if that can't be seen.
+	Own(ctx context.Context) (ids []string, err error)
 }
 
 // Waker is a Conn that can power on the machine it belongs to: a BMC.

@@ -75,7 +75,7 @@ func (c clean) Probe(ctx context.Context) (plan.Observation, error) {
 
 // tidy leaves out settings that are not plain: half of them would put back something else.
 func tidy(seen plan.Observation) plan.Observation {
-	seen.Detail = Plain(seen.Detail, maxText)
+	seen.Detail, seen.Caution = Plain(seen.Detail, maxText), Plain(seen.Caution, maxText)
 	if Plain(seen.Settings, maxSettings) != seen.Settings {
 		seen.Settings = ""
 	}

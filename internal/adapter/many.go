@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
 )
 
 // ProbeMany is the probe of a node that stands for many, which what names ("VMs"): on while any member is.
@@ -46,7 +47,14 @@ func Covers(name, glob string, exclude []string) bool {
 
 // SortMembers puts members into the order in which they are always listed: by name, then by ID.
 func SortMembers(members []plan.Member) {
-	slices.SortFunc(members, func(a, b plan.Member) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(members, byName)
+}
+
+// SortRunning puts what runs into the same order.
+func SortRunning(running []runbook.Running) {
+	slices.SortFunc(running, func(a, b runbook.Running) int { return byName(a.Member, b.Member) })
+}
+
+func byName(a, b plan.Member) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 }

@@ -17,6 +17,7 @@ type Set struct {
 	order    []string // of conns, as opened
 	nodes    map[string]Node
 	decls    map[string]runbook.NodeDecl
+	listers  map[string]Lister // by connection
 	decorate []func(runbook.NodeDecl, Node) Node
 }
 
@@ -26,7 +27,7 @@ type Set struct {
 // A node with up.wake answers Start by the wake and leaves everything else to its own adapter; a node with up.healthy
 // has its checks in its probe's answer.
 func Open(families []Family, connections []runbook.ConnectionDecl, nodes []runbook.NodeDecl, secrets Secrets) (*Set, error) {
-	s := &Set{conns: map[string]Conn{}, nodes: map[string]Node{}, decls: map[string]runbook.NodeDecl{}}
+	s := &Set{conns: map[string]Conn{}, nodes: map[string]Node{}, decls: map[string]runbook.NodeDecl{}, listers: map[string]Lister{}}
 	var errs []error
 	for _, d := range connections {
 		if err := s.connect(families, d, secrets); err != nil {
@@ -59,6 +60,9 @@ func (s *Set) connect(families []Family, d runbook.ConnectionDecl, secrets Secre
 			return err
 		}
 		s.conns[d.Name] = conn
+		if lister, ok := conn.(Lister); ok {
+			s.listers[d.Name] = lister
+		}
 		s.order = append(s.order, d.Name)
 		return nil
 	}
@@ -90,6 +94,9 @@ func (s *Set) open(families []Family, d runbook.NodeDecl) error {
 		if n, err = Wake(n, d, s.conn); err != nil {
 			return err
 		}
+		if _, known := s.listers[d.Via]; f.List != nil && conn != nil && !known {
+			s.listers[d.Via] = f.List(conn)
+		}
 		s.nodes[d.ID], s.decls[d.ID] = Healthy(n, d.Healthy), d
 		return nil
 	}
@@ -113,6 +120,12 @@ func (s *Set) Concurrency(connection string, otherwise int) int {
 
 // Conn gives a connection by its name, nil if there is none.
 func (s *Set) Conn(name string) Conn { return s.conns[name] }
+
+// Lister gives what lists what runs on the system that a connection leads to; false if nothing can.
+func (s *Set) Lister(connection string) (Lister, bool) {
+	l, ok := s.listers[connection]
+	return l, ok
+}
 
 // Decorate wraps every node but the selectors, now and as members are added, e.g. by Log, Limit or Rehearse. Of
 // several the first is the innermost. A member's declaration is its selector's with the member's own node id.

@@ -33,7 +33,7 @@ func (a *app) ask(ctx context.Context, file string, rb *runbook.Runbook, credent
 		fmt.Fprintf(a.Stderr, "ebbtide: warning: secrets could get into a core dump: %v\n", err)
 	}
 	e, err := estate.Open(rb, estate.Options{
-		Families: families.All(false), Secrets: adapter.NewSecrets(credentials),
+		Families: families.All(false), Secrets: adapter.NewSecrets(credentials), Firmware: estate.Firmware(),
 		Over: func(_ string, n adapter.Node) adapter.Node { return adapter.Rehearse(n) },
 	})
 	if err != nil {
@@ -203,7 +203,7 @@ func seenAs(n *estate.Node) string {
 	} else if n.Clean == "no" {
 		parts = append(parts, "not clean")
 	}
-	if n.Settings != "" {
+	if n.Settings != "" && n.Settings != n.Detail {
 		parts = append(parts, "now "+adapter.Plain(n.Settings, mostSeen))
 	}
 	if n.Healthy == "no" {

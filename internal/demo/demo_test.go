@@ -89,11 +89,6 @@ func TestDemo(t *testing.T) {
 			require.NoError(t, p.err, "%s", p.story.String())
 			r := p.outcome.Result
 			t.Logf("%.0f s, %.0f s of them the outage", p.took.Seconds(), r.Seconds)
-			longest := 60.0
-			if p.name == "ups=hang" { // it takes its cut three times, and is waited for each time
-				longest = 90
-			}
-			require.Less(t, r.Seconds, longest, "%s", p.story.String())
 			require.Empty(t, r.Violations, "%s", p.story.String())
 			require.Zero(t, r.OrderViolations)
 			require.Zero(t, r.DirtyBlocksAtCut)

@@ -110,6 +110,7 @@ type exec struct {
 	cause    Cause     // why it is forced, of the closed set
 	reason   string    // likewise, in words
 	waits    int       // users whose proof is being renewed
+	rounds   int       // in which they were asked
 	lastLook bool      // it was looked at once more when its time was over
 	resumed  bool      // its intent is from before a crash, and nobody knows what became of it
 	blind    bool      // likewise, and its node did not answer the look before
@@ -143,6 +144,7 @@ const (
 	slowestRetry = 15 * time.Second
 	failedLook   = 15 * time.Second // at a node that was given up
 	proofAge     = 2 * time.Second  // older proofs of users are renewed before what they use goes
+	guardRounds  = 3                // so often they are asked, where they don't answer or others are slow
 	proofLooks   = 2                // so many looks in a row prove a user off, where something rests on it
 	lookAge      = 30 * time.Second // what an earlier look showed saves the command
 	trustLast    = 15 * time.Minute // how old an earlier look may be where the survey got no answer

@@ -39,7 +39,7 @@ func (e *Engine) holds(i int, verb plan.Verb) bool {
 	case plan.Protect:
 		return n.seen.Protected == plan.Yes
 	case plan.Unprotect:
-		return n.seen.Protected == plan.No
+		return n.seen.Protected == plan.No && n.setAsBefore()
 	case plan.Flush:
 		return n.seen.Clean == plan.Yes && n.seen.Protected != plan.No
 	case plan.Stop, plan.Force:
@@ -51,6 +51,12 @@ func (e *Engine) holds(i int, verb plan.Verb) bool {
 	default:
 		return false
 	}
+}
+
+// setAsBefore tells whether what Protect may have changed is set as the snapshot says, as far as both are known: a thing that
+// was given back by half is not protected any more, and not back.
+func (n *node) setAsBefore() bool {
+	return !n.touched || n.settings == "" || n.seen.Settings == "" || n.seen.Settings == n.settings
 }
 
 // command writes the intent down and gives the command of the present rung.
@@ -205,6 +211,8 @@ func (e *Engine) judge(i int, seen plan.Observation) {
 		e.prove(i, n.proof(), n.seen.Detail)
 	case seen.State == plan.Gone: // which proves a stop, above, and nothing else
 		e.giveUp(i, "", "it no longer exists")
+	case x.phase == proving && x.lastLook && x.verb == plan.Stop && n.seenAt.Equal(e.now):
+		e.overdue(i) // on what it is now, and not on what it was a while ago
 	case x.phase == proving:
 		if !x.accepted && seen.State != plan.Unknown && seen.State != plan.Unreachable && seen.State != plan.Stopping && seen.State != plan.Starting {
 			e.guard(i) // nobody knew whether it was done: it was not
@@ -236,7 +244,11 @@ func (e *Engine) tick(i int) {
 			e.guard(i)
 			return
 		case guarding:
-			e.pass(i)
+			if x.waits == 0 {
+				e.askUsers(i) // some of them did not answer
+			} else {
+				e.pass(i)
+			}
 			return
 		case commanding, inLine, asking:
 		}

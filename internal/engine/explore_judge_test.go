@@ -173,7 +173,9 @@ func (j *judge) command(w *world, i int, do engine.Do) {
 
 func (j *judge) mayStop(w *world, i int, verb plan.Verb) {
 	reasoned := verb == plan.Force && j.verdicts[i].forced
-	if w.things[i].state == plan.Starting {
+	// A VM that somebody starts while it is powered off in haste, or while it does not answer (both are on record), may start.
+	unseen := reasoned && j.verdicts[i].others && (j.intent.Cause == engine.Pressed || j.intent.State != nil)
+	if w.things[i].state == plan.Starting && !unseen {
 		w.violate("6: %s was told to stop while it starts", w.id(i))
 	}
 	if j.polls == 3 && !j.cycled {

@@ -331,6 +331,7 @@ func TestExplore(t *testing.T) {
 		explore(t, 4, budgets{flips: 3, crashes: 2})
 	})
 	t.Run("systems that fail", func(t *testing.T) { explore(t, 4, budgets{flips: 2, faults: 1}) })
+	t.Run("systems that fail twice", func(t *testing.T) { explore(t, 4, budgets{flips: 1, faults: 2}) })
 	t.Run("systems that fail, and a crash", func(t *testing.T) { explore(t, 4, budgets{flips: 1, crashes: 1, faults: 1}) })
 	t.Run("a battery that fails", func(t *testing.T) { explore(t, 4, budgets{flips: 1, crashes: 1, drains: 4}) })
 }

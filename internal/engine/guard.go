@@ -8,7 +8,7 @@ import (
 )
 
 // guard asks, before what can't be undone, whether everything that uses the node is still proven off. A proof by one
-// look is looked at again, and so is an old one; a journal entry is no proof. VMs are stopped in order but on old
+// look is looked at again, and so is an old one; a journal entry is no proof, and silence renews none (docs/adr/0015). VMs are stopped in order but on old
 // proofs too, and over users that were given up: nothing is lost with them that their own users' order does not keep.
 func (e *Engine) guard(i int) {
 	x := e.nodes[i].exec
@@ -46,19 +46,69 @@ func (e *Engine) guard(i int) {
 		e.command(i)
 		return
 	}
-	x.phase, x.waits = guarding, 0
+	x.phase, x.waits, x.rounds = guarding, 0, 0
 	if n := &e.nodes[i]; kind != plan.VM && e.now.Sub(n.seenAt) > proofAge && probed(e.estate.Node(i)) { // itself too: it may be on its way up
 		e.await(i, i)
 	}
+	e.askUsers(i)
+}
+
+// askUsers asks every user whose being off is in doubt. What stands on something that is off is asked once and no more.
+func (e *Engine) askUsers(i int) {
+	x := e.nodes[i].exec
+	x.rounds++
 	for _, u := range e.usersOf(i) {
-		n := &e.nodes[u]
-		old := kind != plan.VM && e.now.Sub(n.seenAt) > proofAge
-		doubtful := n.down && (old || n.offs < proofLooks) || !n.down && e.now.Sub(n.asked) > proofAge
-		if doubtful && probed(e.estate.Node(u)) {
+		if e.doubts(i, u) && (x.rounds == 1 || !e.stranded(u)) {
 			e.await(i, u)
 		}
 	}
 	e.passWhenAnswered(i)
+}
+
+// doubts tells whether a user has to be asked before a node is commanded: the proof that it is off is old or rests on one
+// look, or it was not off when it was asked, some time ago.
+func (e *Engine) doubts(i, user int) bool {
+	n := &e.nodes[user]
+	if !probed(e.estate.Node(user)) {
+		return false
+	}
+	if !n.down {
+		return e.now.Sub(n.asked) > proofAge
+	}
+	return n.offs < proofLooks || e.estate.Node(i).Kind != plan.VM && e.now.Sub(n.seenAt) > proofAge
+}
+
+// stranded tells whether something that a node needs in order to run is proven off.
+func (e *Engine) stranded(i int) bool {
+	return slices.ContainsFunc(e.estate.Needs(i), func(d int) bool {
+		return e.estate.Node(d).Can.Has(plan.Stop) && e.nodes[d].down
+	})
+}
+
+// asksOn goes on asking while the proof of a user is in doubt still: it did not answer, or others were so slow that its
+// answer is old by now. After guardRounds rounds its last proof has to do: silence does not contradict it, and must not
+// keep what it uses from going down in order. A VM's stop asks one round, and when the battery ends there is no time to ask on.
+func (e *Engine) asksOn(i int) bool {
+	x := e.nodes[i].exec
+	if x.rounds >= guardRounds || e.estate.Node(i).Kind == plan.VM || e.run.pressure >= cutNow {
+		return false
+	}
+	inDoubt, silent := false, false
+	for _, u := range e.usersOf(i) {
+		if e.doubts(i, u) && !e.stranded(u) {
+			n := &e.nodes[u]
+			inDoubt, silent = true, silent || n.seenAt.Before(n.asked)
+		}
+	}
+	switch {
+	case silent:
+		x.waits, x.next = 0, e.now.Add(firstRetry)
+		e.arm(i)
+	case inDoubt:
+		x.waits = 0
+		e.askUsers(i)
+	}
+	return inDoubt
 }
 
 // await lets a node's guard wait for an answer of another.
@@ -66,9 +116,9 @@ func (e *Engine) await(i, other int) {
 	n := &e.nodes[other]
 	if !slices.Contains(n.guards, i) {
 		n.guards = append(n.guards, i)
-		e.nodes[i].exec.waits++
-		e.probeNode(other)
 	}
+	e.nodes[i].exec.waits++
+	e.probeNode(other)
 }
 
 // passWhenAnswered goes on when the guard waits for nothing.
@@ -161,6 +211,9 @@ func (e *Engine) pass(i int) {
 		}
 		on = append(on, e.id(u))
 		taken = taken && e.estate.Node(u).Kind == plan.VM && un.bad.Has(plan.Stop)
+	}
+	if len(on) == 0 && e.asksOn(i) {
+		return
 	}
 	switch {
 	case len(on) == 0:

@@ -27,6 +27,9 @@ func (e *Engine) overdue(i int) {
 	case x.verb == plan.Start && x.attempt < decl.Attempts && decl.Can.Has(plan.Start) && !e.run.hold && e.fed(i):
 		x.deadline, x.accepted = time.Time{}, false
 		e.guard(i)
+	case x.verb == plan.Unprotect && x.attempt < decl.Attempts && n.seen.Protected == plan.No && !e.run.hold && e.fed(i):
+		x.deadline, x.accepted = time.Time{}, false // it is back by half
+		e.guard(i)
 	case x.rung == plan.Force && x.attempt < decl.Forces && !e.run.hold:
 		x.deadline, x.accepted = time.Time{}, false // by its BMC now
 		e.guard(i)
@@ -58,6 +61,7 @@ func (e *Engine) escalate(i int, cause Cause, why string) {
 		e.holdBack(i, why+"; its power is back, so it is not forced")
 		return
 	}
+	x.lastLook = false
 	if e.run.hold {
 		x.phase, x.next, x.deadline = backingOff, e.now.Add(slowestLook), e.now.Add(slowestLook)
 		e.probeNode(i)

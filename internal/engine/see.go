@@ -114,10 +114,10 @@ func (n *node) note(state plan.State) {
 }
 
 // hearSilence counts how long a node that took a stop has not answered: after its OffAfter that proves it off, where the
-// runbook says so. A node that never took a stop proves nothing by its silence.
+// runbook says so, and goes on to prove it. A node that never took a stop proves nothing by its silence.
 func (e *Engine) hearSilence(i int, state plan.State) {
 	n, decl := &e.nodes[i], e.estate.Node(i)
-	if state != plan.Unreachable || n.down || !n.accepted || decl.OffAfter == 0 {
+	if state != plan.Unreachable || !n.accepted || decl.OffAfter == 0 {
 		return
 	}
 	if n.silent.IsZero() {

@@ -188,10 +188,14 @@ func parseNode(t *testing.T, f []string) plan.Node {
 		case "bypower":
 			n.ByPower = true
 			n.Can &^= plan.VerbSet(plan.Start)
-		case "forces":
+		case "forces", "tries":
 			times, err := strconv.Atoi(v)
 			require.NoError(t, err)
-			n.Forces = times
+			if k == "forces" {
+				n.Forces = times
+			} else {
+				n.Attempts = times
+			}
 		case "silent":
 			n.OffAfter = duration(t, v)
 		case "label":

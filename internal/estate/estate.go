@@ -18,6 +18,9 @@ type Options struct {
 	Secrets  adapter.Secrets
 	// Over lays over each node, a supply's output and outlet too, what its user wants there: a log, a rehearsal (nil: nothing).
 	Over func(id string, n adapter.Node) adapter.Node
+	// Firmware is the UUID that the firmware of the machine has that all this runs on ("": not known), so that a survey can
+	// tell if it is one of the estate's VMs.
+	Firmware string
 }
 
 // Estate is the opened estate of one runbook. Its methods may be called at the same time.
@@ -26,6 +29,7 @@ type Estate struct {
 	schema  runbook.Schema
 	secrets adapter.Secrets
 	set     *adapter.Set
+	here    string                  // Options.Firmware
 	outputs map[string]adapter.Node // of the supplies, and their outlets, by id
 }
 
@@ -38,7 +42,7 @@ func Open(rb *runbook.Runbook, o Options) (_ *Estate, err error) {
 	if o.Over == nil {
 		o.Over = func(_ string, n adapter.Node) adapter.Node { return n }
 	}
-	e := &Estate{Runbook: rb, schema: adapter.Schema(o.Families), secrets: o.Secrets, outputs: map[string]adapter.Node{}}
+	e := &Estate{Runbook: rb, schema: adapter.Schema(o.Families), secrets: o.Secrets, here: o.Firmware, outputs: map[string]adapter.Node{}}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("cannot open the estate of runbook %q: %w", rb.Name, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -49,7 +48,7 @@ func (e *Estate) Members(ctx context.Context, wanted func(id string) bool) (live
 		all.Go(func() {
 			members, err := ask(ctx, AskWithin, sel.Members)
 			if err == nil {
-				members, err = believed(members)
+				members, err = believed(members, asMember)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -64,20 +63,15 @@ func (e *Estate) Members(ctx context.Context, wanted func(id string) bool) (live
 	return live, failed
 }
 
-// believed makes a system's list fit for nodes, or says why it can't be true.
-func believed(members []plan.Member) ([]plan.Member, error) {
-	if len(members) > maxMembers {
-		return nil, fmt.Errorf("it lists %d members, more than the %d that are believed", len(members), maxMembers)
+// believed makes a system's list fit for nodes, or says why it can't be true. The names that a system gives its members
+// become nodes' names, and are made plain: who may rename a VM must not write into people's terminals.
+func believed[T any](listed []T, member func(*T) *plan.Member) ([]T, error) {
+	if len(listed) > maxMembers {
+		return nil, fmt.Errorf("it lists %d members, more than the %d that are believed", len(listed), maxMembers)
 	}
-	return plainMembers(members), nil
-}
-
-// plainMembers makes the names plain that a system gives its members: they become nodes' names. Who may rename a VM
-// must not write into people's terminals.
-func plainMembers(members []plan.Member) []plan.Member {
-	members = slices.Clone(members)
-	for i := range members {
-		m := &members[i]
+	listed = slices.Clone(listed)
+	for i := range listed {
+		m := member(&listed[i])
 		m.Name, m.Host = adapter.Plain(m.Name, maxName), adapter.Plain(m.Host, maxName)
 		m.Storage = slices.Clone(m.Storage)
 		for k := range m.Storage {
@@ -85,13 +79,15 @@ func plainMembers(members []plan.Member) []plan.Member {
 		}
 	}
 	// An id is what a member is commanded by: it is right or not there.
-	return slices.DeleteFunc(members, func(m plan.Member) bool { return m.ID != adapter.Plain(m.ID, maxName) })
+	return slices.DeleteFunc(listed, func(one T) bool { return member(&one).ID != adapter.Plain(member(&one).ID, maxName) }), nil
 }
+
+func asMember(m *plan.Member) *plan.Member { return m }
 
 // Strays are what a connection lists as on and no node covers: nothing takes it down, and it keeps its host on.
 type Strays struct {
 	Connection string
-	VMs        []plan.Member
+	VMs        []runbook.Running
 	Err        error // the system could not be asked; nil: it could
 }
 
@@ -99,7 +95,7 @@ type Strays struct {
 // while a selector has not answered: all its members would be strays.
 func (e *Estate) Uncovered(ctx context.Context, c *runbook.Compiled) []Strays {
 	first, _ := e.listers()
-	return e.strays(ctx, c, first)
+	return e.uncovered(c, e.list(ctx, first))
 }
 
 // listers lists the connections that can list what runs on their systems: those that nodes are reached through, and those
@@ -107,7 +103,7 @@ func (e *Estate) Uncovered(ctx context.Context, c *runbook.Compiled) []Strays {
 func (e *Estate) listers() (first, others []string) {
 	for i := range e.Runbook.Connections {
 		name := e.Runbook.Connections[i].Name
-		_, can := e.set.Conn(name).(adapter.Lister)
+		_, can := e.set.Lister(name)
 		switch used := slices.ContainsFunc(e.Runbook.Nodes, func(d runbook.NodeDecl) bool { return d.Via == name }); {
 		case can && used:
 			first = append(first, name)
@@ -118,29 +114,48 @@ func (e *Estate) listers() (first, others []string) {
 	return first, others
 }
 
-// strays asks connections what runs on their systems. What several of them list is told of the first.
-func (e *Estate) strays(ctx context.Context, c *runbook.Compiled, connections []string) []Strays {
+// list asks connections what runs on their systems, covered or not.
+func (e *Estate) list(ctx context.Context, connections []string) []Strays {
 	found := make([]Strays, len(connections))
 	var all sync.WaitGroup
 	for i := range found {
 		found[i].Connection = connections[i]
 		all.Go(func() {
-			lister := e.set.Conn(connections[i]).(adapter.Lister)
+			lister, _ := e.set.Lister(connections[i])
 			running, err := ask(ctx, AskWithin, lister.Everything)
 			if err == nil {
-				running, err = believed(running)
+				running, err = believed(running, func(r *runbook.Running) *plan.Member { return &r.Member })
 			}
-			found[i].VMs, found[i].Err = c.Uncovered(e.Runbook, running), adapter.PlainError(err)
+			found[i].VMs, found[i].Err = running, adapter.PlainError(err)
 		})
 	}
 	all.Wait()
-	told := map[string]bool{}
 	for i := range found {
-		found[i].VMs = slices.DeleteFunc(found[i].VMs, func(m plan.Member) bool {
-			again := told[strings.ToLower(m.ID)]
-			told[strings.ToLower(m.ID)] = true
-			return again
+		markTwins(found[i].VMs)
+	}
+	return found
+}
+
+// uncovered leaves of what was listed what no node covers. What several connections list is told of the first.
+func (e *Estate) uncovered(c *runbook.Compiled, found []Strays) []Strays {
+	covered, told := c.Coverage(e.Runbook), map[string]bool{}
+	for i := range found {
+		found[i].VMs = slices.DeleteFunc(found[i].VMs, func(m runbook.Running) bool {
+			again := told[runbook.Known(found[i].Connection, m.ID)]
+			told[runbook.Known(found[i].Connection, m.ID)] = true
+			return again || covered.Node(found[i].Connection, m.Member) != ""
 		})
 	}
 	return found
+}
+
+// markTwins marks those that share their name with another one.
+func markTwins(running []runbook.Running) {
+	count := map[string]int{}
+	for i := range running {
+		count[running[i].Name]++
+	}
+	for i := range running {
+		running[i].Twin = count[running[i].Name] > 1
+	}
 }

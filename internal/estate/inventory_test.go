@@ -17,13 +17,13 @@ func TestMembersWithNamesOfTheirOwn(t *testing.T) {
 		{ID: "2\n", Name: "id"},
 		{ID: "3", Name: strings.Repeat("n", 10_000)},
 	}
-	got, err := believed(before)
+	got, err := believed(before, asMember)
 	require.NoError(t, err)
 	require.Equal(t, []plan.Member{
 		{ID: "1", Name: "Größe 2 [2J MAINPID=1", Host: "esx ", Storage: []string{"ds "}},
 		{ID: "3", Name: strings.Repeat("n", maxName) + "…"},
 	}, got)
 	require.Equal(t, []string{"ds\x07"}, before[0].Storage, "what the adapter keeps is not touched")
-	_, err = believed(make([]plan.Member, maxMembers+1))
+	_, err = believed(make([]plan.Member, maxMembers+1), asMember)
 	require.ErrorContains(t, err, "more than the 20000")
 }

@@ -146,7 +146,11 @@ func (s *surveyor) deadConnections() map[string]bool {
 	for i := range s.Runbook.Connections {
 		name := s.Runbook.Connections[i].Name
 		r := s.over(name)
-		if r.err == nil && (r.asked < 2 || len(r.mute) < r.asked) {
+		switch answered := len(r.mute) < r.asked; {
+		case r.err != nil && answered:
+			s.remark(runbook.Trouble, runbook.SectionConnections, name, fmt.Sprintf("nobody knows what runs beside the runbook's nodes where %s leads to: %v", name, r.err), hint(r.err))
+			continue
+		case r.err == nil && (answered || r.asked < 2):
 			continue
 		}
 		dead[name] = true
@@ -219,6 +223,9 @@ func (s *surveyor) judgeNode(n *Node, dead map[string]bool) []verdict {
 	case n.Healthy == said(plan.No):
 		add(runbook.Warning, "unwell", "%s", strings.TrimSuffix(n.Node+" is on, and its health checks fail: "+n.Detail, ": "))
 	}
+	if n.Caution != "" {
+		add(runbook.Warning, "caution", "%s: %s", n.Node, n.Caution)
+	}
 	if w := n.Wake; w != nil && w.asked {
 		judgeWake(n, w, dead, add)
 	}
@@ -236,32 +243,6 @@ func judgeWake(n *Node, w *Wake, dead map[string]bool, add func(severity runbook
 		add(runbook.Trouble, "witness", "%s is on, and %s says that it is off: does that belong to another machine?", n.Node, w.By)
 	case !w.pdu && w.State == plan.On && (n.State == plan.Off || n.State == plan.Stopping):
 		add(runbook.Trouble, "witness", "two proofs disagree: %s says that %s is on, and its own system that it is not: %s", w.By, n.Node, n.Detail)
-	}
-}
-
-// mostStrays is how many VMs of a connection that no node covers are named one by one.
-const mostStrays = 20
-
-func (s *surveyor) remarkStrays() {
-	count := map[string]int{}
-	for _, vm := range s.survey.Uncovered {
-		if count[vm.Connection]++; count[vm.Connection] > mostStrays {
-			continue
-		}
-		host := ""
-		if vm.Host != "" {
-			host = fmt.Sprintf(", on host %q", vm.Host)
-		}
-		s.remark(runbook.Warning, runbook.SectionConnections, vm.Connection,
-			fmt.Sprintf("VM %q is on%s, and no node covers it: nothing takes it down, and it keeps its host on", vm.Name, host),
-			fmt.Sprintf("write below nodes: %s; or let a selector cover it", vm.Write))
-	}
-	for i := range s.Runbook.Connections {
-		name := s.Runbook.Connections[i].Name
-		if more := count[name] - mostStrays; more > 0 {
-			s.remark(runbook.Warning, runbook.SectionConnections, name, fmt.Sprintf("%d more VMs of %s are on that no node covers", more, name),
-				"a selector (select: …) covers many; --format json lists all of them")
-		}
 	}
 }
 

@@ -142,6 +142,7 @@ type Node struct {
 	Dirty     int64      `json:"dirty,omitempty"`     // bytes
 	Healthy   string     `json:"healthy,omitempty"`   // yes or no, of what has checks
 	Settings  string     `json:"settings,omitempty"`  // what Protect would change
+	Caution   string     `json:"caution,omitempty"`   // what will go wrong with it on that night, and how that is mended
 	Wake      *Wake      `json:"wake,omitempty"`      // what starts it; nil: its own system
 
 	decl string // its entry in the runbook
@@ -194,7 +195,7 @@ func (n *Node) note(seen plan.Observation) {
 		n.Error = n.err.Error()
 		return
 	}
-	n.State, n.Detail, n.Dirty, n.Settings = seen.State, seen.Detail, seen.Dirty, seen.Settings
+	n.State, n.Detail, n.Dirty, n.Settings, n.Caution = seen.State, seen.Detail, seen.Dirty, seen.Settings, seen.Caution
 	n.Protected, n.Clean, n.Healthy = said(seen.Protected), said(seen.Clean), said(seen.Healthy)
 }
 
@@ -269,29 +270,4 @@ func outlets(ctx context.Context, pdu adapter.PDU, numbers []int) (seen plan.Obs
 		}
 	}
 	return seen, nil
-}
-
-// Stray is a VM that is on and that no node covers: nothing takes it down, and it keeps its host on.
-type Stray struct {
-	Name       string `json:"name"`
-	ID         string `json:"id"`
-	Host       string `json:"host,omitempty"`
-	Connection string `json:"connection"`
-	Write      string `json:"write"` // the node that would cover it, as a runbook has it
-}
-
-// askForStrays asks every connection that can list what runs on its system, also one that is there only for when another one
-// fails: nobody should learn on that night that its password is wrong.
-func (s *surveyor) askForStrays(ctx context.Context) {
-	known := !slices.ContainsFunc(s.survey.Selectors, func(sel Selector) bool { return sel.Error != "" })
-	first, others := s.listers()
-	for _, found := range s.strays(ctx, s.compiled, append(first, others...)) {
-		s.refuse(found.Connection, found.Err)
-		for _, vm := range found.VMs {
-			if !known {
-				break
-			}
-			s.survey.Uncovered = append(s.survey.Uncovered, Stray{Name: vm.Name, ID: vm.ID, Host: vm.Host, Connection: found.Connection, Write: s.Runbook.Covering(found.Connection, vm)})
-		}
-	}
 }

@@ -65,6 +65,9 @@ type Observation struct {
 	Dirty     int64  `json:"dirty,omitempty"`     // caches: bytes not yet on the backing store, where it can be told
 	Healthy   Fact   `json:"healthy,omitempty"`   // health checks, where the node has any
 	Detail    string `json:"detail,omitempty"`    // for people: "powered off", "Tools not running"; never a secret
+	// Caution is what will go wrong with the node when the mains fail, as it is set up now, and how that is mended: for who
+	// looks beforehand. It changes nothing in what is done.
+	Caution string `json:"caution,omitempty"`
 	// Settings is what Protect is about to change, as the adapter writes it and reads it again: printable, short and never a
 	// secret. Valid while Protected is No. Unprotect is given it back, also after a crash.
 	Settings string `json:"settings,omitempty"`

@@ -90,10 +90,10 @@ type compiler struct {
 	users    map[string]int // how many edges lead to a reference of depends_on
 
 	byName     map[string][]int    // declarations that are no selectors, by their name in their system
-	byUUID     map[string]int      // the same by the uuid key of their spec
+	byKnown    map[string]int      // the same by what they say themselves that they are known by
 	serves     map[string][]int    // nodes that hold disks, by what an inventory may call them
 	hosts      map[string]string   // ids of declared hosts by their name or id, in lower case
-	claimed    map[string]string   // node ids of members by the member's ID, in lower case
+	claimed    map[string]string   // node ids of members by what the member is known by
 	live       map[string][]string // what the inventory says that a node runs on or has its disks on, by node id
 	shared     map[string][]string // members of a selector that belong elsewhere, by the selector's id
 	seenOn     map[string]string   // hosts that the inventory saw a node on, "" if not declared

@@ -1,7 +1,9 @@
 package runbook
 
 import (
+	"cmp"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,7 +16,7 @@ import (
 var plainWord = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
 
 // Covering writes the node that would cover a VM that a connection lists, as a line below nodes; "" if no type would.
-func (rb *Runbook) Covering(connection string, m plan.Member) string {
+func (rb *Runbook) Covering(connection string, m *Running) string {
 	at := slices.IndexFunc(rb.Connections, func(d ConnectionDecl) bool { return d.Name == connection })
 	if at < 0 {
 		return ""
@@ -25,34 +27,107 @@ func (rb *Runbook) Covering(connection string, m plan.Member) string {
 	if kind < 0 {
 		return ""
 	}
-	typ := rb.schema.Nodes[kind].Name
-	id := strings.TrimSpace(strings.NewReplacer("/", "-", "=", "-").Replace(m.Name))
+	typ := &rb.schema.Nodes[kind]
+	id := cmp.Or(strings.TrimSpace(strings.NewReplacer("/", "-", "=", "-").Replace(m.Name)), "vm")
+	if m.Twin || m.Name == "" {
+		id += "-" + m.ID[:min(len(m.ID), 8)] // so much of a UUID tells a few apart
+	}
 	for base, n := id, 2; rb.declares(id); n++ {
 		id = fmt.Sprintf("%s-%d", base, n)
 	}
-	line := fmt.Sprintf("%s: {type: %s, via: %s", inYAML(id), typ, inYAML(connection))
-	switch {
-	case strings.Contains(m.Name, "/"): // as a name it would be read as a path
-		line += ", uuid: " + inYAML(m.ID)
+	line := fmt.Sprintf("%s: {type: %s, via: %s", inYAML(id), typ.Name, inYAML(connection))
+	switch key := rb.schema.idKey(typ.Name); {
+	case m.Twin || m.Name == "" || strings.Contains(m.Name, "/"): // as a name, the last would be read as a path
+		line += fmt.Sprintf(", %s: %s", key, idInYAML(typ, key, m.ID))
 	case id != m.Name:
-		line += fmt.Sprintf(", %s: %s", typ[strings.LastIndexByte(typ, '.')+1:], inYAML(m.Name))
+		line += fmt.Sprintf(", %s: %s", typ.Name[strings.LastIndexByte(typ.Name, '.')+1:], inYAML(m.Name))
 	}
-	host := rb.hostCalled(m.Host)
+	if m.Keys != "" {
+		line += ", " + m.Keys
+	}
+	if needs := rb.needs(connection, m); len(needs) > 0 {
+		for i := range needs {
+			needs[i] = inYAML(needs[i])
+		}
+		line += fmt.Sprintf(", depends_on: [%s]", strings.Join(needs, ", "))
+	}
+	return line + "}"
+}
+
+// needs tells what a VM would have to depend on: its host, and what stands between it and its host.
+func (rb *Runbook) needs(connection string, m *Running) []string {
+	host := rb.HostCalled(m.Host)
 	if m.Host == "" {
 		host = rb.behind(connection)
 	}
-	if host != "" {
-		line += fmt.Sprintf(", depends_on: [%s]", inYAML(host))
+	needs := []string{host, rb.under(m.Under, host)}
+	if host != "" && rb.dependsOn(needs[1], host) {
+		needs = needs[1:]
 	}
-	return line + "}"
+	return slices.DeleteFunc(slices.Compact(needs), func(id string) bool { return id == "" })
+}
+
+// under finds the declared node of a type that a VM on a host depends on: the only one, or of several the one that itself
+// depends on that host; "" if there is none.
+func (rb *Runbook) under(typ, host string) string {
+	var all, near []string
+	for i := range rb.Nodes {
+		d := &rb.Nodes[i]
+		if typ == "" || d.Type != typ {
+			continue
+		}
+		all = append(all, d.ID)
+		if host != "" && rb.dependsOn(d.ID, host) {
+			near = append(near, d.ID)
+		}
+	}
+	for _, found := range [][]string{all, near} {
+		if len(found) == 1 {
+			return found[0]
+		}
+	}
+	return ""
+}
+
+// dependsOn tells whether a declared node depends on another one, at once or by others.
+func (rb *Runbook) dependsOn(id, on string) bool {
+	next, seen := []string{id}, map[string]bool{}
+	for len(next) > 0 {
+		at := next[0]
+		next = next[1:]
+		i := slices.IndexFunc(rb.Nodes, func(d NodeDecl) bool { return d.ID == at })
+		if i < 0 || seen[at] {
+			continue
+		}
+		seen[at] = true
+		needs := rb.labelled(rb.Nodes[i].DependsOn)
+		if slices.Contains(needs, on) {
+			return true
+		}
+		next = append(next, needs...)
+	}
+	return false
+}
+
+// labelled adds the nodes that are named by their labels.
+func (rb *Runbook) labelled(refs []string) []string {
+	all := slices.Clone(refs)
+	for i := range rb.Nodes {
+		for _, l := range rb.Nodes[i].Labels {
+			if slices.Contains(refs, l.Key+"="+l.Value) {
+				all = append(all, rb.Nodes[i].ID)
+			}
+		}
+	}
+	return all
 }
 
 func (rb *Runbook) declares(id string) bool {
 	return slices.ContainsFunc(rb.Nodes, func(d NodeDecl) bool { return d.ID == id })
 }
 
-// hostCalled finds the declared host that an inventory knows by a name; "" if there is none.
-func (rb *Runbook) hostCalled(name string) string {
+// HostCalled finds the declared host that an inventory knows by a name; "" if there is none.
+func (rb *Runbook) HostCalled(name string) string {
 	for i := range rb.Nodes {
 		d := &rb.Nodes[i]
 		if t, ok := rb.schema.Node(d.Type); ok && t.Kind == plan.Host && (strings.EqualFold(nameIn(d), name) || strings.EqualFold(d.ID, name)) {
@@ -81,6 +156,14 @@ func (rb *Runbook) behind(connection string) string {
 		return ""
 	}
 	return common[0]
+}
+
+// idInYAML writes the ID of a VM as the specs of a type have it: as text, or as a number.
+func idInYAML(t *NodeType, key, id string) string {
+	if field, ok := specField(t.Spec(), key); ok && field.Kind() != reflect.String {
+		return id
+	}
+	return inYAML(id)
 }
 
 // inYAML writes a word so that YAML reads it as text.

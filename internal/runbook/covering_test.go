@@ -25,20 +25,59 @@ func TestWhatWouldCoverAVM(t *testing.T) {
 		"a/b":     `a-b: {type: vsphere.vm, via: vc, uuid: "9", depends_on: [esx01]}`,
 	} {
 		vm := plan.Member{ID: "9", Name: name, Host: "ESX01"}
-		line := rb.Covering("vc", vm)
+		line := rb.Covering("vc", &runbook.Running{Member: vm})
 		require.Equal(t, want, line)
 		covered, problems := runbook.Load("covered.yaml", []byte(strings.Replace(servedBook, "\npolicy:", "\n  "+line+"\npolicy:", 1)), testSchema())
 		require.Zero(t, problems.Count(runbook.Error), problems.Text())
 		c, err := runbook.Compile(covered, testSchema(), map[string][]plan.Member{"apps": nil})
 		require.NoError(t, err)
-		require.Empty(t, c.Uncovered(covered, []plan.Member{vm}), line)
+		require.NotEmpty(t, c.Coverage(covered).Node("vc", vm), line)
 	}
-	require.Equal(t, `web: {type: vsphere.vm, via: vc}`, rb.Covering("vc", plan.Member{Name: "web", Host: "esx09"}), "a host that is not declared is no node")
-	require.Equal(t, `web: {type: vsphere.vm, via: vc}`, rb.Covering("vc", plan.Member{Name: "web"}))
+	require.Equal(t, `web: {type: vsphere.vm, via: vc}`, rb.Covering("vc", &runbook.Running{Member: plan.Member{Name: "web", Host: "esx09"}}), "a host that is not declared is no node")
+	require.Equal(t, `web: {type: vsphere.vm, via: vc}`, rb.Covering("vc", &runbook.Running{Member: plan.Member{Name: "web"}}))
 	all, _ := runbook.Load("served.yaml", []byte(strings.Replace(servedBook, "select: {folder: Apps}", "select: {folder: Apps}, depends_on: [sql01, esx01]", 1)), testSchema())
-	require.Equal(t, `web: {type: vsphere.vm, via: vc, depends_on: [esx01]}`, all.Covering("vc", plan.Member{Name: "web"}), "what all the others depend on")
-	require.Empty(t, rb.Covering("filer", plan.Member{Name: "web"}), "nothing covers VMs over SSH")
-	require.Empty(t, rb.Covering("nowhere", plan.Member{Name: "web"}))
+	require.Equal(t, `web: {type: vsphere.vm, via: vc, depends_on: [esx01]}`, all.Covering("vc", &runbook.Running{Member: plan.Member{Name: "web"}}), "what all the others depend on")
+	require.Empty(t, rb.Covering("filer", &runbook.Running{Member: plan.Member{Name: "web"}}), "nothing covers VMs over SSH")
+	require.Empty(t, rb.Covering("nowhere", &runbook.Running{Member: plan.Member{Name: "web"}}))
+}
+
+const clusteredBook = `version: 1
+runbook: clustered
+supplies: {ups: {nut: "ups@127.0.0.1"}}
+connections:
+  vc: {type: vsphere, url: "https://10.0.0.10/sdk", username: u, password: {env: P}}
+nodes:
+  esx01: {type: vsphere.host, via: vc, fed_by: [ups], up: {wake: {power: true}}}
+  esx02: {type: vsphere.host, via: vc, fed_by: [ups], up: {wake: {power: true}}}
+  c1: {type: command, depends_on: [esx01], probe: ["true"], stop: ["true"], start: ["true"]}
+  c2: {type: command, depends_on: [esx02], probe: ["true"], stop: ["true"], start: ["true"]}
+  only: {type: passive, depends_on: [esx01]}
+policy:
+  shutdown: {when: {low_battery: true}}
+  restore: {when: {online: 10m}}
+`
+
+// TestWhatAVMDependsOnBesideItsHost: a cluster stands between them; of several the one that the host belongs to.
+func TestWhatAVMDependsOnBesideItsHost(t *testing.T) {
+	t.Parallel()
+	rb, problems := runbook.Load("clustered.yaml", []byte(clusteredBook), testSchema())
+	require.Zero(t, problems.Count(runbook.Error), problems.Text())
+	for _, one := range []struct{ under, host, want string }{
+		{"command", "esx01", "c1"},
+		{"command", "esx02", "c2"},
+		{"command", "esx03", ""},
+		{"passive", "esx01", "only"},
+		{"passive", "esx02", "esx02, only"},
+		{"manual", "esx02", "esx02"},
+	} {
+		want := `web: {type: vsphere.vm, via: vc, clustered: true}`
+		if one.want != "" {
+			want = strings.Replace(want, "}", ", depends_on: ["+one.want+"]}", 1)
+		}
+		require.Equal(t, want, rb.Covering("vc", &runbook.Running{Member: plan.Member{Name: "web", Host: one.host}, Under: one.under, Keys: "clustered: true"}))
+	}
+	require.Equal(t, `web-9: {type: vsphere.vm, via: vc, uuid: "9"}`, rb.Covering("vc", &runbook.Running{Member: plan.Member{ID: "9", Name: "web"}, Twin: true}))
+	require.Equal(t, `vm-9: {type: vsphere.vm, via: vc, uuid: "9"}`, rb.Covering("vc", &runbook.Running{Member: plan.Member{ID: "9"}}))
 }
 
 func TestRemarksStandWhereTheirEntriesDo(t *testing.T) {

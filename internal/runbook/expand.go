@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ebbtide/internal/plan"
@@ -13,7 +14,7 @@ import (
 
 // index finds declared nodes by their names in their systems.
 func (c *compiler) index() {
-	c.byName, c.byUUID, c.hosts, c.serves = map[string][]int{}, map[string]int{}, map[string]string{}, map[string][]int{}
+	c.byName, c.byKnown, c.hosts, c.serves = map[string][]int{}, map[string]int{}, map[string]string{}, map[string][]int{}
 	for i := range c.rb.Nodes {
 		if c.selects[i] {
 			continue
@@ -21,8 +22,8 @@ func (c *compiler) index() {
 		d := &c.rb.Nodes[i]
 		name := nameIn(d)
 		c.byName[name] = append(c.byName[name], i)
-		if uuid := specText(d.Spec, "uuid"); uuid != "" {
-			c.byUUID[strings.ToLower(uuid)] = i
+		if id := c.schema.lasting(d); id != "" {
+			c.byKnown[Known(d.Via, id)] = i
 		}
 		if c.nodes[i].Kind == plan.Other {
 			for _, known := range c.storageNames(d, name) {
@@ -61,19 +62,30 @@ func nameIn(d *NodeDecl) string {
 	return cmp.Or(name[strings.LastIndexByte(name, '/')+1:], d.ID)
 }
 
-// specText gives the text of a spec's key, "" if it has none.
+// specText gives the text of a spec's key, or its number; "" if it has none.
 func specText(spec any, key string) string {
-	v := reflect.Indirect(reflect.ValueOf(spec))
-	if v.Kind() != reflect.Struct {
-		return ""
-	}
-	for i := range v.NumField() {
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
-		if name == key && v.Field(i).Kind() == reflect.String {
-			return v.Field(i).String()
-		}
+	switch field, ok := specField(spec, key); {
+	case !ok:
+	case field.Kind() == reflect.String:
+		return field.String()
+	case field.CanInt() && field.Int() != 0:
+		return strconv.FormatInt(field.Int(), 10)
 	}
 	return ""
+}
+
+// specField finds the field of a spec that a key is read into.
+func specField(spec any, key string) (reflect.Value, bool) {
+	v := reflect.Indirect(reflect.ValueOf(spec))
+	if v.Kind() != reflect.Struct {
+		return v, false
+	}
+	for i := range v.NumField() {
+		if name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ","); name == key {
+			return v.Field(i), true
+		}
+	}
+	return v, false
 }
 
 // expand gives each declaration its nodes.
@@ -138,7 +150,7 @@ func (c *compiler) members(i int) {
 		if twin { // by what lasts, so that a record of one is never taken for the other
 			id += "~" + m.ID
 		}
-		c.claimed[strings.ToLower(m.ID)] = id
+		c.claimed[Known(d.Via, m.ID)] = id
 		x.ids = append(x.ids, id)
 		c.out.Members[id] = Member{Selector: d.ID, MemberID: m.ID}
 		c.runsOn(i, id, m)
@@ -151,29 +163,30 @@ func farFrom(live, expect int) bool {
 }
 
 // belongsTo finds the node that a member of selector i is already: a declared one, or a member of an earlier selector.
-// A declared node is the same VM by its uuid if it gives one, and by its name otherwise, unless members are twins by
+// A declared node is the same VM by its ID (uuid, vmid) if it gives one, and by its name otherwise, unless members are twins by
 // name: a VM that is asked to stop twice is better than one that is never asked.
 func (c *compiler) belongsTo(i int, m *plan.Member, twin bool) string {
-	if decl, ok := c.byUUID[strings.ToLower(m.ID)]; ok && c.nodes[decl].Type == c.nodes[i].Type {
+	via := c.rb.Nodes[i].Via
+	if decl, ok := c.byKnown[Known(via, m.ID)]; ok && c.nodes[decl].Type == c.nodes[i].Type {
 		c.runsOn(decl, c.rb.Nodes[decl].ID, m)
 		return c.rb.Nodes[decl].ID
 	}
 	for _, decl := range c.byName[m.Name] {
 		d := &c.rb.Nodes[decl]
-		if c.nodes[decl].Type != c.nodes[i].Type || specText(d.Spec, "uuid") != "" {
+		if c.nodes[decl].Type != c.nodes[i].Type || c.schema.lasting(d) != "" {
 			continue
 		}
 		if twin {
-			c.warn(decl, "", fmt.Sprintf("several VMs of %s are named %s: give the uuid of the one that %s is", c.rb.Nodes[i].ID, m.Name, d.ID))
+			c.warn(decl, "", fmt.Sprintf("several VMs of %s are named %s: give the %s of the one that %s is", c.rb.Nodes[i].ID, m.Name, c.schema.idKey(d.Type), d.ID))
 			continue
 		}
-		if d.Via != c.rb.Nodes[i].Via {
-			c.warn(decl, "", fmt.Sprintf("%s of %s is taken to be the node %s by its name: give its uuid to be sure", m.Name, c.rb.Nodes[i].ID, d.ID))
+		if d.Via != via {
+			c.warn(decl, "", fmt.Sprintf("%s of %s is taken to be the node %s by its name: give its %s to be sure", m.Name, c.rb.Nodes[i].ID, d.ID, c.schema.idKey(d.Type)))
 		}
 		c.runsOn(decl, d.ID, m)
 		return d.ID
 	}
-	return c.claimed[strings.ToLower(m.ID)]
+	return c.claimed[Known(via, m.ID)]
 }
 
 // runsOn notes what the inventory knows of a VM: its host, and the declared storage that holds its disks.

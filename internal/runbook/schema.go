@@ -37,6 +37,8 @@ type NodeType struct {
 	// Selects: stands for many nodes of type Member, found in the live inventory ("vsphere.vms" of "vsphere.vm").
 	Selects bool
 	Member  string
+	// IDKey is the key of its spec that holds the ID that the live inventory knows one by ("" stands for "uuid").
+	IDKey string
 	// Spec makes a pointer to an empty struct with yaml tags: the type's own keys (nil: it has none).
 	Spec func() any
 	// Verbs tells which verbs a node with this spec can do.

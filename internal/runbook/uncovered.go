@@ -1,34 +1,94 @@
 package runbook
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 
 	"ebbtide/internal/plan"
 )
 
-// Uncovered lists what runs on a system, as its connection lists it, and belongs to no node, by name: nothing would take it
-// down.
-func (c *Compiled) Uncovered(rb *Runbook, running []plan.Member) []plan.Member {
-	known := map[string]bool{}
-	for _, m := range c.Members {
-		known[strings.ToLower(m.MemberID)] = true
-	}
+// Running is what runs on a system, as its connection lists it, and what a node that is to cover it would have to say.
+type Running struct {
+	plan.Member
+	Keys  string // keys of that node beside its name, as a runbook has them ("clustered: true"); "": none
+	Under string // the type of nodes that it depends on beside its host ("proxmox.cluster"), where one is declared; "": none
+	Twin  bool   // another one on the same system has its name: only its ID tells them apart
+}
+
+// Coverage tells what belongs to which node.
+type Coverage struct {
+	ids   map[string]string // node ids by what their VMs are known by, see Known
+	names map[string]string // of single nodes, by their names in their systems: with their connection, and without
+}
+
+// Coverage looks at the nodes of a runbook and at the members that its selectors were compiled with.
+func (c *Compiled) Coverage(rb *Runbook) *Coverage {
+	k := &Coverage{ids: map[string]string{}, names: map[string]string{}}
+	via := map[string]string{} // by selector
 	for i := range rb.Nodes {
 		d := &rb.Nodes[i]
-		if uuid := specText(d.Spec, "uuid"); uuid != "" {
-			known[strings.ToLower(uuid)] = true
-		} else {
-			known["name/"+nameIn(d)] = true
+		t, ok := rb.schema.Node(d.Type)
+		switch id := rb.schema.lasting(d); {
+		case ok && t.Selects:
+			via[d.ID] = d.Via
+		case id != "":
+			k.ids[Known(d.Via, id)] = d.ID
+		default:
+			k.names[d.Via+"/"+nameIn(d)] = d.ID
+			if _, taken := k.names["/"+nameIn(d)]; !taken {
+				k.names["/"+nameIn(d)] = d.ID
+			}
 		}
 	}
-	var strays []plan.Member
-	for _, m := range running {
-		if !known[strings.ToLower(m.ID)] && !known["name/"+m.Name] {
-			strays = append(strays, m)
+	for id, m := range c.Members {
+		k.ids[Known(via[m.Selector], m.MemberID)] = id
+	}
+	return k
+}
+
+// Node finds the node that something belongs to which a connection lists: by its ID, or else by its name, on that system or
+// on another one, as of a VM that is a node by its own SSH server. "": none does, and nothing would take it down.
+func (k *Coverage) Node(connection string, m plan.Member) string {
+	for _, id := range []string{k.ids[Known(connection, m.ID)], k.names[connection+"/"+m.Name], k.names["/"+m.Name]} {
+		if id != "" {
+			return id
 		}
 	}
-	slices.SortStableFunc(strays, func(a, b plan.Member) int { return cmp.Compare(a.Name, b.Name) })
-	return strays
+	return ""
+}
+
+// Known is what something is known by that a connection leads to. A UUID is the same whoever tells it; any other ID is one
+// of that system alone: two Proxmox hosts both have a guest 100.
+func Known(connection, id string) string {
+	id = strings.ToLower(id)
+	if isUUID(id) {
+		return id
+	}
+	return connection + "/" + id
+}
+
+// isUUID tells whether an ID has the form of a UUID.
+func isUUID(id string) bool {
+	const form = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+	if len(id) != len(form) {
+		return false
+	}
+	for i, c := range id {
+		if (form[i] == '-') != (c == '-') || c != '-' && !strings.ContainsRune("0123456789abcdef", c) {
+			return false
+		}
+	}
+	return true
+}
+
+// lasting is what a declaration says that its node is known by for good; "" if it names it only.
+func (s *Schema) lasting(d *NodeDecl) string {
+	return specText(d.Spec, s.idKey(d.Type))
+}
+
+// idKey is the key of a type's specs that lasting reads.
+func (s *Schema) idKey(typ string) string {
+	if t, ok := s.Node(typ); ok && t.IDKey != "" {
+		return t.IDKey
+	}
+	return "uuid"
 }

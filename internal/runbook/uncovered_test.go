@@ -1,6 +1,7 @@
 package runbook_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,7 +43,57 @@ func TestStorageIsFoundByWhatItServes(t *testing.T) {
 		require.Contains(t, c.Estate.Node(i).DependsOn, storage, id)
 		require.NotContains(t, c.Estate.Node(i).DependsOn, "other")
 	}
-	require.Equal(t, []plan.Member{{ID: "8", Name: "forgotten"}}, c.Uncovered(rb, []plan.Member{
-		{ID: "1", Name: "renamed"}, {ID: "9", Name: "sql01"}, {ID: "8", Name: "forgotten"},
-	}))
+	covered := c.Coverage(rb)
+	for _, one := range []struct {
+		via  string
+		vm   plan.Member
+		node string
+	}{
+		{"vc", plan.Member{ID: "1", Name: "renamed"}, "apps/nfs"},
+		{"vc", plan.Member{ID: "9", Name: "sql01"}, "sql01"},
+		{"elsewhere", plan.Member{ID: "9", Name: "sql01"}, "sql01"},
+		{"elsewhere", plan.Member{ID: "1", Name: "renamed"}, ""}, // the number of another one there
+		{"vc", plan.Member{ID: "8", Name: "forgotten"}, ""},
+		{"vc", plan.Member{ID: "8", Name: "apps"}, ""}, // what a selector is called is no name of a VM
+	} {
+		require.Equal(t, one.node, covered.Node(one.via, one.vm), "%+v", one)
+	}
+}
+
+const numbersBook = `version: 1
+runbook: numbers
+supplies: {ups: {nut: "ups@127.0.0.1"}}
+connections:
+  a: {type: vsphere, url: "https://10.0.0.10/sdk", username: u, password: {env: P}}
+  b: {type: vsphere, url: "https://10.0.0.11/sdk", username: u, password: {env: P}}
+nodes:
+  hosta: {type: vsphere.host, via: a, fed_by: [ups], up: {wake: {power: true}}}
+  hostb: {type: vsphere.host, via: b, fed_by: [ups], up: {wake: {power: true}}}
+  first: {type: vsphere.vm, via: a, uuid: "100", depends_on: [hosta]}
+  alla: {type: vsphere.vms, via: a, select: {folder: Apps}, expect: 2, depends_on: [hosta]}
+  allb: {type: vsphere.vms, via: b, select: {folder: Apps}, expect: 2, depends_on: [hostb]}
+policy:
+  shutdown: {when: {low_battery: true}}
+  restore: {when: {online: 10m}}
+`
+
+// TestNumbersBelongToTheirSystems: two hosts that are no cluster both have a guest 100, and each is taken down. What has a
+// UUID is the same wherever it is seen.
+func TestNumbersBelongToTheirSystems(t *testing.T) {
+	rb, problems := runbook.Load("numbers.yaml", []byte(numbersBook), testSchema())
+	require.Zero(t, problems.Count(runbook.Error), problems.Text())
+	const uuid = "503C2F5D-7a3b-0d1e-9a4b-1c2d3e4f5a6b"
+	c, err := runbook.Compile(rb, testSchema(), map[string][]plan.Member{
+		"alla": {{ID: "100", Name: "dns"}, {ID: "101", Name: "web"}, {ID: uuid, Name: "moved"}},
+		"allb": {{ID: "100", Name: "mail"}, {ID: "101", Name: "files"}, {ID: strings.ToLower(uuid), Name: "moved"}},
+	})
+	require.NoError(t, err)
+	require.Equal(t, map[string]runbook.Member{
+		"alla/web": {Selector: "alla", MemberID: "101"}, "alla/moved": {Selector: "alla", MemberID: uuid},
+		"allb/mail": {Selector: "allb", MemberID: "100"}, "allb/files": {Selector: "allb", MemberID: "101"},
+	}, c.Members)
+	covered := c.Coverage(rb)
+	require.Equal(t, "first", covered.Node("a", plan.Member{ID: "100", Name: "dns"}))
+	require.Equal(t, "allb/mail", covered.Node("b", plan.Member{ID: "100", Name: "mail"}))
+	require.Equal(t, "alla/moved", covered.Node("b", plan.Member{ID: uuid, Name: "moved"}))
 }

@@ -162,7 +162,7 @@ func (r *Referee) proof(t truth, i int, verb plan.Verb) {
 		r.violate(t.time(), fmt.Sprintf("19: %s was called off and is %s", id, st))
 	case verb == plan.Start && st != plan.On:
 		r.violate(t.time(), fmt.Sprintf("19: %s was called on and is %s", id, st))
-	case verb == plan.Unprotect && t.protectedOf(i):
+	case verb == plan.Unprotect && (t.protectedOf(i) || r.asides[i].told && r.asides[i].seen && !r.meddled[i] && t.setOf(i) != r.asides[i].set):
 		r.violate(t.time(), fmt.Sprintf("19: %s was called put back and is not", id))
 	case verb == plan.Protect && !t.protectedOf(i):
 		r.violate(t.time(), fmt.Sprintf("19: %s was called protected and is not", id))

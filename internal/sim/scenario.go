@@ -111,10 +111,11 @@ const (
 	Busy   Fault = "busy"   // is too busy for its first two commands
 	Dud    Fault = "dud"    // accepts a start and does not come up
 	Freeze Fault = "freeze" // accepts a stop, does not answer from then on, and stays on
+	Halves Fault = "halves" // a cache or a cluster: its first Unprotect by what is on record is accepted, and carried out by half
 )
 
 // Faults lists all faults.
-var Faults = []Fault{Hang, Refuse, Vanish, Mute, Stuck, Late, Deny, Busy, Dud, Freeze}
+var Faults = []Fault{Hang, Refuse, Vanish, Mute, Stuck, Late, Deny, Busy, Dud, Freeze, Halves}
 
 // BMC is how the management controller of a machine answers.
 type BMC string

@@ -31,6 +31,7 @@ type thing struct {
 	outlet    int          // that it hangs on, -1: none
 	frozen    bool         // took a stop, and neither goes down nor answers
 	set       string       // a cache, a cluster: what it is set to
+	halved    bool         // it was put back by half, once
 	proofs    adapter.Node // itself and its BMC, as the product holds them together; nil: it has none
 }
 
@@ -179,6 +180,9 @@ func (s *simulation) adjust(i int, verb plan.Verb, was string, late bool) {
 		t.protected, t.set = true, setAside
 	case plan.Unprotect:
 		t.protected, t.dirty, t.set = false, decl.Kind != plan.Cluster, cmp.Or(was, usual)
+		if t.fault == Halves && was != "" && !t.halved { // of what is on record; of anything else nobody could tell
+			t.halved, t.set = true, "half "+t.set
+		}
 	default:
 		t.dirty = false
 	}

@@ -109,6 +109,9 @@ var bugs = []bug{
 	{name: "what a cache was set to is forgotten in a crash", edits: []edit{
 		{engineResume, "e.nodes[i].snapshot(&ns)\n", "e.nodes[i].snapshot(&ns)\n\t\t\te.nodes[i].settings = \"\"\n"},
 	}},
+	{name: "what is put back by half counts as back", edits: []edit{
+		{engineExec, "return n.seen.Protected == plan.No && n.setAsBefore()", "return n.seen.Protected == plan.No"},
+	}},
 	{name: "write-back before the gate", edits: []edit{
 		{engineProgress, "return !e.journalLost && e.fed(s.Node) && e.poweredDeps(s.Node)", "return !e.journalLost && (s.Verb == plan.Unprotect || e.fed(s.Node) && e.poweredDeps(s.Node))"},
 		{engineRun, "case !anyGate:", "case false && !anyGate:"},
@@ -125,7 +128,7 @@ var bugs = []bug{
 		{engineRun, "case r.noReturn && !e.finishedDown()", "case false && !e.finishedDown()"},
 	}},
 	{name: "silence proves a node off that took no stop", edits: []edit{
-		{engineSee, "n.down || !n.accepted || decl.OffAfter == 0", "n.down || decl.OffAfter == 0"},
+		{engineSee, "!n.accepted || decl.OffAfter == 0", "decl.OffAfter == 0"},
 	}},
 	{name: "what keeps its power is stopped", edits: []edit{
 		{engineProgress, "\treturn r.dark[s.Node]\n", "\treturn true\n"},
@@ -184,6 +187,9 @@ var bugs = []bug{
 		{runnerEffects, "case r.ledger.lost && (", "case false && ("},
 		{engineProgress, "return !e.journalLost && e.fed", "return e.fed"},
 		{engineRun, "case e.journalLost:", "case false:"},
+	}},
+	{name: "silence renews a proof", by: "./internal/engine TestStories", edits: []edit{
+		{engineEngine, "guardRounds  = 3 ", "guardRounds  = 1 "},
 	}},
 	{name: "a stop that reached nobody counts after a crash", by: "./internal/engine TestStories", edits: []edit{
 		{engineResume, "x.verb == plan.Stop && !x.blind", "x.verb == plan.Stop"},

@@ -43,8 +43,9 @@ func (w *drawing) events() {
 	w.drills() // last: what a seed draws otherwise stays what it is
 }
 
-// faults are those that any node may have: a machine that freezes looks as if it were off to all but its BMC.
-var faults = slices.DeleteFunc(slices.Clone(sim.Faults), func(f sim.Fault) bool { return f == sim.Freeze })
+// faults are those that any node may have: a machine that freezes looks as if it were off to all but its BMC, and only what
+// can be put back is by half.
+var faults = slices.DeleteFunc(slices.Clone(sim.Faults), func(f sim.Fault) bool { return f == sim.Freeze || f == sim.Halves })
 
 // silences draws times in which nothing reaches some nodes; a few have not answered since before anybody looked.
 func (w *drawing) silences() {

@@ -3,6 +3,7 @@ package dst
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"ebbtide/internal/sim"
 )
@@ -31,6 +32,16 @@ func (w *drawing) further() {
 			}
 		}
 	}
+	for _, n := range w.nodes {
+		if n.setsAside() && w.one(6) && !slices.ContainsFunc(w.conditions, func(e entry) bool { return e.id == n.id }) {
+			w.condition(n.id, "fault: %s", sim.Halves)
+		}
+	}
+}
+
+// setsAside tells whether a node is a cache or a cluster.
+func (n *declared) setsAside() bool {
+	return n.kind == "vsphere.cluster" || slices.ContainsFunc(n.keys, func(k string) bool { return strings.Contains(k, cacheVerbs) })
 }
 
 // ours tells whether a supply feeds the controller's own machine: with that off, nobody would see that the cut is not made.

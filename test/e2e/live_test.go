@@ -118,7 +118,7 @@ func TestAnEstateIsAskedAndNothingIsCommanded(t *testing.T) {
 
 	require.Len(t, live.Uncovered, 1)
 	require.Equal(t, "esx02", live.Uncovered[0].Host)
-	hint := doc.problem(t, "warning", "connections.vcenter", `VM "Forgotten/1 = x" is on, on host "esx02", and no node covers it`)
+	hint := doc.problem(t, "warning", "connections.vcenter", `VM "Forgotten/1 = x" on esx02 runs, and no node covers it`)
 	require.Contains(t, hint, live.Uncovered[0].Write)
 
 	daemon := start(t, settings)

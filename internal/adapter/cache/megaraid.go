@@ -1,11 +1,13 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -125,6 +127,10 @@ func readDrives(text string) ([]virtualDrive, error) {
 	if len(drives) == 0 && len(errs) == 0 {
 		errs = append(errs, errors.New("the controller lists no virtual drive"))
 	}
+	// By number: the lists of the answer come in no order, and settings are compared as text.
+	slices.SortFunc(drives, func(a, b virtualDrive) int {
+		return cmp.Or(cmp.Compare(len(a.number), len(b.number)), cmp.Compare(a.number, b.number))
+	})
 	return drives, errors.Join(errs...)
 }
 

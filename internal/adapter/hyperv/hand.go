@@ -68,7 +68,7 @@ func clusterByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbo
 	return runbook.Hand{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop: {
-				{Say: "First see that no VM is online. " + where, Type: "Get-ClusterGroup"},
+				{Say: "First see that no VM is online, on any host, nor one that is no role and lies on a shared volume. " + where, Type: "Get-ClusterGroup"},
 				{Say: "On one host, for all of them; the shared volumes go offline with it:", Type: "Stop-Cluster -Force"},
 			},
 			plan.Start: {

@@ -21,6 +21,7 @@ type host struct {
 type running struct {
 	Service string   `json:"service"`
 	On      []string `json:"on"`
+	Volumes []volume `json:"volumes"` // of a cluster: those that its hosts share
 }
 
 func (r running) err(what string) error {
@@ -74,64 +75,6 @@ func (n *host) Do(ctx context.Context, v plan.Verb) error {
 	}
 	if err != nil {
 		return fmt.Errorf("cannot %s host %q: %w", v, n.name, err)
-	}
-	return nil
-}
-
-// cluster is a hyperv.cluster.
-type cluster struct {
-	on   powershell.Shell
-	name string
-}
-
-func (n *cluster) look(ctx context.Context) (running, error) {
-	var r running
-	err := lookCluster.run(ctx, n.on, wanted{}, &r)
-	return r, powershell.Asked(err)
-}
-
-// state says what the state of the cluster's service means.
-func (r running) state() plan.State {
-	switch r.Service {
-	case "Running":
-		return plan.On
-	case "Stopped":
-		return plan.Off
-	case "StartPending":
-		return plan.Starting
-	case "StopPending":
-		return plan.Stopping
-	}
-	return plan.Unknown
-}
-
-// Probe tells whether the cluster's service runs on the machine that is asked.
-func (n *cluster) Probe(ctx context.Context) (plan.Observation, error) {
-	r, err := n.look(ctx)
-	if err != nil {
-		return plan.Observation{}, fmt.Errorf("cannot probe cluster %q: %w", n.name, err)
-	}
-	return plan.Observation{State: r.state(), Detail: fmt.Sprintf("its service is %s, %d roles are not offline", strings.ToLower(r.Service), len(r.On))}, nil
-}
-
-// Do stops the cluster on all of its hosts, when none of its VMs is left, or starts it. Its shared volumes go with it.
-func (n *cluster) Do(ctx context.Context, v plan.Verb) error {
-	if !clusterVerbs.Has(v) {
-		return fmt.Errorf("cannot %s cluster %q: %w: a cluster has no such verb", v, n.name, adapter.ErrRefused)
-	}
-	r, err := n.look(ctx)
-	state := r.state()
-	switch {
-	case err != nil:
-	case v == plan.Start && state != plan.On && state != plan.Starting:
-		err = startCluster.run(ctx, n.on, wanted{}, nil)
-	case v == plan.Stop && state != plan.Off && state != plan.Stopping:
-		if err = r.err("in it"); err == nil {
-			err = stopCluster.run(ctx, n.on, wanted{}, nil)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("cannot %s cluster %q: %w", v, n.name, err)
 	}
 	return nil
 }

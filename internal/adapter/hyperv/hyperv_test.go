@@ -159,11 +159,59 @@ func TestNothingIsStoppedUnderItsVMs(t *testing.T) {
 	require.False(t, w.Down())
 	require.Equal(t, "Running", w.Service())
 	sql, _ := opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{VM: "sql01", Clustered: true})
-	require.Contains(t, contracttest.Probe(t, sql).Detail, "set its OfflineAction to 2")
+	require.Contains(t, contracttest.Probe(t, sql).Caution, "set its OfflineAction to 2")
 	require.NoError(t, contracttest.Do(t, host, plan.Force))
 	require.True(t, w.Down())
 	o, err := host.Probe(contracttest.Within(t, 5*time.Second))
 	require.True(t, err != nil || o.State != plan.Unreachable, "a connection that breaks off is no silence: %+v", o)
+}
+
+// TestSharedVolumesGoLast: the cluster, and its volumes with it, goes when nothing stands on it any more, in whatever state
+// that is; and comes back with them, but for what a person has suspended.
+func TestSharedVolumesGoLast(t *testing.T) {
+	w := machine(t, &hypervsim.VM{ID: "1", Name: "sql01", Clustered: true, Offline: 1}, &hypervsim.VM{ID: "2", Name: "print", Shared: true}, &hypervsim.VM{ID: "3", Name: "dc1", State: "Running"})
+	for _, v := range []hypervsim.Volume{{Name: "vol1"}, {Name: "vol2", Redirected: true}, {Name: "vol3", Maintenance: true}} {
+		w.Share(v)
+	}
+	n, _ := opened(t, winrmSpec(w), "hyperv.cluster", &ClusterSpec{})
+	for _, one := range []struct{ sql, print string }{
+		{"Running", "Off"}, {"Starting", "Off"}, {"Stopping", "Off"}, {"Failed", "Off"}, {"PartialOnline", "Off"}, {"Off", "Running"}, {"Off", "Saving"},
+	} {
+		w.SetState("sql01", one.sql)
+		w.SetState("print", one.print)
+		require.ErrorIs(t, contracttest.Do(t, n, plan.Stop), adapter.ErrBusy, "%+v", one)
+		require.ErrorContains(t, contracttest.Do(t, n, plan.Stop), "1 VMs still run in it: ")
+		require.ErrorIs(t, stopCluster.run(t.Context(), n.(*cluster).on, wanted{}, nil), adapter.ErrBusy, "nor if it came on after it was asked")
+		require.Equal(t, "Running", w.Service())
+		require.Equal(t, "Online", w.Volume("vol1"))
+	}
+	w.SetState("print", "Off")
+	o := contracttest.Probe(t, n)
+	require.Equal(t, "its service is running, 0 VMs are not off; volumes: vol3 online on HV1, in maintenance until somebody resumes it: Resume-ClusterResource; vol1 online on HV1; vol2 online on HV1, redirected", o.Detail)
+	require.Equal(t, "vol3 online on HV1, in maintenance until somebody resumes it: Resume-ClusterResource", o.Caution)
+
+	require.NoError(t, contracttest.Do(t, n, plan.Stop), "dc1 stands on no volume of it")
+	contracttest.UntilState(t, n, plan.Off)
+	for _, name := range []string{"vol1", "vol2", "vol3"} {
+		contracttest.Until(t, n, "its volumes are gone", func(plan.Observation) bool { return w.Volume(name) == "Offline" })
+	}
+	require.Empty(t, w.Lost(), "nothing ran on a volume that went")
+
+	require.NoError(t, contracttest.Do(t, n, plan.Start))
+	contracttest.UntilState(t, n, plan.On)
+	contracttest.Until(t, n, "its volumes are back", func(o plan.Observation) bool { return strings.Contains(o.Detail, "vol1 online on HV1; vol2") })
+	require.Contains(t, contracttest.Probe(t, n).Detail, "vol3 online on HV1, in maintenance", "it was so before")
+	w.Share(hypervsim.Volume{Name: "vol3"})
+	o = contracttest.Probe(t, n)
+	require.Empty(t, o.Caution)
+	for _, state := range []string{"Offline", "Failed", "OnlinePending"} {
+		w.Share(hypervsim.Volume{Name: "vol2", State: state})
+		o = contracttest.Probe(t, n)
+		require.Equal(t, "vol2 "+strings.ToLower(state)+" on HV1: nothing on it starts before it is online", o.Caution)
+		require.Contains(t, o.Detail, "volumes: "+o.Caution+"; vol1")
+		require.Equal(t, plan.On, o.State, "it is up: VMs on the others start")
+		require.Equal(t, plan.NotKnown, o.Healthy, "and nothing waits for it")
+	}
 }
 
 func TestErrorsSayWhatToDo(t *testing.T) {
@@ -196,7 +244,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 // TestScriptsAreFitForAnyShell: cmd.exe, PowerShell and a POSIX shell pass the command on as it is, and it is not too long.
 func TestScriptsAreFitForAnyShell(t *testing.T) {
 	for _, s := range []script{
-		lookVM, listVMs, stopVM, forceVM, startVM, lookRole, listRoles, stopRole, forceRole, startRole,
+		lookVM, listVMs, listAll, listFirmware, stopVM, forceVM, startVM, lookRole, listRoles, stopRole, forceRole, startRole,
 		lookHost, stopHost, lookCluster, stopCluster, startCluster,
 	} {
 		for _, name := range []string{"", "a", "ab", `'; Remove-VM * #`, strings.Repeat("ü", 100)} {
@@ -219,9 +267,9 @@ func TestSelections(t *testing.T) {
 		spec VMsSpec
 		want []string
 	}{
-		"a host's":    {VMsSpec{Select: Selection{All: true}}, []string{"dc1", "web1", "web2"}},
+		"a host's":    {VMsSpec{Select: Selection{All: true}}, []string{"dc1"}},
 		"a cluster's": {VMsSpec{Select: Selection{All: true}, Clustered: true}, []string{"web1", "web2"}},
-		"by name":     {VMsSpec{Select: Selection{Name: "web*"}, Exclude: []string{"*2"}}, []string{"web1"}},
+		"by name":     {VMsSpec{Select: Selection{Name: "web*"}, Exclude: []string{"*2"}, Clustered: true}, []string{"web1"}},
 	} {
 		_, set := opened(t, winrmSpec(w), "hyperv.vms", &c.spec)
 		sel, ok := set.Selector("node")
@@ -235,6 +283,40 @@ func TestSelections(t *testing.T) {
 		}
 		require.Equal(t, c.want, got, name)
 	}
+}
+
+// TestEverythingThatRuns: a machine's own VMs and the roles of its cluster, and how the node of each has to be written.
+func TestEverythingThatRuns(t *testing.T) {
+	w := machine(t,
+		&hypervsim.VM{ID: "1", Name: "dc1", State: "Paused"}, &hypervsim.VM{ID: "2", Name: "spare", State: "Off"},
+		&hypervsim.VM{ID: "3", Name: "lost", State: "OffCritical"}, &hypervsim.VM{ID: "4", Name: "ill", State: "RunningCritical"},
+		&hypervsim.VM{ID: "5", Name: "sql", State: "Running", Clustered: true}, &hypervsim.VM{ID: "6", Name: "old", State: "Off", Clustered: true},
+		&hypervsim.VM{ID: "7", Name: "odd", State: "Failed", Clustered: true})
+	n, set := opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{VM: "sql"})
+	lister, ok := set.Lister("hv1")
+	require.True(t, ok)
+	all := func() []string {
+		running, err := lister.Everything(contracttest.Within(t, 10*time.Second))
+		require.NoError(t, err)
+		var got []string
+		for _, r := range running {
+			require.True(t, r.On)
+			got = append(got, strings.Join([]string{r.Name, r.ID, r.Host, r.Keys, r.Under}, "|"))
+		}
+		return got
+	}
+	require.Equal(t, []string{"dc1|1|HV1||", "ill|4|HV1||", "odd|7|HV1|clustered: true|hyperv.cluster", "sql|5|HV1|clustered: true|hyperv.cluster"}, all())
+	require.Contains(t, contracttest.Probe(t, n).Caution, "write clustered: true", "it is driven as if the cluster did not know it")
+
+	cluster, _ := opened(t, winrmSpec(w), "hyperv.cluster", &ClusterSpec{})
+	w.Remove("sql")
+	w.Remove("odd")
+	require.NoError(t, contracttest.Do(t, cluster, plan.Stop))
+	contracttest.UntilState(t, cluster, plan.Off)
+	require.Equal(t, []string{"dc1|1|HV1||", "ill|4|HV1||"}, all(), "a cluster that does not run has no roles to ask for")
+	w.Deny("Get-VM")
+	_, err := lister.Everything(contracttest.Within(t, 10*time.Second))
+	require.ErrorIs(t, err, adapter.ErrRefused)
 }
 
 func TestChecks(t *testing.T) {

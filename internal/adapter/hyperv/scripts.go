@@ -20,8 +20,10 @@ const (
 	findVM = `$v=@(Get-VM|?{if($a.id){"$($_.Id)" -eq $a.id}else{$_.Name -eq $a.name}});`
 	oneVM  = findVM + `if($v.Count -ne 1){throw "$($v.Count) VMs of this name"};$v=$v[0];`
 
-	lookVM  script = findVM + `ConvertTo-Json -Compress -InputObject @($v|%{@{id="$($_.Id)";name=$_.Name;state="$($_.State)"}})`
-	listVMs script = `ConvertTo-Json -Compress -InputObject @(Get-VM|%{@{id="$($_.Id)";name=$_.Name;state="$($_.State)";host=$env:COMPUTERNAME}})`
+	lookVM script = findVM + `ConvertTo-Json -Compress -InputObject @($v|%{@{id="$($_.Id)";name=$_.Name;state="$($_.State)";clustered=[bool]$_.IsClustered}})`
+	// Those of a cluster are its roles: here they would be a second node of the same VM.
+	own            = `Get-VM|?{!$_.IsClustered}|%{@{id="$($_.Id)";name=$_.Name;state="$($_.State)";host=$env:COMPUTERNAME}}`
+	listVMs script = `ConvertTo-Json -Compress -InputObject @(` + own + `)`
 	// Stop-VM would wait for the guest: this returns when the guest has taken the request.
 	stopVM script = oneVM + `$c=Get-CimInstance -Namespace root/virtualization/v2 -ClassName Msvm_ShutdownComponent -Filter "SystemName='$($v.Id)'";` +
 		`if(!$c){throw 'no shutdown integration service'};$r=Invoke-CimMethod -InputObject $c -MethodName InitiateShutdown -Arguments @{Force=$true;Reason='mains failure'};` +
@@ -35,23 +37,41 @@ const (
 		`@{id="$($_.Id)";name=$_.Name;state="$($r.State)";host="$($_.OwnerNode)";offline=[int]($r|Get-ClusterParameter OfflineAction).Value}}`
 	lookRole  script = `ConvertTo-Json -Compress -InputObject @(` + allRoles + `|?{$_.Name -eq $a.name -or "$($_.Id)" -eq $a.id}|` + role + `)`
 	listRoles script = `ConvertTo-Json -Compress -InputObject @(` + allRoles + `|` + role + `)`
+	// A machine may have one of the two only: VMs of its own, or a part in a cluster.
+	listAll script = `$o=@();if(Get-Command Get-VM -ErrorAction Ignore){$o+=@(` + own + `)};` +
+		`if("$((Get-Service ClusSvc -ErrorAction Ignore).Status)" -eq 'Running'){$o+=@(` + allRoles +
+		`|%{@{id="$($_.Id)";name=$_.Name;state="$($_.State)";host="$($_.OwnerNode)";clustered=$true}})};ConvertTo-Json -Compress -InputObject @($o)`
 	findRole         = `$g=@(` + allRoles + `|?{if($a.id){"$($_.Id)" -eq $a.id}else{$_.Name -eq $a.name}});if($g.Count -ne 1){throw "$($g.Count) VMs of this name"};$g=$g[0];`
 	stopRole  script = findRole + `Stop-ClusterGroup -InputObject $g -Wait 0|Out-Null;ConvertTo-Json -Compress @{ok=1}`
 	forceRole script = findRole + `Stop-VM -ComputerName "$($g.OwnerNode)" -Name $g.Name -TurnOff -Force;ConvertTo-Json -Compress @{ok=1}`
 	startRole script = findRole + `Start-ClusterGroup -InputObject $g -Wait 0|Out-Null;ConvertTo-Json -Compress @{ok=1}`
 
-	lookHost script = `ConvertTo-Json -Compress @{on=@(Get-VM|?{"$($_.State)" -notin 'Off','Saved'}|%{$_.Name})}`
+	// What the firmware of the VMs of this host says; a clustered one is known as its role.
+	listFirmware script = `ConvertTo-Json -Compress -InputObject @(Get-CimInstance -Namespace root/virtualization/v2 -ClassName Msvm_VirtualSystemSettingData|` +
+		`?{$_.VirtualSystemType -eq 'Microsoft:Hyper-V:System:Realized'}|%{$v=Get-VM -Id $_.VirtualSystemIdentifier;` +
+		`@{id=if($v.IsClustered){"$((Get-ClusterGroup -VMId $v.Id).Id)"}else{"$($v.Id)"};state="$($v.State)";firmware="$($_.BIOSGUID)"}})`
+
+	offStates = `'Off','Saved','FastSaved','OffCritical','SavedCritical','FastSavedCritical'`
+
+	lookHost script = `ConvertTo-Json -Compress @{on=@(Get-VM|?{"$($_.State)" -notin ` + offStates + `}|%{$_.Name})}`
 	stopHost script = `Stop-Computer -Force;ConvertTo-Json -Compress @{ok=1}`
 
-	lookCluster script = `$s="$((Get-Service ClusSvc).Status)";$o=@();if($s -eq 'Running'){$o=@(` + allRoles +
-		`|?{"$($_.State)" -ne 'Offline'}|%{$_.Name})};ConvertTo-Json -Compress @{service=$s;on=$o}`
-	stopCluster  script = `Stop-Cluster -Force -Wait 0|Out-Null;ConvertTo-Json -Compress @{ok=1}`
+	// What the cluster would take away under: its roles, and VMs of this host that are none and lie on a shared volume.
+	inCluster = `@(` + allRoles + `|?{"$($_.State)" -ne 'Offline'}|%{$_.Name})+@(if(Get-Command Get-VM -ErrorAction Ignore){Get-VM|` +
+		`?{!$_.IsClustered -and "$($_.State)" -notin ` + offStates + ` -and @($_.HardDrives|?{$_.Path -like "$env:SystemDrive\ClusterStorage\*"})}|%{$_.Name}})`
+	volumes = `@(Get-ClusterSharedVolume|%{@{name=$_.Name;state="$($_.State)";host="$($_.OwnerNode)";` +
+		`maintenance=[bool](@($_.SharedVolumeInfo)|?{$_.MaintenanceMode});redirected=[bool](@($_.SharedVolumeInfo)|?{$_.RedirectedAccess})}})`
+	lookCluster script = `$s="$((Get-Service ClusSvc).Status)";$o=@();$v=@();if($s -eq 'Running'){$o=` + inCluster + `;$v=` + volumes + `};` +
+		`ConvertTo-Json -Compress -Depth 3 @{service=$s;on=$o;volumes=$v}`
+	// Asked once more where nothing lies between the answer and the command.
+	stopCluster  script = `$o=` + inCluster + `;if($o){throw "VMs still run in it: $o"};Stop-Cluster -Force -Wait 0|Out-Null;ConvertTo-Json -Compress @{ok=1}`
 	startCluster script = `Start-Cluster -Wait 0|Out-Null;ConvertTo-Json -Compress @{ok=1}`
 )
 
 // hints are looked through in order, in the text and the name of an error.
 var hints = []powershell.Hint{
 	{Text: "0 VMs of this name", Means: adapter.ErrGone},
+	{Text: "VMs still run in it", Means: adapter.ErrBusy},
 	{Text: "VMs of this name", Means: adapter.ErrRefused, Say: "several VMs have this name: give the id of the one that is meant"},
 	{Text: "CommandNotFoundException", Means: adapter.ErrRefused, Say: "the machine lacks the cmdlets: Install-WindowsFeature Hyper-V-PowerShell, RSAT-Clustering-PowerShell"},
 	{Text: "AccessDenied", Means: adapter.ErrRefused, Say: denied},

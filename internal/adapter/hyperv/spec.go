@@ -104,6 +104,10 @@ func Family() adapter.Family {
 			},
 		},
 		Open: open,
+		List: func(conn adapter.Conn) adapter.Lister {
+			on, _ := conn.(powershell.Shell) // its nodes were opened
+			return everything{on}
+		},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/powershell"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
 )
 
 // kind is how VMs are driven: as those of a host, or as roles of a failover cluster.
@@ -31,6 +32,8 @@ type known struct {
 	State   string `json:"state"`
 	Host    string `json:"host"`
 	Offline int    `json:"offline"` // roles: what is done when it is taken offline; 1: it is saved
+	// Clustered: it is a role of a failover cluster.
+	Clustered bool `json:"clustered"`
 }
 
 // wanted are the arguments of the scripts of one VM.
@@ -94,6 +97,12 @@ func (m known) vm() plan.Observation {
 	case "Stopping", "Saving", "FastSaving":
 		o.State = plan.Stopping
 	}
+	switch {
+	case m.Clustered:
+		o.Caution = "it is a role of a cluster, which starts it again: write clustered: true"
+	case strings.HasPrefix(m.State, "Paus"):
+		o.Caution = "it is paused, and what is paused cannot shut down: Resume-VM it"
+	}
 	return o
 }
 
@@ -104,7 +113,7 @@ func (m known) role() plan.Observation {
 	case "Online":
 		o.State = plan.On
 		if m.Offline == 1 {
-			o.Detail += "; it will be saved, not shut down: set its OfflineAction to 2"
+			o.Caution = "it will be saved, not shut down: set its OfflineAction to 2"
 		}
 	case "Offline":
 		o.State = plan.Off
@@ -196,4 +205,46 @@ func (n *vms) Probe(ctx context.Context) (plan.Observation, error) {
 // Do is refused: commands go to the members.
 func (n *vms) Do(_ context.Context, v plan.Verb) error {
 	return adapter.RefuseMany(v, "VMs")
+}
+
+// everything lists what runs on the machine that a connection leads to, and in its cluster.
+type everything struct{ on powershell.Shell }
+
+// Everything lists the VMs that are on, whether a node covers them or not.
+func (e everything) Everything(ctx context.Context) ([]runbook.Running, error) {
+	var list []known
+	if err := listAll.run(ctx, e.on, wanted{}, &list); err != nil {
+		return nil, fmt.Errorf("cannot list the VMs: %w", powershell.Asked(err))
+	}
+	var running []runbook.Running
+	for _, m := range list {
+		one := runbook.Running{Member: plan.Member{ID: m.ID, Name: m.Name, Host: m.Host, On: true}}
+		off := m.vm().State == plan.Off
+		if m.Clustered {
+			one.Keys, one.Under = "clustered: true", "hyperv.cluster"
+			off = m.State == "Offline" // the state of the role, which has more of them than its VM
+		}
+		if !off {
+			running = append(running, one)
+		}
+	}
+	adapter.SortRunning(running)
+	return running, nil
+}
+
+// Find tells the VM of the host itself that is on and whose firmware says a UUID.
+func (e everything) Find(ctx context.Context, firmware string) (id string, err error) {
+	var list []struct {
+		known
+		Firmware string `json:"firmware"`
+	}
+	if err := listFirmware.run(ctx, e.on, wanted{}, &list); err != nil {
+		return "", fmt.Errorf("cannot read the firmware of the VMs: %w", powershell.Asked(err))
+	}
+	for _, m := range list {
+		if m.vm().State != plan.Off && adapter.SameFirmware(m.Firmware, firmware) {
+			return m.ID, nil
+		}
+	}
+	return "", nil
 }

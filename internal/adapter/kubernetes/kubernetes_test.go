@@ -141,7 +141,7 @@ func TestABudgetIsAskedAgain(t *testing.T) {
 	require.ErrorIs(t, err, adapter.ErrBusy)
 	require.ErrorContains(t, err, "shop/web-b is held: The disruption budget web-pdb needs 1 healthy pods and has 1 currently")
 	seen := contracttest.Until(t, n, "its pods moved", func(plan.Observation) bool { return len(c.On("worker2")) == 1 })
-	require.Equal(t, plan.No, seen.Protected)
+	require.Equal(t, plan.NotKnown, seen.Protected)
 	require.Equal(t, "schedulable", seen.Settings, "what it was before it was set aside, not what it is")
 	require.Contains(t, seen.Detail, "pods left: 1 (0 on their way out): shop/web-b; shop/web-b is held: The disruption budget web-pdb")
 	require.NoError(t, contracttest.Do(t, n, plan.Protect), "its other pod runs elsewhere now")
@@ -160,7 +160,7 @@ func TestABudgetThatNeverGivesIn(t *testing.T) {
 	}
 	contracttest.Until(t, n, "its pods moved", func(plan.Observation) bool { return slices.Equal(c.On("worker1"), []string{"db-0"}) })
 	seen := contracttest.Probe(t, n)
-	require.Equal(t, plan.No, seen.Protected)
+	require.Equal(t, plan.NotKnown, seen.Protected)
 	require.Contains(t, seen.Detail, "db/db-0 is held: This pod has more than one PodDisruptionBudget")
 }
 

@@ -99,6 +99,9 @@ func (n *node) look(ctx context.Context) (plan.Observation, error) {
 	if !done {
 		seen.Settings = o.before()
 	}
+	if o.aside() && !done {
+		seen.Protected = plan.NotKnown // neither: what was set aside by half is put back
+	}
 	words := []string{schedulable}
 	if o.Spec.Unschedulable {
 		words[0] = cordoned

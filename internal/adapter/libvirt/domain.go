@@ -79,7 +79,11 @@ func (s sight) observation() plan.Observation {
 	case libvirt.DomainRunning, libvirt.DomainBlocked:
 		return plan.Observation{State: plan.On, Detail: "running"}
 	case libvirt.DomainPaused:
-		return plan.Observation{State: plan.On, Detail: "paused (" + s.whyPaused() + ")"}
+		o := plan.Observation{State: plan.On, Detail: "paused (" + s.whyPaused() + ")"}
+		if libvirt.DomainPausedReason(s.reason) == libvirt.DomainPausedUser {
+			o.Caution = `it is paused, and what is paused cannot shut down: "virsh resume" it`
+		}
+		return o
 	case libvirt.DomainPmsuspended:
 		return plan.Observation{State: plan.On, Detail: "asleep, in memory"}
 	case libvirt.DomainShutdown:

@@ -3,11 +3,11 @@ package libvirt
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
 
 	"github.com/digitalocean/go-libvirt"
 	"github.com/google/uuid"
@@ -35,9 +35,26 @@ func (n *domains) Members(ctx context.Context) ([]plan.Member, error) {
 }
 
 // Everything lists the domains that are on, whether a node covers them or not.
-func (c *conn) Everything(ctx context.Context) ([]plan.Member, error) {
+func (c *conn) Everything(ctx context.Context) ([]runbook.Running, error) {
 	all, err := (&domains{conn: c, spec: &DomainsSpec{Select: Selection{All: true}}}).Members(ctx)
-	return slices.DeleteFunc(all, func(m plan.Member) bool { return !m.On }), err
+	var running []runbook.Running
+	for _, m := range all {
+		if m.On {
+			running = append(running, runbook.Running{Member: m})
+		}
+	}
+	return running, err
+}
+
+// Find tells the domain that is on and whose firmware says a UUID: libvirt gives its guests that of the domain.
+func (c *conn) Find(ctx context.Context, firmware string) (id string, err error) {
+	running, err := c.Everything(ctx)
+	for _, r := range running {
+		if adapter.SameFirmware(r.ID, firmware) {
+			return r.ID, nil
+		}
+	}
+	return "", err
 }
 
 func (n *domains) list(l *libvirt.Libvirt) ([]libvirt.Domain, error) {

@@ -122,6 +122,7 @@ func TestWhatIsPausedIsOnAndDoesNotShutDown(t *testing.T) {
 	o := contracttest.Probe(t, n)
 	require.Equal(t, plan.On, o.State)
 	require.Equal(t, "paused (by a person)", o.Detail)
+	require.Contains(t, o.Caution, "virsh resume")
 	err := contracttest.Do(t, n, plan.Stop)
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "virsh resume")
@@ -169,7 +170,9 @@ func TestSelections(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, plan.On, contracttest.Probe(t, one).State, name)
 
-		running, err := set.Conn("kvm").(adapter.Lister).Everything(contracttest.Within(t, 10*time.Second))
+		lister, ok := set.Lister("kvm")
+		require.True(t, ok)
+		running, err := lister.Everything(contracttest.Within(t, 10*time.Second))
 		require.NoError(t, err)
 		require.Equal(t, []string{"db01", "test", "web01", "web02"}, []string{running[0].Name, running[1].Name, running[2].Name, running[3].Name})
 		require.Len(t, running, 4, "one that is off is none")

@@ -143,6 +143,9 @@ func (c *conn) Run(ctx context.Context, command runbook.Command, stdin string) (
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
 	case <-ctx.Done():
+		if len(c.slots) < cap(c.slots) { // the time was over before its turn
+			return process.Result{}, fmt.Errorf("%w: it was not asked: %w", adapter.ErrUnreachable, context.Cause(ctx))
+		}
 		return process.Result{}, fmt.Errorf("%d commands are under way on the connection %q: %w", concurrency, c.name, adapter.ErrBusy)
 	}
 	password, err := c.secrets.Secret(c.spec.Password)

@@ -159,6 +159,9 @@ func (s *sight) observation() plan.Observation {
 		if s.QMP != "" && s.QMP != "running" {
 			o.Detail = s.QMP
 		}
+		if s.QMP == "paused" {
+			o.Caution = `it is paused, and what is paused cannot shut down: "qm resume" it`
+		}
 	case "stopped":
 		o = plan.Observation{State: plan.Off, Detail: "stopped"}
 	default:

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
 )
 
 // guests is a proxmox.guests.
@@ -27,11 +29,79 @@ func (n *guests) Members(ctx context.Context) ([]plan.Member, error) {
 	var members []plan.Member
 	for _, r := range list {
 		if r.Template == 0 && n.spec.covers(&r) {
-			members = append(members, plan.Member{ID: strconv.Itoa(r.VMID), Name: r.Name, Host: r.Node, On: r.Status == "running"})
+			members = append(members, r.member())
 		}
 	}
 	adapter.SortMembers(members)
 	return members, nil
+}
+
+func (r *resource) member() plan.Member {
+	return plan.Member{ID: strconv.Itoa(r.VMID), Name: r.Name, Host: r.Node, On: r.Status == "running"}
+}
+
+// Everything lists the VMs and containers that are on, whether a node covers them or not.
+func (c *conn) Everything(ctx context.Context) ([]runbook.Running, error) {
+	list, err := c.all(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list what runs: %w", err)
+	}
+	var running []runbook.Running
+	for _, r := range list {
+		if m := r.member(); m.On && r.Template == 0 {
+			running = append(running, runbook.Running{Member: m, Under: "proxmox.cluster"})
+		}
+	}
+	adapter.SortRunning(running)
+	return running, nil
+}
+
+// Find tells the VM that is on and whose firmware says a UUID. A container has no firmware.
+func (c *conn) Find(ctx context.Context, firmware string) (id string, err error) {
+	list, err := c.all(ctx)
+	if err != nil {
+		return "", fmt.Errorf("cannot list what runs: %w", err)
+	}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	slots := make(chan struct{}, concurrency)
+	for i := range list {
+		r := &list[i]
+		if r.Type != "qemu" || !r.member().On {
+			continue
+		}
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			is, wrong := c.hasFirmware(ctx, r, firmware)
+			mu.Lock()
+			defer mu.Unlock()
+			if is {
+				id = r.member().ID
+			}
+			if wrong != nil {
+				err = wrong
+			}
+		})
+	}
+	all.Wait()
+	if id != "" {
+		return id, nil // what one of the others would have said does not matter
+	}
+	return "", err
+}
+
+func (c *conn) hasFirmware(ctx context.Context, r *resource, firmware string) (bool, error) {
+	var config struct {
+		SMBIOS string `json:"smbios1"` // uuid=…,and=more
+	}
+	if err := c.get(ctx, r.path()+"/config", &config); err != nil {
+		return false, fmt.Errorf("cannot read the configuration of guest %d: %w", r.VMID, err)
+	}
+	return slices.ContainsFunc(strings.Split(config.SMBIOS, ","), func(part string) bool {
+		uuid, ok := strings.CutPrefix(part, "uuid=")
+		return ok && adapter.SameFirmware(uuid, firmware)
+	}), nil
 }
 
 // covers tells whether everything in the spec applies to a guest. The globs were checked with the runbook.

@@ -261,6 +261,27 @@ func TestSelections(t *testing.T) {
 	}
 }
 
+// TestEverythingThatRuns: VMs and containers alike; a template and what is stopped are none.
+func TestEverythingThatRuns(t *testing.T) {
+	pve := proxmoxtest.New(t,
+		proxmoxtest.Guest{VMID: 100, Name: "web", Status: "running"},
+		proxmoxtest.Guest{VMID: 101, Name: "spare", Status: "stopped"},
+		proxmoxtest.Guest{VMID: 102, Name: "tmpl", Status: "stopped", Template: true},
+		proxmoxtest.Guest{VMID: 200, Name: "dns", Type: "lxc", Status: "running"})
+	_, set := opened(t, spec(pve), "proxmox.node", &NodeSpec{Node: "pve1"})
+	lister, ok := set.Lister("pve")
+	require.True(t, ok)
+	running, err := lister.Everything(contracttest.Within(t, 10*time.Second))
+	require.NoError(t, err)
+	require.Equal(t, []runbook.Running{
+		{Member: plan.Member{ID: "200", Name: "dns", Host: "pve1", On: true}, Under: "proxmox.cluster"},
+		{Member: plan.Member{ID: "100", Name: "web", Host: "pve1", On: true}, Under: "proxmox.cluster"},
+	}, running)
+	pve.Close()
+	_, err = lister.Everything(contracttest.Within(t, 10*time.Second))
+	require.ErrorIs(t, err, adapter.ErrUnreachable)
+}
+
 func TestChecks(t *testing.T) {
 	for want, errs := range map[string][]error{
 		"is not of the form https":   checkConn(&ConnSpec{URL: "http://pve1:8006"}),

@@ -99,7 +99,7 @@ func Family() adapter.Family {
 		}},
 		Nodes: []runbook.NodeType{
 			{
-				Name: "proxmox.guest", Doc: "a VM or a container", Kind: plan.VM, Via: via,
+				Name: "proxmox.guest", Doc: "a VM or a container", Kind: plan.VM, Via: via, IDKey: "vmid",
 				Spec: func() any { return new(GuestSpec) }, Verbs: verbs(guestVerbs), Times: guestTimes, Risk: plan.Application,
 				ByHand: guestByHand,
 			},

@@ -158,8 +158,9 @@ func (c *conn) asked(ctx context.Context, questions func(*gosnmp.GoSNMP) error) 
 	if err := g.Connect(); err != nil {
 		return explain(err)
 	}
-	defer context.AfterFunc(ctx, func() { _ = g.Close() })()
 	defer func() { _ = g.Close() }()
+	socket := g.Conn // the client's own Close would take the socket from under a question that is being asked
+	defer context.AfterFunc(ctx, func() { _ = socket.Close() })()
 	return explain(questions(g))
 }
 

@@ -132,6 +132,9 @@ func (c *Conn) take(ctx context.Context) (release func(), err error) {
 	case c.slots <- struct{}{}:
 		return func() { <-c.slots }, nil
 	case <-ctx.Done():
+		if len(c.slots) < cap(c.slots) { // the time was over before its turn
+			return nil, fmt.Errorf("%w: it was not asked: %w", adapter.ErrUnreachable, context.Cause(ctx))
+		}
 		return nil, fmt.Errorf("%d commands are under way on the connection %q: %w", cap(c.slots), c.name, adapter.ErrBusy)
 	}
 }

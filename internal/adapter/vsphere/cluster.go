@@ -169,6 +169,7 @@ func (n *clusterNode) Probe(ctx context.Context) (plan.Observation, error) {
 	}
 	o := plan.Observation{State: plan.On, Protected: plan.FactOf(c.quiet()), Detail: c.String()}
 	if c.vsan {
+		o.Caution = "vSAN: Ebbtide does not shut this cluster's hosts down: see docs/systems/vsphere.md"
 		o.Detail += "; vSAN: Ebbtide does not shut this cluster's hosts down"
 	}
 	missing, back := n.followUp(ctx, c.features)

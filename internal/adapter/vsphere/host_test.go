@@ -184,4 +184,9 @@ func TestWhatVCenterSaysOfAVM(t *testing.T) {
 	} {
 		require.Equal(t, plan.Observation{State: c.want, Detail: c.detail}, c.m.observation("esx01"))
 	}
+	bare := vm{power: "poweredOn"}
+	require.Equal(t, plan.Observation{
+		State: plan.On, Detail: "powered on, Tools not running",
+		Caution: "its Tools do not run: it can't shut down, and is powered off",
+	}, bare.observation("esx01"))
 }

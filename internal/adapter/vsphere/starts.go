@@ -82,8 +82,8 @@ func (c *Conn) datacenterOf(vm ref) ref {
 	return at
 }
 
-// join puts a VM among those that are to be powered on next, and waits until the call for them was made. Who gives up
-// before that is taken out again.
+// join puts a VM among those that are to be powered on next, and waits until the call for them was made; what it gives with
+// an error of ctx is empty. Who gives up before that is taken out again.
 func (c *Conn) join(ctx context.Context, dc, vm ref) (*starts, error) {
 	inv := c.inventory
 	inv.mu.Lock()
@@ -109,9 +109,9 @@ func (c *Conn) join(ctx context.Context, dc, vm ref) (*starts, error) {
 	defer inv.mu.Unlock()
 	if i := slices.Index(b.vms, vm); i >= 0 && slices.Contains(inv.starts[dc], b) {
 		b.vms = slices.Delete(b.vms, i, i+1)
-		return b, unreachable(ctx)
+		return new(starts), unreachable(ctx)
 	}
-	return b, ctx.Err() // it is being sent
+	return new(starts), ctx.Err() // it is being sent
 }
 
 // sendStarts sends one call after the other, until ctx ends: while one is under way those that come gather for the next.

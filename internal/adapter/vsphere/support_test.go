@@ -49,7 +49,12 @@ func spec(server *vspheresim.Server) *ConnectionSpec {
 
 func dial(t *testing.T, name string, spec *ConnectionSpec) *Conn {
 	t.Helper()
-	c, err := connect(runbook.ConnectionDecl{Name: name, Type: "vsphere", Spec: spec}, secrets{}, quick)
+	return dialAt(t, quick, name, spec)
+}
+
+func dialAt(t *testing.T, p pace, name string, spec *ConnectionSpec) *Conn {
+	t.Helper()
+	c, err := connect(runbook.ConnectionDecl{Name: name, Type: "vsphere", Spec: spec}, secrets{}, p)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c
@@ -65,7 +70,11 @@ type estate struct {
 func start(t *testing.T, o vspheresim.Options) *estate {
 	t.Helper()
 	s := simulate(t, o)
-	return &estate{Sim: s, vcenter: dial(t, "vcenter", spec(s.VCenter())), hosts: make(map[string]*Conn)}
+	p := quick
+	if len(o.VMs) >= 100 { // which the simulator may take long to tell of
+		p = defaultPace
+	}
+	return &estate{Sim: s, vcenter: dialAt(t, p, "vcenter", spec(s.VCenter())), hosts: make(map[string]*Conn)}
 }
 
 // direct opens a host's own connection.

@@ -105,6 +105,7 @@ func (m *vm) observation(host string) plan.Observation {
 		o = plan.Observation{State: plan.On, Detail: "powered on"}
 		if m.tools != types.VirtualMachineToolsRunningStatusGuestToolsRunning {
 			o.Detail += ", Tools not running"
+			o.Caution = "its Tools do not run: it can't shut down, and is powered off"
 		}
 		if detail != "" {
 			o.State = plan.Unreachable
@@ -123,6 +124,7 @@ func (m *vm) observation(host string) plan.Observation {
 		o.Detail += " when last heard of: " + detail
 	}
 	if m.question != "" {
+		o.Caution = "it waits for an answer, and does nothing else before it has one"
 		o.Detail += ", waits for an answer: " + strings.Join(strings.Fields(m.question), " ")
 	}
 	return o

@@ -8,6 +8,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
 
 	"github.com/vmware/govmomi/vim25/types"
 )
@@ -78,21 +79,21 @@ func (t *tables) member(m *vm, servers map[ref][]string) plan.Member {
 }
 
 // Everything lists the VMs that are on, whether a node covers them or not.
-func (c *Conn) Everything(ctx context.Context) ([]plan.Member, error) {
+func (c *Conn) Everything(ctx context.Context) ([]runbook.Running, error) {
 	if err := c.settle(ctx, false); err != nil {
 		return nil, fmt.Errorf("cannot list what runs: %w", err)
 	}
 	inv := c.inventory
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
-	var members []plan.Member
+	var running []runbook.Running
 	for _, m := range inv.tables.vms {
 		if m.countable() && m.power == types.VirtualMachinePowerStatePoweredOn {
-			members = append(members, inv.tables.member(m, nil))
+			running = append(running, runbook.Running{Member: inv.tables.member(m, nil), Under: "vsphere.cluster"})
 		}
 	}
-	adapter.SortMembers(members)
-	return members, nil
+	adapter.SortRunning(running)
+	return running, nil
 }
 
 // covers tells whether everything in the spec applies to a VM. The globs were checked with the runbook.

@@ -129,7 +129,7 @@ func TestManyVMsCostOneCallEach(t *testing.T) {
 	for _, m := range all {
 		node := e.vm(t, m.Name)
 		go func() {
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			off := make(chan struct{})
 			done := make(chan error, 1)

@@ -73,7 +73,14 @@ func (d *Driver) Revive() {
 
 // Kill ends the driver as kill -9 does: upsd sees its socket close. It may be killed twice.
 func (d *Driver) Kill() {
+	d.die()
+	d.all.Wait()
+}
+
+// die is Kill for who may be called by a reader, which can't be waited for.
+func (d *Driver) die() {
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.listener != nil {
 		_ = d.listener.Close() // it is ours and open
 	}
@@ -82,8 +89,6 @@ func (d *Driver) Kill() {
 		_ = c.Close() // upsd may have closed it
 	}
 	d.conns = nil
-	d.mu.Unlock()
-	d.all.Wait()
 }
 
 // Set gives variables values, as pairs of name and value.

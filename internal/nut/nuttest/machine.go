@@ -269,7 +269,7 @@ func (m *Machine) loseOutput() {
 	}
 	m.show()
 	if m.traits.FollowsOutput {
-		go m.driver.Kill() // it waits for the readers, one of which may be in here
+		m.driver.die()
 	}
 	if m.mains && m.returns {
 		m.after(m.delay("ups.delay.start"), m.giveOutput)

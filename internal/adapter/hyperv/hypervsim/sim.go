@@ -3,6 +3,8 @@
 package hypervsim
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,8 +16,17 @@ type VM struct {
 	ID, Name  string
 	State     string // as Get-VM has it
 	Clustered bool
-	Offline   int  // its OfflineAction
-	NoGuest   bool // it has no integration services
+	Offline   int    // its OfflineAction
+	NoGuest   bool   // it has no integration services
+	BIOS      string // its BIOSGUID
+	Shared    bool   // its disks are on a shared volume of the cluster, also if it is no role of it
+}
+
+// Volume is a cluster shared volume.
+type Volume struct {
+	Name                    string
+	State                   string // as Get-ClusterSharedVolume has it; "Online" if not given
+	Maintenance, Redirected bool
 }
 
 // Windows is a fake machine with Hyper-V.
@@ -25,7 +36,9 @@ type Windows struct {
 
 	mu      sync.Mutex
 	vms     []*VM
-	service string // of the cluster
+	volumes []*Volume
+	service string   // of the cluster
+	lost    []string // VMs that ran when their volume went
 }
 
 // New starts a machine.
@@ -33,6 +46,41 @@ func New(vms ...*VM) *Windows {
 	w := &Windows{Takes: 30 * time.Millisecond, vms: vms, service: "Running"}
 	w.Machine = windowssim.New(w.answer)
 	return w
+}
+
+// Share gives the cluster a volume that its hosts share, or replaces the one of that name.
+func (w *Windows) Share(v Volume) {
+	v.State = cmp.Or(v.State, online)
+	w.with(func() {
+		w.volumes = slices.DeleteFunc(w.volumes, func(old *Volume) bool { return old.Name == v.Name })
+		w.volumes = append(w.volumes, &v)
+	})
+}
+
+// Volume tells the state of a shared volume.
+func (w *Windows) Volume(name string) (state string) {
+	w.with(func() {
+		for _, v := range w.volumes {
+			if v.Name == name {
+				state = v.State
+			}
+		}
+	})
+	return state
+}
+
+// Lost lists the VMs that ran when the cluster took their volumes away: saved, or broken off.
+func (w *Windows) Lost() (lost []string) { w.with(func() { lost = slices.Clone(w.lost) }); return lost }
+
+// SetState changes the state of a VM, as Get-VM has it.
+func (w *Windows) SetState(name, state string) {
+	w.with(func() {
+		for _, vm := range w.vms {
+			if vm.Name == name {
+				vm.State = state
+			}
+		}
+	})
 }
 
 // Remove deletes a VM.

@@ -106,9 +106,11 @@ func find(t testing.TB) string {
 	name := os.Getenv("EBBTIDE_FAKEPVE")
 	if name == "" {
 		name = "fakepve"
-		if at, err := filepath.Abs("../../../bin/fakepve/bin/fakepve"); err == nil {
-			if _, err := os.Stat(at); err == nil {
-				name = at
+		at, err := filepath.Abs(".")
+		for ; err == nil && at != "/"; at = filepath.Dir(at) { // the repository is somewhere above the package under test
+			if _, err := os.Stat(filepath.Join(at, "bin/fakepve/bin/fakepve")); err == nil {
+				name = filepath.Join(at, "bin/fakepve/bin/fakepve")
+				break
 			}
 		}
 	}

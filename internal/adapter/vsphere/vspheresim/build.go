@@ -197,7 +197,7 @@ func makeFolder(ctx context.Context, finder *find.Finder, folders map[string]*ob
 
 // add creates a VM on its host.
 func (srv *Server) add(ctx context.Context, client *vim25.Client, created *creations, folder *object.Folder, m *machine) error {
-	h := m.host.object
+	h := srv.sim.hostOf(m).object
 	if srv.host != nil {
 		h = srv.model.Map().Any("HostSystem").(*simulator.HostSystem)
 	}
@@ -209,6 +209,7 @@ func (srv *Server) add(ctx context.Context, client *vim25.Client, created *creat
 		Name:         m.Name,
 		GuestId:      string(types.VirtualMachineGuestOsIdentifierOtherGuest),
 		InstanceUuid: m.uuid,
+		Uuid:         m.Firmware,
 		Files:        &types.VirtualMachineFileInfo{VmPathName: "[LocalDS_0]"},
 	}, pool, object.NewHostSystem(client, h.Self))
 	if err != nil {
@@ -228,6 +229,16 @@ func (srv *Server) add(ctx context.Context, client *vim25.Client, created *creat
 	}
 	if m.Secondary {
 		srv.update(o, "config.ftInfo", &types.FaultToleranceSecondaryConfigInfo{FaultToleranceConfigInfo: types.FaultToleranceConfigInfo{Role: 2}})
+	}
+	if m.GuestName != "" {
+		srv.update(o, "guest.hostName", m.GuestName)
+	}
+	if len(m.Addresses) > 0 {
+		nics := make([]types.GuestNicInfo, len(m.Addresses))
+		for i, a := range m.Addresses {
+			nics[i].IpAddress = []string{a}
+		}
+		srv.update(o, "guest.ipAddress", m.Addresses[0], "guest.net", nics)
 	}
 	srv.mu.Lock()
 	srv.vms[o.Self] = m

@@ -54,6 +54,7 @@ func (s *Sim) SetFeatures(cluster string, f Features) error {
 		SystemVMsConfig: &types.ClusterSystemVMsConfigInfo{DeploymentMode: string(mode)},
 	}
 	s.vcenter.update(o, "configurationEx", &info)
+	s.forgive()
 	for _, h := range s.hosts {
 		s.vcenter.update(h.object, "config.vsanHostConfig", &types.VsanHostConfigInfo{Enabled: new(f.VSAN)})
 	}
@@ -113,6 +114,7 @@ func (c *clusterMethods) ReconfigureComputeResourceTask(_ *simulator.Context, r 
 		ctx.WithLock(c.ClusterComputeResource, func() { info = *c.ConfigurationEx.(*types.ClusterConfigInfoEx) })
 		change(&info, spec)
 		c.server.update(c.ClusterComputeResource, "configurationEx", &info)
+		c.server.sim.forgive()
 		c.server.sim.moveAgents()
 		return nil, ""
 	})

@@ -32,7 +32,7 @@ func (s *Sim) Direct(hostName string) (*Server, error) {
 	srv.hosts[model.Map().Any("HostSystem").Reference()] = h
 	var here []*machine
 	for _, m := range s.all() {
-		if m.host == h {
+		if s.hostOf(m) == h {
 			m.move.Lock() // its power stays as it is until it is shown here too
 			defer m.move.Unlock()
 			if !m.gone {

@@ -95,3 +95,10 @@ func (s *Sim) SetMounted(hostName, datastore string, mounted bool) error {
 	}
 	return fmt.Errorf("cannot mount datastore %q on host %q: no such host or datastore", datastore, hostName)
 }
+
+// SetManagement lets all hosts say from which address they are managed.
+func (s *Sim) SetManagement(address string) {
+	for _, h := range s.hosts {
+		s.vcenter.update(h.object, "summary.managementServerIp", address)
+	}
+}

@@ -34,7 +34,7 @@ func (s *Sim) setPower(m *machine, to types.VirtualMachinePowerState) {
 		s.mu.Unlock()
 		return
 	}
-	m.state = to
+	m.state, m.lost = to, false
 	tools, shown := m.tools(), maps.Clone(m.shown)
 	s.mu.Unlock()
 	if (was == on) != (to == on) {
@@ -74,13 +74,9 @@ func (s *Sim) DeleteVM(name string) error {
 	m.shown = nil
 	s.mu.Unlock()
 	for server, o := range shown {
-		ctx := *server.model.Service.Context
-		var fault *soap.Fault
-		ctx.WithLock(o, func() { fault = o.UnregisterVM(&ctx, &types.UnregisterVM{This: o.Self}).Fault() })
-		if fault != nil {
+		if fault := server.unregister(o); fault != nil {
 			return fmt.Errorf("cannot delete VM %q: %s", name, fault.String)
 		}
-		server.forget(o.Self)
 	}
 	return nil
 }
@@ -99,29 +95,39 @@ func (s *Sim) CutHost(name string) error {
 		return nil
 	}
 	h.on = false
+	s.failing++
+	defer s.failOver()
 	direct := h.direct
 	s.mu.Unlock()
 	if direct != nil {
 		direct.Stop()
 	}
 	s.tell("host", h.name, false) // before its VMs: they go because it goes
+	protected := s.protects(h)
 	for _, m := range s.all() {
-		if m.host == h {
-			s.lose(m)
+		if s.hostOf(m) == h {
+			s.lose(m, protected)
 		}
 	}
 	s.vcenter.showHost(h.object, types.HostSystemConnectionStateNotResponding, types.HostSystemPowerStateUnknown)
 	return nil
 }
 
+func (s *Sim) hostOf(m *machine) *host {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return m.host
+}
+
 // lose takes a VM down with its host. vCenter only sees that it lost it.
-func (s *Sim) lose(m *machine) {
+func (s *Sim) lose(m *machine, protected bool) {
 	m.move.Lock()
 	defer m.move.Unlock()
 	s.mu.Lock()
 	was := m.state
 	if was == on {
 		m.state = off
+		m.lost = protected && m.ManagedBy == "" && !m.Secondary
 	}
 	state, tools, shown := m.state, m.tools(), maps.Clone(m.shown)
 	s.mu.Unlock()
@@ -158,6 +164,8 @@ func (s *Sim) boot(h *host) {
 	defer h.move.Unlock()
 	s.mu.Lock()
 	h.on, h.booting = true, false
+	s.failing++
+	defer s.failOver()
 	direct := h.direct
 	s.mu.Unlock()
 	s.tell("host", h.name, true)
@@ -167,7 +175,7 @@ func (s *Sim) boot(h *host) {
 	}
 	s.vcenter.showHost(h.object, types.HostSystemConnectionStateConnected, types.HostSystemPowerStatePoweredOn)
 	for _, m := range s.all() {
-		if m.host != h {
+		if s.hostOf(m) != h {
 			continue
 		}
 		m.move.Lock()
@@ -291,7 +299,7 @@ func (m *vmMethods) PowerOffVMTask(*simulator.Context, *types.PowerOffVM_Task) s
 func (m *vmMethods) PowerOnVMTask(*simulator.Context, *types.PowerOnVM_Task) soap.HasFault {
 	body := new(methods.PowerOnVM_TaskBody)
 	state, guest, fault := m.ask()
-	if fault == nil && (m.Config.Template || m.server.sim.inMaintenance(m.truth.host)) {
+	if fault == nil && (m.Config.Template || m.server.sim.inMaintenance(m.server.sim.hostOf(m.truth))) {
 		fault = new(types.InvalidState)
 	}
 	if fault != nil {

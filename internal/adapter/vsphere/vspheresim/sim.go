@@ -1,6 +1,6 @@
 // Package vspheresim is govmomi's vCenter simulator with what a shutdown needs and it lacks: hosts that shut down and
 // boot, guests that are slow, hang or have no Tools, an endpoint of each host's own, a vCenter that stops, freezes and
-// ends sessions, and the truth about what is on, told in order.
+// ends sessions, HA that starts the VMs of a lost host elsewhere, and the truth about what is on, told in order.
 //
 // Like the real thing, vCenter goes on showing the VMs of a host that it has lost as they were when it last heard.
 package vspheresim
@@ -35,6 +35,7 @@ type Options struct {
 	Guest      func(name string) GuestBehaviour // nil: every guest shuts down at once
 	HostOff    time.Duration                    // from the accepted shutdown of a host until it is off
 	HostBoot   time.Duration                    // from power on until its agent answers
+	Failover   time.Duration                    // from the loss of a host until HA starts its VMs elsewhere
 	Latency    time.Duration                    // of each call, before anything is done
 	// OnChange is told each real change of power, kind "vm" or "host", before any client can see it; of a host that
 	// loses its power before the VMs that go with it. It must not call the simulator.
@@ -54,6 +55,10 @@ type VM struct {
 	Template  bool   // also means Off
 	Secondary bool   // of a fault-tolerant VM
 	ManagedBy string // key of the extension that owns it, as with vCLS
+	Firmware  string // the UUID that its firmware has; one of the simulator's own if not given
+	// What its Tools say of the guest, where they are given: its name, and the addresses of its cards, the first one's first.
+	GuestName string
+	Addresses []string
 }
 
 // GuestBehaviour says how a guest answers.
@@ -83,6 +88,8 @@ type Sim struct {
 	closed  bool
 	timers  map[*time.Timer]struct{}
 	running sync.WaitGroup // timers set or firing
+	failing int            // what HA has still to look at
+	settled *sync.Cond     // of mu: failing is 0
 }
 
 // host is the truth about a host. What Sim.mu guards is marked.
@@ -102,8 +109,9 @@ type host struct {
 // machine is the truth about a VM.
 type machine struct {
 	VM
-	uuid  string // instance UUID
-	host  *host
+	uuid  string     // instance UUID
+	host  *host      // Sim.mu
+	lost  bool       // Sim.mu: it went with its host, and HA is to start it again
 	move  sync.Mutex // orders its power changes, as seen by everyone
 	state types.VirtualMachinePowerState
 	guest GuestBehaviour                        // Sim.mu, as state, gone and shown
@@ -115,6 +123,7 @@ type machine struct {
 func New(options Options) (*Sim, error) {
 	options.Clusters, options.HostsPerCluster = max(options.Clusters, 1), max(options.HostsPerCluster, 1)
 	s := &Sim{options: options, done: make(chan struct{}), timers: make(map[*time.Timer]struct{})}
+	s.settled = sync.NewCond(&s.mu)
 	if err := s.build(); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("cannot build the vSphere simulator: %w", err)
@@ -130,6 +139,7 @@ func (s *Sim) Close() {
 		return
 	}
 	s.closed = true
+	s.settled.Broadcast()
 	for t := range s.timers {
 		if t.Stop() {
 			s.running.Done()

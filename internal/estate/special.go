@@ -1,0 +1,105 @@
+package estate
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+)
+
+// Firmware is the UUID that the firmware of this machine has, "" if that can't be read: only root may.
+func Firmware() string {
+	text, err := os.ReadFile("/sys/class/dmi/id/product_uuid")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// askForSpecial looks among what runs for the VMs that are no VMs like others: those that a system itself runs in that they
+// are reached through, and this machine. What can't be told is not remarked on. These are no strays, whatever covers them,
+// and are taken out of listed.
+func (s *surveyor) askForSpecial(ctx context.Context, listed []Strays) {
+	special := make([]map[string]func(*runbook.Running) []runbook.Remark, len(listed)) // by ID
+	var all sync.WaitGroup
+	for i := range listed {
+		special[i] = map[string]func(*runbook.Running) []runbook.Remark{}
+		if listed[i].Err == nil {
+			all.Go(func() { s.recognise(ctx, listed[i].Connection, special[i]) })
+		}
+	}
+	all.Wait()
+	told := map[string]bool{}
+	for i := range listed {
+		for k := range listed[i].VMs {
+			vm := &listed[i].VMs[k]
+			judge, known := special[i][vm.ID], runbook.Known(listed[i].Connection, vm.ID)
+			if judge == nil || told[known] {
+				continue
+			}
+			told[known] = true
+			for _, r := range judge(vm) {
+				s.remark(r.Severity, r.Section, r.Name, r.Message, r.Hint)
+			}
+		}
+	}
+	for i := range listed {
+		listed[i].VMs = slices.DeleteFunc(listed[i].VMs, func(vm runbook.Running) bool { return told[runbook.Known(listed[i].Connection, vm.ID)] })
+	}
+}
+
+// recognise asks one connection, and notes how what it recognises is judged.
+func (s *surveyor) recognise(ctx context.Context, connection string, special map[string]func(*runbook.Running) []runbook.Remark) {
+	lister, _ := s.set.Lister(connection)
+	if system, can := lister.(adapter.Housed); can {
+		own, err := ask(ctx, s.each, system.Own)
+		for _, id := range own {
+			if err == nil {
+				special[id] = func(vm *runbook.Running) []runbook.Remark { return s.judgeHouse(connection, vm) }
+			}
+		}
+	}
+	if finder, can := lister.(adapter.Finder); can && s.here != "" {
+		id, err := ask(ctx, s.each, func(ctx context.Context) (string, error) { return finder.Find(ctx, s.here) })
+		if err == nil && id != "" {
+			special[id] = func(vm *runbook.Running) []runbook.Remark { return s.judgeHere(connection, vm) }
+		}
+	}
+}
+
+// judgeHouse says what is wrong with how a VM is treated that a system itself runs in.
+func (s *surveyor) judgeHouse(connection string, vm *runbook.Running) []runbook.Remark {
+	node := s.compiled.Coverage(s.Runbook).Node(connection, vm.Member)
+	return s.Runbook.Housing(connection, vm, node, s.compiled.Members[node].Selector)
+}
+
+// judgeHere says what becomes of a plan that takes down the machine that asks, or the host under it.
+func (s *surveyor) judgeHere(connection string, vm *runbook.Running) []runbook.Remark {
+	const elsewhere = "let the daemon run on a machine that is no VM of what it takes down: see type: self"
+	node := s.compiled.Coverage(s.Runbook).Node(connection, vm.Member)
+	at, covered := s.compiled.Estate.Index(node)
+	if covered && s.compiled.Estate.Node(at).Kind != plan.Self {
+		entry := node
+		if m, many := s.compiled.Members[node]; many {
+			entry = m.Selector
+		}
+		return []runbook.Remark{{
+			Severity: runbook.Warning, Section: runbook.SectionNodes, Name: entry, Hint: elsewhere,
+			Message: fmt.Sprintf("%s is the machine that asks this: if the daemon runs here too, it stops itself in the middle of its plan, and what comes after is not done", node),
+		}}
+	}
+	host := s.Runbook.HostCalled(vm.Host)
+	if host == "" {
+		return nil // its host is not taken down
+	}
+	return []runbook.Remark{{
+		Severity: runbook.Warning, Section: runbook.SectionNodes, Name: host, Hint: elsewhere,
+		Message: fmt.Sprintf("VM %q on %s is the machine that asks this: if the daemon runs here too, %s is never shut down, as one VM stays on, and loses its power as it is", vm.Name, host, host),
+	}}
+}

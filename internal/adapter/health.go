@@ -71,7 +71,7 @@ func check(ctx context.Context, c runbook.HealthCheck) error {
 	if within == 0 {
 		within = checkWithin
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %v", within))
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %s", plan.Span(within)))
 	defer cancel()
 	var err error
 	switch {

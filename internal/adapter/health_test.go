@@ -138,7 +138,7 @@ func TestHealthChecks(t *testing.T) {
 		{"ntp, kiss of death", runbook.HealthCheck{NTP: ntpServer(t, 0, 0)}, `it says "RATE"`},
 		{"ntp, no answer", runbook.HealthCheck{NTP: ntpServer(t, -1, 0), Within: 50 * time.Millisecond}, "no answer within 50ms"},
 		{"ping", runbook.HealthCheck{Ping: "127.0.0.1"}, ""},
-		{"ping, no time", runbook.HealthCheck{Ping: "127.0.0.1", Within: 1}, "no answer within 1ns"},
+		{"ping, no time", runbook.HealthCheck{Ping: "127.0.0.1", Within: 1}, "no answer within 1ms"},
 		{"command", runbook.HealthCheck{Command: []string{"true"}}, ""},
 		{"command, fails", runbook.HealthCheck{Command: []string{"sh", "-c", "exit 3"}}, "exit status 3"},
 		{"command, none", runbook.HealthCheck{Command: []string{"/nowhere/check"}}, "no such file"},

@@ -110,7 +110,28 @@ func (a *app) printBook(ctx context.Context, p *printing) error {
 	if err := doc.Write(&printed, form, paper); err != nil {
 		return fmt.Errorf("cannot print %q: %w", p.file, err)
 	}
+	if form == "pdf" {
+		a.tellLacks(doc)
+	}
 	return a.deliver(p.out, printed.Bytes())
+}
+
+// mostLacks is how many places with letters that a PDF lacks are named.
+const mostLacks = 5
+
+// tellLacks warns of letters that a PDF has not.
+func (a *app) tellLacks(doc *report.Document) {
+	lacks := doc.Lacks()
+	if len(lacks) == 0 {
+		return
+	}
+	for _, l := range lacks[:min(len(lacks), mostLacks)] {
+		fmt.Fprintf(a.Stderr, "ebbtide: warning: the fonts of the PDF have not the letters %s of %q: they are printed by their numbers\n", l.Letters, l.Where)
+	}
+	if more := len(lacks) - mostLacks; more > 0 {
+		fmt.Fprintf(a.Stderr, "ebbtide: warning: so it is in %s more\n", count(more, "place"))
+	}
+	fmt.Fprintln(a.Stderr, "ebbtide: hint: print it as HTML, which has them")
 }
 
 // book makes the run book of a file.

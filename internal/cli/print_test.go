@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"html"
 	"os"
@@ -185,7 +186,7 @@ func TestPrintMarksChanges(t *testing.T) {
 	text, err := os.ReadFile(old)
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "new.yaml")
-	changed := strings.NewReplacer("+1 555 0100", "+1 555 0199", "vm: pihole", "vm: unbound", "  home: {", "  house: {", "reserve: ", "reserve: 1").Replace(string(text))
+	changed := strings.NewReplacer("+1 555 0100", "+1 555 0199", "vm: pihole", "vm: unbound", "  home: {", "  house: {", "reserve: ", "reserve: 1", "{on_battery: 1m}", "{on_battery: 90s}", "online: 5m", "online: 4m").Replace(string(text))
 	require.NoError(t, os.WriteFile(file, []byte(changed), 0o600))
 	md := runCLI(t, exitDone, "print", file, "-o", "-", "--as", "md", "--changes", old)
 	require.Contains(t, md, "What has changed")
@@ -198,6 +199,18 @@ func TestPrintMarksChanges(t *testing.T) {
 	require.Regexp(t, `changed\*\* \*\*reserve\*\*`, md)
 	require.Regexp(t, `(?s)</a>The last safe time\n.*▌changed.*</a>Power up\n`, md)
 	require.NotRegexp(t, `changed\*\* \*\*\d+ shut down vault`, md)
+	require.Contains(t, md, "**▌changed** Begins when on battery for 1m 30s or slack below 1m.")
+	require.Contains(t, md, "- Power down, Stage: shed lab: Begins when on battery for 1m 30s or slack below 1m.")
+	require.Contains(t, md, "- Power down, Stage: shed lab: Begins when on battery for 1m or slack below 1m.")
+	require.NotContains(t, md, "**▌changed** Begins when on battery for 10s", "the trigger of another stage")
+	require.Regexp(t, `> <a id="hold-gate"></a>\*\*▌changed\*\* \*\*Hold point: the gate`, md)
+	require.Regexp(t, `\d\. \*\*▌changed\*\* Otherwise go to “Power up”`, md, "one item of a list")
+	html := runCLI(t, exitDone, "print", file, "-o", "-", "--as", "html", "--changes", old)
+	require.Contains(t, html, `<p class="changed"><span class="changed-mark">changed</span> Begins when on battery for 1m`+"\u00a0"+`30s or slack below 1m.</p>`)
+	require.Regexp(t, `<aside id="hold-gate" class="changed">`, html)
+	require.Regexp(t, `<li class="changed"><span class="changed-mark">changed</span> Otherwise go`, html)
+	pdf := paper.Text(t, []byte(runCLI(t, exitDone, "print", file, "-o", "-", "--as", "pdf", "--changes", old)))
+	require.Contains(t, bare(pdf), bare("Power down, Stage: shed lab: Begins when on battery for 1m 30s or slack below 1m."))
 
 	same := runCLI(t, exitDone, "print", old, "-o", "-", "--as", "md", "--changes", old)
 	require.NotContains(t, same, "▌")
@@ -229,4 +242,25 @@ func TestPrintSaysWhatIsWrong(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "book.html")
 	require.Contains(t, runCLI(t, exitDone, "print", home, "-o", out, "--format", "json"), strconv.Quote(out))
 	require.FileExists(t, out)
+}
+
+// TestPrintTellsLettersThatThePDFLacks: on paper a name that nobody can read is found too late.
+func TestPrintTellsLettersThatThePDFLacks(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../runbooks/home-lab.yaml")
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "runbook.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), "{name: Me,", "{name: 王小明,", 1)), 0o600))
+	errs := func(args ...string) string {
+		var out, errs bytes.Buffer
+		require.Equal(t, exitDone, Main(t.Context(), World{Args: args, Stdout: &out, Stderr: &errs, Version: "test"}), errs.String())
+		return errs.String()
+	}
+	told := errs("print", file, "-o", "-", "--as", "pdf")
+	require.Equal(t, 1, strings.Count(told, "warning"))
+	require.Contains(t, told, `ebbtide: warning: the fonts of the PDF have not the letters 王小明 of "Who to call: 王小明"`)
+	require.Contains(t, told, "hint: print it as HTML")
+	require.Empty(t, errs("print", file, "-o", "-", "--as", "html"))
+	require.Contains(t, runCLI(t, exitDone, "print", file, "-o", "-", "--as", "html"), "王小明")
+	require.Empty(t, errs("print", "../../runbooks/home-lab.yaml", "-o", "-", "--as", "pdf"))
 }

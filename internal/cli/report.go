@@ -49,7 +49,11 @@ it did, and the timeline. A simulated outage gives the same report, and says tha
 				if form == "json" {
 					return a.jsonTo(w, r)
 				}
-				return r.Document().Write(w, form, sheet)
+				doc := r.Document()
+				if form == "pdf" {
+					a.tellLacks(doc)
+				}
+				return doc.Write(w, form, sheet)
 			})
 		},
 	}

@@ -110,7 +110,7 @@ func (s *simulation) check(trialsGiven bool, asserts []string) error {
 	case s.scenario != "" && s.given:
 		return fail(exitUsage, "leave one of the two out", "--outage is of a run without a scenario")
 	case s.outage <= 0:
-		return fail(exitUsage, "write --outage 45m", "an outage of %s never begins", s.outage)
+		return fail(exitUsage, "write --outage 45m", "an outage of %s never begins", brief(s.outage))
 	case trialsGiven && s.trials <= 0:
 		return fail(exitUsage, "write --trials 1000", "%d trials tell nothing", s.trials)
 	case s.plot != "" && s.trials > 0:

@@ -72,7 +72,7 @@ func (d *Daemon) alive(ctx context.Context, within time.Duration) bool {
 const viewWithin = 5 * time.Second
 
 func (d *Daemon) view(ctx context.Context) (engine.View, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, viewWithin, fmt.Errorf("the runner has not answered within %s", viewWithin))
+	ctx, cancel := context.WithTimeoutCause(ctx, viewWithin, fmt.Errorf("the runner has not answered within %s", plan.Span(viewWithin)))
 	defer cancel()
 	return d.runner.View(ctx)
 }

@@ -19,6 +19,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/journal"
+	"ebbtide/internal/plan"
 )
 
 // Options say how a demo goes.
@@ -65,7 +66,7 @@ const (
 // Run plays one outage and tells what came of it. An error says that it could not be played to its end; rules that
 // were broken are in the result.
 func Run(ctx context.Context, o Options) (_ Outcome, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("the demo did not come to its end within %s", longest))
+	ctx, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("the demo did not come to its end within %s", plan.Span(longest)))
 	defer cancel()
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

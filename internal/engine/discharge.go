@@ -91,12 +91,13 @@ func (e *Engine) refusesDischarge(d Drill) string {
 		return fmt.Sprintf("%s is charged to %.0f %%, too near to the floor; wait until it is charged, or give a lower --floor", d.Supply, st.Charge.Value)
 	case st.Left.Value*d.Floor/st.Charge.Value < need.Seconds():
 		return fmt.Sprintf("at %.0f %% %s would last about %s, and a shutdown with the reserve needs %s; give a higher --floor",
-			d.Floor, d.Supply, seconds(st.Left.Value*d.Floor/st.Charge.Value), need.Round(time.Second))
+			d.Floor, d.Supply, span(st.Left.Value*d.Floor/st.Charge.Value), plan.Span(need))
 	}
 	return ""
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s) * time.Second }
+// span writes whole seconds for people.
+func span(s float64) string { return plan.Span(time.Duration(s) * time.Second) }
 
 // openDischarge opens the drill of a battery. It begins when it is known how long a shutdown takes.
 func (e *Engine) openDischarge(d Drill) {
@@ -124,7 +125,7 @@ func (e *Engine) beginDischarge() {
 	atFloor := st.Left.Value * b.floor / max(st.Charge.Value, 1)
 	if need := e.shutdownNeeds(); atFloor < need.Seconds() {
 		e.closeOutage(fmt.Sprintf("nothing was done: at %.0f %% %s would last about %s, and a shutdown with the reserve may need %s; give a higher --floor",
-			b.floor, e.id(b.node), seconds(atFloor), need.Round(time.Second)))
+			b.floor, e.id(b.node), span(atFloor), plan.Span(need)))
 		return
 	}
 	b.phase, b.since = beginning, e.now
@@ -256,7 +257,7 @@ func (e *Engine) enough(s *supply, r power.Reading, fresh, discharges bool) stri
 	case !s.state.Charge.Known || !left.Known:
 		return "it no longer tells its charge, or how long it lasts"
 	case left.Value < need.Seconds():
-		return fmt.Sprintf("about %s are left, and a shutdown with the reserve may need %s", seconds(left.Value), need.Round(time.Second))
+		return fmt.Sprintf("about %s are left, and a shutdown with the reserve may need %s", span(left.Value), plan.Span(need))
 	}
 	return ""
 }
@@ -308,7 +309,7 @@ func (e *Engine) endedDischarge() {
 	reason := "the battery was discharged: " + b.why
 	if d := b.gave; b.told && !b.resumed {
 		e.record(Record{Kind: Spent, Supplies: []string{e.id(b.node)}, Discharge: &d})
-		reason = fmt.Sprintf("the battery went from %.0f %% to %.0f %% in %s: %s", d.From, d.To, d.Took.Round(time.Second), b.why)
+		reason = fmt.Sprintf("the battery went from %.0f %% to %.0f %% in %s: %s", d.From, d.To, plan.Span(d.Took), b.why)
 	}
 	e.closeOutage(reason)
 }

@@ -16,14 +16,14 @@ func (e *Engine) overdue(i int) {
 	within := decl.Time(x.rung).Within
 	switch {
 	case x.phase == asking:
-		e.giveUp(i, "", "not confirmed within "+within.String()+": passed over")
+		e.giveUp(i, "", "not confirmed within "+plan.Span(within)+": passed over")
 	case x.verb == plan.Stop && n.accepted && !n.silent.IsZero() && e.now.Before(n.silent.Add(decl.OffAfter+slowestLook)):
 		x.deadline = n.silent.Add(decl.OffAfter + slowestLook) // it is about to be proven by its silence
 		e.look(i, firstLook)
 	case x.goal != e.run.goal:
-		e.giveUp(i, Overtime, "not settled within "+within.String()+" when the direction turned")
+		e.giveUp(i, Overtime, "not settled within "+plan.Span(within)+" when the direction turned")
 	case x.verb == plan.Start && e.unsettled(i):
-		e.giveUp(i, "", "it is still on its way down after "+within.String())
+		e.giveUp(i, "", "it is still on its way down after "+plan.Span(within))
 	case x.verb == plan.Start && x.attempt < decl.Attempts && decl.Can.Has(plan.Start) && !e.run.hold && e.fed(i):
 		x.deadline, x.accepted = time.Time{}, false
 		e.guard(i)
@@ -35,7 +35,7 @@ func (e *Engine) overdue(i int) {
 		e.guard(i)
 	case x.verb == plan.Cut:
 		x.deadline, x.accepted = time.Time{}, false // there is no other way out: again
-		e.notify(true, fmt.Sprintf("the output of %s is not cut after %s: trying again", decl.ID, within))
+		e.notify(true, fmt.Sprintf("the output of %s is not cut after %s: trying again", decl.ID, plan.Span(within)))
 		if x.reason != "" { // by the battery's end, whatever is on
 			e.command(i)
 			return
@@ -45,7 +45,7 @@ func (e *Engine) overdue(i int) {
 		x.lastLook, x.deadline = true, e.now.Add(firstRetry)
 		e.look(i, 0)
 	default:
-		e.escalate(i, Overtime, "not proven within "+within.String())
+		e.escalate(i, Overtime, "not proven within "+plan.Span(within))
 	}
 }
 

@@ -128,7 +128,7 @@ func (e *Engine) hearSilence(i int, state plan.State) {
 	}
 	if e.now.Sub(n.silent) >= decl.OffAfter {
 		n.down, n.up, n.seenAt, n.offs = true, false, e.now, proofLooks
-		n.seen = plan.Observation{State: plan.Off, Detail: fmt.Sprintf("has not answered for %s since it took its stop", decl.OffAfter)}
+		n.seen = plan.Observation{State: plan.Off, Detail: fmt.Sprintf("has not answered for %s since it took its stop", plan.Span(decl.OffAfter))}
 	}
 }
 

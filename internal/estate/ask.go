@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"ebbtide/internal/plan"
 )
 
 // overtime is how long after its deadline an adapter may take to say how it ended.
@@ -15,7 +17,7 @@ func ask[T any](ctx context.Context, within time.Duration, question func(context
 		value T
 		err   error
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %s", within))
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %s", plan.Span(within)))
 	defer cancel()
 	answered := make(chan answer, 1)
 	go func() { // may outlive the question where the adapter does not heed its context

@@ -100,11 +100,7 @@ func TestDeadAddresses(t *testing.T) {
 }
 
 func dead(t *testing.T, schema runbook.Schema, nt runbook.NodeType, via, address string) {
-	text := strings.NewReplacer("AT", address, "SECRET", "{credential: x}", "HOSTKEY", hostKey).Replace(fmt.Sprintf(
-		"connections:\n  jump: {type: ssh, %s}\n  it: {type: %s, %s}\nnodes:\n  thing: {type: %s, via: it, fed_by: [ups], %s}\n",
-		connections["ssh"], via, connections[via], nt.Name, nodes[nt.Name]))
-	rb, problems := runbook.Load("dead.yaml", fmt.Appendf(nil, around, text), schema)
-	require.False(t, problems.HasErrors(), "%s\n%s", problems.Text(), text)
+	rb := declared(t, schema, nt, via, address)
 	set, err := adapter.Open(families.All(false), rb.Connections, rb.Nodes, secret{})
 	require.NoError(t, err)
 
@@ -129,6 +125,17 @@ func dead(t *testing.T, schema runbook.Schema, nt runbook.NodeType, via, address
 		}
 	}
 	require.NoError(t, set.Close())
+}
+
+// declared is a runbook with one node of a type, "thing".
+func declared(t *testing.T, schema runbook.Schema, nt runbook.NodeType, via, address string) *runbook.Runbook {
+	t.Helper()
+	text := strings.NewReplacer("AT", address, "SECRET", "{credential: x}", "HOSTKEY", hostKey).Replace(fmt.Sprintf(
+		"connections:\n  jump: {type: ssh, %s}\n  it: {type: %s, %s}\nnodes:\n  thing: {type: %s, via: it, fed_by: [ups], %s}\n",
+		connections["ssh"], via, connections[via], nt.Name, nodes[nt.Name]))
+	rb, problems := runbook.Load("dead.yaml", fmt.Appendf(nil, around, text), schema)
+	require.False(t, problems.HasErrors(), "%s\n%s", problems.Text(), text)
+	return rb
 }
 
 // inTime makes one call, which must not outlast its context.

@@ -75,6 +75,6 @@ func ByHand(s *runbook.SupplyDecl) runbook.Hand {
 			},
 		},
 		Off: []runbook.Instruction{status},
-		On:  []runbook.Instruction{{Say: "What it feeds has power, and this says OL:", Type: "upsc " + ups + " ups.status"}},
+		On:  []runbook.Instruction{{Say: "What it feeds has power, and this says OL, and not OFF:", Type: "upsc " + ups + " ups.status"}},
 	}
 }

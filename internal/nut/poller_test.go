@@ -163,7 +163,7 @@ func TestFrozenServerDelaysNoOther(t *testing.T) {
 	r := p.until("ups1", "the frozen server's silence", func(r power.Reading) bool {
 		return r.Link == power.Lost
 	})
-	require.Contains(t, r.Detail, "no answer within 500ms")
+	require.Contains(t, r.Detail, "no answer within 0.5s")
 	silence := time.Since(began)
 	for {
 		r := <-p.readings

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"ebbtide/internal/plan"
 )
 
 // Facts is what conditions are judged against, for one supply.
@@ -146,9 +148,9 @@ func (c Condition) String() string {
 	case OnBattery:
 		return "on battery" + c.lasting()
 	case SlackBelow:
-		return "slack below " + brief(c.For)
+		return "slack below " + plan.Span(c.For)
 	case RuntimeBelow:
-		return "battery time left below " + brief(c.For)
+		return "battery time left below " + plan.Span(c.For)
 	case ChargeBelow:
 		return fmt.Sprintf("charge below %s %%", plain(c.Than))
 	case LowBattery:
@@ -177,10 +179,7 @@ func (c Condition) lasting() string {
 	if c.For == 0 {
 		return ""
 	}
-	if c.For < time.Second {
-		return " for " + c.For.String()
-	}
-	return " for " + brief(c.For)
+	return " for " + plan.Span(c.For)
 }
 
 func (c Condition) join(word string) string {

@@ -62,7 +62,7 @@ func TestConditions(t *testing.T) {
 		},
 		{
 			Condition{Kind: Brownout, For: 90 * time.Minute},
-			"browned out for 1h30m",
+			"browned out for 1h 30m",
 			[]Facts{{State: with(onLine, func(s *State) { s.BrownoutFor = 2 * time.Hour })}},
 			[]Facts{{State: onLine}},
 		},
@@ -98,7 +98,7 @@ func TestConditions(t *testing.T) {
 				{Kind: OnBattery, For: 500 * time.Millisecond},
 				{Kind: All, Of: []Condition{{Kind: ChargeAbove, Than: 50}, {Kind: TemperatureAbove, Than: 30}}},
 			}},
-			"on battery for 500ms or (charge at least 50 % and temperature above 30 °C)",
+			"on battery for 0.5s or (charge at least 50 % and temperature above 30 °C)",
 			[]Facts{{State: onBattery}, {State: onLine}},
 			[]Facts{{State: with(onLine, func(s *State) { s.Charge = Known(10) })}},
 		},
@@ -148,12 +148,12 @@ func TestWhatMayHoldOnTheMains(t *testing.T) {
 
 func TestBriefDurations(t *testing.T) {
 	for want, d := range map[string]time.Duration{
-		"0s": 0, "10s": 10 * time.Second, "1m": time.Minute, "10m": 10 * time.Minute, "1m30s": 90 * time.Second, "1h": time.Hour,
-		"10h": 10 * time.Hour, "1h30m": 90 * time.Minute, "1h0m1s": time.Hour + time.Second, "1h10m5s": 70*time.Minute + 5900*time.Millisecond,
+		"0s": 0, "10s": 10 * time.Second, "1m": time.Minute, "10m": 10 * time.Minute, "1m 30s": 90 * time.Second, "1h": time.Hour,
+		"10h": 10 * time.Hour, "1h 30m": 90 * time.Minute, "9s": 9900 * time.Millisecond, "1h 10m": 70*time.Minute + 5900*time.Millisecond,
 	} {
 		require.Equal(t, want, brief(d))
 	}
 	require.Equal(t, "59s", Roughly(59.9))
-	require.Equal(t, "1m50s", Roughly(119))
+	require.Equal(t, "1m 50s", Roughly(119))
 	require.Equal(t, "9m", Roughly(599))
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"ebbtide/internal/plan"
 )
 
 // State is what is known of a supply at one moment.
@@ -109,19 +111,10 @@ func (s State) seen() string {
 	return s.Mains.String()
 }
 
-// brief writes a duration in whole seconds without empty parts: "2m", "1h30m".
-func brief(d time.Duration) string {
-	text := d.Truncate(time.Second).String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
+// brief writes how long something has lasted, in whole seconds.
+func brief(d time.Duration) string { return plan.Span(d.Truncate(time.Second)) }
 
-// Roughly writes seconds no more precisely than they are known, rounded down: "9m", "1m20s".
+// Roughly writes seconds no more precisely than they are known, rounded down: "9m", "1m 20s".
 func Roughly(seconds float64) string {
 	d := time.Duration(min(seconds, 1e9) * float64(time.Second))
 	switch {

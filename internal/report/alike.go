@@ -107,7 +107,7 @@ func (l *likeness) shared() []Field {
 		if slices.Contains(l.own, f.Name) {
 			continue
 		}
-		g := Field{Name: f.Name}
+		g := Field{Name: f.Name, Apart: f.Apart}
 		for _, t := range f.Lines {
 			var text Text
 			for _, span := range t {

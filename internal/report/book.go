@@ -247,7 +247,7 @@ func (b *book) cover() {
 			{Cells: []Text{T("printed on"), T("%s", cmp.Or(b.doc.day(), "______________________"))}},
 		}},
 		Note{Title: "Is this copy true?", Text: Join(T("Check the digests against "), Verbatim("ebbtide plan RUNBOOK"), T(" and "), Verbatim("ebbtide plan RUNBOOK --goal up"),
-			T(". If one differs, the plan has changed since: print a new copy and destroy this one. The digest covers steps, order, times and limits, not contacts and notes."))},
+			T(". If one differs, the plan has changed since: print a new copy and destroy this one. The digest covers steps, order, times and limits: not when stages begin, not contacts, not notes."))},
 		Note{Title: "If you hold this because nothing else works", Text: T("Begin at “Who to call”, then “Power down”. Do the steps in their order, tick each off with time and initials, and do not pass a hold point before what it asks for is true. " +
 			"If Ebbtide runs, it does all this by itself: look first (“ebbtide status”), and do not work against it (“ebbtide hold” stops it from starting anything new). Never take a step's being ordered for its being done: look.")},
 		Heading{Level: 2, Text: "Contents"}, Contents{Level: 1},
@@ -270,7 +270,7 @@ func (b *book) contacts() {
 		t.Rows = append(t.Rows, Row{Cells: []Text{Bold("%s", c.Name), T("%s", c.Phone), T("%s", c.Email), T("%s", c.Role), T("%s", c.Notes)}})
 	}
 	if len(t.Rows) == 0 {
-		b.add(Paragraph{T("The runbook names nobody (its key contacts). Write in who is to be called.")})
+		b.add(Paragraph{Text: T("The runbook names nobody (its key contacts). Write in who is to be called.")})
 	}
 	b.add(t)
 	b.reach()
@@ -295,5 +295,5 @@ func (b *book) policy() {
 		}
 		row(name, s)
 	}
-	b.add(Paragraph{T("This is what Ebbtide goes by. By hand, go by the same: the sentences tell when each stage of the power-down begins, and when the power-up may. Slack is the battery time that is left less the time that the rest of the plan needs: “The last safe time” has that time for each step.")}, t)
+	b.add(Paragraph{Text: T("This is what Ebbtide goes by. By hand, go by the same: the sentences tell when each stage of the power-down begins, and when the power-up may. Slack is the battery time that is left less the time that the rest of the plan needs: “The last safe time” has that time for each step.")}, t)
 }

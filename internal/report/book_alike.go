@@ -134,7 +134,7 @@ func (l *likeness) box(action string) Steps {
 			for _, t := range f.Lines {
 				rest := strings.Join(slices.DeleteFunc(parts(t), func(p string) bool { return slices.Contains(common[name], p) }), "; ")
 				if rest != "" && name == firstField {
-					rest = "needs first: " + rest
+					rest = "needs first: " + s.withoutHost(rest)
 				}
 				said = append(said, filled(inShort.Replace(rest))...)
 			}
@@ -147,8 +147,21 @@ func (l *likeness) box(action string) Steps {
 	return all
 }
 
+// withoutHost leaves out of what a step needs first what it is said to run on, if it needs anything else.
+func (s *Step) withoutHost(needs string) string {
+	where, _ := s.fieldOf(whereField)
+	for _, t := range where.Lines {
+		for _, part := range parts(t) {
+			if host, is := strings.CutPrefix(part, "runs on "); is {
+				needs = strings.TrimPrefix(strings.TrimPrefix(needs, host+"; "), host+", ")
+			}
+		}
+	}
+	return needs
+}
+
 // inShort leaves out what follows from the rest.
-var inShort = strings.NewReplacer(", which use it", "", ", which it uses.", "", "Comes after", "comes after", "Nothing uses", "nothing uses")
+var inShort = strings.NewReplacer(", which use it", "", ", which it uses.", "", "that it was on: ", "", "Comes after", "comes after", "Nothing uses", "nothing uses")
 
 // common are the parts of a field that all have.
 func (l *likeness) common(name string) []string {

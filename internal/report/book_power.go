@@ -16,7 +16,7 @@ import (
 // power tells which UPS feeds what.
 func (b *book) power() {
 	b.chapter("Which UPS feeds what")
-	b.add(Paragraph{T("What has two feeds stays on while one of them lives. What has one goes with it.")})
+	b.add(Paragraph{Text: T("What has two feeds stays on while one of them lives. What has one goes with it.")})
 	t := Table{Columns: []Column{{Title: "supply"}, {Title: "where", Weight: 2}, {Title: "feeds", Weight: 3.6}, {Title: "its load", Weight: 1.4}}}
 	for i := range b.estate.Len() {
 		n := b.estate.Node(i)
@@ -105,7 +105,7 @@ func (b *book) left() []remainingTime {
 // lastSafe says at what charge or runtime which step must be reached.
 func (b *book) lastSafe() {
 	b.chapter("The last safe time")
-	b.add(Paragraph{T("When the UPS shows less than this, you must already be at this step: what comes before it is given up (powered off, or left to fall), and you go on from here. "+
+	b.add(Paragraph{Text: T("When the UPS shows less than this, you must already be at this step: what comes before it is given up (powered off, or left to fall), and you go on from here. "+
 		"“Together” is Ebbtide's pace, or that of several people, slow steps and hanging ones reckoned with (19 of 20 nights). “Alone” is one person who does one line after the other and needs a minute more for each. The last %s are never spent on anything but flushing, hosts, storage and the cut. "+
 		"Charges hold for a battery that nobody has proven: of what its data sheet says about half is counted on. A UPS's own figure for its runtime may be too high: believe the lower of the two.", Brief(b.compiled.Policy.Reserve))})
 	var gauged []int
@@ -117,12 +117,12 @@ func (b *book) lastSafe() {
 	left := b.left()
 	b.add(b.safeTable(left, gauged[:min(mostGauged, len(gauged))]))
 	for some := range slices.Chunk(gauged[min(mostGauged, len(gauged)):], mostGauged) {
-		b.add(Paragraph{T("The same for %s:", someOf(b.namesOf(some)))}, b.safeTable(left, some))
+		b.add(Paragraph{Text: T("The same for %s:", someOf(b.namesOf(some)))}, b.safeTable(left, some))
 	}
 	if len(gauged) > 0 {
-		b.add(Paragraph{T("A charge is reckoned at the load that is left from that step on, all supplies sharing it. “—” is more than a full battery may hold: then there is no waiting, begin at once.")})
+		b.add(Paragraph{Text: T("A charge is reckoned at the load that is left from that step on, all supplies sharing it. “—” is more than a full battery may hold: then there is no waiting, begin at once.")})
 	} else {
-		b.add(Paragraph{T("Charges can't be told: the runbook gives no watts or no curve for the supplies. Go by the runtime.")})
+		b.add(Paragraph{Text: T("Charges can't be told: the runbook gives no watts or no curve for the supplies. Go by the runtime.")})
 	}
 }
 

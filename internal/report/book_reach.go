@@ -13,7 +13,7 @@ const toWriteIn = "______________________"
 // is typed.
 func (b *book) reach() {
 	b.section("Where everything is reached")
-	b.add(Paragraph{T("As numbers where the runbook has numbers: when name servers are down these still work. Passwords and keys are not in here: only where they are kept.")})
+	b.add(Paragraph{Text: T("As numbers where the runbook has numbers: when name servers are down these still work. Passwords and keys are not in here: only where they are kept.")})
 	at := Table{Columns: []Column{{Title: "system", Weight: 1.1}, {Title: "address", Weight: 2}, {Title: "user", Weight: 1.5}, {Title: "password or key", Weight: 1.7}, {Title: "kind", Weight: 0.8}}}
 	for i := range b.Runbook.Connections {
 		c := &b.Runbook.Connections[i]
@@ -26,7 +26,7 @@ func (b *book) reach() {
 	}
 	at.Rows = append(at.Rows, Row{Cells: []Text{Bold("Ebbtide itself"), T("%s", cmp.Or(b.ownPlace(), toWriteIn)), T("____________"), T("____________"), T("write in")}})
 	b.add(at)
-	b.add(Heading{Level: 3, Text: "Before the first line is typed", Anchor: "before-the-first-line"}, List{Items: append([]Text{
+	b.add(Heading{Level: 3, Text: "Before the first line is typed", Anchor: beforeTyping}, List{Items: append([]Text{
 		Join(T("A credential is a file of that name in Ebbtide's folder of credentials ("), Verbatim("/etc/ebbtide/credentials"), T(" unless its settings say otherwise), which root can read. Copies for people, to be had with every machine off, are kept here: %s", toWriteIn)),
 		T("A line that does not fit goes on indented: it is one line. NAME and ID stand for what is found there."),
 	}, b.prepared()...)})
@@ -43,9 +43,12 @@ func (b *book) rightOnes() {
 	}
 	if len(right.Rows) > 0 {
 		b.add(Heading{Level: 1, Text: rightTitle, Anchor: Anchor(rightTitle)},
-			Paragraph{T("What each shows when it is first reached: the thumbprint of its certificate, or the fingerprint of its host key. If it shows another, type no password there, and call who knows it.")}, right)
+			Paragraph{Text: T("What each shows when it is first reached: the thumbprint of its certificate, or the fingerprint of its host key. If it shows another, type no password there, and call who knows it.")}, right)
 	}
 }
+
+// beforeTyping is where it stands what comes before the first line that is typed.
+const beforeTyping = "before-the-first-line"
 
 const rightTitle = "Is it the right one?"
 

@@ -103,7 +103,7 @@ func (b *book) managers() {
 
 func (b *book) logPages() {
 	b.chapter("Log")
-	b.add(Paragraph{T("What was done and seen that the steps have no room for: who came, who was told, what was forced and why, what the displays said.")})
+	b.add(Paragraph{Text: T("What was done and seen that the steps have no room for: who came, who was told, what was forced and why, what the displays said.")})
 	b.add(Table{Columns: []Column{{Title: "time"}, {Title: "who"}, {Title: "what", Weight: 6}, {Title: "charge"}}, Blank: 50})
 }
 
@@ -134,7 +134,7 @@ func (b *book) appendix() {
 				t.Rows = append(t.Rows, Row{Cells: []Text{Bold("%s", cmp.Or(host, "a host not said")), T("%s", strings.Join(there, "   "))}})
 			}
 		}
-		b.add(Paragraph{T("Alike in everything but their names and hosts. Tick each.")}, t)
+		b.add(Paragraph{Text: T("Alike in everything but their names and hosts. Tick each.")}, t)
 	}
 }
 
@@ -143,7 +143,7 @@ const mostBlank = 30
 
 // selected says how the members of a selector are found.
 func (b *book) selected(n *plan.Node, ids []string) {
-	b.add(Paragraph{T("The runbook names no single ones: it selects them in the live inventory, and expects %d. Without a manager they can't be selected: write in the names while all is well, and tick before the shutdown which are on. Only those are started again.", len(ids))})
+	b.add(Paragraph{Text: T("The runbook names no single ones: it selects them in the live inventory, and expects %d. Without a manager they can't be selected: write in the names while all is well, and tick before the shutdown which are on. Only those are started again.", len(ids))})
 	t := Table{Columns: []Column{{Title: "on", Weight: 0.3}, {Title: "name", Weight: 3}, {Title: "host", Weight: 1.5}, {Title: "ID"}, {Title: "off at"}, {Title: "on again"}}}
 	for _, id := range ids {
 		at, _ := b.estate.Index(id) // it was found there
@@ -171,7 +171,7 @@ func (b *book) groups() []string {
 
 // index lists every node with its steps.
 func (b *book) index() {
-	b.chapter("Index")
+	b.add(Heading{Level: 1, Text: "Index", Anchor: "index"})
 	refs := map[string][]Span{}
 	for _, c := range []*bookPlan{b.down, b.up} {
 		for r, row := range c.rows {

@@ -15,8 +15,8 @@ var stepBoxes = []string{"time", "initials"}
 
 func (b *book) powerDown() {
 	b.chapter("Power down")
-	b.add(Paragraph{T("%d steps, in this order. “Expected” is the usual time; within the time in brackets 19 of 20 runs are over, as far as is known; after “at most” do what stands at “if it does not”. "+
-		"Look before each step: what is off already is passed over; write that down, for it stays off in “Power up”. Steps of one stage may be done at the same time by several people as long as each “comes after” holds. A box with several numbers holds steps that are alike: in its lines, put what a step has beside its name in the place of ‹A› and the like, and its name in that of %s.", len(b.down.rows), nameBlank)})
+	b.add(Paragraph{Text: T("%d steps, in this order. “Expected” is the usual time; within the time in brackets 19 of 20 runs are over, as far as is known; after “at most” do what stands at “if it does not”. "+
+		"Look before each step: what is off already is passed over: write “was off” into its box instead of a tick, for it stays off in “Power up”. Steps of one stage may be done at the same time by several people as long as each “comes after” holds. A box with several numbers holds steps that are alike: in its lines, put what a step has beside its name in the place of ‹A› and the like, and its name in that of %s.", len(b.down.rows), nameBlank)})
 	from := len(b.doc.Blocks)
 	stage, held := "", map[string]bool{}
 	for r, row := range b.down.rows {
@@ -25,14 +25,14 @@ func (b *book) powerDown() {
 		if s.Stage != stage || r == 0 {
 			stage = s.Stage
 			title, when := b.stageWords(stage)
-			b.add(Heading{Level: 2, Text: title, Anchor: Anchor("stage", stage)}, Paragraph{T("Begins when %s.", when)})
+			b.add(Heading{Level: 2, Text: title, Anchor: Anchor("stage", stage)}, Paragraph{Text: T("Begins when %s.", when)})
 		}
 		b.holdDown(s, n, held)
 		b.add(b.sorted(b.down, row, b.stepDown(r, row)))
 	}
 	b.alike(from)
 	if t := b.dropping(); len(t.Rows) > 0 {
-		b.add(Paragraph{T("Without a step of their own, because they need no shutdown and drop with their power:")}, t)
+		b.add(Paragraph{Text: T("Without a step of their own, because they need no shutdown and drop with their power:")}, t)
 	}
 	b.add(Note{Title: "Done", Text: T("Everything is off. Write down the time on the log pages, leave this book where the next person finds it, and read “Power up” before the mains are back.")})
 }
@@ -90,9 +90,9 @@ func (b *book) stepDown(r int, row PlanRow) Step {
 	}
 	step.field(whyField, T("%s", reason))
 	step.field("by hand", b.byHand(n, s.Verb, hand)...)
-	step.field("see that it is so", instructions(proof)...)
+	step.part("see that it is so", instructions(proof)...)
 	step.field(takesField, T("%s", b.timesOf(row, s, n)))
-	step.field("if it does not", b.ifNot(n, s, hand)...)
+	step.part("if it does not", b.ifNot(n, s, hand)...)
 	step.field(notesField, T("%s", n.Notes))
 	return step
 }
@@ -165,6 +165,15 @@ func (s *Step) field(name string, lines ...Text) {
 	lines = slices.DeleteFunc(lines, func(t Text) bool { return t.String() == "" })
 	if len(lines) > 0 {
 		s.Fields = append(s.Fields, Field{Name: name, Lines: lines})
+	}
+}
+
+// part adds a field before which the step may be divided: what is done stands together, and so does what is seen, and
+// what is done if that fails.
+func (s *Step) part(name string, lines ...Text) {
+	before := len(s.Fields)
+	if s.field(name, lines...); len(s.Fields) > before {
+		s.Fields[before].Apart = true
 	}
 }
 
@@ -301,63 +310,4 @@ func (b *book) dropping() Table {
 		}
 	}
 	return t
-}
-
-func (b *book) powerUp() {
-	b.chapter("Power up")
-	b.add(
-		Paragraph{T("The same in reverse: what is needed starts before what needs it, and nothing starts before what it needs is seen to be well. Start only what was on before: the ticked steps of “Power down” tell.")},
-		Note{Title: "Hold point: the gate", Anchor: "hold-gate", Text: T("Begin when %s, and not before. A battery that is not recharged can't carry a second failure: then everything falls at once. By hand: mains back and steady, no flicker, and the UPS's own display above that charge.", b.compiled.Policy.Restore)},
-	)
-	from := len(b.doc.Blocks)
-	for r, row := range b.up.rows {
-		s := &b.up.plan.Steps[row.Steps[0]]
-		n := b.estate.Node(s.Node)
-		hand := b.handOf(n)
-		step := b.stepHead(b.up, r, row)
-		step.field(firstField, T("%s", b.neededFirst(s)))
-		step.field("by hand", b.byHand(n, s.Verb, hand)...)
-		proof := hand.On
-		if s.Verb == plan.Unprotect {
-			proof = hand.Clean
-		}
-		step.field("see that it is well", instructions(proof)...)
-		step.field(takesField, T("%s", b.timesOf(row, s, n)))
-		step.field("if it does not", b.ifNotUp(n, s)...)
-		step.field(notesField, T("%s", n.Notes))
-		b.add(b.sorted(b.up, row, step))
-	}
-	b.alike(from)
-	b.add(Note{Title: "Done", Text: T("Compare with what was on before, tell those who were told of the outage, and leave an hour for what only users notice. What was set to write-through or set aside is as it was when its step is ticked.")})
-}
-
-func (b *book) neededFirst(s *plan.Step) string {
-	if s.Verb == plan.Unprotect {
-		return "The gate is open; nobody waits for it; what it needs is up: " + someOf(b.namesOf(b.estate.Needs(s.Node)))
-	}
-	names := b.namesOf(b.estate.Needs(s.Node))
-	if len(names) == 0 {
-		return "Nothing: it is the first."
-	}
-	return someOf(names)
-}
-
-func (b *book) ifNotUp(n *plan.Node, s *plan.Step) []Text {
-	after := "After " + Brief(s.Times.Within) + ": "
-	switch {
-	case s.Verb == plan.Unprotect && n.Kind == plan.Cluster:
-		return []Text{T("Report it: until it is put back, nothing restarts by itself what fails.")}
-	case s.Verb == plan.Unprotect && n.Kind == plan.Host:
-		return []Text{T("Report it: until then nothing runs on it.")}
-	case s.Verb == plan.Unprotect:
-		return []Text{T("Leave it in write-through: slower, and safe. Report it.")}
-	case n.Kind == plan.Person:
-		return []Text{T("%spass over it and write that down.", after)}
-	case n.Kind == plan.Supply:
-		return []Text{T("%slook at its display, press its on button, and call who knows it. Nothing that only it feeds can start.", after)}
-	case n.Can.Has(plan.Start):
-		return []Text{T("%stry again, %d times in all; then report it. What needs it stays off: do not start that.", after, max(1, n.Attempts))}
-	default:
-		return []Text{T("%sits power button; then report it. What needs it stays off: do not start that.", after)}
-	}
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // MarkChanges marks what in a document is not so in an older one of its sort, and adds a section that tells the changes
-// of its steps and of the lines of its tables: contacts, supplies, rules, last safe times. A step is the same if its title and all that is said of it are the same, whatever its number.
+// of its steps, of the lines of its tables (contacts, supplies, rules, last safe times) and of its sentences (when a stage
+// begins, hold points, what if). A step is the same if its title and all that is said of it are the same, whatever its number.
 func (d *Document) MarkChanges(old *Document, name string) {
 	steps, rows, kept := map[string]string{}, map[string]bool{}, map[string]bool{}
 	heads := chapterWalk(old)
@@ -65,6 +66,7 @@ func (d *Document) MarkChanges(old *Document, name string) {
 			d.Blocks[i] = b
 		}
 	}
+	sentences, goneSentences := d.markTexts(old)
 	var gone, goneLines []Text
 	heads = chapterWalk(old)
 	for i, b := range old.Blocks {
@@ -93,6 +95,8 @@ func (d *Document) MarkChanges(old *Document, name string) {
 		{"Steps that are gone", gone},
 		{"New or changed lines of tables", lines},
 		{"Lines that are gone, or were so before", goneLines},
+		{"New or changed sentences", sentences},
+		{"Sentences that are gone, or were so before", goneSentences},
 	})
 }
 
@@ -123,7 +127,7 @@ func (d *Document) insertChanges(name string, parts []changedPart) {
 	section := []Block{
 		PageBreak{},
 		Heading{Level: 1, Text: "What has changed", Anchor: "what-has-changed"},
-		Paragraph{T("Against %s. A bar in the margin marks what is new or says something else than it did.", name)},
+		Paragraph{Text: T("Against %s. A bar in the margin marks what is new or says something else than it did.", name)},
 	}
 	steps := 0
 	for i, part := range parts {
@@ -135,7 +139,7 @@ func (d *Document) insertChanges(name string, parts []changedPart) {
 		}
 	}
 	if steps == 0 {
-		section = append(section, Paragraph{T("No step has changed.")})
+		section = append(section, Paragraph{Text: T("No step has changed.")})
 	}
 	at := slices.IndexFunc(d.Blocks, func(b Block) bool { _, is := b.(PageBreak); return is })
 	d.Blocks = slices.Insert(d.Blocks, max(0, at), section...)
@@ -156,14 +160,19 @@ func chapterWalk(d *Document) []string {
 
 func stepKey(chapter string, s Step) string { return chapter + "\x00" + s.Title.String() }
 
+// stepFacts is what is said of a step. A reference is not: the number of what it leads to may change without it.
 func stepFacts(s Step) string {
 	var b strings.Builder
 	for _, f := range s.Fields {
 		for _, l := range f.Lines {
-			fmt.Fprintf(&b, "%s\x00%s\x00", f.Name, l)
+			fmt.Fprintf(&b, "%s\x00%s\x00", f.Name, withoutRefs(l))
 		}
 	}
 	return b.String()
+}
+
+func withoutRefs(t Text) Text {
+	return slices.DeleteFunc(slices.Clone(t), func(s Span) bool { return s.Link != "" })
 }
 
 func rowFacts(chapter string, r Row) string {

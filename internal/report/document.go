@@ -46,19 +46,27 @@ type Heading struct {
 }
 
 // Paragraph is running text. A line feed within it begins a new line.
-type Paragraph struct{ Text Text }
+type Paragraph struct {
+	Text    Text
+	Changed bool // marked in the margin
+}
 
 // List is a list of short paragraphs.
 type List struct {
 	Numbered bool
 	Items    []Text
+	Changed  []bool // by item, marked in the margin; nil: none is
 }
+
+// changed tells whether an item is marked.
+func (l *List) changed(item int) bool { return l.Changed != nil && l.Changed[item] }
 
 // Note is a paragraph that must not be overlooked. A hold point or a warning is one.
 type Note struct {
-	Title  string
-	Text   Text
-	Anchor string
+	Title   string
+	Text    Text
+	Anchor  string
+	Changed bool // marked in the margin
 }
 
 // title is the note's title as the beginning of its text.
@@ -135,6 +143,7 @@ type Each struct {
 type Field struct {
 	Name  string
 	Lines []Text
+	Apart bool // a page may end before it, if the step has to be divided
 }
 
 // Contents lists the headings of the document down to a level, with their pages where there are pages.
@@ -196,6 +205,26 @@ func Verbatim(s string) Text { return Text{{Text: s, Style: Code}} }
 
 // Ref makes a text that leads to an anchor.
 func Ref(s, anchor string) Text { return Text{{Text: s, Link: anchor}} }
+
+// unbroken keeps together what reads badly at two ends of lines: a number and its percent sign, and the parts of a span of
+// time such as "1m 30s".
+func unbroken(s string) string {
+	digit := func(i int) bool { return 0 <= i && i < len(s) && '0' <= s[i] && s[i] <= '9' }
+	var b strings.Builder
+	from := 0
+	for i := 1; i+1 < len(s); i++ {
+		percent := digit(i-1) && s[i+1] == '%'
+		span := (s[i-1] == 'h' || s[i-1] == 'm') && digit(i-2) && digit(i+1)
+		if s[i] == ' ' && (percent || span) {
+			b.WriteString(s[from:i] + "\u00a0")
+			from = i + 1
+		}
+	}
+	if from == 0 {
+		return s
+	}
+	return b.String() + s[from:]
+}
 
 // Join puts texts one after the other.
 func Join(parts ...Text) Text {

@@ -28,7 +28,7 @@ func every() *Document {
 		Blocks: []Block{
 			Contents{Level: 2},
 			Heading{Level: 1, Text: "First → part", Anchor: "first"},
-			Paragraph{Join(T("Water at 40 °C × 2 – not "), Bold("3"), T(", type "), Verbatim("echo `a` | b_c_ *"), T(" ✓ or go to "), Ref("the end", "end"), T("."))},
+			Paragraph{Text: Join(T("Water at 40 °C × 2 – not "), Bold("3"), T(", type "), Verbatim("echo `a` | b_c_ *"), T(" ✓ or go to "), Ref("the end", "end"), T("."))},
 			List{Items: []Text{T("- one"), Bold("two")}},
 			List{Numbered: true, Items: []Text{T("eins"), T("zwei")}},
 			Note{Title: "Hold", Text: T("until all that is above is off"), Anchor: "hold"},
@@ -96,7 +96,7 @@ func TestATableGoesOnUnderItsTitles(t *testing.T) {
 }
 
 func TestWhatTheFontsLackIsWrittenByItsNumber(t *testing.T) {
-	d := &Document{Title: "t", Blocks: []Block{Paragraph{T("家 \u202e✓ →")}}}
+	d := &Document{Title: "t", Blocks: []Block{Paragraph{Text: T("家 \u202e✓ →")}}}
 	text := paper.Text(t, []byte(rendered(t, d, "pdf")))
 	require.Contains(t, text, "U+5BB6")
 	require.Contains(t, text, "√ →")

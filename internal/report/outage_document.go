@@ -48,7 +48,7 @@ func (d *Document) section(title, anchor string) {
 // rows adds a table, or says that there is nothing to show.
 func (d *Document) rows(columns []Column, rows []Row, none string) {
 	if len(rows) == 0 {
-		d.add(Paragraph{T("%s", none)})
+		d.add(Paragraph{Text: T("%s", none)})
 		return
 	}
 	d.add(Table{Columns: columns, Rows: rows})
@@ -122,7 +122,7 @@ func (r *Retrospective) documentBatteries(d *Document) {
 		items = append(items, T("%s: %s", r.clock(b.At), b.Text))
 	}
 	if len(items) == 0 {
-		d.add(Paragraph{T("What the batteries gave is not on record.")})
+		d.add(Paragraph{Text: T("What the batteries gave is not on record.")})
 		return
 	}
 	d.add(List{Items: items})
@@ -318,7 +318,7 @@ func (r *Retrospective) documentChains(d *Document) {
 		d.rows([]Column{{Title: "Began", Weight: 0.7}, {Title: "Step", Weight: 1.6}, {Title: "Waited", Right: true, Weight: 0.6}, {Title: "Took", Right: true, Weight: 0.6}, {Title: "Began when the line above ended, because", Weight: 1.8}}, rows, "")
 	}
 	if len(r.Chains) == 0 {
-		d.add(Paragraph{T("Nothing was commanded.")})
+		d.add(Paragraph{Text: T("Nothing was commanded.")})
 	}
 }
 

@@ -266,7 +266,7 @@ func (f *fold) howNear() string {
 func (f *fold) whatCameBack() string {
 	p := &f.Proof
 	down := p.Off + p.Forced + p.Unproven
-	last := f.lastStep(func(s *timeline.Step) bool { return s.Verb == plan.Start })
+	last := f.lastStep(func(s *timeline.Step) bool { return s.Verb == plan.Start && s.State == timeline.Proven })
 	switch {
 	case down == 0:
 		return "Nothing had to come back."

@@ -294,6 +294,18 @@ func TestOutagesThatDidNotEndWell(t *testing.T) {
 		require.Contains(t, advice(r, "vm"), "See why vm did not come back")
 		require.Len(t, r.Unproven, 2)
 	})
+	t.Run("the last that came back", func(t *testing.T) {
+		t.Parallel()
+		s := begin("run").stage("shutdown", 100)
+		for _, node := range []string{"vm", "nas"} {
+			s.step(0, engine.Intent, plan.Stop, node, "").step(time.Minute, engine.Proven, plan.Stop, node, "")
+		}
+		s.up().step(0, engine.Intent, plan.Start, "nas", "").step(2*time.Minute, engine.Proven, plan.Start, "nas", "")
+		back := s.records[len(s.records)-1].At
+		s.step(0, engine.Intent, plan.Start, "vm", "").step(5*time.Minute, engine.Failed, plan.Start, "vm", "not proven within 5m").by(engine.Overtime)
+		r := told(t, s.closed("not brought back: vm", "vm").records, known(t))
+		require.Contains(t, r.Sentences[3], "1 of these 2 came back at "+back.Format(time.TimeOnly))
+	})
 	t.Run("resumed", func(t *testing.T) {
 		t.Parallel()
 		s := begin("run").stage("shutdown", 100).step(0, engine.Intent, plan.Stop, "vm", "").add(time.Minute, engine.Record{Kind: engine.Gap, Reason: "Ebbtide was away, and goes on"}).

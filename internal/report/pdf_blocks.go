@@ -59,14 +59,16 @@ func (p *printer) lead(i int) float64 {
 		}
 		return height
 	case Step:
-		return min(p.stepHeight(b), p.whole()/2)
+		m := p.stepBox(b)
+		return min(m.lead(0), p.whole())
 	case Steps:
-		return p.stepsLead(b)
+		m := p.stepsBox(b)
+		return min(m.lead(p.stepsFirst(b)), p.whole())
 	case Table:
 		return p.tableLead(b)
 	case Figure:
 		_, height := p.figureSize(b)
-		return height
+		return height * leastFigure
 	case Note:
 		height := p.noteHeight(b) + 2
 		if i+1 < len(p.doc.Blocks) {
@@ -93,7 +95,7 @@ func (p *printer) list(b List) {
 			bullet = fmt.Sprintf("%d.", i+1)
 		}
 		p.write(edgeLeft+2, p.y+l.size, bullet, Plain, l)
-		p.flow(item, l, 16)
+		p.flowMarked(item, l, 16, b.changed(i))
 		p.y += 1.5
 	}
 	p.y += 3
@@ -118,6 +120,9 @@ func (p *printer) note(i int, b Note) {
 	p.pdf.Rect(edgeLeft, p.y, p.measure(), height, "D")
 	p.fill(Foreground)
 	p.pdf.Rect(edgeLeft, p.y, 5, height, "F")
+	if b.Changed {
+		p.changed(p.y, p.y+height)
+	}
 	y := p.y + notePad
 	for _, line := range lines {
 		p.setLine(edgeLeft+notePad+6, y+bodySize-0.5, line, look{size: bodySize})
@@ -157,13 +162,14 @@ func (p *printer) contents(b Contents) {
 	p.y += 4
 }
 
-// index sets the entries in two columns, with the pages of what they refer to.
+// index sets the entries in two columns, with the pages of what they refer to. The columns of the last page are as long
+// as each other.
 func (p *printer) index(b Index) {
 	const between = 18
 	l := look{size: smallSize}
 	width := (p.measure() - between) / 2
-	top, column := p.y, 0
-	for _, e := range b.Entries {
+	entries, left := make([][][]piece, len(b.Entries)), 0
+	for n, e := range b.Entries {
 		text := Bold("%s ", e.Term)
 		for i, r := range e.Refs {
 			if i > 0 {
@@ -171,14 +177,23 @@ func (p *printer) index(b Index) {
 			}
 			text = append(text, Span{Text: r.Text, Link: r.Link}, Span{Text: " p. " + p.pageOf(r.Link), Style: Faint})
 		}
-		lines := p.wrap(text, width, l)
-		if height := leading(l.size) * float64(len(lines)); height > p.room() && p.y > top {
+		entries[n] = p.wrap(text, width, l)
+		left += len(entries[n])
+	}
+	top, column, lowest := p.y, 0, p.y
+	end := p.columnEnd(top, left, l)
+	for _, lines := range entries {
+		if height := leading(l.size) * float64(len(lines)); p.y+height > end && p.y > top {
 			if column++; column > 1 {
 				p.newPage()
-				top, column = p.y, 0
+				top, column, lowest = p.y, 0, p.y
+				end = p.columnEnd(top, left, l)
+			} else {
+				end = p.bottom()
 			}
 			p.y = top
 		}
+		left -= len(lines)
 		x := edgeLeft + float64(column)*(width+between)
 		for i, line := range lines {
 			indent := 0.0
@@ -188,11 +203,14 @@ func (p *printer) index(b Index) {
 			p.setLine(x+indent, p.y+l.size, line, l)
 			p.y += leading(l.size)
 		}
+		lowest = max(lowest, p.y)
 	}
-	if column > 0 {
-		p.y = p.bottom()
-	}
-	p.y += 4
+	p.y = lowest + 4
+}
+
+// columnEnd is where the first of two columns ends that have so many lines between them.
+func (p *printer) columnEnd(top float64, lines int, l look) float64 {
+	return min(p.bottom(), top+leading(l.size)*float64((lines+1)/2)+1)
 }
 
 // figureSize is the scale of a figure and its height with its caption.
@@ -202,9 +220,14 @@ func (p *printer) figureSize(f Figure) (scale, height float64) {
 	return scale, f.Height*scale + caption
 }
 
+// leastFigure is how small a figure may become, of its size, to stand on a page that has some room left.
+const leastFigure = 0.75
+
 func (p *printer) figure(f Figure) {
 	scale, height := p.figureSize(f)
-	p.need(height)
+	if p.need(height * leastFigure); height > p.room() {
+		scale *= p.room() / height
+	}
 	p.mark(f.Anchor)
 	x0 := edgeLeft + (p.measure()-f.Width*scale)/2
 	place := func(points []Point) []fpdf.PointType {

@@ -34,60 +34,63 @@ func (p *printer) stepsTitle(s Steps) [][]piece {
 	return p.wrap(s.Title, p.measure()-2*stepPad-p.numberWidth(Step{Number: s.Number})-8, stepLook)
 }
 
-// stepsTop is the height of what holds for all of equal steps.
-func (p *printer) stepsTop(s Steps) float64 {
-	height := stepPad + max(boxHeight+3, float64(len(p.stepsTitle(s)))*leading(stepLook.size)+3)
-	for _, f := range s.Fields {
-		height += float64(len(p.fieldLines(f)))*leading(fieldLook.size) + 1
-	}
-	return height
+// stepsBox measures what holds for all of equal steps.
+func (p *printer) stepsBox(s Steps) box {
+	goesOn := s
+	goesOn.Title = continued(s.Title)
+	return p.measured(max(boxHeight+3, float64(len(p.stepsTitle(goesOn)))*leading(stepLook.size)+3), s.Fields)
 }
 
-// stepsLead is how much of equal steps stands together: what holds for all, and the first of them.
-func (p *printer) stepsLead(s Steps) float64 {
-	height := p.stepsTop(s) + 2*stepPad
-	if len(s.Each) > 0 {
-		height += p.eachHeight(s, s.Each[0])
+// stepsFirst is the height of the first of equal steps, which stands with the end of what holds for all.
+func (p *printer) stepsFirst(s Steps) float64 {
+	if len(s.Each) == 0 {
+		return 0
 	}
-	return min(height, p.whole())
+	return p.eachHeight(s, s.Each[0])
 }
 
 // steps sets equal steps in a frame: what holds for all once, and a line for each. Where it breaks, the next page says
 // what goes on.
 func (p *printer) steps(i int, s Steps) {
-	p.need(p.stepsLead(s))
+	all := p.stepsBox(s)
+	p.need(p.lead(i))
 	top := p.y
-	frame := func() {
-		p.stroke(Grey, 0.75)
-		p.pdf.Rect(edgeLeft, top, p.measure(), p.y+stepPad-2-top, "D")
+	begin := func(title Text, ends bool) {
+		top = p.y
+		p.y += stepPad
+		p.stepTop(Step{Number: s.Number, Title: title}, ends)
 	}
-	p.y += stepPad
-	p.stepTop(Step{Number: s.Number, Title: s.Title})
-	for _, f := range s.Fields {
-		p.field(f, func() { frame(); p.newPage(); top = p.y; p.y += stepPad })
+	over := func() {
+		p.frame(top)
+		p.newPage()
+		begin(continued(s.Title), true)
 	}
-	keep := 0.0
-	if i+2 < len(p.doc.Blocks) {
-		last, note := p.doc.Blocks[i+1].(Note)
-		if _, end := p.doc.Blocks[i+2].(PageBreak); note && end {
-			keep = p.noteHeight(last) + 2
+	here := all.here(p.room(), p.stepsFirst(s))
+	if here == 0 && p.y > edgeTop {
+		p.newPage()
+		here = all.here(p.room(), p.stepsFirst(s))
+	}
+	if here == 0 { // it is longer than a page
+		here = len(s.Fields)
+	}
+	begin(s.Title, here == len(s.Fields))
+	for n, f := range s.Fields {
+		if n == here {
+			over()
 		}
+		p.field(f, over)
 	}
 	for n, e := range s.Each {
 		height := p.eachHeight(s, e) + stepPad
 		if n == len(s.Each)-1 {
-			height += keep
+			height += p.closing(i)
 		}
 		if height > p.room() {
-			frame()
-			p.newPage()
-			top = p.y
-			p.y += stepPad
-			p.stepTop(Step{Number: s.Number, Title: Join(s.Title, T(" (goes on)"))})
+			over()
 		}
 		p.each(s, e)
 	}
-	frame()
+	p.frame(top)
 	p.y += stepPad + 5
 }
 

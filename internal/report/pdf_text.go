@@ -217,6 +217,8 @@ func words(t Text) [][]Span {
 	for i := range t {
 		if t[i].Style == Code {
 			t[i].Text = strings.ReplaceAll(strings.ReplaceAll(t[i].Text, "  ", " \u00a0"), "\n ", "\n\u00a0")
+		} else {
+			t[i].Text = unbroken(t[i].Text)
 		}
 	}
 	flush := func() {
@@ -273,7 +275,10 @@ func (p *printer) setLine(x, y float64, line []piece, l look) {
 
 // flow sets a text over the whole width, but for an indent, and goes on on the next page. No page begins or ends with a
 // single line of it.
-func (p *printer) flow(t Text, l look, indent float64) {
+func (p *printer) flow(t Text, l look, indent float64) { p.flowMarked(t, l, indent, false) }
+
+// flowMarked is flow of a text that may be marked as changed.
+func (p *printer) flowMarked(t Text, l look, indent float64, changed bool) {
 	lines := p.wrap(t, p.measure()-indent, l)
 	height := leading(l.size)
 	for len(lines) > 0 {
@@ -288,6 +293,9 @@ func (p *printer) flow(t Text, l look, indent float64) {
 			fit--
 		}
 		fit = max(fit, 1)
+		if changed {
+			p.changed(p.y, p.y+height*float64(fit))
+		}
 		for _, line := range lines[:fit] {
 			p.setLine(edgeLeft+indent, p.y+l.size, line, l)
 			p.y += height

@@ -75,19 +75,19 @@ func (h *hypertext) block(b Block) {
 		h.section, h.level = b.Text, min(b.Level, h.level+1) // those who can't see it go from level to level
 		h.f("<h%d%s>%s</h%d>\n", h.level+1, id(b.Anchor), esc(b.Text), h.level+1)
 	case Paragraph:
-		h.f("<p>%s</p>\n", htmlText(b.Text))
+		h.f("<p%s>%s%s</p>\n", changedClass(b.Changed, ""), changedWord(b.Changed), htmlText(b.Text))
 	case List:
 		tag := "ul"
 		if b.Numbered {
 			tag = "ol"
 		}
 		h.f("<%s>\n", tag)
-		for _, item := range b.Items {
-			h.f("<li>%s</li>\n", htmlText(item))
+		for i, item := range b.Items {
+			h.f("<li%s>%s%s</li>\n", changedClass(b.changed(i), ""), changedWord(b.changed(i)), htmlText(item))
 		}
 		h.f("</%s>\n", tag)
 	case Note:
-		h.f("<aside%s><strong>%s</strong> %s</aside>\n", id(b.Anchor), esc(b.title()), htmlText(b.Text))
+		h.f("<aside%s%s>%s<strong>%s</strong> %s</aside>\n", id(b.Anchor), changedClass(b.Changed, ""), changedWord(b.Changed), esc(b.title()), htmlText(b.Text))
 	case Table:
 		h.table(b)
 	case Step:
@@ -153,7 +153,7 @@ func (h *hypertext) table(t Table) {
 		for i, c := range r.Cells {
 			h.f("<td%s>", right(t.Columns[i]))
 			if i == 0 {
-				h.changed(r.Changed)
+				h.WriteString(changedWord(r.Changed))
 			}
 			h.f("%s</td>", htmlText(c))
 		}
@@ -174,7 +174,7 @@ func right(c Column) string {
 
 func (h *hypertext) step(s Step) {
 	h.f("<section%s%s>\n<div class=\"head\"><p class=\"title\">", id(s.Anchor), changedClass(s.Changed, "step"))
-	h.changed(s.Changed)
+	h.WriteString(changedWord(s.Changed))
 	if s.Number != "" {
 		h.f("<span class=\"number\">%s</span> ", esc(s.Number))
 	}
@@ -223,7 +223,7 @@ func (h *hypertext) steps(s Steps) {
 	h.f("<ul class=\"each\">\n")
 	for _, e := range s.Each {
 		h.f("<li%s%s><div>", id(e.Step.Anchor), changedClass(e.Step.Changed, ""))
-		h.changed(e.Step.Changed)
+		h.WriteString(changedWord(e.Step.Changed))
 		h.f("<span class=\"number\">%s</span> %s", esc(e.Step.Number), htmlText(e.Title))
 		if len(e.Lines) > 0 {
 			h.f("<br>")
@@ -236,11 +236,12 @@ func (h *hypertext) steps(s Steps) {
 	h.f("</ul>\n</section>\n")
 }
 
-// changed says in words what the mark in the margin shows.
-func (h *hypertext) changed(changed bool) {
+// changedWord says in a word what the mark in the margin shows.
+func changedWord(changed bool) string {
 	if changed {
-		h.f("<span class=\"changed-mark\">changed</span> ")
+		return "<span class=\"changed-mark\">changed</span> "
 	}
+	return ""
 }
 
 func changedClass(changed bool, class string) string {
@@ -256,7 +257,11 @@ func changedClass(changed bool, class string) string {
 func htmlText(t Text) string {
 	var b strings.Builder
 	for _, s := range t {
-		part := strings.ReplaceAll(esc(s.Text), "\n", "<br>")
+		text := s.Text
+		if s.Style != Code {
+			text = unbroken(text)
+		}
+		part := strings.ReplaceAll(esc(text), "\n", "<br>")
 		switch s.Style {
 		case Strong:
 			part = "<strong>" + part + "</strong>"

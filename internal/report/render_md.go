@@ -44,18 +44,18 @@ func (m *markdown) block(d *Document, b Block) {
 	case Heading:
 		m.line(strings.Repeat("#", b.Level+1) + " " + m.anchor(b.Anchor) + escape(b.Text))
 	case Paragraph:
-		m.line(mdText(b.Text, "  \n"))
+		m.line(changedMark(b.Changed) + mdText(b.Text, "  \n"))
 	case List:
 		for i, item := range b.Items {
 			mark := "-"
 			if b.Numbered {
 				mark = fmt.Sprintf("%d.", i+1)
 			}
-			m.WriteString(mark + " " + mdText(item, "  \n  ") + "\n")
+			m.WriteString(mark + " " + changedMark(b.changed(i)) + mdText(item, "  \n  ") + "\n")
 		}
 		m.WriteString("\n")
 	case Note:
-		m.line("> " + m.anchor(b.Anchor) + "**" + escape(b.title()) + "** " + mdText(b.Text, "  \n> "))
+		m.line("> " + m.anchor(b.Anchor) + changedMark(b.Changed) + "**" + escape(b.title()) + "** " + mdText(b.Text, "  \n> "))
 	case Table:
 		m.table(b)
 	case Step:

@@ -167,14 +167,14 @@ func (p *printer) block(i int) {
 		p.heading(i, b)
 	case Paragraph:
 		p.need(p.lead(i))
-		p.flow(b.Text, look{size: bodySize}, 0)
+		p.flowMarked(b.Text, look{size: bodySize}, 0, b.Changed)
 		p.y += 4
 	case List:
 		p.list(b)
 	case Note:
 		p.note(i, b)
 	case Table:
-		p.table(b)
+		p.table(i, b)
 	case Step:
 		p.step(i, b)
 	case Steps:
@@ -186,7 +186,7 @@ func (p *printer) block(i int) {
 	case Index:
 		p.index(b)
 	case PageBreak:
-		if used := p.y - edgeTop; used > 0 && used < p.whole()/6 { // some lines that spilled over are no page
+		if used := p.y - edgeTop; used > 0 && used < p.whole()/4 { // some lines that spilled over are no page
 			p.y += 3 * leading(bodySize)
 		} else if used > 0 {
 			if i+1 < len(p.doc.Blocks) {

@@ -20,6 +20,7 @@ type Hand struct {
 	Off   []Instruction // how to see that it is really off
 	On    []Instruction // how to see that it is on
 	Clean []Instruction // of a cache: how to see in what mode it is and that nothing is left in it
+	Back  []Instruction // of what is protected: how to see that it is as it was before
 }
 
 // Instruction is one thing to do. With both, Say tells where or when Type is typed.

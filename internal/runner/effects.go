@@ -104,7 +104,7 @@ func (r *Runner) operate(ctx context.Context, op engine.Op, within time.Duration
 	}
 	r.all.Go(func() {
 		defer cancel(nil)
-		timed, end := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %s", within))
+		timed, end := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %s", plan.Span(within)))
 		defer end()
 		answered := make(chan struct{})
 		forget := context.AfterFunc(timed, func() {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
 )
 
 const (
@@ -80,7 +81,7 @@ func (r *Runner) record(records []engine.Record) (lost error) {
 	case err = <-l.result:
 		l.settle(err)
 	case <-late.C:
-		err = fmt.Errorf("the journal has not answered for %s", patience)
+		err = fmt.Errorf("the journal has not answered for %s", plan.Span(patience))
 	}
 	if err == nil {
 		return nil

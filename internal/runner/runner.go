@@ -212,6 +212,6 @@ func (r *Runner) leave() error {
 	case <-gone:
 		return nil
 	case <-late.C:
-		return fmt.Errorf("cannot end everything: some calls to the estate or the journal have not ended within %s", farewell)
+		return fmt.Errorf("cannot end everything: some calls to the estate or the journal have not ended within %s", plan.Span(farewell))
 	}
 }

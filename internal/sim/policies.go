@@ -8,6 +8,7 @@ import (
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/forecast"
+	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
 
@@ -47,7 +48,7 @@ func Alternatives(sc Scenario, odds Odds) []Alternative {
 		{"timer: 5m on battery", timer},
 		{"percentage: charge below 50 %", charge},
 		{"low battery only", flag},
-		{fmt.Sprintf("UPS's runtime below %s", takes), runtime},
+		{fmt.Sprintf("UPS's runtime below %s", plan.Span(takes)), runtime},
 	}
 }
 

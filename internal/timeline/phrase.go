@@ -112,12 +112,12 @@ func forcedWords(v plan.Verb) string {
 	return "powering off"
 }
 
-// doneWords says what is so when a verb is proven. Records do not tell a cache from a cluster: what is said of being
-// protected holds for both.
+// doneWords says what is so when a verb is proven. Records do not tell a cache from a cluster or a host: what is said
+// of being protected holds for all.
 func doneWords(v plan.Verb) string {
 	switch v {
 	case plan.Protect:
-		return "is made safe"
+		return "is prepared for the shutdown"
 	case plan.Flush:
 		return "has no dirty block left"
 	case plan.Stop, plan.Force:

@@ -21,9 +21,9 @@ import (
 	"ebbtide/test/site"
 )
 
-// TestThePaperAlone does the whole shutdown with no daemon, as a person would who has only the printed run book: each
+// TestThePaperAlone does the whole outage with no daemon, as a person would who has only the printed run book: each
 // step's lines are typed as they are printed, against the real peers, in the order that is printed, and each step is
-// seen to be done by the line that the book gives for that.
+// seen to be done by the line that the book gives for that. When the mains are back, all that was on is started again.
 func TestThePaperAlone(t *testing.T) {
 	t.Parallel()
 	w := newWalk(t)
@@ -37,10 +37,12 @@ func TestThePaperAlone(t *testing.T) {
 	require.Equal(t, "0", w.s.NASFile("dirty"))
 	w.s.requireOrderDown()
 	require.NotContains(t, strings.Join(w.s.Told(), "\n"), "PowerOffVM_Task", "nothing had to be forced")
+	w.allUp(false)
 }
 
 // TestThePaperAloneWithoutVCenter is the same night with the vCenter dead: what the book says of the hosts' own agents
-// must do, with the names of the VMs written into its appendix beforehand.
+// must do, with the names of the VMs written into its appendix beforehand. One host was shut down at its console, and
+// boots in maintenance mode.
 func TestThePaperAloneWithoutVCenter(t *testing.T) {
 	t.Parallel()
 	w := newWalk(t)
@@ -53,6 +55,9 @@ func TestThePaperAloneWithoutVCenter(t *testing.T) {
 	w.s.Until("cut", 30*time.Second, func() bool { return w.s.At("ups output off") >= 0 })
 	require.True(t, w.s.EstateOff(), strings.Join(w.s.Told(), "\n"))
 	w.s.requireOrderDown()
+	require.NoError(t, w.s.VSphere.SetMaintenance("esx02", true))
+	w.allUp(true)
+	require.False(t, w.s.VSphere.InMaintenance("esx02"))
 }
 
 // walk is a person with a printed run book and a machine with OpenSSH, govc and NUT's client, in the folder where the
@@ -63,13 +68,14 @@ type walk struct {
 	md   string // the book, in the form that is easiest to read by a program
 	pdf  string // what is printed on paper, without blanks
 	path string
+	off  map[string]bool // by step: it was off already, and that is written into its box
 }
 
 func newWalk(t *testing.T) *walk {
 	t.Helper()
 	s := newRoom(t, nil)
 	s.Files(true)
-	w := &walk{t: t, s: s, path: t.TempDir()}
+	w := &walk{t: t, s: s, path: t.TempDir(), off: map[string]bool{}}
 	file := filepath.Join(s.Dir, "runbook.yaml")
 	out, errs, code := run(t, "print", file, "-o", "-", "--as", "md")
 	require.Zero(t, code, errs)
@@ -157,6 +163,9 @@ type printedStep struct {
 	blank  map[string]string   // of one of equal steps: by a line with its blanks filled in, the line as it is printed
 }
 
+// number is the step's number.
+func (s *printedStep) number() string { return strings.Fields(s.title)[0] }
+
 // asPrinted gives a line with the blanks that it has on the paper.
 func (s *printedStep) asPrinted(line string) string {
 	if blank, has := s.blank[line]; has {
@@ -173,6 +182,9 @@ func (s *printedStep) filled(number, name, own string) printedStep {
 	}
 	fill := strings.NewReplacer(put...)
 	one := printedStep{title: number + " " + equalTitle.FindStringSubmatch(s.title)[1] + " " + name, fields: map[string][]string{}, blank: map[string]string{}}
+	if _, first, needs := strings.Cut(own, "needs first: "); needs {
+		one.fields["needs first"] = []string{first}
+	}
 	for field, said := range s.fields {
 		for _, line := range said {
 			one.fields[field] = append(one.fields[field], fill.Replace(line))
@@ -252,6 +264,8 @@ func place(said, before string) string {
 		{"At its console", "console"},
 		{"On its host:", "console"},
 		{"Or hold", "button"},
+		{"It returns by itself", "button"}, // and is waited for
+		{"If it prints it", "maintenance"},
 	} {
 		if strings.HasPrefix(said, p.begin) {
 			return p.place
@@ -288,6 +302,7 @@ func (w *walk) down(step printedStep, managerDown bool) {
 	require.NotEmpty(w.t, checks, step.title)
 	if done := w.shows(step, w.onPaper(step, checks[0]), env, managerDown, hosts); strings.Contains(step.title, "shut down "+site.Spare) {
 		require.True(w.t, done(), "what is off already is passed over: %s", step.title)
+		w.off[step.number()] = true
 		return
 	}
 	for _, line := range lines(step.fields["by hand"], managerDown) {

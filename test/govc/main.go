@@ -8,6 +8,7 @@ import (
 	"github.com/vmware/govmomi/cli"
 	_ "github.com/vmware/govmomi/cli/about"
 	_ "github.com/vmware/govmomi/cli/host"
+	_ "github.com/vmware/govmomi/cli/host/maintenance"
 	_ "github.com/vmware/govmomi/cli/object"
 	_ "github.com/vmware/govmomi/cli/tags/association"
 	_ "github.com/vmware/govmomi/cli/vm"

@@ -28,6 +28,10 @@ func (t typed) hand(at runbook.Place) runbook.Hand {
 			h.Do[v] = append(h.Do[v], runbook.Instruction{Say: say, Type: line(command)})
 		}
 	}
+	if at := h.Do[plan.Protect]; len(at) > 0 { // what it is put back to
+		h.Do[plan.Protect] = append([]runbook.Instruction{{Say: "First write down what this says now:", Type: line(t.look)}}, at...)
+		h.Back = []runbook.Instruction{{Say: "It says what was written down before it was changed:", Type: line(t.look)}}
+	}
 	h.Clean = []runbook.Instruction{{Say: t.clean + ":", Type: line(t.look)}}
 	on := t.on
 	if on == "" {

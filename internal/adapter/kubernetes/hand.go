@@ -33,5 +33,6 @@ func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand
 			},
 		},
 		Clean: []runbook.Instruction{{Say: "It says SchedulingDisabled, and no pods but those of DaemonSets and of the node itself are listed:", Type: "kubectl get node " + name + "; kubectl get pods -A --field-selector spec.nodeName=" + name}},
+		Back:  []runbook.Instruction{{Say: "It says Ready, and SchedulingDisabled only if it did before:", Type: "kubectl get node " + name}},
 	}
 }

@@ -38,5 +38,6 @@ func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand
 		},
 		On:    append(login[:2:2], list),
 		Clean: proof,
+		Back:  append(login[:2:2], runbook.Instruction{Say: "It says 7 for each VM that had it, with the peers that were written down:", Type: list.Type}),
 	}
 }

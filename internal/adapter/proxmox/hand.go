@@ -86,5 +86,6 @@ func clusterByHand(d *runbook.NodeDecl, _ func(string) runbook.Place) runbook.Ha
 	return runbook.Hand{
 		Do:    map[plan.Verb][]runbook.Instruction{plan.Protect: aside, plan.Unprotect: back},
 		Clean: []runbook.Instruction{{Say: "Every HA resource says ignored, and the flags are listed:", Type: "ha-manager config; ceph -s"}},
+		Back:  []runbook.Instruction{{Say: "Every HA resource and the flags are as was written down:", Type: "ha-manager config; ceph osd dump | grep flags"}},
 	}
 }

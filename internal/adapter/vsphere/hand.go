@@ -181,6 +181,12 @@ func (s *VMsSpec) words() string {
 // shutThisHost shuts down the host that is asked itself. At a vCenter, which has many, it finds none.
 const shutThisHost = "govc host.shutdown -f '/ha-datacenter/host/*/*'"
 
+// Of the host that is asked itself: whether it is in maintenance mode, and the way out.
+const (
+	inMaintenance    = "govc find / -type h -runtime.inMaintenanceMode true"
+	leaveMaintenance = "govc host.maintenance.exit '/ha-datacenter/host/*/*'"
+)
+
 func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
 	s := d.Spec.(*HostSpec)
 	name := cmp.Or(s.Host, d.ID)
@@ -198,23 +204,34 @@ func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.
 		stop = append(stop, runbook.Instruction{Say: "Or with govc at the host (that it breaks off as the host goes is no mistake; at a vCenter with its name instead of the path):", Type: shutThisHost})
 	}
 	stop = append(stop,
-		runbook.Instruction{Say: "Or at its console: F12, log in as root, F2 to shut down. Or on the host (after the next start: the first with false):", Type: "esxcli system maintenanceMode set --enable true"},
+		runbook.Instruction{Say: "Or at its console: F12, log in as root, F2 to shut down. Or on the host, which then starts in maintenance mode:", Type: "esxcli system maintenanceMode set --enable true"},
 		runbook.Instruction{Type: "esxcli system shutdown poweroff --delay 10 --reason 'mains failure'"},
 	)
+	leave := "Actions > Exit maintenance mode, or:"
+	if s.Fallback == "" {
+		leave = "Actions > Exit maintenance mode, or (at a vCenter with its name instead of the path):"
+	}
 	return runbook.Hand{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop:  stop,
 			plan.Force: {{Say: "Hold its power button for 5 seconds, or power it off at its management controller. What still runs on it is lost as it stands."}},
 			plan.Start: {{Say: "Press its power button, or power it on at its management controller."}},
+			plan.Unprotect: {
+				{Say: fmt.Sprintf("In the client at %s (user %s): the host %s, %s", own.Address, own.User, name, leave), Type: govcAt(own)},
+				{Type: leaveMaintenance},
+			},
 		},
 		Off: []runbook.Instruction{{
 			Say:  fmt.Sprintf("Its power light is dark, or its management controller says off. From afar: this does not connect for %s (a host that hangs is silent too):", plan.Span(cmp.Or(s.OffWhenUnreachable, offAfter))),
 			Type: "curl -skm 5 -o /dev/null https://" + hostPort(own) + "/",
 		}},
 		On: []runbook.Instruction{
-			{Say: "Its client opens, and the host is not in maintenance mode (if it is: Actions > Exit maintenance mode). This answers:", Type: govcAt(own)},
+			{Say: "Its client opens, and this answers:", Type: govcAt(own)},
 			{Type: "govc about"},
+			{Say: "In maintenance mode no VM starts on it. This prints nothing, or at least not this host:", Type: inMaintenance},
+			{Say: "If it prints it: " + leave, Type: leaveMaintenance},
 		},
+		Back: []runbook.Instruction{{Say: "This prints nothing, or at least not this host:", Type: inMaintenance}},
 	}
 }
 
@@ -235,8 +252,11 @@ func clusterByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbo
 				{Say: in + "vSphere Cluster Services > General > Edit vCLS mode: System managed (before vCenter 8.0 U2: the advanced setting, true)."},
 				{Say: "There, vSphere DRS > Edit: the automation level that was written down."},
 				{Say: "When enough hosts are connected: vSphere Availability > Edit: turn vSphere HA on, if it was."},
+				{Say: "Or the last two with govc, with fullyAutomated, partiallyAutomated or manual for MODE, as was written down:", Type: govcAt(at)},
+				{Type: "govc cluster.change -ha-enabled=true -drs-mode MODE " + runbook.Quote(name)},
 			},
 		},
 		Clean: []runbook.Instruction{{Say: in + "vSphere Availability says that HA is off, vSphere DRS says Manual, and no VM whose name begins with vCLS runs."}},
+		Back:  []runbook.Instruction{{Say: in + "vSphere Availability and vSphere DRS say what was written down, and VMs whose names begin with vCLS run if they did before."}},
 	}
 }

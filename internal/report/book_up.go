@@ -1,0 +1,111 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+func (b *book) powerUp() {
+	b.chapter("Power up")
+	b.add(
+		Paragraph{Text: Join(T("The same in reverse: what is needed starts before what needs it, and nothing starts before what it needs is seen to be well. Start only what was on before: the ticked steps of “Power down” tell. "+
+			"At a machine where nothing was typed yet, begin with "), Ref("what comes before the first line", beforeTyping), T("."))},
+		Note{Title: "Hold point: the gate", Anchor: "hold-gate", Text: b.gate()},
+	)
+	from := len(b.doc.Blocks)
+	for r, row := range b.up.rows {
+		s := &b.up.plan.Steps[row.Steps[0]]
+		n := b.estate.Node(s.Node)
+		hand := b.handOf(n)
+		step := b.stepHead(b.up, r, row)
+		step.field(firstField, b.neededFirst(row, s))
+		step.field("by hand", b.byHand(n, s.Verb, hand)...)
+		proof := hand.On
+		if s.Verb == plan.Unprotect {
+			proof = hand.Back
+		}
+		step.part("see that it is well", instructions(proof)...)
+		step.field(takesField, T("%s", b.timesOf(row, s, n)))
+		step.part("if it does not", b.ifNotUp(n, s)...)
+		step.field(notesField, T("%s", n.Notes))
+		b.add(b.sorted(b.up, row, step))
+	}
+	b.alike(from)
+	b.add(Note{Title: "Done", Text: T("Compare with what was on before, tell those who were told of the outage, and leave an hour for what only users notice. What was set to write-through or set aside is as it was when its step is ticked. If Ebbtide was off or stopped meanwhile, go on with “The controller is dead” in “What if” before it is started.")})
+}
+
+// gate says when the way up may begin, and how that is seen without Ebbtide.
+func (b *book) gate() Text {
+	gate := b.compiled.Policy.Restore
+	text := T("Begin when %s, and not before. A battery that is not recharged can't carry a second failure: then everything falls at once. "+
+		"By hand: mains back and steady, no flicker, and each UPS that was cut or on battery tells as much, by its display or by ups.status (OL) and battery.charge in what this shows: ", gate)
+	asks := b.asks()
+	for i, ask := range asks[:min(len(asks), mostAsked)] {
+		if i > 0 {
+			text = append(text, Span{Text: "; "})
+		}
+		text = append(text, Span{Text: ask, Style: Code})
+	}
+	if len(asks) > mostAsked {
+		text = append(text, Span{Text: fmt.Sprintf(", and so for the other %d", len(asks)-mostAsked)})
+	}
+	text = append(text, Span{Text: "."})
+	if slices.Contains(gate.Needs(), power.RechargedFor) {
+		text = append(text, T(" Recharged for another shutdown is a battery that is full, or that shows a fifth more than “The last safe time” has for step 1.")...)
+	}
+	return text
+}
+
+// mostAsked is how many UPSes' lines the gate has.
+const mostAsked = 6
+
+// neededFirst says what must be so before a step of the way up begins.
+func (b *book) neededFirst(row PlanRow, s *plan.Step) Text {
+	if s.Verb == plan.Unprotect {
+		return T("The gate is open; nobody waits for it; what it needs is up: %s", someOf(b.namesOf(b.estate.Needs(s.Node))))
+	}
+	names := b.namesOf(b.estate.Needs(s.Node))
+	if len(names) == 0 {
+		return T("Nothing: it is the first.")
+	}
+	text := T("%s", someOf(names))
+	if n := b.estate.Node(s.Node); len(row.Steps) == 1 && n.Can.Has(plan.Start) && !n.ByPower {
+		if r := b.stopOf(s.Node); r >= 0 {
+			text = append(text, Span{Text: "; that it was on: "}, Span{Text: fmt.Sprintf("step %d", r+1), Link: fmt.Sprintf("down-%d", r+1)}, Span{Text: " is ticked"})
+		}
+	}
+	return text
+}
+
+// stopOf is the line of the power-down that stops a node, -1 if none does.
+func (b *book) stopOf(node int) int {
+	for i := range b.down.plan.Steps {
+		if s := &b.down.plan.Steps[i]; s.Node == node && s.Verb == plan.Stop {
+			return b.down.of[i]
+		}
+	}
+	return -1
+}
+
+func (b *book) ifNotUp(n *plan.Node, s *plan.Step) []Text {
+	after := "After " + Brief(s.Times.Within) + ": "
+	switch {
+	case s.Verb == plan.Unprotect && n.Kind == plan.Cluster:
+		return []Text{T("Report it: until it is put back, nothing restarts by itself what fails.")}
+	case s.Verb == plan.Unprotect && n.Kind == plan.Host:
+		return []Text{T("Report it: until then nothing runs on it.")}
+	case s.Verb == plan.Unprotect:
+		return []Text{T("Leave it in write-through: slower, and safe. Report it.")}
+	case n.Kind == plan.Person:
+		return []Text{T("%spass over it and write that down.", after)}
+	case n.Kind == plan.Supply:
+		return []Text{T("%slook at its display, press its on button, and call who knows it. Nothing that only it feeds can start.", after)}
+	case n.Can.Has(plan.Start):
+		return []Text{T("%stry again, %d times in all; then report it. What needs it stays off: do not start that.", after, max(1, n.Attempts))}
+	default:
+		return []Text{T("%sits power button; then report it. What needs it stays off: do not start that.", after)}
+	}
+}

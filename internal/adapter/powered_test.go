@@ -197,25 +197,27 @@ func TestABMCIsAskedWhileTheMachineIsOnUntilTheyAgree(t *testing.T) {
 }
 
 func TestWhatItsOwnSystemCannotBeAskedItsBMCMayKnow(t *testing.T) {
-	n, host, bmc := withBMC(t, fake.Spec{})
-	host.Break(fake.Frozen)
-	probe := func() (plan.Observation, error) {
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		return n.Probe(ctx)
-	}
-	bmc.set(plan.On, nil)
-	_, err := probe()
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.ErrorContains(t, err, "its BMC says that it is on")
-	bmc.set(plan.Off, nil)
-	seen, err := probe()
-	require.NoError(t, err)
-	require.Equal(t, plan.Observation{State: plan.Off, Detail: "its BMC says that it is off; its own system could not be asked"}, seen)
-	host.Break(fake.Vanished)
-	seen, err = n.Probe(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, plan.Gone, seen.State)
+	synctest.Test(t, func(t *testing.T) {
+		n, host, bmc := withBMC(t, fake.Spec{})
+		host.Break(fake.Frozen)
+		probe := func() (plan.Observation, error) {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			return n.Probe(ctx)
+		}
+		bmc.set(plan.On, nil)
+		_, err := probe()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "its BMC says that it is on")
+		bmc.set(plan.Off, nil)
+		seen, err := probe()
+		require.NoError(t, err)
+		require.Equal(t, plan.Observation{State: plan.Off, Detail: "its BMC says that it is off; its own system could not be asked"}, seen)
+		host.Break(fake.Vanished)
+		seen, err = n.Probe(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, plan.Gone, seen.State)
+	})
 }
 
 func TestForceByBMC(t *testing.T) {

@@ -46,14 +46,27 @@ type game struct {
 	last     atomic.Pointer[engine.Record] // the newest record when the sentry killed
 }
 
-// play plays one outage with its kills, asserts how it ends, and gives the number of its records.
-func play(t *testing.T, kills []kill) int {
+// opening is who may open a site. That is the part which takes the machine's time: all at once, and some would wait too long for
+// an answer.
+var opening = make(chan struct{}, 2)
+
+// open makes a site with its daemon, which knows it.
+func open(t *testing.T, kills []kill) *game {
 	t.Helper()
+	opening <- struct{}{}
+	defer func() { <-opening }()
 	g := &game{Site: site.New(t, site.Options{Return: true, Answers: true}), t: t}
 	g.settings = g.Files(true)
 	t.Cleanup(g.tell)
 	g.start(kills, 0)
 	g.Ready()
+	return g
+}
+
+// play plays one outage with its kills, asserts how it ends, and gives the number of its records.
+func play(t *testing.T, kills []kill) int {
+	t.Helper()
+	g := open(t, kills)
 	began := time.Now()
 	g.SetMains(false)
 	var killed []string

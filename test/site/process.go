@@ -3,6 +3,7 @@ package site
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/daemon"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
 )
@@ -137,8 +139,16 @@ func Run(t testing.TB, binary string, args ...string) (stdout, stderr string, co
 // Ready waits until the daemon knows its supply and everything on it.
 func (s *Site) Ready() {
 	s.t.Helper()
+	var last *daemon.Status
+	defer func() {
+		if s.t.Failed() {
+			said, _ := json.Marshal(last) // nil too
+			s.t.Logf("the last that it said: %s", said)
+		}
+	}()
 	s.Until("daemon that knows its estate", time.Minute, func() bool {
 		st, ok := s.Status()
+		last = st
 		if !ok || len(st.Blind) > 0 || len(st.View.Supplies) == 0 || st.View.Supplies[0].Text != "on line" {
 			return false
 		}

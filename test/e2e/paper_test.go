@@ -305,6 +305,23 @@ func (w *walk) down(step printedStep, managerDown bool) {
 		w.off[step.number()] = true
 		return
 	}
+	env = w.byHand(step, managerDown, env, hosts, func(line, shown string, code int) {
+		if strings.Contains(line, "host.shutdown") || strings.Contains(shown, "closed by remote host") { // it may break off as the machine goes
+			return
+		}
+		require.Zero(w.t, code, "%s\n%s\n%s", step.title, line, shown)
+		if line == "govc find / -type m -runtime.powerState poweredOn" {
+			require.Empty(w.t, shown, "no VM runs on a host that is shut down")
+		}
+	})
+	for _, line := range checks {
+		w.s.Until(step.title+" as seen by "+line, 30*time.Second, w.shows(step, w.onPaper(step, line), env, managerDown, hosts))
+	}
+}
+
+// byHand types what a step says, gives what came of each line to typed, and gives where its last lines went.
+func (w *walk) byHand(step printedStep, managerDown bool, env, hosts []string, typed func(line, shown string, code int)) []string {
+	w.t.Helper()
 	for _, line := range lines(step.fields["by hand"], managerDown) {
 		w.onPaper(step, line)
 		switch {
@@ -317,18 +334,10 @@ func (w *walk) down(step printedStep, managerDown bool) {
 		default:
 			shown, code := w.types(line, env)
 			w.t.Logf("%s\n$ %s\n%s", step.title, line, shown)
-			if strings.Contains(line, "host.shutdown") || strings.Contains(shown, "closed by remote host") { // it may break off as the machine goes
-				continue
-			}
-			require.Zero(w.t, code, "%s\n%s\n%s", step.title, line, shown)
-			if line == "govc find / -type m -runtime.powerState poweredOn" {
-				require.Empty(w.t, shown, "no VM runs on a host that is shut down")
-			}
+			typed(line, shown, code)
 		}
 	}
-	for _, line := range checks {
-		w.s.Until(step.title+" as seen by "+line, 30*time.Second, w.shows(step, w.onPaper(step, line), env, managerDown, hosts))
-	}
+	return env
 }
 
 // whereTo finds where a step's lines go: all hosts that it names, and the last of all.

@@ -62,21 +62,9 @@ func (w *walk) up(step printedStep, managerDown bool) {
 		require.NotContains(w.t, step.title, "start "+site.Spare, "nothing says that it was off")
 	}
 	env, hosts := w.whereTo(step, managerDown)
-	for _, line := range lines(step.fields["by hand"], managerDown) {
-		w.onPaper(step, line)
-		switch {
-		case strings.HasPrefix(line, "export GOVC_URL="):
-			env = w.at(line)
-		case strings.Contains(line, "NAME"):
-			for _, name := range written {
-				w.whereItIs(line, name, hosts)
-			}
-		default:
-			shown, code := w.types(line, env)
-			w.t.Logf("%s\n$ %s\n%s", step.title, line, shown)
-			require.Zero(w.t, code, "%s\n%s\n%s", step.title, line, shown)
-		}
-	}
+	env = w.byHand(step, managerDown, env, hosts, func(line, shown string, code int) {
+		require.Zero(w.t, code, "%s\n%s\n%s", step.title, line, shown)
+	})
 	for _, line := range lines(step.fields["see that it is well"], false) {
 		if w.onPaper(step, line); strings.HasPrefix(line, "export GOVC_URL=") {
 			env = w.at(line)

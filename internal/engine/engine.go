@@ -4,10 +4,10 @@
 //
 // The way through the files: supply.go turns readings into failing and returned supplies and judges the triggers;
 // run.go is the course of one outage; survey.go asks what is on before anything is done; progress.go keeps which steps
-// may start; guard.go asks before what can't be undone, aside.go whether what was protected still is; exec.go carries one step through command and proof, ladder.go
-// through what follows when it has none; see.go takes what is observed; cycle.go is the way of a supply's output: when
-// it has to be cut, and what its return starts; drill.go runs a part of the plan on purpose, discharge.go a battery, and
-// refuse.go says when neither begins; resume.go folds a journal back into an engine.
+// may start; guard.go asks before what can't be undone, aside.go whether what was protected still is; exec.go carries one
+// step through command and proof, ladder.go through what follows when it has none; see.go takes what is observed; cycle.go
+// is the way of a supply's output: when it has to be cut, and what its return starts; drill.go runs a part of the plan on
+// purpose, discharge.go a battery, and refuse.go says when neither begins; resume.go folds a journal back into an engine.
 package engine
 
 import (

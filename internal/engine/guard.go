@@ -8,8 +8,9 @@ import (
 )
 
 // guard asks, before what can't be undone, whether everything that uses the node is still proven off. A proof by one
-// look is looked at again, and so is an old one; a journal entry is no proof, and silence renews none (docs/adr/0015). VMs are stopped in order but on old
-// proofs too, and over users that were given up: nothing is lost with them that their own users' order does not keep.
+// look is looked at again, and so is an old one; a journal entry is no proof, and silence renews none (docs/adr/0015).
+// VMs are stopped in order but on old proofs too, and over users that were given up: nothing is lost with them that their
+// own users' order does not keep.
 func (e *Engine) guard(i int) {
 	x := e.nodes[i].exec
 	kind := e.estate.Node(i).Kind

@@ -53,6 +53,7 @@ type NodeView struct {
 	SeenAt  time.Time        `json:"seen_at,omitzero"`
 	Doing   string           `json:"doing,omitempty"` // the verb under way
 	InScope bool             `json:"in_scope,omitempty"`
+	Why     string           `json:"why,omitempty"` // what it waits for, in words
 }
 
 // View makes a copy of what the engine knows.

@@ -3,7 +3,8 @@ package plan
 // Dispatcher hands out steps that are ready, the most urgent first, as far as the limits allow. The engine, the
 // estimate and the simulator all schedule by it. A step must be added only when all that it waits for has settled.
 type Dispatcher struct {
-	plan    *Plan
+	estate  *Estate
+	nodes   []int      // by step: its node, -1 for none
 	free    Queue[int] // ranks of ready steps that no limit applies to; of those that come last, plus the number of steps
 	classes []classQueue
 	rank    []int // by step: lower is handed out sooner
@@ -25,8 +26,32 @@ func (p *Plan) Dispatcher() *Dispatcher { return p.dispatcher(p.rank) }
 
 // dispatcher is Dispatcher with an order of urgency of its own.
 func (p *Plan) dispatcher(rank []int) *Dispatcher {
-	d := &Dispatcher{plan: p, rank: rank, free: NewQueue(lessInt), classes: make([]classQueue, len(p.estate.limits)), byRank: make([]int, len(p.Steps))}
-	for i, lanes := range p.estate.lanes {
+	nodes := make([]int, len(p.Steps))
+	for i := range p.Steps {
+		nodes[i] = p.Steps[i].Node
+	}
+	return newDispatcher(p.estate, nodes, rank)
+}
+
+// Slots makes an empty dispatcher for several plans of one estate at once, which share its limits. A step is numbered as in
+// its plan, after all steps of the plans before that; a plan that comes first has its steps handed out first.
+func Slots(plans ...*Plan) *Dispatcher {
+	var nodes, rank []int
+	for _, p := range plans {
+		for i := range p.Steps {
+			nodes = append(nodes, p.Steps[i].Node)
+		}
+		before := len(rank)
+		for _, r := range p.rank {
+			rank = append(rank, before+r)
+		}
+	}
+	return newDispatcher(plans[0].estate, nodes, rank)
+}
+
+func newDispatcher(estate *Estate, nodes, rank []int) *Dispatcher {
+	d := &Dispatcher{estate: estate, nodes: nodes, rank: rank, free: NewQueue(lessInt), classes: make([]classQueue, len(estate.limits)), byRank: make([]int, len(nodes))}
+	for i, lanes := range estate.lanes {
 		d.classes[i].lanes = make([]laneQueue, lanes)
 		for l := range d.classes[i].lanes {
 			d.classes[i].lanes[l].ready = NewQueue(lessInt)
@@ -45,12 +70,12 @@ func (d *Dispatcher) Add(step int) { d.queue(step, d.rank[step]) }
 func (d *Dispatcher) AddLast(step int) { d.queue(step, d.rank[step]+len(d.rank)) }
 
 func (d *Dispatcher) queue(step, rank int) {
-	node := d.plan.Steps[step].Node
-	if node < 0 || d.plan.estate.class[node] < 0 {
+	node := d.nodes[step]
+	if node < 0 || d.estate.class[node] < 0 {
 		d.free.Push(rank)
 		return
 	}
-	d.classes[d.plan.estate.class[node]].lanes[d.plan.estate.lane[node]].ready.Push(rank)
+	d.classes[d.estate.class[node]].lanes[d.estate.lane[node]].ready.Push(rank)
 }
 
 // Next takes the most urgent step that the limits allow and counts it as running. It returns -1 if there is none.
@@ -60,7 +85,7 @@ func (d *Dispatcher) Next() int {
 		best = d.free.Peek()
 	}
 	for c := range d.classes {
-		q, limit := &d.classes[c], d.plan.estate.limits[c]
+		q, limit := &d.classes[c], d.estate.limits[c]
 		if limit.Total > 0 && q.running >= limit.Total {
 			continue
 		}
@@ -95,8 +120,8 @@ func (d *Dispatcher) Take(node int) { d.count(node, 1) }
 func (d *Dispatcher) Release(node int) { d.count(node, -1) }
 
 func (d *Dispatcher) count(node, by int) {
-	if c := d.plan.estate.class[node]; c >= 0 {
+	if c := d.estate.class[node]; c >= 0 {
 		d.classes[c].running += by
-		d.classes[c].lanes[d.plan.estate.lane[node]].running += by
+		d.classes[c].lanes[d.estate.lane[node]].running += by
 	}
 }

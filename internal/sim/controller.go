@@ -82,7 +82,7 @@ func (s *simulation) restart() {
 		if s.life != life || s.selfless() {
 			return
 		}
-		e, err := engine.Restored(s.scenario.Settings, openRecords(s.result.Records))
+		e, err := s.restore(openRecords(s.result.Records))
 		if err != nil {
 			s.referee.violate(s.now, "8: cannot resume: "+err.Error())
 			return

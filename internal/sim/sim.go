@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"os"
 	"slices"
 	"time"
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/forecast"
+	"ebbtide/internal/next"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -39,6 +41,30 @@ const maxEvents = 5_000_000
 // Epoch is when a simulation begins.
 var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// machine is an engine: the old one, or the one that is made anew beside it.
+type machine interface {
+	Apply(now time.Time, ev engine.Event) []engine.Effect
+	Open() bool
+	View() engine.View
+}
+
+// Anew has runs played by the engine that is made anew.
+var Anew = os.Getenv("EBBTIDE_ANEW") != ""
+
+func (s *simulation) make() machine {
+	if Anew {
+		return next.New(s.scenario.Settings)
+	}
+	return engine.New(s.scenario.Settings)
+}
+
+func (s *simulation) restore(records []engine.Record) (machine, error) {
+	if Anew {
+		return next.Restored(s.scenario.Settings, records)
+	}
+	return engine.Restored(s.scenario.Settings, records)
+}
+
 type occurrence struct {
 	at  time.Time
 	seq int
@@ -51,7 +77,7 @@ type simulation struct {
 	now      time.Time
 	heap     plan.Queue[occurrence]
 	seq      int
-	engine   *engine.Engine
+	engine   machine
 	life     int // numbers the engine's lives: answers to an earlier one are lost
 	pending  map[engine.Op]bool
 	wake     time.Time
@@ -87,7 +113,7 @@ func play(sc Scenario, lean bool) *Result {
 	}
 	s.referee = NewReferee(sc.Settings.Estate, sc.Settings.Policy)
 	s.build()
-	s.engine = engine.New(sc.Settings)
+	s.engine = s.make()
 	s.apply(engine.Started{})
 	for _, c := range sc.Changes {
 		s.at(Epoch.Add(c.At), func() { s.change(c) })

@@ -1,6 +1,7 @@
 package next
 
 import (
+	"cmp"
 	"time"
 
 	"ebbtide/internal/plan"
@@ -152,6 +153,10 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 		return
 	default:
 	}
+	if up(seen.State) && up(b.seen.State) { // what an answer does not speak of is as it was
+		seen.Protected, seen.Clean = cmp.Or(seen.Protected, b.seen.Protected), cmp.Or(seen.Clean, b.seen.Clean)
+		seen.Settings = cmp.Or(seen.Settings, b.seen.Settings)
+	}
 	same := b.seen.State == seen.State && b.seen.State != plan.Unknown
 	b.seen, b.seenAt, b.look, b.silent = seen, asked, question, time.Time{}
 	if !same {
@@ -181,18 +186,20 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 	}
 }
 
+func up(s plan.State) bool { return s == plan.On || s == plan.Starting || s == plan.Stopping }
+
 // believeSilence counts how long a node has not answered. That proves it off where the runbook says so, after a stop that it
 // accepted in this epoch, and never while it may be on its way up.
 func (e *Engine) believeSilence(i int, question Op, asked time.Time) {
 	decl, b := e.estate.Node(i), &e.nodes[i].belief
-	if decl.OffAfter == 0 || e.rises(i) || e.now.Before(b.boots) {
+	if decl.OffAfter == 0 || e.rises(i) || e.now.Before(b.boots) || !e.acceptedStop(i) {
 		b.silent = time.Time{}
 		return
 	}
 	if b.silent.IsZero() {
 		b.silent = asked
 	}
-	if b.proof != noProof || !e.acceptedStop(i) || asked.Sub(b.silent) < decl.OffAfter {
+	if b.proof != noProof || asked.Sub(b.silent) < decl.OffAfter {
 		return
 	}
 	b.proof, b.look, b.seenAt, b.looks = bySilence, question, asked, proofLooks

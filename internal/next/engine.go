@@ -28,6 +28,7 @@ type Engine struct {
 	drillEnds   string // why a drill goes no further, though nobody has ordered its end
 	journalLost bool
 	hurryDue    bool
+	shifted     bool // the standing of a supply has changed in this event
 }
 
 // node is what is known of a node beside what is on record.
@@ -183,6 +184,7 @@ func (e *Engine) Apply(now time.Time, ev Event) []Effect {
 		e.reload(ev)
 	}
 	e.ring()
+	e.recondition()
 	e.evaluate()
 	if e.hurryDue && e.ledger.outage != nil {
 		e.hurry()
@@ -358,6 +360,8 @@ func (e *Engine) record(r Record) {
 	switch r.Kind {
 	case Intent, Proven, Failed, HeldBack:
 		e.movedAt = e.now
+	case Mains, NoReturn, Opened, Closed:
+		e.shifted = true
 	default:
 	}
 	r.At = e.now

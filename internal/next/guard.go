@@ -74,7 +74,7 @@ func (e *Engine) ask(i int) {
 func (e *Engine) doubts(i, user int) bool {
 	if e.estate.Node(i).Kind == plan.VM {
 		b := &e.nodes[user].belief
-		return probed(e.estate.Node(user)) && (b.proof == oneLook || b.proof == noProof) && e.now.Sub(b.askedAt) > proofAge
+		return probed(e.estate.Node(user)) && (b.proof == oneLook && e.nodes[i].work.guard.rounds == 1 || b.proof == noProof && e.now.Sub(b.askedAt) > proofAge)
 	}
 	return e.inDoubt(user)
 }

@@ -10,9 +10,13 @@ import (
 
 // wanted reports whether the step under way on a node is still one that its goal asks for.
 func (e *Engine) wanted(i int) bool {
-	s := &e.course.steps[e.nodes[i].work.step]
-	if s.goal == plan.Up {
+	w := e.nodes[i].work
+	s := &e.course.steps[w.step]
+	switch {
+	case s.goal == plan.Up:
 		return !e.goesDown(i)
+	case w.force.cause == Hung && e.comesUp(i):
+		return true
 	}
 	return e.goesDown(i) && !e.ledger.outage.orders.abort && e.isDue(s)
 }
@@ -89,7 +93,9 @@ func (e *Engine) overdueUnwanted(i int) {
 // hangs reports whether a node that was told to stop in this outage neither goes off nor comes back, although it is to be on.
 func (e *Engine) hangs(i int) bool {
 	b := &e.nodes[i].belief
-	return e.comesUp(i) && e.ledger.outage.nodes[i].shown == told && b.seen.State == plan.Stopping && b.answer == plan.Stopping
+	entry := &e.ledger.outage.nodes[i]
+	safe := !e.estate.Node(i).Can.Has(plan.Flush) || b.seen.Clean == plan.Yes
+	return safe && e.comesUp(i) && entry.shown == told && !entry.givenUp.Has(plan.Stop) && b.seen.State == plan.Stopping && b.answer == plan.Stopping
 }
 
 // overdueStopping serves a start whose node is still on its way down: it is powered off if that is our doing.

@@ -385,6 +385,8 @@ func (s *standing) cut(kind RecordKind) {
 		s.cycle = cutSent
 	case Proven:
 		s.cycle = cutProven
+	case HeldBack:
+		s.cycle = committed
 	case Reopened: // it took its cut and did not make it
 		s.cycle, s.missed = committed, s.missed+1
 	case Failed:

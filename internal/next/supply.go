@@ -37,6 +37,7 @@ const (
 	noLapse lapse = iota
 	wasDeaf       // it was not heard for a while: its output may have been off
 	wasOff        // its output was off, and nobody had cut it
+	justBack      // its output came on, and no reading since has said whether its mains are back
 )
 
 // read takes one reading: it may open an outage, widen it, trigger stages, or open the gate.
@@ -83,6 +84,9 @@ func (e *Engine) standing(k int) *standing {
 // hear takes down what a reading says of the output, and what may have happened before it.
 func (e *Engine) hear(k int) {
 	s, st := &e.supplies[k], e.standing(k)
+	if s.lapse == justBack && s.state.SilentFor == 0 {
+		s.lapse = noLapse
+	}
 	if s.state.SaysOff && st.cycle < cutSent {
 		s.output.habit = true
 	}
@@ -93,8 +97,8 @@ func (e *Engine) hear(k int) {
 	switch {
 	case s.state.OutputOff && st.cycle < cutSent:
 		s.lapse = wasOff
-	case s.state.SilentFor > deafAfter:
-		s.lapse = max(s.lapse, wasDeaf)
+	case s.state.SilentFor > deafAfter && s.lapse == noLapse:
+		s.lapse = wasDeaf
 	case s.state.SilentFor == 0 && s.lapse == wasDeaf && !s.state.Failing():
 		s.lapse = noLapse
 		e.heardAgain(k)
@@ -173,7 +177,10 @@ func (e *Engine) comesBack(k int) {
 // cycled takes down that a supply's output was off, or may have been, and is on: what hangs on it is looked at anew.
 func (e *Engine) cycled(k int, why string) {
 	s := &e.supplies[k]
-	s.lapse, s.cutDue = noLapse, time.Time{}
+	s.lapse, s.cutDue = justBack, zeroTime
+	if s.state.Mains == power.MainsOnline && s.state.SilentFor == 0 {
+		s.lapse = noLapse
+	}
 	e.record(Record{Kind: Mains, Cause: Cycled, Supplies: []string{e.id(s.node)}, Reason: why})
 	e.renewLoad(k)
 	e.touchAll()
@@ -214,7 +221,8 @@ func (e *Engine) judgeGate(k int) {
 
 // recondition finds anew how each supply is, and what can be started on it. Where that has changed, all wants are.
 func (e *Engine) recondition() {
-	changed := false
+	changed := e.shifted
+	e.shifted = false
 	for k := range e.supplies {
 		s := &e.supplies[k]
 		off := e.nodes[s.node].belief.seen.State == plan.Off || s.state.OutputOff
@@ -237,7 +245,7 @@ func (e *Engine) recondition() {
 func (e *Engine) refeed() {
 	e.firm = e.estate.Scope(func(i int) bool {
 		k := e.ledger.supply[i]
-		return k >= 0 && e.standing(k).dark() && e.supplies[k].condition != returning
+		return k >= 0 && e.standing(k).dark() && e.supplies[k].condition != returning && e.supplies[k].lapse != justBack
 	})
 	for i := range e.nodes {
 		feeds := e.estate.Feeds(i)
@@ -302,9 +310,11 @@ func (e *Engine) worksUnder(supply int) bool {
 	return e.nodes[supply].work != nil || slices.ContainsFunc(e.estate.Dependents(supply), func(i int) bool { return e.nodes[i].work != nil })
 }
 
-// unheardSupply gives a supply of the outage that has not been heard since Ebbtide began, -1 if there is none.
+// unheardSupply gives a supply of the outage that has not been heard since Ebbtide began, or was cut before that and has not
+// been looked at since; -1 if there is none.
 func (e *Engine) unheardSupply() int {
 	return slices.IndexFunc(e.supplies, func(s supply) bool {
-		return s.state.Supply == "" && e.standing(e.ledger.supply[s.node]).failed
+		st := e.standing(e.ledger.supply[s.node])
+		return s.state.Supply == "" && st.failed || st.cycle >= cutSent && !e.looked(s.node)
 	})
 }

@@ -145,7 +145,7 @@ func (r *Referee) record(t truth, rec engine.Record) {
 	case engine.Ordered:
 		r.ordered(rec)
 	case engine.Reopened:
-		if st := t.stateOf(i); r.goal == plan.Down && st == plan.Off && *rec.State != plan.Stopping && !t.liedOf(i) && !r.meddled[i] {
+		if st := t.stateOf(i); (rec.Verb == nil || *rec.Verb != plan.Start) && r.goal == plan.Down && st == plan.Off && *rec.State != plan.Stopping && !t.liedOf(i) && !r.meddled[i] {
 			r.violate(t.time(), fmt.Sprintf("19: %s was called on again and is off", rec.Node))
 		}
 	default:

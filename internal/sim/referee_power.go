@@ -199,7 +199,10 @@ func (r *Referee) turned(at time.Time, rec engine.Record) {
 	r.goal = rec.Goal
 	for s := range r.feeds {
 		f := &r.feeds[s]
-		if rec.Goal == plan.Up && f.cycled && !f.cut && !r.forgetful && at.Sub(r.moved) < patience && !slices.ContainsFunc(r.failed, func(v plan.Verbs) bool { return v != 0 }) {
+		if len(rec.Supplies) > 0 && !slices.Contains(rec.Supplies, r.estate.Node(s).ID) {
+			continue
+		}
+		if rec.Goal == plan.Up && f.cycled && slices.Contains(rec.Supplies, r.estate.Node(s).ID) && !f.cut && !r.forgetful && at.Sub(r.moved) < patience && !slices.ContainsFunc(r.failed, func(v plan.Verbs) bool { return v != 0 }) {
 			r.violate(at, fmt.Sprintf("20: turned up past the point of no return, and %s was not cut", r.estate.Node(s).ID))
 		}
 		f.cycled, f.cut, f.triggered, f.spent = false, false, false, time.Time{}

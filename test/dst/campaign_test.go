@@ -97,6 +97,11 @@ func TestCampaign(t *testing.T) {
 						}
 					}
 					t.Log("\n" + sim.Tell(r))
+					for _, n := range r.View.Nodes {
+						if n.Why != "" || n.Doing != "" {
+							t.Logf("%s is %s: %s %s", n.ID, n.Seen.State, n.Doing, n.Why)
+						}
+					}
 				}
 				mu.Unlock()
 			}

@@ -60,7 +60,7 @@ func (e *Engine) isOn(i int) bool {
 	case plan.Passive:
 		return !decl.Healthy || b.seen.Healthy == plan.Yes
 	}
-	return b.seen.State == plan.On && (!decl.Healthy || b.seen.Healthy == plan.Yes)
+	return b.seen.State == plan.On && b.answer != plan.Unreachable && (!decl.Healthy || b.seen.Healthy == plan.Yes)
 }
 
 // isUp reports whether a node is on or on its way up.

@@ -152,7 +152,7 @@ func (e *Engine) pass(i int) {
 // passStart goes on with a start if all that it stands on is still up.
 func (e *Engine) passStart(i int) {
 	for _, d := range e.broughtUp(i) {
-		if !e.isOn(d) {
+		if !e.isOn(d) || e.nodes[d].belief.answer != plan.On {
 			e.touch(d)
 			e.holdBack(i, "what it stands on is not up any more: "+e.id(d))
 			return

@@ -159,7 +159,9 @@ func (r *Referee) mayWaitOn(at time.Time, supply int) {
 			continue
 		}
 		if dark == nil {
-			dark = r.goesDark(func(s int) bool { return s == supply || !r.feeds[s].online })
+			dark = r.goesDark(func(s int) bool {
+				return s == supply || !r.feeds[s].online && (r.feeds[s].cut || !r.feeds[s].spent.IsZero()) // the others still carry it
+			})
 		}
 		if dark(i) {
 			r.violate(at, fmt.Sprintf("11: %s is waited for although only the reserve of %s is left", r.estate.Node(i).ID, r.estate.Node(supply).ID))

@@ -12,9 +12,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/engine"
 	"ebbtide/internal/families"
 	"ebbtide/internal/sim"
 	"ebbtide/test/dst"
@@ -91,11 +93,7 @@ func TestCampaign(t *testing.T) {
 					sums.add(&sc, r)
 				}
 				if err == nil && *one != 0 {
-					for _, l := range r.Lines {
-						if text := fmt.Sprintf("%12s %T %+v", l.At, l.Effect, l.Effect); *lines != "" && strings.Contains(text, *lines) {
-							t.Log(text)
-						}
-					}
+					tellLines(t, sc, r)
 					t.Log("\n" + sim.Tell(r))
 					for _, n := range r.View.Nodes {
 						if n.Why != "" || n.Doing != "" {
@@ -115,6 +113,44 @@ func TestCampaign(t *testing.T) {
 			where = "\n" + keepShrunk(t, seed)
 		}
 		t.Errorf("seed %d: %s%s", seed, broken[seed], where)
+	}
+}
+
+// tellLines shows what the engine was told and what it did, as far as that speaks of what -dst.lines asks for.
+func tellLines(t *testing.T, sc sim.Scenario, r *sim.Result) {
+	if *lines == "" {
+		return
+	}
+	type heard struct {
+		at time.Duration
+		ev engine.Event
+	}
+	var events []heard
+	sc.Witness = func(at time.Time, ev engine.Event) { events = append(events, heard{at.Sub(sim.Epoch), ev}) }
+	sim.Run(sc)
+	asked := map[engine.Op]string{}
+	show := func(at time.Duration, what any) {
+		text := fmt.Sprintf("%12s %T %+v", at, what, what)
+		if done, ok := what.(engine.Finished); ok {
+			text += " of " + asked[done.Op]
+		}
+		if strings.Contains(text, *lines) {
+			t.Log(text)
+		}
+	}
+	for _, l := range r.Lines {
+		for len(events) > 0 && (events[0].at < l.At) {
+			show(events[0].at, events[0].ev)
+			events = events[1:]
+		}
+		switch e := l.Effect.(type) {
+		case engine.Probe:
+			asked[e.Op] = e.Node
+		case engine.Do:
+			asked[e.Op] = e.Node
+		default:
+		}
+		show(l.At, l.Effect)
 	}
 }
 

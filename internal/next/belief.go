@@ -43,6 +43,17 @@ func (p proof) String() string {
 // renew begins a new epoch of a node.
 func (b *belief) renew(before Op) { *b = belief{epoch: before, doubt: plan.Unknown} }
 
+// commanded forgets what was seen of a node's power before a command that changes it: a look from before proves nothing of it.
+func (b *belief) commanded(verb plan.Verb, op Op) {
+	switch verb {
+	case plan.Start:
+		b.renew(op)
+	case plan.Stop, plan.Force, plan.Cut:
+		b.seen.State, b.answer, b.askedAt, b.looks, b.proof, b.epoch, b.doubt = plan.Unknown, plan.Unknown, time.Time{}, 0, noProof, op, plan.Unknown
+	default:
+	}
+}
+
 // isOff reports whether a node is known to be off, in this epoch.
 func (e *Engine) isOff(i int) bool {
 	b := &e.nodes[i].belief
@@ -153,7 +164,7 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 		return
 	default:
 	}
-	if up(seen.State) && up(b.seen.State) { // what an answer does not speak of is as it was
+	if up(seen.State) && (up(b.seen.State) || b.seen.State == plan.Unknown) { // what an answer does not speak of is as it was
 		seen.Protected, seen.Clean = cmp.Or(seen.Protected, b.seen.Protected), cmp.Or(seen.Clean, b.seen.Clean)
 		seen.Settings = cmp.Or(seen.Settings, b.seen.Settings)
 	}

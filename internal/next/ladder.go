@@ -49,6 +49,7 @@ func (e *Engine) overdue(i int) {
 	switch {
 	case w.phase == asking:
 		e.giveUp(i, "", "not confirmed within "+within+": passed over")
+	case !e.wanted(i) && e.finalLook(i):
 	case !e.wanted(i):
 		e.overdueUnwanted(i)
 	case w.verb == plan.Start && n.belief.seen.State == plan.Stopping:
@@ -60,13 +61,22 @@ func (e *Engine) overdue(i int) {
 	case w.verb == plan.Cut:
 		e.notify(true, fmt.Sprintf("the output of %s is not cut after %s: trying again", decl.ID, within))
 		e.again(i)
-	case e.now.Sub(n.belief.askedAt) > proofAge && !w.finalAsk && probed(decl): // a last look: it may have settled, or be on its way up
-		w.finalAsk, w.deadline = true, e.now.Add(firstRetry)
-		w.enter(proving)
-		e.look(i, 0)
+	case e.finalLook(i):
 	default:
 		e.escalate(i, Overtime, "not proven within "+within)
 	}
+}
+
+// finalLook looks at a node once more whose time is over, and reports whether it does: it may have settled, or be on its way up.
+func (e *Engine) finalLook(i int) bool {
+	w := e.nodes[i].work
+	if w.finalAsk || e.now.Sub(e.nodes[i].belief.askedAt) <= proofAge || !probed(e.estate.Node(i)) {
+		return false
+	}
+	w.finalAsk, w.deadline = true, e.now.Add(firstRetry)
+	w.enter(proving)
+	e.look(i, 0)
+	return true
 }
 
 // again tries a rung once more, with a time of its own.
@@ -83,7 +93,11 @@ func (e *Engine) again(i int) {
 // that hangs on its way down is powered off: it can't be started before it is off.
 func (e *Engine) overdueUnwanted(i int) {
 	w, decl := e.nodes[i].work, e.estate.Node(i)
-	if e.hangs(i) && w.rung == plan.Stop && decl.Can.Has(plan.Force) && !e.ledger.outage.orders.hold {
+	if e.hangs(i) && w.rung == plan.Stop && decl.Can.Has(plan.Force) {
+		if e.ledger.outage.orders.hold || e.lowerRiskWaits(i) {
+			e.wait(i)
+			return
+		}
 		e.power(i, Hung, "it hangs on its way down and its power is back: powered off to be started again")
 		return
 	}
@@ -106,6 +120,10 @@ func (e *Engine) overdueStopping(i int) {
 		return
 	}
 	w := e.nodes[i].work
+	if e.ledger.outage.orders.hold || e.lowerRiskWaits(i) {
+		e.wait(i)
+		return
+	}
 	stop := e.course.find(i, plan.Stop, plan.Down)
 	*w = work{step: stop, verb: plan.Stop, rung: plan.Stop, phase: verifying, placed: w.placed}
 	e.power(i, Hung, "it hangs on its way down and its power is back: powered off to be started again")
@@ -122,13 +140,19 @@ func (e *Engine) escalate(i int, cause Cause, why string) {
 		e.giveUp(i, cause, why)
 	case e.ledger.outage.orders.hold, e.lowerRiskWaits(i):
 		// Nothing of lower risk may still be waited for when this is forced: it gets their time.
-		w.finalAsk = false
-		w.deadline = e.now.Add(slowestLook)
-		w.enter(proving)
-		e.look(i, slowestLook)
+		e.wait(i)
 	default:
 		e.power(i, cause, why)
 	}
+}
+
+// wait gives a rung whose time is over a little more of it.
+func (e *Engine) wait(i int) {
+	w := e.nodes[i].work
+	w.finalAsk = false
+	w.deadline = e.now.Add(slowestLook)
+	w.enter(proving)
+	e.look(i, slowestLook)
 }
 
 // lowerRiskWaits reports whether a node of lower data risk is still being stopped without force. A host holds no data of its

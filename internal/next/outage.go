@@ -131,7 +131,7 @@ func (e *Engine) snapshotOf(i int, lostOutput bool) NodeState {
 // what is on now was on then, and is brought back.
 func (e *Engine) foundOn(i int) {
 	n, b := &e.ledger.outage.nodes[i], &e.nodes[i].belief
-	if !n.snap.silent || n.snap.on || n.shown == shownOff || n.shown == shownOn || b.answer != plan.On && b.answer != plan.Starting {
+	if !n.snap.silent || n.snap.on || n.shown == shownOff || n.shown == shownOn || b.answer != plan.On || !e.isDark(i) {
 		return
 	}
 	late := NodeState{Node: e.id(i), State: b.answer, Protected: b.seen.Protected, Settings: b.seen.Settings}

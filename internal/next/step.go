@@ -87,10 +87,9 @@ func (e *Engine) send(i int) {
 	verb := w.rung
 	e.record(Record{Kind: Intent, Op: w.op, Node: decl.ID, Verb: &verb, Attempt: attempt, State: e.unanswered(i), Reason: w.force.reason, Cause: w.force.cause})
 	e.count(i, w.rung == plan.Stop)
+	n.belief.commanded(verb, w.op)
 	if verb == plan.Start {
-		n.belief.renew(w.op)
 		n.belief.rising = e.now.Add(max(decl.Time(plan.Start).Within, bootTime(decl)))
-		n.belief.seen.State = plan.Unknown
 	}
 	do := Do{Op: w.op, Node: decl.ID, Verb: verb, Within: min(acceptWithin, max(w.deadline.Sub(e.now), time.Second))}
 	if verb == plan.Unprotect {

@@ -34,10 +34,10 @@ type output struct {
 type lapse uint8
 
 const (
-	noLapse lapse = iota
-	wasDeaf       // it was not heard for a while: its output may have been off
-	wasOff        // its output was off, and nobody had cut it
-	justBack      // its output came on, and no reading since has said whether its mains are back
+	noLapse  lapse = iota
+	wasDeaf        // it was not heard for a while: its output may have been off
+	wasOff         // its output was off, and nobody had cut it
+	justBack       // its output came on, and no reading since has said whether its mains are back
 )
 
 // read takes one reading: it may open an outage, widen it, trigger stages, or open the gate.

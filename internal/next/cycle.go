@@ -33,6 +33,11 @@ func (e *Engine) commit(i int, verb plan.Verb) {
 		return
 	}
 	e.record(Record{Kind: NoReturn, Supplies: ids, Node: decl.ID, Verb: &verb})
+	for k := range e.supplies { // their loads have to be off before they can be cut
+		if e.standing(k).cycle != uncut && slices.Contains(ids, e.id(e.supplies[k].node)) {
+			e.triggerEvery(k, decl.ID+" is stopped, and only a power cycle of what feeds it starts it again")
+		}
+	}
 	e.touchAll()
 	if first {
 		e.notify(true, "point of no return: from here the plan is finished before anything comes back")

@@ -254,7 +254,8 @@ func (e *Engine) closeOutage(reason string, notRestored ...NodeState) {
 	e.notify(len(notRestored) > 0, "the "+word+" is over: "+reason)
 	for k := range e.supplies {
 		s := &e.supplies[k]
-		s.gate, s.turned, s.pressure, s.cutDue, s.output.offSeen, s.lapse = false, false, noPressure, zeroTime, false, noLapse
+		s.gate, s.turned, s.pressure, s.onLoad = false, false, noPressure, noPressure
+		s.cutDue, s.output.offSeen, s.lapse = zeroTime, false, noLapse
 	}
 	for i := range e.nodes {
 		n := &e.nodes[i]

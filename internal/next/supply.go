@@ -16,9 +16,10 @@ type supply struct {
 	condition condition
 	output    output
 	lapse     lapse
-	gate      bool // its recharge gate is open
-	turned    bool // it is on record that its load comes back
-	pressure  pressure
+	gate      bool      // its recharge gate is open
+	turned    bool      // it is on record that its load comes back
+	pressure  pressure  // how short the time of its battery is
+	onLoad    pressure  // and that of what hangs on it
 	cutDue    time.Time // when the cut that counts down is due, as far as it says
 	readAt    time.Time
 	ahead     time.Duration // to the next poll: as long as to the last one, lookAhead at most

@@ -111,8 +111,12 @@ func (e *Engine) judgePressure() {
 		if now > s.pressure {
 			e.notify(true, e.id(s.node)+": "+now.String())
 		}
-		changed = changed || now != s.pressure
-		s.pressure = now
+		load := now
+		if e.standing(k).cycle >= cutSent {
+			load = cutNow // what hangs on it alone is about to lose its power, or has
+		}
+		changed = changed || now != s.pressure || load != s.onLoad
+		s.pressure, s.onLoad = now, load
 	}
 	if !changed {
 		return
@@ -131,7 +135,11 @@ func (e *Engine) pressureAt(i int) pressure {
 	}
 	most, feeds := noPressure, e.estate.Feeds(i)
 	for at, f := range feeds {
-		if p := e.press[f]; at == 0 || p < most {
+		p := noPressure
+		if k := e.ledger.supply[f]; k >= 0 {
+			p = e.supplies[k].onLoad
+		}
+		if at == 0 || p < most {
 			most = p
 		}
 	}

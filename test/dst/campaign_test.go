@@ -28,6 +28,7 @@ var (
 	one    = flag.Uint64("dst.seed", 0, "play this seed alone, and tell its story")
 	stop   = flag.Bool("dst.first", false, "end at the first seed that breaks a rule, and leave it as it is")
 	lines  = flag.String("dst.lines", "", "with dst.seed: show the effects that speak of this")
+	until  = flag.Duration("dst.until", 0, "with dst.seed: end the run here")
 	shrink = flag.Int("dst.shrink", 2000, "how many tries a failing seed's scenario is given to become smaller")
 	keep   = flag.String("dst.keep", os.TempDir(), "where the scenarios of failing seeds are written")
 )
@@ -44,6 +45,9 @@ func playAll(text string) (sim.Scenario, *sim.Result, error) {
 	sc, problems, err := sim.Load("drawn", []byte(text), nil, schema)
 	if err != nil {
 		return sc, nil, fmt.Errorf("%w\n%s", err, problems.Text())
+	}
+	if *until > 0 {
+		sc.For = *until
 	}
 	return sc, sim.Run(sc), nil
 }

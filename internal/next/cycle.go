@@ -38,7 +38,6 @@ func (e *Engine) commit(i int, verb plan.Verb) {
 			e.triggerEvery(k, decl.ID+" is stopped, and only a power cycle of what feeds it starts it again")
 		}
 	}
-	e.touchAll()
 	if first {
 		e.notify(true, "point of no return: from here the plan is finished before anything comes back")
 	}

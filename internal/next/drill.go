@@ -113,7 +113,6 @@ func (e *Engine) followDrill() {
 	default:
 		e.record(Record{Kind: Turned, Goal: plan.Up, Reason: why})
 		e.notify(false, "now bringing back what the drill stopped: "+why)
-		e.touchAll()
 		e.evaluate()
 	}
 }

@@ -25,6 +25,8 @@ type Engine struct {
 	foresight
 	clockwork
 	test        *test  // of a battery that is under way, nil: none is
+	unheard     int    // a supply that is to be heard before anything begins, -1: none
+	drillFit    bool   // a drill may go on down
 	drillEnds   string // why a drill goes no further, though nobody has ordered its end
 	journalLost bool
 	hurryDue    bool
@@ -368,7 +370,18 @@ func (e *Engine) record(r Record) {
 	if err := e.ledger.apply(&r); err != nil {
 		panic("engine: a record of its own can't be applied: " + err.Error())
 	}
+	e.touchWhat(&r)
 	e.out = append(e.out, Append{Record: r})
+}
+
+// touchWhat has judged anew what a record may have changed.
+func (e *Engine) touchWhat(r *Record) {
+	switch i, known := e.estate.Index(r.Node); {
+	case known && e.ledger.supply[i] < 0 && r.Kind != NoReturn:
+		e.touch(i)
+	case r.Kind != Gap && r.Kind != Spent && r.Kind != Forbidden:
+		e.touchAll()
+	}
 }
 
 func (e *Engine) notify(urgent bool, text string) {

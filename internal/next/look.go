@@ -146,7 +146,6 @@ func (e *Engine) cutNotMade(k int) {
 		e.record(Record{Kind: Reopened, Node: id, Verb: &verb, State: &state, Reason: why})
 		e.notify(true, "the output of "+id+" is on: "+why+", and is cut once more")
 	}
-	e.touchAll()
 }
 
 // correct puts on record what a look shows to be otherwise than the records show it, where no step is under way.

@@ -22,7 +22,6 @@ func (e *Engine) order(o Order) {
 		return
 	}
 	e.notify(false, string(o.Verb)+" by "+o.By)
-	e.touchAll()
 	switch o.Verb {
 	case Hold, Resume:
 		e.judgePressure()

@@ -23,7 +23,6 @@ func (e *Engine) open(r Record) {
 	}
 	e.surveying = 0
 	e.record(r)
-	e.touchAll()
 }
 
 // openOutage begins an outage with its first failing supply.
@@ -111,7 +110,6 @@ func (e *Engine) endSurvey() {
 	default:
 		return
 	}
-	e.touchAll()
 	e.heedOutsiders()
 }
 

@@ -17,6 +17,7 @@ type supply struct {
 	output    output
 	lapse     lapse
 	gate      bool      // its recharge gate is open
+	unfit     bool      // it is on line, and too hot or browned out for what the policy allows
 	turned    bool      // it is on record that its load comes back
 	pressure  pressure  // how short the time of its battery is
 	onLoad    pressure  // and that of what hangs on it
@@ -159,7 +160,6 @@ func (e *Engine) fails(k int) {
 		word = " fails again: "
 	}
 	e.notify(true, "power failure: "+id+word+e.tells(s))
-	e.touchAll()
 	e.survey()
 }
 
@@ -172,7 +172,6 @@ func (e *Engine) comesBack(k int) {
 	}
 	e.record(Record{Kind: Mains, Cause: Returned, Supplies: []string{id}, Reason: e.tells(s), Replace: s.state.ReplaceBattery})
 	e.notify(false, id+" is back: "+e.tells(s))
-	e.touchAll()
 }
 
 // cycled takes down that a supply's output was off, or may have been, and is on: what hangs on it is looked at anew.
@@ -184,7 +183,6 @@ func (e *Engine) cycled(k int, why string) {
 	}
 	e.record(Record{Kind: Mains, Cause: Cycled, Supplies: []string{e.id(s.node)}, Reason: why})
 	e.renewLoad(k)
-	e.touchAll()
 }
 
 // tells says how a supply is, and what of the policy holds for one that is on line.
@@ -222,13 +220,16 @@ func (e *Engine) judgeGate(k int) {
 
 // recondition finds anew how each supply is, and what can be started on it. Where that has changed, all wants are.
 func (e *Engine) recondition() {
-	changed := e.shifted
-	e.shifted = false
+	unheard, fit := e.unheardSupply(), e.mayDrill()
+	changed := e.shifted || unheard != e.unheard || fit != e.drillFit
+	e.shifted, e.unheard, e.drillFit = false, unheard, fit
 	for k := range e.supplies {
 		s := &e.supplies[k]
 		off := e.nodes[s.node].belief.seen.State == plan.Off || s.state.OutputOff
-		now := conditionOf(*e.standing(k), readingOf(&s.state, e.isUnfit(s)), off, s.gate)
-		changed = changed || now != s.condition
+		unfit := e.isUnfit(s)
+		now := conditionOf(*e.standing(k), readingOf(&s.state, unfit), off, s.gate)
+		changed = changed || now != s.condition || unfit != s.unfit
+		s.unfit = unfit
 		s.condition = now
 	}
 	if !changed {
@@ -303,7 +304,6 @@ func (e *Engine) release(k int) {
 	why := "its cut can't come: what it waits for is not proven off; what only its power cycle starts needs a person"
 	e.record(Record{Kind: Mains, Cause: Released, Supplies: []string{id}, Reason: why})
 	e.notify(true, id+" is not cut: "+why)
-	e.touchAll()
 }
 
 // worksUnder reports whether a step is under way on anything that a supply feeds.

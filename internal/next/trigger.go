@@ -44,7 +44,6 @@ func (e *Engine) trigger(at, k int, reason string) {
 	id, stage := e.id(s.node), e.ledger.stages[at]
 	e.record(Record{Kind: Triggered, Stage: stage, Supplies: []string{id}, Reason: reason, Numbers: e.numbers(s)})
 	e.notify(stage == power.ShutdownStage, "stage "+stage+" starts for "+id+": "+reason+" ("+e.tells(s)+")")
-	e.touchAll()
 }
 
 // pressure is how short a battery's time is: a level, found anew at each reading.

@@ -262,11 +262,11 @@ func (e *Engine) waitsDown(id int) Why {
 		return Why{Code: StageNotBegun, stage: s.stage}
 	case o.orders.hold:
 		return Why{Code: OnHold}
-	case e.unheardSupply() >= 0:
-		return Why{Code: SupplyUnheard, node: e.supplies[e.unheardSupply()].node}
+	case e.unheard >= 0:
+		return Why{Code: SupplyUnheard, node: e.supplies[e.unheard].node}
 	case !e.isDark(s.Node) && s.Verb != plan.Protect && s.Verb != plan.Flush:
 		return Why{Code: MaybeBack, node: s.Node}
-	case o.drill.phase == drillDown && !e.mayDrill():
+	case o.drill.phase == drillDown && !e.drillFit:
 		return Why{Code: DrillUnfit}
 	}
 	if s.Verb == plan.Cut {
@@ -279,7 +279,7 @@ func (e *Engine) waitsDown(id int) Why {
 		return Why{Code: NothingElse}
 	}
 	if worst := e.worst(id); !e.tolerates(s, worst) {
-		return Why{Code: whyBefore(worst), node: e.firstBefore(id)}
+		return Why{Code: whyBefore(worst), node: e.firstBefore(id, worst)}
 	}
 	return Why{Code: NothingElse}
 }
@@ -292,15 +292,15 @@ func whyBefore(worst stand) WhyCode {
 	return NotProven
 }
 
-// firstBefore names a node before a step that keeps it back, -1 if it is none.
-func (e *Engine) firstBefore(id int) int {
+// firstBefore names a node before a step that stands so, -1 if it is none.
+func (e *Engine) firstBefore(id int, worst stand) int {
 	c := &e.course
 	for _, b := range c.steps[id].After {
-		if c.stands[c.base(id)+b] == proven {
+		if c.stands[c.base(id)+b] != worst {
 			continue
 		}
 		if at := c.steps[c.base(id)+b]; at.Milestone {
-			return e.firstBefore(c.base(id) + b)
+			return e.firstBefore(c.base(id)+b, worst)
 		}
 		return c.steps[c.base(id)+b].Node
 	}
@@ -311,7 +311,7 @@ func (e *Engine) firstBefore(id int) int {
 func (e *Engine) waitsToCut(i int) Why {
 	k := e.ledger.supply[i]
 	switch {
-	case e.isUnfit(&e.supplies[k]):
+	case e.supplies[k].unfit:
 		return Why{Code: SupplyUnfit, node: i} // it is on line, and would come back at once, into the heat or the brown-out
 	case !e.carriesLost(i):
 		return Why{Code: CutUseless, node: i}
@@ -340,18 +340,18 @@ func (e *Engine) waitsUp(id int) Why {
 	case o.nodes[s.Node].givenUp.Has(s.Verb):
 		return Why{Code: GivenUp, node: s.Node, verb: s.Verb}
 	case e.course.stands[id] != pending:
-		return Why{Code: NotProven, node: e.firstBefore(id)}
+		return Why{Code: NotProven, node: e.firstBefore(id, e.course.stands[id])}
 	case o.orders.hold:
 		return Why{Code: OnHold}
 	case e.journalLost:
 		return Why{Code: NoJournal}
-	case e.unheardSupply() >= 0:
-		return Why{Code: SupplyUnheard, node: e.supplies[e.unheardSupply()].node}
+	case e.unheard >= 0:
+		return Why{Code: SupplyUnheard, node: e.supplies[e.unheard].node}
 	case !e.fed[s.Node]:
 		return Why{Code: GateShut, node: e.unfedBy(s.Node)}
 	}
 	if worst := e.worst(id); worst != proven {
-		return Why{Code: whyBefore(worst), node: e.firstBefore(id)}
+		return Why{Code: whyBefore(worst), node: e.firstBefore(id, worst)}
 	}
 	return Why{Code: NothingElse}
 }

@@ -41,6 +41,25 @@ const maxEvents = 5_000_000
 // Epoch is when a simulation begins.
 var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// check holds the engine against its own records and against itself, where the scenario asks for that.
+func (s *simulation) check(effects []engine.Effect) {
+	e, ok := s.engine.(*next.Engine)
+	if !s.scenario.Checked || !ok {
+		return
+	}
+	for _, effect := range effects {
+		if a, ok := effect.(engine.Append); ok {
+			if err := s.twin.Replay(a.Record); err != nil {
+				s.referee.violate(s.now, "7: a record can't be replayed: "+err.Error())
+			}
+		}
+	}
+	if err := e.Check(s.twin); err != nil {
+		s.referee.violate(s.now, "7: "+err.Error())
+		s.scenario.Checked = false
+	}
+}
+
 // machine is an engine: the old one, or the one that is made anew beside it.
 type machine interface {
 	Apply(now time.Time, ev engine.Event) []engine.Effect
@@ -53,6 +72,7 @@ var Anew = os.Getenv("EBBTIDE_ANEW") != ""
 
 func (s *simulation) make() machine {
 	if Anew {
+		s.twin = next.New(s.scenario.Settings)
 		return next.New(s.scenario.Settings)
 	}
 	return engine.New(s.scenario.Settings)
@@ -60,6 +80,7 @@ func (s *simulation) make() machine {
 
 func (s *simulation) restore(records []engine.Record) (machine, error) {
 	if Anew {
+		s.twin, _ = next.Restored(s.scenario.Settings, records)
 		return next.Restored(s.scenario.Settings, records)
 	}
 	return engine.Restored(s.scenario.Settings, records)
@@ -78,6 +99,7 @@ type simulation struct {
 	heap     plan.Queue[occurrence]
 	seq      int
 	engine   machine
+	twin     *next.Engine // is given the records alone
 	life     int // numbers the engine's lives: answers to an earlier one are lost
 	pending  map[engine.Op]bool
 	wake     time.Time
@@ -216,7 +238,9 @@ func (s *simulation) apply(ev engine.Event) {
 		s.scenario.Witness(s.now, ev)
 	}
 	life := s.life
-	for _, effect := range s.engine.Apply(s.now, ev) {
+	effects := s.engine.Apply(s.now, ev)
+	s.check(effects)
+	for _, effect := range effects {
 		if s.life != life {
 			return // it crashed in the middle of the batch
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,10 +29,13 @@ var (
 	one    = flag.Uint64("dst.seed", 0, "play this seed alone, and tell its story")
 	stop   = flag.Bool("dst.first", false, "end at the first seed that breaks a rule, and leave it as it is")
 	lines  = flag.String("dst.lines", "", "with dst.seed: show the effects that speak of this")
+	check  = flag.Int("dst.check", 0, "hold the engine against its own records, and against itself, in one seed of so many")
 	until  = flag.Duration("dst.until", 0, "with dst.seed: end the run here")
 	shrink = flag.Int("dst.shrink", 2000, "how many tries a failing seed's scenario is given to become smaller")
 	keep   = flag.String("dst.keep", os.TempDir(), "where the scenarios of failing seeds are written")
 )
+
+var checked atomic.Int64 // scenarios that were played
 
 var schema = families.Schema()
 
@@ -49,6 +53,7 @@ func playAll(text string) (sim.Scenario, *sim.Result, error) {
 	if *until > 0 {
 		sc.For = *until
 	}
+	sc.Checked = *check > 0 && checked.Add(1)%int64(*check) == 0
 	return sc, sim.Run(sc), nil
 }
 

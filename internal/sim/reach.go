@@ -113,7 +113,11 @@ func (s *simulation) selfTest(i int) time.Duration {
 	default:
 		return 0
 	}
-	return max(0, cmp.Or(s.things[i].habit.SelfTest, n.Time(plan.Start).Nominal/2))
+	usual := n.Time(plan.Start).Nominal / 2
+	if s.scenario.Awake {
+		usual = 0
+	}
+	return max(0, cmp.Or(s.things[i].habit.SelfTest, usual))
 }
 
 // keepView keeps what a node looks like before a command, for as long as its system tells no better.

@@ -25,6 +25,7 @@ type Scenario struct {
 	BMCs       map[string]BMC // by node: how the BMC is that starts it and is asked for the second proof of its being off
 	// Habits are how nodes answer and come up, where that is not as usual.
 	Habits  map[string]Habit
+	Awake   bool          // no machine is silent in a self-test, but those whose Habit says so
 	Watched bool          // systems tell of changes of VMs by themselves
 	CrashAt []uint64      // the engine is thrown away right after these records, counted over the run
 	CrashOn []uint64      // and right after these commands were sent

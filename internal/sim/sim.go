@@ -274,8 +274,11 @@ func (s *simulation) do(e engine.Do) {
 	}
 	s.referee.command(s, i, e)
 	s.pending[e.Op] = true
-	way, t := s.way(e.Op), &s.things[i]
+	way, t, sent := s.way(e.Op), &s.things[i], s.now
 	left := t.state
+	if t.habit.Way+2*way > e.Within { // it is given up before its answer can be here
+		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: engine.TimedOut, Detail: "no answer in time"}, e.Within, nil)
+	}
 	s.after(way+t.habit.Way, func() { // on its way whatever becomes of the engine
 		s.meetSlow(t, left)
 		quiet := s.quiet(i)
@@ -285,7 +288,7 @@ func (s *simulation) do(e engine.Do) {
 		case outcome == engine.TimedOut:
 			wait = e.Within
 		case quiet:
-			wait = deadAfter
+			wait = max(0, min(deadAfter, e.Within-s.now.Sub(sent)-way))
 		}
 		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Detail: detail}, wait, func() {
 			t.took = t.took || outcome == engine.Done && (e.Verb == plan.Stop || e.Verb == plan.Force) && (t.state == plan.Stopping || t.state == plan.Off)
@@ -306,7 +309,7 @@ func (s *simulation) probe(e engine.Probe) {
 		}
 		wait := way
 		if s.quiet(i) {
-			wait = deadAfter
+			wait = max(0, min(deadAfter, e.Within-2*way))
 		}
 		outcome, seen := s.look(i)
 		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Seen: seen}, wait, nil)

@@ -32,7 +32,7 @@ type cell struct {
 	silent      bool
 	dead        bool // its battery gave out: nothing powers its own electronics until the mains are back
 	tests       bool // runs on its battery on purpose
-	over        bool // and was told to end that
+	over        bool // and was told to end that, or fell silent in it: nobody can tell that from an outage
 	// untold is until when nobody can tell a test from an outage, since the UPS does not tell its input voltage.
 	untold time.Time
 	polls  int

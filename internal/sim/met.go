@@ -24,6 +24,13 @@ const (
 	MetBootedLate     = "machines that came up long after their power was back"
 )
 
+// Mets lists all that a run may meet.
+var Mets = []string{
+	MetUnreachable, MetFailedLook, MetSelfTestLook, MetSelfTestOrder, MetRefusedLook, MetDarkLook, MetDarkOrder, MetTestEnded, MetTimerAnew,
+	MetSupplyLook, MetSupplyOrder, MetOldLook, MetOppositeLook, MetBMCSilent, MetBMCOutOfDate, MetBMCWrong, MetSlowOrder, MetSlowOrderLate,
+	MetBootedWithHost, MetBootedLate,
+}
+
 // meet counts one thing that was met.
 func (s *simulation) meet(what string) {
 	if s.result.Met == nil {

@@ -14,7 +14,8 @@ type Habit struct {
 	// Fails: a look that gets no answer fails, as with adapters that can't tell silence from trouble of their own, and is
 	// not answered with Unreachable.
 	Fails bool
-	// SelfTest is how long a machine is silent when it begins to start; 0: half of its nominal start; below 0: not at all.
+	// SelfTest is how long a machine is silent when it begins to start; 0: half of its nominal start
+	// if it is its own system that answers for it (plan.Node.OffAfter), and not at all otherwise; below 0: not at all.
 	SelfTest time.Duration
 	// Refuses: from the end of its self-test until it is on it refuses connections, which tells nothing, and does not say
 	// that it starts.
@@ -78,7 +79,7 @@ func (s *simulation) mutelyFed(i int) bool {
 // off, it is the runbook's word that such a node is not silent for another reason: then it can't be asked at all.
 func (s *simulation) noAnswer(i int) (engine.Outcome, plan.Observation) {
 	t, counts := &s.things[i], s.estate.Node(i).OffAfter > 0
-	if t.habit.Fails && !counts || t.silent && t.took && counts {
+	if t.habit.Fails && !counts || (t.silent || t.frozen && s.cutOff(i)) && t.took && counts {
 		s.meet(MetFailedLook)
 		return engine.Unreached, plan.Observation{}
 	}
@@ -101,21 +102,16 @@ func (s *simulation) meetQuiet(i int, dark, selfTest, supply string) {
 	}
 }
 
-// selfTest is how long a machine is silent when it starts: a machine stands on its own power and is no VM.
+// selfTest is how long a machine is silent when it starts. Usually only one whose own system answers for it is: of one that
+// is told as off when it is off somebody else knows.
 func (s *simulation) selfTest(i int) time.Duration {
 	n := s.estate.Node(i)
-	switch n.Kind {
-	case plan.Host:
-	case plan.Other:
-		if len(n.FedBy) == 0 || !n.Can.Has(plan.Stop) {
-			return 0
-		}
-	default:
-		return 0
-	}
 	usual := n.Time(plan.Start).Nominal / 2
-	if s.scenario.Awake {
+	if s.scenario.Awake || n.OffAfter == 0 {
 		usual = 0
+	}
+	if n.Kind == plan.VM || n.Kind == plan.Outlet {
+		return 0
 	}
 	return max(0, cmp.Or(s.things[i].habit.SelfTest, usual))
 }

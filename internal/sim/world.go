@@ -94,6 +94,7 @@ func (s *simulation) become(i int, state plan.State) {
 		}
 	}
 	if s.scenario.Watched && !s.quiet(i) && s.estate.Node(i).Kind == plan.VM && state != plan.Gone {
+		t.staleUntil = time.Time{} // who has told of it does not show what was before any more
 		seen := plan.Observation{State: state}
 		if s.estate.Node(i).Healthy && state == plan.On {
 			seen.Healthy = plan.NotKnown // a watch sees no health

@@ -73,7 +73,8 @@ type simulation struct {
 // Run plays a scenario to its end. The same scenario gives the same result.
 func Run(sc Scenario) *Result { return play(sc, false) }
 
-func play(sc Scenario, lean bool) *Result {
+// modelled makes the world of a scenario, in which nothing has happened yet.
+func modelled(sc Scenario, lean bool) *simulation {
 	s := &simulation{
 		lean:     lean,
 		world:    world{estate: sc.Settings.Estate},
@@ -88,6 +89,11 @@ func play(sc Scenario, lean bool) *Result {
 	}
 	s.referee = NewReferee(sc.Settings.Estate, sc.Settings.Policy)
 	s.build()
+	return s
+}
+
+func play(sc Scenario, lean bool) *Result {
+	s := modelled(sc, lean)
 	s.engine = engine.New(sc.Settings)
 	s.apply(engine.Started{})
 	for _, c := range sc.Changes {

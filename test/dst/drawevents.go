@@ -70,8 +70,8 @@ func (w *drawing) drills() {
 		if w.one(3) {
 			at = 60 + w.d(3000)
 		}
-		if w.one(4) {
-			w.event(at, "supply: %s, discharge: %d%%", w.pick(w.supplies), 20+w.d(70))
+		if w.one(3) {
+			w.discharge(at)
 			continue
 		}
 		nodes := w.commanded
@@ -88,6 +88,18 @@ func (w *drawing) drills() {
 		}
 		if len(nodes) > 0 {
 			w.event(at, "drill: [\"%s\"]", strings.Join(nodes, `", "`))
+		}
+	}
+}
+
+// discharge draws a test of a battery. Many are made since nobody trusts it, and some of those are right: it gives out on the way.
+func (w *drawing) discharge(at int) {
+	id := w.pick(w.supplies)
+	w.event(at, "supply: %s, discharge: %d%%", id, 20+w.d(70))
+	for i := range w.batteries {
+		b := &w.batteries[i]
+		if b.id == id && w.bad(1, 3) && !slices.ContainsFunc(b.said, func(s string) bool { return strings.HasPrefix(s, "dies_at") }) {
+			b.said = append(b.said, fmt.Sprintf("dies_at: %d%%", 30+w.d(50)))
 		}
 	}
 }

@@ -101,8 +101,6 @@ func (c *ConditionDecl) set(sc *Scenario, id string) {
 // wrong tells what can't be the matter with a node, and what to write instead; "" if all can.
 func (c *ConditionDecl) wrong(n *plan.Node) string {
 	switch {
-	case c.SelfTest != nil && *c.SelfTest < 0:
-		return fmt.Sprintf("self_test is 0s or more, found %s", *c.SelfTest)
 	case c.Network && n.Kind != plan.Passive:
 		return fmt.Sprintf("network is for nodes of type passive, and this is a %s", n.Type)
 	case c.BootsAfter > 0 && n.Kind == plan.VM:

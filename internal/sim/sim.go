@@ -280,26 +280,7 @@ func (s *simulation) do(e engine.Do) {
 	}
 	s.referee.command(s, i, e)
 	s.pending[e.Op] = true
-	way, t, sent := s.way(e.Op), &s.things[i], s.now
-	left := t.state
-	if t.habit.Way+2*way > e.Within { // it is given up before its answer can be here
-		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: engine.TimedOut, Detail: "no answer in time"}, e.Within, nil)
-	}
-	s.after(way+t.habit.Way, func() { // on its way whatever becomes of the engine
-		s.meetSlow(t, left)
-		quiet := s.quiet(i)
-		outcome, detail := s.give(i, e)
-		wait := way
-		switch {
-		case outcome == engine.TimedOut:
-			wait = e.Within
-		case quiet:
-			wait = max(0, min(deadAfter, e.Within-s.now.Sub(sent)-way))
-		}
-		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Detail: detail}, wait, func() {
-			t.took = t.took || outcome == engine.Done && (e.Verb == plan.Stop || e.Verb == plan.Force) && (t.state == plan.Stopping || t.state == plan.Off)
-		})
-	})
+	s.send(i, e)
 	if s.commands++; slices.Contains(s.scenario.CrashOn, s.commands) {
 		s.crash()
 	}
@@ -336,6 +317,36 @@ func (s *simulation) apart(by time.Duration) time.Duration {
 		return 0
 	}
 	return by
+}
+
+// send lets a command arrive at its node, whatever becomes of the engine meanwhile, and its answer come back. One that takes
+// longer than the engine waits is given up, and arrives all the same.
+func (s *simulation) send(i int, e engine.Do) {
+	t, way := &s.things[i], s.way(e.Op)
+	there := way + t.habit.Way
+	givenUp := there+way > e.Within
+	if givenUp {
+		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: engine.TimedOut, Detail: "no answer in time"}, e.Within+way, nil)
+	}
+	before := t.state
+	s.after(there, func() {
+		s.meetSlow(t, before)
+		quiet := s.quiet(i)
+		outcome, detail := s.give(i, e)
+		wait, left := way, e.Within-there
+		switch {
+		case givenUp:
+			return
+		case outcome == engine.TimedOut:
+			wait = left + way
+		case quiet:
+			wait = max(0, min(deadAfter, left-way))
+		}
+		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Detail: detail}, wait, func() {
+			stops := e.Verb == plan.Stop || e.Verb == plan.Force
+			t.took = t.took || stops && outcome == engine.Done && (t.state == plan.Stopping || t.state == plan.Off)
+		})
+	})
 }
 
 // meetSlow counts a command that took seconds to arrive, and found its node in another state than when it left.

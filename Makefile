@@ -9,6 +9,7 @@ PACKAGES        := nut-server nut-client openssh-server libnss3-tools openssl po
 PIP_PEERS       := fakepve:fakepve==0.5.0 sushy:sushy-tools==2.2.0
 FUZZTIME        ?= 10s
 SEEDS           ?= 100000
+FAULTS          ?= 1
 VERSION         := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 BIN             := $(CURDIR)/bin
 # Most tests wait for real systems: more of them at a time than there are cores.
@@ -53,8 +54,8 @@ test: setup ## run all tests, with real upsd, sshd and the vSphere simulator
 	$(GO_TEST) ./...
 
 .PHONY: dst
-dst: ## play SEEDS (100000) drawn outages against every rule, and let the campaign find every seeded bug
-	go test ./test/dst -v -count=1 -timeout 24h -args -dst.seeds $(SEEDS) -dst.bugs all
+dst: ## play SEEDS (100000) drawn outages from a random one on, FAULTS (1) times the usual faults, against every rule, and let the campaign find every seeded bug
+	go test ./test/dst -v -count=1 -timeout 24h -args -dst.random -dst.seeds $(SEEDS) -dst.faults $(FAULTS) -dst.bugs all
 
 .PHONY: race
 race: setup ## run the tests of everything concurrent under the race detector

@@ -52,7 +52,7 @@ func TestStories(t *testing.T) {
 //	fault NODE FAULT / off NODE / crash N,N / for TIME
 func parseStory(t *testing.T, src string) sim.Scenario {
 	t.Helper()
-	sc := sim.Scenario{Batteries: map[string]sim.Battery{}, Faults: map[string]sim.Fault{}, For: 4 * time.Hour}
+	sc := sim.Scenario{Batteries: map[string]sim.Battery{}, Faults: map[string]sim.Fault{}, For: 4 * time.Hour, Awake: true}
 	var nodes []plan.Node
 	var limits []plan.Limit
 	pol := power.Policy{Restore: power.Condition{Kind: power.Online, For: time.Minute}, Shutdown: power.Condition{Kind: power.OnBattery, For: 30 * time.Second}, Protect: power.Condition{Kind: power.OnBattery, For: 10 * time.Second}, Reserve: time.Minute}

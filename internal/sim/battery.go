@@ -89,7 +89,11 @@ func (s *simulation) discharge(k int, by time.Duration) {
 	case c.output:
 		c.charge = max(0, c.charge-by.Seconds()*c.rate()/(c.Runtime.Seconds()*c.healthy()))
 		c.tests = c.tests && c.charge >= lowCharge
-		if c.charge <= c.DiesAt || c.load > tripLoad {
+		switch spent := c.charge <= c.DiesAt || c.load > tripLoad; {
+		case spent && c.mains: // it was a test: the mains carry the load
+			s.meet(MetTestEnded)
+			c.tests = false
+		case spent:
 			s.loseOutput(k)
 			c.dead = true
 		}

@@ -170,6 +170,28 @@ func TestEventsThatCannotBe(t *testing.T) {
 	require.ErrorContains(t, err, "write health: 10%")
 }
 
+func TestConditionsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	for condition, message := range map[string]string{
+		"esx: {self_test: -1s}":   "can't be negative",
+		"esx: {network: true}":    "network is for nodes of type passive",
+		"app: {boots_after: 1m}":  "write boots: true",
+		"esx: {lags: 0s}":         "lags",
+		"esx: {bmc: drunk}":       "contrary, stale, fitful",
+		"nosuch: {self_test: 1s}": "the runbook has no node",
+	} {
+		_, problems, err := sim.Load("test", fmt.Appendf(nil, "version: 1\nscenario: test\nnodes: {%s}\nrunbook: |%s", condition, room), nil, families.Schema())
+		require.Error(t, err, condition)
+		require.Contains(t, err.Error()+problems.Text(), message, condition)
+	}
+	sc, problems, err := sim.Load("test", []byte("version: 1\nscenario: test\nnodes: {esx: {self_test: 0s, refuses: true, way: 2s, lags: 3s, boots_after: 4s, fails: true}, lamp: {network: true}}\nrunbook: |"+room), nil, families.Schema())
+	require.NoError(t, err, problems.Text())
+	require.Equal(t, map[string]sim.Habit{
+		"esx":  {SelfTest: -1, Refuses: true, Way: 2 * time.Second, Lags: 3 * time.Second, BootsAfter: 4 * time.Second, Fails: true},
+		"lamp": {Network: true},
+	}, sc.Habits)
+}
+
 // A room that is too hot with its mains on goes down as well. Its outputs stay on: cut, they would be back at once.
 func TestHeatTakesTheRoomDownOnLine(t *testing.T) {
 	t.Parallel()

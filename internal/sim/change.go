@@ -34,7 +34,7 @@ func (s *simulation) change(c Change) {
 		}
 		switch at := &s.cells[k]; {
 		case c.Silent != nil:
-			at.silent, at.changed = *c.Silent, s.now
+			at.silent, at.changed, at.over = *c.Silent, s.now, at.over || at.tests && *c.Silent
 		case c.ExtraLoad != nil:
 			at.extra, s.weighed = *c.ExtraLoad, false
 		case c.Temperature != nil:

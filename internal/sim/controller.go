@@ -91,6 +91,9 @@ func (s *simulation) restart() {
 		for i := range s.things {
 			s.askBoth(i)
 		}
+		for k := range s.cells {
+			s.cells[k].cutDue = time.Time{} // the adapter that had it accepted is gone
+		}
 		s.referee.resumed()
 		s.apply(engine.Started{})
 	})

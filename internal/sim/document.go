@@ -61,8 +61,63 @@ type ConditionDecl struct {
 	LiesAt int   `yaml:"lies_at"` // its n-th probe, from 1, is answered with the opposite; 0: none
 	// Protected: it is in write-through, or set aside, at the start. Boots: it starts by itself whenever its power comes back.
 	Protected bool `yaml:"protected"`
-	Boots     bool `yaml:"boots"`
-	BMC       BMC  `yaml:"bmc"` // that starts it is also asked whether it is off, and answers so; "": it is not asked
+	Boots     bool `yaml:"boots"` // and of a VM: whenever its host comes up
+	BMC       BMC  `yaml:"bmc"`   // that starts it is also asked whether it is off, and answers so; "": it is not asked
+	// How it answers and comes up: see Habit.
+	Fails      bool           `yaml:"fails"`                        // a look that gets no answer is an error, and does not say unreachable
+	SelfTest   *time.Duration `yaml:"self_test"`                    // it is silent for so long when it begins to start; half of its nominal start, and 0s: not at all
+	Refuses    bool           `yaml:"refuses"`                      // after its self-test it refuses connections until it is on, and does not say that it starts
+	Network    bool           `yaml:"network"`                      // what depends on it is reached through it, as long as it is on
+	Lags       time.Duration  `yaml:"lags" check:"positive"`        // for so long after a command looks show what was before it
+	Way        time.Duration  `yaml:"way" check:"positive"`         // a command takes so long to arrive
+	BootsAfter time.Duration  `yaml:"boots_after" check:"positive"` // it starts by itself so long after its power is back
+}
+
+// set puts what is the matter with a node into a scenario.
+func (c *ConditionDecl) set(sc *Scenario, id string) {
+	if c.Off {
+		sc.Off = append(sc.Off, id)
+	}
+	if c.Fault != "" {
+		sc.Faults[id] = c.Fault
+	}
+	if c.LiesAt > 0 {
+		sc.LiesAt[id] = c.LiesAt
+	}
+	if c.Protected {
+		sc.Protected = append(sc.Protected, id)
+	}
+	if c.Boots {
+		sc.Boots = append(sc.Boots, id)
+	}
+	if c.BMC != "" {
+		sc.BMCs[id] = c.BMC
+	}
+	if h := c.habit(); h != (Habit{}) {
+		sc.Habits[id] = h
+	}
+}
+
+// wrong tells what can't be the matter with a node, and what to write instead; "" if all can.
+func (c *ConditionDecl) wrong(n *plan.Node) string {
+	switch {
+	case c.Network && n.Kind != plan.Passive:
+		return fmt.Sprintf("network is for nodes of type passive, and this is a %s", n.Type)
+	case c.BootsAfter > 0 && n.Kind == plan.VM:
+		return "boots_after is for machines with a power supply of their own: write boots: true, and it comes up with its host"
+	}
+	return ""
+}
+
+// habit gives how a node answers and comes up.
+func (c *ConditionDecl) habit() Habit {
+	h := Habit{Fails: c.Fails, Refuses: c.Refuses, Network: c.Network, Lags: c.Lags, Way: c.Way, BootsAfter: c.BootsAfter}
+	if c.SelfTest != nil {
+		if h.SelfTest = *c.SelfTest; h.SelfTest == 0 {
+			h.SelfTest = -1
+		}
+	}
+	return h
 }
 
 // EventDecl is something that happens from outside. Exactly one of its keys beside at, supply and node is given.
@@ -142,7 +197,7 @@ func (d *Document) Inventory() map[string][]plan.Member {
 func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
 	sc := Scenario{
 		Settings:  engine.Settings{Estate: c.Estate, Policy: c.Policy, Supplies: c.Supplies, Mode: "simulate"},
-		Batteries: map[string]Battery{}, Faults: map[string]Fault{}, LiesAt: map[string]int{}, BMCs: map[string]BMC{}, Watched: d.Watched, PollOnline: d.PollOnline, For: 12 * time.Hour,
+		Batteries: map[string]Battery{}, Faults: map[string]Fault{}, LiesAt: map[string]int{}, BMCs: map[string]BMC{}, Habits: map[string]Habit{}, Watched: d.Watched, PollOnline: d.PollOnline, For: 12 * time.Hour,
 	}
 	if len(d.Members) > 0 {
 		sc.Settings.Members = d.Inventory()
@@ -179,27 +234,12 @@ func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(d.Nodes)) {
-		n := d.Nodes[id]
-		if !known("nodes", id, false) {
-			continue
-		}
-		if n.Off {
-			sc.Off = append(sc.Off, id)
-		}
-		if n.Fault != "" {
-			sc.Faults[id] = n.Fault
-		}
-		if n.LiesAt > 0 {
-			sc.LiesAt[id] = n.LiesAt
-		}
-		if n.Protected {
-			sc.Protected = append(sc.Protected, id)
-		}
-		if n.Boots {
-			sc.Boots = append(sc.Boots, id)
-		}
-		if n.BMC != "" {
-			sc.BMCs[id] = n.BMC
+		if n := d.Nodes[id]; known("nodes", id, false) {
+			at, _ := c.Estate.Index(id)
+			if why := n.wrong(c.Estate.Node(at)); why != "" {
+				wrong("nodes: %s: %s", id, why)
+			}
+			n.set(&sc, id)
 		}
 	}
 	for i := range d.Events {

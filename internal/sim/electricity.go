@@ -59,11 +59,28 @@ func (s *simulation) unpowered() []bool {
 	return dead
 }
 
-// light starts what starts by itself with its power, of what was dead and has it now.
+// light starts what starts by itself with its power, of what was dead and has it now. A VM comes up with its host.
 func (s *simulation) light(dead []bool) {
 	for i := range s.things {
-		if t := &s.things[i]; dead[i] && (t.boots || s.estate.Node(i).ByPower) && t.state == plan.Off && s.powered(i) {
-			s.boot(i, s.took(i, plan.Start))
+		t := &s.things[i]
+		if !dead[i] || s.hostOf(i) >= 0 || !s.powered(i) {
+			continue
 		}
+		t.lit++
+		late := t.habit.BootsAfter
+		if !t.boots && late == 0 && !s.estate.Node(i).ByPower || t.state != plan.Off {
+			continue
+		}
+		if late == 0 {
+			s.boot(i, s.took(i, plan.Start))
+			continue
+		}
+		lit := t.lit
+		s.after(late, func() {
+			if t.lit == lit && t.state == plan.Off && s.powered(i) {
+				s.meet(MetBootedLate)
+				s.boot(i, s.took(i, plan.Start))
+			}
+		})
 	}
 }

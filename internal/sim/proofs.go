@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/engine"
@@ -110,43 +111,100 @@ type controller struct {
 	how  BMC
 }
 
+const (
+	bmcBehind = 10 * time.Second // a BMC that is out of date is so much behind
+	bmcFitful = 3                // a fitful one answers one question in so many
+)
+
+// flip is a change of a machine's power.
+type flip struct {
+	at  time.Time
+	was bool // on
+}
+
 func (c controller) Close() error { return nil }
 
 func (c controller) answers() error {
-	if c.how == NoAnswer || !c.s.powered(c.node) {
+	t := &c.s.things[c.node]
+	t.asked++
+	if c.how == NoAnswer || c.how == Fitful && t.asked%bmcFitful != 0 || !c.s.powered(c.node) || c.s.cutOff(c.node) {
+		c.s.meet(MetBMCSilent)
 		return fmt.Errorf("the BMC does not answer: %w", adapter.ErrUnreachable)
 	}
 	return nil
+}
+
+// says is what it makes of the power of its machine.
+func (c controller) says() (on bool) {
+	t := &c.s.things[c.node]
+	is := t.state != plan.Off
+	switch c.how {
+	case AlwaysOn:
+		on = true
+	case AlwaysOff:
+	case Contrary:
+		on = !is
+	case OutOfDate:
+		on = t.wasOnAt(c.s.now.Add(-bmcBehind))
+	default:
+		on = is
+	}
+	switch {
+	case on == is:
+	case c.how == OutOfDate:
+		c.s.meet(MetBMCOutOfDate)
+	default:
+		c.s.meet(MetBMCWrong)
+	}
+	return on
+}
+
+// wasOnAt tells whether a machine had its power on at a time.
+func (t *thing) wasOnAt(at time.Time) bool {
+	for _, f := range t.flips {
+		if f.at.After(at) {
+			return f.was
+		}
+	}
+	return t.state != plan.Off
 }
 
 func (c controller) Power(context.Context) (plan.Observation, error) {
 	if err := c.answers(); err != nil {
 		return plan.Observation{}, err
 	}
-	on := c.s.things[c.node].state != plan.Off
-	if c.how == AlwaysOn || c.how == Well && on {
+	if c.says() {
 		return plan.Observation{State: plan.On}, nil
 	}
 	return plan.Observation{State: plan.Off}, nil
 }
 
+// ours tells whether it acts on its own machine, and not on another's.
+func (c controller) ours() bool { return c.how != AlwaysOn && c.how != AlwaysOff }
+
+// PowerOn does nothing where the BMC takes its machine for on: no command is sent then.
 func (c controller) PowerOn(context.Context) error {
 	if err := c.answers(); err != nil {
 		return err
 	}
-	if c.how != Well {
-		return nil // another machine is
+	if c.says() || !c.ours() {
+		return nil
 	}
 	outcome, why := c.s.start(c.node, c.s.took(c.node, plan.Start))
 	return errorOf(outcome, why)
 }
 
+// PowerOff does nothing where the BMC takes its machine for off. It needs nothing of the machine's own system.
 func (c controller) PowerOff(context.Context) error {
 	if err := c.answers(); err != nil {
 		return err
 	}
-	if c.how == Well {
-		c.s.stop(c.node, c.s.took(c.node, plan.Force), false)
+	if !c.says() || !c.ours() {
+		return nil
 	}
+	if c.s.things[c.node].state == plan.Starting {
+		c.s.become(c.node, plan.Stopping)
+	}
+	c.s.stop(c.node, c.s.took(c.node, plan.Force), false)
 	return nil
 }

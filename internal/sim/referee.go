@@ -260,6 +260,6 @@ func (s *simulation) ignoredOf(i int) bool {
 func (s *simulation) cleanOf(i int) bool { return !s.things[i].dirty }
 func (s *simulation) darkOf(i int) bool  { return s.things[i].dark }
 func (s *simulation) liedOf(i int) bool {
-	return s.things[i].looks == s.things[i].liesAt || s.scenario.BMCs[s.estate.Node(i).ID] == AlwaysOn
+	return s.things[i].looks == s.things[i].liesAt || slices.Contains(misleading, s.scenario.BMCs[s.estate.Node(i).ID])
 }
 func (s *simulation) time() time.Time { return s.now }

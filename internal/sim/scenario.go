@@ -21,12 +21,15 @@ type Scenario struct {
 	PollOnline time.Duration
 	Off        []string       // nodes that are off at the start
 	Protected  []string       // caches that are in write-through, and clusters that are set aside, at the start
-	Boots      []string       // nodes that start by themselves whenever their power comes back, whatever the runbook says
+	Boots      []string       // nodes that start by themselves whenever their power comes back, or VMs with their host, whatever the runbook says
 	BMCs       map[string]BMC // by node: how the BMC is that starts it and is asked for the second proof of its being off
-	Watched    bool           // systems tell of changes of VMs by themselves
-	CrashAt    []uint64       // the engine is thrown away right after these records, counted over the run
-	CrashOn    []uint64       // and right after these commands were sent
-	Away       time.Duration  // it is resumed so much later; 0: 10 s
+	// Habits are how nodes answer and come up, where that is not as usual.
+	Habits  map[string]Habit
+	Awake   bool          // no machine is silent in a self-test, but those whose Habit says so
+	Watched bool          // systems tell of changes of VMs by themselves
+	CrashAt []uint64      // the engine is thrown away right after these records, counted over the run
+	CrashOn []uint64      // and right after these commands were sent
+	Away    time.Duration // it is resumed so much later; 0: 10 s
 	// Forecast answers how long the rest of the plan takes (nil: from what the runbook says, in a few trials).
 	Forecast func(*plan.Estate, engine.Estimate) engine.Estimated
 	// Witness is told each event as the engine gets it (nil: nobody).
@@ -129,10 +132,16 @@ const (
 	NoAnswer  BMC = "silent"     // it can't be reached
 	AlwaysOn  BMC = "always-on"  // it belongs to another machine, which is on, or is stuck
 	AlwaysOff BMC = "always-off" // it belongs to another machine, which is off, or is stuck
+	Contrary  BMC = "contrary"   // it always says the opposite of what is
+	OutOfDate BMC = "stale"      // it says what was ten seconds ago
+	Fitful    BMC = "fitful"     // it answers one question in three
 )
 
 // BMCs lists all ways.
-var BMCs = []BMC{Well, NoAnswer, AlwaysOn, AlwaysOff}
+var BMCs = []BMC{Well, NoAnswer, AlwaysOn, AlwaysOff, Contrary, OutOfDate, Fitful}
+
+// misleading are those that say on of a machine that is off, whatever else they say: nobody can believe its own system then.
+var misleading = []BMC{AlwaysOn, Contrary}
 
 // Lie is what a UPS says wrongly of its battery.
 type Lie string

@@ -33,6 +33,7 @@ type Result struct {
 	// nothing ever was off). Where something is Missing at the end, both count up to there.
 	Down, Back time.Duration
 	Missing    []string
+	Met        map[string]int // how often what real estates do was met: see MetUnreachable and the others
 }
 
 // maxEvents ends a run that does not come to rest: far more than an outage of a day needs.
@@ -120,7 +121,8 @@ type simulation struct {
 // Run plays a scenario to its end. The same scenario gives the same result.
 func Run(sc Scenario) *Result { return play(sc, false) }
 
-func play(sc Scenario, lean bool) *Result {
+// modelled makes the world of a scenario, in which nothing has happened yet.
+func modelled(sc Scenario, lean bool) *simulation {
 	s := &simulation{
 		lean:     lean,
 		world:    world{estate: sc.Settings.Estate},
@@ -135,6 +137,11 @@ func play(sc Scenario, lean bool) *Result {
 	}
 	s.referee = NewReferee(sc.Settings.Estate, sc.Settings.Policy)
 	s.build()
+	return s
+}
+
+func play(sc Scenario, lean bool) *Result {
+	s := modelled(sc, lean)
 	s.engine = s.make()
 	s.apply(engine.Started{})
 	for _, c := range sc.Changes {
@@ -176,6 +183,7 @@ func (s *simulation) build() {
 		t := &s.things[i]
 		t.state, t.fault, t.liesAt, t.dirty = plan.On, s.scenario.Faults[n.ID], s.scenario.LiesAt[n.ID], n.Can.Has(plan.Protect) && n.Kind != plan.Cluster
 		t.outlet, t.set, t.boots = outletOf(s.estate, i), setBy(n.ID), slices.Contains(s.scenario.Boots, n.ID)
+		t.habit = s.scenario.Habits[n.ID]
 		if slices.Contains(s.scenario.Protected, n.ID) && n.Can.Has(plan.Protect) {
 			t.protected, t.set, t.dirty = true, setAside, false
 		}
@@ -269,7 +277,7 @@ func (s *simulation) carryOut(effect engine.Effect) {
 	case engine.Probe:
 		s.probe(e)
 	case engine.Cancel:
-		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: engine.TimedOut, Detail: "cancelled"}, 0)
+		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: engine.TimedOut, Detail: "cancelled"}, 0, nil)
 	case engine.Wake:
 		s.wake = e.At
 		s.at(e.At, func() {
@@ -317,23 +325,12 @@ func (s *simulation) do(e engine.Do) {
 	i, _ := s.estate.Index(e.Node)
 	if s.journal.told && (e.Verb == plan.Start || e.Verb == plan.Unprotect) { // as the runner does
 		s.pending[e.Op] = true
-		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: engine.Busy, Detail: "the journal can't be written"}, 0)
+		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: engine.Busy, Detail: "the journal can't be written"}, 0, nil)
 		return
 	}
 	s.referee.command(s, i, e)
 	s.pending[e.Op] = true
-	way := s.way(e.Op)
-	s.after(way, func() { // on its way whatever becomes of the engine
-		outcome, detail := s.give(i, e)
-		wait := way
-		switch {
-		case outcome == engine.TimedOut:
-			wait = e.Within
-		case s.things[i].silent:
-			wait = deadAfter
-		}
-		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Detail: detail}, wait)
-	})
+	s.send(i, e)
 	if s.commands++; slices.Contains(s.scenario.CrashOn, s.commands) {
 		s.crash()
 	}
@@ -347,12 +344,12 @@ func (s *simulation) probe(e engine.Probe) {
 		if s.life != life {
 			return
 		}
-		outcome, seen := s.look(i)
 		wait := way
-		if s.things[i].silent {
-			wait = deadAfter
+		if s.quiet(i) {
+			wait = max(0, min(deadAfter, e.Within-2*way))
 		}
-		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Seen: seen}, wait)
+		outcome, seen := s.look(i)
+		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Seen: seen}, wait, nil)
 	})
 }
 
@@ -372,14 +369,58 @@ func (s *simulation) apart(by time.Duration) time.Duration {
 	return by
 }
 
-// answer brings an operation's end to the engine that asked for it, once.
-func (s *simulation) answer(op engine.Op, ev engine.Finished, wait time.Duration) {
+// send lets a command arrive at its node, whatever becomes of the engine meanwhile, and its answer come back. One that takes
+// longer than the engine waits is given up, and arrives all the same.
+func (s *simulation) send(i int, e engine.Do) {
+	t, way := &s.things[i], s.way(e.Op)
+	there := way + t.habit.Way
+	givenUp := there+way > e.Within
+	if givenUp {
+		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: engine.TimedOut, Detail: "no answer in time"}, e.Within+way, nil)
+	}
+	before := t.state
+	s.after(there, func() {
+		s.meetSlow(t, before)
+		quiet := s.quiet(i)
+		outcome, detail := s.give(i, e)
+		wait, left := way, e.Within-there
+		switch {
+		case givenUp:
+			return
+		case outcome == engine.TimedOut:
+			wait = left + way
+		case quiet:
+			wait = max(0, min(deadAfter, left-way))
+		}
+		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Detail: detail}, wait, func() {
+			stops := e.Verb == plan.Stop || e.Verb == plan.Force
+			t.took = t.took || stops && outcome == engine.Done && (t.state == plan.Stopping || t.state == plan.Off)
+		})
+	})
+}
+
+// meetSlow counts a command that took seconds to arrive, and found its node in another state than when it left.
+func (s *simulation) meetSlow(t *thing, left plan.State) {
+	if t.habit.Way == 0 {
+		return
+	}
+	s.meet(MetSlowOrder)
+	if t.state != left {
+		s.meet(MetSlowOrderLate)
+	}
+}
+
+// answer brings an operation's end to the engine that asked for it, once. If that lives to hear it, heard is called.
+func (s *simulation) answer(op engine.Op, ev engine.Finished, wait time.Duration, heard func()) {
 	life := s.life
 	s.after(wait, func() {
 		if s.life != life || !s.pending[op] {
 			return
 		}
 		delete(s.pending, op)
+		if heard != nil {
+			heard()
+		}
 		s.apply(ev)
 	})
 }

@@ -27,10 +27,12 @@ type cell struct {
 	ignored     bool    // likewise, the last time, whoever was there to see it
 	charge      float64 // 0..1
 	cutAt       time.Time
+	cutDue      time.Time // when the cut is due that the controller has had accepted in this life of it; zero: none is
+	returnAt    time.Time // when its output comes back, while that is counted down
 	silent      bool
 	dead        bool // its battery gave out: nothing powers its own electronics until the mains are back
 	tests       bool // runs on its battery on purpose
-	over        bool // and was told to end that
+	over        bool // and was told to end that, or fell silent in it: nobody can tell that from an outage
 	// untold is until when nobody can tell a test from an outage, since the UPS does not tell its input voltage.
 	untold time.Time
 	polls  int
@@ -51,7 +53,11 @@ const (
 func (s *simulation) armCut(i int) {
 	for k := range s.cells {
 		c := &s.cells[k]
-		if c.node != i || !c.cutAt.IsZero() {
+		if c.node != i {
+			continue
+		}
+		c.cutDue = s.now.Add(c.offDelay)
+		if !c.cutAt.IsZero() {
 			continue
 		}
 		c.cutAt, c.uncut = s.now.Add(c.offDelay), false
@@ -95,9 +101,23 @@ func (s *simulation) loseOutput(k int) {
 	c.output, c.tests, c.changed, s.weighed = false, false, s.now, false
 	s.referee.outputLost(s, c.node)
 	s.darken()
-	if c.mains {
-		s.after(c.onDelay, func() { s.giveOutput(k) })
+	s.countReturn(k)
+}
+
+// countReturn begins a supply's return timer, if its mains are there and it does not run already. A new failure stops it.
+func (s *simulation) countReturn(k int) {
+	c := &s.cells[k]
+	if !c.mains || c.output || !c.returnAt.IsZero() {
+		return
 	}
+	at := s.now.Add(c.onDelay)
+	c.returnAt = at
+	s.at(at, func() {
+		if c.returnAt.Equal(at) {
+			c.returnAt = time.Time{}
+			s.giveOutput(k)
+		}
+	})
 }
 
 // giveOutput brings a supply's output back: what starts by itself with its power starts.
@@ -116,25 +136,43 @@ func (s *simulation) setMains(k int, on bool) {
 	c := &s.cells[k]
 	c.mains, c.dead, c.changed = on, c.dead && !on, s.now
 	c.tests = c.tests && on
-	if on && !c.output {
-		s.after(c.onDelay, func() { s.giveOutput(k) })
+	if !on && !c.returnAt.IsZero() {
+		s.meet(MetTimerAnew)
+		c.returnAt = time.Time{}
 	}
+	s.countReturn(k)
 }
 
-// observeSupply is what a probe of a supply's output answers.
+// observeSupply is what a probe of a supply's output answers. Of a UPS that is silent no more is known than when the cut
+// is due that it has accepted.
 func (s *simulation) observeSupply(i int) plan.Observation {
 	for k := range s.cells {
 		if s.cells[k].node != i {
 			continue
 		}
 		switch c := &s.cells[k]; {
+		case c.silent || c.dead:
+			s.meet(MetSupplyLook)
+			return c.unheard(s.now)
 		case !c.output:
 			return plan.Observation{State: plan.Off}
 		case !c.cutAt.IsZero():
 			return plan.Observation{State: plan.Stopping, RemainFor: c.cutAt.Sub(s.now)}
 		default:
+			c.cutDue = time.Time{}
 			return plan.Observation{State: plan.On, Uncut: c.uncut}
 		}
 	}
 	return plan.Observation{State: plan.On}
+}
+
+// unheard is what can be told of the output of a UPS that is silent, as the product's adapter tells it.
+func (c *cell) unheard(now time.Time) plan.Observation {
+	switch left := c.cutDue.Sub(now); {
+	case c.cutDue.IsZero():
+		return plan.Observation{State: plan.Unreachable, Detail: "no answer"}
+	case left > 0:
+		return plan.Observation{State: plan.Stopping, RemainFor: left, Detail: "silent since it accepted the cut"}
+	}
+	return plan.Observation{State: plan.Off, Detail: "silent since it accepted the cut, and its delay is over"}
 }

@@ -14,27 +14,35 @@ import (
 
 // thing is the truth about one node.
 type thing struct {
-	state     plan.State
-	protected bool
-	dirty     bool
-	fault     Fault
-	told      int          // commands that it got
-	looks     int          // probes that it got
-	liesAt    int          // the probe that is answered with the opposite
-	wasOn     bool         // at the start
-	change    int          // numbers its transitions: an older one under way is void
-	crashed   bool         // lost its power while on, at any time
-	dark      bool         // lost its power while on, and was not on since
-	away      bool         // was on at the start and is not on now
-	silent    bool         // nothing reaches it
-	boots     bool         // starts by itself whenever its power comes back
-	outlet    int          // that it hangs on, -1: none
-	frozen    bool         // took a stop, and neither goes down nor answers
-	set       string       // a cache, a cluster: what it is set to
-	halved    bool         // it was put back by half, once
-	tardied   bool         // it was told to be put back, and takes its time
-	bareAt    time.Time    // when it was last put back
-	proofs    adapter.Node // itself and its BMC, as the product holds them together; nil: it has none
+	state      plan.State
+	protected  bool
+	dirty      bool
+	fault      Fault
+	told       int       // commands that it got
+	looks      int       // probes that it got
+	liesAt     int       // the probe that is answered with the opposite
+	wasOn      bool      // at the start
+	change     int       // numbers its transitions: an older one under way is void
+	crashed    bool      // lost its power while on, at any time
+	dark       bool      // lost its power while on, and was not on since
+	away       bool      // was on at the start and is not on now
+	silent     bool      // nothing reaches it
+	boots      bool      // starts by itself whenever its power comes back
+	outlet     int       // that it hangs on, -1: none
+	frozen     bool      // took a stop, and neither goes down nor answers
+	set        string    // a cache, a cluster: what it is set to
+	halved     bool      // it was put back by half, once
+	tardied    bool      // it was told to be put back, and takes its time
+	bareAt     time.Time // when it was last put back
+	habit      Habit
+	testing    time.Time        // its self-test ends then, while it starts
+	lit        int              // numbers the returns of its power
+	took       bool             // the controller knows that it accepted a stop, and it has not come up since
+	before     plan.Observation // what it looked like before its last command: shown until staleUntil
+	staleUntil time.Time
+	asked      int          // questions and commands that its BMC got
+	flips      []flip       // of its power, the oldest first, for a BMC that is out of date
+	proofs     adapter.Node // itself and its BMC, as the product holds them together; nil: it has none
 }
 
 const (
@@ -63,13 +71,20 @@ func (s *simulation) become(i int, state plan.State) {
 	if s.estate.Node(i).Kind == plan.Outlet && state == plan.On {
 		dead = s.unpowered()
 	}
+	if s.scenario.BMCs[s.estate.Node(i).ID] == OutOfDate {
+		t.flips = append(t.flips, flip{s.now, t.state != plan.Off})
+	}
 	t.state, t.frozen, s.weighed = state, false, false
+	t.took = t.took && state != plan.Starting && state != plan.On
 	s.absent(t, state)
 	if dead != nil {
 		s.light(dead)
 	}
 	t.change++
 	t.dark = t.dark && state != plan.On
+	if state == plan.On {
+		s.withHost(i)
+	}
 	if s.estate.Node(i).Kind == plan.Self {
 		switch {
 		case state == plan.Off && !s.stopped:
@@ -78,7 +93,8 @@ func (s *simulation) become(i int, state plan.State) {
 			s.restart()
 		}
 	}
-	if s.scenario.Watched && !t.silent && s.estate.Node(i).Kind == plan.VM && state != plan.Gone {
+	if s.scenario.Watched && !s.quiet(i) && s.estate.Node(i).Kind == plan.VM && state != plan.Gone {
+		t.staleUntil = time.Time{} // who has told of it does not show what was before any more
 		seen := plan.Observation{State: state}
 		if s.estate.Node(i).Healthy && state == plan.On {
 			seen.Healthy = plan.NotKnown // a watch sees no health
@@ -105,7 +121,8 @@ func (s *simulation) took(i int, verb plan.Verb) time.Duration {
 // was.
 func (s *simulation) command(i int, verb plan.Verb, was string) (engine.Outcome, string) {
 	t, decl := &s.things[i], s.estate.Node(i)
-	if t.silent {
+	if s.quiet(i) && (verb != plan.Start || !s.selfTests(i)) || verb != plan.Start && t.state == plan.Starting && t.habit.Refuses {
+		s.meetQuiet(i, MetDarkOrder, MetSelfTestOrder, MetSupplyOrder)
 		return engine.Unreached, "no answer"
 	}
 	if t.fault == Vanish {
@@ -118,6 +135,7 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (engine.Outcome,
 	if (!s.powered(i) || !s.reached(i) || t.frozen || settings && !s.runs(i)) && decl.Kind != plan.Supply && verb != plan.Start {
 		return engine.Unreached, "no answer"
 	}
+	s.keepView(i)
 	t.told++
 	tardy := t.fault == Tardy && verb == plan.Unprotect && !t.tardied
 	late := t.fault == Late && t.told == 1 || tardy
@@ -249,6 +267,7 @@ func (s *simulation) start(i int, took time.Duration) (engine.Outcome, string) {
 func (s *simulation) boot(i int, took time.Duration) {
 	t := &s.things[i]
 	s.become(i, plan.Starting)
+	t.testing = s.now.Add(min(took, s.selfTest(i)))
 	change := t.change
 	s.after(took, func() {
 		if t.change == change && s.powered(i) {
@@ -302,22 +321,39 @@ func (s *simulation) observe(i int) (engine.Outcome, plan.Observation) {
 	if decl.Kind == plan.Supply {
 		return engine.Done, s.observeSupply(i)
 	}
-	if t.silent && (decl.OffAfter == 0 || t.told > 0) {
-		return engine.Unreached, plan.Observation{}
-	}
-	if t.silent { // the machine itself does not answer; of one that took a stop the runbook's word is that it is off then
-		return engine.Done, plan.Observation{State: plan.Unreachable}
+	if s.quiet(i) && (s.hostOf(i) < 0 || t.state != plan.Off || t.silent) { // a VM that is off is known to be, whoever answers for its host
+		s.meetQuiet(i, MetDarkLook, MetSelfTestLook, MetSupplyLook)
+		return s.noAnswer(i)
 	}
 	t.looks++
-	if t.state == plan.Gone {
-		return engine.NoSuchThing, plan.Observation{}
-	}
 	state := t.state
-	if t.looks == t.liesAt {
+	switch {
+	case state == plan.Gone:
+		return engine.NoSuchThing, plan.Observation{}
+	case s.now.Before(t.staleUntil):
+		if t.before != s.view(i, state) {
+			s.meet(MetOldLook)
+		}
+		return engine.Done, t.before
+	case t.looks == t.liesAt:
+		s.meet(MetOppositeLook)
 		state = opposite(state)
+	case state == plan.Starting && t.habit.Refuses:
+		s.meet(MetRefusedLook)
+		return engine.Done, plan.Observation{State: plan.Unknown, Detail: "it refuses the connection"}
 	}
+	seen := s.view(i, state)
+	if seen.State == plan.Unreachable {
+		return s.noAnswer(i)
+	}
+	return engine.Done, seen
+}
+
+// view is what a node in a state looks like to who can ask it.
+func (s *simulation) view(i int, state plan.State) plan.Observation {
+	t, decl := &s.things[i], s.estate.Node(i)
 	if state == plan.Off && decl.OffAfter > 0 || !s.powered(i) && s.hostOf(i) < 0 || !s.reached(i) || t.frozen {
-		return engine.Done, plan.Observation{State: plan.Unreachable}
+		return plan.Observation{State: plan.Unreachable}
 	}
 	o := plan.Observation{State: state}
 	if decl.Can.Has(plan.Protect) {
@@ -329,14 +365,14 @@ func (s *simulation) observe(i int) (engine.Outcome, plan.Observation) {
 	if decl.Healthy {
 		o.Healthy = plan.FactOf(state == plan.On)
 	}
-	return engine.Done, o
+	return o
 }
 
 // reached tells whether a node can be asked. A cluster, or a cache of something else, is asked through what it stands on, as
 // long as any of that is on.
 func (s *simulation) reached(i int) bool {
 	n, needs := s.estate.Node(i), s.estate.Needs(i)
-	return !n.Can.Has(plan.Protect) || n.Can.Has(plan.Stop) || len(needs) == 0 || slices.ContainsFunc(needs, s.runs)
+	return !n.Can.Has(plan.Protect) || n.Can.Has(plan.Stop) || len(needs) == 0 || slices.ContainsFunc(needs, func(j int) bool { return s.runs(j) && !s.cutOff(j) })
 }
 
 func (s *simulation) runs(i int) bool {

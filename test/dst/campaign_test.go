@@ -25,7 +25,9 @@ import (
 
 var (
 	seeds  = flag.Int("dst.seeds", 500, "how many seeds the campaign plays")
-	from   = flag.Uint64("dst.from", 1, "the first of them")
+	from   = flag.Uint64("dst.from", 0, "the first of them; 0: as dst.random says, or by the commit's hash")
+	random = flag.Bool("dst.random", false, "begin at a random seed")
+	faults = flag.Int("dst.faults", 1, "how many times as likely as usual faults, lies, crashes and silences are")
 	one    = flag.Uint64("dst.seed", 0, "play this seed alone, and tell its story")
 	stop   = flag.Bool("dst.first", false, "end at the first seed that breaks a rule, and leave it as it is")
 	lines  = flag.String("dst.lines", "", "with dst.seed: show the effects that speak of this")
@@ -57,6 +59,9 @@ func playAll(text string) (sim.Scenario, *sim.Result, error) {
 	return sc, sim.Run(sc), nil
 }
 
+// draw draws the text of a seed as the flags have it.
+func draw(seed uint64) string { return dst.DrawWith(dst.Seeded(seed), *faults) }
+
 // rule tells how a run broke its first rule, without which node and when; "" if it broke none.
 func rule(r *sim.Result) string {
 	if len(r.Violations) == 0 {
@@ -71,10 +76,12 @@ var digits = regexp.MustCompile(`[0-9]+`)
 // TestCampaign plays seeds and holds what came of each against every rule, from the truth of the modelled estate. A
 // seed that breaks one is shrunk and written to a file.
 func TestCampaign(t *testing.T) {
-	first, count := *from, uint64(*seeds)
+	first, why := begin(t)
+	count := uint64(*seeds)
 	if *one != 0 {
-		first, count = *one, 1
+		first, why, count = *one, "asked for", 1
 	}
+	t.Logf("the first seed is %d (%s): -dst.from %d -dst.faults %d plays the same again", first, why, first, *faults)
 	var mu sync.Mutex
 	next, sums := first, tally{}
 	broken := map[uint64]string{}
@@ -90,7 +97,7 @@ func TestCampaign(t *testing.T) {
 				if seed >= first+count || *stop && found {
 					return
 				}
-				sc, r, err := playAll(dst.Draw(dst.Seeded(seed)))
+				sc, r, err := playAll(draw(seed))
 				mu.Lock()
 				switch {
 				case err != nil:
@@ -166,13 +173,13 @@ func tellLines(t *testing.T, sc sim.Scenario, r *sim.Result) {
 // keepShrunk makes a failing seed's scenario small and writes it to a file, and tells how to replay it.
 func keepShrunk(t *testing.T, seed uint64) string {
 	var tape dst.Tape
-	text := dst.Draw(tape.Record(dst.Seeded(seed)))
+	text := dst.DrawWith(tape.Record(dst.Seeded(seed)), *faults)
 	r, err := play(text)
 	if err != nil {
 		return text
 	}
 	want := rule(r)
-	text = dst.Shrink(tape, *shrink, func(text string) bool {
+	text = dst.Shrink(tape, *faults, *shrink, func(text string) bool {
 		r, err := play(text)
 		return err == nil && rule(r) == want
 	})

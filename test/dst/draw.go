@@ -17,14 +17,19 @@ type Dice func(n int) int
 func Seeded(seed uint64) Dice { return rand.New(rand.NewPCG(seed, 0)).IntN }
 
 // Draw draws the text of a scenario with its runbook.
-func Draw(d Dice) string {
-	w := &drawing{d: d}
+func Draw(d Dice) string { return DrawWith(d, 1) }
+
+// DrawWith draws one in which every fault, lie, crash and silence is so many times as likely. The same dice and the same
+// factor, 1 or more, give the same text.
+func DrawWith(d Dice, faults int) string {
+	w := &drawing{d: d, faults: faults}
 	w.estate()
 	policy := w.policy()
 	w.events()
 	w.watched = w.one(2)
-	w.silences() // last, likewise
+	w.silences()
 	w.further()
+	w.habits()
 	return w.text(policy)
 }
 
@@ -90,6 +95,7 @@ const bmcConnection = `{type: redfish, url: "https://127.0.0.1:1", username: u, 
 // drawing is a scenario that is being drawn, as lines of its sections.
 type drawing struct {
 	d                         Dice
+	faults                    int         // how many times as likely as usual what goes wrong is
 	supplies                  []string    // of the runbook
 	nodes                     []*declared //
 	batteries, conditions     []entry
@@ -106,6 +112,9 @@ type drawing struct {
 // one is a chance of one in n.
 func (w *drawing) one(n int) bool { return w.d(n) == n-1 }
 
+// bad is a chance of something going wrong: of so many in n, times what the draw is told.
+func (w *drawing) bad(many, n int) bool { return w.d(n) >= n-many*w.faults }
+
 func (w *drawing) pick(of []string) string { return of[w.d(len(of))] }
 
 // seconds draws a duration.
@@ -121,12 +130,13 @@ func (w *drawing) feed() []string {
 
 // declared is a node of the runbook.
 type declared struct {
-	id, kind     string
-	needs, feeds []string
-	keys         []string // what is special to it
-	down, up     []string
-	wake         string // "": nothing wakes it
-	bmc          string // the connection of its BMC, "": it has none
+	id, kind      string
+	needs, feeds  []string
+	keys          []string // what is special to it
+	down, up      []string
+	wake          string // "": nothing wakes it
+	bmc           string // the connection of its BMC, "": it has none
+	start, within int    // seconds that its start takes, and may take
 }
 
 func (n *declared) text() string {
@@ -153,11 +163,18 @@ func (w *drawing) node(id, kind string, needs, feeds []string, keys ...string) *
 	return n
 }
 
-// takes draws how long a node takes down and up, beside what else is said of both.
+// takes draws how long a node takes down and up, beside what else is said of both. A machine of its own may take minutes to
+// start.
 func (n *declared) takes(w *drawing, down, up string) {
 	took := 5 + w.d(40)
-	times := fmt.Sprintf("nominal: %ds, within: %ds", took, took*(2+w.d(4)))
-	n.down, n.up = []string{times, down}, []string{times, up}
+	within := took * (2 + w.d(4))
+	n.start, n.within = took, within
+	if n.machine() && w.one(4) {
+		n.start = 60 + w.d(240)
+		n.within = n.start * (2 + w.d(3))
+	}
+	times := func(took, within int) string { return fmt.Sprintf("nominal: %ds, within: %ds", took, within) }
+	n.down, n.up = []string{times(took, within), down}, []string{times(n.start, n.within), up}
 }
 
 // entry is an id of the scenario and what is said of it.

@@ -16,22 +16,22 @@ func (w *drawing) event(at int, format string, args ...any) {
 func (w *drawing) events() {
 	for _, s := range w.supplies {
 		e := entry{id: s, said: []string{fmt.Sprintf("charge: %d%%, runtime: %dm, recharge: %dm", 100-10*w.d(6), 3+w.d(40), 30+w.d(150))}}
-		if w.one(10) {
+		if w.bad(1, 10) {
 			e.said = append(e.said, fmt.Sprintf("dies_at: %d%%", 10+w.d(60)))
 		}
-		if w.one(4) {
+		if w.bad(1, 4) {
 			e.said = append(e.said, "says: ["+string(sim.Lies[w.d(len(sim.Lies))])+"]")
 		}
 		w.batteries = append(w.batteries, e)
 	}
 	for _, id := range w.commanded {
-		vm := strings.HasPrefix(id, "vm") || strings.HasPrefix(id, "pool")
-		switch w.d(24) {
-		case 23, 22:
+		vm := guest(id)
+		switch luck := 23 - w.d(24); {
+		case luck < 2*w.faults:
 			w.condition(id, "fault: %s", faults[w.d(len(faults))])
-		case 21:
+		case luck < 3*w.faults:
 			w.condition(id, "lies_at: %d", 1+w.d(8))
-		case 20, 19, 18:
+		case luck < 3*w.faults+3:
 			if vm {
 				w.condition(id, "off: true")
 			}
@@ -40,7 +40,7 @@ func (w *drawing) events() {
 	w.mains()
 	w.orders()
 	w.luck()
-	w.drills() // last: what a seed draws otherwise stays what it is
+	w.drills()
 }
 
 // faults are those that any node may have: a machine that freezes looks as if it were off to all but its BMC, and only what
@@ -49,7 +49,7 @@ var faults = slices.DeleteFunc(slices.Clone(sim.Faults), func(f sim.Fault) bool 
 
 // silences draws times in which nothing reaches some nodes; a few have not answered since before anybody looked.
 func (w *drawing) silences() {
-	if len(w.commanded) == 0 || !w.one(3) {
+	if len(w.commanded) == 0 || !w.bad(1, 3) {
 		return
 	}
 	at := 30 + w.d(600)
@@ -70,8 +70,8 @@ func (w *drawing) drills() {
 		if w.one(3) {
 			at = 60 + w.d(3000)
 		}
-		if w.one(4) {
-			w.event(at, "supply: %s, discharge: %d%%", w.pick(w.supplies), 20+w.d(70))
+		if w.one(3) {
+			w.discharge(at)
 			continue
 		}
 		nodes := w.commanded
@@ -81,13 +81,25 @@ func (w *drawing) drills() {
 		case 1:
 			nodes = nil
 			for _, id := range w.commanded {
-				if vm := strings.HasPrefix(id, "vm") || strings.HasPrefix(id, "pool"); vm || w.one(4) {
+				if guest(id) || w.one(4) {
 					nodes = append(nodes, id)
 				}
 			}
 		}
 		if len(nodes) > 0 {
 			w.event(at, "drill: [\"%s\"]", strings.Join(nodes, `", "`))
+		}
+	}
+}
+
+// discharge draws a test of a battery. Many are made since nobody trusts it, and some of those are right: it gives out on the way.
+func (w *drawing) discharge(at int) {
+	id := w.pick(w.supplies)
+	w.event(at, "supply: %s, discharge: %d%%", id, 20+w.d(70))
+	for i := range w.batteries {
+		b := &w.batteries[i]
+		if b.id == id && w.bad(1, 3) && !slices.ContainsFunc(b.said, func(s string) bool { return strings.HasPrefix(s, "dies_at") }) {
+			b.said = append(b.said, fmt.Sprintf("dies_at: %d%%", 30+w.d(50)))
 		}
 	}
 }
@@ -112,7 +124,7 @@ func (w *drawing) mains() {
 			back := out + 1 + w.d(1500)
 			w.event(out, "supply: %s, mains: off", s)
 			w.event(back, "supply: %s, mains: on", s)
-			if w.one(6) {
+			if w.bad(1, 6) {
 				mute := out + w.d(60)
 				w.event(mute, "supply: %s, silent: true", s)
 				w.event(max(mute, back)+w.d(200), "supply: %s, silent: false", s)
@@ -140,14 +152,14 @@ func (w *drawing) orders() {
 
 // luck draws what goes wrong around the controller, and what others do to nodes.
 func (w *drawing) luck() {
-	for range w.d(3) {
+	for range w.d(3) * w.faults {
 		w.crashes = append(w.crashes, fmt.Sprint(1+w.d(120)))
 	}
-	if w.one(3) {
+	if w.bad(1, 3) {
 		w.crashOn = append(w.crashOn, fmt.Sprint(1+w.d(60)))
 	}
 	w.away = []string{"10s", "45s", "4m", "20m"}[w.d(4)]
-	if w.one(10) {
+	if w.bad(1, 10) {
 		at := w.d(1500)
 		w.event(at, "journal: lost")
 		w.event(at+1+w.d(900), "journal: back")
@@ -155,7 +167,7 @@ func (w *drawing) luck() {
 	for range w.d(2) {
 		w.event(w.d(2000), "clock: %ds", w.d(7200)-3600)
 	}
-	for range w.d(8) / 6 {
+	for range w.d(8) / 6 * w.faults {
 		w.event(60+w.d(1500), "node: %q, becomes: %s", w.pick(w.commanded), []string{"on", "off", "gone"}[w.d(3)])
 	}
 }

@@ -20,11 +20,7 @@ func (w *drawing) further() {
 	if w.one(4) {
 		w.bmcs()
 	}
-	for i := range w.batteries {
-		if w.one(2) && !w.ours(w.batteries[i].id) {
-			w.batteries[i].said = append(w.batteries[i].said, fmt.Sprintf("deaf: %d", 1+w.d(2)*8))
-		}
-	}
+	w.deaf()
 	if w.one(4) {
 		for _, n := range w.nodes {
 			if n.machine() && w.one(2) {
@@ -33,13 +29,17 @@ func (w *drawing) further() {
 		}
 	}
 	for _, n := range w.nodes {
-		if n.setsAside() && w.one(6) && !slices.ContainsFunc(w.conditions, func(e entry) bool { return e.id == n.id }) {
+		if n.setsAside() && w.bad(1, 6) && !slices.ContainsFunc(w.conditions, func(e entry) bool { return e.id == n.id }) {
 			w.condition(n.id, "fault: %s", []sim.Fault{sim.Halves, sim.Tardy}[w.d(2)])
 		}
 	}
-	for i := range w.batteries { // of one that falls silent besides nobody can tell that it is deaf
+}
+
+// deaf draws UPSes that do not make their cuts while the mains are there. Of one that falls silent besides nobody can tell it.
+func (w *drawing) deaf() {
+	for i := range w.batteries {
 		mute := slices.ContainsFunc(w.happens, func(e string) bool { return strings.Contains(e, "supply: "+w.batteries[i].id+", silent: true") })
-		if w.ours(w.batteries[i].id) && w.one(2) && !mute {
+		if w.bad(1, 2) && !mute {
 			w.batteries[i].said = append(w.batteries[i].said, fmt.Sprintf("deaf: %d", 1+w.d(2)*8))
 		}
 	}
@@ -48,11 +48,6 @@ func (w *drawing) further() {
 // setsAside tells whether a node is a cache or a cluster.
 func (n *declared) setsAside() bool {
 	return n.kind == "vsphere.cluster" || slices.ContainsFunc(n.keys, func(k string) bool { return strings.Contains(k, cacheVerbs) })
-}
-
-// ours tells whether a supply feeds the controller's own machine: with that off, nobody sees that the cut is not made.
-func (w *drawing) ours(supply string) bool {
-	return slices.ContainsFunc(w.nodes, func(n *declared) bool { return n.kind == "self" && slices.Contains(n.feeds, supply) })
 }
 
 // machine tells whether a node is a machine with power of its own.
@@ -76,15 +71,15 @@ func (w *drawing) outlets() {
 			continue
 		}
 		made = append(made, outlet)
-		switch w.d(12) {
-		case 11:
+		switch luck := 11 - w.d(12); {
+		case luck < w.faults:
 			w.condition(outlet, "fault: %s", w.pick([]string{"hang", "refuse", "mute", "stuck", "late", "deny", "busy", "dud"}))
-		case 10, 9, 8:
-			w.condition(outlet, "boots: true")
-		case 7:
-			w.event(60+w.d(1500), "node: %q, becomes: %s", outlet, w.pick([]string{"on", "off"}))
-		case 6:
+		case luck < 2*w.faults:
 			w.condition(outlet, "lies_at: %d", 1+w.d(8))
+		case luck < 2*w.faults+3:
+			w.condition(outlet, "boots: true")
+		case luck < 2*w.faults+4:
+			w.event(60+w.d(1500), "node: %q, becomes: %s", outlet, w.pick([]string{"on", "off"}))
 		}
 	}
 }
@@ -106,11 +101,11 @@ func (w *drawing) cluster() {
 	}
 	n := w.node("cluster", "vsphere.cluster", needs, nil, "via: vc", "cluster: c")
 	n.down = []string{"protect_within: " + w.seconds(70, 100)}
-	switch w.d(8) {
-	case 7:
-		w.condition(n.id, "protected: true")
-	case 6, 5:
+	switch luck := 7 - w.d(8); {
+	case luck < 2*w.faults:
 		w.condition(n.id, "fault: %s", w.pick([]string{"refuse", "mute", "stuck", "late", "deny", "busy"}))
+	case luck < 2*w.faults+1:
+		w.condition(n.id, "protected: true")
 	}
 	if w.one(6) {
 		w.event(2+w.d(50), "drill: [cluster]")
@@ -126,11 +121,11 @@ func (w *drawing) bmcs() {
 		n.bmc = "bmc-" + n.id
 		n.wake = "redfish: " + n.bmc
 		how := sim.Well
-		if w.one(4) {
+		if w.bad(1, 4) {
 			how = sim.BMCs[w.d(len(sim.BMCs))]
 		}
 		w.condition(n.id, "bmc: %s", how)
-		if how == sim.Well && w.one(4) && !w.faulty(n.id) {
+		if how == sim.Well && w.bad(1, 4) && !w.faulty(n.id) {
 			w.condition(n.id, "fault: %s", sim.Freeze)
 		}
 	}

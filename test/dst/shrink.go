@@ -24,12 +24,12 @@ func (t Tape) Replay() Dice {
 	}
 }
 
-// Shrink looks for a smaller scenario that still fails, in at most so many tries: parts of the tape are left out, then
+// Shrink looks for a smaller scenario, drawn with the same factor of faults, that still fails, in at most so many tries: parts of the tape are left out, then
 // fall as simply as they can, then lower. (The property-testing library that the other laws use takes its seed from a
 // flag of the whole process, so it can't play seeds side by side, nor one of them alone.)
-func Shrink(tape Tape, tries int, fails func(text string) bool) string {
+func Shrink(tape Tape, faults, tries int, fails func(text string) bool) string {
 	try := func(t Tape) bool {
-		if tries--; tries < 0 || !fails(Draw(t.Replay())) {
+		if tries--; tries < 0 || !fails(DrawWith(t.Replay(), faults)) {
 			return false
 		}
 		tape = t
@@ -62,5 +62,5 @@ func Shrink(tape Tape, tries int, fails func(text string) bool) string {
 			}
 		}
 	}
-	return Draw(tape.Replay())
+	return DrawWith(tape.Replay(), faults)
 }

@@ -20,7 +20,12 @@ func (t tally) add(sc *sim.Scenario, r *sim.Result) {
 	t["kills of the controller"] += r.Kills
 	t["nodes"] += sc.Settings.Estate.Len()
 	t["nodes that lost their power while on"] += len(r.Crashed)
-	t["probes answered with the opposite, at most"] += len(sc.LiesAt)
+	for _, what := range sim.Mets {
+		t["met: "+what] += r.Met[what]
+	}
+	for _, h := range sc.Habits {
+		t.habit(&h)
+	}
 	for i := range sc.Settings.Estate.Len() {
 		if kind := sc.Settings.Estate.Node(i).Kind; kind == plan.Outlet || kind == plan.Cluster {
 			t["nodes of kind "+kind.String()]++
@@ -64,6 +69,23 @@ func (t tally) add(sc *sim.Scenario, r *sim.Result) {
 		}
 		if rec.Kind == engine.Accepted && rec.Outcome == engine.Unreached {
 			t["commands that reached nobody"]++
+		}
+	}
+}
+
+// habit counts how a node answers and comes up.
+func (t tally) habit(h *sim.Habit) {
+	for what, has := range map[string]bool{
+		"nodes whose looks fail where nobody answers":     h.Fails,
+		"nodes with a self-test of their own length":      h.SelfTest != 0,
+		"nodes that refuse connections while they boot":   h.Refuses,
+		"switches that others are reached through":        h.Network,
+		"nodes whose looks show what was":                 h.Lags > 0,
+		"nodes that commands take long to":                h.Way > 0,
+		"machines that come up late after their power is": h.BootsAfter > 0,
+	} {
+		if has {
+			t[what]++
 		}
 	}
 }

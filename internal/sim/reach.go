@@ -1,0 +1,137 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+)
+
+// Habit is how a node answers and comes up, where that is not as usual. The zero Habit is the usual one.
+type Habit struct {
+	// Fails: a look that gets no answer fails, as with adapters that can't tell silence from trouble of their own, and is
+	// not answered with Unreachable.
+	Fails bool
+	// SelfTest is how long a machine is silent when it begins to start; 0: half of its nominal start
+	// if it is its own system that answers for it (plan.Node.OffAfter), and not at all otherwise; below 0: not at all.
+	SelfTest time.Duration
+	// Refuses: from the end of its self-test until it is on it refuses connections, which tells nothing, and does not say
+	// that it starts.
+	Refuses bool
+	// Network, of a passive node: what depends on it is reached through it. Of several any one will do.
+	Network bool
+	// Lags is for how long after a command looks show what was before it.
+	Lags time.Duration
+	// Way is how long a command takes to arrive.
+	Way time.Duration
+	// BootsAfter is how long after the return of its power it starts by itself. It does so even if Boots does not have it.
+	BootsAfter time.Duration
+}
+
+// quiet tells whether a question or a command to a node gets no answer whatever, though the node may well be there.
+func (s *simulation) quiet(i int) bool {
+	return s.things[i].silent || s.selfTests(i) || s.cutOff(i) || s.mutelyFed(i)
+}
+
+// selfTests tells whether a machine is in the part of its start in which it answers nobody.
+func (s *simulation) selfTests(i int) bool {
+	t := &s.things[i]
+	return t.state == plan.Starting && s.now.Before(t.testing)
+}
+
+// cutOff tells whether no way through the network leads to a node. Of a VM its host is asked.
+func (s *simulation) cutOff(i int) bool {
+	if len(s.scenario.Habits) == 0 {
+		return false
+	}
+	if host := s.hostOf(i); host >= 0 {
+		return s.cutOff(host)
+	}
+	ways := 0
+	for _, j := range s.estate.Needs(i) {
+		if !s.things[j].habit.Network {
+			continue
+		}
+		if ways++; s.things[j].state == plan.On {
+			return false
+		}
+	}
+	return ways > 0
+}
+
+// mutelyFed tells whether a node is a supply whose UPS is silent, or an outlet of one: it is asked through that.
+func (s *simulation) mutelyFed(i int) bool {
+	var of []int
+	switch s.estate.Node(i).Kind {
+	case plan.Supply:
+		of = []int{i}
+	case plan.Outlet:
+		of = s.estate.Feeds(i)
+	default:
+		return false
+	}
+	return slices.ContainsFunc(s.cells, func(c cell) bool { return slices.Contains(of, c.node) && (c.silent || c.dead) })
+}
+
+// noAnswer is what a look at a node tells that nobody answers. Where a runbook says that silence after a stop counts as
+// off, it is the runbook's word that such a node is not silent for another reason: then it can't be asked at all.
+func (s *simulation) noAnswer(i int) (engine.Outcome, plan.Observation) {
+	t, counts := &s.things[i], s.estate.Node(i).OffAfter > 0
+	if t.habit.Fails && !counts || (t.silent || t.frozen && s.cutOff(i)) && t.took && counts {
+		s.meet(MetFailedLook)
+		return engine.Unreached, plan.Observation{}
+	}
+	if !t.took {
+		s.meet(MetUnreachable)
+	}
+	return engine.Done, plan.Observation{State: plan.Unreachable}
+}
+
+// meetQuiet counts why a question or a command got no answer.
+func (s *simulation) meetQuiet(i int, dark, selfTest, supply string) {
+	switch t := &s.things[i]; {
+	case t.silent:
+	case s.selfTests(i):
+		s.meet(selfTest)
+	case s.mutelyFed(i):
+		s.meet(supply)
+	case t.state != plan.Off:
+		s.meet(dark)
+	}
+}
+
+// selfTest is how long a machine is silent when it starts. Usually only one whose own system answers for it is: of one that
+// is told as off when it is off somebody else knows.
+func (s *simulation) selfTest(i int) time.Duration {
+	n := s.estate.Node(i)
+	usual := n.Time(plan.Start).Nominal / 2
+	if s.scenario.Awake || n.OffAfter == 0 {
+		usual = 0
+	}
+	if n.Kind == plan.VM || n.Kind == plan.Outlet {
+		return 0
+	}
+	return max(0, cmp.Or(s.things[i].habit.SelfTest, usual))
+}
+
+// keepView keeps what a node looks like before a command, for as long as its system tells no better.
+func (s *simulation) keepView(i int) {
+	if t := &s.things[i]; t.habit.Lags > 0 {
+		t.before, t.staleUntil = s.view(i, t.state), s.now.Add(t.habit.Lags)
+	}
+}
+
+// withHost starts the VMs that come up by themselves when their host does.
+func (s *simulation) withHost(host int) {
+	if s.estate.Node(host).Kind != plan.Host {
+		return
+	}
+	for _, u := range s.estate.Users(host) {
+		if t := &s.things[u]; t.boots && t.state == plan.Off && s.hostOf(u) == host {
+			s.meet(MetBootedWithHost)
+			s.boot(u, s.took(u, plan.Start))
+		}
+	}
+}

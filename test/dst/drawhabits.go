@@ -1,0 +1,57 @@
+package dst
+
+import (
+	"slices"
+	"strings"
+)
+
+// habits draws how systems answer and how machines come up.
+func (w *drawing) habits() {
+	if switched := slices.ContainsFunc(w.nodes, func(n *declared) bool { return n.id == "switch" }); switched && w.one(2) {
+		w.condition("switch", "network: true")
+	}
+	for _, n := range w.nodes {
+		if n.machine() {
+			w.rises(n)
+		}
+	}
+	if w.one(3) {
+		for _, id := range w.commanded {
+			if guest(id) && w.one(2) {
+				w.condition(id, "boots: true")
+			}
+		}
+	}
+	for _, id := range w.commanded {
+		if w.bad(1, 8) {
+			w.condition(id, "lags: %s", w.seconds(2, 9))
+		}
+		if w.bad(1, 10) { // shorter than the controller is away: of what is on its way longer nobody could know
+			w.condition(id, "way: %s", w.seconds(1, 8))
+		}
+		if guest(id) && w.bad(1, 8) {
+			w.condition(id, "fails: true")
+		}
+	}
+}
+
+// rises draws how a machine comes up. Late it is at most within the time that its start may take.
+func (w *drawing) rises(n *declared) {
+	if n.answersItself() && w.bad(1, 3) {
+		w.condition(n.id, "self_test: %s", w.seconds(0, n.start+10))
+		if w.one(3) {
+			w.condition(n.id, "refuses: true")
+		}
+	}
+	if w.bad(1, 6) {
+		w.condition(n.id, "boots_after: %s", w.seconds(1, n.within-n.start))
+	}
+}
+
+// answersItself tells whether nobody but the machine itself answers for it.
+func (n *declared) answersItself() bool {
+	return n.kind == "vsphere.host" || slices.ContainsFunc(n.keys, func(k string) bool { return strings.Contains(k, "off_when_unreachable") })
+}
+
+// guest tells whether an id is a VM's.
+func guest(id string) bool { return strings.HasPrefix(id, "vm") || strings.HasPrefix(id, "pool") }

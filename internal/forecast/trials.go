@@ -55,14 +55,20 @@ func (n *network) tryWith(workers, trials int, seed uint64, under map[int]odds) 
 	if len(n.steps) == 0 {
 		return o
 	}
+	kept := n.kept(trials, seed, under)
 	var group sync.WaitGroup
 	counts := make([][]int32, workers)
 	for w := range workers {
 		work := func() {
-			kernel, draws, took := newKernel(n), newDrawer(n, under), make([]int64, len(n.steps))
+			kernel, took := newKernel(n), make([]int64, len(n.steps))
 			counts[w] = make([]int32, len(n.steps))
+			draw := func(trial int) { gather(kept, trial, took) }
+			if kept == nil {
+				drawer := newDrawer(n, under)
+				draw = func(trial int) { drawer.draw(trialSeed(seed, trial), took) }
+			}
 			for j := w; j < trials; j += workers {
-				draws.draw(mix(seed+uint64(j)), took)
+				draw(j)
 				o.spans[j] = kernel.play(took)
 				kernel.chain(counts[w])
 			}
@@ -81,4 +87,18 @@ func (n *network) tryWith(workers, trials int, seed uint64, under map[int]odds) 
 	}
 	slices.Sort(o.spans)
 	return o
+}
+
+// spans are those of try, without what the trials show beside.
+func (n *network) spans(trials int, seed uint64, under map[int]odds) []int64 {
+	if len(n.lanes) > 0 || len(n.steps) == 0 {
+		return n.try(trials, seed, under).spans
+	}
+	kept := n.kept(trials, seed, under)
+	if kept == nil {
+		return n.try(trials, seed, under).spans
+	}
+	spans := n.longest(kept, trials)
+	slices.Sort(spans)
+	return spans
 }

@@ -41,8 +41,10 @@ func (f Facts) Tells(kind Kind) bool {
 // Holds judges the condition. One on an unknown figure does not hold, nor does the zero condition, nor an empty any or
 // all. Those that speak of the battery (on_battery, slack_below, runtime_below, charge_below, low_battery,
 // silent_on_battery) hold on battery only: a battery that is still recharging is no reason to go down.
-func (c Condition) Holds(f Facts) bool {
-	s := f.State
+func (c Condition) Holds(f Facts) bool { return c.holds(&f) }
+
+func (c *Condition) holds(f *Facts) bool {
+	s := &f.State
 	onBattery := s.Mains == MainsOnBattery
 	switch c.Kind {
 	case OnBattery:
@@ -68,10 +70,13 @@ func (c Condition) Holds(f Facts) bool {
 	case RechargedFor:
 		// A full battery is as much as can be waited for.
 		return s.Left.Known && f.AnotherShutdown.Known && s.Left.Value >= f.AnotherShutdown.Value || s.Charge.Known && s.Charge.Value >= fullCharge
-	case Any:
-		return slices.ContainsFunc(c.Of, func(of Condition) bool { return of.Holds(f) })
-	case All:
-		return len(c.Of) > 0 && !slices.ContainsFunc(c.Of, func(of Condition) bool { return !of.Holds(f) })
+	case Any, All:
+		for i := range c.Of {
+			if c.Of[i].holds(f) == (c.Kind == Any) {
+				return c.Kind == Any
+			}
+		}
+		return c.Kind == All && len(c.Of) > 0
 	}
 	return false
 }

@@ -15,6 +15,10 @@ type Facts struct {
 	State State
 	// Slack is the battery time left minus what the rest of the plan needs and the reserve, in seconds.
 	Slack Figure
+	// Race, where it is given, is what slack is judged by in the place of Slack, so that nobody works it out whom no
+	// condition asks. Ahead is how many seconds of it pass until the next reading.
+	Race  *Race
+	Ahead float64
 	// AnotherShutdown is the battery time at the present load that an interrupted power-up and a whole further
 	// shutdown need, plus 20 %, in seconds.
 	AnotherShutdown Figure
@@ -24,7 +28,7 @@ type Facts struct {
 func (f Facts) Tells(kind Kind) bool {
 	switch kind {
 	case SlackBelow:
-		return f.Slack.Known
+		return f.Slack.Known || f.Race != nil && len(f.Race.Need) > 0 && f.State.Left.Known
 	case RuntimeBelow:
 		return f.State.Left.Known
 	case ChargeBelow, ChargeAbove:
@@ -50,7 +54,7 @@ func (c *Condition) holds(f *Facts) bool {
 	case OnBattery:
 		return onBattery && s.OnBatteryFor >= c.For
 	case SlackBelow:
-		return onBattery && s.OnBatteryFor >= slackAfter && f.Slack.Known && f.Slack.Value < c.For.Seconds()
+		return onBattery && s.OnBatteryFor >= slackAfter && f.slackBelow(c.For.Seconds())
 	case RuntimeBelow:
 		return onBattery && s.Left.Known && s.Left.Value < c.For.Seconds()
 	case ChargeBelow:
@@ -79,6 +83,14 @@ func (c *Condition) holds(f *Facts) bool {
 		return c.Kind == All && len(c.Of) > 0
 	}
 	return false
+}
+
+// slackBelow reports whether slack is known and less than so many seconds.
+func (f *Facts) slackBelow(seconds float64) bool {
+	if f.Race != nil {
+		return f.State.Outlook.SlackBelow(f.Race, seconds+f.Ahead)
+	}
+	return f.Slack.Known && f.Slack.Value < seconds
 }
 
 // OnMains gives the first kind by which the condition may hold while the mains are on; "" if it can't.

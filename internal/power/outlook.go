@@ -135,7 +135,11 @@ func (o *Outlook) At(p float64) (Figure, Way) {
 	if math.IsInf(lowest, 1) {
 		return Figure{}, by
 	}
-	return Known(min(o.lasting(lowest), farthest)), by
+	seconds := o.lasting(lowest)
+	if !(seconds > 0) { // or the load is no number
+		seconds = 0
+	}
+	return Known(min(seconds, farthest)), by
 }
 
 // farthest is as many seconds as anything is looked ahead: three hundred years. No battery lasts so long; a load of next

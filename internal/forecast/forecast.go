@@ -51,7 +51,7 @@ const (
 func (f *Forecaster) Answer(estate *plan.Estate, ask engine.Estimate) engine.Estimated {
 	f.know(estate)
 	rest := f.left(ask)
-	n := f.down.network(rest.roles(nil))
+	n := rest.network(nil)
 	all := n.try(f.trials, f.seed, rest.under)
 	answer := f.brief(ask, rest, all.spans)
 	answer.Critical = n.critical(&all, f.trials)
@@ -74,12 +74,34 @@ func (f *Forecaster) Answer(estate *plan.Estate, ask engine.Estimate) engine.Est
 func (f *Forecaster) Brief(estate *plan.Estate, ask engine.Estimate) engine.Estimated {
 	f.know(estate)
 	rest := f.left(ask)
-	return f.brief(ask, rest, f.down.network(rest.roles(nil)).spans(f.trials, f.seed, rest.under))
+	return f.brief(ask, rest, rest.network(nil).spans(f.trials, f.seed, rest.under))
 }
 
 func (f *Forecaster) brief(ask engine.Estimate, rest *remaining, spans []int64) engine.Estimated {
-	hosts := func(s *plan.Step, n *plan.Node) bool { return n.Kind != plan.VM && s.Verb != plan.Protect }
-	return engine.Estimated{Serial: ask.Serial, Need: middles(spans), Whole: f.wholeOf(ask.Scope), Hosts: f.part(rest, f.trials, likely, hosts)}
+	return engine.Estimated{Serial: ask.Serial, Need: middles(spans), Whole: f.wholeOf(ask.Scope), Hosts: f.hosts(rest)}
+}
+
+// Need is that of Answer alone: what slack is judged by, until the shutdown begins.
+func (f *Forecaster) Need(estate *plan.Estate, ask engine.Estimate) []time.Duration {
+	f.know(estate)
+	rest := f.left(ask)
+	return middles(rest.network(nil).spans(f.trials, f.seed, rest.under))
+}
+
+// Hosts is that of Answer alone: what waits are judged by once the shutdown has begun.
+func (f *Forecaster) Hosts(estate *plan.Estate, ask engine.Estimate) time.Duration {
+	f.know(estate)
+	return f.hosts(f.left(ask))
+}
+
+// Whole is that of Answer alone: what a recharge is judged by.
+func (f *Forecaster) Whole(estate *plan.Estate, ask engine.Estimate) time.Duration {
+	f.know(estate)
+	return f.wholeOf(ask.Scope)
+}
+
+func (f *Forecaster) hosts(rest *remaining) time.Duration {
+	return f.part(rest, f.trials, likely, func(s *plan.Step, n *plan.Node) bool { return n.Kind != plan.VM && s.Verb != plan.Protect })
 }
 
 // know makes ready what depends on the estate alone.
@@ -188,10 +210,14 @@ func (r *remaining) roles(counts func(*plan.Step, *plan.Node) bool) []role {
 	return roles
 }
 
+// network is what remains as trials are played on it (counts: of those steps; nil: of all).
+func (r *remaining) network(counts func(*plan.Step, *plan.Node) bool) *network {
+	return r.course.network(r.roles(counts))
+}
+
 // part tells how long a part of what remains takes in a share of the trials.
 func (f *Forecaster) part(r *remaining, trials int, share float64, counts func(*plan.Step, *plan.Node) bool) time.Duration {
-	o := outcome{spans: r.course.network(r.roles(counts)).spans(trials, f.seed, r.under)}
-	return o.at(share)
+	return r.network(counts).within(share, trials, f.seed, r.under)
 }
 
 // wholeOf is what an interrupted power-up of a scope and a whole further shutdown of it take.

@@ -55,6 +55,8 @@ func TestSpansAreThoseOfTheKernel(t *testing.T) {
 		want := n.tryWith(1, trials, seed, under).spans
 		n.course.keep(trials, seed)
 		require.Equal(t, want, n.spans(trials, seed, under))
+		p := rapid.SampledFrom([]float64{0, 0.5, 0.8, likely, 1}).Draw(t, "p")
+		require.Equal(t, (&outcome{spans: want}).at(p), n.within(p, trials, seed, under))
 		if len(n.lanes) == 0 && len(n.steps) > 1 {
 			unbound++
 		}
@@ -81,5 +83,8 @@ func TestBriefIsAnswerWithoutWhatPeopleRead(t *testing.T) {
 		a := New(nil, 40).Answer(e, ask)
 		want := engine.Estimated{Serial: a.Serial, Need: a.Need, Hosts: a.Hosts, Whole: a.Whole}
 		require.Equal(t, want, New(nil, 40).Brief(e, ask))
+		require.Equal(t, a.Need, New(nil, 40).Need(e, ask))
+		require.Equal(t, a.Hosts, New(nil, 40).Hosts(e, ask))
+		require.Equal(t, a.Whole, New(nil, 40).Whole(e, ask))
 	})
 }

@@ -160,12 +160,12 @@ func (v *View) below(p, z float64) float64 {
 // fears is how many standard deviations below its middle a normal distribution has a share p.
 func fears(p float64) float64 {
 	if p == Pessimistic {
-		return fearsPessimistic
+		return fearsPessimistic // asked for at each reading
 	}
 	return -math.Sqrt2 * math.Erfinv(2*p-1)
 }
 
-var fearsPessimistic = -math.Sqrt2 * math.Erfinv(2*Pessimistic-1)
+const fearsPessimistic = 1.6448536269514724
 
 // Told is what one way tells, for people.
 type Told struct {

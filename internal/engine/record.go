@@ -39,9 +39,9 @@ type Record struct {
 	At       time.Time                `json:"at"`  // wall time, for people; no decision rests on it
 	Kind     RecordKind               `json:"kind"`
 	Outage   string                   `json:"outage,omitempty"`
-	Mode     string                   `json:"mode,omitempty"`  // "run", "drill", "observe", "simulate"
+	Mode     string                   `json:"mode,omitempty"`   // "run", "drill", "observe", "simulate"
 	Format   int                      `json:"format,omitempty"` // of the records of this outage: FormatNow; 0 in those of before there were formats
-	Scope    []string                 `json:"scope,omitempty"` // of a drill: the nodes that it takes, or the supply whose battery it discharges
+	Scope    []string                 `json:"scope,omitempty"`  // of a drill: the nodes that it takes, or the supply whose battery it discharges
 	Supplies []string                 `json:"supplies,omitempty"`
 	Digest   string                   `json:"digest,omitempty"`
 	Members  map[string][]plan.Member `json:"members,omitempty"` // selectors as expanded for this outage

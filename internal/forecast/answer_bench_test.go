@@ -36,3 +36,15 @@ func BenchmarkAnswer(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkBrief(b *testing.B) {
+	e := sampleEstate(b, 20)
+	f, ask := New(nil, 100), question(e, 4)
+	f.Brief(e, ask)
+	b.ReportAllocs()
+	begun := processor()
+	for b.Loop() {
+		f.Brief(e, ask)
+	}
+	b.ReportMetric(float64((processor()-begun).Microseconds())/float64(b.N)/1000, "cpu-ms/op")
+}

@@ -51,10 +51,10 @@ const (
 func (f *Forecaster) Answer(estate *plan.Estate, ask engine.Estimate) engine.Estimated {
 	f.know(estate)
 	rest := f.left(ask)
-	n := f.down.network(rest.roles(nil))
+	n := rest.network(nil)
 	all := n.try(f.trials, f.seed, rest.under)
-	answer := engine.Estimated{Serial: ask.Serial, Need: middles(all.spans), Critical: n.critical(&all, f.trials), Whole: f.wholeOf(ask.Scope)}
-	answer.Hosts = f.part(rest, f.trials, likely, func(s *plan.Step, n *plan.Node) bool { return n.Kind != plan.VM && s.Verb != plan.Protect })
+	answer := f.brief(ask, rest, all.spans)
+	answer.Critical = n.critical(&all, f.trials)
 	answer.Tail = f.part(rest, f.trials, surely, func(s *plan.Step, n *plan.Node) bool {
 		return s.Verb == plan.Flush || s.Verb == plan.Cut || s.Verb == plan.Stop && n.Kind == plan.Other
 	})
@@ -69,6 +69,41 @@ func (f *Forecaster) Answer(estate *plan.Estate, ask engine.Estimate) engine.Est
 	return answer
 }
 
+// Brief is Answer with what the engine decides by alone: Need, Hosts and Whole. Critical, Tail and Stages, which people
+// read, are left out: they take most of the time.
+func (f *Forecaster) Brief(estate *plan.Estate, ask engine.Estimate) engine.Estimated {
+	f.know(estate)
+	rest := f.left(ask)
+	return f.brief(ask, rest, rest.network(nil).spans(f.trials, f.seed, rest.under))
+}
+
+func (f *Forecaster) brief(ask engine.Estimate, rest *remaining, spans []int64) engine.Estimated {
+	return engine.Estimated{Serial: ask.Serial, Need: middles(spans), Whole: f.wholeOf(ask.Scope), Hosts: f.hosts(rest)}
+}
+
+// Need is that of Answer alone: what slack is judged by, until the shutdown begins.
+func (f *Forecaster) Need(estate *plan.Estate, ask engine.Estimate) []time.Duration {
+	f.know(estate)
+	rest := f.left(ask)
+	return middles(rest.network(nil).spans(f.trials, f.seed, rest.under))
+}
+
+// Hosts is that of Answer alone: what waits are judged by once the shutdown has begun.
+func (f *Forecaster) Hosts(estate *plan.Estate, ask engine.Estimate) time.Duration {
+	f.know(estate)
+	return f.hosts(f.left(ask))
+}
+
+// Whole is that of Answer alone: what a recharge is judged by.
+func (f *Forecaster) Whole(estate *plan.Estate, ask engine.Estimate) time.Duration {
+	f.know(estate)
+	return f.wholeOf(ask.Scope)
+}
+
+func (f *Forecaster) hosts(rest *remaining) time.Duration {
+	return f.part(rest, f.trials, likely, func(s *plan.Step, n *plan.Node) bool { return n.Kind != plan.VM && s.Verb != plan.Protect })
+}
+
 // know makes ready what depends on the estate alone.
 func (f *Forecaster) know(estate *plan.Estate) {
 	if f.estate == estate {
@@ -78,6 +113,8 @@ func (f *Forecaster) know(estate *plan.Estate) {
 	f.estate, f.scope = estate, nil
 	f.down, f.up = newCourse(down, f.known), newCourse(estate.Plan(plan.Up, nil), f.known)
 	f.seed, f.stages = seedOf(down.Digest()), stagesOf(down)
+	f.down.keep(f.trials, f.seed)
+	f.up.keep(f.trials, f.seed)
 }
 
 // seedOf makes a number of a digest.
@@ -173,10 +210,14 @@ func (r *remaining) roles(counts func(*plan.Step, *plan.Node) bool) []role {
 	return roles
 }
 
+// network is what remains as trials are played on it (counts: of those steps; nil: of all).
+func (r *remaining) network(counts func(*plan.Step, *plan.Node) bool) *network {
+	return r.course.network(r.roles(counts))
+}
+
 // part tells how long a part of what remains takes in a share of the trials.
 func (f *Forecaster) part(r *remaining, trials int, share float64, counts func(*plan.Step, *plan.Node) bool) time.Duration {
-	o := r.course.network(r.roles(counts)).try(trials, f.seed, r.under)
-	return o.at(share)
+	return r.network(counts).within(share, trials, f.seed, r.under)
 }
 
 // wholeOf is what an interrupted power-up of a scope and a whole further shutdown of it take.

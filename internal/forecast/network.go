@@ -11,6 +11,7 @@ type course struct {
 	plan   *plan.Plan
 	byRank []int  // steps, the most urgent first
 	odds   []odds // by step; milestones have none
+	luck   *luck  // nil: each trial is drawn when it is played
 	kins   []kin
 	places map[kin]int32 // of kins, from 1
 }
@@ -44,6 +45,7 @@ type network struct {
 	cells     []cell
 	next      []int32 // the steps that wait for each, one step's after the other's
 	waits     []int32 // for how many each waits
+	order     []int32 // each after all that it waits for
 	begun     []int32 // those under way
 	first     []int32 // the others that wait for nothing
 	lanes     []bounds
@@ -91,6 +93,12 @@ func (c *course) network(roles []role) *network {
 		if roles[step] != settled {
 			number[step] = int32(len(n.steps))
 			n.steps = append(n.steps, int32(step))
+		}
+	}
+	n.order = make([]int32, 0, kept)
+	for step := range p.Steps {
+		if roles[step] != settled {
+			n.order = append(n.order, number[step])
 		}
 	}
 	n.link(roles, number)
@@ -167,14 +175,15 @@ func (n *network) link(roles []role, number []int32) {
 	}
 }
 
-// bind gives each step its lane. A class without a limit for each host is one lane; one without any limit has none.
+// bind gives each step its lane. A class without a limit for each host is one lane. Where no more steps are left than may
+// run at once, no limit counts, and they have none.
 func (n *network) bind(roles []role) {
 	e := n.course.plan.Estate()
 	limits := e.Limits()
 	n.classes = make([]bounds, len(limits))
 	lanes := make([][]int32, len(limits)) // by class and the estate's lane: the place in n.lanes, from 1
 	for c, limit := range limits {
-		n.classes[c] = bounds{most: bound(limit.Total), size: int32(len(n.steps))}
+		n.classes[c] = bounds{most: bound(limit.Total)}
 	}
 	for i, step := range n.steps {
 		cell := &n.cells[i]
@@ -198,18 +207,49 @@ func (n *network) bind(roles []role) {
 			lanes[class][lane] = int32(len(n.lanes))
 		}
 		cell.lane = lanes[class][lane] - 1
-		cell.place = n.lanes[cell.lane].size
 		n.lanes[cell.lane].size++
+		n.classes[class].size++
 	}
+	n.unbind()
+	n.place()
+}
+
+// unbind takes the lanes away that no limit counts in.
+func (n *network) unbind() {
+	kept := n.lanes[:0]
+	now := make([]int32, len(n.lanes))
+	for l, lane := range n.lanes {
+		if now[l] = free; lane.size > lane.most || n.classes[lane.class].size > n.classes[lane.class].most {
+			now[l] = int32(len(kept))
+			kept = append(kept, lane)
+		}
+	}
+	n.lanes = kept
+	for i := range n.cells {
+		if cell := &n.cells[i]; cell.lane >= 0 {
+			cell.lane = now[cell.lane]
+		}
+	}
+	for c := range n.classes {
+		n.classes[c].size = int32(len(n.steps)) // numbers of steps are kept in a set
+	}
+}
+
+// place puts the steps of each lane in order.
+func (n *network) place() {
 	at := int32(0)
 	for l := range n.lanes {
 		n.lanes[l].from = at
 		at += n.lanes[l].size
+		n.lanes[l].size = 0
 	}
 	n.laneSteps = make([]int32, at)
-	for i, cell := range n.cells {
-		if cell.lane >= 0 {
-			n.laneSteps[n.lanes[cell.lane].from+cell.place] = int32(i)
+	for i := range n.cells {
+		if cell := &n.cells[i]; cell.lane >= 0 {
+			lane := &n.lanes[cell.lane]
+			cell.place = lane.size
+			n.laneSteps[lane.from+lane.size] = int32(i)
+			lane.size++
 		}
 	}
 }

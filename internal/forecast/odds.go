@@ -24,6 +24,7 @@ type odds struct {
 type begun struct {
 	elapsed float64
 	past    float64 // the share of the runs that end by themselves that have ended by then
+	rest    []int64 // by trial: what is left of it, once that is drawn
 }
 
 // kin are steps of which the same is known and no more: where they are slower than expected, they are so together.
@@ -81,19 +82,43 @@ func (c *course) kinOf(typ string, verb plan.Verb, d Duration) int32 {
 	return at
 }
 
+// draw draws the mean and the scale that a kin's runs have in a trial.
+func (k *kin) draw(seed uint64, place int32, common float64) (mean, scale float64) {
+	x := mix(seed ^ uint64(place)<<32)
+	scale = k.scale * k.spread.at(unit(x))
+	return common + scale*k.doubt*quantiles(0).at(unit(x<<32)), scale
+}
+
+// common draws the mean of the steps of a trial that have no kin.
+func common(seed uint64) float64 { return commonScale * quantiles(0).at(unit(mix(seed^1<<63))) }
+
+// stepLuck is a step's luck in a trial: the same in every network of the plan, so that they can be compared.
+func stepLuck(seed uint64, step int32) uint64 { return mix(seed + uint64(step)) }
+
+// draw draws how long a step takes whose kin have such a mean and scale. It is not under way.
+func (o *odds) draw(x uint64, mean, scale float64) int64 {
+	end := o.within
+	if uint32(x) >= o.hang {
+		end = o.floor + o.median*exp(mean+scale*o.sigma*o.table.at(unit(x)))
+	}
+	if end >= o.within {
+		end = o.within + o.force(x)
+	}
+	return int64(end)
+}
+
 // drawer draws the trials of a network.
 type drawer struct {
-	steps  []int32 // of the plan, by number
-	odds   []odds  // by number; instant steps have none
-	normal *table
-	kins   []kin     // of the course
-	used   []int32   // places, from 1, of those that the network has steps of
-	mean   []float64 // by place, in this trial
-	scale  []float64
+	steps []int32   // of the plan, by number
+	odds  []odds    // by number; instant steps have none
+	kins  []kin     // of the course
+	used  []int32   // places, from 1, of those that the network has steps of
+	mean  []float64 // by place, in this trial
+	scale []float64
 }
 
 func newDrawer(n *network, under map[int]odds) *drawer {
-	d := &drawer{steps: n.steps, normal: quantiles(0), odds: make([]odds, len(n.steps)), kins: n.course.kins, mean: make([]float64, len(n.course.kins)+1), scale: make([]float64, len(n.course.kins)+1)}
+	d := &drawer{steps: n.steps, odds: make([]odds, len(n.steps)), kins: n.course.kins, mean: make([]float64, len(n.course.kins)+1), scale: make([]float64, len(n.course.kins)+1)}
 	for i, step := range n.steps {
 		if n.cells[i].lane == pause {
 			continue
@@ -111,33 +136,21 @@ func newDrawer(n *network, under map[int]odds) *drawer {
 
 // draw fills in how long each step of a trial takes. The same seed gives the same times.
 func (d *drawer) draw(seed uint64, took []int64) {
-	common := commonScale * d.normal.at(unit(mix(seed^1<<63)))
-	d.mean[0], d.scale[0] = common, 1
+	d.mean[0], d.scale[0] = common(seed), 1
 	for _, place := range d.used {
-		k := &d.kins[place-1]
-		x := mix(seed ^ uint64(place)<<32)
-		d.scale[place] = k.scale * k.spread.at(unit(x))
-		d.mean[place] = common + d.scale[place]*k.doubt*d.normal.at(unit(x<<32))
+		d.mean[place], d.scale[place] = d.kins[place-1].draw(seed, place, d.mean[0])
 	}
 	for i := range d.odds {
 		o := &d.odds[i]
-		if o.table == nil {
+		x := stepLuck(seed, d.steps[i])
+		switch {
+		case o.table == nil:
 			took[i] = 0
-			continue
-		}
-		x := mix(seed + uint64(d.steps[i])) // the same luck in every network of the plan, so that they can be compared
-		if o.begun != nil {
+		case o.begun != nil:
 			took[i] = o.rest(x)
-			continue
+		default:
+			took[i] = o.draw(x, d.mean[o.kin], d.scale[o.kin])
 		}
-		end := o.within
-		if uint32(x) >= o.hang {
-			end = o.floor + o.median*exp(d.mean[o.kin]+d.scale[o.kin]*o.sigma*o.table.at(unit(x)))
-		}
-		if end >= o.within {
-			end = o.within + o.force(x)
-		}
-		took[i] = int64(end)
 	}
 }
 
@@ -166,12 +179,10 @@ func (o *odds) force(x uint64) float64 {
 func (c *course) since(step int, u plan.Verb, elapsed time.Duration, known *Knowledge) odds {
 	n := c.plan.Estate().Node(c.plan.Steps[step].Node)
 	d := known.Of(n, u)
-	o := c.stepOdds(step, known)
-	if u != c.plan.Steps[step].Verb {
-		o.forced = 0
+	o := odds{table: quantiles(d.Freedom), sigma: d.Sigma, floor: micros(d.Floor), median: micros(d.Median - d.Floor), within: micros(d.bound(math.Inf(1)))}
+	if u == c.plan.Steps[step].Verb {
+		o.forced = c.odds[step].forced
 	}
-	o.table, o.sigma, o.kin = quantiles(d.Freedom), d.Sigma, 0
-	o.floor, o.median, o.within = micros(d.Floor), micros(d.Median-d.Floor), micros(d.bound(math.Inf(1)))
 	o.begun = &begun{elapsed: micros(elapsed)}
 	if beyond := o.begun.elapsed - o.floor; beyond > 0 && o.median > 0 && o.sigma > 0 {
 		o.begun.past = o.table.below(math.Log(beyond/o.median) / o.sigma)

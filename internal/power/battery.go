@@ -33,7 +33,7 @@ const (
 type gauge struct {
 	known        bool
 	last, before float64
-	sigma        float64
+	sigma, least float64 // least: lowFactor of sigma
 	at           time.Time
 }
 
@@ -42,7 +42,10 @@ func (g *gauge) tell(now time.Time, burn, sigma float64) {
 	if g.known {
 		g.before = g.last
 	}
-	g.known, g.last, g.sigma, g.at = true, burn, sigma, now
+	if sigma != g.sigma || g.least == 0 {
+		g.sigma, g.least = sigma, lowFactor(sigma)
+	}
+	g.known, g.last, g.at = true, burn, now
 }
 
 func (g *gauge) view() View {
@@ -50,7 +53,7 @@ func (g *gauge) view() View {
 	if !g.known || math.IsInf(low, 1) {
 		return View{}
 	}
-	return View{Known: true, Burn: max(0, low), Sigma: g.sigma}
+	return View{Known: true, Burn: max(0, low), Sigma: g.sigma, least: g.least}
 }
 
 // battery estimates what a supply's battery has left, in burn: seconds at full load. Its ways of telling are
@@ -64,6 +67,7 @@ type battery struct {
 
 	loaded        bool
 	load, loadWas float64 // of the last two readings that told it, as fractions; the higher counts
+	rate          float64 // what a second at that load burns
 
 	spent   float64 // burn since it was full, as far as its capacity is known
 	charged bool    // a charge was told
@@ -86,7 +90,15 @@ func newBattery(s Supply) battery {
 	if b.recharge <= 0 {
 		b.recharge = DefaultRecharge
 	}
+	b.rate = b.curve.rate(b.x())
 	return b
+}
+
+// declare takes over what is said anew of the supply.
+func (b *battery) declare(s Supply) {
+	anew := newBattery(s)
+	b.curve, b.capacity, b.recharge = anew.curve, anew.capacity, anew.recharge
+	b.rate = b.curve.rate(b.x())
 }
 
 // full is the burn that a full battery gives, how sure that is, and which way says so; 0: not known.
@@ -119,13 +131,7 @@ const (
 func (b *battery) pass(now time.Time, f flow) {
 	spent := now.Sub(b.at)
 	b.at = now
-	if f == refilling || f == tested {
-		for i := range b.gauges {
-			if now.Sub(b.gauges[i].at) > kept {
-				b.gauges[i] = gauge{}
-			}
-		}
-	}
+	b.forget(now, f)
 	if spent <= 0 || f == resting {
 		return
 	}
@@ -134,7 +140,7 @@ func (b *battery) pass(now time.Time, f flow) {
 		b.spent = max(0, b.spent-full*spent.Seconds()/b.recharge.Seconds())
 		return
 	}
-	burn := spent.Seconds() * b.curve.rate(b.x())
+	burn := spent.Seconds() * b.rate
 	b.spent, b.since = b.spent+burn, b.since+burn
 	if full > 0 {
 		b.spent = min(b.spent, full)
@@ -149,6 +155,18 @@ func (b *battery) pass(now time.Time, f flow) {
 		if g := &b.gauges[i]; g.known {
 			g.last -= burn
 			g.before -= burn
+		}
+	}
+}
+
+// forget drops what was not told for long. On battery it burns on instead.
+func (b *battery) forget(now time.Time, f flow) {
+	if f != refilling && f != tested {
+		return
+	}
+	for i := range b.gauges {
+		if g := &b.gauges[i]; g.known && now.Sub(g.at) > kept {
+			*g = gauge{}
 		}
 	}
 }
@@ -168,7 +186,6 @@ func (b *battery) end() {
 func (b *battery) read(now time.Time, r Reading, f flow, low bool) {
 	loadWas := b.x()
 	b.readLoad(r.Load)
-	rate := b.curve.rate(b.x())
 	health := 1.0
 	if r.Status.Has(RB) || r.TestFailed {
 		health = wornFactor
@@ -177,14 +194,14 @@ func (b *battery) read(now time.Time, r Reading, f flow, low bool) {
 		b.readCharge(now, r.Charge.Value/100, f, b.x() <= loadWas*steadyLoad)
 	}
 	if r.Runtime.Known {
-		b.readRuntime(now, r.Runtime.Value*rate, f, health)
+		b.readRuntime(now, r.Runtime.Value*b.rate, f, health)
 	}
 	b.tellFull(now, f, health)
 	switch {
 	case !low:
 		b.gauges[ByAlarm].tell(now, math.Inf(1), 0)
 	case r.RuntimeLow.Known:
-		b.gauges[ByAlarm].tell(now, r.RuntimeLow.Value*rate, 0)
+		b.gauges[ByAlarm].tell(now, r.RuntimeLow.Value*b.rate, 0)
 	}
 }
 
@@ -209,13 +226,16 @@ func (b *battery) readLoad(load Figure) {
 	if !load.Known || load.Value <= 0 { // a load of 0 is what a UPS says that does not measure it
 		return
 	}
-	was := b.load
+	before, was := b.x(), b.load
 	b.load = load.Value / 100
 	b.loadWas = b.load
 	if b.loaded {
 		b.loadWas = was
 	}
 	b.loaded = true
+	if x := b.x(); x != before {
+		b.rate = b.curve.rate(x)
+	}
 }
 
 func (b *battery) readRuntime(now time.Time, burn float64, f flow, health float64) {
@@ -302,10 +322,11 @@ func (b *battery) snapped(was, charge float64) bool {
 
 // outlook gives what is left. The time up to now must have been passed.
 func (b *battery) outlook() Outlook {
-	o := Outlook{Rate: b.curve.rate(b.x())}
+	o := Outlook{Rate: b.rate}
 	for i := range b.gauges {
-		o.Views[i] = b.gauges[i].view()
-		o.Views[i].log = math.Log(o.Views[i].Burn)
+		if o.Views[i] = b.gauges[i].view(); o.Views[i].Known {
+			o.Views[i].log = math.Log(o.Views[i].Burn)
+		}
 	}
 	return o
 }

@@ -15,6 +15,10 @@ type Facts struct {
 	State State
 	// Slack is the battery time left minus what the rest of the plan needs and the reserve, in seconds.
 	Slack Figure
+	// Race, where it is given, is what slack is judged by in the place of Slack, so that nobody works it out whom no
+	// condition asks. Ahead is how many seconds of it pass until the next reading.
+	Race  *Race
+	Ahead float64
 	// AnotherShutdown is the battery time at the present load that an interrupted power-up and a whole further
 	// shutdown need, plus 20 %, in seconds.
 	AnotherShutdown Figure
@@ -24,7 +28,7 @@ type Facts struct {
 func (f Facts) Tells(kind Kind) bool {
 	switch kind {
 	case SlackBelow:
-		return f.Slack.Known
+		return f.Slack.Known || f.Race != nil && len(f.Race.Need) > 0 && f.State.Left.Known
 	case RuntimeBelow:
 		return f.State.Left.Known
 	case ChargeBelow, ChargeAbove:
@@ -41,14 +45,16 @@ func (f Facts) Tells(kind Kind) bool {
 // Holds judges the condition. One on an unknown figure does not hold, nor does the zero condition, nor an empty any or
 // all. Those that speak of the battery (on_battery, slack_below, runtime_below, charge_below, low_battery,
 // silent_on_battery) hold on battery only: a battery that is still recharging is no reason to go down.
-func (c Condition) Holds(f Facts) bool {
-	s := f.State
+func (c Condition) Holds(f Facts) bool { return c.holds(&f) }
+
+func (c *Condition) holds(f *Facts) bool {
+	s := &f.State
 	onBattery := s.Mains == MainsOnBattery
 	switch c.Kind {
 	case OnBattery:
 		return onBattery && s.OnBatteryFor >= c.For
 	case SlackBelow:
-		return onBattery && s.OnBatteryFor >= slackAfter && f.Slack.Known && f.Slack.Value < c.For.Seconds()
+		return onBattery && s.OnBatteryFor >= slackAfter && f.slackBelow(c.For.Seconds())
 	case RuntimeBelow:
 		return onBattery && s.Left.Known && s.Left.Value < c.For.Seconds()
 	case ChargeBelow:
@@ -68,12 +74,23 @@ func (c Condition) Holds(f Facts) bool {
 	case RechargedFor:
 		// A full battery is as much as can be waited for.
 		return s.Left.Known && f.AnotherShutdown.Known && s.Left.Value >= f.AnotherShutdown.Value || s.Charge.Known && s.Charge.Value >= fullCharge
-	case Any:
-		return slices.ContainsFunc(c.Of, func(of Condition) bool { return of.Holds(f) })
-	case All:
-		return len(c.Of) > 0 && !slices.ContainsFunc(c.Of, func(of Condition) bool { return !of.Holds(f) })
+	case Any, All:
+		for i := range c.Of {
+			if c.Of[i].holds(f) == (c.Kind == Any) {
+				return c.Kind == Any
+			}
+		}
+		return c.Kind == All && len(c.Of) > 0
 	}
 	return false
+}
+
+// slackBelow reports whether slack is known and less than so many seconds.
+func (f *Facts) slackBelow(seconds float64) bool {
+	if f.Race != nil {
+		return f.State.Outlook.SlackBelow(f.Race, seconds+f.Ahead)
+	}
+	return f.Slack.Known && f.Slack.Value < seconds
 }
 
 // OnMains gives the first kind by which the condition may hold while the mains are on; "" if it can't.

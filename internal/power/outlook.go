@@ -49,7 +49,7 @@ type View struct {
 	Burn  float64 // the median, in seconds at full load
 	Sigma float64 // of the logarithm; 0: certain
 
-	log float64 // of Burn, where it was worked out before
+	log, least float64 // of Burn, and lowFactor of Sigma, where they were worked out before; 0: they were not
 }
 
 // Outlook is how long a battery lasts, with its odds: the views, and how fast it is burnt.
@@ -119,7 +119,7 @@ func (v *View) score(burn, log float64) float64 {
 }
 
 // At gives the seconds within which the battery is empty with chance p, and the way that says so. It is unknown where
-// nothing is known.
+// nothing is known, and farthest at most.
 func (o *Outlook) At(p float64) (Figure, Way) {
 	lowest, by := math.Inf(1), Way(0)
 	z := fears(p)
@@ -128,18 +128,44 @@ func (o *Outlook) At(p float64) (Figure, Way) {
 		if !v.Known {
 			continue
 		}
-		if burn := max(0, v.Burn) * math.Exp(-z*v.Sigma); burn < lowest {
+		if burn := max(0, v.Burn) * v.below(p, z); burn < lowest {
 			lowest, by = burn, Way(i)
 		}
 	}
 	if math.IsInf(lowest, 1) {
 		return Figure{}, by
 	}
-	return Known(o.lasting(lowest)), by
+	seconds := o.lasting(lowest)
+	if !(seconds > 0) { // or the load is no number
+		seconds = 0
+	}
+	return Known(min(seconds, farthest)), by
+}
+
+// farthest is as many seconds as anything is looked ahead: three hundred years. No battery lasts so long; a load of next
+// to nothing may say so.
+const farthest = 1e10
+
+// below is what a view gives with chance p at most, as a share of its median. z is that chance's.
+func (v *View) below(p, z float64) float64 {
+	switch {
+	case p == 0.5:
+		return 1
+	case p == Pessimistic && v.least > 0:
+		return v.least
+	}
+	return math.Exp(-z * v.Sigma)
 }
 
 // fears is how many standard deviations below its middle a normal distribution has a share p.
-func fears(p float64) float64 { return -math.Sqrt2 * math.Erfinv(2*p-1) }
+func fears(p float64) float64 {
+	if p == Pessimistic {
+		return fearsPessimistic // asked for at each reading
+	}
+	return -math.Sqrt2 * math.Erfinv(2*p-1)
+}
+
+const fearsPessimistic = 1.6448536269514724
 
 // Told is what one way tells, for people.
 type Told struct {

@@ -34,10 +34,7 @@ func NewTracker(s Supply) *Tracker {
 }
 
 // Declare takes over what is said anew of the supply. What was heard of it stays.
-func (t *Tracker) Declare(s Supply) {
-	anew := newBattery(s)
-	t.battery.curve, t.battery.capacity, t.battery.recharge = anew.curve, anew.capacity, anew.recharge
-}
+func (t *Tracker) Declare(s Supply) { t.battery.declare(s) }
 
 // Observe takes one reading, made at now. Times must not go backwards; only their differences count.
 func (t *Tracker) Observe(now time.Time, r Reading) {
@@ -62,6 +59,7 @@ func (t *Tracker) Observe(now time.Time, r Reading) {
 	t.sag.set(now, t.mains == MainsOnline && t.sagging(now))
 	t.battery.read(now, r, t.flow(), t.lowBattery(now))
 	t.stretch(now)
+	t.battery.forget(now, t.flow())
 }
 
 // follow notes what the mains are now.
@@ -138,14 +136,20 @@ func (t *Tracker) State(now time.Time) State {
 		}
 	case MainsUnknown:
 	}
-	b := t.battery // a copy: asking changes nothing
-	if t.began {
-		b.pass(now, t.flow())
-	}
-	s.Proven = b.capacity.Burn > 0
-	s.Outlook = b.outlook()
+	s.Proven = t.battery.capacity.Burn > 0
+	s.Outlook = t.outlook(now)
 	s.settle()
 	return s
+}
+
+// outlook is what the battery has left at now.
+func (t *Tracker) outlook(now time.Time) Outlook {
+	if !t.began || now.Equal(t.battery.at) {
+		return t.battery.outlook()
+	}
+	b := t.battery // a copy: asking changes nothing
+	b.pass(now, t.flow())
+	return b.outlook()
 }
 
 // flow tells what the battery does, as far as the last reading said.

@@ -16,23 +16,27 @@ const chunkSize = 200
 // parseYAML runs the library over text, a large nodes section in chunks. If that does not go smoothly the text is parsed
 // as a whole, so that what is reported is the same either way.
 func parseYAML(text string, tokens token.Tokens, size int) (*ast.File, error) {
-	if file := parseChunks(tokens, size); file != nil {
+	plain := withoutComments(tokens)
+	starts, end := entries(plain)
+	if len(starts) <= size {
+		return parse(tokens)
+	}
+	if file := parseChunks(plain, starts, end, size); file != nil {
 		return file, nil
 	}
 	return parse(lexer.Tokenize(text)) // tokens are changed by parsing
+}
+
+func withoutComments(tokens token.Tokens) token.Tokens {
+	return slices.DeleteFunc(slices.Clone(tokens), func(t *token.Token) bool { return t.Type == token.CommentType })
 }
 
 func parse(tokens token.Tokens) (*ast.File, error) {
 	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 }
 
-// parseChunks parses in chunks; nil if there is nothing to gain or something is unusual.
-func parseChunks(tokens token.Tokens, size int) *ast.File {
-	tokens = slices.DeleteFunc(slices.Clone(tokens), func(t *token.Token) bool { return t.Type == token.CommentType })
-	starts, end := entries(tokens)
-	if len(starts) <= size {
-		return nil
-	}
+// parseChunks parses tokens without comments in chunks of the entries that begin at starts; nil if something is unusual.
+func parseChunks(tokens token.Tokens, starts []int, end, size int) *ast.File {
 	file, err := parse(slices.Concat(tokens[:starts[size]], tokens[end:]))
 	if err != nil || len(file.Docs) != 1 {
 		return nil

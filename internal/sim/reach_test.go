@@ -61,14 +61,14 @@ func (a alone) supply(id string) int {
 // pass lets time go by.
 func (a alone) pass(d time.Duration) {
 	until := a.now.Add(d)
-	for a.heap.Len() > 0 {
-		o := a.heap.Pop()
-		if o.at.After(until) {
-			a.heap.Push(o)
+	for a.agenda.len() > 0 {
+		at, do := a.agenda.next()
+		if Epoch.Add(at).After(until) {
+			a.agenda.put(at, do)
 			break
 		}
-		a.now = o.at
-		o.do()
+		a.now = Epoch.Add(at)
+		do()
 	}
 	a.now = until
 }

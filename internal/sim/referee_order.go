@@ -17,7 +17,7 @@ func (r *Referee) mayStop(t truth, i int, verb plan.Verb, again bool) {
 		f := &r.feeds[s]
 		return f.polls < pollsBack || f.cycled || r.goal == plan.Down && f.cutDue
 	})
-	drilled := r.drill != nil && r.goal == plan.Down // was looked at
+	drilled := r.drill != nil && r.goal == plan.Down      // was looked at
 	hung := verb == plan.Force && t.stateOf(i) != plan.On // it is powered off to be started again
 	if !dark(i) && !drilled && !hung {
 		r.violate(t.time(), fmt.Sprintf("21: %s keeps its power and was told to stop", decl.ID))

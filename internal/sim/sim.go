@@ -87,21 +87,14 @@ func (s *simulation) restore(records []engine.Record) (machine, error) {
 	return engine.Restored(s.scenario.Settings, records)
 }
 
-type occurrence struct {
-	at  time.Time
-	seq int
-	do  func()
-}
-
 type simulation struct {
 	world
 	scenario Scenario
 	now      time.Time
-	heap     plan.Queue[occurrence]
-	seq      int
+	agenda   agenda
 	engine   machine
 	twin     *next.Engine // is given the records alone
-	life     int // numbers the engine's lives: answers to an earlier one are lost
+	life     int          // numbers the engine's lives: answers to an earlier one are lost
 	pending  map[engine.Op]bool
 	wake     time.Time
 	referee  *Referee
@@ -121,19 +114,23 @@ type simulation struct {
 // Run plays a scenario to its end. The same scenario gives the same result.
 func Run(sc Scenario) *Result { return play(sc, false) }
 
+// Check plays a scenario as Run does, for what is decided in it: the result has no Lines, and its View nothing of an
+// estimate that only people read. It is far cheaper.
+func Check(sc Scenario) *Result { return play(sc, true) }
+
 // modelled makes the world of a scenario, in which nothing has happened yet.
 func modelled(sc Scenario, lean bool) *simulation {
 	s := &simulation{
 		lean:     lean,
 		world:    world{estate: sc.Settings.Estate},
 		scenario: sc, now: Epoch,
-		heap: plan.NewQueue(func(a, b occurrence) bool {
-			return a.at.Before(b.at) || a.at.Equal(b.at) && a.seq < b.seq
-		}),
 		pending: map[engine.Op]bool{},
 	}
 	if sc.Forecast == nil {
-		s.scenario.Forecast = forecast.New(nil, estimateTrials(sc.Settings.Estate)).Answer
+		forecaster := forecast.New(nil, estimateTrials(sc.Settings.Estate))
+		if s.scenario.Forecast = forecaster.Answer; lean {
+			s.scenario.Forecast = forecaster.Brief
+		}
 	}
 	s.referee = NewReferee(sc.Settings.Estate, sc.Settings.Policy)
 	s.build()
@@ -150,20 +147,19 @@ func play(sc Scenario, lean bool) *Result {
 	for k := range s.cells {
 		s.tick(k, time.Duration(k)*7*time.Millisecond+s.apart(time.Millisecond))
 	}
-	end := Epoch.Add(sc.For)
 	lastChange := Epoch
 	for _, c := range sc.Changes {
 		if at := Epoch.Add(c.At); at.After(lastChange) {
 			lastChange = at
 		}
 	}
-	for s.heap.Len() > 0 {
-		o := s.heap.Pop()
-		if o.at.After(end) {
+	for s.agenda.len() > 0 {
+		at, do := s.agenda.next()
+		if at > sc.For {
 			break
 		}
-		s.now = o.at
-		o.do()
+		s.now = Epoch.Add(at)
+		do()
 		if s.result.Events > maxEvents {
 			s.referee.violate(s.now, "8: the engine does not come to rest")
 			break
@@ -215,16 +211,14 @@ func (s *simulation) supply(id string) power.Supply {
 	return power.Supply{ID: id}
 }
 
-func (s *simulation) at(t time.Time, do func()) {
-	s.seq++
-	s.heap.Push(occurrence{at: t, seq: s.seq, do: do})
-}
+func (s *simulation) at(t time.Time, do func()) { s.agenda.put(t.Sub(Epoch), do) }
 
 func (s *simulation) after(d time.Duration, do func()) { s.at(s.now.Add(d), do) }
 
 // tick polls one supply: each second, or more rarely if the scenario says so and its mains have been on for a while.
 func (s *simulation) tick(k int, first time.Duration) {
-	s.after(first, func() {
+	var tick func()
+	tick = func() {
 		c, next := &s.cells[k], poll
 		if c.mains && c.output && s.scenario.PollOnline > 0 && s.now.Sub(c.changed) > quiet {
 			next = s.scenario.PollOnline
@@ -232,8 +226,9 @@ func (s *simulation) tick(k int, first time.Duration) {
 		s.discharge(k, next)
 		s.referee.polled(s.now, s.polling(k))
 		s.apply(engine.Read{Reading: s.reading(k)})
-		s.tick(k, next+s.apart(time.Duration(k+1)*10_007*time.Nanosecond))
-	})
+		s.after(next+s.apart(time.Duration(k+1)*10_007*time.Nanosecond), tick)
+	}
+	s.after(first, tick)
 }
 
 // apply gives the engine an event and carries out what follows, in order.
@@ -286,7 +281,8 @@ func (s *simulation) carryOut(effect engine.Effect) {
 			}
 		})
 	case engine.Estimate:
-		life, answer, wait := s.life, s.estimate(e), latency
+		life, wait := s.life, latency
+		var answer engine.Event = s.estimate(e)
 		if s.scenario.Apart {
 			wait = 0
 		}

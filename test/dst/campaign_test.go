@@ -43,11 +43,12 @@ var schema = families.Schema()
 
 // play runs the text of a scenario.
 func play(text string) (*sim.Result, error) {
-	_, r, err := playAll(text)
+	_, r, err := playWith(sim.Check, text)
 	return r, err
 }
 
-func playAll(text string) (sim.Scenario, *sim.Result, error) {
+// playWith runs the text of a scenario with sim.Check, or with sim.Run, whose result tells the whole story.
+func playWith(run func(sim.Scenario) *sim.Result, text string) (sim.Scenario, *sim.Result, error) {
 	sc, problems, err := sim.Load("drawn", []byte(text), nil, schema)
 	if err != nil {
 		return sc, nil, fmt.Errorf("%w\n%s", err, problems.Text())
@@ -56,7 +57,7 @@ func playAll(text string) (sim.Scenario, *sim.Result, error) {
 		sc.For = *until
 	}
 	sc.Checked = *check > 0 && checked.Add(1)%int64(*check) == 0
-	return sc, sim.Run(sc), nil
+	return sc, run(sc), nil
 }
 
 // draw draws the text of a seed as the flags have it.
@@ -77,9 +78,9 @@ var digits = regexp.MustCompile(`[0-9]+`)
 // seed that breaks one is shrunk and written to a file.
 func TestCampaign(t *testing.T) {
 	first, why := begin(t)
-	count := uint64(*seeds)
+	count, run := uint64(*seeds), sim.Check
 	if *one != 0 {
-		first, why, count = *one, "asked for", 1
+		first, why, count, run = *one, "asked for", 1, sim.Run
 	}
 	t.Logf("the first seed is %d (%s): -dst.from %d -dst.faults %d plays the same again", first, why, first, *faults)
 	var mu sync.Mutex
@@ -97,7 +98,7 @@ func TestCampaign(t *testing.T) {
 				if seed >= first+count || *stop && found {
 					return
 				}
-				sc, r, err := playAll(draw(seed))
+				sc, r, err := playWith(run, draw(seed))
 				mu.Lock()
 				switch {
 				case err != nil:
@@ -183,7 +184,7 @@ func keepShrunk(t *testing.T, seed uint64) string {
 		r, err := play(text)
 		return err == nil && rule(r) == want
 	})
-	r, err = play(text)
+	_, r, err = playWith(sim.Run, text)
 	require.NoError(t, err)
 	path := filepath.Join(*keep, fmt.Sprintf("ebbtide-seed-%d.yaml", seed))
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))

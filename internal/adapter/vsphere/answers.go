@@ -11,10 +11,13 @@ import (
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+	"github.com/vmware/govmomi/vim25/xml"
 )
 
 // errNonsense marks an answer that is no answer to what was asked.
 var errNonsense = errors.New("its answer makes no sense")
+
+func nonsense(why string) error { return fmt.Errorf("%w: %s: %s", errNonsense, why, checkURL) }
 
 // caller makes calls to a server that may answer with anything.
 type caller struct{ *soap.Client }
@@ -24,28 +27,29 @@ type caller struct{ *soap.Client }
 func (c caller) RoundTrip(ctx context.Context, req, res soap.HasFault) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", errNonsense, p)
+			err = nonsense(fmt.Sprint(p))
 		}
 	}()
-	if err := c.Client.RoundTrip(ctx, req, res); err != nil {
-		return err
+	err = c.Client.RoundTrip(ctx, req, res)
+	if syntax := new(xml.SyntaxError); errors.As(err, &syntax) {
+		return nonsense(err.Error())
 	}
-	if result := reflect.ValueOf(res).Elem().FieldByName("Res"); result.IsValid() && result.IsNil() {
-		return fmt.Errorf("%w: it holds neither a result nor a fault", errNonsense)
+	if result := reflect.ValueOf(res).Elem().FieldByName("Res"); err == nil && result.IsValid() && result.IsNil() {
+		return nonsense("it holds neither a result nor a fault")
 	}
-	return nil
+	return err
 }
 
 // newVim asks a server what it is.
 func newVim(ctx context.Context, client *soap.Client) (*vim25.Client, error) {
-	client.Namespace, client.Version, client.Types = "urn:"+vim25.Namespace, vim25.Version, typeOf
+	client.Namespace, client.Version = "urn:"+vim25.Namespace, vim25.Version
 	vc := &vim25.Client{Client: client, RoundTripper: caller{client}}
 	content, err := methods.GetServiceContent(ctx, vc)
 	if err != nil {
 		return nil, err
 	}
 	if content.SessionManager == nil || content.ViewManager == nil {
-		return nil, fmt.Errorf("%w: it has no sessions or no views: see that url is that of a vCenter or ESXi", errNonsense)
+		return nil, nonsense("it has no sessions or no views")
 	}
 	vc.ServiceContent = content
 	return vc, nil

@@ -31,7 +31,7 @@ func (c caller) RoundTrip(ctx context.Context, req, res soap.HasFault) (err erro
 		}
 	}()
 	err = c.Client.RoundTrip(ctx, req, res)
-	if syntax := new(xml.SyntaxError); errors.As(err, &syntax) {
+	if syntax, other := new(xml.SyntaxError), xml.UnmarshalError(""); errors.As(err, &syntax) || errors.As(err, &other) {
 		return nonsense(err.Error())
 	}
 	if result := reflect.ValueOf(res).Elem().FieldByName("Res"); err == nil && result.IsValid() && result.IsNil() {

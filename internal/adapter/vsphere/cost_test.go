@@ -95,7 +95,7 @@ func TestWhatAnAnswerCosts(t *testing.T) {
 		update  = soapHead + `<WaitForUpdatesExResponse xmlns="urn:vim25"><returnval>`
 		object  = update + `<filterSet><objectSet>`
 		value   = object + `<changeSet><val xsi:type=`
-		mistake = update + `<filterSet><missingObjects><fault><fault xsi:type=`
+		mistake = update + `<filterSet><missingSet><fault><fault xsi:type=`
 	)
 	for _, shape := range []struct{ what, head, rest string }{
 		{"depth", update, "<a>"},
@@ -115,7 +115,7 @@ func TestWhatAnAnswerCosts(t *testing.T) {
 		{"a value of an attribute", update + `<a a="`, "x"},
 		{"filters", update, "<filterSet/>"},
 		{"objects", update + "<filterSet>", "<objectSet/>"},
-		{"missing objects", update + "<filterSet>", "<missingObjects/>"},
+		{"missing objects", update + "<filterSet>", "<missingSet/>"},
 		{"changes", object, "<changeSet/>"},
 		{"missing properties", object, "<missingSet/>"},
 		{"references", value + `"ArrayOfManagedObjectReference">`, "<ManagedObjectReference/>"},
@@ -126,9 +126,9 @@ func TestWhatAnAnswerCosts(t *testing.T) {
 		{"guests' cards", value + `"ArrayOfGuestNicInfo">`, "<GuestNicInfo/>"},
 		{"clusters", object, `<changeSet><val xsi:type="ClusterConfigInfoEx"/></changeSet>`},
 		{"VMs' configurations", object, `<changeSet><val xsi:type="VirtualMachineConfigInfo"/></changeSet>`},
-		{"the longest records of the API", value + `"ArrayOfVirtualMachineConfigInfo">`, "<VirtualMachineConfigInfo/>"},
+		{"long records that nobody reads", value + `"ArrayOfVsanHostDiskMapping">`, "<VsanHostDiskMapping/>"},
 		{"the longest faults", object, `<missingSet><fault><fault xsi:type="NotSupportedDeviceForFT"/></fault></missingSet>`},
-		{"faults in a fault", mistake + `"ProfileUpdateFailed">`, "<failure/>"},
+		{"failures of a fault", mistake + `"ProfileUpdateFailed">`, "<failure/>"},
 	} {
 		t.Run(shape.what, func(t *testing.T) {
 			client := dial(t, "vcenter", impostor(t, endless(shape.head, shape.rest))).client()

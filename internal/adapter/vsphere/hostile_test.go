@@ -155,7 +155,12 @@ func TestFoldersInEachOther(t *testing.T) {
 	}
 	tables.apply(folder("a", "b"))
 	tables.apply(folder("b", "a"))
-	require.Len(t, tables.folders(&vm{parent: ref{Type: "Folder", Value: "a"}}), maxDepth+1)
+	at := ref{Type: "Folder", Value: "a"}
+	require.Len(t, tables.folders(&vm{parent: at}), maxDepth+1)
+	require.True(t, tables.inFolder(at, "b"))
+	require.True(t, tables.inFolder(at, "a/b"))
+	require.False(t, tables.inFolder(at, "c"))
+	require.False(t, tables.inFolder(at, "/b"))
 
 	tables.apply(types.ObjectUpdate{Obj: ref{Type: "VirtualMachine", Value: strings.Repeat("x", maxLabel)}})
 	require.Empty(t, tables.vms, "an id that is far too long is none")
@@ -163,4 +168,70 @@ func TestFoldersInEachOther(t *testing.T) {
 	for _, m := range tables.vms {
 		require.Len(t, m.name, maxLabel)
 	}
+}
+
+// TestNamesWithoutEnd: objects are given up once their names are too long together, and what has gone weighs nothing.
+func TestNamesWithoutEnd(t *testing.T) {
+	t.Parallel()
+	tables := newTables()
+	var stores types.ArrayOfManagedObjectReference
+	for range 2 * maxStores {
+		stores.ManagedObjectReference = append(stores.ManagedObjectReference, ref{Type: "Datastore", Value: strings.Repeat("x", maxLabel-len("Datastore"))})
+	}
+	told := 0
+	for ; tables.excess() == nil; told++ {
+		tables.apply(types.ObjectUpdate{Obj: ref{Type: "VirtualMachine", Value: fmt.Sprint(told)}, ChangeSet: []types.PropertyChange{{Name: "datastore", Val: stores}}})
+		require.Less(t, told, 1000)
+	}
+	require.ErrorIs(t, tables.excess(), errBeyond)
+	require.Less(t, cap(tables.vms[ref{Type: "VirtualMachine", Value: "0"}].stores), 2*maxStores)
+	for i := range told {
+		tables.apply(types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: ref{Type: "VirtualMachine", Value: fmt.Sprint(i)}})
+	}
+	for _, o := range []types.ObjectUpdate{
+		{Obj: ref{Type: "HostSystem", Value: "h"}, ChangeSet: []types.PropertyChange{{Name: "name", Val: "esx"}}},
+		{Obj: ref{Type: "Folder", Value: "f"}, ChangeSet: []types.PropertyChange{{Name: "name", Val: "Lab"}}},
+		{Obj: ref{Type: "Datastore", Value: "d"}, ChangeSet: []types.PropertyChange{{Name: "name", Val: "tank"}}},
+		{Obj: ref{Type: "ClusterComputeResource", Value: "c"}, ChangeSet: []types.PropertyChange{{Name: "name", Val: "lab"}}},
+	} {
+		before := tables.weight
+		tables.apply(o)
+		require.Greater(t, tables.weight, before, o.Obj.Type)
+		tables.apply(o)
+		o.Kind, o.ChangeSet = types.ObjectUpdateKindLeave, nil
+		tables.apply(o)
+		require.Equal(t, before, tables.weight, o.Obj.Type)
+	}
+	require.Zero(t, tables.weight)
+}
+
+// TestAnswersThatMakeNoSense: what is no answer to the question is an error, and the daemon goes on.
+func TestAnswersThatMakeNoSense(t *testing.T) {
+	for what, text := range map[string]string{
+		"nothing":           soapHead + soapTail,
+		"another answer":    soapHead + `<LoginResponse xmlns="urn:vim25"/>` + soapTail,
+		"the half of one":   soapHead + `<RetrieveServiceContentResponse xmlns="urn:vim25"><returnval>`,
+		"HTML":              `<!DOCTYPE html><html><head><meta charset="utf-8"><title>Sign in</title></head></html>`,
+		"no sessions":       soapHead + `<RetrieveServiceContentResponse xmlns="urn:vim25"><returnval><viewManager type="ViewManager">v</viewManager></returnval></RetrieveServiceContentResponse>` + soapTail,
+		"a fault as a text": soapHead + `<e:Fault><detail><f xsi:type="NoPermission"><faultCause><fault xsi:type="xsd:string">x</fault></faultCause></f></detail></e:Fault>` + soapTail,
+	} {
+		t.Run(what, func(t *testing.T) {
+			n := via(t, dial(t, "vcenter", impostor(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })), "web01")
+			_, err := n.Probe(contracttest.Within(t, 5*time.Second))
+			require.ErrorIs(t, err, adapter.ErrUnreachable)
+			require.ErrorContains(t, err, checkURL)
+		})
+	}
+}
+
+// TestDisksCutShort: govmomi reads bytes for ever once the connection is gone, and disks are full of them.
+func TestDisksCutShort(t *testing.T) {
+	const disks = soapHead + `<RetrievePropertiesExResponse xmlns="urn:vim25"><returnval><objects><obj type="HostSystem">h</obj><propSet><name>config.storageDevice.scsiLun</name>` +
+		`<val xsi:type="ArrayOfScsiLun"><ScsiLun xsi:type="HostScsiDisk"><key>k</key><standardInquiry>1</standardInquiry>`
+	c := dial(t, "vcenter", impostor(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "1000000")
+		_, _ = io.WriteString(w, disks)
+	}))
+	_, err := ask(contracttest.Within(t, 5*time.Second), c.client())
+	require.ErrorContains(t, err, "unexpected EOF")
 }

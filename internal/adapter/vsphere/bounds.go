@@ -60,8 +60,11 @@ type roomKey struct{}
 // traces do: between a call and the bytes of its answer lie govmomi and net/http, which hand nothing else through. Without
 // it each call has a small room of its own.
 func within(ctx context.Context, r room) context.Context {
-	return context.WithValue(ctx, roomKey{}, &r)
+	return context.WithValue(ctx, roomKey{}, &budget{r, r})
 }
+
+// budget is a room and what is left of it.
+type budget struct{ whole, left room }
 
 type bounded struct{ *http.Transport }
 
@@ -69,11 +72,11 @@ type bounded struct{ *http.Transport }
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := b.Transport.RoundTrip(req)
 	if err == nil {
-		left, ok := req.Context().Value(roomKey{}).(*room)
+		b, ok := req.Context().Value(roomKey{}).(*budget)
 		if !ok {
-			left = &room{smallRoom.bytes, smallRoom.parts}
+			b = &budget{smallRoom, smallRoom}
 		}
-		resp.Body = &boundedBody{ReadCloser: resp.Body, whole: *left, left: left}
+		resp.Body = &boundedBody{ReadCloser: resp.Body, budget: b}
 	}
 	return resp, err
 }
@@ -81,10 +84,9 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 // boundedBody is the body of an answer as far as there is room for it.
 type boundedBody struct {
 	io.ReadCloser
-	whole room  // to begin with
-	left  *room // may be shared
-	tags  scanner
-	err   error // for good
+	*budget // may be shared with the answers before
+	tags    scanner
+	err     error // for good
 }
 
 // Read fails where the answer is more than it may be.

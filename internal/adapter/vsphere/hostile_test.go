@@ -1,7 +1,6 @@
 package vsphere
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -62,7 +61,7 @@ func TestHostileAnswers(t *testing.T) {
 func TestTheBodyIsBounded(t *testing.T) {
 	t.Parallel()
 	body := func(text string, bytes int) *boundedBody {
-		return &boundedBody{ReadCloser: io.NopCloser(strings.NewReader(text)), left: &room{bytes: bytes}}
+		return &boundedBody{ReadCloser: io.NopCloser(strings.NewReader(text)), budget: &budget{left: room{bytes: bytes}}}
 	}
 	b := body("123456", 4)
 	text, err := io.ReadAll(b)
@@ -90,29 +89,46 @@ func TestRedirectionsAreNotFollowed(t *testing.T) {
 	require.Zero(t, elsewhere.Load())
 }
 
+// impostorVCenter answers all that a connection asks at first; more adds answers, given the request, by the method.
+func impostorVCenter(t *testing.T, more map[string]func(request string) string) *ConnectionSpec {
+	t.Helper()
+	answers := map[string]string{
+		"RetrieveServiceContent": `<returnval><rootFolder type="Folder">f</rootFolder><propertyCollector type="PropertyCollector">p</propertyCollector><viewManager type="ViewManager">v</viewManager>` +
+			`<about><name>x</name><fullName>x</fullName><vendor>x</vendor><version>8</version><build>1</build><osType>x</osType><productLineId>vpx</productLineId><apiType>VirtualCenter</apiType><apiVersion>8</apiVersion></about>` +
+			`<sessionManager type="SessionManager">s</sessionManager></returnval>`,
+		"Login":                   `<returnval><key>k</key><userName>u</userName><fullName>u</fullName><loginTime>2026-01-01T00:00:00Z</loginTime><lastActiveTime>2026-01-01T00:00:00Z</lastActiveTime><locale>en</locale><messageLocale>en</messageLocale></returnval>`,
+		"CreateContainerView":     `<returnval type="ContainerView">c</returnval>`,
+		"CreatePropertyCollector": `<returnval type="PropertyCollector">q</returnval>`,
+		"CreateFilter":            `<returnval type="PropertyFilter">r</returnval>`,
+	}
+	return impostor(t, func(w http.ResponseWriter, r *http.Request) {
+		request, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		_, method, _ := strings.Cut(string(request), "<Body><")
+		method, _, _ = strings.Cut(method, " ")
+		text, ok := answers[method]
+		if answer := more[method]; answer != nil {
+			text, ok = answer(string(request)), true
+		}
+		if !ok {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		_, _ = fmt.Fprintf(w, `%s<%sResponse xmlns="urn:vim25">%s</%sResponse>%s`, soapHead, method, text, method, soapTail)
+	})
+}
+
 // TestVMsWithoutEnd: a server that never comes to the end of its list is given up at a bound.
 func TestVMsWithoutEnd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it reads a hundred thousand VMs")
 	}
-	var page strings.Builder
 	told := make(chan int, 1000)
-	answers := map[string]func() string{
-		"RetrieveServiceContent": func() string {
-			return `<returnval><rootFolder type="Folder">f</rootFolder><propertyCollector type="PropertyCollector">p</propertyCollector><viewManager type="ViewManager">v</viewManager>` +
-				`<about><name>x</name><fullName>x</fullName><vendor>x</vendor><version>8</version><build>1</build><osType>x</osType><productLineId>vpx</productLineId><apiType>VirtualCenter</apiType><apiVersion>8</apiVersion></about>` +
-				`<sessionManager type="SessionManager">s</sessionManager></returnval>`
-		},
-		"Login": func() string {
-			return `<returnval><key>k</key><userName>u</userName><fullName>u</fullName><loginTime>2026-01-01T00:00:00Z</loginTime><lastActiveTime>2026-01-01T00:00:00Z</lastActiveTime><locale>en</locale><messageLocale>en</messageLocale></returnval>`
-		},
-		"CreateContainerView":     func() string { return `<returnval type="ContainerView">c</returnval>` },
-		"CreatePropertyCollector": func() string { return `<returnval type="PropertyCollector">q</returnval>` },
-		"CreateFilter":            func() string { return `<returnval type="PropertyFilter">r</returnval>` },
-	}
 	n := 0
-	answers["WaitForUpdatesEx"] = func() string {
-		page.Reset()
+	spec := impostorVCenter(t, map[string]func(string) string{"WaitForUpdatesEx": func(string) string {
+		var page strings.Builder
 		page.WriteString(`<returnval><version>1</version><filterSet><filter type="PropertyFilter">r</filter>`)
 		for range 1000 {
 			n++
@@ -121,27 +137,46 @@ func TestVMsWithoutEnd(t *testing.T) {
 		page.WriteString(`</filterSet><truncated>true</truncated></returnval>`)
 		told <- n
 		return page.String()
-	}
-	spec := impostor(t, func(w http.ResponseWriter, r *http.Request) {
-		request, err := io.ReadAll(r.Body)
-		if err != nil {
-			return
-		}
-		for method, answer := range answers {
-			if bytes.Contains(request, []byte("<"+method+" ")) {
-				_, _ = fmt.Fprintf(w, `%s<%sResponse xmlns="urn:vim25">%s</%sResponse>%s`, soapHead, method, answer(), method, soapTail)
-				return
-			}
-		}
-		w.WriteHeader(http.StatusInternalServerError)
-	})
+	}})
 	_, err := via(t, dial(t, "vcenter", spec), "web01").Probe(contracttest.Within(t, time.Minute))
-	require.ErrorContains(t, err, "it tells of more than 100000 objects")
+	require.ErrorContains(t, err, "it tells of more than 100000 objects: use an account that sees fewer")
 	most := 0
 	for len(told) > 0 {
 		most = max(most, <-told)
 	}
 	require.Greater(t, most, maxObjects)
+}
+
+// TestWhatIsTooMuchIsAskedForInParts: each object is read once, however few a server can tell of in a sane answer.
+func TestWhatIsTooMuchIsAskedForInParts(t *testing.T) {
+	var asked []int
+	answer := func(request string, atMost int) string {
+		var text strings.Builder
+		hosts := strings.Split(request, `<obj type="HostSystem">`)[1:]
+		if asked = append(asked, len(hosts)); len(hosts) > atMost {
+			return "<returnval>" + strings.Repeat("<a/>", largeRoom.parts) + "</returnval>"
+		}
+		for _, h := range hosts {
+			id, _, _ := strings.Cut(h, "<")
+			fmt.Fprintf(&text, `<objects><obj type="HostSystem">%s</obj></objects>`, id)
+		}
+		return "<returnval>" + text.String() + "</returnval>"
+	}
+	atMost := 3
+	c := dialAt(t, defaultPace, "vcenter", impostorVCenter(t, map[string]func(string) string{"RetrievePropertiesEx": func(request string) string { return answer(request, atMost) }}))
+	var refs, seen []ref
+	for i := range 20 {
+		refs = append(refs, ref{Type: "HostSystem", Value: fmt.Sprintf("host-%d", i)})
+	}
+	read := func() error {
+		return c.readAll(contracttest.Within(t, time.Minute), "HostSystem", refs, []string{"name"}, func(o types.ObjectContent) { seen = append(seen, o.Obj) })
+	}
+	require.NoError(t, read())
+	require.Equal(t, refs, seen)
+	require.Equal(t, []int{20, 10, 5, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, asked)
+	asked, atMost = nil, 0
+	require.ErrorIs(t, read(), errBeyond)
+	require.Equal(t, []int{20, 10, 5, 2, 1}, asked)
 }
 
 // TestFoldersInEachOther: a path that never comes to its root ends all the same.
@@ -227,7 +262,7 @@ func TestAnswersThatMakeNoSense(t *testing.T) {
 // TestDisksCutShort: govmomi reads bytes for ever once the connection is gone, and disks are full of them.
 func TestDisksCutShort(t *testing.T) {
 	const disks = soapHead + `<RetrievePropertiesExResponse xmlns="urn:vim25"><returnval><objects><obj type="HostSystem">h</obj><propSet><name>config.storageDevice.scsiLun</name>` +
-		`<val xsi:type="ArrayOfScsiLun"><ScsiLun xsi:type="HostScsiDisk"><key>k</key><standardInquiry>1</standardInquiry>`
+		`<val xsi:type="ArrayOfScsiLun"><ScsiLun xsi:type="HostScsiDisk"><key>k</key><standardInquiry>1`
 	c := dial(t, "vcenter", impostor(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000000")
 		_, _ = io.WriteString(w, disks)

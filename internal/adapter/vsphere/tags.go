@@ -16,7 +16,7 @@ import (
 // tagged lists what a tag, category/name, is attached to. Tags have an API and a session of their own.
 func (c *Conn) tagged(ctx context.Context, tag string) (map[ref]bool, error) {
 	found := make(map[ref]bool)
-	err := c.do(within(ctx, tagsRoom), func(ctx context.Context, s *session) error {
+	err := c.do(ctx, func(ctx context.Context, s *session) error {
 		if s.agent() {
 			return fmt.Errorf("%w: a host has no tags: give via a vCenter", adapter.ErrRefused)
 		}
@@ -24,6 +24,7 @@ func (c *Conn) tagged(ctx context.Context, tag string) (map[ref]bool, error) {
 		if err != nil {
 			return fmt.Errorf("%w: cannot read the password of connection %q: %w", adapter.ErrRefused, c.name, err)
 		}
+		ctx = within(ctx, tagsRoom)
 		client := rest.NewClient(s.Client)
 		bound(client.Client)
 		if err := client.Login(ctx, url.UserPassword(c.spec.Username, password)); err != nil {

@@ -85,7 +85,7 @@ func (n *clusterNode) read(ctx context.Context) (cluster, error) {
 	}
 	for _, o := range objects {
 		for _, p := range o.PropSet {
-			if info, ok := p.Val.(types.ClusterConfigInfoEx); ok {
+			if info, ok := p.Val.(clusterConfig); ok {
 				c := clusterOf(r, &info)
 				return c, n.conn.readAgents(ctx, &c, &info)
 			}
@@ -95,32 +95,30 @@ func (n *clusterNode) read(ctx context.Context) (cluster, error) {
 }
 
 // clusterOf reads a configuration but for the vCLS VMs.
-func clusterOf(r ref, info *types.ClusterConfigInfoEx) cluster {
+func clusterOf(r ref, info *clusterConfig) cluster {
 	c := cluster{ref: r}
-	c.ha = isTrue(info.DasConfig.Enabled)
-	if isTrue(info.DrsConfig.Enabled) {
+	c.ha = info.DasConfig.Enabled
+	if info.DrsConfig.Enabled {
 		c.drs = info.DrsConfig.DefaultVmBehavior
 		if c.drs == "" {
 			c.drs = types.DrsBehaviorFullyAutomated // its default
 		}
 	}
 	c.levels = info.DrsConfig.EnableVmBehaviorOverrides == nil || *info.DrsConfig.EnableVmBehaviorOverrides
-	c.dpm = info.DpmConfigInfo != nil && isTrue(info.DpmConfigInfo.Enabled)
-	c.vsan = info.VsanConfigInfo != nil && isTrue(info.VsanConfigInfo.Enabled)
+	c.dpm = info.DpmConfigInfo.Enabled
+	c.vsan = info.VsanConfigInfo.Enabled
 	return c
 }
 
-func isTrue(b *bool) bool { return b != nil && *b }
-
 // readAgents reads what becomes of the vCLS VMs, wherever this vCenter says it.
-func (c *Conn) readAgents(ctx context.Context, of *cluster, info *types.ClusterConfigInfoEx) error {
+func (c *Conn) readAgents(ctx context.Context, of *cluster, info *clusterConfig) error {
 	return explainRead(c.do(ctx, func(ctx context.Context, s *session) error {
 		switch s.agentsBy() {
 		case nowhere:
 			of.agents = noAgents
 		case byCluster:
 			of.agents = agentsOn
-			if info.SystemVMsConfig != nil && info.SystemVMsConfig.DeploymentMode == string(types.ClusterSystemVMsConfigInfoDeploymentModeABSENT) {
+			if info.SystemVMsConfig.DeploymentMode == string(types.ClusterSystemVMsConfigInfoDeploymentModeABSENT) {
 				of.agents = retreat
 			}
 		case bySetting:
@@ -129,7 +127,7 @@ func (c *Conn) readAgents(ctx context.Context, of *cluster, info *types.ClusterC
 			if err != nil && !isKind(err, &types.InvalidName{}) { // that it was never set
 				return err
 			}
-			if err == nil && len(res.Returnval) > 0 && strings.EqualFold(fmt.Sprint(res.Returnval[0].GetOptionValue().Value), "false") {
+			if err == nil && len(res.Returnval) > 0 && res.Returnval[0] != nil && strings.EqualFold(fmt.Sprint(res.Returnval[0].GetOptionValue().Value), "false") {
 				of.agents = retreat
 			}
 		}

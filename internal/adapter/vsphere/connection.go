@@ -155,6 +155,7 @@ func (c *Conn) client() *soap.Client {
 	// Go keeps two idle connections unless told otherwise. The handshakes of the others would cost more than the calls.
 	transport.MaxIdleConnsPerHost = concurrency + 1
 	transport.MaxResponseHeaderBytes = maxHeader
+	client.Types = typeOf
 	bound(client)
 	return client
 }

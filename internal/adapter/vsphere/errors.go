@@ -48,6 +48,9 @@ func explain(err error) error {
 
 // explainRead is explain for questions: where nothing can have been done, no answer means unreachable.
 func explainRead(err error) error {
+	if (errors.Is(err, errBeyond) || errors.Is(err, errNonsense)) && !errors.Is(err, adapter.ErrUnreachable) {
+		return fmt.Errorf("%w: %w", adapter.ErrUnreachable, err)
+	}
 	err = explain(err)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %s", adapter.ErrUnreachable, oneLine(err))

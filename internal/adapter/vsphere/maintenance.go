@@ -77,7 +77,7 @@ func (c *Conn) datastoresOf(ctx context.Context, h ref) (map[string]bool, error)
 			switch v := p.Val.(type) {
 			case string:
 				name = label(v)
-			case types.ArrayOfDatastoreHostMount:
+			case mounts:
 				for _, m := range v.DatastoreHostMount {
 					reached = reached || m.Key == h && (m.MountInfo.Accessible == nil || *m.MountInfo.Accessible)
 				}

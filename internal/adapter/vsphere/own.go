@@ -29,15 +29,14 @@ func (c *Conn) Own(ctx context.Context) ([]string, error) {
 	}
 	// What a guest says of all its cards is long: it is asked only where its first address and its name do not tell.
 	for _, paths := range [][]string{{"guest.ipAddress", "guest.hostName"}, {"guest.net"}} {
-		objects, err := c.readAll(ctx, "VirtualMachine", running.refs, paths...)
-		if err != nil {
-			return nil, fmt.Errorf("cannot tell where %s runs: %w", c.name, err)
-		}
 		var own []string
-		for _, o := range objects {
+		err := c.readAll(ctx, "VirtualMachine", running.refs, paths, func(o types.ObjectContent) {
 			if slices.ContainsFunc(o.PropSet, func(p types.DynamicProperty) bool { return c.isIn(p, addresses) }) {
 				own = append(own, running.ids[o.Obj])
 			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("cannot tell where %s runs: %w", c.name, err)
 		}
 		if len(own) > 0 {
 			slices.Sort(own)
@@ -52,10 +51,12 @@ func (c *Conn) isIn(p types.DynamicProperty, addresses map[netip.Addr]bool) bool
 	switch v := p.Val.(type) {
 	case string:
 		return addresses[address(v)] || p.Name == "guest.hostName" && strings.EqualFold(v, c.url.Hostname())
-	case types.ArrayOfGuestNicInfo:
-		return slices.ContainsFunc(v.GuestNicInfo, func(nic types.GuestNicInfo) bool {
-			return slices.ContainsFunc(nic.IpAddress, func(text string) bool { return addresses[address(text)] })
-		})
+	case nics:
+		for _, nic := range v.GuestNicInfo {
+			if slices.ContainsFunc(nic.IpAddress, func(text string) bool { return addresses[address(text)] }) {
+				return true
+			}
+		}
 	}
 	return false
 }
@@ -81,12 +82,11 @@ func (c *Conn) addresses(ctx context.Context) (map[netip.Addr]bool, error) {
 		hosts = append(hosts, r)
 	}
 	inv.mu.Unlock()
-	objects, err := c.readAll(ctx, "HostSystem", hosts, "summary.managementServerIp")
-	for _, o := range objects {
+	err = c.readAll(ctx, "HostSystem", hosts, []string{"summary.managementServerIp"}, func(o types.ObjectContent) {
 		for _, p := range o.PropSet {
 			add(value[string](p.Val))
 		}
-	}
+	})
 	return all, err
 }
 
@@ -102,15 +102,14 @@ func (c *Conn) Find(ctx context.Context, firmware string) (id string, err error)
 	if err != nil {
 		return "", err
 	}
-	objects, err := c.readAll(ctx, "VirtualMachine", running.refs, "config.uuid")
-	for _, o := range objects {
+	err = c.readAll(ctx, "VirtualMachine", running.refs, []string{"config.uuid"}, func(o types.ObjectContent) {
 		for _, p := range o.PropSet {
 			if adapter.SameFirmware(value[string](p.Val), firmware) {
-				return running.ids[o.Obj], nil
+				id = running.ids[o.Obj]
 			}
 		}
-	}
-	return "", err
+	})
+	return id, err
 }
 
 // known are VMs by their references.
@@ -147,15 +146,14 @@ func (c *Conn) Oversees(ctx context.Context) ([]adapter.Oversight, error) {
 	c.inventory.mu.Lock()
 	names := maps.Clone(c.inventory.tables.clusters)
 	c.inventory.mu.Unlock()
-	objects, err := c.readAll(ctx, "ClusterComputeResource", slices.Collect(maps.Keys(names)), "configurationEx")
 	var all []adapter.Oversight
-	for _, o := range objects {
+	err := c.readAll(ctx, "ClusterComputeResource", slices.Collect(maps.Keys(names)), []string{"configurationEx"}, func(o types.ObjectContent) {
 		for _, p := range o.PropSet {
-			if info, ok := p.Val.(types.ClusterConfigInfoEx); ok && isTrue(info.DasConfig.Enabled) {
+			if info, ok := p.Val.(clusterConfig); ok && info.DasConfig.Enabled {
 				all = append(all, adapter.Oversight{Cluster: names[o.Obj], Type: "vsphere.cluster"})
 			}
 		}
-	}
+	})
 	slices.SortFunc(all, func(a, b adapter.Oversight) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return all, err
 }

@@ -50,7 +50,7 @@ func (c *Conn) session(ctx context.Context) (*session, error) {
 	ctx, cancel := c.limit(ctx)
 	defer cancel()
 	client := c.client()
-	vc, err := vim25.NewClient(ctx, client)
+	vc, err := newVim(ctx, client)
 	if err != nil {
 		client.CloseIdleConnections()
 		return nil, fmt.Errorf("%w: %w", errLogin, explainRead(err))

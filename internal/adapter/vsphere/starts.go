@@ -196,7 +196,7 @@ func (c *Conn) failures(ctx context.Context, b *starts) map[ref]error {
 		}
 		return failed
 	}
-	all, ok := result.(types.ClusterPowerOnVmResult)
+	all, ok := result.(powerOns)
 	if !ok {
 		return nil // it still runs
 	}
@@ -214,16 +214,15 @@ func (c *Conn) failures(ctx context.Context, b *starts) map[ref]error {
 			tasks, of[*a.Task] = append(tasks, *a.Task), a.Vm
 		}
 	}
-	objects, err := c.readAll(ctx, "Task", tasks, "info.error")
-	if err != nil {
-		return nil
-	}
-	for _, o := range objects {
+	err = c.readAll(ctx, "Task", tasks, []string{"info.error"}, func(o types.ObjectContent) {
 		for _, p := range o.PropSet {
 			if f, ok := p.Val.(types.LocalizedMethodFault); ok {
 				failed[of[o.Obj]] = errors.New(f.LocalizedMessage)
 			}
 		}
+	})
+	if err != nil {
+		return nil
 	}
 	return failed
 }

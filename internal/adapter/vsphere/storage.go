@@ -3,6 +3,7 @@ package vsphere
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"net"
 	"slices"
@@ -35,7 +36,7 @@ func (c *Conn) serversOf(ctx context.Context) map[ref][]string {
 	servers, disks, err := c.readStores(ctx)
 	if err == nil && len(disks) > 0 {
 		var targets map[string][]string
-		if targets, err = c.readTargets(ctx); err == nil {
+		if targets, err = c.readTargets(ctx, disks); err == nil {
 			for store, names := range disks {
 				for _, disk := range names {
 					servers[store] = append(servers[store], targets[disk]...)
@@ -61,65 +62,81 @@ func (c *Conn) readStores(ctx context.Context) (servers, disks map[ref][]string,
 	refs := slices.Collect(maps.Keys(inv.tables.stores))
 	inv.mu.Unlock()
 	servers, disks = make(map[ref][]string), make(map[ref][]string)
-	objects, err := c.readAll(ctx, "Datastore", refs, "info")
-	for _, o := range objects {
+	err = c.readAll(ctx, "Datastore", refs, []string{"info"}, func(o types.ObjectContent) {
 		for _, p := range o.PropSet {
 			switch info := p.Val.(type) {
-			case types.NasDatastoreInfo:
-				if info.Nas != nil {
-					servers[o.Obj] = append(slices.Clone(info.Nas.RemoteHostNames), info.Nas.RemoteHost)
-				}
-			case types.VmfsDatastoreInfo:
-				if info.Vmfs == nil {
-					continue
-				}
+			case nasStore:
+				servers[o.Obj] = few(append(info.Nas.RemoteHostNames, info.Nas.RemoteHost))
+			case vmfsStore:
 				for _, e := range info.Vmfs.Extent {
 					disks[o.Obj] = append(disks[o.Obj], e.DiskName)
 				}
+				disks[o.Obj] = few(disks[o.Obj])
 			}
 		}
-	}
+	})
 	return servers, disks, err
 }
 
-// readTargets tells, by disk, the addresses of the iSCSI targets that it is reached through, as all hosts have it.
-func (c *Conn) readTargets(ctx context.Context) (map[string][]string, error) {
+// readTargets tells, by disk, the addresses of the iSCSI targets that it is reached through, as all hosts have it. Only the
+// disks of datastores are looked at.
+func (c *Conn) readTargets(ctx context.Context, stores map[ref][]string) (map[string][]string, error) {
 	inv := c.inventory
 	inv.mu.Lock()
 	hosts := slices.Collect(maps.Keys(inv.tables.hosts))
 	inv.mu.Unlock()
-	objects, err := c.readAll(ctx, "HostSystem", hosts, "config.storageDevice.scsiLun", "config.storageDevice.scsiTopology")
 	targets := make(map[string][]string)
-	for _, o := range objects {
-		disks := make(map[string]string) // by the key of a LUN
-		var topology types.HostScsiTopology
+	for _, disks := range stores {
+		for _, disk := range disks {
+			targets[disk] = nil
+		}
+	}
+	err := c.readAll(ctx, "HostSystem", hosts, []string{"config.storageDevice.scsiLun", "config.storageDevice.scsiTopology"}, func(o types.ObjectContent) {
+		var all luns
+		var tree topology
 		for _, p := range o.PropSet {
 			switch v := p.Val.(type) {
-			case types.ArrayOfScsiLun:
-				for _, l := range v.ScsiLun {
-					disks[l.GetScsiLun().Key] = l.GetScsiLun().CanonicalName
-				}
-			case types.HostScsiTopology:
-				topology = v
+			case luns:
+				all = v
+			case topology:
+				tree = v
 			}
 		}
-		for _, adapter := range topology.Adapter {
-			for _, target := range adapter.Target {
-				transport, ok := target.Transport.(*types.HostInternetScsiTargetTransport)
-				if !ok {
-					continue
-				}
-				for _, lun := range target.Lun {
-					disk := disks[lun.ScsiLun]
-					for _, address := range transport.Address {
-						targets[disk] = append(targets[disk], withoutPort(address))
-					}
+		for disk, addresses := range tree.addresses(all) {
+			if known, wanted := targets[disk]; wanted {
+				targets[disk] = few(append(known, addresses...))
+			}
+		}
+	})
+	return targets, err
+}
+
+// addresses tells those of the iSCSI targets of a host by the names of its disks.
+func (t topology) addresses(all luns) map[string][]string {
+	disks := make(map[string]string) // by the key of a LUN
+	for _, l := range all.ScsiLun {
+		disks[l.Key] = l.CanonicalName
+	}
+	addresses := make(map[string][]string)
+	for _, adapter := range t.Adapter {
+		for _, target := range adapter.Target {
+			for _, lun := range target.Lun {
+				disk := disks[lun.ScsiLun]
+				for _, address := range target.Transport.Address {
+					addresses[disk] = append(addresses[disk], withoutPort(address))
 				}
 			}
 		}
 	}
-	delete(targets, "")
-	return targets, err
+	return addresses
+}
+
+// few sorts names or addresses and keeps each once, and no more and no longer ones than a datastore can have.
+func few(names []string) []string {
+	names = slices.DeleteFunc(names, func(name string) bool { return len(name) > maxLabel })
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return slices.Clone(names[:min(len(names), maxServers)])
 }
 
 func withoutPort(address string) string {
@@ -127,14 +144,27 @@ func withoutPort(address string) string {
 	return cmp.Or(host, address)
 }
 
-// readAll asks for properties of many objects of a kind in one question.
-func (c *Conn) readAll(ctx context.Context, kind string, refs []ref, paths ...string) ([]types.ObjectContent, error) {
-	if len(refs) == 0 {
-		return nil, nil
+// readAll asks for properties of many objects of a kind and hands each object over. Where an answer is more than one may
+// be, half as many are asked after at once: what a host says of its disks may be a thousand times what a VM says of itself.
+func (c *Conn) readAll(ctx context.Context, kind string, refs []ref, paths []string, each func(types.ObjectContent)) error {
+	for most := largestBatch; len(refs) > 0; {
+		n := min(most, len(refs))
+		spec := types.PropertyFilterSpec{PropSet: []types.PropertySpec{{Type: kind, PathSet: paths}}}
+		for _, r := range refs[:n] {
+			spec.ObjectSet = append(spec.ObjectSet, types.ObjectSpec{Obj: r})
+		}
+		objects, err := c.read(ctx, spec)
+		if errors.Is(err, errBeyond) && n > 1 {
+			most = n / 2
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, o := range objects {
+			each(o)
+		}
+		refs = refs[n:]
 	}
-	spec := types.PropertyFilterSpec{PropSet: []types.PropertySpec{{Type: kind, PathSet: paths}}}
-	for _, r := range refs {
-		spec.ObjectSet = append(spec.ObjectSet, types.ObjectSpec{Obj: r})
-	}
-	return c.read(ctx, spec)
+	return nil
 }

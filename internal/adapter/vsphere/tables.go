@@ -53,6 +53,7 @@ type tables struct {
 	clusters map[ref]string   // their names
 	byName   map[string][]ref // VMs
 	byUUID   map[string][]ref
+	weight   int // what weigh gives for all objects together
 }
 
 func newTables() *tables {
@@ -106,6 +107,8 @@ func (t *tables) apply(u types.ObjectUpdate) []string {
 	if !sane(u.Obj) {
 		return nil
 	}
+	t.weight -= t.weigh(u.Obj)
+	defer func() { t.weight += t.weigh(u.Obj) }()
 	switch u.Obj.Type {
 	case "VirtualMachine":
 		return t.applyVM(u)
@@ -200,7 +203,8 @@ func (m *vm) set(name string, val any) {
 		m.parent = reference(val)
 	case "datastore":
 		m.stores = value[types.ArrayOfManagedObjectReference](val).ManagedObjectReference
-		m.stores = slices.DeleteFunc(m.stores[:min(len(m.stores), maxStores)], func(r ref) bool { return !sane(r) })
+		m.stores = slices.Clone(m.stores[:min(len(m.stores), maxStores)]) // not to keep the rest in memory
+		m.stores = slices.DeleteFunc(m.stores, func(r ref) bool { return !sane(r) })
 	case "runtime.powerState":
 		m.power = value[types.VirtualMachinePowerState](val)
 	case "runtime.connectionState":
@@ -208,7 +212,7 @@ func (m *vm) set(name string, val any) {
 	case "runtime.host":
 		m.host = reference(val)
 	case "runtime.question":
-		m.question = short(value[types.VirtualMachineQuestionInfo](val).Text)
+		m.question = short(value[question](val).Text)
 	case "config.instanceUuid":
 		m.uuid = strings.ToLower(short(value[string](val)))
 	case "config.template":
@@ -234,7 +238,7 @@ func (h *host) set(name string, val any) {
 	case "runtime.inMaintenanceMode":
 		h.maintenance = value[bool](val)
 	case "config.vsanHostConfig":
-		h.vsan = isTrue(value[types.VsanHostConfigInfo](val).Enabled)
+		h.vsan = value[vsanConfig](val).Enabled
 	}
 }
 

@@ -24,6 +24,7 @@ func (c *Conn) tagged(ctx context.Context, tag string) (map[ref]bool, error) {
 		if err != nil {
 			return fmt.Errorf("%w: cannot read the password of connection %q: %w", adapter.ErrRefused, c.name, err)
 		}
+		ctx = within(ctx, tagsRoom)
 		client := rest.NewClient(s.Client)
 		bound(client.Client)
 		if err := client.Login(ctx, url.UserPassword(c.spec.Username, password)); err != nil {

@@ -109,10 +109,12 @@ func (s *VMsSpec) covers(t *tables, m *vm, tagged map[ref]bool) bool {
 
 // inFolder tells whether a place is a folder of that name or path, or below one.
 func (t *tables) inFolder(at ref, folder string) bool {
-	for p := t.places[at]; p != nil; p = t.places[p.parent] {
-		if t.isFolder(p, folder) {
-			return true
+	p := t.places[at]
+	for range maxDepth { // a server may say that two folders lie in each other
+		if p == nil || t.isFolder(p, folder) {
+			return p != nil
 		}
+		p = t.places[p.parent]
 	}
 	return false
 }
@@ -125,8 +127,13 @@ func (t *tables) isFolder(p *place, folder string) bool {
 		return false
 	}
 	whole := "/" + p.name
-	for up := t.places[p.parent]; up != nil; up = t.places[up.parent] {
+	up := t.places[p.parent]
+	for range maxDepth {
+		if up == nil {
+			break
+		}
 		whole = "/" + up.name + whole
+		up = t.places[up.parent]
 	}
 	if strings.HasPrefix(folder, "/") {
 		return whole == folder

@@ -13,6 +13,9 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
+// largestPage is how many objects a server tells of in one answer to the watch: vCenter's own limit.
+const largestPage = 100
+
 // settle returns when the inventory can be believed, or with why it can't. It starts and mends the watch. A watch that
 // broke a moment ago is not mended at once, since a thousand nodes may come with the same question; with hurry a
 // broken one is mended in the background and its error returned now.
@@ -160,10 +163,10 @@ func (c *Conn) follow(ctx context.Context, s *session) error {
 func (c *Conn) feed(ctx context.Context, s *session, collector ref) error {
 	inv, whole := c.inventory, newTables()
 	wait := int32(c.pace.wait / time.Second)
-	request := types.WaitForUpdatesEx{This: collector, Options: &types.WaitOptions{MaxWaitSeconds: &wait}}
+	request := types.WaitForUpdatesEx{This: collector, Options: &types.WaitOptions{MaxWaitSeconds: &wait, MaxObjectUpdates: largestPage}}
 	for {
 		limited, cancel := context.WithTimeout(ctx, c.pace.wait+c.pace.grace)
-		res, err := methods.WaitForUpdatesEx(limited, s.Client, &request)
+		res, err := methods.WaitForUpdatesEx(within(limited, largeRoom), s.Client, &request)
 		cancel()
 		if err != nil {
 			return err
@@ -184,9 +187,9 @@ func (c *Conn) feed(ctx context.Context, s *session, collector ref) error {
 				}
 			}
 		}
-		if into.size() > maxObjects {
+		if err := into.excess(); err != nil {
 			inv.mu.Unlock()
-			return errTooMany
+			return err
 		}
 		switch {
 		case whole == nil:
@@ -200,11 +203,11 @@ func (c *Conn) feed(ctx context.Context, s *session, collector ref) error {
 	}
 }
 
-// read asks for properties of objects directly, past the watch.
+// read asks for properties of objects directly, past the watch. All that is told of them has one room.
 func (c *Conn) read(ctx context.Context, spec types.PropertyFilterSpec) ([]types.ObjectContent, error) {
 	var objects []types.ObjectContent
 	err := c.do(ctx, func(ctx context.Context, s *session) error {
-		res, err := property.DefaultCollector(s.Client).RetrieveProperties(ctx, types.RetrieveProperties{SpecSet: []types.PropertyFilterSpec{spec}})
+		res, err := property.DefaultCollector(s.Client).RetrieveProperties(within(ctx, largeRoom), types.RetrieveProperties{SpecSet: []types.PropertyFilterSpec{spec}})
 		if err == nil {
 			objects = res.Returnval
 		}

@@ -107,7 +107,7 @@ func (e *Engine) load(s Settings) {
 	e.ledger.newest = max(newest, s.Newest)
 	e.course = newCourse(s.Estate, e.ledger.stages)
 	e.nodes, e.fed, e.firm, e.press = make([]node, n), make([]bool, n), make([]bool, n), make([]pressure, n)
-	e.foresight = foresight{asksSlack: asksSlack(&s.Policy)}
+	e.foresight = foresight{}
 	e.supplies, e.protectors = nil, nil
 	for k, at := range e.ledger.node {
 		e.supplies = append(e.supplies, supply{node: at, tracker: power.NewTracker(s.Supplies[e.declared(k)])})

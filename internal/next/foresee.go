@@ -1,7 +1,6 @@
 package next
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -14,11 +13,11 @@ import (
 
 // foresight is what is known of how long the rest of the plan takes.
 type foresight struct {
-	estimate  Estimated
-	known     bool      // an answer is there
-	asksSlack bool      // a stage begins by slack
-	asked     time.Time // when the newest estimate was asked for
-	serial    int
+	estimate Estimated
+	known    bool       // an answer is there
+	raced    power.Race // room for race
+	asked    time.Time  // when the newest estimate was asked for
+	serial   int
 }
 
 // estimated takes an estimate, if it answers the newest question.
@@ -33,7 +32,7 @@ func (e *Engine) estimated(ev Estimated) {
 func (e *Engine) askForEstimate() {
 	e.asked = e.now
 	e.serial++
-	ask := Estimate{Serial: e.serial}
+	ask := Estimate{Serial: e.serial, Scope: make([]string, 0, len(e.nodes)), Down: make([]string, 0, len(e.nodes))}
 	for i := range e.nodes {
 		if !e.concerns(i) {
 			continue
@@ -57,54 +56,20 @@ func (e *Engine) isDown(i int) bool {
 	return e.isOff(i)
 }
 
-// slack is how much longer the rest of the plan may wait, in seconds: with the chance that the policy accepts the battery
-// gives out sooner than the plan, started so late, and its reserve have ended. It is negative where that is so already,
-// and unknown while the battery or the plan is. More battery never lessens it, and a longer plan never adds to it.
-func (e *Engine) slack(s *supply) power.Figure {
-	if !s.state.Left.Known || len(e.estimate.Need) == 0 {
-		return power.Figure{}
-	}
-	need, reserve := e.estimate.Need, e.settings.Policy.Reserve.Seconds()
-	odds := cmp.Or(e.settings.Policy.Odds, power.Pessimistic)
-	left, _ := s.state.Outlook.At(odds)
-	// With every trial as long as the longest one the chance is less than asked for, and as short as the shortest more.
-	low := left.Value - reserve - need[len(need)-1].Seconds()
-	high := left.Value - reserve - need[0].Seconds()
-	for high-low > slackGrain {
-		if mid := (low + high) / 2; e.givesOut(s, mid) <= odds {
-			low = mid
-		} else {
-			high = mid
-		}
-	}
-	return power.Known(low)
-}
-
-// asksSlack tells whether any stage of a policy begins by slack.
-func asksSlack(p *power.Policy) bool {
-	conditions := []power.Condition{p.Protect, p.Shutdown}
-	for _, stage := range p.Shed {
-		conditions = append(conditions, stage.When)
-	}
-	return slices.ContainsFunc(conditions, func(c power.Condition) bool { return slices.Contains(c.Needs(), power.SlackBelow) })
-}
-
 // pessimistic is the share of trials that a plan's time covers.
 const pessimistic = 1 - power.Pessimistic
 
-// slackGrain is how exactly slack is found, in seconds.
-const slackGrain = 0.5
-
-// givesOut is the chance that the battery gives out before the rest of the plan, started after so many seconds, and its
-// reserve have ended.
-func (e *Engine) givesOut(s *supply, after float64) float64 {
-	after += e.settings.Policy.Reserve.Seconds()
-	sum := 0.0
-	for _, need := range e.estimate.Need {
-		sum += s.state.Outlook.GivesOut(after + need.Seconds())
-	}
-	return sum / float64(len(e.estimate.Need))
+// race is the rest of the plan against a battery: the same for every supply.
+func (e *Engine) race() *power.Race {
+	e.raced = power.Race{Need: e.estimate.Need, Reserve: e.settings.Policy.Reserve, Odds: e.settings.Policy.Odds}
+	return &e.raced
 }
+
+// slack is how much longer the rest of the plan may wait, in seconds: see power.Outlook.Slack.
+func (e *Engine) slack(s *supply) power.Figure { return s.state.Outlook.Slack(e.race()) }
+
+// givesOut is the chance that the battery gives out before the rest of the plan, started now, and its reserve have ended.
+func (e *Engine) givesOut(s *supply) float64 { return s.state.Outlook.Chance(e.race(), 0) }
 
 // addFailoverLoad reckons with the load that falls to a supply when another that feeds the same nodes gives out before it.
 func (e *Engine) addFailoverLoad(s *supply) {
@@ -145,14 +110,9 @@ func (e *Engine) shared(of, with int) float64 {
 	return float64(both) / float64(fed)
 }
 
-// facts are what the conditions are judged against. Slack is that of the next poll: what would be too late then starts
-// now. It is reckoned where a condition may ask for it, on battery: it is dear.
+// facts are what the conditions are judged against. Slack is that of the next poll: what would be too late then starts now.
 func (e *Engine) facts(s *supply) power.Facts {
-	f := power.Facts{State: s.state}
-	if e.asksSlack && s.state.Mains == power.MainsOnBattery {
-		f.Slack = e.slack(s)
-		f.Slack.Value -= s.ahead.Seconds()
-	}
+	f := power.Facts{State: s.state, Race: e.race(), Ahead: s.ahead.Seconds()}
 	if e.known {
 		f.AnotherShutdown = power.Known(e.estimate.Whole.Seconds())
 	}
@@ -181,7 +141,7 @@ func (e *Engine) numbers(s *supply) *Numbers {
 	}
 	if slack := e.slack(s); slack.Known {
 		set(&n.Slack, slack)
-		set(&n.Odds, power.Known(e.givesOut(s, 0)))
+		set(&n.Odds, power.Known(e.givesOut(s)))
 	}
 	set(&n.Reserve, power.Known(e.settings.Policy.Reserve.Seconds()))
 	return n

@@ -84,7 +84,7 @@ func (e *Engine) viewOf(k int) SupplyView {
 		Slack: e.slack(s), Why: e.why(s), Views: s.state.Outlook.Told(), Deadlines: e.deadlines(s),
 	}
 	if v.Slack.Known {
-		v.Odds = power.Known(e.givesOut(s, 0))
+		v.Odds = power.Known(e.givesOut(s))
 	}
 	return v
 }

@@ -247,5 +247,8 @@ func (e *Engine) renew(i int) {
 	e.touch(i)
 }
 
-// bootTime is how long a machine may be silent, or look off, while it starts: twice what its start takes.
-func bootTime(n *plan.Node) time.Duration { return max(2*n.Time(plan.Start).Nominal, firstRetry) }
+// bootTime is how long a machine may be silent, or look off, while it starts.
+func bootTime(n *plan.Node) time.Duration {
+	t := n.Time(plan.Start)
+	return max(2*t.Nominal, t.Within, firstRetry)
+}

@@ -250,7 +250,7 @@ func (e *Engine) resumeWork() {
 			continue
 		}
 		if last.verb == plan.Start {
-			n.belief.rising = e.now.Add(max(decl.Time(plan.Start).Within, bootTime(decl)))
+			n.belief.rising = e.now.Add(bootTime(decl))
 		}
 		w := &work{step: id, verb: last.verb, rung: last.rung, phase: proving, answer: last.answer, resumed: true, since: e.now,
 			deadline: e.now.Add(max(decl.Time(last.rung).Within, firstLook)), force: force{last.cause, last.reason}}

@@ -24,6 +24,9 @@ func (e *Engine) verify(i int) {
 	case !e.wanted(i):
 		e.unwanted(i)
 		return
+	case w.verb == plan.Cut && e.supplies[e.ledger.supply[i]].state.SilentFor > 0:
+		e.holdBack(i, "it is silent, and takes no command")
+		return
 	case w.verb == plan.Cut && e.press[i] >= cutNow:
 		e.cutWithWhatIsOn(i)
 		return

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 )
 
 // question is a probe that is under way.
@@ -58,7 +59,7 @@ func (e *Engine) asksAgain(i int, state plan.State) bool {
 	b := &n.belief
 	older := n.question.told.After(n.question.asked)
 	settled := b.seen.State == plan.On || b.seen.State == plan.Off
-	odd := (state == plan.On || state == plan.Off) && (settled && state != b.seen.State || !settled && b.looks == 0) && n.work == nil && state != b.doubt
+	odd := (state == plan.On || state == plan.Off || state == plan.Stopping) && (settled && state != b.seen.State || !settled && b.looks == 0) && n.work == nil && state != b.doubt
 	b.doubt = plan.Unknown
 	if odd {
 		b.doubt = state
@@ -158,6 +159,9 @@ func (e *Engine) correct(i int) {
 	write := func(kind RecordKind, verb plan.Verb, reason string, cause Cause) {
 		e.record(Record{Kind: kind, Node: decl.ID, Verb: &verb, State: &state, Reason: reason, Cause: cause})
 	}
+	if e.cycledUnseen(i) {
+		return
+	}
 	switch {
 	case entry.givenUp.Has(plan.Stop) && e.isOff(i):
 		write(Proven, plan.Stop, "settled after it had been given up", "")
@@ -175,6 +179,24 @@ func (e *Engine) correct(i int) {
 	case e.unprotected(i):
 		e.fell(i, plan.Protect)
 	}
+}
+
+// cycledUnseen follows a node that was off, that only the return of its power starts, and that is up: what feeds it and was to
+// be cut has been off and on again, though nobody saw it.
+func (e *Engine) cycledUnseen(i int) bool {
+	state := e.nodes[i].belief.answer
+	if !e.estate.Node(i).ByPower || e.ledger.outage.nodes[i].shown != shownOff || state != plan.On && state != plan.Starting {
+		return false
+	}
+	found := false
+	for _, f := range e.estate.Feeds(i) {
+		k := e.ledger.supply[f]
+		if k >= 0 && (e.standing(k).cycle == committed || e.standing(k).cycle == cutSent) && e.nodes[f].work == nil && e.supplies[k].state.Mains == power.MainsOnline && !e.supplies[k].mute {
+			e.cycled(k, "what only the return of its power starts is on again")
+			found = true
+		}
+	}
+	return found
 }
 
 // unprotected reports whether a cache or a cluster that was protected on the way down is not any more: a late Unprotect has

@@ -113,13 +113,13 @@ func (e *Engine) endSurvey() {
 	e.heedOutsiders()
 }
 
-// snapshotOf gives what the snapshot says of a node. One that can't be asked now, or dropped with its supply, was on if it
-// was not long before.
+// snapshotOf gives what the snapshot says of a node. One that can't be asked now, dropped with its supply, or goes off without having
+// been told to, was on if it was not long before.
 func (e *Engine) snapshotOf(i int, lostOutput bool) NodeState {
 	b := &e.nodes[i].belief
 	state := b.answer
 	silent := state == plan.Unknown || state == plan.Unreachable
-	if e.ledger.outage.nodes[i].seenOn && (silent || state == plan.Off && lostOutput) {
+	if e.ledger.outage.nodes[i].seenOn && (silent || state == plan.Stopping || state == plan.Off && lostOutput) {
 		state = plan.On
 	}
 	return NodeState{Node: e.id(i), State: state, Protected: b.seen.Protected, Settings: b.seen.Settings}

@@ -89,7 +89,7 @@ func (e *Engine) send(i int) {
 	e.count(i, w.rung == plan.Stop)
 	n.belief.commanded(verb, w.op)
 	if verb == plan.Start {
-		n.belief.rising = e.now.Add(max(decl.Time(plan.Start).Within, bootTime(decl)))
+		n.belief.rising = e.now.Add(bootTime(decl))
 	}
 	do := Do{Op: w.op, Node: decl.ID, Verb: verb, Within: min(acceptWithin, max(w.deadline.Sub(e.now), time.Second))}
 	if verb == plan.Unprotect {
@@ -293,6 +293,10 @@ func (e *Engine) giveUp(i int, cause Cause, reason string) {
 func (e *Engine) holdBack(i int, why string) {
 	n := &e.nodes[i]
 	w := n.work
+	if w.force.cause == Hung { // it was to be powered off only to be started again, and that can't be
+		e.giveUp(i, Hung, why)
+		return
+	}
 	if last := e.last(i); last.open && last.verb == w.verb || e.ledger.outage.drill.on() && n.pause.IsZero() {
 		verb, state := w.verb, n.belief.seen.State
 		e.record(Record{Kind: HeldBack, Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state, Reason: why})

@@ -17,6 +17,7 @@ type supply struct {
 	output    output
 	lapse     lapse
 	gate      bool      // its recharge gate is open
+	mute      bool      // it is not heard now
 	unfit     bool      // it is on line, and too hot or browned out for what the policy allows
 	turned    bool      // it is on record that its load comes back
 	pressure  pressure  // how short the time of its battery is
@@ -228,8 +229,9 @@ func (e *Engine) recondition() {
 		off := e.nodes[s.node].belief.seen.State == plan.Off || s.state.OutputOff
 		unfit := e.isUnfit(s)
 		now := conditionOf(*e.standing(k), readingOf(&s.state, unfit), off, s.gate)
-		changed = changed || now != s.condition || unfit != s.unfit
-		s.unfit = unfit
+		mute := s.state.SilentFor > 0
+		changed = changed || now != s.condition || unfit != s.unfit || mute != s.mute
+		s.unfit, s.mute = unfit, mute
 		s.condition = now
 	}
 	if !changed {

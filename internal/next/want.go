@@ -311,6 +311,8 @@ func (e *Engine) firstBefore(id int, worst stand) int {
 func (e *Engine) waitsToCut(i int) Why {
 	k := e.ledger.supply[i]
 	switch {
+	case e.supplies[k].mute:
+		return Why{Code: SupplySilent, node: i}
 	case e.supplies[k].unfit:
 		return Why{Code: SupplyUnfit, node: i} // it is on line, and would come back at once, into the heat or the brown-out
 	case !e.carriesLost(i):

@@ -34,6 +34,7 @@ const (
 	SupplyUnheard                // a supply's first word since Ebbtide began
 	MaybeBack                    // a supply that is on line again
 	DrillUnfit                   // all supplies to be well
+	SupplySilent                 // a supply
 	SupplyUnfit                  // a supply
 	CutUseless                   // nothing: the output stays on
 	OthersFirst                  // nodes before it
@@ -75,6 +76,8 @@ func (e *Engine) text(w Why) string {
 		return "waiting to see whether its power is back"
 	case DrillUnfit:
 		return "waiting for every supply to be well"
+	case SupplySilent:
+		return "waiting to hear from " + id + ", which takes no command while it is silent"
 	case SupplyUnfit:
 		return "waiting for " + id + ", which is " + unfit.String()
 	case OthersFirst:

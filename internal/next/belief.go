@@ -2,6 +2,7 @@ package next
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"ebbtide/internal/plan"
@@ -122,7 +123,7 @@ func (e *Engine) holds(i int, verb plan.Verb, since Op) bool {
 	case plan.Unprotect:
 		return b.seen.Protected == plan.No && e.setAsBefore(i)
 	case plan.Flush:
-		return b.seen.Clean == plan.Yes && b.seen.Protected != plan.No || e.isOff(i)
+		return b.seen.Clean == plan.Yes && b.seen.Protected != plan.No
 	case plan.Stop, plan.Force:
 		return e.isOff(i)
 	case plan.Cut:
@@ -203,7 +204,7 @@ func up(s plan.State) bool { return s == plan.On || s == plan.Starting || s == p
 // accepted in this epoch, and never while it may be on its way up.
 func (e *Engine) believeSilence(i int, question Op, asked time.Time) {
 	decl, b := e.estate.Node(i), &e.nodes[i].belief
-	if decl.OffAfter == 0 || e.rises(i) || e.now.Before(b.boots) || !e.acceptedStop(i) {
+	if decl.OffAfter == 0 || e.rises(i) || e.now.Before(b.boots) || !e.acceptedStop(i) || e.cutOff(i) {
 		b.silent = time.Time{}
 		return
 	}
@@ -215,6 +216,26 @@ func (e *Engine) believeSilence(i int, question Op, asked time.Time) {
 	}
 	b.proof, b.look, b.seenAt, b.looks = bySilence, question, asked, proofLooks
 	b.seen = plan.Observation{State: plan.Off, Detail: "has not answered for " + plan.Span(decl.OffAfter) + " since it took its stop"}
+}
+
+// cutOff reports whether a node may be silent only because what it is reached through is: a switch or the like that has lost
+// its power, or may have.
+func (e *Engine) cutOff(i int) bool {
+	for _, d := range e.estate.Needs(i) {
+		n := e.estate.Node(d)
+		if n.Kind == plan.Supply {
+			continue
+		}
+		dead := func(f int) bool {
+			k := e.ledger.supply[f]
+			return k >= 0 && (e.supplies[k].mute || e.supplies[k].condition >= cutArmed || e.supplies[k].condition == unheard || e.supplies[k].state.OutputOff)
+		}
+		feeds := e.estate.Feeds(d)
+		if n.Kind == plan.Passive && len(feeds) > 0 && !slices.ContainsFunc(feeds, func(f int) bool { return !dead(f) }) || e.cutOff(d) {
+			return true
+		}
+	}
+	return false
 }
 
 // acceptedStop reports whether a node accepted a stop, and nothing since can have started it again.

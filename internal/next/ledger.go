@@ -272,11 +272,14 @@ func (l *ledger) mains(r *Record) error {
 		return l.eachSupply(r, func(s *standing) { s.out = false })
 	case Released:
 		return l.eachSupply(r, func(s *standing) { s.cycle = uncut })
-	case Cycled:
+	case Cycled, Unseen:
 		for _, id := range r.Supplies {
 			if i, known := l.estate.Index(id); known {
 				l.cycled(i)
 			}
+		}
+		if r.Cause == Unseen {
+			return nil
 		}
 		return l.eachSupply(r, func(s *standing) { s.cycle, s.missed = uncut, 0 })
 	default: // Failing, and records of before there were causes

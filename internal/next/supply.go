@@ -115,6 +115,9 @@ func (e *Engine) heardAgain(k int) {
 		e.cycled(k, "it was not heard for a while")
 		return
 	}
+	if e.standing(k).cycle != uncut {
+		e.record(Record{Kind: Mains, Cause: Unseen, Supplies: []string{e.id(e.supplies[k].node)}, Reason: "it was not heard for a while"})
+	}
 	e.renewLoad(k)
 }
 

@@ -90,6 +90,8 @@ const (
 	Forbidden RecordKind = "forbidden"
 	// Cycled: the output of a supply was off, or may have been, and is on again.
 	Cycled Cause = "cycled"
+	// Unseen: the output of a supply that is to be cut may have been off and on again while it was not heard.
+	Unseen Cause = "unseen"
 	// Released: a supply that was to be cut is not any more: nothing moved for long.
 	Released Cause = "released"
 	// Hung: a node hangs on its way down although its power is back, and is powered off to be started again.

@@ -8,6 +8,7 @@ import (
 	"ebbtide/internal/forecast"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+	"ebbtide/internal/referee"
 )
 
 // Line is one thing that the engine did, with when.
@@ -55,7 +56,7 @@ type simulation struct {
 	life     int // numbers the engine's lives: answers to an earlier one are lost
 	pending  map[engine.Op]bool
 	wake     time.Time
-	referee  *Referee
+	referee  *referee.Referee
 	result   Result
 	stopped  bool
 	commands uint64        // that were sent
@@ -85,7 +86,7 @@ func play(sc Scenario, lean bool) *Result {
 	if sc.Forecast == nil {
 		s.scenario.Forecast = forecast.New(nil, estimateTrials(sc.Settings.Estate)).Answer
 	}
-	s.referee = NewReferee(sc.Settings.Estate, sc.Settings.Policy)
+	s.referee = referee.New(referee.Options{Estate: sc.Settings.Estate, Policy: sc.Settings.Policy, Sight: watched, Began: Epoch})
 	s.build()
 	s.engine = engine.New(sc.Settings)
 	s.apply(engine.Started{})
@@ -110,7 +111,7 @@ func play(sc Scenario, lean bool) *Result {
 		s.now = o.at
 		o.do()
 		if s.result.Events > maxEvents {
-			s.referee.violate(s.now, "8: the engine does not come to rest")
+			s.referee.Broken(s.now, "8: the engine does not come to rest")
 			break
 		}
 		if !s.stopped && !s.engine.Open() && s.now.After(lastChange.Add(30*time.Second)) {
@@ -144,7 +145,8 @@ func (s *simulation) build() {
 	}
 	for i := range s.things {
 		s.things[i].wasOn = s.things[i].state == plan.On
-		s.referee.wasOn[i] = s.things[i].wasOn
+		s.show(i)
+		s.referee.Answered(s.now, i, s.alwaysOn(i))
 	}
 	s.settle()
 }
@@ -174,7 +176,7 @@ func (s *simulation) tick(k int, first time.Duration) {
 			next = s.scenario.PollOnline
 		}
 		s.discharge(k, next)
-		s.referee.polled(s.now, s.polling(k))
+		s.showPoll(k)
 		s.apply(engine.Read{Reading: s.reading(k)})
 		s.tick(k, next+s.apart(time.Duration(k+1)*10_007*time.Nanosecond))
 	})
@@ -208,7 +210,7 @@ func (s *simulation) carryOut(effect engine.Effect) {
 	}
 	switch e := effect.(type) {
 	case engine.Append:
-		s.referee.record(s, e.Record)
+		s.referee.Recorded(s.now, &e.Record)
 		if s.journal.lost {
 			s.journal.pending = append(s.journal.pending, e.Record)
 			return
@@ -270,7 +272,7 @@ func (s *simulation) do(e engine.Do) {
 		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: engine.Busy, Detail: "the journal can't be written"}, 0)
 		return
 	}
-	s.referee.command(s, i, e)
+	s.showCommand(i, e)
 	s.pending[e.Op] = true
 	way := s.way(e.Op)
 	s.after(way, func() { // on its way whatever becomes of the engine
@@ -298,6 +300,7 @@ func (s *simulation) probe(e engine.Probe) {
 			return
 		}
 		outcome, seen := s.look(i)
+		s.showAnswer(i, outcome, seen)
 		wait := way
 		if s.things[i].silent {
 			wait = deadAfter

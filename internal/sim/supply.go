@@ -24,7 +24,6 @@ type cell struct {
 	mains       bool
 	output      bool
 	uncut       bool    // took a cut and did not make it
-	ignored     bool    // likewise, the last time, whoever was there to see it
 	charge      float64 // 0..1
 	cutAt       time.Time
 	silent      bool
@@ -58,11 +57,13 @@ func (s *simulation) armCut(i int) {
 		if c.mains && c.Deaf > 0 {
 			c.Deaf--
 			life := s.life
-			s.after(c.offDelay, func() { c.cutAt, c.uncut, c.ignored = time.Time{}, s.life == life, true }) // who was away meanwhile can't tell
+			s.after(c.offDelay, func() {
+				c.cutAt, c.uncut = time.Time{}, s.life == life // who was away meanwhile can't tell
+				s.referee.Uncut(s.now, c.node)
+			})
 			continue
 		}
 		s.after(c.offDelay, func() {
-			c.ignored = false
 			s.loseOutput(k)
 		})
 	}
@@ -93,7 +94,7 @@ func (s *simulation) loseOutput(k int) {
 		return
 	}
 	c.output, c.tests, c.changed, s.weighed = false, false, s.now, false
-	s.referee.outputLost(s, c.node)
+	s.referee.OutputLost(s.now, c.node)
 	s.darken()
 	if c.mains {
 		s.after(c.onDelay, func() { s.giveOutput(k) })
@@ -108,6 +109,7 @@ func (s *simulation) giveOutput(k int) {
 	}
 	dead := s.unpowered()
 	c.output, c.cutAt, c.changed, s.weighed = true, time.Time{}, s.now, false
+	s.referee.OutputBack(s.now, c.node)
 	s.light(dead)
 }
 

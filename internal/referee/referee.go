@@ -153,11 +153,11 @@ func (r *Referee) Followed(at time.Time, i, other int) {
 
 // Answered tells that a probe of a node was answered, and whether wrongly. Who knows beforehand that it answers wrongly may
 // say so before any probe.
-func (r *Referee) Answered(_ time.Time, i int, wrongly bool) {
+func (r *Referee) Answered(at time.Time, i int, wrongly bool) {
 	r.nodes[i].looks++
 	r.nodes[i].lied = wrongly
 	if p := r.place[i]; p >= 0 {
-		r.lookedAtSupply(&r.supplies[p])
+		r.lookedAtSupply(&r.supplies[p], at)
 	}
 }
 

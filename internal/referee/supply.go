@@ -121,9 +121,10 @@ func (r *Referee) Uncut(_ time.Time, i int) {
 }
 
 // lookedAtSupply follows a look at a supply: a cut that did not come is known for that then.
-func (r *Referee) lookedAtSupply(s *supply) {
+func (r *Referee) lookedAtSupply(s *supply, at time.Time) {
 	if s.looks++; s.uncut && s.looks >= looksLater {
 		s.due = false
+		r.follow(s, at)
 	}
 }
 

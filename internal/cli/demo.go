@@ -19,7 +19,7 @@ func (a *app) demo() *cobra.Command {
 		Use: "demo", GroupID: "try", Short: "watch a whole outage, with nothing installed and nothing left behind",
 		Long: `Plays one outage in half a minute, in this process and on loopback alone: a NUT server with a modelled
 battery, a vSphere simulator with two hosts and a dozen VMs, and a NAS whose write-back cache holds
-dirty blocks. Ebbtide's side is the real thing. A referee watches the estate, not the journal, and the
+dirty blocks. Ebbtide's side is the real thing. A referee judges from the estate itself, and the
 exit status is 1 if a rule was broken. The last line is the result as JSON.`,
 		Example: `  ebbtide demo
   ebbtide demo --fail sql01=hang --fail lab02=vanish
@@ -86,9 +86,9 @@ func verdict(r *demo.Result) string {
 		lines = append(lines, count(r.Forced, "command")+" did not wait for consent; the journal has the reasons.")
 	}
 	if len(r.Violations) == 0 {
-		return strings.Join(append(lines, "The referee, who watched the estate and not the journal: no rule was broken."), "\n")
+		return strings.Join(append(lines, "The referee, who judges from the estate itself: no rule was broken."), "\n")
 	}
-	lines = append(lines, "The referee, who watched the estate and not the journal: "+count(len(r.Violations), "rule")+" broken:")
+	lines = append(lines, "The referee, who judges from the estate itself: "+count(len(r.Violations), "rule")+" broken:")
 	for _, v := range r.Violations {
 		lines = append(lines, "  "+v)
 	}

@@ -60,10 +60,10 @@ func simulationText(sc *sim.Scenario, r *sim.Result) string {
 		}
 	}
 	if len(r.Violations) == 0 {
-		b.WriteString("The referee, who watched the estate and not the journal: no rule was broken.\n")
+		b.WriteString("The referee, who judges from the estate itself: no rule was broken.\n")
 		return b.String()
 	}
-	b.WriteString("The referee, who watched the estate and not the journal, saw rules broken:\n")
+	b.WriteString("The referee, who judges from the estate itself, saw rules broken:\n")
 	for _, v := range r.Violations {
 		fmt.Fprintf(&b, "  rule %s\n", v)
 	}

@@ -28,7 +28,7 @@ const (
 type ups struct {
 	server  *nutsim.Server
 	shown   *nutsim.UPS
-	referee *referee
+	witness *witness
 	onPower func(now truth, commanded bool)
 
 	mu        sync.Mutex
@@ -38,6 +38,7 @@ type ups struct {
 	output    bool
 	switched  time.Time // the output was, last
 	armedAt   time.Time // a cut was accepted; zero: none is pending
+	hungAt    time.Time // a cut was accepted that will not be made; zero: none is pending
 	commanded bool      // the output is off because it was told so
 	failure   failure
 	wake      chan struct{} // closed and made anew with each change of the output
@@ -45,14 +46,14 @@ type ups struct {
 
 // startUPS starts a NUT server with one UPS on it. onPower is told each change of the output, before any client can see
 // it, and whether a command brought it about.
-func startUPS(r *referee, onPower func(now truth, commanded bool)) (*ups, error) {
+func startUPS(w *witness, onPower func(now truth, commanded bool)) (*ups, error) {
 	server, err := nutsim.Start()
 	if err != nil {
 		return nil, err
 	}
 	server.AddUser(nutsim.User{Name: upsUser, Password: upsPassword, Commands: true})
 	u := &ups{
-		server: server, shown: server.Add("ups", "a modelled battery"), referee: r, onPower: onPower,
+		server: server, shown: server.Add("ups", "a modelled battery"), witness: w, onPower: onPower,
 		charge: 1, mains: true, since: time.Now(), output: true, wake: make(chan struct{}),
 	}
 	u.shown.Set("ups.delay.shutdown", fmt.Sprint(offDelay.Seconds()), "input.voltage.nominal", "230", "battery.runtime.low", "30")
@@ -88,9 +89,12 @@ func (u *ups) pass(now time.Time, spent time.Duration) {
 	if u.mains {
 		u.charge = min(1, u.charge+refill*spent.Seconds())
 	} else if u.output {
-		u.charge = max(0, u.charge-hurry*spent.Seconds()*rate(u.referee.load())/capacity)
+		u.charge = max(0, u.charge-hurry*spent.Seconds()*rate(u.witness.load())/capacity)
 	}
 	switch {
+	case !u.hungAt.IsZero() && now.Sub(u.hungAt) >= offDelay:
+		u.hungAt = time.Time{}
+		u.witness.uncut()
 	case u.output && !u.armedAt.IsZero() && now.Sub(u.armedAt) >= offDelay:
 		u.armedAt = time.Time{}
 		u.power(false, true)
@@ -114,11 +118,11 @@ func (u *ups) power(on, commanded bool) {
 func rate(load float64) float64 { return math.Pow((load+8)/(fullLoad+8), 1.25) }
 
 // left is how long the battery says that it lasts, in seconds. The lock is held.
-func (u *ups) left() float64 { return u.charge * capacity / rate(u.referee.load()) }
+func (u *ups) left() float64 { return u.charge * capacity / rate(u.witness.load()) }
 
 // show tells NUT's clients and the referee how it is. The lock is held.
 func (u *ups) show() {
-	u.referee.power(u.now())
+	u.witness.power(u.now())
 	status, voltage := "OL", "231"
 	switch {
 	case !u.mains:
@@ -135,7 +139,7 @@ func (u *ups) show() {
 	}
 	u.shown.Set("ups.status", status, "input.voltage", voltage, "output.voltage", out,
 		"battery.charge", fmt.Sprintf("%.0f", 100*u.charge), "battery.runtime", fmt.Sprintf("%.0f", u.left()),
-		"ups.load", fmt.Sprintf("%.0f", u.referee.load()))
+		"ups.load", fmt.Sprintf("%.0f", u.witness.load()))
 }
 
 // command carries out an instant command.
@@ -146,7 +150,9 @@ func (u *ups) command(name, _ string) error {
 	case u.failure == refuse:
 		return errors.New("the UPS refuses")
 	case u.failure == hang:
-		return nil
+		if name == "shutdown.return" {
+			u.hungAt = time.Now()
+		}
 	case name == "shutdown.return" && u.output && u.armedAt.IsZero():
 		u.armedAt = time.Now()
 	case name == "load.on" && !u.output && u.mains:
@@ -169,6 +175,7 @@ func (u *ups) setMains(on bool) {
 // truth is how the UPS is at one moment.
 type truth struct {
 	mains, output bool
+	heard         bool      // it tells how it is
 	since         time.Time // mains have been so
 	charge        float64   // percent
 	left          float64   // seconds, as it says
@@ -181,7 +188,7 @@ func (u *ups) truth() truth {
 }
 
 func (u *ups) now() truth {
-	return truth{mains: u.mains, output: u.output, since: u.since, charge: 100 * u.charge, left: u.left()}
+	return truth{mains: u.mains, output: u.output, heard: u.mains || u.failure != vanish, since: u.since, charge: 100 * u.charge, left: u.left()}
 }
 
 // awaitOff returns when the output is off.

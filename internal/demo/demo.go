@@ -1,7 +1,7 @@
 // Package demo is an outage to watch, with nothing installed and nothing left behind: in this one process a UPS with a
 // modelled battery behind a NUT server, a vSphere simulator with two hosts and a dozen VMs, and a NAS with a dirty
 // write-back cache behind an SSH server, all on loopback. Ebbtide's side is the real thing: runbook, adapters, engine,
-// runner and journal. A referee watches the estate and says whether the rules held.
+// runner and journal. A witness watches the estate and tells the referee, who says whether the rules held.
 package demo
 
 import (
@@ -107,7 +107,7 @@ func newSide(e *estate, o Options, dir string) (*side, error) {
 		}
 	}
 	return &side{
-		families: o.Families, runbook: text, secrets: adapter.NewSecrets(dir), log: o.Log,
+		witness: e.witness, families: o.Families, runbook: text, secrets: adapter.NewSecrets(dir), log: o.Log,
 		journal: filepath.Join(dir, "journal.db"), notify: func(bool, string) {},
 	}, nil
 }
@@ -162,7 +162,7 @@ func (p *play) run(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	result := e.referee.judge(records, e.vsphere.VCenter().Calls()["PowerOffVM_Task"], e.nas.Protected())
+	result := e.witness.result(records, e.vsphere.VCenter().Calls()["PowerOffVM_Task"])
 	result.Crashes, result.Seconds = p.crashes, math.Round(10*seconds)/10
 	return Outcome{Result: result, Records: records}, nil
 }
@@ -214,7 +214,7 @@ func (p *play) mains(ctx context.Context) error {
 	if !pause(ctx, calm) {
 		return nil
 	}
-	e.referee.begin()
+	e.witness.begin()
 	p.view.Says("the mains fail")
 	e.ups.setMains(false)
 	limit := failing

@@ -64,7 +64,7 @@ type estate struct {
 	ups     *ups
 	nas     *sshsim.NAS
 	vsphere *vspheresim.Sim
-	referee *referee
+	witness *witness
 	cards   []net.PacketConn // of the hosts
 	addrs   addresses
 	all     sync.WaitGroup
@@ -87,14 +87,14 @@ type hostAddress struct{ Name, Rack, MAC, Wake string }
 
 // openEstate switches everything on. Close ends it.
 func openEstate() (_ *estate, err error) {
-	e := &estate{referee: newReferee()}
+	e := &estate{witness: newWitness()}
 	defer func() {
 		if err != nil {
 			e.close()
 			err = fmt.Errorf("cannot set up the demo's estate: %w", err)
 		}
 	}()
-	e.ups, err = startUPS(e.referee, e.powered)
+	e.ups, err = startUPS(e.witness, e.powered)
 	if err != nil {
 		return nil, err
 	}
@@ -102,22 +102,18 @@ func openEstate() (_ *estate, err error) {
 	e.nas, err = sshsim.StartNAS(sshsim.NASConfig{
 		Dirty: 4800 * block, FlushTime: 1500 * time.Millisecond, StopTime: 700 * time.Millisecond, BootTime: nasBoot,
 		OnChange: func(on bool, lost int64) {
-			e.referee.lost((lost + block - 1) / block)
-			e.referee.changed(nasName, on)
+			e.witness.lost((lost + block - 1) / block)
+			e.witness.changed(nasName, on)
 		},
 	})
 	if err != nil {
 		return nil, err
 	}
 	e.undo = append(e.undo, e.nas.Close)
+	e.witness.ask = func() cache { return cache{e.nas.Protected(), e.nas.Dirty() > 0} }
 	options := vspheresim.Options{
 		HostsPerCluster: len(hostNames), HostOff: 1200 * time.Millisecond, HostBoot: hostBoot,
-		OnChange: func(kind, name string, on bool) {
-			if kind == "vm" && !on {
-				e.referee.cacheAt(name, e.nas.Protected())
-			}
-			e.referee.changed(name, on)
-		},
+		OnChange: func(_, name string, on bool) { e.witness.changed(name, on) },
 		Guest: func(name string) vspheresim.GuestBehaviour {
 			return vspheresim.GuestBehaviour{Delay: shutdownTime(name)}
 		},
@@ -200,7 +196,7 @@ func (e *estate) powered(now truth, commanded bool) {
 	if now.output {
 		return
 	}
-	e.referee.cut(now, commanded)
+	e.witness.cut(now, commanded)
 	e.all.Go(func() { // not under the UPS's lock
 		e.nas.Cut()
 		for _, h := range hostNames {

@@ -64,7 +64,7 @@ func (e *estate) apply(f Fail) error {
 		case refuse:
 			e.nas.Refuse(sshsim.Stop)
 		case vanish:
-			e.referee.excuse(nasName)
+			e.witness.excuse(nasName)
 			e.nas.Cut()
 		}
 		return nil
@@ -72,11 +72,11 @@ func (e *estate) apply(f Fail) error {
 		if f.how != vanish {
 			return e.vsphere.SetHost(f.Node, vspheresim.HostBehaviour{Hang: f.how == hang, Refuse: f.how == refuse})
 		}
-		e.referee.excuse(f.Node)
+		e.witness.excuse(f.Node)
 		return e.vsphere.CutHost(f.Node)
 	}
 	if f.how == vanish {
-		e.referee.excuse(f.Node)
+		e.witness.excuse(f.Node)
 		return e.vsphere.DeleteVM(f.Node)
 	}
 	return e.vsphere.SetGuest(f.Node, vspheresim.GuestBehaviour{Hang: f.how == hang, NoTools: f.how == refuse})

@@ -22,6 +22,7 @@ import (
 // side is Ebbtide's side of the demo: what a daemon is made of, without its settings and its API. It can be thrown away
 // and made anew from the journal.
 type side struct {
+	witness  *witness
 	families []adapter.Family
 	runbook  []byte
 	secrets  adapter.Secrets
@@ -37,6 +38,7 @@ type life struct {
 	outputs map[string]adapter.Node
 	journal *journal.Journal
 	trip    *tripwire
+	witness *witness
 	runner  *runner.Runner
 	poller  *nut.Poller
 	closed  chan struct{} // closed when the outage is over
@@ -86,6 +88,7 @@ func (s *side) start(ctx context.Context, crashAfter uint64) (_ *life, err error
 			return nil, err
 		}
 	}
+	s.witness.know(compiled.Estate, compiled.Policy)
 	eng, err := engineFor(engine.Settings{
 		Estate: compiled.Estate, Policy: compiled.Policy, Supplies: compiled.Supplies, Members: inventory, Mode: "run",
 	}, past)
@@ -93,7 +96,8 @@ func (s *side) start(ctx context.Context, crashAfter uint64) (_ *life, err error
 		return nil, err
 	}
 	ctx, l.stop = context.WithCancel(ctx)
-	l.trip = &tripwire{journal: l.journal, after: crashAfter, crash: l.stop}
+	l.trip = &tripwire{journal: l.journal, after: crashAfter, crash: l.stop, durable: s.witness.recorded}
+	l.witness = s.witness
 	l.runner = runner.New(runner.Options{
 		Engine: eng, Journal: l.trip, Log: s.log, Notify: s.notify, Nodes: l.node,
 		Recorded: func(records []engine.Record) {
@@ -173,9 +177,13 @@ func (l *life) node(id string) (adapter.Node, bool) {
 		return nil, false
 	}
 	if output, ok := l.outputs[id]; ok {
-		return output, true
+		return l.witness.watch(id, output), true
 	}
-	return l.set.Node(id)
+	n, ok := l.set.Node(id)
+	if !ok {
+		return nil, false
+	}
+	return l.witness.watch(id, n), true
 }
 
 // settle returns when every node has been asked after and the supply is on line.
@@ -231,6 +239,7 @@ type tripwire struct {
 	journal *journal.Journal
 	after   uint64
 	crash   context.CancelFunc
+	durable func([]engine.Record) // told what is written
 	tripped atomic.Bool
 }
 
@@ -243,13 +252,21 @@ func (t *tripwire) Append(records ...engine.Record) error {
 	}
 	for i := range records {
 		if t.after > 0 && records[i].Seq == t.after {
-			err := t.journal.Append(records[:i+1]...)
+			err := t.append(records[:i+1]...)
 			t.tripped.Store(true)
 			t.crash()
 			return errors.Join(err, errCrashed)
 		}
 	}
-	return t.journal.Append(records...)
+	return t.append(records...)
+}
+
+func (t *tripwire) append(records ...engine.Record) error {
+	err := t.journal.Append(records...)
+	if err == nil {
+		t.durable(records)
+	}
+	return err
 }
 
 var errCrashed = errors.New("crashed, as it was asked to")

@@ -134,16 +134,6 @@ func (s *simulation) harmed(c *cell) bool {
 	return p.Shutdown.Holds(f) || slices.ContainsFunc(p.Shed, func(st power.Stage) bool { return st.When.Holds(f) })
 }
 
-// polling is what the referee learns of a poll.
-func (s *simulation) polling(k int) polling {
-	c := &s.cells[k]
-	return polling{
-		supply: c.node, mains: c.mains, on: c.mains && c.output && (!c.tests || !c.over) && !s.harmed(c), honest: c.honest(),
-		heard:  !c.silent && !c.dead && !s.stopped && (c.mains || c.Test.Volts || s.now.After(c.untold)),
-		charge: c.gauge(), left: c.left(), // of the charge nobody knows better
-	}
-}
-
 // reading is what the supply's UPS says now. Its runtime is that of a battery like on its sheet.
 func (s *simulation) reading(k int) power.Reading {
 	c := &s.cells[k]

@@ -19,7 +19,7 @@ func (s *simulation) change(c Change) {
 		return
 	case c.Becomes != nil:
 		if i, ok := s.estate.Index(c.Node); ok {
-			s.referee.meddled[i] = true
+			s.referee.Meddled(s.now, i)
 			s.meddle(i, *c.Becomes)
 		}
 		return

@@ -29,7 +29,7 @@ func (s *simulation) setJournal(lost bool) {
 	life := s.life
 	for _, rec := range pending {
 		if s.life != life {
-			s.referee.forgetful = true
+			s.referee.Forgot()
 			return
 		}
 		s.write(rec)
@@ -54,7 +54,7 @@ func (s *simulation) crash() {
 	s.result.Kills++
 	s.stopped = true
 	if len(s.journal.pending) > 0 {
-		s.referee.forgetful = true
+		s.referee.Forgot()
 	}
 	s.journal.pending, s.journal.told = nil, false
 	clear(s.pending)
@@ -84,7 +84,7 @@ func (s *simulation) restart() {
 		}
 		e, err := s.restore(openRecords(s.result.Records))
 		if err != nil {
-			s.referee.violate(s.now, "8: cannot resume: "+err.Error())
+			s.referee.Broken(s.now, "8: cannot resume: "+err.Error())
 			return
 		}
 		s.engine, s.stopped = e, false
@@ -94,7 +94,7 @@ func (s *simulation) restart() {
 		for k := range s.cells {
 			s.cells[k].cutDue = time.Time{} // the adapter that had it accepted is gone
 		}
-		s.referee.resumed()
+		s.referee.Resumed()
 		s.apply(engine.Started{})
 	})
 }

@@ -44,7 +44,7 @@ func (s *simulation) darken() {
 		t.dark = n.Kind != plan.Passive
 		t.crashed = t.crashed || t.dark && n.Kind != plan.Outlet && (n.Can.Has(plan.Stop) || t.dirty) // a clean cache needs no stop of its own
 		if s.unplugged(i) {
-			s.referee.meddled[i] = s.referee.meddled[i] || s.referee.meddled[t.outlet]
+			s.referee.Followed(s.now, i, t.outlet)
 		}
 		s.goOff(i)
 	}

@@ -6,6 +6,7 @@ import (
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+	"ebbtide/internal/referee"
 )
 
 // hopeless tells whether the recharge gate waits for a charge that a UPS does not tell: somebody must see to it.
@@ -38,7 +39,7 @@ func (s *simulation) finish() {
 	s.countAbsence()
 	r.View = s.engine.View()
 	if !s.hopeless() {
-		s.referee.end(s, r)
+		s.referee.Ended(s.now, referee.End{Open: r.View.Outage != "", Hold: r.View.Hold, Waiting: r.View.Waiting})
 	}
 	r.Violations = s.referee.Violations
 }

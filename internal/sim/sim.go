@@ -10,6 +10,7 @@ import (
 	"ebbtide/internal/next"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+	"ebbtide/internal/referee"
 )
 
 // Line is one thing that the engine did, with when.
@@ -51,12 +52,12 @@ func (s *simulation) check(effects []engine.Effect) {
 	for _, effect := range effects {
 		if a, ok := effect.(engine.Append); ok {
 			if err := s.twin.Replay(a.Record); err != nil {
-				s.referee.violate(s.now, "7: a record can't be replayed: "+err.Error())
+				s.referee.Broken(s.now, "7: a record can't be replayed: "+err.Error())
 			}
 		}
 	}
 	if err := e.Check(s.twin); err != nil {
-		s.referee.violate(s.now, "7: "+err.Error())
+		s.referee.Broken(s.now, "7: "+err.Error())
 		s.scenario.Checked = false
 	}
 }
@@ -97,7 +98,7 @@ type simulation struct {
 	life     int          // numbers the engine's lives: answers to an earlier one are lost
 	pending  map[engine.Op]bool
 	wake     time.Time
-	referee  *Referee
+	referee  *referee.Referee
 	result   Result
 	stopped  bool
 	commands uint64        // that were sent
@@ -132,7 +133,7 @@ func modelled(sc Scenario, lean bool) *simulation {
 			s.scenario.Forecast = forecaster.Brief
 		}
 	}
-	s.referee = NewReferee(sc.Settings.Estate, sc.Settings.Policy)
+	s.referee = referee.New(referee.Options{Estate: sc.Settings.Estate, Policy: sc.Settings.Policy, Sight: watched, Began: Epoch})
 	s.build()
 	return s
 }
@@ -161,7 +162,7 @@ func play(sc Scenario, lean bool) *Result {
 		s.now = Epoch.Add(at)
 		do()
 		if s.result.Events > maxEvents {
-			s.referee.violate(s.now, "8: the engine does not come to rest")
+			s.referee.Broken(s.now, "8: the engine does not come to rest")
 			break
 		}
 		if !s.stopped && !s.engine.Open() && s.now.After(lastChange.Add(30*time.Second)) {
@@ -196,7 +197,8 @@ func (s *simulation) build() {
 	}
 	for i := range s.things {
 		s.things[i].wasOn = s.things[i].state == plan.On
-		s.referee.wasOn[i] = s.things[i].wasOn
+		s.show(i)
+		s.referee.Answered(s.now, i, s.misled(i))
 	}
 	s.settle()
 }
@@ -224,7 +226,7 @@ func (s *simulation) tick(k int, first time.Duration) {
 			next = s.scenario.PollOnline
 		}
 		s.discharge(k, next)
-		s.referee.polled(s.now, s.polling(k))
+		s.showPoll(k)
 		s.apply(engine.Read{Reading: s.reading(k)})
 		s.after(next+s.apart(time.Duration(k+1)*10_007*time.Nanosecond), tick)
 	}
@@ -261,7 +263,7 @@ func (s *simulation) carryOut(effect engine.Effect) {
 	}
 	switch e := effect.(type) {
 	case engine.Append:
-		s.referee.record(s, e.Record)
+		s.referee.Recorded(s.now, &e.Record)
 		if s.journal.lost {
 			s.journal.pending = append(s.journal.pending, e.Record)
 			return
@@ -324,7 +326,7 @@ func (s *simulation) do(e engine.Do) {
 		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: engine.Busy, Detail: "the journal can't be written"}, 0, nil)
 		return
 	}
-	s.referee.command(s, i, e)
+	s.showCommand(i, e)
 	s.pending[e.Op] = true
 	s.send(i, e)
 	if s.commands++; slices.Contains(s.scenario.CrashOn, s.commands) {
@@ -345,6 +347,7 @@ func (s *simulation) probe(e engine.Probe) {
 			wait = max(0, min(deadAfter, e.Within-2*way))
 		}
 		outcome, seen := s.look(i)
+		s.showAnswer(i, outcome, seen)
 		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Seen: seen}, wait, nil)
 	})
 }

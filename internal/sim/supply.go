@@ -24,7 +24,6 @@ type cell struct {
 	mains       bool
 	output      bool
 	uncut       bool    // took a cut and did not make it
-	ignored     bool    // likewise, the last time, whoever was there to see it
 	charge      float64 // 0..1
 	cutAt       time.Time
 	cutDue      time.Time // when the cut is due that the controller has had accepted in this life of it; zero: none is
@@ -64,11 +63,13 @@ func (s *simulation) armCut(i int) {
 		if c.mains && c.Deaf > 0 {
 			c.Deaf--
 			life := s.life
-			s.after(c.offDelay, func() { c.cutAt, c.uncut, c.ignored = time.Time{}, s.life == life, true }) // who was away meanwhile can't tell
+			s.after(c.offDelay, func() {
+				c.cutAt, c.uncut = time.Time{}, s.life == life // who was away meanwhile can't tell
+				s.referee.Uncut(s.now, c.node)
+			})
 			continue
 		}
 		s.after(c.offDelay, func() {
-			c.ignored = false
 			s.loseOutput(k)
 		})
 	}
@@ -99,7 +100,7 @@ func (s *simulation) loseOutput(k int) {
 		return
 	}
 	c.output, c.tests, c.changed, s.weighed = false, false, s.now, false
-	s.referee.outputLost(s, c.node)
+	s.referee.OutputLost(s.now, c.node)
 	s.darken()
 	s.countReturn(k)
 }
@@ -128,6 +129,7 @@ func (s *simulation) giveOutput(k int) {
 	}
 	dead := s.unpowered()
 	c.output, c.cutAt, c.changed, s.weighed = true, time.Time{}, s.now, false
+	s.referee.OutputBack(s.now, c.node)
 	s.light(dead)
 }
 

@@ -10,6 +10,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/referee"
 )
 
 // thing is the truth about one node.
@@ -18,22 +19,21 @@ type thing struct {
 	protected  bool
 	dirty      bool
 	fault      Fault
-	told       int       // commands that it got
-	looks      int       // probes that it got
-	liesAt     int       // the probe that is answered with the opposite
-	wasOn      bool      // at the start
-	change     int       // numbers its transitions: an older one under way is void
-	crashed    bool      // lost its power while on, at any time
-	dark       bool      // lost its power while on, and was not on since
-	away       bool      // was on at the start and is not on now
-	silent     bool      // nothing reaches it
-	boots      bool      // starts by itself whenever its power comes back
-	outlet     int       // that it hangs on, -1: none
-	frozen     bool      // took a stop, and neither goes down nor answers
-	set        string    // a cache, a cluster: what it is set to
-	halved     bool      // it was put back by half, once
-	tardied    bool      // it was told to be put back, and takes its time
-	bareAt     time.Time // when it was last put back
+	told       int    // commands that it got
+	looks      int    // probes that it got
+	liesAt     int    // the probe that is answered with the opposite
+	wasOn      bool   // at the start
+	change     int    // numbers its transitions: an older one under way is void
+	crashed    bool   // lost its power while on, at any time
+	dark       bool   // lost its power while on, and was not on since
+	away       bool   // was on at the start and is not on now
+	silent     bool   // nothing reaches it
+	boots      bool   // starts by itself whenever its power comes back
+	outlet     int    // that it hangs on, -1: none
+	frozen     bool   // took a stop, and neither goes down nor answers
+	set        string // a cache, a cluster: what it is set to
+	halved     bool   // it was put back by half, once
+	tardied    bool   // it was told to be put back, and takes its time
 	habit      Habit
 	testing    time.Time        // its self-test ends then, while it starts
 	lit        int              // numbers the returns of its power
@@ -82,6 +82,7 @@ func (s *simulation) become(i int, state plan.State) {
 	}
 	t.change++
 	t.dark = t.dark && state != plan.On
+	s.show(i)
 	if state == plan.On {
 		s.withHost(i)
 	}
@@ -160,13 +161,14 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (engine.Outcome,
 		}
 		if late { // nothing shows yet that it was told
 			s.after(took, func() {
-				s.referee.meddled[i] = true // for who gave it up long ago it is as if somebody else did it
+				s.referee.Meddled(s.now, i) // for who gave it up long ago it is as if somebody else did it
 				s.stop(i, s.took(i, verb), false)
 			})
 			break
 		}
 		if t.fault == Freeze {
 			t.frozen = t.state == plan.On
+			s.show(i)
 			break
 		}
 		s.stop(i, took, t.fault == Hang || t.fault == Stuck)
@@ -196,12 +198,15 @@ func (s *simulation) adjust(i int, verb plan.Verb, was string, late bool) {
 	if !s.runs(i) || !s.reached(i) || t.fault == Stuck && !decl.Can.Has(plan.Stop) {
 		return
 	}
-	s.referee.meddled[i] = s.referee.meddled[i] || late
+	defer s.show(i)
+	if late {
+		s.referee.Meddled(s.now, i)
+	}
 	switch verb {
 	case plan.Protect:
 		t.protected, t.set = true, setAside
 	case plan.Unprotect:
-		t.protected, t.dirty, t.set, t.bareAt = false, decl.Kind != plan.Cluster, cmp.Or(was, usual), s.now
+		t.protected, t.dirty, t.set = false, decl.Kind != plan.Cluster, cmp.Or(was, referee.AsUsual)
 		if t.fault == Halves && was != "" && !t.halved { // of what is on record; of anything else nobody could tell
 			t.halved, t.set = true, "half "+t.set
 		}
@@ -243,9 +248,10 @@ func (s *simulation) goOff(i int) {
 	for _, u := range s.estate.Users(i) {
 		if s.hostOf(u) == i && s.things[u].state != plan.Off && s.things[u].state != plan.Gone {
 			s.things[u].crashed = t.crashed
-			s.referee.meddled[u] = s.referee.meddled[u] || s.referee.meddled[i]
+			s.referee.Followed(s.now, u, i)
 			s.goOff(u)
 			s.things[u].dark = t.dark
+			s.show(u)
 		}
 	}
 }
@@ -382,7 +388,6 @@ func (s *simulation) runs(i int) bool {
 // What a cache or a cluster is set to: setBy is what people have chosen for it.
 const (
 	setAside = "set aside"
-	usual    = "as usual" // by an Unprotect that was told nothing
 )
 
 func setBy(id string) string { return "as " + id + " was set" }

@@ -22,6 +22,7 @@ var layers = map[string]int{
 	"internal/engine":  1,
 
 	"internal/timeline": 2,
+	"internal/referee":  2,
 	"internal/sim":      2,
 	"internal/forecast": 2,
 	"internal/journal":  2,
@@ -43,11 +44,12 @@ var layers = map[string]int{
 
 // allowed are imports within a layer.
 var allowed = map[string][]string{
-	"internal/power":    {"internal/plan"},                          // spans of time read alike everywhere
-	"internal/nut":      {"internal/adapter"},                       // a supply's output is a node
-	"internal/report":   {"internal/timeline", "internal/forecast"}, // it tells the course of an outage, and how long steps take
-	"internal/sim":      {"internal/forecast", "internal/adapter"},  // the engine asks how long the rest of its plan takes, and two proofs are held together
-	"internal/timeline": {"internal/forecast"},                      // what a step took is a sample of its duration
+	"internal/power":  {"internal/plan"},                          // spans of time read alike everywhere
+	"internal/nut":    {"internal/adapter"},                       // a supply's output is a node
+	"internal/report": {"internal/timeline", "internal/forecast"}, // it tells the course of an outage, and how long steps take
+	// The engine asks how long the rest of its plan takes, two proofs are held together, and what came of it is judged.
+	"internal/sim":      {"internal/forecast", "internal/adapter", "internal/referee"},
+	"internal/timeline": {"internal/forecast"}, // what a step took is a sample of its duration
 }
 
 // only are the rooms that may import less of ours than their layer allows.

@@ -89,7 +89,7 @@ func play(t *testing.T, kills []kill) int {
 	}
 	g.finish()
 	took := time.Since(began)
-	got, v := g.end(), judge(g.Story())
+	got, v := g.end(), judge(t, g.Story())
 	g.report(killed, got, v, took)
 	return len(records(t, g.Site))
 }

@@ -138,8 +138,8 @@ func (n *NAS) off() {
 	lost := n.left()
 	n.lost += lost
 	n.state, n.flushTill = plan.Off, time.Time{}
+	n.tell(false, lost) // before anybody can see it
 	n.Down()
-	n.tell(false, lost)
 }
 
 // Cut takes its power away. What was dirty is lost.

@@ -1,0 +1,123 @@
+package referee
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// aside is what is known of a cache or a cluster in the open outage.
+type aside struct {
+	was  bool   // it was in write-through, or set aside, when it came into the snapshot
+	set  string // and this is how it was set
+	seen bool   // the snapshot has it: it could be asked
+	told bool   // it was told to change, on record
+	back bool   // it was shown as put back since
+}
+
+// asideSet notes how a node is set when it comes into the snapshot.
+func (r *Referee) asideSet(i int, seen bool) {
+	n := &r.nodes[i]
+	n.aside = aside{told: n.aside.told, was: n.now.Protected, set: n.now.Set, seen: seen}
+}
+
+// asideTold follows what is announced to a cache or a cluster.
+func (r *Referee) asideTold(i int, verb plan.Verb) {
+	if verb == plan.Protect {
+		r.nodes[i].aside.told, r.nodes[i].aside.back = true, false
+	}
+}
+
+// guarded is for how long others may be asked in the guard of a command: so old a look at a cache may be.
+const guarded = 15 * time.Second
+
+// unseenLately reports whether somebody else, or an Unprotect that was given up long ago, put a cache back just now.
+func (r *Referee) unseenLately(c *command, i int) bool {
+	return r.unseen(i) && c.at.Sub(r.nodes[i].meddled) <= guarded
+}
+
+// rule12: Write-back caches go to write-through before the first VM is stopped, are proven clean before their storage goes
+// down, and go back to write-back only after the gate.
+//
+// Nothing that stands on a cluster, or that the cluster stands on, is stopped while that has not been set aside. What is
+// stopped once more was stopped before. A supply that failed a moment ago keeps nothing back that was on its way.
+func (r *Referee) rule12(c *command) string {
+	switch {
+	case !c.stops():
+		return ""
+	case c.decl.Can.Has(plan.Flush) && c.node.now.Dirty && !r.unseenLately(c, c.Node):
+		return c.decl.ID + " was told to stop with dirty data"
+	case c.Verb != plan.Stop || c.node.intent.again:
+		return ""
+	}
+	r.asking.anew()
+	for _, i := range r.asides {
+		n, decl := &r.nodes[i], r.estate.Node(i)
+		taken := r.goesDark(i, func(s *supply) bool { return s.longOut }) || r.drill != nil && r.drill[i]
+		if !taken || n.now.State != plan.On || n.now.Protected || n.failed.Has(plan.Protect) || r.unseenLately(c, i) {
+			continue
+		}
+		switch {
+		case decl.Kind != plan.Cluster && c.decl.Kind == plan.VM:
+			return fmt.Sprintf("%s was told to stop while the cache %s is in write-back", c.decl.ID, decl.ID)
+		case decl.Kind == plan.Cluster && c.decl.Stage == power.ShutdownStage && (slices.Contains(r.estate.Dependents(i), c.Node) || r.carriesCluster(c.Node, i)):
+			return fmt.Sprintf("%s was told to stop while the cluster %s is not set aside", c.decl.ID, decl.ID)
+		}
+	}
+	return ""
+}
+
+// carriesCluster reports whether a cluster is asked through what stands on a node: through something there that is not off.
+// What has no stop of its own is looked through.
+func (r *Referee) carriesCluster(i, cluster int) bool {
+	return r.estate.Node(i).Kind != plan.Outlet && slices.ContainsFunc(r.estate.Users(i), func(u int) bool {
+		switch st := r.state(u); {
+		case u == cluster:
+			return true
+		case !r.estate.Node(u).Can.Has(plan.Stop):
+			return r.carriesCluster(u, cluster)
+		default:
+			return st != plan.Off && st != plan.Gone && slices.Contains(r.estate.Dependents(u), cluster)
+		}
+	})
+}
+
+// rule12PutBack is the last part of rule 12: only what was changed is put back, once, and to what it was. (After the gate: see
+// rule 5.)
+func (r *Referee) rule12PutBack(c *command) string {
+	a := &c.node.aside
+	switch {
+	case c.Verb != plan.Unprotect:
+		return ""
+	case a.was && a.seen:
+		return c.decl.ID + " is put back, and was so before the outage"
+	case !a.told:
+		return c.decl.ID + " is put back, and was never changed"
+	case a.back && !c.node.now.Protected:
+		return c.decl.ID + " is put back once more"
+	case c.Settings != a.set && (a.seen || c.Settings != ""):
+		return fmt.Sprintf("%s is put back to %q, and was set to %q", c.decl.ID, c.Settings, a.set)
+	default:
+		return ""
+	}
+}
+
+// AsUsual is what a source says that a cache or a cluster is set to when it was put back by who did not know how it was set.
+const AsUsual = "as usual"
+
+// rule12End is rule 12 at the end of an outage: what was changed is as it was, or is reported.
+func (r *Referee) rule12End(at time.Time, reported []engine.NodeState) {
+	for _, i := range r.asides {
+		n, decl := &r.nodes[i], r.estate.Node(i)
+		if !n.aside.told || !decl.Can.Has(plan.Unprotect) || r.unseen(i) || n.now.State == plan.Gone || isReported(reported, decl.ID) {
+			continue
+		}
+		if n.now.Set != n.aside.set && (n.aside.seen || n.now.Set != AsUsual) {
+			r.violate(at, 12, fmt.Sprintf("%s was changed for the outage and is left set to %q, and was set to %q", decl.ID, n.now.Set, n.aside.set))
+		}
+	}
+}

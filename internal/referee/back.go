@@ -1,0 +1,114 @@
+package referee
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+)
+
+func isReported(reported []engine.NodeState, id string) bool {
+	return slices.ContainsFunc(reported, func(s engine.NodeState) bool { return s.Node == id })
+}
+
+// rule20: With mains stable and the gate open, every snapshot node ends up on and healthy, or reported as failed.
+func (r *Referee) rule20(at time.Time, reported []engine.NodeState) {
+	for i := range r.nodes {
+		n, decl := &r.nodes[i], r.estate.Node(i)
+		if n.owed && !r.unseen(i) && decl.Kind != plan.Supply && n.now.State != plan.On && !isReported(reported, decl.ID) {
+			r.violate(at, 20, fmt.Sprintf("%s was on before, and is neither brought back nor reported: it is %s", decl.ID, n.now.State))
+		}
+	}
+	for k := range r.supplies {
+		r.rule20Cut(&r.supplies[k], at, "the outage ends")
+	}
+}
+
+// rule19: A failed or unknown outcome is never shown as success.
+//
+// What is shown as done is done, unless an answer was wrong. A person's word is taken.
+func (r *Referee) rule19(at time.Time, i int, verb plan.Verb) {
+	n, decl := &r.nodes[i], r.estate.Node(i)
+	st := n.now.State
+	switch {
+	case n.lied:
+		n.misled = true // it may be written down, but nothing that can't be undone may rest on it
+	case decl.Kind == plan.Person:
+	case verb == plan.Stop && st != plan.Off && st != plan.Gone:
+		r.violate(at, 19, fmt.Sprintf("%s was called off and is %s", decl.ID, st))
+	case verb == plan.Start && st != plan.On:
+		r.violate(at, 19, fmt.Sprintf("%s was called on and is %s", decl.ID, st))
+	case verb == plan.Unprotect && (n.now.Protected || n.aside.told && n.aside.seen && !r.unseen(i) && n.now.Set != n.aside.set):
+		r.violate(at, 19, decl.ID+" was called put back and is not")
+	case verb == plan.Protect && !n.now.Protected:
+		r.violate(at, 19, decl.ID+" was called protected and is not")
+	case verb == plan.Flush && n.now.Dirty:
+		r.violate(at, 19, decl.ID+" was called clean and is not")
+	}
+}
+
+// rule19Reopened is rule 19 for what was called off and is called on again: then it is.
+func (r *Referee) rule19Reopened(at time.Time, i int, state plan.State) {
+	n := &r.nodes[i]
+	claimed := n.shownOff && state != plan.Stopping || state == plan.On
+	if claimed && n.now.State == plan.Off && !n.lied && !r.unseen(i) {
+		r.violate(at, 19, r.id(i)+" was called on again and is off")
+	}
+}
+
+// rule19End is rule 19 the other way round: what was shown as off is shown as back, also where nobody started it.
+func (r *Referee) rule19End(at time.Time, reported []engine.NodeState) {
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		if n.shownOff && n.listed && !n.misled && !r.forgetful && n.now.State == plan.On && !r.unseen(i) && !isReported(reported, r.id(i)) {
+			r.violate(at, 19, r.id(i)+" was shown as off, is on, and nothing on record says that it came back")
+		}
+	}
+}
+
+// End is how a run stands when it ends, in the controller's own words.
+type End struct {
+	Open    bool   // an outage is open
+	Hold    bool   // an operator has put it on hold
+	Waiting string // what it waits for
+}
+
+// Ended takes the end of a run, some hours after the last thing that happened to the estate.
+func (r *Referee) Ended(at time.Time, end End) {
+	if text := r.rule8(end); text != "" {
+		r.violate(at, 8, text)
+	}
+	if !r.has(Records) && !end.Open && r.open { // nobody was told of anything that is not back
+		r.close(at, nil)
+	}
+}
+
+// rule8: After a crash at any record, resume reaches all restored, or all down and cut, or an explicit wait for a person.
+//
+// With the mains on for long everything is over, unless it is on hold, or says what it waits for and the mains are not there.
+func (r *Referee) rule8(end End) string {
+	switch {
+	case !end.Open, end.Hold, r.nobodyLeft():
+		return ""
+	case end.Waiting == "":
+		return "the outage is stuck and does not say on what"
+	case !slices.ContainsFunc(r.supplies, func(s supply) bool { return !s.online }):
+		return "the outage is not over: " + end.Waiting
+	default:
+		return ""
+	}
+}
+
+// nobodyLeft excuses one end, which nobody can mend: our own machine is off, and the supply that was to start it again took
+// its cut while its mains were there and did not make it (docs/systems/nut.md). Its cut is the last of all for that.
+func (r *Referee) nobodyLeft() bool {
+	for i := range r.nodes {
+		uncut := func(f int) bool { return r.supplyAt(f).uncut }
+		if r.estate.Node(i).Kind == plan.Self && r.state(i) == plan.Off && slices.ContainsFunc(r.estate.Feeds(i), uncut) {
+			return true
+		}
+	}
+	return false
+}

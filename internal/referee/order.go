@@ -1,0 +1,140 @@
+package referee
+
+import (
+	"fmt"
+	"slices"
+
+	"ebbtide/internal/plan"
+)
+
+// inTheWay finds something that uses a node and is not off, which the caller does not excuse; -1: there is nothing. What
+// was not on when the outage began, and is not on now, is nobody's business.
+func (r *Referee) inTheWay(i int, excused func(user int) bool) int {
+	for _, u := range r.usersOf(i) {
+		n := &r.nodes[u]
+		off := n.now.State == plan.Off || n.now.State == plan.Gone
+		if !off && (n.wasOn || n.now.State == plan.On) && !excused(u) {
+			return u
+		}
+	}
+	return -1
+}
+
+// justSwitched excuses what nobody can see: that somebody switched a user on between the last look and the command.
+func (r *Referee) justSwitched(c *command) func(user int) bool {
+	return func(u int) bool { return r.justMeddled(c.at, u) }
+}
+
+func (r *Referee) state(i int) plan.State { return r.nodes[i].now.State }
+
+// rule1: Storage is never commanded off while anything that uses it is not proven off. A journal entry is no proof.
+//
+// Storage is whatever is neither a VM, a host nor an outlet. Judged from the truth: what uses it is off.
+func (r *Referee) rule1(c *command) string {
+	if !c.stops() || c.decl.Kind == plan.VM || c.decl.Kind == plan.Host || c.decl.Kind == plan.Outlet {
+		return ""
+	}
+	u := r.inTheWay(c.Node, r.justSwitched(c))
+	if u < 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s was told to stop while %s is %s", c.decl.ID, r.id(u), r.state(u))
+}
+
+// rule2: A host is never commanded off while a VM on it is on or stopping, unless that VM is forced by the same recorded
+// decision.
+func (r *Referee) rule2(c *command) string {
+	if !c.stops() || c.decl.Kind != plan.Host {
+		return ""
+	}
+	recorded := c.Verb == plan.Force && c.node.intent.reasoned
+	u := r.inTheWay(c.Node, func(u int) bool {
+		return recorded && r.estate.Node(u).Kind == plan.VM || r.justMeddled(c.at, u)
+	})
+	if u < 0 {
+		return ""
+	}
+	return fmt.Sprintf("host %s was told to stop with %s %s on it", c.decl.ID, r.id(u), r.state(u))
+}
+
+// rule3: A supply's output is never cut before everything that only it feeds is proven off (or forced by deadline,
+// recorded).
+//
+// An outlet is a part of an output. It drops with the whole in any case, so that no cut waits for one (but see rule 10).
+func (r *Referee) rule3(c *command) string {
+	switch {
+	case c.stops() && c.decl.Kind == plan.Outlet:
+		if u := r.inTheWay(c.Node, r.justSwitched(c)); u >= 0 {
+			return fmt.Sprintf("outlet %s was told to go off while %s is %s", c.decl.ID, r.id(u), r.state(u))
+		}
+	case c.Verb == plan.Cut && !c.node.intent.reasoned:
+		for _, u := range r.estate.Users(c.Node) {
+			decl, st := r.estate.Node(u), r.state(u)
+			carried := !decl.Can.Has(plan.Stop) || decl.Kind == plan.Self || decl.Kind == plan.Person || decl.Kind == plan.Outlet
+			feeds := r.estate.Feeds(u)
+			if carried || st == plan.Off || st == plan.Gone || !slices.Contains(feeds, c.Node) || r.justMeddled(c.at, u) {
+				continue
+			}
+			if !slices.ContainsFunc(feeds, func(f int) bool { return f != c.Node && r.supplyAt(f).online }) {
+				return fmt.Sprintf("the output of %s is cut while %s is %s", c.decl.ID, decl.ID, st)
+			}
+		}
+	}
+	return ""
+}
+
+// rule4: Nothing is started that was not on in the snapshot. The snapshot is durable before the first action and is not
+// retaken until the restore is complete: a second outage during power-up keeps the old one.
+//
+// What a wrong answer or somebody else's doing brought into the snapshot counts as on in it.
+func (r *Referee) rule4(c *command) string {
+	switch {
+	case r.has(Records) && !r.snapshot && c.decl.Kind != plan.Supply:
+		return fmt.Sprintf("%s %s before the snapshot", c.Verb, c.decl.ID)
+	case c.Verb == plan.Start && !c.node.wasOn && !c.node.owed && !c.node.lied:
+		return c.decl.ID + " is started and was not on before"
+	default:
+		return ""
+	}
+}
+
+// rule6: No start is sent to a stopping node and no stop to a starting one before it has settled.
+func (r *Referee) rule6(c *command) string {
+	switch {
+	case c.stops() && c.node.now.State == plan.Starting:
+		return c.decl.ID + " was told to stop while it starts"
+	case c.Verb == plan.Start && c.node.now.State == plan.Stopping:
+		return c.decl.ID + " was told to start while it stops"
+	default:
+		return ""
+	}
+}
+
+// rule10: Order holds for every executed pair; degradation shortens waits and never reorders across a dependency.
+//
+// A VM waits for what uses it, unless that was given up in its present round. A start waits for what the node needs. A cut
+// waits for the outlets of its supply that were on and were neither shown off nor given up.
+func (r *Referee) rule10(c *command) string {
+	switch {
+	case c.stops() && c.decl.Kind == plan.VM:
+		givenUp := func(u int) bool { return r.nodes[u].failed.Has(plan.Stop) || r.unseen(u) }
+		if u := r.inTheWay(c.Node, givenUp); u >= 0 {
+			return fmt.Sprintf("%s was told to stop before its user %s was off", c.decl.ID, r.id(u))
+		}
+	case c.Verb == plan.Start:
+		for _, d := range r.estate.Needs(c.Node) {
+			n, decl := &r.nodes[d], r.estate.Node(d)
+			if decl.Kind != plan.Supply && decl.Kind != plan.Person && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && !r.unseen(d) {
+				return fmt.Sprintf("%s is started before %s is on", c.decl.ID, decl.ID)
+			}
+		}
+	case c.Verb == plan.Cut && !c.node.intent.reasoned:
+		for _, u := range r.estate.Users(c.Node) {
+			n, decl := &r.nodes[u], r.estate.Node(u)
+			if decl.Kind == plan.Outlet && decl.Can.Has(plan.Stop) && n.now.State == plan.On && n.listed && !n.failed.Has(plan.Stop) && !n.shownOff && !r.unseen(u) {
+				return fmt.Sprintf("the output of %s is cut before its outlet %s is off", c.decl.ID, decl.ID)
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,147 @@
+package referee
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"ebbtide/internal/plan"
+)
+
+// rule5: No power-up on battery, or before the recharge gate: mains stable, and battery enough for an interrupted power-up
+// plus a whole further shutdown, plus 20 %.
+//
+// It holds for what is put back to write-back too. A supply that did not fail in this outage needs no gate. Of the gate, what
+// another shutdown takes is not judged.
+func (r *Referee) rule5(c *command) string {
+	what := "started"
+	switch c.Verb {
+	case plan.Start:
+	case plan.Unprotect:
+		what = "put back"
+	default:
+		return ""
+	}
+	r.asking.anew()
+	if !r.carried(c.Node, func(s *supply) bool { return s.online }) {
+		return fmt.Sprintf("%s is %s on battery", c.decl.ID, what)
+	}
+	r.asking.anew()
+	if !r.carried(c.Node, func(s *supply) bool { return s.online && (!s.failed || s.opened) }) {
+		return fmt.Sprintf("%s is %s before the recharge gate is open", c.decl.ID, what)
+	}
+	return ""
+}
+
+// rule15: A supply that falls silent on battery counts as worse than its last reading. Missing data never raises an
+// estimate.
+//
+// Judged where it matters most: nothing comes back on a supply that was last heard to be out.
+func (r *Referee) rule15(c *command) string {
+	if c.Verb != plan.Start && c.Verb != plan.Unprotect {
+		return ""
+	}
+	r.asking.anew()
+	if r.carried(c.Node, func(s *supply) bool { return s.heardOut.IsZero() }) {
+		return ""
+	}
+	return fmt.Sprintf("%s of %s while nothing that feeds it was heard to be back", c.Verb, c.decl.ID)
+}
+
+// rule21: A node that keeps a live feed and needs nothing that goes dark is left alone.
+//
+// With it rule 17 is judged: with A and B feeds a node counts as powered while any of its feeds is. A feed is live when it
+// was heard to be for long enough, and neither committed to be cut nor told to. What a drill takes may be stopped until that
+// turns. What was told to stop when it might be, and hangs on its way down, or is frozen, may be forced when its power is back,
+// to be started again.
+func (r *Referee) rule21(c *command) string {
+	switch {
+	case r.drill != nil && !r.drill[c.Node]:
+		return fmt.Sprintf("%s %s in a drill that does not take it", c.Verb, c.decl.ID)
+	case !c.stops(), r.mayGo(c.Node):
+		return ""
+	case c.Verb == plan.Force && c.node.told && c.node.now.State != plan.On && c.decl.Can.Has(plan.Start):
+		return ""
+	default:
+		return c.decl.ID + " keeps its power and was told to stop"
+	}
+}
+
+// mayGo reports whether a node may be told to stop at all.
+func (r *Referee) mayGo(i int) bool { return r.nodes[i].dark || r.drill != nil && !r.drillUp }
+
+// slowness is what the engine may take from a reading to its command.
+const slowness = 10 * time.Second
+
+// rule11: The reserve (flush, halt, cut) is never spent by earlier stages.
+//
+// When a battery is down to the reserve, and its UPS says so, no VM that goes with it is waited for any longer, or told to
+// shut down with all the time that it may take. What another supply goes on feeding does not go with it. What the controller can't know is not asked of it.
+func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
+	switch {
+	case !r.has(Batteries | Records), !p.Heard, !p.Honest, p.On, !s.triggered, p.Left > r.policy.Reserve:
+		s.spent = time.Time{}
+		return
+	case s.spent.IsZero():
+		s.spent = at
+	}
+	if at.Sub(s.spent) < slowness || r.hold || s.aborted {
+		return
+	}
+	r.asking.anew()
+	for _, i := range r.flights.nodes {
+		n, decl := &r.nodes[i], r.estate.Node(i)
+		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || at.Sub(n.intent.at) < slowness {
+			continue
+		}
+		if r.goesDark(i, func(other *supply) bool { return other == s || !other.online && (other.cut || !other.spent.IsZero()) }) && !r.forgetful {
+			r.violate(at, 11, fmt.Sprintf("%s is waited for although only the reserve of %s is left", decl.ID, r.id(s.node)))
+		}
+	}
+}
+
+// rule20Cut is the part of rule 20 that speaks of the point of no return: what only a power cycle starts again is cut before
+// it is expected back, unless something that goes with that supply was given up, on record.
+func (r *Referee) rule20Cut(s *supply, at time.Time, when string) {
+	switch {
+	case !s.committed, s.cut, s.uncut && s.missed, r.gaveUp(s):
+		return
+	case at.Sub(r.moved) >= patience:
+		return
+	}
+	r.violate(at, 20, fmt.Sprintf("%s past the point of no return, and %s was not cut", when, r.id(s.node)))
+}
+
+// patience is for how long nothing moves until a plan that stands still past its point of no return is given up. (An engine
+// that says so by a record, "released", needs none.)
+const patience = 2 * time.Minute
+
+// gaveUp reports whether anything that needs a supply was given up in its present round, or its own cut, or that of another
+// supply without which its cycle starts nothing.
+func (r *Referee) gaveUp(s *supply) bool {
+	cutFailed := func(f int) bool { return r.nodes[f].failed.Has(plan.Cut) }
+	for _, u := range r.estate.Users(s.node) {
+		if r.estate.Node(u).ByPower && slices.Contains(r.estate.Feeds(u), s.node) && slices.ContainsFunc(r.estate.Feeds(u), cutFailed) {
+			return true
+		}
+	}
+	r.asking.anew()
+	for i := range r.nodes {
+		if r.nodes[i].failed != 0 && (i == s.node || r.needs(i, s.node)) {
+			return true
+		}
+	}
+	return false
+}
+
+// needs reports whether a node needs a supply, itself or through others. The caller begins a question with asking.anew.
+func (r *Referee) needs(i, supply int) bool {
+	if r.asking.asked[i] != r.asking.question {
+		is := i == supply
+		for _, j := range r.estate.Needs(i) {
+			is = is || r.needs(j, supply)
+		}
+		r.asking.asked[i], r.asking.answer[i] = r.asking.question, is
+	}
+	return r.asking.answer[i]
+}

@@ -1,0 +1,281 @@
+package referee
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// What an engine may write beside the kinds and causes that package engine has names for.
+const (
+	forbidden    engine.RecordKind = "forbidden" // the engine's own permit refused a command: Node, Verb, Reason ("rule 21: …")
+	cycled       engine.Cause      = "cycled"    // Mains: the supply's output was off, or may have been, and is on again
+	released     engine.Cause      = "released"  // Mains: it was committed to be cut, and is not any more: nothing moved for long
+	modeObserves                   = "observe"   // Opened: everything is asked and nothing is commanded
+)
+
+// Recorded takes a record at the moment at which it is durable, or would be if the journal's disk were there.
+func (r *Referee) Recorded(at time.Time, rec *engine.Record) {
+	i, known := r.estate.Index(rec.Node)
+	switch rec.Kind {
+	case engine.Opened:
+		r.begin(at)
+		r.openDrill(at, rec)
+		r.observes = rec.Mode == modeObserves
+	case engine.Snapshot, engine.Widened:
+		r.snapped(at, rec)
+	case engine.Closed:
+		r.close(at, rec.Nodes)
+	case engine.Ordered:
+		r.ordered(rec)
+	case engine.Mains, engine.NoReturn, engine.Turned, engine.Triggered:
+		r.ofSupplies(at, rec)
+	default:
+		if known {
+			r.ofNode(at, i, rec)
+		}
+	}
+}
+
+// begin begins an outage, or a drill.
+func (r *Referee) begin(at time.Time) {
+	r.open, r.snapshot, r.hold, r.forgetful, r.observes, r.drill, r.drillUp = true, !r.has(Records), false, false, false, nil, false
+	r.land()
+	for k := range r.supplies {
+		s := &r.supplies[k]
+		s.failed, s.cut, s.triggered, s.aborted, s.spent = !s.heardOut.IsZero(), false, false, false, time.Time{}
+		r.release(s, at)
+	}
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		st := n.now.State
+		n.wasOn = st == plan.On || st == plan.Starting || st == plan.Unknown || n.now.Dark || r.unseen(i)
+		n.known, n.listed, n.owed, n.failed, n.aside, n.shownOff, n.misled, n.told = false, false, false, 0, aside{}, false, false, false
+		if !r.has(Records) { // what is on is what a snapshot would have
+			n.listed, n.owed = st == plan.On, st == plan.On
+			r.asideSet(i, true)
+		}
+	}
+}
+
+// openDrill notes what a drill takes. It begins on the mains alone (rule 5).
+func (r *Referee) openDrill(at time.Time, rec *engine.Record) {
+	if rec.Mode != engine.ModeDrill {
+		return
+	}
+	r.drill = make([]bool, r.estate.Len())
+	for _, id := range rec.Scope {
+		if i, ok := r.estate.Index(id); ok {
+			r.drill[i] = true
+		}
+	}
+	for k := range r.supplies {
+		if !r.supplies[k].heardOut.IsZero() {
+			r.violate(at, 5, "a drill begins on battery")
+			return
+		}
+	}
+}
+
+// snapped takes a snapshot, or what is added to one: what is on in it comes back, or is reported.
+func (r *Referee) snapped(at time.Time, rec *engine.Record) {
+	if rec.Kind == engine.Snapshot {
+		if r.snapshot {
+			r.violate(at, 4, "the snapshot was taken again")
+		}
+		r.snapshot = true
+	}
+	for k := range rec.Nodes {
+		s := &rec.Nodes[k]
+		i, ok := r.estate.Index(s.Node)
+		if !ok {
+			continue
+		}
+		n := &r.nodes[i]
+		if n.known {
+			r.violate(at, 4, "the snapshot of "+s.Node+" was taken again")
+		}
+		n.known = s.State != plan.Unknown && s.State != plan.Unreachable // else it may be added once, when it answers
+		n.listed = s.State == plan.On || s.State == plan.Starting
+		n.owed = n.now.State == plan.On
+		n.wasOn = n.wasOn || n.listed && r.unseen(i)
+		r.asideSet(i, s.Protected != plan.NotKnown)
+	}
+}
+
+// close ends an outage.
+func (r *Referee) close(at time.Time, reported []engine.NodeState) {
+	r.rule20(at, reported)
+	r.rule12End(at, reported)
+	r.rule19End(at, reported)
+	r.open = false
+	for i := range r.nodes {
+		r.nodes[i].owed = false
+	}
+	for k := range r.supplies {
+		r.release(&r.supplies[k], at)
+	}
+}
+
+// ordered follows the orders that were not refused.
+func (r *Referee) ordered(rec *engine.Record) {
+	if rec.Reason != "" {
+		return
+	}
+	switch rec.Order {
+	case engine.Hold:
+		r.hold = true
+	case engine.Resume:
+		r.hold = false
+	case engine.Abort, engine.Go:
+		r.hold = r.hold && rec.Order == engine.Abort
+		for k := range r.supplies {
+			r.supplies[k].aborted = rec.Order == engine.Abort
+		}
+	case engine.Confirm, engine.Skip:
+	}
+}
+
+// ofSupplies takes a record of supplies. A turn of a drill names none.
+func (r *Referee) ofSupplies(at time.Time, rec *engine.Record) {
+	up := rec.Kind == engine.Turned && rec.Goal == plan.Up
+	switch {
+	case rec.Kind == engine.Mains:
+		r.drill = nil // an outage from here on
+	case up && len(rec.Supplies) == 0:
+		r.drillUp = true
+	}
+	for _, id := range rec.Supplies {
+		i, ok := r.estate.Index(id)
+		if !ok || r.place[i] < 0 {
+			continue
+		}
+		s := r.supplyAt(i)
+		switch {
+		case up:
+			r.rule20Cut(s, at, "turned up")
+			s.triggered, s.aborted, s.due, s.spent = false, false, false, time.Time{}
+			r.release(s, at)
+		case rec.Kind == engine.NoReturn:
+			r.commit(s, at)
+		case rec.Cause == cycled:
+			r.rule20Cut(s, at, "called cycled")
+			r.release(s, at)
+		case rec.Cause == released:
+			r.release(s, at)
+		case rec.Kind == engine.Triggered:
+			s.triggered = s.triggered || rec.Stage == power.ShutdownStage
+		}
+	}
+}
+
+// ofNode takes a record of a node.
+func (r *Referee) ofNode(at time.Time, i int, rec *engine.Record) {
+	n := &r.nodes[i]
+	switch rec.Kind {
+	case engine.Intent:
+		r.moved = at
+		r.intend(at, i, intent{verb: *rec.Verb, op: uint64(rec.Op), at: at, life: r.life, again: rec.Attempt > 1, reasoned: rec.Reason != ""})
+		r.asideTold(i, *rec.Verb)
+		r.rule9(i, at)
+	case engine.Accepted:
+		if rec.Outcome == engine.Unreached && !r.flights.again[i] { // what has not reached its node is as before
+			r.fly(i, false)
+		}
+	case engine.HeldBack:
+		r.moved = at
+		r.fly(i, false)
+	case engine.Failed:
+		r.moved = at
+		r.fly(i, false)
+		if r.mayGo(i) || *rec.Verb == plan.Start || *rec.Verb == plan.Unprotect {
+			n.failed |= plan.VerbSet(*rec.Verb)
+		}
+		n.shownOff = n.shownOff && *rec.Verb != plan.Start
+	case engine.Proven:
+		r.moved = at
+		r.fly(i, false)
+		r.rule19(at, i, *rec.Verb)
+		n.aside.back = n.aside.back || *rec.Verb == plan.Unprotect
+		r.show(i, *rec.Verb)
+	case engine.Reopened:
+		if rec.Verb == nil && rec.State != nil {
+			r.rule19Reopened(at, i, *rec.State)
+		}
+	case forbidden:
+		r.permit(at, rec)
+	default:
+	}
+}
+
+// intend takes an intent. What was given up of the opposite way is of another round.
+func (r *Referee) intend(at time.Time, i int, in intent) {
+	n := &r.nodes[i]
+	r.flights.again[i] = r.flights.at[i] >= 0
+	r.fly(i, true)
+	in.at, in.life = at, r.life
+	n.intent = in
+	switch in.verb {
+	case plan.Start:
+		n.failed &^= plan.VerbSet(plan.Stop, plan.Force)
+	case plan.Stop, plan.Force:
+		n.failed &^= plan.VerbSet(plan.Start)
+	case plan.Unprotect:
+		n.failed &^= plan.VerbSet(plan.Protect, plan.Flush)
+	case plan.Protect:
+		n.failed &^= plan.VerbSet(plan.Unprotect)
+	case plan.Flush, plan.Cut, plan.Discharge, plan.EndDischarge:
+	}
+}
+
+// show follows what is shown of a node. A person, our own machine and a supply are shown by other means.
+func (r *Referee) show(i int, verb plan.Verb) {
+	switch r.estate.Node(i).Kind {
+	case plan.Supply, plan.Person, plan.Self:
+		return
+	default:
+	}
+	n := &r.nodes[i]
+	n.shownOff = verb == plan.Stop || n.shownOff && verb != plan.Start
+}
+
+// rule7: Intent durable before the command; result durable after the probe; each command idempotent or guarded by a probe.
+//
+// Judged of the intent: it is on record, of this life of the controller, and allows one command.
+func (r *Referee) rule7(c *command) string {
+	in := &c.node.intent
+	if in.life == r.life && !in.at.IsZero() && !in.given && in.verb == c.Verb && (c.Op == 0 || c.Op == in.op) {
+		return ""
+	}
+	return fmt.Sprintf("%s %s without a durable intent", c.Verb, c.decl.ID)
+}
+
+// rule13: Rehearse, dry run and simulate send no mutating call.
+//
+// Judged of an outage that is observed only.
+func (r *Referee) rule13(c *command) string {
+	if !r.observes {
+		return ""
+	}
+	return fmt.Sprintf("%s %s in an outage that is observed only", c.Verb, c.decl.ID)
+}
+
+// permit takes the word of the engine's own permit: what it had to refuse should never have been wanted.
+func (r *Referee) permit(at time.Time, rec *engine.Record) {
+	rule, why := 7, rec.Reason // 7 where it does not say: a command that may not be given was announced
+	if head, tail, ok := strings.Cut(rec.Reason, ": "); ok {
+		var n int
+		if _, err := fmt.Sscanf(head, "rule %d", &n); err == nil {
+			rule, why = n, tail
+		}
+	}
+	verb := "command"
+	if rec.Verb != nil {
+		verb = rec.Verb.String()
+	}
+	r.Broken(at, fmt.Sprintf("%d: permit: %s %s: %s", rule, verb, rec.Node, why))
+}

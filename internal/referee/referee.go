@@ -1,0 +1,191 @@
+// Package referee judges what an engine did, from the truth of the estate and never from what the engine believes. It is
+// told a history, by whoever watched it (a simulator, a demo, a site of real peers), keeps its own copy of the truth, and
+// has one function for each rule of "What must always hold" that can be judged from outside.
+//
+// It knows no direction of an outage. Whether a node may be stopped, and for how long what was given up of it is an excuse,
+// follows from the supplies that carry it; whether something may be started, from the gates of those.
+package referee
+
+import (
+	"fmt"
+	"time"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// Sight is what a source sees of the estate beside the power of nodes and supplies and the commands. Rules that need more
+// than a source sees say nothing.
+type Sight uint8
+
+// The kinds of sight.
+const (
+	Records   Sight = 1 << iota // each record at the moment that it is durable; without: an outage begins with the first loss of mains
+	Moves                       // that a node is starting or stopping, and not only that it is on or off
+	Batteries                   // how long each battery lasts
+)
+
+// Options say what is judged.
+type Options struct {
+	Estate *plan.Estate
+	Policy power.Policy
+	Sight  Sight
+	Began  time.Time // violations tell the time since then
+}
+
+// Referee judges one run. Its methods are told what happens, in the order in which it happens, each with its time. They are
+// not to be called at the same time.
+type Referee struct {
+	Violations []string // each begins with the number of its rule
+
+	estate   *plan.Estate
+	policy   power.Policy
+	sight    Sight
+	began    time.Time
+	nodes    []node
+	supplies []supply
+	place    []int // per node: its place in supplies, -1: it is none
+	asides   []int // the nodes that can be protected: caches and clusters
+	flights  flights
+	asking   asking
+	users    [][]int // per node: see usersOf; nil: not asked yet
+
+	life     int // numbers the lives of the controller: an intent of an earlier one allows no command
+	open     bool
+	snapshot bool
+	hold     bool
+	drill    []bool // the nodes that the open drill takes, until a supply fails; nil: none is open
+	drillUp  bool   // the drill has turned: nothing is to be stopped any more
+	observes bool   // nothing is to be commanded
+	moved    time.Time
+	// forgetful: records were lost with the journal's disk and a crash on top. Until the next outage begins, what rests on them
+	// can't be asked.
+	forgetful bool
+}
+
+// Condition is the truth about a node.
+type Condition struct {
+	State     plan.State // Unknown: it has power, and is good for nothing
+	Protected bool       // a cache in write-through, a cluster that is set aside
+	Dirty     bool       // a cache holds what is not on its storage
+	Set       string     // what a cache or a cluster is set to, in the source's own words
+	Dark      bool       // it lost its power while it was on, and was not on since
+}
+
+// node is what is known of a node.
+type node struct {
+	now    Condition
+	dark   bool // it is losing its power, or has lost it: with the supplies that are gone
+	wasOn  bool // when the outage began, or so it had to seem
+	known  bool // in a snapshot of the open outage
+	listed bool // its last snapshot says that it was on
+	owed   bool // was on when it came into the open outage's snapshot
+	intent intent
+	failed plan.Verbs // given up on record, in its present round: until its power is back or the opposite is commanded
+	told   bool       // to stop while it might be, and neither on nor off since
+
+	meddled time.Time // somebody else switched it, last
+	looks   int       // answered probes since then
+	lied    bool      // the last probe was answered wrongly
+	misled  bool      // and a wrong answer is on record as a proof
+
+	shownOff bool // proven off on record in this outage, and not back since
+	aside    aside
+}
+
+// intent is a node's last intent on record.
+type intent struct {
+	verb     plan.Verb
+	op       uint64
+	at       time.Time
+	life     int
+	again    bool // it is not the first attempt
+	reasoned bool // it says why there was no other way
+	given    bool // its command was given
+}
+
+// New makes a referee for an estate on which everything is on and nothing is protected, until it is told otherwise.
+func New(o Options) *Referee {
+	n := o.Estate.Len()
+	r := &Referee{
+		estate: o.Estate, policy: o.Policy, sight: o.Sight, began: o.Began,
+		nodes: make([]node, n), place: make([]int, n), users: make([][]int, n),
+		flights: newFlights(o.Estate), asking: newAsking(n),
+	}
+	for i := range n {
+		r.nodes[i] = node{now: Condition{State: plan.On}, wasOn: true}
+		r.place[i] = -1
+		decl := o.Estate.Node(i)
+		if decl.Kind == plan.Supply {
+			r.place[i] = len(r.supplies)
+			r.supplies = append(r.supplies, supply{node: i, online: true, output: true, since: o.Began, heardOn: o.Began.Add(-settles)})
+		}
+		if decl.Can.Has(plan.Protect) {
+			r.asides = append(r.asides, i)
+		}
+	}
+	return r
+}
+
+// Broken notes a violation that the source itself saw. The text begins with the number of its rule.
+func (r *Referee) Broken(at time.Time, text string) {
+	r.Violations = append(r.Violations, fmt.Sprintf("%s at %s", text, at.Sub(r.began)))
+}
+
+// Changed tells how a node is from now on. A supply's output is told by OutputLost and OutputBack.
+func (r *Referee) Changed(_ time.Time, i int, now Condition) {
+	n := &r.nodes[i]
+	n.told = n.told && now.State != plan.On && now.State != plan.Off
+	n.now = now
+}
+
+// Meddled tells that somebody else switches a node now, or that a command has its effect which was given up long ago.
+func (r *Referee) Meddled(at time.Time, i int) {
+	r.nodes[i].meddled, r.nodes[i].looks = at, 0
+}
+
+// Followed tells that a node goes with another that it stands on: who could not know of that could not know of this.
+func (r *Referee) Followed(at time.Time, i, other int) {
+	if r.unseen(other) {
+		r.Meddled(at, i)
+	}
+}
+
+// Answered tells that a probe of a node was answered, and whether wrongly. Who knows beforehand that it answers wrongly may
+// say so before any probe.
+func (r *Referee) Answered(at time.Time, i int, wrongly bool) {
+	r.nodes[i].looks++
+	r.nodes[i].lied = wrongly
+	if p := r.place[i]; p >= 0 {
+		r.lookedAtSupply(&r.supplies[p], at)
+	}
+}
+
+// Resumed tells that the controller was thrown away and is back: what it had announced and not commanded is void.
+func (r *Referee) Resumed() { r.life++ }
+
+// Forgot tells that records are lost for good which Recorded was told.
+func (r *Referee) Forgot() { r.forgetful = true }
+
+// looksLater is how many answered probes it takes until somebody else's doing is known: the first may be the wrong one, or
+// may have been answered before (two looks in a row prove, one does not).
+const looksLater = 2
+
+// unseen reports whether somebody else switched a node and it was not looked at enough since: nobody can know how it is.
+func (r *Referee) unseen(i int) bool {
+	n := &r.nodes[i]
+	return !n.meddled.IsZero() && n.looks < looksLater
+}
+
+// freshLook is how old a look may be that the worst commands rest on: 2 s of age, and the ways of the probe and the command.
+const freshLook = 3 * time.Second
+
+// justMeddled reports whether somebody else switched a node after the last look on which a command may rest.
+func (r *Referee) justMeddled(at time.Time, i int) bool {
+	n := &r.nodes[i]
+	return !n.meddled.IsZero() && n.looks == 0 && at.Sub(n.meddled) <= freshLook
+}
+
+func (r *Referee) id(i int) string { return r.estate.Node(i).ID }
+
+func (r *Referee) has(s Sight) bool { return r.sight&s == s }

@@ -1,0 +1,191 @@
+package referee
+
+import (
+	"slices"
+	"time"
+
+	"ebbtide/internal/power"
+)
+
+// supply is what is known of a supply, from the truth of its mains, its output and its battery, and from what the
+// controller heard of that.
+type supply struct {
+	node     int
+	online   bool      // at the last poll its mains and its output were on, and nothing was wrong with them
+	output   bool      // its output is on
+	since    time.Time // its mains are on without interruption; zero: they are off
+	heardOn  time.Time // heard to be on line, poll after poll; zero: the last poll was another, or was not heard
+	heardOut time.Time // heard to be out, and not heard to be on line since; zero: it was not
+	longOut  bool      // for long enough that what was on its way is over
+	failed   bool      // heard to be out in the open outage
+	opened   bool      // its recharge gate has been open since it was last heard to be out
+
+	committed bool      // to be cut: something was commanded that only its power cycle takes back
+	cut       bool      // its output was off then, or since then
+	made      bool      // it went off since then
+	seen      bool      // and was heard to be off: its return ends the cycle
+	due       bool      // a cut was commanded that has not come
+	uncut     bool      // it took its last cut and did not make it
+	looks     int       // at it since then
+	deaf      bool      // the last poll of it was not heard
+	missed    bool      // and nor was that at which the cut was due, so that nobody can know
+	triggered bool      // the shutdown was triggered for it, and its load has not come back since
+	aborted   bool      // likewise, an operator wants nothing more to go down with it
+	spent     time.Time // its battery is down to the reserve since, and its UPS says so
+	gone      bool      // see isGone, when it was last asked
+}
+
+// settles is for how long a supply must be heard on line before its power counts as back: the engine waits for five seconds
+// of it, and hears the first of them up to a poll late.
+const settles = 6 * time.Second
+
+// sinksIn is how long a supply is heard to be out until everything that rests on its being on line has left.
+const sinksIn = 3 * time.Second
+
+// Poll is the truth about a supply at the moment at which it is polled.
+type Poll struct {
+	Supply int           // its node
+	Mains  bool          // its input is there
+	On     bool          // and so is its output, and nothing that the policy takes its load down for
+	Heard  bool          // the controller was there, and its UPS answered
+	Honest bool          // its UPS says how it is
+	Charge float64       // from 0 to 1, as its UPS tells it
+	Left   time.Duration // that its battery lasts
+}
+
+// Polled takes a poll of a supply.
+func (r *Referee) Polled(at time.Time, p Poll) {
+	s := r.supplyAt(p.Supply)
+	s.online = p.On
+	switch {
+	case !p.Mains:
+		s.since = time.Time{}
+	case s.since.IsZero():
+		s.since = at
+	}
+	if !r.open && !p.Mains && !r.has(Records) {
+		r.begin(at)
+	}
+	r.hear(s, at, p)
+	if p.On {
+		s.opened = s.opened || mayOpen(r.policy.Restore, at.Sub(s.since), 100*p.Charge)
+	}
+	r.follow(s, at)
+	r.rule11(s, at, p)
+}
+
+// hear takes what the controller heard of a supply.
+func (r *Referee) hear(s *supply, at time.Time, p Poll) {
+	s.deaf, s.seen = !p.Heard, s.seen || p.Heard && !s.output && s.made
+	switch {
+	case !p.Heard:
+		s.heardOn = time.Time{}
+	case p.On:
+		if s.heardOn.IsZero() {
+			s.heardOn = at
+		}
+		s.heardOut, s.longOut = time.Time{}, false
+	default:
+		if s.heardOut.IsZero() {
+			s.heardOut = at
+		}
+		s.heardOn = time.Time{}
+		s.longOut = at.Sub(s.heardOut) >= sinksIn
+		s.failed, s.opened = true, false
+		r.drill = nil
+	}
+	if !p.On {
+		s.heardOn = time.Time{}
+	}
+}
+
+// OutputLost tells that a supply's output goes off now, whatever for.
+func (r *Referee) OutputLost(at time.Time, i int) {
+	s := r.supplyAt(i)
+	s.output, s.due, s.cut, s.made, s.uncut = false, false, true, true, false
+	s.triggered, s.spent, s.heardOn = false, time.Time{}, time.Time{}
+	r.follow(s, at)
+}
+
+// OutputBack tells that a supply's output is on again.
+func (r *Referee) OutputBack(at time.Time, i int) {
+	s := r.supplyAt(i)
+	s.output, s.committed = true, s.committed && !s.seen
+	r.follow(s, at)
+}
+
+// Uncut tells that a supply took a cut and does not make it: this is when it was due.
+func (r *Referee) Uncut(_ time.Time, i int) {
+	s := r.supplyAt(i)
+	s.uncut, s.looks, s.missed = true, 0, s.deaf
+}
+
+// lookedAtSupply follows a look at a supply: a cut that did not come is known for that then.
+func (r *Referee) lookedAtSupply(s *supply, at time.Time) {
+	if s.looks++; s.uncut && s.looks >= looksLater {
+		s.due = false
+		r.follow(s, at)
+	}
+}
+
+// cutGiven follows the command of a cut.
+func (r *Referee) cutGiven(at time.Time, i int) {
+	s := r.supplyAt(i)
+	s.due, s.uncut, s.missed = s.output, false, false
+	r.follow(s, at)
+}
+
+// commit follows the point of no return of a supply.
+func (r *Referee) commit(s *supply, at time.Time) {
+	s.committed, s.cut, s.made, s.seen = true, !s.output, false, false
+	r.follow(s, at)
+}
+
+// release follows the end of that.
+func (r *Referee) release(s *supply, at time.Time) {
+	s.committed = false
+	r.follow(s, at)
+}
+
+func (r *Referee) supplyAt(node int) *supply { return &r.supplies[r.place[node]] }
+
+// isGone reports whether what a supply carries is losing its power, or has to be taken for that: its power is not back, or it
+// will be cut.
+func (s *supply) isGone(at time.Time) bool {
+	back := !s.heardOn.IsZero() && at.Sub(s.heardOn) >= settles
+	return !back || s.committed || s.due
+}
+
+// follow finds anew what goes dark when a supply is gone that was not, or the other way round. Where power comes back a round
+// ends: what was given up of a node is an excuse for nothing after that.
+func (r *Referee) follow(s *supply, at time.Time) {
+	if gone := s.isGone(at); gone == s.gone {
+		return
+	}
+	s.gone = !s.gone
+	r.asking.anew()
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		was := n.dark
+		if n.dark = r.goesDark(i, func(s *supply) bool { return s.gone }); was && !n.dark {
+			n.failed = 0
+		}
+	}
+}
+
+// mayOpen reports whether a gate may be open. What another shutdown takes is the engine's to reckon.
+func mayOpen(c power.Condition, online time.Duration, charge float64) bool {
+	open := func(c power.Condition) bool { return mayOpen(c, online, charge) }
+	switch c.Kind {
+	case power.Online:
+		return online >= c.For
+	case power.ChargeAbove:
+		return charge >= c.Than
+	case power.Any:
+		return slices.ContainsFunc(c.Of, open)
+	case power.All:
+		return !slices.ContainsFunc(c.Of, func(c power.Condition) bool { return !open(c) })
+	default:
+		return true
+	}
+}

@@ -1,0 +1,52 @@
+package sim
+
+import (
+	"slices"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/referee"
+)
+
+// What the referee is told of the model: all of it. Each place that changes the truth of a node ends with show.
+
+// watched is what the referee sees here.
+const watched = referee.Records | referee.Moves | referee.Batteries
+
+// show tells the referee how a node is now.
+func (s *simulation) show(i int) {
+	t := &s.things[i]
+	state := t.state
+	if t.frozen {
+		state = plan.Unknown // it has power, and is good for nothing
+	}
+	s.referee.Changed(s.now, i, referee.Condition{State: state, Protected: t.protected, Dirty: t.dirty, Set: t.set, Dark: t.dark})
+}
+
+// showAnswer tells the referee what a probe of a node answers, if that says anything.
+func (s *simulation) showAnswer(i int, outcome engine.Outcome, seen plan.Observation) {
+	says := outcome == engine.NoSuchThing || outcome == engine.Done && seen.State != plan.Unknown && seen.State != plan.Unreachable
+	if t := &s.things[i]; says {
+		s.referee.Answered(s.now, i, t.liesAt > 0 && t.looks == t.liesAt || s.misled(i))
+	}
+}
+
+// misled reports whether a node's BMC says that it is on, whatever is so.
+func (s *simulation) misled(i int) bool {
+	return slices.Contains(misleading, s.scenario.BMCs[s.estate.Node(i).ID])
+}
+
+// showCommand tells the referee of a command that is given now.
+func (s *simulation) showCommand(i int, do engine.Do) {
+	s.referee.Commanded(s.now, referee.Command{Node: i, Verb: do.Verb, Op: uint64(do.Op), Settings: do.Settings})
+}
+
+// showPoll tells the referee of a poll of a supply.
+func (s *simulation) showPoll(k int) {
+	c := &s.cells[k]
+	s.referee.Polled(s.now, referee.Poll{
+		Supply: c.node, Mains: c.mains, On: c.mains && c.output && (!c.tests || !c.over) && !s.harmed(c), Honest: c.honest(),
+		Heard:  !c.silent && !c.dead && !s.stopped && (c.mains || c.Test.Volts || s.now.After(c.untold)),
+		Charge: c.gauge(), Left: c.left(), // of the charge nobody knows better
+	})
+}

@@ -24,6 +24,7 @@ type belief struct {
 	rising  time.Time        // until then it may be on its way up: neither silence nor one "off" says otherwise
 	boots   time.Time        // until then it may have started by itself while nobody looked: its silence proves nothing
 	doubt   plan.State       // an answer that is asked for again before it is believed
+	twice   bool             // the newest answer was asked for again, and said the same
 }
 
 // proof is what the belief that a node is off rests on, weakest first.
@@ -58,7 +59,7 @@ func (b *belief) commanded(verb plan.Verb, op Op) {
 // isOff reports whether a node is known to be off, in this epoch.
 func (e *Engine) isOff(i int) bool {
 	b := &e.nodes[i].belief
-	return b.proof != noProof
+	return b.proof >= twoLooks
 }
 
 // isOn reports whether a node is known to be on, and healthy where the runbook asks for that.
@@ -72,7 +73,7 @@ func (e *Engine) isOn(i int) bool {
 	case plan.Passive:
 		return !decl.Healthy || b.seen.Healthy == plan.Yes
 	}
-	return b.seen.State == plan.On && b.answer != plan.Unreachable && (!decl.Healthy || b.seen.Healthy == plan.Yes)
+	return b.seen.State == plan.On && b.looks >= proofLooks && b.answer != plan.Unreachable && (!decl.Healthy || b.seen.Healthy == plan.Yes)
 }
 
 // isUp reports whether a node is on or on its way up.
@@ -89,7 +90,7 @@ func (e *Engine) rises(i int) bool { return e.now.Before(e.nodes[i].belief.risin
 func (e *Engine) provenOff(i int) bool {
 	b := &e.nodes[i].belief
 	if b.proof < twoLooks {
-		return !probed(e.estate.Node(i)) && e.isOff(i)
+		return false
 	}
 	return e.now.Sub(b.askedAt) <= proofStands
 }
@@ -100,10 +101,10 @@ func (e *Engine) inDoubt(i int) bool {
 	switch {
 	case !probed(e.estate.Node(i)):
 		return false
-	case b.proof == noProof:
-		return e.now.Sub(b.askedAt) > proofAge
+	case b.proof < twoLooks:
+		return e.now.Sub(b.askedAt) > proofAge || b.proof == oneLook
 	}
-	return b.proof == oneLook || e.now.Sub(b.seenAt) > proofAge && e.now.Sub(b.askedAt) > proofAge
+	return e.now.Sub(b.seenAt) > proofAge && e.now.Sub(b.askedAt) > proofAge
 }
 
 // looked reports whether a node has been asked in this epoch, or can't be.
@@ -174,7 +175,9 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 	if !same {
 		b.looks = 0
 	}
-	b.looks++
+	if b.looks++; b.twice {
+		b.looks = max(b.looks, proofLooks)
+	}
 	switch {
 	case seen.State == plan.Gone:
 		b.proof = twoLooks

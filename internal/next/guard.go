@@ -48,7 +48,7 @@ func (e *Engine) ask(i int) {
 	switch w.verb {
 	case plan.Start:
 		for _, d := range e.broughtUp(i) {
-			if b := &e.nodes[d].belief; e.now.Sub(b.askedAt) > lookAge || b.looks < proofLooks && w.guard.rounds == 1 {
+			if b := &e.nodes[d].belief; e.now.Sub(b.askedAt) > lookAge {
 				e.await(i, d)
 			}
 		}
@@ -77,7 +77,7 @@ func (e *Engine) ask(i int) {
 func (e *Engine) doubts(i, user int) bool {
 	if e.estate.Node(i).Kind == plan.VM {
 		b := &e.nodes[user].belief
-		return probed(e.estate.Node(user)) && (b.proof == oneLook && e.nodes[i].work.guard.rounds == 1 || b.proof == noProof && e.now.Sub(b.askedAt) > proofAge)
+		return probed(e.estate.Node(user)) && b.proof < twoLooks && (b.proof == oneLook || e.now.Sub(b.askedAt) > proofAge)
 	}
 	return e.inDoubt(user)
 }
@@ -141,6 +141,8 @@ func (e *Engine) pass(i int) {
 	switch {
 	case !e.wanted(i):
 		e.unwanted(i)
+	case bringsUp(w.verb) && (!e.fed[i] || e.journalLost):
+		e.holdBack(i, "its power, or the journal, is not there any more")
 	case w.verb == plan.Start:
 		e.passStart(i)
 	case w.verb == plan.Unprotect && e.holds(i, plan.Unprotect, 0), w.verb == plan.Stop && !e.given(i) && e.holds(i, plan.Stop, 0):
@@ -182,12 +184,12 @@ func (e *Engine) passStop(i int) {
 	on, doubtful, guestsOnly := e.notOff(i)
 	switch {
 	case w.force.cause == Pressed && w.verb == plan.Cut:
-	case len(on) == 0 && doubtful && w.guard.rounds < guardRounds:
+	case doubtful && w.guard.rounds < guardRounds:
 		w.enter(verifying)
 		w.next = e.now.Add(firstLook)
 		e.arm(i)
 		return
-	case len(on) == 0 && doubtful:
+	case doubtful:
 		e.holdBack(i, "what uses it is not proven off")
 		return
 	case len(on) == 0:

@@ -104,12 +104,11 @@ func (e *Engine) overdueUnwanted(i int) {
 	e.unwanted(i)
 }
 
-// hangs reports whether a node that was told to stop in this outage neither goes off nor comes back, although it is to be on.
+// hangs reports whether a VM that was told to stop in this outage neither goes off nor comes back, although it is to be on.
 func (e *Engine) hangs(i int) bool {
 	b := &e.nodes[i].belief
 	entry := &e.ledger.outage.nodes[i]
-	safe := !e.estate.Node(i).Can.Has(plan.Flush) || b.seen.Clean == plan.Yes
-	return safe && e.comesUp(i) && entry.shown == told && !entry.givenUp.Has(plan.Stop) && b.seen.State == plan.Stopping && b.answer == plan.Stopping
+	return e.estate.Node(i).Kind == plan.VM && e.comesUp(i) && entry.shown == told && !entry.givenUp.Has(plan.Stop) && b.seen.State == plan.Stopping && b.answer == plan.Stopping
 }
 
 // overdueStopping serves a start whose node is still on its way down: it is powered off if that is our doing.

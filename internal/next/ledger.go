@@ -453,13 +453,19 @@ func (n *entry) failed(verb plan.Verb, r *Record) {
 	n.givenUp |= plan.VerbSet(verb)
 	n.last.open = n.last.open && n.last.verb != verb
 	n.late = n.late || verb == plan.Unprotect && r.Attempt > 0
+	switch {
+	case verb == plan.Start && n.shown == shownOn:
+		n.shown = told
+	case verb == plan.Protect && n.settings == protected:
+		n.settings = changing
+	}
 }
 
 // reopened follows what was shown to be so and is not any more.
 func (n *entry) reopened(verb plan.Verb) {
 	n.last.open = false
 	n.falls++
-	if verb == plan.Protect {
+	if verb == plan.Protect || verb == plan.Unprotect {
 		n.settings = changing
 		return
 	}

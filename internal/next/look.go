@@ -60,6 +60,7 @@ func (e *Engine) asksAgain(i int, state plan.State) bool {
 	older := n.question.told.After(n.question.asked)
 	settled := b.seen.State == plan.On || b.seen.State == plan.Off
 	odd := (state == plan.On || state == plan.Off || state == plan.Stopping) && (settled && state != b.seen.State || !settled && b.looks == 0) && n.work == nil && state != b.doubt
+	b.twice = state == b.doubt && state != plan.Unknown
 	b.doubt = plan.Unknown
 	if odd {
 		b.doubt = state
@@ -83,6 +84,9 @@ func (e *Engine) see(i int, seen plan.Observation, question Op, asked time.Time)
 	}
 	wasOn, wasOff := n.belief.seen.State == plan.On, e.isOff(i)
 	e.believe(i, seen, question, asked)
+	if n.belief.looks == 1 && n.belief.answer == n.belief.seen.State && (seen.State == plan.On || seen.State == plan.Off) {
+		e.probe(i) // one look proves nothing
+	}
 	if decl.Kind == plan.Host && (e.isOff(i) != wasOff || n.belief.seen.State == plan.On != wasOn) {
 		e.renewGuests(i)
 	}
@@ -107,7 +111,7 @@ func (e *Engine) renewGuests(host int) {
 			continue
 		}
 		n.belief.epoch = e.nextOp
-		n.belief.looks, n.belief.proof = 0, min(n.belief.proof, oneLook)
+		n.belief.looks, n.belief.proof = 0, noProof
 		e.probe(u)
 		e.touch(u)
 	}
@@ -178,6 +182,8 @@ func (e *Engine) correct(i int) {
 		e.fell(i, plan.Start)
 	case e.unprotected(i):
 		e.fell(i, plan.Protect)
+	case entry.settings == putBack && state == plan.On && e.nodes[i].belief.seen.Protected == plan.Yes && e.nodes[i].belief.look > entry.last.op && !e.goesDown(i):
+		e.fell(i, plan.Unprotect)
 	}
 }
 
@@ -211,8 +217,12 @@ func (e *Engine) unprotected(i int) bool {
 func (e *Engine) fell(i int, verb plan.Verb) {
 	decl, entry, state := e.estate.Node(i), &e.ledger.outage.nodes[i], e.nodes[i].belief.seen.State
 	why, what := "was brought up and is not up any more", "started"
-	if verb == plan.Protect {
+	switch verb {
+	case plan.Protect:
 		why, what = "was protected and is not any more", "protected"
+	case plan.Unprotect:
+		why, what = "was put back and is protected again", "put back"
+	default:
 	}
 	if entry.falls+1 < max(decl.Attempts, 2) && state != plan.Gone {
 		e.record(Record{Kind: Reopened, Node: decl.ID, Verb: &verb, State: &state, Reason: why})

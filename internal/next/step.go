@@ -45,9 +45,16 @@ func (e *Engine) command(i int) {
 		w.enter(proving)
 		e.look(i, firstLook)
 		return
+	case bringsUp(w.rung) && (!e.fed[i] || e.journalLost):
+		e.holdBack(i, "its power, or the journal, is not there any more")
+		return
 	case e.unsettled(i):
 		e.backOff(i)
 		e.probe(i)
+		return
+	case w.rung == plan.Force && !e.given(i) && e.lowerRiskWaits(i): // it gets their time
+		w.deadline = zeroTime
+		e.backOff(i)
 		return
 	case !w.placed:
 		w.enter(waitingForSlot)

@@ -166,7 +166,7 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 		return
 	default:
 	}
-	if up(seen.State) && (up(b.seen.State) || b.seen.State == plan.Unknown) { // what an answer does not speak of is as it was
+	if seen.State != plan.Gone { // what an answer does not speak of is as it was
 		seen.Protected, seen.Clean = cmp.Or(seen.Protected, b.seen.Protected), cmp.Or(seen.Clean, b.seen.Clean)
 		seen.Settings = cmp.Or(seen.Settings, b.seen.Settings)
 	}
@@ -193,6 +193,10 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 	switch seen.State {
 	case plan.On:
 		b.rising, b.boots = time.Time{}, time.Time{}
+	case plan.Off:
+		if !e.rises(i) {
+			b.rising = time.Time{}
+		}
 	case plan.Starting:
 		if b.rising.IsZero() {
 			b.rising = e.now.Add(max(decl.Time(plan.Start).Within, firstRetry))
@@ -200,8 +204,6 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 	default:
 	}
 }
-
-func up(s plan.State) bool { return s == plan.On || s == plan.Starting || s == plan.Stopping }
 
 // believeSilence counts how long a node has not answered. That proves it off where the runbook says so, after a stop that it
 // accepted in this epoch, and never while it may be on its way up.

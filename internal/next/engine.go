@@ -37,12 +37,13 @@ type Engine struct {
 type node struct {
 	belief   belief
 	question question
-	work     *work     // the step under way, nil: none is
-	pause    time.Time // its next step does not begin before
-	nextLook time.Time // when a given-up node is looked at again
-	timer    int       // numbers its timers: an older one is void
-	graceful bool      // it is being stopped without force
-	asking   bool      // the survey waits for it
+	work     *work      // the step under way, nil: none is
+	pause    time.Time  // its next step does not begin before
+	nextLook time.Time  // when a given-up node is looked at again
+	timer    int        // numbers its timers: an older one is void
+	graceful bool       // it is being stopped without force
+	settled  plan.State // on or off, as it was last proven to be
+	asking   bool       // the survey waits for it
 }
 
 // clockwork is the time, what is under way, and what comes of an event.

@@ -189,6 +189,9 @@ func (e *Engine) passStop(i int) {
 		w.next = e.now.Add(firstLook)
 		e.arm(i)
 		return
+	case decl.Can.Has(plan.Flush) && e.nodes[i].belief.seen.Clean != plan.Yes:
+		e.holdBack(i, "it is not proven clean")
+		return
 	case doubtful:
 		e.holdBack(i, "what uses it is not proven off")
 		return

@@ -184,10 +184,6 @@ func (e *Engine) power(i int, cause Cause, why string) {
 	*w = work{step: w.step, verb: w.verb, rung: plan.Force, phase: verifying, placed: w.placed, since: w.since, force: force{cause, why}}
 	e.notify(true, fmt.Sprintf("powering off %s: %s", e.id(i), why))
 	w.deadline = e.now.Add(max(e.estate.Node(i).Time(plan.Force).Within, firstLook))
-	if e.estate.Node(i).Kind == plan.VM {
-		e.command(i)
-		return
-	}
 	e.ask(i) // what uses it may have come up since it was told to stop
 }
 

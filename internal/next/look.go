@@ -82,12 +82,18 @@ func (e *Engine) see(i int, seen plan.Observation, question Op, asked time.Time)
 	if k := e.ledger.supply[i]; k >= 0 && seen.State == plan.On && e.standing(k).cycle == cutProven && e.supplies[k].state.OutputOff && e.supplies[k].state.SilentFor == 0 {
 		seen.State = plan.Off // its own readings say that the output is off still
 	}
-	wasOn, wasOff := n.belief.seen.State == plan.On, e.isOff(i)
 	e.believe(i, seen, question, asked)
 	if n.belief.looks == 1 && n.belief.answer == n.belief.seen.State && (seen.State == plan.On || seen.State == plan.Off) {
 		e.probe(i) // one look proves nothing
 	}
-	if decl.Kind == plan.Host && (e.isOff(i) != wasOff || n.belief.seen.State == plan.On != wasOn) {
+	was := n.settled
+	switch {
+	case e.isOff(i):
+		n.settled = plan.Off
+	case e.isOn(i):
+		n.settled = plan.On
+	}
+	if decl.Kind == plan.Host && was != plan.Unknown && was != n.settled {
 		e.renewGuests(i)
 	}
 	if e.ledger.outage != nil {
@@ -174,6 +180,10 @@ func (e *Engine) correct(i int) {
 	case entry.givenUp.Has(plan.Flush) && e.goesDown(i) && e.holds(i, plan.Flush, 0):
 		write(Proven, plan.Flush, "settled after it had been given up", "")
 	case (entry.shown == shownOff || entry.shown == told) && e.isOn(i) && entry.snap.on && !e.goesDown(i):
+		if e.now.Sub(e.nodes[i].belief.seenAt) > proofAge { // it may have gone meanwhile
+			e.probe(i)
+			return
+		}
 		write(Proven, plan.Start, "it came back by itself", Already)
 	case entry.shown == shownOff && (state == plan.On || state == plan.Starting) && e.isDark(i):
 		write(Reopened, plan.Stop, "was proven off and is not off any more", "")

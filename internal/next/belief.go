@@ -24,6 +24,7 @@ type belief struct {
 	rising  time.Time        // until then it may be on its way up: neither silence nor one "off" says otherwise
 	boots   time.Time        // until then it may have started by itself while nobody looked: its silence proves nothing
 	doubt   plan.State       // an answer that is asked for again before it is believed
+	asked   bool             // it has been asked in this epoch
 	twice   bool             // the newest answer was asked for again, and said the same
 }
 
@@ -109,7 +110,7 @@ func (e *Engine) inDoubt(i int) bool {
 
 // looked reports whether a node has been asked in this epoch, or can't be.
 func (e *Engine) looked(i int) bool {
-	return !e.nodes[i].belief.askedAt.IsZero() || !probed(e.estate.Node(i))
+	return e.nodes[i].belief.asked || !probed(e.estate.Node(i))
 }
 
 // holds reports whether a look since the last command shows what a verb is to bring about.
@@ -154,7 +155,7 @@ func probed(n *plan.Node) bool {
 // believe takes what a look said. Question is its number, asked the time at which it was asked.
 func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.Time) {
 	decl, b := e.estate.Node(i), &e.nodes[i].belief
-	b.answer, b.askedAt = seen.State, asked
+	b.answer, b.askedAt, b.asked = seen.State, asked, true
 	switch seen.State {
 	case plan.Unknown:
 		if decl.Kind == plan.Passive {

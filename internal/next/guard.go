@@ -57,7 +57,11 @@ func (e *Engine) ask(i int) {
 			e.await(i, i)
 		}
 	case plan.Stop, plan.Cut:
-		if b := &e.nodes[i].belief; w.guard.rounds == 1 && decl.Kind != plan.VM && e.now.Sub(b.askedAt) > proofAge && probed(decl) { // it may be on its way up
+		age := proofAge
+		if decl.Kind == plan.VM {
+			age = lookAge
+		}
+		if b := &e.nodes[i].belief; w.guard.rounds == 1 && probed(decl) && (!b.asked || e.now.Sub(b.askedAt) > age) { // it may be on its way up
 			e.await(i, i)
 		}
 		if w.guard.rounds == 1 {

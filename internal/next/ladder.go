@@ -179,7 +179,6 @@ func (e *Engine) power(i int, cause Cause, why string) {
 	if w.phase == waitingForSlot {
 		e.course.queued[w.step] = false
 	}
-	e.count(i, false)
 	w.enter(verifying)
 	*w = work{step: w.step, verb: w.verb, rung: plan.Force, phase: verifying, placed: w.placed, since: w.since, force: force{cause, why}}
 	e.notify(true, fmt.Sprintf("powering off %s: %s", e.id(i), why))

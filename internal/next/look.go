@@ -117,7 +117,7 @@ func (e *Engine) renewGuests(host int) {
 			continue
 		}
 		n.belief.epoch = e.nextOp
-		n.belief.looks, n.belief.proof = 0, noProof
+		n.belief.looks, n.belief.proof, n.belief.asked = 0, noProof, false
 		e.probe(u)
 		e.touch(u)
 	}
@@ -162,7 +162,7 @@ func (e *Engine) cutNotMade(k int) {
 // correct puts on record what a look shows to be otherwise than the records show it, where no step is under way.
 func (e *Engine) correct(i int) {
 	decl, entry := e.estate.Node(i), &e.ledger.outage.nodes[i]
-	if e.nodes[i].work != nil || e.nodes[i].belief.askedAt.IsZero() || decl.Kind == plan.Supply || !probed(decl) || !e.ledger.outage.scope[i] || !entry.snap.taken {
+	if e.nodes[i].work != nil || !e.nodes[i].belief.asked || decl.Kind == plan.Supply || !probed(decl) || !e.ledger.outage.scope[i] || !entry.snap.taken {
 		return
 	}
 	state := e.nodes[i].belief.seen.State

@@ -126,6 +126,8 @@ func hasSettled(e *Engine, i int, rung plan.Verb) string {
 	switch {
 	case takesDown(rung) && e.rises(i) && probed(e.estate.Node(i)):
 		return "it may be on its way up"
+	case takesDown(rung) && !e.looked(i):
+		return "it has not been looked at since its power came back, or since what carries it came up"
 	case rung == plan.Start && e.nodes[i].belief.seen.State == plan.Stopping:
 		return "it is on its way down"
 	}

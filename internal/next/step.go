@@ -125,13 +125,11 @@ func (e *Engine) unsettled(i int) bool {
 	case plan.Start:
 		return n.belief.seen.State == plan.Stopping
 	case plan.Stop, plan.Force:
-		return e.rises(i) && e.probedKind(i)
+		return probed(e.estate.Node(i)) && (e.rises(i) || !e.looked(i))
 	default:
 		return false
 	}
 }
-
-func (e *Engine) probedKind(i int) bool { return probed(e.estate.Node(i)) }
 
 // forbid holds back a command that the permit refused: that is a fault of ours, and a person is told.
 func (e *Engine) forbid(i int, why string) {

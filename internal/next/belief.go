@@ -25,6 +25,7 @@ type belief struct {
 	boots   time.Time        // until then it may have started by itself while nobody looked: its silence proves nothing
 	doubt   plan.State       // an answer that is asked for again before it is believed
 	asked   bool             // it has been asked in this epoch
+	unasked bool             // the newest look did not get as far as the node
 	twice   bool             // the newest answer was asked for again, and said the same
 }
 
@@ -210,7 +211,7 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 // accepted in this epoch, and never while it may be on its way up.
 func (e *Engine) believeSilence(i int, question Op, asked time.Time) {
 	decl, b := e.estate.Node(i), &e.nodes[i].belief
-	if decl.OffAfter == 0 || e.rises(i) || e.now.Before(b.boots) || !e.acceptedStop(i) || e.cutOff(i) {
+	if decl.OffAfter == 0 || e.rises(i) || e.now.Before(b.boots) || !e.acceptedStop(i) || e.cutOff(i) || b.unasked {
 		b.silent = time.Time{}
 		return
 	}

@@ -193,8 +193,8 @@ func (e *Engine) passStop(i int) {
 		w.next = e.now.Add(firstLook)
 		e.arm(i)
 		return
-	case decl.Can.Has(plan.Flush) && e.nodes[i].belief.seen.Clean != plan.Yes:
-		e.holdBack(i, "it is not proven clean")
+	case dataIsSafe(e, i, w.rung) != "":
+		e.holdBack(i, dataIsSafe(e, i, w.rung))
 		return
 	case doubtful:
 		e.holdBack(i, "what uses it is not proven off")

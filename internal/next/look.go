@@ -35,11 +35,13 @@ func (e *Engine) answered(i int, ev Finished) {
 	case Done:
 	case NoSuchThing:
 		seen = plan.Observation{State: plan.Gone, Detail: ev.Detail}
-	case Unreached:
+	case Unreached: // it could not be asked, which is no silence of its own
 		seen = plan.Observation{State: plan.Unreachable, Detail: ev.Detail}
+		n.belief.unasked = true
 	case Refused, Busy, TimedOut: // no answer was had, which proves nothing
 		seen = plan.Observation{State: plan.Unknown, Detail: ev.Detail}
 	}
+	defer func() { n.belief.unasked = false }()
 	if question <= n.belief.epoch || e.asksAgain(i, seen.State) {
 		e.probe(i)
 		return

@@ -68,7 +68,7 @@ func (r *Referee) Commanded(at time.Time, given Command) {
 	c.node.intent.given = true
 	switch {
 	case c.stops():
-		c.node.told = c.node.told || r.mayGo(c.Node)
+		c.node.told, c.node.mute = c.node.told || r.mayGo(c.Node), true
 	case c.Verb == plan.Cut:
 		r.cutGiven(at, c.Node)
 	}

@@ -99,11 +99,13 @@ func (r *Referee) rule4(c *command) string {
 }
 
 // rule6: No start is sent to a stopping node and no stop to a starting one before it has settled.
+//
+// Nobody can see that of a node that has not answered since it was last told to go off.
 func (r *Referee) rule6(c *command) string {
 	switch {
 	case c.stops() && c.node.now.State == plan.Starting:
 		return c.decl.ID + " was told to stop while it starts"
-	case c.Verb == plan.Start && c.node.now.State == plan.Stopping:
+	case c.Verb == plan.Start && c.node.now.State == plan.Stopping && !c.node.mute:
 		return c.decl.ID + " was told to start while it stops"
 	default:
 		return ""

@@ -84,6 +84,8 @@ type node struct {
 	failed plan.Verbs // given up on record, in its present round: until its power is back or the opposite is commanded
 	told   bool       // to stop while it might be, and neither on nor off since
 
+	mute bool // it has not answered since it was last told to go off
+
 	meddled time.Time // somebody else switched it, last
 	looks   int       // answered probes since then
 	lied    bool      // the last probe was answered wrongly
@@ -155,6 +157,7 @@ func (r *Referee) Followed(at time.Time, i, other int) {
 // say so before any probe.
 func (r *Referee) Answered(at time.Time, i int, wrongly bool) {
 	r.nodes[i].looks++
+	r.nodes[i].mute = false
 	r.nodes[i].lied = wrongly
 	if p := r.place[i]; p >= 0 {
 		r.lookedAtSupply(&r.supplies[p], at)

@@ -91,7 +91,7 @@ func (e *Engine) rises(i int) bool { return e.now.Before(e.nodes[i].belief.risin
 // old proof is none, unless the node was asked since and did not answer: silence contradicts nothing.
 func (e *Engine) provenOff(i int) bool {
 	b := &e.nodes[i].belief
-	if b.proof < twoLooks {
+	if b.proof < twoLooks || b.doubt != plan.Unknown {
 		return false
 	}
 	return e.now.Sub(b.askedAt) <= proofStands
@@ -103,6 +103,8 @@ func (e *Engine) inDoubt(i int) bool {
 	switch {
 	case !probed(e.estate.Node(i)):
 		return false
+	case b.doubt != plan.Unknown:
+		return true
 	case b.proof < twoLooks:
 		return e.now.Sub(b.askedAt) > proofAge || b.proof == oneLook
 	}

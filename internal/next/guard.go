@@ -81,7 +81,7 @@ func (e *Engine) ask(i int) {
 func (e *Engine) doubts(i, user int) bool {
 	if e.estate.Node(i).Kind == plan.VM {
 		b := &e.nodes[user].belief
-		return probed(e.estate.Node(user)) && b.proof < twoLooks && (b.proof == oneLook || e.now.Sub(b.askedAt) > proofAge)
+		return probed(e.estate.Node(user)) && (b.doubt != plan.Unknown || b.proof < twoLooks && (b.proof == oneLook || e.now.Sub(b.askedAt) > proofAge))
 	}
 	return e.inDoubt(user)
 }
@@ -223,7 +223,7 @@ func (e *Engine) notOff(i int) (on []string, doubtful, guestsOnly bool) {
 		case !e.isOff(u):
 			on = append(on, e.id(u))
 			guestsOnly = guestsOnly && e.estate.Node(u).Kind == plan.VM && e.ledger.outage.nodes[u].givenUp.Has(plan.Stop)
-		case e.estate.Node(i).Kind != plan.VM && !e.provenOff(u):
+		case e.nodes[u].belief.doubt != plan.Unknown, e.estate.Node(i).Kind != plan.VM && !e.provenOff(u):
 			doubtful = true
 		}
 	}

@@ -287,10 +287,10 @@ func (l *ledger) mains(r *Record) error {
 	}
 }
 
-// cycled follows the return of an output: what hangs on it may be on its way up, whatever was known of it before. That it
+// cycled follows the return of an output, or of an outlet: what hangs on it may be on its way up, whatever was known of it before. That it
 // was told to stop says nothing any more.
-func (l *ledger) cycled(supply int) {
-	for _, i := range l.estate.Dependents(supply) {
+func (l *ledger) cycled(source int) {
+	for _, i := range l.estate.Dependents(source) {
 		l.outage.nodes[i].last.taken = false
 	}
 }
@@ -374,6 +374,9 @@ func (l *ledger) step(i int, r *Record) {
 	case Reopened:
 		n.reopened(verb)
 	default:
+	}
+	if r.Kind == Intent && verb == plan.Start && l.estate.Node(i).Kind == plan.Outlet {
+		l.cycled(i)
 	}
 	if k := l.supply[i]; k >= 0 && (verb == plan.Cut || r.Kind == Reopened) {
 		l.outage.supplies[k].cut(r.Kind)

@@ -95,8 +95,13 @@ func (e *Engine) see(i int, seen plan.Observation, question Op, asked time.Time)
 	case e.isOn(i):
 		n.settled = plan.On
 	}
-	if decl.Kind == plan.Host && was != plan.Unknown && was != n.settled {
+	switch changed := was != plan.Unknown && was != n.settled; {
+	case changed && decl.Kind == plan.Host:
 		e.renewGuests(i)
+	case changed && decl.Kind == plan.Outlet: // its power comes, or goes
+		for _, u := range e.estate.Dependents(i) {
+			e.renew(u)
+		}
 	}
 	if e.ledger.outage != nil {
 		if k := e.ledger.supply[i]; k >= 0 {

@@ -225,7 +225,7 @@ func (e *Engine) notRestored() (missing, doubtful []NodeState, touched bool) {
 		up, back := e.course.find(i, plan.Start, plan.Up), e.course.find(i, plan.Unprotect, plan.Up)
 		switch {
 		case !o.scope[i]:
-		case n.snap.on && up >= 0 && !e.course.steps[up].Milestone && e.course.stands[up] != proven, back >= 0 && e.course.stands[back] != proven, n.givenUp.Has(plan.Unprotect), n.givenUp.Has(plan.Start):
+		case n.snap.on && up >= 0 && e.course.stands[up] != proven, n.snap.on && decl.Kind != plan.Supply && !e.isOn(i), back >= 0 && e.course.stands[back] != proven, n.givenUp.Has(plan.Unprotect), n.givenUp.Has(plan.Start):
 			missing = append(missing, state)
 		case n.snap.silent && !n.snap.on && !e.isOn(i) && decl.Kind != plan.Passive && decl.Kind != plan.Supply:
 			doubtful = append(doubtful, state)

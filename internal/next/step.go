@@ -225,7 +225,7 @@ func (e *Engine) judge(i int) {
 		if e.settleCut(i); n.work == w && w.phase == proving {
 			e.look(i, min(max(w.pause, firstLook)*3/2, slowestLook))
 		}
-	case w.verb != plan.Stop && w.verb != plan.Start && w.verb != plan.Cut && e.isOff(i):
+	case (w.verb == plan.Protect || w.verb == plan.Flush) && e.isOff(i):
 		e.holdBack(i, "it is off")
 	case e.holds(i, w.verb, e.last(i).op) && e.settles(i):
 		e.prove(i, e.proofOf(i), b.seen.Detail)

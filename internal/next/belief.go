@@ -268,6 +268,7 @@ func (e *Engine) renew(i int) {
 		return
 	}
 	n := &e.nodes[i]
+	n.settled = plan.Unknown
 	n.belief.renew(e.nextOp)
 	if decl.Kind != plan.VM {
 		n.belief.rising = e.now.Add(bootTime(decl))

@@ -81,7 +81,7 @@ func (e *Engine) checkLiveness() error {
 		for at := id; ; {
 			why := e.waitsFor(at)
 			if why.Code != OthersFirst {
-				if w := e.nodes[s.Node].work; why.Code == UnderWay && w.deadline.IsZero() && w.next.IsZero() && w.phase != waitingForSlot && w.op == 0 && w.guard.waits == 0 {
+				if w := e.nodes[s.Node].work; why.Code == UnderWay && w.deadline.IsZero() && w.next.IsZero() && w.phase != waitingForSlot && w.op == 0 && w.guard.waits == 0 && e.nodes[s.Node].question.op == 0 {
 					return fmt.Errorf("%s %s is %s, and nothing will end that", s.Verb, s.Name, w.phase)
 				}
 				break

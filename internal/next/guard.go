@@ -86,11 +86,16 @@ func (e *Engine) doubts(i, user int) bool {
 	return e.inDoubt(user)
 }
 
-// awaitLate waits for a look at each protection that a late Unprotect may have taken off.
+// awaitLate waits for a look at each protection that was not looked at for a while, or that a late Unprotect may have taken
+// off: a command that was given up in an earlier outage may do so too, and so may a person.
 func (e *Engine) awaitLate(i int) {
 	for _, c := range e.protectors {
 		n, b := &e.ledger.outage.nodes[c], &e.nodes[c].belief
-		if c != i && n.late && n.settings == protected && !e.isOff(c) && e.now.Sub(b.askedAt) > proofAge {
+		age := proofStands
+		if n.late {
+			age = proofAge
+		}
+		if c != i && e.goesDown(c) && b.seen.Protected == plan.Yes && !e.isOff(c) && e.now.Sub(b.askedAt) > age {
 			e.await(i, c)
 		}
 	}

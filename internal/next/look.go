@@ -95,10 +95,11 @@ func (e *Engine) see(i int, seen plan.Observation, question Op, asked time.Time)
 	case e.isOn(i):
 		n.settled = plan.On
 	}
-	switch changed := was != plan.Unknown && was != n.settled; {
+	told := e.ledger.outage != nil && e.ledger.outage.nodes[i].shown != asFound
+	switch changed := was != n.settled; {
 	case changed && decl.Kind == plan.Host:
 		e.renewGuests(i)
-	case changed && decl.Kind == plan.Outlet: // its power comes, or goes
+	case changed && decl.Kind == plan.Outlet && (was != plan.Unknown || told): // what hangs on it gains its power, or loses it
 		for _, u := range e.estate.Dependents(i) {
 			e.renew(u)
 		}

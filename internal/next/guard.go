@@ -81,7 +81,7 @@ func (e *Engine) ask(i int) {
 func (e *Engine) doubts(i, user int) bool {
 	if e.estate.Node(i).Kind == plan.VM {
 		b := &e.nodes[user].belief
-		return probed(e.estate.Node(user)) && (b.doubt != plan.Unknown || b.proof < twoLooks && (b.proof == oneLook || e.now.Sub(b.askedAt) > proofAge))
+		return probed(e.estate.Node(user)) && (b.doubt != plan.Unknown || b.proof == oneLook)
 	}
 	return e.inDoubt(user)
 }

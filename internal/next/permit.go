@@ -236,7 +236,7 @@ func forceIsReasoned(e *Engine, i int, rung plan.Verb) string {
 	case rung != plan.Force:
 	case e.nodes[i].work.force.reason == "":
 		return "no reason is on record"
-	case !e.given(i) && e.lowerRiskWaits(i):
+	case !e.isForced(i) && e.lowerRiskWaits(i):
 		return "something of lower risk is waited for"
 	}
 	return ""

@@ -33,6 +33,9 @@ func (e *Engine) given(i int) bool {
 	return last.open && last.verb == w.verb && (last.answer != unreached || last.reached)
 }
 
+// isForced reports whether a node has been told to power off already.
+func (e *Engine) isForced(i int) bool { return e.last(i).open && e.last(i).rung == plan.Force }
+
 // command writes the intent down and gives the command of the present rung, if the permit allows it.
 func (e *Engine) command(i int) {
 	n, decl := &e.nodes[i], e.estate.Node(i)
@@ -52,7 +55,7 @@ func (e *Engine) command(i int) {
 		e.backOff(i)
 		e.probe(i)
 		return
-	case w.rung == plan.Force && !e.given(i) && e.lowerRiskWaits(i): // it gets their time
+	case w.rung == plan.Force && !e.isForced(i) && e.lowerRiskWaits(i): // it gets their time
 		w.deadline = zeroTime
 		e.backOff(i)
 		return

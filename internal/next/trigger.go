@@ -114,7 +114,7 @@ func (e *Engine) judgePressure() {
 		if e.standing(k).cycle >= cutSent {
 			load = cutNow // what hangs on it alone is about to lose its power, or has
 		}
-		changed = changed || now != s.pressure || load != s.onLoad
+		changed = changed || now != s.pressure || load != s.onLoad || load != noPressure
 		s.pressure, s.onLoad = now, load
 	}
 	if !changed {
@@ -132,20 +132,36 @@ func (e *Engine) pressureAt(i int) pressure {
 	if k := e.ledger.supply[i]; k >= 0 {
 		return e.supplies[k].pressure
 	}
-	most, feeds := noPressure, e.estate.Feeds(i)
-	for at, f := range feeds {
-		p := noPressure
-		if k := e.ledger.supply[f]; k >= 0 {
-			p = e.supplies[k].onLoad
-		}
-		if at == 0 || p < most {
-			most = p
-		}
-	}
+	most := e.feedPressure(i)
 	for _, d := range e.estate.Needs(i) {
 		if e.estate.Node(d).Kind != plan.Supply {
 			most = max(most, e.press[d])
 		}
 	}
 	return most
+}
+
+// feedPressure is the pressure of the last of a node's feeds to give out. One that fails and is silent, or off, is not counted on,
+// unless there is no other.
+func (e *Engine) feedPressure(i int) pressure {
+	heard, least := false, cutNow
+	feeds := e.estate.Feeds(i)
+	for _, f := range feeds {
+		k := e.ledger.supply[f]
+		if k < 0 {
+			continue
+		}
+		s := &e.supplies[k]
+		trusted := !e.standing(k).out || !s.mute && !s.state.OutputOff
+		if trusted && !heard {
+			heard, least = true, cutNow
+		}
+		if trusted || !heard {
+			least = min(least, s.onLoad)
+		}
+	}
+	if len(feeds) == 0 {
+		return noPressure
+	}
+	return least
 }

@@ -111,12 +111,12 @@ func (p *powered) bothOff(seen plan.Observation, err error) (plan.Observation, e
 	p.course = plan.Starting // if it is seen on after this, it comes up
 	switch {
 	case err != nil:
-		return plan.Observation{State: plan.Off, Detail: "its BMC says that it is off; its own system could not be asked"}, nil
+		return plan.Observation{State: plan.Off, ByBMC: true, Detail: "its BMC says that it is off; its own system could not be asked"}, nil
 	case seen.State == plan.Off:
 		seen.Detail = joined(seen.Detail, "its BMC says that it is off, too")
 	default:
 		seen.Detail = joined("its BMC says that it is off", seen.Detail)
-		seen.State = plan.Off
+		seen.State, seen.ByBMC = plan.Off, true
 	}
 	return seen, nil
 }

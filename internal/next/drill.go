@@ -106,7 +106,7 @@ func (e *Engine) followDrill() {
 	}
 	touched := slices.ContainsFunc(o.nodes, func(n entry) bool { return n.touched() })
 	switch {
-	case !touched:
+	case !touched && !e.anythingAway():
 		e.closeOutage("nothing was done: " + why)
 	case e.journalLost:
 		e.say("waiting for the journal: no power-up without it")

@@ -118,6 +118,9 @@ func (e *Engine) endSurvey() {
 func (e *Engine) snapshotOf(i int, lostOutput bool) NodeState {
 	b := &e.nodes[i].belief
 	state := b.answer
+	if state == plan.Off && b.seen.ByBMC { // of another machine, it may be: what answers later was on
+		state = plan.Unreachable
+	}
 	silent := state == plan.Unknown || state == plan.Unreachable
 	if e.ledger.outage.nodes[i].seenOn && (silent || state == plan.Stopping || state == plan.Off && lostOutput) {
 		state = plan.On

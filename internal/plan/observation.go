@@ -73,6 +73,8 @@ type Observation struct {
 	Settings string `json:"settings,omitempty"`
 	// RemainFor says, for a supply whose cut is armed (Stopping), how long its output still lasts.
 	RemainFor time.Duration `json:"remain_for,omitempty"`
+	// ByBMC says of a node that is Off that its BMC alone says so: its own system did not answer.
+	ByBMC bool `json:"by_bmc,omitempty"`
 	// Uncut says of a supply that is On that it took our cut and did not make it: nothing has been cycled.
 	Uncut bool `json:"uncut,omitempty"`
 }

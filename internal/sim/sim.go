@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"os"
 	"slices"
 	"time"
 
@@ -69,11 +68,8 @@ type machine interface {
 	View() engine.View
 }
 
-// Anew has runs played by the engine that is made anew.
-var Anew = os.Getenv("EBBTIDE_ANEW") != ""
-
 func (s *simulation) make() machine {
-	if Anew {
+	if s.scenario.Anew {
 		s.twin = next.New(s.scenario.Settings)
 		return next.New(s.scenario.Settings)
 	}
@@ -81,7 +77,7 @@ func (s *simulation) make() machine {
 }
 
 func (s *simulation) restore(records []engine.Record) (machine, error) {
-	if Anew {
+	if s.scenario.Anew {
 		s.twin, _ = next.Restored(s.scenario.Settings, records)
 		return next.Restored(s.scenario.Settings, records)
 	}

@@ -24,17 +24,18 @@ import (
 )
 
 var (
-	seeds  = flag.Int("dst.seeds", 500, "how many seeds the campaign plays")
-	from   = flag.Uint64("dst.from", 0, "the first of them; 0: as dst.random says, or by the commit's hash")
-	random = flag.Bool("dst.random", false, "begin at a random seed")
-	faults = flag.Int("dst.faults", 1, "how many times as likely as usual faults, lies, crashes and silences are")
-	one    = flag.Uint64("dst.seed", 0, "play this seed alone, and tell its story")
-	stop   = flag.Bool("dst.first", false, "end at the first seed that breaks a rule, and leave it as it is")
-	lines  = flag.String("dst.lines", "", "with dst.seed: show the effects that speak of this")
-	check  = flag.Int("dst.check", 0, "hold the engine against its own records, and against itself, in one seed of so many")
-	until  = flag.Duration("dst.until", 0, "with dst.seed: end the run here")
-	shrink = flag.Int("dst.shrink", 2000, "how many tries a failing seed's scenario is given to become smaller")
-	keep   = flag.String("dst.keep", os.TempDir(), "where the scenarios of failing seeds are written")
+	seeds   = flag.Int("dst.seeds", 500, "how many seeds the campaign plays")
+	from    = flag.Uint64("dst.from", 0, "the first of them; 0: as dst.random says, or by the commit's hash")
+	random  = flag.Bool("dst.random", false, "begin at a random seed")
+	faults  = flag.Int("dst.faults", 1, "how many times as likely as usual faults, lies, crashes and silences are")
+	one     = flag.Uint64("dst.seed", 0, "play this seed alone, and tell its story")
+	stop    = flag.Bool("dst.first", false, "end at the first seed that breaks a rule, and leave it as it is")
+	lines   = flag.String("dst.lines", "", "with dst.seed: show the effects that speak of this")
+	shipped = flag.Bool("dst.shipped", false, "play the engine that ships, not the one that is made anew")
+	check   = flag.Int("dst.check", 0, "hold the engine against its own records, and against itself, in one seed of so many")
+	until   = flag.Duration("dst.until", 0, "with dst.seed: end the run here")
+	shrink  = flag.Int("dst.shrink", 2000, "how many tries a failing seed's scenario is given to become smaller")
+	keep    = flag.String("dst.keep", os.TempDir(), "where the scenarios of failing seeds are written")
 )
 
 var checked atomic.Int64 // scenarios that were played
@@ -56,6 +57,7 @@ func playWith(run func(sim.Scenario) *sim.Result, text string) (sim.Scenario, *s
 	if *until > 0 {
 		sc.For = *until
 	}
+	sc.Anew = !*shipped
 	sc.Checked = *check > 0 && checked.Add(1)%int64(*check) == 0
 	return sc, run(sc), nil
 }

@@ -74,6 +74,7 @@ func (e *Engine) isOn(i int) bool {
 		return e.ledger.outage != nil && e.ledger.outage.nodes[i].shown == shownOn
 	case plan.Passive:
 		return !decl.Healthy || b.seen.Healthy == plan.Yes
+	default:
 	}
 	return b.seen.State == plan.On && b.looks >= proofLooks && b.answer != plan.Unreachable && (!decl.Healthy || b.seen.Healthy == plan.Yes)
 }

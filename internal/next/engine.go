@@ -3,6 +3,7 @@ package next
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ebbtide/internal/plan"
@@ -17,11 +18,12 @@ type Engine struct {
 	course     course
 	supplies   []supply
 	nodes      []node
-	fed        []bool     // per node: it may be started as far as power goes
-	firm       []bool     // per node: it is lost, also if supplies that are on line again stay so
-	press      []pressure // per node: how short its battery time is
-	protectors []int      // caches and clusters
-	graceful   [plan.ControlPlane + 1]int
+	fed        []bool                       // per node: it may be started as far as power goes
+	firm       []bool                       // per node: it is lost, also if supplies that are on line again stay so
+	press      []pressure                   // per node: how short its battery time is
+	protectors []int                        // caches and clusters
+	graceful   [plan.ControlPlane + 1][]int // per data risk and supply: nodes that are being stopped without force
+	roots      [][]int                      // per node: the supplies that it needs, itself or through others
 	foresight
 	clockwork
 	test        *test  // of a battery that is under way, nil: none is
@@ -113,11 +115,29 @@ func (e *Engine) load(s Settings) {
 	for k, at := range e.ledger.node {
 		e.supplies = append(e.supplies, supply{node: at, tracker: power.NewTracker(s.Supplies[e.declared(k)])})
 	}
+	for risk := range e.graceful {
+		e.graceful[risk] = make([]int, len(e.supplies))
+	}
+	e.roots = make([][]int, n)
 	for i := range n {
+		e.roots[i] = e.rootsOf(i)
 		if s.Estate.Node(i).Can.Has(plan.Protect) {
 			e.protectors = append(e.protectors, i)
 		}
 	}
+}
+
+// rootsOf lists the supplies that a node needs, itself or through others: those of what it needs are known.
+func (e *Engine) rootsOf(i int) []int {
+	if k := e.ledger.supply[i]; k >= 0 {
+		return []int{k}
+	}
+	var roots []int
+	for _, d := range e.estate.Needs(i) {
+		roots = append(roots, e.roots[d]...)
+	}
+	slices.Sort(roots)
+	return slices.Clip(slices.Compact(roots))
 }
 
 // declared gives the place of a supply in the settings.
@@ -253,8 +273,10 @@ func (e *Engine) resumeWork() {
 		if last.verb == plan.Start {
 			n.belief.rising = e.now.Add(bootTime(decl))
 		}
-		w := &work{step: id, verb: last.verb, rung: last.rung, phase: proving, answer: last.answer, resumed: true, since: e.now,
-			deadline: e.now.Add(max(decl.Time(last.rung).Within, firstLook)), force: force{last.cause, last.reason}}
+		w := &work{
+			step: id, verb: last.verb, rung: last.rung, phase: proving, answer: last.answer, resumed: true, since: e.now,
+			deadline: e.now.Add(max(decl.Time(last.rung).Within, firstLook)), force: force{last.cause, last.reason},
+		}
 		if decl.Kind == plan.Person {
 			w.phase = asking
 		}

@@ -154,7 +154,7 @@ func (e *Engine) wait(i int) {
 	e.look(i, slowestLook)
 }
 
-// lowerRiskWaits reports whether a node of lower data risk is still being stopped without force. A host holds no data of its
+// lowerRiskWaits reports whether a node of lower data risk that needs the same supply is still being stopped without force. A host holds no data of its
 // own: it goes when nothing on it can be waited for.
 func (e *Engine) lowerRiskWaits(i int) bool {
 	decl := e.estate.Node(i)
@@ -162,7 +162,7 @@ func (e *Engine) lowerRiskWaits(i int) bool {
 		return false
 	}
 	for risk := range decl.Risk {
-		if e.graceful[risk] > 0 {
+		if slices.ContainsFunc(e.roots[i], func(k int) bool { return e.graceful[risk][k] > 0 }) {
 			return true
 		}
 	}

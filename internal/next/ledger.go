@@ -69,7 +69,6 @@ type entry struct {
 	shown    shown      // what the records show of its power
 	settings settings   // what was done to its cache, or cluster
 	late     bool       // an Unprotect may take effect that nobody waits for any more
-	odd      bool       // one of its two witnesses has spoken against the machine itself: its word alone proves nothing
 	seenOn   bool       // it was seen on not long before the outage
 }
 

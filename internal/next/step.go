@@ -2,6 +2,7 @@ package next
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ebbtide/internal/plan"
@@ -128,10 +129,22 @@ func (e *Engine) unsettled(i int) bool {
 	case plan.Start:
 		return n.belief.seen.State == plan.Stopping
 	case plan.Stop, plan.Force:
-		return probed(e.estate.Node(i)) && (e.rises(i) || !e.looked(i))
+		return probed(e.estate.Node(i)) && (e.rises(i) || !e.looked(i) || e.mayHaveRisen(i))
 	default:
 		return false
 	}
+}
+
+// mayHaveRisen reports whether a node that does not answer may be on its way up, since what feeds it is not heard either: its
+// power may have gone and come back. Nothing that is sent to it now would reach it as it was.
+func (e *Engine) mayHaveRisen(i int) bool {
+	if answer := e.nodes[i].belief.answer; answer != plan.Unreachable && answer != plan.Unknown || e.estate.Node(i).Kind == plan.VM {
+		return false
+	}
+	return slices.ContainsFunc(e.estate.Sources(i), func(f int) bool {
+		k := e.ledger.supply[f]
+		return k >= 0 && e.supplies[k].mute
+	})
 }
 
 // forbid holds back a command that the permit refused: that is a fault of ours, and a person is told.
@@ -351,11 +364,13 @@ func (e *Engine) count(i int, graceful bool) {
 		return
 	}
 	n.graceful = graceful
-	if graceful {
-		e.graceful[decl.Risk]++
-	} else {
-		e.graceful[decl.Risk]--
-		e.hurryDue = true
+	e.hurryDue = e.hurryDue || !graceful
+	for _, k := range e.roots[i] {
+		if graceful {
+			e.graceful[decl.Risk][k]++
+		} else {
+			e.graceful[decl.Risk][k]--
+		}
 	}
 }
 

@@ -88,13 +88,16 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	if at.Sub(s.spent) < slowness || r.hold || s.aborted {
 		return
 	}
-	r.asking.anew()
+	gone := func(other *supply) bool { return !other.online && (other.cut || !other.spent.IsZero()) }
 	for _, i := range r.flights.nodes {
 		n, decl := &r.nodes[i], r.estate.Node(i)
-		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || at.Sub(n.intent.at) < slowness {
+		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || at.Sub(n.intent.at) < slowness || r.forgetful {
 			continue
 		}
-		if r.goesDark(i, func(other *supply) bool { return other == s || !other.online && (other.cut || !other.spent.IsZero()) }) && !r.forgetful {
+		r.asking.anew()
+		with := r.goesDark(i, func(other *supply) bool { return other == s || gone(other) })
+		r.asking.anew()
+		if with && !r.goesDark(i, func(other *supply) bool { return other != s && gone(other) }) {
 			r.violate(at, 11, fmt.Sprintf("%s is waited for although only the reserve of %s is left", decl.ID, r.id(s.node)))
 		}
 	}

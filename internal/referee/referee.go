@@ -84,7 +84,7 @@ type node struct {
 	failed plan.Verbs // given up on record, in its present round: until its power is back or the opposite is commanded
 	told   bool       // to stop while it might be, and neither on nor off since
 
-	mute bool // it has not answered since it was last told to go off
+	mute bool // it has not answered since it was last told to go off, or began to start
 
 	meddled time.Time // somebody else switched it, last
 	looks   int       // answered probes since then
@@ -136,6 +136,7 @@ func (r *Referee) Broken(at time.Time, text string) {
 
 // Changed tells how a node is from now on. A supply's output is told by OutputLost and OutputBack.
 func (r *Referee) Changed(_ time.Time, i int, now Condition) {
+	r.nodes[i].mute = r.nodes[i].mute || now.State == plan.Starting && r.nodes[i].now.State != plan.Starting
 	n := &r.nodes[i]
 	n.told = n.told && now.State != plan.On && now.State != plan.Off
 	n.now = now

@@ -95,7 +95,16 @@ func (e *Engine) provenOff(i int) bool {
 	if b.proof < twoLooks || b.doubt != plan.Unknown {
 		return false
 	}
-	return e.now.Sub(b.askedAt) <= proofStands
+	return e.now.Sub(b.askedAt) <= proofStands && (b.answer == plan.Off || b.answer == plan.Gone || !e.mayHaveCycled(i))
+}
+
+// mayHaveCycled reports whether the power of a node may have gone and come back unseen: a supply that feeds it is silent, and its
+// battery may have given out since.
+func (e *Engine) mayHaveCycled(i int) bool {
+	return slices.ContainsFunc(e.estate.Sources(i), func(f int) bool {
+		k := e.ledger.supply[f]
+		return k >= 0 && e.supplies[k].mute && e.supplies[k].state.Left.Value <= 0
+	})
 }
 
 // inDoubt reports whether a node has to be asked before a command rests on its being off.
@@ -159,6 +168,9 @@ func probed(n *plan.Node) bool {
 // believe takes what a look said. Question is its number, asked the time at which it was asked.
 func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.Time) {
 	decl, b := e.estate.Node(i), &e.nodes[i].belief
+	if seen.State == plan.Off && seen.ByBMC && !e.resumedAt.IsZero() {
+		seen.State = plan.Unreachable // whether the two have ever agreed was forgotten with the crash
+	}
 	b.answer, b.askedAt, b.asked = seen.State, asked, true
 	switch seen.State {
 	case plan.Unknown:

@@ -115,7 +115,8 @@ func (e *Engine) wouldReturn(self int) bool {
 		s := &e.supplies[k]
 		onBattery := s.state.Mains == power.MainsOnBattery && !s.state.OutputOff && s.state.SilentFor == 0
 		empties := !e.estate.Node(f).Can.Has(plan.Cut) // on until its battery is empty
-		return s.condition != cutArmed && !(onBattery && (s.condition == dark || empties))
+		goes := onBattery && (s.condition == dark || empties)
+		return s.condition != cutArmed && !goes
 	}
 	return !e.estate.Node(self).ByPower || !slices.ContainsFunc(e.estate.Feeds(self), stays)
 }

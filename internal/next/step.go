@@ -261,7 +261,8 @@ func (e *Engine) judge(i int) {
 // settles reports whether a look that shows a step done ends it: where an Unprotect may come late, the protection must be our own.
 func (e *Engine) settles(i int) bool {
 	entry := &e.ledger.outage.nodes[i]
-	return !(entry.late && (e.nodes[i].work.verb == plan.Protect) && !entry.last.open)
+	foreign := entry.late && e.nodes[i].work.verb == plan.Protect && !entry.last.open
+	return !foreign
 }
 
 // gone follows a node that no longer exists: that proves a stop, and nothing else.

@@ -2,7 +2,9 @@ package next
 
 import "ebbtide/internal/engine"
 
-// The port's types are the old engine's until that is deleted.
+// The types of the port are the old engine's until that is deleted.
+//
+//nolint:revive // each is documented there
 type (
 	Event       = engine.Event
 	Effect      = engine.Effect
@@ -41,6 +43,7 @@ type (
 	Outlook     = engine.Outlook
 )
 
+// The names of the port are the old engine's too.
 const (
 	Opened    = engine.Opened
 	Snapshot  = engine.Snapshot
@@ -88,12 +91,12 @@ const (
 
 	// Forbidden says that the permit refused a command: Node, Verb, Reason ("rule 3: …"). Nothing was sent.
 	Forbidden RecordKind = "forbidden"
-	// Cycled: the output of a supply was off, or may have been, and is on again.
+	// Cycled says: the output of a supply was off, or may have been, and is on again.
 	Cycled Cause = "cycled"
-	// Unseen: the output of a supply that is to be cut may have been off and on again while it was not heard.
+	// Unseen says: the output of a supply that is to be cut may have been off and on again while it was not heard.
 	Unseen Cause = "unseen"
-	// Released: a supply that was to be cut is not any more: nothing moved for long.
+	// Released says: a supply that was to be cut is not any more: nothing moved for long.
 	Released Cause = "released"
-	// Hung: a node hangs on its way down although its power is back, and is powered off to be started again.
+	// Hung says: a node hangs on its way down although its power is back, and is powered off to be started again.
 	Hung Cause = "hung"
 )

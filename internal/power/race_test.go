@@ -175,7 +175,7 @@ func TestTablesAreAsExactAsTheySay(t *testing.T) {
 		}
 	}
 	require.InDelta(t, -math.Sqrt2*math.Erfinv(2*Pessimistic-1), fearsPessimistic, 1e-15)
-	require.Equal(t, int64(certain), normalShare(math.Inf(1)))
+	require.Equal(t, normalShare(math.Inf(1)), int64(certain))
 	require.Zero(t, normalShare(math.Inf(-1)))
 	require.InDelta(t, -1074, log2(5e-324), 0)
 }

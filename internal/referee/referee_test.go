@@ -62,7 +62,7 @@ var stories = []struct{ what, story, wants string }{
 	{"a host whose other supply never failed", dark + "twin: off; start twin", ""},
 	{"a drill on battery", "ups: out; +5s; drill lab", "5: a drill begins on battery"},
 
-	{"a stop of what starts", dark + "lab: starting; stop lab", "6: lab was told to stop while it starts"},
+	{"a stop of a host that starts", dark + "lab: off; esx: starting; stop esx", "6: esx was told to stop while it starts"},
 	{"a stop of what is on", dark + "stop lab", ""},
 	{"a start of what stops", dark + "lab: stopping; " + back + "start lab", "6: lab was told to start while it stops"},
 

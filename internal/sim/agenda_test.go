@@ -31,7 +31,7 @@ func TestTheAgendaKeepsItsOrder(t *testing.T) {
 			at, do := a.next()
 			do()
 			require.Equal(t, first, item{at, came})
-			require.Equal(t, len(naive), a.len())
+			require.Len(t, naive, a.len())
 		}
 	})
 }

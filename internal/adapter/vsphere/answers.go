@@ -67,8 +67,8 @@ type (
 		} `xml:"dasConfig"`
 		DrsConfig struct {
 			Enabled                   bool              `xml:"enabled"`
-			EnableVmBehaviorOverrides *bool             `xml:"enableVmBehaviorOverrides"`
-			DefaultVmBehavior         types.DrsBehavior `xml:"defaultVmBehavior"`
+			EnableVMBehaviorOverrides *bool             `xml:"enableVmBehaviorOverrides"`
+			DefaultVMBehavior         types.DrsBehavior `xml:"defaultVmBehavior"`
 		} `xml:"drsConfig"`
 		DpmConfigInfo struct {
 			Enabled bool `xml:"enabled"`
@@ -108,7 +108,7 @@ type (
 	}
 	nics struct {
 		GuestNicInfo []struct {
-			IpAddress []string `xml:"ipAddress"`
+			IPAddress []string `xml:"ipAddress"`
 		}
 	}
 	nasStore struct {
@@ -126,11 +126,11 @@ type (
 	}
 	powerOns struct {
 		Attempted []struct {
-			Vm   ref  `xml:"vm"`
+			VM   ref  `xml:"vm"`
 			Task *ref `xml:"task"`
 		} `xml:"attempted"`
 		NotAttempted []struct {
-			Vm    ref `xml:"vm"`
+			VM    ref `xml:"vm"`
 			Fault struct {
 				LocalizedMessage string `xml:"localizedMessage"`
 			} `xml:"fault"`

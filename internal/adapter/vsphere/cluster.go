@@ -99,12 +99,12 @@ func clusterOf(r ref, info *clusterConfig) cluster {
 	c := cluster{ref: r}
 	c.ha = info.DasConfig.Enabled
 	if info.DrsConfig.Enabled {
-		c.drs = info.DrsConfig.DefaultVmBehavior
+		c.drs = info.DrsConfig.DefaultVMBehavior
 		if c.drs == "" {
 			c.drs = types.DrsBehaviorFullyAutomated // its default
 		}
 	}
-	c.levels = info.DrsConfig.EnableVmBehaviorOverrides == nil || *info.DrsConfig.EnableVmBehaviorOverrides
+	c.levels = info.DrsConfig.EnableVMBehaviorOverrides == nil || *info.DrsConfig.EnableVMBehaviorOverrides
 	c.dpm = info.DpmConfigInfo.Enabled
 	c.vsan = info.VsanConfigInfo.Enabled
 	return c

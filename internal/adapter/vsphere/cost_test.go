@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"errors"
 	"context"
 	"fmt"
 	"io"
@@ -175,7 +176,7 @@ func TestNoTrickHidesElements(t *testing.T) {
 		parts, tokens := 0, xml.NewDecoder(strings.NewReader(text))
 		for {
 			token, err := tokens.Token()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			require.NoError(t, err, text)
@@ -340,9 +341,10 @@ func TestWhatIsReadIsShort(t *testing.T) {
 		case reflect.Pointer, reflect.Slice:
 			look(name, r.Elem())
 		case reflect.Struct:
-			for i := range r.NumField() {
-				look(name, r.Field(i).Type)
+			for field := range r.Fields() {
+				look(name, field.Type)
 			}
+		default:
 		}
 	}
 	for name, r := range readAs {

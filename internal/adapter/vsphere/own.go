@@ -53,7 +53,7 @@ func (c *Conn) isIn(p types.DynamicProperty, addresses map[netip.Addr]bool) bool
 		return addresses[address(v)] || p.Name == "guest.hostName" && strings.EqualFold(v, c.url.Hostname())
 	case nics:
 		for _, nic := range v.GuestNicInfo {
-			if slices.ContainsFunc(nic.IpAddress, func(text string) bool { return addresses[address(text)] }) {
+			if slices.ContainsFunc(nic.IPAddress, func(text string) bool { return addresses[address(text)] }) {
 				return true
 			}
 		}

@@ -206,12 +206,12 @@ func (c *Conn) failures(ctx context.Context, b *starts) map[ref]error {
 		}
 	}
 	for _, n := range all.NotAttempted {
-		failed[n.Vm] = errors.New(n.Fault.LocalizedMessage)
+		failed[n.VM] = errors.New(n.Fault.LocalizedMessage)
 	}
 	tasks, of := []ref(nil), make(map[ref]ref)
 	for _, a := range all.Attempted {
-		if delete(failed, a.Vm); a.Task != nil {
-			tasks, of[*a.Task] = append(tasks, *a.Task), a.Vm
+		if delete(failed, a.VM); a.Task != nil {
+			tasks, of[*a.Task] = append(tasks, *a.Task), a.VM
 		}
 	}
 	err = c.readAll(ctx, "Task", tasks, []string{"info.error"}, func(o types.ObjectContent) {

@@ -174,8 +174,8 @@ func TestTablesAreAsExactAsTheySay(t *testing.T) {
 			require.GreaterOrEqual(t, log2(math.Nextafter(x, 1e9)), log2(x))
 		}
 	}
-	require.InDelta(t, -math.Sqrt2*math.Erfinv(2*Pessimistic-1), fearsPessimistic, 1e-15)
-	require.Equal(t, normalShare(math.Inf(1)), int64(certain))
+	require.InDelta(t, fearsPessimistic, -math.Sqrt2*math.Erfinv(2*Pessimistic-1), 1e-15)
+	require.Equal(t, int64(certain), normalShare(math.Inf(1)))
 	require.Zero(t, normalShare(math.Inf(-1)))
 	require.InDelta(t, -1074, log2(5e-324), 0)
 }

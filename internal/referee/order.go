@@ -104,7 +104,7 @@ func (r *Referee) rule4(c *command) string {
 // it came up with its host.
 func (r *Referee) rule6(c *command) string {
 	switch {
-	case c.stops() && c.node.now.State == plan.Starting && !(c.node.mute && c.decl.Kind == plan.VM):
+	case c.stops() && c.node.now.State == plan.Starting && (!c.node.mute || c.decl.Kind != plan.VM):
 		return c.decl.ID + " was told to stop while it starts"
 	case c.Verb == plan.Start && c.node.now.State == plan.Stopping && !c.node.mute:
 		return c.decl.ID + " was told to start while it stops"

@@ -30,7 +30,7 @@ func TestTheAgendaKeepsItsOrder(t *testing.T) {
 			naive = slices.DeleteFunc(naive, func(i item) bool { return i == first })
 			at, do := a.next()
 			do()
-			require.Equal(t, first, item{at, came})
+			require.Equal(t, item{at, came}, first)
 			require.Len(t, naive, a.len())
 		}
 	})

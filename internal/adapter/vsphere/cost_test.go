@@ -1,8 +1,8 @@
 package vsphere
 
 import (
-	"errors"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"

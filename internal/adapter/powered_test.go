@@ -212,7 +212,7 @@ func TestWhatItsOwnSystemCannotBeAskedItsBMCMayKnow(t *testing.T) {
 		bmc.set(plan.Off, nil)
 		seen, err := probe()
 		require.NoError(t, err)
-		require.Equal(t, plan.Observation{State: plan.Off, Detail: "its BMC says that it is off; its own system could not be asked"}, seen)
+		require.Equal(t, plan.Observation{State: plan.Off, ByBMC: true, Detail: "its BMC says that it is off; its own system could not be asked"}, seen)
 		host.Break(fake.Vanished)
 		seen, err = n.Probe(t.Context())
 		require.NoError(t, err)

@@ -48,7 +48,8 @@ var leftOut = map[string]string{
 	"Discharge.At":       "for the record",
 	"exec.since":         "of the estimate, which is of whole steps there",
 	"stage.reason":       "words for people",
-	"Dispatcher.plan":    "goes with progress.plan",
+	"Dispatcher.estate":  "never changes",
+	"Dispatcher.nodes":   "goes with progress.plan",
 	"Dispatcher.byRank":  "never changes",
 }
 

@@ -215,7 +215,7 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 			b.rising = time.Time{}
 		}
 	case plan.Starting:
-		if b.rising.IsZero() {
+		if !same { // once: what says so for ever is not believed for ever
 			b.rising = e.now.Add(max(decl.Time(plan.Start).Within, firstRetry))
 		}
 	default:

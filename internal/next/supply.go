@@ -100,7 +100,7 @@ func (e *Engine) hear(k int) {
 	switch {
 	case s.state.OutputOff && st.cycle < cutSent:
 		s.lapse = wasOff
-	case s.state.SilentFor > deafAfter && s.lapse == noLapse:
+	case s.state.SilentFor > deafAfter && (s.lapse == noLapse || s.lapse == justBack):
 		s.lapse = wasDeaf
 	case s.state.SilentFor == 0 && s.lapse == wasDeaf && !s.state.Failing():
 		s.lapse = noLapse

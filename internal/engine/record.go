@@ -40,7 +40,7 @@ type Record struct {
 	Kind     RecordKind               `json:"kind"`
 	Outage   string                   `json:"outage,omitempty"`
 	Mode     string                   `json:"mode,omitempty"`   // "run", "drill", "observe", "simulate"
-	Format   int                      `json:"format,omitempty"` // of the records of this outage: FormatNow; 0 in those of before there were formats
+	Format   int                      `json:"format,omitempty"` // of the records of this outage: 1 in those of the engine made anew (internal/next), 0 in those of the engine that ships
 	Scope    []string                 `json:"scope,omitempty"`  // of a drill: the nodes that it takes, or the supply whose battery it discharges
 	Supplies []string                 `json:"supplies,omitempty"`
 	Digest   string                   `json:"digest,omitempty"`

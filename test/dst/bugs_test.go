@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/sim"
 	"ebbtide/test/dst"
 )
 
@@ -104,9 +105,7 @@ func (b *bug) hunt(t *testing.T, root string) {
 		require.NotNil(t, found, "the bug %q was not caught within %d seeds:\n%s", b.name, *bugSeeds, out)
 		seed, err = strconv.ParseUint(found[1], 10, 64)
 		require.NoError(t, err)
-		*shipped = true // the bugs are edits of the engine that ships
-		clean, err := play(dst.Draw(dst.Seeded(seed)))
-		*shipped = false
+		_, clean, err := playWith(sim.Check, dst.Draw(dst.Seeded(seed)), false) // the bugs are edits of the engine that ships
 		require.NoError(t, err)
 		if len(clean.Violations) == 0 {
 			t.Logf("%s: caught at seed %d in %s: %s", b.name, seed, time.Since(began).Round(100*time.Millisecond), found[2])

@@ -45,12 +45,13 @@ var schema = families.Schema()
 
 // play runs the text of a scenario.
 func play(text string) (*sim.Result, error) {
-	_, r, err := playWith(sim.Check, text)
+	_, r, err := playWith(sim.Check, text, !*shipped)
 	return r, err
 }
 
-// playWith runs the text of a scenario with sim.Check, or with sim.Run, whose result tells the whole story.
-func playWith(run func(sim.Scenario) *sim.Result, text string) (sim.Scenario, *sim.Result, error) {
+// playWith runs the text of a scenario with sim.Check, or with sim.Run, whose result tells the whole story: with the
+// engine that is made anew, or with the one that ships.
+func playWith(run func(sim.Scenario) *sim.Result, text string, anew bool) (sim.Scenario, *sim.Result, error) {
 	sc, problems, err := sim.Load("drawn", []byte(text), nil, schema)
 	if err != nil {
 		return sc, nil, fmt.Errorf("%w\n%s", err, problems.Text())
@@ -58,7 +59,7 @@ func playWith(run func(sim.Scenario) *sim.Result, text string) (sim.Scenario, *s
 	if *until > 0 {
 		sc.For = *until
 	}
-	sc.Anew = !*shipped
+	sc.Anew = anew
 	sc.Checked = *check > 0 && checked.Add(1)%int64(*check) == 0
 	return sc, run(sc), nil
 }
@@ -101,7 +102,7 @@ func TestCampaign(t *testing.T) {
 				if seed >= first+count || *stop && found {
 					return
 				}
-				sc, r, err := playWith(run, draw(seed))
+				sc, r, err := playWith(run, draw(seed), !*shipped)
 				mu.Lock()
 				switch {
 				case err != nil:
@@ -191,7 +192,7 @@ func keepShrunk(t *testing.T, seed uint64) string {
 		r, err := play(text)
 		return err == nil && rule(r) == want
 	})
-	_, r, err = playWith(sim.Run, text)
+	_, r, err = playWith(sim.Run, text, !*shipped)
 	require.NoError(t, err)
 	path := filepath.Join(*keep, fmt.Sprintf("ebbtide-seed-%d.yaml", seed))
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))

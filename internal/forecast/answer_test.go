@@ -106,6 +106,19 @@ func TestTheRestOfAStep(t *testing.T) {
 	}
 }
 
+// One that has been under way for longer than any draw is has ended or hangs.
+func TestTheRestOfWhatOutlastsEachDraw(t *testing.T) {
+	e := sampleEstate(t, 60)
+	c := newCourse(e.Plan(plan.Down, nil), nil)
+	vm, _ := e.Index("vm40")
+	step, _ := c.plan.Find(vm, plan.Stop)
+	o := c.since(step, plan.Stop, 1000*time.Hour, nil)
+	require.InDelta(t, 1, o.begun.past, 0)
+	for u := range uint64(1000) {
+		require.InDelta(t, o.force(u<<54|1<<32-1), o.rest(u<<54|1<<32-1), 1)
+	}
+}
+
 // Its quantiles are those of the runs that take longer than it has.
 func TestTheRestIsTheConditionalTail(t *testing.T) {
 	e := sampleEstate(t, 60)

@@ -14,10 +14,10 @@ const cells = 1024
 // of a cell: a draw is never further out.
 type table [cells + 1]float64
 
-// at gives the quantile for u of [0,1).
+// at gives the quantile for u of [0,1]: what is longer than every draw could be has 1.
 func (t *table) at(u float64) float64 {
 	x := u * cells
-	i := int(x)
+	i := min(int(x), cells-1)
 	return t[i] + (x-float64(i))*(t[i+1]-t[i])
 }
 

@@ -39,6 +39,15 @@ func (c condition) carries() bool {
 // starts reports whether something may be started on a supply.
 func (c condition) starts() bool { return c == mains || c == ready }
 
+// gate is how the recharge gate of a supply is.
+type gate uint8
+
+const (
+	noGate   gate = iota // it has none: it has not failed in this outage
+	gateShut             // it failed, or may have: after a crash nobody knows, since the last records may be lost
+	gateOpen
+)
+
 // reading is what the newest reading of a supply says, as far as its condition goes.
 type reading uint8
 
@@ -73,8 +82,8 @@ func readingOf(s *power.State, unfit bool) reading {
 }
 
 // conditionOf gives the condition of a supply: from how it stands on record, from its newest reading, from whether its
-// output was seen to be off, and from whether its gate is open.
-func conditionOf(st standing, says reading, off, gate bool) condition {
+// output was seen to be off, and from how its recharge gate is.
+func conditionOf(st standing, says reading, off bool, gate gate) condition {
 	switch st.cycle {
 	case cutProven:
 		if off {
@@ -97,9 +106,9 @@ func conditionOf(st standing, says reading, off, gate bool) condition {
 		return unheard
 	case says == saysTest:
 		return testing
-	case !st.failed && says != wentSilent:
+	case gate == noGate && says != wentSilent:
 		return mains
-	case gate && says == saysOnline:
+	case gate == gateOpen && says == saysOnline:
 		return ready
 	}
 	return charging

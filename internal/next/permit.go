@@ -104,7 +104,7 @@ func gateIsOpen(e *Engine, i int, rung plan.Verb) string {
 	feeds := e.estate.Feeds(i)
 	fed := len(feeds) == 0
 	for _, f := range feeds {
-		if k := e.ledger.supply[f]; k >= 0 && e.live(k) && (!e.standing(k).failed || e.supplies[k].gate) {
+		if k := e.ledger.supply[f]; k >= 0 && e.live(k) && e.gateOf(k) != gateShut {
 			fed = true
 		}
 	}

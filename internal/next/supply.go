@@ -16,7 +16,7 @@ type supply struct {
 	condition condition
 	output    output
 	lapse     lapse
-	gate      bool      // its recharge gate is open
+	gate      bool      // its recharge gate is open, if it has one
 	mute      bool      // it is not heard now
 	unfit     bool      // it is on line, and too hot or browned out for what the policy allows
 	turned    bool      // it is on record that its load comes back
@@ -217,9 +217,20 @@ func (e *Engine) judgeGate(k int) {
 		s.gate = false
 		return
 	}
-	if !s.gate && e.standing(k).failed {
+	if !s.gate && e.gateOf(k) == gateShut {
 		s.gate = e.settings.Policy.Restore.Holds(e.facts(s))
 	}
+}
+
+// gateOf gives how the recharge gate of a supply is.
+func (e *Engine) gateOf(k int) gate {
+	switch {
+	case e.supplies[k].gate:
+		return gateOpen
+	case e.standing(k).failed, e.ledger.outage != nil && !e.resumedAt.IsZero():
+		return gateShut
+	}
+	return noGate
 }
 
 // recondition finds anew how each supply is, and what can be started on it. Where that has changed, all wants are.
@@ -231,7 +242,7 @@ func (e *Engine) recondition() {
 		s := &e.supplies[k]
 		off := e.nodes[s.node].belief.seen.State == plan.Off || s.state.OutputOff
 		unfit := e.isUnfit(s)
-		now := conditionOf(*e.standing(k), readingOf(&s.state, unfit), off, s.gate)
+		now := conditionOf(*e.standing(k), readingOf(&s.state, unfit), off, e.gateOf(k))
 		mute := s.state.SilentFor > 0
 		changed = changed || now != s.condition || unfit != s.unfit || mute != s.mute
 		s.unfit, s.mute = unfit, mute

@@ -69,6 +69,8 @@ func (r *Referee) Commanded(at time.Time, given Command) {
 	switch {
 	case c.stops():
 		c.node.told, c.node.mute = c.node.told || r.mayGo(c.Node), true
+	case c.Verb == plan.Start:
+		c.node.roused = at
 	case c.Verb == plan.Cut:
 		r.cutGiven(at, c.Node)
 	}

@@ -84,7 +84,8 @@ type node struct {
 	failed plan.Verbs // given up on record, in its present round: until its power is back or the opposite is commanded
 	told   bool       // to stop while it might be, and neither on nor off since
 
-	mute bool // it has not answered since it was last told to go off, or began to start
+	mute   bool      // it has not answered since it was last told to go off, or began to start
+	roused time.Time // last told to start, or given its power back
 
 	meddled time.Time // somebody else switched it, last
 	looks   int       // answered probes since then
@@ -136,8 +137,8 @@ func (r *Referee) Broken(at time.Time, text string) {
 
 // Changed tells how a node is from now on. A supply's output is told by OutputLost and OutputBack.
 func (r *Referee) Changed(_ time.Time, i int, now Condition) {
-	r.nodes[i].mute = r.nodes[i].mute || now.State == plan.Starting && r.nodes[i].now.State != plan.Starting
 	n := &r.nodes[i]
+	n.mute = n.mute || now.State == plan.Starting && n.now.State != plan.Starting
 	n.told = n.told && now.State != plan.On && now.State != plan.Off
 	n.now = now
 }

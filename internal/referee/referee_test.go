@@ -62,7 +62,9 @@ var stories = []struct{ what, story, wants string }{
 	{"a host whose other supply never failed", dark + "twin: off; start twin", ""},
 	{"a drill on battery", "ups: out; +5s; drill lab", "5: a drill begins on battery"},
 
-	{"a stop of a host that starts", dark + "lab: off; esx: starting; stop esx", "6: esx was told to stop while it starts"},
+	{"a stop of a host that starts", vmsOff + "ups: off; ups: on; esx: starting; stop esx", "6: esx was told to stop while it starts"},
+	{"a stop of a host that is silent for longer than its start may take", vmsOff + "ups: off; ups: on; esx: starting; +10m; stop esx", ""},
+	{"a stop of a host that told long ago that it starts", vmsOff + "esx: starting; esx: answers; +10m; stop esx", "6: esx was told to stop while it starts"},
 	{"a stop of what is on", dark + "stop lab", ""},
 	{"a start of what stops", dark + "lab: stopping; " + back + "start lab", "6: lab was told to start while it stops"},
 
@@ -103,6 +105,7 @@ var stories = []struct{ what, story, wants string }{
 	{"a VM before the cache", "ups: out; +5s; outage; cluster: protected; stop lab", "12: lab was told to stop while the cache nas is in write-back"},
 	{"a VM before a cache that was given up", "ups: out; +5s; outage; cluster: protected; record failed protect nas; stop lab", ""},
 	{"a VM before a cache that was given up before its power was back", "ups: out; +5s; outage; cluster: protected; record failed protect nas; ups: back; +10s; ups: out; +5s; stop lab", "12: lab was told"},
+	{"a VM before a cache that was given up before its supply was silent", "drill nas app db lab; cluster: protected; record failed protect nas; ups: silent; +30s; ups: speaks; +30s; stop lab", ""},
 	{"a VM a moment after the mains failed", "ups: out; +1s; outage; stop lab", ""},
 	{"a host before the cluster on it", "ups: out; +5s; outage; nas: protected; stop vcenter", "12: vcenter was told to stop while the cluster cluster is not set aside"},
 	{"dirty storage", vmsOff + "esx: off; nas: dirty; stop nas", "12: nas was told to stop with dirty data"},

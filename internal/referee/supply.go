@@ -33,6 +33,7 @@ type supply struct {
 	aborted   bool      // likewise, an operator wants nothing more to go down with it
 	spent     time.Time // its battery is down to the reserve since, and its UPS says so
 	gone      bool      // see isGone, when it was last asked
+	lost      bool      // and that was for more than not being heard
 }
 
 // settles is for how long a supply must be heard on line before its power counts as back: the engine waits for five seconds
@@ -91,7 +92,7 @@ func (r *Referee) hear(s *supply, at time.Time, p Poll) {
 		}
 		s.heardOn = time.Time{}
 		s.longOut = at.Sub(s.heardOut) >= sinksIn
-		s.failed, s.opened = true, false
+		s.failed, s.opened, s.lost = true, false, true
 		r.drill = nil
 	}
 	if !p.On {
@@ -103,7 +104,7 @@ func (r *Referee) hear(s *supply, at time.Time, p Poll) {
 func (r *Referee) OutputLost(at time.Time, i int) {
 	s := r.supplyAt(i)
 	s.output, s.due, s.cut, s.made, s.uncut = false, false, true, true, false
-	s.triggered, s.spent, s.heardOn = false, time.Time{}, time.Time{}
+	s.triggered, s.spent, s.heardOn, s.lost = false, time.Time{}, time.Time{}, true
 	r.follow(s, at)
 }
 
@@ -111,6 +112,9 @@ func (r *Referee) OutputLost(at time.Time, i int) {
 func (r *Referee) OutputBack(at time.Time, i int) {
 	s := r.supplyAt(i)
 	s.output, s.committed = true, s.committed && !s.seen
+	for _, d := range r.estate.Dependents(i) {
+		r.nodes[d].roused = at
+	}
 	r.follow(s, at)
 }
 
@@ -131,13 +135,13 @@ func (r *Referee) lookedAtSupply(s *supply, at time.Time) {
 // cutGiven follows the command of a cut.
 func (r *Referee) cutGiven(at time.Time, i int) {
 	s := r.supplyAt(i)
-	s.due, s.uncut, s.missed = s.output, false, false
+	s.due, s.uncut, s.missed, s.lost = s.output, false, false, true
 	r.follow(s, at)
 }
 
 // commit follows the point of no return of a supply.
 func (r *Referee) commit(s *supply, at time.Time) {
-	s.committed, s.cut, s.made, s.seen = true, !s.output, false, false
+	s.committed, s.cut, s.made, s.seen, s.lost = true, !s.output, false, false, true
 	r.follow(s, at)
 }
 
@@ -157,17 +161,19 @@ func (s *supply) isGone(at time.Time) bool {
 }
 
 // follow finds anew what goes dark when a supply is gone that was not, or the other way round. Where power comes back a round
-// ends: what was given up of a node is an excuse for nothing after that.
+// ends: what was given up of a node is an excuse for nothing after that. A supply that only was not heard ends none.
 func (r *Referee) follow(s *supply, at time.Time) {
 	if gone := s.isGone(at); gone == s.gone {
 		return
 	}
 	s.gone = !s.gone
+	ends := s.lost && !s.gone
+	s.lost = s.lost && s.gone
 	r.asking.anew()
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		was := n.dark
-		if n.dark = r.goesDark(i, func(s *supply) bool { return s.gone }); was && !n.dark {
+		if n.dark = r.goesDark(i, func(s *supply) bool { return s.gone }); was && !n.dark && ends {
 			n.failed = 0
 		}
 	}

@@ -105,7 +105,8 @@ func (e *Engine) mayBeDeaf(own int) bool {
 
 // wouldReturn reports whether our own machine would come back after it is powered off: something else starts it, or it loses
 // its power and gets it back. As long as one of its supplies stays, it would stay off; and so it would if one that is off came
-// back while it goes down.
+// back while it goes down. A cut that is on record counts once a look of this life has seen it count down: it may have been made,
+// and be why Ebbtide runs again.
 func (e *Engine) wouldReturn(self int) bool {
 	stays := func(f int) bool {
 		k := e.ledger.supply[f]
@@ -116,7 +117,8 @@ func (e *Engine) wouldReturn(self int) bool {
 		onBattery := s.state.Mains == power.MainsOnBattery && !s.state.OutputOff && s.state.SilentFor == 0
 		empties := !e.estate.Node(f).Can.Has(plan.Cut) // on until its battery is empty
 		goes := onBattery && (s.condition == dark || empties)
-		return s.condition != cutArmed && !goes
+		armed := s.condition == cutArmed && e.nodes[f].belief.seen.State == plan.Stopping
+		return !armed && !goes
 	}
 	return !e.estate.Node(self).ByPower || !slices.ContainsFunc(e.estate.Feeds(self), stays)
 }

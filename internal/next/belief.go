@@ -20,6 +20,7 @@ type belief struct {
 	looks   int              // how many looks in a row have said the same
 	proof   proof            // what its being off rests on
 	epoch   Op               // the highest number of an operation from before this epoch
+	blank   time.Time        // since when its answers have said nothing; zero: they do
 	silent  time.Time        // since when it has not answered; zero: it answers, or nobody asked
 	rising  time.Time        // until then it may be on its way up: neither silence nor one "off" says otherwise
 	boots   time.Time        // until then it may have started by itself while nobody looked: its silence proves nothing
@@ -76,7 +77,8 @@ func (e *Engine) isOn(i int) bool {
 		return !decl.Healthy || b.seen.Healthy == plan.Yes
 	default:
 	}
-	return b.seen.State == plan.On && b.looks >= proofLooks && b.answer != plan.Unreachable && (!decl.Healthy || b.seen.Healthy == plan.Yes)
+	blank := !b.blank.IsZero() && e.now.Sub(b.blank) > proofStands
+	return b.seen.State == plan.On && b.looks >= proofLooks && b.answer != plan.Unreachable && !blank && (!decl.Healthy || b.seen.Healthy == plan.Yes)
 }
 
 // isUp reports whether a node is on or on its way up.
@@ -172,10 +174,16 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 		seen.State = plan.Unreachable // whether the two have ever agreed was forgotten with the crash
 	}
 	b.answer, b.askedAt, b.asked = seen.State, asked, true
+	if seen.State != plan.Unknown {
+		b.blank = zeroTime
+	}
 	switch seen.State {
 	case plan.Unknown:
 		if decl.Kind == plan.Passive {
 			b.seen, b.seenAt, b.look = seen, asked, question
+		}
+		if b.blank.IsZero() {
+			b.blank = asked
 		}
 		return // no answer was had, which proves nothing
 	case plan.Unreachable:

@@ -81,10 +81,10 @@ func (e *Engine) isOn(i int) bool {
 	return b.seen.State == plan.On && b.looks >= proofLooks && b.answer != plan.Unreachable && !blank && (!decl.Healthy || b.seen.Healthy == plan.Yes)
 }
 
-// isUp reports whether a node is on or on its way up.
-func (e *Engine) isUp(i int) bool {
-	b := &e.nodes[i].belief
-	return b.seen.State == plan.On || b.seen.State == plan.Starting || e.now.Before(b.rising)
+// showsUp reports whether the newest look at a node showed that it is on or starts.
+func (e *Engine) showsUp(i int) bool {
+	answer := e.nodes[i].belief.answer
+	return answer == plan.On || answer == plan.Starting
 }
 
 // rises reports whether a node may be on its way up: no stop is sent to it before that has settled.

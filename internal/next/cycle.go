@@ -68,7 +68,7 @@ func (e *Engine) settleCut(i int) {
 	if e.nodes[i].belief.seen.State != plan.On || s.state.Mains != power.MainsOnline {
 		return
 	}
-	if !slices.ContainsFunc(e.cycledBy(i), func(u int) bool { return e.isUp(u) && e.nodes[u].belief.seen.State != plan.Off }) {
+	if !slices.ContainsFunc(e.cycledBy(i), e.showsUp) {
 		return
 	}
 	e.prove(i, "", "what only the return of its power starts is on again: it was cut and has come back")

@@ -208,8 +208,7 @@ func (e *Engine) correct(i int) {
 // cycledUnseen follows a node that was off, that only the return of its power starts, and that is up: what feeds it and was to
 // be cut has been off and on again, though nobody saw it.
 func (e *Engine) cycledUnseen(i int) bool {
-	state := e.nodes[i].belief.answer
-	if !e.estate.Node(i).ByPower || e.ledger.outage.nodes[i].shown != shownOff || state != plan.On && state != plan.Starting {
+	if !e.estate.Node(i).ByPower || e.ledger.outage.nodes[i].shown != shownOff || !e.showsUp(i) {
 		return false
 	}
 	found := false

@@ -422,7 +422,7 @@ func (e *Engine) tick(i int) {
 		e.probe(i)
 		e.arm(i)
 	case backingOff:
-		if w.rung != plan.Start && w.rung != plan.Cut && e.last(i).open {
+		if last := e.last(i); w.rung != plan.Start && w.rung != plan.Cut && last.open && last.rung == w.rung {
 			w.enter(proving) // what it is like now decides whether it is told again
 			e.look(i, 0)
 			return

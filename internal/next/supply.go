@@ -98,6 +98,8 @@ func (e *Engine) hear(k int) {
 		s.output.offSeen = true
 	}
 	switch {
+	case s.state.OutputOff && st.cycle == committed:
+		e.wentOff(k)
 	case s.state.OutputOff && st.cycle < cutSent:
 		s.lapse = wasOff
 	case s.state.SilentFor > deafAfter && (s.lapse == noLapse || s.lapse == justBack):
@@ -106,6 +108,19 @@ func (e *Engine) hear(k int) {
 		s.lapse = noLapse
 		e.heardAgain(k)
 	}
+}
+
+// wentOff follows a supply that is to be cut and whose output goes off before that: its battery has given out. Its cycle has begun,
+// on record, so that its return is one after a crash too.
+func (e *Engine) wentOff(k int) {
+	const why = "its output went off before it was cut"
+	i := e.supplies[k].node
+	if e.nodes[i].work != nil {
+		e.prove(i, Already, why)
+		return
+	}
+	verb, state := plan.Cut, plan.Off
+	e.record(Record{Kind: Proven, Node: e.id(i), Verb: &verb, State: &state, Cause: Already, Reason: why})
 }
 
 // heardAgain follows a supply that was deaf and is on line: its load may have been off and on again meanwhile. Where

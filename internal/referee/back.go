@@ -28,14 +28,17 @@ func (r *Referee) rule20(at time.Time, reported []engine.NodeState) {
 
 // rule19: A failed or unknown outcome is never shown as success.
 //
-// What is shown as done is done, unless an answer was wrong. A person's word is taken.
-func (r *Referee) rule19(at time.Time, i int, verb plan.Verb) {
+// What is shown as done is done, unless an answer was wrong, or what is silent was switched on by somebody else meanwhile. A
+// person's word is taken.
+func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause engine.Cause) {
 	n, decl := &r.nodes[i], r.estate.Node(i)
 	st := n.now.State
 	switch {
 	case n.lied:
 		n.misled = true // it may be written down, but nothing that can't be undone may rest on it
 	case decl.Kind == plan.Person:
+	case cause == engine.Silence && r.unseen(i):
+		n.misled = true
 	case verb == plan.Stop && st != plan.Off && st != plan.Gone:
 		r.violate(at, 19, fmt.Sprintf("%s was called off and is %s", decl.ID, st))
 	case verb == plan.Start && st != plan.On:

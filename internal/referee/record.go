@@ -199,7 +199,7 @@ func (r *Referee) ofNode(at time.Time, i int, rec *engine.Record) {
 	case engine.Proven:
 		r.moved = at
 		r.fly(i, false)
-		r.rule19(at, i, *rec.Verb)
+		r.rule19(at, i, *rec.Verb, rec.Cause)
 		n.aside.back = n.aside.back || *rec.Verb == plan.Unprotect
 		r.show(i, *rec.Verb)
 	case engine.Reopened:

@@ -126,6 +126,8 @@ var stories = []struct{ what, story, wants string }{
 
 	{"called off, and on", dark + "stop lab; record proven stop lab", "19: lab was called off and is on"},
 	{"called off by a wrong answer", dark + "stop lab; lab: lies; record proven stop lab", ""},
+	{"called off by its silence, and switched on by somebody meanwhile", dark + "stop lab; lab: off; lab: meddled; lab: on; record proven stop lab cause=silence", ""},
+	{"called off by its silence, and switched on by somebody who was seen", dark + "stop lab; lab: off; lab: meddled; lab: on; lab: answers; lab: answers; record proven stop lab cause=silence", "19: lab was called off and is on"},
 	{"called on, and starting", allOff + back + "nas: on; esx: starting; record proven start esx", "19: esx was called on and is starting"},
 	{"called protected", "ups: out; +5s; outage; record proven protect nas", "19: nas was called protected and is not"},
 	{"called clean", dark + "nas: dirty; record proven flush nas", "19: nas was called clean and is not"},

@@ -18,12 +18,12 @@ type Engine struct {
 	course     course
 	supplies   []supply
 	nodes      []node
-	fed        []bool                       // per node: it may be started as far as power goes
-	firm       []bool                       // per node: it is lost, also if supplies that are on line again stay so
-	press      []pressure                   // per node: how short its battery time is
-	protectors []int                        // caches and clusters
-	graceful   [plan.ControlPlane + 1][]int // per data risk and supply: nodes that are being stopped without force
-	roots      [][]int                      // per node: the supplies that it needs, itself or through others
+	fed        []bool     // per node: it may be started as far as power goes
+	firm       []bool     // per node: it is lost, also if supplies that are on line again stay so
+	press      []pressure // per node: how short its battery time is
+	protectors []int      // caches and clusters
+	graceful   []int      // nodes that are being stopped without force, in the order in which that began
+	roots      [][]int    // per node: the supplies that it needs, itself or through others
 	foresight
 	clockwork
 	test        *test  // of a battery that is under way, nil: none is
@@ -114,9 +114,6 @@ func (e *Engine) load(s Settings) {
 	e.supplies, e.protectors = nil, nil
 	for k, at := range e.ledger.node {
 		e.supplies = append(e.supplies, supply{node: at, tracker: power.NewTracker(s.Supplies[e.declared(k)])})
-	}
-	for risk := range e.graceful {
-		e.graceful[risk] = make([]int, len(e.supplies))
 	}
 	e.roots = make([][]int, n)
 	for i := range n {

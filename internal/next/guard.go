@@ -77,11 +77,15 @@ func (e *Engine) ask(i int) {
 	e.passWhenAnswered(i)
 }
 
-// doubts reports whether a user has to be asked before a node is commanded. A VM's stop rests on old proofs too.
+// doubts reports whether a user has to be asked before a node is commanded. A VM's stop rests on old proofs too, unless the user's
+// power may have gone and come back since, or its host may be on its way up, with which it may start.
 func (e *Engine) doubts(i, user int) bool {
 	if e.estate.Node(i).Kind == plan.VM {
 		b := &e.nodes[user].belief
-		return probed(e.estate.Node(user)) && (b.doubt != plan.Unknown || b.proof == oneLook)
+		host, known := e.estate.Index(e.estate.Node(user).Host)
+		mayStart := e.mayHaveCycled(user) || known && !e.isOff(host) && !e.isOn(host)
+		old := mayStart && e.now.Sub(b.askedAt) > lookAge
+		return probed(e.estate.Node(user)) && (b.doubt != plan.Unknown || b.proof == oneLook || old)
 	}
 	return e.inDoubt(user)
 }

@@ -154,19 +154,18 @@ func (e *Engine) wait(i int) {
 	e.look(i, slowestLook)
 }
 
-// lowerRiskWaits reports whether a node of lower data risk that needs the same supply is still being stopped without force. A host holds no data of its
-// own: it goes when nothing on it can be waited for.
+// lowerRiskWaits reports whether a node of lower data risk that needs the same supply is still being stopped without force. One
+// that another supply carries for long enough wins no time for a node whose battery is short. A host holds no data of its own:
+// it goes when nothing on it can be waited for.
 func (e *Engine) lowerRiskWaits(i int) bool {
 	decl := e.estate.Node(i)
 	if decl.Kind == plan.Host {
 		return false
 	}
-	for risk := range decl.Risk {
-		if slices.ContainsFunc(e.roots[i], func(k int) bool { return e.graceful[risk][k] > 0 }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.graceful, func(j int) bool {
+		hasTime := e.press[i] != noPressure && e.press[j] == noPressure
+		return e.estate.Node(j).Risk < decl.Risk && !hasTime && slices.ContainsFunc(e.roots[i], func(k int) bool { return slices.Contains(e.roots[j], k) })
+	})
 }
 
 // power goes to the forced rung, with the reason on record.

@@ -355,7 +355,7 @@ func (e *Engine) end(i int) {
 	e.touch(i)
 }
 
-// count keeps how many nodes of each data risk are being stopped without force: nothing of higher risk is forced meanwhile.
+// count keeps which nodes are being stopped without force: nothing of higher risk is forced meanwhile.
 func (e *Engine) count(i int, graceful bool) {
 	n, decl := &e.nodes[i], e.estate.Node(i)
 	if n.graceful == graceful {
@@ -366,13 +366,12 @@ func (e *Engine) count(i int, graceful bool) {
 	}
 	n.graceful = graceful
 	e.hurryDue = e.hurryDue || !graceful
-	for _, k := range e.roots[i] {
-		if graceful {
-			e.graceful[decl.Risk][k]++
-		} else {
-			e.graceful[decl.Risk][k]--
-		}
+	if graceful {
+		e.graceful = append(e.graceful, i)
+		return
 	}
+	at := slices.Index(e.graceful, i)
+	e.graceful = slices.Delete(e.graceful, at, at+1)
 }
 
 // arm sets the node's timer to what comes first.

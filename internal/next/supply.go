@@ -141,6 +141,9 @@ func (e *Engine) follow(k int) {
 	s := &e.supplies[k]
 	unfit := e.isUnfit(s)
 	failing := s.state.Failing() || unfit
+	if failing && !e.standing(k).out {
+		e.leaveDrill() // which may close it, so that an outage opens
+	}
 	st := e.standing(k)
 	switch {
 	case failing && e.ledger.outage == nil:
@@ -167,7 +170,6 @@ func (e *Engine) fails(k int) {
 	s := &e.supplies[k]
 	id := e.id(s.node)
 	again := e.standing(k).failed
-	e.leaveDrill()
 	if s.turned {
 		s.turned = false
 		e.record(Record{Kind: Turned, Goal: plan.Down, Supplies: []string{id}, Reason: id + " fails again during the power-up"})

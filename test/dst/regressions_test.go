@@ -3,7 +3,6 @@ package dst_test
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -23,9 +22,6 @@ func TestFoundWorlds(t *testing.T) {
 	replay(t, "testdata/found/*.yaml")
 }
 
-// unmended are worlds in which that breaks a rule still (docs/adr/0016): one that keeps them all is to be taken out of here.
-var unmended = []string{"seed-7016677", "seed-7031721"}
-
 // replay plays scenarios, of which each keeps every rule.
 func replay(t *testing.T, pattern string) {
 	files, err := filepath.Glob(pattern)
@@ -39,10 +35,6 @@ func replay(t *testing.T, pattern string) {
 			require.NoError(t, err)
 			r, err := play(string(text))
 			require.NoError(t, err)
-			if !*shipped && slices.Contains(unmended, name) {
-				require.NotEmpty(t, r.Violations, "it is mended: take it out of the list")
-				return
-			}
 			require.Empty(t, r.Violations)
 		})
 	}

@@ -87,7 +87,7 @@ func (e *Engine) mayDrill() bool {
 		return false
 	}
 	for k := range e.supplies {
-		if e.notWell(k) != "" {
+		if !e.isWell(k) {
 			return false
 		}
 	}

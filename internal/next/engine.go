@@ -310,6 +310,7 @@ func (e *Engine) reload(ev Reload) {
 			if old.Node(oldSupplies[o].node).ID == e.id(e.supplies[k].node) {
 				oldSupplies[o].tracker.Declare(s.Supplies[e.declared(k)])
 				e.supplies[k].tracker, e.supplies[k].state = oldSupplies[o].tracker, oldSupplies[o].state
+				e.supplies[k].harmful = e.harms(&e.supplies[k])
 			}
 		}
 	}

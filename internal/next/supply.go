@@ -18,6 +18,7 @@ type supply struct {
 	lapse     lapse
 	gate      bool      // its recharge gate is open
 	mute      bool      // it is not heard now
+	harmful   bool      // as it is now it is unfit: see isUnfit
 	unfit     bool      // it is on line, and too hot or browned out for what the policy allows
 	turned    bool      // it is on record that its load comes back
 	pressure  pressure  // how short the time of its battery is
@@ -58,6 +59,7 @@ func (e *Engine) read(r power.Reading) {
 	s.readAt = e.now
 	s.tracker.Observe(e.now, e.maskTest(s, r))
 	s.state = s.tracker.State(e.now)
+	s.harmful = e.harms(s)
 	e.hear(k)
 	e.addFailoverLoad(s)
 	e.chores()
@@ -139,7 +141,10 @@ func (e *Engine) follow(k int) {
 
 // isUnfit reports whether a stage that stops something holds for a supply that is on line: what speaks of the battery does
 // not hold there, a brown-out and the temperature do.
-func (e *Engine) isUnfit(s *supply) bool {
+func (e *Engine) isUnfit(s *supply) bool { return s.harmful }
+
+// harms finds isUnfit, once for each state of a supply.
+func (e *Engine) harms(s *supply) bool {
 	if s.state.Mains != power.MainsOnline || s.state.Calibrating {
 		return false
 	}
@@ -319,8 +324,14 @@ func (e *Engine) worksUnder(supply int) bool {
 // unheardSupply gives a supply of the outage that has not been heard since Ebbtide began, or was cut before that and has not
 // been looked at since; -1 if there is none.
 func (e *Engine) unheardSupply() int {
-	return slices.IndexFunc(e.supplies, func(s supply) bool {
-		st := e.standing(e.ledger.supply[s.node])
-		return s.state.Supply == "" && st.failed || st.cycle >= cutSent && !e.looked(s.node)
-	})
+	if e.ledger.outage == nil {
+		return -1
+	}
+	for k := range e.supplies {
+		s, st := &e.supplies[k], e.standing(k)
+		if s.state.Supply == "" && st.failed || st.cycle >= cutSent && !e.looked(s.node) {
+			return k
+		}
+	}
+	return -1
 }

@@ -120,11 +120,16 @@ func (e *Engine) judgePressure() {
 	if !changed {
 		return
 	}
-	for i := range e.nodes {
-		e.press[i] = e.pressureAt(i)
-	}
 	e.hurryDue = true
-	e.touchAll()
+	shifted := false
+	for i := range e.nodes {
+		was := e.press[i]
+		e.press[i] = e.pressureAt(i)
+		shifted = shifted || e.press[i] != was
+	}
+	if shifted {
+		e.touchAll()
+	}
 }
 
 // pressureAt is the pressure of one node, when those of all that it needs are known.

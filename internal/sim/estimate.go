@@ -1,0 +1,68 @@
+package sim
+
+import (
+	"slices"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/forecast"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// What an estimate takes in a simulation: enough trials for its purpose, and of a great estate no more than play so many
+// nodes, but some.
+const (
+	mostEstimateTrials  = 100
+	leastEstimateTrials = 20
+	estimateNodes       = 20_000
+)
+
+func estimateTrials(estate *plan.Estate) int {
+	return min(mostEstimateTrials, max(leastEstimateTrials, estimateNodes/max(1, estate.Len())))
+}
+
+// estimate tells how long the rest of the plan takes. The answer to the same question is the same.
+func (s *simulation) estimate(ask engine.Estimate) engine.Estimated {
+	if !s.asked || !slices.Equal(ask.Down, s.ask.Down) || !slices.Equal(ask.Scope, s.ask.Scope) || !slices.Equal(ask.Running, s.ask.Running) {
+		s.asked, s.ask, s.estimated = true, ask, s.scenario.Forecast(s.estate, ask)
+	}
+	answer := s.estimated
+	answer.Serial = ask.Serial
+	return answer
+}
+
+// forecasting answers how long the rest of a plan takes where the scenario does not say who does. Where nobody reads the
+// answers (lean), they are what is decided by and no more: how long waits may be, what slack is judged by if slack or the
+// test of a battery is, and what a recharge is judged by if another shutdown is.
+func forecasting(sc *Scenario, lean bool) func(*plan.Estate, engine.Estimate) engine.Estimated {
+	f := forecast.New(nil, estimateTrials(sc.Settings.Estate))
+	if !lean {
+		return f.Answer
+	}
+	need, whole := decidesBy(sc, power.SlackBelow) || testsBattery(sc), decidesBy(sc, power.RechargedFor)
+	return func(estate *plan.Estate, ask engine.Estimate) engine.Estimated {
+		answer := engine.Estimated{Hosts: f.Hosts(estate, ask)}
+		if need {
+			answer.Need = f.Need(estate, ask)
+		}
+		if whole {
+			answer.Whole = f.Whole(estate, ask)
+		}
+		return answer
+	}
+}
+
+// decidesBy reports whether any condition of the policy is of a kind.
+func decidesBy(sc *Scenario, kind power.Kind) bool {
+	p := &sc.Settings.Policy
+	all := []power.Condition{p.Protect, p.Shutdown, p.Restore}
+	for i := range p.Shed {
+		all = append(all, p.Shed[i].When)
+	}
+	return slices.ContainsFunc(all, func(c power.Condition) bool { return slices.Contains(c.Needs(), kind) })
+}
+
+// testsBattery reports whether the drill of a battery is ordered in a scenario: it keeps a whole shutdown possible.
+func testsBattery(sc *Scenario) bool {
+	return slices.ContainsFunc(sc.Changes, func(c Change) bool { return c.Drill != nil && c.Drill.Supply != "" })
+}

@@ -292,7 +292,7 @@ func (e *Engine) chores() {
 		return
 	}
 	if e.now.Sub(e.asked) >= askEstimate {
-		e.askForEstimate()
+		e.renewEstimate()
 	}
 	if e.now.Before(e.lookAt) {
 		return

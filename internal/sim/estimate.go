@@ -23,26 +23,33 @@ func estimateTrials(estate *plan.Estate) int {
 
 // estimate tells how long the rest of the plan takes. The answer to the same question is the same.
 func (s *simulation) estimate(ask engine.Estimate) engine.Estimated {
-	if !s.asked || !slices.Equal(ask.Down, s.ask.Down) || !slices.Equal(ask.Scope, s.ask.Scope) || !slices.Equal(ask.Running, s.ask.Running) {
-		s.asked, s.ask, s.estimated = true, ask, s.scenario.Forecast(s.estate, ask)
+	weighs := s.weighsSlack()
+	if !s.asked || weighs != s.slack || !slices.Equal(ask.Down, s.ask.Down) || !slices.Equal(ask.Scope, s.ask.Scope) || !slices.Equal(ask.Running, s.ask.Running) {
+		s.asked, s.slack, s.ask, s.estimated = true, weighs, ask, s.scenario.Forecast(s.estate, ask)
 	}
 	answer := s.estimated
 	answer.Serial = ask.Serial
 	return answer
 }
 
+// weighsSlack reports whether slack may decide anything by the estimate that is asked for.
+func (s *simulation) weighsSlack() bool {
+	e, tells := s.engine.(interface{ WeighsSlack() bool })
+	return !tells || e.WeighsSlack()
+}
+
 // forecasting answers how long the rest of a plan takes where the scenario does not say who does. Where nobody reads the
-// answers (lean), they are what is decided by and no more: how long waits may be, what slack is judged by if slack or the
-// test of a battery is, and what a recharge is judged by if another shutdown is.
-func forecasting(sc *Scenario, lean bool) func(*plan.Estate, engine.Estimate) engine.Estimated {
-	f := forecast.New(nil, estimateTrials(sc.Settings.Estate))
-	if !lean {
+// answers (lean), they are what is decided by and no more: how long waits may be, what slack is judged by while it is, or the
+// test of a battery, and what a recharge is judged by if another shutdown is.
+func (s *simulation) forecasting() func(*plan.Estate, engine.Estimate) engine.Estimated {
+	f := forecast.New(nil, estimateTrials(s.estate))
+	if !s.lean {
 		return f.Answer
 	}
-	need, whole := decidesBy(sc, power.SlackBelow) || testsBattery(sc), decidesBy(sc, power.RechargedFor)
+	slack, tests, whole := decidesBy(&s.scenario, power.SlackBelow), testsBattery(&s.scenario), decidesBy(&s.scenario, power.RechargedFor)
 	return func(estate *plan.Estate, ask engine.Estimate) engine.Estimated {
 		answer := engine.Estimated{Hosts: f.Hosts(estate, ask)}
-		if need {
+		if tests || slack && s.weighsSlack() {
 			answer.Need = f.Need(estate, ask)
 		}
 		if whole {

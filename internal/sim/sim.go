@@ -107,6 +107,7 @@ type simulation struct {
 	lean     bool // nobody reads the lines
 
 	asked     bool // the newest estimate, and what it answers
+	slack     bool // slack is judged by it
 	ask       engine.Estimate
 	estimated engine.Estimated
 }
@@ -127,7 +128,7 @@ func modelled(sc Scenario, lean bool) *simulation {
 		pending: map[engine.Op]bool{},
 	}
 	if sc.Forecast == nil {
-		s.scenario.Forecast = forecasting(&sc, lean)
+		s.scenario.Forecast = s.forecasting()
 	}
 	s.referee = referee.New(referee.Options{Estate: sc.Settings.Estate, Policy: sc.Settings.Policy, Sight: watched, Began: Epoch})
 	s.build()

@@ -17,6 +17,7 @@ type Engine struct {
 	ledger     ledger
 	course     course
 	supplies   []supply
+	well       standing // that of every supply while no outage is open: the zero one, which nothing changes
 	nodes      []node
 	fed        []bool                       // per node: it may be started as far as power goes
 	firm       []bool                       // per node: it is lost, also if supplies that are on line again stay so

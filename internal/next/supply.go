@@ -21,11 +21,17 @@ type supply struct {
 	harmful   bool      // as it is now it is unfit: see isUnfit
 	unfit     bool      // it is on line, and too hot or browned out for what the policy allows
 	turned    bool      // it is on record that its load comes back
-	pressure  pressure  // how short the time of its battery is
-	onLoad    pressure  // and that of what hangs on it
+	burden              // as its last reading has it
 	cutDue    time.Time // when the cut that counts down is due, as far as it says
 	readAt    time.Time
 	ahead     time.Duration // to the next poll: as long as to the last one, lookAhead at most
+}
+
+// burden is how short the time is that a supply's battery leaves.
+type burden struct {
+	pressure pressure // of the battery
+	onLoad   pressure // of what hangs on it
+	trusted  bool     // it is counted on, beside other feeds: it does not fail, or is heard and gives power
 }
 
 // output is what a supply's words about its output are worth, and what they were since its last cut.
@@ -81,7 +87,7 @@ func (e *Engine) read(r power.Reading) {
 // standing is how a supply stands in the open outage; the zero one while there is none.
 func (e *Engine) standing(k int) *standing {
 	if e.ledger.outage == nil {
-		return &standing{}
+		return &e.well
 	}
 	return &e.ledger.outage.supplies[k]
 }
@@ -236,7 +242,7 @@ func (e *Engine) recondition() {
 		s := &e.supplies[k]
 		off := e.nodes[s.node].belief.seen.State == plan.Off || s.state.OutputOff
 		unfit := e.isUnfit(s)
-		now := conditionOf(*e.standing(k), readingOf(&s.state, unfit), off, s.gate)
+		now := conditionOf(e.standing(k), readingOf(&s.state, unfit), off, s.gate)
 		mute := s.state.SilentFor > 0
 		changed = changed || now != s.condition || unfit != s.unfit || mute != s.mute
 		s.unfit, s.mute = unfit, mute

@@ -111,10 +111,17 @@ func (f *Forecaster) know(estate *plan.Estate) {
 	}
 	down := estate.Plan(plan.Down, nil)
 	f.estate, f.scope = estate, nil
-	f.down, f.up = newCourse(down, f.known), newCourse(estate.Plan(plan.Up, nil), f.known)
+	f.down, f.up = newCourse(down, f.known), nil
 	f.seed, f.stages = seedOf(down.Digest()), stagesOf(down)
 	f.down.keep(f.trials, f.seed)
-	f.up.keep(f.trials, f.seed)
+}
+
+// knowUp makes ready what only a power-up asks for.
+func (f *Forecaster) knowUp() {
+	if f.up == nil {
+		f.up = newCourse(f.estate.Plan(plan.Up, nil), f.known)
+		f.up.keep(f.trials, f.seed)
+	}
 }
 
 // seedOf makes a number of a digest.
@@ -225,6 +232,7 @@ func (f *Forecaster) wholeOf(scope []string) time.Duration {
 	if f.scope != nil && slices.Equal(f.scope, scope) {
 		return f.whole
 	}
+	f.knowUp()
 	in := members(f.estate, scope)
 	total := time.Duration(0)
 	for _, c := range []*course{f.up, f.down} {

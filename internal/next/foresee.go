@@ -151,7 +151,7 @@ func (e *Engine) addFailoverLoad(s *supply) {
 		if share == 0 {
 			continue
 		}
-		own := other.tracker.State(e.now).Left // without what falls to it in turn
+		own := other.tracker.Left(e.now) // without what falls to it in turn
 		if own.Known && own.Value < s.state.Left.Value {
 			s.state = s.state.Carrying(own.Value, s.tracker.Rate(s.state.Load.Value+share*st.Load.Value))
 		}

@@ -22,6 +22,7 @@ type Engine struct {
 	fed        []bool                       // per node: it may be started as far as power goes
 	firm       []bool                       // per node: it is lost, also if supplies that are on line again stay so
 	press      []pressure                   // per node: how short its battery time is
+	pressed    bool                         // that of any node is
 	protectors []int                        // caches and clusters
 	graceful   [plan.ControlPlane + 1][]int // per data risk and supply: nodes that are being stopped without force
 	roots      [][]int                      // per node: the supplies that it needs, itself or through others
@@ -62,6 +63,7 @@ type clockwork struct {
 	movedAt   time.Time // when a command was last given or a step ended
 	resumedAt time.Time // when an outage from before a crash was taken up; zero: none was
 	surveying int       // nodes that the survey waits for
+	working   int       // nodes that have a step under way
 	closing   time.Time // since when everything looks as if the outage were over; zero: it does not
 	said      string    // the last thing said about what it waits for
 }
@@ -282,6 +284,7 @@ func (e *Engine) resumeWork() {
 			w.phase = asking
 		}
 		n.work = w
+		e.working++
 		if last.answer != unreached || last.reached {
 			w.placed = true
 			e.course.slots.Take(i)

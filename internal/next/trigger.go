@@ -125,10 +125,12 @@ func (e *Engine) judgePressure() {
 // pressNodes finds the pressure of each node. Where one has changed, all wants are judged anew.
 func (e *Engine) pressNodes() {
 	changed := false
+	e.pressed = false
 	for i := range e.nodes {
 		was := e.press[i]
 		e.press[i] = e.pressureAt(i)
 		changed = changed || e.press[i] != was
+		e.pressed = e.pressed || e.press[i] != noPressure
 	}
 	if changed {
 		e.touchAll()

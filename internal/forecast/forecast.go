@@ -25,6 +25,9 @@ type Forecaster struct {
 	seed     uint64
 	scope    []string      // of the last question
 	whole    time.Duration // of that scope
+
+	hostRoles []role // what was left of all but VMs at the last question
+	hostsTake time.Duration
 }
 
 // DefaultTrials give the 95th percentile of a plan within about one percent (research: sampling error of p95).
@@ -100,8 +103,14 @@ func (f *Forecaster) Whole(estate *plan.Estate, ask engine.Estimate) time.Durati
 	return f.wholeOf(ask.Scope)
 }
 
+// hosts is the time that all but VMs take. While only those go down, that stays as it is.
 func (f *Forecaster) hosts(rest *remaining) time.Duration {
-	return f.part(rest, f.trials, likely, func(s *plan.Step, n *plan.Node) bool { return n.Kind != plan.VM && s.Verb != plan.Protect })
+	roles := rest.roles(func(s *plan.Step, n *plan.Node) bool { return n.Kind != plan.VM && s.Verb != plan.Protect })
+	rest.course.reduce(roles)
+	if !slices.Equal(roles, f.hostRoles) || slices.Contains(roles, underway) {
+		f.hostRoles, f.hostsTake = roles, rest.course.network(roles).within(likely, f.trials, f.seed, rest.under)
+	}
+	return f.hostsTake
 }
 
 // know makes ready what depends on the estate alone.
@@ -110,11 +119,18 @@ func (f *Forecaster) know(estate *plan.Estate) {
 		return
 	}
 	down := estate.Plan(plan.Down, nil)
-	f.estate, f.scope = estate, nil
-	f.down, f.up = newCourse(down, f.known), newCourse(estate.Plan(plan.Up, nil), f.known)
+	f.estate, f.scope, f.hostRoles, f.hostsTake = estate, nil, nil, 0
+	f.down, f.up = newCourse(down, f.known), nil
 	f.seed, f.stages = seedOf(down.Digest()), stagesOf(down)
 	f.down.keep(f.trials, f.seed)
-	f.up.keep(f.trials, f.seed)
+}
+
+// knowUp makes ready what only a power-up asks for.
+func (f *Forecaster) knowUp() {
+	if f.up == nil {
+		f.up = newCourse(f.estate.Plan(plan.Up, nil), f.known)
+		f.up.keep(f.trials, f.seed)
+	}
 }
 
 // seedOf makes a number of a digest.
@@ -225,6 +241,7 @@ func (f *Forecaster) wholeOf(scope []string) time.Duration {
 	if f.scope != nil && slices.Equal(f.scope, scope) {
 		return f.whole
 	}
+	f.knowUp()
 	in := members(f.estate, scope)
 	total := time.Duration(0)
 	for _, c := range []*course{f.up, f.down} {

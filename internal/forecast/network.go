@@ -74,12 +74,10 @@ type bounds struct {
 	size  int32 // how many steps it has
 }
 
-// network keeps the steps that have a role in it. Instant steps that wait for nothing are left out.
-func (c *course) network(roles []role) *network {
-	p := c.plan
-	n := &network{course: c}
+// reduce leaves out the instant steps that wait for nothing, and gives how many are left.
+func (c *course) reduce(roles []role) int {
 	kept := 0
-	for i := range p.Steps { // in order: what a step waits for was looked at
+	for i := range c.plan.Steps { // in order: what a step waits for was looked at
 		if roles[i] == instant && !c.waits(i, roles) {
 			roles[i] = settled
 		}
@@ -87,6 +85,14 @@ func (c *course) network(roles []role) *network {
 			kept++
 		}
 	}
+	return kept
+}
+
+// network keeps the steps that have a role in it.
+func (c *course) network(roles []role) *network {
+	p := c.plan
+	n := &network{course: c}
+	kept := c.reduce(roles)
 	number := make([]int32, len(p.Steps))
 	n.steps, n.cells, n.waits = make([]int32, 0, kept), make([]cell, kept), make([]int32, kept)
 	for _, step := range c.byRank {

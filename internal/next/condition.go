@@ -81,9 +81,14 @@ func readingOf(s *power.State, unfit bool) reading {
 	return saysOnline
 }
 
+// failedCondition gives the condition of a supply that fails, by what it says.
+var failedCondition = [readings]condition{
+	saysNothing: silent, saysOnline: returning, saysShort: returning, saysTest: returning, saysBattery: onBattery, saysUnfit: unfit, wentSilent: silent,
+}
+
 // conditionOf gives the condition of a supply: from how it stands on record, from its newest reading, from whether its
 // output was seen to be off, and from how its recharge gate is.
-func conditionOf(st standing, says reading, off bool, gate gate) condition {
+func conditionOf(st *standing, says reading, off bool, gate gate) condition {
 	switch st.cycle {
 	case cutProven:
 		if off {
@@ -97,9 +102,7 @@ func conditionOf(st standing, says reading, off bool, gate gate) condition {
 	case uncut:
 	}
 	if st.out {
-		return [readings]condition{
-			saysNothing: silent, saysOnline: returning, saysShort: returning, saysTest: returning, saysBattery: onBattery, saysUnfit: unfit, wentSilent: silent,
-		}[says]
+		return failedCondition[says]
 	}
 	switch {
 	case says == saysNothing:

@@ -87,7 +87,7 @@ func (e *Engine) mayDrill() bool {
 		return false
 	}
 	for k := range e.supplies {
-		if e.notWell(k) != "" {
+		if !e.isWell(k) {
 			return false
 		}
 	}
@@ -97,7 +97,7 @@ func (e *Engine) mayDrill() bool {
 // followDrill turns a drill up when all of it is down or it can go no further, and ends it if it has commanded nothing.
 func (e *Engine) followDrill() {
 	o := e.ledger.outage
-	if o.drill.phase != drillDown || e.surveying > 0 || slices.ContainsFunc(e.nodes, func(n node) bool { return n.work != nil }) {
+	if o.drill.phase != drillDown || e.surveying > 0 || e.working > 0 {
 		return
 	}
 	why := e.drillIsDown()

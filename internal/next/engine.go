@@ -17,10 +17,12 @@ type Engine struct {
 	ledger     ledger
 	course     course
 	supplies   []supply
+	well       standing // that of every supply while no outage is open: the zero one, which nothing changes
 	nodes      []node
 	fed        []bool     // per node: it may be started as far as power goes
 	firm       []bool     // per node: it is lost, also if supplies that are on line again stay so
 	press      []pressure // per node: how short its battery time is
+	pressed    bool       // that of any node is
 	protectors []int      // caches and clusters
 	graceful   []int      // nodes that are being stopped without force, in the order in which that began
 	roots      [][]int    // per node: the supplies that it needs, itself or through others
@@ -61,6 +63,7 @@ type clockwork struct {
 	movedAt   time.Time // when a command was last given or a step ended
 	resumedAt time.Time // when an outage from before a crash was taken up; zero: none was
 	surveying int       // nodes that the survey waits for
+	working   int       // nodes that have a step under way
 	closing   time.Time // since when everything looks as if the outage were over; zero: it does not
 	said      string    // the last thing said about what it waits for
 }
@@ -278,6 +281,7 @@ func (e *Engine) resumeWork() {
 			w.phase = asking
 		}
 		n.work = w
+		e.working++
 		if last.answer != unreached || last.reached {
 			w.placed = true
 			e.course.slots.Take(i)
@@ -307,6 +311,7 @@ func (e *Engine) reload(ev Reload) {
 			if old.Node(oldSupplies[o].node).ID == e.id(e.supplies[k].node) {
 				oldSupplies[o].tracker.Declare(s.Supplies[e.declared(k)])
 				e.supplies[k].tracker, e.supplies[k].state = oldSupplies[o].tracker, oldSupplies[o].state
+				e.supplies[k].harmful = e.harms(&e.supplies[k])
 			}
 		}
 	}

@@ -19,6 +19,7 @@ type course struct {
 	queued   []bool
 	dirty    []bool
 	todo     []int // steps to be judged anew, in the order in which they became so
+	done     []int // room for the next of those
 	slots    *plan.Dispatcher
 	open     int // steps of the way up that are pending
 	users    [][]int
@@ -113,7 +114,7 @@ func (e *Engine) evaluate() {
 			continue
 		}
 		todo := c.todo
-		c.todo = nil
+		c.todo = c.done[:0]
 		for _, id := range todo {
 			c.dirty[id] = false
 			e.reconsider(id)
@@ -121,11 +122,12 @@ func (e *Engine) evaluate() {
 				break
 			}
 		}
+		c.done = todo
 	}
 	for _, id := range c.todo {
 		c.dirty[id] = false
 	}
-	c.todo = nil
+	c.todo = c.todo[:0]
 }
 
 // reconsider judges one step, and queues it if its turn has come.

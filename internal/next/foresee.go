@@ -18,7 +18,19 @@ type foresight struct {
 	raced    power.Race // room for race
 	asked    time.Time  // when the newest estimate was asked for
 	serial   int
+	question []part // what it was asked of
+	weighs   bool   // slack was weighed then: see weighsSlack
 }
+
+// part is what a question says of a node.
+type part uint8
+
+const (
+	notAsked   part = iota // it is no part of what is asked
+	askedDown              // nothing is left to take down of it
+	askedUp                // it is to be taken down
+	askedBegun             // a step of that is under way
+)
 
 // estimated takes an estimate, if it answers the newest question.
 func (e *Engine) estimated(ev Estimated) {
@@ -30,22 +42,75 @@ func (e *Engine) estimated(ev Estimated) {
 
 // askForEstimate asks how long the rest of the plan takes. The engine goes on without the answer.
 func (e *Engine) askForEstimate() {
-	e.asked = e.now
+	e.asked, e.weighs = e.now, e.weighsSlack()
 	e.serial++
 	ask := Estimate{Serial: e.serial, Scope: make([]string, 0, len(e.nodes)), Down: make([]string, 0, len(e.nodes))}
+	e.question = slices.Grow(e.question[:0], len(e.nodes))
 	for i := range e.nodes {
-		if !e.concerns(i) {
+		p := e.partOf(i)
+		if e.question = append(e.question, p); p == notAsked {
 			continue
 		}
 		ask.Scope = append(ask.Scope, e.id(i))
 		if !e.isDown(i) {
 			ask.Down = append(ask.Down, e.id(i))
 		}
-		if w := e.nodes[i].work; w != nil && e.course.steps[w.step].goal == plan.Down && !w.since.IsZero() && e.given(i) {
+		if w := e.nodes[i].work; p == askedBegun {
 			ask.Running = append(ask.Running, Underway{Node: e.id(i), Verb: w.rung, For: max(0, e.now.Sub(w.since))})
 		}
 	}
 	e.out = append(e.out, ask)
+}
+
+// renewEstimate asks again how long the rest of the plan takes, unless it would be the same question, which has the same answer:
+// where no step is under way, the time alone changes nothing.
+func (e *Engine) renewEstimate() {
+	if e.isAnswered() {
+		e.asked = e.now
+		return
+	}
+	e.askForEstimate()
+}
+
+// isAnswered reports whether the newest estimate is the answer to what would be asked now.
+func (e *Engine) isAnswered() bool {
+	if !e.known || e.estimate.Serial != e.serial || e.weighs != e.weighsSlack() || len(e.question) != len(e.nodes) {
+		return false
+	}
+	for i, was := range e.question {
+		if p := e.partOf(i); p != was || p == askedBegun {
+			return false
+		}
+	}
+	return true
+}
+
+// partOf finds what is asked of a node.
+func (e *Engine) partOf(i int) part {
+	if !e.concerns(i) {
+		return notAsked
+	}
+	if w := e.nodes[i].work; w != nil && e.course.steps[w.step].goal == plan.Down && !w.since.IsZero() && e.given(i) {
+		return askedBegun
+	}
+	if e.isDown(i) {
+		return askedDown
+	}
+	return askedUp
+}
+
+// WeighsSlack reports whether slack may decide anything by the newest estimate that was asked for.
+func (e *Engine) WeighsSlack() bool { return e.weighs }
+
+// weighsSlack reports whether a supply is on battery for which the shutdown was not triggered. That of one that fails from now
+// on is weighed after ten seconds of it (power.SlackBelow), and by then a newer estimate is there.
+func (e *Engine) weighsSlack() bool {
+	for k := range e.supplies {
+		if e.supplies[k].state.Mains == power.MainsOnBattery && !e.hasBegun(power.ShutdownStage, &e.supplies[k]) {
+			return true
+		}
+	}
+	return false
 }
 
 // isDown reports whether nothing is left to take down of a node.
@@ -86,7 +151,7 @@ func (e *Engine) addFailoverLoad(s *supply) {
 		if share == 0 {
 			continue
 		}
-		own := other.tracker.State(e.now).Left // without what falls to it in turn
+		own := other.tracker.Left(e.now) // without what falls to it in turn
 		if own.Known && own.Value < s.state.Left.Value {
 			s.state = s.state.Carrying(own.Value, s.tracker.Rate(s.state.Load.Value+share*st.Load.Value))
 		}

@@ -196,6 +196,9 @@ func (e *Engine) mustHurry(i int) bool {
 // hurry powers off what is being stopped and must not be waited for any longer, lowest data risk first.
 func (e *Engine) hurry() {
 	e.hurryDue = false
+	if !e.pressed {
+		return
+	}
 	var late []int
 	for i := range e.nodes {
 		if w := e.nodes[i].work; w != nil && w.verb == plan.Stop && w.rung == plan.Stop && w.phase != verifying && w.phase != asking && e.press[i] != noPressure {

@@ -182,16 +182,11 @@ func (e *Engine) followOutage() {
 // looksOver reports whether all supplies are back, and everything that was on is on, or given up.
 func (e *Engine) looksOver() bool {
 	o := e.ledger.outage
-	if !o.snapped || e.closing.IsZero() && e.surveying > 0 || e.course.open > 0 || o.orders.hold || o.drill.phase == drillDown || o.drill.phase == drillBattery {
+	if !o.snapped || e.closing.IsZero() && e.surveying > 0 || e.course.open > 0 || e.working > 0 || o.orders.hold || o.drill.phase == drillDown || o.drill.phase == drillBattery {
 		return false
 	}
 	for k := range o.supplies {
 		if o.supplies[k].dark() {
-			return false
-		}
-	}
-	for i := range e.nodes {
-		if e.nodes[i].work != nil {
 			return false
 		}
 	}
@@ -268,9 +263,10 @@ func (e *Engine) closeOutage(reason string, notRestored ...NodeState) {
 		n.question.guards = nil
 		n.timer++
 	}
-	e.surveying = 0
+	e.surveying, e.working = 0, 0
 	e.test = nil
 	clear(e.press)
+	e.pressed = false
 	e.course.clear()
 	e.recondition()
 	e.sweepAt = e.now.Add(sweepEvery)
@@ -292,7 +288,7 @@ func (e *Engine) chores() {
 		return
 	}
 	if e.now.Sub(e.asked) >= askEstimate {
-		e.askForEstimate()
+		e.renewEstimate()
 	}
 	if e.now.Before(e.lookAt) {
 		return

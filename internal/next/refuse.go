@@ -42,16 +42,26 @@ func (e *Engine) RefusesDrill(d Drill) string {
 // notWell says what about a supply speaks against taking anything down on purpose; "": nothing.
 func (e *Engine) notWell(k int) string {
 	s := &e.supplies[k]
-	st := &s.state
 	switch {
-	case st.Failing(), st.Mains != power.MainsOnline, st.SilentFor > 0, st.BrownoutFor > 0, st.Calibrating:
-		return st.String()
+	case !isSteady(&s.state):
+		return s.state.String()
 	case e.isUnfit(s):
 		return "on line, and what the policy watches beside the mains holds"
 	case e.standing(k).dark():
 		return "on line, but not for long enough"
 	}
 	return ""
+}
+
+// isWell reports whether notWell has nothing to say: it is asked at each event.
+func (e *Engine) isWell(k int) bool {
+	s := &e.supplies[k]
+	return isSteady(&s.state) && !e.isUnfit(s) && !e.standing(k).dark()
+}
+
+// isSteady reports whether a supply is heard, on line, and neither in a test nor browned out.
+func isSteady(st *power.State) bool {
+	return !st.Failing() && st.Mains == power.MainsOnline && st.SilentFor == 0 && st.BrownoutFor == 0 && !st.Calibrating
 }
 
 // takes tells which nodes a drill names; or what it names that there is not.

@@ -15,6 +15,7 @@ func (e *Engine) begin(id int) {
 	n, decl := &e.nodes[i], e.estate.Node(i)
 	w := &work{step: id, verb: s.Verb, rung: s.Verb, placed: true}
 	n.work = w
+	e.working++
 	if decl.Kind == plan.Person {
 		w.phase, w.deadline = asking, e.now.Add(decl.Time(s.Verb).Within)
 		e.record(Record{Kind: Asked, Node: s.Name, Verb: &w.verb})
@@ -351,6 +352,7 @@ func (e *Engine) end(i int) {
 	}
 	e.count(i, false)
 	n.work = nil
+	e.working--
 	n.timer++
 	e.touch(i)
 }

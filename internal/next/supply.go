@@ -18,13 +18,20 @@ type supply struct {
 	lapse     lapse
 	gate      bool      // its recharge gate is open, if it has one
 	mute      bool      // it is not heard now
+	harmful   bool      // as it is now it is unfit: see isUnfit
 	unfit     bool      // it is on line, and too hot or browned out for what the policy allows
 	turned    bool      // it is on record that its load comes back
-	pressure  pressure  // how short the time of its battery is
-	onLoad    pressure  // and that of what hangs on it
+	burden              // as its last reading has it
 	cutDue    time.Time // when the cut that counts down is due, as far as it says
 	readAt    time.Time
 	ahead     time.Duration // to the next poll: as long as to the last one, lookAhead at most
+}
+
+// burden is how short the time is that a supply's battery leaves.
+type burden struct {
+	pressure pressure // of the battery
+	onLoad   pressure // of what hangs on it
+	trusted  bool     // it is counted on, beside other feeds: it does not fail, or is heard and gives power
 }
 
 // output is what a supply's words about its output are worth, and what they were since its last cut.
@@ -58,6 +65,7 @@ func (e *Engine) read(r power.Reading) {
 	s.readAt = e.now
 	s.tracker.Observe(e.now, e.maskTest(s, r))
 	s.state = s.tracker.State(e.now)
+	s.harmful = e.harms(s)
 	e.hear(k)
 	e.addFailoverLoad(s)
 	e.chores()
@@ -79,7 +87,7 @@ func (e *Engine) read(r power.Reading) {
 // standing is how a supply stands in the open outage; the zero one while there is none.
 func (e *Engine) standing(k int) *standing {
 	if e.ledger.outage == nil {
-		return &standing{}
+		return &e.well
 	}
 	return &e.ledger.outage.supplies[k]
 }
@@ -157,7 +165,10 @@ func (e *Engine) follow(k int) {
 
 // isUnfit reports whether a stage that stops something holds for a supply that is on line: what speaks of the battery does
 // not hold there, a brown-out and the temperature do.
-func (e *Engine) isUnfit(s *supply) bool {
+func (e *Engine) isUnfit(s *supply) bool { return s.harmful }
+
+// harms finds isUnfit, once for each state of a supply.
+func (e *Engine) harms(s *supply) bool {
 	if s.state.Mains != power.MainsOnline || s.state.Calibrating {
 		return false
 	}
@@ -259,7 +270,7 @@ func (e *Engine) recondition() {
 		s := &e.supplies[k]
 		off := e.nodes[s.node].belief.seen.State == plan.Off || s.state.OutputOff
 		unfit := e.isUnfit(s)
-		now := conditionOf(*e.standing(k), readingOf(&s.state, unfit), off, e.gateOf(k))
+		now := conditionOf(e.standing(k), readingOf(&s.state, unfit), off, e.gateOf(k))
 		mute := s.state.SilentFor > 0
 		changed = changed || now != s.condition || unfit != s.unfit || mute != s.mute
 		s.unfit, s.mute = unfit, mute
@@ -347,8 +358,14 @@ func (e *Engine) worksUnder(supply int) bool {
 // unheardSupply gives a supply of the outage that has not been heard since Ebbtide began, or was cut before that and has not
 // been looked at since; -1 if there is none.
 func (e *Engine) unheardSupply() int {
-	return slices.IndexFunc(e.supplies, func(s supply) bool {
-		st := e.standing(e.ledger.supply[s.node])
-		return s.state.Supply == "" && st.failed || st.cycle >= cutSent && !e.looked(s.node)
-	})
+	if e.ledger.outage == nil {
+		return -1
+	}
+	for k := range e.supplies {
+		s, st := &e.supplies[k], e.standing(k)
+		if s.state.Supply == "" && st.failed || st.cycle >= cutSent && !e.looked(s.node) {
+			return k
+		}
+	}
+	return -1
 }

@@ -105,26 +105,36 @@ func (e *Engine) pressureOf(k int) pressure {
 func (e *Engine) judgePressure() {
 	changed := false
 	for k := range e.supplies {
-		s := &e.supplies[k]
+		s, was := &e.supplies[k], e.supplies[k].burden
 		now := e.pressureOf(k)
 		if now > s.pressure {
 			e.notify(true, e.id(s.node)+": "+now.String())
 		}
-		load := now
+		s.burden = burden{pressure: now, onLoad: now, trusted: !e.standing(k).out || !s.mute && !s.state.OutputOff}
 		if e.standing(k).cycle >= cutSent {
-			load = cutNow // what hangs on it alone is about to lose its power, or has
+			s.onLoad = cutNow // what hangs on it alone is about to lose its power, or has
 		}
-		changed = changed || now != s.pressure || load != s.onLoad || load != noPressure
-		s.pressure, s.onLoad = now, load
+		changed = changed || s.burden != was
+		e.hurryDue = e.hurryDue || s.pressure != was.pressure || s.onLoad != was.onLoad || s.onLoad != noPressure
 	}
-	if !changed {
-		return
+	if changed {
+		e.pressNodes()
 	}
+}
+
+// pressNodes finds the pressure of each node. Where one has changed, all wants are judged anew.
+func (e *Engine) pressNodes() {
+	changed := false
+	e.pressed = false
 	for i := range e.nodes {
+		was := e.press[i]
 		e.press[i] = e.pressureAt(i)
+		changed = changed || e.press[i] != was
+		e.pressed = e.pressed || e.press[i] != noPressure
 	}
-	e.hurryDue = true
-	e.touchAll()
+	if changed {
+		e.touchAll()
+	}
 }
 
 // pressureAt is the pressure of one node, when those of all that it needs are known.
@@ -152,11 +162,10 @@ func (e *Engine) feedPressure(i int) pressure {
 			continue
 		}
 		s := &e.supplies[k]
-		trusted := !e.standing(k).out || !s.mute && !s.state.OutputOff
-		if trusted && !heard {
+		if s.trusted && !heard {
 			heard, least = true, cutNow
 		}
-		if trusted || !heard {
+		if s.trusted || !heard {
 			least = min(least, s.onLoad)
 		}
 	}

@@ -324,8 +324,8 @@ func (b *battery) snapped(was, charge float64) bool {
 func (b *battery) outlook() Outlook {
 	o := Outlook{Rate: b.rate}
 	for i := range b.gauges {
-		if o.Views[i] = b.gauges[i].view(); o.Views[i].Known {
-			o.Views[i].log = math.Log(o.Views[i].Burn)
+		if b.gauges[i].known {
+			o.Views[i] = b.gauges[i].view()
 		}
 	}
 	return o

@@ -63,9 +63,14 @@ func (o *Outlook) Chance(r *Race, after float64) float64 {
 	if len(r.Need) == 0 {
 		return 0
 	}
-	sum := 0.0
+	sum, ready := 0.0, *o
+	for i := range ready.Views {
+		if v := &ready.Views[i]; v.Known {
+			v.log = math.Log(v.Burn)
+		}
+	}
 	for _, need := range r.Need {
-		sum += o.GivesOut(after + r.Reserve.Seconds() + need.Seconds())
+		sum += ready.GivesOut(after + r.Reserve.Seconds() + need.Seconds())
 	}
 	return sum / float64(len(r.Need))
 }

@@ -142,6 +142,13 @@ func (t *Tracker) State(now time.Time) State {
 	return s
 }
 
+// Left is that of State alone.
+func (t *Tracker) Left(now time.Time) Figure {
+	o := t.outlook(now)
+	left, _ := o.At(Pessimistic)
+	return left
+}
+
 // outlook is what the battery has left at now.
 func (t *Tracker) outlook(now time.Time) Outlook {
 	if !t.began || now.Equal(t.battery.at) {

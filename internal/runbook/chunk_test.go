@@ -7,6 +7,7 @@ import (
 
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 // twin builds a runbook with all that could confuse the cutting into chunks.
@@ -61,4 +62,15 @@ func TestChunksAreTheWhole(t *testing.T) {
 	odd := withoutComments(lexer.Tokenize(twin(8)))
 	starts, end := entries(odd)
 	require.NotNil(t, parseChunks(odd, starts, end, 3), "the odd entries must not keep it from working in chunks")
+}
+
+// What is quick to see is enough: no line is passed over that the pattern of secrets would mask.
+func TestNoSecretIsPassedOver(t *testing.T) {
+	words := []string{"Password", "PASSPHRASE", "paſſword", "pasw", "PWD", "my-secret", "apiToken", "ſecret", "toKen", "Private", "key", "Kelvin", " ", ":", `"`, "'", "{", ",", "x", "is", "7"}
+	rapid.Check(t, func(t *rapid.T) {
+		line := strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 9).Draw(t, "line"), "")
+		if secretLike.MatchString(line) {
+			require.True(t, mayHoldSecret(line), line)
+		}
+	})
 }

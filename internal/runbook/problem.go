@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Severity tells a mistake, which keeps a runbook from being used, from what does not.
@@ -142,6 +143,16 @@ func (r *reporter) finish() Problems {
 // secretLike finds a key that looks like one of a secret with a value in place. Values in braces are references.
 var secretLike = regexp.MustCompile(`(?i)(\b(?:[\w-]*(?:passw|passp|pasw|pwd|secret|token|private)[\w-]*|key)["']?\s*:\s*)([^\s{}\[\],*&][^,}]*)`)
 
+// mayHoldSecret reports whether secretLike may find anything in a line: it is far quicker. Letters beyond ASCII may fold to
+// those of a key.
+func mayHoldSecret(line string) bool {
+	if strings.ContainsFunc(line, func(c rune) bool { return c >= utf8.RuneSelf }) {
+		return true
+	}
+	line = strings.ToLower(line)
+	return slices.ContainsFunc([]string{"pas", "pwd", "secret", "token", "private", "key"}, func(word string) bool { return strings.Contains(line, word) })
+}
+
 // mask hides inline secrets of a line, keeping its length.
 func mask(line string, number int, spans []span) string {
 	runes := []rune(line)
@@ -157,7 +168,11 @@ func mask(line string, number int, spans []span) string {
 			runes[i] = '*'
 		}
 	}
-	return secretLike.ReplaceAllStringFunc(string(runes), func(found string) string {
+	line = string(runes)
+	if !mayHoldSecret(line) {
+		return line
+	}
+	return secretLike.ReplaceAllStringFunc(line, func(found string) string {
 		part := secretLike.FindStringSubmatch(found)
 		return part[1] + strings.Repeat("*", len([]rune(part[2])))
 	})

@@ -39,6 +39,7 @@ func (s *simulation) settle() {
 	s.weigh()
 	for k := range s.cells {
 		c := &s.cells[k]
+		s.feel(c)
 		c.atStart = c.curve.Rate(c.load)
 		if c.Runtime == 0 && c.watts > 0 {
 			c.Runtime = c.curve.Lasts(c.load)
@@ -124,8 +125,10 @@ func (c *cell) gauge() float64 {
 	return min(1, math.Round(c.charge/c.Steps)*c.Steps)
 }
 
-// harmed tells whether the policy takes down what a supply on line feeds: for the heat, or a brown-out however short.
-func (s *simulation) harmed(c *cell) bool {
+// feel finds whether the policy takes down what a supply on line feeds: for the heat, or a brown-out however short.
+func (s *simulation) feel(c *cell) { c.harmed = s.harms(c) }
+
+func (s *simulation) harms(c *cell) bool {
 	state := power.State{Mains: power.MainsOnline, Temperature: c.temperature}
 	if c.voltage.Known && c.voltage.Value < sags*nominal {
 		state.BrownoutFor = 24 * time.Hour

@@ -63,16 +63,18 @@ func (s *simulation) cutOff(i int) bool {
 
 // mutelyFed tells whether a node is a supply whose UPS is silent, or an outlet of one: it is asked through that.
 func (s *simulation) mutelyFed(i int) bool {
-	var of []int
-	switch s.estate.Node(i).Kind {
-	case plan.Supply:
-		of = []int{i}
-	case plan.Outlet:
-		of = s.estate.Feeds(i)
-	default:
+	kind := s.estate.Node(i).Kind
+	if kind != plan.Supply && kind != plan.Outlet {
 		return false
 	}
-	return slices.ContainsFunc(s.cells, func(c cell) bool { return slices.Contains(of, c.node) && (c.silent || c.dead) })
+	for k := range s.cells {
+		c := &s.cells[k]
+		asks := c.node == i || kind == plan.Outlet && slices.Contains(s.estate.Feeds(i), c.node)
+		if asks && (c.silent || c.dead) {
+			return true
+		}
+	}
+	return false
 }
 
 // noAnswer is what a look at a node tells that nobody answers. Where a runbook says that silence after a stop counts as

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"ebbtide/internal/engine"
-	"ebbtide/internal/forecast"
 	"ebbtide/internal/next"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -70,7 +69,9 @@ type machine interface {
 
 func (s *simulation) make() machine {
 	if s.scenario.Anew {
-		s.twin = next.New(s.scenario.Settings)
+		if s.scenario.Checked {
+			s.twin = next.New(s.scenario.Settings)
+		}
 		return next.New(s.scenario.Settings)
 	}
 	return engine.New(s.scenario.Settings)
@@ -78,7 +79,9 @@ func (s *simulation) make() machine {
 
 func (s *simulation) restore(records []engine.Record) (machine, error) {
 	if s.scenario.Anew {
-		s.twin, _ = next.Restored(s.scenario.Settings, records)
+		if s.scenario.Checked {
+			s.twin, _ = next.Restored(s.scenario.Settings, records)
+		}
 		return next.Restored(s.scenario.Settings, records)
 	}
 	return engine.Restored(s.scenario.Settings, records)
@@ -90,7 +93,7 @@ type simulation struct {
 	now      time.Time
 	agenda   agenda
 	engine   machine
-	twin     *next.Engine // is given the records alone
+	twin     *next.Engine // is given the records alone; nil: nothing is checked
 	life     int          // numbers the engine's lives: answers to an earlier one are lost
 	pending  map[engine.Op]bool
 	wake     time.Time
@@ -104,6 +107,7 @@ type simulation struct {
 	lean     bool // nobody reads the lines
 
 	asked     bool // the newest estimate, and what it answers
+	slack     bool // slack is judged by it
 	ask       engine.Estimate
 	estimated engine.Estimated
 }
@@ -111,8 +115,8 @@ type simulation struct {
 // Run plays a scenario to its end. The same scenario gives the same result.
 func Run(sc Scenario) *Result { return play(sc, false) }
 
-// Check plays a scenario as Run does, for what is decided in it: the result has no Lines, and its View nothing of an
-// estimate that only people read. It is far cheaper.
+// Check plays a scenario as Run does, for what is decided in it: the result has no Lines, and neither its View nor the
+// Numbers of its Records have of an estimate what only people read. It is far cheaper.
 func Check(sc Scenario) *Result { return play(sc, true) }
 
 // modelled makes the world of a scenario, in which nothing has happened yet.
@@ -124,10 +128,7 @@ func modelled(sc Scenario, lean bool) *simulation {
 		pending: map[engine.Op]bool{},
 	}
 	if sc.Forecast == nil {
-		forecaster := forecast.New(nil, estimateTrials(sc.Settings.Estate))
-		if s.scenario.Forecast = forecaster.Answer; lean {
-			s.scenario.Forecast = forecaster.Brief
-		}
+		s.scenario.Forecast = s.forecasting()
 	}
 	s.referee = referee.New(referee.Options{Estate: sc.Settings.Estate, Policy: sc.Settings.Policy, Sight: watched, Began: Epoch})
 	s.build()
@@ -291,28 +292,6 @@ func (s *simulation) carryOut(effect engine.Effect) {
 		})
 	case engine.Notify:
 	}
-}
-
-// What an estimate takes in a simulation: enough trials for its purpose, and of a great estate no more than play so many
-// nodes, but some.
-const (
-	mostEstimateTrials  = 100
-	leastEstimateTrials = 20
-	estimateNodes       = 20_000
-)
-
-func estimateTrials(estate *plan.Estate) int {
-	return min(mostEstimateTrials, max(leastEstimateTrials, estimateNodes/max(1, estate.Len())))
-}
-
-// estimate tells how long the rest of the plan takes. The answer to the same question is the same.
-func (s *simulation) estimate(ask engine.Estimate) engine.Estimated {
-	if !s.asked || !slices.Equal(ask.Down, s.ask.Down) || !slices.Equal(ask.Scope, s.ask.Scope) || !slices.Equal(ask.Running, s.ask.Running) {
-		s.asked, s.ask, s.estimated = true, ask, s.scenario.Forecast(s.estate, ask)
-	}
-	answer := s.estimated
-	answer.Serial = ask.Serial
-	return answer
 }
 
 func (s *simulation) do(e engine.Do) {

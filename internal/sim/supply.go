@@ -21,6 +21,7 @@ type cell struct {
 	extra       float64 // of it: what no node draws
 	temperature power.Figure
 	voltage     power.Figure
+	harmed      bool // by its temperature or its voltage: see feel
 	mains       bool
 	output      bool
 	uncut       bool    // took a cut and did not make it

@@ -45,7 +45,7 @@ func (s *simulation) showCommand(i int, do engine.Do) {
 func (s *simulation) showPoll(k int) {
 	c := &s.cells[k]
 	s.referee.Polled(s.now, referee.Poll{
-		Supply: c.node, Mains: c.mains, On: c.mains && c.output && (!c.tests || !c.over) && !s.harmed(c), Honest: c.honest(),
+		Supply: c.node, Mains: c.mains, On: c.mains && c.output && (!c.tests || !c.over) && !c.harmed, Honest: c.honest(),
 		Heard:  !c.silent && !c.dead && !s.stopped && (c.mains || c.Test.Volts || s.now.After(c.untold)),
 		Charge: c.gauge(), Left: c.left(), // of the charge nobody knows better
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/forecast"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/sim"
@@ -146,4 +147,26 @@ func besideSilent(t *testing.T, silent int) sim.Scenario {
 	}
 	sc.Batteries = map[string]sim.Battery{"ups": {Charge: 1, Runtime: 2 * time.Hour}}
 	return sc
+}
+
+// TestEstimatesAreMadeWhereTheyCount holds sim.Check, which makes of an estimate what is decided by and no more, against the
+// same run with whole estimates: nothing is done otherwise, or at another time.
+func TestEstimatesAreMadeWhereTheyCount(t *testing.T) {
+	t.Parallel()
+	story := func(sc sim.Scenario) string {
+		r := sim.Check(sc)
+		for i := range r.Records {
+			r.Records[i].Numbers = nil
+		}
+		text, err := json.Marshal(r.Records)
+		require.NoError(t, err)
+		return fmt.Sprint(r.Events, r.Met, r.Violations, string(text))
+	}
+	for seed := range uint64(lawSeeds) {
+		sc := drawn(t, seed)
+		sc.Anew = true
+		whole := sc
+		whole.Forecast = forecast.New(nil, 100).Brief
+		require.Equal(t, story(whole), story(sc), "seed %d", seed)
+	}
 }

@@ -8,34 +8,47 @@ import (
 	"ebbtide/internal/power"
 )
 
-// discharge is a drill of a supply's battery: the UPS's own test runs it down under its load to a floor, and nothing else
-// is touched. While it runs, what the UPS calls "on battery" is on purpose, and counts as calibrating.
-type discharge struct {
+// A drill of a supply's battery: the UPS's own test runs it down under its load to a floor, and nothing else is touched. While
+// it runs, what the UPS calls "on battery" is on purpose, and counts as calibrating. How far it is stands in the ledger
+// (batteryTest); here is what is not durable.
+
+// test is the test of a battery that is under way.
+type test struct {
 	node    int // of the supply
 	floor   float64
 	scope   []bool // what an outage of the supply would take down: its shutdown must stay possible
-	phase   dischargePhase
+	phase   testPhase
 	serial  int // of the estimate that is waited for
 	op      Op  // of the command under way
 	since   time.Time
 	toldAt  time.Time // when it was first told to end; zero: it was not
-	nextTry time.Time
-	pause   time.Duration // before the next try
-	resumed bool          // it began before a crash: a part of it was seen by nobody
+	retry   retry
+	resumed bool // it began before a crash: a part of it was seen by nobody
 	last    power.Reading
 	why     string // it ends
-	gave    power.Discharge
-	told    bool // gave is the account of the whole test
+	account account
 }
 
-type dischargePhase uint8
+// retry is when the UPS is told again, and how long that is after the last time.
+type retry struct {
+	at    time.Time
+	pause time.Duration
+}
+
+// account is what a battery gave in the whole test, once that is known.
+type account struct {
+	gave power.Discharge
+	made bool
+}
+
+type testPhase uint8
 
 const (
-	estimating  dischargePhase = iota // asks how long a shutdown takes
-	beginning                         // told to the UPS, which does not discharge yet
-	running                           // discharges
-	endingTest                        // told to end
-	testIsEnded                       // proven
+	estimating  testPhase = iota // asks how long a shutdown takes
+	beginning                    // told to the UPS, which does not discharge yet
+	running                      // discharges
+	endingTest                   // told to end
+	testIsEnded                  // proven
 )
 
 const (
@@ -52,32 +65,34 @@ const (
 
 const discharges = power.OB | power.CAL | power.DISCHRG
 
-// discharging tells whether the open run is the drill of a battery, and no supply has failed in it.
-func (e *Engine) discharging() bool { return e.inDrill() && e.run.battery != nil }
-
-func (e *Engine) newDischarge(node int) *discharge {
-	return &discharge{node: node, scope: e.estate.Scope(func(i int) bool { return i == node })}
+// testing reports whether the open run is the drill of a battery, and no supply has failed in it.
+func (e *Engine) testing() bool {
+	return e.ledger.outage != nil && e.ledger.outage.drill.phase == drillBattery && e.test != nil
 }
 
-// concerns tells whether a node counts for the estimate of how long the rest of the plan takes.
+func (e *Engine) newTest(node int) *test {
+	return &test{node: node, scope: e.estate.Scope(func(i int) bool { return i == node })}
+}
+
+// concerns reports whether a node counts for the estimate of how long the rest of the plan takes.
 func (e *Engine) concerns(i int) bool {
 	switch {
-	case e.run == nil:
+	case e.ledger.outage == nil:
 		return true
-	case e.discharging():
-		return e.run.battery.scope[i]
+	case e.testing():
+		return e.test.scope[i]
 	}
-	return e.run.scope[i]
+	return e.ledger.outage.scope[i]
 }
 
 // refusesDischarge tells why a battery is not drilled now; "" if it would be.
 func (e *Engine) refusesDischarge(d Drill) string {
 	at, known := e.estate.Index(d.Supply)
-	if !known || e.supplyAt(at) == nil {
+	if !known || e.ledger.supply[at] < 0 {
 		return fmt.Sprintf("no supply is called %q; see `ebbtide status` for what there is", d.Supply)
 	}
-	st := &e.supplyAt(at).state
-	need := e.estate.Plan(plan.Down, func(i int) bool { return e.newDischarge(at).scope[i] && !e.nodes[i].down }).Schedule().Total + e.settings.Policy.Reserve
+	st := &e.supplies[e.ledger.supply[at]].state
+	need := e.estate.Plan(plan.Down, func(i int) bool { return e.newTest(at).scope[i] && !e.isDown(i) }).Schedule().Total + e.settings.Policy.Reserve
 	switch {
 	case d.Floor < leastFloor || d.Floor > mostFloor:
 		return fmt.Sprintf("a floor of %.0f %% is not taken; give one from %.0f %% to %.0f %%", d.Floor, leastFloor, mostFloor)
@@ -99,29 +114,26 @@ func (e *Engine) refusesDischarge(d Drill) string {
 // span writes whole seconds for people.
 func span(s float64) string { return plan.Span(time.Duration(s) * time.Second) }
 
-// openDischarge opens the drill of a battery. It begins when it is known how long a shutdown takes.
-func (e *Engine) openDischarge(d Drill) {
-	e.openRun()
+// openTest opens the drill of a battery. It begins when it is known how long a shutdown takes.
+func (e *Engine) openTest(d Drill) {
 	at, _ := e.estate.Index(d.Supply)
-	b := e.newDischarge(at)
-	b.floor, b.since = d.Floor, e.now
-	e.run.drilled, e.run.battery, e.run.dark = true, b, make([]bool, len(e.nodes))
-	e.record(Record{
-		Kind: Opened, Mode: ModeDrill, Scope: []string{d.Supply}, By: d.By, Members: e.settings.Members,
-		Reason: fmt.Sprintf("ordered by %s: the battery, down to %.0f %%", d.By, d.Floor), Nodes: e.lastSeenOn(),
-	})
-	e.notify(false, fmt.Sprintf("drill by %s: the battery of %s, down to %.0f %%", d.By, d.Supply, d.Floor))
-	e.askForEstimate()
-	b.serial = e.serial
-}
-
-// beginDischarge tells the UPS to discharge, once the estimate for it is there and leaves enough at the floor.
-func (e *Engine) beginDischarge() {
-	if !e.discharging() || e.run.battery.phase != estimating || e.estimate.Serial < e.run.battery.serial {
+	if !e.open(Record{Mode: ModeDrill, Scope: []string{d.Supply}, By: d.By, Reason: fmt.Sprintf("ordered by %s: the battery, down to %.0f %%", d.By, d.Floor)}) {
 		return
 	}
-	b := e.run.battery
-	st := &e.supplyAt(b.node).state
+	e.test = e.newTest(at)
+	e.test.floor, e.test.since = d.Floor, e.now
+	e.notify(false, fmt.Sprintf("drill by %s: the battery of %s, down to %.0f %%", d.By, d.Supply, d.Floor))
+	e.askForEstimate()
+	e.test.serial = e.serial
+}
+
+// beginTest tells the UPS to discharge, once the estimate for it is there and leaves enough at the floor.
+func (e *Engine) beginTest() {
+	if !e.testing() || e.test.phase != estimating || e.estimate.Serial < e.test.serial {
+		return
+	}
+	b := e.test
+	st := &e.supplies[e.ledger.supply[b.node]].state
 	atFloor := st.Left.Value * b.floor / max(st.Charge.Value, 1)
 	if need := e.shutdownNeeds(); atFloor < need.Seconds() {
 		e.closeOutage(fmt.Sprintf("nothing was done: at %.0f %% %s would last about %s, and a shutdown with the reserve may need %s; give a higher --floor",
@@ -129,7 +141,7 @@ func (e *Engine) beginDischarge() {
 		return
 	}
 	b.phase, b.since = beginning, e.now
-	e.commandDischarge(plan.Discharge, "")
+	e.tellTest(plan.Discharge, "")
 }
 
 // shutdownNeeds is the battery time that must be left at any moment: a whole shutdown at its p95, and the reserve.
@@ -137,20 +149,21 @@ func (e *Engine) shutdownNeeds() time.Duration {
 	return e.estimate.At(pessimistic) + e.settings.Policy.Reserve
 }
 
-func (e *Engine) commandDischarge(verb plan.Verb, reason string) {
-	b := e.run.battery
-	b.pause = min(max(2*b.pause, endAgainAfter), endAgainSlow)
-	b.op, b.nextTry = e.newOp(b.node), e.now.Add(b.pause)
-	e.record(Record{Kind: Intent, Op: b.op, Node: e.id(b.node), Verb: &verb, Reason: reason})
-	e.out = append(e.out, Do{Op: b.op, Node: e.id(b.node), Verb: verb, Within: acceptWithin})
+func (e *Engine) tellTest(verb plan.Verb, reason string) {
+	b := e.test
+	b.retry.pause = min(max(2*b.retry.pause, endAgainAfter), endAgainSlow)
+	b.op, b.retry.at = e.newOp(b.node), e.now.Add(b.retry.pause)
+	if e.record(Record{Kind: Intent, Op: b.op, Node: e.id(b.node), Verb: &verb, Reason: reason}) {
+		e.out = append(e.out, Do{Op: b.op, Node: e.id(b.node), Verb: verb, Within: acceptWithin})
+	}
 }
 
-// commandedDischarge takes the answer to one of these commands, and tells whether it was one.
-func (e *Engine) commandedDischarge(ev Finished) bool {
-	if e.run == nil || e.run.battery == nil || e.run.battery.op != ev.Op {
+// testCommanded takes the answer to one of these commands, and tells whether it was one.
+func (e *Engine) testCommanded(ev Finished) bool {
+	if e.test == nil || e.test.op != ev.Op {
 		return false
 	}
-	b := e.run.battery
+	b := e.test
 	b.op = 0
 	verb := plan.EndDischarge
 	if b.phase == beginning {
@@ -163,29 +176,29 @@ func (e *Engine) commandedDischarge(ev Finished) bool {
 	switch {
 	case b.phase != beginning: // its readings say whether it ended
 	case ev.Outcome == TimedOut:
-		e.endDischarge("nobody knows whether it took the command")
+		e.endTest("nobody knows whether it took the command")
 	default:
 		e.record(Record{Kind: Failed, Node: e.id(b.node), Verb: &verb, Reason: ev.Detail})
-		e.closeOutage("nothing was done: "+ev.Detail, NodeState{Node: e.id(b.node), State: e.nodes[b.node].seen.State})
+		e.closeOutage("nothing was done: "+ev.Detail, NodeState{Node: e.id(b.node), State: e.nodes[b.node].belief.seen.State})
 	}
 	return true
 }
 
-// excuse reads a supply's words in the light of its test: on battery on purpose is calibrating. That holds no longer when
+// maskTest reads a supply's words in the light of its test: on battery on purpose is calibrating. That holds no longer when
 // its input voltage says that the mains are really gone, or when it goes on long after it was told to end.
-func (e *Engine) excuse(s *supply, r power.Reading) power.Reading {
-	if e.run == nil || e.run.battery == nil || e.run.battery.node != s.node || e.run.battery.phase == estimating {
+func (e *Engine) maskTest(s *supply, r power.Reading) power.Reading {
+	if e.test == nil || e.test.node != s.node || e.test.phase == estimating {
 		return r
 	}
-	b := e.run.battery
+	b := e.test
 	if r.Link != power.Fresh || r.Status == 0 || r.Status.Has(power.WAIT) {
 		if b.inexcusable(e.now) && b.last.Status.Has(power.OB) && !s.state.Failing() {
 			return b.last // its last word was "on battery", and that is no test any more
 		}
 		return r
 	}
-	if r.Status&discharges == 0 && b.phase >= running && !b.told { // before the reading that ends it
-		b.gave, b.told = s.tracker.Discharge(e.now)
+	if r.Status&discharges == 0 && b.phase >= running && !b.account.made { // before the reading that ends it
+		b.account.gave, b.account.made = s.tracker.Discharge(e.now)
 		s.tracker.Told()
 	}
 	gone := r.Voltage.Known && r.Nominal.Known && r.Voltage.Value < mainsShare*r.Nominal.Value
@@ -203,16 +216,16 @@ func (e *Engine) excuse(s *supply, r power.Reading) power.Reading {
 }
 
 // inexcusable tells whether a supply that is still on battery can't be in its test any more.
-func (b *discharge) inexcusable(now time.Time) bool {
+func (b *test) inexcusable(now time.Time) bool {
 	return !b.toldAt.IsZero() && now.Sub(b.toldAt) >= excusedFor
 }
 
-// followDischarge takes a reading of the supply whose battery is drilled, as the UPS gave it.
-func (e *Engine) followDischarge(s *supply, r power.Reading) {
-	if e.run == nil || e.run.battery == nil || e.run.battery.node != s.node {
+// followTest takes a reading of the supply whose battery is drilled, as the UPS gave it.
+func (e *Engine) followTest(s *supply, r power.Reading) {
+	if e.test == nil || e.test.node != s.node {
 		return
 	}
-	b := e.run.battery
+	b := e.test
 	fresh := r.Link == power.Fresh && r.Status != 0 && !r.Status.Has(power.WAIT)
 	discharges := fresh && r.Status&discharges != 0
 	switch b.phase {
@@ -227,14 +240,14 @@ func (e *Engine) followDischarge(s *supply, r power.Reading) {
 			e.record(Record{Kind: Proven, Node: e.id(b.node), Verb: &verb, Reason: r.Status.String()})
 			b.phase, b.since = running, e.now
 		case e.now.Sub(b.since) > beginWithin:
-			e.endDischarge("it took the command and does not discharge")
+			e.endTest("it took the command and does not discharge")
 		}
 	case running:
 		if why := e.enough(s, r, fresh, discharges); why != "" {
-			e.endDischarge(why)
+			e.endTest(why)
 			return
 		}
-		e.run.told = fmt.Sprintf("%s discharges on purpose: %.0f %%, to %.0f %%", e.id(b.node), r.Charge.Value, b.floor)
+		e.said = fmt.Sprintf("%s discharges on purpose: %.0f %%, to %.0f %%", e.id(b.node), r.Charge.Value, b.floor)
 	case endingTest:
 		e.followEnding(fresh, discharges)
 	case testIsEnded:
@@ -243,7 +256,7 @@ func (e *Engine) followDischarge(s *supply, r power.Reading) {
 
 // enough says why a battery is discharged no further; "": it is.
 func (e *Engine) enough(s *supply, r power.Reading, fresh, discharges bool) string {
-	b := e.run.battery
+	b := e.test
 	left, need := s.state.Left, e.shutdownNeeds()
 	switch {
 	case !fresh:
@@ -262,83 +275,78 @@ func (e *Engine) enough(s *supply, r power.Reading, fresh, discharges bool) stri
 	return ""
 }
 
-// endDischarge tells a UPS to end its test; without one it does nothing.
-func (e *Engine) endDischarge(why string) {
-	b := e.run.battery
+// endTest tells a UPS to end its test; without one it does nothing.
+func (e *Engine) endTest(why string) {
+	b := e.test
 	switch {
 	case b == nil || b.phase >= endingTest:
 	case b.phase == estimating:
 		b.phase = testIsEnded
-		if e.discharging() {
+		if e.testing() {
 			e.closeOutage("nothing was done: " + why)
 		} else {
-			e.run.battery = nil
+			e.test = nil
 		}
 	default:
-		b.phase, b.why, b.toldAt, b.pause = endingTest, why, e.now, 0
-		e.commandDischarge(plan.EndDischarge, why)
+		b.phase, b.why, b.toldAt, b.retry.pause = endingTest, why, e.now, 0
+		e.tellTest(plan.EndDischarge, why)
 	}
 }
 
 // followEnding waits for the UPS to be back on the mains, and tells it again while it is not.
 func (e *Engine) followEnding(fresh, discharges bool) {
-	b := e.run.battery
+	b := e.test
 	verb := plan.EndDischarge
 	switch {
 	case fresh && !discharges:
 		e.record(Record{Kind: Proven, Node: e.id(b.node), Verb: &verb, Reason: b.last.Status.String()})
-		e.endedDischarge()
-	case !e.discharging() && e.now.Sub(b.toldAt) > giveUpEnding:
+		e.endedTest()
+	case !e.testing() && e.now.Sub(b.toldAt) > giveUpEnding:
 		e.record(Record{Kind: Failed, Node: e.id(b.node), Verb: &verb, Reason: "it is still on battery, in an outage"})
-		e.run.battery = nil
-	case b.op == 0 && !e.now.Before(b.nextTry):
-		if e.discharging() {
+		e.test = nil
+	case b.op == 0 && !e.now.Before(b.retry.at):
+		if e.testing() {
 			e.say(e.id(b.node) + " was told to end its test and is not back on the mains yet")
 		}
-		e.commandDischarge(plan.EndDischarge, b.why)
+		e.tellTest(plan.EndDischarge, b.why)
 	}
 }
 
-// endedDischarge writes down what the battery gave, and closes the drill.
-func (e *Engine) endedDischarge() {
-	b := e.run.battery
-	if !e.discharging() {
-		e.run.battery = nil // the outage that came of it has an account of its own
+// endedTest writes down what the battery gave, and closes the drill.
+func (e *Engine) endedTest() {
+	b := e.test
+	if !e.testing() {
+		e.test = nil // the outage that came of it has an account of its own
 		return
 	}
 	reason := "the battery was discharged: " + b.why
-	if d := b.gave; b.told && !b.resumed {
+	if d := b.account.gave; b.account.made && !b.resumed {
 		e.record(Record{Kind: Spent, Supplies: []string{e.id(b.node)}, Discharge: &d})
 		reason = fmt.Sprintf("the battery went from %.0f %% to %.0f %% in %s: %s", d.From, d.To, plan.Span(d.Took), b.why)
 	}
 	e.closeOutage(reason)
 }
 
-// fold takes a record about the test of a battery.
-func (b *discharge) fold(rec *Record) {
-	switch {
-	case b == nil:
-	case rec.Kind == Intent && *rec.Verb == plan.Discharge:
-		b.phase = beginning
-	case rec.Kind == Proven && *rec.Verb == plan.Discharge:
-		b.phase = running
-	case *rec.Verb == plan.EndDischarge && (rec.Kind == Proven || rec.Kind == Failed):
-		b.phase = testIsEnded
-	}
-}
-
-// resumeDischarge ends a test that a crash left running: that comes before anything else.
-func (e *Engine) resumeDischarge() {
-	b := e.run.battery
-	if b == nil {
+// resumeTest ends a test that a crash left running: that comes before anything else.
+func (e *Engine) resumeTest() {
+	d := &e.ledger.outage.drill
+	if d.supply == 0 && d.phase != drillBattery || d.battery == notBegun && d.phase != drillBattery {
 		return
 	}
-	b.resumed = true
-	if b.phase != testIsEnded {
-		e.endDischarge("Ebbtide was away")
+	if d.battery == testEnded {
+		if d.phase == drillBattery {
+			e.closeOutage("the battery was discharged, and Ebbtide was away when that ended")
+		}
 		return
 	}
-	if e.run.battery = nil; e.inDrill() {
-		e.closeOutage("the battery was discharged, and Ebbtide was away when that ended")
+	e.test = e.newTest(d.supply)
+	e.test.resumed = true
+	switch d.battery {
+	case testTold:
+		e.test.phase = beginning
+	case testRuns:
+		e.test.phase = running
+	default:
 	}
+	e.endTest("Ebbtide was away")
 }

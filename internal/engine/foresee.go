@@ -1,78 +1,157 @@
 package engine
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
 
-// slack is how much longer the rest of the plan may wait, in seconds: with the chance that the policy accepts the battery
-// gives out sooner than the plan, started so late, and its reserve have ended. It is negative where that is so already,
-// and unknown while the battery or the plan is. More battery never lessens it, and a longer plan never adds to it.
-func (e *Engine) slack(s *supply) power.Figure {
-	if !s.state.Left.Known || len(e.estimate.Need) == 0 {
-		return power.Figure{}
+// foresight is what is known of how long the rest of the plan takes.
+type foresight struct {
+	estimate Estimated
+	known    bool       // an answer is there
+	raced    power.Race // room for race
+	asked    time.Time  // when the newest estimate was asked for
+	serial   int
+	question []part // what it was asked of
+	weighs   bool   // slack was weighed then: see weighsSlack
+}
+
+// part is what a question says of a node.
+type part uint8
+
+const (
+	notAsked   part = iota // it is no part of what is asked
+	askedDown              // nothing is left to take down of it
+	askedUp                // it is to be taken down
+	askedBegun             // a step of that is under way
+)
+
+// estimated takes an estimate, if it answers the newest question.
+func (e *Engine) estimated(ev Estimated) {
+	if ev.Serial == e.serial {
+		e.estimate, e.known = ev, true
+		e.beginTest()
 	}
-	need, reserve := e.estimate.Need, e.settings.Policy.Reserve.Seconds()
-	odds := cmp.Or(e.settings.Policy.Odds, power.Pessimistic)
-	left, _ := s.state.Outlook.At(odds)
-	// With every trial as long as the longest one the chance is less than asked for, and as short as the shortest more.
-	low := left.Value - reserve - need[len(need)-1].Seconds()
-	high := left.Value - reserve - need[0].Seconds()
-	for high-low > slackGrain {
-		if mid := (low + high) / 2; e.fails(s, mid) <= odds {
-			low = mid
-		} else {
-			high = mid
+}
+
+// askForEstimate asks how long the rest of the plan takes. The engine goes on without the answer.
+func (e *Engine) askForEstimate() {
+	e.asked, e.weighs = e.now, e.weighsSlack()
+	e.serial++
+	ask := Estimate{Serial: e.serial, Scope: make([]string, 0, len(e.nodes)), Down: make([]string, 0, len(e.nodes))}
+	e.question = slices.Grow(e.question[:0], len(e.nodes))
+	for i := range e.nodes {
+		p := e.partOf(i)
+		if e.question = append(e.question, p); p == notAsked {
+			continue
+		}
+		ask.Scope = append(ask.Scope, e.id(i))
+		if !e.isDown(i) {
+			ask.Down = append(ask.Down, e.id(i))
+		}
+		if w := e.nodes[i].work; p == askedBegun {
+			ask.Running = append(ask.Running, Underway{Node: e.id(i), Verb: w.rung, For: max(0, e.now.Sub(w.since))})
 		}
 	}
-	return power.Known(low)
+	e.out = append(e.out, ask)
 }
 
-// asksSlack tells whether any stage of a policy begins by slack.
-func asksSlack(p *power.Policy) bool {
-	conditions := []power.Condition{p.Protect, p.Shutdown}
-	for _, stage := range p.Shed {
-		conditions = append(conditions, stage.When)
+// renewEstimate asks again how long the rest of the plan takes, unless it would be the same question, which has the same answer:
+// where no step is under way, the time alone changes nothing.
+func (e *Engine) renewEstimate() {
+	if e.isAnswered() {
+		e.asked = e.now
+		return
 	}
-	return slices.ContainsFunc(conditions, func(c power.Condition) bool { return slices.Contains(c.Needs(), power.SlackBelow) })
+	e.askForEstimate()
 }
 
-// slackGrain is how exactly slack is found, in seconds.
-const slackGrain = 0.5
-
-// fails is the chance that the battery gives out before the rest of the plan, started after so many seconds, and its
-// reserve have ended.
-func (e *Engine) fails(s *supply, after float64) float64 {
-	after += e.settings.Policy.Reserve.Seconds()
-	sum := 0.0
-	for _, need := range e.estimate.Need {
-		sum += s.state.Outlook.GivesOut(after + need.Seconds())
+// isAnswered reports whether the newest estimate is the answer to what would be asked now.
+func (e *Engine) isAnswered() bool {
+	if !e.known || e.estimate.Serial != e.serial || e.weighs != e.weighsSlack() || len(e.question) != len(e.nodes) {
+		return false
 	}
-	return sum / float64(len(e.estimate.Need))
+	for i, was := range e.question {
+		if p := e.partOf(i); p != was || p == askedBegun {
+			return false
+		}
+	}
+	return true
 }
 
-// survive reckons with the load that falls to a supply when another that feeds the same nodes gives out before it.
-func (e *Engine) survive(s *supply) {
+// partOf finds what is asked of a node.
+func (e *Engine) partOf(i int) part {
+	if !e.concerns(i) {
+		return notAsked
+	}
+	if w := e.nodes[i].work; w != nil && e.course.steps[w.step].goal == plan.Down && !w.since.IsZero() && e.given(i) {
+		return askedBegun
+	}
+	if e.isDown(i) {
+		return askedDown
+	}
+	return askedUp
+}
+
+// WeighsSlack reports whether slack may decide anything by the newest estimate that was asked for.
+func (e *Engine) WeighsSlack() bool { return e.weighs }
+
+// weighsSlack reports whether a supply is on battery for which the shutdown was not triggered. That of one that fails from now
+// on is weighed after ten seconds of it (power.SlackBelow), and by then a newer estimate is there.
+func (e *Engine) weighsSlack() bool {
+	for k := range e.supplies {
+		if e.supplies[k].state.Mains == power.MainsOnBattery && !e.hasBegun(power.ShutdownStage, &e.supplies[k]) {
+			return true
+		}
+	}
+	return false
+}
+
+// isDown reports whether nothing is left to take down of a node.
+func (e *Engine) isDown(i int) bool {
+	if k := e.ledger.supply[i]; k >= 0 {
+		return e.standing(k).cycle == cutProven || e.nodes[i].belief.seen.State == plan.Off
+	}
+	return e.isOff(i)
+}
+
+// pessimistic is the share of trials that a plan's time covers.
+const pessimistic = 1 - power.Pessimistic
+
+// race is the rest of the plan against a battery: the same for every supply.
+func (e *Engine) race() *power.Race {
+	e.raced = power.Race{Need: e.estimate.Need, Reserve: e.settings.Policy.Reserve, Odds: e.settings.Policy.Odds}
+	return &e.raced
+}
+
+// slack is how much longer the rest of the plan may wait, in seconds: see power.Outlook.Slack.
+func (e *Engine) slack(s *supply) power.Figure { return s.state.Outlook.Slack(e.race()) }
+
+// givesOut is the chance that the battery gives out before the rest of the plan, started now, and its reserve have ended.
+func (e *Engine) givesOut(s *supply) float64 { return s.state.Outlook.Chance(e.race(), 0) }
+
+// addFailoverLoad reckons with the load that falls to a supply when another that feeds the same nodes gives out before it.
+func (e *Engine) addFailoverLoad(s *supply) {
 	if !s.state.Failing() || !s.state.Left.Known || !s.state.Load.Known {
 		return
 	}
-	for i := range e.supplies {
-		other := &e.supplies[i]
+	for k := range e.supplies {
+		other := &e.supplies[k]
 		st := &other.state
-		if other == s || !st.Failing() || !st.Load.Known || e.nodes[other.node].down {
+		if other == s || !st.Failing() || !st.Load.Known || e.standing(k).cycle == cutProven {
 			continue
 		}
 		share := e.shared(other.node, s.node)
 		if share == 0 {
 			continue
 		}
-		own := other.tracker.State(e.now).Left // without what falls to it in turn
+		own := other.tracker.Left(e.now) // without what falls to it in turn
 		if own.Known && own.Value < s.state.Left.Value {
 			s.state = s.state.Carrying(own.Value, s.tracker.Rate(s.state.Load.Value+share*st.Load.Value))
 		}
@@ -96,15 +175,10 @@ func (e *Engine) shared(of, with int) float64 {
 	return float64(both) / float64(fed)
 }
 
-// facts are what the conditions are judged against. Slack is that of the next poll: what would be too late then starts
-// now. It is reckoned where a condition may ask for it, on battery: it is dear.
+// facts are what the conditions are judged against. Slack is that of the next poll: what would be too late then starts now.
 func (e *Engine) facts(s *supply) power.Facts {
-	f := power.Facts{State: s.state}
-	if e.asksSlack && s.state.Mains == power.MainsOnBattery {
-		f.Slack = e.slack(s)
-		f.Slack.Value -= s.ahead.Seconds()
-	}
-	if e.estimated {
+	f := power.Facts{State: s.state, Race: e.race(), Ahead: s.ahead.Seconds()}
+	if e.known {
 		f.AnotherShutdown = power.Known(e.estimate.Whole.Seconds())
 	}
 	return f
@@ -126,13 +200,13 @@ func (e *Engine) numbers(s *supply) *Numbers {
 	if s.state.Left.Known {
 		n.By = s.state.By.String()
 	}
-	if e.estimated {
+	if e.known {
 		set(&n.Plan, power.Known(e.estimate.At(pessimistic).Seconds()))
 		set(&n.PlanLikely, power.Known(e.estimate.At(0.5).Seconds()))
 	}
 	if slack := e.slack(s); slack.Known {
 		set(&n.Slack, slack)
-		set(&n.Odds, power.Known(e.fails(s, 0)))
+		set(&n.Odds, power.Known(e.givesOut(s)))
 	}
 	set(&n.Reserve, power.Known(e.settings.Policy.Reserve.Seconds()))
 	return n
@@ -141,19 +215,11 @@ func (e *Engine) numbers(s *supply) *Numbers {
 // spent puts what a battery gave on record: when its stretch ends, and before its output is cut.
 func (e *Engine) spent(s *supply) {
 	d, ok := s.tracker.Discharge(e.now)
-	if !ok || e.run == nil {
+	if !ok || e.ledger.outage == nil {
 		return
 	}
 	s.tracker.Told()
 	e.record(Record{Kind: Spent, Supplies: []string{e.id(s.node)}, Discharge: &d})
-}
-
-// Deadline is when a stage has to start at the latest.
-type Deadline struct {
-	Stage   string       `json:"stage"`
-	Started bool         `json:"started,omitempty"`
-	Need    float64      `json:"need"`  // seconds that it and all after it take, pessimistically
-	Start   power.Figure `json:"start"` // seconds from now: the battery's time less the reserve and the need
 }
 
 // deadlines are reckoned backward from the end of the battery: the reserve first, then each stage with all after it.
@@ -164,26 +230,31 @@ func (e *Engine) deadlines(s *supply) []Deadline {
 		if s.state.Left.Known {
 			d.Start = power.Known(s.state.Left.Value - e.settings.Policy.Reserve.Seconds() - d.Need)
 		}
-		d.Started = e.run.began(st.Stage, s.node) != nil
+		d.Started = e.hasBegun(st.Stage, s)
 		list = append(list, d)
 	}
 	return list
 }
 
+// hasBegun reports whether a stage was triggered for a supply.
+func (e *Engine) hasBegun(stage string, s *supply) bool {
+	at := slices.Index(e.ledger.stages, stage)
+	return e.ledger.outage != nil && at >= 0 && e.standing(e.ledger.supply[s.node]).stages[at]
+}
+
 // why says in one sentence why the shutdown for a supply is or is not starting now.
 func (e *Engine) why(s *supply) string {
-	p := &e.settings.Policy
-	began := e.run.began(power.ShutdownStage, s.node)
+	p, o := &e.settings.Policy, e.ledger.outage
 	switch {
 	case s.state.Mains == power.MainsUnknown && !s.state.OutputOff:
 		return "nothing is known: it was never heard"
-	case began != nil && e.run.goal == plan.Down:
-		return "the shutdown has started: " + began.reason
-	case e.run != nil && e.run.aborted:
+	case e.hasBegun(power.ShutdownStage, s):
+		return "the shutdown has started: " + e.standing(e.ledger.supply[s.node]).reason
+	case o != nil && o.orders.abort:
 		return "not starting: it was aborted by an operator"
-	case e.run != nil && e.run.hold:
+	case o != nil && o.orders.hold:
 		return "not starting anything: it is on hold"
-	case s.harmed:
+	case e.isUnfit(s):
 		return e.tells(s)
 	case s.state.Mains != power.MainsOnBattery:
 		return "on line; if its mains failed now: " + e.reckon(s)

@@ -7,292 +7,284 @@ import (
 	"ebbtide/internal/plan"
 )
 
-// guard asks, before what can't be undone, whether everything that uses the node is still proven off. A proof by one
-// look is looked at again, and so is an old one; a journal entry is no proof, and silence renews none (docs/adr/0015).
-// VMs are stopped in order but on old proofs too, and over users that were given up: nothing is lost with them that their
-// own users' order does not keep.
-func (e *Engine) guard(i int) {
-	x := e.nodes[i].exec
-	kind := e.estate.Node(i).Kind
-	if x.goal != e.run.goal {
-		e.giveUp(i, "", "the direction turned before it took the command")
-		return
+// A guard collects evidence before a command that can't be undone, and decides nothing that the permit does not decide again
+// when the command leaves: whether what uses the node is proven off, whether what it needs is on, whether what protects
+// others still does.
+
+// verify asks what has to be known before the command of a step.
+func (e *Engine) verify(i int) {
+	n := &e.nodes[i]
+	w := n.work
+	if w.phase != verifying {
+		e.enter(w, verifying)
 	}
-	unpowered := x.goal == plan.Up && kind != plan.Person && (!e.fed(i) || !e.poweredDeps(i))
-	if (x.verb == plan.Stop || x.goal == plan.Up) && e.unheard() || unpowered || x.verb == plan.Cut && (e.maybeCut(i) || e.mayBeDeaf(i)) {
-		x.phase, x.next = backingOff, e.now.Add(firstRetry) // right after a crash: its power may be back, or gone
-		if x.resumed && !x.deadline.IsZero() {
-			x.deadline = x.deadline.Add(firstRetry) // the gate is waited for anew, which is not its own time
-		}
-		e.arm(i)
+	w.guard, w.next = guard{}, zeroTime
+	decl := e.estate.Node(i)
+	switch {
+	case !e.wanted(i):
+		e.unwanted(i)
 		return
-	}
-	if x.verb == plan.Stop && e.spared(i) {
-		e.holdBack(i, "its power is back before it took the command")
+	case w.verb == plan.Cut && e.supplies[e.ledger.supply[i]].state.SilentFor > 0:
+		e.holdBack(i, "it is silent, and takes no command")
 		return
-	}
-	if x.verb == plan.Start {
-		e.guardStart(i)
+	case w.verb == plan.Cut && e.press[i] >= cutNow:
+		e.cutWithWhatIsOn(i)
 		return
-	}
-	if kind == plan.Self && !e.returns(i) {
+	case w.verb == plan.Cut && (e.mayBeMade(i) || e.mayBeDeaf(i)):
+		e.backOff(i)
+		return
+	case decl.Kind == plan.Self && !e.wouldReturn(i):
 		e.holdBack(i, "nothing would start it again")
 		return
 	}
-	if x.verb == plan.Unprotect {
-		e.guardPutBack(i)
-		return
-	}
-	if x.verb != plan.Cut && x.verb != plan.Stop {
-		e.command(i)
-		return
-	}
-	x.phase, x.waits, x.rounds = guarding, 0, 0
-	if n := &e.nodes[i]; kind != plan.VM && e.now.Sub(n.seenAt) > proofAge && probed(e.estate.Node(i)) { // itself too: it may be on its way up
-		e.await(i, i)
-	}
-	e.awaitLoose(i)
-	e.askUsers(i)
+	e.ask(i)
 }
 
-// askUsers asks every user whose being off is in doubt. What stands on something that is off is asked once and no more.
-func (e *Engine) askUsers(i int) {
-	x := e.nodes[i].exec
-	x.rounds++
-	for _, u := range e.usersOf(i) {
-		if e.doubts(i, u) && (x.rounds == 1 || !e.stranded(u)) {
-			e.await(i, u)
+// ask asks those whose word is missing, or too old, and goes on when none is.
+func (e *Engine) ask(i int) {
+	w := e.nodes[i].work
+	w.guard.rounds++
+	decl := e.estate.Node(i)
+	switch w.verb {
+	case plan.Start:
+		for _, d := range e.broughtUp(i) {
+			if b := &e.nodes[d].belief; e.now.Sub(b.askedAt) > lookAge {
+				e.await(i, d)
+			}
 		}
+	case plan.Unprotect:
+		if e.now.Sub(e.nodes[i].belief.askedAt) > lookAge {
+			e.await(i, i)
+		}
+	case plan.Stop, plan.Cut:
+		age := proofAge
+		if decl.Kind == plan.VM {
+			age = lookAge
+		}
+		if b := &e.nodes[i].belief; w.guard.rounds == 1 && probed(decl) && (!b.asked || e.now.Sub(b.askedAt) > age) { // it may be on its way up
+			e.await(i, i)
+		}
+		if w.guard.rounds == 1 {
+			e.awaitLate(i)
+		}
+		for _, u := range e.usersOf(i) {
+			if w.guard.rounds <= guardRounds && e.doubts(i, u) || w.guard.rounds > 1 && e.asksOn(i, u, w.guard.rounds) {
+				e.await(i, u)
+			}
+		}
+	default:
 	}
 	e.passWhenAnswered(i)
 }
 
-// doubts tells whether a user has to be asked before a node is commanded: the proof that it is off is old or rests on one
-// look, or it was not off when it was asked, some time ago.
+// doubts reports whether a user has to be asked before a node is commanded. A VM's stop rests on old proofs too, unless the user's
+// power may have gone and come back since, or its host may be on its way up, with which it may start.
 func (e *Engine) doubts(i, user int) bool {
-	n := &e.nodes[user]
-	if !probed(e.estate.Node(user)) {
-		return false
+	if e.estate.Node(i).Kind == plan.VM {
+		b := &e.nodes[user].belief
+		host, known := e.estate.Index(e.estate.Node(user).Host)
+		mayStart := e.mayHaveCycled(user) || known && !e.isOff(host) && !e.isOn(host)
+		old := mayStart && e.now.Sub(b.askedAt) > lookAge
+		return probed(e.estate.Node(user)) && (b.doubt != plan.Unknown || b.proof == oneLook || old)
 	}
-	if !n.down {
-		return e.now.Sub(n.asked) > proofAge
-	}
-	return n.offs < proofLooks || e.estate.Node(i).Kind != plan.VM && e.now.Sub(n.seenAt) > proofAge
+	return e.inDoubt(user)
 }
 
-// stranded tells whether something that a node needs in order to run is proven off.
+// asksOn reports whether a user is asked once more, in this round, before a node is commanded: it did not answer, or its answer
+// has grown old while others were slow (docs/adr/0015). In the last round only those are asked that answer: what stands on what
+// is off itself mostly can't.
+func (e *Engine) asksOn(i, user, round int) bool {
+	b := &e.nodes[user].belief
+	if e.estate.Node(i).Kind == plan.VM || e.press[i] >= cutNow || !probed(e.estate.Node(user)) {
+		return false
+	}
+	if b.answer == plan.Off || b.answer == plan.Gone || b.proof == bySilence && b.answer == plan.Unreachable {
+		return round <= guardRounds+1 && e.now.Sub(b.askedAt) > proofAge
+	}
+	return round <= guardRounds && !e.stranded(user)
+}
+
+// stranded reports whether something that a node needs in order to run is known to be off.
 func (e *Engine) stranded(i int) bool {
 	return slices.ContainsFunc(e.estate.Needs(i), func(d int) bool {
-		return e.estate.Node(d).Can.Has(plan.Stop) && e.nodes[d].down
+		return e.estate.Node(d).Can.Has(plan.Stop) && e.isOff(d)
 	})
 }
 
-// asksOn goes on asking while the proof of a user is in doubt still: it did not answer, or others were so slow that its
-// answer is old by now. After guardRounds rounds its last proof has to do: silence does not contradict it, and must not
-// keep what it uses from going down in order. A VM's stop asks one round, and when the battery ends there is no time to ask on.
-func (e *Engine) asksOn(i int) bool {
-	x := e.nodes[i].exec
-	if x.rounds >= guardRounds || e.estate.Node(i).Kind == plan.VM || e.run.pressure >= cutNow {
-		return false
-	}
-	inDoubt, silent := false, false
-	for _, u := range e.usersOf(i) {
-		if e.doubts(i, u) && !e.stranded(u) {
-			n := &e.nodes[u]
-			inDoubt, silent = true, silent || n.seenAt.Before(n.asked)
+// awaitLate waits for a look at each protection that was not looked at for a while, or that a late Unprotect may have taken
+// off: a command that was given up in an earlier outage may do so too, and so may a person.
+func (e *Engine) awaitLate(i int) {
+	for _, c := range e.protectors {
+		n, b := &e.ledger.outage.nodes[c], &e.nodes[c].belief
+		age := proofStands
+		if n.late {
+			age = proofAge
+		}
+		if c != i && e.goesDown(c) && b.seen.Protected == plan.Yes && !e.isOff(c) && e.now.Sub(b.askedAt) > age {
+			e.await(i, c)
 		}
 	}
-	switch {
-	case silent:
-		x.waits, x.next = 0, e.now.Add(firstRetry)
-		e.arm(i)
-	case inDoubt:
-		x.waits = 0
-		e.askUsers(i)
-	}
-	return inDoubt
 }
 
 // await lets a node's guard wait for an answer of another.
 func (e *Engine) await(i, other int) {
-	n := &e.nodes[other]
-	if !slices.Contains(n.guards, i) {
-		n.guards = append(n.guards, i)
+	q := &e.nodes[other].question
+	if !slices.Contains(q.guards, i) {
+		q.guards = append(q.guards, i)
+		e.nodes[i].work.guard.waits++
 	}
-	e.nodes[i].exec.waits++
-	e.probeNode(other)
+	e.probe(other)
 }
 
 // passWhenAnswered goes on when the guard waits for nothing.
 func (e *Engine) passWhenAnswered(i int) {
-	x := e.nodes[i].exec
-	if x.waits == 0 {
+	w := e.nodes[i].work
+	if w.guard.waits == 0 {
 		e.pass(i)
 		return
 	}
-	x.next = e.now.Add(probeWithin + firstLook)
+	w.next = e.now.Add(probeWithin + firstLook)
 	e.arm(i)
 }
 
-// guardStart asks whether what a node stands on is still up, where that was seen some time ago.
-func (e *Engine) guardStart(i int) {
-	x := e.nodes[i].exec
-	x.phase, x.waits = guarding, 0
+// guardAnswered takes down that one of those that a guard asked has answered, or failed to.
+func (e *Engine) guardAnswered(i int) {
+	w := e.nodes[i].work
+	if w == nil || w.phase != verifying || w.guard.waits == 0 {
+		return
+	}
+	if w.guard.waits--; w.guard.waits == 0 {
+		e.pass(i)
+	}
+}
+
+// guardTimedOut goes on with what has answered.
+func (e *Engine) guardTimedOut(i int) {
+	w := e.nodes[i].work
+	if w.guard.waits == 0 {
+		e.ask(i)
+		return
+	}
+	w.guard.waits = 0
+	e.pass(i)
+}
+
+// pass gives the command if the evidence is there, asks on, or puts the step back to wait.
+func (e *Engine) pass(i int) {
+	w := e.nodes[i].work
+	switch {
+	case !e.wanted(i):
+		e.unwanted(i)
+	case bringsUp(w.verb) && (!e.fed[i] || e.journalLost):
+		e.holdBack(i, e.whyDown(i))
+	case w.verb == plan.Start:
+		e.passStart(i)
+	case w.verb == plan.Unprotect && e.holds(i, plan.Unprotect, 0), w.verb == plan.Stop && !e.given(i) && e.holds(i, plan.Stop, 0):
+		e.prove(i, Already, "it was so already")
+	case w.verb == plan.Stop || w.verb == plan.Cut:
+		e.passStop(i)
+	default:
+		e.command(i)
+	}
+}
+
+// passStart goes on with a start if all that it stands on is still up.
+func (e *Engine) passStart(i int) {
 	for _, d := range e.broughtUp(i) {
-		if e.now.Sub(e.nodes[d].seenAt) > lookAge {
-			e.await(i, d)
+		if !e.isOn(d) || e.nodes[d].belief.answer != plan.On {
+			e.touch(d)
+			e.holdBack(i, "what it stands on is not up any more: "+e.id(d))
+			return
 		}
 	}
-	e.passWhenAnswered(i)
+	e.command(i)
 }
 
-// guardPutBack looks at what is to be put back, where that was seen some time ago: what is as it was is left alone, since
-// people may have set it otherwise by now.
-func (e *Engine) guardPutBack(i int) {
-	x := e.nodes[i].exec
-	x.phase, x.waits = guarding, 0
-	if e.now.Sub(e.nodes[i].seenAt) > lookAge {
-		e.await(i, i)
-	}
-	e.passWhenAnswered(i)
-}
-
-// standsOnNothing tells whether something that a node depends on is not up, and takes its start up again.
-func (e *Engine) standsOnNothing(i int) bool {
-	fallen := false
-	for _, d := range e.broughtUp(i) {
-		n := &e.nodes[d]
-		if n.up && n.seen.State == plan.On {
-			continue
-		}
-		fallen = true
-		if n.exec == nil && !n.bad.Has(plan.Start) {
-			e.fellAgain(d)
-		}
-	}
-	return fallen
-}
-
-// broughtUp lists what a node depends on that this outage's power-up has proven on.
+// broughtUp lists what a node depends on that is to be on before it is started.
 func (e *Engine) broughtUp(i int) []int {
 	var up []int
+	o := e.ledger.outage
 	for _, d := range e.estate.Needs(i) {
-		if n := e.estate.Node(d); n.Can.Has(plan.Stop) && probed(n) && e.run.scope[d] && e.nodes[d].wasOn {
+		if n := e.estate.Node(d); n.Can.Has(plan.Stop) && probed(n) && o.scope[d] && o.nodes[d].snap.on {
 			up = append(up, d)
 		}
 	}
 	return up
 }
 
-// pass gives the command if the guard holds, or puts the step back to wait.
-func (e *Engine) pass(i int) {
-	n, decl := &e.nodes[i], e.estate.Node(i)
-	x := n.exec
-	if x.verb == plan.Start {
-		if e.standsOnNothing(i) {
-			e.holdBack(i, "what it stands on is not up any more")
-			return
-		}
-		e.command(i)
-		return
-	}
-	if again := x.verb == plan.Stop && !x.given && e.now.Sub(n.seenAt) <= proofAge; (again || x.verb == plan.Unprotect) && e.holds(i, x.verb) {
-		e.prove(i, Already, "it was so already")
-		return
-	}
-	if x.verb == plan.Unprotect {
-		e.command(i)
-		return
-	}
-	var on []string
-	taken := true // all that is on are VMs that were given up, which a host takes along
-	for _, u := range e.usersOf(i) {
-		un := &e.nodes[u]
-		if un.down {
-			continue
-		}
-		on = append(on, e.id(u))
-		taken = taken && e.estate.Node(u).Kind == plan.VM && un.bad.Has(plan.Stop)
-	}
-	if len(on) == 0 && e.asksOn(i) {
-		return
-	}
+// passStop goes on with a stop or a cut if all that uses the node is proven off, or may be taken along.
+func (e *Engine) passStop(i int) {
+	w, decl := e.nodes[i].work, e.estate.Node(i)
+	on, doubtful, guestsOnly := e.notOff(i)
 	switch {
+	case w.force.cause == Pressed && w.verb == plan.Cut:
+	case doubtful && w.guard.rounds < guardRounds, slices.ContainsFunc(e.usersOf(i), func(u int) bool { return len(on) == 0 && e.asksOn(i, u, w.guard.rounds+1) }):
+		e.enter(w, verifying)
+		w.next = e.now.Add(firstLook)
+		e.arm(i)
+		return
+	case dataIsSafe(e, i, w.rung) != "":
+		e.holdBack(i, dataIsSafe(e, i, w.rung))
+		return
+	case doubtful:
+		e.holdBack(i, "what uses it is not proven off")
+		return
 	case len(on) == 0:
-	case decl.Kind == plan.VM && taken:
-	case decl.Kind == plan.Host && taken:
-		if x.reason != "" {
-			x.reason += "; "
-		} else {
-			x.cause = TakenAlong
-		}
-		x.rung, x.reason = plan.Force, x.reason+"not proven off and taken along: "+strings.Join(on, ", ")
-		e.notify(true, "powering off host "+decl.ID+": "+x.reason)
+	case decl.Kind == plan.VM && guestsOnly:
+	case decl.Kind == plan.Host && guestsOnly:
+		e.takeAlong(i, on)
 	default:
 		e.holdBack(i, "not off, or on again: "+strings.Join(on, ", "))
 		return
 	}
-	if x.rung == plan.Stop && e.pressed(i) {
-		e.force(i, Pressed, e.run.pressure.String())
+	if w.rung == plan.Stop && e.mustHurry(i) {
+		e.power(i, Pressed, e.press[i].String())
 		return
 	}
 	e.command(i)
 }
 
-// holdBack puts a step back to wait anew for what comes before it. One that was commanded ends first: it may be on its
-// way, and is no longer waited for.
-func (e *Engine) holdBack(i int, why string) {
-	n := &e.nodes[i]
-	if x := n.exec; x.given || e.inDrill() && n.heldAt.IsZero() {
-		verb, state := x.verb, n.seen.State
-		e.record(Record{Kind: HeldBack, Node: e.id(i), Verb: &verb, Attempt: x.attempt, State: &state, Reason: why})
-	}
-	n.exec, n.heldAt = nil, e.now
-	n.gen++
-	e.rebuild()
-}
-
-// usersOf lists the nodes whose being off a step on node i rests on, looking through nodes that have no stop of their
-// own. For a supply these are the nodes that only it still feeds.
-func (e *Engine) usersOf(i int) []int {
-	var users []int
-	seen := make([]bool, len(e.nodes))
-	queue := slices.Clone(e.estate.Users(i))
-	for len(queue) > 0 {
-		u := queue[0]
-		queue = queue[1:]
-		if seen[u] {
-			continue
-		}
-		seen[u] = true
-		decl := e.estate.Node(u)
-		switch {
-		case decl.Kind == plan.Self, decl.Kind == plan.Person:
-		case e.estate.Node(i).Kind == plan.Supply && e.otherFeed(u, i):
-		case decl.Can.Has(plan.Stop) && decl.Kind != plan.Outlet: // an outlet drops with its supply, whatever it says
-			users = append(users, u)
-		default:
-			queue = append(queue, e.estate.Users(u)...)
-		}
-	}
-	return users
-}
-
-// otherFeed tells whether a node is fed by another supply than this one that is neither failing nor cut.
-func (e *Engine) otherFeed(node, supply int) bool {
-	return slices.ContainsFunc(e.estate.Feeds(node), func(f int) bool {
-		s := e.supplyAt(f)
-		return f != supply && s != nil && e.live(s)
-	})
-}
-
-// listOn names what behind a node is not proven off.
-func (e *Engine) listOn(i int) string {
-	var on []string
+// notOff lists what uses a node and is on, and reports whether the proof of another is not good enough yet, and whether all
+// that is on are VMs that were given up, which a host takes along.
+func (e *Engine) notOff(i int) (on []string, doubtful, guestsOnly bool) {
+	guestsOnly = true
 	for _, u := range e.usersOf(i) {
-		if !e.nodes[u].down {
+		switch {
+		case !e.isOff(u):
 			on = append(on, e.id(u))
+			guestsOnly = guestsOnly && e.estate.Node(u).Kind == plan.VM && e.ledger.outage.nodes[u].givenUp.Has(plan.Stop)
+		case e.nodes[u].belief.doubt != plan.Unknown, e.estate.Node(i).Kind != plan.VM && !e.provenOff(u):
+			doubtful = true
 		}
 	}
-	return strings.Join(on, ", ")
+	return on, doubtful, guestsOnly
+}
+
+// cutWithWhatIsOn cuts an output although not everything behind it is proven off: the battery is about to do the same, without
+// the return that a commanded cut gives.
+func (e *Engine) cutWithWhatIsOn(i int) {
+	w := e.nodes[i].work
+	if on, doubtful, _ := e.notOff(i); len(on) > 0 || doubtful {
+		w.force = force{Pressed, e.press[i].String()}
+		if len(on) > 0 {
+			w.force.reason += "; not proven off: " + strings.Join(on, ", ")
+		}
+	}
+	e.command(i)
+}
+
+// takeAlong makes the stop of a host a power-off, since VMs on it were given up: that is on record.
+func (e *Engine) takeAlong(i int, on []string) {
+	w := e.nodes[i].work
+	text := "powered off with VMs on it that were not proven off: " + strings.Join(on, ", ")
+	if w.force.reason != "" {
+		text = w.force.reason + "; " + text
+	} else {
+		w.force.cause = TakenAlong
+	}
+	if w.rung != plan.Force {
+		w.deadline = zeroTime
+	}
+	w.rung, w.force.reason = plan.Force, text
+	e.notify(true, "powering off host "+e.id(i)+": "+text)
 }

@@ -4,176 +4,215 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"ebbtide/internal/plan"
 )
 
+// wanted reports whether the step under way on a node is still one that its goal asks for.
+func (e *Engine) wanted(i int) bool {
+	w := e.nodes[i].work
+	s := &e.course.steps[w.step]
+	switch {
+	case s.goal == plan.Up:
+		return !e.goesDown(i)
+	case w.force.cause == Hung && e.comesUp(i):
+		return true
+	}
+	return e.goesDown(i) && !e.ledger.outage.orders.abort && e.isDue(s)
+}
+
+// steer follows a change of what a node is to come to while a step is under way on it. What has reached the node settles
+// first; what has not is given up at once. Where time has become short, it is powered off now.
+func (e *Engine) steer(i int) {
+	w := e.nodes[i].work
+	if e.wanted(i) || w.phase == commanding || e.given(i) {
+		return
+	}
+	e.unwanted(i)
+}
+
+// unwanted ends, for now, a step that its node's goal does not ask for any more.
+func (e *Engine) unwanted(i int) {
+	if e.course.steps[e.nodes[i].work.step].goal == plan.Up {
+		e.holdBack(i, "its power is going away")
+		return
+	}
+	if e.given(i) {
+		e.holdBack(i, "its power is back")
+		return
+	}
+	e.holdBack(i, "its power is back before it took the command")
+}
+
 // overdue serves a rung whose time is over.
 func (e *Engine) overdue(i int) {
 	n, decl := &e.nodes[i], e.estate.Node(i)
-	x := n.exec
-	within := decl.Time(x.rung).Within
+	w := n.work
+	within := plan.Span(decl.Time(w.rung).Within)
+	tries := e.attempt(i)
 	switch {
-	case x.phase == asking:
-		e.giveUp(i, "", "not confirmed within "+plan.Span(within)+": passed over")
-	case x.verb == plan.Stop && n.accepted && !n.silent.IsZero() && e.now.Before(n.silent.Add(decl.OffAfter+slowestLook)):
-		x.deadline = n.silent.Add(decl.OffAfter + slowestLook) // it is about to be proven by its silence
-		e.look(i, firstLook)
-	case x.goal != e.run.goal:
-		e.giveUp(i, Overtime, "not settled within "+plan.Span(within)+" when the direction turned")
-	case x.verb == plan.Start && e.unsettled(i):
-		e.giveUp(i, "", "it is still on its way down after "+plan.Span(within))
-	case x.verb == plan.Start && x.attempt < decl.Attempts && decl.Can.Has(plan.Start) && !e.run.hold && e.fed(i):
-		x.deadline, x.accepted = time.Time{}, false
-		e.guard(i)
-	case x.verb == plan.Unprotect && x.attempt < decl.Attempts && n.seen.Protected == plan.No && !e.run.hold && e.fed(i):
-		x.deadline, x.accepted = time.Time{}, false // it is back by half
-		e.guard(i)
-	case x.rung == plan.Force && x.attempt < decl.Forces && !e.run.hold:
-		x.deadline, x.accepted = time.Time{}, false // by its BMC now
-		e.guard(i)
-	case x.verb == plan.Cut:
-		x.deadline, x.accepted = time.Time{}, false // there is no other way out: again
-		e.notify(true, fmt.Sprintf("the output of %s is not cut after %s: trying again", decl.ID, plan.Span(within)))
-		if x.reason != "" { // by the battery's end, whatever is on
-			e.command(i)
+	case w.phase == asking:
+		e.giveUp(i, "", "not confirmed within "+within+": passed over")
+	case !e.wanted(i) && e.finalLook(i):
+	case !e.wanted(i):
+		e.overdueUnwanted(i)
+	case w.verb == plan.Start && n.belief.seen.State == plan.Stopping:
+		e.overdueStopping(i)
+	case w.verb == plan.Start && tries < decl.Attempts && decl.Can.Has(plan.Start) && !e.ledger.outage.orders.hold,
+		w.verb == plan.Unprotect && tries < decl.Attempts && n.belief.seen.Protected == plan.No && !e.ledger.outage.orders.hold,
+		w.rung == plan.Force && tries < decl.Forces && !e.ledger.outage.orders.hold:
+		e.again(i)
+	case w.verb == plan.Cut:
+		e.notify(true, fmt.Sprintf("the output of %s is not cut after %s: trying again", decl.ID, within))
+		e.again(i)
+	case e.finalLook(i):
+	default:
+		e.escalate(i, Overtime, "not proven within "+within)
+	}
+}
+
+// finalLook looks at a node once more whose time is over, and reports whether it does: it may have settled, or be on its way up.
+func (e *Engine) finalLook(i int) bool {
+	w := e.nodes[i].work
+	if w.finalAsk || e.now.Sub(e.nodes[i].belief.askedAt) <= proofAge || !probed(e.estate.Node(i)) {
+		return false
+	}
+	w.finalAsk, w.deadline = true, e.now.Add(firstRetry)
+	e.enter(w, proving)
+	e.look(i, 0)
+	return true
+}
+
+// again tries a rung once more, with a time of its own.
+func (e *Engine) again(i int) {
+	w := e.nodes[i].work
+	w.deadline, w.finalAsk = zeroTime, false
+	if w.phase == waitingForSlot {
+		e.course.queued[w.step] = false
+	}
+	e.verify(i)
+}
+
+// overdueUnwanted ends a step that its node's goal does not ask for any more, and that has not settled in its time. A node
+// that hangs on its way down is powered off: it can't be started before it is off.
+func (e *Engine) overdueUnwanted(i int) {
+	w, decl := e.nodes[i].work, e.estate.Node(i)
+	if e.hangs(i) && w.rung == plan.Stop && decl.Can.Has(plan.Force) {
+		if e.ledger.outage.orders.hold || e.lowerRiskWaits(i) {
+			e.wait(i)
 			return
 		}
-		e.guard(i)
-	case e.now.Sub(n.seenAt) > proofAge && !x.lastLook: // a last look: it may have settled, or be on its way up
-		x.lastLook, x.deadline = true, e.now.Add(firstRetry)
-		e.look(i, 0)
-	default:
-		e.escalate(i, Overtime, "not proven within "+plan.Span(within))
+		e.power(i, Hung, "it hangs on its way down and its power is back: powered off to be started again")
+		return
 	}
+	e.unwanted(i)
+}
+
+// hangs reports whether a VM that was told to stop in this outage neither goes off nor comes back, although it is to be on.
+func (e *Engine) hangs(i int) bool {
+	b := &e.nodes[i].belief
+	entry := &e.ledger.outage.nodes[i]
+	return e.estate.Node(i).Kind == plan.VM && e.comesUp(i) && entry.shown == told && !entry.givenUp.Has(plan.Stop) && b.seen.State == plan.Stopping && b.answer == plan.Stopping
+}
+
+// overdueStopping serves a start whose node is still on its way down: it is powered off if that is our doing.
+func (e *Engine) overdueStopping(i int) {
+	decl := e.estate.Node(i)
+	if !e.hangs(i) || !decl.Can.Has(plan.Force) || e.given(i) {
+		e.giveUp(i, "", "it is still on its way down after "+plan.Span(decl.Time(plan.Start).Within))
+		return
+	}
+	w := e.nodes[i].work
+	if e.ledger.outage.orders.hold || e.lowerRiskWaits(i) {
+		e.wait(i)
+		return
+	}
+	stop := e.course.find(i, plan.Stop, plan.Down)
+	*w = work{step: stop, verb: plan.Stop, rung: plan.Stop, phase: verifying, placed: w.placed}
+	e.power(i, Hung, "it hangs on its way down and its power is back: powered off to be started again")
 }
 
 // escalate goes to the next rung of the ladder, or gives the step up where there is none.
 func (e *Engine) escalate(i int, cause Cause, why string) {
-	n, decl := &e.nodes[i], e.estate.Node(i)
-	x := n.exec
-	if x.verb != plan.Stop || x.rung == plan.Force || !decl.Can.Has(plan.Force) || x.goal != e.run.goal {
-		e.giveUp(i, cause, why)
-		return
-	}
-	if e.spared(i) {
-		e.holdBack(i, why+"; its power is back, so it is not forced")
-		return
-	}
-	x.lastLook = false
-	if e.run.hold {
-		x.phase, x.next, x.deadline = backingOff, e.now.Add(slowestLook), e.now.Add(slowestLook)
-		e.probeNode(i)
-		e.arm(i)
-		return
-	}
-	if e.run.pressure == noPressure && e.lowerRiskWaits(i) {
-		// Nothing of lower risk may still be waited for when this is forced: it gets their time.
-		x.deadline = e.now.Add(slowestLook)
-		x.phase = proving
-		e.look(i, slowestLook)
-		return
-	}
-	e.force(i, cause, why)
-}
-
-// spared tells whether a node keeps its power after all, so that no further command of a down plan is given to it.
-func (e *Engine) spared(i int) bool { return !e.run.dark[i] }
-
-// lowerRiskWaits tells whether a node of lower data risk is still being stopped gracefully.
-func (e *Engine) lowerRiskWaits(i int) bool {
-	risk := e.estate.Node(i).Risk
-	return slices.ContainsFunc(e.inFlight(plan.Stop), func(j int) bool { return e.estate.Node(j).Risk < risk })
-}
-
-// inFlight lists the nodes whose step is at a rung, lowest data risk first.
-func (e *Engine) inFlight(rung plan.Verb) []int {
-	var nodes []int
-	for i := range e.nodes {
-		if x := e.nodes[i].exec; x != nil && x.goal == e.run.goal && x.rung == rung && x.phase != asking {
-			nodes = append(nodes, i)
-		}
-	}
-	slices.SortStableFunc(nodes, func(a, b int) int { return cmp.Compare(e.estate.Node(a).Risk, e.estate.Node(b).Risk) })
-	return nodes
-}
-
-// force goes to the forced rung, with the reason on record.
-func (e *Engine) force(i int, cause Cause, why string) {
-	x := e.nodes[i].exec
-	if x.op != 0 {
-		e.out = append(e.out, Cancel{Op: x.op})
-		delete(e.ops, x.op)
-	}
-	*x = exec{goal: x.goal, verb: x.verb, rung: plan.Force, cause: cause, reason: why, given: x.given, heard: x.heard, away: x.away, since: e.now}
-	e.notify(true, fmt.Sprintf("powering off %s: %s", e.id(i), why))
-	if e.estate.Node(i).Kind == plan.VM {
-		e.command(i)
-		return
-	}
-	x.deadline = e.now.Add(max(e.estate.Node(i).Time(plan.Force).Within, firstLook))
-	e.guard(i) // what uses it may have come up since it was told to stop
-}
-
-// press shortens waits as the pressure asks. It never reorders: what is forced was being stopped already, and steps
-// after it still wait for its proof; only flushes, which harm nothing, come before their time.
-func (e *Engine) press() {
-	r := e.run
-	why := r.pressure.String()
-	for _, i := range e.inFlight(plan.Stop) {
-		x := e.nodes[i].exec
-		if x == nil {
-			continue // ended by what was forced before it
-		}
-		if x.phase != guarding && e.pressed(i) {
-			e.force(i, Pressed, why)
-		}
-	}
-	if r.pressure >= reserveReached {
-		for s := range r.progress.plan.Steps {
-			step, st := &r.progress.plan.Steps[s], r.progress.status[s]
-			if step.Verb == plan.Flush && !step.Milestone && (st == waiting || st == blocked) && r.due(step.Node, step.Stage) {
-				r.progress.left[s], r.progress.worst[s] = 0, proven
-				e.offer(s)
-			}
-		}
-	}
-	if r.pressure >= cutNow {
-		e.cutWithWhatIsOn(why)
-	}
-	e.unpark()
-}
-
-// pressed tells whether a node is powered off now instead of being asked: what begins when the battery is short already is
-// not given the time that was taken from what was under way.
-func (e *Engine) pressed(i int) bool {
 	decl := e.estate.Node(i)
-	short := decl.Kind == plan.VM && e.run.pressure >= forceVMs || decl.Kind == plan.Host && e.run.pressure >= reserveReached
-	return short && decl.Can.Has(plan.Force) && !e.spared(i)
+	w := e.nodes[i].work
+	switch {
+	case !e.wanted(i):
+		e.overdueUnwanted(i)
+	case w.verb != plan.Stop || w.rung == plan.Force || !decl.Can.Has(plan.Force):
+		e.giveUp(i, cause, why)
+	case e.ledger.outage.orders.hold, e.lowerRiskWaits(i):
+		// Nothing of lower risk may still be waited for when this is forced: it gets their time.
+		e.wait(i)
+	default:
+		e.power(i, cause, why)
+	}
 }
 
-// cutWithWhatIsOn cuts the outputs although not everything behind them is proven off: the battery is about to do the
-// same, without the return that a commanded cut gives.
-func (e *Engine) cutWithWhatIsOn(why string) {
-	r := e.run
-	for k := range e.supplies {
-		s := &e.supplies[k]
-		n := &e.nodes[s.node]
-		step, ok := r.progress.plan.Find(s.node, plan.Cut)
-		if !ok || !s.out || n.down || n.exec != nil || !e.darkens(s.node) || r.progress.plan.Steps[step].Milestone || !r.due(s.node, "shutdown") {
-			continue
+// wait gives a rung whose time is over a little more of it.
+func (e *Engine) wait(i int) {
+	w := e.nodes[i].work
+	w.finalAsk = false
+	w.deadline = e.now.Add(slowestLook)
+	e.enter(w, proving)
+	e.look(i, slowestLook)
+}
+
+// lowerRiskWaits reports whether a node of lower data risk that needs the same supply is still being stopped without force. One
+// that another supply carries for long enough wins no time for a node whose battery is short. A host holds no data of its own:
+// it goes when nothing on it can be waited for.
+func (e *Engine) lowerRiskWaits(i int) bool {
+	decl := e.estate.Node(i)
+	if decl.Kind == plan.Host {
+		return false
+	}
+	return slices.ContainsFunc(e.graceful, func(j int) bool {
+		hasTime := e.press[i] != noPressure && e.press[j] == noPressure
+		return e.estate.Node(j).Risk < decl.Risk && !hasTime && slices.ContainsFunc(e.roots[i], func(k int) bool { return slices.Contains(e.roots[j], k) })
+	})
+}
+
+// power goes to the forced rung, with the reason on record.
+func (e *Engine) power(i int, cause Cause, why string) {
+	w := e.nodes[i].work
+	if w.op != 0 {
+		e.out = append(e.out, Cancel{Op: w.op})
+		delete(e.ops, w.op)
+	}
+	if w.phase == waitingForSlot {
+		e.course.queued[w.step] = false
+	}
+	e.enter(w, verifying)
+	*w = work{step: w.step, verb: w.verb, rung: plan.Force, phase: verifying, placed: w.placed, since: w.since, force: force{cause, why}}
+	e.notify(true, fmt.Sprintf("powering off %s: %s", e.id(i), why))
+	w.deadline = e.now.Add(max(e.estate.Node(i).Time(plan.Force).Within, firstLook))
+	e.ask(i) // what uses it may have come up since it was told to stop
+}
+
+// mustHurry reports whether a node is powered off now instead of being asked: what begins when the battery is short already
+// is not given the time that was taken from what was under way.
+func (e *Engine) mustHurry(i int) bool {
+	decl := e.estate.Node(i)
+	short := decl.Kind == plan.VM && e.press[i] >= forceVMs || decl.Kind == plan.Host && e.press[i] >= reserveReached
+	return short && decl.Can.Has(plan.Force) && e.goesDown(i) && !e.lowerRiskWaits(i)
+}
+
+// hurry powers off what is being stopped and must not be waited for any longer, lowest data risk first.
+func (e *Engine) hurry() {
+	e.hurryDue = false
+	if !e.pressed {
+		return
+	}
+	var late []int
+	for i := range e.nodes {
+		if w := e.nodes[i].work; w != nil && w.verb == plan.Stop && w.rung == plan.Stop && w.phase != verifying && w.phase != asking && e.press[i] != noPressure {
+			late = append(late, i)
 		}
-		if st := r.progress.status[step]; st == settled || st == active {
-			continue
+	}
+	slices.SortStableFunc(late, func(a, b int) int { return cmp.Compare(e.estate.Node(a).Risk, e.estate.Node(b).Risk) })
+	for _, i := range late {
+		if w := e.nodes[i].work; w != nil && e.wanted(i) && e.mustHurry(i) {
+			e.power(i, Pressed, e.press[i].String())
 		}
-		r.progress.status[step] = active
-		r.progress.active++
-		r.progress.disp.Take(s.node)
-		n.exec = &exec{goal: plan.Down, verb: plan.Cut, rung: plan.Cut, cause: Pressed, reason: why}
-		if on := e.listOn(s.node); on != "" {
-			n.exec.reason += "; not proven off: " + on
-		}
-		e.command(s.node)
 	}
 }

@@ -12,16 +12,16 @@ import (
 // RefusesDrill tells why a drill would not begin now, and after a semicolon what to do instead; "" if it would.
 func (e *Engine) RefusesDrill(d Drill) string {
 	switch {
-	case e.run != nil && e.inDrill():
+	case e.ledger.outage != nil && e.ledger.outage.drill.on():
 		return "a drill is under way; wait for its end, or use abort to end it now"
-	case e.run != nil:
+	case e.ledger.outage != nil:
 		return "an outage is under way; wait until it is over"
 	case e.journalLost:
 		return "the journal can't be written, so that nobody would know what to bring back; mend its disk first"
 	}
 	for k := range e.supplies {
-		if s := &e.supplies[k]; s.unfit() != "" {
-			return "supply " + e.id(s.node) + " is " + s.unfit() + "; wait until every supply is on line"
+		if s := &e.supplies[k]; e.notWell(k) != "" {
+			return "supply " + e.id(s.node) + " is " + e.notWell(k) + "; wait until every supply is on line"
 		}
 	}
 	if d.Supply != "" {
@@ -39,18 +39,29 @@ func (e *Engine) RefusesDrill(d Drill) string {
 	return ""
 }
 
-// unfit says what about a supply speaks against taking anything down on purpose; "": nothing.
-func (s *supply) unfit() string {
-	st := &s.state
+// notWell says what about a supply speaks against taking anything down on purpose; "": nothing.
+func (e *Engine) notWell(k int) string {
+	s := &e.supplies[k]
 	switch {
-	case st.Failing(), st.Mains != power.MainsOnline, st.SilentFor > 0, st.BrownoutFor > 0, st.Calibrating:
-		return st.String()
-	case s.harmed:
+	case !isSteady(&s.state):
+		return s.state.String()
+	case e.isUnfit(s):
 		return "on line, and what the policy watches beside the mains holds"
-	case s.out:
+	case e.standing(k).dark():
 		return "on line, but not for long enough"
 	}
 	return ""
+}
+
+// isWell reports whether notWell has nothing to say: it is asked at each event.
+func (e *Engine) isWell(k int) bool {
+	s := &e.supplies[k]
+	return isSteady(&s.state) && !e.isUnfit(s) && !e.standing(k).dark()
+}
+
+// isSteady reports whether a supply is heard, on line, and neither in a test nor browned out.
+func isSteady(st *power.State) bool {
+	return !st.Failing() && st.Mains == power.MainsOnline && st.SilentFor == 0 && st.BrownoutFor == 0 && !st.Calibrating
 }
 
 // takes tells which nodes a drill names; or what it names that there is not.
@@ -109,8 +120,8 @@ func (e *Engine) cannotComeBack(in []bool) string {
 // notSeen names nodes of which nobody knows whether they are on.
 func (e *Engine) notSeen(in []bool) string {
 	unknown := e.ids(func(i int) bool {
-		st := e.nodes[i].seen.State
-		return in[i] && probed(e.estate.Node(i)) && e.estate.Node(i).Can.Has(plan.Stop) && st != plan.On && st != plan.Off && st != plan.Gone && !e.nodes[i].down
+		st := e.nodes[i].belief.answer
+		return in[i] && probed(e.estate.Node(i)) && e.estate.Node(i).Can.Has(plan.Stop) && st != plan.On && st != plan.Off && st != plan.Gone && !e.isOff(i)
 	})
 	switch {
 	case len(unknown) > 0:
@@ -123,19 +134,19 @@ func (e *Engine) notSeen(in []bool) string {
 
 // runs tells whether a node is one that a drill would stop and start.
 func (e *Engine) runs(i int) bool {
-	return e.estate.Node(i).Can&plan.VerbSet(plan.Stop, plan.Protect, plan.Flush) != 0 && e.nodes[i].seen.State == plan.On
+	return e.estate.Node(i).Can&plan.VerbSet(plan.Stop, plan.Protect, plan.Flush) != 0 && e.nodes[i].belief.seen.State == plan.On
 }
 
 // needed names what uses a part of the drill from outside and is not off: it is not stopped, and must not lose what it
 // stands on.
 func (e *Engine) needed(in []bool) string {
 	for i := range e.nodes {
-		if !in[i] || !e.estate.Node(i).Can.Has(plan.Stop) || e.nodes[i].down {
+		if !in[i] || !e.estate.Node(i).Can.Has(plan.Stop) || e.isOff(i) {
 			continue
 		}
 		var on []string
 		for _, u := range e.usersBeyond(i, in) {
-			if !e.nodes[u].down {
+			if !e.isOff(u) {
 				on = append(on, e.id(u))
 			}
 		}
@@ -159,18 +170,4 @@ func (e *Engine) usersBeyond(i int, in []bool) []int {
 		users = append(users, self)
 	}
 	return users
-}
-
-// lifeline finds Ebbtide's own machine, -1 if it is not declared, and all that it needs.
-func (e *Engine) lifeline() (self int, needed []bool) {
-	self, needed = -1, make([]bool, len(e.nodes))
-	for i := len(e.nodes) - 1; i >= 0; i-- { // what a node needs comes before it
-		if e.estate.Node(i).Kind == plan.Self {
-			self, needed[i] = i, true
-		}
-		for _, j := range e.estate.Needs(i) {
-			needed[j] = needed[j] || needed[i]
-		}
-	}
-	return self, needed
 }

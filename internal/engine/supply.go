@@ -8,72 +8,168 @@ import (
 	"ebbtide/internal/power"
 )
 
-// supply is one UPS: its power state, and what this outage has done with its output (kept in its node).
+// supply is what is known of one UPS beside its standing on record: its readings, and what follows from them.
 type supply struct {
-	node    int
-	tracker *power.Tracker
-	state   power.State
-	failed  bool // is or was failing in the open outage
-	out     bool // failing now; its return counts only after a while
-	heard   bool // polled since the engine was made
-	gate    bool // the recharge gate is open
-	harmed  bool // on line, and the policy takes things down nevertheless: browned out, or too hot
-	cycled  bool // something was commanded that only a power cycle of this supply takes back
-	offSeen bool // its readings have said since its cut that the output is off, or have said nothing
-	habit   bool // it says OFF although nothing was cut
-	readAt  time.Time
-	ahead   time.Duration // to the next poll: as long as to the last one, lookAhead at most
+	node      int
+	tracker   *power.Tracker
+	state     power.State
+	condition condition
+	output    output
+	lapse     lapse
+	gate      bool      // its recharge gate is open, if it has one
+	mute      bool      // it is not heard now
+	harmful   bool      // as it is now it is unfit: see isUnfit
+	unfit     bool      // it is on line, and too hot or browned out for what the policy allows
+	turned    bool      // it is on record that its load comes back
+	burden              // as its last reading has it
+	cutDue    time.Time // when the cut that counts down is due, as far as it says
+	readAt    time.Time
+	ahead     time.Duration // to the next poll: as long as to the last one, lookAhead at most
 }
 
-// read takes one reading: it may open an outage, widen it, trigger stages, hold the plan or open the gate.
+// burden is how short the time is that a supply's battery leaves.
+type burden struct {
+	pressure pressure // of the battery
+	onLoad   pressure // of what hangs on it
+	trusted  bool     // it is counted on, beside other feeds: it does not fail, or is heard and gives power
+}
+
+// output is what a supply's words about its output are worth, and what they were since its last cut.
+type output struct {
+	offSeen bool // it was off since the last cut was due: its readings said so, or said nothing
+	habit   bool // it says OFF although nothing was cut
+}
+
+// lapse is what may have happened to a supply's load unseen.
+type lapse uint8
+
+const (
+	noLapse  lapse = iota
+	wasDeaf        // it was not heard for a while: its output may have been off
+	wasOff         // its output was off, and nobody had cut it
+	justBack       // its output came on, and no reading since has said whether its mains are back
+)
+
+// read takes one reading: it may open an outage, widen it, trigger stages, or open the gate.
 func (e *Engine) read(r power.Reading) {
-	at := slices.IndexFunc(e.supplies, func(s supply) bool { return e.id(s.node) == r.Supply })
-	if at < 0 {
+	at, known := e.estate.Index(r.Supply)
+	if !known || e.ledger.supply[at] < 0 {
 		return
 	}
-	s := &e.supplies[at]
+	k := e.ledger.supply[at]
+	s := &e.supplies[k]
 	if s.state.Mains == power.MainsOnBattery && r.Link == power.Fresh && r.Status.Has(power.OL) {
 		e.spent(s)
 	}
 	s.ahead = min(max(0, e.now.Sub(s.readAt)), lookAhead)
 	s.readAt = e.now
-	s.tracker.Observe(e.now, e.excuse(s, r))
+	s.tracker.Observe(e.now, e.maskTest(s, r))
 	s.state = s.tracker.State(e.now)
-	if n := &e.nodes[s.node]; s.state.SaysOff && !n.down && !n.done.Has(plan.Cut) && (n.exec == nil || n.exec.rung != plan.Cut) {
-		s.habit = true
-	}
-	s.offSeen = s.offSeen || s.state.OutputOff || s.state.SilentFor > 0 || s.state.SaysOff && !s.habit
-	e.survive(s)
+	s.harmful = e.harms(s)
+	e.hear(k)
+	e.addFailoverLoad(s)
 	e.chores()
-	s.harmed = e.harms(s)
-	failing := s.state.Failing() || s.harmed || s.out && !e.back(s)
-	if failing != s.out {
-		s.out = failing
-		e.mainsChanged(s)
-	}
-	e.followDischarge(s, r)
-	if e.run == nil {
+	e.follow(k)
+	e.followTest(s, r)
+	if e.ledger.outage == nil {
+		e.recondition()
 		return
 	}
-	if dark := e.darkNow(s.node); dark != e.run.dark[s.node] || !s.heard {
-		s.heard = true
-		e.redark()
+	if e.standing(k).out {
+		e.judgeTriggers(k)
 	}
-	if s.out {
-		e.judgeTriggers(s)
-	} else if s.failed {
-		e.judgeGate(s)
-	}
+	e.judgeGate(k)
+	e.recondition()
 	e.judgePressure()
+	e.release(k)
 }
 
-// back tells whether a supply that was failing has its mains again for long enough to count.
-func (e *Engine) back(s *supply) bool {
-	return !s.state.Failing() && !s.harmed && s.state.Mains == power.MainsOnline && s.state.OnlineFor >= returnAfter
+// standing is how a supply stands in the open outage; the zero one while there is none.
+func (e *Engine) standing(k int) *standing {
+	if e.ledger.outage == nil {
+		return &e.well
+	}
+	return &e.ledger.outage.supplies[k]
 }
 
-// harms tells whether a stage that stops something holds for a supply that is on line: what speaks of the battery does not
-// hold there, a brown-out and the temperature do.
+// hear takes down what a reading says of the output, and what may have happened before it.
+func (e *Engine) hear(k int) {
+	s, st := &e.supplies[k], e.standing(k)
+	if s.lapse == justBack && s.state.SilentFor == 0 {
+		s.lapse, e.shifted = noLapse, true
+	}
+	if s.state.SaysOff && st.cycle < cutSent {
+		s.output.habit = true
+	}
+	due := !s.cutDue.IsZero() && !e.now.Before(s.cutDue)
+	if s.state.OutputOff || s.state.SaysOff && !s.output.habit || s.state.SilentFor > 0 && due {
+		s.output.offSeen = true
+	}
+	switch {
+	case s.state.OutputOff && st.cycle == committed:
+		e.wentOff(k)
+	case s.state.OutputOff && st.cycle < cutSent:
+		s.lapse = wasOff
+	case s.lapse == wasOff && st.cycle < cutSent && s.state.SilentFor == 0 && !s.state.OutputOff: // at once: nothing may be stopped on what was known before
+		e.cycled(k, "its output was off")
+	case s.state.SilentFor > deafAfter && (s.lapse == noLapse || s.lapse == justBack):
+		s.lapse = wasDeaf
+	case s.state.SilentFor == 0 && s.lapse == wasDeaf && !s.state.Failing():
+		s.lapse = noLapse
+		e.heardAgain(k)
+	}
+}
+
+// wentOff follows a supply that is to be cut and whose output goes off before that: its battery has given out. Its cycle has begun,
+// on record, so that its return is one after a crash too.
+func (e *Engine) wentOff(k int) {
+	const why = "its output went off before it was cut"
+	i := e.supplies[k].node
+	if e.nodes[i].work != nil {
+		e.prove(i, Already, why)
+		return
+	}
+	verb, state := plan.Cut, plan.Off
+	e.record(Record{Kind: Proven, Node: e.id(i), Verb: &verb, State: &state, Cause: Already, Reason: why})
+}
+
+// heardAgain follows a supply that was deaf and is on line: its load may have been off and on again meanwhile. Where
+// nothing waits for its cycle that is taken for one.
+func (e *Engine) heardAgain(k int) {
+	if e.ledger.outage != nil && e.standing(k).failed && e.standing(k).cycle == uncut {
+		e.cycled(k, "it was not heard for a while")
+		return
+	}
+	if e.standing(k).cycle != uncut {
+		e.record(Record{Kind: Mains, Cause: Unseen, Supplies: []string{e.id(e.supplies[k].node)}, Reason: "it was not heard for a while"})
+	}
+	e.renewLoad(k)
+}
+
+// follow notes that a supply begins to fail, or returns.
+func (e *Engine) follow(k int) {
+	s := &e.supplies[k]
+	unfit := e.isUnfit(s)
+	failing := s.state.Failing() || unfit
+	if failing && !e.standing(k).out {
+		e.leaveDrill() // which may close it, so that an outage opens
+	}
+	st := e.standing(k)
+	switch {
+	case failing && e.ledger.outage == nil:
+		e.openOutage(k)
+	case failing && !st.out:
+		e.fails(k)
+	case !failing && st.out && s.state.Mains == power.MainsOnline && s.state.SilentFor == 0 && s.state.OnlineFor >= returnAfter:
+		e.comesBack(k)
+	}
+}
+
+// isUnfit reports whether a stage that stops something holds for a supply that is on line: what speaks of the battery does
+// not hold there, a brown-out and the temperature do.
+func (e *Engine) isUnfit(s *supply) bool { return s.harmful }
+
+// harms finds isUnfit, once for each state of a supply.
 func (e *Engine) harms(s *supply) bool {
 	if s.state.Mains != power.MainsOnline || s.state.Calibrating {
 		return false
@@ -82,79 +178,48 @@ func (e *Engine) harms(s *supply) bool {
 	return e.settings.Policy.Shutdown.Holds(f) || slices.ContainsFunc(e.settings.Policy.Shed, func(st power.Stage) bool { return st.When.Holds(f) })
 }
 
-// mainsChanged follows a supply that began or ended to fail.
-func (e *Engine) mainsChanged(s *supply) {
+// fails takes a further failing supply into the outage, or one that fails again.
+func (e *Engine) fails(k int) {
+	s := &e.supplies[k]
 	id := e.id(s.node)
-	switch {
-	case s.out && e.run == nil:
-		s.failed = true
-		e.openOutage(s)
-		return
-	case e.run == nil:
-		return
-	case s.out && !s.failed:
-		s.failed = true
-		e.widen(s)
-	case s.out:
-		s.gate = false
-		e.run.pressure = noPressure // what was spared meanwhile is pressed too
-		if e.run.goal == plan.Up {  // before the word on the mains: a crash between the two must not keep it going up
-			e.turn(plan.Down, id+" fails again during the power-up")
-		}
-		e.record(Record{Kind: Mains, Cause: Failing, Supplies: []string{id}, Reason: e.tells(s), Replace: s.state.ReplaceBattery})
-		e.notify(true, id+" fails again: "+e.tells(s))
-		e.weAreOn()
-	default:
-		e.record(Record{Kind: Mains, Cause: Returned, Supplies: []string{id}, Reason: e.tells(s), Replace: s.state.ReplaceBattery})
-		e.notify(false, id+" is back: "+e.tells(s))
+	again := e.standing(k).failed
+	if s.turned {
+		s.turned = false
+		e.record(Record{Kind: Turned, Goal: plan.Down, Supplies: []string{id}, Reason: id + " fails again during the power-up"})
 	}
-	e.run.looked = e.run.looked && !s.out
-	e.redark()
-}
-
-// weAreOn takes back that our own machine was stopped, which it was before the mains came back in between.
-func (e *Engine) weAreOn() {
-	for i := range e.nodes {
-		if n := &e.nodes[i]; e.estate.Node(i).Kind == plan.Self && n.done.Has(plan.Stop) && n.exec == nil {
-			n.done &^= plan.VerbSet(plan.Stop)
-			if e.run.snapped && e.run.surveys == 0 {
-				e.rebuild()
-			}
-		}
+	s.gate = false
+	e.record(Record{Kind: Mains, Cause: Failing, Supplies: []string{id}, Reason: e.tells(s), Replace: s.state.ReplaceBattery})
+	word := " fails too: "
+	if again {
+		word = " fails again: "
 	}
+	e.notify(true, "power failure: "+id+word+e.tells(s))
+	e.survey()
 }
 
-// redark finds anew what goes dark as the supplies are.
-func (e *Engine) redark() {
-	e.run.dark = e.findDark()
-	e.unpark()
+// comesBack takes down that a supply has its mains again.
+func (e *Engine) comesBack(k int) {
+	s := &e.supplies[k]
+	id := e.id(s.node)
+	e.record(Record{Kind: Mains, Cause: Returned, Supplies: []string{id}, Reason: e.tells(s), Replace: s.state.ReplaceBattery})
+	e.notify(false, id+" is back: "+e.tells(s))
 }
 
-// darkNow tells whether a supply fails at present, or is past its point of no return, or its output was cut and has not
-// come back. One that failed before a crash and has not been heard from since still fails.
-func (e *Engine) darkNow(i int) bool {
-	s := e.supplyAt(i)
-	return s != nil && (e.nodes[i].down || s.cycled || s.state.Failing() || s.harmed || s.out && s.state.Mains == power.MainsUnknown)
-}
-
-// unheard tells whether a supply of the outage has not been polled since a crash.
-func (e *Engine) unheard() bool {
-	return slices.ContainsFunc(e.supplies, func(s supply) bool { return s.failed && !s.heard })
-}
-
-func (e *Engine) supplyAt(i int) *supply {
-	for k := range e.supplies {
-		if e.supplies[k].node == i {
-			return &e.supplies[k]
-		}
+// cycled takes down that a supply's output was off, or may have been, and is on: what hangs on it is looked at anew.
+func (e *Engine) cycled(k int, why string) {
+	s := &e.supplies[k]
+	s.lapse, s.cutDue = justBack, zeroTime
+	if s.state.Mains == power.MainsOnline && s.state.SilentFor == 0 {
+		s.lapse = noLapse
 	}
-	return nil
+	e.record(Record{Kind: Mains, Cause: Cycled, Supplies: []string{e.id(s.node)}, Reason: why})
+	e.renewLoad(k)
 }
 
 // tells says how a supply is, and what of the policy holds for one that is on line.
 func (e *Engine) tells(s *supply) string {
 	text := s.state.String()
-	if !s.harmed {
+	if !e.isUnfit(s) {
 		return text
 	}
 	f := power.Facts{State: s.state}
@@ -166,202 +231,140 @@ func (e *Engine) tells(s *supply) string {
 	return text + ", and " + e.settings.Policy.Shutdown.Because(f)
 }
 
-// live tells whether a supply feeds its load from the mains: fresh, on line and not in a test, and not cut by us without
-// having been seen on again since.
-func (e *Engine) live(s *supply) bool {
-	if s.out || s.state.Calibrating || s.state.OutputOff || s.state.SilentFor > 0 || s.state.Mains != power.MainsOnline {
-		return false
-	}
-	return !e.nodes[s.node].down
+// live reports whether a supply feeds its load from the mains: heard, on line, not in a test, and not on its way to be cut.
+func (e *Engine) live(k int) bool {
+	s, st := &e.supplies[k], e.standing(k)
+	return !st.dark() && !s.state.Calibrating && !s.state.OutputOff && s.state.SilentFor == 0 && s.state.Mains == power.MainsOnline
 }
 
-// fed tells whether a node may be started as far as power goes: it has no feeds of its own, or any of them is live and,
-// where it failed in this outage, charged enough.
-func (e *Engine) fed(i int) bool {
-	feeds := e.estate.Feeds(i)
-	return len(feeds) == 0 || slices.ContainsFunc(feeds, func(f int) bool {
-		s := e.supplyAt(f)
-		return s != nil && e.live(s) && (!s.failed || s.gate)
+// judgeGate opens or shuts the recharge gate of a supply whose mains are back.
+func (e *Engine) judgeGate(k int) {
+	s := &e.supplies[k]
+	if !e.live(k) {
+		s.gate = false
+		return
+	}
+	if !s.gate && e.gateOf(k) == gateShut {
+		s.gate = e.settings.Policy.Restore.Holds(e.facts(s))
+	}
+}
+
+// gateOf gives how the recharge gate of a supply is.
+func (e *Engine) gateOf(k int) gate {
+	switch {
+	case e.supplies[k].gate:
+		return gateOpen
+	case e.standing(k).failed, e.ledger.outage != nil && !e.resumedAt.IsZero():
+		return gateShut
+	}
+	return noGate
+}
+
+// recondition finds anew how each supply is, and what can be started on it. Where that has changed, all wants are.
+func (e *Engine) recondition() {
+	unheard, fit := e.unheardSupply(), e.mayDrill()
+	changed := e.shifted || unheard != e.unheard || fit != e.drillFit
+	e.shifted, e.unheard, e.drillFit = false, unheard, fit
+	for k := range e.supplies {
+		s := &e.supplies[k]
+		off := e.nodes[s.node].belief.seen.State == plan.Off || s.state.OutputOff
+		unfit := e.isUnfit(s)
+		now := conditionOf(e.standing(k), readingOf(&s.state, unfit), off, e.gateOf(k))
+		mute := s.state.SilentFor > 0
+		changed = changed || now != s.condition || unfit != s.unfit || mute != s.mute
+		s.unfit, s.mute = unfit, mute
+		s.condition = now
+	}
+	if !changed {
+		return
+	}
+	e.refeed()
+	e.touchAll()
+	for k := range e.supplies {
+		e.turnUp(k)
+	}
+}
+
+// refeed finds which nodes may be started as far as power goes: each has a feed on which things may be started, or none of
+// its own, and so has all that it needs.
+func (e *Engine) refeed() {
+	e.firm = e.estate.Scope(func(i int) bool {
+		k := e.ledger.supply[i]
+		return k >= 0 && e.standing(k).dark() && e.supplies[k].condition != returning && e.supplies[k].lapse != justBack
 	})
-}
-
-// judgeTriggers starts the stages whose condition holds for a failing supply.
-func (e *Engine) judgeTriggers(s *supply) {
-	if e.run.aborted || slices.Contains(e.run.stage(power.ShutdownStage).supplies, s.node) { // that is the last of all stages
-		return
-	}
-	p := &e.settings.Policy
-	f := e.facts(s)
-	if p.Protect.Holds(f) {
-		e.trigger(power.ProtectStage, s, p.Protect.Because(f))
-	}
-	for _, stage := range p.Shed {
-		if stage.When.Holds(f) {
-			e.trigger(stage.Name, s, stage.When.Because(f))
+	for i := range e.nodes {
+		feeds := e.estate.Feeds(i)
+		ok := len(feeds) == 0 || slices.ContainsFunc(feeds, func(f int) bool {
+			k := e.ledger.supply[f]
+			return k >= 0 && e.supplies[k].condition.starts()
+		})
+		for _, d := range e.estate.Needs(i) {
+			ok = ok && (e.estate.Node(d).Kind == plan.Supply || e.fed[d])
 		}
-	}
-	if p.Shutdown.Holds(f) {
-		e.triggerAll(s, p.Shutdown.Because(f))
+		if e.estate.Node(i).Kind == plan.Supply {
+			k := e.ledger.supply[i]
+			ok = k >= 0 && e.supplies[k].condition.starts()
+		}
+		e.fed[i] = ok
 	}
 }
 
-// triggerAll starts the shutdown, and with it every stage that comes before it.
-func (e *Engine) triggerAll(s *supply, reason string) {
-	e.trigger(power.ProtectStage, s, reason)
-	for _, stage := range e.settings.Policy.Shed {
-		e.trigger(stage.Name, s, reason)
-	}
-	e.trigger(power.ShutdownStage, s, reason)
-}
-
-func (e *Engine) trigger(stage string, s *supply, reason string) {
-	st := e.run.stage(stage)
-	if slices.Contains(st.supplies, s.node) {
+// turnUp takes down that the gate of a supply is open, where there is something to bring back.
+func (e *Engine) turnUp(k int) {
+	s := &e.supplies[k]
+	o := e.ledger.outage
+	if o == nil || s.condition != ready || s.turned || o.drill.on() || e.journalLost || !e.anythingAway() {
 		return
 	}
-	st.supplies, st.reason = append(st.supplies, s.node), reason
+	s.turned = true
 	id := e.id(s.node)
-	e.record(Record{Kind: Triggered, Stage: stage, Supplies: []string{id}, Reason: reason, Numbers: e.numbers(s)})
-	e.notify(stage == power.ShutdownStage, "stage "+stage+" starts for "+id+": "+reason+" ("+e.tells(s)+")")
-	st.due = e.estate.Scope(func(i int) bool { return slices.Contains(st.supplies, i) })
-	e.unpark()
+	e.record(Record{Kind: Turned, Goal: plan.Up, Supplies: []string{id}, Reason: "mains are back and the gate is open", Numbers: e.numbers(s)})
+	e.notify(true, "now bringing back what "+id+" feeds: mains are back and the gate is open")
 }
 
-// judgeGate opens the recharge gate of a supply whose mains are back.
-func (e *Engine) judgeGate(s *supply) {
-	restore := e.settings.Policy.Restore
-	if s.gate || !e.live(s) {
-		return
+// anythingAway reports whether anything of the outage is to be brought back.
+func (e *Engine) anythingAway() bool {
+	o := e.ledger.outage
+	for i := range o.nodes {
+		if o.scope[i] && (o.nodes[i].snap.on && !e.isOn(i) || o.nodes[i].changed()) {
+			return true
+		}
 	}
-	if !restore.Holds(e.facts(s)) {
-		return
-	}
-	s.gate = true
-	e.unpark()
+	return false
 }
 
-// judgePressure shortens waits when the battery runs down faster than the plan: first VMs are forced, lowest data risk
-// first, then hosts; then only flush, halt and cut remain, and at last the output is cut with what is left.
-func (e *Engine) judgePressure() {
-	r := e.run
-	if r == nil || r.goal != plan.Down || r.hold || r.aborted || r.progress.plan == nil {
+// release gives up the cycle of a supply that waits for what can't be proven, with its mains back and the gate open but
+// for that: it is no reason to keep the rest down.
+func (e *Engine) release(k int) {
+	s, st := &e.supplies[k], e.standing(k)
+	if st.cycle != committed || st.out || s.state.Mains != power.MainsOnline || s.state.SilentFor > 0 || e.now.Sub(e.movedAt) < stalledFor {
 		return
 	}
-	level := noPressure
-	for i := range e.supplies {
-		s := &e.supplies[i]
-		if !s.state.Failing() || e.nodes[s.node].down || !slices.Contains(r.stage(power.ShutdownStage).supplies, s.node) {
-			continue
-		}
-		left, _ := s.state.Outlook.At(pressing)
-		likely := s.state.Likely
-		if s.state.LowBattery && !left.Known {
-			left = power.Known(lowBatteryLeft.Seconds())
-			likely = left
-		}
-		if !left.Known {
-			continue
-		}
-		reserve := e.settings.Policy.Reserve.Seconds()
-		switch {
-		case likely.Value <= max(leastForCut.Seconds(), reserve/4):
-			level = max(level, cutNow)
-		case left.Value <= reserve:
-			level = max(level, reserveReached)
-		case e.estimated && left.Value <= reserve+e.estimate.Hosts.Seconds():
-			level = max(level, forceVMs)
-		}
-	}
-	if level <= r.pressure {
+	if e.ledger.outage.orders.hold || !e.settings.Policy.Restore.Holds(e.facts(s)) || e.worksUnder(s.node) {
 		return
 	}
-	r.pressure = level
-	e.notify(true, level.String())
-	e.press()
+	id := e.id(s.node)
+	why := "its cut can't come: what it waits for is not proven off; what only its power cycle starts needs a person"
+	e.record(Record{Kind: Mains, Cause: Released, Supplies: []string{id}, Reason: why})
+	e.notify(true, id+" is not cut: "+why)
 }
 
-// pressure is how far waits are shortened.
-type pressure uint8
-
-const (
-	noPressure pressure = iota
-	forceVMs
-	reserveReached
-	cutNow
-)
-
-func (p pressure) String() string {
-	return [...]string{
-		"battery time is enough",
-		"the battery runs down faster than the plan: VMs that are still on are powered off",
-		"only the reserve is left: hosts are powered off, caches flushed",
-		"the battery is about to die: outputs are cut with what is still on",
-	}[p]
+// worksUnder reports whether a step is under way on anything that a supply feeds.
+func (e *Engine) worksUnder(supply int) bool {
+	return e.nodes[supply].work != nil || slices.ContainsFunc(e.estate.Dependents(supply), func(i int) bool { return e.nodes[i].work != nil })
 }
 
-const (
-	lookAhead      = 15 * time.Second // a poll is expected to come within so long
-	lowBatteryLeft = 2 * time.Minute  // what a low-battery flag means where the UPS gives no runtime
-	leastForCut    = 30 * time.Second // the least that a cut and its delay need
-)
-
-// pressing is the chance of the battery giving out from which waits are shortened: what is powered off is harmed for
-// certain, so that it takes more than for a start in time.
-const pressing = 0.2
-
-// pessimistic is the share of trials that a plan's time covers.
-const pessimistic = 1 - power.Pessimistic
-
-// chores are what comes round while readings come in: looks at the whole estate while all is well, at given-up nodes
-// and cut supplies in an outage, and a new estimate.
-func (e *Engine) chores() {
-	if e.run == nil || e.discharging() {
-		if !e.now.Before(e.sweepAt) {
-			e.sweepAt = e.now.Add(sweepEvery)
-			for i := range e.nodes {
-				e.probeNode(i)
-			}
-			e.askForEstimate()
-		}
-		return
+// unheardSupply gives a supply of the outage that has not been heard since Ebbtide began, or was cut before that and has not
+// been looked at since; -1 if there is none.
+func (e *Engine) unheardSupply() int {
+	if e.ledger.outage == nil {
+		return -1
 	}
-	if e.now.Sub(e.asked) >= askEstimate {
-		e.askForEstimate()
-	}
-	if e.now.Before(e.run.lookAt) {
-		return
-	}
-	e.run.lookAt = e.now.Add(failedLook / 3)
-	e.unpark() // what a guard held back is tried again
-	for i := range e.nodes {
-		n := &e.nodes[i]
-		cutAndGone := e.estate.Node(i).Kind == plan.Supply && n.down
-		if (n.bad != 0 && n.exec == nil || cutAndGone) && !e.now.Before(n.nextLook) {
-			n.nextLook = e.now.Add(failedLook)
-			if cutAndGone {
-				n.nextLook = e.now.Add(failedLook / 3)
-			}
-			e.probeNode(i)
+	for k := range e.supplies {
+		s, st := &e.supplies[k], e.standing(k)
+		if s.state.Supply == "" && st.failed || st.cycle >= cutSent && !e.looked(s.node) {
+			return k
 		}
 	}
-}
-
-// askForEstimate asks how long the rest of the plan takes. The engine goes on without the answer.
-func (e *Engine) askForEstimate() {
-	e.asked = e.now
-	e.serial++
-	ask := Estimate{Serial: e.serial}
-	for i := range e.nodes {
-		if !e.concerns(i) {
-			continue
-		}
-		ask.Scope = append(ask.Scope, e.id(i))
-		if !e.nodes[i].down {
-			ask.Down = append(ask.Down, e.id(i))
-		}
-		if x := e.nodes[i].exec; x != nil && x.goal == plan.Down && x.given {
-			ask.Running = append(ask.Running, Underway{Node: e.id(i), Verb: x.rung, For: max(0, e.now.Sub(x.since))})
-		}
-	}
-	e.out = append(e.out, ask)
+	return -1
 }

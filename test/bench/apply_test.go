@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/engine"
-	"ebbtide/internal/next"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/sim"
 )
@@ -20,9 +19,9 @@ type moment struct {
 	ev engine.Event
 }
 
-// TestApplyAnew measures what an event costs the engine that is made anew, over a whole outage of estates of three sizes: the
-// events of a simulated run are played again into a fresh engine, alone.
-func TestApplyAnew(t *testing.T) {
+// TestApply measures what an event costs the engine over a whole outage of estates of three sizes: the events of a simulated run
+// are played again into a fresh engine, alone.
+func TestApply(t *testing.T) {
 	wanted(t)
 	for _, c := range []struct {
 		nodes, runs int
@@ -32,7 +31,7 @@ func TestApplyAnew(t *testing.T) {
 		events := eventsOf(t, sc)
 		costs, total := make([]time.Duration, 0, c.runs*len(events)), time.Duration(0)
 		for range c.runs {
-			e := next.New(sc.Settings)
+			e := engine.New(sc.Settings)
 			for _, m := range events {
 				begun := time.Now()
 				e.Apply(m.at, m.ev)
@@ -44,7 +43,7 @@ func TestApplyAnew(t *testing.T) {
 		slices.Sort(costs)
 		mean := us(total / time.Duration(len(costs)))
 		figure{
-			Figure: fmt.Sprintf("engine_anew_apply_%d_nodes", c.nodes), Value: mean, Unit: "µs/event", Target: fmt.Sprintf("<= %g", c.most), OK: mean <= c.most, Runs: c.runs,
+			Figure: fmt.Sprintf("engine_apply_%d_nodes", c.nodes), Value: mean, Unit: "µs/event", Target: fmt.Sprintf("<= %g", c.most), OK: mean <= c.most, Runs: c.runs,
 			Note: fmt.Sprintf("mean of %d events; median %.1f µs, p99 %.1f µs, max %.0f µs", len(events), us(costs[len(costs)/2]), us(costs[len(costs)*99/100]), us(costs[len(costs)-1])),
 		}.print(t)
 	}
@@ -63,7 +62,6 @@ func wideOutage(t *testing.T, nodes int) sim.Scenario {
 	require.NoError(t, err)
 	s.Estate = e
 	sc := outage(s)
-	sc.Anew = true
 	sc.Forecast = func(*plan.Estate, engine.Estimate) engine.Estimated {
 		return engine.Estimated{Need: []time.Duration{30 * time.Minute}, Hosts: 5 * time.Minute, Whole: time.Hour}
 	}

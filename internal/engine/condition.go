@@ -1,4 +1,4 @@
-package next
+package engine
 
 import (
 	"ebbtide/internal/power"

@@ -1,4 +1,4 @@
-package next
+package engine
 
 import (
 	"time"
@@ -92,6 +92,14 @@ func (e *Engine) text(w Why) string {
 		return "waiting for the journal: nothing is started without it"
 	}
 	return ""
+}
+
+// whyDown says why a node can't be brought up now.
+func (e *Engine) whyDown(i int) string {
+	if e.journalLost {
+		return e.text(Why{Code: NoJournal, node: i})
+	}
+	return e.text(Why{Code: GateShut, node: e.unfedBy(i)})
 }
 
 // whyDark names the supplies whose power a node waits for.

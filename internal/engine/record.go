@@ -28,10 +28,14 @@ const (
 	Turned    RecordKind = "turned"    // the direction changed: Goal, Supplies (whose mains are back), Reason, Numbers
 	Ordered   RecordKind = "ordered"   // an operator's command: Order, By, Node, Reason (why refused, else empty)
 	Asked     RecordKind = "asked"     // a person's step was asked for: Node, Verb
+	Forbidden RecordKind = "forbidden" // the permit refused a command, and nothing was sent: Node, Verb, Reason ("rule 3: …")
 	Gap       RecordKind = "gap"       // nobody was there to see: the journal was lost and is back, or an outage is taken up again: Reason
 	Spent     RecordKind = "spent"     // a supply's stretch on battery ended, or its output is about to be cut: Supplies, Discharge
 	Closed    RecordKind = "closed"    // the outage is over: Reason, Nodes (not restored)
 )
+
+// ModeDrill is the mode of a run that began as a drill, in its first record.
+const ModeDrill = "drill"
 
 // Record is one durable journal entry. Everything shown anywhere is a fold over records.
 type Record struct {
@@ -40,7 +44,7 @@ type Record struct {
 	Kind     RecordKind               `json:"kind"`
 	Outage   string                   `json:"outage,omitempty"`
 	Mode     string                   `json:"mode,omitempty"`   // "run", "drill", "observe", "simulate"
-	Format   int                      `json:"format,omitempty"` // of the records of this outage: 1 in those of the engine made anew (internal/next), 0 in those of the engine that ships
+	Format   int                      `json:"format,omitempty"` // of the records of this outage: FormatNow in those of today
 	Scope    []string                 `json:"scope,omitempty"`  // of a drill: the nodes that it takes, or the supply whose battery it discharges
 	Supplies []string                 `json:"supplies,omitempty"`
 	Digest   string                   `json:"digest,omitempty"`

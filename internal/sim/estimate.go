@@ -23,19 +23,13 @@ func estimateTrials(estate *plan.Estate) int {
 
 // estimate tells how long the rest of the plan takes. The answer to the same question is the same.
 func (s *simulation) estimate(ask engine.Estimate) engine.Estimated {
-	weighs := s.weighsSlack()
+	weighs := s.engine.WeighsSlack()
 	if !s.asked || weighs != s.slack || !slices.Equal(ask.Down, s.ask.Down) || !slices.Equal(ask.Scope, s.ask.Scope) || !slices.Equal(ask.Running, s.ask.Running) {
 		s.asked, s.slack, s.ask, s.estimated = true, weighs, ask, s.scenario.Forecast(s.estate, ask)
 	}
 	answer := s.estimated
 	answer.Serial = ask.Serial
 	return answer
-}
-
-// weighsSlack reports whether slack may decide anything by the estimate that is asked for.
-func (s *simulation) weighsSlack() bool {
-	e, tells := s.engine.(interface{ WeighsSlack() bool })
-	return !tells || e.WeighsSlack()
 }
 
 // forecasting answers how long the rest of a plan takes where the scenario does not say who does. Where nobody reads the
@@ -49,7 +43,7 @@ func (s *simulation) forecasting() func(*plan.Estate, engine.Estimate) engine.Es
 	slack, tests, whole := decidesBy(&s.scenario, power.SlackBelow), testsBattery(&s.scenario), decidesBy(&s.scenario, power.RechargedFor)
 	return func(estate *plan.Estate, ask engine.Estimate) engine.Estimated {
 		answer := engine.Estimated{Hosts: f.Hosts(estate, ask)}
-		if tests || slack && s.weighsSlack() {
+		if tests || slack && s.engine.WeighsSlack() {
 			answer.Need = f.Need(estate, ask)
 		}
 		if whole {

@@ -35,9 +35,7 @@ type Scenario struct {
 	// Witness is told each event as the engine gets it (nil: nobody).
 	Witness func(at time.Time, ev engine.Event)
 	For     time.Duration // the run ends then, or when all is over and no change is left
-	// Anew has the run played by the engine that is made anew (internal/next), not by the one that ships.
-	Anew bool
-	// Checked has that engine held against its own records and against itself after each event: dear.
+	// Checked has the engine held against its own records and against itself after each event: dear.
 	Checked bool
 	// Apart keeps the things that happen at different places from happening at the same instant, by some nanoseconds
 	// each: what runs beside each other in the shell has an order only then. An estimate is there at once.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"ebbtide/internal/engine"
-	"ebbtide/internal/next"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/referee"
@@ -43,8 +42,7 @@ var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // check holds the engine against its own records and against itself, where the scenario asks for that.
 func (s *simulation) check(effects []engine.Effect) {
-	e, ok := s.engine.(*next.Engine)
-	if !s.scenario.Checked || !ok {
+	if !s.scenario.Checked {
 		return
 	}
 	for _, effect := range effects {
@@ -54,35 +52,16 @@ func (s *simulation) check(effects []engine.Effect) {
 			}
 		}
 	}
-	if err := e.Check(s.twin); err != nil {
+	if err := s.engine.Check(s.twin); err != nil {
 		s.referee.Broken(s.now, "7: "+err.Error())
 		s.scenario.Checked = false
 	}
 }
 
-// machine is an engine: the old one, or the one that is made anew beside it.
-type machine interface {
-	Apply(now time.Time, ev engine.Event) []engine.Effect
-	Open() bool
-	View() engine.View
-}
-
-func (s *simulation) make() machine {
-	if s.scenario.Anew {
-		if s.scenario.Checked {
-			s.twin = next.New(s.scenario.Settings)
-		}
-		return next.New(s.scenario.Settings)
-	}
-	return engine.New(s.scenario.Settings)
-}
-
-func (s *simulation) restore(records []engine.Record) (machine, error) {
-	if s.scenario.Anew {
-		if s.scenario.Checked {
-			s.twin, _ = next.Restored(s.scenario.Settings, records)
-		}
-		return next.Restored(s.scenario.Settings, records)
+// restore makes an engine from the records of a journal, and beside it the twin, where one is asked for.
+func (s *simulation) restore(records []engine.Record) (*engine.Engine, error) {
+	if s.scenario.Checked {
+		s.twin, _ = engine.Restored(s.scenario.Settings, records)
 	}
 	return engine.Restored(s.scenario.Settings, records)
 }
@@ -92,9 +71,9 @@ type simulation struct {
 	scenario Scenario
 	now      time.Time
 	agenda   agenda
-	engine   machine
-	twin     *next.Engine // is given the records alone; nil: nothing is checked
-	life     int          // numbers the engine's lives: answers to an earlier one are lost
+	engine   *engine.Engine
+	twin     *engine.Engine // is given the records alone; nil: the run is not checked
+	life     int            // numbers the engine's lives: answers to an earlier one are lost
 	pending  map[engine.Op]bool
 	wake     time.Time
 	referee  *referee.Referee
@@ -137,7 +116,7 @@ func modelled(sc Scenario, lean bool) *simulation {
 
 func play(sc Scenario, lean bool) *Result {
 	s := modelled(sc, lean)
-	s.engine = s.make()
+	s.engine, _ = s.restore(nil)
 	s.apply(engine.Started{})
 	for _, c := range sc.Changes {
 		s.at(Epoch.Add(c.At), func() { s.change(c) })

@@ -20,7 +20,6 @@ var layers = map[string]int{
 	"internal/config":  0,
 	"internal/runbook": 1,
 	"internal/engine":  1,
-	"internal/next":    1, // the engine made anew, until it takes the other's place
 
 	"internal/timeline": 2,
 	"internal/referee":  2,
@@ -46,7 +45,6 @@ var layers = map[string]int{
 // allowed are imports within a layer.
 var allowed = map[string][]string{
 	"internal/power":  {"internal/plan"},                          // spans of time read alike everywhere
-	"internal/next":   {"internal/engine"},                        // the port's types, until then
 	"internal/nut":    {"internal/adapter"},                       // a supply's output is a node
 	"internal/report": {"internal/timeline", "internal/forecast"}, // it tells the course of an outage, and how long steps take
 	// The engine asks how long the rest of its plan takes, two proofs are held together, and what came of it is judged.

@@ -15,7 +15,7 @@ func BenchmarkCampaign(b *testing.B) {
 	const first, seeds = 1000, 100
 	played, events, began := 0, 0, processor()
 	for b.Loop() {
-		_, r, err := playWith(sim.Check, dst.Draw(dst.Seeded(first+uint64(played%seeds))), !*shipped)
+		_, r, err := playWith(sim.Check, dst.Draw(dst.Seeded(first+uint64(played%seeds))))
 		if err != nil {
 			b.Fatal(err)
 		}

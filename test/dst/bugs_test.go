@@ -100,12 +100,12 @@ func (b *bug) hunt(t *testing.T, root string) {
 	first, _ := begin(t)
 	for seed := first; ; seed++ { // one that breaks a rule without the bug too shows nothing
 		left := first + uint64(*bugSeeds) - seed
-		out, _ := run("-dst.shipped", "-dst.broken", "0", "-dst.first", "-dst.from", strconv.FormatUint(seed, 10), "-dst.seeds", strconv.FormatUint(left, 10))
+		out, _ := run("-dst.broken", "0", "-dst.first", "-dst.from", strconv.FormatUint(seed, 10), "-dst.seeds", strconv.FormatUint(left, 10))
 		found := caught.FindStringSubmatch(out)
 		require.NotNil(t, found, "the bug %q was not caught within %d seeds:\n%s", b.name, *bugSeeds, out)
 		seed, err = strconv.ParseUint(found[1], 10, 64)
 		require.NoError(t, err)
-		_, clean, err := playWith(sim.Check, dst.Draw(dst.Seeded(seed)), false) // the bugs are edits of the engine that ships
+		_, clean, err := playWith(sim.Check, dst.Draw(dst.Seeded(seed)))
 		require.NoError(t, err)
 		if len(clean.Violations) == 0 {
 			t.Logf("%s: caught at seed %d in %s: %s", b.name, seed, time.Since(began).Round(100*time.Millisecond), found[2])

@@ -24,19 +24,18 @@ import (
 )
 
 var (
-	seeds   = flag.Int("dst.seeds", 500, "how many seeds the campaign plays")
-	from    = flag.Uint64("dst.from", 0, "the first of them; 0: as dst.random says, or by the commit's hash")
-	random  = flag.Bool("dst.random", false, "begin at a random seed")
-	faults  = flag.Int("dst.faults", 1, "how many times as likely as usual faults, lies, crashes and silences are")
-	one     = flag.Uint64("dst.seed", 0, "play this seed alone, and tell its story")
-	stop    = flag.Bool("dst.first", false, "end at the first seed that breaks a rule, and leave it as it is")
-	lines   = flag.String("dst.lines", "", "with dst.seed: show the effects that speak of this")
-	shipped = flag.Bool("dst.shipped", false, "play the engine that ships, not the one that is made anew")
-	broken  = flag.Int("dst.broken", 10, "how many seeds may break a rule: 0 once the engine is made anew (docs/adr/0016)")
-	check   = flag.Int("dst.check", 0, "hold the engine against its own records, and against itself, in one seed of so many")
-	until   = flag.Duration("dst.until", 0, "with dst.seed: end the run here")
-	shrink  = flag.Int("dst.shrink", 2000, "how many tries a failing seed's scenario is given to become smaller")
-	keep    = flag.String("dst.keep", os.TempDir(), "where the scenarios of failing seeds are written")
+	seeds  = flag.Int("dst.seeds", 500, "how many seeds the campaign plays")
+	from   = flag.Uint64("dst.from", 0, "the first of them; 0: as dst.random says, or by the commit's hash")
+	random = flag.Bool("dst.random", false, "begin at a random seed")
+	faults = flag.Int("dst.faults", 1, "how many times as likely as usual faults, lies, crashes and silences are")
+	one    = flag.Uint64("dst.seed", 0, "play this seed alone, and tell its story")
+	stop   = flag.Bool("dst.first", false, "end at the first seed that breaks a rule, and leave it as it is")
+	lines  = flag.String("dst.lines", "", "with dst.seed: show the effects that speak of this")
+	broken = flag.Int("dst.broken", 10, "how many seeds may break a rule (docs/adr/0016)")
+	check  = flag.Int("dst.check", 0, "hold the engine against its own records, and against itself, in one seed of so many")
+	until  = flag.Duration("dst.until", 0, "with dst.seed: end the run here")
+	shrink = flag.Int("dst.shrink", 2000, "how many tries a failing seed's scenario is given to become smaller")
+	keep   = flag.String("dst.keep", os.TempDir(), "where the scenarios of failing seeds are written")
 )
 
 var checked atomic.Int64 // scenarios that were played
@@ -45,13 +44,12 @@ var schema = families.Schema()
 
 // play runs the text of a scenario.
 func play(text string) (*sim.Result, error) {
-	_, r, err := playWith(sim.Check, text, !*shipped)
+	_, r, err := playWith(sim.Check, text)
 	return r, err
 }
 
-// playWith runs the text of a scenario with sim.Check, or with sim.Run, whose result tells the whole story: with the
-// engine that is made anew, or with the one that ships.
-func playWith(run func(sim.Scenario) *sim.Result, text string, anew bool) (sim.Scenario, *sim.Result, error) {
+// playWith runs the text of a scenario with sim.Check, or with sim.Run, whose result tells the whole story.
+func playWith(run func(sim.Scenario) *sim.Result, text string) (sim.Scenario, *sim.Result, error) {
 	sc, problems, err := sim.Load("drawn", []byte(text), nil, schema)
 	if err != nil {
 		return sc, nil, fmt.Errorf("%w\n%s", err, problems.Text())
@@ -59,7 +57,6 @@ func playWith(run func(sim.Scenario) *sim.Result, text string, anew bool) (sim.S
 	if *until > 0 {
 		sc.For = *until
 	}
-	sc.Anew = anew
 	sc.Checked = *check > 0 && checked.Add(1)%int64(*check) == 0
 	return sc, run(sc), nil
 }
@@ -102,7 +99,7 @@ func TestCampaign(t *testing.T) {
 				if seed >= first+count || *stop && found {
 					return
 				}
-				sc, r, err := playWith(run, draw(seed), !*shipped)
+				sc, r, err := playWith(run, draw(seed))
 				mu.Lock()
 				switch {
 				case err != nil:
@@ -137,7 +134,7 @@ func TestCampaign(t *testing.T) {
 		t.Logf("seed %d: %s%s", seed, brokenBy[seed], where)
 	}
 	if len(brokenBy) > most {
-		t.Errorf("%d of %d seeds broke a rule, and %d may while the engine is made anew", len(brokenBy), count, most)
+		t.Errorf("%d of %d seeds broke a rule, and %d may", len(brokenBy), count, most)
 	}
 }
 
@@ -192,7 +189,7 @@ func keepShrunk(t *testing.T, seed uint64) string {
 		r, err := play(text)
 		return err == nil && rule(r) == want
 	})
-	_, r, err = playWith(sim.Run, text, !*shipped)
+	_, r, err = playWith(sim.Run, text)
 	require.NoError(t, err)
 	path := filepath.Join(*keep, fmt.Sprintf("ebbtide-seed-%d.yaml", seed))
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))

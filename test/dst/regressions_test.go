@@ -15,8 +15,8 @@ func TestRegressions(t *testing.T) {
 	replay(t, "testdata/*.yaml")
 }
 
-// TestFoundWorlds plays the worlds in which the engine that ships breaks a rule, by the seed that drew them when they were found:
-// regressions of the engine that is made anew.
+// TestFoundWorlds plays worlds in which the engine broke a rule before it was made anew (docs/adr/0016), by the seed that drew
+// them.
 func TestFoundWorlds(t *testing.T) {
 	t.Parallel()
 	replay(t, "testdata/found/*.yaml")

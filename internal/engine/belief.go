@@ -1,0 +1,306 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"ebbtide/internal/plan"
+)
+
+// belief is the evidence about a node. It is of the node's present epoch: what was known before its power was lost or came
+// back, before what carries it did, before a start of it, and before Ebbtide itself was away, is forgotten. Nothing of it
+// outlives a crash.
+type belief struct {
+	seen    plan.Observation // the newest answer that said something; State is Unknown before there is one
+	seenAt  time.Time        // when that was asked
+	look    Op               // its number: a look with a lower number than a command was made before it
+	answer  plan.State       // what the newest look made of it, Unknown and Unreachable included
+	askedAt time.Time        // when that was asked; zero: not yet in this epoch
+	looks   int              // how many looks in a row have said the same
+	proof   proof            // what its being off rests on
+	epoch   Op               // the highest number of an operation from before this epoch
+	blank   time.Time        // since when its answers have said nothing; zero: they do
+	silent  time.Time        // since when it has not answered; zero: it answers, or nobody asked
+	rising  time.Time        // until then it may be on its way up: neither silence nor one "off" says otherwise
+	boots   time.Time        // until then it may have started by itself while nobody looked: its silence proves nothing
+	doubt   plan.State       // an answer that is asked for again before it is believed
+	asked   bool             // it has been asked in this epoch
+	unasked bool             // the newest look did not get as far as the node
+	twice   bool             // the newest answer was asked for again, and said the same
+}
+
+// proof is what the belief that a node is off rests on, weakest first.
+type proof uint8
+
+const (
+	noProof     proof = iota
+	oneLook           // one look said so
+	twoLooks          // two looks in a row did
+	byWitnesses       // its own system and its BMC did, at the same time
+	bySilence         // it has not answered for as long as the runbook asks, after a stop that it had accepted
+)
+
+func (p proof) String() string {
+	return [...]string{"nothing", "one look", "two looks in a row", "two witnesses", "its silence after an accepted stop"}[p]
+}
+
+// renew begins a new epoch of a node.
+func (b *belief) renew(before Op) { *b = belief{epoch: before, doubt: plan.Unknown} }
+
+// commanded forgets what was seen of a node's power before a command that changes it: a look from before proves nothing of it.
+func (b *belief) commanded(verb plan.Verb, op Op) {
+	switch verb {
+	case plan.Start:
+		b.renew(op)
+	case plan.Stop, plan.Force, plan.Cut:
+		b.seen.State, b.answer, b.askedAt, b.looks, b.proof, b.epoch, b.doubt = plan.Unknown, plan.Unknown, time.Time{}, 0, noProof, op, plan.Unknown
+	default:
+	}
+}
+
+// isOff reports whether a node is known to be off, in this epoch.
+func (e *Engine) isOff(i int) bool {
+	b := &e.nodes[i].belief
+	return b.proof >= twoLooks
+}
+
+// isOn reports whether a node is known to be on, and healthy where the runbook asks for that.
+func (e *Engine) isOn(i int) bool {
+	decl, b := e.estate.Node(i), &e.nodes[i].belief
+	switch decl.Kind {
+	case plan.Self:
+		return true // it is us
+	case plan.Person:
+		return e.ledger.outage != nil && e.ledger.outage.nodes[i].shown == shownOn
+	case plan.Passive:
+		return !decl.Healthy || b.seen.Healthy == plan.Yes
+	default:
+	}
+	blank := !b.blank.IsZero() && e.now.Sub(b.blank) > proofStands
+	return b.seen.State == plan.On && b.looks >= proofLooks && b.answer != plan.Unreachable && !blank && (!decl.Healthy || b.seen.Healthy == plan.Yes)
+}
+
+// showsUp reports whether the newest look at a node showed that it is on or starts.
+func (e *Engine) showsUp(i int) bool {
+	answer := e.nodes[i].belief.answer
+	return answer == plan.On || answer == plan.Starting
+}
+
+// rises reports whether a node may be on its way up: no stop is sent to it before that has settled.
+func (e *Engine) rises(i int) bool { return e.now.Before(e.nodes[i].belief.rising) }
+
+// provenOff reports whether a node is off beyond doubt: what can't be undone may rest on it. One look is not enough, and an
+// old proof is none, unless the node was asked since and did not answer: silence contradicts nothing.
+func (e *Engine) provenOff(i int) bool {
+	b := &e.nodes[i].belief
+	if b.proof < twoLooks || b.doubt != plan.Unknown {
+		return false
+	}
+	return e.now.Sub(b.askedAt) <= proofStands && (b.answer == plan.Off || b.answer == plan.Gone || !e.mayHaveCycled(i))
+}
+
+// mayHaveCycled reports whether the power of a node may have gone and come back unseen: a supply that feeds it is silent, and its
+// battery may have given out since.
+func (e *Engine) mayHaveCycled(i int) bool {
+	return slices.ContainsFunc(e.estate.Sources(i), func(f int) bool {
+		k := e.ledger.supply[f]
+		return k >= 0 && e.supplies[k].mute && e.supplies[k].state.Left.Value <= 0
+	})
+}
+
+// inDoubt reports whether a node has to be asked before a command rests on its being off.
+func (e *Engine) inDoubt(i int) bool {
+	b := &e.nodes[i].belief
+	switch {
+	case !probed(e.estate.Node(i)):
+		return false
+	case b.doubt != plan.Unknown:
+		return true
+	case b.proof < twoLooks:
+		return e.now.Sub(b.askedAt) > proofAge || b.proof == oneLook
+	}
+	return e.now.Sub(b.seenAt) > proofAge && e.now.Sub(b.askedAt) > proofAge
+}
+
+// looked reports whether a node has been asked in this epoch, or can't be.
+func (e *Engine) looked(i int) bool {
+	return e.nodes[i].belief.asked || !probed(e.estate.Node(i))
+}
+
+// holds reports whether a look since the last command shows what a verb is to bring about.
+func (e *Engine) holds(i int, verb plan.Verb, since Op) bool {
+	b := &e.nodes[i].belief
+	if b.look <= since {
+		return false
+	}
+	switch verb {
+	case plan.Protect:
+		return b.seen.Protected == plan.Yes
+	case plan.Unprotect:
+		return b.seen.Protected == plan.No && e.setAsBefore(i)
+	case plan.Flush:
+		return b.seen.Clean == plan.Yes && b.seen.Protected != plan.No
+	case plan.Stop, plan.Force:
+		return e.isOff(i)
+	case plan.Cut:
+		return b.seen.State == plan.Off || b.seen.State == plan.Stopping
+	case plan.Start:
+		return e.isOn(i)
+	default:
+		return false
+	}
+}
+
+// setAsBefore reports whether what Protect may have changed is set as the snapshot says, as far as both are known: a thing
+// that was given back by half is not protected any more, and not back.
+func (e *Engine) setAsBefore(i int) bool {
+	if e.ledger.outage == nil {
+		return true
+	}
+	was, now := e.ledger.outage.nodes[i].snap.set, e.nodes[i].belief.seen.Settings
+	return e.ledger.outage.nodes[i].settings == asSet || was == "" || now == "" || now == was
+}
+
+// probed reports whether a node has anything to ask after: a step of its own or health checks.
+func probed(n *plan.Node) bool {
+	return n.Kind != plan.Person && n.Kind != plan.Self && (n.Can != 0 || n.Healthy)
+}
+
+// believe takes what a look said. Question is its number, asked the time at which it was asked.
+func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.Time) {
+	decl, b := e.estate.Node(i), &e.nodes[i].belief
+	if seen.State == plan.Off && seen.ByBMC && !e.resumedAt.IsZero() {
+		seen.State = plan.Unreachable // whether the two have ever agreed was forgotten with the crash
+	}
+	b.answer, b.askedAt, b.asked = seen.State, asked, true
+	if seen.State != plan.Unknown {
+		b.blank = zeroTime
+	}
+	switch seen.State {
+	case plan.Unknown:
+		if decl.Kind == plan.Passive {
+			b.seen, b.seenAt, b.look = seen, asked, question
+		}
+		if b.blank.IsZero() {
+			b.blank = asked
+		}
+		return // no answer was had, which proves nothing
+	case plan.Unreachable:
+		e.believeSilence(i, question, asked)
+		return
+	default:
+	}
+	if seen.State != plan.Gone { // what an answer does not speak of is as it was
+		seen.Protected, seen.Clean = cmp.Or(seen.Protected, b.seen.Protected), cmp.Or(seen.Clean, b.seen.Clean)
+		seen.Settings = cmp.Or(seen.Settings, b.seen.Settings)
+	}
+	same := b.seen.State == seen.State && b.seen.State != plan.Unknown
+	b.seen, b.seenAt, b.look, b.silent = seen, asked, question, time.Time{}
+	if !same {
+		b.looks = 0
+	}
+	if b.looks++; b.twice {
+		b.looks = max(b.looks, proofLooks)
+	}
+	switch {
+	case seen.State == plan.Gone:
+		b.proof = twoLooks
+	case seen.State == plan.Off && e.rises(i):
+		b.proof = noProof // it was told to start, or got its power: it need not show yet
+	case seen.State == plan.Off && b.looks >= proofLooks:
+		b.proof = max(b.proof, twoLooks)
+	case seen.State == plan.Off:
+		b.proof = max(b.proof, oneLook)
+	default:
+		b.proof = noProof
+	}
+	switch seen.State {
+	case plan.On:
+		b.rising, b.boots = time.Time{}, time.Time{}
+	case plan.Off:
+		if !e.rises(i) {
+			b.rising = time.Time{}
+		}
+	case plan.Starting:
+		if !same { // once: what says so for ever is not believed for ever
+			b.rising = e.now.Add(max(decl.Time(plan.Start).Within, firstRetry))
+		}
+	default:
+	}
+}
+
+// believeSilence counts how long a node has not answered. That proves it off where the runbook says so, after a stop that it
+// accepted in this epoch, and never while it may be on its way up.
+func (e *Engine) believeSilence(i int, question Op, asked time.Time) {
+	decl, b := e.estate.Node(i), &e.nodes[i].belief
+	if decl.OffAfter == 0 || e.rises(i) || e.now.Before(b.boots) || !e.acceptedStop(i) || e.cutOff(i) || b.unasked {
+		b.silent = time.Time{}
+		return
+	}
+	if b.silent.IsZero() {
+		b.silent = asked
+	}
+	if b.proof != noProof || asked.Sub(b.silent) < decl.OffAfter {
+		return
+	}
+	b.proof, b.look, b.seenAt, b.looks = bySilence, question, asked, proofLooks
+	b.seen = plan.Observation{State: plan.Off, Detail: "has not answered for " + plan.Span(decl.OffAfter) + " since it took its stop"}
+}
+
+// cutOff reports whether a node may be silent only because what it is reached through is: a switch or the like that has lost
+// its power, or may have.
+func (e *Engine) cutOff(i int) bool {
+	for _, d := range e.estate.Needs(i) {
+		n := e.estate.Node(d)
+		if n.Kind == plan.Supply {
+			continue
+		}
+		dead := func(f int) bool {
+			k := e.ledger.supply[f]
+			return k >= 0 && (e.supplies[k].mute || e.supplies[k].condition >= cutArmed || e.supplies[k].condition == unheard || e.supplies[k].state.OutputOff)
+		}
+		feeds := e.estate.Feeds(d)
+		if n.Kind == plan.Passive && len(feeds) > 0 && !slices.ContainsFunc(feeds, func(f int) bool { return !dead(f) }) || e.cutOff(d) {
+			return true
+		}
+	}
+	return false
+}
+
+// acceptedStop reports whether a node accepted a stop, and nothing since can have started it again.
+func (e *Engine) acceptedStop(i int) bool {
+	return e.ledger.outage != nil && e.ledger.outage.nodes[i].last.taken
+}
+
+// renewLoad begins a new epoch of all that a supply feeds or carries: its power was lost, or may have been. Machines may be
+// on their way up with it.
+func (e *Engine) renewLoad(k int) {
+	supply := e.supplies[k].node
+	for _, i := range e.estate.Dependents(supply) {
+		e.renew(i)
+	}
+}
+
+// renew begins a new epoch of a node, whose power may have come back, and asks after it.
+func (e *Engine) renew(i int) {
+	decl := e.estate.Node(i)
+	if !probed(decl) || decl.Kind == plan.Supply {
+		return
+	}
+	n := &e.nodes[i]
+	n.settled = plan.Unknown
+	n.belief.renew(e.nextOp)
+	if decl.Kind != plan.VM {
+		n.belief.rising = e.now.Add(bootTime(decl))
+		n.belief.boots = n.belief.rising
+	}
+	e.probe(i)
+	e.touch(i)
+}
+
+// bootTime is how long a machine may be silent, or look off, while it starts.
+func bootTime(n *plan.Node) time.Duration {
+	t := n.Time(plan.Start)
+	return max(2*t.Nominal, t.Within, firstRetry)
+}

@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"ebbtide/internal/plan"
+)
+
+// Replay takes a record as resume does: it changes the ledger and nothing else.
+func (e *Engine) Replay(r Record) error { return e.ledger.apply(&r) }
+
+// Check holds what the engine keeps against what follows, and says what differs: its ledger against that of a twin that was
+// given its records alone (nil: none was), how the steps stand against a judgement from scratch, and that whatever is not where
+// it should be has work under way or says what it waits for. The campaigns and the exploration ask it after each event; it costs
+// as much as a thousand events.
+func (e *Engine) Check(twin *Engine) error {
+	if twin != nil && !e.ledger.equal(&twin.ledger) {
+		return fmt.Errorf("the ledger is not what its records say: %s", e.ledger.differs(&twin.ledger))
+	}
+	if e.ledger.outage == nil {
+		return nil
+	}
+	if err := e.checkStands(); err != nil {
+		return err
+	}
+	return e.checkLiveness()
+}
+
+func (l *ledger) equal(o *ledger) bool {
+	return l.newest == o.newest && l.op == o.op && reflect.DeepEqual(l.outage, o.outage)
+}
+
+// differs names a field in which two ledgers differ.
+func (l *ledger) differs(o *ledger) string {
+	if l.outage == nil || o.outage == nil {
+		return "only one has an open outage"
+	}
+	for i := range l.outage.nodes {
+		if l.outage.nodes[i] != o.outage.nodes[i] {
+			return fmt.Sprintf("node %s: %+v, and by its records %+v", l.estate.Node(i).ID, l.outage.nodes[i], o.outage.nodes[i])
+		}
+	}
+	for k := range l.outage.supplies {
+		if !reflect.DeepEqual(l.outage.supplies[k], o.outage.supplies[k]) {
+			return fmt.Sprintf("supply %s: %+v, and by its records %+v", l.estate.Node(l.node[k]).ID, l.outage.supplies[k], o.outage.supplies[k])
+		}
+	}
+	return "the outage itself"
+}
+
+// checkStands judges every step from scratch.
+func (e *Engine) checkStands() error {
+	c := &e.course
+	kept, at := slices.Clone(c.stands), slices.Clone(c.waitsAt)
+	defer func() { c.stands, c.waitsAt = kept, at }()
+	fresh := slices.Clone(kept)
+	c.stands = fresh
+	clear(c.waitsAt)
+	for id := range c.steps { // what a step waits for comes before it
+		if fresh[id] = e.judgeStep(id); fresh[id] != kept[id] {
+			return fmt.Errorf("step %s %s stands as %d, and judged anew as %d", c.steps[id].Verb, c.steps[id].Name, kept[id], fresh[id])
+		}
+		s := &c.steps[id]
+		if !s.Milestone && e.waitsFor(id).Code == NothingElse && !c.queued[id] {
+			return fmt.Errorf("the turn of %s %s has come, and it is not queued", s.Verb, s.Name)
+		}
+	}
+	return nil
+}
+
+// checkLiveness follows what each node waits for: to work under way, a supply, a person or a time, and never in a circle.
+func (e *Engine) checkLiveness() error {
+	for id := range e.course.steps {
+		s := &e.course.steps[id]
+		if s.Milestone || e.course.stands[id] == proven {
+			continue
+		}
+		seen := map[int]bool{}
+		for at := id; ; {
+			why := e.waitsFor(at)
+			if why.Code != OthersFirst {
+				if w := e.nodes[s.Node].work; why.Code == UnderWay && w.deadline.IsZero() && w.next.IsZero() && w.phase != waitingForSlot && w.op == 0 && w.guard.waits == 0 && e.nodes[s.Node].question.op == 0 {
+					return fmt.Errorf("%s %s is %s, and nothing will end that", s.Verb, s.Name, w.phase)
+				}
+				break
+			}
+			if seen[at] = true; why.node < 0 {
+				return fmt.Errorf("%s %s waits for nothing", s.Verb, s.Name)
+			}
+			next := e.pendingStep(why.node, s.goal)
+			if next < 0 || seen[next] {
+				return fmt.Errorf("%s %s waits for %s, which does not know of it", s.Verb, s.Name, e.id(why.node))
+			}
+			at, s = next, &e.course.steps[next]
+		}
+	}
+	return nil
+}
+
+// pendingStep gives the first step of a node on a way that has not ended, -1 if there is none.
+func (e *Engine) pendingStep(i int, goal plan.Goal) int {
+	for _, id := range e.course.of[i] {
+		if s := &e.course.steps[id]; s.goal == goal && !s.Milestone && e.course.stands[id] == pending {
+			return id
+		}
+	}
+	return -1
+}

@@ -1,0 +1,349 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// A drill of a supply's battery: the UPS's own test runs it down under its load to a floor, and nothing else is touched. While
+// it runs, what the UPS calls "on battery" is on purpose, and counts as calibrating. How far it is stands in the ledger
+// (batteryTest); here is what is not durable.
+
+// test is the test of a battery that is under way.
+type test struct {
+	node    int // of the supply
+	floor   float64
+	scope   []bool // what an outage of the supply would take down: its shutdown must stay possible
+	phase   testPhase
+	serial  int // of the estimate that is waited for
+	op      Op  // of the command under way
+	since   time.Time
+	toldAt  time.Time // when it was first told to end; zero: it was not
+	retry   retry
+	resumed bool // it began before a crash: a part of it was seen by nobody
+	last    power.Reading
+	why     string // it ends
+	account account
+}
+
+// retry is when the UPS is told again, and how long that is after the last time.
+type retry struct {
+	at    time.Time
+	pause time.Duration
+}
+
+// account is what a battery gave in the whole test, once that is known.
+type account struct {
+	gave power.Discharge
+	made bool
+}
+
+type testPhase uint8
+
+const (
+	estimating  testPhase = iota // asks how long a shutdown takes
+	beginning                    // told to the UPS, which does not discharge yet
+	running                      // discharges
+	endingTest                   // told to end
+	testIsEnded                  // proven
+)
+
+const (
+	leastFloor    = 20.0             // percent: less leaves too little for an outage
+	mostFloor     = 95.0             //
+	leastFall     = 5.0              // percent: a smaller discharge tells nothing
+	beginWithin   = time.Minute      // for a UPS to discharge after it took the command, and for an estimate
+	excusedFor    = 30 * time.Second // after it was told to end, a supply that is still on battery has no excuse
+	endAgainAfter = 5 * time.Second  // a UPS that goes on is told again, then more rarely
+	endAgainSlow  = time.Minute
+	giveUpEnding  = 2 * time.Minute // in an outage, with more important things to do
+	mainsShare    = 0.5             // of nominal: an input voltage below it says that the mains are really gone
+)
+
+const discharges = power.OB | power.CAL | power.DISCHRG
+
+// testing reports whether the open run is the drill of a battery, and no supply has failed in it.
+func (e *Engine) testing() bool {
+	return e.ledger.outage != nil && e.ledger.outage.drill.phase == drillBattery && e.test != nil
+}
+
+func (e *Engine) newTest(node int) *test {
+	return &test{node: node, scope: e.estate.Scope(func(i int) bool { return i == node })}
+}
+
+// concerns reports whether a node counts for the estimate of how long the rest of the plan takes.
+func (e *Engine) concerns(i int) bool {
+	switch {
+	case e.ledger.outage == nil:
+		return true
+	case e.testing():
+		return e.test.scope[i]
+	}
+	return e.ledger.outage.scope[i]
+}
+
+// refusesDischarge tells why a battery is not drilled now; "" if it would be.
+func (e *Engine) refusesDischarge(d Drill) string {
+	at, known := e.estate.Index(d.Supply)
+	if !known || e.ledger.supply[at] < 0 {
+		return fmt.Sprintf("no supply is called %q; see `ebbtide status` for what there is", d.Supply)
+	}
+	st := &e.supplies[e.ledger.supply[at]].state
+	need := e.estate.Plan(plan.Down, func(i int) bool { return e.newTest(at).scope[i] && !e.isDown(i) }).Schedule().Total + e.settings.Policy.Reserve
+	switch {
+	case d.Floor < leastFloor || d.Floor > mostFloor:
+		return fmt.Sprintf("a floor of %.0f %% is not taken; give one from %.0f %% to %.0f %%", d.Floor, leastFloor, mostFloor)
+	case st.ReplaceBattery:
+		return d.Supply + " says that its battery is to be replaced; replace it first"
+	case st.Bypass, st.Overload:
+		return d.Supply + " is on bypass or overloaded; a test could drop its load: mend that first"
+	case !st.Charge.Known || !st.Left.Known:
+		return d.Supply + " does not tell its charge, or nobody knows how long it lasts; give it a curve in the runbook, or drill it by hand"
+	case st.Charge.Value < d.Floor+leastFall:
+		return fmt.Sprintf("%s is charged to %.0f %%, too near to the floor; wait until it is charged, or give a lower --floor", d.Supply, st.Charge.Value)
+	case st.Left.Value*d.Floor/st.Charge.Value < need.Seconds():
+		return fmt.Sprintf("at %.0f %% %s would last about %s, and a shutdown with the reserve needs %s; give a higher --floor",
+			d.Floor, d.Supply, span(st.Left.Value*d.Floor/st.Charge.Value), plan.Span(need))
+	}
+	return ""
+}
+
+// span writes whole seconds for people.
+func span(s float64) string { return plan.Span(time.Duration(s) * time.Second) }
+
+// openTest opens the drill of a battery. It begins when it is known how long a shutdown takes.
+func (e *Engine) openTest(d Drill) {
+	at, _ := e.estate.Index(d.Supply)
+	e.test = e.newTest(at)
+	e.test.floor, e.test.since = d.Floor, e.now
+	e.open(Record{Mode: ModeDrill, Scope: []string{d.Supply}, By: d.By, Reason: fmt.Sprintf("ordered by %s: the battery, down to %.0f %%", d.By, d.Floor)})
+	e.notify(false, fmt.Sprintf("drill by %s: the battery of %s, down to %.0f %%", d.By, d.Supply, d.Floor))
+	e.askForEstimate()
+	e.test.serial = e.serial
+}
+
+// beginTest tells the UPS to discharge, once the estimate for it is there and leaves enough at the floor.
+func (e *Engine) beginTest() {
+	if !e.testing() || e.test.phase != estimating || e.estimate.Serial < e.test.serial {
+		return
+	}
+	b := e.test
+	st := &e.supplies[e.ledger.supply[b.node]].state
+	atFloor := st.Left.Value * b.floor / max(st.Charge.Value, 1)
+	if need := e.shutdownNeeds(); atFloor < need.Seconds() {
+		e.closeOutage(fmt.Sprintf("nothing was done: at %.0f %% %s would last about %s, and a shutdown with the reserve may need %s; give a higher --floor",
+			b.floor, e.id(b.node), span(atFloor), plan.Span(need)))
+		return
+	}
+	b.phase, b.since = beginning, e.now
+	e.tellTest(plan.Discharge, "")
+}
+
+// shutdownNeeds is the battery time that must be left at any moment: a whole shutdown at its p95, and the reserve.
+func (e *Engine) shutdownNeeds() time.Duration {
+	return e.estimate.At(pessimistic) + e.settings.Policy.Reserve
+}
+
+func (e *Engine) tellTest(verb plan.Verb, reason string) {
+	b := e.test
+	b.retry.pause = min(max(2*b.retry.pause, endAgainAfter), endAgainSlow)
+	b.op, b.retry.at = e.newOp(b.node), e.now.Add(b.retry.pause)
+	e.record(Record{Kind: Intent, Op: b.op, Node: e.id(b.node), Verb: &verb, Reason: reason})
+	e.out = append(e.out, Do{Op: b.op, Node: e.id(b.node), Verb: verb, Within: acceptWithin})
+}
+
+// testCommanded takes the answer to one of these commands, and tells whether it was one.
+func (e *Engine) testCommanded(ev Finished) bool {
+	if e.test == nil || e.test.op != ev.Op {
+		return false
+	}
+	b := e.test
+	b.op = 0
+	verb := plan.EndDischarge
+	if b.phase == beginning {
+		verb = plan.Discharge
+	}
+	if ev.Outcome == Done {
+		return true
+	}
+	e.record(Record{Kind: Accepted, Op: ev.Op, Node: e.id(b.node), Verb: &verb, Outcome: ev.Outcome, Reason: ev.Detail})
+	switch {
+	case b.phase != beginning: // its readings say whether it ended
+	case ev.Outcome == TimedOut:
+		e.endTest("nobody knows whether it took the command")
+	default:
+		e.record(Record{Kind: Failed, Node: e.id(b.node), Verb: &verb, Reason: ev.Detail})
+		e.closeOutage("nothing was done: "+ev.Detail, NodeState{Node: e.id(b.node), State: e.nodes[b.node].belief.seen.State})
+	}
+	return true
+}
+
+// maskTest reads a supply's words in the light of its test: on battery on purpose is calibrating. That holds no longer when
+// its input voltage says that the mains are really gone, or when it goes on long after it was told to end.
+func (e *Engine) maskTest(s *supply, r power.Reading) power.Reading {
+	if e.test == nil || e.test.node != s.node || e.test.phase == estimating {
+		return r
+	}
+	b := e.test
+	if r.Link != power.Fresh || r.Status == 0 || r.Status.Has(power.WAIT) {
+		if b.inexcusable(e.now) && b.last.Status.Has(power.OB) && !s.state.Failing() {
+			return b.last // its last word was "on battery", and that is no test any more
+		}
+		return r
+	}
+	if r.Status&discharges == 0 && b.phase >= running && !b.account.made { // before the reading that ends it
+		b.account.gave, b.account.made = s.tracker.Discharge(e.now)
+		s.tracker.Told()
+	}
+	gone := r.Voltage.Known && r.Nominal.Known && r.Voltage.Value < mainsShare*r.Nominal.Value
+	switch {
+	case gone, b.inexcusable(e.now) && r.Status.Has(power.OB):
+		r.Status = r.Status&^(power.CAL|power.OL) | power.OB
+	case r.Status.Has(power.OB), r.Status.Has(power.DISCHRG) && !r.Status.Has(power.OL):
+		r.Status |= power.CAL
+	}
+	b.last = r
+	if b.last.Status = r.Status &^ power.CAL; r.Status&discharges != 0 && !r.Status.Has(power.OL) {
+		b.last.Status |= power.OB
+	}
+	return r
+}
+
+// inexcusable tells whether a supply that is still on battery can't be in its test any more.
+func (b *test) inexcusable(now time.Time) bool {
+	return !b.toldAt.IsZero() && now.Sub(b.toldAt) >= excusedFor
+}
+
+// followTest takes a reading of the supply whose battery is drilled, as the UPS gave it.
+func (e *Engine) followTest(s *supply, r power.Reading) {
+	if e.test == nil || e.test.node != s.node {
+		return
+	}
+	b := e.test
+	fresh := r.Link == power.Fresh && r.Status != 0 && !r.Status.Has(power.WAIT)
+	discharges := fresh && r.Status&discharges != 0
+	switch b.phase {
+	case estimating:
+		if e.now.Sub(b.since) > beginWithin {
+			e.closeOutage("nothing was done: nobody could tell how long a shutdown takes")
+		}
+	case beginning:
+		switch {
+		case discharges:
+			verb := plan.Discharge
+			e.record(Record{Kind: Proven, Node: e.id(b.node), Verb: &verb, Reason: r.Status.String()})
+			b.phase, b.since = running, e.now
+		case e.now.Sub(b.since) > beginWithin:
+			e.endTest("it took the command and does not discharge")
+		}
+	case running:
+		if why := e.enough(s, r, fresh, discharges); why != "" {
+			e.endTest(why)
+			return
+		}
+		e.said = fmt.Sprintf("%s discharges on purpose: %.0f %%, to %.0f %%", e.id(b.node), r.Charge.Value, b.floor)
+	case endingTest:
+		e.followEnding(fresh, discharges)
+	case testIsEnded:
+	}
+}
+
+// enough says why a battery is discharged no further; "": it is.
+func (e *Engine) enough(s *supply, r power.Reading, fresh, discharges bool) string {
+	b := e.test
+	left, need := s.state.Left, e.shutdownNeeds()
+	switch {
+	case !fresh:
+		return "it fell silent"
+	case !discharges:
+		return "it ended by itself"
+	case r.Status.Has(power.LB):
+		return "it calls its battery low"
+	case r.Charge.Known && r.Charge.Value <= b.floor:
+		return fmt.Sprintf("the floor is reached at %.0f %%", r.Charge.Value)
+	case !s.state.Charge.Known || !left.Known:
+		return "it no longer tells its charge, or how long it lasts"
+	case left.Value < need.Seconds():
+		return fmt.Sprintf("about %s are left, and a shutdown with the reserve may need %s", span(left.Value), plan.Span(need))
+	}
+	return ""
+}
+
+// endTest tells a UPS to end its test; without one it does nothing.
+func (e *Engine) endTest(why string) {
+	b := e.test
+	switch {
+	case b == nil || b.phase >= endingTest:
+	case b.phase == estimating:
+		b.phase = testIsEnded
+		if e.testing() {
+			e.closeOutage("nothing was done: " + why)
+		} else {
+			e.test = nil
+		}
+	default:
+		b.phase, b.why, b.toldAt, b.retry.pause = endingTest, why, e.now, 0
+		e.tellTest(plan.EndDischarge, why)
+	}
+}
+
+// followEnding waits for the UPS to be back on the mains, and tells it again while it is not.
+func (e *Engine) followEnding(fresh, discharges bool) {
+	b := e.test
+	verb := plan.EndDischarge
+	switch {
+	case fresh && !discharges:
+		e.record(Record{Kind: Proven, Node: e.id(b.node), Verb: &verb, Reason: b.last.Status.String()})
+		e.endedTest()
+	case !e.testing() && e.now.Sub(b.toldAt) > giveUpEnding:
+		e.record(Record{Kind: Failed, Node: e.id(b.node), Verb: &verb, Reason: "it is still on battery, in an outage"})
+		e.test = nil
+	case b.op == 0 && !e.now.Before(b.retry.at):
+		if e.testing() {
+			e.say(e.id(b.node) + " was told to end its test and is not back on the mains yet")
+		}
+		e.tellTest(plan.EndDischarge, b.why)
+	}
+}
+
+// endedTest writes down what the battery gave, and closes the drill.
+func (e *Engine) endedTest() {
+	b := e.test
+	if !e.testing() {
+		e.test = nil // the outage that came of it has an account of its own
+		return
+	}
+	reason := "the battery was discharged: " + b.why
+	if d := b.account.gave; b.account.made && !b.resumed {
+		e.record(Record{Kind: Spent, Supplies: []string{e.id(b.node)}, Discharge: &d})
+		reason = fmt.Sprintf("the battery went from %.0f %% to %.0f %% in %s: %s", d.From, d.To, plan.Span(d.Took), b.why)
+	}
+	e.closeOutage(reason)
+}
+
+// resumeTest ends a test that a crash left running: that comes before anything else.
+func (e *Engine) resumeTest() {
+	d := &e.ledger.outage.drill
+	if d.supply == 0 && d.phase != drillBattery || d.battery == notBegun && d.phase != drillBattery {
+		return
+	}
+	if d.battery == testEnded {
+		if d.phase == drillBattery {
+			e.closeOutage("the battery was discharged, and Ebbtide was away when that ended")
+		}
+		return
+	}
+	e.test = e.newTest(d.supply)
+	e.test.resumed = true
+	switch d.battery {
+	case testTold:
+		e.test.phase = beginning
+	case testRuns:
+		e.test.phase = running
+	default:
+	}
+	e.endTest("Ebbtide was away")
+}

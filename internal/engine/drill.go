@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// drillSilence is how long a supply may say nothing before a drill goes no further.
+const drillSilence = 15 * time.Second
+
+// beginDrill begins a rehearsal for real, or says why not. It is a run like an outage: the same snapshot, order, guards,
+// limits, proofs and retries. Only what begins it, what it covers and what turns it up differ.
+func (e *Engine) beginDrill(d Drill) {
+	if refusal := e.RefusesDrill(d); refusal != "" {
+		e.notify(false, "drill by "+d.By+" refused: "+refusal)
+		return
+	}
+	if d.Supply != "" {
+		e.openTest(d)
+		return
+	}
+	in, _ := e.takes(d)
+	ids := e.ids(func(i int) bool { return in[i] })
+	e.drillEnds = ""
+	e.open(Record{
+		Mode: ModeDrill, Scope: ids, By: d.By, Reason: "ordered by " + d.By,
+		Digest: e.estate.Plan(plan.Down, func(i int) bool { return in[i] }).Digest(),
+	})
+	e.notify(false, "drill by "+d.By+": "+some(ids))
+	e.survey()
+	e.askForEstimate()
+}
+
+// Outlook tells what a drill would do now. Before its first command a drill asks all of it anew.
+func (e *Engine) Outlook(d Drill) Outlook {
+	o := Outlook{Refusal: e.RefusesDrill(d)}
+	if in, _ := e.takes(d); in != nil {
+		o.Scope = e.ids(func(i int) bool { return in[i] })
+		o.On = e.ids(func(i int) bool { return in[i] && e.runs(i) })
+	}
+	o.Looking = slices.ContainsFunc(e.supplies, func(s supply) bool { return s.state.Supply == "" })
+	for i := range e.nodes {
+		o.Looking = o.Looking || e.nodes[i].question.op != 0 && e.nodes[i].belief.askedAt.IsZero()
+	}
+	return o
+}
+
+// leaveDrill ends the test of a battery when a supply fails; the rest of what ends a drill is in the ledger.
+func (e *Engine) leaveDrill() { e.endTest("a supply fails") }
+
+// outsiders lists what uses a part of a drill that goes down and is not part of it.
+func (e *Engine) outsiders() []int {
+	d := &e.ledger.outage.drill
+	if d.phase != drillDown {
+		return nil
+	}
+	var list []int
+	for i, in := range d.in {
+		if in && e.estate.Node(i).Can.Has(plan.Stop) {
+			list = append(list, e.usersBeyond(i, d.in)...)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// heedOutsiders ends a drill before it commands anything if the fresh look shows something on that needs a part of it.
+func (e *Engine) heedOutsiders() {
+	d := &e.ledger.outage.drill
+	if d.phase != drillDown || e.drillEnds != "" {
+		return
+	}
+	if why := e.needed(d.in); why != "" {
+		e.drillEnds, _, _ = strings.Cut(why, ";")
+		e.touchAll()
+	}
+}
+
+// mayDrill reports whether a drill may go on down as the supplies and the journal are.
+func (e *Engine) mayDrill() bool {
+	if e.journalLost || e.drillEnds != "" {
+		return false
+	}
+	for k := range e.supplies {
+		if !e.isWell(k) {
+			return false
+		}
+	}
+	return true
+}
+
+// followDrill turns a drill up when all of it is down or it can go no further, and ends it if it has commanded nothing.
+func (e *Engine) followDrill() {
+	o := e.ledger.outage
+	if o.drill.phase != drillDown || e.surveying > 0 || e.working > 0 {
+		return
+	}
+	why := e.drillIsDown()
+	if why == "" {
+		return
+	}
+	touched := slices.ContainsFunc(o.nodes, func(n entry) bool { return n.touched() })
+	switch {
+	case !touched && !e.anythingAway():
+		e.closeOutage("nothing was done: " + why)
+	case e.journalLost:
+		e.say("waiting for the journal: no power-up without it")
+	default:
+		e.record(Record{Kind: Turned, Goal: plan.Up, Reason: why})
+		e.notify(false, "now bringing back what the drill stopped: "+why)
+		e.evaluate()
+	}
+}
+
+// drillIsDown says why a drill goes no further down; "": it does, or is on hold.
+func (e *Engine) drillIsDown() string {
+	o := e.ledger.outage
+	switch {
+	case e.drillEnds != "":
+		return e.drillEnds
+	case o.orders.abort:
+		return "ended by an operator"
+	case o.orders.hold:
+		return ""
+	case e.journalLost:
+		return "the journal can't be written"
+	}
+	if why := e.unfitForLong(); why != "" {
+		return why
+	}
+	var held []string
+	for id := range e.course.steps {
+		s := &e.course.steps[id]
+		if s.goal != plan.Down || s.Milestone || s.Node < 0 || !o.drill.in[s.Node] || e.course.stands[id] == proven {
+			continue
+		}
+		switch why := e.waitsFor(id); why.Code {
+		case GivenUp, NotProven, OthersFirst: // what it waits for says it
+		case Pausing:
+			held = append(held, s.Name)
+		default:
+			return ""
+		}
+	}
+	switch why := e.needed(o.drill.in); {
+	case len(held) == 0:
+		return "all of it is down, or was given up"
+	case why != "":
+		why, _, _ = strings.Cut(why, ";")
+		return "held back: " + some(held) + ", since " + why
+	case e.now.Sub(e.movedAt) >= stalledFor: // what it waits for may still be proven: after a crash a silence has to be heard out again
+		return "held back: " + some(held)
+	}
+	return ""
+}
+
+// unfitForLong says which supply a drill does not go on with; "": all are well, or may be in a moment.
+func (e *Engine) unfitForLong() string {
+	for k := range e.supplies {
+		st := &e.supplies[k].state
+		why := e.notWell(k)
+		unheard := st.Mains == power.MainsUnknown && e.now.Sub(e.resumedAt) < silentFor
+		if why == "" || unheard || st.Mains == power.MainsOnline && st.SilentFor > 0 && st.SilentFor < drillSilence {
+			continue
+		}
+		return "supply " + e.id(e.supplies[k].node) + " is " + why
+	}
+	return ""
+}
+
+// say notifies of what the outage waits for, once.
+func (e *Engine) say(what string) {
+	if e.said != what {
+		e.said = what
+		e.notify(false, what)
+	}
+}
+
+// ids lists the nodes for which something holds, in the estate's order.
+func (e *Engine) ids(holds func(int) bool) []string {
+	var ids []string
+	for i := range e.nodes {
+		if holds(i) {
+			ids = append(ids, e.id(i))
+		}
+	}
+	return ids
+}
+
+// some names a few of many.
+func some(ids []string) string {
+	const few = 5
+	if len(ids) > few+1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(ids[:few], ", "), len(ids)-few)
+	}
+	return strings.Join(ids, ", ")
+}

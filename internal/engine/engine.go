@@ -1,0 +1,428 @@
+// Package engine decides: when an outage begins, what goes down in which order, what is proven, when things may come
+// back. It is a pure function of its events: Apply takes what happened and returns what to do. It reads no clock,
+// starts nothing and writes nothing; the shell (package runner), the simulator and the replay all drive the same code.
+//
+// There are four kinds of state, each with one way to change. What is durable is the ledger (ledger.go), which changes by
+// its records alone. What is believed of a node (belief.go, look.go) is evidence, which ends with what it was seen in.
+// What is wanted is a function of both: how a supply is in one word (condition.go, supply.go), where a node is to go and
+// which of its steps has its turn (want.go, evaluate.go), and what a step waits for (why.go). Work (work.go) is the one
+// step under way on a node: guard.go collects evidence before it, permit.go holds its command against the rules, step.go
+// carries it through command and proof, ladder.go through what follows when it has none.
+//
+// Around them: trigger.go judges when a stage begins, outage.go opens, follows and closes an outage, cycle.go takes a
+// supply through its power cycle, drill.go runs a part of the plan on purpose, discharge.go a battery, refuse.go says when
+// neither begins, order.go takes the orders of operators, foresee.go reckons the time that is left, view.go shows what is
+// known, and check.go holds the engine against itself.
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// Engine is the state of one estate. It is not safe for concurrent use.
+type Engine struct {
+	settings   Settings
+	estate     *plan.Estate
+	ledger     ledger
+	course     course
+	supplies   []supply
+	well       standing // that of every supply while no outage is open: the zero one, which nothing changes
+	nodes      []node
+	fed        []bool     // per node: it may be started as far as power goes
+	firm       []bool     // per node: it is lost, also if supplies that are on line again stay so
+	press      []pressure // per node: how short its battery time is
+	pressed    bool       // that of any node is
+	protectors []int      // caches and clusters
+	graceful   []int      // nodes that are being stopped without force, in the order in which that began
+	roots      [][]int    // per node: the supplies that it needs, itself or through others
+	foresight
+	clockwork
+	test        *test  // of a battery that is under way, nil: none is
+	unheard     int    // a supply that is to be heard before anything begins, -1: none
+	drillFit    bool   // a drill may go on down
+	drillEnds   string // why a drill goes no further, though nobody has ordered its end
+	journalLost bool
+	hurryDue    bool
+	shifted     bool // the standing of a supply has changed in this event
+}
+
+// node is what is known of a node beside what is on record.
+type node struct {
+	belief   belief
+	question question
+	work     *work      // the step under way, nil: none is
+	pause    time.Time  // its next step does not begin before
+	nextLook time.Time  // when a given-up node is looked at again
+	timer    int        // numbers its timers: an older one is void
+	graceful bool       // it is being stopped without force
+	settled  plan.State // on or off, as it was last proven to be
+	asking   bool       // the survey waits for it
+}
+
+// clockwork is the time, what is under way, and what comes of an event.
+type clockwork struct {
+	now       time.Time
+	out       []Effect
+	ops       map[Op]int // operations under way: their node
+	nextOp    Op
+	timers    plan.Queue[timer]
+	wakeAt    time.Time
+	sweepAt   time.Time
+	lookAt    time.Time // when given-up nodes and cut supplies are looked at next
+	movedAt   time.Time // when a command was last given or a step ended
+	resumedAt time.Time // when an outage from before a crash was taken up; zero: none was
+	surveying int       // nodes that the survey waits for
+	working   int       // nodes that have a step under way
+	closing   time.Time // since when everything looks as if the outage were over; zero: it does not
+	said      string    // the last thing said about what it waits for
+}
+
+// timer is when a node wants to be served.
+type timer struct {
+	at     time.Time
+	node   int
+	number int
+}
+
+// Timings of the engine's own that are no policy.
+const (
+	acceptWithin = 30 * time.Second       // for a system to accept a command
+	probeWithin  = 10 * time.Second       // for a look to be answered
+	firstLook    = 500 * time.Millisecond // after an accepted command; then growing to
+	slowestLook  = 5 * time.Second
+	firstRetry   = 2 * time.Second // after a busy or unreachable system; doubling to
+	slowestRetry = 15 * time.Second
+	failedLook   = 15 * time.Second // at a node that was given up
+	proofAge     = 2 * time.Second  // older proofs of users are renewed before what they use goes
+	proofStands  = 15 * time.Second // for so long a proof that was renewed, or asked for in vain, stands while others are asked
+	guardRounds  = 3                // so often they are asked
+	proofLooks   = 2                // so many looks in a row prove a user off
+	lookAge      = 30 * time.Second // what an earlier look showed saves the command
+	trustLast    = 15 * time.Minute // how old an earlier look may be where the survey got no answer
+	sweepEvery   = 5 * time.Minute  // looks at all nodes while all is well
+	returnAfter  = 5 * time.Second  // mains count as back after so long without interruption
+	deafAfter    = 15 * time.Second // a supply that was silent for longer may have lost its output and have it again
+	stalledFor   = 2 * time.Minute  // a plan past the point of no return may stand still, with mains back
+	silentFor    = time.Minute      // a failing supply that says nothing for so long is told of
+	askEstimate  = 5 * time.Second  // at most one estimate in so long
+)
+
+// New makes an engine for an estate on which no outage is open.
+func New(s Settings) *Engine {
+	e := &Engine{clockwork: clockwork{ops: map[Op]int{}, timers: plan.NewQueue(timer.before)}}
+	e.load(s)
+	return e
+}
+
+func (e *Engine) load(s Settings) {
+	n := s.Estate.Len()
+	newest := e.ledger.newest
+	e.settings, e.estate = s, s.Estate
+	e.ledger = newLedger(&e.settings)
+	e.ledger.newest = max(newest, s.Newest)
+	e.course = newCourse(s.Estate, e.ledger.stages)
+	e.nodes, e.fed, e.firm, e.press = make([]node, n), make([]bool, n), make([]bool, n), make([]pressure, n)
+	e.foresight = foresight{}
+	e.supplies, e.protectors = nil, nil
+	for k, at := range e.ledger.node {
+		e.supplies = append(e.supplies, supply{node: at, tracker: power.NewTracker(s.Supplies[e.declared(k)])})
+	}
+	e.roots = make([][]int, n)
+	for i := range n {
+		e.roots[i] = e.rootsOf(i)
+		if s.Estate.Node(i).Can.Has(plan.Protect) {
+			e.protectors = append(e.protectors, i)
+		}
+	}
+}
+
+// rootsOf lists the supplies that a node needs, itself or through others: those of what it needs are known.
+func (e *Engine) rootsOf(i int) []int {
+	if k := e.ledger.supply[i]; k >= 0 {
+		return []int{k}
+	}
+	var roots []int
+	for _, d := range e.estate.Needs(i) {
+		roots = append(roots, e.roots[d]...)
+	}
+	slices.Sort(roots)
+	return slices.Clip(slices.Compact(roots))
+}
+
+// declared gives the place of a supply in the settings.
+func (e *Engine) declared(k int) int {
+	for at := range e.settings.Supplies {
+		if e.settings.Supplies[at].ID == e.id(e.ledger.node[k]) {
+			return at
+		}
+	}
+	return 0
+}
+
+func (t timer) before(u timer) bool {
+	if !t.at.Equal(u.at) {
+		return t.at.Before(u.at)
+	}
+	if t.node != u.node {
+		return t.node < u.node
+	}
+	return t.number < u.number
+}
+
+// Restored makes an engine that goes on with the open outage whose records are given, oldest first. It trusts no record about
+// the state of the world: its first event (Started) asks after everything before anything is commanded. It fails if a record
+// names a node that the estate no longer has.
+func Restored(s Settings, records []Record) (*Engine, error) {
+	e := New(s)
+	for i := range records {
+		if err := e.ledger.apply(&records[i]); err != nil {
+			return nil, fmt.Errorf("cannot resume outage %q at record %d: %w", records[i].Outage, records[i].Seq, err)
+		}
+	}
+	e.nextOp = e.ledger.op
+	return e, nil
+}
+
+// Apply is the only way in. It takes one event that happened at now and returns, in the order in which they must be carried
+// out, the effects that follow. It never blocks, reads no clock, starts no goroutine, and given the same engine and the same
+// arguments returns the same effects.
+func (e *Engine) Apply(now time.Time, ev Event) []Effect {
+	e.now, e.out = now, nil
+	switch ev := ev.(type) {
+	case Started:
+		e.started()
+	case Read:
+		e.read(ev.Reading)
+	case Finished:
+		e.finished(ev)
+	case Observed:
+		e.observed(ev)
+	case Woke: // the timers below are all there is to do
+		e.wakeAt = time.Time{}
+	case Order:
+		e.order(ev)
+	case Drill:
+		e.beginDrill(ev)
+	case Estimated:
+		e.estimated(ev)
+	case JournalLost:
+		e.journalLost = true
+		e.notify(true, "the journal can't be written: "+ev.Detail+"; a shutdown goes on, a power-up will not begin")
+	case JournalBack:
+		e.journalLost = false
+		e.record(Record{Kind: Gap, Reason: "the journal could not be written for a while"})
+		e.touchAll()
+	case Reload:
+		e.reload(ev)
+	}
+	e.ring()
+	e.recondition()
+	e.evaluate()
+	if e.hurryDue && e.ledger.outage != nil {
+		e.hurry()
+		e.evaluate()
+	}
+	e.followOutage()
+	e.setWake()
+	return e.out
+}
+
+// Open reports whether an outage is under way.
+func (e *Engine) Open() bool { return e.ledger.outage != nil }
+
+// Settings gives what the engine runs on now: after a Reload, the new ones.
+func (e *Engine) Settings() Settings { return e.settings }
+
+// started asks after everything once. A resumed engine takes up what its journal left open.
+func (e *Engine) started() {
+	if e.ledger.outage != nil {
+		e.movedAt, e.resumedAt = e.now, e.now
+		e.record(Record{Kind: Gap, Reason: "Ebbtide was away, and goes on"})
+		for k := range e.supplies {
+			e.supplies[k].lapse = wasDeaf
+		}
+		e.resumeTest()
+	}
+	if e.ledger.outage != nil {
+		e.resumeWork()
+		e.recondition()
+		e.touchAll()
+		e.survey()
+	}
+	for i := range e.nodes {
+		e.probe(i)
+	}
+	e.sweepAt = e.now.Add(sweepEvery)
+	e.askForEstimate()
+}
+
+// resumeWork takes up again every step whose intent had no result: what a look shows decides whether the command is given
+// again. A machine that was told to stop may have come up again meanwhile, unseen.
+func (e *Engine) resumeWork() {
+	for i := range e.nodes {
+		n, decl, entry := &e.nodes[i], e.estate.Node(i), &e.ledger.outage.nodes[i]
+		n.belief.epoch = e.nextOp
+		if decl.Kind != plan.VM && decl.Kind != plan.Supply {
+			n.belief.boots = e.now.Add(bootTime(decl))
+		}
+		last := entry.last
+		if !last.open {
+			continue
+		}
+		goal := plan.Down
+		if last.verb == plan.Start || last.verb == plan.Unprotect {
+			goal = plan.Up
+		}
+		id := e.course.find(i, last.verb, goal)
+		if id < 0 || decl.Kind == plan.Self { // this machine went down and is up again: it is us
+			verb, state := last.verb, plan.On
+			e.record(Record{Kind: HeldBack, Node: decl.ID, Verb: &verb, Attempt: last.attempt, State: &state, Reason: "Ebbtide is back"})
+			continue
+		}
+		if last.verb == plan.Start {
+			n.belief.rising = e.now.Add(bootTime(decl))
+		}
+		w := &work{
+			step: id, verb: last.verb, rung: last.rung, phase: proving, answer: last.answer, resumed: true, since: e.now,
+			deadline: e.now.Add(max(decl.Time(last.rung).Within, firstLook)), force: force{last.cause, last.reason},
+		}
+		if decl.Kind == plan.Person {
+			w.phase = asking
+		}
+		n.work = w
+		e.working++
+		if last.answer != unreached || last.reached {
+			w.placed = true
+			e.course.slots.Take(i)
+			e.count(i, last.rung == plan.Stop)
+		}
+		e.arm(i)
+	}
+}
+
+// reload takes a new estate and policy, while no outage is open.
+func (e *Engine) reload(ev Reload) {
+	if e.ledger.outage != nil {
+		return
+	}
+	s := e.settings
+	s.Estate, s.Policy, s.Supplies, s.Members = ev.Estate, ev.Policy, ev.Supplies, ev.Members
+	old, oldNodes, oldSupplies := e.estate, e.nodes, e.supplies
+	e.load(s)
+	clear(e.ops) // answers that are on their way belong to the estate before
+	for i := range e.nodes {
+		if was, ok := old.Index(e.id(i)); ok {
+			e.nodes[i].belief = oldNodes[was].belief
+		}
+	}
+	for k := range e.supplies {
+		for o := range oldSupplies {
+			if old.Node(oldSupplies[o].node).ID == e.id(e.supplies[k].node) {
+				oldSupplies[o].tracker.Declare(s.Supplies[e.declared(k)])
+				e.supplies[k].tracker, e.supplies[k].state = oldSupplies[o].tracker, oldSupplies[o].state
+				e.supplies[k].harmful = e.harms(&e.supplies[k])
+			}
+		}
+	}
+	e.recondition()
+	e.started()
+}
+
+// finished takes the answer to a Do or a Probe.
+func (e *Engine) finished(ev Finished) {
+	i, ok := e.ops[ev.Op]
+	if !ok {
+		return
+	}
+	delete(e.ops, ev.Op)
+	if e.testCommanded(ev) {
+		return
+	}
+	n := &e.nodes[i]
+	switch {
+	case n.question.op == ev.Op:
+		e.answered(i, ev)
+	case n.work != nil && n.work.op == ev.Op:
+		e.commanded(i, ev)
+	}
+}
+
+// ring serves the timers that are due.
+func (e *Engine) ring() {
+	for e.timers.Len() > 0 && !e.timers.Peek().at.After(e.now) {
+		t := e.timers.Pop()
+		n := &e.nodes[t.node]
+		switch {
+		case n.timer != t.number || e.ledger.outage == nil:
+		case n.work != nil:
+			e.tick(t.node)
+		default:
+			e.touch(t.node)
+		}
+	}
+}
+
+// setWake asks to be woken for the earliest timer, if that has changed.
+func (e *Engine) setWake() {
+	for e.timers.Len() > 0 && e.nodes[e.timers.Peek().node].timer != e.timers.Peek().number {
+		e.timers.Pop()
+	}
+	if e.timers.Len() == 0 {
+		return
+	}
+	if at := e.timers.Peek().at; !at.Equal(e.wakeAt) {
+		e.wakeAt = at
+		e.out = append(e.out, Wake{At: at})
+	}
+}
+
+func (e *Engine) id(i int) string { return e.estate.Node(i).ID }
+
+// newOp numbers an operation on a node.
+func (e *Engine) newOp(i int) Op {
+	e.nextOp++
+	e.ops[e.nextOp] = i
+	return e.nextOp
+}
+
+// record appends to the journal of the open outage, and changes the ledger by the same record.
+func (e *Engine) record(r Record) {
+	if e.ledger.outage == nil && r.Kind != Opened {
+		return
+	}
+	if e.ledger.outage != nil && r.Kind != Opened {
+		r.Seq, r.Outage = e.ledger.outage.seq+1, e.ledger.outage.id
+	}
+	switch r.Kind {
+	case Intent, Proven, Failed, HeldBack:
+		e.movedAt = e.now
+	case Mains, NoReturn, Opened, Closed:
+		e.shifted = true
+	default:
+	}
+	r.At = e.now
+	if err := e.ledger.apply(&r); err != nil {
+		panic("engine: a record of its own can't be applied: " + err.Error())
+	}
+	e.touchWhat(&r)
+	e.out = append(e.out, Append{Record: r})
+}
+
+// touchWhat has judged anew what a record may have changed.
+func (e *Engine) touchWhat(r *Record) {
+	switch i, known := e.estate.Index(r.Node); {
+	case known && e.ledger.supply[i] < 0 && r.Kind != NoReturn:
+		e.touch(i)
+	case r.Kind != Gap && r.Kind != Spent && r.Kind != Forbidden:
+		e.touchAll()
+	}
+}
+
+func (e *Engine) notify(urgent bool, text string) {
+	e.out = append(e.out, Notify{Urgent: urgent, Text: text})
+}

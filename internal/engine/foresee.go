@@ -1,0 +1,295 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// foresight is what is known of how long the rest of the plan takes.
+type foresight struct {
+	estimate Estimated
+	known    bool       // an answer is there
+	raced    power.Race // room for race
+	asked    time.Time  // when the newest estimate was asked for
+	serial   int
+	question []part // what it was asked of
+	weighs   bool   // slack was weighed then: see weighsSlack
+}
+
+// part is what a question says of a node.
+type part uint8
+
+const (
+	notAsked   part = iota // it is no part of what is asked
+	askedDown              // nothing is left to take down of it
+	askedUp                // it is to be taken down
+	askedBegun             // a step of that is under way
+)
+
+// estimated takes an estimate, if it answers the newest question.
+func (e *Engine) estimated(ev Estimated) {
+	if ev.Serial == e.serial {
+		e.estimate, e.known = ev, true
+		e.beginTest()
+	}
+}
+
+// askForEstimate asks how long the rest of the plan takes. The engine goes on without the answer.
+func (e *Engine) askForEstimate() {
+	e.asked, e.weighs = e.now, e.weighsSlack()
+	e.serial++
+	ask := Estimate{Serial: e.serial, Scope: make([]string, 0, len(e.nodes)), Down: make([]string, 0, len(e.nodes))}
+	e.question = slices.Grow(e.question[:0], len(e.nodes))
+	for i := range e.nodes {
+		p := e.partOf(i)
+		if e.question = append(e.question, p); p == notAsked {
+			continue
+		}
+		ask.Scope = append(ask.Scope, e.id(i))
+		if !e.isDown(i) {
+			ask.Down = append(ask.Down, e.id(i))
+		}
+		if w := e.nodes[i].work; p == askedBegun {
+			ask.Running = append(ask.Running, Underway{Node: e.id(i), Verb: w.rung, For: max(0, e.now.Sub(w.since))})
+		}
+	}
+	e.out = append(e.out, ask)
+}
+
+// renewEstimate asks again how long the rest of the plan takes, unless it would be the same question, which has the same answer:
+// where no step is under way, the time alone changes nothing.
+func (e *Engine) renewEstimate() {
+	if e.isAnswered() {
+		e.asked = e.now
+		return
+	}
+	e.askForEstimate()
+}
+
+// isAnswered reports whether the newest estimate is the answer to what would be asked now.
+func (e *Engine) isAnswered() bool {
+	if !e.known || e.estimate.Serial != e.serial || e.weighs != e.weighsSlack() || len(e.question) != len(e.nodes) {
+		return false
+	}
+	for i, was := range e.question {
+		if p := e.partOf(i); p != was || p == askedBegun {
+			return false
+		}
+	}
+	return true
+}
+
+// partOf finds what is asked of a node.
+func (e *Engine) partOf(i int) part {
+	if !e.concerns(i) {
+		return notAsked
+	}
+	if w := e.nodes[i].work; w != nil && e.course.steps[w.step].goal == plan.Down && !w.since.IsZero() && e.given(i) {
+		return askedBegun
+	}
+	if e.isDown(i) {
+		return askedDown
+	}
+	return askedUp
+}
+
+// WeighsSlack reports whether slack may decide anything by the newest estimate that was asked for.
+func (e *Engine) WeighsSlack() bool { return e.weighs }
+
+// weighsSlack reports whether a supply is on battery for which the shutdown was not triggered. That of one that fails from now
+// on is weighed after ten seconds of it (power.SlackBelow), and by then a newer estimate is there.
+func (e *Engine) weighsSlack() bool {
+	for k := range e.supplies {
+		if e.supplies[k].state.Mains == power.MainsOnBattery && !e.hasBegun(power.ShutdownStage, &e.supplies[k]) {
+			return true
+		}
+	}
+	return false
+}
+
+// isDown reports whether nothing is left to take down of a node.
+func (e *Engine) isDown(i int) bool {
+	if k := e.ledger.supply[i]; k >= 0 {
+		return e.standing(k).cycle == cutProven || e.nodes[i].belief.seen.State == plan.Off
+	}
+	return e.isOff(i)
+}
+
+// pessimistic is the share of trials that a plan's time covers.
+const pessimistic = 1 - power.Pessimistic
+
+// race is the rest of the plan against a battery: the same for every supply.
+func (e *Engine) race() *power.Race {
+	e.raced = power.Race{Need: e.estimate.Need, Reserve: e.settings.Policy.Reserve, Odds: e.settings.Policy.Odds}
+	return &e.raced
+}
+
+// slack is how much longer the rest of the plan may wait, in seconds: see power.Outlook.Slack.
+func (e *Engine) slack(s *supply) power.Figure { return s.state.Outlook.Slack(e.race()) }
+
+// givesOut is the chance that the battery gives out before the rest of the plan, started now, and its reserve have ended.
+func (e *Engine) givesOut(s *supply) float64 { return s.state.Outlook.Chance(e.race(), 0) }
+
+// addFailoverLoad reckons with the load that falls to a supply when another that feeds the same nodes gives out before it.
+func (e *Engine) addFailoverLoad(s *supply) {
+	if !s.state.Failing() || !s.state.Left.Known || !s.state.Load.Known {
+		return
+	}
+	for k := range e.supplies {
+		other := &e.supplies[k]
+		st := &other.state
+		if other == s || !st.Failing() || !st.Load.Known || e.standing(k).cycle == cutProven {
+			continue
+		}
+		share := e.shared(other.node, s.node)
+		if share == 0 {
+			continue
+		}
+		own := other.tracker.Left(e.now) // without what falls to it in turn
+		if own.Known && own.Value < s.state.Left.Value {
+			s.state = s.state.Carrying(own.Value, s.tracker.Rate(s.state.Load.Value+share*st.Load.Value))
+		}
+	}
+}
+
+// shared is the share of the nodes that a supply feeds which another feeds as well.
+func (e *Engine) shared(of, with int) float64 {
+	fed, both := 0, 0
+	for i := range e.nodes {
+		if feeds := e.estate.Feeds(i); slices.Contains(feeds, of) {
+			fed++
+			if slices.Contains(feeds, with) {
+				both++
+			}
+		}
+	}
+	if fed == 0 {
+		return 0
+	}
+	return float64(both) / float64(fed)
+}
+
+// facts are what the conditions are judged against. Slack is that of the next poll: what would be too late then starts now.
+func (e *Engine) facts(s *supply) power.Facts {
+	f := power.Facts{State: s.state, Race: e.race(), Ahead: s.ahead.Seconds()}
+	if e.known {
+		f.AnotherShutdown = power.Known(e.estimate.Whole.Seconds())
+	}
+	return f
+}
+
+// numbers are what a decision about a supply is made from.
+func (e *Engine) numbers(s *supply) *Numbers {
+	n := &Numbers{}
+	set := func(to **float64, f power.Figure) {
+		if f.Known {
+			v := math.Round(f.Value*1000) / 1000
+			*to = &v
+		}
+	}
+	set(&n.Left, s.state.Left)
+	set(&n.Likely, s.state.Likely)
+	set(&n.Charge, s.state.Charge)
+	set(&n.Load, s.state.Load)
+	if s.state.Left.Known {
+		n.By = s.state.By.String()
+	}
+	if e.known {
+		set(&n.Plan, power.Known(e.estimate.At(pessimistic).Seconds()))
+		set(&n.PlanLikely, power.Known(e.estimate.At(0.5).Seconds()))
+	}
+	if slack := e.slack(s); slack.Known {
+		set(&n.Slack, slack)
+		set(&n.Odds, power.Known(e.givesOut(s)))
+	}
+	set(&n.Reserve, power.Known(e.settings.Policy.Reserve.Seconds()))
+	return n
+}
+
+// spent puts what a battery gave on record: when its stretch ends, and before its output is cut.
+func (e *Engine) spent(s *supply) {
+	d, ok := s.tracker.Discharge(e.now)
+	if !ok || e.ledger.outage == nil {
+		return
+	}
+	s.tracker.Told()
+	e.record(Record{Kind: Spent, Supplies: []string{e.id(s.node)}, Discharge: &d})
+}
+
+// deadlines are reckoned backward from the end of the battery: the reserve first, then each stage with all after it.
+func (e *Engine) deadlines(s *supply) []Deadline {
+	var list []Deadline
+	for _, st := range e.estimate.Stages {
+		d := Deadline{Stage: st.Stage, Need: st.Need.Seconds()}
+		if s.state.Left.Known {
+			d.Start = power.Known(s.state.Left.Value - e.settings.Policy.Reserve.Seconds() - d.Need)
+		}
+		d.Started = e.hasBegun(st.Stage, s)
+		list = append(list, d)
+	}
+	return list
+}
+
+// hasBegun reports whether a stage was triggered for a supply.
+func (e *Engine) hasBegun(stage string, s *supply) bool {
+	at := slices.Index(e.ledger.stages, stage)
+	return e.ledger.outage != nil && at >= 0 && e.standing(e.ledger.supply[s.node]).stages[at]
+}
+
+// why says in one sentence why the shutdown for a supply is or is not starting now.
+func (e *Engine) why(s *supply) string {
+	p, o := &e.settings.Policy, e.ledger.outage
+	switch {
+	case s.state.Mains == power.MainsUnknown && !s.state.OutputOff:
+		return "nothing is known: it was never heard"
+	case e.hasBegun(power.ShutdownStage, s):
+		return "the shutdown has started: " + e.standing(e.ledger.supply[s.node]).reason
+	case o != nil && o.orders.abort:
+		return "not starting: it was aborted by an operator"
+	case o != nil && o.orders.hold:
+		return "not starting anything: it is on hold"
+	case e.isUnfit(s):
+		return e.tells(s)
+	case s.state.Mains != power.MainsOnBattery:
+		return "on line; if its mains failed now: " + e.reckon(s)
+	}
+	var missed []string
+	f := e.facts(s)
+	for _, kind := range p.Shutdown.Needs() {
+		if !f.Tells(kind) {
+			missed = append(missed, string(kind))
+		}
+	}
+	text := "not starting yet: " + e.reckon(s) + "; the shutdown starts at " + p.Shutdown.String()
+	if len(missed) > 0 {
+		text += " (it tells nothing for " + strings.Join(missed, ", ") + ")"
+	}
+	return text
+}
+
+// reckon is the reckoning behind slack, in words.
+func (e *Engine) reckon(s *supply) string {
+	slack := e.slack(s)
+	switch {
+	case !s.state.Left.Known:
+		return "how long its battery lasts is not known"
+	case !slack.Known:
+		return "how long the plan takes is not known yet"
+	}
+	wait := "so it can wait " + power.Roughly(slack.Value)
+	if slack.Value < 0 {
+		wait = power.Roughly(-slack.Value) + " too long"
+	}
+	text := fmt.Sprintf("the battery lasts at least %s (by %s), the plan and its reserve take %s at most, %s", power.Roughly(s.state.Left.Value), s.state.By,
+		power.Roughly(e.estimate.At(pessimistic).Seconds()+e.settings.Policy.Reserve.Seconds()), wait)
+	if !s.state.Proven {
+		text += "; the battery is unproven"
+	}
+	return text
+}

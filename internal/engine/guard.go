@@ -1,0 +1,269 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+
+	"ebbtide/internal/plan"
+)
+
+// A guard collects evidence before a command that can't be undone, and decides nothing that the permit does not decide again
+// when the command leaves: whether what uses the node is proven off, whether what it needs is on, whether what protects
+// others still does.
+
+// verify asks what has to be known before the command of a step.
+func (e *Engine) verify(i int) {
+	n := &e.nodes[i]
+	w := n.work
+	if w.phase != verifying {
+		w.enter(verifying)
+	}
+	w.guard, w.next = guard{}, zeroTime
+	decl := e.estate.Node(i)
+	switch {
+	case !e.wanted(i):
+		e.unwanted(i)
+		return
+	case w.verb == plan.Cut && e.supplies[e.ledger.supply[i]].state.SilentFor > 0:
+		e.holdBack(i, "it is silent, and takes no command")
+		return
+	case w.verb == plan.Cut && e.press[i] >= cutNow:
+		e.cutWithWhatIsOn(i)
+		return
+	case w.verb == plan.Cut && (e.mayBeMade(i) || e.mayBeDeaf(i)):
+		e.backOff(i)
+		return
+	case decl.Kind == plan.Self && !e.wouldReturn(i):
+		e.holdBack(i, "nothing would start it again")
+		return
+	}
+	e.ask(i)
+}
+
+// ask asks those whose word is missing, or too old, and goes on when none is.
+func (e *Engine) ask(i int) {
+	w := e.nodes[i].work
+	w.guard.rounds++
+	decl := e.estate.Node(i)
+	switch w.verb {
+	case plan.Start:
+		for _, d := range e.broughtUp(i) {
+			if b := &e.nodes[d].belief; e.now.Sub(b.askedAt) > lookAge {
+				e.await(i, d)
+			}
+		}
+	case plan.Unprotect:
+		if e.now.Sub(e.nodes[i].belief.askedAt) > lookAge {
+			e.await(i, i)
+		}
+	case plan.Stop, plan.Cut:
+		age := proofAge
+		if decl.Kind == plan.VM {
+			age = lookAge
+		}
+		if b := &e.nodes[i].belief; w.guard.rounds == 1 && probed(decl) && (!b.asked || e.now.Sub(b.askedAt) > age) { // it may be on its way up
+			e.await(i, i)
+		}
+		if w.guard.rounds == 1 {
+			e.awaitLate(i)
+		}
+		for _, u := range e.usersOf(i) {
+			if e.doubts(i, u) {
+				e.await(i, u)
+			}
+		}
+	default:
+	}
+	e.passWhenAnswered(i)
+}
+
+// doubts reports whether a user has to be asked before a node is commanded. A VM's stop rests on old proofs too, unless the user's
+// power may have gone and come back since, or its host may be on its way up, with which it may start.
+func (e *Engine) doubts(i, user int) bool {
+	if e.estate.Node(i).Kind == plan.VM {
+		b := &e.nodes[user].belief
+		host, known := e.estate.Index(e.estate.Node(user).Host)
+		mayStart := e.mayHaveCycled(user) || known && !e.isOff(host) && !e.isOn(host)
+		old := mayStart && e.now.Sub(b.askedAt) > lookAge
+		return probed(e.estate.Node(user)) && (b.doubt != plan.Unknown || b.proof == oneLook || old)
+	}
+	return e.inDoubt(user)
+}
+
+// awaitLate waits for a look at each protection that was not looked at for a while, or that a late Unprotect may have taken
+// off: a command that was given up in an earlier outage may do so too, and so may a person.
+func (e *Engine) awaitLate(i int) {
+	for _, c := range e.protectors {
+		n, b := &e.ledger.outage.nodes[c], &e.nodes[c].belief
+		age := proofStands
+		if n.late {
+			age = proofAge
+		}
+		if c != i && e.goesDown(c) && b.seen.Protected == plan.Yes && !e.isOff(c) && e.now.Sub(b.askedAt) > age {
+			e.await(i, c)
+		}
+	}
+}
+
+// await lets a node's guard wait for an answer of another.
+func (e *Engine) await(i, other int) {
+	q := &e.nodes[other].question
+	if !slices.Contains(q.guards, i) {
+		q.guards = append(q.guards, i)
+		e.nodes[i].work.guard.waits++
+	}
+	e.probe(other)
+}
+
+// passWhenAnswered goes on when the guard waits for nothing.
+func (e *Engine) passWhenAnswered(i int) {
+	w := e.nodes[i].work
+	if w.guard.waits == 0 {
+		e.pass(i)
+		return
+	}
+	w.next = e.now.Add(probeWithin + firstLook)
+	e.arm(i)
+}
+
+// guardAnswered takes down that one of those that a guard asked has answered, or failed to.
+func (e *Engine) guardAnswered(i int) {
+	w := e.nodes[i].work
+	if w == nil || w.phase != verifying || w.guard.waits == 0 {
+		return
+	}
+	if w.guard.waits--; w.guard.waits == 0 {
+		e.pass(i)
+	}
+}
+
+// guardTimedOut goes on with what has answered.
+func (e *Engine) guardTimedOut(i int) {
+	w := e.nodes[i].work
+	if w.guard.waits == 0 {
+		e.ask(i)
+		return
+	}
+	w.guard.waits = 0
+	e.pass(i)
+}
+
+// pass gives the command if the evidence is there, asks on, or puts the step back to wait.
+func (e *Engine) pass(i int) {
+	w := e.nodes[i].work
+	switch {
+	case !e.wanted(i):
+		e.unwanted(i)
+	case bringsUp(w.verb) && (!e.fed[i] || e.journalLost):
+		e.holdBack(i, "its power, or the journal, is not there any more")
+	case w.verb == plan.Start:
+		e.passStart(i)
+	case w.verb == plan.Unprotect && e.holds(i, plan.Unprotect, 0), w.verb == plan.Stop && !e.given(i) && e.holds(i, plan.Stop, 0):
+		e.prove(i, Already, "it was so already")
+	case w.verb == plan.Stop || w.verb == plan.Cut:
+		e.passStop(i)
+	default:
+		e.command(i)
+	}
+}
+
+// passStart goes on with a start if all that it stands on is still up.
+func (e *Engine) passStart(i int) {
+	for _, d := range e.broughtUp(i) {
+		if !e.isOn(d) || e.nodes[d].belief.answer != plan.On {
+			e.touch(d)
+			e.holdBack(i, "what it stands on is not up any more: "+e.id(d))
+			return
+		}
+	}
+	e.command(i)
+}
+
+// broughtUp lists what a node depends on that is to be on before it is started.
+func (e *Engine) broughtUp(i int) []int {
+	var up []int
+	o := e.ledger.outage
+	for _, d := range e.estate.Needs(i) {
+		if n := e.estate.Node(d); n.Can.Has(plan.Stop) && probed(n) && o.scope[d] && o.nodes[d].snap.on {
+			up = append(up, d)
+		}
+	}
+	return up
+}
+
+// passStop goes on with a stop or a cut if all that uses the node is proven off, or may be taken along.
+func (e *Engine) passStop(i int) {
+	w, decl := e.nodes[i].work, e.estate.Node(i)
+	on, doubtful, guestsOnly := e.notOff(i)
+	switch {
+	case w.force.cause == Pressed && w.verb == plan.Cut:
+	case doubtful && w.guard.rounds < guardRounds:
+		w.enter(verifying)
+		w.next = e.now.Add(firstLook)
+		e.arm(i)
+		return
+	case dataIsSafe(e, i, w.rung) != "":
+		e.holdBack(i, dataIsSafe(e, i, w.rung))
+		return
+	case doubtful:
+		e.holdBack(i, "what uses it is not proven off")
+		return
+	case len(on) == 0:
+	case decl.Kind == plan.VM && guestsOnly:
+	case decl.Kind == plan.Host && guestsOnly:
+		e.takeAlong(i, on)
+	default:
+		e.holdBack(i, "not off, or on again: "+strings.Join(on, ", "))
+		return
+	}
+	if w.rung == plan.Stop && e.mustHurry(i) {
+		e.power(i, Pressed, e.press[i].String())
+		return
+	}
+	e.command(i)
+}
+
+// notOff lists what uses a node and is on, and reports whether the proof of another is not good enough yet, and whether all
+// that is on are VMs that were given up, which a host takes along.
+func (e *Engine) notOff(i int) (on []string, doubtful, guestsOnly bool) {
+	guestsOnly = true
+	for _, u := range e.usersOf(i) {
+		switch {
+		case !e.isOff(u):
+			on = append(on, e.id(u))
+			guestsOnly = guestsOnly && e.estate.Node(u).Kind == plan.VM && e.ledger.outage.nodes[u].givenUp.Has(plan.Stop)
+		case e.nodes[u].belief.doubt != plan.Unknown, e.estate.Node(i).Kind != plan.VM && !e.provenOff(u):
+			doubtful = true
+		}
+	}
+	return on, doubtful, guestsOnly
+}
+
+// cutWithWhatIsOn cuts an output although not everything behind it is proven off: the battery is about to do the same, without
+// the return that a commanded cut gives.
+func (e *Engine) cutWithWhatIsOn(i int) {
+	w := e.nodes[i].work
+	if on, doubtful, _ := e.notOff(i); len(on) > 0 || doubtful {
+		w.force = force{Pressed, e.press[i].String()}
+		if len(on) > 0 {
+			w.force.reason += "; not proven off: " + strings.Join(on, ", ")
+		}
+	}
+	e.command(i)
+}
+
+// takeAlong makes the stop of a host a power-off, since VMs on it were given up: that is on record.
+func (e *Engine) takeAlong(i int, on []string) {
+	w := e.nodes[i].work
+	text := "powered off with VMs on it that were not proven off: " + strings.Join(on, ", ")
+	if w.force.reason != "" {
+		text = w.force.reason + "; " + text
+	} else {
+		w.force.cause = TakenAlong
+	}
+	if w.rung != plan.Force {
+		w.deadline = zeroTime
+	}
+	w.rung, w.force.reason = plan.Force, text
+	e.notify(true, "powering off host "+e.id(i)+": "+text)
+}

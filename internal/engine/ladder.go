@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"ebbtide/internal/plan"
+)
+
+// wanted reports whether the step under way on a node is still one that its goal asks for.
+func (e *Engine) wanted(i int) bool {
+	w := e.nodes[i].work
+	s := &e.course.steps[w.step]
+	switch {
+	case s.goal == plan.Up:
+		return !e.goesDown(i)
+	case w.force.cause == Hung && e.comesUp(i):
+		return true
+	}
+	return e.goesDown(i) && !e.ledger.outage.orders.abort && e.isDue(s)
+}
+
+// steer follows a change of what a node is to come to while a step is under way on it. What has reached the node settles
+// first; what has not is given up at once. Where time has become short, it is powered off now.
+func (e *Engine) steer(i int) {
+	w := e.nodes[i].work
+	if e.wanted(i) || w.phase == commanding || e.given(i) {
+		return
+	}
+	e.unwanted(i)
+}
+
+// unwanted ends, for now, a step that its node's goal does not ask for any more.
+func (e *Engine) unwanted(i int) {
+	if e.course.steps[e.nodes[i].work.step].goal == plan.Up {
+		e.holdBack(i, "its power is going away")
+		return
+	}
+	e.holdBack(i, "its power is back before it took the command")
+}
+
+// overdue serves a rung whose time is over.
+func (e *Engine) overdue(i int) {
+	n, decl := &e.nodes[i], e.estate.Node(i)
+	w := n.work
+	within := plan.Span(decl.Time(w.rung).Within)
+	tries := e.attempt(i)
+	switch {
+	case w.phase == asking:
+		e.giveUp(i, "", "not confirmed within "+within+": passed over")
+	case !e.wanted(i) && e.finalLook(i):
+	case !e.wanted(i):
+		e.overdueUnwanted(i)
+	case w.verb == plan.Start && n.belief.seen.State == plan.Stopping:
+		e.overdueStopping(i)
+	case w.verb == plan.Start && tries < decl.Attempts && decl.Can.Has(plan.Start) && !e.ledger.outage.orders.hold,
+		w.verb == plan.Unprotect && tries < decl.Attempts && n.belief.seen.Protected == plan.No && !e.ledger.outage.orders.hold,
+		w.rung == plan.Force && tries < decl.Forces && !e.ledger.outage.orders.hold:
+		e.again(i)
+	case w.verb == plan.Cut:
+		e.notify(true, fmt.Sprintf("the output of %s is not cut after %s: trying again", decl.ID, within))
+		e.again(i)
+	case e.finalLook(i):
+	default:
+		e.escalate(i, Overtime, "not proven within "+within)
+	}
+}
+
+// finalLook looks at a node once more whose time is over, and reports whether it does: it may have settled, or be on its way up.
+func (e *Engine) finalLook(i int) bool {
+	w := e.nodes[i].work
+	if w.finalAsk || e.now.Sub(e.nodes[i].belief.askedAt) <= proofAge || !probed(e.estate.Node(i)) {
+		return false
+	}
+	w.finalAsk, w.deadline = true, e.now.Add(firstRetry)
+	w.enter(proving)
+	e.look(i, 0)
+	return true
+}
+
+// again tries a rung once more, with a time of its own.
+func (e *Engine) again(i int) {
+	w := e.nodes[i].work
+	w.deadline, w.finalAsk = zeroTime, false
+	if w.phase == waitingForSlot {
+		e.course.queued[w.step] = false
+	}
+	e.verify(i)
+}
+
+// overdueUnwanted ends a step that its node's goal does not ask for any more, and that has not settled in its time. A node
+// that hangs on its way down is powered off: it can't be started before it is off.
+func (e *Engine) overdueUnwanted(i int) {
+	w, decl := e.nodes[i].work, e.estate.Node(i)
+	if e.hangs(i) && w.rung == plan.Stop && decl.Can.Has(plan.Force) {
+		if e.ledger.outage.orders.hold || e.lowerRiskWaits(i) {
+			e.wait(i)
+			return
+		}
+		e.power(i, Hung, "it hangs on its way down and its power is back: powered off to be started again")
+		return
+	}
+	e.unwanted(i)
+}
+
+// hangs reports whether a VM that was told to stop in this outage neither goes off nor comes back, although it is to be on.
+func (e *Engine) hangs(i int) bool {
+	b := &e.nodes[i].belief
+	entry := &e.ledger.outage.nodes[i]
+	return e.estate.Node(i).Kind == plan.VM && e.comesUp(i) && entry.shown == told && !entry.givenUp.Has(plan.Stop) && b.seen.State == plan.Stopping && b.answer == plan.Stopping
+}
+
+// overdueStopping serves a start whose node is still on its way down: it is powered off if that is our doing.
+func (e *Engine) overdueStopping(i int) {
+	decl := e.estate.Node(i)
+	if !e.hangs(i) || !decl.Can.Has(plan.Force) || e.given(i) {
+		e.giveUp(i, "", "it is still on its way down after "+plan.Span(decl.Time(plan.Start).Within))
+		return
+	}
+	w := e.nodes[i].work
+	if e.ledger.outage.orders.hold || e.lowerRiskWaits(i) {
+		e.wait(i)
+		return
+	}
+	stop := e.course.find(i, plan.Stop, plan.Down)
+	*w = work{step: stop, verb: plan.Stop, rung: plan.Stop, phase: verifying, placed: w.placed}
+	e.power(i, Hung, "it hangs on its way down and its power is back: powered off to be started again")
+}
+
+// escalate goes to the next rung of the ladder, or gives the step up where there is none.
+func (e *Engine) escalate(i int, cause Cause, why string) {
+	decl := e.estate.Node(i)
+	w := e.nodes[i].work
+	switch {
+	case !e.wanted(i):
+		e.overdueUnwanted(i)
+	case w.verb != plan.Stop || w.rung == plan.Force || !decl.Can.Has(plan.Force):
+		e.giveUp(i, cause, why)
+	case e.ledger.outage.orders.hold, e.lowerRiskWaits(i):
+		// Nothing of lower risk may still be waited for when this is forced: it gets their time.
+		e.wait(i)
+	default:
+		e.power(i, cause, why)
+	}
+}
+
+// wait gives a rung whose time is over a little more of it.
+func (e *Engine) wait(i int) {
+	w := e.nodes[i].work
+	w.finalAsk = false
+	w.deadline = e.now.Add(slowestLook)
+	w.enter(proving)
+	e.look(i, slowestLook)
+}
+
+// lowerRiskWaits reports whether a node of lower data risk that needs the same supply is still being stopped without force. One
+// that another supply carries for long enough wins no time for a node whose battery is short. A host holds no data of its own:
+// it goes when nothing on it can be waited for.
+func (e *Engine) lowerRiskWaits(i int) bool {
+	decl := e.estate.Node(i)
+	if decl.Kind == plan.Host {
+		return false
+	}
+	return slices.ContainsFunc(e.graceful, func(j int) bool {
+		hasTime := e.press[i] != noPressure && e.press[j] == noPressure
+		return e.estate.Node(j).Risk < decl.Risk && !hasTime && slices.ContainsFunc(e.roots[i], func(k int) bool { return slices.Contains(e.roots[j], k) })
+	})
+}
+
+// power goes to the forced rung, with the reason on record.
+func (e *Engine) power(i int, cause Cause, why string) {
+	w := e.nodes[i].work
+	if w.op != 0 {
+		e.out = append(e.out, Cancel{Op: w.op})
+		delete(e.ops, w.op)
+	}
+	if w.phase == waitingForSlot {
+		e.course.queued[w.step] = false
+	}
+	w.enter(verifying)
+	*w = work{step: w.step, verb: w.verb, rung: plan.Force, phase: verifying, placed: w.placed, since: w.since, force: force{cause, why}}
+	e.notify(true, fmt.Sprintf("powering off %s: %s", e.id(i), why))
+	w.deadline = e.now.Add(max(e.estate.Node(i).Time(plan.Force).Within, firstLook))
+	e.ask(i) // what uses it may have come up since it was told to stop
+}
+
+// mustHurry reports whether a node is powered off now instead of being asked: what begins when the battery is short already
+// is not given the time that was taken from what was under way.
+func (e *Engine) mustHurry(i int) bool {
+	decl := e.estate.Node(i)
+	short := decl.Kind == plan.VM && e.press[i] >= forceVMs || decl.Kind == plan.Host && e.press[i] >= reserveReached
+	return short && decl.Can.Has(plan.Force) && e.goesDown(i) && !e.lowerRiskWaits(i)
+}
+
+// hurry powers off what is being stopped and must not be waited for any longer, lowest data risk first.
+func (e *Engine) hurry() {
+	e.hurryDue = false
+	if !e.pressed {
+		return
+	}
+	var late []int
+	for i := range e.nodes {
+		if w := e.nodes[i].work; w != nil && w.verb == plan.Stop && w.rung == plan.Stop && w.phase != verifying && w.phase != asking && e.press[i] != noPressure {
+			late = append(late, i)
+		}
+	}
+	slices.SortStableFunc(late, func(a, b int) int { return cmp.Compare(e.estate.Node(a).Risk, e.estate.Node(b).Risk) })
+	for _, i := range late {
+		if w := e.nodes[i].work; w != nil && e.wanted(i) && e.mustHurry(i) {
+			e.power(i, Pressed, e.press[i].String())
+		}
+	}
+}

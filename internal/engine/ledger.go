@@ -1,0 +1,580 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// ledger is what is durable: it holds nothing that the records of the journal do not say, and changes by apply and by
+// nothing else. The live engine applies each record that it appends, and resume applies those of the journal.
+type ledger struct {
+	estate *plan.Estate
+	stages []string // of the policy, in the order in which they begin: protect, those that shed, shutdown
+	node   []int    // per supply of the engine: its node
+	supply []int    // per node: its supply, -1 for what is none
+	outage *outage  // the open one, nil while all is well
+	newest string   // the id of the newest outage
+	op     Op       // the highest number of an operation on record
+}
+
+// outage is one run: from mains lost to everything restored, or from a drill's order to its end.
+type outage struct {
+	id       string
+	seq      uint64
+	format   int // of its records: see record.go
+	drill    drill
+	orders   orders
+	snapped  bool // the snapshot is on record
+	supplies []standing
+	nodes    []entry
+	// What follows from the standing of the supplies, kept so that nobody has to find it anew.
+	lost  []bool   // per node: no supply that carries it will go on carrying it
+	scope []bool   // per node: it was lost at any time in this outage, or is part of the drill
+	due   [][]bool // per stage and node: the stage has begun for supplies whose loss takes the node down
+	cut   []bool   // per node: it is dark because supplies were cut that are not back
+}
+
+// orders are what operators have ordered and not taken back.
+type orders struct{ hold, abort bool }
+
+// standing is how a supply stands in the outage.
+type standing struct {
+	failed bool   // it has failed in this outage
+	out    bool   // it fails; it counts as failing until a record says that it has returned
+	cycle  cycle  //
+	stages []bool // which have been triggered for it
+	reason string // of the last trigger
+	missed int    // cuts that it took and did not make
+}
+
+// cycle is how far a supply is on the way of a power cycle: cut, and back.
+type cycle uint8
+
+const (
+	uncut     cycle = iota
+	committed       // something was told to stop that only its power cycle starts again
+	cutSent         // the cut was commanded
+	cutProven       // the cut counts down, or the output is off
+)
+
+// entry is what is on record of a node.
+type entry struct {
+	snap     snapshot
+	last     command
+	givenUp  plan.Verbs // steps that ended without proof since the node last gained or lost its power
+	falls    int        // how often what was brought about did not last, since then
+	shown    shown      // what the records show of its power
+	settings settings   // what was done to its cache, or cluster
+	late     bool       // an Unprotect may take effect that nobody waits for any more
+	seenOn   bool       // it was seen on not long before the outage
+}
+
+// snapshot is what the snapshot says of a node.
+type snapshot struct {
+	taken    bool
+	on       bool      // it was on: it is to be on when the outage is over
+	silent   bool      // it could not be asked
+	cacheWas plan.Fact // whether its cache was in write-through
+	set      string    // what Unprotect puts back
+}
+
+// command is the last command to a node.
+type command struct {
+	verb    plan.Verb // of the step
+	rung    plan.Verb // Force, where Stop was not enough
+	op      Op
+	attempt int
+	open    bool // neither proven nor given up nor held back
+	answer  answer
+	reached bool // one of the step's earlier commands may have reached the node
+	taken   bool // a stop was accepted, and nothing since can have started the node again
+	cause   Cause
+	reason  string
+}
+
+// answer is what is on record of a command's answer.
+type answer uint8
+
+const (
+	noAnswer answer = iota // maybe sent, maybe done
+	accepted
+	denied    // refused, or not now
+	unreached // did not reach its node
+	unknown   // sent, and nobody knows whether it was taken
+)
+
+// shown is what the records show of a node's power.
+type shown uint8
+
+const (
+	asFound shown = iota
+	told          // a stop, a cut or a start was commanded
+	shownOff
+	shownOn // after it had been off
+)
+
+// settings is what the records show of a cache or a cluster.
+type settings uint8
+
+const (
+	asSet     settings = iota
+	changing           // Protect was commanded
+	protected          // and proven
+	putBack            // Unprotect was proven
+)
+
+func newLedger(s *Settings) ledger {
+	l := ledger{estate: s.Estate, newest: s.Newest, supply: make([]int, s.Estate.Len())}
+	l.stages = append(l.stages, power.ProtectStage)
+	for _, st := range s.Policy.Shed {
+		l.stages = append(l.stages, st.Name)
+	}
+	l.stages = append(l.stages, power.ShutdownStage)
+	for i := range l.supply {
+		l.supply[i] = -1
+	}
+	for _, decl := range s.Supplies {
+		if at, ok := s.Estate.Index(decl.ID); ok {
+			l.supply[at] = len(l.node)
+			l.node = append(l.node, at)
+		}
+	}
+	return l
+}
+
+// apply takes one record. It fails if the record names something that the estate no longer has.
+func (l *ledger) apply(r *Record) error {
+	if r.Kind == Opened {
+		l.open(r)
+	}
+	o := l.outage
+	if o == nil {
+		return fmt.Errorf("the outage does not begin with its %q record", Opened)
+	}
+	o.seq, l.op = r.Seq, max(l.op, r.Op)
+	nodes, err := l.named(r)
+	if err != nil {
+		return err
+	}
+	switch r.Kind {
+	case Opened:
+		return l.opened(r)
+	case Snapshot, Widened:
+		o.snapped = true
+		for k, i := range nodes {
+			o.nodes[i].taken(&r.Nodes[k])
+		}
+	case Mains:
+		return l.mains(r)
+	case Turned:
+		l.turned(r)
+	case Triggered:
+		return l.triggered(r)
+	case NoReturn:
+		return l.eachSupply(r, func(s *standing) { s.cycle = max(s.cycle, committed) })
+	case Ordered:
+		o.ordered(r)
+	case Closed:
+		l.outage = nil
+	case Intent, Asked, Accepted, Proven, Failed, HeldBack, Reopened:
+		l.step(nodes[0], r)
+	default: // Gap, Spent and Forbidden change nothing
+	}
+	return nil
+}
+
+// named finds the nodes that a record is about: its Node, or those of its list.
+func (l *ledger) named(r *Record) ([]int, error) {
+	if r.Node != "" {
+		i, known := l.estate.Index(r.Node)
+		if !known {
+			return nil, fmt.Errorf("node %q is in the journal but not in the runbook: start with the runbook that the outage began with", r.Node)
+		}
+		return []int{i}, nil
+	}
+	if r.Kind != Snapshot && r.Kind != Widened {
+		return nil, nil
+	}
+	nodes := make([]int, len(r.Nodes))
+	for k, ns := range r.Nodes {
+		i, known := l.estate.Index(ns.Node)
+		if !known {
+			return nil, fmt.Errorf("node %q is in the snapshot but not in the runbook: start with the runbook that the outage began with", ns.Node)
+		}
+		nodes[k] = i
+	}
+	return nodes, nil
+}
+
+func (l *ledger) open(r *Record) {
+	n := l.estate.Len()
+	o := &outage{
+		id: r.Outage, format: r.Format, supplies: make([]standing, len(l.node)), nodes: make([]entry, n),
+		lost: make([]bool, n), scope: make([]bool, n), due: make([][]bool, len(l.stages)), cut: make([]bool, n),
+	}
+	for k := range o.supplies {
+		o.supplies[k].stages = make([]bool, len(l.stages))
+	}
+	for k := range o.due {
+		o.due[k] = make([]bool, n)
+	}
+	l.outage, l.newest = o, r.Outage
+}
+
+func (l *ledger) opened(r *Record) error {
+	o := l.outage
+	for _, ns := range r.Nodes {
+		if i, known := l.estate.Index(ns.Node); known {
+			o.nodes[i].seenOn = true
+		}
+	}
+	if r.Mode == ModeDrill {
+		return l.openDrill(r)
+	}
+	return l.failing(r)
+}
+
+func (n *entry) taken(ns *NodeState) {
+	n.snap = snapshot{
+		taken: true, on: ns.State == plan.On || ns.State == plan.Starting,
+		silent: ns.State == plan.Unknown || ns.State == plan.Unreachable, cacheWas: ns.Protected, set: ns.Settings,
+	}
+}
+
+// eachSupply changes the standing of each supply that a record names.
+func (l *ledger) eachSupply(r *Record, change func(*standing)) error {
+	for _, id := range r.Supplies {
+		i, known := l.estate.Index(id)
+		if !known {
+			return fmt.Errorf("supply %q is in the journal but not in the runbook: start with the runbook that the outage began with", id)
+		}
+		if k := l.supply[i]; k >= 0 {
+			change(&l.outage.supplies[k])
+		}
+	}
+	l.settle()
+	return nil
+}
+
+func (l *ledger) failing(r *Record) error {
+	l.outage.drill.leave()
+	return l.eachSupply(r, func(s *standing) { s.failed, s.out = true, true })
+}
+
+// mains takes a change of a supply's power.
+func (l *ledger) mains(r *Record) error {
+	switch r.Cause {
+	case Returned:
+		return l.eachSupply(r, func(s *standing) { s.out = false })
+	case Released:
+		return l.eachSupply(r, func(s *standing) { s.cycle = uncut })
+	case Cycled, Unseen:
+		for _, id := range r.Supplies {
+			if i, known := l.estate.Index(id); known {
+				l.cycled(i)
+			}
+		}
+		if r.Cause == Unseen {
+			return nil
+		}
+		return l.eachSupply(r, func(s *standing) { s.cycle, s.missed = uncut, 0 })
+	default: // Failing, and records of before there were causes
+		return l.failing(r)
+	}
+}
+
+// cycled follows the return of an output, or of an outlet: what hangs on it may be on its way up, whatever was known of it before. That it
+// was told to stop says nothing any more.
+func (l *ledger) cycled(source int) {
+	for _, i := range l.estate.Dependents(source) {
+		l.outage.nodes[i].last.taken = false
+	}
+}
+
+// turned marks a change of course. In the records of today it is for people; in those of format 0 the whole outage turned.
+func (l *ledger) turned(r *Record) {
+	o := l.outage
+	if o.drill.on() && r.Goal == plan.Up {
+		o.drill.phase = drillUp
+	}
+	if o.format > 0 {
+		return
+	}
+	for k := range o.supplies {
+		s := &o.supplies[k]
+		if s.cycle < cutSent || r.Goal == plan.Down {
+			s.cycle = uncut
+		}
+		clear(s.stages)
+		if r.Goal == plan.Up && slices.Contains(r.Supplies, l.estate.Node(l.node[k]).ID) {
+			s.out, s.cycle = false, uncut
+		}
+	}
+	for i := range o.nodes {
+		o.nodes[i].givenUp, o.nodes[i].falls = 0, 0
+	}
+	o.orders.abort = o.orders.abort && r.Goal == plan.Down
+	l.settle()
+}
+
+func (l *ledger) triggered(r *Record) error {
+	at := slices.Index(l.stages, r.Stage)
+	if at < 0 {
+		return nil // a stage that the runbook no longer has takes nothing
+	}
+	return l.eachSupply(r, func(s *standing) { s.stages[at], s.reason = true, r.Reason })
+}
+
+func (o *outage) ordered(r *Record) {
+	if r.Reason != "" {
+		return // it was refused
+	}
+	switch r.Order {
+	case Hold:
+		o.orders.hold = true
+	case Resume:
+		o.orders.hold = false
+	case Abort:
+		o.orders.abort = true
+	case Go:
+		o.orders = orders{}
+	case Confirm, Skip: // the Proven or Failed record says it
+	}
+}
+
+// step takes a record about a step of a node.
+func (l *ledger) step(i int, r *Record) {
+	n := &l.outage.nodes[i]
+	verb := plan.Stop
+	if r.Verb != nil {
+		verb = *r.Verb
+	}
+	if verb == plan.Discharge || verb == plan.EndDischarge {
+		l.outage.drill.follow(r)
+		return
+	}
+	if verb == plan.Force {
+		verb = plan.Stop
+	}
+	switch r.Kind {
+	case Intent, Asked:
+		n.begun(verb, r)
+	case Accepted:
+		n.answered(verb, r)
+	case Proven:
+		n.proven(verb)
+	case Failed:
+		n.failed(verb, r)
+	case HeldBack:
+		n.last.open = false
+	case Reopened:
+		n.reopened(verb)
+	default:
+	}
+	if r.Kind == Intent && verb == plan.Start && l.estate.Node(i).Kind == plan.Outlet {
+		l.cycled(i)
+	}
+	if k := l.supply[i]; k >= 0 && (verb == plan.Cut || r.Kind == Reopened) {
+		l.outage.supplies[k].cut(r.Kind)
+		l.settle()
+	}
+}
+
+// cut takes a record about the cut of the supply's output.
+func (s *standing) cut(kind RecordKind) {
+	switch kind {
+	case Intent:
+		s.cycle = cutSent
+	case Proven:
+		s.cycle = cutProven
+	case HeldBack:
+		s.cycle = committed
+	case Reopened: // it took its cut and did not make it
+		s.cycle, s.missed = committed, s.missed+1
+	case Failed:
+		s.cycle = uncut
+	default:
+	}
+}
+
+func (n *entry) begun(verb plan.Verb, r *Record) {
+	again := n.last.open && n.last.verb == verb
+	n.last = command{
+		verb: verb, rung: *r.Verb, op: r.Op, attempt: r.Attempt, open: true, cause: r.Cause, reason: r.Reason,
+		reached: again && (n.last.reached || n.last.answer != unreached), taken: n.last.taken && verb != plan.Start,
+	}
+	switch verb {
+	case plan.Stop, plan.Cut, plan.Start:
+		n.shown = told
+	case plan.Protect:
+		n.settings = changing
+	default:
+	}
+}
+
+func (n *entry) answered(verb plan.Verb, r *Record) {
+	if n.last.verb != verb || n.last.op != r.Op {
+		return
+	}
+	switch r.Outcome {
+	case Done:
+		n.last.answer = accepted
+		n.last.taken = n.last.taken || verb == plan.Stop
+	case Unreached:
+		n.last.answer = unreached
+	case TimedOut:
+		n.last.answer = unknown
+		n.late = n.late || verb == plan.Unprotect
+	default:
+		n.last.answer = denied
+	}
+}
+
+func (n *entry) proven(verb plan.Verb) {
+	n.givenUp &^= plan.VerbSet(verb)
+	n.last.open = n.last.open && n.last.verb != verb
+	switch verb {
+	case plan.Stop, plan.Cut:
+		n.shown = shownOff
+	case plan.Start:
+		n.shown = shownOn
+	case plan.Protect:
+		if n.settings == changing {
+			n.settings = protected
+		}
+	case plan.Unprotect:
+		n.settings = putBack
+	default:
+	}
+}
+
+func (n *entry) failed(verb plan.Verb, r *Record) {
+	n.givenUp |= plan.VerbSet(verb)
+	n.last.open = n.last.open && n.last.verb != verb
+	n.late = n.late || verb == plan.Unprotect && r.Attempt > 0
+	switch {
+	case verb == plan.Start && n.shown == shownOn:
+		n.shown = told
+	case verb == plan.Protect && n.settings == protected:
+		n.settings = changing
+	}
+}
+
+// reopened follows what was shown to be so and is not any more.
+func (n *entry) reopened(verb plan.Verb) {
+	n.last.open = false
+	n.falls++
+	if verb == plan.Protect || verb == plan.Unprotect {
+		n.settings = changing
+		return
+	}
+	n.shown, n.last.taken = told, false
+}
+
+// touched reports whether anything was commanded on a node in this outage.
+func (n *entry) touched() bool { return n.shown != asFound || n.settings != asSet }
+
+// changed reports whether this outage has changed a cache or a cluster, and not put it back.
+func (n *entry) changed() bool { return n.settings == changing || n.settings == protected }
+
+// dark reports whether a supply that stands so will not go on carrying its load.
+func (s *standing) dark() bool { return s.out || s.cycle != uncut }
+
+// settle finds what follows from the standing of the supplies. A node that gains or loses its power begins anew: what was
+// tried on it before says nothing of what can be had now.
+func (l *ledger) settle() {
+	o := l.outage
+	for k := range o.supplies {
+		if s := &o.supplies[k]; !s.dark() {
+			clear(s.stages)
+			s.reason = ""
+		}
+	}
+	lost := l.goesDark(func(s *standing) bool { return s.dark() })
+	for i, is := range lost {
+		if is != o.lost[i] {
+			o.nodes[i].givenUp, o.nodes[i].falls = 0, 0
+		}
+		o.scope[i] = o.scope[i] || is
+	}
+	o.lost, o.cut = lost, l.goesDark(func(s *standing) bool { return s.cycle == cutProven })
+	for st := range o.due {
+		o.due[st] = l.goesDark(func(s *standing) bool { return s.stages[st] })
+	}
+}
+
+// goesDark tells which nodes go dark with the supplies that stand in some way.
+func (l *ledger) goesDark(with func(*standing) bool) []bool {
+	return l.estate.Scope(func(i int) bool {
+		k := l.supply[i]
+		return k >= 0 && with(&l.outage.supplies[k])
+	})
+}
+
+// openDrill takes the first record of a drill.
+func (l *ledger) openDrill(r *Record) error {
+	o := l.outage
+	for _, id := range r.Scope {
+		i, known := l.estate.Index(id)
+		if !known {
+			return fmt.Errorf("node %q is in the journal but not in the runbook: start with the runbook that the drill began with", id)
+		}
+		if l.supply[i] >= 0 {
+			o.drill = drill{phase: drillBattery, supply: i}
+			return nil
+		}
+		if o.drill.in == nil {
+			o.drill = drill{phase: drillDown, in: make([]bool, len(o.nodes))}
+		}
+		o.drill.in[i], o.scope[i] = true, true
+	}
+	return nil
+}
+
+// drill is what is on record of a drill.
+type drill struct {
+	phase   drillPhase
+	was     bool   // the outage began as a drill
+	in      []bool // the nodes that it takes
+	supply  int    // whose battery it discharges
+	battery batteryTest
+}
+
+type drillPhase uint8
+
+const (
+	noDrill      drillPhase = iota // none, or a supply has failed since
+	drillDown                      // it takes its nodes down
+	drillUp                        // and brings them back
+	drillBattery                   // it discharges a battery
+)
+
+// batteryTest is how far the test of a battery is on record.
+type batteryTest uint8
+
+const (
+	notBegun batteryTest = iota
+	testTold
+	testRuns
+	testEnded
+)
+
+func (d *drill) on() bool { return d.phase != noDrill }
+
+// leave makes a drill an outage: nothing more is stopped for it, and what it has stopped stays in the snapshot as on.
+func (d *drill) leave() { d.was, d.phase = d.was || d.on(), noDrill }
+
+// follow takes a record about the test of a battery.
+func (d *drill) follow(r *Record) {
+	switch {
+	case r.Kind == Intent && *r.Verb == plan.Discharge:
+		d.battery = testTold
+	case r.Kind == Proven && *r.Verb == plan.Discharge:
+		d.battery = testRuns
+	case *r.Verb == plan.EndDischarge && (r.Kind == Proven || r.Kind == Failed):
+		d.battery = testEnded
+	}
+}

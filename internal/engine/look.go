@@ -1,0 +1,251 @@
+package engine
+
+import (
+	"time"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// question is a probe that is under way.
+type question struct {
+	op     Op // 0: none is
+	asked  time.Time
+	guards []int     // nodes whose step waits for the answer
+	told   time.Time // when a watch last told of the node
+}
+
+// probe asks after a node, unless that is under way.
+func (e *Engine) probe(i int) {
+	n := &e.nodes[i]
+	if n.question.op != 0 || !probed(e.estate.Node(i)) {
+		return
+	}
+	n.question.op, n.question.asked = e.newOp(i), e.now
+	e.out = append(e.out, Probe{Op: n.question.op, Node: e.id(i), Within: probeWithin})
+}
+
+// answered takes the answer of a probe.
+func (e *Engine) answered(i int, ev Finished) {
+	n := &e.nodes[i]
+	question, asked := n.question.op, n.question.asked
+	n.question.op = 0
+	seen := ev.Seen
+	switch ev.Outcome {
+	case Done:
+	case NoSuchThing:
+		seen = plan.Observation{State: plan.Gone, Detail: ev.Detail}
+	case Unreached: // it could not be asked, which is no silence of its own
+		seen = plan.Observation{State: plan.Unreachable, Detail: ev.Detail}
+		n.belief.unasked = true
+	case Refused, Busy, TimedOut: // no answer was had, which proves nothing
+		seen = plan.Observation{State: plan.Unknown, Detail: ev.Detail}
+	}
+	defer func() { n.belief.unasked = false }()
+	if question <= n.belief.epoch || e.asksAgain(i, seen.State) {
+		e.probe(i)
+		return
+	}
+	e.see(i, seen, question, asked)
+	waiting := n.question.guards
+	n.question.guards = nil
+	for _, g := range waiting {
+		e.guardAnswered(g)
+	}
+}
+
+// asksAgain reports whether an answer is asked for once more before it is believed: it may be older than what a watch has
+// told since the question, or it says of a node that nobody told to that it is off, or on, where it was the other.
+func (e *Engine) asksAgain(i int, state plan.State) bool {
+	n := &e.nodes[i]
+	b := &n.belief
+	older := n.question.told.After(n.question.asked)
+	settled := b.seen.State == plan.On || b.seen.State == plan.Off
+	odd := (state == plan.On || state == plan.Off || state == plan.Stopping) && (settled && state != b.seen.State || !settled && b.looks == 0) && n.work == nil && state != b.doubt
+	b.twice = state == b.doubt && state != plan.Unknown
+	b.doubt = plan.Unknown
+	if odd {
+		b.doubt = state
+	}
+	return older || odd
+}
+
+// observed takes what a watch told: it is as new as the moment.
+func (e *Engine) observed(ev Observed) {
+	if i, ok := e.estate.Index(ev.Node); ok {
+		e.nodes[i].question.told = e.now
+		e.see(i, ev.Seen, e.nextOp, e.now)
+	}
+}
+
+// see takes what was seen of a node, and follows what it means.
+func (e *Engine) see(i int, seen plan.Observation, question Op, asked time.Time) {
+	decl, n := e.estate.Node(i), &e.nodes[i]
+	if k := e.ledger.supply[i]; k >= 0 && seen.State == plan.On && e.standing(k).cycle == cutProven && e.supplies[k].state.OutputOff && e.supplies[k].state.SilentFor == 0 {
+		seen.State = plan.Off // its own readings say that the output is off still
+	}
+	e.believe(i, seen, question, asked)
+	if n.belief.looks == 1 && n.belief.answer == n.belief.seen.State && (seen.State == plan.On || seen.State == plan.Off) {
+		e.probe(i) // one look proves nothing
+	}
+	was := n.settled
+	switch {
+	case e.isOff(i):
+		n.settled = plan.Off
+	case e.isOn(i):
+		n.settled = plan.On
+	}
+	told := e.ledger.outage != nil && e.ledger.outage.nodes[i].shown != asFound
+	switch changed := was != n.settled; {
+	case changed && decl.Kind == plan.Host:
+		e.renewGuests(i)
+	case changed && decl.Kind == plan.Outlet && (was != plan.Unknown || told): // what hangs on it gains its power, or loses it
+		for _, u := range e.estate.Dependents(i) {
+			e.renew(u)
+		}
+	}
+	if e.ledger.outage != nil {
+		if k := e.ledger.supply[i]; k >= 0 {
+			e.seeOutput(k)
+		}
+		e.surveyed(i)
+		e.foundOn(i)
+	}
+	e.touch(i)
+	if n.work != nil {
+		e.judge(i)
+	}
+}
+
+// renewGuests begins a new epoch of the VMs on a host that went off or came up: they went with it, and may start with it.
+func (e *Engine) renewGuests(host int) {
+	for _, u := range e.estate.Users(host) {
+		decl, n := e.estate.Node(u), &e.nodes[u]
+		if decl.Kind != plan.VM || e.isOff(host) && e.isOff(u) {
+			continue
+		}
+		n.belief.epoch = e.nextOp
+		n.belief.looks, n.belief.proof, n.belief.asked = 0, noProof, false
+		e.probe(u)
+		e.touch(u)
+	}
+}
+
+// seeOutput follows what a look at a supply's output showed.
+func (e *Engine) seeOutput(k int) {
+	s, st := &e.supplies[k], e.standing(k)
+	b := &e.nodes[s.node].belief
+	if b.answer != b.seen.State {
+		return // it did not answer
+	}
+	switch {
+	case b.seen.State == plan.Stopping:
+		s.cutDue = e.now.Add(b.seen.RemainFor)
+	case b.seen.State == plan.Off && st.cycle >= cutSent:
+		s.output.offSeen = true
+	case b.seen.State == plan.On && st.cycle == cutProven && b.seen.Uncut && !s.output.offSeen:
+		e.cutNotMade(k)
+	case b.seen.State == plan.On && st.cycle == cutProven:
+		e.cycled(k, "its output is on again")
+	}
+}
+
+// cutNotMade follows a supply that took its cut and did not make it: nothing has been cycled, so that it is cut once more,
+// as often as anything is tried. After that it is reported, and what waits for its cycle is left to a person.
+func (e *Engine) cutNotMade(k int) {
+	s := &e.supplies[k]
+	verb, state := plan.Cut, plan.On
+	id := e.id(s.node)
+	const why = "it took its cut and did not make it"
+	s.cutDue = time.Time{}
+	if e.standing(k).missed+1 >= max(e.estate.Node(s.node).Attempts, 2) {
+		e.record(Record{Kind: Failed, Node: id, Verb: &verb, State: &state, Reason: why})
+		e.notify(true, "could not cut the output of "+id+": "+why+"; what starts by its power alone needs a person")
+	} else {
+		e.record(Record{Kind: Reopened, Node: id, Verb: &verb, State: &state, Reason: why})
+		e.notify(true, "the output of "+id+" is on: "+why+", and is cut once more")
+	}
+}
+
+// correct puts on record what a look shows to be otherwise than the records show it, where no step is under way.
+func (e *Engine) correct(i int) {
+	decl, entry := e.estate.Node(i), &e.ledger.outage.nodes[i]
+	if e.nodes[i].work != nil || !e.nodes[i].belief.asked || decl.Kind == plan.Supply || !probed(decl) || !e.ledger.outage.scope[i] || !entry.snap.taken {
+		return
+	}
+	state := e.nodes[i].belief.seen.State
+	write := func(kind RecordKind, verb plan.Verb, reason string, cause Cause) {
+		e.record(Record{Kind: kind, Node: decl.ID, Verb: &verb, State: &state, Reason: reason, Cause: cause})
+	}
+	if e.cycledUnseen(i) {
+		return
+	}
+	switch {
+	case entry.givenUp.Has(plan.Stop) && e.isOff(i):
+		write(Proven, plan.Stop, "settled after it had been given up", "")
+	case entry.givenUp.Has(plan.Start) && e.isOn(i):
+		write(Proven, plan.Start, "settled after it had been given up", "")
+	case entry.givenUp.Has(plan.Flush) && e.goesDown(i) && e.holds(i, plan.Flush, 0):
+		write(Proven, plan.Flush, "settled after it had been given up", "")
+	case (entry.shown == shownOff || entry.shown == told) && e.isOn(i) && entry.snap.on && !e.goesDown(i):
+		if e.now.Sub(e.nodes[i].belief.seenAt) > proofAge { // it may have gone meanwhile
+			e.probe(i)
+			return
+		}
+		write(Proven, plan.Start, "it came back by itself", Already)
+	case entry.shown == shownOff && (state == plan.On || state == plan.Starting) && e.isDark(i):
+		write(Reopened, plan.Stop, "was proven off and is not off any more", "")
+		e.notify(true, decl.ID+" was off and is "+state.String()+" again: it is stopped once more")
+	case entry.shown == shownOn && e.isOff(i) && !e.goesDown(i):
+		e.fell(i, plan.Start)
+	case e.unprotected(i):
+		e.fell(i, plan.Protect)
+	case entry.settings == putBack && state == plan.On && e.nodes[i].belief.seen.Protected == plan.Yes && e.nodes[i].belief.look > entry.last.op && !e.goesDown(i):
+		e.fell(i, plan.Unprotect)
+	}
+}
+
+// cycledUnseen follows a node that was off, that only the return of its power starts, and that is up: what feeds it and was to
+// be cut has been off and on again, though nobody saw it.
+func (e *Engine) cycledUnseen(i int) bool {
+	if !e.estate.Node(i).ByPower || e.ledger.outage.nodes[i].shown != shownOff || !e.showsUp(i) {
+		return false
+	}
+	found := false
+	for _, f := range e.estate.Feeds(i) {
+		k := e.ledger.supply[f]
+		if k >= 0 && (e.standing(k).cycle == committed || e.standing(k).cycle == cutSent) && e.nodes[f].work == nil && e.supplies[k].state.Mains == power.MainsOnline && !e.supplies[k].mute {
+			e.cycled(k, "what only the return of its power starts is on again")
+			found = true
+		}
+	}
+	return found
+}
+
+// unprotected reports whether a cache or a cluster that was protected on the way down is not any more: a late Unprotect has
+// taken that off, or a person.
+func (e *Engine) unprotected(i int) bool {
+	entry, b := &e.ledger.outage.nodes[i], &e.nodes[i].belief
+	return entry.settings == protected && e.goesDown(i) && b.look > entry.last.op && b.seen.State == plan.On && b.seen.Protected == plan.No
+}
+
+// fell follows what was brought about and did not last: it is brought about once more, as often as that may be tried, and
+// then reported.
+func (e *Engine) fell(i int, verb plan.Verb) {
+	decl, entry, state := e.estate.Node(i), &e.ledger.outage.nodes[i], e.nodes[i].belief.seen.State
+	why, what := "was brought up and is not up any more", "started"
+	switch verb {
+	case plan.Protect:
+		why, what = "was protected and is not any more", "protected"
+	case plan.Unprotect:
+		why, what = "was put back and is protected again", "put back"
+	default:
+	}
+	if entry.falls+1 < max(decl.Attempts, 2) && state != plan.Gone {
+		e.record(Record{Kind: Reopened, Node: decl.ID, Verb: &verb, State: &state, Reason: why})
+		e.notify(true, decl.ID+" "+why+": it is "+what+" once more")
+		return
+	}
+	e.record(Record{Kind: Failed, Node: decl.ID, Verb: &verb, State: &state, Reason: why})
+	e.notify(true, "could not keep "+decl.ID+" "+what)
+}

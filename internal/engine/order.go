@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"ebbtide/internal/plan"
+)
+
+// order carries out an operator's command, or says why not. Both go on record.
+func (e *Engine) order(o Order) {
+	refusal := e.Refuses(o)
+	if e.ledger.outage == nil {
+		if refusal != "" {
+			e.notify(false, string(o.Verb)+" by "+o.By+" refused: "+refusal)
+		}
+		return
+	}
+	e.record(Record{Kind: Ordered, Order: o.Verb, By: o.By, Node: o.Node, Reason: refusal})
+	if refusal != "" {
+		e.notify(false, string(o.Verb)+" by "+o.By+" refused: "+refusal)
+		return
+	}
+	e.notify(false, string(o.Verb)+" by "+o.By)
+	switch o.Verb {
+	case Hold, Resume:
+		e.judgePressure()
+	case Abort:
+		e.endTest("ended by " + o.By)
+	case Go:
+		for k := range e.supplies {
+			if e.standing(k).out {
+				e.triggerEvery(k, "ordered by "+o.By)
+			}
+		}
+	case Confirm:
+		i, _ := e.estate.Index(o.Node)
+		e.prove(i, "", "confirmed by "+o.By)
+	case Skip:
+		i, _ := e.estate.Index(o.Node)
+		e.giveUp(i, "", "passed over by "+o.By)
+	}
+}
+
+// Refuses says why an order would not be carried out now, and what to do instead; "" if it would be.
+func (e *Engine) Refuses(o Order) string {
+	run := e.ledger.outage
+	switch {
+	case run == nil:
+		return "no outage is under way: all supplies are on line"
+	case o.Verb == Confirm || o.Verb == Skip:
+		return e.refusesWord(o)
+	case o.Verb == Hold && run.orders.hold:
+		return "it is on hold already"
+	case o.Verb == Resume && !run.orders.hold:
+		return "it is not on hold"
+	case run.drill.phase == drillBattery && o.Verb != Abort:
+		return "a battery is being drilled; use abort to end that"
+	case run.drill.on() && o.Verb == Go:
+		return "this is a drill, which goes on by itself; use abort to bring back at once what it has stopped"
+	case o.Verb == Abort && e.committedSupply() >= 0:
+		return "the point of no return is passed: the plan is finished and then reversed; use hold to stop it where it is"
+	case (o.Verb == Abort || o.Verb == Go) && run.drill.phase != drillBattery && !e.anyGoesDown():
+		if o.Verb == Abort {
+			return "it is going up already; use hold to stop it"
+		}
+		return "it is going up: the recharge gate is not passed over by command"
+	}
+	return ""
+}
+
+// refusesWord says why a person's word on a step is not taken.
+func (e *Engine) refusesWord(o Order) string {
+	i, known := e.estate.Index(o.Node)
+	if !known {
+		return fmt.Sprintf("no node is called %q", o.Node)
+	}
+	if w := e.nodes[i].work; w == nil || w.phase != asking {
+		return fmt.Sprintf("nobody was asked to do anything on %q now", o.Node)
+	}
+	return ""
+}
+
+// committedSupply gives a supply that is to be cut, or was, and is not back; -1 if there is none.
+func (e *Engine) committedSupply() int {
+	return slices.IndexFunc(e.ledger.outage.supplies, func(s standing) bool { return s.cycle != uncut })
+}
+
+// anyGoesDown reports whether anything is to go down: a supply fails, or a drill is on its way down.
+func (e *Engine) anyGoesDown() bool {
+	o := e.ledger.outage
+	return o.drill.phase == drillDown || slices.ContainsFunc(o.supplies, func(s standing) bool { return s.dark() })
+}
+
+// goal is where most of an outage goes, for those who want it in one word.
+func (e *Engine) goal() plan.Goal {
+	if e.anyGoesDown() {
+		return plan.Down
+	}
+	return plan.Up
+}

@@ -1,0 +1,320 @@
+package engine
+
+import (
+	"strings"
+
+	"ebbtide/internal/plan"
+)
+
+// FormatNow is the format of the records that this engine writes. Those of 0 are of before each node had a goal of its own.
+const FormatNow = 1
+
+// open opens an outage or a drill with its first record.
+func (e *Engine) open(r Record) {
+	id := e.now.UTC().Format("20060102T150405Z")
+	if id <= e.ledger.newest { // several in one second, or the clock was set back
+		id = e.ledger.newest + "b"
+	}
+	r.Kind, r.Outage, r.Seq, r.Format, r.Members, r.Nodes = Opened, id, 1, FormatNow, e.settings.Members, e.lastSeenOn()
+	e.movedAt, e.resumedAt, e.closing, e.said = e.now, zeroTime, zeroTime, ""
+	e.course.clear()
+	for i := range e.nodes {
+		e.nodes[i].pause, e.nodes[i].asking = zeroTime, false
+	}
+	e.surveying = 0
+	e.record(r)
+}
+
+// openOutage begins an outage with its first failing supply.
+func (e *Engine) openOutage(k int) {
+	s := &e.supplies[k]
+	scope := e.estate.Scope(func(i int) bool { return i == s.node })
+	e.open(Record{
+		Supplies: []string{e.id(s.node)}, Mode: e.settings.Mode, Replace: s.state.ReplaceBattery, Reason: e.tells(s),
+		Digest: e.estate.Plan(plan.Down, func(i int) bool { return scope[i] }).Digest(),
+	})
+	e.notify(true, "power failure: "+e.id(s.node)+" is "+e.tells(s))
+	e.survey()
+	e.askForEstimate()
+}
+
+// lastSeenOn lists what was seen on not long ago, over the whole estate: what drops unseen, under a controller that drops with
+// it, is brought back as well.
+func (e *Engine) lastSeenOn() []NodeState {
+	var on []NodeState
+	for i := range e.nodes {
+		if b := &e.nodes[i].belief; b.seen.State == plan.On && e.now.Sub(b.seenAt) < trustLast {
+			on = append(on, NodeState{Node: e.id(i), State: plan.On})
+		}
+	}
+	return on
+}
+
+// survey asks after every node of the outage that is in no snapshot. Nothing is commanded on a node before it is in one.
+func (e *Engine) survey() {
+	o := e.ledger.outage
+	for i := range e.nodes {
+		if o.scope[i] && !o.nodes[i].snap.taken && probed(e.estate.Node(i)) {
+			e.askInSurvey(i)
+		}
+	}
+	for _, i := range e.outsiders() {
+		e.askInSurvey(i)
+	}
+	e.endSurvey()
+}
+
+func (e *Engine) askInSurvey(i int) {
+	n := &e.nodes[i]
+	if n.asking || !probed(e.estate.Node(i)) {
+		return
+	}
+	n.asking = true
+	e.surveying++
+	e.probe(i)
+}
+
+// surveyed notes that a node that the survey waits for has answered, or failed to.
+func (e *Engine) surveyed(i int) {
+	n := &e.nodes[i]
+	if !n.asking {
+		return
+	}
+	n.asking = false
+	e.surveying--
+	e.endSurvey()
+}
+
+// endSurvey makes the snapshot when all answers are in: what was on is what comes back. The first snapshot of a node counts
+// until the outage is over.
+func (e *Engine) endSurvey() {
+	o := e.ledger.outage
+	if e.surveying > 0 {
+		return
+	}
+	lostOutput := e.estate.Scope(func(s int) bool {
+		k := e.ledger.supply[s]
+		return e.nodes[s].belief.seen.State == plan.Off || k >= 0 && e.supplies[k].state.OutputOff
+	})
+	var fresh []NodeState
+	for i := range e.nodes {
+		if entry := &o.nodes[i]; o.scope[i] && !entry.snap.taken && probed(e.estate.Node(i)) {
+			fresh = append(fresh, e.snapshotOf(i, lostOutput[i]))
+		}
+	}
+	switch {
+	case !o.snapped:
+		e.record(Record{Kind: Snapshot, Nodes: fresh})
+	case len(fresh) > 0:
+		e.record(Record{Kind: Widened, Supplies: e.failedSupplies(), Nodes: fresh})
+	default:
+		return
+	}
+	e.heedOutsiders()
+}
+
+// snapshotOf gives what the snapshot says of a node. One that can't be asked now, dropped with its supply, or goes off without having
+// been told to, was on if it was not long before.
+func (e *Engine) snapshotOf(i int, lostOutput bool) NodeState {
+	b := &e.nodes[i].belief
+	state := b.answer
+	if state == plan.Off && b.seen.ByBMC { // of another machine, it may be: what answers later was on
+		state = plan.Unreachable
+	}
+	silent := state == plan.Unknown || state == plan.Unreachable
+	if e.ledger.outage.nodes[i].seenOn && (silent || state == plan.Stopping || state == plan.Off && lostOutput) {
+		state = plan.On
+	}
+	return NodeState{Node: e.id(i), State: state, Protected: b.seen.Protected, Settings: b.seen.Settings}
+}
+
+// foundOn takes a node into the snapshot that could not be asked when that was made, and answers before it has been stopped:
+// what is on now was on then, and is brought back.
+func (e *Engine) foundOn(i int) {
+	n, b := &e.ledger.outage.nodes[i], &e.nodes[i].belief
+	if !n.snap.silent || n.snap.on || n.shown == shownOff || n.shown == shownOn || b.answer != plan.On || !e.isDark(i) {
+		return
+	}
+	late := NodeState{Node: e.id(i), State: b.answer, Protected: b.seen.Protected, Settings: b.seen.Settings}
+	if n.touched() && late.Protected == plan.Yes { // our own doing, it may be
+		late.Protected, late.Settings = plan.NotKnown, ""
+	}
+	e.record(Record{Kind: Widened, Nodes: []NodeState{late}})
+}
+
+func (e *Engine) failedSupplies() []string {
+	var ids []string
+	for k := range e.supplies {
+		if e.standing(k).failed {
+			ids = append(ids, e.id(e.supplies[k].node))
+		}
+	}
+	return ids
+}
+
+// followOutage ends what has come to its end.
+func (e *Engine) followOutage() {
+	o := e.ledger.outage
+	if o == nil || !o.snapped && o.drill.phase != drillBattery {
+		return
+	}
+	e.followDrill()
+	if e.ledger.outage == nil {
+		return
+	}
+	if !e.looksOver() {
+		e.closing = zeroTime
+		return
+	}
+	if e.closing.IsZero() { // once more: something may have lost its power meanwhile
+		e.closing = e.now
+		for i := range e.nodes {
+			if o.scope[i] {
+				e.askInSurvey(i)
+			}
+		}
+	}
+	if e.surveying == 0 {
+		e.close()
+	}
+}
+
+// looksOver reports whether all supplies are back, and everything that was on is on, or given up.
+func (e *Engine) looksOver() bool {
+	o := e.ledger.outage
+	if !o.snapped || e.closing.IsZero() && e.surveying > 0 || e.course.open > 0 || e.working > 0 || o.orders.hold || o.drill.phase == drillDown || o.drill.phase == drillBattery {
+		return false
+	}
+	for k := range o.supplies {
+		if o.supplies[k].dark() {
+			return false
+		}
+	}
+	return true
+}
+
+// close ends the outage: everything that was on is on, or reported.
+func (e *Engine) close() {
+	missing, doubtful, touched := e.notRestored()
+	var reasons []string
+	switch {
+	case len(missing) > 0:
+		reasons = append(reasons, "not brought back: "+named(missing))
+	case len(doubtful) > 0:
+	case !touched && !e.ledger.outage.drill.was && !e.ledger.outage.drill.on():
+		reasons = append(reasons, "power is back; nothing had to be done")
+	default:
+		reasons = append(reasons, "everything that was on is on again")
+	}
+	if len(doubtful) > 0 {
+		reasons = append(reasons, "not seen before the outage, and not on now: "+named(doubtful))
+	}
+	e.closeOutage(strings.Join(reasons, "; "), append(missing, doubtful...)...)
+}
+
+// notRestored lists what was on and is not, or was changed and is not put back; and what could not be asked when the outage
+// began and was never seen on since: nobody knows whether it was on, and a person is to look.
+func (e *Engine) notRestored() (missing, doubtful []NodeState, touched bool) {
+	o := e.ledger.outage
+	for i := range e.nodes {
+		n, decl := &o.nodes[i], e.estate.Node(i)
+		touched = touched || n.touched()
+		state := NodeState{Node: decl.ID, State: e.nodes[i].belief.answer}
+		up, back := e.course.find(i, plan.Start, plan.Up), e.course.find(i, plan.Unprotect, plan.Up)
+		switch {
+		case !o.scope[i]:
+		case n.snap.on && up >= 0 && e.course.stands[up] != proven, n.snap.on && decl.Kind != plan.Supply && !e.isOn(i), back >= 0 && e.course.stands[back] != proven, n.givenUp.Has(plan.Unprotect), n.givenUp.Has(plan.Start):
+			missing = append(missing, state)
+		case n.snap.silent && !n.snap.on && !e.isOn(i) && decl.Kind != plan.Passive && decl.Kind != plan.Supply:
+			doubtful = append(doubtful, state)
+		}
+	}
+	return missing, doubtful, touched
+}
+
+func named(nodes []NodeState) string {
+	names := make([]string, len(nodes))
+	for i := range nodes {
+		names[i] = nodes[i].Node
+	}
+	return strings.Join(names, ", ")
+}
+
+// closeOutage puts the end on record, and forgets what was of the outage.
+func (e *Engine) closeOutage(reason string, notRestored ...NodeState) {
+	word := "outage"
+	if d := &e.ledger.outage.drill; d.was || d.on() {
+		word = ModeDrill
+	}
+	e.record(Record{Kind: Closed, Reason: reason, Nodes: notRestored})
+	e.notify(len(notRestored) > 0, "the "+word+" is over: "+reason)
+	for k := range e.supplies {
+		s := &e.supplies[k]
+		s.gate, s.turned, s.pressure, s.onLoad = false, false, noPressure, noPressure
+		s.cutDue, s.output.offSeen, s.lapse = zeroTime, false, noLapse
+	}
+	for i := range e.nodes {
+		n := &e.nodes[i]
+		if n.work != nil && n.work.placed {
+			e.course.slots.Release(i)
+		}
+		e.count(i, false)
+		n.work, n.asking = nil, false
+		n.question.guards = nil
+		n.timer++
+	}
+	e.surveying, e.working = 0, 0
+	e.test = nil
+	clear(e.press)
+	e.pressed = false
+	e.course.clear()
+	e.recondition()
+	e.sweepAt = e.now.Add(sweepEvery)
+	e.askForEstimate()
+}
+
+// chores are what comes round while readings come in: looks at the whole estate while all is well, at given-up nodes and cut
+// supplies in an outage, and a new estimate.
+func (e *Engine) chores() {
+	o := e.ledger.outage
+	if o == nil || o.drill.phase == drillBattery {
+		if !e.now.Before(e.sweepAt) {
+			e.sweepAt = e.now.Add(sweepEvery)
+			for i := range e.nodes {
+				e.probe(i)
+			}
+			e.askForEstimate()
+		}
+		return
+	}
+	if e.now.Sub(e.asked) >= askEstimate {
+		e.renewEstimate()
+	}
+	if e.now.Before(e.lookAt) {
+		return
+	}
+	e.lookAt = e.now.Add(failedLook / 3)
+	for i := range e.nodes {
+		e.lookAgain(i)
+	}
+}
+
+// lookAgain asks after a node that nobody waits for: one that was given up, or did not answer, or a supply whose cut is under
+// way.
+func (e *Engine) lookAgain(i int) {
+	n, o := &e.nodes[i], e.ledger.outage
+	if !o.scope[i] || n.work != nil || e.now.Before(n.nextLook) {
+		return
+	}
+	silent := (n.belief.answer == plan.Unknown || n.belief.answer == plan.Unreachable) && !e.isOff(i)
+	moving := n.belief.seen.State == plan.Stopping || n.belief.seen.State == plan.Starting
+	switch k := e.ledger.supply[i]; {
+	case k >= 0 && o.supplies[k].cycle >= cutSent:
+		n.nextLook = e.now.Add(failedLook / 3)
+	case o.nodes[i].givenUp != 0, silent, moving, e.rises(i):
+		n.nextLook = e.now.Add(failedLook)
+	default:
+		return
+	}
+	e.probe(i)
+}

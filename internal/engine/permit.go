@@ -1,0 +1,263 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// The permit is the seat belt. Every command to the estate leaves through it, and it asks again, at the moment in which the
+// command leaves, over the ledger and the beliefs alone, what the product promises of commands (the numbers are those of
+// docs/ARCHITECTURE.md, "What must always hold"). If it refuses, that is a fault of what came before it.
+
+// rules are what is asked of a command to a node.
+var rules = []struct {
+	number int
+	allows func(e *Engine, i int, rung plan.Verb) string // why not; "": it does
+}{
+	{1, usersAreOff},
+	{2, guestsAreOff},
+	{3, loadIsOff},
+	{4, wasOn},
+	{5, gateIsOpen},
+	{6, hasSettled},
+	{7, isWritable},
+	{9, hasPlace},
+	{10, orderHolds},
+	{12, dataIsSafe},
+	{12, onlyOursIsPutBack},
+	{17, losesAllFeeds},
+	{18, forceIsReasoned},
+	{21, losesPower},
+}
+
+// permit says why the command of the step under way must not leave; "" if it may.
+func (e *Engine) permit(i int) string {
+	rung := e.nodes[i].work.rung
+	for _, r := range rules {
+		if why := r.allows(e, i, rung); why != "" {
+			return fmt.Sprintf("rule %d: %s", r.number, why)
+		}
+	}
+	return ""
+}
+
+func takesDown(v plan.Verb) bool { return v == plan.Stop || v == plan.Force }
+func bringsUp(v plan.Verb) bool  { return v == plan.Start || v == plan.Unprotect }
+
+// usersAreOff: storage is never commanded off while anything that uses it is not proven off.
+func usersAreOff(e *Engine, i int, rung plan.Verb) string {
+	decl := e.estate.Node(i)
+	if !takesDown(rung) || decl.Kind == plan.VM || decl.Kind == plan.Host || decl.Kind == plan.Self || decl.Kind == plan.Person {
+		return ""
+	}
+	return e.notProvenOff(e.usersOf(i), "uses it")
+}
+
+// guestsAreOff: a host is never commanded off while a VM on it is on or stopping, unless that VM is forced by the same
+// recorded decision.
+func guestsAreOff(e *Engine, i int, rung plan.Verb) string {
+	if !takesDown(rung) || e.estate.Node(i).Kind != plan.Host {
+		return ""
+	}
+	w := e.nodes[i].work
+	taken := rung == plan.Force && w.force.reason != ""
+	return e.notProvenOff(slices.DeleteFunc(slices.Clone(e.usersOf(i)), func(u int) bool {
+		return taken && e.estate.Node(u).Kind == plan.VM && e.ledger.outage.nodes[u].givenUp.Has(plan.Stop)
+	}), "runs on it")
+}
+
+// loadIsOff: a supply's output is never cut before everything that only it feeds is proven off, or its battery is about to
+// give out, on record.
+func loadIsOff(e *Engine, i int, rung plan.Verb) string {
+	if rung != plan.Cut || e.nodes[i].work.force.cause == Pressed {
+		return ""
+	}
+	return e.notProvenOff(e.usersOf(i), "hangs on it")
+}
+
+func (e *Engine) notProvenOff(users []int, how string) string {
+	for _, u := range users {
+		if !e.provenOff(u) {
+			return fmt.Sprintf("%s %s and is not proven off", e.id(u), how)
+		}
+	}
+	return ""
+}
+
+// wasOn: nothing is started that was not on in the snapshot.
+func wasOn(e *Engine, i int, rung plan.Verb) string {
+	decl := e.estate.Node(i)
+	if rung != plan.Start || decl.Kind == plan.Passive || decl.Kind == plan.Person || e.ledger.outage.nodes[i].snap.on {
+		return ""
+	}
+	return "it was not on before"
+}
+
+// gateIsOpen: no power-up on battery, or before the recharge gate.
+func gateIsOpen(e *Engine, i int, rung plan.Verb) string {
+	if !bringsUp(rung) {
+		return ""
+	}
+	feeds := e.estate.Feeds(i)
+	fed := len(feeds) == 0
+	for _, f := range feeds {
+		if k := e.ledger.supply[f]; k >= 0 && e.live(k) && e.gateOf(k) != gateShut {
+			fed = true
+		}
+	}
+	if !fed {
+		return "none of its supplies is live and recharged"
+	}
+	for _, d := range e.estate.Needs(i) {
+		if e.estate.Node(d).Kind != plan.Supply && len(feeds) == 0 {
+			if why := gateIsOpen(e, d, rung); why != "" {
+				return e.id(d) + ": " + why
+			}
+		}
+	}
+	return ""
+}
+
+// hasSettled: no start is sent to a stopping node and no stop to a starting one before it has settled.
+func hasSettled(e *Engine, i int, rung plan.Verb) string {
+	switch {
+	case takesDown(rung) && e.rises(i) && probed(e.estate.Node(i)):
+		return "it may be on its way up"
+	case takesDown(rung) && !e.looked(i):
+		return "it has not been looked at since its power came back, or since what carries it came up"
+	case rung == plan.Start && e.nodes[i].belief.seen.State == plan.Stopping:
+		return "it is on its way down"
+	}
+	return ""
+}
+
+// isWritable: intent durable before the command; nothing is brought up without a journal.
+func isWritable(e *Engine, _ int, rung plan.Verb) string {
+	if bringsUp(rung) && e.journalLost {
+		return "the journal can't be written"
+	}
+	return ""
+}
+
+// hasPlace: concurrency limits hold, counting what was in flight before a crash.
+func hasPlace(e *Engine, i int, _ plan.Verb) string {
+	if !e.nodes[i].work.placed {
+		return "it has no place under the limits"
+	}
+	return ""
+}
+
+// orderHolds: order holds for every executed pair.
+func orderHolds(e *Engine, i int, rung plan.Verb) string {
+	o := e.ledger.outage
+	switch {
+	case takesDown(rung) && e.estate.Node(i).Kind == plan.VM:
+		for _, u := range e.usersOf(i) {
+			if !e.isOff(u) && !o.nodes[u].givenUp.Has(plan.Stop) {
+				return e.id(u) + " needs it and is not off"
+			}
+		}
+	case rung == plan.Start:
+		for _, d := range e.broughtUp(i) {
+			if !e.isOn(d) {
+				return "it needs " + e.id(d) + ", which is not on"
+			}
+		}
+	}
+	return ""
+}
+
+// dataIsSafe: write-back caches go to write-through before the first VM is stopped, and are proven clean before their storage
+// goes down; a cluster is set aside before what stands on it is stopped.
+func dataIsSafe(e *Engine, i int, rung plan.Verb) string {
+	if !takesDown(rung) {
+		return ""
+	}
+	decl := e.estate.Node(i)
+	if decl.Can.Has(plan.Flush) && e.nodes[i].belief.seen.Clean != plan.Yes {
+		return "it is not proven clean"
+	}
+	if rung != plan.Stop || e.given(i) {
+		return ""
+	}
+	for _, c := range e.protectors {
+		n, b := e.estate.Node(c), &e.nodes[c].belief
+		if !e.goesDown(c) || e.isOff(c) || b.seen.State != plan.On || b.seen.Protected == plan.Yes || e.ledger.outage.nodes[c].givenUp.Has(plan.Protect) {
+			continue
+		}
+		over := n.Kind == plan.Cluster && decl.Stage == power.ShutdownStage && e.dependsOn(i, c)
+		if over || n.Kind != plan.Cluster && decl.Kind == plan.VM {
+			return e.id(c) + " is not protected"
+		}
+	}
+	return ""
+}
+
+// dependsOn reports whether a node needs another, directly or through others.
+func (e *Engine) dependsOn(i, other int) bool {
+	_, found := slices.BinarySearch(e.estate.Dependents(other), i)
+	return found
+}
+
+// onlyOursIsPutBack: what was not changed for this outage is left as it is.
+func onlyOursIsPutBack(e *Engine, i int, rung plan.Verb) string {
+	if rung == plan.Unprotect && !e.ledger.outage.nodes[i].changed() {
+		return "it was not changed for this outage"
+	}
+	return ""
+}
+
+// losesAllFeeds: with A and B feeds a node counts as powered while any of its feeds is.
+func losesAllFeeds(e *Engine, i int, rung plan.Verb) string {
+	if !takesDown(rung) || e.inDrill(i) || e.isHung(i) {
+		return ""
+	}
+	for _, f := range e.estate.Feeds(i) {
+		if k := e.ledger.supply[f]; k >= 0 && e.supplies[k].condition.carries() && !e.needsLost(i) {
+			return e.id(f) + " carries it"
+		}
+	}
+	return ""
+}
+
+// needsLost reports whether something that a node depends on, a supply aside, goes dark.
+func (e *Engine) needsLost(i int) bool {
+	return slices.ContainsFunc(e.estate.Needs(i), func(d int) bool {
+		return e.estate.Node(d).Kind != plan.Supply && e.ledger.outage.lost[d]
+	})
+}
+
+// forceIsReasoned: every forced power-off has its reason on record, and no node of lower data risk is still waited for.
+func forceIsReasoned(e *Engine, i int, rung plan.Verb) string {
+	switch {
+	case rung != plan.Force:
+	case e.nodes[i].work.force.reason == "":
+		return "no reason is on record"
+	case !e.isForced(i) && e.lowerRiskWaits(i):
+		return "something of lower risk is waited for"
+	}
+	return ""
+}
+
+// losesPower: a node that keeps a live feed and needs nothing that goes dark is left alone.
+func losesPower(e *Engine, i int, rung plan.Verb) string {
+	if !takesDown(rung) && rung != plan.Cut || e.goesDown(i) || e.isHung(i) {
+		return ""
+	}
+	return "it keeps its power"
+}
+
+// isHung reports whether a node is powered off only to be started again.
+func (e *Engine) isHung(i int) bool {
+	w := e.nodes[i].work
+	return w.rung == plan.Force && w.force.cause == Hung && e.ledger.outage.nodes[i].shown == told
+}
+
+// inDrill reports whether a drill that goes down takes a node.
+func (e *Engine) inDrill(i int) bool {
+	d := &e.ledger.outage.drill
+	return d.phase == drillDown && d.in[i]
+}

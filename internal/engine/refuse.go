@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// RefusesDrill tells why a drill would not begin now, and after a semicolon what to do instead; "" if it would.
+func (e *Engine) RefusesDrill(d Drill) string {
+	switch {
+	case e.ledger.outage != nil && e.ledger.outage.drill.on():
+		return "a drill is under way; wait for its end, or use abort to end it now"
+	case e.ledger.outage != nil:
+		return "an outage is under way; wait until it is over"
+	case e.journalLost:
+		return "the journal can't be written, so that nobody would know what to bring back; mend its disk first"
+	}
+	for k := range e.supplies {
+		if s := &e.supplies[k]; e.notWell(k) != "" {
+			return "supply " + e.id(s.node) + " is " + e.notWell(k) + "; wait until every supply is on line"
+		}
+	}
+	if d.Supply != "" {
+		return e.refusesDischarge(d)
+	}
+	in, unknown := e.takes(d)
+	if unknown != "" {
+		return unknown
+	}
+	for _, check := range []func([]bool) string{e.cannotComeBack, e.notSeen, e.needed} {
+		if why := check(in); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// notWell says what about a supply speaks against taking anything down on purpose; "": nothing.
+func (e *Engine) notWell(k int) string {
+	s := &e.supplies[k]
+	switch {
+	case !isSteady(&s.state):
+		return s.state.String()
+	case e.isUnfit(s):
+		return "on line, and what the policy watches beside the mains holds"
+	case e.standing(k).dark():
+		return "on line, but not for long enough"
+	}
+	return ""
+}
+
+// isWell reports whether notWell has nothing to say: it is asked at each event.
+func (e *Engine) isWell(k int) bool {
+	s := &e.supplies[k]
+	return isSteady(&s.state) && !e.isUnfit(s) && !e.standing(k).dark()
+}
+
+// isSteady reports whether a supply is heard, on line, and neither in a test nor browned out.
+func isSteady(st *power.State) bool {
+	return !st.Failing() && st.Mains == power.MainsOnline && st.SilentFor == 0 && st.BrownoutFor == 0 && !st.Calibrating
+}
+
+// takes tells which nodes a drill names; or what it names that there is not.
+func (e *Engine) takes(d Drill) (in []bool, unknown string) {
+	in = make([]bool, len(e.nodes))
+	pick := func(fits func(*plan.Node) bool) (any bool) {
+		for i := range e.nodes {
+			if fits(e.estate.Node(i)) {
+				in[i], any = true, true
+			}
+		}
+		return any
+	}
+	shed := func(s power.Stage) bool { return s.Name == d.Stage }
+	switch {
+	case d.Supply != "":
+		return nil, ""
+	case d.Stage != "" && !slices.ContainsFunc(e.settings.Policy.Shed, shed):
+		return nil, fmt.Sprintf("no shed stage is called %q; name one of the policy's, or nodes", d.Stage)
+	case d.Stage != "" && !pick(func(n *plan.Node) bool { return n.Stage == d.Stage }):
+		return nil, fmt.Sprintf("stage %q has no nodes; name another", d.Stage)
+	case d.Stage == "" && len(d.Nodes) == 0:
+		return nil, "nothing is named to be drilled; name nodes, a shed stage or a supply"
+	}
+	for _, word := range d.Nodes {
+		key, value, label := strings.Cut(word, "=")
+		found := pick(func(n *plan.Node) bool {
+			return n.ID == word || n.Group == word || label && slices.Contains(n.Labels, plan.Label{Key: key, Value: value})
+		})
+		if !found {
+			return nil, fmt.Sprintf("no node has the name or label %q; see `ebbtide status` for what there is", word)
+		}
+	}
+	return in, ""
+}
+
+// cannotComeBack names what a drill must not take since nothing that Ebbtide can command starts it again.
+func (e *Engine) cannotComeBack(in []bool) string {
+	for i := range e.nodes {
+		decl := e.estate.Node(i)
+		switch {
+		case !in[i]:
+		case decl.Kind == plan.Self:
+			return decl.ID + " is the machine that Ebbtide runs on; leave it out"
+		case decl.Kind == plan.Supply:
+			return decl.ID + " is a supply: cutting its output is no drill; leave it out, or drill its battery (--battery)"
+		case decl.Kind == plan.Person:
+			return decl.ID + " is a person's step; leave it out"
+		case decl.Can.Has(plan.Stop) && (decl.ByPower || !decl.Can.Has(plan.Start)):
+			return "nothing but the return of its power or a person starts " + decl.ID + " again; leave it out, or give it a way to be woken (up: {wake: …})"
+		}
+	}
+	return ""
+}
+
+// notSeen names nodes of which nobody knows whether they are on.
+func (e *Engine) notSeen(in []bool) string {
+	unknown := e.ids(func(i int) bool {
+		st := e.nodes[i].belief.answer
+		return in[i] && probed(e.estate.Node(i)) && e.estate.Node(i).Can.Has(plan.Stop) && st != plan.On && st != plan.Off && st != plan.Gone && !e.isOff(i)
+	})
+	switch {
+	case len(unknown) > 0:
+		return "nobody knows whether they are on or off: " + some(unknown) + "; wait until they answer, or leave them out"
+	case len(e.ids(func(i int) bool { return in[i] && e.runs(i) })) == 0:
+		return "nothing of it is on; there is nothing to drill"
+	}
+	return ""
+}
+
+// runs tells whether a node is one that a drill would stop and start.
+func (e *Engine) runs(i int) bool {
+	return e.estate.Node(i).Can&plan.VerbSet(plan.Stop, plan.Protect, plan.Flush) != 0 && e.nodes[i].belief.seen.State == plan.On
+}
+
+// needed names what uses a part of the drill from outside and is not off: it is not stopped, and must not lose what it
+// stands on.
+func (e *Engine) needed(in []bool) string {
+	for i := range e.nodes {
+		if !in[i] || !e.estate.Node(i).Can.Has(plan.Stop) || e.isOff(i) {
+			continue
+		}
+		var on []string
+		for _, u := range e.usersBeyond(i, in) {
+			if !e.isOff(u) {
+				on = append(on, e.id(u))
+			}
+		}
+		if len(on) > 0 {
+			return some(on) + " outside the drill needs " + e.id(i) + " and is not off; take it into the drill, or stop it first"
+		}
+	}
+	return ""
+}
+
+// usersBeyond lists what rests on a node and is not in a drill, looking through nodes that have no stop of their own.
+// Ebbtide's own machine counts, and is never off.
+func (e *Engine) usersBeyond(i int, in []bool) []int {
+	var users []int
+	for _, u := range e.usersOf(i) {
+		if !in[u] {
+			users = append(users, u)
+		}
+	}
+	if self, needed := e.lifeline(); self >= 0 && needed[i] {
+		users = append(users, self)
+	}
+	return users
+}

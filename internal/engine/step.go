@@ -1,0 +1,438 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"ebbtide/internal/plan"
+)
+
+// begin takes up a step whose turn has come. What can't be undone is verified first.
+func (e *Engine) begin(id int) {
+	s := &e.course.steps[id]
+	i := s.Node
+	n, decl := &e.nodes[i], e.estate.Node(i)
+	w := &work{step: id, verb: s.Verb, rung: s.Verb, placed: true}
+	n.work = w
+	e.working++
+	if decl.Kind == plan.Person {
+		w.phase, w.deadline = asking, e.now.Add(decl.Time(s.Verb).Within)
+		e.record(Record{Kind: Asked, Node: s.Name, Verb: &w.verb})
+		e.notify(true, fmt.Sprintf("please do by hand: %s %s (%s); confirm it with `ebbtide confirm %s`", s.Verb, s.Name, decl.Notes, s.Name))
+		e.arm(i)
+		return
+	}
+	e.verify(i)
+}
+
+// last is the last command to a node.
+func (e *Engine) last(i int) *command { return &e.ledger.outage.nodes[i].last }
+
+// given reports whether a command of the step under way has reached its node, or may have.
+func (e *Engine) given(i int) bool {
+	w, last := e.nodes[i].work, e.last(i)
+	return last.open && last.verb == w.verb && (last.answer != unreached || last.reached)
+}
+
+// isForced reports whether a node has been told to power off already.
+func (e *Engine) isForced(i int) bool { return e.last(i).open && e.last(i).rung == plan.Force }
+
+// command writes the intent down and gives the command of the present rung, if the permit allows it.
+func (e *Engine) command(i int) {
+	n, decl := &e.nodes[i], e.estate.Node(i)
+	w := n.work
+	if w.deadline.IsZero() {
+		w.deadline = e.now.Add(max(decl.Time(w.rung).Within, firstLook))
+	}
+	switch {
+	case w.rung == plan.Start && !decl.Can.Has(plan.Start): // comes up by itself with its power
+		w.enter(proving)
+		e.look(i, firstLook)
+		return
+	case bringsUp(w.rung) && (!e.fed[i] || e.journalLost):
+		e.holdBack(i, "its power, or the journal, is not there any more")
+		return
+	case e.unsettled(i):
+		e.backOff(i)
+		e.probe(i)
+		return
+	case w.rung == plan.Force && !e.isForced(i) && e.lowerRiskWaits(i): // it gets their time
+		w.deadline = zeroTime
+		e.backOff(i)
+		return
+	case !w.placed:
+		w.enter(waitingForSlot)
+		w.next = time.Time{}
+		e.course.queued[w.step] = true
+		e.enqueue(w.step)
+		e.arm(i)
+		return
+	}
+	if why := e.permit(i); why != "" {
+		e.forbid(i, why)
+		return
+	}
+	e.send(i)
+}
+
+// send gives the command of the present rung, its intent first.
+func (e *Engine) send(i int) {
+	n, decl := &e.nodes[i], e.estate.Node(i)
+	w := n.work
+	if w.verb == plan.Stop || w.verb == plan.Cut {
+		e.commit(i, w.rung)
+	}
+	if k := e.ledger.supply[i]; k >= 0 && w.rung == plan.Cut {
+		s := &e.supplies[k]
+		e.spent(s)
+		s.output.offSeen, s.cutDue = false, time.Time{}
+	}
+	attempt := 1
+	if last := e.last(i); last.open && last.rung == w.rung {
+		attempt = last.attempt + 1
+	}
+	if w.since.IsZero() {
+		w.since = e.now
+	}
+	w.op, w.answer = e.newOp(i), noAnswer
+	verb := w.rung
+	e.record(Record{Kind: Intent, Op: w.op, Node: decl.ID, Verb: &verb, Attempt: attempt, State: e.unanswered(i), Reason: w.force.reason, Cause: w.force.cause})
+	e.count(i, w.rung == plan.Stop)
+	n.belief.commanded(verb, w.op)
+	if verb == plan.Start {
+		n.belief.rising = e.now.Add(bootTime(decl))
+	}
+	do := Do{Op: w.op, Node: decl.ID, Verb: verb, Within: min(acceptWithin, max(w.deadline.Sub(e.now), time.Second))}
+	if verb == plan.Unprotect {
+		do.Settings = e.ledger.outage.nodes[i].snap.set
+	}
+	e.out = append(e.out, do)
+	w.enter(commanding)
+	w.next = time.Time{}
+	e.arm(i)
+}
+
+// unanswered gives what the last look at a node made of it if it had no answer, nil otherwise.
+func (e *Engine) unanswered(i int) *plan.State {
+	state := e.nodes[i].belief.answer
+	if !probed(e.estate.Node(i)) || state != plan.Unknown && state != plan.Unreachable {
+		return nil
+	}
+	return &state
+}
+
+// unsettled reports whether a node is still on its way the other way: nothing is started that stops, and nothing stopped
+// that starts, until it has settled or its time to do so is over.
+func (e *Engine) unsettled(i int) bool {
+	n := &e.nodes[i]
+	switch n.work.rung {
+	case plan.Start:
+		return n.belief.seen.State == plan.Stopping
+	case plan.Stop, plan.Force:
+		return probed(e.estate.Node(i)) && (e.rises(i) || !e.looked(i) || e.mayHaveRisen(i))
+	default:
+		return false
+	}
+}
+
+// mayHaveRisen reports whether a node that does not answer may be on its way up, since what feeds it is not heard either: its
+// power may have gone and come back. Nothing that is sent to it now would reach it as it was.
+func (e *Engine) mayHaveRisen(i int) bool {
+	if answer := e.nodes[i].belief.answer; answer != plan.Unreachable && answer != plan.Unknown || e.estate.Node(i).Kind == plan.VM {
+		return false
+	}
+	return slices.ContainsFunc(e.estate.Sources(i), func(f int) bool {
+		k := e.ledger.supply[f]
+		return k >= 0 && e.supplies[k].mute
+	})
+}
+
+// forbid holds back a command that the permit refused: that is a fault of ours, and a person is told.
+func (e *Engine) forbid(i int, why string) {
+	w := e.nodes[i].work
+	verb := w.rung
+	e.record(Record{Kind: Forbidden, Node: e.id(i), Verb: &verb, Reason: why})
+	e.notify(true, fmt.Sprintf("%s %s was held back: %s", verb, e.id(i), why))
+	e.holdBack(i, why)
+	e.pauseFor(i, slowestRetry)
+}
+
+// commanded takes the answer to a command. Accepted or unknown: a look must show. Refused: the next rung. Not now: again,
+// until the rung's time is over.
+func (e *Engine) commanded(i int, ev Finished) {
+	n := &e.nodes[i]
+	w := n.work
+	w.op = 0
+	if ev.Outcome != Done || w.verb == plan.Stop && e.estate.Node(i).OffAfter > 0 {
+		verb := w.rung
+		e.record(Record{Kind: Accepted, Op: ev.Op, Node: e.id(i), Verb: &verb, Attempt: e.last(i).attempt, Outcome: ev.Outcome, Reason: ev.Detail})
+	}
+	w.answer = map[Outcome]answer{Done: accepted, TimedOut: unknown, Unreached: unreached}[ev.Outcome]
+	if ev.Outcome != Done && ev.Outcome != TimedOut && w.rung == plan.Start {
+		n.belief.rising = time.Time{} // it was not told
+	}
+	switch ev.Outcome {
+	case Done:
+		if e.holds(i, w.verb, e.last(i).op) { // a watch was faster than the answer
+			e.prove(i, e.proofOf(i), n.belief.seen.Detail)
+			return
+		}
+		w.enter(proving)
+		e.look(i, firstLook)
+	case TimedOut:
+		w.enter(proving)
+		e.look(i, 0)
+	case NoSuchThing:
+		e.see(i, plan.Observation{State: plan.Gone, Detail: ev.Detail}, ev.Op+1, e.now)
+	case Refused:
+		e.escalate(i, Denied, "refused: "+ev.Detail)
+	case Busy, Unreached:
+		if ev.Outcome == Unreached {
+			e.giveWay(i)
+		}
+		e.backOff(i)
+	}
+}
+
+// giveWay gives the place of a step back whose command did not reach its node, unless an earlier one may have: then the node
+// may be at work. Where no limit applies nobody waits for it.
+func (e *Engine) giveWay(i int) {
+	w := e.nodes[i].work
+	if limit, _ := e.estate.Lane(i); limit < 0 || e.last(i).reached || !w.placed {
+		return
+	}
+	w.placed = false
+	e.count(i, false)
+	e.course.slots.Release(i)
+}
+
+// backOff waits for a while, each time longer.
+func (e *Engine) backOff(i int) {
+	w := e.nodes[i].work
+	w.enter(backingOff)
+	w.pause = min(max(2*w.pause, firstRetry), slowestRetry)
+	w.next = e.now.Add(w.pause)
+	e.arm(i)
+}
+
+// look asks after a node after a while.
+func (e *Engine) look(i int, after time.Duration) {
+	w := e.nodes[i].work
+	if after == 0 {
+		w.next, w.pause = time.Time{}, max(w.pause, firstLook)
+		e.probe(i)
+	} else {
+		w.pause, w.next = after, e.now.Add(after)
+	}
+	e.arm(i)
+}
+
+// judge compares what was seen with what the step under way is to bring about.
+func (e *Engine) judge(i int) {
+	n := &e.nodes[i]
+	w := n.work
+	b := &n.belief
+	switch {
+	case w.phase == verifying || w.phase == asking: // looked at when all answers are in
+	case w.phase == commanding && b.seen.State == plan.Gone && w.op == 0, b.seen.State == plan.Gone && w.phase != commanding:
+		e.gone(i)
+	case w.phase == commanding: // its answer comes first
+	case w.verb == plan.Cut && w.resumed && b.seen.State == plan.On && w.phase != waitingForSlot:
+		if e.settleCut(i); n.work == w && w.phase == proving {
+			e.look(i, min(max(w.pause, firstLook)*3/2, slowestLook))
+		}
+	case (w.verb == plan.Protect || w.verb == plan.Flush) && e.isOff(i):
+		e.holdBack(i, "it is off")
+	case e.holds(i, w.verb, e.last(i).op) && e.settles(i):
+		e.prove(i, e.proofOf(i), b.seen.Detail)
+	case w.phase == proving && w.finalAsk && w.verb == plan.Stop && b.askedAt.Equal(b.seenAt):
+		e.overdue(i) // on what it is now, and not on what it was a while ago
+	case w.phase == proving:
+		settled := b.answer == plan.On || b.answer == plan.Off
+		if settled && b.look > e.last(i).op && e.last(i).open && w.answer != accepted && w.rung != plan.Start {
+			w.enter(verifying) // nobody knew whether it was done: it was not
+			e.verify(i)
+			return
+		}
+		e.look(i, min(max(w.pause, firstLook)*3/2, slowestLook))
+	}
+}
+
+// settles reports whether a look that shows a step done ends it: where an Unprotect may come late, the protection must be our own.
+func (e *Engine) settles(i int) bool {
+	entry := &e.ledger.outage.nodes[i]
+	foreign := entry.late && e.nodes[i].work.verb == plan.Protect && !entry.last.open
+	return !foreign
+}
+
+// gone follows a node that no longer exists: that proves a stop, and nothing else.
+func (e *Engine) gone(i int) {
+	if e.nodes[i].work.verb == plan.Stop {
+		e.prove(i, "", e.nodes[i].belief.seen.Detail)
+		return
+	}
+	e.giveUp(i, "", "it no longer exists")
+}
+
+// proofOf gives what the last look at a node rests on, for the record.
+func (e *Engine) proofOf(i int) Cause {
+	if e.nodes[i].belief.proof == bySilence {
+		return Silence
+	}
+	return ""
+}
+
+// prove ends a step: a look has shown it.
+func (e *Engine) prove(i int, cause Cause, reason string) {
+	n := &e.nodes[i]
+	w := n.work
+	verb, state := w.verb, n.belief.seen.State
+	e.record(Record{Kind: Proven, Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state, Reason: reason, Cause: cause})
+	e.end(i)
+}
+
+// attempt is how often the present rung was commanded.
+func (e *Engine) attempt(i int) int {
+	if last := e.last(i); last.open && last.verb == e.nodes[i].work.verb {
+		return last.attempt
+	}
+	return 0
+}
+
+// giveUp ends a step without proof. It is never shown as success.
+func (e *Engine) giveUp(i int, cause Cause, reason string) {
+	n := &e.nodes[i]
+	verb, state := n.work.verb, n.belief.seen.State
+	if n.belief.answer != n.belief.seen.State {
+		state = n.belief.answer
+	}
+	n.nextLook = e.now.Add(failedLook)
+	e.record(Record{Kind: Failed, Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state, Reason: reason, Cause: cause})
+	e.notify(true, fmt.Sprintf("could not prove %s %s: %s", verb, e.id(i), reason))
+	e.end(i)
+}
+
+// holdBack ends a step for now: it waits anew for what comes before it. One that was commanded goes on record, since it may
+// be on its way.
+func (e *Engine) holdBack(i int, why string) {
+	n := &e.nodes[i]
+	w := n.work
+	if w.force.cause == Hung { // it was to be powered off only to be started again, and that can't be
+		e.giveUp(i, Hung, why)
+		return
+	}
+	if last := e.last(i); last.open && last.verb == w.verb || e.ledger.outage.drill.on() && n.pause.IsZero() {
+		verb, state := w.verb, n.belief.seen.State
+		e.record(Record{Kind: HeldBack, Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state, Reason: why})
+	}
+	e.end(i)
+	e.pauseFor(i, firstRetry)
+}
+
+// pauseFor keeps a node from its next step for a while.
+func (e *Engine) pauseFor(i int, d time.Duration) {
+	n := &e.nodes[i]
+	n.pause = e.now.Add(d)
+	n.timer++
+	e.timers.Push(timer{at: n.pause, node: i, number: n.timer})
+}
+
+// end frees the node and lets the plan go on.
+func (e *Engine) end(i int) {
+	n := &e.nodes[i]
+	w := n.work
+	w.enter(ended)
+	if w.op != 0 {
+		e.out = append(e.out, Cancel{Op: w.op})
+		delete(e.ops, w.op)
+	}
+	if w.placed {
+		e.course.slots.Release(i)
+	}
+	e.count(i, false)
+	n.work = nil
+	e.working--
+	n.timer++
+	e.touch(i)
+}
+
+// count keeps which nodes are being stopped without force: nothing of higher risk is forced meanwhile.
+func (e *Engine) count(i int, graceful bool) {
+	n, decl := &e.nodes[i], e.estate.Node(i)
+	if n.graceful == graceful {
+		return
+	}
+	if graceful && (decl.Kind == plan.Person || decl.Kind == plan.Host || decl.Kind == plan.Self || !decl.Can.Has(plan.Force)) {
+		return
+	}
+	n.graceful = graceful
+	e.hurryDue = e.hurryDue || !graceful
+	if graceful {
+		e.graceful = append(e.graceful, i)
+		return
+	}
+	at := slices.Index(e.graceful, i)
+	e.graceful = slices.Delete(e.graceful, at, at+1)
+}
+
+// arm sets the node's timer to what comes first.
+func (e *Engine) arm(i int) {
+	n := &e.nodes[i]
+	n.timer++
+	w := n.work
+	at := e.deadline(i)
+	if w.op != 0 {
+		at = time.Time{} // the command's own end comes first
+	}
+	if !w.next.IsZero() && (at.IsZero() || w.next.Before(at)) {
+		at = w.next
+	}
+	if !at.IsZero() {
+		e.timers.Push(timer{at: at, node: i, number: n.timer})
+	}
+}
+
+// deadline is when a rung's time is over: as it was set, or when a silence that began in time proves it.
+func (e *Engine) deadline(i int) time.Time {
+	n, decl := &e.nodes[i], e.estate.Node(i)
+	w, b := n.work, &n.belief
+	if w.verb == plan.Stop && decl.OffAfter > 0 && !b.silent.IsZero() && !w.deadline.IsZero() && b.silent.Before(w.deadline) && e.acceptedStop(i) {
+		if proves := b.silent.Add(decl.OffAfter + slowestLook); proves.After(w.deadline) {
+			return proves
+		}
+	}
+	return w.deadline
+}
+
+// tick serves a node's timer: a look, a try, or the end of the rung's time.
+func (e *Engine) tick(i int) {
+	n := &e.nodes[i]
+	w := n.work
+	if at := e.deadline(i); !at.IsZero() && !e.now.Before(at) && w.op == 0 {
+		e.overdue(i)
+		return
+	}
+	if w.next.IsZero() || e.now.Before(w.next) {
+		e.arm(i)
+		return
+	}
+	w.next = time.Time{}
+	switch w.phase {
+	case proving:
+		e.probe(i)
+		e.arm(i)
+	case backingOff:
+		if last := e.last(i); w.rung != plan.Start && w.rung != plan.Cut && last.open && last.rung == w.rung {
+			w.enter(proving) // what it is like now decides whether it is told again
+			e.look(i, 0)
+			return
+		}
+		w.enter(verifying)
+		e.verify(i)
+	case verifying:
+		e.guardTimedOut(i)
+	default:
+		e.arm(i)
+	}
+}

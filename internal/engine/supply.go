@@ -1,0 +1,371 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// supply is what is known of one UPS beside its standing on record: its readings, and what follows from them.
+type supply struct {
+	node      int
+	tracker   *power.Tracker
+	state     power.State
+	condition condition
+	output    output
+	lapse     lapse
+	gate      bool      // its recharge gate is open, if it has one
+	mute      bool      // it is not heard now
+	harmful   bool      // as it is now it is unfit: see isUnfit
+	unfit     bool      // it is on line, and too hot or browned out for what the policy allows
+	turned    bool      // it is on record that its load comes back
+	burden              // as its last reading has it
+	cutDue    time.Time // when the cut that counts down is due, as far as it says
+	readAt    time.Time
+	ahead     time.Duration // to the next poll: as long as to the last one, lookAhead at most
+}
+
+// burden is how short the time is that a supply's battery leaves.
+type burden struct {
+	pressure pressure // of the battery
+	onLoad   pressure // of what hangs on it
+	trusted  bool     // it is counted on, beside other feeds: it does not fail, or is heard and gives power
+}
+
+// output is what a supply's words about its output are worth, and what they were since its last cut.
+type output struct {
+	offSeen bool // it was off since the last cut was due: its readings said so, or said nothing
+	habit   bool // it says OFF although nothing was cut
+}
+
+// lapse is what may have happened to a supply's load unseen.
+type lapse uint8
+
+const (
+	noLapse  lapse = iota
+	wasDeaf        // it was not heard for a while: its output may have been off
+	wasOff         // its output was off, and nobody had cut it
+	justBack       // its output came on, and no reading since has said whether its mains are back
+)
+
+// read takes one reading: it may open an outage, widen it, trigger stages, or open the gate.
+func (e *Engine) read(r power.Reading) {
+	at, known := e.estate.Index(r.Supply)
+	if !known || e.ledger.supply[at] < 0 {
+		return
+	}
+	k := e.ledger.supply[at]
+	s := &e.supplies[k]
+	if s.state.Mains == power.MainsOnBattery && r.Link == power.Fresh && r.Status.Has(power.OL) {
+		e.spent(s)
+	}
+	s.ahead = min(max(0, e.now.Sub(s.readAt)), lookAhead)
+	s.readAt = e.now
+	s.tracker.Observe(e.now, e.maskTest(s, r))
+	s.state = s.tracker.State(e.now)
+	s.harmful = e.harms(s)
+	e.hear(k)
+	e.addFailoverLoad(s)
+	e.chores()
+	e.follow(k)
+	e.followTest(s, r)
+	if e.ledger.outage == nil {
+		e.recondition()
+		return
+	}
+	if e.standing(k).out {
+		e.judgeTriggers(k)
+	}
+	e.judgeGate(k)
+	e.recondition()
+	e.judgePressure()
+	e.release(k)
+}
+
+// standing is how a supply stands in the open outage; the zero one while there is none.
+func (e *Engine) standing(k int) *standing {
+	if e.ledger.outage == nil {
+		return &e.well
+	}
+	return &e.ledger.outage.supplies[k]
+}
+
+// hear takes down what a reading says of the output, and what may have happened before it.
+func (e *Engine) hear(k int) {
+	s, st := &e.supplies[k], e.standing(k)
+	if s.lapse == justBack && s.state.SilentFor == 0 {
+		s.lapse = noLapse
+	}
+	if s.state.SaysOff && st.cycle < cutSent {
+		s.output.habit = true
+	}
+	due := !s.cutDue.IsZero() && !e.now.Before(s.cutDue)
+	if s.state.OutputOff || s.state.SaysOff && !s.output.habit || s.state.SilentFor > 0 && due {
+		s.output.offSeen = true
+	}
+	switch {
+	case s.state.OutputOff && st.cycle == committed:
+		e.wentOff(k)
+	case s.state.OutputOff && st.cycle < cutSent:
+		s.lapse = wasOff
+	case s.state.SilentFor > deafAfter && (s.lapse == noLapse || s.lapse == justBack):
+		s.lapse = wasDeaf
+	case s.state.SilentFor == 0 && s.lapse == wasDeaf && !s.state.Failing():
+		s.lapse = noLapse
+		e.heardAgain(k)
+	}
+}
+
+// wentOff follows a supply that is to be cut and whose output goes off before that: its battery has given out. Its cycle has begun,
+// on record, so that its return is one after a crash too.
+func (e *Engine) wentOff(k int) {
+	const why = "its output went off before it was cut"
+	i := e.supplies[k].node
+	if e.nodes[i].work != nil {
+		e.prove(i, Already, why)
+		return
+	}
+	verb, state := plan.Cut, plan.Off
+	e.record(Record{Kind: Proven, Node: e.id(i), Verb: &verb, State: &state, Cause: Already, Reason: why})
+}
+
+// heardAgain follows a supply that was deaf and is on line: its load may have been off and on again meanwhile. Where
+// nothing waits for its cycle that is taken for one.
+func (e *Engine) heardAgain(k int) {
+	if e.ledger.outage != nil && e.standing(k).failed && e.standing(k).cycle == uncut {
+		e.cycled(k, "it was not heard for a while")
+		return
+	}
+	if e.standing(k).cycle != uncut {
+		e.record(Record{Kind: Mains, Cause: Unseen, Supplies: []string{e.id(e.supplies[k].node)}, Reason: "it was not heard for a while"})
+	}
+	e.renewLoad(k)
+}
+
+// follow notes that a supply begins to fail, or returns.
+func (e *Engine) follow(k int) {
+	s := &e.supplies[k]
+	unfit := e.isUnfit(s)
+	failing := s.state.Failing() || unfit
+	if failing && !e.standing(k).out {
+		e.leaveDrill() // which may close it, so that an outage opens
+	}
+	st := e.standing(k)
+	switch {
+	case failing && e.ledger.outage == nil:
+		e.openOutage(k)
+	case failing && !st.out:
+		e.fails(k)
+	case !failing && st.out && s.state.Mains == power.MainsOnline && s.state.SilentFor == 0 && s.state.OnlineFor >= returnAfter:
+		e.comesBack(k)
+	}
+}
+
+// isUnfit reports whether a stage that stops something holds for a supply that is on line: what speaks of the battery does
+// not hold there, a brown-out and the temperature do.
+func (e *Engine) isUnfit(s *supply) bool { return s.harmful }
+
+// harms finds isUnfit, once for each state of a supply.
+func (e *Engine) harms(s *supply) bool {
+	if s.state.Mains != power.MainsOnline || s.state.Calibrating {
+		return false
+	}
+	f := power.Facts{State: s.state}
+	return e.settings.Policy.Shutdown.Holds(f) || slices.ContainsFunc(e.settings.Policy.Shed, func(st power.Stage) bool { return st.When.Holds(f) })
+}
+
+// fails takes a further failing supply into the outage, or one that fails again.
+func (e *Engine) fails(k int) {
+	s := &e.supplies[k]
+	id := e.id(s.node)
+	again := e.standing(k).failed
+	if s.turned {
+		s.turned = false
+		e.record(Record{Kind: Turned, Goal: plan.Down, Supplies: []string{id}, Reason: id + " fails again during the power-up"})
+	}
+	s.gate = false
+	e.record(Record{Kind: Mains, Cause: Failing, Supplies: []string{id}, Reason: e.tells(s), Replace: s.state.ReplaceBattery})
+	word := " fails too: "
+	if again {
+		word = " fails again: "
+	}
+	e.notify(true, "power failure: "+id+word+e.tells(s))
+	e.survey()
+}
+
+// comesBack takes down that a supply has its mains again.
+func (e *Engine) comesBack(k int) {
+	s := &e.supplies[k]
+	id := e.id(s.node)
+	if s.lapse == wasOff && e.standing(k).cycle < cutSent {
+		e.cycled(k, "its output was off")
+	}
+	e.record(Record{Kind: Mains, Cause: Returned, Supplies: []string{id}, Reason: e.tells(s), Replace: s.state.ReplaceBattery})
+	e.notify(false, id+" is back: "+e.tells(s))
+}
+
+// cycled takes down that a supply's output was off, or may have been, and is on: what hangs on it is looked at anew.
+func (e *Engine) cycled(k int, why string) {
+	s := &e.supplies[k]
+	s.lapse, s.cutDue = justBack, zeroTime
+	if s.state.Mains == power.MainsOnline && s.state.SilentFor == 0 {
+		s.lapse = noLapse
+	}
+	e.record(Record{Kind: Mains, Cause: Cycled, Supplies: []string{e.id(s.node)}, Reason: why})
+	e.renewLoad(k)
+}
+
+// tells says how a supply is, and what of the policy holds for one that is on line.
+func (e *Engine) tells(s *supply) string {
+	text := s.state.String()
+	if !e.isUnfit(s) {
+		return text
+	}
+	f := power.Facts{State: s.state}
+	for _, st := range e.settings.Policy.Shed {
+		if st.When.Holds(f) {
+			return text + ", and " + st.When.Because(f)
+		}
+	}
+	return text + ", and " + e.settings.Policy.Shutdown.Because(f)
+}
+
+// live reports whether a supply feeds its load from the mains: heard, on line, not in a test, and not on its way to be cut.
+func (e *Engine) live(k int) bool {
+	s, st := &e.supplies[k], e.standing(k)
+	return !st.dark() && !s.state.Calibrating && !s.state.OutputOff && s.state.SilentFor == 0 && s.state.Mains == power.MainsOnline
+}
+
+// judgeGate opens or shuts the recharge gate of a supply whose mains are back.
+func (e *Engine) judgeGate(k int) {
+	s := &e.supplies[k]
+	if !e.live(k) {
+		s.gate = false
+		return
+	}
+	if !s.gate && e.gateOf(k) == gateShut {
+		s.gate = e.settings.Policy.Restore.Holds(e.facts(s))
+	}
+}
+
+// gateOf gives how the recharge gate of a supply is.
+func (e *Engine) gateOf(k int) gate {
+	switch {
+	case e.supplies[k].gate:
+		return gateOpen
+	case e.standing(k).failed, e.ledger.outage != nil && !e.resumedAt.IsZero():
+		return gateShut
+	}
+	return noGate
+}
+
+// recondition finds anew how each supply is, and what can be started on it. Where that has changed, all wants are.
+func (e *Engine) recondition() {
+	unheard, fit := e.unheardSupply(), e.mayDrill()
+	changed := e.shifted || unheard != e.unheard || fit != e.drillFit
+	e.shifted, e.unheard, e.drillFit = false, unheard, fit
+	for k := range e.supplies {
+		s := &e.supplies[k]
+		off := e.nodes[s.node].belief.seen.State == plan.Off || s.state.OutputOff
+		unfit := e.isUnfit(s)
+		now := conditionOf(e.standing(k), readingOf(&s.state, unfit), off, e.gateOf(k))
+		mute := s.state.SilentFor > 0
+		changed = changed || now != s.condition || unfit != s.unfit || mute != s.mute
+		s.unfit, s.mute = unfit, mute
+		s.condition = now
+	}
+	if !changed {
+		return
+	}
+	e.refeed()
+	e.touchAll()
+	for k := range e.supplies {
+		e.turnUp(k)
+	}
+}
+
+// refeed finds which nodes may be started as far as power goes: each has a feed on which things may be started, or none of
+// its own, and so has all that it needs.
+func (e *Engine) refeed() {
+	e.firm = e.estate.Scope(func(i int) bool {
+		k := e.ledger.supply[i]
+		return k >= 0 && e.standing(k).dark() && e.supplies[k].condition != returning && e.supplies[k].lapse != justBack
+	})
+	for i := range e.nodes {
+		feeds := e.estate.Feeds(i)
+		ok := len(feeds) == 0 || slices.ContainsFunc(feeds, func(f int) bool {
+			k := e.ledger.supply[f]
+			return k >= 0 && e.supplies[k].condition.starts()
+		})
+		for _, d := range e.estate.Needs(i) {
+			ok = ok && (e.estate.Node(d).Kind == plan.Supply || e.fed[d])
+		}
+		if e.estate.Node(i).Kind == plan.Supply {
+			k := e.ledger.supply[i]
+			ok = k >= 0 && e.supplies[k].condition.starts()
+		}
+		e.fed[i] = ok
+	}
+}
+
+// turnUp takes down that the gate of a supply is open, where there is something to bring back.
+func (e *Engine) turnUp(k int) {
+	s := &e.supplies[k]
+	o := e.ledger.outage
+	if o == nil || s.condition != ready || s.turned || o.drill.on() || e.journalLost || !e.anythingAway() {
+		return
+	}
+	s.turned = true
+	id := e.id(s.node)
+	e.record(Record{Kind: Turned, Goal: plan.Up, Supplies: []string{id}, Reason: "mains are back and the gate is open", Numbers: e.numbers(s)})
+	e.notify(true, "now bringing back what "+id+" feeds: mains are back and the gate is open")
+}
+
+// anythingAway reports whether anything of the outage is to be brought back.
+func (e *Engine) anythingAway() bool {
+	o := e.ledger.outage
+	for i := range o.nodes {
+		if o.scope[i] && (o.nodes[i].snap.on && !e.isOn(i) || o.nodes[i].changed()) {
+			return true
+		}
+	}
+	return false
+}
+
+// release gives up the cycle of a supply that waits for what can't be proven, with its mains back and the gate open but
+// for that: it is no reason to keep the rest down.
+func (e *Engine) release(k int) {
+	s, st := &e.supplies[k], e.standing(k)
+	if st.cycle != committed || st.out || s.state.Mains != power.MainsOnline || s.state.SilentFor > 0 || e.now.Sub(e.movedAt) < stalledFor {
+		return
+	}
+	if e.ledger.outage.orders.hold || !e.settings.Policy.Restore.Holds(e.facts(s)) || e.worksUnder(s.node) {
+		return
+	}
+	id := e.id(s.node)
+	why := "its cut can't come: what it waits for is not proven off; what only its power cycle starts needs a person"
+	e.record(Record{Kind: Mains, Cause: Released, Supplies: []string{id}, Reason: why})
+	e.notify(true, id+" is not cut: "+why)
+}
+
+// worksUnder reports whether a step is under way on anything that a supply feeds.
+func (e *Engine) worksUnder(supply int) bool {
+	return e.nodes[supply].work != nil || slices.ContainsFunc(e.estate.Dependents(supply), func(i int) bool { return e.nodes[i].work != nil })
+}
+
+// unheardSupply gives a supply of the outage that has not been heard since Ebbtide began, or was cut before that and has not
+// been looked at since; -1 if there is none.
+func (e *Engine) unheardSupply() int {
+	if e.ledger.outage == nil {
+		return -1
+	}
+	for k := range e.supplies {
+		s, st := &e.supplies[k], e.standing(k)
+		if s.state.Supply == "" && st.failed || st.cycle >= cutSent && !e.looked(s.node) {
+			return k
+		}
+	}
+	return -1
+}

@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"time"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// judgeTriggers starts the stages whose condition holds for a failing supply.
+func (e *Engine) judgeTriggers(k int) {
+	o, st := e.ledger.outage, e.standing(k)
+	last := len(e.ledger.stages) - 1
+	if o.orders.abort || st.stages[last] { // that is the last of all stages
+		return
+	}
+	p := &e.settings.Policy
+	f := e.facts(&e.supplies[k])
+	if !st.stages[0] && p.Protect.Holds(f) {
+		e.trigger(0, k, p.Protect.Because(f))
+	}
+	for at, stage := range p.Shed {
+		if !st.stages[at+1] && stage.When.Holds(f) {
+			e.trigger(at+1, k, stage.When.Because(f))
+		}
+	}
+	if p.Shutdown.Holds(f) {
+		e.triggerEvery(k, p.Shutdown.Because(f))
+	}
+}
+
+// triggerEvery starts the shutdown, and with it every stage that comes before it.
+func (e *Engine) triggerEvery(k int, reason string) {
+	for at := range e.ledger.stages {
+		e.trigger(at, k, reason)
+	}
+}
+
+func (e *Engine) trigger(at, k int, reason string) {
+	if e.standing(k).stages[at] {
+		return
+	}
+	s := &e.supplies[k]
+	id, stage := e.id(s.node), e.ledger.stages[at]
+	e.record(Record{Kind: Triggered, Stage: stage, Supplies: []string{id}, Reason: reason, Numbers: e.numbers(s)})
+	e.notify(stage == power.ShutdownStage, "stage "+stage+" starts for "+id+": "+reason+" ("+e.tells(s)+")")
+}
+
+// pressure is how short a battery's time is: a level, found anew at each reading.
+type pressure uint8
+
+const (
+	noPressure     pressure = iota
+	forceVMs                // VMs are powered off, lowest data risk first
+	reserveReached          // hosts too, and caches are flushed before their users are off
+	cutNow                  // outputs are cut with what is on
+)
+
+func (p pressure) String() string {
+	return [...]string{
+		"battery time is enough",
+		"the battery runs down faster than the plan: VMs that are still on are powered off",
+		"only the reserve is left: hosts are powered off, caches flushed",
+		"the battery is about to die: outputs are cut with what is still on",
+	}[p]
+}
+
+const (
+	lookAhead      = 15 * time.Second // a poll is expected to come within so long
+	lowBatteryLeft = 2 * time.Minute  // what a low-battery flag means where the UPS gives no runtime
+	leastForCut    = 30 * time.Second // the least that a cut and its delay need
+	// pressing is the chance of the battery giving out from which waits are shortened: what is powered off is harmed for
+	// certain, so that it takes more than for a start in time.
+	pressing = 0.2
+)
+
+// pressureOf finds how short the time of a supply's battery is.
+func (e *Engine) pressureOf(k int) pressure {
+	s, st, o := &e.supplies[k], e.standing(k), e.ledger.outage
+	if o.orders.hold || o.orders.abort || !s.state.Failing() || st.cycle >= cutSent || !st.stages[len(e.ledger.stages)-1] {
+		return noPressure
+	}
+	left, _ := s.state.Outlook.At(pressing)
+	likely := s.state.Likely
+	if s.state.LowBattery && !left.Known {
+		left = power.Known(lowBatteryLeft.Seconds())
+		likely = left
+	}
+	reserve := e.settings.Policy.Reserve.Seconds()
+	switch {
+	case !left.Known:
+		return noPressure
+	case likely.Value <= max(leastForCut.Seconds(), reserve/4):
+		return cutNow
+	case left.Value <= reserve:
+		return reserveReached
+	case e.known && left.Value <= reserve+e.estimate.Hosts.Seconds():
+		return forceVMs
+	}
+	return noPressure
+}
+
+// judgePressure finds how short the time of each node is: that of the last of its feeds to give out, or less if what it needs
+// has less.
+func (e *Engine) judgePressure() {
+	changed := false
+	for k := range e.supplies {
+		s, was := &e.supplies[k], e.supplies[k].burden
+		now := e.pressureOf(k)
+		if now > s.pressure {
+			e.notify(true, e.id(s.node)+": "+now.String())
+		}
+		s.burden = burden{pressure: now, onLoad: now, trusted: !e.standing(k).out || !s.mute && !s.state.OutputOff}
+		if e.standing(k).cycle >= cutSent {
+			s.onLoad = cutNow // what hangs on it alone is about to lose its power, or has
+		}
+		changed = changed || s.burden != was
+		e.hurryDue = e.hurryDue || s.pressure != was.pressure || s.onLoad != was.onLoad || s.onLoad != noPressure
+	}
+	if changed {
+		e.pressNodes()
+	}
+}
+
+// pressNodes finds the pressure of each node. Where one has changed, all wants are judged anew.
+func (e *Engine) pressNodes() {
+	changed := false
+	e.pressed = false
+	for i := range e.nodes {
+		was := e.press[i]
+		e.press[i] = e.pressureAt(i)
+		changed = changed || e.press[i] != was
+		e.pressed = e.pressed || e.press[i] != noPressure
+	}
+	if changed {
+		e.touchAll()
+	}
+}
+
+// pressureAt is the pressure of one node, when those of all that it needs are known.
+func (e *Engine) pressureAt(i int) pressure {
+	if k := e.ledger.supply[i]; k >= 0 {
+		return e.supplies[k].pressure
+	}
+	most := e.feedPressure(i)
+	for _, d := range e.estate.Needs(i) {
+		if e.estate.Node(d).Kind != plan.Supply {
+			most = max(most, e.press[d])
+		}
+	}
+	return most
+}
+
+// feedPressure is the pressure of the last of a node's feeds to give out. One that fails and is silent, or off, is not counted on,
+// unless there is no other.
+func (e *Engine) feedPressure(i int) pressure {
+	heard, least := false, cutNow
+	feeds := e.estate.Feeds(i)
+	for _, f := range feeds {
+		k := e.ledger.supply[f]
+		if k < 0 {
+			continue
+		}
+		s := &e.supplies[k]
+		if s.trusted && !heard {
+			heard, least = true, cutNow
+		}
+		if s.trusted || !heard {
+			least = min(least, s.onLoad)
+		}
+	}
+	if len(feeds) == 0 {
+		return noPressure
+	}
+	return least
+}

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"time"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// View is what the engine knows now, for the status page and the metrics.
+type View struct {
+	Outage   string        `json:"outage,omitempty"`
+	Goal     plan.Goal     `json:"goal,omitempty"`
+	Drill    bool          `json:"drill,omitempty"` // it is a drill: no supply has failed in it
+	Hold     bool          `json:"hold,omitempty"`
+	Aborted  bool          `json:"aborted,omitempty"`
+	NoReturn bool          `json:"no_return,omitempty"`
+	Waiting  string        `json:"waiting,omitempty"` // what it waits for, in words
+	Journal  bool          `json:"journal"`           // appends are durable
+	Supplies []SupplyView  `json:"supplies"`
+	Nodes    []NodeView    `json:"nodes"`
+	PlanLeft time.Duration `json:"plan_left,omitempty"` // what the rest of the down plan needs, at p95; 0: not known yet
+	// PlanLikely is the same at p50, and Critical what makes it so long.
+	PlanLikely time.Duration `json:"plan_likely,omitempty"`
+	Critical   []Critical    `json:"critical,omitempty"`
+	// Reserve is the policy's, and Tail what flush, halt and cut take at p99, which it is for.
+	Reserve time.Duration `json:"reserve"`
+	Tail    time.Duration `json:"tail,omitempty"`
+}
+
+// SupplyView is one supply.
+type SupplyView struct {
+	ID      string       `json:"id"`
+	State   power.State  `json:"state"`
+	Text    string       `json:"text"` // the state in plain words
+	Failing bool         `json:"failing"`
+	Cut     bool         `json:"cut,omitempty"`
+	Gate    bool         `json:"gate,omitempty"` // the recharge gate is open
+	Slack   power.Figure `json:"slack"`          // seconds that the shutdown could still wait
+	Odds    power.Figure `json:"odds"`           // the chance that the battery gives out before a shutdown that starts now has ended
+	Why     string       `json:"why"`            // why its shutdown is or is not starting now, in a sentence
+	// Views are what each way of telling says of the battery, and Deadlines when each stage has to start.
+	Views     []power.Told `json:"views,omitempty"`
+	Deadlines []Deadline   `json:"deadlines,omitempty"`
+}
+
+// NodeView is one node.
+type NodeView struct {
+	ID      string           `json:"id"`
+	Type    string           `json:"type"`
+	Group   string           `json:"group,omitempty"`
+	Seen    plan.Observation `json:"seen"`
+	SeenAt  time.Time        `json:"seen_at,omitzero"`
+	Doing   string           `json:"doing,omitempty"` // the verb under way
+	InScope bool             `json:"in_scope,omitempty"`
+	Why     string           `json:"why,omitempty"` // what it waits for, in words
+}
+
+// Deadline is when a stage has to start at the latest.
+type Deadline struct {
+	Stage   string       `json:"stage"`
+	Started bool         `json:"started,omitempty"`
+	Need    float64      `json:"need"`  // seconds that it and all after it take, pessimistically
+	Start   power.Figure `json:"start"` // seconds from now: the battery's time less the reserve and the need
+}
+
+// Outlook is what a drill of nodes would do.
+type Outlook struct {
+	Scope   []string // the nodes that it takes, in the estate's order
+	On      []string // those of them that are on: what goes down and comes back
+	Refusal string   // why not, and after a semicolon what to do instead; "": nothing speaks against it
+	Looking bool     // the first look at the estate is not over: what is refused now may not be in a moment
+}

@@ -1,0 +1,373 @@
+package engine
+
+import (
+	"ebbtide/internal/plan"
+)
+
+// Wants are derived and never stored as truth: what a node is to come to, which of its steps is next, and what that waits
+// for, follow from the ledger, the beliefs and the conditions of the supplies, whenever they are asked for.
+
+// step is one step of the way down or the way up.
+type step struct {
+	*plan.Step
+	goal  plan.Goal
+	stage int // of the way down: its place in the ledger's stages
+}
+
+// stand is how a step stands, as far as those that come after it are concerned: the worst of them counts.
+type stand uint8
+
+const (
+	proven   stand = iota // done, or there is nothing to do
+	unproven              // a VM that was given up: its host may take it along, by a recorded decision
+	lost                  // anything else that was given up, or waits for such a thing
+	pending               // not ended yet
+)
+
+// goesDown reports whether a node is to go down, as soon as its stage has begun: its power does, or a drill takes it.
+func (e *Engine) goesDown(i int) bool {
+	o := e.ledger.outage
+	return o.lost[i] || o.drill.phase == drillDown && o.drill.in[i]
+}
+
+// isDark reports whether a node goes down and nothing says yet that its power may be back: nothing new is begun on it while
+// its supplies are on line again, though not for long enough to count.
+func (e *Engine) isDark(i int) bool { return e.goesDown(i) && (e.firm[i] || !e.ledger.outage.lost[i]) }
+
+// isDue reports whether a step of the way down is to be made now.
+func (e *Engine) isDue(s *step) bool {
+	o := e.ledger.outage
+	if o.drill.phase == drillDown && o.drill.in[s.Node] {
+		return true
+	}
+	return o.lost[s.Node] && o.due[s.stage][s.Node]
+}
+
+// comesUp reports whether a node is to be on: it was when the outage began, and its power is there.
+func (e *Engine) comesUp(i int) bool {
+	n := &e.ledger.outage.nodes[i]
+	if e.goesDown(i) || !e.ledger.outage.scope[i] {
+		return false
+	}
+	decl := e.estate.Node(i)
+	if decl.Kind == plan.Person {
+		return n.shown == shownOff || n.shown == told
+	}
+	return n.snap.on
+}
+
+// judgeStep finds how a step stands.
+func (e *Engine) judgeStep(id int) stand {
+	s := &e.course.steps[id]
+	if s.Milestone && (s.Node < 0 || s.goal == plan.Down && !e.goesDown(s.Node)) || s.Milestone && s.goal == plan.Up {
+		return e.worst(id)
+	}
+	i := s.Node
+	node, entry := e.estate.Node(i), &e.ledger.outage.nodes[i]
+	if s.goal == plan.Up {
+		return e.judgeUp(id)
+	}
+	switch {
+	case !e.goesDown(i):
+		return proven
+	case s.Milestone:
+		return e.worst(id)
+	case s.Verb == plan.Cut:
+		return e.judgeCut(i)
+	case node.Kind == plan.Person:
+		if entry.shown == shownOff || entry.givenUp.Has(plan.Stop) {
+			return proven
+		}
+	case node.Kind == plan.Self:
+		return pending
+	case e.isOff(i), e.isCutOff(i):
+		return proven
+	case e.nodes[i].work != nil && e.nodes[i].work.step == id:
+		return pending
+	case s.Verb != plan.Stop && e.holds(i, s.Verb, entry.commandedBy(s.Verb)) && !e.lateMayCome(i):
+		return proven
+	}
+	if entry.givenUp.Has(s.Verb) {
+		return givenUpStand(node, s.Verb)
+	}
+	return pending
+}
+
+// commandedBy gives the number of the last command if it was for this verb: what shows its effect was asked after it.
+func (n *entry) commandedBy(v plan.Verb) Op {
+	if n.last.verb == v {
+		return n.last.op
+	}
+	return 0
+}
+
+// lateMayCome reports whether what protects a node may be undone by an Unprotect that nobody waits for any more, so that a
+// look from before our own Protect proves nothing.
+func (e *Engine) lateMayCome(i int) bool {
+	n := &e.ledger.outage.nodes[i]
+	return n.late && n.settings != protected
+}
+
+// isCutOff reports whether a node is dark because its supplies were cut and are not back: it needs no stop.
+func (e *Engine) isCutOff(i int) bool {
+	return e.ledger.outage.cut[i] && e.estate.Node(i).Kind != plan.Self
+}
+
+// judgeCut is judgeStep for the cut of an output.
+func (e *Engine) judgeCut(i int) stand {
+	k := e.ledger.supply[i]
+	st := e.standing(k)
+	switch {
+	case st.cycle == cutProven:
+		return proven
+	case e.nodes[i].work != nil:
+		return pending
+	case st.cycle == uncut && e.nodes[i].belief.seen.State == plan.Off:
+		return proven // its battery has given out
+	case e.ledger.outage.nodes[i].givenUp.Has(plan.Cut):
+		return lost
+	}
+	return pending
+}
+
+// judgeUp is judgeStep for the way up.
+func (e *Engine) judgeUp(id int) stand {
+	s := &e.course.steps[id]
+	i := s.Node
+	node, entry := e.estate.Node(i), &e.ledger.outage.nodes[i]
+	switch {
+	case node.Kind == plan.Supply:
+		return proven // whether a feed is back is asked when its load is to start
+	case !e.ledger.outage.scope[i]:
+		return proven
+	case s.Verb == plan.Unprotect:
+		if !e.toPutBack(i) {
+			return proven
+		}
+	case node.Kind == plan.Passive && node.Healthy:
+		if e.isOn(i) {
+			return proven
+		}
+	case node.Kind == plan.Person:
+		if !e.comesUp(i) {
+			return proven
+		}
+	case !entry.snap.on:
+		return proven
+	case e.isOn(i) && !e.goesDown(i) && (e.nodes[i].work == nil || e.nodes[i].work.step != id):
+		return proven
+	}
+	if entry.givenUp.Has(s.Verb) {
+		return givenUpStand(node, s.Verb)
+	}
+	if worst := e.worst(id); worst != proven && worst != pending {
+		return lost
+	}
+	return pending
+}
+
+// toPutBack reports whether this outage has to put back what it changed of a node: not what was so before it began.
+func (e *Engine) toPutBack(i int) bool {
+	n := &e.ledger.outage.nodes[i]
+	return n.changed() && (n.snap.cacheWas == plan.No || n.snap.cacheWas == plan.NotKnown && e.nodes[i].belief.seen.Protected == plan.Yes)
+}
+
+// givenUpStand says what an unproven end of a step means for the steps after it. A cache that can't be protected, a person's
+// step that was passed over, and an outlet that stays on keep nothing else from going on.
+func givenUpStand(n *plan.Node, verb plan.Verb) stand {
+	switch {
+	case verb == plan.Protect, verb == plan.Unprotect, n.Kind == plan.Person, n.Kind == plan.Outlet && verb == plan.Stop:
+		return proven
+	case n.Kind == plan.VM && verb != plan.Start:
+		return unproven
+	default:
+		return lost
+	}
+}
+
+// worst gives the worst stand of the steps that come right before a step. What was found to wait last is asked first, so
+// that a step with many before it is not a burden.
+func (e *Engine) worst(id int) stand {
+	c := &e.course
+	before := c.steps[id].After
+	if len(before) == 0 {
+		return proven
+	}
+	base := c.base(id)
+	if at := c.waitsAt[id]; c.stands[base+before[at]] == pending {
+		return pending
+	}
+	worst := proven
+	for at, b := range before {
+		st := c.stands[base+b]
+		if st == pending {
+			c.waitsAt[id] = at
+			return pending
+		}
+		worst = max(worst, st)
+	}
+	return worst
+}
+
+// tolerates reports whether a step may be made although one before it was given up. Storage and everything else that is
+// strict never may; a VM may, and a host takes its VMs along.
+func (e *Engine) tolerates(s *step, worst stand) bool {
+	kind := e.estate.Node(s.Node).Kind
+	switch {
+	case worst == proven:
+		return true
+	case worst == pending || s.Verb != plan.Stop:
+		return false
+	case kind == plan.VM:
+		return true
+	default:
+		return kind == plan.Host && worst == unproven
+	}
+}
+
+// waitsFor says what a step waits for: nothing, if its turn has come.
+func (e *Engine) waitsFor(id int) Why {
+	s := &e.course.steps[id]
+	o := e.ledger.outage
+	switch {
+	case o == nil || s.Milestone || e.course.stands[id] == proven:
+		return Why{Code: NothingToDo}
+	case e.nodes[s.Node].work != nil:
+		return Why{Code: UnderWay, node: s.Node}
+	case !o.snapped || probed(e.estate.Node(s.Node)) && o.scope[s.Node] && !o.nodes[s.Node].snap.taken:
+		return Why{Code: NotInSnapshot, node: s.Node}
+	case !e.looked(s.Node):
+		return Why{Code: NotLooked, node: s.Node}
+	case e.nodes[s.Node].pause.After(e.now):
+		return Why{Code: Pausing, node: s.Node, Until: e.nodes[s.Node].pause}
+	case s.goal == plan.Down:
+		return e.waitsDown(id)
+	}
+	return e.waitsUp(id)
+}
+
+// waitsDown is waitsFor on the way down.
+func (e *Engine) waitsDown(id int) Why {
+	s := &e.course.steps[id]
+	o := e.ledger.outage
+	entry := &o.nodes[s.Node]
+	switch {
+	case !e.goesDown(s.Node):
+		return Why{Code: NothingToDo}
+	case entry.givenUp.Has(s.Verb):
+		return Why{Code: GivenUp, node: s.Node, verb: s.Verb}
+	case o.orders.abort:
+		return Why{Code: WasAborted}
+	case !e.isDue(s):
+		return Why{Code: StageNotBegun, stage: s.stage}
+	case o.orders.hold:
+		return Why{Code: OnHold}
+	case e.unheard >= 0:
+		return Why{Code: SupplyUnheard, node: e.supplies[e.unheard].node}
+	case !e.isDark(s.Node) && s.Verb != plan.Protect && s.Verb != plan.Flush:
+		return Why{Code: MaybeBack, node: s.Node}
+	case o.drill.phase == drillDown && !e.drillFit:
+		return Why{Code: DrillUnfit}
+	}
+	if s.Verb == plan.Cut {
+		if why := e.waitsToCut(s.Node); why.Code != NothingElse {
+			return why
+		}
+	}
+	hurry := e.press[s.Node]
+	if s.Verb == plan.Flush && hurry >= reserveReached || s.Verb == plan.Cut && hurry >= cutNow {
+		return Why{Code: NothingElse}
+	}
+	if worst := e.worst(id); !e.tolerates(s, worst) {
+		return Why{Code: whyBefore(worst), node: e.firstBefore(id, worst)}
+	}
+	return Why{Code: NothingElse}
+}
+
+// whyBefore is the code of what keeps a step back that comes before it.
+func whyBefore(worst stand) WhyCode {
+	if worst == pending {
+		return OthersFirst
+	}
+	return NotProven
+}
+
+// firstBefore names a node before a step that stands so, -1 if it is none.
+func (e *Engine) firstBefore(id int, worst stand) int {
+	c := &e.course
+	for _, b := range c.steps[id].After {
+		if c.stands[c.base(id)+b] != worst {
+			continue
+		}
+		if at := c.steps[c.base(id)+b]; at.Milestone {
+			return e.firstBefore(c.base(id)+b, worst)
+		}
+		return c.steps[c.base(id)+b].Node
+	}
+	return -1
+}
+
+// waitsToCut says what speaks against cutting an output, beside what it feeds.
+func (e *Engine) waitsToCut(i int) Why {
+	k := e.ledger.supply[i]
+	switch {
+	case e.supplies[k].mute:
+		return Why{Code: SupplySilent, node: i}
+	case e.supplies[k].unfit:
+		return Why{Code: SupplyUnfit, node: i} // it is on line, and would come back at once, into the heat or the brown-out
+	case !e.carriesLost(i):
+		return Why{Code: CutUseless, node: i}
+	}
+	return Why{Code: NothingElse}
+}
+
+// carriesLost reports whether anything goes dark with a supply: one whose whole load has another feed is not cut, since
+// nothing has to come back with it.
+func (e *Engine) carriesLost(supply int) bool {
+	for _, u := range e.estate.Users(supply) {
+		if e.ledger.outage.lost[u] {
+			return true
+		}
+	}
+	return false
+}
+
+// waitsUp is waitsFor on the way up.
+func (e *Engine) waitsUp(id int) Why {
+	s := &e.course.steps[id]
+	o := e.ledger.outage
+	switch {
+	case e.goesDown(s.Node):
+		return Why{Code: PowerLost, node: s.Node}
+	case o.nodes[s.Node].givenUp.Has(s.Verb):
+		return Why{Code: GivenUp, node: s.Node, verb: s.Verb}
+	case e.course.stands[id] != pending:
+		return Why{Code: NotProven, node: e.firstBefore(id, e.course.stands[id])}
+	case o.orders.hold:
+		return Why{Code: OnHold}
+	case e.journalLost:
+		return Why{Code: NoJournal}
+	case e.unheard >= 0:
+		return Why{Code: SupplyUnheard, node: e.supplies[e.unheard].node}
+	case !e.fed[s.Node]:
+		return Why{Code: GateShut, node: e.unfedBy(s.Node)}
+	}
+	if worst := e.worst(id); worst != proven {
+		return Why{Code: whyBefore(worst), node: e.firstBefore(id, worst)}
+	}
+	return Why{Code: NothingElse}
+}
+
+// unfedBy names a supply on which a node can't be started yet, -1 if there is none.
+func (e *Engine) unfedBy(i int) int {
+	for _, d := range e.estate.Needs(i) {
+		if e.fed[d] {
+			continue
+		}
+		if e.estate.Node(d).Kind == plan.Supply {
+			return d
+		}
+		return e.unfedBy(d)
+	}
+	return -1
+}

@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"time"
+
+	"ebbtide/internal/plan"
+)
+
+// Why says what a step waits for, as a value. The status, the log and the paper show its Text: nothing else invents an
+// explanation.
+type Why struct {
+	Code  WhyCode
+	Until time.Time // of a pause
+	node  int       // the node or the supply that it waits for, -1: none
+	verb  plan.Verb // of a step that was given up
+	stage int
+}
+
+// WhyCode sorts what a step may wait for.
+type WhyCode uint8
+
+// What a step waits for. Each is a node, a supply, a person or a time.
+const (
+	NothingElse   WhyCode = iota // its turn has come
+	NothingToDo                  // it is so already, or it is no concern of this outage
+	UnderWay                     // the node has a step under way
+	NotInSnapshot                // the snapshot is being made
+	NotLooked                    // the node is being asked
+	Pausing                      // a time
+	GivenUp                      // a person
+	WasAborted                   // a person
+	OnHold                       // a person
+	StageNotBegun                // the triggers of the stage
+	SupplyUnheard                // a supply's first word since Ebbtide began
+	MaybeBack                    // a supply that is on line again
+	DrillUnfit                   // all supplies to be well
+	SupplySilent                 // a supply
+	SupplyUnfit                  // a supply
+	CutUseless                   // nothing: the output stays on
+	OthersFirst                  // nodes before it
+	NotProven                    // a person: what comes before it was given up
+	PowerLost                    // a supply
+	GateShut                     // a supply's recharge gate
+	NoJournal                    // the journal's disk
+	WhyCodes
+)
+
+// text says it in words.
+func (e *Engine) text(w Why) string {
+	id := ""
+	if w.node >= 0 && w.node < len(e.nodes) {
+		id = e.id(w.node)
+	}
+	switch w.Code {
+	case NothingElse:
+		return "its turn has come: limit of " + id
+	case NothingToDo, UnderWay, CutUseless, WhyCodes:
+		return ""
+	case NotInSnapshot:
+		return "waiting for the snapshot of what is on"
+	case NotLooked:
+		return "waiting for an answer of " + id
+	case Pausing:
+		return "trying again in " + plan.Span(max(0, w.Until.Sub(e.now)).Round(time.Second))
+	case GivenUp:
+		return "given up: " + w.verb.String() + " " + id + " was not proven; a person is needed"
+	case WasAborted:
+		return "aborted by an operator"
+	case OnHold:
+		return "held by an operator"
+	case StageNotBegun:
+		return "waiting for stage " + e.ledger.stages[w.stage]
+	case SupplyUnheard:
+		return "waiting to hear from " + id
+	case MaybeBack:
+		return "waiting to see whether its power is back"
+	case DrillUnfit:
+		return "waiting for every supply to be well"
+	case SupplySilent:
+		return "waiting to hear from " + id + ", which takes no command while it is silent"
+	case SupplyUnfit:
+		return "waiting for " + id + ", which is " + unfit.String()
+	case OthersFirst:
+		return "waiting for " + id
+	case NotProven:
+		return "waiting for " + id + ", which was given up; a person is needed unless it settles by itself"
+	case PowerLost:
+		return "waiting for power: " + e.whyDark(w.node)
+	case GateShut:
+		return "waiting for " + e.gateText(w.node)
+	case NoJournal:
+		return "waiting for the journal: nothing is started without it"
+	}
+	return ""
+}
+
+// whyDark names the supplies whose power a node waits for.
+func (e *Engine) whyDark(i int) string {
+	for _, d := range e.estate.Needs(i) {
+		if !e.ledger.outage.lost[d] {
+			continue
+		}
+		if k := e.ledger.supply[d]; k >= 0 {
+			return e.id(d) + " is " + e.supplies[k].condition.String()
+		}
+		return e.whyDark(d)
+	}
+	if k := e.ledger.supply[i]; k >= 0 {
+		return e.id(i) + " is " + e.supplies[k].condition.String()
+	}
+	return e.id(i)
+}
+
+// gateText says what the gate of a supply waits for.
+func (e *Engine) gateText(supply int) string {
+	if supply < 0 {
+		return "power"
+	}
+	k := e.ledger.supply[supply]
+	if k < 0 {
+		return e.id(supply)
+	}
+	s := &e.supplies[k]
+	if s.condition != charging {
+		return e.id(supply) + ", which is " + s.condition.String()
+	}
+	return "the recharge gate of " + e.id(supply) + ": " + e.settings.Policy.Restore.String()
+}

@@ -117,9 +117,11 @@ func span(s float64) string { return plan.Span(time.Duration(s) * time.Second) }
 // openTest opens the drill of a battery. It begins when it is known how long a shutdown takes.
 func (e *Engine) openTest(d Drill) {
 	at, _ := e.estate.Index(d.Supply)
+	if !e.open(Record{Mode: ModeDrill, Scope: []string{d.Supply}, By: d.By, Reason: fmt.Sprintf("ordered by %s: the battery, down to %.0f %%", d.By, d.Floor)}) {
+		return
+	}
 	e.test = e.newTest(at)
 	e.test.floor, e.test.since = d.Floor, e.now
-	e.open(Record{Mode: ModeDrill, Scope: []string{d.Supply}, By: d.By, Reason: fmt.Sprintf("ordered by %s: the battery, down to %.0f %%", d.By, d.Floor)})
 	e.notify(false, fmt.Sprintf("drill by %s: the battery of %s, down to %.0f %%", d.By, d.Supply, d.Floor))
 	e.askForEstimate()
 	e.test.serial = e.serial
@@ -151,8 +153,9 @@ func (e *Engine) tellTest(verb plan.Verb, reason string) {
 	b := e.test
 	b.retry.pause = min(max(2*b.retry.pause, endAgainAfter), endAgainSlow)
 	b.op, b.retry.at = e.newOp(b.node), e.now.Add(b.retry.pause)
-	e.record(Record{Kind: Intent, Op: b.op, Node: e.id(b.node), Verb: &verb, Reason: reason})
-	e.out = append(e.out, Do{Op: b.op, Node: e.id(b.node), Verb: verb, Within: acceptWithin})
+	if e.record(Record{Kind: Intent, Op: b.op, Node: e.id(b.node), Verb: &verb, Reason: reason}) {
+		e.out = append(e.out, Do{Op: b.op, Node: e.id(b.node), Verb: verb, Within: acceptWithin})
+	}
 }
 
 // testCommanded takes the answer to one of these commands, and tells whether it was one.

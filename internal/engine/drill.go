@@ -27,10 +27,12 @@ func (e *Engine) beginDrill(d Drill) {
 	in, _ := e.takes(d)
 	ids := e.ids(func(i int) bool { return in[i] })
 	e.drillEnds = ""
-	e.open(Record{
+	if !e.open(Record{
 		Mode: ModeDrill, Scope: ids, By: d.By, Reason: "ordered by " + d.By,
 		Digest: e.estate.Plan(plan.Down, func(i int) bool { return in[i] }).Digest(),
-	})
+	}) {
+		return
+	}
 	e.notify(false, "drill by "+d.By+": "+some(ids))
 	e.survey()
 	e.askForEstimate()

@@ -80,6 +80,8 @@ type clockwork struct {
 	working   int       // nodes that have a step under way
 	closing   time.Time // since when everything looks as if the outage were over; zero: it does not
 	said      string    // the last thing said about what it waits for
+	refused   string    // the last record that was refused
+	strays    []*work   // steps that have gone a way that their table does not have
 }
 
 // timer is when a node wants to be served.
@@ -227,6 +229,7 @@ func (e *Engine) Apply(now time.Time, ev Event) []Effect {
 		e.hurry()
 		e.evaluate()
 	}
+	e.recallStrays()
 	e.followOutage()
 	e.setWake()
 	return e.out
@@ -390,13 +393,19 @@ func (e *Engine) newOp(i int) Op {
 	return e.nextOp
 }
 
-// record appends to the journal of the open outage, and changes the ledger by the same record.
-func (e *Engine) record(r Record) {
+// record appends to the journal of the open outage, and changes the ledger by the same record. It reports whether the record
+// stands: one that speaks of what the estate does not have is refused.
+func (e *Engine) record(r Record) bool {
 	if e.ledger.outage == nil && r.Kind != Opened {
-		return
+		return false
 	}
 	if e.ledger.outage != nil && r.Kind != Opened {
 		r.Seq, r.Outage = e.ledger.outage.seq+1, e.ledger.outage.id
+	}
+	r.At = e.now
+	if err := e.ledger.apply(&r); err != nil {
+		e.refuse(&r, err)
+		return false
 	}
 	switch r.Kind {
 	case Intent, Proven, Failed, HeldBack:
@@ -405,12 +414,24 @@ func (e *Engine) record(r Record) {
 		e.shifted = true
 	default:
 	}
-	r.At = e.now
-	if err := e.ledger.apply(&r); err != nil {
-		panic("engine: a record of its own can't be applied: " + err.Error())
-	}
 	e.touchWhat(&r)
 	e.out = append(e.out, Append{Record: r})
+	return true
+}
+
+// refuse follows a record of our own that can't be applied, which is a fault of ours: nothing changes by it, a person is told,
+// and its node waits for a while.
+func (e *Engine) refuse(r *Record, err error) {
+	if i, known := e.estate.Index(r.Node); known {
+		e.pauseFor(i, slowestRetry)
+	}
+	why := fmt.Sprintf("a record of kind %q was refused: %v", r.Kind, err)
+	if why == e.refused {
+		return
+	}
+	e.refused = why
+	e.record(Record{Kind: Forbidden, Reason: why})
+	e.notify(true, why+"; this is a fault of Ebbtide")
 }
 
 // touchWhat has judged anew what a record may have changed.

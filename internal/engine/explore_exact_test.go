@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"slices"
 	"testing"
@@ -69,7 +70,7 @@ func TestTheExploredJournalIsRestored(t *testing.T) {
 		require.NoError(t, err)
 		want, _ := e.Fingerprint(nil, w.now)
 		got, _ := w.journal.Fingerprint(nil, w.now)
-		require.Equal(t, want, got)
+		require.True(t, bytes.Equal(want, got), "at %s", w.now)
 		compared += len(open)
 	}
 	require.Equal(t, engine.Closed, records[len(records)-1].Kind)

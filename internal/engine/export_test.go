@@ -13,84 +13,115 @@ import (
 var leftOut = map[string]string{
 	"Engine.settings":   "never changes",
 	"Engine.estate":     "never changes",
-	"Engine.down":       "never changes",
-	"Engine.up":         "never changes",
-	"Engine.now":        "what all times are told from",
-	"Engine.out":        "empty between two events",
-	"Engine.nextOp":     "a number like any other",
-	"Engine.lastOutage": "a name like any other",
-	"Engine.serial":     "estimates are answered before the next is asked for",
+	"Engine.protectors": "never changes",
+	"Engine.roots":      "never changes",
+	"Engine.drillEnds":  "words for people",
+	"ledger.estate":     "never changes",
+	"ledger.stages":     "never changes",
+	"ledger.node":       "never changes",
+	"ledger.supply":     "never changes",
+	"ledger.newest":     "a name like any other",
+	"ledger.op":         "a number like any other",
+	"outage.id":         "a name like any other",
+	"outage.seq":        "a number like any other",
+	"standing.reason":   "words for people",
+	"command.op":        "compared with the other numbers of its node alone: see ranks",
+	"belief.look":       "likewise",
+	"belief.epoch":      "likewise",
+	"course.down":       "never changes",
+	"course.up":         "never changes",
+	"course.steps":      "never changes",
+	"course.of":         "never changes",
+	"course.loose":      "never changes",
+	"course.users":      "is worked out when it is first asked for, and never changes then",
+	"course.waitsAt":    "where to look first",
+	"course.dirty":      "empty between two events",
+	"course.todo":       "likewise",
+	"clockwork.now":     "what all times are told from",
+	"clockwork.out":     "empty between two events",
+	"clockwork.nextOp":  "a number like any other",
+	"clockwork.said":    "words for people",
+	"clockwork.refused": "what was told of already",
+	"clockwork.strays":  "empty between two events",
+	"foresight.serial":  "estimates are answered before the next is asked for",
+	"foresight.raced":   "room to reckon in",
 	"Estimated.Serial":  "likewise",
 	"supply.state":      "read off the tracker at the last reading",
-	"node.gen":          "voids timers, which is seen there",
-	"run.id":            "a name like any other",
-	"run.seq":           "a number like any other",
-	"run.told":          "words for people",
+	"node.timer":        "voids timers, which is seen there",
+	"work.since":        "of the estimate, which is of whole steps there",
 
-	"Observation.Detail": "words for people",
-	"Tracker.id":         "never changes",
-	"battery.curve":      "never changes",
-	"battery.capacity":   "changes with the charge, which no explored UPS tells",
-	"battery.burnt":      "likewise",
-	"battery.lasted":     "likewise",
-	"battery.since":      "likewise",
-	"battery.spent":      "likewise",
-	"stretch.burn":       "for the record, as is all but whether there is one",
-	"stretch.loaded":     "likewise",
-	"stretch.charged":    "likewise",
-	"stretch.from":       "likewise",
-	"stretch.to":         "likewise",
-	"stretch.low":        "likewise",
-	"stretch.drill":      "likewise",
-	"battery.recharge":   "never changes",
-	"supply.readAt":      "of the slack, which no explored policy asks for",
-	"supply.ahead":       "likewise",
-	"Discharge.At":       "for the record",
-	"exec.since":         "of the estimate, which is of whole steps there",
-	"stage.reason":       "words for people",
-	"Dispatcher.estate":  "never changes",
-	"Dispatcher.nodes":   "goes with progress.plan",
-	"Dispatcher.byRank":  "never changes",
+	"Observation.Detail":  "words for people",
+	"Observation.Caution": "words for people",
+	"Tracker.id":          "never changes",
+	"battery.curve":       "never changes",
+	"battery.capacity":    "changes with the charge, which no explored UPS tells",
+	"battery.burnt":       "likewise",
+	"battery.lasted":      "likewise",
+	"battery.since":       "likewise",
+	"battery.spent":       "likewise",
+	"stretch.burn":        "for the record, as is all but whether there is one",
+	"stretch.loaded":      "likewise",
+	"stretch.charged":     "likewise",
+	"stretch.from":        "likewise",
+	"stretch.to":          "likewise",
+	"stretch.low":         "likewise",
+	"stretch.drill":       "likewise",
+	"battery.recharge":    "never changes",
+	"supply.readAt":       "of the slack, which no explored policy asks for",
+	"supply.ahead":        "likewise",
+	"Discharge.At":        "for the record",
+	"Dispatcher.estate":   "never changes",
+	"Dispatcher.nodes":    "never changes",
+	"Dispatcher.rank":     "never changes",
+	"Dispatcher.byRank":   "never changes",
 }
 
 // ages are how far back each time matters: an age beyond it decides nothing more. 0: whether it has come is all.
 var ages = map[string]time.Duration{
-	"node.seenAt":       lookAge, // trustLast asks further back, after a quarter of an hour without any sweep
-	"node.asked":        lookAge,
-	"node.told":         proofAge,
-	"node.silent":       time.Hour, // a node's own OffAfter
-	"node.heldAt":       firstRetry,
-	"node.nextLook":     0,
-	"exec.deadline":     0,
-	"exec.next":         0,
-	"run.lookAt":        0,
-	"discharge.since":   beginWithin,
-	"discharge.toldAt":  giveUpEnding,
-	"discharge.nextTry": 0,
-	"run.movedAt":       stalledFor,
-	"Engine.wakeAt":     0,
-	"Engine.asked":      askEstimate,
-	"Engine.resumedAt":  time.Minute, // twice what the explored estate's nodes take to start
-	"Engine.sweepAt":    0,
-	"Tracker.heardAt":   time.Minute,      // the longest silence that a policy asks for
-	"Tracker.since":     20 * time.Second, // what the explored policy asks for; the slope's minute is left out with it
-	"span.from":         time.Minute,
-	"held.at":           2 * time.Minute, // figures are kept for so long
-	"gauge.at":          2 * time.Minute,
-	"battery.at":        time.Minute,
+	"belief.seenAt":       lookAge, // trustLast asks further back, after a quarter of an hour without any sweep
+	"belief.askedAt":      lookAge,
+	"belief.silent":       time.Hour, // a node's own OffAfter
+	"belief.rising":       0,
+	"belief.boots":        0,
+	"question.asked":      lookAge,
+	"question.told":       proofAge,
+	"node.pause":          0,
+	"node.nextLook":       0,
+	"work.deadline":       0,
+	"work.next":           0,
+	"supply.cutDue":       0,
+	"test.since":          beginWithin,
+	"test.toldAt":         giveUpEnding,
+	"retry.at":            0,
+	"foresight.asked":     askEstimate,
+	"clockwork.wakeAt":    0,
+	"clockwork.sweepAt":   0,
+	"clockwork.lookAt":    0,
+	"clockwork.movedAt":   stalledFor,
+	"clockwork.resumedAt": time.Minute, // twice what the explored estate's nodes take to start
+	"clockwork.closing":   0,
+	"Tracker.heardAt":     time.Minute,      // the longest silence that a policy asks for
+	"Tracker.since":       20 * time.Second, // what the explored policy asks for; the slope's minute is left out with it
+	"span.from":           time.Minute,
+	"held.at":             2 * time.Minute, // figures are kept for so long
+	"gauge.at":            2 * time.Minute,
+	"battery.at":          time.Minute,
 }
 
 // caps are the counts beyond which it makes no difference how many.
-var caps = map[string]int{"node.offs": proofLooks, "exec.attempt": 3, "stretch.took": 1}
+var caps = map[string]int{"belief.looks": proofLooks, "command.attempt": 3, "stretch.took": 1}
 
 // words are of people: all that is decided by them is whether there are any.
-var words = map[string]bool{"exec.reason": true}
+var words = map[string]bool{"force.reason": true, "command.reason": true}
 
 // idleOnly are fields that an outage makes nothing of, and that its end sets anew.
-var idleOnly = map[string]bool{"Engine.sweepAt": true}
+var idleOnly = map[string]bool{"clockwork.sweepAt": true}
 
-// bags are slices whose order means nothing.
-var bags = map[string]bool{"progress.parked": true}
+// inCommon are the fields whose values copies of an engine share, since they never change.
+var inCommon = map[string]bool{
+	"Engine.protectors": true, "Engine.roots": true, "ledger.stages": true, "ledger.node": true, "ledger.supply": true, "course.steps": true, "course.of": true,
+	"course.loose": true, "course.users": true, "Dispatcher.nodes": true, "Dispatcher.rank": true, "Dispatcher.byRank": true,
+}
 
 var walks = sync.OnceValues(func() (copyWalk, printWalk) {
 	return copying(reflect.TypeFor[Engine]()), printing(reflect.TypeFor[Engine](), "")
@@ -107,25 +138,79 @@ func (e *Engine) Clone() *Engine {
 // Fingerprint appends what decides what the engine will do from now on: two engines that write the same do the same,
 // but for the times, the numbers and the words that they use. Place tells operations of it apart.
 func (e *Engine) Fingerprint(b []byte, now time.Time) (out []byte, place func(Op) int) {
-	w := print{now: now, bytes: b, ops: slices.Sorted(maps.Keys(e.ops)), gens: func(i int) int { return e.nodes[i].gen }, idle: e.run == nil}
+	w := print{now: now, bytes: b, ops: slices.Sorted(maps.Keys(e.ops)), timers: func(i int) int { return e.nodes[i].timer }, idle: e.ledger.outage == nil}
 	_, write := walks()
 	write(&w, unsafe.Pointer(e))
+	for i := range e.nodes {
+		e.ranks(i, &w)
+	}
 	return w.bytes, w.Place
+}
+
+// ranks writes how the numbers of a node's looks, commands and epoch stand to each other: which came first is all that is
+// ever asked of them.
+func (e *Engine) ranks(i int, w *print) {
+	n := &e.nodes[i]
+	ops := []Op{n.belief.look, n.belief.epoch, n.question.op}
+	if n.work != nil {
+		ops = append(ops, n.work.op)
+	}
+	if o := e.ledger.outage; o != nil {
+		ops = append(ops, o.nodes[i].last.op)
+	}
+	sorted := slices.Compact(slices.Sorted(slices.Values(append(ops, 0))))
+	for _, op := range ops {
+		at, _ := slices.BinarySearch(sorted, op)
+		w.number(int64(at))
+	}
 }
 
 // Unmet lists what the tables above speak of and no engine has.
 func Unmet() []string {
 	walks()
-	named := slices.Concat(slices.Collect(maps.Keys(leftOut)), slices.Collect(maps.Keys(ages)), slices.Collect(maps.Keys(caps)), slices.Collect(maps.Keys(words)), slices.Collect(maps.Keys(bags)))
+	named := slices.Concat(slices.Collect(maps.Keys(leftOut)), slices.Collect(maps.Keys(ages)), slices.Collect(maps.Keys(caps)), slices.Collect(maps.Keys(words)), slices.Collect(maps.Keys(inCommon)))
 	return slices.DeleteFunc(slices.Sorted(slices.Values(named)), func(name string) bool { return met[name] })
 }
 
 // Fold takes a record as Restored does.
-func (e *Engine) Fold(rec Record) error { return e.fold(&rec) }
+func (e *Engine) Fold(rec Record) error {
+	err := e.ledger.apply(&rec)
+	e.nextOp = e.ledger.op
+	return err
+}
 
-// Blocked tells whether a step waits for good for something that was not proven: people were told so.
+// Blocked reports whether a step waits for good for something that was not proven: people were told so.
 func (e *Engine) Blocked() bool {
-	return e.run != nil && slices.Contains(e.run.progress.status, blocked)
+	for id := range e.course.steps {
+		if why := e.waitsFor(id).Code; why == NotProven || why == GivenUp {
+			return true
+		}
+	}
+	return false
+}
+
+// Write has the engine write a record as its own, and gives what comes of it.
+func (e *Engine) Write(rec Record) (effects []Effect, stands bool) {
+	e.out = nil
+	stands = e.record(rec)
+	return e.out, stands
+}
+
+// SendAs has the engine give the command of the step under way on a node again, while the node goes by another name.
+func (e *Engine) SendAs(id, name string) []Effect {
+	i, _ := e.estate.Index(id)
+	decl := e.estate.Node(i)
+	e.out, decl.ID = nil, name
+	e.send(i)
+	decl.ID = id
+	return e.out
+}
+
+// LeadAstray takes the step under way on a node a way that no step goes.
+func (e *Engine) LeadAstray(id string) {
+	i, _ := e.estate.Index(id)
+	e.enter(e.nodes[i].work, ended)
+	e.enter(e.nodes[i].work, asking)
 }
 
 // NextSweep is when an idle engine looks at everything again.

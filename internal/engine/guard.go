@@ -16,7 +16,7 @@ func (e *Engine) verify(i int) {
 	n := &e.nodes[i]
 	w := n.work
 	if w.phase != verifying {
-		w.enter(verifying)
+		e.enter(w, verifying)
 	}
 	w.guard, w.next = guard{}, zeroTime
 	decl := e.estate.Node(i)
@@ -198,7 +198,7 @@ func (e *Engine) passStop(i int) {
 	switch {
 	case w.force.cause == Pressed && w.verb == plan.Cut:
 	case doubtful && w.guard.rounds < guardRounds:
-		w.enter(verifying)
+		e.enter(w, verifying)
 		w.next = e.now.Add(firstLook)
 		e.arm(i)
 		return

@@ -74,7 +74,7 @@ func (e *Engine) finalLook(i int) bool {
 		return false
 	}
 	w.finalAsk, w.deadline = true, e.now.Add(firstRetry)
-	w.enter(proving)
+	e.enter(w, proving)
 	e.look(i, 0)
 	return true
 }
@@ -150,7 +150,7 @@ func (e *Engine) wait(i int) {
 	w := e.nodes[i].work
 	w.finalAsk = false
 	w.deadline = e.now.Add(slowestLook)
-	w.enter(proving)
+	e.enter(w, proving)
 	e.look(i, slowestLook)
 }
 
@@ -178,7 +178,7 @@ func (e *Engine) power(i int, cause Cause, why string) {
 	if w.phase == waitingForSlot {
 		e.course.queued[w.step] = false
 	}
-	w.enter(verifying)
+	e.enter(w, verifying)
 	*w = work{step: w.step, verb: w.verb, rung: plan.Force, phase: verifying, placed: w.placed, since: w.since, force: force{cause, why}}
 	e.notify(true, fmt.Sprintf("powering off %s: %s", e.id(i), why))
 	w.deadline = e.now.Add(max(e.estate.Node(i).Time(plan.Force).Within, firstLook))

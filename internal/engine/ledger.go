@@ -147,6 +147,10 @@ func newLedger(s *Settings) ledger {
 
 // apply takes one record. It fails if the record names something that the estate no longer has.
 func (l *ledger) apply(r *Record) error {
+	nodes, err := l.named(r)
+	if err != nil {
+		return err
+	}
 	if r.Kind == Opened {
 		l.open(r)
 	}
@@ -155,26 +159,22 @@ func (l *ledger) apply(r *Record) error {
 		return fmt.Errorf("the outage does not begin with its %q record", Opened)
 	}
 	o.seq, l.op = r.Seq, max(l.op, r.Op)
-	nodes, err := l.named(r)
-	if err != nil {
-		return err
-	}
 	switch r.Kind {
 	case Opened:
-		return l.opened(r)
+		l.opened(r)
 	case Snapshot, Widened:
 		o.snapped = true
 		for k, i := range nodes {
 			o.nodes[i].taken(&r.Nodes[k])
 		}
 	case Mains:
-		return l.mains(r)
+		l.mains(r)
 	case Turned:
 		l.turned(r)
 	case Triggered:
-		return l.triggered(r)
+		l.triggered(r)
 	case NoReturn:
-		return l.eachSupply(r, func(s *standing) { s.cycle = max(s.cycle, committed) })
+		l.eachSupply(r, func(s *standing) { s.cycle = max(s.cycle, committed) })
 	case Ordered:
 		o.ordered(r)
 	case Closed:
@@ -186,9 +186,13 @@ func (l *ledger) apply(r *Record) error {
 	return nil
 }
 
-// named finds the nodes that a record is about: its Node, or those of its list.
+// named finds the nodes that a record is about: its Node, or those of its list. It fails if the record names what the estate
+// does not have, before anything is changed by it. The node of an order is as the operator wrote it.
 func (l *ledger) named(r *Record) ([]int, error) {
-	if r.Node != "" {
+	if err := l.known(r); err != nil {
+		return nil, err
+	}
+	if r.Node != "" && r.Kind != Ordered {
 		i, known := l.estate.Index(r.Node)
 		if !known {
 			return nil, fmt.Errorf("node %q is in the journal but not in the runbook: start with the runbook that the outage began with", r.Node)
@@ -209,6 +213,21 @@ func (l *ledger) named(r *Record) ([]int, error) {
 	return nodes, nil
 }
 
+// known reports whether the estate has the supplies that a record names, and what a drill takes.
+func (l *ledger) known(r *Record) error {
+	for _, id := range r.Supplies {
+		if _, known := l.estate.Index(id); !known {
+			return fmt.Errorf("supply %q is in the journal but not in the runbook: start with the runbook that the outage began with", id)
+		}
+	}
+	for _, id := range r.Scope {
+		if _, known := l.estate.Index(id); !known {
+			return fmt.Errorf("node %q is in the journal but not in the runbook: start with the runbook that the drill began with", id)
+		}
+	}
+	return nil
+}
+
 func (l *ledger) open(r *Record) {
 	n := l.estate.Len()
 	o := &outage{
@@ -224,7 +243,7 @@ func (l *ledger) open(r *Record) {
 	l.outage, l.newest = o, r.Outage
 }
 
-func (l *ledger) opened(r *Record) error {
+func (l *ledger) opened(r *Record) {
 	o := l.outage
 	for _, ns := range r.Nodes {
 		if i, known := l.estate.Index(ns.Node); known {
@@ -232,9 +251,10 @@ func (l *ledger) opened(r *Record) error {
 		}
 	}
 	if r.Mode == ModeDrill {
-		return l.openDrill(r)
+		l.openDrill(r)
+		return
 	}
-	return l.failing(r)
+	l.failing(r)
 }
 
 func (n *entry) taken(ns *NodeState) {
@@ -245,44 +265,38 @@ func (n *entry) taken(ns *NodeState) {
 }
 
 // eachSupply changes the standing of each supply that a record names.
-func (l *ledger) eachSupply(r *Record, change func(*standing)) error {
+func (l *ledger) eachSupply(r *Record, change func(*standing)) {
 	for _, id := range r.Supplies {
-		i, known := l.estate.Index(id)
-		if !known {
-			return fmt.Errorf("supply %q is in the journal but not in the runbook: start with the runbook that the outage began with", id)
-		}
-		if k := l.supply[i]; k >= 0 {
-			change(&l.outage.supplies[k])
+		if i, known := l.estate.Index(id); known && l.supply[i] >= 0 {
+			change(&l.outage.supplies[l.supply[i]])
 		}
 	}
 	l.settle()
-	return nil
 }
 
-func (l *ledger) failing(r *Record) error {
+func (l *ledger) failing(r *Record) {
 	l.outage.drill.leave()
-	return l.eachSupply(r, func(s *standing) { s.failed, s.out = true, true })
+	l.eachSupply(r, func(s *standing) { s.failed, s.out = true, true })
 }
 
 // mains takes a change of a supply's power.
-func (l *ledger) mains(r *Record) error {
+func (l *ledger) mains(r *Record) {
 	switch r.Cause {
 	case Returned:
-		return l.eachSupply(r, func(s *standing) { s.out = false })
+		l.eachSupply(r, func(s *standing) { s.out = false })
 	case Released:
-		return l.eachSupply(r, func(s *standing) { s.cycle = uncut })
+		l.eachSupply(r, func(s *standing) { s.cycle = uncut })
 	case Cycled, Unseen:
 		for _, id := range r.Supplies {
 			if i, known := l.estate.Index(id); known {
 				l.cycled(i)
 			}
 		}
-		if r.Cause == Unseen {
-			return nil
+		if r.Cause == Cycled {
+			l.eachSupply(r, func(s *standing) { s.cycle, s.missed = uncut, 0 })
 		}
-		return l.eachSupply(r, func(s *standing) { s.cycle, s.missed = uncut, 0 })
 	default: // Failing, and records of before there were causes
-		return l.failing(r)
+		l.failing(r)
 	}
 }
 
@@ -320,12 +334,10 @@ func (l *ledger) turned(r *Record) {
 	l.settle()
 }
 
-func (l *ledger) triggered(r *Record) error {
-	at := slices.Index(l.stages, r.Stage)
-	if at < 0 {
-		return nil // a stage that the runbook no longer has takes nothing
+func (l *ledger) triggered(r *Record) {
+	if at := slices.Index(l.stages, r.Stage); at >= 0 { // a stage that the runbook no longer has takes nothing
+		l.eachSupply(r, func(s *standing) { s.stages[at], s.reason = true, r.Reason })
 	}
-	return l.eachSupply(r, func(s *standing) { s.stages[at], s.reason = true, r.Reason })
 }
 
 func (o *outage) ordered(r *Record) {
@@ -515,23 +527,19 @@ func (l *ledger) goesDark(with func(*standing) bool) []bool {
 }
 
 // openDrill takes the first record of a drill.
-func (l *ledger) openDrill(r *Record) error {
+func (l *ledger) openDrill(r *Record) {
 	o := l.outage
 	for _, id := range r.Scope {
-		i, known := l.estate.Index(id)
-		if !known {
-			return fmt.Errorf("node %q is in the journal but not in the runbook: start with the runbook that the drill began with", id)
-		}
+		i, _ := l.estate.Index(id)
 		if l.supply[i] >= 0 {
 			o.drill = drill{phase: drillBattery, supply: i}
-			return nil
+			return
 		}
 		if o.drill.in == nil {
 			o.drill = drill{phase: drillDown, in: make([]bool, len(o.nodes))}
 		}
 		o.drill.in[i], o.scope[i] = true, true
 	}
-	return nil
 }
 
 // drill is what is on record of a drill.

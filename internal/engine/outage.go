@@ -9,8 +9,8 @@ import (
 // FormatNow is the format of the records that this engine writes. Those of 0 are of before each node had a goal of its own.
 const FormatNow = 1
 
-// open opens an outage or a drill with its first record.
-func (e *Engine) open(r Record) {
+// open opens an outage or a drill with its first record, and reports whether that stands.
+func (e *Engine) open(r Record) bool {
 	id := e.now.UTC().Format("20060102T150405Z")
 	if id <= e.ledger.newest { // several in one second, or the clock was set back
 		id = e.ledger.newest + "b"
@@ -22,17 +22,19 @@ func (e *Engine) open(r Record) {
 		e.nodes[i].pause, e.nodes[i].asking = zeroTime, false
 	}
 	e.surveying = 0
-	e.record(r)
+	return e.record(r)
 }
 
 // openOutage begins an outage with its first failing supply.
 func (e *Engine) openOutage(k int) {
 	s := &e.supplies[k]
 	scope := e.estate.Scope(func(i int) bool { return i == s.node })
-	e.open(Record{
+	if !e.open(Record{
 		Supplies: []string{e.id(s.node)}, Mode: e.settings.Mode, Replace: s.state.ReplaceBattery, Reason: e.tells(s),
 		Digest: e.estate.Plan(plan.Down, func(i int) bool { return scope[i] }).Digest(),
-	})
+	}) {
+		return
+	}
 	e.notify(true, "power failure: "+e.id(s.node)+" is "+e.tells(s))
 	e.survey()
 	e.askForEstimate()

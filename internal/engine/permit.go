@@ -36,6 +36,9 @@ var rules = []struct {
 // permit says why the command of the step under way must not leave; "" if it may.
 func (e *Engine) permit(i int) string {
 	rung := e.nodes[i].work.rung
+	if why := e.nodes[i].work.stray; why != "" {
+		return why
+	}
 	for _, r := range rules {
 		if why := r.allows(e, i, rung); why != "" {
 			return fmt.Sprintf("rule %d: %s", r.number, why)

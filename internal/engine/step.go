@@ -47,7 +47,7 @@ func (e *Engine) command(i int) {
 	}
 	switch {
 	case w.rung == plan.Start && !decl.Can.Has(plan.Start): // comes up by itself with its power
-		w.enter(proving)
+		e.enter(w, proving)
 		e.look(i, firstLook)
 		return
 	case bringsUp(w.rung) && (!e.fed[i] || e.journalLost):
@@ -62,7 +62,7 @@ func (e *Engine) command(i int) {
 		e.backOff(i)
 		return
 	case !w.placed:
-		w.enter(waitingForSlot)
+		e.enter(w, waitingForSlot)
 		w.next = time.Time{}
 		e.course.queued[w.step] = true
 		e.enqueue(w.step)
@@ -97,7 +97,12 @@ func (e *Engine) send(i int) {
 	}
 	w.op, w.answer = e.newOp(i), noAnswer
 	verb := w.rung
-	e.record(Record{Kind: Intent, Op: w.op, Node: decl.ID, Verb: &verb, Attempt: attempt, State: e.unanswered(i), Reason: w.force.reason, Cause: w.force.cause})
+	if !e.record(Record{Kind: Intent, Op: w.op, Node: decl.ID, Verb: &verb, Attempt: attempt, State: e.unanswered(i), Reason: w.force.reason, Cause: w.force.cause}) {
+		delete(e.ops, w.op)
+		w.op = 0
+		e.end(i)
+		return
+	}
 	e.count(i, w.rung == plan.Stop)
 	n.belief.commanded(verb, w.op)
 	if verb == plan.Start {
@@ -108,7 +113,7 @@ func (e *Engine) send(i int) {
 		do.Settings = e.ledger.outage.nodes[i].snap.set
 	}
 	e.out = append(e.out, do)
-	w.enter(commanding)
+	e.enter(w, commanding)
 	w.next = time.Time{}
 	e.arm(i)
 }
@@ -178,10 +183,10 @@ func (e *Engine) commanded(i int, ev Finished) {
 			e.prove(i, e.proofOf(i), n.belief.seen.Detail)
 			return
 		}
-		w.enter(proving)
+		e.enter(w, proving)
 		e.look(i, firstLook)
 	case TimedOut:
-		w.enter(proving)
+		e.enter(w, proving)
 		e.look(i, 0)
 	case NoSuchThing:
 		e.see(i, plan.Observation{State: plan.Gone, Detail: ev.Detail}, ev.Op+1, e.now)
@@ -210,7 +215,7 @@ func (e *Engine) giveWay(i int) {
 // backOff waits for a while, each time longer.
 func (e *Engine) backOff(i int) {
 	w := e.nodes[i].work
-	w.enter(backingOff)
+	e.enter(w, backingOff)
 	w.pause = min(max(2*w.pause, firstRetry), slowestRetry)
 	w.next = e.now.Add(w.pause)
 	e.arm(i)
@@ -251,7 +256,7 @@ func (e *Engine) judge(i int) {
 	case w.phase == proving:
 		settled := b.answer == plan.On || b.answer == plan.Off
 		if settled && b.look > e.last(i).op && e.last(i).open && w.answer != accepted && w.rung != plan.Start {
-			w.enter(verifying) // nobody knew whether it was done: it was not
+			e.enter(w, verifying) // nobody knew whether it was done: it was not
 			e.verify(i)
 			return
 		}
@@ -342,7 +347,7 @@ func (e *Engine) pauseFor(i int, d time.Duration) {
 func (e *Engine) end(i int) {
 	n := &e.nodes[i]
 	w := n.work
-	w.enter(ended)
+	e.enter(w, ended)
 	if w.op != 0 {
 		e.out = append(e.out, Cancel{Op: w.op})
 		delete(e.ops, w.op)
@@ -354,6 +359,9 @@ func (e *Engine) end(i int) {
 	n.work = nil
 	e.working--
 	n.timer++
+	if n.pause.After(e.now) {
+		e.timers.Push(timer{at: n.pause, node: i, number: n.timer})
+	}
 	e.touch(i)
 }
 
@@ -424,11 +432,11 @@ func (e *Engine) tick(i int) {
 		e.arm(i)
 	case backingOff:
 		if last := e.last(i); w.rung != plan.Start && w.rung != plan.Cut && last.open && last.rung == w.rung {
-			w.enter(proving) // what it is like now decides whether it is told again
+			e.enter(w, proving) // what it is like now decides whether it is told again
 			e.look(i, 0)
 			return
 		}
-		w.enter(verifying)
+		e.enter(w, verifying)
 		e.verify(i)
 	case verifying:
 		e.guardTimedOut(i)

@@ -20,7 +20,7 @@ import (
 
 // shared are the types that never change once they are made: copies of an engine have them in common.
 var shared = map[reflect.Type]bool{
-	reflect.TypeFor[Settings](): true, reflect.TypeFor[*plan.Estate](): true, reflect.TypeFor[*plan.Plan](): true, reflect.TypeFor[time.Time](): true,
+	reflect.TypeFor[Settings](): true, reflect.TypeFor[*plan.Estate](): true, reflect.TypeFor[*plan.Plan](): true, reflect.TypeFor[*plan.Step](): true, reflect.TypeFor[time.Time](): true,
 }
 
 // copyWalk mends a value that was copied bit by bit so that it shares nothing with its original. nil: nothing to mend.
@@ -50,6 +50,16 @@ func copying(t reflect.Type) copyWalk {
 		}
 	case reflect.Slice:
 		return copySlice(t)
+	case reflect.Array:
+		size, mend := t.Elem().Size(), copying(t.Elem())
+		if mend == nil {
+			return nil
+		}
+		return func(p unsafe.Pointer) {
+			for i := range t.Len() {
+				mend(unsafe.Add(p, uintptr(i)*size))
+			}
+		}
 	case reflect.Map:
 		if t != reflect.TypeFor[map[Op]int]() {
 			panic(fmt.Sprintf("copying: say how a %s is copied", t))
@@ -96,9 +106,10 @@ func copyStruct(t reflect.Type) copyWalk {
 	}
 	var parts []part
 	for f := range t.Fields() {
-		if fieldName(t, f) == "Engine.out" { // empty between two events
+		name := fieldName(t, f)
+		if name == "clockwork.out" { // empty between two events
 			parts = append(parts, part{f.Offset, func(p unsafe.Pointer) { *(*[]Effect)(p) = nil }})
-		} else if mend := copying(f.Type); mend != nil {
+		} else if mend := copying(f.Type); mend != nil && !inCommon[name] {
 			parts = append(parts, part{f.Offset, mend})
 		}
 	}
@@ -117,11 +128,11 @@ var met = map[string]bool{}
 
 // print is a fingerprint that is being written.
 type print struct {
-	now   time.Time
-	bytes []byte
-	ops   []Op // outstanding, ascending: an operation is known by its place among them
-	gens  func(node int) int
-	idle  bool // no outage is open
+	now    time.Time
+	bytes  []byte
+	ops    []Op               // outstanding, ascending: an operation is known by its place among them
+	timers func(node int) int // the number of a node's newest
+	idle   bool               // no outage is open
 }
 
 // printWalk writes what matters of a value. nil: nothing does.
@@ -144,16 +155,9 @@ func printing(t reflect.Type, field string) printWalk {
 				w.number(int64((*(*map[Op]int)(p))[op]))
 			}
 		}
-	case reflect.TypeFor[*plan.Plan]():
-		return func(w *print, p unsafe.Pointer) {
-			if pl := *(**plan.Plan)(p); pl != nil {
-				w.bytes = append(w.bytes, pl.Goal...)
-			}
-			w.number(0)
-		}
 	case reflect.TypeFor[timer]():
 		return func(w *print, p unsafe.Pointer) {
-			if t := (*timer)(p); w.gens(t.node) == t.gen { // a void one does nothing
+			if t := (*timer)(p); w.timers(t.node) == t.number { // a void one does nothing
 				w.number(int64(t.node))
 				w.time(t.at, 0)
 			}
@@ -247,9 +251,6 @@ func printStruct(t reflect.Type) printWalk {
 
 func printSlice(t reflect.Type, field string) printWalk {
 	size, elem := t.Elem().Size(), printing(t.Elem(), field)
-	if bags[field] {
-		return printBag(reflect.StructField{Type: t, Name: field})
-	}
 	return func(w *print, p unsafe.Pointer) {
 		items := *(*[]byte)(p) // only its length is meant
 		w.number(int64(len(items)))

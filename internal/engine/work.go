@@ -20,9 +20,10 @@ type work struct {
 	since    time.Time // when the first command was given
 	force    force
 	guard    guard
-	placed   bool // it holds a place under the limits
-	resumed  bool // its command is from before a crash
-	finalAsk bool // its node was asked once more when its time was over
+	placed   bool   // it holds a place under the limits
+	resumed  bool   // its command is from before a crash
+	finalAsk bool   // its node was asked once more when its time was over
+	stray    string // it has gone a way that its table does not have; "": it has not
 }
 
 // force is why a node is powered off without being asked, or an output cut with something on.
@@ -94,10 +95,25 @@ var allowed = func() (table [phases][phases]bool) {
 	return table
 }()
 
-// enter takes a step to another phase.
-func (w *work) enter(p phase) {
-	if !allowed[w.phase][p] {
-		panic("engine: a step goes from " + w.phase.String() + " to " + p.String() + ", which its table does not have")
+// enter takes a step to another phase. If its table does not have that way, that is a fault of ours: the step goes on to the
+// end of the event, gives no command, and is held back then.
+func (e *Engine) enter(w *work, p phase) {
+	if !allowed[w.phase][p] && w.stray == "" {
+		w.stray = "its step went from " + w.phase.String() + " to " + p.String() + ", which is no way for a step"
+		e.strays = append(e.strays, w)
 	}
 	w.phase = p
+}
+
+// recallStrays holds back the steps that have gone a way that their table does not have.
+func (e *Engine) recallStrays() {
+	for len(e.strays) > 0 && e.ledger.outage != nil {
+		w := e.strays[0]
+		e.strays = e.strays[1:]
+		if i := e.course.steps[w.step].Node; e.nodes[i].work == w {
+			e.forbid(i, w.stray)
+		}
+		e.evaluate()
+	}
+	e.strays = nil
 }

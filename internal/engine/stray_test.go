@@ -1,0 +1,106 @@
+package engine_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+)
+
+// inOutage gives the explored estate with its mains off for so long that VMs are being stopped.
+func inOutage(t *testing.T) *world {
+	t.Helper()
+	w := newLab(t, 4, budgets{flips: 1}).world()
+	w.step(&choices{taken: []int8{1}, widths: []int8{2}})
+	for range 2 {
+		w.step(&choices{})
+	}
+	require.Equal(t, "stop", doing(w, "b"))
+	return w
+}
+
+func doing(w *world, id string) string {
+	nodes := w.engine.View().Nodes
+	return nodes[slices.IndexFunc(nodes, func(n engine.NodeView) bool { return n.ID == id })].Doing
+}
+
+// An operator who mistypes a node is told so. That he did is on record, and hinders no later resume.
+func TestAnOrderForNobody(t *testing.T) {
+	w := inOutage(t)
+	var records []engine.Record
+	w.witness = func(rec engine.Record) { records = append(records, rec) }
+	w.apply(engine.Order{Verb: engine.Confirm, Node: "x", By: "tester"}, &choices{})
+	require.Len(t, records, 1)
+	require.Equal(t, `no node is called "x"`, records[0].Reason)
+	require.NoError(t, w.engine.Replay(records[0]))
+}
+
+// A record of its own that the estate can't take is a fault of Ebbtide: it is refused and told of, the journal can be taken up,
+// and the outage goes on to its end.
+func TestARecordThatCantBeApplied(t *testing.T) {
+	for _, rec := range []engine.Record{
+		{Kind: engine.Mains, Supplies: []string{"nobody"}, Cause: engine.Failing},
+		{Kind: engine.Widened, Nodes: []engine.NodeState{{Node: "a", State: plan.Off}, {Node: "nobody", State: plan.On}}},
+		{Kind: engine.Proven, Node: "nobody", Verb: new(plan.Stop)},
+	} {
+		w := inOutage(t)
+		before, _ := w.engine.Clone().Fingerprint(nil, w.now)
+		effects, stands := w.engine.Write(rec)
+		require.False(t, stands)
+		after, _ := w.engine.Fingerprint(nil, w.now)
+		require.Equal(t, before, after, "it changed something")
+		require.Len(t, effects, 2)
+		require.Equal(t, engine.Forbidden, effects[0].(engine.Append).Record.Kind)
+		require.Contains(t, effects[0].(engine.Append).Record.Reason, `"nobody"`)
+		require.True(t, effects[1].(engine.Notify).Urgent)
+		effects, _ = w.engine.Write(rec)
+		require.Empty(t, effects, "it is told once")
+		goesOn(t, w)
+	}
+}
+
+// A command whose intent is refused is not given. Its node waits.
+func TestAnIntentThatCantBeApplied(t *testing.T) {
+	w := inOutage(t)
+	require.Equal(t, "stop", doing(w, "c"))
+	effects := w.engine.SendAs("c", "nobody")
+	require.False(t, slices.ContainsFunc(effects, func(e engine.Effect) bool { _, is := e.(engine.Do); return is }))
+	require.Empty(t, doing(w, "c"))
+	goesOn(t, w)
+}
+
+// A step that goes a way that its table does not have is held back, and told of; the outage goes on to its end.
+func TestAStepThatGoesAstray(t *testing.T) {
+	w := inOutage(t)
+	var records []engine.Record
+	w.witness = func(rec engine.Record) { records = append(records, rec) }
+	w.engine.LeadAstray("b")
+	w.apply(engine.Woke{}, &choices{})
+	at := slices.IndexFunc(records, func(r engine.Record) bool { return r.Kind == engine.Forbidden })
+	require.GreaterOrEqual(t, at, 0)
+	require.Equal(t, "b", records[at].Node)
+	require.Contains(t, records[at].Reason, "which is no way for a step")
+	require.Empty(t, doing(w, "b"))
+	goesOn(t, w)
+}
+
+// goesOn lets the outage go to its end, down, and up again.
+func goesOn(t *testing.T, w *world) {
+	t.Helper()
+	for range 40 {
+		w.step(&choices{})
+	}
+	require.Equal(t, "all down and cut", w.end())
+	w.left.flips = 1
+	w.step(&choices{taken: []int8{1}, widths: []int8{2}})
+	for range 60 {
+		w.step(&choices{})
+	}
+	require.Equal(t, "all restored", w.end(), strings.Join([]string{w.engine.View().Waiting, w.broken, w.now.Format(time.TimeOnly)}, " "))
+	require.Empty(t, w.broken)
+}

@@ -68,7 +68,7 @@ func (e *Engine) ask(i int) {
 			e.awaitLate(i)
 		}
 		for _, u := range e.usersOf(i) {
-			if e.doubts(i, u) {
+			if w.guard.rounds <= guardRounds && e.doubts(i, u) || w.guard.rounds > 1 && e.asksOn(i, u, w.guard.rounds) {
 				e.await(i, u)
 			}
 		}
@@ -88,6 +88,27 @@ func (e *Engine) doubts(i, user int) bool {
 		return probed(e.estate.Node(user)) && (b.doubt != plan.Unknown || b.proof == oneLook || old)
 	}
 	return e.inDoubt(user)
+}
+
+// asksOn reports whether a user is asked once more, in this round, before a node is commanded: it did not answer, or its answer
+// has grown old while others were slow (docs/adr/0015). In the last round only those are asked that answer: what stands on what
+// is off itself mostly can't.
+func (e *Engine) asksOn(i, user, round int) bool {
+	b := &e.nodes[user].belief
+	if e.estate.Node(i).Kind == plan.VM || e.press[i] >= cutNow || !probed(e.estate.Node(user)) {
+		return false
+	}
+	if b.answer == plan.Off || b.answer == plan.Gone || b.proof == bySilence && b.answer == plan.Unreachable {
+		return round <= guardRounds+1 && e.now.Sub(b.askedAt) > proofAge
+	}
+	return round <= guardRounds && !e.stranded(user)
+}
+
+// stranded reports whether something that a node needs in order to run is known to be off.
+func (e *Engine) stranded(i int) bool {
+	return slices.ContainsFunc(e.estate.Needs(i), func(d int) bool {
+		return e.estate.Node(d).Can.Has(plan.Stop) && e.isOff(d)
+	})
 }
 
 // awaitLate waits for a look at each protection that was not looked at for a while, or that a late Unprotect may have taken
@@ -155,7 +176,7 @@ func (e *Engine) pass(i int) {
 	case !e.wanted(i):
 		e.unwanted(i)
 	case bringsUp(w.verb) && (!e.fed[i] || e.journalLost):
-		e.holdBack(i, "its power, or the journal, is not there any more")
+		e.holdBack(i, e.whyDown(i))
 	case w.verb == plan.Start:
 		e.passStart(i)
 	case w.verb == plan.Unprotect && e.holds(i, plan.Unprotect, 0), w.verb == plan.Stop && !e.given(i) && e.holds(i, plan.Stop, 0):
@@ -197,7 +218,7 @@ func (e *Engine) passStop(i int) {
 	on, doubtful, guestsOnly := e.notOff(i)
 	switch {
 	case w.force.cause == Pressed && w.verb == plan.Cut:
-	case doubtful && w.guard.rounds < guardRounds:
+	case doubtful && w.guard.rounds < guardRounds, slices.ContainsFunc(e.usersOf(i), func(u int) bool { return len(on) == 0 && e.asksOn(i, u, w.guard.rounds+1) }):
 		e.enter(w, verifying)
 		w.next = e.now.Add(firstLook)
 		e.arm(i)

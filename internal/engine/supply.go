@@ -110,6 +110,8 @@ func (e *Engine) hear(k int) {
 		e.wentOff(k)
 	case s.state.OutputOff && st.cycle < cutSent:
 		s.lapse = wasOff
+	case s.lapse == wasOff && st.cycle < cutSent && s.state.SilentFor == 0 && !s.state.OutputOff: // at once: nothing may be stopped on what was known before
+		e.cycled(k, "its output was off")
 	case s.state.SilentFor > deafAfter && (s.lapse == noLapse || s.lapse == justBack):
 		s.lapse = wasDeaf
 	case s.state.SilentFor == 0 && s.lapse == wasDeaf && !s.state.Failing():
@@ -199,9 +201,6 @@ func (e *Engine) fails(k int) {
 func (e *Engine) comesBack(k int) {
 	s := &e.supplies[k]
 	id := e.id(s.node)
-	if s.lapse == wasOff && e.standing(k).cycle < cutSent {
-		e.cycled(k, "its output was off")
-	}
 	e.record(Record{Kind: Mains, Cause: Returned, Supplies: []string{id}, Reason: e.tells(s), Replace: s.state.ReplaceBattery})
 	e.notify(false, id+" is back: "+e.tells(s))
 }

@@ -101,7 +101,9 @@ func (e *Engine) see(i int, seen plan.Observation, question Op, asked time.Time)
 		e.renewGuests(i)
 	case changed && decl.Kind == plan.Outlet && (was != plan.Unknown || told): // what hangs on it gains its power, or loses it
 		for _, u := range e.estate.Dependents(i) {
-			e.renew(u)
+			if n.settled != plan.Off || !e.isOff(u) { // what is off does not come up by losing its power
+				e.renew(u)
+			}
 		}
 	}
 	if e.ledger.outage != nil {

@@ -37,6 +37,10 @@ func (e *Engine) unwanted(i int) {
 		e.holdBack(i, "its power is going away")
 		return
 	}
+	if e.given(i) {
+		e.holdBack(i, "its power is back")
+		return
+	}
 	e.holdBack(i, "its power is back before it took the command")
 }
 

@@ -51,7 +51,7 @@ func (e *Engine) command(i int) {
 		e.look(i, firstLook)
 		return
 	case bringsUp(w.rung) && (!e.fed[i] || e.journalLost):
-		e.holdBack(i, "its power, or the journal, is not there any more")
+		e.holdBack(i, e.whyDown(i))
 		return
 	case e.unsettled(i):
 		e.backOff(i)
@@ -253,6 +253,9 @@ func (e *Engine) judge(i int) {
 		e.prove(i, e.proofOf(i), b.seen.Detail)
 	case w.phase == proving && w.finalAsk && w.verb == plan.Stop && b.askedAt.Equal(b.seenAt):
 		e.overdue(i) // on what it is now, and not on what it was a while ago
+	case w.phase == proving && w.rung == plan.Start && w.resumed && w.answer == noAnswer && b.answer == plan.Off && b.looks >= proofLooks:
+		e.enter(w, verifying) // nobody knows whether it was told before the crash: it is told now, within the same time
+		e.verify(i)
 	case w.phase == proving:
 		settled := b.answer == plan.On || b.answer == plan.Off
 		if settled && b.look > e.last(i).op && e.last(i).open && w.answer != accepted && w.rung != plan.Start {

@@ -94,6 +94,14 @@ func (e *Engine) text(w Why) string {
 	return ""
 }
 
+// whyDown says why a node can't be brought up now.
+func (e *Engine) whyDown(i int) string {
+	if e.journalLost {
+		return e.text(Why{Code: NoJournal, node: i})
+	}
+	return e.text(Why{Code: GateShut, node: e.unfedBy(i)})
+}
+
 // whyDark names the supplies whose power a node waits for.
 func (e *Engine) whyDark(i int) string {
 	for _, d := range e.estate.Needs(i) {

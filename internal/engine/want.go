@@ -84,7 +84,7 @@ func (e *Engine) judgeStep(id int) stand {
 		return proven
 	case e.nodes[i].work != nil && e.nodes[i].work.step == id:
 		return pending
-	case s.Verb != plan.Stop && e.holds(i, s.Verb, entry.commandedBy(s.Verb)) && !e.lateMayCome(i):
+	case s.Verb != plan.Stop && e.holds(i, s.Verb, entry.commandedBy(s.Verb)) && !e.lateMayCome(i), s.Verb == plan.Protect && e.staysProtected(i):
 		return proven
 	}
 	if entry.givenUp.Has(s.Verb) {
@@ -106,6 +106,12 @@ func (n *entry) commandedBy(v plan.Verb) Op {
 func (e *Engine) lateMayCome(i int) bool {
 	n := &e.ledger.outage.nodes[i]
 	return n.late && n.settings != protected
+}
+
+// staysProtected reports whether a node that was proven protected does not answer now: nothing says that it is not any more.
+func (e *Engine) staysProtected(i int) bool {
+	n, answer := &e.ledger.outage.nodes[i], e.nodes[i].belief.answer
+	return n.settings == protected && !n.late && e.looked(i) && (answer == plan.Unreachable || answer == plan.Unknown)
 }
 
 // isCutOff reports whether a node is dark because its supplies were cut and are not back: it needs no stop.

@@ -255,6 +255,8 @@ func (e *Engine) started() {
 		e.resumeWork()
 		e.recondition()
 		e.touchAll()
+	}
+	if e.ledger.outage != nil && !e.testing() {
 		e.survey()
 	}
 	for i := range e.nodes {

@@ -147,22 +147,16 @@ func (e *Engine) Fingerprint(b []byte, now time.Time) (out []byte, place func(Op
 	return w.bytes, w.Place
 }
 
-// ranks writes how the numbers of a node's looks, commands and epoch stand to each other: which came first is all that is
-// ever asked of them.
+// ranks writes what is ever asked of the numbers of a node's looks, commands and epoch: which came first.
 func (e *Engine) ranks(i int, w *print) {
-	n := &e.nodes[i]
-	ops := []Op{n.belief.look, n.belief.epoch, n.question.op}
-	if n.work != nil {
-		ops = append(ops, n.work.op)
-	}
+	n, last := &e.nodes[i], Op(0)
 	if o := e.ledger.outage; o != nil {
-		ops = append(ops, o.nodes[i].last.op)
+		last = o.nodes[i].last.op
 	}
-	sorted := slices.Compact(slices.Sorted(slices.Values(append(ops, 0))))
-	for _, op := range ops {
-		at, _ := slices.BinarySearch(sorted, op)
-		w.number(int64(at))
-	}
+	w.flag(n.belief.look == 0)
+	w.flag(n.belief.look <= last)
+	w.flag(n.question.op <= n.belief.epoch)
+	w.flag(n.work != nil && n.work.op == last)
 }
 
 // Unmet lists what the tables above speak of and no engine has.

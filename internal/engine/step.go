@@ -257,8 +257,7 @@ func (e *Engine) judge(i int) {
 		e.enter(w, verifying) // nobody knows whether it was told before the crash: it is told now, within the same time
 		e.verify(i)
 	case w.phase == proving:
-		settled := b.answer == plan.On || b.answer == plan.Off
-		if settled && b.look > e.last(i).op && e.last(i).open && w.answer != accepted && w.rung != plan.Start {
+		if b.answer == plan.On && b.look > e.last(i).op && e.last(i).open && w.answer != accepted && w.rung != plan.Start {
 			e.enter(w, verifying) // nobody knew whether it was done: it was not
 			e.verify(i)
 			return

@@ -96,7 +96,7 @@ func (e *Engine) standing(k int) *standing {
 func (e *Engine) hear(k int) {
 	s, st := &e.supplies[k], e.standing(k)
 	if s.lapse == justBack && s.state.SilentFor == 0 {
-		s.lapse = noLapse
+		s.lapse, e.shifted = noLapse, true
 	}
 	if s.state.SaysOff && st.cycle < cutSent {
 		s.output.habit = true

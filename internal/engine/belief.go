@@ -175,7 +175,7 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 	}
 	b.answer, b.askedAt, b.asked = seen.State, asked, true
 	if seen.State != plan.Unknown {
-		b.blank = zeroTime
+		b.blank = time.Time{}
 	}
 	switch seen.State {
 	case plan.Unknown:

@@ -48,7 +48,6 @@ var leftOut = map[string]string{
 	"Estimated.Serial":  "likewise",
 	"supply.state":      "read off the tracker at the last reading",
 	"node.timer":        "voids timers, which is seen there",
-	"work.since":        "of the estimate, which is of whole steps there",
 
 	"Observation.Detail":  "words for people",
 	"Observation.Caution": "words for people",
@@ -83,12 +82,14 @@ var ages = map[string]time.Duration{
 	"belief.silent":       time.Hour, // a node's own OffAfter
 	"belief.rising":       0,
 	"belief.boots":        0,
+	"belief.blank":        proofStands,
 	"question.asked":      lookAge,
 	"question.told":       proofAge,
 	"node.pause":          0,
 	"node.nextLook":       0,
 	"work.deadline":       0,
 	"work.next":           0,
+	"work.since":          0, // whether there is one: how long ago is of the estimate, which is of whole steps there
 	"supply.cutDue":       0,
 	"test.since":          beginWithin,
 	"test.toldAt":         giveUpEnding,

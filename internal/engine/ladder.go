@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"ebbtide/internal/plan"
 )
@@ -86,7 +87,7 @@ func (e *Engine) finalLook(i int) bool {
 // again tries a rung once more, with a time of its own.
 func (e *Engine) again(i int) {
 	w := e.nodes[i].work
-	w.deadline, w.finalAsk = zeroTime, false
+	w.deadline, w.finalAsk = time.Time{}, false
 	if w.phase == waitingForSlot {
 		e.course.queued[w.step] = false
 	}

@@ -208,7 +208,7 @@ func (e *Engine) comesBack(k int) {
 // cycled takes down that a supply's output was off, or may have been, and is on: what hangs on it is looked at anew.
 func (e *Engine) cycled(k int, why string) {
 	s := &e.supplies[k]
-	s.lapse, s.cutDue = justBack, zeroTime
+	s.lapse, s.cutDue = justBack, time.Time{}
 	if s.state.Mains == power.MainsOnline && s.state.SilentFor == 0 {
 		s.lapse = noLapse
 	}

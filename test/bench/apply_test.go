@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/engine"
-	"ebbtide/internal/next"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/sim"
 )
@@ -32,7 +31,7 @@ func TestApplyAnew(t *testing.T) {
 		events := eventsOf(t, sc)
 		costs, total := make([]time.Duration, 0, c.runs*len(events)), time.Duration(0)
 		for range c.runs {
-			e := next.New(sc.Settings)
+			e := engine.New(sc.Settings)
 			for _, m := range events {
 				begun := time.Now()
 				e.Apply(m.at, m.ev)
@@ -63,7 +62,6 @@ func wideOutage(t *testing.T, nodes int) sim.Scenario {
 	require.NoError(t, err)
 	s.Estate = e
 	sc := outage(s)
-	sc.Anew = true
 	sc.Forecast = func(*plan.Estate, engine.Estimate) engine.Estimated {
 		return engine.Estimated{Need: []time.Duration{30 * time.Minute}, Hosts: 5 * time.Minute, Whole: time.Hour}
 	}

@@ -164,7 +164,6 @@ func TestEstimatesAreMadeWhereTheyCount(t *testing.T) {
 	}
 	for seed := range uint64(lawSeeds) {
 		sc := drawn(t, seed)
-		sc.Anew = true
 		whole := sc
 		whole.Forecast = forecast.New(nil, 100).Brief
 		require.Equal(t, story(whole), story(sc), "seed %d", seed)

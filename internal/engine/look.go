@@ -74,7 +74,7 @@ func (e *Engine) asksAgain(i int, state plan.State) bool {
 func (e *Engine) observed(ev Observed) {
 	if i, ok := e.estate.Index(ev.Node); ok {
 		e.nodes[i].question.told = e.now
-		e.see(i, ev.Seen, e.nextOp, e.now)
+		e.see(i, ev.Seen, e.nextOp+1, e.now) // after every command that was given
 	}
 }
 

@@ -364,8 +364,8 @@ func (s *simulation) meetSlow(t *thing, left plan.State) {
 }
 
 // answer brings an operation's end to the engine that asked for it, once. If that lives to hear it, heard is called.
-func (s *simulation) answer(op engine.Op, ev engine.Finished, wait time.Duration, heard func()) {
-	life := s.life
+func (s *simulation) answer(op engine.Op, end engine.Finished, wait time.Duration, heard func()) {
+	life, ev := s.life, engine.Event(end)
 	s.after(wait, func() {
 		if s.life != life || !s.pending[op] {
 			return

@@ -56,38 +56,6 @@ func outage(s engine.Settings) sim.Scenario {
 	}
 }
 
-// TestApply measures what an event costs the engine over a whole outage of 1,000 nodes: the events of a simulated run
-// are played again into a fresh engine, alone.
-func TestApply(t *testing.T) {
-	wanted(t)
-	s := estate(t, 1000, 20*time.Second, time.Minute)
-	sc := outage(s)
-	type moment struct {
-		at time.Time
-		ev engine.Event
-	}
-	var events []moment
-	sc.Witness = func(at time.Time, ev engine.Event) { events = append(events, moment{at, ev}) }
-	r := sim.Run(sc)
-	require.Empty(t, r.Violations)
-	require.Empty(t, r.View.Outage, r.View.Waiting)
-	var costs []time.Duration
-	var total time.Duration
-	for range 5 {
-		e := engine.New(sc.Settings)
-		for _, m := range events {
-			begun := time.Now()
-			e.Apply(m.at, m.ev)
-			took := time.Since(begun)
-			costs, total = append(costs, took), total+took
-		}
-	}
-	slices.Sort(costs)
-	mean := total / time.Duration(len(costs))
-	note := fmt.Sprintf("mean of %d events; median %.1f µs, p99 %.1f µs, max %.0f µs", len(events), us(costs[len(costs)/2]), us(costs[len(costs)*99/100]), us(costs[len(costs)-1]))
-	figure{Figure: "engine_apply_1000_nodes", Value: us(mean), Unit: "µs/event", Target: "<= 20", OK: us(mean) <= 20, Runs: 5, Note: note}.print(t)
-}
-
 func us(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 
 // TestRunbook measures parse, check and compile of a runbook of 10,000 nodes.

@@ -83,6 +83,8 @@ func TestADaemonLearnsFromItsOwnOutage(t *testing.T) {
 	require.Equal(t, []string{"ups", "nas", "web"}, g.status().Proofs.Never)
 	before := d.learned.forecaster.Load()
 	g.outage(engine.Proven, "ups", plan.Cut)
+	g.mains(true)
+	g.until("the output to be on again", func() bool { return g.recorded(engine.Mains, "", 0) })
 	g.estate.Node("nas").Set(plan.On) // starts with its power
 	g.back()
 	g.until("what it taught", func() bool { return d.learned.forecaster.Load() != before && len(g.status().Proofs.Never) == 1 })

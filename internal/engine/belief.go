@@ -175,7 +175,7 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 	}
 	b.answer, b.askedAt, b.asked = seen.State, asked, true
 	if seen.State != plan.Unknown {
-		b.blank = zeroTime
+		b.blank = time.Time{}
 	}
 	switch seen.State {
 	case plan.Unknown:
@@ -208,7 +208,7 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 		b.proof = twoLooks
 	case seen.State == plan.Off && e.rises(i):
 		b.proof = noProof // it was told to start, or got its power: it need not show yet
-	case seen.State == plan.Off && b.looks >= proofLooks:
+	case seen.State == plan.Off && (b.looks >= proofLooks || !probed(decl)): // what can't be asked can't be asked again
 		b.proof = max(b.proof, twoLooks)
 	case seen.State == plan.Off:
 		b.proof = max(b.proof, oneLook)

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 
 	"ebbtide/internal/plan"
@@ -29,7 +28,24 @@ func (e *Engine) Check(twin *Engine) error {
 }
 
 func (l *ledger) equal(o *ledger) bool {
-	return l.newest == o.newest && l.op == o.op && reflect.DeepEqual(l.outage, o.outage)
+	if l.newest != o.newest || l.op != o.op || (l.outage == nil) != (o.outage == nil) {
+		return false
+	}
+	return l.outage == nil || l.outage.equal(o.outage)
+}
+
+func (o *outage) equal(p *outage) bool {
+	return o.id == p.id && o.seq == p.seq && o.format == p.format && o.orders == p.orders && o.snapped == p.snapped && o.drill.equal(&p.drill) &&
+		slices.EqualFunc(o.supplies, p.supplies, standing.equal) && slices.Equal(o.nodes, p.nodes) &&
+		slices.Equal(o.lost, p.lost) && slices.Equal(o.scope, p.scope) && slices.Equal(o.cut, p.cut) && slices.EqualFunc(o.due, p.due, slices.Equal)
+}
+
+func (d *drill) equal(e *drill) bool {
+	return d.phase == e.phase && d.was == e.was && slices.Equal(d.in, e.in) && d.supply == e.supply && d.battery == e.battery
+}
+
+func (s standing) equal(t standing) bool {
+	return s.failed == t.failed && s.out == t.out && s.cycle == t.cycle && slices.Equal(s.stages, t.stages) && s.reason == t.reason && s.missed == t.missed
 }
 
 // differs names a field in which two ledgers differ.
@@ -43,7 +59,7 @@ func (l *ledger) differs(o *ledger) string {
 		}
 	}
 	for k := range l.outage.supplies {
-		if !reflect.DeepEqual(l.outage.supplies[k], o.outage.supplies[k]) {
+		if !l.outage.supplies[k].equal(o.outage.supplies[k]) {
 			return fmt.Sprintf("supply %s: %+v, and by its records %+v", l.estate.Node(l.node[k]).ID, l.outage.supplies[k], o.outage.supplies[k])
 		}
 	}

@@ -2,13 +2,10 @@ package engine
 
 import (
 	"slices"
-	"time"
 
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
-
-var zeroTime time.Time
 
 // commit puts on record, before a command that only a power cycle takes back, which supplies are to be cut and to come back:
 // those that fail and feed the node. From here on what goes dark with them is finished before it is reversed.

@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"ebbtide/internal/plan"
 )
@@ -18,7 +19,7 @@ func (e *Engine) verify(i int) {
 	if w.phase != verifying {
 		e.enter(w, verifying)
 	}
-	w.guard, w.next = guard{}, zeroTime
+	w.guard, w.next = guard{}, time.Time{}
 	decl := e.estate.Node(i)
 	switch {
 	case !e.wanted(i):
@@ -283,7 +284,7 @@ func (e *Engine) takeAlong(i int, on []string) {
 		w.force.cause = TakenAlong
 	}
 	if w.rung != plan.Force {
-		w.deadline = zeroTime
+		w.deadline = time.Time{}
 	}
 	w.rung, w.force.reason = plan.Force, text
 	e.notify(true, "powering off host "+e.id(i)+": "+text)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"ebbtide/internal/plan"
 )
@@ -86,7 +87,7 @@ func (e *Engine) finalLook(i int) bool {
 // again tries a rung once more, with a time of its own.
 func (e *Engine) again(i int) {
 	w := e.nodes[i].work
-	w.deadline, w.finalAsk = zeroTime, false
+	w.deadline, w.finalAsk = time.Time{}, false
 	if w.phase == waitingForSlot {
 		e.course.queued[w.step] = false
 	}
@@ -102,7 +103,7 @@ func (e *Engine) overdueUnwanted(i int) {
 			e.wait(i)
 			return
 		}
-		e.power(i, Hung, "it hangs on its way down and its power is back: powered off to be started again")
+		e.power(i, Hung, "it hangs on its way down, its power is back, and it can't be started before it is off")
 		return
 	}
 	e.unwanted(i)
@@ -129,7 +130,7 @@ func (e *Engine) overdueStopping(i int) {
 	}
 	stop := e.course.find(i, plan.Stop, plan.Down)
 	*w = work{step: stop, verb: plan.Stop, rung: plan.Stop, phase: verifying, placed: w.placed}
-	e.power(i, Hung, "it hangs on its way down and its power is back: powered off to be started again")
+	e.power(i, Hung, "it hangs on its way down, its power is back, and it can't be started before it is off")
 }
 
 // escalate goes to the next rung of the ladder, or gives the step up where there is none.

@@ -74,7 +74,7 @@ func (e *Engine) asksAgain(i int, state plan.State) bool {
 func (e *Engine) observed(ev Observed) {
 	if i, ok := e.estate.Index(ev.Node); ok {
 		e.nodes[i].question.told = e.now
-		e.see(i, ev.Seen, e.nextOp, e.now)
+		e.see(i, ev.Seen, e.nextOp+1, e.now) // after every command that was given
 	}
 }
 
@@ -217,7 +217,7 @@ func (e *Engine) cycledUnseen(i int) bool {
 	for _, f := range e.estate.Feeds(i) {
 		k := e.ledger.supply[f]
 		if k >= 0 && (e.standing(k).cycle == committed || e.standing(k).cycle == cutSent) && e.nodes[f].work == nil && e.supplies[k].state.Mains == power.MainsOnline && !e.supplies[k].mute {
-			e.cycled(k, "what only the return of its power starts is on again")
+			e.cycled(k, "its output was off: what only the return of its power starts is on again")
 			found = true
 		}
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"strings"
+	"time"
 
 	"ebbtide/internal/plan"
 )
@@ -16,10 +17,10 @@ func (e *Engine) open(r Record) bool {
 		id = e.ledger.newest + "b"
 	}
 	r.Kind, r.Outage, r.Seq, r.Format, r.Members, r.Nodes = Opened, id, 1, FormatNow, e.settings.Members, e.lastSeenOn()
-	e.movedAt, e.resumedAt, e.closing, e.said = e.now, zeroTime, zeroTime, ""
+	e.movedAt, e.resumedAt, e.closing, e.said = e.now, time.Time{}, time.Time{}, ""
 	e.course.clear()
 	for i := range e.nodes {
-		e.nodes[i].pause, e.nodes[i].asking = zeroTime, false
+		e.nodes[i].pause, e.nodes[i].asking = time.Time{}, false
 	}
 	e.surveying = 0
 	return e.record(r)
@@ -165,7 +166,7 @@ func (e *Engine) followOutage() {
 		return
 	}
 	if !e.looksOver() {
-		e.closing = zeroTime
+		e.closing = time.Time{}
 		return
 	}
 	if e.closing.IsZero() { // once more: something may have lost its power meanwhile
@@ -253,7 +254,7 @@ func (e *Engine) closeOutage(reason string, notRestored ...NodeState) {
 	for k := range e.supplies {
 		s := &e.supplies[k]
 		s.gate, s.turned, s.pressure, s.onLoad = false, false, noPressure, noPressure
-		s.cutDue, s.output.offSeen, s.lapse = zeroTime, false, noLapse
+		s.cutDue, s.output.offSeen, s.lapse = time.Time{}, false, noLapse
 	}
 	for i := range e.nodes {
 		n := &e.nodes[i]

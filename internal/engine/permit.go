@@ -13,7 +13,7 @@ import (
 // docs/ARCHITECTURE.md, "What must always hold"). If it refuses, that is a fault of what came before it.
 
 // rules are what is asked of a command to a node.
-var rules = []struct {
+var rules = [...]struct {
 	number int
 	allows func(e *Engine, i int, rung plan.Verb) string // why not; "": it does
 }{

@@ -58,7 +58,7 @@ func (e *Engine) command(i int) {
 		e.probe(i)
 		return
 	case w.rung == plan.Force && !e.isForced(i) && e.lowerRiskWaits(i): // it gets their time
-		w.deadline = zeroTime
+		w.deadline = time.Time{}
 		e.backOff(i)
 		return
 	case !w.placed:

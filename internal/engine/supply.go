@@ -137,11 +137,11 @@ func (e *Engine) wentOff(k int) {
 // nothing waits for its cycle that is taken for one.
 func (e *Engine) heardAgain(k int) {
 	if e.ledger.outage != nil && e.standing(k).failed && e.standing(k).cycle == uncut {
-		e.cycled(k, "it was not heard for a while")
+		e.cycled(k, "it was not heard for a while, and its output may have been off")
 		return
 	}
 	if e.standing(k).cycle != uncut {
-		e.record(Record{Kind: Mains, Cause: Unseen, Supplies: []string{e.id(e.supplies[k].node)}, Reason: "it was not heard for a while"})
+		e.record(Record{Kind: Mains, Cause: Unseen, Supplies: []string{e.id(e.supplies[k].node)}, Reason: "it was not heard for a while, and its output may have been off"})
 	}
 	e.renewLoad(k)
 }
@@ -183,9 +183,13 @@ func (e *Engine) fails(k int) {
 	s := &e.supplies[k]
 	id := e.id(s.node)
 	again := e.standing(k).failed
-	if s.turned {
+	if s.turned || e.ledger.outage.drill.phase == drillUp {
+		reason := id + " fails during the power-up"
+		if again {
+			reason = id + " fails again during the power-up"
+		}
 		s.turned = false
-		e.record(Record{Kind: Turned, Goal: plan.Down, Supplies: []string{id}, Reason: id + " fails again during the power-up"})
+		e.record(Record{Kind: Turned, Goal: plan.Down, Supplies: []string{id}, Reason: reason})
 	}
 	s.gate = false
 	e.record(Record{Kind: Mains, Cause: Failing, Supplies: []string{id}, Reason: e.tells(s), Replace: s.state.ReplaceBattery})
@@ -208,7 +212,7 @@ func (e *Engine) comesBack(k int) {
 // cycled takes down that a supply's output was off, or may have been, and is on: what hangs on it is looked at anew.
 func (e *Engine) cycled(k int, why string) {
 	s := &e.supplies[k]
-	s.lapse, s.cutDue = justBack, zeroTime
+	s.lapse, s.cutDue = justBack, time.Time{}
 	if s.state.Mains == power.MainsOnline && s.state.SilentFor == 0 {
 		s.lapse = noLapse
 	}

@@ -57,7 +57,7 @@ var phaseNames = [phases]string{"verifying", "commanding", "proving", "backing o
 func (p phase) String() string { return phaseNames[p] }
 
 // moves are the only ways from one phase to another, and what causes them. docs/ENGINE.md is made from this table.
-var moves = []move{
+var moves = [...]move{
 	{verifying, commanding, "the evidence is there, and the permit allows the command"},
 	{verifying, proving, "nothing is to be commanded: it comes up with its power; or its time is over: it is looked at once more"},
 	{verifying, backingOff, "it is still on its way the other way, or its time has not come"},

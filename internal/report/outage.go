@@ -162,6 +162,7 @@ func (f *fold) mains() {
 		r := &f.records[i]
 		for _, id := range r.Supplies {
 			switch {
+			case r.Kind == engine.Mains && (r.Cause == engine.Cycled || r.Cause == engine.Unseen || r.Cause == engine.Released): // of its output
 			case r.Kind == engine.Opened, r.Kind == engine.Mains && !f.returned(r, id):
 				begins(r.At, id)
 			case r.Kind == engine.Mains:

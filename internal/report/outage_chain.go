@@ -53,7 +53,7 @@ func (f *fold) chains() {
 		}
 	}
 	for i := range f.records {
-		if r := &f.records[i]; r.Kind == engine.Turned {
+		if r := &f.records[i]; r.Kind == engine.Turned && r.Goal != goal {
 			add()
 			pass, goal = pass+1, r.Goal
 		}

@@ -125,6 +125,15 @@ func (f *fold) decisions() {
 		case r.Kind == engine.Turned:
 			d.What = "going " + string(r.Goal)
 			d.Text = because(r.Reason, reckoning(r.Numbers, r.Goal))
+		case r.Kind == engine.Forbidden:
+			d.What = "nothing is sent, by a fault of Ebbtide"
+			if r.Verb != nil {
+				d.What = fmt.Sprintf("%s %s is not sent, by a fault of Ebbtide", r.Verb, r.Node)
+			}
+			d.Text = because(r.Reason, "") + " Please report it."
+		case r.Kind == engine.Mains && r.Cause == engine.Released:
+			d.What = "the output of " + enumerate(r.Supplies) + " is not cut"
+			d.Text = because(r.Reason, "")
 		case r.Kind == engine.NoReturn:
 			d.What = "the point of no return is passed"
 			d.Text = fmt.Sprintf("From here on the shutdown is finished and the output of %s cut, even if mains return.", enumerate(r.Supplies))

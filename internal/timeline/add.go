@@ -43,10 +43,14 @@ func (t *Timeline) Add(r engine.Record) {
 	case engine.NoReturn:
 		t.NoReturn = r.At
 		t.mark(r, "point of no return", r.Node)
+	case engine.Forbidden:
+		t.mark(r, "not sent: "+r.Node, r.Reason)
 	case engine.Turned:
+		if t.Goal != r.Goal { // a supply after the other may turn the same way
+			t.NoReturn = time.Time{}
+			t.pass++
+		}
 		t.Goal = r.Goal
-		t.NoReturn = time.Time{}
-		t.pass++
 		t.mark(r, "going "+string(r.Goal), r.Reason)
 	case engine.Ordered:
 		t.ordered(r)

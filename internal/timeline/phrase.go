@@ -50,6 +50,11 @@ func (t *Timeline) Phrase(r *engine.Record) string {
 		return fmt.Sprintf("%s %s: it is seen %s", r.Node, r.Reason, r.State)
 	case engine.NoReturn:
 		return "point of no return: what has begun is finished first"
+	case engine.Forbidden:
+		if r.Verb == nil {
+			return "a fault of Ebbtide: " + r.Reason
+		}
+		return fmt.Sprintf("%s %s was not sent, by a fault of Ebbtide: %s", r.Verb, r.Node, r.Reason)
 	case engine.Mains:
 		return strings.Join(r.Supplies, ", ") + ": " + r.Reason
 	case engine.Turned:

@@ -101,10 +101,12 @@ func (r *Referee) rule4(c *command) string {
 // rule6: No start is sent to a stopping node and no stop to a starting one before it has settled.
 //
 // Nobody can see that of a node that has not answered since it was last told to go off, nor of a VM that has not answered since
-// it came up with its host, nor of another that is silent for longer than its start may take, since it was told to start or its power came back.
+// it came up with its host. And nobody has to wait for longer than a start may take, since it was told to start or its power came
+// back: what hangs on its way up does not keep its storage running.
 func (r *Referee) rule6(c *command) string {
 	start := c.decl.Time(plan.Start)
-	hidden := c.node.mute && (c.decl.Kind == plan.VM || c.at.Sub(c.node.roused) > max(start.Within, start.Nominal))
+	overdue := !c.node.roused.IsZero() && c.at.Sub(c.node.roused) > max(start.Within, start.Nominal)
+	hidden := c.node.mute && (c.decl.Kind == plan.VM || c.node.roused.IsZero()) || overdue
 	switch {
 	case c.stops() && c.node.now.State == plan.Starting && !hidden:
 		return c.decl.ID + " was told to stop while it starts"

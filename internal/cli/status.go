@@ -229,6 +229,29 @@ func writeOutage(w io.Writer, s *daemon.Status) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", st.Verb, st.Node, st.State, stepTook(st, s.Now), st.Reason)
 	}
 	_ = t.Flush() // to where the rest goes
+	writeWaiting(w, &s.View)
+}
+
+// writeWaiting says of each node that waits what it waits for, in the engine's words: those that wait for the same together.
+func writeWaiting(w io.Writer, v *engine.View) {
+	var reasons []string
+	waiting := map[string][]string{}
+	for i := range v.Nodes {
+		n := &v.Nodes[i]
+		if n.Why == "" || n.Doing != "" {
+			continue
+		}
+		if waiting[n.Why] == nil {
+			reasons = append(reasons, n.Why)
+		}
+		waiting[n.Why] = append(waiting[n.Why], n.ID)
+	}
+	if len(reasons) > 0 {
+		fmt.Fprintln(w)
+	}
+	for _, why := range reasons {
+		fmt.Fprintf(w, "%s: %s\n", some(waiting[why]), why)
+	}
 }
 
 // stepTook says how long a step took, or takes until now.

@@ -31,7 +31,10 @@ func TestFingerprintsAreExact(t *testing.T) {
 				after := w.clone()
 				after.step(c)
 				k := x.key(after)
-				next, keys = append(next, after), append(keys, k[:]...)
+				keys = append(keys, k[:]...)
+				if after.broken == "" { // the way ends there, and TestExplore tells of it
+					next = append(next, after)
+				}
 			}
 			require.Equal(t, at, x.key(w), "what a copy does changes its original")
 			sum := sha256.Sum256(keys)

@@ -178,7 +178,8 @@ func (j *judge) mayStop(w *world, i int, verb plan.Verb) {
 	if w.things[i].state == plan.Starting && !unseen {
 		w.violate("6: %s was told to stop while it starts", w.id(i))
 	}
-	if j.polls == 3 && !j.cycled {
+	hung := reasoned && j.intent.Cause == engine.Hung && w.things[i].state == plan.Stopping // to be started again
+	if j.polls == 3 && !j.cycled && !hung {
 		w.violate("21: %s keeps its power and was told to stop", w.id(i))
 	}
 	if verb == plan.Force && !reasoned {

@@ -1,203 +1,264 @@
 package dst_test
 
 const (
-	engineEngine   = "internal/engine/engine.go"
-	engineExec     = "internal/engine/exec.go"
-	engineGuard    = "internal/engine/guard.go"
-	enginePlace    = "internal/engine/place.go"
-	engineDrill    = "internal/engine/drill.go"
-	engineRefuse   = "internal/engine/refuse.go"
-	engineLadder   = "internal/engine/ladder.go"
-	engineProgress = "internal/engine/progress.go"
-	engineResume   = "internal/engine/resume.go"
-	engineRun      = "internal/engine/run.go"
-	engineSupply   = "internal/engine/supply.go"
-	engineSurvey   = "internal/engine/survey.go"
-	engineSee      = "internal/engine/see.go"
-	engineCycle    = "internal/engine/cycle.go"
-	adapterPowered = "internal/adapter/powered.go"
-	planEstate     = "internal/plan/estate.go"
-	planStep       = "internal/plan/step.go"
-	runnerRunner   = "internal/runner/runner.go"
-	runnerEffects  = "internal/runner/effects.go"
+	adapterPowered  = "internal/adapter/powered.go"
+	engineBelief    = "internal/engine/belief.go"
+	engineCondition = "internal/engine/condition.go"
+	engineCycle     = "internal/engine/cycle.go"
+	engineDrill     = "internal/engine/drill.go"
+	engineEngine    = "internal/engine/engine.go"
+	engineEvaluate  = "internal/engine/evaluate.go"
+	engineGuard     = "internal/engine/guard.go"
+	engineLadder    = "internal/engine/ladder.go"
+	engineLedger    = "internal/engine/ledger.go"
+	engineLook      = "internal/engine/look.go"
+	engineOutage    = "internal/engine/outage.go"
+	enginePermit    = "internal/engine/permit.go"
+	planEstate      = "internal/plan/estate.go"
+	planStep        = "internal/plan/step.go"
+	runnerEffects   = "internal/runner/effects.go"
+	runnerRunner    = "internal/runner/runner.go"
+	engineStep      = "internal/engine/step.go"
+	engineSupply    = "internal/engine/supply.go"
+	engineTrigger   = "internal/engine/trigger.go"
+	engineWant      = "internal/engine/want.go"
+	engineWork      = "internal/engine/work.go"
 )
 
-// bugs are the seeded bugs. Where a rule has a second line of defence, the bug takes both away.
+// bugs are the seeded bugs, named by what they answer wrongly: a rule of the permit, a question of a belief, a change of the
+// ledger, a want, a condition, a way of a step. Where a rule has a second line of defence, the bug takes both away: of a rule of
+// the permit what comes before it is taken away as well, since a refusal alone is a violation.
 var bugs = []bug{
-	{name: "a drill goes on when the mains fail", edits: []edit{
-		{engineDrill, "\te.run.drill = nil\n\te.endDischarge(", "\te.endDischarge("},
-		{engineDrill, "if e.run.drill != nil && e.run.goal == plan.Down {", "if e.run.drill != nil {"},
+	{name: "rule 1: storage is stopped while what uses it is on", edits: []edit{
+		{enginePermit, "\treturn e.notProvenOff(e.usersOf(i), \"uses it\")\n", "\treturn \"\"\n"},
+		{engineGuard, "\tcase doubtful:\n\t\te.holdBack(i, \"what uses it is not proven off\")", "\tcase doubtful && decl.Kind != plan.Other:\n\t\te.holdBack(i, \"what uses it is not proven off\")"},
+		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, decl.Kind == plan.Other:\n\tcase decl.Kind == plan.VM"},
+		{engineWant, "\t\treturn kind == plan.Host && worst == unproven", "\t\treturn kind == plan.Host && worst == unproven || kind == plan.Other"},
 	}},
-	{name: "a drill is forgotten in a crash", edits: []edit{
-		{engineDrill, "r.drill[i], r.scope[i] = true, true", "r.drill[i] = true"},
+	{name: "rule 2: a host is stopped with VMs on it", edits: []edit{
+		{enginePermit, "\t}), \"runs on it\")", "\t})[:0], \"runs on it\")"},
+		{engineGuard, "\t\te.takeAlong(i, on)\n", ""},
 	}},
-	{name: "a drill takes what others still need", edits: []edit{
-		{engineRefuse, "[]func([]bool) string{e.cannotComeBack, e.notSeen, e.needed}", "[]func([]bool) string{e.cannotComeBack, e.notSeen}"},
-		{engineDrill, "if why := e.needed(r.drill); why != \"\" {", "if why := e.needed(r.drill); why == \"never\" {"},
-		{engineGuard, "\t\tif un.down {\n", "\t\tif un.down || e.inDrill() {\n"},
+	{name: "rule 3: an output is cut with what was given up on it", edits: []edit{
+		{enginePermit, "\treturn e.notProvenOff(e.usersOf(i), \"hangs on it\")", "\treturn \"\""},
+		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, w.verb == plan.Cut:\n\tcase decl.Kind == plan.VM"},
+		{engineGuard, "\tcase doubtful:\n\t\te.holdBack(i, \"what uses it is not proven off\")", "\tcase doubtful && w.verb != plan.Cut:\n\t\te.holdBack(i, \"what uses it is not proven off\")"},
+		{engineWant, "\tcase worst == pending || s.Verb != plan.Stop:\n\t\treturn false", "\tcase worst == pending || s.Verb != plan.Stop:\n\t\treturn worst != pending && s.Verb == plan.Cut"},
 	}},
-	{name: "an accepted command counts as a proof", edits: []edit{
-		{engineExec, "if e.holds(i, x.verb) { // a watch was faster", "if true { // a watch was faster"},
+	{name: "rule 4: what was off is started too", edits: []edit{
+		{enginePermit, "e.ledger.outage.nodes[i].snap.on {\n\t\treturn \"\"", "e.ledger.outage.nodes[i].snap.taken {\n\t\treturn \"\""},
+		{engineWant, "\tcase !entry.snap.on:\n\t\treturn proven\n", "\tcase !entry.snap.taken:\n\t\treturn proven\n"},
 	}},
-	{name: "the journal is believed about what is off", edits: []edit{
-		{engineResume, "\tcase Proven:\n", "\tcase Proven:\n\t\te.nodes[at].surveyed = *rec.Verb == plan.Stop || *rec.Verb == plan.Cut\n\t\te.nodes[at].down = e.nodes[at].surveyed\n"},
-		{engineEngine, "\tfor i := range e.nodes {\n\t\te.probeNode(i)\n\t}\n\te.sweepAt", "\tfor i := range e.nodes {\n\t\tif !e.nodes[i].surveyed {\n\t\t\te.probeNode(i)\n\t\t}\n\t}\n\te.sweepAt"},
+	{name: "rule 5: the gate is not asked when something is started", edits: []edit{
+		{enginePermit, "\tif !fed {\n\t\treturn \"none of its", "\tif false {\n\t\treturn \"none of its"},
+		{engineCondition, "{ return c == mains || c == ready }", "{ return c == mains || c == ready || c == charging }"},
 	}},
-	{name: "outputs are cut on intents", edits: []edit{
-		{engineGuard, "if un.down {", "if un.down || decl.Kind == plan.Supply && un.touched {"},
-		{engineProgress, "case s.Verb != plan.Stop:\n", "case s.Verb == plan.Cut:\n\t\treturn true\n\tcase s.Verb != plan.Stop:\n"},
+	{name: "rule 6: a stop is sent to what starts", edits: []edit{
+		{enginePermit, "\tcase takesDown(rung) && e.rises(i) && probed(e.estate.Node(i)):", "\tcase false:"},
+		{engineStep, "(e.rises(i) || !e.looked(i) || e.mayHaveRisen(i))", "(!e.looked(i) || e.mayHaveRisen(i))"},
 	}},
-	{name: "no recharge gate", edits: []edit{
-		{engineSupply, "if !restore.Holds(e.facts(s)) {", "if false && !restore.Holds(e.facts(s)) {"},
+	{name: "rule 6: a start is sent to what stops", edits: []edit{
+		{enginePermit, "\tcase rung == plan.Start && e.nodes[i].belief.seen.State == plan.Stopping:", "\tcase false:"},
+		{engineStep, "\t\treturn n.belief.seen.State == plan.Stopping\n", "\t\treturn false\n"},
 	}},
-	{name: "the snapshot is taken again", edits: []edit{
-		{engineSurvey, "if n.snapped {\n", "if n.snapped && r.goal == plan.Down {\n"},
+	{name: "rule 7: the command goes out before its intent", edits: []edit{
+		{engineStep, "\te.out = append(e.out, do)\n", "\te.out = append(e.out[:len(e.out)-1:len(e.out)-1], do, e.out[len(e.out)-1])\n"},
 	}},
-	{name: "what was off is started too", edits: []edit{
-		{engineProgress, "return proven, !n.wasOn && (node.Kind != plan.Passive || !node.Healthy) || n.up && !n.down", "return proven, n.up && !n.down"},
+	{name: "rule 9: who gave its place back goes on without one", edits: []edit{
+		{enginePermit, "\tif !e.nodes[i].work.placed {", "\tif false {"},
+		{engineStep, "\tcase !w.placed:\n", "\tcase false:\n"},
 	}},
-	{name: "a resume repeats what had settled", edits: []edit{
-		{engineResume, "e.nodes[at].did(*rec.Verb)\n\t\te.nodes[at].open = nil\n", "e.nodes[at].did(*rec.Verb)\n"},
+	{name: "rule 9: limits are forgotten after a crash", edits: []edit{
+		{engineEngine, "\t\t\tw.placed = true\n\t\t\te.course.slots.Take(i)\n", "\t\t\tw.placed = true\n"},
 	}},
-	{name: "limits are forgotten after a crash", edits: []edit{
-		{engineProgress, "\t\t\tif !x.away {\n", "\t\t\tif !x.away && x.op != 0 {\n"},
+	{name: "rule 10: a VM is stopped before its users", edits: []edit{
+		{enginePermit, "\t\t\tif !e.isOff(u) && !o.nodes[u].givenUp.Has(plan.Stop) {", "\t\t\tif false {"},
+		{engineGuard, "\tcase decl.Kind == plan.VM && guestsOnly:", "\tcase decl.Kind == plan.VM:"},
+		{engineWant, "\tcase worst == pending || s.Verb != plan.Stop:\n", "\tcase worst == pending && kind != plan.VM || s.Verb != plan.Stop:\n"},
 	}},
-	{name: "who gave its place back goes on without one", edits: []edit{
-		{engineExec, "\tif x.away {\n", "\tif false {\n"},
+	{name: "rule 10: something is started before what it needs", edits: []edit{
+		{enginePermit, "\t\t\tif !e.isOn(d) {\n\t\t\t\treturn \"it needs \"", "\t\t\tif false {\n\t\t\t\treturn \"it needs \""},
+		{engineWant, "\tif worst := e.worst(id); worst != proven {\n\t\treturn Why{Code: whyBefore(worst), node: e.firstBefore(id, worst)}\n\t}\n\treturn Why{Code: NothingElse}\n}\n\n// unfedBy", "\treturn Why{Code: NothingElse}\n}\n\n// unfedBy"},
+		{engineGuard, "\t\tif !e.isOn(d) || e.nodes[d].belief.answer != plan.On {", "\t\tif false {"},
 	}},
-	{name: "what may be at work gives its place back", edits: []edit{
-		{enginePlace, "limit < 0 || x.heard {", "limit < 0 {"},
-		{engineResume, "rec.Outcome == Unreached && !n.open.heard:", "rec.Outcome == Unreached:"},
-	}},
-	{name: "what nobody can reach keeps its place", by: "./test/dst TestSilentNodesHoldNobodyUp", edits: []edit{
-		{enginePlace, "limit < 0 || x.heard {", "limit < 0 || x.heard || x.phase == commanding {"},
-	}},
-	{name: "what nobody can reach has its turn first", by: "./test/dst TestSilentNodesHoldNobodyUp", edits: []edit{
-		{enginePlace, "\tif last {\n", "\tif last && e.run.goal == plan.Up {\n"},
-	}},
-	{name: "forced without a reason", edits: []edit{
-		{engineLadder, "rung: plan.Force, cause: cause, reason: why,", "rung: plan.Force, cause: cause,"},
-	}},
-	{name: "A and B feeds treated as one", edits: []edit{
-		{planEstate, "!slices.ContainsFunc(e.feeds[i], func(j int) bool { return !scope[j] })", "slices.ContainsFunc(e.feeds[i], func(j int) bool { return scope[j] })"},
-	}},
-	{name: "storage is stopped without its guard", edits: []edit{
-		{engineGuard, "if x.verb != plan.Cut && x.verb != plan.Stop {\n", "if x.verb != plan.Cut && x.verb != plan.Stop || kind != plan.VM && kind != plan.Host && kind != plan.Supply {\n"},
-	}},
-	{name: "a host is stopped with VMs on it", edits: []edit{
-		{engineGuard, "x.rung, x.reason = plan.Force, ", "x.reason = "},
-	}},
-	{name: "a stop is sent to what starts", edits: []edit{
-		{engineExec, "return n.seen.State == plan.Starting && e.now.Before(n.exec.deadline)", "return false"},
-	}},
-	{name: "a start is sent to what stops", edits: []edit{
-		{engineExec, "case plan.Start:\n\t\treturn n.seen.State == plan.Stopping", "case plan.Start:\n\t\treturn false"},
-	}},
-	{name: "VMs are stopped before caches are in write-through", edits: []edit{
+	{name: "rule 12: VMs are stopped before caches are in write-through", edits: []edit{
+		{enginePermit, "\t\tif over || n.Kind != plan.Cluster && decl.Kind == plan.VM {", "\t\tif over {"},
 		{planStep, "return b.step(i, Stop, n.Stage, withStep(after, protected)...)", "return b.step(i, Stop, n.Stage, after...)"},
 	}},
-	{name: "a step goes on when the first of those before it has ended", edits: []edit{
-		{engineProgress, "if cascade && pr.left[next] == 0 &&", "if cascade &&"},
-		{engineGuard, "case decl.Kind == plan.VM && taken:", "case decl.Kind == plan.VM:"},
+	{name: "rule 12: storage is stopped with dirty blocks", edits: []edit{
+		{enginePermit, "e.nodes[i].belief.seen.Clean != plan.Yes {", "false {"},
+		{engineBelief, "\t\treturn b.seen.Clean == plan.Yes && b.seen.Protected != plan.No", "\t\treturn b.seen.Protected != plan.No"},
 	}},
-	{name: "a failed step is shown as proven", edits: []edit{
-		{engineExec, "e.record(Record{Kind: Failed, Node: decl.ID,", "e.record(Record{Kind: Proven, Node: decl.ID,"},
+	{name: "rule 12: what was set aside before the outage is put back", edits: []edit{
+		{engineWant, "return n.changed() && (n.snap.cacheWas == plan.No || n.snap.cacheWas == plan.NotKnown && e.nodes[i].belief.seen.Protected == plan.Yes)", "return n.changed()"},
 	}},
-	{name: "a power-up on battery", edits: []edit{
-		{engineSupply, "return s != nil && e.live(s) && (!s.failed || s.gate)", "return s != nil"},
+	{name: "rule 17: A and B feeds are treated as one", edits: []edit{
+		{planEstate, "!slices.ContainsFunc(e.feeds[i], func(j int) bool { return !scope[j] })", "slices.ContainsFunc(e.feeds[i], func(j int) bool { return scope[j] })"},
 	}},
-	{name: "what a cache was set to is forgotten in a crash", edits: []edit{
-		{engineResume, "e.nodes[i].snapshot(&ns)\n", "e.nodes[i].snapshot(&ns)\n\t\t\te.nodes[i].settings = \"\"\n"},
+	{name: "rule 18: something is forced without a reason", edits: []edit{
+		{engineLadder, "since: w.since, force: force{cause, why}}", "since: w.since, force: force{cause, \"\"}}"},
 	}},
-	{name: "what is put back by half counts as back", edits: []edit{
-		{engineExec, "return n.seen.Protected == plan.No && n.setAsBefore()", "return n.seen.Protected == plan.No"},
+	{name: "rule 18: what matters more is forced first", edits: []edit{
+		{engineLadder, "\t\treturn e.estate.Node(j).Risk < decl.Risk && !hasTime", "\t\treturn false && !hasTime"},
 	}},
-	{name: "a protection that a late command took off is not looked at", by: "./internal/engine TestStories", edits: []edit{
-		{engineGuard, "\te.awaitLoose(i)\n", ""},
+	{name: "rule 21: what keeps its power is stopped", edits: []edit{
+		{enginePermit, "|| e.goesDown(i) || e.isHung(i) {\n\t\treturn \"\"\n\t}\n\treturn \"it keeps its power\"", "|| true {\n\t\treturn \"\"\n\t}\n\treturn \"it keeps its power\""},
+		{enginePermit, "\tif !takesDown(rung) || e.inDrill(i) || e.isHung(i) {", "\tif true {"},
+		{engineWant, "\treturn o.lost[i] || o.drill.phase == drillDown", "\treturn o.lost[i] || o.scope[i] && e.committedSupply() >= 0 && len(e.estate.Feeds(i)) > 1 || o.drill.phase == drillDown"},
+		{engineWant, "\treturn o.lost[s.Node] && o.due[s.stage][s.Node]", "\treturn (o.lost[s.Node] || len(e.estate.Feeds(s.Node)) > 1) && (o.due[s.stage][s.Node] || len(e.estate.Feeds(s.Node)) > 1)"},
 	}},
-	{name: "our own machine goes before another cut is seen to be made", by: "./internal/engine TestStories", edits: []edit{
-		{engineGuard, "(e.maybeCut(i) || e.mayBeDeaf(i))", "e.maybeCut(i)"},
+	{name: "rule 11: the reserve is spent on waiting", edits: []edit{
+		{engineTrigger, "\tcase left.Value <= reserve:\n", "\tcase left.Value <= 0:\n"},
+		{engineTrigger, "\tcase e.known && left.Value <= reserve+e.estimate.Hosts.Seconds():", "\tcase false:"},
 	}},
-	{name: "write-back before the gate", edits: []edit{
-		{engineProgress, "return !e.journalLost && e.fed(s.Node) && e.poweredDeps(s.Node)", "return !e.journalLost && (s.Verb == plan.Unprotect || e.fed(s.Node) && e.poweredDeps(s.Node))"},
-		{engineRun, "case !anyGate:", "case false && !anyGate:"},
-	}},
-	{name: "time is won by reordering", edits: []edit{
-		{engineLadder, "if step.Verb == plan.Flush && !step.Milestone", "if step.Verb != plan.Cut && !step.Milestone"},
-		{engineGuard, "\tdefault:\n\t\te.holdBack(i, \"not off,", "\tcase e.run.pressure != noPressure:\n\tdefault:\n\t\te.holdBack(i, \"not off,"},
-	}},
-	{name: "one lying probe is believed", edits: []edit{
+	{name: "belief: one look proves a node off", edits: []edit{
 		{engineEngine, "proofLooks   = 2 ", "proofLooks   = 1 "},
-		{engineSee, "odd := (state == plan.On", "odd := false && (state == plan.On"},
+		{engineLook, "odd := (state == plan.On", "odd := false && (state == plan.On"},
+		{engineGuard, "e.doubts(i, u) || w.guard.rounds > 1", "false || w.guard.rounds > 1"},
 	}},
-	{name: "the point of no return is forgotten", edits: []edit{
-		{engineRun, "case r.noReturn && !e.finishedDown()", "case false && !e.finishedDown()"},
+	{name: "belief: silence proves a node off that took no stop", edits: []edit{
+		{engineBelief, "|| !e.acceptedStop(i) || e.cutOff(i)", "|| e.cutOff(i)"},
 	}},
-	{name: "silence proves a node off that took no stop", edits: []edit{
-		{engineSee, "!n.accepted || decl.OffAfter == 0", "decl.OffAfter == 0"},
+	{name: "belief: silence proves a node off that may be booting", edits: []edit{
+		{engineBelief, "decl.OffAfter == 0 || e.rises(i) || e.now.Before(b.boots) ||", "decl.OffAfter == 0 ||"},
 	}},
-	{name: "what keeps its power is stopped", edits: []edit{
-		{engineProgress, "\treturn r.dark[s.Node]\n", "\treturn true\n"},
-		{engineLadder, "return !e.run.dark[i] }", "return false }"},
+	{name: "belief: silence behind a dark switch proves a node off", edits: []edit{
+		{engineBelief, "|| e.cutOff(i) || b.unasked {", "|| b.unasked {"},
 	}},
-	{name: "the command goes out before its intent", edits: []edit{
-		{engineExec, "\te.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, State: e.unanswered(i), Reason: x.reason, Cause: x.cause})\n", "\tdefer e.record(Record{Kind: Intent, Op: x.op, Node: decl.ID, Verb: &verb, Attempt: x.attempt, State: e.unanswered(i), Reason: x.reason, Cause: x.cause})\n"},
+	{name: "belief: an old proof stands", edits: []edit{
+		{engineEngine, "proofStands  = 15 * time.Second", "proofStands  = time.Hour"},
+		{engineEngine, "proofAge     = 2 * time.Second", "proofAge     = time.Hour"},
 	}},
-	{name: "a crash forgets what was under way", edits: []edit{
-		{engineResume, "if x == nil || n.exec != nil {", "if true {"},
+	{name: "belief: a start leaves what was known of its node", edits: []edit{
+		{engineBelief, "\tcase plan.Start:\n\t\tb.renew(op)\n", "\tcase plan.Start:\n"},
+		{engineStep, "\tif verb == plan.Start {\n\t\tn.belief.rising = e.now.Add(bootTime(decl))\n\t}\n", ""},
 	}},
-	{name: "the reserve is spent", edits: []edit{
-		{engineSupply, "case left.Value <= reserve:", "case left.Value <= 0:"},
-		{engineSupply, "case e.estimated && left.Value <= reserve+e.estimate.Hosts.Seconds():", "case false:"},
+	{name: "belief: a look from before the command proves it", edits: []edit{
+		{engineBelief, "\tif b.look <= since {\n", "\tif false {\n"},
+		{engineLook, "\tif question <= n.belief.epoch || e.asksAgain", "\tif e.asksAgain"},
+		{engineBelief, "b.seen.State, b.answer, b.askedAt, b.looks, b.proof, b.epoch, b.doubt = plan.Unknown, plan.Unknown, time.Time{}, 0, noProof, op, plan.Unknown", "b.epoch = op"},
 	}},
-	{name: "what matters more is forced first", edits: []edit{
-		{engineLadder, "if e.run.pressure == noPressure && e.lowerRiskWaits(i) {", "if false && e.lowerRiskWaits(i) {"},
+	{name: "belief: a return of power leaves what was known", edits: []edit{
+		{engineBelief, "\tfor _, i := range e.estate.Dependents(supply) {\n\t\te.renew(i)\n\t}\n", "\t_ = supply\n"},
 	}},
-	{name: "what stands on a cluster is stopped before that is set aside", edits: []edit{
-		{planStep, "if e.Node(i).Stage == \"shutdown\" {", "if e.Node(i).Stage == \"\" {"},
+	{name: "belief: an accepted command is a proof", edits: []edit{
+		{engineStep, "\t\tif e.holds(i, w.verb, e.last(i).op) { // a watch", "\t\tif true { // a watch"},
 	}},
-	{name: "a cluster is not put back", edits: []edit{
-		{engineProgress, "return proven, n.cacheWas != plan.No && !blindly\n", "return proven, n.cacheWas != plan.No && !blindly || node.Kind == plan.Cluster\n"},
+	{name: "belief: what is put back by half is back", edits: []edit{
+		{engineBelief, "return b.seen.Protected == plan.No && e.setAsBefore(i)", "return b.seen.Protected == plan.No"},
 	}},
-	{name: "what was set aside before the outage is put back", edits: []edit{
-		{engineProgress, "return proven, n.cacheWas != plan.No && !blindly\n", "return proven, n.cacheWas == plan.NotKnown && !blindly\n"},
+	{name: "belief: a host that came up says nothing of its VMs", edits: []edit{
+		{engineLook, "\tcase changed && decl.Kind == plan.Host:\n\t\te.renewGuests(i)\n", ""},
 	}},
-	{name: "an old look says what is to be put back", edits: []edit{
-		{engineGuard, "if x.verb == plan.Unprotect {\n\t\te.guardPutBack(i)\n", "if x.verb == plan.Unprotect {\n\t\te.command(i)\n"},
+	{name: "ledger: a crash forgets what was under way", edits: []edit{
+		{engineEngine, "\t\tif !last.open {\n\t\t\tcontinue", "\t\tif true {\n\t\t\tcontinue"},
 	}},
-	{name: "an outlet is switched off under its load", edits: []edit{
+	{name: "ledger: the point of no return is forgotten", edits: []edit{
+		{engineLedger, "{ return s.out || s.cycle != uncut }", "{ return s.out }"},
+	}},
+	{name: "ledger: a supply that was cut stays cut for ever", edits: []edit{
+		{engineLedger, "func(s *standing) { s.cycle, s.missed = uncut, 0 })", "func(s *standing) { s.missed = 0 })"},
+	}},
+	{name: "ledger: the snapshot is taken again", edits: []edit{
+		{engineLedger, "func (n *entry) taken(ns *NodeState) {\n", "func (n *entry) taken(ns *NodeState) {\n\tn.givenUp = 0\n"},
+		{engineOutage, "if entry := &o.nodes[i]; o.scope[i] && !entry.snap.taken && probed", "if entry := &o.nodes[i]; o.scope[i] && probed"},
+	}},
+	{name: "ledger: what a cache was set to is forgotten", edits: []edit{
+		{engineLedger, "cacheWas: ns.Protected, set: ns.Settings,", "cacheWas: ns.Protected,"},
+	}},
+	{name: "ledger: a failed step is on record as proven", edits: []edit{
+		{engineStep, "\te.record(Record{Kind: Failed, Node: e.id(i), Verb: &verb, Attempt", "\te.record(Record{Kind: Proven, Node: e.id(i), Verb: &verb, Attempt"},
+	}},
+	{name: "ledger: a drill goes on when the mains fail", edits: []edit{
+		{engineLedger, "\tl.outage.drill.leave()\n", ""},
+	}},
+	{name: "ledger: what was stopped by a drill is not brought back", edits: []edit{
+		{engineLedger, "\t\to.drill.in[i], o.scope[i] = true, true\n", "\t\to.drill.in[i] = true\n"},
+	}},
+	{name: "ledger: what came back by itself is not shown as back", edits: []edit{
+		{engineLook, "\t\twrite(Proven, plan.Start, \"it came back by itself\", Already)\n", ""},
+	}},
+	{name: "ledger: a cut that was not made counts as made", edits: []edit{
+		{engineLook, "\tcase b.seen.State == plan.On && st.cycle == cutProven && b.seen.Uncut && !s.output.offSeen:", "\tcase false:"},
+	}},
+	{name: "want: a stage begins with the first", edits: []edit{
+		{engineWant, "o.due[s.stage][s.Node]", "o.due[0][s.Node]"},
+	}},
+	{name: "want: a cluster is not put back", edits: []edit{
+		{engineWant, "\t\tif !e.toPutBack(i) {\n", "\t\tif !e.toPutBack(i) || node.Kind == plan.Cluster {\n"},
+	}},
+	{name: "want: a drill takes what others still need", edits: []edit{
+		{engineDrill, "\tif why := e.needed(d.in); why != \"\" {", "\tif why := e.needed(d.in); why == \"never\" {"},
+	}},
+	{name: "want: a step goes on when the first of those before it has ended", edits: []edit{
+		{engineWant, "\t\tif st == pending {\n\t\t\tc.waitsAt[id] = at\n\t\t\treturn pending\n\t\t}\n", "\t\tif st == pending && len(before) == 1 {\n\t\t\tc.waitsAt[id] = at\n\t\t\treturn pending\n\t\t}\n"},
+		{engineWant, "\t\tworst = max(worst, st)\n", "\t\tif st != pending {\n\t\t\tworst = max(worst, st)\n\t\t}\n"},
+		{engineWant, "c.stands[base+before[at]] == pending {", "c.stands[base+before[at]] == pending && len(before) == 1 {"},
+	}},
+	{name: "want: what waits for its turn again is not woken", edits: []edit{
+		{engineStep, "\te.timers.Push(timer{at: n.pause, node: i, number: n.timer})\n}\n\n// end", "}\n\n// end"},
+	}},
+	{name: "condition: on line again counts at once", edits: []edit{
+		{engineEngine, "returnAfter  = 5 * time.Second", "returnAfter  = 0 * time.Second"},
+		{engineCondition, "\tcase s.OnlineFor < returnAfter:\n", "\tcase false:\n"},
+	}},
+	{name: "condition: a silent supply counts as on line", edits: []edit{
+		{engineCondition, "\tcase s.SilentFor > 0:\n\t\treturn wentSilent\n", ""},
+		{engineSupply, "!s.state.OutputOff && s.state.SilentFor == 0 && s.state.Mains == power.MainsOnline\n}", "!s.state.OutputOff && s.state.Mains == power.MainsOnline\n}"},
+	}},
+	{name: "condition: a test on purpose is an outage", edits: []edit{
+		{engineCondition, "\tcase says == saysTest:\n\t\treturn testing\n", "\tcase says == saysTest:\n\t\treturn onBattery\n"},
+	}},
+	{name: "work: a step that backs off does not look before it commands again", edits: []edit{
+		{engineWork, "\t{backingOff, proving, \"the pause is over: it is looked at before it is told again\"},\n", ""},
+	}},
+	{name: "work: a step that ends keeps its place", edits: []edit{
+		{engineStep, "\tif w.placed {\n\t\te.course.slots.Release(i)\n\t}\n", ""},
+	}},
+	{name: "guard: who did not answer is not asked again", by: "./internal/engine TestStories", edits: []edit{
+		{engineEngine, "guardRounds  = 3 ", "guardRounds  = 0 "},
+	}},
+	{name: "guard: an old look says what is to be put back", edits: []edit{
+		{engineGuard, "\t\tif e.now.Sub(e.nodes[i].belief.askedAt) > lookAge {\n\t\t\te.await(i, i)\n", "\t\tif false {\n\t\t\te.await(i, i)\n"},
+	}},
+	{name: "guard: a protection that a late command took off is not looked at", by: "./internal/engine TestStories", edits: []edit{
+		{engineGuard, "\t\t\te.awaitLate(i)\n", ""},
+	}},
+	{name: "cycle: our own machine goes before another cut is seen to be made", by: "./internal/engine TestStories", edits: []edit{
+		{engineGuard, "(e.mayBeMade(i) || e.mayBeDeaf(i))", "e.mayBeMade(i)"},
+	}},
+	{name: "cycle: what may be booting proves a cut that nobody saw", edits: []edit{
+		{engineCycle, "!slices.ContainsFunc(e.cycledBy(i), e.showsUp)", "len(e.cycledBy(i)) == 0"},
+	}},
+	{name: "outlet: it is switched off under its load", edits: []edit{
 		{planStep, "after := slices.Concat(users, b.aside[i])\n", "after := slices.Concat(users, b.aside[i])\n\tif n.Kind == Outlet {\n\t\tafter = nil\n\t}\n"},
-		{engineGuard, "if un.down {", "if un.down || decl.Kind == plan.Outlet {"},
+		{enginePermit, "\treturn e.notProvenOff(e.usersOf(i), \"uses it\")\n", "\tif decl.Kind == plan.Outlet {\n\t\treturn \"\"\n\t}\n\treturn e.notProvenOff(e.usersOf(i), \"uses it\")\n"},
+		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, decl.Kind == plan.Outlet:\n\tcase decl.Kind == plan.VM"},
 	}},
-	{name: "an output is cut before its outlets", edits: []edit{
+	{name: "outlet: an output is cut before its outlets", edits: []edit{
 		{planStep, "if i != except && b.in(i) && b.last[i] >= 0 {", "if i != except && b.in(i) && b.last[i] >= 0 && b.estate.Node(i).Kind != Outlet {"},
 	}},
-	{name: "what hangs on an outlet is started before it", edits: []edit{
-		{planStep, "\t\t\tdefault:\n\t\t\t\tafter = append(after, b.last[j])\n", "\t\t\tcase e.Node(j).Kind != Outlet:\n\t\t\t\tafter = append(after, b.last[j])\n"},
-		{engineGuard, "n.Can.Has(plan.Stop) && probed(n) && e.run.scope[d]", "n.Can.Has(plan.Stop) && n.Kind != plan.Outlet && probed(n) && e.run.scope[d]"},
-	}},
-	{name: "a cut that was not made counts as made", edits: []edit{
-		{engineCycle, "if n.seen.Uncut && !s.offSeen && e.cutAgain(i) {", "if false && e.cutAgain(i) {"},
-	}},
-	{name: "two proofs that disagree are one", edits: []edit{
+	{name: "adapter: two proofs that disagree are one", edits: []edit{
 		{adapterPowered, "course := p.course\n", "course := p.course\n\tif err == nil && power.State == plan.On {\n\t\treturn seen, nil\n\t}\n"},
 	}},
-	{name: "what came back by itself is not shown as back", edits: []edit{
-		{engineProgress, "\t\t\t\te.cameBack(s.Node)\n", ""},
-	}},
-	{name: "the runner commands before the record is durable", by: "./internal/runner TestIntentsAreDurableBeforeTheirCommands", edits: []edit{
+	{name: "runner: it commands before the record is durable", by: "./internal/runner TestIntentsAreDurableBeforeTheirCommands", edits: []edit{
 		{runnerRunner, "\tlost := r.record(records)\n", ""},
 		{runnerRunner, "\tif lost != nil {\n", "\tif lost := r.record(records); lost != nil {\n"},
 	}},
-	{name: "the runner starts things without a journal", by: "./internal/runner TestAJournalThatIsLostAndComesBack", edits: []edit{
+	{name: "runner: things are started without a journal", by: "./internal/runner TestAJournalThatIsLostAndComesBack", edits: []edit{
 		{runnerEffects, "case r.ledger.lost && (", "case false && ("},
-		{engineProgress, "return !e.journalLost && e.fed", "return e.fed"},
-		{engineRun, "case e.journalLost:", "case false:"},
+		{enginePermit, "\tif bringsUp(rung) && e.journalLost {", "\tif false {"},
+		{engineWant, "\tcase e.journalLost:\n\t\treturn Why{Code: NoJournal}\n", ""},
+		{engineGuard, "(!e.fed[i] || e.journalLost)", "!e.fed[i]"},
+		{engineStep, "(!e.fed[i] || e.journalLost)", "!e.fed[i]"},
 	}},
-	{name: "silence renews a proof", by: "./internal/engine TestStories", edits: []edit{
-		{engineEngine, "guardRounds  = 3 ", "guardRounds  = 1 "},
+	{name: "place: what nobody can reach keeps its place", by: "./test/dst TestSilentNodesHoldNobodyUp", edits: []edit{
+		{engineStep, "limit < 0 || e.last(i).reached || !w.placed {", "true || limit < 0 || e.last(i).reached || !w.placed {"},
 	}},
-	{name: "a stop that reached nobody counts after a crash", by: "./internal/engine TestStories", edits: []edit{
-		{engineResume, "x.verb == plan.Stop && !x.blind", "x.verb == plan.Stop"},
+	{name: "place: what nobody can reach has its turn first", by: "./test/dst TestSilentNodesHoldNobodyUp", edits: []edit{
+		{engineEvaluate, "\t\tlast = last || probed(e.estate.Node(s.Node))", "\t\tlast = false && probed(e.estate.Node(s.Node))"},
+	}},
+	{name: "place: what may be at work gives its place back", edits: []edit{
+		{engineStep, "limit < 0 || e.last(i).reached || !w.placed {", "limit < 0 || !w.placed {"},
 	}},
 }

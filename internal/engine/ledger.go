@@ -181,9 +181,20 @@ func (l *ledger) apply(r *Record) error {
 		l.outage = nil
 	case Intent, Asked, Accepted, Proven, Failed, HeldBack, Reopened:
 		l.step(nodes[0], r)
-	default: // Gap, Spent and Forbidden change nothing
+	case Gap:
+		l.runs()
+	default: // Spent and Forbidden change nothing
 	}
 	return nil
+}
+
+// runs takes that Ebbtide runs, whatever was done to its own machine before.
+func (l *ledger) runs() {
+	for i := range l.outage.nodes {
+		if n := &l.outage.nodes[i]; l.estate.Node(i).Kind == plan.Self && n.shown == shownOff {
+			n.shown = shownOn
+		}
+	}
 }
 
 // named finds the nodes that a record is about: its Node, or those of its list. It fails if the record names what the estate

@@ -179,6 +179,10 @@ func (e *Engine) commanded(i int, ev Finished) {
 	}
 	switch ev.Outcome {
 	case Done:
+		if e.estate.Node(i).Kind == plan.Self {
+			e.prove(i, "", "it took its stop, and goes off with Ebbtide on it")
+			return
+		}
 		if e.holds(i, w.verb, e.last(i).op) { // a watch was faster than the answer
 			e.prove(i, e.proofOf(i), n.belief.seen.Detail)
 			return

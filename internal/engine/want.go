@@ -79,6 +79,9 @@ func (e *Engine) judgeStep(id int) stand {
 			return proven
 		}
 	case node.Kind == plan.Self:
+		if entry.shown == shownOff { // it was told, and there is nothing to look at: it goes now
+			return proven
+		}
 		return pending
 	case e.isOff(i), e.isCutOff(i):
 		return proven

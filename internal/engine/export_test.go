@@ -80,10 +80,10 @@ var leftOut = map[string]string{
 var ages = map[string]time.Duration{
 	"belief.seenAt":       lookAge, // trustLast asks further back, after a quarter of an hour without any sweep
 	"belief.askedAt":      lookAge,
+	"belief.blank":        proofStands + 1,
 	"belief.silent":       time.Hour, // a node's own OffAfter
 	"belief.rising":       0,
 	"belief.boots":        0,
-	"belief.blank":        proofStands,
 	"question.asked":      lookAge,
 	"question.told":       proofAge,
 	"node.pause":          0,

@@ -202,7 +202,7 @@ func (e *Engine) correct(i int) {
 		e.fell(i, plan.Start)
 	case e.unprotected(i):
 		e.fell(i, plan.Protect)
-	case entry.settings == putBack && state == plan.On && e.nodes[i].belief.seen.Protected == plan.Yes && e.nodes[i].belief.look > entry.last.op && !e.goesDown(i):
+	case entry.settings == putBack && state == plan.On && e.nodes[i].belief.look > entry.last.op && !e.goesDown(i) && !e.holds(i, plan.Unprotect, entry.last.op):
 		e.fell(i, plan.Unprotect)
 	}
 }
@@ -240,7 +240,7 @@ func (e *Engine) fell(i int, verb plan.Verb) {
 	case plan.Protect:
 		why, what = "was protected and is not any more", "protected"
 	case plan.Unprotect:
-		why, what = "was put back and is protected again", "put back"
+		why, what = "was put back and is not as it was any more", "put back"
 	default:
 	}
 	if entry.falls+1 < max(decl.Attempts, 2) && state != plan.Gone {

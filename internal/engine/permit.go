@@ -174,7 +174,7 @@ func orderHolds(e *Engine, i int, rung plan.Verb) string {
 }
 
 // dataIsSafe: write-back caches go to write-through before the first VM is stopped, and are proven clean before their storage
-// goes down; a cluster is set aside before what stands on it is stopped.
+// goes down; a cluster is set aside before what stands on it, or carries it, is stopped.
 func dataIsSafe(e *Engine, i int, rung plan.Verb) string {
 	if !takesDown(rung) {
 		return ""
@@ -191,7 +191,7 @@ func dataIsSafe(e *Engine, i int, rung plan.Verb) string {
 		if !e.goesDown(c) || e.isOff(c) || b.seen.State != plan.On || b.seen.Protected == plan.Yes || e.ledger.outage.nodes[c].givenUp.Has(plan.Protect) {
 			continue
 		}
-		over := n.Kind == plan.Cluster && decl.Stage == power.ShutdownStage && e.dependsOn(i, c)
+		over := n.Kind == plan.Cluster && decl.Stage == power.ShutdownStage && (e.dependsOn(i, c) || e.dependsOn(c, i))
 		if over || n.Kind != plan.Cluster && decl.Kind == plan.VM {
 			return e.id(c) + " is not protected"
 		}

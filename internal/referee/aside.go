@@ -97,7 +97,7 @@ func (r *Referee) rule12PutBack(c *command) string {
 		return c.decl.ID + " is put back, and was so before the outage"
 	case !a.told:
 		return c.decl.ID + " is put back, and was never changed"
-	case a.back && !c.node.now.Protected:
+	case a.back && !c.node.now.Protected && (c.node.now.Set == a.set || !a.seen):
 		return c.decl.ID + " is put back once more"
 	case c.Settings != a.set && (a.seen || c.Settings != ""):
 		return fmt.Sprintf("%s is put back to %q, and was set to %q", c.decl.ID, c.Settings, a.set)

@@ -101,14 +101,14 @@ func (r *Referee) rule4(c *command) string {
 // rule6: No start is sent to a stopping node and no stop to a starting one before it has settled.
 //
 // Nobody can see that of a node that has not answered since it was last told to go off, nor of a VM that has not answered since
-// it came up with its host. And nobody has to wait for longer than a start may take, since it was told to start or its power came
-// back: what hangs on its way up does not keep its storage running.
+// it came up with its host, nor of another that is silent for longer than its start may take, since it was told to start or its power came
+// back. What starts for longer than it may is not waited for.
 func (r *Referee) rule6(c *command) string {
 	start := c.decl.Time(plan.Start)
-	overdue := !c.node.roused.IsZero() && c.at.Sub(c.node.roused) > max(start.Within, start.Nominal)
-	hidden := c.node.mute && (c.decl.Kind == plan.VM || c.node.roused.IsZero()) || overdue
+	most := max(start.Within, start.Nominal)
+	hidden := c.node.mute && (c.decl.Kind == plan.VM || c.at.Sub(c.node.roused) > most)
 	switch {
-	case c.stops() && c.node.now.State == plan.Starting && !hidden:
+	case c.stops() && c.node.now.State == plan.Starting && !hidden && c.at.Sub(c.node.began) <= most:
 		return c.decl.ID + " was told to stop while it starts"
 	case c.Verb == plan.Start && c.node.now.State == plan.Stopping && !c.node.mute:
 		return c.decl.ID + " was told to start while it stops"

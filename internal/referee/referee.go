@@ -86,6 +86,7 @@ type node struct {
 
 	mute   bool      // it has not answered since it was last told to go off, or began to start
 	roused time.Time // last told to start, or given its power back
+	began  time.Time // to start, last
 
 	meddled time.Time // somebody else switched it, last
 	looks   int       // answered probes since then
@@ -136,9 +137,11 @@ func (r *Referee) Broken(at time.Time, text string) {
 }
 
 // Changed tells how a node is from now on. A supply's output is told by OutputLost and OutputBack.
-func (r *Referee) Changed(_ time.Time, i int, now Condition) {
+func (r *Referee) Changed(at time.Time, i int, now Condition) {
 	n := &r.nodes[i]
-	n.mute = n.mute || now.State == plan.Starting && n.now.State != plan.Starting
+	if now.State == plan.Starting && n.now.State != plan.Starting {
+		n.mute, n.began = true, at
+	}
 	n.told = n.told && now.State != plan.On && now.State != plan.Off
 	n.now = now
 }

@@ -64,7 +64,8 @@ var stories = []struct{ what, story, wants string }{
 
 	{"a stop of a host that starts", vmsOff + "ups: off; ups: on; esx: starting; stop esx", "6: esx was told to stop while it starts"},
 	{"a stop of a host that is silent for longer than its start may take", vmsOff + "ups: off; ups: on; esx: starting; +10m; stop esx", ""},
-	{"a stop of a host that told long ago that it starts", vmsOff + "esx: starting; esx: answers; +10m; stop esx", "6: esx was told to stop while it starts"},
+	{"a stop of a host that says that it starts", vmsOff + "ups: off; ups: on; +10m; esx: starting; esx: answers; stop esx", "6: esx was told to stop while it starts"},
+	{"a stop of a host that starts for longer than it may", vmsOff + "ups: off; ups: on; esx: starting; esx: answers; +10m; stop esx", ""},
 	{"a stop of what is on", dark + "stop lab", ""},
 	{"a start of what stops", dark + "lab: stopping; " + back + "start lab", "6: lab was told to start while it stops"},
 

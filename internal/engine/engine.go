@@ -49,6 +49,8 @@ type Engine struct {
 	journalLost bool
 	hurryDue    bool
 	shifted     bool // the standing of a supply has changed in this event
+
+	watchesMains bool // the policy watches more than the batteries
 }
 
 // node is what is known of a node beside what is on record.
@@ -130,7 +132,7 @@ func (e *Engine) load(s Settings) {
 	e.ledger.newest = max(newest, s.Newest)
 	e.course = newCourse(s.Estate, e.ledger.stages)
 	e.nodes, e.fed, e.firm, e.press = make([]node, n), make([]bool, n), make([]bool, n), make([]pressure, n)
-	e.foresight = foresight{}
+	e.foresight, e.watchesMains = foresight{}, watchesMains(&s.Policy)
 	e.supplies, e.protectors = nil, nil
 	for k, at := range e.ledger.node {
 		e.supplies = append(e.supplies, supply{node: at, tracker: power.NewTracker(s.Supplies[e.declared(k)])})

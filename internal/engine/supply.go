@@ -171,11 +171,20 @@ func (e *Engine) isUnfit(s *supply) bool { return s.harmful }
 
 // harms finds isUnfit, once for each state of a supply.
 func (e *Engine) harms(s *supply) bool {
-	if s.state.Mains != power.MainsOnline || s.state.Calibrating {
+	if !e.watchesMains || s.state.Mains != power.MainsOnline || s.state.Calibrating {
 		return false
 	}
 	f := power.Facts{State: s.state}
 	return e.settings.Policy.Shutdown.Holds(f) || slices.ContainsFunc(e.settings.Policy.Shed, func(st power.Stage) bool { return st.When.Holds(f) })
+}
+
+// watchesMains reports whether anything but a battery that runs down may stop something by a policy.
+func watchesMains(p *power.Policy) bool {
+	ofBattery := []power.Kind{power.OnBattery, power.SlackBelow, power.RuntimeBelow, power.ChargeBelow, power.LowBattery, power.SilentOnBattery}
+	watches := func(c power.Condition) bool {
+		return slices.ContainsFunc(c.Needs(), func(kind power.Kind) bool { return !slices.Contains(ofBattery, kind) })
+	}
+	return watches(p.Shutdown) || slices.ContainsFunc(p.Shed, func(st power.Stage) bool { return watches(st.When) })
 }
 
 // fails takes a further failing supply into the outage, or one that fails again.

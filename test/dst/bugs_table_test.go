@@ -50,7 +50,7 @@ var bugs = []bug{
 		{engineWant, "\tcase !entry.snap.on:\n\t\treturn proven\n", "\tcase !entry.snap.taken:\n\t\treturn proven\n"},
 	}},
 	{name: "rule 5: the gate is not asked when something is started", edits: []edit{
-		{enginePermit, "\tif !fed {\n\t\treturn \"none of its", "\tif false {\n\t\treturn \"none of its"},
+		{enginePermit, "\tif !fed {\n\t\treturn \"none of its", "\tif !fed && rung == plan.Cut {\n\t\treturn \"none of its"},
 		{engineCondition, "{ return c == mains || c == ready }", "{ return c == mains || c == ready || c == charging }"},
 	}},
 	{name: "rule 6: a stop is sent to what starts", edits: []edit{
@@ -72,7 +72,7 @@ var bugs = []bug{
 		{engineEngine, "\t\t\tw.placed = true\n\t\t\te.course.slots.Take(i)\n", "\t\t\tw.placed = true\n"},
 	}},
 	{name: "rule 10: a VM is stopped before its users", edits: []edit{
-		{enginePermit, "\t\t\tif !e.isOff(u) && !o.nodes[u].givenUp.Has(plan.Stop) {", "\t\t\tif false {"},
+		{enginePermit, "\t\t\tif !e.isOff(u) && !o.nodes[u].givenUp.Has(plan.Stop) {", "\t\t\tif !e.isOff(u) && o == nil {"},
 		{engineGuard, "\tcase decl.Kind == plan.VM && guestsOnly:", "\tcase decl.Kind == plan.VM:"},
 		{engineWant, "\tcase worst == pending || s.Verb != plan.Stop:\n", "\tcase worst == pending && kind != plan.VM || s.Verb != plan.Stop:\n"},
 	}},
@@ -128,10 +128,6 @@ var bugs = []bug{
 	{name: "belief: an old proof stands", edits: []edit{
 		{engineEngine, "proofStands  = 15 * time.Second", "proofStands  = time.Hour"},
 		{engineEngine, "proofAge     = 2 * time.Second", "proofAge     = time.Hour"},
-	}},
-	{name: "belief: a start leaves what was known of its node", edits: []edit{
-		{engineBelief, "\tcase plan.Start:\n\t\tb.renew(op)\n", "\tcase plan.Start:\n"},
-		{engineStep, "\tif verb == plan.Start {\n\t\tn.belief.rising = e.now.Add(bootTime(decl))\n\t}\n", ""},
 	}},
 	{name: "belief: a look from before the command proves it", edits: []edit{
 		{engineBelief, "\tif b.look <= since {\n", "\tif false {\n"},

@@ -77,7 +77,6 @@ type clockwork struct {
 	sweepAt   time.Time
 	lookAt    time.Time // when given-up nodes and cut supplies are looked at next
 	movedAt   time.Time // when a command was last given or a step ended
-	lastAt    time.Time // of the last record before a crash: from then on Ebbtide may have been away
 	resumedAt time.Time // when an outage from before a crash was taken up; zero: none was
 	surveying int       // nodes that the survey waits for
 	working   int       // nodes that have a step under way
@@ -190,9 +189,6 @@ func Restored(s Settings, records []Record) (*Engine, error) {
 		}
 	}
 	e.nextOp = e.ledger.op
-	if len(records) > 0 {
-		e.lastAt = records[len(records)-1].At
-	}
 	return e, nil
 }
 
@@ -251,8 +247,9 @@ func (e *Engine) Settings() Settings { return e.settings }
 func (e *Engine) started() {
 	if e.ledger.outage != nil {
 		e.movedAt, e.resumedAt = e.now, e.now
+		away := e.now.Sub(e.ledger.at)
 		e.record(Record{Kind: Gap, Reason: "Ebbtide was away, and goes on"})
-		if away := e.now.Sub(e.lastAt); away < 0 || away > deafAfter {
+		if away < 0 || away > deafAfter {
 			for k := range e.supplies {
 				e.supplies[k].lapse = wasDeaf
 			}

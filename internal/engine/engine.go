@@ -247,12 +247,9 @@ func (e *Engine) Settings() Settings { return e.settings }
 func (e *Engine) started() {
 	if e.ledger.outage != nil {
 		e.movedAt, e.resumedAt = e.now, e.now
-		away := e.now.Sub(e.ledger.at)
 		e.record(Record{Kind: Gap, Reason: "Ebbtide was away, and goes on"})
-		if away < 0 || away > deafAfter {
-			for k := range e.supplies {
-				e.supplies[k].lapse = wasDeaf
-			}
+		for k := range e.supplies {
+			e.supplies[k].lapse = wereAway
 		}
 		e.resumeTest()
 	}

@@ -100,7 +100,6 @@ var ages = map[string]time.Duration{
 	"clockwork.sweepAt":   0,
 	"clockwork.lookAt":    0,
 	"clockwork.movedAt":   stalledFor,
-	"ledger.at":           deafAfter,
 	"clockwork.resumedAt": time.Minute, // twice what the explored estate's nodes take to start
 	"clockwork.closing":   0,
 	"Tracker.heardAt":     time.Minute,      // the longest silence that a policy asks for

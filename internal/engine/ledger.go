@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -13,13 +12,12 @@ import (
 // nothing else. The live engine applies each record that it appends, and resume applies those of the journal.
 type ledger struct {
 	estate *plan.Estate
-	stages []string  // of the policy, in the order in which they begin: protect, those that shed, shutdown
-	node   []int     // per supply of the engine: its node
-	supply []int     // per node: its supply, -1 for what is none
-	outage *outage   // the open one, nil while all is well
-	newest string    // the id of the newest outage
-	op     Op        // the highest number of an operation on record
-	at     time.Time // of the last record: from then on Ebbtide may have been away
+	stages []string // of the policy, in the order in which they begin: protect, those that shed, shutdown
+	node   []int    // per supply of the engine: its node
+	supply []int    // per node: its supply, -1 for what is none
+	outage *outage  // the open one, nil while all is well
+	newest string   // the id of the newest outage
+	op     Op       // the highest number of an operation on record
 }
 
 // outage is one run: from mains lost to everything restored, or from a drill's order to its end.
@@ -160,7 +158,7 @@ func (l *ledger) apply(r *Record) error {
 	if o == nil {
 		return fmt.Errorf("the outage does not begin with its %q record", Opened)
 	}
-	o.seq, l.op, l.at = r.Seq, max(l.op, r.Op), r.At
+	o.seq, l.op = r.Seq, max(l.op, r.Op)
 	switch r.Kind {
 	case Opened:
 		l.opened(r)

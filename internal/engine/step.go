@@ -179,8 +179,8 @@ func (e *Engine) commanded(i int, ev Finished) {
 	}
 	switch ev.Outcome {
 	case Done:
-		if e.estate.Node(i).Kind == plan.Self {
-			e.prove(i, "", "it took its stop, and goes off with Ebbtide on it")
+		if mode := e.settings.Mode; e.estate.Node(i).Kind == plan.Self && (mode == ModeObserve || mode == ModeRehearsal) {
+			e.prove(i, "", "nothing was sent, and Ebbtide goes on")
 			return
 		}
 		if e.holds(i, w.verb, e.last(i).op) { // a watch was faster than the answer

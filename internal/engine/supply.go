@@ -45,6 +45,7 @@ type lapse uint8
 
 const (
 	noLapse  lapse = iota
+	wereAway       // Ebbtide was not there: likewise
 	wasDeaf        // it was not heard for a while: its output may have been off
 	wasOff         // its output was off, and nobody had cut it
 	justBack       // its output came on, and no reading since has said whether its mains are back
@@ -112,9 +113,14 @@ func (e *Engine) hear(k int) {
 		s.lapse = wasOff
 	case s.lapse == wasOff && st.cycle < cutSent && s.state.SilentFor == 0 && !s.state.OutputOff: // at once: nothing may be stopped on what was known before
 		e.cycled(k, "its output was off")
-	case s.state.SilentFor > deafAfter && (s.lapse == noLapse || s.lapse == justBack):
+	case s.state.SilentFor > deafAfter && (s.lapse == noLapse || s.lapse == justBack || s.lapse == wereAway):
 		s.lapse = wasDeaf
-	case s.state.SilentFor == 0 && s.lapse == wasDeaf && !s.state.Failing():
+	case s.state.SilentFor == 0 && s.lapse == wereAway && s.state.Mains == power.MainsOnBattery && !s.state.OutputOff:
+		s.lapse = noLapse
+		e.stillOnBattery(k)
+	case s.state.SilentFor == 0 && s.lapse == wereAway && !s.state.Failing() && !st.failed:
+		s.lapse = noLapse // it had not failed before, and has not now
+	case s.state.SilentFor == 0 && (s.lapse == wasDeaf || s.lapse == wereAway) && !s.state.Failing():
 		s.lapse = noLapse
 		e.heardAgain(k)
 	}
@@ -144,6 +150,20 @@ func (e *Engine) heardAgain(k int) {
 		e.record(Record{Kind: Mains, Cause: Unseen, Supplies: []string{e.id(e.supplies[k].node)}, Reason: "it was not heard for a while, and its output may have been off"})
 	}
 	e.renewLoad(k)
+}
+
+// stillOnBattery follows a supply that was on battery before a restart of ours and is now: nothing that hangs on such supplies
+// alone has got its power back meanwhile, so that its silence counts at once.
+func (e *Engine) stillOnBattery(k int) {
+	gives := func(f int) bool {
+		other := e.ledger.supply[f]
+		return other < 0 || e.supplies[other].lapse != noLapse || e.supplies[other].state.Mains != power.MainsOnBattery
+	}
+	for _, i := range e.estate.Dependents(e.supplies[k].node) {
+		if !slices.ContainsFunc(e.estate.Sources(i), gives) {
+			e.nodes[i].belief.boots = time.Time{}
+		}
+	}
 }
 
 // follow notes that a supply begins to fail, or returns.

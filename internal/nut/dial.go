@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"time"
 )
@@ -62,6 +63,9 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 	defer cancel()
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", o.Address)
+	if errors.Is(err, os.ErrDeadlineExceeded) { // the socket's deadline may be faster than the context's
+		err = fmt.Errorf("%w: %w", err, context.DeadlineExceeded)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to NUT server %q: %w", o.Address, err)
 	}

@@ -37,7 +37,6 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause engine.Cause
 	case n.lied:
 		n.misled = true // it may be written down, but nothing that can't be undone may rest on it
 	case decl.Kind == plan.Person:
-	case decl.Kind == plan.Self && st == plan.Stopping: // nobody is there to look whether it goes off
 	case cause == engine.Silence && r.unseen(i):
 		n.misled = true
 	case verb == plan.Stop && st != plan.Off && st != plan.Gone:

@@ -177,9 +177,6 @@ var bugs = []bug{
 	{name: "ledger: a cut that was not made counts as made", edits: []edit{
 		{engineLook, "\tcase b.seen.State == plan.On && st.cycle == cutProven && b.seen.Uncut && !s.output.offSeen:", "\tcase false:"},
 	}},
-	{name: "want: a stage begins with the first", edits: []edit{
-		{engineWant, "o.due[s.stage][s.Node]", "o.due[0][s.Node]"},
-	}},
 	{name: "want: a cluster is not put back", edits: []edit{
 		{engineWant, "\t\tif !e.toPutBack(i) {\n", "\t\tif !e.toPutBack(i) || node.Kind == plan.Cluster {\n"},
 	}},

@@ -283,6 +283,19 @@ func TestOutagesThatDidNotEndWell(t *testing.T) {
 		require.Equal(t, "Nothing was taken down of the 2 nodes that were on.", r.Sentences[1])
 		require.Empty(t, r.Chains)
 	})
+	t.Run("what became of an output, and faults of our own", func(t *testing.T) {
+		t.Parallel()
+		s := begin("run").stage("shutdown", 100).step(0, engine.Forbidden, plan.Stop, "nas", "rule 1: vm uses it and is not proven off").
+			add(time.Minute, engine.Record{Kind: engine.Mains, Supplies: []string{"ups"}, Cause: engine.Returned, Reason: "on line"}).
+			add(time.Minute, engine.Record{Kind: engine.Mains, Supplies: []string{"ups"}, Cause: engine.Cycled, Reason: "its output is on again"}).
+			add(time.Minute, engine.Record{Kind: engine.Mains, Supplies: []string{"ups"}, Cause: engine.Released, Reason: "its cut can't come"}).
+			closed("everything that was on is on again")
+		r := told(t, s.records, known(t))
+		require.Len(t, r.Away, 1, "the mains were away once")
+		require.Equal(t, "stop nas is not sent, by a fault of Ebbtide", r.Decisions[1].What)
+		require.Equal(t, "rule 1: vm uses it and is not proven off. Please report it.", r.Decisions[1].Text)
+		require.Equal(t, "the output of ups is not cut", r.Decisions[2].What)
+	})
 	t.Run("not all restored", func(t *testing.T) {
 		t.Parallel()
 		s := begin("run").stage("shutdown", 100).step(0, engine.Intent, plan.Stop, "vm", "").step(time.Minute, engine.Failed, plan.Stop, "vm", "not proven within 1m0s").by(engine.Overtime).

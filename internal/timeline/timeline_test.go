@@ -127,6 +127,32 @@ func TestDirectionsHaveTheirOwnSteps(t *testing.T) {
 	require.Equal(t, plan.Down, r.tl.Goal)
 }
 
+// A supply that turns the same way after another begins no new stretch: steps that are under way go on in theirs.
+func TestSuppliesTurnOneAfterTheOther(t *testing.T) {
+	r := newRecorder(t).add(engine.Record{Kind: engine.Turned, Goal: plan.Up, Supplies: []string{"a"}}).
+		step(engine.Intent, plan.Start, "nas", "").
+		add(engine.Record{Kind: engine.Turned, Goal: plan.Up, Supplies: []string{"b"}}).
+		step(engine.Intent, plan.Start, "nas", "").
+		step(engine.Proven, plan.Start, "nas", "")
+	require.Len(t, r.tl.Steps, 1)
+	require.Equal(t, 2, r.last().Attempts)
+	require.Equal(t, timeline.Proven, r.last().State)
+}
+
+// What the engine did not send by a fault of its own, and what became of an output, is told in plain words.
+func TestFaultsAndOutputsAreTold(t *testing.T) {
+	r := newRecorder(t)
+	verb := plan.Stop
+	for want, rec := range map[string]engine.Record{
+		"stop nas was not sent, by a fault of Ebbtide: rule 1: vm uses it and is not proven off": {Kind: engine.Forbidden, Node: "nas", Verb: &verb, Reason: "rule 1: vm uses it and is not proven off"},
+		"a fault of Ebbtide: a record was refused":                                               {Kind: engine.Forbidden, Reason: "a record was refused"},
+		"ups: its output is on again":                                                            {Kind: engine.Mains, Cause: engine.Cycled, Supplies: []string{"ups"}, Reason: "its output is on again"},
+	} {
+		r.add(rec)
+		require.Equal(t, want, r.tl.Phrase(&rec))
+	}
+}
+
 func TestOrdersAreMarked(t *testing.T) {
 	r := newRecorder(t).add(engine.Record{Kind: engine.Ordered, Order: engine.Hold, By: "kim"})
 	require.True(t, r.tl.Hold)

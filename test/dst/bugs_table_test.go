@@ -182,6 +182,9 @@ var bugs = []bug{
 	}},
 	{name: "want: a drill takes what others still need", edits: []edit{
 		{engineDrill, "\tif why := e.needed(d.in); why != \"\" {", "\tif why := e.needed(d.in); why == \"never\" {"},
+		{engineRefuse, "e.notSeen, e.needed}", "e.notSeen}"},
+		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, e.inDrill(i):\n\tcase decl.Kind == plan.VM"},
+		{enginePermit, "\tif !takesDown(rung) || e.estate.Node(i).Kind != plan.Host {", "\tif !takesDown(rung) || e.inDrill(i) || e.estate.Node(i).Kind != plan.Host {"},
 	}},
 	{name: "want: a step goes on when the first of those before it has ended", edits: []edit{
 		{engineWant, "\t\tif st == pending {\n\t\t\tc.waitsAt[id] = at\n\t\t\treturn pending\n\t\t}\n", "\t\tif st == pending && len(before) == 1 {\n\t\t\tc.waitsAt[id] = at\n\t\t\treturn pending\n\t\t}\n"},
@@ -199,8 +202,8 @@ var bugs = []bug{
 		{engineCondition, "\tcase s.SilentFor > 0:\n\t\treturn wentSilent\n", ""},
 		{engineSupply, "!s.state.OutputOff && s.state.SilentFor == 0 && s.state.Mains == power.MainsOnline\n}", "!s.state.OutputOff && s.state.Mains == power.MainsOnline\n}"},
 	}},
-	{name: "condition: a test on purpose is an outage", edits: []edit{
-		{engineCondition, "\tcase says == saysTest:\n\t\treturn testing\n", "\tcase says == saysTest:\n\t\treturn onBattery\n"},
+	{name: "condition: on battery counts as on line again", by: "./internal/engine TestStories", edits: []edit{
+		{engineCondition, "saysBattery: onBattery,", "saysBattery: returning,"},
 	}},
 	{name: "work: a step that backs off does not look before it commands again", edits: []edit{
 		{engineWork, "\t{backingOff, proving, \"the pause is over: it is looked at before it is told again\"},\n", ""},

@@ -8,6 +8,7 @@ const (
 	engineDrill     = "internal/engine/drill.go"
 	engineEngine    = "internal/engine/engine.go"
 	engineEvaluate  = "internal/engine/evaluate.go"
+	engineRefuse    = "internal/engine/refuse.go"
 	engineGuard     = "internal/engine/guard.go"
 	engineLadder    = "internal/engine/ladder.go"
 	engineLedger    = "internal/engine/ledger.go"

@@ -195,6 +195,10 @@ func (e *Engine) correct(i int) {
 			return
 		}
 		write(Proven, plan.Start, "it came back by itself", Already)
+	case entry.shown == shownOff && (state == plan.On || state == plan.Starting) && e.isCutOff(i): // what feeds it is on again, it may be
+		for _, f := range e.estate.Sources(i) {
+			e.probe(f)
+		}
 	case entry.shown == shownOff && (state == plan.On || state == plan.Starting) && e.isDark(i):
 		write(Reopened, plan.Stop, "was proven off and is not off any more", "")
 		e.notify(true, decl.ID+" was off and is "+state.String()+" again: it is stopped once more")

@@ -48,6 +48,7 @@ type Host struct {
 
 	mu      sync.Mutex
 	running *boot // nil: it is off
+	last    *boot // the newest, also when it is over
 }
 
 // boot is one life of the machine.
@@ -145,9 +146,8 @@ func (h *Host) PowerOn() {
 	if h.running != nil {
 		return
 	}
-	// No D-Bus: systemctl would have it start logind to be asked, for half a minute where that has a hard time. It tells PID 1 now.
 	args := append([]string{
-		"--bind-ro=/dev/null:/etc/systemd/system/dbus.socket",
+		"--tmpfs=/root", // a login does not run what this machine's own shell is told to: that may wait for its locks for a minute
 		"--quiet", "--directory=" + h.root, "--volatile=overlay", "--boot", "--register=no", "--keep-unit",
 		"--machine=" + h.machine(), "--console=pipe", "--bind-ro=" + h.folder + ":" + inside,
 		"--bind-ro=" + filepath.Join(h.folder, "login.service") + ":/etc/systemd/system/ebbtide-login.service",
@@ -158,7 +158,7 @@ func (h *Host) PowerOn() {
 	b.cmd.Env = append(os.Environ(), "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1")
 	b.cmd.Stdout, b.cmd.Stderr = &b.log, &b.log
 	require.NoError(h.t, b.cmd.Start())
-	h.running = b
+	h.running, h.last = b, b
 	go func() {
 		_ = b.cmd.Wait() // its status says how the machine ended, which nobody asks
 		h.mu.Lock()
@@ -259,12 +259,12 @@ func (h *Host) until(within time.Duration, what string, good func() bool) {
 		}
 	}
 	h.mu.Lock()
-	b := h.running
+	b, off := h.last, h.running == nil
 	h.mu.Unlock()
-	if b == nil {
-		h.t.Fatalf("%s can't %s: it is off", h.Name, what)
-	}
 	h.PowerOff() // its log may be read now
+	if off {
+		h.t.Fatalf("%s can't %s: it is off:\n%s", h.Name, what, b.log.String())
+	}
 	h.t.Fatalf("%s does not %s within %s:\n%s", h.Name, what, within, b.log.String())
 }
 

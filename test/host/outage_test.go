@@ -78,6 +78,12 @@ func TestRealHostsGoDownAndComeBack(t *testing.T) {
 			}
 			require.True(t, process.Running(), process.Log())
 		}
+		for _, h := range hosts {
+			if h.On() {
+				out, err := h.Exec("sh", "-c", "ps -eo pid,ppid,stat,wchan:24,args; timeout 5 systemctl --no-pager list-jobs")
+				t.Logf("%s is on:\n%s%v", h.Name, out, err)
+			}
+		}
 		t.Fatalf("no %s: %v\n%s", what, ups.Story(), process.Log())
 	}
 	view := func(holds func(engine.View) bool) func() bool {

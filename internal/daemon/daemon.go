@@ -63,8 +63,8 @@ const (
 
 // The modes of an outage, as its first record has them.
 const (
-	ModeRun     = "run"              // acts
-	ModeObserve = engine.ModeObserve // says what it would do
+	ModeRun     = "run"     // acts
+	ModeObserve = "observe" // says what it would do
 )
 
 func (d *Daemon) mode() string {

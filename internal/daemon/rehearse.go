@@ -22,6 +22,9 @@ type RehearsalLine struct {
 	Fault  *Fault         `json:"fault,omitempty"`  // it can't go on, or would not have begun
 }
 
+// modeRehearsal stands in the records of a rehearsal, which no journal keeps.
+const modeRehearsal = "rehearsal"
+
 const (
 	looksWithin   = 15 * time.Second // for the nodes of a rehearsal to answer
 	looksEvery    = 200 * time.Millisecond
@@ -38,7 +41,7 @@ func (d *Daemon) rehearse(ctx context.Context, o *DrillOrder, tell func(Rehearsa
 	nodes := map[string]adapter.Node{}
 	records := newBacklog()
 	r := runner.New(runner.Options{
-		Engine:  engine.New(engine.Settings{Estate: site.compiled.Estate, Policy: site.compiled.Policy, Supplies: site.compiled.Supplies, Members: site.inventory, Mode: engine.ModeRehearsal}),
+		Engine:  engine.New(engine.Settings{Estate: site.compiled.Estate, Policy: site.compiled.Policy, Supplies: site.compiled.Supplies, Members: site.inventory, Mode: modeRehearsal}),
 		Journal: records, Log: slog.New(slog.DiscardHandler),
 		Nodes: func(id string) (adapter.Node, bool) {
 			mu.Lock()

@@ -34,12 +34,8 @@ const (
 	Closed    RecordKind = "closed"    // the outage is over: Reason, Nodes (not restored)
 )
 
-// Modes of a run, in its first record.
-const (
-	ModeDrill     = "drill"     // it began as a drill
-	ModeObserve   = "observe"   // the daemon says what it would do, and sends nothing
-	ModeRehearsal = "rehearsal" // so does a rehearsal, which no journal keeps
-)
+// ModeDrill is the mode of a run that began as a drill, in its first record.
+const ModeDrill = "drill"
 
 // Record is one durable journal entry. Everything shown anywhere is a fold over records.
 type Record struct {

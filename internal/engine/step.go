@@ -179,10 +179,6 @@ func (e *Engine) commanded(i int, ev Finished) {
 	}
 	switch ev.Outcome {
 	case Done:
-		if mode := e.settings.Mode; e.estate.Node(i).Kind == plan.Self && (mode == ModeObserve || mode == ModeRehearsal) {
-			e.prove(i, "", "nothing was sent, and Ebbtide goes on")
-			return
-		}
 		if e.holds(i, w.verb, e.last(i).op) { // a watch was faster than the answer
 			e.prove(i, e.proofOf(i), n.belief.seen.Detail)
 			return

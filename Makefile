@@ -57,6 +57,10 @@ test: setup ## run all tests, with real upsd, sshd and the vSphere simulator
 dst: ## play SEEDS (100000) drawn outages from a random one on, FAULTS (1) times the usual faults, against every rule, and let the campaign find every seeded bug
 	go test ./test/dst -v -count=1 -timeout 24h -args -dst.random -dst.seeds $(SEEDS) -dst.faults $(FAULTS) -dst.broken 0 -dst.bugs all
 
+.PHONY: accept
+accept: setup ## measure what the engine must show, and print it: a line a figure, wanted and got (more than an hour)
+	@go run ./test/accept
+
 .PHONY: race
 race: setup ## run the tests of everything concurrent under the race detector
 	go test -p 1 -race -timeout 20m ./internal/...

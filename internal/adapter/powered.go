@@ -170,7 +170,7 @@ func (p *powered) head(course plan.State) {
 // force asks the node's own system first: it knows best how to end what runs on it. A second Force is the BMC's.
 func (p *powered) force(ctx context.Context) error {
 	p.mu.Lock()
-	again, odd := p.forced, p.odd
+	again, odd, agreed := p.forced, p.odd, p.agreed
 	p.course, p.forced = plan.Stopping, true
 	p.mu.Unlock()
 	var ownErr error
@@ -189,7 +189,7 @@ func (p *powered) force(ctx context.Context) error {
 		}
 		return err
 	}
-	if err := p.bmc.PowerOff(ctx); err != nil {
+	if err := p.powerOff(ctx, agreed || again); err != nil {
 		err = fmt.Errorf("cannot power off %q through %q: %w", p.id, p.name, err)
 		if ownErr != nil {
 			err = fmt.Errorf("%w (before that: %v)", err, ownErr) //nolint:errorlint // what the BMC said decides what the error is
@@ -197,6 +197,18 @@ func (p *powered) force(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// powerOff has the BMC power the machine off. One that takes it for off already does nothing, which says nothing of the machine
+// unless the two have agreed once, or that took the power-off before.
+func (p *powered) powerOff(ctx context.Context, known bool) error {
+	if !known {
+		power, err := p.bmc.Power(ctx)
+		if err == nil && power.State == plan.Off {
+			return fmt.Errorf("%w: it says that the machine is off already, and has not been held against its own system yet", ErrUnreachable)
+		}
+	}
+	return p.bmc.PowerOff(ctx)
 }
 
 // watchedWithin is how long a watch waits for the second proof.

@@ -241,10 +241,12 @@ func TestForceByBMC(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n, host, bmc := withBMC(t, tt.spec)
+				_, err := n.Probe(t.Context()) // the two agree
+				require.NoError(t, err)
+				bmc.commands()
 				if tt.spoil != nil {
 					tt.spoil(host)
 				}
-				var err error
 				for range tt.times {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 					err = n.Do(ctx, plan.Force)
@@ -258,6 +260,16 @@ func TestForceByBMC(t *testing.T) {
 			})
 		})
 	}
+	t.Run("it has agreed with nobody, and says that it is off already", func(t *testing.T) {
+		n, host, bmc := withBMC(t, fake.Spec{})
+		host.Break(fake.Silent)
+		bmc.set(plan.Off, nil)
+		require.ErrorIs(t, n.Do(t.Context(), plan.Force), adapter.ErrUnreachable)
+		require.NotContains(t, bmc.commands(), "off")
+		bmc.set(plan.On, nil)
+		require.NoError(t, n.Do(t.Context(), plan.Force))
+		require.Contains(t, bmc.commands(), "off")
+	})
 	t.Run("it is another machine's", func(t *testing.T) {
 		n, host, bmc := withBMC(t, fake.Spec{})
 		bmc.set(plan.Off, nil)

@@ -63,8 +63,8 @@ const (
 
 // The modes of an outage, as its first record has them.
 const (
-	ModeRun     = "run"     // acts
-	ModeObserve = "observe" // says what it would do
+	ModeRun     = "run"              // acts
+	ModeObserve = engine.ModeObserve // says what it would do
 )
 
 func (d *Daemon) mode() string {
@@ -208,9 +208,6 @@ func (d *Daemon) read(r power.Reading) {
 
 // notify tells people.
 func (d *Daemon) notify(urgent bool, text string) {
-	if !d.options.Config.Armed {
-		text = "(observing) " + text
-	}
 	d.pager.send(urgent, text)
 }
 

@@ -23,8 +23,10 @@ type belief struct {
 	blank   time.Time        // since when its answers have said nothing; zero: they do
 	silent  time.Time        // since when it has not answered; zero: it answers, or nobody asked
 	rising  time.Time        // until then it may be on its way up: neither silence nor one "off" says otherwise
+	falling time.Time        // until then it may be on its way down: that it shows as on proves nothing
 	boots   time.Time        // until then it may have started by itself while nobody looked: its silence proves nothing
 	doubt   plan.State       // an answer that is asked for again before it is believed
+	doubts  int              // how many such answers came in a row
 	asked   bool             // it has been asked in this epoch
 	unasked bool             // the newest look did not get as far as the node
 	twice   bool             // the newest answer was asked for again, and said the same
@@ -34,28 +36,32 @@ type belief struct {
 type proof uint8
 
 const (
-	noProof     proof = iota
-	oneLook           // one look said so
-	twoLooks          // two looks in a row did
-	byWitnesses       // its own system and its BMC did, at the same time
-	bySilence         // it has not answered for as long as the runbook asks, after a stop that it had accepted
+	noProof   proof = iota
+	oneLook         // one look said so
+	twoLooks        // two looks in a row did
+	bySilence       // it has not answered for as long as the runbook asks, after a stop that it had accepted
 )
 
 func (p proof) String() string {
-	return [...]string{"nothing", "one look", "two looks in a row", "two witnesses", "its silence after an accepted stop"}[p]
+	return [...]string{"nothing", "one look", "two looks in a row", "its silence after an accepted stop"}[p]
 }
 
-// renew begins a new epoch of a node.
-func (b *belief) renew(before Op) { *b = belief{epoch: before, doubt: plan.Unknown} }
+// renew begins a new epoch of a node. What was sent to it before may still be on its way.
+func (b *belief) renew(before Op) {
+	*b = belief{epoch: before, doubt: plan.Unknown, falling: b.falling}
+}
 
 // commanded forgets what was seen of a node's power before a command that changes it: a look from before proves nothing of it.
-func (b *belief) commanded(verb plan.Verb, op Op) {
+func (b *belief) commanded(verb plan.Verb, op Op, now time.Time) {
 	switch verb {
 	case plan.Start:
 		b.renew(op)
 	case plan.Stop, plan.Force, plan.Cut:
 		b.seen.State, b.answer, b.askedAt, b.looks, b.proof, b.epoch, b.doubt = plan.Unknown, plan.Unknown, time.Time{}, 0, noProof, op, plan.Unknown
 	default:
+	}
+	if takesDown(verb) {
+		b.falling = now.Add(proofStands)
 	}
 }
 
@@ -78,7 +84,27 @@ func (e *Engine) isOn(i int) bool {
 	default:
 	}
 	blank := !b.blank.IsZero() && e.now.Sub(b.blank) > proofStands
-	return b.seen.State == plan.On && b.looks >= proofLooks && b.answer != plan.Unreachable && !blank && (!decl.Healthy || b.seen.Healthy == plan.Yes)
+	return !e.isLeaving(i) && b.seen.State == plan.On && b.looks >= proofLooks && b.answer != plan.Unreachable && !blank && (!decl.Healthy || b.seen.Healthy == plan.Yes)
+}
+
+// isLeaving reports whether a node was told to stop and that has not settled: that it shows as on may be of before.
+func (e *Engine) isLeaving(i int) bool {
+	w := e.nodes[i].work
+	return w != nil && w.verb == plan.Stop && e.given(i) || e.now.Before(e.nodes[i].belief.falling)
+}
+
+// isStopping reports whether a node is on its way down. What said so and fell silent is, for as long as its stop may take.
+func (e *Engine) isStopping(i int) bool {
+	b := &e.nodes[i].belief
+	return b.seen.State == plan.Stopping && (b.answer == plan.Stopping || e.now.Sub(b.seenAt) <= e.estate.Node(i).Time(plan.Stop).Within)
+}
+
+// isProtected reports whether a cache or a cluster is known to be protected, and nothing is on its way that takes that off. What
+// it said before it fell silent counts where this outage has shown it.
+func (e *Engine) isProtected(i int) bool {
+	w, b := e.nodes[i].work, &e.nodes[i].belief
+	released := w != nil && w.verb == plan.Unprotect && e.given(i)
+	return b.seen.Protected == plan.Yes && !released && (b.answer == b.seen.State || e.staysProtected(i))
 }
 
 // showsUp reports whether the newest look at a node showed that it is on or starts.
@@ -100,12 +126,23 @@ func (e *Engine) provenOff(i int) bool {
 	return e.now.Sub(b.askedAt) <= proofStands && (b.answer == plan.Off || b.answer == plan.Gone || !e.mayHaveCycled(i))
 }
 
+// mayHaveCome reports whether a VM may have come up with its host since it was seen off: the power of that came back, and nobody
+// knows what came of it.
+func (e *Engine) mayHaveCome(i int) bool {
+	host, known := e.estate.Index(e.estate.Node(i).Host)
+	return known && e.nodes[host].settled == plan.Unknown
+}
+
 // mayHaveCycled reports whether the power of a node may have gone and come back unseen: a supply that feeds it is silent, and its
-// battery may have given out since.
+// output is off, or is to be cut, or its battery may have given out since.
 func (e *Engine) mayHaveCycled(i int) bool {
 	return slices.ContainsFunc(e.estate.Sources(i), func(f int) bool {
 		k := e.ledger.supply[f]
-		return k >= 0 && e.supplies[k].mute && e.supplies[k].state.Left.Value <= 0
+		if k < 0 || !e.supplies[k].mute {
+			return false
+		}
+		s := &e.supplies[k].state
+		return s.Left.Value <= 0 || s.OutputOff || e.standing(k).cycle >= cutSent
 	})
 }
 
@@ -136,7 +173,7 @@ func (e *Engine) holds(i int, verb plan.Verb, since Op) bool {
 	}
 	switch verb {
 	case plan.Protect:
-		return b.seen.Protected == plan.Yes
+		return e.isProtected(i)
 	case plan.Unprotect:
 		return b.seen.Protected == plan.No && e.setAsBefore(i)
 	case plan.Flush:
@@ -170,9 +207,10 @@ func probed(n *plan.Node) bool {
 // believe takes what a look said. Question is its number, asked the time at which it was asked.
 func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.Time) {
 	decl, b := e.estate.Node(i), &e.nodes[i].belief
-	if seen.State == plan.Off && seen.ByBMC && !e.resumedAt.IsZero() {
-		seen.State = plan.Unreachable // whether the two have ever agreed was forgotten with the crash
+	if seen.State == plan.Off && seen.ByBMC && (e.mayHaveCycled(i) || !e.resumedAt.IsZero()) {
+		seen.State = plan.Unreachable // it may be of before; and whether the two have ever agreed was forgotten with the crash
 	}
+	wasSilent := b.answer == plan.Unreachable || b.answer == plan.Unknown
 	b.answer, b.askedAt, b.asked = seen.State, asked, true
 	if seen.State != plan.Unknown {
 		b.blank = time.Time{}
@@ -203,27 +241,44 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 	if b.looks++; b.twice {
 		b.looks = max(b.looks, proofLooks)
 	}
-	switch {
-	case seen.State == plan.Gone:
-		b.proof = twoLooks
-	case seen.State == plan.Off && e.rises(i):
-		b.proof = noProof // it was told to start, or got its power: it need not show yet
-	case seen.State == plan.Off && (b.looks >= proofLooks || !probed(decl)): // what can't be asked can't be asked again
-		b.proof = max(b.proof, twoLooks)
-	case seen.State == plan.Off:
-		b.proof = max(b.proof, oneLook)
-	default:
+	e.weigh(i)
+	e.followMotion(i, !same || wasSilent)
+}
+
+// weigh finds what the belief that a node is off rests on after an answer.
+func (e *Engine) weigh(i int) {
+	b := &e.nodes[i].belief
+	if b.seen.State != plan.Off && b.seen.State != plan.Gone {
 		b.proof = noProof
+		return
 	}
-	switch seen.State {
+	late := (e.mayHaveCycled(i) || e.mayHaveCome(i)) && e.now.Sub(b.seenAt) > proofAge
+	switch {
+	case b.seen.State == plan.Gone:
+		b.proof = twoLooks
+	case e.rises(i), late:
+		b.proof = noProof // it was told to start, or got its power, or may have: it need not show yet
+	case b.looks >= proofLooks, !probed(e.estate.Node(i)): // what can't be asked can't be asked again
+		b.proof = max(b.proof, twoLooks)
+	default:
+		b.proof = max(b.proof, oneLook)
+	}
+}
+
+// followMotion ends or begins, after an answer, the times in which a node may be on its way up or down. News is what it did not say
+// before.
+func (e *Engine) followMotion(i int, news bool) {
+	decl, b := e.estate.Node(i), &e.nodes[i].belief
+	switch b.seen.State {
 	case plan.On:
 		b.rising, b.boots = time.Time{}, time.Time{}
 	case plan.Off:
+		b.falling = time.Time{}
 		if !e.rises(i) {
 			b.rising = time.Time{}
 		}
 	case plan.Starting:
-		if !same { // once: what says so for ever is not believed for ever
+		if news { // once: what says so for ever is not believed for ever
 			b.rising = e.now.Add(max(decl.Time(plan.Start).Within, firstRetry))
 		}
 	default:
@@ -234,7 +289,10 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 // accepted in this epoch, and never while it may be on its way up.
 func (e *Engine) believeSilence(i int, question Op, asked time.Time) {
 	decl, b := e.estate.Node(i), &e.nodes[i].belief
-	if decl.OffAfter == 0 || e.rises(i) || e.now.Before(b.boots) || !e.acceptedStop(i) || e.cutOff(i) || b.unasked {
+	if decl.Kind == plan.VM && (e.mayHaveCome(i) || e.mayHaveCycled(i)) { // its host may have come up since, and it with that
+		b.proof, b.looks, b.seen.State = noProof, 0, plan.Unknown
+	}
+	if decl.OffAfter == 0 || e.rises(i) || e.now.Before(b.boots) || !e.acceptedStop(i) || e.cutOff(i) || e.mayHaveCycled(i) || b.unasked {
 		b.silent = time.Time{}
 		return
 	}

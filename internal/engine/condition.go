@@ -14,6 +14,7 @@ const (
 	testing                    // runs on its battery on purpose
 	onBattery                  // fails: on battery, or its output is off although nobody cut it
 	silent                     // it failed when it fell silent: no better than its last word
+	quiet                      // it had not failed when it fell silent
 	unfit                      // on line, and too hot or browned out for what the policy allows
 	returning                  // on line again, not for long enough to count
 	charging                   // its mains are back, and its recharge gate is shut
@@ -25,7 +26,7 @@ const (
 )
 
 var conditionTexts = [conditions]string{
-	"not heard yet", "on line", "testing its battery", "on battery", "silent, and failing when it was last heard", "on line, but unfit",
+	"not heard yet", "on line", "testing its battery", "on battery", "silent, and failing when it was last heard", "silent, and well when it was last heard", "on line, but unfit",
 	"on line again, not for long enough", "recharging", "ready", "to be cut", "about to be cut", "off",
 }
 
@@ -33,7 +34,7 @@ func (c condition) String() string { return conditionTexts[c] }
 
 // carries reports whether what a supply feeds keeps its power from it: nothing is stopped for one that carries.
 func (c condition) carries() bool {
-	return c == unheard || c == mains || c == testing || c == charging || c == ready
+	return c == unheard || c == mains || c == quiet || c == testing || c == charging || c == ready
 }
 
 // starts reports whether something may be started on a supply.
@@ -109,7 +110,9 @@ func conditionOf(st *standing, says reading, off bool, gate gate) condition {
 		return unheard
 	case says == saysTest:
 		return testing
-	case gate == noGate && says != wentSilent:
+	case says == wentSilent && gate == noGate:
+		return quiet
+	case gate == noGate:
 		return mains
 	case gate == gateOpen && says == saysOnline:
 		return ready

@@ -15,23 +15,22 @@ func (e *Engine) commit(i int, verb plan.Verb) {
 		return
 	}
 	feeds := e.estate.Feeds(i)
-	fresh, first := false, true
+	first := true
 	var ids []string
 	for k := range e.supplies {
 		s, st := &e.supplies[k], e.standing(k)
 		first = first && st.cycle == uncut
 		concerned := s.node == i || slices.Contains(feeds, s.node) || len(feeds) == 0 && decl.Kind != plan.Supply
-		if concerned && (st.out || st.cycle != uncut) {
-			fresh = fresh || st.cycle == uncut
+		if concerned && st.out && st.cycle == uncut {
 			ids = append(ids, e.id(s.node))
 		}
 	}
-	if !fresh {
+	if len(ids) == 0 {
 		return
 	}
 	e.record(Record{Kind: NoReturn, Supplies: ids, Node: decl.ID, Verb: &verb})
 	for k := range e.supplies { // their loads have to be off before they can be cut
-		if e.standing(k).cycle != uncut && slices.Contains(ids, e.id(e.supplies[k].node)) {
+		if slices.Contains(ids, e.id(e.supplies[k].node)) {
 			e.triggerEvery(k, decl.ID+" is stopped, and only a power cycle of what feeds it starts it again")
 		}
 	}

@@ -39,7 +39,7 @@ type Engine struct {
 	pressed    bool       // that of any node is
 	protectors []int      // caches and clusters
 	graceful   []int      // nodes that are being stopped without force, in the order in which that began
-	roots      [][]int    // per node: the supplies that it needs, itself or through others
+	losses     [][][]int  // per node: the sets of supplies with which it loses its power: see lossesOf
 	foresight
 	clockwork
 	test        *test  // of a battery that is under way, nil: none is
@@ -113,6 +113,8 @@ const (
 	deafAfter    = 15 * time.Second // a supply that was silent for longer may have lost its output and have it again
 	stalledFor   = 2 * time.Minute  // a plan past the point of no return may stand still, with mains back
 	silentFor    = time.Minute      // a failing supply that says nothing for so long is told of
+	cutMargin    = 15 * time.Second // how much longer than it said a UPS may take for its cut
+	unwatched    = 8 * time.Second  // for so long an output may be off and on again without having been seen
 	askEstimate  = 5 * time.Second  // at most one estimate in so long
 )
 
@@ -136,26 +138,36 @@ func (e *Engine) load(s Settings) {
 	for k, at := range e.ledger.node {
 		e.supplies = append(e.supplies, supply{node: at, tracker: power.NewTracker(s.Supplies[e.declared(k)])})
 	}
-	e.roots = make([][]int, n)
+	e.losses = make([][][]int, n)
 	for i := range n {
-		e.roots[i] = e.rootsOf(i)
+		e.losses[i] = e.lossesOf(i)
 		if s.Estate.Node(i).Can.Has(plan.Protect) {
 			e.protectors = append(e.protectors, i)
 		}
 	}
 }
 
-// rootsOf lists the supplies that a node needs, itself or through others: those of what it needs are known.
-func (e *Engine) rootsOf(i int) []int {
+// lossesOf lists the sets of supplies with each of which a node loses its power: its own feeds, and those of what it needs,
+// which are known already.
+func (e *Engine) lossesOf(i int) [][]int {
 	if k := e.ledger.supply[i]; k >= 0 {
-		return []int{k}
+		return [][]int{{k}}
 	}
-	var roots []int
+	var losses [][]int
+	if feeds := e.estate.Feeds(i); len(feeds) > 0 {
+		own := make([]int, len(feeds))
+		for at, f := range feeds {
+			own[at] = e.ledger.supply[f]
+		}
+		losses = append(losses, own)
+	}
 	for _, d := range e.estate.Needs(i) {
-		roots = append(roots, e.roots[d]...)
+		if e.ledger.supply[d] < 0 {
+			losses = append(losses, e.losses[d]...)
+		}
 	}
-	slices.Sort(roots)
-	return slices.Clip(slices.Compact(roots))
+	slices.SortFunc(losses, slices.Compare)
+	return slices.Clip(slices.CompactFunc(losses, slices.Equal))
 }
 
 // declared gives the place of a supply in the settings.
@@ -276,8 +288,14 @@ func (e *Engine) resumeWork() {
 		n.belief.epoch = e.nextOp
 		if decl.Kind != plan.VM && decl.Kind != plan.Supply {
 			n.belief.boots = e.now.Add(bootTime(decl))
+			if entry.lit {
+				n.belief.rising = n.belief.boots
+			}
 		}
 		last := entry.last
+		if last.taken && entry.shown == told {
+			n.belief.falling = e.now.Add(proofStands)
+		}
 		if !last.open {
 			continue
 		}
@@ -448,6 +466,10 @@ func (e *Engine) touchWhat(r *Record) {
 	}
 }
 
+// notify tells people. Where nothing is commanded, nothing may read as if it had been.
 func (e *Engine) notify(urgent bool, text string) {
+	if e.settings.Mode == ModeObserve {
+		text = "(observing) " + text
+	}
 	e.out = append(e.out, Notify{Urgent: urgent, Text: text})
 }

@@ -15,7 +15,7 @@ var leftOut = map[string]string{
 	"Engine.estate":       "never changes",
 	"Engine.protectors":   "never changes",
 	"Engine.watchesMains": "never changes",
-	"Engine.roots":        "never changes",
+	"Engine.losses":       "never changes",
 	"Engine.drillEnds":    "words for people",
 	"ledger.estate":       "never changes",
 	"ledger.stages":       "never changes",
@@ -84,6 +84,7 @@ var ages = map[string]time.Duration{
 	"belief.silent":       time.Hour, // a node's own OffAfter
 	"belief.rising":       0,
 	"belief.boots":        0,
+	"belief.falling":      0,
 	"question.asked":      lookAge,
 	"question.told":       proofAge,
 	"node.pause":          0,
@@ -91,7 +92,8 @@ var ages = map[string]time.Duration{
 	"work.deadline":       0,
 	"work.next":           0,
 	"work.since":          0, // whether there is one: how long ago is of the estimate, which is of whole steps there
-	"supply.cutDue":       0,
+	"supply.cutDue":       cutMargin,
+	"output.onAt":         cutMargin + unwatched,
 	"test.since":          beginWithin,
 	"test.toldAt":         giveUpEnding,
 	"retry.at":            0,
@@ -111,7 +113,7 @@ var ages = map[string]time.Duration{
 }
 
 // caps are the counts beyond which it makes no difference how many.
-var caps = map[string]int{"belief.looks": proofLooks, "command.attempt": 3, "stretch.took": 1}
+var caps = map[string]int{"belief.looks": proofLooks, "belief.doubts": mostDoubts, "command.attempt": 3, "stretch.took": 1}
 
 // words are of people: all that is decided by them is whether there are any.
 var words = map[string]bool{"force.reason": true, "command.reason": true}
@@ -121,7 +123,7 @@ var idleOnly = map[string]bool{"clockwork.sweepAt": true}
 
 // inCommon are the fields whose values copies of an engine share, since they never change.
 var inCommon = map[string]bool{
-	"Engine.protectors": true, "Engine.roots": true, "ledger.stages": true, "ledger.node": true, "ledger.supply": true, "course.steps": true, "course.of": true,
+	"Engine.protectors": true, "Engine.losses": true, "ledger.stages": true, "ledger.node": true, "ledger.supply": true, "course.steps": true, "course.of": true,
 	"course.loose": true, "course.users": true, "Dispatcher.nodes": true, "Dispatcher.rank": true, "Dispatcher.byRank": true,
 }
 

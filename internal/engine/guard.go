@@ -54,7 +54,7 @@ func (e *Engine) ask(i int) {
 			}
 		}
 	case plan.Unprotect:
-		if e.now.Sub(e.nodes[i].belief.askedAt) > lookAge {
+		if e.isOld(i, proofAge) {
 			e.await(i, i)
 		}
 	case plan.Stop, plan.Cut:
@@ -62,7 +62,7 @@ func (e *Engine) ask(i int) {
 		if decl.Kind == plan.VM {
 			age = lookAge
 		}
-		if b := &e.nodes[i].belief; w.guard.rounds == 1 && probed(decl) && (!b.asked || e.now.Sub(b.askedAt) > age) { // it may be on its way up
+		if w.guard.rounds == 1 && probed(decl) && (!e.nodes[i].belief.asked || e.isOld(i, age)) { // it may be on its way up
 			e.await(i, i)
 		}
 		if w.guard.rounds == 1 {
@@ -78,6 +78,11 @@ func (e *Engine) ask(i int) {
 	e.passWhenAnswered(i)
 }
 
+// isOld reports whether a node was last asked longer ago than so.
+func (e *Engine) isOld(i int, age time.Duration) bool {
+	return e.now.Sub(e.nodes[i].belief.askedAt) > age
+}
+
 // doubts reports whether a user has to be asked before a node is commanded. A VM's stop rests on old proofs too, unless the user's
 // power may have gone and come back since, or its host may be on its way up, with which it may start.
 func (e *Engine) doubts(i, user int) bool {
@@ -85,7 +90,7 @@ func (e *Engine) doubts(i, user int) bool {
 		b := &e.nodes[user].belief
 		host, known := e.estate.Index(e.estate.Node(user).Host)
 		mayStart := e.mayHaveCycled(user) || known && !e.isOff(host) && !e.isOn(host)
-		old := mayStart && e.now.Sub(b.askedAt) > lookAge
+		old := mayStart && e.now.Sub(b.askedAt) > proofAge
 		return probed(e.estate.Node(user)) && (b.doubt != plan.Unknown || b.proof == oneLook || old)
 	}
 	return e.inDoubt(user)
@@ -180,6 +185,10 @@ func (e *Engine) pass(i int) {
 		e.holdBack(i, e.whyDown(i))
 	case w.verb == plan.Start:
 		e.passStart(i)
+	case w.verb == plan.Stop && !e.given(i) && e.isOff(i) && e.isOld(i, proofAge) && w.guard.rounds <= guardRounds: // others were slow
+		w.guard.rounds = max(w.guard.rounds, guardRounds) + 1
+		e.await(i, i)
+		e.passWhenAnswered(i)
 	case w.verb == plan.Unprotect && e.holds(i, plan.Unprotect, 0), w.verb == plan.Stop && !e.given(i) && e.holds(i, plan.Stop, 0):
 		e.prove(i, Already, "it was so already")
 	case w.verb == plan.Stop || w.verb == plan.Cut:
@@ -261,11 +270,11 @@ func (e *Engine) notOff(i int) (on []string, doubtful, guestsOnly bool) {
 	return on, doubtful, guestsOnly
 }
 
-// cutWithWhatIsOn cuts an output although not everything behind it is proven off: the battery is about to do the same, without
+// cutWithWhatIsOn cuts an output although not everything behind it is proven off, or switched off: the battery is about to do the same, without
 // the return that a commanded cut gives.
 func (e *Engine) cutWithWhatIsOn(i int) {
 	w := e.nodes[i].work
-	if on, doubtful, _ := e.notOff(i); len(on) > 0 || doubtful {
+	if on, doubtful, _ := e.notOff(i); len(on) > 0 || doubtful || e.worst(w.step) != proven {
 		w.force = force{Pressed, e.press[i].String()}
 		if len(on) > 0 {
 			w.force.reason += "; not proven off: " + strings.Join(on, ", ")

@@ -57,7 +57,7 @@ func (e *Engine) overdue(i int) {
 	case !e.wanted(i) && e.finalLook(i):
 	case !e.wanted(i):
 		e.overdueUnwanted(i)
-	case w.verb == plan.Start && n.belief.seen.State == plan.Stopping:
+	case w.verb == plan.Start && e.isStopping(i):
 		e.overdueStopping(i)
 	case w.verb == plan.Start && tries < decl.Attempts && decl.Can.Has(plan.Start) && !e.ledger.outage.orders.hold,
 		w.verb == plan.Unprotect && tries < decl.Attempts && n.belief.seen.Protected == plan.No && !e.ledger.outage.orders.hold,
@@ -153,24 +153,34 @@ func (e *Engine) escalate(i int, cause Cause, why string) {
 // wait gives a rung whose time is over a little more of it.
 func (e *Engine) wait(i int) {
 	w := e.nodes[i].work
-	w.finalAsk = false
+	w.finalAsk, w.next = false, time.Time{}
 	w.deadline = e.now.Add(slowestLook)
-	e.enter(w, proving)
-	e.look(i, slowestLook)
+	e.enter(w, backingOff)
+	e.arm(i)
 }
 
-// lowerRiskWaits reports whether a node of lower data risk that needs the same supply is still being stopped without force. One
-// that another supply carries for long enough wins no time for a node whose battery is short. A host holds no data of its own:
-// it goes when nothing on it can be waited for.
+// lowerRiskWaits reports whether a node of lower data risk that loses its power with this one is still being stopped without
+// force. One that may keep it when this one does not wins it no time. A host holds no data of its own: it goes when nothing on
+// it can be waited for.
 func (e *Engine) lowerRiskWaits(i int) bool {
 	decl := e.estate.Node(i)
-	if decl.Kind == plan.Host {
-		return false
-	}
-	return slices.ContainsFunc(e.graceful, func(j int) bool {
-		hasTime := e.press[i] != noPressure && e.press[j] == noPressure
-		return e.estate.Node(j).Risk < decl.Risk && !hasTime && slices.ContainsFunc(e.roots[i], func(k int) bool { return slices.Contains(e.roots[j], k) })
+	return decl.Kind != plan.Host && slices.ContainsFunc(e.graceful, func(j int) bool {
+		return e.estate.Node(j).Risk < decl.Risk && e.goesWith(j, i)
 	})
+}
+
+// goesWith reports whether a node loses its power in each way in which another may lose it now.
+func (e *Engine) goesWith(i, other int) bool {
+	isLit := func(k int) bool { return !e.standing(k).dark() }
+	for _, loss := range e.losses[other] {
+		takesBoth := func(own []int) bool {
+			return !slices.ContainsFunc(own, func(k int) bool { return !slices.Contains(loss, k) })
+		}
+		if !slices.ContainsFunc(loss, isLit) && !slices.ContainsFunc(e.losses[i], takesBoth) {
+			return false
+		}
+	}
+	return true
 }
 
 // power goes to the forced rung, with the reason on record.

@@ -48,6 +48,7 @@ type standing struct {
 	stages []bool // which have been triggered for it
 	reason string // of the last trigger
 	missed int    // cuts that it took and did not make
+	unseen bool   // since something was stopped that only its power cycle starts, its output may have been off unseen
 }
 
 // cycle is how far a supply is on the way of a power cycle: cut, and back.
@@ -68,6 +69,7 @@ type entry struct {
 	falls    int        // how often what was brought about did not last, since then
 	shown    shown      // what the records show of its power
 	settings settings   // what was done to its cache, or cluster
+	lit      bool       // its power came back, or may have, and nothing since shows what became of it
 	late     bool       // an Unprotect may take effect that nobody waits for any more
 	seenOn   bool       // it was seen on not long before the outage
 }
@@ -76,6 +78,7 @@ type entry struct {
 type snapshot struct {
 	taken    bool
 	on       bool      // it was on: it is to be on when the outage is over
+	past     bool      // it was off since, or had its power back: what it answers now says nothing of then
 	silent   bool      // it could not be asked
 	cacheWas plan.Fact // whether its cache was in write-through
 	set      string    // what Unprotect puts back
@@ -121,7 +124,8 @@ type settings uint8
 
 const (
 	asSet     settings = iota
-	changing           // Protect was commanded
+	announced          // Protect is about to be commanded, for the first time
+	changing           // it was commanded
 	protected          // and proven
 	putBack            // Unprotect was proven
 )
@@ -174,7 +178,7 @@ func (l *ledger) apply(r *Record) error {
 	case Triggered:
 		l.triggered(r)
 	case NoReturn:
-		l.eachSupply(r, func(s *standing) { s.cycle = max(s.cycle, committed) })
+		l.eachSupply(r, func(s *standing) { s.cycle, s.unseen = max(s.cycle, committed), s.unseen && s.cycle != uncut })
 	case Ordered:
 		o.ordered(r)
 	case Closed:
@@ -301,11 +305,15 @@ func (l *ledger) mains(r *Record) {
 		for _, id := range r.Supplies {
 			if i, known := l.estate.Index(id); known {
 				l.cycled(i)
+				l.rouses(i, r.Cause)
 			}
 		}
-		if r.Cause == Cycled {
-			l.eachSupply(r, func(s *standing) { s.cycle, s.missed = uncut, 0 })
-		}
+		l.eachSupply(r, func(s *standing) {
+			if s.unseen = r.Cause == Unseen; !s.unseen {
+				s.cycle, s.missed = uncut, 0
+			}
+			s.failed = true // or may have: its gate counts
+		})
 	default: // Failing, and records of before there were causes
 		l.failing(r)
 	}
@@ -315,7 +323,18 @@ func (l *ledger) mains(r *Record) {
 // was told to stop says nothing any more.
 func (l *ledger) cycled(source int) {
 	for _, i := range l.estate.Dependents(source) {
-		l.outage.nodes[i].last.taken = false
+		n := &l.outage.nodes[i]
+		n.last.taken, n.lit, n.snap.past = false, true, true
+	}
+}
+
+// rouses takes that a supply's output is on again after it was off: what only that starts need not be off any more. Where nobody
+// knows whether it was off, what is on tells (see cycledUnseen).
+func (l *ledger) rouses(supply int, why Cause) {
+	for _, i := range l.estate.Users(supply) {
+		if n := &l.outage.nodes[i]; why == Cycled && l.estate.Node(i).ByPower && n.shown == shownOff {
+			n.shown = told
+		}
 	}
 }
 
@@ -392,6 +411,7 @@ func (l *ledger) step(i int, r *Record) {
 	case Failed:
 		n.failed(verb, r)
 	case HeldBack:
+		n.late = n.late || verb == plan.Unprotect && n.last.open && (n.last.answer != unreached || n.last.reached)
 		n.last.open = false
 	case Reopened:
 		n.reopened(verb)
@@ -433,7 +453,11 @@ func (n *entry) begun(verb plan.Verb, r *Record) {
 	case plan.Stop, plan.Cut, plan.Start:
 		n.shown = told
 	case plan.Protect:
-		n.settings = changing
+		if n.settings == asSet {
+			n.settings = announced
+		} else {
+			n.settings = changing
+		}
 	default:
 	}
 }
@@ -442,10 +466,17 @@ func (n *entry) answered(verb plan.Verb, r *Record) {
 	if n.last.verb != verb || n.last.op != r.Op {
 		return
 	}
+	if verb == plan.Protect && n.settings == announced {
+		n.settings = changing
+		if r.Outcome == Unreached {
+			n.settings = asSet
+		}
+	}
 	switch r.Outcome {
 	case Done:
 		n.last.answer = accepted
 		n.last.taken = n.last.taken || verb == plan.Stop
+		n.lit = n.lit && verb != plan.Stop
 	case Unreached:
 		n.last.answer = unreached
 	case TimedOut:
@@ -461,11 +492,11 @@ func (n *entry) proven(verb plan.Verb) {
 	n.last.open = n.last.open && n.last.verb != verb
 	switch verb {
 	case plan.Stop, plan.Cut:
-		n.shown = shownOff
+		n.shown, n.lit, n.snap.past = shownOff, false, true
 	case plan.Start:
-		n.shown = shownOn
+		n.shown, n.lit = shownOn, false
 	case plan.Protect:
-		if n.settings == changing {
+		if n.settings == changing || n.settings == announced {
 			n.settings = protected
 		}
 	case plan.Unprotect:
@@ -501,7 +532,9 @@ func (n *entry) reopened(verb plan.Verb) {
 func (n *entry) touched() bool { return n.shown != asFound || n.settings != asSet }
 
 // changed reports whether this outage has changed a cache or a cluster, and not put it back.
-func (n *entry) changed() bool { return n.settings == changing || n.settings == protected }
+func (n *entry) changed() bool {
+	return n.settings == announced || n.settings == changing || n.settings == protected
+}
 
 // dark reports whether a supply that stands so will not go on carrying its load.
 func (s *standing) dark() bool { return s.out || s.cycle != uncut }

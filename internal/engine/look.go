@@ -54,20 +54,28 @@ func (e *Engine) answered(i int, ev Finished) {
 	}
 }
 
+// mostDoubts is how often in a row a node is asked again because its last two answers disagree.
+const mostDoubts = 3
+
 // asksAgain reports whether an answer is asked for once more before it is believed: it may be older than what a watch has
-// told since the question, or it says of a node that nobody told to that it is off, or on, where it was the other.
+// told since the question, or it says of a node that nobody told to that it is off, or on, where it was the other, or where the
+// answer before it was.
 func (e *Engine) asksAgain(i int, state plan.State) bool {
 	n := &e.nodes[i]
 	b := &n.belief
 	older := n.question.told.After(n.question.asked)
 	settled := b.seen.State == plan.On || b.seen.State == plan.Off
-	odd := (state == plan.On || state == plan.Off || state == plan.Stopping) && (settled && state != b.seen.State || !settled && b.looks == 0) && n.work == nil && state != b.doubt
+	says := (state == plan.On || state == plan.Off || state == plan.Stopping) && n.work == nil && state != b.doubt
+	odd := says && (settled && state != b.seen.State || !settled && b.looks == 0)
+	torn := says && b.doubt != plan.Unknown && b.doubts < mostDoubts // the last two disagree: it is one of them that was wrong
 	b.twice = state == b.doubt && state != plan.Unknown
-	b.doubt = plan.Unknown
-	if odd {
-		b.doubt = state
+	if !odd && !torn {
+		b.doubt, b.doubts = plan.Unknown, 0
+		return older
 	}
-	return older || odd
+	b.doubt = state
+	b.doubts++
+	return true
 }
 
 // observed takes what a watch told: it is as new as the moment.
@@ -145,11 +153,22 @@ func (e *Engine) seeOutput(k int) {
 		s.cutDue = e.now.Add(b.seen.RemainFor)
 	case b.seen.State == plan.Off && st.cycle >= cutSent:
 		s.output.offSeen = true
-	case b.seen.State == plan.On && st.cycle == cutProven && b.seen.Uncut && !s.output.offSeen:
-		e.cutNotMade(k)
+	case b.seen.State == plan.On && st.cycle == cutProven && !s.output.offSeen && (b.seen.Uncut || e.watchedCut(s)):
+		if b.seen.Uncut || !e.now.Before(s.cutDue.Add(cutMargin)) {
+			e.cutNotMade(k)
+		}
 	case b.seen.State == plan.On && st.cycle == cutProven:
 		e.cycled(k, "its output is on again")
 	}
+	if b.seen.State != plan.Off {
+		s.output.onAt = b.seenAt
+	}
+}
+
+// watchedCut reports whether the output of a supply was looked at right before its cut was due, and again after that, so that it
+// was not off in between.
+func (e *Engine) watchedCut(s *supply) bool {
+	return !s.cutDue.IsZero() && s.output.onAt.Add(unwatched).After(s.cutDue)
 }
 
 // cutNotMade follows a supply that took its cut and did not make it: nothing has been cycled, so that it is cut once more,
@@ -184,7 +203,7 @@ func (e *Engine) correct(i int) {
 	}
 	switch {
 	case entry.givenUp.Has(plan.Stop) && e.isOff(i):
-		write(Proven, plan.Stop, "settled after it had been given up", "")
+		write(Proven, plan.Stop, "settled after it had been given up", e.proofOf(i))
 	case entry.givenUp.Has(plan.Start) && e.isOn(i):
 		write(Proven, plan.Start, "settled after it had been given up", "")
 	case entry.givenUp.Has(plan.Flush) && e.goesDown(i) && e.holds(i, plan.Flush, 0):
@@ -211,8 +230,8 @@ func (e *Engine) correct(i int) {
 	}
 }
 
-// cycledUnseen follows a node that was off, that only the return of its power starts, and that is up: what feeds it and was to
-// be cut has been off and on again, though nobody saw it.
+// cycledUnseen follows a node that was off, that only the return of its power starts, and that is up: what feeds it, was
+// to be cut, and was not heard for a while, has been off and on again then.
 func (e *Engine) cycledUnseen(i int) bool {
 	if !e.estate.Node(i).ByPower || e.ledger.outage.nodes[i].shown != shownOff || !e.showsUp(i) {
 		return false
@@ -220,7 +239,7 @@ func (e *Engine) cycledUnseen(i int) bool {
 	found := false
 	for _, f := range e.estate.Feeds(i) {
 		k := e.ledger.supply[f]
-		if k >= 0 && (e.standing(k).cycle == committed || e.standing(k).cycle == cutSent) && e.nodes[f].work == nil && e.supplies[k].state.Mains == power.MainsOnline && !e.supplies[k].mute {
+		if k >= 0 && e.standing(k).unseen && (e.standing(k).cycle == committed || e.standing(k).cycle == cutSent) && e.nodes[f].work == nil && e.supplies[k].state.Mains == power.MainsOnline && !e.supplies[k].mute {
 			e.cycled(k, "its output was off: what only the return of its power starts is on again")
 			found = true
 		}

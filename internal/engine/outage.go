@@ -132,10 +132,10 @@ func (e *Engine) snapshotOf(i int, lostOutput bool) NodeState {
 }
 
 // foundOn takes a node into the snapshot that could not be asked when that was made, and answers before it has been stopped:
-// what is on now was on then, and is brought back.
+// what is on now was on then, and is brought back, unless it may have come up with its power since.
 func (e *Engine) foundOn(i int) {
 	n, b := &e.ledger.outage.nodes[i], &e.nodes[i].belief
-	if !n.snap.silent || n.snap.on || n.shown == shownOff || n.shown == shownOn || b.answer != plan.On || !e.isDark(i) {
+	if !n.snap.silent || n.snap.on || n.shown == shownOff || n.shown == shownOn || b.answer != plan.On || !e.isDark(i) || n.snap.past || e.mayHaveCycled(i) {
 		return
 	}
 	late := NodeState{Node: e.id(i), State: b.answer, Protected: b.seen.Protected, Settings: b.seen.Settings}
@@ -266,7 +266,7 @@ func (e *Engine) closeOutage(reason string, notRestored ...NodeState) {
 		n.question.guards = nil
 		n.timer++
 	}
-	e.surveying, e.working = 0, 0
+	e.surveying, e.working, e.resumedAt = 0, 0, time.Time{}
 	e.test = nil
 	clear(e.press)
 	e.pressed = false

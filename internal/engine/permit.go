@@ -129,9 +129,9 @@ func hasSettled(e *Engine, i int, rung plan.Verb) string {
 	switch {
 	case takesDown(rung) && e.rises(i) && probed(e.estate.Node(i)):
 		return "it may be on its way up"
-	case takesDown(rung) && !e.looked(i):
+	case (takesDown(rung) || rung == plan.Start) && !e.looked(i):
 		return "it has not been looked at since its power came back, or since what carries it came up"
-	case rung == plan.Start && e.nodes[i].belief.seen.State == plan.Stopping:
+	case rung == plan.Start && e.isStopping(i):
 		return "it is on its way down"
 	}
 	return ""
@@ -188,7 +188,7 @@ func dataIsSafe(e *Engine, i int, rung plan.Verb) string {
 	}
 	for _, c := range e.protectors {
 		n, b := e.estate.Node(c), &e.nodes[c].belief
-		if !e.goesDown(c) || e.isOff(c) || b.seen.State != plan.On || b.seen.Protected == plan.Yes || e.ledger.outage.nodes[c].givenUp.Has(plan.Protect) {
+		if !e.goesDown(c) || e.isOff(c) || b.seen.State != plan.On || e.isProtected(c) || e.ledger.outage.nodes[c].givenUp.Has(plan.Protect) {
 			continue
 		}
 		over := n.Kind == plan.Cluster && decl.Stage == power.ShutdownStage && (e.dependsOn(i, c) || e.dependsOn(c, i))

@@ -91,6 +91,8 @@ func (e *Engine) send(i int) {
 	attempt := 1
 	if last := e.last(i); last.open && last.rung == w.rung {
 		attempt = last.attempt + 1
+	} else { // before that it could not be told
+		w.deadline = e.now.Add(max(decl.Time(w.rung).Within, firstLook))
 	}
 	if w.since.IsZero() {
 		w.since = e.now
@@ -104,7 +106,7 @@ func (e *Engine) send(i int) {
 		return
 	}
 	e.count(i, w.rung == plan.Stop)
-	n.belief.commanded(verb, w.op)
+	n.belief.commanded(verb, w.op, e.now)
 	if verb == plan.Start {
 		n.belief.rising = e.now.Add(bootTime(decl))
 	}
@@ -133,18 +135,39 @@ func (e *Engine) unsettled(i int) bool {
 	n := &e.nodes[i]
 	switch n.work.rung {
 	case plan.Start:
-		return n.belief.seen.State == plan.Stopping
+		return e.isStopping(i) || e.isLeaving(i) || !e.looked(i)
 	case plan.Stop, plan.Force:
-		return probed(e.estate.Node(i)) && (e.rises(i) || !e.looked(i) || e.mayHaveRisen(i))
+		return probed(e.estate.Node(i)) && (e.rises(i) || !e.looked(i) || e.mayHaveRisen(i) || e.isUnpowered(i) || e.nodes[i].belief.answer == plan.Off)
 	default:
 		return false
 	}
 }
 
-// mayHaveRisen reports whether a node that does not answer may be on its way up, since what feeds it is not heard either: its
-// power may have gone and come back. Nothing that is sent to it now would reach it as it was.
+// isUnpowered reports whether the outputs of all that feeds a node are off, as they say: what is sent to it is lost, or reaches it as
+// its power comes back.
+func (e *Engine) isUnpowered(i int) bool {
+	sources := e.estate.Sources(i)
+	return len(sources) > 0 && !slices.ContainsFunc(sources, func(f int) bool {
+		k := e.ledger.supply[f]
+		return k < 0 || !e.supplies[k].state.OutputOff
+	})
+}
+
+// mayHaveRisen reports whether a node that does not answer may be on its way up, since what feeds it is not heard either, or was
+// not while we were away: its power may have gone and come back. Nothing that is sent to it now would reach it as it was. That it stops may be the word of its
+// BMC, which sees that it is on.
 func (e *Engine) mayHaveRisen(i int) bool {
-	if answer := e.nodes[i].belief.answer; answer != plan.Unreachable && answer != plan.Unknown || e.estate.Node(i).Kind == plan.VM {
+	if e.estate.Node(i).Kind == plan.VM {
+		return false
+	}
+	switch b := &e.nodes[i].belief; b.answer {
+	case plan.Unreachable, plan.Unknown:
+		if e.now.Before(b.boots) {
+			return true
+		}
+	case plan.Stopping:
+		return e.mayHaveCycled(i)
+	default:
 		return false
 	}
 	return slices.ContainsFunc(e.estate.Sources(i), func(f int) bool {
@@ -176,6 +199,9 @@ func (e *Engine) commanded(i int, ev Finished) {
 	w.answer = map[Outcome]answer{Done: accepted, TimedOut: unknown, Unreached: unreached}[ev.Outcome]
 	if ev.Outcome != Done && ev.Outcome != TimedOut && w.rung == plan.Start {
 		n.belief.rising = time.Time{} // it was not told
+	}
+	if (ev.Outcome == Busy || ev.Outcome == Unreached) && takesDown(w.rung) { // one that refuses may do it all the same
+		n.belief.falling = time.Time{}
 	}
 	switch ev.Outcome {
 	case Done:

@@ -252,3 +252,20 @@ func duration(t *testing.T, s string) time.Duration {
 	require.NoError(t, err)
 	return d
 }
+
+// TestNothingReadsAsIfItHadHappened plays an outage that is only observed: all that people are told says so.
+func TestNothingReadsAsIfItHadHappened(t *testing.T) {
+	src, err := os.ReadFile("testdata/whole-outage.txt")
+	require.NoError(t, err)
+	head, _, _ := strings.Cut(string(src), "\n----\n")
+	sc := parseStory(t, head)
+	sc.Settings.Mode = engine.ModeObserve
+	told := 0
+	for _, l := range sim.Run(sc).Lines {
+		if n, ok := l.Effect.(engine.Notify); ok {
+			told++
+			require.True(t, strings.HasPrefix(n.Text, "(observing) "), n.Text)
+		}
+	}
+	require.Positive(t, told)
+}

@@ -36,8 +36,9 @@ type burden struct {
 
 // output is what a supply's words about its output are worth, and what they were since its last cut.
 type output struct {
-	offSeen bool // it was off since the last cut was due: its readings said so, or said nothing
-	habit   bool // it says OFF although nothing was cut
+	offSeen bool      // it was off since the last cut was due: its readings said so, or said nothing
+	habit   bool      // it says OFF although nothing was cut
+	onAt    time.Time // when a look last showed it on, or counting down
 }
 
 // lapse is what may have happened to a supply's load unseen.
@@ -45,7 +46,7 @@ type lapse uint8
 
 const (
 	noLapse  lapse = iota
-	wereAway       // Ebbtide was not there: likewise
+	wereAway       // Ebbtide was not there
 	wasDeaf        // it was not heard for a while: its output may have been off
 	wasOff         // its output was off, and nobody had cut it
 	justBack       // its output came on, and no reading since has said whether its mains are back
@@ -109,8 +110,13 @@ func (e *Engine) hear(k int) {
 	switch {
 	case s.state.OutputOff && st.cycle == committed:
 		e.wentOff(k)
+	case st.cycle == cutProven && e.nodes[s.node].belief.seen.State == plan.Off && s.state.SilentFor == 0 && !s.state.OutputOff && !s.state.SaysOff:
+		e.cycled(k, "its output is on again")
 	case s.state.OutputOff && st.cycle < cutSent:
-		s.lapse = wasOff
+		if s.lapse != wasOff {
+			s.lapse = wasOff
+			s.tracker.Interrupt(e.now)
+		}
 	case s.lapse == wasOff && st.cycle < cutSent && s.state.SilentFor == 0 && !s.state.OutputOff: // at once: nothing may be stopped on what was known before
 		e.cycled(k, "its output was off")
 	case s.state.SilentFor > deafAfter && (s.lapse == noLapse || s.lapse == justBack || s.lapse == wereAway):
@@ -140,13 +146,13 @@ func (e *Engine) wentOff(k int) {
 }
 
 // heardAgain follows a supply that was deaf and is on line: its load may have been off and on again meanwhile. Where
-// nothing waits for its cycle that is taken for one.
+// nothing waits for its cycle that is taken for one. It may have failed without having been heard to.
 func (e *Engine) heardAgain(k int) {
 	if e.ledger.outage != nil && e.standing(k).failed && e.standing(k).cycle == uncut {
 		e.cycled(k, "it was not heard for a while, and its output may have been off")
 		return
 	}
-	if e.standing(k).cycle != uncut {
+	if e.ledger.outage != nil && !e.ledger.outage.drill.on() {
 		e.record(Record{Kind: Mains, Cause: Unseen, Supplies: []string{e.id(e.supplies[k].node)}, Reason: "it was not heard for a while, and its output may have been off"})
 	}
 	e.renewLoad(k)
@@ -246,6 +252,10 @@ func (e *Engine) cycled(k int, why string) {
 		s.lapse = noLapse
 	}
 	e.record(Record{Kind: Mains, Cause: Cycled, Supplies: []string{e.id(s.node)}, Reason: why})
+	if n := &e.nodes[s.node]; n.belief.seen.State == plan.Off { // that was before
+		n.belief.renew(e.nextOp)
+		e.probe(s.node)
+	}
 	e.renewLoad(k)
 }
 
@@ -387,15 +397,15 @@ func (e *Engine) worksUnder(supply int) bool {
 	return e.nodes[supply].work != nil || slices.ContainsFunc(e.estate.Dependents(supply), func(i int) bool { return e.nodes[i].work != nil })
 }
 
-// unheardSupply gives a supply of the outage that has not been heard since Ebbtide began, or was cut before that and has not
-// been looked at since; -1 if there is none.
+// unheardSupply gives a supply of which there is no reading since Ebbtide began, or that was cut before that and has not been
+// looked at since; -1 if there is none.
 func (e *Engine) unheardSupply() int {
 	if e.ledger.outage == nil {
 		return -1
 	}
 	for k := range e.supplies {
 		s, st := &e.supplies[k], e.standing(k)
-		if s.state.Supply == "" && st.failed || st.cycle >= cutSent && !e.looked(s.node) {
+		if s.state.Supply == "" || st.cycle >= cutSent && !e.looked(s.node) {
 			return k
 		}
 	}

@@ -87,7 +87,7 @@ func (e *Engine) judgeStep(id int) stand {
 		return proven
 	case e.nodes[i].work != nil && e.nodes[i].work.step == id:
 		return pending
-	case s.Verb != plan.Stop && e.holds(i, s.Verb, entry.commandedBy(s.Verb)) && !e.lateMayCome(i), s.Verb == plan.Protect && e.staysProtected(i):
+	case s.Verb != plan.Stop && e.holds(i, s.Verb, entry.commandedBy(s.Verb)) && (s.Verb != plan.Protect || !e.lateMayCome(i)), s.Verb == plan.Protect && e.staysProtected(i):
 		return proven
 	}
 	if entry.givenUp.Has(s.Verb) {
@@ -322,6 +322,8 @@ func (e *Engine) waitsToCut(i int) Why {
 	switch {
 	case e.supplies[k].mute:
 		return Why{Code: SupplySilent, node: i}
+	case e.supplies[k].state.OutputOff:
+		return Why{Code: MaybeBack, node: i} // there is nothing to cut
 	case e.supplies[k].unfit:
 		return Why{Code: SupplyUnfit, node: i} // it is on line, and would come back at once, into the heat or the brown-out
 	case !e.carriesLost(i):

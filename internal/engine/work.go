@@ -65,7 +65,7 @@ var moves = [...]move{
 	{verifying, verifying, "some did not answer: they are asked again; or it is to be forced now"},
 	{verifying, ended, "what uses it is on, or what it needs is not; or it is so already"},
 	{commanding, proving, "accepted, or nobody knows"},
-	{commanding, backingOff, "not now, or it could not be reached"},
+	{commanding, backingOff, "not now, or it could not be reached; or refused, and a hold or a lower risk keeps it from being forced"},
 	{commanding, verifying, "refused: the next rung"},
 	{commanding, ended, "refused, and there is no other rung; or a look shows it done"},
 	{proving, proving, "a look shows nothing yet"},
@@ -78,6 +78,7 @@ var moves = [...]move{
 	{backingOff, ended, "a look shows it done; its time is over; or nothing of it has reached the node, and it is not wanted any more"},
 	{waitingForSlot, verifying, "it has a place again; or it is to be forced now"},
 	{waitingForSlot, proving, "its time is over: it is looked at once more"},
+	{waitingForSlot, backingOff, "its time is over, and a hold or a lower risk keeps it from being forced"},
 	{waitingForSlot, ended, "its time is over; or a look shows it done; or it is not wanted any more"},
 	{asking, ended, "confirmed, passed over, or its time is over"},
 }

@@ -52,5 +52,8 @@ func (s Status) low(m Mains) bool {
 	return m == MainsOnBattery && s.any(LB|FSD)
 }
 
-// outputOff tells whether the words say that the load gets no power. Some UPSes always say OFF beside OL.
-func (s Status) outputOff() bool { return s.Has(OFF) && !s.any(OL|OB|BYPASS|CAL) }
+// outputOff tells whether the words say that the load gets no power. Some UPSes always say OFF beside OL; what one that does not
+// (plain) says of its output on battery is so.
+func (s Status) outputOff(plain bool) bool {
+	return s.Has(OFF) && (!s.any(OL|OB|BYPASS|CAL) || plain && s.Has(OB) && !s.Has(CAL))
+}

@@ -20,6 +20,7 @@ type Tracker struct {
 	status  Status    // its words
 	mains   Mains
 	since   time.Time // mains have been so without interruption
+	plain   bool      // it has been heard without the word OFF: where it says that, it means it
 	low     span
 	sag     span // brownout
 
@@ -49,6 +50,7 @@ func (t *Tracker) Observe(now time.Time, r Reading) {
 	t.follow(now, r.Status.mains(t.mains))
 	t.silent, t.heard, t.heardAt, t.status = false, true, now, r.Status
 	t.low.set(now, r.Status.low(t.mains))
+	t.plain = t.plain || r.Status.any(OL|OB) && !r.Status.Has(OFF)
 
 	t.charge.tell(now, r.Charge)
 	t.load.tell(now, r.Load)
@@ -75,6 +77,14 @@ func (t *Tracker) follow(now time.Time, m Mains) {
 	interrupted := m == MainsOnline && t.silent && now.Sub(t.heardAt) > lineGap
 	if m != t.mains || interrupted {
 		t.mains, t.since = m, now
+	}
+}
+
+// Interrupt takes that a supply which says that it is on line was not, since its output went off although nobody cut it: OnlineFor
+// counts anew from now.
+func (t *Tracker) Interrupt(now time.Time) {
+	if t.mains == MainsOnline {
+		t.since = now
 	}
 }
 
@@ -110,7 +120,7 @@ func (t *Tracker) State(now time.Time) State {
 		Mains:          t.mains,
 		LowBattery:     t.lowBattery(now),
 		Calibrating:    t.status.Has(CAL),
-		OutputOff:      t.status.outputOff(),
+		OutputOff:      t.status.outputOff(t.plain),
 		SaysOff:        t.status.Has(OFF),
 		ReplaceBattery: t.status.Has(RB),
 		Overload:       t.status.Has(OVER),
@@ -162,7 +172,7 @@ func (t *Tracker) outlook(now time.Time) Outlook {
 // flow tells what the battery does, as far as the last reading said.
 func (t *Tracker) flow() flow {
 	switch {
-	case t.mains == MainsOnBattery && t.status.outputOff():
+	case t.mains == MainsOnBattery && t.status.outputOff(t.plain):
 		return resting
 	case t.mains == MainsOnBattery:
 		return draining

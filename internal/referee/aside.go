@@ -17,12 +17,16 @@ type aside struct {
 	seen bool   // the snapshot has it: it could be asked
 	told bool   // it was told to change, on record
 	back bool   // it was shown as put back since
+	lost bool   // somebody else, or a command that was given up, has changed it since
 }
 
-// asideSet notes how a node is set when it comes into the snapshot.
-func (r *Referee) asideSet(i int, seen bool) {
+// asideSet notes how a node is set when it comes into the snapshot, or was said to be where nobody could know.
+func (r *Referee) asideSet(i int, said *engine.NodeState) {
 	n := &r.nodes[i]
-	n.aside = aside{told: n.aside.told, was: n.now.Protected, set: n.now.Set, seen: seen}
+	n.aside = aside{told: n.aside.told, was: n.now.Protected, set: n.now.Set, seen: said == nil || said.Protected != plan.NotKnown}
+	if n.aside.seen && said != nil && r.unseen(i) && (said.Protected == plan.Yes) != n.now.Protected {
+		n.aside.was, n.aside.set = said.Protected == plan.Yes, said.Settings
+	}
 }
 
 // asideTold follows what is announced to a cache or a cluster.
@@ -44,7 +48,8 @@ func (r *Referee) unseenLately(c *command, i int) bool {
 // down, and go back to write-back only after the gate.
 //
 // Nothing that stands on a cluster, or that the cluster stands on, is stopped while that has not been set aside. What is
-// stopped once more was stopped before. A supply that failed a moment ago keeps nothing back that was on its way.
+// stopped once more was stopped before. A supply that failed a moment ago keeps nothing back that was on its way. What
+// is about to be cut, by a command, is past that: see rule 3.
 func (r *Referee) rule12(c *command) string {
 	switch {
 	case !c.stops():
@@ -54,9 +59,14 @@ func (r *Referee) rule12(c *command) string {
 	case c.Verb != plan.Stop || c.node.intent.again:
 		return ""
 	}
-	r.asking.anew()
+	cut := func(s *supply) bool { return s.due || !s.output }
 	for _, i := range r.asides {
 		n, decl := &r.nodes[i], r.estate.Node(i)
+		r.asking.anew()
+		if r.goesDark(i, cut) {
+			continue
+		}
+		r.asking.anew()
 		taken := r.goesDark(i, func(s *supply) bool { return s.longOut }) || r.drill != nil && r.drill[i]
 		if !taken || n.now.State != plan.On || n.now.Protected || n.failed.Has(plan.Protect) || r.unseenLately(c, i) {
 			continue
@@ -113,7 +123,7 @@ const AsUsual = "as usual"
 func (r *Referee) rule12End(at time.Time, reported []engine.NodeState) {
 	for _, i := range r.asides {
 		n, decl := &r.nodes[i], r.estate.Node(i)
-		if !n.aside.told || !decl.Can.Has(plan.Unprotect) || r.unseen(i) || n.now.State == plan.Gone || isReported(reported, decl.ID) {
+		if !n.aside.told || !decl.Can.Has(plan.Unprotect) || r.unseen(i) || n.aside.lost || n.now.State == plan.Gone || isReported(reported, decl.ID) {
 			continue
 		}
 		if n.now.Set != n.aside.set && (n.aside.seen || n.now.Set != AsUsual) {

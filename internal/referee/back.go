@@ -41,6 +41,7 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause engine.Cause
 		n.misled = true
 	case verb == plan.Stop && st != plan.Off && st != plan.Gone:
 		r.violate(at, 19, fmt.Sprintf("%s was called off and is %s", decl.ID, st))
+	case verb == plan.Start && (n.now.Dark && at.Sub(n.fell) <= freshLook || r.justMeddled(at, i)): // after the look that showed it
 	case verb == plan.Start && st != plan.On:
 		r.violate(at, 19, fmt.Sprintf("%s was called on and is %s", decl.ID, st))
 	case verb == plan.Unprotect && (n.now.Protected || n.aside.told && n.aside.seen && !r.unseen(i) && n.now.Set != n.aside.set):
@@ -93,7 +94,7 @@ func (r *Referee) Ended(at time.Time, end End) {
 // With the mains on for long everything is over, unless it is on hold, or says what it waits for and the mains are not there.
 func (r *Referee) rule8(end End) string {
 	switch {
-	case !end.Open, end.Hold, r.nobodyLeft():
+	case !end.Open, end.Hold, r.stranded:
 		return ""
 	case end.Waiting == "":
 		return "the outage is stuck and does not say on what"
@@ -104,14 +105,15 @@ func (r *Referee) rule8(end End) string {
 	}
 }
 
-// nobodyLeft excuses one end, which nobody can mend: our own machine is off, and the supply that was to start it again took
-// its cut while its mains were there and did not make it (docs/systems/nut.md). Its cut is the last of all for that.
-func (r *Referee) nobodyLeft() bool {
+// strand follows whether nobody is left, which excuses an end that nobody can mend: our own machine is off, and a supply that was
+// to start it again took its cut while its mains were there and did not make it (docs/systems/nut.md). Its cut is the last of all
+// for that. It lasts until the machine is on.
+func (r *Referee) strand() {
+	uncut := func(f int) bool { return r.supplyAt(f).uncut }
 	for i := range r.nodes {
-		uncut := func(f int) bool { return r.supplyAt(f).uncut }
-		if r.estate.Node(i).Kind == plan.Self && r.state(i) == plan.Off && slices.ContainsFunc(r.estate.Feeds(i), uncut) {
-			return true
+		if r.estate.Node(i).Kind == plan.Self {
+			off := r.state(i) == plan.Off
+			r.stranded = off && (r.stranded || slices.ContainsFunc(r.estate.Feeds(i), uncut))
 		}
 	}
-	return false
 }

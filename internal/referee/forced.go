@@ -2,15 +2,16 @@ package referee
 
 import (
 	"fmt"
+	"slices"
 
 	"ebbtide/internal/plan"
 )
 
 // rule18: Every forced power-off has its reason on record, and no node of lower data risk was still being waited for.
 //
-// What other supplies go on feeding wins no time for this one: only what goes dark with each lost supply that takes this one
-// down is compared. A host holds no data of its own: it goes when nothing on it can be waited for. What is tried again was
-// decided before. What is forced although its power is back, to be started again, is in nobody's haste.
+// Only what goes dark in each way in which this one may go dark now is compared: what another supply may go on feeding wins no
+// time for it. A host holds no data of its own: it goes when nothing on it can be waited for. What is tried again was decided
+// before. What is forced although its power is back, to be started again, is in nobody's haste.
 func (r *Referee) rule18(c *command) string {
 	switch {
 	case c.Verb != plan.Force:
@@ -20,41 +21,34 @@ func (r *Referee) rule18(c *command) string {
 	case c.decl.Kind == plan.Host, c.node.intent.again, !r.mayGo(c.Node):
 		return ""
 	}
-	alone := r.lostUnder(c.Node)
 	for _, j := range r.flights.nodes {
 		other := r.estate.Node(j)
 		gentle := r.nodes[j].intent.verb == plan.Stop && other.Can.Has(plan.Force) && other.Kind != plan.Person && other.Kind != plan.Host
-		if gentle && j != c.Node && other.Risk < c.decl.Risk && r.goesWith(j, alone) {
+		if gentle && j != c.Node && other.Risk < c.decl.Risk && r.goesWith(j, c.Node) {
 			return fmt.Sprintf("%s was forced off while %s, of lower risk, is waited for", c.decl.ID, other.ID)
 		}
 	}
 	return ""
 }
 
-// isLost reports whether what only a supply feeds has no power to look forward to.
-func (s *supply) isLost() bool { return !s.online || s.committed || s.due }
+// isLost reports whether what only a supply feeds has no power to look forward to, or nobody knows that it has.
+func (s *supply) isLost() bool { return !s.online || s.gone }
 
-// lostUnder lists the lost supplies of which each alone takes a node down.
-func (r *Referee) lostUnder(i int) []*supply {
-	var alone []*supply
-	for k := range r.supplies {
-		s := &r.supplies[k]
+// goesWith reports whether a node goes dark with each set of lost supplies that takes another down: all feeds of that, or of
+// something that it needs.
+func (r *Referee) goesWith(i, other int) bool {
+	feeds := r.estate.Feeds(other)
+	isLit := func(f int) bool { return !r.supplyAt(f).isLost() }
+	if len(feeds) > 0 && !slices.ContainsFunc(feeds, isLit) {
 		r.asking.anew()
-		if s.isLost() && r.goesDark(i, func(other *supply) bool { return other == s }) {
-			alone = append(alone, s)
-		}
-	}
-	return alone
-}
-
-// goesWith reports whether a node goes dark with each of some supplies; with none given, with all that are lost.
-func (r *Referee) goesWith(i int, alone []*supply) bool {
-	for _, s := range alone {
-		r.asking.anew()
-		if !r.goesDark(i, func(other *supply) bool { return other == s }) {
+		if !r.goesDark(i, func(s *supply) bool { return slices.Contains(feeds, s.node) }) {
 			return false
 		}
 	}
-	r.asking.anew()
-	return len(alone) > 0 || r.goesDark(i, (*supply).isLost)
+	for _, d := range r.estate.Needs(other) {
+		if r.place[d] < 0 && !r.goesWith(i, d) {
+			return false
+		}
+	}
+	return true
 }

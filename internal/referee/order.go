@@ -100,7 +100,8 @@ func (r *Referee) rule4(c *command) string {
 
 // rule6: No start is sent to a stopping node and no stop to a starting one before it has settled.
 //
-// Nobody can see that of a node that has not answered since it was last told to go off, nor of a VM that has not answered since
+// Nobody can see that of a node that has not answered since it was last told to go off, or does not answer when it is asked, or
+// that somebody else has just told to, nor of a VM that has not answered since
 // it came up with its host, nor of another that is silent for longer than its start may take, since it was told to start or its
 // power came back. What starts for longer than it may is not waited for.
 func (r *Referee) rule6(c *command) string {
@@ -110,7 +111,7 @@ func (r *Referee) rule6(c *command) string {
 	switch {
 	case c.stops() && c.node.now.State == plan.Starting && !hidden && c.at.Sub(c.node.began) <= most:
 		return c.decl.ID + " was told to stop while it starts"
-	case c.Verb == plan.Start && c.node.now.State == plan.Stopping && !c.node.mute:
+	case c.Verb == plan.Start && c.node.now.State == plan.Stopping && !c.node.mute && !c.node.vain && !r.unseen(c.Node):
 		return c.decl.ID + " was told to start while it stops"
 	default:
 		return ""

@@ -79,7 +79,7 @@ const slowness = 10 * time.Second
 // shut down with all the time that it may take. What another supply goes on feeding does not go with it. What the controller can't know is not asked of it.
 func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	switch {
-	case !r.has(Batteries | Records), !p.Heard, !p.Honest, p.On, !s.triggered, p.Left > r.policy.Reserve:
+	case !r.has(Batteries | Records), !p.Heard, !p.Honest, p.On, !s.output, !s.triggered, p.Left > r.policy.Reserve:
 		s.spent = time.Time{}
 		return
 	case s.spent.IsZero():
@@ -88,7 +88,9 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	if at.Sub(s.spent) < slowness || r.hold || s.aborted {
 		return
 	}
-	gone := func(other *supply) bool { return !other.online && (other.cut || !other.spent.IsZero()) }
+	gone := func(other *supply) bool {
+		return !other.online && (other.due || !other.output || !other.spent.IsZero())
+	}
 	for _, i := range r.flights.nodes {
 		n, decl := &r.nodes[i], r.estate.Node(i)
 		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || at.Sub(n.intent.at) < slowness || r.forgetful {
@@ -107,12 +109,19 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 // it is expected back, unless something that goes with that supply was given up, on record.
 func (r *Referee) rule20Cut(s *supply, at time.Time, when string) {
 	switch {
-	case !s.committed, s.cut, s.uncut && s.missed, r.gaveUp(s):
+	case !s.committed, s.cut, s.uncut && s.missed, r.gaveUp(s), r.looksCycled(s):
 		return
 	case at.Sub(r.moved) >= patience:
 		return
 	}
 	r.violate(at, 20, fmt.Sprintf("%s past the point of no return, and %s was not cut", when, r.id(s.node)))
+}
+
+// looksCycled reports whether somebody switched on what only the cycle of a supply starts: it looks as if that had been.
+func (r *Referee) looksCycled(s *supply) bool {
+	return slices.ContainsFunc(r.estate.Dependents(s.node), func(u int) bool {
+		return !r.nodes[u].meddled.IsZero() && r.nodes[u].now.State != plan.Off
+	})
 }
 
 // patience is for how long nothing moves until a plan that stands still past its point of no return is given up. (An engine

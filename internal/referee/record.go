@@ -57,7 +57,7 @@ func (r *Referee) begin(at time.Time) {
 		n.known, n.listed, n.owed, n.failed, n.aside, n.shownOff, n.misled, n.told = false, false, false, 0, aside{}, false, false, false
 		if !r.has(Records) { // what is on is what a snapshot would have
 			n.listed, n.owed = st == plan.On, st == plan.On
-			r.asideSet(i, true)
+			r.asideSet(i, nil)
 		}
 	}
 }
@@ -102,8 +102,8 @@ func (r *Referee) snapped(at time.Time, rec *engine.Record) {
 		n.known = s.State != plan.Unknown && s.State != plan.Unreachable // else it may be added once, when it answers
 		n.listed = s.State == plan.On || s.State == plan.Starting
 		n.owed = n.now.State == plan.On
-		n.wasOn = n.wasOn || n.listed && r.unseen(i)
-		r.asideSet(i, s.Protected != plan.NotKnown)
+		n.wasOn = n.wasOn || n.listed && (r.unseen(i) || n.now.State == plan.Starting)
+		r.asideSet(i, s)
 	}
 }
 
@@ -160,6 +160,8 @@ func (r *Referee) ofSupplies(at time.Time, rec *engine.Record) {
 			r.rule20Cut(s, at, "turned up")
 			s.triggered, s.aborted, s.due, s.spent = false, false, false, time.Time{}
 			r.release(s, at)
+		case rec.Cause == engine.Returned:
+			s.triggered = false
 		case rec.Kind == engine.NoReturn:
 			r.commit(s, at)
 		case rec.Cause == cycled:
@@ -196,6 +198,7 @@ func (r *Referee) ofNode(at time.Time, i int, rec *engine.Record) {
 			n.failed |= plan.VerbSet(*rec.Verb)
 		}
 		n.shownOff = n.shownOff && *rec.Verb != plan.Start
+		n.denied = n.denied || *rec.Verb == plan.Protect
 	case engine.Proven:
 		r.moved = at
 		r.fly(i, false)
@@ -219,6 +222,7 @@ func (r *Referee) intend(at time.Time, i int, in intent) {
 	r.fly(i, true)
 	in.at, in.life = at, r.life
 	n.intent = in
+	n.denied = n.denied && in.verb != plan.Protect
 	switch in.verb {
 	case plan.Start:
 		n.failed &^= plan.VerbSet(plan.Stop, plan.Force)

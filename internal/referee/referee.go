@@ -58,6 +58,7 @@ type Referee struct {
 	drillUp  bool   // the drill has turned: nothing is to be stopped any more
 	observes bool   // nothing is to be commanded
 	moved    time.Time
+	stranded bool // see strand
 	// forgetful: records were lost with the journal's disk and a crash on top. Until the next outage begins, what rests on them
 	// can't be asked.
 	forgetful bool
@@ -82,17 +83,20 @@ type node struct {
 	owed   bool // was on when it came into the open outage's snapshot
 	intent intent
 	failed plan.Verbs // given up on record, in its present round: until its power is back or the opposite is commanded
-	told   bool       // to stop while it might be, and neither on nor off since
+	told   bool       // to stop while it might be, and not on since
 
 	mute   bool      // it has not answered since it was last told to go off, or began to start
+	fell   time.Time // lost its power while on, last
 	roused time.Time // last told to start, or given its power back
 	began  time.Time // to start, last
 
 	meddled time.Time // somebody else switched it, last
 	looks   int       // answered probes since then
+	vain    bool      // the last probe was not answered
 	lied    bool      // the last probe was answered wrongly
 	misled  bool      // and a wrong answer is on record as a proof
 
+	denied   bool // its last Protect was given up, and may take effect all the same
 	shownOff bool // proven off on record in this outage, and not back since
 	aside    aside
 }
@@ -142,27 +146,41 @@ func (r *Referee) Changed(at time.Time, i int, now Condition) {
 	if now.State == plan.Starting && n.now.State != plan.Starting {
 		n.mute, n.began = true, at
 	}
-	n.told = n.told && now.State != plan.On && now.State != plan.Off
+	flips := n.now.Protected && !now.Protected || !n.now.Protected && now.Protected && n.denied
+	if flips && now.State == plan.On && r.flights.at[i] < 0 { // nobody waits for that any more
+		r.Meddled(at, i)
+	}
+	if now.Dark && !n.now.Dark {
+		n.fell = at
+	}
+	n.told = n.told && now.State != plan.On
 	n.now = now
+	if r.estate.Node(i).Kind == plan.Self {
+		r.strand()
+	}
 }
 
 // Meddled tells that somebody else switches a node now, or that a command has its effect which was given up long ago.
 func (r *Referee) Meddled(at time.Time, i int) {
-	r.nodes[i].meddled, r.nodes[i].looks = at, 0
+	n := &r.nodes[i]
+	n.meddled, n.looks, n.vain, n.aside.lost = at, 0, false, true
 }
 
-// Followed tells that a node goes with another that it stands on: who could not know of that could not know of this.
+// Followed tells that a node goes off, or comes on, with another that it stands on: who could not know of that could not know of this.
 func (r *Referee) Followed(at time.Time, i, other int) {
 	if r.unseen(other) {
 		r.Meddled(at, i)
 	}
 }
 
+// Unanswered tells that a node was asked and said nothing.
+func (r *Referee) Unanswered(i int) { r.nodes[i].vain = true }
+
 // Answered tells that a probe of a node was answered, and whether wrongly. Who knows beforehand that it answers wrongly may
 // say so before any probe.
 func (r *Referee) Answered(at time.Time, i int, wrongly bool) {
 	r.nodes[i].looks++
-	r.nodes[i].mute = false
+	r.nodes[i].mute, r.nodes[i].vain = false, false
 	r.nodes[i].lied = wrongly
 	if p := r.place[i]; p >= 0 {
 		r.lookedAtSupply(&r.supplies[p], at)
@@ -173,7 +191,12 @@ func (r *Referee) Answered(at time.Time, i int, wrongly bool) {
 func (r *Referee) Resumed() { r.life++ }
 
 // Forgot tells that records are lost for good which Recorded was told.
-func (r *Referee) Forgot() { r.forgetful = true }
+func (r *Referee) Forgot() {
+	r.forgetful = true
+	for k := range r.supplies { // what was heard of them as well
+		r.supplies[k].heardOut, r.supplies[k].longOut = time.Time{}, false
+	}
+}
 
 // looksLater is how many answered probes it takes until somebody else's doing is known: the first may be the wrong one, or
 // may have been answered before (two looks in a row prove, one does not).
@@ -188,10 +211,11 @@ func (r *Referee) unseen(i int) bool {
 // freshLook is how old a look may be that the worst commands rest on: 2 s of age, and the ways of the probe and the command.
 const freshLook = 3 * time.Second
 
-// justMeddled reports whether somebody else switched a node after the last look on which a command may rest.
+// justMeddled reports whether somebody else switched a node after the last look on which a command may rest, or what has been asked
+// since and never answered.
 func (r *Referee) justMeddled(at time.Time, i int) bool {
 	n := &r.nodes[i]
-	return !n.meddled.IsZero() && n.looks == 0 && at.Sub(n.meddled) <= freshLook
+	return !n.meddled.IsZero() && n.looks == 0 && (n.vain || at.Sub(n.meddled) <= freshLook)
 }
 
 func (r *Referee) id(i int) string { return r.estate.Node(i).ID }

@@ -31,6 +31,7 @@ var stories = []struct{ what, story, wants string }{
 	{"storage when its host is off", vmsOff + "esx: off; stop nas", ""},
 	{"storage under a host that somebody switched on at this moment", vmsOff + "esx: off; +1s; esx: meddled; esx: on; stop nas", ""},
 	{"storage under a host that somebody switched on a while ago", vmsOff + "esx: off; +1s; esx: meddled; esx: on; +5s; stop nas", "1: nas was told to stop while esx is on"},
+	{"storage under a host that somebody switched on and that has never answered since", vmsOff + "esx: off; +1s; esx: meddled; esx: on; +5s; esx: silent; stop nas", ""},
 	{"storage under a host that was seen on since somebody switched it", vmsOff + "esx: off; +1s; esx: meddled; esx: on; esx: answers; stop nas", "1: nas was told"},
 	{"storage under a host that was off before", "ups: out; +5s; esx: off; app: off; db: off; lab: off; vcenter: off; outage; nas: protected; cluster: protected; stop nas", ""},
 

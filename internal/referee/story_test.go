@@ -170,6 +170,8 @@ func (s *story) changes(id, how string) {
 		s.Meddled(s.now, i)
 	case "answers", "lies":
 		s.Answered(s.now, i, how == "lies")
+	case "silent":
+		s.Unanswered(i)
 	default:
 		require.NoError(s.t, n.State.UnmarshalText([]byte(how)))
 	}

@@ -28,7 +28,7 @@ type supply struct {
 	uncut     bool      // it took its last cut and did not make it
 	looks     int       // at it since then
 	deaf      bool      // the last poll of it was not heard
-	missed    bool      // and nor was that at which the cut was due, so that nobody can know
+	missed    bool      // nor was that at which a cut was due that did not come, or the next one: nobody can know
 	triggered bool      // the shutdown was triggered for it, and its load has not come back since
 	aborted   bool      // likewise, an operator wants nothing more to go down with it
 	spent     time.Time // its battery is down to the reserve since, and its UPS says so
@@ -78,6 +78,7 @@ func (r *Referee) Polled(at time.Time, p Poll) {
 // hear takes what the controller heard of a supply.
 func (r *Referee) hear(s *supply, at time.Time, p Poll) {
 	s.deaf, s.seen = !p.Heard, s.seen || p.Heard && !s.output && s.made
+	s.missed = s.missed || s.uncut && s.deaf && s.looks == 0
 	switch {
 	case !p.Heard:
 		s.heardOn = time.Time{}
@@ -122,6 +123,7 @@ func (r *Referee) OutputBack(at time.Time, i int) {
 func (r *Referee) Uncut(_ time.Time, i int) {
 	s := r.supplyAt(i)
 	s.uncut, s.looks, s.missed = true, 0, s.deaf
+	r.strand()
 }
 
 // lookedAtSupply follows a look at a supply: a cut that did not come is known for that then.

@@ -67,6 +67,9 @@ func (s *simulation) light(dead []bool) {
 			continue
 		}
 		t.lit++
+		if t.outlet >= 0 {
+			s.referee.Followed(s.now, i, t.outlet)
+		}
 		late := t.habit.BootsAfter
 		if !t.boots && late == 0 && !s.estate.Node(i).ByPower || t.state != plan.Off {
 			continue
@@ -75,9 +78,9 @@ func (s *simulation) light(dead []bool) {
 			s.boot(i, s.took(i, plan.Start))
 			continue
 		}
-		lit := t.lit
+		lit, change := t.lit, t.change
 		s.after(late, func() {
-			if t.lit == lit && t.state == plan.Off && s.powered(i) {
+			if t.lit == lit && t.change == change && t.state == plan.Off && s.powered(i) {
 				s.meet(MetBootedLate)
 				s.boot(i, s.took(i, plan.Start))
 			}

@@ -118,21 +118,31 @@ func play(sc Scenario, lean bool) *Result {
 	s := modelled(sc, lean)
 	s.engine, _ = s.restore(nil)
 	s.apply(engine.Started{})
-	for _, c := range sc.Changes {
+	s.begin()
+	return s.end()
+}
+
+// begin arranges what happens by itself.
+func (s *simulation) begin() {
+	for _, c := range s.scenario.Changes {
 		s.at(Epoch.Add(c.At), func() { s.change(c) })
 	}
 	for k := range s.cells {
 		s.tick(k, time.Duration(k)*7*time.Millisecond+s.apart(time.Millisecond))
 	}
+}
+
+// end plays on until all is over.
+func (s *simulation) end() *Result {
 	lastChange := Epoch
-	for _, c := range sc.Changes {
+	for _, c := range s.scenario.Changes {
 		if at := Epoch.Add(c.At); at.After(lastChange) {
 			lastChange = at
 		}
 	}
 	for s.agenda.len() > 0 {
 		at, do := s.agenda.next()
-		if at > sc.For {
+		if at > s.scenario.For {
 			break
 		}
 		s.now = Epoch.Add(at)
@@ -297,10 +307,10 @@ func (s *simulation) probe(e engine.Probe) {
 			return
 		}
 		wait := way
-		if s.quiet(i) {
+		outcome, seen := s.look(i)
+		if s.quiet(i) && seen.State != plan.Off { // nobody answers
 			wait = max(0, min(deadAfter, e.Within-2*way))
 		}
-		outcome, seen := s.look(i)
 		s.showAnswer(i, outcome, seen)
 		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Seen: seen}, wait, nil)
 	})

@@ -23,12 +23,15 @@ func (s *simulation) show(i int) {
 	s.referee.Changed(s.now, i, referee.Condition{State: state, Protected: t.protected, Dirty: t.dirty, Set: t.set, Dark: t.dark})
 }
 
-// showAnswer tells the referee what a probe of a node answers, if that says anything.
+// showAnswer tells the referee what a probe of a node answers.
 func (s *simulation) showAnswer(i int, outcome engine.Outcome, seen plan.Observation) {
 	says := outcome == engine.NoSuchThing || outcome == engine.Done && seen.State != plan.Unknown && seen.State != plan.Unreachable
-	if t := &s.things[i]; says {
-		s.referee.Answered(s.now, i, t.liesAt > 0 && t.looks == t.liesAt || s.misled(i))
+	if !says {
+		s.referee.Unanswered(i)
+		return
 	}
+	t := &s.things[i]
+	s.referee.Answered(s.now, i, t.liesAt > 0 && t.looks == t.liesAt || s.misled(i))
 }
 
 // misled reports whether a node's BMC says that it is on, whatever is so.

@@ -31,7 +31,7 @@ var (
 	one    = flag.Uint64("dst.seed", 0, "play this seed alone, and tell its story")
 	stop   = flag.Bool("dst.first", false, "end at the first seed that breaks a rule, and leave it as it is")
 	lines  = flag.String("dst.lines", "", "with dst.seed: show the effects that speak of this")
-	broken = flag.Int("dst.broken", 10, "how many seeds may break a rule (docs/adr/0016)")
+	broken = flag.Int("dst.broken", 1, "how many seeds may break a rule (docs/adr/0016)")
 	check  = flag.Int("dst.check", 0, "hold the engine against its own records, and against itself, in one seed of so many")
 	until  = flag.Duration("dst.until", 0, "with dst.seed: end the run here")
 	shrink = flag.Int("dst.shrink", 2000, "how many tries a failing seed's scenario is given to become smaller")

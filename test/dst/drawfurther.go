@@ -3,6 +3,7 @@ package dst
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ebbtide/internal/sim"
@@ -112,7 +113,8 @@ func (w *drawing) cluster() {
 	}
 }
 
-// bmcs gives machines a BMC, most of which know what they say.
+// bmcs gives machines a BMC, most of which know what they say. One that says off of a machine that has not answered since before
+// anybody looked is found out by nobody: it is not drawn.
 func (w *drawing) bmcs() {
 	for _, n := range w.nodes {
 		if !n.machine() || w.one(3) {
@@ -123,6 +125,10 @@ func (w *drawing) bmcs() {
 		how := sim.Well
 		if w.bad(1, 4) {
 			how = sim.BMCs[w.d(len(sim.BMCs))]
+		}
+		neverHeard := slices.ContainsFunc(w.happens, func(e string) bool { return strings.Contains(e, "at: 0s") && strings.Contains(e, strconv.Quote(n.id)) })
+		if neverHeard && (how == sim.AlwaysOff || how == sim.Contrary) {
+			how = sim.NoAnswer
 		}
 		w.condition(n.id, "bmc: %s", how)
 		if how == sim.Well && w.bad(1, 4) && !w.faulty(n.id) {

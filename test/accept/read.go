@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// campaignTold is what a campaign says of itself.
+type campaignTold struct {
+	from, seeds int
+	took        float64 // seconds
+	broken      []string
+}
+
+var (
+	firstSeed = regexp.MustCompile(`the first seed is (\d+)`)
+	howMany   = regexp.MustCompile(`(\d+) seeds, \d+ events, (\d+) seeds broke a rule`)
+	itTook    = regexp.MustCompile(`--- (?:PASS|FAIL): TestCampaign \(([\d.]+)s\)`)
+	brokenOne = regexp.MustCompile(`: (seed \d+: .*)`)
+	ofApply   = regexp.MustCompile(`"figure":"engine_apply_(\d+)_nodes","value":([\d.]+)`)
+	ofNights  = regexp.MustCompile(`(\d+) nights from \d+: (\d+) in which something that answers is not back, (\d+) that break a rule`)
+	ofBug     = regexp.MustCompile(`--- (PASS|FAIL): TestBugsAreCaught/(\S+)`)
+	ofPoint   = regexp.MustCompile(`--- (PASS|FAIL): \S+/\S+`)
+)
+
+func readCampaign(out string) (campaignTold, error) {
+	from, many, took := firstSeed.FindStringSubmatch(out), howMany.FindStringSubmatch(out), itTook.FindStringSubmatch(out)
+	if from == nil || many == nil || took == nil {
+		return campaignTold{}, fmt.Errorf("the campaign did not end:\n%s", out)
+	}
+	var told campaignTold
+	told.from, _ = strconv.Atoi(from[1])
+	told.seeds, _ = strconv.Atoi(many[1])
+	told.took, _ = strconv.ParseFloat(took[1], 64)
+	for _, m := range brokenOne.FindAllStringSubmatch(out, -1) {
+		told.broken = append(told.broken, m[1])
+	}
+	if n, _ := strconv.Atoi(many[2]); n != len(told.broken) {
+		return told, fmt.Errorf("the campaign counts %d broken nights and names %d", n, len(told.broken))
+	}
+	return told, nil
+}
+
+// readApply gives the mean of an event on an estate of so many nodes, as the benchmark prints it.
+func readApply(out, nodes string) (string, bool, error) {
+	most := map[string]float64{"1000": 5, "10000": 10, "100000": 20}
+	for _, m := range ofApply.FindAllStringSubmatch(out, -1) {
+		if value, err := strconv.ParseFloat(m[2], 64); err == nil && m[1] == nodes {
+			return fmt.Sprintf("%.1f µs", value), value <= most[nodes], nil
+		}
+	}
+	return "", false, fmt.Errorf("no figure for %s nodes:\n%s", nodes, out)
+}
+
+func readBugs(out string) (caught int, missed []string) {
+	for _, m := range ofBug.FindAllStringSubmatch(out, -1) {
+		if m[1] == "PASS" {
+			caught++
+		} else {
+			missed = append(missed, m[2])
+		}
+	}
+	return caught, missed
+}
+
+func readNights(out string) (estates, played, away, wrong int, err error) {
+	for _, m := range ofNights.FindAllStringSubmatch(out, -1) {
+		n, _ := strconv.Atoi(m[2])
+		w, _ := strconv.Atoi(m[3])
+		played, _ = strconv.Atoi(m[1])
+		estates, away, wrong = estates+1, away+n, wrong+w
+	}
+	if estates == 0 {
+		err = fmt.Errorf("no night was played:\n%s", out)
+	}
+	return estates, played, away, wrong, err
+}
+
+// readCrash counts the points at which the daemon was killed: subtests that have none of their own.
+func readCrash(out string) (passed, failed int) {
+	names := map[string]bool{}
+	for _, m := range ofPoint.FindAllString(out, -1) {
+		names[m] = true
+	}
+	for name := range names {
+		_, path, _ := strings.Cut(name, ": ")
+		leaf := true
+		for other := range names {
+			_, longer, _ := strings.Cut(other, ": ")
+			leaf = leaf && !strings.HasPrefix(longer, path+"/")
+		}
+		switch {
+		case !leaf:
+		case strings.Contains(name, "PASS"):
+			passed++
+		default:
+			failed++
+		}
+	}
+	return passed, failed
+}

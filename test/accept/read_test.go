@@ -1,0 +1,66 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestACampaignIsRead(t *testing.T) {
+	const head = "    campaign_test.go:86: the first seed is 814340439 (at random): -dst.from 814340439 -dst.faults 1 plays the same again\n"
+	told, err := readCampaign(head + `    campaign_test.go:127: 40000 seeds, 239046544 events, 2 seeds broke a rule
+                       2 mains off
+    campaign_test.go:134: seed 814340626: 12: nas1 was changed for the outage
+    campaign_test.go:134: seed 814340962: 7: node a: {}, and by its records {}
+--- FAIL: TestCampaign (338.86s)
+`)
+	require.NoError(t, err)
+	require.Equal(t, campaignTold{from: 814340439, seeds: 40000, took: 338.86, broken: []string{
+		"seed 814340626: 12: nas1 was changed for the outage", "seed 814340962: 7: node a: {}, and by its records {}",
+	}}, told)
+	_, err = readCampaign(head + "panic: test timed out\n")
+	require.ErrorContains(t, err, "did not end")
+	_, err = readCampaign(head + "    campaign_test.go:127: 5 seeds, 7 events, 1 seeds broke a rule\n--- FAIL: TestCampaign (1.00s)\n")
+	require.ErrorContains(t, err, "counts 1 broken nights and names 0")
+}
+
+func TestFiguresAreRead(t *testing.T) {
+	got, met, err := readApply(`{"figure":"engine_apply_1000_nodes","value":1.61,"unit":"µs/event"}`, "1000")
+	require.NoError(t, err)
+	require.Equal(t, "1.6 µs", got)
+	require.True(t, met)
+	_, met, err = readApply(`{"figure":"engine_apply_10000_nodes","value":10.1}`, "10000")
+	require.NoError(t, err)
+	require.False(t, met)
+	_, _, err = readApply("--- SKIP: TestApply (0.00s)\n", "1000")
+	require.Error(t, err)
+
+	caught, missed := readBugs("    --- PASS: TestBugsAreCaught/rule-1 (3.0s)\n    --- FAIL: TestBugsAreCaught/rule-2:-a-host (9.0s)\n--- FAIL: TestBugsAreCaught (12.0s)\n")
+	require.Equal(t, 1, caught)
+	require.Equal(t, []string{"rule-2:-a-host"}, missed)
+
+	estates, played, away, wrong, err := readNights("x: 40 nights from 7: 1 in which something that answers is not back, 0 that break a rule, 3 in\ny: 40 nights from 7: 2 in which something that answers is not back, 1 that break a rule, 3 in\n")
+	require.NoError(t, err)
+	require.Equal(t, []int{2, 40, 3, 1}, []int{estates, played, away, wrong})
+	_, _, _, _, err = readNights("")
+	require.Error(t, err)
+
+	passed, failed := readCrash("--- FAIL: TestKilled (9s)\n    --- FAIL: TestKilled/a (8s)\n        --- PASS: TestKilled/a/1 (1s)\n        --- FAIL: TestKilled/a/2 (1s)\n    --- PASS: TestKilled/b (8s)\n")
+	require.Equal(t, []int{2, 1}, []int{passed, failed})
+}
+
+func TestShapesAreOfTheEngine(t *testing.T) {
+	t.Chdir("../..")
+	for _, m := range []measure{mostFields, mostBools, longest, mostBranches} {
+		n, of, err := shapes(m)()
+		require.NoError(t, err)
+		require.Positive(t, n)
+		require.NotEmpty(t, of)
+	}
+	n, _, err := linesOf()
+	require.NoError(t, err)
+	require.Positive(t, n)
+	t.Chdir(t.TempDir())
+	_, _, err = linesOf()
+	require.ErrorContains(t, err, "root of the repository")
+}

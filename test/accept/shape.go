@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const engine = "internal/engine"
+
+// atMost makes a figure of a number with a name that must not be above a limit.
+func atMost(count func() (int, string, error), most int) func() (string, bool, error) {
+	return func() (string, bool, error) {
+		n, of, err := count()
+		return strings.TrimSpace(fmt.Sprintf("%d %s", n, of)), n <= most, err
+	}
+}
+
+func sources() ([]string, error) {
+	files, err := filepath.Glob(engine + "/*.go")
+	var list []string
+	for _, f := range files {
+		if !strings.HasSuffix(f, "_test.go") {
+			list = append(list, f)
+		}
+	}
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("no source in %s: run it from the root of the repository", engine)
+	}
+	return list, err
+}
+
+func linesOf() (n int, of string, err error) {
+	files, err := sources()
+	for _, f := range files {
+		src, readErr := os.ReadFile(filepath.Clean(f))
+		if readErr != nil {
+			return 0, "", readErr
+		}
+		n += strings.Count(string(src), "\n")
+	}
+	return n, "", err
+}
+
+// measure is what of a piece of code is counted, and what it is called; -1: it is none of its kind.
+type measure func(fset *token.FileSet, n ast.Node) (count int, name string)
+
+// shapes gives the largest of something in the engine.
+func shapes(m measure) func() (int, string, error) {
+	return func() (most int, of string, err error) {
+		files, err := sources()
+		if err != nil {
+			return 0, "", err
+		}
+		fset := token.NewFileSet()
+		for _, f := range files {
+			parsed, err := parser.ParseFile(fset, f, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return 0, "", err
+			}
+			ast.Inspect(parsed, func(n ast.Node) bool {
+				if count, name := m(fset, n); count > most {
+					most, of = count, name
+				}
+				return true
+			})
+		}
+		return most, of, nil
+	}
+}
+
+func structOf(n ast.Node) (*ast.StructType, string) {
+	spec, ok := n.(*ast.TypeSpec)
+	if !ok {
+		return nil, ""
+	}
+	st, _ := spec.Type.(*ast.StructType)
+	return st, spec.Name.Name
+}
+
+func countFields(st *ast.StructType, is func(ast.Expr) bool) int {
+	n := 0
+	for _, f := range st.Fields.List {
+		if is(f.Type) {
+			n += max(1, len(f.Names))
+		}
+	}
+	return n
+}
+
+func mostFields(_ *token.FileSet, n ast.Node) (int, string) {
+	st, name := structOf(n)
+	if st == nil {
+		return -1, ""
+	}
+	return countFields(st, func(ast.Expr) bool { return true }), name
+}
+
+func mostBools(_ *token.FileSet, n ast.Node) (int, string) {
+	st, name := structOf(n)
+	if st == nil {
+		return -1, ""
+	}
+	return countFields(st, func(t ast.Expr) bool { id, ok := t.(*ast.Ident); return ok && id.Name == "bool" }), name
+}
+
+func longest(fset *token.FileSet, n ast.Node) (int, string) {
+	f, ok := n.(*ast.FuncDecl)
+	if !ok {
+		return -1, ""
+	}
+	return fset.Position(f.End()).Line - fset.Position(f.Pos()).Line + 1, f.Name.Name
+}
+
+// mostBranches is McCabe's number: one, and one for each branch, case and operator that decides.
+func mostBranches(_ *token.FileSet, n ast.Node) (int, string) {
+	f, ok := n.(*ast.FuncDecl)
+	if !ok || f.Body == nil {
+		return -1, ""
+	}
+	count := 1
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.IfStmt, *ast.ForStmt, *ast.RangeStmt:
+			count++
+		case *ast.CaseClause:
+			if n.List != nil {
+				count++
+			}
+		case *ast.BinaryExpr:
+			if n.Op == token.LAND || n.Op == token.LOR {
+				count++
+			}
+		}
+		return true
+	})
+	return count, f.Name.Name
+}

@@ -1,0 +1,113 @@
+package dst_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/families"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
+	"ebbtide/internal/sim"
+)
+
+var (
+	nights = flag.Int("dst.nights", 40, "how many drawn nights of each example estate are played")
+	lost   = flag.Int("dst.lost", 3, "in how many of them something that answers may stay away (docs/adr/0016)")
+)
+
+// TestNights plays drawn nights of the example estates: everything that was on and can be had again is on in the end. What is
+// really broken that night (it hangs, or takes longer than its run book waits for it), and what needs that, is counted apart, and
+// is reported.
+func TestNights(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../runbooks/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	from := 1 + rand.Uint64N(mostSeeds)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			sc := exampleOf(t, file)
+			var seed atomic.Uint64
+			var broken, missing, wrong atomic.Int64
+			var all sync.WaitGroup
+			for range runtime.GOMAXPROCS(0) {
+				all.Go(func() {
+					for n := seed.Add(1) - 1; n < uint64(*nights); n = seed.Add(1) - 1 {
+						night := sim.Draw(sc, from+n, sim.Odds{Outage: true})
+						r := sim.Check(night)
+						gone := unexplained(&night, r)
+						switch {
+						case len(r.Violations) > 0:
+							wrong.Add(1)
+							t.Errorf("night %d breaks a rule: %s", from+n, r.Violations[0])
+						case gone != "":
+							missing.Add(1)
+							t.Logf("night %d: %s", from+n, gone)
+						case len(r.Missing) > 0:
+							broken.Add(1)
+						}
+					}
+				})
+			}
+			all.Wait()
+			t.Logf("%d nights from %d: %d in which something that answers is not back, %d that break a rule, %d in which something broke for good and is reported",
+				*nights, from, missing.Load(), wrong.Load(), broken.Load())
+			require.LessOrEqual(t, missing.Load(), int64(*lost))
+		})
+	}
+}
+
+// exampleOf reads an example estate. A night draws its own outage.
+func exampleOf(t *testing.T, file string) sim.Scenario {
+	t.Helper()
+	src, err := os.ReadFile(filepath.Clean(file))
+	require.NoError(t, err)
+	rb, problems := runbook.Load(filepath.Base(file), src, families.Schema())
+	require.False(t, problems.HasErrors())
+	compiled, err := runbook.Compile(rb, families.Schema(), nil)
+	require.NoError(t, err)
+	doc := sim.Document{Version: sim.DocumentVersion, For: time.Hour}
+	sc, errs := doc.Build(compiled)
+	require.Empty(t, errs)
+	return sc
+}
+
+// unexplained says what is not back in the end though nothing broke that it needs, or is not reported; "": nothing.
+func unexplained(night *sim.Scenario, r *sim.Result) string {
+	estate := night.Settings.Estate
+	reported := map[string]bool{}
+	for i := range r.Records {
+		if r.Records[i].Kind == engine.Closed {
+			for _, n := range r.Records[i].Nodes {
+				reported[n.Node] = true
+			}
+		}
+	}
+	broken := make([]bool, estate.Len())
+	for i := range broken { // what a node needs comes before it
+		id := estate.Node(i).ID
+		decl := estate.Node(i)
+		hangs := func(v plan.Verb, tries int) bool {
+			return night.Took[sim.Action{Node: id, Verb: v}] > decl.Time(v).Within*time.Duration(max(tries, 1))
+		}
+		forced := decl.Kind == plan.VM && decl.Can.Has(plan.Force) // what else hangs on its way down is for a person
+		broken[i] = hangs(plan.Start, decl.Attempts) || !forced && hangs(plan.Stop, 1) ||
+			slices.ContainsFunc(estate.Needs(i), func(d int) bool { return broken[d] })
+		if slices.Contains(r.Missing, id) && (!broken[i] || !reported[id]) {
+			return fmt.Sprintf("%s was on and is not (reported: %t)", id, reported[id])
+		}
+	}
+	return ""
+}

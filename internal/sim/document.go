@@ -20,7 +20,7 @@ type Document struct {
 	Scenario   string                   `yaml:"scenario" check:"required"`    // what happens, in a line
 	Runbook    string                   `yaml:"runbook"`                      // the text of a whole runbook; "": one is given beside the scenario
 	For        time.Duration            `yaml:"for" check:"positive"`         // the run ends then at the latest; 12h if not given
-	PollOnline time.Duration            `yaml:"poll_online" check:"positive"` // between two readings of a supply that has been on line for two minutes; 1s
+	PollQuiet  time.Duration            `yaml:"poll_quiet" check:"positive"` // between two readings of a supply that has been on line, or off, for two minutes; 1s
 	Members    map[string][]MemberDecl  `yaml:"members"`                      // by selector: what the live inventory would have
 	Supplies   map[string]BatteryDecl   `yaml:"supplies"`                     //
 	Nodes      map[string]ConditionDecl `yaml:"nodes"`                        //
@@ -197,7 +197,7 @@ func (d *Document) Inventory() map[string][]plan.Member {
 func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
 	sc := Scenario{
 		Settings:  engine.Settings{Estate: c.Estate, Policy: c.Policy, Supplies: c.Supplies, Mode: "simulate"},
-		Batteries: map[string]Battery{}, Faults: map[string]Fault{}, LiesAt: map[string]int{}, BMCs: map[string]BMC{}, Habits: map[string]Habit{}, Watched: d.Watched, PollOnline: d.PollOnline, For: 12 * time.Hour,
+		Batteries: map[string]Battery{}, Faults: map[string]Fault{}, LiesAt: map[string]int{}, BMCs: map[string]BMC{}, Habits: map[string]Habit{}, Watched: d.Watched, PollQuiet: d.PollQuiet, For: 12 * time.Hour,
 	}
 	if len(d.Members) > 0 {
 		sc.Settings.Members = d.Inventory()
@@ -221,8 +221,8 @@ func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
 	if d.For > 0 {
 		sc.For = d.For
 	}
-	if d.PollOnline > 0 && d.PollOnline < poll {
-		wrong("poll_online: a supply is not polled more often than each second, found %s", d.PollOnline)
+	if d.PollQuiet > 0 && d.PollQuiet < poll {
+		wrong("poll_quiet: a supply is not polled more often than each second, found %s", d.PollQuiet)
 	}
 	for _, id := range slices.Sorted(maps.Keys(d.Supplies)) {
 		b := d.Supplies[id]

@@ -48,8 +48,8 @@ func Draw(sc Scenario, seed uint64, odds Odds) Scenario {
 	if odds.Outage {
 		sc.Changes, sc.For = drawOutage(&sc, source)
 	}
-	if sc.PollOnline == 0 {
-		sc.PollOnline = pollDrawn
+	if sc.PollQuiet == 0 {
+		sc.PollQuiet = pollDrawn
 	}
 	return sc
 }

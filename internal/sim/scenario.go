@@ -17,8 +17,9 @@ type Scenario struct {
 	// Took is how long an action really takes, Never if it does not end by itself; one that is missing takes its nominal
 	// time.
 	Took map[Action]time.Duration
-	// PollOnline is how often a supply is polled that has been on line for two minutes; 0: each second, as otherwise.
-	PollOnline time.Duration
+	// PollQuiet is how often a supply is polled whose mains have been on, or whose output off, for two minutes; 0: each second,
+	// as otherwise.
+	PollQuiet time.Duration
 	Off        []string       // nodes that are off at the start
 	Protected  []string       // caches that are in write-through, and clusters that are set aside, at the start
 	Boots      []string       // nodes that start by themselves whenever their power comes back, or VMs with their host, whatever the runbook says

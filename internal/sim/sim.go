@@ -203,13 +203,13 @@ func (s *simulation) at(t time.Time, do func()) { s.agenda.put(t.Sub(Epoch), do)
 
 func (s *simulation) after(d time.Duration, do func()) { s.at(s.now.Add(d), do) }
 
-// tick polls one supply: each second, or more rarely if the scenario says so and its mains have been on for a while.
+// tick polls one supply: each second, or more rarely if the scenario says so and it has been on line, or off, for a while.
 func (s *simulation) tick(k int, first time.Duration) {
 	var tick func()
 	tick = func() {
 		c, next := &s.cells[k], poll
-		if c.mains && c.output && s.scenario.PollOnline > 0 && s.now.Sub(c.changed) > quiet {
-			next = s.scenario.PollOnline
+		if (c.mains || !c.output) && s.scenario.PollQuiet > 0 && s.now.Sub(c.changed) > quiet {
+			next = s.scenario.PollQuiet
 		}
 		s.discharge(k, next)
 		s.showPoll(k)

@@ -36,7 +36,7 @@ func DrawWith(d Dice, faults int) string {
 // text writes what was drawn.
 func (w *drawing) text(policy []string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "version: 1\nscenario: drawn\nfor: 18h\npoll_online: 10s\n")
+	fmt.Fprintf(&b, "version: 1\nscenario: drawn\nfor: 18h\npoll_quiet: 10s\n")
 	if w.watched {
 		b.WriteString("watched: true\n")
 	}

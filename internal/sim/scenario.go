@@ -17,13 +17,15 @@ type Scenario struct {
 	// Took is how long an action really takes, Never if it does not end by itself; one that is missing takes its nominal
 	// time.
 	Took map[Action]time.Duration
+	// Poll is how often a supply is polled; 0: each second.
+	Poll time.Duration
 	// PollQuiet is how often a supply is polled whose mains have been on, or whose output off, for two minutes; 0: each second,
 	// as otherwise.
 	PollQuiet time.Duration
-	Off        []string       // nodes that are off at the start
-	Protected  []string       // caches that are in write-through, and clusters that are set aside, at the start
-	Boots      []string       // nodes that start by themselves whenever their power comes back, or VMs with their host, whatever the runbook says
-	BMCs       map[string]BMC // by node: how the BMC is that starts it and is asked for the second proof of its being off
+	Off       []string       // nodes that are off at the start
+	Protected []string       // caches that are in write-through, and clusters that are set aside, at the start
+	Boots     []string       // nodes that start by themselves whenever their power comes back, or VMs with their host, whatever the runbook says
+	BMCs      map[string]BMC // by node: how the BMC is that starts it and is asked for the second proof of its being off
 	// Habits are how nodes answer and come up, where that is not as usual.
 	Habits  map[string]Habit
 	Awake   bool          // no machine is silent in a self-test, but those whose Habit says so

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -203,12 +204,12 @@ func (s *simulation) at(t time.Time, do func()) { s.agenda.put(t.Sub(Epoch), do)
 
 func (s *simulation) after(d time.Duration, do func()) { s.at(s.now.Add(d), do) }
 
-// tick polls one supply: each second, or more rarely if the scenario says so and it has been on line, or off, for a while.
+// tick polls one supply, as often as the scenario says: more rarely, it may be, when it has been on line, or off, for a while.
 func (s *simulation) tick(k int, first time.Duration) {
 	var tick func()
 	tick = func() {
-		c, next := &s.cells[k], poll
-		if (c.mains || !c.output) && s.scenario.PollQuiet > 0 && s.now.Sub(c.changed) > quiet {
+		c, next := &s.cells[k], cmp.Or(s.scenario.Poll, poll)
+		if (c.mains || !c.output) && s.scenario.PollQuiet > next && s.now.Sub(c.changed) > quiet {
 			next = s.scenario.PollQuiet
 		}
 		s.discharge(k, next)

@@ -27,6 +27,7 @@ func DrawWith(d Dice, faults int) string {
 	policy := w.policy()
 	w.events()
 	w.watched = w.one(2)
+	w.poll = w.pick([]string{"1s", "2s", "5s"})
 	w.silences()
 	w.further()
 	w.habits()
@@ -36,7 +37,7 @@ func DrawWith(d Dice, faults int) string {
 // text writes what was drawn.
 func (w *drawing) text(policy []string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "version: 1\nscenario: drawn\nfor: 18h\npoll_quiet: 10s\n")
+	fmt.Fprintf(&b, "version: 1\nscenario: drawn\nfor: 18h\npoll: %s\npoll_quiet: 10s\n", w.poll)
 	if w.watched {
 		b.WriteString("watched: true\n")
 	}
@@ -103,6 +104,7 @@ type drawing struct {
 	happens, crashes, crashOn []string
 	away                      string
 	watched                   bool
+	poll                      string
 	commanded                 []string // nodes that take commands
 	people                    []string
 	vms                       []string // that others may need

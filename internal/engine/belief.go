@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"ebbtide/internal/plan"
@@ -126,26 +125,6 @@ func (e *Engine) provenOff(i int) bool {
 	return e.now.Sub(b.askedAt) <= proofStands && (b.answer == plan.Off || b.answer == plan.Gone || !e.mayHaveCycled(i))
 }
 
-// mayHaveCome reports whether a VM may have come up with its host since it was seen off: the power of that came back, and nobody
-// knows what came of it.
-func (e *Engine) mayHaveCome(i int) bool {
-	host, known := e.estate.Index(e.estate.Node(i).Host)
-	return known && e.nodes[host].settled == plan.Unknown
-}
-
-// mayHaveCycled reports whether the power of a node may have gone and come back unseen: a supply that feeds it is silent, and its
-// output is off, or is to be cut, or its battery may have given out since.
-func (e *Engine) mayHaveCycled(i int) bool {
-	return slices.ContainsFunc(e.estate.Sources(i), func(f int) bool {
-		k := e.ledger.supply[f]
-		if k < 0 || !e.supplies[k].mute {
-			return false
-		}
-		s := &e.supplies[k].state
-		return s.Left.Value <= 0 || s.OutputOff || e.standing(k).cycle >= cutSent
-	})
-}
-
 // inDoubt reports whether a node has to be asked before a command rests on its being off.
 func (e *Engine) inDoubt(i int) bool {
 	b := &e.nodes[i].belief
@@ -171,13 +150,14 @@ func (e *Engine) holds(i int, verb plan.Verb, since Op) bool {
 	if b.look <= since {
 		return false
 	}
+	answers := b.answer == b.seen.State // what it said before it fell silent may be so no more
 	switch verb {
 	case plan.Protect:
 		return e.isProtected(i)
 	case plan.Unprotect:
-		return b.seen.Protected == plan.No && e.setAsBefore(i)
+		return answers && b.seen.Protected == plan.No && e.setAsBefore(i)
 	case plan.Flush:
-		return b.seen.Clean == plan.Yes && b.seen.Protected != plan.No
+		return answers && b.seen.Clean == plan.Yes && b.seen.Protected != plan.No
 	case plan.Stop, plan.Force:
 		return e.isOff(i)
 	case plan.Cut:
@@ -211,6 +191,9 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 		seen.State = plan.Unreachable // it may be of before; and whether the two have ever agreed was forgotten with the crash
 	}
 	wasSilent := b.answer == plan.Unreachable || b.answer == plan.Unknown
+	if seen.State == plan.Off && seen.ByBMC && b.answer == plan.Unreachable && e.feedOf(i) != feeds {
+		b.rising = e.now.Add(bootTime(decl)) // its BMC was silent too: it may have been without power, as the node, and have it again
+	}
 	b.answer, b.askedAt, b.asked = seen.State, asked, true
 	if seen.State != plan.Unknown {
 		b.blank = time.Time{}
@@ -292,7 +275,7 @@ func (e *Engine) believeSilence(i int, question Op, asked time.Time) {
 	if decl.Kind == plan.VM && (e.mayHaveCome(i) || e.mayHaveCycled(i)) { // its host may have come up since, and it with that
 		b.proof, b.looks, b.seen.State = noProof, 0, plan.Unknown
 	}
-	if decl.OffAfter == 0 || e.rises(i) || e.now.Before(b.boots) || !e.acceptedStop(i) || e.cutOff(i) || e.mayHaveCycled(i) || b.unasked {
+	if decl.OffAfter == 0 || e.rises(i) || e.now.Before(b.boots) || !e.acceptedStop(i) || e.cutOff(i) || e.mayHaveCycled(i) || e.feedOf(i) == unfed || b.unasked {
 		b.silent = time.Time{}
 		return
 	}
@@ -306,38 +289,9 @@ func (e *Engine) believeSilence(i int, question Op, asked time.Time) {
 	b.seen = plan.Observation{State: plan.Off, Detail: "has not answered for " + plan.Span(decl.OffAfter) + " since it took its stop"}
 }
 
-// cutOff reports whether a node may be silent only because what it is reached through is: a switch or the like that has lost
-// its power, or may have.
-func (e *Engine) cutOff(i int) bool {
-	for _, d := range e.estate.Needs(i) {
-		n := e.estate.Node(d)
-		if n.Kind == plan.Supply {
-			continue
-		}
-		dead := func(f int) bool {
-			k := e.ledger.supply[f]
-			return k >= 0 && (e.supplies[k].mute || e.supplies[k].condition >= cutArmed || e.supplies[k].condition == unheard || e.supplies[k].state.OutputOff)
-		}
-		feeds := e.estate.Feeds(d)
-		if n.Kind == plan.Passive && len(feeds) > 0 && !slices.ContainsFunc(feeds, func(f int) bool { return !dead(f) }) || e.cutOff(d) {
-			return true
-		}
-	}
-	return false
-}
-
 // acceptedStop reports whether a node accepted a stop, and nothing since can have started it again.
 func (e *Engine) acceptedStop(i int) bool {
 	return e.ledger.outage != nil && e.ledger.outage.nodes[i].last.taken
-}
-
-// renewLoad begins a new epoch of all that a supply feeds or carries: its power was lost, or may have been. Machines may be
-// on their way up with it.
-func (e *Engine) renewLoad(k int) {
-	supply := e.supplies[k].node
-	for _, i := range e.estate.Dependents(supply) {
-		e.renew(i)
-	}
 }
 
 // renew begins a new epoch of a node, whose power may have come back, and asks after it.

@@ -69,7 +69,7 @@ func (e *Engine) ask(i int) {
 			e.awaitLate(i)
 		}
 		for _, u := range e.usersOf(i) {
-			if w.guard.rounds <= guardRounds && e.doubts(i, u) || w.guard.rounds > 1 && e.asksOn(i, u, w.guard.rounds) {
+			if w.guard.rounds <= guardRounds && e.inDoubt(u) || w.guard.rounds > 1 && e.asksOn(i, u, w.guard.rounds) {
 				e.await(i, u)
 			}
 		}
@@ -81,19 +81,6 @@ func (e *Engine) ask(i int) {
 // isOld reports whether a node was last asked longer ago than so.
 func (e *Engine) isOld(i int, age time.Duration) bool {
 	return e.now.Sub(e.nodes[i].belief.askedAt) > age
-}
-
-// doubts reports whether a user has to be asked before a node is commanded. A VM's stop rests on old proofs too, unless the user's
-// power may have gone and come back since, or its host may be on its way up, with which it may start.
-func (e *Engine) doubts(i, user int) bool {
-	if e.estate.Node(i).Kind == plan.VM {
-		b := &e.nodes[user].belief
-		host, known := e.estate.Index(e.estate.Node(user).Host)
-		mayStart := e.mayHaveCycled(user) || known && !e.isOff(host) && !e.isOn(host)
-		old := mayStart && e.now.Sub(b.askedAt) > proofAge
-		return probed(e.estate.Node(user)) && (b.doubt != plan.Unknown || b.proof == oneLook || old)
-	}
-	return e.inDoubt(user)
 }
 
 // asksOn reports whether a user is asked once more, in this round, before a node is commanded: it did not answer, or its answer

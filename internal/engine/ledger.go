@@ -304,8 +304,7 @@ func (l *ledger) mains(r *Record) {
 	case Cycled, Unseen:
 		for _, id := range r.Supplies {
 			if i, known := l.estate.Index(id); known {
-				l.cycled(i)
-				l.rouses(i, r.Cause)
+				l.cycled(i, r)
 			}
 		}
 		l.eachSupply(r, func(s *standing) {
@@ -319,20 +318,18 @@ func (l *ledger) mains(r *Record) {
 	}
 }
 
-// cycled follows the return of an output, or of an outlet: what hangs on it may be on its way up, whatever was known of it before. That it
-// was told to stop says nothing any more.
-func (l *ledger) cycled(source int) {
+// cycled follows the return of an output, or of an outlet: what hangs on it, and on nothing that carried it meanwhile, may be on
+// its way up, whatever was known of it before. That it was told to stop says nothing any more, and what only its power starts need
+// not be off. Where nobody knows whether the output was off, what is on tells that (see cycledUnseen).
+func (l *ledger) cycled(source int, r *Record) {
+	dark := l.estate.Scope(func(f int) bool { return !slices.Contains(r.Carriers, l.estate.Node(f).ID) })
 	for _, i := range l.estate.Dependents(source) {
+		if !dark[i] {
+			continue
+		}
 		n := &l.outage.nodes[i]
 		n.last.taken, n.lit, n.snap.past = false, true, true
-	}
-}
-
-// rouses takes that a supply's output is on again after it was off: what only that starts need not be off any more. Where nobody
-// knows whether it was off, what is on tells (see cycledUnseen).
-func (l *ledger) rouses(supply int, why Cause) {
-	for _, i := range l.estate.Users(supply) {
-		if n := &l.outage.nodes[i]; why == Cycled && l.estate.Node(i).ByPower && n.shown == shownOff {
+		if r.Cause == Cycled && l.estate.Node(i).ByPower && n.shown == shownOff && slices.Contains(l.estate.Needs(i), source) {
 			n.shown = told
 		}
 	}
@@ -418,7 +415,7 @@ func (l *ledger) step(i int, r *Record) {
 	default:
 	}
 	if r.Kind == Intent && verb == plan.Start && l.estate.Node(i).Kind == plan.Outlet {
-		l.cycled(i)
+		l.cycled(i, r)
 	}
 	if k := l.supply[i]; k >= 0 && (verb == plan.Cut || r.Kind == Reopened) {
 		l.outage.supplies[k].cut(r.Kind)

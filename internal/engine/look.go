@@ -153,6 +153,8 @@ func (e *Engine) seeOutput(k int) {
 		s.cutDue = e.now.Add(b.seen.RemainFor)
 	case b.seen.State == plan.Off && st.cycle >= cutSent:
 		s.output.offSeen = true
+	case e.isOff(s.node) && st.cycle == committed:
+		e.wentOff(k)
 	case b.seen.State == plan.On && st.cycle == cutProven && !s.output.offSeen && (b.seen.Uncut || e.watchedCut(s)):
 		if b.seen.Uncut || !e.now.Before(s.cutDue.Add(cutMargin)) {
 			e.cutNotMade(k)
@@ -209,7 +211,7 @@ func (e *Engine) correct(i int) {
 	case entry.givenUp.Has(plan.Flush) && e.goesDown(i) && e.holds(i, plan.Flush, 0):
 		write(Proven, plan.Flush, "settled after it had been given up", "")
 	case (entry.shown == shownOff || entry.shown == told) && e.isOn(i) && entry.snap.on && !e.goesDown(i):
-		if e.now.Sub(e.nodes[i].belief.seenAt) > proofAge { // it may have gone meanwhile
+		if e.now.Sub(e.nodes[i].belief.seenAt) > firstLook { // it may have gone meanwhile
 			e.probe(i)
 			return
 		}
@@ -225,7 +227,7 @@ func (e *Engine) correct(i int) {
 		e.fell(i, plan.Start)
 	case e.unprotected(i):
 		e.fell(i, plan.Protect)
-	case entry.settings == putBack && state == plan.On && e.nodes[i].belief.look > entry.last.op && !e.goesDown(i) && !e.holds(i, plan.Unprotect, entry.last.op):
+	case entry.settings == putBack && e.nodes[i].belief.answer == plan.On && e.nodes[i].belief.look > entry.last.op && !e.goesDown(i) && !e.holds(i, plan.Unprotect, entry.last.op):
 		e.fell(i, plan.Unprotect)
 	}
 }

@@ -24,7 +24,7 @@ const (
 	Reopened  RecordKind = "reopened"  // a proven node was seen otherwise: Node, State, Verb (protect: it is its protection)
 	HeldBack  RecordKind = "held-back" // a commanded step waits anew for what comes before it: Node, Verb, State, Reason
 	NoReturn  RecordKind = "no-return" // the point of no return is passed: Supplies (to be cut and to come back), Node, Verb
-	Mains     RecordKind = "mains"     // a supply's power changed: Supplies, Replace, Reason, Cause
+	Mains     RecordKind = "mains"     // a supply's power changed: Supplies, Carriers, Replace, Reason, Cause
 	Turned    RecordKind = "turned"    // the direction changed: Goal, Supplies (whose mains are back), Reason, Numbers
 	Ordered   RecordKind = "ordered"   // an operator's command: Order, By, Node, Reason (why refused, else empty)
 	Asked     RecordKind = "asked"     // a person's step was asked for: Node, Verb
@@ -47,6 +47,7 @@ type Record struct {
 	Format   int                      `json:"format,omitempty"` // of the records of this outage: FormatNow in those of today
 	Scope    []string                 `json:"scope,omitempty"`  // of a drill: the nodes that it takes, or the supply whose battery it discharges
 	Supplies []string                 `json:"supplies,omitempty"`
+	Carriers []string                 `json:"carriers,omitempty"` // of a supply whose output was off: those that were heard to give power all the while
 	Digest   string                   `json:"digest,omitempty"`
 	Members  map[string][]plan.Member `json:"members,omitempty"` // selectors as expanded for this outage
 	Nodes    []NodeState              `json:"nodes,omitempty"`

@@ -137,43 +137,10 @@ func (e *Engine) unsettled(i int) bool {
 	case plan.Start:
 		return e.isStopping(i) || e.isLeaving(i) || !e.looked(i)
 	case plan.Stop, plan.Force:
-		return probed(e.estate.Node(i)) && (e.rises(i) || !e.looked(i) || e.mayHaveRisen(i) || e.isUnpowered(i) || e.nodes[i].belief.answer == plan.Off)
+		return probed(e.estate.Node(i)) && (e.rises(i) || !e.looked(i) || e.mayHaveRisen(i) || e.feedOf(i) == unfed || e.nodes[i].belief.answer == plan.Off)
 	default:
 		return false
 	}
-}
-
-// isUnpowered reports whether the outputs of all that feeds a node are off, as they say: what is sent to it is lost, or reaches it as
-// its power comes back.
-func (e *Engine) isUnpowered(i int) bool {
-	sources := e.estate.Sources(i)
-	return len(sources) > 0 && !slices.ContainsFunc(sources, func(f int) bool {
-		k := e.ledger.supply[f]
-		return k < 0 || !e.supplies[k].state.OutputOff
-	})
-}
-
-// mayHaveRisen reports whether a node that does not answer may be on its way up, since what feeds it is not heard either, or was
-// not while we were away: its power may have gone and come back. Nothing that is sent to it now would reach it as it was. That it stops may be the word of its
-// BMC, which sees that it is on.
-func (e *Engine) mayHaveRisen(i int) bool {
-	if e.estate.Node(i).Kind == plan.VM {
-		return false
-	}
-	switch b := &e.nodes[i].belief; b.answer {
-	case plan.Unreachable, plan.Unknown:
-		if e.now.Before(b.boots) {
-			return true
-		}
-	case plan.Stopping:
-		return e.mayHaveCycled(i)
-	default:
-		return false
-	}
-	return slices.ContainsFunc(e.estate.Sources(i), func(f int) bool {
-		k := e.ledger.supply[f]
-		return k >= 0 && e.supplies[k].mute
-	})
 }
 
 // forbid holds back a command that the permit refused: that is a fault of ours, and a person is told.
@@ -200,8 +167,11 @@ func (e *Engine) commanded(i int, ev Finished) {
 	if ev.Outcome != Done && ev.Outcome != TimedOut && w.rung == plan.Start {
 		n.belief.rising = time.Time{} // it was not told
 	}
-	if (ev.Outcome == Busy || ev.Outcome == Unreached) && takesDown(w.rung) { // one that refuses may do it all the same
-		n.belief.falling = time.Time{}
+	if takesDown(w.rung) {
+		n.belief.falling = e.now.Add(proofStands)          // from when it was taken
+		if ev.Outcome == Busy || ev.Outcome == Unreached { // one that refuses may do it all the same
+			n.belief.falling = time.Time{}
+		}
 	}
 	switch ev.Outcome {
 	case Done:

@@ -108,7 +108,7 @@ func (e *Engine) hear(k int) {
 		s.output.offSeen = true
 	}
 	switch {
-	case s.state.OutputOff && st.cycle == committed:
+	case s.state.OutputOff && s.state.SilentFor == 0 && st.cycle == committed:
 		e.wentOff(k)
 	case st.cycle == cutProven && e.nodes[s.node].belief.seen.State == plan.Off && s.state.SilentFor == 0 && !s.state.OutputOff && !s.state.SaysOff:
 		e.cycled(k, "its output is on again")
@@ -117,7 +117,10 @@ func (e *Engine) hear(k int) {
 			s.lapse = wasOff
 			s.tracker.Interrupt(e.now)
 		}
-	case s.lapse == wasOff && st.cycle < cutSent && s.state.SilentFor == 0 && !s.state.OutputOff: // at once: nothing may be stopped on what was known before
+	case s.lapse == wasOff && st.cycle == committed && s.state.SilentFor == 0 && !s.state.OutputOff: // before or after that was put on record, nobody knows
+		s.lapse = noLapse
+		e.heardAgain(k)
+	case s.lapse == wasOff && st.cycle == uncut && s.state.SilentFor == 0 && !s.state.OutputOff: // at once: nothing may be stopped on what was known before
 		e.cycled(k, "its output was off")
 	case s.state.SilentFor > deafAfter && (s.lapse == noLapse || s.lapse == justBack || s.lapse == wereAway):
 		s.lapse = wasDeaf
@@ -153,23 +156,9 @@ func (e *Engine) heardAgain(k int) {
 		return
 	}
 	if e.ledger.outage != nil && !e.ledger.outage.drill.on() {
-		e.record(Record{Kind: Mains, Cause: Unseen, Supplies: []string{e.id(e.supplies[k].node)}, Reason: "it was not heard for a while, and its output may have been off"})
+		e.record(Record{Kind: Mains, Cause: Unseen, Supplies: []string{e.id(e.supplies[k].node)}, Carriers: e.carriers(k), Reason: "it was not heard for a while, and its output may have been off"})
 	}
 	e.renewLoad(k)
-}
-
-// stillOnBattery follows a supply that was on battery before a restart of ours and is now: nothing that hangs on such supplies
-// alone has got its power back meanwhile, so that its silence counts at once.
-func (e *Engine) stillOnBattery(k int) {
-	gives := func(f int) bool {
-		other := e.ledger.supply[f]
-		return other < 0 || e.supplies[other].lapse != noLapse || e.supplies[other].state.Mains != power.MainsOnBattery
-	}
-	for _, i := range e.estate.Dependents(e.supplies[k].node) {
-		if !slices.ContainsFunc(e.estate.Sources(i), gives) {
-			e.nodes[i].belief.boots = time.Time{}
-		}
-	}
 }
 
 // follow notes that a supply begins to fail, or returns.
@@ -251,7 +240,7 @@ func (e *Engine) cycled(k int, why string) {
 	if s.state.Mains == power.MainsOnline && s.state.SilentFor == 0 {
 		s.lapse = noLapse
 	}
-	e.record(Record{Kind: Mains, Cause: Cycled, Supplies: []string{e.id(s.node)}, Reason: why})
+	e.record(Record{Kind: Mains, Cause: Cycled, Supplies: []string{e.id(s.node)}, Carriers: e.carriers(k), Reason: why})
 	if n := &e.nodes[s.node]; n.belief.seen.State == plan.Off { // that was before
 		n.belief.renew(e.nextOp)
 		e.probe(s.node)

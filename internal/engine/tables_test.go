@@ -84,7 +84,7 @@ func tables(t *tests.T) string {
 	p("")
 	p("| question | what it asks |")
 	p("|---|---|")
-	for _, f := range documented(t, "belief.go") {
+	for _, f := range append(documented(t, "belief.go"), documented(t, "feed.go")...) {
 		if strings.Contains(f.says, " reports whether ") {
 			_, asks, _ := strings.Cut(f.says, " reports whether ")
 			p("| `%s` | %s |", f.name, asks)

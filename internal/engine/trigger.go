@@ -111,7 +111,7 @@ func (e *Engine) judgePressure() {
 			e.notify(true, e.id(s.node)+": "+now.String())
 		}
 		s.burden = burden{pressure: now, onLoad: now, trusted: !e.standing(k).out || !s.mute && !s.state.OutputOff}
-		if e.standing(k).cycle >= cutSent {
+		if e.isBeingCut(k) {
 			s.onLoad = cutNow // what hangs on it alone is about to lose its power, or has
 		}
 		changed = changed || s.burden != was
@@ -120,6 +120,14 @@ func (e *Engine) judgePressure() {
 	if changed {
 		e.pressNodes()
 	}
+}
+
+// isBeingCut reports whether a supply's output is about to go off, or is off. A cut from before a crash may have been made since,
+// or may have reached nobody: it counts once a look of this life has seen it count down.
+func (e *Engine) isBeingCut(k int) bool {
+	n := &e.nodes[e.supplies[k].node]
+	stale := n.work != nil && n.work.resumed && n.belief.seen.State == plan.On
+	return e.standing(k).cycle >= cutSent && !stale
 }
 
 // pressNodes finds the pressure of each node. Where one has changed, all wants are judged anew.

@@ -8,6 +8,7 @@ const (
 	engineDrill     = "internal/engine/drill.go"
 	engineEngine    = "internal/engine/engine.go"
 	engineEvaluate  = "internal/engine/evaluate.go"
+	engineFeed      = "internal/engine/feed.go"
 	engineRefuse    = "internal/engine/refuse.go"
 	engineGuard     = "internal/engine/guard.go"
 	engineLadder    = "internal/engine/ladder.go"
@@ -88,7 +89,7 @@ var bugs = []bug{
 	}},
 	{name: "rule 12: storage is stopped with dirty blocks", edits: []edit{
 		{enginePermit, "e.nodes[i].belief.seen.Clean != plan.Yes {", "false {"},
-		{engineBelief, "\t\treturn b.seen.Clean == plan.Yes && b.seen.Protected != plan.No", "\t\treturn b.seen.Protected != plan.No"},
+		{engineBelief, "\t\treturn answers && b.seen.Clean == plan.Yes && b.seen.Protected != plan.No", "\t\treturn b.seen.Protected != plan.No"},
 	}},
 	{name: "rule 12: what was set aside before the outage is put back", edits: []edit{
 		{engineWant, "return n.changed() && (n.snap.cacheWas == plan.No || n.snap.cacheWas == plan.NotKnown && e.nodes[i].belief.seen.Protected == plan.Yes)", "return n.changed()"},
@@ -115,18 +116,18 @@ var bugs = []bug{
 	{name: "belief: one look proves a node off", edits: []edit{
 		{engineEngine, "proofLooks   = 2 ", "proofLooks   = 1 "},
 		{engineLook, "says := (state == plan.On", "says := false && (state == plan.On"},
-		{engineGuard, "e.doubts(i, u) || w.guard.rounds > 1", "false || w.guard.rounds > 1"},
+		{engineGuard, "w.guard.rounds <= guardRounds && e.inDoubt(u) ||", "false ||"},
 	}},
 	{name: "belief: silence proves a node off that took no stop", edits: []edit{
 		{engineBelief, "|| !e.acceptedStop(i) || e.cutOff(i)", "|| e.cutOff(i)"},
 	}},
 	{name: "belief: silence proves a node off that may be booting", edits: []edit{
 		{engineBelief, "decl.OffAfter == 0 || e.rises(i) || e.now.Before(b.boots) ||", "decl.OffAfter == 0 ||"},
-		{engineBelief, "|| e.mayHaveCycled(i) || b.unasked {", "|| b.unasked {"},
+		{engineBelief, "|| e.mayHaveCycled(i) || e.feedOf(i) == unfed || b.unasked {", "|| b.unasked {"},
 		{engineLedger, "n.last.taken, n.lit, n.snap.past = false, true, true", "n.lit, n.snap.past = true, true"},
 	}},
 	{name: "belief: silence behind a dark switch proves a node off", edits: []edit{
-		{engineBelief, "|| e.cutOff(i) || e.mayHaveCycled(i) || b.unasked {", "|| e.mayHaveCycled(i) || b.unasked {"},
+		{engineBelief, "|| e.cutOff(i) || e.mayHaveCycled(i) ||", "|| e.mayHaveCycled(i) ||"},
 	}},
 	{name: "belief: what was told to stop is on while it shows so", by: "./test/dst TestRegressions", edits: []edit{
 		{engineBelief, "\treturn !e.isLeaving(i) && b.seen.State == plan.On", "\treturn b.seen.State == plan.On"},
@@ -137,7 +138,6 @@ var bugs = []bug{
 	}},
 	{name: "belief: a VM stays off while its host comes up", by: "./test/dst TestRegressions", edits: []edit{
 		{engineBelief, "\tif decl.Kind == plan.VM && (e.mayHaveCome(i) || e.mayHaveCycled(i)) {", "\tif false {"},
-		{engineGuard, "old := mayStart && e.now", "old := false && mayStart && e.now"},
 	}},
 	{name: "belief: an old proof stands", edits: []edit{
 		{engineEngine, "proofStands  = 15 * time.Second", "proofStands  = time.Hour"},
@@ -151,13 +151,13 @@ var bugs = []bug{
 		{engineBelief, "\t\tb.renew(op)\n", "\t\tb.epoch = op\n"},
 	}},
 	{name: "belief: a return of power leaves what was known", edits: []edit{
-		{engineBelief, "\tfor _, i := range e.estate.Dependents(supply) {\n\t\te.renew(i)\n\t}\n", "\t_ = supply\n"},
+		{engineFeed, "\t\tif dark[i] {\n\t\t\te.renew(i)\n\t\t}\n", "\t\t_ = dark[i]\n"},
 	}},
 	{name: "belief: an accepted command is a proof", edits: []edit{
 		{engineStep, "\t\tif e.holds(i, w.verb, e.last(i).op) { // a watch", "\t\tif true { // a watch"},
 	}},
 	{name: "belief: what is put back by half is back", edits: []edit{
-		{engineBelief, "return b.seen.Protected == plan.No && e.setAsBefore(i)", "return b.seen.Protected == plan.No"},
+		{engineBelief, "return answers && b.seen.Protected == plan.No && e.setAsBefore(i)", "return answers && b.seen.Protected == plan.No"},
 	}},
 	{name: "belief: a host that came up says nothing of its VMs", by: "./internal/engine TestStories", edits: []edit{
 		{engineLook, "\tcase changed && decl.Kind == plan.Host:\n\t\te.renewGuests(i)\n", ""},

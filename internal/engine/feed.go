@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// feed is what is known of the power of a node. It is the one answer to what may have happened to that since the node was last
+// seen. With A and B feeds what comes first here counts: one that is heard to give is enough, and of those that are silent the one
+// is not better than the other.
+type feed uint8
+
+const (
+	feeds       feed = iota // what feeds it is heard, and its output is on
+	maybeCycled             // it is silent, and was off, or to be cut, or may have given out: its power may have gone and come back since
+	fedUnheard              // it is silent, and had time left when it was last heard
+	unfed                   // its output is off, as it says: what is sent to the node is lost, or reaches it as it comes up
+)
+
+// feedBy gives what is known of a supply's output.
+func (e *Engine) feedBy(k int) feed {
+	s := &e.supplies[k]
+	switch {
+	case s.mute && (s.state.Left.Value <= 0 || s.state.OutputOff || e.standing(k).cycle >= cutSent):
+		return maybeCycled
+	case s.mute:
+		return fedUnheard
+	case s.state.OutputOff:
+		return unfed
+	}
+	return feeds
+}
+
+// feedOf gives what is known of a node's power. What no supply feeds has its power.
+func (e *Engine) feedOf(i int) feed {
+	sources := e.estate.Sources(i)
+	if len(sources) == 0 {
+		return feeds
+	}
+	first := unfed
+	for _, f := range sources {
+		first = min(first, e.feedBy(e.ledger.supply[f]))
+	}
+	return first
+}
+
+// mayHaveCycled reports whether the power of a node may have gone and come back unseen.
+func (e *Engine) mayHaveCycled(i int) bool { return e.feedOf(i) == maybeCycled }
+
+// mayHaveRisen reports whether a node that does not answer may be on its way up, since what feeds it is not heard either, or was
+// not while we were away: nothing that is sent to it now would reach it as it was. That it stops may be the word of its BMC,
+// which sees that it is on.
+func (e *Engine) mayHaveRisen(i int) bool {
+	if e.estate.Node(i).Kind == plan.VM {
+		return false
+	}
+	switch b := &e.nodes[i].belief; b.answer {
+	case plan.Unreachable, plan.Unknown:
+		by := e.feedOf(i)
+		return e.now.Before(b.boots) || by == maybeCycled || by == fedUnheard
+	case plan.Stopping:
+		return e.mayHaveCycled(i)
+	default:
+		return false
+	}
+}
+
+// mayHaveCome reports whether a VM may have come up with its host since it was seen off: the power of that came back, and nobody
+// knows what came of it.
+func (e *Engine) mayHaveCome(i int) bool {
+	host, known := e.estate.Index(e.estate.Node(i).Host)
+	return known && e.nodes[host].settled == plan.Unknown
+}
+
+// cutOff reports whether a node may be silent only because what it is reached through is: a switch or the like that has lost
+// its power, or may have.
+func (e *Engine) cutOff(i int) bool {
+	for _, d := range e.estate.Needs(i) {
+		n := e.estate.Node(d)
+		if n.Kind == plan.Supply {
+			continue
+		}
+		dead := func(f int) bool {
+			k := e.ledger.supply[f]
+			return k >= 0 && (e.feedBy(k) != feeds || e.supplies[k].condition >= cutArmed || e.supplies[k].condition == unheard)
+		}
+		by := e.estate.Feeds(d)
+		if n.Kind == plan.Passive && len(by) > 0 && !slices.ContainsFunc(by, func(f int) bool { return !dead(f) }) || e.cutOff(d) {
+			return true
+		}
+	}
+	return false
+}
+
+// renewLoad begins a new epoch of all that a supply feeds or carries: its power was lost, or may have been. Machines may be
+// on their way up with it. What others carried meanwhile, with all that it needs,
+// did not lose it.
+func (e *Engine) renewLoad(k int) {
+	dark := e.estate.Scope(func(f int) bool { other := e.ledger.supply[f]; return other == k || !e.carries(other) })
+	for _, i := range e.estate.Dependents(e.supplies[k].node) {
+		if dark[i] {
+			e.renew(i)
+		}
+	}
+}
+
+// carries reports whether a supply has given its power all the while, as far as it was heard.
+func (e *Engine) carries(k int) bool {
+	return e.feedBy(k) == feeds && e.supplies[k].lapse == noLapse && e.standing(k).cycle < cutSent
+}
+
+// carriers names the supplies that gave their power while another's output was off.
+func (e *Engine) carriers(but int) []string {
+	var ids []string
+	for k := range e.supplies {
+		if k != but && e.carries(k) {
+			ids = append(ids, e.id(e.supplies[k].node))
+		}
+	}
+	return ids
+}
+
+// stillOnBattery follows a supply that was on battery before a restart of ours, had not been told to cut its output, and is on
+// battery now: nothing that hangs on such supplies alone has got its power back meanwhile, so that its silence counts at once.
+func (e *Engine) stillOnBattery(k int) {
+	gives := func(f int) bool {
+		other := e.ledger.supply[f]
+		if other < 0 {
+			return true
+		}
+		s := &e.supplies[other]
+		return s.lapse != noLapse || s.state.Mains != power.MainsOnBattery || e.standing(other).cycle >= cutSent
+	}
+	for _, i := range e.estate.Dependents(e.supplies[k].node) {
+		if !slices.ContainsFunc(e.estate.Sources(i), gives) {
+			e.nodes[i].belief.boots = time.Time{}
+		}
+	}
+}

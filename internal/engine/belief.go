@@ -54,7 +54,9 @@ func (b *belief) renew(before Op) {
 func (b *belief) commanded(verb plan.Verb, op Op, now time.Time) {
 	switch verb {
 	case plan.Start:
+		boots := b.boots
 		b.renew(op)
+		b.boots = boots // by itself, whatever becomes of the command
 	case plan.Stop, plan.Force, plan.Cut:
 		b.seen.State, b.answer, b.askedAt, b.looks, b.proof, b.epoch, b.doubt = plan.Unknown, plan.Unknown, time.Time{}, 0, noProof, op, plan.Unknown
 	default:
@@ -296,11 +298,13 @@ func (e *Engine) acceptedStop(i int) bool {
 
 // renew begins a new epoch of a node, whose power may have come back, and asks after it.
 func (e *Engine) renew(i int) {
-	decl := e.estate.Node(i)
+	decl, n := e.estate.Node(i), &e.nodes[i]
+	if decl.Kind == plan.Passive {
+		n.belief.boots = e.now.Add(bootTime(decl))
+	}
 	if !probed(decl) || decl.Kind == plan.Supply {
 		return
 	}
-	n := &e.nodes[i]
 	n.settled = plan.Unknown
 	n.belief.renew(e.nextOp)
 	if decl.Kind != plan.VM {

@@ -76,7 +76,7 @@ func (e *Engine) mayHaveCome(i int) bool {
 }
 
 // cutOff reports whether a node may be silent only because what it is reached through is: a switch or the like that has lost
-// its power, or may have.
+// its power, or may have, or that may still be starting since that came back.
 func (e *Engine) cutOff(i int) bool {
 	for _, d := range e.estate.Needs(i) {
 		n := e.estate.Node(d)
@@ -88,7 +88,8 @@ func (e *Engine) cutOff(i int) bool {
 			return k >= 0 && (e.feedBy(k) != feeds || e.supplies[k].condition >= cutArmed || e.supplies[k].condition == unheard)
 		}
 		by := e.estate.Feeds(d)
-		if n.Kind == plan.Passive && len(by) > 0 && !slices.ContainsFunc(by, func(f int) bool { return !dead(f) }) || e.cutOff(d) {
+		mute := len(by) > 0 && !slices.ContainsFunc(by, func(f int) bool { return !dead(f) }) || e.now.Before(e.nodes[d].belief.boots)
+		if n.Kind == plan.Passive && mute || e.cutOff(d) {
 			return true
 		}
 	}

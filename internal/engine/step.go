@@ -165,7 +165,7 @@ func (e *Engine) commanded(i int, ev Finished) {
 	}
 	w.answer = map[Outcome]answer{Done: accepted, TimedOut: unknown, Unreached: unreached}[ev.Outcome]
 	if ev.Outcome != Done && ev.Outcome != TimedOut && w.rung == plan.Start {
-		n.belief.rising = time.Time{} // it was not told
+		n.belief.rising = n.belief.boots // it was not told
 	}
 	if takesDown(w.rung) {
 		n.belief.falling = e.now.Add(proofStands)          // from when it was taken

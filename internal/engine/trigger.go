@@ -69,6 +69,9 @@ const (
 	lookAhead      = 15 * time.Second // a poll is expected to come within so long
 	lowBatteryLeft = 2 * time.Minute  // what a low-battery flag means where the UPS gives no runtime
 	leastForCut    = 30 * time.Second // the least that a cut and its delay need
+	// doubted is what no way of telling may give beyond the reserve when an output is cut with what is on: that harms for certain, and
+	// what one way fears another may know better, as a gauge does that was recharged sooner than was reckoned.
+	doubted = 3 * time.Minute
 	// pressing is the chance of the battery giving out from which waits are shortened: what is powered off is harmed for
 	// certain, so that it takes more than for a start in time.
 	pressing = 0.2
@@ -90,7 +93,7 @@ func (e *Engine) pressureOf(k int) pressure {
 	switch {
 	case !left.Known:
 		return noPressure
-	case likely.Value <= max(leastForCut.Seconds(), reserve/4):
+	case likely.Value <= max(leastForCut.Seconds(), reserve/4) && s.state.Outlook.Most().Value <= reserve+doubted.Seconds():
 		return cutNow
 	case left.Value <= reserve:
 		return reserveReached

@@ -142,6 +142,25 @@ func (o *Outlook) At(p float64) (Figure, Way) {
 	return Known(min(seconds, farthest)), by
 }
 
+// Most gives the seconds that the battery lasts, as likely as not, by the way that hopes most. It is unknown where nothing is
+// known, and farthest at most.
+func (o *Outlook) Most() Figure {
+	most := math.Inf(-1)
+	for i := range o.Views {
+		if v := &o.Views[i]; v.Known {
+			most = max(most, v.Burn)
+		}
+	}
+	if math.IsInf(most, -1) {
+		return Figure{}
+	}
+	seconds := o.lasting(max(0, most))
+	if !(seconds > 0) {
+		seconds = 0
+	}
+	return Known(min(seconds, farthest))
+}
+
 // farthest is as many seconds as anything is looked ahead: three hundred years. No battery lasts so long; a load of next
 // to nothing may say so.
 const farthest = 1e10

@@ -31,8 +31,10 @@ func (r *Referee) asideSet(i int, said *engine.NodeState) {
 
 // asideTold follows what is announced to a cache or a cluster.
 func (r *Referee) asideTold(i int, verb plan.Verb) {
+	a := &r.nodes[i].aside
+	a.lost = a.lost && verb != plan.Protect && verb != plan.Unprotect
 	if verb == plan.Protect {
-		r.nodes[i].aside.told, r.nodes[i].aside.back = true, false
+		a.told, a.back = true, false
 	}
 }
 
@@ -41,7 +43,7 @@ const guarded = 15 * time.Second
 
 // unseenLately reports whether somebody else, or an Unprotect that was given up long ago, put a cache back just now.
 func (r *Referee) unseenLately(c *command, i int) bool {
-	return r.unseen(i) && c.at.Sub(r.nodes[i].meddled) <= guarded
+	return r.unseenSince(c.at, i, guarded)
 }
 
 // rule12: Write-back caches go to write-through before the first VM is stopped, are proven clean before their storage goes
@@ -56,7 +58,13 @@ func (r *Referee) rule12(c *command) string {
 		return ""
 	case c.decl.Can.Has(plan.Flush) && c.node.now.Dirty && !r.unseenLately(c, c.Node):
 		return c.decl.ID + " was told to stop with dirty data"
-	case c.Verb != plan.Stop || c.node.intent.again:
+	}
+	for _, i := range r.asides {
+		if n, decl := &r.nodes[i], r.estate.Node(i); decl.Can.Has(plan.Flush) && n.now.Dirty && n.now.State == plan.On && slices.Contains(r.estate.Needs(i), c.Node) && !r.unseenLately(c, i) {
+			return fmt.Sprintf("%s was told to stop while its cache %s is dirty", c.decl.ID, decl.ID)
+		}
+	}
+	if c.Verb != plan.Stop || c.node.told {
 		return ""
 	}
 	cut := func(s *supply) bool { return s.due || !s.output }

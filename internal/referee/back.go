@@ -13,11 +13,14 @@ func isReported(reported []engine.NodeState, id string) bool {
 	return slices.ContainsFunc(reported, func(s engine.NodeState) bool { return s.Node == id })
 }
 
+// closing is how long before the end of an outage its nodes may have been looked at last.
+const closing = time.Minute
+
 // rule20: With mains stable and the gate open, every snapshot node ends up on and healthy, or reported as failed.
 func (r *Referee) rule20(at time.Time, reported []engine.NodeState) {
 	for i := range r.nodes {
 		n, decl := &r.nodes[i], r.estate.Node(i)
-		if n.owed && !r.unseen(i) && decl.Kind != plan.Supply && n.now.State != plan.On && !isReported(reported, decl.ID) {
+		if n.owed && !r.unseenSince(at, i, closing) && decl.Kind != plan.Supply && n.now.State != plan.On && !isReported(reported, decl.ID) {
 			r.violate(at, 20, fmt.Sprintf("%s was on before, and is neither brought back nor reported: it is %s", decl.ID, n.now.State))
 		}
 	}
@@ -41,7 +44,7 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause engine.Cause
 		n.misled = true
 	case verb == plan.Stop && st != plan.Off && st != plan.Gone:
 		r.violate(at, 19, fmt.Sprintf("%s was called off and is %s", decl.ID, st))
-	case verb == plan.Start && (n.now.Dark && at.Sub(n.fell) <= freshLook || r.justMeddled(at, i)): // after the look that showed it
+	case verb == plan.Start && (n.now.Dark && at.Sub(n.fell) <= freshLook || !n.meddled.IsZero() && at.Sub(n.meddled) <= freshLook): // after the look that showed it
 	case verb == plan.Start && st != plan.On:
 		r.violate(at, 19, fmt.Sprintf("%s was called on and is %s", decl.ID, st))
 	case verb == plan.Unprotect && (n.now.Protected || n.aside.told && n.aside.seen && !r.unseen(i) && n.now.Set != n.aside.set):
@@ -50,6 +53,16 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause engine.Cause
 		r.violate(at, 19, decl.ID+" was called protected and is not")
 	case verb == plan.Flush && n.now.Dirty:
 		r.violate(at, 19, decl.ID+" was called clean and is not")
+	}
+}
+
+// rule19Cut is rule 19 for an output: what is called cut is off, or counts down, or took its cut and did not make it.
+func (r *Referee) rule19Cut(at time.Time, i int, verb plan.Verb) {
+	if verb != plan.Cut || r.place[i] < 0 {
+		return
+	}
+	if s := r.supplyAt(i); s.output && !s.due && !s.uncut && !s.made {
+		r.violate(at, 19, "the output of "+r.id(i)+" was called cut and is on")
 	}
 }
 
@@ -109,7 +122,7 @@ func (r *Referee) rule8(end End) string {
 // to start it again took its cut while its mains were there and did not make it (docs/systems/nut.md). Its cut is the last of all
 // for that. It lasts until the machine is on.
 func (r *Referee) strand() {
-	uncut := func(f int) bool { return r.supplyAt(f).uncut }
+	uncut := func(f int) bool { s := r.supplyAt(f); return s.uncut && s.looks < looksLater }
 	for i := range r.nodes {
 		if r.estate.Node(i).Kind == plan.Self {
 			off := r.state(i) == plan.Off

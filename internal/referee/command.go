@@ -66,13 +66,15 @@ func (r *Referee) Commanded(at time.Time, given Command) {
 		}
 	}
 	c.node.intent.given = true
+	c.node.given |= plan.VerbSet(c.Verb)
 	switch {
 	case c.stops():
-		c.node.told, c.node.mute = c.node.told || r.mayGo(c.Node), true
+		c.node.toldBefore, c.node.told = c.node.told, c.node.told || r.mayGo(c.Node)
+		c.node.mute, c.node.toldAt = true, at
 	case c.Verb == plan.Start:
-		c.node.roused = at
+		c.node.rousedBefore, c.node.roused, c.node.started = c.node.roused, at, at
 	case c.Verb == plan.Cut:
-		r.cutGiven(at, c.Node)
+		r.cutGiven(c.Node)
 	}
 }
 

@@ -18,7 +18,7 @@ func (r *Referee) rule18(c *command) string {
 		return ""
 	case !c.node.intent.reasoned:
 		return c.decl.ID + " was forced off without a reason on record"
-	case c.decl.Kind == plan.Host, c.node.intent.again, !r.mayGo(c.Node):
+	case c.decl.Kind == plan.Host, c.node.given.Has(plan.Force), !r.mayGo(c.Node):
 		return ""
 	}
 	for _, j := range r.flights.nodes {

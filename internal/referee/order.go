@@ -1,8 +1,10 @@
 package referee
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"ebbtide/internal/plan"
 )
@@ -12,8 +14,7 @@ import (
 func (r *Referee) inTheWay(i int, excused func(user int) bool) int {
 	for _, u := range r.usersOf(i) {
 		n := &r.nodes[u]
-		off := n.now.State == plan.Off || n.now.State == plan.Gone
-		if !off && (n.wasOn || n.now.State == plan.On) && !excused(u) {
+		if !n.isDown() && (n.wasOn || n.now.State == plan.On || n.now.State == plan.Stopping) && !excused(u) {
 			return u
 		}
 	}
@@ -43,13 +44,15 @@ func (r *Referee) rule1(c *command) string {
 
 // rule2: A host is never commanded off while a VM on it is on or stopping, unless that VM is forced by the same recorded
 // decision.
+//
+// Such a VM was given up before, on record: that its host is forced is no reason by itself.
 func (r *Referee) rule2(c *command) string {
 	if !c.stops() || c.decl.Kind != plan.Host {
 		return ""
 	}
 	recorded := c.Verb == plan.Force && c.node.intent.reasoned
 	u := r.inTheWay(c.Node, func(u int) bool {
-		return recorded && r.estate.Node(u).Kind == plan.VM || r.justMeddled(c.at, u)
+		return recorded && r.estate.Node(u).Kind == plan.VM && r.nodes[u].failed.Has(plan.Stop) || r.justMeddled(c.at, u)
 	})
 	if u < 0 {
 		return ""
@@ -60,27 +63,40 @@ func (r *Referee) rule2(c *command) string {
 // rule3: A supply's output is never cut before everything that only it feeds is proven off (or forced by deadline,
 // recorded).
 //
-// An outlet is a part of an output. It drops with the whole in any case, so that no cut waits for one (but see rule 10).
+// An outlet is a part of an output. It drops with the whole in any case, so that no cut waits for one (but see rule 10). A deadline
+// is one while the battery is near its end, or where its UPS does not say how it is. What another supply feeds keeps its power as
+// long as that is not to be cut too.
 func (r *Referee) rule3(c *command) string {
 	switch {
 	case c.stops() && c.decl.Kind == plan.Outlet:
 		if u := r.inTheWay(c.Node, r.justSwitched(c)); u >= 0 {
 			return fmt.Sprintf("outlet %s was told to go off while %s is %s", c.decl.ID, r.id(u), r.state(u))
 		}
-	case c.Verb == plan.Cut && !c.node.intent.reasoned:
+	case c.Verb == plan.Cut && !r.byDeadline(c):
 		for _, u := range r.estate.Users(c.Node) {
-			decl, st := r.estate.Node(u), r.state(u)
+			decl := r.estate.Node(u)
 			carried := !decl.Can.Has(plan.Stop) || decl.Kind == plan.Self || decl.Kind == plan.Person || decl.Kind == plan.Outlet
 			feeds := r.estate.Feeds(u)
-			if carried || st == plan.Off || st == plan.Gone || !slices.Contains(feeds, c.Node) || r.justMeddled(c.at, u) {
+			if carried || r.nodes[u].isDown() || !slices.Contains(feeds, c.Node) || r.justMeddled(c.at, u) {
 				continue
 			}
-			if !slices.ContainsFunc(feeds, func(f int) bool { return f != c.Node && r.supplyAt(f).online }) {
-				return fmt.Sprintf("the output of %s is cut while %s is %s", c.decl.ID, decl.ID, st)
+			if !slices.ContainsFunc(feeds, func(f int) bool { return f != c.Node && r.supplyAt(f).lasts() }) {
+				return fmt.Sprintf("the output of %s is cut while %s is %s", c.decl.ID, decl.ID, r.state(u))
 			}
 		}
 	}
 	return ""
+}
+
+// nearDeath is what a battery may truly last beyond the reserve when its output is cut with what is on. The engine can't know it so
+// well: it trusts no battery with its last tenth (package power), and reckons with the next poll and with load that falls to it.
+const nearDeath = 3 * time.Minute
+
+// byDeadline reports whether an output is cut because its battery is about to give out, on record.
+func (r *Referee) byDeadline(c *command) bool {
+	s := r.supplyAt(c.Node)
+	honest := r.has(Batteries) && s.last.Heard && s.last.Honest
+	return c.node.intent.reasoned && (!honest || !s.last.On && s.last.Left <= r.policy.Reserve+nearDeath)
 }
 
 // rule4: Nothing is started that was not on in the snapshot. The snapshot is durable before the first action and is not
@@ -93,6 +109,8 @@ func (r *Referee) rule4(c *command) string {
 		return fmt.Sprintf("%s %s before the snapshot", c.Verb, c.decl.ID)
 	case c.Verb == plan.Start && !c.node.wasOn && !c.node.owed && !c.node.lied:
 		return c.decl.ID + " is started and was not on before"
+	case c.Verb == plan.Start && r.has(Records) && !c.node.listed && c.decl.Kind != plan.Passive && c.decl.Kind != plan.Person:
+		return c.decl.ID + " is started and is not on in the snapshot"
 	default:
 		return ""
 	}
@@ -100,23 +118,27 @@ func (r *Referee) rule4(c *command) string {
 
 // rule6: No start is sent to a stopping node and no stop to a starting one before it has settled.
 //
-// Nobody can see that of a node that has not answered since it was last told to go off, or does not answer when it is asked, or
-// that somebody else has just told to, nor of a VM that has not answered since
-// it came up with its host, nor of another that is silent for longer than its start may take, since it was told to start or its
-// power came back. What starts for longer than it may is not waited for.
+// Nobody can see that of a node that has not answered for longer than a stop may take since it was last told to, or that somebody
+// else has just told to, nor of a VM that has not answered since it came up with its host, nor of another that is silent for longer
+// than its start may take, since it was told to start or its power came back. What starts for longer than it may is not waited for.
 func (r *Referee) rule6(c *command) string {
-	start := c.decl.Time(plan.Start)
+	start, n := c.decl.Time(plan.Start), c.node
 	most := max(start.Within, start.Nominal)
-	hidden := c.node.mute && (c.decl.Kind == plan.VM || c.at.Sub(c.node.roused) > most)
+	starts := n.mute && (c.decl.Kind == plan.VM && c.at.Sub(n.started) > most || c.at.Sub(n.roused) > most)
+	settles := cmp.Or(c.decl.OffAfter, c.decl.Time(plan.Stop).Within)
+	stops := (n.mute || !n.vain.IsZero()) && c.at.Sub(n.toldAt) >= settles
 	switch {
-	case c.stops() && c.node.now.State == plan.Starting && !hidden && c.at.Sub(c.node.began) <= most:
+	case c.stops() && n.now.State == plan.Starting && !starts && c.at.Sub(n.began) <= most:
 		return c.decl.ID + " was told to stop while it starts"
-	case c.Verb == plan.Start && c.node.now.State == plan.Stopping && !c.node.mute && !c.node.vain && !r.unseen(c.Node):
+	case c.Verb == plan.Start && n.now.State == plan.Stopping && !stops && !r.unseen(c.Node):
 		return c.decl.ID + " was told to start while it stops"
 	default:
 		return ""
 	}
 }
+
+// oldLook is how old a look may be that a start rests on.
+const oldLook = 35 * time.Second
 
 // rule10: Order holds for every executed pair; degradation shortens waits and never reorders across a dependency.
 //
@@ -125,18 +147,20 @@ func (r *Referee) rule6(c *command) string {
 func (r *Referee) rule10(c *command) string {
 	switch {
 	case c.stops() && c.decl.Kind == plan.VM:
-		givenUp := func(u int) bool { return r.nodes[u].failed.Has(plan.Stop) || r.unseen(u) }
+		givenUp := func(u int) bool {
+			return r.nodes[u].failed.Has(plan.Stop) || r.justMeddled(c.at, u) || r.unseenSince(c.at, u, guarded)
+		}
 		if u := r.inTheWay(c.Node, givenUp); u >= 0 {
 			return fmt.Sprintf("%s was told to stop before its user %s was off", c.decl.ID, r.id(u))
 		}
 	case c.Verb == plan.Start:
 		for _, d := range r.estate.Needs(c.Node) {
 			n, decl := &r.nodes[d], r.estate.Node(d)
-			if decl.Kind != plan.Supply && decl.Kind != plan.Person && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && !r.unseen(d) {
+			if decl.Kind != plan.Supply && decl.Kind != plan.Person && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && !r.unseenSince(c.at, d, oldLook) {
 				return fmt.Sprintf("%s is started before %s is on", c.decl.ID, decl.ID)
 			}
 		}
-	case c.Verb == plan.Cut && !c.node.intent.reasoned:
+	case c.Verb == plan.Cut && !r.byDeadline(c):
 		for _, u := range r.estate.Users(c.Node) {
 			n, decl := &r.nodes[u], r.estate.Node(u)
 			if decl.Kind == plan.Outlet && decl.Can.Has(plan.Stop) && n.now.State == plan.On && n.listed && !n.failed.Has(plan.Stop) && !n.shownOff && !r.unseen(u) {

@@ -27,8 +27,8 @@ func (r *Referee) rule5(c *command) string {
 		return fmt.Sprintf("%s is %s on battery", c.decl.ID, what)
 	}
 	r.asking.anew()
-	if !r.carried(c.Node, func(s *supply) bool { return s.online && (!s.failed || s.opened) }) {
-		return fmt.Sprintf("%s is %s before the recharge gate is open", c.decl.ID, what)
+	if !r.carried(c.Node, func(s *supply) bool { return s.online && (!s.failed || s.opened) && (r.forgetful || s.lasts()) }) {
+		return fmt.Sprintf("%s is %s before the recharge gate is open, or on an output that is to be cut", c.decl.ID, what)
 	}
 	return ""
 }
@@ -58,12 +58,12 @@ func (r *Referee) rule21(c *command) string {
 	switch {
 	case r.drill != nil && !r.drill[c.Node]:
 		return fmt.Sprintf("%s %s in a drill that does not take it", c.Verb, c.decl.ID)
-	case !c.stops(), r.mayGo(c.Node):
+	case !c.stops() && c.Verb != plan.Cut, r.mayGo(c.Node):
 		return ""
 	case c.Verb == plan.Force && c.node.told && c.node.now.State != plan.On && c.decl.Can.Has(plan.Start):
 		return ""
 	default:
-		return c.decl.ID + " keeps its power and was told to stop"
+		return c.decl.ID + " keeps its power and was told to " + c.Verb.String()
 	}
 }
 
@@ -108,10 +108,7 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 // rule20Cut is the part of rule 20 that speaks of the point of no return: what only a power cycle starts again is cut before
 // it is expected back, unless something that goes with that supply was given up, on record.
 func (r *Referee) rule20Cut(s *supply, at time.Time, when string) {
-	switch {
-	case !s.committed, s.cut, s.uncut && s.missed, r.gaveUp(s), r.looksCycled(s):
-		return
-	case at.Sub(r.moved) >= patience:
+	if !s.committed || s.cut || s.uncut && s.missed || r.gaveUp(s) || r.looksCycled(s) {
 		return
 	}
 	r.violate(at, 20, fmt.Sprintf("%s past the point of no return, and %s was not cut", when, r.id(s.node)))
@@ -119,17 +116,17 @@ func (r *Referee) rule20Cut(s *supply, at time.Time, when string) {
 
 // looksCycled reports whether somebody switched on what only the cycle of a supply starts: it looks as if that had been.
 func (r *Referee) looksCycled(s *supply) bool {
-	return slices.ContainsFunc(r.estate.Dependents(s.node), func(u int) bool {
-		return !r.nodes[u].meddled.IsZero() && r.nodes[u].now.State != plan.Off
+	return slices.ContainsFunc(r.estate.Users(s.node), func(u int) bool {
+		n := &r.nodes[u]
+		return r.estate.Node(u).ByPower && n.meddled.After(s.committedAt) && (n.now.State == plan.On || n.now.State == plan.Starting)
 	})
 }
 
-// patience is for how long nothing moves until a plan that stands still past its point of no return is given up. (An engine
-// that says so by a record, "released", needs none.)
+// patience is for how long nothing moves until a plan that stands still past its point of no return is given up.
 const patience = 2 * time.Minute
 
-// gaveUp reports whether anything that needs a supply was given up in its present round, or its own cut, or that of another
-// supply without which its cycle starts nothing.
+// gaveUp reports whether anything that needs a supply was given up on its way down in its present round, and is not off, or its own
+// cut was, or that of another supply without which its cycle starts nothing.
 func (r *Referee) gaveUp(s *supply) bool {
 	cutFailed := func(f int) bool { return r.nodes[f].failed.Has(plan.Cut) }
 	for _, u := range r.estate.Users(s.node) {
@@ -139,7 +136,9 @@ func (r *Referee) gaveUp(s *supply) bool {
 	}
 	r.asking.anew()
 	for i := range r.nodes {
-		if r.nodes[i].failed != 0 && (i == s.node || r.needs(i, s.node)) {
+		n := &r.nodes[i]
+		bars := n.failed&plan.VerbSet(plan.Stop, plan.Force, plan.Flush) != 0 && !n.isDown()
+		if i == s.node && n.failed.Has(plan.Cut) || bars && r.needs(i, s.node) {
 			return true
 		}
 	}

@@ -47,14 +47,14 @@ func (r *Referee) begin(at time.Time) {
 	r.land()
 	for k := range r.supplies {
 		s := &r.supplies[k]
-		s.failed, s.cut, s.triggered, s.aborted, s.spent = !s.heardOut.IsZero(), false, false, false, time.Time{}
-		r.release(s, at)
+		s.failed, s.cut, s.triggered, s.aborted, s.spent, s.due = !s.heardOut.IsZero(), false, false, false, time.Time{}, false
+		r.release(s)
 	}
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		st := n.now.State
 		n.wasOn = st == plan.On || st == plan.Starting || st == plan.Unknown || n.now.Dark || r.unseen(i)
-		n.known, n.listed, n.owed, n.failed, n.aside, n.shownOff, n.misled, n.told = false, false, false, 0, aside{}, false, false, false
+		n.known, n.listed, n.owed, n.failed, n.given, n.aside, n.shownOff, n.misled, n.told = false, false, false, 0, 0, aside{}, false, false, false
 		if !r.has(Records) { // what is on is what a snapshot would have
 			n.listed, n.owed = st == plan.On, st == plan.On
 			r.asideSet(i, nil)
@@ -101,7 +101,7 @@ func (r *Referee) snapped(at time.Time, rec *engine.Record) {
 		}
 		n.known = s.State != plan.Unknown && s.State != plan.Unreachable // else it may be added once, when it answers
 		n.listed = s.State == plan.On || s.State == plan.Starting
-		n.owed = n.now.State == plan.On
+		n.owed = n.now.State == plan.On || n.owed && n.now.Dark
 		n.wasOn = n.wasOn || n.listed && (r.unseen(i) || n.now.State == plan.Starting)
 		r.asideSet(i, s)
 	}
@@ -117,7 +117,7 @@ func (r *Referee) close(at time.Time, reported []engine.NodeState) {
 		r.nodes[i].owed = false
 	}
 	for k := range r.supplies {
-		r.release(&r.supplies[k], at)
+		r.release(&r.supplies[k])
 	}
 }
 
@@ -159,16 +159,19 @@ func (r *Referee) ofSupplies(at time.Time, rec *engine.Record) {
 		case up:
 			r.rule20Cut(s, at, "turned up")
 			s.triggered, s.aborted, s.due, s.spent = false, false, false, time.Time{}
-			r.release(s, at)
+			r.release(s)
 		case rec.Cause == engine.Returned:
-			s.triggered = false
+			s.triggered = s.triggered && !s.online
 		case rec.Kind == engine.NoReturn:
 			r.commit(s, at)
 		case rec.Cause == cycled:
 			r.rule20Cut(s, at, "called cycled")
-			r.release(s, at)
+			r.release(s)
 		case rec.Cause == released:
-			r.release(s, at)
+			if at.Sub(r.moved) < patience {
+				r.rule20Cut(s, at, "released")
+			}
+			r.release(s)
 		case rec.Kind == engine.Triggered:
 			s.triggered = s.triggered || rec.Stage == power.ShutdownStage
 		}
@@ -187,6 +190,7 @@ func (r *Referee) ofNode(at time.Time, i int, rec *engine.Record) {
 	case engine.Accepted:
 		if rec.Outcome == engine.Unreached && !r.flights.again[i] { // what has not reached its node is as before
 			r.fly(i, false)
+			r.unsent(i, *rec.Verb)
 		}
 	case engine.HeldBack:
 		r.moved = at
@@ -194,7 +198,8 @@ func (r *Referee) ofNode(at time.Time, i int, rec *engine.Record) {
 	case engine.Failed:
 		r.moved = at
 		r.fly(i, false)
-		if r.mayGo(i) || *rec.Verb == plan.Start || *rec.Verb == plan.Unprotect {
+		tried := n.given.Has(*rec.Verb) || n.given.Has(plan.Force) || r.estate.Node(i).Kind == plan.Person || n.now.State == plan.Gone
+		if tried && (r.mayGo(i) || *rec.Verb == plan.Start || *rec.Verb == plan.Unprotect) {
 			n.failed |= plan.VerbSet(*rec.Verb)
 		}
 		n.shownOff = n.shownOff && *rec.Verb != plan.Start
@@ -204,6 +209,7 @@ func (r *Referee) ofNode(at time.Time, i int, rec *engine.Record) {
 		r.fly(i, false)
 		r.rule19(at, i, *rec.Verb, rec.Cause)
 		n.aside.back = n.aside.back || *rec.Verb == plan.Unprotect
+		r.rule19Cut(at, i, *rec.Verb)
 		r.show(i, *rec.Verb)
 	case engine.Reopened:
 		if rec.Verb == nil && rec.State != nil {
@@ -211,6 +217,22 @@ func (r *Referee) ofNode(at time.Time, i int, rec *engine.Record) {
 		}
 	case forbidden:
 		r.permit(at, rec)
+	default:
+	}
+}
+
+// unsent takes that a command has not reached its node: it is as it was before.
+func (r *Referee) unsent(i int, verb plan.Verb) {
+	n := &r.nodes[i]
+	switch verb {
+	case plan.Stop, plan.Force:
+		n.told = n.toldBefore
+	case plan.Start:
+		n.roused, n.started = n.rousedBefore, time.Time{}
+	case plan.Cut:
+		s := r.supplyAt(i)
+		s.due = false
+		r.follow(s)
 	default:
 	}
 }

@@ -83,16 +83,22 @@ type node struct {
 	owed   bool // was on when it came into the open outage's snapshot
 	intent intent
 	failed plan.Verbs // given up on record, in its present round: until its power is back or the opposite is commanded
-	told   bool       // to stop while it might be, and not on since
+	given  plan.Verbs // commanded in the open outage
 
-	mute   bool      // it has not answered since it was last told to go off, or began to start
-	fell   time.Time // lost its power while on, last
-	roused time.Time // last told to start, or given its power back
-	began  time.Time // to start, last
+	told       bool // to stop while it might be, and not on since
+	toldBefore bool // so it was before its last command
+	toldAt     time.Time
+
+	mute         bool      // it has not answered since it was last told to go off, or began to start
+	fell         time.Time // lost its power while on, last
+	roused       time.Time // last told to start, or given its power back
+	rousedBefore time.Time // so it was before its last start
+	started      time.Time // last told to start
+	began        time.Time // to start, last
 
 	meddled time.Time // somebody else switched it, last
 	looks   int       // answered probes since then
-	vain    bool      // the last probe was not answered
+	vain    time.Time // when the last probe was not answered; zero: it was
 	lied    bool      // the last probe was answered wrongly
 	misled  bool      // and a wrong answer is on record as a proof
 
@@ -149,6 +155,7 @@ func (r *Referee) Changed(at time.Time, i int, now Condition) {
 	flips := n.now.Protected && !now.Protected || !n.now.Protected && now.Protected && n.denied
 	if flips && now.State == plan.On && r.flights.at[i] < 0 { // nobody waits for that any more
 		r.Meddled(at, i)
+		n.aside.lost = true
 	}
 	if now.Dark && !n.now.Dark {
 		n.fell = at
@@ -163,7 +170,7 @@ func (r *Referee) Changed(at time.Time, i int, now Condition) {
 // Meddled tells that somebody else switches a node now, or that a command has its effect which was given up long ago.
 func (r *Referee) Meddled(at time.Time, i int) {
 	n := &r.nodes[i]
-	n.meddled, n.looks, n.vain, n.aside.lost = at, 0, false, true
+	n.meddled, n.looks, n.vain = at, 0, time.Time{}
 }
 
 // Followed tells that a node goes off, or comes on, with another that it stands on: who could not know of that could not know of this.
@@ -174,16 +181,16 @@ func (r *Referee) Followed(at time.Time, i, other int) {
 }
 
 // Unanswered tells that a node was asked and said nothing.
-func (r *Referee) Unanswered(i int) { r.nodes[i].vain = true }
+func (r *Referee) Unanswered(at time.Time, i int) { r.nodes[i].vain = at }
 
 // Answered tells that a probe of a node was answered, and whether wrongly. Who knows beforehand that it answers wrongly may
 // say so before any probe.
 func (r *Referee) Answered(at time.Time, i int, wrongly bool) {
 	r.nodes[i].looks++
-	r.nodes[i].mute, r.nodes[i].vain = false, false
+	r.nodes[i].mute, r.nodes[i].vain = false, time.Time{}
 	r.nodes[i].lied = wrongly
 	if p := r.place[i]; p >= 0 {
-		r.lookedAtSupply(&r.supplies[p], at)
+		r.lookedAtSupply(&r.supplies[p])
 	}
 }
 
@@ -208,14 +215,22 @@ func (r *Referee) unseen(i int) bool {
 	return !n.meddled.IsZero() && n.looks < looksLater
 }
 
+// unseenSince reports whether that was so short a time ago that a look may still be of before.
+func (r *Referee) unseenSince(at time.Time, i int, age time.Duration) bool {
+	return r.unseen(i) && at.Sub(r.nodes[i].meddled) <= age
+}
+
+// isDown reports whether a node is off for good.
+func (n *node) isDown() bool { return n.now.State == plan.Off || n.now.State == plan.Gone }
+
 // freshLook is how old a look may be that the worst commands rest on: 2 s of age, and the ways of the probe and the command.
 const freshLook = 3 * time.Second
 
 // justMeddled reports whether somebody else switched a node after the last look on which a command may rest, or what has been asked
-// since and never answered.
+// just now in vain.
 func (r *Referee) justMeddled(at time.Time, i int) bool {
 	n := &r.nodes[i]
-	return !n.meddled.IsZero() && n.looks == 0 && (n.vain || at.Sub(n.meddled) <= freshLook)
+	return !n.meddled.IsZero() && n.looks == 0 && (!n.vain.IsZero() && at.Sub(n.vain) <= guarded || at.Sub(n.meddled) <= freshLook)
 }
 
 func (r *Referee) id(i int) string { return r.estate.Node(i).ID }

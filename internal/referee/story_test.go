@@ -171,7 +171,7 @@ func (s *story) changes(id, how string) {
 	case "answers", "lies":
 		s.Answered(s.now, i, how == "lies")
 	case "silent":
-		s.Unanswered(i)
+		s.Unanswered(s.now, i)
 	default:
 		require.NoError(s.t, n.State.UnmarshalText([]byte(how)))
 	}

@@ -20,20 +20,24 @@ type supply struct {
 	failed   bool      // heard to be out in the open outage
 	opened   bool      // its recharge gate has been open since it was last heard to be out
 
-	committed bool      // to be cut: something was commanded that only its power cycle takes back
-	cut       bool      // its output was off then, or since then
-	made      bool      // it went off since then
-	seen      bool      // and was heard to be off: its return ends the cycle
-	due       bool      // a cut was commanded that has not come
-	uncut     bool      // it took its last cut and did not make it
-	looks     int       // at it since then
-	deaf      bool      // the last poll of it was not heard
-	missed    bool      // nor was that at which a cut was due that did not come, or the next one: nobody can know
-	triggered bool      // the shutdown was triggered for it, and its load has not come back since
-	aborted   bool      // likewise, an operator wants nothing more to go down with it
-	spent     time.Time // its battery is down to the reserve since, and its UPS says so
-	gone      bool      // see isGone, when it was last asked
-	lost      bool      // and that was for more than not being heard
+	last Poll // the newest
+	fell bool // heard to be out, or its output went off, and not on line for long enough since
+
+	committed   bool // to be cut: something was commanded that only its power cycle takes back
+	committedAt time.Time
+	cut         bool      // its output was off then, or since then
+	made        bool      // it went off since then
+	seen        bool      // and was heard to be off: its return ends the cycle
+	due         bool      // a cut was commanded that has not come
+	uncut       bool      // it took its last cut and did not make it
+	looks       int       // at it since then
+	deaf        bool      // the last poll of it was not heard
+	missed      bool      // nor was that at which a cut was due that did not come, or the next one: nobody can know
+	triggered   bool      // the shutdown was triggered for it, and its load has not come back since
+	aborted     bool      // likewise, an operator wants nothing more to go down with it
+	spent       time.Time // its battery is down to the reserve since, and its UPS says so
+	gone        bool      // see isGone, when it was last asked
+	lost        bool      // and that was for more than not being heard
 }
 
 // settles is for how long a supply must be heard on line before its power counts as back: the engine waits for five seconds
@@ -57,7 +61,7 @@ type Poll struct {
 // Polled takes a poll of a supply.
 func (r *Referee) Polled(at time.Time, p Poll) {
 	s := r.supplyAt(p.Supply)
-	s.online = p.On
+	s.online, s.last = p.On, p
 	switch {
 	case !p.Mains:
 		s.since = time.Time{}
@@ -71,7 +75,7 @@ func (r *Referee) Polled(at time.Time, p Poll) {
 	if p.On {
 		s.opened = s.opened || mayOpen(r.policy.Restore, at.Sub(s.since), 100*p.Charge)
 	}
-	r.follow(s, at)
+	r.follow(s)
 	r.rule11(s, at, p)
 }
 
@@ -93,30 +97,31 @@ func (r *Referee) hear(s *supply, at time.Time, p Poll) {
 		}
 		s.heardOn = time.Time{}
 		s.longOut = at.Sub(s.heardOut) >= sinksIn
-		s.failed, s.opened, s.lost = true, false, true
+		s.failed, s.opened, s.lost, s.fell = true, false, true, true
 		r.drill = nil
 	}
 	if !p.On {
 		s.heardOn = time.Time{}
 	}
+	s.fell = s.fell && (s.heardOn.IsZero() || at.Sub(s.heardOn) < settles)
 }
 
 // OutputLost tells that a supply's output goes off now, whatever for.
 func (r *Referee) OutputLost(at time.Time, i int) {
 	s := r.supplyAt(i)
 	s.output, s.due, s.cut, s.made, s.uncut = false, false, true, true, false
-	s.triggered, s.spent, s.heardOn, s.lost = false, time.Time{}, time.Time{}, true
-	r.follow(s, at)
+	s.triggered, s.spent, s.heardOn, s.lost, s.fell = false, time.Time{}, time.Time{}, true, true
+	r.follow(s)
 }
 
 // OutputBack tells that a supply's output is on again.
 func (r *Referee) OutputBack(at time.Time, i int) {
 	s := r.supplyAt(i)
-	s.output, s.committed = true, s.committed && !s.seen
+	s.output, s.committed, s.due = true, s.committed && !s.seen, false
 	for _, d := range r.estate.Dependents(i) {
 		r.nodes[d].roused = at
 	}
-	r.follow(s, at)
+	r.follow(s)
 }
 
 // Uncut tells that a supply took a cut and does not make it: this is when it was due.
@@ -127,45 +132,48 @@ func (r *Referee) Uncut(_ time.Time, i int) {
 }
 
 // lookedAtSupply follows a look at a supply: a cut that did not come is known for that then.
-func (r *Referee) lookedAtSupply(s *supply, at time.Time) {
+func (r *Referee) lookedAtSupply(s *supply) {
 	if s.looks++; s.uncut && s.looks >= looksLater {
 		s.due = false
-		r.follow(s, at)
+		r.follow(s)
 	}
 }
 
 // cutGiven follows the command of a cut.
-func (r *Referee) cutGiven(at time.Time, i int) {
+func (r *Referee) cutGiven(i int) {
 	s := r.supplyAt(i)
 	s.due, s.uncut, s.missed, s.lost = s.output, false, false, true
-	r.follow(s, at)
+	r.follow(s)
 }
 
 // commit follows the point of no return of a supply.
 func (r *Referee) commit(s *supply, at time.Time) {
-	s.committed, s.cut, s.made, s.seen, s.lost = true, !s.output, false, false, true
-	r.follow(s, at)
+	if !s.fell && !s.committed {
+		r.violate(at, 21, r.id(s.node)+" is to be cut, and did not fail")
+	}
+	s.committed, s.committedAt, s.cut, s.made, s.seen, s.lost = true, at, !s.output, false, false, true
+	r.follow(s)
 }
 
 // release follows the end of that.
-func (r *Referee) release(s *supply, at time.Time) {
+func (r *Referee) release(s *supply) {
 	s.committed = false
-	r.follow(s, at)
+	r.follow(s)
 }
 
 func (r *Referee) supplyAt(node int) *supply { return &r.supplies[r.place[node]] }
 
 // isGone reports whether what a supply carries is losing its power, or has to be taken for that: its power is not back, or it
-// will be cut.
-func (s *supply) isGone(at time.Time) bool {
-	back := !s.heardOn.IsZero() && at.Sub(s.heardOn) >= settles
-	return !back || s.committed || s.due
-}
+// will be cut. One that only is not heard is as it was.
+func (s *supply) isGone() bool { return s.fell || s.committed || s.due }
+
+// lasts reports whether a supply gives its power, and goes on with that.
+func (s *supply) lasts() bool { return s.online && !s.committed && !s.due }
 
 // follow finds anew what goes dark when a supply is gone that was not, or the other way round. Where power comes back a round
 // ends: what was given up of a node is an excuse for nothing after that. A supply that only was not heard ends none.
-func (r *Referee) follow(s *supply, at time.Time) {
-	if gone := s.isGone(at); gone == s.gone {
+func (r *Referee) follow(s *supply) {
+	if s.isGone() == s.gone {
 		return
 	}
 	s.gone = !s.gone

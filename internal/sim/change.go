@@ -19,7 +19,6 @@ func (s *simulation) change(c Change) {
 		return
 	case c.Becomes != nil:
 		if i, ok := s.estate.Index(c.Node); ok {
-			s.referee.Meddled(s.now, i)
 			s.meddle(i, *c.Becomes)
 		}
 		return

@@ -27,7 +27,7 @@ func (s *simulation) show(i int) {
 func (s *simulation) showAnswer(i int, outcome engine.Outcome, seen plan.Observation) {
 	says := outcome == engine.NoSuchThing || outcome == engine.Done && seen.State != plan.Unknown && seen.State != plan.Unreachable
 	if !says {
-		s.referee.Unanswered(i)
+		s.referee.Unanswered(s.now, i)
 		return
 	}
 	t := &s.things[i]

@@ -286,8 +286,10 @@ func (s *simulation) boot(i int, took time.Duration) {
 func (s *simulation) meddle(i int, state plan.State) {
 	switch t := &s.things[i]; {
 	case state == plan.Gone && t.state != plan.Gone, state == plan.On && t.state == plan.Off && s.powered(i):
+		s.referee.Meddled(s.now, i)
 		s.become(i, state)
 	case state == plan.Off && t.state == plan.On:
+		s.referee.Meddled(s.now, i)
 		s.goOff(i)
 	}
 }

@@ -152,14 +152,13 @@ func (e *Engine) holds(i int, verb plan.Verb, since Op) bool {
 	if b.look <= since {
 		return false
 	}
-	answers := b.answer == b.seen.State // what it said before it fell silent may be so no more
 	switch verb {
 	case plan.Protect:
 		return e.isProtected(i)
 	case plan.Unprotect:
-		return answers && b.seen.Protected == plan.No && e.setAsBefore(i)
+		return b.answer == b.seen.State && b.seen.Protected == plan.No && e.setAsBefore(i) // what it said before it fell silent may be so no more
 	case plan.Flush:
-		return answers && b.seen.Clean == plan.Yes && b.seen.Protected != plan.No
+		return b.seen.Clean == plan.Yes && b.seen.Protected != plan.No
 	case plan.Stop, plan.Force:
 		return e.isOff(i)
 	case plan.Cut:

@@ -20,6 +20,9 @@ func (e *Engine) verify(i int) {
 		e.enter(w, verifying)
 	}
 	w.guard, w.next = guard{}, time.Time{}
+	if w.verb == plan.Cut { // its haste is of now, and not of its last try
+		w.force = force{}
+	}
 	decl := e.estate.Node(i)
 	switch {
 	case !e.wanted(i):
@@ -176,7 +179,7 @@ func (e *Engine) pass(i int) {
 		w.guard.rounds = max(w.guard.rounds, guardRounds) + 1
 		e.await(i, i)
 		e.passWhenAnswered(i)
-	case w.verb == plan.Unprotect && e.holds(i, plan.Unprotect, 0) && e.ledger.outage.nodes[i].settings == protected, w.verb == plan.Stop && !e.given(i) && e.holds(i, plan.Stop, 0):
+	case w.verb == plan.Unprotect && e.holds(i, plan.Unprotect, 0) && e.ledger.outage.nodes[i].tookProtect(), w.verb == plan.Stop && !e.given(i) && e.holds(i, plan.Stop, 0):
 		e.prove(i, Already, "it was so already")
 	case w.verb == plan.Stop || w.verb == plan.Cut:
 		e.passStop(i)

@@ -57,6 +57,8 @@ func (e *Engine) overdue(i int) {
 	case !e.wanted(i) && e.finalLook(i):
 	case !e.wanted(i):
 		e.overdueUnwanted(i)
+	case takesDown(w.rung) && !e.given(i) && e.rises(i): // it could not be told yet, and can be when it is up
+		e.wait(i)
 	case w.verb == plan.Start && e.isStopping(i):
 		e.overdueStopping(i)
 	case w.verb == plan.Start && tries < decl.Attempts && decl.Can.Has(plan.Start) && !e.ledger.outage.orders.hold,

@@ -66,6 +66,7 @@ type entry struct {
 	snap     snapshot
 	last     command
 	givenUp  plan.Verbs // steps that ended without proof since the node last gained or lost its power
+	untried  plan.Verbs // those of them whose command has not reached the node
 	falls    int        // how often what was brought about did not last, since then
 	shown    shown      // what the records show of its power
 	settings settings   // what was done to its cache, or cluster
@@ -128,6 +129,7 @@ const (
 	changing           // it was commanded
 	protected          // and proven
 	putBack            // Unprotect was proven
+	backAgain          // and it was seen otherwise since: it is put back once more
 )
 
 func newLedger(s *Settings) ledger {
@@ -504,6 +506,10 @@ func (n *entry) proven(verb plan.Verb) {
 
 func (n *entry) failed(verb plan.Verb, r *Record) {
 	n.givenUp |= plan.VerbSet(verb)
+	n.untried &^= plan.VerbSet(verb)
+	if r.Attempt == 0 || n.last.verb == verb && n.last.answer == unreached && !n.last.reached {
+		n.untried |= plan.VerbSet(verb)
+	}
 	n.last.open = n.last.open && n.last.verb != verb
 	n.late = n.late || verb == plan.Unprotect && r.Attempt > 0
 	switch {
@@ -518,9 +524,15 @@ func (n *entry) failed(verb plan.Verb, r *Record) {
 func (n *entry) reopened(verb plan.Verb) {
 	n.last.open = false
 	n.falls++
-	if verb == plan.Protect || verb == plan.Unprotect {
+	n.givenUp &^= plan.VerbSet(verb)
+	switch verb {
+	case plan.Protect:
 		n.settings = changing
 		return
+	case plan.Unprotect:
+		n.settings = backAgain
+		return
+	default:
 	}
 	n.shown, n.last.taken = told, false
 }
@@ -528,9 +540,13 @@ func (n *entry) reopened(verb plan.Verb) {
 // touched reports whether anything was commanded on a node in this outage.
 func (n *entry) touched() bool { return n.shown != asFound || n.settings != asSet }
 
+// tookProtect reports whether what was told to be protected was seen to be: where it was not, a look that shows nothing of that may
+// be too early.
+func (n *entry) tookProtect() bool { return n.settings == protected || n.settings == backAgain }
+
 // changed reports whether this outage has changed a cache or a cluster, and not put it back.
 func (n *entry) changed() bool {
-	return n.settings == announced || n.settings == changing || n.settings == protected
+	return n.settings != asSet && n.settings != putBack
 }
 
 // dark reports whether a supply that stands so will not go on carrying its load.

@@ -206,6 +206,9 @@ func (e *Engine) correct(i int) {
 	switch {
 	case entry.givenUp.Has(plan.Stop) && e.isOff(i):
 		write(Proven, plan.Stop, "settled after it had been given up", e.proofOf(i))
+	case entry.givenUp.Has(plan.Stop) && entry.untried.Has(plan.Stop) && e.isOn(i) && e.isDark(i) && entry.falls < decl.Attempts+1:
+		write(Reopened, plan.Stop, "could not be reached when it was given up, and answers", "")
+		e.notify(true, decl.ID+" was given up and answers: it is stopped after all")
 	case entry.givenUp.Has(plan.Start) && e.isOn(i):
 		write(Proven, plan.Start, "settled after it had been given up", "")
 	case entry.givenUp.Has(plan.Flush) && e.goesDown(i) && e.holds(i, plan.Flush, 0):

@@ -183,6 +183,12 @@ func dataIsSafe(e *Engine, i int, rung plan.Verb) string {
 	if decl.Can.Has(plan.Flush) && e.nodes[i].belief.seen.Clean != plan.Yes {
 		return "it is not proven clean"
 	}
+	for _, c := range e.protectors {
+		b := &e.nodes[c].belief
+		if e.estate.Node(c).Can.Has(plan.Flush) && slices.Contains(e.estate.Needs(c), i) && b.seen.State == plan.On && b.seen.Clean != plan.Yes {
+			return e.id(c) + " on it is not proven clean"
+		}
+	}
 	if rung != plan.Stop || e.given(i) {
 		return ""
 	}

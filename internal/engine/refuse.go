@@ -150,6 +150,11 @@ func (e *Engine) needed(in []bool) string {
 				on = append(on, e.id(u))
 			}
 		}
+		for _, c := range e.protectors { // a cache has no stop of its own, and data to lose
+			if !in[c] && slices.Contains(e.estate.Needs(c), i) && e.nodes[c].belief.seen.State == plan.On && !slices.Contains(on, e.id(c)) {
+				on = append(on, e.id(c))
+			}
+		}
 		if len(on) > 0 {
 			return some(on) + " outside the drill needs " + e.id(i) + " and is not off; take it into the drill, or stop it first"
 		}

@@ -119,12 +119,17 @@ func (r *Referee) rule8(end End) string {
 }
 
 // strand follows whether nobody is left, which excuses an end that nobody can mend: our own machine is off, and a supply that was
-// to start it again took its cut while its mains were there and did not make it (docs/systems/nut.md). Its cut is the last of all
-// for that. It lasts until the machine is on.
+// to start it again took its cut while its mains were there and did not make it (docs/systems/nut.md), after the machine had been
+// told to go, or with nobody having seen it. Its cut is the last of all for that. It lasts until the machine is on.
 func (r *Referee) strand() {
-	uncut := func(f int) bool { s := r.supplyAt(f); return s.uncut && s.looks < looksLater }
+	self := -1
+	uncut := func(f int) bool {
+		s := r.supplyAt(f)
+		return s.uncut && (s.looks < looksLater || s.uncutAt.After(r.nodes[self].toldAt))
+	}
 	for i := range r.nodes {
 		if r.estate.Node(i).Kind == plan.Self {
+			self = i
 			off := r.state(i) == plan.Off
 			r.stranded = off && (r.stranded || slices.ContainsFunc(r.estate.Feeds(i), uncut))
 		}

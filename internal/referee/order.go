@@ -89,14 +89,19 @@ func (r *Referee) rule3(c *command) string {
 }
 
 // nearDeath is what a battery may truly last beyond the reserve when its output is cut with what is on. The engine can't know it so
-// well: it trusts no battery with its last tenth (package power), and reckons with the next poll and with load that falls to it.
+// well: it trusts no battery with its last tenth (package power), and reckons with the next poll. Load that may fall to it from
+// another supply leaves it half of its time.
 const nearDeath = 3 * time.Minute
 
 // byDeadline reports whether an output is cut because its battery is about to give out, on record.
 func (r *Referee) byDeadline(c *command) bool {
 	s := r.supplyAt(c.Node)
 	honest := r.has(Batteries) && s.last.Heard && s.last.Honest
-	return c.node.intent.reasoned && (!honest || !s.last.On && s.last.Left <= r.policy.Reserve+nearDeath)
+	most := r.policy.Reserve + nearDeath
+	if slices.ContainsFunc(r.estate.Users(c.Node), func(u int) bool { return len(r.estate.Feeds(u)) > 1 }) {
+		most *= 2
+	}
+	return c.node.intent.reasoned && (!honest || !s.last.On && s.last.Left <= most)
 }
 
 // rule4: Nothing is started that was not on in the snapshot. The snapshot is durable before the first action and is not

@@ -25,11 +25,12 @@ type supply struct {
 
 	committed   bool // to be cut: something was commanded that only its power cycle takes back
 	committedAt time.Time
-	cut         bool      // its output was off then, or since then
-	made        bool      // it went off since then
-	seen        bool      // and was heard to be off: its return ends the cycle
-	due         bool      // a cut was commanded that has not come
-	uncut       bool      // it took its last cut and did not make it
+	cut         bool // its output was off then, or since then
+	made        bool // it went off since then
+	seen        bool // and was heard to be off: its return ends the cycle
+	due         bool // a cut was commanded that has not come
+	uncut       bool // it took its last cut and did not make it
+	uncutAt     time.Time
 	looks       int       // at it since then
 	deaf        bool      // the last poll of it was not heard
 	missed      bool      // nor was that at which a cut was due that did not come, or the next one: nobody can know
@@ -53,6 +54,7 @@ type Poll struct {
 	Mains  bool          // its input is there
 	On     bool          // and so is its output, and nothing that the policy takes its load down for
 	Heard  bool          // the controller was there, and its UPS answered
+	Untold bool          // nobody can tell whether its mains are gone: it was told to end a test, and may take its time
 	Honest bool          // its UPS says how it is
 	Charge float64       // from 0 to 1, as its UPS tells it
 	Left   time.Duration // that its battery lasts
@@ -84,6 +86,8 @@ func (r *Referee) hear(s *supply, at time.Time, p Poll) {
 	s.deaf, s.seen = !p.Heard, s.seen || p.Heard && !s.output && s.made
 	s.missed = s.missed || s.uncut && s.deaf && s.looks == 0
 	switch {
+	case p.Untold:
+		s.heardOn, s.fell, s.lost = time.Time{}, true, true
 	case !p.Heard:
 		s.heardOn = time.Time{}
 	case p.On:
@@ -125,9 +129,9 @@ func (r *Referee) OutputBack(at time.Time, i int) {
 }
 
 // Uncut tells that a supply took a cut and does not make it: this is when it was due.
-func (r *Referee) Uncut(_ time.Time, i int) {
+func (r *Referee) Uncut(at time.Time, i int) {
 	s := r.supplyAt(i)
-	s.uncut, s.looks, s.missed = true, 0, s.deaf
+	s.uncut, s.uncutAt, s.looks, s.missed = true, at, 0, s.deaf
 	r.strand()
 }
 

@@ -47,9 +47,11 @@ func (s *simulation) showCommand(i int, do engine.Do) {
 // showPoll tells the referee of a poll of a supply.
 func (s *simulation) showPoll(k int) {
 	c := &s.cells[k]
+	heard := !c.silent && !c.dead && !s.stopped
+	untold := !c.mains && !c.Test.Volts && !s.now.After(c.untold)
 	s.referee.Polled(s.now, referee.Poll{
 		Supply: c.node, Mains: c.mains, On: c.mains && c.output && (!c.tests || !c.over) && !c.harmed, Honest: c.honest(),
-		Heard:  !c.silent && !c.dead && !s.stopped && (c.mains || c.Test.Volts || s.now.After(c.untold)),
+		Heard: heard && !untold, Untold: heard && untold,
 		Charge: c.gauge(), Left: c.left(), // of the charge nobody knows better
 	})
 }

@@ -89,7 +89,7 @@ var bugs = []bug{
 	}},
 	{name: "rule 12: storage is stopped with dirty blocks", edits: []edit{
 		{enginePermit, "e.nodes[i].belief.seen.Clean != plan.Yes {", "false {"},
-		{engineBelief, "\t\treturn answers && b.seen.Clean == plan.Yes && b.seen.Protected != plan.No", "\t\treturn b.seen.Protected != plan.No"},
+		{engineBelief, "\t\treturn b.seen.Clean == plan.Yes && b.seen.Protected != plan.No", "\t\treturn b.seen.Protected != plan.No"},
 	}},
 	{name: "rule 12: what was set aside before the outage is put back", edits: []edit{
 		{engineWant, "return n.changed() && (n.snap.cacheWas == plan.No || n.snap.cacheWas == plan.NotKnown && e.nodes[i].belief.seen.Protected == plan.Yes)", "return n.changed()"},
@@ -157,7 +157,7 @@ var bugs = []bug{
 		{engineStep, "\t\tif e.holds(i, w.verb, e.last(i).op) { // a watch", "\t\tif true { // a watch"},
 	}},
 	{name: "belief: what is put back by half is back", edits: []edit{
-		{engineBelief, "return answers && b.seen.Protected == plan.No && e.setAsBefore(i)", "return answers && b.seen.Protected == plan.No"},
+		{engineBelief, "b.seen.Protected == plan.No && e.setAsBefore(i)", "b.seen.Protected == plan.No"},
 	}},
 	{name: "belief: a host that came up says nothing of its VMs", by: "./internal/engine TestStories", edits: []edit{
 		{engineLook, "\tcase changed && decl.Kind == plan.Host:\n\t\te.renewGuests(i)\n", ""},

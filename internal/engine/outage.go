@@ -169,7 +169,7 @@ func (e *Engine) followOutage() {
 		e.closing = time.Time{}
 		return
 	}
-	if e.closing.IsZero() { // once more: something may have lost its power meanwhile
+	if e.closing.IsZero() || e.anyBlank() && e.now.Sub(e.closing) >= firstRetry { // once more: something may have lost its power meanwhile
 		e.closing = e.now
 		for i := range e.nodes {
 			if o.scope[i] {
@@ -177,9 +177,20 @@ func (e *Engine) followOutage() {
 			}
 		}
 	}
-	if e.surveying == 0 {
+	if e.surveying == 0 && !e.anyBlank() {
 		e.close()
 	}
+}
+
+// anyBlank reports whether something that counts as on had no answer to give when it was asked last: that is no proof, and ends.
+func (e *Engine) anyBlank() bool {
+	o := e.ledger.outage
+	for i := range e.nodes {
+		if o.scope[i] && o.nodes[i].snap.on && !e.nodes[i].belief.blank.IsZero() && e.isOn(i) && e.estate.Node(i).Kind != plan.Passive {
+			return true
+		}
+	}
+	return false
 }
 
 // looksOver reports whether all supplies are back, and everything that was on is on, or given up.

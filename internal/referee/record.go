@@ -202,6 +202,10 @@ func (r *Referee) ofNode(at time.Time, i int, rec *engine.Record) {
 		if tried && (r.mayGo(i) || *rec.Verb == plan.Start || *rec.Verb == plan.Unprotect) {
 			n.failed |= plan.VerbSet(*rec.Verb)
 		}
+		if *rec.Verb == plan.Cut && r.place[i] >= 0 { // it stays on
+			r.supplyAt(i).due = false
+			r.release(r.supplyAt(i))
+		}
 		n.shownOff = n.shownOff && *rec.Verb != plan.Start
 		n.denied = n.denied || *rec.Verb == plan.Protect
 	case engine.Proven:

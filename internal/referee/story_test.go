@@ -27,6 +27,7 @@ func room(t *testing.T) *plan.Estate {
 		node("ups", plan.Supply, "", "", cut...),
 		node("ups2", plan.Supply, "", "", cut...),
 		node("nas", plan.Other, "", "ups", plan.Protect, plan.Flush, plan.Stop, plan.Start, plan.Unprotect),
+		node("flash", plan.Other, "nas", "", plan.Protect, plan.Flush, plan.Unprotect),
 		node("strip", plan.Outlet, "", "ups", plan.Stop, plan.Start),
 		node("box", plan.Other, "strip", "ups", plan.Stop, plan.Start),
 		node("esx", plan.Host, "nas", "ups", vm...),
@@ -87,7 +88,7 @@ func play(t *testing.T, sight referee.Sight, text string) []string {
 	s.Referee = referee.New(referee.Options{Estate: s.estate, Policy: policy, Sight: sight, Began: began})
 	for i := range s.estate.Len() {
 		n := s.estate.Node(i)
-		s.nodes[n.ID] = &referee.Condition{State: plan.On, Set: "fast"}
+		s.nodes[n.ID] = &referee.Condition{State: plan.On, Set: "fast", Protected: n.ID == "flash"}
 		if n.Kind == plan.Supply {
 			s.polls = append(s.polls, &referee.Poll{Supply: i, Mains: true, On: true, Heard: true, Honest: true, Charge: 1, Left: time.Hour})
 		}

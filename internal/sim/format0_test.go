@@ -81,7 +81,7 @@ func homeLabOut(t *testing.T, outage time.Duration) Scenario {
 // takeUp plays what the old engine did, throws it away, and goes on with what it left.
 func takeUp(t *testing.T, sc Scenario, left []format0) *Result {
 	s := modelled(sc, false)
-	s.engine, s.stopped = engine.New(sc.Settings), true
+	s.engine, s.stopped, s.replayed = engine.New(sc.Settings), true, true
 	for i := range left {
 		e := &left[i]
 		s.at(e.Record.At, func() {
@@ -99,7 +99,7 @@ func takeUp(t *testing.T, sc Scenario, left []format0) *Result {
 			s.send(i, do)
 		})
 	}
-	s.at(left[len(left)-1].Record.At, func() { s.crash() })
+	s.at(left[len(left)-1].Record.At, func() { s.replayed = false; s.crash() })
 	s.begin()
 	return s.end()
 }

@@ -80,6 +80,7 @@ type simulation struct {
 	referee  *referee.Referee
 	result   Result
 	stopped  bool
+	replayed bool          // it is stopped, and another controller's deeds are played
 	commands uint64        // that were sent
 	skew     time.Duration // by how much the wall clock has been set
 	journal  journal

@@ -47,7 +47,7 @@ func (s *simulation) showCommand(i int, do engine.Do) {
 // showPoll tells the referee of a poll of a supply.
 func (s *simulation) showPoll(k int) {
 	c := &s.cells[k]
-	heard := !c.silent && !c.dead && !s.stopped
+	heard := !c.silent && !c.dead && (!s.stopped || s.replayed)
 	untold := !c.mains && !c.Test.Volts && !s.now.After(c.untold)
 	s.referee.Polled(s.now, referee.Poll{
 		Supply: c.node, Mains: c.mains, On: c.mains && c.output && (!c.tests || !c.over) && !c.harmed, Honest: c.honest(),

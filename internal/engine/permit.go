@@ -185,7 +185,7 @@ func dataIsSafe(e *Engine, i int, rung plan.Verb) string {
 	}
 	for _, c := range e.protectors {
 		b := &e.nodes[c].belief
-		if e.estate.Node(c).Can.Has(plan.Flush) && slices.Contains(e.estate.Needs(c), i) && b.seen.State == plan.On && b.seen.Clean != plan.Yes {
+		if e.estate.Node(c).Can.Has(plan.Flush) && slices.Contains(e.estate.Needs(c), i) && !e.isOff(c) && b.seen.Clean != plan.Yes {
 			return e.id(c) + " on it is not proven clean"
 		}
 	}
@@ -193,8 +193,8 @@ func dataIsSafe(e *Engine, i int, rung plan.Verb) string {
 		return ""
 	}
 	for _, c := range e.protectors {
-		n, b := e.estate.Node(c), &e.nodes[c].belief
-		if !e.goesDown(c) || e.isOff(c) || b.seen.State != plan.On || e.isProtected(c) || e.ledger.outage.nodes[c].givenUp.Has(plan.Protect) {
+		n := e.estate.Node(c)
+		if !e.goesDown(c) || e.isOff(c) || e.isProtected(c) || e.ledger.outage.nodes[c].givenUp.Has(plan.Protect) {
 			continue
 		}
 		over := n.Kind == plan.Cluster && decl.Stage == power.ShutdownStage && (e.dependsOn(i, c) || e.dependsOn(c, i))

@@ -151,7 +151,7 @@ func (e *Engine) needed(in []bool) string {
 			}
 		}
 		for _, c := range e.protectors { // a cache has no stop of its own, and data to lose
-			if !in[c] && slices.Contains(e.estate.Needs(c), i) && e.nodes[c].belief.seen.State == plan.On && !slices.Contains(on, e.id(c)) {
+			if !in[c] && slices.Contains(e.estate.Needs(c), i) && !e.isOff(c) && !slices.Contains(on, e.id(c)) {
 				on = append(on, e.id(c))
 			}
 		}

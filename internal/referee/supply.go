@@ -54,7 +54,7 @@ type Poll struct {
 	Mains  bool          // its input is there
 	On     bool          // and so is its output, and nothing that the policy takes its load down for
 	Heard  bool          // the controller was there, and its UPS answered
-	Untold bool          // nobody can tell whether its mains are gone: it was told to end a test, and may take its time
+	Untold bool          // nobody can tell whether its mains are gone: it was told to end a test, and may take its time, or fell silent in one
 	Honest bool          // its UPS says how it is
 	Charge float64       // from 0 to 1, as its UPS tells it
 	Left   time.Duration // that its battery lasts

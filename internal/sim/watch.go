@@ -48,10 +48,10 @@ func (s *simulation) showCommand(i int, do engine.Do) {
 func (s *simulation) showPoll(k int) {
 	c := &s.cells[k]
 	heard := !c.silent && !c.dead && (!s.stopped || s.replayed)
-	untold := !c.mains && !c.Test.Volts && !s.now.After(c.untold)
+	untold := !c.mains && !c.Test.Volts && !s.now.After(c.untold) || !heard && (c.tests || c.over)
 	s.referee.Polled(s.now, referee.Poll{
 		Supply: c.node, Mains: c.mains, On: c.mains && c.output && (!c.tests || !c.over) && !c.harmed, Honest: c.honest(),
-		Heard: heard && !untold, Untold: heard && untold,
+		Heard: heard && !untold, Untold: untold && !s.stopped,
 		Charge: c.gauge(), Left: c.left(), // of the charge nobody knows better
 	})
 }

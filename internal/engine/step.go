@@ -137,7 +137,7 @@ func (e *Engine) unsettled(i int) bool {
 	case plan.Start:
 		return e.isStopping(i) || e.isLeaving(i) || !e.looked(i)
 	case plan.Stop, plan.Force:
-		return probed(e.estate.Node(i)) && (e.rises(i) || !e.looked(i) || e.mayHaveRisen(i) || e.feedOf(i) == unfed || e.nodes[i].belief.answer == plan.Off)
+		return e.unheard >= 0 || probed(e.estate.Node(i)) && (e.rises(i) || !e.looked(i) || e.mayHaveRisen(i) || e.feedOf(i) == unfed || e.nodes[i].belief.answer == plan.Off)
 	default:
 		return false
 	}

@@ -80,7 +80,7 @@ const (
 // pressureOf finds how short the time of a supply's battery is.
 func (e *Engine) pressureOf(k int) pressure {
 	s, st, o := &e.supplies[k], e.standing(k), e.ledger.outage
-	if o.orders.hold || o.orders.abort || !s.state.Failing() || st.cycle >= cutSent || !st.stages[len(e.ledger.stages)-1] {
+	if o.orders.hold || o.orders.abort || !s.state.Failing() || e.isBeingCut(k) || !st.stages[len(e.ledger.stages)-1] {
 		return noPressure
 	}
 	left, _ := s.state.Outlook.At(pressing)

@@ -52,7 +52,7 @@ func (r *Referee) rule2(c *command) string {
 	}
 	recorded := c.Verb == plan.Force && c.node.intent.reasoned
 	u := r.inTheWay(c.Node, func(u int) bool {
-		return recorded && r.estate.Node(u).Kind == plan.VM && r.nodes[u].failed.Has(plan.Stop) || r.justMeddled(c.at, u)
+		return recorded && r.estate.Node(u).Kind == plan.VM && (r.nodes[u].failed.Has(plan.Stop) || r.forgetful) || r.justMeddled(c.at, u)
 	})
 	if u < 0 {
 		return ""

@@ -283,7 +283,7 @@ func (e *Engine) believeSilence(i int, question Op, asked time.Time) {
 	if b.silent.IsZero() {
 		b.silent = asked
 	}
-	if b.proof != noProof || asked.Sub(b.silent) < decl.OffAfter {
+	if b.proof != noProof || asked.Sub(b.silent) < decl.OffAfter || e.outletIsOld(i) {
 		return
 	}
 	b.proof, b.look, b.seenAt, b.looks = bySilence, question, asked, proofLooks

@@ -96,6 +96,19 @@ func (e *Engine) cutOff(i int) bool {
 	return false
 }
 
+// outletIsOld reports whether a node hangs on an outlet that was not looked at for a while, and asks after that: somebody may have
+// switched it on, and the node with it.
+func (e *Engine) outletIsOld(i int) bool {
+	old := false
+	for _, d := range e.estate.Needs(i) {
+		if e.estate.Node(d).Kind == plan.Outlet && e.isOld(d, lookAge) {
+			e.probe(d)
+			old = true
+		}
+	}
+	return old
+}
+
 // renewLoad begins a new epoch of all that a supply feeds or carries: its power was lost, or may have been. Machines may be
 // on their way up with it. What others carried meanwhile, with all that it needs,
 // did not lose it.

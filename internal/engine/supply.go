@@ -67,6 +67,9 @@ func (e *Engine) read(r power.Reading) {
 	s.readAt = e.now
 	s.tracker.Observe(e.now, e.maskTest(s, r))
 	s.state = s.tracker.State(e.now)
+	if s.state.SaysOff && e.isOff(s.node) { // it says so since its first word, which is no habit: a look says so too
+		s.state.OutputOff = true
+	}
 	s.harmful = e.harms(s)
 	e.hear(k)
 	e.addFailoverLoad(s)

@@ -70,8 +70,12 @@ func (r *Referee) rule21(c *command) string {
 // mayGo reports whether a node may be told to stop at all.
 func (r *Referee) mayGo(i int) bool { return r.nodes[i].dark || r.drill != nil && !r.drillUp }
 
-// slowness is what the engine may take from a reading to its command.
-const slowness = 10 * time.Second
+// slowness is what the engine may take from a reading to its command, and slowSilence where its node does not answer: it is asked
+// first, and given the time of an answer.
+const (
+	slowness    = 10 * time.Second
+	slowSilence = 25 * time.Second
+)
 
 // rule11: The reserve (flush, halt, cut) is never spent by earlier stages.
 //
@@ -94,6 +98,9 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	for _, i := range r.flights.nodes {
 		n, decl := &r.nodes[i], r.estate.Node(i)
 		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || at.Sub(n.intent.at) < slowness || r.forgetful {
+			continue
+		}
+		if !n.vain.IsZero() && at.Sub(s.spent) < slowSilence {
 			continue
 		}
 		r.asking.anew()

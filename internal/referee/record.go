@@ -43,6 +43,7 @@ func (r *Referee) Recorded(at time.Time, rec *engine.Record) {
 
 // begin begins an outage, or a drill.
 func (r *Referee) begin(at time.Time) {
+	lost := r.forgetful
 	r.open, r.snapshot, r.hold, r.forgetful, r.observes, r.drill, r.drillUp = true, !r.has(Records), false, false, false, nil, false
 	r.land()
 	for k := range r.supplies {
@@ -53,7 +54,7 @@ func (r *Referee) begin(at time.Time) {
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		st := n.now.State
-		n.wasOn = st == plan.On || st == plan.Starting || st == plan.Unknown || n.now.Dark || r.unseen(i)
+		n.wasOn = st == plan.On || st == plan.Starting || st == plan.Unknown || n.now.Dark || r.unseen(i) || lost && n.wasOn && st == plan.Stopping // by the outage that is forgotten
 		n.known, n.listed, n.owed, n.failed, n.given, n.aside, n.shownOff, n.misled, n.told = false, false, false, 0, 0, aside{}, false, false, false
 		if !r.has(Records) { // what is on is what a snapshot would have
 			n.listed, n.owed = st == plan.On, st == plan.On

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 )
 
 // question is a probe that is under way.
@@ -188,94 +187,4 @@ func (e *Engine) cutNotMade(k int) {
 		e.record(Record{Kind: Reopened, Node: id, Verb: &verb, State: &state, Reason: why})
 		e.notify(true, "the output of "+id+" is on: "+why+", and is cut once more")
 	}
-}
-
-// correct puts on record what a look shows to be otherwise than the records show it, where no step is under way.
-func (e *Engine) correct(i int) {
-	decl, entry := e.estate.Node(i), &e.ledger.outage.nodes[i]
-	if e.nodes[i].work != nil || !e.nodes[i].belief.asked || decl.Kind == plan.Supply || !probed(decl) || !e.ledger.outage.scope[i] || !entry.snap.taken {
-		return
-	}
-	state := e.nodes[i].belief.seen.State
-	write := func(kind RecordKind, verb plan.Verb, reason string, cause Cause) {
-		e.record(Record{Kind: kind, Node: decl.ID, Verb: &verb, State: &state, Reason: reason, Cause: cause})
-	}
-	if e.cycledUnseen(i) {
-		return
-	}
-	switch {
-	case entry.givenUp.Has(plan.Stop) && e.isOff(i):
-		write(Proven, plan.Stop, "settled after it had been given up", e.proofOf(i))
-	case entry.givenUp.Has(plan.Stop) && entry.untried.Has(plan.Stop) && e.isOn(i) && e.isDark(i) && entry.falls < decl.Attempts+1:
-		write(Reopened, plan.Stop, "could not be reached when it was given up, and answers", "")
-		e.notify(true, decl.ID+" was given up and answers: it is stopped after all")
-	case entry.givenUp.Has(plan.Start) && e.isOn(i):
-		write(Proven, plan.Start, "settled after it had been given up", "")
-	case entry.givenUp.Has(plan.Flush) && e.goesDown(i) && e.holds(i, plan.Flush, 0):
-		write(Proven, plan.Flush, "settled after it had been given up", "")
-	case (entry.shown == shownOff || entry.shown == told) && e.isOn(i) && entry.snap.on && !e.goesDown(i):
-		if e.now.Sub(e.nodes[i].belief.seenAt) > firstLook { // it may have gone meanwhile
-			e.probe(i)
-			return
-		}
-		write(Proven, plan.Start, "it came back by itself", Already)
-	case entry.shown == shownOff && (state == plan.On || state == plan.Starting) && e.isCutOff(i): // what feeds it is on again, it may be
-		for _, f := range e.estate.Sources(i) {
-			e.probe(f)
-		}
-	case entry.shown == shownOff && (state == plan.On || state == plan.Starting) && e.isDark(i):
-		write(Reopened, plan.Stop, "was proven off and is not off any more", "")
-		e.notify(true, decl.ID+" was off and is "+state.String()+" again: it is stopped once more")
-	case entry.shown == shownOn && e.isOff(i) && !e.goesDown(i):
-		e.fell(i, plan.Start)
-	case e.unprotected(i):
-		e.fell(i, plan.Protect)
-	case entry.settings == putBack && e.nodes[i].belief.answer == plan.On && e.nodes[i].belief.look > entry.last.op && !e.goesDown(i) && !e.holds(i, plan.Unprotect, entry.last.op):
-		e.fell(i, plan.Unprotect)
-	}
-}
-
-// cycledUnseen follows a node that was off, that only the return of its power starts, and that is up: what feeds it, was
-// to be cut, and was not heard for a while, has been off and on again then.
-func (e *Engine) cycledUnseen(i int) bool {
-	if !e.estate.Node(i).ByPower || e.ledger.outage.nodes[i].shown != shownOff || !e.showsUp(i) {
-		return false
-	}
-	found := false
-	for _, f := range e.estate.Feeds(i) {
-		k := e.ledger.supply[f]
-		if k >= 0 && e.standing(k).unseen && (e.standing(k).cycle == committed || e.standing(k).cycle == cutSent) && e.nodes[f].work == nil && e.supplies[k].state.Mains == power.MainsOnline && !e.supplies[k].mute {
-			e.cycled(k, "its output was off: what only the return of its power starts is on again")
-			found = true
-		}
-	}
-	return found
-}
-
-// unprotected reports whether a cache or a cluster that was protected on the way down is not any more: a late Unprotect has
-// taken that off, or a person.
-func (e *Engine) unprotected(i int) bool {
-	entry, b := &e.ledger.outage.nodes[i], &e.nodes[i].belief
-	return entry.settings == protected && e.goesDown(i) && b.look > entry.last.op && b.seen.State == plan.On && b.seen.Protected == plan.No
-}
-
-// fell follows what was brought about and did not last: it is brought about once more, as often as that may be tried, and
-// then reported.
-func (e *Engine) fell(i int, verb plan.Verb) {
-	decl, entry, state := e.estate.Node(i), &e.ledger.outage.nodes[i], e.nodes[i].belief.seen.State
-	why, what := "was brought up and is not up any more", "started"
-	switch verb {
-	case plan.Protect:
-		why, what = "was protected and is not any more", "protected"
-	case plan.Unprotect:
-		why, what = "was put back and is not as it was any more", "put back"
-	default:
-	}
-	if entry.falls+1 < max(decl.Attempts, 2) && state != plan.Gone {
-		e.record(Record{Kind: Reopened, Node: decl.ID, Verb: &verb, State: &state, Reason: why})
-		e.notify(true, decl.ID+" "+why+": it is "+what+" once more")
-		return
-	}
-	e.record(Record{Kind: Failed, Node: decl.ID, Verb: &verb, State: &state, Reason: why})
-	e.notify(true, "could not keep "+decl.ID+" "+what)
 }

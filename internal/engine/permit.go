@@ -189,7 +189,7 @@ func dataIsSafe(e *Engine, i int, rung plan.Verb) string {
 			return e.id(c) + " on it is not proven clean"
 		}
 	}
-	if rung != plan.Stop || e.given(i) {
+	if rung != plan.Stop || e.wasSent(i) {
 		return ""
 	}
 	for _, c := range e.protectors {

@@ -35,8 +35,14 @@ func (e *Engine) given(i int) bool {
 	return last.open && last.verb == w.verb && (last.answer != unreached || last.reached)
 }
 
+// wasSent reports whether a command of the step under way has left for its node. Whether one without an answer has, of before a
+// crash, nobody knows: what speaks against it is asked anew.
+func (e *Engine) wasSent(i int) bool {
+	return e.given(i) && !(e.nodes[i].work.resumed && e.last(i).answer == noAnswer)
+}
+
 // isForced reports whether a node has been told to power off already.
-func (e *Engine) isForced(i int) bool { return e.last(i).open && e.last(i).rung == plan.Force }
+func (e *Engine) isForced(i int) bool { return e.wasSent(i) && e.last(i).rung == plan.Force }
 
 // command writes the intent down and gives the command of the present rung, if the permit allows it.
 func (e *Engine) command(i int) {

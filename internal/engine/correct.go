@@ -1,0 +1,182 @@
+package engine
+
+import (
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// correction is one way in which a look shows a node otherwise than the records show it.
+type correction struct {
+	when string // in words: docs/ENGINE.md is made from this table
+	is   func(*Engine, int) bool
+	then func(*Engine, int)
+}
+
+// corrections are asked in this order of a node on which no step is under way, and the first that is so is put on record.
+var corrections = [...]correction{
+	{"it is up, and only the return of its power starts it: what feeds it was off and on again unheard", upAfterACycle, (*Engine).takeTheCycle},
+	{"its stop was given up, and it is off", stopSettled, proves(plan.Stop)},
+	{"its stop was given up without having reached it, and it answers", stopAnswers, (*Engine).stopAfterAll},
+	{"its start was given up, and it is on", startSettled, proves(plan.Start)},
+	{"its flush was given up, and it is clean", flushSettled, proves(plan.Flush)},
+	{"it was off, or told to go off, and is on, and so it is to be", cameBack, (*Engine).backByItself},
+	{"it was off, and comes up behind an output that was cut: that may be on again", upBehindACut, (*Engine).askItsFeeds},
+	{"it was off, and is up again", upAgain, (*Engine).stopOnceMore},
+	{"it was brought up, and is off", fellOff, falls(plan.Start)},
+	{"it was protected, and is not any more", unprotected, falls(plan.Protect)},
+	{"it was put back, and is not as it was any more", notAsItWas, falls(plan.Unprotect)},
+}
+
+// correct puts on record what a look shows to be otherwise than the records show it, where no step is under way.
+func (e *Engine) correct(i int) {
+	decl, entry := e.estate.Node(i), &e.ledger.outage.nodes[i]
+	if e.nodes[i].work != nil || !e.nodes[i].belief.asked || decl.Kind == plan.Supply || !probed(decl) || !e.ledger.outage.scope[i] || !entry.snap.taken {
+		return
+	}
+	for k := range corrections {
+		if c := &corrections[k]; c.is(e, i) {
+			c.then(e, i)
+			return
+		}
+	}
+}
+
+// entry is what is on record of a node.
+func (e *Engine) entry(i int) *entry { return &e.ledger.outage.nodes[i] }
+
+func stopSettled(e *Engine, i int) bool { return e.entry(i).givenUp.Has(plan.Stop) && e.isOff(i) }
+
+func stopAnswers(e *Engine, i int) bool {
+	n := e.entry(i)
+	return n.givenUp.Has(plan.Stop) && n.untried.Has(plan.Stop) && e.isOn(i) && e.isDark(i) && n.falls <= e.estate.Node(i).Attempts
+}
+
+func startSettled(e *Engine, i int) bool { return e.entry(i).givenUp.Has(plan.Start) && e.isOn(i) }
+
+func flushSettled(e *Engine, i int) bool {
+	return e.entry(i).givenUp.Has(plan.Flush) && e.goesDown(i) && e.holds(i, plan.Flush, 0)
+}
+
+func cameBack(e *Engine, i int) bool {
+	n := e.entry(i)
+	return (n.shown == shownOff || n.shown == told) && e.isOn(i) && n.snap.on && !e.goesDown(i)
+}
+
+// isUpAgain reports whether what was shown to be off was up when it last answered.
+func (e *Engine) isUpAgain(i int) bool {
+	state := e.nodes[i].belief.seen.State
+	return e.entry(i).shown == shownOff && (state == plan.On || state == plan.Starting)
+}
+
+func upBehindACut(e *Engine, i int) bool { return e.isUpAgain(i) && e.isCutOff(i) }
+
+func upAgain(e *Engine, i int) bool { return e.isUpAgain(i) && e.isDark(i) }
+
+func fellOff(e *Engine, i int) bool {
+	return e.entry(i).shown == shownOn && e.isOff(i) && !e.goesDown(i)
+}
+
+// unprotected reports whether a cache or a cluster that was protected on the way down is not any more: a late Unprotect has
+// taken that off, or a person.
+func unprotected(e *Engine, i int) bool {
+	n, b := e.entry(i), &e.nodes[i].belief
+	return n.settings == protected && e.goesDown(i) && b.look > n.last.op && b.seen.State == plan.On && b.seen.Protected == plan.No
+}
+
+func notAsItWas(e *Engine, i int) bool {
+	n, b := e.entry(i), &e.nodes[i].belief
+	return n.settings == putBack && b.answer == plan.On && b.look > n.last.op && !e.goesDown(i) && !e.holds(i, plan.Unprotect, n.last.op)
+}
+
+// proves makes what puts a step on record that settled after it had been given up.
+func proves(verb plan.Verb) func(*Engine, int) {
+	return func(e *Engine, i int) {
+		cause := Cause("")
+		if verb == plan.Stop {
+			cause = e.proofOf(i)
+		}
+		e.writeDown(i, Proven, verb, "settled after it had been given up", cause)
+	}
+}
+
+// falls makes what follows something that was brought about and did not last.
+func falls(verb plan.Verb) func(*Engine, int) {
+	return func(e *Engine, i int) { e.fell(i, verb) }
+}
+
+// writeDown puts on record what a look has shown of a node.
+func (e *Engine) writeDown(i int, kind RecordKind, verb plan.Verb, reason string, cause Cause) {
+	state := e.nodes[i].belief.seen.State
+	e.record(Record{Kind: kind, Node: e.id(i), Verb: &verb, State: &state, Reason: reason, Cause: cause})
+}
+
+func (e *Engine) stopAfterAll(i int) {
+	e.writeDown(i, Reopened, plan.Stop, "could not be reached when it was given up, and answers", "")
+	e.notify(true, e.id(i)+" was given up and answers: it is stopped after all")
+}
+
+// backByItself believes a look only if it is of now: a node that was told to stop may have gone since.
+func (e *Engine) backByItself(i int) {
+	if e.now.Sub(e.nodes[i].belief.seenAt) > firstLook {
+		e.probe(i)
+		return
+	}
+	e.writeDown(i, Proven, plan.Start, "it came back by itself", Already)
+}
+
+func (e *Engine) askItsFeeds(i int) {
+	for _, f := range e.estate.Sources(i) {
+		e.probe(f)
+	}
+}
+
+func (e *Engine) stopOnceMore(i int) {
+	e.writeDown(i, Reopened, plan.Stop, "was proven off and is not off any more", "")
+	e.notify(true, e.id(i)+" was off and is "+e.nodes[i].belief.seen.State.String()+" again: it is stopped once more")
+}
+
+// cycledUnseen lists, of a node that was off, that only the return of its power starts, and that is up, the supplies that were to be
+// cut, were not heard for a while, and have been off and on again then.
+func (e *Engine) cycledUnseen(i int) []int {
+	if !e.estate.Node(i).ByPower || e.entry(i).shown != shownOff || !e.showsUp(i) {
+		return nil
+	}
+	var cycled []int
+	for _, f := range e.estate.Feeds(i) {
+		k := e.ledger.supply[f]
+		s, st := &e.supplies[k], e.standing(k)
+		if st.unseen && (st.cycle == committed || st.cycle == cutSent) && e.nodes[f].work == nil && s.state.Mains == power.MainsOnline && !s.mute {
+			cycled = append(cycled, k)
+		}
+	}
+	return cycled
+}
+
+func upAfterACycle(e *Engine, i int) bool { return len(e.cycledUnseen(i)) > 0 }
+
+func (e *Engine) takeTheCycle(i int) {
+	for _, k := range e.cycledUnseen(i) {
+		e.cycled(k, "its output was off: what only the return of its power starts is on again")
+	}
+}
+
+// fell follows what was brought about and did not last: it is brought about once more, as often as that may be tried, and
+// then reported.
+func (e *Engine) fell(i int, verb plan.Verb) {
+	decl, entry, state := e.estate.Node(i), e.entry(i), e.nodes[i].belief.seen.State
+	why, what := "was brought up and is not up any more", "started"
+	switch verb {
+	case plan.Protect:
+		why, what = "was protected and is not any more", "protected"
+	case plan.Unprotect:
+		why, what = "was put back and is not as it was any more", "put back"
+	default:
+	}
+	if entry.falls+1 < max(decl.Attempts, 2) && state != plan.Gone {
+		e.record(Record{Kind: Reopened, Node: decl.ID, Verb: &verb, State: &state, Reason: why})
+		e.notify(true, decl.ID+" "+why+": it is "+what+" once more")
+		return
+	}
+	e.record(Record{Kind: Failed, Node: decl.ID, Verb: &verb, State: &state, Reason: why})
+	e.notify(true, "could not keep "+decl.ID+" "+what)
+}

@@ -31,10 +31,8 @@ func (r *Referee) asideSet(i int, said *engine.NodeState) {
 
 // asideTold follows what is announced to a cache or a cluster.
 func (r *Referee) asideTold(i int, verb plan.Verb) {
-	a := &r.nodes[i].aside
-	a.lost = a.lost && verb != plan.Protect && verb != plan.Unprotect
 	if verb == plan.Protect {
-		a.told, a.back = true, false
+		r.nodes[i].aside.told, r.nodes[i].aside.back = true, false
 	}
 }
 

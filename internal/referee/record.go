@@ -214,6 +214,7 @@ func (r *Referee) ofNode(at time.Time, i int, rec *engine.Record) {
 		r.fly(i, false)
 		r.rule19(at, i, *rec.Verb, rec.Cause)
 		n.aside.back = n.aside.back || *rec.Verb == plan.Unprotect
+		n.aside.lost = n.aside.lost && *rec.Verb != plan.Protect && *rec.Verb != plan.Unprotect
 		r.rule19Cut(at, i, *rec.Verb)
 		r.show(i, *rec.Verb)
 	case engine.Reopened:

@@ -79,7 +79,7 @@ func (s *simulation) selfless() bool {
 func (s *simulation) restart() {
 	life := s.life
 	s.after(cmp.Or(s.scenario.Away, 10*time.Second)+s.apart(333_333*time.Nanosecond), func() {
-		if s.life != life || s.selfless() {
+		if s.life != life || s.selfless() || !s.stopped {
 			return
 		}
 		e, err := s.restore(openRecords(s.result.Records))

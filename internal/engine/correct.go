@@ -145,7 +145,7 @@ func (e *Engine) cycledUnseen(i int) []int {
 	for _, f := range e.estate.Feeds(i) {
 		k := e.ledger.supply[f]
 		s, st := &e.supplies[k], e.standing(k)
-		if st.unseen && (st.cycle == committed || st.cycle == cutSent) && e.nodes[f].work == nil && s.state.Mains == power.MainsOnline && !s.mute {
+		if st.unseen && e.entry(i).offAt > st.commit && (st.cycle == committed || st.cycle == cutSent) && e.nodes[f].work == nil && s.state.Mains == power.MainsOnline && !s.mute {
 			cycled = append(cycled, k)
 		}
 	}

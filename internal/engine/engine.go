@@ -321,7 +321,7 @@ func (e *Engine) resumeWork() {
 		}
 		n.work = w
 		e.working++
-		if last.answer != unreached || last.reached {
+		if last.reach() != notReached {
 			w.placed = true
 			e.course.slots.Take(i)
 			e.count(i, last.rung == plan.Stop)

@@ -57,7 +57,7 @@ func (e *Engine) overdue(i int) {
 	case !e.wanted(i) && e.finalLook(i):
 	case !e.wanted(i):
 		e.overdueUnwanted(i)
-	case takesDown(w.rung) && !e.given(i) && e.rises(i): // it could not be told yet, and can be when it is up
+	case takesDown(w.rung) && !e.wasSent(i) && e.settlesSoon(i): // it could not be told yet, and can be then
 		e.wait(i)
 	case w.verb == plan.Start && e.isStopping(i):
 		e.overdueStopping(i)

@@ -48,6 +48,7 @@ type standing struct {
 	stages []bool // which have been triggered for it
 	reason string // of the last trigger
 	missed int    // cuts that it took and did not make
+	commit uint64 // the number of the record that committed it
 	unseen bool   // since something was stopped that only its power cycle starts, its output may have been off unseen
 }
 
@@ -73,6 +74,7 @@ type entry struct {
 	lit      bool       // its power came back, or may have, and nothing since shows what became of it
 	late     bool       // an Unprotect may take effect that nobody waits for any more
 	seenOn   bool       // it was seen on not long before the outage
+	offAt    uint64     // the number of the record that showed it off; 0: none has, since its power came back
 }
 
 // snapshot is what the snapshot says of a node.
@@ -93,10 +95,31 @@ type command struct {
 	attempt int
 	open    bool // neither proven nor given up nor held back
 	answer  answer
-	reached bool // one of the step's earlier commands may have reached the node
-	taken   bool // a stop was accepted, and nothing since can have started the node again
+	earlier reach // of the step's earlier commands
+	taken   bool  // a stop was accepted, and nothing since can have started the node again
 	cause   Cause
 	reason  string
+}
+
+// reach is whether a command has come to its node.
+type reach uint8
+
+const (
+	notReached reach = iota
+	mayHaveReached
+	hasReached
+)
+
+// reach tells whether this command has come to its node, or an earlier one of its step.
+func (c *command) reach() reach {
+	switch c.answer {
+	case unreached:
+		return c.earlier
+	case noAnswer:
+		return max(c.earlier, mayHaveReached)
+	default:
+		return hasReached
+	}
 }
 
 // answer is what is on record of a command's answer.
@@ -180,7 +203,11 @@ func (l *ledger) apply(r *Record) error {
 	case Triggered:
 		l.triggered(r)
 	case NoReturn:
-		l.eachSupply(r, func(s *standing) { s.cycle, s.unseen = max(s.cycle, committed), s.unseen && s.cycle != uncut })
+		l.eachSupply(r, func(s *standing) {
+			if s.cycle == uncut {
+				s.cycle, s.unseen, s.commit = committed, false, r.Seq
+			}
+		})
 	case Ordered:
 		o.ordered(r)
 	case Closed:
@@ -406,11 +433,13 @@ func (l *ledger) step(i int, r *Record) {
 	case Accepted:
 		n.answered(verb, r)
 	case Proven:
-		n.proven(verb)
+		if n.proven(verb); verb == plan.Stop {
+			n.offAt = r.Seq
+		}
 	case Failed:
 		n.failed(verb, r)
 	case HeldBack:
-		n.late = n.late || verb == plan.Unprotect && n.last.open && (n.last.answer != unreached || n.last.reached)
+		n.late = n.late || verb == plan.Unprotect && n.last.open && n.last.reach() != notReached
 		n.last.open = false
 	case Reopened:
 		n.reopened(verb)
@@ -443,10 +472,13 @@ func (s *standing) cut(kind RecordKind) {
 }
 
 func (n *entry) begun(verb plan.Verb, r *Record) {
-	again := n.last.open && n.last.verb == verb
+	earlier := notReached
+	if n.last.open && n.last.verb == verb {
+		earlier = n.last.reach()
+	}
 	n.last = command{
 		verb: verb, rung: *r.Verb, op: r.Op, attempt: r.Attempt, open: true, cause: r.Cause, reason: r.Reason,
-		reached: again && (n.last.reached || n.last.answer != unreached), taken: n.last.taken && verb != plan.Start,
+		earlier: earlier, taken: n.last.taken && verb != plan.Start,
 	}
 	switch verb {
 	case plan.Stop, plan.Cut, plan.Start:
@@ -507,7 +539,7 @@ func (n *entry) proven(verb plan.Verb) {
 func (n *entry) failed(verb plan.Verb, r *Record) {
 	n.givenUp |= plan.VerbSet(verb)
 	n.untried &^= plan.VerbSet(verb)
-	if r.Attempt == 0 || n.last.verb == verb && n.last.answer == unreached && !n.last.reached {
+	if r.Attempt == 0 || n.last.verb == verb && n.last.reach() != hasReached {
 		n.untried |= plan.VerbSet(verb)
 	}
 	n.last.open = n.last.open && n.last.verb != verb

@@ -32,7 +32,7 @@ func (e *Engine) last(i int) *command { return &e.ledger.outage.nodes[i].last }
 // given reports whether a command of the step under way has reached its node, or may have.
 func (e *Engine) given(i int) bool {
 	w, last := e.nodes[i].work, e.last(i)
-	return last.open && last.verb == w.verb && (last.answer != unreached || last.reached)
+	return last.open && last.verb == w.verb && last.reach() != notReached
 }
 
 // wasSent reports whether a command of the step under way has left for its node. Whether one without an answer has, of before a
@@ -149,6 +149,11 @@ func (e *Engine) unsettled(i int) bool {
 	}
 }
 
+// settlesSoon reports whether what keeps a stop from being sent ends with time alone.
+func (e *Engine) settlesSoon(i int) bool {
+	return e.unheard >= 0 || e.rises(i) || e.now.Before(e.nodes[i].belief.boots)
+}
+
 // forbid holds back a command that the permit refused: that is a fault of ours, and a person is told.
 func (e *Engine) forbid(i int, why string) {
 	w := e.nodes[i].work
@@ -206,7 +211,7 @@ func (e *Engine) commanded(i int, ev Finished) {
 // may be at work. Where no limit applies nobody waits for it.
 func (e *Engine) giveWay(i int) {
 	w := e.nodes[i].work
-	if limit, _ := e.estate.Lane(i); limit < 0 || e.last(i).reached || !w.placed {
+	if limit, _ := e.estate.Lane(i); limit < 0 || e.last(i).earlier != notReached || !w.placed {
 		return
 	}
 	w.placed = false

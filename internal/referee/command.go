@@ -73,6 +73,8 @@ func (r *Referee) Commanded(at time.Time, given Command) {
 		c.node.mute, c.node.toldAt = true, at
 	case c.Verb == plan.Start:
 		c.node.rousedBefore, c.node.roused, c.node.started = c.node.roused, at, at
+	case c.Verb == plan.Protect:
+		c.node.deniedBefore, c.node.denied = c.node.denied, false
 	case c.Verb == plan.Cut:
 		r.cutGiven(c.Node)
 	}

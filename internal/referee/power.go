@@ -93,7 +93,9 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 		return
 	}
 	gone := func(other *supply) bool {
-		return !other.online && (other.due || !other.output || !other.spent.IsZero())
+		unknown := other.deaf && other.heardOut.IsZero() // it was well when it fell silent
+		off := !other.output && at.Sub(other.offAt) >= slowness
+		return !other.online && !unknown && (other.due || off || !other.spent.IsZero() && at.Sub(other.spent) >= slowness)
 	}
 	for _, i := range r.flights.nodes {
 		n, decl := &r.nodes[i], r.estate.Node(i)

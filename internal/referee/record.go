@@ -235,6 +235,8 @@ func (r *Referee) unsent(i int, verb plan.Verb) {
 		n.told = n.toldBefore
 	case plan.Start:
 		n.roused, n.started = n.rousedBefore, time.Time{}
+	case plan.Protect:
+		n.denied = n.deniedBefore
 	case plan.Cut:
 		s := r.supplyAt(i)
 		s.due = false
@@ -250,7 +252,6 @@ func (r *Referee) intend(at time.Time, i int, in intent) {
 	r.fly(i, true)
 	in.at, in.life = at, r.life
 	n.intent = in
-	n.denied = n.denied && in.verb != plan.Protect
 	switch in.verb {
 	case plan.Start:
 		n.failed &^= plan.VerbSet(plan.Stop, plan.Force)

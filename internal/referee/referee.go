@@ -102,9 +102,10 @@ type node struct {
 	lied    bool      // the last probe was answered wrongly
 	misled  bool      // and a wrong answer is on record as a proof
 
-	denied   bool // its last Protect was given up, and may take effect all the same
-	shownOff bool // proven off on record in this outage, and not back since
-	aside    aside
+	denied       bool // its last Protect was given up, and may take effect all the same
+	deniedBefore bool // so it was before its last Protect
+	shownOff     bool // proven off on record in this outage, and not back since
+	aside        aside
 }
 
 // intent is a node's last intent on record.

@@ -13,6 +13,7 @@ type supply struct {
 	node     int
 	online   bool      // at the last poll its mains and its output were on, and nothing was wrong with them
 	output   bool      // its output is on
+	offAt    time.Time // when it went off last
 	since    time.Time // its mains are on without interruption; zero: they are off
 	heardOn  time.Time // heard to be on line, poll after poll; zero: the last poll was another, or was not heard
 	heardOut time.Time // heard to be out, and not heard to be on line since; zero: it was not
@@ -113,6 +114,7 @@ func (r *Referee) hear(s *supply, at time.Time, p Poll) {
 // OutputLost tells that a supply's output goes off now, whatever for.
 func (r *Referee) OutputLost(at time.Time, i int) {
 	s := r.supplyAt(i)
+	s.offAt = at
 	s.output, s.due, s.cut, s.made, s.uncut = false, false, true, true, false
 	s.triggered, s.spent, s.heardOn, s.lost, s.fell = false, time.Time{}, time.Time{}, true, true
 	r.follow(s)

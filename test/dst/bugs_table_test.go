@@ -265,12 +265,12 @@ var bugs = []bug{
 		{engineStep, "(!e.fed[i] || e.journalLost)", "!e.fed[i]"},
 	}},
 	{name: "place: what nobody can reach keeps its place", by: "./test/dst TestSilentNodesHoldNobodyUp", edits: []edit{
-		{engineStep, "limit < 0 || e.last(i).reached || !w.placed {", "true || limit < 0 || e.last(i).reached || !w.placed {"},
+		{engineStep, "limit < 0 || e.last(i).earlier != notReached || !w.placed {", "true || limit < 0 || e.last(i).earlier != notReached || !w.placed {"},
 	}},
 	{name: "place: what nobody can reach has its turn first", by: "./test/dst TestSilentNodesHoldNobodyUp", edits: []edit{
 		{engineEvaluate, "\t\tlast = last || probed(e.estate.Node(s.Node))", "\t\tlast = false && probed(e.estate.Node(s.Node))"},
 	}},
 	{name: "place: what may be at work gives its place back", edits: []edit{
-		{engineStep, "limit < 0 || e.last(i).reached || !w.placed {", "limit < 0 || !w.placed {"},
+		{engineStep, "limit < 0 || e.last(i).earlier != notReached || !w.placed {", "limit < 0 || !w.placed {"},
 	}},
 }

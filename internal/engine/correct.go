@@ -30,7 +30,7 @@ var corrections = [...]correction{
 // correct puts on record what a look shows to be otherwise than the records show it, where no step is under way.
 func (e *Engine) correct(i int) {
 	decl, entry := e.estate.Node(i), &e.ledger.outage.nodes[i]
-	if e.nodes[i].work != nil || !e.nodes[i].belief.asked || decl.Kind == plan.Supply || !probed(decl) || !e.ledger.outage.scope[i] || !entry.snap.taken {
+	if e.nodes[i].work != nil || !e.nodes[i].belief.asked || decl.Kind == plan.Supply || !probed(decl) || !e.ledger.outage.scope[i] || !entry.snap.taken() {
 		return
 	}
 	for k := range corrections {
@@ -59,7 +59,7 @@ func flushSettled(e *Engine, i int) bool {
 
 func cameBack(e *Engine, i int) bool {
 	n := e.entry(i)
-	return (n.shown == shownOff || n.shown == told) && e.isOn(i) && n.snap.on && !e.goesDown(i)
+	return (n.shown == shownOff || n.shown == told) && e.isOn(i) && n.snap.on() && !e.goesDown(i)
 }
 
 // isUpAgain reports whether what was shown to be off was up when it last answered.
@@ -138,14 +138,14 @@ func (e *Engine) stopOnceMore(i int) {
 // cycledUnseen lists, of a node that was off, that only the return of its power starts, and that is up, the supplies that were to be
 // cut, were not heard for a while, and have been off and on again then.
 func (e *Engine) cycledUnseen(i int) []int {
-	if !e.estate.Node(i).ByPower || e.entry(i).shown != shownOff || !e.showsUp(i) {
+	if !e.estate.Node(i).ByPower || e.entry(i).shown != shownOff || e.entry(i).early || !e.showsUp(i) {
 		return nil
 	}
 	var cycled []int
 	for _, f := range e.estate.Feeds(i) {
 		k := e.ledger.supply[f]
 		s, st := &e.supplies[k], e.standing(k)
-		if st.unseen && e.entry(i).offAt > st.commit && (st.cycle == committed || st.cycle == cutSent) && e.nodes[f].work == nil && s.state.Mains == power.MainsOnline && !s.mute {
+		if st.unseen && (st.cycle == committed || st.cycle == cutSent) && e.nodes[f].work == nil && s.state.Mains == power.MainsOnline && !s.mute {
 			cycled = append(cycled, k)
 		}
 	}

@@ -205,7 +205,7 @@ func (e *Engine) broughtUp(i int) []int {
 	var up []int
 	o := e.ledger.outage
 	for _, d := range e.estate.Needs(i) {
-		if n := e.estate.Node(d); n.Can.Has(plan.Stop) && probed(n) && o.scope[d] && o.nodes[d].snap.on {
+		if n := e.estate.Node(d); n.Can.Has(plan.Stop) && probed(n) && o.scope[d] && o.nodes[d].snap.on() {
 			up = append(up, d)
 		}
 	}

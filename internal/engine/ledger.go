@@ -48,7 +48,6 @@ type standing struct {
 	stages []bool // which have been triggered for it
 	reason string // of the last trigger
 	missed int    // cuts that it took and did not make
-	commit uint64 // the number of the record that committed it
 	unseen bool   // since something was stopped that only its power cycle starts, its output may have been off unseen
 }
 
@@ -73,19 +72,31 @@ type entry struct {
 	settings settings   // what was done to its cache, or cluster
 	lit      bool       // its power came back, or may have, and nothing since shows what became of it
 	late     bool       // an Unprotect may take effect that nobody waits for any more
-	seenOn   bool       // it was seen on not long before the outage
-	offAt    uint64     // the number of the record that showed it off; 0: none has, since its power came back
+	early    bool       // it was shown off before the cycle began that its supply is on the way of
 }
 
 // snapshot is what the snapshot says of a node.
 type snapshot struct {
-	taken    bool
-	on       bool      // it was on: it is to be on when the outage is over
+	was      then
+	seenOn   bool      // not long before the outage
 	past     bool      // it was off since, or had its power back: what it answers now says nothing of then
-	silent   bool      // it could not be asked
 	cacheWas plan.Fact // whether its cache was in write-through
 	set      string    // what Unprotect puts back
 }
+
+// then is how a node was when it came into the snapshot.
+type then uint8
+
+const (
+	notThere then = iota // it is in none yet
+	thenOff
+	thenOn     // it is to be on when the outage is over
+	thenSilent // it could not be asked
+)
+
+func (s *snapshot) taken() bool  { return s.was != notThere }
+func (s *snapshot) on() bool     { return s.was == thenOn }
+func (s *snapshot) silent() bool { return s.was == thenSilent }
 
 // command is the last command to a node.
 type command struct {
@@ -194,7 +205,7 @@ func (l *ledger) apply(r *Record) error {
 	case Snapshot, Widened:
 		o.snapped = true
 		for k, i := range nodes {
-			o.nodes[i].taken(&r.Nodes[k])
+			o.nodes[i].take(&r.Nodes[k])
 		}
 	case Mains:
 		l.mains(r)
@@ -203,9 +214,10 @@ func (l *ledger) apply(r *Record) error {
 	case Triggered:
 		l.triggered(r)
 	case NoReturn:
+		o.rememberOff()
 		l.eachSupply(r, func(s *standing) {
 			if s.cycle == uncut {
-				s.cycle, s.unseen, s.commit = committed, false, r.Seq
+				s.cycle, s.unseen = committed, false
 			}
 		})
 	case Ordered:
@@ -219,6 +231,13 @@ func (l *ledger) apply(r *Record) error {
 	default: // Spent and Forbidden change nothing
 	}
 	return nil
+}
+
+// rememberOff marks what was shown off before a cycle begins: that it is on after a silence tells of no cycle since.
+func (o *outage) rememberOff() {
+	for i := range o.nodes {
+		o.nodes[i].early = o.nodes[i].shown == shownOff
+	}
 }
 
 // runs takes that Ebbtide runs, whatever was done to its own machine before.
@@ -291,7 +310,7 @@ func (l *ledger) opened(r *Record) {
 	o := l.outage
 	for _, ns := range r.Nodes {
 		if i, known := l.estate.Index(ns.Node); known {
-			o.nodes[i].seenOn = true
+			o.nodes[i].snap.seenOn = true
 		}
 	}
 	if r.Mode == ModeDrill {
@@ -301,11 +320,16 @@ func (l *ledger) opened(r *Record) {
 	l.failing(r)
 }
 
-func (n *entry) taken(ns *NodeState) {
-	n.snap = snapshot{
-		taken: true, on: ns.State == plan.On || ns.State == plan.Starting,
-		silent: ns.State == plan.Unknown || ns.State == plan.Unreachable, cacheWas: ns.Protected, set: ns.Settings,
+func (n *entry) take(ns *NodeState) {
+	was := thenOff
+	switch ns.State {
+	case plan.On, plan.Starting:
+		was = thenOn
+	case plan.Unknown, plan.Unreachable:
+		was = thenSilent
+	default:
 	}
+	n.snap = snapshot{was: was, seenOn: n.snap.seenOn, cacheWas: ns.Protected, set: ns.Settings}
 }
 
 // eachSupply changes the standing of each supply that a record names.
@@ -433,9 +457,7 @@ func (l *ledger) step(i int, r *Record) {
 	case Accepted:
 		n.answered(verb, r)
 	case Proven:
-		if n.proven(verb); verb == plan.Stop {
-			n.offAt = r.Seq
-		}
+		n.proven(verb)
 	case Failed:
 		n.failed(verb, r)
 	case HeldBack:
@@ -523,7 +545,7 @@ func (n *entry) proven(verb plan.Verb) {
 	n.last.open = n.last.open && n.last.verb != verb
 	switch verb {
 	case plan.Stop, plan.Cut:
-		n.shown, n.lit, n.snap.past = shownOff, false, true
+		n.shown, n.lit, n.early, n.snap.past = shownOff, false, false, true
 	case plan.Start:
 		n.shown, n.lit = shownOn, false
 	case plan.Protect:

@@ -57,7 +57,7 @@ func (e *Engine) lastSeenOn() []NodeState {
 func (e *Engine) survey() {
 	o := e.ledger.outage
 	for i := range e.nodes {
-		if o.scope[i] && !o.nodes[i].snap.taken && probed(e.estate.Node(i)) {
+		if o.scope[i] && !o.nodes[i].snap.taken() && probed(e.estate.Node(i)) {
 			e.askInSurvey(i)
 		}
 	}
@@ -101,7 +101,7 @@ func (e *Engine) endSurvey() {
 	})
 	var fresh []NodeState
 	for i := range e.nodes {
-		if entry := &o.nodes[i]; o.scope[i] && !entry.snap.taken && probed(e.estate.Node(i)) {
+		if entry := &o.nodes[i]; o.scope[i] && !entry.snap.taken() && probed(e.estate.Node(i)) {
 			fresh = append(fresh, e.snapshotOf(i, lostOutput[i]))
 		}
 	}
@@ -125,7 +125,7 @@ func (e *Engine) snapshotOf(i int, lostOutput bool) NodeState {
 		state = plan.Unreachable
 	}
 	silent := state == plan.Unknown || state == plan.Unreachable
-	if e.ledger.outage.nodes[i].seenOn && (silent || state == plan.Stopping || state == plan.Off && lostOutput) {
+	if e.ledger.outage.nodes[i].snap.seenOn && (silent || state == plan.Stopping || state == plan.Off && lostOutput) {
 		state = plan.On
 	}
 	return NodeState{Node: e.id(i), State: state, Protected: b.seen.Protected, Settings: b.seen.Settings}
@@ -135,7 +135,7 @@ func (e *Engine) snapshotOf(i int, lostOutput bool) NodeState {
 // what is on now was on then, and is brought back, unless it may have come up with its power since.
 func (e *Engine) foundOn(i int) {
 	n, b := &e.ledger.outage.nodes[i], &e.nodes[i].belief
-	if !n.snap.silent || n.snap.on || n.shown == shownOff || n.shown == shownOn || b.answer != plan.On || !e.isDark(i) || n.snap.past || e.mayHaveCycled(i) {
+	if !n.snap.silent() || n.snap.on() || n.shown == shownOff || n.shown == shownOn || b.answer != plan.On || !e.isDark(i) || n.snap.past || e.mayHaveCycled(i) {
 		return
 	}
 	late := NodeState{Node: e.id(i), State: b.answer, Protected: b.seen.Protected, Settings: b.seen.Settings}
@@ -186,7 +186,7 @@ func (e *Engine) followOutage() {
 func (e *Engine) anyBlank() bool {
 	o := e.ledger.outage
 	for i := range e.nodes {
-		if o.scope[i] && o.nodes[i].snap.on && !e.nodes[i].belief.blank.IsZero() && e.isOn(i) && e.estate.Node(i).Kind != plan.Passive {
+		if o.scope[i] && o.nodes[i].snap.on() && !e.nodes[i].belief.blank.IsZero() && e.isOn(i) && e.estate.Node(i).Kind != plan.Passive {
 			return true
 		}
 	}
@@ -237,9 +237,9 @@ func (e *Engine) notRestored() (missing, doubtful []NodeState, touched bool) {
 		up, back := e.course.find(i, plan.Start, plan.Up), e.course.find(i, plan.Unprotect, plan.Up)
 		switch {
 		case !o.scope[i]:
-		case n.snap.on && up >= 0 && e.course.stands[up] != proven, n.snap.on && decl.Kind != plan.Supply && !e.isOn(i), back >= 0 && e.course.stands[back] != proven, n.givenUp.Has(plan.Unprotect), n.givenUp.Has(plan.Start):
+		case n.snap.on() && up >= 0 && e.course.stands[up] != proven, n.snap.on() && decl.Kind != plan.Supply && !e.isOn(i), back >= 0 && e.course.stands[back] != proven, n.givenUp.Has(plan.Unprotect), n.givenUp.Has(plan.Start):
 			missing = append(missing, state)
-		case n.snap.silent && !n.snap.on && !e.isOn(i) && decl.Kind != plan.Passive && decl.Kind != plan.Supply:
+		case n.snap.silent() && !n.snap.on() && !e.isOn(i) && decl.Kind != plan.Passive && decl.Kind != plan.Supply:
 			doubtful = append(doubtful, state)
 		}
 	}

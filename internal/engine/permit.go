@@ -93,7 +93,7 @@ func (e *Engine) notProvenOff(users []int, how string) string {
 // wasOn: nothing is started that was not on in the snapshot.
 func wasOn(e *Engine, i int, rung plan.Verb) string {
 	decl := e.estate.Node(i)
-	if rung != plan.Start || decl.Kind == plan.Passive || decl.Kind == plan.Person || e.ledger.outage.nodes[i].snap.on {
+	if rung != plan.Start || decl.Kind == plan.Passive || decl.Kind == plan.Person || e.ledger.outage.nodes[i].snap.on() {
 		return ""
 	}
 	return "it was not on before"

@@ -361,7 +361,7 @@ func (e *Engine) turnUp(k int) {
 func (e *Engine) anythingAway() bool {
 	o := e.ledger.outage
 	for i := range o.nodes {
-		if o.scope[i] && (o.nodes[i].snap.on && !e.isOn(i) || o.nodes[i].changed()) {
+		if o.scope[i] && (o.nodes[i].snap.on() && !e.isOn(i) || o.nodes[i].changed()) {
 			return true
 		}
 	}

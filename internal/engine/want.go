@@ -53,7 +53,7 @@ func (e *Engine) comesUp(i int) bool {
 	if decl.Kind == plan.Person {
 		return n.shown == shownOff || n.shown == told
 	}
-	return n.snap.on
+	return n.snap.on()
 }
 
 // judgeStep finds how a step stands.
@@ -161,7 +161,7 @@ func (e *Engine) judgeUp(id int) stand {
 		if !e.comesUp(i) {
 			return proven
 		}
-	case !entry.snap.on:
+	case !entry.snap.on():
 		return proven
 	case e.isOn(i) && !e.goesDown(i) && (e.nodes[i].work == nil || e.nodes[i].work.step != id):
 		return proven
@@ -243,7 +243,7 @@ func (e *Engine) waitsFor(id int) Why {
 		return Why{Code: NothingToDo}
 	case e.nodes[s.Node].work != nil:
 		return Why{Code: UnderWay, node: s.Node}
-	case !o.snapped || probed(e.estate.Node(s.Node)) && o.scope[s.Node] && !o.nodes[s.Node].snap.taken:
+	case !o.snapped || probed(e.estate.Node(s.Node)) && o.scope[s.Node] && !o.nodes[s.Node].snap.taken():
 		return Why{Code: NotInSnapshot, node: s.Node}
 	case !e.looked(s.Node):
 		return Why{Code: NotLooked, node: s.Node}

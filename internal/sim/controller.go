@@ -96,6 +96,9 @@ func (s *simulation) restart() {
 		}
 		s.referee.Resumed()
 		s.apply(engine.Started{})
+		for k := range s.cells { // a new controller polls at once
+			s.after(time.Duration(k+1)*7*time.Millisecond, func() { s.poll(k) })
+		}
 	})
 }
 

@@ -214,11 +214,16 @@ func (s *simulation) tick(k int, first time.Duration) {
 			next = s.scenario.PollQuiet
 		}
 		s.discharge(k, next)
-		s.showPoll(k)
-		s.apply(engine.Read{Reading: s.reading(k)})
+		s.poll(k)
 		s.after(next+s.apart(time.Duration(k+1)*10_007*time.Nanosecond), tick)
 	}
 	s.after(first, tick)
+}
+
+// poll asks one supply how it is.
+func (s *simulation) poll(k int) {
+	s.showPoll(k)
+	s.apply(engine.Read{Reading: s.reading(k)})
 }
 
 // apply gives the engine an event and carries out what follows, in order.

@@ -48,8 +48,8 @@ var bugs = []bug{
 		{engineWant, "\tcase worst == pending || s.Verb != plan.Stop:\n\t\treturn false", "\tcase worst == pending || s.Verb != plan.Stop:\n\t\treturn worst != pending && s.Verb == plan.Cut"},
 	}},
 	{name: "rule 4: what was off is started too", edits: []edit{
-		{enginePermit, "e.ledger.outage.nodes[i].snap.on {\n\t\treturn \"\"", "e.ledger.outage.nodes[i].snap.taken {\n\t\treturn \"\""},
-		{engineWant, "\tcase !entry.snap.on:\n\t\treturn proven\n", "\tcase !entry.snap.taken:\n\t\treturn proven\n"},
+		{enginePermit, "e.ledger.outage.nodes[i].snap.on() {\n\t\treturn \"\"", "e.ledger.outage.nodes[i].snap.taken() {\n\t\treturn \"\""},
+		{engineWant, "\tcase !entry.snap.on():\n\t\treturn proven\n", "\tcase !entry.snap.taken():\n\t\treturn proven\n"},
 	}},
 	{name: "rule 5: the gate is not asked when something is started", edits: []edit{
 		{enginePermit, "\tif !fed {\n\t\treturn \"none of its", "\tif !fed && rung == plan.Cut {\n\t\treturn \"none of its"},
@@ -173,7 +173,7 @@ var bugs = []bug{
 	}},
 	{name: "ledger: the snapshot is taken again", edits: []edit{
 		{engineLedger, "func (n *entry) taken(ns *NodeState) {\n", "func (n *entry) taken(ns *NodeState) {\n\tn.givenUp = 0\n"},
-		{engineOutage, "if entry := &o.nodes[i]; o.scope[i] && !entry.snap.taken && probed", "if entry := &o.nodes[i]; o.scope[i] && probed"},
+		{engineOutage, "if entry := &o.nodes[i]; o.scope[i] && !entry.snap.taken() && probed", "if entry := &o.nodes[i]; o.scope[i] && probed"},
 	}},
 	{name: "ledger: what a cache was set to is forgotten", edits: []edit{
 		{engineLedger, "cacheWas: ns.Protected, set: ns.Settings,", "cacheWas: ns.Protected,"},

@@ -12,12 +12,13 @@ import (
 
 // aside is what is known of a cache or a cluster in the open outage.
 type aside struct {
-	was  bool   // it was in write-through, or set aside, when it came into the snapshot
-	set  string // and this is how it was set
-	seen bool   // the snapshot has it: it could be asked
-	told bool   // it was told to change, on record
-	back bool   // it was shown as put back since
-	lost bool   // somebody else, or a command that was given up, has changed it since
+	was        bool   // it was in write-through, or set aside, when it came into the snapshot
+	set        string // and this is how it was set
+	seen       bool   // the snapshot has it: it could be asked
+	told       bool   // it was told to change, on record
+	toldBefore bool   // so it was before its last Protect
+	back       bool   // it was shown as put back since
+	lost       bool   // somebody else, or a command that was given up, has changed it since
 }
 
 // asideSet notes how a node is set when it comes into the snapshot, or was said to be where nobody could know.
@@ -32,7 +33,8 @@ func (r *Referee) asideSet(i int, said *engine.NodeState) {
 // asideTold follows what is announced to a cache or a cluster.
 func (r *Referee) asideTold(i int, verb plan.Verb) {
 	if verb == plan.Protect {
-		r.nodes[i].aside.told, r.nodes[i].aside.back = true, false
+		a := &r.nodes[i].aside
+		a.toldBefore, a.told, a.back = a.told, true, false
 	}
 }
 

@@ -80,7 +80,7 @@ func (r *Referee) rule3(c *command) string {
 			if carried || r.nodes[u].isDown() || !slices.Contains(feeds, c.Node) || r.justMeddled(c.at, u) {
 				continue
 			}
-			if !slices.ContainsFunc(feeds, func(f int) bool { return f != c.Node && r.supplyAt(f).lasts() }) {
+			if !slices.ContainsFunc(feeds, func(f int) bool { return f != c.Node && r.lasts(r.supplyAt(f)) }) {
 				return fmt.Sprintf("the output of %s is cut while %s is %s", c.decl.ID, decl.ID, r.state(u))
 			}
 		}

@@ -27,7 +27,7 @@ func (r *Referee) rule5(c *command) string {
 		return fmt.Sprintf("%s is %s on battery", c.decl.ID, what)
 	}
 	r.asking.anew()
-	if !r.carried(c.Node, func(s *supply) bool { return s.online && (!s.failed || s.opened) && (r.forgetful || s.lasts()) }) {
+	if !r.carried(c.Node, func(s *supply) bool { return s.online && (!s.failed || s.opened) && r.lasts(s) }) {
 		return fmt.Sprintf("%s is %s before the recharge gate is open, or on an output that is to be cut", c.decl.ID, what)
 	}
 	return ""

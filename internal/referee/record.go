@@ -236,7 +236,7 @@ func (r *Referee) unsent(i int, verb plan.Verb) {
 	case plan.Start:
 		n.roused, n.started = n.rousedBefore, time.Time{}
 	case plan.Protect:
-		n.denied = n.deniedBefore
+		n.denied, n.aside.told = n.deniedBefore, n.aside.toldBefore
 	case plan.Cut:
 		s := r.supplyAt(i)
 		s.due = false

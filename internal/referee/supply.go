@@ -173,8 +173,8 @@ func (r *Referee) supplyAt(node int) *supply { return &r.supplies[r.place[node]]
 // will be cut. One that only is not heard is as it was.
 func (s *supply) isGone() bool { return s.fell || s.committed || s.due }
 
-// lasts reports whether a supply gives its power, and goes on with that.
-func (s *supply) lasts() bool { return s.online && !s.committed && !s.due }
+// lasts reports whether a supply gives its power, and goes on with that as far as it is on record.
+func (r *Referee) lasts(s *supply) bool { return s.online && (r.forgetful || !s.committed && !s.due) }
 
 // follow finds anew what goes dark when a supply is gone that was not, or the other way round. Where power comes back a round
 // ends: what was given up of a node is an excuse for nothing after that. A supply that only was not heard ends none.

@@ -21,14 +21,24 @@ type belief struct {
 	epoch   Op               // the highest number of an operation from before this epoch
 	blank   time.Time        // since when its answers have said nothing; zero: they do
 	silent  time.Time        // since when it has not answered; zero: it answers, or nobody asked
-	rising  time.Time        // until then it may be on its way up: neither silence nor one "off" says otherwise
-	falling time.Time        // until then it may be on its way down: that it shows as on proves nothing
-	boots   time.Time        // until then it may have started by itself while nobody looked: its silence proves nothing
-	doubt   plan.State       // an answer that is asked for again before it is believed
-	doubts  int              // how many such answers came in a row
 	asked   bool             // it has been asked in this epoch
 	unasked bool             // the newest look did not get as far as the node
-	twice   bool             // the newest answer was asked for again, and said the same
+	motion
+	hesitation
+}
+
+// motion is until when a node may be on its way, whatever it shows.
+type motion struct {
+	rising  time.Time // up: neither silence nor one "off" says otherwise
+	falling time.Time // down: that it shows as on proves nothing
+	boots   time.Time // up by itself, while nobody looked: its silence proves nothing
+}
+
+// hesitation is an answer that is asked for again before it is believed.
+type hesitation struct {
+	doubt  plan.State // Unknown: none is
+	doubts int        // how many such answers came in a row
+	twice  bool       // the newest answer was asked for again, and said the same
 }
 
 // proof is what the belief that a node is off rests on, weakest first.
@@ -47,7 +57,7 @@ func (p proof) String() string {
 
 // renew begins a new epoch of a node. What was sent to it before may still be on its way.
 func (b *belief) renew(before Op) {
-	*b = belief{epoch: before, doubt: plan.Unknown, falling: b.falling}
+	*b = belief{epoch: before, hesitation: hesitation{doubt: plan.Unknown}, motion: motion{falling: b.falling}}
 }
 
 // commanded forgets what was seen of a node's power before a command that changes it: a look from before proves nothing of it.

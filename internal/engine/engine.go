@@ -30,27 +30,41 @@ type Engine struct {
 	estate     *plan.Estate
 	ledger     ledger
 	course     course
-	supplies   []supply
-	well       standing // that of every supply while no outage is open: the zero one, which nothing changes
 	nodes      []node
-	fed        []bool     // per node: it may be started as far as power goes
-	firm       []bool     // per node: it is lost, also if supplies that are on line again stay so
-	press      []pressure // per node: how short its battery time is
-	pressed    bool       // that of any node is
-	protectors []int      // caches and clusters
-	graceful   []int      // nodes that are being stopped without force, in the order in which that began
-	losses     [][][]int  // per node: the sets of supplies with which it loses its power: see lossesOf
+	protectors []int // caches and clusters
+	grid
+	haste
+	rehearsal
 	foresight
 	clockwork
-	test        *test  // of a battery that is under way, nil: none is
-	unheard     int    // a supply that is to be heard before anything begins, -1: none
-	drillFit    bool   // a drill may go on down
-	drillEnds   string // why a drill goes no further, though nobody has ordered its end
 	journalLost bool
-	hurryDue    bool
-	shifted     bool // the standing of a supply has changed in this event
+}
 
-	watchesMains bool // the policy watches more than the batteries
+// grid is what is known of the supplies, and what follows for what they carry.
+type grid struct {
+	supplies     []supply
+	well         standing  // that of every supply while no outage is open: the zero one, which nothing changes
+	fed          []bool    // per node: it may be started as far as power goes
+	firm         []bool    // per node: it is lost, also if supplies that are on line again stay so
+	losses       [][][]int // per node: the sets of supplies with which it loses its power: see lossesOf
+	unheard      int       // a supply that is to be heard before anything begins, -1: none
+	shifted      bool      // the standing of a supply has changed in this event
+	watchesMains bool      // the policy watches more than the batteries
+}
+
+// haste is how short the time is, and who is to be hurried.
+type haste struct {
+	press    []pressure // per node: how short its battery time is
+	pressed  bool       // that of any node is
+	hurryDue bool
+	graceful []int // nodes that are being stopped without force, in the order in which that began
+}
+
+// rehearsal is what is known of a drill beside what is on record.
+type rehearsal struct {
+	test      *test  // of a battery that is under way, nil: none is
+	drillFit  bool   // it may go on down
+	drillEnds string // why it goes no further, though nobody has ordered its end
 }
 
 // node is what is known of a node beside what is on record.
@@ -72,18 +86,23 @@ type clockwork struct {
 	out       []Effect
 	ops       map[Op]int // operations under way: their node
 	nextOp    Op
+	surveying int     // nodes that the survey waits for
+	working   int     // nodes that have a step under way
+	said      string  // the last thing said about what it waits for
+	refused   string  // the last record that was refused
+	strays    []*work // steps that have gone a way that their table does not have
+	timetable
+}
+
+// timetable is what is due when, and when something happened last.
+type timetable struct {
 	timers    plan.Queue[timer]
 	wakeAt    time.Time
 	sweepAt   time.Time
 	lookAt    time.Time // when given-up nodes and cut supplies are looked at next
 	movedAt   time.Time // when a command was last given or a step ended
 	resumedAt time.Time // when an outage from before a crash was taken up; zero: none was
-	surveying int       // nodes that the survey waits for
-	working   int       // nodes that have a step under way
 	closing   time.Time // since when everything looks as if the outage were over; zero: it does not
-	said      string    // the last thing said about what it waits for
-	refused   string    // the last record that was refused
-	strays    []*work   // steps that have gone a way that their table does not have
 }
 
 // timer is when a node wants to be served.
@@ -120,7 +139,7 @@ const (
 
 // New makes an engine for an estate on which no outage is open.
 func New(s Settings) *Engine {
-	e := &Engine{clockwork: clockwork{ops: map[Op]int{}, timers: plan.NewQueue(timer.before)}}
+	e := &Engine{clockwork: clockwork{ops: map[Op]int{}, timetable: timetable{timers: plan.NewQueue(timer.before)}}}
 	e.load(s)
 	return e
 }
@@ -313,8 +332,8 @@ func (e *Engine) resumeWork() {
 			n.belief.rising = e.now.Add(bootTime(decl))
 		}
 		w := &work{
-			step: id, verb: last.verb, rung: last.rung, phase: proving, answer: last.answer, resumed: true, since: e.now,
-			deadline: e.now.Add(max(decl.Time(last.rung).Within, firstLook)), force: force{last.cause, last.reason},
+			step: id, verb: last.verb, rung: last.rung, phase: proving, answer: last.answer, resumed: true,
+			pace: pace{since: e.now, deadline: e.now.Add(max(decl.Time(last.rung).Within, firstLook))}, force: force{last.cause, last.reason},
 		}
 		if decl.Kind == plan.Person {
 			w.phase = asking

@@ -14,9 +14,9 @@ var leftOut = map[string]string{
 	"Engine.settings":     "never changes",
 	"Engine.estate":       "never changes",
 	"Engine.protectors":   "never changes",
-	"Engine.watchesMains": "never changes",
-	"Engine.losses":       "never changes",
-	"Engine.drillEnds":    "words for people",
+	"grid.watchesMains":   "never changes",
+	"grid.losses":         "never changes",
+	"rehearsal.drillEnds": "words for people",
 	"ledger.estate":       "never changes",
 	"ledger.stages":       "never changes",
 	"ledger.node":         "never changes",
@@ -82,28 +82,28 @@ var ages = map[string]time.Duration{
 	"belief.askedAt":      lookAge,
 	"belief.blank":        proofStands + 1,
 	"belief.silent":       time.Hour, // a node's own OffAfter
-	"belief.rising":       0,
-	"belief.boots":        0,
-	"belief.falling":      0,
+	"motion.rising":       0,
+	"motion.boots":        0,
+	"motion.falling":      0,
 	"question.asked":      lookAge,
 	"question.told":       proofAge,
 	"node.pause":          0,
 	"node.nextLook":       0,
-	"work.deadline":       0,
-	"work.next":           0,
-	"work.since":          0, // whether there is one: how long ago is of the estimate, which is of whole steps there
+	"pace.deadline":       0,
+	"pace.next":           0,
+	"pace.since":          0, // whether there is one: how long ago is of the estimate, which is of whole steps there
 	"supply.cutDue":       cutMargin,
 	"output.onAt":         cutMargin + unwatched,
 	"test.since":          beginWithin,
 	"test.toldAt":         giveUpEnding,
 	"retry.at":            0,
 	"foresight.asked":     askEstimate,
-	"clockwork.wakeAt":    0,
-	"clockwork.sweepAt":   0,
-	"clockwork.lookAt":    0,
-	"clockwork.movedAt":   stalledFor,
-	"clockwork.resumedAt": time.Minute, // twice what the explored estate's nodes take to start
-	"clockwork.closing":   0,
+	"timetable.wakeAt":    0,
+	"timetable.sweepAt":   0,
+	"timetable.lookAt":    0,
+	"timetable.movedAt":   stalledFor,
+	"timetable.resumedAt": time.Minute, // twice what the explored estate's nodes take to start
+	"timetable.closing":   0,
 	"Tracker.heardAt":     time.Minute,      // the longest silence that a policy asks for
 	"Tracker.since":       20 * time.Second, // what the explored policy asks for; the slope's minute is left out with it
 	"span.from":           time.Minute,
@@ -113,17 +113,17 @@ var ages = map[string]time.Duration{
 }
 
 // caps are the counts beyond which it makes no difference how many.
-var caps = map[string]int{"belief.looks": proofLooks, "belief.doubts": mostDoubts, "command.attempt": 3, "stretch.took": 1}
+var caps = map[string]int{"belief.looks": proofLooks, "hesitation.doubts": mostDoubts, "command.attempt": 3, "stretch.took": 1}
 
 // words are of people: all that is decided by them is whether there are any.
 var words = map[string]bool{"force.reason": true, "command.reason": true}
 
 // idleOnly are fields that an outage makes nothing of, and that its end sets anew.
-var idleOnly = map[string]bool{"clockwork.sweepAt": true}
+var idleOnly = map[string]bool{"timetable.sweepAt": true}
 
 // inCommon are the fields whose values copies of an engine share, since they never change.
 var inCommon = map[string]bool{
-	"Engine.protectors": true, "Engine.losses": true, "ledger.stages": true, "ledger.node": true, "ledger.supply": true, "course.steps": true, "course.of": true,
+	"Engine.protectors": true, "grid.losses": true, "ledger.stages": true, "ledger.node": true, "ledger.supply": true, "course.steps": true, "course.of": true,
 	"course.loose": true, "course.users": true, "Dispatcher.nodes": true, "Dispatcher.rank": true, "Dispatcher.byRank": true,
 }
 

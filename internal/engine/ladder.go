@@ -196,7 +196,7 @@ func (e *Engine) power(i int, cause Cause, why string) {
 		e.course.queued[w.step] = false
 	}
 	e.enter(w, verifying)
-	*w = work{step: w.step, verb: w.verb, rung: plan.Force, phase: verifying, placed: w.placed, since: w.since, force: force{cause, why}}
+	*w = work{step: w.step, verb: w.verb, rung: plan.Force, phase: verifying, placed: w.placed, pace: pace{since: w.since}, force: force{cause, why}}
 	e.notify(true, fmt.Sprintf("powering off %s: %s", e.id(i), why))
 	w.deadline = e.now.Add(max(e.estate.Node(i).Time(plan.Force).Within, firstLook))
 	e.ask(i) // what uses it may have come up since it was told to stop

@@ -16,15 +16,20 @@ type supply struct {
 	condition condition
 	output    output
 	lapse     lapse
-	gate      bool      // its recharge gate is open, if it has one
-	mute      bool      // it is not heard now
-	harmful   bool      // as it is now it is unfit: see isUnfit
-	unfit     bool      // it is on line, and too hot or browned out for what the policy allows
-	turned    bool      // it is on record that its load comes back
-	burden              // as its last reading has it
-	cutDue    time.Time // when the cut that counts down is due, as far as it says
-	readAt    time.Time
-	ahead     time.Duration // to the next poll: as long as to the last one, lookAhead at most
+	gate      bool // its recharge gate is open, if it has one
+	mute      bool // it is not heard now
+	fitness
+	turned bool      // it is on record that its load comes back
+	burden           // as its last reading has it
+	cutDue time.Time // when the cut that counts down is due, as far as it says
+	readAt time.Time
+	ahead  time.Duration // to the next poll: as long as to the last one, lookAhead at most
+}
+
+// fitness is whether a supply that is on line is too hot or browned out for what the policy allows.
+type fitness struct {
+	harmful bool // as its last reading has it: see isUnfit
+	unfit   bool // as its condition has it
 }
 
 // burden is how short the time is that a supply's battery leaves.

@@ -9,11 +9,10 @@ import (
 
 // View is what the engine knows now, for the status page and the metrics.
 type View struct {
-	Outage   string        `json:"outage,omitempty"`
-	Goal     plan.Goal     `json:"goal,omitempty"`
-	Drill    bool          `json:"drill,omitempty"` // it is a drill: no supply has failed in it
-	Hold     bool          `json:"hold,omitempty"`
-	Aborted  bool          `json:"aborted,omitempty"`
+	Outage string    `json:"outage,omitempty"`
+	Goal   plan.Goal `json:"goal,omitempty"`
+	Drill  bool      `json:"drill,omitempty"` // it is a drill: no supply has failed in it
+	Orders
 	NoReturn bool          `json:"no_return,omitempty"`
 	Waiting  string        `json:"waiting,omitempty"` // what it waits for, in words
 	Journal  bool          `json:"journal"`           // appends are durable
@@ -26,6 +25,12 @@ type View struct {
 	// Reserve is the policy's, and Tail what flush, halt and cut take at p99, which it is for.
 	Reserve time.Duration `json:"reserve"`
 	Tail    time.Duration `json:"tail,omitempty"`
+}
+
+// Orders are what operators have ordered and not taken back.
+type Orders struct {
+	Hold    bool `json:"hold,omitempty"`
+	Aborted bool `json:"aborted,omitempty"`
 }
 
 // SupplyView is one supply.

@@ -8,22 +8,27 @@ import (
 
 // work is the step that is being made on a node. What was commanded in it is on record, in the ledger's last command.
 type work struct {
-	step     int
-	verb     plan.Verb // of the step
-	rung     plan.Verb // of the command: Stop, then Force
-	phase    phase
-	op       Op        // of the command under way, 0: none is
-	answer   answer    // to the last command
-	deadline time.Time // of the rung; it is set once. Zero: no command was given at this rung
-	next     time.Time // the next look or try
-	pause    time.Duration
-	since    time.Time // when the first command was given
+	step   int
+	verb   plan.Verb // of the step
+	rung   plan.Verb // of the command: Stop, then Force
+	phase  phase
+	op     Op     // of the command under way, 0: none is
+	answer answer // to the last command
+	pace
 	force    force
 	guard    guard
 	placed   bool   // it holds a place under the limits
 	resumed  bool   // its command is from before a crash
 	finalAsk bool   // its node was asked once more when its time was over
 	stray    string // it has gone a way that its table does not have; "": it has not
+}
+
+// pace is when a step goes on.
+type pace struct {
+	deadline time.Time // of the rung; it is set once. Zero: no command was given at this rung
+	next     time.Time // the next look or try
+	pause    time.Duration
+	since    time.Time // when the first command was given
 }
 
 // force is why a node is powered off without being asked, or an output cut with something on.

@@ -4,6 +4,7 @@ const (
 	adapterPowered  = "internal/adapter/powered.go"
 	engineBelief    = "internal/engine/belief.go"
 	engineCondition = "internal/engine/condition.go"
+	engineCorrect   = "internal/engine/correct.go"
 	engineCycle     = "internal/engine/cycle.go"
 	engineDrill     = "internal/engine/drill.go"
 	engineEngine    = "internal/engine/engine.go"
@@ -98,7 +99,7 @@ var bugs = []bug{
 		{planEstate, "!slices.ContainsFunc(e.feeds[i], func(j int) bool { return !scope[j] })", "slices.ContainsFunc(e.feeds[i], func(j int) bool { return scope[j] })"},
 	}},
 	{name: "rule 18: something is forced without a reason", edits: []edit{
-		{engineLadder, "since: w.since, force: force{cause, why}}", "since: w.since, force: force{cause, \"\"}}"},
+		{engineLadder, "pace: pace{since: w.since}, force: force{cause, why}}", "pace: pace{since: w.since}, force: force{cause, \"\"}}"},
 	}},
 	{name: "rule 18: what matters more is forced first", edits: []edit{
 		{engineLadder, "\t\treturn e.estate.Node(j).Risk < decl.Risk && e.goesWith(j, i)", "\t\treturn false && e.goesWith(j, i)"},
@@ -172,11 +173,11 @@ var bugs = []bug{
 		{engineLedger, "\t\t\t\ts.cycle, s.missed = uncut, 0\n\t\t\t}\n\t\t\ts.failed", "\t\t\t\ts.missed = 0\n\t\t\t}\n\t\t\ts.failed"},
 	}},
 	{name: "ledger: the snapshot is taken again", edits: []edit{
-		{engineLedger, "func (n *entry) taken(ns *NodeState) {\n", "func (n *entry) taken(ns *NodeState) {\n\tn.givenUp = 0\n"},
+		{engineLedger, "func (n *entry) take(ns *NodeState) {\n", "func (n *entry) take(ns *NodeState) {\n\tn.givenUp = 0\n"},
 		{engineOutage, "if entry := &o.nodes[i]; o.scope[i] && !entry.snap.taken() && probed", "if entry := &o.nodes[i]; o.scope[i] && probed"},
 	}},
 	{name: "ledger: what a cache was set to is forgotten", edits: []edit{
-		{engineLedger, "cacheWas: ns.Protected, set: ns.Settings,", "cacheWas: ns.Protected,"},
+		{engineLedger, "cacheWas: ns.Protected, set: ns.Settings}", "cacheWas: ns.Protected}"},
 	}},
 	{name: "ledger: a failed step is on record as proven", edits: []edit{
 		{engineStep, "\te.record(Record{Kind: Failed, Node: e.id(i), Verb: &verb, Attempt", "\te.record(Record{Kind: Proven, Node: e.id(i), Verb: &verb, Attempt"},
@@ -188,7 +189,7 @@ var bugs = []bug{
 		{engineLedger, "\t\to.drill.in[i], o.scope[i] = true, true\n", "\t\to.drill.in[i] = true\n"},
 	}},
 	{name: "ledger: what came back by itself is not shown as back", edits: []edit{
-		{engineLook, "\t\twrite(Proven, plan.Start, \"it came back by itself\", Already)\n", ""},
+		{engineCorrect, "\te.writeDown(i, Proven, plan.Start, \"it came back by itself\", Already)\n", ""},
 	}},
 	{name: "ledger: a cut that was not made counts as made", edits: []edit{
 		{engineLook, "\tcase b.seen.State == plan.On && st.cycle == cutProven && !s.output.offSeen && (b.seen.Uncut || e.watchedCut(s)):", "\tcase false:"},

@@ -140,6 +140,7 @@ func (e *Engine) carriers(but int) []string {
 // stillOnBattery follows a supply that was on battery before a restart of ours, had not been told to cut its output, and is on
 // battery now: nothing that hangs on such supplies alone has got its power back meanwhile, so that its silence counts at once.
 func (e *Engine) stillOnBattery(k int) {
+	e.supplies[k].lapse = noLapse
 	gives := func(f int) bool {
 		other := e.ledger.supply[f]
 		if other < 0 {

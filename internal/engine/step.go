@@ -240,37 +240,56 @@ func (e *Engine) look(i int, after time.Duration) {
 	e.arm(i)
 }
 
-// judge compares what was seen with what the step under way is to bring about.
+// judge compares what was seen with what the step under way is to bring about. While it verifies, it looks when all answers are in,
+// and while its command is on its way the answer to that comes first.
 func (e *Engine) judge(i int) {
 	n := &e.nodes[i]
-	w := n.work
-	b := &n.belief
+	w, b := n.work, &n.belief
 	switch {
-	case w.phase == verifying || w.phase == asking: // looked at when all answers are in
-	case w.phase == commanding && b.seen.State == plan.Gone && w.op == 0, b.seen.State == plan.Gone && w.phase != commanding:
+	case w.phase == verifying, w.phase == asking, w.phase == commanding && w.op != 0:
+	case b.seen.State == plan.Gone:
 		e.gone(i)
-	case w.phase == commanding: // its answer comes first
+	case w.phase == commanding:
 	case w.verb == plan.Cut && w.resumed && b.seen.State == plan.On && w.phase != waitingForSlot:
 		if e.settleCut(i); n.work == w && w.phase == proving {
-			e.look(i, min(max(w.pause, firstLook)*3/2, slowestLook))
+			e.lookOn(i)
 		}
 	case (w.verb == plan.Protect || w.verb == plan.Flush) && e.isOff(i):
 		e.holdBack(i, "it is off")
 	case e.holds(i, w.verb, e.last(i).op) && e.settles(i):
 		e.prove(i, e.proofOf(i), b.seen.Detail)
-	case w.phase == proving && w.finalAsk && w.verb == plan.Stop && b.askedAt.Equal(b.seenAt):
-		e.overdue(i) // on what it is now, and not on what it was a while ago
-	case w.phase == proving && w.rung == plan.Start && w.resumed && w.answer == noAnswer && b.answer == plan.Off && b.looks >= proofLooks:
-		e.enter(w, verifying) // nobody knows whether it was told before the crash: it is told now, within the same time
-		e.verify(i)
 	case w.phase == proving:
-		if b.answer == plan.On && b.look > e.last(i).op && e.last(i).open && w.answer != accepted && w.rung != plan.Start {
-			e.enter(w, verifying) // nobody knew whether it was done: it was not
-			e.verify(i)
-			return
-		}
-		e.look(i, min(max(w.pause, firstLook)*3/2, slowestLook))
+		e.judgeProving(i)
 	}
+}
+
+// judgeProving follows a look that does not show the step done.
+func (e *Engine) judgeProving(i int) {
+	w, b := e.nodes[i].work, &e.nodes[i].belief
+	switch {
+	case w.finalAsk && w.verb == plan.Stop && b.askedAt.Equal(b.seenAt):
+		e.overdue(i) // on what it is now, and not on what it was a while ago
+	case e.wasLost(i):
+		e.enter(w, verifying) // it is told now, within the same time
+		e.verify(i)
+	default:
+		e.lookOn(i)
+	}
+}
+
+// wasLost reports whether a look shows that a command of which nobody knew whether it was taken was not: a start from before a crash,
+// of what is off still, or anything else of what is on.
+func (e *Engine) wasLost(i int) bool {
+	w, b := e.nodes[i].work, &e.nodes[i].belief
+	if w.rung == plan.Start {
+		return w.resumed && w.answer == noAnswer && b.answer == plan.Off && b.looks >= proofLooks
+	}
+	return b.answer == plan.On && b.look > e.last(i).op && e.last(i).open && w.answer != accepted
+}
+
+// lookOn looks once more, each time after a little longer.
+func (e *Engine) lookOn(i int) {
+	e.look(i, min(max(e.nodes[i].work.pause, firstLook)*3/2, slowestLook))
 }
 
 // settles reports whether a look that shows a step done ends it: where an Unprotect may come late, the protection must be our own.

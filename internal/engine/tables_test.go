@@ -64,6 +64,12 @@ func tables(t *tests.T) string {
 		p("| %s | %s | %s |", c, yes(c.carries()), yes(c.starts()))
 	}
 	p("")
+	p("What a reading tells of what may have happened to its output is asked in this order, and the first that is so is followed.")
+	p("")
+	for k, h := range hearings {
+		p("%d. %s", k+1, h.when)
+	}
+	p("")
 	p("## A step")
 	p("")
 	p("A step on a node is in one phase, and goes from one to another in these ways only.")
@@ -89,6 +95,12 @@ func tables(t *tests.T) string {
 			_, asks, _ := strings.Cut(f.says, " reports whether ")
 			p("| `%s` | %s |", f.name, asks)
 		}
+	}
+	p("")
+	p("Where no step is under way, and a look shows a node otherwise than the records show it, the first of these that is so goes on record.")
+	p("")
+	for k, c := range corrections {
+		p("%d. %s", k+1, c.when)
 	}
 	p("")
 	p("## What a command must pass")

@@ -90,17 +90,18 @@ func (r *Referee) rule3(c *command) string {
 
 // nearDeath is what a battery may truly last beyond the reserve when its output is cut with what is on. The engine can't know it so
 // well: it trusts no battery with its last tenth (package power), and reckons with the next poll. Load that may fall to it from
-// another supply leaves it half of its time.
+// others that feed the same leaves it its share of that time.
 const nearDeath = 3 * time.Minute
 
 // byDeadline reports whether an output is cut because its battery is about to give out, on record.
 func (r *Referee) byDeadline(c *command) bool {
 	s := r.supplyAt(c.Node)
 	honest := r.has(Batteries) && s.last.Heard && s.last.Honest
-	most := r.policy.Reserve + nearDeath
-	if slices.ContainsFunc(r.estate.Users(c.Node), func(u int) bool { return len(r.estate.Feeds(u)) > 1 }) {
-		most *= 2
+	sharing := 1 // of those that feed what it feeds, itself included
+	for _, u := range r.estate.Users(c.Node) {
+		sharing = max(sharing, len(r.estate.Feeds(u)))
 	}
+	most := time.Duration(sharing) * (r.policy.Reserve + nearDeath)
 	return c.node.intent.reasoned && (!honest || !s.last.On && s.last.Left <= most)
 }
 

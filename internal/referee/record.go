@@ -199,7 +199,7 @@ func (r *Referee) ofNode(at time.Time, i int, rec *engine.Record) {
 	case engine.Failed:
 		r.moved = at
 		r.fly(i, false)
-		tried := n.given.Has(*rec.Verb) || n.given.Has(plan.Force) || !n.vain.IsZero() || r.estate.Node(i).Kind == plan.Person || n.now.State == plan.Gone
+		tried := n.given.Has(*rec.Verb) || n.given.Has(plan.Force) || !n.vain.IsZero() || r.estate.Node(i).Kind == plan.Person || n.now.State == plan.Gone || n.now.State == plan.Stopping
 		if tried && (r.mayGo(i) || *rec.Verb == plan.Start || *rec.Verb == plan.Unprotect) {
 			n.failed |= plan.VerbSet(*rec.Verb)
 		}

@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// hearing is one thing that a reading tells of what may have happened to a supply's output before it.
+type hearing struct {
+	when string // in words: docs/ENGINE.md is made from this table
+	is   func(*supply, *standing) bool
+	then func(*Engine, int)
+}
+
+// hearings are asked in this order at each reading, and the first that is so is followed.
+var hearings = [...]hearing{
+	{"its output is off, and was to be cut: it has given out before", givesOut, (*Engine).wentOff},
+	{"its output is off, and nobody cut it", isOffUncut, (*Engine).noteOff},
+	{"its output was off, and is on; meanwhile something was stopped that its cycle is to start: before or after it, nobody knows", isOnInDoubt, (*Engine).heardAgain},
+	{"its output was off, and is on: at once, since nothing may be stopped on what was known before", isOnAgain, func(e *Engine, k int) { e.cycled(k, "its output was off") }},
+	{"it has been silent for long: its output may have been off", isDeaf, func(e *Engine, k int) { e.supplies[k].lapse = wasDeaf }},
+	{"Ebbtide was away, and it is on battery, as before", isOnBatteryStill, (*Engine).stillOnBattery},
+	{"Ebbtide was away, and it has neither failed before nor fails now", isWellStill, func(e *Engine, k int) { e.supplies[k].lapse = noLapse }},
+	{"it was silent for long, or Ebbtide was away, and it does not fail", isWellAgain, (*Engine).heardAgain},
+}
+
+// hear takes down what a reading says of the output, and what may have happened before it.
+func (e *Engine) hear(k int) {
+	s, st := &e.supplies[k], e.standing(k)
+	heard := s.state.SilentFor == 0
+	if s.lapse == justBack && heard {
+		s.lapse, e.shifted = noLapse, true
+	}
+	s.output.habit = s.output.habit || s.state.SaysOff && st.cycle < cutSent
+	due := !s.cutDue.IsZero() && !e.now.Before(s.cutDue)
+	if s.state.OutputOff || s.state.SaysOff && !s.output.habit || !heard && due {
+		s.output.offSeen = true
+	}
+	if st.cycle == cutProven && heard && !s.state.SaysOff && e.nodes[s.node].belief.seen.State == plan.Off {
+		e.cycled(k, "its output is on again")
+		return
+	}
+	for at := range hearings {
+		if h := &hearings[at]; h.is(s, st) {
+			h.then(e, k)
+			return
+		}
+	}
+}
+
+func (s *supply) isHeardOn() bool { return s.state.SilentFor == 0 && !s.state.OutputOff }
+
+func givesOut(s *supply, st *standing) bool {
+	return s.state.OutputOff && s.state.SilentFor == 0 && st.cycle == committed
+}
+
+func isOffUncut(s *supply, st *standing) bool { return s.state.OutputOff && st.cycle < cutSent }
+
+func isOnInDoubt(s *supply, st *standing) bool {
+	return s.lapse == wasOff && st.cycle == committed && s.isHeardOn()
+}
+
+func isOnAgain(s *supply, st *standing) bool {
+	return s.lapse == wasOff && st.cycle == uncut && s.isHeardOn()
+}
+
+func isDeaf(s *supply, _ *standing) bool {
+	return s.state.SilentFor > deafAfter && (s.lapse == noLapse || s.lapse == justBack || s.lapse == wereAway)
+}
+
+func isOnBatteryStill(s *supply, _ *standing) bool {
+	return s.lapse == wereAway && s.isHeardOn() && s.state.Mains == power.MainsOnBattery
+}
+
+func isWellStill(s *supply, st *standing) bool {
+	return s.lapse == wereAway && s.state.SilentFor == 0 && !s.state.Failing() && !st.failed
+}
+
+func isWellAgain(s *supply, _ *standing) bool {
+	return (s.lapse == wasDeaf || s.lapse == wereAway) && s.state.SilentFor == 0 && !s.state.Failing()
+}
+
+func (e *Engine) noteOff(k int) {
+	if s := &e.supplies[k]; s.lapse != wasOff {
+		s.lapse = wasOff
+		s.tracker.Interrupt(e.now)
+	}
+}
+
+// wentOff follows a supply that is to be cut and whose output goes off before that: its battery has given out. Its cycle has begun,
+// on record, so that its return is one after a crash too.
+func (e *Engine) wentOff(k int) {
+	const why = "its output went off before it was cut"
+	i := e.supplies[k].node
+	if e.nodes[i].work != nil {
+		e.prove(i, Already, why)
+		return
+	}
+	verb, state := plan.Cut, plan.Off
+	e.record(Record{Kind: Proven, Node: e.id(i), Verb: &verb, State: &state, Cause: Already, Reason: why})
+}
+
+// heardAgain follows a supply that was deaf and is on line: its load may have been off and on again meanwhile. Where
+// nothing waits for its cycle that is taken for one. It may have failed without having been heard to.
+func (e *Engine) heardAgain(k int) {
+	e.supplies[k].lapse = noLapse
+	if e.ledger.outage != nil && e.standing(k).failed && e.standing(k).cycle == uncut {
+		e.cycled(k, "it was not heard for a while, and its output may have been off")
+		return
+	}
+	if e.ledger.outage != nil && !e.ledger.outage.drill.on() {
+		e.record(Record{Kind: Mains, Cause: Unseen, Supplies: []string{e.id(e.supplies[k].node)}, Carriers: e.carriers(k), Reason: "it was not heard for a while, and its output may have been off"})
+	}
+	e.renewLoad(k)
+}

@@ -198,13 +198,10 @@ func probed(n *plan.Node) bool {
 // believe takes what a look said. Question is its number, asked the time at which it was asked.
 func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.Time) {
 	decl, b := e.estate.Node(i), &e.nodes[i].belief
-	if seen.State == plan.Off && seen.ByBMC && (e.mayHaveCycled(i) || !e.resumedAt.IsZero()) {
-		seen.State = plan.Unreachable // it may be of before; and whether the two have ever agreed was forgotten with the crash
+	if seen.State == plan.Off && seen.ByBMC {
+		seen.State = e.believeBMC(i)
 	}
 	wasSilent := b.answer == plan.Unreachable || b.answer == plan.Unknown
-	if seen.State == plan.Off && seen.ByBMC && b.answer == plan.Unreachable && e.feedOf(i) != feeds {
-		b.rising = e.now.Add(bootTime(decl)) // its BMC was silent too: it may have been without power, as the node, and have it again
-	}
 	b.answer, b.askedAt, b.asked = seen.State, asked, true
 	if seen.State != plan.Unknown {
 		b.blank = time.Time{}
@@ -223,11 +220,32 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 		return
 	default:
 	}
-	if seen.State != plan.Gone { // what an answer does not speak of is as it was
+	same := b.take(seen, question, asked)
+	e.weigh(i)
+	e.followMotion(i, !same || wasSilent)
+}
+
+// believeBMC gives what the word of a BMC is worth that its machine, which does not answer, is off. It may be of before a cycle; and
+// whether the two have ever agreed is forgotten with a crash. A BMC that was silent too may have been without power, as the machine,
+// and both have it again.
+func (e *Engine) believeBMC(i int) plan.State {
+	b := &e.nodes[i].belief
+	if e.mayHaveCycled(i) || !e.resumedAt.IsZero() {
+		return plan.Unreachable
+	}
+	if b.answer == plan.Unreachable && e.feedOf(i) != feeds {
+		b.rising = e.now.Add(bootTime(e.estate.Node(i)))
+	}
+	return plan.Off
+}
+
+// take takes an answer that says something, and reports whether it is the same as before. What it does not speak of is as it was.
+func (b *belief) take(seen plan.Observation, question Op, asked time.Time) (same bool) {
+	if seen.State != plan.Gone {
 		seen.Protected, seen.Clean = cmp.Or(seen.Protected, b.seen.Protected), cmp.Or(seen.Clean, b.seen.Clean)
 		seen.Settings = cmp.Or(seen.Settings, b.seen.Settings)
 	}
-	same := b.seen.State == seen.State && b.seen.State != plan.Unknown
+	same = b.seen.State == seen.State && b.seen.State != plan.Unknown
 	b.seen, b.seenAt, b.look, b.silent = seen, asked, question, time.Time{}
 	if !same {
 		b.looks = 0
@@ -235,8 +253,7 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 	if b.looks++; b.twice {
 		b.looks = max(b.looks, proofLooks)
 	}
-	e.weigh(i)
-	e.followMotion(i, !same || wasSilent)
+	return same
 }
 
 // weigh finds what the belief that a node is off rests on after an answer.
@@ -286,7 +303,7 @@ func (e *Engine) believeSilence(i int, question Op, asked time.Time) {
 	if decl.Kind == plan.VM && (e.mayHaveCome(i) || e.mayHaveCycled(i)) { // its host may have come up since, and it with that
 		b.proof, b.looks, b.seen.State = noProof, 0, plan.Unknown
 	}
-	if decl.OffAfter == 0 || e.rises(i) || e.now.Before(b.boots) || !e.acceptedStop(i) || e.cutOff(i) || e.mayHaveCycled(i) || e.feedOf(i) == unfed || b.unasked {
+	if decl.OffAfter == 0 || b.unasked || e.silenceIsNothing(i) {
 		b.silent = time.Time{}
 		return
 	}
@@ -298,6 +315,11 @@ func (e *Engine) believeSilence(i int, question Op, asked time.Time) {
 	}
 	b.proof, b.look, b.seenAt, b.looks = bySilence, question, asked, proofLooks
 	b.seen = plan.Observation{State: plan.Off, Detail: "has not answered for " + plan.Span(decl.OffAfter) + " since it took its stop"}
+}
+
+// silenceIsNothing reports whether a node may be silent for another reason than a stop that it took.
+func (e *Engine) silenceIsNothing(i int) bool {
+	return e.rises(i) || e.now.Before(e.nodes[i].belief.boots) || !e.acceptedStop(i) || e.cutOff(i) || e.mayHaveCycled(i) || e.feedOf(i) == unfed
 }
 
 // acceptedStop reports whether a node accepted a stop, and nothing since can have started it again.

@@ -97,7 +97,7 @@ func (e *Engine) checkLiveness() error {
 		for at := id; ; {
 			why := e.waitsFor(at)
 			if why.Code != OthersFirst {
-				if w := e.nodes[s.Node].work; why.Code == UnderWay && w.deadline.IsZero() && w.next.IsZero() && w.phase != waitingForSlot && w.op == 0 && w.guard.waits == 0 && e.nodes[s.Node].question.op == 0 {
+				if w := e.nodes[s.Node].work; why.Code == UnderWay && !e.ends(s.Node) {
 					return fmt.Errorf("%s %s is %s, and nothing will end that", s.Verb, s.Name, w.phase)
 				}
 				break
@@ -113,6 +113,12 @@ func (e *Engine) checkLiveness() error {
 		}
 	}
 	return nil
+}
+
+// ends reports whether something will end the phase of the step under way on a node.
+func (e *Engine) ends(i int) bool {
+	n, w := &e.nodes[i], e.nodes[i].work
+	return !w.deadline.IsZero() || !w.next.IsZero() || w.phase == waitingForSlot || w.op != 0 || w.guard.waits > 0 || n.question.op != 0
 }
 
 // pendingStep gives the first step of a node on a way that has not ended, -1 if there is none.

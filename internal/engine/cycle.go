@@ -14,17 +14,8 @@ func (e *Engine) commit(i int, verb plan.Verb) {
 	if verb != plan.Cut && decl.Kind != plan.Self && !decl.ByPower || e.inDrill(i) {
 		return
 	}
-	feeds := e.estate.Feeds(i)
-	first := true
-	var ids []string
-	for k := range e.supplies {
-		s, st := &e.supplies[k], e.standing(k)
-		first = first && st.cycle == uncut
-		concerned := s.node == i || slices.Contains(feeds, s.node) || len(feeds) == 0 && decl.Kind != plan.Supply
-		if concerned && st.out && st.cycle == uncut {
-			ids = append(ids, e.id(s.node))
-		}
-	}
+	first := e.committedSupply() < 0
+	ids := e.toCommit(i)
 	if len(ids) == 0 {
 		return
 	}
@@ -37,6 +28,21 @@ func (e *Engine) commit(i int, verb plan.Verb) {
 	if first {
 		e.notify(true, "point of no return: from here the plan is finished before anything comes back")
 	}
+}
+
+// toCommit names the supplies that fail, whose cycle has not begun, and that a node gets its power from; all of those if nobody knows
+// which.
+func (e *Engine) toCommit(i int) []string {
+	feeds := e.estate.Feeds(i)
+	var ids []string
+	for k := range e.supplies {
+		s, st := &e.supplies[k], e.standing(k)
+		concerned := s.node == i || slices.Contains(feeds, s.node) || len(feeds) == 0 && e.estate.Node(i).Kind != plan.Supply
+		if concerned && st.out && st.cycle == uncut {
+			ids = append(ids, e.id(s.node))
+		}
+	}
+	return ids
 }
 
 // mayBeMade reports whether a cut from before a crash may have been made while nobody looked: the mains and the output are

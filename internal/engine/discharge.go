@@ -202,9 +202,14 @@ func (e *Engine) maskTest(s *supply, r power.Reading) power.Reading {
 		b.account.gave, b.account.made = s.tracker.Discharge(e.now)
 		s.tracker.Told()
 	}
+	return b.reads(e.now, r)
+}
+
+// reads takes a fresh reading.
+func (b *test) reads(now time.Time, r power.Reading) power.Reading {
 	gone := r.Voltage.Known && r.Nominal.Known && r.Voltage.Value < mainsShare*r.Nominal.Value
 	switch {
-	case gone, b.inexcusable(e.now) && r.Status.Has(power.OB):
+	case gone, b.inexcusable(now) && r.Status.Has(power.OB):
 		r.Status = r.Status&^(power.CAL|power.OL) | power.OB
 	case r.Status.Has(power.OB), r.Status.Has(power.DISCHRG) && !r.Status.Has(power.OL):
 		r.Status |= power.CAL

@@ -71,14 +71,20 @@ func (e *Engine) ask(i int) {
 		if w.guard.rounds == 1 {
 			e.awaitLate(i)
 		}
-		for _, u := range e.usersOf(i) {
-			if w.guard.rounds <= guardRounds && e.inDoubt(u) || w.guard.rounds > 1 && e.asksOn(i, u, w.guard.rounds) {
-				e.await(i, u)
-			}
-		}
+		e.awaitUsers(i)
 	default:
 	}
 	e.passWhenAnswered(i)
+}
+
+// awaitUsers waits for those that use a node and whose word is missing, or too old.
+func (e *Engine) awaitUsers(i int) {
+	w := e.nodes[i].work
+	for _, u := range e.usersOf(i) {
+		if w.guard.rounds <= guardRounds && e.inDoubt(u) || w.guard.rounds > 1 && e.asksOn(i, u, w.guard.rounds) {
+			e.await(i, u)
+		}
+	}
 }
 
 // isOld reports whether a node was last asked longer ago than so.
@@ -179,12 +185,24 @@ func (e *Engine) pass(i int) {
 		w.guard.rounds = max(w.guard.rounds, guardRounds) + 1
 		e.await(i, i)
 		e.passWhenAnswered(i)
-	case w.verb == plan.Unprotect && e.holds(i, plan.Unprotect, 0) && e.ledger.outage.nodes[i].tookProtect(), w.verb == plan.Stop && !e.given(i) && e.holds(i, plan.Stop, 0):
+	case e.isSoAlready(i):
 		e.prove(i, Already, "it was so already")
 	case w.verb == plan.Stop || w.verb == plan.Cut:
 		e.passStop(i)
 	default:
 		e.command(i)
+	}
+}
+
+// isSoAlready reports whether nothing is to be commanded: a node is off, or as it was before it was protected.
+func (e *Engine) isSoAlready(i int) bool {
+	switch verb := e.nodes[i].work.verb; verb {
+	case plan.Unprotect:
+		return e.holds(i, verb, 0) && e.entry(i).tookProtect()
+	case plan.Stop:
+		return !e.given(i) && e.holds(i, verb, 0)
+	default:
+		return false
 	}
 }
 

@@ -31,11 +31,7 @@ func (e *Engine) hear(k int) {
 	if s.lapse == justBack && heard {
 		s.lapse, e.shifted = noLapse, true
 	}
-	s.output.habit = s.output.habit || s.state.SaysOff && st.cycle < cutSent
-	due := !s.cutDue.IsZero() && !e.now.Before(s.cutDue)
-	if s.state.OutputOff || s.state.SaysOff && !s.output.habit || !heard && due {
-		s.output.offSeen = true
-	}
+	e.hearOff(s, st)
 	if st.cycle == cutProven && heard && !s.state.SaysOff && e.nodes[s.node].belief.seen.State == plan.Off {
 		e.cycled(k, "its output is on again")
 		return
@@ -45,6 +41,15 @@ func (e *Engine) hear(k int) {
 			h.then(e, k)
 			return
 		}
+	}
+}
+
+// hearOff takes down what a reading says of an output that is off, or silence since its cut was due.
+func (e *Engine) hearOff(s *supply, st *standing) {
+	s.output.habit = s.output.habit || s.state.SaysOff && st.cycle < cutSent
+	due := !s.cutDue.IsZero() && !e.now.Before(s.cutDue)
+	if s.state.OutputOff || s.state.SaysOff && !s.output.habit || s.state.SilentFor > 0 && due {
+		s.output.offSeen = true
 	}
 }
 

@@ -47,10 +47,8 @@ func (e *Engine) unwanted(i int) {
 
 // overdue serves a rung whose time is over.
 func (e *Engine) overdue(i int) {
-	n, decl := &e.nodes[i], e.estate.Node(i)
-	w := n.work
+	w, decl := e.nodes[i].work, e.estate.Node(i)
 	within := plan.Span(decl.Time(w.rung).Within)
-	tries := e.attempt(i)
 	switch {
 	case w.phase == asking:
 		e.giveUp(i, "", "not confirmed within "+within+": passed over")
@@ -61,9 +59,7 @@ func (e *Engine) overdue(i int) {
 		e.wait(i)
 	case w.verb == plan.Start && e.isStopping(i):
 		e.overdueStopping(i)
-	case w.verb == plan.Start && tries < decl.Attempts && decl.Can.Has(plan.Start) && !e.ledger.outage.orders.hold,
-		w.verb == plan.Unprotect && tries < decl.Attempts && n.belief.seen.Protected == plan.No && !e.ledger.outage.orders.hold,
-		w.rung == plan.Force && tries < decl.Forces && !e.ledger.outage.orders.hold:
+	case e.mayTryAgain(i):
 		e.again(i)
 	case w.verb == plan.Cut:
 		e.notify(true, fmt.Sprintf("the output of %s is not cut after %s: trying again", decl.ID, within))
@@ -71,6 +67,21 @@ func (e *Engine) overdue(i int) {
 	case e.finalLook(i):
 	default:
 		e.escalate(i, Overtime, "not proven within "+within)
+	}
+}
+
+// mayTryAgain reports whether the present rung has a try left.
+func (e *Engine) mayTryAgain(i int) bool {
+	w, decl, tries := e.nodes[i].work, e.estate.Node(i), e.attempt(i)
+	switch {
+	case e.ledger.outage.orders.hold:
+		return false
+	case w.verb == plan.Start:
+		return tries < decl.Attempts && decl.Can.Has(plan.Start)
+	case w.verb == plan.Unprotect:
+		return tries < decl.Attempts && e.nodes[i].belief.seen.Protected == plan.No
+	default:
+		return w.rung == plan.Force && tries < decl.Forces
 	}
 }
 

@@ -203,10 +203,7 @@ func (l *ledger) apply(r *Record) error {
 	case Opened:
 		l.opened(r)
 	case Snapshot, Widened:
-		o.snapped = true
-		for k, i := range nodes {
-			o.nodes[i].take(&r.Nodes[k])
-		}
+		o.take(nodes, r)
 	case Mains:
 		l.mains(r)
 	case Turned:
@@ -318,6 +315,14 @@ func (l *ledger) opened(r *Record) {
 		return
 	}
 	l.failing(r)
+}
+
+// take takes a snapshot, or what is added to one.
+func (o *outage) take(nodes []int, r *Record) {
+	o.snapped = true
+	for k, i := range nodes {
+		o.nodes[i].take(&r.Nodes[k])
+	}
 }
 
 func (n *entry) take(ns *NodeState) {

@@ -123,8 +123,8 @@ var bugs = []bug{
 		{engineBelief, "|| !e.acceptedStop(i) || e.cutOff(i)", "|| e.cutOff(i)"},
 	}},
 	{name: "belief: silence proves a node off that may be booting", edits: []edit{
-		{engineBelief, "decl.OffAfter == 0 || e.rises(i) || e.now.Before(b.boots) ||", "decl.OffAfter == 0 ||"},
-		{engineBelief, "|| e.mayHaveCycled(i) || e.feedOf(i) == unfed || b.unasked {", "|| b.unasked {"},
+		{engineBelief, "return e.rises(i) || e.now.Before(e.nodes[i].belief.boots) || !e.accepted", "return !e.accepted"},
+		{engineBelief, "|| e.mayHaveCycled(i) || e.feedOf(i) == unfed\n", "\n"},
 		{engineLedger, "n.last.taken, n.lit, n.snap.past = false, true, true", "n.lit, n.snap.past = true, true"},
 	}},
 	{name: "belief: silence behind a dark switch proves a node off", edits: []edit{

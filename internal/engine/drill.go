@@ -135,19 +135,9 @@ func (e *Engine) drillIsDown() string {
 	if why := e.unfitForLong(); why != "" {
 		return why
 	}
-	var held []string
-	for id := range e.course.steps {
-		s := &e.course.steps[id]
-		if s.goal != plan.Down || s.Milestone || s.Node < 0 || !o.drill.in[s.Node] || e.course.stands[id] == proven {
-			continue
-		}
-		switch why := e.waitsFor(id); why.Code {
-		case GivenUp, NotProven, OthersFirst: // what it waits for says it
-		case Pausing:
-			held = append(held, s.Name)
-		default:
-			return ""
-		}
+	held, goesOn := e.heldInDrill()
+	if goesOn {
+		return ""
 	}
 	switch why := e.needed(o.drill.in); {
 	case len(held) == 0:
@@ -159,6 +149,24 @@ func (e *Engine) drillIsDown() string {
 		return "held back: " + some(held)
 	}
 	return ""
+}
+
+// heldInDrill names the steps down of a drill that are held back, and reports whether another goes on, or will.
+func (e *Engine) heldInDrill() (held []string, goesOn bool) {
+	for id := range e.course.steps {
+		s := &e.course.steps[id]
+		if s.goal != plan.Down || s.Milestone || s.Node < 0 || !e.ledger.outage.drill.in[s.Node] || e.course.stands[id] == proven {
+			continue
+		}
+		switch why := e.waitsFor(id); why.Code {
+		case GivenUp, NotProven, OthersFirst: // what it waits for says it
+		case Pausing:
+			held = append(held, s.Name)
+		default:
+			return nil, true
+		}
+	}
+	return held, false
 }
 
 // unfitForLong says which supply a drill does not go on with; "": all are well, or may be in a moment.

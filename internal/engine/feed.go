@@ -17,7 +17,7 @@ const (
 	feeds       feed = iota // what feeds it is heard, and its output is on
 	maybeCycled             // it is silent, and was off, or to be cut, or may have given out: its power may have gone and come back since
 	fedUnheard              // it is silent, and had time left when it was last heard
-	unfed                   // its output is off, as it says: what is sent to the node is lost, or reaches it as it comes up
+	unfed                   // its output is off, as it says, or its cut is due: what is sent to the node is lost, or reaches it as it comes up
 )
 
 // feedBy gives what is known of a supply's output.
@@ -28,7 +28,7 @@ func (e *Engine) feedBy(k int) feed {
 		return maybeCycled
 	case s.mute:
 		return fedUnheard
-	case s.state.OutputOff:
+	case s.state.OutputOff, !s.cutDue.IsZero() && !e.now.Before(s.cutDue):
 		return unfed
 	}
 	return feeds

@@ -37,7 +37,7 @@ func (e *Engine) hear(k int) {
 		return
 	}
 	for at := range hearings {
-		if h := &hearings[at]; h.is(s, st) {
+		if h := hearings[at]; h.is(s, st) {
 			h.then(e, k)
 			return
 		}
@@ -54,9 +54,10 @@ func (e *Engine) hearOff(s *supply, st *standing) {
 }
 
 func (s *supply) isHeardOn() bool { return s.state.SilentFor == 0 && !s.state.OutputOff }
+func (s *supply) saysOff() bool   { return s.state.SilentFor == 0 && s.state.OutputOff }
 
 func givesOut(s *supply, st *standing) bool {
-	return s.state.OutputOff && s.state.SilentFor == 0 && st.cycle == committed
+	return s.saysOff() && st.cycle == committed
 }
 
 func isOffUncut(s *supply, st *standing) bool { return s.state.OutputOff && st.cycle < cutSent }

@@ -444,18 +444,26 @@ func (o *outage) ordered(r *Record) {
 
 // step takes a record about a step of a node.
 func (l *ledger) step(i int, r *Record) {
-	n := &l.outage.nodes[i]
 	verb := plan.Stop
-	if r.Verb != nil {
+	if r.Verb != nil && *r.Verb != plan.Force {
 		verb = *r.Verb
 	}
 	if verb == plan.Discharge || verb == plan.EndDischarge {
 		l.outage.drill.follow(r)
 		return
 	}
-	if verb == plan.Force {
-		verb = plan.Stop
+	l.outage.nodes[i].step(verb, r)
+	if r.Kind == Intent && verb == plan.Start && l.estate.Node(i).Kind == plan.Outlet {
+		l.cycled(i, r)
 	}
+	if k := l.supply[i]; k >= 0 && (verb == plan.Cut || r.Kind == Reopened) {
+		l.outage.supplies[k].cut(r.Kind)
+		l.settle()
+	}
+}
+
+// step takes a record about a step of this node.
+func (n *entry) step(verb plan.Verb, r *Record) {
 	switch r.Kind {
 	case Intent, Asked:
 		n.begun(verb, r)
@@ -471,13 +479,6 @@ func (l *ledger) step(i int, r *Record) {
 	case Reopened:
 		n.reopened(verb)
 	default:
-	}
-	if r.Kind == Intent && verb == plan.Start && l.estate.Node(i).Kind == plan.Outlet {
-		l.cycled(i, r)
-	}
-	if k := l.supply[i]; k >= 0 && (verb == plan.Cut || r.Kind == Reopened) {
-		l.outage.supplies[k].cut(r.Kind)
-		l.settle()
 	}
 }
 

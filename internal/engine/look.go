@@ -87,32 +87,15 @@ func (e *Engine) observed(ev Observed) {
 
 // see takes what was seen of a node, and follows what it means.
 func (e *Engine) see(i int, seen plan.Observation, question Op, asked time.Time) {
-	decl, n := e.estate.Node(i), &e.nodes[i]
-	if k := e.ledger.supply[i]; k >= 0 && seen.State == plan.On && e.standing(k).cycle == cutProven && e.supplies[k].state.OutputOff && e.supplies[k].state.SilentFor == 0 {
+	n := &e.nodes[i]
+	if k := e.ledger.supply[i]; k >= 0 && seen.State == plan.On && e.standing(k).cycle == cutProven && e.supplies[k].saysOff() {
 		seen.State = plan.Off // its own readings say that the output is off still
 	}
 	e.believe(i, seen, question, asked)
 	if n.belief.looks == 1 && n.belief.answer == n.belief.seen.State && (seen.State == plan.On || seen.State == plan.Off) {
 		e.probe(i) // one look proves nothing
 	}
-	was := n.settled
-	switch {
-	case e.isOff(i):
-		n.settled = plan.Off
-	case e.isOn(i):
-		n.settled = plan.On
-	}
-	told := e.ledger.outage != nil && e.ledger.outage.nodes[i].shown != asFound
-	switch changed := was != n.settled; {
-	case changed && decl.Kind == plan.Host:
-		e.renewGuests(i)
-	case changed && decl.Kind == plan.Outlet && (was != plan.Unknown || told): // what hangs on it gains its power, or loses it
-		for _, u := range e.estate.Dependents(i) {
-			if n.settled != plan.Off || !e.isOff(u) { // what is off does not come up by losing its power
-				e.renew(u)
-			}
-		}
-	}
+	e.settleIn(i)
 	if e.ledger.outage != nil {
 		if k := e.ledger.supply[i]; k >= 0 {
 			e.seeOutput(k)
@@ -123,6 +106,36 @@ func (e *Engine) see(i int, seen plan.Observation, question Op, asked time.Time)
 	e.touch(i)
 	if n.work != nil {
 		e.judge(i)
+	}
+}
+
+// settleIn follows a node that is proven on or off, and was not so before: what it carries comes up or goes with it.
+func (e *Engine) settleIn(i int) {
+	n, was := &e.nodes[i], e.nodes[i].settled
+	switch {
+	case e.isOff(i):
+		n.settled = plan.Off
+	case e.isOn(i):
+		n.settled = plan.On
+	}
+	if was == n.settled {
+		return
+	}
+	told := e.ledger.outage != nil && e.entry(i).shown != asFound
+	switch kind := e.estate.Node(i).Kind; {
+	case kind == plan.Host:
+		e.renewGuests(i)
+	case kind == plan.Outlet && (was != plan.Unknown || told):
+		e.renewBehind(i)
+	}
+}
+
+// renewBehind begins a new epoch of what hangs on an outlet that went on or off. What is off does not come up by losing its power.
+func (e *Engine) renewBehind(outlet int) {
+	for _, u := range e.estate.Dependents(outlet) {
+		if e.nodes[outlet].settled != plan.Off || !e.isOff(u) {
+			e.renew(u)
+		}
 	}
 }
 
@@ -154,15 +167,23 @@ func (e *Engine) seeOutput(k int) {
 		s.output.offSeen = true
 	case e.isOff(s.node) && st.cycle == committed:
 		e.wentOff(k)
-	case b.seen.State == plan.On && st.cycle == cutProven && !s.output.offSeen && (b.seen.Uncut || e.watchedCut(s)):
-		if b.seen.Uncut || !e.now.Before(s.cutDue.Add(cutMargin)) {
-			e.cutNotMade(k)
-		}
 	case b.seen.State == plan.On && st.cycle == cutProven:
-		e.cycled(k, "its output is on again")
+		e.seeUncut(k)
 	}
 	if b.seen.State != plan.Off {
 		s.output.onAt = b.seenAt
+	}
+}
+
+// seeUncut follows a look that shows an output on whose cut was proven: it was off and is on again, or the cut was not made.
+func (e *Engine) seeUncut(k int) {
+	s := &e.supplies[k]
+	says := e.nodes[s.node].belief.seen.Uncut
+	switch {
+	case s.output.offSeen || !says && !e.watchedCut(s):
+		e.cycled(k, "its output is on again")
+	case says || !e.now.Before(s.cutDue.Add(cutMargin)):
+		e.cutNotMade(k)
 	}
 }
 

@@ -50,21 +50,40 @@ func (e *Engine) Refuses(o Order) string {
 		return "no outage is under way: all supplies are on line"
 	case o.Verb == Confirm || o.Verb == Skip:
 		return e.refusesWord(o)
-	case o.Verb == Hold && run.orders.hold:
-		return "it is on hold already"
-	case o.Verb == Resume && !run.orders.hold:
-		return "it is not on hold"
+	case o.Verb == Hold || o.Verb == Resume:
+		return run.refusesHold(o.Verb == Hold)
 	case run.drill.phase == drillBattery && o.Verb != Abort:
 		return "a battery is being drilled; use abort to end that"
 	case run.drill.on() && o.Verb == Go:
 		return "this is a drill, which goes on by itself; use abort to bring back at once what it has stopped"
-	case o.Verb == Abort && e.committedSupply() >= 0:
-		return "the point of no return is passed: the plan is finished and then reversed; use hold to stop it where it is"
-	case (o.Verb == Abort || o.Verb == Go) && run.drill.phase != drillBattery && !e.anyGoesDown():
-		if o.Verb == Abort {
-			return "it is going up already; use hold to stop it"
-		}
+	case run.drill.phase == drillBattery:
+		return ""
+	case o.Verb == Abort:
+		return e.refusesAbort()
+	case o.Verb == Go && !e.anyGoesDown():
 		return "it is going up: the recharge gate is not passed over by command"
+	}
+	return ""
+}
+
+func (o *outage) refusesHold(hold bool) string {
+	switch {
+	case o.drill.phase == drillBattery:
+		return "a battery is being drilled; use abort to end that"
+	case hold && o.orders.hold:
+		return "it is on hold already"
+	case !hold && !o.orders.hold:
+		return "it is not on hold"
+	}
+	return ""
+}
+
+func (e *Engine) refusesAbort() string {
+	switch {
+	case e.committedSupply() >= 0:
+		return "the point of no return is passed: the plan is finished and then reversed; use hold to stop it where it is"
+	case !e.anyGoesDown():
+		return "it is going up already; use hold to stop it"
 	}
 	return ""
 }

@@ -179,30 +179,38 @@ func dataIsSafe(e *Engine, i int, rung plan.Verb) string {
 	if !takesDown(rung) {
 		return ""
 	}
-	decl := e.estate.Node(i)
-	if decl.Can.Has(plan.Flush) && e.nodes[i].belief.seen.Clean != plan.Yes {
+	if e.estate.Node(i).Can.Has(plan.Flush) && e.nodes[i].belief.seen.Clean != plan.Yes {
 		return "it is not proven clean"
 	}
-	for _, c := range e.protectors {
-		b := &e.nodes[c].belief
-		if e.estate.Node(c).Can.Has(plan.Flush) && slices.Contains(e.estate.Needs(c), i) && !e.isOff(c) && b.seen.Clean != plan.Yes {
-			return e.id(c) + " on it is not proven clean"
-		}
+	if c := slices.IndexFunc(e.protectors, func(c int) bool { return e.keepsDirty(c, i) }); c >= 0 {
+		return e.id(e.protectors[c]) + " on it is not proven clean"
 	}
 	if rung != plan.Stop || e.wasSent(i) {
 		return ""
 	}
-	for _, c := range e.protectors {
-		n := e.estate.Node(c)
-		if !e.goesDown(c) || e.isOff(c) || e.isProtected(c) || e.ledger.outage.nodes[c].givenUp.Has(plan.Protect) {
-			continue
-		}
-		over := n.Kind == plan.Cluster && decl.Stage == power.ShutdownStage && (e.dependsOn(i, c) || e.dependsOn(c, i))
-		if over || n.Kind != plan.Cluster && decl.Kind == plan.VM {
-			return e.id(c) + " is not protected"
-		}
+	if c := slices.IndexFunc(e.protectors, func(c int) bool { return e.isBare(c) && e.comesBefore(c, i) }); c >= 0 {
+		return e.id(e.protectors[c]) + " is not protected"
 	}
 	return ""
+}
+
+// keepsDirty reports whether a cache that keeps its data on a node is not proven clean.
+func (e *Engine) keepsDirty(cache, i int) bool {
+	return e.estate.Node(cache).Can.Has(plan.Flush) && slices.Contains(e.estate.Needs(cache), i) && !e.isOff(cache) && e.nodes[cache].belief.seen.Clean != plan.Yes
+}
+
+// isBare reports whether a cache or a cluster goes down, is not known to be protected, and was not given up.
+func (e *Engine) isBare(c int) bool {
+	return e.goesDown(c) && !e.isOff(c) && !e.isProtected(c) && !e.entry(c).givenUp.Has(plan.Protect)
+}
+
+// comesBefore reports whether a cache or a cluster is protected before a node is stopped.
+func (e *Engine) comesBefore(c, i int) bool {
+	decl := e.estate.Node(i)
+	if e.estate.Node(c).Kind != plan.Cluster {
+		return decl.Kind == plan.VM
+	}
+	return decl.Stage == power.ShutdownStage && (e.dependsOn(i, c) || e.dependsOn(c, i))
 }
 
 // dependsOn reports whether a node needs another, directly or through others.

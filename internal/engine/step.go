@@ -175,15 +175,7 @@ func (e *Engine) commanded(i int, ev Finished) {
 		e.record(Record{Kind: Accepted, Op: ev.Op, Node: e.id(i), Verb: &verb, Attempt: e.last(i).attempt, Outcome: ev.Outcome, Reason: ev.Detail})
 	}
 	w.answer = map[Outcome]answer{Done: accepted, TimedOut: unknown, Unreached: unreached}[ev.Outcome]
-	if ev.Outcome != Done && ev.Outcome != TimedOut && w.rung == plan.Start {
-		n.belief.rising = n.belief.boots // it was not told
-	}
-	if takesDown(w.rung) {
-		n.belief.falling = e.now.Add(proofStands)          // from when it was taken
-		if ev.Outcome == Busy || ev.Outcome == Unreached { // one that refuses may do it all the same
-			n.belief.falling = time.Time{}
-		}
-	}
+	e.setInMotion(i, ev.Outcome)
 	switch ev.Outcome {
 	case Done:
 		if e.holds(i, w.verb, e.last(i).op) { // a watch was faster than the answer
@@ -204,6 +196,19 @@ func (e *Engine) commanded(i int, ev Finished) {
 			e.giveWay(i)
 		}
 		e.backOff(i)
+	}
+}
+
+// setInMotion follows what the answer to a command means for the time in which its node may be on its way.
+func (e *Engine) setInMotion(i int, outcome Outcome) {
+	b, rung := &e.nodes[i].belief, e.nodes[i].work.rung
+	switch {
+	case rung == plan.Start && outcome != Done && outcome != TimedOut: // it was not told
+		b.rising = b.boots
+	case takesDown(rung) && (outcome == Busy || outcome == Unreached):
+		b.falling = time.Time{}
+	case takesDown(rung): // from when it was taken; and one that refuses may do it all the same
+		b.falling = e.now.Add(proofStands)
 	}
 }
 
@@ -250,16 +255,26 @@ func (e *Engine) judge(i int) {
 	case b.seen.State == plan.Gone:
 		e.gone(i)
 	case w.phase == commanding:
-	case w.verb == plan.Cut && w.resumed && b.seen.State == plan.On && w.phase != waitingForSlot:
-		if e.settleCut(i); n.work == w && w.phase == proving {
-			e.lookOn(i)
-		}
+	case w.verb == plan.Cut && w.resumed && b.seen.State == plan.On:
+		e.judgeCutBefore(i)
 	case (w.verb == plan.Protect || w.verb == plan.Flush) && e.isOff(i):
 		e.holdBack(i, "it is off")
 	case e.holds(i, w.verb, e.last(i).op) && e.settles(i):
 		e.prove(i, e.proofOf(i), b.seen.Detail)
 	case w.phase == proving:
 		e.judgeProving(i)
+	}
+}
+
+// judgeCutBefore follows a look that shows an output on whose cut is from before a crash.
+func (e *Engine) judgeCutBefore(i int) {
+	n := &e.nodes[i]
+	w := n.work
+	if w.phase == waitingForSlot {
+		return
+	}
+	if e.settleCut(i); n.work == w && w.phase == proving {
+		e.lookOn(i)
 	}
 }
 

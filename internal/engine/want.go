@@ -59,41 +59,44 @@ func (e *Engine) comesUp(i int) bool {
 // judgeStep finds how a step stands.
 func (e *Engine) judgeStep(id int) stand {
 	s := &e.course.steps[id]
-	if s.Milestone && (s.Node < 0 || s.goal == plan.Down && !e.goesDown(s.Node)) || s.Milestone && s.goal == plan.Up {
-		return e.worst(id)
-	}
-	i := s.Node
-	node, entry := e.estate.Node(i), &e.ledger.outage.nodes[i]
-	if s.goal == plan.Up {
-		return e.judgeUp(id)
-	}
 	switch {
-	case !e.goesDown(i):
-		return proven
 	case s.Milestone:
 		return e.worst(id)
+	case s.goal == plan.Up:
+		return e.judgeUp(id)
+	case !e.goesDown(s.Node):
+		return proven
 	case s.Verb == plan.Cut:
-		return e.judgeCut(i)
-	case node.Kind == plan.Person:
-		if entry.shown == shownOff || entry.givenUp.Has(plan.Stop) {
-			return proven
-		}
-	case node.Kind == plan.Self:
-		if entry.shown == shownOff { // it was told, and there is nothing to look at: it goes now
-			return proven
-		}
+		return e.judgeCut(s.Node)
+	case e.isDone(id):
+		return proven
+	case e.nodes[s.Node].work != nil && e.nodes[s.Node].work.step == id, !e.entry(s.Node).givenUp.Has(s.Verb), e.estate.Node(s.Node).Kind == plan.Self:
 		return pending
+	}
+	return givenUpStand(e.estate.Node(s.Node), s.Verb)
+}
+
+// isDone reports whether nothing is to be done any more in a step of the way down.
+func (e *Engine) isDone(id int) bool {
+	s := &e.course.steps[id]
+	i := s.Node
+	entry := e.entry(i)
+	switch e.estate.Node(i).Kind {
+	case plan.Person:
+		return entry.shown == shownOff || entry.givenUp.Has(plan.Stop)
+	case plan.Self:
+		return entry.shown == shownOff // it was told, and there is nothing to look at: it goes now
+	default:
+	}
+	switch {
 	case e.isOff(i), e.isCutOff(i):
-		return proven
-	case e.nodes[i].work != nil && e.nodes[i].work.step == id:
-		return pending
-	case s.Verb != plan.Stop && e.holds(i, s.Verb, entry.commandedBy(s.Verb)) && (s.Verb != plan.Protect || !e.lateMayCome(i)), s.Verb == plan.Protect && e.staysProtected(i):
-		return proven
+		return true
+	case e.nodes[i].work != nil && e.nodes[i].work.step == id, s.Verb == plan.Stop:
+		return false
+	case s.Verb == plan.Protect && e.staysProtected(i):
+		return true
 	}
-	if entry.givenUp.Has(s.Verb) {
-		return givenUpStand(node, s.Verb)
-	}
-	return pending
+	return e.holds(i, s.Verb, entry.commandedBy(s.Verb)) && (s.Verb != plan.Protect || !e.lateMayCome(i))
 }
 
 // commandedBy gives the number of the last command if it was for this verb: what shows its effect was asked after it.

@@ -9,17 +9,16 @@ import (
 	"ebbtide/internal/power"
 )
 
-// What an estimate takes in a simulation: enough trials for its purpose, of which a run that is only judged has fewer, and of a
-// great estate no more than play so many nodes, but some.
+// What an estimate takes in a simulation: enough trials for its purpose, and of a great estate no more than play so many
+// nodes, but some.
 const (
 	mostEstimateTrials  = 100
-	leanEstimateTrials  = 40
 	leastEstimateTrials = 20
 	estimateNodes       = 20_000
 )
 
-func estimateTrials(estate *plan.Estate, most int) int {
-	return min(most, max(leastEstimateTrials, estimateNodes/max(1, estate.Len())))
+func estimateTrials(estate *plan.Estate) int {
+	return min(mostEstimateTrials, max(leastEstimateTrials, estimateNodes/max(1, estate.Len())))
 }
 
 // estimate tells how long the rest of the plan takes. The answer to the same question is the same.
@@ -37,10 +36,10 @@ func (s *simulation) estimate(ask engine.Estimate) engine.Estimated {
 // answers (lean), they are what is decided by and no more: how long waits may be, what slack is judged by while it is, or the
 // test of a battery, and what a recharge is judged by if another shutdown is.
 func (s *simulation) forecasting() func(*plan.Estate, engine.Estimate) engine.Estimated {
+	f := forecast.New(nil, estimateTrials(s.estate))
 	if !s.lean {
-		return forecast.New(nil, estimateTrials(s.estate, mostEstimateTrials)).Answer
+		return f.Answer
 	}
-	f := forecast.New(nil, estimateTrials(s.estate, leanEstimateTrials))
 	slack, tests, whole := decidesBy(&s.scenario, power.SlackBelow), testsBattery(&s.scenario), decidesBy(&s.scenario, power.RechargedFor)
 	return func(estate *plan.Estate, ask engine.Estimate) engine.Estimated {
 		answer := engine.Estimated{Hosts: f.Hosts(estate, ask)}

@@ -85,7 +85,7 @@ var bugs = []bug{
 		{engineGuard, "\t\tif !e.isOn(d) || e.nodes[d].belief.answer != plan.On {", "\t\tif false {"},
 	}},
 	{name: "rule 12: VMs are stopped before caches are in write-through", edits: []edit{
-		{enginePermit, "\t\tif over || n.Kind != plan.Cluster && decl.Kind == plan.VM {", "\t\tif over {"},
+		{enginePermit, "\t\treturn decl.Kind == plan.VM\n", "\t\treturn false\n"},
 		{planStep, "return b.step(i, Stop, n.Stage, withStep(after, protected)...)", "return b.step(i, Stop, n.Stage, after...)"},
 	}},
 	{name: "rule 12: storage is stopped with dirty blocks", edits: []edit{
@@ -161,7 +161,7 @@ var bugs = []bug{
 		{engineBelief, "b.seen.Protected == plan.No && e.setAsBefore(i)", "b.seen.Protected == plan.No"},
 	}},
 	{name: "belief: a host that came up says nothing of its VMs", by: "./internal/engine TestStories", edits: []edit{
-		{engineLook, "\tcase changed && decl.Kind == plan.Host:\n\t\te.renewGuests(i)\n", ""},
+		{engineLook, "\tcase kind == plan.Host:\n\t\te.renewGuests(i)\n", ""},
 	}},
 	{name: "ledger: a crash forgets what was under way", edits: []edit{
 		{engineEngine, "\t\tif !last.open {\n\t\t\tcontinue", "\t\tif true {\n\t\t\tcontinue"},
@@ -192,7 +192,7 @@ var bugs = []bug{
 		{engineCorrect, "\te.writeDown(i, Proven, plan.Start, \"it came back by itself\", Already)\n", ""},
 	}},
 	{name: "ledger: a cut that was not made counts as made", edits: []edit{
-		{engineLook, "\tcase b.seen.State == plan.On && st.cycle == cutProven && !s.output.offSeen && (b.seen.Uncut || e.watchedCut(s)):", "\tcase false:"},
+		{engineLook, "\tcase s.output.offSeen || !says && !e.watchedCut(s):", "\tcase true:"},
 	}},
 	{name: "want: a cluster is not put back", edits: []edit{
 		{engineWant, "\t\tif !e.toPutBack(i) {\n", "\t\tif !e.toPutBack(i) || node.Kind == plan.Cluster {\n"},

@@ -134,7 +134,11 @@ func (e *Engine) provenOff(i int) bool {
 	if b.proof < twoLooks || b.doubt != plan.Unknown {
 		return false
 	}
-	return e.now.Sub(b.askedAt) <= proofStands && (b.answer == plan.Off || b.answer == plan.Gone || !e.mayHaveCycled(i))
+	age := proofStands
+	if e.mayHaveCome(i) { // it may come up with its host at any moment
+		age = proofAge
+	}
+	return e.now.Sub(b.askedAt) <= age && (b.answer == plan.Off || b.answer == plan.Gone || !e.mayHaveCycled(i))
 }
 
 // inDoubt reports whether a node has to be asked before a command rests on its being off.

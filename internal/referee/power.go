@@ -89,7 +89,7 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	case s.spent.IsZero():
 		s.spent = at
 	}
-	if at.Sub(s.spent) < slowness || r.hold || s.aborted {
+	if at.Sub(s.spent) < slowness || r.hold || at.Sub(r.heldUntil) < slowness || s.aborted {
 		return
 	}
 	gone := func(other *supply) bool {

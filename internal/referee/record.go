@@ -31,7 +31,7 @@ func (r *Referee) Recorded(at time.Time, rec *engine.Record) {
 	case engine.Closed:
 		r.close(at, rec.Nodes)
 	case engine.Ordered:
-		r.ordered(rec)
+		r.ordered(at, rec)
 	case engine.Mains, engine.NoReturn, engine.Turned, engine.Triggered:
 		r.ofSupplies(at, rec)
 	default:
@@ -123,7 +123,7 @@ func (r *Referee) close(at time.Time, reported []engine.NodeState) {
 }
 
 // ordered follows the orders that were not refused.
-func (r *Referee) ordered(rec *engine.Record) {
+func (r *Referee) ordered(at time.Time, rec *engine.Record) {
 	if rec.Reason != "" {
 		return
 	}
@@ -131,7 +131,7 @@ func (r *Referee) ordered(rec *engine.Record) {
 	case engine.Hold:
 		r.hold = true
 	case engine.Resume:
-		r.hold = false
+		r.hold, r.heldUntil = false, at
 	case engine.Abort, engine.Go:
 		r.hold = r.hold && rec.Order == engine.Abort
 		for k := range r.supplies {

@@ -50,15 +50,16 @@ type Referee struct {
 	asking   asking
 	users    [][]int // per node: see usersOf; nil: not asked yet
 
-	life     int // numbers the lives of the controller: an intent of an earlier one allows no command
-	open     bool
-	snapshot bool
-	hold     bool
-	drill    []bool // the nodes that the open drill takes, until a supply fails; nil: none is open
-	drillUp  bool   // the drill has turned: nothing is to be stopped any more
-	observes bool   // nothing is to be commanded
-	moved    time.Time
-	stranded bool // see strand
+	life      int // numbers the lives of the controller: an intent of an earlier one allows no command
+	open      bool
+	snapshot  bool
+	hold      bool
+	heldUntil time.Time
+	drill     []bool // the nodes that the open drill takes, until a supply fails; nil: none is open
+	drillUp   bool   // the drill has turned: nothing is to be stopped any more
+	observes  bool   // nothing is to be commanded
+	moved     time.Time
+	stranded  bool // see strand
 	// forgetful: records were lost with the journal's disk and a crash on top. Until the next outage begins, what rests on them
 	// can't be asked.
 	forgetful bool

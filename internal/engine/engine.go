@@ -3,7 +3,8 @@
 // starts nothing and writes nothing; the shell (package runner), the simulator and the replay all drive the same code.
 //
 // There are four kinds of state, each with one way to change. What is durable is the ledger (ledger.go), which changes by
-// its records alone. What is believed of a node (belief.go, look.go) is evidence, which ends with what it was seen in.
+// its records alone. What is believed of a node (belief.go, look.go) is evidence, which ends with what it was seen in; what may
+// have happened to its power since is one question (feed.go). What is shown to be otherwise goes on record (correct.go, hear.go).
 // What is wanted is a function of both: how a supply is in one word (condition.go, supply.go), where a node is to go and
 // which of its steps has its turn (want.go, evaluate.go), and what a step waits for (why.go). Work (work.go) is the one
 // step under way on a node: guard.go collects evidence before it, permit.go holds its command against the rules, step.go

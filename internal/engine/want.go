@@ -145,37 +145,37 @@ func (e *Engine) judgeCut(i int) stand {
 // judgeUp is judgeStep for the way up.
 func (e *Engine) judgeUp(id int) stand {
 	s := &e.course.steps[id]
-	i := s.Node
-	node, entry := e.estate.Node(i), &e.ledger.outage.nodes[i]
 	switch {
-	case node.Kind == plan.Supply:
-		return proven // whether a feed is back is asked when its load is to start
-	case !e.ledger.outage.scope[i]:
+	case e.isBack(id):
 		return proven
-	case s.Verb == plan.Unprotect:
-		if !e.toPutBack(i) {
-			return proven
-		}
-	case node.Kind == plan.Passive && node.Healthy:
-		if e.isOn(i) {
-			return proven
-		}
-	case node.Kind == plan.Person:
-		if !e.comesUp(i) {
-			return proven
-		}
-	case !entry.snap.on():
-		return proven
-	case e.isOn(i) && !e.goesDown(i) && (e.nodes[i].work == nil || e.nodes[i].work.step != id):
-		return proven
-	}
-	if entry.givenUp.Has(s.Verb) {
-		return givenUpStand(node, s.Verb)
+	case e.entry(s.Node).givenUp.Has(s.Verb):
+		return givenUpStand(e.estate.Node(s.Node), s.Verb)
 	}
 	if worst := e.worst(id); worst != proven && worst != pending {
 		return lost
 	}
 	return pending
+}
+
+// isBack reports whether nothing is to be done any more in a step of the way up.
+func (e *Engine) isBack(id int) bool {
+	s := &e.course.steps[id]
+	i, node := s.Node, e.estate.Node(s.Node)
+	switch {
+	case node.Kind == plan.Supply: // whether a feed is back is asked when its load is to start
+		return true
+	case !e.ledger.outage.scope[i]:
+		return true
+	case s.Verb == plan.Unprotect:
+		return !e.toPutBack(i)
+	case node.Kind == plan.Passive && node.Healthy:
+		return e.isOn(i)
+	case node.Kind == plan.Person:
+		return !e.comesUp(i)
+	case !e.entry(i).snap.on():
+		return true
+	}
+	return e.isOn(i) && !e.goesDown(i) && (e.nodes[i].work == nil || e.nodes[i].work.step != id)
 }
 
 // toPutBack reports whether this outage has to put back what it changed of a node: not what was so before it began.
@@ -260,6 +260,27 @@ func (e *Engine) waitsFor(id int) Why {
 
 // waitsDown is waitsFor on the way down.
 func (e *Engine) waitsDown(id int) Why {
+	if why := e.waitsToLeave(id); why.Code != NothingElse {
+		return why
+	}
+	s := &e.course.steps[id]
+	if s.Verb == plan.Cut {
+		if why := e.waitsToCut(s.Node); why.Code != NothingElse {
+			return why
+		}
+	}
+	hurry := e.press[s.Node]
+	if s.Verb == plan.Flush && hurry >= reserveReached || s.Verb == plan.Cut && hurry >= cutNow {
+		return Why{Code: NothingElse}
+	}
+	if worst := e.worst(id); !e.tolerates(s, worst) {
+		return Why{Code: whyBefore(worst), node: e.firstBefore(id, worst)}
+	}
+	return Why{Code: NothingElse}
+}
+
+// waitsToLeave says what speaks against taking a node down at all, beside what comes before it.
+func (e *Engine) waitsToLeave(id int) Why {
 	s := &e.course.steps[id]
 	o := e.ledger.outage
 	entry := &o.nodes[s.Node]
@@ -280,18 +301,6 @@ func (e *Engine) waitsDown(id int) Why {
 		return Why{Code: MaybeBack, node: s.Node}
 	case o.drill.phase == drillDown && !e.drillFit:
 		return Why{Code: DrillUnfit}
-	}
-	if s.Verb == plan.Cut {
-		if why := e.waitsToCut(s.Node); why.Code != NothingElse {
-			return why
-		}
-	}
-	hurry := e.press[s.Node]
-	if s.Verb == plan.Flush && hurry >= reserveReached || s.Verb == plan.Cut && hurry >= cutNow {
-		return Why{Code: NothingElse}
-	}
-	if worst := e.worst(id); !e.tolerates(s, worst) {
-		return Why{Code: whyBefore(worst), node: e.firstBefore(id, worst)}
 	}
 	return Why{Code: NothingElse}
 }

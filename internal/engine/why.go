@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"strings"
 	"time"
 
 	"ebbtide/internal/plan"
@@ -45,53 +46,48 @@ const (
 	WhyCodes
 )
 
+// whyTexts say each in words; {} is what it is about. What has none is nothing to wait for.
+var whyTexts = [WhyCodes]string{
+	NothingElse:   "its turn has come: limit of {}",
+	NotInSnapshot: "waiting for the snapshot of what is on",
+	NotLooked:     "waiting for an answer of {}",
+	Pausing:       "trying again in {}",
+	GivenUp:       "given up: {} was not proven; a person is needed",
+	WasAborted:    "aborted by an operator",
+	OnHold:        "held by an operator",
+	StageNotBegun: "waiting for stage {}",
+	SupplyUnheard: "waiting to hear from {}",
+	MaybeBack:     "waiting to see whether its power is back",
+	DrillUnfit:    "waiting for every supply to be well",
+	SupplySilent:  "waiting to hear from {}, which takes no command while it is silent",
+	SupplyUnfit:   "waiting for {}, which is " + conditionTexts[unfit],
+	OthersFirst:   "waiting for {}",
+	NotProven:     "waiting for {}, which was given up; a person is needed unless it settles by itself",
+	PowerLost:     "waiting for power: {}",
+	GateShut:      "waiting for {}",
+	NoJournal:     "waiting for the journal: nothing is started without it",
+}
+
 // text says it in words.
 func (e *Engine) text(w Why) string {
-	id := ""
+	about := ""
 	if w.node >= 0 && w.node < len(e.nodes) {
-		id = e.id(w.node)
+		about = e.id(w.node)
 	}
 	switch w.Code {
-	case NothingElse:
-		return "its turn has come: limit of " + id
-	case NothingToDo, UnderWay, CutUseless, WhyCodes:
-		return ""
-	case NotInSnapshot:
-		return "waiting for the snapshot of what is on"
-	case NotLooked:
-		return "waiting for an answer of " + id
 	case Pausing:
-		return "trying again in " + plan.Span(max(0, w.Until.Sub(e.now)).Round(time.Second))
+		about = plan.Span(max(0, w.Until.Sub(e.now)).Round(time.Second))
 	case GivenUp:
-		return "given up: " + w.verb.String() + " " + id + " was not proven; a person is needed"
-	case WasAborted:
-		return "aborted by an operator"
-	case OnHold:
-		return "held by an operator"
+		about = w.verb.String() + " " + about
 	case StageNotBegun:
-		return "waiting for stage " + e.ledger.stages[w.stage]
-	case SupplyUnheard:
-		return "waiting to hear from " + id
-	case MaybeBack:
-		return "waiting to see whether its power is back"
-	case DrillUnfit:
-		return "waiting for every supply to be well"
-	case SupplySilent:
-		return "waiting to hear from " + id + ", which takes no command while it is silent"
-	case SupplyUnfit:
-		return "waiting for " + id + ", which is " + unfit.String()
-	case OthersFirst:
-		return "waiting for " + id
-	case NotProven:
-		return "waiting for " + id + ", which was given up; a person is needed unless it settles by itself"
+		about = e.ledger.stages[w.stage]
 	case PowerLost:
-		return "waiting for power: " + e.whyDark(w.node)
+		about = e.whyDark(w.node)
 	case GateShut:
-		return "waiting for " + e.gateText(w.node)
-	case NoJournal:
-		return "waiting for the journal: nothing is started without it"
+		about = e.gateText(w.node)
+	default:
 	}
-	return ""
+	return strings.Replace(whyTexts[w.Code], "{}", about, 1)
 }
 
 // whyDown says why a node can't be brought up now.

@@ -50,7 +50,7 @@ var bugs = []bug{
 	}},
 	{name: "rule 4: what was off is started too", edits: []edit{
 		{enginePermit, "e.ledger.outage.nodes[i].snap.on() {\n\t\treturn \"\"", "e.ledger.outage.nodes[i].snap.taken() {\n\t\treturn \"\""},
-		{engineWant, "\tcase !entry.snap.on():\n\t\treturn proven\n", "\tcase !entry.snap.taken():\n\t\treturn proven\n"},
+		{engineWant, "\tcase !e.entry(i).snap.on():\n\t\treturn true\n", "\tcase !e.entry(i).snap.taken():\n\t\treturn true\n"},
 	}},
 	{name: "rule 5: the gate is not asked when something is started", edits: []edit{
 		{enginePermit, "\tif !fed {\n\t\treturn \"none of its", "\tif !fed && rung == plan.Cut {\n\t\treturn \"none of its"},
@@ -195,7 +195,7 @@ var bugs = []bug{
 		{engineLook, "\tcase s.output.offSeen || !says && !e.watchedCut(s):", "\tcase true:"},
 	}},
 	{name: "want: a cluster is not put back", edits: []edit{
-		{engineWant, "\t\tif !e.toPutBack(i) {\n", "\t\tif !e.toPutBack(i) || node.Kind == plan.Cluster {\n"},
+		{engineWant, "\t\treturn !e.toPutBack(i)\n", "\t\treturn !e.toPutBack(i) || node.Kind == plan.Cluster\n"},
 	}},
 	{name: "want: a drill takes what others still need", edits: []edit{
 		{engineDrill, "\tif why := e.needed(d.in); why != \"\" {", "\tif why := e.needed(d.in); why == \"never\" {"},

@@ -38,7 +38,7 @@ func (e *Engine) given(i int) bool {
 // wasSent reports whether a command of the step under way has left for its node. Whether one without an answer has, of before a
 // crash, nobody knows: what speaks against it is asked anew.
 func (e *Engine) wasSent(i int) bool {
-	return e.given(i) && !(e.nodes[i].work.resumed && e.last(i).answer == noAnswer)
+	return e.given(i) && (!e.nodes[i].work.resumed || e.last(i).answer != noAnswer)
 }
 
 // isForced reports whether a node has been told to power off already.

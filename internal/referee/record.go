@@ -23,7 +23,7 @@ func (r *Referee) Recorded(at time.Time, rec *engine.Record) {
 	i, known := r.estate.Index(rec.Node)
 	switch rec.Kind {
 	case engine.Opened:
-		r.begin(at)
+		r.begin()
 		r.openDrill(at, rec)
 		r.observes = rec.Mode == modeObserves
 	case engine.Snapshot, engine.Widened:
@@ -42,7 +42,7 @@ func (r *Referee) Recorded(at time.Time, rec *engine.Record) {
 }
 
 // begin begins an outage, or a drill.
-func (r *Referee) begin(at time.Time) {
+func (r *Referee) begin() {
 	lost := r.forgetful
 	r.open, r.snapshot, r.hold, r.forgetful, r.observes, r.drill, r.drillUp = true, !r.has(Records), false, false, false, nil, false
 	r.land()

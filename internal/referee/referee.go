@@ -187,7 +187,7 @@ func (r *Referee) Unanswered(at time.Time, i int) { r.nodes[i].vain = at }
 
 // Answered tells that a probe of a node was answered, and whether wrongly. Who knows beforehand that it answers wrongly may
 // say so before any probe.
-func (r *Referee) Answered(at time.Time, i int, wrongly bool) {
+func (r *Referee) Answered(_ time.Time, i int, wrongly bool) {
 	r.nodes[i].looks++
 	r.nodes[i].mute, r.nodes[i].vain = false, time.Time{}
 	r.nodes[i].lied = wrongly

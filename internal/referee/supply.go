@@ -72,7 +72,7 @@ func (r *Referee) Polled(at time.Time, p Poll) {
 		s.since = at
 	}
 	if !r.open && !p.Mains && !r.has(Records) {
-		r.begin(at)
+		r.begin()
 	}
 	r.hear(s, at, p)
 	if p.On {

@@ -323,7 +323,11 @@ func (e *Engine) believeSilence(i int, question Op, asked time.Time) {
 
 // silenceIsNothing reports whether a node may be silent for another reason than a stop that it took.
 func (e *Engine) silenceIsNothing(i int) bool {
-	return e.rises(i) || e.now.Before(e.nodes[i].belief.boots) || !e.acceptedStop(i) || e.cutOff(i) || e.mayHaveCycled(i) || e.feedOf(i) == unfed
+	b := &e.nodes[i].belief
+	if b.seen.State == plan.Starting { // somebody started it again
+		return true
+	}
+	return e.rises(i) || e.now.Before(b.boots) || !e.acceptedStop(i) || e.cutOff(i) || e.mayHaveCycled(i) || e.feedOf(i) == unfed
 }
 
 // acceptedStop reports whether a node accepted a stop, and nothing since can have started it again.

@@ -178,9 +178,9 @@ func (e *Engine) seeOutput(k int) {
 // seeUncut follows a look that shows an output on whose cut was proven: it was off and is on again, or the cut was not made.
 func (e *Engine) seeUncut(k int) {
 	s := &e.supplies[k]
-	says := e.nodes[s.node].belief.seen.Uncut
+	says := e.nodes[s.node].belief.seen.Uncut // its UPS says so itself
 	switch {
-	case s.output.offSeen || !says && !e.watchedCut(s):
+	case s.output.offSeen || !says && !e.watchedCut(s) && !e.now.Before(s.cutDue.Add(unwatched)):
 		e.cycled(k, "its output is on again")
 	case says || !e.now.Before(s.cutDue.Add(cutMargin)):
 		e.cutNotMade(k)

@@ -14,11 +14,20 @@ import (
 func (r *Referee) inTheWay(i int, excused func(user int) bool) int {
 	for _, u := range r.usersOf(i) {
 		n := &r.nodes[u]
-		if !n.isDown() && (n.wasOn || n.now.State == plan.On || n.now.State == plan.Stopping) && !excused(u) {
+		if !n.isDown() && !r.isHidden(u) && (n.wasOn || n.now.State == plan.On || n.now.State == plan.Stopping) && !excused(u) {
 			return u
 		}
 	}
 	return -1
+}
+
+// isHidden reports whether nobody can see that a machine starts: its power came back behind a supply that has not been heard since,
+// and it has not answered.
+func (r *Referee) isHidden(i int) bool {
+	n := &r.nodes[i]
+	heard := func(f int) bool { return r.supplyAt(f).heardAt.After(n.roused) }
+	feeds := r.estate.Feeds(i)
+	return n.now.State == plan.Starting && n.mute && len(feeds) > 0 && !slices.ContainsFunc(feeds, heard)
 }
 
 // justSwitched excuses what nobody can see: that somebody switched a user on between the last look and the command.
@@ -162,7 +171,7 @@ func (r *Referee) rule10(c *command) string {
 	case c.Verb == plan.Start:
 		for _, d := range r.estate.Needs(c.Node) {
 			n, decl := &r.nodes[d], r.estate.Node(d)
-			if decl.Kind != plan.Supply && decl.Kind != plan.Person && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && !r.unseenSince(c.at, d, oldLook) {
+			if decl.Kind != plan.Supply && decl.Kind != plan.Person && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && !r.unseenSince(c.at, d, oldLook) && !(n.lied && r.unseen(d)) {
 				return fmt.Sprintf("%s is started before %s is on", c.decl.ID, decl.ID)
 			}
 		}

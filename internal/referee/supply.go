@@ -21,8 +21,9 @@ type supply struct {
 	failed   bool      // heard to be out in the open outage
 	opened   bool      // its recharge gate has been open since it was last heard to be out
 
-	last Poll // the newest
-	fell bool // heard to be out, or its output went off, and not on line for long enough since
+	last    Poll      // the newest
+	heardAt time.Time // the newest that was heard
+	fell    bool      // heard to be out, or its output went off, and not on line for long enough since
 
 	committed   bool // to be cut: something was commanded that only its power cycle takes back
 	committedAt time.Time
@@ -84,6 +85,9 @@ func (r *Referee) Polled(at time.Time, p Poll) {
 
 // hear takes what the controller heard of a supply.
 func (r *Referee) hear(s *supply, at time.Time, p Poll) {
+	if p.Heard {
+		s.heardAt = at
+	}
 	s.deaf, s.seen = !p.Heard, s.seen || p.Heard && !s.output && s.made
 	s.missed = s.missed || s.uncut && s.deaf && s.looks == 0
 	switch {

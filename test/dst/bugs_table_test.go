@@ -123,7 +123,7 @@ var bugs = []bug{
 		{engineBelief, "|| !e.acceptedStop(i) || e.cutOff(i)", "|| e.cutOff(i)"},
 	}},
 	{name: "belief: silence proves a node off that may be booting", edits: []edit{
-		{engineBelief, "return e.rises(i) || e.now.Before(e.nodes[i].belief.boots) || !e.accepted", "return !e.accepted"},
+		{engineBelief, "return e.rises(i) || e.now.Before(b.boots) || !e.accepted", "return !e.accepted"},
 		{engineBelief, "|| e.mayHaveCycled(i) || e.feedOf(i) == unfed\n", "\n"},
 		{engineLedger, "n.last.taken, n.lit, n.snap.past = false, true, true", "n.lit, n.snap.past = true, true"},
 	}},
@@ -192,7 +192,7 @@ var bugs = []bug{
 		{engineCorrect, "\te.writeDown(i, Proven, plan.Start, \"it came back by itself\", Already)\n", ""},
 	}},
 	{name: "ledger: a cut that was not made counts as made", edits: []edit{
-		{engineLook, "\tcase s.output.offSeen || !says && !e.watchedCut(s):", "\tcase true:"},
+		{engineLook, "\tcase s.output.offSeen || !says && !e.watchedCut(s) && !e.now.Before(s.cutDue.Add(unwatched)):", "\tcase true:"},
 	}},
 	{name: "want: a cluster is not put back", edits: []edit{
 		{engineWant, "\t\treturn !e.toPutBack(i)\n", "\t\treturn !e.toPutBack(i) || node.Kind == plan.Cluster\n"},

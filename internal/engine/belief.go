@@ -11,18 +11,19 @@ import (
 // back, before what carries it did, before a start of it, and before Ebbtide itself was away, is forgotten. Nothing of it
 // outlives a crash.
 type belief struct {
-	seen    plan.Observation // the newest answer that said something; State is Unknown before there is one
-	seenAt  time.Time        // when that was asked
-	look    Op               // its number: a look with a lower number than a command was made before it
-	answer  plan.State       // what the newest look made of it, Unknown and Unreachable included
-	askedAt time.Time        // when that was asked; zero: not yet in this epoch
-	looks   int              // how many looks in a row have said the same
-	proof   proof            // what its being off rests on
-	epoch   Op               // the highest number of an operation from before this epoch
-	blank   time.Time        // since when its answers have said nothing; zero: they do
-	silent  time.Time        // since when it has not answered; zero: it answers, or nobody asked
-	asked   bool             // it has been asked in this epoch
-	unasked bool             // the newest look did not get as far as the node
+	seen      plan.Observation // the newest answer that said something; State is Unknown before there is one
+	seenAt    time.Time        // when that was asked
+	look      Op               // its number: a look with a lower number than a command was made before it
+	answer    plan.State       // what the newest look made of it, Unknown and Unreachable included
+	askedAt   time.Time        // when that was asked; zero: not yet in this epoch
+	looks     int              // how many looks in a row have said the same
+	proof     proof            // what its being off rests on
+	epoch     Op               // the highest number of an operation from before this epoch
+	blank     time.Time        // since when its answers have said nothing; zero: they do
+	silent    time.Time        // since when it has not answered; zero: it answers, or nobody asked
+	asked     bool             // it has been asked in this epoch
+	unasked   bool             // the newest look did not get as far as the node
+	departure departure
 	motion
 	hesitation
 }
@@ -32,6 +33,26 @@ type motion struct {
 	rising  time.Time // up: neither silence nor one "off" says otherwise
 	falling time.Time // down: that it shows as on proves nothing
 	boots   time.Time // up by itself, while nobody looked: its silence proves nothing
+}
+
+// departure is how far a node has gone since it was told to stop.
+type departure uint8
+
+const (
+	notSeen  departure = iota
+	leaving            // it was seen on its way down
+	returned           // and on again, or on its way up: somebody started it
+)
+
+// next is where a departure is after an answer, which was the same for so many looks.
+func (d departure) next(state plan.State, looks int) departure {
+	switch {
+	case state == plan.Stopping && d == notSeen:
+		return leaving
+	case state == plan.Starting, state == plan.On && looks >= proofLooks && d == leaving:
+		return returned
+	}
+	return d
 }
 
 // hesitation is an answer that is asked for again before it is believed.
@@ -257,6 +278,7 @@ func (b *belief) take(seen plan.Observation, question Op, asked time.Time) (same
 	if b.looks++; b.twice {
 		b.looks = max(b.looks, proofLooks)
 	}
+	b.departure = b.departure.next(seen.State, b.looks)
 	return same
 }
 
@@ -324,10 +346,7 @@ func (e *Engine) believeSilence(i int, question Op, asked time.Time) {
 // silenceIsNothing reports whether a node may be silent for another reason than a stop that it took.
 func (e *Engine) silenceIsNothing(i int) bool {
 	b := &e.nodes[i].belief
-	if b.seen.State == plan.Starting { // somebody started it again
-		return true
-	}
-	return e.rises(i) || e.now.Before(b.boots) || !e.acceptedStop(i) || e.cutOff(i) || e.mayHaveCycled(i) || e.feedOf(i) == unfed
+	return b.departure == returned || e.rises(i) || e.now.Before(b.boots) || !e.acceptedStop(i) || e.cutOff(i) || e.mayHaveCycled(i) || e.feedOf(i) == unfed
 }
 
 // acceptedStop reports whether a node accepted a stop, and nothing since can have started it again.

@@ -202,6 +202,9 @@ func (e *Engine) commanded(i int, ev Finished) {
 // setInMotion follows what the answer to a command means for the time in which its node may be on its way.
 func (e *Engine) setInMotion(i int, outcome Outcome) {
 	b, rung := &e.nodes[i].belief, e.nodes[i].work.rung
+	if takesDown(rung) && outcome == Done {
+		b.departure = notSeen
+	}
 	switch {
 	case rung == plan.Start && outcome != Done && outcome != TimedOut: // it was not told
 		b.rising = b.boots

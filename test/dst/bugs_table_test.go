@@ -123,7 +123,7 @@ var bugs = []bug{
 		{engineBelief, "|| !e.acceptedStop(i) || e.cutOff(i)", "|| e.cutOff(i)"},
 	}},
 	{name: "belief: silence proves a node off that may be booting", edits: []edit{
-		{engineBelief, "return e.rises(i) || e.now.Before(b.boots) || !e.accepted", "return !e.accepted"},
+		{engineBelief, "e.rises(i) || e.now.Before(b.boots) || !e.accepted", "!e.accepted"},
 		{engineBelief, "|| e.mayHaveCycled(i) || e.feedOf(i) == unfed\n", "\n"},
 		{engineLedger, "n.last.taken, n.lit, n.snap.past = false, true, true", "n.lit, n.snap.past = true, true"},
 	}},

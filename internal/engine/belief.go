@@ -110,7 +110,7 @@ func (e *Engine) isOn(i int) bool {
 	case plan.Self:
 		return true // it is us
 	case plan.Person:
-		return e.ledger.outage != nil && e.ledger.outage.nodes[i].shown == shownOn
+		return e.ledger.outage != nil && e.entry(i).shown == shownOn
 	case plan.Passive:
 		return !decl.Healthy || b.seen.Healthy == plan.Yes
 	default:
@@ -211,8 +211,8 @@ func (e *Engine) setAsBefore(i int) bool {
 	if e.ledger.outage == nil {
 		return true
 	}
-	was, now := e.ledger.outage.nodes[i].snap.set, e.nodes[i].belief.seen.Settings
-	return e.ledger.outage.nodes[i].settings == asSet || was == "" || now == "" || now == was
+	was, now := e.entry(i).snap.set, e.nodes[i].belief.seen.Settings
+	return e.entry(i).settings == asSet || was == "" || now == "" || now == was
 }
 
 // probed reports whether a node has anything to ask after: a step of its own or health checks.
@@ -351,7 +351,7 @@ func (e *Engine) silenceIsNothing(i int) bool {
 
 // acceptedStop reports whether a node accepted a stop, and nothing since can have started it again.
 func (e *Engine) acceptedStop(i int) bool {
-	return e.ledger.outage != nil && e.ledger.outage.nodes[i].last.taken
+	return e.ledger.outage != nil && e.entry(i).last.taken
 }
 
 // renew begins a new epoch of a node, whose power may have come back, and asks after it.

@@ -29,7 +29,7 @@ var corrections = [...]correction{
 
 // correct puts on record what a look shows to be otherwise than the records show it, where no step is under way.
 func (e *Engine) correct(i int) {
-	decl, entry := e.estate.Node(i), &e.ledger.outage.nodes[i]
+	decl, entry := e.estate.Node(i), e.entry(i)
 	if e.nodes[i].work != nil || !e.nodes[i].belief.asked || decl.Kind == plan.Supply || !probed(decl) || !e.ledger.outage.scope[i] || !entry.snap.taken() {
 		return
 	}
@@ -40,9 +40,6 @@ func (e *Engine) correct(i int) {
 		}
 	}
 }
-
-// entry is what is on record of a node.
-func (e *Engine) entry(i int) *entry { return &e.ledger.outage.nodes[i] }
 
 func stopSettled(e *Engine, i int) bool { return e.entry(i).givenUp.Has(plan.Stop) && e.isOff(i) }
 

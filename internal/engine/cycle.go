@@ -81,7 +81,7 @@ func (e *Engine) settleCut(i int) {
 func (e *Engine) cycledBy(supply int) []int {
 	var list []int
 	for _, u := range e.estate.Users(supply) {
-		if e.estate.Node(u).ByPower && e.ledger.outage.nodes[u].shown == shownOff && slices.Contains(e.estate.Feeds(u), supply) {
+		if e.estate.Node(u).ByPower && e.entry(u).shown == shownOff && slices.Contains(e.estate.Feeds(u), supply) {
 			list = append(list, u)
 		}
 	}

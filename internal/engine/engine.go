@@ -304,7 +304,7 @@ func (e *Engine) started() {
 // again. A machine that was told to stop may have come up again meanwhile, unseen.
 func (e *Engine) resumeWork() {
 	for i := range e.nodes {
-		n, decl, entry := &e.nodes[i], e.estate.Node(i), &e.ledger.outage.nodes[i]
+		n, decl, entry := &e.nodes[i], e.estate.Node(i), e.entry(i)
 		n.belief.epoch = e.nextOp
 		if decl.Kind != plan.VM && decl.Kind != plan.Supply {
 			n.belief.boots = e.now.Add(bootTime(decl))
@@ -427,6 +427,9 @@ func (e *Engine) setWake() {
 }
 
 func (e *Engine) id(i int) string { return e.estate.Node(i).ID }
+
+// entry is what is on record of a node in the open outage.
+func (e *Engine) entry(i int) *entry { return &e.ledger.outage.nodes[i] }
 
 // newOp numbers an operation on a node.
 func (e *Engine) newOp(i int) Op {

@@ -117,7 +117,7 @@ func (e *Engine) stranded(i int) bool {
 // off: a command that was given up in an earlier outage may do so too, and so may a person.
 func (e *Engine) awaitLate(i int) {
 	for _, c := range e.protectors {
-		n, b := &e.ledger.outage.nodes[c], &e.nodes[c].belief
+		n, b := e.entry(c), &e.nodes[c].belief
 		age := proofStands
 		if n.late {
 			age = proofAge
@@ -270,7 +270,7 @@ func (e *Engine) notOff(i int) (on []string, doubtful, guestsOnly bool) {
 		switch {
 		case !e.isOff(u):
 			on = append(on, e.id(u))
-			guestsOnly = guestsOnly && e.estate.Node(u).Kind == plan.VM && e.ledger.outage.nodes[u].givenUp.Has(plan.Stop)
+			guestsOnly = guestsOnly && e.estate.Node(u).Kind == plan.VM && e.entry(u).givenUp.Has(plan.Stop)
 		case e.nodes[u].belief.doubt != plan.Unknown, e.estate.Node(i).Kind != plan.VM && !e.provenOff(u):
 			doubtful = true
 		}

@@ -125,7 +125,7 @@ func (e *Engine) overdueUnwanted(i int) {
 // hangs reports whether a VM that was told to stop in this outage neither goes off nor comes back, although it is to be on.
 func (e *Engine) hangs(i int) bool {
 	b := &e.nodes[i].belief
-	entry := &e.ledger.outage.nodes[i]
+	entry := e.entry(i)
 	return e.estate.Node(i).Kind == plan.VM && e.comesUp(i) && entry.shown == told && !entry.givenUp.Has(plan.Stop) && b.seen.State == plan.Stopping && b.answer == plan.Stopping
 }
 

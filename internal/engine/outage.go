@@ -125,7 +125,7 @@ func (e *Engine) snapshotOf(i int, lostOutput bool) NodeState {
 		state = plan.Unreachable
 	}
 	silent := state == plan.Unknown || state == plan.Unreachable
-	if e.ledger.outage.nodes[i].snap.seenOn && (silent || state == plan.Stopping || state == plan.Off && lostOutput) {
+	if e.entry(i).snap.seenOn && (silent || state == plan.Stopping || state == plan.Off && lostOutput) {
 		state = plan.On
 	}
 	return NodeState{Node: e.id(i), State: state, Protected: b.seen.Protected, Settings: b.seen.Settings}
@@ -134,7 +134,7 @@ func (e *Engine) snapshotOf(i int, lostOutput bool) NodeState {
 // foundOn takes a node into the snapshot that could not be asked when that was made, and answers before it has been stopped:
 // what is on now was on then, and is brought back, unless it may have come up with its power since.
 func (e *Engine) foundOn(i int) {
-	n, b := &e.ledger.outage.nodes[i], &e.nodes[i].belief
+	n, b := e.entry(i), &e.nodes[i].belief
 	if !n.snap.silent() || n.snap.on() || n.shown == shownOff || n.shown == shownOn || b.answer != plan.On || !e.isDark(i) || n.snap.past || e.mayHaveCycled(i) {
 		return
 	}

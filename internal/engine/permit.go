@@ -68,7 +68,7 @@ func guestsAreOff(e *Engine, i int, rung plan.Verb) string {
 	w := e.nodes[i].work
 	taken := rung == plan.Force && w.force.reason != ""
 	return e.notProvenOff(slices.DeleteFunc(slices.Clone(e.usersOf(i)), func(u int) bool {
-		return taken && e.estate.Node(u).Kind == plan.VM && e.ledger.outage.nodes[u].givenUp.Has(plan.Stop)
+		return taken && e.estate.Node(u).Kind == plan.VM && e.entry(u).givenUp.Has(plan.Stop)
 	}), "runs on it")
 }
 
@@ -93,7 +93,7 @@ func (e *Engine) notProvenOff(users []int, how string) string {
 // wasOn: nothing is started that was not on in the snapshot.
 func wasOn(e *Engine, i int, rung plan.Verb) string {
 	decl := e.estate.Node(i)
-	if rung != plan.Start || decl.Kind == plan.Passive || decl.Kind == plan.Person || e.ledger.outage.nodes[i].snap.on() {
+	if rung != plan.Start || decl.Kind == plan.Passive || decl.Kind == plan.Person || e.entry(i).snap.on() {
 		return ""
 	}
 	return "it was not on before"
@@ -221,7 +221,7 @@ func (e *Engine) dependsOn(i, other int) bool {
 
 // onlyOursIsPutBack: what was not changed for this outage is left as it is.
 func onlyOursIsPutBack(e *Engine, i int, rung plan.Verb) string {
-	if rung == plan.Unprotect && !e.ledger.outage.nodes[i].changed() {
+	if rung == plan.Unprotect && !e.entry(i).changed() {
 		return "it was not changed for this outage"
 	}
 	return ""
@@ -270,7 +270,7 @@ func losesPower(e *Engine, i int, rung plan.Verb) string {
 // isHung reports whether a node is powered off only to be started again.
 func (e *Engine) isHung(i int) bool {
 	w := e.nodes[i].work
-	return w.rung == plan.Force && w.force.cause == Hung && e.ledger.outage.nodes[i].shown == told
+	return w.rung == plan.Force && w.force.cause == Hung && e.entry(i).shown == told
 }
 
 // inDrill reports whether a drill that goes down takes a node.

@@ -27,7 +27,7 @@ func (e *Engine) begin(id int) {
 }
 
 // last is the last command to a node.
-func (e *Engine) last(i int) *command { return &e.ledger.outage.nodes[i].last }
+func (e *Engine) last(i int) *command { return &e.entry(i).last }
 
 // given reports whether a command of the step under way has reached its node, or may have.
 func (e *Engine) given(i int) bool {
@@ -118,7 +118,7 @@ func (e *Engine) send(i int) {
 	}
 	do := Do{Op: w.op, Node: decl.ID, Verb: verb, Within: min(acceptWithin, max(w.deadline.Sub(e.now), time.Second))}
 	if verb == plan.Unprotect {
-		do.Settings = e.ledger.outage.nodes[i].snap.set
+		do.Settings = e.entry(i).snap.set
 	}
 	e.out = append(e.out, do)
 	e.enter(w, commanding)
@@ -312,7 +312,7 @@ func (e *Engine) lookOn(i int) {
 
 // settles reports whether a look that shows a step done ends it: where an Unprotect may come late, the protection must be our own.
 func (e *Engine) settles(i int) bool {
-	entry := &e.ledger.outage.nodes[i]
+	entry := e.entry(i)
 	foreign := entry.late && e.nodes[i].work.verb == plan.Protect && !entry.last.open
 	return !foreign
 }

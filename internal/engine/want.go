@@ -45,7 +45,7 @@ func (e *Engine) isDue(s *step) bool {
 
 // comesUp reports whether a node is to be on: it was when the outage began, and its power is there.
 func (e *Engine) comesUp(i int) bool {
-	n := &e.ledger.outage.nodes[i]
+	n := e.entry(i)
 	if e.goesDown(i) || !e.ledger.outage.scope[i] {
 		return false
 	}
@@ -110,13 +110,13 @@ func (n *entry) commandedBy(v plan.Verb) Op {
 // lateMayCome reports whether what protects a node may be undone by an Unprotect that nobody waits for any more, so that a
 // look from before our own Protect proves nothing.
 func (e *Engine) lateMayCome(i int) bool {
-	n := &e.ledger.outage.nodes[i]
+	n := e.entry(i)
 	return n.late && n.settings != protected
 }
 
 // staysProtected reports whether a node that was proven protected does not answer now: nothing says that it is not any more.
 func (e *Engine) staysProtected(i int) bool {
-	n, answer := &e.ledger.outage.nodes[i], e.nodes[i].belief.answer
+	n, answer := e.entry(i), e.nodes[i].belief.answer
 	return n.settings == protected && !n.late && e.looked(i) && (answer == plan.Unreachable || answer == plan.Unknown)
 }
 
@@ -136,7 +136,7 @@ func (e *Engine) judgeCut(i int) stand {
 		return pending
 	case st.cycle == uncut && e.nodes[i].belief.seen.State == plan.Off:
 		return proven // its battery has given out
-	case e.ledger.outage.nodes[i].givenUp.Has(plan.Cut):
+	case e.entry(i).givenUp.Has(plan.Cut):
 		return lost
 	}
 	return pending
@@ -180,7 +180,7 @@ func (e *Engine) isBack(id int) bool {
 
 // toPutBack reports whether this outage has to put back what it changed of a node: not what was so before it began.
 func (e *Engine) toPutBack(i int) bool {
-	n := &e.ledger.outage.nodes[i]
+	n := e.entry(i)
 	return n.changed() && (n.snap.cacheWas == plan.No || n.snap.cacheWas == plan.NotKnown && e.nodes[i].belief.seen.Protected == plan.Yes)
 }
 

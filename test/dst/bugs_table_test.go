@@ -49,7 +49,7 @@ var bugs = []bug{
 		{engineWant, "\tcase worst == pending || s.Verb != plan.Stop:\n\t\treturn false", "\tcase worst == pending || s.Verb != plan.Stop:\n\t\treturn worst != pending && s.Verb == plan.Cut"},
 	}},
 	{name: "rule 4: what was off is started too", edits: []edit{
-		{enginePermit, "e.ledger.outage.nodes[i].snap.on() {\n\t\treturn \"\"", "e.ledger.outage.nodes[i].snap.taken() {\n\t\treturn \"\""},
+		{enginePermit, "e.entry(i).snap.on() {\n\t\treturn \"\"", "e.entry(i).snap.taken() {\n\t\treturn \"\""},
 		{engineWant, "\tcase !e.entry(i).snap.on():\n\t\treturn true\n", "\tcase !e.entry(i).snap.taken():\n\t\treturn true\n"},
 	}},
 	{name: "rule 5: the gate is not asked when something is started", edits: []edit{

@@ -152,6 +152,12 @@ func (r *Referee) rule6(c *command) string {
 	}
 }
 
+// seemsOn reports whether somebody else switched a node off, and the look that a start rests on can be of before, or was answered
+// wrongly.
+func (r *Referee) seemsOn(at time.Time, i int) bool {
+	return r.unseenSince(at, i, oldLook) || r.nodes[i].lied && r.unseen(i)
+}
+
 // oldLook is how old a look may be that a start rests on.
 const oldLook = 35 * time.Second
 
@@ -171,7 +177,7 @@ func (r *Referee) rule10(c *command) string {
 	case c.Verb == plan.Start:
 		for _, d := range r.estate.Needs(c.Node) {
 			n, decl := &r.nodes[d], r.estate.Node(d)
-			if decl.Kind != plan.Supply && decl.Kind != plan.Person && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && !r.unseenSince(c.at, d, oldLook) && !(n.lied && r.unseen(d)) {
+			if decl.Kind != plan.Supply && decl.Kind != plan.Person && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && !r.seemsOn(c.at, d) {
 				return fmt.Sprintf("%s is started before %s is on", c.decl.ID, decl.ID)
 			}
 		}

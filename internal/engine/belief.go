@@ -49,7 +49,7 @@ func (d departure) next(state plan.State, looks int) departure {
 	switch {
 	case state == plan.Stopping && d == notSeen:
 		return leaving
-	case state == plan.Starting, state == plan.On && looks >= proofLooks && d == leaving:
+	case looks >= proofLooks && (state == plan.Starting || state == plan.On && d == leaving):
 		return returned
 	}
 	return d
@@ -326,7 +326,7 @@ func (e *Engine) followMotion(i int, news bool) {
 // accepted in this epoch, and never while it may be on its way up.
 func (e *Engine) believeSilence(i int, question Op, asked time.Time) {
 	decl, b := e.estate.Node(i), &e.nodes[i].belief
-	if decl.Kind == plan.VM && (e.mayHaveCome(i) || e.mayHaveCycled(i)) { // its host may have come up since, and it with that
+	if decl.Kind == plan.VM && (e.mayHaveCome(i) || e.mayHaveCycled(i) && !e.hostIsOff(i)) { // its host may have come up since, and it with that
 		b.proof, b.looks, b.seen.State = noProof, 0, plan.Unknown
 	}
 	if decl.OffAfter == 0 || b.unasked || e.silenceIsNothing(i) {

@@ -45,7 +45,7 @@ func stopSettled(e *Engine, i int) bool { return e.entry(i).givenUp.Has(plan.Sto
 
 func stopAnswers(e *Engine, i int) bool {
 	n := e.entry(i)
-	return n.givenUp.Has(plan.Stop) && n.untried.Has(plan.Stop) && e.isOn(i) && e.isDark(i) && n.falls <= e.estate.Node(i).Attempts
+	return n.givenUp.Has(plan.Stop) && n.untried.Has(plan.Stop) && e.isOn(i) && e.isDark(i) && n.falls+1 < max(e.estate.Node(i).Attempts, 2)
 }
 
 func startSettled(e *Engine, i int) bool { return e.entry(i).givenUp.Has(plan.Start) && e.isOn(i) }

@@ -75,6 +75,12 @@ func (e *Engine) mayHaveCome(i int) bool {
 	return known && e.nodes[host].settled == plan.Unknown
 }
 
+// hostIsOff reports whether the host of a VM is proven off.
+func (e *Engine) hostIsOff(i int) bool {
+	host, known := e.estate.Index(e.estate.Node(i).Host)
+	return known && e.provenOff(host)
+}
+
 // cutOff reports whether a node may be silent only because what it is reached through is: a switch or the like that has lost
 // its power, or may have, or that may still be starting since that came back.
 func (e *Engine) cutOff(i int) bool {

@@ -567,7 +567,7 @@ func (n *entry) proven(verb plan.Verb) {
 func (n *entry) failed(verb plan.Verb, r *Record) {
 	n.givenUp |= plan.VerbSet(verb)
 	n.untried &^= plan.VerbSet(verb)
-	if r.Attempt == 0 || n.last.verb == verb && n.last.reach() != hasReached {
+	if r.Outcome != Done && (r.Attempt == 0 || n.last.verb == verb && n.last.reach() != hasReached) {
 		n.untried |= plan.VerbSet(verb)
 	}
 	n.last.open = n.last.open && n.last.verb != verb

@@ -20,7 +20,7 @@ const (
 	Intent    RecordKind = "intent"    // a command is about to be given: Op, Node, Verb, Attempt, Reason and Cause (of a forced one), State (where the last look had no answer)
 	Accepted  RecordKind = "accepted"  // the command's answer: Op, Node, Verb, Outcome, Reason
 	Proven    RecordKind = "proven"    // a probe showed the step done: Node, Verb, State, Reason, Cause
-	Failed    RecordKind = "failed"    // a step ended without proof: Node, Verb, State, Reason, Cause
+	Failed    RecordKind = "failed"    // a step ended without proof: Node, Verb, Outcome (of its command, if it was taken), State, Reason, Cause
 	Reopened  RecordKind = "reopened"  // a proven node was seen otherwise: Node, State, Verb (protect: it is its protection)
 	HeldBack  RecordKind = "held-back" // a commanded step waits anew for what comes before it: Node, Verb, State, Reason
 	NoReturn  RecordKind = "no-return" // the point of no return is passed: Supplies (to be cut and to come back), Node, Verb

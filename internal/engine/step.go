@@ -359,7 +359,11 @@ func (e *Engine) giveUp(i int, cause Cause, reason string) {
 		state = n.belief.answer
 	}
 	n.nextLook = e.now.Add(failedLook)
-	e.record(Record{Kind: Failed, Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state, Reason: reason, Cause: cause})
+	failed := Record{Kind: Failed, Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state, Reason: reason, Cause: cause}
+	if n.work.answer == accepted {
+		failed.Outcome = Done
+	}
+	e.record(failed)
 	e.notify(true, fmt.Sprintf("could not prove %s %s: %s", verb, e.id(i), reason))
 	e.end(i)
 }

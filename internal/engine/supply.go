@@ -327,6 +327,11 @@ func (e *Engine) worksUnder(supply int) bool {
 	return e.nodes[supply].work != nil || slices.ContainsFunc(e.estate.Dependents(supply), func(i int) bool { return e.nodes[i].work != nil })
 }
 
+// isUnheard reports whether nothing was heard of a supply since Ebbtide began, and may be yet: one that never answers is silent.
+func (s *supply) isUnheard() bool {
+	return s.state.Supply == "" || s.state.Mains == power.MainsUnknown && !s.state.OutputOff && s.state.SilentFor <= deafAfter
+}
+
 // unheardSupply gives a supply of which there is no reading since Ebbtide began, or that was cut before that and has not been
 // looked at since; -1 if there is none.
 func (e *Engine) unheardSupply() int {
@@ -335,7 +340,7 @@ func (e *Engine) unheardSupply() int {
 	}
 	for k := range e.supplies {
 		s, st := &e.supplies[k], e.standing(k)
-		if s.state.Supply == "" || st.cycle >= cutSent && !e.looked(s.node) {
+		if s.isUnheard() || st.cycle >= cutSent && !e.looked(s.node) {
 			return k
 		}
 	}

@@ -93,7 +93,7 @@ func (e *Engine) pressureOf(k int) pressure {
 	switch {
 	case !left.Known:
 		return noPressure
-	case likely.Value <= max(leastForCut.Seconds(), reserve/4) && s.state.Outlook.Most().Value <= reserve+doubted.Seconds():
+	case likely.Value <= max(leastForCut.Seconds(), reserve/4) && (s.isDying() || s.state.Outlook.Most().Value <= reserve+doubted.Seconds()):
 		return cutNow
 	case left.Value <= reserve:
 		return reserveReached
@@ -101,6 +101,11 @@ func (e *Engine) pressureOf(k int) pressure {
 		return forceVMs
 	}
 	return noPressure
+}
+
+// isDying reports whether a battery itself raises the alarm: its UPS says that it is low, or a cell gave out.
+func (s *supply) isDying() bool {
+	return s.state.LowBattery || s.state.Outlook.Views[power.ByDrop].Known
 }
 
 // judgePressure finds how short the time of each node is: that of the last of its feeds to give out, or less if what it needs

@@ -130,7 +130,7 @@ func (t *Tracker) State(now time.Time) State {
 		Temperature:    t.temperature.get(now, t.mains),
 	}
 	if t.silent {
-		s.SilentFor = max(0, now.Sub(t.heardAt))
+		s.SilentFor = max(1, now.Sub(t.heardAt)) // also if its first reading says nothing
 	}
 	upTo := now // a silent supply is not known to be on line, or browned out, any longer than it said so
 	if t.silent {

@@ -232,7 +232,7 @@ func (r *Referee) unsent(i int, verb plan.Verb) {
 	n := &r.nodes[i]
 	switch verb {
 	case plan.Stop, plan.Force:
-		n.told = n.toldBefore
+		n.told, n.toldAt = n.toldBefore, n.toldAtBefore
 	case plan.Start:
 		n.roused, n.started = n.rousedBefore, time.Time{}
 	case plan.Protect:

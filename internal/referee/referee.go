@@ -86,9 +86,10 @@ type node struct {
 	failed plan.Verbs // given up on record, in its present round: until its power is back or the opposite is commanded
 	given  plan.Verbs // commanded in the open outage
 
-	told       bool // to stop while it might be, and not on since
-	toldBefore bool // so it was before its last command
-	toldAt     time.Time
+	told         bool // to stop while it might be, and not on since
+	toldBefore   bool // so it was before its last command
+	toldAt       time.Time
+	toldAtBefore time.Time
 
 	mute         bool      // it has not answered since it was last told to go off, or began to start
 	fell         time.Time // lost its power while on, last

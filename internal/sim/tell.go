@@ -40,7 +40,9 @@ func phrase(rec engine.Record) string {
 		add(fmt.Sprintf("#%d", rec.Attempt))
 	}
 	add(strings.Join(rec.Supplies, ","))
-	add(string(rec.Outcome))
+	if rec.Kind != engine.Failed { // that its command was taken is no word on how it ended
+		add(string(rec.Outcome))
+	}
 	var on []string
 	for _, n := range rec.Nodes {
 		if rec.Kind == engine.Opened {

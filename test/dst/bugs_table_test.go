@@ -138,7 +138,7 @@ var bugs = []bug{
 		{engineBelief, "\treleased := w != nil && w.verb == plan.Unprotect && e.given(i)\n", "\t_ = w\n"},
 	}},
 	{name: "belief: a VM stays off while its host comes up", by: "./test/dst TestRegressions", edits: []edit{
-		{engineBelief, "\tif decl.Kind == plan.VM && (e.mayHaveCome(i) || e.mayHaveCycled(i)) {", "\tif false {"},
+		{engineBelief, "\tif decl.Kind == plan.VM && (e.mayHaveCome(i) || e.mayHaveCycled(i) && !e.hostIsOff(i)) {", "\tif false {"},
 	}},
 	{name: "belief: an old proof stands", edits: []edit{
 		{engineEngine, "proofStands  = 15 * time.Second", "proofStands  = time.Hour"},
@@ -180,7 +180,7 @@ var bugs = []bug{
 		{engineLedger, "cacheWas: ns.Protected, set: ns.Settings}", "cacheWas: ns.Protected}"},
 	}},
 	{name: "ledger: a failed step is on record as proven", edits: []edit{
-		{engineStep, "\te.record(Record{Kind: Failed, Node: e.id(i), Verb: &verb, Attempt", "\te.record(Record{Kind: Proven, Node: e.id(i), Verb: &verb, Attempt"},
+		{engineStep, "failed := Record{Kind: Failed, Node: e.id(i), Verb", "failed := Record{Kind: Proven, Node: e.id(i), Verb"},
 	}},
 	{name: "ledger: a drill goes on when the mains fail", edits: []edit{
 		{engineLedger, "\tl.outage.drill.leave()\n", ""},

@@ -102,6 +102,9 @@ func (r *Referee) rule3(c *command) string {
 // others that feed the same leaves it its share of that time.
 const nearDeath = 3 * time.Minute
 
+// lowCharge is where an honest UPS says that its battery is low.
+const lowCharge = 0.1
+
 // byDeadline reports whether an output is cut because its battery is about to give out, on record.
 func (r *Referee) byDeadline(c *command) bool {
 	s := r.supplyAt(c.Node)
@@ -111,7 +114,7 @@ func (r *Referee) byDeadline(c *command) bool {
 		sharing = max(sharing, len(r.estate.Feeds(u)))
 	}
 	most := time.Duration(sharing) * (r.policy.Reserve + nearDeath)
-	return c.node.intent.reasoned && (!honest || !s.last.On && s.last.Left <= most)
+	return c.node.intent.reasoned && (!honest || !s.last.On && (s.last.Left <= most || s.last.Charge < lowCharge))
 }
 
 // rule4: Nothing is started that was not on in the snapshot. The snapshot is durable before the first action and is not

@@ -35,7 +35,7 @@ type motion struct {
 	boots   time.Time // up by itself, while nobody looked: its silence proves nothing
 }
 
-// departure is how far a node has gone since it was told to stop.
+// departure is how far a node has gone since it was told to stop, where its silence after that may prove it off.
 type departure uint8
 
 const (
@@ -246,6 +246,9 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 	default:
 	}
 	same := b.take(seen, question, asked)
+	if decl.OffAfter > 0 {
+		b.departure = b.departure.next(seen.State, b.looks)
+	}
 	e.weigh(i)
 	e.followMotion(i, !same || wasSilent)
 }
@@ -278,7 +281,6 @@ func (b *belief) take(seen plan.Observation, question Op, asked time.Time) (same
 	if b.looks++; b.twice {
 		b.looks = max(b.looks, proofLooks)
 	}
-	b.departure = b.departure.next(seen.State, b.looks)
 	return same
 }
 

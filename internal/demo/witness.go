@@ -82,7 +82,7 @@ func (w *witness) know(estate *plan.Estate, policy power.Policy) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.cache = now; w.judge != nil {
-		w.judge.Resumed()
+		w.judge.Resumed(time.Now())
 		return
 	}
 	w.judge = referee.New(referee.Options{Estate: estate, Policy: policy, Sight: watched, Began: time.Now()})

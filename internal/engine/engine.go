@@ -48,7 +48,7 @@ type grid struct {
 	fed          []bool    // per node: it may be started as far as power goes
 	firm         []bool    // per node: it is lost, also if supplies that are on line again stay so
 	losses       [][][]int // per node: the sets of supplies with which it loses its power: see lossesOf
-	unheard      int       // a supply that is to be heard before anything begins, -1: none
+	unheard      bool      // a supply is to be heard before anything begins on what it feeds: see unheardFor
 	shifted      bool      // the standing of a supply has changed in this event
 	watchesMains bool      // the policy watches more than the batteries
 }

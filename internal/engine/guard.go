@@ -35,7 +35,7 @@ func (e *Engine) verify(i int) {
 		e.cutWithWhatIsOn(i)
 		return
 	case w.verb == plan.Cut && (e.mayBeMade(i) || e.mayBeDeaf(i)):
-		e.backOff(i)
+		e.backOff(i, slowestRetry)
 		return
 	case decl.Kind == plan.Self && !e.wouldReturn(i):
 		e.holdBack(i, "nothing would start it again")

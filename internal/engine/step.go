@@ -60,12 +60,12 @@ func (e *Engine) command(i int) {
 		e.holdBack(i, e.whyDown(i))
 		return
 	case e.unsettled(i):
-		e.backOff(i)
+		e.backOff(i, slowestLook)
 		e.probe(i)
 		return
 	case w.rung == plan.Force && !e.isForced(i) && e.lowerRiskWaits(i): // it gets their time
 		w.deadline = time.Time{}
-		e.backOff(i)
+		e.backOff(i, slowestRetry)
 		return
 	case !w.placed:
 		e.enter(w, waitingForSlot)
@@ -143,7 +143,7 @@ func (e *Engine) unsettled(i int) bool {
 	case plan.Start:
 		return e.isStopping(i) || e.isLeaving(i) || !e.looked(i)
 	case plan.Stop, plan.Force:
-		return e.unheard >= 0 || probed(e.estate.Node(i)) && (e.rises(i) || !e.looked(i) || e.mayHaveRisen(i) || e.feedOf(i) == unfed || e.nodes[i].belief.answer == plan.Off)
+		return e.unheardFor(i) >= 0 || probed(e.estate.Node(i)) && (e.rises(i) || !e.looked(i) || e.mayHaveRisen(i) || e.feedOf(i) == unfed || e.nodes[i].belief.answer == plan.Off)
 	default:
 		return false
 	}
@@ -151,7 +151,7 @@ func (e *Engine) unsettled(i int) bool {
 
 // settlesSoon reports whether what keeps a stop from being sent ends with time alone.
 func (e *Engine) settlesSoon(i int) bool {
-	return e.unheard >= 0 || e.rises(i) || e.now.Before(e.nodes[i].belief.boots)
+	return e.unheardFor(i) >= 0 || e.rises(i) || e.now.Before(e.nodes[i].belief.boots)
 }
 
 // forbid holds back a command that the permit refused: that is a fault of ours, and a person is told.
@@ -195,7 +195,7 @@ func (e *Engine) commanded(i int, ev Finished) {
 		if ev.Outcome == Unreached {
 			e.giveWay(i)
 		}
-		e.backOff(i)
+		e.backOff(i, slowestRetry)
 	}
 }
 
@@ -227,11 +227,11 @@ func (e *Engine) giveWay(i int) {
 	e.course.slots.Release(i)
 }
 
-// backOff waits for a while, each time longer.
-func (e *Engine) backOff(i int) {
+// backOff waits for a while, each time longer, up to so long.
+func (e *Engine) backOff(i int, slowest time.Duration) {
 	w := e.nodes[i].work
 	e.enter(w, backingOff)
-	w.pause = min(max(2*w.pause, firstRetry), slowestRetry)
+	w.pause = min(max(2*w.pause, firstRetry), slowest)
 	w.next = e.now.Add(w.pause)
 	e.arm(i)
 }

@@ -17,13 +17,19 @@ type supply struct {
 	output    output
 	lapse     lapse
 	gate      bool // its recharge gate is open, if it has one
-	mute      bool // it is not heard now
+	voice
 	fitness
 	turned bool      // it is on record that its load comes back
 	burden           // as its last reading has it
 	cutDue time.Time // when the cut that counts down is due, as far as it says
 	readAt time.Time
 	ahead  time.Duration // to the next poll: as long as to the last one, lookAhead at most
+}
+
+// voice is whether a supply is heard.
+type voice struct {
+	mute      bool // it is not heard now
+	toBeHeard bool // before anything begins on what it feeds: see isToBeHeard
 }
 
 // fitness is whether a supply that is on line is too hot or browned out for what the policy allows.
@@ -235,11 +241,15 @@ func (e *Engine) gateOf(k int) gate {
 
 // recondition finds anew how each supply is, and what can be started on it. Where that has changed, all wants are.
 func (e *Engine) recondition() {
-	unheard, fit := e.unheardSupply(), e.mayDrill()
-	changed := e.shifted || unheard != e.unheard || fit != e.drillFit
-	e.shifted, e.unheard, e.drillFit = false, unheard, fit
+	fit := e.mayDrill()
+	changed := e.shifted || fit != e.drillFit
+	e.shifted, e.unheard, e.drillFit = false, false, fit
 	for k := range e.supplies {
 		s := &e.supplies[k]
+		unheard := e.isToBeHeard(k)
+		changed = changed || unheard != s.toBeHeard
+		s.toBeHeard = unheard
+		e.unheard = e.unheard || unheard
 		off := e.nodes[s.node].belief.seen.State == plan.Off || s.state.OutputOff
 		unfit := e.isUnfit(s)
 		now := conditionOf(e.standing(k), readingOf(&s.state, unfit), off, e.gateOf(k))
@@ -332,17 +342,34 @@ func (s *supply) isUnheard() bool {
 	return s.state.Supply == "" || s.state.Mains == power.MainsUnknown && !s.state.OutputOff && s.state.SilentFor <= deafAfter
 }
 
-// unheardSupply gives a supply of which there is no reading since Ebbtide began, or that was cut before that and has not been
-// looked at since; -1 if there is none.
-func (e *Engine) unheardSupply() int {
+// isToBeHeard reports whether there is no reading of a supply since Ebbtide began, or it was cut before that and has not been
+// looked at since.
+func (e *Engine) isToBeHeard(k int) bool {
 	if e.ledger.outage == nil {
+		return false
+	}
+	s := &e.supplies[k]
+	return s.isUnheard() || e.standing(k).cycle >= cutSent && !e.looked(s.node)
+}
+
+// unheardFor gives a supply whose word may change where a node goes, and that is to be heard before anything begins on it; -1 if
+// there is none. What is lost with supplies that were heard goes down whatever another one says. Of a node that no supply feeds, as
+// far as anybody knows, each may.
+func (e *Engine) unheardFor(i int) int {
+	if !e.unheard {
 		return -1
 	}
-	for k := range e.supplies {
-		s, st := &e.supplies[k], e.standing(k)
-		if s.isUnheard() || st.cycle >= cutSent && !e.looked(s.node) {
-			return k
+	if len(e.losses[i]) == 0 {
+		return slices.IndexFunc(e.supplies, func(s supply) bool { return s.toBeHeard })
+	}
+	awaited := -1
+	for _, loss := range e.losses[i] {
+		at := slices.IndexFunc(loss, func(k int) bool { return e.supplies[k].toBeHeard })
+		if at >= 0 {
+			awaited = loss[at]
+		} else if !slices.ContainsFunc(loss, func(k int) bool { return !e.standing(k).dark() }) {
+			return -1
 		}
 	}
-	return -1
+	return awaited
 }

@@ -295,8 +295,8 @@ func (e *Engine) waitsToLeave(id int) Why {
 		return Why{Code: StageNotBegun, stage: s.stage}
 	case o.orders.hold:
 		return Why{Code: OnHold}
-	case e.unheard >= 0:
-		return Why{Code: SupplyUnheard, node: e.supplies[e.unheard].node}
+	case e.unheardFor(s.Node) >= 0:
+		return Why{Code: SupplyUnheard, node: e.supplies[e.unheardFor(s.Node)].node}
 	case !e.isDark(s.Node) && s.Verb != plan.Protect && s.Verb != plan.Flush:
 		return Why{Code: MaybeBack, node: s.Node}
 	case o.drill.phase == drillDown && !e.drillFit:
@@ -370,8 +370,8 @@ func (e *Engine) waitsUp(id int) Why {
 		return Why{Code: OnHold}
 	case e.journalLost:
 		return Why{Code: NoJournal}
-	case e.unheard >= 0:
-		return Why{Code: SupplyUnheard, node: e.supplies[e.unheard].node}
+	case e.unheardFor(s.Node) >= 0:
+		return Why{Code: SupplyUnheard, node: e.supplies[e.unheardFor(s.Node)].node}
 	case !e.fed[s.Node]:
 		return Why{Code: GateShut, node: e.unfedBy(s.Node)}
 	}

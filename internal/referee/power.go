@@ -70,6 +70,10 @@ func (r *Referee) rule21(c *command) string {
 // mayGo reports whether a node may be told to stop at all.
 func (r *Referee) mayGo(i int) bool { return r.nodes[i].dark || r.drill != nil && !r.drillUp }
 
+// listens is for how long the controller, when it is back, waits for the first word of a supply until that counts as silent; it
+// hears that a poll later.
+const listens = 20 * time.Second
+
 // slowness is what the engine may take from a reading to its command, and slowSilence where its node does not answer: it is asked
 // first, and given the time of an answer.
 const (
@@ -93,7 +97,8 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 		return
 	}
 	gone := func(other *supply) bool {
-		unknown := other.deaf && other.heardOut.IsZero() // it was well when it fell silent
+		young := !other.heardAt.After(r.resumed) && at.Sub(r.resumed) < listens+slowness
+		unknown := other.deaf && (young || other.heardOut.IsZero()) // it was well when it fell silent
 		off := !other.output && at.Sub(other.offAt) >= slowness
 		return !other.online && !unknown && (other.due || off || !other.spent.IsZero() && at.Sub(other.spent) >= slowness)
 	}

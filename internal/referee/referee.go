@@ -50,7 +50,8 @@ type Referee struct {
 	asking   asking
 	users    [][]int // per node: see usersOf; nil: not asked yet
 
-	life      int // numbers the lives of the controller: an intent of an earlier one allows no command
+	life      int       // numbers the lives of the controller: an intent of an earlier one allows no command
+	resumed   time.Time // when its present life began, if it is not the first
 	open      bool
 	snapshot  bool
 	hold      bool
@@ -198,7 +199,7 @@ func (r *Referee) Answered(_ time.Time, i int, wrongly bool) {
 }
 
 // Resumed tells that the controller was thrown away and is back: what it had announced and not commanded is void.
-func (r *Referee) Resumed() { r.life++ }
+func (r *Referee) Resumed(at time.Time) { r.life, r.resumed = r.life+1, at }
 
 // Forgot tells that records are lost for good which Recorded was told.
 func (r *Referee) Forgot() {

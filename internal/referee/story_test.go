@@ -121,7 +121,7 @@ func (s *story) tell(words []string) {
 	case words[0] == "record":
 		s.records(words[1:])
 	case words[0] == "resumed":
-		s.Resumed()
+		s.Resumed(s.now)
 	case words[0] == "forgot":
 		s.Forgot()
 	case words[0] == "ends":

@@ -94,7 +94,7 @@ func (s *simulation) restart() {
 		for k := range s.cells {
 			s.cells[k].cutDue = time.Time{} // the adapter that had it accepted is gone
 		}
-		s.referee.Resumed()
+		s.referee.Resumed(s.now)
 		s.apply(engine.Started{})
 		for k := range s.cells { // a new controller polls at once
 			s.after(time.Duration(k+1)*7*time.Millisecond, func() { s.poll(k) })

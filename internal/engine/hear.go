@@ -14,7 +14,7 @@ type hearing struct {
 
 // hearings are asked in this order at each reading, and the first that is so is followed.
 var hearings = [...]hearing{
-	{"its output is off, and was to be cut: it has given out before", givesOut, (*Engine).wentOff},
+	{"its output is off, and was to be cut or told to: that is on record before anything else", goesOff, (*Engine).wentOff},
 	{"its output is off, and nobody cut it", isOffUncut, (*Engine).noteOff},
 	{"its output was off, and is on; meanwhile something was stopped that its cycle is to start: before or after it, nobody knows", isOnInDoubt, (*Engine).heardAgain},
 	{"its output was off, and is on: at once, since nothing may be stopped on what was known before", isOnAgain, func(e *Engine, k int) { e.cycled(k, "its output was off") }},
@@ -56,8 +56,8 @@ func (e *Engine) hearOff(s *supply, st *standing) {
 func (s *supply) isHeardOn() bool { return s.state.SilentFor == 0 && !s.state.OutputOff }
 func (s *supply) saysOff() bool   { return s.state.SilentFor == 0 && s.state.OutputOff }
 
-func givesOut(s *supply, st *standing) bool {
-	return s.saysOff() && st.cycle == committed
+func goesOff(s *supply, st *standing) bool {
+	return s.saysOff() && (st.cycle == committed || st.cycle == cutSent)
 }
 
 func isOffUncut(s *supply, st *standing) bool { return s.state.OutputOff && st.cycle < cutSent }
@@ -93,17 +93,20 @@ func (e *Engine) noteOff(k int) {
 	}
 }
 
-// wentOff follows a supply that is to be cut and whose output goes off before that: its battery has given out. Its cycle has begun,
-// on record, so that its return is one after a crash too.
+// wentOff follows a supply that is to be cut, or was told to, and whose output is off: its battery has given out, or it has obeyed. Its
+// cycle has begun, on record, so that its return is one after a crash too.
 func (e *Engine) wentOff(k int) {
-	const why = "its output went off before it was cut"
+	cause, why := Already, "its output went off before it was cut"
+	if e.standing(k).cycle == cutSent {
+		cause, why = "", "its readings say that its output is off"
+	}
 	i := e.supplies[k].node
 	if e.nodes[i].work != nil {
-		e.prove(i, Already, why)
+		e.prove(i, cause, why)
 		return
 	}
 	verb, state := plan.Cut, plan.Off
-	e.record(Record{Kind: Proven, Node: e.id(i), Verb: &verb, State: &state, Cause: Already, Reason: why})
+	e.record(Record{Kind: Proven, Node: e.id(i), Verb: &verb, State: &state, Cause: cause, Reason: why})
 }
 
 // heardAgain follows a supply that was deaf and is on line: its load may have been off and on again meanwhile. Where

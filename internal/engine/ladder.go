@@ -57,6 +57,8 @@ func (e *Engine) overdue(i int) {
 		e.overdueUnwanted(i)
 	case takesDown(w.rung) && !e.wasSent(i) && e.settlesSoon(i): // it could not be told yet, and can be then
 		e.wait(i)
+	case takesDown(w.rung) && e.attempt(i) == 0 && e.showsUp(i) && !e.unsettled(i): // it was not told once, and can be now
+		e.again(i)
 	case w.verb == plan.Start && e.isStopping(i):
 		e.overdueStopping(i)
 	case e.mayTryAgain(i):

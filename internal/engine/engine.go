@@ -283,6 +283,9 @@ func (e *Engine) started() {
 		for k := range e.supplies {
 			e.supplies[k].lapse = wereAway
 		}
+		if e.ledger.outage.drill.phase == drillDown { // nobody was there to see what it did
+			e.drillEnds = "Ebbtide was away"
+		}
 		e.resumeTest()
 	}
 	if e.ledger.outage != nil {

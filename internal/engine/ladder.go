@@ -19,7 +19,13 @@ func (e *Engine) wanted(i int) bool {
 	case w.force.cause == Hung && e.comesUp(i):
 		return true
 	}
-	return e.goesDown(i) && !e.ledger.outage.orders.abort && e.isDue(s)
+	return e.goesDown(i) && !e.isCalledOff() && e.isDue(s)
+}
+
+// isCalledOff reports whether nothing more goes down: an operator has said so, or a drill goes no further.
+func (e *Engine) isCalledOff() bool {
+	o := e.ledger.outage
+	return o.orders.abort || o.drill.phase == drillDown && e.drillEnds != ""
 }
 
 // steer follows a change of what a node is to come to while a step is under way on it. What has reached the node settles

@@ -151,7 +151,7 @@ func (e *Engine) unsettled(i int) bool {
 
 // settlesSoon reports whether what keeps a stop from being sent ends with time alone.
 func (e *Engine) settlesSoon(i int) bool {
-	return e.unheardFor(i) >= 0 || e.rises(i) || e.now.Before(e.nodes[i].belief.boots)
+	return e.unheardFor(i) >= 0 || e.rises(i) || !e.looked(i) || e.now.Before(e.nodes[i].belief.boots)
 }
 
 // forbid holds back a command that the permit refused: that is a fault of ours, and a person is told.

@@ -29,7 +29,7 @@ type supply struct {
 	committedAt time.Time
 	cut         bool // its output was off then, or since then
 	made        bool // it went off since then
-	seen        bool // and was heard to be off: its return ends the cycle
+	seen        bool // and was heard to be off, by a controller that was there to take it in: its return ends the cycle
 	due         bool // a cut was commanded that has not come
 	uncut       bool // it took its last cut and did not make it
 	uncutAt     time.Time
@@ -88,7 +88,7 @@ func (r *Referee) hear(s *supply, at time.Time, p Poll) {
 	if p.Heard {
 		s.heardAt = at
 	}
-	s.deaf, s.seen = !p.Heard, s.seen || p.Heard && !s.output && s.made
+	s.deaf, s.seen = !p.Heard, s.seen || p.Heard && !s.output && s.made && at.Sub(r.resumed) >= sinksIn
 	s.missed = s.missed || s.uncut && s.deaf && s.looks == 0
 	switch {
 	case p.Untold:

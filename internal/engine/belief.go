@@ -227,6 +227,9 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 		seen.State = e.believeBMC(i)
 	}
 	wasSilent := b.answer == plan.Unreachable || b.answer == plan.Unknown
+	if seen.State == plan.Off && b.answer == plan.Unreachable && decl.Kind != plan.VM && e.feedOf(i) != feeds { // it may have its power again
+		b.rising = e.now.Add(bootTime(decl))
+	}
 	b.answer, b.askedAt, b.asked = seen.State, asked, true
 	if seen.State != plan.Unknown {
 		b.blank = time.Time{}
@@ -254,15 +257,10 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 }
 
 // believeBMC gives what the word of a BMC is worth that its machine, which does not answer, is off. It may be of before a cycle; and
-// whether the two have ever agreed is forgotten with a crash. A BMC that was silent too may have been without power, as the machine,
-// and both have it again.
+// whether the two have ever agreed is forgotten with a crash.
 func (e *Engine) believeBMC(i int) plan.State {
-	b := &e.nodes[i].belief
 	if e.mayHaveCycled(i) || !e.resumedAt.IsZero() {
 		return plan.Unreachable
-	}
-	if b.answer == plan.Unreachable && e.feedOf(i) != feeds {
-		b.rising = e.now.Add(bootTime(e.estate.Node(i)))
 	}
 	return plan.Off
 }

@@ -18,7 +18,9 @@ var hearings = [...]hearing{
 	{"its output is off, and nobody cut it", isOffUncut, (*Engine).noteOff},
 	{"its output was off, and is on; meanwhile something was stopped that its cycle is to start: before or after it, nobody knows", isOnInDoubt, (*Engine).heardAgain},
 	{"its output was off, and is on: at once, since nothing may be stopped on what was known before", isOnAgain, func(e *Engine, k int) { e.cycled(k, "its output was off") }},
+	{"it is silent, and its battery may have given out meanwhile: what it feeds may have its power again when it is heard", mayGiveOut, func(e *Engine, k int) { e.supplies[k].lapse = mayBeOut }},
 	{"it has been silent for long: its output may have been off", isDeaf, func(e *Engine, k int) { e.supplies[k].lapse = wasDeaf }},
+	{"its battery may have given out while it was silent, and it fails still, or again: what it feeds may be on its way up", isLitInDoubt, (*Engine).litInDoubt},
 	{"Ebbtide was away, and it is on battery, as before", isOnBatteryStill, (*Engine).stillOnBattery},
 	{"Ebbtide was away, and it has neither failed before nor fails now", isWellStill, func(e *Engine, k int) { e.supplies[k].lapse = noLapse }},
 	{"it was silent for long, or Ebbtide was away, and it does not fail", isWellAgain, (*Engine).heardAgain},
@@ -74,6 +76,15 @@ func isDeaf(s *supply, _ *standing) bool {
 	return s.state.SilentFor > deafAfter && (s.lapse == noLapse || s.lapse == justBack || s.lapse == wereAway)
 }
 
+func mayGiveOut(s *supply, st *standing) bool {
+	isEmpty := s.state.Left.Value <= 0 && (s.state.Left.Known || s.state.SilentFor > deafAfter)
+	return s.state.SilentFor > 0 && isEmpty && st.out && (s.lapse == noLapse || s.lapse == justBack || s.lapse == wasDeaf)
+}
+
+func isLitInDoubt(s *supply, _ *standing) bool {
+	return s.lapse == mayBeOut && s.isHeardOn() && s.state.Failing()
+}
+
 func isOnBatteryStill(s *supply, _ *standing) bool {
 	return s.lapse == wereAway && s.isHeardOn() && s.state.Mains == power.MainsOnBattery
 }
@@ -83,7 +94,7 @@ func isWellStill(s *supply, st *standing) bool {
 }
 
 func isWellAgain(s *supply, _ *standing) bool {
-	return (s.lapse == wasDeaf || s.lapse == wereAway) && s.state.SilentFor == 0 && !s.state.Failing()
+	return (s.lapse == wasDeaf || s.lapse == wereAway || s.lapse == mayBeOut) && s.state.SilentFor == 0 && !s.state.Failing()
 }
 
 func (e *Engine) noteOff(k int) {
@@ -112,11 +123,17 @@ func (e *Engine) wentOff(k int) {
 // heardAgain follows a supply that was deaf and is on line: its load may have been off and on again meanwhile. Where
 // nothing waits for its cycle that is taken for one. It may have failed without having been heard to.
 func (e *Engine) heardAgain(k int) {
-	e.supplies[k].lapse = noLapse
 	if e.ledger.outage != nil && e.standing(k).failed && e.standing(k).cycle == uncut {
+		e.supplies[k].lapse = noLapse
 		e.cycled(k, "it was not heard for a while, and its output may have been off")
 		return
 	}
+	e.litInDoubt(k)
+}
+
+// litInDoubt takes down that the output of a supply may have been off and on again while it was not heard.
+func (e *Engine) litInDoubt(k int) {
+	e.supplies[k].lapse = noLapse
 	if e.ledger.outage != nil && !e.ledger.outage.drill.on() {
 		e.record(Record{Kind: Mains, Cause: Unseen, Supplies: []string{e.id(e.supplies[k].node)}, Carriers: e.carriers(k), Reason: "it was not heard for a while, and its output may have been off"})
 	}

@@ -59,6 +59,7 @@ const (
 	noLapse  lapse = iota
 	wereAway       // Ebbtide was not there
 	wasDeaf        // it was not heard for a while: its output may have been off
+	mayBeOut       // its battery may have given out while it was not heard
 	wasOff         // its output was off, and nobody had cut it
 	justBack       // its output came on, and no reading since has said whether its mains are back
 )

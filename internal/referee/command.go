@@ -70,7 +70,7 @@ func (r *Referee) Commanded(at time.Time, given Command) {
 	switch {
 	case c.stops():
 		c.node.toldBefore, c.node.told = c.node.told, c.node.told || r.mayGo(c.Node)
-		c.node.mute, c.node.toldAtBefore, c.node.toldAt = true, c.node.toldAt, at
+		c.node.mute, c.node.toldAtBefore, c.node.toldAt, c.node.toldBy = true, c.node.toldAt, at, c.Verb
 	case c.Verb == plan.Start:
 		c.node.rousedBefore, c.node.roused, c.node.started = c.node.roused, at, at
 	case c.Verb == plan.Protect:

@@ -14,11 +14,18 @@ import (
 func (r *Referee) inTheWay(i int, excused func(user int) bool) int {
 	for _, u := range r.usersOf(i) {
 		n := &r.nodes[u]
-		if !n.isDown() && !r.isHidden(u) && (n.wasOn || n.now.State == plan.On || n.now.State == plan.Stopping) && !excused(u) {
+		if !n.isDown() && !r.isHidden(u) && !r.isMistaken(u) && (n.wasOn || n.now.State == plan.On || n.now.State == plan.Stopping) && !excused(u) {
 			return u
 		}
 	}
 	return -1
+}
+
+// isMistaken reports whether somebody switched a node on again after it was told to stop, while the controller was away, and it
+// does not answer now: nothing tells that from a node which has answered on its way down.
+func (r *Referee) isMistaken(i int) bool {
+	n := &r.nodes[i]
+	return !n.toldAt.IsZero() && n.meddled.After(n.toldAt) && n.meddled.Before(r.resumed) && !n.vain.IsZero()
 }
 
 // isHidden reports whether nobody can see that a machine starts: its power came back behind a supply that has not been heard since,
@@ -136,14 +143,14 @@ func (r *Referee) rule4(c *command) string {
 
 // rule6: No start is sent to a stopping node and no stop to a starting one before it has settled.
 //
-// Nobody can see that of a node that has not answered for longer than a stop may take since it was last told to, or that somebody
+// Nobody can see that of a node that has not answered for longer than a stop, or a power-off, may take since it was last told to, or that somebody
 // else has just told to, nor of a VM that has not answered since it came up with its host, nor of another that is silent for longer
 // than its start may take, since it was told to start or its power came back. What starts for longer than it may is not waited for.
 func (r *Referee) rule6(c *command) string {
 	start, n := c.decl.Time(plan.Start), c.node
 	most := max(start.Within, start.Nominal)
 	starts := n.mute && (c.decl.Kind == plan.VM && c.at.Sub(n.started) > most || c.at.Sub(n.roused) > most)
-	settles := cmp.Or(c.decl.OffAfter, c.decl.Time(plan.Stop).Within)
+	settles := cmp.Or(c.decl.OffAfter, c.decl.Time(n.toldBy).Within)
 	stops := (n.mute || !n.vain.IsZero()) && c.at.Sub(n.toldAt) >= settles
 	switch {
 	case c.stops() && n.now.State == plan.Starting && !starts && c.at.Sub(n.began) <= most:

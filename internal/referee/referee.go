@@ -91,6 +91,7 @@ type node struct {
 	toldBefore   bool // so it was before its last command
 	toldAt       time.Time
 	toldAtBefore time.Time
+	toldBy       plan.Verb // with the last of these
 
 	mute         bool      // it has not answered since it was last told to go off, or began to start
 	fell         time.Time // lost its power while on, last

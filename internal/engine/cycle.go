@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"time"
 
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -53,14 +54,23 @@ func (e *Engine) mayBeMade(i int) bool {
 	if !w.resumed || e.press[i] >= cutNow || s.state.Mains != power.MainsOnline {
 		return false
 	}
-	wait := false
-	for _, u := range e.cycledBy(i) {
-		if e.now.Before(e.resumedAt.Add(bootTime(e.estate.Node(u)))) {
+	return e.mayBoot(e.cycledBy(i), time.Time{})
+}
+
+// mayBoot reports whether any of these nodes may still be on its way up by itself, since then or since Ebbtide is back, and asks after
+// those.
+func (e *Engine) mayBoot(nodes []int, since time.Time) bool {
+	if e.resumedAt.After(since) {
+		since = e.resumedAt
+	}
+	may := false
+	for _, u := range nodes {
+		if e.now.Before(since.Add(bootTime(e.estate.Node(u)))) {
 			e.probe(u)
-			wait = true
+			may = true
 		}
 	}
-	return wait
+	return may
 }
 
 // settleCut finds that a cut from before a crash was made while nobody looked: the mains are there, the output is on, and
@@ -77,11 +87,15 @@ func (e *Engine) settleCut(i int) {
 	e.cycled(e.ledger.supply[i], "it was cut and has come back while nobody looked")
 }
 
-// cycledBy lists what a supply feeds, was shown to be off, and is started by nothing but the return of its power.
+// cycledBy lists what a supply feeds, was on and was shown to be off, and is started by nothing but the return of its power, which it
+// loses with this supply: no other carries it.
 func (e *Engine) cycledBy(supply int) []int {
+	carries := func(f int) bool { return f != supply && e.carries(e.ledger.supply[f]) }
 	var list []int
 	for _, u := range e.estate.Users(supply) {
-		if e.estate.Node(u).ByPower && e.entry(u).shown == shownOff && slices.Contains(e.estate.Feeds(u), supply) {
+		feeds, n := e.estate.Feeds(u), e.entry(u)
+		stopped := e.estate.Node(u).ByPower && n.snap.on() && n.shown == shownOff
+		if stopped && slices.Contains(feeds, supply) && !slices.ContainsFunc(feeds, carries) {
 			list = append(list, u)
 		}
 	}

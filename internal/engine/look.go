@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"ebbtide/internal/plan"
@@ -179,10 +180,26 @@ func (e *Engine) seeOutput(k int) {
 func (e *Engine) seeUncut(k int) {
 	s := &e.supplies[k]
 	says := e.nodes[s.node].belief.seen.Uncut // its UPS says so itself
+	watched := e.watchedCut(s)
 	switch {
-	case s.output.offSeen || !says && !e.watchedCut(s) && !e.now.Before(s.cutDue.Add(unwatched)):
+	case s.output.offSeen:
 		e.cycled(k, "its output is on again")
-	case says || !e.now.Before(s.cutDue.Add(cutMargin)):
+	case says, watched && !e.now.Before(s.cutDue.Add(cutMargin)):
+		e.cutNotMade(k)
+	case !watched && !e.now.Before(s.cutDue.Add(unwatched)):
+		e.seeUnwatched(k)
+	}
+}
+
+// seeUnwatched follows an output that is on and that nobody watched when its cut was due: what only its return starts tells whether
+// it was made. Where there is none of that it makes no difference.
+func (e *Engine) seeUnwatched(k int) {
+	s := &e.supplies[k]
+	loads := e.cycledBy(s.node)
+	switch {
+	case len(loads) == 0 || slices.ContainsFunc(loads, e.showsUp):
+		e.cycled(k, "its output is on again")
+	case !e.mayBoot(loads, s.cutDue):
 		e.cutNotMade(k)
 	}
 }

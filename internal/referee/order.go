@@ -28,11 +28,15 @@ func (r *Referee) isMistaken(i int) bool {
 	return !n.toldAt.IsZero() && n.meddled.After(n.toldAt) && n.meddled.Before(r.resumed) && !n.vain.IsZero()
 }
 
-// isHidden reports whether nobody can see that a machine starts: its power came back behind a supply that has not been heard since,
-// and it has not answered.
+// isHidden reports whether nobody can see that a machine starts: its power came back behind a supply that has not been heard since, or
+// while the controller was away and that has only been heard to be out, as before, and it has not answered.
 func (r *Referee) isHidden(i int) bool {
 	n := &r.nodes[i]
-	heard := func(f int) bool { return r.supplyAt(f).heardAt.After(n.roused) }
+	heard := func(f int) bool {
+		s := r.supplyAt(f)
+		asBefore := n.roused.Before(r.resumed) && !s.heardOut.IsZero() && s.heardOut.Before(n.roused)
+		return s.heardAt.After(n.roused) && !asBefore
+	}
 	feeds := r.estate.Feeds(i)
 	return n.now.State == plan.Starting && n.mute && len(feeds) > 0 && !slices.ContainsFunc(feeds, heard)
 }

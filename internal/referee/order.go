@@ -14,7 +14,7 @@ import (
 func (r *Referee) inTheWay(i int, excused func(user int) bool) int {
 	for _, u := range r.usersOf(i) {
 		n := &r.nodes[u]
-		if !n.isDown() && !r.isHidden(u) && !r.isMistaken(u) && (n.wasOn || n.now.State == plan.On || n.now.State == plan.Stopping) && !excused(u) {
+		if !n.isDown() && !r.isHidden(u) && !r.cameUnseen(u) && !r.isMistaken(u) && (n.wasOn || n.now.State == plan.On || n.now.State == plan.Stopping) && !excused(u) {
 			return u
 		}
 	}
@@ -28,15 +28,22 @@ func (r *Referee) isMistaken(i int) bool {
 	return !n.toldAt.IsZero() && n.meddled.After(n.toldAt) && n.meddled.Before(r.resumed) && !n.vain.IsZero()
 }
 
-// isHidden reports whether nobody can see that a machine starts: its power came back behind a supply that has not been heard since, or
-// while the controller was away and that has only been heard to be out, as before, and it has not answered.
+// isHidden reports whether nobody can see that a machine starts: its power came back behind a supply that has not been heard since,
+// and it has not answered.
 func (r *Referee) isHidden(i int) bool {
+	return r.startsUnheard(i, func(s *supply) time.Time { return s.heardAt })
+}
+
+// cameUnseen reports the same of a machine whose power came back while the controller was away, behind a supply that is out, as it
+// was before.
+func (r *Referee) cameUnseen(i int) bool {
+	return r.nodes[i].roused.Before(r.resumed) && r.startsUnheard(i, func(s *supply) time.Time { return s.onlineAt })
+}
+
+// startsUnheard reports whether a machine starts that has not answered, and of whose feeds nothing was heard since its power came back.
+func (r *Referee) startsUnheard(i int, last func(*supply) time.Time) bool {
 	n := &r.nodes[i]
-	heard := func(f int) bool {
-		s := r.supplyAt(f)
-		asBefore := n.roused.Before(r.resumed) && !s.heardOut.IsZero() && s.heardOut.Before(n.roused)
-		return s.heardAt.After(n.roused) && !asBefore
-	}
+	heard := func(f int) bool { return last(r.supplyAt(f)).After(n.roused) }
 	feeds := r.estate.Feeds(i)
 	return n.now.State == plan.Starting && n.mute && len(feeds) > 0 && !slices.ContainsFunc(feeds, heard)
 }
@@ -149,7 +156,7 @@ func (r *Referee) rule4(c *command) string {
 //
 // Nobody can see that of a node that has not answered for longer than a stop, or a power-off, may take since it was last told to, or that somebody
 // else has just told to, nor of a VM that has not answered since it came up with its host, nor of another that is silent for longer
-// than its start may take, since it was told to start or its power came back. What starts for longer than it may is not waited for.
+// than its start may take, since it was told to start or its power came back, or whose power came back where nobody can know. What starts for longer than it may is not waited for.
 func (r *Referee) rule6(c *command) string {
 	start, n := c.decl.Time(plan.Start), c.node
 	most := max(start.Within, start.Nominal)
@@ -157,7 +164,7 @@ func (r *Referee) rule6(c *command) string {
 	settles := cmp.Or(c.decl.OffAfter, c.decl.Time(n.toldBy).Within)
 	stops := (n.mute || !n.vain.IsZero()) && c.at.Sub(n.toldAt) >= settles
 	switch {
-	case c.stops() && n.now.State == plan.Starting && !starts && c.at.Sub(n.began) <= most:
+	case c.stops() && n.now.State == plan.Starting && !starts && c.at.Sub(n.began) <= most && !r.cameUnseen(c.Node):
 		return c.decl.ID + " was told to stop while it starts"
 	case c.Verb == plan.Start && n.now.State == plan.Stopping && !stops && !r.unseen(c.Node):
 		return c.decl.ID + " was told to start while it stops"

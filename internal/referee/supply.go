@@ -15,6 +15,7 @@ type supply struct {
 	output   bool      // its output is on
 	offAt    time.Time // when it went off last
 	since    time.Time // its mains are on without interruption; zero: they are off
+	onlineAt time.Time // heard to be on line, last
 	heardOn  time.Time // heard to be on line, poll after poll; zero: the last poll was another, or was not heard
 	heardOut time.Time // heard to be out, and not heard to be on line since; zero: it was not
 	longOut  bool      // for long enough that what was on its way is over
@@ -96,6 +97,7 @@ func (r *Referee) hear(s *supply, at time.Time, p Poll) {
 	case !p.Heard:
 		s.heardOn = time.Time{}
 	case p.On:
+		s.onlineAt = at
 		if s.heardOn.IsZero() {
 			s.heardOn = at
 		}

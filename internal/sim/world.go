@@ -126,7 +126,8 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (engine.Outcome,
 		s.meetQuiet(i, MetDarkOrder, MetSelfTestOrder, MetSupplyOrder)
 		return engine.Unreached, "no answer"
 	}
-	if t.fault == Vanish {
+	if t.fault == Vanish && t.state != plan.Gone { // by somebody else's hand
+		s.referee.Meddled(s.now, i)
 		s.become(i, plan.Gone)
 	}
 	if t.state == plan.Gone {

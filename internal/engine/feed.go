@@ -115,9 +115,8 @@ func (e *Engine) outletIsOld(i int) bool {
 	return old
 }
 
-// renewLoad begins a new epoch of all that a supply feeds or carries: its power was lost, or may have been. Machines may be
-// on their way up with it. What others carried meanwhile, with all that it needs,
-// did not lose it.
+// renewLoad begins a new epoch of all that a supply feeds or carries: its power was lost, or may have been. Machines may be on
+// their way up with it. What others carried meanwhile, with all that it needs, did not lose it.
 func (e *Engine) renewLoad(k int) {
 	dark := e.estate.Scope(func(f int) bool { other := e.ledger.supply[f]; return other == k || !e.carries(other) })
 	for _, i := range e.estate.Dependents(e.supplies[k].node) {

@@ -278,8 +278,8 @@ func (e *Engine) notOff(i int) (on []string, doubtful, guestsOnly bool) {
 	return on, doubtful, guestsOnly
 }
 
-// cutWithWhatIsOn cuts an output although not everything behind it is proven off, or switched off: the battery is about to do the same, without
-// the return that a commanded cut gives.
+// cutWithWhatIsOn cuts an output although not everything behind it is proven off, or switched off: the battery is about to do
+// the same, without the return that a commanded cut gives.
 func (e *Engine) cutWithWhatIsOn(i int) {
 	w := e.nodes[i].work
 	if on, doubtful, _ := e.notOff(i); len(on) > 0 || doubtful || e.worst(w.step) != proven {

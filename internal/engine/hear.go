@@ -8,12 +8,13 @@ import (
 // hearing is one thing that a reading tells of what may have happened to a supply's output before it.
 type hearing struct {
 	when string // in words: docs/ENGINE.md is made from this table
-	is   func(*supply, *standing) bool
+	is   func(*Engine, int) bool
 	then func(*Engine, int)
 }
 
 // hearings are asked in this order at each reading, and the first that is so is followed.
 var hearings = [...]hearing{
+	{"its output was cut, and is on again", isOnAfterCut, func(e *Engine, k int) { e.cycled(k, "its output is on again") }},
 	{"its output is off, and was to be cut or told to: that is on record before anything else", goesOff, (*Engine).wentOff},
 	{"its output is off, and nobody cut it", isOffUncut, (*Engine).noteOff},
 	{"its output was off, and is on; meanwhile something was stopped that its cycle is to start: before or after it, nobody knows", isOnInDoubt, (*Engine).heardAgain},
@@ -28,18 +29,13 @@ var hearings = [...]hearing{
 
 // hear takes down what a reading says of the output, and what may have happened before it.
 func (e *Engine) hear(k int) {
-	s, st := &e.supplies[k], e.standing(k)
-	heard := s.state.SilentFor == 0
-	if s.lapse == justBack && heard {
+	s := &e.supplies[k]
+	if s.lapse == justBack && s.state.SilentFor == 0 {
 		s.lapse, e.shifted = noLapse, true
 	}
-	e.hearOff(s, st)
-	if st.cycle == cutProven && heard && !s.state.SaysOff && e.nodes[s.node].belief.seen.State == plan.Off {
-		e.cycled(k, "its output is on again")
-		return
-	}
+	e.hearOff(s, e.standing(k))
 	for at := range hearings {
-		if h := hearings[at]; h.is(s, st) {
+		if h := hearings[at]; h.is(e, k) {
 			h.then(e, k)
 			return
 		}
@@ -58,42 +54,59 @@ func (e *Engine) hearOff(s *supply, st *standing) {
 func (s *supply) isHeardOn() bool { return s.state.SilentFor == 0 && !s.state.OutputOff }
 func (s *supply) saysOff() bool   { return s.state.SilentFor == 0 && s.state.OutputOff }
 
-func goesOff(s *supply, st *standing) bool {
+func isOnAfterCut(e *Engine, k int) bool {
+	s := &e.supplies[k]
+	return e.standing(k).cycle == cutProven && s.state.SilentFor == 0 && !s.state.SaysOff && e.nodes[s.node].belief.seen.State == plan.Off
+}
+
+func goesOff(e *Engine, k int) bool {
+	s, st := &e.supplies[k], e.standing(k)
 	return s.saysOff() && (st.cycle == committed || st.cycle == cutSent)
 }
 
-func isOffUncut(s *supply, st *standing) bool { return s.state.OutputOff && st.cycle < cutSent }
+func isOffUncut(e *Engine, k int) bool {
+	s, st := &e.supplies[k], e.standing(k)
+	return s.state.OutputOff && st.cycle < cutSent
+}
 
-func isOnInDoubt(s *supply, st *standing) bool {
+func isOnInDoubt(e *Engine, k int) bool {
+	s, st := &e.supplies[k], e.standing(k)
 	return s.lapse == wasOff && st.cycle == committed && s.isHeardOn()
 }
 
-func isOnAgain(s *supply, st *standing) bool {
+func isOnAgain(e *Engine, k int) bool {
+	s, st := &e.supplies[k], e.standing(k)
 	return s.lapse == wasOff && st.cycle == uncut && s.isHeardOn()
 }
 
-func isDeaf(s *supply, _ *standing) bool {
+func isDeaf(e *Engine, k int) bool {
+	s := &e.supplies[k]
 	return s.state.SilentFor > deafAfter && (s.lapse == noLapse || s.lapse == justBack || s.lapse == wereAway)
 }
 
-func mayGiveOut(s *supply, st *standing) bool {
+func mayGiveOut(e *Engine, k int) bool {
+	s, st := &e.supplies[k], e.standing(k)
 	isEmpty := s.state.Left.Value <= 0 && (s.state.Left.Known || s.state.SilentFor > deafAfter)
 	return s.state.SilentFor > 0 && isEmpty && st.out && (s.lapse == noLapse || s.lapse == justBack || s.lapse == wasDeaf)
 }
 
-func isLitInDoubt(s *supply, _ *standing) bool {
+func isLitInDoubt(e *Engine, k int) bool {
+	s := &e.supplies[k]
 	return s.lapse == mayBeOut && s.isHeardOn() && s.state.Failing()
 }
 
-func isOnBatteryStill(s *supply, _ *standing) bool {
+func isOnBatteryStill(e *Engine, k int) bool {
+	s := &e.supplies[k]
 	return s.lapse == wereAway && s.isHeardOn() && s.state.Mains == power.MainsOnBattery
 }
 
-func isWellStill(s *supply, st *standing) bool {
+func isWellStill(e *Engine, k int) bool {
+	s, st := &e.supplies[k], e.standing(k)
 	return s.lapse == wereAway && s.state.SilentFor == 0 && !s.state.Failing() && !st.failed
 }
 
-func isWellAgain(s *supply, _ *standing) bool {
+func isWellAgain(e *Engine, k int) bool {
+	s := &e.supplies[k]
 	return (s.lapse == wasDeaf || s.lapse == wereAway || s.lapse == mayBeOut) && s.state.SilentFor == 0 && !s.state.Failing()
 }
 

@@ -50,10 +50,10 @@ func (e *Engine) Refuses(o Order) string {
 		return "no outage is under way: all supplies are on line"
 	case o.Verb == Confirm || o.Verb == Skip:
 		return e.refusesWord(o)
-	case o.Verb == Hold || o.Verb == Resume:
-		return run.refusesHold(o.Verb == Hold)
 	case run.drill.phase == drillBattery && o.Verb != Abort:
 		return "a battery is being drilled; use abort to end that"
+	case o.Verb == Hold || o.Verb == Resume:
+		return run.refusesHold(o.Verb == Hold)
 	case run.drill.on() && o.Verb == Go:
 		return "this is a drill, which goes on by itself; use abort to bring back at once what it has stopped"
 	case run.drill.phase == drillBattery:
@@ -68,8 +68,6 @@ func (e *Engine) Refuses(o Order) string {
 
 func (o *outage) refusesHold(hold bool) string {
 	switch {
-	case o.drill.phase == drillBattery:
-		return "a battery is being drilled; use abort to end that"
 	case hold && o.orders.hold:
 		return "it is on hold already"
 	case !hold && !o.orders.hold:

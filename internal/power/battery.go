@@ -164,8 +164,9 @@ func (b *battery) forget(now time.Time, f flow) {
 	if f != refilling && f != tested {
 		return
 	}
+	old := now.Add(-kept)
 	for i := range b.gauges {
-		if g := &b.gauges[i]; g.known && now.Sub(g.at) > kept {
+		if g := &b.gauges[i]; g.known && g.at.Before(old) {
 			*g = gauge{}
 		}
 	}

@@ -39,7 +39,7 @@ func (h *held) tell(now time.Time, f Figure) {
 }
 
 func (h held) get(now time.Time, m Mains) Figure {
-	if m != MainsOnBattery && now.Sub(h.at) > kept {
+	if h.figure.Known && m != MainsOnBattery && h.at.Before(now.Add(-kept)) {
 		return Figure{}
 	}
 	return h.figure

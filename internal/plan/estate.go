@@ -35,6 +35,8 @@ type Estate struct {
 	class  []int          // per node: its place in limits, -1: none applies
 	lane   []int          // per node: the lane of its host within the class
 	lanes  []int          // per class: how many
+	down   *Plan          // of the whole estate; nil: Plan makes it each time
+	up     *Plan          // likewise
 }
 
 // CycleError says that nodes depend on each other in a ring.

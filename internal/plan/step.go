@@ -64,6 +64,12 @@ func (p *Plan) index() {
 // supply's output is cut after all that it feeds; what the machine of Ebbtide itself needs is cut when all else is
 // down, and that machine goes last. Up: the supplies return, and each node starts after all that it needs.
 func (e *Estate) Plan(goal Goal, in func(node int) bool) *Plan {
+	switch {
+	case in == nil && goal == Down && e.down != nil:
+		return e.down
+	case in == nil && goal == Up && e.up != nil:
+		return e.up
+	}
 	b := builder{plan: &Plan{Goal: goal, estate: e}, estate: e, in: in, last: make([]int, e.Len())}
 	if in == nil {
 		b.in = func(int) bool { return true }
@@ -80,6 +86,12 @@ func (e *Estate) Plan(goal Goal, in func(node int) bool) *Plan {
 		b.plan.improve()
 	}
 	return b.plan
+}
+
+// Prepare makes the plans of the whole estate once and for all. A simulation asks for them with each life of each engine.
+// It is called by who made the estate, before anybody else has it.
+func (e *Estate) Prepare() {
+	e.down, e.up = e.Plan(Down, nil), e.Plan(Up, nil)
 }
 
 // builder gathers steps in any order; order sorts them.

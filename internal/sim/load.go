@@ -29,6 +29,7 @@ func Load(name string, src []byte, rb *runbook.Runbook, schema runbook.Schema) (
 	if err != nil {
 		return Scenario{}, problems, fmt.Errorf("cannot use scenario %s: %w", name, err)
 	}
+	compiled.Estate.Prepare()
 	sc, errs := doc.Build(compiled)
 	if len(errs) > 0 {
 		return Scenario{}, problems, fmt.Errorf("cannot use scenario %s: %w", name, errors.Join(errs...))

@@ -67,10 +67,10 @@ func (a alone) pass(d time.Duration) {
 			a.agenda.put(at, do)
 			break
 		}
-		a.now = Epoch.Add(at)
+		a.setNow(at)
 		do()
 	}
-	a.now = until
+	a.setNow(until.Sub(Epoch))
 }
 
 // seen is what a look at a node tells: its state, or how the look failed.

@@ -71,6 +71,7 @@ type simulation struct {
 	world
 	scenario Scenario
 	now      time.Time
+	passed   time.Duration // of now since Epoch
 	agenda   agenda
 	engine   *engine.Engine
 	twin     *engine.Engine // is given the records alone; nil: the run is not checked
@@ -147,7 +148,7 @@ func (s *simulation) end() *Result {
 		if at > s.scenario.For {
 			break
 		}
-		s.now = Epoch.Add(at)
+		s.setNow(at)
 		do()
 		if s.result.Events > maxEvents {
 			s.referee.Broken(s.now, "8: the engine does not come to rest")
@@ -203,7 +204,10 @@ func (s *simulation) supply(id string) power.Supply {
 
 func (s *simulation) at(t time.Time, do func()) { s.agenda.put(t.Sub(Epoch), do) }
 
-func (s *simulation) after(d time.Duration, do func()) { s.at(s.now.Add(d), do) }
+func (s *simulation) after(d time.Duration, do func()) { s.agenda.put(s.passed+d, do) }
+
+// setNow lets it be so long after Epoch.
+func (s *simulation) setNow(passed time.Duration) { s.passed, s.now = passed, Epoch.Add(passed) }
 
 // tick polls one supply, as often as the scenario says: more rarely, it may be, when it has been on line, or off, for a while.
 func (s *simulation) tick(k int, first time.Duration) {

@@ -4,7 +4,7 @@ import "ebbtide/internal/plan"
 
 // powered tells whether any feed of a node has its output on, and so for what it physically stands on.
 func (s *simulation) powered(i int) bool {
-	if host := s.hostOf(i); host >= 0 && s.things[host].state == plan.Off || s.unplugged(i) {
+	if host := s.things[i].host; host >= 0 && s.things[host].state == plan.Off || s.unplugged(i) {
 		return false
 	}
 	feeds := s.estate.Feeds(i)
@@ -63,7 +63,7 @@ func (s *simulation) unpowered() []bool {
 func (s *simulation) light(dead []bool) {
 	for i := range s.things {
 		t := &s.things[i]
-		if !dead[i] || s.hostOf(i) >= 0 || !s.powered(i) {
+		if !dead[i] || s.things[i].host >= 0 || !s.powered(i) {
 			continue
 		}
 		t.lit++

@@ -46,7 +46,7 @@ func (s *simulation) cutOff(i int) bool {
 	if len(s.scenario.Habits) == 0 {
 		return false
 	}
-	if host := s.hostOf(i); host >= 0 {
+	if host := s.things[i].host; host >= 0 {
 		return s.cutOff(host)
 	}
 	ways := 0
@@ -131,7 +131,7 @@ func (s *simulation) withHost(host int) {
 		return
 	}
 	for _, u := range s.estate.Users(host) {
-		if t := &s.things[u]; t.boots && t.state == plan.Off && s.hostOf(u) == host {
+		if t := &s.things[u]; t.boots && t.state == plan.Off && t.host == host {
 			s.meet(MetBootedWithHost)
 			s.boot(u, s.took(u, plan.Start))
 		}

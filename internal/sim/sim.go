@@ -76,7 +76,7 @@ type simulation struct {
 	engine   *engine.Engine
 	twin     *engine.Engine // is given the records alone; nil: the run is not checked
 	life     int            // numbers the engine's lives: answers to an earlier one are lost
-	pending  map[engine.Op]bool
+	pending  []bool         // by operation: it is under way
 	wake     time.Time
 	referee  *referee.Referee
 	result   Result
@@ -107,7 +107,6 @@ func modelled(sc Scenario, lean bool) *simulation {
 		lean:     lean,
 		world:    world{estate: sc.Settings.Estate},
 		scenario: sc, now: Epoch,
-		pending: map[engine.Op]bool{},
 	}
 	if sc.Forecast == nil {
 		s.scenario.Forecast = s.forecasting()
@@ -168,7 +167,8 @@ func (s *simulation) build() {
 		n := s.estate.Node(i)
 		t := &s.things[i]
 		t.state, t.fault, t.liesAt, t.dirty = plan.On, s.scenario.Faults[n.ID], s.scenario.LiesAt[n.ID], n.Can.Has(plan.Protect) && n.Kind != plan.Cluster
-		t.outlet, t.set, t.boots = outletOf(s.estate, i), setBy(n.ID), slices.Contains(s.scenario.Boots, n.ID)
+		t.outlet, t.host = outletOf(s.estate, i), hostOf(s.estate, i)
+		t.set, t.boots = setBy(n.ID), slices.Contains(s.scenario.Boots, n.ID)
 		t.habit = s.scenario.Habits[n.ID]
 		if slices.Contains(s.scenario.Protected, n.ID) && n.Can.Has(plan.Protect) {
 			t.protected, t.set, t.dirty = true, setAside, false
@@ -297,12 +297,12 @@ func (s *simulation) carryOut(effect engine.Effect) {
 func (s *simulation) do(e engine.Do) {
 	i, _ := s.estate.Index(e.Node)
 	if s.journal.told && (e.Verb == plan.Start || e.Verb == plan.Unprotect) { // as the runner does
-		s.pending[e.Op] = true
+		s.begins(e.Op)
 		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: engine.Busy, Detail: "the journal can't be written"}, 0, nil)
 		return
 	}
 	s.showCommand(i, e)
-	s.pending[e.Op] = true
+	s.begins(e.Op)
 	s.send(i, e)
 	if s.commands++; slices.Contains(s.scenario.CrashOn, s.commands) {
 		s.crash()
@@ -311,7 +311,7 @@ func (s *simulation) do(e engine.Do) {
 
 func (s *simulation) probe(e engine.Probe) {
 	i, _ := s.estate.Index(e.Node)
-	s.pending[e.Op] = true
+	s.begins(e.Op)
 	life, way := s.life, s.way(e.Op)
 	s.after(way, func() {
 		if s.life != life {
@@ -384,14 +384,30 @@ func (s *simulation) meetSlow(t *thing, left plan.State) {
 	}
 }
 
+// begins notes that an operation is under way. They are numbered from 1 on.
+func (s *simulation) begins(op engine.Op) {
+	for len(s.pending) <= int(op) {
+		s.pending = append(s.pending, false)
+	}
+	s.pending[op] = true
+}
+
+// ends notes that an operation is over, and reports whether it was under way.
+func (s *simulation) ends(op engine.Op) bool {
+	if int(op) >= len(s.pending) || !s.pending[op] {
+		return false
+	}
+	s.pending[op] = false
+	return true
+}
+
 // answer brings an operation's end to the engine that asked for it, once. If that lives to hear it, heard is called.
 func (s *simulation) answer(op engine.Op, end engine.Finished, wait time.Duration, heard func()) {
 	life, ev := s.life, engine.Event(end)
 	s.after(wait, func() {
-		if s.life != life || !s.pending[op] {
+		if s.life != life || !s.ends(op) {
 			return
 		}
-		delete(s.pending, op)
 		if heard != nil {
 			heard()
 		}

@@ -30,6 +30,7 @@ type thing struct {
 	silent     bool   // nothing reaches it
 	boots      bool   // starts by itself whenever its power comes back
 	outlet     int    // that it hangs on, -1: none
+	host       int    // that it runs on: of a VM whose host is declared; -1: none
 	frozen     bool   // took a stop, and neither goes down nor answers
 	set        string // a cache, a cluster: what it is set to
 	halved     bool   // it was put back by half, once
@@ -247,7 +248,7 @@ func (s *simulation) goOff(i int) {
 		return
 	}
 	for _, u := range s.estate.Users(i) {
-		if s.hostOf(u) == i && s.things[u].state != plan.Off && s.things[u].state != plan.Gone {
+		if s.things[u].host == i && s.things[u].state != plan.Off && s.things[u].state != plan.Gone {
 			s.things[u].crashed = t.crashed
 			s.referee.Followed(s.now, u, i)
 			s.goOff(u)
@@ -262,7 +263,7 @@ func (s *simulation) start(i int, took time.Duration) (engine.Outcome, string) {
 	if t.state == plan.On || t.state == plan.Starting {
 		return engine.Done, ""
 	}
-	if !s.powered(i) || s.hostOf(i) >= 0 && s.things[s.hostOf(i)].state != plan.On {
+	if !s.powered(i) || t.host >= 0 && s.things[t.host].state != plan.On {
 		return engine.Refused, "nothing to start it on"
 	}
 	if t.fault != Dud {
@@ -296,16 +297,16 @@ func (s *simulation) meddle(i int, state plan.State) {
 }
 
 // hostOf gives the host that a VM runs on, -1 if it is no VM or its host is not declared.
-func (s *simulation) hostOf(i int) int {
-	n := s.estate.Node(i)
+func hostOf(estate *plan.Estate, i int) int {
+	n := estate.Node(i)
 	if n.Kind != plan.VM {
 		return -1
 	}
-	if at, ok := s.estate.Index(n.Host); ok {
+	if at, ok := estate.Index(n.Host); ok {
 		return at
 	}
-	for _, j := range s.estate.Needs(i) {
-		if s.estate.Node(j).Kind == plan.Host {
+	for _, j := range estate.Needs(i) {
+		if estate.Node(j).Kind == plan.Host {
 			return j
 		}
 	}
@@ -330,7 +331,7 @@ func (s *simulation) observe(i int) (engine.Outcome, plan.Observation) {
 	if decl.Kind == plan.Supply {
 		return engine.Done, s.observeSupply(i)
 	}
-	if s.quiet(i) && (s.hostOf(i) < 0 || t.state != plan.Off || t.silent) { // a VM that is off is known to be, whoever answers for its host
+	if s.quiet(i) && (t.host < 0 || t.state != plan.Off || t.silent) { // a VM that is off is known to be, whoever answers for its host
 		s.meetQuiet(i, MetDarkLook, MetSelfTestLook, MetSupplyLook)
 		return s.noAnswer(i)
 	}
@@ -361,7 +362,7 @@ func (s *simulation) observe(i int) (engine.Outcome, plan.Observation) {
 // view is what a node in a state looks like to who can ask it.
 func (s *simulation) view(i int, state plan.State) plan.Observation {
 	t, decl := &s.things[i], s.estate.Node(i)
-	if state == plan.Off && decl.OffAfter > 0 || !s.powered(i) && s.hostOf(i) < 0 || !s.reached(i) || t.frozen {
+	if state == plan.Off && decl.OffAfter > 0 || !s.powered(i) && t.host < 0 || !s.reached(i) || t.frozen {
 		return plan.Observation{State: plan.Unreachable}
 	}
 	o := plan.Observation{State: state}

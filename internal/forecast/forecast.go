@@ -84,23 +84,25 @@ func (f *Forecaster) brief(ask engine.Estimate, rest *remaining, spans []int64) 
 	return engine.Estimated{Serial: ask.Serial, Need: middles(spans), Whole: f.wholeOf(ask.Scope), Hosts: f.hosts(rest)}
 }
 
-// Need is that of Answer alone: what slack is judged by, until the shutdown begins.
-func (f *Forecaster) Need(estate *plan.Estate, ask engine.Estimate) []time.Duration {
+// Parts are what is left out of Brief unless it is asked for.
+type Parts struct {
+	Need  bool // what slack is judged by, until the shutdown begins
+	Whole bool // what a recharge is judged by
+}
+
+// Some is Brief with so much of it: Hosts, which waits are judged by once the shutdown has begun, and the parts that are
+// asked for.
+func (f *Forecaster) Some(estate *plan.Estate, ask engine.Estimate, parts Parts) engine.Estimated {
 	f.know(estate)
 	rest := f.left(ask)
-	return middles(rest.network(nil).spans(f.trials, f.seed, rest.under))
-}
-
-// Hosts is that of Answer alone: what waits are judged by once the shutdown has begun.
-func (f *Forecaster) Hosts(estate *plan.Estate, ask engine.Estimate) time.Duration {
-	f.know(estate)
-	return f.hosts(f.left(ask))
-}
-
-// Whole is that of Answer alone: what a recharge is judged by.
-func (f *Forecaster) Whole(estate *plan.Estate, ask engine.Estimate) time.Duration {
-	f.know(estate)
-	return f.wholeOf(ask.Scope)
+	answer := engine.Estimated{Serial: ask.Serial, Hosts: f.hosts(rest)}
+	if parts.Need {
+		answer.Need = middles(rest.network(nil).spans(f.trials, f.seed, rest.under))
+	}
+	if parts.Whole {
+		answer.Whole = f.wholeOf(ask.Scope)
+	}
+	return answer
 }
 
 // hosts is the time that all but VMs take. While only those go down, that stays as it is.

@@ -42,14 +42,7 @@ func (s *simulation) forecasting() func(*plan.Estate, engine.Estimate) engine.Es
 	}
 	slack, tests, whole := decidesBy(&s.scenario, power.SlackBelow), testsBattery(&s.scenario), decidesBy(&s.scenario, power.RechargedFor)
 	return func(estate *plan.Estate, ask engine.Estimate) engine.Estimated {
-		answer := engine.Estimated{Hosts: f.Hosts(estate, ask)}
-		if tests || slack && s.engine.WeighsSlack() {
-			answer.Need = f.Need(estate, ask)
-		}
-		if whole {
-			answer.Whole = f.Whole(estate, ask)
-		}
-		return answer
+		return f.Some(estate, ask, forecast.Parts{Need: tests || slack && s.engine.WeighsSlack(), Whole: whole})
 	}
 }
 

@@ -178,8 +178,11 @@ func (v *View) below(p, z float64) float64 {
 
 // fears is how many standard deviations below its middle a normal distribution has a share p.
 func fears(p float64) float64 {
-	if p == Pessimistic {
-		return fearsPessimistic // asked for at each reading
+	switch p { // these are asked for at each reading
+	case Pessimistic:
+		return fearsPessimistic
+	case 0.5:
+		return 0
 	}
 	return -math.Sqrt2 * math.Erfinv(2*p-1)
 }

@@ -188,11 +188,14 @@ func (c *checker) nodes() {
 // whether it is off, and nothing can start it.
 func (c *checker) throughItself(i int) {
 	n, t := &c.rb.Nodes[i], c.types[i]
+	if t.Kind != plan.VM || t.Selects || len(n.Healthy) == 0 {
+		return
+	}
 	at := c.rb.PlaceOf(&c.rb.schema, n.Via).Address
 	if u, err := url.Parse(at); err == nil && u.Host != "" {
 		at = u.Hostname()
 	}
-	if t.Kind != plan.VM || t.Selects || at == "" {
+	if at == "" {
 		return
 	}
 	for _, h := range n.Healthy {

@@ -495,7 +495,7 @@ func (e *Engine) touchWhat(r *Record) {
 // notify tells people. Where nothing is commanded, nothing may read as if it had been.
 func (e *Engine) notify(urgent bool, text string) {
 	if e.settings.Mode == ModeObserve {
-		text = "(observing) " + text
+		text = Observing + text
 	}
 	e.out = append(e.out, Notify{Urgent: urgent, Text: text})
 }

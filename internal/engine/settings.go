@@ -8,6 +8,9 @@ import (
 // ModeObserve is the mode in which everything is asked and nothing is commanded: the shell sends no command.
 const ModeObserve = "observe"
 
+// Observing begins what is told of an outage in that mode, so that nothing reads as if it had happened.
+const Observing = "(observing) "
+
 // Settings are what the engine is made for.
 type Settings struct {
 	Estate   *plan.Estate

@@ -19,11 +19,20 @@ func (e *Engine) begin(id int) {
 	if decl.Kind == plan.Person {
 		w.phase, w.deadline = asking, e.now.Add(decl.Time(s.Verb).Within)
 		e.record(Record{Kind: Asked, Node: s.Name, Verb: &w.verb})
-		e.notify(true, fmt.Sprintf("please do by hand: %s %s (%s); confirm it with `ebbtide confirm %s`", s.Verb, s.Name, decl.Notes, s.Name))
+		e.askByHand(s, decl.Notes)
 		e.arm(i)
 		return
 	}
 	e.verify(i)
+}
+
+// askByHand tells people of a person's step. Of one that is only observed nobody may think that it is to be done.
+func (e *Engine) askByHand(s *step, notes string) {
+	if e.settings.Mode == ModeObserve {
+		e.notify(false, fmt.Sprintf("would ask for this by hand: %s %s (%s); nothing is to be done", s.Verb, s.Name, notes))
+		return
+	}
+	e.notify(true, fmt.Sprintf("please do by hand: %s %s (%s); confirm it with `ebbtide confirm %s`", s.Verb, s.Name, notes, s.Name))
 }
 
 // last is the last command to a node.

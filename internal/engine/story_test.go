@@ -253,19 +253,28 @@ func duration(t *testing.T, s string) time.Duration {
 	return d
 }
 
-// TestNothingReadsAsIfItHadHappened plays an outage that is only observed: all that people are told says so.
+// TestNothingReadsAsIfItHadHappened plays outages that are only observed: all that people are told says so, and nobody is
+// asked to do anything.
 func TestNothingReadsAsIfItHadHappened(t *testing.T) {
-	src, err := os.ReadFile("testdata/whole-outage.txt")
-	require.NoError(t, err)
-	head, _, _ := strings.Cut(string(src), "\n----\n")
-	sc := parseStory(t, head)
-	sc.Settings.Mode = engine.ModeObserve
-	told := 0
-	for _, l := range sim.Run(sc).Lines {
-		if n, ok := l.Effect.(engine.Notify); ok {
-			told++
-			require.True(t, strings.HasPrefix(n.Text, "(observing) "), n.Text)
+	for _, story := range []string{"whole-outage", "person"} {
+		src, err := os.ReadFile("testdata/" + story + ".txt")
+		require.NoError(t, err)
+		head, _, _ := strings.Cut(string(src), "\n----\n")
+		sc := parseStory(t, head)
+		sc.Settings.Mode = engine.ModeObserve
+		told, asked := 0, 0
+		for _, l := range sim.Run(sc).Lines {
+			if n, ok := l.Effect.(engine.Notify); ok {
+				told++
+				require.True(t, strings.HasPrefix(n.Text, engine.Observing), n.Text)
+				require.NotContains(t, n.Text, "please")
+				if strings.Contains(n.Text, "by hand") {
+					asked++
+					require.Contains(t, n.Text, "nothing is to be done")
+				}
+			}
 		}
+		require.Positive(t, told)
+		require.Equal(t, story == "person", asked > 0)
 	}
-	require.Positive(t, told)
 }

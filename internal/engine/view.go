@@ -19,7 +19,8 @@ func (e *Engine) View() View {
 	}
 	for i := range e.nodes {
 		n, decl := &e.nodes[i], e.estate.Node(i)
-		nv := NodeView{ID: decl.ID, Type: decl.Type, Group: decl.Group, Seen: n.belief.seen, SeenAt: n.belief.seenAt, Why: e.whyOf(i)}
+		nv := NodeView{ID: decl.ID, Type: decl.Type, Group: decl.Group, Seen: n.belief.seen, SeenAt: n.belief.seenAt}
+		nv.Waits, nv.Why = e.whyOf(i)
 		if n.belief.answer != n.belief.seen.State && !e.isOff(i) {
 			nv.Seen.State = n.belief.answer
 		}
@@ -62,19 +63,20 @@ func (e *Engine) waiting(first string) string {
 }
 
 // whyOf says what a node waits for; "" if it waits for nothing.
-func (e *Engine) whyOf(i int) string {
+func (e *Engine) whyOf(i int) (WhyCode, string) {
 	if e.ledger.outage == nil {
-		return ""
+		return NothingToDo, ""
 	}
 	for _, id := range e.course.of[i] {
 		if e.course.stands[id] == proven || e.course.steps[id].Milestone {
 			continue
 		}
-		if text := e.text(e.waitsFor(id)); text != "" {
-			return text
+		why := e.waitsFor(id)
+		if text := e.text(why); text != "" {
+			return why.Code, text
 		}
 	}
-	return ""
+	return NothingToDo, ""
 }
 
 func (e *Engine) viewOf(k int) SupplyView {

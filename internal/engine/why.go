@@ -46,6 +46,11 @@ const (
 	WhyCodes
 )
 
+// Person reports whether it is a person that is waited for.
+func (c WhyCode) Person() bool {
+	return c == GivenUp || c == WasAborted || c == OnHold || c == NotProven
+}
+
 // whyTexts say each in words; {} is what it is about. What has none is nothing to wait for.
 var whyTexts = [WhyCodes]string{
 	NothingElse:   "its turn has come: limit of {}",

@@ -261,7 +261,11 @@ func (e *Engine) closeOutage(reason string, notRestored ...NodeState) {
 		word = ModeDrill
 	}
 	e.record(Record{Kind: Closed, Reason: reason, Nodes: notRestored})
-	e.notify(len(notRestored) > 0, "the "+word+" is over: "+reason)
+	over := " is over: "
+	if e.settings.Mode == ModeObserve { // nothing went down, and nothing is to be started by hand
+		over = " is over, as it was observed: "
+	}
+	e.notify(len(notRestored) > 0, "the "+word+over+reason)
 	for k := range e.supplies {
 		s := &e.supplies[k]
 		s.gate, s.turned, s.pressure, s.onLoad = false, false, noPressure, noPressure

@@ -51,7 +51,7 @@ func (t *Timeline) Add(r engine.Record) {
 			t.pass++
 		}
 		t.Goal = r.Goal
-		t.mark(r, "going "+string(r.Goal), r.Reason)
+		t.mark(r, t.going()+string(r.Goal), r.Reason)
 	case engine.Ordered:
 		t.ordered(r)
 	case engine.Gap:
@@ -98,7 +98,7 @@ func (t *Timeline) ordered(r engine.Record) {
 }
 
 func (t *Timeline) closed(r engine.Record) {
-	t.End, t.Result, t.Hold = r.At, r.Reason, false
+	t.End, t.Result, t.Hold = r.At, t.told(r.Reason), false
 	for _, n := range r.Nodes {
 		t.NotRestored = append(t.NotRestored, n.Node)
 	}
@@ -147,12 +147,15 @@ func (t *Timeline) began(r engine.Record) {
 	t.move(s, Running)
 	s.Ended = time.Time{}
 	s.Attempts++
-	s.Rung, s.Reason, s.Cause = *r.Verb, r.Reason, r.Cause
-	if r.Kind == engine.Asked {
+	s.Rung, s.Reason, s.Cause = *r.Verb, t.told(r.Reason), r.Cause
+	switch {
+	case r.Kind == engine.Asked && t.Observed():
+		s.Reason = t.told("a person would be asked")
+	case r.Kind == engine.Asked:
 		s.Reason = "a person was asked"
 	}
 	if forced(&r) {
-		t.Forced = append(t.Forced, Forced{Node: r.Node, Verb: s.Rung, At: r.At, Reason: r.Reason, Cause: r.Cause})
+		t.Forced = append(t.Forced, Forced{Node: r.Node, Verb: s.Rung, At: r.At, Reason: t.told(r.Reason), Cause: r.Cause})
 	}
 }
 
@@ -166,6 +169,7 @@ func (t *Timeline) answered(r engine.Record) {
 	if r.Reason != "" {
 		s.Reason += ": " + r.Reason
 	}
+	s.Reason = t.told(s.Reason)
 	if r.Outcome == engine.Busy || r.Outcome == engine.Unreached {
 		t.move(s, Pending)
 	}
@@ -176,16 +180,16 @@ func (t *Timeline) ended(r engine.Record) {
 	switch {
 	case r.Kind == engine.Failed:
 		t.move(s, Failed)
-		s.Ended, s.Reason, s.Cause = r.At, r.Reason, r.Cause
+		s.Ended, s.Reason, s.Cause = r.At, t.told(r.Reason), r.Cause
 		s.course.late = s.course.late || r.Cause == engine.Overtime
 	case r.Kind == engine.HeldBack:
 		t.move(s, Pending)
 		s.course.blur()
-		s.Ended, s.Reason, s.Cause = time.Time{}, r.Reason, r.Cause
+		s.Ended, s.Reason, s.Cause = time.Time{}, t.told(r.Reason), r.Cause
 	case r.Kind == engine.Reopened:
 		t.move(s, Pending)
 		s.course.blur()
-		s.Ended, s.Reason, s.Cause = time.Time{}, r.Reason, r.Cause
+		s.Ended, s.Reason, s.Cause = time.Time{}, t.told(r.Reason), r.Cause
 		t.fate(r.Node, plan.On)
 	case s.Rung == plan.Force:
 		t.move(s, Stopped)
@@ -193,7 +197,7 @@ func (t *Timeline) ended(r engine.Record) {
 		t.fate(r.Node, plan.Off)
 	default:
 		t.move(s, Proven)
-		s.Ended, s.Reason, s.Cause = r.At, r.Reason, r.Cause
+		s.Ended, s.Reason, s.Cause = r.At, t.told(r.Reason), r.Cause
 		switch s.Verb {
 		case plan.Stop, plan.Cut:
 			t.fate(r.Node, plan.Off)

@@ -10,8 +10,18 @@ import (
 )
 
 // Phrase says a record in plain words, with the part of it that matters to people; "" if it is not worth a line. The
-// timeline must have it already.
+// timeline must have it already. Of an outage that was only observed, each line says so.
 func (t *Timeline) Phrase(r *engine.Record) string {
+	if t.Observed() {
+		if text := t.wouldBe(r); text != "" {
+			return t.told(text)
+		}
+	}
+	return t.told(t.happened(r))
+}
+
+// happened says a record of what was done.
+func (t *Timeline) happened(r *engine.Record) string {
 	switch r.Kind {
 	case engine.Opened:
 		if r.Mode == engine.ModeDrill {
@@ -142,6 +152,9 @@ func doneWords(v plan.Verb) string {
 	}
 }
 
+// alreadySo is said of what nothing had to be commanded for.
+const alreadySo = ", and was so already"
+
 // took says how long the step of a Proven record took, if a command was needed.
 func (t *Timeline) took(r *engine.Record) string {
 	for i := len(t.Steps) - 1; i >= 0; i-- {
@@ -150,7 +163,7 @@ func (t *Timeline) took(r *engine.Record) string {
 			continue
 		}
 		if s.Attempts == 0 {
-			return ", and was so already"
+			return alreadySo
 		}
 		return " (" + Span(s.Took()) + ")"
 	}

@@ -163,5 +163,5 @@ func (t *Timeline) Clone() Timeline {
 // mark notes what is no step.
 func (t *Timeline) mark(r engine.Record, parts ...string) {
 	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
-	t.Marks = append(t.Marks, Mark{At: r.At, Kind: r.Kind, Text: strings.Join(parts, ": ")})
+	t.Marks = append(t.Marks, Mark{At: r.At, Kind: r.Kind, Text: t.told(strings.Join(parts, ": "))})
 }

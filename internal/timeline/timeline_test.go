@@ -213,3 +213,53 @@ func TestTimelinesOfDrawnOutages(t *testing.T) {
 		require.Equal(t, string(want), string(text), "a clone is not changed by what comes later")
 	}
 }
+
+// TestAnObservedOutageSaysSo: of a whole outage that was only observed, everything that is told says so, and nothing reads as
+// if it had been done.
+func TestAnObservedOutageSaysSo(t *testing.T) {
+	r := newRecorder(t)
+	stop, force, cut, start := plan.Stop, plan.Force, plan.Cut, plan.Start
+	want := []struct {
+		rec  engine.Record
+		says string
+	}{
+		{engine.Record{Kind: engine.Opened, Mode: engine.ModeObserve, Outage: "o", Supplies: []string{"ups"}, Reason: "on battery"}, "(observing) outage: ups is on battery"},
+		{engine.Record{Kind: engine.Snapshot, Nodes: []engine.NodeState{{Node: "vm", State: plan.On}, {Node: "nas", State: plan.On}}}, "(observing) snapshot: 2 of 2 nodes are on, and would come back"},
+		{engine.Record{Kind: engine.Widened, Supplies: []string{"b"}, Nodes: []engine.NodeState{{Node: "db", State: plan.On}}}, "(observing) the outage is wider now: b; 3 nodes are on, and would come back"},
+		{engine.Record{Kind: engine.Widened, Nodes: []engine.NodeState{{Node: "lab", State: plan.On}}}, "(observing) lab could not be asked before: it is on, and would come back"},
+		{engine.Record{Kind: engine.Triggered, Stage: "shutdown", Reason: "on battery for 1m"}, "(observing) stage shutdown would start: on battery for 1m"},
+		{engine.Record{Kind: engine.Intent, Node: "vm", Verb: &stop}, ""},
+		{engine.Record{Kind: engine.HeldBack, Node: "vm", Verb: &stop, Reason: "app is on"}, "(observing) stop vm would wait: app is on"},
+		{engine.Record{Kind: engine.Intent, Node: "vm", Verb: &force, Reason: "not proven within 1m"}, "(observing) would power off vm: not proven within 1m"},
+		{engine.Record{Kind: engine.Proven, Node: "vm", Verb: &stop, Reason: "rehearsed; really on"}, "(observing) vm would be off"},
+		{engine.Record{Kind: engine.Asked, Node: "valve", Verb: &stop}, "(observing) a person would be asked to stop valve"},
+		{engine.Record{Kind: engine.Failed, Node: "valve", Verb: &stop, Reason: "passed over"}, "(observing) stop valve would not have been proven: passed over"},
+		{engine.Record{Kind: engine.NoReturn, Node: "nas", Verb: &stop}, "(observing) point of no return: what would have begun would be finished first"},
+		{engine.Record{Kind: engine.Intent, Node: "ups", Verb: &cut, Reason: "by deadline"}, "(observing) would cut the output of ups: by deadline"},
+		{engine.Record{Kind: engine.Proven, Node: "ups", Verb: &cut}, "(observing) ups would cut its output"},
+		{engine.Record{Kind: engine.Mains, Supplies: []string{"ups"}, Reason: "on line"}, "(observing) ups: on line"},
+		{engine.Record{Kind: engine.Turned, Goal: plan.Up, Reason: "mains are back"}, "(observing) would go up: mains are back"},
+		{engine.Record{Kind: engine.Proven, Node: "nas", Verb: &start}, "(observing) nas would be on again, without a command"},
+		{engine.Record{Kind: engine.Ordered, Order: engine.Hold, By: "kim"}, "(observing) hold ordered by kim"},
+		{engine.Record{Kind: engine.Gap, Reason: "Ebbtide was away, and goes on"}, "(observing) Ebbtide was away, and goes on"},
+		{engine.Record{Kind: engine.Closed, Reason: "everything that was on is on again"}, "(observing) the outage is over, as it was observed: everything that was on is on again"},
+	}
+	for _, w := range want {
+		r.add(w.rec)
+		require.Equal(t, w.says, r.tl.Phrase(&w.rec))
+	}
+	require.True(t, r.tl.Observed())
+	texts := []string{r.tl.Result}
+	for _, m := range r.tl.Marks {
+		texts = append(texts, m.Text)
+	}
+	for _, s := range r.tl.Steps {
+		texts = append(texts, s.Reason)
+	}
+	for _, f := range r.tl.Forced {
+		texts = append(texts, f.Reason)
+	}
+	for _, text := range texts {
+		require.Regexp(t, `^(\(observing\) |rehearsed|$)`, text)
+	}
+}

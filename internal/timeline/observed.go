@@ -1,0 +1,83 @@
+package timeline
+
+import (
+	"fmt"
+	"strings"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+)
+
+// Observed reports whether it was only observed: nothing was commanded, and its steps are what would have been done.
+func (t *Timeline) Observed() bool { return t.Mode == engine.ModeObserve }
+
+// told marks what is told of an outage that was only observed. What says that it was rehearsed is told already.
+func (t *Timeline) told(text string) string {
+	if !t.Observed() || text == "" || strings.HasPrefix(text, engine.Observing) || strings.HasPrefix(text, "rehearsed") {
+		return text
+	}
+	return engine.Observing + text
+}
+
+// going begins what is said of a direction.
+func (t *Timeline) going() string {
+	if t.Observed() {
+		return "would go "
+	}
+	return "going "
+}
+
+// wouldBe says a record of an outage that was only observed, where it tells of something that was done or came of it; ""
+// for what really happened.
+func (t *Timeline) wouldBe(r *engine.Record) string {
+	switch r.Kind {
+	case engine.Snapshot:
+		return fmt.Sprintf("snapshot: %d of %d nodes are on, and would come back", t.Summary.WasOn, len(r.Nodes))
+	case engine.Widened:
+		if len(r.Supplies) == 0 {
+			return r.Nodes[0].Node + " could not be asked before: it is on, and would come back"
+		}
+		return fmt.Sprintf("the outage is wider now: %s; %d nodes are on, and would come back", strings.Join(r.Supplies, ", "), t.Summary.WasOn)
+	case engine.Triggered:
+		return "stage " + r.Stage + " would start: " + r.Reason
+	case engine.Intent:
+		if !forced(r) {
+			return ""
+		}
+		if *r.Verb == plan.Cut {
+			return fmt.Sprintf("would cut the output of %s: %s", r.Node, r.Reason)
+		}
+		return fmt.Sprintf("would power off %s: %s", r.Node, r.Reason)
+	case engine.Proven:
+		text := r.Node + " " + wouldWords(*r.Verb)
+		if t.took(r) == alreadySo {
+			text += ", without a command"
+		}
+		return text
+	case engine.Failed:
+		return fmt.Sprintf("%s %s would not have been proven: %s", r.Verb, r.Node, r.Reason)
+	case engine.HeldBack:
+		return fmt.Sprintf("%s %s would wait: %s", r.Verb, r.Node, r.Reason)
+	case engine.NoReturn:
+		return "point of no return: what would have begun would be finished first"
+	case engine.Turned:
+		return "would go " + string(r.Goal) + ": " + r.Reason
+	case engine.Closed:
+		return "the outage is over, as it was observed: " + r.Reason
+	case engine.Asked:
+		return fmt.Sprintf("a person would be asked to %s %s", r.Verb, r.Node)
+	default:
+		return ""
+	}
+}
+
+// wouldWords says what would be so when a verb is proven: doneWords of what is only rehearsed.
+func wouldWords(v plan.Verb) string {
+	words := doneWords(v)
+	for is, would := range map[string]string{"is ": "would be ", "has ": "would have ", "cuts ": "would cut ", "runs ": "would run "} {
+		if rest, ok := strings.CutPrefix(words, is); ok {
+			return would + rest
+		}
+	}
+	return "would be: " + words
+}

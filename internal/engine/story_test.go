@@ -279,3 +279,24 @@ func TestNothingReadsAsIfItHadHappened(t *testing.T) {
 		require.Equal(t, story == "person", asked > 0)
 	}
 }
+
+// TestAWaitForALimitNamesIt: what has its turn and no place waits for the limit of its type, and not for some node.
+func TestAWaitForALimitNamesIt(t *testing.T) {
+	sc := parseStory(t, `
+node ups supply supply
+node esx host host fed=ups secs=30
+node a vm vm needs=esx host=esx
+node b vm vm needs=esx host=esx
+limit vm total=1 perhost=1
+at 1m mains ups off
+at 9m mains ups on
+for 1m32s
+`)
+	var why []string
+	for _, n := range sim.Run(sc).View.Nodes {
+		if n.Why != "" && n.Waits == engine.NothingElse {
+			why = append(why, n.ID+": "+n.Why)
+		}
+	}
+	require.Equal(t, []string{"a: its turn has come: limit of vm"}, why)
+}

@@ -72,6 +72,9 @@ func (e *Engine) whyOf(i int) (WhyCode, string) {
 			continue
 		}
 		why := e.waitsFor(id)
+		if why.Code == NothingElse {
+			why.node = i
+		}
 		if text := e.text(why); text != "" {
 			return why.Code, text
 		}

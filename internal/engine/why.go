@@ -80,6 +80,8 @@ func (e *Engine) text(w Why) string {
 		about = e.id(w.node)
 	}
 	switch w.Code {
+	case NothingElse:
+		about = e.estate.Node(w.node).Type
 	case Pausing:
 		about = plan.Span(max(0, w.Until.Sub(e.now)).Round(time.Second))
 	case GivenUp:

@@ -48,6 +48,7 @@ type Daemon struct {
 	site       atomic.Pointer[site] // the estate as it is now
 	asides     atomic.Pointer[[]string]
 	learned    *learning
+	moved      chan struct{} // has something when there are new records
 	feed       feed
 	loading    sync.Mutex // one reload or refresh at a time
 	rehearsing sync.Mutex // one rehearsal at a time
@@ -81,7 +82,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	d := &Daemon{options: o, log: o.Log.With(keyComponent, "daemon"), secrets: adapter.NewSecrets(o.Config.Credentials), began: time.Now()}
+	d := &Daemon{options: o, log: o.Log.With(keyComponent, "daemon"), secrets: adapter.NewSecrets(o.Config.Credentials), began: time.Now(), moved: make(chan struct{}, 1)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.undo.run())
@@ -178,6 +179,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	var helpers sync.WaitGroup
 	helpers.Go(func() { d.supervise(run) })
 	helpers.Go(func() { d.refresh(run) })
+	helpers.Go(func() { d.tellWaits(run) })
 	helpers.Go(func() { d.checkSupplies(run, d.site.Load()) })
 	d.log.Info("running", "runbook", d.site.Load().Runbook.Name, "mode", d.mode(), "listen", d.options.Config.Listen.String())
 
@@ -213,6 +215,10 @@ func (d *Daemon) notify(urgent bool, text string) {
 
 // recorded follows the records as they are made durable.
 func (d *Daemon) recorded(records []engine.Record) {
+	select {
+	case d.moved <- struct{}{}:
+	default:
+	}
 	for _, r := range records {
 		d.history.add(r)
 		if r.Kind == engine.Closed {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"testing"
 	"time"
@@ -63,7 +64,7 @@ func homeLabRun(t *testing.T, sc sim.Scenario) (*runbook.Runbook, *sim.Result) {
 	require.Empty(t, problems)
 	c, err := runbook.Compile(rb, families.Schema(), nil)
 	require.NoError(t, err)
-	sc.Settings = engine.Settings{Estate: c.Estate, Policy: c.Policy, Supplies: c.Supplies, Mode: "run"}
+	sc.Settings = engine.Settings{Estate: c.Estate, Policy: c.Policy, Supplies: c.Supplies, Mode: cmp.Or(sc.Settings.Mode, "run")}
 	sc.Batteries = map[string]sim.Battery{"ups": {Charge: 1, Runtime: 25 * time.Minute}}
 	return rb, sim.Run(sc)
 }

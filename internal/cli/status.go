@@ -127,7 +127,7 @@ func writeStatus(w io.Writer, s *daemon.Status) {
 		v := &s.View.Supplies[i]
 		text := v.Text
 		if v.Cut {
-			text = "output cut, " + text
+			text = cutWords(s) + text
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", v.ID, text, percent(v.State.Charge), percent(v.State.Load), seconds(v.State.Left), seconds(v.Slack))
 	}
@@ -145,6 +145,16 @@ func writeStatus(w io.Writer, s *daemon.Status) {
 	for _, sentence := range s.Policy {
 		fmt.Fprintln(w, sentence)
 	}
+}
+
+// observed tells whether an outage is open in which nothing is commanded: all that is told of it is what would be.
+func observed(s *daemon.Status) bool { return !s.Armed && s.View.Outage != "" }
+
+func cutWords(s *daemon.Status) string {
+	if observed(s) {
+		return "output would be cut, "
+	}
+	return "output cut, "
 }
 
 // writeReasons says of each supply why its shutdown is or is not starting now, and whether the reserve is enough.
@@ -180,7 +190,11 @@ func writeNodes(w io.Writer, s *daemon.Status) {
 		}
 	}
 	if len(parts) > 0 {
-		fmt.Fprintf(w, "\nNodes: %s\n", strings.Join(parts, ", "))
+		what := "Nodes"
+		if observed(s) {
+			what = "Nodes, as they would be"
+		}
+		fmt.Fprintf(w, "\n%s: %s\n", what, strings.Join(parts, ", "))
 	}
 	if len(odd) > 0 {
 		fmt.Fprintf(w, "No answer: %s\n", strings.Join(odd, ", "))
@@ -215,21 +229,39 @@ func writeOutage(w io.Writer, s *daemon.Status) {
 	if s.View.Drill {
 		what = "Drill"
 	}
-	fmt.Fprintf(w, "\n%s %s, going %s since %s\n", what, o.Outage, s.View.Goal, o.Start.Local().Format("15:04:05"))
+	since := o.Start.Local().Format("15:04:05")
+	if observed(s) {
+		fmt.Fprintf(w, "\n%s %s since %s, only observed: nothing is commanded, and it would go %s now\n", what, o.Outage, since, s.View.Goal)
+	} else {
+		fmt.Fprintf(w, "\n%s %s, going %s since %s\n", what, o.Outage, s.View.Goal, since)
+	}
 	if s.View.Waiting != "" {
 		fmt.Fprintf(w, "Now: %s\n", s.View.Waiting)
 	}
 	if s.View.Hold {
-		fmt.Fprintln(w, "On hold: nothing new is started (ebbtide resume)")
+		fmt.Fprintln(w, map[bool]string{false: "On hold: nothing new is started (ebbtide resume)", true: "On hold: nothing new would be started (ebbtide resume)"}[observed(s)])
 	}
+	writeSteps(w, s)
+	writeWaiting(w, &s.View)
+}
+
+// writeSteps lists the steps. How long one took that was only rehearsed says nothing.
+func writeSteps(w io.Writer, s *daemon.Status) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	defer t.Flush() //nolint:errcheck // to where the rest goes
+	if observed(s) {
+		fmt.Fprintln(t, "STEP\tNODE\tWOULD BE\t")
+		for i := range s.Outage.Steps {
+			st := &s.Outage.Steps[i]
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", st.Verb, st.Node, st.State, st.Reason)
+		}
+		return
+	}
 	fmt.Fprintln(t, "STEP\tNODE\tSTATE\tTOOK\t")
-	for i := range o.Steps {
-		st := &o.Steps[i]
+	for i := range s.Outage.Steps {
+		st := &s.Outage.Steps[i]
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", st.Verb, st.Node, st.State, stepTook(st, s.Now), st.Reason)
 	}
-	_ = t.Flush() // to where the rest goes
-	writeWaiting(w, &s.View)
 }
 
 // writeWaiting says of each node that waits what it waits for, in the engine's words: those that wait for the same together.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/daemon"
+	"ebbtide/internal/engine"
 	"ebbtide/internal/sim"
 	"ebbtide/internal/timeline"
 )
@@ -30,6 +31,26 @@ func TestStatusInAnOutage(t *testing.T) {
 func TestStatusInCalm(t *testing.T) {
 	t.Parallel()
 	golden(t, "testdata/status-calm.txt", homeLab(t, sim.Scenario{For: time.Minute, Changes: []sim.Change{{At: time.Hour, Supply: "ups"}}}))
+}
+
+// TestStatusInAnObservedOutage: nothing reads as if it had happened.
+func TestStatusInAnObservedOutage(t *testing.T) {
+	t.Parallel()
+	s := homeLab(t, sim.Scenario{
+		Settings: engine.Settings{Mode: engine.ModeObserve},
+		For:      19*time.Minute + 20*time.Second,
+		Changes:  []sim.Change{{At: time.Minute, Supply: "ups"}, {At: 2 * time.Hour, Supply: "ups", Mains: true}},
+		Faults:   map[string]sim.Fault{"dns": sim.Hang, "home": sim.Vanish},
+	})
+	s.Armed = false
+	for i := range s.View.Nodes { // as the daemon marks them
+		if why := &s.View.Nodes[i].Why; *why != "" {
+			*why = engine.Observing + *why
+		}
+	}
+	s.View.Waiting, s.View.Supplies[0].Why = engine.Observing+s.View.Waiting, engine.Observing+s.View.Supplies[0].Why
+	s.View.Supplies[0].Cut = true
+	golden(t, "testdata/status-observed.txt", s)
 }
 
 // homeLab is what a daemon on the home lab's runbook would say at the end of a scenario.

@@ -116,8 +116,10 @@ func TestObservingSendsNothing(t *testing.T) {
 	require.Equal(t, ModeObserve, g.status().Mode)
 	g.outage(engine.Proven, "me", plan.Stop)
 	require.True(t, g.recorded(engine.Proven, "ups", plan.Cut))
+	requireObserved(t, g.status())
 	g.back()
 	require.NoFileExists(t, proof)
+	requireObservedLog(t, g.log.String())
 	require.Empty(t, g.commands(), "nothing reached the UPS")
 	require.Empty(t, g.estate.Calls(), "nothing reached the estate")
 	records := g.records()
@@ -133,6 +135,50 @@ func TestObservingSendsNothing(t *testing.T) {
 	g.until("web seen off", func() bool {
 		return slices.ContainsFunc(g.status().View.Nodes, func(n engine.NodeView) bool { return n.ID == "web" && n.Seen.State == plan.Off })
 	})
+}
+
+// requireObserved: no sentence of the status reads as if it had happened.
+func requireObserved(t *testing.T, s *Status) {
+	t.Helper()
+	require.Regexp(t, `^observing; outage \S+, would be (taking the estate down|bringing the estate back): 3 of 3 nodes would be down, \d steps would be running, 0 would have failed`, s.Text)
+	told := []string{s.View.Waiting}
+	for _, v := range s.View.Supplies {
+		told = append(told, v.Why)
+	}
+	for _, n := range s.View.Nodes {
+		told = append(told, n.Why)
+	}
+	waits := slices.ContainsFunc(s.View.Nodes, func(n engine.NodeView) bool { return n.Why != "" })
+	require.True(t, waits, "something waits")
+	for _, m := range s.Outage.Marks {
+		told = append(told, m.Text)
+	}
+	for _, st := range s.Outage.Steps {
+		told = append(told, st.Reason)
+	}
+	for _, text := range told {
+		require.Regexp(t, `^(\(observing\) |rehearsed|$)`, text)
+	}
+}
+
+// requireObservedLog: from the outage's beginning to its end each line says that it is only observed, but those that tell of
+// questions and of orders.
+func requireObservedLog(t *testing.T, log string) {
+	t.Helper()
+	_, log, _ = strings.Cut(log, "power failure: ups")
+	log, _, over := strings.Cut(log, "the outage is over")
+	require.True(t, over)
+	waited := 0
+	for line := range strings.Lines(log[strings.Index(log, "\n")+1:]) {
+		if strings.Contains(line, "component=adapter") || strings.Contains(line, "component=nut") || !strings.Contains(line, "msg=") {
+			continue
+		}
+		require.Contains(t, line, `msg="(observing) `)
+		if strings.Contains(line, "waiting for ") {
+			waited++
+		}
+	}
+	require.Positive(t, waited, "what nodes wait for is told")
 }
 
 func TestAnOutageIsTakenUpAfterAHardStop(t *testing.T) {

@@ -35,14 +35,14 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	upDesc      = desc("up", "1 while the runner's loop answers.")
-	armedDesc   = desc("armed", "1 if Ebbtide acts, 0 if it only observes.")
+	armedDesc   = desc("armed", "1 if Ebbtide acts, 0 if it only observes: then steps and outages are counted as they would have been.")
 	infoDesc    = desc("build_info", "The program's version.", "version")
 	journalDesc = desc("journal_writable", "1 while records are made durable.")
 	asideDesc   = desc("journals_set_aside", "Damaged journals that were set aside and that nobody has taken away yet.")
-	openDesc    = desc("outage_open", "1 while an outage is under way.")
+	openDesc    = desc("outage_open", "1 while an outage is under way, or is observed.")
 	drillDesc   = desc("drill_open", "1 while a drill is under way.")
-	holdDesc    = desc("outage_hold", "1 while the outage is on hold.")
-	stepsDesc   = desc("steps", "Steps of the open outage, or of the last one, by their state.", "state")
+	holdDesc    = desc("outage_hold", "1 while the outage is on hold, or would be.")
+	stepsDesc   = desc("steps", "Steps of the open outage, or of the last one, by their state; while ebbtide_armed is 0, as they would have been.", "state")
 	blindDesc   = desc("selectors_blind", "Selectors that have never listed their members.")
 	planDesc    = desc("plan_left_seconds", "What the rest of the down plan needs.")
 
@@ -59,13 +59,13 @@ var (
 	drainedDesc  = desc("supply_last_proof_timestamp_seconds", "When an outage or a drill last showed what the battery gives; 0: never.", "supply")
 	returnedDesc = desc("node_last_proof_timestamp_seconds", "When the node was last stopped, without force, and started again, in an outage or a drill; 0: never.", "node")
 
-	ageDesc = desc("node_proof_age_seconds", "Time since the node's state was last seen.", "node")
+	ageDesc = desc("node_proof_age_seconds", "Time since the node's state was last seen; in an outage that is only observed, as rehearsed.", "node")
 )
 
 func newMetrics(d *Daemon) *metrics {
 	m := &metrics{
 		daemon: d, registry: prometheus.NewRegistry(),
-		outages: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ebbtide_outages_total", Help: "Outages that ended since the start, by how."}, []string{"result"}),
+		outages: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ebbtide_outages_total", Help: "Outages that ended since the start, by how; while ebbtide_armed is 0, by how they would have ended."}, []string{"result"}),
 	}
 	m.drills = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ebbtide_drills_total", Help: "Drills that ended since the start, by how."}, []string{"result"})
 	for _, result := range []string{resultNothing, resultRestored, resultIncomplete} {

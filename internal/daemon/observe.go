@@ -34,7 +34,7 @@ func (d *Daemon) over(rb *runbook.Runbook, rs *rehearsals) func(id string, n ada
 func (d *Daemon) saying(id string, n adapter.Node) adapter.Node {
 	s := says{Node: n, id: id, log: d.log}
 	if !d.options.Config.Armed {
-		s.prefix = "(observing) would "
+		s.prefix = engine.Observing + "would "
 	}
 	if w, ok := n.(adapter.Watcher); ok {
 		return struct {

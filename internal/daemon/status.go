@@ -59,10 +59,30 @@ func (d *Daemon) status(ctx context.Context) (Status, error) {
 		Runbook: site.Runbook.Name, File: d.options.Config.Runbook, Digest: site.digest, Journal: d.options.Config.Journal, Aside: d.aside(),
 		Text: d.inWords(view), Blind: site.blind, Policy: site.Runbook.Triggers(), Proofs: d.unproven(time.Now()), View: view,
 	}
+	d.markObserved(&s.View)
 	if tl := d.history.latest(); view.Outage != "" && tl.Outage == view.Outage {
 		s.Outage = &tl
 	}
 	return s, nil
+}
+
+// markObserved has each sentence about an outage say that it is only observed. What a supply says of itself is so.
+func (d *Daemon) markObserved(v *engine.View) {
+	mark := func(text *string) {
+		if *text != "" {
+			*text = d.observing() + *text
+		}
+	}
+	if v.Outage == "" {
+		return
+	}
+	mark(&v.Waiting)
+	for i := range v.Supplies {
+		mark(&v.Supplies[i].Why)
+	}
+	for i := range v.Nodes {
+		mark(&v.Nodes[i].Why)
+	}
 }
 
 // ready says why the daemon is not ready: every supply has to be heard once, or waited for long enough, and the journal

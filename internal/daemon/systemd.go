@@ -84,15 +84,7 @@ func (d *Daemon) inWords(v engine.View) string {
 		parts = append(parts, "observing")
 	}
 	if v.Outage != "" {
-		s, _ := d.history.summary()
-		what, going := "outage", "taking the estate down"
-		if v.Goal == plan.Up {
-			going = "bringing the estate back"
-		}
-		if v.Drill {
-			what, going = "drill", map[plan.Goal]string{plan.Down: "taking down what it drills", plan.Up: "bringing back what it drilled"}[v.Goal]
-		}
-		parts = append(parts, fmt.Sprintf("%s %s, %s: %d of %d nodes down, %d steps running, %d failed", what, v.Outage, going, s.Down, s.WasOn, s.Running, s.Failed))
+		parts = append(parts, d.outageInWords(&v))
 		if v.Hold {
 			parts = append(parts, "on hold")
 		}
@@ -108,6 +100,22 @@ func (d *Daemon) inWords(v engine.View) string {
 		parts = append(parts, "a damaged journal was set aside as "+file)
 	}
 	return strings.Join(parts, "; ")
+}
+
+// outageInWords says where an outage or a drill is. One that is only observed is told as what would be.
+func (d *Daemon) outageInWords(v *engine.View) string {
+	s, _ := d.history.summary()
+	what, going := "outage", "taking the estate down"
+	if v.Goal == plan.Up {
+		going = "bringing the estate back"
+	}
+	if v.Drill {
+		what, going = "drill", map[plan.Goal]string{plan.Down: "taking down what it drills", plan.Up: "bringing back what it drilled"}[v.Goal]
+	}
+	if !d.options.Config.Armed {
+		return fmt.Sprintf("%s %s, would be %s: %d of %d nodes would be down, %d steps would be running, %d would have failed", what, v.Outage, going, s.Down, s.WasOn, s.Running, s.Failed)
+	}
+	return fmt.Sprintf("%s %s, %s: %d of %d nodes down, %d steps running, %d failed", what, v.Outage, going, s.Down, s.WasOn, s.Running, s.Failed)
 }
 
 // Well tells whether a supply is on line, and says so.

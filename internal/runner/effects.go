@@ -53,7 +53,8 @@ func (r *Runner) do(ctx context.Context, e engine.Do) {
 		return
 	}
 	log := r.log.With(keyNode, e.Node, keyVerb, e.Verb.String(), keyOp, uint64(e.Op))
-	log.Debug("commanding")
+	observing := r.observing()
+	log.Debug(observing + "commanding") //nolint:sloglint // nothing may read as if it had been sent
 	r.operate(ctx, e.Op, e.Within, func(ctx context.Context) (done engine.Finished) {
 		defer func() {
 			if p := recover(); p != nil {
@@ -63,10 +64,18 @@ func (r *Runner) do(ctx context.Context, e engine.Do) {
 		}()
 		err := node.Do(adapter.WithSettings(ctx, e.Settings), e.Verb)
 		if err != nil {
-			log.Warn("the command was not accepted", keyError, err)
+			log.Warn(observing+"the command was not accepted", keyError, err) //nolint:sloglint // likewise
 		}
 		return engine.Finished{Outcome: outcome(err), Detail: detail(err)}
 	})
+}
+
+// observing begins what is logged of commands while none is sent.
+func (r *Runner) observing() string {
+	if r.engine.Settings().Mode == engine.ModeObserve {
+		return engine.Observing
+	}
+	return ""
 }
 
 func (r *Runner) probe(ctx context.Context, e engine.Probe) {

@@ -47,26 +47,29 @@ func (f *fold) suggestEarlier() {
 	switch {
 	case len(pressed) > 0:
 		f.suggestThat("", "Let the shutdown begin earlier, or shed more before it: raise slack_below or charge_below of policy.shutdown, and let ebbtide simulate --trials tell what that changes.",
-			"because the battery ran down faster than the plan, %s had to be powered off", enumerate(unique(pressed)))
+			"because the battery ran down faster than the plan, %s %s to be powered off", enumerate(unique(pressed)), f.would("had", "would have had"))
 	case near != nil && near.Slack < 0:
 		f.suggestThat("", "Let the shutdown begin earlier: raise slack_below in policy.shutdown.",
-			"when %s started it was late by %s already", near.What, timeline.Span(seconds(-near.Slack)))
+			"when %s %s late by %s already", near.What, f.would("started it was", "would have started it would have been"), timeline.Span(seconds(-near.Slack)))
 	}
 }
 
 // suggestRestore looks for what did not come back.
 func (f *fold) suggestRestore() {
 	for _, node := range f.NotRestored {
-		evidence := "the outage was closed without it"
+		evidence := f.would("the outage was closed without it", "the outage would have been closed without it")
 		for i := range f.story.Steps {
 			if s := &f.story.Steps[i]; s.Node == node && s.Verb == plan.Start {
 				evidence = fmt.Sprintf("its start, tried %s, ended as %s", several(s.Attempts, "time", "times"), s.State)
+				if f.observed() {
+					evidence = fmt.Sprintf("its start would have ended as %s", s.State)
+				}
 				if s.Reason != "" {
 					evidence += ": " + s.Reason
 				}
 			}
 		}
-		if f.Simulated {
+		if f.Simulated || f.observed() {
 			f.suggestThat(node, "See that somebody knows how "+node+" is started by hand: on such a night it would not come back.", "%s", evidence)
 			continue
 		}
@@ -123,8 +126,12 @@ func (f *fold) replaceSaid(id string) bool {
 // tight is from which share of its limit on a step that ended well is told of.
 const tight = 0.8
 
-// suggestLimits looks for steps that came near their limits or over them.
+// suggestLimits looks for steps that came near their limits or over them. A rehearsal shows only what can't be proven.
 func (f *fold) suggestLimits() {
+	if f.observed() {
+		f.suggestProofs()
+		return
+	}
 	for _, s := range f.sortedSteps() {
 		hung, runs := hungBefore(f.Past, s.Node, s.Verb)
 		late := f.outOfTime(s.Node, s.Verb)
@@ -142,6 +149,15 @@ func (f *fold) suggestLimits() {
 		case s.Limit > 0 && s.State == timeline.Proven && s.Took > tight*s.Limit:
 			f.suggestThat(s.Node, fmt.Sprintf("Give the %s of %s longer: %s, say.", s.Verb, s.Node, timeline.Span(roomier(&s))),
 				"it took %s of the %s that it is given before it is forced or given up", timeline.Span(seconds(s.Took)), timeline.Span(seconds(s.Limit)))
+		}
+	}
+}
+
+// suggestProofs looks for what could not be proven although nothing was commanded.
+func (f *fold) suggestProofs() {
+	for _, s := range f.sortedSteps() {
+		if late := f.outOfTime(s.Node, s.Verb); late != "" {
+			f.suggestThat(s.Node, fmt.Sprintf("Find out why the %s of %s could not be proven in a rehearsal: on such a night it could not be either.", s.Verb, s.Node), "in the rehearsal: %s", late)
 		}
 	}
 }
@@ -175,7 +191,7 @@ func (f *fold) outOfTime(node string, verb plan.Verb) string {
 
 // suggestHealth looks for starts that came too early: tried again, below something whose health nobody asks for.
 func (f *fold) suggestHealth() {
-	if f.Estate == nil {
+	if f.Estate == nil || f.observed() {
 		return
 	}
 	told := map[string]bool{}

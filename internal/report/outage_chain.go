@@ -43,8 +43,11 @@ const (
 // soon is within what a step starts that was waiting for just one thing.
 const soon = 2 * time.Second
 
-// chains finds the critical chain of each stretch in one direction, in their order.
+// chains finds the critical chain of each stretch in one direction, in their order. What was only observed has none.
 func (f *fold) chains() {
+	if f.observed() {
+		return
+	}
 	pass, goal := 0, plan.Down
 	add := func() {
 		of := func(s *timeline.Step) bool { return s.Pass == pass && goalOf(s.Verb) == goal }

@@ -14,7 +14,7 @@ import (
 // Document makes the retrospective that people read: what happened and what follows from it first, then all that this
 // rests on.
 func (r *Retrospective) Document() *Document {
-	d := &Document{Title: r.Title(), Subtitle: r.day(r.Start), Head: r.Noun() + " " + r.Outage, Date: r.in(r.Start)}
+	d := &Document{Title: r.Title(), Subtitle: r.day(r.Start), Head: r.would("", "observed ") + r.Noun() + " " + r.Outage, Date: r.in(r.Start)}
 	if r.Digest != "" {
 		d.Head += " · plan " + r.Digest
 	}
@@ -76,10 +76,10 @@ func (r *Retrospective) documentFigure(d *Document) {
 	c := r.Course()
 	f := c.Figure()
 	f.Anchor = "figure"
-	f.Caption = "Battery charge where it is on record (between the dots nothing is), and the steps. Shaded: without mains."
+	f.Caption = "Battery charge where it is on record (between the dots nothing is), and the steps" + r.would("", " as they would have been") + ". Shaded: without mains."
 	for i := range r.story.Stages {
 		s := &r.story.Stages[i]
-		f.Listing = append(f.Listing, fmt.Sprintf("%s stage %s of %s", r.clock(s.At), s.Name, enumerate(s.Supplies)))
+		f.Listing = append(f.Listing, fmt.Sprintf("%s stage %s of %s%s", r.clock(s.At), s.Name, enumerate(s.Supplies), r.would("", " would have started")))
 	}
 	told := map[string][]string{}
 	for _, x := range r.Charge() {
@@ -97,7 +97,7 @@ func (r *Retrospective) documentDecisions(d *Document) {
 	for _, x := range r.foldedDecisions() {
 		rows = append(rows, rowOf(r.clock(x.At), x.What, x.Text))
 	}
-	d.rows([]Column{{Title: "Time", Weight: 0.45}, {Title: "Decision"}, {Title: "Why", Weight: 2.2}}, rows, "None was taken.")
+	d.rows([]Column{{Title: "Time", Weight: 0.45}, {Title: "Decision"}, {Title: "Why", Weight: 2.2}}, rows, r.would("None was taken.", "None would have been taken."))
 }
 
 // foldedDecisions makes one of the stages of a supply that started together.
@@ -107,7 +107,7 @@ func (r *Retrospective) foldedDecisions() []Decision {
 		if n := len(out); n > 0 && x.stages != nil && out[n-1].stages != nil && x.At.Equal(out[n-1].At) && x.of == out[n-1].of && x.Text == out[n-1].Text {
 			first := &out[n-1]
 			first.stages = slices.Concat(first.stages, x.stages)
-			first.What = fmt.Sprintf("stages %s of %s start", enumerate(first.stages), first.of)
+			first.What = fmt.Sprintf("stages %s of %s %s", enumerate(first.stages), first.of, r.would("start", "would have started"))
 			continue
 		}
 		out = append(out, x)
@@ -129,7 +129,7 @@ func (r *Retrospective) documentBatteries(d *Document) {
 }
 
 func (r *Retrospective) documentForced(d *Document) {
-	d.section("What was forced, and why", "forced")
+	d.section(r.would("What was forced, and why", "What would have been forced, and why"), "forced")
 	var rows []Row
 	for _, x := range r.foldedForced() {
 		waited, what := "at once", doing(x.Verb, x.Node)
@@ -143,13 +143,14 @@ func (r *Retrospective) documentForced(d *Document) {
 	}
 	d.rows([]Column{{Title: "Time", Weight: 0.5}, {Title: "Command"}, {Title: "After", Weight: 0.5, Right: true}, {Title: "Why", Weight: 2.4}}, rows, "Nothing.")
 
-	d.section("What never proved its state", "unproven")
+	d.section(r.would("What never proved its state", "What would never have proved its state"), "unproven")
 	rows = nil
 	for i := range r.Unproven {
 		s := &r.Unproven[i]
 		rows = append(rows, rowOf(r.clock(s.Started), doing(s.Verb, s.Node), ending(s), s.Reason))
 	}
-	d.rows([]Column{{Title: "Began", Weight: 0.5}, {Title: "Step"}, {Title: "Ended as", Weight: 0.9}, {Title: "Why", Weight: 2}}, rows, "Everything that was commanded has proved it.")
+	d.rows([]Column{{Title: "Began", Weight: 0.5}, {Title: "Step"}, {Title: r.endedAs(), Weight: 0.9}, {Title: "Why", Weight: 2}}, rows,
+		r.would("Everything that was commanded has proved it.", "Everything that would have been commanded would have proved it."))
 }
 
 // foldedForced are the members of a selector that were forced for the same reason; the first stands for all.
@@ -186,6 +187,9 @@ func (r *Retrospective) foldedForced() []foldedForced {
 	return out
 }
 
+// endedAs is over how steps ended.
+func (r *Retrospective) endedAs() string { return r.would("Ended as", "Would have ended as") }
+
 // ending says how a step ended.
 func ending(s *StepTaken) string {
 	switch {
@@ -209,7 +213,7 @@ func ending(s *StepTaken) string {
 }
 
 func (r *Retrospective) documentSteps(d *Document) {
-	d.section("Steps, the slowest first", "steps")
+	d.section(r.would("Steps, the slowest first", "Steps, as they would have been"), "steps")
 	var rows []Row
 	for _, f := range r.folded() {
 		s := &f.StepTaken
@@ -228,8 +232,8 @@ func (r *Retrospective) documentSteps(d *Document) {
 		{Title: "Expected", Right: true, Weight: 0.8},
 		{Title: "95 % within", Right: true, Weight: 0.9},
 		{Title: "Limit", Right: true, Weight: 0.7},
-		{Title: "Ended as", Weight: 1.3},
-	}, rows, "Nothing was commanded.")
+		{Title: r.endedAs(), Weight: 1.3},
+	}, rows, r.would("Nothing was commanded.", "Nothing would have been commanded."))
 }
 
 func orNothing(s float64) string {
@@ -283,6 +287,10 @@ func (r *Retrospective) folded() []foldedSteps {
 
 func (r *Retrospective) documentSurprises(d *Document) {
 	d.section("What took longer or shorter than expected", "surprises")
+	if r.observed() {
+		d.add(Paragraph{Text: T("It was only observed: nothing is learned from what was not done.")})
+		return
+	}
 	var rows []Row
 	for _, s := range r.Surprises {
 		took := timeline.Span(seconds(s.Took))
@@ -302,8 +310,15 @@ func (r *Retrospective) documentSurprises(d *Document) {
 		"Nothing took longer or shorter than was expected of nine runs in ten, as far as it is known what was expected.")
 }
 
+// notTold is told in the place of critical chains where nothing was commanded.
+const notTold = "It was only observed: how long it would have taken, and why, can't be learned from it."
+
 func (r *Retrospective) documentChains(d *Document) {
-	d.section("Why it took as long as it did", "critical-chain")
+	d.section(r.would("Why it took as long as it did", "How long it would have taken"), "critical-chain")
+	if r.observed() {
+		d.add(Paragraph{Text: T("%s", notTold)})
+		return
+	}
 	for i, c := range r.Chains {
 		began := r.Start.Add(seconds(c.Links[len(c.Links)-1].At))
 		d.add(Heading{Level: 2, Text: fmt.Sprintf("Going %s from %s: %s", c.Goal, r.clock(began), timeline.Span(seconds(c.Took))), Anchor: fmt.Sprintf("chain-%d", i+1)})

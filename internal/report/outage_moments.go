@@ -38,9 +38,9 @@ func (f *fold) moments() {
 		case engine.Asked:
 			text += ", by hand"
 		case engine.Snapshot:
-			text = fmt.Sprintf("snapshot: %s on, and come back", several(f.on(r.Nodes), "node is", "nodes are"))
+			text = fmt.Sprintf("%ssnapshot: %s on, and %scome back", f.would("", engine.Observing), several(f.on(r.Nodes), "node is", "nodes are"), f.would("", "would "))
 		case engine.Triggered:
-			text = fmt.Sprintf("stage %s of %s: %s", r.Stage, enumerate(r.Supplies), r.Reason)
+			text = fmt.Sprintf("%sstage %s of %s%s: %s", f.would("", engine.Observing), r.Stage, enumerate(r.Supplies), f.would("", " would start"), r.Reason)
 		default:
 		}
 		switch {
@@ -85,10 +85,11 @@ func (f *fold) stepMoments(records []engine.Record, texts []string) {
 			f.Timeline = append(f.Timeline, Moment{At: records[i].At, Kind: k.kind, Count: 1, Text: texts[i]})
 		case all[0] == i:
 			m := Moment{At: records[i].At, Until: records[all[len(all)-1]].At, Kind: k.kind, Count: len(all)}
-			m.Text = fmt.Sprintf("%s is proven of %d of %s, the last at %s", k.verb, len(all), k.group, f.clock(m.Until))
+			m.Text = fmt.Sprintf("%s %s proven of %d of %s, the last at %s", k.verb, f.would("is", "would be"), len(all), k.group, f.clock(m.Until))
 			if k.kind == engine.Intent {
-				m.Text = fmt.Sprintf("powering off %d of %s, the last at %s: %s", len(all), k.group, f.clock(m.Until), k.forced)
+				m.Text = fmt.Sprintf("%s %d of %s, the last at %s: %s", f.would("powering off", "would power off"), len(all), k.group, f.clock(m.Until), k.forced)
 			}
+			m.Text = f.would("", engine.Observing) + m.Text
 			f.Timeline = append(f.Timeline, m)
 		}
 	}
@@ -120,23 +121,24 @@ func (f *fold) decisions() {
 		switch {
 		case r.Kind == engine.Triggered:
 			d.stages, d.of = []string{r.Stage}, enumerate(r.Supplies)
-			d.What = fmt.Sprintf("stage %s of %s starts", r.Stage, d.of)
-			d.Text = because(r.Reason, reckoning(r.Numbers, plan.Down))
+			d.What = fmt.Sprintf("stage %s of %s %s", r.Stage, d.of, f.would("starts", "would have started"))
+			d.Text = because(r.Reason, f.reckoning(r.Numbers, plan.Down))
 		case r.Kind == engine.Turned:
-			d.What = "going " + string(r.Goal)
-			d.Text = because(r.Reason, reckoning(r.Numbers, r.Goal))
+			d.What = f.would("going ", "would have gone ") + string(r.Goal)
+			d.Text = because(r.Reason, f.reckoning(r.Numbers, r.Goal))
 		case r.Kind == engine.Forbidden:
-			d.What = "nothing is sent, by a fault of Ebbtide"
+			sent := f.would("is", "would have been")
+			d.What = "nothing " + sent + " sent, by a fault of Ebbtide"
 			if r.Verb != nil {
-				d.What = fmt.Sprintf("%s %s is not sent, by a fault of Ebbtide", r.Verb, r.Node)
+				d.What = fmt.Sprintf("%s %s %s sent, by a fault of Ebbtide", r.Verb, r.Node, f.would("is not", "would not have been"))
 			}
 			d.Text = because(r.Reason, "") + " Please report it."
 		case r.Kind == engine.Mains && r.Cause == engine.Released:
-			d.What = "the output of " + enumerate(r.Supplies) + " is not cut"
+			d.What = "the output of " + enumerate(r.Supplies) + f.would(" is not cut", " would not have been cut")
 			d.Text = because(r.Reason, "")
 		case r.Kind == engine.NoReturn:
-			d.What = "the point of no return is passed"
-			d.Text = fmt.Sprintf("From here on the shutdown is finished and the output of %s cut, even if mains return.", enumerate(r.Supplies))
+			d.What = "the point of no return " + f.would("is passed", "would have been passed")
+			d.Text = fmt.Sprintf("From here on the shutdown %s finished and the output of %s cut, even if mains %s.", f.would("is", "would have been"), enumerate(r.Supplies), f.would("return", "had returned"))
 		case r.Kind == engine.Ordered:
 			d.What = strings.TrimSpace(string(r.Order) + " " + r.Node)
 			d.Text = "Ordered by " + r.By + "."
@@ -151,17 +153,18 @@ func (f *fold) decisions() {
 					continue
 				}
 			}
-			d.Text = because(forcedFor(r), "")
+			d.Text = because(f.forcedFor(r), "")
 		default:
 			continue
 		}
 		f.Decisions = append(f.Decisions, d)
 	}
 	for i := range f.Decisions {
+		f.Decisions[i].Text = f.would("", engine.Observing) + f.Decisions[i].Text
 		if d := &f.Decisions[i]; d.nodes != nil {
-			d.What = "power off " + enumerate(d.nodes) + " by force"
+			d.What = f.would("", "would have ") + f.would("power off ", "powered off ") + enumerate(d.nodes) + " by force"
 			if slices.ContainsFunc(d.nodes, f.isSupply) {
-				d.What = "cut the output of " + enumerate(d.nodes) + " without proof that all is off"
+				d.What = f.would("", "would have ") + "cut the output of " + enumerate(d.nodes) + " without proof that all is off"
 			}
 			if d.until.Sub(d.At) >= time.Second {
 				d.What += ", until " + f.clock(d.until)
@@ -171,12 +174,13 @@ func (f *fold) decisions() {
 }
 
 // forcedFor says why something is forced.
-func forcedFor(r *engine.Record) string {
+func (f *fold) forcedFor(r *engine.Record) string {
+	told := f.would("told to stop", "it would have been told to stop")
 	switch r.Cause {
 	case engine.Overtime:
-		return "told to stop, and " + r.Reason
+		return told + ", and " + r.Reason
 	case engine.Denied:
-		return "told to stop, which was " + r.Reason
+		return told + ", which was " + r.Reason
 	default:
 		return r.Reason
 	}
@@ -217,7 +221,7 @@ func (f *fold) nearest() *Nearest {
 			continue
 		}
 		if least == nil || *d.Numbers.Slack < least.Slack {
-			least = &Nearest{At: d.At, Slack: *d.Numbers.Slack, What: strings.TrimSuffix(d.What, " starts")}
+			least = &Nearest{At: d.At, Slack: *d.Numbers.Slack, What: fmt.Sprintf("stage %s of %s", d.stages[0], d.of)}
 		}
 	}
 	return least

@@ -17,10 +17,21 @@ func (r *Retrospective) Title() string {
 	switch {
 	case r.Simulated:
 		what = "simulated " + what
-	case r.Mode == modeObserve:
+	case r.observed():
 		what = "observed " + what
 	}
 	return strings.ToUpper(what[:1]) + what[1:] + " " + r.Outage
+}
+
+// observed tells whether nothing was commanded: what is told of steps is what would have been.
+func (r *Retrospective) observed() bool { return r.Mode == modeObserve }
+
+// would gives the words for what was, or those for what would have been where it was only observed.
+func (r *Retrospective) would(was, would string) string {
+	if r.observed() {
+		return would
+	}
+	return was
 }
 
 // Noun is what it is: an outage or a drill.
@@ -41,7 +52,7 @@ func (f *fold) say() {
 		f.note("A drill: it was done on purpose, until the mains failed and it became an outage.")
 	case f.Mode == modeDrill:
 		f.note("A drill: all of this was done on purpose.")
-	case f.Mode == modeObserve:
+	case f.observed():
 		f.note("Ebbtide was only observing: it sent no command. What is told of steps is what it would have done, as far as its questions to the systems showed; how long they take can't be learned from it.")
 	}
 	if f.Open {
@@ -49,7 +60,7 @@ func (f *fold) say() {
 	}
 	for i := range f.records {
 		if r := &f.records[i]; r.Kind == engine.Gap {
-			if off := f.ownStop(r.At); !off.IsZero() {
+			if off := f.ownStop(r.At); !off.IsZero() && !f.observed() {
 				f.note(fmt.Sprintf("From %s to %s the machine that Ebbtide runs on was off with the rest, as planned: what happened meanwhile, and when the mains came back, was seen by nobody.", f.clock(off), f.clock(r.At)))
 				continue
 			}
@@ -124,7 +135,7 @@ func (f *fold) whatFailed() string {
 	case len(parts) == 0:
 		return sentence(fmt.Sprintf("on %s an outage began; which supply failed is not on record", f.day(f.Start)))
 	}
-	return sentence(fmt.Sprintf("on %s, as Ebbtide saw it, the power of %s", f.in(f.Start).Format("2 January 2006"), strings.Join(parts, "; that of ")))
+	return sentence(fmt.Sprintf("on %s, as Ebbtide saw it, the power of %s%s", f.in(f.Start).Format("2 January 2006"), strings.Join(parts, "; that of "), f.would("", "; Ebbtide only observed, and commanded nothing")))
 }
 
 // failure says when a supply's power failed, and for how long.
@@ -175,15 +186,17 @@ func (f *fold) whatWentDown() string {
 	p := &f.Proof
 	down := p.Off + p.Forced + p.Unproven
 	if down == 0 {
+		was := f.would("was", "would have been")
 		if p.WasOn == 0 {
-			return "Nothing was taken down."
+			return "Nothing " + was + " taken down."
 		}
-		return fmt.Sprintf("Nothing was taken down of the %s that were on.", several(p.WasOn, "node", "nodes"))
+		return fmt.Sprintf("Nothing %s taken down of the %s that were on.", was, several(p.WasOn, "node", "nodes"))
 	}
 	var how []string
 	if p.Off > 0 {
-		text := fmt.Sprintf("%d proven off without force", p.Off)
+		text := fmt.Sprintf("%d %s without force", p.Off, f.would("proven off", "would have been proven off"))
 		switch {
+		case f.observed():
 		case p.Silent == 1 && p.Off == 1:
 			text += " (by its silence after it took its stop)"
 		case p.Silent == p.Off:
@@ -194,15 +207,12 @@ func (f *fold) whatWentDown() string {
 		how = append(how, text)
 	}
 	if p.Forced > 0 {
-		how = append(how, fmt.Sprintf("%d powered off by force (%s)", p.Forced, enumerate(f.nodesIn(timeline.Stopped))))
+		how = append(how, fmt.Sprintf("%d %s by force (%s)", p.Forced, f.would("powered off", "would have been powered off"), enumerate(f.nodesIn(timeline.Stopped))))
 	}
 	if p.Unproven > 0 {
-		how = append(how, fmt.Sprintf("%d commanded off and never proven so (%s)", p.Unproven, enumerate(f.nodesIn(timeline.Failed, timeline.Running, timeline.Open))))
+		how = append(how, fmt.Sprintf("%d %s (%s)", p.Unproven, f.would("commanded off and never proven so", "would never have been proven off"), enumerate(f.nodesIn(timeline.Failed, timeline.Running, timeline.Open))))
 	}
-	went, was := "went", "was"
-	if f.Mode == modeObserve {
-		went, was = "would have gone", "would have been"
-	}
+	went, was := f.would("went", "would have gone"), f.would("was", "would have been")
 	text := fmt.Sprintf("of %s that were on, %d %s down: %s", several(p.WasOn, "node", "nodes"), down, went, enumerate(how))
 	switch {
 	case p.WasOn == 1:
@@ -244,11 +254,11 @@ func (f *fold) howNear() string {
 	case n == nil && f.story.Drill():
 		parts = append(parts, "no supply failed, so that no battery came near its end but by the drill itself")
 	case n == nil:
-		parts = append(parts, "how near it came to the end of a battery is not on record")
+		parts = append(parts, "how near it "+f.would("came", "would have come")+" to the end of a battery is not on record")
 	case n.Slack < 0:
-		parts = append(parts, fmt.Sprintf("it was late by %s when %s started at %s", timeline.Span(seconds(-n.Slack)), n.What, f.clock(n.At)))
+		parts = append(parts, fmt.Sprintf("it %s late by %s when %s %s at %s", f.would("was", "would have been"), timeline.Span(seconds(-n.Slack)), n.What, f.would("started", "would have started"), f.clock(n.At)))
 	default:
-		parts = append(parts, fmt.Sprintf("the least time to spare was %s, when %s started at %s", timeline.Span(seconds(n.Slack)), n.What, f.clock(n.At)))
+		parts = append(parts, fmt.Sprintf("the least time to spare %s %s, when %s %s at %s", f.would("was", "would have been"), timeline.Span(seconds(n.Slack)), n.What, f.would("started", "would have started"), f.clock(n.At)))
 	}
 	least, at := 101.0, ""
 	for _, b := range f.Batteries {
@@ -269,16 +279,13 @@ func (f *fold) whatCameBack() string {
 	last := f.lastStep(func(s *timeline.Step) bool { return s.Verb == plan.Start && s.State == timeline.Proven })
 	switch {
 	case down == 0:
-		return "Nothing had to come back."
+		return f.would("Nothing had to come back.", "Nothing would have had to come back.")
 	case p.Back == 0 && f.Open:
-		return "Nothing has come back yet."
+		return f.would("Nothing has come back yet.", "Nothing would have come back yet.")
 	case p.Back == 0:
-		return "Nothing is proven to have come back."
+		return f.would("Nothing is proven to have come back.", "Nothing would have been proven to have come back.")
 	}
-	would := "came back"
-	if f.Mode == modeObserve {
-		would = "would have come back"
-	}
+	would := f.would("came back", "would have come back")
 	text := fmt.Sprintf("%d of these %d %s", p.Back, down, would)
 	switch {
 	case p.Back == down && down == 1:
@@ -286,9 +293,11 @@ func (f *fold) whatCameBack() string {
 	case p.Back == down:
 		text = fmt.Sprintf("all %d of these %s", down, would)
 	}
-	if last != nil && p.Back > 1 {
+	switch {
+	case f.observed(): // when is not known: it was rehearsed
+	case last != nil && p.Back > 1:
 		text += fmt.Sprintf(", the last (%s) at %s, %s after the %s began", last.Node, f.clock(last.Ended), timeline.Span(last.Ended.Sub(f.Start)), f.Noun())
-	} else if last != nil {
+	case last != nil:
 		text += fmt.Sprintf(" at %s, %s after the %s began", f.clock(last.Ended), timeline.Span(last.Ended.Sub(f.Start)), f.Noun())
 	}
 	return sentence(text)
@@ -298,10 +307,11 @@ func (f *fold) whatCameBack() string {
 func (f *fold) whatDidNot() string {
 	switch {
 	case len(f.NotRestored) > 0:
-		return sentence(fmt.Sprintf("%s did not come back: %s", several(len(f.NotRestored), "node", "nodes"), enumerate(f.NotRestored)))
+		return sentence(fmt.Sprintf("%s %s come back: %s", several(len(f.NotRestored), "node", "nodes"), f.would("did not", "would not have"), enumerate(f.NotRestored)))
 	case f.Open:
-		return sentence(fmt.Sprintf("it is not over: %d of %d that went down are not back yet", f.Proof.Off+f.Proof.Forced+f.Proof.Unproven-f.Proof.Back, f.Proof.Off+f.Proof.Forced+f.Proof.Unproven))
+		down := f.Proof.Off + f.Proof.Forced + f.Proof.Unproven
+		return sentence(fmt.Sprintf("it is not over: %d of %d that %s down %s back yet", down-f.Proof.Back, down, f.would("went", "would have gone"), f.would("are not", "would not be")))
 	default:
-		return sentence("it ended with: " + f.Result)
+		return sentence(f.would("it ended with: ", "it would have ended with: ") + strings.TrimPrefix(f.Result, engine.Observing))
 	}
 }

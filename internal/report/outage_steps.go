@@ -20,7 +20,7 @@ type StepTaken struct {
 	State    timeline.State `json:"state"`
 	Started  time.Time      `json:"started"`
 	Ended    time.Time      `json:"ended,omitzero"`
-	Took     float64        `json:"took"`               // 0: it was so already, or has no end
+	Took     float64        `json:"took"`               // 0: it was so already, has no end, or was only observed
 	Expected float64        `json:"expected,omitempty"` // half of the runs take less; 0: not known
 	Worst    float64        `json:"worst,omitempty"`    // 95 % of the runs take less
 	Limit    float64        `json:"limit,omitempty"`    // then it is forced or given up; 0: none is known
@@ -74,7 +74,7 @@ func (f *fold) taken(s *timeline.Step) StepTaken {
 	if n := f.Find(s.Node); n != nil && n.Kind == plan.Self && s.State == timeline.Open && t.Reason == "" {
 		t.Reason = "the machine that Ebbtide runs on can't record its own end"
 	}
-	if s.Attempts > 0 {
+	if s.Attempts > 0 && !f.observed() { // how long a rehearsal takes says nothing
 		t.Took = s.Took().Seconds()
 	}
 	if d, known := f.expected(s.Node, s.Verb); known {
@@ -116,7 +116,7 @@ type Surprise struct {
 // surprises holds what was seen against what was known, and learns from it. What a simulation or a rehearsal showed is
 // learned for the sake of this report alone.
 func (f *fold) surprises() {
-	if f.Mode == modeObserve {
+	if f.observed() {
 		return
 	}
 	acted := f.story.Clone()
@@ -171,7 +171,7 @@ func (f *fold) drawOrder() {
 // Course is what is drawn of it. What the battery's charge and load were is known where something was decided, and where
 // a discharge began and ended: nothing is drawn in between but a line that says so.
 func (r *Retrospective) Course() *Course {
-	c := &Course{Title: r.Title(), Start: r.Start, Nodes: r.order, Outages: []timeline.Timeline{r.story.Clone()}}
+	c := &Course{Title: r.Title() + r.would("", ", as it would have been"), Start: r.Start, Nodes: r.order, Outages: []timeline.Timeline{r.story.Clone()}}
 	for _, a := range r.Away {
 		away := Interval{From: a.From.Sub(r.Start), To: r.Until.Sub(r.Start)}
 		if !a.To.IsZero() {

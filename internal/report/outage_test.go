@@ -3,6 +3,8 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -259,6 +261,77 @@ func TestModesAreTold(t *testing.T) {
 	r := told(t, night("observe").records, known(t))
 	require.Contains(t, r.Sentences[1], "would have gone down")
 	require.Empty(t, r.Surprises, "nothing is learned from what was not done")
+}
+
+// TestAnObservedOutageReadsAsOne: in no form of its report reads anything as if it had happened.
+func TestAnObservedOutageReadsAsOne(t *testing.T) {
+	t.Parallel()
+	happened := regexp.MustCompile(`went down|came back|did not come|has come back|was cut|was late|is off\b|is proven|powering off|is asked|is passed|going up|Ended as| starts \||were taken|was taken`)
+	stop, up := plan.Stop, plan.Up
+	bad := night("observe")
+	bad.records = bad.records[:len(bad.records)-1]
+	bad.add(0, engine.Record{Kind: engine.Forbidden, Node: "nas", Verb: &stop, Reason: "rule 1: vm uses it"}).
+		add(0, engine.Record{Kind: engine.NoReturn, Node: "nas", Verb: &stop, Supplies: []string{"ups"}}).
+		add(0, engine.Record{Kind: engine.Ordered, Order: engine.Hold, By: "kim"}).
+		step(0, engine.Asked, plan.Stop, "vent", "").step(time.Minute, engine.Failed, plan.Stop, "vent", "not confirmed within 1m: passed over").
+		step(0, engine.Intent, plan.Start, "vm", "").step(time.Minute, engine.Failed, plan.Start, "vm", "not proven within 5m").by(engine.Overtime).
+		closed("not brought back: vm", "vm")
+	early := begin("observe").stage("shutdown", -20)
+	idle := begin("observe")
+	idle.add(time.Minute, engine.Record{Kind: engine.Turned, Goal: up, Reason: "mains are back"}).closed("power is back; nothing had to be done")
+	stories := map[string][]engine.Record{"whole": night("observe").records, "bad": bad.records, "early": early.records, "idle": idle.records}
+	schema := families.Schema()
+	for seed := range uint64(12) {
+		scenario, _, err := sim.Load("drawn", []byte(dst.Draw(dst.Seeded(seed))), nil, schema)
+		require.NoError(t, err)
+		for at, records := range report.Outages(sim.Run(scenario).Records) {
+			if records[0].Mode == engine.ModeDrill {
+				continue
+			}
+			records[0].Mode = engine.ModeObserve
+			stories[fmt.Sprintf("drawn %d %d", seed, at)] = records
+		}
+	}
+	for name, records := range stories {
+		r := told(t, records, known(t))
+		require.Contains(t, r.Notes[0], "it sent no command", name)
+		require.Empty(t, r.Chains, name)
+		for _, s := range r.Sentences {
+			require.Regexp(t, "would|only observed|not on record|emptiest battery", s, name)
+		}
+		for _, m := range r.Timeline {
+			require.True(t, strings.HasPrefix(m.Text, engine.Observing), "%s: %s", name, m.Text)
+		}
+		for _, d := range r.Decisions {
+			require.True(t, strings.HasPrefix(d.Text, engine.Observing), d.Text)
+			if d.Kind != engine.Ordered {
+				require.Contains(t, d.What, "would", name)
+			}
+		}
+		for i := range r.Steps {
+			require.Zero(t, r.Steps[i].Took, "a rehearsal takes no time that says anything")
+		}
+		for _, s := range r.Suggestions {
+			require.NotContains(t, s.What, "start it by hand", name)
+		}
+		for _, text := range []string{string(written(t, r, "md")), r.Blame(), r.Critical()} {
+			for line := range strings.Lines(text) {
+				line = strings.ReplaceAll(line, "would have ended as", "")
+				line = strings.ReplaceAll(line, "Would have ended as", "")
+				if found := happened.FindString(line); found != "" && !strings.Contains(line, engine.Observing) {
+					require.NotContains(t, line, found, name)
+				}
+			}
+		}
+	}
+}
+
+// written is the report as a document of a format.
+func written(t *testing.T, r *report.Retrospective, format string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, r.Document().Write(&b, format, report.Papers[0]))
+	return b.Bytes()
 }
 
 func TestOutagesThatDidNotEndWell(t *testing.T) {

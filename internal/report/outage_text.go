@@ -11,6 +11,9 @@ import (
 func (r *Retrospective) Blame() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", r.heading())
+	if r.observed() {
+		b.WriteString("Nothing was commanded: these are the steps that would have been made, without the time that they would have taken.\n")
+	}
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		if s.Attempts == 0 {
@@ -18,14 +21,14 @@ func (r *Retrospective) Blame() string {
 		}
 		took := orNothing(s.Took)
 		if s.Ended.IsZero() {
-			took = "no end"
+			took = r.would("no end", took)
 		}
 		fmt.Fprintf(&b, "%10s %s", took, doing(s.Verb, s.Node))
 		if s.Expected > 0 && s.State != timeline.Open {
 			fmt.Fprintf(&b, " (%s expected)", timeline.Span(seconds(s.Expected)))
 		}
-		if s.State != timeline.Proven || s.Attempts > 1 {
-			fmt.Fprintf(&b, ": %s", ending(s))
+		if r.observed() || s.State != timeline.Proven || s.Attempts > 1 {
+			fmt.Fprintf(&b, ": %s%s", r.would("", "would have ended as "), ending(s))
 		}
 		b.WriteString("\n")
 	}
@@ -36,6 +39,10 @@ func (r *Retrospective) Blame() string {
 func (r *Retrospective) Critical() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", r.heading())
+	if r.observed() {
+		b.WriteString("\n" + notTold + "\n")
+		return b.String()
+	}
 	if len(r.Chains) == 0 {
 		b.WriteString("\nNothing was commanded.\n")
 		return b.String()

@@ -37,7 +37,7 @@ func (c *Course) marks() []mark {
 			case engine.NoReturn:
 				add(m.At.Sub(c.Start), "no return")
 			case engine.Turned:
-				going, _, _ := strings.Cut(m.Text, ":")
+				going, _, _ := strings.Cut(strings.TrimPrefix(m.Text, engine.Observing), ":")
 				add(m.At.Sub(c.Start), going)
 			case engine.Closed:
 				add(m.At.Sub(c.Start), "over")

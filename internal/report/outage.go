@@ -33,6 +33,7 @@ type Retrospective struct {
 	Decisions   []Decision      `json:"decisions"`   // with the numbers they were made from
 	Forced      []Forced        `json:"forced"`      //
 	Unproven    []StepTaken     `json:"unproven"`    // ended without proof, or not at all
+	Waits       []Wait          `json:"waits"`       // the longest first
 	Nearest     *Nearest        `json:"nearest"`     // null: no slack is on record
 	Batteries   []BatteryTold   `json:"batteries"`   //
 	Surprises   []Surprise      `json:"surprises"`   // hangs first, then what took the longest beside what was expected
@@ -117,7 +118,7 @@ func Retrospect(records []engine.Record, basis Basis) (*Retrospective, error) {
 			Simulated: basis.Modelled || first.Mode == modeSimulate, Start: first.At, Until: last.At,
 			Open: last.Kind != engine.Closed, zone: basis.Zone,
 			Sentences: []string{}, Notes: []string{}, Away: []Absence{}, Timeline: []Moment{}, Steps: []StepTaken{}, Decisions: []Decision{},
-			Forced: []Forced{}, Unproven: []StepTaken{}, Batteries: []BatteryTold{}, Surprises: []Surprise{},
+			Forced: []Forced{}, Unproven: []StepTaken{}, Waits: []Wait{}, Batteries: []BatteryTold{}, Surprises: []Surprise{},
 			Suggestions: []Suggestion{}, Chains: []CriticalChain{}, NotRestored: []string{},
 		},
 	}
@@ -126,6 +127,7 @@ func Retrospect(records []engine.Record, basis Basis) (*Retrospective, error) {
 	f.steps()
 	f.decisions()
 	f.proof()
+	f.waits()
 	f.batteries()
 	f.surprises()
 	f.chains()

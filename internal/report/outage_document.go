@@ -30,6 +30,7 @@ func (r *Retrospective) Document() *Document {
 	r.documentAdvice(d)
 	r.documentBatteries(d)
 	r.documentForced(d)
+	r.documentWaits(d)
 	r.documentFigure(d)
 	r.documentDecisions(d)
 	r.documentSteps(d)

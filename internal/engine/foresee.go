@@ -248,6 +248,8 @@ func (e *Engine) why(s *supply) string {
 	switch {
 	case s.state.Mains == power.MainsUnknown && !s.state.OutputOff:
 		return "nothing is known: it was never heard"
+	case e.hasBegun(power.ShutdownStage, s) && e.settings.Mode == ModeObserve:
+		return "the shutdown would have started: " + e.standing(e.ledger.supply[s.node]).reason
 	case e.hasBegun(power.ShutdownStage, s):
 		return "the shutdown has started: " + e.standing(e.ledger.supply[s.node]).reason
 	case o != nil && o.orders.abort:

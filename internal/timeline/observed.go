@@ -60,6 +60,11 @@ func (t *Timeline) wouldBe(r *engine.Record) string {
 		return fmt.Sprintf("%s %s would wait: %s", r.Verb, r.Node, r.Reason)
 	case engine.NoReturn:
 		return "point of no return: what would have begun would be finished first"
+	case engine.Mains:
+		if r.Cause == engine.Cycled {
+			return strings.Join(r.Supplies, ", ") + ": its output would be on again"
+		}
+		return ""
 	case engine.Turned:
 		return "would go " + string(r.Goal) + ": " + r.Reason
 	case engine.Closed:

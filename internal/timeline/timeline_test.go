@@ -238,6 +238,7 @@ func TestAnObservedOutageSaysSo(t *testing.T) {
 		{engine.Record{Kind: engine.Intent, Node: "ups", Verb: &cut, Reason: "by deadline"}, "(observing) would cut the output of ups: by deadline"},
 		{engine.Record{Kind: engine.Proven, Node: "ups", Verb: &cut}, "(observing) ups would cut its output"},
 		{engine.Record{Kind: engine.Mains, Supplies: []string{"ups"}, Reason: "on line"}, "(observing) ups: on line"},
+		{engine.Record{Kind: engine.Mains, Cause: engine.Cycled, Supplies: []string{"ups"}, Reason: "its output is on again"}, "(observing) ups: its output would be on again"},
 		{engine.Record{Kind: engine.Turned, Goal: plan.Up, Reason: "mains are back"}, "(observing) would go up: mains are back"},
 		{engine.Record{Kind: engine.Proven, Node: "nas", Verb: &start}, "(observing) nas would be on again, without a command"},
 		{engine.Record{Kind: engine.Ordered, Order: engine.Hold, By: "kim"}, "(observing) hold ordered by kim"},

@@ -25,8 +25,9 @@ func (a *app) report() *cobra.Command {
 		Use: "report [OUTAGE|last|FILE [OUTAGE]]", GroupID: "after", Short: "write the retrospective of an outage: what happened, why, how near it was, what to do now",
 		Long: `Writes what people want to know after an outage or a drill: what happened in five sentences, what follows from
 it, each decision with the numbers it was made from, what batteries gave beside what had been said of them, what
-was forced and why, what waited and for what, each step beside what was expected of it, what the next plan assumes, why it took as long as
-it did, and the timeline. A simulated outage gives the same report, and says that it is one.
+was forced and why, what waited and for what, each step beside what was expected of it, what the next plan
+assumes, why it took as long as it did, and the timeline. A simulated outage gives the same report, and says that
+it is one.
 ` + outageHelp,
 		Example: `  ebbtide report --config /etc/ebbtide/ebbtide.yaml -o report.pdf
   ebbtide report 20260131T031415Z --journal journal.db --runbook runbook.yaml -o report.html

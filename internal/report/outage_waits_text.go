@@ -18,7 +18,7 @@ func (r *Retrospective) documentWaits(d *Document) {
 		{Title: "What"},
 		{Title: r.would("Waited", "Would have waited"), Weight: 0.7, Right: true},
 		{Title: "For", Weight: 2.2},
-	}, rows, r.would("Nothing waited for a minute, for a person, or for what went wrong.", "Nothing would have waited for a minute, for a person, or for what went wrong."))
+	}, rows, r.would("Nothing that waited for long is on record.", "Nothing would have waited for long, as far as is on record."))
 }
 
 // foldedWait is the wait of the members of a selector that waited for the same; the first stands for all.

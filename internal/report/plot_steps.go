@@ -38,13 +38,22 @@ const (
 	failing
 )
 
-// kinds is how each is drawn and named.
+// kinds is how each is drawn and named, and named where it was only observed.
 var kinds = [...]struct {
-	name string
-	hue  color.Color
+	name, would string
+	hue         color.Color
 }{
-	off: {"off", pale}, protecting: {"cache protected or given back", purple}, flushing: {"flush", orange}, stopping: {"stop", blue},
-	starting: {"start", green}, cutting: {"output cut", black}, forcing: {"forced", vermillion}, failing: {"no proof", yellow},
+	off: {"off", "would be off", pale}, protecting: {"cache protected or given back", "cache would be protected or given back", purple},
+	flushing: {"flush", "would flush", orange}, stopping: {"stop", "would stop", blue}, starting: {"start", "would start", green},
+	cutting: {"output cut", "output would be cut", black}, forcing: {"forced", "would be forced", vermillion}, failing: {"no proof", "would have no proof", yellow},
+}
+
+// nameOf names what a bar shows.
+func (c *Course) nameOf(k kind) string {
+	if slices.ContainsFunc(c.Outages, func(t timeline.Timeline) bool { return t.Observed() }) {
+		return kinds[k].would
+	}
+	return kinds[k].name
 }
 
 type row struct {
@@ -196,7 +205,7 @@ func (p *page) placeKeys() []keyed {
 		if !used[k] {
 			continue
 		}
-		width := 18 + bodyText.Width(kinds[k].name)
+		width := 18 + bodyText.Width(p.nameOf(k))
 		if x+width > p.width-margin && x > p.left {
 			x, row = p.left, row+1
 		}
@@ -219,6 +228,6 @@ func (p *page) drawKey(c draw.Canvas) {
 	for _, k := range p.keys {
 		y := p.lower - axisHeight - keyHeight*(vg.Length(k.row)+0.5)
 		c.FillPolygon(kinds[k.kind].hue, rectangle(k.left, y-4, k.left+14, y+4))
-		c.FillText(bodyText, vg.Point{X: k.left + 18, Y: y}, kinds[k.kind].name)
+		c.FillText(bodyText, vg.Point{X: k.left + 18, Y: y}, p.nameOf(k.kind))
 	}
 }

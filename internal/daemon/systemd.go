@@ -89,7 +89,7 @@ func (d *Daemon) inWords(v engine.View) string {
 			parts = append(parts, "on hold")
 		}
 		if v.Waiting != "" {
-			parts = append(parts, v.Waiting)
+			parts = append(parts, d.observing()+v.Waiting)
 		}
 	}
 	parts = append(parts, suppliesInWords(v.Supplies)...)

@@ -248,7 +248,7 @@ func writeOutage(w io.Writer, s *daemon.Status) {
 // writeSteps lists the steps. How long one took that was only rehearsed says nothing.
 func writeSteps(w io.Writer, s *daemon.Status) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	defer t.Flush() //nolint:errcheck // to where the rest goes
+	defer func() { _ = t.Flush() }() // to where the rest goes
 	if observed(s) {
 		fmt.Fprintln(t, "STEP\tNODE\tWOULD BE\t")
 		for i := range s.Outage.Steps {

@@ -10,6 +10,7 @@ PIP_PEERS       := fakepve:fakepve==0.5.0 sushy:sushy-tools==2.2.0
 FUZZTIME        ?= 10s
 SEEDS           ?= 100000
 FAULTS          ?= 1
+NIGHTS          ?= 20000
 VERSION         := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 BIN             := $(CURDIR)/bin
 # Most tests wait for real systems: more of them at a time than there are cores.
@@ -56,6 +57,10 @@ test: setup ## run all tests, with real upsd, sshd and the vSphere simulator
 .PHONY: dst
 dst: ## play SEEDS (100000) drawn outages from a random one on, FAULTS (1) times the usual faults, against every rule, and let the campaign find every seeded bug
 	go test ./test/dst -v -count=1 -timeout 24h -args -dst.random -dst.seeds $(SEEDS) -dst.faults $(FAULTS) -dst.broken 0 -dst.bugs all
+
+.PHONY: peer
+peer: ## play NIGHTS (20000) drawn nights on today's engine and on the one before it, taken out of git's history, and compare (a quarter of an hour)
+	@go run ./test/peer -nights $(NIGHTS) -faults $(FAULTS)
 
 .PHONY: accept
 accept: setup ## measure what the engine must show, and print it: a line a figure, wanted and got (more than an hour)

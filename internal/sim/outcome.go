@@ -25,7 +25,7 @@ type Outcome struct {
 // Judge keeps of a run what counts. It plays the outage once more without a shutdown, to tell whether that was needed.
 func Judge(sc Scenario, r *Result) Outcome {
 	o := Outcome{
-		Crashed: len(unplanned(sc.Settings.Estate, r)) > 0, Stranded: r.Missing, Violations: r.Violations,
+		Crashed: len(Unplanned(sc.Settings.Estate, r)) > 0, Stranded: r.Missing, Violations: r.Violations,
 		Down: r.Down, Slack: map[string]time.Duration{}, Critical: criticalOf(sc.Settings.Estate, r.Records),
 	}
 	if r.Down > 0 {
@@ -50,9 +50,9 @@ func Judge(sc Scenario, r *Result) Outcome {
 	return o
 }
 
-// unplanned lists what lost its power while on. The machine that the controller runs on does so by plan, once its supply
+// Unplanned lists what lost its power while on. The machine that the controller runs on does so by plan, once its supply
 // has been told to cut.
-func unplanned(estate *plan.Estate, r *Result) []string {
+func Unplanned(estate *plan.Estate, r *Result) []string {
 	var cut []string
 	for i := range r.Records {
 		if rec := &r.Records[i]; rec.Kind == engine.Intent && *rec.Verb == plan.Cut {

@@ -136,7 +136,7 @@ func (e *Engine) isStopping(i int) bool {
 func (e *Engine) isProtected(i int) bool {
 	w, b := e.nodes[i].work, &e.nodes[i].belief
 	released := w != nil && w.verb == plan.Unprotect && e.given(i)
-	return b.seen.Protected == plan.Yes && !released && (b.answer == b.seen.State || e.staysProtected(i))
+	return !released && (b.seen.Protected == plan.Yes && b.answer == b.seen.State || e.staysProtected(i))
 }
 
 // showsUp reports whether the newest look at a node showed that it is on or starts.

@@ -357,6 +357,7 @@ func (l *ledger) mains(r *Record) {
 	switch r.Cause {
 	case Returned:
 		l.eachSupply(r, func(s *standing) { s.out = false })
+		l.outage.orders.abort = l.outage.orders.abort && (l.outage.drill.on() || l.outage.isOut())
 	case Released:
 		l.eachSupply(r, func(s *standing) { s.cycle = uncut })
 	case Cycled, Unseen:
@@ -374,6 +375,11 @@ func (l *ledger) mains(r *Record) {
 	default: // Failing, and records of before there were causes
 		l.failing(r)
 	}
+}
+
+// isOut reports whether a supply fails. What an operator has called off was called off for the failure of then.
+func (o *outage) isOut() bool {
+	return slices.ContainsFunc(o.supplies, func(s standing) bool { return s.out })
 }
 
 // cycled follows the return of an output, or of an outlet: what hangs on it, and on nothing that carried it meanwhile, may be on

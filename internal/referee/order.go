@@ -40,6 +40,14 @@ func (r *Referee) cameUnseen(i int) bool {
 	return r.nodes[i].roused.Before(r.resumed) && r.startsUnheard(i, func(s *supply) time.Time { return s.onlineAt })
 }
 
+// diedSuddenly reports whether what feeds a machine went off unheard, before its batteries were to give out.
+func (r *Referee) diedSuddenly(i int) bool {
+	return !slices.ContainsFunc(r.estate.Feeds(i), func(f int) bool {
+		s := r.supplyAt(f)
+		return !s.offAt.After(s.heardAt) || s.offAt.Sub(s.heardAt) >= s.heardLeft
+	})
+}
+
 // startsUnheard reports whether a machine starts that has not answered, and of whose feeds nothing was heard since its power came back.
 func (r *Referee) startsUnheard(i int, last func(*supply) time.Time) bool {
 	n := &r.nodes[i]

@@ -22,9 +22,10 @@ type supply struct {
 	failed   bool      // heard to be out in the open outage
 	opened   bool      // its recharge gate has been open since it was last heard to be out
 
-	last    Poll      // the newest
-	heardAt time.Time // the newest that was heard
-	fell    bool      // heard to be out, or its output went off, and not on line for long enough since
+	last      Poll          // the newest
+	heardAt   time.Time     // the newest that was heard
+	heardLeft time.Duration // for how long its battery lasts, as far as anybody could know then
+	fell      bool          // heard to be out, or its output went off, and not on line for long enough since
 
 	committed   bool // to be cut: something was commanded that only its power cycle takes back
 	committedAt time.Time
@@ -87,7 +88,7 @@ func (r *Referee) Polled(at time.Time, p Poll) {
 // hear takes what the controller heard of a supply.
 func (r *Referee) hear(s *supply, at time.Time, p Poll) {
 	if p.Heard {
-		s.heardAt = at
+		s.heardAt, s.heardLeft = at, p.Left
 	}
 	s.deaf, s.seen = !p.Heard, s.seen || p.Heard && !s.output && s.made && at.Sub(r.resumed) >= sinksIn
 	s.missed = s.missed || s.uncut && s.deaf && s.looks == 0

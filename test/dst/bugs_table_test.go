@@ -134,7 +134,7 @@ var bugs = []bug{
 		{engineBelief, "\treturn !e.isLeaving(i) && b.seen.State == plan.On", "\treturn b.seen.State == plan.On"},
 	}},
 	{name: "belief: a cluster that is being given back is set aside", by: "./test/dst TestRegressions", edits: []edit{
-		{engineBelief, "&& !released && (b.answer", "&& (b.answer"},
+		{engineBelief, "return !released && (b.seen", "return (b.seen"},
 		{engineBelief, "\treleased := w != nil && w.verb == plan.Unprotect && e.given(i)\n", "\t_ = w\n"},
 	}},
 	{name: "belief: a VM stays off while its host comes up", by: "./test/dst TestRegressions", edits: []edit{

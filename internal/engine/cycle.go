@@ -2,7 +2,6 @@ package engine
 
 import (
 	"slices"
-	"time"
 
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -54,23 +53,14 @@ func (e *Engine) mayBeMade(i int) bool {
 	if !w.resumed || e.press[i] >= cutNow || s.state.Mains != power.MainsOnline {
 		return false
 	}
-	return e.mayBoot(e.cycledBy(i), time.Time{})
-}
-
-// mayBoot reports whether any of these nodes may still be on its way up by itself, since then or since Ebbtide is back, and asks after
-// those.
-func (e *Engine) mayBoot(nodes []int, since time.Time) bool {
-	if e.resumedAt.After(since) {
-		since = e.resumedAt
-	}
-	may := false
-	for _, u := range nodes {
-		if e.now.Before(since.Add(bootTime(e.estate.Node(u)))) {
+	wait := false
+	for _, u := range e.cycledBy(i) {
+		if e.now.Before(e.resumedAt.Add(bootTime(e.estate.Node(u)))) {
 			e.probe(u)
-			may = true
+			wait = true
 		}
 	}
-	return may
+	return wait
 }
 
 // settleCut finds that a cut from before a crash was made while nobody looked: the mains are there, the output is on, and

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"time"
 
 	"ebbtide/internal/plan"
@@ -176,30 +175,15 @@ func (e *Engine) seeOutput(k int) {
 	}
 }
 
-// seeUncut follows a look that shows an output on whose cut was proven: it was off and is on again, or the cut was not made.
+// seeUncut follows a look that shows an output on whose cut was proven: it was off and is on again, or the cut was not made. What nobody
+// watched counts as made: a second cut would hit what has come back, and what has not is reported.
 func (e *Engine) seeUncut(k int) {
 	s := &e.supplies[k]
 	says := e.nodes[s.node].belief.seen.Uncut // its UPS says so itself
-	watched := e.watchedCut(s)
 	switch {
-	case s.output.offSeen:
+	case s.output.offSeen || !says && !e.watchedCut(s) && !e.now.Before(s.cutDue.Add(unwatched)):
 		e.cycled(k, "its output is on again")
-	case says, watched && !e.now.Before(s.cutDue.Add(cutMargin)):
-		e.cutNotMade(k)
-	case !watched && !e.now.Before(s.cutDue.Add(unwatched)):
-		e.seeUnwatched(k)
-	}
-}
-
-// seeUnwatched follows an output that is on and that nobody watched when its cut was due: what only its return starts tells whether
-// it was made. Where there is none of that it makes no difference.
-func (e *Engine) seeUnwatched(k int) {
-	s := &e.supplies[k]
-	loads := e.cycledBy(s.node)
-	switch {
-	case len(loads) == 0 || slices.ContainsFunc(loads, e.showsUp):
-		e.cycled(k, "its output is on again")
-	case !e.mayBoot(loads, s.cutDue):
+	case says || !e.now.Before(s.cutDue.Add(cutMargin)):
 		e.cutNotMade(k)
 	}
 }

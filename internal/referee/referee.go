@@ -200,7 +200,14 @@ func (r *Referee) Answered(_ time.Time, i int, wrongly bool) {
 }
 
 // Resumed tells that the controller was thrown away and is back: what it had announced and not commanded is void.
-func (r *Referee) Resumed(at time.Time) { r.life, r.resumed = r.life+1, at }
+// That a cut did not come is forgotten too, unless it is on record.
+func (r *Referee) Resumed(at time.Time) {
+	r.life, r.resumed = r.life+1, at
+	for k := range r.supplies {
+		s := &r.supplies[k]
+		s.missed = s.missed || s.uncut
+	}
+}
 
 // Forgot tells that records are lost for good which Recorded was told.
 func (r *Referee) Forgot() {

@@ -145,6 +145,15 @@ func (e *Engine) foundOn(i int) {
 	e.record(Record{Kind: Widened, Nodes: []NodeState{late}})
 }
 
+// foundUnprotected takes a cache or a cluster into the snapshot as it is before it is told anything: what the snapshot shows as protected
+// may have been on its way back from an earlier outage.
+func (e *Engine) foundUnprotected(i int) {
+	n, b := e.entry(i), &e.nodes[i].belief
+	if n.settings == asSet && n.snap.cacheWas == plan.Yes && b.answer == plan.On && b.seen.Protected == plan.No {
+		e.record(Record{Kind: Widened, Nodes: []NodeState{{Node: e.id(i), State: plan.On, Protected: plan.No, Settings: b.seen.Settings}}})
+	}
+}
+
 func (e *Engine) failedSupplies() []string {
 	var ids []string
 	for k := range e.supplies {

@@ -95,8 +95,12 @@ func (e *Engine) command(i int) {
 func (e *Engine) send(i int) {
 	n, decl := &e.nodes[i], e.estate.Node(i)
 	w := n.work
-	if w.verb == plan.Stop || w.verb == plan.Cut {
+	switch w.verb {
+	case plan.Stop, plan.Cut:
 		e.commit(i, w.rung)
+	case plan.Protect:
+		e.foundUnprotected(i)
+	default:
 	}
 	if k := e.ledger.supply[i]; k >= 0 && w.rung == plan.Cut {
 		s := &e.supplies[k]

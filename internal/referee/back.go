@@ -18,12 +18,12 @@ const closing = time.Minute
 
 // rule20: With mains stable and the gate open, every snapshot node ends up on and healthy, or reported as failed.
 //
-// What somebody switched off since is nobody's fault if that was just now, or the last look at it was answered wrongly. A drill owes
-// nothing of what it has not touched.
+// What somebody switched off since is nobody's fault if that was just now, or the last look at it was answered wrongly. What has just
+// lost its power to a supply that was not polled since is of the next outage. A drill owes nothing of what it has not touched.
 func (r *Referee) rule20(at time.Time, reported []engine.NodeState) {
 	for i := range r.nodes {
 		n, decl := &r.nodes[i], r.estate.Node(i)
-		if r.drill != nil && n.given == 0 || r.unseenSince(at, i, closing) || n.lied && r.unseen(i) {
+		if r.drill != nil && n.given == 0 || r.unseenSince(at, i, closing) || n.lied && r.unseen(i) || r.justFell(at, i) {
 			continue
 		}
 		if n.owed && decl.Kind != plan.Supply && n.now.State != plan.On && !isReported(reported, decl.ID) {
@@ -33,6 +33,14 @@ func (r *Referee) rule20(at time.Time, reported []engine.NodeState) {
 	for k := range r.supplies {
 		r.rule20Cut(&r.supplies[k], at, "the outage ends")
 	}
+}
+
+// justFell reports whether a node has lost its power since the last look at it before the end, and none of its feeds was polled since.
+func (r *Referee) justFell(at time.Time, i int) bool {
+	n := &r.nodes[i]
+	polled := func(f int) bool { return r.supplyAt(f).heardAt.After(n.fell) }
+	feeds := r.estate.Sources(i)
+	return n.now.Dark && at.Sub(n.fell) <= closing && len(feeds) > 0 && !slices.ContainsFunc(feeds, polled)
 }
 
 // rule19: A failed or unknown outcome is never shown as success.
@@ -46,7 +54,7 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause engine.Cause
 	case n.lied:
 		n.misled = true // it may be written down, but nothing that can't be undone may rest on it
 	case decl.Kind == plan.Person:
-	case cause == engine.Silence && (r.unseen(i) || r.isMistaken(i) || r.cameUnseen(i) || r.isHidden(i) && r.diedSuddenly(i)):
+	case cause == engine.Silence && (r.unseen(i) || r.isMistaken(i) || r.cameUnseen(i)):
 		n.misled = true
 	case verb == plan.Stop && st != plan.Off && st != plan.Gone:
 		r.violate(at, 19, fmt.Sprintf("%s was called off and is %s", decl.ID, st))

@@ -31,29 +31,20 @@ func (r *Referee) isMistaken(i int) bool {
 // isHidden reports whether nobody can see that a machine starts: its power came back behind a supply that has not been heard since,
 // and it has not answered.
 func (r *Referee) isHidden(i int) bool {
-	return r.startsUnheard(i, func(s *supply) time.Time { return s.heardAt })
+	return r.startsUnheard(i, func(s *supply) bool { return s.heardAt.After(r.nodes[i].roused) })
 }
 
-// cameUnseen reports the same of a machine whose power came back while the controller was away, behind a supply that is out, as it
-// was before.
+// cameUnseen reports the same of a machine whose power came back while nobody could know of it, behind a supply that has not been heard
+// on line since: the controller was away, or the supply was silent and its battery gave out before its time.
 func (r *Referee) cameUnseen(i int) bool {
-	return r.nodes[i].roused.Before(r.resumed) && r.startsUnheard(i, func(s *supply) time.Time { return s.onlineAt })
+	roused := r.nodes[i].roused
+	return r.startsUnheard(i, func(s *supply) bool { return s.onlineAt.After(roused) || !s.sudden && !roused.Before(r.resumed) })
 }
 
-// diedSuddenly reports whether what feeds a machine went off unheard, before its batteries were to give out.
-func (r *Referee) diedSuddenly(i int) bool {
-	return !slices.ContainsFunc(r.estate.Feeds(i), func(f int) bool {
-		s := r.supplyAt(f)
-		return !s.offAt.After(s.heardAt) || s.offAt.Sub(s.heardAt) >= s.heardLeft
-	})
-}
-
-// startsUnheard reports whether a machine starts that has not answered, and of whose feeds nothing was heard since its power came back.
-func (r *Referee) startsUnheard(i int, last func(*supply) time.Time) bool {
-	n := &r.nodes[i]
-	heard := func(f int) bool { return last(r.supplyAt(f)).After(n.roused) }
-	feeds := r.estate.Feeds(i)
-	return n.now.State == plan.Starting && n.mute && len(feeds) > 0 && !slices.ContainsFunc(feeds, heard)
+// startsUnheard reports whether a machine starts that has not answered, and of whose power none of its feeds was heard to tell.
+func (r *Referee) startsUnheard(i int, heard func(*supply) bool) bool {
+	n, feeds := &r.nodes[i], r.estate.Feeds(i)
+	return n.now.State == plan.Starting && n.mute && len(feeds) > 0 && !slices.ContainsFunc(feeds, func(f int) bool { return heard(r.supplyAt(f)) })
 }
 
 // justSwitched excuses what nobody can see: that somebody switched a user on between the last look and the command.
@@ -112,7 +103,7 @@ func (r *Referee) rule3(c *command) string {
 			decl := r.estate.Node(u)
 			carried := !decl.Can.Has(plan.Stop) || decl.Kind == plan.Self || decl.Kind == plan.Person || decl.Kind == plan.Outlet
 			feeds := r.estate.Feeds(u)
-			if carried || r.nodes[u].isDown() || !slices.Contains(feeds, c.Node) || r.justMeddled(c.at, u) {
+			if carried || r.nodes[u].isDown() || !slices.Contains(feeds, c.Node) || r.justMeddled(c.at, u) || r.cameUnseen(u) {
 				continue
 			}
 			if !slices.ContainsFunc(feeds, func(f int) bool { return f != c.Node && r.lasts(r.supplyAt(f)) }) {

@@ -82,6 +82,13 @@ func (r *Referee) openDrill(at time.Time, rec *engine.Record) {
 	}
 }
 
+// mayBeTakenAgain reports whether a cache or a cluster may be taken into the snapshot once more: it was told nothing yet, and what
+// the snapshot shows as protected is not any more.
+func (r *Referee) mayBeTakenAgain(i int, s *engine.NodeState) bool {
+	n := &r.nodes[i]
+	return n.given == 0 && n.aside.seen && s.Protected == plan.No && !n.now.Protected
+}
+
 // snapped takes a snapshot, or what is added to one: what is on in it comes back, or is reported.
 func (r *Referee) snapped(at time.Time, rec *engine.Record) {
 	if rec.Kind == engine.Snapshot {
@@ -97,7 +104,7 @@ func (r *Referee) snapped(at time.Time, rec *engine.Record) {
 			continue
 		}
 		n := &r.nodes[i]
-		if n.known {
+		if n.known && !r.mayBeTakenAgain(i, s) {
 			r.violate(at, 4, "the snapshot of "+s.Node+" was taken again")
 		}
 		n.known = s.State != plan.Unknown && s.State != plan.Unreachable // else it may be added once, when it answers

@@ -14,6 +14,7 @@ type supply struct {
 	online   bool      // at the last poll its mains and its output were on, and nothing was wrong with them
 	output   bool      // its output is on
 	offAt    time.Time // when it went off last
+	sudden   bool      // it did so unheard, and before its battery was to give out
 	since    time.Time // its mains are on without interruption; zero: they are off
 	onlineAt time.Time // heard to be on line, last
 	heardOn  time.Time // heard to be on line, poll after poll; zero: the last poll was another, or was not heard
@@ -121,7 +122,7 @@ func (r *Referee) hear(s *supply, at time.Time, p Poll) {
 // OutputLost tells that a supply's output goes off now, whatever for.
 func (r *Referee) OutputLost(at time.Time, i int) {
 	s := r.supplyAt(i)
-	s.offAt = at
+	s.offAt, s.sudden = at, s.deaf && at.Sub(s.heardAt) < s.heardLeft
 	s.output, s.due, s.cut, s.made, s.uncut = false, false, true, true, false
 	s.triggered, s.spent, s.heardOn, s.lost, s.fell = false, time.Time{}, time.Time{}, true, true
 	r.follow(s)

@@ -50,6 +50,7 @@ func TestStories(t *testing.T) {
 //	at TIME mains SUPPLY on|off / at TIME silent SUPPLY|NODE on|off / at TIME order VERB [NODE] / at TIME becomes NODE on|off
 //	at TIME drill NODE|KEY=VALUE… / at TIME drill stage NAME / at TIME drill battery SUPPLY FLOOR
 //	fault NODE FAULT / off NODE / crash N,N / for TIME
+//	watched (systems tell of their VMs) / selftest NODE TIME (it is silent so long when it starts) / took NODE VERB TIME (what it really takes)
 func parseStory(t *testing.T, src string) sim.Scenario {
 	t.Helper()
 	sc := sim.Scenario{Batteries: map[string]sim.Battery{}, Faults: map[string]sim.Fault{}, For: 4 * time.Hour, Awake: true}
@@ -127,6 +128,20 @@ func parseStory(t *testing.T, src string) sim.Scenario {
 			}
 		case "for":
 			sc.For = duration(t, f[1])
+		case "watched":
+			sc.Watched = true
+		case "selftest":
+			if sc.Habits == nil {
+				sc.Habits = map[string]sim.Habit{}
+			}
+			sc.Habits[f[1]] = sim.Habit{SelfTest: duration(t, f[2])}
+		case "took":
+			var verb plan.Verb
+			require.NoError(t, verb.UnmarshalText([]byte(f[2])))
+			if sc.Took == nil {
+				sc.Took = map[sim.Action]time.Duration{}
+			}
+			sc.Took[sim.Action{Node: f[1], Verb: verb}] = duration(t, f[3])
 		default:
 			t.Fatalf("story: unknown word %q", f[0])
 		}

@@ -1,62 +1,125 @@
 package engine_test
 
 import (
+	"slices"
+	"time"
+
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+	"ebbtide/internal/referee"
 )
 
-// passPower moves the mains, the battery and the output on by a moment.
-func (w *world) passPower(c *choices, flip bool) {
+// runtimes are what a UPS says that it lasts at each level of its battery: enough, less than the plan, the reserve, the end. At
+// the next the output is lost.
+var runtimes = [...]float64{3600, 70, 50, 20}
+
+// charges are what is left at each of them.
+var charges = [...]float64{1, 0.5, 0.3, 0.05}
+
+// passPower moves the mains, the battery and the output of a supply on by a moment.
+func (w *world) passPower(k int, c *choices, flip bool) {
+	o := &w.outputs[k]
 	switch {
 	case flip:
-		w.left.flips--
-		w.mains, w.online = !w.mains, 0
-		w.say("  mains on: %t", w.mains)
-	case !w.mains && w.output && w.left.drains > 0 && c.pick(2) == 1:
+		o.mains, o.online = !o.mains, 0
+		w.say("  mains of %s on: %t", w.id(w.supplies[k]), o.mains)
+	case !o.mains && o.on && w.left.drains > 0 && c.pick(2) == 1:
 		w.left.drains--
-		w.level++
-		w.say("  the battery falls to level %d", w.level)
+		o.level++
+		w.say("  the battery of %s falls to level %d", w.id(w.supplies[k]), o.level)
 	}
-	if w.mains {
-		w.online = min(3, w.online+1)
-		if w.online == 3 {
-			w.level = 0
+	if o.mains {
+		o.online = min(3, o.online+1)
+		if o.online == 3 {
+			o.level = 0
 		}
-		if !w.output && w.online >= 2 {
-			w.giveOutput()
-		}
-	}
-	if w.cutIn > 0 {
-		if w.cutIn--; w.cutIn == 0 {
-			w.loseOutput()
+		if !o.on && o.online >= 2 {
+			w.giveOutput(k)
 		}
 	}
-	if int(w.level) == len(runtimes) && w.output {
-		w.loseOutput()
+	if o.cutIn > 0 {
+		if o.cutIn--; o.cutIn == 0 {
+			w.cutIsDue(k, c)
+		}
+	}
+	if int(o.level) == len(runtimes) && o.on {
+		w.loseOutput(k)
 	}
 }
 
-// loseOutput takes the power from everything, cleanly off or not.
-func (w *world) loseOutput() {
-	w.say("  the output goes off")
-	w.output, w.cutIn, w.judge.lost = false, 0, true
+func (w *world) cutIsDue(k int, c *choices) {
+	if w.outputs[k].mains {
+		if _, deaf := w.fault(c, w.id(w.supplies[k]), uncut); deaf {
+			w.outputs[k].uncut = true
+			w.referee.Uncut(w.now, w.supplies[k])
+			return
+		}
+	}
+	w.loseOutput(k)
+}
+
+// powered tells whether any feed of a node has its output on, and so of what it runs on.
+func (w *world) powered(i int) bool {
+	if host, onHost := w.estate.Index(w.estate.Node(i).Host); onHost {
+		return w.powered(host)
+	}
+	feeds := w.estate.Feeds(i)
+	return len(feeds) == 0 || slices.ContainsFunc(w.supplies, func(s int) bool {
+		return slices.Contains(feeds, s) && w.outputs[slices.Index(w.supplies, s)].on
+	})
+}
+
+// loseOutput takes the power from everything that nothing else feeds, cleanly off or not.
+func (w *world) loseOutput(k int) {
+	w.say("  the output of %s goes off", w.id(w.supplies[k]))
+	o := &w.outputs[k]
+	o.on, o.cutIn, o.uncut = false, 0, false
+	w.referee.OutputLost(w.now, w.supplies[k])
 	for i := range w.things {
-		if t := &w.things[i]; i != w.supply && t.state != plan.Off {
-			*t = thing{state: plan.Off, dark: true}
+		if t := &w.things[i]; !slices.Contains(w.supplies, i) && t.state != plan.Off && !w.powered(i) {
+			t.state, t.left, t.dark = plan.Off, 0, true
+			w.say("  %s loses its power", w.id(i))
+			w.show(i)
 		}
 	}
 }
 
 // giveOutput brings the power back: what nothing else starts begins to start.
-func (w *world) giveOutput() {
-	w.say("  the output comes back")
-	w.output = true
+func (w *world) giveOutput(k int) {
+	w.say("  the output of %s comes back", w.id(w.supplies[k]))
+	dead := make([]bool, len(w.things))
+	for i := range dead {
+		dead[i] = !w.powered(i)
+	}
+	w.outputs[k].on = true
+	w.referee.OutputBack(w.now, w.supplies[k])
 	for i := range w.things {
-		if w.estate.Node(i).ByPower {
+		if w.estate.Node(i).ByPower && dead[i] {
 			w.become(i, plan.Starting)
 		}
 	}
+}
+
+// show tells the referee how a node is now. Of an output it hears otherwise.
+func (w *world) show(i int) {
+	t, decl := &w.things[i], w.estate.Node(i)
+	if decl.Kind == plan.Supply {
+		return
+	}
+	now := referee.Condition{State: t.state, Dark: t.dark, Protected: t.protected, Dirty: t.dirty}
+	if decl.Can.Has(plan.Protect) {
+		now.Set = set(t)
+	}
+	w.referee.Changed(w.now, i, now)
+}
+
+// set is what a cache is set to.
+func set(t *thing) string {
+	if t.protected {
+		return "write-through"
+	}
+	return asUsual
 }
 
 func (w *world) become(i int, state plan.State) {
@@ -67,6 +130,7 @@ func (w *world) become(i int, state plan.State) {
 	}
 	t.dark = t.dark && state != plan.On
 	w.say("  %s is %s", w.id(i), state)
+	w.show(i)
 }
 
 // changed ends a node's change of state. What runs on a host goes off with it.
@@ -78,6 +142,7 @@ func (w *world) changed(i int) {
 	w.become(i, plan.Off)
 	for u := range w.things {
 		if w.estate.Node(u).Host == w.id(i) && w.things[u].state != plan.Off {
+			w.referee.Followed(w.now, u, i)
 			w.become(u, plan.Off)
 		}
 	}
@@ -85,7 +150,7 @@ func (w *world) changed(i int) {
 
 // meddle asks whether somebody else starts a VM.
 func (w *world) meddle(c *choices) {
-	if w.left.faults == 0 {
+	if !w.mayFail(othersStart) {
 		return
 	}
 	var off []int
@@ -96,16 +161,27 @@ func (w *world) meddle(c *choices) {
 	}
 	if k := c.pick(1 + len(off)); k > 0 {
 		w.left.faults--
+		w.used |= 1 << othersStart
 		w.say("  somebody starts %s", w.id(off[k-1]))
-		w.judge.verdicts[off[k-1]].others = true
+		w.referee.Meddled(w.now, off[k-1])
 		w.become(off[k-1], plan.Starting)
 	}
 }
 
-// runs tells whether what a node physically stands on is there.
+// isUp tells whether a node answers and works.
+func (w *world) isUp(i int) bool {
+	return w.things[i].state == plan.On || w.things[i].state == plan.Stopping
+}
+
+// runs tells whether what a node physically stands on is there. A cache is asked through what it needs.
 func (w *world) runs(i int) bool {
-	host, onHost := w.estate.Index(w.estate.Node(i).Host)
-	return w.output && (!onHost || w.things[host].state == plan.On || w.things[host].state == plan.Stopping)
+	if host, onHost := w.estate.Index(w.estate.Node(i).Host); onHost && !w.isUp(host) {
+		return false
+	}
+	if w.estate.Node(i).Can.Has(plan.Protect) {
+		return slices.ContainsFunc(w.estate.Needs(i), w.isUp)
+	}
+	return w.powered(i)
 }
 
 // command is what a system does when it is told something, and its answer.
@@ -113,48 +189,80 @@ func (w *world) command(i int, verb plan.Verb) engine.Outcome {
 	t := &w.things[i]
 	switch {
 	case verb == plan.Cut:
-		if w.output && w.cutIn == 0 {
-			w.cutIn = slowest
+		if o := &w.outputs[slices.Index(w.supplies, i)]; o.on && o.cutIn == 0 {
+			o.cutIn, o.uncut = slowest, false
 		}
+		return engine.Done
 	case !w.runs(i):
 		return engine.Unreached
 	case verb == plan.Stop && t.state == plan.On, verb == plan.Force && t.state == plan.On:
 		w.become(i, plan.Stopping)
 	case verb == plan.Force && t.state != plan.Off:
-		t.state, t.left = plan.Stopping, 1
+		w.become(i, plan.Stopping)
+		t.left = 1
 	case verb == plan.Start && t.state == plan.Off:
 		w.become(i, plan.Starting)
+	case verb == plan.Protect, verb == plan.Unprotect, verb == plan.Flush:
+		t.protected = verb == plan.Protect || verb == plan.Flush && t.protected
+		t.dirty = verb == plan.Unprotect || verb == plan.Protect && t.dirty
+		w.show(i)
 	}
 	return engine.Done
 }
 
 // observe is what a probe shows.
 func (w *world) observe(i int) plan.Observation {
-	switch {
-	case i == w.supply && !w.output:
-		return plan.Observation{State: plan.Off}
-	case i == w.supply && w.cutIn > 0:
-		return plan.Observation{State: plan.Stopping}
-	case i == w.supply:
-		return plan.Observation{State: plan.On}
-	case !w.output && w.estate.Node(i).Kind != plan.VM:
-		return plan.Observation{State: plan.Unreachable}
+	t, decl := &w.things[i], w.estate.Node(i)
+	if decl.Kind == plan.Supply {
+		switch o := &w.outputs[slices.Index(w.supplies, i)]; {
+		case !o.on:
+			return plan.Observation{State: plan.Off}
+		case o.cutIn > 0:
+			return plan.Observation{State: plan.Stopping}
+		default:
+			return plan.Observation{State: plan.On, Uncut: o.uncut}
+		}
 	}
-	return plan.Observation{State: w.things[i].state}
+	switch {
+	case decl.Kind == plan.VM: // somebody else answers for it
+	case !w.runs(i), decl.OffAfter > 0 && !w.isUp(i): // it is off, or in its self-test
+		return plan.Observation{State: plan.Unreachable}
+	case decl.Can.Has(plan.Protect):
+		seen := plan.Observation{State: t.state, Protected: plan.FactOf(t.protected), Clean: plan.FactOf(!t.dirty)}
+		if !t.protected {
+			seen.Settings = asUsual
+		}
+		return seen
+	}
+	return plan.Observation{State: t.state}
 }
 
-// reading is what the UPS says.
-func (w *world) reading(c *choices) power.Reading {
-	if w.fault(c, 2, "the poll", "is not answered") == 1 {
-		w.judge.heard(false)
-		return power.Reading{Supply: "ups", Link: power.Lost}
+// polled tells the referee of a poll, and whether it is heard.
+func (w *world) polled(k int, heard bool) {
+	o := &w.outputs[k]
+	level := min(int(o.level), len(runtimes)-1)
+	w.referee.Polled(w.now, referee.Poll{
+		Supply: w.supplies[k], Mains: o.mains, On: o.mains && o.on, Heard: heard, Honest: true,
+		Charge: charges[level], Left: time.Duration(runtimes[level]) * time.Second,
+	})
+	w.heed()
+}
+
+// reading is what a UPS says when it is polled.
+func (w *world) reading(k int, c *choices) power.Reading {
+	id, o, lost := w.id(w.supplies[k]), &w.outputs[k], false
+	if w.engine != nil {
+		_, lost = w.fault(c, "the poll of "+id, pollLost)
 	}
-	w.judge.heard(w.mains && w.output)
-	r := power.Reading{Supply: "ups", Status: power.OB, Load: power.Known(50), Runtime: power.Known(runtimes[min(int(w.level), len(runtimes)-1)])}
-	if w.mains {
+	w.polled(k, w.engine != nil && !lost)
+	if lost {
+		return power.Reading{Supply: id, Link: power.Lost}
+	}
+	r := power.Reading{Supply: id, Status: power.OB, Load: power.Known(50), Runtime: power.Known(runtimes[min(int(o.level), len(runtimes)-1)])}
+	if o.mains {
 		r.Status = power.OL
 	}
-	if !w.output {
+	if !o.on {
 		r.Status = r.Status&^power.OL | power.OFF
 	}
 	return r

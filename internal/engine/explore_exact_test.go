@@ -16,9 +16,12 @@ import (
 // export_test.go leave out decides nothing, and copies share nothing with their originals.
 func TestFingerprintsAreExact(t *testing.T) {
 	require.Empty(t, engine.Unmet(), "fields that the tables speak of and nobody has")
-	for _, limit := range []budgets{{flips: 3, crashes: 1}, {flips: 2, faults: 1}, {flips: 1, drains: 4}} {
+	for _, l := range []*lab{
+		newLab(t, 3, budgets{flips: 2, crashes: 1, slow: 1}), newLab(t, 3, budgets{flips: 1, faults: 1, slow: 1}), newLab(t, 3, budgets{flips: 1, drains: 4, slow: 1}),
+		newTwin(t, budgets{flips: 2, slow: 1}), newTwin(t, budgets{flips: 1, crashes: 1}), newTwin(t, budgets{flips: 1, faults: 1}),
+	} {
 		x := &explorer{}
-		w := newLab(t, 3, limit).world()
+		w := l.world()
 		follows := map[key]key{}
 		merged := 0
 		for todo := []*world{w}; len(todo) > 0; {
@@ -46,7 +49,7 @@ func TestFingerprintsAreExact(t *testing.T) {
 			follows[at] = key(sum[:16])
 			todo = append(todo, next...)
 		}
-		t.Logf("%+v: %d states, of which others were come to %d times", limit, len(follows), merged)
+		t.Logf("%d nodes, %+v: %d states, of which others were come to %d times", l.estate.Len(), l.limit, len(follows), merged)
 		require.NotZero(t, merged)
 	}
 }
@@ -54,7 +57,7 @@ func TestFingerprintsAreExact(t *testing.T) {
 // TestTheExploredJournalIsRestored looks whether the engine that a crash brings back in the exploration, a record folded
 // at a time, is the one that Restored makes of all of them.
 func TestTheExploredJournalIsRestored(t *testing.T) {
-	l := newLab(t, 4, budgets{flips: 2, crashes: 1})
+	l := newLab(t, 4, budgets{flips: 2, crashes: 1, slow: atWill})
 	var records []engine.Record
 	l.witness = func(rec engine.Record) { records = append(records, rec) }
 	w := l.world()

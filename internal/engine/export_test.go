@@ -74,6 +74,21 @@ var leftOut = map[string]string{
 	"Dispatcher.nodes":    "never changes",
 	"Dispatcher.rank":     "never changes",
 	"Dispatcher.byRank":   "never changes",
+
+	"referee.Referee.Violations": "the way ends at the first",
+	"referee.Referee.estate":     "never changes",
+	"referee.Referee.policy":     "never changes",
+	"referee.Referee.sight":      "never changes",
+	"referee.Referee.began":      "words for people",
+	"referee.Referee.place":      "never changes",
+	"referee.Referee.asides":     "never changes",
+	"referee.Referee.asking":     "room to ask in",
+	"referee.Referee.users":      "is worked out when it is first asked for, and never changes then",
+	"referee.Referee.life":       "compared with that of intents alone",
+	"referee.intent.op":          "compared with that of the command that follows it at once",
+	"referee.flights.nodes":      "those of flights.at",
+	"referee.flights.total":      "follows from flights.at",
+	"referee.flights.lanes":      "follows from flights.at",
 }
 
 // ages are how far back each time matters: an age beyond it decides nothing more. 0: whether it has come is all.
@@ -81,7 +96,7 @@ var ages = map[string]time.Duration{
 	"belief.seenAt":       lookAge, // trustLast asks further back, after a quarter of an hour without any sweep
 	"belief.askedAt":      lookAge,
 	"belief.blank":        proofStands + 1,
-	"belief.silent":       time.Hour, // a node's own OffAfter
+	"belief.silent":       time.Minute, // more than the explored OffAfter
 	"motion.rising":       0,
 	"motion.boots":        0,
 	"motion.falling":      0,
@@ -110,10 +125,38 @@ var ages = map[string]time.Duration{
 	"held.at":             2 * time.Minute, // figures are kept for so long
 	"gauge.at":            2 * time.Minute,
 	"battery.at":          time.Minute,
+
+	"referee.Referee.heldUntil":  time.Minute,
+	"referee.Referee.moved":      2 * time.Minute, // patience
+	"referee.intent.at":          time.Minute,     // slowness
+	"referee.node.toldAt":        time.Minute,     // more than the explored stops may take
+	"referee.node.toldAtBefore":  time.Minute,
+	"referee.node.fell":          time.Minute, // freshLook
+	"referee.node.roused":        time.Minute, // more than the explored starts may take
+	"referee.node.rousedBefore":  time.Minute,
+	"referee.node.started":       time.Minute,
+	"referee.node.began":         time.Minute,
+	"referee.node.meddled":       time.Minute,      // closing
+	"referee.node.vain":          time.Minute,      // guarded
+	"referee.supply.offAt":       time.Minute,      // slowness
+	"referee.supply.since":       20 * time.Second, // what the explored policy asks for
+	"referee.supply.heardOn":     10 * time.Second, // settles
+	"referee.supply.heardOut":    10 * time.Second, // sinksIn
+	"referee.supply.heardAt":     time.Minute,      // compared with node.roused
+	"referee.supply.committedAt": time.Minute,      // compared with node.meddled
+	"referee.supply.uncutAt":     0,                // compared with what our own machine was told, which is in no explored estate
+	"referee.supply.spent":       time.Minute,      // slowSilence
 }
 
+// lives are numbers of lives of the controller: what matters is whether it is the present one.
+var lives = map[string]bool{"referee.intent.life": true}
+
 // caps are the counts beyond which it makes no difference how many.
-var caps = map[string]int{"belief.looks": proofLooks, "hesitation.doubts": mostDoubts, "command.attempt": 3, "stretch.took": 1}
+var caps = map[string]int{
+	"belief.looks": proofLooks, "hesitation.doubts": mostDoubts, "command.attempt": 3, "stretch.took": 1,
+	"referee.flights.at": 0,                            // whether it flies
+	"referee.node.looks": 2, "referee.supply.looks": 2, // looksLater
+}
 
 // words are of people: all that is decided by them is whether there are any.
 var words = map[string]bool{"force.reason": true, "command.reason": true}
@@ -125,6 +168,7 @@ var idleOnly = map[string]bool{"timetable.sweepAt": true}
 var inCommon = map[string]bool{
 	"Engine.protectors": true, "grid.losses": true, "ledger.stages": true, "ledger.node": true, "ledger.supply": true, "course.steps": true, "course.of": true,
 	"course.loose": true, "course.users": true, "Dispatcher.nodes": true, "Dispatcher.rank": true, "Dispatcher.byRank": true,
+	"referee.Referee.place": true, "referee.Referee.asides": true, "referee.Referee.users": true,
 }
 
 var walks = sync.OnceValues(func() (copyWalk, printWalk) {
@@ -149,6 +193,25 @@ func (e *Engine) Fingerprint(b []byte, now time.Time) (out []byte, place func(Op
 		e.ranks(i, &w)
 	}
 	return w.bytes, w.Place
+}
+
+// Walks are what copies a value of another package, and writes down what matters of it: of its life, which is the field of that
+// name, only whether another is the same.
+func Walks[T any]() (copied func(*T) *T, printed func(v *T, b []byte, now time.Time) []byte) {
+	t := reflect.TypeFor[T]()
+	mend, write := copying(t), printing(t, "")
+	copied = func(v *T) *T {
+		c := *v
+		mend(unsafe.Pointer(&c))
+		return &c
+	}
+	life, _ := t.FieldByName("life")
+	printed = func(v *T, b []byte, now time.Time) []byte {
+		w := print{now: now, bytes: b, life: int64(*(*int)(unsafe.Add(unsafe.Pointer(v), life.Offset)))}
+		write(&w, unsafe.Pointer(v))
+		return w.bytes
+	}
+	return copied, printed
 }
 
 // ranks writes what is ever asked of the numbers of a node's looks, commands and epoch: which came first.

@@ -50,6 +50,7 @@ func TestStories(t *testing.T) {
 //	at TIME mains SUPPLY on|off / at TIME silent SUPPLY|NODE on|off / at TIME order VERB [NODE] / at TIME becomes NODE on|off
 //	at TIME drill NODE|KEY=VALUE… / at TIME drill stage NAME / at TIME drill battery SUPPLY FLOOR
 //	fault NODE FAULT / off NODE / crash N,N / for TIME
+//	away TIME (it is resumed so long after a crash)
 //	watched (systems tell of their VMs) / selftest NODE TIME (it is silent so long when it starts) / took NODE VERB TIME (what it really takes)
 func parseStory(t *testing.T, src string) sim.Scenario {
 	t.Helper()
@@ -128,6 +129,8 @@ func parseStory(t *testing.T, src string) sim.Scenario {
 			}
 		case "for":
 			sc.For = duration(t, f[1])
+		case "away":
+			sc.Away = duration(t, f[1])
 		case "watched":
 			sc.Watched = true
 		case "selftest":

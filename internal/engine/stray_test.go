@@ -79,6 +79,7 @@ func TestAStepThatGoesAstray(t *testing.T) {
 	w := inOutage(t)
 	var records []engine.Record
 	w.witness = func(rec engine.Record) { records = append(records, rec) }
+	w.heedless = true // that the permit has to refuse something is a violation by itself
 	w.engine.LeadAstray("b")
 	w.apply(engine.Woke{}, &choices{})
 	at := slices.IndexFunc(records, func(r engine.Record) bool { return r.Kind == engine.Forbidden })

@@ -11,16 +11,17 @@ import (
 	"unsafe"
 
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 )
 
-// What follows copies engines and writes down what of them decides what they will do, by reflection over every field of
-// every type that an engine is made of, also those of packages power and plan. So no field can be forgotten: one that is
+// What follows copies engines, and the referee, and writes down what of them decides what they will do or say, by reflection over
+// every field of every type that they are made of, also those of packages power and plan. So no field can be forgotten: one that is
 // to be left out, and how far back a time matters, stands in the tables of export_test.go, and what they do not cover
 // panics when the walks are made. A walk is made once for each type.
 
-// shared are the types that never change once they are made: copies of an engine have them in common.
+// shared are the types that never change once they are made: copies have them in common.
 var shared = map[reflect.Type]bool{
-	reflect.TypeFor[Settings](): true, reflect.TypeFor[*plan.Estate](): true, reflect.TypeFor[*plan.Plan](): true, reflect.TypeFor[*plan.Step](): true, reflect.TypeFor[time.Time](): true,
+	reflect.TypeFor[Settings](): true, reflect.TypeFor[power.Policy](): true, reflect.TypeFor[*plan.Estate](): true, reflect.TypeFor[*plan.Plan](): true, reflect.TypeFor[*plan.Step](): true, reflect.TypeFor[time.Time](): true,
 }
 
 // copyWalk mends a value that was copied bit by bit so that it shares nothing with its original. nil: nothing to mend.
@@ -133,6 +134,7 @@ type print struct {
 	ops    []Op               // outstanding, ascending: an operation is known by its place among them
 	timers func(node int) int // the number of a node's newest
 	idle   bool               // no outage is open
+	life   int64              // of the referee
 }
 
 // printWalk writes what matters of a value. nil: nothing does.
@@ -167,6 +169,9 @@ func printing(t reflect.Type, field string) printWalk {
 	case reflect.Bool, reflect.Uint8:
 		return func(w *print, p unsafe.Pointer) { w.bytes = append(w.bytes, *(*uint8)(p)) }
 	case reflect.Int:
+		if lives[field] {
+			return func(w *print, p unsafe.Pointer) { w.flag(int64(*(*int)(p)) == w.life) }
+		}
 		if most, capped := caps[field]; capped {
 			return func(w *print, p unsafe.Pointer) { w.number(int64(min(*(*int)(p), most))) }
 		}
@@ -312,4 +317,11 @@ func (w *print) Place(op Op) int {
 	return -1
 }
 
-func fieldName(t reflect.Type, f reflect.StructField) string { return t.Name() + "." + f.Name }
+// fieldName is how a field goes by in the tables: two packages have a node and a supply.
+func fieldName(t reflect.Type, f reflect.StructField) string {
+	name := t.Name() + "." + f.Name
+	if strings.HasSuffix(t.PkgPath(), "/referee") {
+		return "referee." + name
+	}
+	return name
+}

@@ -149,7 +149,7 @@ func (w *world) step(c *choices) {
 			w.polled(k, false)
 		}
 		w.engine = w.journal.Clone()
-		w.referee.Resumed()
+		w.referee.Resumed(w.now)
 		w.apply(engine.Started{}, c)
 	}
 	for i := range w.answers {

@@ -108,6 +108,7 @@ var ages = map[string]time.Duration{
 	"pace.next":           0,
 	"pace.since":          0, // whether there is one: how long ago is of the estimate, which is of whole steps there
 	"supply.cutDue":       cutMargin,
+	"burden.short":        forcedFirst,
 	"output.onAt":         cutMargin + unwatched,
 	"test.since":          beginWithin,
 	"test.toldAt":         giveUpEnding,
@@ -128,6 +129,7 @@ var ages = map[string]time.Duration{
 
 	"referee.Referee.heldUntil":  time.Minute,
 	"referee.Referee.moved":      2 * time.Minute, // patience
+	"referee.Referee.resumed":    time.Minute,     // listens, and compared with node.roused
 	"referee.intent.at":          time.Minute,     // slowness
 	"referee.node.toldAt":        time.Minute,     // more than the explored stops may take
 	"referee.node.toldAtBefore":  time.Minute,
@@ -140,6 +142,7 @@ var ages = map[string]time.Duration{
 	"referee.node.vain":          time.Minute,      // guarded
 	"referee.supply.offAt":       time.Minute,      // slowness
 	"referee.supply.since":       20 * time.Second, // what the explored policy asks for
+	"referee.supply.onlineAt":    time.Minute,      // compared with node.roused
 	"referee.supply.heardOn":     10 * time.Second, // settles
 	"referee.supply.heardOut":    10 * time.Second, // sinksIn
 	"referee.supply.heardAt":     time.Minute,      // compared with node.roused

@@ -211,7 +211,7 @@ func takeUp(t *testing.T, sc Scenario, left []format0) *simulation {
 	for i := range left {
 		e := &left[i]
 		if e.Record.Kind == engine.Gap { // the old engine is back, and not this one
-			s.at(e.Record.At.Add(-time.Millisecond), func() { s.life++; s.referee.Resumed() })
+			s.at(e.Record.At.Add(-time.Millisecond), func() { s.life++; s.referee.Resumed(s.now) })
 		}
 		s.at(e.Record.At, func() {
 			s.referee.Recorded(s.now, &e.Record)

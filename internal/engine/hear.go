@@ -15,7 +15,7 @@ type hearing struct {
 // hearings are asked in this order at each reading, and the first that is so is followed.
 var hearings = [...]hearing{
 	{"its output was cut, and is on again", isOnAfterCut, func(e *Engine, k int) { e.cycled(k, "its output is on again") }},
-	{"its output is off, and was to be cut or told to: that is on record before anything else", goesOff, (*Engine).wentOff},
+	{"its output is off, and it fails, is to be cut, or was told to: that is on record before anything else", goesOff, (*Engine).wentOff},
 	{"its output is off, and nobody cut it", isOffUncut, (*Engine).noteOff},
 	{"its output was off, and is on; meanwhile something was stopped that its cycle is to start: before or after it, nobody knows", isOnInDoubt, (*Engine).heardAgain},
 	{"its output was off, and is on: at once, since nothing may be stopped on what was known before", isOnAgain, func(e *Engine, k int) { e.cycled(k, "its output was off") }},
@@ -61,7 +61,7 @@ func isOnAfterCut(e *Engine, k int) bool {
 
 func goesOff(e *Engine, k int) bool {
 	s, st := &e.supplies[k], e.standing(k)
-	return s.saysOff() && (st.cycle == committed || st.cycle == cutSent)
+	return s.saysOff() && st.cycle < cutProven && (st.cycle != uncut || st.out)
 }
 
 func isOffUncut(e *Engine, k int) bool {

@@ -139,6 +139,15 @@ func (e *Engine) isProtected(i int) bool {
 	return !released && (b.seen.Protected == plan.Yes && b.answer == b.seen.State || e.staysProtected(i))
 }
 
+// isClean reports whether a cache is known to hold nothing that is not on its storage.
+func (e *Engine) isClean(i int) bool { return e.nodes[i].belief.seen.Clean == plan.Yes || e.staysClean(i) }
+
+// staysClean reports whether a cache that was proven clean does not answer now: it is, until something that may write to it comes up.
+func (e *Engine) staysClean(i int) bool {
+	b := &e.nodes[i].belief
+	return e.entry(i).stays.Has(plan.Flush) && b.seen.Clean != plan.No && e.looked(i) && (b.answer == plan.Unreachable || b.answer == plan.Unknown)
+}
+
 // showsUp reports whether the newest look at a node showed that it is on or starts.
 func (e *Engine) showsUp(i int) bool {
 	answer := e.nodes[i].belief.answer

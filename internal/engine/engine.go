@@ -316,7 +316,8 @@ func (e *Engine) resumeWork() {
 			}
 		}
 		last := entry.last
-		if last.taken && entry.shown == told {
+		maybeSent := last.open && last.verb == plan.Stop && last.answer == noAnswer
+		if (last.taken || maybeSent) && entry.shown == told {
 			n.belief.falling = e.now.Add(proofStands)
 		}
 		if !last.open {
@@ -451,6 +452,9 @@ func (e *Engine) record(r Record) bool {
 		r.Seq, r.Outage = e.ledger.outage.seq+1, e.ledger.outage.id
 	}
 	r.At = e.now
+	if r.Kind == Turned { // also in an outage of format 0
+		r.Format = FormatNow
+	}
 	if err := e.ledger.apply(&r); err != nil {
 		e.refuse(&r, err)
 		return false

@@ -372,23 +372,14 @@ func explore(t *testing.T, l *lab, known ...string) {
 
 // What is known to be wrong with the engine, as the exploration finds it. What is there no more is to be taken out.
 const (
-	// A restart forgets that a cache was proven clean. Once its host is off that can't be proven anew, so that neither what the cache
-	// is in front of is stopped nor the output cut before the battery ends.
+	// A cache that is flushed before what writes to it is off is dirty again. Without a restart nobody looks; after one its storage
+	// is held back for that, and its flush, which counts as made, is not made anew.
 	flushForgotten = "8: stuck: waiting for array"
 	// Told to stop right before a crash, what is silent since is never proven off: nobody knows whether it took that (docs/adr/0016).
 	silentSince = "8: stuck: a person is waited for, although no system did anything wrong"
-	// A start that lost its time to systems that were busy or not reached is given up while its node is on its way up, and the outage
-	// is closed right then.
-	busyTooLong    = "20: not restored without exceptions, after what finds it busy: b"
-	reachedTooLate = "20: not restored without exceptions, after what can't be reached: b"
 	// After a crash a VM that hangs is not powered off, where its Force was recorded and not sent, or where what uses it can't be
 	// proven off at the first try.
 	hungAfterCrash = "20: not restored without exceptions, after what is accepted and nothing comes of it: b"
-	// An output goes off by a cut and comes back, each while Ebbtide is away: what came up with it is stopped once more, and the
-	// output cut again.
-	cycledTwice = "21: array keeps its power and was told to stop at 12m"
-	// Twice a start is recorded and lost by a crash before it was sent, to what is silent when it is off: its tries are used up.
-	neverSent = "20: not restored without exceptions, although no system did anything wrong: b"
 	// Somebody starts a VM that was off, and the next look at it is answered wrongly: it goes down with its host.
 	startedAndMisread = "2: host host2 was told to stop with d on on it at 10m"
 )
@@ -457,15 +448,15 @@ func TestExplore(t *testing.T) {
 		known  []string
 		more   []string // known with -explore.whole beside them
 	}{
-		{name: "mains and crashes", made: one, limit: budgets{flips: 3, crashes: 1, slow: 1}, deeper: budgets{flips: 3, crashes: 2, slow: 2}, more: []string{cycledTwice}},
-		{name: "two crashes", made: one, limit: budgets{flips: 2, crashes: 2}, deeper: budgets{flips: 2, crashes: 2, slow: atWill}, known: []string{cycledTwice}},
-		{name: "systems that fail", made: one, limit: budgets{flips: 2, faults: 1, slow: 1}, deeper: budgets{flips: 2, faults: 1, slow: atWill}, known: []string{busyTooLong, reachedTooLate}},
+		{name: "mains and crashes", made: one, limit: budgets{flips: 3, crashes: 1, slow: 1}, deeper: budgets{flips: 3, crashes: 2, slow: 2}},
+		{name: "two crashes", made: one, limit: budgets{flips: 2, crashes: 2}, deeper: budgets{flips: 2, crashes: 2, slow: atWill}},
+		{name: "systems that fail", made: one, limit: budgets{flips: 2, faults: 1, slow: 1}, deeper: budgets{flips: 2, faults: 1, slow: atWill}},
 		{name: "systems that fail twice", made: one, limit: budgets{flips: 1, faults: 2}, deeper: budgets{flips: 2, faults: 2}, known: []string{startedAndMisread}},
-		{name: "a VM that hangs, and a crash", made: one, limit: budgets{flips: 2, crashes: 1, faults: 1}, deeper: budgets{flips: 2, crashes: 2, faults: 1, slow: 1}, only: []faultKind{hangs}, known: []string{hungAfterCrash}, more: []string{cycledTwice}},
+		{name: "a VM that hangs, and a crash", made: one, limit: budgets{flips: 2, crashes: 1, faults: 1}, deeper: budgets{flips: 2, crashes: 2, faults: 1, slow: 1}, only: []faultKind{hangs}, known: []string{hungAfterCrash}},
 		{name: "a battery that fails", made: one, limit: budgets{flips: 1, crashes: 1, drains: 4}, deeper: budgets{flips: 1, crashes: 1, drains: 4, slow: atWill}},
 		{name: "two supplies, and a crash", made: newTwin, limit: budgets{flips: 2, crashes: 1}, deeper: budgets{flips: 3, crashes: 1, slow: 1}, known: []string{flushForgotten, silentSince}},
-		{name: "two supplies, and two crashes", made: newTwin, limit: budgets{flips: 2, crashes: 2}, deeper: budgets{flips: 2, crashes: 2, slow: 1}, known: []string{silentSince, flushForgotten, neverSent}},
-		{name: "two supplies, and systems that fail", made: newTwin, limit: budgets{flips: 2, faults: 1}, deeper: budgets{flips: 2, faults: 1, slow: 1}, more: []string{busyTooLong, reachedTooLate}},
+		{name: "two supplies, and two crashes", made: newTwin, limit: budgets{flips: 2, crashes: 2}, deeper: budgets{flips: 2, crashes: 2, slow: 1}, known: []string{silentSince, flushForgotten}},
+		{name: "two supplies, and systems that fail", made: newTwin, limit: budgets{flips: 2, faults: 1}, deeper: budgets{flips: 2, faults: 1, slow: 1}},
 		{name: "two supplies, systems that fail, and a crash", made: newTwin, limit: budgets{flips: 1, crashes: 1, faults: 1}, deeper: budgets{flips: 2, crashes: 1, faults: 1}},
 		{name: "two supplies whose batteries fail", made: newTwin, limit: budgets{flips: 1, drains: 5}, deeper: budgets{flips: 1, crashes: 1, drains: 5}, known: []string{flushForgotten}, more: []string{silentSince}},
 	} {

@@ -236,7 +236,7 @@ func (e *Engine) passStop(i int) {
 	on, doubtful, guestsOnly := e.notOff(i)
 	switch {
 	case w.force.cause == Pressed && w.verb == plan.Cut:
-	case doubtful && w.guard.rounds < guardRounds, slices.ContainsFunc(e.usersOf(i), func(u int) bool { return len(on) == 0 && e.asksOn(i, u, w.guard.rounds+1) }):
+	case doubtful && w.guard.rounds < guardRounds, guestsOnly && e.areOld(i, len(on) > 0):
 		e.enter(w, verifying)
 		w.next = e.now.Add(firstLook)
 		e.arm(i)
@@ -260,6 +260,16 @@ func (e *Engine) passStop(i int) {
 		return
 	}
 	e.command(i)
+}
+
+// areOld reports whether the proof of any that uses a node has grown old while others were slow, and is to be asked for once more. Where
+// the others go along, none of them is waited for again.
+func (e *Engine) areOld(i int, takesAlong bool) bool {
+	w := e.nodes[i].work
+	if takesAlong && w.guard.rounds < guardRounds {
+		w.guard.rounds = guardRounds
+	}
+	return slices.ContainsFunc(e.usersOf(i), func(u int) bool { return e.isOff(u) && e.asksOn(i, u, w.guard.rounds+1) })
 }
 
 // notOff lists what uses a node and is on, and reports whether the proof of another is not good enough yet, and whether all

@@ -67,6 +67,8 @@ func (e *Engine) overdue(i int) {
 		e.again(i)
 	case w.verb == plan.Start && e.isStopping(i):
 		e.overdueStopping(i)
+	case w.verb == plan.Start && e.rises(i) && e.showsUp(i): // what time it lost before it took its command it gets
+		e.wait(i)
 	case e.mayTryAgain(i):
 		e.again(i)
 	case w.verb == plan.Cut:
@@ -80,7 +82,7 @@ func (e *Engine) overdue(i int) {
 
 // mayTryAgain reports whether the present rung has a try left.
 func (e *Engine) mayTryAgain(i int) bool {
-	w, decl, tries := e.nodes[i].work, e.estate.Node(i), e.attempt(i)
+	w, decl, tries := e.nodes[i].work, e.estate.Node(i), e.tries(i)
 	switch {
 	case e.ledger.outage.orders.hold:
 		return false

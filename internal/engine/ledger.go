@@ -15,6 +15,7 @@ type ledger struct {
 	stages []string // of the policy, in the order in which they begin: protect, those that shed, shutdown
 	node   []int    // per supply of the engine: its node
 	supply []int    // per node: its supply, -1 for what is none
+	caches []int    // the nodes that are flushed
 	outage *outage  // the open one, nil while all is well
 	newest string   // the id of the newest outage
 	op     Op       // the highest number of an operation on record
@@ -67,6 +68,7 @@ type entry struct {
 	last     command
 	givenUp  plan.Verbs // steps that ended without proof since the node last gained or lost its power
 	untried  plan.Verbs // those of them whose command has not reached the node
+	stays    plan.Verbs // Flush, where it was proven: what is silent since is clean until what may write to it is up again
 	falls    int        // how often what was brought about did not last, since then
 	shown    shown      // what the records show of its power
 	settings settings   // what was done to its cache, or cluster
@@ -175,6 +177,9 @@ func newLedger(s *Settings) ledger {
 	l.stages = append(l.stages, power.ShutdownStage)
 	for i := range l.supply {
 		l.supply[i] = -1
+		if s.Estate.Node(i).Can.Has(plan.Flush) {
+			l.caches = append(l.caches, i)
+		}
 	}
 	for _, decl := range s.Supplies {
 		if at, ok := s.Estate.Index(decl.ID); ok {
@@ -392,6 +397,7 @@ func (l *ledger) cycled(source int, r *Record) {
 			continue
 		}
 		n := &l.outage.nodes[i]
+		l.mayWrite(i)
 		n.last.taken, n.lit, n.snap.past = false, true, true
 		if r.Cause == Cycled && l.estate.Node(i).ByPower && n.shown == shownOff && slices.Contains(l.estate.Needs(i), source) {
 			n.shown = told
@@ -405,7 +411,7 @@ func (l *ledger) turned(r *Record) {
 	if o.drill.on() && r.Goal == plan.Up {
 		o.drill.phase = drillUp
 	}
-	if o.format > 0 {
+	if o.format > 0 || r.Format > 0 {
 		return
 	}
 	for k := range o.supplies {
@@ -462,9 +468,22 @@ func (l *ledger) step(i int, r *Record) {
 	if r.Kind == Intent && verb == plan.Start && l.estate.Node(i).Kind == plan.Outlet {
 		l.cycled(i, r)
 	}
+	if r.Kind == Intent && bringsUp(verb) || r.Kind == Reopened || r.Kind == Proven && verb == plan.Start {
+		l.mayWrite(i)
+	}
 	if k := l.supply[i]; k >= 0 && (verb == plan.Cut || r.Kind == Reopened) {
 		l.outage.supplies[k].cut(r.Kind)
 		l.settle()
+	}
+}
+
+// mayWrite follows a node that comes up, or is up again: what it stands on need not be clean any more, nor need it be itself.
+func (l *ledger) mayWrite(i int) {
+	l.outage.nodes[i].stays = 0
+	for _, c := range l.caches {
+		if _, uses := slices.BinarySearch(l.estate.Dependents(c), i); uses {
+			l.outage.nodes[c].stays = 0
+		}
 	}
 }
 
@@ -564,6 +583,8 @@ func (n *entry) proven(verb plan.Verb) {
 		if n.settings == changing || n.settings == announced {
 			n.settings = protected
 		}
+	case plan.Flush:
+		n.stays = plan.VerbSet(plan.Flush)
 	case plan.Unprotect:
 		n.settings = putBack
 	default:

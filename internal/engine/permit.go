@@ -179,7 +179,7 @@ func dataIsSafe(e *Engine, i int, rung plan.Verb) string {
 	if !takesDown(rung) {
 		return ""
 	}
-	if e.estate.Node(i).Can.Has(plan.Flush) && e.nodes[i].belief.seen.Clean != plan.Yes {
+	if e.estate.Node(i).Can.Has(plan.Flush) && !e.isClean(i) {
 		return "it is not proven clean"
 	}
 	if c := slices.IndexFunc(e.protectors, func(c int) bool { return e.keepsDirty(c, i) }); c >= 0 {
@@ -196,7 +196,7 @@ func dataIsSafe(e *Engine, i int, rung plan.Verb) string {
 
 // keepsDirty reports whether a cache that keeps its data on a node is not proven clean.
 func (e *Engine) keepsDirty(cache, i int) bool {
-	return e.estate.Node(cache).Can.Has(plan.Flush) && slices.Contains(e.estate.Needs(cache), i) && !e.isOff(cache) && e.nodes[cache].belief.seen.Clean != plan.Yes
+	return e.estate.Node(cache).Can.Has(plan.Flush) && slices.Contains(e.estate.Needs(cache), i) && !e.isOff(cache) && !e.isClean(cache)
 }
 
 // isBare reports whether a cache or a cluster goes down, is not known to be protected, and was not given up.

@@ -25,7 +25,7 @@ const (
 	HeldBack  RecordKind = "held-back" // a commanded step waits anew for what comes before it: Node, Verb, State, Reason
 	NoReturn  RecordKind = "no-return" // the point of no return is passed: Supplies (to be cut and to come back), Node, Verb
 	Mains     RecordKind = "mains"     // a supply's power changed: Supplies, Carriers, Replace, Reason, Cause
-	Turned    RecordKind = "turned"    // the direction changed: Goal, Supplies (whose mains are back), Reason, Numbers
+	Turned    RecordKind = "turned"    // the direction changed: Format, Goal, Supplies (whose mains are back), Reason, Numbers
 	Ordered   RecordKind = "ordered"   // an operator's command: Order, By, Node, Reason (why refused, else empty)
 	Asked     RecordKind = "asked"     // a person's step was asked for: Node, Verb
 	Forbidden RecordKind = "forbidden" // the permit refused a command, and nothing was sent: Node, Verb, Reason ("rule 3: …")

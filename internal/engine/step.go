@@ -109,7 +109,7 @@ func (e *Engine) send(i int) {
 	}
 	attempt := 1
 	if last := e.last(i); last.open && last.rung == w.rung {
-		attempt = last.attempt + 1
+		attempt = e.tries(i) + 1
 	} else { // before that it could not be told
 		w.deadline = e.now.Add(max(decl.Time(w.rung).Within, firstLook))
 	}
@@ -362,6 +362,15 @@ func (e *Engine) attempt(i int) int {
 		return last.attempt
 	}
 	return 0
+}
+
+// tries is how many commands of the present rung count as tried: one of before a crash may have reached nobody.
+func (e *Engine) tries(i int) int {
+	tries, w := e.attempt(i), e.nodes[i].work
+	if w.resumed && w.answer == noAnswer {
+		tries--
+	}
+	return max(tries, 0)
 }
 
 // giveUp ends a step without proof. It is never shown as success.

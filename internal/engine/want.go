@@ -93,7 +93,7 @@ func (e *Engine) isDone(id int) bool {
 		return true
 	case e.nodes[i].work != nil && e.nodes[i].work.step == id, s.Verb == plan.Stop:
 		return false
-	case s.Verb == plan.Protect && e.staysProtected(i):
+	case s.Verb == plan.Protect && e.staysProtected(i), s.Verb == plan.Flush && e.staysClean(i):
 		return true
 	}
 	return e.holds(i, s.Verb, entry.commandedBy(s.Verb)) && (s.Verb != plan.Protect || !e.lateMayCome(i))

@@ -89,7 +89,7 @@ var bugs = []bug{
 		{planStep, "return b.step(i, Stop, n.Stage, withStep(after, protected)...)", "return b.step(i, Stop, n.Stage, after...)"},
 	}},
 	{name: "rule 12: storage is stopped with dirty blocks", edits: []edit{
-		{enginePermit, "e.nodes[i].belief.seen.Clean != plan.Yes {", "false {"},
+		{enginePermit, "Can.Has(plan.Flush) && !e.isClean(i) {", "Can.Has(plan.Flush) && false {"},
 		{engineBelief, "\t\treturn b.seen.Clean == plan.Yes && b.seen.Protected != plan.No", "\t\treturn b.seen.Protected != plan.No"},
 	}},
 	{name: "rule 12: what was set aside before the outage is put back", edits: []edit{

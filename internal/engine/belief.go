@@ -140,7 +140,9 @@ func (e *Engine) isProtected(i int) bool {
 }
 
 // isClean reports whether a cache is known to hold nothing that is not on its storage.
-func (e *Engine) isClean(i int) bool { return e.nodes[i].belief.seen.Clean == plan.Yes || e.staysClean(i) }
+func (e *Engine) isClean(i int) bool {
+	return e.nodes[i].belief.seen.Clean == plan.Yes || e.staysClean(i)
+}
 
 // staysClean reports whether a cache that was proven clean does not answer now: it is, until something that may write to it comes up.
 func (e *Engine) staysClean(i int) bool {

@@ -130,7 +130,10 @@ func (r *Referee) byDeadline(c *command) bool {
 	for _, u := range r.estate.Users(c.Node) {
 		sharing = max(sharing, len(r.estate.Feeds(u)))
 	}
-	most := time.Duration(sharing) * (r.policy.Reserve + nearDeath)
+	most := r.policy.Reserve + nearDeath
+	if sharing > 1 {
+		most = time.Duration(sharing) * most * 11 / 10 // twice the load empties a battery in less than half the time
+	}
 	return c.node.intent.reasoned && (!honest || !s.last.On && (s.last.Left <= most || s.last.Charge < lowCharge))
 }
 

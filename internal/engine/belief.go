@@ -144,10 +144,11 @@ func (e *Engine) isClean(i int) bool {
 	return e.nodes[i].belief.seen.Clean == plan.Yes || e.staysClean(i)
 }
 
-// staysClean reports whether a cache that was proven clean does not answer now: it is, until something that may write to it comes up.
+// staysClean reports whether a cache that was proven clean does not answer now: it is, until something that may write to it comes up, or
+// a late Unprotect lets it.
 func (e *Engine) staysClean(i int) bool {
-	b := &e.nodes[i].belief
-	return e.entry(i).stays.Has(plan.Flush) && b.seen.Clean != plan.No && e.looked(i) && (b.answer == plan.Unreachable || b.answer == plan.Unknown)
+	n, b := e.entry(i), &e.nodes[i].belief
+	return n.stays.Has(plan.Flush) && !n.late && b.seen.Clean != plan.No && e.looked(i) && (b.answer == plan.Unreachable || b.answer == plan.Unknown)
 }
 
 // showsUp reports whether the newest look at a node showed that it is on or starts.

@@ -64,7 +64,8 @@ func (e *Engine) asksAgain(i int, state plan.State) bool {
 	b := &n.belief
 	older := n.question.told.After(n.question.asked)
 	settled := b.seen.State == plan.On || b.seen.State == plan.Off
-	says := (state == plan.On || state == plan.Off || state == plan.Stopping) && n.work == nil && state != b.doubt
+	counts := state == plan.Stopping && e.ledger.supply[i] >= 0 // down to its cut: what follows would be misread without
+	says := (state == plan.On || state == plan.Off || state == plan.Stopping && !counts) && n.work == nil && state != b.doubt
 	odd := says && (settled && state != b.seen.State || !settled && b.looks == 0)
 	torn := says && b.doubt != plan.Unknown && b.doubts < mostDoubts // the last two disagree: it is one of them that was wrong
 	b.twice = state == b.doubt && state != plan.Unknown

@@ -154,7 +154,7 @@ func (e *Engine) unsettled(i int) bool {
 	n := &e.nodes[i]
 	switch n.work.rung {
 	case plan.Start:
-		return e.isStopping(i) || e.isLeaving(i) || !e.looked(i)
+		return e.isStopping(i) || e.isLeaving(i) || !e.looked(i) || n.belief.doubt != plan.Unknown
 	case plan.Stop, plan.Force:
 		return e.unheardFor(i) >= 0 || probed(e.estate.Node(i)) && (e.rises(i) || !e.looked(i) || e.mayHaveRisen(i) || e.feedOf(i) == unfed || e.nodes[i].belief.answer == plan.Off)
 	default:

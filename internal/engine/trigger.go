@@ -117,7 +117,7 @@ func (e *Engine) judgePressure() {
 		s, was := &e.supplies[k], e.supplies[k].burden
 		now, short := e.pressureOf(k), was.short
 		switch {
-		case now < reserveReached:
+		case now < reserveReached, s.mute: // what it says when it is heard again counts, and not what was reckoned meanwhile
 			short = time.Time{}
 		case short.IsZero():
 			short = e.now

@@ -62,7 +62,7 @@ var bugs = []bug{
 	}},
 	{name: "rule 6: a start is sent to what stops", edits: []edit{
 		{enginePermit, "\tcase rung == plan.Start && e.isStopping(i):", "\tcase false:"},
-		{engineStep, "\t\treturn e.isStopping(i) || e.isLeaving(i) || !e.looked(i)\n", "\t\treturn false\n"},
+		{engineStep, "\t\treturn e.isStopping(i) || e.isLeaving(i) || !e.looked(i) || n.belief.doubt != plan.Unknown\n", "\t\treturn false\n"},
 	}},
 	{name: "rule 7: the command goes out before its intent", edits: []edit{
 		{engineStep, "\te.out = append(e.out, do)\n", "\te.out = append(e.out[:len(e.out)-1:len(e.out)-1], do, e.out[len(e.out)-1])\n"},

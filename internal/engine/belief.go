@@ -239,7 +239,7 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 		seen.State = e.believeBMC(i)
 	}
 	wasSilent := b.answer == plan.Unreachable || b.answer == plan.Unknown
-	if seen.State == plan.Off && b.answer == plan.Unreachable && decl.Kind != plan.VM && e.feedOf(i) != feeds { // it may have its power again
+	if seen.State == plan.Off && b.answer == plan.Unreachable && decl.Kind != plan.VM && b.rising.IsZero() && e.feedOf(i) != feeds { // it may have its power again
 		b.rising = e.now.Add(bootTime(decl))
 	}
 	b.answer, b.askedAt, b.asked = seen.State, asked, true

@@ -86,8 +86,7 @@ func isDeaf(e *Engine, k int) bool {
 
 func mayGiveOut(e *Engine, k int) bool {
 	s, st := &e.supplies[k], e.standing(k)
-	isEmpty := s.state.Left.Value <= 0 && (s.state.Left.Known || s.state.SilentFor > deafAfter)
-	return s.state.SilentFor > 0 && isEmpty && st.out && (s.lapse == noLapse || s.lapse == justBack || s.lapse == wasDeaf)
+	return s.state.SilentFor > deafAfter && s.state.Left.Value <= 0 && st.out && (s.lapse == noLapse || s.lapse == justBack || s.lapse == wasDeaf)
 }
 
 func isLitInDoubt(e *Engine, k int) bool {

@@ -353,6 +353,9 @@ func (l *ledger) eachSupply(r *Record, change func(*standing)) {
 }
 
 func (l *ledger) failing(r *Record) {
+	if l.outage.drill.on() { // what was ordered was for that
+		l.outage.orders = orders{}
+	}
 	l.outage.drill.leave()
 	l.eachSupply(r, func(s *standing) { s.failed, s.out = true, true })
 }

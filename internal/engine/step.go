@@ -116,7 +116,7 @@ func (e *Engine) send(i int) {
 	if w.since.IsZero() {
 		w.since = e.now
 	}
-	w.op, w.answer = e.newOp(i), noAnswer
+	w.op, w.answer, w.resumed = e.newOp(i), noAnswer, false
 	verb := w.rung
 	if !e.record(Record{Kind: Intent, Op: w.op, Node: decl.ID, Verb: &verb, Attempt: attempt, State: e.unanswered(i), Reason: w.force.reason, Cause: w.force.cause}) {
 		delete(e.ops, w.op)

@@ -178,8 +178,12 @@ func (e *Engine) fails(k int) {
 func (e *Engine) comesBack(k int) {
 	s := &e.supplies[k]
 	id := e.id(s.node)
+	aborted := e.ledger.outage.orders.abort
 	e.record(Record{Kind: Mains, Cause: Returned, Supplies: []string{id}, Reason: e.tells(s), Replace: s.state.ReplaceBattery})
 	e.notify(false, id+" is back: "+e.tells(s))
+	if aborted && !e.ledger.outage.orders.abort {
+		e.notify(false, "all mains are back: the abort is over, and a new failure is followed as any")
+	}
 }
 
 // cycled takes down that a supply's output was off, or may have been, and is on: what hangs on it is looked at anew.

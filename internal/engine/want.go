@@ -116,8 +116,8 @@ func (e *Engine) lateMayCome(i int) bool {
 
 // staysProtected reports whether a node that was proven protected does not answer now: nothing says that it is not any more.
 func (e *Engine) staysProtected(i int) bool {
-	n, answer := e.entry(i), e.nodes[i].belief.answer
-	return n.settings == protected && !n.late && e.looked(i) && (answer == plan.Unreachable || answer == plan.Unknown)
+	n, b := e.entry(i), &e.nodes[i].belief
+	return n.settings == protected && !n.late && b.seen.Protected != plan.No && e.looked(i) && (b.answer == plan.Unreachable || b.answer == plan.Unknown)
 }
 
 // isCutOff reports whether a node is dark because its supplies were cut and are not back: it needs no stop.

@@ -48,6 +48,7 @@ func (r *Referee) begin() {
 	r.land()
 	for k := range r.supplies {
 		s := &r.supplies[k]
+		s.made, s.seen = false, false
 		s.failed, s.cut, s.triggered, s.aborted, s.spent, s.due = !s.heardOut.IsZero(), false, false, false, time.Time{}, false
 		r.release(s)
 	}

@@ -502,7 +502,9 @@ func (n *entry) step(verb plan.Verb, r *Record) {
 	case Failed:
 		n.failed(verb, r)
 	case HeldBack:
-		n.late = n.late || verb == plan.Unprotect && n.last.open && n.last.reach() != notReached
+		if verb == plan.Unprotect && n.last.open && n.last.reach() != notReached {
+			n.mayComeLate()
+		}
 		n.last.open = false
 	case Reopened:
 		n.reopened(verb)
@@ -594,6 +596,14 @@ func (n *entry) proven(verb plan.Verb) {
 	}
 }
 
+// mayComeLate follows an Unprotect that nobody waits for any more: what was protected need not stay so.
+func (n *entry) mayComeLate() {
+	n.late = true
+	if n.settings == protected {
+		n.settings = changing
+	}
+}
+
 func (n *entry) failed(verb plan.Verb, r *Record) {
 	n.givenUp |= plan.VerbSet(verb)
 	n.untried &^= plan.VerbSet(verb)
@@ -601,7 +611,9 @@ func (n *entry) failed(verb plan.Verb, r *Record) {
 		n.untried |= plan.VerbSet(verb)
 	}
 	n.last.open = n.last.open && n.last.verb != verb
-	n.late = n.late || verb == plan.Unprotect && r.Attempt > 0
+	if verb == plan.Unprotect && r.Attempt > 0 {
+		n.mayComeLate()
+	}
 	switch {
 	case verb == plan.Start && n.shown == shownOn:
 		n.shown = told

@@ -15,6 +15,7 @@ const (
 	Failing    Cause = "failing"     // Mains: the supply fails now
 	Returned   Cause = "returned"    // Mains: the supply no longer fails
 	Cycled     Cause = "cycled"      // Mains: the output of a supply was off, or may have been, and is on again
+	Dark       Cause = "dark"        // Mains: the output of a supply that fails, or was told to be cut, is off
 	Unseen     Cause = "unseen"      // Mains: the output of a supply that is to be cut may have been off and on again while it was not heard
 	Released   Cause = "released"    // Mains: a supply that was to be cut is not any more: nothing moved for long
 	Hung       Cause = "hung"        // Intent: a node hangs on its way down although its power is back, and is powered off to be started again

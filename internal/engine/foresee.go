@@ -116,7 +116,7 @@ func (e *Engine) weighsSlack() bool {
 // isDown reports whether nothing is left to take down of a node.
 func (e *Engine) isDown(i int) bool {
 	if k := e.ledger.supply[i]; k >= 0 {
-		return e.standing(k).cycle == cutProven || e.nodes[i].belief.seen.State == plan.Off
+		return e.standing(k).cycle >= cutProven || e.nodes[i].belief.seen.State == plan.Off
 	}
 	return e.isOff(i)
 }
@@ -144,7 +144,7 @@ func (e *Engine) addFailoverLoad(s *supply) {
 	for k := range e.supplies {
 		other := &e.supplies[k]
 		st := &other.state
-		if other == s || !st.Failing() || !st.Load.Known || e.standing(k).cycle == cutProven {
+		if other == s || !st.Failing() || !st.Load.Known || e.standing(k).cycle >= cutProven {
 			continue
 		}
 		share := e.shared(other.node, s.node)

@@ -56,12 +56,12 @@ func (s *supply) saysOff() bool   { return s.state.SilentFor == 0 && s.state.Out
 
 func isOnAfterCut(e *Engine, k int) bool {
 	s := &e.supplies[k]
-	return e.standing(k).cycle == cutProven && s.state.SilentFor == 0 && !s.state.SaysOff && e.nodes[s.node].belief.seen.State == plan.Off
+	return e.standing(k).cycle >= cutProven && s.state.SilentFor == 0 && !s.state.SaysOff && e.nodes[s.node].belief.seen.State == plan.Off
 }
 
 func goesOff(e *Engine, k int) bool {
 	s, st := &e.supplies[k], e.standing(k)
-	return s.saysOff() && st.cycle < cutProven && (st.cycle != uncut || st.out)
+	return s.saysOff() && st.cycle < wentDark && (st.cycle != uncut || st.out)
 }
 
 func isOffUncut(e *Engine, k int) bool {
@@ -116,20 +116,21 @@ func (e *Engine) noteOff(k int) {
 	}
 }
 
-// wentOff follows a supply that is to be cut, or was told to, and whose output is off: its battery has given out, or it has obeyed. Its
-// cycle has begun, on record, so that its return is one after a crash too.
+// wentOff takes down that the output of a supply which fails, is to be cut or was told to is off: its battery has given out, or it has
+// obeyed. That is on record, so that its return is one after a crash too.
 func (e *Engine) wentOff(k int) {
-	cause, why := Already, "its output went off before it was cut"
-	if e.standing(k).cycle == cutSent {
-		cause, why = "", "its readings say that its output is off"
-	}
-	i := e.supplies[k].node
-	if e.nodes[i].work != nil {
-		e.prove(i, cause, why)
+	s := &e.supplies[k]
+	s.output.offSeen = true
+	if e.nodes[s.node].work != nil {
+		e.nodes[s.node].belief.seen.State = plan.Off
+		e.prove(s.node, "", "its output is off")
 		return
 	}
-	verb, state := plan.Cut, plan.Off
-	e.record(Record{Kind: Proven, Node: e.id(i), Verb: &verb, State: &state, Cause: cause, Reason: why})
+	why := "its output is off"
+	if e.standing(k).cycle < cutSent {
+		why = "its output went off before it was cut"
+	}
+	e.record(Record{Kind: Mains, Cause: Dark, Supplies: []string{e.id(s.node)}, Reason: why})
 }
 
 // heardAgain follows a supply that was deaf and is on line: its load may have been off and on again meanwhile. Where

@@ -59,7 +59,8 @@ const (
 	uncut     cycle = iota
 	committed       // something was told to stop that only its power cycle starts again
 	cutSent         // the cut was commanded
-	cutProven       // the cut counts down, or the output is off
+	cutProven       // the cut counts down
+	wentDark        // and the output was seen to be off: when it is on, it has come back
 )
 
 // entry is what is on record of a node.
@@ -366,6 +367,8 @@ func (l *ledger) mains(r *Record) {
 	case Returned:
 		l.eachSupply(r, func(s *standing) { s.out = false })
 		l.outage.orders.abort = l.outage.orders.abort && (l.outage.drill.on() || l.outage.isOut())
+	case Dark:
+		l.eachSupply(r, func(s *standing) { s.cycle = wentDark })
 	case Released:
 		l.eachSupply(r, func(s *standing) { s.cycle = uncut })
 	case Cycled, Unseen:
@@ -475,7 +478,7 @@ func (l *ledger) step(i int, r *Record) {
 		l.mayWrite(i)
 	}
 	if k := l.supply[i]; k >= 0 && (verb == plan.Cut || r.Kind == Reopened) {
-		l.outage.supplies[k].cut(r.Kind)
+		l.outage.supplies[k].cut(r)
 		l.settle()
 	}
 }
@@ -513,12 +516,15 @@ func (n *entry) step(verb plan.Verb, r *Record) {
 }
 
 // cut takes a record about the cut of the supply's output.
-func (s *standing) cut(kind RecordKind) {
-	switch kind {
+func (s *standing) cut(r *Record) {
+	switch r.Kind {
 	case Intent:
 		s.cycle = cutSent
 	case Proven:
 		s.cycle = cutProven
+		if r.State != nil && *r.State == plan.Off {
+			s.cycle = wentDark
+		}
 	case HeldBack:
 		s.cycle = committed
 	case Reopened: // it took its cut and did not make it
@@ -671,7 +677,7 @@ func (l *ledger) settle() {
 		}
 		o.scope[i] = o.scope[i] || is
 	}
-	o.lost, o.cut = lost, l.goesDark(func(s *standing) bool { return s.cycle == cutProven })
+	o.lost, o.cut = lost, l.goesDark(func(s *standing) bool { return s.cycle >= cutProven })
 	for st := range o.due {
 		o.due[st] = l.goesDark(func(s *standing) bool { return s.stages[st] })
 	}

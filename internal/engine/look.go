@@ -89,7 +89,7 @@ func (e *Engine) observed(ev Observed) {
 // see takes what was seen of a node, and follows what it means.
 func (e *Engine) see(i int, seen plan.Observation, question Op, asked time.Time) {
 	n := &e.nodes[i]
-	if k := e.ledger.supply[i]; k >= 0 && seen.State == plan.On && e.standing(k).cycle == cutProven && e.supplies[k].saysOff() {
+	if k := e.ledger.supply[i]; k >= 0 && seen.State == plan.On && e.standing(k).cycle >= cutProven && e.supplies[k].saysOff() {
 		seen.State = plan.Off // its own readings say that the output is off still
 	}
 	e.believe(i, seen, question, asked)
@@ -164,11 +164,11 @@ func (e *Engine) seeOutput(k int) {
 	switch {
 	case b.seen.State == plan.Stopping:
 		s.cutDue = e.now.Add(b.seen.RemainFor)
+	case e.isOff(s.node) && st.cycle != uncut && st.cycle != wentDark:
+		e.wentOff(k)
 	case b.seen.State == plan.Off && st.cycle >= cutSent:
 		s.output.offSeen = true
-	case e.isOff(s.node) && st.cycle == committed:
-		e.wentOff(k)
-	case b.seen.State == plan.On && st.cycle == cutProven:
+	case b.seen.State == plan.On && st.cycle >= cutProven:
 		e.seeUncut(k)
 	}
 	if b.seen.State != plan.Off {
@@ -182,7 +182,7 @@ func (e *Engine) seeUncut(k int) {
 	s := &e.supplies[k]
 	says := e.nodes[s.node].belief.seen.Uncut // its UPS says so itself
 	switch {
-	case s.output.offSeen || !says && !e.watchedCut(s) && !e.now.Before(s.cutDue.Add(unwatched)):
+	case s.output.offSeen || e.standing(k).cycle == wentDark || !says && !e.watchedCut(s) && !e.now.Before(s.cutDue.Add(unwatched)):
 		e.cycled(k, "its output is on again")
 	case says || !e.now.Before(s.cutDue.Add(cutMargin)):
 		e.cutNotMade(k)

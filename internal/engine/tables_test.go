@@ -56,7 +56,7 @@ func tables(t *tests.T) string {
 	p("| something was stopped that only its power cycle starts again | %s |", conditionOf(&standing{cycle: committed}, saysOnline, false, noGate))
 	p("| its cut was commanded | %s |", conditionOf(&standing{cycle: cutSent}, saysOnline, false, noGate))
 	p("| its cut was proven: it counts down | %s |", conditionOf(&standing{cycle: cutProven}, saysOnline, false, noGate))
-	p("| and its output is off | %s |", conditionOf(&standing{cycle: cutProven}, saysOnline, true, noGate))
+	p("| and its output is off, or was | %s |", conditionOf(&standing{cycle: wentDark}, saysOnline, true, noGate))
 	p("")
 	p("| condition | it goes on carrying its load | things may be started on it |")
 	p("|---|---|---|")

@@ -130,7 +130,7 @@ func (e *Engine) judgeCut(i int) stand {
 	k := e.ledger.supply[i]
 	st := e.standing(k)
 	switch {
-	case st.cycle == cutProven:
+	case st.cycle >= cutProven:
 		return proven
 	case e.nodes[i].work != nil:
 		return pending

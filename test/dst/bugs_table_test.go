@@ -192,7 +192,7 @@ var bugs = []bug{
 		{engineCorrect, "\te.writeDown(i, Proven, plan.Start, \"it came back by itself\", Already)\n", ""},
 	}},
 	{name: "ledger: a cut that was not made counts as made", edits: []edit{
-		{engineLook, "\tcase s.output.offSeen || !says && !e.watchedCut(s) && !e.now.Before(s.cutDue.Add(unwatched)):", "\tcase true:"},
+		{engineLook, "\tcase s.output.offSeen || e.standing(k).cycle == wentDark || !says && !e.watchedCut(s) && !e.now.Before(s.cutDue.Add(unwatched)):", "\tcase true:"},
 	}},
 	{name: "want: a cluster is not put back", edits: []edit{
 		{engineWant, "\t\treturn !e.toPutBack(i)\n", "\t\treturn !e.toPutBack(i) || node.Kind == plan.Cluster\n"},

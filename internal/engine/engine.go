@@ -319,6 +319,7 @@ func (e *Engine) resumeWork() {
 		maybeSent := last.open && last.verb == plan.Stop && last.answer == noAnswer
 		if (last.taken || maybeSent) && entry.shown == told {
 			n.belief.falling = e.now.Add(proofStands)
+			e.armIdle(i)
 		}
 		if !last.open {
 			continue
@@ -488,6 +489,11 @@ func (e *Engine) refuse(r *Record, err error) {
 
 // touchWhat has judged anew what a record may have changed.
 func (e *Engine) touchWhat(r *Record) {
+	if r.Kind == Intent || r.Kind == Reopened || r.Kind == Proven { // what comes up may write
+		for _, c := range e.ledger.caches {
+			e.touch(c)
+		}
+	}
 	switch i, known := e.estate.Index(r.Node); {
 	case known && e.ledger.supply[i] < 0 && r.Kind != NoReturn:
 		e.touch(i)

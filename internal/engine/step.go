@@ -411,8 +411,18 @@ func (e *Engine) holdBack(i int, why string) {
 func (e *Engine) pauseFor(i int, d time.Duration) {
 	n := &e.nodes[i]
 	n.pause = e.now.Add(d)
+	e.armIdle(i)
+}
+
+// armIdle sets the timers of a node on which no step is under way: the end of its pause, and of the time in which it may be going.
+func (e *Engine) armIdle(i int) {
+	n := &e.nodes[i]
 	n.timer++
-	e.timers.Push(timer{at: n.pause, node: i, number: n.timer})
+	for _, at := range []time.Time{n.pause, n.belief.falling} {
+		if at.After(e.now) {
+			e.timers.Push(timer{at: at, node: i, number: n.timer})
+		}
+	}
 }
 
 // end frees the node and lets the plan go on.
@@ -430,10 +440,7 @@ func (e *Engine) end(i int) {
 	e.count(i, false)
 	n.work = nil
 	e.working--
-	n.timer++
-	if n.pause.After(e.now) {
-		e.timers.Push(timer{at: n.pause, node: i, number: n.timer})
-	}
+	e.armIdle(i)
 	e.touch(i)
 }
 

@@ -209,7 +209,7 @@ var bugs = []bug{
 		{engineWant, "c.stands[base+before[at]] == pending {", "c.stands[base+before[at]] == pending && len(before) == 1 {"},
 	}},
 	{name: "want: what waits for its turn again is not woken", edits: []edit{
-		{engineStep, "\te.timers.Push(timer{at: n.pause, node: i, number: n.timer})\n}\n\n// end", "}\n\n// end"},
+		{engineStep, "[]time.Time{n.pause, n.belief.falling}", "[]time.Time{n.belief.falling}"},
 	}},
 	{name: "condition: on line again counts at once", by: "./internal/engine TestStories", edits: []edit{
 		{engineEngine, "returnAfter  = 5 * time.Second", "returnAfter  = 0 * time.Second"},

@@ -24,7 +24,7 @@ import (
 
 var (
 	nights = flag.Int("dst.nights", 40, "how many drawn nights of each example estate are played")
-	lost   = flag.Int("dst.lost", 0, "in how many of them something that answers may stay away (docs/adr/0016)")
+	lost   = flag.Int("dst.lost", 1, "in how many of them something that answers may stay away (docs/adr/0016)")
 )
 
 // TestNights plays drawn nights of the example estates: everything that was on and can be had again is on in the end. What is

@@ -108,7 +108,6 @@ var ages = map[string]time.Duration{
 	"pace.next":           0,
 	"pace.since":          0, // whether there is one: how long ago is of the estimate, which is of whole steps there
 	"supply.cutDue":       cutMargin,
-	"burden.short":        forcedFirst,
 	"output.onAt":         cutMargin + unwatched,
 	"test.since":          beginWithin,
 	"test.toldAt":         giveUpEnding,

@@ -40,10 +40,9 @@ type fitness struct {
 
 // burden is how short the time is that a supply's battery leaves.
 type burden struct {
-	short    time.Time // since when no more than the reserve is left; zero: more is
-	pressure pressure  // of the battery
-	onLoad   pressure  // of what hangs on it
-	trusted  bool      // it is counted on, beside other feeds: it does not fail, or is heard and gives power
+	pressure pressure // of the battery
+	onLoad   pressure // of what hangs on it
+	trusted  bool     // it is counted on, beside other feeds: it does not fail, or is heard and gives power
 }
 
 // output is what a supply's words about its output are worth, and what they were since its last cut.

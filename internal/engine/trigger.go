@@ -68,7 +68,6 @@ func (p pressure) String() string {
 const (
 	lookAhead      = 15 * time.Second // a poll is expected to come within so long
 	lowBatteryLeft = 2 * time.Minute  // what a low-battery flag means where the UPS gives no runtime
-	forcedFirst    = 45 * time.Second // before an output is cut with what is on, that is powered off for so long
 	leastForCut    = 30 * time.Second // the least that a cut and its delay need
 	// doubted is what no way of telling may give beyond the reserve when an output is cut with what is on: that harms for certain, and
 	// what one way fears another may know better, as a gauge does that was recharged sooner than was reckoned.
@@ -115,20 +114,11 @@ func (e *Engine) judgePressure() {
 	changed := false
 	for k := range e.supplies {
 		s, was := &e.supplies[k], e.supplies[k].burden
-		now, short := e.pressureOf(k), was.short
-		switch {
-		case now < reserveReached, s.mute: // what it says when it is heard again counts, and not what was reckoned meanwhile
-			short = time.Time{}
-		case short.IsZero():
-			short = e.now
-		}
-		if now == cutNow && e.now.Sub(short) < forcedFirst {
-			now = reserveReached
-		}
+		now := e.pressureOf(k)
 		if now > s.pressure {
 			e.notify(true, e.id(s.node)+": "+now.String())
 		}
-		s.burden = burden{short: short, pressure: now, onLoad: now, trusted: !e.standing(k).out || !s.mute && !s.state.OutputOff}
+		s.burden = burden{pressure: now, onLoad: now, trusted: !e.standing(k).out || !s.mute && !s.state.OutputOff}
 		if e.isBeingCut(k) {
 			s.onLoad = cutNow // what hangs on it alone is about to lose its power, or has
 		}

@@ -68,6 +68,9 @@ func (e *Engine) command(i int) {
 	case bringsUp(w.rung) && (!e.fed[i] || e.journalLost):
 		e.holdBack(i, e.whyDown(i))
 		return
+	case takesDown(w.rung) && !e.wasSent(i) && w.force.cause != Hung && !e.isDark(i):
+		e.holdBack(i, "its power may be back")
+		return
 	case e.unsettled(i):
 		e.backOff(i, slowestLook)
 		e.probe(i)

@@ -103,15 +103,6 @@ func (r *reporter) read(src []byte) *value {
 		return nil
 	}
 	r.lines = strings.Split(text, "\n")
-	if doc := plain(text); doc != nil {
-		return doc
-	}
-	return r.byLibrary(text)
-}
-
-// byLibrary reads whatever is YAML.
-func (r *reporter) byLibrary(text string) *value {
-	top := &value{line: 1, col: 1}
 	file := r.parse(text)
 	if file == nil {
 		return nil

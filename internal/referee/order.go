@@ -156,9 +156,10 @@ func (r *Referee) rule4(c *command) string {
 
 // rule6: No start is sent to a stopping node and no stop to a starting one before it has settled.
 //
-// Nobody can see that of a node that has not answered for longer than a stop, or a power-off, may take since it was last told to, or that somebody
-// else has just told to, nor of a VM that has not answered since it came up with its host, nor of another that is silent for longer
-// than its start may take, since it was told to start or its power came back, or whose power came back where nobody can know. What starts for longer than it may is not waited for.
+// Nobody can see that of a node that has not answered for longer than a stop, or a power-off, may take since it was last told to, or
+// that somebody else has just told to, nor of a VM that has not answered since it came up with its host, nor of another that is silent
+// for longer than its start may take, since it was told to start or its power came back, or whose power came back where nobody can
+// know. What starts for longer than it may is not waited for.
 func (r *Referee) rule6(c *command) string {
 	start, n := c.decl.Time(plan.Start), c.node
 	most := max(start.Within, start.Nominal)

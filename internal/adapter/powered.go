@@ -33,7 +33,8 @@ type powered struct {
 	course plan.State // Starting or Stopping: where the last command sends it, or its being on again after it was off; Unknown: neither
 	agreed bool       // both have said at the same time that it is on
 	odd    bool       // the BMC has said off while the machine answered
-	forced bool       // its own Force was accepted since the last start or stop
+	forced bool       // it was told to power off since the last start or stop
+	took   bool       // and its own system or the BMC accepted that
 }
 
 func (p *powered) Probe(ctx context.Context) (plan.Observation, error) {
@@ -164,13 +165,13 @@ func (p *powered) Do(ctx context.Context, v plan.Verb) error {
 func (p *powered) head(course plan.State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.course, p.forced = course, false
+	p.course, p.forced, p.took = course, false, false
 }
 
 // force asks the node's own system first: it knows best how to end what runs on it. A second Force is the BMC's.
 func (p *powered) force(ctx context.Context) error {
 	p.mu.Lock()
-	again, odd, agreed := p.forced, p.odd, p.agreed
+	again, odd, known := p.forced, p.odd, p.agreed || p.took
 	p.course, p.forced = plan.Stopping, true
 	p.mu.Unlock()
 	var ownErr error
@@ -178,6 +179,9 @@ func (p *powered) force(ctx context.Context) error {
 		own, cancel := aside(ctx)
 		ownErr = p.inner.Do(own, plan.Force)
 		cancel()
+		if ownErr == nil {
+			p.accepted()
+		}
 		if ownErr == nil || !errors.Is(ownErr, ErrRefused) && !errors.Is(ownErr, ErrUnreachable) || ctx.Err() != nil {
 			return ownErr
 		}
@@ -189,14 +193,22 @@ func (p *powered) force(ctx context.Context) error {
 		}
 		return err
 	}
-	if err := p.powerOff(ctx, agreed || again); err != nil {
+	if err := p.powerOff(ctx, known); err != nil {
 		err = fmt.Errorf("cannot power off %q through %q: %w", p.id, p.name, err)
 		if ownErr != nil {
 			err = fmt.Errorf("%w (before that: %v)", err, ownErr) //nolint:errorlint // what the BMC said decides what the error is
 		}
 		return err
 	}
+	p.accepted()
 	return nil
+}
+
+// accepted notes that a power-off was accepted.
+func (p *powered) accepted() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.took = true
 }
 
 // powerOff has the BMC power the machine off. One that takes it for off already does nothing, which says nothing of the machine

@@ -186,12 +186,21 @@ func (e *Engine) pass(i int) {
 		e.await(i, i)
 		e.passWhenAnswered(i)
 	case e.isSoAlready(i):
-		e.prove(i, Already, "it was so already")
+		e.proveSoAlready(i)
 	case w.verb == plan.Stop || w.verb == plan.Cut:
 		e.passStop(i)
 	default:
 		e.command(i)
 	}
+}
+
+// proveSoAlready ends a step that had nothing to do. A proof by silence is told for what it is.
+func (e *Engine) proveSoAlready(i int) {
+	if w := e.nodes[i].work; w.verb == plan.Stop && e.proofOf(i) == Silence {
+		e.prove(i, Silence, e.nodes[i].belief.seen.Detail)
+		return
+	}
+	e.prove(i, Already, "it was so already")
 }
 
 // isSoAlready reports whether nothing is to be commanded: a node is off, or as it was before it was protected.

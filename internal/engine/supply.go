@@ -29,6 +29,7 @@ type supply struct {
 // voice is whether a supply is heard.
 type voice struct {
 	mute      bool // it is not heard now
+	anew      bool // this is its first word after a silence: what is reckoned of its battery is of that still
 	toBeHeard bool // before anything begins on what it feeds: see isToBeHeard
 }
 
@@ -78,7 +79,9 @@ func (e *Engine) read(r power.Reading) {
 	s.ahead = min(max(0, e.now.Sub(s.readAt)), lookAhead)
 	s.readAt = e.now
 	s.tracker.Observe(e.now, e.maskTest(s, r))
+	wasSilent := s.state.SilentFor > 0
 	s.state = s.tracker.State(e.now)
+	s.anew = wasSilent && s.state.SilentFor == 0
 	if s.state.SaysOff && e.isOff(s.node) { // it says so since its first word, which is no habit: a look says so too
 		s.state.OutputOff = true
 	}

@@ -93,7 +93,7 @@ func (e *Engine) pressureOf(k int) pressure {
 	switch {
 	case !left.Known:
 		return noPressure
-	case likely.Value <= max(leastForCut.Seconds(), reserve/4) && (s.isDying() || s.state.Outlook.Most().Value <= reserve+doubted.Seconds()):
+	case !s.anew && likely.Value <= max(leastForCut.Seconds(), reserve/4) && (s.isDying() || s.state.Outlook.Most().Value <= reserve+doubted.Seconds()):
 		return cutNow
 	case left.Value <= reserve:
 		return reserveReached

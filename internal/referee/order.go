@@ -41,10 +41,15 @@ func (r *Referee) cameUnseen(i int) bool {
 	return r.startsUnheard(i, func(s *supply) bool { return s.onlineAt.After(roused) || !s.sudden && !roused.Before(r.resumed) })
 }
 
-// startsUnheard reports whether a machine starts that has not answered, and of whose power none of its feeds was heard to tell.
+// startsUnheard reports whether a machine starts that has not answered, and of whose power none of its feeds was heard to tell; or
+// whether a VM came up with such a machine, and has not answered.
 func (r *Referee) startsUnheard(i int, heard func(*supply) bool) bool {
 	n, feeds := &r.nodes[i], r.estate.Feeds(i)
-	return n.now.State == plan.Starting && n.mute && len(feeds) > 0 && !slices.ContainsFunc(feeds, func(f int) bool { return heard(r.supplyAt(f)) })
+	comes := n.now.State == plan.Starting
+	if host, known := r.estate.Index(r.estate.Node(i).Host); known {
+		feeds, comes = r.estate.Feeds(host), comes || n.now.State == plan.On
+	}
+	return comes && n.mute && len(feeds) > 0 && !slices.ContainsFunc(feeds, func(f int) bool { return heard(r.supplyAt(f)) })
 }
 
 // justSwitched excuses what nobody can see: that somebody switched a user on between the last look and the command.

@@ -23,7 +23,7 @@ func makeLearned(ts *testscript.TestScript, _ bool, args []string) {
 	now := time.Now()
 	ts.Check(j.Append(learnedFrom(now.Add(-100*24*time.Hour-time.Hour), "run", power.Discharge{Burn: 300, From: 100, To: 40})...))
 	ts.Check(j.Append(learnedFrom(now.Add(-10*24*time.Hour-time.Hour), "drill", power.Discharge{Burn: 480, From: 100, To: 0, Empty: true})...))
-	ts.Check(j.Append(engine.Record{Seq: 1, At: now, Kind: engine.Opened, Outage: now.UTC().Format("20060102T150405Z"), Mode: "run"}))
+	ts.Check(j.Append(engine.Record{Seq: 1, At: now, Kind: engine.Opened, Outage: now.UTC().Format("20060102T150405Z"), Opening: engine.Opening{Mode: "run"}}))
 	ts.Check(j.Close())
 }
 
@@ -62,23 +62,22 @@ func learnedFrom(at time.Time, mode string, gave power.Discharge) []engine.Recor
 		records = append(records, r)
 	}
 	add(0, engine.Record{
-		Kind: engine.Opened, Mode: mode, Supplies: []string{"ups"},
-		Members: map[string][]plan.Member{"lab": {{ID: "vm-1", Name: "web"}, {ID: "vm-2", Name: "db"}, {ID: "vm-3", Name: "ci"}, {ID: "vm-4", Name: "git"}}},
+		Kind: engine.Opened, Opening: engine.Opening{Mode: mode, Members: map[string][]plan.Member{"lab": {{ID: "vm-1", Name: "web"}, {ID: "vm-2", Name: "db"}, {ID: "vm-3", Name: "ci"}, {ID: "vm-4", Name: "git"}}}}, Power: engine.Power{Supplies: []string{"ups"}},
 	})
 	for node, took := range map[string]time.Duration{"nas": 40 * time.Second, "lab/web": 20 * time.Second} {
-		add(0, engine.Record{Kind: engine.Intent, Node: node, Verb: &stop})
-		add(took, engine.Record{Kind: engine.Proven, Node: node, Verb: &stop})
+		add(0, engine.Record{Kind: engine.Intent, Step: engine.Step{Node: node, Verb: &stop}})
+		add(took, engine.Record{Kind: engine.Proven, Step: engine.Step{Node: node, Verb: &stop}})
 	}
 	if mode == "run" {
-		add(0, engine.Record{Kind: engine.Intent, Node: "lab/db", Verb: &stop})
-		add(3*time.Minute, engine.Record{Kind: engine.Intent, Node: "lab/db", Verb: &force, Cause: engine.Overtime, Reason: "not proven within 3m0s"})
-		add(time.Second, engine.Record{Kind: engine.Proven, Node: "lab/db", Verb: &stop})
+		add(0, engine.Record{Kind: engine.Intent, Step: engine.Step{Node: "lab/db", Verb: &stop}})
+		add(3*time.Minute, engine.Record{Kind: engine.Intent, Step: engine.Step{Node: "lab/db", Verb: &force}, Cause: engine.Overtime, Reason: "not proven within 3m0s"})
+		add(time.Second, engine.Record{Kind: engine.Proven, Step: engine.Step{Node: "lab/db", Verb: &stop}})
 	}
 	gave.At, gave.Took = at, 10*time.Minute
-	add(0, engine.Record{Kind: engine.Spent, Supplies: []string{"ups"}, Discharge: &gave})
-	add(0, engine.Record{Kind: engine.Turned, Goal: plan.Up})
-	add(0, engine.Record{Kind: engine.Intent, Node: "nas", Verb: &start})
-	add(80*time.Second, engine.Record{Kind: engine.Proven, Node: "nas", Verb: &start})
+	add(0, engine.Record{Kind: engine.Spent, Power: engine.Power{Supplies: []string{"ups"}, Discharge: &gave}})
+	add(0, engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: plan.Up}})
+	add(0, engine.Record{Kind: engine.Intent, Step: engine.Step{Node: "nas", Verb: &start}})
+	add(80*time.Second, engine.Record{Kind: engine.Proven, Step: engine.Step{Node: "nas", Verb: &start}})
 	add(0, engine.Record{Kind: engine.Closed, Reason: "everything that was on is on again"})
 	return records
 }

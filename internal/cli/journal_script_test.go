@@ -41,10 +41,10 @@ func makeJournal(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	for _, id := range []string{"20260131T031415Z", "20260201T031415Z"} {
 		at := time.Date(2026, 2, 1, 3, 14, 15, 0, time.UTC)
-		ts.Check(j.Append(engine.Record{Seq: 1, At: at, Kind: engine.Opened, Outage: id, Mode: "run", Supplies: []string{"ups-a"}}))
+		ts.Check(j.Append(engine.Record{Seq: 1, At: at, Kind: engine.Opened, Outage: id, Opening: engine.Opening{Mode: "run"}, Power: engine.Power{Supplies: []string{"ups-a"}}}))
 		verb, state := plan.Stop, plan.Off
 		for seq := uint64(2); seq <= 40; seq++ {
-			r := engine.Record{Seq: seq, At: at.Add(time.Duration(seq) * time.Second), Outage: id, Kind: engine.Proven, Node: fmt.Sprint("vm-", seq), Verb: &verb, State: &state}
+			r := engine.Record{Seq: seq, At: at.Add(time.Duration(seq) * time.Second), Outage: id, Kind: engine.Proven, Step: engine.Step{Node: fmt.Sprint("vm-", seq), Verb: &verb, State: &state}}
 			if seq == 5 && id == "20260131T031415Z" {
 				r = engine.Record{Seq: seq, At: r.At, Outage: id, Kind: engine.Closed, Reason: "everything that was on is on again"}
 			}

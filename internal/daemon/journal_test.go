@@ -104,7 +104,7 @@ func TestAClockThatWasSetBack(t *testing.T) {
 	j, err := journal.Open(g.config.Journal, journal.Options{})
 	require.NoError(t, err)
 	const later = "29990131T031415Z"
-	require.NoError(t, j.Append(engine.Record{Seq: 1, Kind: engine.Opened, Outage: later, Mode: ModeRun}, engine.Record{Seq: 2, Kind: engine.Closed, Outage: later}))
+	require.NoError(t, j.Append(engine.Record{Seq: 1, Kind: engine.Opened, Outage: later, Opening: engine.Opening{Mode: ModeRun}}, engine.Record{Seq: 2, Kind: engine.Closed, Outage: later}))
 	require.NoError(t, j.Close())
 	g.start()
 	g.ready()

@@ -21,12 +21,12 @@ func (g *rig) past(ago time.Duration) (id string) {
 	id = at.UTC().Format("20060102T150405Z")
 	stop, start := plan.Stop, plan.Start
 	records := []engine.Record{
-		{Kind: engine.Opened, Outage: id, Mode: ModeRun, Supplies: []string{"ups"}},
-		{Kind: engine.Intent, Verb: &stop, Node: "nas"},
-		{Kind: engine.Proven, Verb: &stop, Node: "nas", At: at.Add(40 * time.Second)},
-		{Kind: engine.Spent, Supplies: []string{"ups"}, Discharge: &power.Discharge{At: at, Burn: 300, Took: 20 * time.Minute, From: 100, To: 40}},
-		{Kind: engine.Turned, Goal: plan.Up},
-		{Kind: engine.Proven, Verb: &start, Node: "nas"},
+		{Kind: engine.Opened, Outage: id, Opening: engine.Opening{Mode: ModeRun}, Power: engine.Power{Supplies: []string{"ups"}}},
+		{Kind: engine.Intent, Step: engine.Step{Verb: &stop, Node: "nas"}},
+		{Kind: engine.Proven, Step: engine.Step{Verb: &stop, Node: "nas"}, At: at.Add(40 * time.Second)},
+		{Kind: engine.Spent, Power: engine.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{At: at, Burn: 300, Took: 20 * time.Minute, From: 100, To: 40}}},
+		{Kind: engine.Turned, Power: engine.Power{Goal: plan.Up}},
+		{Kind: engine.Proven, Step: engine.Step{Verb: &start, Node: "nas"}},
 		{Kind: engine.Closed},
 	}
 	for i := range records {
@@ -106,8 +106,8 @@ func TestACapacityReachesTheEngine(t *testing.T) {
 	d := g.start()
 	g.ready()
 	tl := d.history.latest()
-	tl.Add(engine.Record{Kind: engine.Opened, Outage: "drawn", Mode: ModeRun})
-	tl.Add(engine.Record{Kind: engine.Spent, Supplies: []string{"ups"}, Discharge: &power.Discharge{At: time.Now(), Burn: 200, From: 100, To: 0, Drill: true}})
+	tl.Add(engine.Record{Kind: engine.Opened, Outage: "drawn", Opening: engine.Opening{Mode: ModeRun}})
+	tl.Add(engine.Record{Kind: engine.Spent, Power: engine.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{At: time.Now(), Burn: 200, From: 100, To: 0, Drill: true}}})
 	d.ended(tl)
 	g.until("the capacity", func() bool { return d.site.Load().compiled.Supplies[0].Capacity.Discharges == 2 })
 	require.InDelta(t, 200, d.site.Load().compiled.Supplies[0].Capacity.Burn, 10)

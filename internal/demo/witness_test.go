@@ -70,7 +70,7 @@ func TestTheWitnessTells(t *testing.T) {
 			{Node: nasName, State: plan.On}, {Node: "esx01", State: plan.On}, {Node: "apps/app01", State: plan.On},
 		}}})
 		c.happens(w, func(id string, verb plan.Verb) {
-			w.recorded([]engine.Record{{Kind: engine.Intent, Node: id, Verb: &verb, Op: 1}})
+			w.recorded([]engine.Record{{Kind: engine.Intent, Step: engine.Step{Node: id, Verb: &verb, Op: 1}}})
 			require.NoError(t, w.watch(id, obedient{}).Do(t.Context(), verb))
 		})
 		found := w.result(nil, 0).Violations

@@ -104,7 +104,7 @@ func falls(verb plan.Verb) func(*Engine, int) {
 // writeDown puts on record what a look has shown of a node.
 func (e *Engine) writeDown(i int, kind RecordKind, verb plan.Verb, reason string, cause Cause) {
 	state := e.nodes[i].belief.seen.State
-	e.record(Record{Kind: kind, Node: e.id(i), Verb: &verb, State: &state, Reason: reason, Cause: cause})
+	e.record(Record{Kind: kind, Step: Step{Node: e.id(i), Verb: &verb, State: &state}, Reason: reason, Cause: cause})
 }
 
 func (e *Engine) stopAfterAll(i int) {
@@ -170,10 +170,10 @@ func (e *Engine) fell(i int, verb plan.Verb) {
 	default:
 	}
 	if entry.falls+1 < max(decl.Attempts, 2) && state != plan.Gone {
-		e.record(Record{Kind: Reopened, Node: decl.ID, Verb: &verb, State: &state, Reason: why})
+		e.record(Record{Kind: Reopened, Step: Step{Node: decl.ID, Verb: &verb, State: &state}, Reason: why})
 		e.notify(true, decl.ID+" "+why+": it is "+what+" once more")
 		return
 	}
-	e.record(Record{Kind: Failed, Node: decl.ID, Verb: &verb, State: &state, Reason: why})
+	e.record(Record{Kind: Failed, Step: Step{Node: decl.ID, Verb: &verb, State: &state}, Reason: why})
 	e.notify(true, "could not keep "+decl.ID+" "+what)
 }

@@ -19,7 +19,7 @@ func (e *Engine) commit(i int, verb plan.Verb) {
 	if len(ids) == 0 {
 		return
 	}
-	e.record(Record{Kind: NoReturn, Supplies: ids, Node: decl.ID, Verb: &verb})
+	e.record(Record{Kind: NoReturn, Power: Power{Supplies: ids}, Step: Step{Node: decl.ID, Verb: &verb}})
 	for k := range e.supplies { // their loads have to be off before they can be cut
 		if slices.Contains(ids, e.id(e.supplies[k].node)) {
 			e.triggerEvery(k, decl.ID+" is stopped, and only a power cycle of what feeds it starts it again")

@@ -117,7 +117,7 @@ func span(s float64) string { return plan.Span(time.Duration(s) * time.Second) }
 // openTest opens the drill of a battery. It begins when it is known how long a shutdown takes.
 func (e *Engine) openTest(d Drill) {
 	at, _ := e.estate.Index(d.Supply)
-	if !e.open(Record{Mode: ModeDrill, Scope: []string{d.Supply}, By: d.By, Reason: fmt.Sprintf("ordered by %s: the battery, down to %.0f %%", d.By, d.Floor)}) {
+	if !e.open(Record{Opening: Opening{Mode: ModeDrill, Scope: []string{d.Supply}}, Word: Word{By: d.By}, Reason: fmt.Sprintf("ordered by %s: the battery, down to %.0f %%", d.By, d.Floor)}) {
 		return
 	}
 	e.test = e.newTest(at)
@@ -153,7 +153,7 @@ func (e *Engine) tellTest(verb plan.Verb, reason string) {
 	b := e.test
 	b.retry.pause = min(max(2*b.retry.pause, endAgainAfter), endAgainSlow)
 	b.op, b.retry.at = e.newOp(b.node), e.now.Add(b.retry.pause)
-	if e.record(Record{Kind: Intent, Op: b.op, Node: e.id(b.node), Verb: &verb, Reason: reason}) {
+	if e.record(Record{Kind: Intent, Step: Step{Op: b.op, Node: e.id(b.node), Verb: &verb}, Reason: reason}) {
 		e.out = append(e.out, Do{Op: b.op, Node: e.id(b.node), Verb: verb, Within: acceptWithin})
 	}
 }
@@ -172,13 +172,13 @@ func (e *Engine) testCommanded(ev Finished) bool {
 	if ev.Outcome == Done {
 		return true
 	}
-	e.record(Record{Kind: Accepted, Op: ev.Op, Node: e.id(b.node), Verb: &verb, Outcome: ev.Outcome, Reason: ev.Detail})
+	e.record(Record{Kind: Accepted, Step: Step{Op: ev.Op, Node: e.id(b.node), Verb: &verb, Outcome: ev.Outcome}, Reason: ev.Detail})
 	switch {
 	case b.phase != beginning: // its readings say whether it ended
 	case ev.Outcome == TimedOut:
 		e.endTest("nobody knows whether it took the command")
 	default:
-		e.record(Record{Kind: Failed, Node: e.id(b.node), Verb: &verb, Reason: ev.Detail})
+		e.record(Record{Kind: Failed, Step: Step{Node: e.id(b.node), Verb: &verb}, Reason: ev.Detail})
 		e.closeOutage("nothing was done: "+ev.Detail, NodeState{Node: e.id(b.node), State: e.nodes[b.node].belief.seen.State})
 	}
 	return true
@@ -243,7 +243,7 @@ func (e *Engine) followTest(s *supply, r power.Reading) {
 		switch {
 		case discharges:
 			verb := plan.Discharge
-			e.record(Record{Kind: Proven, Node: e.id(b.node), Verb: &verb, Reason: r.Status.String()})
+			e.record(Record{Kind: Proven, Step: Step{Node: e.id(b.node), Verb: &verb}, Reason: r.Status.String()})
 			b.phase, b.since = running, e.now
 		case e.now.Sub(b.since) > beginWithin:
 			e.endTest("it took the command and does not discharge")
@@ -305,10 +305,10 @@ func (e *Engine) followEnding(fresh, discharges bool) {
 	verb := plan.EndDischarge
 	switch {
 	case fresh && !discharges:
-		e.record(Record{Kind: Proven, Node: e.id(b.node), Verb: &verb, Reason: b.last.Status.String()})
+		e.record(Record{Kind: Proven, Step: Step{Node: e.id(b.node), Verb: &verb}, Reason: b.last.Status.String()})
 		e.endedTest()
 	case !e.testing() && e.now.Sub(b.toldAt) > giveUpEnding:
-		e.record(Record{Kind: Failed, Node: e.id(b.node), Verb: &verb, Reason: "it is still on battery, in an outage"})
+		e.record(Record{Kind: Failed, Step: Step{Node: e.id(b.node), Verb: &verb}, Reason: "it is still on battery, in an outage"})
 		e.test = nil
 	case b.op == 0 && !e.now.Before(b.retry.at):
 		if e.testing() {
@@ -327,7 +327,7 @@ func (e *Engine) endedTest() {
 	}
 	reason := "the battery was discharged: " + b.why
 	if d := b.account.gave; b.account.made && !b.resumed {
-		e.record(Record{Kind: Spent, Supplies: []string{e.id(b.node)}, Discharge: &d})
+		e.record(Record{Kind: Spent, Power: Power{Supplies: []string{e.id(b.node)}, Discharge: &d}})
 		reason = fmt.Sprintf("the battery went from %.0f %% to %.0f %% in %s: %s", d.From, d.To, plan.Span(d.Took), b.why)
 	}
 	e.closeOutage(reason)

@@ -28,8 +28,8 @@ func (e *Engine) beginDrill(d Drill) {
 	ids := e.ids(func(i int) bool { return in[i] })
 	e.drillEnds = ""
 	if !e.open(Record{
-		Mode: ModeDrill, Scope: ids, By: d.By, Reason: "ordered by " + d.By,
-		Digest: e.estate.Plan(plan.Down, func(i int) bool { return in[i] }).Digest(),
+		Opening: Opening{Mode: ModeDrill, Scope: ids, Digest: e.estate.Plan(plan.Down, func(i int) bool { return in[i] }).Digest()},
+		Word:    Word{By: d.By}, Reason: "ordered by " + d.By,
 	}) {
 		return
 	}
@@ -113,7 +113,7 @@ func (e *Engine) followDrill() {
 	case e.journalLost:
 		e.say("waiting for the journal: no power-up without it")
 	default:
-		e.record(Record{Kind: Turned, Goal: plan.Up, Reason: why})
+		e.record(Record{Kind: Turned, Power: Power{Goal: plan.Up}, Reason: why})
 		e.notify(false, "now bringing back what the drill stopped: "+why)
 		e.evaluate()
 	}

@@ -331,7 +331,7 @@ func (e *Engine) resumeWork() {
 		id := e.course.find(i, last.verb, goal)
 		if id < 0 || decl.Kind == plan.Self { // this machine went down and is up again: it is us
 			verb, state := last.verb, plan.On
-			e.record(Record{Kind: HeldBack, Node: decl.ID, Verb: &verb, Attempt: last.attempt, State: &state, Reason: "Ebbtide is back"})
+			e.record(Record{Kind: HeldBack, Step: Step{Node: decl.ID, Verb: &verb, Attempt: last.attempt, State: &state}, Reason: "Ebbtide is back"})
 			continue
 		}
 		if last.verb == plan.Start {

@@ -219,7 +219,7 @@ func (e *Engine) spent(s *supply) {
 		return
 	}
 	s.tracker.Told()
-	e.record(Record{Kind: Spent, Supplies: []string{e.id(s.node)}, Discharge: &d})
+	e.record(Record{Kind: Spent, Power: Power{Supplies: []string{e.id(s.node)}, Discharge: &d}})
 }
 
 // deadlines are reckoned backward from the end of the battery: the reserve first, then each stage with all after it.

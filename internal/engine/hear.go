@@ -130,7 +130,7 @@ func (e *Engine) wentOff(k int) {
 	if e.standing(k).cycle < cutSent {
 		why = "its output went off before it was cut"
 	}
-	e.record(Record{Kind: Mains, Cause: Dark, Supplies: []string{e.id(s.node)}, Reason: why})
+	e.record(Record{Kind: Mains, Cause: Dark, Power: Power{Supplies: []string{e.id(s.node)}}, Reason: why})
 }
 
 // heardAgain follows a supply that was deaf and is on line: its load may have been off and on again meanwhile. Where
@@ -148,7 +148,7 @@ func (e *Engine) heardAgain(k int) {
 func (e *Engine) litInDoubt(k int) {
 	e.supplies[k].lapse = noLapse
 	if e.ledger.outage != nil && !e.ledger.outage.drill.on() {
-		e.record(Record{Kind: Mains, Cause: Unseen, Supplies: []string{e.id(e.supplies[k].node)}, Carriers: e.carriers(k), Reason: "it was not heard for a while, and its output may have been off"})
+		e.record(Record{Kind: Mains, Cause: Unseen, Power: Power{Supplies: []string{e.id(e.supplies[k].node)}, Carriers: e.carriers(k)}, Reason: "it was not heard for a while, and its output may have been off"})
 	}
 	e.renewLoad(k)
 }

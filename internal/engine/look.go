@@ -204,10 +204,10 @@ func (e *Engine) cutNotMade(k int) {
 	const why = "it took its cut and did not make it"
 	s.cutDue = time.Time{}
 	if e.standing(k).missed+1 >= max(e.estate.Node(s.node).Attempts, 2) {
-		e.record(Record{Kind: Failed, Node: id, Verb: &verb, State: &state, Reason: why})
+		e.record(Record{Kind: Failed, Step: Step{Node: id, Verb: &verb, State: &state}, Reason: why})
 		e.notify(true, "could not cut the output of "+id+": "+why+"; what starts by its power alone needs a person")
 	} else {
-		e.record(Record{Kind: Reopened, Node: id, Verb: &verb, State: &state, Reason: why})
+		e.record(Record{Kind: Reopened, Step: Step{Node: id, Verb: &verb, State: &state}, Reason: why})
 		e.notify(true, "the output of "+id+" is on: "+why+", and is cut once more")
 	}
 }

@@ -16,7 +16,7 @@ func (e *Engine) order(o Order) {
 		}
 		return
 	}
-	e.record(Record{Kind: Ordered, Order: o.Verb, By: o.By, Node: o.Node, Reason: refusal})
+	e.record(Record{Kind: Ordered, Word: Word{Order: o.Verb, By: o.By}, Step: Step{Node: o.Node}, Reason: refusal})
 	if refusal != "" {
 		e.notify(false, string(o.Verb)+" by "+o.By+" refused: "+refusal)
 		return

@@ -31,8 +31,8 @@ func (e *Engine) openOutage(k int) {
 	s := &e.supplies[k]
 	scope := e.estate.Scope(func(i int) bool { return i == s.node })
 	if !e.open(Record{
-		Supplies: []string{e.id(s.node)}, Mode: e.settings.Mode, Replace: s.state.ReplaceBattery, Reason: e.tells(s),
-		Digest: e.estate.Plan(plan.Down, func(i int) bool { return scope[i] }).Digest(),
+		Opening: Opening{Mode: e.settings.Mode, Digest: e.estate.Plan(plan.Down, func(i int) bool { return scope[i] }).Digest()},
+		Power:   Power{Supplies: []string{e.id(s.node)}, Replace: s.state.ReplaceBattery}, Reason: e.tells(s),
 	}) {
 		return
 	}
@@ -109,7 +109,7 @@ func (e *Engine) endSurvey() {
 	case !o.snapped:
 		e.record(Record{Kind: Snapshot, Nodes: fresh})
 	case len(fresh) > 0:
-		e.record(Record{Kind: Widened, Supplies: e.failedSupplies(), Nodes: fresh})
+		e.record(Record{Kind: Widened, Power: Power{Supplies: e.failedSupplies()}, Nodes: fresh})
 	default:
 		return
 	}

@@ -39,34 +39,54 @@ const ModeDrill = "drill"
 
 // Record is one durable journal entry. Everything shown anywhere is a fold over records.
 type Record struct {
-	Seq      uint64                   `json:"seq"` // from 1 in each outage
-	At       time.Time                `json:"at"`  // wall time, for people; no decision rests on it
-	Kind     RecordKind               `json:"kind"`
-	Outage   string                   `json:"outage,omitempty"`
-	Mode     string                   `json:"mode,omitempty"`   // "run", "drill", "observe", "simulate"
-	Format   int                      `json:"format,omitempty"` // of the records of this outage: FormatNow in those of today
-	Scope    []string                 `json:"scope,omitempty"`  // of a drill: the nodes that it takes, or the supply whose battery it discharges
-	Supplies []string                 `json:"supplies,omitempty"`
-	Carriers []string                 `json:"carriers,omitempty"` // of a supply whose output was off: those that were heard to give power all the while
-	Digest   string                   `json:"digest,omitempty"`
-	Members  map[string][]plan.Member `json:"members,omitempty"` // selectors as expanded for this outage
-	Nodes    []NodeState              `json:"nodes,omitempty"`
-	Stage    string                   `json:"stage,omitempty"`
-	Goal     plan.Goal                `json:"goal,omitempty"`
-	Op       Op                       `json:"op,omitempty"`
-	Node     string                   `json:"node,omitempty"`
-	Verb     *plan.Verb               `json:"verb,omitempty"`
-	Attempt  int                      `json:"attempt,omitempty"`
-	Outcome  Outcome                  `json:"outcome,omitempty"`
-	State    *plan.State              `json:"state,omitempty"`
-	Order    OrderVerb                `json:"order,omitempty"`
-	By       string                   `json:"by,omitempty"`
-	Reason   string                   `json:"reason,omitempty"`
-	Cause    Cause                    `json:"cause,omitempty"`
-	Replace  bool                     `json:"replace,omitempty"` // the UPS says that its battery is to be replaced
-	Numbers  *Numbers                 `json:"numbers,omitempty"`
+	Seq    uint64     `json:"seq"` // from 1 in each outage
+	At     time.Time  `json:"at"`  // wall time, for people; no decision rests on it
+	Kind   RecordKind `json:"kind"`
+	Outage string     `json:"outage,omitempty"`
+	Opening
+	Power
+	Nodes []NodeState `json:"nodes,omitempty"`
+	Step
+	Word
+	Reason string `json:"reason,omitempty"`
+	Cause  Cause  `json:"cause,omitempty"`
+}
+
+// Opening is how an outage begins.
+type Opening struct {
+	Mode    string                   `json:"mode,omitempty"`    // "run", ModeDrill, ModeObserve, "simulate"
+	Format  int                      `json:"format,omitempty"`  // of the records of this outage: FormatNow in those of today
+	Scope   []string                 `json:"scope,omitempty"`   // of a drill: the nodes that it takes, or the supply whose battery it discharges
+	Digest  string                   `json:"digest,omitempty"`  // of the plan
+	Members map[string][]plan.Member `json:"members,omitempty"` // selectors as expanded for this outage
+}
+
+// Power is what a record says of supplies, and of what follows from how they are.
+type Power struct {
+	Supplies []string  `json:"supplies,omitempty"`
+	Carriers []string  `json:"carriers,omitempty"` // of a supply whose output was off: those that were heard to give power all the while
+	Replace  bool      `json:"replace,omitempty"`  // the UPS says that its battery is to be replaced
+	Stage    string    `json:"stage,omitempty"`
+	Goal     plan.Goal `json:"goal,omitempty"`
+	Numbers  *Numbers  `json:"numbers,omitempty"`
 	// Discharge is what a battery gave, from which its capacity is learned.
 	Discharge *power.Discharge `json:"discharge,omitempty"`
+}
+
+// Step is what a record says of a step of a node, or of a command of it.
+type Step struct {
+	Op      Op          `json:"op,omitempty"`
+	Node    string      `json:"node,omitempty"`
+	Verb    *plan.Verb  `json:"verb,omitempty"`
+	Attempt int         `json:"attempt,omitempty"`
+	Outcome Outcome     `json:"outcome,omitempty"`
+	State   *plan.State `json:"state,omitempty"`
+}
+
+// Word is what an operator has ordered.
+type Word struct {
+	Order OrderVerb `json:"order,omitempty"`
+	By    string    `json:"by,omitempty"` // who said it
 }
 
 // NodeState is one node in a snapshot or a list.

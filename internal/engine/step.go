@@ -18,7 +18,7 @@ func (e *Engine) begin(id int) {
 	e.working++
 	if decl.Kind == plan.Person {
 		w.phase, w.deadline = asking, e.now.Add(decl.Time(s.Verb).Within)
-		e.record(Record{Kind: Asked, Node: s.Name, Verb: &w.verb})
+		e.record(Record{Kind: Asked, Step: Step{Node: s.Name, Verb: &w.verb}})
 		e.askByHand(s, decl.Notes)
 		e.arm(i)
 		return
@@ -121,7 +121,7 @@ func (e *Engine) send(i int) {
 	}
 	w.op, w.answer, w.resumed = e.newOp(i), noAnswer, false
 	verb := w.rung
-	if !e.record(Record{Kind: Intent, Op: w.op, Node: decl.ID, Verb: &verb, Attempt: attempt, State: e.unanswered(i), Reason: w.force.reason, Cause: w.force.cause}) {
+	if !e.record(Record{Kind: Intent, Step: Step{Op: w.op, Node: decl.ID, Verb: &verb, Attempt: attempt, State: e.unanswered(i)}, Reason: w.force.reason, Cause: w.force.cause}) {
 		delete(e.ops, w.op)
 		w.op = 0
 		e.end(i)
@@ -174,7 +174,7 @@ func (e *Engine) settlesSoon(i int) bool {
 func (e *Engine) forbid(i int, why string) {
 	w := e.nodes[i].work
 	verb := w.rung
-	e.record(Record{Kind: Forbidden, Node: e.id(i), Verb: &verb, Reason: why})
+	e.record(Record{Kind: Forbidden, Step: Step{Node: e.id(i), Verb: &verb}, Reason: why})
 	e.notify(true, fmt.Sprintf("%s %s was held back: %s", verb, e.id(i), why))
 	e.holdBack(i, why)
 	e.pauseFor(i, slowestRetry)
@@ -188,7 +188,7 @@ func (e *Engine) commanded(i int, ev Finished) {
 	w.op = 0
 	if ev.Outcome != Done || w.verb == plan.Stop && e.estate.Node(i).OffAfter > 0 {
 		verb := w.rung
-		e.record(Record{Kind: Accepted, Op: ev.Op, Node: e.id(i), Verb: &verb, Attempt: e.last(i).attempt, Outcome: ev.Outcome, Reason: ev.Detail})
+		e.record(Record{Kind: Accepted, Step: Step{Op: ev.Op, Node: e.id(i), Verb: &verb, Attempt: e.last(i).attempt, Outcome: ev.Outcome}, Reason: ev.Detail})
 	}
 	w.answer = map[Outcome]answer{Done: accepted, TimedOut: unknown, Unreached: unreached}[ev.Outcome]
 	e.setInMotion(i, ev.Outcome)
@@ -355,7 +355,7 @@ func (e *Engine) prove(i int, cause Cause, reason string) {
 	n := &e.nodes[i]
 	w := n.work
 	verb, state := w.verb, n.belief.seen.State
-	e.record(Record{Kind: Proven, Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state, Reason: reason, Cause: cause})
+	e.record(Record{Kind: Proven, Step: Step{Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: reason, Cause: cause})
 	e.end(i)
 }
 
@@ -384,7 +384,7 @@ func (e *Engine) giveUp(i int, cause Cause, reason string) {
 		state = n.belief.answer
 	}
 	n.nextLook = e.now.Add(failedLook)
-	failed := Record{Kind: Failed, Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state, Reason: reason, Cause: cause}
+	failed := Record{Kind: Failed, Step: Step{Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: reason, Cause: cause}
 	if n.work.answer == accepted {
 		failed.Outcome = Done
 	}
@@ -404,7 +404,7 @@ func (e *Engine) holdBack(i int, why string) {
 	}
 	if last := e.last(i); last.open && last.verb == w.verb || e.ledger.outage.drill.on() && n.pause.IsZero() {
 		verb, state := w.verb, n.belief.seen.State
-		e.record(Record{Kind: HeldBack, Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state, Reason: why})
+		e.record(Record{Kind: HeldBack, Step: Step{Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: why})
 	}
 	e.end(i)
 	e.pauseFor(i, firstRetry)

@@ -44,9 +44,9 @@ func TestAnOrderForNobody(t *testing.T) {
 // and the outage goes on to its end.
 func TestARecordThatCantBeApplied(t *testing.T) {
 	for _, rec := range []engine.Record{
-		{Kind: engine.Mains, Supplies: []string{"nobody"}, Cause: engine.Failing},
+		{Kind: engine.Mains, Power: engine.Power{Supplies: []string{"nobody"}}, Cause: engine.Failing},
 		{Kind: engine.Widened, Nodes: []engine.NodeState{{Node: "a", State: plan.Off}, {Node: "nobody", State: plan.On}}},
-		{Kind: engine.Proven, Node: "nobody", Verb: new(plan.Stop)},
+		{Kind: engine.Proven, Step: engine.Step{Node: "nobody", Verb: new(plan.Stop)}},
 	} {
 		w := inOutage(t)
 		before, _ := w.engine.Clone().Fingerprint(nil, w.now)

@@ -164,10 +164,10 @@ func (e *Engine) fails(k int) {
 			reason = id + " fails again during the power-up"
 		}
 		s.turned = false
-		e.record(Record{Kind: Turned, Goal: plan.Down, Supplies: []string{id}, Reason: reason})
+		e.record(Record{Kind: Turned, Power: Power{Goal: plan.Down, Supplies: []string{id}}, Reason: reason})
 	}
 	s.gate = false
-	e.record(Record{Kind: Mains, Cause: Failing, Supplies: []string{id}, Reason: e.tells(s), Replace: s.state.ReplaceBattery})
+	e.record(Record{Kind: Mains, Cause: Failing, Power: Power{Supplies: []string{id}, Replace: s.state.ReplaceBattery}, Reason: e.tells(s)})
 	word := " fails too: "
 	if again {
 		word = " fails again: "
@@ -181,7 +181,7 @@ func (e *Engine) comesBack(k int) {
 	s := &e.supplies[k]
 	id := e.id(s.node)
 	aborted := e.ledger.outage.orders.abort
-	e.record(Record{Kind: Mains, Cause: Returned, Supplies: []string{id}, Reason: e.tells(s), Replace: s.state.ReplaceBattery})
+	e.record(Record{Kind: Mains, Cause: Returned, Power: Power{Supplies: []string{id}, Replace: s.state.ReplaceBattery}, Reason: e.tells(s)})
 	e.notify(false, id+" is back: "+e.tells(s))
 	if aborted && !e.ledger.outage.orders.abort {
 		e.notify(false, "all mains are back: the abort is over, and a new failure is followed as any")
@@ -195,7 +195,7 @@ func (e *Engine) cycled(k int, why string) {
 	if s.state.Mains == power.MainsOnline && s.state.SilentFor == 0 {
 		s.lapse = noLapse
 	}
-	e.record(Record{Kind: Mains, Cause: Cycled, Supplies: []string{e.id(s.node)}, Carriers: e.carriers(k), Reason: why})
+	e.record(Record{Kind: Mains, Cause: Cycled, Power: Power{Supplies: []string{e.id(s.node)}, Carriers: e.carriers(k)}, Reason: why})
 	if n := &e.nodes[s.node]; n.belief.seen.State == plan.Off { // that was before
 		n.belief.renew(e.nextOp)
 		e.probe(s.node)
@@ -309,7 +309,7 @@ func (e *Engine) turnUp(k int) {
 	}
 	s.turned = true
 	id := e.id(s.node)
-	e.record(Record{Kind: Turned, Goal: plan.Up, Supplies: []string{id}, Reason: "mains are back and the gate is open", Numbers: e.numbers(s)})
+	e.record(Record{Kind: Turned, Power: Power{Goal: plan.Up, Supplies: []string{id}, Numbers: e.numbers(s)}, Reason: "mains are back and the gate is open"})
 	e.notify(true, "now bringing back what "+id+" feeds: mains are back and the gate is open")
 }
 
@@ -336,7 +336,7 @@ func (e *Engine) release(k int) {
 	}
 	id := e.id(s.node)
 	why := "its cut can't come: what it waits for is not proven off; what only its power cycle starts needs a person"
-	e.record(Record{Kind: Mains, Cause: Released, Supplies: []string{id}, Reason: why})
+	e.record(Record{Kind: Mains, Cause: Released, Power: Power{Supplies: []string{id}}, Reason: why})
 	e.notify(true, id+" is not cut: "+why)
 }
 

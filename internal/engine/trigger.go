@@ -42,7 +42,7 @@ func (e *Engine) trigger(at, k int, reason string) {
 	}
 	s := &e.supplies[k]
 	id, stage := e.id(s.node), e.ledger.stages[at]
-	e.record(Record{Kind: Triggered, Stage: stage, Supplies: []string{id}, Reason: reason, Numbers: e.numbers(s)})
+	e.record(Record{Kind: Triggered, Power: Power{Stage: stage, Supplies: []string{id}, Numbers: e.numbers(s)}, Reason: reason})
 	e.notify(stage == power.ShutdownStage, "stage "+stage+" starts for "+id+": "+reason+" ("+e.tells(s)+")")
 }
 

@@ -56,19 +56,19 @@ func (b *book) outage(day int, mode string, took time.Duration, nodes ...string)
 	id := at.Format("20060102T150405Z")
 	stop, start := plan.Stop, plan.Start
 	records := []engine.Record{{
-		Kind: engine.Opened, Outage: id, Mode: mode, Supplies: []string{"ups"}, Members: map[string][]plan.Member{"lab": {{ID: id, Name: "web"}}},
+		Kind: engine.Opened, Outage: id, Opening: engine.Opening{Mode: mode, Members: map[string][]plan.Member{"lab": {{ID: id, Name: "web"}}}}, Power: engine.Power{Supplies: []string{"ups"}},
 	}}
 	add := func(kind engine.RecordKind, verb *plan.Verb, node string, after time.Duration) {
 		at = at.Add(after)
-		records = append(records, engine.Record{At: at, Kind: kind, Verb: verb, Node: node})
+		records = append(records, engine.Record{At: at, Kind: kind, Step: engine.Step{Verb: verb, Node: node}})
 	}
 	for _, n := range nodes {
 		add(engine.Intent, &stop, n, 0)
 		add(engine.Proven, &stop, n, took)
 	}
 	records = append(records, engine.Record{
-		At: at, Kind: engine.Spent, Supplies: []string{"ups"}, Discharge: &power.Discharge{At: at, Burn: 100, Took: took, From: 100, To: 60},
-	}, engine.Record{At: at, Kind: engine.Turned, Goal: plan.Up})
+		At: at, Kind: engine.Spent, Power: engine.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{At: at, Burn: 100, Took: took, From: 100, To: 60}},
+	}, engine.Record{At: at, Kind: engine.Turned, Power: engine.Power{Goal: plan.Up}})
 	for _, n := range nodes {
 		add(engine.Intent, &start, n, 0)
 		add(engine.Proven, &start, n, 2*took)
@@ -89,7 +89,7 @@ func TestWhatAJournalShows(t *testing.T) {
 	b.outage(0, "run", time.Minute, "vm", "nas")
 	b.outage(10, "observe", time.Second, "vm")
 	b.outage(20, "drill", 2*time.Minute, "vm")
-	require.NoError(t, b.file.Append(engine.Record{Seq: 1, Kind: engine.Opened, Outage: "29990101T000000Z", Mode: "run"}))
+	require.NoError(t, b.file.Append(engine.Record{Seq: 1, Kind: engine.Opened, Outage: "29990101T000000Z", Opening: engine.Opening{Mode: "run"}}))
 	e, err := evidence.Read(t.Context(), b.file)
 	require.NoError(t, err)
 	require.Equal(t, 3, e.Outages, "the open one is not over")
@@ -160,7 +160,7 @@ func TestFlapsTeachNothing(t *testing.T) {
 			gave = power.Discharge{At: epoch, Burn: 300, Took: 10 * time.Minute, From: 100, To: 40}
 		}
 		tl := timeline.Fold([]engine.Record{
-			{Kind: engine.Opened, Outage: fmt.Sprint(i), Mode: "run"}, {Kind: engine.Spent, Supplies: []string{"ups"}, Discharge: &gave},
+			{Kind: engine.Opened, Outage: fmt.Sprint(i), Opening: engine.Opening{Mode: "run"}}, {Kind: engine.Spent, Power: engine.Power{Supplies: []string{"ups"}, Discharge: &gave}},
 		})
 		e.Add(&tl)
 	}

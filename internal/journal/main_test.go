@@ -49,15 +49,14 @@ var start = time.Date(2026, 1, 31, 3, 14, 15, 0, time.UTC)
 
 func opened(id string) engine.Record {
 	return engine.Record{
-		Seq: 1, At: start, Kind: engine.Opened, Outage: id, Mode: "run", Supplies: []string{"ups-a"}, Digest: "d1",
-		Members: map[string][]plan.Member{"apps": {{ID: "u-1", Name: "app01", Host: "esx01", On: true}}},
+		Seq: 1, At: start, Kind: engine.Opened, Outage: id, Opening: engine.Opening{Mode: "run", Digest: "d1", Members: map[string][]plan.Member{"apps": {{ID: "u-1", Name: "app01", Host: "esx01", On: true}}}}, Power: engine.Power{Supplies: []string{"ups-a"}},
 	}
 }
 
 // step makes a record as they come in the middle of an outage.
 func step(seq uint64) engine.Record {
 	verb, state, left := plan.Stop, plan.Off, 512.5
-	r := engine.Record{Seq: seq, At: start.Add(time.Duration(seq) * time.Second), Node: "vm-" + strconv.FormatUint(seq, 10), Verb: &verb}
+	r := engine.Record{Seq: seq, At: start.Add(time.Duration(seq) * time.Second), Step: engine.Step{Node: "vm-" + strconv.FormatUint(seq, 10), Verb: &verb}}
 	switch seq % 3 {
 	case 0:
 		r.Kind, r.Op, r.Attempt = engine.Intent, engine.Op(seq), 1

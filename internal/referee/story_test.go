@@ -204,7 +204,7 @@ func (s *story) supplyChanges(p *referee.Poll, how string) {
 }
 
 func (s *story) opens(drill bool, ids []string) {
-	rec := engine.Record{Kind: engine.Opened, Mode: "run"}
+	rec := engine.Record{Kind: engine.Opened, Opening: engine.Opening{Mode: "run"}}
 	snapshot := engine.Record{Kind: engine.Snapshot}
 	if drill {
 		rec.Mode, rec.Scope, ids = engine.ModeDrill, ids, nil
@@ -224,7 +224,7 @@ func (s *story) opens(drill bool, ids []string) {
 }
 
 func (s *story) records(words []string) {
-	rec := engine.Record{Kind: engine.RecordKind(words[0]), Op: s.op}
+	rec := engine.Record{Kind: engine.RecordKind(words[0]), Step: engine.Step{Op: s.op}}
 	if words[0] == "intent" {
 		s.op++
 		rec.Op = s.op

@@ -33,7 +33,7 @@ type story struct {
 
 func begin(mode string) *story {
 	s := &story{at: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}
-	s.add(0, engine.Record{Kind: engine.Opened, Outage: "o1", Mode: mode, Supplies: []string{"ups"}, Reason: "on battery for 0s, 90 %, at least 9m left"})
+	s.add(0, engine.Record{Kind: engine.Opened, Outage: "o1", Opening: engine.Opening{Mode: mode}, Power: engine.Power{Supplies: []string{"ups"}}, Reason: "on battery for 0s, 90 %, at least 9m left"})
 	return s.add(0, engine.Record{Kind: engine.Snapshot, Nodes: []engine.NodeState{{Node: "vm", State: plan.On}, {Node: "nas", State: plan.On}, {Node: "spare", State: plan.Off}}})
 }
 
@@ -45,7 +45,7 @@ func (s *story) add(after time.Duration, r engine.Record) *story {
 }
 
 func (s *story) step(after time.Duration, kind engine.RecordKind, verb plan.Verb, node, reason string) *story {
-	return s.add(after, engine.Record{Kind: kind, Node: node, Verb: &verb, Reason: reason})
+	return s.add(after, engine.Record{Kind: kind, Step: engine.Step{Node: node, Verb: &verb}, Reason: reason})
 }
 
 // by gives the newest record its cause.
@@ -57,14 +57,14 @@ func (s *story) by(cause engine.Cause) *story {
 // stage starts one, with so much slack.
 func (s *story) stage(name string, slack float64) *story {
 	left, likely, charge, load, need, odds := 400.0, 800.0, 90.0, 50.0, 300.0, 0.02
-	return s.add(10*time.Second, engine.Record{Kind: engine.Triggered, Stage: name, Supplies: []string{"ups"}, Reason: "on battery for 10s", Numbers: &engine.Numbers{
+	return s.add(10*time.Second, engine.Record{Kind: engine.Triggered, Power: engine.Power{Stage: name, Supplies: []string{"ups"}, Numbers: &engine.Numbers{
 		Left: &left, Likely: &likely, By: "its own runtime", Charge: &charge, Load: &load, Plan: &need, Slack: &slack, Odds: &odds,
-	}})
+	}}, Reason: "on battery for 10s"})
 }
 
 func (s *story) up() *story {
-	return s.add(time.Minute, engine.Record{Kind: engine.Mains, Supplies: []string{"ups"}, Cause: engine.Returned, Reason: "on line"}).
-		add(time.Minute, engine.Record{Kind: engine.Turned, Goal: plan.Up, Reason: "mains are back and the gate is open"})
+	return s.add(time.Minute, engine.Record{Kind: engine.Mains, Power: engine.Power{Supplies: []string{"ups"}}, Cause: engine.Returned, Reason: "on line"}).
+		add(time.Minute, engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: plan.Up}, Reason: "mains are back and the gate is open"})
 }
 
 func (s *story) closed(reason string, missing ...string) *story {
@@ -126,7 +126,7 @@ func night(mode string) *story {
 		step(10*time.Second, engine.Proven, plan.Stop, "vm", "").
 		step(0, engine.Intent, plan.Stop, "nas", "").
 		step(160*time.Second, engine.Proven, plan.Stop, "nas", "has not answered for 30s since it took its stop").by(engine.Silence).
-		add(0, engine.Record{Kind: engine.Spent, Supplies: []string{"ups"}, Discharge: &power.Discharge{Burn: 150, Took: 6 * time.Minute, Load: 45, From: 90, To: 30}}).
+		add(0, engine.Record{Kind: engine.Spent, Power: engine.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{Burn: 150, Took: 6 * time.Minute, Load: 45, From: 90, To: 30}}}).
 		step(0, engine.Intent, plan.Cut, "ups", "").
 		step(time.Second, engine.Proven, plan.Cut, "ups", "").
 		up().
@@ -270,15 +270,15 @@ func TestAnObservedOutageReadsAsOne(t *testing.T) {
 	stop, up := plan.Stop, plan.Up
 	bad := night("observe")
 	bad.records = bad.records[:len(bad.records)-1]
-	bad.add(0, engine.Record{Kind: engine.Forbidden, Node: "nas", Verb: &stop, Reason: "rule 1: vm uses it"}).
-		add(0, engine.Record{Kind: engine.NoReturn, Node: "nas", Verb: &stop, Supplies: []string{"ups"}}).
-		add(0, engine.Record{Kind: engine.Ordered, Order: engine.Hold, By: "kim"}).
+	bad.add(0, engine.Record{Kind: engine.Forbidden, Step: engine.Step{Node: "nas", Verb: &stop}, Reason: "rule 1: vm uses it"}).
+		add(0, engine.Record{Kind: engine.NoReturn, Step: engine.Step{Node: "nas", Verb: &stop}, Power: engine.Power{Supplies: []string{"ups"}}}).
+		add(0, engine.Record{Kind: engine.Ordered, Word: engine.Word{Order: engine.Hold, By: "kim"}}).
 		step(0, engine.Asked, plan.Stop, "vent", "").step(time.Minute, engine.Failed, plan.Stop, "vent", "not confirmed within 1m: passed over").
 		step(0, engine.Intent, plan.Start, "vm", "").step(time.Minute, engine.Failed, plan.Start, "vm", "not proven within 5m").by(engine.Overtime).
 		closed("not brought back: vm", "vm")
 	early := begin("observe").stage("shutdown", -20)
 	idle := begin("observe")
-	idle.add(time.Minute, engine.Record{Kind: engine.Turned, Goal: up, Reason: "mains are back"}).closed("power is back; nothing had to be done")
+	idle.add(time.Minute, engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: up}, Reason: "mains are back"}).closed("power is back; nothing had to be done")
 	stories := map[string][]engine.Record{"whole": night("observe").records, "bad": bad.records, "early": early.records, "idle": idle.records}
 	schema := families.Schema()
 	for seed := range uint64(12) {
@@ -349,8 +349,8 @@ func TestOutagesThatDidNotEndWell(t *testing.T) {
 	})
 	t.Run("aborted", func(t *testing.T) {
 		t.Parallel()
-		s := begin("run").stage("protect", 100).add(time.Minute, engine.Record{Kind: engine.Ordered, Order: engine.Abort, By: "kim"}).
-			add(time.Minute, engine.Record{Kind: engine.Turned, Goal: plan.Up, Reason: "ordered by kim"}).closed("everything that was on is on again")
+		s := begin("run").stage("protect", 100).add(time.Minute, engine.Record{Kind: engine.Ordered, Word: engine.Word{Order: engine.Abort, By: "kim"}}).
+			add(time.Minute, engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: plan.Up}, Reason: "ordered by kim"}).closed("everything that was on is on again")
 		r := told(t, s.records, known(t))
 		require.Equal(t, "Ordered by kim.", r.Decisions[1].Text)
 		require.Equal(t, "Nothing was taken down of the 2 nodes that were on.", r.Sentences[1])
@@ -359,9 +359,9 @@ func TestOutagesThatDidNotEndWell(t *testing.T) {
 	t.Run("what became of an output, and faults of our own", func(t *testing.T) {
 		t.Parallel()
 		s := begin("run").stage("shutdown", 100).step(0, engine.Forbidden, plan.Stop, "nas", "rule 1: vm uses it and is not proven off").
-			add(time.Minute, engine.Record{Kind: engine.Mains, Supplies: []string{"ups"}, Cause: engine.Returned, Reason: "on line"}).
-			add(time.Minute, engine.Record{Kind: engine.Mains, Supplies: []string{"ups"}, Cause: engine.Cycled, Reason: "its output is on again"}).
-			add(time.Minute, engine.Record{Kind: engine.Mains, Supplies: []string{"ups"}, Cause: engine.Released, Reason: "its cut can't come"}).
+			add(time.Minute, engine.Record{Kind: engine.Mains, Power: engine.Power{Supplies: []string{"ups"}}, Cause: engine.Returned, Reason: "on line"}).
+			add(time.Minute, engine.Record{Kind: engine.Mains, Power: engine.Power{Supplies: []string{"ups"}}, Cause: engine.Cycled, Reason: "its output is on again"}).
+			add(time.Minute, engine.Record{Kind: engine.Mains, Power: engine.Power{Supplies: []string{"ups"}}, Cause: engine.Released, Reason: "its cut can't come"}).
 			closed("everything that was on is on again")
 		r := told(t, s.records, known(t))
 		require.Len(t, r.Away, 1, "the mains were away once")

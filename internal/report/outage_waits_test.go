@@ -32,7 +32,7 @@ func waited(r *report.Retrospective) []string {
 }
 
 func (s *story) accepted(after time.Duration, verb plan.Verb, node string, o engine.Outcome, reason string) *story {
-	return s.add(after, engine.Record{Kind: engine.Accepted, Node: node, Verb: &verb, Outcome: o, Reason: reason})
+	return s.add(after, engine.Record{Kind: engine.Accepted, Step: engine.Step{Node: node, Verb: &verb, Outcome: o}, Reason: reason})
 }
 
 func TestWhatStepsWaitedFor(t *testing.T) {
@@ -54,7 +54,7 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 		},
 		"held back, and then its power was back": {
 			begin("run").stage("shutdown", 100).step(0, engine.Intent, stop, "nas", "").step(0, engine.HeldBack, stop, "nas", "its power is back before it took the command").
-				add(time.Minute, engine.Record{Kind: engine.Turned, Goal: plan.Up}).closed("everything that was on is on again"),
+				add(time.Minute, engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: plan.Up}}).closed("everything that was on is on again"),
 			nil,
 		},
 		"a system that says not now, until it takes the command": {
@@ -76,9 +76,9 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 			[]string{"stop vent 60s: a person (record)"},
 		},
 		"an order, and a fault of ours": {
-			begin("run").stage("shutdown", 100).add(0, engine.Record{Kind: engine.Ordered, Order: engine.Hold, By: "kim"}).
-				add(0, engine.Record{Kind: engine.Forbidden, Node: "nas", Verb: &stop, Reason: "rule 1: vm uses it"}).
-				add(20*time.Second, engine.Record{Kind: engine.Ordered, Order: engine.Resume, By: "kim"}).
+			begin("run").stage("shutdown", 100).add(0, engine.Record{Kind: engine.Ordered, Word: engine.Word{Order: engine.Hold, By: "kim"}}).
+				add(0, engine.Record{Kind: engine.Forbidden, Step: engine.Step{Node: "nas", Verb: &stop}, Reason: "rule 1: vm uses it"}).
+				add(20*time.Second, engine.Record{Kind: engine.Ordered, Word: engine.Word{Order: engine.Resume, By: "kim"}}).
 				step(10*time.Second, engine.Intent, stop, "nas", ""),
 			[]string{"stop nas 30s: Ebbtide itself, by a fault of its own: rule 1: vm uses it (record)", " 20s: an order: held by kim (record)"},
 		},

@@ -28,21 +28,21 @@ func course(nodes int) *Course {
 	at := func(minute float64) time.Time { return began.Add(time.Duration(minute * float64(time.Minute))) }
 	stop, start := plan.Stop, plan.Start
 	records := []engine.Record{
-		{Kind: engine.Opened, At: at(1), Supplies: []string{"ups"}},
-		{Kind: engine.Triggered, At: at(2), Stage: "shutdown", Supplies: []string{"left"}},
-		{Kind: engine.Triggered, At: at(2.1), Stage: "shutdown", Supplies: []string{"right"}},
+		{Kind: engine.Opened, At: at(1), Power: engine.Power{Supplies: []string{"ups"}}},
+		{Kind: engine.Triggered, At: at(2), Power: engine.Power{Stage: "shutdown", Supplies: []string{"left"}}},
+		{Kind: engine.Triggered, At: at(2.1), Power: engine.Power{Stage: "shutdown", Supplies: []string{"right"}}},
 	}
 	for i := range nodes {
 		id := fmt.Sprintf("node-%03d", i)
 		c.Nodes = append(c.Nodes, Node{ID: id, Group: fmt.Sprintf("group-%d", i%7)})
-		records = append(records, engine.Record{Kind: engine.Intent, At: at(3 + float64(i)/10), Node: id, Verb: &stop},
-			engine.Record{Kind: engine.Proven, At: at(4 + float64(i)/10), Node: id, Verb: &stop})
+		records = append(records, engine.Record{Kind: engine.Intent, At: at(3 + float64(i)/10), Step: engine.Step{Node: id, Verb: &stop}},
+			engine.Record{Kind: engine.Proven, At: at(4 + float64(i)/10), Step: engine.Step{Node: id, Verb: &stop}})
 	}
-	records = append(records, engine.Record{Kind: engine.Turned, At: at(62), Goal: plan.Up, Reason: "mains are back"})
+	records = append(records, engine.Record{Kind: engine.Turned, At: at(62), Power: engine.Power{Goal: plan.Up}, Reason: "mains are back"})
 	for i := range nodes {
 		id := fmt.Sprintf("node-%03d", i)
-		records = append(records, engine.Record{Kind: engine.Intent, At: at(63), Node: id, Verb: &start},
-			engine.Record{Kind: engine.Proven, At: at(64), Node: id, Verb: &start})
+		records = append(records, engine.Record{Kind: engine.Intent, At: at(63), Step: engine.Step{Node: id, Verb: &start}},
+			engine.Record{Kind: engine.Proven, At: at(64), Step: engine.Step{Node: id, Verb: &start}})
 	}
 	records = append(records, engine.Record{Kind: engine.Closed, At: at(65)})
 	c.Outages = []timeline.Timeline{timeline.Fold(records)}

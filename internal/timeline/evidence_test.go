@@ -33,9 +33,11 @@ func samples(r *recorder) []seen {
 func TestWhatIsLearnedFromAStep(t *testing.T) {
 	t.Parallel()
 	up := plan.Up
-	turn := func(r *recorder) *recorder { return r.add(engine.Record{Kind: engine.Turned, Goal: up}) }
+	turn := func(r *recorder) *recorder {
+		return r.add(engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: up}})
+	}
 	order := func(r *recorder, v engine.OrderVerb) *recorder {
-		return r.add(engine.Record{Kind: engine.Ordered, Order: v, By: "kim"})
+		return r.add(engine.Record{Kind: engine.Ordered, Word: engine.Word{Order: v, By: "kim"}})
 	}
 	for name, c := range map[string]struct {
 		play func(*recorder)
@@ -122,14 +124,14 @@ func TestWhatIsLearnedFromAStep(t *testing.T) {
 // stopped is an outage of a mode in which a VM and a NAS went down and up, one of them by force.
 func stopped(t *testing.T, mode string) *recorder {
 	r := &recorder{t: t, at: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}
-	r.add(engine.Record{Kind: engine.Opened, Outage: "o1", Mode: mode, Supplies: []string{"ups"}}).
+	r.add(engine.Record{Kind: engine.Opened, Outage: "o1", Opening: engine.Opening{Mode: mode}, Power: engine.Power{Supplies: []string{"ups"}}}).
 		step(engine.Intent, plan.Stop, "vm", "").
 		step(engine.Proven, plan.Stop, "vm", "").
 		step(engine.Intent, plan.Stop, "nas", "").
 		stepBy(engine.Overtime, engine.Intent, plan.Force, "nas", "not proven within 1m").
 		step(engine.Proven, plan.Stop, "nas", "").
-		add(engine.Record{Kind: engine.Spent, Supplies: []string{"ups"}, Discharge: &power.Discharge{Burn: 100, Took: 90 * time.Second, From: 100, To: 60, Empty: true}}).
-		add(engine.Record{Kind: engine.Turned, Goal: plan.Up})
+		add(engine.Record{Kind: engine.Spent, Power: engine.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{Burn: 100, Took: 90 * time.Second, From: 100, To: 60, Empty: true}}}).
+		add(engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: plan.Up}})
 	for _, node := range []string{"vm", "nas", "spare"} {
 		r.step(engine.Proven, plan.Start, node, "")
 	}
@@ -173,7 +175,7 @@ func TestADischargeInWords(t *testing.T) {
 	}
 	require.Equal(t, []string{"ups was on battery for 1m 30s, from 100 to 60 %, until it was low"}, marks)
 	require.Equal(t, marks[0], r.tl.Phrase(&engine.Record{
-		Kind: engine.Spent, Supplies: []string{"ups"}, Discharge: &power.Discharge{Took: 90 * time.Second, From: 100, To: 60, Empty: true},
+		Kind: engine.Spent, Power: engine.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{Took: 90 * time.Second, From: 100, To: 60, Empty: true}},
 	}))
 	require.Empty(t, timeline.Fold(nil).Discharges)
 }

@@ -25,7 +25,7 @@ type recorder struct {
 
 func newRecorder(t *testing.T) *recorder {
 	r := &recorder{t: t, at: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}
-	r.add(engine.Record{Kind: engine.Opened, Outage: "o1", Mode: "run", Digest: "abc", Supplies: []string{"ups"}, Reason: "on battery"})
+	r.add(engine.Record{Kind: engine.Opened, Outage: "o1", Opening: engine.Opening{Mode: "run", Digest: "abc"}, Power: engine.Power{Supplies: []string{"ups"}}, Reason: "on battery"})
 	r.add(engine.Record{Kind: engine.Snapshot, Nodes: []engine.NodeState{
 		{Node: "vm", State: plan.On}, {Node: "nas", State: plan.On}, {Node: "spare", State: plan.Off},
 	}})
@@ -41,7 +41,7 @@ func (r *recorder) add(rec engine.Record) *recorder {
 }
 
 func (r *recorder) step(kind engine.RecordKind, verb plan.Verb, node, reason string, outcome ...engine.Outcome) *recorder {
-	rec := engine.Record{Kind: kind, Node: node, Verb: &verb, Reason: reason}
+	rec := engine.Record{Kind: kind, Step: engine.Step{Node: node, Verb: &verb}, Reason: reason}
 	if len(outcome) > 0 {
 		rec.Outcome = outcome[0]
 	}
@@ -49,7 +49,7 @@ func (r *recorder) step(kind engine.RecordKind, verb plan.Verb, node, reason str
 }
 
 func (r *recorder) stepBy(cause engine.Cause, kind engine.RecordKind, verb plan.Verb, node, reason string) *recorder {
-	return r.add(engine.Record{Kind: kind, Node: node, Verb: &verb, Reason: reason, Cause: cause})
+	return r.add(engine.Record{Kind: kind, Step: engine.Step{Node: node, Verb: &verb}, Reason: reason, Cause: cause})
 }
 
 func (r *recorder) last() timeline.Step {
@@ -67,7 +67,7 @@ func TestAStepThatIsProven(t *testing.T) {
 	require.Equal(t, time.Second, last.Took())
 	require.Equal(t, 1, last.Attempts)
 	require.Equal(t, timeline.Summary{WasOn: 2, Down: 1, Proven: 1}, r.tl.Summary)
-	r.add(engine.Record{Kind: engine.Reopened, Node: "vm", Reason: "is on again"})
+	r.add(engine.Record{Kind: engine.Reopened, Step: engine.Step{Node: "vm"}, Reason: "is on again"})
 	require.Equal(t, timeline.Summary{WasOn: 2, Pending: 1}, r.tl.Summary)
 }
 
@@ -114,12 +114,12 @@ func TestDirectionsHaveTheirOwnSteps(t *testing.T) {
 		step(engine.Intent, plan.Stop, "nas", "").
 		step(engine.NoReturn, plan.Stop, "nas", "")
 	require.False(t, r.tl.NoReturn.IsZero())
-	r.add(engine.Record{Kind: engine.Turned, Goal: up}).
+	r.add(engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: up}}).
 		step(engine.Proven, plan.Stop, "nas", "settled after the turn")
 	require.Len(t, r.tl.Steps, 2)
 	r.step(engine.Proven, plan.Stop, "vm", "").
 		step(engine.Proven, plan.Start, "nas", "came with its power").
-		add(engine.Record{Kind: engine.Turned, Goal: down}).
+		add(engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: down}}).
 		step(engine.Intent, plan.Stop, "nas", "")
 	require.Len(t, r.tl.Steps, 4)
 	require.True(t, r.tl.NoReturn.IsZero())
@@ -129,9 +129,9 @@ func TestDirectionsHaveTheirOwnSteps(t *testing.T) {
 
 // A supply that turns the same way after another begins no new stretch: steps that are under way go on in theirs.
 func TestSuppliesTurnOneAfterTheOther(t *testing.T) {
-	r := newRecorder(t).add(engine.Record{Kind: engine.Turned, Goal: plan.Up, Supplies: []string{"a"}}).
+	r := newRecorder(t).add(engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: plan.Up, Supplies: []string{"a"}}}).
 		step(engine.Intent, plan.Start, "nas", "").
-		add(engine.Record{Kind: engine.Turned, Goal: plan.Up, Supplies: []string{"b"}}).
+		add(engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: plan.Up, Supplies: []string{"b"}}}).
 		step(engine.Intent, plan.Start, "nas", "").
 		step(engine.Proven, plan.Start, "nas", "")
 	require.Len(t, r.tl.Steps, 1)
@@ -144,9 +144,9 @@ func TestFaultsAndOutputsAreTold(t *testing.T) {
 	r := newRecorder(t)
 	verb := plan.Stop
 	for want, rec := range map[string]engine.Record{
-		"stop nas was not sent, by a fault of Ebbtide: rule 1: vm uses it and is not proven off": {Kind: engine.Forbidden, Node: "nas", Verb: &verb, Reason: "rule 1: vm uses it and is not proven off"},
+		"stop nas was not sent, by a fault of Ebbtide: rule 1: vm uses it and is not proven off": {Kind: engine.Forbidden, Step: engine.Step{Node: "nas", Verb: &verb}, Reason: "rule 1: vm uses it and is not proven off"},
 		"a fault of Ebbtide: a record was refused":                                               {Kind: engine.Forbidden, Reason: "a record was refused"},
-		"ups: its output is on again":                                                            {Kind: engine.Mains, Cause: engine.Cycled, Supplies: []string{"ups"}, Reason: "its output is on again"},
+		"ups: its output is on again":                                                            {Kind: engine.Mains, Cause: engine.Cycled, Power: engine.Power{Supplies: []string{"ups"}}, Reason: "its output is on again"},
 	} {
 		r.add(rec)
 		require.Equal(t, want, r.tl.Phrase(&rec))
@@ -154,11 +154,11 @@ func TestFaultsAndOutputsAreTold(t *testing.T) {
 }
 
 func TestOrdersAreMarked(t *testing.T) {
-	r := newRecorder(t).add(engine.Record{Kind: engine.Ordered, Order: engine.Hold, By: "kim"})
+	r := newRecorder(t).add(engine.Record{Kind: engine.Ordered, Word: engine.Word{Order: engine.Hold, By: "kim"}})
 	require.True(t, r.tl.Hold)
-	r.add(engine.Record{Kind: engine.Ordered, Order: engine.Abort, By: "kim", Reason: "too late"})
+	r.add(engine.Record{Kind: engine.Ordered, Word: engine.Word{Order: engine.Abort, By: "kim"}, Reason: "too late"})
 	require.Equal(t, "abort by kim: refused, too late", r.tl.Marks[len(r.tl.Marks)-1].Text)
-	r.add(engine.Record{Kind: engine.Ordered, Order: engine.Resume, By: "kim"})
+	r.add(engine.Record{Kind: engine.Ordered, Word: engine.Word{Order: engine.Resume, By: "kim"}})
 	require.False(t, r.tl.Hold)
 }
 
@@ -223,25 +223,25 @@ func TestAnObservedOutageSaysSo(t *testing.T) {
 		rec  engine.Record
 		says string
 	}{
-		{engine.Record{Kind: engine.Opened, Mode: engine.ModeObserve, Outage: "o", Supplies: []string{"ups"}, Reason: "on battery"}, "(observing) outage: ups is on battery"},
+		{engine.Record{Kind: engine.Opened, Opening: engine.Opening{Mode: engine.ModeObserve}, Outage: "o", Power: engine.Power{Supplies: []string{"ups"}}, Reason: "on battery"}, "(observing) outage: ups is on battery"},
 		{engine.Record{Kind: engine.Snapshot, Nodes: []engine.NodeState{{Node: "vm", State: plan.On}, {Node: "nas", State: plan.On}}}, "(observing) snapshot: 2 of 2 nodes are on, and would come back"},
-		{engine.Record{Kind: engine.Widened, Supplies: []string{"b"}, Nodes: []engine.NodeState{{Node: "db", State: plan.On}}}, "(observing) the outage is wider now: b; 3 nodes are on, and would come back"},
+		{engine.Record{Kind: engine.Widened, Power: engine.Power{Supplies: []string{"b"}}, Nodes: []engine.NodeState{{Node: "db", State: plan.On}}}, "(observing) the outage is wider now: b; 3 nodes are on, and would come back"},
 		{engine.Record{Kind: engine.Widened, Nodes: []engine.NodeState{{Node: "lab", State: plan.On}}}, "(observing) lab could not be asked before: it is on, and would come back"},
-		{engine.Record{Kind: engine.Triggered, Stage: "shutdown", Reason: "on battery for 1m"}, "(observing) stage shutdown would start: on battery for 1m"},
-		{engine.Record{Kind: engine.Intent, Node: "vm", Verb: &stop}, ""},
-		{engine.Record{Kind: engine.HeldBack, Node: "vm", Verb: &stop, Reason: "app is on"}, "(observing) stop vm would wait: app is on"},
-		{engine.Record{Kind: engine.Intent, Node: "vm", Verb: &force, Reason: "not proven within 1m"}, "(observing) would power off vm: not proven within 1m"},
-		{engine.Record{Kind: engine.Proven, Node: "vm", Verb: &stop, Reason: "rehearsed; really on"}, "(observing) vm would be off"},
-		{engine.Record{Kind: engine.Asked, Node: "valve", Verb: &stop}, "(observing) a person would be asked to stop valve"},
-		{engine.Record{Kind: engine.Failed, Node: "valve", Verb: &stop, Reason: "passed over"}, "(observing) stop valve would not have been proven: passed over"},
-		{engine.Record{Kind: engine.NoReturn, Node: "nas", Verb: &stop}, "(observing) point of no return: what would have begun would be finished first"},
-		{engine.Record{Kind: engine.Intent, Node: "ups", Verb: &cut, Reason: "by deadline"}, "(observing) would cut the output of ups: by deadline"},
-		{engine.Record{Kind: engine.Proven, Node: "ups", Verb: &cut}, "(observing) ups would cut its output"},
-		{engine.Record{Kind: engine.Mains, Supplies: []string{"ups"}, Reason: "on line"}, "(observing) ups: on line"},
-		{engine.Record{Kind: engine.Mains, Cause: engine.Cycled, Supplies: []string{"ups"}, Reason: "its output is on again"}, "(observing) ups: its output would be on again"},
-		{engine.Record{Kind: engine.Turned, Goal: plan.Up, Reason: "mains are back"}, "(observing) would go up: mains are back"},
-		{engine.Record{Kind: engine.Proven, Node: "nas", Verb: &start}, "(observing) nas would be on again, without a command"},
-		{engine.Record{Kind: engine.Ordered, Order: engine.Hold, By: "kim"}, "(observing) hold ordered by kim"},
+		{engine.Record{Kind: engine.Triggered, Power: engine.Power{Stage: "shutdown"}, Reason: "on battery for 1m"}, "(observing) stage shutdown would start: on battery for 1m"},
+		{engine.Record{Kind: engine.Intent, Step: engine.Step{Node: "vm", Verb: &stop}}, ""},
+		{engine.Record{Kind: engine.HeldBack, Step: engine.Step{Node: "vm", Verb: &stop}, Reason: "app is on"}, "(observing) stop vm would wait: app is on"},
+		{engine.Record{Kind: engine.Intent, Step: engine.Step{Node: "vm", Verb: &force}, Reason: "not proven within 1m"}, "(observing) would power off vm: not proven within 1m"},
+		{engine.Record{Kind: engine.Proven, Step: engine.Step{Node: "vm", Verb: &stop}, Reason: "rehearsed; really on"}, "(observing) vm would be off"},
+		{engine.Record{Kind: engine.Asked, Step: engine.Step{Node: "valve", Verb: &stop}}, "(observing) a person would be asked to stop valve"},
+		{engine.Record{Kind: engine.Failed, Step: engine.Step{Node: "valve", Verb: &stop}, Reason: "passed over"}, "(observing) stop valve would not have been proven: passed over"},
+		{engine.Record{Kind: engine.NoReturn, Step: engine.Step{Node: "nas", Verb: &stop}}, "(observing) point of no return: what would have begun would be finished first"},
+		{engine.Record{Kind: engine.Intent, Step: engine.Step{Node: "ups", Verb: &cut}, Reason: "by deadline"}, "(observing) would cut the output of ups: by deadline"},
+		{engine.Record{Kind: engine.Proven, Step: engine.Step{Node: "ups", Verb: &cut}}, "(observing) ups would cut its output"},
+		{engine.Record{Kind: engine.Mains, Power: engine.Power{Supplies: []string{"ups"}}, Reason: "on line"}, "(observing) ups: on line"},
+		{engine.Record{Kind: engine.Mains, Cause: engine.Cycled, Power: engine.Power{Supplies: []string{"ups"}}, Reason: "its output is on again"}, "(observing) ups: its output would be on again"},
+		{engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: plan.Up}, Reason: "mains are back"}, "(observing) would go up: mains are back"},
+		{engine.Record{Kind: engine.Proven, Step: engine.Step{Node: "nas", Verb: &start}}, "(observing) nas would be on again, without a command"},
+		{engine.Record{Kind: engine.Ordered, Word: engine.Word{Order: engine.Hold, By: "kim"}}, "(observing) hold ordered by kim"},
 		{engine.Record{Kind: engine.Gap, Reason: "Ebbtide was away, and goes on"}, "(observing) Ebbtide was away, and goes on"},
 		{engine.Record{Kind: engine.Closed, Reason: "everything that was on is on again"}, "(observing) the outage is over, as it was observed: everything that was on is on again"},
 	}

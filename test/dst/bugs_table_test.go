@@ -180,7 +180,7 @@ var bugs = []bug{
 		{engineLedger, "cacheWas: ns.Protected, set: ns.Settings}", "cacheWas: ns.Protected}"},
 	}},
 	{name: "ledger: a failed step is on record as proven", edits: []edit{
-		{engineStep, "failed := Record{Kind: Failed, Node: e.id(i), Verb", "failed := Record{Kind: Proven, Node: e.id(i), Verb"},
+		{engineStep, "failed := Record{Kind: Failed, Step: Step{Node: e.id(i), Verb", "failed := Record{Kind: Proven, Step: Step{Node: e.id(i), Verb"},
 	}},
 	{name: "ledger: a drill goes on when the mains fail", edits: []edit{
 		{engineLedger, "\tl.outage.drill.leave()\n", ""},

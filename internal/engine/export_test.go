@@ -139,6 +139,8 @@ var ages = map[string]time.Duration{
 	"referee.node.began":         time.Minute,
 	"referee.node.meddled":       time.Minute,      // closing
 	"referee.node.vain":          time.Minute,      // guarded
+	"referee.node.saidAt":        time.Minute,      // compared with node.toldAt
+	"referee.node.wentAt":        time.Minute,      // compared with Referee.resumed
 	"referee.supply.offAt":       time.Minute,      // slowness
 	"referee.supply.since":       20 * time.Second, // what the explored policy asks for
 	"referee.supply.onlineAt":    time.Minute,      // compared with node.roused

@@ -14,7 +14,7 @@ type hearing struct {
 
 // hearings are asked in this order at each reading, and the first that is so is followed.
 var hearings = [...]hearing{
-	{"its output was cut, and is on again", isOnAfterCut, func(e *Engine, k int) { e.cycled(k, "its output is on again") }},
+	{"its output was cut, or is off on record, and is on again", isOnAfterCut, func(e *Engine, k int) { e.cycled(k, "its output is on again") }},
 	{"its output is off, and it fails, is to be cut, or was told to: that is on record before anything else", goesOff, (*Engine).wentOff},
 	{"its output is off, and nobody cut it", isOffUncut, (*Engine).noteOff},
 	{"its output was off, and is on; meanwhile something was stopped that its cycle is to start: before or after it, nobody knows", isOnInDoubt, (*Engine).heardAgain},
@@ -56,7 +56,8 @@ func (s *supply) saysOff() bool   { return s.state.SilentFor == 0 && s.state.Out
 
 func isOnAfterCut(e *Engine, k int) bool {
 	s := &e.supplies[k]
-	return e.standing(k).cycle >= cutProven && s.state.SilentFor == 0 && !s.state.SaysOff && e.nodes[s.node].belief.seen.State == plan.Off
+	cycle := e.standing(k).cycle
+	return s.isHeardOn() && !s.state.SaysOff && (cycle == wentDark || cycle == cutProven && e.nodes[s.node].belief.seen.State == plan.Off)
 }
 
 func goesOff(e *Engine, k int) bool {

@@ -395,7 +395,8 @@ func (o *outage) isOut() bool {
 
 // cycled follows the return of an output, or of an outlet: what hangs on it, and on nothing that carried it meanwhile, may be on
 // its way up, whatever was known of it before. That it was told to stop says nothing any more, and what only its power starts need
-// not be off. Where nobody knows whether the output was off, what is on tells that (see cycledUnseen).
+// not be off. Where nobody knows whether the output was off, what is on tells that (see cycledUnseen). What goes on not to answer
+// need not be off either: it may have come up behind a network that is down (seed 7058668).
 func (l *ledger) cycled(source int, r *Record) {
 	dark := l.estate.Scope(func(f int) bool { return !slices.Contains(r.Carriers, l.estate.Node(f).ID) })
 	for _, i := range l.estate.Dependents(source) {

@@ -42,6 +42,7 @@ func (e *Engine) answered(i int, ev Finished) {
 	}
 	defer func() { n.belief.unasked = false }()
 	if question <= n.belief.epoch || e.asksAgain(i, seen.State) {
+		e.unsurvey(i)
 		e.probe(i)
 		return
 	}

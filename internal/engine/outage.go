@@ -88,6 +88,14 @@ func (e *Engine) surveyed(i int) {
 	e.endSurvey()
 }
 
+// unsurvey has the survey wait for a node again whose newest answer is asked for once more: what it said before is in doubt.
+func (e *Engine) unsurvey(i int) {
+	if n := &e.nodes[i]; e.surveying > 0 && !n.asking && !e.entry(i).snap.taken() {
+		n.asking = true
+		e.surveying++
+	}
+}
+
 // endSurvey makes the snapshot when all answers are in: what was on is what comes back. The first snapshot of a node counts
 // until the outage is over.
 func (e *Engine) endSurvey() {

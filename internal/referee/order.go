@@ -21,11 +21,13 @@ func (r *Referee) inTheWay(i int, excused func(user int) bool) int {
 	return -1
 }
 
-// isMistaken reports whether somebody switched a node on again after it was told to stop, while the controller was away, and it
-// does not answer now: nothing tells that from a node which has answered on its way down.
+// isMistaken reports whether somebody switched a node on again after it was told to stop, before the controller, which was away, saw
+// that it went, and it does not answer now: nothing tells that from a node which has answered on its way down, as long as it may have
+// been on that.
 func (r *Referee) isMistaken(i int) bool {
-	n := &r.nodes[i]
-	return !n.toldAt.IsZero() && n.meddled.After(n.toldAt) && n.meddled.Before(r.resumed) && !n.vain.IsZero()
+	n, decl := &r.nodes[i], r.estate.Node(i)
+	goes := decl.Time(plan.Stop).Within + decl.OffAfter + guarded
+	return !n.toldAt.IsZero() && n.meddled.After(n.toldAt) && r.resumed.After(n.toldAt) && !n.wentAt.After(r.resumed) && n.saidAt.Sub(n.toldAt) <= goes && !n.vain.IsZero()
 }
 
 // isHidden reports whether nobody can see that a machine starts: its power came back behind a supply that has not been heard since,
@@ -41,15 +43,15 @@ func (r *Referee) cameUnseen(i int) bool {
 	return r.startsUnheard(i, func(s *supply) bool { return s.onlineAt.After(roused) || !s.sudden && !roused.Before(r.resumed) })
 }
 
-// startsUnheard reports whether a machine starts that has not answered, and of whose power none of its feeds was heard to tell; or
-// whether a VM came up with such a machine, and has not answered.
+// startsUnheard reports whether a machine starts, or has come up, that has not answered, and of whose power none of its feeds was heard
+// to tell; or a VM with such a machine.
 func (r *Referee) startsUnheard(i int, heard func(*supply) bool) bool {
 	n, feeds := &r.nodes[i], r.estate.Feeds(i)
-	comes := n.now.State == plan.Starting
 	if host, known := r.estate.Index(r.estate.Node(i).Host); known {
-		feeds, comes = r.estate.Feeds(host), comes || n.now.State == plan.On
+		feeds = r.estate.Feeds(host)
 	}
-	return comes && n.mute && len(feeds) > 0 && !slices.ContainsFunc(feeds, func(f int) bool { return heard(r.supplyAt(f)) })
+	comes := n.mute && (n.now.State == plan.Starting || n.now.State == plan.On && n.began.After(n.toldAt))
+	return comes && len(feeds) > 0 && !slices.ContainsFunc(feeds, func(f int) bool { return heard(r.supplyAt(f)) })
 }
 
 // justSwitched excuses what nobody can see: that somebody switched a user on between the last look and the command.

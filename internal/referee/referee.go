@@ -103,6 +103,8 @@ type node struct {
 	meddled time.Time // somebody else switched it, last
 	looks   int       // answered probes since then
 	vain    time.Time // when the last probe was not answered; zero: it was
+	saidAt  time.Time // when one was answered, last
+	wentAt  time.Time // and when one was while it was off, or on its way there
 	lied    bool      // the last probe was answered wrongly
 	misled  bool      // and a wrong answer is on record as a proof
 
@@ -190,10 +192,14 @@ func (r *Referee) Unanswered(at time.Time, i int) { r.nodes[i].vain = at }
 
 // Answered tells that a probe of a node was answered, and whether wrongly. Who knows beforehand that it answers wrongly may
 // say so before any probe.
-func (r *Referee) Answered(_ time.Time, i int, wrongly bool) {
-	r.nodes[i].looks++
-	r.nodes[i].mute, r.nodes[i].vain = false, time.Time{}
-	r.nodes[i].lied = wrongly
+func (r *Referee) Answered(at time.Time, i int, wrongly bool) {
+	n := &r.nodes[i]
+	n.looks++
+	n.mute, n.vain, n.saidAt = false, time.Time{}, at
+	if n.isDown() || n.now.State == plan.Stopping {
+		n.wentAt = at
+	}
+	n.lied = wrongly
 	if p := r.place[i]; p >= 0 {
 		r.lookedAtSupply(&r.supplies[p])
 	}
@@ -213,7 +219,7 @@ func (r *Referee) Resumed(at time.Time) {
 func (r *Referee) Forgot() {
 	r.forgetful = true
 	for k := range r.supplies { // what was heard of them as well
-		r.supplies[k].heardOut, r.supplies[k].longOut = time.Time{}, false
+		r.supplies[k].heardOut, r.supplies[k].longOut, r.supplies[k].onlineAt = time.Time{}, false, time.Time{}
 	}
 }
 

@@ -91,7 +91,7 @@ var failedCondition = [readings]condition{
 // output was seen to be off, and from how its recharge gate is.
 func conditionOf(st *standing, says reading, off bool, gate gate) condition {
 	switch st.cycle {
-	case cutProven, wentDark:
+	case cutProven, wentDark, gaveOut:
 		if off {
 			return dark
 		}

@@ -117,13 +117,15 @@ func (e *Engine) outletIsOld(i int) bool {
 
 // renewLoad begins a new epoch of all that a supply feeds or carries: its power was lost, or may have been. Machines may be on
 // their way up with it. What others carried meanwhile, with all that it needs, did not lose it.
-func (e *Engine) renewLoad(k int) {
+func (e *Engine) renewLoad(k int) (renewed []int) {
 	dark := e.estate.Scope(func(f int) bool { other := e.ledger.supply[f]; return other == k || !e.carries(other) })
 	for _, i := range e.estate.Dependents(e.supplies[k].node) {
 		if dark[i] {
 			e.renew(i)
+			renewed = append(renewed, i)
 		}
 	}
+	return renewed
 }
 
 // carries reports whether a supply has given its power all the while, as far as it was heard.

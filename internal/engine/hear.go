@@ -14,11 +14,11 @@ type hearing struct {
 
 // hearings are asked in this order at each reading, and the first that is so is followed.
 var hearings = [...]hearing{
-	{"its output was cut, or is off on record, and is on again", isOnAfterCut, func(e *Engine, k int) { e.cycled(k, "its output is on again") }},
+	{"its output was cut, or is off on record, and is on again", isOnAfterCut, func(e *Engine, k int) { e.backOn(k, "its output is on again") }},
 	{"its output is off, and it fails, is to be cut, or was told to: that is on record before anything else", goesOff, (*Engine).wentOff},
 	{"its output is off, and nobody cut it", isOffUncut, (*Engine).noteOff},
 	{"its output was off, and is on; meanwhile something was stopped that its cycle is to start: before or after it, nobody knows", isOnInDoubt, (*Engine).heardAgain},
-	{"its output was off, and is on: at once, since nothing may be stopped on what was known before", isOnAgain, func(e *Engine, k int) { e.cycled(k, "its output was off") }},
+	{"its output was off, and is on: at once, since nothing may be stopped on what was known before", isOnAgain, func(e *Engine, k int) { e.backOn(k, "its output was off") }},
 	{"it is silent, and its battery may have given out meanwhile: what it feeds may have its power again when it is heard", mayGiveOut, func(e *Engine, k int) { e.supplies[k].lapse = mayBeOut }},
 	{"it has been silent for long: its output may have been off", isDeaf, func(e *Engine, k int) { e.supplies[k].lapse = wasDeaf }},
 	{"its battery may have given out while it was silent, and it fails still, or again: what it feeds may be on its way up", isLitInDoubt, (*Engine).litInDoubt},
@@ -57,12 +57,12 @@ func (s *supply) saysOff() bool   { return s.state.SilentFor == 0 && s.state.Out
 func isOnAfterCut(e *Engine, k int) bool {
 	s := &e.supplies[k]
 	cycle := e.standing(k).cycle
-	return s.isHeardOn() && !s.state.SaysOff && (cycle == wentDark || cycle == cutProven && e.nodes[s.node].belief.seen.State == plan.Off)
+	return s.isHeardOn() && !s.state.SaysOff && (cycle.isDark() || cycle == cutProven && e.nodes[s.node].belief.seen.State == plan.Off)
 }
 
 func goesOff(e *Engine, k int) bool {
 	s, st := &e.supplies[k], e.standing(k)
-	return s.saysOff() && st.cycle < wentDark && (st.cycle != uncut || st.out)
+	return s.saysOff() && !st.cycle.isDark() && (st.cycle != uncut || st.out)
 }
 
 func isOffUncut(e *Engine, k int) bool {

@@ -61,7 +61,14 @@ const (
 	cutSent         // the cut was commanded
 	cutProven       // the cut counts down
 	wentDark        // and the output was seen to be off: when it is on, it has come back
+	gaveOut         // its output is off, and nobody has cut it: likewise
 )
+
+// isDark reports whether its output was seen to be off.
+func (c cycle) isDark() bool { return c >= wentDark }
+
+// isOurs reports whether it was begun by what we have commanded.
+func (c cycle) isOurs() bool { return c != uncut && c != gaveOut }
 
 // entry is what is on record of a node.
 type entry struct {
@@ -368,7 +375,7 @@ func (l *ledger) mains(r *Record) {
 		l.eachSupply(r, func(s *standing) { s.out = false })
 		l.outage.orders.abort = l.outage.orders.abort && (l.outage.drill.on() || l.outage.isOut())
 	case Dark:
-		l.eachSupply(r, func(s *standing) { s.cycle = wentDark })
+		l.eachSupply(r, (*standing).darkens)
 	case Released:
 		l.eachSupply(r, func(s *standing) { s.cycle = uncut })
 	case Cycled, Unseen:
@@ -514,6 +521,15 @@ func (n *entry) step(verb plan.Verb, r *Record) {
 		n.reopened(verb)
 	default:
 	}
+}
+
+// darkens follows an output that is off.
+func (s *standing) darkens() {
+	if s.cycle.isOurs() {
+		s.cycle = wentDark
+		return
+	}
+	s.cycle = gaveOut
 }
 
 // cut takes a record about the cut of the supply's output.

@@ -165,7 +165,7 @@ func (e *Engine) seeOutput(k int) {
 	switch {
 	case b.seen.State == plan.Stopping:
 		s.cutDue = e.now.Add(b.seen.RemainFor)
-	case e.isOff(s.node) && st.cycle != uncut && st.cycle != wentDark:
+	case e.isOff(s.node) && st.cycle != uncut && !st.cycle.isDark():
 		e.wentOff(k)
 	case b.seen.State == plan.Off && st.cycle >= cutSent:
 		s.output.offSeen = true
@@ -183,7 +183,9 @@ func (e *Engine) seeUncut(k int) {
 	s := &e.supplies[k]
 	says := e.nodes[s.node].belief.seen.Uncut // its UPS says so itself
 	switch {
-	case s.output.offSeen || e.standing(k).cycle == wentDark || !says && !e.watchedCut(s) && !e.now.Before(s.cutDue.Add(unwatched)):
+	case s.output.offSeen || e.standing(k).cycle.isDark():
+		e.backOn(k, "its output is on again")
+	case !says && !e.watchedCut(s) && !e.now.Before(s.cutDue.Add(unwatched)):
 		e.cycled(k, "its output is on again")
 	case says || !e.now.Before(s.cutDue.Add(cutMargin)):
 		e.cutNotMade(k)

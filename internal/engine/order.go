@@ -100,7 +100,7 @@ func (e *Engine) refusesWord(o Order) string {
 
 // committedSupply gives a supply that is to be cut, or was, and is not back; -1 if there is none.
 func (e *Engine) committedSupply() int {
-	return slices.IndexFunc(e.ledger.outage.supplies, func(s standing) bool { return s.cycle != uncut })
+	return slices.IndexFunc(e.ledger.outage.supplies, func(s standing) bool { return s.cycle.isOurs() })
 }
 
 // anyGoesDown reports whether anything is to go down: a supply fails, or a drill is on its way down.

@@ -189,7 +189,7 @@ func (e *Engine) comesBack(k int) {
 }
 
 // cycled takes down that a supply's output was off, or may have been, and is on: what hangs on it is looked at anew.
-func (e *Engine) cycled(k int, why string) {
+func (e *Engine) cycled(k int, why string) (renewed []int) {
 	s := &e.supplies[k]
 	s.lapse, s.cutDue = justBack, time.Time{}
 	if s.state.Mains == power.MainsOnline && s.state.SilentFor == 0 {
@@ -200,7 +200,16 @@ func (e *Engine) cycled(k int, why string) {
 		n.belief.renew(e.nextOp)
 		e.probe(s.node)
 	}
-	e.renewLoad(k)
+	return e.renewLoad(k)
+}
+
+// backOn follows an output that was off for certain, and is on: what was sent to its load before is void.
+func (e *Engine) backOn(k int, why string) {
+	for _, i := range e.cycled(k, why) {
+		if w := e.nodes[i].work; w != nil && w.phase != asking && e.course.steps[w.step].goal == plan.Down {
+			e.holdBack(i, "its power was off")
+		}
+	}
 }
 
 // tells says how a supply is, and what of the policy holds for one that is on line.

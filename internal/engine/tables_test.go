@@ -57,6 +57,7 @@ func tables(t *tests.T) string {
 	p("| its cut was commanded | %s |", conditionOf(&standing{cycle: cutSent}, saysOnline, false, noGate))
 	p("| its cut was proven: it counts down | %s |", conditionOf(&standing{cycle: cutProven}, saysOnline, false, noGate))
 	p("| and its output is off, or was | %s |", conditionOf(&standing{cycle: wentDark}, saysOnline, true, noGate))
+	p("| its output is off, and nobody has cut it | %s |", conditionOf(&standing{cycle: gaveOut}, saysOnline, true, noGate))
 	p("")
 	p("| condition | it goes on carrying its load | things may be started on it |")
 	p("|---|---|---|")

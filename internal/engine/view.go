@@ -85,7 +85,7 @@ func (e *Engine) whyOf(i int) (WhyCode, string) {
 func (e *Engine) viewOf(k int) SupplyView {
 	s := &e.supplies[k]
 	v := SupplyView{
-		ID: e.id(s.node), State: s.state, Text: s.state.String(), Failing: e.standing(k).out, Cut: e.standing(k).cycle >= cutProven, Gate: s.gate,
+		ID: e.id(s.node), State: s.state, Text: s.state.String(), Failing: e.standing(k).out, Cut: e.standing(k).cycle == cutProven || e.standing(k).cycle == wentDark, Gate: s.gate,
 		Slack: e.slack(s), Why: e.why(s), Views: s.state.Outlook.Told(), Deadlines: e.deadlines(s),
 	}
 	if v.Slack.Known {

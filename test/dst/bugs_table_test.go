@@ -152,7 +152,7 @@ var bugs = []bug{
 		{engineBelief, "\t\tb.renew(op)\n", "\t\tb.epoch = op\n"},
 	}},
 	{name: "belief: a return of power leaves what was known", edits: []edit{
-		{engineFeed, "\t\tif dark[i] {\n\t\t\te.renew(i)\n\t\t}\n", "\t\t_ = dark[i]\n"},
+		{engineFeed, "\t\tif dark[i] {\n\t\t\te.renew(i)\n\t\t\trenewed", "\t\tif dark[i] {\n\t\t\trenewed"},
 	}},
 	{name: "belief: an accepted command is a proof", edits: []edit{
 		{engineStep, "\t\tif e.holds(i, w.verb, e.last(i).op) { // a watch", "\t\tif true { // a watch"},
@@ -192,7 +192,7 @@ var bugs = []bug{
 		{engineCorrect, "\te.writeDown(i, Proven, plan.Start, \"it came back by itself\", Already)\n", ""},
 	}},
 	{name: "ledger: a cut that was not made counts as made", edits: []edit{
-		{engineLook, "\tcase s.output.offSeen || e.standing(k).cycle == wentDark || !says && !e.watchedCut(s) && !e.now.Before(s.cutDue.Add(unwatched)):", "\tcase true:"},
+		{engineLook, "\tcase s.output.offSeen || e.standing(k).cycle.isDark():", "\tcase true:"},
 	}},
 	{name: "want: a cluster is not put back", edits: []edit{
 		{engineWant, "\t\treturn !e.toPutBack(i)\n", "\t\treturn !e.toPutBack(i) || node.Kind == plan.Cluster\n"},

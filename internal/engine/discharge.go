@@ -347,12 +347,15 @@ func (e *Engine) resumeTest() {
 	}
 	e.test = e.newTest(d.supply)
 	e.test.resumed = true
-	switch d.battery {
-	case testTold:
+	told := d.battery == endTold
+	switch {
+	case d.battery == testTold:
 		e.test.phase = beginning
-	case testRuns:
+	case d.battery == testRuns, told:
 		e.test.phase = running
-	default:
 	}
 	e.endTest("Ebbtide was away")
+	if told && !e.testing() { // an outage is under way: it has had its time
+		e.test.toldAt = e.test.toldAt.Add(-excusedFor)
+	}
 }

@@ -320,7 +320,7 @@ func (l *ledger) opened(r *Record) {
 	o := l.outage
 	for _, ns := range r.Nodes {
 		if i, known := l.estate.Index(ns.Node); known {
-			o.nodes[i].snap.seenOn = true
+			o.nodes[i].snap.seenOn, o.nodes[i].lit = ns.State == plan.On, ns.State == plan.Starting
 		}
 	}
 	if r.Mode == ModeDrill {
@@ -749,6 +749,7 @@ const (
 	notBegun batteryTest = iota
 	testTold
 	testRuns
+	endTold
 	testEnded
 )
 
@@ -764,6 +765,8 @@ func (d *drill) follow(r *Record) {
 		d.battery = testTold
 	case r.Kind == Proven && *r.Verb == plan.Discharge:
 		d.battery = testRuns
+	case r.Kind == Intent:
+		d.battery = endTold
 	case *r.Verb == plan.EndDischarge && (r.Kind == Proven || r.Kind == Failed):
 		d.battery = testEnded
 	}

@@ -16,7 +16,7 @@ func (e *Engine) open(r Record) bool {
 	if id <= e.ledger.newest { // several in one second, or the clock was set back
 		id = e.ledger.newest + "b"
 	}
-	r.Kind, r.Outage, r.Seq, r.Format, r.Members, r.Nodes = Opened, id, 1, FormatNow, e.settings.Members, e.lastSeenOn()
+	r.Kind, r.Outage, r.Seq, r.Format, r.Members, r.Nodes = Opened, id, 1, FormatNow, e.settings.Members, e.lastSeen()
 	e.movedAt, e.resumedAt, e.closing, e.said = e.now, time.Time{}, time.Time{}, ""
 	e.course.clear()
 	for i := range e.nodes {
@@ -41,16 +41,19 @@ func (e *Engine) openOutage(k int) {
 	e.askForEstimate()
 }
 
-// lastSeenOn lists what was seen on not long ago, over the whole estate: what drops unseen, under a controller that drops with
-// it, is brought back as well.
-func (e *Engine) lastSeenOn() []NodeState {
-	var on []NodeState
+// lastSeen lists, over the whole estate, what was seen on not long ago: what drops unseen, under a controller that drops with it, is
+// brought back as well. And it lists what may be on its way up from the outage before this one.
+func (e *Engine) lastSeen() []NodeState {
+	var list []NodeState
 	for i := range e.nodes {
-		if b := &e.nodes[i].belief; b.seen.State == plan.On && e.now.Sub(b.seenAt) < trustLast {
-			on = append(on, NodeState{Node: e.id(i), State: plan.On})
+		switch b := &e.nodes[i].belief; {
+		case b.seen.State == plan.On && e.now.Sub(b.seenAt) < trustLast:
+			list = append(list, NodeState{Node: e.id(i), State: plan.On})
+		case e.rises(i):
+			list = append(list, NodeState{Node: e.id(i), State: plan.Starting})
 		}
 	}
-	return on
+	return list
 }
 
 // survey asks after every node of the outage that is in no snapshot. Nothing is commanded on a node before it is in one.

@@ -13,7 +13,7 @@ type RecordKind string
 // The kinds of record, with the fields that are valid in each beside Seq, At and Kind. Reason is for people everywhere;
 // nothing is decided by it.
 const (
-	Opened    RecordKind = "opened"    // an outage or a drill begins: Outage, Supplies (failing), Replace, Digest, Mode, Members, Nodes (of the whole estate: last seen on); of a drill Scope, By
+	Opened    RecordKind = "opened"    // an outage or a drill begins: Outage, Supplies (failing), Replace, Digest, Mode, Members, Nodes (of the whole estate: last seen on, or on their way up); of a drill Scope, By
 	Snapshot  RecordKind = "snapshot"  // what was on before the first action: Nodes
 	Widened   RecordKind = "widened"   // the snapshot grows: a further supply fails: Supplies, Nodes (survey of those that came into scope); or, without Supplies, one that could not be asked answers: Nodes
 	Triggered RecordKind = "triggered" // a stage starts: Stage, Reason, Numbers

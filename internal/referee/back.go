@@ -54,7 +54,7 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause engine.Cause
 	case n.lied:
 		n.misled = true // it may be written down, but nothing that can't be undone may rest on it
 	case decl.Kind == plan.Person:
-	case cause == engine.Silence && (r.unseen(i) || r.isMistaken(i) || r.cameUnseen(i)):
+	case cause == engine.Silence && (r.unseen(i) || r.isUnknowable(i)):
 		n.misled = true
 	case verb == plan.Stop && st != plan.Off && st != plan.Gone:
 		r.violate(at, 19, fmt.Sprintf("%s was called off and is %s", decl.ID, st))

@@ -14,11 +14,29 @@ import (
 func (r *Referee) inTheWay(i int, excused func(user int) bool) int {
 	for _, u := range r.usersOf(i) {
 		n := &r.nodes[u]
-		if !n.isDown() && !r.isHidden(u) && !r.cameUnseen(u) && !r.isMistaken(u) && (n.wasOn || n.now.State == plan.On || n.now.State == plan.Stopping) && !excused(u) {
+		if !n.isDown() && !r.isUnknowable(u) && (n.wasOn || n.now.State == plan.On || n.now.State == plan.Stopping) && !excused(u) {
 			return u
 		}
 	}
 	return -1
+}
+
+// isUnknowable reports whether nobody can tell that a node which does not answer is not off.
+func (r *Referee) isUnknowable(i int) bool {
+	return r.isHidden(i) || r.cameUnseen(i) || r.isMistaken(i) || r.isLate(i)
+}
+
+// isLate reports whether a node that was told to stop is on its way for longer than it may, and has not answered for as long as
+// proves it off by the runbook, though it could be reached.
+func (r *Referee) isLate(i int) bool {
+	n, decl := &r.nodes[i], r.estate.Node(i)
+	isDark := func(f int) bool { return !r.supplyAt(f).output }
+	for _, d := range r.estate.Needs(i) {
+		if feeds := r.estate.Feeds(d); r.estate.Node(d).Kind == plan.Passive && len(feeds) > 0 && !slices.ContainsFunc(feeds, func(f int) bool { return !isDark(f) }) {
+			return false
+		}
+	}
+	return decl.OffAfter > 0 && n.now.State == plan.Stopping && !n.toldAt.IsZero() && n.vain.Sub(n.saidAt) >= decl.OffAfter
 }
 
 // isMistaken reports whether somebody switched a node on again after it was told to stop, before the controller, which was away, saw
@@ -110,7 +128,7 @@ func (r *Referee) rule3(c *command) string {
 			decl := r.estate.Node(u)
 			carried := !decl.Can.Has(plan.Stop) || decl.Kind == plan.Self || decl.Kind == plan.Person || decl.Kind == plan.Outlet
 			feeds := r.estate.Feeds(u)
-			if carried || r.nodes[u].isDown() || !slices.Contains(feeds, c.Node) || r.justMeddled(c.at, u) || r.cameUnseen(u) {
+			if carried || r.nodes[u].isDown() || !slices.Contains(feeds, c.Node) || r.justMeddled(c.at, u) || r.isUnknowable(u) {
 				continue
 			}
 			if !slices.ContainsFunc(feeds, func(f int) bool { return f != c.Node && r.lasts(r.supplyAt(f)) }) {

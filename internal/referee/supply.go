@@ -14,7 +14,7 @@ type supply struct {
 	online   bool      // at the last poll its mains and its output were on, and nothing was wrong with them
 	output   bool      // its output is on
 	offAt    time.Time // when it went off last
-	sudden   bool      // it did so unheard, and before its battery was to give out
+	sudden   bool      // it did so unheard, and before its battery was to give out, or nobody could know when that was
 	since    time.Time // its mains are on without interruption; zero: they are off
 	onlineAt time.Time // heard to be on line, last
 	heardOn  time.Time // heard to be on line, poll after poll; zero: the last poll was another, or was not heard
@@ -53,6 +53,9 @@ const settles = 6 * time.Second
 // sinksIn is how long a supply is heard to be out until everything that rests on its being on line has left.
 const sinksIn = 3 * time.Second
 
+// missedPoll is how long a supply that was on line may not be heard, and counts as on line all the while if it is on line then.
+const missedPoll = 15 * time.Second
+
 // Poll is the truth about a supply at the moment at which it is polled.
 type Poll struct {
 	Supply int           // its node
@@ -70,6 +73,7 @@ func (r *Referee) Polled(at time.Time, p Poll) {
 	s := r.supplyAt(p.Supply)
 	s.online, s.last = p.On, p
 	switch {
+	case !p.Mains && !p.Heard && at.Sub(s.heardAt) <= missedPoll: // of the question when it was on again nobody can tell
 	case !p.Mains:
 		s.since = time.Time{}
 	case s.since.IsZero():
@@ -122,7 +126,7 @@ func (r *Referee) hear(s *supply, at time.Time, p Poll) {
 // OutputLost tells that a supply's output goes off now, whatever for.
 func (r *Referee) OutputLost(at time.Time, i int) {
 	s := r.supplyAt(i)
-	s.offAt, s.sudden = at, s.deaf && at.Sub(s.heardAt) < s.heardLeft
+	s.offAt, s.sudden = at, s.deaf && (!s.last.Honest || at.Sub(s.heardAt) < s.heardLeft)
 	s.output, s.due, s.cut, s.made, s.uncut = false, false, true, true, false
 	s.triggered, s.spent, s.heardOn, s.lost, s.fell = false, time.Time{}, time.Time{}, true, true
 	r.follow(s)

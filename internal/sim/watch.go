@@ -26,7 +26,8 @@ func (s *simulation) show(i int) {
 // showAnswer tells the referee what a probe of a node answers.
 func (s *simulation) showAnswer(i int, outcome engine.Outcome, seen plan.Observation) {
 	says := outcome == engine.NoSuchThing || outcome == engine.Done && seen.State != plan.Unknown && seen.State != plan.Unreachable
-	if !says {
+	others := seen.ByBMC && s.things[i].state != plan.Off // the BMC's word, of another machine
+	if !says || others {
 		s.referee.Unanswered(s.now, i)
 		return
 	}

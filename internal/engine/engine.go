@@ -277,6 +277,11 @@ func (e *Engine) Settings() Settings { return e.settings }
 
 // started asks after everything once. A resumed engine takes up what its journal left open.
 func (e *Engine) started() {
+	for i := range e.nodes { // nobody knows what became of its power before
+		if decl := e.estate.Node(i); decl.Kind != plan.VM && decl.Kind != plan.Supply {
+			e.nodes[i].belief.boots = e.now.Add(bootTime(decl))
+		}
+	}
 	if e.ledger.outage != nil {
 		e.movedAt, e.resumedAt = e.now, e.now
 		e.record(Record{Kind: Gap, Reason: "Ebbtide was away, and goes on"})
@@ -309,11 +314,8 @@ func (e *Engine) resumeWork() {
 	for i := range e.nodes {
 		n, decl, entry := &e.nodes[i], e.estate.Node(i), e.entry(i)
 		n.belief.epoch = e.nextOp
-		if decl.Kind != plan.VM && decl.Kind != plan.Supply {
-			n.belief.boots = e.now.Add(bootTime(decl))
-			if entry.lit {
-				n.belief.rising = n.belief.boots
-			}
+		if entry.lit {
+			n.belief.rising = n.belief.boots
 		}
 		last := entry.last
 		maybeSent := last.open && last.verb == plan.Stop && last.answer == noAnswer

@@ -215,8 +215,17 @@ func (e *Engine) isSoAlready(i int) bool {
 	}
 }
 
-// passStart goes on with a start if all that it stands on is still up.
+// passStart goes on with a start if all that it stands on is still up. A word that is being asked for again is waited for.
 func (e *Engine) passStart(i int) {
+	for _, d := range e.broughtUp(i) {
+		if e.nodes[d].belief.doubt != plan.Unknown {
+			e.await(i, d)
+		}
+	}
+	if e.nodes[i].work.guard.waits > 0 {
+		e.passWhenAnswered(i)
+		return
+	}
 	for _, d := range e.broughtUp(i) {
 		if !e.isOn(d) || e.nodes[d].belief.answer != plan.On {
 			e.touch(d)

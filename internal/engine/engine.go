@@ -278,7 +278,8 @@ func (e *Engine) Settings() Settings { return e.settings }
 // started asks after everything once. A resumed engine takes up what its journal left open.
 func (e *Engine) started() {
 	for i := range e.nodes { // nobody knows what became of its power before
-		if decl := e.estate.Node(i); decl.Kind != plan.VM && decl.Kind != plan.Supply {
+		decl := e.estate.Node(i)
+		if decl.Kind != plan.VM && decl.Kind != plan.Supply && (decl.Kind != plan.Passive || e.ledger.outage != nil) {
 			e.nodes[i].belief.boots = e.now.Add(bootTime(decl))
 		}
 	}

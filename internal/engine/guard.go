@@ -81,6 +81,9 @@ func (e *Engine) ask(i int) {
 func (e *Engine) awaitUsers(i int) {
 	w := e.nodes[i].work
 	for _, u := range e.usersOf(i) {
+		if e.hasNoPower(u) {
+			continue
+		}
 		if w.guard.rounds <= guardRounds && e.inDoubt(u) || w.guard.rounds > 1 && e.asksOn(i, u, w.guard.rounds) {
 			e.await(i, u)
 		}
@@ -296,6 +299,7 @@ func (e *Engine) notOff(i int) (on []string, doubtful, guestsOnly bool) {
 	guestsOnly = true
 	for _, u := range e.usersOf(i) {
 		switch {
+		case e.hasNoPower(u):
 		case !e.isOff(u):
 			on = append(on, e.id(u))
 			guestsOnly = guestsOnly && e.estate.Node(u).Kind == plan.VM && e.entry(u).givenUp.Has(plan.Stop)

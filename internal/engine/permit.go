@@ -83,7 +83,7 @@ func loadIsOff(e *Engine, i int, rung plan.Verb) string {
 
 func (e *Engine) notProvenOff(users []int, how string) string {
 	for _, u := range users {
-		if !e.provenOff(u) {
+		if !e.provenOff(u) && !e.hasNoPower(u) {
 			return fmt.Sprintf("%s %s and is not proven off", e.id(u), how)
 		}
 	}
@@ -159,7 +159,7 @@ func orderHolds(e *Engine, i int, rung plan.Verb) string {
 	switch {
 	case takesDown(rung) && e.estate.Node(i).Kind == plan.VM:
 		for _, u := range e.usersOf(i) {
-			if !e.isOff(u) && !o.nodes[u].givenUp.Has(plan.Stop) {
+			if !e.isOff(u) && !o.nodes[u].givenUp.Has(plan.Stop) && !e.hasNoPower(u) {
 				return e.id(u) + " needs it and is not off"
 			}
 		}

@@ -297,9 +297,12 @@ func (e *Engine) areOld(i int, takesAlong bool) bool {
 // that is on are VMs that were given up, which a host takes along.
 func (e *Engine) notOff(i int) (on []string, doubtful, guestsOnly bool) {
 	guestsOnly = true
+	asksOn := e.nodes[i].work.guard.rounds < guardRounds
 	for _, u := range e.usersOf(i) {
 		switch {
 		case e.hasNoPower(u):
+		case !e.isOff(u) && e.nodes[u].belief.answer == plan.Off && asksOn: // once: it is asked again
+			doubtful = true
 		case !e.isOff(u):
 			on = append(on, e.id(u))
 			guestsOnly = guestsOnly && e.estate.Node(u).Kind == plan.VM && e.entry(u).givenUp.Has(plan.Stop)

@@ -312,11 +312,15 @@ func (e *Engine) judgeProving(i int) {
 }
 
 // wasLost reports whether a look shows that a command of which nobody knew whether it was taken was not: a start from before a crash,
-// of what is off still, or anything else of what is on.
+// of what is off still, a power-off of what goes on stopping, or anything else of what is on.
 func (e *Engine) wasLost(i int) bool {
 	w, b := e.nodes[i].work, &e.nodes[i].belief
-	if w.rung == plan.Start {
-		return w.resumed && w.answer == noAnswer && b.answer == plan.Off && b.looks >= proofLooks
+	stays := w.resumed && w.answer == noAnswer && b.looks >= proofLooks
+	switch {
+	case w.rung == plan.Start:
+		return stays && b.answer == plan.Off
+	case w.rung == plan.Force && b.answer == plan.Stopping:
+		return stays
 	}
 	return b.answer == plan.On && b.look > e.last(i).op && e.last(i).open && w.answer != accepted
 }

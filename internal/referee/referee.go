@@ -245,9 +245,12 @@ func (n *node) isDown() bool { return n.now.State == plan.Off || n.now.State == 
 const freshLook = 3 * time.Second
 
 // justMeddled reports whether somebody else switched a node after the last look on which a command may rest, or what has been asked
-// just now in vain, or a VM began to start by itself after such a look.
+// just now in vain, or answered the only look since then wrongly, or a VM began to start by itself after such a look.
 func (r *Referee) justMeddled(at time.Time, i int) bool {
 	n := &r.nodes[i]
+	if n.lied && r.unseen(i) {
+		return true
+	}
 	byItself := n.now.State == plan.Starting && r.estate.Node(i).Kind == plan.VM && n.began.Sub(n.started) > time.Minute
 	return byItself && at.Sub(n.began) <= freshLook || !n.meddled.IsZero() && n.looks == 0 && (!n.vain.IsZero() && at.Sub(n.vain) <= guarded || at.Sub(n.meddled) <= freshLook)
 }

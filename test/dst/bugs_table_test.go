@@ -75,7 +75,7 @@ var bugs = []bug{
 		{engineEngine, "\t\t\tw.placed = true\n\t\t\te.course.slots.Take(i)\n", "\t\t\tw.placed = true\n"},
 	}},
 	{name: "rule 10: a VM is stopped before its users", edits: []edit{
-		{enginePermit, "\t\t\tif !e.isOff(u) && !o.nodes[u].givenUp.Has(plan.Stop) {", "\t\t\tif !e.isOff(u) && o == nil {"},
+		{enginePermit, "\t\t\tif !e.isOff(u) && !o.nodes[u].givenUp.Has(plan.Stop) && !e.hasNoPower(u) {", "\t\t\tif !e.isOff(u) && o == nil {"},
 		{engineGuard, "\tcase decl.Kind == plan.VM && guestsOnly:", "\tcase decl.Kind == plan.VM:"},
 		{engineWant, "\tcase worst == pending || s.Verb != plan.Stop:\n", "\tcase worst == pending && kind != plan.VM || s.Verb != plan.Stop:\n"},
 	}},

@@ -147,10 +147,8 @@ func New(s Settings) *Engine {
 
 func (e *Engine) load(s Settings) {
 	n := s.Estate.Len()
-	newest := e.ledger.newest
 	e.settings, e.estate = s, s.Estate
-	e.ledger = newLedger(&e.settings)
-	e.ledger.newest = max(newest, s.Newest)
+	e.ledger = newLedger(&e.settings, e.ledger.newest)
 	e.course = newCourse(s.Estate, e.ledger.stages)
 	e.nodes, e.fed, e.firm, e.press = make([]node, n), make([]bool, n), make([]bool, n), make([]pressure, n)
 	e.foresight, e.watchesMains = foresight{}, watchesMains(&s.Policy)

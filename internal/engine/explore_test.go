@@ -371,10 +371,9 @@ func explore(t *testing.T, l *lab, known ...string) {
 }
 
 // What is known to be wrong with the engine, as the exploration finds it. What is there no more is to be taken out.
-const (
-	// Told to stop right before a crash, what is silent since is never proven off: nobody knows whether it took that (docs/adr/0016).
-	silentSince = "8: stuck: a person is waited for, although no system did anything wrong"
-)
+//
+// Told to stop right before a crash, what is silent since is never proven off: nobody knows whether it took that (docs/adr/0016).
+const silentSince = "8: stuck: a person is waited for, although no system did anything wrong"
 
 // TestExplore walks every history of two small estates, with budgets of what goes wrong. One has a UPS, four VMs, of which one is
 // off, on two hosts, and an array that only the return of its power starts; the other two UPSes, a host and storage on both, a host

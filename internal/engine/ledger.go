@@ -176,8 +176,9 @@ const (
 	backAgain          // and it was seen otherwise since: it is put back once more
 )
 
-func newLedger(s *Settings) ledger {
-	l := ledger{estate: s.Estate, newest: s.Newest, supply: make([]int, s.Estate.Len())}
+// newLedger makes the ledger of an estate on which no outage is open. Newest is the newest that the one before it knew of.
+func newLedger(s *Settings, newest string) ledger {
+	l := ledger{estate: s.Estate, newest: max(newest, s.Newest), supply: make([]int, s.Estate.Len())}
 	l.stages = append(l.stages, power.ProtectStage)
 	for _, st := range s.Policy.Shed {
 		l.stages = append(l.stages, st.Name)

@@ -375,9 +375,10 @@ func (e *Engine) renew(i int) {
 	if !probed(decl) || decl.Kind == plan.Supply {
 		return
 	}
+	rising := n.belief.rising
 	n.settled = plan.Unknown
 	n.belief.renew(e.nextOp)
-	if decl.Kind != plan.VM {
+	if n.belief.rising = rising; decl.Kind != plan.VM { // a VM comes up with its host, if that does
 		n.belief.rising = e.now.Add(bootTime(decl))
 		n.belief.boots = n.belief.rising
 	}

@@ -132,6 +132,10 @@ func (e *Engine) beginTest() {
 	if !e.testing() || e.test.phase != estimating || e.estimate.Serial < e.test.serial {
 		return
 	}
+	if e.journalLost {
+		e.endTest("the journal can't be written, so that nobody would know of it after a crash")
+		return
+	}
 	b := e.test
 	st := &e.supplies[e.ledger.supply[b.node]].state
 	atFloor := st.Left.Value * b.floor / max(st.Charge.Value, 1)

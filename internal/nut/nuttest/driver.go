@@ -38,7 +38,6 @@ type Driver struct {
 	result   int
 	log      []Command
 	obeyed   func(words []string) int // carries commands and SETs out; nil: a SET holds, a command does nothing
-	heard    chan struct{}            // closed and replaced with each entry of log
 	all      sync.WaitGroup
 }
 
@@ -49,7 +48,7 @@ type driverVar struct {
 
 func newDriver(t testing.TB, socket string) *Driver {
 	t.Helper()
-	d := &Driver{t: t, socket: socket, heard: make(chan struct{})}
+	d := &Driver{t: t, socket: socket}
 	d.Revive()
 	t.Cleanup(d.Kill)
 	return d
@@ -193,13 +192,6 @@ func (d *Driver) Sent() []string {
 	return lines
 }
 
-// Heard gives a channel that is closed at the next command.
-func (d *Driver) Heard() <-chan struct{} {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.heard
-}
-
 func (d *Driver) variable(name string) *driverVar {
 	for i := range d.vars {
 		if d.vars[i].name == name {
@@ -312,8 +304,6 @@ func (d *Driver) obey(c net.Conn, words []string) {
 		id, words = words[n-1], words[:n-2]
 	}
 	d.log = append(d.log, Command{At: time.Now(), Words: words})
-	close(d.heard)
-	d.heard = make(chan struct{})
 	result := d.result
 	switch do := d.obeyed; {
 	case result != 0:

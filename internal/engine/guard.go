@@ -52,7 +52,11 @@ func (e *Engine) ask(i int) {
 	switch w.verb {
 	case plan.Start:
 		for _, d := range e.broughtUp(i) {
-			if b := &e.nodes[d].belief; e.now.Sub(b.askedAt) > lookAge {
+			age := lookAge
+			if e.entry(d).shown == told { // it may go yet
+				age = proofAge
+			}
+			if e.isOld(d, age) {
 				e.await(i, d)
 			}
 		}

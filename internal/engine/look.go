@@ -58,16 +58,17 @@ func (e *Engine) answered(i int, ev Finished) {
 const mostDoubts = 3
 
 // asksAgain reports whether an answer is asked for once more before it is believed: it may be older than what a watch has
-// told since the question, or it says of a node that nobody told to that it is off, or on, where it was the other, or where the
+// told since the question, or it says of a node that nobody told to that it is off, or on, where it was otherwise, or where the
 // answer before it was.
 func (e *Engine) asksAgain(i int, state plan.State) bool {
 	n := &e.nodes[i]
 	b := &n.belief
 	older := n.question.told.After(n.question.asked)
-	settled := b.seen.State == plan.On || b.seen.State == plan.Off
-	counts := state == plan.Stopping && e.ledger.supply[i] >= 0 // down to its cut: what follows would be misread without
+	isSupply := e.ledger.supply[i] >= 0
+	known := b.seen.State == plan.On || b.seen.State == plan.Off || b.seen.State != plan.Unknown && !isSupply
+	counts := state == plan.Stopping && isSupply // down to its cut: what follows would be misread without
 	says := (state == plan.On || state == plan.Off || state == plan.Stopping && !counts) && n.work == nil && state != b.doubt
-	odd := says && (settled && state != b.seen.State || !settled && b.looks == 0)
+	odd := says && (known && state != b.seen.State || !known && b.looks == 0)
 	torn := says && b.doubt != plan.Unknown && b.doubts < mostDoubts // the last two disagree: it is one of them that was wrong
 	b.twice = state == b.doubt && state != plan.Unknown
 	if !odd && !torn {

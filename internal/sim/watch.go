@@ -26,8 +26,8 @@ func (s *simulation) show(i int) {
 // showAnswer tells the referee what a probe of a node answers.
 func (s *simulation) showAnswer(i int, outcome engine.Outcome, seen plan.Observation) {
 	says := outcome == engine.NoSuchThing || outcome == engine.Done && seen.State != plan.Unknown && seen.State != plan.Unreachable
-	others := seen.ByBMC && s.things[i].state != plan.Off // the BMC's word, of another machine
-	if !says || others {
+	byBMC := s.quiet(i) && (seen.State != plan.Off || s.things[i].state != plan.Off) // its own system said nothing, and the BMC nothing new
+	if !says || byBMC {
 		s.referee.Unanswered(s.now, i)
 		return
 	}

@@ -239,8 +239,8 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 		seen.State = e.believeBMC(i)
 	}
 	wasSilent := b.answer == plan.Unreachable || b.answer == plan.Unknown
-	if seen.State == plan.Off && b.answer == plan.Unreachable && decl.Kind != plan.VM && b.rising.IsZero() && e.feedOf(i) != feeds { // it may have its power again
-		b.rising = e.now.Add(bootTime(decl))
+	if seen.State == plan.Off {
+		e.offAfterSilence(i)
 	}
 	b.answer, b.askedAt, b.asked = seen.State, asked, true
 	if seen.State != plan.Unknown {
@@ -266,6 +266,14 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 	}
 	e.weigh(i)
 	e.followMotion(i, !same || wasSilent)
+}
+
+// offAfterSilence follows a machine that did not answer and says off, while what feeds it is not heard: it may have its power again.
+func (e *Engine) offAfterSilence(i int) {
+	decl, b := e.estate.Node(i), &e.nodes[i].belief
+	if b.answer == plan.Unreachable && decl.Kind != plan.VM && b.rising.IsZero() && e.feedOf(i) != feeds {
+		b.rising = e.now.Add(bootTime(decl))
+	}
 }
 
 // believeBMC gives what the word of a BMC is worth that its machine, which does not answer, is off. It may be of before a cycle; and

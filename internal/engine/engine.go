@@ -311,7 +311,7 @@ func (e *Engine) started() {
 // again. A machine that was told to stop may have come up again meanwhile, unseen.
 func (e *Engine) resumeWork() {
 	for i := range e.nodes {
-		n, decl, entry := &e.nodes[i], e.estate.Node(i), e.entry(i)
+		n, entry := &e.nodes[i], e.entry(i)
 		n.belief.epoch = e.nextOp
 		if entry.lit {
 			n.belief.rising = n.belief.boots
@@ -322,38 +322,43 @@ func (e *Engine) resumeWork() {
 			n.belief.falling = e.now.Add(proofStands)
 			e.armIdle(i)
 		}
-		if !last.open {
-			continue
+		if last.open {
+			e.resumeStep(i)
 		}
-		goal := plan.Down
-		if last.verb == plan.Start || last.verb == plan.Unprotect {
-			goal = plan.Up
-		}
-		id := e.course.find(i, last.verb, goal)
-		if id < 0 || decl.Kind == plan.Self { // this machine went down and is up again: it is us
-			verb, state := last.verb, plan.On
-			e.record(Record{Kind: HeldBack, Step: Step{Node: decl.ID, Verb: &verb, Attempt: last.attempt, State: &state}, Reason: "Ebbtide is back"})
-			continue
-		}
-		if last.verb == plan.Start {
-			n.belief.rising = e.now.Add(bootTime(decl))
-		}
-		w := &work{
-			step: id, verb: last.verb, rung: last.rung, phase: proving, answer: last.answer, resumed: true,
-			pace: pace{since: e.now, deadline: e.now.Add(max(decl.Time(last.rung).Within, firstLook))}, force: force{last.cause, last.reason},
-		}
-		if decl.Kind == plan.Person {
-			w.phase = asking
-		}
-		n.work = w
-		e.working++
-		if last.reach() != notReached {
-			w.placed = true
-			e.course.slots.Take(i)
-			e.count(i, last.rung == plan.Stop)
-		}
-		e.arm(i)
 	}
+}
+
+// resumeStep takes up the step of a node whose command had no result.
+func (e *Engine) resumeStep(i int) {
+	n, decl, last := &e.nodes[i], e.estate.Node(i), e.entry(i).last
+	goal := plan.Down
+	if last.verb == plan.Start || last.verb == plan.Unprotect {
+		goal = plan.Up
+	}
+	id := e.course.find(i, last.verb, goal)
+	if id < 0 || decl.Kind == plan.Self { // this machine went down and is up again: it is us
+		verb, state := last.verb, plan.On
+		e.record(Record{Kind: HeldBack, Step: Step{Node: decl.ID, Verb: &verb, Attempt: last.attempt, State: &state}, Reason: "Ebbtide is back"})
+		return
+	}
+	if last.verb == plan.Start {
+		n.belief.rising = e.now.Add(bootTime(decl))
+	}
+	w := &work{
+		step: id, verb: last.verb, rung: last.rung, phase: proving, answer: last.answer, resumed: true,
+		pace: pace{since: e.now, deadline: e.now.Add(max(decl.Time(last.rung).Within, firstLook))}, force: force{last.cause, last.reason},
+	}
+	if decl.Kind == plan.Person {
+		w.phase = asking
+	}
+	n.work = w
+	e.working++
+	if last.reach() != notReached {
+		w.placed = true
+		e.course.slots.Take(i)
+		e.count(i, last.rung == plan.Stop)
+	}
+	e.arm(i)
 }
 
 // reload takes a new estate and policy, while no outage is open.

@@ -50,11 +50,12 @@ func (e *Engine) feedOf(i int) feed {
 // mayHaveCycled reports whether the power of a node may have gone and come back unseen.
 func (e *Engine) mayHaveCycled(i int) bool { return e.feedOf(i) == maybeCycled }
 
-// hasNoPower reports whether a node is off for want of power: the outputs of all that feeds it are off, as they say themselves now.
+// hasNoPower reports whether a node is off for want of power: the outputs of all that feeds it are off, as they say themselves now. A VM
+// may run on another host.
 func (e *Engine) hasNoPower(i int) bool {
 	sources := e.estate.Sources(i)
 	gives := func(f int) bool { return !e.supplies[e.ledger.supply[f]].saysOff() }
-	return len(sources) > 0 && e.isCutOff(i) && !slices.ContainsFunc(sources, gives)
+	return len(sources) > 0 && e.estate.Node(i).Kind != plan.VM && e.isCutOff(i) && !slices.ContainsFunc(sources, gives)
 }
 
 // mayHaveRisen reports whether a node that does not answer may be on its way up, since what feeds it is not heard either, or was

@@ -58,17 +58,11 @@ func (e *Engine) overdue(i int) {
 	switch {
 	case w.phase == asking:
 		e.giveUp(i, "", "not confirmed within "+within+": passed over")
-	case !e.wanted(i) && e.finalLook(i):
 	case !e.wanted(i):
-		e.overdueUnwanted(i)
-	case takesDown(w.rung) && !e.wasSent(i) && e.settlesSoon(i): // it could not be told yet, and can be then
-		e.wait(i)
-	case takesDown(w.rung) && e.attempt(i) == 0 && e.showsUp(i) && !e.unsettled(i): // it was not told once, and can be now
-		e.again(i)
-	case w.verb == plan.Start && e.isStopping(i):
-		e.overdueStopping(i)
-	case w.verb == plan.Start && e.rises(i) && e.showsUp(i): // what time it lost before it took its command it gets
-		e.wait(i)
+		if !e.finalLook(i) {
+			e.overdueUnwanted(i)
+		}
+	case takesDown(w.rung) && e.isStillToBeTold(i), w.verb == plan.Start && e.isStillToCome(i):
 	case e.mayTryAgain(i):
 		e.again(i)
 	case w.verb == plan.Cut:
@@ -78,6 +72,32 @@ func (e *Engine) overdue(i int) {
 	default:
 		e.escalate(i, Overtime, "not proven within "+within)
 	}
+}
+
+// isStillToBeTold goes on with a stop whose time is over and that its node could not be told, if it can be, and reports whether it does.
+func (e *Engine) isStillToBeTold(i int) bool {
+	switch {
+	case !e.wasSent(i) && e.settlesSoon(i): // it can be then
+		e.wait(i)
+	case e.attempt(i) == 0 && e.showsUp(i) && !e.unsettled(i): // it can be now
+		e.again(i)
+	default:
+		return false
+	}
+	return true
+}
+
+// isStillToCome goes on with a start whose time is over, where its node is on its way, and reports whether it does.
+func (e *Engine) isStillToCome(i int) bool {
+	switch {
+	case e.isStopping(i):
+		e.overdueStopping(i)
+	case e.rises(i) && e.showsUp(i): // what time it lost before it took its command it gets
+		e.wait(i)
+	default:
+		return false
+	}
+	return true
 }
 
 // mayTryAgain reports whether the present rung has a try left.

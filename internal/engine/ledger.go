@@ -480,10 +480,13 @@ func (l *ledger) step(i int, r *Record) {
 		return
 	}
 	l.outage.nodes[i].step(verb, r)
-	if r.Kind == Intent && verb == plan.Start && l.estate.Node(i).Kind == plan.Outlet {
-		l.cycled(i, r)
-	}
-	if r.Kind == Intent && bringsUp(verb) || r.Kind == Reopened || r.Kind == Proven && verb == plan.Start {
+	switch {
+	case r.Kind == Intent && bringsUp(verb):
+		if verb == plan.Start && l.estate.Node(i).Kind == plan.Outlet {
+			l.cycled(i, r)
+		}
+		l.mayWrite(i)
+	case r.Kind == Reopened, r.Kind == Proven && verb == plan.Start:
 		l.mayWrite(i)
 	}
 	if k := l.supply[i]; k >= 0 && (verb == plan.Cut || r.Kind == Reopened) {

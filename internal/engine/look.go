@@ -64,20 +64,31 @@ func (e *Engine) asksAgain(i int, state plan.State) bool {
 	n := &e.nodes[i]
 	b := &n.belief
 	older := n.question.told.After(n.question.asked)
-	isSupply := e.ledger.supply[i] >= 0
-	known := b.seen.State == plan.On || b.seen.State == plan.Off || b.seen.State != plan.Unknown && !isSupply
-	counts := state == plan.Stopping && isSupply // down to its cut: what follows would be misread without
-	says := (state == plan.On || state == plan.Off || state == plan.Stopping && !counts) && n.work == nil && state != b.doubt
-	odd := says && (known && state != b.seen.State || !known && b.looks == 0)
-	torn := says && b.doubt != plan.Unknown && b.doubts < mostDoubts // the last two disagree: it is one of them that was wrong
+	torn := b.doubt != plan.Unknown && b.doubts < mostDoubts // the last two disagree: it is one of them that was wrong
 	b.twice = state == b.doubt && state != plan.Unknown
-	if !odd && !torn {
+	if n.work != nil || b.twice || !torn && !e.isOdd(i, state) || !e.tellsOfPower(i, state) {
 		b.doubt, b.doubts = plan.Unknown, 0
 		return older
 	}
 	b.doubt = state
 	b.doubts++
 	return true
+}
+
+// tellsOfPower reports whether an answer is one that may be wrong about a node's power. That an output counts down to its cut is not:
+// what follows would be misread without.
+func (e *Engine) tellsOfPower(i int, state plan.State) bool {
+	return state == plan.On || state == plan.Off || state == plan.Stopping && e.ledger.supply[i] < 0
+}
+
+// isOdd reports whether an answer is another than what is known of a node, or the first since then. Of an output only on and off are.
+func (e *Engine) isOdd(i int, state plan.State) bool {
+	b := &e.nodes[i].belief
+	known := b.seen.State == plan.On || b.seen.State == plan.Off || b.seen.State != plan.Unknown && e.ledger.supply[i] < 0
+	if !known {
+		return b.looks == 0
+	}
+	return state != b.seen.State
 }
 
 // observed takes what a watch told: it is as new as the moment.

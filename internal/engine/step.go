@@ -65,11 +65,8 @@ func (e *Engine) command(i int) {
 		e.enter(w, proving)
 		e.look(i, firstLook)
 		return
-	case bringsUp(w.rung) && (!e.fed[i] || e.journalLost):
-		e.holdBack(i, e.whyDown(i))
-		return
-	case takesDown(w.rung) && !e.wasSent(i) && w.force.cause != Hung && !e.isDark(i):
-		e.holdBack(i, "its power may be back")
+	case e.isUntimely(i) != "":
+		e.holdBack(i, e.isUntimely(i))
 		return
 	case e.unsettled(i):
 		e.backOff(i, slowestLook)
@@ -92,6 +89,18 @@ func (e *Engine) command(i int) {
 		return
 	}
 	e.send(i)
+}
+
+// isUntimely says why a command is not given now, for its node's power; "": it is.
+func (e *Engine) isUntimely(i int) string {
+	w := e.nodes[i].work
+	switch {
+	case bringsUp(w.rung) && (!e.fed[i] || e.journalLost):
+		return e.whyDown(i)
+	case takesDown(w.rung) && !e.wasSent(i) && w.force.cause != Hung && !e.isDark(i):
+		return "its power may be back"
+	}
+	return ""
 }
 
 // send gives the command of the present rung, its intent first.

@@ -79,8 +79,8 @@ const (
 
 // pressureOf finds how short the time of a supply's battery is.
 func (e *Engine) pressureOf(k int) pressure {
-	s, st, o := &e.supplies[k], e.standing(k), e.ledger.outage
-	if o.orders.hold || o.orders.abort || !s.state.Failing() || e.isBeingCut(k) || !st.stages[len(e.ledger.stages)-1] {
+	s := &e.supplies[k]
+	if !e.mayPress(k) {
 		return noPressure
 	}
 	left, _ := s.state.Outlook.At(pressing)
@@ -101,6 +101,12 @@ func (e *Engine) pressureOf(k int) pressure {
 		return forceVMs
 	}
 	return noPressure
+}
+
+// mayPress reports whether the shutdown for a supply that fails has begun, and nothing holds it.
+func (e *Engine) mayPress(k int) bool {
+	o := e.ledger.outage
+	return !o.orders.hold && !o.orders.abort && e.supplies[k].state.Failing() && !e.isBeingCut(k) && e.standing(k).stages[len(e.ledger.stages)-1]
 }
 
 // isDying reports whether a battery itself raises the alarm: its UPS says that it is low, or a cell gave out.

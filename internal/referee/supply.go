@@ -142,10 +142,10 @@ func (r *Referee) OutputBack(at time.Time, i int) {
 	r.follow(s)
 }
 
-// Uncut tells that a supply took a cut and does not make it: this is when it was due.
+// Uncut tells that a supply took a cut and does not make it: this is when it was due. Who has only just begun to look has not seen that.
 func (r *Referee) Uncut(at time.Time, i int) {
 	s := r.supplyAt(i)
-	s.uncut, s.uncutAt, s.looks, s.missed = true, at, 0, s.deaf
+	s.uncut, s.uncutAt, s.looks, s.missed = true, at, 0, s.deaf || at.Sub(r.resumed) < sinksIn
 	r.strand()
 }
 

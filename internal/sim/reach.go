@@ -133,6 +133,7 @@ func (s *simulation) withHost(host int) {
 	for _, u := range s.estate.Users(host) {
 		if t := &s.things[u]; t.boots && t.state == plan.Off && t.host == host {
 			s.meet(MetBootedWithHost)
+			s.referee.Followed(s.now, u, host)
 			s.boot(u, s.took(u, plan.Start))
 		}
 	}

@@ -72,7 +72,7 @@ var bugs = []bug{
 		{engineStep, "\tcase !w.placed:\n", "\tcase false:\n"},
 	}},
 	{name: "rule 9: limits are forgotten after a crash", edits: []edit{
-		{engineEngine, "\t\t\tw.placed = true\n\t\t\te.course.slots.Take(i)\n", "\t\t\tw.placed = true\n"},
+		{engineEngine, "\t\tw.placed = true\n\t\te.course.slots.Take(i)\n", "\t\tw.placed = true\n"},
 	}},
 	{name: "rule 10: a VM is stopped before its users", edits: []edit{
 		{enginePermit, "\t\t\tif !e.isOff(u) && !o.nodes[u].givenUp.Has(plan.Stop) && !e.hasNoPower(u) {", "\t\t\tif !e.isOff(u) && o == nil {"},
@@ -116,7 +116,7 @@ var bugs = []bug{
 	}},
 	{name: "belief: one look proves a node off", edits: []edit{
 		{engineEngine, "proofLooks   = 2 ", "proofLooks   = 1 "},
-		{engineLook, "says := (state == plan.On", "says := false && (state == plan.On"},
+		{engineLook, "return state == plan.On || state == plan.Off || state == plan.Stopping && e.ledger.supply[i] < 0", "return false"},
 		{engineGuard, "w.guard.rounds <= guardRounds && e.inDoubt(u) ||", "false ||"},
 	}},
 	{name: "belief: silence proves a node off that took no stop", edits: []edit{
@@ -164,7 +164,7 @@ var bugs = []bug{
 		{engineLook, "\tcase kind == plan.Host:\n\t\te.renewGuests(i)\n", ""},
 	}},
 	{name: "ledger: a crash forgets what was under way", edits: []edit{
-		{engineEngine, "\t\tif !last.open {\n\t\t\tcontinue", "\t\tif true {\n\t\t\tcontinue"},
+		{engineEngine, "\t\tif last.open {\n", "\t\tif false {\n"},
 	}},
 	{name: "ledger: the point of no return is forgotten", edits: []edit{
 		{engineLedger, "{ return s.out || s.cycle != uncut }", "{ return s.out }"},

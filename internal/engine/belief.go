@@ -276,10 +276,10 @@ func (e *Engine) offAfterSilence(i int) {
 	}
 }
 
-// believeBMC gives what the word of a BMC is worth that its machine, which does not answer, is off. It may be of before a cycle; and
-// whether the two have ever agreed is forgotten with a crash.
+// believeBMC gives what the word of a BMC is worth that its machine, which does not answer, is off. It may be of before a cycle, and
+// is if its output is off as far as is known: that is on again. And whether the two have ever agreed is forgotten with a crash.
 func (e *Engine) believeBMC(i int) plan.State {
-	if e.mayHaveCycled(i) || !e.resumedAt.IsZero() {
+	if e.mayHaveCycled(i) || e.feedOf(i) == unfed || !e.resumedAt.IsZero() {
 		return plan.Unreachable
 	}
 	return plan.Off

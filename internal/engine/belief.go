@@ -139,9 +139,11 @@ func (e *Engine) isProtected(i int) bool {
 	return !released && (b.seen.Protected == plan.Yes && b.answer == b.seen.State || e.staysProtected(i))
 }
 
-// isClean reports whether a cache is known to hold nothing that is not on its storage.
+// isClean reports whether a cache is known to hold nothing that is not on its storage. What it said before it fell silent counts where
+// this outage has shown it: an Unprotect of the one before may take effect at any time.
 func (e *Engine) isClean(i int) bool {
-	return e.nodes[i].belief.seen.Clean == plan.Yes || e.staysClean(i)
+	b := &e.nodes[i].belief
+	return b.seen.Clean == plan.Yes && b.answer == b.seen.State || e.staysClean(i)
 }
 
 // staysClean reports whether a cache that was proven clean does not answer now: it is, until something that may write to it comes up, or

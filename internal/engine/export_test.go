@@ -106,6 +106,7 @@ var ages = map[string]time.Duration{
 	"node.nextLook":       0,
 	"pace.deadline":       0,
 	"pace.next":           0,
+	"pace.from":           0,
 	"pace.since":          0, // whether there is one: how long ago is of the estimate, which is of whole steps there
 	"supply.cutDue":       cutMargin,
 	"output.onAt":         cutMargin + unwatched,

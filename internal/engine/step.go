@@ -112,6 +112,10 @@ func (e *Engine) send(i int) {
 		e.commit(i, w.rung)
 	case plan.Protect:
 		e.foundUnprotected(i)
+	case plan.Unprotect:
+		if e.holds(i, plan.Unprotect, 0) {
+			w.from = e.now.Add(proofStands)
+		}
 	default:
 	}
 	if k := e.ledger.supply[i]; k >= 0 && w.rung == plan.Cut {
@@ -339,11 +343,13 @@ func (e *Engine) lookOn(i int) {
 	e.look(i, min(max(e.nodes[i].work.pause, firstLook)*3/2, slowestLook))
 }
 
-// settles reports whether a look that shows a step done ends it: where an Unprotect may come late, the protection must be our own.
+// settles reports whether a look that shows a step done ends it: where an Unprotect may come late, the protection must be our own, and
+// what was so already when it was told so must have had time to show otherwise.
 func (e *Engine) settles(i int) bool {
 	entry := e.entry(i)
-	foreign := entry.late && e.nodes[i].work.verb == plan.Protect && !entry.last.open
-	return !foreign
+	w := e.nodes[i].work
+	foreign := entry.late && w.verb == plan.Protect && !entry.last.open
+	return !foreign && !e.nodes[i].belief.askedAt.Before(w.from)
 }
 
 // gone follows a node that no longer exists: that proves a stop, and nothing else.

@@ -143,6 +143,7 @@ var ages = map[string]time.Duration{
 	"referee.node.saidAt":        time.Minute,      // compared with node.toldAt
 	"referee.node.wentAt":        time.Minute,      // compared with Referee.resumed
 	"referee.supply.offAt":       time.Minute,      // slowness
+	"referee.supply.dueAt":       time.Minute,      // likewise
 	"referee.supply.since":       20 * time.Second, // what the explored policy asks for
 	"referee.supply.onlineAt":    time.Minute,      // compared with node.roused
 	"referee.supply.heardOn":     10 * time.Second, // settles

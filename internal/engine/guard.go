@@ -51,6 +51,9 @@ func (e *Engine) ask(i int) {
 	decl := e.estate.Node(i)
 	switch w.verb {
 	case plan.Start:
+		if w.guard.rounds == 1 && e.isOld(i, lookAge) { // it may be on its way down
+			e.await(i, i)
+		}
 		for _, d := range e.broughtUp(i) {
 			age := lookAge
 			if e.entry(d).shown == told { // it may go yet

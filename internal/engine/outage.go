@@ -276,8 +276,8 @@ func named(nodes []NodeState) string {
 
 // closeOutage puts the end on record, and forgets what was of the outage.
 func (e *Engine) closeOutage(reason string, notRestored ...NodeState) {
-	word := "outage"
-	if d := &e.ledger.outage.drill; d.was || d.on() {
+	word, o := "outage", e.ledger.outage
+	if d := &o.drill; d.was || d.on() {
 		word = ModeDrill
 	}
 	e.record(Record{Kind: Closed, Reason: reason, Nodes: notRestored})
@@ -299,6 +299,9 @@ func (e *Engine) closeOutage(reason string, notRestored ...NodeState) {
 		e.count(i, false)
 		n.work, n.asking = nil, false
 		n.question.guards = nil
+		if b := &n.belief; o.nodes[i].last.taken && b.answer != b.seen.State { // it was on before it took its stop
+			b.seen.State = plan.Unknown
+		}
 		n.timer++
 	}
 	e.surveying, e.working, e.resumedAt = 0, 0, time.Time{}

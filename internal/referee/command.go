@@ -76,7 +76,7 @@ func (r *Referee) Commanded(at time.Time, given Command) {
 	case c.Verb == plan.Protect:
 		c.node.deniedBefore, c.node.denied = c.node.denied, false
 	case c.Verb == plan.Cut:
-		r.cutGiven(c.Node)
+		r.cutGiven(at, c.Node)
 	}
 }
 

@@ -100,7 +100,7 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 		young := !other.heardAt.After(r.resumed) && at.Sub(r.resumed) < listens+slowness
 		unknown := other.deaf && (young || other.heardOut.IsZero()) // it was well when it fell silent
 		off := !other.output && at.Sub(other.offAt) >= slowness
-		return !other.online && !unknown && (other.due || off || !other.spent.IsZero() && at.Sub(other.spent) >= slowness)
+		return !other.online && !unknown && (other.due && at.Sub(other.dueAt) >= slowness || off || !other.spent.IsZero() && at.Sub(other.spent) >= slowness)
 	}
 	for _, i := range r.flights.nodes {
 		n, decl := &r.nodes[i], r.estate.Node(i)

@@ -208,7 +208,8 @@ func (r *Referee) ofNode(at time.Time, i int, rec *engine.Record) {
 		r.moved = at
 		r.fly(i, false)
 		tried := n.given.Has(*rec.Verb) || n.given.Has(plan.Force) || !n.vain.IsZero() || r.estate.Node(i).Kind == plan.Person || n.now.State == plan.Gone || n.now.State == plan.Stopping
-		if tried && (r.mayGo(i) || *rec.Verb == plan.Start || *rec.Verb == plan.Unprotect) {
+		hangs := n.given.Has(plan.Force) && n.now.State == plan.Stopping // and was powered off in vain
+		if tried && (r.mayGo(i) || hangs || *rec.Verb == plan.Start || *rec.Verb == plan.Unprotect) {
 			n.failed |= plan.VerbSet(*rec.Verb)
 		}
 		if *rec.Verb == plan.Cut && r.place[i] >= 0 { // it stays on

@@ -30,11 +30,12 @@ type supply struct {
 
 	committed   bool // to be cut: something was commanded that only its power cycle takes back
 	committedAt time.Time
-	cut         bool // its output was off then, or since then
-	made        bool // it went off since then
-	seen        bool // and was heard to be off, by a controller that was there to take it in: its return ends the cycle
-	due         bool // a cut was commanded that has not come
-	uncut       bool // it took its last cut and did not make it
+	cut         bool      // its output was off then, or since then
+	made        bool      // it went off since then
+	seen        bool      // and was heard to be off, by a controller that was there to take it in: its return ends the cycle
+	due         bool      // a cut was commanded that has not come
+	dueAt       time.Time // when that was
+	uncut       bool      // it took its last cut and did not make it
 	uncutAt     time.Time
 	looks       int       // at it since then
 	deaf        bool      // the last poll of it was not heard
@@ -158,8 +159,9 @@ func (r *Referee) lookedAtSupply(s *supply) {
 }
 
 // cutGiven follows the command of a cut.
-func (r *Referee) cutGiven(i int) {
+func (r *Referee) cutGiven(at time.Time, i int) {
 	s := r.supplyAt(i)
+	s.dueAt = at
 	s.due, s.uncut, s.missed, s.lost = s.output, false, false, true
 	r.follow(s)
 }

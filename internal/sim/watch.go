@@ -32,6 +32,9 @@ func (s *simulation) showAnswer(i int, outcome engine.Outcome, seen plan.Observa
 		return
 	}
 	t := &s.things[i]
+	if s.now.Before(t.staleUntil) && seen != s.view(i, t.state) {
+		return // it is of before
+	}
 	s.referee.Answered(s.now, i, t.liesAt > 0 && t.looks == t.liesAt || s.misled(i))
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"ebbtide/internal/plan"
@@ -60,6 +61,7 @@ type hesitation struct {
 	doubt  plan.State // Unknown: none is
 	doubts int        // how many such answers came in a row
 	twice  bool       // the newest answer was asked for again, and said the same
+	wavers bool       // its answers disagree, however often it is asked
 }
 
 // proof is what the belief that a node is off rests on, weakest first.
@@ -351,6 +353,11 @@ func (e *Engine) believeSilence(i int, question Op, asked time.Time) {
 	if decl.Kind == plan.VM && (e.mayHaveCome(i) || e.mayHaveCycled(i) && !e.hostIsOff(i)) { // its host may have come up since, and it with that
 		b.proof, b.looks, b.seen.State = noProof, 0, plan.Unknown
 	}
+	if b.proof == noProof && e.wentWithItsHost(i) {
+		b.proof, b.look, b.seenAt, b.looks = bySilence, question, asked, proofLooks
+		b.seen = plan.Observation{State: plan.Off, Detail: "does not answer, was off before, and what it runs on is off"}
+		return
+	}
 	if decl.OffAfter == 0 || b.unasked || e.silenceIsNothing(i) {
 		b.silent = time.Time{}
 		return
@@ -363,6 +370,40 @@ func (e *Engine) believeSilence(i int, question Op, asked time.Time) {
 	}
 	b.proof, b.look, b.seenAt, b.looks = bySilence, question, asked, proofLooks
 	b.seen = plan.Observation{State: plan.Off, Detail: "has not answered for " + plan.Span(decl.OffAfter) + " since it took its stop"}
+}
+
+// wentWithItsHost reports whether the host that a node runs on is proven off, and the node was off before that, on record: it was proven
+// so, or was so in the snapshot. After a crash of ours nothing else tells that, where all is asked through the host.
+func (e *Engine) wentWithItsHost(i int) bool {
+	if e.ledger.outage == nil {
+		return false
+	}
+	n, host := e.entry(i), e.hostOf(i)
+	return host >= 0 && e.provenOff(host) && (n.shown == shownOff || n.shown == asFound && n.snap.was == thenOff)
+}
+
+// hostOf gives the host that a node runs on, -1 if it runs on none: that of a VM, or one that something without feeds of its own needs.
+func (e *Engine) hostOf(i int) int {
+	decl := e.estate.Node(i)
+	if host, known := e.estate.Index(decl.Host); known && decl.Kind == plan.VM {
+		return host
+	}
+	if len(e.estate.Feeds(i)) > 0 {
+		return -1
+	}
+	at := slices.IndexFunc(e.estate.Needs(i), func(d int) bool { return e.estate.Node(d).Kind == plan.Host })
+	if at < 0 {
+		return -1
+	}
+	return e.estate.Needs(i)[at]
+}
+
+// silenceWillTell reports whether a node was off before Ebbtide was away, on record, does not answer, and will be proven off by that soon:
+// it is not told to stop a second time, unless time is short.
+func (e *Engine) silenceWillTell(i int) bool {
+	b, decl := &e.nodes[i].belief, e.estate.Node(i)
+	off := e.entry(i).shown == shownOff && e.acceptedStop(i) && !e.resumedAt.IsZero()
+	return off && e.press[i] == noPressure && !b.silent.IsZero() && b.proof == noProof && e.now.Sub(b.silent) < decl.OffAfter+failedLook
 }
 
 // silenceIsNothing reports whether a node may be silent for another reason than a stop that it took.

@@ -57,6 +57,7 @@ const (
 	leastFall     = 5.0              // percent: a smaller discharge tells nothing
 	beginWithin   = time.Minute      // for a UPS to discharge after it took the command, and for an estimate
 	excusedFor    = 30 * time.Second // after it was told to end, a supply that is still on battery has no excuse
+	excusedAgain  = 10 * time.Second // and after a restart, where it may not have been told before
 	endAgainAfter = 5 * time.Second  // a UPS that goes on is told again, then more rarely
 	endAgainSlow  = time.Minute
 	giveUpEnding  = 2 * time.Minute // in an outage, with more important things to do
@@ -340,7 +341,7 @@ func (e *Engine) endedTest() {
 // resumeTest ends a test that a crash left running: that comes before anything else.
 func (e *Engine) resumeTest() {
 	d := &e.ledger.outage.drill
-	if d.supply == 0 && d.phase != drillBattery || d.battery == notBegun && d.phase != drillBattery {
+	if d.battery == notBegun && d.phase != drillBattery {
 		return
 	}
 	if d.battery == testEnded {
@@ -351,15 +352,19 @@ func (e *Engine) resumeTest() {
 	}
 	e.test = e.newTest(d.supply)
 	e.test.resumed = true
-	told := d.battery == endTold
+	was := d.battery
 	switch {
-	case d.battery == testTold:
+	case was == testTold:
 		e.test.phase = beginning
-	case d.battery == testRuns, told:
+	case was >= testRuns:
 		e.test.phase = running
 	}
 	e.endTest("Ebbtide was away")
-	if told && !e.testing() { // an outage is under way: it has had its time
+	switch { // in an outage it has had its time, or most of it if it may not have been told
+	case e.testing():
+	case was == endTold:
+		e.test.toldAt = e.test.toldAt.Add(excusedAgain - excusedFor)
+	case was == endToldAgain:
 		e.test.toldAt = e.test.toldAt.Add(-excusedFor)
 	}
 }

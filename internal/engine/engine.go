@@ -33,6 +33,7 @@ type Engine struct {
 	course     course
 	nodes      []node
 	protectors []int // caches and clusters
+	hosts      []int
 	grid
 	haste
 	rehearsal
@@ -152,7 +153,7 @@ func (e *Engine) load(s Settings) {
 	e.course = newCourse(s.Estate, e.ledger.stages)
 	e.nodes, e.fed, e.firm, e.press = make([]node, n), make([]bool, n), make([]bool, n), make([]pressure, n)
 	e.foresight, e.watchesMains = foresight{}, watchesMains(&s.Policy)
-	e.supplies, e.protectors = nil, nil
+	e.supplies, e.protectors, e.hosts = nil, nil, nil
 	for k, at := range e.ledger.node {
 		e.supplies = append(e.supplies, supply{node: at, tracker: power.NewTracker(s.Supplies[e.declared(k)])})
 	}
@@ -161,6 +162,9 @@ func (e *Engine) load(s Settings) {
 		e.losses[i] = e.lossesOf(i)
 		if s.Estate.Node(i).Can.Has(plan.Protect) {
 			e.protectors = append(e.protectors, i)
+		}
+		if s.Estate.Node(i).Kind == plan.Host {
+			e.hosts = append(e.hosts, i)
 		}
 	}
 }
@@ -229,6 +233,7 @@ func (e *Engine) Apply(now time.Time, ev Event) []Effect {
 	e.now, e.out = now, nil
 	switch ev := ev.(type) {
 	case Started:
+		e.forgetPower()
 		e.started()
 	case Read:
 		e.read(ev.Reading)
@@ -273,14 +278,18 @@ func (e *Engine) Open() bool { return e.ledger.outage != nil }
 // Settings gives what the engine runs on now: after a Reload, the new ones.
 func (e *Engine) Settings() Settings { return e.settings }
 
-// started asks after everything once. A resumed engine takes up what its journal left open.
-func (e *Engine) started() {
-	for i := range e.nodes { // nobody knows what became of its power before
+// forgetPower takes that Ebbtide begins: what became of the power of a node before, nobody knows.
+func (e *Engine) forgetPower() {
+	for i := range e.nodes {
 		decl := e.estate.Node(i)
 		if decl.Kind != plan.VM && decl.Kind != plan.Supply && (decl.Kind != plan.Passive || e.ledger.outage != nil) {
 			e.nodes[i].belief.boots = e.now.Add(bootTime(decl))
 		}
 	}
+}
+
+// started asks after everything once. A resumed engine takes up what its journal left open.
+func (e *Engine) started() {
 	if e.ledger.outage != nil {
 		e.movedAt, e.resumedAt = e.now, e.now
 		e.record(Record{Kind: Gap, Reason: "Ebbtide was away, and goes on"})
@@ -314,7 +323,7 @@ func (e *Engine) resumeWork() {
 		n, entry := &e.nodes[i], e.entry(i)
 		n.belief.epoch = e.nextOp
 		if entry.lit {
-			n.belief.rising = n.belief.boots
+			n.belief.rising = n.belief.boots // a VM comes up with its host, if that does
 		}
 		last := entry.last
 		maybeSent := last.open && last.verb == plan.Stop && last.answer == noAnswer
@@ -346,7 +355,7 @@ func (e *Engine) resumeStep(i int) {
 	}
 	w := &work{
 		step: id, verb: last.verb, rung: last.rung, phase: proving, answer: last.answer, resumed: true,
-		pace: pace{since: e.now, deadline: e.now.Add(max(decl.Time(last.rung).Within, firstLook))}, force: force{last.cause, last.reason},
+		pace: pace{since: e.now, sent: e.now, deadline: e.now.Add(max(decl.Time(last.rung).Within, firstLook))}, force: force{last.cause, last.reason},
 	}
 	if decl.Kind == plan.Person {
 		w.phase = asking

@@ -246,10 +246,14 @@ func (e *Engine) findUsers(i int) []int {
 	return users
 }
 
-// otherwiseFed reports whether a node keeps its power when this supply is cut: another one that feeds it does, or what it
-// stands on.
+// otherwiseFed reports whether a node keeps its power when this supply is cut: it draws it from another one that is live, or none of it
+// from this one. What is only reached through something on this supply loses its network.
 func (e *Engine) otherwiseFed(node, supply int) bool {
-	return slices.ContainsFunc(e.estate.Feeds(node), func(f int) bool {
+	sources := e.estate.Sources(node)
+	if len(sources) > 0 && !slices.Contains(sources, supply) {
+		return true
+	}
+	return slices.ContainsFunc(sources, func(f int) bool {
 		k := e.ledger.supply[f]
 		return f != supply && k >= 0 && e.live(k)
 	})

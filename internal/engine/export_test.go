@@ -107,7 +107,8 @@ var ages = map[string]time.Duration{
 	"pace.deadline":       0,
 	"pace.next":           0,
 	"pace.from":           0,
-	"pace.since":          0, // whether there is one: how long ago is of the estimate, which is of whole steps there
+	"pace.since":          0,               // whether there is one: how long ago is of the estimate, which is of whole steps there
+	"pace.sent":           2 * time.Minute, // compared with what a stop may take
 	"supply.cutDue":       cutMargin,
 	"output.onAt":         cutMargin + unwatched,
 	"test.since":          beginWithin,
@@ -127,22 +128,23 @@ var ages = map[string]time.Duration{
 	"gauge.at":            2 * time.Minute,
 	"battery.at":          time.Minute,
 
-	"referee.Referee.heldUntil":  time.Minute,
-	"referee.Referee.moved":      2 * time.Minute, // patience
-	"referee.Referee.resumed":    time.Minute,     // listens, and compared with node.roused
-	"referee.intent.at":          time.Minute,     // slowness
-	"referee.node.toldAt":        time.Minute,     // more than the explored stops may take
-	"referee.node.toldAtBefore":  time.Minute,
-	"referee.node.fell":          time.Minute, // freshLook
-	"referee.node.roused":        time.Minute, // more than the explored starts may take
-	"referee.node.rousedBefore":  time.Minute,
-	"referee.node.started":       time.Minute,
-	"referee.node.began":         time.Minute,
-	"referee.node.meddled":       time.Minute,      // closing
-	"referee.node.vain":          time.Minute,      // guarded
+	"referee.Referee.heldUntil": time.Minute,
+	"referee.Referee.moved":     2 * time.Minute, // patience
+	"referee.Referee.resumed":   time.Minute,     // listens, and compared with node.roused
+	"referee.intent.at":         time.Minute,     // slowness
+	"referee.node.toldAt":       time.Minute,     // more than the explored stops may take
+	"referee.node.toldAtBefore": time.Minute,
+	"referee.node.fell":         time.Minute, // freshLook
+	"referee.node.roused":       time.Minute, // more than the explored starts may take
+	"referee.node.rousedBefore": time.Minute,
+	"referee.node.started":      time.Minute,
+	"referee.node.began":        time.Minute,
+	"referee.node.meddled":      time.Minute,                                        // closing
+	"referee.node.vain":         time.Minute, "referee.node.vainSince": time.Minute, // guarded
 	"referee.node.saidAt":        time.Minute,      // compared with node.toldAt
 	"referee.node.wentAt":        time.Minute,      // compared with Referee.resumed
 	"referee.supply.offAt":       time.Minute,      // slowness
+	"referee.supply.litAt":       time.Minute,      // missedPoll
 	"referee.supply.dueAt":       time.Minute,      // likewise
 	"referee.supply.since":       20 * time.Second, // what the explored policy asks for
 	"referee.supply.onlineAt":    time.Minute,      // compared with node.roused

@@ -47,15 +47,51 @@ func (e *Engine) feedOf(i int) feed {
 	return first
 }
 
+// isUnfed reports whether nothing that is sent to a node reaches it as it is. What answers although the outputs of all that feeds it have
+// gone off has its power from elsewhere: a VM from another host, a machine from where nobody has told.
+func (e *Engine) isUnfed(i int) bool {
+	if e.feedOf(i) != unfed {
+		return false
+	}
+	isOff := func(f int) bool { return e.standing(e.ledger.supply[f]).cycle.isDark() }
+	answers := e.nodes[i].belief.answer == plan.On // and not of before: see wentOff
+	return !answers || slices.ContainsFunc(e.estate.Sources(i), func(f int) bool { return !isOff(f) })
+}
+
 // mayHaveCycled reports whether the power of a node may have gone and come back unseen.
 func (e *Engine) mayHaveCycled(i int) bool { return e.feedOf(i) == maybeCycled }
 
-// hasNoPower reports whether a node is off for want of power: the outputs of all that feeds it are off, as they say themselves now. A VM
-// may run on another host.
+// hasNoPower reports whether a node is off for want of power: it does not answer, and the outputs of all that feeds it are off, as they
+// say themselves now. A VM, and with it what runs in it, may be on any host that is not off.
 func (e *Engine) hasNoPower(i int) bool {
+	if !e.isCutOff(i) || !e.isMute(i) {
+		return false
+	}
+	runs := func(h int) bool { return !e.isOff(h) && !e.hasNoPower(h) }
+	if e.estate.Node(i).Kind == plan.VM && slices.ContainsFunc(e.hosts, runs) {
+		return false
+	}
+	if slices.ContainsFunc(e.estate.Needs(i), func(d int) bool { return e.estate.Node(d).Kind == plan.VM && !e.hasNoPower(d) }) {
+		return false
+	}
 	sources := e.estate.Sources(i)
 	gives := func(f int) bool { return !e.supplies[e.ledger.supply[f]].saysOff() }
-	return len(sources) > 0 && e.estate.Node(i).Kind != plan.VM && e.isCutOff(i) && !slices.ContainsFunc(sources, gives)
+	return len(sources) > 0 && !slices.ContainsFunc(sources, gives)
+}
+
+// isMute reports whether the newest look at a node had no answer, or it can't be asked.
+func (e *Engine) isMute(i int) bool {
+	answer := e.nodes[i].belief.answer
+	return e.looked(i) && (answer == plan.Unreachable || answer == plan.Unknown)
+}
+
+// runsOn reports whether a node answers although something that it needs has lost its power, and has to go for something else: a VM that
+// was started on another host, or a machine whose UPS is wrong about its output.
+func (e *Engine) runsOn(i, stage int) bool {
+	o := e.ledger.outage
+	return e.showsUp(i) && slices.ContainsFunc(e.estate.Needs(i), func(d int) bool {
+		return e.estate.Node(d).Kind != plan.Supply && (!o.cut[d] && o.due[stage][d] || e.runsOn(d, stage))
+	})
 }
 
 // mayHaveRisen reports whether a node that does not answer may be on its way up, since what feeds it is not heard either, or was

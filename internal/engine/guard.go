@@ -54,15 +54,7 @@ func (e *Engine) ask(i int) {
 		if w.guard.rounds == 1 && e.isOld(i, lookAge) { // it may be on its way down
 			e.await(i, i)
 		}
-		for _, d := range e.broughtUp(i) {
-			age := lookAge
-			if e.entry(d).shown == told { // it may go yet
-				age = proofAge
-			}
-			if e.isOld(d, age) {
-				e.await(i, d)
-			}
-		}
+		e.awaitGround(i)
 	case plan.Unprotect:
 		if e.isOld(i, proofAge) {
 			e.await(i, i)
@@ -84,11 +76,24 @@ func (e *Engine) ask(i int) {
 	e.passWhenAnswered(i)
 }
 
+// awaitGround waits for what a node stands on, where its word is too old for a start.
+func (e *Engine) awaitGround(i int) {
+	for _, d := range e.broughtUp(i) {
+		age := lookAge
+		if e.entry(d).shown == told { // it may go yet
+			age = proofAge
+		}
+		if e.isOld(d, age) {
+			e.await(i, d)
+		}
+	}
+}
+
 // awaitUsers waits for those that use a node and whose word is missing, or too old.
 func (e *Engine) awaitUsers(i int) {
 	w := e.nodes[i].work
 	for _, u := range e.usersOf(i) {
-		if e.hasNoPower(u) {
+		if e.hasNoPower(u) && !e.isOld(u, proofStands) {
 			continue
 		}
 		if w.guard.rounds <= guardRounds && e.inDoubt(u) || w.guard.rounds > 1 && e.asksOn(i, u, w.guard.rounds) {
@@ -124,7 +129,7 @@ func (e *Engine) stranded(i int) bool {
 }
 
 // awaitLate waits for a look at each protection that was not looked at for a while, or that a late Unprotect may have taken
-// off: a command that was given up in an earlier outage may do so too, and so may a person.
+// off: a command that was given up in an earlier outage may do so too, and so may a person, who may also have switched on what was off.
 func (e *Engine) awaitLate(i int) {
 	for _, c := range e.protectors {
 		n, b := e.entry(c), &e.nodes[c].belief
@@ -132,7 +137,7 @@ func (e *Engine) awaitLate(i int) {
 		if n.late {
 			age = proofAge
 		}
-		if c != i && e.goesDown(c) && b.seen.Protected == plan.Yes && !e.isOff(c) && e.now.Sub(b.askedAt) > age {
+		if c != i && e.goesDown(c) && (b.seen.Protected == plan.Yes || e.isOff(c)) && e.isOld(c, age) {
 			e.await(i, c)
 		}
 	}
@@ -324,7 +329,13 @@ func (e *Engine) notOff(i int) (on []string, doubtful, guestsOnly bool) {
 // the same, without the return that a commanded cut gives.
 func (e *Engine) cutWithWhatIsOn(i int) {
 	w := e.nodes[i].work
-	if on, doubtful, _ := e.notOff(i); len(on) > 0 || doubtful || e.worst(w.step) != proven {
+	var on []string
+	for _, u := range e.usersOf(i) {
+		if !e.provenOff(u) && !e.hasNoPower(u) {
+			on = append(on, e.id(u))
+		}
+	}
+	if len(on) > 0 || e.worst(w.step) != proven {
 		w.force = force{Pressed, e.press[i].String()}
 		if len(on) > 0 {
 			w.force.reason += "; not proven off: " + strings.Join(on, ", ")

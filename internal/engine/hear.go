@@ -21,7 +21,7 @@ var hearings = [...]hearing{
 	{"its output was off, and is on: at once, since nothing may be stopped on what was known before", isOnAgain, func(e *Engine, k int) { e.backOn(k, "its output was off") }},
 	{"it is silent, and its battery may have given out meanwhile: what it feeds may have its power again when it is heard", mayGiveOut, func(e *Engine, k int) { e.supplies[k].lapse = mayBeOut }},
 	{"it has been silent for long: its output may have been off", isDeaf, func(e *Engine, k int) { e.supplies[k].lapse = wasDeaf }},
-	{"its battery may have given out while it was silent, and it fails still, or again: what it feeds may be on its way up", isLitInDoubt, (*Engine).litInDoubt},
+	{"its battery may have given out while it was silent, or its mains failed then, and it fails still, or again: what it feeds may be on its way up", isLitInDoubt, (*Engine).litInDoubt},
 	{"Ebbtide was away, and it is on battery, as before", isOnBatteryStill, (*Engine).stillOnBattery},
 	{"Ebbtide was away, and it has neither failed before nor fails now", isWellStill, func(e *Engine, k int) { e.supplies[k].lapse = noLapse }},
 	{"it was silent for long, or Ebbtide was away, and it does not fail", isWellAgain, (*Engine).heardAgain},
@@ -92,7 +92,7 @@ func mayGiveOut(e *Engine, k int) bool {
 
 func isLitInDoubt(e *Engine, k int) bool {
 	s := &e.supplies[k]
-	return s.lapse == mayBeOut && s.isHeardOn() && s.state.Failing()
+	return (s.lapse == mayBeOut || s.lapse == wasDeaf && !e.standing(k).out) && s.isHeardOn() && s.state.Failing()
 }
 
 func isOnBatteryStill(e *Engine, k int) bool {
@@ -122,16 +122,32 @@ func (e *Engine) noteOff(k int) {
 func (e *Engine) wentOff(k int) {
 	s := &e.supplies[k]
 	s.output.offSeen = true
-	if e.nodes[s.node].work != nil {
-		e.nodes[s.node].belief.seen.State = plan.Off
-		e.prove(s.node, "", "its output is off")
-		return
-	}
 	why := "its output is off"
-	if e.standing(k).cycle < cutSent {
-		why = "its output went off before it was cut"
+	switch working := e.nodes[s.node].work != nil; {
+	case working && e.given(s.node):
+		e.nodes[s.node].belief.seen.State = plan.Off
+		e.prove(s.node, "", why)
+	default:
+		if e.standing(k).cycle < cutSent {
+			why = "its output went off before it was cut"
+		}
+		e.record(Record{Kind: Mains, Cause: Dark, Power: Power{Supplies: []string{e.id(s.node)}}, Reason: why})
+		if working {
+			e.holdBack(s.node, why)
+		}
 	}
-	e.record(Record{Kind: Mains, Cause: Dark, Power: Power{Supplies: []string{e.id(s.node)}}, Reason: why})
+	e.askWhoAnswers(s.node)
+}
+
+// askWhoAnswers asks after all that an output which has gone off takes the power from: what they said before says nothing now.
+func (e *Engine) askWhoAnswers(supply int) {
+	for _, i := range e.estate.Dependents(supply) {
+		if e.isCutOff(i) && probed(e.estate.Node(i)) {
+			b := &e.nodes[i].belief
+			b.epoch, b.answer, b.asked = e.nextOp, plan.Unknown, false
+			e.probe(i)
+		}
+	}
 }
 
 // heardAgain follows a supply that was deaf and is on line: its load may have been off and on again meanwhile. Where

@@ -79,7 +79,7 @@ func (e *Engine) isStillToBeTold(i int) bool {
 	switch {
 	case !e.wasSent(i) && e.settlesSoon(i): // it can be then
 		e.wait(i)
-	case e.attempt(i) == 0 && e.showsUp(i) && !e.unsettled(i): // it can be now
+	case e.tries(i) == 0 && e.showsUp(i) && !e.unsettled(i): // it can be now
 		e.again(i)
 	default:
 		return false
@@ -142,7 +142,8 @@ func (e *Engine) again(i int) {
 func (e *Engine) overdueUnwanted(i int) {
 	w, decl := e.nodes[i].work, e.estate.Node(i)
 	if e.hangs(i) && w.rung == plan.Stop && decl.Can.Has(plan.Force) {
-		if e.ledger.outage.orders.hold || e.lowerRiskWaits(i) {
+		goesStill := e.now.Before(w.sent.Add(decl.Time(plan.Stop).Within)) // one that refused it may do it all the same, and take its time
+		if e.ledger.outage.orders.hold || e.lowerRiskWaits(i) || goesStill {
 			e.wait(i)
 			return
 		}

@@ -117,6 +117,7 @@ type command struct {
 	open    bool // neither proven nor given up nor held back
 	answer  answer
 	earlier reach // of the step's earlier commands
+	was     shown // what the records showed of its power before the step
 	taken   bool  // a stop was accepted, and nothing since can have started the node again
 	cause   Cause
 	reason  string
@@ -557,13 +558,13 @@ func (s *standing) cut(r *Record) {
 }
 
 func (n *entry) begun(verb plan.Verb, r *Record) {
-	earlier := notReached
+	earlier, was := notReached, n.shown
 	if n.last.open && n.last.verb == verb {
-		earlier = n.last.reach()
+		earlier, was = n.last.reach(), n.last.was
 	}
 	n.last = command{
 		verb: verb, rung: *r.Verb, op: r.Op, attempt: r.Attempt, open: true, cause: r.Cause, reason: r.Reason,
-		earlier: earlier, taken: n.last.taken && verb != plan.Start,
+		earlier: earlier, was: was, taken: n.last.taken && verb != plan.Start,
 	}
 	switch verb {
 	case plan.Stop, plan.Cut, plan.Start:
@@ -595,6 +596,9 @@ func (n *entry) answered(verb plan.Verb, r *Record) {
 		n.lit = n.lit && verb != plan.Stop
 	case Unreached:
 		n.last.answer = unreached
+		if n.shown == told && n.last.reach() == notReached { // nothing of the step has come to it
+			n.shown = n.last.was
+		}
 	case TimedOut:
 		n.last.answer = unknown
 		n.late = n.late || verb == plan.Unprotect
@@ -610,7 +614,7 @@ func (n *entry) proven(verb plan.Verb) {
 	case plan.Stop, plan.Cut:
 		n.shown, n.lit, n.early, n.snap.past = shownOff, false, false, true
 	case plan.Start:
-		n.shown, n.lit = shownOn, false
+		n.shown, n.lit, n.last.taken = shownOn, false, false
 	case plan.Protect:
 		if n.settings == changing || n.settings == announced {
 			n.settings = protected
@@ -700,7 +704,7 @@ func (l *ledger) settle() {
 	}
 	o.lost, o.cut = lost, l.goesDark(func(s *standing) bool { return s.cycle >= cutProven })
 	for st := range o.due {
-		o.due[st] = l.goesDark(func(s *standing) bool { return s.stages[st] })
+		o.due[st] = l.goesDark(func(s *standing) bool { return s.stages[st] || s.cycle.isDark() })
 	}
 }
 
@@ -753,7 +757,8 @@ const (
 	notBegun batteryTest = iota
 	testTold
 	testRuns
-	endTold
+	endTold      // and that may not have left before a crash
+	endToldAgain // one of the two has
 	testEnded
 )
 
@@ -769,6 +774,8 @@ func (d *drill) follow(r *Record) {
 		d.battery = testTold
 	case r.Kind == Proven && *r.Verb == plan.Discharge:
 		d.battery = testRuns
+	case r.Kind == Intent && d.battery >= endTold:
+		d.battery = endToldAgain
 	case r.Kind == Intent:
 		d.battery = endTold
 	case *r.Verb == plan.EndDischarge && (r.Kind == Proven || r.Kind == Failed):

@@ -54,7 +54,8 @@ func (e *Engine) answered(i int, ev Finished) {
 	}
 }
 
-// mostDoubts is how often in a row a node is asked again because its last two answers disagree.
+// mostDoubts is how often in a row a node is asked again because its last two answers disagree, and half as often as it is asked
+// again at all before it is taken to waver: then each answer counts as it comes, and none is asked for again at once.
 const mostDoubts = 3
 
 // asksAgain reports whether an answer is asked for once more before it is believed: it may be older than what a watch has
@@ -66,7 +67,13 @@ func (e *Engine) asksAgain(i int, state plan.State) bool {
 	older := n.question.told.After(n.question.asked)
 	torn := b.doubt != plan.Unknown && b.doubts < mostDoubts // the last two disagree: it is one of them that was wrong
 	b.twice = state == b.doubt && state != plan.Unknown
-	if n.work != nil || b.twice || !torn && !e.isOdd(i, state) || !e.tellsOfPower(i, state) {
+	if state == b.seen.State || b.twice {
+		b.wavers = false
+	}
+	if b.doubts >= 2*mostDoubts {
+		b.wavers = true
+	}
+	if n.work != nil || b.twice || b.wavers || !torn && !e.isOdd(i, state) || !e.tellsOfPower(i, state) {
 		b.doubt, b.doubts = plan.Unknown, 0
 		return older
 	}
@@ -106,7 +113,7 @@ func (e *Engine) see(i int, seen plan.Observation, question Op, asked time.Time)
 		seen.State = plan.Off // its own readings say that the output is off still
 	}
 	e.believe(i, seen, question, asked)
-	if n.belief.looks == 1 && n.belief.answer == n.belief.seen.State && (seen.State == plan.On || seen.State == plan.Off) {
+	if n.belief.looks == 1 && !n.belief.wavers && n.belief.answer == n.belief.seen.State && (seen.State == plan.On || seen.State == plan.Off) {
 		e.probe(i) // one look proves nothing
 	}
 	e.settleIn(i)
@@ -153,11 +160,12 @@ func (e *Engine) renewBehind(outlet int) {
 	}
 }
 
-// renewGuests begins a new epoch of the VMs on a host that went off or came up: they went with it, and may start with it.
+// renewGuests begins a new epoch of the VMs on a host that went off or came up, and of what else runs on it: they went with it, and may
+// start with it.
 func (e *Engine) renewGuests(host int) {
 	for _, u := range e.estate.Users(host) {
-		decl, n := e.estate.Node(u), &e.nodes[u]
-		if decl.Kind != plan.VM || e.isOff(host) && e.isOff(u) {
+		n := &e.nodes[u]
+		if e.hostOf(u) != host || e.isOff(host) && e.isOff(u) {
 			continue
 		}
 		n.belief.epoch = e.nextOp

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -230,11 +231,12 @@ func (e *Engine) looksOver() bool {
 // close ends the outage: everything that was on is on, or reported.
 func (e *Engine) close() {
 	missing, doubtful, touched := e.notRestored()
+	unseen := e.goneMeanwhile()
 	var reasons []string
 	switch {
 	case len(missing) > 0:
 		reasons = append(reasons, "not brought back: "+named(missing))
-	case len(doubtful) > 0:
+	case len(doubtful)+len(unseen) > 0:
 	case !touched && !e.ledger.outage.drill.was && !e.ledger.outage.drill.on():
 		reasons = append(reasons, "power is back; nothing had to be done")
 	default:
@@ -243,7 +245,26 @@ func (e *Engine) close() {
 	if len(doubtful) > 0 {
 		reasons = append(reasons, "not seen before the outage, and not on now: "+named(doubtful))
 	}
-	e.closeOutage(strings.Join(reasons, "; "), append(missing, doubtful...)...)
+	if len(unseen) > 0 {
+		reasons = append(reasons, "on before the outage, and not now, for what happened while Ebbtide was away: "+named(unseen))
+	}
+	e.closeOutage(strings.Join(reasons, "; "), slices.Concat(missing, doubtful, unseen)...)
+}
+
+// goneMeanwhile lists what was on when the outage began, came into its snapshot as off or not at all, and is not on now: its power may
+// have failed while Ebbtide was away, and a person is to look.
+func (e *Engine) goneMeanwhile() []NodeState {
+	if e.resumedAt.IsZero() {
+		return nil
+	}
+	var gone []NodeState
+	for i := range e.nodes {
+		n, decl := e.entry(i), e.estate.Node(i)
+		if n.snap.seenOn && !n.snap.on() && !n.snap.silent() && !n.touched() && decl.Kind != plan.Supply && e.looked(i) && !e.showsUp(i) {
+			gone = append(gone, NodeState{Node: decl.ID, State: e.nodes[i].belief.answer})
+		}
+	}
+	return gone
 }
 
 // notRestored lists what was on and is not, or was changed and is not put back; and what could not be asked when the outage
@@ -288,7 +309,7 @@ func (e *Engine) closeOutage(reason string, notRestored ...NodeState) {
 	e.notify(len(notRestored) > 0, "the "+word+over+reason)
 	for k := range e.supplies {
 		s := &e.supplies[k]
-		s.gate, s.turned, s.pressure, s.onLoad = false, false, noPressure, noPressure
+		s.gate, s.turned, s.pressure, s.onLoad, s.told = false, false, noPressure, noPressure, noPressure
 		s.cutDue, s.output.offSeen, s.lapse = time.Time{}, false, noLapse
 	}
 	for i := range e.nodes {
@@ -352,6 +373,8 @@ func (e *Engine) lookAgain(i int) {
 	switch k := e.ledger.supply[i]; {
 	case k >= 0 && o.supplies[k].cycle >= cutSent:
 		n.nextLook = e.now.Add(failedLook / 3)
+	case e.silenceWillTell(i):
+		n.nextLook = e.now.Add(slowestLook)
 	case o.nodes[i].givenUp != 0, silent, moving, e.rises(i):
 		n.nextLook = e.now.Add(failedLook)
 	default:

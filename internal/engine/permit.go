@@ -189,19 +189,22 @@ func dataIsSafe(e *Engine, i int, rung plan.Verb) string {
 		return ""
 	}
 	if c := slices.IndexFunc(e.protectors, func(c int) bool { return e.isBare(c) && e.comesBefore(c, i) }); c >= 0 {
-		return e.id(e.protectors[c]) + " is not protected"
+		if e.nodes[e.protectors[c]].belief.seen.Protected == plan.No {
+			return e.id(e.protectors[c]) + " is not protected"
+		}
+		return e.id(e.protectors[c]) + " has not shown yet that it is protected"
 	}
 	return ""
 }
 
 // keepsDirty reports whether a cache that keeps its data on a node is not proven clean.
 func (e *Engine) keepsDirty(cache, i int) bool {
-	return e.estate.Node(cache).Can.Has(plan.Flush) && slices.Contains(e.estate.Needs(cache), i) && !e.isOff(cache) && !e.isClean(cache)
+	return e.estate.Node(cache).Can.Has(plan.Flush) && slices.Contains(e.estate.Needs(cache), i) && !e.isOff(cache) && !e.isClean(cache) && !e.hasNoPower(cache)
 }
 
 // isBare reports whether a cache or a cluster goes down, is not known to be protected, and was not given up.
 func (e *Engine) isBare(c int) bool {
-	return e.goesDown(c) && !e.isOff(c) && !e.isProtected(c) && !e.entry(c).givenUp.Has(plan.Protect)
+	return e.goesDown(c) && !e.isOff(c) && !e.isProtected(c) && !e.entry(c).givenUp.Has(plan.Protect) && !e.hasNoPower(c)
 }
 
 // comesBefore reports whether a cache or a cluster is protected before a node is stopped.

@@ -132,7 +132,7 @@ func (e *Engine) send(i int) {
 	if w.since.IsZero() {
 		w.since = e.now
 	}
-	w.op, w.answer, w.resumed = e.newOp(i), noAnswer, false
+	w.op, w.answer, w.resumed, w.sent = e.newOp(i), noAnswer, false, e.now
 	verb := w.rung
 	if !e.record(Record{Kind: Intent, Step: Step{Op: w.op, Node: decl.ID, Verb: &verb, Attempt: attempt, State: e.unanswered(i)}, Reason: w.force.reason, Cause: w.force.cause}) {
 		delete(e.ops, w.op)
@@ -172,7 +172,7 @@ func (e *Engine) unsettled(i int) bool {
 	case plan.Start:
 		return e.isStopping(i) || e.isLeaving(i) || !e.looked(i) || n.belief.doubt != plan.Unknown
 	case plan.Stop, plan.Force:
-		return e.unheardFor(i) >= 0 || probed(e.estate.Node(i)) && (e.rises(i) || !e.looked(i) || e.mayHaveRisen(i) || e.feedOf(i) == unfed || e.nodes[i].belief.answer == plan.Off)
+		return e.unheardFor(i) >= 0 || probed(e.estate.Node(i)) && (e.rises(i) || !e.looked(i) || e.mayHaveRisen(i) || e.isUnfed(i) || e.nodes[i].belief.answer == plan.Off)
 	default:
 		return false
 	}
@@ -235,6 +235,8 @@ func (e *Engine) setInMotion(i int, outcome Outcome) {
 		b.departure = notSeen
 	}
 	switch {
+	case rung == plan.Start && outcome == Refused: // what refuses may do it all the same
+		b.rising, b.boots = b.boots, e.now.Add(bootTime(e.estate.Node(i)))
 	case rung == plan.Start && outcome != Done && outcome != TimedOut: // it was not told
 		b.rising = b.boots
 	case takesDown(rung) && (outcome == Busy || outcome == Unreached):
@@ -265,9 +267,12 @@ func (e *Engine) backOff(i int, slowest time.Duration) {
 	e.arm(i)
 }
 
-// look asks after a node after a while.
+// look asks after a node after a while, and not for ever.
 func (e *Engine) look(i int, after time.Duration) {
 	w := e.nodes[i].work
+	if w.deadline.IsZero() {
+		w.deadline = e.now.Add(max(e.estate.Node(i).Time(w.rung).Within, firstLook))
+	}
 	if after == 0 {
 		w.next, w.pause = time.Time{}, max(w.pause, firstLook)
 		e.probe(i)

@@ -20,6 +20,7 @@ type supply struct {
 	voice
 	fitness
 	turned bool      // it is on record that its load comes back
+	told   pressure  // the most that people were told of since it failed
 	burden           // as its last reading has it
 	cutDue time.Time // when the cut that counts down is due, as far as it says
 	readAt time.Time
@@ -44,6 +45,7 @@ type burden struct {
 	pressure pressure // of the battery
 	onLoad   pressure // of what hangs on it
 	trusted  bool     // it is counted on, beside other feeds: it does not fail, or is heard and gives power
+	gone     bool     // its output has gone off: there is no hurry any more
 }
 
 // output is what a supply's words about its output are worth, and what they were since its last cut.
@@ -79,9 +81,10 @@ func (e *Engine) read(r power.Reading) {
 	s.ahead = min(max(0, e.now.Sub(s.readAt)), lookAhead)
 	s.readAt = e.now
 	s.tracker.Observe(e.now, e.maskTest(s, r))
-	wasSilent := s.state.SilentFor > 0
+	was := s.state
 	s.state = s.tracker.State(e.now)
-	s.anew = wasSilent && s.state.SilentFor == 0
+	s.anew = was.SilentFor > deafAfter && s.state.SilentFor == 0
+	e.tellOff(s, &was)
 	if s.state.SaysOff && e.isOff(s.node) { // it says so since its first word, which is no habit: a look says so too
 		s.state.OutputOff = true
 	}
@@ -102,6 +105,14 @@ func (e *Engine) read(r power.Reading) {
 	e.recondition()
 	e.judgePressure()
 	e.release(k)
+}
+
+// tellOff tells people of a supply that is on line and begins to say that its output is off. Some always do, so that nothing is done.
+func (e *Engine) tellOff(s *supply, was *power.State) {
+	isOnLine := func(st *power.State) bool { return st.Mains == power.MainsOnline && !st.OutputOff }
+	if isOnLine(was) && isOnLine(&s.state) && !was.SaysOff && s.state.SaysOff {
+		e.notify(true, e.id(s.node)+" is on line and says that its output is off, which it did not before: nothing is done for that; see whether its load has power")
+	}
 }
 
 // standing is how a supply stands in the open outage; the zero one while there is none.
@@ -180,6 +191,7 @@ func (e *Engine) fails(k int) {
 func (e *Engine) comesBack(k int) {
 	s := &e.supplies[k]
 	id := e.id(s.node)
+	s.told = noPressure
 	aborted := e.ledger.outage.orders.abort
 	e.record(Record{Kind: Mains, Cause: Returned, Power: Power{Supplies: []string{id}, Replace: s.state.ReplaceBattery}, Reason: e.tells(s)})
 	e.notify(false, id+" is back: "+e.tells(s))
@@ -196,6 +208,8 @@ func (e *Engine) cycled(k int, why string) (renewed []int) {
 		s.lapse = noLapse
 	}
 	e.record(Record{Kind: Mains, Cause: Cycled, Power: Power{Supplies: []string{e.id(s.node)}, Carriers: e.carriers(k)}, Reason: why})
+	s.burden = burden{trusted: s.trusted} // until its next reading
+	e.pressNodes()
 	if n := &e.nodes[s.node]; n.belief.seen.State == plan.Off { // that was before
 		n.belief.renew(e.nextOp)
 		e.probe(s.node)
@@ -205,8 +219,13 @@ func (e *Engine) cycled(k int, why string) (renewed []int) {
 
 // backOn follows an output that was off for certain, and is on: what was sent to its load before is void.
 func (e *Engine) backOn(k int, why string) {
+	wasDark := func(f int) bool {
+		other := e.ledger.supply[f]
+		return other == k || e.standing(other).cycle.isDark()
+	}
 	for _, i := range e.cycled(k, why) {
-		if w := e.nodes[i].work; w != nil && w.phase != asking && e.course.steps[w.step].goal == plan.Down {
+		kept := slices.ContainsFunc(e.estate.Sources(i), func(f int) bool { return !wasDark(f) })
+		if w := e.nodes[i].work; w != nil && !kept && w.phase != asking && e.course.steps[w.step].goal == plan.Down {
 			e.holdBack(i, "its power was off")
 		}
 	}

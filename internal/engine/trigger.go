@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"ebbtide/internal/plan"
@@ -59,7 +60,7 @@ const (
 func (p pressure) String() string {
 	return [...]string{
 		"battery time is enough",
-		"the battery runs down faster than the plan: VMs that are still on are powered off",
+		"the battery may not last for the rest of the plan: VMs that are still on are powered off",
 		"only the reserve is left: hosts are powered off, caches flushed",
 		"the battery is about to die: outputs are cut with what is still on",
 	}[p]
@@ -121,10 +122,11 @@ func (e *Engine) judgePressure() {
 	for k := range e.supplies {
 		s, was := &e.supplies[k], e.supplies[k].burden
 		now := e.pressureOf(k)
-		if now > s.pressure {
+		if now > s.told && e.presses(k, now) { // once, however often it comes and goes
+			s.told = now
 			e.notify(true, e.id(s.node)+": "+now.String())
 		}
-		s.burden = burden{pressure: now, onLoad: now, trusted: !e.standing(k).out || !s.mute && !s.state.OutputOff}
+		s.burden = burden{pressure: now, onLoad: now, trusted: !e.standing(k).out || !s.mute && !s.state.OutputOff, gone: e.standing(k).cycle.isDark()}
 		if e.isBeingCut(k) {
 			s.onLoad = cutNow // what hangs on it alone is about to lose its power, or has
 		}
@@ -134,6 +136,23 @@ func (e *Engine) judgePressure() {
 	if changed {
 		e.pressNodes()
 	}
+}
+
+// presses reports whether anything is on that the pressure of a supply concerns.
+func (e *Engine) presses(k int, p pressure) bool {
+	concerns := func(n *plan.Node) bool {
+		switch p {
+		case forceVMs:
+			return n.Kind == plan.VM
+		case reserveReached:
+			return n.Kind == plan.VM || n.Kind == plan.Host || n.Can.Has(plan.Flush)
+		default:
+			return n.Can.Has(plan.Stop)
+		}
+	}
+	return slices.ContainsFunc(e.estate.Dependents(e.supplies[k].node), func(i int) bool {
+		return concerns(e.estate.Node(i)) && e.goesDown(i) && !e.isOff(i) && !e.isCutOff(i)
+	})
 }
 
 // isBeingCut reports whether a supply's output is about to go off, or is off. A cut from before a crash may have been made since,
@@ -174,16 +193,16 @@ func (e *Engine) pressureAt(i int) pressure {
 }
 
 // feedPressure is the pressure of the last of a node's feeds to give out. One that fails and is silent, or off, is not counted on,
-// unless there is no other.
+// unless there is no other. Where all have gone dark there is no hurry any more.
 func (e *Engine) feedPressure(i int) pressure {
-	heard, least := false, cutNow
-	feeds := e.estate.Feeds(i)
-	for _, f := range feeds {
+	heard, least, gone := false, cutNow, true
+	for _, f := range e.estate.Feeds(i) {
 		k := e.ledger.supply[f]
-		if k < 0 {
+		if k < 0 || e.supplies[k].gone {
 			continue
 		}
 		s := &e.supplies[k]
+		gone = false
 		if s.trusted && !heard {
 			heard, least = true, cutNow
 		}
@@ -191,7 +210,7 @@ func (e *Engine) feedPressure(i int) pressure {
 			least = min(least, s.onLoad)
 		}
 	}
-	if len(feeds) == 0 {
+	if gone {
 		return noPressure
 	}
 	return least

@@ -89,7 +89,7 @@ func (e *Engine) isDone(id int) bool {
 	default:
 	}
 	switch {
-	case e.isOff(i), e.isCutOff(i):
+	case e.isOff(i), e.isCutOff(i) && !e.runsOn(i, s.stage):
 		return true
 	case e.nodes[i].work != nil && e.nodes[i].work.step == id, s.Verb == plan.Stop:
 		return false
@@ -248,7 +248,7 @@ func (e *Engine) waitsFor(id int) Why {
 		return Why{Code: UnderWay, node: s.Node}
 	case !o.snapped || probed(e.estate.Node(s.Node)) && o.scope[s.Node] && !o.nodes[s.Node].snap.taken():
 		return Why{Code: NotInSnapshot, node: s.Node}
-	case !e.looked(s.Node):
+	case !e.looked(s.Node), s.Verb == plan.Stop && e.silenceWillTell(s.Node):
 		return Why{Code: NotLooked, node: s.Node}
 	case e.nodes[s.Node].pause.After(e.now):
 		return Why{Code: Pausing, node: s.Node, Until: e.nodes[s.Node].pause}
@@ -297,7 +297,7 @@ func (e *Engine) waitsToLeave(id int) Why {
 		return Why{Code: OnHold}
 	case e.unheardFor(s.Node) >= 0:
 		return Why{Code: SupplyUnheard, node: e.supplies[e.unheardFor(s.Node)].node}
-	case !e.isDark(s.Node) && s.Verb != plan.Protect && s.Verb != plan.Flush:
+	case !e.isDark(s.Node) && s.Verb != plan.Protect && (s.Verb != plan.Flush || e.press[s.Node] < reserveReached):
 		return Why{Code: MaybeBack, node: s.Node}
 	case o.drill.phase == drillDown && !e.drillFit:
 		return Why{Code: DrillUnfit}

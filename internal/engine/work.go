@@ -29,6 +29,7 @@ type pace struct {
 	next     time.Time // the next look or try
 	pause    time.Duration
 	since    time.Time // when the first command was given
+	sent     time.Time // and the last one
 	from     time.Time // no look from before it proves anything: it was so already when the command was given
 }
 

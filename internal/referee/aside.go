@@ -64,10 +64,10 @@ func (r *Referee) rule12(c *command) string {
 			return fmt.Sprintf("%s was told to stop while its cache %s is dirty", c.decl.ID, decl.ID)
 		}
 	}
-	if c.Verb != plan.Stop || c.node.told {
+	if c.Verb != plan.Stop || c.node.told || r.forgetful {
 		return ""
 	}
-	cut := func(s *supply) bool { return s.due || !s.output }
+	cut := func(s *supply) bool { return s.due || r.isOffAsHeard(s, c.at) }
 	for _, i := range r.asides {
 		n, decl := &r.nodes[i], r.estate.Node(i)
 		r.asking.anew()
@@ -76,6 +76,9 @@ func (r *Referee) rule12(c *command) string {
 		}
 		r.asking.anew()
 		taken := r.goesDark(i, func(s *supply) bool { return s.longOut }) || r.drill != nil && r.drill[i]
+		if decl.Can.Has(plan.Flush) && slices.ContainsFunc(r.estate.Needs(i), func(d int) bool { return r.place[d] < 0 && r.nodes[d].isDown() }) {
+			continue // what it keeps its data on is off, and so is it as far as anybody can write to it
+		}
 		if !taken || n.now.State != plan.On || n.now.Protected || n.failed.Has(plan.Protect) || r.unseenLately(c, i) {
 			continue
 		}
@@ -109,7 +112,7 @@ func (r *Referee) carriesCluster(i, cluster int) bool {
 func (r *Referee) rule12PutBack(c *command) string {
 	a := &c.node.aside
 	switch {
-	case c.Verb != plan.Unprotect:
+	case c.Verb != plan.Unprotect, r.forgetful:
 		return ""
 	case a.was && a.seen:
 		return c.decl.ID + " is put back, and was so before the outage"
@@ -131,7 +134,7 @@ const AsUsual = "as usual"
 func (r *Referee) rule12End(at time.Time, reported []engine.NodeState) {
 	for _, i := range r.asides {
 		n, decl := &r.nodes[i], r.estate.Node(i)
-		if !n.aside.told || !decl.Can.Has(plan.Unprotect) || r.unseen(i) || n.aside.lost || n.now.State == plan.Gone || isReported(reported, decl.ID) {
+		if !n.aside.told || !decl.Can.Has(plan.Unprotect) || r.unseenSince(at, i, closing) || r.forgetful || n.aside.lost || n.now.State == plan.Gone || isReported(reported, decl.ID) {
 			continue
 		}
 		if n.now.Set != n.aside.set && (n.aside.seen || n.now.Set != AsUsual) {

@@ -23,7 +23,7 @@ const closing = time.Minute
 func (r *Referee) rule20(at time.Time, reported []engine.NodeState) {
 	for i := range r.nodes {
 		n, decl := &r.nodes[i], r.estate.Node(i)
-		if r.drill != nil && n.given == 0 || r.unseenSince(at, i, closing) || n.lied && r.unseen(i) || r.justFell(at, i) {
+		if r.drill != nil && n.given == 0 || r.unseenSince(at, i, closing) || n.lied && r.unseen(i) && at.Sub(n.saidAt) <= closing || r.justFell(at, i) {
 			continue
 		}
 		if n.owed && decl.Kind != plan.Supply && n.now.State != plan.On && !isReported(reported, decl.ID) {
@@ -50,8 +50,9 @@ func (r *Referee) justFell(at time.Time, i int) bool {
 func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause engine.Cause) {
 	n, decl := &r.nodes[i], r.estate.Node(i)
 	st := n.now.State
+	n.misled = false
 	switch {
-	case n.lied:
+	case n.lied && (!n.intent.at.IsZero() && !n.saidAt.Before(n.intent.at) || at.Sub(n.saidAt) <= oldLook):
 		n.misled = true // it may be written down, but nothing that can't be undone may rest on it
 	case decl.Kind == plan.Person:
 	case cause == engine.Silence && (r.unseen(i) || r.isUnknowable(i)):
@@ -93,7 +94,7 @@ func (r *Referee) rule19Reopened(at time.Time, i int, state plan.State) {
 func (r *Referee) rule19End(at time.Time, reported []engine.NodeState) {
 	for i := range r.nodes {
 		n := &r.nodes[i]
-		if n.shownOff && n.listed && !n.misled && !r.forgetful && n.now.State == plan.On && !r.unseen(i) && !isReported(reported, r.id(i)) {
+		if n.shownOff && n.listed && !n.misled && !r.forgetful && n.now.State == plan.On && !r.unseenSince(at, i, closing) && !isReported(reported, r.id(i)) {
 			r.violate(at, 19, r.id(i)+" was shown as off, is on, and nothing on record says that it came back")
 		}
 	}

@@ -72,6 +72,7 @@ func (r *Referee) Commanded(at time.Time, given Command) {
 		c.node.toldBefore, c.node.told = c.node.told, c.node.told || r.mayGo(c.Node)
 		c.node.mute, c.node.toldAtBefore, c.node.toldAt, c.node.toldBy = true, c.node.toldAt, at, c.Verb
 	case c.Verb == plan.Start:
+		c.node.given &^= plan.VerbSet(plan.Stop, plan.Force)
 		c.node.rousedBefore, c.node.roused, c.node.started = c.node.roused, at, at
 	case c.Verb == plan.Protect:
 		c.node.deniedBefore, c.node.denied = c.node.denied, false
@@ -91,7 +92,7 @@ func (r *Referee) violate(at time.Time, rule int, text string) {
 // restsOnRecords tells of the rules that rest on what was recorded before.
 func restsOnRecords(rule int) bool {
 	switch rule {
-	case 4, 9, 10, 12, 18, 20, 21:
+	case 4, 9, 10, 18, 20, 21:
 		return true
 	default:
 		return false

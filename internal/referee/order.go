@@ -14,7 +14,8 @@ import (
 func (r *Referee) inTheWay(i int, excused func(user int) bool) int {
 	for _, u := range r.usersOf(i) {
 		n := &r.nodes[u]
-		if !n.isDown() && !r.isUnknowable(u) && (n.wasOn || n.now.State == plan.On || n.now.State == plan.Stopping) && !excused(u) {
+		seen := n.now.State == plan.Starting && n.saidAt.After(n.began)
+		if !n.isDown() && !r.isUnknowable(u) && (n.wasOn || seen || n.now.State == plan.On || n.now.State == plan.Stopping) && !excused(u) {
 			return u
 		}
 	}
@@ -36,7 +37,8 @@ func (r *Referee) isLate(i int) bool {
 			return false
 		}
 	}
-	return decl.OffAfter > 0 && n.now.State == plan.Stopping && !n.toldAt.IsZero() && n.vain.Sub(n.saidAt) >= decl.OffAfter
+	told := !n.toldAt.IsZero() && !n.started.After(n.toldAt)
+	return decl.OffAfter > 0 && n.now.State == plan.Stopping && told && n.vain.Sub(n.saidAt) >= decl.OffAfter && n.vain.Sub(n.toldAt) >= decl.OffAfter
 }
 
 // isMistaken reports whether somebody switched a node on again after it was told to stop, before the controller, which was away, saw
@@ -61,15 +63,16 @@ func (r *Referee) cameUnseen(i int) bool {
 	return r.startsUnheard(i, func(s *supply) bool { return s.onlineAt.After(roused) || !s.sudden && !roused.Before(r.resumed) })
 }
 
-// startsUnheard reports whether a machine starts, or has come up, that has not answered, and of whose power none of its feeds was heard
-// to tell; or a VM with such a machine.
+// startsUnheard reports whether a machine starts, or has come up, that has not answered, and of whose power none of the feeds that give
+// it was heard to tell; or a VM with such a machine.
 func (r *Referee) startsUnheard(i int, heard func(*supply) bool) bool {
 	n, feeds := &r.nodes[i], r.estate.Feeds(i)
 	if host, known := r.estate.Index(r.estate.Node(i).Host); known {
 		feeds = r.estate.Feeds(host)
 	}
-	comes := n.mute && (n.now.State == plan.Starting || n.now.State == plan.On && n.began.After(n.toldAt))
-	return comes && len(feeds) > 0 && !slices.ContainsFunc(feeds, func(f int) bool { return heard(r.supplyAt(f)) })
+	comes := n.mute && !n.started.After(n.toldAt) && (n.now.State == plan.Starting || n.now.State == plan.On && n.began.After(n.toldAt))
+	tells := func(f int) bool { s := r.supplyAt(f); return s.output && heard(s) }
+	return comes && len(feeds) > 0 && !slices.ContainsFunc(feeds, tells)
 }
 
 // justSwitched excuses what nobody can see: that somebody switched a user on between the last look and the command.
@@ -124,6 +127,9 @@ func (r *Referee) rule3(c *command) string {
 			return fmt.Sprintf("outlet %s was told to go off while %s is %s", c.decl.ID, r.id(u), r.state(u))
 		}
 	case c.Verb == plan.Cut && !r.byDeadline(c):
+		if u := r.onBehindPassive(c); u >= 0 {
+			return fmt.Sprintf("the output of %s is cut while %s, which hangs on it through others, is %s", c.decl.ID, r.id(u), r.state(u))
+		}
 		for _, u := range r.estate.Users(c.Node) {
 			decl := r.estate.Node(u)
 			carried := !decl.Can.Has(plan.Stop) || decl.Kind == plan.Self || decl.Kind == plan.Person || decl.Kind == plan.Outlet
@@ -139,6 +145,26 @@ func (r *Referee) rule3(c *command) string {
 	return ""
 }
 
+// onBehindPassive finds a node that is on and draws its power from an output through a strip or the like that goes dark with it, -1 if
+// there is none. What has feeds of its own loses no more than its network with a switch.
+func (r *Referee) onBehindPassive(c *command) int {
+	for _, p := range r.estate.Users(c.Node) {
+		if r.estate.Node(p).Kind != plan.Passive {
+			continue
+		}
+		r.asking.anew()
+		if !r.goesDark(p, func(s *supply) bool { return s.node == c.Node || !r.lasts(s) }) {
+			continue
+		}
+		for _, u := range r.usersOf(p) {
+			if len(r.estate.Feeds(u)) == 0 && !r.nodes[u].isDown() && !r.justMeddled(c.at, u) && !r.isUnknowable(u) {
+				return u
+			}
+		}
+	}
+	return -1
+}
+
 // nearDeath is what a battery may truly last beyond the reserve when its output is cut with what is on. The engine can't know it so
 // well: it trusts no battery with its last tenth (package power), and reckons with the next poll. Load that may fall to it from
 // others that feed the same leaves it its share of that time.
@@ -150,7 +176,10 @@ const lowCharge = 0.1
 // byDeadline reports whether an output is cut because its battery is about to give out, on record.
 func (r *Referee) byDeadline(c *command) bool {
 	s := r.supplyAt(c.Node)
-	honest := r.has(Batteries) && s.last.Heard && s.last.Honest
+	honest, left := r.has(Batteries) && s.last.Heard && s.last.Honest, s.last.Left
+	if r.has(Batteries) && !s.last.Heard && s.heardHonest && s.heardAt.After(r.resumed) {
+		honest, left = true, s.heardLeft-c.at.Sub(s.heardAt)
+	}
 	sharing := 1 // of those that feed what it feeds, itself included
 	for _, u := range r.estate.Users(c.Node) {
 		sharing = max(sharing, len(r.estate.Feeds(u)))
@@ -159,7 +188,7 @@ func (r *Referee) byDeadline(c *command) bool {
 	if sharing > 1 {
 		most = time.Duration(sharing) * most * 11 / 10 // twice the load empties a battery in less than half the time
 	}
-	return c.node.intent.reasoned && (!honest || !s.last.On && (s.last.Left <= most || s.last.Charge < lowCharge))
+	return c.node.intent.reasoned && (!honest || !s.last.On && (left <= most || s.last.Charge < lowCharge))
 }
 
 // rule4: Nothing is started that was not on in the snapshot. The snapshot is durable before the first action and is not
@@ -168,6 +197,8 @@ func (r *Referee) byDeadline(c *command) bool {
 // What a wrong answer or somebody else's doing brought into the snapshot counts as on in it.
 func (r *Referee) rule4(c *command) string {
 	switch {
+	case r.has(Records) && r.snapshot && c.stops() && !c.node.taken && c.decl.Kind != plan.Self && c.decl.Kind != plan.Person:
+		return c.decl.ID + " is stopped and is not in the snapshot"
 	case r.has(Records) && !r.snapshot && c.decl.Kind != plan.Supply:
 		return fmt.Sprintf("%s %s before the snapshot", c.Verb, c.decl.ID)
 	case c.Verb == plan.Start && !c.node.wasOn && !c.node.owed && !c.node.lied:
@@ -189,12 +220,16 @@ func (r *Referee) rule6(c *command) string {
 	start, n := c.decl.Time(plan.Start), c.node
 	most := max(start.Within, start.Nominal)
 	starts := n.mute && (c.decl.Kind == plan.VM && c.at.Sub(n.started) > most || c.at.Sub(n.roused) > most)
-	settles := cmp.Or(c.decl.OffAfter, c.decl.Time(n.toldBy).Within)
-	stops := (n.mute || !n.vain.IsZero()) && c.at.Sub(n.toldAt) >= settles
+	since, by := n.toldAt, n.toldBy
+	if since.IsZero() || n.started.After(since) { // it goes by itself
+		since, by = n.saidAt, plan.Stop
+	}
+	settles := cmp.Or(c.decl.OffAfter, c.decl.Time(by).Within)
+	stops := (n.mute || !n.vain.IsZero()) && c.at.Sub(since) >= settles
 	switch {
 	case c.stops() && n.now.State == plan.Starting && !starts && c.at.Sub(n.began) <= most && !r.cameUnseen(c.Node):
 		return c.decl.ID + " was told to stop while it starts"
-	case c.Verb == plan.Start && n.now.State == plan.Stopping && !stops && !r.unseen(c.Node):
+	case c.Verb == plan.Start && n.now.State == plan.Stopping && !stops && !r.unseenSince(c.at, c.Node, oldLook):
 		return c.decl.ID + " was told to start while it stops"
 	default:
 		return ""
@@ -233,7 +268,7 @@ func (r *Referee) rule10(c *command) string {
 	case c.Verb == plan.Cut && !r.byDeadline(c):
 		for _, u := range r.estate.Users(c.Node) {
 			n, decl := &r.nodes[u], r.estate.Node(u)
-			if decl.Kind == plan.Outlet && decl.Can.Has(plan.Stop) && n.now.State == plan.On && n.listed && !n.failed.Has(plan.Stop) && !n.shownOff && !r.unseen(u) {
+			if decl.Kind == plan.Outlet && decl.Can.Has(plan.Stop) && n.now.State == plan.On && n.listed && !n.failed.Has(plan.Stop) && !n.shownOff && !r.unseenSince(c.at, u, guarded) {
 				return fmt.Sprintf("the output of %s is cut before its outlet %s is off", c.decl.ID, decl.ID)
 			}
 		}

@@ -60,11 +60,18 @@ func (r *Referee) rule21(c *command) string {
 		return fmt.Sprintf("%s %s in a drill that does not take it", c.Verb, c.decl.ID)
 	case !c.stops() && c.Verb != plan.Cut, r.mayGo(c.Node):
 		return ""
-	case c.Verb == plan.Force && c.node.told && c.node.now.State != plan.On && c.decl.Can.Has(plan.Start):
+	case c.Verb == plan.Force && c.node.told && c.decl.Can.Has(plan.Start) && r.hangs(c):
 		return ""
 	default:
 		return c.decl.ID + " keeps its power and was told to " + c.Verb.String()
 	}
+}
+
+// hangs reports whether a node that was told to stop is neither on nor goes as quickly as it should. What is tried again was decided
+// before.
+func (r *Referee) hangs(c *command) bool {
+	st := c.node.now.State
+	return st == plan.Unknown || c.node.given.Has(plan.Force) || st != plan.On && c.at.Sub(c.node.toldAt) >= c.decl.Time(plan.Stop).Nominal
 }
 
 // mayGo reports whether a node may be told to stop at all.
@@ -79,6 +86,7 @@ const listens = 20 * time.Second
 const (
 	slowness    = 10 * time.Second
 	slowSilence = 25 * time.Second
+	weighed     = 25 * time.Second // what its UPS says of a battery is held against what else is known of it before all are hurried
 )
 
 // rule11: The reserve (flush, halt, cut) is never spent by earlier stages.
@@ -87,13 +95,15 @@ const (
 // shut down with all the time that it may take. What another supply goes on feeding does not go with it. What the controller can't know is not asked of it.
 func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	switch {
+	case !p.Heard && at.Sub(s.heardAt) <= missedPoll:
+		return
 	case !r.has(Batteries | Records), !p.Heard, !p.Honest, p.On, !s.output, !s.triggered, p.Left > r.policy.Reserve:
 		s.spent = time.Time{}
 		return
 	case s.spent.IsZero():
 		s.spent = at
 	}
-	if at.Sub(s.spent) < slowness || r.hold || at.Sub(r.heldUntil) < slowness || s.aborted {
+	if at.Sub(s.spent) < slowness || at.Sub(r.resumed) < weighed || r.hold || at.Sub(r.heldUntil) < slowness || s.aborted {
 		return
 	}
 	gone := func(other *supply) bool {
@@ -104,7 +114,8 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	}
 	for _, i := range r.flights.nodes {
 		n, decl := &r.nodes[i], r.estate.Node(i)
-		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || at.Sub(n.intent.at) < slowness || r.forgetful {
+		fresh := at.Sub(n.intent.at) < slowness && !n.intent.again && n.intent.at.Sub(s.spent) < weighed
+		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || r.forgetful {
 			continue
 		}
 		if !n.vain.IsZero() && at.Sub(s.spent) < slowSilence {

@@ -56,7 +56,7 @@ func (r *Referee) begin() {
 		n := &r.nodes[i]
 		st := n.now.State
 		n.wasOn = st == plan.On || st == plan.Starting || st == plan.Unknown || n.now.Dark || r.unseen(i) || lost && n.wasOn && st == plan.Stopping // by the outage that is forgotten
-		n.known, n.listed, n.owed, n.failed, n.given, n.aside, n.shownOff, n.misled, n.told = false, false, false, 0, 0, aside{}, false, false, false
+		n.known, n.listed, n.owed, n.failed, n.given, n.aside, n.shownOff, n.misled, n.told, n.taken = false, false, false, 0, 0, aside{}, false, false, false, false
 		if !r.has(Records) { // what is on is what a snapshot would have
 			n.listed, n.owed = st == plan.On, st == plan.On
 			r.asideSet(i, nil)
@@ -83,11 +83,11 @@ func (r *Referee) openDrill(at time.Time, rec *engine.Record) {
 	}
 }
 
-// mayBeTakenAgain reports whether a cache or a cluster may be taken into the snapshot once more: it was told nothing yet, and what
-// the snapshot shows as protected is not any more.
+// mayBeTakenAgain reports whether a cache or a cluster may be taken into the snapshot once more: no Protect has reached it yet, and
+// what the snapshot shows as protected is not any more.
 func (r *Referee) mayBeTakenAgain(i int, s *engine.NodeState) bool {
 	n := &r.nodes[i]
-	return n.given == 0 && n.aside.seen && s.Protected == plan.No && !n.now.Protected
+	return !n.aside.told && n.aside.seen && s.Protected == plan.No && !n.now.Protected
 }
 
 // snapped takes a snapshot, or what is added to one: what is on in it comes back, or is reported.
@@ -110,7 +110,9 @@ func (r *Referee) snapped(at time.Time, rec *engine.Record) {
 		}
 		n.known = s.State != plan.Unknown && s.State != plan.Unreachable // else it may be added once, when it answers
 		n.listed = s.State == plan.On || s.State == plan.Starting
-		n.owed = n.now.State == plan.On || n.owed && n.now.Dark
+		unknown := r.unseen(i) && !n.listed // somebody has switched it on since the last look at it
+		n.owed = n.now.State == plan.On && !unknown || n.listed && n.now.State == plan.Starting || n.owed && n.now.Dark
+		n.taken = true
 		n.wasOn = n.wasOn || n.listed && (r.unseen(i) || n.now.State == plan.Starting)
 		r.asideSet(i, s)
 	}
@@ -207,7 +209,9 @@ func (r *Referee) ofNode(at time.Time, i int, rec *engine.Record) {
 	case engine.Failed:
 		r.moved = at
 		r.fly(i, false)
-		tried := n.given.Has(*rec.Verb) || n.given.Has(plan.Force) || !n.vain.IsZero() || r.estate.Node(i).Kind == plan.Person || n.now.State == plan.Gone || n.now.State == plan.Stopping
+		waited := !n.intent.at.IsZero() && at.Sub(n.intent.at) >= slowness && at.Sub(r.resumed) >= slowness // for the answer, or for the node
+		silent := !n.vain.IsZero() && (waited || n.vain.Sub(n.vainSince) >= slowness)
+		tried := n.given.Has(*rec.Verb) || n.given.Has(plan.Force) || silent || r.estate.Node(i).Kind == plan.Person || n.now.State == plan.Gone || n.now.State == plan.Stopping
 		hangs := n.given.Has(plan.Force) && n.now.State == plan.Stopping // and was powered off in vain
 		if tried && (r.mayGo(i) || hangs || *rec.Verb == plan.Start || *rec.Verb == plan.Unprotect) {
 			n.failed |= plan.VerbSet(*rec.Verb)

@@ -82,6 +82,7 @@ type node struct {
 	wasOn  bool // when the outage began, or so it had to seem
 	known  bool // in a snapshot of the open outage
 	listed bool // its last snapshot says that it was on
+	taken  bool // in that snapshot, whatever it was
 	owed   bool // was on when it came into the open outage's snapshot
 	intent intent
 	failed plan.Verbs // given up on record, in its present round: until its power is back or the opposite is commanded
@@ -100,13 +101,14 @@ type node struct {
 	started      time.Time // last told to start
 	began        time.Time // to start, last
 
-	meddled time.Time // somebody else switched it, last
-	looks   int       // answered probes since then
-	vain    time.Time // when the last probe was not answered; zero: it was
-	saidAt  time.Time // when one was answered, last
-	wentAt  time.Time // and when one was while it was off, or on its way there
-	lied    bool      // the last probe was answered wrongly
-	misled  bool      // and a wrong answer is on record as a proof
+	meddled   time.Time // somebody else switched it, last
+	looks     int       // answered probes since then
+	vain      time.Time // when the last probe was not answered; zero: it was
+	vainSince time.Time // the first of those in a row
+	saidAt    time.Time // when one was answered, last
+	wentAt    time.Time // and when one was while it was off, or on its way there
+	lied      bool      // the last probe was answered wrongly
+	misled    bool      // and a wrong answer is on record as a proof
 
 	denied       bool // its last Protect was given up, and may take effect all the same
 	deniedBefore bool // so it was before its last Protect
@@ -167,6 +169,7 @@ func (r *Referee) Changed(at time.Time, i int, now Condition) {
 	if now.Dark && !n.now.Dark {
 		n.fell = at
 	}
+	n.aside.lost = n.aside.lost && (!now.Protected || n.now.Protected)
 	n.told = n.told && now.State != plan.On
 	n.now = now
 	if r.estate.Node(i).Kind == plan.Self {
@@ -174,10 +177,11 @@ func (r *Referee) Changed(at time.Time, i int, now Condition) {
 	}
 }
 
-// Meddled tells that somebody else switches a node now, or that a command has its effect which was given up long ago.
+// Meddled tells that somebody else switches a node now, or that a command has its effect which was given up long ago. That it was asked
+// in vain right before is as good as after: what is asked no more says no less (docs/adr/0015).
 func (r *Referee) Meddled(at time.Time, i int) {
 	n := &r.nodes[i]
-	n.meddled, n.looks, n.vain = at, 0, time.Time{}
+	n.meddled, n.looks = at, 0
 }
 
 // Followed tells that a node goes off, or comes on, with another that it stands on: who could not know of that could not know of this.
@@ -188,7 +192,12 @@ func (r *Referee) Followed(at time.Time, i, other int) {
 }
 
 // Unanswered tells that a node was asked and said nothing.
-func (r *Referee) Unanswered(at time.Time, i int) { r.nodes[i].vain = at }
+func (r *Referee) Unanswered(at time.Time, i int) {
+	if r.nodes[i].vain.IsZero() {
+		r.nodes[i].vainSince = at
+	}
+	r.nodes[i].vain = at
+}
 
 // Answered tells that a probe of a node was answered, and whether wrongly. Who knows beforehand that it answers wrongly may
 // say so before any probe.
@@ -248,11 +257,13 @@ const freshLook = 3 * time.Second
 // just now in vain, or answered the only look since then wrongly, or a VM began to start by itself after such a look.
 func (r *Referee) justMeddled(at time.Time, i int) bool {
 	n := &r.nodes[i]
-	if n.lied && r.unseen(i) {
+	asked := !n.vain.IsZero() && at.Sub(n.vain) <= guarded
+	gone := !n.saidAt.After(n.wentAt) || n.toldAt.After(n.saidAt)
+	if n.lied && r.unseen(i) && (asked || at.Sub(n.saidAt) <= freshLook) {
 		return true
 	}
-	byItself := n.now.State == plan.Starting && r.estate.Node(i).Kind == plan.VM && n.began.Sub(n.started) > time.Minute
-	return byItself && at.Sub(n.began) <= freshLook || !n.meddled.IsZero() && n.looks == 0 && (!n.vain.IsZero() && at.Sub(n.vain) <= guarded || at.Sub(n.meddled) <= freshLook)
+	byItself := n.now.State == plan.Starting && r.estate.Node(i).Kind == plan.VM && n.began.Sub(n.started) > time.Minute && n.saidAt.Before(n.began)
+	return byItself && at.Sub(n.began) <= freshLook || !n.meddled.IsZero() && n.looks == 0 && (asked && gone || at.Sub(n.meddled) <= freshLook)
 }
 
 func (r *Referee) id(i int) string { return r.estate.Node(i).ID }

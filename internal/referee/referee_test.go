@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/plan"
 	"ebbtide/internal/referee"
 )
 
@@ -32,6 +33,7 @@ var stories = []struct{ what, story, wants string }{
 	{"storage under a host that somebody switched on at this moment", vmsOff + "esx: off; +1s; esx: meddled; esx: on; stop nas", ""},
 	{"storage under a host that somebody switched on a while ago", vmsOff + "esx: off; +1s; esx: meddled; esx: on; +5s; stop nas", "1: nas was told to stop while esx is on"},
 	{"storage under a host that somebody switched on and that has never answered since", vmsOff + "esx: off; +1s; esx: meddled; esx: on; +5s; esx: silent; stop nas", ""},
+	{"storage under a host that was asked in vain before somebody switched it on", vmsOff + "esx: off; esx: silent; +1s; esx: meddled; esx: on; +5s; stop nas", ""},
 	{"storage under a host that was seen on since somebody switched it", vmsOff + "esx: off; +1s; esx: meddled; esx: on; esx: answers; stop nas", "1: nas was told"},
 	{"storage under a host that was off before", "ups: out; +5s; esx: off; app: off; db: off; lab: off; vcenter: off; outage; nas: protected; cluster: protected; stop nas", ""},
 
@@ -203,20 +205,20 @@ var unrecorded = []struct{ what, story, wants string }{
 
 func TestRules(t *testing.T) {
 	t.Parallel()
-	tell(t, everything, stories)
+	tell(t, room(t, false), everything, stories)
 }
 
 func TestRulesWithoutRecords(t *testing.T) {
 	t.Parallel()
-	tell(t, 0, unrecorded)
+	tell(t, room(t, false), 0, unrecorded)
 }
 
-func tell(t *testing.T, sight referee.Sight, stories []struct{ what, story, wants string }) {
+func tell(t *testing.T, estate *plan.Estate, sight referee.Sight, stories []struct{ what, story, wants string }) {
 	t.Helper()
 	for _, c := range stories {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
-			found := play(t, sight, c.story)
+			found := play(t, estate, sight, c.story)
 			if c.wants == "" {
 				require.Empty(t, found)
 				return

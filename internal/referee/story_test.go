@@ -16,8 +16,10 @@ import (
 )
 
 // room is what the stories play in: a host with VMs on storage with a cache, all on one UPS; a second host that two UPSes feed;
-// an outlet of the first UPS with a box on it; a cluster whose vCenter is one of the VMs.
-func room(t *testing.T) *plan.Estate {
+// an outlet of the first UPS with a box on it; a cluster whose vCenter is one of the VMs. The large one has also storage on the second
+// UPS with a host of the first that uses it, and a server behind a strip of the second; all take minutes there, and a silent host is
+// off after two.
+func room(t *testing.T, large bool) *plan.Estate {
 	t.Helper()
 	node := func(id string, kind plan.Kind, needs, feeds string, verbs ...plan.Verb) plan.Node {
 		return plan.Node{ID: id, Type: kind.String(), Kind: kind, DependsOn: strings.Fields(needs), FedBy: strings.Fields(feeds), Can: plan.VerbSet(verbs...), Stage: power.ShutdownStage}
@@ -39,7 +41,22 @@ func room(t *testing.T) *plan.Estate {
 		node("cluster", plan.Cluster, "vcenter", "", plan.Protect, plan.Unprotect),
 		node("me", plan.Self, "", "ups", plan.Stop),
 	}
+	if large {
+		nodes = append(nodes,
+			node("san", plan.Other, "", "ups2", plan.Stop, plan.Start),
+			node("esx2", plan.Host, "san", "ups", vm...),
+			node("pdu", plan.Passive, "", "ups2"),
+			node("srv", plan.Host, "pdu", "", vm...),
+		)
+	}
 	for i := range nodes {
+		if large && nodes[i].Can.Has(plan.Stop) {
+			nodes[i].Times[plan.Stop] = plan.Times{Nominal: time.Minute, Within: 5 * time.Minute}
+			nodes[i].Times[plan.Start] = nodes[i].Times[plan.Stop]
+		}
+		if large && nodes[i].Kind == plan.Host {
+			nodes[i].OffAfter = 2 * time.Minute
+		}
 		switch n := &nodes[i]; n.ID {
 		case "esx":
 			n.ByPower = true
@@ -81,9 +98,9 @@ type story struct {
 
 var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func play(t *testing.T, sight referee.Sight, text string) []string {
+func play(t *testing.T, estate *plan.Estate, sight referee.Sight, text string) []string {
 	t.Helper()
-	s := &story{t: t, estate: room(t), now: began, nodes: map[string]*referee.Condition{}}
+	s := &story{t: t, estate: estate, now: began, nodes: map[string]*referee.Condition{}}
 	policy := power.Policy{Restore: power.Condition{Kind: power.Online, For: time.Minute}, Reserve: time.Minute}
 	s.Referee = referee.New(referee.Options{Estate: s.estate, Policy: policy, Sight: sight, Began: began})
 	for i := range s.estate.Len() {

@@ -14,6 +14,7 @@ type supply struct {
 	online   bool      // at the last poll its mains and its output were on, and nothing was wrong with them
 	output   bool      // its output is on
 	offAt    time.Time // when it went off last
+	litAt    time.Time // and came on
 	sudden   bool      // it did so unheard, and before its battery was to give out, or nobody could know when that was
 	since    time.Time // its mains are on without interruption; zero: they are off
 	onlineAt time.Time // heard to be on line, last
@@ -23,10 +24,11 @@ type supply struct {
 	failed   bool      // heard to be out in the open outage
 	opened   bool      // its recharge gate has been open since it was last heard to be out
 
-	last      Poll          // the newest
-	heardAt   time.Time     // the newest that was heard
-	heardLeft time.Duration // for how long its battery lasts, as far as anybody could know then
-	fell      bool          // heard to be out, or its output went off, and not on line for long enough since
+	last        Poll          // the newest
+	heardAt     time.Time     // the newest that was heard
+	heardLeft   time.Duration // for how long its battery lasts, as far as anybody could know then
+	heardHonest bool          // and whether it told the truth
+	fell        bool          // heard to be out, or its output went off, and not on line for long enough since
 
 	committed   bool // to be cut: something was commanded that only its power cycle takes back
 	committedAt time.Time
@@ -76,7 +78,7 @@ func (r *Referee) Polled(at time.Time, p Poll) {
 	switch {
 	case !p.Mains && !p.Heard && at.Sub(s.heardAt) <= missedPoll: // of the question when it was on again nobody can tell
 	case !p.Mains:
-		s.since = time.Time{}
+		s.since, s.opened = time.Time{}, false
 	case s.since.IsZero():
 		s.since = at
 	}
@@ -94,7 +96,7 @@ func (r *Referee) Polled(at time.Time, p Poll) {
 // hear takes what the controller heard of a supply.
 func (r *Referee) hear(s *supply, at time.Time, p Poll) {
 	if p.Heard {
-		s.heardAt, s.heardLeft = at, p.Left
+		s.heardAt, s.heardLeft, s.heardHonest = at, p.Left, p.Honest
 	}
 	s.deaf, s.seen = !p.Heard, s.seen || p.Heard && !s.output && s.made && at.Sub(r.resumed) >= sinksIn
 	s.missed = s.missed || s.uncut && s.deaf && s.looks == 0
@@ -136,7 +138,7 @@ func (r *Referee) OutputLost(at time.Time, i int) {
 // OutputBack tells that a supply's output is on again.
 func (r *Referee) OutputBack(at time.Time, i int) {
 	s := r.supplyAt(i)
-	s.output, s.committed, s.due = true, s.committed && !s.seen, false
+	s.output, s.committed, s.due, s.litAt = true, s.committed && !s.seen, false, at
 	for _, d := range r.estate.Dependents(i) {
 		r.nodes[d].roused = at
 	}
@@ -148,6 +150,11 @@ func (r *Referee) Uncut(at time.Time, i int) {
 	s := r.supplyAt(i)
 	s.uncut, s.uncutAt, s.looks, s.missed = true, at, 0, s.deaf || at.Sub(r.resumed) < sinksIn
 	r.strand()
+}
+
+// isOffAsHeard reports whether an output is off, or has come on since its UPS was heard last.
+func (r *Referee) isOffAsHeard(s *supply, at time.Time) bool {
+	return !s.output || s.litAt.After(s.heardAt) && at.Sub(s.litAt) <= missedPoll
 }
 
 // lookedAtSupply follows a look at a supply: a cut that did not come is known for that then.

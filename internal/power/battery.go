@@ -264,7 +264,7 @@ func (b *battery) readCharge(now time.Time, charge float64, f flow, steady bool)
 	if !had || f == refilling { // a gauge that says less than was reckoned is believed
 		b.spent = max(b.spent, (1-charge)*full)
 	}
-	if f != refilling {
+	if f == draining || f == tested { // what falls while the output is said to be off is no account of any load
 		b.stretch.charge(charge)
 	}
 	if f != draining {

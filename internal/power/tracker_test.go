@@ -132,3 +132,26 @@ func shown(s State) string {
 	}
 	return text
 }
+
+// TestAFallBehindAnOutputThatIsOffIsNoAccount: a UPS that says OFF and goes on carrying its load empties its battery, and what that was
+// for nobody knows: it is not learned as the capacity of the few seconds before.
+func TestAFallBehindAnOutputThatIsOffIsNoAccount(t *testing.T) {
+	now := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
+	tracker := NewTracker(Supply{ID: "ups-a"})
+	say := func(status Status, charge float64) {
+		now = now.Add(time.Second)
+		tracker.Observe(now, Reading{Supply: "ups-a", Status: status, Charge: Known(charge), Load: Known(50)})
+	}
+	for range 10 {
+		say(OL, 100)
+	}
+	for range 5 {
+		say(OB, 99)
+	}
+	for charge := 98.0; charge >= 0; charge-- {
+		say(OB|OFF, charge)
+	}
+	gave, known := tracker.Discharge(now)
+	require.True(t, known)
+	require.InDelta(t, 99, gave.To, 0.1)
+}

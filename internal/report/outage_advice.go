@@ -47,7 +47,7 @@ func (f *fold) suggestEarlier() {
 	switch {
 	case len(pressed) > 0:
 		f.suggestThat("", "Let the shutdown begin earlier, or shed more before it: raise slack_below or charge_below of policy.shutdown, and let ebbtide simulate --trials tell what that changes.",
-			"because the battery ran down faster than the plan, %s %s to be powered off", enumerate(unique(pressed)), f.would("had", "would have had"))
+			"the battery would not have lasted for the rest of the plan: %s %s to be powered off, or cut with something on", enumerate(unique(pressed)), f.would("had", "would have had"))
 	case near != nil && near.Slack < 0:
 		f.suggestThat("", "Let the shutdown begin earlier: raise slack_below in policy.shutdown.",
 			"when %s %s late by %s already", near.What, f.would("started it was", "would have started it would have been"), timeline.Span(seconds(-near.Slack)))

@@ -137,7 +137,7 @@ var bugs = []bug{
 		{engineBelief, "return !released && (b.seen", "return (b.seen"},
 		{engineBelief, "\treleased := w != nil && w.verb == plan.Unprotect && e.given(i)\n", "\t_ = w\n"},
 	}},
-	{name: "belief: a VM stays off while its host comes up", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "belief: a VM stays off while its host comes up", by: "./internal/engine TestAVMThatMayComeUpWithItsHostIsNotOff", edits: []edit{
 		{engineBelief, "\tif decl.Kind == plan.VM && (e.mayHaveCome(i) || e.mayHaveCycled(i) && !e.hostIsOff(i)) {", "\tif false {"},
 	}},
 	{name: "belief: an old proof stands", edits: []edit{
@@ -231,7 +231,7 @@ var bugs = []bug{
 	{name: "guard: who did not answer is not asked again", by: "./internal/engine TestStories", edits: []edit{
 		{engineEngine, "guardRounds  = 3 ", "guardRounds  = 0 "},
 	}},
-	{name: "guard: an old look says what is to be put back", edits: []edit{
+	{name: "guard: an old look says what is to be put back", by: "./internal/engine TestWhatIsToBePutBackIsLookedAt", edits: []edit{
 		{engineGuard, "\t\tif e.isOld(i, proofAge) {\n\t\t\te.await(i, i)\n", "\t\tif false {\n\t\t\te.await(i, i)\n"},
 	}},
 	{name: "guard: a protection that a late command took off is not looked at", by: "./internal/engine TestStories", edits: []edit{

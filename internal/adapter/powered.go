@@ -33,8 +33,8 @@ type powered struct {
 	course plan.State // Starting or Stopping: where the last command sends it, or its being on again after it was off; Unknown: neither
 	agreed bool       // both have said at the same time that it is on
 	odd    bool       // the BMC has said off while the machine answered
-	forced bool       // it was told to power off since the last start or stop
-	took   bool       // and its own system or the BMC accepted that
+	forced bool       // it was told to power off since the last start or stop, and may have taken that
+	took   bool       // and its own system or the BMC did
 }
 
 func (p *powered) Probe(ctx context.Context) (plan.Observation, error) {
@@ -172,17 +172,18 @@ func (p *powered) head(course plan.State) {
 func (p *powered) force(ctx context.Context) error {
 	p.mu.Lock()
 	again, odd, known := p.forced, p.odd, p.agreed || p.took
-	p.course, p.forced = plan.Stopping, true
+	p.course = plan.Stopping
 	p.mu.Unlock()
 	var ownErr error
 	if !again {
 		own, cancel := aside(ctx)
 		ownErr = p.inner.Do(own, plan.Force)
 		cancel()
-		if ownErr == nil {
-			p.accepted()
+		if ownErr == nil || !errors.Is(ownErr, ErrRefused) && !errors.Is(ownErr, ErrUnreachable) {
+			p.forcedBy(ownErr)
+			return ownErr
 		}
-		if ownErr == nil || !errors.Is(ownErr, ErrRefused) && !errors.Is(ownErr, ErrUnreachable) || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return ownErr
 		}
 	}
@@ -200,15 +201,15 @@ func (p *powered) force(ctx context.Context) error {
 		}
 		return err
 	}
-	p.accepted()
+	p.forcedBy(nil)
 	return nil
 }
 
-// accepted notes that a power-off was accepted.
-func (p *powered) accepted() {
+// forcedBy notes that a power-off was accepted, or with an error that nobody knows whether it was.
+func (p *powered) forcedBy(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.took = true
+	p.forced, p.took = true, p.took || err == nil
 }
 
 // powerOff has the BMC power the machine off. One that takes it for off already does nothing, which says nothing of the machine

@@ -220,6 +220,18 @@ func TestWhatItsOwnSystemCannotBeAskedItsBMCMayKnow(t *testing.T) {
 	})
 }
 
+// TestWhatNobodyTookIsAskedOfTheMachineAgain: it was silent, and its BMC was not held against it yet; now it answers.
+func TestWhatNobodyTookIsAskedOfTheMachineAgain(t *testing.T) {
+	n, host, bmc := withBMC(t, fake.Spec{})
+	host.Break(fake.Silent)
+	bmc.set(plan.Off, nil)
+	require.ErrorIs(t, n.Do(t.Context(), plan.Force), adapter.ErrUnreachable)
+	host.Break(fake.Whole)
+	require.NoError(t, n.Do(t.Context(), plan.Force))
+	require.NotContains(t, bmc.commands(), "off")
+	require.Equal(t, plan.Off, host.State())
+}
+
 func TestForceByBMC(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
 	"ebbtide/test/site"
 )
 
@@ -90,8 +91,37 @@ func play(t *testing.T, kills []kill) int {
 	g.finish()
 	took := time.Since(began)
 	got, v := g.end(), judge(t, g.Story())
+	if lost := unproven(records(t, g.Site)); len(lost) > 0 {
+		killed = append(killed, "with what "+strings.Join(lost, " and ")+" answered")
+		v.broken = slices.DeleteFunc(v.broken, isLeftToTheLast)
+	}
 	g.report(killed, got, v, took)
 	return len(records(t, g.Site))
+}
+
+// unproven gives the hosts of which nobody can know that they are off: the answer to their stop was lost with the daemon, and
+// they were gone before they could be asked again. The storage then stays on until the battery is about to die.
+func unproven(recs []engine.Record) []string {
+	hosts, killed := []string{"esx01", "esx02"}, false
+	for _, rec := range recs {
+		switch {
+		case rec.Kind == engine.Gap:
+			killed = true
+		case rec.Kind == engine.Intent && rec.Verb != nil && *rec.Verb == plan.Cut:
+			if !killed || !strings.HasPrefix(rec.Reason, "the battery is about to die") {
+				return nil
+			}
+			return hosts
+		case rec.Kind == engine.Accepted && rec.Outcome == engine.Done, rec.Kind == engine.Proven:
+			hosts = slices.DeleteFunc(hosts, func(h string) bool { return h == rec.Node })
+		}
+	}
+	return nil
+}
+
+// isLeftToTheLast reports whether a broken rule is that of a storage left on to the last.
+func isLeftToTheLast(broken string) bool {
+	return strings.HasPrefix(broken, "3: the output of ups is cut while nas is on") || broken == "8: nas went off 0 times and came on 0 times"
 }
 
 // tell shows what led to a failure.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
 	"ebbtide/test/site"
 )
 
@@ -129,4 +131,31 @@ func TestTheRefereeCanFail(t *testing.T) {
 	require.Empty(t, v.broken)
 	require.Empty(t, v.repeated)
 	require.Equal(t, 1, v.again, "nobody knew whether it had been heard: no fault, but it is counted")
+}
+
+// TestAStorageLeftToTheLast is the one end that a kill may change: the answer to a host's stop was lost with the daemon, and the
+// host was gone before it could be asked again.
+func TestAStorageLeftToTheLast(t *testing.T) {
+	t.Parallel()
+	stop, cut := plan.Stop, plan.Cut
+	dying := engine.Record{Kind: engine.Intent, Step: engine.Step{Node: "ups", Verb: &cut}, Reason: "the battery is about to die: outputs are cut"}
+	answered := engine.Record{Kind: engine.Accepted, Step: engine.Step{Node: "esx01", Verb: &stop, Outcome: engine.Done}}
+	gap := engine.Record{Kind: engine.Gap}
+	require.Equal(t, []string{"esx02"}, unproven([]engine.Record{answered, gap, dying}))
+	require.Empty(t, unproven([]engine.Record{answered, dying}), "nobody was killed")
+	cutInOrder := dying
+	cutInOrder.Reason = ""
+	require.Empty(t, unproven([]engine.Record{answered, gap, cutInOrder}))
+
+	var left []string
+	for _, line := range strings.Split(strings.TrimSpace(whatShouldHappen), "\n") {
+		if !slices.Contains([]string{"nas asked stop", "nas stop", "nas off", "nas on"}, line) {
+			left = append(left, line)
+		}
+	}
+	broken := judge(t, tell(left)).broken
+	require.Len(t, broken, 2)
+	for _, b := range broken {
+		require.True(t, isLeftToTheLast(b), b)
+	}
 }

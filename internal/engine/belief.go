@@ -20,7 +20,7 @@ type belief struct {
 	looks     int              // how many looks in a row have said the same
 	proof     proof            // what its being off rests on
 	epoch     Op               // the highest number of an operation from before this epoch
-	blank     time.Time        // since when its answers have said nothing; zero: they do
+	blank     time.Time        // when the first of the looks was asked whose answers said nothing; zero: they say something
 	silent    time.Time        // since when it has not answered; zero: it answers, or nobody asked
 	asked     bool             // it has been asked in this epoch
 	unasked   bool             // the newest look did not get as far as the node
@@ -117,7 +117,7 @@ func (e *Engine) isOn(i int) bool {
 		return !decl.Healthy || b.seen.Healthy == plan.Yes
 	default:
 	}
-	blank := !b.blank.IsZero() && e.now.Sub(b.blank) > proofStands
+	blank := !b.blank.IsZero() && b.askedAt.Sub(b.blank) > proofStands // by what was asked, not by the clock
 	return !e.isLeaving(i) && b.seen.State == plan.On && b.looks >= proofLooks && b.answer != plan.Unreachable && !blank && (!decl.Healthy || b.seen.Healthy == plan.Yes)
 }
 
@@ -403,7 +403,7 @@ func (e *Engine) hostOf(i int) int {
 func (e *Engine) silenceWillTell(i int) bool {
 	b, decl := &e.nodes[i].belief, e.estate.Node(i)
 	off := e.entry(i).shown == shownOff && e.acceptedStop(i) && !e.resumedAt.IsZero()
-	return off && e.press[i] == noPressure && !b.silent.IsZero() && b.proof == noProof && e.now.Sub(b.silent) < decl.OffAfter+failedLook
+	return off && e.press[i] == noPressure && !b.silent.IsZero() && b.proof == noProof && b.askedAt.Sub(b.silent) < decl.OffAfter+failedLook
 }
 
 // silenceIsNothing reports whether a node may be silent for another reason than a stop that it took.

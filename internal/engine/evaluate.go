@@ -88,10 +88,28 @@ func (c *course) mark(id int) {
 	}
 }
 
-// touch has the steps of a node judged anew before the event is over.
+// touch has the steps of a node judged anew before the event is over, and if it answers now and did not, or the other way round,
+// those of what runs on it: see runsOn.
 func (e *Engine) touch(i int) {
 	for _, id := range e.course.of[i] {
 		e.course.mark(id)
+	}
+	if up := e.showsUp(i); up != e.nodes[i].showed {
+		e.nodes[i].showed = up
+		e.touchCut(i)
+	}
+}
+
+// touchCut touches what needs a node and has lost its power.
+func (e *Engine) touchCut(i int) {
+	if e.ledger.outage == nil {
+		return
+	}
+	for _, u := range e.estate.Users(i) {
+		if e.ledger.outage.cut[u] && e.showsUp(u) {
+			e.touch(u)
+			e.touchCut(u)
+		}
 	}
 }
 

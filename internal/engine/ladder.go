@@ -17,7 +17,8 @@ func (e *Engine) wanted(i int) bool {
 	case s.goal == plan.Up:
 		return !e.goesDown(i)
 	case w.force.cause == Hung && e.comesUp(i):
-		return true
+		b := &e.nodes[i].belief
+		return b.seen.State != plan.On || b.looks < proofLooks // what came back does not hang any more
 	}
 	return e.goesDown(i) && !e.isCalledOff() && e.isDue(s)
 }

@@ -24,7 +24,6 @@ func (e *Engine) order(o Order) {
 	e.notify(false, string(o.Verb)+" by "+o.By)
 	switch o.Verb {
 	case Hold, Resume:
-		e.judgePressure()
 	case Abort:
 		e.endTest("ended by " + o.By)
 	case Go:
@@ -40,6 +39,7 @@ func (e *Engine) order(o Order) {
 		i, _ := e.estate.Index(o.Node)
 		e.giveUp(i, "", "passed over by "+o.By)
 	}
+	e.judgePressure()
 }
 
 // Refuses says why an order would not be carried out now, and what to do instead; "" if it would be.

@@ -595,3 +595,54 @@ func TestAnOutputThatIsSaidToBeOffOnLineIsToldOf(t *testing.T) {
 	require.Contains(t, p.told[0], "a is on line and says that its output is off")
 	require.False(t, p.e.Open())
 }
+
+// TestWhatCameBackDoesNotHang: a VM hung on its way down while its power came back, Ebbtide was away right after it had it powered off,
+// and the VM is on again. It is left alone.
+func TestWhatCameBackDoesNotHang(t *testing.T) {
+	p := play(t, aSupply("a"), aHost("host", "", "a"), aVM("guest", "host"))
+	guest := plan.On
+	p.did = func(verb plan.Verb, node string) {
+		if node == "guest" && verb == plan.Stop {
+			guest = plan.Stopping
+		}
+	}
+	p.answer = func(node string) plan.State {
+		if node == "guest" {
+			return guest
+		}
+		return plan.On
+	}
+	say := supplies{"a": {onLine, 900, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.goOn(40*time.Second, say)
+	require.Contains(t, p.commands, "stop guest")
+	say["a"].status = onLine
+	for range 400 {
+		if p.goOn(500*time.Millisecond, say); slices.Contains(p.commands, "force guest") {
+			break
+		}
+	}
+	require.Contains(t, p.commands, "force guest")
+	p.commands, guest = nil, plan.On
+	p.crash()
+	p.goOn(5*time.Minute, say)
+	require.NotContains(t, p.commands, "force guest")
+	require.False(t, p.e.Open())
+}
+
+// TestWhatIsOrderedWithTheReserveLeftIsForced: an outage was called off, and is ordered after all when only the reserve is left.
+func TestWhatIsOrderedWithTheReserveLeftIsForced(t *testing.T) {
+	p := play(t, aSupply("a"), aHost("host", "", "a"), aVM("guest", "host"))
+	say := supplies{"a": {onLine, 900, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.goOn(10*time.Second, say)
+	p.apply(engine.Order{Verb: engine.Abort, By: "test"})
+	say["a"].left = 40
+	p.goOn(10*time.Second, say)
+	require.Empty(t, p.commands)
+	p.apply(engine.Order{Verb: engine.Go, By: "test"})
+	require.Contains(t, p.commands, "force guest")
+	require.NotContains(t, p.commands, "stop guest")
+}

@@ -31,6 +31,7 @@ type Estate struct {
 	users  [][]int        // the reverse
 	feeds  [][]int        // per node: the supplies that feed it
 	deps   [][]int        // per node: what it depends on
+	below  [][]int        // per supply and cluster: its dependents, which are asked for often
 	limits []Limit        // by class name
 	class  []int          // per node: its place in limits, -1: none applies
 	lane   []int          // per node: the lane of its host within the class
@@ -111,6 +112,12 @@ func NewEstate(nodes []Node, limits []Limit) (*Estate, error) {
 		}
 	}
 	e.assignLanes()
+	e.below = make([][]int, len(nodes))
+	for i := range e.nodes {
+		if kind := e.nodes[i].Kind; kind == Supply || kind == Cluster {
+			e.below[i] = e.findDependents(i)
+		}
+	}
 	return e, nil
 }
 
@@ -171,11 +178,18 @@ func (e *Estate) Needs(i int) []int { return e.needs[i] }
 // Users lists the nodes that need node i, as positions. The slice is not to be changed.
 func (e *Estate) Users(i int) []int { return e.users[i] }
 
-// Dependents lists all nodes that need node i, directly or through others, in ascending order.
+// Dependents lists all nodes that need node i, directly or through others, in ascending order. The slice is not to be changed.
 func (e *Estate) Dependents(i int) []int {
+	if e.below[i] != nil {
+		return e.below[i]
+	}
+	return e.findDependents(i)
+}
+
+func (e *Estate) findDependents(i int) []int {
 	uses := make([]bool, len(e.nodes))
 	uses[i] = true
-	var all []int
+	all := []int{}
 	for j := i + 1; j < len(e.nodes); j++ { // what is needed stands before its users
 		if slices.ContainsFunc(e.needs[j], func(k int) bool { return uses[k] }) {
 			uses[j] = true

@@ -64,6 +64,7 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause engine.Cause
 		r.violate(at, 19, fmt.Sprintf("%s was called on and is %s", decl.ID, st))
 	case verb == plan.Unprotect && (n.now.Protected || n.aside.told && n.aside.seen && !r.forgetful && !r.unseen(i) && n.now.Set != n.aside.set):
 		r.violate(at, 19, decl.ID+" was called put back and is not")
+	case verb == plan.Protect && !n.now.Protected && n.looks == 0 && at.Sub(n.meddled) <= freshLook: // undone after the look that showed it
 	case verb == plan.Protect && !n.now.Protected:
 		r.violate(at, 19, decl.ID+" was called protected and is not")
 	case verb == plan.Flush && n.now.Dirty:
@@ -135,12 +136,14 @@ func (r *Referee) rule8(end End) string {
 
 // strand follows whether nobody is left, which excuses an end that nobody can mend: our own machine is off, and a supply that was
 // to start it again took its cut while its mains were there and did not make it (docs/systems/nut.md), after the machine had been
-// told to go, or with nobody having seen it. Its cut is the last of all for that. It lasts until the machine is on.
+// told to go, or with nobody having seen it. Its cut is the last of all for that, and one more of it may come when another feed has
+// its power again. It lasts until the machine is on.
 func (r *Referee) strand() {
 	self := -1
 	uncut := func(f int) bool {
 		s := r.supplyAt(f)
-		return s.uncut && (s.looks < looksLater || s.uncutAt.After(r.nodes[self].toldAt))
+		told := r.nodes[self].toldAt
+		return s.uncut && s.looks < looksLater || !told.IsZero() && s.uncutAt.After(told)
 	}
 	for i := range r.nodes {
 		if r.estate.Node(i).Kind == plan.Self {

@@ -89,6 +89,8 @@ var stories = []struct{ what, story, wants string }{
 	{"an end that waits for the mains", allOff + "+1h; ends open for ups", ""},
 	{"an end on hold", allOff + "ups: back; +1h; ends held", ""},
 	{"an end with nobody left", allOff + "cut ups; ups: uncut; me: off; ups: back; +1h; ends open", ""},
+	{"an end with nobody left, whose cut came too late", allOff + "stop me; cut ups; +20s; ups: uncut; cut ups; me: off; ups: off; ups: back; ups: on; +1h; ends open", ""},
+	{"an end with nobody left, whose cut came in time", allOff + "stop me; cut ups; me: off; ups: off; ups: back; ups: on; +1h; ends open", "8: the outage is stuck"},
 
 	{"three at once", dark + "stop app; record intent stop lab; record intent stop vcenter", "9: 3 of vm at once, limit 2"},
 	{"two at once, then another", dark + "stop app; stop lab; lab: off; record proven stop lab; stop vcenter", ""},
@@ -147,6 +149,8 @@ var stories = []struct{ what, story, wants string }{
 	{"called off by its silence, and switched on by somebody who was seen", dark + "stop lab; lab: off; lab: meddled; lab: on; lab: answers; lab: answers; record proven stop lab cause=silence", "19: lab was called off and is on"},
 	{"called on, and starting", allOff + back + "nas: on; esx: starting; record proven start esx", "19: esx was called on and is starting"},
 	{"called protected", "ups: out; +5s; outage; record proven protect nas", "19: nas was called protected and is not"},
+	{"called protected, and undone after the look by an Unprotect of before", "ups: out; +5s; outage; protect nas; nas: protected; nas: answers; nas: bare; record proven protect nas", ""},
+	{"called protected, and undone before the look", "ups: out; +5s; outage; protect nas; nas: protected; nas: bare; nas: answers; record proven protect nas", "19: nas was called protected and is not"},
 	{"called clean", dark + "nas: dirty; record proven flush nas", "19: nas was called clean and is not"},
 	{"called put back", dark + "protect nas; record proven unprotect nas", "19: nas was called put back and is not"},
 	{"called on again, and off", dark + "stop lab; lab: off; record proven stop lab; record reopened lab state=on", "19: lab was called on again and is off"},

@@ -123,7 +123,7 @@ func (r *Referee) hear(s *supply, at time.Time, p Poll) {
 	if !p.On {
 		s.heardOn = time.Time{}
 	}
-	s.fell = s.fell && (s.heardOn.IsZero() || at.Sub(s.heardOn) < settles)
+	s.fell = s.fell && (s.heardOn.IsZero() || at.Sub(s.heardOn) < settles || at.Sub(r.resumed) < settles)
 }
 
 // OutputLost tells that a supply's output goes off now, whatever for.

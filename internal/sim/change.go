@@ -31,9 +31,10 @@ func (s *simulation) change(c Change) {
 		if s.estate.Node(s.cells[k].node).ID != c.Supply {
 			continue
 		}
+		s.changed(k)
 		switch at := &s.cells[k]; {
 		case c.Silent != nil:
-			at.silent, at.changed, at.over = *c.Silent, s.now, at.over || at.tests && *c.Silent
+			at.silent, at.over = *c.Silent, at.over || at.tests && *c.Silent
 		case c.ExtraLoad != nil:
 			at.extra, s.weighed = *c.ExtraLoad, false
 		case c.Temperature != nil:

@@ -93,6 +93,7 @@ func (s *simulation) restart() {
 		}
 		for k := range s.cells {
 			s.cells[k].cutDue = time.Time{} // the adapter that had it accepted is gone
+			s.changed(k)                    // to a new controller all is news
 		}
 		s.referee.Resumed(s.now)
 		s.apply(engine.Started{})

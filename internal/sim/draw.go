@@ -31,7 +31,7 @@ const (
 	againWithin   = 30 * time.Minute   // after the first
 	firstFailure  = time.Minute        // the mains are on for so long
 	afterwards    = 24 * time.Hour     // for everything to come back
-	pollDrawn     = 10 * time.Second   // of supplies that are on line, unless the scenario says otherwise
+	pollDrawn     = 20 * time.Second   // of supplies that are on line, unless the scenario says otherwise
 	splitmix      = 0x9e3779b97f4a7c15 // the odd constant of that generator
 	splitmixMul1  = 0xbf58476d1ce4e5b9 //
 	splitmixMul2  = 0x94d049bb133111eb //

@@ -211,17 +211,36 @@ func (s *simulation) setNow(passed time.Duration) { s.passed, s.now = passed, Ep
 
 // tick polls one supply, as often as the scenario says: more rarely, it may be, when it has been on line, or off, for a while.
 func (s *simulation) tick(k int, first time.Duration) {
-	var tick func()
-	tick = func() {
-		c, next := &s.cells[k], cmp.Or(s.scenario.Poll, poll)
+	c := &s.cells[k]
+	c.tick = func() {
+		if s.passed != c.pollAt { // it was hastened
+			return
+		}
+		next := cmp.Or(s.scenario.Poll, poll)
 		if (c.mains || !c.output) && s.scenario.PollQuiet > next && s.now.Sub(c.changed) > quiet {
 			next = s.scenario.PollQuiet
 		}
 		s.discharge(k, next)
 		s.poll(k)
-		s.after(next+s.apart(time.Duration(k+1)*10_007*time.Nanosecond), tick)
+		s.pollIn(k, next)
 	}
-	s.after(first, tick)
+	s.pollIn(k, first)
+}
+
+// pollIn lets a supply be polled next after a time.
+func (s *simulation) pollIn(k int, wait time.Duration) {
+	c := &s.cells[k]
+	c.pollAt = s.passed + wait + s.apart(time.Duration(k+1)*10_007*time.Nanosecond)
+	s.agenda.put(c.pollAt, c.tick)
+}
+
+// changed notes that a supply is not as it was: it is polled no more rarely than usual.
+func (s *simulation) changed(k int) {
+	c, usual := &s.cells[k], cmp.Or(s.scenario.Poll, poll)
+	c.changed = s.now
+	if c.tick != nil && c.pollAt-s.passed > usual {
+		s.pollIn(k, usual)
+	}
 }
 
 // poll asks one supply how it is.

@@ -38,6 +38,8 @@ type cell struct {
 	polls  int
 	// changed is when its mains, its output or its voice last changed.
 	changed time.Time
+	tick    func()        // polls it, and sets when it is polled next
+	pollAt  time.Duration // since Epoch
 }
 
 const (
@@ -100,7 +102,8 @@ func (s *simulation) loseOutput(k int) {
 	if !c.output {
 		return
 	}
-	c.output, c.tests, c.changed, s.weighed = false, false, s.now, false
+	c.output, c.tests, s.weighed = false, false, false
+	s.changed(k)
 	s.referee.OutputLost(s.now, c.node)
 	s.darken()
 	s.countReturn(k)
@@ -129,7 +132,8 @@ func (s *simulation) giveOutput(k int) {
 		return
 	}
 	dead := s.unpowered()
-	c.output, c.cutAt, c.changed, s.weighed = true, time.Time{}, s.now, false
+	c.output, c.cutAt, s.weighed = true, time.Time{}, false
+	s.changed(k)
 	s.referee.OutputBack(s.now, c.node)
 	s.light(dead)
 }
@@ -137,7 +141,8 @@ func (s *simulation) giveOutput(k int) {
 // setMains switches a supply's input.
 func (s *simulation) setMains(k int, on bool) {
 	c := &s.cells[k]
-	c.mains, c.dead, c.changed = on, c.dead && !on, s.now
+	c.mains, c.dead = on, c.dead && !on
+	s.changed(k)
 	c.tests = c.tests && on
 	if !on && !c.returnAt.IsZero() {
 		s.meet(MetTimerAnew)

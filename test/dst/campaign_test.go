@@ -19,6 +19,7 @@ import (
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/families"
+	"ebbtide/internal/runbook"
 	"ebbtide/internal/sim"
 	"ebbtide/test/dst"
 )
@@ -50,7 +51,12 @@ func play(text string) (*sim.Result, error) {
 
 // playWith runs the text of a scenario with sim.Check, or with sim.Run, whose result tells the whole story.
 func playWith(run func(sim.Scenario) *sim.Result, text string) (sim.Scenario, *sim.Result, error) {
-	sc, problems, err := sim.Load("drawn", []byte(text), nil, schema)
+	scenario, book := dst.Parts(text)
+	rb, wrong := runbook.Load("drawn", []byte(book), schema)
+	if wrong.HasErrors() {
+		return sim.Scenario{}, nil, fmt.Errorf("cannot use the drawn runbook:\n%s", wrong.Text())
+	}
+	sc, problems, err := sim.Load("drawn", []byte(scenario), rb, schema)
 	if err != nil {
 		return sc, nil, fmt.Errorf("%w\n%s", err, problems.Text())
 	}

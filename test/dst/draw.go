@@ -37,7 +37,7 @@ func DrawWith(d Dice, faults int) string {
 // text writes what was drawn.
 func (w *drawing) text(policy []string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "version: 1\nscenario: drawn\nfor: 18h\npoll: %s\npoll_quiet: 10s\n", w.poll)
+	fmt.Fprintf(&b, "version: 1\nscenario: drawn\nfor: 18h\npoll: %s\npoll_quiet: 20s\n", w.poll)
 	if w.watched {
 		b.WriteString("watched: true\n")
 	}
@@ -75,7 +75,7 @@ func (w *drawing) text(policy []string) string {
 	if len(w.crashes) > 0 {
 		fmt.Fprintf(&b, "crash_after: [%s]\n", strings.Join(w.crashes, ", "))
 	}
-	fmt.Fprintf(&b, "runbook: |\n  version: 1\n  runbook: drawn\n")
+	fmt.Fprintf(&b, "%s  version: 1\n  runbook: drawn\n", ownRunbook)
 	for _, part := range []struct {
 		name  string
 		lines []string
@@ -83,6 +83,16 @@ func (w *drawing) text(policy []string) string {
 		fmt.Fprintf(&b, "  %s:\n    %s\n", part.name, strings.Join(part.lines, "\n    "))
 	}
 	return b.String()
+}
+
+// ownRunbook begins the last section of what is drawn.
+const ownRunbook = "runbook: |\n"
+
+// Parts takes apart what was drawn: the scenario, and its runbook as a file of its own. They are read in less time than the
+// whole, in which the runbook is read twice, as text first.
+func Parts(text string) (scenario, runbook string) {
+	scenario, runbook, _ = strings.Cut(text, ownRunbook)
+	return scenario, strings.ReplaceAll(strings.TrimPrefix(runbook, "  "), "\n  ", "\n")
 }
 
 // connections lead nowhere: the simulator asks nobody.

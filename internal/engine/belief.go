@@ -127,6 +127,22 @@ func (e *Engine) isLeaving(i int) bool {
 	return w != nil && w.verb == plan.Stop && e.given(i) || e.now.Before(e.nodes[i].belief.falling)
 }
 
+// goes reports whether a node is on its way down, as far as was seen or told.
+func (e *Engine) goes(i int) bool {
+	return e.isLeaving(i) || e.nodes[i].belief.answer == plan.Stopping
+}
+
+// goesWithItsHost reports whether the host that a node runs on is on its way down, to be started again: what shows as on now does not
+// stay so.
+func (e *Engine) goesWithItsHost(i int) bool {
+	host := e.hostOf(i)
+	if host < 0 || !e.goes(host) {
+		return false
+	}
+	start := e.course.find(host, plan.Start, plan.Up)
+	return start >= 0 && e.course.stands[start] == pending
+}
+
 // isStopping reports whether a node is on its way down. What said so and fell silent is, for as long as its stop may take.
 func (e *Engine) isStopping(i int) bool {
 	b := &e.nodes[i].belief
@@ -275,7 +291,7 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 // offAfterSilence follows a machine that did not answer and says off, while what feeds it is not heard: it may have its power again.
 func (e *Engine) offAfterSilence(i int) {
 	decl, b := e.estate.Node(i), &e.nodes[i].belief
-	if b.answer == plan.Unreachable && decl.Kind != plan.VM && b.rising.IsZero() && e.feedOf(i) != feeds {
+	if b.answer == plan.Unreachable && decl.Kind != plan.VM && !e.rises(i) && e.feedOf(i) != feeds {
 		b.rising = e.now.Add(bootTime(decl))
 	}
 }

@@ -79,7 +79,7 @@ type node struct {
 	timer    int        // numbers its timers: an older one is void
 	graceful bool       // it is being stopped without force
 	settled  plan.State // on or off, as it was last proven to be
-	showed   bool       // showsUp, as its users were last judged by
+	face     face       // as others were last judged by
 	asking   bool       // the survey waits for it
 }
 

@@ -88,27 +88,38 @@ func (c *course) mark(id int) {
 	}
 }
 
-// touch has the steps of a node judged anew before the event is over, and if it answers now and did not, or the other way round,
-// those of what runs on it: see runsOn.
+// touch has the steps of a node judged anew before the event is over, and where it shows another face than before, those of what
+// is judged by that.
 func (e *Engine) touch(i int) {
 	for _, id := range e.course.of[i] {
 		e.course.mark(id)
 	}
-	if up := e.showsUp(i); up != e.nodes[i].showed {
-		e.nodes[i].showed = up
-		e.touchCut(i)
-	}
-}
-
-// touchCut touches what needs a node and has lost its power.
-func (e *Engine) touchCut(i int) {
 	if e.ledger.outage == nil {
 		return
 	}
+	if f := e.faceOf(i); f != e.nodes[i].face {
+		e.nodes[i].face = f
+		e.touchUsers(i)
+	}
+}
+
+// face is what others are judged by.
+type face struct {
+	up   bool // showsUp: by it what has lost its power, and runs on it still (runsOn)
+	goes bool // by it what runs on it as a host (goesWithItsHost)
+}
+
+func (e *Engine) faceOf(i int) face { return face{up: e.showsUp(i), goes: e.goes(i)} }
+
+// touchUsers touches what is judged by the face of a node.
+func (e *Engine) touchUsers(i int) {
 	for _, u := range e.estate.Users(i) {
-		if e.ledger.outage.cut[u] && e.showsUp(u) {
+		cut := e.ledger.outage.cut[u] && e.showsUp(u)
+		if cut || e.hostOf(u) == i {
 			e.touch(u)
-			e.touchCut(u)
+		}
+		if cut {
+			e.touchUsers(u)
 		}
 	}
 }
@@ -117,6 +128,12 @@ func (e *Engine) touchCut(i int) {
 func (e *Engine) touchAll() {
 	for id := range e.course.steps {
 		e.course.mark(id)
+	}
+	if e.ledger.outage == nil {
+		return
+	}
+	for i := range e.nodes {
+		e.nodes[i].face = e.faceOf(i)
 	}
 }
 

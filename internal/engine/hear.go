@@ -145,6 +145,7 @@ func (e *Engine) askWhoAnswers(supply int) {
 		if e.isCutOff(i) && probed(e.estate.Node(i)) {
 			b := &e.nodes[i].belief
 			b.epoch, b.answer, b.asked = e.nextOp, plan.Unknown, false
+			e.touch(i)
 			e.probe(i)
 		}
 	}

@@ -646,3 +646,98 @@ func TestWhatIsOrderedWithTheReserveLeftIsForced(t *testing.T) {
 	require.Contains(t, p.commands, "force guest")
 	require.NotContains(t, p.commands, "stop guest")
 }
+
+// TestABMCThatHasPowerAgainProvesNothing: a machine did not answer, nor did its BMC, for longer than it takes to start; then the BMC says
+// off, while the UPS is not heard. It has its power again, and the machine with it.
+func TestABMCThatHasPowerAgainProvesNothing(t *testing.T) {
+	p := play(t, aSupply("a"), aHost("host", "", "a"))
+	state := plan.On
+	p.answer = func(node string) plan.State {
+		if node == "host" {
+			return state
+		}
+		return plan.On
+	}
+	say := supplies{"a": {onLine, 900, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.goOn(20*time.Second, say)
+	say["a"].deaf = true
+	for _, state = range []plan.State{plan.Unreachable, plan.Off, plan.Unreachable} { // it said so once, and that was long ago
+		p.goOn(20*time.Second, say)
+	}
+	p.goOn(5*time.Minute, say)
+	p.records, state = nil, plan.Off
+	p.goOn(30*time.Second, say)
+	for i := range p.records {
+		require.NotEqual(t, engine.Proven, p.records[i].Kind)
+	}
+	p.goOn(5*time.Minute, say)
+	require.True(t, slices.ContainsFunc(p.records, func(r engine.Record) bool { return r.Kind == engine.Proven && r.Node == "host" }), "it does not start")
+}
+
+// TestAStopThatNobodyAnsweredMayArriveStill: a VM shows as on for a while after its stop was given up, and goes then.
+func TestAStopThatNobodyAnsweredMayArriveStill(t *testing.T) {
+	p := play(t, aSupply("a"), aHost("host", "", "a"), aVM("guest", "host"))
+	p.reached = func(verb plan.Verb, node string) engine.Outcome {
+		if node == "guest" && verb == plan.Stop {
+			return engine.TimedOut
+		}
+		return engine.Done
+	}
+	say := supplies{"a": {onLine, 900, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	for range 200 {
+		if p.goOn(500*time.Millisecond, say); slices.Contains(p.commands, "stop guest") {
+			break
+		}
+	}
+	say["a"].status = onLine
+	p.goOn(20*time.Second, say)
+	for i := range p.records {
+		require.False(t, p.records[i].Kind == engine.Proven && p.records[i].Node == "guest", "it is called on, and goes")
+	}
+}
+
+// TestWhatGoesWithItsHostIsNotOn: a host was powered off with a VM on it, its power is back, and it goes all the same. What needs that
+// VM is not started on its being on still.
+func TestWhatGoesWithItsHostIsNotOn(t *testing.T) {
+	base := aVM("base", "host")
+	base.Can = plan.VerbSet(plan.Stop, plan.Start)
+	p := play(t, aSupply("a"), aHost("host", "", "a"), aHost("other", "", "a"), base, aVM("app", "other", "base"))
+	state := map[string]plan.State{}
+	p.did = func(verb plan.Verb, node string) {
+		switch {
+		case node == "base" && verb == plan.Stop: // it hangs, and can't be powered off
+		case node == "host" && verb != plan.Start:
+			state[node] = plan.Stopping
+		case verb == plan.Stop, verb == plan.Force:
+			state[node] = plan.Off
+		case verb == plan.Start:
+			state[node] = plan.On
+		}
+	}
+	p.answer = func(node string) plan.State {
+		if s, ok := state[node]; ok {
+			return s
+		}
+		return plan.On
+	}
+	say := supplies{"a": {onLine, 900, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	for range 400 {
+		if p.goOn(500*time.Millisecond, say); state["host"] == plan.Stopping {
+			break
+		}
+	}
+	require.Equal(t, plan.Stopping, state["host"])
+	p.commands = nil
+	say["a"].status = onLine
+	p.goOn(40*time.Second, say)
+	require.NotContains(t, p.commands, "start app", "its base goes with its host")
+	state["host"], state["base"] = plan.Off, plan.Off
+	p.goOn(2*time.Minute, say)
+	require.Equal(t, []string{"start host", "start base", "start app"}, slices.DeleteFunc(slices.Clone(p.commands), func(c string) bool { return c == "start other" }))
+}

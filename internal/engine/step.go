@@ -142,6 +142,7 @@ func (e *Engine) send(i int) {
 	}
 	e.count(i, w.rung == plan.Stop)
 	n.belief.commanded(verb, w.op, e.now)
+	e.touch(i)
 	if verb == plan.Start {
 		n.belief.rising = e.now.Add(bootTime(decl))
 	}
@@ -241,6 +242,8 @@ func (e *Engine) setInMotion(i int, outcome Outcome) {
 		b.rising = b.boots
 	case takesDown(rung) && (outcome == Busy || outcome == Unreached):
 		b.falling = time.Time{}
+	case takesDown(rung) && outcome == TimedOut: // it may be on its way to it still
+		b.falling = e.now.Add(2 * proofStands)
 	case takesDown(rung): // from when it was taken; and one that refuses may do it all the same
 		b.falling = e.now.Add(proofStands)
 	}
@@ -321,6 +324,8 @@ func (e *Engine) judgeProving(i int) {
 	switch {
 	case w.finalAsk && w.verb == plan.Stop && b.askedAt.Equal(b.seenAt):
 		e.overdue(i) // on what it is now, and not on what it was a while ago
+	case e.wasLost(i) && !w.resumed && e.now.Sub(w.sent) < firstRetry: // its answer was lost at once
+		e.backOff(i, slowestRetry)
 	case e.wasLost(i):
 		e.enter(w, verifying) // it is told now, within the same time
 		e.verify(i)

@@ -175,7 +175,7 @@ func (e *Engine) isBack(id int) bool {
 	case !e.entry(i).snap.on():
 		return true
 	}
-	return e.isOn(i) && !e.goesDown(i) && (e.nodes[i].work == nil || e.nodes[i].work.step != id)
+	return e.isOn(i) && !e.goesDown(i) && !e.goesWithItsHost(i) && (e.nodes[i].work == nil || e.nodes[i].work.step != id)
 }
 
 // toPutBack reports whether this outage has to put back what it changed of a node: not what was so before it began.

@@ -45,8 +45,8 @@ func (r *Referee) justFell(at time.Time, i int) bool {
 
 // rule19: A failed or unknown outcome is never shown as success.
 //
-// What is shown as done is done, unless an answer was wrong, or what is silent was switched on by somebody else meanwhile, or
-// has got its power back where nobody can know. A person's word is taken.
+// What is shown as done is done, unless an answer was wrong, or somebody else undid it after the looks that showed it, or switched on
+// what is silent, or that has got its power back where nobody can know. A person's word is taken.
 func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause engine.Cause) {
 	n, decl := &r.nodes[i], r.estate.Node(i)
 	st := n.now.State
@@ -55,16 +55,15 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause engine.Cause
 	case n.lied && (!n.intent.at.IsZero() && !n.saidAt.Before(n.intent.at) || at.Sub(n.saidAt) <= oldLook):
 		n.misled = true // it may be written down, but nothing that can't be undone may rest on it
 	case decl.Kind == plan.Person:
-	case cause == engine.Silence && (r.unseen(i) || r.isUnknowable(i)):
+	case cause == engine.Silence && (r.unseen(i) || r.isUnknowable(i)), r.unseenSince(at, i, freshLook):
 		n.misled = true
 	case verb == plan.Stop && st != plan.Off && st != plan.Gone:
 		r.violate(at, 19, fmt.Sprintf("%s was called off and is %s", decl.ID, st))
-	case verb == plan.Start && (n.now.Dark && at.Sub(n.fell) <= freshLook || !n.meddled.IsZero() && at.Sub(n.meddled) <= freshLook): // after the look that showed it
+	case verb == plan.Start && n.now.Dark && at.Sub(n.fell) <= freshLook: // after the look that showed it
 	case verb == plan.Start && st != plan.On:
 		r.violate(at, 19, fmt.Sprintf("%s was called on and is %s", decl.ID, st))
 	case verb == plan.Unprotect && (n.now.Protected || n.aside.told && n.aside.seen && !r.forgetful && !r.unseen(i) && n.now.Set != n.aside.set):
 		r.violate(at, 19, decl.ID+" was called put back and is not")
-	case verb == plan.Protect && !n.now.Protected && n.looks == 0 && at.Sub(n.meddled) <= freshLook: // undone after the look that showed it
 	case verb == plan.Protect && !n.now.Protected:
 		r.violate(at, 19, decl.ID+" was called protected and is not")
 	case verb == plan.Flush && n.now.Dirty:

@@ -16,17 +16,18 @@ import (
 // Document is a scenario as it stands in a file: a whole outage, what goes wrong in it, and, if it stands alone, the
 // runbook. runbook.ReadDocument reads it.
 type Document struct {
-	Version   int                      `yaml:"version" check:"required"`    // of the scenario language: DocumentVersion
-	Scenario  string                   `yaml:"scenario" check:"required"`   // what happens, in a line
-	Runbook   string                   `yaml:"runbook"`                     // the text of a whole runbook; "": one is given beside the scenario
-	For       time.Duration            `yaml:"for" check:"positive"`        // the run ends then at the latest; 12h if not given
-	Poll      time.Duration            `yaml:"poll" check:"positive"`       // between two readings of a supply; 1s
-	PollQuiet time.Duration            `yaml:"poll_quiet" check:"positive"` // between two readings of a supply that has been on line, or off, for two minutes; 1s
-	Members   map[string][]MemberDecl  `yaml:"members"`                     // by selector: what the live inventory would have
-	Supplies  map[string]BatteryDecl   `yaml:"supplies"`                    //
-	Nodes     map[string]ConditionDecl `yaml:"nodes"`                       //
-	Watched   bool                     `yaml:"watched"`                     // systems tell of changes of VMs by themselves, as vCenter does
-	Events    []EventDecl              `yaml:"events"`                      //
+	Version   int                      `yaml:"version" check:"required"`         // of the scenario language: DocumentVersion
+	Scenario  string                   `yaml:"scenario" check:"required"`        // what happens, in a line
+	Runbook   string                   `yaml:"runbook"`                          // the text of a whole runbook; "": one is given beside the scenario
+	For       time.Duration            `yaml:"for" check:"positive"`             // the run ends then at the latest; 12h if not given
+	Poll      time.Duration            `yaml:"poll" check:"positive"`            // between two readings of a supply; 1s
+	PollQuiet time.Duration            `yaml:"poll_quiet" check:"positive"`      // between two readings of a supply that has been on line, or off, for two minutes; 1s
+	Trials    int                      `yaml:"estimate_trials" check:"positive"` // of an estimate of how long the rest takes; 100, and fewer where there are over 200 nodes
+	Members   map[string][]MemberDecl  `yaml:"members"`                          // by selector: what the live inventory would have
+	Supplies  map[string]BatteryDecl   `yaml:"supplies"`                         //
+	Nodes     map[string]ConditionDecl `yaml:"nodes"`                            //
+	Watched   bool                     `yaml:"watched"`                          // systems tell of changes of VMs by themselves, as vCenter does
+	Events    []EventDecl              `yaml:"events"`                           //
 	// CrashAfter are records, counted from 1 over the run, right after which the controller is killed, and
 	// CrashAfterCommand are commands. It starts again after Away, 10s if not given.
 	CrashAfter        []int         `yaml:"crash_after"`
@@ -198,7 +199,7 @@ func (d *Document) Inventory() map[string][]plan.Member {
 func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
 	sc := Scenario{
 		Settings:  engine.Settings{Estate: c.Estate, Policy: c.Policy, Supplies: c.Supplies, Mode: "simulate"},
-		Batteries: map[string]Battery{}, Faults: map[string]Fault{}, LiesAt: map[string]int{}, BMCs: map[string]BMC{}, Habits: map[string]Habit{}, Watched: d.Watched, Poll: d.Poll, PollQuiet: d.PollQuiet, For: 12 * time.Hour,
+		Batteries: map[string]Battery{}, Faults: map[string]Fault{}, LiesAt: map[string]int{}, BMCs: map[string]BMC{}, Habits: map[string]Habit{}, Watched: d.Watched, Poll: d.Poll, PollQuiet: d.PollQuiet, EstimateTrials: d.Trials, For: 12 * time.Hour,
 	}
 	if len(d.Members) > 0 {
 		sc.Settings.Members = d.Inventory()

@@ -9,16 +9,19 @@ import (
 	"ebbtide/internal/power"
 )
 
-// What an estimate takes in a simulation: enough trials for its purpose, and of a great estate no more than play so many
-// nodes, but some. Where nobody reads the answers, some are enough: what is decided by them is how long a wait may be.
+// What an estimate takes in a simulation, unless the scenario says so: enough trials for its purpose, and of a great estate no more
+// than play so many nodes, but some.
 const (
 	mostEstimateTrials  = 100
 	leastEstimateTrials = 20
 	estimateNodes       = 20_000
 )
 
-func estimateTrials(estate *plan.Estate) int {
-	return min(mostEstimateTrials, max(leastEstimateTrials, estimateNodes/max(1, estate.Len())))
+func estimateTrials(sc *Scenario) int {
+	if sc.EstimateTrials > 0 {
+		return sc.EstimateTrials
+	}
+	return min(mostEstimateTrials, max(leastEstimateTrials, estimateNodes/max(1, sc.Settings.Estate.Len())))
 }
 
 // estimate tells how long the rest of the plan takes. The answer to the same question is the same.
@@ -36,10 +39,10 @@ func (s *simulation) estimate(ask engine.Estimate) engine.Estimated {
 // answers (lean), they are what is decided by and no more: how long waits may be, what slack is judged by while it is, or the
 // test of a battery, and what a recharge is judged by if another shutdown is.
 func (s *simulation) forecasting() func(*plan.Estate, engine.Estimate) engine.Estimated {
+	f := forecast.New(nil, estimateTrials(&s.scenario))
 	if !s.lean {
-		return forecast.New(nil, estimateTrials(s.estate)).Answer
+		return f.Answer
 	}
-	f := forecast.New(nil, leastEstimateTrials)
 	slack, tests, whole := decidesBy(&s.scenario, power.SlackBelow), testsBattery(&s.scenario), decidesBy(&s.scenario, power.RechargedFor)
 	return func(estate *plan.Estate, ask engine.Estimate) engine.Estimated {
 		return f.Some(estate, ask, forecast.Parts{Need: tests || slack && s.engine.WeighsSlack(), Whole: whole})

@@ -22,6 +22,8 @@ type Scenario struct {
 	// PollQuiet is how often a supply is polled whose mains have been on, or whose output off, for two minutes; 0: each second,
 	// as otherwise.
 	PollQuiet time.Duration
+	// EstimateTrials is how many trials an estimate of the rest of the plan takes; 0: 100, and fewer where there are over 200 nodes.
+	EstimateTrials int
 	Off       []string       // nodes that are off at the start
 	Protected []string       // caches that are in write-through, and clusters that are set aside, at the start
 	Boots     []string       // nodes that start by themselves whenever their power comes back, or VMs with their host, whatever the runbook says

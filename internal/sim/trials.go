@@ -40,7 +40,7 @@ func (t Trials) Play(ctx context.Context) (*Summary, error) {
 		workers.Go(func() {
 			sc := t.Scenario
 			if sc.Forecast == nil {
-				sc.Forecast = remembering(forecast.New(t.Odds.Known, estimateTrials(sc.Settings.Estate)).Brief)
+				sc.Forecast = remembering(forecast.New(t.Odds.Known, estimateTrials(&sc)).Brief)
 			}
 			for i := next.Add(1) - 1; i < int64(t.Runs) && ctx.Err() == nil; i = next.Add(1) - 1 {
 				drawn := Draw(sc, t.Seed+uint64(i), t.Odds)

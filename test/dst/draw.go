@@ -37,7 +37,7 @@ func DrawWith(d Dice, faults int) string {
 // text writes what was drawn.
 func (w *drawing) text(policy []string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "version: 1\nscenario: drawn\nfor: 18h\npoll: %s\npoll_quiet: 20s\n", w.poll)
+	fmt.Fprintf(&b, "version: 1\nscenario: drawn\nfor: 18h\npoll: %s\npoll_quiet: 20s\nestimate_trials: 20\n", w.poll)
 	if w.watched {
 		b.WriteString("watched: true\n")
 	}

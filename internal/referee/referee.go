@@ -162,7 +162,7 @@ func (r *Referee) Changed(at time.Time, i int, now Condition) {
 		n.mute, n.began = true, at
 	}
 	flips := n.now.Protected && !now.Protected || !n.now.Protected && now.Protected && n.denied
-	undone := n.now.Protected && n.intent.verb == plan.Protect // by an Unprotect of before, while that is waited for
+	undone := n.now.Protected && n.intent.verb == plan.Protect            // by an Unprotect of before, while that is waited for
 	if flips && now.State == plan.On && (r.flights.at[i] < 0 || undone) { // nobody waits for that any more
 		r.Meddled(at, i)
 		n.aside.lost = true

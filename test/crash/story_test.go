@@ -148,7 +148,7 @@ func TestAStorageLeftToTheLast(t *testing.T) {
 	require.Empty(t, unproven([]engine.Record{answered, gap, cutInOrder}))
 
 	var left []string
-	for _, line := range strings.Split(strings.TrimSpace(whatShouldHappen), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(whatShouldHappen), "\n") {
 		if !slices.Contains([]string{"nas asked stop", "nas stop", "nas off", "nas on"}, line) {
 			left = append(left, line)
 		}

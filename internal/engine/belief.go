@@ -129,7 +129,7 @@ func (e *Engine) isLeaving(i int) bool {
 
 // goes reports whether a node is on its way down, as far as was seen or told.
 func (e *Engine) goes(i int) bool {
-	return e.isLeaving(i) || e.nodes[i].belief.answer == plan.Stopping
+	return e.isLeaving(i) || e.isStopping(i)
 }
 
 // goesWithItsHost reports whether the host that a node runs on is on its way down, to be started again: what shows as on now does not
@@ -146,7 +146,7 @@ func (e *Engine) goesWithItsHost(i int) bool {
 // isStopping reports whether a node is on its way down. What said so and fell silent is, for as long as its stop may take.
 func (e *Engine) isStopping(i int) bool {
 	b := &e.nodes[i].belief
-	return b.seen.State == plan.Stopping && (b.answer == plan.Stopping || e.now.Sub(b.seenAt) <= e.estate.Node(i).Time(plan.Stop).Within)
+	return b.seen.State == plan.Stopping && (b.answer == plan.Stopping || b.askedAt.Sub(b.seenAt) <= e.estate.Node(i).Time(plan.Stop).Within)
 }
 
 // isProtected reports whether a cache or a cluster is known to be protected, and nothing is on its way that takes that off. What

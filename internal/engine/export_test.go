@@ -152,6 +152,7 @@ var ages = map[string]time.Duration{
 	"referee.supply.heardOut":    10 * time.Second, // sinksIn
 	"referee.supply.heardAt":     time.Minute,      // compared with node.roused
 	"referee.supply.committedAt": time.Minute,      // compared with node.meddled
+	"referee.supply.speaks":      time.Minute,      // slowness
 	"referee.supply.uncutAt":     0,                // compared with what our own machine was told, which is in no explored estate
 	"referee.supply.spent":       time.Minute,      // slowSilence
 }

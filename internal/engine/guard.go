@@ -347,15 +347,19 @@ func (e *Engine) cutWithWhatIsOn(i int) {
 // takeAlong makes the stop of a host a power-off, since VMs on it were given up: that is on record.
 func (e *Engine) takeAlong(i int, on []string) {
 	w := e.nodes[i].work
-	text := "powered off with VMs on it that were not proven off: " + strings.Join(on, ", ")
-	if w.force.reason != "" {
-		text = w.force.reason + "; " + text
+	const along = "powered off with VMs on it that were not proven off: "
+	before, _, _ := strings.Cut(w.force.reason, along) // an earlier try had its own VMs
+	text := along + strings.Join(on, ", ")
+	if before != "" {
+		text = strings.TrimSuffix(before, "; ") + "; " + text
 	} else {
 		w.force.cause = TakenAlong
 	}
 	if w.rung != plan.Force {
 		w.deadline = time.Time{}
 	}
+	if text != w.force.reason {
+		e.notify(true, "powering off host "+e.id(i)+": "+text)
+	}
 	w.rung, w.force.reason = plan.Force, text
-	e.notify(true, "powering off host "+e.id(i)+": "+text)
 }

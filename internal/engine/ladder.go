@@ -195,9 +195,10 @@ func (e *Engine) escalate(i int, cause Cause, why string) {
 	}
 }
 
-// wait gives a rung whose time is over a little more of it.
+// wait gives a rung whose time is over a little more of it, and asks after its node: it may have settled.
 func (e *Engine) wait(i int) {
 	w := e.nodes[i].work
+	e.probe(i)
 	w.finalAsk, w.next = false, time.Time{}
 	w.deadline = e.now.Add(slowestLook)
 	e.enter(w, backingOff)

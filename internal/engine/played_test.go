@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,6 +66,9 @@ func (p *played) apply(first engine.Event) {
 			switch f := effect.(type) {
 			case engine.Append:
 				p.records = append(p.records, f.Record)
+				said := strings.Split(f.Record.Reason, "; ")
+				slices.Sort(said)
+				require.Len(p.t, slices.Compact(said), strings.Count(f.Record.Reason, "; ")+1, "it says a thing twice: %s", f.Record.Reason)
 			case engine.Notify:
 				p.told = append(p.told, f.Text)
 			case engine.Do:
@@ -740,4 +744,28 @@ func TestWhatGoesWithItsHostIsNotOn(t *testing.T) {
 	state["host"], state["base"] = plan.Off, plan.Off
 	p.goOn(2*time.Minute, say)
 	require.Equal(t, []string{"start host", "start base", "start app"}, slices.DeleteFunc(slices.Clone(p.commands), func(c string) bool { return c == "start other" }))
+}
+
+// TestAHostThatTakesItsVMsAlongSaysSoOnce: it takes no command for a while, so that it is tried again and again.
+func TestAHostThatTakesItsVMsAlongSaysSoOnce(t *testing.T) {
+	base := aVM("base", "host")
+	base.Can = plan.VerbSet(plan.Stop, plan.Start)
+	p := play(t, aSupply("a"), aHost("host", "", "a"), base)
+	tries := 0
+	p.reached = func(verb plan.Verb, node string) engine.Outcome {
+		if node != "host" {
+			return engine.Done
+		}
+		if tries++; tries < 5 {
+			return engine.Busy
+		}
+		return engine.Done
+	}
+	say := supplies{"a": {onLine, 900, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.goOn(4*time.Minute, say)
+	require.Greater(t, tries, 3)
+	told := slices.DeleteFunc(slices.Clone(p.told), func(s string) bool { return !strings.HasPrefix(s, "powering off host host: ") })
+	require.Len(t, told, 1)
 }

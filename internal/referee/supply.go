@@ -32,6 +32,7 @@ type supply struct {
 
 	committed   bool // to be cut: something was commanded that only its power cycle takes back
 	committedAt time.Time
+	speaks      time.Time // since when it is heard, after it was not: what it says of its output from its first word on may be its habit
 	cut         bool      // its output was off then, or since then
 	made        bool      // it went off since then
 	seen        bool      // and was heard to be off, by a controller that was there to take it in: its return ends the cycle
@@ -98,7 +99,11 @@ func (r *Referee) hear(s *supply, at time.Time, p Poll) {
 	if p.Heard {
 		s.heardAt, s.heardLeft, s.heardHonest = at, p.Left, p.Honest
 	}
-	s.deaf, s.seen = !p.Heard, s.seen || p.Heard && !s.output && s.made && at.Sub(r.resumed) >= sinksIn
+	if p.Heard && s.deaf {
+		s.speaks = at
+	}
+	s.deaf = !p.Heard
+	s.seen = s.seen || p.Heard && !s.output && s.made && at.Sub(r.resumed) >= sinksIn && at.Sub(s.speaks) >= slowness
 	s.missed = s.missed || s.uncut && s.deaf && s.looks == 0
 	switch {
 	case p.Untold:

@@ -130,7 +130,7 @@ var bugs = []bug{
 	{name: "belief: silence behind a dark switch proves a node off", edits: []edit{
 		{engineBelief, "|| e.cutOff(i) || e.mayHaveCycled(i) ||", "|| e.mayHaveCycled(i) ||"},
 	}},
-	{name: "belief: what was told to stop is on while it shows so", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "belief: what was told to stop is on while it shows so", by: "./internal/engine TestAStopThatNobodyAnsweredMayArriveStill", edits: []edit{
 		{engineBelief, "\treturn !e.isLeaving(i) && b.seen.State == plan.On", "\treturn b.seen.State == plan.On"},
 	}},
 	{name: "belief: a cluster that is being given back is set aside", by: "./test/dst TestRegressions", edits: []edit{

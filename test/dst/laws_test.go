@@ -165,7 +165,7 @@ func TestEstimatesAreMadeWhereTheyCount(t *testing.T) {
 	for seed := range uint64(lawSeeds) {
 		sc := drawn(t, seed)
 		whole := sc
-		whole.Forecast = forecast.New(nil, 100).Brief
+		whole.Forecast = forecast.New(nil, sc.EstimateTrials).Brief
 		require.Equal(t, story(whole), story(sc), "seed %d", seed)
 	}
 }

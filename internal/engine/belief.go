@@ -281,6 +281,7 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 	default:
 	}
 	same := b.take(seen, question, asked)
+	e.nodes[i].question.heard = e.now
 	if decl.OffAfter > 0 {
 		b.departure = b.departure.next(seen.State, b.looks)
 	}

@@ -112,9 +112,9 @@ func (e *Engine) stopAfterAll(i int) {
 	e.notify(true, e.id(i)+" was given up and answers: it is stopped after all")
 }
 
-// backByItself believes a look only if it is of now: a node that was told to stop may have gone since.
+// backByItself believes a look only if its answer is of now, however long that took: a node that was told to stop may have gone since.
 func (e *Engine) backByItself(i int) {
-	if e.now.Sub(e.nodes[i].belief.seenAt) > firstLook {
+	if e.now.Sub(e.nodes[i].question.heard) > firstLook {
 		e.probe(i)
 		return
 	}

@@ -327,9 +327,9 @@ func (e *Engine) resumeWork() {
 			n.belief.rising = n.belief.boots // a VM comes up with its host, if that does
 		}
 		last := entry.last
-		maybeSent := last.open && last.verb == plan.Stop && last.answer == noAnswer
+		maybeSent := last.verb == plan.Stop && (last.answer == noAnswer || last.answer == unknown)
 		if (last.taken || maybeSent) && entry.shown == told {
-			n.belief.falling = e.now.Add(proofStands)
+			n.belief.falling = e.now.Add(2 * proofStands)
 			e.armIdle(i)
 		}
 		if last.open {

@@ -96,6 +96,7 @@ var ages = map[string]time.Duration{
 	"belief.seenAt":       lookAge, // trustLast asks further back, after a quarter of an hour without any sweep
 	"belief.askedAt":      lookAge,
 	"belief.blank":        proofStands + 1,
+	"question.heard":      firstLook + 1,
 	"belief.silent":       time.Minute, // more than the explored OffAfter
 	"motion.rising":       0,
 	"motion.boots":        0,

@@ -209,22 +209,25 @@ func (e *Engine) pass(i int) {
 	}
 }
 
-// proveSoAlready ends a step that had nothing to do. A proof by silence is told for what it is.
+// proveSoAlready ends a step that had nothing to do, or nothing any more. A proof by silence is told for what it is.
 func (e *Engine) proveSoAlready(i int) {
-	if w := e.nodes[i].work; w.verb == plan.Stop && e.proofOf(i) == Silence {
-		e.prove(i, Silence, e.nodes[i].belief.seen.Detail)
+	if w := e.nodes[i].work; w.verb == plan.Cut || w.verb == plan.Stop && e.proofOf(i) == Silence {
+		e.prove(i, e.proofOf(i), e.nodes[i].belief.seen.Detail)
 		return
 	}
 	e.prove(i, Already, "it was so already")
 }
 
-// isSoAlready reports whether nothing is to be commanded: a node is off, or as it was before it was protected.
+// isSoAlready reports whether nothing is to be commanded: a node is off, or as it was before it was protected, or an output counts down
+// to its cut, of which the answer was lost.
 func (e *Engine) isSoAlready(i int) bool {
 	switch verb := e.nodes[i].work.verb; verb {
 	case plan.Unprotect:
 		return e.holds(i, verb, 0) && e.entry(i).tookProtect()
 	case plan.Stop:
 		return !e.given(i) && e.holds(i, verb, 0)
+	case plan.Cut:
+		return e.given(i) && e.holds(i, verb, e.last(i).op)
 	default:
 		return false
 	}
@@ -281,6 +284,7 @@ func (e *Engine) passStop(i int) {
 		e.holdBack(i, "what uses it is not proven off")
 		return
 	case len(on) == 0:
+		e.takeNoneAlong(i)
 	case decl.Kind == plan.VM && guestsOnly:
 	case decl.Kind == plan.Host && guestsOnly:
 		e.takeAlong(i, on)
@@ -342,6 +346,13 @@ func (e *Engine) cutWithWhatIsOn(i int) {
 		}
 	}
 	e.command(i)
+}
+
+// takeNoneAlong makes the power-off of a host a stop again, where it was one for VMs that are off by now, and did not leave.
+func (e *Engine) takeNoneAlong(i int) {
+	if w := e.nodes[i].work; w.force.cause == TakenAlong && !e.wasSent(i) {
+		w.rung, w.force, w.deadline = plan.Stop, force{}, time.Time{}
+	}
 }
 
 // takeAlong makes the stop of a host a power-off, since VMs on it were given up: that is on record.

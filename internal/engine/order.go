@@ -39,7 +39,9 @@ func (e *Engine) order(o Order) {
 		i, _ := e.estate.Index(o.Node)
 		e.giveUp(i, "", "passed over by "+o.By)
 	}
-	e.judgePressure()
+	if e.ledger.outage != nil { // an abort may have ended it
+		e.judgePressure()
+	}
 }
 
 // Refuses says why an order would not be carried out now, and what to do instead; "" if it would be.

@@ -260,7 +260,7 @@ func (e *Engine) goneMeanwhile() []NodeState {
 	var gone []NodeState
 	for i := range e.nodes {
 		n, decl := e.entry(i), e.estate.Node(i)
-		if n.snap.seenOn && !n.snap.on() && !n.snap.silent() && !n.touched() && decl.Kind != plan.Supply && e.looked(i) && !e.showsUp(i) {
+		if n.snap.seenOn && !n.snap.on() && !n.snap.silent() && !n.touched() && decl.Kind != plan.Supply && e.looked(i) && !e.showsUp(i) && (e.ledger.outage.scope[i] || e.isOff(i)) {
 			gone = append(gone, NodeState{Node: decl.ID, State: e.nodes[i].belief.answer})
 		}
 	}

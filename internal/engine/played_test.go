@@ -769,3 +769,98 @@ func TestAHostThatTakesItsVMsAlongSaysSoOnce(t *testing.T) {
 	told := slices.DeleteFunc(slices.Clone(p.told), func(s string) bool { return !strings.HasPrefix(s, "powering off host host: ") })
 	require.Len(t, told, 1)
 }
+
+// TestADrillOfABatteryIsAbortedBeforeItBegins: it waits for an estimate, and somebody thinks better of it.
+func TestADrillOfABatteryIsAbortedBeforeItBegins(t *testing.T) {
+	p := play(t, aSupply("a"), aHost("host", "", "a"))
+	say := supplies{"a": {onLine, 900, false}}
+	p.begin(say)
+	for _, effect := range p.e.Apply(p.now, engine.Drill{Supply: "a", Floor: 50, By: "test"}) {
+		if a, ok := effect.(engine.Append); ok {
+			p.records = append(p.records, a.Record)
+		}
+	}
+	require.True(t, p.e.Open(), "%v", p.told)
+	p.apply(engine.Order{Verb: engine.Abort, By: "test"})
+	require.False(t, p.e.Open())
+}
+
+// TestASlowAnswerIsAnAnswer: a system that takes seconds to say that its machine is on again is asked for that, and not for ever.
+func TestASlowAnswerIsAnAnswer(t *testing.T) {
+	p := play(t, aSupply("a"), aHost("host", "", "a"), aVM("guest", "host"))
+	say := supplies{"a": {onLine, 900, false}}
+	p.begin(say)
+	up := true
+	p.did = func(verb plan.Verb, node string) { up = up && node != "guest" }
+	p.answer = func(node string) plan.State {
+		if node == "guest" && !up {
+			return plan.Off
+		}
+		return plan.On
+	}
+	say["a"].status = onBattery
+	for range 200 {
+		if p.goOn(500*time.Millisecond, say); !up {
+			break
+		}
+	}
+	require.False(t, up)
+	up = true // somebody started it
+	say["a"].status = onLine
+	var waiting []engine.Op
+	ask := func(effects []engine.Effect) {
+		for _, effect := range effects {
+			switch f := effect.(type) {
+			case engine.Probe:
+				waiting = append(waiting, f.Op)
+			case engine.Append:
+				p.records = append(p.records, f.Record)
+			default:
+			}
+		}
+	}
+	asked := 0
+	for range 90 {
+		ask(p.e.Apply(p.now, engine.Woke{}))
+		ask(p.e.Apply(p.now, engine.Read{Reading: power.Reading{Supply: "a", Status: onLine, Charge: power.Known(90), Runtime: power.Known(900), Load: power.Known(50), Voltage: power.Known(230)}}))
+		p.now = p.now.Add(2 * time.Second)
+		answered := waiting
+		waiting = nil
+		for _, op := range answered {
+			asked++
+			ask(p.e.Apply(p.now, engine.Finished{Op: op, Outcome: engine.Done, Seen: plan.Observation{State: plan.On}}))
+		}
+	}
+	require.True(t, slices.ContainsFunc(p.records, func(r engine.Record) bool {
+		return r.Kind == engine.Proven && r.Node == "guest" && r.Verb != nil && *r.Verb == plan.Start
+	}))
+	require.Less(t, asked, 60)
+}
+
+// TestAHostWhoseVMsAreOffAfterAllIsShutDown: it was to be powered off with a VM on it that was given up, could not be told for a while,
+// and the VM went off meanwhile.
+func TestAHostWhoseVMsAreOffAfterAllIsShutDown(t *testing.T) {
+	base := aVM("base", "host")
+	base.Can = plan.VerbSet(plan.Stop, plan.Start)
+	p := play(t, aSupply("a"), aHost("host", "", "a"), base)
+	state := map[string]plan.State{}
+	p.reached = func(verb plan.Verb, node string) engine.Outcome {
+		if node == "host" && verb == plan.Force {
+			state["base"] = plan.Off
+			return engine.Unreached
+		}
+		return engine.Done
+	}
+	p.answer = func(node string) plan.State {
+		if s, ok := state[node]; ok {
+			return s
+		}
+		return plan.On
+	}
+	say := supplies{"a": {onLine, 900, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.goOn(4*time.Minute, say)
+	require.Contains(t, p.commands, "force host")
+	require.Contains(t, p.commands, "stop host", "%v", p.commands)
+}

@@ -752,7 +752,7 @@ func TestAHostThatTakesItsVMsAlongSaysSoOnce(t *testing.T) {
 	base.Can = plan.VerbSet(plan.Stop, plan.Start)
 	p := play(t, aSupply("a"), aHost("host", "", "a"), base)
 	tries := 0
-	p.reached = func(verb plan.Verb, node string) engine.Outcome {
+	p.reached = func(_ plan.Verb, node string) engine.Outcome {
 		if node != "host" {
 			return engine.Done
 		}
@@ -791,7 +791,7 @@ func TestASlowAnswerIsAnAnswer(t *testing.T) {
 	say := supplies{"a": {onLine, 900, false}}
 	p.begin(say)
 	up := true
-	p.did = func(verb plan.Verb, node string) { up = up && node != "guest" }
+	p.did = func(_ plan.Verb, node string) { up = up && node != "guest" }
 	p.answer = func(node string) plan.State {
 		if node == "guest" && !up {
 			return plan.Off

@@ -270,6 +270,7 @@ func (e *Engine) broughtUp(i int) []int {
 func (e *Engine) passStop(i int) {
 	w, decl := e.nodes[i].work, e.estate.Node(i)
 	on, doubtful, guestsOnly := e.notOff(i)
+	e.takeNoneAlong(i, on)
 	switch {
 	case w.force.cause == Pressed && w.verb == plan.Cut:
 	case doubtful && w.guard.rounds < guardRounds, guestsOnly && e.areOld(i, len(on) > 0):
@@ -284,7 +285,6 @@ func (e *Engine) passStop(i int) {
 		e.holdBack(i, "what uses it is not proven off")
 		return
 	case len(on) == 0:
-		e.takeNoneAlong(i)
 	case decl.Kind == plan.VM && guestsOnly:
 	case decl.Kind == plan.Host && guestsOnly:
 		e.takeAlong(i, on)
@@ -349,8 +349,8 @@ func (e *Engine) cutWithWhatIsOn(i int) {
 }
 
 // takeNoneAlong makes the power-off of a host a stop again, where it was one for VMs that are off by now, and did not leave.
-func (e *Engine) takeNoneAlong(i int) {
-	if w := e.nodes[i].work; w.force.cause == TakenAlong && !e.wasSent(i) {
+func (e *Engine) takeNoneAlong(i int, on []string) {
+	if w := e.nodes[i].work; len(on) == 0 && w.force.cause == TakenAlong && !e.wasSent(i) {
 		w.rung, w.force, w.deadline = plan.Stop, force{}, time.Time{}
 	}
 }

@@ -35,7 +35,7 @@ var bugs = []bug{
 	{name: "rule 1: storage is stopped while what uses it is on", edits: []edit{
 		{enginePermit, "\treturn e.notProvenOff(e.usersOf(i), \"uses it\")\n", "\treturn \"\"\n"},
 		{engineGuard, "\tcase doubtful:\n\t\te.holdBack(i, \"what uses it is not proven off\")", "\tcase doubtful && decl.Kind != plan.Other:\n\t\te.holdBack(i, \"what uses it is not proven off\")"},
-		{engineGuard, "\tcase len(on) == 0:\n\t\te.takeNoneAlong", "\tcase len(on) == 0, decl.Kind == plan.Other:\n\t\te.takeNoneAlong"},
+		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, decl.Kind == plan.Other:\n\tcase decl.Kind == plan.VM"},
 		{engineWant, "\t\treturn kind == plan.Host && worst == unproven", "\t\treturn kind == plan.Host && worst == unproven || kind == plan.Other"},
 	}},
 	{name: "rule 2: a host is stopped with VMs on it", edits: []edit{
@@ -44,7 +44,7 @@ var bugs = []bug{
 	}},
 	{name: "rule 3: an output is cut with what was given up on it", edits: []edit{
 		{enginePermit, "\treturn e.notProvenOff(e.usersOf(i), \"hangs on it\")", "\treturn \"\""},
-		{engineGuard, "\tcase len(on) == 0:\n\t\te.takeNoneAlong", "\tcase len(on) == 0, w.verb == plan.Cut:\n\t\te.takeNoneAlong"},
+		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, w.verb == plan.Cut:\n\tcase decl.Kind == plan.VM"},
 		{engineGuard, "\tcase doubtful:\n\t\te.holdBack(i, \"what uses it is not proven off\")", "\tcase doubtful && w.verb != plan.Cut:\n\t\te.holdBack(i, \"what uses it is not proven off\")"},
 		{engineWant, "\tcase worst == pending || s.Verb != plan.Stop:\n\t\treturn false", "\tcase worst == pending || s.Verb != plan.Stop:\n\t\treturn worst != pending && s.Verb == plan.Cut"},
 	}},
@@ -200,7 +200,7 @@ var bugs = []bug{
 	{name: "want: a drill takes what others still need", edits: []edit{
 		{engineDrill, "\tif why := e.needed(d.in); why != \"\" {", "\tif why := e.needed(d.in); why == \"never\" {"},
 		{engineRefuse, "e.notSeen, e.needed}", "e.notSeen}"},
-		{engineGuard, "\tcase len(on) == 0:\n\t\te.takeNoneAlong", "\tcase len(on) == 0, e.inDrill(i):\n\t\te.takeNoneAlong"},
+		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, e.inDrill(i):\n\tcase decl.Kind == plan.VM"},
 		{enginePermit, "\tif !takesDown(rung) || e.estate.Node(i).Kind != plan.Host {", "\tif !takesDown(rung) || e.inDrill(i) || e.estate.Node(i).Kind != plan.Host {"},
 	}},
 	{name: "want: a step goes on when the first of those before it has ended", edits: []edit{
@@ -246,7 +246,7 @@ var bugs = []bug{
 	{name: "outlet: it is switched off under its load", edits: []edit{
 		{planStep, "after := slices.Concat(users, b.aside[i])\n", "after := slices.Concat(users, b.aside[i])\n\tif n.Kind == Outlet {\n\t\tafter = nil\n\t}\n"},
 		{enginePermit, "\treturn e.notProvenOff(e.usersOf(i), \"uses it\")\n", "\tif decl.Kind == plan.Outlet {\n\t\treturn \"\"\n\t}\n\treturn e.notProvenOff(e.usersOf(i), \"uses it\")\n"},
-		{engineGuard, "\tcase len(on) == 0:\n\t\te.takeNoneAlong", "\tcase len(on) == 0, decl.Kind == plan.Outlet:\n\t\te.takeNoneAlong"},
+		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, decl.Kind == plan.Outlet:\n\tcase decl.Kind == plan.VM"},
 	}},
 	{name: "outlet: an output is cut before its outlets", edits: []edit{
 		{planStep, "if i != except && b.in(i) && b.last[i] >= 0 {", "if i != except && b.in(i) && b.last[i] >= 0 && b.estate.Node(i).Kind != Outlet {"},

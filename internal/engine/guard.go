@@ -270,7 +270,7 @@ func (e *Engine) broughtUp(i int) []int {
 func (e *Engine) passStop(i int) {
 	w, decl := e.nodes[i].work, e.estate.Node(i)
 	on, doubtful, guestsOnly := e.notOff(i)
-	e.takeNoneAlong(i, on)
+	e.takeNoneAlong(i, on, doubtful)
 	switch {
 	case w.force.cause == Pressed && w.verb == plan.Cut:
 	case doubtful && w.guard.rounds < guardRounds, guestsOnly && e.areOld(i, len(on) > 0):
@@ -348,9 +348,9 @@ func (e *Engine) cutWithWhatIsOn(i int) {
 	e.command(i)
 }
 
-// takeNoneAlong makes the power-off of a host a stop again, where it was one for VMs that are off by now, and did not leave.
-func (e *Engine) takeNoneAlong(i int, on []string) {
-	if w := e.nodes[i].work; len(on) == 0 && w.force.cause == TakenAlong && !e.wasSent(i) {
+// takeNoneAlong makes the power-off of a host a stop again, where it was one for VMs that are proven off by now, and did not leave.
+func (e *Engine) takeNoneAlong(i int, on []string, doubtful bool) {
+	if w := e.nodes[i].work; len(on) == 0 && !doubtful && w.force.cause == TakenAlong && !e.wasSent(i) {
 		w.rung, w.force, w.deadline = plan.Stop, force{}, time.Time{}
 	}
 }

@@ -117,6 +117,15 @@ func (p *played) goOn(d time.Duration, say supplies) {
 	}
 }
 
+// until lets time pass until something is so, three minutes at most.
+func (p *played) until(say supplies, is func() bool) {
+	p.t.Helper()
+	for end := p.now.Add(3 * time.Minute); !is(); {
+		require.True(p.t, p.now.Before(end), "it did not come to that: %v", p.commands)
+		p.goOn(500*time.Millisecond, say)
+	}
+}
+
 // begin starts the engine, and lets it look round while all is well.
 func (p *played) begin(say supplies) {
 	p.t.Helper()
@@ -574,11 +583,7 @@ func TestWhatRanOnAHostThatIsOffIsOff(t *testing.T) {
 		say := supplies{"a": {onLine, 900, false}}
 		p.begin(say)
 		say["a"].status = onBattery
-		for range 200 {
-			if p.goOn(500*time.Millisecond, say); slices.Contains(p.commands, "stop host") {
-				break
-			}
-		}
+		p.until(say, func() bool { return slices.Contains(p.commands, "stop host") })
 		p.goOn(time.Second, say)
 		require.NotContains(t, p.commands, "stop nas", kind)
 		p.crash()
@@ -622,11 +627,7 @@ func TestWhatCameBackDoesNotHang(t *testing.T) {
 	p.goOn(40*time.Second, say)
 	require.Contains(t, p.commands, "stop guest")
 	say["a"].status = onLine
-	for range 400 {
-		if p.goOn(500*time.Millisecond, say); slices.Contains(p.commands, "force guest") {
-			break
-		}
-	}
+	p.until(say, func() bool { return slices.Contains(p.commands, "force guest") })
 	require.Contains(t, p.commands, "force guest")
 	p.commands, guest = nil, plan.On
 	p.crash()
@@ -692,11 +693,7 @@ func TestAStopThatNobodyAnsweredMayArriveStill(t *testing.T) {
 	say := supplies{"a": {onLine, 900, false}}
 	p.begin(say)
 	say["a"].status = onBattery
-	for range 200 {
-		if p.goOn(500*time.Millisecond, say); slices.Contains(p.commands, "stop guest") {
-			break
-		}
-	}
+	p.until(say, func() bool { return slices.Contains(p.commands, "stop guest") })
 	say["a"].status = onLine
 	p.goOn(20*time.Second, say)
 	for i := range p.records {
@@ -731,11 +728,7 @@ func TestWhatGoesWithItsHostIsNotOn(t *testing.T) {
 	say := supplies{"a": {onLine, 900, false}}
 	p.begin(say)
 	say["a"].status = onBattery
-	for range 400 {
-		if p.goOn(500*time.Millisecond, say); state["host"] == plan.Stopping {
-			break
-		}
-	}
+	p.until(say, func() bool { return state["host"] == plan.Stopping })
 	require.Equal(t, plan.Stopping, state["host"])
 	p.commands = nil
 	say["a"].status = onLine
@@ -799,11 +792,7 @@ func TestASlowAnswerIsAnAnswer(t *testing.T) {
 		return plan.On
 	}
 	say["a"].status = onBattery
-	for range 200 {
-		if p.goOn(500*time.Millisecond, say); !up {
-			break
-		}
-	}
+	p.until(say, func() bool { return !up })
 	require.False(t, up)
 	up = true // somebody started it
 	say["a"].status = onLine

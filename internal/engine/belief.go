@@ -12,19 +12,20 @@ import (
 // back, before what carries it did, before a start of it, and before Ebbtide itself was away, is forgotten. Nothing of it
 // outlives a crash.
 type belief struct {
-	seen      plan.Observation // the newest answer that said something; State is Unknown before there is one
-	seenAt    time.Time        // when that was asked
-	look      Op               // its number: a look with a lower number than a command was made before it
-	answer    plan.State       // what the newest look made of it, Unknown and Unreachable included
-	askedAt   time.Time        // when that was asked; zero: not yet in this epoch
-	looks     int              // how many looks in a row have said the same
-	proof     proof            // what its being off rests on
-	epoch     Op               // the highest number of an operation from before this epoch
-	blank     time.Time        // when the first of the looks was asked whose answers said nothing; zero: they say something
-	silent    time.Time        // since when it has not answered; zero: it answers, or nobody asked
-	asked     bool             // it has been asked in this epoch
-	unasked   bool             // the newest look did not get as far as the node
-	departure departure
+	seen       plan.Observation // the newest answer that said something; State is Unknown before there is one
+	seenAt     time.Time        // when that was asked
+	look       Op               // its number: a look with a lower number than a command was made before it
+	answer     plan.State       // what the newest look made of it, Unknown and Unreachable included
+	askedAt    time.Time        // when that was asked; zero: not yet in this epoch
+	answeredAt time.Time        // when that answer came
+	looks      int              // how many looks in a row have said the same
+	proof      proof            // what its being off rests on
+	epoch      Op               // the highest number of an operation from before this epoch
+	blank      time.Time        // when the first of the looks was asked whose answers said nothing; zero: they say something
+	silent     time.Time        // since when it has not answered; zero: it answers, or nobody asked
+	asked      bool             // it has been asked in this epoch
+	unasked    bool             // the newest look did not get as far as the node
+	departure  departure
 	motion
 	hesitation
 }
@@ -91,7 +92,7 @@ func (b *belief) commanded(verb plan.Verb, op Op, now time.Time) {
 		b.renew(op)
 		b.boots = boots // by itself, whatever becomes of the command
 	case plan.Stop, plan.Force, plan.Cut:
-		b.seen.State, b.answer, b.askedAt, b.looks, b.proof, b.epoch, b.doubt = plan.Unknown, plan.Unknown, time.Time{}, 0, noProof, op, plan.Unknown
+		b.seen.State, b.answer, b.askedAt, b.answeredAt, b.looks, b.proof, b.epoch, b.doubt = plan.Unknown, plan.Unknown, time.Time{}, time.Time{}, 0, noProof, op, plan.Unknown
 	default:
 	}
 	if takesDown(verb) {
@@ -183,15 +184,17 @@ func (e *Engine) rises(i int) bool { return e.now.Before(e.nodes[i].belief.risin
 // provenOff reports whether a node is off beyond doubt: what can't be undone may rest on it. One look is not enough, and an
 // old proof is none, unless the node was asked since and did not answer: silence contradicts nothing.
 func (e *Engine) provenOff(i int) bool {
-	b := &e.nodes[i].belief
-	if b.proof < twoLooks || b.doubt != plan.Unknown {
-		return false
-	}
 	age := proofStands
 	if e.mayHaveCome(i) { // it may come up with its host at any moment
 		age = proofAge
 	}
-	return e.now.Sub(b.askedAt) <= age && (b.answer == plan.Off || b.answer == plan.Gone || !e.mayHaveCycled(i))
+	return e.wasProvenOff(i) && !e.isOld(i, age)
+}
+
+// wasProvenOff reports whether a node was off beyond doubt when it last answered, however long ago that was.
+func (e *Engine) wasProvenOff(i int) bool {
+	b := &e.nodes[i].belief
+	return b.proof >= twoLooks && b.doubt == plan.Unknown && (b.answer == plan.Off || b.answer == plan.Gone || !e.mayHaveCycled(i))
 }
 
 // inDoubt reports whether a node has to be asked before a command rests on its being off.
@@ -203,9 +206,9 @@ func (e *Engine) inDoubt(i int) bool {
 	case b.doubt != plan.Unknown:
 		return true
 	case b.proof < twoLooks:
-		return e.now.Sub(b.askedAt) > proofAge || b.proof == oneLook
+		return e.isOld(i, proofAge) || b.proof == oneLook
 	}
-	return e.now.Sub(b.seenAt) > proofAge && e.now.Sub(b.askedAt) > proofAge
+	return e.isOld(i, proofAge)
 }
 
 // looked reports whether a node has been asked in this epoch, or can't be.
@@ -225,7 +228,7 @@ func (e *Engine) holds(i int, verb plan.Verb, since Op) bool {
 	case plan.Unprotect:
 		return b.answer == b.seen.State && b.seen.Protected == plan.No && e.setAsBefore(i) // what it said before it fell silent may be so no more
 	case plan.Flush:
-		return b.seen.Clean == plan.Yes && b.seen.Protected != plan.No
+		return e.isClean(i) && b.seen.Protected != plan.No
 	case plan.Stop, plan.Force:
 		return e.isOff(i)
 	case plan.Cut:
@@ -262,7 +265,7 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 	if seen.State == plan.Off {
 		e.offAfterSilence(i)
 	}
-	b.answer, b.askedAt, b.asked = seen.State, asked, true
+	b.answer, b.askedAt, b.answeredAt, b.asked = seen.State, asked, e.now, true
 	if seen.State != plan.Unknown {
 		b.blank = time.Time{}
 	}
@@ -330,12 +333,11 @@ func (e *Engine) weigh(i int) {
 		b.proof = noProof
 		return
 	}
-	late := (e.mayHaveCycled(i) || e.mayHaveCome(i)) && e.now.Sub(b.seenAt) > proofAge
 	switch {
 	case b.seen.State == plan.Gone:
 		b.proof = twoLooks
-	case e.rises(i), late:
-		b.proof = noProof // it was told to start, or got its power, or may have: it need not show yet
+	case e.rises(i):
+		b.proof = noProof // it was told to start, or got its power: it need not show yet
 	case b.looks >= proofLooks, !probed(e.estate.Node(i)): // what can't be asked can't be asked again
 		b.proof = max(b.proof, twoLooks)
 	default:

@@ -95,6 +95,8 @@ var leftOut = map[string]string{
 var ages = map[string]time.Duration{
 	"belief.seenAt":       lookAge, // trustLast asks further back, after a quarter of an hour without any sweep
 	"belief.askedAt":      lookAge,
+	"belief.answeredAt":   lookAge,
+	"guard.anew":          lookAge, // compared with belief.answeredAt
 	"belief.blank":        proofStands + 1,
 	"question.heard":      firstLook + 1,
 	"belief.silent":       time.Minute, // more than the explored OffAfter

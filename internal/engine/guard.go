@@ -47,7 +47,9 @@ func (e *Engine) verify(i int) {
 // ask asks those whose word is missing, or too old, and goes on when none is.
 func (e *Engine) ask(i int) {
 	w := e.nodes[i].work
-	w.guard.rounds++
+	if w.guard.rounds++; w.guard.rounds > guardRounds {
+		w.guard.anew = e.now
+	}
 	decl := e.estate.Node(i)
 	switch w.verb {
 	case plan.Start:
@@ -102,23 +104,28 @@ func (e *Engine) awaitUsers(i int) {
 	}
 }
 
-// isOld reports whether a node was last asked longer ago than so.
+// isOld reports whether the newest answer of a node came longer ago than so. It counts from when it came, and not from the question:
+// what takes seconds to answer would always be too old.
 func (e *Engine) isOld(i int, age time.Duration) bool {
-	return e.now.Sub(e.nodes[i].belief.askedAt) > age
+	return e.now.Sub(e.nodes[i].belief.answeredAt) > age
 }
 
-// asksOn reports whether a user is asked once more, in this round, before a node is commanded: it did not answer, or its answer
-// has grown old while others were slow (docs/adr/0015). In the last round only those are asked that answer: what stands on what
-// is off itself mostly can't.
+// asksOn reports whether a user is asked once more, in this round, before a node is commanded: it did not answer, or, in the last round,
+// it did, and its answer has grown old while others were slow (docs/adr/0015). What stands on what is off itself mostly can't.
 func (e *Engine) asksOn(i, user, round int) bool {
-	b := &e.nodes[user].belief
-	if e.estate.Node(i).Kind == plan.VM || e.press[i] >= cutNow || !probed(e.estate.Node(user)) {
+	switch {
+	case e.estate.Node(i).Kind == plan.VM, e.press[i] >= cutNow, !probed(e.estate.Node(user)):
 		return false
-	}
-	if b.answer == plan.Off || b.answer == plan.Gone || b.proof == bySilence && b.answer == plan.Unreachable {
-		return round <= guardRounds+1 && e.now.Sub(b.askedAt) > proofAge
+	case e.answersOff(user):
+		return round == guardRounds+1
 	}
 	return round <= guardRounds && !e.stranded(user)
+}
+
+// answersOff reports whether the newest look at a node says that it is off, which it may say by its silence.
+func (e *Engine) answersOff(i int) bool {
+	b := &e.nodes[i].belief
+	return b.answer == plan.Off || b.answer == plan.Gone || b.proof == bySilence && b.answer == plan.Unreachable
 }
 
 // stranded reports whether something that a node needs in order to run is known to be off.
@@ -183,6 +190,10 @@ func (e *Engine) guardTimedOut(i int) {
 		return
 	}
 	w.guard.waits = 0
+	for j := range e.nodes { // whose answer is still to come may be waited for once more
+		q := &e.nodes[j].question
+		q.guards = slices.DeleteFunc(q.guards, func(g int) bool { return g == i })
+	}
 	e.pass(i)
 }
 
@@ -194,14 +205,14 @@ func (e *Engine) pass(i int) {
 		e.unwanted(i)
 	case bringsUp(w.verb) && (!e.fed[i] || e.journalLost):
 		e.holdBack(i, e.whyDown(i))
-	case w.verb == plan.Start:
-		e.passStart(i)
 	case w.verb == plan.Stop && !e.given(i) && e.isOff(i) && e.isOld(i, proofAge) && w.guard.rounds <= guardRounds: // others were slow
 		w.guard.rounds = max(w.guard.rounds, guardRounds) + 1
 		e.await(i, i)
 		e.passWhenAnswered(i)
 	case e.isSoAlready(i):
 		e.proveSoAlready(i)
+	case w.verb == plan.Start:
+		e.passStart(i)
 	case w.verb == plan.Stop || w.verb == plan.Cut:
 		e.passStop(i)
 	default:
@@ -211,25 +222,24 @@ func (e *Engine) pass(i int) {
 
 // proveSoAlready ends a step that had nothing to do, or nothing any more. A proof by silence is told for what it is.
 func (e *Engine) proveSoAlready(i int) {
-	if w := e.nodes[i].work; w.verb == plan.Cut || w.verb == plan.Stop && e.proofOf(i) == Silence {
+	if w := e.nodes[i].work; e.given(i) && w.verb != plan.Unprotect || w.verb == plan.Stop && e.proofOf(i) == Silence {
 		e.prove(i, e.proofOf(i), e.nodes[i].belief.seen.Detail)
 		return
 	}
 	e.prove(i, Already, "it was so already")
 }
 
-// isSoAlready reports whether nothing is to be commanded: a node is off, or as it was before it was protected, or an output counts down
-// to its cut, of which the answer was lost.
+// isSoAlready reports whether nothing is to be commanded: a node is off, or as it was before it was protected, or a look that took its
+// time shows what it was told to: the answer was lost, or the pause before the next try was shorter than the look.
 func (e *Engine) isSoAlready(i int) bool {
-	switch verb := e.nodes[i].work.verb; verb {
-	case plan.Unprotect:
+	verb := e.nodes[i].work.verb
+	switch {
+	case verb == plan.Unprotect:
 		return e.holds(i, verb, 0) && e.entry(i).tookProtect()
-	case plan.Stop:
-		return !e.given(i) && e.holds(i, verb, 0)
-	case plan.Cut:
-		return e.given(i) && e.holds(i, verb, e.last(i).op)
+	case e.given(i):
+		return e.holds(i, verb, e.last(i).op) && e.settles(i)
 	default:
-		return false
+		return verb == plan.Stop && e.holds(i, verb, 0)
 	}
 }
 
@@ -306,7 +316,30 @@ func (e *Engine) areOld(i int, takesAlong bool) bool {
 	if takesAlong && w.guard.rounds < guardRounds {
 		w.guard.rounds = guardRounds
 	}
-	return slices.ContainsFunc(e.usersOf(i), func(u int) bool { return e.isOff(u) && e.asksOn(i, u, w.guard.rounds+1) })
+	isSilent := func(u int) bool { return e.isOff(u) && !e.answersOff(u) && e.asksOn(i, u, w.guard.rounds+1) }
+	isOld := func(u int) bool {
+		return e.isOff(u) && e.isOld(u, proofAge) && !e.isAnew(i, u) && e.asksOn(i, u, guardRounds+1)
+	}
+	if slices.ContainsFunc(e.usersOf(i), isSilent) {
+		return true
+	}
+	old := w.guard.rounds <= guardRounds && slices.ContainsFunc(e.usersOf(i), isOld)
+	if old {
+		w.guard.rounds = guardRounds // the last round is next
+	}
+	return old
+}
+
+// isAnew reports whether a user has answered in the last round of a node's guard, in which all that answer are asked. That some take longer
+// for it than others makes none of them too old: it would be so in the next round again.
+func (e *Engine) isAnew(i, user int) bool {
+	anew := e.nodes[i].work.guard.anew
+	return !anew.IsZero() && !e.nodes[user].belief.answeredAt.Before(anew)
+}
+
+// provenOffTo reports whether a user is off beyond doubt, for the command of a node.
+func (e *Engine) provenOffTo(i, user int) bool {
+	return e.provenOff(user) || e.wasProvenOff(user) && e.isAnew(i, user)
 }
 
 // notOff lists what uses a node and is on, and reports whether the proof of another is not good enough yet, and whether all
@@ -322,7 +355,7 @@ func (e *Engine) notOff(i int) (on []string, doubtful, guestsOnly bool) {
 		case !e.isOff(u):
 			on = append(on, e.id(u))
 			guestsOnly = guestsOnly && e.estate.Node(u).Kind == plan.VM && e.entry(u).givenUp.Has(plan.Stop)
-		case e.nodes[u].belief.doubt != plan.Unknown, e.estate.Node(i).Kind != plan.VM && !e.provenOff(u):
+		case e.nodes[u].belief.doubt != plan.Unknown, e.estate.Node(i).Kind != plan.VM && !e.provenOffTo(i, u):
 			doubtful = true
 		}
 	}
@@ -335,7 +368,7 @@ func (e *Engine) cutWithWhatIsOn(i int) {
 	w := e.nodes[i].work
 	var on []string
 	for _, u := range e.usersOf(i) {
-		if !e.provenOff(u) && !e.hasNoPower(u) {
+		if !e.provenOffTo(i, u) && !e.hasNoPower(u) {
 			on = append(on, e.id(u))
 		}
 	}

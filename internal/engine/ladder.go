@@ -119,7 +119,7 @@ func (e *Engine) mayTryAgain(i int) bool {
 // finalLook looks at a node once more whose time is over, and reports whether it does: it may have settled, or be on its way up.
 func (e *Engine) finalLook(i int) bool {
 	w := e.nodes[i].work
-	if w.finalAsk || e.now.Sub(e.nodes[i].belief.askedAt) <= proofAge || !probed(e.estate.Node(i)) {
+	if w.finalAsk || !e.isOld(i, proofAge) || !probed(e.estate.Node(i)) {
 		return false
 	}
 	w.finalAsk, w.deadline = true, e.now.Add(firstRetry)
@@ -206,12 +206,12 @@ func (e *Engine) wait(i int) {
 }
 
 // lowerRiskWaits reports whether a node of lower data risk that loses its power with this one is still being stopped without
-// force. One that may keep it when this one does not wins it no time. A host holds no data of its own: it goes when nothing on
-// it can be waited for.
+// force. One that may keep it when this one does not wins it no time, and one that was last seen off is only proven off. A host holds no
+// data of its own: it goes when nothing on it can be waited for.
 func (e *Engine) lowerRiskWaits(i int) bool {
 	decl := e.estate.Node(i)
 	return decl.Kind != plan.Host && slices.ContainsFunc(e.graceful, func(j int) bool {
-		return e.estate.Node(j).Risk < decl.Risk && e.goesWith(j, i)
+		return e.estate.Node(j).Risk < decl.Risk && e.nodes[j].belief.answer != plan.Off && e.goesWith(j, i)
 	})
 }
 

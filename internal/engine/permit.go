@@ -56,7 +56,7 @@ func usersAreOff(e *Engine, i int, rung plan.Verb) string {
 	if !takesDown(rung) || decl.Kind == plan.VM || decl.Kind == plan.Host || decl.Kind == plan.Self || decl.Kind == plan.Person {
 		return ""
 	}
-	return e.notProvenOff(e.usersOf(i), "uses it")
+	return e.notProvenOff(i, e.usersOf(i), "uses it")
 }
 
 // guestsAreOff: a host is never commanded off while a VM on it is on or stopping, unless that VM is forced by the same
@@ -67,7 +67,7 @@ func guestsAreOff(e *Engine, i int, rung plan.Verb) string {
 	}
 	w := e.nodes[i].work
 	taken := rung == plan.Force && w.force.reason != ""
-	return e.notProvenOff(slices.DeleteFunc(slices.Clone(e.usersOf(i)), func(u int) bool {
+	return e.notProvenOff(i, slices.DeleteFunc(slices.Clone(e.usersOf(i)), func(u int) bool {
 		return taken && e.estate.Node(u).Kind == plan.VM && e.entry(u).givenUp.Has(plan.Stop)
 	}), "runs on it")
 }
@@ -78,12 +78,12 @@ func loadIsOff(e *Engine, i int, rung plan.Verb) string {
 	if rung != plan.Cut || e.nodes[i].work.force.cause == Pressed {
 		return ""
 	}
-	return e.notProvenOff(e.usersOf(i), "hangs on it")
+	return e.notProvenOff(i, e.usersOf(i), "hangs on it")
 }
 
-func (e *Engine) notProvenOff(users []int, how string) string {
+func (e *Engine) notProvenOff(i int, users []int, how string) string {
 	for _, u := range users {
-		if !e.provenOff(u) && !e.hasNoPower(u) {
+		if !e.provenOffTo(i, u) && !e.hasNoPower(u) {
 			return fmt.Sprintf("%s %s and is not proven off", e.id(u), how)
 		}
 	}

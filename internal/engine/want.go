@@ -69,6 +69,9 @@ func (e *Engine) judgeStep(id int) stand {
 	case s.Verb == plan.Cut:
 		return e.judgeCut(s.Node)
 	case e.isDone(id):
+		if s.Verb == plan.Flush && !e.isOff(s.Node) && !e.isCutOff(s.Node) {
+			return e.worst(id) // what may still write to it comes first: what it holds, and carries, waits for that
+		}
 		return proven
 	case e.nodes[s.Node].work != nil && e.nodes[s.Node].work.step == id, !e.entry(s.Node).givenUp.Has(s.Verb), e.estate.Node(s.Node).Kind == plan.Self:
 		return pending
@@ -270,7 +273,7 @@ func (e *Engine) waitsDown(id int) Why {
 		}
 	}
 	hurry := e.press[s.Node]
-	if s.Verb == plan.Flush && hurry >= reserveReached || s.Verb == plan.Cut && hurry >= cutNow {
+	if s.Verb == plan.Flush && hurry >= reserveReached && !e.isDone(id) || s.Verb == plan.Cut && hurry >= cutNow {
 		return Why{Code: NothingElse}
 	}
 	if worst := e.worst(id); !e.tolerates(s, worst) {

@@ -41,8 +41,9 @@ type force struct {
 
 // guard is how far a step has come in collecting evidence.
 type guard struct {
-	waits  int // answers that it waits for
-	rounds int // in which it asked
+	waits  int       // answers that it waits for
+	rounds int       // in which it asked
+	anew   time.Time // when its last round began: what has answered since is as fresh as can be had
 }
 
 // phase is where a step is between its turn and its end.

@@ -10,8 +10,8 @@ import (
 // rule18: Every forced power-off has its reason on record, and no node of lower data risk was still being waited for.
 //
 // Only what goes dark in each way in which this one may go dark now is compared: what another supply may go on feeding wins no
-// time for it. A host holds no data of its own: it goes when nothing on it can be waited for. What is tried again was decided
-// before. What is forced although its power is back, to be started again, is in nobody's haste.
+// time for it. A host holds no data of its own: it goes when nothing on it can be waited for. What is off is waited for by nobody, whoever
+// has yet to prove it. What is tried again was decided before. What is forced although its power is back, to be started again, is in nobody's haste.
 func (r *Referee) rule18(c *command) string {
 	switch {
 	case c.Verb != plan.Force:
@@ -23,7 +23,8 @@ func (r *Referee) rule18(c *command) string {
 	}
 	for _, j := range r.flights.nodes {
 		other := r.estate.Node(j)
-		gentle := r.nodes[j].intent.verb == plan.Stop && other.Can.Has(plan.Force) && other.Kind != plan.Person && other.Kind != plan.Host
+		down := r.nodes[j].isDown() || r.nodes[j].lied
+		gentle := !down && r.nodes[j].intent.verb == plan.Stop && other.Can.Has(plan.Force) && other.Kind != plan.Person && other.Kind != plan.Host
 		if gentle && j != c.Node && other.Risk < c.decl.Risk && r.goesWith(j, c.Node) {
 			return fmt.Sprintf("%s was forced off while %s, of lower risk, is waited for", c.decl.ID, other.ID)
 		}

@@ -115,7 +115,8 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	for _, i := range r.flights.nodes {
 		n, decl := &r.nodes[i], r.estate.Node(i)
 		fresh := at.Sub(n.intent.at) < slowness && !n.intent.again && n.intent.at.Sub(s.spent) < weighed
-		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || r.forgetful {
+		isOff := n.now.State == plan.Off // and only proven to be
+		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || isOff || r.forgetful {
 			continue
 		}
 		if !n.vain.IsZero() && at.Sub(s.spent) < slowSilence {

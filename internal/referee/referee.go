@@ -200,20 +200,22 @@ func (r *Referee) Unanswered(at time.Time, i int) {
 	r.nodes[i].vain = at
 }
 
-// Answered tells that a probe of a node was answered, and whether wrongly. Who knows beforehand that it answers wrongly may
-// say so before any probe.
-func (r *Referee) Answered(at time.Time, i int, wrongly bool) {
+// Answered tells that a node answers a probe. That answer may be on its way for a while: see Told.
+func (r *Referee) Answered(at time.Time, i int) {
 	n := &r.nodes[i]
 	n.looks++
 	n.mute, n.vain, n.saidAt = false, time.Time{}, at
 	if n.isDown() || n.now.State == plan.Stopping {
 		n.wentAt = at
 	}
-	n.lied = wrongly
 	if p := r.place[i]; p >= 0 {
 		r.lookedAtSupply(&r.supplies[p])
 	}
 }
+
+// Told tells that the answer of a node has come to the controller, and whether it is wrong. Who knows beforehand that it answers wrongly may
+// say so before any probe.
+func (r *Referee) Told(i int, wrongly bool) { r.nodes[i].lied = wrongly }
 
 // Resumed tells that the controller was thrown away and is back: what it had announced and not commanded is void.
 // That a cut did not come is forgotten too, unless it is on record.

@@ -187,7 +187,8 @@ func (s *story) changes(id, how string) {
 	case "meddled":
 		s.Meddled(s.now, i)
 	case "answers", "lies":
-		s.Answered(s.now, i, how == "lies")
+		s.Answered(s.now, i)
+		s.Told(i, how == "lies")
 	case "silent":
 		s.Unanswered(s.now, i)
 	default:
@@ -214,7 +215,8 @@ func (s *story) supplyChanges(p *referee.Poll, how string) {
 	case "uncut":
 		s.Uncut(s.now, p.Supply)
 	case "answers":
-		s.Answered(s.now, p.Supply, false)
+		s.Answered(s.now, p.Supply)
+		s.Told(p.Supply, false)
 	default:
 		s.t.Fatalf("a supply can't become %q", how)
 	}

@@ -71,6 +71,7 @@ type ConditionDecl struct {
 	Refuses    bool           `yaml:"refuses"`                      // after its self-test it refuses connections until it is on, and does not say that it starts
 	Network    bool           `yaml:"network"`                      // what depends on it is reached through it, as long as it is on
 	Lags       time.Duration  `yaml:"lags" check:"positive"`        // for so long after a command looks show what was before it
+	Slow       time.Duration  `yaml:"slow" check:"positive"`        // a look takes so long, and shows how it is half way through
 	Way        time.Duration  `yaml:"way" check:"positive"`         // a command takes so long to arrive
 	BootsAfter time.Duration  `yaml:"boots_after" check:"positive"` // it starts by itself so long after its power is back
 }
@@ -113,7 +114,7 @@ func (c *ConditionDecl) wrong(n *plan.Node) string {
 
 // habit gives how a node answers and comes up.
 func (c *ConditionDecl) habit() Habit {
-	h := Habit{Fails: c.Fails, Refuses: c.Refuses, Network: c.Network, Lags: c.Lags, Way: c.Way, BootsAfter: c.BootsAfter}
+	h := Habit{Fails: c.Fails, Refuses: c.Refuses, Network: c.Network, Lags: c.Lags, Slow: c.Slow, Way: c.Way, BootsAfter: c.BootsAfter}
 	if c.SelfTest != nil {
 		if h.SelfTest = *c.SelfTest; h.SelfTest == 0 {
 			h.SelfTest = -1

@@ -18,6 +18,7 @@ const (
 	MetBMCSilent      = "questions that a BMC did not answer"
 	MetBMCOutOfDate   = "answers of a BMC that were out of date"
 	MetBMCWrong       = "answers of a BMC that were wrong"
+	MetSlowLook       = "looks that took their time"
 	MetSlowOrder      = "commands that took seconds to arrive"
 	MetSlowOrderLate  = "commands that found their node in another state than when they left"
 	MetBootedWithHost = "VMs that came up by themselves with their host"
@@ -27,7 +28,7 @@ const (
 // Mets lists all that a run may meet.
 var Mets = []string{
 	MetUnreachable, MetFailedLook, MetSelfTestLook, MetSelfTestOrder, MetRefusedLook, MetDarkLook, MetDarkOrder, MetTestEnded, MetTimerAnew,
-	MetSupplyLook, MetSupplyOrder, MetOldLook, MetOppositeLook, MetBMCSilent, MetBMCOutOfDate, MetBMCWrong, MetSlowOrder, MetSlowOrderLate,
+	MetSupplyLook, MetSupplyOrder, MetOldLook, MetOppositeLook, MetBMCSilent, MetBMCOutOfDate, MetBMCWrong, MetSlowLook, MetSlowOrder, MetSlowOrderLate,
 	MetBootedWithHost, MetBootedLate,
 }
 

@@ -24,6 +24,9 @@ type Habit struct {
 	Network bool
 	// Lags is for how long after a command looks show what was before it.
 	Lags time.Duration
+	// Slow is how long a look takes, up to the time that it may take; 0: some milliseconds. It shows how the node is half way
+	// through. A real system that is logged in to first takes a second, and a busy one several.
+	Slow time.Duration
 	// Way is how long a command takes to arrive.
 	Way time.Duration
 	// BootsAfter is how long after the return of its power it starts by itself. It does so even if Boots does not have it.

@@ -187,7 +187,8 @@ func (s *simulation) build() {
 	for i := range s.things {
 		s.things[i].wasOn = s.things[i].state == plan.On
 		s.show(i)
-		s.referee.Answered(s.now, i, s.misled(i))
+		s.referee.Answered(s.now, i)
+		s.referee.Told(i, s.misled(i))
 	}
 	s.settle()
 }
@@ -332,6 +333,10 @@ func (s *simulation) probe(e engine.Probe) {
 	i, _ := s.estate.Index(e.Node)
 	s.begins(e.Op)
 	life, way := s.life, s.way(e.Op)
+	if slow := s.things[i].habit.Slow; slow > 0 {
+		s.meet(MetSlowLook)
+		way += min(slow, e.Within-2*way-time.Millisecond) / 2
+	}
 	s.after(way, func() {
 		if s.life != life {
 			return
@@ -341,8 +346,7 @@ func (s *simulation) probe(e engine.Probe) {
 		if s.quiet(i) && seen.State != plan.Off { // nobody answers
 			wait = max(0, min(deadAfter, e.Within-2*way))
 		}
-		s.showAnswer(i, outcome, seen)
-		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Seen: seen}, wait, nil)
+		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Seen: seen}, wait, s.showAnswer(i, outcome, seen))
 	})
 }
 

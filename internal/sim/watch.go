@@ -23,19 +23,21 @@ func (s *simulation) show(i int) {
 	s.referee.Changed(s.now, i, referee.Condition{State: state, Protected: t.protected, Dirty: t.dirty, Set: t.set, Dark: t.dark})
 }
 
-// showAnswer tells the referee what a probe of a node answers.
-func (s *simulation) showAnswer(i int, outcome engine.Outcome, seen plan.Observation) {
+// showAnswer tells the referee what a probe of a node answers. What it gives is called when that answer comes.
+func (s *simulation) showAnswer(i int, outcome engine.Outcome, seen plan.Observation) (comes func()) {
 	says := outcome == engine.NoSuchThing || outcome == engine.Done && seen.State != plan.Unknown && seen.State != plan.Unreachable
 	byBMC := s.quiet(i) && (seen.State != plan.Off || s.things[i].state != plan.Off) // its own system said nothing, and the BMC nothing new
 	if !says || byBMC {
 		s.referee.Unanswered(s.now, i)
-		return
+		return nil
 	}
 	t := &s.things[i]
 	if s.now.Before(t.staleUntil) && seen != s.view(i, t.state) {
-		return // it is of before
+		return nil // it is of before
 	}
-	s.referee.Answered(s.now, i, t.liesAt > 0 && t.looks == t.liesAt || s.misled(i))
+	s.referee.Answered(s.now, i)
+	wrongly := t.liesAt > 0 && t.looks == t.liesAt || s.misled(i)
+	return func() { s.referee.Told(i, wrongly) }
 }
 
 // misled reports whether a node's BMC says that it is on, whatever is so.

@@ -22,7 +22,11 @@ func (w *drawing) habits() {
 			}
 		}
 	}
+	slow := w.one(3)
 	for _, id := range w.commanded {
+		if slow && !w.one(3) {
+			w.condition(id, "slow: %d.%ds", w.d(8), 1+w.d(9))
+		}
 		if w.bad(1, 8) {
 			w.condition(id, "lags: %s", w.seconds(2, 9))
 		}

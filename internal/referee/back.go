@@ -55,11 +55,11 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause engine.Cause
 	case n.lied && (!n.intent.at.IsZero() && !n.saidAt.Before(n.intent.at) || at.Sub(n.saidAt) <= oldLook):
 		n.misled = true // it may be written down, but nothing that can't be undone may rest on it
 	case decl.Kind == plan.Person:
-	case cause == engine.Silence && (r.unseen(i) || r.isUnknowable(i)), r.unseenSince(at, i, freshLook):
+	case cause == engine.Silence && (r.unseen(i) || r.isUnknowable(i)), r.unseenSince(at, i, r.fresh()), r.hasJustCome(at, i):
 		n.misled = true
 	case verb == plan.Stop && st != plan.Off && st != plan.Gone:
 		r.violate(at, 19, fmt.Sprintf("%s was called off and is %s", decl.ID, st))
-	case verb == plan.Start && n.now.Dark && at.Sub(n.fell) <= freshLook: // after the look that showed it
+	case verb == plan.Start && n.now.Dark && at.Sub(n.fell) <= r.fresh(): // after the look that showed it
 	case verb == plan.Start && st != plan.On:
 		r.violate(at, 19, fmt.Sprintf("%s was called on and is %s", decl.ID, st))
 	case verb == plan.Unprotect && (n.now.Protected || n.aside.told && n.aside.seen && !r.forgetful && !r.unseen(i) && n.now.Set != n.aside.set):
@@ -69,6 +69,12 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause engine.Cause
 	case verb == plan.Flush && n.now.Dirty:
 		r.violate(at, 19, decl.ID+" was called clean and is not")
 	}
+}
+
+// hasJustCome reports whether a VM began to start by itself since the answer that has just come was given.
+func (r *Referee) hasJustCome(at time.Time, i int) bool {
+	n := &r.nodes[i]
+	return n.now.State == plan.Starting && r.estate.Node(i).Kind == plan.VM && n.saidAt.Before(n.began) && at.Sub(n.began) <= r.looks
 }
 
 // rule19Cut is rule 19 for an output: what is called cut is off, or counts down, or took its cut and did not make it.

@@ -31,6 +31,9 @@ type Options struct {
 	Policy power.Policy
 	Sight  Sight
 	Began  time.Time // violations tell the time since then
+	// Looks is how long a look may take in this estate: so much older is what the best of controllers can know, and so much later
+	// it acts on it. 0: an answer is there at once.
+	Looks time.Duration
 }
 
 // Referee judges one run. Its methods are told what happens, in the order in which it happens, each with its time. They are
@@ -42,6 +45,7 @@ type Referee struct {
 	policy   power.Policy
 	sight    Sight
 	began    time.Time
+	looks    time.Duration
 	nodes    []node
 	supplies []supply
 	place    []int // per node: its place in supplies, -1: it is none
@@ -131,7 +135,7 @@ type intent struct {
 func New(o Options) *Referee {
 	n := o.Estate.Len()
 	r := &Referee{
-		estate: o.Estate, policy: o.Policy, sight: o.Sight, began: o.Began,
+		estate: o.Estate, policy: o.Policy, sight: o.Sight, began: o.Began, looks: o.Looks,
 		nodes: make([]node, n), place: make([]int, n), users: make([][]int, n),
 		flights: newFlights(o.Estate), asking: newAsking(n),
 	}
@@ -256,17 +260,20 @@ func (n *node) isDown() bool { return n.now.State == plan.Off || n.now.State == 
 // freshLook is how old a look may be that the worst commands rest on: 2 s of age, and the ways of the probe and the command.
 const freshLook = 3 * time.Second
 
+// fresh is freshLook in an estate whose looks take their time.
+func (r *Referee) fresh() time.Duration { return freshLook + r.looks }
+
 // justMeddled reports whether somebody else switched a node after the last look on which a command may rest, or what has been asked
 // just now in vain, or answered the only look since then wrongly, or a VM began to start by itself after such a look.
 func (r *Referee) justMeddled(at time.Time, i int) bool {
 	n := &r.nodes[i]
 	asked := !n.vain.IsZero() && at.Sub(n.vain) <= guarded
 	gone := !n.saidAt.After(n.wentAt) || n.toldAt.After(n.saidAt)
-	if n.lied && r.unseen(i) && (asked || at.Sub(n.saidAt) <= freshLook) {
+	if n.lied && r.unseen(i) && (asked || at.Sub(n.saidAt) <= r.fresh()) {
 		return true
 	}
 	byItself := n.now.State == plan.Starting && r.estate.Node(i).Kind == plan.VM && n.began.Sub(n.started) > time.Minute && n.saidAt.Before(n.began)
-	return byItself && at.Sub(n.began) <= freshLook || !n.meddled.IsZero() && n.looks == 0 && (asked && gone || at.Sub(n.meddled) <= freshLook)
+	return byItself && at.Sub(n.began) <= r.fresh() || !n.meddled.IsZero() && n.looks == 0 && (asked && gone || at.Sub(n.meddled) <= r.fresh())
 }
 
 func (r *Referee) id(i int) string { return r.estate.Node(i).ID }

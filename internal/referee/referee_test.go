@@ -113,6 +113,7 @@ var stories = []struct{ what, story, wants string }{
 
 	{"a VM that is waited for with the reserve", dark + "record triggered stage=shutdown supplies=ups; stop lab; +5s; ups: empty; +15s", "11: lab is waited for although only the reserve of ups is left"},
 	{"a VM that is waited for with the reserve, and called back on battery", dark + "record triggered stage=shutdown supplies=ups; stop lab; record mains cause=returned supplies=ups; +5s; ups: empty; +15s", "11: lab is waited for"},
+	{"a VM that is off with the reserve, and not proven so", dark + "record triggered stage=shutdown supplies=ups; stop lab; +5s; ups: empty; +5s; lab: off; +10s", ""},
 	{"a VM that is waited for with time left", dark + "record triggered stage=shutdown supplies=ups; stop lab; +20s", ""},
 	{"a VM that is waited for on hold", dark + "record triggered stage=shutdown supplies=ups; stop lab; record ordered order=hold; ups: empty; +30s", ""},
 	{"a VM that is waited for when nothing more is to go down", dark + "record triggered stage=shutdown supplies=ups; stop lab; record ordered order=abort; ups: empty; +30s", ""},
@@ -140,6 +141,7 @@ var stories = []struct{ what, story, wants string }{
 	{"a start on a supply that was silent since it failed", allOff + "nas: on; esx: on; ups: silent; ups: back; +70s; start lab", "15: start of lab while nothing that feeds it was heard to be back"},
 
 	{"force without a reason", dark + "force lab", "18: lab was forced off without a reason on record"},
+	{"force before what is of lower risk, is off and not proven so", dark + "app: off; stop lab; lab: off; force db (no time)", ""},
 	{"force before what is of lower risk", dark + "app: off; stop lab; force db (no time)", "18: db was forced off while lab, of lower risk, is waited for"},
 	{"force with nothing else waited for", dark + "app: off; force db (no time)", ""},
 

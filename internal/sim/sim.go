@@ -111,7 +111,11 @@ func modelled(sc Scenario, lean bool) *simulation {
 	if sc.Forecast == nil {
 		s.scenario.Forecast = s.forecasting()
 	}
-	s.referee = referee.New(referee.Options{Estate: sc.Settings.Estate, Policy: sc.Settings.Policy, Sight: watched, Began: Epoch})
+	var slowest time.Duration
+	for _, h := range sc.Habits {
+		slowest = max(slowest, h.Slow)
+	}
+	s.referee = referee.New(referee.Options{Estate: sc.Settings.Estate, Policy: sc.Settings.Policy, Sight: watched, Began: Epoch, Looks: slowest})
 	s.build()
 	return s
 }

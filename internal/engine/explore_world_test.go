@@ -208,7 +208,7 @@ func (w *world) look(a answer) (seen plan.Observation) {
 		seen.State = map[plan.State]plan.State{plan.On: plan.Off, plan.Stopping: plan.Off, plan.Off: plan.On, plan.Starting: plan.Starting}[seen.State]
 	}
 	w.referee.Answered(w.now, a.node)
-	w.referee.Told(a.node, a.lies)
+	w.referee.Told(w.now, a.node, a.lies)
 	return seen
 }
 

@@ -69,8 +69,8 @@ func (e *Engine) judgeStep(id int) stand {
 	case s.Verb == plan.Cut:
 		return e.judgeCut(s.Node)
 	case e.isDone(id):
-		if s.Verb == plan.Flush && !e.isOff(s.Node) && !e.isCutOff(s.Node) {
-			return e.worst(id) // what may still write to it comes first: what it holds, and carries, waits for that
+		if s.Verb == plan.Flush {
+			return e.worst(id) // what stands behind it waits for all that may write through it, too
 		}
 		return proven
 	case e.nodes[s.Node].work != nil && e.nodes[s.Node].work.step == id, !e.entry(s.Node).givenUp.Has(s.Verb), e.estate.Node(s.Node).Kind == plan.Self:

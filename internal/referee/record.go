@@ -23,7 +23,7 @@ func (r *Referee) Recorded(at time.Time, rec *engine.Record) {
 	i, known := r.estate.Index(rec.Node)
 	switch rec.Kind {
 	case engine.Opened:
-		r.begin()
+		r.begin(at)
 		r.openDrill(at, rec)
 		r.observes = rec.Mode == modeObserves
 	case engine.Snapshot, engine.Widened:
@@ -42,7 +42,7 @@ func (r *Referee) Recorded(at time.Time, rec *engine.Record) {
 }
 
 // begin begins an outage, or a drill.
-func (r *Referee) begin() {
+func (r *Referee) begin(at time.Time) {
 	lost := r.forgetful
 	r.open, r.snapshot, r.hold, r.forgetful, r.observes, r.drill, r.drillUp = true, !r.has(Records), false, false, false, nil, false
 	r.land()
@@ -55,7 +55,8 @@ func (r *Referee) begin() {
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		st := n.now.State
-		n.wasOn = st == plan.On || st == plan.Starting || st == plan.Unknown || n.now.Dark || r.unseen(i) || lost && n.wasOn && st == plan.Stopping // by the outage that is forgotten
+		told := st == plan.Stopping || at.Sub(n.toldAt) <= guarded // by the outage that is forgotten, and may show otherwise
+		n.wasOn = st == plan.On || st == plan.Starting || st == plan.Unknown || n.now.Dark || r.unseen(i) || lost && n.wasOn && told
 		n.known, n.listed, n.owed, n.failed, n.given, n.aside, n.shownOff, n.misled, n.told, n.taken = false, false, false, 0, 0, aside{}, false, false, false, false
 		if !r.has(Records) { // what is on is what a snapshot would have
 			n.listed, n.owed = st == plan.On, st == plan.On

@@ -112,6 +112,7 @@ type node struct {
 	saidAt    time.Time // when one was answered, last
 	wentAt    time.Time // and when one was while it was off, or on its way there
 	lied      bool      // the last probe was answered wrongly
+	liedAt    time.Time // when one was, last
 	misled    bool      // and a wrong answer is on record as a proof
 
 	denied       bool // its last Protect was given up, and may take effect all the same
@@ -219,7 +220,12 @@ func (r *Referee) Answered(at time.Time, i int) {
 
 // Told tells that the answer of a node has come to the controller, and whether it is wrong. Who knows beforehand that it answers wrongly may
 // say so before any probe.
-func (r *Referee) Told(i int, wrongly bool) { r.nodes[i].lied = wrongly }
+func (r *Referee) Told(at time.Time, i int, wrongly bool) {
+	n := &r.nodes[i]
+	if n.lied = wrongly; wrongly {
+		n.liedAt = at
+	}
+}
 
 // Resumed tells that the controller was thrown away and is back: what it had announced and not commanded is void.
 // That a cut did not come is forgotten too, unless it is on record.

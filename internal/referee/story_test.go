@@ -188,7 +188,7 @@ func (s *story) changes(id, how string) {
 		s.Meddled(s.now, i)
 	case "answers", "lies":
 		s.Answered(s.now, i)
-		s.Told(i, how == "lies")
+		s.Told(s.now, i, how == "lies")
 	case "silent":
 		s.Unanswered(s.now, i)
 	default:
@@ -216,7 +216,7 @@ func (s *story) supplyChanges(p *referee.Poll, how string) {
 		s.Uncut(s.now, p.Supply)
 	case "answers":
 		s.Answered(s.now, p.Supply)
-		s.Told(p.Supply, false)
+		s.Told(s.now, p.Supply, false)
 	default:
 		s.t.Fatalf("a supply can't become %q", how)
 	}

@@ -84,7 +84,7 @@ func (r *Referee) Polled(at time.Time, p Poll) {
 		s.since = at
 	}
 	if !r.open && !p.Mains && !r.has(Records) {
-		r.begin()
+		r.begin(at)
 	}
 	r.hear(s, at, p)
 	if p.On {

@@ -192,7 +192,7 @@ func (s *simulation) build() {
 		s.things[i].wasOn = s.things[i].state == plan.On
 		s.show(i)
 		s.referee.Answered(s.now, i)
-		s.referee.Told(i, s.misled(i))
+		s.referee.Told(s.now, i, s.misled(i))
 	}
 	s.settle()
 }

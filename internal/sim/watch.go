@@ -37,7 +37,7 @@ func (s *simulation) showAnswer(i int, outcome engine.Outcome, seen plan.Observa
 	}
 	s.referee.Answered(s.now, i)
 	wrongly := t.liesAt > 0 && t.looks == t.liesAt || s.misled(i)
-	return func() { s.referee.Told(i, wrongly) }
+	return func() { s.referee.Told(s.now, i, wrongly) }
 }
 
 // misled reports whether a node's BMC says that it is on, whatever is so.

@@ -21,11 +21,12 @@ type aside struct {
 	lost       bool   // somebody else, or a command that was given up, has changed it since
 }
 
-// asideSet notes how a node is set when it comes into the snapshot, or was said to be where nobody could know.
+// asideSet notes how a node is set when it comes into the snapshot, or was said to be where nobody could know, or where it has been told
+// already: then it is what it was before that.
 func (r *Referee) asideSet(i int, said *engine.NodeState) {
 	n := &r.nodes[i]
 	n.aside = aside{told: n.aside.told, was: n.now.Protected, set: n.now.Set, seen: said == nil || said.Protected != plan.NotKnown}
-	if n.aside.seen && said != nil && r.unseen(i) && (said.Protected == plan.Yes) != n.now.Protected {
+	if n.aside.seen && said != nil && (r.unseen(i) || n.aside.told) && (said.Protected == plan.Yes) != n.now.Protected {
 		n.aside.was, n.aside.set = said.Protected == plan.Yes, said.Settings
 	}
 }

@@ -96,6 +96,7 @@ var ages = map[string]time.Duration{
 	"belief.seenAt":       lookAge, // trustLast asks further back, after a quarter of an hour without any sweep
 	"belief.askedAt":      lookAge,
 	"belief.answeredAt":   lookAge,
+	"guard.begun":         lookAge,
 	"guard.anew":          lookAge, // compared with belief.answeredAt
 	"belief.blank":        proofStands + 1,
 	"question.heard":      firstLook + 1,
@@ -141,6 +142,7 @@ var ages = map[string]time.Duration{
 	"referee.node.roused":       time.Minute, // more than the explored starts may take
 	"referee.node.rousedBefore": time.Minute,
 	"referee.node.started":      time.Minute,
+	"referee.node.changed":      0, // compared with node.saidAt
 	"referee.node.began":        time.Minute,
 	"referee.node.meddled":      time.Minute,                                        // closing
 	"referee.node.vain":         time.Minute, "referee.node.vainSince": time.Minute, // guarded

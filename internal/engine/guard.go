@@ -47,7 +47,11 @@ func (e *Engine) verify(i int) {
 // ask asks those whose word is missing, or too old, and goes on when none is.
 func (e *Engine) ask(i int) {
 	w := e.nodes[i].work
-	if w.guard.rounds++; w.guard.rounds > guardRounds {
+	w.guard.rounds++
+	switch {
+	case w.guard.rounds == 1:
+		w.guard.begun = e.now
+	case w.guard.rounds > guardRounds:
 		w.guard.anew = e.now
 	}
 	decl := e.estate.Node(i)
@@ -330,11 +334,14 @@ func (e *Engine) areOld(i int, takesAlong bool) bool {
 	return old
 }
 
-// isAnew reports whether a user has answered in the last round of a node's guard, in which all that answer are asked. That some take longer
-// for it than others makes none of them too old: it would be so in the next round again.
+// isAnew reports whether a user has answered in the last round of a node's guard, in which all that answer are asked, or was asked in vain in
+// any of them. That some take longer for it than others makes none of them too old: it would be so in the next round again.
 func (e *Engine) isAnew(i, user int) bool {
-	anew := e.nodes[i].work.guard.anew
-	return !anew.IsZero() && !e.nodes[user].belief.answeredAt.Before(anew)
+	since := e.nodes[i].work.guard.anew
+	if !since.IsZero() && !e.answersOff(user) {
+		since = e.nodes[i].work.guard.begun
+	}
+	return !since.IsZero() && !e.nodes[user].belief.answeredAt.Before(since)
 }
 
 // provenOffTo reports whether a user is off beyond doubt, for the command of a node.

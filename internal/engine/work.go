@@ -43,6 +43,7 @@ type force struct {
 type guard struct {
 	waits  int       // answers that it waits for
 	rounds int       // in which it asked
+	begun  time.Time // when its first round did
 	anew   time.Time // when its last round began: what has answered since is as fresh as can be had
 }
 

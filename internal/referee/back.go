@@ -55,7 +55,7 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause engine.Cause
 	case n.lied && (!n.intent.at.IsZero() && !n.saidAt.Before(n.intent.at) || at.Sub(n.saidAt) <= oldLook):
 		n.misled = true // it may be written down, but nothing that can't be undone may rest on it
 	case decl.Kind == plan.Person:
-	case cause == engine.Silence && (r.unseen(i) || r.isUnknowable(i)), r.unseenSince(at, i, r.fresh()), r.hasJustCome(at, i):
+	case cause == engine.Silence && (r.unseen(i) || r.isUnknowable(i)), r.unseenSince(at, i, r.fresh()), r.hasJustChanged(at, i, verb):
 		n.misled = true
 	case verb == plan.Stop && st != plan.Off && st != plan.Gone:
 		r.violate(at, 19, fmt.Sprintf("%s was called off and is %s", decl.ID, st))
@@ -71,10 +71,11 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause engine.Cause
 	}
 }
 
-// hasJustCome reports whether a VM began to start by itself since the answer that has just come was given.
-func (r *Referee) hasJustCome(at time.Time, i int) bool {
+// hasJustChanged reports whether a node was as it is called when it gave the answer that has just come, and is not any more.
+func (r *Referee) hasJustChanged(at time.Time, i int, verb plan.Verb) bool {
 	n := &r.nodes[i]
-	return n.now.State == plan.Starting && r.estate.Node(i).Kind == plan.VM && n.saidAt.Before(n.began) && at.Sub(n.began) <= r.looks
+	was := verb == plan.Stop && n.said == plan.Off || verb == plan.Start && n.said == plan.On
+	return was && n.saidAt.Before(n.changed) && at.Sub(n.changed) <= r.looks
 }
 
 // rule19Cut is rule 19 for an output: what is called cut is off, or counts down, or took its cut and did not make it.

@@ -104,16 +104,18 @@ type node struct {
 	rousedBefore time.Time // so it was before its last start
 	started      time.Time // last told to start
 	began        time.Time // to start, last
+	changed      time.Time // from one state to another, last
 
-	meddled   time.Time // somebody else switched it, last
-	looks     int       // answered probes since then
-	vain      time.Time // when the last probe was not answered; zero: it was
-	vainSince time.Time // the first of those in a row
-	saidAt    time.Time // when one was answered, last
-	wentAt    time.Time // and when one was while it was off, or on its way there
-	lied      bool      // the last probe was answered wrongly
-	liedAt    time.Time // when one was, last
-	misled    bool      // and a wrong answer is on record as a proof
+	meddled   time.Time  // somebody else switched it, last
+	looks     int        // answered probes since then
+	vain      time.Time  // when the last probe was not answered; zero: it was
+	vainSince time.Time  // the first of those in a row
+	saidAt    time.Time  // when one was answered, last
+	said      plan.State // how it was then
+	wentAt    time.Time  // and when one was while it was off, or on its way there
+	lied      bool       // the last probe was answered wrongly
+	liedAt    time.Time  // when one was, last
+	misled    bool       // and a wrong answer is on record as a proof
 
 	denied       bool // its last Protect was given up, and may take effect all the same
 	deniedBefore bool // so it was before its last Protect
@@ -172,6 +174,9 @@ func (r *Referee) Changed(at time.Time, i int, now Condition) {
 		r.Meddled(at, i)
 		n.aside.lost = true
 	}
+	if now.State != n.now.State {
+		n.changed = at
+	}
 	if now.Dark && !n.now.Dark {
 		n.fell = at
 	}
@@ -209,7 +214,7 @@ func (r *Referee) Unanswered(at time.Time, i int) {
 func (r *Referee) Answered(at time.Time, i int) {
 	n := &r.nodes[i]
 	n.looks++
-	n.mute, n.vain, n.saidAt = false, time.Time{}, at
+	n.mute, n.vain, n.saidAt, n.said = false, time.Time{}, at, n.now.State
 	if n.isDown() || n.now.State == plan.Stopping {
 		n.wentAt = at
 	}

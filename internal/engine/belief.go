@@ -23,6 +23,7 @@ type belief struct {
 	epoch      Op               // the highest number of an operation from before this epoch
 	blank      time.Time        // when the first of the looks was asked whose answers said nothing; zero: they say something
 	silent     time.Time        // since when it has not answered; zero: it answers, or nobody asked
+	onAt       time.Time        // when it was last seen on, in this epoch or before it; zero: it was told to go off, or seen off, since
 	asked      bool             // it has been asked in this epoch
 	unasked    bool             // the newest look did not get as far as the node
 	departure  departure
@@ -81,7 +82,7 @@ func (p proof) String() string {
 
 // renew begins a new epoch of a node. What was sent to it before may still be on its way.
 func (b *belief) renew(before Op) {
-	*b = belief{epoch: before, hesitation: hesitation{doubt: plan.Unknown}, motion: motion{falling: b.falling}}
+	*b = belief{epoch: before, onAt: b.onAt, hesitation: hesitation{doubt: plan.Unknown}, motion: motion{falling: b.falling}}
 }
 
 // commanded forgets what was seen of a node's power before a command that changes it: a look from before proves nothing of it.
@@ -93,6 +94,7 @@ func (b *belief) commanded(verb plan.Verb, op Op, now time.Time) {
 		b.boots = boots // by itself, whatever becomes of the command
 	case plan.Stop, plan.Force, plan.Cut:
 		b.seen.State, b.answer, b.askedAt, b.answeredAt, b.looks, b.proof, b.epoch, b.doubt = plan.Unknown, plan.Unknown, time.Time{}, time.Time{}, 0, noProof, op, plan.Unknown
+		b.onAt = time.Time{}
 	default:
 	}
 	if takesDown(verb) {
@@ -317,6 +319,13 @@ func (b *belief) take(seen plan.Observation, question Op, asked time.Time) (same
 	}
 	same = b.seen.State == seen.State && b.seen.State != plan.Unknown
 	b.seen, b.seenAt, b.look, b.silent = seen, asked, question, time.Time{}
+	switch seen.State {
+	case plan.On:
+		b.onAt = asked
+	case plan.Off, plan.Gone:
+		b.onAt = time.Time{}
+	default:
+	}
 	if !same {
 		b.looks = 0
 	}

@@ -100,6 +100,18 @@ func (e *Engine) touch(i int) {
 	if f := e.faceOf(i); f != e.nodes[i].face {
 		e.nodes[i].face = f
 		e.touchUsers(i)
+		e.touchDarkCaches()
+	}
+}
+
+// touchDarkCaches touches the caches whose power was cut: whether they have none is judged by what all else says (hasNoPower).
+func (e *Engine) touchDarkCaches() {
+	for _, c := range e.protectors {
+		if e.isCutOff(c) {
+			for _, id := range e.course.of[c] {
+				e.course.mark(id)
+			}
+		}
 	}
 }
 
@@ -107,9 +119,12 @@ func (e *Engine) touch(i int) {
 type face struct {
 	up   bool // showsUp: by it what has lost its power, and runs on it still (runsOn)
 	goes bool // by it what runs on it as a host (goesWithItsHost)
+	dead bool // by it what has no power without it (hasNoPower)
 }
 
-func (e *Engine) faceOf(i int) face { return face{up: e.showsUp(i), goes: e.goes(i)} }
+func (e *Engine) faceOf(i int) face {
+	return face{up: e.showsUp(i), goes: e.goes(i), dead: e.isOff(i) || e.isCutOff(i) && e.isMute(i)}
+}
 
 // touchUsers touches what is judged by the face of a node.
 func (e *Engine) touchUsers(i int) {

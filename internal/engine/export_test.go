@@ -95,6 +95,7 @@ var leftOut = map[string]string{
 var ages = map[string]time.Duration{
 	"belief.seenAt":       lookAge, // trustLast asks further back, after a quarter of an hour without any sweep
 	"belief.askedAt":      lookAge,
+	"belief.onAt":         lookAge, // as belief.seenAt
 	"belief.answeredAt":   lookAge,
 	"guard.begun":         lookAge,
 	"guard.anew":          lookAge, // compared with belief.answeredAt

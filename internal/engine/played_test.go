@@ -853,3 +853,65 @@ func TestAHostWhoseVMsAreOffAfterAllIsShutDown(t *testing.T) {
 	require.Contains(t, p.commands, "force host")
 	require.Contains(t, p.commands, "stop host", "%v", p.commands)
 }
+
+// TestACacheBehindASilentOutputIsGivenUp: its UPS said that its output is off, and is silent since. Whether it has its power again nobody
+// knows, and it does not answer: it is tried and given up, and the VMs of another host do not wait for it.
+func TestACacheBehindASilentOutputIsGivenUp(t *testing.T) {
+	p := play(t, aSupply("a"), aSupply("b"), aNAS("a", "b"), aHost("host-a", "nas", "a"), aHost("host-b", "nas", "b"), aVM("vm", "host-b"), aCache("cache", "host-a", "nas"))
+	dead, silent, off := false, false, map[string]bool{}
+	p.did = func(_ plan.Verb, node string) { off[node] = true }
+	p.reached = func(_ plan.Verb, node string) engine.Outcome {
+		if dead && (node == "host-a" || node == "cache") {
+			return engine.Unreached
+		}
+		return engine.Done
+	}
+	p.answer = func(node string) plan.State {
+		switch {
+		case dead && (node == "host-a" || node == "cache"), silent && node == "a":
+			return plan.Unreachable
+		case dead && node == "a":
+			return plan.Off
+		case off[node]:
+			return plan.Off
+		}
+		return plan.On
+	}
+	p.seen = func(node string, seen *plan.Observation) {
+		if node == "cache" {
+			seen.Protected, seen.Clean = plan.No, plan.No
+		}
+	}
+	say := supplies{"a": {onLine, 900, false}, "b": {onLine, 900, false}}
+	p.begin(say)
+	say["a"].status, dead = isOff, true
+	p.goOn(6*time.Second, say)
+	say["a"].deaf, silent = true, true
+	p.goOn(20*time.Second, say)
+	say["b"].status = onBattery
+	p.goOn(4*time.Minute, say)
+	require.Contains(t, p.commands, "stop vm")
+	require.NotContains(t, p.commands, "stop nas", "who writes to it through the cache may be on")
+}
+
+// TestWhatWasOnBeforeASilenceWasOn: a UPS is silent for a while before it says that it is on battery, and what hangs on it does not answer the
+// survey. It was on when it was last seen, and is brought back.
+func TestWhatWasOnBeforeASilenceWasOn(t *testing.T) {
+	p := play(t, aSupply("a"), aNAS("a"))
+	dark := false
+	p.answer = func(node string) plan.State {
+		if dark && node == "nas" {
+			return plan.Unreachable
+		}
+		return plan.On
+	}
+	say := supplies{"a": {onLine, 900, false}}
+	p.begin(say)
+	say["a"].deaf, dark = true, true
+	p.goOn(2*time.Minute, say)
+	say["a"].deaf, say["a"].status = false, onBattery
+	p.goOn(4*time.Second, say)
+	require.True(t, p.e.Open())
+	opened := p.records[slices.IndexFunc(p.records, func(r engine.Record) bool { return r.Kind == engine.Opened })]
+	require.Contains(t, opened.Nodes, engine.NodeState{Node: "nas", State: plan.On})
+}

@@ -81,7 +81,7 @@ func (e *Engine) read(r power.Reading) {
 	s.ahead = min(max(0, e.now.Sub(s.readAt)), lookAhead)
 	s.readAt = e.now
 	s.tracker.Observe(e.now, e.maskTest(s, r))
-	was := s.state
+	was, saidOff := s.state, s.saysOff()
 	s.state = s.tracker.State(e.now)
 	s.anew = was.SilentFor > deafAfter && s.state.SilentFor == 0
 	e.tellOff(s, &was)
@@ -97,6 +97,9 @@ func (e *Engine) read(r power.Reading) {
 	if e.ledger.outage == nil {
 		e.recondition()
 		return
+	}
+	if s.saysOff() != saidOff {
+		e.touchDarkCaches()
 	}
 	if e.standing(k).out {
 		e.judgeTriggers(k)

@@ -92,7 +92,7 @@ func (e *Engine) isDone(id int) bool {
 	default:
 	}
 	switch {
-	case e.isOff(i), e.isCutOff(i) && !e.runsOn(i, s.stage):
+	case e.isOff(i), e.hasNoPower(i), s.Verb == plan.Stop && e.isCutOff(i) && !e.runsOn(i, s.stage):
 		return true
 	case e.nodes[i].work != nil && e.nodes[i].work.step == id, s.Verb == plan.Stop:
 		return false

@@ -321,7 +321,9 @@ func (b *belief) take(seen plan.Observation, question Op, asked time.Time) (same
 	b.seen, b.seenAt, b.look, b.silent = seen, asked, question, time.Time{}
 	switch seen.State {
 	case plan.On:
-		b.onAt = asked
+		if !asked.Before(b.falling) { // of what was told to go it may be of before
+			b.onAt = asked
+		}
 	case plan.Off, plan.Gone:
 		b.onAt = time.Time{}
 	default:

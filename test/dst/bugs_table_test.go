@@ -33,7 +33,7 @@ const (
 // the permit what comes before it is taken away as well, since a refusal alone is a violation.
 var bugs = []bug{
 	{name: "rule 1: storage is stopped while what uses it is on", edits: []edit{
-		{enginePermit, "\treturn e.notProvenOff(e.usersOf(i), \"uses it\")\n", "\treturn \"\"\n"},
+		{enginePermit, "\treturn e.notProvenOff(i, e.usersOf(i), \"uses it\")\n", "\treturn \"\"\n"},
 		{engineGuard, "\tcase doubtful:\n\t\te.holdBack(i, \"what uses it is not proven off\")", "\tcase doubtful && decl.Kind != plan.Other:\n\t\te.holdBack(i, \"what uses it is not proven off\")"},
 		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, decl.Kind == plan.Other:\n\tcase decl.Kind == plan.VM"},
 		{engineWant, "\t\treturn kind == plan.Host && worst == unproven", "\t\treturn kind == plan.Host && worst == unproven || kind == plan.Other"},
@@ -43,7 +43,7 @@ var bugs = []bug{
 		{engineGuard, "\t\te.takeAlong(i, on)\n", ""},
 	}},
 	{name: "rule 3: an output is cut with what was given up on it", edits: []edit{
-		{enginePermit, "\treturn e.notProvenOff(e.usersOf(i), \"hangs on it\")", "\treturn \"\""},
+		{enginePermit, "\treturn e.notProvenOff(i, e.usersOf(i), \"hangs on it\")", "\treturn \"\""},
 		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, w.verb == plan.Cut:\n\tcase decl.Kind == plan.VM"},
 		{engineGuard, "\tcase doubtful:\n\t\te.holdBack(i, \"what uses it is not proven off\")", "\tcase doubtful && w.verb != plan.Cut:\n\t\te.holdBack(i, \"what uses it is not proven off\")"},
 		{engineWant, "\tcase worst == pending || s.Verb != plan.Stop:\n\t\treturn false", "\tcase worst == pending || s.Verb != plan.Stop:\n\t\treturn worst != pending && s.Verb == plan.Cut"},
@@ -90,7 +90,7 @@ var bugs = []bug{
 	}},
 	{name: "rule 12: storage is stopped with dirty blocks", edits: []edit{
 		{enginePermit, "Can.Has(plan.Flush) && !e.isClean(i) {", "Can.Has(plan.Flush) && false {"},
-		{engineBelief, "\t\treturn b.seen.Clean == plan.Yes && b.seen.Protected != plan.No", "\t\treturn b.seen.Protected != plan.No"},
+		{engineBelief, "\t\treturn e.isClean(i) && b.seen.Protected != plan.No", "\t\treturn b.seen.Protected != plan.No"},
 	}},
 	{name: "rule 12: what was set aside before the outage is put back", edits: []edit{
 		{engineWant, "return n.changed() && (n.snap.cacheWas == plan.No || n.snap.cacheWas == plan.NotKnown && e.nodes[i].belief.seen.Protected == plan.Yes)", "return n.changed()"},
@@ -102,7 +102,7 @@ var bugs = []bug{
 		{engineLadder, "pace: pace{since: w.since}, force: force{cause, why}}", "pace: pace{since: w.since}, force: force{cause, \"\"}}"},
 	}},
 	{name: "rule 18: what matters more is forced first", edits: []edit{
-		{engineLadder, "\t\treturn e.estate.Node(j).Risk < decl.Risk && e.goesWith(j, i)", "\t\treturn false && e.goesWith(j, i)"},
+		{engineLadder, "\t\treturn e.estate.Node(j).Risk < decl.Risk && e.nodes[j].belief.answer != plan.Off && e.goesWith(j, i)", "\t\treturn false && e.goesWith(j, i)"},
 	}},
 	{name: "rule 21: what keeps its power is stopped", edits: []edit{
 		{enginePermit, "|| e.goesDown(i) || e.isHung(i) {\n\t\treturn \"\"\n\t}\n\treturn \"it keeps its power\"", "|| true {\n\t\treturn \"\"\n\t}\n\treturn \"it keeps its power\""},
@@ -148,7 +148,7 @@ var bugs = []bug{
 		{engineBelief, "\tif b.look <= since {\n", "\tif false {\n"},
 		{engineLook, "\tif question <= n.belief.epoch || e.asksAgain", "\tif e.asksAgain"},
 		{engineBelief, "\treturn !e.isLeaving(i) && b.seen.State == plan.On", "\treturn b.seen.State == plan.On"},
-		{engineBelief, "b.seen.State, b.answer, b.askedAt, b.looks, b.proof, b.epoch, b.doubt = plan.Unknown, plan.Unknown, time.Time{}, 0, noProof, op, plan.Unknown", "b.epoch = op"},
+		{engineBelief, "b.seen.State, b.answer, b.askedAt, b.answeredAt, b.looks, b.proof, b.epoch, b.doubt = plan.Unknown, plan.Unknown, time.Time{}, time.Time{}, 0, noProof, op, plan.Unknown", "b.epoch = op"},
 		{engineBelief, "\t\tb.renew(op)\n", "\t\tb.epoch = op\n"},
 	}},
 	{name: "belief: a return of power leaves what was known", edits: []edit{
@@ -245,7 +245,7 @@ var bugs = []bug{
 	}},
 	{name: "outlet: it is switched off under its load", edits: []edit{
 		{planStep, "after := slices.Concat(users, b.aside[i])\n", "after := slices.Concat(users, b.aside[i])\n\tif n.Kind == Outlet {\n\t\tafter = nil\n\t}\n"},
-		{enginePermit, "\treturn e.notProvenOff(e.usersOf(i), \"uses it\")\n", "\tif decl.Kind == plan.Outlet {\n\t\treturn \"\"\n\t}\n\treturn e.notProvenOff(e.usersOf(i), \"uses it\")\n"},
+		{enginePermit, "\treturn e.notProvenOff(i, e.usersOf(i), \"uses it\")\n", "\tif decl.Kind == plan.Outlet {\n\t\treturn \"\"\n\t}\n\treturn e.notProvenOff(i, e.usersOf(i), \"uses it\")\n"},
 		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, decl.Kind == plan.Outlet:\n\tcase decl.Kind == plan.VM"},
 	}},
 	{name: "outlet: an output is cut before its outlets", edits: []edit{

@@ -42,9 +42,12 @@ func (r *Referee) asideTold(i int, verb plan.Verb) {
 // guarded is for how long others may be asked in the guard of a command: so old a look at a cache may be.
 const guarded = 15 * time.Second
 
-// unseenLately reports whether somebody else, or an Unprotect that was given up long ago, put a cache back just now.
+// unseenLately reports whether somebody else, or an Unprotect that was given up long ago, put a cache back just now, or when it had been
+// asked in vain and was ever since.
 func (r *Referee) unseenLately(c *command, i int) bool {
-	return r.unseenSince(c.at, i, guarded)
+	n := &r.nodes[i]
+	mute := r.unseen(i) && n.looks == 0 && !n.vain.IsZero()
+	return mute || r.unseenSince(c.at, i, guarded)
 }
 
 // rule12: Write-back caches go to write-through before the first VM is stopped, are proven clean before their storage goes

@@ -278,7 +278,7 @@ func (r *Referee) fresh() time.Duration { return freshLook + r.looks }
 // just now in vain, or answered the only look since then wrongly, or a VM began to start by itself after such a look.
 func (r *Referee) justMeddled(at time.Time, i int) bool {
 	n := &r.nodes[i]
-	asked := !n.vain.IsZero() && at.Sub(n.vain) <= guarded
+	asked := !n.vain.IsZero() && at.Sub(n.vain) <= guarded+r.looks
 	gone := !n.saidAt.After(n.wentAt) || n.toldAt.After(n.saidAt)
 	if n.lied && r.unseen(i) && (asked || at.Sub(n.saidAt) <= r.fresh()) {
 		return true

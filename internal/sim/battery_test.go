@@ -177,6 +177,7 @@ func TestConditionsThatCannotBe(t *testing.T) {
 		"esx: {network: true}":    "network is for nodes of type passive",
 		"app: {boots_after: 1m}":  "write boots: true",
 		"esx: {lags: 0s}":         "lags",
+		"esx: {slow: 0s}":         "slow",
 		"esx: {bmc: drunk}":       "contrary, stale, fitful",
 		"nosuch: {self_test: 1s}": "the runbook has no node",
 	} {

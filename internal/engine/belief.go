@@ -12,23 +12,28 @@ import (
 // back, before what carries it did, before a start of it, and before Ebbtide itself was away, is forgotten. Nothing of it
 // outlives a crash.
 type belief struct {
-	seen       plan.Observation // the newest answer that said something; State is Unknown before there is one
-	seenAt     time.Time        // when that was asked
-	look       Op               // its number: a look with a lower number than a command was made before it
-	answer     plan.State       // what the newest look made of it, Unknown and Unreachable included
-	askedAt    time.Time        // when that was asked; zero: not yet in this epoch
-	answeredAt time.Time        // when that answer came
-	looks      int              // how many looks in a row have said the same
-	proof      proof            // what its being off rests on
-	epoch      Op               // the highest number of an operation from before this epoch
-	blank      time.Time        // when the first of the looks was asked whose answers said nothing; zero: they say something
-	silent     time.Time        // since when it has not answered; zero: it answers, or nobody asked
-	onAt       time.Time        // when it was last seen on, in this epoch or before it; zero: it was told to go off, or seen off, since
-	asked      bool             // it has been asked in this epoch
-	unasked    bool             // the newest look did not get as far as the node
-	departure  departure
+	newest
+	seen      plan.Observation // the newest answer that said something; State is Unknown before there is one
+	seenAt    time.Time        // when that was asked
+	look      Op               // its number: a look with a lower number than a command was made before it
+	looks     int              // how many looks in a row have said the same
+	proof     proof            // what its being off rests on
+	epoch     Op               // the highest number of an operation from before this epoch
+	silent    time.Time        // since when it has not answered; zero: it answers, or nobody asked
+	onAt      time.Time        // when it was last seen on, in this epoch or before it; zero: it was told to go off, or seen off, since
+	departure departure
 	motion
 	hesitation
+}
+
+// newest is what the newest look at a node came to, whether it said something or not.
+type newest struct {
+	answer     plan.State // what the newest look made of it, Unknown and Unreachable included
+	askedAt    time.Time  // when that was asked; zero: not yet in this epoch
+	answeredAt time.Time  // when that answer came
+	blank      time.Time  // when the first of the looks was asked whose answers said nothing; zero: they say something
+	asked      bool       // it has been asked in this epoch
+	unasked    bool       // the newest look did not get as far as the node
 }
 
 // motion is until when a node may be on its way, whatever it shows.

@@ -94,12 +94,12 @@ var leftOut = map[string]string{
 // ages are how far back each time matters: an age beyond it decides nothing more. 0: whether it has come is all.
 var ages = map[string]time.Duration{
 	"belief.seenAt":       lookAge, // trustLast asks further back, after a quarter of an hour without any sweep
-	"belief.askedAt":      lookAge,
+	"newest.askedAt":      lookAge,
 	"belief.onAt":         lookAge, // as belief.seenAt
-	"belief.answeredAt":   lookAge,
+	"newest.answeredAt":   lookAge,
 	"guard.begun":         lookAge,
 	"guard.anew":          lookAge, // compared with belief.answeredAt
-	"belief.blank":        proofStands + 1,
+	"newest.blank":        proofStands + 1,
 	"question.heard":      firstLook + 1,
 	"belief.silent":       time.Minute, // more than the explored OffAfter
 	"motion.rising":       0,

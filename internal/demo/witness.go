@@ -167,7 +167,10 @@ func (s seen) Do(ctx context.Context, v plan.Verb) error {
 func (s seen) Probe(ctx context.Context) (plan.Observation, error) {
 	o, err := s.Node.Probe(ctx)
 	if err == nil && o.State != plan.Unknown && o.State != plan.Unreachable {
-		s.witness.tell(func(at time.Time) { s.witness.judge.Answered(at, s.at) })
+		s.witness.tell(func(at time.Time) {
+			s.witness.judge.Answered(at, s.at)
+			s.witness.judge.Told(at, s.at, false)
+		})
 	}
 	return o, err
 }

@@ -19,7 +19,8 @@ func (e *Engine) verify(i int) {
 	if w.phase != verifying {
 		e.enter(w, verifying)
 	}
-	w.guard, w.next = guard{}, time.Time{}
+	e.dropGuard(i)
+	w.next = time.Time{}
 	if w.verb == plan.Cut { // its haste is of now, and not of its last try
 		w.force = force{}
 	}
@@ -157,11 +158,26 @@ func (e *Engine) awaitLate(i int) {
 // await lets a node's guard wait for an answer of another.
 func (e *Engine) await(i, other int) {
 	q := &e.nodes[other].question
+	w := e.nodes[i].work
 	if !slices.Contains(q.guards, i) {
 		q.guards = append(q.guards, i)
-		e.nodes[i].work.guard.waits++
+		w.guard.asked = append(w.guard.asked, other)
+		w.guard.waits++
+	}
+	if q.op != 0 && w.guard.rounds > guardRounds { // it was asked before this round: what it says is asked for once more
+		q.told = e.now
 	}
 	e.probe(other)
+}
+
+// dropGuard has the step of a node wait for no answer any more.
+func (e *Engine) dropGuard(i int) {
+	w := e.nodes[i].work
+	for _, other := range w.guard.asked {
+		q := &e.nodes[other].question
+		q.guards = slices.DeleteFunc(q.guards, func(g int) bool { return g == i })
+	}
+	w.guard = guard{}
 }
 
 // passWhenAnswered goes on when the guard waits for nothing.
@@ -172,6 +188,9 @@ func (e *Engine) passWhenAnswered(i int) {
 		return
 	}
 	w.next = e.now.Add(probeWithin + firstLook)
+	if w.guard.rounds > guardRounds {
+		w.next = w.next.Add(probeWithin) // what was under way before is asked for once more
+	}
 	e.arm(i)
 }
 
@@ -193,11 +212,10 @@ func (e *Engine) guardTimedOut(i int) {
 		e.ask(i)
 		return
 	}
-	w.guard.waits = 0
-	for j := range e.nodes { // whose answer is still to come may be waited for once more
-		q := &e.nodes[j].question
-		q.guards = slices.DeleteFunc(q.guards, func(g int) bool { return g == i })
-	}
+	was := w.guard
+	e.dropGuard(i) // whose answer is still to come may be waited for once more
+	was.waits, was.asked = 0, nil
+	w.guard = was
 	e.pass(i)
 }
 
@@ -321,6 +339,13 @@ func (e *Engine) areOld(i int, takesAlong bool) bool {
 		w.guard.rounds = guardRounds
 	}
 	isSilent := func(u int) bool { return e.isOff(u) && !e.answersOff(u) && e.asksOn(i, u, w.guard.rounds+1) }
+	fellSilent := func(u int) bool {
+		return e.isOff(u) && !e.answersOff(u) && e.asksOn(i, u, 1) && !e.nodes[u].belief.askedAt.Before(w.guard.anew)
+	}
+	if !takesAlong && !w.guard.renewed && w.guard.rounds > guardRounds && slices.ContainsFunc(e.usersOf(i), fellSilent) {
+		w.guard = guard{renewed: true} // who answered before the last round, and not in it, is asked as often as any
+		return true
+	}
 	isOld := func(u int) bool {
 		return e.isOff(u) && e.isOld(u, proofAge) && !e.isAnew(i, u) && e.asksOn(i, u, guardRounds+1)
 	}
@@ -334,14 +359,14 @@ func (e *Engine) areOld(i int, takesAlong bool) bool {
 	return old
 }
 
-// isAnew reports whether a user has answered in the last round of a node's guard, in which all that answer are asked, or was asked in vain in
-// any of them. That some take longer for it than others makes none of them too old: it would be so in the next round again.
+// isAnew reports whether a user was asked in the last round of a node's guard, in which all that answer are asked, or in vain in any of
+// them. That some take longer for it than others makes none of them too old: it would be so in the next round again.
 func (e *Engine) isAnew(i, user int) bool {
 	since := e.nodes[i].work.guard.anew
 	if !since.IsZero() && !e.answersOff(user) {
 		since = e.nodes[i].work.guard.begun
 	}
-	return !since.IsZero() && !e.nodes[user].belief.answeredAt.Before(since)
+	return !since.IsZero() && !e.nodes[user].belief.askedAt.Before(since)
 }
 
 // provenOffTo reports whether a user is off beyond doubt, for the command of a node.

@@ -174,6 +174,7 @@ func (e *Engine) overdueStopping(i int) {
 		return
 	}
 	stop := e.course.find(i, plan.Stop, plan.Down)
+	e.dropGuard(i)
 	*w = work{step: stop, verb: plan.Stop, rung: plan.Stop, phase: verifying, placed: w.placed}
 	e.power(i, Hung, "it hangs on its way down, its power is back, and it can't be started before it is off")
 }
@@ -240,6 +241,7 @@ func (e *Engine) power(i int, cause Cause, why string) {
 		e.course.queued[w.step] = false
 	}
 	e.enter(w, verifying)
+	e.dropGuard(i)
 	*w = work{step: w.step, verb: w.verb, rung: plan.Force, phase: verifying, placed: w.placed, pace: pace{since: w.since}, force: force{cause, why}}
 	e.notify(true, fmt.Sprintf("powering off %s: %s", e.id(i), why))
 	w.deadline = e.now.Add(max(e.estate.Node(i).Time(plan.Force).Within, firstLook))

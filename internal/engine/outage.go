@@ -321,7 +321,7 @@ func (e *Engine) closeOutage(reason string, notRestored ...NodeState) {
 		n.work, n.asking = nil, false
 		n.question.guards = nil
 		if b := &n.belief; o.nodes[i].last.taken && b.answer != b.seen.State { // it was on before it took its stop
-			b.seen.State = plan.Unknown
+			b.seen.State, b.onAt = plan.Unknown, time.Time{}
 		}
 		n.timer++
 	}

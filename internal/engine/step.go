@@ -470,6 +470,7 @@ func (e *Engine) end(i int) {
 		e.course.slots.Release(i)
 	}
 	e.count(i, false)
+	e.dropGuard(i)
 	n.work = nil
 	e.working--
 	e.armIdle(i)

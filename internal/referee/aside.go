@@ -12,21 +12,27 @@ import (
 
 // aside is what is known of a cache or a cluster in the open outage.
 type aside struct {
-	was        bool   // it was in write-through, or set aside, when it came into the snapshot
-	set        string // and this is how it was set
-	seen       bool   // the snapshot has it: it could be asked
-	told       bool   // it was told to change, on record
-	toldBefore bool   // so it was before its last Protect
-	back       bool   // it was shown as put back since
-	lost       bool   // somebody else, or a command that was given up, has changed it since
+	was        bool      // it was in write-through, or set aside, when it came into the snapshot
+	set        string    // and this is how it was set
+	seen       bool      // the snapshot has it: it could be asked
+	told       bool      // it was told to change, on record
+	toldBefore bool      // so it was before its last Protect
+	before     Condition // how it was when it was first told
+	back       bool      // it was shown as put back since
+	lost       bool      // somebody else, or a command that was given up, has changed it since
 }
 
 // asideSet notes how a node is set when it comes into the snapshot, or was said to be where nobody could know, or where it has been told
 // already: then it is what it was before that.
 func (r *Referee) asideSet(i int, said *engine.NodeState) {
 	n := &r.nodes[i]
-	n.aside = aside{told: n.aside.told, was: n.now.Protected, set: n.now.Set, seen: said == nil || said.Protected != plan.NotKnown}
-	if n.aside.seen && said != nil && (r.unseen(i) || n.aside.told) && (said.Protected == plan.Yes) != n.now.Protected {
+	a := n.aside
+	n.aside = aside{told: a.told, before: a.before, was: n.now.Protected, set: n.now.Set, seen: said == nil || said.Protected != plan.NotKnown}
+	if a.told {
+		n.aside.was, n.aside.set = a.before.Protected, a.before.Set
+		return
+	}
+	if n.aside.seen && said != nil && r.unseen(i) && (said.Protected == plan.Yes) != n.now.Protected {
 		n.aside.was, n.aside.set = said.Protected == plan.Yes, said.Settings
 	}
 }
@@ -35,6 +41,9 @@ func (r *Referee) asideSet(i int, said *engine.NodeState) {
 func (r *Referee) asideTold(i int, verb plan.Verb) {
 	if verb == plan.Protect {
 		a := &r.nodes[i].aside
+		if !a.told {
+			a.before = r.nodes[i].now
+		}
 		a.toldBefore, a.told, a.back = a.told, true, false
 	}
 }
@@ -43,10 +52,10 @@ func (r *Referee) asideTold(i int, verb plan.Verb) {
 const guarded = 15 * time.Second
 
 // unseenLately reports whether somebody else, or an Unprotect that was given up long ago, put a cache back just now, or when it had been
-// asked in vain and was ever since.
+// asked in vain and was ever since, the last time just now.
 func (r *Referee) unseenLately(c *command, i int) bool {
 	n := &r.nodes[i]
-	mute := r.unseen(i) && n.looks == 0 && !n.vain.IsZero()
+	mute := r.unseen(i) && n.looks == 0 && !n.vain.IsZero() && c.at.Sub(n.vain) <= guarded+r.slowest
 	return mute || r.unseenSince(c.at, i, guarded)
 }
 

@@ -38,9 +38,13 @@ func (r *Referee) rule20(at time.Time, reported []engine.NodeState) {
 // justFell reports whether a node has lost its power since the last look at it before the end, and none of its feeds was polled since.
 func (r *Referee) justFell(at time.Time, i int) bool {
 	n := &r.nodes[i]
-	polled := func(f int) bool { return r.supplyAt(f).heardAt.After(n.fell) }
+	isDark, fell := n.now.Dark, n.fell
+	if r.estate.Node(i).Kind == plan.Passive { // which loses nothing with its power
+		isDark, fell = n.now.State == plan.Off, n.changed
+	}
+	polled := func(f int) bool { return r.supplyAt(f).heardAt.After(fell) }
 	feeds := r.estate.Sources(i)
-	return n.now.Dark && at.Sub(n.fell) <= closing && len(feeds) > 0 && !slices.ContainsFunc(feeds, polled)
+	return isDark && at.Sub(fell) <= closing && len(feeds) > 0 && !slices.ContainsFunc(feeds, polled)
 }
 
 // rule19: A failed or unknown outcome is never shown as success.
@@ -55,11 +59,12 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause engine.Cause
 	case n.lied && (!n.intent.at.IsZero() && !n.saidAt.Before(n.intent.at) || at.Sub(n.saidAt) <= oldLook):
 		n.misled = true // it may be written down, but nothing that can't be undone may rest on it
 	case decl.Kind == plan.Person:
-	case cause == engine.Silence && (r.unseen(i) || r.isUnknowable(i)), r.unseenSince(at, i, r.fresh()), r.hasJustChanged(at, i, verb):
+	case cause == engine.Silence && (r.unseen(i) || r.isUnknowable(i)), r.unseenSince(at, i, r.fresh(at, i)):
 		n.misled = true
+	case r.hasJustChanged(at, i, verb):
 	case verb == plan.Stop && st != plan.Off && st != plan.Gone:
 		r.violate(at, 19, fmt.Sprintf("%s was called off and is %s", decl.ID, st))
-	case verb == plan.Start && n.now.Dark && at.Sub(n.fell) <= r.fresh(): // after the look that showed it
+	case verb == plan.Start && n.now.Dark && at.Sub(n.fell) <= r.fresh(at, i): // after the look that showed it
 	case verb == plan.Start && st != plan.On:
 		r.violate(at, 19, fmt.Sprintf("%s was called on and is %s", decl.ID, st))
 	case verb == plan.Unprotect && (n.now.Protected || n.aside.told && n.aside.seen && !r.forgetful && !r.unseen(i) && n.now.Set != n.aside.set):
@@ -75,7 +80,7 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause engine.Cause
 func (r *Referee) hasJustChanged(at time.Time, i int, verb plan.Verb) bool {
 	n := &r.nodes[i]
 	was := verb == plan.Stop && n.said == plan.Off || verb == plan.Start && n.said == plan.On
-	return was && n.saidAt.Before(n.changed) && at.Sub(n.changed) <= r.looks
+	return was && n.saidAt.Before(n.changed) && at.Sub(n.changed) <= r.look(i)
 }
 
 // rule19Cut is rule 19 for an output: what is called cut is off, or counts down, or took its cut and did not make it.

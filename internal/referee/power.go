@@ -103,7 +103,7 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	case s.spent.IsZero():
 		s.spent = at
 	}
-	if at.Sub(s.spent) < slowness+r.looks || at.Sub(r.resumed) < weighed || r.hold || at.Sub(r.heldUntil) < slowness || s.aborted {
+	if at.Sub(s.spent) < slowness+r.slowest || at.Sub(r.resumed) < weighed || r.hold || at.Sub(r.heldUntil) < slowness || s.aborted {
 		return
 	}
 	gone := func(other *supply) bool {
@@ -115,7 +115,7 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	for _, i := range r.flights.nodes {
 		n, decl := &r.nodes[i], r.estate.Node(i)
 		fresh := at.Sub(n.intent.at) < slowness && !n.intent.again && n.intent.at.Sub(s.spent) < weighed
-		isOff := n.now.State == plan.Off // and only proven to be
+		isOff := n.now.State == plan.Off && at.Sub(n.changed) < slowness+2*r.slowest // and is only proven to be
 		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || isOff || r.forgetful {
 			continue
 		}

@@ -8,6 +8,7 @@ package referee
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ebbtide/internal/plan"
@@ -31,9 +32,9 @@ type Options struct {
 	Policy power.Policy
 	Sight  Sight
 	Began  time.Time // violations tell the time since then
-	// Looks is how long a look may take in this estate: so much older is what the best of controllers can know, and so much later
-	// it acts on it. 0: an answer is there at once.
-	Looks time.Duration
+	// Looks is how long a look at each node takes: so much older is what the best of controllers can know, and so much later it acts
+	// on it. nil: each answer is there at once.
+	Looks []time.Duration
 }
 
 // Referee judges one run. Its methods are told what happens, in the order in which it happens, each with its time. They are
@@ -45,7 +46,8 @@ type Referee struct {
 	policy   power.Policy
 	sight    Sight
 	began    time.Time
-	looks    time.Duration
+	looks    []time.Duration
+	slowest  time.Duration // the longest of looks
 	nodes    []node
 	supplies []supply
 	place    []int // per node: its place in supplies, -1: it is none
@@ -140,6 +142,7 @@ func New(o Options) *Referee {
 	r := &Referee{
 		estate: o.Estate, policy: o.Policy, sight: o.Sight, began: o.Began, looks: o.Looks,
 		nodes: make([]node, n), place: make([]int, n), users: make([][]int, n),
+		slowest: slices.Max(append([]time.Duration{0}, o.Looks...)),
 		flights: newFlights(o.Estate), asking: newAsking(n),
 	}
 	for i := range n {
@@ -214,7 +217,7 @@ func (r *Referee) Unanswered(at time.Time, i int) {
 func (r *Referee) Answered(at time.Time, i int) {
 	n := &r.nodes[i]
 	n.looks++
-	n.mute, n.vain, n.saidAt, n.said = false, time.Time{}, at, n.now.State
+	n.saidAt, n.said = at, n.now.State
 	if n.isDown() || n.now.State == plan.Stopping {
 		n.wentAt = at
 	}
@@ -227,7 +230,8 @@ func (r *Referee) Answered(at time.Time, i int) {
 // say so before any probe.
 func (r *Referee) Told(at time.Time, i int, wrongly bool) {
 	n := &r.nodes[i]
-	if n.lied = wrongly; wrongly {
+	n.mute, n.vain = false, time.Time{}
+	if n.lied = wrongly; wrongly && n.said != plan.Off {
 		n.liedAt = at
 	}
 }
@@ -271,20 +275,35 @@ func (n *node) isDown() bool { return n.now.State == plan.Off || n.now.State == 
 // freshLook is how old a look may be that the worst commands rest on: 2 s of age, and the ways of the probe and the command.
 const freshLook = 3 * time.Second
 
-// fresh is freshLook in an estate whose looks take their time.
-func (r *Referee) fresh() time.Duration { return freshLook + r.looks }
+// look is how long a look at a node takes.
+func (r *Referee) look(i int) time.Duration {
+	if r.looks == nil {
+		return 0
+	}
+	return r.looks[i]
+}
+
+// fresh is freshLook for a node. Where it was asked within it, the slowest of the others may have been waited for.
+func (r *Referee) fresh(at time.Time, i int) time.Duration {
+	n := &r.nodes[i]
+	own, most := freshLook+r.look(i), freshLook+r.slowest
+	if at.Sub(n.saidAt) <= most || at.Sub(n.vain) <= most {
+		return most
+	}
+	return own
+}
 
 // justMeddled reports whether somebody else switched a node after the last look on which a command may rest, or what has been asked
 // just now in vain, or answered the only look since then wrongly, or a VM began to start by itself after such a look.
 func (r *Referee) justMeddled(at time.Time, i int) bool {
 	n := &r.nodes[i]
-	asked := !n.vain.IsZero() && at.Sub(n.vain) <= guarded+r.looks
+	asked := !n.vain.IsZero() && at.Sub(n.vain) <= guarded+r.slowest
 	gone := !n.saidAt.After(n.wentAt) || n.toldAt.After(n.saidAt)
-	if n.lied && r.unseen(i) && (asked || at.Sub(n.saidAt) <= r.fresh()) {
+	if n.lied && r.unseen(i) && (asked || at.Sub(n.saidAt) <= r.fresh(at, i)) {
 		return true
 	}
 	byItself := n.now.State == plan.Starting && r.estate.Node(i).Kind == plan.VM && n.began.Sub(n.started) > time.Minute && n.saidAt.Before(n.began)
-	return byItself && at.Sub(n.began) <= r.fresh() || !n.meddled.IsZero() && n.looks == 0 && (asked && gone || at.Sub(n.meddled) <= r.fresh())
+	return byItself && at.Sub(n.began) <= r.fresh(at, i) || !n.meddled.IsZero() && n.looks == 0 && (asked && gone || at.Sub(n.meddled) <= r.fresh(at, i))
 }
 
 func (r *Referee) id(i int) string { return r.estate.Node(i).ID }

@@ -113,7 +113,7 @@ var stories = []struct{ what, story, wants string }{
 
 	{"a VM that is waited for with the reserve", dark + "record triggered stage=shutdown supplies=ups; stop lab; +5s; ups: empty; +15s", "11: lab is waited for although only the reserve of ups is left"},
 	{"a VM that is waited for with the reserve, and called back on battery", dark + "record triggered stage=shutdown supplies=ups; stop lab; record mains cause=returned supplies=ups; +5s; ups: empty; +15s", "11: lab is waited for"},
-	{"a VM that is off with the reserve, and not proven so", dark + "record triggered stage=shutdown supplies=ups; stop lab; +5s; ups: empty; +5s; lab: off; +10s", ""},
+	{"a VM that is off with the reserve, and not proven so", dark + "record triggered stage=shutdown supplies=ups; stop lab; +5s; ups: empty; +5s; lab: off; +9s", ""},
 	{"a VM that is waited for with time left", dark + "record triggered stage=shutdown supplies=ups; stop lab; +20s", ""},
 	{"a VM that is waited for on hold", dark + "record triggered stage=shutdown supplies=ups; stop lab; record ordered order=hold; ups: empty; +30s", ""},
 	{"a VM that is waited for when nothing more is to go down", dark + "record triggered stage=shutdown supplies=ups; stop lab; record ordered order=abort; ups: empty; +30s", ""},

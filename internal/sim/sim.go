@@ -111,11 +111,11 @@ func modelled(sc Scenario, lean bool) *simulation {
 	if sc.Forecast == nil {
 		s.scenario.Forecast = s.forecasting()
 	}
-	var slowest time.Duration
-	for _, h := range sc.Habits {
-		slowest = max(slowest, h.Slow)
+	looks := make([]time.Duration, sc.Settings.Estate.Len())
+	for i := range looks {
+		looks[i] = sc.Habits[sc.Settings.Estate.Node(i).ID].Slow
 	}
-	s.referee = referee.New(referee.Options{Estate: sc.Settings.Estate, Policy: sc.Settings.Policy, Sight: watched, Began: Epoch, Looks: slowest})
+	s.referee = referee.New(referee.Options{Estate: sc.Settings.Estate, Policy: sc.Settings.Policy, Sight: watched, Began: Epoch, Looks: looks})
 	s.build()
 	return s
 }

@@ -20,7 +20,7 @@ type belief struct {
 	proof     proof            // what its being off rests on
 	epoch     Op               // the highest number of an operation from before this epoch
 	silent    time.Time        // since when it has not answered; zero: it answers, or nobody asked
-	onAt      time.Time        // when it was last seen on, in this epoch or before it; zero: it was told to go off, or seen off, since
+	onAt      time.Time        // when it was last seen on, in this epoch or before it; zero: it was told to go off, or seen to, since
 	departure departure
 	motion
 	hesitation
@@ -329,7 +329,7 @@ func (b *belief) take(seen plan.Observation, question Op, asked time.Time) (same
 		if !asked.Before(b.falling) { // of what was told to go it may be of before
 			b.onAt = asked
 		}
-	case plan.Off, plan.Gone:
+	case plan.Stopping, plan.Off, plan.Gone:
 		b.onAt = time.Time{}
 	default:
 	}

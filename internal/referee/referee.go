@@ -230,7 +230,8 @@ func (r *Referee) Answered(at time.Time, i int) {
 // say so before any probe.
 func (r *Referee) Told(at time.Time, i int, wrongly bool) {
 	n := &r.nodes[i]
-	n.mute, n.vain = false, time.Time{}
+	n.vain = time.Time{}
+	n.mute = n.mute && (n.saidAt.Before(n.began) || n.saidAt.Before(n.toldAt)) // what it said may be of before
 	if n.lied = wrongly; wrongly && n.said != plan.Off {
 		n.liedAt = at
 	}

@@ -331,32 +331,31 @@ func (e *Engine) passStop(i int) {
 	e.command(i)
 }
 
-// areOld reports whether the proof of any that uses a node has grown old while others were slow, and is to be asked for once more. Where
-// the others go along, none of them is waited for again.
+// areOld reports whether the proof of any that uses a node has grown old while others were slow, and is to be asked for once more, in the
+// round that it prepares. Where the others go along, none of them is waited for again.
 func (e *Engine) areOld(i int, takesAlong bool) bool {
 	w := e.nodes[i].work
-	if takesAlong && w.guard.rounds < guardRounds {
-		w.guard.rounds = guardRounds
+	if takesAlong {
+		w.guard.rounds = max(w.guard.rounds, guardRounds)
 	}
-	isSilent := func(u int) bool { return e.isOff(u) && !e.answersOff(u) && e.asksOn(i, u, w.guard.rounds+1) }
-	fellSilent := func(u int) bool {
-		return e.isOff(u) && !e.answersOff(u) && e.asksOn(i, u, 1) && !e.nodes[u].belief.askedAt.Before(w.guard.anew)
-	}
-	if !takesAlong && !w.guard.renewed && w.guard.rounds > guardRounds && slices.ContainsFunc(e.usersOf(i), fellSilent) {
-		w.guard = guard{renewed: true} // who answered before the last round, and not in it, is asked as often as any
-		return true
-	}
-	isOld := func(u int) bool {
-		return e.isOff(u) && e.isOld(u, proofAge) && !e.isAnew(i, u) && e.asksOn(i, u, guardRounds+1)
-	}
-	if slices.ContainsFunc(e.usersOf(i), isSilent) {
-		return true
-	}
-	old := w.guard.rounds <= guardRounds && slices.ContainsFunc(e.usersOf(i), isOld)
-	if old {
+	off := slices.DeleteFunc(slices.Clone(e.usersOf(i)), func(u int) bool { return !e.isOff(u) })
+	isSilent := func(u int) bool { return !e.answersOff(u) && e.asksOn(i, u, w.guard.rounds+1) }
+	isOld := func(u int) bool { return e.isOld(u, proofAge) && !e.isAnew(i, u) && e.asksOn(i, u, guardRounds+1) }
+	switch isLast := w.guard.rounds > guardRounds; {
+	case isLast && !takesAlong && !w.guard.renewed && slices.ContainsFunc(off, func(u int) bool { return e.fellSilent(i, u) }):
+		w.guard = guard{renewed: true} // it is asked as often as any
+	case slices.ContainsFunc(off, isSilent):
+	case !isLast && slices.ContainsFunc(off, isOld):
 		w.guard.rounds = guardRounds // the last round is next
+	default:
+		return false
 	}
-	return old
+	return true
+}
+
+// fellSilent reports whether a user did not answer in the last round of a node's guard, in which only those are asked that answered before.
+func (e *Engine) fellSilent(i, user int) bool {
+	return !e.answersOff(user) && e.asksOn(i, user, 1) && !e.nodes[user].belief.askedAt.Before(e.nodes[i].work.guard.anew)
 }
 
 // isAnew reports whether a user was asked in the last round of a node's guard, in which all that answer are asked, or in vain in any of

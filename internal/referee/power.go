@@ -115,7 +115,8 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	for _, i := range r.flights.nodes {
 		n, decl := &r.nodes[i], r.estate.Node(i)
 		fresh := at.Sub(n.intent.at) < slowness && !n.intent.again && n.intent.at.Sub(s.spent) < weighed
-		isOff := n.now.State == plan.Off && at.Sub(n.changed) < slowness+2*r.slowest // and is only proven to be
+		proves := slowness + 4*r.slowest // two looks that agree, and those of a new life before them
+		isOff := n.now.State == plan.Off && min(at.Sub(n.changed), at.Sub(r.resumed)) < proves
 		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || isOff || r.forgetful {
 			continue
 		}

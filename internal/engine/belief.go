@@ -212,10 +212,8 @@ func (e *Engine) inDoubt(i int) bool {
 		return false
 	case b.doubt != plan.Unknown:
 		return true
-	case b.proof < twoLooks:
-		return e.isOld(i, proofAge) || b.proof == oneLook
 	}
-	return e.isOld(i, proofAge)
+	return e.isOld(i, proofAge) || b.proof == oneLook
 }
 
 // looked reports whether a node has been asked in this epoch, or can't be.
@@ -291,7 +289,6 @@ func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.T
 	default:
 	}
 	same := b.take(seen, question, asked)
-	e.nodes[i].question.heard = e.now
 	if decl.OffAfter > 0 {
 		b.departure = b.departure.next(seen.State, b.looks)
 	}

@@ -114,7 +114,7 @@ func (e *Engine) stopAfterAll(i int) {
 
 // backByItself believes a look only if its answer is of now, however long that took: a node that was told to stop may have gone since.
 func (e *Engine) backByItself(i int) {
-	if e.now.Sub(e.nodes[i].question.heard) > firstLook {
+	if e.nodes[i].belief.answer != plan.On || e.isOld(i, firstLook) {
 		e.probe(i)
 		return
 	}

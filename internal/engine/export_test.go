@@ -100,7 +100,6 @@ var ages = map[string]time.Duration{
 	"guard.begun":         lookAge,
 	"guard.anew":          lookAge, // compared with belief.answeredAt
 	"newest.blank":        proofStands + 1,
-	"question.heard":      firstLook + 1,
 	"belief.silent":       time.Minute, // more than the explored OffAfter
 	"motion.rising":       0,
 	"motion.boots":        0,

@@ -343,7 +343,8 @@ func (e *Engine) areOld(i int, takesAlong bool) bool {
 	isOld := func(u int) bool { return e.isOld(u, proofAge) && !e.isAnew(i, u) && e.asksOn(i, u, guardRounds+1) }
 	switch isLast := w.guard.rounds > guardRounds; {
 	case isLast && !takesAlong && !w.guard.renewed && slices.ContainsFunc(off, func(u int) bool { return e.fellSilent(i, u) }):
-		w.guard = guard{renewed: true} // it is asked as often as any
+		e.dropGuard(i)
+		w.guard.renewed = true // it is asked as often as any
 	case slices.ContainsFunc(off, isSilent):
 	case !isLast && slices.ContainsFunc(off, isOld):
 		w.guard.rounds = guardRounds // the last round is next

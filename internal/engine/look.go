@@ -12,7 +12,6 @@ type question struct {
 	asked  time.Time
 	guards []int     // nodes whose step waits for the answer
 	told   time.Time // when a watch last told of the node
-	heard  time.Time // when its newest answer came that said something
 }
 
 // probe asks after a node, unless that is under way.

@@ -43,7 +43,8 @@ func (e *Engine) openOutage(k int) {
 }
 
 // lastSeen lists, over the whole estate, what was seen on not long ago: what drops unseen, under a controller that drops with it, is
-// brought back as well. That its supply was silent meanwhile, so that it may be otherwise now, makes no difference to that. And it lists what may be on its way up from the outage before this one.
+// brought back as well. That its supply was silent meanwhile, so that it may be otherwise now, makes no difference to that. And it lists
+// what may be on its way up from the outage before this one.
 func (e *Engine) lastSeen() []NodeState {
 	var list []NodeState
 	for i := range e.nodes {

@@ -286,18 +286,19 @@ func TestAVMOnAnotherHostGoesBeforeItsStorage(t *testing.T) {
 	}
 }
 
-// TestACacheWithoutPowerIsInNobodysWay: it can't be protected or flushed any more, which keeps neither the VMs of other hosts from being
-// stopped nor its storage.
-func TestACacheWithoutPowerIsInNobodysWay(t *testing.T) {
-	p := play(t, aSupply("a"), aSupply("b"), aNAS("a", "b"), aHost("host-a", "nas", "a"), aHost("host-b", "nas", "b"), aVM("vm", "host-b"), aCache("cache", "host-a", "nas"))
-	dead, off := false, map[string]bool{}
+// playACache plays two hosts on an output each, storage under both, and a cache of it that is written through the first. What is in shows shows
+// so, and everything else as it was last told.
+func playACache(t *testing.T) (p *played, shows map[string]plan.State, say supplies) {
+	t.Helper()
+	p = play(t, aSupply("a"), aSupply("b"), aNAS("a", "b"), aHost("host-a", "nas", "a"), aHost("host-b", "nas", "b"), aVM("vm", "host-b"), aCache("cache", "host-a", "nas"))
+	shows, off := map[string]plan.State{}, map[string]bool{}
 	p.did = func(_ plan.Verb, node string) { off[node] = true }
 	p.answer = func(node string) plan.State {
-		switch {
+		switch state, given := shows[node]; {
+		case given:
+			return state
 		case off[node]:
 			return plan.Off
-		case dead && (node == "host-a" || node == "cache"):
-			return plan.Unreachable
 		}
 		return plan.On
 	}
@@ -306,9 +307,17 @@ func TestACacheWithoutPowerIsInNobodysWay(t *testing.T) {
 			seen.Protected, seen.Clean = plan.No, plan.No
 		}
 	}
-	say := supplies{"a": {onLine, 900, false}, "b": {onLine, 900, false}}
+	say = supplies{"a": {onLine, 900, false}, "b": {onLine, 900, false}}
 	p.begin(say)
-	say["a"].status, dead = power.OFF, true
+	return p, shows, say
+}
+
+// TestACacheWithoutPowerIsInNobodysWay: it can't be protected or flushed any more, which keeps neither the VMs of other hosts from being
+// stopped nor its storage.
+func TestACacheWithoutPowerIsInNobodysWay(t *testing.T) {
+	p, shows, say := playACache(t)
+	say["a"].status = power.OFF
+	shows["host-a"], shows["cache"] = plan.Unreachable, plan.Unreachable
 	p.goOn(20*time.Second, say)
 	say["b"].status = onBattery
 	p.goOn(2*time.Minute, say)
@@ -857,36 +866,17 @@ func TestAHostWhoseVMsAreOffAfterAllIsShutDown(t *testing.T) {
 // TestACacheBehindASilentOutputIsGivenUp: its UPS said that its output is off, and is silent since. Whether it has its power again nobody
 // knows, and it does not answer: it is tried and given up, and the VMs of another host do not wait for it.
 func TestACacheBehindASilentOutputIsGivenUp(t *testing.T) {
-	p := play(t, aSupply("a"), aSupply("b"), aNAS("a", "b"), aHost("host-a", "nas", "a"), aHost("host-b", "nas", "b"), aVM("vm", "host-b"), aCache("cache", "host-a", "nas"))
-	dead, silent, off := false, false, map[string]bool{}
-	p.did = func(_ plan.Verb, node string) { off[node] = true }
+	p, shows, say := playACache(t)
 	p.reached = func(_ plan.Verb, node string) engine.Outcome {
-		if dead && (node == "host-a" || node == "cache") {
+		if shows[node] == plan.Unreachable {
 			return engine.Unreached
 		}
 		return engine.Done
 	}
-	p.answer = func(node string) plan.State {
-		switch {
-		case dead && (node == "host-a" || node == "cache"), silent && node == "a":
-			return plan.Unreachable
-		case dead && node == "a":
-			return plan.Off
-		case off[node]:
-			return plan.Off
-		}
-		return plan.On
-	}
-	p.seen = func(node string, seen *plan.Observation) {
-		if node == "cache" {
-			seen.Protected, seen.Clean = plan.No, plan.No
-		}
-	}
-	say := supplies{"a": {onLine, 900, false}, "b": {onLine, 900, false}}
-	p.begin(say)
-	say["a"].status, dead = isOff, true
+	say["a"].status = isOff
+	shows["a"], shows["host-a"], shows["cache"] = plan.Off, plan.Unreachable, plan.Unreachable
 	p.goOn(6*time.Second, say)
-	say["a"].deaf, silent = true, true
+	say["a"].deaf, shows["a"] = true, plan.Unreachable
 	p.goOn(20*time.Second, say)
 	say["b"].status = onBattery
 	p.goOn(4*time.Minute, say)

@@ -24,6 +24,9 @@ func (e *Engine) Check(twin *Engine) error {
 	if err := e.checkStands(); err != nil {
 		return err
 	}
+	if err := e.checkProofs(); err != nil {
+		return err
+	}
 	return e.checkLiveness()
 }
 
@@ -82,6 +85,33 @@ func (e *Engine) checkStands() error {
 		if !s.Milestone && e.waitsFor(id).Code == NothingElse && !c.queued[id] {
 			return fmt.Errorf("the turn of %s %s has come, and it is not queued", s.Verb, s.Name)
 		}
+	}
+	return nil
+}
+
+// checkProofs holds what this event has put on record as proven against how it stands: the two must not ask different questions,
+// or the step is made again at once, for ever.
+func (e *Engine) checkProofs() error {
+	for at, effect := range e.out {
+		done, is := effect.(Append)
+		if !is || done.Record.Kind != Proven {
+			continue
+		}
+		r := &done.Record
+		i, _ := e.estate.Index(r.Node)
+		goal := plan.Down
+		if bringsUp(*r.Verb) {
+			goal = plan.Up
+		}
+		later := slices.ContainsFunc(e.out[at+1:], func(f Effect) bool {
+			then, is := f.(Append)
+			return is && (then.Record.Node == r.Node || then.Record.Kind == Mains)
+		})
+		id := e.course.find(i, *r.Verb, goal)
+		if id < 0 || later || e.course.stands[id] == proven || *r.Verb == plan.Flush && e.isDone(id) || goal == plan.Up && (e.goesDown(i) || e.goesWithItsHost(i)) {
+			continue
+		}
+		return fmt.Errorf("%s %s is on record as proven, and stands as %d", r.Verb, r.Node, e.course.stands[id])
 	}
 	return nil
 }

@@ -64,6 +64,10 @@ func (e *Engine) overdue(i int) {
 			e.overdueUnwanted(i)
 		}
 	case takesDown(w.rung) && e.isStillToBeTold(i), w.verb == plan.Start && e.isStillToCome(i):
+	case w.verb == plan.Unprotect && e.given(i) && e.holds(i, w.verb, e.last(i).op): // it was so all the while
+		if !e.finalLook(i) {
+			e.prove(i, "", e.nodes[i].belief.seen.Detail)
+		}
 	case e.mayTryAgain(i):
 		e.again(i)
 	case w.verb == plan.Cut:

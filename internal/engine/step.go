@@ -113,8 +113,8 @@ func (e *Engine) send(i int) {
 	case plan.Protect:
 		e.foundUnprotected(i)
 	case plan.Unprotect:
-		if e.holds(i, plan.Unprotect, 0) {
-			w.from = e.now.Add(proofStands)
+		if e.holds(i, plan.Unprotect, 0) { // it may do it still, for as long as it may take
+			w.from = e.now.Add(decl.Time(plan.Unprotect).Within)
 		}
 	default:
 	}

@@ -35,6 +35,7 @@ var (
 	broken = flag.Int("dst.broken", 1, "how many seeds may break a rule (docs/adr/0016)")
 	check  = flag.Int("dst.check", 0, "hold the engine against its own records, and against itself, in one seed of so many")
 	until  = flag.Duration("dst.until", 0, "with dst.seed: end the run here")
+	few    = flag.Bool("dst.few", false, "draw few guests: a night takes a third of the time, and most faults need no more")
 	shrink = flag.Int("dst.shrink", 2000, "how many tries a failing seed's scenario is given to become smaller")
 	keep   = flag.String("dst.keep", os.TempDir(), "where the scenarios of failing seeds are written")
 )
@@ -68,7 +69,15 @@ func playWith(run func(sim.Scenario) *sim.Result, text string) (sim.Scenario, *s
 }
 
 // draw draws the text of a seed as the flags have it.
-func draw(seed uint64) string { return dst.DrawWith(dst.Seeded(seed), *faults) }
+func draw(seed uint64) string { return dst.DrawWith(dice(seed), *faults) }
+
+// dice are those of a seed, as the flags have them.
+func dice(seed uint64) dst.Dice {
+	if *few {
+		return dst.Few(dst.Seeded(seed))
+	}
+	return dst.Seeded(seed)
+}
 
 // rule tells how a run broke its first rule, without which node and when; "" if it broke none.
 func rule(r *sim.Result) string {
@@ -185,7 +194,7 @@ func tellLines(t *testing.T, sc sim.Scenario, r *sim.Result) {
 // keepShrunk makes a failing seed's scenario small and writes it to a file, and tells how to replay it.
 func keepShrunk(t *testing.T, seed uint64) string {
 	var tape dst.Tape
-	text := dst.DrawWith(tape.Record(dst.Seeded(seed)), *faults)
+	text := dst.DrawWith(tape.Record(dice(seed)), *faults)
 	r, err := play(text)
 	if err != nil {
 		return text

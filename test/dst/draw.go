@@ -16,6 +16,20 @@ type Dice func(n int) int
 // Seeded are the dice of a seed.
 func Seeded(seed uint64) Dice { return rand.New(rand.NewPCG(seed, 0)).IntN }
 
+// lastOf is in how many guests one is the last.
+const lastOf = 30
+
+// Few are dice by which few guests are drawn, two on average.
+func Few(d Dice) Dice {
+	return func(n int) int {
+		v := d(n)
+		if n == lastOf && v%2 == 0 {
+			return 0
+		}
+		return v
+	}
+}
+
 // Draw draws the text of a scenario with its runbook.
 func Draw(d Dice) string { return DrawWith(d, 1) }
 
@@ -317,7 +331,7 @@ var risks = []string{"expendable", "application", "files", "directory", "databas
 // guests draws VMs, declared ones and selectors. Each begins with the chance that it is the last, so that leaving out a
 // part of the dice leaves out guests.
 func (w *drawing) guests(hosts []string) {
-	for n := 0; n == 0 || n < 50 && w.d(30) > 0; n++ {
+	for n := 0; n == 0 || n < 50 && w.d(lastOf) > 0; n++ {
 		needs := []string{w.pick(hosts)}
 		if len(w.vms) > 0 && w.d(3) == 1 {
 			needs = append(needs, w.pick(w.vms))

@@ -362,19 +362,17 @@ func (e *Engine) weigh(i int) {
 // before.
 func (e *Engine) followMotion(i int, news bool) {
 	decl, b := e.estate.Node(i), &e.nodes[i].belief
-	switch b.seen.State {
-	case plan.On:
+	sure := b.looks >= proofLooks // one look ends nothing
+	switch {
+	case b.seen.State == plan.On && sure:
 		b.rising, b.boots = time.Time{}, time.Time{}
-	case plan.Off:
+	case b.seen.State == plan.Off && sure:
 		b.falling = time.Time{}
 		if !e.rises(i) {
 			b.rising = time.Time{}
 		}
-	case plan.Starting:
-		if news { // once: what says so for ever is not believed for ever
-			b.rising = e.now.Add(max(decl.Time(plan.Start).Within, firstRetry))
-		}
-	default:
+	case b.seen.State == plan.Starting && news: // once: what says so for ever is not believed for ever
+		b.rising = e.now.Add(max(decl.Time(plan.Start).Within, firstRetry))
 	}
 }
 

@@ -80,7 +80,7 @@ type node struct {
 	graceful bool       // it is being stopped without force
 	settled  plan.State // on or off, as it was last proven to be
 	face     face       // as others were last judged by
-	asking   bool       // the survey waits for it
+	awaited  awaited    // by the survey
 }
 
 // clockwork is the time, what is under way, and what comes of an event.
@@ -357,6 +357,9 @@ func (e *Engine) resumeStep(i int) {
 	w := &work{
 		step: id, verb: last.verb, rung: last.rung, phase: proving, answer: last.answer, resumed: true,
 		pace: pace{since: e.now, sent: e.now, deadline: e.now.Add(max(decl.Time(last.rung).Within, firstLook))}, force: force{last.cause, last.reason},
+	}
+	if last.verb == plan.Unprotect { // it may have been so already when it was told
+		w.from = w.deadline
 	}
 	if decl.Kind == plan.Person {
 		w.phase = asking

@@ -21,7 +21,7 @@ func (e *Engine) open(r Record) bool {
 	e.movedAt, e.resumedAt, e.closing, e.said = e.now, time.Time{}, time.Time{}, ""
 	e.course.clear()
 	for i := range e.nodes {
-		e.nodes[i].pause, e.nodes[i].asking = time.Time{}, false
+		e.nodes[i].pause, e.nodes[i].awaited = time.Time{}, notAwaited
 	}
 	e.surveying = 0
 	return e.record(r)
@@ -72,31 +72,46 @@ func (e *Engine) survey() {
 	e.endSurvey()
 }
 
+// awaited is which answer of a node the survey waits for.
+type awaited uint8
+
+const (
+	notAwaited awaited = iota
+	firstWord
+	secondWord
+)
+
 func (e *Engine) askInSurvey(i int) {
 	n := &e.nodes[i]
-	if n.asking || !probed(e.estate.Node(i)) {
+	if n.awaited != notAwaited || !probed(e.estate.Node(i)) {
 		return
 	}
-	n.asking = true
+	n.awaited = firstWord
 	e.surveying++
 	e.probe(i)
 }
 
-// surveyed notes that a node that the survey waits for has answered, or failed to.
+// surveyed notes that a node that the survey waits for has answered, or failed to. What is off for the snapshot has said so twice in its
+// survey: what it said before is of before, and one look proves nothing.
 func (e *Engine) surveyed(i int) {
 	n := &e.nodes[i]
-	if !n.asking {
+	switch {
+	case n.awaited == notAwaited:
+		return
+	case n.awaited == firstWord && n.belief.answer == plan.Off && !e.entry(i).snap.taken():
+		n.awaited = secondWord
+		e.probe(i)
 		return
 	}
-	n.asking = false
+	n.awaited = notAwaited
 	e.surveying--
 	e.endSurvey()
 }
 
 // unsurvey has the survey wait for a node again whose newest answer is asked for once more: what it said before is in doubt.
 func (e *Engine) unsurvey(i int) {
-	if n := &e.nodes[i]; e.surveying > 0 && !n.asking && !e.entry(i).snap.taken() {
-		n.asking = true
+	if n := &e.nodes[i]; e.surveying > 0 && n.awaited == notAwaited && !e.entry(i).snap.taken() {
+		n.awaited = secondWord
 		e.surveying++
 	}
 }
@@ -311,7 +326,7 @@ func (e *Engine) closeOutage(reason string, notRestored ...NodeState) {
 	for k := range e.supplies {
 		s := &e.supplies[k]
 		s.gate, s.turned, s.pressure, s.onLoad, s.told = false, false, noPressure, noPressure, noPressure
-		s.cutDue, s.output.offSeen, s.lapse = time.Time{}, false, noLapse
+		s.cutDue, s.output.offSeen = time.Time{}, false
 	}
 	for i := range e.nodes {
 		n := &e.nodes[i]
@@ -319,7 +334,7 @@ func (e *Engine) closeOutage(reason string, notRestored ...NodeState) {
 			e.course.slots.Release(i)
 		}
 		e.count(i, false)
-		n.work, n.asking = nil, false
+		n.work, n.awaited = nil, notAwaited
 		n.question.guards = nil
 		if b := &n.belief; o.nodes[i].last.taken && b.answer != b.seen.State { // it was on before it took its stop
 			b.seen.State, b.onAt = plan.Unknown, time.Time{}

@@ -36,6 +36,7 @@ var (
 	check  = flag.Int("dst.check", 0, "hold the engine against its own records, and against itself, in one seed of so many")
 	until  = flag.Duration("dst.until", 0, "with dst.seed: end the run here")
 	few    = flag.Bool("dst.few", false, "draw few guests: a night takes a third of the time, and most faults need no more")
+	near   = flag.Bool("dst.near", false, "play worlds that differ a little from those of the regressions")
 	shrink = flag.Int("dst.shrink", 2000, "how many tries a failing seed's scenario is given to become smaller")
 	keep   = flag.String("dst.keep", os.TempDir(), "where the scenarios of failing seeds are written")
 )
@@ -69,7 +70,38 @@ func playWith(run func(sim.Scenario) *sim.Result, text string) (sim.Scenario, *s
 }
 
 // draw draws the text of a seed as the flags have it.
-func draw(seed uint64) string { return dst.DrawWith(dice(seed), *faults) }
+func draw(seed uint64) string {
+	if *near {
+		d := dice(seed)
+		return dst.Near(d, known()[d(len(known()))].text)
+	}
+	return dst.DrawWith(dice(seed), *faults)
+}
+
+// world is one of the regressions.
+type world struct{ name, text string }
+
+// known are those that a drawn one may be near to.
+var known = sync.OnceValue(func() []world {
+	var worlds []world
+	for _, pattern := range []string{"testdata/*.yaml", "testdata/found/*.yaml"} {
+		files, _ := filepath.Glob(pattern)
+		for _, file := range files {
+			if text, err := os.ReadFile(filepath.Clean(file)); err == nil && dst.IsDrawn(string(text)) {
+				worlds = append(worlds, world{file, string(text)})
+			}
+		}
+	}
+	return worlds
+})
+
+// whence names the world that the one of a seed is near to.
+func whence(seed uint64) string {
+	if !*near {
+		return ""
+	}
+	return " (near " + known()[dice(seed)(len(known()))].name + ")"
+}
 
 // dice are those of a seed, as the flags have them.
 func dice(seed uint64) dst.Dice {
@@ -121,7 +153,8 @@ func TestCampaign(t *testing.T) {
 					brokenBy[seed] = err.Error()
 				case len(r.Violations) > 0:
 					brokenBy[seed] = r.Violations[0]
-					sums.add(&sc, r)
+					t.Logf("found at %d of %d: rule %s%s", seed-first, count, r.Violations[0], whence(seed)) // a campaign is long
+					fallthrough
 				default:
 					sums.add(&sc, r)
 				}
@@ -193,6 +226,11 @@ func tellLines(t *testing.T, sc sim.Scenario, r *sim.Result) {
 
 // keepShrunk makes a failing seed's scenario small and writes it to a file, and tells how to replay it.
 func keepShrunk(t *testing.T, seed uint64) string {
+	path := filepath.Join(*keep, fmt.Sprintf("ebbtide-seed-%d.yaml", seed))
+	if *near {
+		require.NoError(t, os.WriteFile(path, []byte(draw(seed)), 0o600))
+		return path
+	}
 	var tape dst.Tape
 	text := dst.DrawWith(tape.Record(dice(seed)), *faults)
 	r, err := play(text)
@@ -206,7 +244,6 @@ func keepShrunk(t *testing.T, seed uint64) string {
 	})
 	_, r, err = playWith(sim.Run, text)
 	require.NoError(t, err)
-	path := filepath.Join(*keep, fmt.Sprintf("ebbtide-seed-%d.yaml", seed))
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return fmt.Sprintf("ebbtide simulate --scenario %s\n%s\n%s", path, text, sim.Tell(r))
 }

@@ -41,7 +41,7 @@ func DrawWith(d Dice, faults int) string {
 	policy := w.policy()
 	w.events()
 	w.watched = w.one(2)
-	w.poll = w.pick([]string{"1s", "2s", "5s"})
+	w.poll = w.pick(polls)
 	w.silences()
 	w.further()
 	w.habits()

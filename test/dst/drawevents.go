@@ -158,7 +158,7 @@ func (w *drawing) luck() {
 	if w.bad(1, 3) {
 		w.crashOn = append(w.crashOn, fmt.Sprint(1+w.d(60)))
 	}
-	w.away = []string{"10s", "45s", "4m", "20m"}[w.d(4)]
+	w.away = w.pick(absences)
 	if w.bad(1, 10) {
 		at := w.d(1500)
 		w.event(at, "journal: lost")

@@ -58,6 +58,10 @@ test: setup ## run all tests, with real upsd, sshd and the vSphere simulator
 dst: ## play SEEDS (100000) drawn outages from a random one on, FAULTS (1) times the usual faults, against every rule, and let the campaign find every seeded bug
 	go test ./test/dst -v -count=1 -timeout 24h -args -dst.random -dst.seeds $(SEEDS) -dst.faults $(FAULTS) -dst.broken 0 -dst.bugs all
 
+.PHONY: near
+near: ## play SEEDS (100000) worlds that differ a little from those that once broke a rule, from a random one on
+	go test ./test/dst -run TestCampaign$$ -v -count=1 -timeout 24h -args -dst.random -dst.near -dst.seeds $(SEEDS) -dst.faults $(FAULTS) -dst.broken 0 -dst.check 10
+
 .PHONY: peer
 peer: ## play NIGHTS (20000) drawn nights on today's engine and on the one before it, taken out of git's history, and compare (a quarter of an hour)
 	@go run ./test/peer -nights $(NIGHTS) -faults $(FAULTS)

@@ -36,7 +36,7 @@ var (
 	check  = flag.Int("dst.check", 0, "hold the engine against its own records, and against itself, in one seed of so many")
 	until  = flag.Duration("dst.until", 0, "with dst.seed: end the run here")
 	few    = flag.Bool("dst.few", false, "draw few guests: a night takes a third of the time, and most faults need no more")
-	near   = flag.Bool("dst.near", false, "play worlds that differ a little from those of the regressions")
+	near   = flag.Bool("dst.near", false, "play worlds that differ a little from those of the regressions, dst.faults times")
 	shrink = flag.Int("dst.shrink", 2000, "how many tries a failing seed's scenario is given to become smaller")
 	keep   = flag.String("dst.keep", os.TempDir(), "where the scenarios of failing seeds are written")
 )
@@ -73,7 +73,11 @@ func playWith(run func(sim.Scenario) *sim.Result, text string) (sim.Scenario, *s
 func draw(seed uint64) string {
 	if *near {
 		d := dice(seed)
-		return dst.Near(d, known()[d(len(known()))].text)
+		text := known()[d(len(known()))].text
+		for range *faults {
+			text = dst.Near(d, text)
+		}
+		return text
 	}
 	return dst.DrawWith(dice(seed), *faults)
 }

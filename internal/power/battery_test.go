@@ -91,6 +91,21 @@ func TestASuddenDropIsNotBelieved(t *testing.T) {
 	}
 }
 
+// An output that was off and is on again, on battery: what the charge did meanwhile, unheard, was no load's doing, and no cell gave out.
+func TestAFallBehindAnOutputThatWasOffIsNone(t *testing.T) {
+	c := newCell(proven, 600)
+	c.run(60)
+	c.mains = false
+	c.run(120)
+	c.t.Observe(c.now.Add(time.Second), Reading{Supply: "ups", Status: OB | OFF, Charge: Known(80), Load: Known(0)})
+	c.now = c.now.Add(15 * time.Minute) // it is silent, has its mains for a while, and loses them again
+	c.drops = 5
+	s := c.run(120)
+	require.False(t, s.Outlook.Views[ByDrop].Known)
+	c.drops = 40
+	require.Equal(t, ByDrop, c.run(1).By, "and one that gives out from then on shows")
+}
+
 // What a long enough stretch shows counts at once when it is less than what was known.
 func TestAStretchTeachesAtOnce(t *testing.T) {
 	c := newCell(proven, 300) // it is half as good as it was proven to be

@@ -367,7 +367,11 @@ func (l *ledger) failing(r *Record) {
 		l.outage.orders = orders{}
 	}
 	l.outage.drill.leave()
-	l.eachSupply(r, func(s *standing) { s.failed, s.out = true, true })
+	l.eachSupply(r, func(s *standing) {
+		if s.failed, s.out = true, true; r.Off {
+			s.darkens()
+		}
+	})
 }
 
 // mains takes a change of a supply's power.

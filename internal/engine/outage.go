@@ -33,10 +33,11 @@ func (e *Engine) openOutage(k int) {
 	scope := e.estate.Scope(func(i int) bool { return i == s.node })
 	if !e.open(Record{
 		Opening: Opening{Mode: e.settings.Mode, Digest: e.estate.Plan(plan.Down, func(i int) bool { return scope[i] }).Digest()},
-		Power:   Power{Supplies: []string{e.id(s.node)}, Replace: s.state.ReplaceBattery}, Reason: e.tells(s),
+		Power:   Power{Supplies: []string{e.id(s.node)}, Off: s.saysOff(), Replace: s.state.ReplaceBattery}, Reason: e.tells(s),
 	}) {
 		return
 	}
+	e.failsOff(s)
 	e.notify(true, "power failure: "+e.id(s.node)+" is "+e.tells(s))
 	e.survey()
 	e.askForEstimate()

@@ -13,7 +13,7 @@ type RecordKind string
 // The kinds of record, with the fields that are valid in each beside Seq, At and Kind. Reason is for people everywhere;
 // nothing is decided by it.
 const (
-	Opened    RecordKind = "opened"    // an outage or a drill begins: Outage, Supplies (failing), Replace, Digest, Mode, Members, Nodes (of the whole estate: last seen on, or on their way up); of a drill Scope, By
+	Opened    RecordKind = "opened"    // an outage or a drill begins: Outage, Supplies (failing), Off, Replace, Digest, Mode, Members, Nodes (of the whole estate: last seen on, or on their way up); of a drill Scope, By
 	Snapshot  RecordKind = "snapshot"  // what was on before the first action: Nodes
 	Widened   RecordKind = "widened"   // the snapshot grows: a further supply fails: Supplies, Nodes (survey of those that came into scope); or, without Supplies, one that could not be asked answers: Nodes
 	Triggered RecordKind = "triggered" // a stage starts: Stage, Reason, Numbers
@@ -24,7 +24,7 @@ const (
 	Reopened  RecordKind = "reopened"  // a proven node was seen otherwise: Node, State, Verb (protect: it is its protection)
 	HeldBack  RecordKind = "held-back" // a commanded step waits anew for what comes before it: Node, Verb, State, Reason
 	NoReturn  RecordKind = "no-return" // the point of no return is passed: Supplies (to be cut and to come back), Node, Verb
-	Mains     RecordKind = "mains"     // a supply's power changed: Supplies, Carriers, Replace, Reason, Cause
+	Mains     RecordKind = "mains"     // a supply's power changed: Supplies, Carriers, Off, Replace, Reason, Cause
 	Turned    RecordKind = "turned"    // the direction changed: Format, Goal, Supplies (whose mains are back), Reason, Numbers
 	Ordered   RecordKind = "ordered"   // an operator's command: Order, By, Node, Reason (why refused, else empty)
 	Asked     RecordKind = "asked"     // a person's step was asked for: Node, Verb
@@ -65,6 +65,7 @@ type Opening struct {
 type Power struct {
 	Supplies []string  `json:"supplies,omitempty"`
 	Carriers []string  `json:"carriers,omitempty"` // of a supply whose output was off: those that were heard to give power all the while
+	Off      bool      `json:"off,omitempty"`      // of a supply that fails: its output is off
 	Replace  bool      `json:"replace,omitempty"`  // the UPS says that its battery is to be replaced
 	Stage    string    `json:"stage,omitempty"`
 	Goal     plan.Goal `json:"goal,omitempty"`

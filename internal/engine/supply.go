@@ -181,13 +181,22 @@ func (e *Engine) fails(k int) {
 		e.record(Record{Kind: Turned, Power: Power{Goal: plan.Down, Supplies: []string{id}}, Reason: reason})
 	}
 	s.gate = false
-	e.record(Record{Kind: Mains, Cause: Failing, Power: Power{Supplies: []string{id}, Replace: s.state.ReplaceBattery}, Reason: e.tells(s)})
+	e.record(Record{Kind: Mains, Cause: Failing, Power: Power{Supplies: []string{id}, Off: s.saysOff(), Replace: s.state.ReplaceBattery}, Reason: e.tells(s)})
+	e.failsOff(s)
 	word := " fails too: "
 	if again {
 		word = " fails again: "
 	}
 	e.notify(true, "power failure: "+id+word+e.tells(s))
 	e.survey()
+}
+
+// failsOff follows a supply whose output is off as it fails, which the record of that has said.
+func (e *Engine) failsOff(s *supply) {
+	if s.saysOff() {
+		s.output.offSeen = true
+		e.askWhoAnswers(s.node)
+	}
 }
 
 // comesBack takes down that a supply has its mains again.

@@ -323,8 +323,12 @@ func (e *Engine) resumeWork() {
 	for i := range e.nodes {
 		n, entry := &e.nodes[i], e.entry(i)
 		n.belief.epoch = e.nextOp
-		if entry.lit {
+		switch entry.lit {
+		case unlit:
+		case poweredAgain:
 			n.belief.rising = n.belief.boots // a VM comes up with its host, if that does
+		case seenStarting:
+			n.belief.rising = e.now.Add(bootTime(e.estate.Node(i)))
 		}
 		last := entry.last
 		maybeSent := last.verb == plan.Stop && (last.answer == noAnswer || last.answer == unknown)

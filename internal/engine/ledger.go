@@ -80,9 +80,25 @@ type entry struct {
 	falls    int        // how often what was brought about did not last, since then
 	shown    shown      // what the records show of its power
 	settings settings   // what was done to its cache, or cluster
-	lit      bool       // its power came back, or may have, and nothing since shows what became of it
+	lit      lit        // what may have begun to bring it up, where nothing since shows what became of it
 	late     bool       // an Unprotect may take effect that nobody waits for any more
 	early    bool       // it was shown off before the cycle began that its supply is on the way of
+}
+
+// lit is what may have begun to bring a node up.
+type lit uint8
+
+const (
+	unlit        lit = iota
+	poweredAgain     // its power came back, or may have
+	seenStarting     // it was seen on its way up
+)
+
+// seen takes down that a node was seen on its way up.
+func (n *entry) seen(state plan.State) {
+	if state == plan.Starting {
+		n.lit = seenStarting
+	}
 }
 
 // snapshot is what the snapshot says of a node.
@@ -322,7 +338,8 @@ func (l *ledger) opened(r *Record) {
 	o := l.outage
 	for _, ns := range r.Nodes {
 		if i, known := l.estate.Index(ns.Node); known {
-			o.nodes[i].snap.seenOn, o.nodes[i].lit = ns.State == plan.On, ns.State == plan.Starting
+			o.nodes[i].snap.seenOn = ns.State == plan.On
+			o.nodes[i].seen(ns.State)
 		}
 	}
 	if r.Mode == ModeDrill {
@@ -418,7 +435,7 @@ func (l *ledger) cycled(source int, r *Record) {
 		}
 		n := &l.outage.nodes[i]
 		l.mayWrite(i)
-		n.last.taken, n.lit, n.snap.past = false, true, true
+		n.last.taken, n.lit, n.snap.past = false, max(n.lit, poweredAgain), true
 		if r.Cause == Cycled && l.estate.Node(i).ByPower && n.shown == shownOff && slices.Contains(l.estate.Needs(i), source) {
 			n.shown = told
 		}
@@ -528,6 +545,9 @@ func (n *entry) step(verb plan.Verb, r *Record) {
 		n.last.open = false
 	case Reopened:
 		n.reopened(verb)
+		if r.State != nil {
+			n.seen(*r.State)
+		}
 	default:
 	}
 }
@@ -597,7 +617,9 @@ func (n *entry) answered(verb plan.Verb, r *Record) {
 	case Done:
 		n.last.answer = accepted
 		n.last.taken = n.last.taken || verb == plan.Stop
-		n.lit = n.lit && verb != plan.Stop
+		if verb == plan.Stop {
+			n.lit = unlit
+		}
 	case Unreached:
 		n.last.answer = unreached
 		if n.shown == told && n.last.reach() == notReached { // nothing of the step has come to it
@@ -616,9 +638,9 @@ func (n *entry) proven(verb plan.Verb) {
 	n.last.open = n.last.open && n.last.verb != verb
 	switch verb {
 	case plan.Stop, plan.Cut:
-		n.shown, n.lit, n.early, n.snap.past = shownOff, false, false, true
+		n.shown, n.lit, n.early, n.snap.past = shownOff, unlit, false, true
 	case plan.Start:
-		n.shown, n.lit, n.last.taken = shownOn, false, false
+		n.shown, n.lit, n.last.taken = shownOn, unlit, false
 	case plan.Protect:
 		if n.settings == changing || n.settings == announced {
 			n.settings = protected

@@ -175,12 +175,18 @@ func (e *Engine) foundOn(i int) {
 }
 
 // foundUnprotected takes a cache or a cluster into the snapshot as it is before it is told anything: what the snapshot shows as protected
-// may have been on its way back from an earlier outage.
+// may have been on its way back from an earlier outage, and what could not be asked then answers now.
 func (e *Engine) foundUnprotected(i int) {
 	n, b := e.entry(i), &e.nodes[i].belief
-	if n.settings == asSet && n.snap.cacheWas == plan.Yes && b.answer == plan.On && b.seen.Protected == plan.No {
-		e.record(Record{Kind: Widened, Nodes: []NodeState{{Node: e.id(i), State: plan.On, Protected: plan.No, Settings: b.seen.Settings}}})
+	untold := n.settings == asSet || n.settings == announced
+	if !untold || n.snap.cacheWas == plan.No || b.answer != plan.On || b.seen.Protected != plan.No {
+		return
 	}
+	state := plan.On
+	if n.snap.silent() { // it may have come up since
+		state = plan.Unknown
+	}
+	e.record(Record{Kind: Widened, Nodes: []NodeState{{Node: e.id(i), State: state, Protected: plan.No, Settings: b.seen.Settings}}})
 }
 
 func (e *Engine) failedSupplies() []string {

@@ -184,7 +184,7 @@ func (e *Engine) isBack(id int) bool {
 // toPutBack reports whether this outage has to put back what it changed of a node: not what was so before it began.
 func (e *Engine) toPutBack(i int) bool {
 	n := e.entry(i)
-	return n.changed() && (n.snap.cacheWas == plan.No || n.snap.cacheWas == plan.NotKnown && e.nodes[i].belief.seen.Protected == plan.Yes)
+	return n.changed() && (n.snap.cacheWas == plan.No || n.snap.cacheWas == plan.NotKnown && e.nodes[i].belief.seen.Protected != plan.No)
 }
 
 // givenUpStand says what an unproven end of a step means for the steps after it. A cache that can't be protected, a person's

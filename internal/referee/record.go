@@ -84,11 +84,11 @@ func (r *Referee) openDrill(at time.Time, rec *engine.Record) {
 	}
 }
 
-// mayBeTakenAgain reports whether a cache or a cluster may be taken into the snapshot once more: no Protect has reached it yet, and
-// what the snapshot shows as protected is not any more.
+// mayBeTakenAgain reports whether a cache or a cluster may be taken into the snapshot once more: it is not protected, as it was before it was
+// told anything.
 func (r *Referee) mayBeTakenAgain(i int, s *engine.NodeState) bool {
 	n := &r.nodes[i]
-	return !n.aside.told && n.aside.seen && s.Protected == plan.No && !n.now.Protected
+	return s.Protected == plan.No && !n.now.Protected && (!n.aside.told || !n.aside.before.Protected)
 }
 
 // snapped takes a snapshot, or what is added to one: what is on in it comes back, or is reported.

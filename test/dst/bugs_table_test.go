@@ -93,7 +93,7 @@ var bugs = []bug{
 		{engineBelief, "\t\treturn e.isClean(i) && b.seen.Protected != plan.No", "\t\treturn b.seen.Protected != plan.No"},
 	}},
 	{name: "rule 12: what was set aside before the outage is put back", edits: []edit{
-		{engineWant, "return n.changed() && (n.snap.cacheWas == plan.No || n.snap.cacheWas == plan.NotKnown && e.nodes[i].belief.seen.Protected == plan.Yes)", "return n.changed()"},
+		{engineWant, "return n.changed() && (n.snap.cacheWas == plan.No || n.snap.cacheWas == plan.NotKnown && e.nodes[i].belief.seen.Protected != plan.No)", "return n.changed()"},
 	}},
 	{name: "rule 17: A and B feeds are treated as one", edits: []edit{
 		{planEstate, "!slices.ContainsFunc(e.feeds[i], func(j int) bool { return !scope[j] })", "slices.ContainsFunc(e.feeds[i], func(j int) bool { return scope[j] })"},

@@ -125,7 +125,7 @@ var bugs = []bug{
 	{name: "belief: silence proves a node off that may be booting", edits: []edit{
 		{engineBelief, "e.rises(i) || e.now.Before(b.boots) || !e.accepted", "!e.accepted"},
 		{engineBelief, "|| e.mayHaveCycled(i) || e.feedOf(i) == unfed\n", "\n"},
-		{engineLedger, "n.last.taken, n.lit, n.snap.past = false, true, true", "n.lit, n.snap.past = true, true"},
+		{engineLedger, "n.last.taken, n.lit, n.snap.past = false, max(n.lit, poweredAgain), true", "n.lit, n.snap.past = max(n.lit, poweredAgain), true"},
 	}},
 	{name: "belief: silence behind a dark switch proves a node off", edits: []edit{
 		{engineBelief, "|| e.cutOff(i) || e.mayHaveCycled(i) ||", "|| e.mayHaveCycled(i) ||"},

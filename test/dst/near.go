@@ -41,6 +41,12 @@ func Near(d Dice, text string) string {
 	return scenario + ownRunbook + book
 }
 
+// Killed is a world in which Ebbtide is killed right after a record, is away for so long, and is killed by no other plan.
+func Killed(text string, record int, away string) string {
+	scenario, book, _ := strings.Cut(text, ownRunbook)
+	return killed.ReplaceAllString(scenario, "") + fmt.Sprintf("away: %s\ncrash_after: [%d]\n", away, record) + ownRunbook + book
+}
+
 // IsDrawn reports whether a world could be a drawn one, so that others may be drawn near to it. That nobody has ever heard of a machine whose
 // BMC calls it off is not drawn any more (see bmcs).
 func IsDrawn(text string) bool {
@@ -59,6 +65,7 @@ var (
 	event      = regexp.MustCompile(`^  - {at: (\d+)s, (\w+: \S+ \w+)`)
 	battery    = regexp.MustCompile(`(charge|runtime|recharge|dies_at): \d+`)
 	supplyLine = regexp.MustCompile(`(?m)^  "(ups\d+)": {charge.*$`)
+	killed     = regexp.MustCompile(`(?m)^(?:crash_after|away): .*\n`)
 	wrongBMC   = regexp.MustCompile(`"(\S+)": {.*bmc: (?:always-off|contrary)`)
 	ofBook     = regexp.MustCompile(`(?m)^    (\S+): {type: (?:ssh, via|vsphere\.vm|vsphere\.host)[,:]`)
 	lie        = regexp.MustCompile(`lies_at: \d+`)

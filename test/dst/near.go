@@ -150,7 +150,7 @@ func (w *drawing) nearCondition(line string) string {
 		key, n, _ := strings.Cut(s, ": ")
 		return key + ": " + strconv.Itoa(w.nearby(n, 3, 4, 20))
 	})
-	line = lie.ReplaceAllStringFunc(line, func(s string) string { return fmt.Sprintf("lies_at: %d", 1+w.d(8)) })
+	line = lie.ReplaceAllStringFunc(line, func(string) string { return fmt.Sprintf("lies_at: %d", 1+w.d(8)) })
 	return slowness.ReplaceAllStringFunc(line, func(s string) string {
 		if !w.one(3) {
 			return s

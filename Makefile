@@ -62,28 +62,6 @@ dst: ## play SEEDS (100000) drawn outages from a random one on, FAULTS (1) times
 near: ## play SEEDS (100000) worlds that differ a little from those that once broke a rule, from a random one on, and kill Ebbtide at each record of those
 	go test ./test/dst -run 'TestCampaign$$|TestKilledInKnownWorlds' -v -count=1 -timeout 24h -args -dst.random -dst.near -dst.kills 0 -dst.seeds $(SEEDS) -dst.faults $(FAULTS) -dst.broken 0 -dst.check 10
 
-.PHONY: peers
-peers: packages
-	@mkdir -p $(BIN); for peer in $(PIP_PEERS); do at=$(BIN)/$${peer%%:*}; \
-		if [ -x $$at/bin/python ]; then continue; fi; rm -rf $$at; \
-		if python3 -m venv $$at && $$at/bin/pip install -q --disable-pip-version-check $${peer#*:}; then continue; fi; \
-		rm -rf $$at; echo "cannot install $${peer#*:} by pip: the tests against it are skipped, or fail if CI is set" >&2; \
-	done
-
-.PHONY: test
-test: setup ## run all tests, with real upsd, sshd and the vSphere simulator
-	@dumps="$${EBBTIDE_NUT_DDL:-../shared/nut-ddl}"; [ -d "$$dumps" ] || \
-		echo "make: SKIPPED: no UPS dumps at $$dumps: set EBBTIDE_NUT_DDL to the absolute path of a copy of networkupstools/nut-ddl" >&2
-	$(GO_TEST) ./...
-
-.PHONY: dst
-dst: ## play SEEDS (100000) drawn outages from a random one on, FAULTS (1) times the usual faults, against every rule, and let the campaign find every seeded bug
-	go test ./test/dst -v -count=1 -timeout 24h -args -dst.random -dst.seeds $(SEEDS) -dst.faults $(FAULTS) -dst.broken 0 -dst.bugs all
-
-.PHONY: near
-near: ## play SEEDS (100000) worlds that differ a little from those that once broke a rule, from a random one on
-	go test ./test/dst -run TestCampaign$$ -v -count=1 -timeout 24h -args -dst.random -dst.near -dst.seeds $(SEEDS) -dst.faults $(FAULTS) -dst.broken 0 -dst.check 10
-
 .PHONY: peer
 peer: ## play NIGHTS (20000) drawn nights on today's engine and on the one before it, taken out of git's history, and compare (a quarter of an hour)
 	@go run ./test/peer -nights $(NIGHTS) -faults $(FAULTS)

@@ -1,8 +1,9 @@
 package engine
 
 import (
+	"slices"
+
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 )
 
 // correction is one way in which a look shows a node otherwise than the records show it.
@@ -20,7 +21,7 @@ var corrections = [...]correction{
 	{"its start was given up, and it is on", startSettled, proves(plan.Start)},
 	{"its flush was given up, and it is clean", flushSettled, proves(plan.Flush)},
 	{"it was off, or told to go off, and is on, and so it is to be", cameBack, (*Engine).backByItself},
-	{"it was off, and comes up behind an output that was cut: that may be on again", upBehindACut, (*Engine).askItsFeeds},
+	{"it was off, and comes up behind an output that was cut, or may have been while Ebbtide was away: that may be on again", upBehindACut, (*Engine).askItsFeeds},
 	{"it was off, and is up again", upAgain, (*Engine).stopOnceMore},
 	{"it was brought up, and is off", fellOff, falls(plan.Start)},
 	{"it was protected, and is not any more", unprotected, falls(plan.Protect)},
@@ -65,7 +66,9 @@ func (e *Engine) isUpAgain(i int) bool {
 	return e.entry(i).shown == shownOff && (state == plan.On || state == plan.Starting)
 }
 
-func upBehindACut(e *Engine, i int) bool { return e.isUpAgain(i) && e.isCutOff(i) }
+func upBehindACut(e *Engine, i int) bool {
+	return e.isUpAgain(i) && (e.isCutOff(i) || e.estate.Node(i).ByPower && slices.ContainsFunc(e.estate.Feeds(i), e.mayHaveBeenCut))
+}
 
 func upAgain(e *Engine, i int) bool { return e.isUpAgain(i) && e.isDark(i) }
 
@@ -141,8 +144,10 @@ func (e *Engine) cycledUnseen(i int) []int {
 	var cycled []int
 	for _, f := range e.estate.Feeds(i) {
 		k := e.ledger.supply[f]
-		s, st := &e.supplies[k], e.standing(k)
-		if st.unseen && (st.cycle == committed || st.cycle == cutSent) && e.nodes[f].work == nil && s.state.Mains == power.MainsOnline && !s.mute {
+		st := e.standing(k)
+		unseen := st.unseen && (st.cycle == committed || st.cycle == cutSent) && e.nodes[f].work == nil && e.isHeardOnLine(k)
+		settled := e.mayHaveBeenCut(f) && e.nodes[f].belief.seen.State == plan.On && slices.Contains(e.cycledBy(f), i)
+		if unseen || settled {
 			cycled = append(cycled, k)
 		}
 	}
@@ -153,6 +158,10 @@ func upAfterACycle(e *Engine, i int) bool { return len(e.cycledUnseen(i)) > 0 }
 
 func (e *Engine) takeTheCycle(i int) {
 	for _, k := range e.cycledUnseen(i) {
+		if f := e.supplies[k].node; e.nodes[f].work != nil {
+			e.settleCut(f)
+			continue
+		}
 		e.cycled(k, "its output was off: what only the return of its power starts is on again")
 	}
 }

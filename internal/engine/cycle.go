@@ -63,6 +63,17 @@ func (e *Engine) mayBeMade(i int) bool {
 	return wait
 }
 
+// mayHaveBeenCut reports whether a supply was told to cut its output before a crash, nobody knows whether it did, and it is on line.
+func (e *Engine) mayHaveBeenCut(supply int) bool {
+	w := e.nodes[supply].work
+	return w != nil && w.verb == plan.Cut && w.resumed && e.isHeardOnLine(e.ledger.supply[supply])
+}
+
+// isHeardOnLine reports whether a supply is heard, and on line.
+func (e *Engine) isHeardOnLine(k int) bool {
+	return e.supplies[k].state.Mains == power.MainsOnline && !e.supplies[k].mute
+}
+
 // settleCut finds that a cut from before a crash was made while nobody looked: the mains are there, the output is on, and
 // something that only its return starts, and that was off, is on.
 func (e *Engine) settleCut(i int) {

@@ -67,7 +67,13 @@ func (e *Engine) isUpAgain(i int) bool {
 }
 
 func upBehindACut(e *Engine, i int) bool {
-	return e.isUpAgain(i) && (e.isCutOff(i) || e.estate.Node(i).ByPower && slices.ContainsFunc(e.estate.Feeds(i), e.mayHaveBeenCut))
+	return e.isUpAgain(i) && e.isCutOff(i) || e.mayBeBack(i)
+}
+
+// mayBeBack reports whether a node was off, is up, is started by nothing but the return of its power, and that may be what has started it: an
+// output that feeds it may have been cut while Ebbtide was away. Nobody stops it before that is known.
+func (e *Engine) mayBeBack(i int) bool {
+	return e.estate.Node(i).ByPower && e.isUpAgain(i) && slices.ContainsFunc(e.estate.Feeds(i), e.mayHaveBeenCut)
 }
 
 func upAgain(e *Engine, i int) bool { return e.isUpAgain(i) && e.isDark(i) }

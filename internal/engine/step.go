@@ -173,7 +173,7 @@ func (e *Engine) unsettled(i int) bool {
 	case plan.Start:
 		return e.isStopping(i) || e.isLeaving(i) || !e.looked(i) || n.belief.doubt != plan.Unknown
 	case plan.Stop, plan.Force:
-		return e.unheardFor(i) >= 0 || probed(e.estate.Node(i)) && (e.rises(i) || !e.looked(i) || e.mayHaveRisen(i) || e.isUnfed(i) || e.nodes[i].belief.answer == plan.Off)
+		return e.unheardFor(i) >= 0 || e.mayBeBack(i) || probed(e.estate.Node(i)) && (e.rises(i) || !e.looked(i) || e.mayHaveRisen(i) || e.isUnfed(i) || e.nodes[i].belief.answer == plan.Off)
 	default:
 		return false
 	}
@@ -181,7 +181,7 @@ func (e *Engine) unsettled(i int) bool {
 
 // settlesSoon reports whether what keeps a stop from being sent ends with time alone.
 func (e *Engine) settlesSoon(i int) bool {
-	return e.unheardFor(i) >= 0 || e.rises(i) || !e.looked(i) || e.now.Before(e.nodes[i].belief.boots)
+	return e.unheardFor(i) >= 0 || e.mayBeBack(i) || e.rises(i) || !e.looked(i) || e.now.Before(e.nodes[i].belief.boots)
 }
 
 // forbid holds back a command that the permit refused: that is a fault of ours, and a person is told.
@@ -301,6 +301,8 @@ func (e *Engine) judge(i int) {
 		e.holdBack(i, "it is off")
 	case e.holds(i, w.verb, e.last(i).op) && e.settles(i):
 		e.prove(i, e.proofOf(i), b.seen.Detail)
+	case w.phase == proving && e.holds(i, w.verb, e.last(i).op): // it may show otherwise yet
+		e.lookOn(i)
 	case w.phase == proving:
 		e.judgeProving(i)
 	}

@@ -151,9 +151,9 @@ func (e *Engine) cycledUnseen(i int) []int {
 	for _, f := range e.estate.Feeds(i) {
 		k := e.ledger.supply[f]
 		st := e.standing(k)
-		unseen := st.unseen && (st.cycle == committed || st.cycle == cutSent) && e.nodes[f].work == nil && e.isHeardOnLine(k)
+		unseen := st.unseen && (st.cycle == committed || st.cycle == cutSent) && e.nodes[f].work == nil
 		settled := e.mayHaveBeenCut(f) && e.nodes[f].belief.seen.State == plan.On && slices.Contains(e.cycledBy(f), i)
-		if unseen || settled {
+		if e.isHeardOnLine(k) && (unseen || settled) {
 			cycled = append(cycled, k)
 		}
 	}

@@ -63,10 +63,11 @@ func (e *Engine) mayBeMade(i int) bool {
 	return wait
 }
 
-// mayHaveBeenCut reports whether a supply was told to cut its output before a crash, nobody knows whether it did, and it is on line.
+// mayHaveBeenCut reports whether a supply was told to cut its output before a crash, nobody knows whether it did, and it is on line, or has not
+// been heard since.
 func (e *Engine) mayHaveBeenCut(supply int) bool {
-	w := e.nodes[supply].work
-	return w != nil && w.verb == plan.Cut && w.resumed && e.isHeardOnLine(e.ledger.supply[supply])
+	w, k := e.nodes[supply].work, e.ledger.supply[supply]
+	return w != nil && w.verb == plan.Cut && w.resumed && (e.isHeardOnLine(k) || e.supplies[k].isUnheard())
 }
 
 // isHeardOnLine reports whether a supply is heard, and on line.

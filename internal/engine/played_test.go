@@ -905,3 +905,33 @@ func TestWhatWasOnBeforeASilenceWasOn(t *testing.T) {
 	opened := p.records[slices.IndexFunc(p.records, func(r engine.Record) bool { return r.Kind == engine.Opened })]
 	require.Contains(t, opened.Nodes, engine.NodeState{Node: "nas", State: plan.On})
 }
+
+// TestACutOfBeforeACrashIsJudgedFirst: Ebbtide was killed between the command of a cut and its answer, and is back when the output and the
+// host on it are on again. The host is up since its power came back: nobody stops it once more.
+func TestACutOfBeforeACrashIsJudgedFirst(t *testing.T) {
+	host := aHost("host", "", "a")
+	host.ByPower, host.Can = true, plan.VerbSet(plan.Stop, plan.Force)
+	p := play(t, aSupply("a"), host)
+	state := map[string]plan.State{"a": plan.On, "host": plan.On}
+	p.answer = func(node string) plan.State { return state[node] }
+	p.did = func(verb plan.Verb, node string) {
+		if verb == plan.Stop {
+			state[node] = plan.Off
+		}
+	}
+	say := supplies{"a": {onLine, 900, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	cut := func() int {
+		return slices.IndexFunc(p.records, func(r engine.Record) bool { return r.Kind == engine.Intent && *r.Verb == plan.Cut })
+	}
+	p.until(say, func() bool { return cut() >= 0 })
+	p.records, p.commands = p.records[:cut()+1], nil
+	say["a"].status, state["host"] = onLine, plan.On
+	p.crash()
+	p.goOn(3*time.Minute, say)
+	require.Empty(t, p.commands)
+	require.True(t, slices.ContainsFunc(p.records, func(r engine.Record) bool { return r.Kind == engine.Mains && r.Cause == engine.Cycled }))
+	require.Equal(t, engine.Closed, p.records[len(p.records)-1].Kind)
+	require.Empty(t, p.records[len(p.records)-1].Nodes)
+}

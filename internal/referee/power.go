@@ -103,7 +103,7 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	case s.spent.IsZero():
 		s.spent = at
 	}
-	if at.Sub(s.spent) < slowness+r.slowest || at.Sub(r.resumed) < weighed || r.hold || at.Sub(r.heldUntil) < slowness || s.aborted {
+	if at.Sub(s.spent) < slowness+r.slowest || at.Sub(r.resumed) < weighed+r.slowest || r.hold || at.Sub(r.heldUntil) < slowness || s.aborted {
 		return
 	}
 	gone := func(other *supply) bool {

@@ -146,7 +146,7 @@ func (e *Engine) awaitLate(i int) {
 	for _, c := range e.protectors {
 		n, b := e.entry(c), &e.nodes[c].belief
 		age := proofStands
-		if n.late {
+		if n.late || n.settings != protected { // an Unprotect of this outage, or of the one before it
 			age = proofAge
 		}
 		if c != i && e.goesDown(c) && (b.seen.Protected == plan.Yes || e.isOff(c)) && e.isOld(c, age) {

@@ -21,7 +21,7 @@ var hearings = [...]hearing{
 	{"its output was off, and is on: at once, since nothing may be stopped on what was known before", isOnAgain, func(e *Engine, k int) { e.backOn(k, "its output was off") }},
 	{"it is silent, and its battery may have given out meanwhile: what it feeds may have its power again when it is heard", mayGiveOut, func(e *Engine, k int) { e.supplies[k].lapse = mayBeOut }},
 	{"it has been silent for long: its output may have been off", isDeaf, func(e *Engine, k int) { e.supplies[k].lapse = wasDeaf }},
-	{"its battery may have given out while it was silent, or its mains failed then, and it fails still, or again: what it feeds may be on its way up", isLitInDoubt, (*Engine).litInDoubt},
+	{"its battery may have given out while it was silent, or its mains failed then, or while Ebbtide was away, and it fails still, or again: what it feeds may be on its way up", isLitInDoubt, (*Engine).litInDoubt},
 	{"Ebbtide was away, and it is on battery, as before", isOnBatteryStill, (*Engine).stillOnBattery},
 	{"Ebbtide was away, and it has neither failed before nor fails now", isWellStill, func(e *Engine, k int) { e.supplies[k].lapse = noLapse }},
 	{"it was silent for long, or Ebbtide was away, and it does not fail", isWellAgain, (*Engine).heardAgain},
@@ -92,7 +92,8 @@ func mayGiveOut(e *Engine, k int) bool {
 
 func isLitInDoubt(e *Engine, k int) bool {
 	s := &e.supplies[k]
-	return (s.lapse == mayBeOut || s.lapse == wasDeaf && !e.standing(k).out) && s.isHeardOn() && s.state.Failing()
+	failedSince := (s.lapse == wasDeaf || s.lapse == wereAway) && !e.standing(k).out
+	return (s.lapse == mayBeOut || failedSince) && s.isHeardOn() && s.state.Failing()
 }
 
 func isOnBatteryStill(e *Engine, k int) bool {

@@ -106,6 +106,23 @@ func TestAFallBehindAnOutputThatWasOffIsNone(t *testing.T) {
 	require.Equal(t, ByDrop, c.run(1).By, "and one that gives out from then on shows")
 }
 
+// What its UPS says of its time was little when the output was cut, and is more when that is on again: it was charged meanwhile.
+func TestARuntimeBehindAnOutputThatWasOffIsOfBefore(t *testing.T) {
+	tracker, now := NewTracker(Supply{ID: "ups"}), epoch
+	say := func(after time.Duration, status Status, runtime float64) State {
+		now = now.Add(after)
+		tracker.Observe(now, Reading{Supply: "ups", Status: status, Runtime: Known(runtime), Load: Known(50)})
+		return tracker.State(now)
+	}
+	say(time.Second, OL, 600)
+	say(time.Second, OB, 60)
+	say(30*time.Second, OB, 30)
+	say(time.Second, OB|OFF, 30)
+	say(15*time.Minute, OB, 430)
+	again := say(time.Second, OB, 430)
+	require.InDelta(t, 430, again.Outlook.Most().Value, 1)
+}
+
 // What a long enough stretch shows counts at once when it is less than what was known.
 func TestAStretchTeachesAtOnce(t *testing.T) {
 	c := newCell(proven, 300) // it is half as good as it was proven to be

@@ -50,7 +50,8 @@ func (t *Tracker) Observe(now time.Time, r Reading) {
 	was := t.flow()
 	t.follow(now, r.Status.mains(t.mains))
 	t.silent, t.heard, t.heardAt, t.status = false, true, now, r.Status
-	if was == resting && t.flow() == draining { // the mains may have been there meanwhile: what the charge did then was no load's doing
+	if was == resting && t.flow() == draining { // the mains may have been there meanwhile: what its gauges did then was no load's doing
+		t.battery.end()
 		t.battery.begin()
 	}
 	t.low.set(now, r.Status.low(t.mains))

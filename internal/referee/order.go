@@ -57,10 +57,14 @@ func (r *Referee) isHidden(i int) bool {
 }
 
 // cameUnseen reports the same of a machine whose power came back while nobody could know of it, behind a supply that has not been heard
-// on line since: the controller was away, or the supply was silent and its battery gave out before its time.
+// on line since: the controller was away, or the supply was silent and its battery gave out before its time; or that was known, and is lost
+// with the records of it.
 func (r *Referee) cameUnseen(i int) bool {
 	roused := r.nodes[i].roused
-	return r.startsUnheard(i, func(s *supply) bool { return s.onlineAt.After(roused) || !s.sudden && !roused.Before(r.resumed) })
+	forgot := r.forgetful && roused.Before(r.resumed)
+	return r.startsUnheard(i, func(s *supply) bool {
+		return !forgot && s.onlineAt.After(roused) || !s.sudden && !roused.Before(r.resumed)
+	})
 }
 
 // startsUnheard reports whether a machine starts, or has come up, that has not answered, and of whose power none of the feeds that give

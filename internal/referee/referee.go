@@ -284,10 +284,11 @@ func (r *Referee) look(i int) time.Duration {
 	return r.looks[i]
 }
 
-// fresh is freshLook for a node. Where it was asked within it, the slowest of the others may have been waited for.
+// fresh is freshLook for a node. Where it was asked within it, the slowest of the others may have been waited for: twice as long as that
+// takes to answer, where a question was under way already (docs/adr/0015).
 func (r *Referee) fresh(at time.Time, i int) time.Duration {
 	n := &r.nodes[i]
-	own, most := freshLook+r.look(i), freshLook+r.slowest
+	own, most := freshLook+r.look(i), freshLook+2*r.slowest
 	if at.Sub(n.saidAt) <= most || at.Sub(n.vain) <= most {
 		return most
 	}

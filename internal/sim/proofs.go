@@ -127,7 +127,7 @@ func (c controller) Close() error { return nil }
 func (c controller) answers() error {
 	t := &c.s.things[c.node]
 	t.asked++
-	if c.how == NoAnswer || c.how == Fitful && t.asked%bmcFitful != 0 || !c.s.powered(c.node) || c.s.cutOff(c.node) {
+	if c.how == NoAnswer || c.how == Fitful && t.asked%bmcFitful != 0 || !c.s.powered(c.node) || c.s.cutOff(c.node) || t.state == plan.Gone {
 		c.s.meet(MetBMCSilent)
 		return fmt.Errorf("the BMC does not answer: %w", adapter.ErrUnreachable)
 	}

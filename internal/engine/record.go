@@ -64,9 +64,9 @@ type Opening struct {
 // Power is what a record says of supplies, and of what follows from how they are.
 type Power struct {
 	Supplies []string  `json:"supplies,omitempty"`
-	Carriers []string  `json:"carriers,omitempty"` // of a supply whose output was off: those that were heard to give power all the while
-	Off      bool      `json:"off,omitempty"`      // of a supply that fails: its output is off
-	Replace  bool      `json:"replace,omitempty"`  // the UPS says that its battery is to be replaced
+	Carriers []string  `json:"carriers,omitempty"`   // of a supply whose output was off: those that were heard to give power all the while
+	Off      bool      `json:"output_off,omitempty"` // of a supply that fails: its output is off
+	Replace  bool      `json:"replace,omitempty"`    // the UPS says that its battery is to be replaced
 	Stage    string    `json:"stage,omitempty"`
 	Goal     plan.Goal `json:"goal,omitempty"`
 	Numbers  *Numbers  `json:"numbers,omitempty"`

@@ -90,7 +90,7 @@ func (e *Engine) isMute(i int) bool {
 func (e *Engine) runsOn(i, stage int) bool {
 	o := e.ledger.outage
 	return e.showsUp(i) && slices.ContainsFunc(e.estate.Needs(i), func(d int) bool {
-		return e.estate.Node(d).Kind != plan.Supply && (!o.cut[d] && o.due[stage][d] || e.runsOn(d, stage))
+		return !o.cut[d] && o.due[stage][d] || e.runsOn(d, stage)
 	})
 }
 

@@ -935,3 +935,28 @@ func TestACutOfBeforeACrashIsJudgedFirst(t *testing.T) {
 	require.Equal(t, engine.Closed, p.records[len(p.records)-1].Kind)
 	require.Empty(t, p.records[len(p.records)-1].Nodes)
 }
+
+// TestWhatAnswersOnItsOtherFeedIsStopped: the output of one UPS gives out, and a switch on it; the machines go on with the other one, and are
+// stopped as that demands it.
+func TestWhatAnswersOnItsOtherFeedIsStopped(t *testing.T) {
+	sw := aNode("sw", plan.Passive, 0, []string{"a"}, nil)
+	nas := aNode("nas", plan.Other, plan.VerbSet(plan.Stop, plan.Start), []string{"a", "b"}, []string{"sw"})
+	host := aNode("host", plan.Host, plan.VerbSet(plan.Stop, plan.Force, plan.Start), []string{"a", "b"}, []string{"nas", "sw"})
+	p := play(t, aSupply("a"), aSupply("b"), sw, nas, host)
+	off := map[string]bool{}
+	p.did = func(verb plan.Verb, node string) { off[node] = off[node] || verb == plan.Stop }
+	p.answer = func(node string) plan.State {
+		if off[node] {
+			return plan.Off
+		}
+		return plan.On
+	}
+	say := supplies{"a": {onLine, 900, false}, "b": {onLine, 900, false}}
+	p.begin(say)
+	say["a"].status, say["b"].status = onBattery, onBattery
+	p.goOn(6*time.Second, say)
+	say["a"].status = isOff
+	p.goOn(2*time.Minute, say)
+	require.Greater(t, len(p.commands), 2, "%v", p.commands)
+	require.Equal(t, []string{"stop host", "stop nas", "cut b"}, p.commands[:3])
+}

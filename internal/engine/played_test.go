@@ -960,3 +960,74 @@ func TestWhatAnswersOnItsOtherFeedIsStopped(t *testing.T) {
 	require.Greater(t, len(p.commands), 2, "%v", p.commands)
 	require.Equal(t, []string{"stop host", "stop nas", "cut b"}, p.commands[:3])
 }
+
+// TestAUPSThatFailsWhileEbbtideIsAwayWasOnLine: it was on line when Ebbtide was last there, and is on battery when it is back. What it feeds
+// may have lost its power meanwhile, and have it again.
+func TestAUPSThatFailsWhileEbbtideIsAwayWasOnLine(t *testing.T) {
+	for _, wasBack := range []bool{true, false} {
+		p := play(t, aSupply("a"), aHost("host", "", "a"))
+		off := false
+		p.did = func(verb plan.Verb, node string) { off = off || verb == plan.Stop && node == "host" }
+		p.answer = func(node string) plan.State {
+			if off && node == "host" {
+				return plan.Off
+			}
+			return plan.On
+		}
+		say := supplies{"a": {onLine, 900, false}}
+		p.begin(say)
+		say["a"].status = onBattery
+		p.until(say, func() bool { return off })
+		if wasBack {
+			say["a"].status = onLine
+			back := func(r engine.Record) bool { return r.Cause == engine.Returned }
+			p.until(say, func() bool { return slices.ContainsFunc(p.records, back) })
+			p.records = p.records[:slices.IndexFunc(p.records, back)+1] // it was killed right then
+			say["a"].status = onBattery
+		}
+		p.crash()
+		p.goOn(4*time.Second, say)
+		unseen := slices.ContainsFunc(p.records, func(r engine.Record) bool { return r.Kind == engine.Mains && r.Cause == engine.Unseen })
+		require.Equal(t, wasBack, unseen, "on line before: %t", wasBack)
+	}
+}
+
+// TestWhatIsPutBackAfterACrashHasItsTime: Ebbtide was killed right after it had announced an Unprotect. The cache shows as put back, which it
+// may have done before it was told, and may be told by half yet: it has its time, and is not told again.
+func TestWhatIsPutBackAfterACrashHasItsTime(t *testing.T) {
+	p := play(t, aSupply("a"), aNAS("a"), aCache("cache", "nas"))
+	protected := plan.No
+	p.did = func(verb plan.Verb, _ string) {
+		switch verb {
+		case plan.Protect:
+			protected = plan.Yes
+		case plan.Unprotect:
+			protected = plan.No
+		default:
+		}
+	}
+	p.seen = func(node string, seen *plan.Observation) {
+		if node == "cache" {
+			seen.Protected, seen.Clean = protected, plan.Yes
+		}
+	}
+	say := supplies{"a": {onLine, 900, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.goOn(20*time.Second, say)
+	say["a"].status = onLine
+	told := func() int {
+		return slices.IndexFunc(p.records, func(r engine.Record) bool { return r.Kind == engine.Intent && *r.Verb == plan.Unprotect })
+	}
+	p.until(say, func() bool { return told() >= 0 })
+	p.records, p.commands = p.records[:told()+1], nil
+	p.crash()
+	proven := func() bool {
+		return slices.ContainsFunc(p.records, func(r engine.Record) bool { return r.Kind == engine.Proven && *r.Verb == plan.Unprotect })
+	}
+	p.goOn(50*time.Second, say)
+	require.False(t, proven(), "its time is a minute")
+	p.goOn(time.Minute, say)
+	require.True(t, proven())
+	require.Empty(t, p.commands)
+}

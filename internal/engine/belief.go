@@ -125,8 +125,14 @@ func (e *Engine) isOn(i int) bool {
 		return !decl.Healthy || b.seen.Healthy == plan.Yes
 	default:
 	}
+	return e.isUp(i) && (!decl.Healthy || b.seen.Healthy == plan.Yes)
+}
+
+// isUp reports whether a node answers that it is on, healthy or not, and is not on its way down.
+func (e *Engine) isUp(i int) bool {
+	b := &e.nodes[i].belief
 	blank := !b.blank.IsZero() && b.askedAt.Sub(b.blank) > proofStands // by what was asked, not by the clock
-	return !e.isLeaving(i) && b.seen.State == plan.On && b.looks >= proofLooks && b.answer != plan.Unreachable && !blank && (!decl.Healthy || b.seen.Healthy == plan.Yes)
+	return !e.isLeaving(i) && b.seen.State == plan.On && b.looks >= proofLooks && b.answer != plan.Unreachable && !blank
 }
 
 // isLeaving reports whether a node was told to stop and that has not settled: that it shows as on may be of before.
@@ -201,7 +207,7 @@ func (e *Engine) provenOff(i int) bool {
 // wasProvenOff reports whether a node was off beyond doubt when it last answered, however long ago that was.
 func (e *Engine) wasProvenOff(i int) bool {
 	b := &e.nodes[i].belief
-	return b.proof >= twoLooks && b.doubt == plan.Unknown && (b.answer == plan.Off || b.answer == plan.Gone || !e.mayHaveCycled(i))
+	return b.proof >= twoLooks && b.doubt == plan.Unknown && (isDown(b.answer) || !e.mayHaveCycled(i))
 }
 
 // inDoubt reports whether a node has to be asked before a command rests on its being off.
@@ -320,6 +326,9 @@ func (b *belief) take(seen plan.Observation, question Op, asked time.Time) (same
 		seen.Settings = cmp.Or(seen.Settings, b.seen.Settings)
 	}
 	same = b.seen.State == seen.State && b.seen.State != plan.Unknown
+	if seen.State == plan.Gone && same {
+		seen.Detail = cmp.Or(seen.Detail, b.seen.Detail)
+	}
 	b.seen, b.seenAt, b.look, b.silent = seen, asked, question, time.Time{}
 	switch seen.State {
 	case plan.On:
@@ -342,14 +351,12 @@ func (b *belief) take(seen plan.Observation, question Op, asked time.Time) (same
 // weigh finds what the belief that a node is off rests on after an answer.
 func (e *Engine) weigh(i int) {
 	b := &e.nodes[i].belief
-	if b.seen.State != plan.Off && b.seen.State != plan.Gone {
+	if !isDown(b.seen.State) {
 		b.proof = noProof
 		return
 	}
 	switch {
-	case b.seen.State == plan.Gone:
-		b.proof = twoLooks
-	case e.rises(i):
+	case e.rises(i) && b.seen.State == plan.Off:
 		b.proof = noProof // it was told to start, or got its power: it need not show yet
 	case b.looks >= proofLooks, !probed(e.estate.Node(i)): // what can't be asked can't be asked again
 		b.proof = max(b.proof, twoLooks)

@@ -8,7 +8,7 @@ type Cause string
 const (
 	Overtime   Cause = "overtime"    // Intent, Failed: the step's time was over, and what was commanded had not come about by itself
 	Denied     Cause = "denied"      // Intent, Failed: the command was refused
-	Pressed    Cause = "pressed"     // Intent: the battery may not last for the rest of the plan
+	Pressed    Cause = "pressed"     // Intent, Failed: the battery may not last for the rest of the plan
 	TakenAlong Cause = "taken-along" // Intent: a host is powered off with VMs on it that were given up
 	Silence    Cause = "silence"     // Proven: no answer for as long as proves it, after it took its stop
 	Already    Cause = "already"     // Proven: it was so before anything was commanded

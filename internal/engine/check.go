@@ -48,7 +48,7 @@ func (d *drill) equal(e *drill) bool {
 }
 
 func (s standing) equal(t standing) bool {
-	return s.failed == t.failed && s.out == t.out && s.cycle == t.cycle && slices.Equal(s.stages, t.stages) && s.reason == t.reason && s.missed == t.missed && s.unseen == t.unseen
+	return s.fails == t.fails && s.cycle == t.cycle && slices.Equal(s.stages, t.stages) && s.reason == t.reason && s.missed == t.missed && s.unseen == t.unseen
 }
 
 // differs names a field in which two ledgers differ.

@@ -102,7 +102,7 @@ func conditionOf(st *standing, says reading, off bool, gate gate) condition {
 		return toBeCut
 	case uncut:
 	}
-	if st.out {
+	if st.out() {
 		return failedCondition[says]
 	}
 	switch {

@@ -46,7 +46,7 @@ func stopSettled(e *Engine, i int) bool { return e.entry(i).givenUp.Has(plan.Sto
 
 func stopAnswers(e *Engine, i int) bool {
 	n := e.entry(i)
-	return n.givenUp.Has(plan.Stop) && n.untried.Has(plan.Stop) && e.isOn(i) && e.isDark(i) && n.falls+1 < max(e.estate.Node(i).Attempts, 2)
+	return n.givenUp.Has(plan.Stop) && n.untried.Has(plan.Stop) && e.isUp(i) && e.isDark(i) && n.falls+1 < max(e.estate.Node(i).Attempts, 2)
 }
 
 func startSettled(e *Engine, i int) bool { return e.entry(i).givenUp.Has(plan.Start) && e.isOn(i) }
@@ -76,7 +76,9 @@ func (e *Engine) mayBeBack(i int) bool {
 	return e.estate.Node(i).ByPower && e.isUpAgain(i) && slices.ContainsFunc(e.estate.Feeds(i), e.mayHaveBeenCut)
 }
 
-func upAgain(e *Engine, i int) bool { return e.isUpAgain(i) && e.isDark(i) }
+func upAgain(e *Engine, i int) bool {
+	return e.isUpAgain(i) && e.isDark(i) && !e.isBackUnheard(i)
+}
 
 func fellOff(e *Engine, i int) bool {
 	return e.entry(i).shown == shownOn && e.isOff(i) && !e.goesDown(i)

@@ -38,7 +38,7 @@ func (e *Engine) toCommit(i int) []string {
 	for k := range e.supplies {
 		s, st := &e.supplies[k], e.standing(k)
 		concerned := s.node == i || slices.Contains(feeds, s.node) || len(feeds) == 0 && e.estate.Node(i).Kind != plan.Supply
-		if concerned && st.out && st.cycle == uncut {
+		if concerned && st.out() && st.cycle == uncut {
 			ids = append(ids, e.id(s.node))
 		}
 	}

@@ -193,7 +193,7 @@ func (e *Engine) testCommanded(ev Finished) bool {
 // its input voltage says that the mains are really gone, or when it goes on long after it was told to end,
 // nor where it is on record as failing.
 func (e *Engine) maskTest(s *supply, r power.Reading) power.Reading {
-	if e.test == nil || e.test.node != s.node || e.test.phase == estimating || e.standing(e.ledger.supply[s.node]).out {
+	if e.test == nil || e.test.node != s.node || e.test.phase == estimating || e.standing(e.ledger.supply[s.node]).out() {
 		return r
 	}
 	b := e.test

@@ -135,6 +135,7 @@ const (
 	deafAfter    = 15 * time.Second // a supply that was silent for longer may have lost its output and have it again
 	stalledFor   = 2 * time.Minute  // a plan past the point of no return may stand still, with mains back
 	silentFor    = time.Minute      // a failing supply that says nothing for so long is told of
+	quietFor     = 5 * time.Minute  // and so is one that was well
 	cutMargin    = 15 * time.Second // how much longer than it said a UPS may take for its cut
 	unwatched    = 8 * time.Second  // for so long an output may be off and on again without having been seen
 	askEstimate  = 5 * time.Second  // at most one estimate in so long
@@ -520,7 +521,7 @@ func (e *Engine) touchWhat(r *Record) {
 	switch i, known := e.estate.Index(r.Node); {
 	case known && e.ledger.supply[i] < 0 && r.Kind != NoReturn:
 		e.touch(i)
-	case r.Kind != Gap && r.Kind != Spent && r.Kind != Forbidden:
+	case r.Kind != Gap && r.Kind != Spent && r.Kind != Forbidden && r.Kind != Seen:
 		e.touchAll()
 	}
 }

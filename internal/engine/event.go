@@ -32,7 +32,7 @@ type (
 	// Order is an operator's command.
 	Order struct {
 		Verb OrderVerb
-		Node string // of Confirm and Skip
+		Node string // of Confirm and Skip: a person's step; of Confirm also a supply that fails and is not heard: its power is back
 		By   string // who gave it, for the record
 	}
 	// Drill asks for a rehearsal for real: of nodes, of a shed stage, or of a supply's battery. Exactly one of Nodes,
@@ -125,6 +125,6 @@ const (
 	Resume  OrderVerb = "resume"  // end a hold
 	Abort   OrderVerb = "abort"   // do not go further down; bring back what went down, through the gate
 	Go      OrderVerb = "go"      // start the shutdown of this outage now, whatever the triggers say
-	Confirm OrderVerb = "confirm" // a person's step is done
+	Confirm OrderVerb = "confirm" // a person's step is done, or the power of a supply that can't be heard is back
 	Skip    OrderVerb = "skip"    // a person's step is passed over
 )

@@ -24,7 +24,7 @@ const (
 func (e *Engine) feedBy(k int) feed {
 	s := &e.supplies[k]
 	switch {
-	case s.mute && (s.state.Left.Value <= 0 || s.state.OutputOff || e.standing(k).cycle >= cutSent):
+	case s.mute && (s.mayBeEmpty() || s.state.OutputOff || e.standing(k).cycle >= cutSent):
 		return maybeCycled
 	case s.mute:
 		return fedUnheard

@@ -252,7 +252,7 @@ func (e *Engine) why(s *supply) string {
 		return "the shutdown would have started: " + e.standing(e.ledger.supply[s.node]).reason
 	case e.hasBegun(power.ShutdownStage, s):
 		return "the shutdown has started: " + e.standing(e.ledger.supply[s.node]).reason
-	case o != nil && o.orders.abort:
+	case e.standing(e.ledger.supply[s.node]).fails == calledOff:
 		return "not starting: it was aborted by an operator"
 	case o != nil && o.orders.hold:
 		return "not starting anything: it is on hold"

@@ -130,7 +130,7 @@ func (e *Engine) asksOn(i, user, round int) bool {
 // answersOff reports whether the newest look at a node says that it is off, which it may say by its silence.
 func (e *Engine) answersOff(i int) bool {
 	b := &e.nodes[i].belief
-	return b.answer == plan.Off || b.answer == plan.Gone || b.proof == bySilence && b.answer == plan.Unreachable
+	return isDown(b.answer) || b.proof == bySilence && b.answer == plan.Unreachable
 }
 
 // stranded reports whether something that a node needs in order to run is known to be off.
@@ -382,7 +382,7 @@ func (e *Engine) notOff(i int) (on []string, doubtful, guestsOnly bool) {
 	for _, u := range e.usersOf(i) {
 		switch {
 		case e.hasNoPower(u):
-		case !e.isOff(u) && e.nodes[u].belief.answer == plan.Off && asksOn: // once: it is asked again
+		case !e.isOff(u) && isDown(e.nodes[u].belief.answer) && asksOn: // once: it is asked again
 			doubtful = true
 		case !e.isOff(u):
 			on = append(on, e.id(u))

@@ -62,7 +62,7 @@ func isOnAfterCut(e *Engine, k int) bool {
 
 func goesOff(e *Engine, k int) bool {
 	s, st := &e.supplies[k], e.standing(k)
-	return s.saysOff() && !st.cycle.isDark() && (st.cycle != uncut || st.out)
+	return s.saysOff() && !st.cycle.isDark() && (st.cycle != uncut || st.out())
 }
 
 func isOffUncut(e *Engine, k int) bool {
@@ -87,12 +87,12 @@ func isDeaf(e *Engine, k int) bool {
 
 func mayGiveOut(e *Engine, k int) bool {
 	s, st := &e.supplies[k], e.standing(k)
-	return s.state.SilentFor > deafAfter && s.state.Left.Value <= 0 && st.out && (s.lapse == noLapse || s.lapse == justBack || s.lapse == wasDeaf)
+	return s.state.SilentFor > deafAfter && s.mayBeEmpty() && st.out() && (s.lapse == noLapse || s.lapse == justBack || s.lapse == wasDeaf)
 }
 
 func isLitInDoubt(e *Engine, k int) bool {
 	s := &e.supplies[k]
-	failedSince := (s.lapse == wasDeaf || s.lapse == wereAway) && !e.standing(k).out
+	failedSince := (s.lapse == wasDeaf || s.lapse == wereAway) && !e.standing(k).out()
 	return (s.lapse == mayBeOut || failedSince) && s.isHeardOn() && s.state.Failing()
 }
 
@@ -103,7 +103,7 @@ func isOnBatteryStill(e *Engine, k int) bool {
 
 func isWellStill(e *Engine, k int) bool {
 	s, st := &e.supplies[k], e.standing(k)
-	return s.lapse == wereAway && s.state.SilentFor == 0 && !s.state.Failing() && !st.failed
+	return s.lapse == wereAway && s.state.SilentFor == 0 && !s.state.Failing() && !st.failed()
 }
 
 func isWellAgain(e *Engine, k int) bool {
@@ -155,7 +155,7 @@ func (e *Engine) askWhoAnswers(supply int) {
 // heardAgain follows a supply that was deaf and is on line: its load may have been off and on again meanwhile. Where
 // nothing waits for its cycle that is taken for one. It may have failed without having been heard to.
 func (e *Engine) heardAgain(k int) {
-	if e.ledger.outage != nil && e.standing(k).failed && e.standing(k).cycle == uncut {
+	if e.ledger.outage != nil && e.standing(k).failed() && e.standing(k).cycle == uncut {
 		e.supplies[k].lapse = noLapse
 		e.cycled(k, "it was not heard for a while, and its output may have been off")
 		return

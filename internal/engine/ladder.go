@@ -23,7 +23,7 @@ func (e *Engine) wanted(i int) bool {
 	return e.goesDown(i) && !e.isCalledOff() && e.isDue(s)
 }
 
-// isCalledOff reports whether nothing more goes down: an operator has said so, or a drill goes no further.
+// isCalledOff reports whether a drill goes no further down: an operator has said so, or it can't.
 func (e *Engine) isCalledOff() bool {
 	o := e.ledger.outage
 	return o.orders.abort || o.drill.phase == drillDown && e.drillEnds != ""
@@ -268,6 +268,10 @@ func (e *Engine) hurry() {
 	}
 	var late []int
 	for i := range e.nodes {
+		if w := e.nodes[i].work; w != nil && w.phase == asking && e.press[i] >= reserveReached && e.wanted(i) {
+			e.giveUp(i, Pressed, "not confirmed, and only the reserve is left: passed over")
+			continue
+		}
 		if w := e.nodes[i].work; w != nil && w.verb == plan.Stop && w.rung == plan.Stop && w.phase != verifying && w.phase != asking && e.press[i] != noPressure {
 			late = append(late, i)
 		}

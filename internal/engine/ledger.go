@@ -38,19 +38,34 @@ type outage struct {
 	cut   []bool   // per node: it is dark because supplies were cut that are not back
 }
 
-// orders are what operators have ordered and not taken back.
-type orders struct{ hold, abort bool }
+// orders are what operators have ordered and not taken back, beside what holds for single supplies (standing).
+type orders struct {
+	hold  bool
+	abort bool // of a drill
+}
 
 // standing is how a supply stands in the outage.
 type standing struct {
-	failed bool   // it has failed in this outage
-	out    bool   // it fails; it counts as failing until a record says that it has returned
-	cycle  cycle  //
+	fails  failure
+	cycle  cycle
 	stages []bool // which have been triggered for it
 	reason string // of the last trigger
 	missed int    // cuts that it took and did not make
 	unseen bool   // since something was stopped that only its power cycle starts, its output may have been off unseen
 }
+
+// failure is whether a supply fails; it counts as failing until a record says that it has returned.
+type failure uint8
+
+const (
+	wasWell   failure = iota // it has not failed in this outage
+	isBack                   // it has, or may have, and does not any more
+	failing                  // it fails
+	calledOff                // it fails, and an operator has called off what that takes down: no stage begins for it until it is back
+)
+
+func (s *standing) failed() bool { return s.fails != wasWell }
+func (s *standing) out() bool    { return s.fails >= failing }
 
 // cycle is how far a supply is on the way of a power cycle: cut, and back.
 type cycle uint8
@@ -235,6 +250,8 @@ func (l *ledger) apply(r *Record) error {
 		l.opened(r)
 	case Snapshot, Widened:
 		o.take(nodes, r)
+	case Seen:
+		l.lastSeen(r)
 	case Mains:
 		l.mains(r)
 	case Turned:
@@ -249,7 +266,7 @@ func (l *ledger) apply(r *Record) error {
 			}
 		})
 	case Ordered:
-		o.ordered(r)
+		l.ordered(r)
 	case Closed:
 		l.outage = nil
 	case Intent, Asked, Accepted, Proven, Failed, HeldBack, Reopened:
@@ -335,18 +352,22 @@ func (l *ledger) open(r *Record) {
 }
 
 func (l *ledger) opened(r *Record) {
-	o := l.outage
-	for _, ns := range r.Nodes {
-		if i, known := l.estate.Index(ns.Node); known {
-			o.nodes[i].snap.seenOn = ns.State == plan.On
-			o.nodes[i].seen(ns.State)
-		}
-	}
+	l.lastSeen(r)
 	if r.Mode == ModeDrill {
 		l.openDrill(r)
 		return
 	}
 	l.failing(r)
+}
+
+// lastSeen takes what was last seen on, or on its way up.
+func (l *ledger) lastSeen(r *Record) {
+	for _, ns := range r.Nodes {
+		if i, known := l.estate.Index(ns.Node); known {
+			l.outage.nodes[i].snap.seenOn = ns.State == plan.On
+			l.outage.nodes[i].seen(ns.State)
+		}
+	}
 }
 
 // take takes a snapshot, or what is added to one.
@@ -385,7 +406,7 @@ func (l *ledger) failing(r *Record) {
 	}
 	l.outage.drill.leave()
 	l.eachSupply(r, func(s *standing) {
-		if s.failed, s.out = true, true; r.Off {
+		if s.fails = max(s.fails, failing); r.Off {
 			s.darkens()
 		}
 	})
@@ -395,8 +416,7 @@ func (l *ledger) failing(r *Record) {
 func (l *ledger) mains(r *Record) {
 	switch r.Cause {
 	case Returned:
-		l.eachSupply(r, func(s *standing) { s.out = false })
-		l.outage.orders.abort = l.outage.orders.abort && (l.outage.drill.on() || l.outage.isOut())
+		l.eachSupply(r, func(s *standing) { s.fails = min(s.fails, isBack) })
 	case Dark:
 		l.eachSupply(r, (*standing).darkens)
 	case Released:
@@ -411,16 +431,11 @@ func (l *ledger) mains(r *Record) {
 			if s.unseen = r.Cause == Unseen; !s.unseen {
 				s.cycle, s.missed = uncut, 0
 			}
-			s.failed = true // or may have: its gate counts
+			s.fails = max(s.fails, isBack) // or may have failed: its gate counts
 		})
 	default: // Failing, and records of before there were causes
 		l.failing(r)
 	}
-}
-
-// isOut reports whether a supply fails. What an operator has called off was called off for the failure of then.
-func (o *outage) isOut() bool {
-	return slices.ContainsFunc(o.supplies, func(s standing) bool { return s.out })
 }
 
 // cycled follows the return of an output, or of an outlet: what hangs on it, and on nothing that carried it meanwhile, may be on
@@ -458,13 +473,12 @@ func (l *ledger) turned(r *Record) {
 		}
 		clear(s.stages)
 		if r.Goal == plan.Up && slices.Contains(r.Supplies, l.estate.Node(l.node[k]).ID) {
-			s.out, s.cycle = false, uncut
+			s.fails, s.cycle = min(s.fails, isBack), uncut
 		}
 	}
 	for i := range o.nodes {
 		o.nodes[i].givenUp, o.nodes[i].falls = 0, 0
 	}
-	o.orders.abort = o.orders.abort && r.Goal == plan.Down
 	l.settle()
 }
 
@@ -474,7 +488,9 @@ func (l *ledger) triggered(r *Record) {
 	}
 }
 
-func (o *outage) ordered(r *Record) {
+// ordered takes an operator's order. An abort is for the supplies that fail now: one that fails later is followed as any.
+func (l *ledger) ordered(r *Record) {
+	o := l.outage
 	if r.Reason != "" {
 		return // it was refused
 	}
@@ -484,11 +500,28 @@ func (o *outage) ordered(r *Record) {
 	case Resume:
 		o.orders.hold = false
 	case Abort:
-		o.orders.abort = true
+		o.orders.abort = o.drill.on()
+		l.callOff(true)
 	case Go:
 		o.orders = orders{}
+		l.callOff(false)
 	case Confirm, Skip: // the Proven or Failed record says it
 	}
+}
+
+// callOff takes back the stages that have begun for the supplies that fail, or says that they may begin again.
+func (l *ledger) callOff(is bool) {
+	for k := range l.outage.supplies {
+		switch s := &l.outage.supplies[k]; {
+		case !s.out():
+		case is:
+			s.fails, s.reason = calledOff, ""
+			clear(s.stages)
+		default:
+			s.fails = failing
+		}
+	}
+	l.settle()
 }
 
 // step takes a record about a step of a node.
@@ -709,7 +742,7 @@ func (n *entry) changed() bool {
 }
 
 // dark reports whether a supply that stands so will not go on carrying its load.
-func (s *standing) dark() bool { return s.out || s.cycle != uncut }
+func (s *standing) dark() bool { return s.out() || s.cycle != uncut }
 
 // settle finds what follows from the standing of the supplies. A node that gains or loses its power begins anew: what was
 // tried on it before says nothing of what can be had now.
@@ -730,7 +763,7 @@ func (l *ledger) settle() {
 	}
 	o.lost, o.cut = lost, l.goesDark(func(s *standing) bool { return s.cycle >= cutProven })
 	for st := range o.due {
-		o.due[st] = l.goesDark(func(s *standing) bool { return s.stages[st] || s.cycle.isDark() })
+		o.due[st] = l.goesDark(func(s *standing) bool { return s.stages[st] || s.cycle.isDark() && s.fails != calledOff })
 	}
 }
 

@@ -85,8 +85,11 @@ func (e *Engine) asksAgain(i int, state plan.State) bool {
 // tellsOfPower reports whether an answer is one that may be wrong about a node's power. That an output counts down to its cut is not:
 // what follows would be misread without.
 func (e *Engine) tellsOfPower(i int, state plan.State) bool {
-	return state == plan.On || state == plan.Off || state == plan.Stopping && e.ledger.supply[i] < 0
+	return state == plan.On || isDown(state) || state == plan.Stopping && e.ledger.supply[i] < 0
 }
+
+// isDown reports whether a node is off for good: gone is so too, and may be said of what can't be seen for a moment, as off may.
+func isDown(state plan.State) bool { return state == plan.Off || state == plan.Gone }
 
 // isOdd reports whether an answer is another than what is known of a node, or the first since then. Of an output only on and off are.
 func (e *Engine) isOdd(i int, state plan.State) bool {
@@ -113,7 +116,7 @@ func (e *Engine) see(i int, seen plan.Observation, question Op, asked time.Time)
 		seen.State = plan.Off // its own readings say that the output is off still
 	}
 	e.believe(i, seen, question, asked)
-	if n.belief.looks == 1 && !n.belief.wavers && n.belief.answer == n.belief.seen.State && (seen.State == plan.On || seen.State == plan.Off) {
+	if n.belief.looks == 1 && !n.belief.wavers && n.belief.answer == n.belief.seen.State && (seen.State == plan.On || isDown(seen.State)) {
 		e.probe(i) // one look proves nothing
 	}
 	e.settleIn(i)
@@ -123,6 +126,7 @@ func (e *Engine) see(i int, seen plan.Observation, question Op, asked time.Time)
 		}
 		e.surveyed(i)
 		e.foundOn(i)
+		e.noteSeen(i)
 	}
 	e.touch(i)
 	if n.work != nil {

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"ebbtide/internal/plan"
 )
@@ -21,19 +22,23 @@ func (e *Engine) order(o Order) {
 		e.notify(false, string(o.Verb)+" by "+o.By+" refused: "+refusal)
 		return
 	}
-	e.notify(false, string(o.Verb)+" by "+o.By)
+	e.notify(false, string(o.Verb)+" by "+o.By+e.aboutAbort(o.Verb))
 	switch o.Verb {
 	case Hold, Resume:
 	case Abort:
 		e.endTest("ended by " + o.By)
 	case Go:
 		for k := range e.supplies {
-			if e.standing(k).out {
+			if e.standing(k).out() {
 				e.triggerEvery(k, "ordered by "+o.By)
 			}
 		}
 	case Confirm:
 		i, _ := e.estate.Index(o.Node)
+		if k := e.ledger.supply[i]; k >= 0 {
+			e.confirmMains(k, o.By)
+			break
+		}
 		e.prove(i, "", "confirmed by "+o.By)
 	case Skip:
 		i, _ := e.estate.Index(o.Node)
@@ -42,6 +47,15 @@ func (e *Engine) order(o Order) {
 	if e.ledger.outage != nil { // an abort may have ended it
 		e.judgePressure()
 	}
+}
+
+// aboutAbort says what an abort holds for.
+func (e *Engine) aboutAbort(verb OrderVerb) string {
+	ids := e.ids(func(i int) bool { k := e.ledger.supply[i]; return k >= 0 && e.standing(k).fails == calledOff })
+	if verb != Abort || len(ids) == 0 {
+		return ""
+	}
+	return ": nothing more goes down for " + strings.Join(ids, ", ") + " until its mains are back; another UPS that fails is followed as any"
 }
 
 // Refuses says why an order would not be carried out now, and what to do instead; "" if it would be.
@@ -78,12 +92,20 @@ func (o *outage) refusesHold(hold bool) string {
 	return ""
 }
 
+// isAborted reports whether an operator has called off a drill, or what the failure of a supply takes down.
+func (e *Engine) isAborted() bool {
+	return e.ledger.outage.orders.abort || slices.ContainsFunc(e.ledger.outage.supplies, func(s standing) bool { return s.fails == calledOff })
+}
+
 func (e *Engine) refusesAbort() string {
+	mayGoOn := func(s standing) bool { return s.dark() && s.fails != calledOff }
 	switch {
 	case e.committedSupply() >= 0:
 		return "the point of no return is passed: the plan is finished and then reversed; use hold to stop it where it is"
 	case !e.anyGoesDown():
 		return "it is going up already; use hold to stop it"
+	case e.isAborted() && !slices.ContainsFunc(e.ledger.outage.supplies, mayGoOn):
+		return "it is aborted already"
 	}
 	return ""
 }
@@ -94,10 +116,29 @@ func (e *Engine) refusesWord(o Order) string {
 	if !known {
 		return fmt.Sprintf("no node is called %q", o.Node)
 	}
-	if w := e.nodes[i].work; w == nil || w.phase != asking {
+	k, w := e.ledger.supply[i], e.nodes[i].work
+	switch {
+	case k >= 0 && o.Verb == Confirm && e.standing(k).out() && e.supplies[k].state.SilentFor >= silentFor:
+		return ""
+	case k >= 0 && o.Verb == Confirm:
+		return fmt.Sprintf("%q is heard, or does not fail: what it says itself counts", o.Node)
+	case w == nil || w.phase != asking:
 		return fmt.Sprintf("nobody was asked to do anything on %q now", o.Node)
 	}
 	return ""
+}
+
+// confirmMains takes a person's word that the power of a supply is back which failed and is not heard. What was on before may be started
+// by hand, and is not stopped again; nothing is started on it by Ebbtide before it is heard.
+func (e *Engine) confirmMains(k int, by string) {
+	s := &e.supplies[k]
+	id, why := e.id(s.node), "its power is back, as "+by+" confirms"
+	if e.nodes[s.node].work != nil {
+		e.holdBack(s.node, why)
+	}
+	e.cycled(k, why)
+	e.record(Record{Kind: Mains, Cause: Returned, Power: Power{Supplies: []string{id}}, Reason: why})
+	e.notify(true, id+" counts as back: nothing more is stopped for it, and nothing is started on it before it is heard")
 }
 
 // committedSupply gives a supply that is to be cut, or was, and is not back; -1 if there is none.

@@ -59,6 +59,23 @@ func (e *Engine) lastSeen() []NodeState {
 	return list
 }
 
+// noteSeen puts on record that what the outage does not concern is on, which it was not when that began, or is not any more: a supply of it
+// may fail too, and what comes back then is what was on right before.
+func (e *Engine) noteSeen(i int) {
+	o, b, decl := e.ledger.outage, &e.nodes[i].belief, e.estate.Node(i)
+	if o.scope[i] || decl.Kind == plan.Supply || !probed(decl) {
+		return
+	}
+	seenOn := o.nodes[i].snap.seenOn
+	silent := b.answer != b.seen.State && min(e.now.Sub(b.onAt), e.now.Sub(e.resumedAt)) >= trustLast
+	switch {
+	case !seenOn && e.isUp(i):
+		e.record(Record{Kind: Seen, Nodes: []NodeState{{Node: decl.ID, State: plan.On}}})
+	case seenOn && (e.isOff(i) || silent):
+		e.record(Record{Kind: Seen, Nodes: []NodeState{{Node: decl.ID, State: b.answer}}})
+	}
+}
+
 // survey asks after every node of the outage that is in no snapshot. Nothing is commanded on a node before it is in one.
 func (e *Engine) survey() {
 	o := e.ledger.outage
@@ -99,7 +116,7 @@ func (e *Engine) surveyed(i int) {
 	switch {
 	case n.awaited == notAwaited:
 		return
-	case n.awaited == firstWord && n.belief.answer == plan.Off && !e.entry(i).snap.taken():
+	case n.awaited == firstWord && isDown(n.belief.answer) && !e.entry(i).snap.taken():
 		n.awaited = secondWord
 		e.probe(i)
 		return
@@ -154,7 +171,7 @@ func (e *Engine) snapshotOf(i int, lostOutput bool) NodeState {
 		state = plan.Unreachable
 	}
 	silent := state == plan.Unknown || state == plan.Unreachable
-	if e.entry(i).snap.seenOn && (silent || state == plan.Stopping || state == plan.Off && lostOutput) {
+	if e.entry(i).snap.seenOn && (silent || state == plan.Stopping || state == plan.Gone || state == plan.Off && lostOutput) {
 		state = plan.On
 	}
 	return NodeState{Node: e.id(i), State: state, Protected: b.seen.Protected, Settings: b.seen.Settings}
@@ -192,7 +209,7 @@ func (e *Engine) foundUnprotected(i int) {
 func (e *Engine) failedSupplies() []string {
 	var ids []string
 	for k := range e.supplies {
-		if e.standing(k).failed {
+		if e.standing(k).failed() {
 			ids = append(ids, e.id(e.supplies[k].node))
 		}
 	}
@@ -374,6 +391,14 @@ func (e *Engine) chores() {
 	}
 	if e.now.Sub(e.asked) >= askEstimate {
 		e.renewEstimate()
+	}
+	if !e.now.Before(e.sweepAt) { // another supply may fail
+		e.sweepAt = e.now.Add(sweepEvery)
+		for i := range e.nodes {
+			if !o.scope[i] {
+				e.probe(i)
+			}
+		}
 	}
 	if e.now.Before(e.lookAt) {
 		return

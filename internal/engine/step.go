@@ -97,7 +97,7 @@ func (e *Engine) isUntimely(i int) string {
 	switch {
 	case bringsUp(w.rung) && (!e.fed[i] || e.journalLost):
 		return e.whyDown(i)
-	case takesDown(w.rung) && !e.wasSent(i) && w.force.cause != Hung && !e.isDark(i):
+	case takesDown(w.rung) && !e.wasSent(i) && w.force.cause != Hung && (!e.isDark(i) || e.isBackUnheard(i)):
 		return "its power may be back"
 	}
 	return ""
@@ -218,6 +218,8 @@ func (e *Engine) commanded(i int, ev Finished) {
 		e.enter(w, proving)
 		e.look(i, 0)
 	case NoSuchThing:
+		e.enter(w, proving)
+		e.look(i, firstLook)
 		e.see(i, plan.Observation{State: plan.Gone, Detail: ev.Detail}, ev.Op+1, e.now)
 	case Refused:
 		e.escalate(i, Denied, "refused: "+ev.Detail)
@@ -292,9 +294,9 @@ func (e *Engine) judge(i int) {
 	w, b := n.work, &n.belief
 	switch {
 	case w.phase == verifying, w.phase == asking, w.phase == commanding && w.op != 0:
-	case b.seen.State == plan.Gone:
-		e.gone(i)
 	case w.phase == commanding:
+	case b.seen.State == plan.Gone && w.verb != plan.Stop && w.phase == proving:
+		e.gone(i)
 	case w.verb == plan.Cut && w.resumed && b.seen.State == plan.On:
 		e.judgeCutBefore(i)
 	case (w.verb == plan.Protect || w.verb == plan.Flush) && e.isOff(i):
@@ -364,13 +366,14 @@ func (e *Engine) settles(i int) bool {
 	return !foreign && !e.nodes[i].belief.askedAt.Before(w.from)
 }
 
-// gone follows a node that no longer exists: that proves a stop, and nothing else.
+// gone follows a node that no longer exists, as it seems: that is nothing for anything but a stop. It may only not be to be seen for a
+// moment, or by who asks.
 func (e *Engine) gone(i int) {
-	if e.nodes[i].work.verb == plan.Stop {
-		e.prove(i, "", e.nodes[i].belief.seen.Detail)
+	if e.isOff(i) {
+		e.giveUp(i, "", "it no longer exists, as far as can be seen")
 		return
 	}
-	e.giveUp(i, "", "it no longer exists")
+	e.look(i, firstLook)
 }
 
 // proofOf gives what the last look at a node rests on, for the record.

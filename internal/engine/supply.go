@@ -21,6 +21,7 @@ type supply struct {
 	fitness
 	turned bool      // it is on record that its load comes back
 	told   pressure  // the most that people were told of since it failed
+	warned silence   // and of its silence
 	burden           // as its last reading has it
 	cutDue time.Time // when the cut that counts down is due, as far as it says
 	readAt time.Time
@@ -88,7 +89,8 @@ func (e *Engine) read(r power.Reading) {
 	if s.state.SaysOff && e.isOff(s.node) { // it says so since its first word, which is no habit: a look says so too
 		s.state.OutputOff = true
 	}
-	s.harmful = e.harms(s)
+	e.followFitness(s, &was)
+	e.warnOfSilence(k)
 	e.hear(k)
 	e.addFailoverLoad(s)
 	e.chores()
@@ -101,7 +103,7 @@ func (e *Engine) read(r power.Reading) {
 	if s.saysOff() != saidOff {
 		e.touchDarkCaches()
 	}
-	if e.standing(k).out {
+	if e.standing(k).out() {
 		e.judgeTriggers(k)
 	}
 	e.judgeGate(k)
@@ -118,6 +120,53 @@ func (e *Engine) tellOff(s *supply, was *power.State) {
 	}
 }
 
+// silence is what people are told of while a supply is not heard, once each.
+type silence uint8
+
+const (
+	noSilence silence = iota
+	longSilent
+	maybeEmpty // its battery may have given out meanwhile
+)
+
+// warnOfSilence tells people of a supply that is not heard: while it fails soon, and again when its battery may have given out; from one that
+// was well no failure would be heard.
+func (e *Engine) warnOfSilence(k int) {
+	s := &e.supplies[k]
+	now, out := noSilence, e.standing(k).out()
+	switch {
+	case s.state.SilentFor == 0, s.isUnheard():
+	case out && s.mayBeEmpty():
+		now = maybeEmpty
+	case out && s.state.SilentFor >= silentFor, s.state.SilentFor >= quietFor:
+		now = longSilent
+	}
+	if now <= s.warned && now != noSilence {
+		return
+	}
+	id, said := e.id(s.node), s.warned
+	s.warned = now
+	switch {
+	case now == maybeEmpty:
+		e.notify(true, id+" is "+s.state.String()+": its battery may have given out. If its power is back, and it can't be heard, say so: `ebbtide confirm "+id+"`")
+	case now == longSilent && out:
+		e.notify(true, id+" is "+s.state.String()+": it is taken to fail still")
+	case now == longSilent:
+		e.notify(true, id+" is "+s.state.String()+": a failure of its mains would not be heard")
+	case said != noSilence:
+		e.notify(false, id+" is heard again: "+e.tells(s))
+	}
+}
+
+// mayBeEmpty reports whether the battery of a supply that fails and is not heard may have given out: by what is reckoned, or, where nothing
+// is known of it, after a while.
+func (s *supply) mayBeEmpty() bool {
+	if left := s.state.Left; left.Known {
+		return left.Value <= 0
+	}
+	return s.state.LowBattery || s.state.SilentFor > lowBatteryLeft
+}
+
 // standing is how a supply stands in the open outage; the zero one while there is none.
 func (e *Engine) standing(k int) *standing {
 	if e.ledger.outage == nil {
@@ -126,21 +175,20 @@ func (e *Engine) standing(k int) *standing {
 	return &e.ledger.outage.supplies[k]
 }
 
-// follow notes that a supply begins to fail, or returns.
+// follow notes that a supply begins to fail, or returns. In a silence neither begins: a person may have said that its power is back.
 func (e *Engine) follow(k int) {
 	s := &e.supplies[k]
-	unfit := e.isUnfit(s)
-	failing := s.state.Failing() || unfit
-	if failing && !e.standing(k).out {
+	failing := s.state.SilentFor == 0 && (s.state.Failing() || e.isUnfit(s))
+	if failing && !e.standing(k).out() {
 		e.leaveDrill() // which may close it, so that an outage opens
 	}
 	st := e.standing(k)
 	switch {
 	case failing && e.ledger.outage == nil:
 		e.openOutage(k)
-	case failing && !st.out:
+	case failing && !st.out():
 		e.fails(k)
-	case !failing && st.out && s.state.Mains == power.MainsOnline && s.state.SilentFor == 0 && s.state.OnlineFor >= returnAfter:
+	case !failing && st.out() && s.state.Mains == power.MainsOnline && s.state.SilentFor == 0 && s.state.OnlineFor >= returnAfter:
 		e.comesBack(k)
 	}
 }
@@ -148,6 +196,18 @@ func (e *Engine) follow(k int) {
 // isUnfit reports whether a stage that stops something holds for a supply that is on line: what speaks of the battery does
 // not hold there, a brown-out and the temperature do.
 func (e *Engine) isUnfit(s *supply) bool { return s.harmful }
+
+// followFitness finds whether a supply is unfit after a reading. While it is, it is not on line for what waits to be started on it, and a
+// sensor that says nothing any more says what it said: it may have died of the heat.
+func (e *Engine) followFitness(s *supply, was *power.State) {
+	if s.harmful && !s.state.Temperature.Known {
+		s.state.Temperature = was.Temperature
+	}
+	if s.harmful = e.harms(s); s.harmful {
+		s.tracker.Interrupt(e.now)
+		s.state.OnlineFor = 0
+	}
+}
 
 // harms finds isUnfit, once for each state of a supply.
 func (e *Engine) harms(s *supply) bool {
@@ -171,7 +231,7 @@ func watchesMains(p *power.Policy) bool {
 func (e *Engine) fails(k int) {
 	s := &e.supplies[k]
 	id := e.id(s.node)
-	again := e.standing(k).failed
+	again := e.standing(k).failed()
 	if s.turned || e.ledger.outage.drill.phase == drillUp {
 		reason := id + " fails during the power-up"
 		if again {
@@ -204,11 +264,11 @@ func (e *Engine) comesBack(k int) {
 	s := &e.supplies[k]
 	id := e.id(s.node)
 	s.told = noPressure
-	aborted := e.ledger.outage.orders.abort
+	aborted := e.standing(k).fails == calledOff
 	e.record(Record{Kind: Mains, Cause: Returned, Power: Power{Supplies: []string{id}, Replace: s.state.ReplaceBattery}, Reason: e.tells(s)})
 	e.notify(false, id+" is back: "+e.tells(s))
-	if aborted && !e.ledger.outage.orders.abort {
-		e.notify(false, "all mains are back: the abort is over, and a new failure is followed as any")
+	if aborted {
+		e.notify(false, "the abort is over for "+id+": a new failure of it is followed as any")
 	}
 }
 
@@ -264,14 +324,15 @@ func (e *Engine) live(k int) bool {
 	return !st.dark() && !s.state.Calibrating && !s.state.OutputOff && s.state.SilentFor == 0 && s.state.Mains == power.MainsOnline
 }
 
-// judgeGate opens or shuts the recharge gate of a supply whose mains are back.
+// judgeGate opens or shuts the recharge gate of a supply whose mains are back. It does not open on bypass, where no battery stands behind
+// what is started, nor under an overload.
 func (e *Engine) judgeGate(k int) {
 	s := &e.supplies[k]
 	if !e.live(k) {
 		s.gate = false
 		return
 	}
-	if !s.gate && e.gateOf(k) == gateShut {
+	if !s.gate && e.gateOf(k) == gateShut && !s.state.Bypass && !s.state.Overload {
 		s.gate = e.settings.Policy.Restore.Holds(e.facts(s))
 	}
 }
@@ -281,7 +342,7 @@ func (e *Engine) gateOf(k int) gate {
 	switch {
 	case e.supplies[k].gate:
 		return gateOpen
-	case e.standing(k).failed, e.ledger.outage != nil && !e.resumedAt.IsZero():
+	case e.standing(k).failed(), e.ledger.outage != nil && !e.resumedAt.IsZero():
 		return gateShut
 	}
 	return noGate
@@ -368,7 +429,7 @@ func (e *Engine) anythingAway() bool {
 // for that: it is no reason to keep the rest down.
 func (e *Engine) release(k int) {
 	s, st := &e.supplies[k], e.standing(k)
-	if st.cycle != committed || st.out || s.state.Mains != power.MainsOnline || s.state.SilentFor > 0 || e.now.Sub(e.movedAt) < stalledFor {
+	if st.cycle != committed || st.out() || s.state.Mains != power.MainsOnline || s.state.SilentFor > 0 || e.now.Sub(e.movedAt) < stalledFor {
 		return
 	}
 	if e.ledger.outage.orders.hold || !e.settings.Policy.Restore.Holds(e.facts(s)) || e.worksUnder(s.node) {

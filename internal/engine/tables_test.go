@@ -44,7 +44,7 @@ func tables(t *tests.T) string {
 	p("| its reading says | it fails, on record | it has not failed | gate shut | gate open |")
 	p("|---|---|---|---|---|")
 	for says := range readings {
-		row := "| " + readingTexts[says] + " | " + conditionOf(&standing{out: true}, says, false, noGate).String()
+		row := "| " + readingTexts[says] + " | " + conditionOf(&standing{fails: failing}, says, false, noGate).String()
 		for g := noGate; g <= gateOpen; g++ {
 			row += " | " + conditionOf(&standing{}, says, false, g).String()
 		}

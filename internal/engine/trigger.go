@@ -10,9 +10,8 @@ import (
 
 // judgeTriggers starts the stages whose condition holds for a failing supply.
 func (e *Engine) judgeTriggers(k int) {
-	o, st := e.ledger.outage, e.standing(k)
-	last := len(e.ledger.stages) - 1
-	if o.orders.abort || st.stages[last] { // that is the last of all stages
+	st := e.standing(k)
+	if st.fails == calledOff || st.stages[len(e.ledger.stages)-1] { // that is the last of all stages
 		return
 	}
 	p := &e.settings.Policy
@@ -106,8 +105,11 @@ func (e *Engine) pressureOf(k int) pressure {
 
 // mayPress reports whether the shutdown for a supply that fails has begun, and nothing holds it.
 func (e *Engine) mayPress(k int) bool {
-	o := e.ledger.outage
-	return !o.orders.hold && !o.orders.abort && e.supplies[k].state.Failing() && !e.isBeingCut(k) && e.standing(k).stages[len(e.ledger.stages)-1]
+	s := &e.supplies[k]
+	if most := s.state.Outlook.Most(); s.state.SilentFor > deafAfter && most.Known && most.Value <= 0 { // it is over: what is on has its power, or does not hear us
+		return false
+	}
+	return !e.ledger.outage.orders.hold && e.supplies[k].state.Failing() && !e.isBeingCut(k) && e.standing(k).stages[len(e.ledger.stages)-1]
 }
 
 // isDying reports whether a battery itself raises the alarm: its UPS says that it is low, or a cell gave out.
@@ -126,7 +128,7 @@ func (e *Engine) judgePressure() {
 			s.told = now
 			e.notify(true, e.id(s.node)+": "+now.String())
 		}
-		s.burden = burden{pressure: now, onLoad: now, trusted: !e.standing(k).out || !s.mute && !s.state.OutputOff, gone: e.standing(k).cycle.isDark()}
+		s.burden = burden{pressure: now, onLoad: now, trusted: !e.standing(k).out() || !s.mute && !s.state.OutputOff, gone: e.standing(k).cycle.isDark()}
 		if e.isBeingCut(k) {
 			s.onLoad = cutNow // what hangs on it alone is about to lose its power, or has
 		}

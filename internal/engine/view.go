@@ -12,7 +12,7 @@ func (e *Engine) View() View {
 	}
 	if o := e.ledger.outage; o != nil {
 		v.Drill = o.drill.on()
-		v.Outage, v.Goal, v.Hold, v.Aborted, v.NoReturn = o.id, e.goal(), o.orders.hold, o.orders.abort, e.committedSupply() >= 0
+		v.Outage, v.Goal, v.Hold, v.Aborted, v.NoReturn = o.id, e.goal(), o.orders.hold, e.isAborted(), e.committedSupply() >= 0
 	}
 	for k := range e.supplies {
 		v.Supplies = append(v.Supplies, e.viewOf(k))
@@ -85,7 +85,7 @@ func (e *Engine) whyOf(i int) (WhyCode, string) {
 func (e *Engine) viewOf(k int) SupplyView {
 	s := &e.supplies[k]
 	v := SupplyView{
-		ID: e.id(s.node), State: s.state, Text: s.state.String(), Failing: e.standing(k).out, Cut: e.standing(k).cycle == cutProven || e.standing(k).cycle == wentDark, Gate: s.gate,
+		ID: e.id(s.node), State: s.state, Text: s.state.String(), Failing: e.standing(k).out(), Cut: e.standing(k).cycle == cutProven || e.standing(k).cycle == wentDark, Gate: s.gate,
 		Slack: e.slack(s), Why: e.why(s), Views: s.state.Outlook.Told(), Deadlines: e.deadlines(s),
 	}
 	if v.Slack.Known {

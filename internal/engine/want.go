@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"ebbtide/internal/plan"
 )
 
@@ -33,6 +35,10 @@ func (e *Engine) goesDown(i int) bool {
 // isDark reports whether a node goes down and nothing says yet that its power may be back: nothing new is begun on it while
 // its supplies are on line again, though not for long enough to count.
 func (e *Engine) isDark(i int) bool { return e.goesDown(i) && (e.firm[i] || !e.ledger.outage.lost[i]) }
+
+// isBackUnheard reports whether a node was off and is up again behind supplies that are not heard and whose batteries may have given out:
+// its power may be back, and nobody stops it for a battery that is empty.
+func (e *Engine) isBackUnheard(i int) bool { return e.isUpAgain(i) && e.mayHaveCycled(i) }
 
 // isDue reports whether a step of the way down is to be made now.
 func (e *Engine) isDue(s *step) bool {
@@ -292,7 +298,7 @@ func (e *Engine) waitsToLeave(id int) Why {
 		return Why{Code: NothingToDo}
 	case entry.givenUp.Has(s.Verb):
 		return Why{Code: GivenUp, node: s.Node, verb: s.Verb}
-	case o.orders.abort:
+	case o.orders.abort, !e.isDue(s) && e.wasAborted(s.Node):
 		return Why{Code: WasAborted}
 	case !e.isDue(s):
 		return Why{Code: StageNotBegun, stage: s.stage}
@@ -300,12 +306,19 @@ func (e *Engine) waitsToLeave(id int) Why {
 		return Why{Code: OnHold}
 	case e.unheardFor(s.Node) >= 0:
 		return Why{Code: SupplyUnheard, node: e.supplies[e.unheardFor(s.Node)].node}
-	case !e.isDark(s.Node) && s.Verb != plan.Protect && (s.Verb != plan.Flush || e.press[s.Node] < reserveReached):
+	case !e.isDark(s.Node) && s.Verb != plan.Protect && (s.Verb != plan.Flush || e.press[s.Node] < reserveReached), e.isBackUnheard(s.Node):
 		return Why{Code: MaybeBack, node: s.Node}
 	case o.drill.phase == drillDown && !e.drillFit:
 		return Why{Code: DrillUnfit}
 	}
 	return Why{Code: NothingElse}
+}
+
+// wasAborted reports whether a node is left on because an operator has called off what the failure of a supply takes down.
+func (e *Engine) wasAborted(i int) bool {
+	isLit := func(k int) bool { return !e.standing(k).dark() }
+	isCalled := func(k int) bool { return e.standing(k).fails == calledOff }
+	return slices.ContainsFunc(e.losses[i], func(loss []int) bool { return !slices.ContainsFunc(loss, isLit) && slices.ContainsFunc(loss, isCalled) })
 }
 
 // whyBefore is the code of what keeps a step back that comes before it.

@@ -132,8 +132,13 @@ func (e *Engine) gateText(supply int) string {
 		return e.id(supply)
 	}
 	s := &e.supplies[k]
-	if s.condition != charging {
+	switch {
+	case s.condition != charging:
 		return e.id(supply) + ", which is " + s.condition.String()
+	case s.state.Bypass:
+		return e.id(supply) + ", which is on bypass: its battery would carry nothing"
+	case s.state.Overload:
+		return e.id(supply) + ", which is overloaded"
 	}
 	return "the recharge gate of " + e.id(supply) + ": " + e.settings.Policy.Restore.String()
 }

@@ -146,7 +146,8 @@ func (r *Referee) ordered(at time.Time, rec *engine.Record) {
 	case engine.Abort, engine.Go:
 		r.hold = r.hold && rec.Order == engine.Abort
 		for k := range r.supplies {
-			r.supplies[k].aborted = rec.Order == engine.Abort
+			s := &r.supplies[k]
+			s.aborted = rec.Order == engine.Abort && s.isGone()
 		}
 	case engine.Confirm, engine.Skip:
 	}

@@ -17,7 +17,7 @@ const (
 	quiet                      // it had not failed when it fell silent
 	unfit                      // on line, and too hot or browned out for what the policy allows
 	returning                  // on line again, not for long enough to count
-	charging                   // its mains are back, and its recharge gate is shut
+	charging                   // its mains are back, or browned out, and its recharge gate is shut
 	ready                      // its mains are back, and its gate is open
 	toBeCut                    // something was stopped that only its power cycle starts again
 	cutArmed                   // its cut was commanded, and counts down

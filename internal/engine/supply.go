@@ -39,6 +39,7 @@ type voice struct {
 type fitness struct {
 	harmful bool // as its last reading has it: see isUnfit
 	unfit   bool // as its condition has it
+	sags    bool // its input is browned out, for however short a time, and the policy watches that: nothing is started on it
 }
 
 // burden is how short the time is that a supply's battery leaves.
@@ -203,7 +204,9 @@ func (e *Engine) followFitness(s *supply, was *power.State) {
 	if s.harmful && !s.state.Temperature.Known {
 		s.state.Temperature = was.Temperature
 	}
-	if s.harmful = e.harms(s); s.harmful {
+	wasUnfit := s.harmful || s.sags // until now, as far as anybody knows
+	s.harmful, s.sags = e.harms(s), e.watchesMains && s.state.BrownoutFor > 0
+	if wasUnfit || s.harmful || s.sags {
 		s.tracker.Interrupt(e.now)
 		s.state.OnlineFor = 0
 	}
@@ -318,10 +321,10 @@ func (e *Engine) tells(s *supply) string {
 	return text + ", and " + e.settings.Policy.Shutdown.Because(f)
 }
 
-// live reports whether a supply feeds its load from the mains: heard, on line, not in a test, and not on its way to be cut.
+// live reports whether a supply feeds its load from the mains: heard, on line, not browned out, not in a test, and not on its way to be cut.
 func (e *Engine) live(k int) bool {
 	s, st := &e.supplies[k], e.standing(k)
-	return !st.dark() && !s.state.Calibrating && !s.state.OutputOff && s.state.SilentFor == 0 && s.state.Mains == power.MainsOnline
+	return !st.dark() && !s.sags && !s.state.Calibrating && !s.state.OutputOff && s.state.SilentFor == 0 && s.state.Mains == power.MainsOnline
 }
 
 // judgeGate opens or shuts the recharge gate of a supply whose mains are back. It does not open on bypass, where no battery stands behind
@@ -342,7 +345,7 @@ func (e *Engine) gateOf(k int) gate {
 	switch {
 	case e.supplies[k].gate:
 		return gateOpen
-	case e.standing(k).failed(), e.ledger.outage != nil && !e.resumedAt.IsZero():
+	case e.supplies[k].sags, e.standing(k).failed(), e.ledger.outage != nil && !e.resumedAt.IsZero():
 		return gateShut
 	}
 	return noGate

@@ -135,6 +135,8 @@ func (e *Engine) gateText(supply int) string {
 	switch {
 	case s.condition != charging:
 		return e.id(supply) + ", which is " + s.condition.String()
+	case s.sags:
+		return e.id(supply) + ", which is browned out"
 	case s.state.Bypass:
 		return e.id(supply) + ", which is on bypass: its battery would carry nothing"
 	case s.state.Overload:

@@ -97,7 +97,7 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	switch {
 	case !p.Heard && at.Sub(s.heardAt) <= missedPoll:
 		return
-	case !r.has(Batteries | Records), !p.Heard, !p.Honest, p.On, !s.output, !s.triggered, p.Left > r.policy.Reserve:
+	case !r.has(Batteries | Records), !p.Heard, !p.Honest, p.On, p.Unfit, !s.output, !s.triggered, p.Left > r.policy.Reserve:
 		s.spent = time.Time{}
 		return
 	case s.spent.IsZero():

@@ -65,6 +65,7 @@ type Poll struct {
 	Supply int           // its node
 	Mains  bool          // its input is there
 	On     bool          // and so is its output, and nothing that the policy takes its load down for
+	Unfit  bool          // its mains are on, and it is too hot, or browned out however shortly, for something to be started on it: no battery runs down
 	Heard  bool          // the controller was there, and its UPS answered
 	Untold bool          // nobody can tell whether its mains are gone: it was told to end a test, and may take its time, or fell silent in one
 	Honest bool          // its UPS says how it is
@@ -78,7 +79,7 @@ func (r *Referee) Polled(at time.Time, p Poll) {
 	s.online, s.last = p.On, p
 	switch {
 	case !p.Mains && !p.Heard && at.Sub(s.heardAt) <= missedPoll: // of the question when it was on again nobody can tell
-	case !p.Mains:
+	case !p.Mains, p.Unfit:
 		s.since, s.opened = time.Time{}, false
 	case s.since.IsZero():
 		s.since = at
@@ -109,6 +110,8 @@ func (r *Referee) hear(s *supply, at time.Time, p Poll) {
 	case p.Untold:
 		s.heardOn, s.fell, s.lost = time.Time{}, true, true
 	case !p.Heard:
+		s.heardOn = time.Time{}
+	case p.On && p.Unfit && s.fell: // it is not well yet
 		s.heardOn = time.Time{}
 	case p.On:
 		s.onlineAt = at

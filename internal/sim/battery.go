@@ -39,7 +39,6 @@ func (s *simulation) settle() {
 	s.weigh()
 	for k := range s.cells {
 		c := &s.cells[k]
-		s.feel(c)
 		c.atStart = c.curve.Rate(c.load)
 		if c.Runtime == 0 && c.watts > 0 {
 			c.Runtime = c.curve.Lasts(c.load)
@@ -125,16 +124,36 @@ func (c *cell) gauge() float64 {
 	return min(1, math.Round(c.charge/c.Steps)*c.Steps)
 }
 
-// feel finds whether the policy takes down what a supply on line feeds: for the heat, or a brown-out however short.
-func (s *simulation) feel(c *cell) { c.harmed = s.harms(c) }
-
-func (s *simulation) harms(c *cell) bool {
-	state := power.State{Mains: power.MainsOnline, Temperature: c.temperature}
-	if c.voltage.Known && c.voltage.Value < sags*nominal {
-		state.BrownoutFor = 24 * time.Hour
+// feel finds, at a poll that is heard, whether the policy takes down what a supply on line feeds: for the heat, or a brown-out.
+func (s *simulation) feel(c *cell) {
+	switch {
+	case !c.mains || !c.sags():
+		c.sagsSince = time.Time{}
+	case c.sagsSince.IsZero():
+		c.sagsSince = s.now
 	}
+	state := power.State{Mains: power.MainsOnline, Temperature: c.temperature}
+	if !c.sagsSince.IsZero() {
+		state.BrownoutFor = s.now.Sub(c.sagsSince)
+	}
+	c.harmed = s.holds(state)
+}
+
+func (c *cell) sags() bool { return c.voltage.Known && c.voltage.Value < sags*nominal }
+
+// holds reports whether a stage of the policy that stops something holds.
+func (s *simulation) holds(state power.State) bool {
 	p, f := &s.scenario.Settings.Policy, power.Facts{State: state}
 	return p.Shutdown.Holds(f) || slices.ContainsFunc(p.Shed, func(st power.Stage) bool { return st.When.Holds(f) })
+}
+
+// isUnfit reports whether nothing is to be started on a supply that is on line: it is too hot, or browned out however shortly, for the policy.
+func (s *simulation) isUnfit(c *cell) bool {
+	state := power.State{Mains: power.MainsOnline, Temperature: c.temperature}
+	if c.sags() {
+		state.BrownoutFor = 24 * time.Hour
+	}
+	return s.holds(state)
 }
 
 // reading is what the supply's UPS says now. Its runtime is that of a battery like on its sheet.

@@ -39,10 +39,8 @@ func (s *simulation) change(c Change) {
 			at.extra, s.weighed = *c.ExtraLoad, false
 		case c.Temperature != nil:
 			at.temperature = power.Known(*c.Temperature)
-			s.feel(at)
 		case c.Voltage != nil:
 			at.voltage = power.Known(*c.Voltage)
-			s.feel(at)
 		default:
 			s.setMains(k, c.Mains)
 		}

@@ -92,7 +92,7 @@ func (s *simulation) restart() {
 			s.askBoth(i)
 		}
 		for k := range s.cells {
-			s.cells[k].cutDue = time.Time{} // the adapter that had it accepted is gone
+			s.cells[k].cutDue, s.cells[k].sagsSince = time.Time{}, time.Time{} // who had them is gone
 			s.changed(k)                    // to a new controller all is news
 		}
 		s.referee.Resumed(s.now)

@@ -61,6 +61,7 @@ type ConditionDecl struct {
 	Off    bool  `yaml:"off"` // at the start
 	Fault  Fault `yaml:"fault"`
 	LiesAt int   `yaml:"lies_at"` // its n-th probe, from 1, is answered with the opposite; 0: none
+	GoneAt int   `yaml:"gone_at"` // its n-th probe, from 1, is answered as if it did not exist; 0: none
 	// Protected: it is in write-through, or set aside, at the start. Boots: it starts by itself whenever its power comes back.
 	Protected bool `yaml:"protected"`
 	Boots     bool `yaml:"boots"` // and of a VM: whenever its host comes up
@@ -86,6 +87,9 @@ func (c *ConditionDecl) set(sc *Scenario, id string) {
 	}
 	if c.LiesAt > 0 {
 		sc.LiesAt[id] = c.LiesAt
+	}
+	if c.GoneAt > 0 {
+		sc.GoneAt[id] = c.GoneAt
 	}
 	if c.Protected {
 		sc.Protected = append(sc.Protected, id)
@@ -200,7 +204,7 @@ func (d *Document) Inventory() map[string][]plan.Member {
 func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
 	sc := Scenario{
 		Settings:  engine.Settings{Estate: c.Estate, Policy: c.Policy, Supplies: c.Supplies, Mode: "simulate"},
-		Batteries: map[string]Battery{}, Faults: map[string]Fault{}, LiesAt: map[string]int{}, BMCs: map[string]BMC{}, Habits: map[string]Habit{}, Watched: d.Watched, Poll: d.Poll, PollQuiet: d.PollQuiet, EstimateTrials: d.Trials, For: 12 * time.Hour,
+		Batteries: map[string]Battery{}, Faults: map[string]Fault{}, LiesAt: map[string]int{}, GoneAt: map[string]int{}, BMCs: map[string]BMC{}, Habits: map[string]Habit{}, Watched: d.Watched, Poll: d.Poll, PollQuiet: d.PollQuiet, EstimateTrials: d.Trials, For: 12 * time.Hour,
 	}
 	if len(d.Members) > 0 {
 		sc.Settings.Members = d.Inventory()

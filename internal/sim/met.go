@@ -15,6 +15,7 @@ const (
 	MetSupplyOrder    = "commands to a silent supply or its outlets"
 	MetOldLook        = "looks that showed what was before a command"
 	MetOppositeLook   = "looks answered with the opposite"
+	MetGoneLook       = "looks answered as if there were no such thing"
 	MetBMCSilent      = "questions that a BMC did not answer"
 	MetBMCOutOfDate   = "answers of a BMC that were out of date"
 	MetBMCWrong       = "answers of a BMC that were wrong"
@@ -28,7 +29,7 @@ const (
 // Mets lists all that a run may meet.
 var Mets = []string{
 	MetUnreachable, MetFailedLook, MetSelfTestLook, MetSelfTestOrder, MetRefusedLook, MetDarkLook, MetDarkOrder, MetTestEnded, MetTimerAnew,
-	MetSupplyLook, MetSupplyOrder, MetOldLook, MetOppositeLook, MetBMCSilent, MetBMCOutOfDate, MetBMCWrong, MetSlowLook, MetSlowOrder, MetSlowOrderLate,
+	MetSupplyLook, MetSupplyOrder, MetOldLook, MetOppositeLook, MetGoneLook, MetBMCSilent, MetBMCOutOfDate, MetBMCWrong, MetSlowLook, MetSlowOrder, MetSlowOrderLate,
 	MetBootedWithHost, MetBootedLate,
 }
 

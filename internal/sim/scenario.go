@@ -14,6 +14,7 @@ type Scenario struct {
 	Batteries map[string]Battery // by supply; a missing one is full
 	Faults    map[string]Fault
 	LiesAt    map[string]int // by node: which of its probes is answered with the opposite
+	GoneAt    map[string]int // by node: which of its probes is answered as if it did not exist
 	// Took is how long an action really takes, Never if it does not end by itself; one that is missing takes its nominal
 	// time.
 	Took map[Action]time.Duration

@@ -170,7 +170,7 @@ func (s *simulation) build() {
 	for i := range s.things {
 		n := s.estate.Node(i)
 		t := &s.things[i]
-		t.state, t.fault, t.liesAt, t.dirty = plan.On, s.scenario.Faults[n.ID], s.scenario.LiesAt[n.ID], n.Can.Has(plan.Protect) && n.Kind != plan.Cluster
+		t.state, t.fault, t.liesAt, t.goneAt, t.dirty = plan.On, s.scenario.Faults[n.ID], s.scenario.LiesAt[n.ID], s.scenario.GoneAt[n.ID], n.Can.Has(plan.Protect) && n.Kind != plan.Cluster
 		t.outlet, t.host = outletOf(s.estate, i), hostOf(s.estate, i)
 		t.set, t.boots = setBy(n.ID), slices.Contains(s.scenario.Boots, n.ID)
 		t.habit = s.scenario.Habits[n.ID]

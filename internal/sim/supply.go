@@ -21,7 +21,8 @@ type cell struct {
 	extra       float64 // of it: what no node draws
 	temperature power.Figure
 	voltage     power.Figure
-	harmed      bool // by its temperature or its voltage: see feel
+	sagsSince   time.Time // its input is browned out since, as far as the controller has heard; zero: it is not
+	harmed      bool      // its temperature or its voltage is what the policy takes its load down for, as far as the controller can know
 	mains       bool
 	output      bool
 	uncut       bool    // took a cut and did not make it

@@ -36,7 +36,7 @@ func (s *simulation) showAnswer(i int, outcome engine.Outcome, seen plan.Observa
 		return nil // it is of before
 	}
 	s.referee.Answered(s.now, i)
-	wrongly := t.liesAt > 0 && t.looks == t.liesAt || s.misled(i)
+	wrongly := t.looks > 0 && (t.looks == t.liesAt || t.looks == t.goneAt) || s.misled(i)
 	return func() { s.referee.Told(s.now, i, wrongly) }
 }
 
@@ -54,9 +54,12 @@ func (s *simulation) showCommand(i int, do engine.Do) {
 func (s *simulation) showPoll(k int) {
 	c := &s.cells[k]
 	heard := !c.silent && !c.dead && (!s.stopped || s.replayed)
+	if heard {
+		s.feel(c)
+	}
 	untold := !c.mains && !c.Test.Volts && !s.now.After(c.untold) || !heard && (c.tests || c.over)
 	s.referee.Polled(s.now, referee.Poll{
-		Supply: c.node, Mains: c.mains, On: c.mains && c.output && (!c.tests || !c.over) && !c.harmed, Honest: c.honest(),
+		Supply: c.node, Mains: c.mains, On: c.mains && c.output && (!c.tests || !c.over) && !c.harmed, Unfit: c.mains && s.isUnfit(c), Honest: c.honest(),
 		Heard: heard && !untold, Untold: untold && !s.stopped,
 		Charge: c.gauge(), Left: c.left(), // of the charge nobody knows better
 	})

@@ -22,6 +22,7 @@ type thing struct {
 	told       int    // commands that it got
 	looks      int    // probes that it got
 	liesAt     int    // the probe that is answered with the opposite
+	goneAt     int    // the probe that is answered as if it did not exist
 	wasOn      bool   // at the start
 	change     int    // numbers its transitions: an older one under way is void
 	crashed    bool   // lost its power while on, at any time
@@ -339,6 +340,9 @@ func (s *simulation) observe(i int) (engine.Outcome, plan.Observation) {
 	state := t.state
 	switch {
 	case state == plan.Gone:
+		return engine.NoSuchThing, plan.Observation{}
+	case t.looks == t.goneAt:
+		s.meet(MetGoneLook)
 		return engine.NoSuchThing, plan.Observation{}
 	case s.now.Before(t.staleUntil):
 		if t.before != s.view(i, state) {

@@ -29,7 +29,7 @@ var (
 	from   = flag.Uint64("dst.from", 0, "the first of them; 0: as dst.random says, or by the commit's hash")
 	random = flag.Bool("dst.random", false, "begin at a random seed")
 	faults = flag.Int("dst.faults", 1, "how many times as likely as usual faults, lies, crashes and silences are")
-	one    = flag.Uint64("dst.seed", 0, "play this seed alone, and tell its story")
+	one    = flag.Uint64("dst.seed", 0, "play this seed alone, and tell its text and its story")
 	stop   = flag.Bool("dst.first", false, "end at the first seed that breaks a rule, and leave it as it is")
 	lines  = flag.String("dst.lines", "", "with dst.seed: show the effects that speak of this")
 	broken = flag.Int("dst.broken", 1, "how many seeds may break a rule (docs/adr/0016)")
@@ -163,6 +163,7 @@ func TestCampaign(t *testing.T) {
 					sums.add(&sc, r)
 				}
 				if err == nil && *one != 0 {
+					t.Log("\n" + draw(seed))
 					tellLines(t, sc, r)
 					t.Log("\n" + sim.Tell(r))
 					for _, n := range r.View.Nodes {

@@ -128,6 +128,7 @@ type drawing struct {
 	happens, crashes, crashOn []string
 	away                      string
 	watched                   bool
+	brownouts, heat           bool // the policy takes the load down for them
 	poll                      string
 	commanded                 []string // nodes that take commands
 	people                    []string
@@ -387,6 +388,12 @@ func (w *drawing) policy() []string {
 		when = append(when, fmt.Sprintf("charge_below: %d%%", 20+w.d(60)))
 	default:
 		when = append(when, "runtime_below: "+w.seconds(120, 900))
+	}
+	if w.brownouts = w.one(8); w.brownouts {
+		when = append(when, "brownout: "+w.seconds(5, 120))
+	}
+	if w.heat = w.one(8); w.heat {
+		when = append(when, "temperature_above: 40")
 	}
 	restore := []string{"{online: " + w.seconds(30, 300) + "}"}
 	if w.one(3) {

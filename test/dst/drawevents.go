@@ -20,7 +20,11 @@ func (w *drawing) events() {
 			e.said = append(e.said, fmt.Sprintf("dies_at: %d%%", 10+w.d(60)))
 		}
 		if w.bad(1, 4) {
-			e.said = append(e.said, "says: ["+string(sim.Lies[w.d(len(sim.Lies))])+"]")
+			said := string(sim.Lies[w.d(len(sim.Lies))])
+			if w.one(4) {
+				said = string(sim.NoRuntime) + ", " + string(sim.NoCharge) // a contact closure
+			}
+			e.said = append(e.said, "says: ["+said+"]")
 		}
 		w.batteries = append(w.batteries, e)
 	}
@@ -38,6 +42,7 @@ func (w *drawing) events() {
 		}
 	}
 	w.mains()
+	w.weather()
 	w.orders()
 	w.luck()
 	w.drills()
@@ -131,6 +136,24 @@ func (w *drawing) mains() {
 			}
 		}
 		at += 600 + w.d(3000)
+	}
+}
+
+// weather draws brown-outs and heat, of supplies whose mains may be on or not, as far as the policy watches them.
+func (w *drawing) weather() {
+	for _, watched := range []struct {
+		is         bool
+		key        string
+		harm, well int
+	}{{w.brownouts, "voltage", 180, 230}, {w.heat, "temperature", 45, 25}} {
+		if !watched.is {
+			continue
+		}
+		for range 1 + w.d(3) {
+			s, at := w.pick(w.supplies), 60+w.d(4000)
+			w.event(at, "supply: %s, %s: %d", s, watched.key, watched.harm)
+			w.event(at+1+w.d(600), "supply: %s, %s: %d", s, watched.key, watched.well)
+		}
 	}
 }
 

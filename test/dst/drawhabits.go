@@ -36,6 +36,9 @@ func (w *drawing) habits() {
 		if guest(id) && w.bad(1, 8) {
 			w.condition(id, "fails: true")
 		}
+		if w.bad(1, 30) {
+			w.condition(id, "gone_at: %d", 1+w.d(8))
+		}
 	}
 }
 

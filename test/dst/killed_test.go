@@ -75,7 +75,7 @@ func killings(t *testing.T) []kill {
 		r, err := play(w.text)
 		require.NoError(t, err, w.name)
 		for at := 1; at <= len(r.Records)+more; at++ {
-			for _, away := range []string{"10s", "90s", "8m"} {
+			for _, away := range []string{"100ms", "10s", "90s", "8m"} {
 				all = append(all, kill{w, at, away})
 			}
 		}

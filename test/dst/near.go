@@ -59,7 +59,7 @@ func IsDrawn(text string) bool {
 }
 
 var (
-	absences   = []string{"10s", "45s", "4m", "20m"}
+	absences   = []string{"10s", "100ms", "2s", "45s", "4m", "20m"}
 	polls      = []string{"1s", "2s", "5s"}
 	numbers    = regexp.MustCompile(`\d+`)
 	event      = regexp.MustCompile(`^  - {at: (\d+)s, (\w+: \S+ \w+)`)
@@ -68,6 +68,7 @@ var (
 	killed     = regexp.MustCompile(`(?m)^(?:crash_after|away): .*\n`)
 	wrongBMC   = regexp.MustCompile(`"(\S+)": {.*bmc: (?:always-off|contrary)`)
 	ofBook     = regexp.MustCompile(`(?m)^    (\S+): {type: (?:ssh, via|vsphere\.vm|vsphere\.host)[,:]`)
+	gone       = regexp.MustCompile(`gone_at: \d+`)
 	lie        = regexp.MustCompile(`lies_at: \d+`)
 	slowness   = regexp.MustCompile(`slow: [0-9.]+s`)
 )
@@ -121,7 +122,7 @@ func (w *drawing) moreLuck(scenario, book string) string {
 			continue
 		}
 		said := w.pick([]string{
-			fmt.Sprintf("lies_at: %d", 1+w.d(8)), "fault: " + string(faults[w.d(len(faults))]), fmt.Sprintf("slow: %d.%ds", w.d(8), 1+w.d(9)),
+			fmt.Sprintf("lies_at: %d", 1+w.d(8)), fmt.Sprintf("gone_at: %d", 1+w.d(8)), "fault: " + string(faults[w.d(len(faults))]), fmt.Sprintf("slow: %d.%ds", w.d(8), 1+w.d(9)),
 			"lags: " + w.seconds(2, 9), "way: " + w.seconds(1, 8),
 		})
 		scenario = strings.Replace(scenario, "\nnodes:\n", fmt.Sprintf("\nnodes:\n  %q: {%s}\n", id, said), 1)
@@ -150,6 +151,7 @@ func (w *drawing) nearCondition(line string) string {
 		key, n, _ := strings.Cut(s, ": ")
 		return key + ": " + strconv.Itoa(w.nearby(n, 3, 4, 20))
 	})
+	line = gone.ReplaceAllStringFunc(line, func(string) string { return fmt.Sprintf("gone_at: %d", 1+w.d(8)) })
 	line = lie.ReplaceAllStringFunc(line, func(string) string { return fmt.Sprintf("lies_at: %d", 1+w.d(8)) })
 	return slowness.ReplaceAllStringFunc(line, func(s string) string {
 		if !w.one(3) {

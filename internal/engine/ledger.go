@@ -131,6 +131,7 @@ type then uint8
 const (
 	notThere then = iota // it is in none yet
 	thenOff
+	thenGoing  // it was on its way off
 	thenOn     // it is to be on when the outage is over
 	thenSilent // it could not be asked
 )
@@ -385,6 +386,8 @@ func (n *entry) take(ns *NodeState) {
 		was = thenOn
 	case plan.Unknown, plan.Unreachable:
 		was = thenSilent
+	case plan.Stopping:
+		was = thenGoing
 	default:
 	}
 	n.snap = snapshot{was: was, seenOn: n.snap.seenOn, cacheWas: ns.Protected, set: ns.Settings}

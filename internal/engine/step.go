@@ -145,6 +145,11 @@ func (e *Engine) send(i int) {
 	e.touch(i)
 	if verb == plan.Start {
 		n.belief.rising = e.now.Add(bootTime(decl))
+		if decl.Kind == plan.Outlet { // what hangs on it may be on its way up before anybody sees that it is on
+			for _, u := range e.estate.Dependents(i) {
+				e.renew(u)
+			}
+		}
 	}
 	do := Do{Op: w.op, Node: decl.ID, Verb: verb, Within: min(acceptWithin, max(w.deadline.Sub(e.now), time.Second))}
 	if verb == plan.Unprotect {

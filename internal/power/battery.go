@@ -183,6 +183,18 @@ func (b *battery) end() {
 	b.gauges[ByFall], b.gauges[ByDrop], b.gauges[ByAlarm], b.ceiling = gauge{}, gauge{}, gauge{}, 0
 }
 
+// recharged reports whether a charge is told that is more than there can be unless the mains were back since the last.
+func (b *battery) recharged(charge Figure) bool {
+	return charge.Known && b.charged && charge.Value/100 >= b.charge+slopeDrop
+}
+
+// anew forgets what was reckoned while nothing was heard: the mains were there, for a while that nobody knows.
+func (b *battery) anew() {
+	b.end()
+	b.begin()
+	b.gauges, b.charged, b.spent = [ways]gauge{}, false, 0
+}
+
 // read takes the figures of a fresh reading. The time up to now must have been passed.
 func (b *battery) read(now time.Time, r Reading, f flow, low bool) {
 	loadWas := b.x()

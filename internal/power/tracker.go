@@ -47,12 +47,15 @@ func (t *Tracker) Observe(now time.Time, r Reading) {
 		t.silent = true
 		return
 	}
-	was := t.flow()
+	was, deaf := t.flow(), t.silent && now.Sub(t.heardAt) > lineGap
 	t.follow(now, r.Status.mains(t.mains))
 	t.silent, t.heard, t.heardAt, t.status = false, true, now, r.Status
 	if was == resting && t.flow() == draining { // the mains may have been there meanwhile: what its gauges did then was no load's doing
 		t.battery.end()
 		t.battery.begin()
+	}
+	if deaf && was == draining && t.flow() == draining && t.battery.recharged(r.Charge) { // it failed, was back and fails again
+		t.battery.anew()
 	}
 	t.low.set(now, r.Status.low(t.mains))
 	t.plain = t.plain || r.Status.any(OL|OB) && !r.Status.Has(OFF)
@@ -93,11 +96,12 @@ func (t *Tracker) Interrupt(now time.Time) {
 	}
 }
 
-// sagging tells whether the input voltage is below what the UPS tolerates, or needs boosting from below 0.9 of nominal.
+// sagging tells whether the input voltage is below what the UPS tolerates, or needs boosting from below 0.9 of nominal. What is not told any
+// more is as it was.
 func (t *Tracker) sagging(now time.Time) bool {
 	v, nominal := t.voltage.get(now, t.mains), t.nominal.figure
 	if !v.Known {
-		return false
+		return t.sag.on
 	}
 	if t.status.Has(BOOST) && nominal.Known && v.Value < 0.9*nominal.Value {
 		return true

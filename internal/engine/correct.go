@@ -18,6 +18,7 @@ var corrections = [...]correction{
 	{"it is up, and only the return of its power starts it: what feeds it was off and on again unheard", upAfterACycle, (*Engine).takeTheCycle},
 	{"its stop was given up, and it is off", stopSettled, proves(plan.Stop)},
 	{"its stop was given up without having reached it, and it answers", stopAnswers, (*Engine).stopAfterAll},
+	{"its stop was taken and given up, and it is up all the same: what it took is void", stopIsVoid, func(e *Engine, i int) { e.sawOn(i) }},
 	{"its start was given up, and it is on", startSettled, proves(plan.Start)},
 	{"its flush was given up, and it is clean", flushSettled, proves(plan.Flush)},
 	{"it was off, or told to go off, and is on, and so it is to be", cameBack, (*Engine).backByItself},
@@ -47,6 +48,11 @@ func stopSettled(e *Engine, i int) bool { return e.entry(i).givenUp.Has(plan.Sto
 func stopAnswers(e *Engine, i int) bool {
 	n := e.entry(i)
 	return n.givenUp.Has(plan.Stop) && n.untried.Has(plan.Stop) && e.isUp(i) && e.isDark(i) && n.falls+1 < max(e.estate.Node(i).Attempts, 2)
+}
+
+func stopIsVoid(e *Engine, i int) bool {
+	n := e.entry(i)
+	return n.givenUp.Has(plan.Stop) && n.last.taken && e.isUp(i)
 }
 
 func startSettled(e *Engine, i int) bool { return e.entry(i).givenUp.Has(plan.Start) && e.isOn(i) }

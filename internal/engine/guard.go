@@ -140,16 +140,17 @@ func (e *Engine) stranded(i int) bool {
 	})
 }
 
-// awaitLate waits for a look at each protection that was not looked at for a while, or that a late Unprotect may have taken
-// off: a command that was given up in an earlier outage may do so too, and so may a person, who may also have switched on what was off.
+// awaitLate waits for a look, in this guard, at each protection, which a late Unprotect may have taken off: of this outage, or of one before
+// it; and so may a person, who may also have switched on what was off. One that goes down since the guard began is looked at too. Where the output is about to be cut there
+// is no time for that.
 func (e *Engine) awaitLate(i int) {
+	begun := e.nodes[i].work.guard.begun
+	if e.press[i] >= cutNow {
+		return
+	}
 	for _, c := range e.protectors {
-		n, b := e.entry(c), &e.nodes[c].belief
-		age := proofStands
-		if n.late || n.settings != protected { // an Unprotect of this outage, or of the one before it
-			age = proofAge
-		}
-		if c != i && e.goesDown(c) && (b.seen.Protected == plan.Yes || e.isOff(c)) && e.isOld(c, age) {
+		b := &e.nodes[c].belief
+		if c != i && e.goesDown(c) && (b.seen.Protected == plan.Yes || e.isOff(c)) && e.isOld(c, proofAge) && b.askedAt.Before(begun) {
 			e.await(i, c)
 		}
 	}
@@ -236,6 +237,10 @@ func (e *Engine) pass(i int) {
 	case w.verb == plan.Start:
 		e.passStart(i)
 	case w.verb == plan.Stop || w.verb == plan.Cut:
+		if e.awaitLate(i); w.guard.waits > 0 {
+			e.passWhenAnswered(i)
+			return
+		}
 		e.passStop(i)
 	default:
 		e.command(i)

@@ -361,12 +361,14 @@ func (l *ledger) opened(r *Record) {
 	l.failing(r)
 }
 
-// lastSeen takes what was last seen on, or on its way up.
+// lastSeen takes what was last seen on, or on its way up. What is on has not obeyed a stop that it took before.
 func (l *ledger) lastSeen(r *Record) {
 	for _, ns := range r.Nodes {
 		if i, known := l.estate.Index(ns.Node); known {
-			l.outage.nodes[i].snap.seenOn = ns.State == plan.On
-			l.outage.nodes[i].seen(ns.State)
+			n := &l.outage.nodes[i]
+			n.snap.seenOn = ns.State == plan.On
+			n.last.taken = n.last.taken && ns.State != plan.On
+			n.seen(ns.State)
 		}
 	}
 }

@@ -364,3 +364,36 @@ func TestAnAbortIsForTheFailureOfThen(t *testing.T) {
 	p.goOn(10*time.Second, say)
 	require.ElementsMatch(t, []string{"stop host-b", "stop host-a", "stop both"}, p.commands)
 }
+
+// TestAStopThatWasTakenAndNotObeyedProvesNothing: it was given up, and the machine was seen on for minutes. That it does not answer then,
+// behind a network that is down, is no proof, also after a crash.
+func TestAStopThatWasTakenAndNotObeyedProvesNothing(t *testing.T) {
+	for _, crash := range []bool{false, true} {
+		host := aHost("host", "nas", "a")
+		host.Can = plan.VerbSet(plan.Stop, plan.Start)
+		host.OffAfter = 30 * time.Second
+		p := play(t, aSupply("a"), aNAS("a"), host)
+		shows := plan.On
+		p.answer = func(node string) plan.State {
+			if node == "host" {
+				return shows
+			}
+			return plan.On
+		}
+		say := supplies{"a": {onLine, 7200, false}}
+		p.begin(say)
+		say["a"].status = onBattery
+		p.goOn(40*time.Second, say)
+		require.Equal(t, []string{"stop host"}, p.commands)
+		shows = plan.Unreachable // by its agent, which ends first
+		p.goOn(15*time.Second, say)
+		shows = plan.On
+		p.goOn(3*time.Minute, say)
+		shows = plan.Unreachable
+		if crash {
+			p.crash()
+		}
+		p.goOn(5*time.Minute, say)
+		require.NotContains(t, p.commands, "stop nas", "after a crash: %v", crash)
+	}
+}

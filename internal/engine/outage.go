@@ -59,6 +59,9 @@ func (e *Engine) lastSeen() []NodeState {
 	return list
 }
 
+// sawOn puts on record that a node was seen on.
+func (e *Engine) sawOn(i int) { e.record(Record{Kind: Seen, Nodes: []NodeState{{Node: e.id(i), State: plan.On}}}) }
+
 // noteSeen puts on record that what the outage does not concern is on, which it was not when that began, or is not any more: a supply of it
 // may fail too, and what comes back then is what was on right before.
 func (e *Engine) noteSeen(i int) {
@@ -70,7 +73,7 @@ func (e *Engine) noteSeen(i int) {
 	silent := b.answer != b.seen.State && min(e.now.Sub(b.onAt), e.now.Sub(e.resumedAt)) >= trustLast
 	switch {
 	case !seenOn && e.isUp(i):
-		e.record(Record{Kind: Seen, Nodes: []NodeState{{Node: decl.ID, State: plan.On}}})
+		e.sawOn(i)
 	case seenOn && (e.isOff(i) || silent):
 		e.record(Record{Kind: Seen, Nodes: []NodeState{{Node: decl.ID, State: b.answer}}})
 	}

@@ -16,7 +16,7 @@ const (
 	Opened    RecordKind = "opened"    // an outage or a drill begins: Outage, Supplies (failing), Off, Replace, Digest, Mode, Members, Nodes (of the whole estate: last seen on, or on their way up); of a drill Scope, By
 	Snapshot  RecordKind = "snapshot"  // what was on before the first action: Nodes
 	Widened   RecordKind = "widened"   // the snapshot grows: a further supply fails: Supplies, Nodes (survey of those that came into scope); or, without Supplies, one that could not be asked answers: Nodes
-	Seen      RecordKind = "seen"      // what no supply of the outage feeds is on, or is not any more: Nodes
+	Seen      RecordKind = "seen"      // a node that the outage does not concern is on, or is not any more; or one whose stop was taken and given up is on: Nodes
 	Triggered RecordKind = "triggered" // a stage starts: Stage, Reason, Numbers
 	Intent    RecordKind = "intent"    // a command is about to be given: Op, Node, Verb, Attempt, Reason and Cause (of a forced one), State (where the last look had no answer)
 	Accepted  RecordKind = "accepted"  // the command's answer: Op, Node, Verb, Outcome, Reason

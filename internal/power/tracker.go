@@ -54,7 +54,7 @@ func (t *Tracker) Observe(now time.Time, r Reading) {
 		t.battery.end()
 		t.battery.begin()
 	}
-	if deaf && was == draining && t.flow() == draining && t.battery.recharged(r.Charge) { // it failed, was back and fails again
+	if deaf && t.flow() == draining && t.battery.recharged(r.Charge) { // its mains were there, and fail again
 		t.battery.anew()
 	}
 	t.low.set(now, r.Status.low(t.mains))

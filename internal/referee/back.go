@@ -23,6 +23,9 @@ const closing = time.Minute
 func (r *Referee) rule20(at time.Time, reported []engine.NodeState) {
 	for i := range r.nodes {
 		n, decl := &r.nodes[i], r.estate.Node(i)
+		if n.forgot && at.Sub(n.toldAt) <= 2*guarded { // it is on its way still, and shows as on
+			continue
+		}
 		if r.drill != nil && n.given == 0 || r.unseenSince(at, i, closing) || n.lied && r.unseen(i) && at.Sub(n.saidAt) <= closing || r.justFell(at, i) {
 			continue
 		}

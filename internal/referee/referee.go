@@ -99,6 +99,7 @@ type node struct {
 	toldAt       time.Time
 	toldAtBefore time.Time
 	toldBy       plan.Verb // with the last of these
+	forgot       bool      // and that is lost with the records of an outage before this one
 
 	mute         bool      // it has not answered since it was last told to go off, or began to start
 	fell         time.Time // lost its power while on, last

@@ -415,8 +415,8 @@ func (e *Engine) wentWithItsHost(i int) bool {
 	if e.ledger.outage == nil {
 		return false
 	}
-	n, host := e.entry(i), e.hostOf(i)
-	return host >= 0 && e.provenOff(host) && (n.shown == shownOff || n.shown == asFound && n.snap.was == thenOff)
+	n := e.entry(i)
+	return e.hostIsOff(i) && (n.shown == shownOff || n.shown == asFound && n.snap.was == thenOff)
 }
 
 // hostOf gives the host that a node runs on, -1 if it runs on none: that of a VM, or one that something without feeds of its own needs.

@@ -88,12 +88,17 @@ func (c *course) mark(id int) {
 	}
 }
 
+// markAll has the steps of a node judged anew.
+func (c *course) markAll(node int) {
+	for _, id := range c.of[node] {
+		c.mark(id)
+	}
+}
+
 // touch has the steps of a node judged anew before the event is over, and where it shows another face than before, those of what
 // is judged by that.
 func (e *Engine) touch(i int) {
-	for _, id := range e.course.of[i] {
-		e.course.mark(id)
-	}
+	e.course.markAll(i)
 	if e.ledger.outage == nil {
 		return
 	}
@@ -108,9 +113,7 @@ func (e *Engine) touch(i int) {
 func (e *Engine) touchDarkCaches() {
 	for _, c := range e.protectors {
 		if e.isCutOff(c) {
-			for _, id := range e.course.of[c] {
-				e.course.mark(id)
-			}
+			e.course.markAll(c)
 		}
 	}
 }
@@ -126,15 +129,12 @@ func (e *Engine) faceOf(i int) face {
 	return face{up: e.showsUp(i), goes: e.goes(i), dead: e.isOff(i) || e.isCutOff(i) && e.isMute(i)}
 }
 
-// touchUsers touches what is judged by the face of a node.
+// touchUsers has judged anew what is judged by the face of a node: what runs on it as a host, and what answers although it has no power, as
+// far as is known, since what it needs does.
 func (e *Engine) touchUsers(i int) {
-	for _, u := range e.estate.Users(i) {
-		cut := e.ledger.outage.cut[u] && e.showsUp(u)
-		if cut || e.hostOf(u) == i {
-			e.touch(u)
-		}
-		if cut {
-			e.touchUsers(u)
+	for _, u := range e.estate.Dependents(i) {
+		if e.ledger.outage.cut[u] && e.showsUp(u) || e.hostOf(u) == i {
+			e.course.markAll(u)
 		}
 	}
 }

@@ -119,10 +119,10 @@ func (e *Engine) mayHaveCome(i int) bool {
 	return known && e.nodes[host].settled == plan.Unknown
 }
 
-// hostIsOff reports whether the host of a VM is proven off.
+// hostIsOff reports whether the host that a node runs on is proven off. One that is gone may only not be to be seen.
 func (e *Engine) hostIsOff(i int) bool {
-	host, known := e.estate.Index(e.estate.Node(i).Host)
-	return known && e.provenOff(host)
+	host := e.hostOf(i)
+	return host >= 0 && e.provenOff(host) && e.nodes[host].belief.seen.State != plan.Gone
 }
 
 // cutOff reports whether a node may be silent only because what it is reached through is: a switch or the like that has lost

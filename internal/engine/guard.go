@@ -150,7 +150,8 @@ func (e *Engine) awaitLate(i int) {
 	}
 	for _, c := range e.protectors {
 		b := &e.nodes[c].belief
-		if c != i && e.goesDown(c) && (b.seen.Protected == plan.Yes || e.isOff(c)) && e.isOld(c, proofAge) && b.askedAt.Before(begun) {
+		concerned := e.comesBefore(c, i) || slices.Contains(e.estate.Needs(c), i)
+		if c != i && concerned && e.goesDown(c) && (b.seen.Protected == plan.Yes || e.isOff(c)) && e.isOld(c, proofAge) && b.askedAt.Before(begun) {
 			e.await(i, c)
 		}
 	}

@@ -73,6 +73,10 @@ func (e *Engine) asksAgain(i int, state plan.State) bool {
 	if b.doubts >= 2*mostDoubts {
 		b.wavers = true
 	}
+	if b.doubt != plan.Unknown && !e.tellsOfPower(i, state) { // it was contradicted, and says nothing now: neither counts
+		b.looks, b.proof = 0, noProof
+		e.touch(i)
+	}
 	if n.work != nil || b.twice || b.wavers || !torn && !e.isOdd(i, state) || !e.tellsOfPower(i, state) {
 		b.doubt, b.doubts = plan.Unknown, 0
 		return older

@@ -226,7 +226,7 @@ func (r *Referee) rule6(c *command) string {
 	starts := n.mute && (c.decl.Kind == plan.VM && c.at.Sub(n.started) > most || c.at.Sub(n.roused) > most)
 	since, by := n.toldAt, n.toldBy
 	if since.IsZero() || n.started.After(since) { // it goes by itself
-		since, by = n.saidAt, plan.Stop
+		since, by = n.cameAt, plan.Stop
 	}
 	settles := cmp.Or(c.decl.OffAfter, c.decl.Time(by).Within)
 	stops := (n.mute || !n.vain.IsZero()) && c.at.Sub(since) >= settles

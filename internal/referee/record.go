@@ -85,11 +85,15 @@ func (r *Referee) openDrill(at time.Time, rec *engine.Record) {
 	}
 }
 
-// mayBeTakenAgain reports whether a cache or a cluster may be taken into the snapshot once more: it is not protected, as it was before it was
-// told anything.
+// mayBeTakenAgain reports whether a cache or a cluster may be taken into the snapshot once more: as not protected, which it was before it
+// was told anything.
 func (r *Referee) mayBeTakenAgain(i int, s *engine.NodeState) bool {
 	n := &r.nodes[i]
-	return s.Protected == plan.No && !n.now.Protected && (!n.aside.told || !n.aside.before.Protected)
+	was := n.now.Protected
+	if n.aside.told {
+		was = n.aside.before.Protected
+	}
+	return s.Protected == plan.No && !was
 }
 
 // snapped takes a snapshot, or what is added to one: what is on in it comes back, or is reported.

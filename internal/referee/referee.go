@@ -114,6 +114,7 @@ type node struct {
 	vain      time.Time  // when the last probe was not answered; zero: it was
 	vainSince time.Time  // the first of those in a row
 	saidAt    time.Time  // when one was answered, last
+	cameAt    time.Time  // when the newest was given that has come to the controller
 	said      plan.State // how it was then
 	wentAt    time.Time  // and when one was while it was off, or on its way there
 	lied      bool       // the last probe was answered wrongly
@@ -231,7 +232,7 @@ func (r *Referee) Answered(at time.Time, i int) {
 // say so before any probe.
 func (r *Referee) Told(at time.Time, i int, wrongly bool) {
 	n := &r.nodes[i]
-	n.vain = time.Time{}
+	n.vain, n.cameAt = time.Time{}, n.saidAt
 	n.mute = n.mute && (n.saidAt.Before(n.began) || n.saidAt.Before(n.toldAt)) // what it said may be of before
 	if n.lied = wrongly; wrongly && n.said != plan.Off {
 		n.liedAt = at

@@ -18,7 +18,7 @@ type State struct {
 	OnBatteryFor time.Duration // counts on through silence
 	OnlineFor    time.Duration // stands still in a silence of up to 15 s; a longer one interrupts it
 	SilentFor    time.Duration // since the last reading that said something
-	BrownoutFor  time.Duration // stands still in a silence
+	BrownoutFor  time.Duration // stands still in a silence; more than 0 from the first word of it on
 
 	LowBattery     bool // on battery and low, said for at least 5 s
 	Calibrating    bool // discharging on purpose: counts as on line

@@ -145,7 +145,9 @@ func (t *Tracker) State(now time.Time) State {
 	if t.silent {
 		upTo = t.heardAt
 	}
-	s.BrownoutFor = t.sag.until(upTo)
+	if t.sag.on {
+		s.BrownoutFor = max(1, t.sag.until(upTo))
+	}
 	switch t.mains {
 	case MainsOnBattery:
 		s.OnBatteryFor = max(0, now.Sub(t.since))

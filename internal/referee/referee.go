@@ -186,7 +186,8 @@ func (r *Referee) Changed(at time.Time, i int, now Condition) {
 		n.fell = at
 	}
 	n.aside.lost = n.aside.lost && (!now.Protected || n.now.Protected)
-	n.told = n.told && now.State != plan.On
+	comes := now.State == plan.On && n.now.State != plan.On
+	n.told = n.told && !(comes && at.Sub(n.toldAt) > guarded) // its stop may arrive yet
 	n.now = now
 	if r.estate.Node(i).Kind == plan.Self {
 		r.strand()

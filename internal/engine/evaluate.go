@@ -122,11 +122,14 @@ func (e *Engine) touchDarkCaches() {
 type face struct {
 	up   bool // showsUp: by it what has lost its power, and runs on it still (runsOn)
 	goes bool // by it what runs on it as a host (goesWithItsHost)
-	dead bool // by it what has no power without it (hasNoPower)
+	dead dead // by it what has no power without it (hasNoPower)
 }
 
+// dead is why a node may have no power: it is off, or it is cut off and does not answer, or both.
+type dead struct{ off, mute bool }
+
 func (e *Engine) faceOf(i int) face {
-	return face{up: e.showsUp(i), goes: e.goes(i), dead: e.isOff(i) || e.isCutOff(i) && e.isMute(i)}
+	return face{up: e.showsUp(i), goes: e.goes(i), dead: dead{e.isOff(i), e.isCutOff(i) && e.isMute(i)}}
 }
 
 // touchUsers has judged anew what is judged by the face of a node: what runs on it as a host, and what answers although it has no power, as

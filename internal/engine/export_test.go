@@ -147,6 +147,7 @@ var ages = map[string]time.Duration{
 	"referee.node.meddled":      time.Minute,                                        // closing
 	"referee.node.vain":         time.Minute, "referee.node.vainSince": time.Minute, // guarded
 	"referee.node.saidAt":        time.Minute,      // compared with node.toldAt
+	"referee.node.cameAt":        time.Minute,      // compared with node.toldAt
 	"referee.node.liedAt":        time.Minute,      // freshLook
 	"referee.node.wentAt":        time.Minute,      // compared with Referee.resumed
 	"referee.supply.offAt":       time.Minute,      // slowness

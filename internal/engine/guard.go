@@ -58,7 +58,11 @@ func (e *Engine) ask(i int) {
 	decl := e.estate.Node(i)
 	switch w.verb {
 	case plan.Start:
-		if w.guard.rounds == 1 && e.isOld(i, lookAge) { // it may be on its way down
+		age := lookAge
+		if e.given(i) { // and may be up by that
+			age = proofAge
+		}
+		if w.guard.rounds == 1 && e.isOld(i, age) { // it may be on its way down
 			e.await(i, i)
 		}
 		e.awaitGround(i)

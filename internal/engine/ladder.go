@@ -68,6 +68,7 @@ func (e *Engine) overdue(i int) {
 		if !e.finalLook(i) {
 			e.prove(i, "", e.nodes[i].belief.seen.Detail)
 		}
+	case w.verb == plan.Start && e.finalLook(i): // before it is told again: the answer may have been lost
 	case e.mayTryAgain(i):
 		e.again(i)
 	case w.verb == plan.Cut:

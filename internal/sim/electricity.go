@@ -4,8 +4,8 @@ import "ebbtide/internal/plan"
 
 // powered tells whether any feed of a node has its output on, and so for what it physically stands on.
 func (s *simulation) powered(i int) bool {
-	if host := s.things[i].host; host >= 0 && s.things[host].state == plan.Off || s.unplugged(i) {
-		return false
+	if host := s.things[i].host; host >= 0 && (s.things[host].state == plan.Off || s.things[host].state == plan.Gone && !s.powered(host)) || s.unplugged(i) {
+		return false // a host that nobody can see any more has power all the same
 	}
 	feeds := s.estate.Feeds(i)
 	for _, f := range feeds {

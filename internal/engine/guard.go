@@ -145,16 +145,16 @@ func (e *Engine) stranded(i int) bool {
 }
 
 // awaitLate waits for a look, in this guard, at each protection, which a late Unprotect may have taken off: of this outage, or of one before
-// it; and so may a person, who may also have switched on what was off. One that goes down since the guard began is looked at too. Where the output is about to be cut there
-// is no time for that.
+// it; and so may a person, who may also have switched on what was off. One that goes down since the guard began is looked at too. Where only the reserve is left there is
+// no time for that.
 func (e *Engine) awaitLate(i int) {
-	begun := e.nodes[i].work.guard.begun
-	if e.press[i] >= cutNow {
+	begun, rung := e.nodes[i].work.guard.begun, e.nodes[i].work.rung
+	if e.press[i] >= reserveReached {
 		return
 	}
 	for _, c := range e.protectors {
 		b := &e.nodes[c].belief
-		concerned := e.comesBefore(c, i) || slices.Contains(e.estate.Needs(c), i)
+		concerned := rung == plan.Stop && e.comesBefore(c, i) || slices.Contains(e.estate.Needs(c), i)
 		if c != i && concerned && e.goesDown(c) && (b.seen.Protected == plan.Yes || e.isOff(c)) && e.isOld(c, proofAge) && b.askedAt.Before(begun) {
 			e.await(i, c)
 		}

@@ -19,6 +19,7 @@ type aside struct {
 	toldBefore bool      // so it was before its last Protect
 	before     Condition // how it was when it was first told
 	back       bool      // it was shown as put back since
+	forgot     bool      // an outage that is lost with its records has told it to change: how it shows is how it was, or is
 	lost       bool      // somebody else, or a command that was given up, has changed it since
 }
 
@@ -27,12 +28,12 @@ type aside struct {
 func (r *Referee) asideSet(i int, said *engine.NodeState) {
 	n := &r.nodes[i]
 	a := n.aside
-	n.aside = aside{told: a.told, before: a.before, was: n.now.Protected, set: n.now.Set, seen: said == nil || said.Protected != plan.NotKnown}
+	n.aside = aside{told: a.told, before: a.before, forgot: a.forgot, was: n.now.Protected, set: n.now.Set, seen: said == nil || said.Protected != plan.NotKnown}
 	if a.told {
 		n.aside.was, n.aside.set = a.before.Protected, a.before.Set
 		return
 	}
-	if n.aside.seen && said != nil && r.unseen(i) && (said.Protected == plan.Yes) != n.now.Protected {
+	if n.aside.seen && said != nil && (r.unseen(i) || a.forgot) && (said.Protected == plan.Yes) != n.now.Protected {
 		n.aside.was, n.aside.set = said.Protected == plan.Yes, said.Settings
 	}
 }
@@ -66,8 +67,9 @@ func (r *Referee) unseenLately(c *command, i int) bool {
 // stopped once more was stopped before. A supply that failed a moment ago keeps nothing back that was on its way. What
 // is about to be cut, by a command, is past that: see rule 3.
 func (r *Referee) rule12(c *command) string {
+	r.asking.anew()
 	switch {
-	case !c.stops():
+	case !c.stops(), r.goesDark(c.Node, func(s *supply) bool { return s.due }):
 		return ""
 	case c.decl.Can.Has(plan.Flush) && c.node.now.Dirty && !r.unseenLately(c, c.Node):
 		return c.decl.ID + " was told to stop with dirty data"

@@ -182,6 +182,7 @@ func (r *Referee) Changed(at time.Time, i int, now Condition) {
 	if now.State != n.now.State {
 		n.changed = at
 	}
+	n.wasOn = n.wasOn || r.open && !n.known && now.State == plan.On // a snapshot that takes it in later has it so
 	if now.Dark && !n.now.Dark {
 		n.fell = at
 	}

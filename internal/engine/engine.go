@@ -332,8 +332,8 @@ func (e *Engine) resumeWork() {
 			n.belief.rising = e.now.Add(bootTime(e.estate.Node(i)))
 		}
 		last := entry.last
-		maybeSent := last.verb == plan.Stop && (last.answer == noAnswer || last.answer == unknown)
-		if (last.taken || maybeSent) && entry.shown == told {
+		reached := last.verb == plan.Stop && last.reach() != notReached // what refused it may do it all the same
+		if (last.taken || reached) && entry.shown == told {
 			n.belief.falling = e.now.Add(2 * proofStands)
 			e.armIdle(i)
 		}

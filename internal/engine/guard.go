@@ -145,17 +145,20 @@ func (e *Engine) stranded(i int) bool {
 }
 
 // awaitLate waits for a look, in this guard, at each protection, which a late Unprotect may have taken off: of this outage, or of one before
-// it; and so may a person, who may also have switched on what was off. One that goes down since the guard began is looked at too. Where only the reserve is left there is
-// no time for that.
+// it; and so may a person, who may also have switched on what was off. One that goes down since the guard began is looked at too. Where the output is about to be cut there
+// is no time for that.
 func (e *Engine) awaitLate(i int) {
 	begun, rung := e.nodes[i].work.guard.begun, e.nodes[i].work.rung
-	if e.press[i] >= reserveReached {
+	if e.press[i] >= cutNow {
 		return
 	}
 	for _, c := range e.protectors {
-		b := &e.nodes[c].belief
+		b, age := &e.nodes[c].belief, proofAge
+		if e.press[i] >= reserveReached && !e.entry(c).late { // there is no time for more than that
+			age = proofStands
+		}
 		concerned := rung == plan.Stop && e.comesBefore(c, i) || slices.Contains(e.estate.Needs(c), i)
-		if c != i && concerned && e.goesDown(c) && (b.seen.Protected == plan.Yes || e.isOff(c)) && e.isOld(c, proofAge) && b.askedAt.Before(begun) {
+		if c != i && concerned && e.goesDown(c) && (b.seen.Protected == plan.Yes || e.isOff(c)) && e.isOld(c, age) && b.askedAt.Before(begun) {
 			e.await(i, c)
 		}
 	}

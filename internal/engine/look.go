@@ -138,7 +138,7 @@ func (e *Engine) see(i int, seen plan.Observation, question Op, asked time.Time)
 	}
 }
 
-// settleIn follows a node that is proven on or off, and was not so before: what it carries comes up or goes with it.
+// settleIn follows a node that is proven on or off, and was not so before, or not off any more: what it carries comes up or goes with it.
 func (e *Engine) settleIn(i int) {
 	n, was := &e.nodes[i], e.nodes[i].settled
 	switch {
@@ -146,6 +146,8 @@ func (e *Engine) settleIn(i int) {
 		n.settled = plan.Off
 	case e.isOn(i):
 		n.settled = plan.On
+	case was == plan.Off: // it may be on its way up
+		n.settled = plan.Unknown
 	}
 	if was == n.settled {
 		return

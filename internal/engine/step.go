@@ -142,6 +142,9 @@ func (e *Engine) send(i int) {
 	}
 	e.count(i, w.rung == plan.Stop)
 	n.belief.commanded(verb, w.op, e.now)
+	if verb == plan.Start {
+		e.settleIn(i)
+	}
 	e.touch(i)
 	if verb == plan.Start {
 		n.belief.rising = e.now.Add(bootTime(decl))
@@ -245,7 +248,9 @@ func (e *Engine) setInMotion(i int, outcome Outcome) {
 	switch {
 	case rung == plan.Start && outcome == Refused: // what refuses may do it all the same
 		b.rising, b.boots = b.boots, e.now.Add(bootTime(e.estate.Node(i)))
-	case rung == plan.Start && outcome != Done && outcome != TimedOut: // it was not told
+	case rung == plan.Start && (outcome == Done || outcome == TimedOut): // from when it was taken
+		b.rising = e.now.Add(bootTime(e.estate.Node(i)))
+	case rung == plan.Start: // it was not told
 		b.rising = b.boots
 	case takesDown(rung) && (outcome == Busy || outcome == Unreached):
 		b.falling = time.Time{}

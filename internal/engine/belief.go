@@ -102,7 +102,7 @@ func (b *belief) commanded(verb plan.Verb, op Op, now time.Time) {
 		b.onAt = time.Time{}
 	default:
 	}
-	if takesDown(verb) {
+	if verb.TakesDown() {
 		b.falling = now.Add(proofStands)
 	}
 }

@@ -151,7 +151,7 @@ func New(s Settings) *Engine {
 func (e *Engine) load(s Settings) {
 	n := s.Estate.Len()
 	e.settings, e.estate = s, s.Estate
-	e.ledger = newLedger(&e.settings, e.ledger.newest)
+	e.ledger = newLedger(s.Estate, &e.settings.Policy, s.Supplies, max(e.ledger.newest, s.Newest))
 	e.course = newCourse(s.Estate, e.ledger.stages)
 	e.nodes, e.fed, e.firm, e.press = make([]node, n), make([]bool, n), make([]bool, n), make([]pressure, n)
 	e.foresight, e.watchesMains = foresight{}, watchesMains(&s.Policy)

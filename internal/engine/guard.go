@@ -234,7 +234,7 @@ func (e *Engine) pass(i int) {
 	switch {
 	case !e.wanted(i):
 		e.unwanted(i)
-	case bringsUp(w.verb) && (!e.fed[i] || e.journalLost):
+	case w.verb.BringsUp() && (!e.fed[i] || e.journalLost):
 		e.holdBack(i, e.whyDown(i))
 	case w.verb == plan.Stop && !e.given(i) && e.isOff(i) && e.isOld(i, proofAge) && w.guard.rounds <= guardRounds: // others were slow
 		w.guard.rounds = max(w.guard.rounds, guardRounds) + 1

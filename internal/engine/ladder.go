@@ -63,7 +63,7 @@ func (e *Engine) overdue(i int) {
 		if !e.finalLook(i) {
 			e.overdueUnwanted(i)
 		}
-	case takesDown(w.rung) && e.isStillToBeTold(i), w.verb == plan.Start && e.isStillToCome(i):
+	case w.rung.TakesDown() && e.isStillToBeTold(i), w.verb == plan.Start && e.isStillToCome(i):
 	case w.verb == plan.Unprotect && e.given(i) && e.holds(i, w.verb, e.last(i).op): // it was so all the while
 		if !e.finalLook(i) {
 			e.prove(i, "", e.nodes[i].belief.seen.Detail)

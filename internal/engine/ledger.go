@@ -209,22 +209,22 @@ const (
 	backAgain          // and it was seen otherwise since: it is put back once more
 )
 
-// newLedger makes the ledger of an estate on which no outage is open. Newest is the newest that the one before it knew of.
-func newLedger(s *Settings, newest string) ledger {
-	l := ledger{estate: s.Estate, newest: max(newest, s.Newest), supply: make([]int, s.Estate.Len())}
+// newLedger makes the ledger of an estate on which no outage is open. Newest is the id of the newest outage that is known, "" if none is.
+func newLedger(estate *plan.Estate, policy *power.Policy, supplies []power.Supply, newest string) ledger {
+	l := ledger{estate: estate, newest: newest, supply: make([]int, estate.Len())}
 	l.stages = append(l.stages, power.ProtectStage)
-	for _, st := range s.Policy.Shed {
+	for _, st := range policy.Shed {
 		l.stages = append(l.stages, st.Name)
 	}
 	l.stages = append(l.stages, power.ShutdownStage)
 	for i := range l.supply {
 		l.supply[i] = -1
-		if s.Estate.Node(i).Can.Has(plan.Flush) {
+		if estate.Node(i).Can.Has(plan.Flush) {
 			l.caches = append(l.caches, i)
 		}
 	}
-	for _, decl := range s.Supplies {
-		if at, ok := s.Estate.Index(decl.ID); ok {
+	for _, decl := range supplies {
+		if at, ok := estate.Index(decl.ID); ok {
 			l.supply[at] = len(l.node)
 			l.node = append(l.node, at)
 		}
@@ -541,7 +541,7 @@ func (l *ledger) step(i int, r *Record) {
 	}
 	l.outage.nodes[i].step(verb, r)
 	switch {
-	case r.Kind == Intent && bringsUp(verb):
+	case r.Kind == Intent && verb.BringsUp():
 		if verb == plan.Start && l.estate.Node(i).Kind == plan.Outlet {
 			l.cycled(i, r)
 		}

@@ -60,7 +60,9 @@ func (e *Engine) lastSeen() []NodeState {
 }
 
 // sawOn puts on record that a node was seen on.
-func (e *Engine) sawOn(i int) { e.record(Record{Kind: Seen, Nodes: []NodeState{{Node: e.id(i), State: plan.On}}}) }
+func (e *Engine) sawOn(i int) {
+	e.record(Record{Kind: Seen, Nodes: []NodeState{{Node: e.id(i), State: plan.On}}})
+}
 
 // noteSeen puts on record that what the outage does not concern is on, which it was not when that began, or is not any more: a supply of it
 // may fail too, and what comes back then is what was on right before.

@@ -47,13 +47,10 @@ func (e *Engine) permit(i int) string {
 	return ""
 }
 
-func takesDown(v plan.Verb) bool { return v == plan.Stop || v == plan.Force }
-func bringsUp(v plan.Verb) bool  { return v == plan.Start || v == plan.Unprotect }
-
 // usersAreOff: storage is never commanded off while anything that uses it is not proven off.
 func usersAreOff(e *Engine, i int, rung plan.Verb) string {
 	decl := e.estate.Node(i)
-	if !takesDown(rung) || decl.Kind == plan.VM || decl.Kind == plan.Host || decl.Kind == plan.Self || decl.Kind == plan.Person {
+	if !rung.TakesDown() || decl.Kind == plan.VM || decl.Kind == plan.Host || decl.Kind == plan.Self || decl.Kind == plan.Person {
 		return ""
 	}
 	return e.notProvenOff(i, e.usersOf(i), "uses it")
@@ -62,7 +59,7 @@ func usersAreOff(e *Engine, i int, rung plan.Verb) string {
 // guestsAreOff: a host is never commanded off while a VM on it is on or stopping, unless that VM is forced by the same
 // recorded decision.
 func guestsAreOff(e *Engine, i int, rung plan.Verb) string {
-	if !takesDown(rung) || e.estate.Node(i).Kind != plan.Host {
+	if !rung.TakesDown() || e.estate.Node(i).Kind != plan.Host {
 		return ""
 	}
 	w := e.nodes[i].work
@@ -101,7 +98,7 @@ func wasOn(e *Engine, i int, rung plan.Verb) string {
 
 // gateIsOpen: no power-up on battery, or before the recharge gate.
 func gateIsOpen(e *Engine, i int, rung plan.Verb) string {
-	if !bringsUp(rung) {
+	if !rung.BringsUp() {
 		return ""
 	}
 	feeds := e.estate.Feeds(i)
@@ -127,9 +124,9 @@ func gateIsOpen(e *Engine, i int, rung plan.Verb) string {
 // hasSettled: no start is sent to a stopping node and no stop to a starting one before it has settled.
 func hasSettled(e *Engine, i int, rung plan.Verb) string {
 	switch {
-	case takesDown(rung) && e.rises(i) && probed(e.estate.Node(i)):
+	case rung.TakesDown() && e.rises(i) && probed(e.estate.Node(i)):
 		return "it may be on its way up"
-	case (takesDown(rung) || rung == plan.Start) && !e.looked(i):
+	case (rung.TakesDown() || rung == plan.Start) && !e.looked(i):
 		return "it has not been looked at since its power came back, or since what carries it came up"
 	case rung == plan.Start && e.isStopping(i):
 		return "it is on its way down"
@@ -139,7 +136,7 @@ func hasSettled(e *Engine, i int, rung plan.Verb) string {
 
 // isWritable: intent durable before the command; nothing is brought up without a journal.
 func isWritable(e *Engine, _ int, rung plan.Verb) string {
-	if bringsUp(rung) && e.journalLost {
+	if rung.BringsUp() && e.journalLost {
 		return "the journal can't be written"
 	}
 	return ""
@@ -157,7 +154,7 @@ func hasPlace(e *Engine, i int, _ plan.Verb) string {
 func orderHolds(e *Engine, i int, rung plan.Verb) string {
 	o := e.ledger.outage
 	switch {
-	case takesDown(rung) && e.estate.Node(i).Kind == plan.VM:
+	case rung.TakesDown() && e.estate.Node(i).Kind == plan.VM:
 		for _, u := range e.usersOf(i) {
 			if !e.isOff(u) && !o.nodes[u].givenUp.Has(plan.Stop) && !e.hasNoPower(u) {
 				return e.id(u) + " needs it and is not off"
@@ -176,7 +173,7 @@ func orderHolds(e *Engine, i int, rung plan.Verb) string {
 // dataIsSafe: write-back caches go to write-through before the first VM is stopped, and are proven clean before their storage
 // goes down; a cluster is set aside before what stands on it, or carries it, is stopped.
 func dataIsSafe(e *Engine, i int, rung plan.Verb) string {
-	if !takesDown(rung) {
+	if !rung.TakesDown() {
 		return ""
 	}
 	if e.estate.Node(i).Can.Has(plan.Flush) && !e.isClean(i) {
@@ -232,7 +229,7 @@ func onlyOursIsPutBack(e *Engine, i int, rung plan.Verb) string {
 
 // losesAllFeeds: with A and B feeds a node counts as powered while any of its feeds is.
 func losesAllFeeds(e *Engine, i int, rung plan.Verb) string {
-	if !takesDown(rung) || e.inDrill(i) || e.isHung(i) {
+	if !rung.TakesDown() || e.inDrill(i) || e.isHung(i) {
 		return ""
 	}
 	for _, f := range e.estate.Feeds(i) {
@@ -264,7 +261,7 @@ func forceIsReasoned(e *Engine, i int, rung plan.Verb) string {
 
 // losesPower: a node that keeps a live feed and needs nothing that goes dark is left alone.
 func losesPower(e *Engine, i int, rung plan.Verb) string {
-	if !takesDown(rung) && rung != plan.Cut || e.goesDown(i) || e.isHung(i) {
+	if !rung.TakesDown() && rung != plan.Cut || e.goesDown(i) || e.isHung(i) {
 		return ""
 	}
 	return "it keeps its power"

@@ -95,9 +95,9 @@ func (e *Engine) command(i int) {
 func (e *Engine) isUntimely(i int) string {
 	w := e.nodes[i].work
 	switch {
-	case bringsUp(w.rung) && (!e.fed[i] || e.journalLost):
+	case w.rung.BringsUp() && (!e.fed[i] || e.journalLost):
 		return e.whyDown(i)
-	case takesDown(w.rung) && !e.wasSent(i) && w.force.cause != Hung && (!e.isDark(i) || e.isBackUnheard(i)):
+	case w.rung.TakesDown() && !e.wasSent(i) && w.force.cause != Hung && (!e.isDark(i) || e.isBackUnheard(i)):
 		return "its power may be back"
 	}
 	return ""
@@ -242,7 +242,7 @@ func (e *Engine) commanded(i int, ev Finished) {
 // setInMotion follows what the answer to a command means for the time in which its node may be on its way.
 func (e *Engine) setInMotion(i int, outcome Outcome) {
 	b, rung := &e.nodes[i].belief, e.nodes[i].work.rung
-	if takesDown(rung) && outcome == Done {
+	if rung.TakesDown() && outcome == Done {
 		b.departure = notSeen
 	}
 	switch {
@@ -252,11 +252,11 @@ func (e *Engine) setInMotion(i int, outcome Outcome) {
 		b.rising = e.now.Add(bootTime(e.estate.Node(i)))
 	case rung == plan.Start: // it was not told
 		b.rising = b.boots
-	case takesDown(rung) && (outcome == Busy || outcome == Unreached):
+	case rung.TakesDown() && (outcome == Busy || outcome == Unreached):
 		b.falling = time.Time{}
-	case takesDown(rung) && outcome == TimedOut: // it may be on its way to it still
+	case rung.TakesDown() && outcome == TimedOut: // it may be on its way to it still
 		b.falling = e.now.Add(2 * proofStands)
-	case takesDown(rung): // from when it was taken; and one that refuses may do it all the same
+	case rung.TakesDown(): // from when it was taken; and one that refuses may do it all the same
 		b.falling = e.now.Add(proofStands)
 	}
 }

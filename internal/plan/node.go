@@ -56,6 +56,12 @@ var verbNames = [...]string{"protect", "flush", "stop", "force", "cut", "start",
 
 func (v Verb) String() string { return verbNames[v] }
 
+// TakesDown reports whether a verb stops a node, asked or not. A cut is of an output.
+func (v Verb) TakesDown() bool { return v == Stop || v == Force }
+
+// BringsUp reports whether a verb is of the way up.
+func (v Verb) BringsUp() bool { return v == Start || v == Unprotect }
+
 // MarshalText writes the verb's name.
 func (v Verb) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 

@@ -93,7 +93,7 @@ func (s *simulation) restart() {
 		}
 		for k := range s.cells {
 			s.cells[k].cutDue, s.cells[k].sagsSince = time.Time{}, time.Time{} // who had them is gone
-			s.changed(k)                    // to a new controller all is news
+			s.changed(k)                                                       // to a new controller all is news
 		}
 		s.referee.Resumed(s.now)
 		s.apply(engine.Started{})

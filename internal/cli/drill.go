@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ebbtide/internal/daemon"
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/timeline"
 )
 
@@ -178,7 +178,7 @@ func (a *app) readLine(ctx context.Context) (string, error) {
 var errOver = errors.New("the drill is over")
 
 // followDrill writes a line for each thing that happens until the drill is closed, and gives its records.
-func (a *app) followDrill(ctx context.Context, client *daemon.Client, id string) (records []engine.Record, err error) {
+func (a *app) followDrill(ctx context.Context, client *daemon.Client, id string) (records []ledger.Record, err error) {
 	out := a.Stdout
 	if a.format == "json" {
 		out = a.Stderr
@@ -197,7 +197,7 @@ func (a *app) followDrill(ctx context.Context, client *daemon.Client, id string)
 				fmt.Fprintf(out, "%s  %s\n", rec.At.Local().Format(time.TimeOnly), text)
 			}
 		}
-		if records = all.Records; len(records) > 0 && records[len(records)-1].Kind == engine.Closed {
+		if records = all.Records; len(records) > 0 && records[len(records)-1].Kind == ledger.Closed {
 			return errOver
 		}
 		return nil
@@ -216,7 +216,7 @@ func (a *app) followDrill(ctx context.Context, client *daemon.Client, id string)
 func (a *app) rehearseDrill(ctx context.Context, client *daemon.Client, o *drillOptions) error {
 	over := false
 	err := client.Rehearse(ctx, o.order, func(line *daemon.RehearsalLine) error {
-		over = over || line.Record != nil && line.Record.Kind == engine.Closed
+		over = over || line.Record != nil && line.Record.Kind == ledger.Closed
 		if a.format == "json" {
 			return a.jsonLine(line)
 		}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ebbtide/internal/daemon"
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/timeline"
@@ -40,11 +40,11 @@ type drilledNode struct {
 }
 
 // judgeDrill compares what happened with what was expected. What went wrong comes first.
-func judgeDrill(p *daemon.DrillPlan, records []engine.Record) *drillVerdict {
+func judgeDrill(p *daemon.DrillPlan, records []ledger.Record) *drillVerdict {
 	told := timeline.Fold(records)
 	v := &drillVerdict{Scope: p.Scope, Outage: told.Outage, Result: told.Result, Supplies: told.Supplies, Plan: p}
 	for i := range records {
-		if records[i].Kind == engine.Spent && v.Discharge == nil {
+		if records[i].Kind == ledger.Spent && v.Discharge == nil {
 			v.Discharge = records[i].Discharge
 		}
 	}

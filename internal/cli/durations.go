@@ -7,10 +7,10 @@ import (
 
 	"ebbtide/internal/config"
 	"ebbtide/internal/daemon"
-	"ebbtide/internal/engine"
 	"ebbtide/internal/evidence"
 	"ebbtide/internal/families"
 	"ebbtide/internal/journal"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/runbook"
@@ -94,7 +94,7 @@ type answers struct {
 
 func (a answers) Outages() ([]journal.Outage, error) { return a.list, nil }
 
-func (a answers) Records(id string) ([]engine.Record, error) {
+func (a answers) Records(id string) ([]ledger.Record, error) {
 	r, err := a.ask(id)
 	if err != nil {
 		return nil, err

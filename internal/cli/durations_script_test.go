@@ -8,8 +8,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"ebbtide/internal/daemon"
-	"ebbtide/internal/engine"
 	"ebbtide/internal/journal"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -23,7 +23,7 @@ func makeLearned(ts *testscript.TestScript, _ bool, args []string) {
 	now := time.Now()
 	ts.Check(j.Append(learnedFrom(now.Add(-100*24*time.Hour-time.Hour), "run", power.Discharge{Burn: 300, From: 100, To: 40})...))
 	ts.Check(j.Append(learnedFrom(now.Add(-10*24*time.Hour-time.Hour), "drill", power.Discharge{Burn: 480, From: 100, To: 0, Empty: true})...))
-	ts.Check(j.Append(engine.Record{Seq: 1, At: now, Kind: engine.Opened, Outage: now.UTC().Format("20060102T150405Z"), Opening: engine.Opening{Mode: "run"}}))
+	ts.Check(j.Append(ledger.Record{Seq: 1, At: now, Kind: ledger.Opened, Outage: now.UTC().Format("20060102T150405Z"), Opening: ledger.Opening{Mode: "run"}}))
 	ts.Check(j.Close())
 }
 
@@ -52,32 +52,32 @@ func tell(w http.ResponseWriter, answer any, err error) {
 	_ = json.NewEncoder(w).Encode(answer) // a client that has gone fails the script by itself
 }
 
-func learnedFrom(at time.Time, mode string, gave power.Discharge) []engine.Record {
+func learnedFrom(at time.Time, mode string, gave power.Discharge) []ledger.Record {
 	stop, force, start := plan.Stop, plan.Force, plan.Start
 	id := at.UTC().Format("20060102T150405Z")
-	var records []engine.Record
-	add := func(after time.Duration, r engine.Record) {
+	var records []ledger.Record
+	add := func(after time.Duration, r ledger.Record) {
 		at = at.Add(after)
 		r.Seq, r.At, r.Outage = uint64(len(records)+1), at, id
 		records = append(records, r)
 	}
-	add(0, engine.Record{
-		Kind: engine.Opened, Opening: engine.Opening{Mode: mode, Members: map[string][]plan.Member{"lab": {{ID: "vm-1", Name: "web"}, {ID: "vm-2", Name: "db"}, {ID: "vm-3", Name: "ci"}, {ID: "vm-4", Name: "git"}}}}, Power: engine.Power{Supplies: []string{"ups"}},
+	add(0, ledger.Record{
+		Kind: ledger.Opened, Opening: ledger.Opening{Mode: mode, Members: map[string][]plan.Member{"lab": {{ID: "vm-1", Name: "web"}, {ID: "vm-2", Name: "db"}, {ID: "vm-3", Name: "ci"}, {ID: "vm-4", Name: "git"}}}}, Power: ledger.Power{Supplies: []string{"ups"}},
 	})
 	for node, took := range map[string]time.Duration{"nas": 40 * time.Second, "lab/web": 20 * time.Second} {
-		add(0, engine.Record{Kind: engine.Intent, Step: engine.Step{Node: node, Verb: &stop}})
-		add(took, engine.Record{Kind: engine.Proven, Step: engine.Step{Node: node, Verb: &stop}})
+		add(0, ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: node, Verb: &stop}})
+		add(took, ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: node, Verb: &stop}})
 	}
 	if mode == "run" {
-		add(0, engine.Record{Kind: engine.Intent, Step: engine.Step{Node: "lab/db", Verb: &stop}})
-		add(3*time.Minute, engine.Record{Kind: engine.Intent, Step: engine.Step{Node: "lab/db", Verb: &force}, Cause: engine.Overtime, Reason: "not proven within 3m0s"})
-		add(time.Second, engine.Record{Kind: engine.Proven, Step: engine.Step{Node: "lab/db", Verb: &stop}})
+		add(0, ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "lab/db", Verb: &stop}})
+		add(3*time.Minute, ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "lab/db", Verb: &force}, Cause: ledger.Overtime, Reason: "not proven within 3m0s"})
+		add(time.Second, ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: "lab/db", Verb: &stop}})
 	}
 	gave.At, gave.Took = at, 10*time.Minute
-	add(0, engine.Record{Kind: engine.Spent, Power: engine.Power{Supplies: []string{"ups"}, Discharge: &gave}})
-	add(0, engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: plan.Up}})
-	add(0, engine.Record{Kind: engine.Intent, Step: engine.Step{Node: "nas", Verb: &start}})
-	add(80*time.Second, engine.Record{Kind: engine.Proven, Step: engine.Step{Node: "nas", Verb: &start}})
-	add(0, engine.Record{Kind: engine.Closed, Reason: "everything that was on is on again"})
+	add(0, ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{"ups"}, Discharge: &gave}})
+	add(0, ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}})
+	add(0, ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "nas", Verb: &start}})
+	add(80*time.Second, ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: "nas", Verb: &start}})
+	add(0, ledger.Record{Kind: ledger.Closed, Reason: "everything that was on is on again"})
 	return records
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 	"ebbtide/internal/sim"
@@ -76,11 +76,11 @@ func TestExampleOdds(t *testing.T) {
 }
 
 // requireCuts holds that the outage went all the way.
-func requireCuts(t *testing.T, records []engine.Record) {
+func requireCuts(t *testing.T, records []ledger.Record) {
 	t.Helper()
 	proven := map[plan.Verb]int{}
 	for _, rec := range records {
-		if rec.Kind == engine.Proven {
+		if rec.Kind == ledger.Proven {
 			proven[*rec.Verb]++
 		}
 	}

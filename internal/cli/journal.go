@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ebbtide/internal/engine"
 	"ebbtide/internal/journal"
+	"ebbtide/internal/ledger"
 )
 
 func (a *app) journal() *cobra.Command {
@@ -103,7 +103,7 @@ func (a *app) exportJournal(path string, only []string) error {
 		if lost != nil {
 			return errors.Join(err, lost)
 		}
-		records = slices.DeleteFunc(found, func(r engine.Record) bool { return len(only) > 0 && r.Outage != only[0] })
+		records = slices.DeleteFunc(found, func(r ledger.Record) bool { return len(only) > 0 && r.Outage != only[0] })
 		err = fail(exitFailed, "what is damaged is left out: records may be missing, above all the last ones",
 			"%w; %s found in it all the same", err, count(len(records), "record"))
 	}
@@ -121,7 +121,7 @@ func (a *app) exportJournal(path string, only []string) error {
 }
 
 // readJournal reads the records of one outage or all. With an error it gives those that were read before.
-func readJournal(path string, ids []string) ([]engine.Record, error) {
+func readJournal(path string, ids []string) ([]ledger.Record, error) {
 	j, err := openJournal(path)
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func readJournal(path string, ids []string) ([]engine.Record, error) {
 	if len(ids) == 0 {
 		ids = known
 	}
-	var all []engine.Record
+	var all []ledger.Record
 	for _, id := range ids {
 		records, e := j.Records(id)
 		if errors.Is(e, journal.ErrNoOutage) {

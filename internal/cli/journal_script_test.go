@@ -8,8 +8,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"ebbtide/internal/engine"
 	"ebbtide/internal/journal"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -41,15 +41,15 @@ func makeJournal(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	for _, id := range []string{"20260131T031415Z", "20260201T031415Z"} {
 		at := time.Date(2026, 2, 1, 3, 14, 15, 0, time.UTC)
-		ts.Check(j.Append(engine.Record{Seq: 1, At: at, Kind: engine.Opened, Outage: id, Opening: engine.Opening{Mode: "run"}, Power: engine.Power{Supplies: []string{"ups-a"}}}))
+		ts.Check(j.Append(ledger.Record{Seq: 1, At: at, Kind: ledger.Opened, Outage: id, Opening: ledger.Opening{Mode: "run"}, Power: ledger.Power{Supplies: []string{"ups-a"}}}))
 		verb, state := plan.Stop, plan.Off
 		for seq := uint64(2); seq <= 40; seq++ {
-			r := engine.Record{Seq: seq, At: at.Add(time.Duration(seq) * time.Second), Outage: id, Kind: engine.Proven, Step: engine.Step{Node: fmt.Sprint("vm-", seq), Verb: &verb, State: &state}}
+			r := ledger.Record{Seq: seq, At: at.Add(time.Duration(seq) * time.Second), Outage: id, Kind: ledger.Proven, Step: ledger.Step{Node: fmt.Sprint("vm-", seq), Verb: &verb, State: &state}}
 			if seq == 5 && id == "20260131T031415Z" {
-				r = engine.Record{Seq: seq, At: r.At, Outage: id, Kind: engine.Closed, Reason: "everything that was on is on again"}
+				r = ledger.Record{Seq: seq, At: r.At, Outage: id, Kind: ledger.Closed, Reason: "everything that was on is on again"}
 			}
 			ts.Check(j.Append(r))
-			if r.Kind == engine.Closed {
+			if r.Kind == ledger.Closed {
 				break
 			}
 		}

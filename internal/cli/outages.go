@@ -15,10 +15,10 @@ import (
 
 	"ebbtide/internal/config"
 	"ebbtide/internal/daemon"
-	"ebbtide/internal/engine"
 	"ebbtide/internal/evidence"
 	"ebbtide/internal/families"
 	"ebbtide/internal/journal"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/report"
@@ -51,7 +51,7 @@ func (o *outageAt) flags(c *cobra.Command) {
 
 // onRecord is an outage's records, with what else is known.
 type onRecord struct {
-	records   []engine.Record
+	records   []ledger.Record
 	past      *evidence.Evidence
 	notes     []string
 	simulated bool
@@ -174,11 +174,11 @@ func (a *app) inFile(ctx context.Context, path, which string) (onRecord, error) 
 }
 
 // readRecords reads records, one document each, or lists of them in documents.
-func readRecords(text []byte) (all []engine.Record, simulated bool, err error) {
+func readRecords(text []byte) (all []ledger.Record, simulated bool, err error) {
 	for d := json.NewDecoder(bytes.NewReader(text)); ; {
 		var doc struct {
-			engine.Record
-			Records []engine.Record `json:"records"`
+			ledger.Record
+			Records []ledger.Record `json:"records"`
 			Ended   *float64        `json:"ended_seconds"` // that a simulation alone has
 		}
 		switch err := d.Decode(&doc); {
@@ -201,9 +201,9 @@ func readRecords(text []byte) (all []engine.Record, simulated bool, err error) {
 }
 
 // ofStep tells whether records of a kind are about a step: then they have its verb.
-func ofStep(k engine.RecordKind) bool {
+func ofStep(k ledger.Kind) bool {
 	switch k {
-	case engine.Intent, engine.Accepted, engine.Proven, engine.Failed, engine.HeldBack, engine.Asked:
+	case ledger.Intent, ledger.Accepted, ledger.Proven, ledger.Failed, ledger.HeldBack, ledger.Asked:
 		return true
 	default:
 		return false
@@ -211,14 +211,14 @@ func ofStep(k engine.RecordKind) bool {
 }
 
 // recordsOf are the outages of a file.
-type recordsOf [][]engine.Record
+type recordsOf [][]ledger.Record
 
 // Outages lists them, oldest first.
 func (all recordsOf) Outages() ([]journal.Outage, error) {
 	var list []journal.Outage
 	for _, records := range all {
 		first, end := &records[0], &records[len(records)-1]
-		o := journal.Outage{ID: first.Outage, Start: first.At, Open: end.Kind != engine.Closed, Mode: first.Mode, Records: len(records)}
+		o := journal.Outage{ID: first.Outage, Start: first.At, Open: end.Kind != ledger.Closed, Mode: first.Mode, Records: len(records)}
 		if !o.Open {
 			o.End = end.At
 		}
@@ -228,7 +228,7 @@ func (all recordsOf) Outages() ([]journal.Outage, error) {
 }
 
 // Records gives those of one.
-func (all recordsOf) Records(id string) ([]engine.Record, error) {
+func (all recordsOf) Records(id string) ([]ledger.Record, error) {
 	for _, records := range all {
 		if records[0].Outage == id {
 			return records, nil

@@ -6,8 +6,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"ebbtide/internal/engine"
 	"ebbtide/internal/journal"
+	"ebbtide/internal/ledger"
 )
 
 // makeJournaled makes a journal of the records in a file, of the first N alone if that is given, as if a daemon had
@@ -25,7 +25,7 @@ func makeJournaled(ts *testscript.TestScript, _ bool, args []string) {
 	j, err := journal.Open(ts.MkAbs(args[0]), journal.Options{CreatedBy: "ebbtide 1.2.3"})
 	ts.Check(err)
 	for _, r := range records {
-		if r.Kind == engine.Opened {
+		if r.Kind == ledger.Opened {
 			r.Mode = args[2]
 		}
 		ts.Check(j.Append(r))

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ebbtide/internal/engine"
 	"ebbtide/internal/families"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/report"
 	"ebbtide/internal/runbook"
 	"ebbtide/internal/sim"
@@ -217,7 +217,7 @@ func (a *app) playOnce(ctx context.Context, s *simulation, sc sim.Scenario) erro
 // simulated is a run for machines.
 type simulated struct {
 	Seed         *uint64         `json:"seed,omitempty"` // absent: nothing was drawn
-	Records      []engine.Record `json:"records"`
+	Records      []ledger.Record `json:"records"`
 	EndedSeconds float64         `json:"ended_seconds"` // when the last outage was over; 0: none was
 	On           []string        `json:"on"`
 	Off          []string        `json:"off"`
@@ -230,7 +230,7 @@ type simulated struct {
 func (a *app) showSimulation(s *simulation, sc *sim.Scenario, r *sim.Result, verdicts []verdictOn) error {
 	if a.format == "json" {
 		doc := simulated{
-			Records: append([]engine.Record{}, r.Records...), EndedSeconds: overAt(r).Seconds(), Events: r.Events,
+			Records: append([]ledger.Record{}, r.Records...), EndedSeconds: overAt(r).Seconds(), Events: r.Events,
 			On: append([]string{}, r.On...), Off: append([]string{}, r.Off...),
 			Crashed: append([]string{}, r.Crashed...), Violations: append([]string{}, r.Violations...), Asserts: verdicts,
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/report"
@@ -78,7 +79,7 @@ func courseOf(sc *sim.Scenario, r *sim.Result, seen readings) *report.Course {
 		}
 		rec := appended.Record
 		rec.At = sim.Epoch.Add(l.At) // whatever the wall's clock was set to
-		if rec.Kind == engine.Opened {
+		if rec.Kind == ledger.Opened {
 			c.Outages = append(c.Outages, timeline.Timeline{})
 		}
 		if n := len(c.Outages); n > 0 {

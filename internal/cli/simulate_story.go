@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/sim"
 	"ebbtide/internal/timeline"
@@ -73,7 +74,7 @@ func simulationText(sc *sim.Scenario, r *sim.Result) string {
 // overAt is when the last outage was over, whatever the wall's clock was set to; 0: none was.
 func overAt(r *sim.Result) time.Duration {
 	for _, l := range slices.Backward(r.Lines) {
-		if a, ok := l.Effect.(engine.Append); ok && a.Record.Kind == engine.Closed {
+		if a, ok := l.Effect.(engine.Append); ok && a.Record.Kind == ledger.Closed {
 			return l.At
 		}
 	}
@@ -96,7 +97,7 @@ type told struct {
 // outside before it.
 func story(sc *sim.Scenario, r *sim.Result) []told {
 	crashes := map[[2]string]bool{}
-	name := func(rec *engine.Record) [2]string { return [2]string{rec.Outage, fmt.Sprint(rec.Seq)} }
+	name := func(rec *ledger.Record) [2]string { return [2]string{rec.Outage, fmt.Sprint(rec.Seq)} }
 	for _, n := range sc.CrashAt {
 		if n <= uint64(len(r.Records)) {
 			crashes[name(&r.Records[n-1])] = true

@@ -15,6 +15,7 @@ import (
 
 	"ebbtide/internal/daemon"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/timeline"
@@ -101,7 +102,7 @@ func (a *app) give(ctx context.Context, r *reach, verb, node string) error {
 	if u, err := user.Current(); err == nil {
 		by = u.Username
 	}
-	if err := asked(client.Command(ctx, daemon.Command{Verb: engine.OrderVerb(verb), Node: node, By: by})); err != nil {
+	if err := asked(client.Command(ctx, daemon.Command{Verb: ledger.OrderVerb(verb), Node: node, By: by})); err != nil {
 		return err
 	}
 	if a.format == "json" {

@@ -5,20 +5,20 @@ import (
 	"strings"
 	"sync"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 )
 
 // backlog is a journal in memory, read as it is written.
 type backlog struct {
 	mu      sync.Mutex
-	records []engine.Record
+	records []ledger.Record
 	more    chan struct{} // has something when records were added
 }
 
 func newBacklog() *backlog { return &backlog{more: make(chan struct{}, 1)} }
 
 // Append takes records.
-func (b *backlog) Append(records ...engine.Record) error {
+func (b *backlog) Append(records ...ledger.Record) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.records = append(b.records, records...)
@@ -30,7 +30,7 @@ func (b *backlog) Append(records ...engine.Record) error {
 }
 
 // next waits for the next record and takes it.
-func (b *backlog) next(ctx context.Context) (engine.Record, error) {
+func (b *backlog) next(ctx context.Context) (ledger.Record, error) {
 	for {
 		b.mu.Lock()
 		if len(b.records) > 0 {
@@ -43,7 +43,7 @@ func (b *backlog) next(ctx context.Context) (engine.Record, error) {
 		select {
 		case <-b.more:
 		case <-ctx.Done():
-			return engine.Record{}, context.Cause(ctx)
+			return ledger.Record{}, context.Cause(ctx)
 		}
 	}
 }

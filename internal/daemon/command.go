@@ -9,11 +9,12 @@ import (
 	"slices"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/runner"
 )
 
 // orders are the commands that people may give.
-var orders = []engine.OrderVerb{engine.Hold, engine.Resume, engine.Abort, engine.Go, engine.Confirm, engine.Skip}
+var orders = []ledger.OrderVerb{ledger.Hold, ledger.Resume, ledger.Abort, ledger.Go, ledger.Confirm, ledger.Skip}
 
 // postCommand takes an operator's command.
 func (d *Daemon) postCommand(w http.ResponseWriter, r *http.Request) {
@@ -87,7 +88,7 @@ func readCommand(body io.Reader) (Command, error) {
 	if err := readOne(body, &c, "command", `{"verb": "hold", "by": "your name"}`); err != nil {
 		return c, err
 	}
-	aimed := c.Verb == engine.Confirm || c.Verb == engine.Skip
+	aimed := c.Verb == ledger.Confirm || c.Verb == ledger.Skip
 	switch {
 	case !slices.Contains(orders, c.Verb):
 		return c, fmt.Errorf("unknown command %q: one of hold, resume, abort, go, confirm, skip", c.Verb)

@@ -16,6 +16,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/config"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/power"
 	"ebbtide/internal/runner"
 )
@@ -33,7 +34,7 @@ type Daemon struct {
 	options    Options
 	log        *slog.Logger
 	secrets    adapter.Secrets
-	journal    *ledger
+	journal    *lazyJournal
 	runner     *runner.Runner
 	access     *access
 	identity   *identity // nil: the API speaks no TLS
@@ -98,7 +99,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d.journal = &ledger{path: o.Config.Journal, by: "ebbtide " + o.Version}
+	d.journal = &lazyJournal{path: o.Config.Journal, by: "ebbtide " + o.Version}
 	d.undo.add("close the journal", d.journal.close)
 	newest, lost, err := d.recall()
 	if err != nil {
@@ -146,7 +147,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 }
 
 // makeEngine makes the engine, or takes up the outage that the journal left open.
-func (d *Daemon) makeEngine(s *site, newest, past []engine.Record) (*engine.Engine, error) {
+func (d *Daemon) makeEngine(s *site, newest, past []ledger.Record) (*engine.Engine, error) {
 	settings := engine.Settings{
 		Estate: s.compiled.Estate, Policy: s.compiled.Policy, Supplies: s.compiled.Supplies, Members: s.inventory, Mode: d.mode(),
 	}
@@ -214,14 +215,14 @@ func (d *Daemon) notify(urgent bool, text string) {
 }
 
 // recorded follows the records as they are made durable.
-func (d *Daemon) recorded(records []engine.Record) {
+func (d *Daemon) recorded(records []ledger.Record) {
 	select {
 	case d.moved <- struct{}{}:
 	default:
 	}
 	for _, r := range records {
 		d.history.add(r)
-		if r.Kind == engine.Closed {
+		if r.Kind == ledger.Closed {
 			tl := d.history.latest()
 			d.metrics.closed(tl)
 			d.ended(tl)

@@ -16,6 +16,7 @@ import (
 	"ebbtide/internal/adapter/self"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/journal"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -45,7 +46,7 @@ func TestAWholeOutage(t *testing.T) {
 	require.Less(t, m["ebbtide_node_proof_age_seconds{web}"], 30.0)
 	require.Positive(t, m["ebbtide_supply_runtime_seconds{ups}"])
 
-	g.outage(engine.Proven, "ups", plan.Cut)
+	g.outage(ledger.Proven, "ups", plan.Cut)
 	require.Equal(t, []string{"shutdown.return"}, g.commands())
 	require.Equal(t, plan.Off, g.estate.Node("nas").State())
 	require.Equal(t, plan.Off, g.estate.Node("web").State())
@@ -114,8 +115,8 @@ func TestObservingSendsNothing(t *testing.T) {
 	g.start()
 	g.until("ready", func() bool { return g.alive.ready(t.Context()) == nil && len(g.status().View.Nodes) == 4 })
 	require.Equal(t, ModeObserve, g.status().Mode)
-	g.outage(engine.Proven, "me", plan.Stop)
-	require.True(t, g.recorded(engine.Proven, "ups", plan.Cut))
+	g.outage(ledger.Proven, "me", plan.Stop)
+	require.True(t, g.recorded(ledger.Proven, "ups", plan.Cut))
 	requireObserved(t, g.status())
 	g.back()
 	require.NoFileExists(t, proof)
@@ -186,12 +187,12 @@ func TestAnOutageIsTakenUpAfterAHardStop(t *testing.T) {
 	g := newRig(t)
 	g.start()
 	g.ready()
-	g.outage(engine.Intent, "nas", plan.Stop)
+	g.outage(ledger.Intent, "nas", plan.Stop)
 	g.stop()
 	require.Empty(t, g.commands())
 
 	g.start()
-	g.until("the cut", func() bool { return g.recorded(engine.Proven, "ups", plan.Cut) })
+	g.until("the cut", func() bool { return g.recorded(ledger.Proven, "ups", plan.Cut) })
 	g.estate.Node("nas").Set(plan.On)
 	g.back()
 	require.Equal(t, plan.On, g.estate.Node("web").State())
@@ -206,7 +207,7 @@ func TestAModeChangeInAnOutage(t *testing.T) {
 	g.config.Armed = false
 	g.start()
 	g.ready()
-	g.outage(engine.Intent, "web", plan.Stop)
+	g.outage(ledger.Intent, "web", plan.Stop)
 	g.stop()
 	g.config.Armed = true
 	g.start()

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/config"
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/nut/nutsim"
 	"ebbtide/internal/plan"
 )
@@ -48,7 +48,7 @@ func (g *rig) done(node string) []plan.Verb {
 	return verbs
 }
 
-func (g *rig) closed() bool { return g.recorded(engine.Closed, "", 0) }
+func (g *rig) closed() bool { return g.recorded(ledger.Closed, "", 0) }
 
 func refusedWith(t *testing.T, answer error, text string) (refused *APIError) {
 	t.Helper()
@@ -80,11 +80,11 @@ func TestADrill(t *testing.T) {
 	g.until("the end of the drill", g.closed)
 	records := g.records()
 	require.Equal(t, begun.Outage, records[0].Outage)
-	require.Equal(t, engine.ModeDrill, records[0].Mode)
+	require.Equal(t, ledger.ModeDrill, records[0].Mode)
 	require.Equal(t, []string{"web"}, records[0].Scope)
 	require.Contains(t, records[0].By, "anna")
-	require.True(t, g.recorded(engine.Proven, "web", plan.Stop))
-	require.True(t, g.recorded(engine.Proven, "web", plan.Start))
+	require.True(t, g.recorded(ledger.Proven, "web", plan.Stop))
+	require.True(t, g.recorded(ledger.Proven, "web", plan.Start))
 	require.Equal(t, []plan.Verb{plan.Stop, plan.Start}, g.done("web"))
 	require.Empty(t, g.done("nas"))
 	require.Empty(t, g.commands())
@@ -115,7 +115,7 @@ func TestDrillsThatAreRefused(t *testing.T) {
 		require.NotEmpty(t, refusedWith(t, err, c.text).Hint())
 	}
 	require.Empty(t, g.records())
-	g.outage(engine.Opened, "", 0)
+	g.outage(ledger.Opened, "", 0)
 	_, err := g.client().Drill(t.Context(), DrillOrder{Stage: "web"})
 	_ = refusedWith(t, err, "an outage is under way")
 	g.back()
@@ -186,7 +186,7 @@ func TestADrillGoesOnAfterARestart(t *testing.T) {
 	g.ready()
 	_, err := g.client().Drill(t.Context(), DrillOrder{Stage: "web"})
 	require.NoError(t, err)
-	g.until("the stop", func() bool { return g.recorded(engine.Intent, "web", plan.Stop) })
+	g.until("the stop", func() bool { return g.recorded(ledger.Intent, "web", plan.Stop) })
 	g.stop()
 	g.config.Armed = false
 	_, err = Open(t.Context(), g.options())
@@ -194,7 +194,7 @@ func TestADrillGoesOnAfterARestart(t *testing.T) {
 	g.config.Armed = true
 	g.start()
 	g.until("the end of the drill", g.closed)
-	require.True(t, g.recorded(engine.Proven, "web", plan.Start))
+	require.True(t, g.recorded(ledger.Proven, "web", plan.Start))
 	require.Empty(t, g.commands())
 }
 
@@ -213,7 +213,7 @@ func TestABatteryDrill(t *testing.T) {
 		_, err = g.client().Drill(t.Context(), order)
 		require.NoError(t, err)
 		g.until("the end of the drill", g.closed)
-		i := slices.IndexFunc(g.records(), func(r engine.Record) bool { return r.Kind == engine.Spent })
+		i := slices.IndexFunc(g.records(), func(r ledger.Record) bool { return r.Kind == ledger.Spent })
 		require.GreaterOrEqual(t, i, 0)
 		d := g.records()[i].Discharge
 		require.True(t, d.Drill)

@@ -11,7 +11,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/fake"
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/nut"
 	"ebbtide/internal/nut/nuttest"
 	"ebbtide/internal/plan"
@@ -64,8 +64,8 @@ func newEndgame(t *testing.T, book string, nodes []string, supplies map[string]n
 	return g
 }
 
-func (g *endgame) recordedAs(kind engine.RecordKind, node string) bool {
-	return slices.ContainsFunc(g.records(), func(r engine.Record) bool { return r.Kind == kind && r.Node == node })
+func (g *endgame) recordedAs(kind ledger.Kind, node string) bool {
+	return slices.ContainsFunc(g.records(), func(r ledger.Record) bool { return r.Kind == kind && r.Node == node })
 }
 
 // The whole end game on the real upsd: a lab is shed and its outlet switched off; the machines that NUT itself takes down
@@ -103,9 +103,9 @@ policy:
 		"mains off [nas lab]", "outlet 2 off [nas]", "cut armed, 2s []", "output off []",
 	}, ups.Story())
 	require.Equal(t, []string{"INSTCMD outlet.2.load.off", "SET ups.delay.shutdown 2", "INSTCMD shutdown.return"}, g.upsd.Driver("ups").Sent())
-	require.True(t, g.recorded(engine.Proven, "secondaries", plan.Stop))
-	g.before(engine.Proven, "secondaries", plan.Stop, engine.Intent, "nas", plan.Stop)
-	g.before(engine.Proven, "ups/2", plan.Stop, engine.Intent, "nas", plan.Stop)
+	require.True(t, g.recorded(ledger.Proven, "secondaries", plan.Stop))
+	g.before(ledger.Proven, "secondaries", plan.Stop, ledger.Intent, "nas", plan.Stop)
+	g.before(ledger.Proven, "ups/2", plan.Stop, ledger.Intent, "nas", plan.Stop)
 
 	g.upsd.Stop() // its machine lost its power too
 	g.upsd.Launch()
@@ -113,18 +113,18 @@ policy:
 	g.until("the output to return", func() bool { return ups.Told("output on") })
 	g.estate.Node("nas").Set(plan.On)
 	g.upsd.Upsmon("127.0.0.2", "ups", 0)
-	g.until("the end of the outage", func() bool { return g.recorded(engine.Closed, "", 0) })
+	g.until("the end of the outage", func() bool { return g.recorded(ledger.Closed, "", 0) })
 	require.True(t, ups.Told("outlet 2 on [nas]"), "before the lab: %q", ups.Story())
 	require.Equal(t, plan.On, g.estate.Node("lab").State())
-	g.before(engine.Proven, "ups/2", plan.Start, engine.Intent, "lab", plan.Start)
+	g.before(ledger.Proven, "ups/2", plan.Start, ledger.Intent, "lab", plan.Start)
 	require.NotContains(t, g.log.String(), "a supply can't do")
 }
 
 // before asserts that one record stands before another.
-func (g *endgame) before(kind engine.RecordKind, node string, verb plan.Verb, then engine.RecordKind, other string, otherVerb plan.Verb) {
+func (g *endgame) before(kind ledger.Kind, node string, verb plan.Verb, then ledger.Kind, other string, otherVerb plan.Verb) {
 	g.t.Helper()
-	at := func(kind engine.RecordKind, node string, verb plan.Verb) int {
-		return slices.IndexFunc(g.records(), func(r engine.Record) bool {
+	at := func(kind ledger.Kind, node string, verb plan.Verb) int {
+		return slices.IndexFunc(g.records(), func(r ledger.Record) bool {
 			return r.Kind == kind && r.Node == node && r.Verb != nil && *r.Verb == verb
 		})
 	}
@@ -159,16 +159,16 @@ policy:
 	g.start()
 	g.ready()
 	ups.Mains(false)
-	g.until("the point of no return", func() bool { return g.recorded(engine.NoReturn, "secondaries", plan.Stop) })
+	g.until("the point of no return", func() bool { return g.recorded(ledger.NoReturn, "secondaries", plan.Stop) })
 	ups.Mains(true)
 	g.until("the first way to be tried", func() bool { return len(g.upsd.Driver("ups").Sent()) > 0 })
-	g.until("the UPS not to have made it", func() bool { return g.recordedAs(engine.Reopened, "ups") })
+	g.until("the UPS not to have made it", func() bool { return g.recordedAs(ledger.Reopened, "ups") })
 	g.until("the cycle", func() bool { return ups.Told("output on") })
 	require.Equal(t, []string{"INSTCMD shutdown.return", "INSTCMD shutdown.reboot"}, g.upsd.Driver("ups").Sent())
 	g.upsd.Stop() // what cleared the flag
 	g.upsd.Launch()
 	g.upsd.Upsmon("127.0.0.2", "ups", 0) // starts with its power
-	g.until("the end of the outage", func() bool { return g.recorded(engine.Closed, "", 0) })
+	g.until("the end of the outage", func() bool { return g.recorded(ledger.Closed, "", 0) })
 	require.Equal(t, plan.On, g.estate.Node("nas").State())
 }
 
@@ -194,16 +194,16 @@ policy:
 	g.start()
 	g.ready()
 	g.ups["a"].Mains(false)
-	g.until("the cut to be proven", func() bool { return g.recorded(engine.Proven, "a", plan.Cut) && g.ups["a"].Told("output off") })
+	g.until("the cut to be proven", func() bool { return g.recorded(ledger.Proven, "a", plan.Cut) && g.ups["a"].Told("output off") })
 	require.Equal(t, []string{"mains off [web lab]", "cut armed, 1s [web]", "output off [web]"}, g.ups["a"].Story())
 	g.ups["a"].Mains(true)
 	g.until("the output to return", func() bool { return g.ups["a"].Told("output on") })
 	g.estate.Node("lab").Set(plan.On)
-	g.until("the end of the outage", func() bool { return g.recorded(engine.Closed, "", 0) })
+	g.until("the end of the outage", func() bool { return g.recorded(ledger.Closed, "", 0) })
 	require.Empty(t, g.ups["b"].Story())
 	require.Empty(t, g.upsd.Driver("b").Sent())
 	require.Equal(t, plan.On, g.estate.Node("web").State())
-	require.False(t, g.recordedAs(engine.Intent, "web"), "it never lost its power")
+	require.False(t, g.recordedAs(ledger.Intent, "web"), "it never lost its power")
 }
 
 // At the start people are told what a UPS lacks of what the runbook wants.

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"ebbtide/internal/config"
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 )
 
 // known are the statuses that the API answers with.
@@ -97,7 +97,7 @@ func isOrder(body string) bool {
 		return false
 	}
 	for name, v := range c {
-		if verb, ok := v.(string); ok && strings.EqualFold(name, "verb") && slices.Contains(orders, engine.OrderVerb(verb)) {
+		if verb, ok := v.(string); ok && strings.EqualFold(name, "verb") && slices.Contains(orders, ledger.OrderVerb(verb)) {
 			return true
 		}
 	}

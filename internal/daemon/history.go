@@ -3,7 +3,7 @@ package daemon
 import (
 	"sync"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/timeline"
 )
 
@@ -13,11 +13,11 @@ type history struct {
 	tl timeline.Timeline
 }
 
-func newHistory(past []engine.Record) *history {
+func newHistory(past []ledger.Record) *history {
 	return &history{tl: timeline.Fold(past)}
 }
 
-func (h *history) add(r engine.Record) {
+func (h *history) add(r ledger.Record) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tl.Add(r)

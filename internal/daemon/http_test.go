@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/config"
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -64,24 +64,24 @@ func TestCommandsOverTheSocket(t *testing.T) {
 	require.Equal(t, os.FileMode(socketMode), info.Mode().Perm())
 
 	var refused *APIError
-	err = g.client().Command(t.Context(), Command{Verb: engine.Hold, By: "kim"})
+	err = g.client().Command(t.Context(), Command{Verb: ledger.Hold, By: "kim"})
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, 409, refused.Code)
 	require.Equal(t, "cannot hold: no outage is under way: all supplies are on line", refused.Error())
 
-	g.outage(engine.Snapshot, "", 0)
-	require.NoError(t, g.client().Command(t.Context(), Command{Verb: engine.Hold, By: "kim"}))
+	g.outage(ledger.Snapshot, "", 0)
+	require.NoError(t, g.client().Command(t.Context(), Command{Verb: ledger.Hold, By: "kim"}))
 	require.True(t, g.status().View.Hold)
-	require.NoError(t, g.client().Command(t.Context(), Command{Verb: engine.Resume}))
-	g.until("the cut", func() bool { return g.recorded(engine.Proven, "ups", plan.Cut) })
-	by := map[engine.OrderVerb]string{}
+	require.NoError(t, g.client().Command(t.Context(), Command{Verb: ledger.Resume}))
+	g.until("the cut", func() bool { return g.recorded(ledger.Proven, "ups", plan.Cut) })
+	by := map[ledger.OrderVerb]string{}
 	for _, r := range g.records() {
 		by[r.Order] = r.By
 	}
 	me := peerAddr(os.Geteuid()).userName() //nolint:gosec // a uid is never negative here
-	require.Equal(t, "kim ("+me+")", by[engine.Hold])
-	require.Equal(t, me, by[engine.Resume], "the user of the socket's other end")
-	err = g.client().Command(t.Context(), Command{Verb: engine.Abort})
+	require.Equal(t, "kim ("+me+")", by[ledger.Hold])
+	require.Equal(t, me, by[ledger.Resume], "the user of the socket's other end")
+	err = g.client().Command(t.Context(), Command{Verb: ledger.Abort})
 	require.ErrorAs(t, err, &refused)
 	require.Contains(t, refused.Hint(), "use hold")
 }

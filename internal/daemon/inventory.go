@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
-	"ebbtide/internal/engine"
 	"ebbtide/internal/estate"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runner"
 )
@@ -27,7 +27,7 @@ func (d *Daemon) askSelectors(ctx context.Context, s *site, wanted func(id strin
 }
 
 // lastInventory is what the members of selectors were when the newest outage began.
-func lastInventory(newest []engine.Record) estate.Inventory {
+func lastInventory(newest []ledger.Record) estate.Inventory {
 	if len(newest) == 0 {
 		return nil
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/engine"
 	"ebbtide/internal/journal"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -47,7 +47,7 @@ func TestADamagedJournalIsSetAside(t *testing.T) {
 			g.config.Notify.Command = []string{program}
 			g.start()
 			g.ready()
-			g.outage(engine.Proven, "ups", plan.Cut)
+			g.outage(ledger.Proven, "ups", plan.Cut)
 			g.stop()
 			b, err := os.ReadFile(g.config.Journal)
 			require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestADamagedJournalIsSetAside(t *testing.T) {
 				}
 				return false
 			})
-			g.outage(engine.Proven, "ups", plan.Cut)
+			g.outage(ledger.Proven, "ups", plan.Cut)
 			g.back()
 			require.Equal(t, plan.On, g.estate.Node("nas").State())
 			require.Equal(t, plan.Off, g.estate.Node("web").State(), "nobody knew that it had been on")
@@ -104,11 +104,11 @@ func TestAClockThatWasSetBack(t *testing.T) {
 	j, err := journal.Open(g.config.Journal, journal.Options{})
 	require.NoError(t, err)
 	const later = "29990131T031415Z"
-	require.NoError(t, j.Append(engine.Record{Seq: 1, Kind: engine.Opened, Outage: later, Opening: engine.Opening{Mode: ModeRun}}, engine.Record{Seq: 2, Kind: engine.Closed, Outage: later}))
+	require.NoError(t, j.Append(ledger.Record{Seq: 1, Kind: ledger.Opened, Outage: later, Opening: ledger.Opening{Mode: ModeRun}}, ledger.Record{Seq: 2, Kind: ledger.Closed, Outage: later}))
 	require.NoError(t, j.Close())
 	g.start()
 	g.ready()
-	g.outage(engine.Triggered, "", 0)
+	g.outage(ledger.Triggered, "", 0)
 	require.True(t, g.status().View.Journal)
 	require.Greater(t, g.records()[0].Outage, later)
 }
@@ -145,7 +145,7 @@ func TestAReadOnlyDiskAtTheStart(t *testing.T) {
 	g.config.Journal = filepath.Join(dir, "journal.db")
 	g.start()
 	g.ready()
-	g.outage(engine.Intent, "web", plan.Stop)
+	g.outage(ledger.Intent, "web", plan.Stop)
 	g.stop()
 
 	readOnly(syscall.MS_RDONLY)
@@ -163,7 +163,7 @@ func TestAReadOnlyDiskAtTheStart(t *testing.T) {
 	readOnly(0)
 	g.back()
 	require.Equal(t, plan.On, g.estate.Node("web").State())
-	require.True(t, g.recorded(engine.Gap, "", 0))
+	require.True(t, g.recorded(ledger.Gap, "", 0))
 	list, err := g.client().Outages(t.Context())
 	require.NoError(t, err)
 	require.Len(t, list.Outages, 1, "it is still the same outage")

@@ -51,7 +51,7 @@ func (d *Daemon) recollect(ctx context.Context) *learning {
 }
 
 // evidence reads what all outages have shown, from a journal that can't be written too. It is never nil.
-func (l *ledger) evidence(ctx context.Context) (*evidence.Evidence, error) {
+func (l *lazyJournal) evidence(ctx context.Context) (*evidence.Evidence, error) {
 	j, err := l.open()
 	if err != nil {
 		if j, err = journal.Open(l.path, journal.Options{ReadOnly: true}); err != nil {

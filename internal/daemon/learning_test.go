@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/engine"
 	"ebbtide/internal/journal"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -20,14 +20,14 @@ func (g *rig) past(ago time.Duration) (id string) {
 	at := time.Now().Add(-ago)
 	id = at.UTC().Format("20060102T150405Z")
 	stop, start := plan.Stop, plan.Start
-	records := []engine.Record{
-		{Kind: engine.Opened, Outage: id, Opening: engine.Opening{Mode: ModeRun}, Power: engine.Power{Supplies: []string{"ups"}}},
-		{Kind: engine.Intent, Step: engine.Step{Verb: &stop, Node: "nas"}},
-		{Kind: engine.Proven, Step: engine.Step{Verb: &stop, Node: "nas"}, At: at.Add(40 * time.Second)},
-		{Kind: engine.Spent, Power: engine.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{At: at, Burn: 300, Took: 20 * time.Minute, From: 100, To: 40}}},
-		{Kind: engine.Turned, Power: engine.Power{Goal: plan.Up}},
-		{Kind: engine.Proven, Step: engine.Step{Verb: &start, Node: "nas"}},
-		{Kind: engine.Closed},
+	records := []ledger.Record{
+		{Kind: ledger.Opened, Outage: id, Opening: ledger.Opening{Mode: ModeRun}, Power: ledger.Power{Supplies: []string{"ups"}}},
+		{Kind: ledger.Intent, Step: ledger.Step{Verb: &stop, Node: "nas"}},
+		{Kind: ledger.Proven, Step: ledger.Step{Verb: &stop, Node: "nas"}, At: at.Add(40 * time.Second)},
+		{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{At: at, Burn: 300, Took: 20 * time.Minute, From: 100, To: 40}}},
+		{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}},
+		{Kind: ledger.Proven, Step: ledger.Step{Verb: &start, Node: "nas"}},
+		{Kind: ledger.Closed},
 	}
 	for i := range records {
 		records[i].Seq = uint64(i + 1) //nolint:gosec // counts up
@@ -82,9 +82,9 @@ func TestADaemonLearnsFromItsOwnOutage(t *testing.T) {
 	require.Contains(t, g.log.String(), "nobody has seen what the battery of a supply gives")
 	require.Equal(t, []string{"ups", "nas", "web"}, g.status().Proofs.Never)
 	before := d.learned.forecaster.Load()
-	g.outage(engine.Proven, "ups", plan.Cut)
+	g.outage(ledger.Proven, "ups", plan.Cut)
 	g.mains(true)
-	g.until("the output to be on again", func() bool { return g.recorded(engine.Mains, "", 0) })
+	g.until("the output to be on again", func() bool { return g.recorded(ledger.Mains, "", 0) })
 	g.estate.Node("nas").Set(plan.On) // starts with its power
 	g.back()
 	g.until("what it taught", func() bool { return d.learned.forecaster.Load() != before && len(g.status().Proofs.Never) == 1 })
@@ -106,8 +106,8 @@ func TestACapacityReachesTheEngine(t *testing.T) {
 	d := g.start()
 	g.ready()
 	tl := d.history.latest()
-	tl.Add(engine.Record{Kind: engine.Opened, Outage: "drawn", Opening: engine.Opening{Mode: ModeRun}})
-	tl.Add(engine.Record{Kind: engine.Spent, Power: engine.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{At: time.Now(), Burn: 200, From: 100, To: 0, Drill: true}}})
+	tl.Add(ledger.Record{Kind: ledger.Opened, Outage: "drawn", Opening: ledger.Opening{Mode: ModeRun}})
+	tl.Add(ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{At: time.Now(), Burn: 200, From: 100, To: 0, Drill: true}}})
 	d.ended(tl)
 	g.until("the capacity", func() bool { return d.site.Load().compiled.Supplies[0].Capacity.Discharges == 2 })
 	require.InDelta(t, 200, d.site.Load().compiled.Supplies[0].Capacity.Burn, 10)

@@ -7,6 +7,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -58,16 +59,16 @@ func (s says) Do(ctx context.Context, v plan.Verb) error {
 
 // rehearseAlong does for a rehearsal what power itself does in a real outage: this machine goes down and comes up, and
 // nodes that start with their power start when the direction turns. It is called by the runner's loop.
-func (d *Daemon) rehearseAlong(r engine.Record) {
+func (d *Daemon) rehearseAlong(r ledger.Record) {
 	estate := d.site.Load().compiled.Estate
 	switch {
-	case r.Kind == engine.Intent && *r.Verb == plan.Stop:
+	case r.Kind == ledger.Intent && *r.Verb == plan.Stop:
 		if i, ok := estate.Index(r.Node); ok && estate.Node(i).Kind == plan.Self {
 			go d.runner.Post(engine.Observed{Node: r.Node, Seen: plan.Observation{State: plan.Off, Detail: "rehearsed"}})
 		}
-	case r.Kind == engine.Closed:
+	case r.Kind == ledger.Closed:
 		d.site.Load().rehearsals.forget()
-	case r.Kind == engine.Turned && r.Goal == plan.Up:
+	case r.Kind == ledger.Turned && r.Goal == plan.Up:
 		for i := range estate.Len() {
 			n := estate.Node(i)
 			if n.Kind == plan.Self {

@@ -11,6 +11,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/runner"
 	"ebbtide/internal/timeline"
 )
@@ -18,7 +19,7 @@ import (
 // RehearsalLine is one thing that a rehearsed drill would have done, or the end of it.
 type RehearsalLine struct {
 	Text   string         `json:"text,omitempty"`
-	Record *engine.Record `json:"record,omitempty"` // what a journal would have
+	Record *ledger.Record `json:"record,omitempty"` // what a journal would have
 	Fault  *Fault         `json:"fault,omitempty"`  // it can't go on, or would not have begun
 }
 
@@ -75,21 +76,21 @@ func (d *Daemon) rehearse(ctx context.Context, o *DrillOrder, tell func(Rehearsa
 		if err := tell(RehearsalLine{Text: withProbe(told.Phrase(&rec), &rec), Record: &rec}); err != nil {
 			return err
 		}
-		if rec.Kind == engine.Closed {
+		if rec.Kind == ledger.Closed {
 			return nil
 		}
-		if rec.Kind == engine.Mains {
+		if rec.Kind == ledger.Mains {
 			return errors.New("a supply fails: the rehearsal ends here; see: ebbtide status")
 		}
 	}
 }
 
 // withProbe adds to a phrase what the probe said that proved it.
-func withProbe(text string, rec *engine.Record) string {
+func withProbe(text string, rec *ledger.Record) string {
 	switch {
-	case rec.Kind == engine.Proven && rec.Reason != "":
+	case rec.Kind == ledger.Proven && rec.Reason != "":
 		return text + " [" + rec.Reason + "]"
-	case rec.Kind == engine.Intent && text == "" && rec.Verb != nil:
+	case rec.Kind == ledger.Intent && text == "" && rec.Verb != nil:
 		return "would " + rec.Verb.String() + " " + rec.Node
 	}
 	return text

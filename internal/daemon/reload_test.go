@@ -16,7 +16,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/fake"
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 	"ebbtide/internal/runner"
@@ -41,10 +41,10 @@ func TestReload(t *testing.T) {
 	require.NotEqual(t, before, s.Digest)
 	require.Len(t, s.View.Nodes, 4)
 
-	g.outage(engine.Proven, "db", plan.Stop)
+	g.outage(ledger.Proven, "db", plan.Stop)
 	g.write(book)
 	require.ErrorIs(t, d.Reload(t.Context()), runner.ErrOutageOpen)
-	g.until("the cut", func() bool { return g.recorded(engine.Proven, "ups", plan.Cut) })
+	g.until("the cut", func() bool { return g.recorded(ledger.Proven, "ups", plan.Cut) })
 }
 
 // flaky is a selector that can be made not to answer.
@@ -96,7 +96,7 @@ func TestASelectorThatDoesNotAnswer(t *testing.T) {
 	require.NoError(t, d.refreshOnce(t.Context()))
 	require.Contains(t, ids(), "vms/vm3")
 
-	g.outage(engine.Proven, "ups", plan.Cut)
+	g.outage(ledger.Proven, "ups", plan.Cut)
 	require.Equal(t, plan.Off, g.estate.Node("vm3").State())
 	g.stop()
 	mute.Store(true) // the open outage's members come from its record

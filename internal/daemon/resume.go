@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 )
 
 // OpenOutageError says that a real outage is open in the journal, but the daemon is not armed: it could neither go on
@@ -22,19 +22,19 @@ func (e *OpenOutageError) Hint() string {
 
 // openOutage gives the newest outage's records if it is open, else nil. One that was only observed is no reason to act:
 // it is closed when the daemon is armed by now, and a real look decides whether there is an outage.
-func (d *Daemon) openOutage(newest []engine.Record) ([]engine.Record, error) {
-	if len(newest) == 0 || newest[len(newest)-1].Kind == engine.Closed {
+func (d *Daemon) openOutage(newest []ledger.Record) ([]ledger.Record, error) {
+	if len(newest) == 0 || newest[len(newest)-1].Kind == ledger.Closed {
 		return nil, nil
 	}
 	first, last := newest[0], newest[len(newest)-1]
 	switch {
-	case first.Mode == d.mode(), first.Mode == engine.ModeDrill && d.options.Config.Armed:
+	case first.Mode == d.mode(), first.Mode == ledger.ModeDrill && d.options.Config.Armed:
 		return newest, nil
-	case first.Mode == ModeRun, first.Mode == engine.ModeDrill:
+	case first.Mode == ModeRun, first.Mode == ledger.ModeDrill:
 		return nil, &OpenOutageError{Outage: first.Outage}
 	}
-	return nil, d.journal.Append(engine.Record{
-		Seq: last.Seq + 1, At: time.Now(), Outage: first.Outage, Kind: engine.Closed,
+	return nil, d.journal.Append(ledger.Record{
+		Seq: last.Seq + 1, At: time.Now(), Outage: first.Outage, Kind: ledger.Closed,
 		Reason: "it was only observed, and Ebbtide has been armed since",
 	})
 }

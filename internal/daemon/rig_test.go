@@ -16,7 +16,7 @@ import (
 	"ebbtide/internal/adapter/fake"
 	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/config"
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/nut/nutsim"
 	"ebbtide/internal/plan"
 )
@@ -181,7 +181,7 @@ func (g *rig) ready() {
 }
 
 // records are those of the newest outage.
-func (g *rig) records() []engine.Record {
+func (g *rig) records() []ledger.Record {
 	g.t.Helper()
 	list, err := g.client().Outages(g.t.Context())
 	require.NoError(g.t, err)
@@ -193,7 +193,7 @@ func (g *rig) records() []engine.Record {
 	return last.Records
 }
 
-func (g *rig) recorded(kind engine.RecordKind, node string, verb plan.Verb) bool {
+func (g *rig) recorded(kind ledger.Kind, node string, verb plan.Verb) bool {
 	for _, r := range g.records() {
 		if r.Kind == kind && (node == "" || r.Node == node && r.Verb != nil && *r.Verb == verb) {
 			return true
@@ -203,7 +203,7 @@ func (g *rig) recorded(kind engine.RecordKind, node string, verb plan.Verb) bool
 }
 
 // outage fails the mains and waits until all is down and cut, or whatever else is waited for.
-func (g *rig) outage(kind engine.RecordKind, node string, verb plan.Verb) {
+func (g *rig) outage(kind ledger.Kind, node string, verb plan.Verb) {
 	g.t.Helper()
 	g.mains(false)
 	g.until("an outage up to "+string(kind)+" "+node, func() bool { return g.recorded(kind, node, verb) })
@@ -212,7 +212,7 @@ func (g *rig) outage(kind engine.RecordKind, node string, verb plan.Verb) {
 func (g *rig) back() {
 	g.t.Helper()
 	g.mains(true)
-	g.until("the end of the outage", func() bool { return g.recorded(engine.Closed, "", 0) })
+	g.until("the end of the outage", func() bool { return g.recorded(ledger.Closed, "", 0) })
 }
 
 func write(t *testing.T, dir, name, text string) {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/config"
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/nut/nuttest"
 	"ebbtide/internal/plan"
 )
@@ -36,10 +36,10 @@ func TestSTARTTLSWithUpsd(t *testing.T) {
 	g.until("the cut was commanded", func() bool { return len(driver.Commands()) > 0 })
 	require.Equal(t, []string{"INSTCMD", "shutdown.return"}, driver.Commands()[0].Words)
 	driver.Set("ups.status", "OB OFF")
-	g.until("the cut", func() bool { return g.recorded(engine.Proven, "ups", plan.Cut) })
+	g.until("the cut", func() bool { return g.recorded(ledger.Proven, "ups", plan.Cut) })
 	driver.Set("ups.status", "OL")
 	g.estate.Node("nas").Set(plan.On) // starts with its power
-	g.until("the end of the outage", func() bool { return g.recorded(engine.Closed, "", 0) })
+	g.until("the end of the outage", func() bool { return g.recorded(ledger.Closed, "", 0) })
 	require.NotContains(t, g.log.String(), "nobody knows whether the output")
 	g.stop()
 

@@ -7,6 +7,7 @@ import (
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/journal"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/timeline"
 )
 
@@ -38,12 +39,12 @@ type Outages struct {
 // Records is the answer to one outage.
 type Records struct {
 	ID      string          `json:"id"`
-	Records []engine.Record `json:"records"`
+	Records []ledger.Record `json:"records"`
 }
 
 // Command is an operator's command.
 type Command struct {
-	Verb engine.OrderVerb `json:"verb"`
+	Verb ledger.OrderVerb `json:"verb"`
 	Node string           `json:"node,omitempty"` // of confirm and skip
 	By   string           `json:"by,omitempty"`   // who gives it, for the record
 }

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
-	"ebbtide/internal/engine"
 	"ebbtide/internal/journal"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -34,7 +34,7 @@ type Options struct {
 // Outcome is how a demo went.
 type Outcome struct {
 	Result  Result
-	Records []engine.Record // Ebbtide's journal
+	Records []ledger.Record // Ebbtide's journal
 }
 
 // View is told what happens. Its methods are called one at a time, from several goroutines.
@@ -42,7 +42,7 @@ type View interface {
 	// Says tells of something that is no record: the mains, a crash.
 	Says(text string)
 	// Recorded gives the records as they are made durable.
-	Recorded(records []engine.Record)
+	Recorded(records []ledger.Record)
 	// Power tells how the UPS is, several times a second.
 	Power(mains, output bool, charge, left float64)
 }
@@ -124,10 +124,10 @@ type play struct {
 }
 
 // recorded shows records as they come.
-func (p *play) recorded(records []engine.Record) {
+func (p *play) recorded(records []ledger.Record) {
 	p.view.Recorded(records)
 	for i := range records {
-		if records[i].Kind == engine.Snapshot {
+		if records[i].Kind == ledger.Snapshot {
 			p.snapped()
 		}
 	}
@@ -272,7 +272,7 @@ func (p *play) show(ctx context.Context) {
 }
 
 // records reads the journal of the outage.
-func (p *play) records() ([]engine.Record, error) {
+func (p *play) records() ([]ledger.Record, error) {
 	j, err := journal.Open(p.side.journal, journal.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
@@ -304,7 +304,7 @@ func (g *guarded) Says(text string) {
 	g.view.Says(text)
 }
 
-func (g *guarded) Recorded(records []engine.Record) {
+func (g *guarded) Recorded(records []ledger.Record) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.view.Recorded(records)
@@ -319,5 +319,5 @@ func (g *guarded) Power(mains, output bool, charge, left float64) {
 type nobody struct{}
 
 func (nobody) Says(string)                   {}
-func (nobody) Recorded([]engine.Record)      {}
+func (nobody) Recorded([]ledger.Record)      {}
 func (nobody) Power(_, _ bool, _, _ float64) {}

@@ -17,7 +17,7 @@ import (
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/adapter/vsphere"
 	"ebbtide/internal/demo"
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 )
 
 func families() []adapter.Family { return []adapter.Family{vsphere.Family(), ssh.Family()} }
@@ -94,7 +94,7 @@ func TestDemo(t *testing.T) {
 			require.Zero(t, r.DirtyBlocksAtCut)
 			require.Equal(t, nodes, r.WasOn)
 			require.Equal(t, r.WasOn, r.Restored+len(r.NotRestored))
-			require.Equal(t, engine.Closed, p.outcome.Records[len(p.outcome.Records)-1].Kind)
+			require.Equal(t, ledger.Closed, p.outcome.Records[len(p.outcome.Records)-1].Kind)
 			switch {
 			case i == 0:
 				require.Equal(t, [4]int{nodes, nodes, 0, 0}, [4]int{r.ProvenOff, r.Restored, r.Forced, r.Crashes})

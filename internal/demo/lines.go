@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/timeline"
 )
 
@@ -23,7 +23,7 @@ func NewLines(w io.Writer) *Lines { return &Lines{w: w, began: time.Now()} }
 func (l *Lines) Says(text string) { l.line(time.Now(), text) }
 
 // Recorded writes a line for each record that people want to see.
-func (l *Lines) Recorded(records []engine.Record) {
+func (l *Lines) Recorded(records []ledger.Record) {
 	for i := range records {
 		l.told.Add(records[i])
 		if text := l.told.Phrase(&records[i]); text != "" {

@@ -12,6 +12,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/journal"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/nut"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -28,7 +29,7 @@ type side struct {
 	secrets  adapter.Secrets
 	journal  string
 	log      *slog.Logger
-	recorded func([]engine.Record)
+	recorded func([]ledger.Record)
 	notify   func(urgent bool, text string)
 }
 
@@ -100,10 +101,10 @@ func (s *side) start(ctx context.Context, crashAfter uint64) (_ *life, err error
 	l.witness = s.witness
 	l.runner = runner.New(runner.Options{
 		Engine: eng, Journal: l.trip, Log: s.log, Notify: s.notify, Nodes: l.node,
-		Recorded: func(records []engine.Record) {
+		Recorded: func(records []ledger.Record) {
 			s.recorded(records)
 			for i := range records {
-				if records[i].Kind == engine.Closed && !l.trip.crashed() {
+				if records[i].Kind == ledger.Closed && !l.trip.crashed() {
 					close(l.closed)
 				}
 			}
@@ -120,7 +121,7 @@ func (s *side) start(ctx context.Context, crashAfter uint64) (_ *life, err error
 }
 
 // openRecords reads the outage that the journal left open; nil if there is none.
-func openRecords(j *journal.Journal) ([]engine.Record, error) {
+func openRecords(j *journal.Journal) ([]ledger.Record, error) {
 	id, open, err := j.OpenOutage()
 	if err != nil || !open {
 		return nil, err
@@ -128,7 +129,7 @@ func openRecords(j *journal.Journal) ([]engine.Record, error) {
 	return j.Records(id)
 }
 
-func engineFor(s engine.Settings, past []engine.Record) (*engine.Engine, error) {
+func engineFor(s engine.Settings, past []ledger.Record) (*engine.Engine, error) {
 	if past == nil {
 		return engine.New(s), nil
 	}
@@ -136,7 +137,7 @@ func engineFor(s engine.Settings, past []engine.Record) (*engine.Engine, error) 
 }
 
 // inventory is what the selectors cover: as the open outage began, or now.
-func (l *life) inventory(ctx context.Context, rb *runbook.Runbook, past []engine.Record) (map[string][]plan.Member, error) {
+func (l *life) inventory(ctx context.Context, rb *runbook.Runbook, past []ledger.Record) (map[string][]plan.Member, error) {
 	if past != nil {
 		return past[0].Members, nil
 	}
@@ -239,14 +240,14 @@ type tripwire struct {
 	journal *journal.Journal
 	after   uint64
 	crash   context.CancelFunc
-	durable func([]engine.Record) // told what is written
+	durable func([]ledger.Record) // told what is written
 	tripped atomic.Bool
 }
 
 func (t *tripwire) crashed() bool { return t.tripped.Load() }
 
 // Append writes records up to the one after which it crashes.
-func (t *tripwire) Append(records ...engine.Record) error {
+func (t *tripwire) Append(records ...ledger.Record) error {
 	if t.crashed() {
 		return errCrashed
 	}
@@ -261,7 +262,7 @@ func (t *tripwire) Append(records ...engine.Record) error {
 	return t.append(records...)
 }
 
-func (t *tripwire) append(records ...engine.Record) error {
+func (t *tripwire) append(records ...ledger.Record) error {
 	err := t.journal.Append(records...)
 	if err == nil {
 		t.durable(records)

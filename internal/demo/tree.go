@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/timeline"
 )
@@ -31,10 +31,10 @@ func NewTree(w io.Writer, color bool) *Tree { return &Tree{w: w, color: color, b
 func (t *Tree) Says(text string) { t.add(time.Now(), text) }
 
 // Recorded takes records into the tree.
-func (t *Tree) Recorded(records []engine.Record) {
+func (t *Tree) Recorded(records []ledger.Record) {
 	for i := range records {
 		t.told.Add(records[i])
-		if records[i].Kind == engine.Turned {
+		if records[i].Kind == ledger.Turned {
 			t.turned = len(t.told.Steps)
 		}
 		if text := t.told.Phrase(&records[i]); text != "" {
@@ -164,7 +164,7 @@ func (t *Tree) paint(color, text string) string {
 }
 
 // WriteTable writes what became of each node: when it was off and on again, and how long its steps took.
-func WriteTable(w io.Writer, records []engine.Record) error {
+func WriteTable(w io.Writer, records []ledger.Record) error {
 	told := timeline.Fold(records)
 	type ends struct{ down, up *timeline.Step }
 	nodes := map[string]*ends{}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/referee"
@@ -126,7 +126,7 @@ func (w *witness) tell(what func(at time.Time)) {
 }
 
 // recorded takes records that are durable.
-func (w *witness) recorded(records []engine.Record) {
+func (w *witness) recorded(records []ledger.Record) {
 	w.tell(func(at time.Time) {
 		for i := range records {
 			w.judge.Recorded(at, &records[i])
@@ -328,7 +328,7 @@ type Result struct {
 
 // result ends the outage and tells what came of it. records are its journal; powerOffs counts the VMs that were powered off
 // without asking.
-func (w *witness) result(records []engine.Record, powerOffs int) Result {
+func (w *witness) result(records []ledger.Record, powerOffs int) Result {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.phase = over
@@ -366,7 +366,7 @@ func (w *witness) result(records []engine.Record, powerOffs int) Result {
 }
 
 // isForcedVM gives 1 for a forced power-off of a VM that has its reason on record, else 0.
-func (w *witness) isForcedVM(rec *engine.Record) int {
+func (w *witness) isForcedVM(rec *ledger.Record) int {
 	if i, known := w.estate.Index(rec.Node); known && w.estate.Node(i).Kind == plan.VM && rec.Reason != "" {
 		return 1
 	}
@@ -374,8 +374,8 @@ func (w *witness) isForcedVM(rec *engine.Record) int {
 }
 
 // isForced reports whether a record is of a command that did not wait for consent or proof.
-func isForced(rec *engine.Record) bool {
-	return rec.Kind == engine.Intent && (*rec.Verb == plan.Force || *rec.Verb == plan.Cut && rec.Reason != "")
+func isForced(rec *ledger.Record) bool {
+	return rec.Kind == ledger.Intent && (*rec.Verb == plan.Force || *rec.Verb == plan.Cut && rec.Reason != "")
 }
 
 // short is a node's name in its system.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -47,7 +47,7 @@ func TestTheWitnessTells(t *testing.T) {
 		}},
 		{"something forgotten", "20: apps/app01 was on before", func(w *witness, _ func(string, plan.Verb)) {
 			w.changed("app01", false)
-			w.recorded([]engine.Record{{Kind: engine.Closed}})
+			w.recorded([]ledger.Record{{Kind: ledger.Closed}})
 		}},
 		{"a battery that ran empty", "11: the battery ran empty with app01", func(w *witness, _ func(string, plan.Verb)) {
 			w.cut(truth{}, false)
@@ -66,11 +66,11 @@ func TestTheWitnessTells(t *testing.T) {
 		w.know(estate, power.Policy{Restore: power.Condition{Kind: power.Online, For: gateOnline}})
 		w.begin()
 		w.power(truth{output: true, heard: true, charge: 99})
-		w.recorded([]engine.Record{{Kind: engine.Opened}, {Kind: engine.Snapshot, Nodes: []engine.NodeState{
+		w.recorded([]ledger.Record{{Kind: ledger.Opened}, {Kind: ledger.Snapshot, Nodes: []ledger.NodeState{
 			{Node: nasName, State: plan.On}, {Node: "esx01", State: plan.On}, {Node: "apps/app01", State: plan.On},
 		}}})
 		c.happens(w, func(id string, verb plan.Verb) {
-			w.recorded([]engine.Record{{Kind: engine.Intent, Step: engine.Step{Node: id, Verb: &verb, Op: 1}}})
+			w.recorded([]ledger.Record{{Kind: ledger.Intent, Step: ledger.Step{Node: id, Verb: &verb, Op: 1}}})
 			require.NoError(t, w.watch(id, obedient{}).Do(t.Context(), verb))
 		})
 		found := w.result(nil, 0).Violations

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -15,10 +16,10 @@ type belief struct {
 	newest
 	seen      plan.Observation // the newest answer that said something; State is Unknown before there is one
 	seenAt    time.Time        // when that was asked
-	look      Op               // its number: a look with a lower number than a command was made before it
+	look      ledger.Op        // its number: a look with a lower number than a command was made before it
 	looks     int              // how many looks in a row have said the same
 	proof     proof            // what its being off rests on
-	epoch     Op               // the highest number of an operation from before this epoch
+	epoch     ledger.Op        // the highest number of an operation from before this epoch
 	silent    time.Time        // since when it has not answered; zero: it answers, or nobody asked
 	onAt      time.Time        // when it was last seen on, in this epoch or before it; zero: it was told to go off, or seen to, since
 	departure departure
@@ -86,12 +87,12 @@ func (p proof) String() string {
 }
 
 // renew begins a new epoch of a node. What was sent to it before may still be on its way.
-func (b *belief) renew(before Op) {
+func (b *belief) renew(before ledger.Op) {
 	*b = belief{epoch: before, onAt: b.onAt, hesitation: hesitation{doubt: plan.Unknown}, motion: motion{falling: b.falling}}
 }
 
 // commanded forgets what was seen of a node's power before a command that changes it: a look from before proves nothing of it.
-func (b *belief) commanded(verb plan.Verb, op Op, now time.Time) {
+func (b *belief) commanded(verb plan.Verb, op ledger.Op, now time.Time) {
 	switch verb {
 	case plan.Start:
 		boots := b.boots
@@ -120,7 +121,7 @@ func (e *Engine) isOn(i int) bool {
 	case plan.Self:
 		return true // it is us
 	case plan.Person:
-		return e.ledger.outage != nil && e.entry(i).shown == shownOn
+		return e.ledger.Outage != nil && e.entry(i).Shown == ledger.ShownOn
 	case plan.Passive:
 		return !decl.Healthy || b.seen.Healthy == plan.Yes
 	default:
@@ -182,7 +183,7 @@ func (e *Engine) isClean(i int) bool {
 // a late Unprotect lets it.
 func (e *Engine) staysClean(i int) bool {
 	n, b := e.entry(i), &e.nodes[i].belief
-	return n.stays.Has(plan.Flush) && !n.late && b.seen.Clean != plan.No && e.looked(i) && (b.answer == plan.Unreachable || b.answer == plan.Unknown)
+	return n.StaysClean && !n.Late && b.seen.Clean != plan.No && e.looked(i) && (b.answer == plan.Unreachable || b.answer == plan.Unknown)
 }
 
 // showsUp reports whether the newest look at a node showed that it is on or starts.
@@ -228,7 +229,7 @@ func (e *Engine) looked(i int) bool {
 }
 
 // holds reports whether a look since the last command shows what a verb is to bring about.
-func (e *Engine) holds(i int, verb plan.Verb, since Op) bool {
+func (e *Engine) holds(i int, verb plan.Verb, since ledger.Op) bool {
 	b := &e.nodes[i].belief
 	if b.look <= since {
 		return false
@@ -254,11 +255,11 @@ func (e *Engine) holds(i int, verb plan.Verb, since Op) bool {
 // setAsBefore reports whether what Protect may have changed is set as the snapshot says, as far as both are known: a thing
 // that was given back by half is not protected any more, and not back.
 func (e *Engine) setAsBefore(i int) bool {
-	if e.ledger.outage == nil {
+	if e.ledger.Outage == nil {
 		return true
 	}
-	was, now := e.entry(i).snap.set, e.nodes[i].belief.seen.Settings
-	return e.entry(i).settings == asSet || was == "" || now == "" || now == was
+	was, now := e.entry(i).Snap.Set, e.nodes[i].belief.seen.Settings
+	return e.entry(i).Protection == ledger.AsSet || was == "" || now == "" || now == was
 }
 
 // probed reports whether a node has anything to ask after: a step of its own or health checks.
@@ -267,7 +268,7 @@ func probed(n *plan.Node) bool {
 }
 
 // believe takes what a look said. Question is its number, asked the time at which it was asked.
-func (e *Engine) believe(i int, seen plan.Observation, question Op, asked time.Time) {
+func (e *Engine) believe(i int, seen plan.Observation, question ledger.Op, asked time.Time) {
 	decl, b := e.estate.Node(i), &e.nodes[i].belief
 	if seen.State == plan.Off && seen.ByBMC {
 		seen.State = e.believeBMC(i)
@@ -320,7 +321,7 @@ func (e *Engine) believeBMC(i int) plan.State {
 }
 
 // take takes an answer that says something, and reports whether it is the same as before. What it does not speak of is as it was.
-func (b *belief) take(seen plan.Observation, question Op, asked time.Time) (same bool) {
+func (b *belief) take(seen plan.Observation, question ledger.Op, asked time.Time) (same bool) {
 	if seen.State != plan.Gone {
 		seen.Protected, seen.Clean = cmp.Or(seen.Protected, b.seen.Protected), cmp.Or(seen.Clean, b.seen.Clean)
 		seen.Settings = cmp.Or(seen.Settings, b.seen.Settings)
@@ -385,7 +386,7 @@ func (e *Engine) followMotion(i int, news bool) {
 
 // believeSilence counts how long a node has not answered. That proves it off where the runbook says so, after a stop that it
 // accepted in this epoch, and never while it may be on its way up.
-func (e *Engine) believeSilence(i int, question Op, asked time.Time) {
+func (e *Engine) believeSilence(i int, question ledger.Op, asked time.Time) {
 	decl, b := e.estate.Node(i), &e.nodes[i].belief
 	if decl.Kind == plan.VM && (e.mayHaveCome(i) || e.mayHaveCycled(i) && !e.hostIsOff(i)) { // its host may have come up since, and it with that
 		b.proof, b.looks, b.seen.State = noProof, 0, plan.Unknown
@@ -412,11 +413,11 @@ func (e *Engine) believeSilence(i int, question Op, asked time.Time) {
 // wentWithItsHost reports whether the host that a node runs on is proven off, and the node was off before that, on record: it was proven
 // so, or was so in the snapshot. After a crash of ours nothing else tells that, where all is asked through the host.
 func (e *Engine) wentWithItsHost(i int) bool {
-	if e.ledger.outage == nil {
+	if e.ledger.Outage == nil {
 		return false
 	}
 	n := e.entry(i)
-	return e.hostIsOff(i) && (n.shown == shownOff || n.shown == asFound && n.snap.was == thenOff)
+	return e.hostIsOff(i) && (n.Shown == ledger.ShownOff || n.Shown == ledger.AsFound && n.Snap.Was == ledger.ThenOff)
 }
 
 // hostOf gives the host that a node runs on, -1 if it runs on none: that of a VM, or one that something without feeds of its own needs.
@@ -439,7 +440,7 @@ func (e *Engine) hostOf(i int) int {
 // it is not told to stop a second time, unless time is short.
 func (e *Engine) silenceWillTell(i int) bool {
 	b, decl := &e.nodes[i].belief, e.estate.Node(i)
-	off := e.entry(i).shown == shownOff && e.acceptedStop(i) && !e.resumedAt.IsZero()
+	off := e.entry(i).Shown == ledger.ShownOff && e.acceptedStop(i) && !e.resumedAt.IsZero()
 	return off && e.press[i] == noPressure && !b.silent.IsZero() && b.proof == noProof && b.askedAt.Sub(b.silent) < decl.OffAfter+failedLook
 }
 
@@ -451,7 +452,7 @@ func (e *Engine) silenceIsNothing(i int) bool {
 
 // acceptedStop reports whether a node accepted a stop, and nothing since can have started it again.
 func (e *Engine) acceptedStop(i int) bool {
-	return e.ledger.outage != nil && e.entry(i).last.taken
+	return e.ledger.Outage != nil && e.entry(i).Last.Taken
 }
 
 // renew begins a new epoch of a node, whose power may have come back, and asks after it.

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"slices"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
 // Replay takes a record as resume does: it changes the ledger and nothing else.
-func (e *Engine) Replay(r Record) error { return e.ledger.apply(&r) }
+func (e *Engine) Replay(r ledger.Record) error { return e.ledger.Apply(&r) }
 
 // Check holds what the engine keeps against what follows, and says what differs: its ledger against that of a twin that was
 // given its records alone (nil: none was), how the steps stand against a judgement from scratch, and that whatever is not where
@@ -16,11 +17,11 @@ func (e *Engine) Replay(r Record) error { return e.ledger.apply(&r) }
 // as much as a thousand events.
 func (e *Engine) Check(twin *Engine) error {
 	if twin != nil {
-		if field := e.ledger.differs(&twin.ledger); field != "" {
+		if field := e.ledger.Differs(&twin.ledger); field != "" {
 			return fmt.Errorf("the ledger is not what its records say: %s", field)
 		}
 	}
-	if e.ledger.outage == nil {
+	if e.ledger.Outage == nil {
 		return nil
 	}
 	if err := e.checkStands(); err != nil {
@@ -57,7 +58,7 @@ func (e *Engine) checkStands() error {
 func (e *Engine) checkProofs() error {
 	for at, effect := range e.out {
 		done, is := effect.(Append)
-		if !is || done.Record.Kind != Proven {
+		if !is || done.Record.Kind != ledger.Proven {
 			continue
 		}
 		r := &done.Record
@@ -68,7 +69,7 @@ func (e *Engine) checkProofs() error {
 		}
 		later := slices.ContainsFunc(e.out[at+1:], func(f Effect) bool {
 			then, is := f.(Append)
-			return is && (then.Record.Node == r.Node || then.Record.Kind == Mains)
+			return is && (then.Record.Node == r.Node || then.Record.Kind == ledger.Mains)
 		})
 		id := e.course.find(i, *r.Verb, goal)
 		if id < 0 || later || e.course.stands[id] == proven || *r.Verb == plan.Flush && e.isDone(id) || goal == plan.Up && (e.goesDown(i) || e.goesWithItsHost(i)) {

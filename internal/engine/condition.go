@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/power"
 )
 
@@ -89,20 +90,20 @@ var failedCondition = [readings]condition{
 
 // conditionOf gives the condition of a supply: from how it stands on record, from its newest reading, from whether its
 // output was seen to be off, and from how its recharge gate is.
-func conditionOf(st *standing, says reading, off bool, gate gate) condition {
-	switch st.cycle {
-	case cutProven, wentDark, gaveOut:
+func conditionOf(st *ledger.Standing, says reading, off bool, gate gate) condition {
+	switch st.Cycle {
+	case ledger.CutProven, ledger.WentDark, ledger.GaveOut:
 		if off {
 			return dark
 		}
 		return cutArmed
-	case cutSent:
+	case ledger.CutSent:
 		return cutArmed
-	case committed:
+	case ledger.Committed:
 		return toBeCut
-	case uncut:
+	case ledger.Uncut:
 	}
-	if st.out() {
+	if st.IsOut() {
 		return failedCondition[says]
 	}
 	switch {

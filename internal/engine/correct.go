@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -32,7 +33,7 @@ var corrections = [...]correction{
 // correct puts on record what a look shows to be otherwise than the records show it, where no step is under way.
 func (e *Engine) correct(i int) {
 	decl, entry := e.estate.Node(i), e.entry(i)
-	if e.nodes[i].work != nil || !e.nodes[i].belief.asked || decl.Kind == plan.Supply || !probed(decl) || !e.ledger.outage.scope[i] || !entry.snap.taken() {
+	if e.nodes[i].work != nil || !e.nodes[i].belief.asked || decl.Kind == plan.Supply || !probed(decl) || !e.ledger.Outage.Scope[i] || !entry.Snap.Taken() {
 		return
 	}
 	for k := range corrections {
@@ -43,33 +44,33 @@ func (e *Engine) correct(i int) {
 	}
 }
 
-func stopSettled(e *Engine, i int) bool { return e.entry(i).givenUp.Has(plan.Stop) && e.isOff(i) }
+func stopSettled(e *Engine, i int) bool { return e.entry(i).GivenUp.Has(plan.Stop) && e.isOff(i) }
 
 func stopAnswers(e *Engine, i int) bool {
 	n := e.entry(i)
-	return n.givenUp.Has(plan.Stop) && n.untried.Has(plan.Stop) && e.isUp(i) && e.isDark(i) && n.falls+1 < max(e.estate.Node(i).Attempts, 2)
+	return n.GivenUp.Has(plan.Stop) && n.Untried.Has(plan.Stop) && e.isUp(i) && e.isDark(i) && n.Falls+1 < max(e.estate.Node(i).Attempts, 2)
 }
 
 func stopIsVoid(e *Engine, i int) bool {
 	n := e.entry(i)
-	return n.givenUp.Has(plan.Stop) && n.last.taken && e.isUp(i)
+	return n.GivenUp.Has(plan.Stop) && n.Last.Taken && e.isUp(i)
 }
 
-func startSettled(e *Engine, i int) bool { return e.entry(i).givenUp.Has(plan.Start) && e.isOn(i) }
+func startSettled(e *Engine, i int) bool { return e.entry(i).GivenUp.Has(plan.Start) && e.isOn(i) }
 
 func flushSettled(e *Engine, i int) bool {
-	return e.entry(i).givenUp.Has(plan.Flush) && e.goesDown(i) && e.holds(i, plan.Flush, 0)
+	return e.entry(i).GivenUp.Has(plan.Flush) && e.goesDown(i) && e.holds(i, plan.Flush, 0)
 }
 
 func cameBack(e *Engine, i int) bool {
 	n := e.entry(i)
-	return (n.shown == shownOff || n.shown == told) && e.isOn(i) && n.snap.on() && !e.goesDown(i)
+	return (n.Shown == ledger.ShownOff || n.Shown == ledger.WasTold) && e.isOn(i) && n.Snap.On() && !e.goesDown(i)
 }
 
 // isUpAgain reports whether what was shown to be off was up when it last answered.
 func (e *Engine) isUpAgain(i int) bool {
 	state := e.nodes[i].belief.seen.State
-	return e.entry(i).shown == shownOff && (state == plan.On || state == plan.Starting)
+	return e.entry(i).Shown == ledger.ShownOff && (state == plan.On || state == plan.Starting)
 }
 
 func upBehindACut(e *Engine, i int) bool {
@@ -87,29 +88,29 @@ func upAgain(e *Engine, i int) bool {
 }
 
 func fellOff(e *Engine, i int) bool {
-	return e.entry(i).shown == shownOn && e.isOff(i) && !e.goesDown(i)
+	return e.entry(i).Shown == ledger.ShownOn && e.isOff(i) && !e.goesDown(i)
 }
 
 // unprotected reports whether a cache or a cluster that was protected on the way down is not any more: a late Unprotect has
 // taken that off, or a person.
 func unprotected(e *Engine, i int) bool {
 	n, b := e.entry(i), &e.nodes[i].belief
-	return n.settings == protected && e.goesDown(i) && b.look > n.last.op && b.seen.State == plan.On && b.seen.Protected == plan.No
+	return n.Protection == ledger.Protected && e.goesDown(i) && b.look > n.Last.Op && b.seen.State == plan.On && b.seen.Protected == plan.No
 }
 
 func notAsItWas(e *Engine, i int) bool {
 	n, b := e.entry(i), &e.nodes[i].belief
-	return n.settings == putBack && b.answer == plan.On && b.look > n.last.op && !e.goesDown(i) && !e.holds(i, plan.Unprotect, n.last.op)
+	return n.Protection == ledger.PutBack && b.answer == plan.On && b.look > n.Last.Op && !e.goesDown(i) && !e.holds(i, plan.Unprotect, n.Last.Op)
 }
 
 // proves makes what puts a step on record that settled after it had been given up.
 func proves(verb plan.Verb) func(*Engine, int) {
 	return func(e *Engine, i int) {
-		cause := Cause("")
+		cause := ledger.Cause("")
 		if verb == plan.Stop {
 			cause = e.proofOf(i)
 		}
-		e.writeDown(i, Proven, verb, "settled after it had been given up", cause)
+		e.writeDown(i, ledger.Proven, verb, "settled after it had been given up", cause)
 	}
 }
 
@@ -119,13 +120,13 @@ func falls(verb plan.Verb) func(*Engine, int) {
 }
 
 // writeDown puts on record what a look has shown of a node.
-func (e *Engine) writeDown(i int, kind RecordKind, verb plan.Verb, reason string, cause Cause) {
+func (e *Engine) writeDown(i int, kind ledger.Kind, verb plan.Verb, reason string, cause ledger.Cause) {
 	state := e.nodes[i].belief.seen.State
-	e.record(Record{Kind: kind, Step: Step{Node: e.id(i), Verb: &verb, State: &state}, Reason: reason, Cause: cause})
+	e.record(ledger.Record{Kind: kind, Step: ledger.Step{Node: e.id(i), Verb: &verb, State: &state}, Reason: reason, Cause: cause})
 }
 
 func (e *Engine) stopAfterAll(i int) {
-	e.writeDown(i, Reopened, plan.Stop, "could not be reached when it was given up, and answers", "")
+	e.writeDown(i, ledger.Reopened, plan.Stop, "could not be reached when it was given up, and answers", "")
 	e.notify(true, e.id(i)+" was given up and answers: it is stopped after all")
 }
 
@@ -135,7 +136,7 @@ func (e *Engine) backByItself(i int) {
 		e.probe(i)
 		return
 	}
-	e.writeDown(i, Proven, plan.Start, "it came back by itself", Already)
+	e.writeDown(i, ledger.Proven, plan.Start, "it came back by itself", ledger.Already)
 }
 
 func (e *Engine) askItsFeeds(i int) {
@@ -145,21 +146,21 @@ func (e *Engine) askItsFeeds(i int) {
 }
 
 func (e *Engine) stopOnceMore(i int) {
-	e.writeDown(i, Reopened, plan.Stop, "was proven off and is not off any more", "")
+	e.writeDown(i, ledger.Reopened, plan.Stop, "was proven off and is not off any more", "")
 	e.notify(true, e.id(i)+" was off and is "+e.nodes[i].belief.seen.State.String()+" again: it is stopped once more")
 }
 
 // cycledUnseen lists, of a node that was off, that only the return of its power starts, and that is up, the supplies that were to be
 // cut, were not heard for a while, and have been off and on again then.
 func (e *Engine) cycledUnseen(i int) []int {
-	if !e.estate.Node(i).ByPower || e.entry(i).shown != shownOff || e.entry(i).early || !e.showsUp(i) {
+	if !e.estate.Node(i).ByPower || e.entry(i).Shown != ledger.ShownOff || e.entry(i).Early || !e.showsUp(i) {
 		return nil
 	}
 	var cycled []int
 	for _, f := range e.estate.Feeds(i) {
-		k := e.ledger.supply[f]
+		k := e.ledger.SupplyOf[f]
 		st := e.standing(k)
-		unseen := st.unseen && (st.cycle == committed || st.cycle == cutSent) && e.nodes[f].work == nil
+		unseen := st.Unseen && (st.Cycle == ledger.Committed || st.Cycle == ledger.CutSent) && e.nodes[f].work == nil
 		settled := e.mayHaveBeenCut(f) && e.nodes[f].belief.seen.State == plan.On && slices.Contains(e.cycledBy(f), i)
 		if e.isHeardOnLine(k) && (unseen || settled) {
 			cycled = append(cycled, k)
@@ -192,11 +193,11 @@ func (e *Engine) fell(i int, verb plan.Verb) {
 		why, what = "was put back and is not as it was any more", "put back"
 	default:
 	}
-	if entry.falls+1 < max(decl.Attempts, 2) && state != plan.Gone {
-		e.record(Record{Kind: Reopened, Step: Step{Node: decl.ID, Verb: &verb, State: &state}, Reason: why})
+	if entry.Falls+1 < max(decl.Attempts, 2) && state != plan.Gone {
+		e.record(ledger.Record{Kind: ledger.Reopened, Step: ledger.Step{Node: decl.ID, Verb: &verb, State: &state}, Reason: why})
 		e.notify(true, decl.ID+" "+why+": it is "+what+" once more")
 		return
 	}
-	e.record(Record{Kind: Failed, Step: Step{Node: decl.ID, Verb: &verb, State: &state}, Reason: why})
+	e.record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: decl.ID, Verb: &verb, State: &state}, Reason: why})
 	e.notify(true, "could not keep "+decl.ID+" "+what)
 }

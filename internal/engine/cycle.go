@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -19,7 +20,7 @@ func (e *Engine) commit(i int, verb plan.Verb) {
 	if len(ids) == 0 {
 		return
 	}
-	e.record(Record{Kind: NoReturn, Power: Power{Supplies: ids}, Step: Step{Node: decl.ID, Verb: &verb}})
+	e.record(ledger.Record{Kind: ledger.NoReturn, Power: ledger.Power{Supplies: ids}, Step: ledger.Step{Node: decl.ID, Verb: &verb}})
 	for k := range e.supplies { // their loads have to be off before they can be cut
 		if slices.Contains(ids, e.id(e.supplies[k].node)) {
 			e.triggerEvery(k, decl.ID+" is stopped, and only a power cycle of what feeds it starts it again")
@@ -38,7 +39,7 @@ func (e *Engine) toCommit(i int) []string {
 	for k := range e.supplies {
 		s, st := &e.supplies[k], e.standing(k)
 		concerned := s.node == i || slices.Contains(feeds, s.node) || len(feeds) == 0 && e.estate.Node(i).Kind != plan.Supply
-		if concerned && st.out() && st.cycle == uncut {
+		if concerned && st.IsOut() && st.Cycle == ledger.Uncut {
 			ids = append(ids, e.id(s.node))
 		}
 	}
@@ -49,7 +50,7 @@ func (e *Engine) toCommit(i int) []string {
 // there, and what the return of its power starts may still be on its way up. It is given twice the time that this is expected
 // to take, since a second cut would hit it. One that is seen to be up again proves the cut.
 func (e *Engine) mayBeMade(i int) bool {
-	s, w := &e.supplies[e.ledger.supply[i]], e.nodes[i].work
+	s, w := &e.supplies[e.ledger.SupplyOf[i]], e.nodes[i].work
 	if !w.resumed || e.press[i] >= cutNow || s.state.Mains != power.MainsOnline {
 		return false
 	}
@@ -66,7 +67,7 @@ func (e *Engine) mayBeMade(i int) bool {
 // mayHaveBeenCut reports whether a supply was told to cut its output before a crash, nobody knows whether it did, and it is on line, or has not
 // been heard since.
 func (e *Engine) mayHaveBeenCut(supply int) bool {
-	w, k := e.nodes[supply].work, e.ledger.supply[supply]
+	w, k := e.nodes[supply].work, e.ledger.SupplyOf[supply]
 	return w != nil && w.verb == plan.Cut && w.resumed && (e.isHeardOnLine(k) || e.supplies[k].isUnheard())
 }
 
@@ -78,7 +79,7 @@ func (e *Engine) isHeardOnLine(k int) bool {
 // settleCut finds that a cut from before a crash was made while nobody looked: the mains are there, the output is on, and
 // something that only its return starts, and that was off, is on.
 func (e *Engine) settleCut(i int) {
-	s := &e.supplies[e.ledger.supply[i]]
+	s := &e.supplies[e.ledger.SupplyOf[i]]
 	if e.nodes[i].belief.seen.State != plan.On || s.state.Mains != power.MainsOnline {
 		return
 	}
@@ -86,17 +87,17 @@ func (e *Engine) settleCut(i int) {
 		return
 	}
 	e.prove(i, "", "what only the return of its power starts is on again: it was cut and has come back")
-	e.cycled(e.ledger.supply[i], "it was cut and has come back while nobody looked")
+	e.cycled(e.ledger.SupplyOf[i], "it was cut and has come back while nobody looked")
 }
 
 // cycledBy lists what a supply feeds, was on and was shown to be off, and is started by nothing but the return of its power, which it
 // loses with this supply: no other carries it.
 func (e *Engine) cycledBy(supply int) []int {
-	carries := func(f int) bool { return f != supply && e.carries(e.ledger.supply[f]) }
+	carries := func(f int) bool { return f != supply && e.carries(e.ledger.SupplyOf[f]) }
 	var list []int
 	for _, u := range e.estate.Users(supply) {
 		feeds, n := e.estate.Feeds(u), e.entry(u)
-		stopped := e.estate.Node(u).ByPower && n.snap.on() && n.shown == shownOff
+		stopped := e.estate.Node(u).ByPower && n.Snap.On() && n.Shown == ledger.ShownOff
 		if stopped && slices.Contains(feeds, supply) && !slices.ContainsFunc(feeds, carries) {
 			list = append(list, u)
 		}
@@ -127,7 +128,7 @@ func (e *Engine) mayBeDeaf(own int) bool {
 // and be why Ebbtide runs again.
 func (e *Engine) wouldReturn(self int) bool {
 	stays := func(f int) bool {
-		k := e.ledger.supply[f]
+		k := e.ledger.SupplyOf[f]
 		if k < 0 {
 			return true
 		}

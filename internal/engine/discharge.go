@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -18,8 +19,8 @@ type test struct {
 	floor   float64
 	scope   []bool // what an outage of the supply would take down: its shutdown must stay possible
 	phase   testPhase
-	serial  int // of the estimate that is waited for
-	op      Op  // of the command under way
+	serial  int       // of the estimate that is waited for
+	op      ledger.Op // of the command under way
 	since   time.Time
 	toldAt  time.Time // when it was first told to end; zero: it was not
 	retry   retry
@@ -68,7 +69,7 @@ const discharges = power.OB | power.CAL | power.DISCHRG
 
 // testing reports whether the open run is the drill of a battery, and no supply has failed in it.
 func (e *Engine) testing() bool {
-	return e.ledger.outage != nil && e.ledger.outage.drill.phase == drillBattery && e.test != nil
+	return e.ledger.Outage != nil && e.ledger.Outage.Drill.Phase == ledger.DrillBattery && e.test != nil
 }
 
 func (e *Engine) newTest(node int) *test {
@@ -78,21 +79,21 @@ func (e *Engine) newTest(node int) *test {
 // concerns reports whether a node counts for the estimate of how long the rest of the plan takes.
 func (e *Engine) concerns(i int) bool {
 	switch {
-	case e.ledger.outage == nil:
+	case e.ledger.Outage == nil:
 		return true
 	case e.testing():
 		return e.test.scope[i]
 	}
-	return e.ledger.outage.scope[i]
+	return e.ledger.Outage.Scope[i]
 }
 
 // refusesDischarge tells why a battery is not drilled now; "" if it would be.
 func (e *Engine) refusesDischarge(d Drill) string {
 	at, known := e.estate.Index(d.Supply)
-	if !known || e.ledger.supply[at] < 0 {
+	if !known || e.ledger.SupplyOf[at] < 0 {
 		return fmt.Sprintf("no supply is called %q; see `ebbtide status` for what there is", d.Supply)
 	}
-	st := &e.supplies[e.ledger.supply[at]].state
+	st := &e.supplies[e.ledger.SupplyOf[at]].state
 	need := e.estate.Plan(plan.Down, func(i int) bool { return e.newTest(at).scope[i] && !e.isDown(i) }).Schedule().Total + e.settings.Policy.Reserve
 	switch {
 	case d.Floor < leastFloor || d.Floor > mostFloor:
@@ -118,7 +119,7 @@ func span(s float64) string { return plan.Span(time.Duration(s) * time.Second) }
 // openTest opens the drill of a battery. It begins when it is known how long a shutdown takes.
 func (e *Engine) openTest(d Drill) {
 	at, _ := e.estate.Index(d.Supply)
-	if !e.open(Record{Opening: Opening{Mode: ModeDrill, Scope: []string{d.Supply}}, Word: Word{By: d.By}, Reason: fmt.Sprintf("ordered by %s: the battery, down to %.0f %%", d.By, d.Floor)}) {
+	if !e.open(ledger.Record{Opening: ledger.Opening{Mode: ledger.ModeDrill, Scope: []string{d.Supply}}, Word: ledger.Word{By: d.By}, Reason: fmt.Sprintf("ordered by %s: the battery, down to %.0f %%", d.By, d.Floor)}) {
 		return
 	}
 	e.test = e.newTest(at)
@@ -138,7 +139,7 @@ func (e *Engine) beginTest() {
 		return
 	}
 	b := e.test
-	st := &e.supplies[e.ledger.supply[b.node]].state
+	st := &e.supplies[e.ledger.SupplyOf[b.node]].state
 	atFloor := st.Left.Value * b.floor / max(st.Charge.Value, 1)
 	if need := e.shutdownNeeds(); atFloor < need.Seconds() {
 		e.closeOutage(fmt.Sprintf("nothing was done: at %.0f %% %s would last about %s, and a shutdown with the reserve may need %s; give a higher --floor",
@@ -158,7 +159,7 @@ func (e *Engine) tellTest(verb plan.Verb, reason string) {
 	b := e.test
 	b.retry.pause = min(max(2*b.retry.pause, endAgainAfter), endAgainSlow)
 	b.op, b.retry.at = e.newOp(b.node), e.now.Add(b.retry.pause)
-	if e.record(Record{Kind: Intent, Step: Step{Op: b.op, Node: e.id(b.node), Verb: &verb}, Reason: reason}) {
+	if e.record(ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Op: b.op, Node: e.id(b.node), Verb: &verb}, Reason: reason}) {
 		e.out = append(e.out, Do{Op: b.op, Node: e.id(b.node), Verb: verb, Within: acceptWithin})
 	}
 }
@@ -174,17 +175,17 @@ func (e *Engine) testCommanded(ev Finished) bool {
 	if b.phase == beginning {
 		verb = plan.Discharge
 	}
-	if ev.Outcome == Done {
+	if ev.Outcome == ledger.Done {
 		return true
 	}
-	e.record(Record{Kind: Accepted, Step: Step{Op: ev.Op, Node: e.id(b.node), Verb: &verb, Outcome: ev.Outcome}, Reason: ev.Detail})
+	e.record(ledger.Record{Kind: ledger.Accepted, Step: ledger.Step{Op: ev.Op, Node: e.id(b.node), Verb: &verb, Outcome: ev.Outcome}, Reason: ev.Detail})
 	switch {
 	case b.phase != beginning: // its readings say whether it ended
-	case ev.Outcome == TimedOut:
+	case ev.Outcome == ledger.TimedOut:
 		e.endTest("nobody knows whether it took the command")
 	default:
-		e.record(Record{Kind: Failed, Step: Step{Node: e.id(b.node), Verb: &verb}, Reason: ev.Detail})
-		e.closeOutage("nothing was done: "+ev.Detail, NodeState{Node: e.id(b.node), State: e.nodes[b.node].belief.seen.State})
+		e.record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.id(b.node), Verb: &verb}, Reason: ev.Detail})
+		e.closeOutage("nothing was done: "+ev.Detail, ledger.NodeState{Node: e.id(b.node), State: e.nodes[b.node].belief.seen.State})
 	}
 	return true
 }
@@ -193,7 +194,7 @@ func (e *Engine) testCommanded(ev Finished) bool {
 // its input voltage says that the mains are really gone, or when it goes on long after it was told to end,
 // nor where it is on record as failing.
 func (e *Engine) maskTest(s *supply, r power.Reading) power.Reading {
-	if e.test == nil || e.test.node != s.node || e.test.phase == estimating || e.standing(e.ledger.supply[s.node]).out() {
+	if e.test == nil || e.test.node != s.node || e.test.phase == estimating || e.standing(e.ledger.SupplyOf[s.node]).IsOut() {
 		return r
 	}
 	b := e.test
@@ -248,7 +249,7 @@ func (e *Engine) followTest(s *supply, r power.Reading) {
 		switch {
 		case discharges:
 			verb := plan.Discharge
-			e.record(Record{Kind: Proven, Step: Step{Node: e.id(b.node), Verb: &verb}, Reason: r.Status.String()})
+			e.record(ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.id(b.node), Verb: &verb}, Reason: r.Status.String()})
 			b.phase, b.since = running, e.now
 		case e.now.Sub(b.since) > beginWithin:
 			e.endTest("it took the command and does not discharge")
@@ -310,10 +311,10 @@ func (e *Engine) followEnding(fresh, discharges bool) {
 	verb := plan.EndDischarge
 	switch {
 	case fresh && !discharges:
-		e.record(Record{Kind: Proven, Step: Step{Node: e.id(b.node), Verb: &verb}, Reason: b.last.Status.String()})
+		e.record(ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.id(b.node), Verb: &verb}, Reason: b.last.Status.String()})
 		e.endedTest()
 	case !e.testing() && e.now.Sub(b.toldAt) > giveUpEnding:
-		e.record(Record{Kind: Failed, Step: Step{Node: e.id(b.node), Verb: &verb}, Reason: "it is still on battery, in an outage"})
+		e.record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.id(b.node), Verb: &verb}, Reason: "it is still on battery, in an outage"})
 		e.test = nil
 	case b.op == 0 && !e.now.Before(b.retry.at):
 		if e.testing() {
@@ -332,7 +333,7 @@ func (e *Engine) endedTest() {
 	}
 	reason := "the battery was discharged: " + b.why
 	if d := b.account.gave; b.account.made && !b.resumed {
-		e.record(Record{Kind: Spent, Power: Power{Supplies: []string{e.id(b.node)}, Discharge: &d}})
+		e.record(ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{e.id(b.node)}, Discharge: &d}})
 		reason = fmt.Sprintf("the battery went from %.0f %% to %.0f %% in %s: %s", d.From, d.To, plan.Span(d.Took), b.why)
 	}
 	e.closeOutage(reason)
@@ -340,31 +341,31 @@ func (e *Engine) endedTest() {
 
 // resumeTest ends a test that a crash left running: that comes before anything else.
 func (e *Engine) resumeTest() {
-	d := &e.ledger.outage.drill
-	if d.battery == notBegun && d.phase != drillBattery {
+	d := &e.ledger.Outage.Drill
+	if d.Battery == ledger.NotBegun && d.Phase != ledger.DrillBattery {
 		return
 	}
-	if d.battery == testEnded {
-		if d.phase == drillBattery {
+	if d.Battery == ledger.TestEnded {
+		if d.Phase == ledger.DrillBattery {
 			e.closeOutage("the battery was discharged, and Ebbtide was away when that ended")
 		}
 		return
 	}
-	e.test = e.newTest(d.supply)
+	e.test = e.newTest(d.Supply)
 	e.test.resumed = true
-	was := d.battery
+	was := d.Battery
 	switch {
-	case was == testTold:
+	case was == ledger.TestTold:
 		e.test.phase = beginning
-	case was >= testRuns:
+	case was >= ledger.TestRuns:
 		e.test.phase = running
 	}
 	e.endTest("Ebbtide was away")
 	switch { // in an outage it has had its time, or most of it if it may not have been told
 	case e.testing():
-	case was == endTold:
+	case was == ledger.EndTold:
 		e.test.toldAt = e.test.toldAt.Add(excusedAgain - excusedFor)
-	case was == endToldAgain:
+	case was == ledger.EndToldAgain:
 		e.test.toldAt = e.test.toldAt.Add(-excusedFor)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -27,9 +28,9 @@ func (e *Engine) beginDrill(d Drill) {
 	in, _ := e.takes(d)
 	ids := e.ids(func(i int) bool { return in[i] })
 	e.drillEnds = ""
-	if !e.open(Record{
-		Opening: Opening{Mode: ModeDrill, Scope: ids, Digest: e.estate.Plan(plan.Down, func(i int) bool { return in[i] }).Digest()},
-		Word:    Word{By: d.By}, Reason: "ordered by " + d.By,
+	if !e.open(ledger.Record{
+		Opening: ledger.Opening{Mode: ledger.ModeDrill, Scope: ids, Digest: e.estate.Plan(plan.Down, func(i int) bool { return in[i] }).Digest()},
+		Word:    ledger.Word{By: d.By}, Reason: "ordered by " + d.By,
 	}) {
 		return
 	}
@@ -57,14 +58,14 @@ func (e *Engine) leaveDrill() { e.endTest("a supply fails") }
 
 // outsiders lists what uses a part of a drill that goes down and is not part of it.
 func (e *Engine) outsiders() []int {
-	d := &e.ledger.outage.drill
-	if d.phase != drillDown {
+	d := &e.ledger.Outage.Drill
+	if d.Phase != ledger.DrillDown {
 		return nil
 	}
 	var list []int
-	for i, in := range d.in {
+	for i, in := range d.In {
 		if in && e.estate.Node(i).Can.Has(plan.Stop) {
-			list = append(list, e.usersBeyond(i, d.in)...)
+			list = append(list, e.usersBeyond(i, d.In)...)
 		}
 	}
 	slices.Sort(list)
@@ -73,11 +74,11 @@ func (e *Engine) outsiders() []int {
 
 // heedOutsiders ends a drill before it commands anything if the fresh look shows something on that needs a part of it.
 func (e *Engine) heedOutsiders() {
-	d := &e.ledger.outage.drill
-	if d.phase != drillDown || e.drillEnds != "" {
+	d := &e.ledger.Outage.Drill
+	if d.Phase != ledger.DrillDown || e.drillEnds != "" {
 		return
 	}
-	if why := e.needed(d.in); why != "" {
+	if why := e.needed(d.In); why != "" {
 		e.drillEnds, _, _ = strings.Cut(why, ";")
 		e.touchAll()
 	}
@@ -98,22 +99,22 @@ func (e *Engine) mayDrill() bool {
 
 // followDrill turns a drill up when all of it is down or it can go no further, and ends it if it has commanded nothing.
 func (e *Engine) followDrill() {
-	o := e.ledger.outage
-	if o.drill.phase != drillDown || e.surveying > 0 || e.working > 0 {
+	o := e.ledger.Outage
+	if o.Drill.Phase != ledger.DrillDown || e.surveying > 0 || e.working > 0 {
 		return
 	}
 	why := e.drillIsDown()
 	if why == "" {
 		return
 	}
-	touched := slices.ContainsFunc(o.nodes, func(n entry) bool { return n.touched() })
+	touched := slices.ContainsFunc(o.Nodes, func(n ledger.Node) bool { return n.IsTouched() })
 	switch {
 	case !touched && !e.anythingAway():
 		e.closeOutage("nothing was done: " + why)
 	case e.journalLost:
 		e.say("waiting for the journal: no power-up without it")
 	default:
-		e.record(Record{Kind: Turned, Power: Power{Goal: plan.Up}, Reason: why})
+		e.record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}, Reason: why})
 		e.notify(false, "now bringing back what the drill stopped: "+why)
 		e.evaluate()
 	}
@@ -121,13 +122,13 @@ func (e *Engine) followDrill() {
 
 // drillIsDown says why a drill goes no further down; "": it does, or is on hold.
 func (e *Engine) drillIsDown() string {
-	o := e.ledger.outage
+	o := e.ledger.Outage
 	switch {
 	case e.drillEnds != "":
 		return e.drillEnds
-	case o.orders.abort:
+	case o.Orders.Abort:
 		return "ended by an operator"
-	case o.orders.hold:
+	case o.Orders.Hold:
 		return ""
 	case e.journalLost:
 		return "the journal can't be written"
@@ -139,7 +140,7 @@ func (e *Engine) drillIsDown() string {
 	if goesOn {
 		return ""
 	}
-	switch why := e.needed(o.drill.in); {
+	switch why := e.needed(o.Drill.In); {
 	case len(held) == 0:
 		return "all of it is down, or was given up"
 	case why != "":
@@ -155,7 +156,7 @@ func (e *Engine) drillIsDown() string {
 func (e *Engine) heldInDrill() (held []string, goesOn bool) {
 	for id := range e.course.steps {
 		s := &e.course.steps[id]
-		if s.goal != plan.Down || s.Milestone || s.Node < 0 || !e.ledger.outage.drill.in[s.Node] || e.course.stands[id] == proven {
+		if s.goal != plan.Down || s.Milestone || s.Node < 0 || !e.ledger.Outage.Drill.In[s.Node] || e.course.stands[id] == proven {
 			continue
 		}
 		switch why := e.waitsFor(id); why.Code {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -129,6 +130,6 @@ func answerProbes(e *engine.Engine, now time.Time, effects []engine.Effect, stat
 		if !given {
 			state = plan.On
 		}
-		effects = append(effects, e.Apply(now, engine.Finished{Op: ask.Op, Outcome: engine.Done, Seen: plan.Observation{State: state}})...)
+		effects = append(effects, e.Apply(now, engine.Finished{Op: ask.Op, Outcome: ledger.Done, Seen: plan.Observation{State: state}})...)
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -12,10 +13,10 @@ type Effect interface{ effect() }
 
 type (
 	// Append makes a record durable.
-	Append struct{ Record Record }
+	Append struct{ Record ledger.Record }
 	// Do gives a command to a node. Its end, also by its deadline, comes back as Finished.
 	Do struct {
-		Op     Op
+		Op     ledger.Op
 		Node   string
 		Verb   plan.Verb
 		Within time.Duration // for the command to be accepted
@@ -24,12 +25,12 @@ type (
 	}
 	// Probe asks a node's state.
 	Probe struct {
-		Op     Op
+		Op     ledger.Op
 		Node   string
 		Within time.Duration
 	}
 	// Cancel ends an operation early. Its Finished still comes.
-	Cancel struct{ Op Op }
+	Cancel struct{ Op ledger.Op }
 	// Wake asks for a Woke event at that time; the newest replaces the one before.
 	Wake struct{ At time.Time }
 	// Estimate asks how long the rest of the plan takes. The engine goes on without the answer.

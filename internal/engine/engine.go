@@ -21,6 +21,7 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -29,7 +30,7 @@ import (
 type Engine struct {
 	settings   Settings
 	estate     *plan.Estate
-	ledger     ledger
+	ledger     ledger.Ledger
 	course     course
 	nodes      []node
 	protectors []int // caches and clusters
@@ -45,13 +46,13 @@ type Engine struct {
 // grid is what is known of the supplies, and what follows for what they carry.
 type grid struct {
 	supplies     []supply
-	well         standing  // that of every supply while no outage is open: the zero one, which nothing changes
-	fed          []bool    // per node: it may be started as far as power goes
-	firm         []bool    // per node: it is lost, also if supplies that are on line again stay so
-	losses       [][][]int // per node: the sets of supplies with which it loses its power: see lossesOf
-	unheard      bool      // a supply is to be heard before anything begins on what it feeds: see unheardFor
-	shifted      bool      // the standing of a supply has changed in this event
-	watchesMains bool      // the policy watches more than the batteries
+	well         ledger.Standing // that of every supply while no outage is open: the zero one, which nothing changes
+	fed          []bool          // per node: it may be started as far as power goes
+	firm         []bool          // per node: it is lost, also if supplies that are on line again stay so
+	losses       [][][]int       // per node: the sets of supplies with which it loses its power: see lossesOf
+	unheard      bool            // a supply is to be heard before anything begins on what it feeds: see unheardFor
+	shifted      bool            // the standing of a supply has changed in this event
+	watchesMains bool            // the policy watches more than the batteries
 }
 
 // haste is how short the time is, and who is to be hurried.
@@ -87,8 +88,8 @@ type node struct {
 type clockwork struct {
 	now       time.Time
 	out       []Effect
-	ops       map[Op]int // operations under way: their node
-	nextOp    Op
+	ops       map[ledger.Op]int // operations under way: their node
+	nextOp    ledger.Op
 	surveying int     // nodes that the survey waits for
 	working   int     // nodes that have a step under way
 	said      string  // the last thing said about what it waits for
@@ -143,7 +144,7 @@ const (
 
 // New makes an engine for an estate on which no outage is open.
 func New(s Settings) *Engine {
-	e := &Engine{clockwork: clockwork{ops: map[Op]int{}, timetable: timetable{timers: plan.NewQueue(timer.before)}}}
+	e := &Engine{clockwork: clockwork{ops: map[ledger.Op]int{}, timetable: timetable{timers: plan.NewQueue(timer.before)}}}
 	e.load(s)
 	return e
 }
@@ -151,12 +152,12 @@ func New(s Settings) *Engine {
 func (e *Engine) load(s Settings) {
 	n := s.Estate.Len()
 	e.settings, e.estate = s, s.Estate
-	e.ledger = newLedger(s.Estate, &e.settings.Policy, s.Supplies, max(e.ledger.newest, s.Newest))
-	e.course = newCourse(s.Estate, e.ledger.stages)
+	e.ledger = ledger.New(s.Estate, &e.settings.Policy, s.Supplies, max(e.ledger.Newest, s.Newest))
+	e.course = newCourse(s.Estate, e.ledger.Stages)
 	e.nodes, e.fed, e.firm, e.press = make([]node, n), make([]bool, n), make([]bool, n), make([]pressure, n)
 	e.foresight, e.watchesMains = foresight{}, watchesMains(&s.Policy)
 	e.supplies, e.protectors, e.hosts = nil, nil, nil
-	for k, at := range e.ledger.node {
+	for k, at := range e.ledger.SupplyNodes {
 		e.supplies = append(e.supplies, supply{node: at, tracker: power.NewTracker(s.Supplies[e.declared(k)])})
 	}
 	e.losses = make([][][]int, n)
@@ -174,19 +175,19 @@ func (e *Engine) load(s Settings) {
 // lossesOf lists the sets of supplies with each of which a node loses its power: its own feeds, and those of what it needs,
 // which are known already.
 func (e *Engine) lossesOf(i int) [][]int {
-	if k := e.ledger.supply[i]; k >= 0 {
+	if k := e.ledger.SupplyOf[i]; k >= 0 {
 		return [][]int{{k}}
 	}
 	var losses [][]int
 	if feeds := e.estate.Feeds(i); len(feeds) > 0 {
 		own := make([]int, len(feeds))
 		for at, f := range feeds {
-			own[at] = e.ledger.supply[f]
+			own[at] = e.ledger.SupplyOf[f]
 		}
 		losses = append(losses, own)
 	}
 	for _, d := range e.estate.Needs(i) {
-		if e.ledger.supply[d] < 0 {
+		if e.ledger.SupplyOf[d] < 0 {
 			losses = append(losses, e.losses[d]...)
 		}
 	}
@@ -197,7 +198,7 @@ func (e *Engine) lossesOf(i int) [][]int {
 // declared gives the place of a supply in the settings.
 func (e *Engine) declared(k int) int {
 	for at := range e.settings.Supplies {
-		if e.settings.Supplies[at].ID == e.id(e.ledger.node[k]) {
+		if e.settings.Supplies[at].ID == e.id(e.ledger.SupplyNodes[k]) {
 			return at
 		}
 	}
@@ -217,14 +218,14 @@ func (t timer) before(u timer) bool {
 // Restored makes an engine that goes on with the open outage whose records are given, oldest first. It trusts no record about
 // the state of the world: its first event (Started) asks after everything before anything is commanded. It fails if a record
 // names a node that the estate no longer has.
-func Restored(s Settings, records []Record) (*Engine, error) {
+func Restored(s Settings, records []ledger.Record) (*Engine, error) {
 	e := New(s)
 	for i := range records {
-		if err := e.ledger.apply(&records[i]); err != nil {
+		if err := e.ledger.Apply(&records[i]); err != nil {
 			return nil, fmt.Errorf("cannot resume outage %q at record %d: %w", records[i].Outage, records[i].Seq, err)
 		}
 	}
-	e.nextOp = e.ledger.op
+	e.nextOp = e.ledger.Op
 	return e, nil
 }
 
@@ -256,7 +257,7 @@ func (e *Engine) Apply(now time.Time, ev Event) []Effect {
 		e.notify(true, "the journal can't be written: "+ev.Detail+"; a shutdown goes on, a power-up will not begin")
 	case JournalBack:
 		e.journalLost = false
-		e.record(Record{Kind: Gap, Reason: "the journal could not be written for a while"})
+		e.record(ledger.Record{Kind: ledger.Gap, Reason: "the journal could not be written for a while"})
 		e.touchAll()
 	case Reload:
 		e.reload(ev)
@@ -264,7 +265,7 @@ func (e *Engine) Apply(now time.Time, ev Event) []Effect {
 	e.ring()
 	e.recondition()
 	e.evaluate()
-	if e.hurryDue && e.ledger.outage != nil {
+	if e.hurryDue && e.ledger.Outage != nil {
 		e.hurry()
 		e.evaluate()
 	}
@@ -275,7 +276,7 @@ func (e *Engine) Apply(now time.Time, ev Event) []Effect {
 }
 
 // Open reports whether an outage is under way.
-func (e *Engine) Open() bool { return e.ledger.outage != nil }
+func (e *Engine) Open() bool { return e.ledger.Outage != nil }
 
 // Settings gives what the engine runs on now: after a Reload, the new ones.
 func (e *Engine) Settings() Settings { return e.settings }
@@ -284,7 +285,7 @@ func (e *Engine) Settings() Settings { return e.settings }
 func (e *Engine) forgetPower() {
 	for i := range e.nodes {
 		decl := e.estate.Node(i)
-		if decl.Kind != plan.VM && decl.Kind != plan.Supply && (decl.Kind != plan.Passive || e.ledger.outage != nil) {
+		if decl.Kind != plan.VM && decl.Kind != plan.Supply && (decl.Kind != plan.Passive || e.ledger.Outage != nil) {
 			e.nodes[i].belief.boots = e.now.Add(bootTime(decl))
 		}
 	}
@@ -292,23 +293,23 @@ func (e *Engine) forgetPower() {
 
 // started asks after everything once. A resumed engine takes up what its journal left open.
 func (e *Engine) started() {
-	if e.ledger.outage != nil {
+	if e.ledger.Outage != nil {
 		e.movedAt, e.resumedAt = e.now, e.now
-		e.record(Record{Kind: Gap, Reason: "Ebbtide was away, and goes on"})
+		e.record(ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was away, and goes on"})
 		for k := range e.supplies {
 			e.supplies[k].lapse = wereAway
 		}
-		if e.ledger.outage.drill.phase == drillDown { // nobody was there to see what it did
+		if e.ledger.Outage.Drill.Phase == ledger.DrillDown { // nobody was there to see what it did
 			e.drillEnds = "Ebbtide was away"
 		}
 		e.resumeTest()
 	}
-	if e.ledger.outage != nil {
+	if e.ledger.Outage != nil {
 		e.resumeWork()
 		e.recondition()
 		e.touchAll()
 	}
-	if e.ledger.outage != nil && !e.testing() {
+	if e.ledger.Outage != nil && !e.testing() {
 		e.survey()
 	}
 	for i := range e.nodes {
@@ -324,20 +325,20 @@ func (e *Engine) resumeWork() {
 	for i := range e.nodes {
 		n, entry := &e.nodes[i], e.entry(i)
 		n.belief.epoch = e.nextOp
-		switch entry.lit {
-		case unlit:
-		case poweredAgain:
+		switch entry.Lit {
+		case ledger.Unlit:
+		case ledger.PoweredAgain:
 			n.belief.rising = n.belief.boots // a VM comes up with its host, if that does
-		case seenStarting:
+		case ledger.SeenStarting:
 			n.belief.rising = e.now.Add(bootTime(e.estate.Node(i)))
 		}
-		last := entry.last
-		reached := last.verb == plan.Stop && last.reach() != notReached // what refused it may do it all the same
-		if (last.taken || reached) && entry.shown == told {
+		last := entry.Last
+		reached := last.Verb == plan.Stop && last.Reach() != ledger.NotReached // what refused it may do it all the same
+		if (last.Taken || reached) && entry.Shown == ledger.WasTold {
 			n.belief.falling = e.now.Add(2 * proofStands)
 			e.armIdle(i)
 		}
-		if last.open {
+		if last.Open {
 			e.resumeStep(i)
 		}
 	}
@@ -345,25 +346,25 @@ func (e *Engine) resumeWork() {
 
 // resumeStep takes up the step of a node whose command had no result.
 func (e *Engine) resumeStep(i int) {
-	n, decl, last := &e.nodes[i], e.estate.Node(i), e.entry(i).last
+	n, decl, last := &e.nodes[i], e.estate.Node(i), e.entry(i).Last
 	goal := plan.Down
-	if last.verb == plan.Start || last.verb == plan.Unprotect {
+	if last.Verb == plan.Start || last.Verb == plan.Unprotect {
 		goal = plan.Up
 	}
-	id := e.course.find(i, last.verb, goal)
+	id := e.course.find(i, last.Verb, goal)
 	if id < 0 || decl.Kind == plan.Self { // this machine went down and is up again: it is us
-		verb, state := last.verb, plan.On
-		e.record(Record{Kind: HeldBack, Step: Step{Node: decl.ID, Verb: &verb, Attempt: last.attempt, State: &state}, Reason: "Ebbtide is back"})
+		verb, state := last.Verb, plan.On
+		e.record(ledger.Record{Kind: ledger.HeldBack, Step: ledger.Step{Node: decl.ID, Verb: &verb, Attempt: last.Attempt, State: &state}, Reason: "Ebbtide is back"})
 		return
 	}
-	if last.verb == plan.Start {
+	if last.Verb == plan.Start {
 		n.belief.rising = e.now.Add(bootTime(decl))
 	}
 	w := &work{
-		step: id, verb: last.verb, rung: last.rung, phase: proving, answer: last.answer, resumed: true,
-		pace: pace{since: e.now, sent: e.now, deadline: e.now.Add(max(decl.Time(last.rung).Within, firstLook))}, force: force{last.cause, last.reason},
+		step: id, verb: last.Verb, rung: last.Rung, phase: proving, answer: last.Answer, resumed: true,
+		pace: pace{since: e.now, sent: e.now, deadline: e.now.Add(max(decl.Time(last.Rung).Within, firstLook))}, force: force{last.Cause, last.Reason},
 	}
-	if last.verb == plan.Unprotect { // it may have been so already when it was told
+	if last.Verb == plan.Unprotect { // it may have been so already when it was told
 		w.from = w.deadline
 	}
 	if decl.Kind == plan.Person {
@@ -371,17 +372,17 @@ func (e *Engine) resumeStep(i int) {
 	}
 	n.work = w
 	e.working++
-	if last.reach() != notReached {
+	if last.Reach() != ledger.NotReached {
 		w.placed = true
 		e.course.slots.Take(i)
-		e.count(i, last.rung == plan.Stop)
+		e.count(i, last.Rung == plan.Stop)
 	}
 	e.arm(i)
 }
 
 // reload takes a new estate and policy, while no outage is open.
 func (e *Engine) reload(ev Reload) {
-	if e.ledger.outage != nil {
+	if e.ledger.Outage != nil {
 		return
 	}
 	s := e.settings
@@ -432,7 +433,7 @@ func (e *Engine) ring() {
 		t := e.timers.Pop()
 		n := &e.nodes[t.node]
 		switch {
-		case n.timer != t.number || e.ledger.outage == nil:
+		case n.timer != t.number || e.ledger.Outage == nil:
 		case n.work != nil:
 			e.tick(t.node)
 		default:
@@ -458,10 +459,10 @@ func (e *Engine) setWake() {
 func (e *Engine) id(i int) string { return e.estate.Node(i).ID }
 
 // entry is what is on record of a node in the open outage.
-func (e *Engine) entry(i int) *entry { return &e.ledger.outage.nodes[i] }
+func (e *Engine) entry(i int) *ledger.Node { return &e.ledger.Outage.Nodes[i] }
 
 // newOp numbers an operation on a node.
-func (e *Engine) newOp(i int) Op {
+func (e *Engine) newOp(i int) ledger.Op {
 	e.nextOp++
 	e.ops[e.nextOp] = i
 	return e.nextOp
@@ -469,25 +470,25 @@ func (e *Engine) newOp(i int) Op {
 
 // record appends to the journal of the open outage, and changes the ledger by the same record. It reports whether the record
 // stands: one that speaks of what the estate does not have is refused.
-func (e *Engine) record(r Record) bool {
-	if e.ledger.outage == nil && r.Kind != Opened {
+func (e *Engine) record(r ledger.Record) bool {
+	if e.ledger.Outage == nil && r.Kind != ledger.Opened {
 		return false
 	}
-	if e.ledger.outage != nil && r.Kind != Opened {
-		r.Seq, r.Outage = e.ledger.outage.seq+1, e.ledger.outage.id
+	if e.ledger.Outage != nil && r.Kind != ledger.Opened {
+		r.Seq, r.Outage = e.ledger.Outage.Seq+1, e.ledger.Outage.ID
 	}
 	r.At = e.now
-	if r.Kind == Turned { // also in an outage of format 0
+	if r.Kind == ledger.Turned { // also in an outage of format 0
 		r.Format = FormatNow
 	}
-	if err := e.ledger.apply(&r); err != nil {
+	if err := e.ledger.Apply(&r); err != nil {
 		e.refuse(&r, err)
 		return false
 	}
 	switch r.Kind {
-	case Intent, Proven, Failed, HeldBack:
+	case ledger.Intent, ledger.Proven, ledger.Failed, ledger.HeldBack:
 		e.movedAt = e.now
-	case Mains, NoReturn, Opened, Closed:
+	case ledger.Mains, ledger.NoReturn, ledger.Opened, ledger.Closed:
 		e.shifted = true
 	default:
 	}
@@ -498,7 +499,7 @@ func (e *Engine) record(r Record) bool {
 
 // refuse follows a record of our own that can't be applied, which is a fault of ours: nothing changes by it, a person is told,
 // and its node waits for a while.
-func (e *Engine) refuse(r *Record, err error) {
+func (e *Engine) refuse(r *ledger.Record, err error) {
 	if i, known := e.estate.Index(r.Node); known {
 		e.pauseFor(i, slowestRetry)
 	}
@@ -507,21 +508,21 @@ func (e *Engine) refuse(r *Record, err error) {
 		return
 	}
 	e.refused = why
-	e.record(Record{Kind: Forbidden, Reason: why})
+	e.record(ledger.Record{Kind: ledger.Forbidden, Reason: why})
 	e.notify(true, why+"; this is a fault of Ebbtide")
 }
 
 // touchWhat has judged anew what a record may have changed.
-func (e *Engine) touchWhat(r *Record) {
-	if r.Kind == Intent || r.Kind == Reopened || r.Kind == Proven { // what comes up may write
-		for _, c := range e.ledger.caches {
+func (e *Engine) touchWhat(r *ledger.Record) {
+	if r.Kind == ledger.Intent || r.Kind == ledger.Reopened || r.Kind == ledger.Proven { // what comes up may write
+		for _, c := range e.ledger.Caches {
 			e.touch(c)
 		}
 	}
 	switch i, known := e.estate.Index(r.Node); {
-	case known && e.ledger.supply[i] < 0 && r.Kind != NoReturn:
+	case known && e.ledger.SupplyOf[i] < 0 && r.Kind != ledger.NoReturn:
 		e.touch(i)
-	case r.Kind != Gap && r.Kind != Spent && r.Kind != Forbidden && r.Kind != Seen:
+	case r.Kind != ledger.Gap && r.Kind != ledger.Spent && r.Kind != ledger.Forbidden && r.Kind != ledger.Seen:
 		e.touchAll()
 	}
 }

@@ -99,7 +99,7 @@ func (c *course) markAll(node int) {
 // is judged by that.
 func (e *Engine) touch(i int) {
 	e.course.markAll(i)
-	if e.ledger.outage == nil {
+	if e.ledger.Outage == nil {
 		return
 	}
 	if f := e.faceOf(i); f != e.nodes[i].face {
@@ -136,7 +136,7 @@ func (e *Engine) faceOf(i int) face {
 // far as is known, since what it needs does.
 func (e *Engine) touchUsers(i int) {
 	for _, u := range e.estate.Dependents(i) {
-		if e.ledger.outage.cut[u] && e.showsUp(u) || e.hostOf(u) == i {
+		if e.ledger.Outage.Cut[u] && e.showsUp(u) || e.hostOf(u) == i {
 			e.course.markAll(u)
 		}
 	}
@@ -147,7 +147,7 @@ func (e *Engine) touchAll() {
 	for id := range e.course.steps {
 		e.course.mark(id)
 	}
-	if e.ledger.outage == nil {
+	if e.ledger.Outage == nil {
 		return
 	}
 	for i := range e.nodes {
@@ -159,7 +159,7 @@ func (e *Engine) touchAll() {
 // nothing changes any more.
 func (e *Engine) evaluate() {
 	c := &e.course
-	for e.ledger.outage != nil {
+	for e.ledger.Outage != nil {
 		if len(c.todo) == 0 {
 			if !e.dispatch() {
 				return
@@ -171,7 +171,7 @@ func (e *Engine) evaluate() {
 		for _, id := range todo {
 			c.dirty[id] = false
 			e.reconsider(id)
-			if e.ledger.outage == nil {
+			if e.ledger.Outage == nil {
 				break
 			}
 		}
@@ -307,7 +307,7 @@ func (e *Engine) otherwiseFed(node, supply int) bool {
 		return true
 	}
 	return slices.ContainsFunc(sources, func(f int) bool {
-		k := e.ledger.supply[f]
+		k := e.ledger.SupplyOf[f]
 		return f != supply && k >= 0 && e.live(k)
 	})
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -17,8 +18,8 @@ type (
 	Read struct{ Reading power.Reading }
 	// Finished answers a Do or a Probe effect. Each gets exactly one, a cancelled one too.
 	Finished struct {
-		Op      Op
-		Outcome Outcome
+		Op      ledger.Op
+		Outcome ledger.Outcome
 		Seen    plan.Observation // of a Probe with outcome Done
 		Detail  string           // why, for people; never a secret
 	}
@@ -31,7 +32,7 @@ type (
 	Woke struct{}
 	// Order is an operator's command.
 	Order struct {
-		Verb OrderVerb
+		Verb ledger.OrderVerb
 		Node string // of Confirm and Skip: a person's step; of Confirm also a supply that fails and is not heard: its power is back
 		By   string // who gave it, for the record
 	}

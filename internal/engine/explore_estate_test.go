@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/referee"
@@ -185,16 +185,16 @@ func (w *world) runs(i int) bool {
 }
 
 // command is what a system does when it is told something, and its answer.
-func (w *world) command(i int, verb plan.Verb) engine.Outcome {
+func (w *world) command(i int, verb plan.Verb) ledger.Outcome {
 	t := &w.things[i]
 	switch {
 	case verb == plan.Cut:
 		if o := &w.outputs[slices.Index(w.supplies, i)]; o.on && o.cutIn == 0 {
 			o.cutIn, o.uncut = slowest, false
 		}
-		return engine.Done
+		return ledger.Done
 	case !w.runs(i):
-		return engine.Unreached
+		return ledger.Unreached
 	case verb == plan.Stop && t.state == plan.On, verb == plan.Force && t.state == plan.On:
 		w.become(i, plan.Stopping)
 	case verb == plan.Force && t.state != plan.Off:
@@ -207,7 +207,7 @@ func (w *world) command(i int, verb plan.Verb) engine.Outcome {
 		t.dirty = verb == plan.Unprotect || verb == plan.Protect && t.dirty
 		w.show(i)
 	}
-	return engine.Done
+	return ledger.Done
 }
 
 // observe is what a probe shows.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 )
 
 // TestFingerprintsAreExact looks whether states that are taken for the same are: whenever a way comes to a state that was
@@ -58,8 +59,8 @@ func TestFingerprintsAreExact(t *testing.T) {
 // at a time, is the one that Restored makes of all of them.
 func TestTheExploredJournalIsRestored(t *testing.T) {
 	l := newLab(t, 4, budgets{flips: 2, crashes: 1, slow: atWill})
-	var records []engine.Record
-	l.witness = func(rec engine.Record) { records = append(records, rec) }
+	var records []ledger.Record
+	l.witness = func(rec ledger.Record) { records = append(records, rec) }
 	w := l.world()
 	compared := 0
 	for n := range 60 {
@@ -68,9 +69,9 @@ func TestTheExploredJournalIsRestored(t *testing.T) {
 			c = &choices{taken: []int8{1}, widths: []int8{2}}
 		}
 		w.step(c)
-		var open []engine.Record
-		if n := len(records); n > 0 && records[n-1].Kind != engine.Closed {
-			open = records[slices.IndexFunc(records, func(r engine.Record) bool { return r.Kind == engine.Opened }):]
+		var open []ledger.Record
+		if n := len(records); n > 0 && records[n-1].Kind != ledger.Closed {
+			open = records[slices.IndexFunc(records, func(r ledger.Record) bool { return r.Kind == ledger.Opened }):]
 		}
 		e, err := engine.Restored(l.settings, open)
 		require.NoError(t, err)
@@ -79,6 +80,6 @@ func TestTheExploredJournalIsRestored(t *testing.T) {
 		require.True(t, bytes.Equal(want, got), "at %s", w.now)
 		compared += len(open)
 	}
-	require.Equal(t, engine.Closed, records[len(records)-1].Kind)
+	require.Equal(t, ledger.Closed, records[len(records)-1].Kind)
 	require.Greater(t, compared, 200)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/referee"
@@ -41,7 +42,7 @@ type lab struct {
 	only      []faultKind                      // nil: every kind
 	heedless  bool                             // what the referee has to say ends nothing
 	tell      func(format string, args ...any) // nil: nobody listens
-	witness   func(rec engine.Record)          // likewise
+	witness   func(rec ledger.Record)          // likewise
 }
 
 var copied, printed = engine.Walks[referee.Referee]()
@@ -151,7 +152,7 @@ func (l *lab) world() *world {
 	return w
 }
 
-func phrase(rec engine.Record) string {
+func phrase(rec ledger.Record) string {
 	parts := []string{string(rec.Kind), rec.Stage, string(rec.Goal), string(rec.Cause), rec.Node}
 	if rec.Verb != nil {
 		parts = append(parts, rec.Verb.String())
@@ -160,7 +161,7 @@ func phrase(rec engine.Record) string {
 		parts = append(parts, rec.State.String())
 	}
 	parts = append(parts, string(rec.Outcome), strings.Join(rec.Supplies, ","))
-	if rec.Kind != engine.Opened {
+	if rec.Kind != ledger.Opened {
 		for _, n := range rec.Nodes {
 			parts = append(parts, n.Node+"="+n.State.String())
 		}

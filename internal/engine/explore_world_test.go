@@ -8,6 +8,7 @@ import (
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/forecast"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/referee"
 )
@@ -77,12 +78,12 @@ type world struct {
 
 // answer is the end of an operation that is on its way to the engine.
 type answer struct {
-	op      engine.Op
+	op      ledger.Op
 	node    int
 	probe   bool // its observation is made when it arrives
 	late    bool // arrives a moment later
 	lies    bool
-	outcome engine.Outcome
+	outcome ledger.Outcome
 }
 
 func (w *world) clone() *world {
@@ -197,7 +198,7 @@ func (w *world) settle(c *choices) {
 
 // look is what a probe shows that arrives now.
 func (w *world) look(a answer) (seen plan.Observation) {
-	if a.outcome == engine.Done {
+	if a.outcome == ledger.Done {
 		seen = w.observe(a.node)
 	}
 	if seen.State == plan.Unknown || seen.State == plan.Unreachable {
@@ -235,14 +236,14 @@ func (w *world) carryOut(effect engine.Effect, c *choices) {
 		w.maybeCrash(c)
 	case engine.Probe:
 		i, _ := w.estate.Index(e.Node)
-		a := answer{op: e.Op, node: i, probe: true, outcome: engine.Done}
+		a := answer{op: e.Op, node: i, probe: true, outcome: ledger.Done}
 		ways := []faultKind{probeLost, probeLate, probeLies}
 		if w.estate.Node(i).Kind == plan.Supply || w.observe(i).State == plan.Unreachable {
 			ways = ways[:2] // a UPS does not lie of its output, and who is silent does not lie
 		}
 		switch way, _ := w.fault(c, "the probe of "+e.Node, ways...); way {
 		case probeLost:
-			a.outcome = engine.TimedOut
+			a.outcome = ledger.TimedOut
 		case probeLate:
 			a.late = true
 		case probeLies:
@@ -252,7 +253,7 @@ func (w *world) carryOut(effect engine.Effect, c *choices) {
 		w.answers = append(w.answers, a)
 	case engine.Cancel:
 		if at := slices.IndexFunc(w.answers, func(a answer) bool { return a.op == e.Op }); at >= 0 {
-			w.answers[at].outcome, w.answers[at].late = engine.TimedOut, false
+			w.answers[at].outcome, w.answers[at].late = ledger.TimedOut, false
 		}
 	case engine.Wake:
 		w.wake = e.At
@@ -271,16 +272,16 @@ func (w *world) carryOut(effect engine.Effect, c *choices) {
 }
 
 // write makes a record durable.
-func (w *world) write(rec engine.Record) {
+func (w *world) write(rec ledger.Record) {
 	w.say("  %s", phrase(rec))
 	if w.witness != nil {
 		w.witness(rec)
 	}
 	if w.left.crashes > 0 { // else nobody will ask for it
-		if rec.Kind == engine.Opened || rec.Kind == engine.Closed {
+		if rec.Kind == ledger.Opened || rec.Kind == ledger.Closed {
 			w.journal = w.blank
 		}
-		if rec.Kind != engine.Closed {
+		if rec.Kind != ledger.Closed {
 			w.journal = w.journal.Clone()
 			if err := w.journal.Fold(rec); err != nil {
 				w.violate("8: cannot resume: %v", err)
@@ -290,13 +291,13 @@ func (w *world) write(rec engine.Record) {
 	w.referee.Recorded(w.now, &rec)
 	i, _ := w.estate.Index(rec.Node)
 	switch {
-	case rec.Kind == engine.Opened:
+	case rec.Kind == ledger.Opened:
 		for i := range w.things {
 			w.things[i].gaveUp = false
 		}
-	case rec.Kind == engine.Failed && (*rec.Verb == plan.Start || *rec.Verb == plan.Cut):
+	case rec.Kind == ledger.Failed && (*rec.Verb == plan.Start || *rec.Verb == plan.Cut):
 		w.things[i].gaveUp = true
-	case rec.Kind == engine.Intent:
+	case rec.Kind == ledger.Intent:
 		w.things[i].gaveUp = false
 	}
 }
@@ -337,20 +338,20 @@ func (w *world) do(e engine.Do, c *choices) {
 	i, _ := w.estate.Index(e.Node)
 	w.say("  do %s %s", e.Verb, e.Node)
 	w.referee.Commanded(w.now, referee.Command{Node: i, Verb: e.Verb, Op: uint64(e.Op), Settings: e.Settings})
-	a := answer{op: e.Op, node: i, outcome: engine.Done}
+	a := answer{op: e.Op, node: i, outcome: ledger.Done}
 	switch way, _ := w.fault(c, e.Verb.String()+" "+e.Node, doneUnheard, commandLost, refused, busy, hangs, answerLate, unreached); way {
 	case doneUnheard:
 		w.command(i, e.Verb)
-		a.outcome = engine.TimedOut
+		a.outcome = ledger.TimedOut
 	case commandLost:
-		a.outcome = engine.TimedOut
+		a.outcome = ledger.TimedOut
 	case refused:
 		w.excused = true
-		a.outcome = engine.Refused
+		a.outcome = ledger.Refused
 	case busy:
-		a.outcome = engine.Busy
+		a.outcome = ledger.Busy
 	case unreached:
-		a.outcome = engine.Unreached
+		a.outcome = ledger.Unreached
 	case hangs:
 		w.excused = w.excused || w.estate.Node(i).Kind != plan.VM
 		if t := &w.things[i]; e.Verb == plan.Stop && t.state == plan.On {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 	"unsafe"
+
+	"ebbtide/internal/ledger"
 )
 
 // leftOut are the fields that do not decide what an engine will do, and why.
@@ -17,16 +19,16 @@ var leftOut = map[string]string{
 	"grid.watchesMains":   "never changes",
 	"grid.losses":         "never changes",
 	"rehearsal.drillEnds": "words for people",
-	"ledger.estate":       "never changes",
-	"ledger.stages":       "never changes",
-	"ledger.node":         "never changes",
-	"ledger.supply":       "never changes",
-	"ledger.newest":       "a name like any other",
-	"ledger.op":           "a number like any other",
-	"outage.id":           "a name like any other",
-	"outage.seq":          "a number like any other",
-	"standing.reason":     "words for people",
-	"command.op":          "compared with the other numbers of its node alone: see ranks",
+	"Ledger.estate":       "never changes",
+	"Ledger.Stages":       "never changes",
+	"Ledger.SupplyNodes":  "never changes",
+	"Ledger.SupplyOf":     "never changes",
+	"Ledger.Newest":       "a name like any other",
+	"Ledger.Op":           "a number like any other",
+	"Outage.ID":           "a name like any other",
+	"Outage.Seq":          "a number like any other",
+	"Standing.Reason":     "words for people",
+	"Command.Op":          "compared with the other numbers of its node alone: see ranks",
 	"belief.look":         "likewise",
 	"belief.epoch":        "likewise",
 	"course.down":         "never changes",
@@ -169,20 +171,20 @@ var lives = map[string]bool{"referee.intent.life": true}
 
 // caps are the counts beyond which it makes no difference how many.
 var caps = map[string]int{
-	"belief.looks": proofLooks, "hesitation.doubts": mostDoubts, "command.attempt": 3, "stretch.took": 1,
+	"belief.looks": proofLooks, "hesitation.doubts": mostDoubts, "Command.Attempt": 3, "stretch.took": 1,
 	"referee.flights.at": 0,                            // whether it flies
 	"referee.node.looks": 2, "referee.supply.looks": 2, // looksLater
 }
 
 // words are of people: all that is decided by them is whether there are any.
-var words = map[string]bool{"force.reason": true, "command.reason": true}
+var words = map[string]bool{"force.reason": true, "Command.Reason": true}
 
 // idleOnly are fields that an outage makes nothing of, and that its end sets anew.
 var idleOnly = map[string]bool{"timetable.sweepAt": true}
 
 // inCommon are the fields whose values copies of an engine share, since they never change.
 var inCommon = map[string]bool{
-	"Engine.protectors": true, "grid.losses": true, "ledger.stages": true, "ledger.node": true, "ledger.supply": true, "course.steps": true, "course.of": true,
+	"Engine.protectors": true, "grid.losses": true, "Ledger.Stages": true, "Ledger.SupplyNodes": true, "Ledger.SupplyOf": true, "course.steps": true, "course.of": true,
 	"course.loose": true, "course.users": true, "Dispatcher.nodes": true, "Dispatcher.rank": true, "Dispatcher.byRank": true,
 	"referee.Referee.place": true, "referee.Referee.asides": true, "referee.Referee.users": true,
 }
@@ -201,8 +203,8 @@ func (e *Engine) Clone() *Engine {
 
 // Fingerprint appends what decides what the engine will do from now on: two engines that write the same do the same,
 // but for the times, the numbers and the words that they use. Place tells operations of it apart.
-func (e *Engine) Fingerprint(b []byte, now time.Time) (out []byte, place func(Op) int) {
-	w := print{now: now, bytes: b, ops: slices.Sorted(maps.Keys(e.ops)), timers: func(i int) int { return e.nodes[i].timer }, idle: e.ledger.outage == nil}
+func (e *Engine) Fingerprint(b []byte, now time.Time) (out []byte, place func(ledger.Op) int) {
+	w := print{now: now, bytes: b, ops: slices.Sorted(maps.Keys(e.ops)), timers: func(i int) int { return e.nodes[i].timer }, idle: e.ledger.Outage == nil}
 	_, write := walks()
 	write(&w, unsafe.Pointer(e))
 	for i := range e.nodes {
@@ -232,9 +234,9 @@ func Walks[T any]() (copied func(*T) *T, printed func(v *T, b []byte, now time.T
 
 // ranks writes what is ever asked of the numbers of a node's looks, commands and epoch: which came first.
 func (e *Engine) ranks(i int, w *print) {
-	n, last := &e.nodes[i], Op(0)
-	if o := e.ledger.outage; o != nil {
-		last = o.nodes[i].last.op
+	n, last := &e.nodes[i], ledger.Op(0)
+	if o := e.ledger.Outage; o != nil {
+		last = o.Nodes[i].Last.Op
 	}
 	w.flag(n.belief.look == 0)
 	w.flag(n.belief.look <= last)
@@ -250,9 +252,9 @@ func Unmet() []string {
 }
 
 // Fold takes a record as Restored does.
-func (e *Engine) Fold(rec Record) error {
-	err := e.ledger.apply(&rec)
-	e.nextOp = e.ledger.op
+func (e *Engine) Fold(rec ledger.Record) error {
+	err := e.ledger.Apply(&rec)
+	e.nextOp = e.ledger.Op
 	return err
 }
 
@@ -267,7 +269,7 @@ func (e *Engine) Blocked() bool {
 }
 
 // Write has the engine write a record as its own, and gives what comes of it.
-func (e *Engine) Write(rec Record) (effects []Effect, stands bool) {
+func (e *Engine) Write(rec ledger.Record) (effects []Effect, stands bool) {
 	e.out = nil
 	stands = e.record(rec)
 	return e.out, stands

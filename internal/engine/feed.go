@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -24,7 +25,7 @@ const (
 func (e *Engine) feedBy(k int) feed {
 	s := &e.supplies[k]
 	switch {
-	case s.mute && (s.mayBeEmpty() || s.state.OutputOff || e.standing(k).cycle >= cutSent):
+	case s.mute && (s.mayBeEmpty() || s.state.OutputOff || e.standing(k).Cycle >= ledger.CutSent):
 		return maybeCycled
 	case s.mute:
 		return fedUnheard
@@ -42,7 +43,7 @@ func (e *Engine) feedOf(i int) feed {
 	}
 	first := unfed
 	for _, f := range sources {
-		first = min(first, e.feedBy(e.ledger.supply[f]))
+		first = min(first, e.feedBy(e.ledger.SupplyOf[f]))
 	}
 	return first
 }
@@ -53,7 +54,7 @@ func (e *Engine) isUnfed(i int) bool {
 	if e.feedOf(i) != unfed {
 		return false
 	}
-	isOff := func(f int) bool { return e.standing(e.ledger.supply[f]).cycle.isDark() }
+	isOff := func(f int) bool { return e.standing(e.ledger.SupplyOf[f]).Cycle.IsDark() }
 	answers := e.nodes[i].belief.answer == plan.On // and not of before: see wentOff
 	return !answers || slices.ContainsFunc(e.estate.Sources(i), func(f int) bool { return !isOff(f) })
 }
@@ -75,7 +76,7 @@ func (e *Engine) hasNoPower(i int) bool {
 		return false
 	}
 	sources := e.estate.Sources(i)
-	gives := func(f int) bool { return !e.supplies[e.ledger.supply[f]].saysOff() }
+	gives := func(f int) bool { return !e.supplies[e.ledger.SupplyOf[f]].saysOff() }
 	return len(sources) > 0 && !slices.ContainsFunc(sources, gives)
 }
 
@@ -88,9 +89,9 @@ func (e *Engine) isMute(i int) bool {
 // runsOn reports whether a node answers although something that it needs has lost its power, and has to go for something else: a VM that
 // was started on another host, or a machine whose UPS is wrong about its output.
 func (e *Engine) runsOn(i, stage int) bool {
-	o := e.ledger.outage
+	o := e.ledger.Outage
 	return e.showsUp(i) && slices.ContainsFunc(e.estate.Needs(i), func(d int) bool {
-		return !o.cut[d] && o.due[stage][d] || e.runsOn(d, stage)
+		return !o.Cut[d] && o.Due[stage][d] || e.runsOn(d, stage)
 	})
 }
 
@@ -134,7 +135,7 @@ func (e *Engine) cutOff(i int) bool {
 			continue
 		}
 		dead := func(f int) bool {
-			k := e.ledger.supply[f]
+			k := e.ledger.SupplyOf[f]
 			return k >= 0 && (e.feedBy(k) != feeds || e.supplies[k].condition >= cutArmed || e.supplies[k].condition == unheard)
 		}
 		by := e.estate.Feeds(d)
@@ -162,7 +163,7 @@ func (e *Engine) outletIsOld(i int) bool {
 // renewLoad begins a new epoch of all that a supply feeds or carries: its power was lost, or may have been. Machines may be on
 // their way up with it. What others carried meanwhile, with all that it needs, did not lose it.
 func (e *Engine) renewLoad(k int) (renewed []int) {
-	dark := e.estate.Scope(func(f int) bool { other := e.ledger.supply[f]; return other == k || !e.carries(other) })
+	dark := e.estate.Scope(func(f int) bool { other := e.ledger.SupplyOf[f]; return other == k || !e.carries(other) })
 	for _, i := range e.estate.Dependents(e.supplies[k].node) {
 		if dark[i] {
 			e.renew(i)
@@ -174,7 +175,7 @@ func (e *Engine) renewLoad(k int) (renewed []int) {
 
 // carries reports whether a supply has given its power all the while, as far as it was heard.
 func (e *Engine) carries(k int) bool {
-	return e.feedBy(k) == feeds && e.supplies[k].lapse == noLapse && e.standing(k).cycle < cutSent
+	return e.feedBy(k) == feeds && e.supplies[k].lapse == noLapse && e.standing(k).Cycle < ledger.CutSent
 }
 
 // carriers names the supplies that gave their power while another's output was off.
@@ -193,12 +194,12 @@ func (e *Engine) carriers(but int) []string {
 func (e *Engine) stillOnBattery(k int) {
 	e.supplies[k].lapse = noLapse
 	gives := func(f int) bool {
-		other := e.ledger.supply[f]
+		other := e.ledger.SupplyOf[f]
 		if other < 0 {
 			return true
 		}
 		s := &e.supplies[other]
-		return s.lapse != noLapse || s.state.Mains != power.MainsOnBattery || e.standing(other).cycle >= cutSent
+		return s.lapse != noLapse || s.state.Mains != power.MainsOnBattery || e.standing(other).Cycle >= ledger.CutSent
 	}
 	for _, i := range e.estate.Dependents(e.supplies[k].node) {
 		if !slices.ContainsFunc(e.estate.Sources(i), gives) {

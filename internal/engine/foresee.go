@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -115,8 +116,8 @@ func (e *Engine) weighsSlack() bool {
 
 // isDown reports whether nothing is left to take down of a node.
 func (e *Engine) isDown(i int) bool {
-	if k := e.ledger.supply[i]; k >= 0 {
-		return e.standing(k).cycle >= cutProven || e.nodes[i].belief.seen.State == plan.Off
+	if k := e.ledger.SupplyOf[i]; k >= 0 {
+		return e.standing(k).Cycle >= ledger.CutProven || e.nodes[i].belief.seen.State == plan.Off
 	}
 	return e.isOff(i)
 }
@@ -144,7 +145,7 @@ func (e *Engine) addFailoverLoad(s *supply) {
 	for k := range e.supplies {
 		other := &e.supplies[k]
 		st := &other.state
-		if other == s || !st.Failing() || !st.Load.Known || e.standing(k).cycle >= cutProven {
+		if other == s || !st.Failing() || !st.Load.Known || e.standing(k).Cycle >= ledger.CutProven {
 			continue
 		}
 		share := e.shared(other.node, s.node)
@@ -185,8 +186,8 @@ func (e *Engine) facts(s *supply) power.Facts {
 }
 
 // numbers are what a decision about a supply is made from.
-func (e *Engine) numbers(s *supply) *Numbers {
-	n := &Numbers{}
+func (e *Engine) numbers(s *supply) *ledger.Numbers {
+	n := &ledger.Numbers{}
 	set := func(to **float64, f power.Figure) {
 		if f.Known {
 			v := math.Round(f.Value*1000) / 1000
@@ -215,11 +216,11 @@ func (e *Engine) numbers(s *supply) *Numbers {
 // spent puts what a battery gave on record: when its stretch ends, and before its output is cut.
 func (e *Engine) spent(s *supply) {
 	d, ok := s.tracker.Discharge(e.now)
-	if !ok || e.ledger.outage == nil {
+	if !ok || e.ledger.Outage == nil {
 		return
 	}
 	s.tracker.Told()
-	e.record(Record{Kind: Spent, Power: Power{Supplies: []string{e.id(s.node)}, Discharge: &d}})
+	e.record(ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{e.id(s.node)}, Discharge: &d}})
 }
 
 // deadlines are reckoned backward from the end of the battery: the reserve first, then each stage with all after it.
@@ -238,23 +239,23 @@ func (e *Engine) deadlines(s *supply) []Deadline {
 
 // hasBegun reports whether a stage was triggered for a supply.
 func (e *Engine) hasBegun(stage string, s *supply) bool {
-	at := slices.Index(e.ledger.stages, stage)
-	return e.ledger.outage != nil && at >= 0 && e.standing(e.ledger.supply[s.node]).stages[at]
+	at := slices.Index(e.ledger.Stages, stage)
+	return e.ledger.Outage != nil && at >= 0 && e.standing(e.ledger.SupplyOf[s.node]).Stages[at]
 }
 
 // why says in one sentence why the shutdown for a supply is or is not starting now.
 func (e *Engine) why(s *supply) string {
-	p, o := &e.settings.Policy, e.ledger.outage
+	p, o := &e.settings.Policy, e.ledger.Outage
 	switch {
 	case s.state.Mains == power.MainsUnknown && !s.state.OutputOff:
 		return "nothing is known: it was never heard"
 	case e.hasBegun(power.ShutdownStage, s) && e.settings.Mode == ModeObserve:
-		return "the shutdown would have started: " + e.standing(e.ledger.supply[s.node]).reason
+		return "the shutdown would have started: " + e.standing(e.ledger.SupplyOf[s.node]).Reason
 	case e.hasBegun(power.ShutdownStage, s):
-		return "the shutdown has started: " + e.standing(e.ledger.supply[s.node]).reason
-	case e.standing(e.ledger.supply[s.node]).fails == calledOff:
+		return "the shutdown has started: " + e.standing(e.ledger.SupplyOf[s.node]).Reason
+	case e.standing(e.ledger.SupplyOf[s.node]).Fails == ledger.CalledOff:
 		return "not starting: it was aborted by an operator"
-	case o != nil && o.orders.hold:
+	case o != nil && o.Orders.Hold:
 		return "not starting anything: it is on hold"
 	case e.isUnfit(s):
 		return e.tells(s)

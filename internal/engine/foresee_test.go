@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -37,7 +38,7 @@ type driver struct {
 	need []time.Duration
 }
 
-func (d *driver) apply(ev engine.Event) (recorded []engine.Record) {
+func (d *driver) apply(ev engine.Event) (recorded []ledger.Record) {
 	for _, effect := range d.Apply(d.now, ev) {
 		switch e := effect.(type) {
 		case engine.Append:
@@ -45,14 +46,14 @@ func (d *driver) apply(ev engine.Event) (recorded []engine.Record) {
 		case engine.Estimate:
 			recorded = append(recorded, d.apply(engine.Estimated{Serial: e.Serial, Need: d.need})...)
 		case engine.Probe:
-			recorded = append(recorded, d.apply(engine.Finished{Op: e.Op, Outcome: engine.Done, Seen: plan.Observation{State: plan.On}})...)
+			recorded = append(recorded, d.apply(engine.Finished{Op: e.Op, Outcome: ledger.Done, Seen: plan.Observation{State: plan.On}})...)
 		default:
 		}
 	}
 	return recorded
 }
 
-func (d *driver) poll(supply string, runtime float64) []engine.Record {
+func (d *driver) poll(supply string, runtime float64) []ledger.Record {
 	return d.apply(engine.Read{Reading: power.Reading{Supply: supply, Status: power.OB, Runtime: power.Known(runtime), Load: power.Known(40)}})
 }
 
@@ -107,11 +108,11 @@ func TestSlackIsTheLastMomentAtWhichTheOddsHold(t *testing.T) {
 // What would be too late at the next poll starts at this one, and the record says from which numbers.
 func TestTheShutdownLooksAPollAhead(t *testing.T) {
 	t.Parallel()
-	started := func(every time.Duration) (slack float64, n *engine.Numbers) {
+	started := func(every time.Duration) (slack float64, n *ledger.Numbers) {
 		d := drive(t, 5*time.Minute)
 		for left := 2000.0; left > 0; left -= every.Seconds() {
 			for _, rec := range d.poll("a", left) {
-				if rec.Kind == engine.Triggered && rec.Stage == power.ShutdownStage {
+				if rec.Kind == ledger.Triggered && rec.Stage == power.ShutdownStage {
 					require.Equal(t, "slack below 2m", rec.Reason)
 					return *rec.Numbers.Slack, rec.Numbers
 				}

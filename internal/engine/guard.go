@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -29,7 +30,7 @@ func (e *Engine) verify(i int) {
 	case !e.wanted(i):
 		e.unwanted(i)
 		return
-	case w.verb == plan.Cut && e.supplies[e.ledger.supply[i]].state.SilentFor > 0:
+	case w.verb == plan.Cut && e.supplies[e.ledger.SupplyOf[i]].state.SilentFor > 0:
 		e.holdBack(i, "it is silent, and takes no command")
 		return
 	case w.verb == plan.Cut && e.press[i] >= cutNow:
@@ -91,7 +92,7 @@ func (e *Engine) ask(i int) {
 func (e *Engine) awaitGround(i int) {
 	for _, d := range e.broughtUp(i) {
 		age := lookAge
-		if e.entry(d).shown == told { // it may go yet
+		if e.entry(d).Shown == ledger.WasTold { // it may go yet
 			age = proofAge
 		}
 		if e.isOld(d, age) {
@@ -154,7 +155,7 @@ func (e *Engine) awaitLate(i int) {
 	}
 	for _, c := range e.protectors {
 		b, age := &e.nodes[c].belief, proofAge
-		if e.press[i] >= reserveReached && !e.entry(c).late { // there is no time for more than that
+		if e.press[i] >= reserveReached && !e.entry(c).Late { // there is no time for more than that
 			age = proofStands
 		}
 		concerned := rung == plan.Stop && e.comesBefore(c, i) || slices.Contains(e.estate.Needs(c), i)
@@ -257,11 +258,11 @@ func (e *Engine) pass(i int) {
 
 // proveSoAlready ends a step that had nothing to do, or nothing any more. A proof by silence is told for what it is.
 func (e *Engine) proveSoAlready(i int) {
-	if w := e.nodes[i].work; e.given(i) && w.verb != plan.Unprotect || w.verb == plan.Stop && e.proofOf(i) == Silence {
+	if w := e.nodes[i].work; e.given(i) && w.verb != plan.Unprotect || w.verb == plan.Stop && e.proofOf(i) == ledger.Silence {
 		e.prove(i, e.proofOf(i), e.nodes[i].belief.seen.Detail)
 		return
 	}
-	e.prove(i, Already, "it was so already")
+	e.prove(i, ledger.Already, "it was so already")
 }
 
 // isSoAlready reports whether nothing is to be commanded: a node is off, or as it was before it was protected, or a look that took its
@@ -270,9 +271,9 @@ func (e *Engine) isSoAlready(i int) bool {
 	verb := e.nodes[i].work.verb
 	switch {
 	case verb == plan.Unprotect:
-		return e.holds(i, verb, 0) && e.entry(i).tookProtect()
+		return e.holds(i, verb, 0) && e.entry(i).TookProtect()
 	case e.given(i):
-		return e.holds(i, verb, e.last(i).op) && e.settles(i)
+		return e.holds(i, verb, e.last(i).Op) && e.settles(i)
 	default:
 		return verb == plan.Stop && e.holds(i, verb, 0)
 	}
@@ -302,9 +303,9 @@ func (e *Engine) passStart(i int) {
 // broughtUp lists what a node depends on that is to be on before it is started.
 func (e *Engine) broughtUp(i int) []int {
 	var up []int
-	o := e.ledger.outage
+	o := e.ledger.Outage
 	for _, d := range e.estate.Needs(i) {
-		if n := e.estate.Node(d); n.Can.Has(plan.Stop) && probed(n) && o.scope[d] && o.nodes[d].snap.on() {
+		if n := e.estate.Node(d); n.Can.Has(plan.Stop) && probed(n) && o.Scope[d] && o.Nodes[d].Snap.On() {
 			up = append(up, d)
 		}
 	}
@@ -317,7 +318,7 @@ func (e *Engine) passStop(i int) {
 	on, doubtful, guestsOnly := e.notOff(i)
 	e.takeNoneAlong(i, on, doubtful)
 	switch {
-	case w.force.cause == Pressed && w.verb == plan.Cut:
+	case w.force.cause == ledger.Pressed && w.verb == plan.Cut:
 	case doubtful && w.guard.rounds < guardRounds, guestsOnly && e.areOld(i, len(on) > 0):
 		e.enter(w, verifying)
 		w.next = e.now.Add(firstLook)
@@ -338,7 +339,7 @@ func (e *Engine) passStop(i int) {
 		return
 	}
 	if w.rung == plan.Stop && e.mustHurry(i) {
-		e.power(i, Pressed, e.press[i].String())
+		e.power(i, ledger.Pressed, e.press[i].String())
 		return
 	}
 	e.command(i)
@@ -399,7 +400,7 @@ func (e *Engine) notOff(i int) (on []string, doubtful, guestsOnly bool) {
 			doubtful = true
 		case !e.isOff(u):
 			on = append(on, e.id(u))
-			guestsOnly = guestsOnly && e.estate.Node(u).Kind == plan.VM && e.entry(u).givenUp.Has(plan.Stop)
+			guestsOnly = guestsOnly && e.estate.Node(u).Kind == plan.VM && e.entry(u).GivenUp.Has(plan.Stop)
 		case e.nodes[u].belief.doubt != plan.Unknown, e.estate.Node(i).Kind != plan.VM && !e.provenOffTo(i, u):
 			doubtful = true
 		}
@@ -418,7 +419,7 @@ func (e *Engine) cutWithWhatIsOn(i int) {
 		}
 	}
 	if len(on) > 0 || e.worst(w.step) != proven {
-		w.force = force{Pressed, e.press[i].String()}
+		w.force = force{ledger.Pressed, e.press[i].String()}
 		if len(on) > 0 {
 			w.force.reason += "; not proven off: " + strings.Join(on, ", ")
 		}
@@ -428,7 +429,7 @@ func (e *Engine) cutWithWhatIsOn(i int) {
 
 // takeNoneAlong makes the power-off of a host a stop again, where it was one for VMs that are proven off by now, and did not leave.
 func (e *Engine) takeNoneAlong(i int, on []string, doubtful bool) {
-	if w := e.nodes[i].work; len(on) == 0 && !doubtful && w.force.cause == TakenAlong && !e.wasSent(i) {
+	if w := e.nodes[i].work; len(on) == 0 && !doubtful && w.force.cause == ledger.TakenAlong && !e.wasSent(i) {
 		w.rung, w.force, w.deadline = plan.Stop, force{}, time.Time{}
 	}
 }
@@ -442,7 +443,7 @@ func (e *Engine) takeAlong(i int, on []string) {
 	if before != "" {
 		text = strings.TrimSuffix(before, "; ") + "; " + text
 	} else {
-		w.force.cause = TakenAlong
+		w.force.cause = ledger.TakenAlong
 	}
 	if w.rung != plan.Force {
 		w.deadline = time.Time{}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -43,8 +44,8 @@ func (e *Engine) hear(k int) {
 }
 
 // hearOff takes down what a reading says of an output that is off, or silence since its cut was due.
-func (e *Engine) hearOff(s *supply, st *standing) {
-	s.output.habit = s.output.habit || s.state.SaysOff && st.cycle < cutSent
+func (e *Engine) hearOff(s *supply, st *ledger.Standing) {
+	s.output.habit = s.output.habit || s.state.SaysOff && st.Cycle < ledger.CutSent
 	due := !s.cutDue.IsZero() && !e.now.Before(s.cutDue)
 	if s.state.OutputOff || s.state.SaysOff && !s.output.habit || s.state.SilentFor > 0 && due {
 		s.output.offSeen = true
@@ -56,28 +57,28 @@ func (s *supply) saysOff() bool   { return s.state.SilentFor == 0 && s.state.Out
 
 func isOnAfterCut(e *Engine, k int) bool {
 	s := &e.supplies[k]
-	cycle := e.standing(k).cycle
-	return s.isHeardOn() && !s.state.SaysOff && (cycle.isDark() || cycle == cutProven && e.nodes[s.node].belief.seen.State == plan.Off)
+	cycle := e.standing(k).Cycle
+	return s.isHeardOn() && !s.state.SaysOff && (cycle.IsDark() || cycle == ledger.CutProven && e.nodes[s.node].belief.seen.State == plan.Off)
 }
 
 func goesOff(e *Engine, k int) bool {
 	s, st := &e.supplies[k], e.standing(k)
-	return s.saysOff() && !st.cycle.isDark() && (st.cycle != uncut || st.out())
+	return s.saysOff() && !st.Cycle.IsDark() && (st.Cycle != ledger.Uncut || st.IsOut())
 }
 
 func isOffUncut(e *Engine, k int) bool {
 	s, st := &e.supplies[k], e.standing(k)
-	return s.state.OutputOff && st.cycle < cutSent
+	return s.state.OutputOff && st.Cycle < ledger.CutSent
 }
 
 func isOnInDoubt(e *Engine, k int) bool {
 	s, st := &e.supplies[k], e.standing(k)
-	return s.lapse == wasOff && st.cycle == committed && s.isHeardOn()
+	return s.lapse == wasOff && st.Cycle == ledger.Committed && s.isHeardOn()
 }
 
 func isOnAgain(e *Engine, k int) bool {
 	s, st := &e.supplies[k], e.standing(k)
-	return s.lapse == wasOff && st.cycle == uncut && s.isHeardOn()
+	return s.lapse == wasOff && st.Cycle == ledger.Uncut && s.isHeardOn()
 }
 
 func isDeaf(e *Engine, k int) bool {
@@ -87,12 +88,12 @@ func isDeaf(e *Engine, k int) bool {
 
 func mayGiveOut(e *Engine, k int) bool {
 	s, st := &e.supplies[k], e.standing(k)
-	return s.state.SilentFor > deafAfter && s.mayBeEmpty() && st.out() && (s.lapse == noLapse || s.lapse == justBack || s.lapse == wasDeaf)
+	return s.state.SilentFor > deafAfter && s.mayBeEmpty() && st.IsOut() && (s.lapse == noLapse || s.lapse == justBack || s.lapse == wasDeaf)
 }
 
 func isLitInDoubt(e *Engine, k int) bool {
 	s := &e.supplies[k]
-	failedSince := (s.lapse == wasDeaf || s.lapse == wereAway) && !e.standing(k).out()
+	failedSince := (s.lapse == wasDeaf || s.lapse == wereAway) && !e.standing(k).IsOut()
 	return (s.lapse == mayBeOut || failedSince) && s.isHeardOn() && s.state.Failing()
 }
 
@@ -103,7 +104,7 @@ func isOnBatteryStill(e *Engine, k int) bool {
 
 func isWellStill(e *Engine, k int) bool {
 	s, st := &e.supplies[k], e.standing(k)
-	return s.lapse == wereAway && s.state.SilentFor == 0 && !s.state.Failing() && !st.failed()
+	return s.lapse == wereAway && s.state.SilentFor == 0 && !s.state.Failing() && !st.HasFailed()
 }
 
 func isWellAgain(e *Engine, k int) bool {
@@ -129,10 +130,10 @@ func (e *Engine) wentOff(k int) {
 		e.nodes[s.node].belief.seen.State = plan.Off
 		e.prove(s.node, "", why)
 	default:
-		if e.standing(k).cycle < cutSent {
+		if e.standing(k).Cycle < ledger.CutSent {
 			why = "its output went off before it was cut"
 		}
-		e.record(Record{Kind: Mains, Cause: Dark, Power: Power{Supplies: []string{e.id(s.node)}}, Reason: why})
+		e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Dark, Power: ledger.Power{Supplies: []string{e.id(s.node)}}, Reason: why})
 		if working {
 			e.holdBack(s.node, why)
 		}
@@ -155,7 +156,7 @@ func (e *Engine) askWhoAnswers(supply int) {
 // heardAgain follows a supply that was deaf and is on line: its load may have been off and on again meanwhile. Where
 // nothing waits for its cycle that is taken for one. It may have failed without having been heard to.
 func (e *Engine) heardAgain(k int) {
-	if e.ledger.outage != nil && e.standing(k).failed() && e.standing(k).cycle == uncut {
+	if e.ledger.Outage != nil && e.standing(k).HasFailed() && e.standing(k).Cycle == ledger.Uncut {
 		e.supplies[k].lapse = noLapse
 		e.cycled(k, "it was not heard for a while, and its output may have been off")
 		return
@@ -166,8 +167,8 @@ func (e *Engine) heardAgain(k int) {
 // litInDoubt takes down that the output of a supply may have been off and on again while it was not heard.
 func (e *Engine) litInDoubt(k int) {
 	e.supplies[k].lapse = noLapse
-	if e.ledger.outage != nil && !e.ledger.outage.drill.on() {
-		e.record(Record{Kind: Mains, Cause: Unseen, Power: Power{Supplies: []string{e.id(e.supplies[k].node)}, Carriers: e.carriers(k)}, Reason: "it was not heard for a while, and its output may have been off"})
+	if e.ledger.Outage != nil && !e.ledger.Outage.Drill.On() {
+		e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Unseen, Power: ledger.Power{Supplies: []string{e.id(e.supplies[k].node)}, Carriers: e.carriers(k)}, Reason: "it was not heard for a while, and its output may have been off"})
 	}
 	e.renewLoad(k)
 }

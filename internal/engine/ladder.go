@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -16,7 +17,7 @@ func (e *Engine) wanted(i int) bool {
 	switch {
 	case s.goal == plan.Up:
 		return !e.goesDown(i)
-	case w.force.cause == Hung && e.comesUp(i):
+	case w.force.cause == ledger.Hung && e.comesUp(i):
 		b := &e.nodes[i].belief
 		return b.seen.State != plan.On || b.looks < proofLooks // what came back does not hang any more
 	}
@@ -25,8 +26,8 @@ func (e *Engine) wanted(i int) bool {
 
 // isCalledOff reports whether a drill goes no further down: an operator has said so, or it can't.
 func (e *Engine) isCalledOff() bool {
-	o := e.ledger.outage
-	return o.orders.abort || o.drill.phase == drillDown && e.drillEnds != ""
+	o := e.ledger.Outage
+	return o.Orders.Abort || o.Drill.Phase == ledger.DrillDown && e.drillEnds != ""
 }
 
 // steer follows a change of what a node is to come to while a step is under way on it. What has reached the node settles
@@ -64,7 +65,7 @@ func (e *Engine) overdue(i int) {
 			e.overdueUnwanted(i)
 		}
 	case w.rung.TakesDown() && e.isStillToBeTold(i), w.verb == plan.Start && e.isStillToCome(i):
-	case w.verb == plan.Unprotect && e.given(i) && e.holds(i, w.verb, e.last(i).op): // it was so all the while
+	case w.verb == plan.Unprotect && e.given(i) && e.holds(i, w.verb, e.last(i).Op): // it was so all the while
 		if !e.finalLook(i) {
 			e.prove(i, "", e.nodes[i].belief.seen.Detail)
 		}
@@ -76,7 +77,7 @@ func (e *Engine) overdue(i int) {
 		e.again(i)
 	case e.finalLook(i):
 	default:
-		e.escalate(i, Overtime, "not proven within "+within)
+		e.escalate(i, ledger.Overtime, "not proven within "+within)
 	}
 }
 
@@ -110,7 +111,7 @@ func (e *Engine) isStillToCome(i int) bool {
 func (e *Engine) mayTryAgain(i int) bool {
 	w, decl, tries := e.nodes[i].work, e.estate.Node(i), e.tries(i)
 	switch {
-	case e.ledger.outage.orders.hold:
+	case e.ledger.Outage.Orders.Hold:
 		return false
 	case w.verb == plan.Start:
 		return tries < decl.Attempts && decl.Can.Has(plan.Start)
@@ -149,11 +150,11 @@ func (e *Engine) overdueUnwanted(i int) {
 	w, decl := e.nodes[i].work, e.estate.Node(i)
 	if e.hangs(i) && w.rung == plan.Stop && decl.Can.Has(plan.Force) {
 		goesStill := e.now.Before(w.sent.Add(decl.Time(plan.Stop).Within)) // one that refused it may do it all the same, and take its time
-		if e.ledger.outage.orders.hold || e.lowerRiskWaits(i) || goesStill {
+		if e.ledger.Outage.Orders.Hold || e.lowerRiskWaits(i) || goesStill {
 			e.wait(i)
 			return
 		}
-		e.power(i, Hung, "it hangs on its way down, its power is back, and it can't be started before it is off")
+		e.power(i, ledger.Hung, "it hangs on its way down, its power is back, and it can't be started before it is off")
 		return
 	}
 	e.unwanted(i)
@@ -163,7 +164,7 @@ func (e *Engine) overdueUnwanted(i int) {
 func (e *Engine) hangs(i int) bool {
 	b := &e.nodes[i].belief
 	entry := e.entry(i)
-	return e.estate.Node(i).Kind == plan.VM && e.comesUp(i) && entry.shown == told && !entry.givenUp.Has(plan.Stop) && b.seen.State == plan.Stopping && b.answer == plan.Stopping
+	return e.estate.Node(i).Kind == plan.VM && e.comesUp(i) && entry.Shown == ledger.WasTold && !entry.GivenUp.Has(plan.Stop) && b.seen.State == plan.Stopping && b.answer == plan.Stopping
 }
 
 // overdueStopping serves a start whose node is still on its way down: it is powered off if that is our doing.
@@ -174,18 +175,18 @@ func (e *Engine) overdueStopping(i int) {
 		return
 	}
 	w := e.nodes[i].work
-	if e.ledger.outage.orders.hold || e.lowerRiskWaits(i) {
+	if e.ledger.Outage.Orders.Hold || e.lowerRiskWaits(i) {
 		e.wait(i)
 		return
 	}
 	stop := e.course.find(i, plan.Stop, plan.Down)
 	e.dropGuard(i)
 	*w = work{step: stop, verb: plan.Stop, rung: plan.Stop, phase: verifying, placed: w.placed}
-	e.power(i, Hung, "it hangs on its way down, its power is back, and it can't be started before it is off")
+	e.power(i, ledger.Hung, "it hangs on its way down, its power is back, and it can't be started before it is off")
 }
 
 // escalate goes to the next rung of the ladder, or gives the step up where there is none.
-func (e *Engine) escalate(i int, cause Cause, why string) {
+func (e *Engine) escalate(i int, cause ledger.Cause, why string) {
 	decl := e.estate.Node(i)
 	w := e.nodes[i].work
 	switch {
@@ -193,7 +194,7 @@ func (e *Engine) escalate(i int, cause Cause, why string) {
 		e.overdueUnwanted(i)
 	case w.verb != plan.Stop || w.rung == plan.Force || !decl.Can.Has(plan.Force):
 		e.giveUp(i, cause, why)
-	case e.ledger.outage.orders.hold, e.lowerRiskWaits(i):
+	case e.ledger.Outage.Orders.Hold, e.lowerRiskWaits(i):
 		// Nothing of lower risk may still be waited for when this is forced: it gets their time.
 		e.wait(i)
 	default:
@@ -223,7 +224,7 @@ func (e *Engine) lowerRiskWaits(i int) bool {
 
 // goesWith reports whether a node loses its power in each way in which another may lose it now.
 func (e *Engine) goesWith(i, other int) bool {
-	isLit := func(k int) bool { return !e.standing(k).dark() }
+	isLit := func(k int) bool { return !e.standing(k).IsDark() }
 	for _, loss := range e.losses[other] {
 		takesBoth := func(own []int) bool {
 			return !slices.ContainsFunc(own, func(k int) bool { return !slices.Contains(loss, k) })
@@ -236,7 +237,7 @@ func (e *Engine) goesWith(i, other int) bool {
 }
 
 // power goes to the forced rung, with the reason on record.
-func (e *Engine) power(i int, cause Cause, why string) {
+func (e *Engine) power(i int, cause ledger.Cause, why string) {
 	w := e.nodes[i].work
 	if w.op != 0 {
 		e.out = append(e.out, Cancel{Op: w.op})
@@ -270,7 +271,7 @@ func (e *Engine) hurry() {
 	var late []int
 	for i := range e.nodes {
 		if w := e.nodes[i].work; w != nil && w.phase == asking && e.press[i] >= reserveReached && e.wanted(i) {
-			e.giveUp(i, Pressed, "not confirmed, and only the reserve is left: passed over")
+			e.giveUp(i, ledger.Pressed, "not confirmed, and only the reserve is left: passed over")
 			continue
 		}
 		if w := e.nodes[i].work; w != nil && w.verb == plan.Stop && w.rung == plan.Stop && w.phase != verifying && w.phase != asking && e.press[i] != noPressure {
@@ -280,7 +281,7 @@ func (e *Engine) hurry() {
 	slices.SortStableFunc(late, func(a, b int) int { return cmp.Compare(e.estate.Node(a).Risk, e.estate.Node(b).Risk) })
 	for _, i := range late {
 		if w := e.nodes[i].work; w != nil && e.wanted(i) && e.mustHurry(i) {
-			e.power(i, Pressed, e.press[i].String())
+			e.power(i, ledger.Pressed, e.press[i].String())
 		}
 	}
 }

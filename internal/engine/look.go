@@ -3,12 +3,13 @@ package engine
 import (
 	"time"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
 // question is a probe that is under way.
 type question struct {
-	op     Op // 0: none is
+	op     ledger.Op // 0: none is
 	asked  time.Time
 	guards []int     // nodes whose step waits for the answer
 	told   time.Time // when a watch last told of the node
@@ -31,13 +32,13 @@ func (e *Engine) answered(i int, ev Finished) {
 	n.question.op = 0
 	seen := ev.Seen
 	switch ev.Outcome {
-	case Done:
-	case NoSuchThing:
+	case ledger.Done:
+	case ledger.NoSuchThing:
 		seen = plan.Observation{State: plan.Gone, Detail: ev.Detail}
-	case Unreached: // it could not be asked, which is no silence of its own
+	case ledger.Unreached: // it could not be asked, which is no silence of its own
 		seen = plan.Observation{State: plan.Unreachable, Detail: ev.Detail}
 		n.belief.unasked = true
-	case Refused, Busy, TimedOut: // no answer was had, which proves nothing
+	case ledger.Refused, ledger.Busy, ledger.TimedOut: // no answer was had, which proves nothing
 		seen = plan.Observation{State: plan.Unknown, Detail: ev.Detail}
 	}
 	defer func() { n.belief.unasked = false }()
@@ -89,7 +90,7 @@ func (e *Engine) asksAgain(i int, state plan.State) bool {
 // tellsOfPower reports whether an answer is one that may be wrong about a node's power. That an output counts down to its cut is not:
 // what follows would be misread without.
 func (e *Engine) tellsOfPower(i int, state plan.State) bool {
-	return state == plan.On || isDown(state) || state == plan.Stopping && e.ledger.supply[i] < 0
+	return state == plan.On || isDown(state) || state == plan.Stopping && e.ledger.SupplyOf[i] < 0
 }
 
 // isDown reports whether a node is off for good: gone is so too, and may be said of what can't be seen for a moment, as off may.
@@ -98,7 +99,7 @@ func isDown(state plan.State) bool { return state == plan.Off || state == plan.G
 // isOdd reports whether an answer is another than what is known of a node, or the first since then. Of an output only on and off are.
 func (e *Engine) isOdd(i int, state plan.State) bool {
 	b := &e.nodes[i].belief
-	known := b.seen.State == plan.On || b.seen.State == plan.Off || b.seen.State != plan.Unknown && e.ledger.supply[i] < 0
+	known := b.seen.State == plan.On || b.seen.State == plan.Off || b.seen.State != plan.Unknown && e.ledger.SupplyOf[i] < 0
 	if !known {
 		return b.looks == 0
 	}
@@ -114,9 +115,9 @@ func (e *Engine) observed(ev Observed) {
 }
 
 // see takes what was seen of a node, and follows what it means.
-func (e *Engine) see(i int, seen plan.Observation, question Op, asked time.Time) {
+func (e *Engine) see(i int, seen plan.Observation, question ledger.Op, asked time.Time) {
 	n := &e.nodes[i]
-	if k := e.ledger.supply[i]; k >= 0 && seen.State == plan.On && e.standing(k).cycle >= cutProven && e.supplies[k].saysOff() {
+	if k := e.ledger.SupplyOf[i]; k >= 0 && seen.State == plan.On && e.standing(k).Cycle >= ledger.CutProven && e.supplies[k].saysOff() {
 		seen.State = plan.Off // its own readings say that the output is off still
 	}
 	e.believe(i, seen, question, asked)
@@ -124,8 +125,8 @@ func (e *Engine) see(i int, seen plan.Observation, question Op, asked time.Time)
 		e.probe(i) // one look proves nothing
 	}
 	e.settleIn(i)
-	if e.ledger.outage != nil {
-		if k := e.ledger.supply[i]; k >= 0 {
+	if e.ledger.Outage != nil {
+		if k := e.ledger.SupplyOf[i]; k >= 0 {
 			e.seeOutput(k)
 		}
 		e.surveyed(i)
@@ -152,7 +153,7 @@ func (e *Engine) settleIn(i int) {
 	if was == n.settled {
 		return
 	}
-	told := e.ledger.outage != nil && e.entry(i).shown != asFound
+	told := e.ledger.Outage != nil && e.entry(i).Shown != ledger.AsFound
 	switch kind := e.estate.Node(i).Kind; {
 	case kind == plan.Host:
 		e.renewGuests(i)
@@ -195,11 +196,11 @@ func (e *Engine) seeOutput(k int) {
 	switch {
 	case b.seen.State == plan.Stopping:
 		s.cutDue = e.now.Add(b.seen.RemainFor)
-	case e.isOff(s.node) && st.cycle != uncut && !st.cycle.isDark():
+	case e.isOff(s.node) && st.Cycle != ledger.Uncut && !st.Cycle.IsDark():
 		e.wentOff(k)
-	case b.seen.State == plan.Off && st.cycle >= cutSent:
+	case b.seen.State == plan.Off && st.Cycle >= ledger.CutSent:
 		s.output.offSeen = true
-	case b.seen.State == plan.On && st.cycle >= cutProven:
+	case b.seen.State == plan.On && st.Cycle >= ledger.CutProven:
 		e.seeUncut(k)
 	}
 	if b.seen.State != plan.Off {
@@ -213,7 +214,7 @@ func (e *Engine) seeUncut(k int) {
 	s := &e.supplies[k]
 	says := e.nodes[s.node].belief.seen.Uncut // its UPS says so itself
 	switch {
-	case s.output.offSeen || e.standing(k).cycle.isDark():
+	case s.output.offSeen || e.standing(k).Cycle.IsDark():
 		e.backOn(k, "its output is on again")
 	case !says && !e.watchedCut(s) && !e.now.Before(s.cutDue.Add(unwatched)):
 		e.cycled(k, "its output is on again")
@@ -236,11 +237,11 @@ func (e *Engine) cutNotMade(k int) {
 	id := e.id(s.node)
 	const why = "it took its cut and did not make it"
 	s.cutDue = time.Time{}
-	if e.standing(k).missed+1 >= max(e.estate.Node(s.node).Attempts, 2) {
-		e.record(Record{Kind: Failed, Step: Step{Node: id, Verb: &verb, State: &state}, Reason: why})
+	if e.standing(k).Missed+1 >= max(e.estate.Node(s.node).Attempts, 2) {
+		e.record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: id, Verb: &verb, State: &state}, Reason: why})
 		e.notify(true, "could not cut the output of "+id+": "+why+"; what starts by its power alone needs a person")
 	} else {
-		e.record(Record{Kind: Reopened, Step: Step{Node: id, Verb: &verb, State: &state}, Reason: why})
+		e.record(ledger.Record{Kind: ledger.Reopened, Step: ledger.Step{Node: id, Verb: &verb, State: &state}, Reason: why})
 		e.notify(true, "the output of "+id+" is on: "+why+", and is cut once more")
 	}
 }

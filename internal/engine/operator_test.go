@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -125,7 +126,7 @@ func TestASilentUPSIsToldOf(t *testing.T) {
 	states := obeys(p)
 	say := supplies{"a": {onLine, 900, false}}
 	p.begin(say)
-	require.NotEmpty(t, p.e.Refuses(engine.Order{Verb: engine.Confirm, Node: "a"}))
+	require.NotEmpty(t, p.e.Refuses(engine.Order{Verb: ledger.Confirm, Node: "a"}))
 	say["a"].status = onBattery
 	p.goOn(20*time.Second, say)
 	say["a"].deaf = true
@@ -141,7 +142,7 @@ func TestASilentUPSIsToldOf(t *testing.T) {
 		p.goOn(3*time.Minute, say)
 	}
 	require.Len(t, p.commands, 3, p.commands)
-	p.apply(engine.Order{Verb: engine.Confirm, Node: "a", By: "op"})
+	p.apply(engine.Order{Verb: ledger.Confirm, Node: "a", By: "op"})
 	p.goOn(5*time.Minute, say)
 	require.False(t, p.e.Open(), p.e.View().Waiting)
 	require.Len(t, p.commands, 3, p.commands)
@@ -226,13 +227,13 @@ func TestWhatIsGoneForAMomentIsNotGone(t *testing.T) {
 		p.until(say, func() bool { return states["vm"] == plan.Off })
 		p.goOn(20*time.Second, say)
 		say["a"].status = onLine
-		p.reached = func(verb plan.Verb, node string) engine.Outcome {
+		p.reached = func(verb plan.Verb, node string) ledger.Outcome {
 			if verb == plan.Start && node == "vm" {
 				p.reached = nil
 				p.did = nil
-				return engine.NoSuchThing
+				return ledger.NoSuchThing
 			}
-			return engine.Done
+			return ledger.Done
 		}
 		p.until(say, func() bool { return p.reached == nil })
 		states["vm"] = plan.Off
@@ -309,11 +310,11 @@ func TestWhatAnswersIsStoppedThoughItIsNotWell(t *testing.T) {
 	say := supplies{"a": {onLine, 3600, false}}
 	p.begin(say)
 	states["nas"], sick = plan.Unreachable, true
-	p.reached = func(_ plan.Verb, node string) engine.Outcome {
+	p.reached = func(_ plan.Verb, node string) ledger.Outcome {
 		if states[node] == plan.Unreachable {
-			return engine.Unreached
+			return ledger.Unreached
 		}
-		return engine.Done
+		return ledger.Done
 	}
 	did := p.did
 	p.did = func(verb plan.Verb, node string) {
@@ -353,14 +354,14 @@ func TestAnAbortIsForTheFailureOfThen(t *testing.T) {
 	p.begin(say)
 	say["a"].status = onBattery
 	p.goOn(6*time.Second, say)
-	p.apply(engine.Order{Verb: engine.Abort, By: "op"})
+	p.apply(engine.Order{Verb: ledger.Abort, By: "op"})
 	require.True(t, p.saidOf("nothing more goes down for a until its mains are back"), p.told)
-	require.NotEmpty(t, p.e.Refuses(engine.Order{Verb: engine.Abort}), "it is aborted")
+	require.NotEmpty(t, p.e.Refuses(engine.Order{Verb: ledger.Abort}), "it is aborted")
 	p.goOn(2*time.Minute, say)
 	say["b"].status = onBattery
 	p.goOn(time.Minute, say)
 	require.Equal(t, []string{"stop host-b"}, p.commands)
-	p.apply(engine.Order{Verb: engine.Go, By: "op"})
+	p.apply(engine.Order{Verb: ledger.Go, By: "op"})
 	p.goOn(10*time.Second, say)
 	require.ElementsMatch(t, []string{"stop host-b", "stop host-a", "stop both"}, p.commands)
 }

@@ -5,54 +5,55 @@ import (
 	"slices"
 	"strings"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
 // order carries out an operator's command, or says why not. Both go on record.
 func (e *Engine) order(o Order) {
 	refusal := e.Refuses(o)
-	if e.ledger.outage == nil {
+	if e.ledger.Outage == nil {
 		if refusal != "" {
 			e.notify(false, string(o.Verb)+" by "+o.By+" refused: "+refusal)
 		}
 		return
 	}
-	e.record(Record{Kind: Ordered, Word: Word{Order: o.Verb, By: o.By}, Step: Step{Node: o.Node}, Reason: refusal})
+	e.record(ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: o.Verb, By: o.By}, Step: ledger.Step{Node: o.Node}, Reason: refusal})
 	if refusal != "" {
 		e.notify(false, string(o.Verb)+" by "+o.By+" refused: "+refusal)
 		return
 	}
 	e.notify(false, string(o.Verb)+" by "+o.By+e.aboutAbort(o.Verb))
 	switch o.Verb {
-	case Hold, Resume:
-	case Abort:
+	case ledger.Hold, ledger.Resume:
+	case ledger.Abort:
 		e.endTest("ended by " + o.By)
-	case Go:
+	case ledger.Go:
 		for k := range e.supplies {
-			if e.standing(k).out() {
+			if e.standing(k).IsOut() {
 				e.triggerEvery(k, "ordered by "+o.By)
 			}
 		}
-	case Confirm:
+	case ledger.Confirm:
 		i, _ := e.estate.Index(o.Node)
-		if k := e.ledger.supply[i]; k >= 0 {
+		if k := e.ledger.SupplyOf[i]; k >= 0 {
 			e.confirmMains(k, o.By)
 			break
 		}
 		e.prove(i, "", "confirmed by "+o.By)
-	case Skip:
+	case ledger.Skip:
 		i, _ := e.estate.Index(o.Node)
 		e.giveUp(i, "", "passed over by "+o.By)
 	}
-	if e.ledger.outage != nil { // an abort may have ended it
+	if e.ledger.Outage != nil { // an abort may have ended it
 		e.judgePressure()
 	}
 }
 
 // aboutAbort says what an abort holds for.
-func (e *Engine) aboutAbort(verb OrderVerb) string {
-	ids := e.ids(func(i int) bool { k := e.ledger.supply[i]; return k >= 0 && e.standing(k).fails == calledOff })
-	if verb != Abort || len(ids) == 0 {
+func (e *Engine) aboutAbort(verb ledger.OrderVerb) string {
+	ids := e.ids(func(i int) bool { k := e.ledger.SupplyOf[i]; return k >= 0 && e.standing(k).Fails == ledger.CalledOff })
+	if verb != ledger.Abort || len(ids) == 0 {
 		return ""
 	}
 	return ": nothing more goes down for " + strings.Join(ids, ", ") + " until its mains are back; another UPS that fails is followed as any"
@@ -60,33 +61,33 @@ func (e *Engine) aboutAbort(verb OrderVerb) string {
 
 // Refuses says why an order would not be carried out now, and what to do instead; "" if it would be.
 func (e *Engine) Refuses(o Order) string {
-	run := e.ledger.outage
+	run := e.ledger.Outage
 	switch {
 	case run == nil:
 		return "no outage is under way: all supplies are on line"
-	case o.Verb == Confirm || o.Verb == Skip:
+	case o.Verb == ledger.Confirm || o.Verb == ledger.Skip:
 		return e.refusesWord(o)
-	case run.drill.phase == drillBattery && o.Verb != Abort:
+	case run.Drill.Phase == ledger.DrillBattery && o.Verb != ledger.Abort:
 		return "a battery is being drilled; use abort to end that"
-	case o.Verb == Hold || o.Verb == Resume:
-		return run.refusesHold(o.Verb == Hold)
-	case run.drill.on() && o.Verb == Go:
+	case o.Verb == ledger.Hold || o.Verb == ledger.Resume:
+		return refusesHold(run, o.Verb == ledger.Hold)
+	case run.Drill.On() && o.Verb == ledger.Go:
 		return "this is a drill, which goes on by itself; use abort to bring back at once what it has stopped"
-	case run.drill.phase == drillBattery:
+	case run.Drill.Phase == ledger.DrillBattery:
 		return ""
-	case o.Verb == Abort:
+	case o.Verb == ledger.Abort:
 		return e.refusesAbort()
-	case o.Verb == Go && !e.anyGoesDown():
+	case o.Verb == ledger.Go && !e.anyGoesDown():
 		return "it is going up: the recharge gate is not passed over by command"
 	}
 	return ""
 }
 
-func (o *outage) refusesHold(hold bool) string {
+func refusesHold(o *ledger.Outage, hold bool) string {
 	switch {
-	case hold && o.orders.hold:
+	case hold && o.Orders.Hold:
 		return "it is on hold already"
-	case !hold && !o.orders.hold:
+	case !hold && !o.Orders.Hold:
 		return "it is not on hold"
 	}
 	return ""
@@ -94,17 +95,17 @@ func (o *outage) refusesHold(hold bool) string {
 
 // isAborted reports whether an operator has called off a drill, or what the failure of a supply takes down.
 func (e *Engine) isAborted() bool {
-	return e.ledger.outage.orders.abort || slices.ContainsFunc(e.ledger.outage.supplies, func(s standing) bool { return s.fails == calledOff })
+	return e.ledger.Outage.Orders.Abort || slices.ContainsFunc(e.ledger.Outage.Supplies, func(s ledger.Standing) bool { return s.Fails == ledger.CalledOff })
 }
 
 func (e *Engine) refusesAbort() string {
-	mayGoOn := func(s standing) bool { return s.dark() && s.fails != calledOff }
+	mayGoOn := func(s ledger.Standing) bool { return s.IsDark() && s.Fails != ledger.CalledOff }
 	switch {
 	case e.committedSupply() >= 0:
 		return "the point of no return is passed: the plan is finished and then reversed; use hold to stop it where it is"
 	case !e.anyGoesDown():
 		return "it is going up already; use hold to stop it"
-	case e.isAborted() && !slices.ContainsFunc(e.ledger.outage.supplies, mayGoOn):
+	case e.isAborted() && !slices.ContainsFunc(e.ledger.Outage.Supplies, mayGoOn):
 		return "it is aborted already"
 	}
 	return ""
@@ -116,11 +117,11 @@ func (e *Engine) refusesWord(o Order) string {
 	if !known {
 		return fmt.Sprintf("no node is called %q", o.Node)
 	}
-	k, w := e.ledger.supply[i], e.nodes[i].work
+	k, w := e.ledger.SupplyOf[i], e.nodes[i].work
 	switch {
-	case k >= 0 && o.Verb == Confirm && e.standing(k).out() && e.supplies[k].state.SilentFor >= silentFor:
+	case k >= 0 && o.Verb == ledger.Confirm && e.standing(k).IsOut() && e.supplies[k].state.SilentFor >= silentFor:
 		return ""
-	case k >= 0 && o.Verb == Confirm:
+	case k >= 0 && o.Verb == ledger.Confirm:
 		return fmt.Sprintf("%q is heard, or does not fail: what it says itself counts", o.Node)
 	case w == nil || w.phase != asking:
 		return fmt.Sprintf("nobody was asked to do anything on %q now", o.Node)
@@ -137,19 +138,19 @@ func (e *Engine) confirmMains(k int, by string) {
 		e.holdBack(s.node, why)
 	}
 	e.cycled(k, why)
-	e.record(Record{Kind: Mains, Cause: Returned, Power: Power{Supplies: []string{id}}, Reason: why})
+	e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Returned, Power: ledger.Power{Supplies: []string{id}}, Reason: why})
 	e.notify(true, id+" counts as back: nothing more is stopped for it, and nothing is started on it before it is heard")
 }
 
 // committedSupply gives a supply that is to be cut, or was, and is not back; -1 if there is none.
 func (e *Engine) committedSupply() int {
-	return slices.IndexFunc(e.ledger.outage.supplies, func(s standing) bool { return s.cycle.isOurs() })
+	return slices.IndexFunc(e.ledger.Outage.Supplies, func(s ledger.Standing) bool { return s.Cycle.IsOurs() })
 }
 
 // anyGoesDown reports whether anything is to go down: a supply fails, or a drill is on its way down.
 func (e *Engine) anyGoesDown() bool {
-	o := e.ledger.outage
-	return o.drill.phase == drillDown || slices.ContainsFunc(o.supplies, func(s standing) bool { return s.dark() })
+	o := e.ledger.Outage
+	return o.Drill.Phase == ledger.DrillDown || slices.ContainsFunc(o.Supplies, func(s ledger.Standing) bool { return s.IsDark() })
 }
 
 // goal is where most of an outage goes, for those who want it in one word.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -12,12 +13,12 @@ import (
 const FormatNow = 1
 
 // open opens an outage or a drill with its first record, and reports whether that stands.
-func (e *Engine) open(r Record) bool {
+func (e *Engine) open(r ledger.Record) bool {
 	id := e.now.UTC().Format("20060102T150405Z")
-	if id <= e.ledger.newest { // several in one second, or the clock was set back
-		id = e.ledger.newest + "b"
+	if id <= e.ledger.Newest { // several in one second, or the clock was set back
+		id = e.ledger.Newest + "b"
 	}
-	r.Kind, r.Outage, r.Seq, r.Format, r.Members, r.Nodes = Opened, id, 1, FormatNow, e.settings.Members, e.lastSeen()
+	r.Kind, r.Outage, r.Seq, r.Format, r.Members, r.Nodes = ledger.Opened, id, 1, FormatNow, e.settings.Members, e.lastSeen()
 	e.movedAt, e.resumedAt, e.closing, e.said = e.now, time.Time{}, time.Time{}, ""
 	e.course.clear()
 	for i := range e.nodes {
@@ -31,9 +32,9 @@ func (e *Engine) open(r Record) bool {
 func (e *Engine) openOutage(k int) {
 	s := &e.supplies[k]
 	scope := e.estate.Scope(func(i int) bool { return i == s.node })
-	if !e.open(Record{
-		Opening: Opening{Mode: e.settings.Mode, Digest: e.estate.Plan(plan.Down, func(i int) bool { return scope[i] }).Digest()},
-		Power:   Power{Supplies: []string{e.id(s.node)}, Off: s.saysOff(), Replace: s.state.ReplaceBattery}, Reason: e.tells(s),
+	if !e.open(ledger.Record{
+		Opening: ledger.Opening{Mode: e.settings.Mode, Digest: e.estate.Plan(plan.Down, func(i int) bool { return scope[i] }).Digest()},
+		Power:   ledger.Power{Supplies: []string{e.id(s.node)}, Off: s.saysOff(), Replace: s.state.ReplaceBattery}, Reason: e.tells(s),
 	}) {
 		return
 	}
@@ -46,14 +47,14 @@ func (e *Engine) openOutage(k int) {
 // lastSeen lists, over the whole estate, what was seen on not long ago: what drops unseen, under a controller that drops with it, is
 // brought back as well. That its supply was silent meanwhile, so that it may be otherwise now, makes no difference to that. And it lists
 // what may be on its way up from the outage before this one.
-func (e *Engine) lastSeen() []NodeState {
-	var list []NodeState
+func (e *Engine) lastSeen() []ledger.NodeState {
+	var list []ledger.NodeState
 	for i := range e.nodes {
 		switch b := &e.nodes[i].belief; {
 		case e.now.Sub(b.onAt) < trustLast:
-			list = append(list, NodeState{Node: e.id(i), State: plan.On})
+			list = append(list, ledger.NodeState{Node: e.id(i), State: plan.On})
 		case e.rises(i):
-			list = append(list, NodeState{Node: e.id(i), State: plan.Starting})
+			list = append(list, ledger.NodeState{Node: e.id(i), State: plan.Starting})
 		}
 	}
 	return list
@@ -61,31 +62,31 @@ func (e *Engine) lastSeen() []NodeState {
 
 // sawOn puts on record that a node was seen on.
 func (e *Engine) sawOn(i int) {
-	e.record(Record{Kind: Seen, Nodes: []NodeState{{Node: e.id(i), State: plan.On}}})
+	e.record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: e.id(i), State: plan.On}}})
 }
 
 // noteSeen puts on record that what the outage does not concern is on, which it was not when that began, or is not any more: a supply of it
 // may fail too, and what comes back then is what was on right before.
 func (e *Engine) noteSeen(i int) {
-	o, b, decl := e.ledger.outage, &e.nodes[i].belief, e.estate.Node(i)
-	if o.scope[i] || decl.Kind == plan.Supply || !probed(decl) {
+	o, b, decl := e.ledger.Outage, &e.nodes[i].belief, e.estate.Node(i)
+	if o.Scope[i] || decl.Kind == plan.Supply || !probed(decl) {
 		return
 	}
-	seenOn := o.nodes[i].snap.seenOn
+	seenOn := o.Nodes[i].Snap.SeenOn
 	silent := b.answer != b.seen.State && min(e.now.Sub(b.onAt), e.now.Sub(e.resumedAt)) >= trustLast
 	switch {
 	case !seenOn && e.isUp(i):
 		e.sawOn(i)
 	case seenOn && (e.isOff(i) || silent):
-		e.record(Record{Kind: Seen, Nodes: []NodeState{{Node: decl.ID, State: b.answer}}})
+		e.record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: decl.ID, State: b.answer}}})
 	}
 }
 
 // survey asks after every node of the outage that is in no snapshot. Nothing is commanded on a node before it is in one.
 func (e *Engine) survey() {
-	o := e.ledger.outage
+	o := e.ledger.Outage
 	for i := range e.nodes {
-		if o.scope[i] && !o.nodes[i].snap.taken() && probed(e.estate.Node(i)) {
+		if o.Scope[i] && !o.Nodes[i].Snap.Taken() && probed(e.estate.Node(i)) {
 			e.askInSurvey(i)
 		}
 	}
@@ -121,7 +122,7 @@ func (e *Engine) surveyed(i int) {
 	switch {
 	case n.awaited == notAwaited:
 		return
-	case n.awaited == firstWord && isDown(n.belief.answer) && !e.entry(i).snap.taken():
+	case n.awaited == firstWord && isDown(n.belief.answer) && !e.entry(i).Snap.Taken():
 		n.awaited = secondWord
 		e.probe(i)
 		return
@@ -133,7 +134,7 @@ func (e *Engine) surveyed(i int) {
 
 // unsurvey has the survey wait for a node again whose newest answer is asked for once more: what it said before is in doubt.
 func (e *Engine) unsurvey(i int) {
-	if n := &e.nodes[i]; e.surveying > 0 && n.awaited == notAwaited && !e.entry(i).snap.taken() {
+	if n := &e.nodes[i]; e.surveying > 0 && n.awaited == notAwaited && !e.entry(i).Snap.Taken() {
 		n.awaited = secondWord
 		e.surveying++
 	}
@@ -142,25 +143,25 @@ func (e *Engine) unsurvey(i int) {
 // endSurvey makes the snapshot when all answers are in: what was on is what comes back. The first snapshot of a node counts
 // until the outage is over.
 func (e *Engine) endSurvey() {
-	o := e.ledger.outage
+	o := e.ledger.Outage
 	if e.surveying > 0 {
 		return
 	}
 	lostOutput := e.estate.Scope(func(s int) bool {
-		k := e.ledger.supply[s]
+		k := e.ledger.SupplyOf[s]
 		return e.nodes[s].belief.seen.State == plan.Off || k >= 0 && e.supplies[k].state.OutputOff
 	})
-	var fresh []NodeState
+	var fresh []ledger.NodeState
 	for i := range e.nodes {
-		if entry := &o.nodes[i]; o.scope[i] && !entry.snap.taken() && probed(e.estate.Node(i)) {
+		if entry := &o.Nodes[i]; o.Scope[i] && !entry.Snap.Taken() && probed(e.estate.Node(i)) {
 			fresh = append(fresh, e.snapshotOf(i, lostOutput[i]))
 		}
 	}
 	switch {
-	case !o.snapped:
-		e.record(Record{Kind: Snapshot, Nodes: fresh})
+	case !o.Snapped:
+		e.record(ledger.Record{Kind: ledger.Snapshot, Nodes: fresh})
 	case len(fresh) > 0:
-		e.record(Record{Kind: Widened, Power: Power{Supplies: e.failedSupplies()}, Nodes: fresh})
+		e.record(ledger.Record{Kind: ledger.Widened, Power: ledger.Power{Supplies: e.failedSupplies()}, Nodes: fresh})
 	default:
 		return
 	}
@@ -169,52 +170,52 @@ func (e *Engine) endSurvey() {
 
 // snapshotOf gives what the snapshot says of a node. One that can't be asked now, dropped with its supply, or goes off without having
 // been told to, was on if it was not long before.
-func (e *Engine) snapshotOf(i int, lostOutput bool) NodeState {
+func (e *Engine) snapshotOf(i int, lostOutput bool) ledger.NodeState {
 	b := &e.nodes[i].belief
 	state := b.answer
 	if state == plan.Off && b.seen.ByBMC { // of another machine, it may be: what answers later was on
 		state = plan.Unreachable
 	}
 	silent := state == plan.Unknown || state == plan.Unreachable
-	if e.entry(i).snap.seenOn && (silent || state == plan.Stopping || state == plan.Gone || state == plan.Off && lostOutput) {
+	if e.entry(i).Snap.SeenOn && (silent || state == plan.Stopping || state == plan.Gone || state == plan.Off && lostOutput) {
 		state = plan.On
 	}
-	return NodeState{Node: e.id(i), State: state, Protected: b.seen.Protected, Settings: b.seen.Settings}
+	return ledger.NodeState{Node: e.id(i), State: state, Protected: b.seen.Protected, Settings: b.seen.Settings}
 }
 
 // foundOn takes a node into the snapshot that could not be asked when that was made, and answers before it has been stopped:
 // what is on now was on then, and is brought back, unless it may have come up with its power since.
 func (e *Engine) foundOn(i int) {
 	n, b := e.entry(i), &e.nodes[i].belief
-	if !n.snap.silent() || n.snap.on() || n.shown == shownOff || n.shown == shownOn || b.answer != plan.On || !e.isDark(i) || n.snap.past || e.mayHaveCycled(i) {
+	if !n.Snap.Silent() || n.Snap.On() || n.Shown == ledger.ShownOff || n.Shown == ledger.ShownOn || b.answer != plan.On || !e.isDark(i) || n.Snap.Past || e.mayHaveCycled(i) {
 		return
 	}
-	late := NodeState{Node: e.id(i), State: b.answer, Protected: b.seen.Protected, Settings: b.seen.Settings}
-	if n.touched() && late.Protected == plan.Yes { // our own doing, it may be
+	late := ledger.NodeState{Node: e.id(i), State: b.answer, Protected: b.seen.Protected, Settings: b.seen.Settings}
+	if n.IsTouched() && late.Protected == plan.Yes { // our own doing, it may be
 		late.Protected, late.Settings = plan.NotKnown, ""
 	}
-	e.record(Record{Kind: Widened, Nodes: []NodeState{late}})
+	e.record(ledger.Record{Kind: ledger.Widened, Nodes: []ledger.NodeState{late}})
 }
 
 // foundUnprotected takes a cache or a cluster into the snapshot as it is before it is told anything: what the snapshot shows as protected
 // may have been on its way back from an earlier outage, and what could not be asked then answers now.
 func (e *Engine) foundUnprotected(i int) {
 	n, b := e.entry(i), &e.nodes[i].belief
-	untold := n.settings == asSet || n.settings == announced
-	if !untold || n.snap.cacheWas == plan.No || b.answer != plan.On || b.seen.Protected != plan.No {
+	untold := n.Protection == ledger.AsSet || n.Protection == ledger.Announced
+	if !untold || n.Snap.CacheWas == plan.No || b.answer != plan.On || b.seen.Protected != plan.No {
 		return
 	}
 	state := plan.On
-	if n.snap.silent() { // it may have come up since
+	if n.Snap.Silent() { // it may have come up since
 		state = plan.Unknown
 	}
-	e.record(Record{Kind: Widened, Nodes: []NodeState{{Node: e.id(i), State: state, Protected: plan.No, Settings: b.seen.Settings}}})
+	e.record(ledger.Record{Kind: ledger.Widened, Nodes: []ledger.NodeState{{Node: e.id(i), State: state, Protected: plan.No, Settings: b.seen.Settings}}})
 }
 
 func (e *Engine) failedSupplies() []string {
 	var ids []string
 	for k := range e.supplies {
-		if e.standing(k).failed() {
+		if e.standing(k).HasFailed() {
 			ids = append(ids, e.id(e.supplies[k].node))
 		}
 	}
@@ -223,12 +224,12 @@ func (e *Engine) failedSupplies() []string {
 
 // followOutage ends what has come to its end.
 func (e *Engine) followOutage() {
-	o := e.ledger.outage
-	if o == nil || !o.snapped && o.drill.phase != drillBattery {
+	o := e.ledger.Outage
+	if o == nil || !o.Snapped && o.Drill.Phase != ledger.DrillBattery {
 		return
 	}
 	e.followDrill()
-	if e.ledger.outage == nil {
+	if e.ledger.Outage == nil {
 		return
 	}
 	if !e.looksOver() {
@@ -238,7 +239,7 @@ func (e *Engine) followOutage() {
 	if e.closing.IsZero() || e.anyBlank() && e.now.Sub(e.closing) >= firstRetry { // once more: something may have lost its power meanwhile
 		e.closing = e.now
 		for i := range e.nodes {
-			if o.scope[i] {
+			if o.Scope[i] {
 				e.askInSurvey(i)
 			}
 		}
@@ -250,9 +251,9 @@ func (e *Engine) followOutage() {
 
 // anyBlank reports whether something that counts as on had no answer to give when it was asked last: that is no proof, and ends.
 func (e *Engine) anyBlank() bool {
-	o := e.ledger.outage
+	o := e.ledger.Outage
 	for i := range e.nodes {
-		if o.scope[i] && o.nodes[i].snap.on() && !e.nodes[i].belief.blank.IsZero() && e.isOn(i) && e.estate.Node(i).Kind != plan.Passive {
+		if o.Scope[i] && o.Nodes[i].Snap.On() && !e.nodes[i].belief.blank.IsZero() && e.isOn(i) && e.estate.Node(i).Kind != plan.Passive {
 			return true
 		}
 	}
@@ -261,12 +262,12 @@ func (e *Engine) anyBlank() bool {
 
 // looksOver reports whether all supplies are back, and everything that was on is on, or given up.
 func (e *Engine) looksOver() bool {
-	o := e.ledger.outage
-	if !o.snapped || e.closing.IsZero() && e.surveying > 0 || e.course.open > 0 || e.working > 0 || o.orders.hold || o.drill.phase == drillDown || o.drill.phase == drillBattery {
+	o := e.ledger.Outage
+	if !o.Snapped || e.closing.IsZero() && e.surveying > 0 || e.course.open > 0 || e.working > 0 || o.Orders.Hold || o.Drill.Phase == ledger.DrillDown || o.Drill.Phase == ledger.DrillBattery {
 		return false
 	}
-	for k := range o.supplies {
-		if o.supplies[k].dark() {
+	for k := range o.Supplies {
+		if o.Supplies[k].IsDark() {
 			return false
 		}
 	}
@@ -282,7 +283,7 @@ func (e *Engine) close() {
 	case len(missing) > 0:
 		reasons = append(reasons, "not brought back: "+named(missing))
 	case len(doubtful)+len(unseen) > 0:
-	case !touched && !e.ledger.outage.drill.was && !e.ledger.outage.drill.on():
+	case !touched && !e.ledger.Outage.Drill.Was && !e.ledger.Outage.Drill.On():
 		reasons = append(reasons, "power is back; nothing had to be done")
 	default:
 		reasons = append(reasons, "everything that was on is on again")
@@ -298,15 +299,15 @@ func (e *Engine) close() {
 
 // goneMeanwhile lists what was on when the outage began, came into its snapshot as off or not at all, and is not on now: its power may
 // have failed while Ebbtide was away, and a person is to look.
-func (e *Engine) goneMeanwhile() []NodeState {
+func (e *Engine) goneMeanwhile() []ledger.NodeState {
 	if e.resumedAt.IsZero() {
 		return nil
 	}
-	var gone []NodeState
+	var gone []ledger.NodeState
 	for i := range e.nodes {
 		n, decl := e.entry(i), e.estate.Node(i)
-		if n.snap.seenOn && !n.snap.on() && !n.snap.silent() && !n.touched() && decl.Kind != plan.Supply && e.looked(i) && !e.showsUp(i) && (e.ledger.outage.scope[i] || e.isOff(i)) {
-			gone = append(gone, NodeState{Node: decl.ID, State: e.nodes[i].belief.answer})
+		if n.Snap.SeenOn && !n.Snap.On() && !n.Snap.Silent() && !n.IsTouched() && decl.Kind != plan.Supply && e.looked(i) && !e.showsUp(i) && (e.ledger.Outage.Scope[i] || e.isOff(i)) {
+			gone = append(gone, ledger.NodeState{Node: decl.ID, State: e.nodes[i].belief.answer})
 		}
 	}
 	return gone
@@ -314,25 +315,25 @@ func (e *Engine) goneMeanwhile() []NodeState {
 
 // notRestored lists what was on and is not, or was changed and is not put back; and what could not be asked when the outage
 // began and was never seen on since: nobody knows whether it was on, and a person is to look.
-func (e *Engine) notRestored() (missing, doubtful []NodeState, touched bool) {
-	o := e.ledger.outage
+func (e *Engine) notRestored() (missing, doubtful []ledger.NodeState, touched bool) {
+	o := e.ledger.Outage
 	for i := range e.nodes {
-		n, decl := &o.nodes[i], e.estate.Node(i)
-		touched = touched || n.touched()
-		state := NodeState{Node: decl.ID, State: e.nodes[i].belief.answer}
+		n, decl := &o.Nodes[i], e.estate.Node(i)
+		touched = touched || n.IsTouched()
+		state := ledger.NodeState{Node: decl.ID, State: e.nodes[i].belief.answer}
 		up, back := e.course.find(i, plan.Start, plan.Up), e.course.find(i, plan.Unprotect, plan.Up)
 		switch {
-		case !o.scope[i]:
-		case n.snap.on() && up >= 0 && e.course.stands[up] != proven, n.snap.on() && decl.Kind != plan.Supply && !e.isOn(i), back >= 0 && e.course.stands[back] != proven, n.givenUp.Has(plan.Unprotect), n.givenUp.Has(plan.Start):
+		case !o.Scope[i]:
+		case n.Snap.On() && up >= 0 && e.course.stands[up] != proven, n.Snap.On() && decl.Kind != plan.Supply && !e.isOn(i), back >= 0 && e.course.stands[back] != proven, n.GivenUp.Has(plan.Unprotect), n.GivenUp.Has(plan.Start):
 			missing = append(missing, state)
-		case n.snap.silent() && !n.snap.on() && !e.isOn(i) && decl.Kind != plan.Passive && decl.Kind != plan.Supply:
+		case n.Snap.Silent() && !n.Snap.On() && !e.isOn(i) && decl.Kind != plan.Passive && decl.Kind != plan.Supply:
 			doubtful = append(doubtful, state)
 		}
 	}
 	return missing, doubtful, touched
 }
 
-func named(nodes []NodeState) string {
+func named(nodes []ledger.NodeState) string {
 	names := make([]string, len(nodes))
 	for i := range nodes {
 		names[i] = nodes[i].Node
@@ -341,12 +342,12 @@ func named(nodes []NodeState) string {
 }
 
 // closeOutage puts the end on record, and forgets what was of the outage.
-func (e *Engine) closeOutage(reason string, notRestored ...NodeState) {
-	word, o := "outage", e.ledger.outage
-	if d := &o.drill; d.was || d.on() {
-		word = ModeDrill
+func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
+	word, o := "outage", e.ledger.Outage
+	if d := &o.Drill; d.Was || d.On() {
+		word = ledger.ModeDrill
 	}
-	e.record(Record{Kind: Closed, Reason: reason, Nodes: notRestored})
+	e.record(ledger.Record{Kind: ledger.Closed, Reason: reason, Nodes: notRestored})
 	over := " is over: "
 	if e.settings.Mode == ModeObserve { // nothing went down, and nothing is to be started by hand
 		over = " is over, as it was observed: "
@@ -365,7 +366,7 @@ func (e *Engine) closeOutage(reason string, notRestored ...NodeState) {
 		e.count(i, false)
 		n.work, n.awaited = nil, notAwaited
 		n.question.guards = nil
-		if b := &n.belief; o.nodes[i].last.taken && b.answer != b.seen.State { // it was on before it took its stop
+		if b := &n.belief; o.Nodes[i].Last.Taken && b.answer != b.seen.State { // it was on before it took its stop
 			b.seen.State, b.onAt = plan.Unknown, time.Time{}
 		}
 		n.timer++
@@ -383,8 +384,8 @@ func (e *Engine) closeOutage(reason string, notRestored ...NodeState) {
 // chores are what comes round while readings come in: looks at the whole estate while all is well, at given-up nodes and cut
 // supplies in an outage, and a new estimate.
 func (e *Engine) chores() {
-	o := e.ledger.outage
-	if o == nil || o.drill.phase == drillBattery {
+	o := e.ledger.Outage
+	if o == nil || o.Drill.Phase == ledger.DrillBattery {
 		if !e.now.Before(e.sweepAt) {
 			e.sweepAt = e.now.Add(sweepEvery)
 			for i := range e.nodes {
@@ -400,7 +401,7 @@ func (e *Engine) chores() {
 	if !e.now.Before(e.sweepAt) { // another supply may fail
 		e.sweepAt = e.now.Add(sweepEvery)
 		for i := range e.nodes {
-			if !o.scope[i] {
+			if !o.Scope[i] {
 				e.probe(i)
 			}
 		}
@@ -417,18 +418,18 @@ func (e *Engine) chores() {
 // lookAgain asks after a node that nobody waits for: one that was given up, or did not answer, or a supply whose cut is under
 // way.
 func (e *Engine) lookAgain(i int) {
-	n, o := &e.nodes[i], e.ledger.outage
-	if !o.scope[i] || n.work != nil || e.now.Before(n.nextLook) {
+	n, o := &e.nodes[i], e.ledger.Outage
+	if !o.Scope[i] || n.work != nil || e.now.Before(n.nextLook) {
 		return
 	}
 	silent := (n.belief.answer == plan.Unknown || n.belief.answer == plan.Unreachable) && !e.isOff(i)
 	moving := n.belief.seen.State == plan.Stopping || n.belief.seen.State == plan.Starting
-	switch k := e.ledger.supply[i]; {
-	case k >= 0 && o.supplies[k].cycle >= cutSent:
+	switch k := e.ledger.SupplyOf[i]; {
+	case k >= 0 && o.Supplies[k].Cycle >= ledger.CutSent:
 		n.nextLook = e.now.Add(failedLook / 3)
 	case e.silenceWillTell(i):
 		n.nextLook = e.now.Add(slowestLook)
-	case o.nodes[i].givenUp != 0, silent, moving, e.rises(i):
+	case o.Nodes[i].GivenUp != 0, silent, moving, e.rises(i):
 		n.nextLook = e.now.Add(failedLook)
 	default:
 		return

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -65,14 +66,14 @@ func guestsAreOff(e *Engine, i int, rung plan.Verb) string {
 	w := e.nodes[i].work
 	taken := rung == plan.Force && w.force.reason != ""
 	return e.notProvenOff(i, slices.DeleteFunc(slices.Clone(e.usersOf(i)), func(u int) bool {
-		return taken && e.estate.Node(u).Kind == plan.VM && e.entry(u).givenUp.Has(plan.Stop)
+		return taken && e.estate.Node(u).Kind == plan.VM && e.entry(u).GivenUp.Has(plan.Stop)
 	}), "runs on it")
 }
 
 // loadIsOff: a supply's output is never cut before everything that only it feeds is proven off, or its battery is about to
 // give out, on record.
 func loadIsOff(e *Engine, i int, rung plan.Verb) string {
-	if rung != plan.Cut || e.nodes[i].work.force.cause == Pressed {
+	if rung != plan.Cut || e.nodes[i].work.force.cause == ledger.Pressed {
 		return ""
 	}
 	return e.notProvenOff(i, e.usersOf(i), "hangs on it")
@@ -90,7 +91,7 @@ func (e *Engine) notProvenOff(i int, users []int, how string) string {
 // wasOn: nothing is started that was not on in the snapshot.
 func wasOn(e *Engine, i int, rung plan.Verb) string {
 	decl := e.estate.Node(i)
-	if rung != plan.Start || decl.Kind == plan.Passive || decl.Kind == plan.Person || e.entry(i).snap.on() {
+	if rung != plan.Start || decl.Kind == plan.Passive || decl.Kind == plan.Person || e.entry(i).Snap.On() {
 		return ""
 	}
 	return "it was not on before"
@@ -104,7 +105,7 @@ func gateIsOpen(e *Engine, i int, rung plan.Verb) string {
 	feeds := e.estate.Feeds(i)
 	fed := len(feeds) == 0
 	for _, f := range feeds {
-		if k := e.ledger.supply[f]; k >= 0 && e.live(k) && e.gateOf(k) != gateShut {
+		if k := e.ledger.SupplyOf[f]; k >= 0 && e.live(k) && e.gateOf(k) != gateShut {
 			fed = true
 		}
 	}
@@ -152,11 +153,11 @@ func hasPlace(e *Engine, i int, _ plan.Verb) string {
 
 // orderHolds: order holds for every executed pair.
 func orderHolds(e *Engine, i int, rung plan.Verb) string {
-	o := e.ledger.outage
+	o := e.ledger.Outage
 	switch {
 	case rung.TakesDown() && e.estate.Node(i).Kind == plan.VM:
 		for _, u := range e.usersOf(i) {
-			if !e.isOff(u) && !o.nodes[u].givenUp.Has(plan.Stop) && !e.hasNoPower(u) {
+			if !e.isOff(u) && !o.Nodes[u].GivenUp.Has(plan.Stop) && !e.hasNoPower(u) {
 				return e.id(u) + " needs it and is not off"
 			}
 		}
@@ -201,7 +202,7 @@ func (e *Engine) keepsDirty(cache, i int) bool {
 
 // isBare reports whether a cache or a cluster goes down, is not known to be protected, and was not given up.
 func (e *Engine) isBare(c int) bool {
-	return e.goesDown(c) && !e.isOff(c) && !e.isProtected(c) && !e.entry(c).givenUp.Has(plan.Protect) && !e.hasNoPower(c)
+	return e.goesDown(c) && !e.isOff(c) && !e.isProtected(c) && !e.entry(c).GivenUp.Has(plan.Protect) && !e.hasNoPower(c)
 }
 
 // comesBefore reports whether a cache or a cluster is protected before a node is stopped.
@@ -221,7 +222,7 @@ func (e *Engine) dependsOn(i, other int) bool {
 
 // onlyOursIsPutBack: what was not changed for this outage is left as it is.
 func onlyOursIsPutBack(e *Engine, i int, rung plan.Verb) string {
-	if rung == plan.Unprotect && !e.entry(i).changed() {
+	if rung == plan.Unprotect && !e.entry(i).IsChanged() {
 		return "it was not changed for this outage"
 	}
 	return ""
@@ -233,7 +234,7 @@ func losesAllFeeds(e *Engine, i int, rung plan.Verb) string {
 		return ""
 	}
 	for _, f := range e.estate.Feeds(i) {
-		if k := e.ledger.supply[f]; k >= 0 && e.supplies[k].condition.carries() && !e.needsLost(i) {
+		if k := e.ledger.SupplyOf[f]; k >= 0 && e.supplies[k].condition.carries() && !e.needsLost(i) {
 			return e.id(f) + " carries it"
 		}
 	}
@@ -243,7 +244,7 @@ func losesAllFeeds(e *Engine, i int, rung plan.Verb) string {
 // needsLost reports whether something that a node depends on, a supply aside, goes dark.
 func (e *Engine) needsLost(i int) bool {
 	return slices.ContainsFunc(e.estate.Needs(i), func(d int) bool {
-		return e.estate.Node(d).Kind != plan.Supply && e.ledger.outage.lost[d]
+		return e.estate.Node(d).Kind != plan.Supply && e.ledger.Outage.Lost[d]
 	})
 }
 
@@ -270,11 +271,11 @@ func losesPower(e *Engine, i int, rung plan.Verb) string {
 // isHung reports whether a node is powered off only to be started again.
 func (e *Engine) isHung(i int) bool {
 	w := e.nodes[i].work
-	return w.rung == plan.Force && w.force.cause == Hung && e.entry(i).shown == told
+	return w.rung == plan.Force && w.force.cause == ledger.Hung && e.entry(i).Shown == ledger.WasTold
 }
 
 // inDrill reports whether a drill that goes down takes a node.
 func (e *Engine) inDrill(i int) bool {
-	d := &e.ledger.outage.drill
-	return d.phase == drillDown && d.in[i]
+	d := &e.ledger.Outage.Drill
+	return d.Phase == ledger.DrillDown && d.In[i]
 }

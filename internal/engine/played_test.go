@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -23,8 +24,8 @@ type played struct {
 	answer   func(node string) plan.State
 	seen     func(node string, seen *plan.Observation) // what else it says, nil: nothing
 	did      func(verb plan.Verb, node string)
-	reached  func(verb plan.Verb, node string) engine.Outcome
-	records  []engine.Record
+	reached  func(verb plan.Verb, node string) ledger.Outcome
+	records  []ledger.Record
 	commands []string
 	told     []string // to people
 	probes   map[string]int
@@ -73,7 +74,7 @@ func (p *played) apply(first engine.Event) {
 				p.told = append(p.told, f.Text)
 			case engine.Do:
 				p.commands = append(p.commands, f.Verb.String()+" "+f.Node)
-				outcome := engine.Done
+				outcome := ledger.Done
 				if p.reached != nil {
 					outcome = p.reached(f.Verb, f.Node)
 				}
@@ -87,7 +88,7 @@ func (p *played) apply(first engine.Event) {
 				if p.seen != nil && seen.State == plan.On {
 					p.seen(f.Node, &seen)
 				}
-				queue = append(queue, engine.Finished{Op: f.Op, Outcome: engine.Done, Seen: seen})
+				queue = append(queue, engine.Finished{Op: f.Op, Outcome: ledger.Done, Seen: seen})
 			case engine.Estimate:
 				queue = append(queue, engine.Estimated{Serial: f.Serial, Need: []time.Duration{10 * time.Second}, Hosts: 5 * time.Second, Tail: 5 * time.Second, Whole: 20 * time.Second})
 			default:
@@ -161,7 +162,7 @@ func (p *played) crash() {
 // held lists why steps were held back.
 func (p *played) held() (why []string) {
 	for i := range p.records {
-		if p.records[i].Kind == engine.HeldBack {
+		if p.records[i].Kind == ledger.HeldBack {
 			why = append(why, p.records[i].Reason)
 		}
 	}
@@ -452,12 +453,12 @@ func TestAReloadIsNoStart(t *testing.T) {
 		host.Times[plan.Start] = plan.Times{Nominal: 5 * time.Minute, Within: 15 * time.Minute}
 		p := play(t, aSupply("a"), aNAS("a"), host)
 		off := map[string]bool{}
-		p.reached = func(verb plan.Verb, node string) engine.Outcome {
+		p.reached = func(verb plan.Verb, node string) ledger.Outcome {
 			if node == "host" && verb == plan.Stop {
-				return engine.Unreached
+				return ledger.Unreached
 			}
 			off[node] = true
-			return engine.Done
+			return ledger.Done
 		}
 		p.answer = func(node string) plan.State {
 			switch {
@@ -560,7 +561,7 @@ func TestWhatIsToBePutBackIsLookedAt(t *testing.T) {
 	require.Equal(t, plan.No, protected)
 	require.False(t, p.e.Open())
 	for i := range p.records {
-		require.NotEqual(t, engine.Reopened, p.records[i].Kind, "it was proven put back by a look of before")
+		require.NotEqual(t, ledger.Reopened, p.records[i].Kind, "it was proven put back by a look of before")
 	}
 }
 
@@ -574,11 +575,11 @@ func TestWhatRanOnAHostThatIsOffIsOff(t *testing.T) {
 		p := play(t, aSupply("a"), aNAS("a"), host, guest)
 		off := map[string]bool{}
 		p.did = func(verb plan.Verb, node string) { off[node] = off[node] || verb == plan.Stop }
-		p.reached = func(_ plan.Verb, node string) engine.Outcome {
+		p.reached = func(_ plan.Verb, node string) ledger.Outcome {
 			if off["host"] && (node == "guest" || node == "host") {
-				return engine.Unreached
+				return ledger.Unreached
 			}
-			return engine.Done
+			return ledger.Done
 		}
 		p.answer = func(node string) plan.State {
 			switch {
@@ -652,11 +653,11 @@ func TestWhatIsOrderedWithTheReserveLeftIsForced(t *testing.T) {
 	p.begin(say)
 	say["a"].status = onBattery
 	p.goOn(10*time.Second, say)
-	p.apply(engine.Order{Verb: engine.Abort, By: "test"})
+	p.apply(engine.Order{Verb: ledger.Abort, By: "test"})
 	say["a"].left = 40
 	p.goOn(10*time.Second, say)
 	require.Empty(t, p.commands)
-	p.apply(engine.Order{Verb: engine.Go, By: "test"})
+	p.apply(engine.Order{Verb: ledger.Go, By: "test"})
 	require.Contains(t, p.commands, "force guest")
 	require.NotContains(t, p.commands, "stop guest")
 }
@@ -684,20 +685,20 @@ func TestABMCThatHasPowerAgainProvesNothing(t *testing.T) {
 	p.records, state = nil, plan.Off
 	p.goOn(30*time.Second, say)
 	for i := range p.records {
-		require.NotEqual(t, engine.Proven, p.records[i].Kind)
+		require.NotEqual(t, ledger.Proven, p.records[i].Kind)
 	}
 	p.goOn(5*time.Minute, say)
-	require.True(t, slices.ContainsFunc(p.records, func(r engine.Record) bool { return r.Kind == engine.Proven && r.Node == "host" }), "it does not start")
+	require.True(t, slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Proven && r.Node == "host" }), "it does not start")
 }
 
 // TestAStopThatNobodyAnsweredMayArriveStill: a VM shows as on for a while after its stop was given up, and goes then.
 func TestAStopThatNobodyAnsweredMayArriveStill(t *testing.T) {
 	p := play(t, aSupply("a"), aHost("host", "", "a"), aVM("guest", "host"))
-	p.reached = func(verb plan.Verb, node string) engine.Outcome {
+	p.reached = func(verb plan.Verb, node string) ledger.Outcome {
 		if node == "guest" && verb == plan.Stop {
-			return engine.TimedOut
+			return ledger.TimedOut
 		}
-		return engine.Done
+		return ledger.Done
 	}
 	say := supplies{"a": {onLine, 900, false}}
 	p.begin(say)
@@ -706,7 +707,7 @@ func TestAStopThatNobodyAnsweredMayArriveStill(t *testing.T) {
 	say["a"].status = onLine
 	p.goOn(20*time.Second, say)
 	for i := range p.records {
-		require.False(t, p.records[i].Kind == engine.Proven && p.records[i].Node == "guest", "it is called on, and goes")
+		require.False(t, p.records[i].Kind == ledger.Proven && p.records[i].Node == "guest", "it is called on, and goes")
 	}
 }
 
@@ -754,14 +755,14 @@ func TestAHostThatTakesItsVMsAlongSaysSoOnce(t *testing.T) {
 	base.Can = plan.VerbSet(plan.Stop, plan.Start)
 	p := play(t, aSupply("a"), aHost("host", "", "a"), base)
 	tries := 0
-	p.reached = func(_ plan.Verb, node string) engine.Outcome {
+	p.reached = func(_ plan.Verb, node string) ledger.Outcome {
 		if node != "host" {
-			return engine.Done
+			return ledger.Done
 		}
 		if tries++; tries < 5 {
-			return engine.Busy
+			return ledger.Busy
 		}
-		return engine.Done
+		return ledger.Done
 	}
 	say := supplies{"a": {onLine, 900, false}}
 	p.begin(say)
@@ -783,7 +784,7 @@ func TestADrillOfABatteryIsAbortedBeforeItBegins(t *testing.T) {
 		}
 	}
 	require.True(t, p.e.Open(), "%v", p.told)
-	p.apply(engine.Order{Verb: engine.Abort, By: "test"})
+	p.apply(engine.Order{Verb: ledger.Abort, By: "test"})
 	require.False(t, p.e.Open())
 }
 
@@ -805,7 +806,7 @@ func TestASlowAnswerIsAnAnswer(t *testing.T) {
 	require.False(t, up)
 	up = true // somebody started it
 	say["a"].status = onLine
-	var waiting []engine.Op
+	var waiting []ledger.Op
 	ask := func(effects []engine.Effect) {
 		for _, effect := range effects {
 			switch f := effect.(type) {
@@ -826,11 +827,11 @@ func TestASlowAnswerIsAnAnswer(t *testing.T) {
 		waiting = nil
 		for _, op := range answered {
 			asked++
-			ask(p.e.Apply(p.now, engine.Finished{Op: op, Outcome: engine.Done, Seen: plan.Observation{State: plan.On}}))
+			ask(p.e.Apply(p.now, engine.Finished{Op: op, Outcome: ledger.Done, Seen: plan.Observation{State: plan.On}}))
 		}
 	}
-	require.True(t, slices.ContainsFunc(p.records, func(r engine.Record) bool {
-		return r.Kind == engine.Proven && r.Node == "guest" && r.Verb != nil && *r.Verb == plan.Start
+	require.True(t, slices.ContainsFunc(p.records, func(r ledger.Record) bool {
+		return r.Kind == ledger.Proven && r.Node == "guest" && r.Verb != nil && *r.Verb == plan.Start
 	}))
 	require.Less(t, asked, 60)
 }
@@ -842,12 +843,12 @@ func TestAHostWhoseVMsAreOffAfterAllIsShutDown(t *testing.T) {
 	base.Can = plan.VerbSet(plan.Stop, plan.Start)
 	p := play(t, aSupply("a"), aHost("host", "", "a"), base)
 	state := map[string]plan.State{}
-	p.reached = func(verb plan.Verb, node string) engine.Outcome {
+	p.reached = func(verb plan.Verb, node string) ledger.Outcome {
 		if node == "host" && verb == plan.Force {
 			state["base"] = plan.Off
-			return engine.Unreached
+			return ledger.Unreached
 		}
-		return engine.Done
+		return ledger.Done
 	}
 	p.answer = func(node string) plan.State {
 		if s, ok := state[node]; ok {
@@ -867,11 +868,11 @@ func TestAHostWhoseVMsAreOffAfterAllIsShutDown(t *testing.T) {
 // knows, and it does not answer: it is tried and given up, and the VMs of another host do not wait for it.
 func TestACacheBehindASilentOutputIsGivenUp(t *testing.T) {
 	p, shows, say := playACache(t)
-	p.reached = func(_ plan.Verb, node string) engine.Outcome {
+	p.reached = func(_ plan.Verb, node string) ledger.Outcome {
 		if shows[node] == plan.Unreachable {
-			return engine.Unreached
+			return ledger.Unreached
 		}
-		return engine.Done
+		return ledger.Done
 	}
 	say["a"].status = isOff
 	shows["a"], shows["host-a"], shows["cache"] = plan.Off, plan.Unreachable, plan.Unreachable
@@ -902,8 +903,8 @@ func TestWhatWasOnBeforeASilenceWasOn(t *testing.T) {
 	say["a"].deaf, say["a"].status = false, onBattery
 	p.goOn(4*time.Second, say)
 	require.True(t, p.e.Open())
-	opened := p.records[slices.IndexFunc(p.records, func(r engine.Record) bool { return r.Kind == engine.Opened })]
-	require.Contains(t, opened.Nodes, engine.NodeState{Node: "nas", State: plan.On})
+	opened := p.records[slices.IndexFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Opened })]
+	require.Contains(t, opened.Nodes, ledger.NodeState{Node: "nas", State: plan.On})
 }
 
 // TestACutOfBeforeACrashIsJudgedFirst: Ebbtide was killed between the command of a cut and its answer, and is back when the output and the
@@ -923,7 +924,7 @@ func TestACutOfBeforeACrashIsJudgedFirst(t *testing.T) {
 	p.begin(say)
 	say["a"].status = onBattery
 	cut := func() int {
-		return slices.IndexFunc(p.records, func(r engine.Record) bool { return r.Kind == engine.Intent && *r.Verb == plan.Cut })
+		return slices.IndexFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Intent && *r.Verb == plan.Cut })
 	}
 	p.until(say, func() bool { return cut() >= 0 })
 	p.records, p.commands = p.records[:cut()+1], nil
@@ -931,8 +932,8 @@ func TestACutOfBeforeACrashIsJudgedFirst(t *testing.T) {
 	p.crash()
 	p.goOn(3*time.Minute, say)
 	require.Empty(t, p.commands)
-	require.True(t, slices.ContainsFunc(p.records, func(r engine.Record) bool { return r.Kind == engine.Mains && r.Cause == engine.Cycled }))
-	require.Equal(t, engine.Closed, p.records[len(p.records)-1].Kind)
+	require.True(t, slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Mains && r.Cause == ledger.Cycled }))
+	require.Equal(t, ledger.Closed, p.records[len(p.records)-1].Kind)
 	require.Empty(t, p.records[len(p.records)-1].Nodes)
 }
 
@@ -980,14 +981,14 @@ func TestAUPSThatFailsWhileEbbtideIsAwayWasOnLine(t *testing.T) {
 		p.until(say, func() bool { return off })
 		if wasBack {
 			say["a"].status = onLine
-			back := func(r engine.Record) bool { return r.Cause == engine.Returned }
+			back := func(r ledger.Record) bool { return r.Cause == ledger.Returned }
 			p.until(say, func() bool { return slices.ContainsFunc(p.records, back) })
 			p.records = p.records[:slices.IndexFunc(p.records, back)+1] // it was killed right then
 			say["a"].status = onBattery
 		}
 		p.crash()
 		p.goOn(4*time.Second, say)
-		unseen := slices.ContainsFunc(p.records, func(r engine.Record) bool { return r.Kind == engine.Mains && r.Cause == engine.Unseen })
+		unseen := slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Mains && r.Cause == ledger.Unseen })
 		require.Equal(t, wasBack, unseen, "on line before: %t", wasBack)
 	}
 }
@@ -1017,13 +1018,13 @@ func TestWhatIsPutBackAfterACrashHasItsTime(t *testing.T) {
 	p.goOn(20*time.Second, say)
 	say["a"].status = onLine
 	told := func() int {
-		return slices.IndexFunc(p.records, func(r engine.Record) bool { return r.Kind == engine.Intent && *r.Verb == plan.Unprotect })
+		return slices.IndexFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Intent && *r.Verb == plan.Unprotect })
 	}
 	p.until(say, func() bool { return told() >= 0 })
 	p.records, p.commands = p.records[:told()+1], nil
 	p.crash()
 	proven := func() bool {
-		return slices.ContainsFunc(p.records, func(r engine.Record) bool { return r.Kind == engine.Proven && *r.Verb == plan.Unprotect })
+		return slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Proven && *r.Verb == plan.Unprotect })
 	}
 	p.goOn(50*time.Second, say)
 	require.False(t, proven(), "its time is a minute")

@@ -12,9 +12,9 @@ import (
 // RefusesDrill tells why a drill would not begin now, and after a semicolon what to do instead; "" if it would.
 func (e *Engine) RefusesDrill(d Drill) string {
 	switch {
-	case e.ledger.outage != nil && e.ledger.outage.drill.on():
+	case e.ledger.Outage != nil && e.ledger.Outage.Drill.On():
 		return "a drill is under way; wait for its end, or use abort to end it now"
-	case e.ledger.outage != nil:
+	case e.ledger.Outage != nil:
 		return "an outage is under way; wait until it is over"
 	case e.journalLost:
 		return "the journal can't be written, so that nobody would know what to bring back; mend its disk first"
@@ -47,7 +47,7 @@ func (e *Engine) notWell(k int) string {
 		return s.state.String()
 	case e.isUnfit(s):
 		return "on line, and what the policy watches beside the mains holds"
-	case e.standing(k).dark():
+	case e.standing(k).IsDark():
 		return "on line, but not for long enough"
 	}
 	return ""
@@ -56,7 +56,7 @@ func (e *Engine) notWell(k int) string {
 // isWell reports whether notWell has nothing to say: it is asked at each event.
 func (e *Engine) isWell(k int) bool {
 	s := &e.supplies[k]
-	return isSteady(&s.state) && !e.isUnfit(s) && !e.standing(k).dark()
+	return isSteady(&s.state) && !e.isUnfit(s) && !e.standing(k).IsDark()
 }
 
 // isSteady reports whether a supply is heard, on line, and neither in a test nor browned out.

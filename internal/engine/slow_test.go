@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -58,7 +59,7 @@ func (s *slow) take(ev engine.Event) {
 			s.records = append(s.records, f.Record)
 		case engine.Do:
 			s.commands = append(s.commands, f.Verb.String()+" "+f.Node)
-			outcome := engine.Done
+			outcome := ledger.Done
 			if s.reached != nil {
 				outcome = s.reached(f.Verb, f.Node)
 			}
@@ -71,7 +72,7 @@ func (s *slow) take(ev engine.Event) {
 			s.due = append(s.due, slowAnswer{s.now.Add(50 * time.Millisecond), engine.Finished{Op: f.Op, Outcome: outcome}, nil})
 		case engine.Probe:
 			asked, state := s.now, s.answer(f.Node)
-			s.due = append(s.due, slowAnswer{s.now.Add(s.takes(f.Node)), engine.Finished{Op: f.Op, Outcome: engine.Done, Seen: plan.Observation{State: state}}, func() {
+			s.due = append(s.due, slowAnswer{s.now.Add(s.takes(f.Node)), engine.Finished{Op: f.Op, Outcome: ledger.Done, Seen: plan.Observation{State: state}}, func() {
 				s.looked[f.Node] = asked
 				if s.vain[f.Node]++; state != plan.Unreachable {
 					s.vain[f.Node] = 0
@@ -158,11 +159,11 @@ func TestACutRestsOnLooksOfItsOwn(t *testing.T) {
 		}
 		return 20 * time.Millisecond
 	}
-	s.reached = func(verb plan.Verb, _ string) engine.Outcome {
+	s.reached = func(verb plan.Verb, _ string) ledger.Outcome {
 		if verb == plan.Cut {
-			return engine.Unreached
+			return ledger.Unreached
 		}
-		return engine.Done
+		return ledger.Done
 	}
 	cuts := 0
 	s.did = func(verb plan.Verb, _ string) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -18,7 +19,7 @@ func (e *Engine) begin(id int) {
 	e.working++
 	if decl.Kind == plan.Person {
 		w.phase, w.deadline = asking, e.now.Add(decl.Time(s.Verb).Within)
-		e.record(Record{Kind: Asked, Step: Step{Node: s.Name, Verb: &w.verb}})
+		e.record(ledger.Record{Kind: ledger.Asked, Step: ledger.Step{Node: s.Name, Verb: &w.verb}})
 		e.askByHand(s, decl.Notes)
 		e.arm(i)
 		return
@@ -36,22 +37,22 @@ func (e *Engine) askByHand(s *step, notes string) {
 }
 
 // last is the last command to a node.
-func (e *Engine) last(i int) *command { return &e.entry(i).last }
+func (e *Engine) last(i int) *ledger.Command { return &e.entry(i).Last }
 
 // given reports whether a command of the step under way has reached its node, or may have.
 func (e *Engine) given(i int) bool {
 	w, last := e.nodes[i].work, e.last(i)
-	return last.open && last.verb == w.verb && last.reach() != notReached
+	return last.Open && last.Verb == w.verb && last.Reach() != ledger.NotReached
 }
 
 // wasSent reports whether a command of the step under way has left for its node. Whether one without an answer has, of before a
 // crash, nobody knows: what speaks against it is asked anew.
 func (e *Engine) wasSent(i int) bool {
-	return e.given(i) && (!e.nodes[i].work.resumed || e.last(i).answer != noAnswer)
+	return e.given(i) && (!e.nodes[i].work.resumed || e.last(i).Answer != ledger.NoAnswer)
 }
 
 // isForced reports whether a node has been told to power off already.
-func (e *Engine) isForced(i int) bool { return e.wasSent(i) && e.last(i).rung == plan.Force }
+func (e *Engine) isForced(i int) bool { return e.wasSent(i) && e.last(i).Rung == plan.Force }
 
 // command writes the intent down and gives the command of the present rung, if the permit allows it.
 func (e *Engine) command(i int) {
@@ -97,7 +98,7 @@ func (e *Engine) isUntimely(i int) string {
 	switch {
 	case w.rung.BringsUp() && (!e.fed[i] || e.journalLost):
 		return e.whyDown(i)
-	case w.rung.TakesDown() && !e.wasSent(i) && w.force.cause != Hung && (!e.isDark(i) || e.isBackUnheard(i)):
+	case w.rung.TakesDown() && !e.wasSent(i) && w.force.cause != ledger.Hung && (!e.isDark(i) || e.isBackUnheard(i)):
 		return "its power may be back"
 	}
 	return ""
@@ -118,13 +119,13 @@ func (e *Engine) send(i int) {
 		}
 	default:
 	}
-	if k := e.ledger.supply[i]; k >= 0 && w.rung == plan.Cut {
+	if k := e.ledger.SupplyOf[i]; k >= 0 && w.rung == plan.Cut {
 		s := &e.supplies[k]
 		e.spent(s)
 		s.output.offSeen, s.cutDue = false, time.Time{}
 	}
 	attempt := 1
-	if last := e.last(i); last.open && last.rung == w.rung {
+	if last := e.last(i); last.Open && last.Rung == w.rung {
 		attempt = e.tries(i) + 1
 	} else { // before that it could not be told
 		w.deadline = e.now.Add(max(decl.Time(w.rung).Within, firstLook))
@@ -132,9 +133,9 @@ func (e *Engine) send(i int) {
 	if w.since.IsZero() {
 		w.since = e.now
 	}
-	w.op, w.answer, w.resumed, w.sent = e.newOp(i), noAnswer, false, e.now
+	w.op, w.answer, w.resumed, w.sent = e.newOp(i), ledger.NoAnswer, false, e.now
 	verb := w.rung
-	if !e.record(Record{Kind: Intent, Step: Step{Op: w.op, Node: decl.ID, Verb: &verb, Attempt: attempt, State: e.unanswered(i)}, Reason: w.force.reason, Cause: w.force.cause}) {
+	if !e.record(ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Op: w.op, Node: decl.ID, Verb: &verb, Attempt: attempt, State: e.unanswered(i)}, Reason: w.force.reason, Cause: w.force.cause}) {
 		delete(e.ops, w.op)
 		w.op = 0
 		e.end(i)
@@ -156,7 +157,7 @@ func (e *Engine) send(i int) {
 	}
 	do := Do{Op: w.op, Node: decl.ID, Verb: verb, Within: min(acceptWithin, max(w.deadline.Sub(e.now), time.Second))}
 	if verb == plan.Unprotect {
-		do.Settings = e.entry(i).snap.set
+		do.Settings = e.entry(i).Snap.Set
 	}
 	e.out = append(e.out, do)
 	e.enter(w, commanding)
@@ -196,7 +197,7 @@ func (e *Engine) settlesSoon(i int) bool {
 func (e *Engine) forbid(i int, why string) {
 	w := e.nodes[i].work
 	verb := w.rung
-	e.record(Record{Kind: Forbidden, Step: Step{Node: e.id(i), Verb: &verb}, Reason: why})
+	e.record(ledger.Record{Kind: ledger.Forbidden, Step: ledger.Step{Node: e.id(i), Verb: &verb}, Reason: why})
 	e.notify(true, fmt.Sprintf("%s %s was held back: %s", verb, e.id(i), why))
 	e.holdBack(i, why)
 	e.pauseFor(i, slowestRetry)
@@ -208,31 +209,31 @@ func (e *Engine) commanded(i int, ev Finished) {
 	n := &e.nodes[i]
 	w := n.work
 	w.op = 0
-	if ev.Outcome != Done || w.verb == plan.Stop && e.estate.Node(i).OffAfter > 0 {
+	if ev.Outcome != ledger.Done || w.verb == plan.Stop && e.estate.Node(i).OffAfter > 0 {
 		verb := w.rung
-		e.record(Record{Kind: Accepted, Step: Step{Op: ev.Op, Node: e.id(i), Verb: &verb, Attempt: e.last(i).attempt, Outcome: ev.Outcome}, Reason: ev.Detail})
+		e.record(ledger.Record{Kind: ledger.Accepted, Step: ledger.Step{Op: ev.Op, Node: e.id(i), Verb: &verb, Attempt: e.last(i).Attempt, Outcome: ev.Outcome}, Reason: ev.Detail})
 	}
-	w.answer = map[Outcome]answer{Done: accepted, TimedOut: unknown, Unreached: unreached}[ev.Outcome]
+	w.answer = map[ledger.Outcome]ledger.Answer{ledger.Done: ledger.WasAccepted, ledger.TimedOut: ledger.NobodyKnows, ledger.Unreached: ledger.WasUnreached}[ev.Outcome]
 	e.setInMotion(i, ev.Outcome)
 	switch ev.Outcome {
-	case Done:
-		if e.holds(i, w.verb, e.last(i).op) { // a watch was faster than the answer
+	case ledger.Done:
+		if e.holds(i, w.verb, e.last(i).Op) { // a watch was faster than the answer
 			e.prove(i, e.proofOf(i), n.belief.seen.Detail)
 			return
 		}
 		e.enter(w, proving)
 		e.look(i, firstLook)
-	case TimedOut:
+	case ledger.TimedOut:
 		e.enter(w, proving)
 		e.look(i, 0)
-	case NoSuchThing:
+	case ledger.NoSuchThing:
 		e.enter(w, proving)
 		e.look(i, firstLook)
 		e.see(i, plan.Observation{State: plan.Gone, Detail: ev.Detail}, ev.Op+1, e.now)
-	case Refused:
-		e.escalate(i, Denied, "refused: "+ev.Detail)
-	case Busy, Unreached:
-		if ev.Outcome == Unreached {
+	case ledger.Refused:
+		e.escalate(i, ledger.Denied, "refused: "+ev.Detail)
+	case ledger.Busy, ledger.Unreached:
+		if ev.Outcome == ledger.Unreached {
 			e.giveWay(i)
 		}
 		e.backOff(i, slowestRetry)
@@ -240,21 +241,21 @@ func (e *Engine) commanded(i int, ev Finished) {
 }
 
 // setInMotion follows what the answer to a command means for the time in which its node may be on its way.
-func (e *Engine) setInMotion(i int, outcome Outcome) {
+func (e *Engine) setInMotion(i int, outcome ledger.Outcome) {
 	b, rung := &e.nodes[i].belief, e.nodes[i].work.rung
-	if rung.TakesDown() && outcome == Done {
+	if rung.TakesDown() && outcome == ledger.Done {
 		b.departure = notSeen
 	}
 	switch {
-	case rung == plan.Start && outcome == Refused: // what refuses may do it all the same
+	case rung == plan.Start && outcome == ledger.Refused: // what refuses may do it all the same
 		b.rising, b.boots = b.boots, e.now.Add(bootTime(e.estate.Node(i)))
-	case rung == plan.Start && (outcome == Done || outcome == TimedOut): // from when it was taken
+	case rung == plan.Start && (outcome == ledger.Done || outcome == ledger.TimedOut): // from when it was taken
 		b.rising = e.now.Add(bootTime(e.estate.Node(i)))
 	case rung == plan.Start: // it was not told
 		b.rising = b.boots
-	case rung.TakesDown() && (outcome == Busy || outcome == Unreached):
+	case rung.TakesDown() && (outcome == ledger.Busy || outcome == ledger.Unreached):
 		b.falling = time.Time{}
-	case rung.TakesDown() && outcome == TimedOut: // it may be on its way to it still
+	case rung.TakesDown() && outcome == ledger.TimedOut: // it may be on its way to it still
 		b.falling = e.now.Add(2 * proofStands)
 	case rung.TakesDown(): // from when it was taken; and one that refuses may do it all the same
 		b.falling = e.now.Add(proofStands)
@@ -265,7 +266,7 @@ func (e *Engine) setInMotion(i int, outcome Outcome) {
 // may be at work. Where no limit applies nobody waits for it.
 func (e *Engine) giveWay(i int) {
 	w := e.nodes[i].work
-	if limit, _ := e.estate.Lane(i); limit < 0 || e.last(i).earlier != notReached || !w.placed {
+	if limit, _ := e.estate.Lane(i); limit < 0 || e.last(i).Earlier != ledger.NotReached || !w.placed {
 		return
 	}
 	w.placed = false
@@ -311,9 +312,9 @@ func (e *Engine) judge(i int) {
 		e.judgeCutBefore(i)
 	case (w.verb == plan.Protect || w.verb == plan.Flush) && e.isOff(i):
 		e.holdBack(i, "it is off")
-	case e.holds(i, w.verb, e.last(i).op) && e.settles(i):
+	case e.holds(i, w.verb, e.last(i).Op) && e.settles(i):
 		e.prove(i, e.proofOf(i), b.seen.Detail)
-	case w.phase == proving && e.holds(i, w.verb, e.last(i).op): // it may show otherwise yet
+	case w.phase == proving && e.holds(i, w.verb, e.last(i).Op): // it may show otherwise yet
 		e.lookOn(i)
 	case w.phase == proving:
 		e.judgeProving(i)
@@ -352,14 +353,14 @@ func (e *Engine) judgeProving(i int) {
 // of what is off still, a power-off of what goes on stopping, or anything else of what is on.
 func (e *Engine) wasLost(i int) bool {
 	w, b := e.nodes[i].work, &e.nodes[i].belief
-	stays := w.resumed && w.answer == noAnswer && b.looks >= proofLooks
+	stays := w.resumed && w.answer == ledger.NoAnswer && b.looks >= proofLooks
 	switch {
 	case w.rung == plan.Start:
 		return stays && b.answer == plan.Off
 	case w.rung == plan.Force && b.answer == plan.Stopping:
 		return stays
 	}
-	return b.answer == plan.On && b.look > e.last(i).op && e.last(i).open && w.answer != accepted
+	return b.answer == plan.On && b.look > e.last(i).Op && e.last(i).Open && w.answer != ledger.WasAccepted
 }
 
 // lookOn looks once more, each time after a little longer.
@@ -372,7 +373,7 @@ func (e *Engine) lookOn(i int) {
 func (e *Engine) settles(i int) bool {
 	entry := e.entry(i)
 	w := e.nodes[i].work
-	foreign := entry.late && w.verb == plan.Protect && !entry.last.open
+	foreign := entry.Late && w.verb == plan.Protect && !entry.Last.Open
 	return !foreign && !e.nodes[i].belief.askedAt.Before(w.from)
 }
 
@@ -387,26 +388,26 @@ func (e *Engine) gone(i int) {
 }
 
 // proofOf gives what the last look at a node rests on, for the record.
-func (e *Engine) proofOf(i int) Cause {
+func (e *Engine) proofOf(i int) ledger.Cause {
 	if e.nodes[i].belief.proof == bySilence {
-		return Silence
+		return ledger.Silence
 	}
 	return ""
 }
 
 // prove ends a step: a look has shown it.
-func (e *Engine) prove(i int, cause Cause, reason string) {
+func (e *Engine) prove(i int, cause ledger.Cause, reason string) {
 	n := &e.nodes[i]
 	w := n.work
 	verb, state := w.verb, n.belief.seen.State
-	e.record(Record{Kind: Proven, Step: Step{Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: reason, Cause: cause})
+	e.record(ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: reason, Cause: cause})
 	e.end(i)
 }
 
 // attempt is how often the present rung was commanded.
 func (e *Engine) attempt(i int) int {
-	if last := e.last(i); last.open && last.verb == e.nodes[i].work.verb {
-		return last.attempt
+	if last := e.last(i); last.Open && last.Verb == e.nodes[i].work.verb {
+		return last.Attempt
 	}
 	return 0
 }
@@ -414,23 +415,23 @@ func (e *Engine) attempt(i int) int {
 // tries is how many commands of the present rung count as tried: one of before a crash may have reached nobody.
 func (e *Engine) tries(i int) int {
 	tries, w := e.attempt(i), e.nodes[i].work
-	if w.resumed && w.answer == noAnswer {
+	if w.resumed && w.answer == ledger.NoAnswer {
 		tries--
 	}
 	return max(tries, 0)
 }
 
 // giveUp ends a step without proof. It is never shown as success.
-func (e *Engine) giveUp(i int, cause Cause, reason string) {
+func (e *Engine) giveUp(i int, cause ledger.Cause, reason string) {
 	n := &e.nodes[i]
 	verb, state := n.work.verb, n.belief.seen.State
 	if n.belief.answer != n.belief.seen.State {
 		state = n.belief.answer
 	}
 	n.nextLook = e.now.Add(failedLook)
-	failed := Record{Kind: Failed, Step: Step{Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: reason, Cause: cause}
-	if n.work.answer == accepted {
-		failed.Outcome = Done
+	failed := ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: reason, Cause: cause}
+	if n.work.answer == ledger.WasAccepted {
+		failed.Outcome = ledger.Done
 	}
 	e.record(failed)
 	e.notify(true, fmt.Sprintf("could not prove %s %s: %s", verb, e.id(i), reason))
@@ -442,13 +443,13 @@ func (e *Engine) giveUp(i int, cause Cause, reason string) {
 func (e *Engine) holdBack(i int, why string) {
 	n := &e.nodes[i]
 	w := n.work
-	if w.force.cause == Hung { // it was to be powered off only to be started again, and that can't be
-		e.giveUp(i, Hung, why)
+	if w.force.cause == ledger.Hung { // it was to be powered off only to be started again, and that can't be
+		e.giveUp(i, ledger.Hung, why)
 		return
 	}
-	if last := e.last(i); last.open && last.verb == w.verb || e.ledger.outage.drill.on() && n.pause.IsZero() {
+	if last := e.last(i); last.Open && last.Verb == w.verb || e.ledger.Outage.Drill.On() && n.pause.IsZero() {
 		verb, state := w.verb, n.belief.seen.State
-		e.record(Record{Kind: HeldBack, Step: Step{Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: why})
+		e.record(ledger.Record{Kind: ledger.HeldBack, Step: ledger.Step{Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: why})
 	}
 	e.end(i)
 	e.pauseFor(i, firstRetry)
@@ -558,7 +559,7 @@ func (e *Engine) tick(i int) {
 		e.probe(i)
 		e.arm(i)
 	case backingOff:
-		if last := e.last(i); w.rung != plan.Start && w.rung != plan.Cut && last.open && last.rung == w.rung {
+		if last := e.last(i); w.rung != plan.Start && w.rung != plan.Cut && last.Open && last.Rung == w.rung {
 			e.enter(w, proving) // what it is like now decides whether it is told again
 			e.look(i, 0)
 			return

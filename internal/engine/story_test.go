@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/sim"
@@ -106,7 +107,7 @@ func parseStory(t *testing.T, src string) sim.Scenario {
 					c.Node = f[3]
 				}
 			case "order":
-				c.Order = &engine.Order{Verb: engine.OrderVerb(f[3]), By: "tester"}
+				c.Order = &engine.Order{Verb: ledger.OrderVerb(f[3]), By: "tester"}
 				if len(f) > 4 {
 					c.Order.Node = f[4]
 				}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -32,9 +33,9 @@ func doing(w *world, id string) string {
 // An operator who mistypes a node is told so. That he did is on record, and hinders no later resume.
 func TestAnOrderForNobody(t *testing.T) {
 	w := inOutage(t)
-	var records []engine.Record
-	w.witness = func(rec engine.Record) { records = append(records, rec) }
-	w.apply(engine.Order{Verb: engine.Confirm, Node: "x", By: "tester"}, &choices{})
+	var records []ledger.Record
+	w.witness = func(rec ledger.Record) { records = append(records, rec) }
+	w.apply(engine.Order{Verb: ledger.Confirm, Node: "x", By: "tester"}, &choices{})
 	require.Len(t, records, 1)
 	require.Equal(t, `no node is called "x"`, records[0].Reason)
 	require.NoError(t, w.engine.Replay(records[0]))
@@ -43,10 +44,10 @@ func TestAnOrderForNobody(t *testing.T) {
 // A record of its own that the estate can't take is a fault of Ebbtide: it is refused and told of, the journal can be taken up,
 // and the outage goes on to its end.
 func TestARecordThatCantBeApplied(t *testing.T) {
-	for _, rec := range []engine.Record{
-		{Kind: engine.Mains, Power: engine.Power{Supplies: []string{"nobody"}}, Cause: engine.Failing},
-		{Kind: engine.Widened, Nodes: []engine.NodeState{{Node: "a", State: plan.Off}, {Node: "nobody", State: plan.On}}},
-		{Kind: engine.Proven, Step: engine.Step{Node: "nobody", Verb: new(plan.Stop)}},
+	for _, rec := range []ledger.Record{
+		{Kind: ledger.Mains, Power: ledger.Power{Supplies: []string{"nobody"}}, Cause: ledger.Failing},
+		{Kind: ledger.Widened, Nodes: []ledger.NodeState{{Node: "a", State: plan.Off}, {Node: "nobody", State: plan.On}}},
+		{Kind: ledger.Proven, Step: ledger.Step{Node: "nobody", Verb: new(plan.Stop)}},
 	} {
 		w := inOutage(t)
 		before, _ := w.engine.Clone().Fingerprint(nil, w.now)
@@ -55,7 +56,7 @@ func TestARecordThatCantBeApplied(t *testing.T) {
 		after, _ := w.engine.Fingerprint(nil, w.now)
 		require.Equal(t, before, after, "it changed something")
 		require.Len(t, effects, 2)
-		require.Equal(t, engine.Forbidden, effects[0].(engine.Append).Record.Kind)
+		require.Equal(t, ledger.Forbidden, effects[0].(engine.Append).Record.Kind)
 		require.Contains(t, effects[0].(engine.Append).Record.Reason, `"nobody"`)
 		require.True(t, effects[1].(engine.Notify).Urgent)
 		effects, _ = w.engine.Write(rec)
@@ -77,12 +78,12 @@ func TestAnIntentThatCantBeApplied(t *testing.T) {
 // A step that goes a way that its table does not have is held back, and told of; the outage goes on to its end.
 func TestAStepThatGoesAstray(t *testing.T) {
 	w := inOutage(t)
-	var records []engine.Record
-	w.witness = func(rec engine.Record) { records = append(records, rec) }
+	var records []ledger.Record
+	w.witness = func(rec ledger.Record) { records = append(records, rec) }
 	w.heedless = true // that the permit has to refuse something is a violation by itself
 	w.engine.LeadAstray("b")
 	w.apply(engine.Woke{}, &choices{})
-	at := slices.IndexFunc(records, func(r engine.Record) bool { return r.Kind == engine.Forbidden })
+	at := slices.IndexFunc(records, func(r ledger.Record) bool { return r.Kind == ledger.Forbidden })
 	require.GreaterOrEqual(t, at, 0)
 	require.Equal(t, "b", records[at].Node)
 	require.Contains(t, records[at].Reason, "which is no way for a step")

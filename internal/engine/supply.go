@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -72,10 +73,10 @@ const (
 // read takes one reading: it may open an outage, widen it, trigger stages, or open the gate.
 func (e *Engine) read(r power.Reading) {
 	at, known := e.estate.Index(r.Supply)
-	if !known || e.ledger.supply[at] < 0 {
+	if !known || e.ledger.SupplyOf[at] < 0 {
 		return
 	}
-	k := e.ledger.supply[at]
+	k := e.ledger.SupplyOf[at]
 	s := &e.supplies[k]
 	if s.state.Mains == power.MainsOnBattery && r.Link == power.Fresh && r.Status.Has(power.OL) {
 		e.spent(s)
@@ -97,14 +98,14 @@ func (e *Engine) read(r power.Reading) {
 	e.chores()
 	e.follow(k)
 	e.followTest(s, r)
-	if e.ledger.outage == nil {
+	if e.ledger.Outage == nil {
 		e.recondition()
 		return
 	}
 	if s.saysOff() != saidOff {
 		e.touchDarkCaches()
 	}
-	if e.standing(k).out() {
+	if e.standing(k).IsOut() {
 		e.judgeTriggers(k)
 	}
 	e.judgeGate(k)
@@ -134,7 +135,7 @@ const (
 // was well no failure would be heard.
 func (e *Engine) warnOfSilence(k int) {
 	s := &e.supplies[k]
-	now, out := noSilence, e.standing(k).out()
+	now, out := noSilence, e.standing(k).IsOut()
 	switch {
 	case s.state.SilentFor == 0, s.isUnheard():
 	case out && s.mayBeEmpty():
@@ -169,27 +170,27 @@ func (s *supply) mayBeEmpty() bool {
 }
 
 // standing is how a supply stands in the open outage; the zero one while there is none.
-func (e *Engine) standing(k int) *standing {
-	if e.ledger.outage == nil {
+func (e *Engine) standing(k int) *ledger.Standing {
+	if e.ledger.Outage == nil {
 		return &e.well
 	}
-	return &e.ledger.outage.supplies[k]
+	return &e.ledger.Outage.Supplies[k]
 }
 
 // follow notes that a supply begins to fail, or returns. In a silence neither begins: a person may have said that its power is back.
 func (e *Engine) follow(k int) {
 	s := &e.supplies[k]
 	failing := s.state.SilentFor == 0 && (s.state.Failing() || e.isUnfit(s))
-	if failing && !e.standing(k).out() {
+	if failing && !e.standing(k).IsOut() {
 		e.leaveDrill() // which may close it, so that an outage opens
 	}
 	st := e.standing(k)
 	switch {
-	case failing && e.ledger.outage == nil:
+	case failing && e.ledger.Outage == nil:
 		e.openOutage(k)
-	case failing && !st.out():
+	case failing && !st.IsOut():
 		e.fails(k)
-	case !failing && st.out() && s.state.Mains == power.MainsOnline && s.state.SilentFor == 0 && s.state.OnlineFor >= returnAfter:
+	case !failing && st.IsOut() && s.state.Mains == power.MainsOnline && s.state.SilentFor == 0 && s.state.OnlineFor >= returnAfter:
 		e.comesBack(k)
 	}
 }
@@ -234,17 +235,17 @@ func watchesMains(p *power.Policy) bool {
 func (e *Engine) fails(k int) {
 	s := &e.supplies[k]
 	id := e.id(s.node)
-	again := e.standing(k).failed()
-	if s.turned || e.ledger.outage.drill.phase == drillUp {
+	again := e.standing(k).HasFailed()
+	if s.turned || e.ledger.Outage.Drill.Phase == ledger.DrillUp {
 		reason := id + " fails during the power-up"
 		if again {
 			reason = id + " fails again during the power-up"
 		}
 		s.turned = false
-		e.record(Record{Kind: Turned, Power: Power{Goal: plan.Down, Supplies: []string{id}}, Reason: reason})
+		e.record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Down, Supplies: []string{id}}, Reason: reason})
 	}
 	s.gate = false
-	e.record(Record{Kind: Mains, Cause: Failing, Power: Power{Supplies: []string{id}, Off: s.saysOff(), Replace: s.state.ReplaceBattery}, Reason: e.tells(s)})
+	e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Failing, Power: ledger.Power{Supplies: []string{id}, Off: s.saysOff(), Replace: s.state.ReplaceBattery}, Reason: e.tells(s)})
 	e.failsOff(s)
 	word := " fails too: "
 	if again {
@@ -267,8 +268,8 @@ func (e *Engine) comesBack(k int) {
 	s := &e.supplies[k]
 	id := e.id(s.node)
 	s.told = noPressure
-	aborted := e.standing(k).fails == calledOff
-	e.record(Record{Kind: Mains, Cause: Returned, Power: Power{Supplies: []string{id}, Replace: s.state.ReplaceBattery}, Reason: e.tells(s)})
+	aborted := e.standing(k).Fails == ledger.CalledOff
+	e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Returned, Power: ledger.Power{Supplies: []string{id}, Replace: s.state.ReplaceBattery}, Reason: e.tells(s)})
 	e.notify(false, id+" is back: "+e.tells(s))
 	if aborted {
 		e.notify(false, "the abort is over for "+id+": a new failure of it is followed as any")
@@ -282,7 +283,7 @@ func (e *Engine) cycled(k int, why string) (renewed []int) {
 	if s.state.Mains == power.MainsOnline && s.state.SilentFor == 0 {
 		s.lapse = noLapse
 	}
-	e.record(Record{Kind: Mains, Cause: Cycled, Power: Power{Supplies: []string{e.id(s.node)}, Carriers: e.carriers(k)}, Reason: why})
+	e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Cycled, Power: ledger.Power{Supplies: []string{e.id(s.node)}, Carriers: e.carriers(k)}, Reason: why})
 	s.burden = burden{trusted: s.trusted} // until its next reading
 	e.pressNodes()
 	if n := &e.nodes[s.node]; n.belief.seen.State == plan.Off { // that was before
@@ -295,8 +296,8 @@ func (e *Engine) cycled(k int, why string) (renewed []int) {
 // backOn follows an output that was off for certain, and is on: what was sent to its load before is void.
 func (e *Engine) backOn(k int, why string) {
 	wasDark := func(f int) bool {
-		other := e.ledger.supply[f]
-		return other == k || e.standing(other).cycle.isDark()
+		other := e.ledger.SupplyOf[f]
+		return other == k || e.standing(other).Cycle.IsDark()
 	}
 	for _, i := range e.cycled(k, why) {
 		kept := slices.ContainsFunc(e.estate.Sources(i), func(f int) bool { return !wasDark(f) })
@@ -324,7 +325,7 @@ func (e *Engine) tells(s *supply) string {
 // live reports whether a supply feeds its load from the mains: heard, on line, not browned out, not in a test, and not on its way to be cut.
 func (e *Engine) live(k int) bool {
 	s, st := &e.supplies[k], e.standing(k)
-	return !st.dark() && !s.sags && !s.state.Calibrating && !s.state.OutputOff && s.state.SilentFor == 0 && s.state.Mains == power.MainsOnline
+	return !st.IsDark() && !s.sags && !s.state.Calibrating && !s.state.OutputOff && s.state.SilentFor == 0 && s.state.Mains == power.MainsOnline
 }
 
 // judgeGate opens or shuts the recharge gate of a supply whose mains are back. It does not open on bypass, where no battery stands behind
@@ -345,7 +346,7 @@ func (e *Engine) gateOf(k int) gate {
 	switch {
 	case e.supplies[k].gate:
 		return gateOpen
-	case e.supplies[k].sags, e.standing(k).failed(), e.ledger.outage != nil && !e.resumedAt.IsZero():
+	case e.supplies[k].sags, e.standing(k).HasFailed(), e.ledger.Outage != nil && !e.resumedAt.IsZero():
 		return gateShut
 	}
 	return noGate
@@ -384,20 +385,20 @@ func (e *Engine) recondition() {
 // its own, and so has all that it needs.
 func (e *Engine) refeed() {
 	e.firm = e.estate.Scope(func(i int) bool {
-		k := e.ledger.supply[i]
-		return k >= 0 && e.standing(k).dark() && e.supplies[k].condition != returning && e.supplies[k].lapse != justBack
+		k := e.ledger.SupplyOf[i]
+		return k >= 0 && e.standing(k).IsDark() && e.supplies[k].condition != returning && e.supplies[k].lapse != justBack
 	})
 	for i := range e.nodes {
 		feeds := e.estate.Feeds(i)
 		ok := len(feeds) == 0 || slices.ContainsFunc(feeds, func(f int) bool {
-			k := e.ledger.supply[f]
+			k := e.ledger.SupplyOf[f]
 			return k >= 0 && e.supplies[k].condition.starts()
 		})
 		for _, d := range e.estate.Needs(i) {
 			ok = ok && (e.estate.Node(d).Kind == plan.Supply || e.fed[d])
 		}
 		if e.estate.Node(i).Kind == plan.Supply {
-			k := e.ledger.supply[i]
+			k := e.ledger.SupplyOf[i]
 			ok = k >= 0 && e.supplies[k].condition.starts()
 		}
 		e.fed[i] = ok
@@ -407,21 +408,21 @@ func (e *Engine) refeed() {
 // turnUp takes down that the gate of a supply is open, where there is something to bring back.
 func (e *Engine) turnUp(k int) {
 	s := &e.supplies[k]
-	o := e.ledger.outage
-	if o == nil || s.condition != ready || s.turned || o.drill.on() || e.journalLost || !e.anythingAway() {
+	o := e.ledger.Outage
+	if o == nil || s.condition != ready || s.turned || o.Drill.On() || e.journalLost || !e.anythingAway() {
 		return
 	}
 	s.turned = true
 	id := e.id(s.node)
-	e.record(Record{Kind: Turned, Power: Power{Goal: plan.Up, Supplies: []string{id}, Numbers: e.numbers(s)}, Reason: "mains are back and the gate is open"})
+	e.record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up, Supplies: []string{id}, Numbers: e.numbers(s)}, Reason: "mains are back and the gate is open"})
 	e.notify(true, "now bringing back what "+id+" feeds: mains are back and the gate is open")
 }
 
 // anythingAway reports whether anything of the outage is to be brought back.
 func (e *Engine) anythingAway() bool {
-	o := e.ledger.outage
-	for i := range o.nodes {
-		if o.scope[i] && (o.nodes[i].snap.on() && !e.isOn(i) || o.nodes[i].changed()) {
+	o := e.ledger.Outage
+	for i := range o.Nodes {
+		if o.Scope[i] && (o.Nodes[i].Snap.On() && !e.isOn(i) || o.Nodes[i].IsChanged()) {
 			return true
 		}
 	}
@@ -432,15 +433,15 @@ func (e *Engine) anythingAway() bool {
 // for that: it is no reason to keep the rest down.
 func (e *Engine) release(k int) {
 	s, st := &e.supplies[k], e.standing(k)
-	if st.cycle != committed || st.out() || s.state.Mains != power.MainsOnline || s.state.SilentFor > 0 || e.now.Sub(e.movedAt) < stalledFor {
+	if st.Cycle != ledger.Committed || st.IsOut() || s.state.Mains != power.MainsOnline || s.state.SilentFor > 0 || e.now.Sub(e.movedAt) < stalledFor {
 		return
 	}
-	if e.ledger.outage.orders.hold || !e.settings.Policy.Restore.Holds(e.facts(s)) || e.worksUnder(s.node) {
+	if e.ledger.Outage.Orders.Hold || !e.settings.Policy.Restore.Holds(e.facts(s)) || e.worksUnder(s.node) {
 		return
 	}
 	id := e.id(s.node)
 	why := "its cut can't come: what it waits for is not proven off; what only its power cycle starts needs a person"
-	e.record(Record{Kind: Mains, Cause: Released, Power: Power{Supplies: []string{id}}, Reason: why})
+	e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{id}}, Reason: why})
 	e.notify(true, id+" is not cut: "+why)
 }
 
@@ -457,11 +458,11 @@ func (s *supply) isUnheard() bool {
 // isToBeHeard reports whether there is no reading of a supply since Ebbtide began, or it was cut before that and has not been
 // looked at since.
 func (e *Engine) isToBeHeard(k int) bool {
-	if e.ledger.outage == nil {
+	if e.ledger.Outage == nil {
 		return false
 	}
 	s := &e.supplies[k]
-	return s.isUnheard() || e.standing(k).cycle >= cutSent && !e.looked(s.node)
+	return s.isUnheard() || e.standing(k).Cycle >= ledger.CutSent && !e.looked(s.node)
 }
 
 // unheardFor gives a supply whose word may change where a node goes, and that is to be heard before anything begins on it; -1 if
@@ -479,7 +480,7 @@ func (e *Engine) unheardFor(i int) int {
 		at := slices.IndexFunc(loss, func(k int) bool { return e.supplies[k].toBeHeard })
 		if at >= 0 {
 			awaited = loss[at]
-		} else if !slices.ContainsFunc(loss, func(k int) bool { return !e.standing(k).dark() }) {
+		} else if !slices.ContainsFunc(loss, func(k int) bool { return !e.standing(k).IsDark() }) {
 			return -1
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	tests "testing"
 
 	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/ledger"
 )
 
 // docs/ENGINE.md is written from the tables of the engine and from the comments of its questions: -rewrite makes it anew.
@@ -44,20 +46,20 @@ func tables(t *tests.T) string {
 	p("| its reading says | it fails, on record | it has not failed | gate shut | gate open |")
 	p("|---|---|---|---|---|")
 	for says := range readings {
-		row := "| " + readingTexts[says] + " | " + conditionOf(&standing{fails: failing}, says, false, noGate).String()
+		row := "| " + readingTexts[says] + " | " + conditionOf(&ledger.Standing{Fails: ledger.IsFailing}, says, false, noGate).String()
 		for g := noGate; g <= gateOpen; g++ {
-			row += " | " + conditionOf(&standing{}, says, false, g).String()
+			row += " | " + conditionOf(&ledger.Standing{}, says, false, g).String()
 		}
 		p("%s |", row)
 	}
 	p("")
 	p("| its power cycle, on record | condition |")
 	p("|---|---|")
-	p("| something was stopped that only its power cycle starts again | %s |", conditionOf(&standing{cycle: committed}, saysOnline, false, noGate))
-	p("| its cut was commanded | %s |", conditionOf(&standing{cycle: cutSent}, saysOnline, false, noGate))
-	p("| its cut was proven: it counts down | %s |", conditionOf(&standing{cycle: cutProven}, saysOnline, false, noGate))
-	p("| and its output is off, or was | %s |", conditionOf(&standing{cycle: wentDark}, saysOnline, true, noGate))
-	p("| its output is off, and nobody has cut it | %s |", conditionOf(&standing{cycle: gaveOut}, saysOnline, true, noGate))
+	p("| something was stopped that only its power cycle starts again | %s |", conditionOf(&ledger.Standing{Cycle: ledger.Committed}, saysOnline, false, noGate))
+	p("| its cut was commanded | %s |", conditionOf(&ledger.Standing{Cycle: ledger.CutSent}, saysOnline, false, noGate))
+	p("| its cut was proven: it counts down | %s |", conditionOf(&ledger.Standing{Cycle: ledger.CutProven}, saysOnline, false, noGate))
+	p("| and its output is off, or was | %s |", conditionOf(&ledger.Standing{Cycle: ledger.WentDark}, saysOnline, true, noGate))
+	p("| its output is off, and nobody has cut it | %s |", conditionOf(&ledger.Standing{Cycle: ledger.GaveOut}, saysOnline, true, noGate))
 	p("")
 	p("| condition | it goes on carrying its load | things may be started on it |")
 	p("|---|---|---|")

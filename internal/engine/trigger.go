@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -11,16 +12,16 @@ import (
 // judgeTriggers starts the stages whose condition holds for a failing supply.
 func (e *Engine) judgeTriggers(k int) {
 	st := e.standing(k)
-	if st.fails == calledOff || st.stages[len(e.ledger.stages)-1] { // that is the last of all stages
+	if st.Fails == ledger.CalledOff || st.Stages[len(e.ledger.Stages)-1] { // that is the last of all stages
 		return
 	}
 	p := &e.settings.Policy
 	f := e.facts(&e.supplies[k])
-	if !st.stages[0] && p.Protect.Holds(f) {
+	if !st.Stages[0] && p.Protect.Holds(f) {
 		e.trigger(0, k, p.Protect.Because(f))
 	}
 	for at, stage := range p.Shed {
-		if !st.stages[at+1] && stage.When.Holds(f) {
+		if !st.Stages[at+1] && stage.When.Holds(f) {
 			e.trigger(at+1, k, stage.When.Because(f))
 		}
 	}
@@ -31,18 +32,18 @@ func (e *Engine) judgeTriggers(k int) {
 
 // triggerEvery starts the shutdown, and with it every stage that comes before it.
 func (e *Engine) triggerEvery(k int, reason string) {
-	for at := range e.ledger.stages {
+	for at := range e.ledger.Stages {
 		e.trigger(at, k, reason)
 	}
 }
 
 func (e *Engine) trigger(at, k int, reason string) {
-	if e.standing(k).stages[at] {
+	if e.standing(k).Stages[at] {
 		return
 	}
 	s := &e.supplies[k]
-	id, stage := e.id(s.node), e.ledger.stages[at]
-	e.record(Record{Kind: Triggered, Power: Power{Stage: stage, Supplies: []string{id}, Numbers: e.numbers(s)}, Reason: reason})
+	id, stage := e.id(s.node), e.ledger.Stages[at]
+	e.record(ledger.Record{Kind: ledger.Triggered, Power: ledger.Power{Stage: stage, Supplies: []string{id}, Numbers: e.numbers(s)}, Reason: reason})
 	e.notify(stage == power.ShutdownStage, "stage "+stage+" starts for "+id+": "+reason+" ("+e.tells(s)+")")
 }
 
@@ -109,7 +110,7 @@ func (e *Engine) mayPress(k int) bool {
 	if most := s.state.Outlook.Most(); s.state.SilentFor > deafAfter && most.Known && most.Value <= 0 { // it is over: what is on has its power, or does not hear us
 		return false
 	}
-	return !e.ledger.outage.orders.hold && e.supplies[k].state.Failing() && !e.isBeingCut(k) && e.standing(k).stages[len(e.ledger.stages)-1]
+	return !e.ledger.Outage.Orders.Hold && e.supplies[k].state.Failing() && !e.isBeingCut(k) && e.standing(k).Stages[len(e.ledger.Stages)-1]
 }
 
 // isDying reports whether a battery itself raises the alarm: its UPS says that it is low, or a cell gave out.
@@ -128,7 +129,7 @@ func (e *Engine) judgePressure() {
 			s.told = now
 			e.notify(true, e.id(s.node)+": "+now.String())
 		}
-		s.burden = burden{pressure: now, onLoad: now, trusted: !e.standing(k).out() || !s.mute && !s.state.OutputOff, gone: e.standing(k).cycle.isDark()}
+		s.burden = burden{pressure: now, onLoad: now, trusted: !e.standing(k).IsOut() || !s.mute && !s.state.OutputOff, gone: e.standing(k).Cycle.IsDark()}
 		if e.isBeingCut(k) {
 			s.onLoad = cutNow // what hangs on it alone is about to lose its power, or has
 		}
@@ -162,7 +163,7 @@ func (e *Engine) presses(k int, p pressure) bool {
 func (e *Engine) isBeingCut(k int) bool {
 	n := &e.nodes[e.supplies[k].node]
 	stale := n.work != nil && n.work.resumed && n.belief.seen.State == plan.On
-	return e.standing(k).cycle >= cutSent && !stale
+	return e.standing(k).Cycle >= ledger.CutSent && !stale
 }
 
 // pressNodes finds the pressure of each node. Where one has changed, all wants are judged anew.
@@ -182,7 +183,7 @@ func (e *Engine) pressNodes() {
 
 // pressureAt is the pressure of one node, when those of all that it needs are known.
 func (e *Engine) pressureAt(i int) pressure {
-	if k := e.ledger.supply[i]; k >= 0 {
+	if k := e.ledger.SupplyOf[i]; k >= 0 {
 		return e.supplies[k].pressure
 	}
 	most := e.feedPressure(i)
@@ -199,7 +200,7 @@ func (e *Engine) pressureAt(i int) pressure {
 func (e *Engine) feedPressure(i int) pressure {
 	heard, least, gone := false, cutNow, true
 	for _, f := range e.estate.Feeds(i) {
-		k := e.ledger.supply[f]
+		k := e.ledger.SupplyOf[f]
 		if k < 0 || e.supplies[k].gone {
 			continue
 		}

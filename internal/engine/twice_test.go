@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/sim"
 )
 
@@ -98,7 +99,7 @@ func crashAfter(sc *sim.Scenario, whole *sim.Result, words []string) bool {
 }
 
 // wordsOf are what a moment can be named by that is a record.
-func wordsOf(r *engine.Record) []string {
+func wordsOf(r *ledger.Record) []string {
 	words := []string{string(r.Kind), r.Stage, string(r.Goal), string(r.Order), r.Node, string(r.Outcome), string(r.Cause)}
 	if r.Verb != nil {
 		words = append(words, r.Verb.String())
@@ -114,7 +115,7 @@ func decided(r *sim.Result) string {
 		case engine.Do:
 			per[e.Node] = append(per[e.Node], e.Verb.String())
 		case engine.Append:
-			if e.Record.Kind == engine.Failed {
+			if e.Record.Kind == ledger.Failed {
 				per[e.Record.Node] = append(per[e.Record.Node], e.Record.Verb.String()+" given up")
 			}
 		default:

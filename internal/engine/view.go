@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/power"
 )
 
@@ -10,9 +11,9 @@ func (e *Engine) View() View {
 	if e.known {
 		v.PlanLeft, v.PlanLikely, v.Critical = e.estimate.At(pessimistic), e.estimate.At(0.5), e.estimate.Critical
 	}
-	if o := e.ledger.outage; o != nil {
-		v.Drill = o.drill.on()
-		v.Outage, v.Goal, v.Hold, v.Aborted, v.NoReturn = o.id, e.goal(), o.orders.hold, e.isAborted(), e.committedSupply() >= 0
+	if o := e.ledger.Outage; o != nil {
+		v.Drill = o.Drill.On()
+		v.Outage, v.Goal, v.Hold, v.Aborted, v.NoReturn = o.ID, e.goal(), o.Orders.Hold, e.isAborted(), e.committedSupply() >= 0
 	}
 	for k := range e.supplies {
 		v.Supplies = append(v.Supplies, e.viewOf(k))
@@ -27,7 +28,7 @@ func (e *Engine) View() View {
 		if n.work != nil {
 			nv.Doing = n.work.rung.String()
 		}
-		nv.InScope = e.ledger.outage != nil && e.ledger.outage.scope[i]
+		nv.InScope = e.ledger.Outage != nil && e.ledger.Outage.Scope[i]
 		if v.Waiting == "" {
 			v.Waiting = nv.Why
 		}
@@ -39,13 +40,13 @@ func (e *Engine) View() View {
 
 // waiting says what an outage waits for, in one sentence.
 func (e *Engine) waiting(first string) string {
-	o := e.ledger.outage
+	o := e.ledger.Outage
 	switch {
 	case o == nil:
 		return ""
 	case e.testing():
 		return e.said
-	case !o.snapped || e.surveying > 0:
+	case !o.Snapped || e.surveying > 0:
 		return "asking what is on"
 	}
 	for k := range e.supplies {
@@ -64,7 +65,7 @@ func (e *Engine) waiting(first string) string {
 
 // whyOf says what a node waits for; "" if it waits for nothing.
 func (e *Engine) whyOf(i int) (WhyCode, string) {
-	if e.ledger.outage == nil {
+	if e.ledger.Outage == nil {
 		return NothingToDo, ""
 	}
 	for _, id := range e.course.of[i] {
@@ -85,7 +86,7 @@ func (e *Engine) whyOf(i int) (WhyCode, string) {
 func (e *Engine) viewOf(k int) SupplyView {
 	s := &e.supplies[k]
 	v := SupplyView{
-		ID: e.id(s.node), State: s.state, Text: s.state.String(), Failing: e.standing(k).out(), Cut: e.standing(k).cycle == cutProven || e.standing(k).cycle == wentDark, Gate: s.gate,
+		ID: e.id(s.node), State: s.state, Text: s.state.String(), Failing: e.standing(k).IsOut(), Cut: e.standing(k).Cycle == ledger.CutProven || e.standing(k).Cycle == ledger.WentDark, Gate: s.gate,
 		Slack: e.slack(s), Why: e.why(s), Views: s.state.Outlook.Told(), Deadlines: e.deadlines(s),
 	}
 	if v.Slack.Known {

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unsafe"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -62,10 +63,10 @@ func copying(t reflect.Type) copyWalk {
 			}
 		}
 	case reflect.Map:
-		if t != reflect.TypeFor[map[Op]int]() {
+		if t != reflect.TypeFor[map[ledger.Op]int]() {
 			panic(fmt.Sprintf("copying: say how a %s is copied", t))
 		}
-		return func(p unsafe.Pointer) { m := (*map[Op]int)(p); *m = maps.Clone(*m) }
+		return func(p unsafe.Pointer) { m := (*map[ledger.Op]int)(p); *m = maps.Clone(*m) }
 	case reflect.Chan, reflect.Interface, reflect.UnsafePointer:
 		panic(fmt.Sprintf("copying: say how a %s is copied", t))
 	default: // plain values, strings, and the orders of queues
@@ -131,7 +132,7 @@ var met = map[string]bool{}
 type print struct {
 	now    time.Time
 	bytes  []byte
-	ops    []Op               // outstanding, ascending: an operation is known by its place among them
+	ops    []ledger.Op        // outstanding, ascending: an operation is known by its place among them
 	timers func(node int) int // the number of a node's newest
 	idle   bool               // no outage is open
 	life   int64              // of the referee
@@ -149,12 +150,12 @@ func printing(t reflect.Type, field string) printWalk {
 			panic(fmt.Sprintf("printing: say in ages how far back %s matters", field))
 		}
 		return func(w *print, p unsafe.Pointer) { w.time(*(*time.Time)(p), back) }
-	case reflect.TypeFor[Op]():
-		return func(w *print, p unsafe.Pointer) { w.number(int64(w.Place(*(*Op)(p)))) }
-	case reflect.TypeFor[map[Op]int]():
+	case reflect.TypeFor[ledger.Op]():
+		return func(w *print, p unsafe.Pointer) { w.number(int64(w.Place(*(*ledger.Op)(p)))) }
+	case reflect.TypeFor[map[ledger.Op]int]():
 		return func(w *print, p unsafe.Pointer) {
 			for _, op := range w.ops {
-				w.number(int64((*(*map[Op]int)(p))[op]))
+				w.number(int64((*(*map[ledger.Op]int)(p))[op]))
 			}
 		}
 	case reflect.TypeFor[timer]():
@@ -307,7 +308,7 @@ func (w *print) time(t time.Time, back time.Duration) {
 }
 
 // Place is where an operation stands among the outstanding ones: from 1, -1 if it is none of them, 0 for none.
-func (w *print) Place(op Op) int {
+func (w *print) Place(op ledger.Op) int {
 	if op == 0 {
 		return 0
 	}

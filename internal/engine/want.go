@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -28,13 +29,13 @@ const (
 
 // goesDown reports whether a node is to go down, as soon as its stage has begun: its power does, or a drill takes it.
 func (e *Engine) goesDown(i int) bool {
-	o := e.ledger.outage
-	return o.lost[i] || o.drill.phase == drillDown && o.drill.in[i]
+	o := e.ledger.Outage
+	return o.Lost[i] || o.Drill.Phase == ledger.DrillDown && o.Drill.In[i]
 }
 
 // isDark reports whether a node goes down and nothing says yet that its power may be back: nothing new is begun on it while
 // its supplies are on line again, though not for long enough to count.
-func (e *Engine) isDark(i int) bool { return e.goesDown(i) && (e.firm[i] || !e.ledger.outage.lost[i]) }
+func (e *Engine) isDark(i int) bool { return e.goesDown(i) && (e.firm[i] || !e.ledger.Outage.Lost[i]) }
 
 // isBackUnheard reports whether a node was off and is up again behind supplies that are not heard and whose batteries may have given out:
 // its power may be back, and nobody stops it for a battery that is empty.
@@ -42,24 +43,24 @@ func (e *Engine) isBackUnheard(i int) bool { return e.isUpAgain(i) && e.mayHaveC
 
 // isDue reports whether a step of the way down is to be made now.
 func (e *Engine) isDue(s *step) bool {
-	o := e.ledger.outage
-	if o.drill.phase == drillDown && o.drill.in[s.Node] {
+	o := e.ledger.Outage
+	if o.Drill.Phase == ledger.DrillDown && o.Drill.In[s.Node] {
 		return true
 	}
-	return o.lost[s.Node] && o.due[s.stage][s.Node]
+	return o.Lost[s.Node] && o.Due[s.stage][s.Node]
 }
 
 // comesUp reports whether a node is to be on: it was when the outage began, and its power is there.
 func (e *Engine) comesUp(i int) bool {
 	n := e.entry(i)
-	if e.goesDown(i) || !e.ledger.outage.scope[i] {
+	if e.goesDown(i) || !e.ledger.Outage.Scope[i] {
 		return false
 	}
 	decl := e.estate.Node(i)
 	if decl.Kind == plan.Person {
-		return n.shown == shownOff || n.shown == told
+		return n.Shown == ledger.ShownOff || n.Shown == ledger.WasTold
 	}
-	return n.snap.on()
+	return n.Snap.On()
 }
 
 // judgeStep finds how a step stands.
@@ -79,7 +80,7 @@ func (e *Engine) judgeStep(id int) stand {
 			return e.worst(id) // what stands behind it waits for all that may write through it, too
 		}
 		return proven
-	case e.nodes[s.Node].work != nil && e.nodes[s.Node].work.step == id, !e.entry(s.Node).givenUp.Has(s.Verb), e.estate.Node(s.Node).Kind == plan.Self:
+	case e.nodes[s.Node].work != nil && e.nodes[s.Node].work.step == id, !e.entry(s.Node).GivenUp.Has(s.Verb), e.estate.Node(s.Node).Kind == plan.Self:
 		return pending
 	}
 	return givenUpStand(e.estate.Node(s.Node), s.Verb)
@@ -92,9 +93,9 @@ func (e *Engine) isDone(id int) bool {
 	entry := e.entry(i)
 	switch e.estate.Node(i).Kind {
 	case plan.Person:
-		return entry.shown == shownOff || entry.givenUp.Has(plan.Stop)
+		return entry.Shown == ledger.ShownOff || entry.GivenUp.Has(plan.Stop)
 	case plan.Self:
-		return entry.shown == shownOff // it was told, and there is nothing to look at: it goes now
+		return entry.Shown == ledger.ShownOff // it was told, and there is nothing to look at: it goes now
 	default:
 	}
 	switch {
@@ -105,47 +106,39 @@ func (e *Engine) isDone(id int) bool {
 	case s.Verb == plan.Protect && e.staysProtected(i), s.Verb == plan.Flush && e.staysClean(i):
 		return true
 	}
-	return e.holds(i, s.Verb, entry.commandedBy(s.Verb)) && (s.Verb != plan.Protect || !e.lateMayCome(i))
-}
-
-// commandedBy gives the number of the last command if it was for this verb: what shows its effect was asked after it.
-func (n *entry) commandedBy(v plan.Verb) Op {
-	if n.last.verb == v {
-		return n.last.op
-	}
-	return 0
+	return e.holds(i, s.Verb, entry.CommandedBy(s.Verb)) && (s.Verb != plan.Protect || !e.lateMayCome(i))
 }
 
 // lateMayCome reports whether what protects a node may be undone by an Unprotect that nobody waits for any more, so that a
 // look from before our own Protect proves nothing.
 func (e *Engine) lateMayCome(i int) bool {
 	n := e.entry(i)
-	return n.late && n.settings != protected
+	return n.Late && n.Protection != ledger.Protected
 }
 
 // staysProtected reports whether a node that was proven protected does not answer now: nothing says that it is not any more.
 func (e *Engine) staysProtected(i int) bool {
 	n, b := e.entry(i), &e.nodes[i].belief
-	return n.settings == protected && !n.late && b.seen.Protected != plan.No && e.looked(i) && (b.answer == plan.Unreachable || b.answer == plan.Unknown)
+	return n.Protection == ledger.Protected && !n.Late && b.seen.Protected != plan.No && e.looked(i) && (b.answer == plan.Unreachable || b.answer == plan.Unknown)
 }
 
 // isCutOff reports whether a node is dark because its supplies were cut and are not back: it needs no stop.
 func (e *Engine) isCutOff(i int) bool {
-	return e.ledger.outage.cut[i] && e.estate.Node(i).Kind != plan.Self
+	return e.ledger.Outage.Cut[i] && e.estate.Node(i).Kind != plan.Self
 }
 
 // judgeCut is judgeStep for the cut of an output.
 func (e *Engine) judgeCut(i int) stand {
-	k := e.ledger.supply[i]
+	k := e.ledger.SupplyOf[i]
 	st := e.standing(k)
 	switch {
-	case st.cycle >= cutProven:
+	case st.Cycle >= ledger.CutProven:
 		return proven
 	case e.nodes[i].work != nil:
 		return pending
-	case st.cycle == uncut && e.nodes[i].belief.seen.State == plan.Off:
+	case st.Cycle == ledger.Uncut && e.nodes[i].belief.seen.State == plan.Off:
 		return proven // its battery has given out
-	case e.entry(i).givenUp.Has(plan.Cut):
+	case e.entry(i).GivenUp.Has(plan.Cut):
 		return lost
 	}
 	return pending
@@ -157,7 +150,7 @@ func (e *Engine) judgeUp(id int) stand {
 	switch {
 	case e.isBack(id):
 		return proven
-	case e.entry(s.Node).givenUp.Has(s.Verb):
+	case e.entry(s.Node).GivenUp.Has(s.Verb):
 		return givenUpStand(e.estate.Node(s.Node), s.Verb)
 	}
 	if worst := e.worst(id); worst != proven && worst != pending {
@@ -173,7 +166,7 @@ func (e *Engine) isBack(id int) bool {
 	switch {
 	case node.Kind == plan.Supply: // whether a feed is back is asked when its load is to start
 		return true
-	case !e.ledger.outage.scope[i]:
+	case !e.ledger.Outage.Scope[i]:
 		return true
 	case s.Verb == plan.Unprotect:
 		return !e.toPutBack(i)
@@ -181,7 +174,7 @@ func (e *Engine) isBack(id int) bool {
 		return e.isOn(i)
 	case node.Kind == plan.Person:
 		return !e.comesUp(i)
-	case !e.entry(i).snap.on():
+	case !e.entry(i).Snap.On():
 		return true
 	}
 	return e.isOn(i) && !e.goesDown(i) && !e.goesWithItsHost(i) && (e.nodes[i].work == nil || e.nodes[i].work.step != id)
@@ -190,7 +183,7 @@ func (e *Engine) isBack(id int) bool {
 // toPutBack reports whether this outage has to put back what it changed of a node: not what was so before it began.
 func (e *Engine) toPutBack(i int) bool {
 	n := e.entry(i)
-	return n.changed() && (n.snap.cacheWas == plan.No || n.snap.cacheWas == plan.NotKnown && e.nodes[i].belief.seen.Protected != plan.No)
+	return n.IsChanged() && (n.Snap.CacheWas == plan.No || n.Snap.CacheWas == plan.NotKnown && e.nodes[i].belief.seen.Protected != plan.No)
 }
 
 // givenUpStand says what an unproven end of a step means for the steps after it. A cache that can't be protected, a person's
@@ -249,13 +242,13 @@ func (e *Engine) tolerates(s *step, worst stand) bool {
 // waitsFor says what a step waits for: nothing, if its turn has come.
 func (e *Engine) waitsFor(id int) Why {
 	s := &e.course.steps[id]
-	o := e.ledger.outage
+	o := e.ledger.Outage
 	switch {
 	case o == nil || s.Milestone || e.course.stands[id] == proven:
 		return Why{Code: NothingToDo}
 	case e.nodes[s.Node].work != nil:
 		return Why{Code: UnderWay, node: s.Node}
-	case !o.snapped || probed(e.estate.Node(s.Node)) && o.scope[s.Node] && !o.nodes[s.Node].snap.taken():
+	case !o.Snapped || probed(e.estate.Node(s.Node)) && o.Scope[s.Node] && !o.Nodes[s.Node].Snap.Taken():
 		return Why{Code: NotInSnapshot, node: s.Node}
 	case !e.looked(s.Node), s.Verb == plan.Stop && e.silenceWillTell(s.Node):
 		return Why{Code: NotLooked, node: s.Node}
@@ -291,24 +284,24 @@ func (e *Engine) waitsDown(id int) Why {
 // waitsToLeave says what speaks against taking a node down at all, beside what comes before it.
 func (e *Engine) waitsToLeave(id int) Why {
 	s := &e.course.steps[id]
-	o := e.ledger.outage
-	entry := &o.nodes[s.Node]
+	o := e.ledger.Outage
+	entry := &o.Nodes[s.Node]
 	switch {
 	case !e.goesDown(s.Node):
 		return Why{Code: NothingToDo}
-	case entry.givenUp.Has(s.Verb):
+	case entry.GivenUp.Has(s.Verb):
 		return Why{Code: GivenUp, node: s.Node, verb: s.Verb}
-	case o.orders.abort, !e.isDue(s) && e.wasAborted(s.Node):
+	case o.Orders.Abort, !e.isDue(s) && e.wasAborted(s.Node):
 		return Why{Code: WasAborted}
 	case !e.isDue(s):
 		return Why{Code: StageNotBegun, stage: s.stage}
-	case o.orders.hold:
+	case o.Orders.Hold:
 		return Why{Code: OnHold}
 	case e.unheardFor(s.Node) >= 0:
 		return Why{Code: SupplyUnheard, node: e.supplies[e.unheardFor(s.Node)].node}
 	case !e.isDark(s.Node) && s.Verb != plan.Protect && (s.Verb != plan.Flush || e.press[s.Node] < reserveReached), e.isBackUnheard(s.Node):
 		return Why{Code: MaybeBack, node: s.Node}
-	case o.drill.phase == drillDown && !e.drillFit:
+	case o.Drill.Phase == ledger.DrillDown && !e.drillFit:
 		return Why{Code: DrillUnfit}
 	}
 	return Why{Code: NothingElse}
@@ -316,8 +309,8 @@ func (e *Engine) waitsToLeave(id int) Why {
 
 // wasAborted reports whether a node is left on because an operator has called off what the failure of a supply takes down.
 func (e *Engine) wasAborted(i int) bool {
-	isLit := func(k int) bool { return !e.standing(k).dark() }
-	isCalled := func(k int) bool { return e.standing(k).fails == calledOff }
+	isLit := func(k int) bool { return !e.standing(k).IsDark() }
+	isCalled := func(k int) bool { return e.standing(k).Fails == ledger.CalledOff }
 	return slices.ContainsFunc(e.losses[i], func(loss []int) bool { return !slices.ContainsFunc(loss, isLit) && slices.ContainsFunc(loss, isCalled) })
 }
 
@@ -346,7 +339,7 @@ func (e *Engine) firstBefore(id int, worst stand) int {
 
 // waitsToCut says what speaks against cutting an output, beside what it feeds.
 func (e *Engine) waitsToCut(i int) Why {
-	k := e.ledger.supply[i]
+	k := e.ledger.SupplyOf[i]
 	switch {
 	case e.supplies[k].mute:
 		return Why{Code: SupplySilent, node: i}
@@ -364,7 +357,7 @@ func (e *Engine) waitsToCut(i int) Why {
 // nothing has to come back with it.
 func (e *Engine) carriesLost(supply int) bool {
 	for _, u := range e.estate.Users(supply) {
-		if e.ledger.outage.lost[u] {
+		if e.ledger.Outage.Lost[u] {
 			return true
 		}
 	}
@@ -374,15 +367,15 @@ func (e *Engine) carriesLost(supply int) bool {
 // waitsUp is waitsFor on the way up.
 func (e *Engine) waitsUp(id int) Why {
 	s := &e.course.steps[id]
-	o := e.ledger.outage
+	o := e.ledger.Outage
 	switch {
 	case e.goesDown(s.Node):
 		return Why{Code: PowerLost, node: s.Node}
-	case o.nodes[s.Node].givenUp.Has(s.Verb):
+	case o.Nodes[s.Node].GivenUp.Has(s.Verb):
 		return Why{Code: GivenUp, node: s.Node, verb: s.Verb}
 	case e.course.stands[id] != pending:
 		return Why{Code: NotProven, node: e.firstBefore(id, e.course.stands[id])}
-	case o.orders.hold:
+	case o.Orders.Hold:
 		return Why{Code: OnHold}
 	case e.journalLost:
 		return Why{Code: NoJournal}

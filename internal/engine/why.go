@@ -87,7 +87,7 @@ func (e *Engine) text(w Why) string {
 	case GivenUp:
 		about = w.verb.String() + " " + about
 	case StageNotBegun:
-		about = e.ledger.stages[w.stage]
+		about = e.ledger.Stages[w.stage]
 	case PowerLost:
 		about = e.whyDark(w.node)
 	case GateShut:
@@ -108,15 +108,15 @@ func (e *Engine) whyDown(i int) string {
 // whyDark names the supplies whose power a node waits for.
 func (e *Engine) whyDark(i int) string {
 	for _, d := range e.estate.Needs(i) {
-		if !e.ledger.outage.lost[d] {
+		if !e.ledger.Outage.Lost[d] {
 			continue
 		}
-		if k := e.ledger.supply[d]; k >= 0 {
+		if k := e.ledger.SupplyOf[d]; k >= 0 {
 			return e.id(d) + " is " + e.supplies[k].condition.String()
 		}
 		return e.whyDark(d)
 	}
-	if k := e.ledger.supply[i]; k >= 0 {
+	if k := e.ledger.SupplyOf[i]; k >= 0 {
 		return e.id(i) + " is " + e.supplies[k].condition.String()
 	}
 	return e.id(i)
@@ -127,7 +127,7 @@ func (e *Engine) gateText(supply int) string {
 	if supply < 0 {
 		return "power"
 	}
-	k := e.ledger.supply[supply]
+	k := e.ledger.SupplyOf[supply]
 	if k < 0 {
 		return e.id(supply)
 	}

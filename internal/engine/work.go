@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -12,8 +13,8 @@ type work struct {
 	verb   plan.Verb // of the step
 	rung   plan.Verb // of the command: Stop, then Force
 	phase  phase
-	op     Op     // of the command under way, 0: none is
-	answer answer // to the last command
+	op     ledger.Op     // of the command under way, 0: none is
+	answer ledger.Answer // to the last command
 	pace
 	force    force
 	guard    guard
@@ -35,7 +36,7 @@ type pace struct {
 
 // force is why a node is powered off without being asked, or an output cut with something on.
 type force struct {
-	cause  Cause
+	cause  ledger.Cause
 	reason string
 }
 
@@ -119,7 +120,7 @@ func (e *Engine) enter(w *work, p phase) {
 
 // recallStrays holds back the steps that have gone a way that their table does not have.
 func (e *Engine) recallStrays() {
-	for len(e.strays) > 0 && e.ledger.outage != nil {
+	for len(e.strays) > 0 && e.ledger.Outage != nil {
 		w := e.strays[0]
 		e.strays = e.strays[1:]
 		if i := e.course.steps[w.step].Node; e.nodes[i].work == w {

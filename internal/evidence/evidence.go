@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"ebbtide/internal/engine"
 	"ebbtide/internal/forecast"
 	"ebbtide/internal/journal"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/timeline"
@@ -167,7 +167,7 @@ func (e *Evidence) Returned(node string) time.Time { return e.returned[node] }
 // Source is where outages are on record: a journal, or a daemon that has it open.
 type Source interface {
 	Outages() ([]journal.Outage, error)
-	Records(id string) ([]engine.Record, error)
+	Records(id string) ([]ledger.Record, error)
 }
 
 // Read gathers the evidence of all closed outages, the newest first, one at a time, until ctx ends. An outage that can't

@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/engine"
 	"ebbtide/internal/evidence"
 	"ebbtide/internal/journal"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/timeline"
@@ -55,25 +55,25 @@ func (b *book) outage(day int, mode string, took time.Duration, nodes ...string)
 	at := epoch.AddDate(0, 0, day)
 	id := at.Format("20060102T150405Z")
 	stop, start := plan.Stop, plan.Start
-	records := []engine.Record{{
-		Kind: engine.Opened, Outage: id, Opening: engine.Opening{Mode: mode, Members: map[string][]plan.Member{"lab": {{ID: id, Name: "web"}}}}, Power: engine.Power{Supplies: []string{"ups"}},
+	records := []ledger.Record{{
+		Kind: ledger.Opened, Outage: id, Opening: ledger.Opening{Mode: mode, Members: map[string][]plan.Member{"lab": {{ID: id, Name: "web"}}}}, Power: ledger.Power{Supplies: []string{"ups"}},
 	}}
-	add := func(kind engine.RecordKind, verb *plan.Verb, node string, after time.Duration) {
+	add := func(kind ledger.Kind, verb *plan.Verb, node string, after time.Duration) {
 		at = at.Add(after)
-		records = append(records, engine.Record{At: at, Kind: kind, Step: engine.Step{Verb: verb, Node: node}})
+		records = append(records, ledger.Record{At: at, Kind: kind, Step: ledger.Step{Verb: verb, Node: node}})
 	}
 	for _, n := range nodes {
-		add(engine.Intent, &stop, n, 0)
-		add(engine.Proven, &stop, n, took)
+		add(ledger.Intent, &stop, n, 0)
+		add(ledger.Proven, &stop, n, took)
 	}
-	records = append(records, engine.Record{
-		At: at, Kind: engine.Spent, Power: engine.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{At: at, Burn: 100, Took: took, From: 100, To: 60}},
-	}, engine.Record{At: at, Kind: engine.Turned, Power: engine.Power{Goal: plan.Up}})
+	records = append(records, ledger.Record{
+		At: at, Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{At: at, Burn: 100, Took: took, From: 100, To: 60}},
+	}, ledger.Record{At: at, Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}})
 	for _, n := range nodes {
-		add(engine.Intent, &start, n, 0)
-		add(engine.Proven, &start, n, 2*took)
+		add(ledger.Intent, &start, n, 0)
+		add(ledger.Proven, &start, n, 2*took)
 	}
-	records = append(records, engine.Record{At: at, Kind: engine.Closed, Reason: "all is on again"})
+	records = append(records, ledger.Record{At: at, Kind: ledger.Closed, Reason: "all is on again"})
 	for i := range records {
 		records[i].Seq = uint64(i + 1) //nolint:gosec // counts up
 	}
@@ -89,7 +89,7 @@ func TestWhatAJournalShows(t *testing.T) {
 	b.outage(0, "run", time.Minute, "vm", "nas")
 	b.outage(10, "observe", time.Second, "vm")
 	b.outage(20, "drill", 2*time.Minute, "vm")
-	require.NoError(t, b.file.Append(engine.Record{Seq: 1, Kind: engine.Opened, Outage: "29990101T000000Z", Opening: engine.Opening{Mode: "run"}}))
+	require.NoError(t, b.file.Append(ledger.Record{Seq: 1, Kind: ledger.Opened, Outage: "29990101T000000Z", Opening: ledger.Opening{Mode: "run"}}))
 	e, err := evidence.Read(t.Context(), b.file)
 	require.NoError(t, err)
 	require.Equal(t, 3, e.Outages, "the open one is not over")
@@ -159,8 +159,8 @@ func TestFlapsTeachNothing(t *testing.T) {
 		if i == 0 {
 			gave = power.Discharge{At: epoch, Burn: 300, Took: 10 * time.Minute, From: 100, To: 40}
 		}
-		tl := timeline.Fold([]engine.Record{
-			{Kind: engine.Opened, Outage: fmt.Sprint(i), Opening: engine.Opening{Mode: "run"}}, {Kind: engine.Spent, Power: engine.Power{Supplies: []string{"ups"}, Discharge: &gave}},
+		tl := timeline.Fold([]ledger.Record{
+			{Kind: ledger.Opened, Outage: fmt.Sprint(i), Opening: ledger.Opening{Mode: "run"}}, {Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{"ups"}, Discharge: &gave}},
 		})
 		e.Add(&tl)
 	}
@@ -190,7 +190,7 @@ type stopping struct {
 	cancel func()
 }
 
-func (s *stopping) Records(id string) ([]engine.Record, error) {
+func (s *stopping) Records(id string) ([]ledger.Record, error) {
 	if s.after--; s.after == 0 {
 		s.cancel()
 	}

@@ -7,7 +7,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 )
 
 // maxID bounds an outage's id, in bytes.
@@ -19,7 +19,7 @@ const maxID = 200
 //
 // After an error (the disk is full, say) the journal stays usable: the same records can be given again, later. A failed
 // Append whose records reached the disk after all is known by that, and not written twice.
-func (j *Journal) Append(recs ...engine.Record) error {
+func (j *Journal) Append(recs ...ledger.Record) error {
 	if len(recs) == 0 {
 		return nil
 	}
@@ -54,9 +54,9 @@ func (j *Journal) Append(recs ...engine.Record) error {
 
 // put writes one record after end and moves end on. With again, a record that is there already, byte for byte, is
 // passed over.
-func put(outages *bbolt.Bucket, end *tail, r engine.Record, again bool) error {
+func put(outages *bbolt.Bucket, end *tail, r ledger.Record, again bool) error {
 	outage := end.outage
-	if r.Kind == engine.Opened {
+	if r.Kind == ledger.Opened {
 		outage = r.Outage
 	}
 	value, err := encode(outage, r)
@@ -69,7 +69,7 @@ func put(outages *bbolt.Bucket, end *tail, r engine.Record, again bool) error {
 		}
 	}
 	var b *bbolt.Bucket
-	if r.Kind == engine.Opened {
+	if r.Kind == ledger.Opened {
 		if err := mayOpen(end, r); err != nil {
 			return err
 		}
@@ -87,12 +87,12 @@ func put(outages *bbolt.Bucket, end *tail, r engine.Record, again bool) error {
 	if err := b.Put(key(r.Seq), value); err != nil {
 		return err
 	}
-	end.seq, end.closed = r.Seq, r.Kind == engine.Closed
+	end.seq, end.closed = r.Seq, r.Kind == ledger.Closed
 	return nil
 }
 
 // mayOpen tells whether an Opened record may come after end.
-func mayOpen(end *tail, r engine.Record) error {
+func mayOpen(end *tail, r ledger.Record) error {
 	switch {
 	case r.Outage == "" || len(r.Outage) > maxID:
 		return fmt.Errorf("%w: outage id %q is empty or longer than %d bytes", ErrSequence, r.Outage, maxID)
@@ -107,7 +107,7 @@ func mayOpen(end *tail, r engine.Record) error {
 }
 
 // mayFollow tells whether a record other than Opened may come after end.
-func mayFollow(end *tail, r engine.Record) error {
+func mayFollow(end *tail, r ledger.Record) error {
 	switch {
 	case end.outage == "" || end.closed:
 		return fmt.Errorf("%w: record %d (%s) belongs to no open outage", ErrSequence, r.Seq, r.Kind)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 )
 
 const asideMark = ".damaged-"
@@ -50,22 +50,22 @@ func Aside(path string) ([]string, error) {
 // Salvage reads the records that a damaged file still holds, by outage and number, whatever the damage. It looks at
 // each page alone and believes a record by its own checksum: what it gives was written, but some may be missing, also
 // in the middle, and what it lacks may have been the end of the outage.
-func Salvage(path string) ([]engine.Record, error) {
+func Salvage(path string) ([]ledger.Record, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read journal %q: %w", path, err)
 	}
-	found := map[tail]engine.Record{}
+	found := map[tail]ledger.Record{}
 	for at := 0; at+pageHeaderSize <= len(b); at += 1 << 10 { // no page is smaller
 		if native.Uint16(b[at+8:]) == leafPage {
 			salvagePage(b[at:], found, false)
 		}
 	}
-	records := make([]engine.Record, 0, len(found))
+	records := make([]ledger.Record, 0, len(found))
 	for _, r := range found { //nolint:gocritic // sorted below
 		records = append(records, r)
 	}
-	slices.SortFunc(records, func(a, b engine.Record) int {
+	slices.SortFunc(records, func(a, b ledger.Record) int {
 		if a.Outage != b.Outage {
 			return strings.Compare(a.Outage, b.Outage)
 		}
@@ -76,7 +76,7 @@ func Salvage(path string) ([]engine.Record, error) {
 
 // salvagePage takes the records of the leaf page that b begins with. An outage that is young lies as a page of its own
 // within a value of another one: inner says that b is such a value.
-func salvagePage(b []byte, found map[tail]engine.Record, inner bool) {
+func salvagePage(b []byte, found map[tail]ledger.Record, inner bool) {
 	for i := range int(native.Uint16(b[10:])) {
 		at := pageHeaderSize + i*elementSize
 		if at+elementSize > len(b) {
@@ -94,7 +94,7 @@ func salvagePage(b []byte, found map[tail]engine.Record, inner bool) {
 		case flags == bucketElement && !inner && len(v) > bucketSize+pageHeaderSize && native.Uint64(v) == 0:
 			salvagePage(v[bucketSize:], found, true)
 		case flags == 0 && len(k) == 8 && len(v) > recordHeader:
-			var r engine.Record
+			var r ledger.Record
 			if json.Unmarshal(v[recordHeader:], &r) != nil {
 				continue
 			}

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 )
 
 func BenchmarkAppend(b *testing.B) {
@@ -20,7 +20,7 @@ func BenchmarkAppend(b *testing.B) {
 				b.Fatal(err)
 			}
 			seq := uint64(1)
-			batch := make([]engine.Record, size)
+			batch := make([]ledger.Record, size)
 			for b.Loop() {
 				for i := range batch {
 					seq++

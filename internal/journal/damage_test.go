@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/bbolt"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 )
 
 // refused opens a file that must be refused, both ways, and checks that it was left alone.
@@ -193,7 +193,7 @@ func TestJournalWithoutAStamp(t *testing.T) {
 
 func TestVerifyNamesEachDamage(t *testing.T) {
 	const a, b = "20260131T031415Z", "20260201T031415Z"
-	put := func(bucket *bbolt.Bucket, seq uint64, outage string, r engine.Record) error {
+	put := func(bucket *bbolt.Bucket, seq uint64, outage string, r ledger.Record) error {
 		v, err := encode(outage, r)
 		if err != nil {
 			return err

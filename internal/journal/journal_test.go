@@ -13,7 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 	"pgregory.net/rapid"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 )
 
 func TestWhatIsAppendedIsReadBackAfterReopening(t *testing.T) {
@@ -89,22 +89,22 @@ func TestRecordsOutOfSequenceAreRefusedAsAWhole(t *testing.T) {
 	stray := step(5)
 	stray.Outage = b
 	for name, tc := range map[string]struct {
-		before, batch []engine.Record
+		before, batch []ledger.Record
 	}{
-		"no outage yet":          {nil, []engine.Record{step(1)}},
-		"gap":                    {outage(a, 4), []engine.Record{step(6)}},
-		"gap inside the batch":   {outage(a, 4), []engine.Record{step(5), step(7)}},
-		"duplicate":              {outage(a, 4), []engine.Record{step(4)}},
-		"duplicate in the batch": {outage(a, 4), []engine.Record{step(5), step(5)}},
-		"second open":            {outage(a, 4), []engine.Record{opened(b)}},
-		"opened twice":           {outage(a, 4), []engine.Record{opened(a)}},
-		"after closed":           {append(outage(a, 4), closed(5)), []engine.Record{step(6)}},
-		"older outage":           {append(outage(b, 4), closed(5)), []engine.Record{opened(a)}},
-		"same outage again":      {append(outage(a, 4), closed(5)), []engine.Record{opened(a)}},
-		"not from 1":             {nil, []engine.Record{late}},
-		"no id":                  {nil, []engine.Record{opened("")}},
-		"long id":                {nil, []engine.Record{opened(strings.Repeat("9", maxID+1))}},
-		"of another outage":      {outage(a, 4), []engine.Record{stray}},
+		"no outage yet":          {nil, []ledger.Record{step(1)}},
+		"gap":                    {outage(a, 4), []ledger.Record{step(6)}},
+		"gap inside the batch":   {outage(a, 4), []ledger.Record{step(5), step(7)}},
+		"duplicate":              {outage(a, 4), []ledger.Record{step(4)}},
+		"duplicate in the batch": {outage(a, 4), []ledger.Record{step(5), step(5)}},
+		"second open":            {outage(a, 4), []ledger.Record{opened(b)}},
+		"opened twice":           {outage(a, 4), []ledger.Record{opened(a)}},
+		"after closed":           {append(outage(a, 4), closed(5)), []ledger.Record{step(6)}},
+		"older outage":           {append(outage(b, 4), closed(5)), []ledger.Record{opened(a)}},
+		"same outage again":      {append(outage(a, 4), closed(5)), []ledger.Record{opened(a)}},
+		"not from 1":             {nil, []ledger.Record{late}},
+		"no id":                  {nil, []ledger.Record{opened("")}},
+		"long id":                {nil, []ledger.Record{opened(strings.Repeat("9", maxID+1))}},
+		"of another outage":      {outage(a, 4), []ledger.Record{stray}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := open(t, tempJournal(t), Options{})
@@ -190,7 +190,7 @@ func TestAnyBatchesComeBack(t *testing.T) {
 		sub, err := os.MkdirTemp(dir, "") //nolint:usetesting // one for each draw of the law
 		require.NoError(rt, err)
 		path := filepath.Join(sub, "journal.db")
-		var want [][]engine.Record
+		var want [][]ledger.Record
 		for i := range rapid.IntRange(1, 3).Draw(rt, "outages") {
 			recs := outage(start.AddDate(0, 0, i).Format("20060102T150405Z"), rapid.IntRange(1, 60).Draw(rt, "records"))
 			want = append(want, append(recs, closed(uint64(len(recs)+1))))

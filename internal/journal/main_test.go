@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -47,34 +47,34 @@ func child(t *testing.T, part, path string) *exec.Cmd {
 // start is when the outages of these tests begin.
 var start = time.Date(2026, 1, 31, 3, 14, 15, 0, time.UTC)
 
-func opened(id string) engine.Record {
-	return engine.Record{
-		Seq: 1, At: start, Kind: engine.Opened, Outage: id, Opening: engine.Opening{Mode: "run", Digest: "d1", Members: map[string][]plan.Member{"apps": {{ID: "u-1", Name: "app01", Host: "esx01", On: true}}}}, Power: engine.Power{Supplies: []string{"ups-a"}},
+func opened(id string) ledger.Record {
+	return ledger.Record{
+		Seq: 1, At: start, Kind: ledger.Opened, Outage: id, Opening: ledger.Opening{Mode: "run", Digest: "d1", Members: map[string][]plan.Member{"apps": {{ID: "u-1", Name: "app01", Host: "esx01", On: true}}}}, Power: ledger.Power{Supplies: []string{"ups-a"}},
 	}
 }
 
 // step makes a record as they come in the middle of an outage.
-func step(seq uint64) engine.Record {
+func step(seq uint64) ledger.Record {
 	verb, state, left := plan.Stop, plan.Off, 512.5
-	r := engine.Record{Seq: seq, At: start.Add(time.Duration(seq) * time.Second), Step: engine.Step{Node: "vm-" + strconv.FormatUint(seq, 10), Verb: &verb}}
+	r := ledger.Record{Seq: seq, At: start.Add(time.Duration(seq) * time.Second), Step: ledger.Step{Node: "vm-" + strconv.FormatUint(seq, 10), Verb: &verb}}
 	switch seq % 3 {
 	case 0:
-		r.Kind, r.Op, r.Attempt = engine.Intent, engine.Op(seq), 1
+		r.Kind, r.Op, r.Attempt = ledger.Intent, ledger.Op(seq), 1
 	case 1:
-		r.Kind, r.Op, r.Outcome = engine.Accepted, engine.Op(seq), engine.Done
+		r.Kind, r.Op, r.Outcome = ledger.Accepted, ledger.Op(seq), ledger.Done
 	default:
-		r.Kind, r.State, r.Reason, r.Numbers = engine.Proven, &state, "powered off", &engine.Numbers{Left: &left}
+		r.Kind, r.State, r.Reason, r.Numbers = ledger.Proven, &state, "powered off", &ledger.Numbers{Left: &left}
 	}
 	return r
 }
 
-func closed(seq uint64) engine.Record {
-	return engine.Record{Seq: seq, At: start.Add(time.Hour), Kind: engine.Closed, Reason: "restored"}
+func closed(seq uint64) ledger.Record {
+	return ledger.Record{Seq: seq, At: start.Add(time.Hour), Kind: ledger.Closed, Reason: "restored"}
 }
 
 // outage makes n records of an outage that is still open.
-func outage(id string, n int) []engine.Record {
-	recs := []engine.Record{opened(id)}
+func outage(id string, n int) []ledger.Record {
+	recs := []ledger.Record{opened(id)}
 	for seq := 2; seq <= n; seq++ {
 		recs = append(recs, step(uint64(seq)))
 	}
@@ -95,7 +95,7 @@ func open(t *testing.T, path string, o Options) *Journal {
 }
 
 // filled makes a journal with a closed outage and an open one, and closes it. The second is long enough for branch pages.
-func filled(t *testing.T, n int) (path string, first, second []engine.Record) {
+func filled(t *testing.T, n int) (path string, first, second []ledger.Record) {
 	t.Helper()
 	path = tempJournal(t)
 	j, err := Open(path, Options{CreatedBy: "ebbtide test"})

@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 )
 
 const theOutage = "20260131T031415Z"
@@ -38,7 +38,7 @@ func appendForEver(path string) error {
 		latest.Records = 1
 	}
 	for seq := uint64(latest.Records) + 1; ; {
-		batch := make([]engine.Record, 1+seq%7)
+		batch := make([]ledger.Record, 1+seq%7)
 		for i := range batch {
 			batch[i] = step(seq)
 			seq++
@@ -138,8 +138,8 @@ func fill(path string, full error, makeRoom func() error) error {
 		return err
 	}
 	seq, batch := uint64(0), 0
-	next := func() []engine.Record { // batches of 1 to 50 records, given again until they are taken
-		recs := []engine.Record{opened(theOutage)}
+	next := func() []ledger.Record { // batches of 1 to 50 records, given again until they are taken
+		recs := []ledger.Record{opened(theOutage)}
 		if seq > 0 {
 			recs = recs[:0]
 			for i := range uint64(1 + batch%50) {

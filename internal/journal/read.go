@@ -8,7 +8,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 )
 
 // Outage is what the journal says of one outage as a whole.
@@ -66,14 +66,14 @@ func (j *Journal) OpenOutage() (string, bool, error) {
 
 // Records reads an outage's records in order. With an error it returns those before the damage. An outage that is not
 // there is ErrNoOutage.
-func (j *Journal) Records(id string) ([]engine.Record, error) {
-	var recs []engine.Record
+func (j *Journal) Records(id string) ([]ledger.Record, error) {
+	var recs []ledger.Record
 	err := j.view(func(outages *bbolt.Bucket) error {
 		b := outages.Bucket([]byte(id))
 		if b == nil {
 			return fmt.Errorf("cannot read outage %q from journal %q: %w", id, j.path, ErrNoOutage)
 		}
-		return j.each(id, b, func(r engine.Record, err error) error {
+		return j.each(id, b, func(r ledger.Record, err error) error {
 			if err == nil {
 				recs = append(recs, r)
 			}
@@ -96,9 +96,9 @@ func (j *Journal) Verify() error {
 				damage = append(damage, j.damaged("", 0, fmt.Errorf("%q is no outage", id)))
 				return nil
 			}
-			var last engine.Record
+			var last ledger.Record
 			n := 0
-			err := j.each(id, b, func(r engine.Record, err error) error {
+			err := j.each(id, b, func(r ledger.Record, err error) error {
 				n++
 				if err == nil {
 					err = j.misplaced(id, n == 1, last, r)
@@ -111,7 +111,7 @@ func (j *Journal) Verify() error {
 			})
 			if n == 0 {
 				damage = append(damage, j.damaged(id, 0, errors.New("it has no record")))
-			} else if last.Kind != engine.Closed && id != string(newest) {
+			} else if last.Kind != ledger.Closed && id != string(newest) {
 				damage = append(damage, j.damaged(id, 0, errors.New("it is not closed, and there is a newer one")))
 			}
 			return err
@@ -125,20 +125,20 @@ func (j *Journal) Verify() error {
 }
 
 // misplaced says what is wrong with finding r, which was read well, after last.
-func (j *Journal) misplaced(id string, first bool, last, r engine.Record) error {
+func (j *Journal) misplaced(id string, first bool, last, r ledger.Record) error {
 	switch {
-	case first != (r.Kind == engine.Opened):
+	case first != (r.Kind == ledger.Opened):
 		return j.damaged(id, r.Seq, fmt.Errorf("a record %q in its place", r.Kind))
 	case first && r.Outage != id:
 		return j.damaged(id, r.Seq, fmt.Errorf("it opens outage %q", r.Outage))
-	case last.Kind == engine.Closed:
+	case last.Kind == ledger.Closed:
 		return j.damaged(id, r.Seq, errors.New("it comes after the outage was closed"))
 	}
 	return nil
 }
 
 // each calls f with each record of an outage, or with what is wrong with it, until f returns an error.
-func (j *Journal) each(id string, b *bbolt.Bucket, f func(engine.Record, error) error) error {
+func (j *Journal) each(id string, b *bbolt.Bucket, f func(ledger.Record, error) error) error {
 	next := uint64(1)
 	return b.ForEach(func(k, v []byte) error {
 		r, err := j.decode(id, k, v)
@@ -172,7 +172,7 @@ func (j *Journal) outage(outages *bbolt.Bucket, id []byte) (Outage, error) {
 	if err != nil {
 		return Outage{}, err
 	}
-	o := Outage{ID: string(id), Start: first.At, Open: last.Kind != engine.Closed, Mode: first.Mode, Records: int(last.Seq)} //nolint:gosec // counts what fits in memory
+	o := Outage{ID: string(id), Start: first.At, Open: last.Kind != ledger.Closed, Mode: first.Mode, Records: int(last.Seq)} //nolint:gosec // counts what fits in memory
 	if !o.Open {
 		o.End = last.At
 	}
@@ -180,7 +180,7 @@ func (j *Journal) outage(outages *bbolt.Bucket, id []byte) (Outage, error) {
 }
 
 // decode reads one stored record; its errors say where it is.
-func (j *Journal) decode(id string, k, v []byte) (engine.Record, error) {
+func (j *Journal) decode(id string, k, v []byte) (ledger.Record, error) {
 	r, err := decode(id, k, v)
 	switch {
 	case errors.Is(err, errNewerRecord):

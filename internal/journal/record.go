@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 )
 
 // recordVersion is the version of a stored record: one byte of version, four of CRC-32C, then the record as JSON. The
@@ -22,7 +22,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // key is a record's key in its outage's bucket.
 func key(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }
 
-func encode(outage string, r engine.Record) ([]byte, error) {
+func encode(outage string, r ledger.Record) ([]byte, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode record %d: %w", r.Seq, err)
@@ -36,8 +36,8 @@ func encode(outage string, r engine.Record) ([]byte, error) {
 var errNewerRecord = errors.New("newer record version")
 
 // decode reads a stored record. An error other than errNewerRecord is damage.
-func decode(outage string, k, value []byte) (engine.Record, error) {
-	var r engine.Record
+func decode(outage string, k, value []byte) (ledger.Record, error) {
+	var r ledger.Record
 	if len(k) != 8 {
 		return r, fmt.Errorf("key of %d bytes", len(k))
 	}

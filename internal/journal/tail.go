@@ -9,7 +9,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 )
 
 // tail is the journal's end: its newest outage and that outage's last record. The zero tail is an empty journal.
@@ -91,5 +91,5 @@ func (j *Journal) last(tx *bbolt.Tx) (tail, error) {
 	if err != nil {
 		return tail{}, err
 	}
-	return tail{outage: string(id), seq: binary.BigEndian.Uint64(k), closed: r.Kind == engine.Closed}, nil
+	return tail{outage: string(id), seq: binary.BigEndian.Uint64(k), closed: r.Kind == ledger.Closed}, nil
 }

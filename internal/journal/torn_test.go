@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 )
 
 const sector = 512 // what a disk writes whole
@@ -17,8 +17,8 @@ const sector = 512 // what a disk writes whole
 // A commit is what one Append changed in the file.
 type commit struct {
 	before, after   []byte // the file, both of the same length
-	recordsBefore   []engine.Record
-	recordsAfter    []engine.Record
+	recordsBefore   []ledger.Record
+	recordsAfter    []ledger.Record
 	headers, others []int // changed sectors: of the two header pages, and of all others
 }
 
@@ -83,7 +83,7 @@ func (w *torn) write(b []byte) {
 }
 
 // read gives the records in the file; none if no outage is in it.
-func (w *torn) read() ([]engine.Record, error) {
+func (w *torn) read() ([]ledger.Record, error) {
 	j, err := Open(w.path, Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (w *torn) read() ([]engine.Record, error) {
 }
 
 // requireRecords compares without regard to nil and empty.
-func requireRecords(t *testing.T, want, got []engine.Record, what string, args ...any) {
+func requireRecords(t *testing.T, want, got []ledger.Record, what string, args ...any) {
 	t.Helper()
 	require.Len(t, got, len(want), append([]any{what}, args...)...)
 	if len(want) > 0 {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -25,7 +25,7 @@ type aside struct {
 
 // asideSet notes how a node is set when it comes into the snapshot, or was said to be where nobody could know, or where it has been told
 // already: then it is what it was before that.
-func (r *Referee) asideSet(i int, said *engine.NodeState) {
+func (r *Referee) asideSet(i int, said *ledger.NodeState) {
 	n := &r.nodes[i]
 	a := n.aside
 	n.aside = aside{told: a.told, before: a.before, forgot: a.forgot, was: n.now.Protected, set: n.now.Set, seen: said == nil || said.Protected != plan.NotKnown}
@@ -146,7 +146,7 @@ func (r *Referee) rule12PutBack(c *command) string {
 const AsUsual = "as usual"
 
 // rule12End is rule 12 at the end of an outage: what was changed is as it was, or is reported.
-func (r *Referee) rule12End(at time.Time, reported []engine.NodeState) {
+func (r *Referee) rule12End(at time.Time, reported []ledger.NodeState) {
 	for _, i := range r.asides {
 		n, decl := &r.nodes[i], r.estate.Node(i)
 		if !n.aside.told || !decl.Can.Has(plan.Unprotect) || r.unseenSince(at, i, closing) || r.forgetful || n.aside.lost || n.now.State == plan.Gone || isReported(reported, decl.ID) {

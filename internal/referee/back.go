@@ -5,12 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
-func isReported(reported []engine.NodeState, id string) bool {
-	return slices.ContainsFunc(reported, func(s engine.NodeState) bool { return s.Node == id })
+func isReported(reported []ledger.NodeState, id string) bool {
+	return slices.ContainsFunc(reported, func(s ledger.NodeState) bool { return s.Node == id })
 }
 
 // closing is how long before the end of an outage its nodes may have been looked at last.
@@ -20,7 +20,7 @@ const closing = time.Minute
 //
 // What somebody switched off since is nobody's fault if that was just now, or the last look at it was answered wrongly. What has just
 // lost its power to a supply that was not polled since is of the next outage. A drill owes nothing of what it has not touched.
-func (r *Referee) rule20(at time.Time, reported []engine.NodeState) {
+func (r *Referee) rule20(at time.Time, reported []ledger.NodeState) {
 	for i := range r.nodes {
 		n, decl := &r.nodes[i], r.estate.Node(i)
 		if n.forgot && at.Sub(n.toldAt) <= 2*guarded { // it is on its way still, and shows as on
@@ -54,7 +54,7 @@ func (r *Referee) justFell(at time.Time, i int) bool {
 //
 // What is shown as done is done, unless an answer was wrong, or somebody else undid it after the looks that showed it, or switched on
 // what is silent, or that has got its power back where nobody can know. A person's word is taken.
-func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause engine.Cause) {
+func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause ledger.Cause) {
 	n, decl := &r.nodes[i], r.estate.Node(i)
 	st := n.now.State
 	n.misled = false
@@ -62,7 +62,7 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause engine.Cause
 	case n.lied && (!n.intent.at.IsZero() && !n.saidAt.Before(n.intent.at) || at.Sub(n.saidAt) <= oldLook):
 		n.misled = true // it may be written down, but nothing that can't be undone may rest on it
 	case decl.Kind == plan.Person:
-	case cause == engine.Silence && (r.unseen(i) || r.isUnknowable(i)), r.unseenSince(at, i, r.fresh(at, i)):
+	case cause == ledger.Silence && (r.unseen(i) || r.isUnknowable(i)), r.unseenSince(at, i, r.fresh(at, i)):
 		n.misled = true
 	case r.hasJustChanged(at, i, verb):
 	case verb == plan.Stop && st != plan.Off && st != plan.Gone:
@@ -106,7 +106,7 @@ func (r *Referee) rule19Reopened(at time.Time, i int, state plan.State) {
 }
 
 // rule19End is rule 19 the other way round: what was shown as off is shown as back, also where nobody started it.
-func (r *Referee) rule19End(at time.Time, reported []engine.NodeState) {
+func (r *Referee) rule19End(at time.Time, reported []ledger.NodeState) {
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		if n.shownOff && n.listed && !n.misled && !r.forgetful && n.now.State == plan.On && !r.unseenSince(at, i, closing) && !isReported(reported, r.id(i)) {

@@ -5,34 +5,34 @@ import (
 	"strings"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
 
 // What an engine may write beside the kinds and causes that package engine has names for.
 const (
-	forbidden    engine.RecordKind = "forbidden" // the engine's own permit refused a command: Node, Verb, Reason ("rule 21: …")
-	cycled       engine.Cause      = "cycled"    // Mains: the supply's output was off, or may have been, and is on again
-	released     engine.Cause      = "released"  // Mains: it was committed to be cut, and is not any more: nothing moved for long
-	modeObserves                   = "observe"   // Opened: everything is asked and nothing is commanded
+	forbidden    ledger.Kind  = "forbidden" // the engine's own permit refused a command: Node, Verb, Reason ("rule 21: …")
+	cycled       ledger.Cause = "cycled"    // Mains: the supply's output was off, or may have been, and is on again
+	released     ledger.Cause = "released"  // Mains: it was committed to be cut, and is not any more: nothing moved for long
+	modeObserves              = "observe"   // Opened: everything is asked and nothing is commanded
 )
 
 // Recorded takes a record at the moment at which it is durable, or would be if the journal's disk were there.
-func (r *Referee) Recorded(at time.Time, rec *engine.Record) {
+func (r *Referee) Recorded(at time.Time, rec *ledger.Record) {
 	i, known := r.estate.Index(rec.Node)
 	switch rec.Kind {
-	case engine.Opened:
+	case ledger.Opened:
 		r.begin(at)
 		r.openDrill(at, rec)
 		r.observes = rec.Mode == modeObserves
-	case engine.Snapshot, engine.Widened:
+	case ledger.Snapshot, ledger.Widened:
 		r.snapped(at, rec)
-	case engine.Closed:
+	case ledger.Closed:
 		r.close(at, rec.Nodes)
-	case engine.Ordered:
+	case ledger.Ordered:
 		r.ordered(at, rec)
-	case engine.Mains, engine.NoReturn, engine.Turned, engine.Triggered:
+	case ledger.Mains, ledger.NoReturn, ledger.Turned, ledger.Triggered:
 		r.ofSupplies(at, rec)
 	default:
 		if known {
@@ -68,8 +68,8 @@ func (r *Referee) begin(at time.Time) {
 }
 
 // openDrill notes what a drill takes. It begins on the mains alone (rule 5).
-func (r *Referee) openDrill(at time.Time, rec *engine.Record) {
-	if rec.Mode != engine.ModeDrill {
+func (r *Referee) openDrill(at time.Time, rec *ledger.Record) {
+	if rec.Mode != ledger.ModeDrill {
 		return
 	}
 	r.drill = make([]bool, r.estate.Len())
@@ -88,7 +88,7 @@ func (r *Referee) openDrill(at time.Time, rec *engine.Record) {
 
 // mayBeTakenAgain reports whether a cache or a cluster may be taken into the snapshot once more: as not protected, which it was before it
 // was told anything.
-func (r *Referee) mayBeTakenAgain(i int, s *engine.NodeState) bool {
+func (r *Referee) mayBeTakenAgain(i int, s *ledger.NodeState) bool {
 	n := &r.nodes[i]
 	was := n.now.Protected
 	if n.aside.told {
@@ -98,8 +98,8 @@ func (r *Referee) mayBeTakenAgain(i int, s *engine.NodeState) bool {
 }
 
 // snapped takes a snapshot, or what is added to one: what is on in it comes back, or is reported.
-func (r *Referee) snapped(at time.Time, rec *engine.Record) {
-	if rec.Kind == engine.Snapshot {
+func (r *Referee) snapped(at time.Time, rec *ledger.Record) {
+	if rec.Kind == ledger.Snapshot {
 		if r.snapshot {
 			r.violate(at, 4, "the snapshot was taken again")
 		}
@@ -126,7 +126,7 @@ func (r *Referee) snapped(at time.Time, rec *engine.Record) {
 }
 
 // close ends an outage.
-func (r *Referee) close(at time.Time, reported []engine.NodeState) {
+func (r *Referee) close(at time.Time, reported []ledger.NodeState) {
 	r.rule20(at, reported)
 	r.rule12End(at, reported)
 	r.rule19End(at, reported)
@@ -140,30 +140,30 @@ func (r *Referee) close(at time.Time, reported []engine.NodeState) {
 }
 
 // ordered follows the orders that were not refused.
-func (r *Referee) ordered(at time.Time, rec *engine.Record) {
+func (r *Referee) ordered(at time.Time, rec *ledger.Record) {
 	if rec.Reason != "" {
 		return
 	}
 	switch rec.Order {
-	case engine.Hold:
+	case ledger.Hold:
 		r.hold = true
-	case engine.Resume:
+	case ledger.Resume:
 		r.hold, r.heldUntil = false, at
-	case engine.Abort, engine.Go:
-		r.hold = r.hold && rec.Order == engine.Abort
+	case ledger.Abort, ledger.Go:
+		r.hold = r.hold && rec.Order == ledger.Abort
 		for k := range r.supplies {
 			s := &r.supplies[k]
-			s.aborted = rec.Order == engine.Abort && s.isGone()
+			s.aborted = rec.Order == ledger.Abort && s.isGone()
 		}
-	case engine.Confirm, engine.Skip:
+	case ledger.Confirm, ledger.Skip:
 	}
 }
 
 // ofSupplies takes a record of supplies. A turn of a drill names none.
-func (r *Referee) ofSupplies(at time.Time, rec *engine.Record) {
-	up := rec.Kind == engine.Turned && rec.Goal == plan.Up
+func (r *Referee) ofSupplies(at time.Time, rec *ledger.Record) {
+	up := rec.Kind == ledger.Turned && rec.Goal == plan.Up
 	switch {
-	case rec.Kind == engine.Mains:
+	case rec.Kind == ledger.Mains:
 		r.drill = nil // an outage from here on
 	case up && len(rec.Supplies) == 0:
 		r.drillUp = true
@@ -179,9 +179,9 @@ func (r *Referee) ofSupplies(at time.Time, rec *engine.Record) {
 			r.rule20Cut(s, at, "turned up")
 			s.triggered, s.aborted, s.due, s.spent = false, false, false, time.Time{}
 			r.release(s)
-		case rec.Cause == engine.Returned:
+		case rec.Cause == ledger.Returned:
 			s.triggered = s.triggered && !s.online
-		case rec.Kind == engine.NoReturn:
+		case rec.Kind == ledger.NoReturn:
 			r.commit(s, at)
 		case rec.Cause == cycled:
 			r.rule20Cut(s, at, "called cycled")
@@ -191,30 +191,30 @@ func (r *Referee) ofSupplies(at time.Time, rec *engine.Record) {
 				r.rule20Cut(s, at, "released")
 			}
 			r.release(s)
-		case rec.Kind == engine.Triggered:
+		case rec.Kind == ledger.Triggered:
 			s.triggered = s.triggered || rec.Stage == power.ShutdownStage
 		}
 	}
 }
 
 // ofNode takes a record of a node.
-func (r *Referee) ofNode(at time.Time, i int, rec *engine.Record) {
+func (r *Referee) ofNode(at time.Time, i int, rec *ledger.Record) {
 	n := &r.nodes[i]
 	switch rec.Kind {
-	case engine.Intent:
+	case ledger.Intent:
 		r.moved = at
 		r.intend(at, i, intent{verb: *rec.Verb, op: uint64(rec.Op), at: at, life: r.life, again: rec.Attempt > 1, reasoned: rec.Reason != ""})
 		r.asideTold(i, *rec.Verb)
 		r.rule9(i, at)
-	case engine.Accepted:
-		if rec.Outcome == engine.Unreached && !r.flights.again[i] { // what has not reached its node is as before
+	case ledger.Accepted:
+		if rec.Outcome == ledger.Unreached && !r.flights.again[i] { // what has not reached its node is as before
 			r.fly(i, false)
 			r.unsent(i, *rec.Verb)
 		}
-	case engine.HeldBack:
+	case ledger.HeldBack:
 		r.moved = at
 		r.fly(i, false)
-	case engine.Failed:
+	case ledger.Failed:
 		r.moved = at
 		r.fly(i, false)
 		waited := !n.intent.at.IsZero() && at.Sub(n.intent.at) >= slowness && at.Sub(r.resumed) >= slowness // for the answer, or for the node
@@ -230,7 +230,7 @@ func (r *Referee) ofNode(at time.Time, i int, rec *engine.Record) {
 		}
 		n.shownOff = n.shownOff && *rec.Verb != plan.Start
 		n.denied = n.denied || *rec.Verb == plan.Protect
-	case engine.Proven:
+	case ledger.Proven:
 		r.moved = at
 		r.fly(i, false)
 		r.rule19(at, i, *rec.Verb, rec.Cause)
@@ -238,7 +238,7 @@ func (r *Referee) ofNode(at time.Time, i int, rec *engine.Record) {
 		n.aside.lost = n.aside.lost && *rec.Verb != plan.Protect && *rec.Verb != plan.Unprotect
 		r.rule19Cut(at, i, *rec.Verb)
 		r.show(i, *rec.Verb)
-	case engine.Reopened:
+	case ledger.Reopened:
 		if rec.Verb == nil && rec.State != nil {
 			r.rule19Reopened(at, i, *rec.State)
 		}
@@ -319,7 +319,7 @@ func (r *Referee) rule13(c *command) string {
 }
 
 // permit takes the word of the engine's own permit: what it had to refuse should never have been wanted.
-func (r *Referee) permit(at time.Time, rec *engine.Record) {
+func (r *Referee) permit(at time.Time, rec *ledger.Record) {
 	rule, why := 7, rec.Reason // 7 where it does not say: a command that may not be given was announced
 	if head, tail, ok := strings.Cut(rec.Reason, ": "); ok {
 		var n int

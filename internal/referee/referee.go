@@ -188,7 +188,7 @@ func (r *Referee) Changed(at time.Time, i int, now Condition) {
 	}
 	n.aside.lost = n.aside.lost && (!now.Protected || n.now.Protected)
 	comes := now.State == plan.On && n.now.State != plan.On
-	n.told = n.told && !(comes && at.Sub(n.toldAt) > guarded) // its stop may arrive yet
+	n.told = n.told && (!comes || at.Sub(n.toldAt) <= guarded) // its stop may arrive yet
 	n.now = now
 	if r.estate.Node(i).Kind == plan.Self {
 		r.strand()

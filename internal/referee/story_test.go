@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/referee"
@@ -93,7 +93,7 @@ type story struct {
 	now    time.Time
 	nodes  map[string]*referee.Condition
 	polls  []*referee.Poll
-	op     engine.Op
+	op     ledger.Op
 }
 
 var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -223,14 +223,14 @@ func (s *story) supplyChanges(p *referee.Poll, how string) {
 }
 
 func (s *story) opens(drill bool, ids []string) {
-	rec := engine.Record{Kind: engine.Opened, Opening: engine.Opening{Mode: "run"}}
-	snapshot := engine.Record{Kind: engine.Snapshot}
+	rec := ledger.Record{Kind: ledger.Opened, Opening: ledger.Opening{Mode: "run"}}
+	snapshot := ledger.Record{Kind: ledger.Snapshot}
 	if drill {
-		rec.Mode, rec.Scope, ids = engine.ModeDrill, ids, nil
+		rec.Mode, rec.Scope, ids = ledger.ModeDrill, ids, nil
 	}
 	s.Recorded(s.now, &rec)
 	for i := range s.estate.Len() {
-		n := engine.NodeState{Node: s.estate.Node(i).ID, Protected: plan.No}
+		n := ledger.NodeState{Node: s.estate.Node(i).ID, Protected: plan.No}
 		n.State = s.nodes[n.Node].State
 		for _, but := range ids {
 			if n.Node == but {
@@ -243,7 +243,7 @@ func (s *story) opens(drill bool, ids []string) {
 }
 
 func (s *story) records(words []string) {
-	rec := engine.Record{Kind: engine.RecordKind(words[0]), Step: engine.Step{Op: s.op}}
+	rec := ledger.Record{Kind: ledger.Kind(words[0]), Step: ledger.Step{Op: s.op}}
 	if words[0] == "intent" {
 		s.op++
 		rec.Op = s.op
@@ -266,20 +266,20 @@ func (s *story) records(words []string) {
 	s.Recorded(s.now, &rec)
 }
 
-func (s *story) field(rec *engine.Record, key, value string) {
+func (s *story) field(rec *ledger.Record, key, value string) {
 	switch key {
 	case "supplies":
 		rec.Supplies = strings.Split(value, ",")
 	case "goal":
 		rec.Goal = plan.Goal(value)
 	case "cause":
-		rec.Cause = engine.Cause(value)
+		rec.Cause = ledger.Cause(value)
 	case "stage":
 		rec.Stage = value
 	case "outcome":
-		rec.Outcome = engine.Outcome(value)
+		rec.Outcome = ledger.Outcome(value)
 	case "order":
-		rec.Order = engine.OrderVerb(value)
+		rec.Order = ledger.OrderVerb(value)
 	case "mode":
 		rec.Mode = value
 	case "attempt":
@@ -290,7 +290,7 @@ func (s *story) field(rec *engine.Record, key, value string) {
 		rec.State = &st
 	case "nodes":
 		for id := range strings.SplitSeq(value, ",") {
-			rec.Nodes = append(rec.Nodes, engine.NodeState{Node: id, State: plan.On})
+			rec.Nodes = append(rec.Nodes, ledger.NodeState{Node: id, State: plan.On})
 		}
 	default:
 		s.t.Fatalf("no field %q", key)

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"ebbtide/internal/engine"
 	"ebbtide/internal/forecast"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/timeline"
@@ -44,14 +44,14 @@ type Retrospective struct {
 
 	zone  *time.Location
 	story timeline.Timeline
-	told  []engine.Record // decisions and discharges: what the battery's curve is drawn from
+	told  []ledger.Record // decisions and discharges: what the battery's curve is drawn from
 	order []Node          // for drawing
 }
 
 // The modes of an outage that is no real one.
 const (
 	modeRun      = "run"
-	modeDrill    = engine.ModeDrill
+	modeDrill    = ledger.ModeDrill
 	modeObserve  = "observe"
 	modeSimulate = "simulate"
 )
@@ -87,12 +87,12 @@ type Proof struct {
 
 // Outages divides records into those of each outage, oldest first. What belongs to none that was seen to begin is left
 // out.
-func Outages(records []engine.Record) [][]engine.Record {
-	var all [][]engine.Record
+func Outages(records []ledger.Record) [][]ledger.Record {
+	var all [][]ledger.Record
 	for i := range records {
 		switch n := len(all); {
-		case records[i].Kind == engine.Opened:
-			all = append(all, []engine.Record{records[i]})
+		case records[i].Kind == ledger.Opened:
+			all = append(all, []ledger.Record{records[i]})
 		case n > 0:
 			all[n-1] = append(all[n-1], records[i])
 		}
@@ -103,8 +103,8 @@ func Outages(records []engine.Record) [][]engine.Record {
 var errNoBeginning = errors.New("the records do not begin with the opening of an outage")
 
 // Retrospect folds the records of one outage, oldest first. The same arguments give the same retrospective.
-func Retrospect(records []engine.Record, basis Basis) (*Retrospective, error) {
-	if len(records) == 0 || records[0].Kind != engine.Opened {
+func Retrospect(records []ledger.Record, basis Basis) (*Retrospective, error) {
+	if len(records) == 0 || records[0].Kind != ledger.Opened {
 		return nil, errNoBeginning
 	}
 	if basis.Find == nil {
@@ -116,7 +116,7 @@ func Retrospect(records []engine.Record, basis Basis) (*Retrospective, error) {
 		Retrospective: &Retrospective{
 			Outage: first.Outage, Mode: first.Mode, Digest: first.Digest, Scope: first.Scope, By: first.By,
 			Simulated: basis.Modelled || first.Mode == modeSimulate, Start: first.At, Until: last.At,
-			Open: last.Kind != engine.Closed, zone: basis.Zone,
+			Open: last.Kind != ledger.Closed, zone: basis.Zone,
 			Sentences: []string{}, Notes: []string{}, Away: []Absence{}, Timeline: []Moment{}, Steps: []StepTaken{}, Decisions: []Decision{},
 			Forced: []Forced{}, Unproven: []StepTaken{}, Waits: []Wait{}, Batteries: []BatteryTold{}, Surprises: []Surprise{},
 			Suggestions: []Suggestion{}, Chains: []CriticalChain{}, NotRestored: []string{},
@@ -141,7 +141,7 @@ func Retrospect(records []engine.Record, basis Basis) (*Retrospective, error) {
 type fold struct {
 	*Retrospective
 	Basis
-	records []engine.Record
+	records []ledger.Record
 	before  *forecast.Knowledge // what was known when the outage began
 }
 
@@ -164,10 +164,10 @@ func (f *fold) mains() {
 		r := &f.records[i]
 		for _, id := range r.Supplies {
 			switch {
-			case r.Kind == engine.Mains && (r.Cause == engine.Cycled || r.Cause == engine.Unseen || r.Cause == engine.Released): // of its output
-			case r.Kind == engine.Opened, r.Kind == engine.Mains && !f.returned(r, id):
+			case r.Kind == ledger.Mains && (r.Cause == ledger.Cycled || r.Cause == ledger.Unseen || r.Cause == ledger.Released): // of its output
+			case r.Kind == ledger.Opened, r.Kind == ledger.Mains && !f.returned(r, id):
 				begins(r.At, id)
-			case r.Kind == engine.Mains:
+			case r.Kind == ledger.Mains:
 				for k := range f.Away {
 					if a := &f.Away[k]; a.Supply == id && a.To.IsZero() {
 						a.To = r.At
@@ -186,15 +186,15 @@ func (f *fold) isAway(id string) bool {
 
 // returned tells whether a record says that a supply's mains are back. One without a cause says that they are otherwise
 // than before.
-func (f *fold) returned(r *engine.Record, id string) bool {
-	return r.Cause == engine.Returned || r.Cause == "" && f.isAway(id)
+func (f *fold) returned(r *ledger.Record, id string) bool {
+	return r.Cause == ledger.Returned || r.Cause == "" && f.isAway(id)
 }
 
 // proof counts what became of what was on.
 func (f *fold) proof() {
 	on := map[string]bool{}
 	for i := range f.records {
-		if r := &f.records[i]; r.Kind == engine.Snapshot || r.Kind == engine.Widened {
+		if r := &f.records[i]; r.Kind == ledger.Snapshot || r.Kind == ledger.Widened {
 			for _, n := range r.Nodes {
 				if (n.State == plan.On || n.State == plan.Starting) && !f.isSupply(n.Node) {
 					on[n.Node] = true
@@ -222,7 +222,7 @@ func (f *fold) proof() {
 			continue
 		case s.State == timeline.Proven:
 			f.Proof.Off++
-			if s.Cause == engine.Silence {
+			if s.Cause == ledger.Silence {
 				f.Proof.Silent++
 			}
 		case s.State == timeline.Stopped:

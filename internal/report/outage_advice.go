@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"ebbtide/internal/engine"
 	"ebbtide/internal/forecast"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/timeline"
 )
@@ -39,7 +39,7 @@ func (f *fold) suggestThat(about, what, evidence string, args ...any) {
 func (f *fold) suggestEarlier() {
 	var pressed []string
 	for _, x := range f.Forced {
-		if x.Cause == engine.Pressed {
+		if x.Cause == ledger.Pressed {
 			pressed = append(pressed, x.Node)
 		}
 	}
@@ -118,7 +118,7 @@ func (f *fold) suggestBatteries() {
 }
 
 func (f *fold) replaceSaid(id string) bool {
-	return slices.ContainsFunc(f.records, func(r engine.Record) bool {
+	return slices.ContainsFunc(f.records, func(r ledger.Record) bool {
 		return r.Replace && slices.Contains(r.Supplies, id)
 	})
 }
@@ -179,7 +179,7 @@ func roomier(s *StepTaken) time.Duration {
 func (f *fold) outOfTime(node string, verb plan.Verb) string {
 	for i := range f.records {
 		r := &f.records[i]
-		if r.Node != node || r.Verb == nil || r.Cause != engine.Overtime {
+		if r.Node != node || r.Verb == nil || r.Cause != ledger.Overtime {
 			continue
 		}
 		if *r.Verb == verb || *r.Verb == plan.Force && verb == plan.Stop {
@@ -218,10 +218,10 @@ func (f *fold) suggestPower() {
 	var cut time.Time
 	for i := range f.records {
 		r := &f.records[i]
-		if r.Kind == engine.NoReturn {
+		if r.Kind == ledger.NoReturn {
 			cut = r.At
 		}
-		if r.Kind == engine.Gap && (cut.IsZero() || r.At.Before(cut)) {
+		if r.Kind == ledger.Gap && (cut.IsZero() || r.At.Before(cut)) {
 			f.suggestThat("", "See that the machine that runs Ebbtide keeps its power to the end, and why Ebbtide was away.", "at %s: %s", f.clock(r.At), r.Reason)
 		}
 	}

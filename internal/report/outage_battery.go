@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/power"
 	"ebbtide/internal/timeline"
 )
@@ -70,7 +70,7 @@ func (f *fold) batteries() {
 func (f *fold) pace(b *BatteryTold) float64 {
 	for i := range f.told {
 		r := &f.told[i]
-		if r.Kind != engine.Triggered || r.Numbers == nil || r.Numbers.Charge == nil || r.Numbers.Left == nil || !slices.Contains(r.Supplies, b.Supply) || !f.sameStretch(b.Supply, r.At, b.At) {
+		if r.Kind != ledger.Triggered || r.Numbers == nil || r.Numbers.Charge == nil || r.Numbers.Left == nil || !slices.Contains(r.Supplies, b.Supply) || !f.sameStretch(b.Supply, r.At, b.At) {
 			continue
 		}
 		charge := *r.Numbers.Charge
@@ -88,11 +88,11 @@ func (f *fold) pace(b *BatteryTold) float64 {
 
 // said finds the first decision of a discharge for which it was known how long the battery lasts; or, where Ebbtide was
 // away in between, the last one before it on the same stretch without mains.
-func (f *fold) said(supply string, from, to time.Time) *engine.Record {
-	var before *engine.Record
+func (f *fold) said(supply string, from, to time.Time) *ledger.Record {
+	var before *ledger.Record
 	for i := range f.told {
 		r := &f.told[i]
-		if r.Kind != engine.Triggered || r.Numbers == nil || r.Numbers.Left == nil || !slices.Contains(r.Supplies, supply) || r.At.After(to) {
+		if r.Kind != ledger.Triggered || r.Numbers == nil || r.Numbers.Left == nil || !slices.Contains(r.Supplies, supply) || r.At.After(to) {
 			continue
 		}
 		if !r.At.Before(from.Add(-soon)) {
@@ -116,7 +116,7 @@ func (f *fold) sameStretch(supply string, a, b time.Time) bool {
 
 // gave tells how long a battery would have lasted from a decision on, at the load that it had then; 0: that can't be
 // told.
-func (f *fold) gave(b *BatteryTold, n *engine.Numbers) float64 {
+func (f *fold) gave(b *BatteryTold, n *ledger.Numbers) float64 {
 	fall := b.From - b.To
 	if b.Empty {
 		fall = b.From

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/timeline"
 )
@@ -56,7 +56,7 @@ func (f *fold) chains() {
 		}
 	}
 	for i := range f.records {
-		if r := &f.records[i]; r.Kind == engine.Turned && r.Goal != goal {
+		if r := &f.records[i]; r.Kind == ledger.Turned && r.Goal != goal {
 			add()
 			pass, goal = pass+1, r.Goal
 		}
@@ -178,11 +178,11 @@ type event struct {
 	what    string
 	at      time.Time
 	gap     bool            // nobody was there to see
-	earlier []engine.Record // what is on record before it
+	earlier []ledger.Record // what is on record before it
 }
 
 // eventBefore is the newest event of some records that is not after a time.
-func (f *fold) eventBefore(at time.Time, records []engine.Record) event {
+func (f *fold) eventBefore(at time.Time, records []ledger.Record) event {
 	e := event{what: "the " + f.Noun() + " begins", at: f.Start}
 	for i := range records {
 		r := &records[i]
@@ -190,14 +190,14 @@ func (f *fold) eventBefore(at time.Time, records []engine.Record) event {
 			break
 		}
 		switch r.Kind {
-		case engine.Triggered:
+		case ledger.Triggered:
 			e = event{what: "stage " + r.Stage, at: r.At}
-		case engine.Turned:
+		case ledger.Turned:
 			e = event{what: "going " + string(r.Goal) + ": " + r.Reason, at: r.At}
-		case engine.Gap:
+		case ledger.Gap:
 			e = event{what: r.Reason, at: r.At, gap: true, earlier: records[:i]}
-		case engine.Ordered:
-			if r.Reason == "" && (r.Order == engine.Resume || r.Order == engine.Go) {
+		case ledger.Ordered:
+			if r.Reason == "" && (r.Order == ledger.Resume || r.Order == ledger.Go) {
 				e = event{what: string(r.Order) + " by " + r.By, at: r.At}
 			}
 		default:

@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
 // Moment is a line of the timeline. What many members of a selector did alike is one.
 type Moment struct {
-	At    time.Time         `json:"at"`
-	Until time.Time         `json:"until,omitzero"` // of the last, where there are many
-	Kind  engine.RecordKind `json:"kind"`
-	Count int               `json:"count"`
-	Text  string            `json:"text"`
+	At    time.Time   `json:"at"`
+	Until time.Time   `json:"until,omitzero"` // of the last, where there are many
+	Kind  ledger.Kind `json:"kind"`
+	Count int         `json:"count"`
+	Text  string      `json:"text"`
 }
 
 // alike is from how many on the members of a selector share a moment.
@@ -24,7 +25,7 @@ const alike = 4
 
 // moments tells what happened, in the order of time.
 func (f *fold) moments() {
-	var done []engine.Record // steps that were proven or forced, since something else happened
+	var done []ledger.Record // steps that were proven or forced, since something else happened
 	var texts []string
 	flush := func() {
 		f.stepMoments(done, texts)
@@ -35,24 +36,24 @@ func (f *fold) moments() {
 		f.story.Add(r)
 		text := f.story.Phrase(&r)
 		switch r.Kind {
-		case engine.Asked:
+		case ledger.Asked:
 			text += ", by hand"
-		case engine.Snapshot:
+		case ledger.Snapshot:
 			text = fmt.Sprintf("%ssnapshot: %s on, and %scome back", f.would("", engine.Observing), several(f.on(r.Nodes), "node is", "nodes are"), f.would("", "would "))
-		case engine.Triggered:
+		case ledger.Triggered:
 			text = fmt.Sprintf("%sstage %s of %s%s: %s", f.would("", engine.Observing), r.Stage, enumerate(r.Supplies), f.would("", " would start"), r.Reason)
 		default:
 		}
 		switch {
 		case text == "":
 			continue
-		case r.Kind == engine.Proven || r.Kind == engine.Intent:
+		case r.Kind == ledger.Proven || r.Kind == ledger.Intent:
 			done, texts = append(done, r), append(texts, text)
 		default:
 			flush()
 			f.Timeline = append(f.Timeline, Moment{At: r.At, Kind: r.Kind, Count: 1, Text: text})
 		}
-		if r.Numbers != nil || r.Discharge != nil || r.Kind == engine.Gap {
+		if r.Numbers != nil || r.Discharge != nil || r.Kind == ledger.Gap {
 			f.told = append(f.told, r)
 		}
 	}
@@ -60,15 +61,15 @@ func (f *fold) moments() {
 }
 
 // stepMoments tells of steps without anything else in between.
-func (f *fold) stepMoments(records []engine.Record, texts []string) {
+func (f *fold) stepMoments(records []ledger.Record, texts []string) {
 	type like struct {
 		group, forced string
-		kind          engine.RecordKind
+		kind          ledger.Kind
 		verb          plan.Verb
 	}
-	of := func(r *engine.Record) like {
+	of := func(r *ledger.Record) like {
 		k := like{group: f.group(r.Node), kind: r.Kind, verb: *r.Verb}
-		if r.Kind == engine.Intent {
+		if r.Kind == ledger.Intent {
 			k.forced = r.Reason
 		}
 		return k
@@ -86,7 +87,7 @@ func (f *fold) stepMoments(records []engine.Record, texts []string) {
 		case all[0] == i:
 			m := Moment{At: records[i].At, Until: records[all[len(all)-1]].At, Kind: k.kind, Count: len(all)}
 			m.Text = fmt.Sprintf("%s %s proven of %d of %s, the last at %s", k.verb, f.would("is", "would be"), len(all), k.group, f.clock(m.Until))
-			if k.kind == engine.Intent {
+			if k.kind == ledger.Intent {
 				m.Text = fmt.Sprintf("%s %d of %s, the last at %s: %s", f.would("powering off", "would power off"), len(all), k.group, f.clock(m.Until), k.forced)
 			}
 			m.Text = f.would("", engine.Observing) + m.Text
@@ -97,11 +98,11 @@ func (f *fold) stepMoments(records []engine.Record, texts []string) {
 
 // Decision is one that Ebbtide or an operator took.
 type Decision struct {
-	At      time.Time         `json:"at"`
-	Kind    engine.RecordKind `json:"kind"`
-	What    string            `json:"what"`
-	Text    string            `json:"text"` // why, in a sentence
-	Numbers *engine.Numbers   `json:"numbers,omitempty"`
+	At      time.Time       `json:"at"`
+	Kind    ledger.Kind     `json:"kind"`
+	What    string          `json:"what"`
+	Text    string          `json:"text"` // why, in a sentence
+	Numbers *ledger.Numbers `json:"numbers,omitempty"`
 
 	reason string
 	stages []string // that start
@@ -119,33 +120,33 @@ func (f *fold) decisions() {
 		r := &f.records[i]
 		d := Decision{At: r.At, Kind: r.Kind, Numbers: r.Numbers, reason: r.Reason}
 		switch {
-		case r.Kind == engine.Triggered:
+		case r.Kind == ledger.Triggered:
 			d.stages, d.of = []string{r.Stage}, enumerate(r.Supplies)
 			d.What = fmt.Sprintf("stage %s of %s %s", r.Stage, d.of, f.would("starts", "would have started"))
 			d.Text = because(r.Reason, f.reckoning(r.Numbers, plan.Down))
-		case r.Kind == engine.Turned:
+		case r.Kind == ledger.Turned:
 			d.What = f.would("going ", "would have gone ") + string(r.Goal)
 			d.Text = because(r.Reason, f.reckoning(r.Numbers, r.Goal))
-		case r.Kind == engine.Forbidden:
+		case r.Kind == ledger.Forbidden:
 			sent := f.would("is", "would have been")
 			d.What = "nothing " + sent + " sent, by a fault of Ebbtide"
 			if r.Verb != nil {
 				d.What = fmt.Sprintf("%s %s %s sent, by a fault of Ebbtide", r.Verb, r.Node, f.would("is not", "would not have been"))
 			}
 			d.Text = because(r.Reason, "") + " Please report it."
-		case r.Kind == engine.Mains && r.Cause == engine.Released:
+		case r.Kind == ledger.Mains && r.Cause == ledger.Released:
 			d.What = "the output of " + enumerate(r.Supplies) + f.would(" is not cut", " would not have been cut")
 			d.Text = because(r.Reason, "")
-		case r.Kind == engine.NoReturn:
+		case r.Kind == ledger.NoReturn:
 			d.What = "the point of no return " + f.would("is passed", "would have been passed")
 			d.Text = fmt.Sprintf("From here on the shutdown %s finished and the output of %s cut, even if mains %s.", f.would("is", "would have been"), enumerate(r.Supplies), f.would("return", "had returned"))
-		case r.Kind == engine.Ordered:
+		case r.Kind == ledger.Ordered:
 			d.What = strings.TrimSpace(string(r.Order) + " " + r.Node)
 			d.Text = "Ordered by " + r.By + "."
 			if r.Reason != "" {
 				d.Text = "Ordered by " + r.By + ", and refused: " + r.Reason + "."
 			}
-		case r.Kind == engine.Intent && (*r.Verb == plan.Force || *r.Verb == plan.Cut && r.Reason != ""):
+		case r.Kind == ledger.Intent && (*r.Verb == plan.Force || *r.Verb == plan.Cut && r.Reason != ""):
 			d.nodes, d.until = []string{r.Node}, r.At
 			if n := len(f.Decisions); n > 0 {
 				if last := &f.Decisions[n-1]; last.nodes != nil && last.reason == r.Reason && r.At.Sub(last.until) < together {
@@ -174,12 +175,12 @@ func (f *fold) decisions() {
 }
 
 // forcedFor says why something is forced.
-func (f *fold) forcedFor(r *engine.Record) string {
+func (f *fold) forcedFor(r *ledger.Record) string {
 	told := f.would("told to stop", "it would have been told to stop")
 	switch r.Cause {
-	case engine.Overtime:
+	case ledger.Overtime:
 		return told + ", and " + r.Reason
-	case engine.Denied:
+	case ledger.Denied:
 		return told + ", which was " + r.Reason
 	default:
 		return r.Reason
@@ -187,7 +188,7 @@ func (f *fold) forcedFor(r *engine.Record) string {
 }
 
 // on counts what is on, supplies apart.
-func (f *fold) on(nodes []engine.NodeState) int {
+func (f *fold) on(nodes []ledger.NodeState) int {
 	n := 0
 	for _, s := range nodes {
 		if (s.State == plan.On || s.State == plan.Starting) && !f.isSupply(s.Node) {
@@ -217,7 +218,7 @@ func (f *fold) nearest() *Nearest {
 	var least *Nearest
 	for i := range f.Decisions {
 		d := &f.Decisions[i]
-		if d.Kind != engine.Triggered || d.Numbers == nil || d.Numbers.Slack == nil {
+		if d.Kind != ledger.Triggered || d.Numbers == nil || d.Numbers.Slack == nil {
 			continue
 		}
 		if least == nil || *d.Numbers.Slack < least.Slack {

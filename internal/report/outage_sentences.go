@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/timeline"
 )
@@ -59,7 +60,7 @@ func (f *fold) say() {
 		f.note("The " + f.Noun() + " is not over: this is how it stood at " + f.day(f.Until) + ".")
 	}
 	for i := range f.records {
-		if r := &f.records[i]; r.Kind == engine.Gap {
+		if r := &f.records[i]; r.Kind == ledger.Gap {
 			if off := f.ownStop(r.At); !off.IsZero() && !f.observed() {
 				f.note(fmt.Sprintf("From %s to %s the machine that Ebbtide runs on was off with the rest, as planned: what happened meanwhile, and when the mains came back, was seen by nobody.", f.clock(off), f.clock(r.At)))
 				continue
@@ -89,9 +90,9 @@ func (f *fold) ownStop(until time.Time) time.Time {
 		switch {
 		case !r.At.Before(until):
 			return off
-		case r.Kind == engine.Gap:
+		case r.Kind == ledger.Gap:
 			off = time.Time{}
-		case r.Kind == engine.Intent && n != nil && n.Kind == plan.Self && *r.Verb == plan.Stop:
+		case r.Kind == ledger.Intent && n != nil && n.Kind == plan.Self && *r.Verb == plan.Stop:
 			off = r.At
 		}
 	}

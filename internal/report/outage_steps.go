@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"ebbtide/internal/engine"
 	"ebbtide/internal/forecast"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/timeline"
 )
@@ -35,7 +35,7 @@ type Forced struct {
 	At     time.Time    `json:"at"`
 	Waited float64      `json:"waited"` // since it had been asked to stop
 	Reason string       `json:"reason"`
-	Cause  engine.Cause `json:"cause,omitempty"`
+	Cause  ledger.Cause `json:"cause,omitempty"`
 }
 
 // unbounded is from when on a limit is none: where no runbook bounds a node.
@@ -189,7 +189,7 @@ func (r *Retrospective) Course() *Course {
 	for _, id := range supplies {
 		s := Supply{ID: id, Sparse: true}
 		for i := range r.told {
-			if r.told[i].Kind == engine.Gap || slices.Contains(r.told[i].Supplies, id) {
+			if r.told[i].Kind == ledger.Gap || slices.Contains(r.told[i].Supplies, id) {
 				s.Samples = append(s.Samples, sparse(&r.told[i], r.Start)...)
 			}
 		}
@@ -217,13 +217,13 @@ func united(all []Interval) []Interval {
 var unknown = math.NaN()
 
 // sparse gives what a record tells of a battery. After a discharge, and while nobody was there, nothing is known.
-func sparse(r *engine.Record, start time.Time) []Sample {
+func sparse(r *ledger.Record, start time.Time) []Sample {
 	at := r.At.Sub(start)
 	if d := r.Discharge; d != nil {
 		return []Sample{{At: at - d.Took, Charge: d.From, Load: unknown}, {At: at, Charge: d.To, Load: unknown}, {At: at, Charge: unknown, Load: unknown}}
 	}
 	s := Sample{At: at, Charge: unknown, Load: unknown}
-	if r.Kind == engine.Gap {
+	if r.Kind == ledger.Gap {
 		return []Sample{s}
 	}
 	if r.Numbers.Charge != nil {

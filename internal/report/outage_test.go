@@ -16,6 +16,7 @@ import (
 	"ebbtide/internal/evidence"
 	"ebbtide/internal/families"
 	"ebbtide/internal/forecast"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/report"
@@ -27,29 +28,29 @@ import (
 
 // story writes the records of an outage of nas, under vm, fed by ups.
 type story struct {
-	records []engine.Record
+	records []ledger.Record
 	at      time.Time
 }
 
 func begin(mode string) *story {
 	s := &story{at: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}
-	s.add(0, engine.Record{Kind: engine.Opened, Outage: "o1", Opening: engine.Opening{Mode: mode}, Power: engine.Power{Supplies: []string{"ups"}}, Reason: "on battery for 0s, 90 %, at least 9m left"})
-	return s.add(0, engine.Record{Kind: engine.Snapshot, Nodes: []engine.NodeState{{Node: "vm", State: plan.On}, {Node: "nas", State: plan.On}, {Node: "spare", State: plan.Off}}})
+	s.add(0, ledger.Record{Kind: ledger.Opened, Outage: "o1", Opening: ledger.Opening{Mode: mode}, Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "on battery for 0s, 90 %, at least 9m left"})
+	return s.add(0, ledger.Record{Kind: ledger.Snapshot, Nodes: []ledger.NodeState{{Node: "vm", State: plan.On}, {Node: "nas", State: plan.On}, {Node: "spare", State: plan.Off}}})
 }
 
-func (s *story) add(after time.Duration, r engine.Record) *story {
+func (s *story) add(after time.Duration, r ledger.Record) *story {
 	s.at = s.at.Add(after)
 	r.Seq, r.At, r.Outage = uint64(len(s.records)+1), s.at, "o1"
 	s.records = append(s.records, r)
 	return s
 }
 
-func (s *story) step(after time.Duration, kind engine.RecordKind, verb plan.Verb, node, reason string) *story {
-	return s.add(after, engine.Record{Kind: kind, Step: engine.Step{Node: node, Verb: &verb}, Reason: reason})
+func (s *story) step(after time.Duration, kind ledger.Kind, verb plan.Verb, node, reason string) *story {
+	return s.add(after, ledger.Record{Kind: kind, Step: ledger.Step{Node: node, Verb: &verb}, Reason: reason})
 }
 
 // by gives the newest record its cause.
-func (s *story) by(cause engine.Cause) *story {
+func (s *story) by(cause ledger.Cause) *story {
 	s.records[len(s.records)-1].Cause = cause
 	return s
 }
@@ -57,20 +58,20 @@ func (s *story) by(cause engine.Cause) *story {
 // stage starts one, with so much slack.
 func (s *story) stage(name string, slack float64) *story {
 	left, likely, charge, load, need, odds := 400.0, 800.0, 90.0, 50.0, 300.0, 0.02
-	return s.add(10*time.Second, engine.Record{Kind: engine.Triggered, Power: engine.Power{Stage: name, Supplies: []string{"ups"}, Numbers: &engine.Numbers{
+	return s.add(10*time.Second, ledger.Record{Kind: ledger.Triggered, Power: ledger.Power{Stage: name, Supplies: []string{"ups"}, Numbers: &ledger.Numbers{
 		Left: &left, Likely: &likely, By: "its own runtime", Charge: &charge, Load: &load, Plan: &need, Slack: &slack, Odds: &odds,
 	}}, Reason: "on battery for 10s"})
 }
 
 func (s *story) up() *story {
-	return s.add(time.Minute, engine.Record{Kind: engine.Mains, Power: engine.Power{Supplies: []string{"ups"}}, Cause: engine.Returned, Reason: "on line"}).
-		add(time.Minute, engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: plan.Up}, Reason: "mains are back and the gate is open"})
+	return s.add(time.Minute, ledger.Record{Kind: ledger.Mains, Power: ledger.Power{Supplies: []string{"ups"}}, Cause: ledger.Returned, Reason: "on line"}).
+		add(time.Minute, ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}, Reason: "mains are back and the gate is open"})
 }
 
 func (s *story) closed(reason string, missing ...string) *story {
-	r := engine.Record{Kind: engine.Closed, Reason: reason}
+	r := ledger.Record{Kind: ledger.Closed, Reason: reason}
 	for _, id := range missing {
-		r.Nodes = append(r.Nodes, engine.NodeState{Node: id})
+		r.Nodes = append(r.Nodes, ledger.NodeState{Node: id})
 	}
 	return s.add(time.Second, r)
 }
@@ -95,7 +96,7 @@ func estate(t testing.TB) *plan.Estate {
 	return e
 }
 
-func told(t testing.TB, records []engine.Record, basis report.Basis) *report.Retrospective {
+func told(t testing.TB, records []ledger.Record, basis report.Basis) *report.Retrospective {
 	r, err := report.Retrospect(records, basis)
 	require.NoError(t, err)
 	require.Len(t, r.Sentences, 5)
@@ -121,20 +122,20 @@ func advice(r *report.Retrospective, about string) string {
 // night is an outage in which vm hangs and is forced, and all comes back.
 func night(mode string) *story {
 	return begin(mode).stage("shutdown", 42).
-		step(0, engine.Intent, plan.Stop, "vm", "").
-		step(3*time.Minute, engine.Intent, plan.Force, "vm", "not proven within 3m0s").by(engine.Overtime).
-		step(10*time.Second, engine.Proven, plan.Stop, "vm", "").
-		step(0, engine.Intent, plan.Stop, "nas", "").
-		step(160*time.Second, engine.Proven, plan.Stop, "nas", "has not answered for 30s since it took its stop").by(engine.Silence).
-		add(0, engine.Record{Kind: engine.Spent, Power: engine.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{Burn: 150, Took: 6 * time.Minute, Load: 45, From: 90, To: 30}}}).
-		step(0, engine.Intent, plan.Cut, "ups", "").
-		step(time.Second, engine.Proven, plan.Cut, "ups", "").
+		step(0, ledger.Intent, plan.Stop, "vm", "").
+		step(3*time.Minute, ledger.Intent, plan.Force, "vm", "not proven within 3m0s").by(ledger.Overtime).
+		step(10*time.Second, ledger.Proven, plan.Stop, "vm", "").
+		step(0, ledger.Intent, plan.Stop, "nas", "").
+		step(160*time.Second, ledger.Proven, plan.Stop, "nas", "has not answered for 30s since it took its stop").by(ledger.Silence).
+		add(0, ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{Burn: 150, Took: 6 * time.Minute, Load: 45, From: 90, To: 30}}}).
+		step(0, ledger.Intent, plan.Cut, "ups", "").
+		step(time.Second, ledger.Proven, plan.Cut, "ups", "").
 		up().
-		step(0, engine.Intent, plan.Start, "nas", "").
-		step(2*time.Minute, engine.Proven, plan.Start, "nas", "").
-		step(0, engine.Intent, plan.Start, "vm", "").
-		step(time.Minute, engine.Intent, plan.Start, "vm", "").
-		step(2*time.Minute, engine.Proven, plan.Start, "vm", "").
+		step(0, ledger.Intent, plan.Start, "nas", "").
+		step(2*time.Minute, ledger.Proven, plan.Start, "nas", "").
+		step(0, ledger.Intent, plan.Start, "vm", "").
+		step(time.Minute, ledger.Intent, plan.Start, "vm", "").
+		step(2*time.Minute, ledger.Proven, plan.Start, "vm", "").
 		closed("everything that was on is on again")
 }
 
@@ -270,22 +271,22 @@ func TestAnObservedOutageReadsAsOne(t *testing.T) {
 	stop, up := plan.Stop, plan.Up
 	bad := night("observe")
 	bad.records = bad.records[:len(bad.records)-1]
-	bad.add(0, engine.Record{Kind: engine.Forbidden, Step: engine.Step{Node: "nas", Verb: &stop}, Reason: "rule 1: vm uses it"}).
-		add(0, engine.Record{Kind: engine.NoReturn, Step: engine.Step{Node: "nas", Verb: &stop}, Power: engine.Power{Supplies: []string{"ups"}}}).
-		add(0, engine.Record{Kind: engine.Ordered, Word: engine.Word{Order: engine.Hold, By: "kim"}}).
-		step(0, engine.Asked, plan.Stop, "vent", "").step(time.Minute, engine.Failed, plan.Stop, "vent", "not confirmed within 1m: passed over").
-		step(0, engine.Intent, plan.Start, "vm", "").step(time.Minute, engine.Failed, plan.Start, "vm", "not proven within 5m").by(engine.Overtime).
+	bad.add(0, ledger.Record{Kind: ledger.Forbidden, Step: ledger.Step{Node: "nas", Verb: &stop}, Reason: "rule 1: vm uses it"}).
+		add(0, ledger.Record{Kind: ledger.NoReturn, Step: ledger.Step{Node: "nas", Verb: &stop}, Power: ledger.Power{Supplies: []string{"ups"}}}).
+		add(0, ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: ledger.Hold, By: "kim"}}).
+		step(0, ledger.Asked, plan.Stop, "vent", "").step(time.Minute, ledger.Failed, plan.Stop, "vent", "not confirmed within 1m: passed over").
+		step(0, ledger.Intent, plan.Start, "vm", "").step(time.Minute, ledger.Failed, plan.Start, "vm", "not proven within 5m").by(ledger.Overtime).
 		closed("not brought back: vm", "vm")
 	early := begin("observe").stage("shutdown", -20)
 	idle := begin("observe")
-	idle.add(time.Minute, engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: up}, Reason: "mains are back"}).closed("power is back; nothing had to be done")
-	stories := map[string][]engine.Record{"whole": night("observe").records, "bad": bad.records, "early": early.records, "idle": idle.records}
+	idle.add(time.Minute, ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: up}, Reason: "mains are back"}).closed("power is back; nothing had to be done")
+	stories := map[string][]ledger.Record{"whole": night("observe").records, "bad": bad.records, "early": early.records, "idle": idle.records}
 	schema := families.Schema()
 	for seed := range uint64(12) {
 		scenario, _, err := sim.Load("drawn", []byte(dst.Draw(dst.Seeded(seed))), nil, schema)
 		require.NoError(t, err)
 		for at, records := range report.Outages(sim.Run(scenario).Records) {
-			if records[0].Mode == engine.ModeDrill {
+			if records[0].Mode == ledger.ModeDrill {
 				continue
 			}
 			records[0].Mode = engine.ModeObserve
@@ -304,7 +305,7 @@ func TestAnObservedOutageReadsAsOne(t *testing.T) {
 		}
 		for _, d := range r.Decisions {
 			require.True(t, strings.HasPrefix(d.Text, engine.Observing), d.Text)
-			if d.Kind != engine.Ordered {
+			if d.Kind != ledger.Ordered {
 				require.Contains(t, d.What, "would", name)
 			}
 		}
@@ -338,7 +339,7 @@ func TestOutagesThatDidNotEndWell(t *testing.T) {
 	t.Parallel()
 	t.Run("open", func(t *testing.T) {
 		t.Parallel()
-		s := begin("run").stage("shutdown", -30).step(0, engine.Intent, plan.Stop, "vm", "")
+		s := begin("run").stage("shutdown", -30).step(0, ledger.Intent, plan.Stop, "vm", "")
 		r := told(t, s.records, known(t))
 		require.True(t, r.Open)
 		require.Contains(t, strings.Join(r.Notes, "\n"), "The outage is not over")
@@ -349,8 +350,8 @@ func TestOutagesThatDidNotEndWell(t *testing.T) {
 	})
 	t.Run("aborted", func(t *testing.T) {
 		t.Parallel()
-		s := begin("run").stage("protect", 100).add(time.Minute, engine.Record{Kind: engine.Ordered, Word: engine.Word{Order: engine.Abort, By: "kim"}}).
-			add(time.Minute, engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: plan.Up}, Reason: "ordered by kim"}).closed("everything that was on is on again")
+		s := begin("run").stage("protect", 100).add(time.Minute, ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: ledger.Abort, By: "kim"}}).
+			add(time.Minute, ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}, Reason: "ordered by kim"}).closed("everything that was on is on again")
 		r := told(t, s.records, known(t))
 		require.Equal(t, "Ordered by kim.", r.Decisions[1].Text)
 		require.Equal(t, "Nothing was taken down of the 2 nodes that were on.", r.Sentences[1])
@@ -358,10 +359,10 @@ func TestOutagesThatDidNotEndWell(t *testing.T) {
 	})
 	t.Run("what became of an output, and faults of our own", func(t *testing.T) {
 		t.Parallel()
-		s := begin("run").stage("shutdown", 100).step(0, engine.Forbidden, plan.Stop, "nas", "rule 1: vm uses it and is not proven off").
-			add(time.Minute, engine.Record{Kind: engine.Mains, Power: engine.Power{Supplies: []string{"ups"}}, Cause: engine.Returned, Reason: "on line"}).
-			add(time.Minute, engine.Record{Kind: engine.Mains, Power: engine.Power{Supplies: []string{"ups"}}, Cause: engine.Cycled, Reason: "its output is on again"}).
-			add(time.Minute, engine.Record{Kind: engine.Mains, Power: engine.Power{Supplies: []string{"ups"}}, Cause: engine.Released, Reason: "its cut can't come"}).
+		s := begin("run").stage("shutdown", 100).step(0, ledger.Forbidden, plan.Stop, "nas", "rule 1: vm uses it and is not proven off").
+			add(time.Minute, ledger.Record{Kind: ledger.Mains, Power: ledger.Power{Supplies: []string{"ups"}}, Cause: ledger.Returned, Reason: "on line"}).
+			add(time.Minute, ledger.Record{Kind: ledger.Mains, Power: ledger.Power{Supplies: []string{"ups"}}, Cause: ledger.Cycled, Reason: "its output is on again"}).
+			add(time.Minute, ledger.Record{Kind: ledger.Mains, Power: ledger.Power{Supplies: []string{"ups"}}, Cause: ledger.Released, Reason: "its cut can't come"}).
 			closed("everything that was on is on again")
 		r := told(t, s.records, known(t))
 		require.Len(t, r.Away, 1, "the mains were away once")
@@ -371,8 +372,8 @@ func TestOutagesThatDidNotEndWell(t *testing.T) {
 	})
 	t.Run("not all restored", func(t *testing.T) {
 		t.Parallel()
-		s := begin("run").stage("shutdown", 100).step(0, engine.Intent, plan.Stop, "vm", "").step(time.Minute, engine.Failed, plan.Stop, "vm", "not proven within 1m0s").by(engine.Overtime).
-			up().step(0, engine.Intent, plan.Start, "vm", "").step(time.Minute, engine.Failed, plan.Start, "vm", "not proven within 5m0s").by(engine.Overtime).closed("not brought back: vm", "vm")
+		s := begin("run").stage("shutdown", 100).step(0, ledger.Intent, plan.Stop, "vm", "").step(time.Minute, ledger.Failed, plan.Stop, "vm", "not proven within 1m0s").by(ledger.Overtime).
+			up().step(0, ledger.Intent, plan.Start, "vm", "").step(time.Minute, ledger.Failed, plan.Start, "vm", "not proven within 5m0s").by(ledger.Overtime).closed("not brought back: vm", "vm")
 		r := told(t, s.records, known(t))
 		require.Equal(t, []string{"vm"}, r.NotRestored)
 		require.Equal(t, report.Proof{WasOn: 2, Unproven: 1}, r.Proof)
@@ -384,18 +385,18 @@ func TestOutagesThatDidNotEndWell(t *testing.T) {
 		t.Parallel()
 		s := begin("run").stage("shutdown", 100)
 		for _, node := range []string{"vm", "nas"} {
-			s.step(0, engine.Intent, plan.Stop, node, "").step(time.Minute, engine.Proven, plan.Stop, node, "")
+			s.step(0, ledger.Intent, plan.Stop, node, "").step(time.Minute, ledger.Proven, plan.Stop, node, "")
 		}
-		s.up().step(0, engine.Intent, plan.Start, "nas", "").step(2*time.Minute, engine.Proven, plan.Start, "nas", "")
+		s.up().step(0, ledger.Intent, plan.Start, "nas", "").step(2*time.Minute, ledger.Proven, plan.Start, "nas", "")
 		back := s.records[len(s.records)-1].At
-		s.step(0, engine.Intent, plan.Start, "vm", "").step(5*time.Minute, engine.Failed, plan.Start, "vm", "not proven within 5m").by(engine.Overtime)
+		s.step(0, ledger.Intent, plan.Start, "vm", "").step(5*time.Minute, ledger.Failed, plan.Start, "vm", "not proven within 5m").by(ledger.Overtime)
 		r := told(t, s.closed("not brought back: vm", "vm").records, known(t))
 		require.Contains(t, r.Sentences[3], "1 of these 2 came back at "+back.Format(time.TimeOnly))
 	})
 	t.Run("resumed", func(t *testing.T) {
 		t.Parallel()
-		s := begin("run").stage("shutdown", 100).step(0, engine.Intent, plan.Stop, "vm", "").add(time.Minute, engine.Record{Kind: engine.Gap, Reason: "Ebbtide was away, and goes on"}).
-			step(0, engine.Proven, plan.Stop, "vm", "").up().closed("everything that was on is on again")
+		s := begin("run").stage("shutdown", 100).step(0, ledger.Intent, plan.Stop, "vm", "").add(time.Minute, ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was away, and goes on"}).
+			step(0, ledger.Proven, plan.Stop, "vm", "").up().closed("everything that was on is on again")
 		r := told(t, s.records, known(t))
 		require.Contains(t, strings.Join(r.Notes, "\n"), "seen by nobody")
 		require.Contains(t, advice(r, ""), "why Ebbtide was away")
@@ -485,7 +486,7 @@ func TestReportsOfDrawnOutages(t *testing.T) {
 				p := r.Proof
 				require.LessOrEqual(t, p.Off+p.Forced+p.Unproven, p.WasOn)
 				require.LessOrEqual(t, p.Back, p.Off+p.Forced+p.Unproven)
-				ordered := slices.IsSortedFunc(records, func(a, b engine.Record) int { return a.At.Compare(b.At) }) // the clock was not set
+				ordered := slices.IsSortedFunc(records, func(a, b ledger.Record) int { return a.At.Compare(b.At) }) // the clock was not set
 				for _, c := range r.Chains {
 					require.NotEmpty(t, c.Links)
 					for i, l := range c.Links[:len(c.Links)-1] {

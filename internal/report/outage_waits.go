@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -89,9 +90,9 @@ func (f *fold) waitsOnRecord() {
 	for i := range f.records {
 		r := &f.records[i]
 		switch {
-		case r.Kind == engine.Ordered && r.Reason == "":
+		case r.Kind == ledger.Ordered && r.Reason == "":
 			w.ordered(r)
-		case r.Kind == engine.Turned && r.Goal == plan.Up, r.Kind == engine.Closed:
+		case r.Kind == ledger.Turned && r.Goal == plan.Up, r.Kind == ledger.Closed:
 			w.spare()
 		case r.Verb != nil && r.Node != "":
 			w.follow(r)
@@ -111,31 +112,31 @@ type recordedWaits struct {
 	by   string    // whose
 }
 
-func (w *recordedWaits) ordered(r *engine.Record) {
+func (w *recordedWaits) ordered(r *ledger.Record) {
 	switch {
-	case r.Order == engine.Hold && w.held.IsZero():
+	case r.Order == ledger.Hold && w.held.IsZero():
 		w.held, w.by = r.At, r.By
-	case !w.held.IsZero() && (r.Order == engine.Resume || r.Order == engine.Go):
+	case !w.held.IsZero() && (r.Order == ledger.Resume || r.Order == ledger.Go):
 		w.waited("", nil, w.held, r.At, WaitRecord, "an order: held by "+w.by)
 		w.held = time.Time{}
 	}
 }
 
-func (w *recordedWaits) follow(r *engine.Record) {
+func (w *recordedWaits) follow(r *ledger.Record) {
 	switch r.Kind {
-	case engine.HeldBack:
+	case ledger.HeldBack:
 		w.begins(r, r.Reason, false)
-	case engine.Forbidden:
+	case ledger.Forbidden:
 		w.begins(r, "Ebbtide itself, by a fault of its own: "+r.Reason, false)
-	case engine.Asked:
+	case ledger.Asked:
 		w.begins(r, "a person", false)
-	case engine.Accepted:
-		if r.Outcome == engine.Busy || r.Outcome == engine.Unreached {
+	case ledger.Accepted:
+		if r.Outcome == ledger.Busy || r.Outcome == ledger.Unreached {
 			w.begins(r, answerOf(r), true)
 			return
 		}
 		w.end(r.At, of(r))
-	case engine.Intent:
+	case ledger.Intent:
 		own := of(r)
 		w.end(r.At, func(p *pendingWait) bool { return own(p) && !p.sent })
 		for k := range w.open {
@@ -143,7 +144,7 @@ func (w *recordedWaits) follow(r *engine.Record) {
 				w.open[k].again = r.At
 			}
 		}
-	case engine.Proven, engine.Failed:
+	case ledger.Proven, ledger.Failed:
 		w.end(r.At, of(r))
 	default:
 	}
@@ -155,7 +156,7 @@ func (w *recordedWaits) spare() {
 }
 
 // begins notes that a step waits from a record on, unless it did for the same already.
-func (w *recordedWaits) begins(r *engine.Record, what string, sent bool) {
+func (w *recordedWaits) begins(r *ledger.Record, what string, sent bool) {
 	own := of(r)
 	for k := range w.open {
 		if p := &w.open[k]; own(p) && p.what == what {
@@ -183,12 +184,12 @@ func (w *recordedWaits) end(at time.Time, meant func(*pendingWait) bool) {
 }
 
 // of tells the waits of the step that a record is about.
-func of(r *engine.Record) func(*pendingWait) bool {
+func of(r *ledger.Record) func(*pendingWait) bool {
 	return func(p *pendingWait) bool { return p.node == r.Node && p.verb == stepOf(r) }
 }
 
 // stepOf is the verb of the step that a record is about: force is the last rung of a stop.
-func stepOf(r *engine.Record) plan.Verb {
+func stepOf(r *ledger.Record) plan.Verb {
 	if *r.Verb == plan.Force {
 		return plan.Stop
 	}
@@ -196,9 +197,9 @@ func stepOf(r *engine.Record) plan.Verb {
 }
 
 // answerOf says what a command waited for that was put off or reached nobody.
-func answerOf(r *engine.Record) string {
+func answerOf(r *ledger.Record) string {
 	text := "an answer of its system, which could not be reached"
-	if r.Outcome == engine.Busy {
+	if r.Outcome == ledger.Busy {
 		text = "its system, which said not now"
 	}
 	if r.Reason != "" {
@@ -213,17 +214,17 @@ func (f *fold) waitsForPower() {
 	for i := range f.records {
 		r := &f.records[i]
 		switch {
-		case r.Kind == engine.Mains:
+		case r.Kind == ledger.Mains:
 			for _, id := range r.Supplies {
 				switch r.Cause {
-				case engine.Returned:
+				case ledger.Returned:
 					back[id] = r.At
-				case engine.Failing:
+				case ledger.Failing:
 					delete(back, id)
 				default:
 				}
 			}
-		case r.Kind == engine.Turned && r.Goal == plan.Up:
+		case r.Kind == ledger.Turned && r.Goal == plan.Up:
 			ids := r.Supplies
 			if len(ids) == 0 { // as of before each supply turned by itself
 				ids = slices.Sorted(maps.Keys(back))

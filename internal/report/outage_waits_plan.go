@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/timeline"
 )
@@ -183,7 +184,7 @@ func (f *fold) never(node string, verb plan.Verb, from time.Time, by WaitBy, wha
 func (f *fold) wereOn() []string {
 	var on []string
 	for i := range f.records {
-		if r := &f.records[i]; r.Kind == engine.Snapshot || r.Kind == engine.Widened {
+		if r := &f.records[i]; r.Kind == ledger.Snapshot || r.Kind == ledger.Widened {
 			for _, n := range r.Nodes {
 				if n.State == plan.On {
 					on = append(on, n.Node)
@@ -222,7 +223,7 @@ func (f *fold) keptBy(node string, verb plan.Verb, o *order) (what string, since
 // turnedUp is when things first began to come back; the last record, if they never did.
 func (f *fold) turnedUp() time.Time {
 	for i := range f.records {
-		if r := &f.records[i]; r.Kind == engine.Turned && r.Goal == plan.Up {
+		if r := &f.records[i]; r.Kind == ledger.Turned && r.Goal == plan.Up {
 			return r.At
 		}
 	}

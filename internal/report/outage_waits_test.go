@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/engine"
 	"ebbtide/internal/evidence"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/report"
 )
@@ -31,8 +31,8 @@ func waited(r *report.Retrospective) []string {
 	return all
 }
 
-func (s *story) accepted(after time.Duration, verb plan.Verb, node string, o engine.Outcome, reason string) *story {
-	return s.add(after, engine.Record{Kind: engine.Accepted, Step: engine.Step{Node: node, Verb: &verb, Outcome: o}, Reason: reason})
+func (s *story) accepted(after time.Duration, verb plan.Verb, node string, o ledger.Outcome, reason string) *story {
+	return s.add(after, ledger.Record{Kind: ledger.Accepted, Step: ledger.Step{Node: node, Verb: &verb, Outcome: o}, Reason: reason})
 }
 
 func TestWhatStepsWaitedFor(t *testing.T) {
@@ -43,51 +43,51 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 		want []string
 	}{
 		"held back until it was told again": {
-			begin("run").stage("shutdown", 100).step(0, engine.Intent, stop, "nas", "").step(5*time.Second, engine.HeldBack, stop, "nas", "vm is on").
-				step(30*time.Second, engine.Intent, stop, "nas", "").step(time.Second, engine.Proven, stop, "nas", ""),
+			begin("run").stage("shutdown", 100).step(0, ledger.Intent, stop, "nas", "").step(5*time.Second, ledger.HeldBack, stop, "nas", "vm is on").
+				step(30*time.Second, ledger.Intent, stop, "nas", "").step(time.Second, ledger.Proven, stop, "nas", ""),
 			[]string{"stop nas 30s: vm is on (record)"},
 		},
 		"held back for a moment": {
-			begin("run").stage("shutdown", 100).step(0, engine.Intent, stop, "nas", "").step(0, engine.HeldBack, stop, "nas", "vm is on").
-				step(2*time.Second, engine.Intent, stop, "nas", "").step(time.Second, engine.Proven, stop, "nas", ""),
+			begin("run").stage("shutdown", 100).step(0, ledger.Intent, stop, "nas", "").step(0, ledger.HeldBack, stop, "nas", "vm is on").
+				step(2*time.Second, ledger.Intent, stop, "nas", "").step(time.Second, ledger.Proven, stop, "nas", ""),
 			nil,
 		},
 		"held back, and then its power was back": {
-			begin("run").stage("shutdown", 100).step(0, engine.Intent, stop, "nas", "").step(0, engine.HeldBack, stop, "nas", "its power is back before it took the command").
-				add(time.Minute, engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: plan.Up}}).closed("everything that was on is on again"),
+			begin("run").stage("shutdown", 100).step(0, ledger.Intent, stop, "nas", "").step(0, ledger.HeldBack, stop, "nas", "its power is back before it took the command").
+				add(time.Minute, ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}}).closed("everything that was on is on again"),
 			nil,
 		},
 		"a system that says not now, until it takes the command": {
-			begin("run").stage("shutdown", 100).step(0, engine.Intent, stop, "vm", "").accepted(0, stop, "vm", engine.Busy, "a task runs").
-				step(15*time.Second, engine.Intent, stop, "vm", "").accepted(0, stop, "vm", engine.Busy, "a task runs").
-				step(15*time.Second, engine.Intent, stop, "vm", "").step(40*time.Second, engine.Proven, stop, "vm", ""),
+			begin("run").stage("shutdown", 100).step(0, ledger.Intent, stop, "vm", "").accepted(0, stop, "vm", ledger.Busy, "a task runs").
+				step(15*time.Second, ledger.Intent, stop, "vm", "").accepted(0, stop, "vm", ledger.Busy, "a task runs").
+				step(15*time.Second, ledger.Intent, stop, "vm", "").step(40*time.Second, ledger.Proven, stop, "vm", ""),
 			[]string{"stop vm 30s: its system, which said not now: a task runs (record)"},
 		},
 		"a system that is never reached": {
-			begin("run").stage("shutdown", 100).step(0, engine.Intent, stop, "vm", "").accepted(0, stop, "vm", engine.Unreached, "no route").
-				step(3*time.Minute, engine.Failed, stop, "vm", "not proven within 3m").closed("power is back"),
+			begin("run").stage("shutdown", 100).step(0, ledger.Intent, stop, "vm", "").accepted(0, stop, "vm", ledger.Unreached, "no route").
+				step(3*time.Minute, ledger.Failed, stop, "vm", "not proven within 3m").closed("power is back"),
 			[]string{
 				"stop vm 180s: an answer of its system, which could not be reached: no route (record)",
 				"stop nas 1s…: stop vm, after which it comes by the plan, and which was not proven: not proven within 3m (plan)",
 			},
 		},
 		"a person": {
-			begin("run").stage("shutdown", 100).step(0, engine.Asked, stop, "vent", "").step(time.Minute, engine.Proven, stop, "vent", ""),
+			begin("run").stage("shutdown", 100).step(0, ledger.Asked, stop, "vent", "").step(time.Minute, ledger.Proven, stop, "vent", ""),
 			[]string{"stop vent 60s: a person (record)"},
 		},
 		"an order, and a fault of ours": {
-			begin("run").stage("shutdown", 100).add(0, engine.Record{Kind: engine.Ordered, Word: engine.Word{Order: engine.Hold, By: "kim"}}).
-				add(0, engine.Record{Kind: engine.Forbidden, Step: engine.Step{Node: "nas", Verb: &stop}, Reason: "rule 1: vm uses it"}).
-				add(20*time.Second, engine.Record{Kind: engine.Ordered, Word: engine.Word{Order: engine.Resume, By: "kim"}}).
-				step(10*time.Second, engine.Intent, stop, "nas", ""),
+			begin("run").stage("shutdown", 100).add(0, ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: ledger.Hold, By: "kim"}}).
+				add(0, ledger.Record{Kind: ledger.Forbidden, Step: ledger.Step{Node: "nas", Verb: &stop}, Reason: "rule 1: vm uses it"}).
+				add(20*time.Second, ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: ledger.Resume, By: "kim"}}).
+				step(10*time.Second, ledger.Intent, stop, "nas", ""),
 			[]string{"stop nas 30s: Ebbtide itself, by a fault of its own: rule 1: vm uses it (record)", " 20s: an order: held by kim (record)"},
 		},
 		"the gate, and what comes before by the plan": {
 			begin("run").stage("shutdown", 100).
-				step(0, engine.Intent, stop, "vm", "").step(2*time.Minute, engine.Proven, stop, "vm", "").
-				step(0, engine.Intent, stop, "nas", "").step(time.Second, engine.Proven, stop, "nas", "").up().
-				step(0, engine.Intent, plan.Start, "nas", "").step(10*time.Minute, engine.Proven, plan.Start, "nas", "").
-				step(0, engine.Intent, plan.Start, "vm", "").step(time.Second, engine.Proven, plan.Start, "vm", "").closed("everything that was on is on again"),
+				step(0, ledger.Intent, stop, "vm", "").step(2*time.Minute, ledger.Proven, stop, "vm", "").
+				step(0, ledger.Intent, stop, "nas", "").step(time.Second, ledger.Proven, stop, "nas", "").up().
+				step(0, ledger.Intent, plan.Start, "nas", "").step(10*time.Minute, ledger.Proven, plan.Start, "nas", "").
+				step(0, ledger.Intent, plan.Start, "vm", "").step(time.Second, ledger.Proven, plan.Start, "vm", "").closed("everything that was on is on again"),
 			[]string{
 				"start vm 600s: start nas, after which it comes by the plan (plan)",
 				"stop nas 120s: stop vm, after which it comes by the plan (plan)",
@@ -95,16 +95,16 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 			},
 		},
 		"what nobody wrote down": {
-			begin("run").stage("shutdown", 100).step(5*time.Minute, engine.Intent, stop, "vm", "").step(time.Second, engine.Proven, stop, "vm", "").
-				step(3*time.Minute, engine.Intent, stop, "nas", "").step(time.Second, engine.Proven, stop, "nas", ""),
+			begin("run").stage("shutdown", 100).step(5*time.Minute, ledger.Intent, stop, "vm", "").step(time.Second, ledger.Proven, stop, "vm", "").
+				step(3*time.Minute, ledger.Intent, stop, "nas", "").step(time.Second, ledger.Proven, stop, "nas", ""),
 			[]string{
 				"stop nas 481s: stop vm until 02:05:11, after which it comes by the plan; what it waited for then is not on record (unsaid)",
 				"stop vm 300s: not on record (unsaid)",
 			},
 		},
 		"what was never started": {
-			begin("run").stage("shutdown", 100).up().step(0, engine.Intent, plan.Start, "nas", "").
-				step(5*time.Minute, engine.Failed, plan.Start, "nas", "not proven within 5m").closed("not brought back: nas, vm", "nas", "vm"),
+			begin("run").stage("shutdown", 100).up().step(0, ledger.Intent, plan.Start, "nas", "").
+				step(5*time.Minute, ledger.Failed, plan.Start, "nas", "not proven within 5m").closed("not brought back: nas, vm", "nas", "vm"),
 			[]string{
 				"start vm 301s…: start nas, after which it comes by the plan, and which was not proven: not proven within 5m (plan)",
 				"ups 60s: its gate, with the mains back: what it feeds was not started before (record)",
@@ -125,9 +125,9 @@ func TestWaitsInADocument(t *testing.T) {
 	t.Parallel()
 	s := begin("observe").stage("shutdown", 100)
 	for i := range 5 {
-		s.step(0, engine.Intent, plan.Stop, fmt.Sprintf("lab/%d", i), "").accepted(0, plan.Stop, fmt.Sprintf("lab/%d", i), engine.Busy, "a task runs")
+		s.step(0, ledger.Intent, plan.Stop, fmt.Sprintf("lab/%d", i), "").accepted(0, plan.Stop, fmt.Sprintf("lab/%d", i), ledger.Busy, "a task runs")
 	}
-	s.step(time.Minute, engine.Asked, plan.Stop, "vent", "").add(30*time.Second, engine.Record{Kind: engine.Gap, Reason: "Ebbtide was away, and goes on"})
+	s.step(time.Minute, ledger.Asked, plan.Stop, "vent", "").add(30*time.Second, ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was away, and goes on"})
 	text := string(written(t, told(t, s.records, known(t)), "md"))
 	_, text, _ = strings.Cut(text, "What would have waited, and for what")
 	require.Contains(t, text, "| stop lab ×5 | 1m 30s so far | (observing) its system, which said not now: a task runs |")
@@ -146,12 +146,12 @@ func TestWaitsOfALargeEstate(t *testing.T) {
 	require.NoError(t, err)
 	s := begin("run").stage("shutdown", 100)
 	for i := range vms {
-		s.step(200*time.Millisecond, engine.Intent, plan.Stop, fmt.Sprintf("vm%d", i), "")
+		s.step(200*time.Millisecond, ledger.Intent, plan.Stop, fmt.Sprintf("vm%d", i), "")
 		if i > 3 {
-			s.step(0, engine.Proven, plan.Stop, fmt.Sprintf("vm%d", i-3), "")
+			s.step(0, ledger.Proven, plan.Stop, fmt.Sprintf("vm%d", i-3), "")
 		}
 	}
-	s.step(time.Minute, engine.Intent, plan.Stop, "nas", "")
+	s.step(time.Minute, ledger.Intent, plan.Stop, "nas", "")
 	began := time.Now()
 	r := told(t, s.records, report.Basis{Estate: e, Find: evidence.Finder(e), Zone: time.UTC})
 	require.Less(t, time.Since(began), 30*time.Second)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/timeline"
 )
@@ -70,7 +70,7 @@ func (f *fold) group(node string) string {
 }
 
 // reckoning says the numbers that a decision was made from. Up is decided by what another shutdown would need.
-func (r *Retrospective) reckoning(n *engine.Numbers, goal plan.Goal) string {
+func (r *Retrospective) reckoning(n *ledger.Numbers, goal plan.Goal) string {
 	need, late, spare := "the rest of the plan "+r.would("needed ", "would have needed "), "it "+r.would("was", "would have been")+" late by ", "it could have waited "
 	if goal == plan.Up {
 		need, late, spare = "another shutdown would have needed ", "the battery would have been short by ", "that would have left "
@@ -120,7 +120,7 @@ func (r *Retrospective) reckoning(n *engine.Numbers, goal plan.Goal) string {
 }
 
 // stateOf says what was known of a battery: "(51 %, load 27 %) ".
-func stateOf(n *engine.Numbers) string {
+func stateOf(n *ledger.Numbers) string {
 	var parts []string
 	if n.Charge != nil {
 		parts = append(parts, fmt.Sprintf("%.0f %%", *n.Charge))

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 )
 
 // mark is a moment that goes through both panels.
@@ -34,12 +35,12 @@ func (c *Course) marks() []mark {
 		}
 		for _, m := range o.Marks {
 			switch m.Kind {
-			case engine.NoReturn:
+			case ledger.NoReturn:
 				add(m.At.Sub(c.Start), "no return")
-			case engine.Turned:
+			case ledger.Turned:
 				going, _, _ := strings.Cut(strings.TrimPrefix(m.Text, engine.Observing), ":")
 				add(m.At.Sub(c.Start), going)
-			case engine.Closed:
+			case ledger.Closed:
 				add(m.At.Sub(c.Start), "over")
 			default:
 			}

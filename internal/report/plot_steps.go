@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/timeline"
 )
@@ -107,7 +107,7 @@ func (c *Course) barsOf(t *timeline.Timeline) map[string][]bar {
 		if m.At.After(last) {
 			last = m.At
 		}
-		if m.Kind == engine.Turned {
+		if m.Kind == ledger.Turned {
 			turned = m.At
 		}
 	}

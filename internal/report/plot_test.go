@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/plot/vg"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/timeline"
 )
@@ -27,24 +27,24 @@ func course(nodes int) *Course {
 	c := &Course{Title: "a <night> & a day", Start: began, Away: []Interval{{time.Minute, 61 * time.Minute}}}
 	at := func(minute float64) time.Time { return began.Add(time.Duration(minute * float64(time.Minute))) }
 	stop, start := plan.Stop, plan.Start
-	records := []engine.Record{
-		{Kind: engine.Opened, At: at(1), Power: engine.Power{Supplies: []string{"ups"}}},
-		{Kind: engine.Triggered, At: at(2), Power: engine.Power{Stage: "shutdown", Supplies: []string{"left"}}},
-		{Kind: engine.Triggered, At: at(2.1), Power: engine.Power{Stage: "shutdown", Supplies: []string{"right"}}},
+	records := []ledger.Record{
+		{Kind: ledger.Opened, At: at(1), Power: ledger.Power{Supplies: []string{"ups"}}},
+		{Kind: ledger.Triggered, At: at(2), Power: ledger.Power{Stage: "shutdown", Supplies: []string{"left"}}},
+		{Kind: ledger.Triggered, At: at(2.1), Power: ledger.Power{Stage: "shutdown", Supplies: []string{"right"}}},
 	}
 	for i := range nodes {
 		id := fmt.Sprintf("node-%03d", i)
 		c.Nodes = append(c.Nodes, Node{ID: id, Group: fmt.Sprintf("group-%d", i%7)})
-		records = append(records, engine.Record{Kind: engine.Intent, At: at(3 + float64(i)/10), Step: engine.Step{Node: id, Verb: &stop}},
-			engine.Record{Kind: engine.Proven, At: at(4 + float64(i)/10), Step: engine.Step{Node: id, Verb: &stop}})
+		records = append(records, ledger.Record{Kind: ledger.Intent, At: at(3 + float64(i)/10), Step: ledger.Step{Node: id, Verb: &stop}},
+			ledger.Record{Kind: ledger.Proven, At: at(4 + float64(i)/10), Step: ledger.Step{Node: id, Verb: &stop}})
 	}
-	records = append(records, engine.Record{Kind: engine.Turned, At: at(62), Power: engine.Power{Goal: plan.Up}, Reason: "mains are back"})
+	records = append(records, ledger.Record{Kind: ledger.Turned, At: at(62), Power: ledger.Power{Goal: plan.Up}, Reason: "mains are back"})
 	for i := range nodes {
 		id := fmt.Sprintf("node-%03d", i)
-		records = append(records, engine.Record{Kind: engine.Intent, At: at(63), Step: engine.Step{Node: id, Verb: &start}},
-			engine.Record{Kind: engine.Proven, At: at(64), Step: engine.Step{Node: id, Verb: &start}})
+		records = append(records, ledger.Record{Kind: ledger.Intent, At: at(63), Step: ledger.Step{Node: id, Verb: &start}},
+			ledger.Record{Kind: ledger.Proven, At: at(64), Step: ledger.Step{Node: id, Verb: &start}})
 	}
-	records = append(records, engine.Record{Kind: engine.Closed, At: at(65)})
+	records = append(records, ledger.Record{Kind: ledger.Closed, At: at(65)})
 	c.Outages = []timeline.Timeline{timeline.Fold(records)}
 	var samples []Sample
 	for s := range 66 * 60 {

@@ -10,6 +10,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -46,10 +47,10 @@ func (r *Runner) do(ctx context.Context, e engine.Do) {
 	node, ok := r.options.Nodes(e.Node)
 	switch {
 	case !ok:
-		r.own = append(r.own, engine.Finished{Op: e.Op, Outcome: engine.Refused, Detail: fmt.Sprintf("there is no node %q to command", e.Node)})
+		r.own = append(r.own, engine.Finished{Op: e.Op, Outcome: ledger.Refused, Detail: fmt.Sprintf("there is no node %q to command", e.Node)})
 		return
-	case r.ledger.lost && (e.Verb == plan.Start || e.Verb == plan.Unprotect || e.Verb == plan.Discharge):
-		r.own = append(r.own, engine.Finished{Op: e.Op, Outcome: engine.Busy, Detail: "the journal can't be written"})
+	case r.appender.lost && (e.Verb == plan.Start || e.Verb == plan.Unprotect || e.Verb == plan.Discharge):
+		r.own = append(r.own, engine.Finished{Op: e.Op, Outcome: ledger.Busy, Detail: "the journal can't be written"})
 		return
 	}
 	log := r.log.With(keyNode, e.Node, keyVerb, e.Verb.String(), keyOp, uint64(e.Op))
@@ -59,7 +60,7 @@ func (r *Runner) do(ctx context.Context, e engine.Do) {
 		defer func() {
 			if p := recover(); p != nil {
 				log.Error("the adapter broke while it was commanded", keyError, fmt.Sprint(p), "stack", string(debug.Stack()))
-				done = engine.Finished{Outcome: engine.TimedOut, Detail: fmt.Sprintf("the adapter broke: %v", p)}
+				done = engine.Finished{Outcome: ledger.TimedOut, Detail: fmt.Sprintf("the adapter broke: %v", p)}
 			}
 		}()
 		err := node.Do(adapter.WithSettings(ctx, e.Settings), e.Verb)
@@ -81,14 +82,14 @@ func (r *Runner) observing() string {
 func (r *Runner) probe(ctx context.Context, e engine.Probe) {
 	node, ok := r.options.Nodes(e.Node)
 	if !ok {
-		r.own = append(r.own, engine.Finished{Op: e.Op, Outcome: engine.Refused, Detail: fmt.Sprintf("there is no node %q to ask", e.Node)})
+		r.own = append(r.own, engine.Finished{Op: e.Op, Outcome: ledger.Refused, Detail: fmt.Sprintf("there is no node %q to ask", e.Node)})
 		return
 	}
 	r.operate(ctx, e.Op, e.Within, func(ctx context.Context) (done engine.Finished) {
 		defer func() {
 			if p := recover(); p != nil {
 				r.log.Error("the adapter broke while it was asked", keyNode, e.Node, keyError, fmt.Sprint(p), "stack", string(debug.Stack()))
-				done = engine.Finished{Outcome: engine.TimedOut, Detail: fmt.Sprintf("the adapter broke: %v", p)}
+				done = engine.Finished{Outcome: ledger.TimedOut, Detail: fmt.Sprintf("the adapter broke: %v", p)}
 			}
 		}()
 		seen, err := node.Probe(ctx)
@@ -101,7 +102,7 @@ func (r *Runner) probe(ctx context.Context, e engine.Probe) {
 
 // operate runs one operation beside the loop, for so long at most. It gets exactly one Finished, when the time is up
 // also if the adapter does not come back. It takes one goroutine: a survey runs thousands of them at once.
-func (r *Runner) operate(ctx context.Context, op engine.Op, within time.Duration, run func(context.Context) engine.Finished) {
+func (r *Runner) operate(ctx context.Context, op ledger.Op, within time.Duration, run func(context.Context) engine.Finished) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r.ops[op] = cancel
 	var once sync.Once
@@ -122,7 +123,7 @@ func (r *Runner) operate(ctx context.Context, op engine.Op, within time.Duration
 			select {
 			case <-answered:
 			case <-grace.C:
-				finish(engine.Finished{Outcome: engine.TimedOut, Detail: context.Cause(timed).Error()})
+				finish(engine.Finished{Outcome: ledger.TimedOut, Detail: context.Cause(timed).Error()})
 			}
 		})
 		defer forget()
@@ -138,20 +139,20 @@ const overtime = time.Second
 // outcome turns an adapter's error into what the engine needs to know. An error that says nothing else means that
 // nobody knows: of a command, whether it was done; of a probe, what is so. It is never taken for unreachable, since a
 // silence may prove a node off.
-func outcome(err error) engine.Outcome {
+func outcome(err error) ledger.Outcome {
 	switch {
 	case err == nil:
-		return engine.Done
+		return ledger.Done
 	case errors.Is(err, adapter.ErrGone):
-		return engine.NoSuchThing
+		return ledger.NoSuchThing
 	case errors.Is(err, adapter.ErrRefused):
-		return engine.Refused
+		return ledger.Refused
 	case errors.Is(err, adapter.ErrBusy):
-		return engine.Busy
+		return ledger.Busy
 	case errors.Is(err, adapter.ErrUnreachable):
-		return engine.Unreached
+		return ledger.Unreached
 	}
-	return engine.TimedOut
+	return ledger.TimedOut
 }
 
 func detail(err error) string {

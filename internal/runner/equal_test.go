@@ -21,6 +21,7 @@ import (
 	"ebbtide/internal/families"
 	"ebbtide/internal/forecast"
 	"ebbtide/internal/journal"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/runner"
@@ -88,10 +89,10 @@ func TestTheComparisonCanFail(t *testing.T) {
 // hasty says that records are durable, and writes them with the next ones.
 type hasty struct {
 	runner.Journal
-	kept []engine.Record
+	kept []ledger.Record
 }
 
-func (h *hasty) Append(records ...engine.Record) error {
+func (h *hasty) Append(records ...ledger.Record) error {
 	kept := h.kept
 	h.kept = slices.Clone(records)
 	if len(kept) == 0 {
@@ -177,7 +178,7 @@ func known(t *testing.T, v engine.View) string {
 }
 
 // written reads all that a journal holds.
-func written(t *testing.T, path string) (all []engine.Record) {
+func written(t *testing.T, path string) (all []ledger.Record) {
 	t.Helper()
 	j, err := journal.Open(path, journal.Options{ReadOnly: true})
 	require.NoError(t, err)
@@ -193,7 +194,7 @@ func written(t *testing.T, path string) (all []engine.Record) {
 }
 
 // lines writes records, times in UTC.
-func lines(t *testing.T, records []engine.Record) (all []string) {
+func lines(t *testing.T, records []ledger.Record) (all []string) {
 	t.Helper()
 	for _, r := range records {
 		r.At = r.At.UTC()

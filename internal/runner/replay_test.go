@@ -14,6 +14,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/journal"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runner"
 	"ebbtide/internal/sim"
@@ -24,7 +25,7 @@ type life struct {
 	started time.Time
 	last    time.Time          // when its engine was given the last event
 	polls   []told             // what comes from outside: readings, orders and what watches saw
-	ends    map[engine.Op]told // of operations, as far as the engine lived to hear of them
+	ends    map[ledger.Op]told // of operations, as far as the engine lived to hear of them
 	wants   []want             // commands, probes and notices, in order
 	tripped bool               // it crashed at its last record
 	records int                // on disk at its end, since the beginning of all
@@ -50,7 +51,7 @@ func simulate(sc sim.Scenario) (*sim.Result, []*life) {
 	for _, h := range heard {
 		switch ev := h.ev.(type) {
 		case engine.Started:
-			lives = append(lives, &life{started: h.at, ends: map[engine.Op]told{}})
+			lives = append(lives, &life{started: h.at, ends: map[ledger.Op]told{}})
 		case engine.Finished:
 			lives[len(lives)-1].ends[ev.Op] = h
 		case engine.Read, engine.Order, engine.Drill, engine.Observed:
@@ -104,7 +105,7 @@ type replay struct {
 	watched int                    // nodes that the runner still asks for their watches
 	next    int                    // in the wants of the life
 	records int                    // durable, since the beginning of all
-	intents map[engine.Op]struct{} // durable in this life
+	intents map[ledger.Op]struct{} // durable in this life
 	watches map[string]func(plan.Observation)
 	killed  context.CancelFunc
 	over    <-chan struct{} // closed when the life is
@@ -140,7 +141,7 @@ func (p *replay) live(t require.TestingT, l *life) engine.View {
 	require.NoError(t, err)
 	ctx, kill := context.WithCancel(context.Background())
 	p.life, p.watched, p.next, p.killed, p.over = l, p.settings.Estate.Len(), 0, kill, ctx.Done()
-	p.intents, p.watches = map[engine.Op]struct{}{}, map[string]func(plan.Observation){}
+	p.intents, p.watches = map[ledger.Op]struct{}{}, map[string]func(plan.Observation){}
 	var log runner.Journal = tripwire{p, disk}
 	if p.spoil.journal != nil {
 		log = p.spoil.journal(log)
@@ -211,7 +212,7 @@ type tripwire struct {
 	disk runner.Journal
 }
 
-func (w tripwire) Append(records ...engine.Record) error {
+func (w tripwire) Append(records ...ledger.Record) error {
 	w.p.mu.Lock()
 	defer w.p.mu.Unlock()
 	l := w.p.life
@@ -224,7 +225,7 @@ func (w tripwire) Append(records ...engine.Record) error {
 	}
 	w.p.records += len(records)
 	for i := range records {
-		if records[i].Kind == engine.Intent {
+		if records[i].Kind == ledger.Intent {
 			w.p.intents[records[i].Op] = struct{}{}
 		}
 	}
@@ -355,7 +356,7 @@ func (a answer) await(ctx context.Context) (plan.Observation, error) {
 	case !a.heard || end.Detail == "cancelled":
 		<-ctx.Done()
 		early, at = a.p.over, at.Add(time.Nanosecond)
-	case end.Outcome == engine.TimedOut:
+	case end.Outcome == ledger.TimedOut:
 		early = a.p.over
 	}
 	timer := time.NewTimer(time.Until(at))
@@ -365,12 +366,12 @@ func (a answer) await(ctx context.Context) (plan.Observation, error) {
 	case <-early:
 		return plan.Observation{}, context.Cause(ctx)
 	}
-	if end.Outcome == engine.Done {
+	if end.Outcome == ledger.Done {
 		return end.Seen, nil
 	}
-	return end.Seen, reply{end.Detail, map[engine.Outcome]error{
-		engine.Refused: adapter.ErrRefused, engine.Busy: adapter.ErrBusy, engine.Unreached: adapter.ErrUnreachable,
-		engine.NoSuchThing: adapter.ErrGone,
+	return end.Seen, reply{end.Detail, map[ledger.Outcome]error{
+		ledger.Refused: adapter.ErrRefused, ledger.Busy: adapter.ErrBusy, ledger.Unreached: adapter.ErrUnreachable,
+		ledger.NoSuchThing: adapter.ErrGone,
 	}[end.Outcome]}
 }
 

@@ -15,6 +15,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/fake"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/runner"
@@ -23,7 +24,7 @@ import (
 // memory is a journal without a disk.
 type memory struct {
 	mu      sync.Mutex
-	records []engine.Record
+	records []ledger.Record
 	commits int
 	takes   time.Duration
 	fail    error
@@ -31,7 +32,7 @@ type memory struct {
 	changed chan struct{}
 }
 
-func (m *memory) Append(records ...engine.Record) error {
+func (m *memory) Append(records ...ledger.Record) error {
 	m.mu.Lock()
 	takes, hang := m.takes, m.hang
 	m.mu.Unlock()
@@ -59,13 +60,13 @@ func (m *memory) set(change func()) {
 	change()
 }
 
-func (m *memory) all() []engine.Record {
+func (m *memory) all() []ledger.Record {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clip(m.records)
 }
 
-func (m *memory) has(is func(engine.Record) bool) bool {
+func (m *memory) has(is func(ledger.Record) bool) bool {
 	return slices.ContainsFunc(m.all(), is)
 }
 
@@ -172,7 +173,7 @@ func (g *rig) poll(ctx context.Context) {
 }
 
 // until waits for a record, a virtual day at most.
-func (g *rig) until(what string, is func(engine.Record) bool) {
+func (g *rig) until(what string, is func(ledger.Record) bool) {
 	g.t.Helper()
 	day := time.NewTimer(24 * time.Hour)
 	defer day.Stop()
@@ -199,7 +200,7 @@ func (g *rig) story() string {
 	return text
 }
 
-func phrase(r engine.Record) string {
+func phrase(r ledger.Record) string {
 	text := string(r.Kind)
 	if r.Verb != nil {
 		text += " " + r.Verb.String()
@@ -207,8 +208,8 @@ func phrase(r engine.Record) string {
 	return fmt.Sprintf("%s %s%s%s%s %s", text, r.Node, r.Stage, r.Goal, r.Outcome, r.Reason)
 }
 
-func kind(k engine.RecordKind, node string, verb plan.Verb) func(engine.Record) bool {
-	return func(r engine.Record) bool {
+func kind(k ledger.Kind, node string, verb plan.Verb) func(ledger.Record) bool {
+	return func(r ledger.Record) bool {
 		return r.Kind == k && (node == "" || r.Node == node && r.Verb != nil && *r.Verb == verb)
 	}
 }

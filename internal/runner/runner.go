@@ -15,12 +15,13 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/forecast"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
 // Journal makes records durable, all of them or none. With no records it says whether it could.
 type Journal interface {
-	Append(records ...engine.Record) error
+	Append(records ...ledger.Record) error
 }
 
 // Options are what a runner works with. Its functions are called from the runner's own goroutine and must not block.
@@ -37,16 +38,16 @@ type Options struct {
 	Forecast func(*plan.Estate, engine.Estimate) engine.Estimated
 	// Recorded is given each record once: when it is durable, or when the journal has refused it and it waits to be
 	// written. Nil: nobody asks.
-	Recorded func([]engine.Record)
+	Recorded func([]ledger.Record)
 }
 
 // Runner is made by New and does its work in Run. Its other methods may be called at any time and from anywhere but the
 // functions of Options.
 type Runner struct {
-	options Options
-	log     *slog.Logger
-	engine  *engine.Engine
-	ledger  ledger
+	options  Options
+	log      *slog.Logger
+	engine   *engine.Engine
+	appender appender
 
 	events   chan engine.Event
 	readings *readings
@@ -57,7 +58,7 @@ type Runner struct {
 	// The loop's own.
 	own       []engine.Event // its own answers, to be taken first
 	wake      *time.Timer
-	ops       map[engine.Op]context.CancelCauseFunc
+	ops       map[ledger.Op]context.CancelCauseFunc
 	estimates estimates
 	unwatch   context.CancelFunc
 }
@@ -91,16 +92,16 @@ func New(o Options) *Runner {
 		o.Notify = func(bool, string) {}
 	}
 	if o.Recorded == nil {
-		o.Recorded = func([]engine.Record) {}
+		o.Recorded = func([]ledger.Record) {}
 	}
 	if o.Forecast == nil {
 		o.Forecast = forecast.New(nil, forecast.DefaultTrials).Answer
 	}
 	return &Runner{
 		options: o, log: o.Log.With(keyComponent, "runner"), engine: o.Engine,
-		ledger: ledger{journal: o.Journal, result: make(chan error, 1)},
-		events: make(chan engine.Event, backlog), readings: newReadings(), calls: make(chan func(context.Context)), ended: make(chan struct{}),
-		ops: map[engine.Op]context.CancelCauseFunc{}, estimates: estimates{answers: make(chan engine.Estimated, 1)},
+		appender: appender{journal: o.Journal, result: make(chan error, 1)},
+		events:   make(chan engine.Event, backlog), readings: newReadings(), calls: make(chan func(context.Context)), ended: make(chan struct{}),
+		ops: map[ledger.Op]context.CancelCauseFunc{}, estimates: estimates{answers: make(chan engine.Estimated, 1)},
 	}
 }
 
@@ -114,7 +115,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	r.watch(run)
 	r.process(run, engine.Started{})
 	if r.options.Lost != nil {
-		r.ledger.lose()
+		r.appender.lose()
 		r.lost(run, r.options.Lost)
 	}
 	for run.Err() == nil {
@@ -147,11 +148,11 @@ func (r *Runner) turn(ctx context.Context) {
 		r.process(ctx, est)
 	case call := <-r.calls:
 		call(ctx)
-	case err := <-r.ledger.result:
+	case err := <-r.appender.result:
 		r.written(ctx, err)
-	case <-r.ledger.retryAt():
-		r.ledger.timer = nil
-		r.ledger.write(r.all.Go)
+	case <-r.appender.retryAt():
+		r.appender.timer = nil
+		r.appender.write(r.all.Go)
 	}
 }
 
@@ -170,7 +171,7 @@ func (r *Runner) drain(first engine.Event) []engine.Event {
 
 // process takes events to the engine and carries out what follows: all records first, then the rest in its order.
 func (r *Runner) process(ctx context.Context, events ...engine.Event) {
-	var records []engine.Record
+	var records []ledger.Record
 	var effects []engine.Effect
 	for _, ev := range events {
 		if done, ok := ev.(engine.Finished); ok {

@@ -15,6 +15,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/fake"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/runner"
@@ -31,7 +32,7 @@ type witness struct {
 func (w witness) Do(ctx context.Context, v plan.Verb) error {
 	intents := 0
 	for _, r := range w.g.journal.all() {
-		if kind(engine.Intent, w.id, v)(r) {
+		if kind(ledger.Intent, w.id, v)(r) {
 			intents++
 		}
 	}
@@ -53,9 +54,9 @@ func TestIntentsAreDurableBeforeTheirCommands(t *testing.T) {
 		g.wrap = func(id string, n adapter.Node) adapter.Node { return witness{n.(*fake.Node), g, id} }
 		g.start()
 		g.battery.Store(true)
-		g.until("cut", kind(engine.Proven, "ups", plan.Cut))
+		g.until("cut", kind(ledger.Proven, "ups", plan.Cut))
 		g.battery.Store(false)
-		g.until("closed", kind(engine.Closed, "", 0))
+		g.until("closed", kind(ledger.Closed, "", 0))
 		var verbs []string
 		for _, c := range g.estate.Calls() {
 			verbs = append(verbs, c.Verb.String()+" "+c.Node)
@@ -81,8 +82,8 @@ func TestSimulatorAndRunnerTellTheSameStory(t *testing.T) {
 		g.battery.Store(true)
 		<-time.NewTimer(19 * time.Minute).C
 		g.battery.Store(false)
-		g.until("closed", kind(engine.Closed, "", 0))
-		tell := func(records []engine.Record) (story []string) {
+		g.until("closed", kind(ledger.Closed, "", 0))
+		tell := func(records []ledger.Record) (story []string) {
 			for _, r := range records {
 				text := string(r.Kind) + " " + r.Node + string(r.Goal) + r.Stage
 				if r.Verb != nil {
@@ -114,7 +115,7 @@ func TestAThousandNodesInOneCommit(t *testing.T) {
 		g.start()
 		g.battery.Store(true)
 		began := time.Now()
-		g.until("cut", kind(engine.Proven, "ups", plan.Cut))
+		g.until("cut", kind(ledger.Proven, "ups", plan.Cut))
 		down := time.Since(began)
 		for id, state := range g.estate.States() {
 			if id != "ups" {
@@ -122,7 +123,7 @@ func TestAThousandNodesInOneCommit(t *testing.T) {
 			}
 		}
 		g.battery.Store(false)
-		g.until("closed", kind(engine.Closed, "", 0))
+		g.until("closed", kind(ledger.Closed, "", 0))
 		for id, state := range g.estate.States() {
 			require.Equal(t, plan.On, state, id)
 		}
@@ -139,7 +140,7 @@ func TestAThousandNodesInOneCommit(t *testing.T) {
 		})
 		var expected time.Duration
 		for _, r := range simulated.Records {
-			if kind(engine.Proven, "ups", plan.Cut)(r) {
+			if kind(ledger.Proven, "ups", plan.Cut)(r) {
 				expected = r.At.Sub(sim.Epoch)
 			}
 		}
@@ -155,7 +156,7 @@ func TestAJournalThatIsLostAndComesBack(t *testing.T) {
 				g.small()
 				g.start()
 				g.battery.Store(true)
-				g.until("the first stop", kind(engine.Intent, "vm2", plan.Stop))
+				g.until("the first stop", kind(ledger.Intent, "vm2", plan.Stop))
 				release := make(chan struct{})
 				g.journal.set(func() {
 					if how == "fails" {
@@ -176,8 +177,8 @@ func TestAJournalThatIsLostAndComesBack(t *testing.T) {
 				require.Equal(t, 1, countOf(g.notices, "the journal can't be written"), "said once: %v", g.notices)
 				g.journal.set(func() { g.journal.fail, g.journal.hang = nil, nil })
 				close(release)
-				g.until("closed", kind(engine.Closed, "", 0))
-				require.True(t, g.journal.has(kind(engine.Gap, "", 0)))
+				g.until("closed", kind(ledger.Closed, "", 0))
+				require.True(t, g.journal.has(kind(ledger.Gap, "", 0)))
 				for i, r := range g.journal.all() {
 					require.EqualValues(t, i+1, r.Seq, "nothing is missing, and all is in order")
 				}
@@ -205,7 +206,7 @@ func TestReadingsNeverWaitForTheLoop(t *testing.T) {
 		require.NoError(t, g.runner.Ping(t.Context()))
 		require.Positive(t, time.Since(began), "the loop was not held up: nothing is shown")
 		close(release)
-		g.until("the first stop", kind(engine.Intent, "vm2", plan.Stop))
+		g.until("the first stop", kind(ledger.Intent, "vm2", plan.Stop))
 	})
 }
 
@@ -229,7 +230,7 @@ func TestAJournalThatIsLostFromTheStart(t *testing.T) {
 			require.NotEqual(t, plan.Start, c.Verb, "no power-up without a journal")
 		}
 		g.journal.set(func() { g.journal.fail = nil })
-		g.until("closed", kind(engine.Closed, "", 0))
+		g.until("closed", kind(ledger.Closed, "", 0))
 		for i, r := range g.journal.all() {
 			require.EqualValues(t, i+1, r.Seq, "nothing is missing, and all is in order")
 		}
@@ -248,7 +249,7 @@ func TestAJournalThatComesBackWhileAllIsWell(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, view.Journal)
 		g.battery.Store(true)
-		g.until("a record", kind(engine.Opened, "", 0))
+		g.until("a record", kind(ledger.Opened, "", 0))
 	})
 }
 
@@ -298,18 +299,18 @@ func TestAnAdapterThatMisbehavesEndsAsAnOutcome(t *testing.T) {
 	over := make(chan struct{})
 	for name, test := range map[string]struct {
 		wrap    func(*fake.Node) adapter.Node
-		outcome engine.Outcome
+		outcome ledger.Outcome
 		reason  string
 	}{
-		"hung":        {func(n *fake.Node) adapter.Node { n.Fail(plan.Stop, fake.Hang); return plain(n) }, engine.TimedOut, "no answer within 30s"},
-		"deaf":        {func(n *fake.Node) adapter.Node { return deaf{n, over} }, engine.TimedOut, "no answer within 30s"},
-		"panicking":   {func(n *fake.Node) adapter.Node { return broken{n} }, engine.TimedOut, "the adapter broke: nil map"},
-		"refusing":    {func(n *fake.Node) adapter.Node { n.Fail(plan.Stop, fake.Refuse); return n }, engine.Refused, "refused"},
-		"busy":        {func(n *fake.Node) adapter.Node { n.Fail(plan.Stop, fake.Busy); return n }, engine.Busy, "busy"},
-		"unknown":     {func(*fake.Node) adapter.Node { return nil }, engine.Refused, `there is no node "vm2"`},
-		"unreachable": {func(n *fake.Node) adapter.Node { return gone{n, adapter.ErrUnreachable} }, engine.Unreached, "unreachable"},
-		"vanished":    {func(n *fake.Node) adapter.Node { return gone{n, adapter.ErrGone} }, engine.NoSuchThing, "gone"},
-		"puzzling":    {func(n *fake.Node) adapter.Node { return gone{n, errors.New("what?")} }, engine.TimedOut, "what?"},
+		"hung":        {func(n *fake.Node) adapter.Node { n.Fail(plan.Stop, fake.Hang); return plain(n) }, ledger.TimedOut, "no answer within 30s"},
+		"deaf":        {func(n *fake.Node) adapter.Node { return deaf{n, over} }, ledger.TimedOut, "no answer within 30s"},
+		"panicking":   {func(n *fake.Node) adapter.Node { return broken{n} }, ledger.TimedOut, "the adapter broke: nil map"},
+		"refusing":    {func(n *fake.Node) adapter.Node { n.Fail(plan.Stop, fake.Refuse); return n }, ledger.Refused, "refused"},
+		"busy":        {func(n *fake.Node) adapter.Node { n.Fail(plan.Stop, fake.Busy); return n }, ledger.Busy, "busy"},
+		"unknown":     {func(*fake.Node) adapter.Node { return nil }, ledger.Refused, `there is no node "vm2"`},
+		"unreachable": {func(n *fake.Node) adapter.Node { return gone{n, adapter.ErrUnreachable} }, ledger.Unreached, "unreachable"},
+		"vanished":    {func(n *fake.Node) adapter.Node { return gone{n, adapter.ErrGone} }, ledger.NoSuchThing, "gone"},
+		"puzzling":    {func(n *fake.Node) adapter.Node { return gone{n, errors.New("what?")} }, ledger.TimedOut, "what?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -328,8 +329,8 @@ func TestAnAdapterThatMisbehavesEndsAsAnOutcome(t *testing.T) {
 				}
 				g.start()
 				g.battery.Store(true)
-				g.until("an answer", kind(engine.Accepted, "vm2", plan.Stop))
-				at := slices.IndexFunc(g.journal.all(), kind(engine.Accepted, "vm2", plan.Stop))
+				g.until("an answer", kind(ledger.Accepted, "vm2", plan.Stop))
+				at := slices.IndexFunc(g.journal.all(), kind(ledger.Accepted, "vm2", plan.Stop))
 				require.Equal(t, test.outcome, g.journal.all()[at].Outcome)
 				require.Contains(t, g.journal.all()[at].Reason, test.reason)
 				close(over)
@@ -367,19 +368,19 @@ func TestOrdersAndQuestions(t *testing.T) {
 		ctx := t.Context()
 		require.NoError(t, g.runner.Ping(ctx))
 		var refused *runner.RefusedError
-		require.ErrorAs(t, g.runner.Order(ctx, engine.Order{Verb: engine.Hold, By: "tester"}), &refused)
+		require.ErrorAs(t, g.runner.Order(ctx, engine.Order{Verb: ledger.Hold, By: "tester"}), &refused)
 		require.EqualError(t, refused, "cannot hold: no outage is under way: all supplies are on line")
 		g.battery.Store(true)
-		g.until("snapshot", kind(engine.Snapshot, "", 0))
-		require.NoError(t, g.runner.Order(ctx, engine.Order{Verb: engine.Go, By: "tester"}))
-		g.until("the first stop", kind(engine.Intent, "vm2", plan.Stop))
-		require.True(t, g.journal.has(func(r engine.Record) bool { return r.Kind == engine.Ordered && r.By == "tester" }))
+		g.until("snapshot", kind(ledger.Snapshot, "", 0))
+		require.NoError(t, g.runner.Order(ctx, engine.Order{Verb: ledger.Go, By: "tester"}))
+		g.until("the first stop", kind(ledger.Intent, "vm2", plan.Stop))
+		require.True(t, g.journal.has(func(r ledger.Record) bool { return r.Kind == ledger.Ordered && r.By == "tester" }))
 		require.ErrorIs(t, g.runner.Reload(ctx, engine.Reload{}, nil), runner.ErrOutageOpen)
 		view, err := g.runner.View(ctx)
 		require.NoError(t, err)
 		require.NotEmpty(t, view.Outage)
 		require.Len(t, view.Nodes, 5)
-		g.until("cut", kind(engine.Proven, "ups", plan.Cut))
+		g.until("cut", kind(ledger.Proven, "ups", plan.Cut))
 	})
 }
 
@@ -421,7 +422,7 @@ func TestAnOutageIsResumedAfterAHardStop(t *testing.T) {
 		polled, ran := make(chan struct{}), make(chan error)
 		go func() { g.poll(polling); close(polled) }()
 		go func() { ran <- first.Run(ctx) }()
-		g.until("the host's stop", kind(engine.Intent, "host", plan.Stop))
+		g.until("the host's stop", kind(ledger.Intent, "host", plan.Stop))
 		crash()
 		require.NoError(t, <-ran)
 		stop()
@@ -432,9 +433,9 @@ func TestAnOutageIsResumedAfterAHardStop(t *testing.T) {
 		restored, err := engine.Restored(g.settings(), g.journal.all())
 		require.NoError(t, err)
 		g.startWith(restored)
-		g.until("cut", kind(engine.Proven, "ups", plan.Cut))
+		g.until("cut", kind(ledger.Proven, "ups", plan.Cut))
 		g.battery.Store(false)
-		g.until("closed", kind(engine.Closed, "", 0))
+		g.until("closed", kind(ledger.Closed, "", 0))
 		for id, state := range g.estate.States() {
 			require.Equal(t, plan.On, state, id)
 		}

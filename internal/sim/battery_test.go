@@ -10,6 +10,7 @@ import (
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/families"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/sim"
@@ -215,7 +216,7 @@ func TestHeatTakesTheRoomDownOnLine(t *testing.T) {
 			var stopped, started []string
 			for _, rec := range r.Records {
 				switch {
-				case rec.Kind != engine.Intent:
+				case rec.Kind != ledger.Intent:
 				case *rec.Verb == plan.Stop:
 					stopped = append(stopped, rec.Node)
 				case *rec.Verb == plan.Start:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -13,7 +14,7 @@ import (
 type journal struct {
 	lost    bool
 	told    bool            // the engine knows
-	pending []engine.Record // not durable
+	pending []ledger.Record // not durable
 }
 
 // setJournal takes the journal's disk away, or gives it back: what was to be appended meanwhile is written then.
@@ -40,7 +41,7 @@ func (s *simulation) setJournal(lost bool) {
 }
 
 // write makes a record durable.
-func (s *simulation) write(rec engine.Record) {
+func (s *simulation) write(rec ledger.Record) {
 	rec.At = rec.At.Add(s.skew)
 	s.result.Records = append(s.result.Records, rec)
 	if slices.Contains(s.scenario.CrashAt, uint64(len(s.result.Records))) {
@@ -104,12 +105,12 @@ func (s *simulation) restart() {
 }
 
 // openRecords gives the records of the last outage, if it is open.
-func openRecords(all []engine.Record) []engine.Record {
+func openRecords(all []ledger.Record) []ledger.Record {
 	for i, a := range slices.Backward(all) {
 		switch a.Kind {
-		case engine.Closed:
+		case ledger.Closed:
 			return nil
-		case engine.Opened:
+		case ledger.Opened:
 			return all[i:]
 		default:
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -339,9 +340,9 @@ func (ev *EventDecl) change() (Change, error) {
 		}
 		c.Becomes = &state
 	case ev.Order != "":
-		verb := engine.OrderVerb(ev.Order)
+		verb := ledger.OrderVerb(ev.Order)
 		switch verb {
-		case engine.Hold, engine.Resume, engine.Abort, engine.Go, engine.Confirm, engine.Skip:
+		case ledger.Hold, ledger.Resume, ledger.Abort, ledger.Go, ledger.Confirm, ledger.Skip:
 			c.Order = &engine.Order{Verb: verb, Node: ev.Node, By: "scenario"}
 		default:
 			return c, fmt.Errorf("%q is no order: write hold, resume, abort, go, confirm or skip", ev.Order)

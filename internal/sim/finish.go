@@ -3,7 +3,7 @@ package sim
 import (
 	"slices"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/referee"
@@ -32,7 +32,7 @@ func (s *simulation) finish() {
 		}
 	}
 	for _, rec := range r.Records {
-		if rec.Kind == engine.Closed {
+		if rec.Kind == ledger.Closed {
 			r.Ended = rec.At.Sub(Epoch)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/families"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -52,7 +53,7 @@ func TestAnOutageOfTheOldFormatIsTakenUp(t *testing.T) {
 				require.Empty(t, s.result.Violations)
 				require.Empty(t, s.result.Missing)
 				require.Empty(t, s.result.View.Outage, s.result.View.Waiting)
-				require.Equal(t, engine.Closed, s.result.Records[len(s.result.Records)-1].Kind)
+				require.Equal(t, ledger.Closed, s.result.Records[len(s.result.Records)-1].Kind)
 				met[stage0(left)]++
 			})
 			dark, still := staysAway(sc, left)
@@ -90,19 +91,19 @@ func stage0(left []format0) string {
 	for i := range left {
 		r := &left[i].Record
 		switch r.Kind {
-		case engine.Opened:
-			drill = r.Mode == engine.ModeDrill
-		case engine.Snapshot:
+		case ledger.Opened:
+			drill = r.Mode == ledger.ModeDrill
+		case ledger.Snapshot:
 			snapped = true
-		case engine.Mains:
-			drill = drill && r.Cause != engine.Failing
-		case engine.Intent:
+		case ledger.Mains:
+			drill = drill && r.Cause != ledger.Failing
+		case ledger.Intent:
 			stopped = stopped || *r.Verb == plan.Stop
 			cut = cut || *r.Verb == plan.Cut
-		case engine.Turned:
+		case ledger.Turned:
 			up = r.Goal == plan.Up
-		case engine.Ordered:
-			hold, abort = r.Order == engine.Hold, r.Order == engine.Abort
+		case ledger.Ordered:
+			hold, abort = r.Order == ledger.Hold, r.Order == ledger.Abort
 		default:
 		}
 	}
@@ -155,7 +156,7 @@ func staysAway(sc Scenario, left []format0) (Scenario, bool) {
 
 // format0 is a record of the old engine, and the command that followed it, of an intent.
 type format0 struct {
-	Record  engine.Record `json:"record"`
+	Record  ledger.Record `json:"record"`
 	Command *struct {
 		At       time.Duration `json:"at"`
 		Settings string        `json:"settings"`
@@ -198,7 +199,7 @@ func takeUp(t *testing.T, sc Scenario, left []format0) *simulation {
 	s.engine, s.stopped, s.replayed = engine.New(sc.Settings), true, true
 	for i := range left {
 		e := &left[i]
-		if e.Record.Kind == engine.Gap { // the old engine is back, and not this one
+		if e.Record.Kind == ledger.Gap { // the old engine is back, and not this one
 			s.at(e.Record.At.Add(-time.Millisecond), func() { s.life++; s.referee.Resumed(s.now) })
 		}
 		s.at(e.Record.At, func() {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -35,9 +35,9 @@ func Judge(sc Scenario, r *Result) Outcome {
 	for i := range r.Records {
 		rec := &r.Records[i]
 		switch {
-		case rec.Kind == engine.Intent && *rec.Verb == plan.Force:
+		case rec.Kind == ledger.Intent && *rec.Verb == plan.Force:
 			forced = append(forced, rec.Node)
-		case rec.Kind == engine.Triggered:
+		case rec.Kind == ledger.Triggered:
 			o.Shutdown = o.Shutdown || rec.Stage == power.ShutdownStage
 			if _, began := o.Slack[rec.Stage]; !began && rec.Numbers != nil && rec.Numbers.Slack != nil {
 				o.Slack[rec.Stage] = time.Duration(*rec.Numbers.Slack * float64(time.Second))
@@ -55,7 +55,7 @@ func Judge(sc Scenario, r *Result) Outcome {
 func Unplanned(estate *plan.Estate, r *Result) []string {
 	var cut []string
 	for i := range r.Records {
-		if rec := &r.Records[i]; rec.Kind == engine.Intent && *rec.Verb == plan.Cut {
+		if rec := &r.Records[i]; rec.Kind == ledger.Intent && *rec.Verb == plan.Cut {
 			cut = append(cut, rec.Node)
 		}
 	}
@@ -92,23 +92,23 @@ func mainsBack(sc *Scenario) time.Duration {
 }
 
 // criticalOf goes back from the first cut to what ended last before it, and from there to what that waited for.
-func criticalOf(estate *plan.Estate, records []engine.Record) []Action {
-	ended := make([]*engine.Record, estate.Len()) // the last end of each node
+func criticalOf(estate *plan.Estate, records []ledger.Record) []Action {
+	ended := make([]*ledger.Record, estate.Len()) // the last end of each node
 	for i := range records {
 		rec := &records[i]
 		at, known := estate.Index(rec.Node)
 		switch {
 		case !known || rec.Verb == nil:
-		case rec.Kind == engine.Intent && *rec.Verb == plan.Cut:
+		case rec.Kind == ledger.Intent && *rec.Verb == plan.Cut:
 			return chain(estate, at, ended)
-		case rec.Kind == engine.Proven, rec.Kind == engine.Failed:
+		case rec.Kind == ledger.Proven, rec.Kind == ledger.Failed:
 			ended[at] = rec
 		}
 	}
 	return nil
 }
 
-func chain(estate *plan.Estate, from int, ended []*engine.Record) []Action {
+func chain(estate *plan.Estate, from int, ended []*ledger.Record) []Action {
 	var steps []Action
 	for {
 		last := -1

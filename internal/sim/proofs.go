@@ -8,6 +8,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -31,20 +32,20 @@ func (s *simulation) askBoth(i int) {
 }
 
 // give gives a command to a node: to its own system, or as its BMC has a part in it.
-func (s *simulation) give(i int, do engine.Do) (engine.Outcome, string) {
+func (s *simulation) give(i int, do engine.Do) (ledger.Outcome, string) {
 	proofs := s.things[i].proofs
 	if proofs == nil {
 		return s.command(i, do.Verb, do.Settings)
 	}
 	err := proofs.Do(adapter.WithSettings(context.Background(), do.Settings), do.Verb)
 	if err == nil {
-		return engine.Done, ""
+		return ledger.Done, ""
 	}
 	return outcomeOf(err), err.Error()
 }
 
 // look is what a probe of a node answers.
-func (s *simulation) look(i int) (engine.Outcome, plan.Observation) {
+func (s *simulation) look(i int) (ledger.Outcome, plan.Observation) {
 	proofs := s.things[i].proofs
 	if proofs == nil {
 		return s.observe(i)
@@ -53,31 +54,31 @@ func (s *simulation) look(i int) (engine.Outcome, plan.Observation) {
 	if err != nil {
 		return outcomeOf(err), plan.Observation{}
 	}
-	return engine.Done, seen
+	return ledger.Done, seen
 }
 
 // ends pairs the errors of an adapter with what the engine is told.
 var ends = []struct {
 	err     error
-	outcome engine.Outcome
+	outcome ledger.Outcome
 }{
-	{adapter.ErrGone, engine.NoSuchThing},
-	{adapter.ErrRefused, engine.Refused},
-	{adapter.ErrBusy, engine.Busy},
-	{adapter.ErrUnreachable, engine.Unreached},
+	{adapter.ErrGone, ledger.NoSuchThing},
+	{adapter.ErrRefused, ledger.Refused},
+	{adapter.ErrBusy, ledger.Busy},
+	{adapter.ErrUnreachable, ledger.Unreached},
 }
 
-func outcomeOf(err error) engine.Outcome {
+func outcomeOf(err error) ledger.Outcome {
 	for _, e := range ends {
 		if errors.Is(err, e.err) {
 			return e.outcome
 		}
 	}
-	return engine.TimedOut
+	return ledger.TimedOut
 }
 
-func errorOf(outcome engine.Outcome, why string) error {
-	if outcome == engine.Done {
+func errorOf(outcome ledger.Outcome, why string) error {
+	if outcome == ledger.Done {
 		return nil
 	}
 	for _, e := range ends {

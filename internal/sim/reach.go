@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -82,16 +82,16 @@ func (s *simulation) mutelyFed(i int) bool {
 
 // noAnswer is what a look at a node tells that nobody answers. Where a runbook says that silence after a stop counts as
 // off, it is the runbook's word that such a node is not silent for another reason: then it can't be asked at all.
-func (s *simulation) noAnswer(i int) (engine.Outcome, plan.Observation) {
+func (s *simulation) noAnswer(i int) (ledger.Outcome, plan.Observation) {
 	t, counts := &s.things[i], s.estate.Node(i).OffAfter > 0
 	if t.habit.Fails && !counts || (t.silent || t.frozen && s.cutOff(i)) && t.took && counts {
 		s.meet(MetFailedLook)
-		return engine.Unreached, plan.Observation{}
+		return ledger.Unreached, plan.Observation{}
 	}
 	if !t.took {
 		s.meet(MetUnreachable)
 	}
-	return engine.Done, plan.Observation{State: plan.Unreachable}
+	return ledger.Done, plan.Observation{State: plan.Unreachable}
 }
 
 // meetQuiet counts why a question or a command got no answer.

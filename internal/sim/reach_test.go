@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -76,13 +77,13 @@ func (a alone) pass(d time.Duration) {
 // seen is what a look at a node tells: its state, or how the look failed.
 func (a alone) seen(id string) string {
 	outcome, o := a.look(a.node(id))
-	if outcome != engine.Done {
+	if outcome != ledger.Done {
 		return string(outcome)
 	}
 	return o.State.String()
 }
 
-func (a alone) told(id string, verb plan.Verb) engine.Outcome {
+func (a alone) told(id string, verb plan.Verb) ledger.Outcome {
 	outcome, _ := a.give(a.node(id), engine.Do{Node: id, Verb: verb})
 	return outcome
 }
@@ -97,16 +98,16 @@ func TestASilentNodeIsUnreachable(t *testing.T) {
 	a.things[a.node("host")].silent, a.things[a.node("vm")].silent = true, true
 	require.Equal(t, "unreachable", a.seen("host"), "and nobody has ever told it to stop")
 	require.Equal(t, 1, a.result.Met[MetUnreachable])
-	require.Equal(t, engine.Unreached, a.told("host", plan.Stop))
+	require.Equal(t, ledger.Unreached, a.told("host", plan.Stop))
 	outcome, _ := a.look(a.node("vm"))
-	require.Equal(t, engine.Unreached, outcome, "its adapter can't tell silence from trouble of its own")
+	require.Equal(t, ledger.Unreached, outcome, "its adapter can't tell silence from trouble of its own")
 	outcome, _ = a.look(a.node("host"))
-	require.Equal(t, engine.Done, outcome)
+	require.Equal(t, ledger.Done, outcome)
 
 	// After a stop that the controller knows to be accepted silence would prove it off: the runbook's word.
 	a.things[a.node("host")].took = true
 	outcome, _ = a.look(a.node("host"))
-	require.Equal(t, engine.Unreached, outcome)
+	require.Equal(t, ledger.Unreached, outcome)
 }
 
 func TestAMachineIsSilentInItsSelfTest(t *testing.T) {
@@ -126,11 +127,11 @@ func TestAMachineIsSilentInItsSelfTest(t *testing.T) {
 			a := estateOfOne(t, func(sc *Scenario) {
 				sc.Habits["host"], sc.Off, sc.Awake = test.habit, []string{"host", "vm"}, test.habit.SelfTest > 0
 			})
-			require.Equal(t, engine.Done, a.told("host", plan.Start))
+			require.Equal(t, ledger.Done, a.told("host", plan.Start))
 			a.pass(10 * time.Second)
 			require.Equal(t, test.early, a.seen("host"))
 			if test.early == "unreachable" {
-				require.Equal(t, engine.Unreached, a.told("host", plan.Stop))
+				require.Equal(t, ledger.Unreached, a.told("host", plan.Stop))
 				require.Equal(t, plan.Starting, a.truth("host"), "the stop has not reached it")
 			}
 			a.pass(40 * time.Second)
@@ -145,7 +146,7 @@ func TestAMachineIsSilentInItsSelfTest(t *testing.T) {
 func TestAVMHasNoSelfTest(t *testing.T) {
 	t.Parallel()
 	a := estateOfOne(t, func(sc *Scenario) { sc.Off = []string{"vm"} })
-	require.Equal(t, engine.Done, a.told("vm", plan.Start))
+	require.Equal(t, ledger.Done, a.told("vm", plan.Start))
 	a.pass(time.Second)
 	require.Equal(t, "starting", a.seen("vm"))
 }
@@ -159,7 +160,7 @@ func TestBehindADarkSwitchAllGoesOnUnseen(t *testing.T) {
 	require.Equal(t, plan.On, a.truth("host"))
 	require.Equal(t, "unreachable", a.seen("host"))
 	require.Equal(t, "unreachable", a.seen("vm"), "its host can't be asked either")
-	require.Equal(t, engine.Unreached, a.told("vm", plan.Stop))
+	require.Equal(t, ledger.Unreached, a.told("vm", plan.Stop))
 	require.Equal(t, 2, a.result.Met[MetDarkLook])
 
 	a.setMains(a.supply("other"), true)
@@ -174,7 +175,7 @@ func TestAWeakBatteryEndsItsTestOnTheMains(t *testing.T) {
 		sc.Batteries = map[string]Battery{"ups": {Charge: 0.5, DiesAt: 0.45, Runtime: 10 * time.Minute}}
 	})
 	k := a.supply("ups")
-	require.Equal(t, engine.Done, a.told("ups", plan.Discharge))
+	require.Equal(t, ledger.Done, a.told("ups", plan.Discharge))
 	require.True(t, a.cells[k].tests)
 	a.discharge(k, time.Minute)
 	require.False(t, a.cells[k].tests, "it is at its end")
@@ -211,11 +212,11 @@ func TestTheOutputOfASilentSupply(t *testing.T) {
 	k := a.supply("ups")
 	a.cells[k].silent = true
 	require.Equal(t, "unreachable", a.seen("ups"))
-	require.Equal(t, engine.Unreached, a.told("ups", plan.Cut))
+	require.Equal(t, ledger.Unreached, a.told("ups", plan.Cut))
 	require.True(t, a.cells[k].cutAt.IsZero())
 
 	a.cells[k].silent = false
-	require.Equal(t, engine.Done, a.told("ups", plan.Cut))
+	require.Equal(t, ledger.Done, a.told("ups", plan.Cut))
 	a.cells[k].silent = true
 	a.pass(cutDelay / 2)
 	require.Equal(t, "stopping", a.seen("ups"), "it has accepted the cut")
@@ -226,7 +227,7 @@ func TestTheOutputOfASilentSupply(t *testing.T) {
 func TestALookMayBeFromBeforeTheCommand(t *testing.T) {
 	t.Parallel()
 	a := estateOfOne(t, func(sc *Scenario) { sc.Habits["vm"] = Habit{Lags: 5 * time.Second} })
-	require.Equal(t, engine.Done, a.told("vm", plan.Stop))
+	require.Equal(t, ledger.Done, a.told("vm", plan.Stop))
 	a.pass(4 * time.Second)
 	require.Equal(t, plan.Stopping, a.truth("vm"))
 	require.Equal(t, "on", a.seen("vm"))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/referee"
@@ -19,7 +20,7 @@ type Line struct {
 
 // Result is what came of it.
 type Result struct {
-	Records    []engine.Record
+	Records    []ledger.Record
 	Lines      []Line // effects in the order in which they were carried out
 	Violations []string
 	Ended      time.Duration // when the last outage was closed
@@ -60,7 +61,7 @@ func (s *simulation) check(effects []engine.Effect) {
 }
 
 // restore makes an engine from the records of a journal, and beside it the twin, where one is asked for.
-func (s *simulation) restore(records []engine.Record) (*engine.Engine, error) {
+func (s *simulation) restore(records []ledger.Record) (*engine.Engine, error) {
 	if s.scenario.Checked {
 		s.twin, _ = engine.Restored(s.scenario.Settings, records)
 	}
@@ -295,7 +296,7 @@ func (s *simulation) carryOut(effect engine.Effect) {
 	case engine.Probe:
 		s.probe(e)
 	case engine.Cancel:
-		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: engine.TimedOut, Detail: "cancelled"}, 0, nil)
+		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: ledger.TimedOut, Detail: "cancelled"}, 0, nil)
 	case engine.Wake:
 		s.wake = e.At
 		s.at(e.At, func() {
@@ -322,7 +323,7 @@ func (s *simulation) do(e engine.Do) {
 	i, _ := s.estate.Index(e.Node)
 	if s.journal.told && (e.Verb == plan.Start || e.Verb == plan.Unprotect) { // as the runner does
 		s.begins(e.Op)
-		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: engine.Busy, Detail: "the journal can't be written"}, 0, nil)
+		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: ledger.Busy, Detail: "the journal can't be written"}, 0, nil)
 		return
 	}
 	s.showCommand(i, e)
@@ -355,7 +356,7 @@ func (s *simulation) probe(e engine.Probe) {
 }
 
 // way is how long an operation takes to its node, and as long its answer back.
-func (s *simulation) way(op engine.Op) time.Duration {
+func (s *simulation) way(op ledger.Op) time.Duration {
 	const spread = 4_000_000 // nanoseconds; the numbers below share no rhythm, and nor do their sums
 	x := uint64(op) * 0x9e3779b97f4a7c15
 	x = (x ^ x>>31) * 0xbf58476d1ce4e5b9
@@ -377,7 +378,7 @@ func (s *simulation) send(i int, e engine.Do) {
 	there := way + t.habit.Way
 	givenUp := there+way > e.Within
 	if givenUp {
-		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: engine.TimedOut, Detail: "no answer in time"}, e.Within+way, nil)
+		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: ledger.TimedOut, Detail: "no answer in time"}, e.Within+way, nil)
 	}
 	before := t.state
 	s.after(there, func() {
@@ -388,14 +389,14 @@ func (s *simulation) send(i int, e engine.Do) {
 		switch {
 		case givenUp:
 			return
-		case outcome == engine.TimedOut:
+		case outcome == ledger.TimedOut:
 			wait = left + way
 		case quiet:
 			wait = max(0, min(deadAfter, left-way))
 		}
 		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Detail: detail}, wait, func() {
 			stops := e.Verb == plan.Stop || e.Verb == plan.Force
-			t.took = t.took || stops && outcome == engine.Done && (t.state == plan.Stopping || t.state == plan.Off)
+			t.took = t.took || stops && outcome == ledger.Done && (t.state == plan.Stopping || t.state == plan.Off)
 		})
 	})
 }
@@ -412,7 +413,7 @@ func (s *simulation) meetSlow(t *thing, left plan.State) {
 }
 
 // begins notes that an operation is under way. They are numbered from 1 on.
-func (s *simulation) begins(op engine.Op) {
+func (s *simulation) begins(op ledger.Op) {
 	for len(s.pending) <= int(op) {
 		s.pending = append(s.pending, false)
 	}
@@ -420,7 +421,7 @@ func (s *simulation) begins(op engine.Op) {
 }
 
 // ends notes that an operation is over, and reports whether it was under way.
-func (s *simulation) ends(op engine.Op) bool {
+func (s *simulation) ends(op ledger.Op) bool {
 	if int(op) >= len(s.pending) || !s.pending[op] {
 		return false
 	}
@@ -429,7 +430,7 @@ func (s *simulation) ends(op engine.Op) bool {
 }
 
 // answer brings an operation's end to the engine that asked for it, once. If that lives to hear it, heard is called.
-func (s *simulation) answer(op engine.Op, end engine.Finished, wait time.Duration, heard func()) {
+func (s *simulation) answer(op ledger.Op, end engine.Finished, wait time.Duration, heard func()) {
 	life, ev := s.life, engine.Event(end)
 	s.after(wait, func() {
 		if s.life != life || !s.ends(op) {

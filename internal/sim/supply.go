@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -80,11 +80,11 @@ func (s *simulation) armCut(i int) {
 }
 
 // test begins or ends a supply's test: it runs on its battery although its mains are on.
-func (s *simulation) test(i int, on bool) (engine.Outcome, string) {
+func (s *simulation) test(i int, on bool) (ledger.Outcome, string) {
 	for k := range s.cells {
 		if c := &s.cells[k]; c.node == i {
 			if c.Test.None {
-				return engine.Refused, "it has no such test"
+				return ledger.Refused, "it has no such test"
 			}
 			c.tests = on && c.output || c.tests && c.Test.Endless
 			c.over = c.tests && !on
@@ -94,7 +94,7 @@ func (s *simulation) test(i int, on bool) (engine.Outcome, string) {
 			}
 		}
 	}
-	return engine.Done, ""
+	return ledger.Done, ""
 }
 
 // loseOutput takes a supply's output away: what only it fed loses its power, cleanly off or not.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -22,7 +22,7 @@ func Tell(r *Result) string {
 	return b.String()
 }
 
-func phrase(rec engine.Record) string {
+func phrase(rec ledger.Record) string {
 	parts := []string{string(rec.Kind)}
 	add := func(s string) {
 		if s != "" {
@@ -40,12 +40,12 @@ func phrase(rec engine.Record) string {
 		add(fmt.Sprintf("#%d", rec.Attempt))
 	}
 	add(strings.Join(rec.Supplies, ","))
-	if rec.Kind != engine.Failed { // that its command was taken is no word on how it ended
+	if rec.Kind != ledger.Failed { // that its command was taken is no word on how it ended
 		add(string(rec.Outcome))
 	}
 	var on []string
 	for _, n := range rec.Nodes {
-		if rec.Kind == engine.Opened {
+		if rec.Kind == ledger.Opened {
 			break // the whole estate; the snapshot follows
 		}
 		s := n.Node + "=" + n.State.String()
@@ -55,7 +55,7 @@ func phrase(rec engine.Record) string {
 		on = append(on, s)
 	}
 	add(strings.Join(on, " "))
-	if rec.Kind != engine.Proven || rec.Cause == engine.Silence || rec.Cause == engine.Already {
+	if rec.Kind != ledger.Proven || rec.Cause == ledger.Silence || rec.Cause == ledger.Already {
 		if rec.Reason != "" {
 			add("(" + rec.Reason + ")")
 		}

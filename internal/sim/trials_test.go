@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/engine"
 	"ebbtide/internal/families"
 	"ebbtide/internal/forecast"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/runbook"
@@ -174,9 +174,9 @@ func TestADrawnStepTakesItsTime(t *testing.T) {
 		for _, rec := range sim.Run(sc).Records {
 			switch {
 			case rec.Node != "media" || rec.Verb == nil || *rec.Verb != plan.Stop:
-			case rec.Kind == engine.Intent:
+			case rec.Kind == ledger.Intent:
 				intent = rec.At
-			case rec.Kind == engine.Proven:
+			case rec.Kind == ledger.Proven:
 				return rec.At.Sub(intent)
 			}
 		}

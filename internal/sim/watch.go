@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/referee"
 )
@@ -24,8 +25,8 @@ func (s *simulation) show(i int) {
 }
 
 // showAnswer tells the referee what a probe of a node answers. What it gives is called when that answer comes.
-func (s *simulation) showAnswer(i int, outcome engine.Outcome, seen plan.Observation) (comes func()) {
-	says := outcome == engine.NoSuchThing || outcome == engine.Done && seen.State != plan.Unknown && seen.State != plan.Unreachable
+func (s *simulation) showAnswer(i int, outcome ledger.Outcome, seen plan.Observation) (comes func()) {
+	says := outcome == ledger.NoSuchThing || outcome == ledger.Done && seen.State != plan.Unknown && seen.State != plan.Unreachable
 	byBMC := s.quiet(i) && (seen.State != plan.Off || s.things[i].state != plan.Off) // its own system said nothing, and the BMC nothing new
 	if !says || byBMC {
 		s.referee.Unanswered(s.now, i)

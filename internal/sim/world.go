@@ -9,6 +9,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/referee"
 )
@@ -122,22 +123,22 @@ func (s *simulation) took(i int, verb plan.Verb) time.Duration {
 
 // command carries out a verb on a node at the model's present time, and tells its answer. Unprotect is told how it
 // was.
-func (s *simulation) command(i int, verb plan.Verb, was string) (engine.Outcome, string) {
+func (s *simulation) command(i int, verb plan.Verb, was string) (ledger.Outcome, string) {
 	t, decl := &s.things[i], s.estate.Node(i)
 	if s.quiet(i) && (verb != plan.Start || !s.selfTests(i)) || verb != plan.Start && t.state == plan.Starting && t.habit.Refuses {
 		s.meetQuiet(i, MetDarkOrder, MetSelfTestOrder, MetSupplyOrder)
-		return engine.Unreached, "no answer"
+		return ledger.Unreached, "no answer"
 	}
 	if t.fault == Vanish && t.state != plan.Gone { // by somebody else's hand
 		s.referee.Meddled(s.now, i)
 		s.become(i, plan.Gone)
 	}
 	if t.state == plan.Gone {
-		return engine.NoSuchThing, "no such thing"
+		return ledger.NoSuchThing, "no such thing"
 	}
 	settings := verb == plan.Protect || verb == plan.Flush || verb == plan.Unprotect
 	if (!s.powered(i) || !s.reached(i) || t.frozen || settings && !s.runs(i)) && decl.Kind != plan.Supply && verb != plan.Start {
-		return engine.Unreached, "no answer"
+		return ledger.Unreached, "no answer"
 	}
 	s.keepView(i)
 	t.told++
@@ -148,19 +149,19 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (engine.Outcome,
 	took := s.took(i, verb)
 	switch {
 	case t.fault == Busy && t.told <= 2:
-		return engine.Busy, "another task runs"
+		return ledger.Busy, "another task runs"
 	case late:
 		took = lateBy * decl.Time(verb).Within
 	}
 	switch verb {
 	case plan.Protect, plan.Flush, plan.Unprotect:
 		if t.fault == Refuse && !decl.Can.Has(plan.Stop) {
-			return engine.Refused, "it may not be changed"
+			return ledger.Refused, "it may not be changed"
 		}
 		s.after(took, func() { s.adjust(i, verb, was, late) })
 	case plan.Stop:
 		if t.fault == Refuse {
-			return engine.Refused, "the guest does not listen"
+			return ledger.Refused, "the guest does not listen"
 		}
 		if late { // nothing shows yet that it was told
 			s.after(took, func() {
@@ -178,7 +179,7 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (engine.Outcome,
 	case plan.Force:
 		s.stop(i, took, t.fault == Stuck)
 	case plan.Start:
-		if outcome, why := s.start(i, took); outcome != engine.Done {
+		if outcome, why := s.start(i, took); outcome != ledger.Done {
 			return outcome, why
 		}
 	case plan.Cut:
@@ -188,11 +189,11 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (engine.Outcome,
 	}
 	switch {
 	case t.fault == Mute, late:
-		return engine.TimedOut, "the answer was lost"
+		return ledger.TimedOut, "the answer was lost"
 	case t.fault == Deny && first:
-		return engine.Refused, "it says that it will not"
+		return ledger.Refused, "it says that it will not"
 	}
-	return engine.Done, ""
+	return ledger.Done, ""
 }
 
 // adjust carries out what is no matter of power. Late, it is as if somebody else did it.
@@ -259,18 +260,18 @@ func (s *simulation) goOff(i int) {
 	}
 }
 
-func (s *simulation) start(i int, took time.Duration) (engine.Outcome, string) {
+func (s *simulation) start(i int, took time.Duration) (ledger.Outcome, string) {
 	t := &s.things[i]
 	if t.state == plan.On || t.state == plan.Starting {
-		return engine.Done, ""
+		return ledger.Done, ""
 	}
 	if !s.powered(i) || t.host >= 0 && s.things[t.host].state != plan.On {
-		return engine.Refused, "nothing to start it on"
+		return ledger.Refused, "nothing to start it on"
 	}
 	if t.fault != Dud {
 		s.boot(i, took)
 	}
-	return engine.Done, ""
+	return ledger.Done, ""
 }
 
 func (s *simulation) boot(i int, took time.Duration) {
@@ -327,10 +328,10 @@ func opposite(state plan.State) plan.State {
 }
 
 // observe is what a probe of a node answers.
-func (s *simulation) observe(i int) (engine.Outcome, plan.Observation) {
+func (s *simulation) observe(i int) (ledger.Outcome, plan.Observation) {
 	t, decl := &s.things[i], s.estate.Node(i)
 	if decl.Kind == plan.Supply {
-		return engine.Done, s.observeSupply(i)
+		return ledger.Done, s.observeSupply(i)
 	}
 	if s.quiet(i) && (t.host < 0 || t.state != plan.Off || t.silent) { // a VM that is off is known to be, whoever answers for its host
 		s.meetQuiet(i, MetDarkLook, MetSelfTestLook, MetSupplyLook)
@@ -340,27 +341,27 @@ func (s *simulation) observe(i int) (engine.Outcome, plan.Observation) {
 	state := t.state
 	switch {
 	case state == plan.Gone:
-		return engine.NoSuchThing, plan.Observation{}
+		return ledger.NoSuchThing, plan.Observation{}
 	case t.looks == t.goneAt:
 		s.meet(MetGoneLook)
-		return engine.NoSuchThing, plan.Observation{}
+		return ledger.NoSuchThing, plan.Observation{}
 	case s.now.Before(t.staleUntil):
 		if t.before != s.view(i, state) {
 			s.meet(MetOldLook)
 		}
-		return engine.Done, t.before
+		return ledger.Done, t.before
 	case t.looks == t.liesAt:
 		s.meet(MetOppositeLook)
 		state = opposite(state)
 	case state == plan.Starting && t.habit.Refuses:
 		s.meet(MetRefusedLook)
-		return engine.Done, plan.Observation{State: plan.Unknown, Detail: "it refuses the connection"}
+		return ledger.Done, plan.Observation{State: plan.Unknown, Detail: "it refuses the connection"}
 	}
 	seen := s.view(i, state)
 	if seen.State == plan.Unreachable {
 		return s.noAnswer(i)
 	}
-	return engine.Done, seen
+	return ledger.Done, seen
 }
 
 // view is what a node in a state looks like to who can ask it.

@@ -6,65 +6,66 @@ import (
 	"strings"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
 // Add takes the next record. One that opens an outage begins a new timeline.
-func (t *Timeline) Add(r engine.Record) {
-	if r.Kind != engine.Opened && t.index == nil {
+func (t *Timeline) Add(r ledger.Record) {
+	if r.Kind != ledger.Opened && t.index == nil {
 		return // belongs to no outage that was seen to begin
 	}
 	switch r.Kind {
-	case engine.Opened:
+	case ledger.Opened:
 		*t = Timeline{
 			Outage: r.Outage, Mode: r.Mode, Digest: r.Digest, Start: r.At, Goal: plan.Down, Supplies: slices.Clone(r.Supplies), Scope: slices.Clone(r.Scope),
 			index: map[key]int{}, nodes: map[string]plan.State{},
 		}
 		t.mark(r, strings.Join(slices.Concat(r.Supplies, r.Scope), ", "), r.Reason)
-	case engine.Snapshot, engine.Widened:
+	case ledger.Snapshot, ledger.Widened:
 		t.snapshot(r)
-	case engine.Mains:
+	case ledger.Mains:
 		for _, id := range r.Supplies {
 			if !slices.Contains(t.Supplies, id) {
 				t.Supplies = append(t.Supplies, id)
 			}
 		}
 		t.mark(r, strings.Join(r.Supplies, ", "), r.Reason)
-	case engine.Triggered:
+	case ledger.Triggered:
 		t.Stages = append(t.Stages, Stage{Name: r.Stage, At: r.At, Supplies: r.Supplies, Reason: r.Reason, Numbers: r.Numbers})
 		t.mark(r, "stage "+r.Stage, strings.Join(r.Supplies, ", "), r.Reason)
-	case engine.Intent, engine.Asked:
+	case ledger.Intent, ledger.Asked:
 		t.began(r)
-	case engine.Accepted:
+	case ledger.Accepted:
 		t.answered(r)
-	case engine.Proven, engine.Failed, engine.Reopened, engine.HeldBack:
+	case ledger.Proven, ledger.Failed, ledger.Reopened, ledger.HeldBack:
 		t.ended(r)
-	case engine.NoReturn:
+	case ledger.NoReturn:
 		t.NoReturn = r.At
 		t.mark(r, "point of no return", r.Node)
-	case engine.Forbidden:
+	case ledger.Forbidden:
 		t.mark(r, "not sent: "+r.Node, r.Reason)
-	case engine.Turned:
+	case ledger.Turned:
 		if t.Goal != r.Goal { // a supply after the other may turn the same way
 			t.NoReturn = time.Time{}
 			t.pass++
 		}
 		t.Goal = r.Goal
 		t.mark(r, t.going()+string(r.Goal), r.Reason)
-	case engine.Ordered:
+	case ledger.Ordered:
 		t.ordered(r)
-	case engine.Gap:
+	case ledger.Gap:
 		t.blurRunning()
 		t.mark(r, r.Reason)
-	case engine.Spent:
+	case ledger.Spent:
 		t.spent(r)
-	case engine.Closed:
+	case ledger.Closed:
 		t.closed(r)
+	case ledger.Seen: // of what is in no outage
 	}
 }
 
-func (t *Timeline) snapshot(r engine.Record) {
+func (t *Timeline) snapshot(r ledger.Record) {
 	on := 0
 	for _, n := range r.Nodes {
 		if _, known := t.nodes[n.Node]; !known && (n.State == plan.On || n.State == plan.Starting) {
@@ -74,30 +75,30 @@ func (t *Timeline) snapshot(r engine.Record) {
 		}
 	}
 	of := strings.Join(r.Supplies, ", ")
-	if r.Kind == engine.Widened && of == "" {
+	if r.Kind == ledger.Widened && of == "" {
 		of = r.Nodes[0].Node
 	}
 	t.mark(r, of, fmt.Sprintf("%d nodes on", on))
 }
 
-func (t *Timeline) ordered(r engine.Record) {
+func (t *Timeline) ordered(r ledger.Record) {
 	refused := ""
 	if r.Reason != "" {
 		refused = "refused, " + r.Reason
 	} else {
 		switch r.Order {
-		case engine.Hold:
+		case ledger.Hold:
 			t.Hold = true
 			t.blurRunning()
-		case engine.Resume, engine.Go:
+		case ledger.Resume, ledger.Go:
 			t.Hold = false
-		case engine.Abort, engine.Confirm, engine.Skip:
+		case ledger.Abort, ledger.Confirm, ledger.Skip:
 		}
 	}
 	t.mark(r, strings.TrimSpace(string(r.Order)+" "+r.Node)+" by "+r.By, refused)
 }
 
-func (t *Timeline) closed(r engine.Record) {
+func (t *Timeline) closed(r ledger.Record) {
 	t.End, t.Result, t.Hold = r.At, t.told(r.Reason), false
 	for _, n := range r.Nodes {
 		t.NotRestored = append(t.NotRestored, n.Node)
@@ -114,7 +115,7 @@ func (t *Timeline) closed(r engine.Record) {
 
 // step finds the step that a record speaks of, or adds it. A direction that was taken before has its own steps; what
 // was under way when the direction turned is ended where it began.
-func (t *Timeline) step(r engine.Record) *Step {
+func (t *Timeline) step(r ledger.Record) *Step {
 	verb := plan.Stop
 	if r.Verb != nil && *r.Verb != plan.Force {
 		verb = *r.Verb
@@ -122,7 +123,7 @@ func (t *Timeline) step(r engine.Record) *Step {
 	k := key{r.Node, verb}
 	if i, ok := t.index[k]; ok {
 		s := &t.Steps[i]
-		begins := r.Kind == engine.Intent || r.Kind == engine.Asked
+		begins := r.Kind == ledger.Intent || r.Kind == ledger.Asked
 		if s.Pass == t.pass || s.Ended.IsZero() && !begins {
 			return s
 		}
@@ -141,7 +142,7 @@ func (t *Timeline) move(s *Step, to State) {
 	*t.Summary.of(to)++
 }
 
-func (t *Timeline) began(r engine.Record) {
+func (t *Timeline) began(r ledger.Record) {
 	s := t.step(r)
 	s.course.begins(&r, s.State)
 	t.move(s, Running)
@@ -149,9 +150,9 @@ func (t *Timeline) began(r engine.Record) {
 	s.Attempts++
 	s.Rung, s.Reason, s.Cause = *r.Verb, t.told(r.Reason), r.Cause
 	switch {
-	case r.Kind == engine.Asked && t.Observed():
+	case r.Kind == ledger.Asked && t.Observed():
 		s.Reason = t.told("a person would be asked")
-	case r.Kind == engine.Asked:
+	case r.Kind == ledger.Asked:
 		s.Reason = "a person was asked"
 	}
 	if forced(&r) {
@@ -160,8 +161,8 @@ func (t *Timeline) began(r engine.Record) {
 }
 
 // answered notes why a command was not simply accepted.
-func (t *Timeline) answered(r engine.Record) {
-	if r.Outcome == engine.Done {
+func (t *Timeline) answered(r ledger.Record) {
+	if r.Outcome == ledger.Done {
 		return
 	}
 	s := t.step(r)
@@ -170,23 +171,23 @@ func (t *Timeline) answered(r engine.Record) {
 		s.Reason += ": " + r.Reason
 	}
 	s.Reason = t.told(s.Reason)
-	if r.Outcome == engine.Busy || r.Outcome == engine.Unreached {
+	if r.Outcome == ledger.Busy || r.Outcome == ledger.Unreached {
 		t.move(s, Pending)
 	}
 }
 
-func (t *Timeline) ended(r engine.Record) {
+func (t *Timeline) ended(r ledger.Record) {
 	s := t.step(r)
 	switch {
-	case r.Kind == engine.Failed:
+	case r.Kind == ledger.Failed:
 		t.move(s, Failed)
 		s.Ended, s.Reason, s.Cause = r.At, t.told(r.Reason), r.Cause
-		s.course.late = s.course.late || r.Cause == engine.Overtime
-	case r.Kind == engine.HeldBack:
+		s.course.late = s.course.late || r.Cause == ledger.Overtime
+	case r.Kind == ledger.HeldBack:
 		t.move(s, Pending)
 		s.course.blur()
 		s.Ended, s.Reason, s.Cause = time.Time{}, t.told(r.Reason), r.Cause
-	case r.Kind == engine.Reopened:
+	case r.Kind == ledger.Reopened:
 		t.move(s, Pending)
 		s.course.blur()
 		s.Ended, s.Reason, s.Cause = time.Time{}, t.told(r.Reason), r.Cause

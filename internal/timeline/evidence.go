@@ -3,8 +3,8 @@ package timeline
 import (
 	"time"
 
-	"ebbtide/internal/engine"
 	"ebbtide/internal/forecast"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -33,16 +33,16 @@ type course struct {
 func (c *course) blur() { c.blurred, c.muddled = true, true }
 
 // begins follows a command, given to a step that was in such a state.
-func (c *course) begins(r *engine.Record, was State) {
+func (c *course) begins(r *ledger.Record, was State) {
 	switch {
 	case was == Running && (*r.Verb == plan.Start || *r.Verb == plan.Cut): // the one before has brought nothing about
 		c.late = true
-	case r.Kind == engine.Asked: // nobody knows when a person begins
+	case r.Kind == ledger.Asked: // nobody knows when a person begins
 		c.blur()
 	case forced(r):
 		c.forced, c.muddled = r.At, false
-		c.late = c.late || r.Cause == engine.Overtime
-		c.blurred = c.blurred || r.Cause != engine.Overtime // it was not given its time
+		c.late = c.late || r.Cause == ledger.Overtime
+		c.blurred = c.blurred || r.Cause != ledger.Overtime // it was not given its time
 	}
 }
 
@@ -55,13 +55,13 @@ func (t *Timeline) blurRunning() {
 	}
 }
 
-func (t *Timeline) spent(r engine.Record) {
+func (t *Timeline) spent(r ledger.Record) {
 	if r.Discharge == nil {
 		return
 	}
 	for _, id := range r.Supplies {
 		d := Discharge{id, *r.Discharge}
-		d.Drill = d.Drill || t.Mode == engine.ModeDrill
+		d.Drill = d.Drill || t.Mode == ledger.ModeDrill
 		t.Discharges = append(t.Discharges, d)
 	}
 	t.mark(r, gave(&r))
@@ -89,7 +89,7 @@ func (t *Timeline) Samples() []forecast.Sample {
 		if s.Attempts == 0 || s.Ended.IsZero() {
 			continue
 		}
-		seen := forecast.Sample{Node: s.Node, Verb: s.Verb, At: s.Ended, Drill: t.Mode == engine.ModeDrill}
+		seen := forecast.Sample{Node: s.Node, Verb: s.Verb, At: s.Ended, Drill: t.Mode == ledger.ModeDrill}
 		switch {
 		case s.course.blurred:
 		case s.course.late:
@@ -125,4 +125,4 @@ func (t *Timeline) Returned() map[string]time.Time {
 	return back
 }
 
-func (t *Timeline) acted() bool { return t.Mode == modeRun || t.Mode == engine.ModeDrill }
+func (t *Timeline) acted() bool { return t.Mode == modeRun || t.Mode == ledger.ModeDrill }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/engine"
 	"ebbtide/internal/forecast"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/timeline"
@@ -34,80 +34,80 @@ func TestWhatIsLearnedFromAStep(t *testing.T) {
 	t.Parallel()
 	up := plan.Up
 	turn := func(r *recorder) *recorder {
-		return r.add(engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: up}})
+		return r.add(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: up}})
 	}
-	order := func(r *recorder, v engine.OrderVerb) *recorder {
-		return r.add(engine.Record{Kind: engine.Ordered, Word: engine.Word{Order: v, By: "kim"}})
+	order := func(r *recorder, v ledger.OrderVerb) *recorder {
+		return r.add(ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: v, By: "kim"}})
 	}
 	for name, c := range map[string]struct {
 		play func(*recorder)
 		want []seen
 	}{
 		"it ended": {func(r *recorder) {
-			r.step(engine.Intent, plan.Stop, "vm", "").step(engine.Proven, plan.Stop, "vm", "")
+			r.step(ledger.Intent, plan.Stop, "vm", "").step(ledger.Proven, plan.Stop, "vm", "")
 		}, []seen{{"vm", plan.Stop, time.Second, false}}},
-		"it goes on": {func(r *recorder) { r.step(engine.Intent, plan.Stop, "vm", "") }, nil},
+		"it goes on": {func(r *recorder) { r.step(ledger.Intent, plan.Stop, "vm", "") }, nil},
 		"it was so already": {func(r *recorder) {
-			r.step(engine.Proven, plan.Stop, "vm", "it was so already")
+			r.step(ledger.Proven, plan.Stop, "vm", "it was so already")
 		}, nil},
 		"a task ran first": {func(r *recorder) {
-			r.step(engine.Intent, plan.Stop, "vm", "").step(engine.Accepted, plan.Stop, "vm", "a task runs", engine.Busy).
-				step(engine.Intent, plan.Stop, "vm", "").step(engine.Proven, plan.Stop, "vm", "")
+			r.step(ledger.Intent, plan.Stop, "vm", "").step(ledger.Accepted, plan.Stop, "vm", "a task runs", ledger.Busy).
+				step(ledger.Intent, plan.Stop, "vm", "").step(ledger.Proven, plan.Stop, "vm", "")
 		}, []seen{{"vm", plan.Stop, 3 * time.Second, false}}},
 		"its time was over": {func(r *recorder) {
-			r.step(engine.Intent, plan.Stop, "vm", "").stepBy(engine.Overtime, engine.Intent, plan.Force, "vm", "not proven within 1m").
-				step(engine.Proven, plan.Stop, "vm", "")
+			r.step(ledger.Intent, plan.Stop, "vm", "").stepBy(ledger.Overtime, ledger.Intent, plan.Force, "vm", "not proven within 1m").
+				step(ledger.Proven, plan.Stop, "vm", "")
 		}, []seen{{"vm", plan.Stop, 0, true}, {"vm", plan.Force, time.Second, false}}},
 		"the battery ran out first": {func(r *recorder) {
-			r.step(engine.Intent, plan.Stop, "vm", "").stepBy(engine.Pressed, engine.Intent, plan.Force, "vm", "the battery runs down faster").
-				step(engine.Proven, plan.Stop, "vm", "")
+			r.step(ledger.Intent, plan.Stop, "vm", "").stepBy(ledger.Pressed, ledger.Intent, plan.Force, "vm", "the battery runs down faster").
+				step(ledger.Proven, plan.Stop, "vm", "")
 		}, []seen{{"vm", plan.Force, time.Second, false}}},
 		"it was refused": {func(r *recorder) {
-			r.step(engine.Intent, plan.Stop, "vm", "").step(engine.Accepted, plan.Stop, "vm", "no", engine.Refused).
-				step(engine.Intent, plan.Force, "vm", "refused: no").step(engine.Proven, plan.Stop, "vm", "")
+			r.step(ledger.Intent, plan.Stop, "vm", "").step(ledger.Accepted, plan.Stop, "vm", "no", ledger.Refused).
+				step(ledger.Intent, plan.Force, "vm", "refused: no").step(ledger.Proven, plan.Stop, "vm", "")
 		}, []seen{{"vm", plan.Force, time.Second, false}}},
 		"it was given up": {func(r *recorder) {
-			r.step(engine.Intent, plan.Stop, "nas", "").stepBy(engine.Overtime, engine.Failed, plan.Stop, "nas", "not proven within 5m")
+			r.step(ledger.Intent, plan.Stop, "nas", "").stepBy(ledger.Overtime, ledger.Failed, plan.Stop, "nas", "not proven within 5m")
 		}, []seen{{"nas", plan.Stop, 0, true}}},
 		"it was given up, and came": {func(r *recorder) {
-			r.step(engine.Intent, plan.Stop, "nas", "").stepBy(engine.Overtime, engine.Failed, plan.Stop, "nas", "not proven within 5m").
-				step(engine.Proven, plan.Stop, "nas", "")
+			r.step(ledger.Intent, plan.Stop, "nas", "").stepBy(ledger.Overtime, ledger.Failed, plan.Stop, "nas", "not proven within 5m").
+				step(ledger.Proven, plan.Stop, "nas", "")
 		}, []seen{{"nas", plan.Stop, 0, true}}},
 		"it is gone": {func(r *recorder) {
-			r.step(engine.Intent, plan.Start, "vm", "").step(engine.Failed, plan.Start, "vm", "it no longer exists")
+			r.step(ledger.Intent, plan.Start, "vm", "").step(ledger.Failed, plan.Start, "vm", "it no longer exists")
 		}, nil},
 		"it was started twice": {func(r *recorder) {
-			r.step(engine.Intent, plan.Start, "vm", "").step(engine.Intent, plan.Start, "vm", "").step(engine.Proven, plan.Start, "vm", "")
+			r.step(ledger.Intent, plan.Start, "vm", "").step(ledger.Intent, plan.Start, "vm", "").step(ledger.Proven, plan.Start, "vm", "")
 		}, []seen{{"vm", plan.Start, 0, true}}},
 		"nobody was there to see": {func(r *recorder) {
-			r.step(engine.Intent, plan.Stop, "vm", "").add(engine.Record{Kind: engine.Gap, Reason: "away"}).
-				step(engine.Intent, plan.Stop, "vm", "").step(engine.Proven, plan.Stop, "vm", "").
-				step(engine.Intent, plan.Stop, "nas", "").step(engine.Proven, plan.Stop, "nas", "")
+			r.step(ledger.Intent, plan.Stop, "vm", "").add(ledger.Record{Kind: ledger.Gap, Reason: "away"}).
+				step(ledger.Intent, plan.Stop, "vm", "").step(ledger.Proven, plan.Stop, "vm", "").
+				step(ledger.Intent, plan.Stop, "nas", "").step(ledger.Proven, plan.Stop, "nas", "")
 		}, []seen{{"nas", plan.Stop, time.Second, false}}},
 		"it was on hold": {func(r *recorder) {
-			r.step(engine.Intent, plan.Stop, "vm", "")
-			order(order(r, engine.Hold), engine.Resume).step(engine.Proven, plan.Stop, "vm", "").
-				step(engine.Intent, plan.Stop, "nas", "").step(engine.Proven, plan.Stop, "nas", "")
+			r.step(ledger.Intent, plan.Stop, "vm", "")
+			order(order(r, ledger.Hold), ledger.Resume).step(ledger.Proven, plan.Stop, "vm", "").
+				step(ledger.Intent, plan.Stop, "nas", "").step(ledger.Proven, plan.Stop, "nas", "")
 		}, []seen{{"nas", plan.Stop, time.Second, false}}},
 		"on hold, then forced": {func(r *recorder) {
-			r.step(engine.Intent, plan.Stop, "vm", "")
-			order(order(r, engine.Hold), engine.Resume).stepBy(engine.Overtime, engine.Intent, plan.Force, "vm", "not proven within 1m").
-				step(engine.Proven, plan.Stop, "vm", "")
+			r.step(ledger.Intent, plan.Stop, "vm", "")
+			order(order(r, ledger.Hold), ledger.Resume).stepBy(ledger.Overtime, ledger.Intent, plan.Force, "vm", "not proven within 1m").
+				step(ledger.Proven, plan.Stop, "vm", "")
 		}, []seen{{"vm", plan.Force, time.Second, false}}},
 		"it was held back": {func(r *recorder) {
-			r.step(engine.Intent, plan.Stop, "nas", "").step(engine.HeldBack, plan.Stop, "nas", "vm is on").
-				step(engine.Intent, plan.Stop, "nas", "").step(engine.Proven, plan.Stop, "nas", "")
+			r.step(ledger.Intent, plan.Stop, "nas", "").step(ledger.HeldBack, plan.Stop, "nas", "vm is on").
+				step(ledger.Intent, plan.Stop, "nas", "").step(ledger.Proven, plan.Stop, "nas", "")
 		}, nil},
 		"it was on again": {func(r *recorder) {
-			r.step(engine.Intent, plan.Stop, "nas", "").step(engine.Proven, plan.Stop, "nas", "").
-				step(engine.Reopened, plan.Stop, "nas", "is on again").step(engine.Proven, plan.Stop, "nas", "")
+			r.step(ledger.Intent, plan.Stop, "nas", "").step(ledger.Proven, plan.Stop, "nas", "").
+				step(ledger.Reopened, plan.Stop, "nas", "is on again").step(ledger.Proven, plan.Stop, "nas", "")
 		}, nil},
 		"a person did it": {func(r *recorder) {
-			r.step(engine.Asked, plan.Stop, "valve", "").step(engine.Proven, plan.Stop, "valve", "confirmed by kim")
+			r.step(ledger.Asked, plan.Stop, "valve", "").step(ledger.Proven, plan.Stop, "valve", "confirmed by kim")
 		}, nil},
 		"down and up": {func(r *recorder) {
-			r.step(engine.Intent, plan.Stop, "vm", "").step(engine.Proven, plan.Stop, "vm", "")
-			turn(r).step(engine.Intent, plan.Start, "vm", "").step(engine.Proven, plan.Start, "vm", "")
+			r.step(ledger.Intent, plan.Stop, "vm", "").step(ledger.Proven, plan.Stop, "vm", "")
+			turn(r).step(ledger.Intent, plan.Start, "vm", "").step(ledger.Proven, plan.Start, "vm", "")
 		}, []seen{{"vm", plan.Stop, time.Second, false}, {"vm", plan.Start, time.Second, false}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,16 +124,16 @@ func TestWhatIsLearnedFromAStep(t *testing.T) {
 // stopped is an outage of a mode in which a VM and a NAS went down and up, one of them by force.
 func stopped(t *testing.T, mode string) *recorder {
 	r := &recorder{t: t, at: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}
-	r.add(engine.Record{Kind: engine.Opened, Outage: "o1", Opening: engine.Opening{Mode: mode}, Power: engine.Power{Supplies: []string{"ups"}}}).
-		step(engine.Intent, plan.Stop, "vm", "").
-		step(engine.Proven, plan.Stop, "vm", "").
-		step(engine.Intent, plan.Stop, "nas", "").
-		stepBy(engine.Overtime, engine.Intent, plan.Force, "nas", "not proven within 1m").
-		step(engine.Proven, plan.Stop, "nas", "").
-		add(engine.Record{Kind: engine.Spent, Power: engine.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{Burn: 100, Took: 90 * time.Second, From: 100, To: 60, Empty: true}}}).
-		add(engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: plan.Up}})
+	r.add(ledger.Record{Kind: ledger.Opened, Outage: "o1", Opening: ledger.Opening{Mode: mode}, Power: ledger.Power{Supplies: []string{"ups"}}}).
+		step(ledger.Intent, plan.Stop, "vm", "").
+		step(ledger.Proven, plan.Stop, "vm", "").
+		step(ledger.Intent, plan.Stop, "nas", "").
+		stepBy(ledger.Overtime, ledger.Intent, plan.Force, "nas", "not proven within 1m").
+		step(ledger.Proven, plan.Stop, "nas", "").
+		add(ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{Burn: 100, Took: 90 * time.Second, From: 100, To: 60, Empty: true}}}).
+		add(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}})
 	for _, node := range []string{"vm", "nas", "spare"} {
-		r.step(engine.Proven, plan.Start, node, "")
+		r.step(ledger.Proven, plan.Start, node, "")
 	}
 	return r
 }
@@ -169,13 +169,13 @@ func TestADischargeInWords(t *testing.T) {
 	r := stopped(t, "run")
 	marks := []string{}
 	for _, m := range r.tl.Marks {
-		if m.Kind == engine.Spent {
+		if m.Kind == ledger.Spent {
 			marks = append(marks, m.Text)
 		}
 	}
 	require.Equal(t, []string{"ups was on battery for 1m 30s, from 100 to 60 %, until it was low"}, marks)
-	require.Equal(t, marks[0], r.tl.Phrase(&engine.Record{
-		Kind: engine.Spent, Power: engine.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{Took: 90 * time.Second, From: 100, To: 60, Empty: true}},
+	require.Equal(t, marks[0], r.tl.Phrase(&ledger.Record{
+		Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{Took: 90 * time.Second, From: 100, To: 60, Empty: true}},
 	}))
 	require.Empty(t, timeline.Fold(nil).Discharges)
 }

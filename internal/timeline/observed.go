@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -29,18 +30,18 @@ func (t *Timeline) going() string {
 
 // wouldBe says a record of an outage that was only observed, where it tells of something that was done or came of it; ""
 // for what really happened.
-func (t *Timeline) wouldBe(r *engine.Record) string {
+func (t *Timeline) wouldBe(r *ledger.Record) string {
 	switch r.Kind {
-	case engine.Snapshot:
+	case ledger.Snapshot:
 		return fmt.Sprintf("snapshot: %d of %d nodes are on, and would come back", t.Summary.WasOn, len(r.Nodes))
-	case engine.Widened:
+	case ledger.Widened:
 		if len(r.Supplies) == 0 {
 			return r.Nodes[0].Node + " could not be asked before: it is on, and would come back"
 		}
 		return fmt.Sprintf("the outage is wider now: %s; %d nodes are on, and would come back", strings.Join(r.Supplies, ", "), t.Summary.WasOn)
-	case engine.Triggered:
+	case ledger.Triggered:
 		return "stage " + r.Stage + " would start: " + r.Reason
-	case engine.Intent:
+	case ledger.Intent:
 		if !forced(r) {
 			return ""
 		}
@@ -48,28 +49,28 @@ func (t *Timeline) wouldBe(r *engine.Record) string {
 			return fmt.Sprintf("would cut the output of %s: %s", r.Node, r.Reason)
 		}
 		return fmt.Sprintf("would power off %s: %s", r.Node, r.Reason)
-	case engine.Proven:
+	case ledger.Proven:
 		text := r.Node + " " + wouldWords(*r.Verb)
 		if t.took(r) == alreadySo {
 			text += ", without a command"
 		}
 		return text
-	case engine.Failed:
+	case ledger.Failed:
 		return fmt.Sprintf("%s %s would not have been proven: %s", r.Verb, r.Node, r.Reason)
-	case engine.HeldBack:
+	case ledger.HeldBack:
 		return fmt.Sprintf("%s %s would wait: %s", r.Verb, r.Node, r.Reason)
-	case engine.NoReturn:
+	case ledger.NoReturn:
 		return "point of no return: what would have begun would be finished first"
-	case engine.Mains:
-		if r.Cause == engine.Cycled {
+	case ledger.Mains:
+		if r.Cause == ledger.Cycled {
 			return strings.Join(r.Supplies, ", ") + ": its output would be on again"
 		}
 		return ""
-	case engine.Turned:
+	case ledger.Turned:
 		return "would go " + string(r.Goal) + ": " + r.Reason
-	case engine.Closed:
+	case ledger.Closed:
 		return "the outage is over, as it was observed: " + r.Reason
-	case engine.Asked:
+	case ledger.Asked:
 		return fmt.Sprintf("a person would be asked to %s %s", r.Verb, r.Node)
 	default:
 		return ""

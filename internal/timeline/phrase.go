@@ -5,13 +5,13 @@ import (
 	"strings"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
 // Phrase says a record in plain words, with the part of it that matters to people; "" if it is not worth a line. The
 // timeline must have it already. Of an outage that was only observed, each line says so.
-func (t *Timeline) Phrase(r *engine.Record) string {
+func (t *Timeline) Phrase(r *ledger.Record) string {
 	if t.Observed() {
 		if text := t.wouldBe(r); text != "" {
 			return t.told(text)
@@ -21,23 +21,23 @@ func (t *Timeline) Phrase(r *engine.Record) string {
 }
 
 // happened says a record of what was done.
-func (t *Timeline) happened(r *engine.Record) string {
+func (t *Timeline) happened(r *ledger.Record) string {
 	switch r.Kind {
-	case engine.Opened:
-		if r.Mode == engine.ModeDrill {
+	case ledger.Opened:
+		if r.Mode == ledger.ModeDrill {
 			return "drill of " + some(r.Scope) + ", " + r.Reason
 		}
 		return "outage: " + strings.Join(r.Supplies, ", ") + " is " + r.Reason
-	case engine.Snapshot:
+	case ledger.Snapshot:
 		return fmt.Sprintf("snapshot: %d of %d nodes are on, and come back", t.Summary.WasOn, len(r.Nodes))
-	case engine.Widened:
+	case ledger.Widened:
 		if len(r.Supplies) == 0 {
 			return fmt.Sprintf("%s could not be asked before: it is on, and comes back", r.Nodes[0].Node)
 		}
 		return fmt.Sprintf("the outage is wider now: %s; %d nodes are on, and come back", strings.Join(r.Supplies, ", "), t.Summary.WasOn)
-	case engine.Triggered:
+	case ledger.Triggered:
 		return "stage " + r.Stage + ": " + r.Reason
-	case engine.Intent:
+	case ledger.Intent:
 		switch {
 		case *r.Verb == plan.Discharge:
 			return r.Node + " is told to run on its battery"
@@ -46,46 +46,47 @@ func (t *Timeline) happened(r *engine.Record) string {
 		case forced(r):
 			return fmt.Sprintf("%s %s: %s", forcedWords(*r.Verb), r.Node, r.Reason)
 		}
-	case engine.Accepted:
-		if r.Outcome != engine.Done {
+	case ledger.Accepted:
+		if r.Outcome != ledger.Done {
 			return fmt.Sprintf("%s %s: %s", r.Verb, r.Node, r.Reason)
 		}
-	case engine.Proven:
+	case ledger.Proven:
 		return fmt.Sprintf("%s %s%s", r.Node, doneWords(*r.Verb), t.took(r))
-	case engine.Failed:
+	case ledger.Failed:
 		return fmt.Sprintf("%s %s was not proven: %s", r.Verb, r.Node, r.Reason)
-	case engine.HeldBack:
+	case ledger.HeldBack:
 		return fmt.Sprintf("%s %s waits: %s", r.Verb, r.Node, r.Reason)
-	case engine.Reopened:
+	case ledger.Reopened:
 		return fmt.Sprintf("%s %s: it is seen %s", r.Node, r.Reason, r.State)
-	case engine.NoReturn:
+	case ledger.NoReturn:
 		return "point of no return: what has begun is finished first"
-	case engine.Forbidden:
+	case ledger.Forbidden:
 		if r.Verb == nil {
 			return "a fault of Ebbtide: " + r.Reason
 		}
 		return fmt.Sprintf("%s %s was not sent, by a fault of Ebbtide: %s", r.Verb, r.Node, r.Reason)
-	case engine.Mains:
+	case ledger.Mains:
 		return strings.Join(r.Supplies, ", ") + ": " + r.Reason
-	case engine.Turned:
+	case ledger.Turned:
 		return "going " + string(r.Goal) + ": " + r.Reason
-	case engine.Closed:
+	case ledger.Closed:
 		if t.Drill() {
 			return "the drill is over: " + r.Reason
 		}
 		return "the outage is over: " + r.Reason
-	case engine.Ordered:
+	case ledger.Ordered:
 		text := strings.TrimSpace(string(r.Order)+" "+r.Node) + " ordered by " + r.By
 		if r.Reason != "" {
 			text += ", and refused: " + r.Reason
 		}
 		return text
-	case engine.Asked:
+	case ledger.Asked:
 		return fmt.Sprintf("a person is asked to %s %s", r.Verb, r.Node)
-	case engine.Gap:
+	case ledger.Gap:
 		return r.Reason
-	case engine.Spent:
+	case ledger.Spent:
 		return gave(r)
+	case ledger.Seen:
 	}
 	return ""
 }
@@ -100,7 +101,7 @@ func some(ids []string) string {
 }
 
 // gave says what a battery gave.
-func gave(r *engine.Record) string {
+func gave(r *ledger.Record) string {
 	d := r.Discharge
 	if d == nil {
 		return ""
@@ -116,8 +117,8 @@ func gave(r *engine.Record) string {
 }
 
 // forced tells whether a record is a command that does not wait for proof or consent.
-func forced(r *engine.Record) bool {
-	return r.Kind == engine.Intent && (*r.Verb == plan.Force || *r.Verb == plan.Cut && r.Reason != "")
+func forced(r *ledger.Record) bool {
+	return r.Kind == ledger.Intent && (*r.Verb == plan.Force || *r.Verb == plan.Cut && r.Reason != "")
 }
 
 func forcedWords(v plan.Verb) string {
@@ -156,7 +157,7 @@ func doneWords(v plan.Verb) string {
 const alreadySo = ", and was so already"
 
 // took says how long the step of a Proven record took, if a command was needed.
-func (t *Timeline) took(r *engine.Record) string {
+func (t *Timeline) took(r *ledger.Record) string {
 	for i := len(t.Steps) - 1; i >= 0; i-- {
 		s := &t.Steps[i]
 		if s.Node != r.Node || s.Verb != *r.Verb {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
@@ -44,7 +44,7 @@ type Stage struct {
 	At       time.Time       `json:"at"`
 	Supplies []string        `json:"supplies,omitempty"`
 	Reason   string          `json:"reason,omitempty"`
-	Numbers  *engine.Numbers `json:"numbers,omitempty"`
+	Numbers  *ledger.Numbers `json:"numbers,omitempty"`
 }
 
 // State says where a step stands.
@@ -71,7 +71,7 @@ type Step struct {
 	Attempts int       `json:"attempts,omitempty"` // 0: it was so without a command
 	Reason   string    `json:"reason,omitempty"`
 	// Cause is that of the record which ended it, or of its last command; empty if none is known.
-	Cause engine.Cause `json:"cause,omitempty"`
+	Cause ledger.Cause `json:"cause,omitempty"`
 	// Pass counts how often the direction had turned before it.
 	Pass   int `json:"-"`
 	course course
@@ -91,14 +91,14 @@ type Forced struct {
 	Verb   plan.Verb    `json:"verb"`
 	At     time.Time    `json:"at"`
 	Reason string       `json:"reason"`
-	Cause  engine.Cause `json:"cause,omitempty"`
+	Cause  ledger.Cause `json:"cause,omitempty"`
 }
 
 // Mark is something else that happened.
 type Mark struct {
-	At   time.Time         `json:"at"`
-	Kind engine.RecordKind `json:"kind"`
-	Text string            `json:"text"`
+	At   time.Time   `json:"at"`
+	Kind ledger.Kind `json:"kind"`
+	Text string      `json:"text"`
 }
 
 // Summary counts steps by their state, and nodes that were on before the outage by what became of them.
@@ -139,10 +139,10 @@ func (s *Summary) of(state State) *int {
 }
 
 // Drill tells whether it is a drill in which no supply has failed so far.
-func (t *Timeline) Drill() bool { return t.Mode == engine.ModeDrill && len(t.Supplies) == 0 }
+func (t *Timeline) Drill() bool { return t.Mode == ledger.ModeDrill && len(t.Supplies) == 0 }
 
 // Fold makes the timeline of an outage from its records, oldest first.
-func Fold(records []engine.Record) Timeline {
+func Fold(records []ledger.Record) Timeline {
 	var t Timeline
 	for i := range records {
 		t.Add(records[i])
@@ -161,7 +161,7 @@ func (t *Timeline) Clone() Timeline {
 }
 
 // mark notes what is no step.
-func (t *Timeline) mark(r engine.Record, parts ...string) {
+func (t *Timeline) mark(r ledger.Record, parts ...string) {
 	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
 	t.Marks = append(t.Marks, Mark{At: r.At, Kind: r.Kind, Text: t.told(strings.Join(parts, ": "))})
 }

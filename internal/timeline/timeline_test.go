@@ -9,6 +9,7 @@ import (
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/families"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/sim"
 	"ebbtide/internal/timeline"
@@ -25,14 +26,14 @@ type recorder struct {
 
 func newRecorder(t *testing.T) *recorder {
 	r := &recorder{t: t, at: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}
-	r.add(engine.Record{Kind: engine.Opened, Outage: "o1", Opening: engine.Opening{Mode: "run", Digest: "abc"}, Power: engine.Power{Supplies: []string{"ups"}}, Reason: "on battery"})
-	r.add(engine.Record{Kind: engine.Snapshot, Nodes: []engine.NodeState{
+	r.add(ledger.Record{Kind: ledger.Opened, Outage: "o1", Opening: ledger.Opening{Mode: "run", Digest: "abc"}, Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "on battery"})
+	r.add(ledger.Record{Kind: ledger.Snapshot, Nodes: []ledger.NodeState{
 		{Node: "vm", State: plan.On}, {Node: "nas", State: plan.On}, {Node: "spare", State: plan.Off},
 	}})
 	return r
 }
 
-func (r *recorder) add(rec engine.Record) *recorder {
+func (r *recorder) add(rec ledger.Record) *recorder {
 	r.seq++
 	r.at = r.at.Add(time.Second)
 	rec.Seq, rec.At, rec.Outage = r.seq, r.at, "o1"
@@ -40,16 +41,16 @@ func (r *recorder) add(rec engine.Record) *recorder {
 	return r
 }
 
-func (r *recorder) step(kind engine.RecordKind, verb plan.Verb, node, reason string, outcome ...engine.Outcome) *recorder {
-	rec := engine.Record{Kind: kind, Step: engine.Step{Node: node, Verb: &verb}, Reason: reason}
+func (r *recorder) step(kind ledger.Kind, verb plan.Verb, node, reason string, outcome ...ledger.Outcome) *recorder {
+	rec := ledger.Record{Kind: kind, Step: ledger.Step{Node: node, Verb: &verb}, Reason: reason}
 	if len(outcome) > 0 {
 		rec.Outcome = outcome[0]
 	}
 	return r.add(rec)
 }
 
-func (r *recorder) stepBy(cause engine.Cause, kind engine.RecordKind, verb plan.Verb, node, reason string) *recorder {
-	return r.add(engine.Record{Kind: kind, Step: engine.Step{Node: node, Verb: &verb}, Reason: reason, Cause: cause})
+func (r *recorder) stepBy(cause ledger.Cause, kind ledger.Kind, verb plan.Verb, node, reason string) *recorder {
+	return r.add(ledger.Record{Kind: kind, Step: ledger.Step{Node: node, Verb: &verb}, Reason: reason, Cause: cause})
 }
 
 func (r *recorder) last() timeline.Step {
@@ -58,28 +59,28 @@ func (r *recorder) last() timeline.Step {
 }
 
 func TestAStepThatIsProven(t *testing.T) {
-	r := newRecorder(t).step(engine.Intent, plan.Stop, "vm", "")
+	r := newRecorder(t).step(ledger.Intent, plan.Stop, "vm", "")
 	require.Equal(t, timeline.Running, r.last().State)
 	require.Equal(t, timeline.Summary{WasOn: 2, Running: 1}, r.tl.Summary)
-	r.step(engine.Proven, plan.Stop, "vm", "powered off")
+	r.step(ledger.Proven, plan.Stop, "vm", "powered off")
 	require.Equal(t, timeline.Proven, r.last().State)
 	last := r.last()
 	require.Equal(t, time.Second, last.Took())
 	require.Equal(t, 1, last.Attempts)
 	require.Equal(t, timeline.Summary{WasOn: 2, Down: 1, Proven: 1}, r.tl.Summary)
-	r.add(engine.Record{Kind: engine.Reopened, Step: engine.Step{Node: "vm"}, Reason: "is on again"})
+	r.add(ledger.Record{Kind: ledger.Reopened, Step: ledger.Step{Node: "vm"}, Reason: "is on again"})
 	require.Equal(t, timeline.Summary{WasOn: 2, Pending: 1}, r.tl.Summary)
 }
 
 func TestALadder(t *testing.T) {
 	r := newRecorder(t).
-		step(engine.Intent, plan.Stop, "vm", "").
-		step(engine.Accepted, plan.Stop, "vm", "a task runs", engine.Busy)
+		step(ledger.Intent, plan.Stop, "vm", "").
+		step(ledger.Accepted, plan.Stop, "vm", "a task runs", ledger.Busy)
 	require.Equal(t, timeline.Pending, r.last().State)
 	require.Equal(t, "busy: a task runs", r.last().Reason)
-	r.step(engine.Intent, plan.Stop, "vm", "").
-		stepBy(engine.Overtime, engine.Intent, plan.Force, "vm", "not proven within 1m").
-		step(engine.Proven, plan.Stop, "vm", "powered off")
+	r.step(ledger.Intent, plan.Stop, "vm", "").
+		stepBy(ledger.Overtime, ledger.Intent, plan.Force, "vm", "not proven within 1m").
+		step(ledger.Proven, plan.Stop, "vm", "powered off")
 	require.Len(t, r.tl.Steps, 1)
 	require.Equal(t, timeline.Stopped, r.last().State)
 	require.Equal(t, plan.Stop, r.last().Verb)
@@ -92,16 +93,16 @@ func TestALadder(t *testing.T) {
 
 func TestFailureIsNeverShownAsSuccess(t *testing.T) {
 	r := newRecorder(t).
-		step(engine.Intent, plan.Stop, "nas", "").
-		step(engine.Accepted, plan.Stop, "nas", "no answer", engine.TimedOut).
-		stepBy(engine.Overtime, engine.Failed, plan.Stop, "nas", "not proven within 5m")
+		step(ledger.Intent, plan.Stop, "nas", "").
+		step(ledger.Accepted, plan.Stop, "nas", "no answer", ledger.TimedOut).
+		stepBy(ledger.Overtime, ledger.Failed, plan.Stop, "nas", "not proven within 5m")
 	require.Equal(t, timeline.Failed, r.last().State)
 	require.Equal(t, timeline.Summary{WasOn: 2, Failed: 1}, r.tl.Summary)
-	r.step(engine.Proven, plan.Stop, "nas", "settled after it had been given up")
+	r.step(ledger.Proven, plan.Stop, "nas", "settled after it had been given up")
 	require.Equal(t, timeline.Summary{WasOn: 2, Down: 1, Proven: 1}, r.tl.Summary)
-	r.step(engine.Asked, plan.Stop, "valve", "")
+	r.step(ledger.Asked, plan.Stop, "valve", "")
 	require.Equal(t, timeline.Running, r.last().State)
-	r.add(engine.Record{Kind: engine.Closed, Reason: "not brought back: nas", Nodes: []engine.NodeState{{Node: "nas"}, {Node: "nas"}}})
+	r.add(ledger.Record{Kind: ledger.Closed, Reason: "not brought back: nas", Nodes: []ledger.NodeState{{Node: "nas"}, {Node: "nas"}}})
 	require.Equal(t, timeline.Open, r.last().State)
 	require.Equal(t, []string{"nas"}, r.tl.NotRestored)
 	require.False(t, r.tl.End.IsZero())
@@ -110,17 +111,17 @@ func TestFailureIsNeverShownAsSuccess(t *testing.T) {
 func TestDirectionsHaveTheirOwnSteps(t *testing.T) {
 	down, up := plan.Down, plan.Up
 	r := newRecorder(t).
-		step(engine.Intent, plan.Stop, "vm", "").
-		step(engine.Intent, plan.Stop, "nas", "").
-		step(engine.NoReturn, plan.Stop, "nas", "")
+		step(ledger.Intent, plan.Stop, "vm", "").
+		step(ledger.Intent, plan.Stop, "nas", "").
+		step(ledger.NoReturn, plan.Stop, "nas", "")
 	require.False(t, r.tl.NoReturn.IsZero())
-	r.add(engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: up}}).
-		step(engine.Proven, plan.Stop, "nas", "settled after the turn")
+	r.add(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: up}}).
+		step(ledger.Proven, plan.Stop, "nas", "settled after the turn")
 	require.Len(t, r.tl.Steps, 2)
-	r.step(engine.Proven, plan.Stop, "vm", "").
-		step(engine.Proven, plan.Start, "nas", "came with its power").
-		add(engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: down}}).
-		step(engine.Intent, plan.Stop, "nas", "")
+	r.step(ledger.Proven, plan.Stop, "vm", "").
+		step(ledger.Proven, plan.Start, "nas", "came with its power").
+		add(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: down}}).
+		step(ledger.Intent, plan.Stop, "nas", "")
 	require.Len(t, r.tl.Steps, 4)
 	require.True(t, r.tl.NoReturn.IsZero())
 	require.Equal(t, timeline.Summary{WasOn: 2, Down: 1, Back: 1, Proven: 3, Running: 1}, r.tl.Summary)
@@ -129,11 +130,11 @@ func TestDirectionsHaveTheirOwnSteps(t *testing.T) {
 
 // A supply that turns the same way after another begins no new stretch: steps that are under way go on in theirs.
 func TestSuppliesTurnOneAfterTheOther(t *testing.T) {
-	r := newRecorder(t).add(engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: plan.Up, Supplies: []string{"a"}}}).
-		step(engine.Intent, plan.Start, "nas", "").
-		add(engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: plan.Up, Supplies: []string{"b"}}}).
-		step(engine.Intent, plan.Start, "nas", "").
-		step(engine.Proven, plan.Start, "nas", "")
+	r := newRecorder(t).add(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up, Supplies: []string{"a"}}}).
+		step(ledger.Intent, plan.Start, "nas", "").
+		add(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up, Supplies: []string{"b"}}}).
+		step(ledger.Intent, plan.Start, "nas", "").
+		step(ledger.Proven, plan.Start, "nas", "")
 	require.Len(t, r.tl.Steps, 1)
 	require.Equal(t, 2, r.last().Attempts)
 	require.Equal(t, timeline.Proven, r.last().State)
@@ -143,10 +144,10 @@ func TestSuppliesTurnOneAfterTheOther(t *testing.T) {
 func TestFaultsAndOutputsAreTold(t *testing.T) {
 	r := newRecorder(t)
 	verb := plan.Stop
-	for want, rec := range map[string]engine.Record{
-		"stop nas was not sent, by a fault of Ebbtide: rule 1: vm uses it and is not proven off": {Kind: engine.Forbidden, Step: engine.Step{Node: "nas", Verb: &verb}, Reason: "rule 1: vm uses it and is not proven off"},
-		"a fault of Ebbtide: a record was refused":                                               {Kind: engine.Forbidden, Reason: "a record was refused"},
-		"ups: its output is on again":                                                            {Kind: engine.Mains, Cause: engine.Cycled, Power: engine.Power{Supplies: []string{"ups"}}, Reason: "its output is on again"},
+	for want, rec := range map[string]ledger.Record{
+		"stop nas was not sent, by a fault of Ebbtide: rule 1: vm uses it and is not proven off": {Kind: ledger.Forbidden, Step: ledger.Step{Node: "nas", Verb: &verb}, Reason: "rule 1: vm uses it and is not proven off"},
+		"a fault of Ebbtide: a record was refused":                                               {Kind: ledger.Forbidden, Reason: "a record was refused"},
+		"ups: its output is on again":                                                            {Kind: ledger.Mains, Cause: ledger.Cycled, Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "its output is on again"},
 	} {
 		r.add(rec)
 		require.Equal(t, want, r.tl.Phrase(&rec))
@@ -154,17 +155,17 @@ func TestFaultsAndOutputsAreTold(t *testing.T) {
 }
 
 func TestOrdersAreMarked(t *testing.T) {
-	r := newRecorder(t).add(engine.Record{Kind: engine.Ordered, Word: engine.Word{Order: engine.Hold, By: "kim"}})
+	r := newRecorder(t).add(ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: ledger.Hold, By: "kim"}})
 	require.True(t, r.tl.Hold)
-	r.add(engine.Record{Kind: engine.Ordered, Word: engine.Word{Order: engine.Abort, By: "kim"}, Reason: "too late"})
+	r.add(ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: ledger.Abort, By: "kim"}, Reason: "too late"})
 	require.Equal(t, "abort by kim: refused, too late", r.tl.Marks[len(r.tl.Marks)-1].Text)
-	r.add(engine.Record{Kind: engine.Ordered, Word: engine.Word{Order: engine.Resume, By: "kim"}})
+	r.add(ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: ledger.Resume, By: "kim"}})
 	require.False(t, r.tl.Hold)
 }
 
 func TestWhatBelongsToNoOutageIsIgnored(t *testing.T) {
 	var tl timeline.Timeline
-	tl.Add(engine.Record{Kind: engine.Closed})
+	tl.Add(ledger.Record{Kind: ledger.Closed})
 	require.Empty(t, tl.Marks)
 }
 
@@ -183,20 +184,20 @@ func TestTimelinesOfDrawnOutages(t *testing.T) {
 			if i == len(result.Records)/2 {
 				before = tl.Clone()
 			}
-			if rec.Kind == engine.Opened {
+			if rec.Kind == ledger.Opened {
 				forced, failed = 0, 0
 			}
 			tl.Add(rec)
 			s := tl.Summary
 			require.Equal(t, len(tl.Steps), s.Pending+s.Running+s.Proven+s.Failed+s.Forced+s.Open, "seed %d record %d", seed, i)
 			require.LessOrEqual(t, s.Down+s.Back, s.WasOn)
-			if rec.Kind == engine.Intent && *rec.Verb == plan.Force {
+			if rec.Kind == ledger.Intent && *rec.Verb == plan.Force {
 				forced++
 			}
-			if rec.Kind == engine.Failed {
+			if rec.Kind == ledger.Failed {
 				failed++
 			}
-			if rec.Kind == engine.Closed {
+			if rec.Kind == ledger.Closed {
 				require.Zero(t, s.Pending+s.Running, "seed %d", seed)
 				require.LessOrEqual(t, s.Failed, failed)
 				require.GreaterOrEqual(t, len(tl.Forced), forced)
@@ -220,30 +221,30 @@ func TestAnObservedOutageSaysSo(t *testing.T) {
 	r := newRecorder(t)
 	stop, force, cut, start := plan.Stop, plan.Force, plan.Cut, plan.Start
 	want := []struct {
-		rec  engine.Record
+		rec  ledger.Record
 		says string
 	}{
-		{engine.Record{Kind: engine.Opened, Opening: engine.Opening{Mode: engine.ModeObserve}, Outage: "o", Power: engine.Power{Supplies: []string{"ups"}}, Reason: "on battery"}, "(observing) outage: ups is on battery"},
-		{engine.Record{Kind: engine.Snapshot, Nodes: []engine.NodeState{{Node: "vm", State: plan.On}, {Node: "nas", State: plan.On}}}, "(observing) snapshot: 2 of 2 nodes are on, and would come back"},
-		{engine.Record{Kind: engine.Widened, Power: engine.Power{Supplies: []string{"b"}}, Nodes: []engine.NodeState{{Node: "db", State: plan.On}}}, "(observing) the outage is wider now: b; 3 nodes are on, and would come back"},
-		{engine.Record{Kind: engine.Widened, Nodes: []engine.NodeState{{Node: "lab", State: plan.On}}}, "(observing) lab could not be asked before: it is on, and would come back"},
-		{engine.Record{Kind: engine.Triggered, Power: engine.Power{Stage: "shutdown"}, Reason: "on battery for 1m"}, "(observing) stage shutdown would start: on battery for 1m"},
-		{engine.Record{Kind: engine.Intent, Step: engine.Step{Node: "vm", Verb: &stop}}, ""},
-		{engine.Record{Kind: engine.HeldBack, Step: engine.Step{Node: "vm", Verb: &stop}, Reason: "app is on"}, "(observing) stop vm would wait: app is on"},
-		{engine.Record{Kind: engine.Intent, Step: engine.Step{Node: "vm", Verb: &force}, Reason: "not proven within 1m"}, "(observing) would power off vm: not proven within 1m"},
-		{engine.Record{Kind: engine.Proven, Step: engine.Step{Node: "vm", Verb: &stop}, Reason: "rehearsed; really on"}, "(observing) vm would be off"},
-		{engine.Record{Kind: engine.Asked, Step: engine.Step{Node: "valve", Verb: &stop}}, "(observing) a person would be asked to stop valve"},
-		{engine.Record{Kind: engine.Failed, Step: engine.Step{Node: "valve", Verb: &stop}, Reason: "passed over"}, "(observing) stop valve would not have been proven: passed over"},
-		{engine.Record{Kind: engine.NoReturn, Step: engine.Step{Node: "nas", Verb: &stop}}, "(observing) point of no return: what would have begun would be finished first"},
-		{engine.Record{Kind: engine.Intent, Step: engine.Step{Node: "ups", Verb: &cut}, Reason: "by deadline"}, "(observing) would cut the output of ups: by deadline"},
-		{engine.Record{Kind: engine.Proven, Step: engine.Step{Node: "ups", Verb: &cut}}, "(observing) ups would cut its output"},
-		{engine.Record{Kind: engine.Mains, Power: engine.Power{Supplies: []string{"ups"}}, Reason: "on line"}, "(observing) ups: on line"},
-		{engine.Record{Kind: engine.Mains, Cause: engine.Cycled, Power: engine.Power{Supplies: []string{"ups"}}, Reason: "its output is on again"}, "(observing) ups: its output would be on again"},
-		{engine.Record{Kind: engine.Turned, Power: engine.Power{Goal: plan.Up}, Reason: "mains are back"}, "(observing) would go up: mains are back"},
-		{engine.Record{Kind: engine.Proven, Step: engine.Step{Node: "nas", Verb: &start}}, "(observing) nas would be on again, without a command"},
-		{engine.Record{Kind: engine.Ordered, Word: engine.Word{Order: engine.Hold, By: "kim"}}, "(observing) hold ordered by kim"},
-		{engine.Record{Kind: engine.Gap, Reason: "Ebbtide was away, and goes on"}, "(observing) Ebbtide was away, and goes on"},
-		{engine.Record{Kind: engine.Closed, Reason: "everything that was on is on again"}, "(observing) the outage is over, as it was observed: everything that was on is on again"},
+		{ledger.Record{Kind: ledger.Opened, Opening: ledger.Opening{Mode: engine.ModeObserve}, Outage: "o", Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "on battery"}, "(observing) outage: ups is on battery"},
+		{ledger.Record{Kind: ledger.Snapshot, Nodes: []ledger.NodeState{{Node: "vm", State: plan.On}, {Node: "nas", State: plan.On}}}, "(observing) snapshot: 2 of 2 nodes are on, and would come back"},
+		{ledger.Record{Kind: ledger.Widened, Power: ledger.Power{Supplies: []string{"b"}}, Nodes: []ledger.NodeState{{Node: "db", State: plan.On}}}, "(observing) the outage is wider now: b; 3 nodes are on, and would come back"},
+		{ledger.Record{Kind: ledger.Widened, Nodes: []ledger.NodeState{{Node: "lab", State: plan.On}}}, "(observing) lab could not be asked before: it is on, and would come back"},
+		{ledger.Record{Kind: ledger.Triggered, Power: ledger.Power{Stage: "shutdown"}, Reason: "on battery for 1m"}, "(observing) stage shutdown would start: on battery for 1m"},
+		{ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "vm", Verb: &stop}}, ""},
+		{ledger.Record{Kind: ledger.HeldBack, Step: ledger.Step{Node: "vm", Verb: &stop}, Reason: "app is on"}, "(observing) stop vm would wait: app is on"},
+		{ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "vm", Verb: &force}, Reason: "not proven within 1m"}, "(observing) would power off vm: not proven within 1m"},
+		{ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: "vm", Verb: &stop}, Reason: "rehearsed; really on"}, "(observing) vm would be off"},
+		{ledger.Record{Kind: ledger.Asked, Step: ledger.Step{Node: "valve", Verb: &stop}}, "(observing) a person would be asked to stop valve"},
+		{ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: "valve", Verb: &stop}, Reason: "passed over"}, "(observing) stop valve would not have been proven: passed over"},
+		{ledger.Record{Kind: ledger.NoReturn, Step: ledger.Step{Node: "nas", Verb: &stop}}, "(observing) point of no return: what would have begun would be finished first"},
+		{ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "ups", Verb: &cut}, Reason: "by deadline"}, "(observing) would cut the output of ups: by deadline"},
+		{ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: "ups", Verb: &cut}}, "(observing) ups would cut its output"},
+		{ledger.Record{Kind: ledger.Mains, Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "on line"}, "(observing) ups: on line"},
+		{ledger.Record{Kind: ledger.Mains, Cause: ledger.Cycled, Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "its output is on again"}, "(observing) ups: its output would be on again"},
+		{ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}, Reason: "mains are back"}, "(observing) would go up: mains are back"},
+		{ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: "nas", Verb: &start}}, "(observing) nas would be on again, without a command"},
+		{ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: ledger.Hold, By: "kim"}}, "(observing) hold ordered by kim"},
+		{ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was away, and goes on"}, "(observing) Ebbtide was away, and goes on"},
+		{ledger.Record{Kind: ledger.Closed, Reason: "everything that was on is on again"}, "(observing) the outage is over, as it was observed: everything that was on is on again"},
 	}
 	for _, w := range want {
 		r.add(w.rec)

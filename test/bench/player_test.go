@@ -6,6 +6,7 @@ import (
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/forecast"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/sim"
@@ -62,9 +63,9 @@ func (p *player) play(n *night, shutdown power.Condition, drilled bool) (begins 
 	begins = -1
 	for i := range result.Records {
 		switch rec := &result.Records[i]; {
-		case rec.Kind == engine.Triggered && rec.Stage == power.ShutdownStage:
+		case rec.Kind == ledger.Triggered && rec.Stage == power.ShutdownStage:
 			begins = rec.At.Sub(sim.Epoch.Add(fails)).Seconds()
-		case rec.Kind == engine.Intent && *rec.Verb == plan.Force:
+		case rec.Kind == ledger.Intent && *rec.Verb == plan.Force:
 			forced++
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/adapter/vsphere/vspheresim"
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/power"
 	"ebbtide/test/site"
 )
@@ -81,11 +81,11 @@ func oneOutage(t *testing.T, s *site.Site) (said, took time.Duration) {
 	var begun time.Time
 	for _, r := range records.Records {
 		switch {
-		case r.Kind == engine.Triggered && r.Stage == power.ShutdownStage:
+		case r.Kind == ledger.Triggered && r.Stage == power.ShutdownStage:
 			require.NotNil(t, r.Numbers)
 			require.NotNil(t, r.Numbers.PlanLikely)
 			begun, said = r.At, time.Duration(*r.Numbers.PlanLikely*float64(time.Second))
-		case r.Kind == engine.Proven && took == 0 && r.Node == "ups":
+		case r.Kind == ledger.Proven && took == 0 && r.Node == "ups":
 			took = r.At.Sub(begun)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"ebbtide/internal/adapter/fake"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/journal"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/runner"
@@ -37,13 +38,13 @@ func TestOrchestration(t *testing.T) {
 }
 
 // makespan is the time from the first command to the last proof of a stop.
-func makespan(records []engine.Record) time.Duration {
+func makespan(records []ledger.Record) time.Duration {
 	var first, last time.Time
 	for _, r := range records {
 		switch {
-		case r.Kind == engine.Intent && first.IsZero():
+		case r.Kind == ledger.Intent && first.IsZero():
 			first = r.At
-		case r.Kind == engine.Proven && *r.Verb == plan.Stop:
+		case r.Kind == ledger.Proven && *r.Verb == plan.Stop:
 			last = r.At
 		}
 	}
@@ -56,7 +57,7 @@ type timed struct {
 	commits []time.Duration
 }
 
-func (j *timed) Append(records ...engine.Record) error {
+func (j *timed) Append(records ...ledger.Record) error {
 	begun := time.Now()
 	err := j.Journal.Append(records...)
 	j.commits = append(j.commits, time.Since(begun))
@@ -74,7 +75,7 @@ func total(d []time.Duration) (sum time.Duration) {
 type polled struct{ adapter.Node }
 
 // shutDown takes the estate down in real time and gives the journal, and what its commits took.
-func shutDown(t *testing.T, s engine.Settings, vm, host time.Duration) ([]engine.Record, []time.Duration) {
+func shutDown(t *testing.T, s engine.Settings, vm, host time.Duration) ([]ledger.Record, []time.Duration) {
 	t.Helper()
 	world := fake.New(time.Now)
 	nodes := map[string]adapter.Node{}
@@ -94,9 +95,9 @@ func shutDown(t *testing.T, s engine.Settings, vm, host time.Duration) ([]engine
 	var once sync.Once
 	r := runner.New(runner.Options{
 		Engine: engine.New(s), Journal: j, Nodes: func(id string) (adapter.Node, bool) { n, ok := nodes[id]; return n, ok },
-		Recorded: func(records []engine.Record) {
+		Recorded: func(records []ledger.Record) {
 			for _, rec := range records {
-				if rec.Kind == engine.Proven && rec.Node == "nas" {
+				if rec.Kind == ledger.Proven && rec.Node == "nas" {
 					once.Do(func() { close(down) })
 				}
 			}

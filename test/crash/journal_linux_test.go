@@ -9,14 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/engine"
 	"ebbtide/internal/journal"
+	"ebbtide/internal/ledger"
 	"ebbtide/test/site"
 )
 
 // records reads all that the site's journal holds at this moment, whether a daemon has it open or not. While a daemon
 // writes, the caller has to hold it still.
-func records(t *testing.T, s *site.Site) []engine.Record {
+func records(t *testing.T, s *site.Site) []ledger.Record {
 	t.Helper()
 	whole, err := os.ReadFile(filepath.Join(s.Dir, "journal.db"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -30,7 +30,7 @@ func records(t *testing.T, s *site.Site) []engine.Record {
 	defer func() { require.NoError(t, j.Close()) }()
 	outages, err := j.Outages()
 	require.NoError(t, err)
-	var all []engine.Record
+	var all []ledger.Record
 	for _, o := range outages {
 		recs, err := j.Records(o.ID)
 		require.NoError(t, err)

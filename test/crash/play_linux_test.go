@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/test/site"
 )
@@ -44,7 +44,7 @@ type game struct {
 	settings string
 	daemon   *site.Process
 	killAt   atomic.Int64                  // how many records the journal may not outgrow; 0: any number
-	last     atomic.Pointer[engine.Record] // the newest record when the sentry killed
+	last     atomic.Pointer[ledger.Record] // the newest record when the sentry killed
 }
 
 // opening is who may open a site. That is the part which takes the machine's time: all at once, and some would wait too long for
@@ -101,18 +101,18 @@ func play(t *testing.T, kills []kill) int {
 
 // unproven gives the hosts of which nobody can know that they are off: the answer to their stop was lost with the daemon, and
 // they were gone before they could be asked again. The storage then stays on until the battery is about to die.
-func unproven(recs []engine.Record) []string {
+func unproven(recs []ledger.Record) []string {
 	hosts, killed := []string{"esx01", "esx02"}, false
 	for _, rec := range recs {
 		switch {
-		case rec.Kind == engine.Gap:
+		case rec.Kind == ledger.Gap:
 			killed = true
-		case rec.Kind == engine.Intent && rec.Verb != nil && *rec.Verb == plan.Cut:
+		case rec.Kind == ledger.Intent && rec.Verb != nil && *rec.Verb == plan.Cut:
 			if !killed || !strings.HasPrefix(rec.Reason, "the battery is about to die") {
 				return nil
 			}
 			return hosts
-		case rec.Kind == engine.Accepted && rec.Outcome == engine.Done, rec.Kind == engine.Proven:
+		case rec.Kind == ledger.Accepted && rec.Outcome == ledger.Done, rec.Kind == ledger.Proven:
 			hosts = slices.DeleteFunc(hosts, func(h string) bool { return h == rec.Node })
 		}
 	}
@@ -228,9 +228,9 @@ func (g *game) end() end {
 	for _, rec := range records(g.t, g.Site) {
 		e.closed = ""
 		switch rec.Kind {
-		case engine.Opened:
+		case ledger.Opened:
 			e.outages++
-		case engine.Closed:
+		case ledger.Closed:
 			e.closed, e.unrestored = rec.Reason, e.unrestored+len(rec.Nodes)
 		default:
 		}
@@ -262,7 +262,7 @@ func (g *game) report(killed []string, got end, v verdict, took time.Duration) {
 }
 
 // sentence says what a record is about.
-func sentence(r *engine.Record) string {
+func sentence(r *ledger.Record) string {
 	words := []string{string(r.Kind)}
 	for _, w := range []string{r.Node, r.Stage, string(r.Goal)} {
 		if w != "" {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/test/site"
 )
@@ -138,14 +138,14 @@ func TestTheRefereeCanFail(t *testing.T) {
 func TestAStorageLeftToTheLast(t *testing.T) {
 	t.Parallel()
 	stop, cut := plan.Stop, plan.Cut
-	dying := engine.Record{Kind: engine.Intent, Step: engine.Step{Node: "ups", Verb: &cut}, Reason: "the battery is about to die: outputs are cut"}
-	answered := engine.Record{Kind: engine.Accepted, Step: engine.Step{Node: "esx01", Verb: &stop, Outcome: engine.Done}}
-	gap := engine.Record{Kind: engine.Gap}
-	require.Equal(t, []string{"esx02"}, unproven([]engine.Record{answered, gap, dying}))
-	require.Empty(t, unproven([]engine.Record{answered, dying}), "nobody was killed")
+	dying := ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "ups", Verb: &cut}, Reason: "the battery is about to die: outputs are cut"}
+	answered := ledger.Record{Kind: ledger.Accepted, Step: ledger.Step{Node: "esx01", Verb: &stop, Outcome: ledger.Done}}
+	gap := ledger.Record{Kind: ledger.Gap}
+	require.Equal(t, []string{"esx02"}, unproven([]ledger.Record{answered, gap, dying}))
+	require.Empty(t, unproven([]ledger.Record{answered, dying}), "nobody was killed")
 	cutInOrder := dying
 	cutInOrder.Reason = ""
-	require.Empty(t, unproven([]engine.Record{answered, gap, cutInOrder}))
+	require.Empty(t, unproven([]ledger.Record{answered, gap, cutInOrder}))
 
 	var left []string
 	for line := range strings.SplitSeq(strings.TrimSpace(whatShouldHappen), "\n") {

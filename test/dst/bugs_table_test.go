@@ -10,22 +10,24 @@ const (
 	engineEngine    = "internal/engine/engine.go"
 	engineEvaluate  = "internal/engine/evaluate.go"
 	engineFeed      = "internal/engine/feed.go"
-	engineRefuse    = "internal/engine/refuse.go"
 	engineGuard     = "internal/engine/guard.go"
 	engineLadder    = "internal/engine/ladder.go"
-	engineLedger    = "internal/engine/ledger.go"
 	engineLook      = "internal/engine/look.go"
 	engineOutage    = "internal/engine/outage.go"
 	enginePermit    = "internal/engine/permit.go"
-	planEstate      = "internal/plan/estate.go"
-	planStep        = "internal/plan/step.go"
-	runnerEffects   = "internal/runner/effects.go"
-	runnerRunner    = "internal/runner/runner.go"
+	engineRefuse    = "internal/engine/refuse.go"
 	engineStep      = "internal/engine/step.go"
 	engineSupply    = "internal/engine/supply.go"
 	engineTrigger   = "internal/engine/trigger.go"
 	engineWant      = "internal/engine/want.go"
 	engineWork      = "internal/engine/work.go"
+	ledgerDrill     = "internal/ledger/drill.go"
+	ledgerNode      = "internal/ledger/node.go"
+	ledgerSupply    = "internal/ledger/supply.go"
+	planEstate      = "internal/plan/estate.go"
+	planStep        = "internal/plan/step.go"
+	runnerEffects   = "internal/runner/effects.go"
+	runnerRunner    = "internal/runner/runner.go"
 )
 
 // bugs are the seeded bugs, named by what they answer wrongly: a rule of the permit, a question of a belief, a change of the
@@ -49,15 +51,15 @@ var bugs = []bug{
 		{engineWant, "\tcase worst == pending || s.Verb != plan.Stop:\n\t\treturn false", "\tcase worst == pending || s.Verb != plan.Stop:\n\t\treturn worst != pending && s.Verb == plan.Cut"},
 	}},
 	{name: "rule 4: what was off is started too", edits: []edit{
-		{enginePermit, "e.entry(i).snap.on() {\n\t\treturn \"\"", "e.entry(i).snap.taken() {\n\t\treturn \"\""},
-		{engineWant, "\tcase !e.entry(i).snap.on():\n\t\treturn true\n", "\tcase !e.entry(i).snap.taken():\n\t\treturn true\n"},
+		{enginePermit, "e.entry(i).Snap.On() {\n\t\treturn \"\"", "e.entry(i).Snap.Taken() {\n\t\treturn \"\""},
+		{engineWant, "\tcase !e.entry(i).Snap.On():\n\t\treturn true\n", "\tcase !e.entry(i).Snap.Taken():\n\t\treturn true\n"},
 	}},
 	{name: "rule 5: the gate is not asked when something is started", edits: []edit{
 		{enginePermit, "\tif !fed {\n\t\treturn \"none of its", "\tif !fed && rung == plan.Cut {\n\t\treturn \"none of its"},
 		{engineCondition, "{ return c == mains || c == ready }", "{ return c == mains || c == ready || c == charging }"},
 	}},
 	{name: "rule 6: a stop is sent to what starts", edits: []edit{
-		{enginePermit, "\tcase takesDown(rung) && e.rises(i) && probed(e.estate.Node(i)):", "\tcase false:"},
+		{enginePermit, "\tcase rung.TakesDown() && e.rises(i) && probed(e.estate.Node(i)):", "\tcase false:"},
 		{engineStep, "(e.rises(i) || !e.looked(i) || e.mayHaveRisen(i) ||", "(!e.looked(i) || e.mayHaveRisen(i) ||"},
 	}},
 	{name: "rule 6: a start is sent to what stops", edits: []edit{
@@ -75,7 +77,7 @@ var bugs = []bug{
 		{engineEngine, "\t\tw.placed = true\n\t\te.course.slots.Take(i)\n", "\t\tw.placed = true\n"},
 	}},
 	{name: "rule 10: a VM is stopped before its users", edits: []edit{
-		{enginePermit, "\t\t\tif !e.isOff(u) && !o.nodes[u].givenUp.Has(plan.Stop) && !e.hasNoPower(u) {", "\t\t\tif !e.isOff(u) && o == nil {"},
+		{enginePermit, "\t\t\tif !e.isOff(u) && !o.Nodes[u].GivenUp.Has(plan.Stop) && !e.hasNoPower(u) {", "\t\t\tif !e.isOff(u) && o == nil {"},
 		{engineGuard, "\tcase decl.Kind == plan.VM && guestsOnly:", "\tcase decl.Kind == plan.VM:"},
 		{engineWant, "\tcase worst == pending || s.Verb != plan.Stop:\n", "\tcase worst == pending && kind != plan.VM || s.Verb != plan.Stop:\n"},
 	}},
@@ -93,7 +95,7 @@ var bugs = []bug{
 		{engineBelief, "\t\treturn e.isClean(i) && b.seen.Protected != plan.No", "\t\treturn b.seen.Protected != plan.No"},
 	}},
 	{name: "rule 12: what was set aside before the outage is put back", edits: []edit{
-		{engineWant, "return n.changed() && (n.snap.cacheWas == plan.No || n.snap.cacheWas == plan.NotKnown && e.nodes[i].belief.seen.Protected != plan.No)", "return n.changed()"},
+		{engineWant, "return n.IsChanged() && (n.Snap.CacheWas == plan.No || n.Snap.CacheWas == plan.NotKnown && e.nodes[i].belief.seen.Protected != plan.No)", "return n.changed()"},
 	}},
 	{name: "rule 17: A and B feeds are treated as one", edits: []edit{
 		{planEstate, "!slices.ContainsFunc(e.feeds[i], func(j int) bool { return !scope[j] })", "slices.ContainsFunc(e.feeds[i], func(j int) bool { return scope[j] })"},
@@ -106,9 +108,9 @@ var bugs = []bug{
 	}},
 	{name: "rule 21: what keeps its power is stopped", edits: []edit{
 		{enginePermit, "|| e.goesDown(i) || e.isHung(i) {\n\t\treturn \"\"\n\t}\n\treturn \"it keeps its power\"", "|| true {\n\t\treturn \"\"\n\t}\n\treturn \"it keeps its power\""},
-		{enginePermit, "\tif !takesDown(rung) || e.inDrill(i) || e.isHung(i) {", "\tif true {"},
-		{engineWant, "\treturn o.lost[i] || o.drill.phase == drillDown", "\treturn o.lost[i] || o.scope[i] && e.committedSupply() >= 0 && len(e.estate.Feeds(i)) > 1 || o.drill.phase == drillDown"},
-		{engineWant, "\treturn o.lost[s.Node] && o.due[s.stage][s.Node]", "\treturn (o.lost[s.Node] || len(e.estate.Feeds(s.Node)) > 1) && (o.due[s.stage][s.Node] || len(e.estate.Feeds(s.Node)) > 1)"},
+		{enginePermit, "\tif !rung.TakesDown() || e.inDrill(i) || e.isHung(i) {", "\tif true {"},
+		{engineWant, "\treturn o.Lost[i] || o.Drill.Phase == ledger.DrillDown", "\treturn o.Lost[i] || o.Scope[i] && e.committedSupply() >= 0 && len(e.estate.Feeds(i)) > 1 || o.Drill.Phase == ledger.DrillDown"},
+		{engineWant, "\treturn o.Lost[s.Node] && o.Due[s.stage][s.Node]", "\treturn (o.Lost[s.Node] || len(e.estate.Feeds(s.Node)) > 1) && (o.Due[s.stage][s.Node] || len(e.estate.Feeds(s.Node)) > 1)"},
 	}},
 	{name: "rule 11: the reserve is spent on waiting", edits: []edit{
 		{engineTrigger, "\tcase left.Value <= reserve:\n", "\tcase left.Value <= 0:\n"},
@@ -116,7 +118,7 @@ var bugs = []bug{
 	}},
 	{name: "belief: one look proves a node off", edits: []edit{
 		{engineEngine, "proofLooks   = 2 ", "proofLooks   = 1 "},
-		{engineLook, "return state == plan.On || state == plan.Off || state == plan.Stopping && e.ledger.supply[i] < 0", "return false"},
+		{engineLook, "return state == plan.On || isDown(state) || state == plan.Stopping && e.ledger.SupplyOf[i] < 0", "return false"},
 		{engineGuard, "w.guard.rounds <= guardRounds && e.inDoubt(u) ||", "false ||"},
 	}},
 	{name: "belief: silence proves a node off that took no stop", edits: []edit{
@@ -125,7 +127,7 @@ var bugs = []bug{
 	{name: "belief: silence proves a node off that may be booting", edits: []edit{
 		{engineBelief, "e.rises(i) || e.now.Before(b.boots) || !e.accepted", "!e.accepted"},
 		{engineBelief, "|| e.mayHaveCycled(i) || e.feedOf(i) == unfed\n", "\n"},
-		{engineLedger, "n.last.taken, n.lit, n.snap.past = false, max(n.lit, poweredAgain), true", "n.lit, n.snap.past = max(n.lit, poweredAgain), true"},
+		{ledgerSupply, "n.Last.Taken, n.Lit, n.Snap.Past = false, max(n.Lit, PoweredAgain), true", "n.Lit, n.Snap.Past = max(n.Lit, PoweredAgain), true"},
 	}},
 	{name: "belief: silence behind a dark switch proves a node off", edits: []edit{
 		{engineBelief, "|| e.cutOff(i) || e.mayHaveCycled(i) ||", "|| e.mayHaveCycled(i) ||"},
@@ -155,7 +157,7 @@ var bugs = []bug{
 		{engineFeed, "\t\tif dark[i] {\n\t\t\te.renew(i)\n\t\t\trenewed", "\t\tif dark[i] {\n\t\t\trenewed"},
 	}},
 	{name: "belief: an accepted command is a proof", edits: []edit{
-		{engineStep, "\t\tif e.holds(i, w.verb, e.last(i).op) { // a watch", "\t\tif true { // a watch"},
+		{engineStep, "\t\tif e.holds(i, w.verb, e.last(i).Op) { // a watch", "\t\tif true { // a watch"},
 	}},
 	{name: "belief: what is put back by half is back", edits: []edit{
 		{engineBelief, "b.seen.Protected == plan.No && e.setAsBefore(i)", "b.seen.Protected == plan.No"},
@@ -164,44 +166,44 @@ var bugs = []bug{
 		{engineLook, "\tcase kind == plan.Host:\n\t\te.renewGuests(i)\n", ""},
 	}},
 	{name: "ledger: a crash forgets what was under way", edits: []edit{
-		{engineEngine, "\t\tif last.open {\n", "\t\tif false {\n"},
+		{engineEngine, "\t\tif last.Open {\n", "\t\tif false {\n"},
 	}},
 	{name: "ledger: the point of no return is forgotten", edits: []edit{
-		{engineLedger, "{ return s.out || s.cycle != uncut }", "{ return s.out }"},
+		{ledgerSupply, "{ return s.IsOut() || s.Cycle != Uncut }", "{ return s.out }"},
 	}},
 	{name: "ledger: a supply that was cut stays cut for ever", edits: []edit{
-		{engineLedger, "\t\t\t\ts.cycle, s.missed = uncut, 0\n\t\t\t}\n\t\t\ts.failed", "\t\t\t\ts.missed = 0\n\t\t\t}\n\t\t\ts.failed"},
+		{ledgerSupply, "\t\t\t\ts.Cycle, s.Missed = Uncut, 0\n\t\t\t}\n\t\t\ts.Fails", "\t\t\t\ts.missed = 0\n\t\t\t}\n\t\t\ts.failed"},
 	}},
 	{name: "ledger: the snapshot is taken again", edits: []edit{
-		{engineLedger, "func (n *entry) take(ns *NodeState) {\n", "func (n *entry) take(ns *NodeState) {\n\tn.givenUp = 0\n"},
-		{engineOutage, "if entry := &o.nodes[i]; o.scope[i] && !entry.snap.taken() && probed", "if entry := &o.nodes[i]; o.scope[i] && probed"},
+		{ledgerNode, "func (n *Node) take(ns *NodeState) {\n", "func (n *Node) take(ns *NodeState) {\n\tn.GivenUp = 0\n"},
+		{engineOutage, "if entry := &o.Nodes[i]; o.Scope[i] && !entry.Snap.Taken() && probed", "if entry := &o.Nodes[i]; o.Scope[i] && probed"},
 	}},
 	{name: "ledger: what a cache was set to is forgotten", edits: []edit{
-		{engineLedger, "cacheWas: ns.Protected, set: ns.Settings}", "cacheWas: ns.Protected}"},
+		{ledgerNode, "CacheWas: ns.Protected, Set: ns.Settings}", "cacheWas: ns.Protected}"},
 	}},
 	{name: "ledger: a failed step is on record as proven", edits: []edit{
-		{engineStep, "failed := Record{Kind: Failed, Step: Step{Node: e.id(i), Verb", "failed := Record{Kind: Proven, Step: Step{Node: e.id(i), Verb"},
+		{engineStep, "failed := ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.id(i), Verb", "failed := Record{Kind: Proven, Step: Step{Node: e.id(i), Verb"},
 	}},
 	{name: "ledger: a drill goes on when the mains fail", edits: []edit{
-		{engineLedger, "\tl.outage.drill.leave()\n", ""},
+		{ledgerSupply, "\tl.Outage.Drill.leave()\n", ""},
 	}},
 	{name: "ledger: what was stopped by a drill is not brought back", edits: []edit{
-		{engineLedger, "\t\to.drill.in[i], o.scope[i] = true, true\n", "\t\to.drill.in[i] = true\n"},
+		{ledgerDrill, "\t\to.Drill.In[i], o.Scope[i] = true, true\n", "\t\to.Drill.In[i] = true\n"},
 	}},
 	{name: "ledger: what came back by itself is not shown as back", edits: []edit{
-		{engineCorrect, "\te.writeDown(i, Proven, plan.Start, \"it came back by itself\", Already)\n", ""},
+		{engineCorrect, "\te.writeDown(i, ledger.Proven, plan.Start, \"it came back by itself\", ledger.Already)\n", ""},
 	}},
 	{name: "ledger: a cut that was not made counts as made", edits: []edit{
-		{engineLook, "\tcase s.output.offSeen || e.standing(k).cycle.isDark():", "\tcase true:"},
+		{engineLook, "\tcase s.output.offSeen || e.standing(k).Cycle.IsDark():", "\tcase true:"},
 	}},
 	{name: "want: a cluster is not put back", edits: []edit{
 		{engineWant, "\t\treturn !e.toPutBack(i)\n", "\t\treturn !e.toPutBack(i) || node.Kind == plan.Cluster\n"},
 	}},
 	{name: "want: a drill takes what others still need", edits: []edit{
-		{engineDrill, "\tif why := e.needed(d.in); why != \"\" {", "\tif why := e.needed(d.in); why == \"never\" {"},
+		{engineDrill, "\tif why := e.needed(d.In); why != \"\" {", "\tif why := e.needed(d.In); why == \"never\" {"},
 		{engineRefuse, "e.notSeen, e.needed}", "e.notSeen}"},
 		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, e.inDrill(i):\n\tcase decl.Kind == plan.VM"},
-		{enginePermit, "\tif !takesDown(rung) || e.estate.Node(i).Kind != plan.Host {", "\tif !takesDown(rung) || e.inDrill(i) || e.estate.Node(i).Kind != plan.Host {"},
+		{enginePermit, "\tif !rung.TakesDown() || e.estate.Node(i).Kind != plan.Host {", "\tif !rung.TakesDown() || e.inDrill(i) || e.estate.Node(i).Kind != plan.Host {"},
 	}},
 	{name: "want: a step goes on when the first of those before it has ended", edits: []edit{
 		{engineWant, "\t\tif st == pending {\n\t\t\tc.waitsAt[id] = at\n\t\t\treturn pending\n\t\t}\n", "\t\tif st == pending && len(before) == 1 {\n\t\t\tc.waitsAt[id] = at\n\t\t\treturn pending\n\t\t}\n"},
@@ -259,19 +261,19 @@ var bugs = []bug{
 		{runnerRunner, "\tif lost != nil {\n", "\tif lost := r.record(records); lost != nil {\n"},
 	}},
 	{name: "runner: things are started without a journal", by: "./internal/runner TestAJournalThatIsLostAndComesBack", edits: []edit{
-		{runnerEffects, "case r.ledger.lost && (", "case false && ("},
-		{enginePermit, "\tif bringsUp(rung) && e.journalLost {", "\tif false {"},
+		{runnerEffects, "case r.appender.lost && (", "case false && ("},
+		{enginePermit, "\tif rung.BringsUp() && e.journalLost {", "\tif false {"},
 		{engineWant, "\tcase e.journalLost:\n\t\treturn Why{Code: NoJournal}\n", ""},
 		{engineGuard, "(!e.fed[i] || e.journalLost)", "!e.fed[i]"},
 		{engineStep, "(!e.fed[i] || e.journalLost)", "!e.fed[i]"},
 	}},
 	{name: "place: what nobody can reach keeps its place", by: "./test/dst TestSilentNodesHoldNobodyUp", edits: []edit{
-		{engineStep, "limit < 0 || e.last(i).earlier != notReached || !w.placed {", "true || limit < 0 || e.last(i).earlier != notReached || !w.placed {"},
+		{engineStep, "limit < 0 || e.last(i).Earlier != ledger.NotReached || !w.placed {", "true || limit < 0 || e.last(i).Earlier != ledger.NotReached || !w.placed {"},
 	}},
 	{name: "place: what nobody can reach has its turn first", by: "./test/dst TestSilentNodesHoldNobodyUp", edits: []edit{
 		{engineEvaluate, "\t\tlast = last || probed(e.estate.Node(s.Node))", "\t\tlast = false && probed(e.estate.Node(s.Node))"},
 	}},
 	{name: "place: what may be at work gives its place back", edits: []edit{
-		{engineStep, "limit < 0 || e.last(i).earlier != notReached || !w.placed {", "limit < 0 || !w.placed {"},
+		{engineStep, "limit < 0 || e.last(i).Earlier != ledger.NotReached || !w.placed {", "limit < 0 || !w.placed {"},
 	}},
 }

@@ -19,6 +19,7 @@ import (
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/families"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/runbook"
 	"ebbtide/internal/sim"
 	"ebbtide/test/dst"
@@ -203,7 +204,7 @@ func tellLines(t *testing.T, sc sim.Scenario, r *sim.Result) {
 	var events []heard
 	sc.Witness = func(at time.Time, ev engine.Event) { events = append(events, heard{at.Sub(sim.Epoch), ev}) }
 	sim.Run(sc)
-	asked := map[engine.Op]string{}
+	asked := map[ledger.Op]string{}
 	show := func(at time.Duration, what any) {
 		text := fmt.Sprintf("%12s %T %+v", at, what, what)
 		if done, ok := what.(engine.Finished); ok {

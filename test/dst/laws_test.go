@@ -11,6 +11,7 @@ import (
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/forecast"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/sim"
@@ -56,7 +57,7 @@ func TestMoreBatteryNeverTriggersEarlier(t *testing.T) {
 	t.Parallel()
 	first := func(sc sim.Scenario) time.Duration {
 		for _, rec := range sim.Run(sc).Records {
-			if rec.Kind == engine.Triggered && rec.Stage == power.ShutdownStage {
+			if rec.Kind == ledger.Triggered && rec.Stage == power.ShutdownStage {
 				return rec.At.Sub(sim.Epoch)
 			}
 		}
@@ -90,7 +91,7 @@ func TestSilentNodesHoldNobodyUp(t *testing.T) {
 	told := func(silent int) map[string]time.Duration {
 		at := map[string]time.Duration{}
 		for _, rec := range sim.Run(besideSilent(t, silent)).Records {
-			if _, before := at[rec.Node]; rec.Kind == engine.Intent && *rec.Verb == plan.Stop && !before {
+			if _, before := at[rec.Node]; rec.Kind == ledger.Intent && *rec.Verb == plan.Stop && !before {
 				at[rec.Node] = rec.At.Sub(sim.Epoch)
 			}
 		}

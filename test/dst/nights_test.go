@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/engine"
 	"ebbtide/internal/families"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 	"ebbtide/internal/sim"
@@ -100,8 +100,8 @@ func unexplained(night *sim.Scenario, r *sim.Result) string {
 	estate := night.Settings.Estate
 	reported, heard := map[string]bool{}, false
 	for i := range r.Records {
-		heard = heard || r.Records[i].Kind == engine.Opened
-		if r.Records[i].Kind == engine.Closed {
+		heard = heard || r.Records[i].Kind == ledger.Opened
+		if r.Records[i].Kind == ledger.Closed {
 			for _, n := range r.Records[i].Nodes {
 				reported[n.Node] = true
 			}

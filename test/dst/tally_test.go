@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/sim"
 )
@@ -55,19 +55,19 @@ func (t tally) add(sc *sim.Scenario, r *sim.Result) {
 	}
 	for _, rec := range r.Records {
 		switch {
-		case rec.Kind == engine.Opened && rec.Mode == engine.ModeDrill:
+		case rec.Kind == ledger.Opened && rec.Mode == ledger.ModeDrill:
 			t["drills"]++
-		case rec.Kind == engine.Opened:
+		case rec.Kind == ledger.Opened:
 			t["outages"]++
-		case rec.Kind == engine.Reopened && isSupply(sc, rec.Node):
+		case rec.Kind == ledger.Reopened && isSupply(sc, rec.Node):
 			t["cuts that were not made, and made again"]++
-		case rec.Kind == engine.Proven && *rec.Verb == plan.Start && rec.Cause == engine.Already && rec.Reason == "it came back by itself":
+		case rec.Kind == ledger.Proven && *rec.Verb == plan.Start && rec.Cause == ledger.Already && rec.Reason == "it came back by itself":
 			t["nodes shown to have come back by themselves"]++
 		}
-		if rec.Kind == engine.Intent {
+		if rec.Kind == ledger.Intent {
 			t["commands: "+rec.Verb.String()]++
 		}
-		if rec.Kind == engine.Accepted && rec.Outcome == engine.Unreached {
+		if rec.Kind == ledger.Accepted && rec.Outcome == ledger.Unreached {
 			t["commands that reached nobody"]++
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/adapter/vsphere/vspheresim"
-	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/nut/nuttest"
 	"ebbtide/internal/report"
 	"ebbtide/test/paper"
@@ -70,7 +70,7 @@ func TestTheReportOfAnOutage(t *testing.T) {
 	require.Equal(t, r.Proof.WasOn, r.Proof.Back)
 	require.Len(t, r.Forced, 1)
 	require.Equal(t, "app1", r.Forced[0].Node)
-	require.Equal(t, engine.Overtime, r.Forced[0].Cause)
+	require.Equal(t, ledger.Overtime, r.Forced[0].Cause)
 	require.Len(t, r.Chains, 2)
 
 	var facts []string
@@ -97,7 +97,7 @@ func TestTheReportOfAnOutage(t *testing.T) {
 	stages := map[string]bool{}
 	for _, m := range r.Timeline {
 		facts = append(facts, m.Text)
-		if m.Kind == engine.Triggered {
+		if m.Kind == ledger.Triggered {
 			stages[strings.Fields(m.Text)[1]] = true
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"ebbtide/internal/adapter/ipmi/ipmitest"
 	"ebbtide/internal/adapter/redfish/redfishsim"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/nut/nuttest"
 	"ebbtide/internal/plan"
 	"ebbtide/test/host"
@@ -98,11 +99,11 @@ func TestTheLastRungIsTheController(t *testing.T) {
 	outage, err := files.Client().Outage(t.Context(), outages.Outages[0].ID)
 	require.NoError(t, err)
 	for _, name := range []string{"hung", "mute"} {
-		i := slices.IndexFunc(outage.Records, func(r engine.Record) bool {
-			return r.Kind == engine.Intent && r.Node == name && r.Verb != nil && *r.Verb == plan.Force
+		i := slices.IndexFunc(outage.Records, func(r ledger.Record) bool {
+			return r.Kind == ledger.Intent && r.Node == name && r.Verb != nil && *r.Verb == plan.Force
 		})
 		require.GreaterOrEqual(t, i, 0, "%s was forced: %v", name, told.Told())
-		require.Equal(t, engine.Overtime, outage.Records[i].Cause)
+		require.Equal(t, ledger.Overtime, outage.Records[i].Cause)
 		require.Contains(t, outage.Records[i].Reason, "not proven within 15s")
 	}
 }

@@ -15,12 +15,20 @@ import (
 // oldCommit is the last one with the old engine, which was made anew beside it and then took its place.
 const oldCommit = "c17c4cf47491c26b34a0d83922241b6722d23c05"
 
-const engineDir = "internal/engine"
+const (
+	engineDir = "internal/engine"
+	ledgerDir = "internal/ledger"
+)
 
 // adapter is what the simulator asks of an engine today and the old one does not have.
 //
 //go:embed testdata/adapter.go
 var adapter []byte
+
+// names gives the records of the old engine the names of today's.
+//
+//go:embed testdata/ledger.go
+var names []byte
 
 const adapterFile = "test/peer/testdata/adapter.go"
 
@@ -31,16 +39,18 @@ func oldEngine(ctx context.Context, root, dir string) (overlay string, err error
 		return "", err
 	}
 	replace := map[string]string{} // "": as if the file were not there
-	today, err := filepath.Glob(filepath.Join(root, engineDir, "*.go"))
-	if err != nil {
-		return "", err
+	for _, room := range []string{engineDir, ledgerDir} {
+		today, err := filepath.Glob(filepath.Join(root, room, "*.go"))
+		if err != nil {
+			return "", err
+		}
+		for _, file := range today {
+			replace[file] = ""
+		}
 	}
-	for _, file := range today {
-		replace[file] = ""
-	}
-	put := func(name string, text []byte) error {
-		at := filepath.Join(dir, name)
-		replace[filepath.Join(root, engineDir, name)] = at
+	put := func(room, name string, text []byte) error {
+		at := filepath.Join(dir, filepath.Base(room)+"_"+name)
+		replace[filepath.Join(root, room, name)] = at
 		return os.WriteFile(at, text, 0o600)
 	}
 	list, err := git(ctx, root, "ls-tree", "--name-only", oldCommit, engineDir+"/")
@@ -55,11 +65,11 @@ func oldEngine(ctx context.Context, root, dir string) (overlay string, err error
 		if err != nil {
 			return "", err
 		}
-		if err := put(filepath.Base(path), []byte(text)); err != nil {
+		if err := put(engineDir, filepath.Base(path), []byte(text)); err != nil {
 			return "", err
 		}
 	}
-	if err := put("peer_adapter.go", adapter); err != nil {
+	if err := errors.Join(put(engineDir, "peer_adapter.go", adapter), put(ledgerDir, "peer_ledger.go", names)); err != nil {
 		return "", err
 	}
 	text, err := json.Marshal(map[string]any{"Replace": replace})

@@ -15,8 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"ebbtide/internal/engine"
 	"ebbtide/internal/families"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/runbook"
@@ -116,17 +116,17 @@ func crashed(sc *sim.Scenario, r *sim.Result) []string {
 }
 
 // follow takes from the records of a night what its end does not tell.
-func (n *night) follow(sc *sim.Scenario, records []engine.Record) {
+func (n *night) follow(sc *sim.Scenario, records []ledger.Record) {
 	triggered := map[string]time.Time{} // by supply, last
 	steady := !slices.ContainsFunc(sc.Changes, func(c sim.Change) bool { return c.Clock != nil })
 	for i := range records {
 		rec := &records[i]
 		switch {
-		case rec.Kind == engine.Triggered && rec.Stage == power.ShutdownStage:
+		case rec.Kind == ledger.Triggered && rec.Stage == power.ShutdownStage:
 			for _, id := range rec.Supplies {
 				triggered[id] = rec.At
 			}
-		case rec.Kind == engine.Intent:
+		case rec.Kind == ledger.Intent:
 			n.Commands++
 			if *rec.Verb == plan.Force && !slices.Contains(n.Forced, rec.Node) {
 				n.Forced = append(n.Forced, rec.Node)
@@ -139,9 +139,9 @@ func (n *night) follow(sc *sim.Scenario, records []engine.Record) {
 }
 
 // reported reports whether the end of any outage names a node as not back.
-func reported(records []engine.Record, id string) bool {
-	return slices.ContainsFunc(records, func(rec engine.Record) bool {
-		return rec.Kind == engine.Closed && slices.ContainsFunc(rec.Nodes, func(s engine.NodeState) bool { return s.Node == id })
+func reported(records []ledger.Record, id string) bool {
+	return slices.ContainsFunc(records, func(rec ledger.Record) bool {
+		return rec.Kind == ledger.Closed && slices.ContainsFunc(rec.Nodes, func(s ledger.NodeState) bool { return s.Node == id })
 	})
 }
 

@@ -1,4 +1,4 @@
-package engine
+package ledger
 
 import (
 	"time"
@@ -7,32 +7,32 @@ import (
 	"ebbtide/internal/power"
 )
 
-// RecordKind names what a record says.
-type RecordKind string
+// Kind names what a record says.
+type Kind string
 
 // The kinds of record, with the fields that are valid in each beside Seq, At and Kind. Reason is for people everywhere;
 // nothing is decided by it.
 const (
-	Opened    RecordKind = "opened"    // an outage or a drill begins: Outage, Supplies (failing), Off, Replace, Digest, Mode, Members, Nodes (of the whole estate: last seen on, or on their way up); of a drill Scope, By
-	Snapshot  RecordKind = "snapshot"  // what was on before the first action: Nodes
-	Widened   RecordKind = "widened"   // the snapshot grows: a further supply fails: Supplies, Nodes (survey of those that came into scope); or, without Supplies, one that could not be asked answers: Nodes
-	Seen      RecordKind = "seen"      // a node that the outage does not concern is on, or is not any more; or one whose stop was taken and given up is on: Nodes
-	Triggered RecordKind = "triggered" // a stage starts: Stage, Reason, Numbers
-	Intent    RecordKind = "intent"    // a command is about to be given: Op, Node, Verb, Attempt, Reason and Cause (of a forced one), State (where the last look had no answer)
-	Accepted  RecordKind = "accepted"  // the command's answer: Op, Node, Verb, Outcome, Reason
-	Proven    RecordKind = "proven"    // a probe showed the step done: Node, Verb, State, Reason, Cause
-	Failed    RecordKind = "failed"    // a step ended without proof: Node, Verb, Outcome (of its command, if it was taken), State, Reason, Cause
-	Reopened  RecordKind = "reopened"  // a proven node was seen otherwise: Node, State, Verb (protect: it is its protection)
-	HeldBack  RecordKind = "held-back" // a commanded step waits anew for what comes before it: Node, Verb, State, Reason
-	NoReturn  RecordKind = "no-return" // the point of no return is passed: Supplies (to be cut and to come back), Node, Verb
-	Mains     RecordKind = "mains"     // a supply's power changed: Supplies, Carriers, Off, Replace, Reason, Cause
-	Turned    RecordKind = "turned"    // the direction changed: Format, Goal, Supplies (whose mains are back), Reason, Numbers
-	Ordered   RecordKind = "ordered"   // an operator's command: Order, By, Node, Reason (why refused, else empty)
-	Asked     RecordKind = "asked"     // a person's step was asked for: Node, Verb
-	Forbidden RecordKind = "forbidden" // the permit refused a command, and nothing was sent: Node, Verb, Reason ("rule 3: …")
-	Gap       RecordKind = "gap"       // nobody was there to see: the journal was lost and is back, or an outage is taken up again: Reason
-	Spent     RecordKind = "spent"     // a supply's stretch on battery ended, or its output is about to be cut: Supplies, Discharge
-	Closed    RecordKind = "closed"    // the outage is over: Reason, Nodes (not restored)
+	Opened    Kind = "opened"    // an outage or a drill begins: Outage, Supplies (failing), Off, Replace, Digest, Mode, Members, Nodes (of the whole estate: last seen on, or on their way up); of a drill Scope, By
+	Snapshot  Kind = "snapshot"  // what was on before the first action: Nodes
+	Widened   Kind = "widened"   // the snapshot grows: a further supply fails: Supplies, Nodes (survey of those that came into scope); or, without Supplies, one that could not be asked answers: Nodes
+	Seen      Kind = "seen"      // a node that the outage does not concern is on, or is not any more; or one whose stop was taken and given up is on: Nodes
+	Triggered Kind = "triggered" // a stage starts: Stage, Reason, Numbers
+	Intent    Kind = "intent"    // a command is about to be given: Op, Node, Verb, Attempt, Reason and Cause (of a forced one), State (where the last look had no answer)
+	Accepted  Kind = "accepted"  // the command's answer: Op, Node, Verb, Outcome, Reason
+	Proven    Kind = "proven"    // a probe showed the step done: Node, Verb, State, Reason, Cause
+	Failed    Kind = "failed"    // a step ended without proof: Node, Verb, Outcome (of its command, if it was taken), State, Reason, Cause
+	Reopened  Kind = "reopened"  // a proven node was seen otherwise: Node, State, Verb (protect: it is its protection)
+	HeldBack  Kind = "held-back" // a commanded step waits anew for what comes before it: Node, Verb, State, Reason
+	NoReturn  Kind = "no-return" // the point of no return is passed: Supplies (to be cut and to come back), Node, Verb
+	Mains     Kind = "mains"     // a supply's power changed: Supplies, Carriers, Off, Replace, Reason, Cause
+	Turned    Kind = "turned"    // the direction changed: Format, Goal, Supplies (whose mains are back), Reason, Numbers
+	Ordered   Kind = "ordered"   // an operator's command: Order, By, Node, Reason (why refused, else empty)
+	Asked     Kind = "asked"     // a person's step was asked for: Node, Verb
+	Forbidden Kind = "forbidden" // the permit refused a command, and nothing was sent: Node, Verb, Reason ("rule 3: …")
+	Gap       Kind = "gap"       // nobody was there to see: the journal was lost and is back, or an outage is taken up again: Reason
+	Spent     Kind = "spent"     // a supply's stretch on battery ended, or its output is about to be cut: Supplies, Discharge
+	Closed    Kind = "closed"    // the outage is over: Reason, Nodes (not restored)
 )
 
 // ModeDrill is the mode of a run that began as a drill, in its first record.
@@ -40,10 +40,10 @@ const ModeDrill = "drill"
 
 // Record is one durable journal entry. Everything shown anywhere is a fold over records.
 type Record struct {
-	Seq    uint64     `json:"seq"` // from 1 in each outage
-	At     time.Time  `json:"at"`  // wall time, for people; no decision rests on it
-	Kind   RecordKind `json:"kind"`
-	Outage string     `json:"outage,omitempty"`
+	Seq    uint64    `json:"seq"` // from 1 in each outage
+	At     time.Time `json:"at"`  // wall time, for people; no decision rests on it
+	Kind   Kind      `json:"kind"`
+	Outage string    `json:"outage,omitempty"`
 	Opening
 	Power
 	Nodes []NodeState `json:"nodes,omitempty"`

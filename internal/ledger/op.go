@@ -1,4 +1,4 @@
-package engine
+package ledger
 
 // Op numbers an operation that the engine asked for. Numbers are not used twice in an outage, also after a crash.
 type Op uint64

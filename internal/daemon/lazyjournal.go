@@ -6,13 +6,13 @@ import (
 	"syscall"
 	"time"
 
-	"ebbtide/internal/engine"
 	"ebbtide/internal/journal"
+	"ebbtide/internal/ledger"
 )
 
-// ledger is the journal as the daemon has it: one that may not be there at the start, because its disk can't be
+// lazyJournal is the journal as the daemon has it: one that may not be there at the start, because its disk can't be
 // written, and is opened when it can. What it does about a bad one, and why: docs/adr/0008-a-bad-journal-at-the-start.md.
-type ledger struct {
+type lazyJournal struct {
 	path, by string
 
 	mu   sync.Mutex
@@ -20,7 +20,7 @@ type ledger struct {
 }
 
 // open gives the journal, opened now if it was not before.
-func (l *ledger) open() (*journal.Journal, error) {
+func (l *lazyJournal) open() (*journal.Journal, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.file != nil {
@@ -32,7 +32,7 @@ func (l *ledger) open() (*journal.Journal, error) {
 }
 
 // Append makes records durable; with none it says whether it could.
-func (l *ledger) Append(records ...engine.Record) error {
+func (l *lazyJournal) Append(records ...ledger.Record) error {
 	j, err := l.open()
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (l *ledger) Append(records ...engine.Record) error {
 	return j.Append(records...)
 }
 
-func (l *ledger) close() error {
+func (l *lazyJournal) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.file == nil {
@@ -52,7 +52,7 @@ func (l *ledger) close() error {
 }
 
 // newest opens the journal and reads the records of its newest outage; nil if there is none.
-func (l *ledger) newest() ([]engine.Record, error) {
+func (l *lazyJournal) newest() ([]ledger.Record, error) {
 	j, err := l.open()
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (l *ledger) newest() ([]engine.Record, error) {
 	return records, nil
 }
 
-func newest(j *journal.Journal) ([]engine.Record, error) {
+func newest(j *journal.Journal) ([]ledger.Record, error) {
 	last, found, err := j.Latest()
 	if err != nil || !found {
 		return nil, err
@@ -73,7 +73,7 @@ func newest(j *journal.Journal) ([]engine.Record, error) {
 }
 
 // peek reads the same from a journal that can't be written; nil if it can't be read either.
-func (l *ledger) peek() []engine.Record {
+func (l *lazyJournal) peek() []ledger.Record {
 	j, err := journal.Open(l.path, journal.Options{ReadOnly: true})
 	if err != nil {
 		return nil
@@ -89,7 +89,7 @@ func (l *ledger) peek() []engine.Record {
 // recall reads the records of the newest outage, and does about a bad journal what can be done with nobody there: a
 // damaged one is set aside, one whose disk can't be written is done without for now (then lost says why). Anything else
 // is for a person.
-func (d *Daemon) recall() (records []engine.Record, lost error, err error) {
+func (d *Daemon) recall() (records []ledger.Record, lost error, err error) {
 	records, err = d.journal.newest()
 	var damaged *journal.DamagedError
 	if errors.As(err, &damaged) && !damaged.Foreign {

@@ -1,4 +1,4 @@
-package engine
+package ledger
 
 // Cause is why a record came about, for what is reckoned from it. The set is closed; where none is given, as in records
 // of before there were causes, none is known.

@@ -1,4 +1,4 @@
-package engine
+package ledger
 
 import (
 	"reflect"
@@ -10,20 +10,20 @@ import (
 
 // Ledgers are compared by hand, since the core knows no reflection: here each field of one is changed, and is to be seen.
 func TestLedgersDifferInEachField(t *tests.T) {
-	made := func() *outage {
-		return &outage{supplies: []standing{{stages: []bool{false}}}, nodes: make([]entry, 1), lost: make([]bool, 1), scope: make([]bool, 1), cut: make([]bool, 1), due: [][]bool{{false}}, drill: drill{in: make([]bool, 1)}}
+	made := func() *Outage {
+		return &Outage{Supplies: []Standing{{Stages: []bool{false}}}, Nodes: make([]Node, 1), Lost: make([]bool, 1), Scope: make([]bool, 1), Cut: make([]bool, 1), Due: [][]bool{{false}}, Drill: Drill{In: make([]bool, 1)}}
 	}
 	require.True(t, made().equal(made()))
-	var walk func(path string, reach func(*outage) reflect.Value)
-	walk = func(path string, reach func(*outage) reflect.Value) {
+	var walk func(path string, reach func(*Outage) reflect.Value)
+	walk = func(path string, reach func(*Outage) reflect.Value) {
 		switch v := reach(made()); v.Kind() {
 		case reflect.Struct:
 			for i := range v.NumField() {
-				walk(path+"."+v.Type().Field(i).Name, func(o *outage) reflect.Value { return reach(o).Field(i) })
+				walk(path+"."+v.Type().Field(i).Name, func(o *Outage) reflect.Value { return reach(o).Field(i) })
 			}
 		case reflect.Slice:
 			require.Equal(t, 1, v.Len(), path)
-			walk(path+"[0]", func(o *outage) reflect.Value { return reach(o).Index(0) })
+			walk(path+"[0]", func(o *Outage) reflect.Value { return reach(o).Index(0) })
 		default:
 			o := made()
 			v = reach(o)
@@ -41,5 +41,5 @@ func TestLedgersDifferInEachField(t *tests.T) {
 			require.False(t, o.equal(made()), path)
 		}
 	}
-	walk("outage", func(o *outage) reflect.Value { return reflect.ValueOf(o).Elem() })
+	walk("outage", func(o *Outage) reflect.Value { return reflect.ValueOf(o).Elem() })
 }

@@ -1,0 +1,352 @@
+package ledger
+
+import (
+	"slices"
+
+	"ebbtide/internal/plan"
+)
+
+// Node is what is on record of a node.
+type Node struct {
+	Snap       Before
+	Last       Command
+	GivenUp    plan.Verbs // steps that ended without proof since the node last gained or lost its power
+	Untried    plan.Verbs // those of them whose command has not reached the node
+	StaysClean bool       // its Flush was proven: what is silent since is clean until what may write to it is up again
+	Falls      int        // how often what was brought about did not last, since then
+	Shown      Shown      // what the records show of its power
+	Protection Protection // what was done to its cache, or cluster
+	Lit        Lit        // what may have begun to bring it up, where nothing since shows what became of it
+	Late       bool       // an Unprotect may take effect that nobody waits for any more
+	Early      bool       // it was shown off before the cycle began that its supply is on the way of
+}
+
+// Lit is what may have begun to bring a node up.
+type Lit uint8
+
+// What may have begun to bring a node up.
+const (
+	Unlit        Lit = iota
+	PoweredAgain     // its power came back, or may have
+	SeenStarting     // it was seen on its way up
+)
+
+// seen takes down that a node was seen on its way up.
+func (n *Node) seen(state plan.State) {
+	if state == plan.Starting {
+		n.Lit = SeenStarting
+	}
+}
+
+// Before is what the snapshot says of a node.
+type Before struct {
+	Was      Then
+	SeenOn   bool      // not long before the outage
+	Past     bool      // it was off since, or had its power back: what it answers now says nothing of then
+	CacheWas plan.Fact // whether its cache was in write-through
+	Set      string    // what Unprotect puts back
+}
+
+// Then is how a node was when it came into the snapshot.
+type Then uint8
+
+// How a node was in the snapshot.
+const (
+	NotThere Then = iota // it is in none yet
+	ThenOff
+	ThenGoing  // it was on its way off
+	ThenOn     // it is to be on when the outage is over
+	ThenSilent // it could not be asked
+)
+
+// Taken reports whether a node is in the snapshot.
+func (s *Before) Taken() bool { return s.Was != NotThere }
+
+// On reports whether a node was on, and is to be again when the outage is over.
+func (s *Before) On() bool { return s.Was == ThenOn }
+
+// Silent reports whether a node could not be asked.
+func (s *Before) Silent() bool { return s.Was == ThenSilent }
+
+// Command is the last command to a node.
+type Command struct {
+	Verb    plan.Verb // of the step
+	Rung    plan.Verb // Force, where Stop was not enough
+	Op      Op
+	Attempt int
+	Open    bool // neither proven nor given up nor held back
+	Answer  Answer
+	Earlier Reach // of the step's earlier commands
+	Was     Shown // what the records showed of its power before the step
+	Taken   bool  // a stop was accepted, and nothing since can have started the node again
+	Cause   Cause
+	Reason  string
+}
+
+// Reach is whether a command has come to its node.
+type Reach uint8
+
+// Whether a command has come to its node.
+const (
+	NotReached Reach = iota
+	MayHaveReached
+	HasReached
+)
+
+// Reach tells whether this command has come to its node, or an earlier one of its step.
+func (c *Command) Reach() Reach {
+	switch c.Answer {
+	case WasUnreached:
+		return c.Earlier
+	case NoAnswer:
+		return max(c.Earlier, MayHaveReached)
+	default:
+		return HasReached
+	}
+}
+
+// Answer is what is on record of a command's answer.
+type Answer uint8
+
+// What is on record of the answer to a command.
+const (
+	NoAnswer Answer = iota // maybe sent, maybe done
+	WasAccepted
+	WasDenied    // refused, or not now
+	WasUnreached // did not reach its node
+	NobodyKnows  // sent, and nobody knows whether it was taken
+)
+
+// Shown is what the records show of a node's power.
+type Shown uint8
+
+// What the records show of the power of a node.
+const (
+	AsFound Shown = iota
+	WasTold       // a stop, a cut or a start was commanded
+	ShownOff
+	ShownOn // after it had been off
+)
+
+// Protection is what the records show of a cache or a cluster.
+type Protection uint8
+
+// What the records show of a cache or a cluster.
+const (
+	AsSet     Protection = iota
+	Announced            // Protect is about to be commanded, for the first time
+	Changing             // it was commanded
+	Protected            // and proven
+	PutBack              // Unprotect was proven
+	BackAgain            // and it was seen otherwise since: it is put back once more
+)
+
+func (n *Node) take(ns *NodeState) {
+	was := ThenOff
+	switch ns.State {
+	case plan.On, plan.Starting:
+		was = ThenOn
+	case plan.Unknown, plan.Unreachable:
+		was = ThenSilent
+	case plan.Stopping:
+		was = ThenGoing
+	default:
+	}
+	n.Snap = Before{Was: was, SeenOn: n.Snap.SeenOn, CacheWas: ns.Protected, Set: ns.Settings}
+}
+
+// step takes a record about a step of a node.
+func (l *Ledger) step(i int, r *Record) {
+	verb := plan.Stop
+	if r.Verb != nil && *r.Verb != plan.Force {
+		verb = *r.Verb
+	}
+	if verb == plan.Discharge || verb == plan.EndDischarge {
+		l.Outage.Drill.follow(r)
+		return
+	}
+	l.Outage.Nodes[i].step(verb, r)
+	switch {
+	case r.Kind == Intent && verb.BringsUp():
+		if verb == plan.Start && l.estate.Node(i).Kind == plan.Outlet {
+			l.cycled(i, r)
+		}
+		l.mayWrite(i)
+	case r.Kind == Reopened, r.Kind == Proven && verb == plan.Start:
+		l.mayWrite(i)
+	}
+	if k := l.SupplyOf[i]; k >= 0 && (verb == plan.Cut || r.Kind == Reopened) {
+		l.Outage.Supplies[k].cut(r)
+		l.settle()
+	}
+}
+
+// mayWrite follows a node that comes up, or is up again: what it stands on need not be clean any more, nor need it be itself.
+func (l *Ledger) mayWrite(i int) {
+	l.Outage.Nodes[i].StaysClean = false
+	for _, c := range l.Caches {
+		if _, uses := slices.BinarySearch(l.estate.Dependents(c), i); uses {
+			l.Outage.Nodes[c].StaysClean = false
+		}
+	}
+}
+
+// step takes a record about a step of this node.
+func (n *Node) step(verb plan.Verb, r *Record) {
+	switch r.Kind {
+	case Intent, Asked:
+		n.begun(verb, r)
+	case Accepted:
+		n.answered(verb, r)
+	case Proven:
+		n.proven(verb)
+	case Failed:
+		n.failed(verb, r)
+	case HeldBack:
+		if verb == plan.Unprotect && n.Last.Open && n.Last.Reach() != NotReached {
+			n.mayComeLate()
+		}
+		n.Last.Open = false
+	case Reopened:
+		n.reopened(verb)
+		if r.State != nil {
+			n.seen(*r.State)
+		}
+	default:
+	}
+}
+
+func (n *Node) begun(verb plan.Verb, r *Record) {
+	earlier, was := NotReached, n.Shown
+	if n.Last.Open && n.Last.Verb == verb {
+		earlier, was = n.Last.Reach(), n.Last.Was
+	}
+	n.Last = Command{
+		Verb: verb, Rung: *r.Verb, Op: r.Op, Attempt: r.Attempt, Open: true, Cause: r.Cause, Reason: r.Reason,
+		Earlier: earlier, Was: was, Taken: n.Last.Taken && verb != plan.Start,
+	}
+	switch verb {
+	case plan.Stop, plan.Cut, plan.Start:
+		n.Shown = WasTold
+	case plan.Protect:
+		if n.Protection == AsSet {
+			n.Protection = Announced
+		} else {
+			n.Protection = Changing
+		}
+	default:
+	}
+}
+
+func (n *Node) answered(verb plan.Verb, r *Record) {
+	if n.Last.Verb != verb || n.Last.Op != r.Op {
+		return
+	}
+	if verb == plan.Protect && n.Protection == Announced {
+		n.Protection = Changing
+		if r.Outcome == Unreached {
+			n.Protection = AsSet
+		}
+	}
+	switch r.Outcome {
+	case Done:
+		n.Last.Answer = WasAccepted
+		n.Last.Taken = n.Last.Taken || verb == plan.Stop
+		if verb == plan.Stop {
+			n.Lit = Unlit
+		}
+	case Unreached:
+		n.Last.Answer = WasUnreached
+		if n.Shown == WasTold && n.Last.Reach() == NotReached { // nothing of the step has come to it
+			n.Shown = n.Last.Was
+		}
+	case TimedOut:
+		n.Last.Answer = NobodyKnows
+		n.Late = n.Late || verb == plan.Unprotect
+	default:
+		n.Last.Answer = WasDenied
+	}
+}
+
+func (n *Node) proven(verb plan.Verb) {
+	n.GivenUp &^= plan.VerbSet(verb)
+	n.Last.Open = n.Last.Open && n.Last.Verb != verb
+	switch verb {
+	case plan.Stop, plan.Cut:
+		n.Shown, n.Lit, n.Early, n.Snap.Past = ShownOff, Unlit, false, true
+	case plan.Start:
+		n.Shown, n.Lit, n.Last.Taken = ShownOn, Unlit, false
+	case plan.Protect:
+		if n.Protection == Changing || n.Protection == Announced {
+			n.Protection = Protected
+		}
+	case plan.Flush:
+		n.StaysClean = true
+	case plan.Unprotect:
+		n.Protection = PutBack
+	default:
+	}
+}
+
+// mayComeLate follows an Unprotect that nobody waits for any more: what was protected need not stay so.
+func (n *Node) mayComeLate() {
+	n.Late = true
+	if n.Protection == Protected {
+		n.Protection = Changing
+	}
+}
+
+func (n *Node) failed(verb plan.Verb, r *Record) {
+	n.GivenUp |= plan.VerbSet(verb)
+	n.Untried &^= plan.VerbSet(verb)
+	if r.Outcome != Done && (r.Attempt == 0 || n.Last.Verb == verb && n.Last.Reach() != HasReached) {
+		n.Untried |= plan.VerbSet(verb)
+	}
+	n.Last.Open = n.Last.Open && n.Last.Verb != verb
+	if verb == plan.Unprotect && r.Attempt > 0 {
+		n.mayComeLate()
+	}
+	switch {
+	case verb == plan.Start && n.Shown == ShownOn:
+		n.Shown = WasTold
+	case verb == plan.Protect && n.Protection == Protected:
+		n.Protection = Changing
+	}
+}
+
+// reopened follows what was shown to be so and is not any more.
+func (n *Node) reopened(verb plan.Verb) {
+	n.Last.Open = false
+	n.Falls++
+	n.GivenUp &^= plan.VerbSet(verb)
+	switch verb {
+	case plan.Protect:
+		n.Protection = Changing
+		return
+	case plan.Unprotect:
+		n.Protection = BackAgain
+		return
+	default:
+	}
+	n.Shown, n.Last.Taken = WasTold, false
+}
+
+// CommandedBy gives the number of the last command if it was for this verb: what shows its effect was asked after it.
+func (n *Node) CommandedBy(v plan.Verb) Op {
+	if n.Last.Verb == v {
+		return n.Last.Op
+	}
+	return 0
+}
+
+// IsTouched reports whether anything was commanded on a node in this outage.
+func (n *Node) IsTouched() bool { return n.Shown != AsFound || n.Protection != AsSet }
+
+// TookProtect reports whether what was told to be protected was seen to be: where it was not, a look that shows nothing of that may
+// be too early.
+func (n *Node) TookProtect() bool { return n.Protection == Protected || n.Protection == BackAgain }
+
+// IsChanged reports whether this outage has changed a cache or a cluster, and not put it back.
+func (n *Node) IsChanged() bool {
+	return n.Protection != AsSet && n.Protection != PutBack
+}

@@ -1,0 +1,198 @@
+package ledger
+
+import (
+	"slices"
+
+	"ebbtide/internal/plan"
+)
+
+// Standing is how a supply stands in the outage.
+type Standing struct {
+	Fails  Failure
+	Cycle  Cycle
+	Stages []bool // which have been triggered for it
+	Reason string // of the last trigger
+	Missed int    // cuts that it took and did not make
+	Unseen bool   // since something was stopped that only its power cycle starts, its output may have been off unseen
+}
+
+// Failure is whether a supply fails; it counts as failing until a record says that it has returned.
+type Failure uint8
+
+// Whether a supply fails.
+const (
+	NeverFailed Failure = iota // it has not failed in this outage
+	HasReturned                // it has, or may have, and does not any more
+	IsFailing                  // it fails
+	CalledOff                  // it fails, and an operator has called off what that takes down: no stage begins for it until it is back
+)
+
+// HasFailed reports whether a supply has failed in this outage, or may have.
+func (s *Standing) HasFailed() bool { return s.Fails != NeverFailed }
+
+// IsOut reports whether a supply fails.
+func (s *Standing) IsOut() bool { return s.Fails >= IsFailing }
+
+// Cycle is how far a supply is on the way of a power cycle: cut, and back.
+type Cycle uint8
+
+// How far a power cycle is.
+const (
+	Uncut     Cycle = iota
+	Committed       // something was told to stop that only its power cycle starts again
+	CutSent         // the cut was commanded
+	CutProven       // the cut counts down
+	WentDark        // and the output was seen to be off: when it is on, it has come back
+	GaveOut         // its output is off, and nobody has cut it: likewise
+)
+
+// IsDark reports whether its output was seen to be off.
+func (c Cycle) IsDark() bool { return c >= WentDark }
+
+// IsOurs reports whether it was begun by what we have commanded.
+func (c Cycle) IsOurs() bool { return c != Uncut && c != GaveOut }
+
+// eachSupply changes the standing of each supply that a record names.
+func (l *Ledger) eachSupply(r *Record, change func(*Standing)) {
+	for _, id := range r.Supplies {
+		if i, known := l.estate.Index(id); known && l.SupplyOf[i] >= 0 {
+			change(&l.Outage.Supplies[l.SupplyOf[i]])
+		}
+	}
+	l.settle()
+}
+
+func (l *Ledger) failing(r *Record) {
+	if l.Outage.Drill.On() { // what was ordered was for that
+		l.Outage.Orders = Orders{}
+	}
+	l.Outage.Drill.leave()
+	l.eachSupply(r, func(s *Standing) {
+		if s.Fails = max(s.Fails, IsFailing); r.Off {
+			s.darkens()
+		}
+	})
+}
+
+// mains takes a change of a supply's power.
+func (l *Ledger) mains(r *Record) {
+	switch r.Cause {
+	case Returned:
+		l.eachSupply(r, func(s *Standing) { s.Fails = min(s.Fails, HasReturned) })
+	case Dark:
+		l.eachSupply(r, (*Standing).darkens)
+	case Released:
+		l.eachSupply(r, func(s *Standing) { s.Cycle = Uncut })
+	case Cycled, Unseen:
+		for _, id := range r.Supplies {
+			if i, known := l.estate.Index(id); known {
+				l.cycled(i, r)
+			}
+		}
+		l.eachSupply(r, func(s *Standing) {
+			if s.Unseen = r.Cause == Unseen; !s.Unseen {
+				s.Cycle, s.Missed = Uncut, 0
+			}
+			s.Fails = max(s.Fails, HasReturned) // or may have failed: its gate counts
+		})
+	default: // Failing, and records of before there were causes
+		l.failing(r)
+	}
+}
+
+// cycled follows the return of an output, or of an outlet: what hangs on it, and on nothing that carried it meanwhile, may be on
+// its way up, whatever was known of it before. That it was told to stop says nothing any more, and what only its power starts need
+// not be off. Where nobody knows whether the output was off, what is on tells that (see cycledUnseen). What goes on not to answer
+// need not be off either: it may have come up behind a network that is down (seed 7058668).
+func (l *Ledger) cycled(source int, r *Record) {
+	dark := l.estate.Scope(func(f int) bool { return !slices.Contains(r.Carriers, l.estate.Node(f).ID) })
+	for _, i := range l.estate.Dependents(source) {
+		if !dark[i] {
+			continue
+		}
+		n := &l.Outage.Nodes[i]
+		l.mayWrite(i)
+		n.Last.Taken, n.Lit, n.Snap.Past = false, max(n.Lit, PoweredAgain), true
+		if r.Cause == Cycled && l.estate.Node(i).ByPower && n.Shown == ShownOff && slices.Contains(l.estate.Needs(i), source) {
+			n.Shown = WasTold
+		}
+	}
+}
+
+// turned marks a change of course. In the records of today it is for people; in those of format 0 the whole outage turned.
+func (l *Ledger) turned(r *Record) {
+	o := l.Outage
+	if o.Drill.On() && r.Goal == plan.Up {
+		o.Drill.Phase = DrillUp
+	}
+	if o.Format > 0 || r.Format > 0 {
+		return
+	}
+	for k := range o.Supplies {
+		s := &o.Supplies[k]
+		if s.Cycle < CutSent || r.Goal == plan.Down {
+			s.Cycle = Uncut
+		}
+		clear(s.Stages)
+		if r.Goal == plan.Up && slices.Contains(r.Supplies, l.estate.Node(l.SupplyNodes[k]).ID) {
+			s.Fails, s.Cycle = min(s.Fails, HasReturned), Uncut
+		}
+	}
+	for i := range o.Nodes {
+		o.Nodes[i].GivenUp, o.Nodes[i].Falls = 0, 0
+	}
+	l.settle()
+}
+
+func (l *Ledger) triggered(r *Record) {
+	if at := slices.Index(l.Stages, r.Stage); at >= 0 { // a stage that the runbook no longer has takes nothing
+		l.eachSupply(r, func(s *Standing) { s.Stages[at], s.Reason = true, r.Reason })
+	}
+}
+
+// callOff takes back the stages that have begun for the supplies that fail, or says that they may begin again.
+func (l *Ledger) callOff(is bool) {
+	for k := range l.Outage.Supplies {
+		switch s := &l.Outage.Supplies[k]; {
+		case !s.IsOut():
+		case is:
+			s.Fails, s.Reason = CalledOff, ""
+			clear(s.Stages)
+		default:
+			s.Fails = IsFailing
+		}
+	}
+	l.settle()
+}
+
+// darkens follows an output that is off.
+func (s *Standing) darkens() {
+	if s.Cycle.IsOurs() {
+		s.Cycle = WentDark
+		return
+	}
+	s.Cycle = GaveOut
+}
+
+// cut takes a record about the cut of the supply's output.
+func (s *Standing) cut(r *Record) {
+	switch r.Kind {
+	case Intent:
+		s.Cycle = CutSent
+	case Proven:
+		s.Cycle = CutProven
+		if r.State != nil && *r.State == plan.Off {
+			s.Cycle = WentDark
+		}
+	case HeldBack:
+		s.Cycle = Committed
+	case Reopened: // it took its cut and did not make it
+		s.Cycle, s.Missed = Committed, s.Missed+1
+	case Failed:
+		s.Cycle = Uncut
+	default:
+	}
+}
+
+// IsDark reports whether a supply that stands so will not go on carrying its load.
+func (s *Standing) IsDark() bool { return s.IsOut() || s.Cycle != Uncut }

@@ -21,6 +21,7 @@ type belief struct {
 	proof     proof            // what its being off rests on
 	epoch     ledger.Op        // the highest number of an operation from before this epoch
 	silent    time.Time        // since when it has not answered; zero: it answers, or nobody asked
+	settled   plan.State       // on or off, as it was last proven to be; Unknown: nobody knows what became of it
 	onAt      time.Time        // when it was last seen on, in this epoch or before it; zero: it was told to go off, or seen to, since
 	departure departure
 	motion
@@ -88,7 +89,7 @@ func (p proof) String() string {
 
 // renew begins a new epoch of a node. What was sent to it before may still be on its way.
 func (b *belief) renew(before ledger.Op) {
-	*b = belief{epoch: before, onAt: b.onAt, hesitation: hesitation{doubt: plan.Unknown}, motion: motion{falling: b.falling}}
+	*b = belief{epoch: before, onAt: b.onAt, settled: b.settled, hesitation: hesitation{doubt: plan.Unknown}, motion: motion{falling: b.falling}}
 }
 
 // commanded forgets what was seen of a node's power before a command that changes it: a look from before proves nothing of it.
@@ -109,14 +110,14 @@ func (b *belief) commanded(verb plan.Verb, op ledger.Op, now time.Time) {
 }
 
 // isOff reports whether a node is known to be off, in this epoch.
-func (e *Engine) isOff(i int) bool {
-	b := &e.nodes[i].belief
+func (e *Estate) isOff(i int) bool {
+	b := &e.beliefs[i]
 	return b.proof >= twoLooks
 }
 
 // isOn reports whether a node is known to be on, and healthy where the runbook asks for that.
-func (e *Engine) isOn(i int) bool {
-	decl, b := e.estate.Node(i), &e.nodes[i].belief
+func (e *Estate) isOn(i int) bool {
+	decl, b := e.estate.Node(i), &e.beliefs[i]
 	switch decl.Kind {
 	case plan.Self:
 		return true // it is us
@@ -130,20 +131,28 @@ func (e *Engine) isOn(i int) bool {
 }
 
 // isUp reports whether a node answers that it is on, healthy or not, and is not on its way down.
-func (e *Engine) isUp(i int) bool {
-	b := &e.nodes[i].belief
+func (e *Estate) isUp(i int) bool {
+	b := &e.beliefs[i]
 	blank := !b.blank.IsZero() && b.askedAt.Sub(b.blank) > proofStands // by what was asked, not by the clock
 	return !e.isLeaving(i) && b.seen.State == plan.On && b.looks >= proofLooks && b.answer != plan.Unreachable && !blank
 }
 
 // isLeaving reports whether a node was told to stop and that has not settled: that it shows as on may be of before.
-func (e *Engine) isLeaving(i int) bool {
-	w := e.nodes[i].work
-	return w != nil && w.verb == plan.Stop && e.given(i) || e.now.Before(e.nodes[i].belief.falling)
+func (e *Estate) isLeaving(i int) bool {
+	return e.isUnderWay(i, plan.Stop) || e.now.Before(e.beliefs[i].falling)
+}
+
+// isUnderWay reports whether a command of a verb has reached a node, or may have, and has no end yet.
+func (e *Estate) isUnderWay(i int, verb plan.Verb) bool {
+	if e.ledger.Outage == nil {
+		return false
+	}
+	last := &e.entry(i).Last
+	return last.Open && last.Verb == verb && last.Reach() != ledger.NotReached
 }
 
 // goes reports whether a node is on its way down, as far as was seen or told.
-func (e *Engine) goes(i int) bool {
+func (e *Estate) goes(i int) bool {
 	return e.isLeaving(i) || e.isStopping(i)
 }
 
@@ -159,45 +168,44 @@ func (e *Engine) goesWithItsHost(i int) bool {
 }
 
 // isStopping reports whether a node is on its way down. What said so and fell silent is, for as long as its stop may take.
-func (e *Engine) isStopping(i int) bool {
-	b := &e.nodes[i].belief
+func (e *Estate) isStopping(i int) bool {
+	b := &e.beliefs[i]
 	return b.seen.State == plan.Stopping && (b.answer == plan.Stopping || b.askedAt.Sub(b.seenAt) <= e.estate.Node(i).Time(plan.Stop).Within)
 }
 
 // isProtected reports whether a cache or a cluster is known to be protected, and nothing is on its way that takes that off. What
 // it said before it fell silent counts where this outage has shown it.
-func (e *Engine) isProtected(i int) bool {
-	w, b := e.nodes[i].work, &e.nodes[i].belief
-	released := w != nil && w.verb == plan.Unprotect && e.given(i)
-	return !released && (b.seen.Protected == plan.Yes && b.answer == b.seen.State || e.staysProtected(i))
+func (e *Estate) isProtected(i int) bool {
+	b := &e.beliefs[i]
+	return !e.isUnderWay(i, plan.Unprotect) && (b.seen.Protected == plan.Yes && b.answer == b.seen.State || e.staysProtected(i))
 }
 
 // isClean reports whether a cache is known to hold nothing that is not on its storage. What it said before it fell silent counts where
 // this outage has shown it: an Unprotect of the one before may take effect at any time.
-func (e *Engine) isClean(i int) bool {
-	b := &e.nodes[i].belief
+func (e *Estate) isClean(i int) bool {
+	b := &e.beliefs[i]
 	return b.seen.Clean == plan.Yes && b.answer == b.seen.State || e.staysClean(i)
 }
 
 // staysClean reports whether a cache that was proven clean does not answer now: it is, until something that may write to it comes up, or
 // a late Unprotect lets it.
-func (e *Engine) staysClean(i int) bool {
-	n, b := e.entry(i), &e.nodes[i].belief
+func (e *Estate) staysClean(i int) bool {
+	n, b := e.entry(i), &e.beliefs[i]
 	return n.StaysClean && !n.Late && b.seen.Clean != plan.No && e.looked(i) && (b.answer == plan.Unreachable || b.answer == plan.Unknown)
 }
 
 // showsUp reports whether the newest look at a node showed that it is on or starts.
-func (e *Engine) showsUp(i int) bool {
-	answer := e.nodes[i].belief.answer
+func (e *Estate) showsUp(i int) bool {
+	answer := e.beliefs[i].answer
 	return answer == plan.On || answer == plan.Starting
 }
 
 // rises reports whether a node may be on its way up: no stop is sent to it before that has settled.
-func (e *Engine) rises(i int) bool { return e.now.Before(e.nodes[i].belief.rising) }
+func (e *Estate) rises(i int) bool { return e.now.Before(e.beliefs[i].rising) }
 
 // provenOff reports whether a node is off beyond doubt: what can't be undone may rest on it. One look is not enough, and an
 // old proof is none, unless the node was asked since and did not answer: silence contradicts nothing.
-func (e *Engine) provenOff(i int) bool {
+func (e *Estate) provenOff(i int) bool {
 	age := proofStands
 	if e.mayHaveCome(i) { // it may come up with its host at any moment
 		age = proofAge
@@ -206,14 +214,14 @@ func (e *Engine) provenOff(i int) bool {
 }
 
 // wasProvenOff reports whether a node was off beyond doubt when it last answered, however long ago that was.
-func (e *Engine) wasProvenOff(i int) bool {
-	b := &e.nodes[i].belief
+func (e *Estate) wasProvenOff(i int) bool {
+	b := &e.beliefs[i]
 	return b.proof >= twoLooks && b.doubt == plan.Unknown && (isDown(b.answer) || !e.mayHaveCycled(i))
 }
 
 // inDoubt reports whether a node has to be asked before a command rests on its being off.
-func (e *Engine) inDoubt(i int) bool {
-	b := &e.nodes[i].belief
+func (e *Estate) inDoubt(i int) bool {
+	b := &e.beliefs[i]
 	switch {
 	case !probed(e.estate.Node(i)):
 		return false
@@ -224,13 +232,13 @@ func (e *Engine) inDoubt(i int) bool {
 }
 
 // looked reports whether a node has been asked in this epoch, or can't be.
-func (e *Engine) looked(i int) bool {
-	return e.nodes[i].belief.asked || !probed(e.estate.Node(i))
+func (e *Estate) looked(i int) bool {
+	return e.beliefs[i].asked || !probed(e.estate.Node(i))
 }
 
 // holds reports whether a look since the last command shows what a verb is to bring about.
-func (e *Engine) holds(i int, verb plan.Verb, since ledger.Op) bool {
-	b := &e.nodes[i].belief
+func (e *Estate) holds(i int, verb plan.Verb, since ledger.Op) bool {
+	b := &e.beliefs[i]
 	if b.look <= since {
 		return false
 	}
@@ -254,11 +262,11 @@ func (e *Engine) holds(i int, verb plan.Verb, since ledger.Op) bool {
 
 // setAsBefore reports whether what Protect may have changed is set as the snapshot says, as far as both are known: a thing
 // that was given back by half is not protected any more, and not back.
-func (e *Engine) setAsBefore(i int) bool {
+func (e *Estate) setAsBefore(i int) bool {
 	if e.ledger.Outage == nil {
 		return true
 	}
-	was, now := e.entry(i).Snap.Set, e.nodes[i].belief.seen.Settings
+	was, now := e.entry(i).Snap.Set, e.beliefs[i].seen.Settings
 	return e.entry(i).Protection == ledger.AsSet || was == "" || now == "" || now == was
 }
 
@@ -268,8 +276,8 @@ func probed(n *plan.Node) bool {
 }
 
 // believe takes what a look said. Question is its number, asked the time at which it was asked.
-func (e *Engine) believe(i int, seen plan.Observation, question ledger.Op, asked time.Time) {
-	decl, b := e.estate.Node(i), &e.nodes[i].belief
+func (e *Estate) believe(i int, seen plan.Observation, question ledger.Op, asked time.Time) {
+	decl, b := e.estate.Node(i), &e.beliefs[i]
 	if seen.State == plan.Off && seen.ByBMC {
 		seen.State = e.believeBMC(i)
 	}
@@ -304,8 +312,8 @@ func (e *Engine) believe(i int, seen plan.Observation, question ledger.Op, asked
 }
 
 // offAfterSilence follows a machine that did not answer and says off, while what feeds it is not heard: it may have its power again.
-func (e *Engine) offAfterSilence(i int) {
-	decl, b := e.estate.Node(i), &e.nodes[i].belief
+func (e *Estate) offAfterSilence(i int) {
+	decl, b := e.estate.Node(i), &e.beliefs[i]
 	if b.answer == plan.Unreachable && decl.Kind != plan.VM && !e.rises(i) && e.feedOf(i) != feeds {
 		b.rising = e.now.Add(bootTime(decl))
 	}
@@ -313,7 +321,7 @@ func (e *Engine) offAfterSilence(i int) {
 
 // believeBMC gives what the word of a BMC is worth that its machine, which does not answer, is off. It may be of before a cycle, and
 // is if its output is off as far as is known: that is on again. And whether the two have ever agreed is forgotten with a crash.
-func (e *Engine) believeBMC(i int) plan.State {
+func (e *Estate) believeBMC(i int) plan.State {
 	if e.mayHaveCycled(i) || e.feedOf(i) == unfed || !e.resumedAt.IsZero() {
 		return plan.Unreachable
 	}
@@ -350,8 +358,8 @@ func (b *belief) take(seen plan.Observation, question ledger.Op, asked time.Time
 }
 
 // weigh finds what the belief that a node is off rests on after an answer.
-func (e *Engine) weigh(i int) {
-	b := &e.nodes[i].belief
+func (e *Estate) weigh(i int) {
+	b := &e.beliefs[i]
 	if !isDown(b.seen.State) {
 		b.proof = noProof
 		return
@@ -368,8 +376,8 @@ func (e *Engine) weigh(i int) {
 
 // followMotion ends or begins, after an answer, the times in which a node may be on its way up or down. News is what it did not say
 // before.
-func (e *Engine) followMotion(i int, news bool) {
-	decl, b := e.estate.Node(i), &e.nodes[i].belief
+func (e *Estate) followMotion(i int, news bool) {
+	decl, b := e.estate.Node(i), &e.beliefs[i]
 	sure := b.looks >= proofLooks // one look ends nothing
 	switch {
 	case b.seen.State == plan.On && sure:
@@ -386,8 +394,8 @@ func (e *Engine) followMotion(i int, news bool) {
 
 // believeSilence counts how long a node has not answered. That proves it off where the runbook says so, after a stop that it
 // accepted in this epoch, and never while it may be on its way up.
-func (e *Engine) believeSilence(i int, question ledger.Op, asked time.Time) {
-	decl, b := e.estate.Node(i), &e.nodes[i].belief
+func (e *Estate) believeSilence(i int, question ledger.Op, asked time.Time) {
+	decl, b := e.estate.Node(i), &e.beliefs[i]
 	if decl.Kind == plan.VM && (e.mayHaveCome(i) || e.mayHaveCycled(i) && !e.hostIsOff(i)) { // its host may have come up since, and it with that
 		b.proof, b.looks, b.seen.State = noProof, 0, plan.Unknown
 	}
@@ -412,7 +420,7 @@ func (e *Engine) believeSilence(i int, question ledger.Op, asked time.Time) {
 
 // wentWithItsHost reports whether the host that a node runs on is proven off, and the node was off before that, on record: it was proven
 // so, or was so in the snapshot. After a crash of ours nothing else tells that, where all is asked through the host.
-func (e *Engine) wentWithItsHost(i int) bool {
+func (e *Estate) wentWithItsHost(i int) bool {
 	if e.ledger.Outage == nil {
 		return false
 	}
@@ -421,7 +429,7 @@ func (e *Engine) wentWithItsHost(i int) bool {
 }
 
 // hostOf gives the host that a node runs on, -1 if it runs on none: that of a VM, or one that something without feeds of its own needs.
-func (e *Engine) hostOf(i int) int {
+func (e *Estate) hostOf(i int) int {
 	decl := e.estate.Node(i)
 	if host, known := e.estate.Index(decl.Host); known && decl.Kind == plan.VM {
 		return host
@@ -439,37 +447,37 @@ func (e *Engine) hostOf(i int) int {
 // silenceWillTell reports whether a node was off before Ebbtide was away, on record, does not answer, and will be proven off by that soon:
 // it is not told to stop a second time, unless time is short.
 func (e *Engine) silenceWillTell(i int) bool {
-	b, decl := &e.nodes[i].belief, e.estate.Node(i)
+	b, decl := &e.beliefs[i], e.estate.Node(i)
 	off := e.entry(i).Shown == ledger.ShownOff && e.acceptedStop(i) && !e.resumedAt.IsZero()
 	return off && e.press[i] == noPressure && !b.silent.IsZero() && b.proof == noProof && b.askedAt.Sub(b.silent) < decl.OffAfter+failedLook
 }
 
 // silenceIsNothing reports whether a node may be silent for another reason than a stop that it took.
-func (e *Engine) silenceIsNothing(i int) bool {
-	b := &e.nodes[i].belief
+func (e *Estate) silenceIsNothing(i int) bool {
+	b := &e.beliefs[i]
 	return b.departure == returned || e.rises(i) || e.now.Before(b.boots) || !e.acceptedStop(i) || e.cutOff(i) || e.mayHaveCycled(i) || e.feedOf(i) == unfed
 }
 
 // acceptedStop reports whether a node accepted a stop, and nothing since can have started it again.
-func (e *Engine) acceptedStop(i int) bool {
+func (e *Estate) acceptedStop(i int) bool {
 	return e.ledger.Outage != nil && e.entry(i).Last.Taken
 }
 
 // renew begins a new epoch of a node, whose power may have come back, and asks after it.
 func (e *Engine) renew(i int) {
-	decl, n := e.estate.Node(i), &e.nodes[i]
+	decl := e.estate.Node(i)
 	if decl.Kind == plan.Passive {
-		n.belief.boots = e.now.Add(bootTime(decl))
+		e.beliefs[i].boots = e.now.Add(bootTime(decl))
 	}
 	if !probed(decl) || decl.Kind == plan.Supply {
 		return
 	}
-	rising := n.belief.rising
-	n.settled = plan.Unknown
-	n.belief.renew(e.nextOp)
-	if n.belief.rising = rising; decl.Kind != plan.VM { // a VM comes up with its host, if that does
-		n.belief.rising = e.now.Add(bootTime(decl))
-		n.belief.boots = n.belief.rising
+	rising := e.beliefs[i].rising
+	e.beliefs[i].settled = plan.Unknown
+	e.beliefs[i].renew(e.nextOp)
+	if e.beliefs[i].rising = rising; decl.Kind != plan.VM { // a VM comes up with its host, if that does
+		e.beliefs[i].rising = e.now.Add(bootTime(decl))
+		e.beliefs[i].boots = e.beliefs[i].rising
 	}
 	e.probe(i)
 	e.touch(i)

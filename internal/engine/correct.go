@@ -33,7 +33,7 @@ var corrections = [...]correction{
 // correct puts on record what a look shows to be otherwise than the records show it, where no step is under way.
 func (e *Engine) correct(i int) {
 	decl, entry := e.estate.Node(i), e.entry(i)
-	if e.nodes[i].work != nil || !e.nodes[i].belief.asked || decl.Kind == plan.Supply || !probed(decl) || !e.ledger.Outage.Scope[i] || !entry.Snap.Taken() {
+	if e.nodes[i].work != nil || !e.beliefs[i].asked || decl.Kind == plan.Supply || !probed(decl) || !e.ledger.Outage.Scope[i] || !entry.Snap.Taken() {
 		return
 	}
 	for k := range corrections {
@@ -68,8 +68,8 @@ func cameBack(e *Engine, i int) bool {
 }
 
 // isUpAgain reports whether what was shown to be off was up when it last answered.
-func (e *Engine) isUpAgain(i int) bool {
-	state := e.nodes[i].belief.seen.State
+func (e *Estate) isUpAgain(i int) bool {
+	state := e.beliefs[i].seen.State
 	return e.entry(i).Shown == ledger.ShownOff && (state == plan.On || state == plan.Starting)
 }
 
@@ -79,7 +79,7 @@ func upBehindACut(e *Engine, i int) bool {
 
 // mayBeBack reports whether a node was off, is up, is started by nothing but the return of its power, and that may be what has started it: an
 // output that feeds it may have been cut while Ebbtide was away. Nobody stops it before that is known.
-func (e *Engine) mayBeBack(i int) bool {
+func (e *Estate) mayBeBack(i int) bool {
 	return e.estate.Node(i).ByPower && e.isUpAgain(i) && slices.ContainsFunc(e.estate.Feeds(i), e.mayHaveBeenCut)
 }
 
@@ -94,12 +94,12 @@ func fellOff(e *Engine, i int) bool {
 // unprotected reports whether a cache or a cluster that was protected on the way down is not any more: a late Unprotect has
 // taken that off, or a person.
 func unprotected(e *Engine, i int) bool {
-	n, b := e.entry(i), &e.nodes[i].belief
+	n, b := e.entry(i), &e.beliefs[i]
 	return n.Protection == ledger.Protected && e.goesDown(i) && b.look > n.Last.Op && b.seen.State == plan.On && b.seen.Protected == plan.No
 }
 
 func notAsItWas(e *Engine, i int) bool {
-	n, b := e.entry(i), &e.nodes[i].belief
+	n, b := e.entry(i), &e.beliefs[i]
 	return n.Protection == ledger.PutBack && b.answer == plan.On && b.look > n.Last.Op && !e.goesDown(i) && !e.holds(i, plan.Unprotect, n.Last.Op)
 }
 
@@ -121,7 +121,7 @@ func falls(verb plan.Verb) func(*Engine, int) {
 
 // writeDown puts on record what a look has shown of a node.
 func (e *Engine) writeDown(i int, kind ledger.Kind, verb plan.Verb, reason string, cause ledger.Cause) {
-	state := e.nodes[i].belief.seen.State
+	state := e.beliefs[i].seen.State
 	e.record(ledger.Record{Kind: kind, Step: ledger.Step{Node: e.id(i), Verb: &verb, State: &state}, Reason: reason, Cause: cause})
 }
 
@@ -132,7 +132,7 @@ func (e *Engine) stopAfterAll(i int) {
 
 // backByItself believes a look only if its answer is of now, however long that took: a node that was told to stop may have gone since.
 func (e *Engine) backByItself(i int) {
-	if e.nodes[i].belief.answer != plan.On || e.isOld(i, firstLook) {
+	if e.beliefs[i].answer != plan.On || e.isOld(i, firstLook) {
 		e.probe(i)
 		return
 	}
@@ -147,7 +147,7 @@ func (e *Engine) askItsFeeds(i int) {
 
 func (e *Engine) stopOnceMore(i int) {
 	e.writeDown(i, ledger.Reopened, plan.Stop, "was proven off and is not off any more", "")
-	e.notify(true, e.id(i)+" was off and is "+e.nodes[i].belief.seen.State.String()+" again: it is stopped once more")
+	e.notify(true, e.id(i)+" was off and is "+e.beliefs[i].seen.State.String()+" again: it is stopped once more")
 }
 
 // cycledUnseen lists, of a node that was off, that only the return of its power starts, and that is up, the supplies that were to be
@@ -161,7 +161,7 @@ func (e *Engine) cycledUnseen(i int) []int {
 		k := e.ledger.SupplyOf[f]
 		st := e.standing(k)
 		unseen := st.Unseen && (st.Cycle == ledger.Committed || st.Cycle == ledger.CutSent) && e.nodes[f].work == nil
-		settled := e.mayHaveBeenCut(f) && e.nodes[f].belief.seen.State == plan.On && slices.Contains(e.cycledBy(f), i)
+		settled := e.mayHaveBeenCut(f) && e.beliefs[f].seen.State == plan.On && slices.Contains(e.cycledBy(f), i)
 		if e.isHeardOnLine(k) && (unseen || settled) {
 			cycled = append(cycled, k)
 		}
@@ -184,7 +184,7 @@ func (e *Engine) takeTheCycle(i int) {
 // fell follows what was brought about and did not last: it is brought about once more, as often as that may be tried, and
 // then reported.
 func (e *Engine) fell(i int, verb plan.Verb) {
-	decl, entry, state := e.estate.Node(i), e.entry(i), e.nodes[i].belief.seen.State
+	decl, entry, state := e.estate.Node(i), e.entry(i), e.beliefs[i].seen.State
 	why, what := "was brought up and is not up any more", "started"
 	switch verb {
 	case plan.Protect:

@@ -66,13 +66,13 @@ func (e *Engine) mayBeMade(i int) bool {
 
 // mayHaveBeenCut reports whether a supply was told to cut its output before a crash, nobody knows whether it did, and it is on line, or has not
 // been heard since.
-func (e *Engine) mayHaveBeenCut(supply int) bool {
-	w, k := e.nodes[supply].work, e.ledger.SupplyOf[supply]
-	return w != nil && w.verb == plan.Cut && w.resumed && (e.isHeardOnLine(k) || e.supplies[k].isUnheard())
+func (e *Estate) mayHaveBeenCut(supply int) bool {
+	last, k := &e.entry(supply).Last, e.ledger.SupplyOf[supply]
+	return last.Open && last.Verb == plan.Cut && last.Op <= e.life && (e.isHeardOnLine(k) || e.supplies[k].isUnheard())
 }
 
 // isHeardOnLine reports whether a supply is heard, and on line.
-func (e *Engine) isHeardOnLine(k int) bool {
+func (e *Estate) isHeardOnLine(k int) bool {
 	return e.supplies[k].state.Mains == power.MainsOnline && !e.supplies[k].mute
 }
 
@@ -80,7 +80,7 @@ func (e *Engine) isHeardOnLine(k int) bool {
 // something that only its return starts, and that was off, is on.
 func (e *Engine) settleCut(i int) {
 	s := &e.supplies[e.ledger.SupplyOf[i]]
-	if e.nodes[i].belief.seen.State != plan.On || s.state.Mains != power.MainsOnline {
+	if e.beliefs[i].seen.State != plan.On || s.state.Mains != power.MainsOnline {
 		return
 	}
 	if !slices.ContainsFunc(e.cycledBy(i), e.showsUp) {
@@ -92,7 +92,7 @@ func (e *Engine) settleCut(i int) {
 
 // cycledBy lists what a supply feeds, was on and was shown to be off, and is started by nothing but the return of its power, which it
 // loses with this supply: no other carries it.
-func (e *Engine) cycledBy(supply int) []int {
+func (e *Estate) cycledBy(supply int) []int {
 	carries := func(f int) bool { return f != supply && e.carries(e.ledger.SupplyOf[f]) }
 	var list []int
 	for _, u := range e.estate.Users(supply) {
@@ -136,7 +136,7 @@ func (e *Engine) wouldReturn(self int) bool {
 		onBattery := s.state.Mains == power.MainsOnBattery && !s.state.OutputOff && s.state.SilentFor == 0
 		empties := !e.estate.Node(f).Can.Has(plan.Cut) // on until its battery is empty
 		goes := onBattery && (s.condition == dark || empties)
-		armed := s.condition == cutArmed && e.nodes[f].belief.seen.State == plan.Stopping
+		armed := s.condition == cutArmed && e.beliefs[f].seen.State == plan.Stopping
 		return !armed && !goes
 	}
 	return !e.estate.Node(self).ByPower || !slices.ContainsFunc(e.estate.Feeds(self), stays)
@@ -144,8 +144,8 @@ func (e *Engine) wouldReturn(self int) bool {
 
 // lifeline finds Ebbtide's own machine, -1 if it is not declared, and all that it needs.
 func (e *Engine) lifeline() (self int, needed []bool) {
-	self, needed = -1, make([]bool, len(e.nodes))
-	for i := len(e.nodes) - 1; i >= 0; i-- { // what a node needs comes before it
+	self, needed = -1, make([]bool, len(e.beliefs))
+	for i := len(e.beliefs) - 1; i >= 0; i-- { // what a node needs comes before it
 		if e.estate.Node(i).Kind == plan.Self {
 			self, needed[i] = i, true
 		}

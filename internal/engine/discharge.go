@@ -94,7 +94,7 @@ func (e *Engine) refusesDischarge(d Drill) string {
 		return fmt.Sprintf("no supply is called %q; see `ebbtide status` for what there is", d.Supply)
 	}
 	st := &e.supplies[e.ledger.SupplyOf[at]].state
-	need := e.estate.Plan(plan.Down, func(i int) bool { return e.newTest(at).scope[i] && !e.isDown(i) }).Schedule().Total + e.settings.Policy.Reserve
+	need := e.estate.Plan(plan.Down, func(i int) bool { return e.newTest(at).scope[i] && !e.isDown(i) }).Schedule().Total + e.policy.Reserve
 	switch {
 	case d.Floor < leastFloor || d.Floor > mostFloor:
 		return fmt.Sprintf("a floor of %.0f %% is not taken; give one from %.0f %% to %.0f %%", d.Floor, leastFloor, mostFloor)
@@ -152,7 +152,7 @@ func (e *Engine) beginTest() {
 
 // shutdownNeeds is the battery time that must be left at any moment: a whole shutdown at its p95, and the reserve.
 func (e *Engine) shutdownNeeds() time.Duration {
-	return e.estimate.At(pessimistic) + e.settings.Policy.Reserve
+	return e.estimate.At(pessimistic) + e.policy.Reserve
 }
 
 func (e *Engine) tellTest(verb plan.Verb, reason string) {
@@ -185,7 +185,7 @@ func (e *Engine) testCommanded(ev Finished) bool {
 		e.endTest("nobody knows whether it took the command")
 	default:
 		e.record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.id(b.node), Verb: &verb}, Reason: ev.Detail})
-		e.closeOutage("nothing was done: "+ev.Detail, ledger.NodeState{Node: e.id(b.node), State: e.nodes[b.node].belief.seen.State})
+		e.closeOutage("nothing was done: "+ev.Detail, ledger.NodeState{Node: e.id(b.node), State: e.beliefs[b.node].seen.State})
 	}
 	return true
 }

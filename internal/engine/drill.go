@@ -47,8 +47,8 @@ func (e *Engine) Outlook(d Drill) Outlook {
 		o.On = e.ids(func(i int) bool { return in[i] && e.runs(i) })
 	}
 	o.Looking = slices.ContainsFunc(e.supplies, func(s supply) bool { return s.state.Supply == "" })
-	for i := range e.nodes {
-		o.Looking = o.Looking || e.nodes[i].question.op != 0 && e.nodes[i].belief.askedAt.IsZero()
+	for i := range e.beliefs {
+		o.Looking = o.Looking || e.nodes[i].question.op != 0 && e.beliefs[i].askedAt.IsZero()
 	}
 	return o
 }
@@ -195,7 +195,7 @@ func (e *Engine) say(what string) {
 // ids lists the nodes for which something holds, in the estate's order.
 func (e *Engine) ids(holds func(int) bool) []string {
 	var ids []string
-	for i := range e.nodes {
+	for i := range e.beliefs {
 		if holds(i) {
 			ids = append(ids, e.id(i))
 		}

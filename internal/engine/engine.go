@@ -18,41 +18,23 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 )
 
 // Engine is the state of one estate. It is not safe for concurrent use.
 type Engine struct {
-	settings   Settings
-	estate     *plan.Estate
-	ledger     ledger.Ledger
-	course     course
-	nodes      []node
-	protectors []int // caches and clusters
-	hosts      []int
-	grid
+	Estate
+	settings Settings
+	course   course
+	nodes    []node
 	haste
 	rehearsal
 	foresight
 	clockwork
 	journalLost bool
-}
-
-// grid is what is known of the supplies, and what follows for what they carry.
-type grid struct {
-	supplies     []supply
-	well         ledger.Standing // that of every supply while no outage is open: the zero one, which nothing changes
-	fed          []bool          // per node: it may be started as far as power goes
-	firm         []bool          // per node: it is lost, also if supplies that are on line again stay so
-	losses       [][][]int       // per node: the sets of supplies with which it loses its power: see lossesOf
-	unheard      bool            // a supply is to be heard before anything begins on what it feeds: see unheardFor
-	shifted      bool            // the standing of a supply has changed in this event
-	watchesMains bool            // the policy watches more than the batteries
 }
 
 // haste is how short the time is, and who is to be hurried.
@@ -72,21 +54,18 @@ type rehearsal struct {
 
 // node is what is known of a node beside what is on record.
 type node struct {
-	belief   belief
 	question question
-	work     *work      // the step under way, nil: none is
-	pause    time.Time  // its next step does not begin before
-	nextLook time.Time  // when a given-up node is looked at again
-	timer    int        // numbers its timers: an older one is void
-	graceful bool       // it is being stopped without force
-	settled  plan.State // on or off, as it was last proven to be
-	face     face       // as others were last judged by
-	awaited  awaited    // by the survey
+	work     *work     // the step under way, nil: none is
+	pause    time.Time // its next step does not begin before
+	nextLook time.Time // when a given-up node is looked at again
+	timer    int       // numbers its timers: an older one is void
+	graceful bool      // it is being stopped without force
+	face     face      // as others were last judged by
+	awaited  awaited   // by the survey
 }
 
 // clockwork is the time, what is under way, and what comes of an event.
 type clockwork struct {
-	now       time.Time
 	out       []Effect
 	ops       map[ledger.Op]int // operations under way: their node
 	nextOp    ledger.Op
@@ -95,18 +74,18 @@ type clockwork struct {
 	said      string  // the last thing said about what it waits for
 	refused   string  // the last record that was refused
 	strays    []*work // steps that have gone a way that their table does not have
+	shifted   bool    // the standing of a supply has changed in this event
 	timetable
 }
 
 // timetable is what is due when, and when something happened last.
 type timetable struct {
-	timers    plan.Queue[timer]
-	wakeAt    time.Time
-	sweepAt   time.Time
-	lookAt    time.Time // when given-up nodes and cut supplies are looked at next
-	movedAt   time.Time // when a command was last given or a step ended
-	resumedAt time.Time // when an outage from before a crash was taken up; zero: none was
-	closing   time.Time // since when everything looks as if the outage were over; zero: it does not
+	timers  plan.Queue[timer]
+	wakeAt  time.Time
+	sweepAt time.Time
+	lookAt  time.Time // when given-up nodes and cut supplies are looked at next
+	movedAt time.Time // when a command was last given or a step ended
+	closing time.Time // since when everything looks as if the outage were over; zero: it does not
 }
 
 // timer is when a node wants to be served.
@@ -151,58 +130,11 @@ func New(s Settings) *Engine {
 
 func (e *Engine) load(s Settings) {
 	n := s.Estate.Len()
-	e.settings, e.estate = s, s.Estate
-	e.ledger = ledger.New(s.Estate, &e.settings.Policy, s.Supplies, max(e.ledger.Newest, s.Newest))
+	e.settings = s
+	e.Estate = newEstate(&e.settings, max(e.ledger.Newest, s.Newest))
 	e.course = newCourse(s.Estate, e.ledger.Stages)
-	e.nodes, e.fed, e.firm, e.press = make([]node, n), make([]bool, n), make([]bool, n), make([]pressure, n)
-	e.foresight, e.watchesMains = foresight{}, watchesMains(&s.Policy)
-	e.supplies, e.protectors, e.hosts = nil, nil, nil
-	for k, at := range e.ledger.SupplyNodes {
-		e.supplies = append(e.supplies, supply{node: at, tracker: power.NewTracker(s.Supplies[e.declared(k)])})
-	}
-	e.losses = make([][][]int, n)
-	for i := range n {
-		e.losses[i] = e.lossesOf(i)
-		if s.Estate.Node(i).Can.Has(plan.Protect) {
-			e.protectors = append(e.protectors, i)
-		}
-		if s.Estate.Node(i).Kind == plan.Host {
-			e.hosts = append(e.hosts, i)
-		}
-	}
-}
-
-// lossesOf lists the sets of supplies with each of which a node loses its power: its own feeds, and those of what it needs,
-// which are known already.
-func (e *Engine) lossesOf(i int) [][]int {
-	if k := e.ledger.SupplyOf[i]; k >= 0 {
-		return [][]int{{k}}
-	}
-	var losses [][]int
-	if feeds := e.estate.Feeds(i); len(feeds) > 0 {
-		own := make([]int, len(feeds))
-		for at, f := range feeds {
-			own[at] = e.ledger.SupplyOf[f]
-		}
-		losses = append(losses, own)
-	}
-	for _, d := range e.estate.Needs(i) {
-		if e.ledger.SupplyOf[d] < 0 {
-			losses = append(losses, e.losses[d]...)
-		}
-	}
-	slices.SortFunc(losses, slices.Compare)
-	return slices.Clip(slices.CompactFunc(losses, slices.Equal))
-}
-
-// declared gives the place of a supply in the settings.
-func (e *Engine) declared(k int) int {
-	for at := range e.settings.Supplies {
-		if e.settings.Supplies[at].ID == e.id(e.ledger.SupplyNodes[k]) {
-			return at
-		}
-	}
-	return 0
+	e.nodes, e.press = make([]node, n), make([]pressure, n)
+	e.foresight = foresight{}
 }
 
 func (t timer) before(u timer) bool {
@@ -225,7 +157,7 @@ func Restored(s Settings, records []ledger.Record) (*Engine, error) {
 			return nil, fmt.Errorf("cannot resume outage %q at record %d: %w", records[i].Outage, records[i].Seq, err)
 		}
 	}
-	e.nextOp = e.ledger.Op
+	e.nextOp, e.life = e.ledger.Op, e.ledger.Op
 	return e, nil
 }
 
@@ -276,7 +208,7 @@ func (e *Engine) Apply(now time.Time, ev Event) []Effect {
 }
 
 // Open reports whether an outage is under way.
-func (e *Engine) Open() bool { return e.ledger.Outage != nil }
+func (e *Estate) Open() bool { return e.ledger.Outage != nil }
 
 // Settings gives what the engine runs on now: after a Reload, the new ones.
 func (e *Engine) Settings() Settings { return e.settings }
@@ -286,7 +218,7 @@ func (e *Engine) forgetPower() {
 	for i := range e.nodes {
 		decl := e.estate.Node(i)
 		if decl.Kind != plan.VM && decl.Kind != plan.Supply && (decl.Kind != plan.Passive || e.ledger.Outage != nil) {
-			e.nodes[i].belief.boots = e.now.Add(bootTime(decl))
+			e.beliefs[i].boots = e.now.Add(bootTime(decl))
 		}
 	}
 }
@@ -323,19 +255,19 @@ func (e *Engine) started() {
 // again. A machine that was told to stop may have come up again meanwhile, unseen.
 func (e *Engine) resumeWork() {
 	for i := range e.nodes {
-		n, entry := &e.nodes[i], e.entry(i)
-		n.belief.epoch = e.nextOp
+		entry := e.entry(i)
+		e.beliefs[i].epoch = e.nextOp
 		switch entry.Lit {
 		case ledger.Unlit:
 		case ledger.PoweredAgain:
-			n.belief.rising = n.belief.boots // a VM comes up with its host, if that does
+			e.beliefs[i].rising = e.beliefs[i].boots // a VM comes up with its host, if that does
 		case ledger.SeenStarting:
-			n.belief.rising = e.now.Add(bootTime(e.estate.Node(i)))
+			e.beliefs[i].rising = e.now.Add(bootTime(e.estate.Node(i)))
 		}
 		last := entry.Last
 		reached := last.Verb == plan.Stop && last.Reach() != ledger.NotReached // what refused it may do it all the same
 		if (last.Taken || reached) && entry.Shown == ledger.WasTold {
-			n.belief.falling = e.now.Add(2 * proofStands)
+			e.beliefs[i].falling = e.now.Add(2 * proofStands)
 			e.armIdle(i)
 		}
 		if last.Open {
@@ -358,7 +290,7 @@ func (e *Engine) resumeStep(i int) {
 		return
 	}
 	if last.Verb == plan.Start {
-		n.belief.rising = e.now.Add(bootTime(decl))
+		e.beliefs[i].rising = e.now.Add(bootTime(decl))
 	}
 	w := &work{
 		step: id, verb: last.Verb, rung: last.Rung, phase: proving, answer: last.Answer, resumed: true,
@@ -385,25 +317,11 @@ func (e *Engine) reload(ev Reload) {
 	if e.ledger.Outage != nil {
 		return
 	}
-	s := e.settings
+	s, old := e.settings, e.Estate
 	s.Estate, s.Policy, s.Supplies, s.Members = ev.Estate, ev.Policy, ev.Supplies, ev.Members
-	old, oldNodes, oldSupplies := e.estate, e.nodes, e.supplies
 	e.load(s)
 	clear(e.ops) // answers that are on their way belong to the estate before
-	for i := range e.nodes {
-		if was, ok := old.Index(e.id(i)); ok {
-			e.nodes[i].belief = oldNodes[was].belief
-		}
-	}
-	for k := range e.supplies {
-		for o := range oldSupplies {
-			if old.Node(oldSupplies[o].node).ID == e.id(e.supplies[k].node) {
-				oldSupplies[o].tracker.Declare(s.Supplies[e.declared(k)])
-				e.supplies[k].tracker, e.supplies[k].state = oldSupplies[o].tracker, oldSupplies[o].state
-				e.supplies[k].harmful = e.harms(&e.supplies[k])
-			}
-		}
-	}
+	e.keep(&old, s.Supplies)
 	e.recondition()
 	e.started()
 }
@@ -456,10 +374,10 @@ func (e *Engine) setWake() {
 	}
 }
 
-func (e *Engine) id(i int) string { return e.estate.Node(i).ID }
+func (e *Estate) id(i int) string { return e.estate.Node(i).ID }
 
 // entry is what is on record of a node in the open outage.
-func (e *Engine) entry(i int) *ledger.Node { return &e.ledger.Outage.Nodes[i] }
+func (e *Estate) entry(i int) *ledger.Node { return &e.ledger.Outage.Nodes[i] }
 
 // newOp numbers an operation on a node.
 func (e *Engine) newOp(i int) ledger.Op {

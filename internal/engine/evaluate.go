@@ -22,11 +22,10 @@ type course struct {
 	done     []int // room for the next of those
 	slots    *plan.Dispatcher
 	open     int // steps of the way up that are pending
-	users    [][]int
 }
 
 func newCourse(estate *plan.Estate, stages []string) course {
-	c := course{down: estate.Plan(plan.Down, nil), up: estate.Plan(plan.Up, nil), of: make([][]int, estate.Len()), users: make([][]int, estate.Len())}
+	c := course{down: estate.Plan(plan.Down, nil), up: estate.Plan(plan.Up, nil), of: make([][]int, estate.Len())}
 	for _, p := range []*plan.Plan{c.down, c.up} {
 		for i := range p.Steps {
 			s := step{Step: &p.Steps[i], goal: p.Goal}
@@ -128,7 +127,7 @@ type face struct {
 // dead is why a node may have no power: it is off, or it is cut off and does not answer, or both.
 type dead struct{ off, mute bool }
 
-func (e *Engine) faceOf(i int) face {
+func (e *Estate) faceOf(i int) face {
 	return face{up: e.showsUp(i), goes: e.goes(i), dead: dead{e.isOff(i), e.isCutOff(i) && e.isMute(i)}}
 }
 
@@ -232,7 +231,7 @@ func (e *Engine) enqueue(id int) {
 	n := &e.nodes[s.Node]
 	last := n.work != nil
 	if s.goal == plan.Down {
-		last = last || probed(e.estate.Node(s.Node)) && (n.belief.answer == plan.Unknown || n.belief.answer == plan.Unreachable)
+		last = last || probed(e.estate.Node(s.Node)) && (e.beliefs[s.Node].answer == plan.Unknown || e.beliefs[s.Node].answer == plan.Unreachable)
 	}
 	if last {
 		e.course.slots.AddLast(id)
@@ -265,18 +264,18 @@ func (e *Engine) dispatch() bool {
 
 // usersOf lists the nodes whose being off a command to node i rests on, looking through nodes that have no stop of their
 // own. For a supply these are the nodes that only it still feeds.
-func (e *Engine) usersOf(i int) []int {
-	if e.course.users[i] == nil {
-		e.course.users[i] = e.findUsers(i)
+func (e *Estate) usersOf(i int) []int {
+	if e.users[i] == nil {
+		e.users[i] = e.findUsers(i)
 	}
-	users := e.course.users[i]
+	users := e.users[i]
 	if e.estate.Node(i).Kind != plan.Supply {
 		return users
 	}
 	return slices.DeleteFunc(slices.Clone(users), func(u int) bool { return e.otherwiseFed(u, i) })
 }
 
-func (e *Engine) findUsers(i int) []int {
+func (e *Estate) findUsers(i int) []int {
 	users := []int{}
 	seen := map[int]bool{}
 	queue := slices.Clone(e.estate.Users(i))
@@ -301,7 +300,7 @@ func (e *Engine) findUsers(i int) []int {
 
 // otherwiseFed reports whether a node keeps its power when this supply is cut: it draws it from another one that is live, or none of it
 // from this one. What is only reached through something on this supply loses its network.
-func (e *Engine) otherwiseFed(node, supply int) bool {
+func (e *Estate) otherwiseFed(node, supply int) bool {
 	sources := e.estate.Sources(node)
 	if len(sources) > 0 && !slices.Contains(sources, supply) {
 		return true

@@ -238,9 +238,9 @@ func (e *Engine) ranks(i int, w *print) {
 	if o := e.ledger.Outage; o != nil {
 		last = o.Nodes[i].Last.Op
 	}
-	w.flag(n.belief.look == 0)
-	w.flag(n.belief.look <= last)
-	w.flag(n.question.op <= n.belief.epoch)
+	w.flag(e.beliefs[i].look == 0)
+	w.flag(e.beliefs[i].look <= last)
+	w.flag(n.question.op <= e.beliefs[i].epoch)
 	w.flag(n.work != nil && n.work.op == last)
 }
 

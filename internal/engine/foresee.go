@@ -117,7 +117,7 @@ func (e *Engine) weighsSlack() bool {
 // isDown reports whether nothing is left to take down of a node.
 func (e *Engine) isDown(i int) bool {
 	if k := e.ledger.SupplyOf[i]; k >= 0 {
-		return e.standing(k).Cycle >= ledger.CutProven || e.nodes[i].belief.seen.State == plan.Off
+		return e.standing(k).Cycle >= ledger.CutProven || e.beliefs[i].seen.State == plan.Off
 	}
 	return e.isOff(i)
 }
@@ -127,7 +127,7 @@ const pessimistic = 1 - power.Pessimistic
 
 // race is the rest of the plan against a battery: the same for every supply.
 func (e *Engine) race() *power.Race {
-	e.raced = power.Race{Need: e.estimate.Need, Reserve: e.settings.Policy.Reserve, Odds: e.settings.Policy.Odds}
+	e.raced = power.Race{Need: e.estimate.Need, Reserve: e.policy.Reserve, Odds: e.policy.Odds}
 	return &e.raced
 }
 
@@ -209,7 +209,7 @@ func (e *Engine) numbers(s *supply) *ledger.Numbers {
 		set(&n.Slack, slack)
 		set(&n.Odds, power.Known(e.givesOut(s)))
 	}
-	set(&n.Reserve, power.Known(e.settings.Policy.Reserve.Seconds()))
+	set(&n.Reserve, power.Known(e.policy.Reserve.Seconds()))
 	return n
 }
 
@@ -229,7 +229,7 @@ func (e *Engine) deadlines(s *supply) []Deadline {
 	for _, st := range e.estimate.Stages {
 		d := Deadline{Stage: st.Stage, Need: st.Need.Seconds()}
 		if s.state.Left.Known {
-			d.Start = power.Known(s.state.Left.Value - e.settings.Policy.Reserve.Seconds() - d.Need)
+			d.Start = power.Known(s.state.Left.Value - e.policy.Reserve.Seconds() - d.Need)
 		}
 		d.Started = e.hasBegun(st.Stage, s)
 		list = append(list, d)
@@ -245,7 +245,7 @@ func (e *Engine) hasBegun(stage string, s *supply) bool {
 
 // why says in one sentence why the shutdown for a supply is or is not starting now.
 func (e *Engine) why(s *supply) string {
-	p, o := &e.settings.Policy, e.ledger.Outage
+	p, o := e.policy, e.ledger.Outage
 	switch {
 	case s.state.Mains == power.MainsUnknown && !s.state.OutputOff:
 		return "nothing is known: it was never heard"
@@ -290,7 +290,7 @@ func (e *Engine) reckon(s *supply) string {
 		wait = power.Roughly(-slack.Value) + " too long"
 	}
 	text := fmt.Sprintf("the battery lasts at least %s (by %s), the plan and its reserve take %s at most, %s", power.Roughly(s.state.Left.Value), s.state.By,
-		power.Roughly(e.estimate.At(pessimistic).Seconds()+e.settings.Policy.Reserve.Seconds()), wait)
+		power.Roughly(e.estimate.At(pessimistic).Seconds()+e.policy.Reserve.Seconds()), wait)
 	if !s.state.Proven {
 		text += "; the battery is unproven"
 	}

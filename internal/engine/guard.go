@@ -76,7 +76,7 @@ func (e *Engine) ask(i int) {
 		if decl.Kind == plan.VM {
 			age = lookAge
 		}
-		if w.guard.rounds == 1 && probed(decl) && (!e.nodes[i].belief.asked || e.isOld(i, age)) { // it may be on its way up
+		if w.guard.rounds == 1 && probed(decl) && (!e.beliefs[i].asked || e.isOld(i, age)) { // it may be on its way up
 			e.await(i, i)
 		}
 		if w.guard.rounds == 1 {
@@ -116,8 +116,8 @@ func (e *Engine) awaitUsers(i int) {
 
 // isOld reports whether the newest answer of a node came longer ago than so. It counts from when it came, and not from the question:
 // what takes seconds to answer would always be too old.
-func (e *Engine) isOld(i int, age time.Duration) bool {
-	return e.now.Sub(e.nodes[i].belief.answeredAt) > age
+func (e *Estate) isOld(i int, age time.Duration) bool {
+	return e.now.Sub(e.beliefs[i].answeredAt) > age
 }
 
 // asksOn reports whether a user is asked once more, in this round, before a node is commanded: it did not answer, or, in the last round,
@@ -133,13 +133,13 @@ func (e *Engine) asksOn(i, user, round int) bool {
 }
 
 // answersOff reports whether the newest look at a node says that it is off, which it may say by its silence.
-func (e *Engine) answersOff(i int) bool {
-	b := &e.nodes[i].belief
+func (e *Estate) answersOff(i int) bool {
+	b := &e.beliefs[i]
 	return isDown(b.answer) || b.proof == bySilence && b.answer == plan.Unreachable
 }
 
 // stranded reports whether something that a node needs in order to run is known to be off.
-func (e *Engine) stranded(i int) bool {
+func (e *Estate) stranded(i int) bool {
 	return slices.ContainsFunc(e.estate.Needs(i), func(d int) bool {
 		return e.estate.Node(d).Can.Has(plan.Stop) && e.isOff(d)
 	})
@@ -154,7 +154,7 @@ func (e *Engine) awaitLate(i int) {
 		return
 	}
 	for _, c := range e.protectors {
-		b, age := &e.nodes[c].belief, proofAge
+		b, age := &e.beliefs[c], proofAge
 		if e.press[i] >= reserveReached && !e.entry(c).Late { // there is no time for more than that
 			age = proofStands
 		}
@@ -259,7 +259,7 @@ func (e *Engine) pass(i int) {
 // proveSoAlready ends a step that had nothing to do, or nothing any more. A proof by silence is told for what it is.
 func (e *Engine) proveSoAlready(i int) {
 	if w := e.nodes[i].work; e.given(i) && w.verb != plan.Unprotect || w.verb == plan.Stop && e.proofOf(i) == ledger.Silence {
-		e.prove(i, e.proofOf(i), e.nodes[i].belief.seen.Detail)
+		e.prove(i, e.proofOf(i), e.beliefs[i].seen.Detail)
 		return
 	}
 	e.prove(i, ledger.Already, "it was so already")
@@ -282,7 +282,7 @@ func (e *Engine) isSoAlready(i int) bool {
 // passStart goes on with a start if all that it stands on is still up. A word that is being asked for again is waited for.
 func (e *Engine) passStart(i int) {
 	for _, d := range e.broughtUp(i) {
-		if e.nodes[d].belief.doubt != plan.Unknown {
+		if e.beliefs[d].doubt != plan.Unknown {
 			e.await(i, d)
 		}
 	}
@@ -291,7 +291,7 @@ func (e *Engine) passStart(i int) {
 		return
 	}
 	for _, d := range e.broughtUp(i) {
-		if !e.isOn(d) || e.nodes[d].belief.answer != plan.On {
+		if !e.isOn(d) || e.beliefs[d].answer != plan.On {
 			e.touch(d)
 			e.holdBack(i, "what it stands on is not up any more: "+e.id(d))
 			return
@@ -301,7 +301,7 @@ func (e *Engine) passStart(i int) {
 }
 
 // broughtUp lists what a node depends on that is to be on before it is started.
-func (e *Engine) broughtUp(i int) []int {
+func (e *Estate) broughtUp(i int) []int {
 	var up []int
 	o := e.ledger.Outage
 	for _, d := range e.estate.Needs(i) {
@@ -370,7 +370,7 @@ func (e *Engine) areOld(i int, takesAlong bool) bool {
 
 // fellSilent reports whether a user did not answer in the last round of a node's guard, in which only those are asked that answered before.
 func (e *Engine) fellSilent(i, user int) bool {
-	return !e.answersOff(user) && e.asksOn(i, user, 1) && !e.nodes[user].belief.askedAt.Before(e.nodes[i].work.guard.anew)
+	return !e.answersOff(user) && e.asksOn(i, user, 1) && !e.beliefs[user].askedAt.Before(e.nodes[i].work.guard.anew)
 }
 
 // isAnew reports whether a user was asked in the last round of a node's guard, in which all that answer are asked, or in vain in any of
@@ -380,7 +380,7 @@ func (e *Engine) isAnew(i, user int) bool {
 	if !since.IsZero() && !e.answersOff(user) {
 		since = e.nodes[i].work.guard.begun
 	}
-	return !since.IsZero() && !e.nodes[user].belief.askedAt.Before(since)
+	return !since.IsZero() && !e.beliefs[user].askedAt.Before(since)
 }
 
 // provenOffTo reports whether a user is off beyond doubt, for the command of a node.
@@ -396,12 +396,12 @@ func (e *Engine) notOff(i int) (on []string, doubtful, guestsOnly bool) {
 	for _, u := range e.usersOf(i) {
 		switch {
 		case e.hasNoPower(u):
-		case !e.isOff(u) && isDown(e.nodes[u].belief.answer) && asksOn: // once: it is asked again
+		case !e.isOff(u) && isDown(e.beliefs[u].answer) && asksOn: // once: it is asked again
 			doubtful = true
 		case !e.isOff(u):
 			on = append(on, e.id(u))
 			guestsOnly = guestsOnly && e.estate.Node(u).Kind == plan.VM && e.entry(u).GivenUp.Has(plan.Stop)
-		case e.nodes[u].belief.doubt != plan.Unknown, e.estate.Node(i).Kind != plan.VM && !e.provenOffTo(i, u):
+		case e.beliefs[u].doubt != plan.Unknown, e.estate.Node(i).Kind != plan.VM && !e.provenOffTo(i, u):
 			doubtful = true
 		}
 	}

@@ -58,7 +58,7 @@ func (s *supply) saysOff() bool   { return s.state.SilentFor == 0 && s.state.Out
 func isOnAfterCut(e *Engine, k int) bool {
 	s := &e.supplies[k]
 	cycle := e.standing(k).Cycle
-	return s.isHeardOn() && !s.state.SaysOff && (cycle.IsDark() || cycle == ledger.CutProven && e.nodes[s.node].belief.seen.State == plan.Off)
+	return s.isHeardOn() && !s.state.SaysOff && (cycle.IsDark() || cycle == ledger.CutProven && e.beliefs[s.node].seen.State == plan.Off)
 }
 
 func goesOff(e *Engine, k int) bool {
@@ -127,7 +127,7 @@ func (e *Engine) wentOff(k int) {
 	why := "its output is off"
 	switch working := e.nodes[s.node].work != nil; {
 	case working && e.given(s.node):
-		e.nodes[s.node].belief.seen.State = plan.Off
+		e.beliefs[s.node].seen.State = plan.Off
 		e.prove(s.node, "", why)
 	default:
 		if e.standing(k).Cycle < ledger.CutSent {
@@ -145,7 +145,7 @@ func (e *Engine) wentOff(k int) {
 func (e *Engine) askWhoAnswers(supply int) {
 	for _, i := range e.estate.Dependents(supply) {
 		if e.isCutOff(i) && probed(e.estate.Node(i)) {
-			b := &e.nodes[i].belief
+			b := &e.beliefs[i]
 			b.epoch, b.answer, b.asked = e.nextOp, plan.Unknown, false
 			e.touch(i)
 			e.probe(i)

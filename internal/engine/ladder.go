@@ -18,7 +18,7 @@ func (e *Engine) wanted(i int) bool {
 	case s.goal == plan.Up:
 		return !e.goesDown(i)
 	case w.force.cause == ledger.Hung && e.comesUp(i):
-		b := &e.nodes[i].belief
+		b := &e.beliefs[i]
 		return b.seen.State != plan.On || b.looks < proofLooks // what came back does not hang any more
 	}
 	return e.goesDown(i) && !e.isCalledOff() && e.isDue(s)
@@ -67,7 +67,7 @@ func (e *Engine) overdue(i int) {
 	case w.rung.TakesDown() && e.isStillToBeTold(i), w.verb == plan.Start && e.isStillToCome(i):
 	case w.verb == plan.Unprotect && e.given(i) && e.holds(i, w.verb, e.last(i).Op): // it was so all the while
 		if !e.finalLook(i) {
-			e.prove(i, "", e.nodes[i].belief.seen.Detail)
+			e.prove(i, "", e.beliefs[i].seen.Detail)
 		}
 	case w.verb == plan.Start && e.finalLook(i): // before it is told again: the answer may have been lost
 	case e.mayTryAgain(i):
@@ -116,7 +116,7 @@ func (e *Engine) mayTryAgain(i int) bool {
 	case w.verb == plan.Start:
 		return tries < decl.Attempts && decl.Can.Has(plan.Start)
 	case w.verb == plan.Unprotect:
-		return tries < decl.Attempts && e.nodes[i].belief.seen.Protected == plan.No
+		return tries < decl.Attempts && e.beliefs[i].seen.Protected == plan.No
 	default:
 		return w.rung == plan.Force && tries < decl.Forces
 	}
@@ -161,8 +161,8 @@ func (e *Engine) overdueUnwanted(i int) {
 }
 
 // hangs reports whether a VM that was told to stop in this outage neither goes off nor comes back, although it is to be on.
-func (e *Engine) hangs(i int) bool {
-	b := &e.nodes[i].belief
+func (e *Estate) hangs(i int) bool {
+	b := &e.beliefs[i]
 	entry := e.entry(i)
 	return e.estate.Node(i).Kind == plan.VM && e.comesUp(i) && entry.Shown == ledger.WasTold && !entry.GivenUp.Has(plan.Stop) && b.seen.State == plan.Stopping && b.answer == plan.Stopping
 }
@@ -218,12 +218,12 @@ func (e *Engine) wait(i int) {
 func (e *Engine) lowerRiskWaits(i int) bool {
 	decl := e.estate.Node(i)
 	return decl.Kind != plan.Host && slices.ContainsFunc(e.graceful, func(j int) bool {
-		return e.estate.Node(j).Risk < decl.Risk && e.nodes[j].belief.answer != plan.Off && e.goesWith(j, i)
+		return e.estate.Node(j).Risk < decl.Risk && e.beliefs[j].answer != plan.Off && e.goesWith(j, i)
 	})
 }
 
 // goesWith reports whether a node loses its power in each way in which another may lose it now.
-func (e *Engine) goesWith(i, other int) bool {
+func (e *Estate) goesWith(i, other int) bool {
 	isLit := func(k int) bool { return !e.standing(k).IsDark() }
 	for _, loss := range e.losses[other] {
 		takesBoth := func(own []int) bool {

@@ -37,12 +37,12 @@ func (e *Engine) answered(i int, ev Finished) {
 		seen = plan.Observation{State: plan.Gone, Detail: ev.Detail}
 	case ledger.Unreached: // it could not be asked, which is no silence of its own
 		seen = plan.Observation{State: plan.Unreachable, Detail: ev.Detail}
-		n.belief.unasked = true
+		e.beliefs[i].unasked = true
 	case ledger.Refused, ledger.Busy, ledger.TimedOut: // no answer was had, which proves nothing
 		seen = plan.Observation{State: plan.Unknown, Detail: ev.Detail}
 	}
-	defer func() { n.belief.unasked = false }()
-	if question <= n.belief.epoch || e.asksAgain(i, seen.State) {
+	defer func() { e.beliefs[i].unasked = false }()
+	if question <= e.beliefs[i].epoch || e.asksAgain(i, seen.State) {
 		e.unsurvey(i)
 		e.probe(i)
 		return
@@ -64,7 +64,7 @@ const mostDoubts = 3
 // answer before it was.
 func (e *Engine) asksAgain(i int, state plan.State) bool {
 	n := &e.nodes[i]
-	b := &n.belief
+	b := &e.beliefs[i]
 	older := n.question.told.After(n.question.asked)
 	torn := b.doubt != plan.Unknown && b.doubts < mostDoubts // the last two disagree: it is one of them that was wrong
 	b.twice = state == b.doubt && state != plan.Unknown
@@ -89,7 +89,7 @@ func (e *Engine) asksAgain(i int, state plan.State) bool {
 
 // tellsOfPower reports whether an answer is one that may be wrong about a node's power. That an output counts down to its cut is not:
 // what follows would be misread without.
-func (e *Engine) tellsOfPower(i int, state plan.State) bool {
+func (e *Estate) tellsOfPower(i int, state plan.State) bool {
 	return state == plan.On || isDown(state) || state == plan.Stopping && e.ledger.SupplyOf[i] < 0
 }
 
@@ -97,8 +97,8 @@ func (e *Engine) tellsOfPower(i int, state plan.State) bool {
 func isDown(state plan.State) bool { return state == plan.Off || state == plan.Gone }
 
 // isOdd reports whether an answer is another than what is known of a node, or the first since then. Of an output only on and off are.
-func (e *Engine) isOdd(i int, state plan.State) bool {
-	b := &e.nodes[i].belief
+func (e *Estate) isOdd(i int, state plan.State) bool {
+	b := &e.beliefs[i]
 	known := b.seen.State == plan.On || b.seen.State == plan.Off || b.seen.State != plan.Unknown && e.ledger.SupplyOf[i] < 0
 	if !known {
 		return b.looks == 0
@@ -121,8 +121,13 @@ func (e *Engine) see(i int, seen plan.Observation, question ledger.Op, asked tim
 		seen.State = plan.Off // its own readings say that the output is off still
 	}
 	e.believe(i, seen, question, asked)
-	if n.belief.looks == 1 && !n.belief.wavers && n.belief.answer == n.belief.seen.State && (seen.State == plan.On || isDown(seen.State)) {
+	if e.beliefs[i].looks == 1 && !e.beliefs[i].wavers && e.beliefs[i].answer == e.beliefs[i].seen.State && (seen.State == plan.On || isDown(seen.State)) {
 		e.probe(i) // one look proves nothing
+	}
+	if b := &e.beliefs[i]; b.answer == plan.Unreachable && b.proof == noProof && !b.silent.IsZero() {
+		for _, outlet := range e.oldOutlets(i) { // by which its silence may be explained
+			e.probe(outlet)
+		}
 	}
 	e.settleIn(i)
 	if e.ledger.Outage != nil {
@@ -141,16 +146,16 @@ func (e *Engine) see(i int, seen plan.Observation, question ledger.Op, asked tim
 
 // settleIn follows a node that is proven on or off, and was not so before, or not off any more: what it carries comes up or goes with it.
 func (e *Engine) settleIn(i int) {
-	n, was := &e.nodes[i], e.nodes[i].settled
+	was := e.beliefs[i].settled
 	switch {
 	case e.isOff(i):
-		n.settled = plan.Off
+		e.beliefs[i].settled = plan.Off
 	case e.isOn(i):
-		n.settled = plan.On
+		e.beliefs[i].settled = plan.On
 	case was == plan.Off: // it may be on its way up
-		n.settled = plan.Unknown
+		e.beliefs[i].settled = plan.Unknown
 	}
-	if was == n.settled {
+	if was == e.beliefs[i].settled {
 		return
 	}
 	told := e.ledger.Outage != nil && e.entry(i).Shown != ledger.AsFound
@@ -165,7 +170,7 @@ func (e *Engine) settleIn(i int) {
 // renewBehind begins a new epoch of what hangs on an outlet that went on or off. What is off does not come up by losing its power.
 func (e *Engine) renewBehind(outlet int) {
 	for _, u := range e.estate.Dependents(outlet) {
-		if e.nodes[outlet].settled != plan.Off || !e.isOff(u) {
+		if e.beliefs[outlet].settled != plan.Off || !e.isOff(u) {
 			e.renew(u)
 		}
 	}
@@ -175,12 +180,12 @@ func (e *Engine) renewBehind(outlet int) {
 // start with it.
 func (e *Engine) renewGuests(host int) {
 	for _, u := range e.estate.Users(host) {
-		n := &e.nodes[u]
+
 		if e.hostOf(u) != host || e.isOff(host) && e.isOff(u) {
 			continue
 		}
-		n.belief.epoch = e.nextOp
-		n.belief.looks, n.belief.proof, n.belief.asked = 0, noProof, false
+		e.beliefs[u].epoch = e.nextOp
+		e.beliefs[u].looks, e.beliefs[u].proof, e.beliefs[u].asked = 0, noProof, false
 		e.probe(u)
 		e.touch(u)
 	}
@@ -189,7 +194,7 @@ func (e *Engine) renewGuests(host int) {
 // seeOutput follows what a look at a supply's output showed.
 func (e *Engine) seeOutput(k int) {
 	s, st := &e.supplies[k], e.standing(k)
-	b := &e.nodes[s.node].belief
+	b := &e.beliefs[s.node]
 	if b.answer != b.seen.State {
 		return // it did not answer
 	}
@@ -212,7 +217,7 @@ func (e *Engine) seeOutput(k int) {
 // watched counts as made: a second cut would hit what has come back, and what has not is reported.
 func (e *Engine) seeUncut(k int) {
 	s := &e.supplies[k]
-	says := e.nodes[s.node].belief.seen.Uncut // its UPS says so itself
+	says := e.beliefs[s.node].seen.Uncut // its UPS says so itself
 	switch {
 	case s.output.offSeen || e.standing(k).Cycle.IsDark():
 		e.backOn(k, "its output is on again")
@@ -225,7 +230,7 @@ func (e *Engine) seeUncut(k int) {
 
 // watchedCut reports whether the output of a supply was looked at right before its cut was due, and again after that, so that it
 // was not off in between.
-func (e *Engine) watchedCut(s *supply) bool {
+func (e *Estate) watchedCut(s *supply) bool {
 	return !s.cutDue.IsZero() && s.output.onAt.Add(unwatched).After(s.cutDue)
 }
 

@@ -143,12 +143,12 @@ func (e *Engine) confirmMains(k int, by string) {
 }
 
 // committedSupply gives a supply that is to be cut, or was, and is not back; -1 if there is none.
-func (e *Engine) committedSupply() int {
+func (e *Estate) committedSupply() int {
 	return slices.IndexFunc(e.ledger.Outage.Supplies, func(s ledger.Standing) bool { return s.Cycle.IsOurs() })
 }
 
 // anyGoesDown reports whether anything is to go down: a supply fails, or a drill is on its way down.
-func (e *Engine) anyGoesDown() bool {
+func (e *Estate) anyGoesDown() bool {
 	o := e.ledger.Outage
 	return o.Drill.Phase == ledger.DrillDown || slices.ContainsFunc(o.Supplies, func(s ledger.Standing) bool { return s.IsDark() })
 }

@@ -21,7 +21,7 @@ func (e *Engine) open(r ledger.Record) bool {
 	r.Kind, r.Outage, r.Seq, r.Format, r.Members, r.Nodes = ledger.Opened, id, 1, FormatNow, e.settings.Members, e.lastSeen()
 	e.movedAt, e.resumedAt, e.closing, e.said = e.now, time.Time{}, time.Time{}, ""
 	e.course.clear()
-	for i := range e.nodes {
+	for i := range e.beliefs {
 		e.nodes[i].pause, e.nodes[i].awaited = time.Time{}, notAwaited
 	}
 	e.surveying = 0
@@ -47,10 +47,10 @@ func (e *Engine) openOutage(k int) {
 // lastSeen lists, over the whole estate, what was seen on not long ago: what drops unseen, under a controller that drops with it, is
 // brought back as well. That its supply was silent meanwhile, so that it may be otherwise now, makes no difference to that. And it lists
 // what may be on its way up from the outage before this one.
-func (e *Engine) lastSeen() []ledger.NodeState {
+func (e *Estate) lastSeen() []ledger.NodeState {
 	var list []ledger.NodeState
-	for i := range e.nodes {
-		switch b := &e.nodes[i].belief; {
+	for i := range e.beliefs {
+		switch b := &e.beliefs[i]; {
 		case e.now.Sub(b.onAt) < trustLast:
 			list = append(list, ledger.NodeState{Node: e.id(i), State: plan.On})
 		case e.rises(i):
@@ -68,7 +68,7 @@ func (e *Engine) sawOn(i int) {
 // noteSeen puts on record that what the outage does not concern is on, which it was not when that began, or is not any more: a supply of it
 // may fail too, and what comes back then is what was on right before.
 func (e *Engine) noteSeen(i int) {
-	o, b, decl := e.ledger.Outage, &e.nodes[i].belief, e.estate.Node(i)
+	o, b, decl := e.ledger.Outage, &e.beliefs[i], e.estate.Node(i)
 	if o.Scope[i] || decl.Kind == plan.Supply || !probed(decl) {
 		return
 	}
@@ -85,7 +85,7 @@ func (e *Engine) noteSeen(i int) {
 // survey asks after every node of the outage that is in no snapshot. Nothing is commanded on a node before it is in one.
 func (e *Engine) survey() {
 	o := e.ledger.Outage
-	for i := range e.nodes {
+	for i := range e.beliefs {
 		if o.Scope[i] && !o.Nodes[i].Snap.Taken() && probed(e.estate.Node(i)) {
 			e.askInSurvey(i)
 		}
@@ -122,7 +122,7 @@ func (e *Engine) surveyed(i int) {
 	switch {
 	case n.awaited == notAwaited:
 		return
-	case n.awaited == firstWord && isDown(n.belief.answer) && !e.entry(i).Snap.Taken():
+	case n.awaited == firstWord && isDown(e.beliefs[i].answer) && !e.entry(i).Snap.Taken():
 		n.awaited = secondWord
 		e.probe(i)
 		return
@@ -149,10 +149,10 @@ func (e *Engine) endSurvey() {
 	}
 	lostOutput := e.estate.Scope(func(s int) bool {
 		k := e.ledger.SupplyOf[s]
-		return e.nodes[s].belief.seen.State == plan.Off || k >= 0 && e.supplies[k].state.OutputOff
+		return e.beliefs[s].seen.State == plan.Off || k >= 0 && e.supplies[k].state.OutputOff
 	})
 	var fresh []ledger.NodeState
-	for i := range e.nodes {
+	for i := range e.beliefs {
 		if entry := &o.Nodes[i]; o.Scope[i] && !entry.Snap.Taken() && probed(e.estate.Node(i)) {
 			fresh = append(fresh, e.snapshotOf(i, lostOutput[i]))
 		}
@@ -170,8 +170,8 @@ func (e *Engine) endSurvey() {
 
 // snapshotOf gives what the snapshot says of a node. One that can't be asked now, dropped with its supply, or goes off without having
 // been told to, was on if it was not long before.
-func (e *Engine) snapshotOf(i int, lostOutput bool) ledger.NodeState {
-	b := &e.nodes[i].belief
+func (e *Estate) snapshotOf(i int, lostOutput bool) ledger.NodeState {
+	b := &e.beliefs[i]
 	state := b.answer
 	if state == plan.Off && b.seen.ByBMC { // of another machine, it may be: what answers later was on
 		state = plan.Unreachable
@@ -186,7 +186,7 @@ func (e *Engine) snapshotOf(i int, lostOutput bool) ledger.NodeState {
 // foundOn takes a node into the snapshot that could not be asked when that was made, and answers before it has been stopped:
 // what is on now was on then, and is brought back, unless it may have come up with its power since.
 func (e *Engine) foundOn(i int) {
-	n, b := e.entry(i), &e.nodes[i].belief
+	n, b := e.entry(i), &e.beliefs[i]
 	if !n.Snap.Silent() || n.Snap.On() || n.Shown == ledger.ShownOff || n.Shown == ledger.ShownOn || b.answer != plan.On || !e.isDark(i) || n.Snap.Past || e.mayHaveCycled(i) {
 		return
 	}
@@ -200,7 +200,7 @@ func (e *Engine) foundOn(i int) {
 // foundUnprotected takes a cache or a cluster into the snapshot as it is before it is told anything: what the snapshot shows as protected
 // may have been on its way back from an earlier outage, and what could not be asked then answers now.
 func (e *Engine) foundUnprotected(i int) {
-	n, b := e.entry(i), &e.nodes[i].belief
+	n, b := e.entry(i), &e.beliefs[i]
 	untold := n.Protection == ledger.AsSet || n.Protection == ledger.Announced
 	if !untold || n.Snap.CacheWas == plan.No || b.answer != plan.On || b.seen.Protected != plan.No {
 		return
@@ -212,7 +212,7 @@ func (e *Engine) foundUnprotected(i int) {
 	e.record(ledger.Record{Kind: ledger.Widened, Nodes: []ledger.NodeState{{Node: e.id(i), State: state, Protected: plan.No, Settings: b.seen.Settings}}})
 }
 
-func (e *Engine) failedSupplies() []string {
+func (e *Estate) failedSupplies() []string {
 	var ids []string
 	for k := range e.supplies {
 		if e.standing(k).HasFailed() {
@@ -238,7 +238,7 @@ func (e *Engine) followOutage() {
 	}
 	if e.closing.IsZero() || e.anyBlank() && e.now.Sub(e.closing) >= firstRetry { // once more: something may have lost its power meanwhile
 		e.closing = e.now
-		for i := range e.nodes {
+		for i := range e.beliefs {
 			if o.Scope[i] {
 				e.askInSurvey(i)
 			}
@@ -250,10 +250,10 @@ func (e *Engine) followOutage() {
 }
 
 // anyBlank reports whether something that counts as on had no answer to give when it was asked last: that is no proof, and ends.
-func (e *Engine) anyBlank() bool {
+func (e *Estate) anyBlank() bool {
 	o := e.ledger.Outage
-	for i := range e.nodes {
-		if o.Scope[i] && o.Nodes[i].Snap.On() && !e.nodes[i].belief.blank.IsZero() && e.isOn(i) && e.estate.Node(i).Kind != plan.Passive {
+	for i := range e.beliefs {
+		if o.Scope[i] && o.Nodes[i].Snap.On() && !e.beliefs[i].blank.IsZero() && e.isOn(i) && e.estate.Node(i).Kind != plan.Passive {
 			return true
 		}
 	}
@@ -299,15 +299,15 @@ func (e *Engine) close() {
 
 // goneMeanwhile lists what was on when the outage began, came into its snapshot as off or not at all, and is not on now: its power may
 // have failed while Ebbtide was away, and a person is to look.
-func (e *Engine) goneMeanwhile() []ledger.NodeState {
+func (e *Estate) goneMeanwhile() []ledger.NodeState {
 	if e.resumedAt.IsZero() {
 		return nil
 	}
 	var gone []ledger.NodeState
-	for i := range e.nodes {
+	for i := range e.beliefs {
 		n, decl := e.entry(i), e.estate.Node(i)
 		if n.Snap.SeenOn && !n.Snap.On() && !n.Snap.Silent() && !n.IsTouched() && decl.Kind != plan.Supply && e.looked(i) && !e.showsUp(i) && (e.ledger.Outage.Scope[i] || e.isOff(i)) {
-			gone = append(gone, ledger.NodeState{Node: decl.ID, State: e.nodes[i].belief.answer})
+			gone = append(gone, ledger.NodeState{Node: decl.ID, State: e.beliefs[i].answer})
 		}
 	}
 	return gone
@@ -317,10 +317,10 @@ func (e *Engine) goneMeanwhile() []ledger.NodeState {
 // began and was never seen on since: nobody knows whether it was on, and a person is to look.
 func (e *Engine) notRestored() (missing, doubtful []ledger.NodeState, touched bool) {
 	o := e.ledger.Outage
-	for i := range e.nodes {
+	for i := range e.beliefs {
 		n, decl := &o.Nodes[i], e.estate.Node(i)
 		touched = touched || n.IsTouched()
-		state := ledger.NodeState{Node: decl.ID, State: e.nodes[i].belief.answer}
+		state := ledger.NodeState{Node: decl.ID, State: e.beliefs[i].answer}
 		up, back := e.course.find(i, plan.Start, plan.Up), e.course.find(i, plan.Unprotect, plan.Up)
 		switch {
 		case !o.Scope[i]:
@@ -358,7 +358,7 @@ func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 		s.gate, s.turned, s.pressure, s.onLoad, s.told = false, false, noPressure, noPressure, noPressure
 		s.cutDue, s.output.offSeen = time.Time{}, false
 	}
-	for i := range e.nodes {
+	for i := range e.beliefs {
 		n := &e.nodes[i]
 		if n.work != nil && n.work.placed {
 			e.course.slots.Release(i)
@@ -366,7 +366,7 @@ func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 		e.count(i, false)
 		n.work, n.awaited = nil, notAwaited
 		n.question.guards = nil
-		if b := &n.belief; o.Nodes[i].Last.Taken && b.answer != b.seen.State { // it was on before it took its stop
+		if b := &e.beliefs[i]; o.Nodes[i].Last.Taken && b.answer != b.seen.State { // it was on before it took its stop
 			b.seen.State, b.onAt = plan.Unknown, time.Time{}
 		}
 		n.timer++
@@ -388,7 +388,7 @@ func (e *Engine) chores() {
 	if o == nil || o.Drill.Phase == ledger.DrillBattery {
 		if !e.now.Before(e.sweepAt) {
 			e.sweepAt = e.now.Add(sweepEvery)
-			for i := range e.nodes {
+			for i := range e.beliefs {
 				e.probe(i)
 			}
 			e.askForEstimate()
@@ -400,7 +400,7 @@ func (e *Engine) chores() {
 	}
 	if !e.now.Before(e.sweepAt) { // another supply may fail
 		e.sweepAt = e.now.Add(sweepEvery)
-		for i := range e.nodes {
+		for i := range e.beliefs {
 			if !o.Scope[i] {
 				e.probe(i)
 			}
@@ -410,7 +410,7 @@ func (e *Engine) chores() {
 		return
 	}
 	e.lookAt = e.now.Add(failedLook / 3)
-	for i := range e.nodes {
+	for i := range e.beliefs {
 		e.lookAgain(i)
 	}
 }
@@ -422,8 +422,8 @@ func (e *Engine) lookAgain(i int) {
 	if !o.Scope[i] || n.work != nil || e.now.Before(n.nextLook) {
 		return
 	}
-	silent := (n.belief.answer == plan.Unknown || n.belief.answer == plan.Unreachable) && !e.isOff(i)
-	moving := n.belief.seen.State == plan.Stopping || n.belief.seen.State == plan.Starting
+	silent := (e.beliefs[i].answer == plan.Unknown || e.beliefs[i].answer == plan.Unreachable) && !e.isOff(i)
+	moving := e.beliefs[i].seen.State == plan.Stopping || e.beliefs[i].seen.State == plan.Starting
 	switch k := e.ledger.SupplyOf[i]; {
 	case k >= 0 && o.Supplies[k].Cycle >= ledger.CutSent:
 		n.nextLook = e.now.Add(failedLook / 3)

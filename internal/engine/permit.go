@@ -187,7 +187,7 @@ func dataIsSafe(e *Engine, i int, rung plan.Verb) string {
 		return ""
 	}
 	if c := slices.IndexFunc(e.protectors, func(c int) bool { return e.isBare(c) && e.comesBefore(c, i) }); c >= 0 {
-		if e.nodes[e.protectors[c]].belief.seen.Protected == plan.No {
+		if e.beliefs[e.protectors[c]].seen.Protected == plan.No {
 			return e.id(e.protectors[c]) + " is not protected"
 		}
 		return e.id(e.protectors[c]) + " has not shown yet that it is protected"
@@ -196,17 +196,17 @@ func dataIsSafe(e *Engine, i int, rung plan.Verb) string {
 }
 
 // keepsDirty reports whether a cache that keeps its data on a node is not proven clean.
-func (e *Engine) keepsDirty(cache, i int) bool {
+func (e *Estate) keepsDirty(cache, i int) bool {
 	return e.estate.Node(cache).Can.Has(plan.Flush) && slices.Contains(e.estate.Needs(cache), i) && !e.isOff(cache) && !e.isClean(cache) && !e.hasNoPower(cache)
 }
 
 // isBare reports whether a cache or a cluster goes down, is not known to be protected, and was not given up.
-func (e *Engine) isBare(c int) bool {
+func (e *Estate) isBare(c int) bool {
 	return e.goesDown(c) && !e.isOff(c) && !e.isProtected(c) && !e.entry(c).GivenUp.Has(plan.Protect) && !e.hasNoPower(c)
 }
 
 // comesBefore reports whether a cache or a cluster is protected before a node is stopped.
-func (e *Engine) comesBefore(c, i int) bool {
+func (e *Estate) comesBefore(c, i int) bool {
 	decl := e.estate.Node(i)
 	if e.estate.Node(c).Kind != plan.Cluster {
 		return decl.Kind == plan.VM
@@ -215,7 +215,7 @@ func (e *Engine) comesBefore(c, i int) bool {
 }
 
 // dependsOn reports whether a node needs another, directly or through others.
-func (e *Engine) dependsOn(i, other int) bool {
+func (e *Estate) dependsOn(i, other int) bool {
 	_, found := slices.BinarySearch(e.estate.Dependents(other), i)
 	return found
 }
@@ -242,7 +242,7 @@ func losesAllFeeds(e *Engine, i int, rung plan.Verb) string {
 }
 
 // needsLost reports whether something that a node depends on, a supply aside, goes dark.
-func (e *Engine) needsLost(i int) bool {
+func (e *Estate) needsLost(i int) bool {
 	return slices.ContainsFunc(e.estate.Needs(i), func(d int) bool {
 		return e.estate.Node(d).Kind != plan.Supply && e.ledger.Outage.Lost[d]
 	})
@@ -275,7 +275,7 @@ func (e *Engine) isHung(i int) bool {
 }
 
 // inDrill reports whether a drill that goes down takes a node.
-func (e *Engine) inDrill(i int) bool {
+func (e *Estate) inDrill(i int) bool {
 	d := &e.ledger.Outage.Drill
 	return d.Phase == ledger.DrillDown && d.In[i]
 }

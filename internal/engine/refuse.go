@@ -79,7 +79,7 @@ func (e *Engine) takes(d Drill) (in []bool, unknown string) {
 	switch {
 	case d.Supply != "":
 		return nil, ""
-	case d.Stage != "" && !slices.ContainsFunc(e.settings.Policy.Shed, shed):
+	case d.Stage != "" && !slices.ContainsFunc(e.policy.Shed, shed):
 		return nil, fmt.Sprintf("no shed stage is called %q; name one of the policy's, or nodes", d.Stage)
 	case d.Stage != "" && !pick(func(n *plan.Node) bool { return n.Stage == d.Stage }):
 		return nil, fmt.Sprintf("stage %q has no nodes; name another", d.Stage)
@@ -120,7 +120,7 @@ func (e *Engine) cannotComeBack(in []bool) string {
 // notSeen names nodes of which nobody knows whether they are on.
 func (e *Engine) notSeen(in []bool) string {
 	unknown := e.ids(func(i int) bool {
-		st := e.nodes[i].belief.answer
+		st := e.beliefs[i].answer
 		return in[i] && probed(e.estate.Node(i)) && e.estate.Node(i).Can.Has(plan.Stop) && st != plan.On && st != plan.Off && st != plan.Gone && !e.isOff(i)
 	})
 	switch {
@@ -134,7 +134,7 @@ func (e *Engine) notSeen(in []bool) string {
 
 // runs tells whether a node is one that a drill would stop and start.
 func (e *Engine) runs(i int) bool {
-	return e.estate.Node(i).Can&plan.VerbSet(plan.Stop, plan.Protect, plan.Flush) != 0 && e.nodes[i].belief.seen.State == plan.On
+	return e.estate.Node(i).Can&plan.VerbSet(plan.Stop, plan.Protect, plan.Flush) != 0 && e.beliefs[i].seen.State == plan.On
 }
 
 // needed names what uses a part of the drill from outside and is not off: it is not stopped, and must not lose what it

@@ -37,7 +37,7 @@ func (e *Engine) askByHand(s *step, notes string) {
 }
 
 // last is the last command to a node.
-func (e *Engine) last(i int) *ledger.Command { return &e.entry(i).Last }
+func (e *Estate) last(i int) *ledger.Command { return &e.entry(i).Last }
 
 // given reports whether a command of the step under way has reached its node, or may have.
 func (e *Engine) given(i int) bool {
@@ -142,13 +142,13 @@ func (e *Engine) send(i int) {
 		return
 	}
 	e.count(i, w.rung == plan.Stop)
-	n.belief.commanded(verb, w.op, e.now)
+	e.beliefs[i].commanded(verb, w.op, e.now)
 	if verb == plan.Start {
 		e.settleIn(i)
 	}
 	e.touch(i)
 	if verb == plan.Start {
-		n.belief.rising = e.now.Add(bootTime(decl))
+		e.beliefs[i].rising = e.now.Add(bootTime(decl))
 		if decl.Kind == plan.Outlet { // what hangs on it may be on its way up before anybody sees that it is on
 			for _, u := range e.estate.Dependents(i) {
 				e.renew(u)
@@ -166,8 +166,8 @@ func (e *Engine) send(i int) {
 }
 
 // unanswered gives what the last look at a node made of it if it had no answer, nil otherwise.
-func (e *Engine) unanswered(i int) *plan.State {
-	state := e.nodes[i].belief.answer
+func (e *Estate) unanswered(i int) *plan.State {
+	state := e.beliefs[i].answer
 	if !probed(e.estate.Node(i)) || state != plan.Unknown && state != plan.Unreachable {
 		return nil
 	}
@@ -180,17 +180,17 @@ func (e *Engine) unsettled(i int) bool {
 	n := &e.nodes[i]
 	switch n.work.rung {
 	case plan.Start:
-		return e.isStopping(i) || e.isLeaving(i) || !e.looked(i) || n.belief.doubt != plan.Unknown
+		return e.isStopping(i) || e.isLeaving(i) || !e.looked(i) || e.beliefs[i].doubt != plan.Unknown
 	case plan.Stop, plan.Force:
-		return e.unheardFor(i) >= 0 || e.mayBeBack(i) || probed(e.estate.Node(i)) && (e.rises(i) || !e.looked(i) || e.mayHaveRisen(i) || e.isUnfed(i) || e.nodes[i].belief.answer == plan.Off)
+		return e.unheardFor(i) >= 0 || e.mayBeBack(i) || probed(e.estate.Node(i)) && (e.rises(i) || !e.looked(i) || e.mayHaveRisen(i) || e.isUnfed(i) || e.beliefs[i].answer == plan.Off)
 	default:
 		return false
 	}
 }
 
 // settlesSoon reports whether what keeps a stop from being sent ends with time alone.
-func (e *Engine) settlesSoon(i int) bool {
-	return e.unheardFor(i) >= 0 || e.mayBeBack(i) || e.rises(i) || !e.looked(i) || e.now.Before(e.nodes[i].belief.boots)
+func (e *Estate) settlesSoon(i int) bool {
+	return e.unheardFor(i) >= 0 || e.mayBeBack(i) || e.rises(i) || !e.looked(i) || e.now.Before(e.beliefs[i].boots)
 }
 
 // forbid holds back a command that the permit refused: that is a fault of ours, and a person is told.
@@ -218,7 +218,7 @@ func (e *Engine) commanded(i int, ev Finished) {
 	switch ev.Outcome {
 	case ledger.Done:
 		if e.holds(i, w.verb, e.last(i).Op) { // a watch was faster than the answer
-			e.prove(i, e.proofOf(i), n.belief.seen.Detail)
+			e.prove(i, e.proofOf(i), e.beliefs[i].seen.Detail)
 			return
 		}
 		e.enter(w, proving)
@@ -242,7 +242,7 @@ func (e *Engine) commanded(i int, ev Finished) {
 
 // setInMotion follows what the answer to a command means for the time in which its node may be on its way.
 func (e *Engine) setInMotion(i int, outcome ledger.Outcome) {
-	b, rung := &e.nodes[i].belief, e.nodes[i].work.rung
+	b, rung := &e.beliefs[i], e.nodes[i].work.rung
 	if rung.TakesDown() && outcome == ledger.Done {
 		b.departure = notSeen
 	}
@@ -302,7 +302,7 @@ func (e *Engine) look(i int, after time.Duration) {
 // and while its command is on its way the answer to that comes first.
 func (e *Engine) judge(i int) {
 	n := &e.nodes[i]
-	w, b := n.work, &n.belief
+	w, b := n.work, &e.beliefs[i]
 	switch {
 	case w.phase == verifying, w.phase == asking, w.phase == commanding && w.op != 0:
 	case w.phase == commanding:
@@ -335,7 +335,7 @@ func (e *Engine) judgeCutBefore(i int) {
 
 // judgeProving follows a look that does not show the step done.
 func (e *Engine) judgeProving(i int) {
-	w, b := e.nodes[i].work, &e.nodes[i].belief
+	w, b := e.nodes[i].work, &e.beliefs[i]
 	switch {
 	case w.finalAsk && w.verb == plan.Stop && b.askedAt.Equal(b.seenAt):
 		e.overdue(i) // on what it is now, and not on what it was a while ago
@@ -352,7 +352,7 @@ func (e *Engine) judgeProving(i int) {
 // wasLost reports whether a look shows that a command of which nobody knew whether it was taken was not: a start from before a crash,
 // of what is off still, a power-off of what goes on stopping, or anything else of what is on.
 func (e *Engine) wasLost(i int) bool {
-	w, b := e.nodes[i].work, &e.nodes[i].belief
+	w, b := e.nodes[i].work, &e.beliefs[i]
 	stays := w.resumed && w.answer == ledger.NoAnswer && b.looks >= proofLooks
 	switch {
 	case w.rung == plan.Start:
@@ -374,7 +374,7 @@ func (e *Engine) settles(i int) bool {
 	entry := e.entry(i)
 	w := e.nodes[i].work
 	foreign := entry.Late && w.verb == plan.Protect && !entry.Last.Open
-	return !foreign && !e.nodes[i].belief.askedAt.Before(w.from)
+	return !foreign && !e.beliefs[i].askedAt.Before(w.from)
 }
 
 // gone follows a node that no longer exists, as it seems: that is nothing for anything but a stop. It may only not be to be seen for a
@@ -388,8 +388,8 @@ func (e *Engine) gone(i int) {
 }
 
 // proofOf gives what the last look at a node rests on, for the record.
-func (e *Engine) proofOf(i int) ledger.Cause {
-	if e.nodes[i].belief.proof == bySilence {
+func (e *Estate) proofOf(i int) ledger.Cause {
+	if e.beliefs[i].proof == bySilence {
 		return ledger.Silence
 	}
 	return ""
@@ -399,7 +399,7 @@ func (e *Engine) proofOf(i int) ledger.Cause {
 func (e *Engine) prove(i int, cause ledger.Cause, reason string) {
 	n := &e.nodes[i]
 	w := n.work
-	verb, state := w.verb, n.belief.seen.State
+	verb, state := w.verb, e.beliefs[i].seen.State
 	e.record(ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: reason, Cause: cause})
 	e.end(i)
 }
@@ -424,9 +424,9 @@ func (e *Engine) tries(i int) int {
 // giveUp ends a step without proof. It is never shown as success.
 func (e *Engine) giveUp(i int, cause ledger.Cause, reason string) {
 	n := &e.nodes[i]
-	verb, state := n.work.verb, n.belief.seen.State
-	if n.belief.answer != n.belief.seen.State {
-		state = n.belief.answer
+	verb, state := n.work.verb, e.beliefs[i].seen.State
+	if e.beliefs[i].answer != e.beliefs[i].seen.State {
+		state = e.beliefs[i].answer
 	}
 	n.nextLook = e.now.Add(failedLook)
 	failed := ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: reason, Cause: cause}
@@ -448,7 +448,7 @@ func (e *Engine) holdBack(i int, why string) {
 		return
 	}
 	if last := e.last(i); last.Open && last.Verb == w.verb || e.ledger.Outage.Drill.On() && n.pause.IsZero() {
-		verb, state := w.verb, n.belief.seen.State
+		verb, state := w.verb, e.beliefs[i].seen.State
 		e.record(ledger.Record{Kind: ledger.HeldBack, Step: ledger.Step{Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: why})
 	}
 	e.end(i)
@@ -466,7 +466,7 @@ func (e *Engine) pauseFor(i int, d time.Duration) {
 func (e *Engine) armIdle(i int) {
 	n := &e.nodes[i]
 	n.timer++
-	for _, at := range []time.Time{n.pause, n.belief.falling} {
+	for _, at := range []time.Time{n.pause, e.beliefs[i].falling} {
 		if at.After(e.now) {
 			e.timers.Push(timer{at: at, node: i, number: n.timer})
 		}
@@ -532,7 +532,7 @@ func (e *Engine) arm(i int) {
 // deadline is when a rung's time is over: as it was set, or when a silence that began in time proves it.
 func (e *Engine) deadline(i int) time.Time {
 	n, decl := &e.nodes[i], e.estate.Node(i)
-	w, b := n.work, &n.belief
+	w, b := n.work, &e.beliefs[i]
 	if w.verb == plan.Stop && decl.OffAfter > 0 && !b.silent.IsZero() && !w.deadline.IsZero() && b.silent.Before(w.deadline) && e.acceptedStop(i) {
 		if proves := b.silent.Add(decl.OffAfter + slowestLook); proves.After(w.deadline) {
 			return proves

@@ -170,7 +170,7 @@ func (s *supply) mayBeEmpty() bool {
 }
 
 // standing is how a supply stands in the open outage; the zero one while there is none.
-func (e *Engine) standing(k int) *ledger.Standing {
+func (e *Estate) standing(k int) *ledger.Standing {
 	if e.ledger.Outage == nil {
 		return &e.well
 	}
@@ -197,11 +197,11 @@ func (e *Engine) follow(k int) {
 
 // isUnfit reports whether a stage that stops something holds for a supply that is on line: what speaks of the battery does
 // not hold there, a brown-out and the temperature do.
-func (e *Engine) isUnfit(s *supply) bool { return s.harmful }
+func (e *Estate) isUnfit(s *supply) bool { return s.harmful }
 
 // followFitness finds whether a supply is unfit after a reading. While it is, it is not on line for what waits to be started on it, and a
 // sensor that says nothing any more says what it said: it may have died of the heat.
-func (e *Engine) followFitness(s *supply, was *power.State) {
+func (e *Estate) followFitness(s *supply, was *power.State) {
 	if s.harmful && !s.state.Temperature.Known {
 		s.state.Temperature = was.Temperature
 	}
@@ -214,12 +214,12 @@ func (e *Engine) followFitness(s *supply, was *power.State) {
 }
 
 // harms finds isUnfit, once for each state of a supply.
-func (e *Engine) harms(s *supply) bool {
+func (e *Estate) harms(s *supply) bool {
 	if !e.watchesMains || s.state.Mains != power.MainsOnline || s.state.Calibrating {
 		return false
 	}
 	f := power.Facts{State: s.state}
-	return e.settings.Policy.Shutdown.Holds(f) || slices.ContainsFunc(e.settings.Policy.Shed, func(st power.Stage) bool { return st.When.Holds(f) })
+	return e.policy.Shutdown.Holds(f) || slices.ContainsFunc(e.policy.Shed, func(st power.Stage) bool { return st.When.Holds(f) })
 }
 
 // watchesMains reports whether anything but a battery that runs down may stop something by a policy.
@@ -286,8 +286,8 @@ func (e *Engine) cycled(k int, why string) (renewed []int) {
 	e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Cycled, Power: ledger.Power{Supplies: []string{e.id(s.node)}, Carriers: e.carriers(k)}, Reason: why})
 	s.burden = burden{trusted: s.trusted} // until its next reading
 	e.pressNodes()
-	if n := &e.nodes[s.node]; n.belief.seen.State == plan.Off { // that was before
-		n.belief.renew(e.nextOp)
+	if e.beliefs[s.node].seen.State == plan.Off { // that was before
+		e.beliefs[s.node].renew(e.nextOp)
 		e.probe(s.node)
 	}
 	return e.renewLoad(k)
@@ -308,22 +308,22 @@ func (e *Engine) backOn(k int, why string) {
 }
 
 // tells says how a supply is, and what of the policy holds for one that is on line.
-func (e *Engine) tells(s *supply) string {
+func (e *Estate) tells(s *supply) string {
 	text := s.state.String()
 	if !e.isUnfit(s) {
 		return text
 	}
 	f := power.Facts{State: s.state}
-	for _, st := range e.settings.Policy.Shed {
+	for _, st := range e.policy.Shed {
 		if st.When.Holds(f) {
 			return text + ", and " + st.When.Because(f)
 		}
 	}
-	return text + ", and " + e.settings.Policy.Shutdown.Because(f)
+	return text + ", and " + e.policy.Shutdown.Because(f)
 }
 
 // live reports whether a supply feeds its load from the mains: heard, on line, not browned out, not in a test, and not on its way to be cut.
-func (e *Engine) live(k int) bool {
+func (e *Estate) live(k int) bool {
 	s, st := &e.supplies[k], e.standing(k)
 	return !st.IsDark() && !s.sags && !s.state.Calibrating && !s.state.OutputOff && s.state.SilentFor == 0 && s.state.Mains == power.MainsOnline
 }
@@ -337,12 +337,12 @@ func (e *Engine) judgeGate(k int) {
 		return
 	}
 	if !s.gate && e.gateOf(k) == gateShut && !s.state.Bypass && !s.state.Overload {
-		s.gate = e.settings.Policy.Restore.Holds(e.facts(s))
+		s.gate = e.policy.Restore.Holds(e.facts(s))
 	}
 }
 
 // gateOf gives how the recharge gate of a supply is.
-func (e *Engine) gateOf(k int) gate {
+func (e *Estate) gateOf(k int) gate {
 	switch {
 	case e.supplies[k].gate:
 		return gateOpen
@@ -363,7 +363,7 @@ func (e *Engine) recondition() {
 		changed = changed || unheard != s.toBeHeard
 		s.toBeHeard = unheard
 		e.unheard = e.unheard || unheard
-		off := e.nodes[s.node].belief.seen.State == plan.Off || s.state.OutputOff
+		off := e.beliefs[s.node].seen.State == plan.Off || s.state.OutputOff
 		unfit := e.isUnfit(s)
 		now := conditionOf(e.standing(k), readingOf(&s.state, unfit), off, e.gateOf(k))
 		mute := s.state.SilentFor > 0
@@ -383,12 +383,12 @@ func (e *Engine) recondition() {
 
 // refeed finds which nodes may be started as far as power goes: each has a feed on which things may be started, or none of
 // its own, and so has all that it needs.
-func (e *Engine) refeed() {
+func (e *Estate) refeed() {
 	e.firm = e.estate.Scope(func(i int) bool {
 		k := e.ledger.SupplyOf[i]
 		return k >= 0 && e.standing(k).IsDark() && e.supplies[k].condition != returning && e.supplies[k].lapse != justBack
 	})
-	for i := range e.nodes {
+	for i := range e.beliefs {
 		feeds := e.estate.Feeds(i)
 		ok := len(feeds) == 0 || slices.ContainsFunc(feeds, func(f int) bool {
 			k := e.ledger.SupplyOf[f]
@@ -419,7 +419,7 @@ func (e *Engine) turnUp(k int) {
 }
 
 // anythingAway reports whether anything of the outage is to be brought back.
-func (e *Engine) anythingAway() bool {
+func (e *Estate) anythingAway() bool {
 	o := e.ledger.Outage
 	for i := range o.Nodes {
 		if o.Scope[i] && (o.Nodes[i].Snap.On() && !e.isOn(i) || o.Nodes[i].IsChanged()) {
@@ -436,7 +436,7 @@ func (e *Engine) release(k int) {
 	if st.Cycle != ledger.Committed || st.IsOut() || s.state.Mains != power.MainsOnline || s.state.SilentFor > 0 || e.now.Sub(e.movedAt) < stalledFor {
 		return
 	}
-	if e.ledger.Outage.Orders.Hold || !e.settings.Policy.Restore.Holds(e.facts(s)) || e.worksUnder(s.node) {
+	if e.ledger.Outage.Orders.Hold || !e.policy.Restore.Holds(e.facts(s)) || e.worksUnder(s.node) {
 		return
 	}
 	id := e.id(s.node)
@@ -457,7 +457,7 @@ func (s *supply) isUnheard() bool {
 
 // isToBeHeard reports whether there is no reading of a supply since Ebbtide began, or it was cut before that and has not been
 // looked at since.
-func (e *Engine) isToBeHeard(k int) bool {
+func (e *Estate) isToBeHeard(k int) bool {
 	if e.ledger.Outage == nil {
 		return false
 	}
@@ -468,7 +468,7 @@ func (e *Engine) isToBeHeard(k int) bool {
 // unheardFor gives a supply whose word may change where a node goes, and that is to be heard before anything begins on it; -1 if
 // there is none. What is lost with supplies that were heard goes down whatever another one says. Of a node that no supply feeds, as
 // far as anybody knows, each may.
-func (e *Engine) unheardFor(i int) int {
+func (e *Estate) unheardFor(i int) int {
 	if !e.unheard {
 		return -1
 	}

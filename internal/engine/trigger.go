@@ -15,7 +15,7 @@ func (e *Engine) judgeTriggers(k int) {
 	if st.Fails == ledger.CalledOff || st.Stages[len(e.ledger.Stages)-1] { // that is the last of all stages
 		return
 	}
-	p := &e.settings.Policy
+	p := e.policy
 	f := e.facts(&e.supplies[k])
 	if !st.Stages[0] && p.Protect.Holds(f) {
 		e.trigger(0, k, p.Protect.Because(f))
@@ -90,7 +90,7 @@ func (e *Engine) pressureOf(k int) pressure {
 		left = power.Known(lowBatteryLeft.Seconds())
 		likely = left
 	}
-	reserve := e.settings.Policy.Reserve.Seconds()
+	reserve := e.policy.Reserve.Seconds()
 	switch {
 	case !left.Known:
 		return noPressure
@@ -162,7 +162,7 @@ func (e *Engine) presses(k int, p pressure) bool {
 // or may have reached nobody: it counts once a look of this life has seen it count down.
 func (e *Engine) isBeingCut(k int) bool {
 	n := &e.nodes[e.supplies[k].node]
-	stale := n.work != nil && n.work.resumed && n.belief.seen.State == plan.On
+	stale := n.work != nil && n.work.resumed && e.beliefs[e.supplies[k].node].seen.State == plan.On
 	return e.standing(k).Cycle >= ledger.CutSent && !stale
 }
 
@@ -170,7 +170,7 @@ func (e *Engine) isBeingCut(k int) bool {
 func (e *Engine) pressNodes() {
 	changed := false
 	e.pressed = false
-	for i := range e.nodes {
+	for i := range e.beliefs {
 		was := e.press[i]
 		e.press[i] = e.pressureAt(i)
 		changed = changed || e.press[i] != was

@@ -7,7 +7,7 @@ import (
 
 // View makes a copy of what the engine knows.
 func (e *Engine) View() View {
-	v := View{Journal: !e.journalLost, Reserve: e.settings.Policy.Reserve, Tail: e.estimate.Tail}
+	v := View{Journal: !e.journalLost, Reserve: e.policy.Reserve, Tail: e.estimate.Tail}
 	if e.known {
 		v.PlanLeft, v.PlanLikely, v.Critical = e.estimate.At(pessimistic), e.estimate.At(0.5), e.estimate.Critical
 	}
@@ -20,10 +20,10 @@ func (e *Engine) View() View {
 	}
 	for i := range e.nodes {
 		n, decl := &e.nodes[i], e.estate.Node(i)
-		nv := NodeView{ID: decl.ID, Type: decl.Type, Group: decl.Group, Seen: n.belief.seen, SeenAt: n.belief.seenAt}
+		nv := NodeView{ID: decl.ID, Type: decl.Type, Group: decl.Group, Seen: e.beliefs[i].seen, SeenAt: e.beliefs[i].seenAt}
 		nv.Waits, nv.Why = e.whyOf(i)
-		if n.belief.answer != n.belief.seen.State && !e.isOff(i) {
-			nv.Seen.State = n.belief.answer
+		if e.beliefs[i].answer != e.beliefs[i].seen.State && !e.isOff(i) {
+			nv.Seen.State = e.beliefs[i].answer
 		}
 		if n.work != nil {
 			nv.Doing = n.work.rung.String()

@@ -28,21 +28,21 @@ const (
 )
 
 // goesDown reports whether a node is to go down, as soon as its stage has begun: its power does, or a drill takes it.
-func (e *Engine) goesDown(i int) bool {
+func (e *Estate) goesDown(i int) bool {
 	o := e.ledger.Outage
 	return o.Lost[i] || o.Drill.Phase == ledger.DrillDown && o.Drill.In[i]
 }
 
 // isDark reports whether a node goes down and nothing says yet that its power may be back: nothing new is begun on it while
 // its supplies are on line again, though not for long enough to count.
-func (e *Engine) isDark(i int) bool { return e.goesDown(i) && (e.firm[i] || !e.ledger.Outage.Lost[i]) }
+func (e *Estate) isDark(i int) bool { return e.goesDown(i) && (e.firm[i] || !e.ledger.Outage.Lost[i]) }
 
 // isBackUnheard reports whether a node was off and is up again behind supplies that are not heard and whose batteries may have given out:
 // its power may be back, and nobody stops it for a battery that is empty.
-func (e *Engine) isBackUnheard(i int) bool { return e.isUpAgain(i) && e.mayHaveCycled(i) }
+func (e *Estate) isBackUnheard(i int) bool { return e.isUpAgain(i) && e.mayHaveCycled(i) }
 
 // isDue reports whether a step of the way down is to be made now.
-func (e *Engine) isDue(s *step) bool {
+func (e *Estate) isDue(s *step) bool {
 	o := e.ledger.Outage
 	if o.Drill.Phase == ledger.DrillDown && o.Drill.In[s.Node] {
 		return true
@@ -51,7 +51,7 @@ func (e *Engine) isDue(s *step) bool {
 }
 
 // comesUp reports whether a node is to be on: it was when the outage began, and its power is there.
-func (e *Engine) comesUp(i int) bool {
+func (e *Estate) comesUp(i int) bool {
 	n := e.entry(i)
 	if e.goesDown(i) || !e.ledger.Outage.Scope[i] {
 		return false
@@ -111,19 +111,19 @@ func (e *Engine) isDone(id int) bool {
 
 // lateMayCome reports whether what protects a node may be undone by an Unprotect that nobody waits for any more, so that a
 // look from before our own Protect proves nothing.
-func (e *Engine) lateMayCome(i int) bool {
+func (e *Estate) lateMayCome(i int) bool {
 	n := e.entry(i)
 	return n.Late && n.Protection != ledger.Protected
 }
 
 // staysProtected reports whether a node that was proven protected does not answer now: nothing says that it is not any more.
-func (e *Engine) staysProtected(i int) bool {
-	n, b := e.entry(i), &e.nodes[i].belief
+func (e *Estate) staysProtected(i int) bool {
+	n, b := e.entry(i), &e.beliefs[i]
 	return n.Protection == ledger.Protected && !n.Late && b.seen.Protected != plan.No && e.looked(i) && (b.answer == plan.Unreachable || b.answer == plan.Unknown)
 }
 
 // isCutOff reports whether a node is dark because its supplies were cut and are not back: it needs no stop.
-func (e *Engine) isCutOff(i int) bool {
+func (e *Estate) isCutOff(i int) bool {
 	return e.ledger.Outage.Cut[i] && e.estate.Node(i).Kind != plan.Self
 }
 
@@ -136,7 +136,7 @@ func (e *Engine) judgeCut(i int) stand {
 		return proven
 	case e.nodes[i].work != nil:
 		return pending
-	case st.Cycle == ledger.Uncut && e.nodes[i].belief.seen.State == plan.Off:
+	case st.Cycle == ledger.Uncut && e.beliefs[i].seen.State == plan.Off:
 		return proven // its battery has given out
 	case e.entry(i).GivenUp.Has(plan.Cut):
 		return lost
@@ -181,9 +181,9 @@ func (e *Engine) isBack(id int) bool {
 }
 
 // toPutBack reports whether this outage has to put back what it changed of a node: not what was so before it began.
-func (e *Engine) toPutBack(i int) bool {
+func (e *Estate) toPutBack(i int) bool {
 	n := e.entry(i)
-	return n.IsChanged() && (n.Snap.CacheWas == plan.No || n.Snap.CacheWas == plan.NotKnown && e.nodes[i].belief.seen.Protected != plan.No)
+	return n.IsChanged() && (n.Snap.CacheWas == plan.No || n.Snap.CacheWas == plan.NotKnown && e.beliefs[i].seen.Protected != plan.No)
 }
 
 // givenUpStand says what an unproven end of a step means for the steps after it. A cache that can't be protected, a person's
@@ -308,7 +308,7 @@ func (e *Engine) waitsToLeave(id int) Why {
 }
 
 // wasAborted reports whether a node is left on because an operator has called off what the failure of a supply takes down.
-func (e *Engine) wasAborted(i int) bool {
+func (e *Estate) wasAborted(i int) bool {
 	isLit := func(k int) bool { return !e.standing(k).IsDark() }
 	isCalled := func(k int) bool { return e.standing(k).Fails == ledger.CalledOff }
 	return slices.ContainsFunc(e.losses[i], func(loss []int) bool { return !slices.ContainsFunc(loss, isLit) && slices.ContainsFunc(loss, isCalled) })
@@ -355,7 +355,7 @@ func (e *Engine) waitsToCut(i int) Why {
 
 // carriesLost reports whether anything goes dark with a supply: one whose whole load has another feed is not cut, since
 // nothing has to come back with it.
-func (e *Engine) carriesLost(supply int) bool {
+func (e *Estate) carriesLost(supply int) bool {
 	for _, u := range e.estate.Users(supply) {
 		if e.ledger.Outage.Lost[u] {
 			return true
@@ -391,7 +391,7 @@ func (e *Engine) waitsUp(id int) Why {
 }
 
 // unfedBy names a supply on which a node can't be started yet, -1 if there is none.
-func (e *Engine) unfedBy(i int) int {
+func (e *Estate) unfedBy(i int) int {
 	for _, d := range e.estate.Needs(i) {
 		if e.fed[d] {
 			continue

@@ -76,7 +76,7 @@ var whyTexts = [WhyCodes]string{
 // text says it in words.
 func (e *Engine) text(w Why) string {
 	about := ""
-	if w.node >= 0 && w.node < len(e.nodes) {
+	if w.node >= 0 && w.node < len(e.beliefs) {
 		about = e.id(w.node)
 	}
 	switch w.Code {
@@ -142,5 +142,5 @@ func (e *Engine) gateText(supply int) string {
 	case s.state.Overload:
 		return e.id(supply) + ", which is overloaded"
 	}
-	return "the recharge gate of " + e.id(supply) + ": " + e.settings.Policy.Restore.String()
+	return "the recharge gate of " + e.id(supply) + ": " + e.policy.Restore.String()
 }

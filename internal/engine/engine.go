@@ -30,6 +30,7 @@ type Engine struct {
 	settings Settings
 	course   course
 	nodes    []node
+	watch    []watch // per supply
 	haste
 	rehearsal
 	foresight
@@ -133,7 +134,7 @@ func (e *Engine) load(s Settings) {
 	e.settings = s
 	e.Estate = newEstate(&e.settings, max(e.ledger.Newest, s.Newest))
 	e.course = newCourse(s.Estate, e.ledger.Stages)
-	e.nodes, e.press = make([]node, n), make([]pressure, n)
+	e.nodes, e.watch, e.press = make([]node, n), make([]watch, len(e.supplies)), make([]pressure, n)
 	e.foresight = foresight{}
 }
 
@@ -157,7 +158,7 @@ func Restored(s Settings, records []ledger.Record) (*Engine, error) {
 			return nil, fmt.Errorf("cannot resume outage %q at record %d: %w", records[i].Outage, records[i].Seq, err)
 		}
 	}
-	e.nextOp, e.life = e.ledger.Op, e.ledger.Op
+	e.nextOp = e.ledger.Op
 	return e, nil
 }
 
@@ -225,6 +226,7 @@ func (e *Engine) forgetPower() {
 
 // started asks after everything once. A resumed engine takes up what its journal left open.
 func (e *Engine) started() {
+	e.life = e.ledger.Op
 	if e.ledger.Outage != nil {
 		e.movedAt, e.resumedAt = e.now, e.now
 		e.record(ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was away, and goes on"})

@@ -14,8 +14,10 @@ import (
 // leftOut are the fields that do not decide what an engine will do, and why.
 var leftOut = map[string]string{
 	"Engine.settings":     "never changes",
-	"Engine.estate":       "never changes",
-	"Engine.protectors":   "never changes",
+	"Estate.estate":       "never changes",
+	"Estate.policy":       "never changes",
+	"past.life":           "compared with the number of the last command alone: see ranks",
+	"Estate.protectors":   "never changes",
 	"grid.watchesMains":   "never changes",
 	"grid.losses":         "never changes",
 	"rehearsal.drillEnds": "words for people",
@@ -36,11 +38,11 @@ var leftOut = map[string]string{
 	"course.steps":        "never changes",
 	"course.of":           "never changes",
 	"course.loose":        "never changes",
-	"course.users":        "is worked out when it is first asked for, and never changes then",
+	"Estate.users":        "is worked out when it is first asked for, and never changes then",
 	"course.waitsAt":      "where to look first",
 	"course.dirty":        "empty between two events",
 	"course.todo":         "likewise",
-	"clockwork.now":       "what all times are told from",
+	"Estate.now":          "what all times are told from",
 	"clockwork.out":       "empty between two events",
 	"clockwork.nextOp":    "a number like any other",
 	"clockwork.said":      "words for people",
@@ -69,8 +71,8 @@ var leftOut = map[string]string{
 	"stretch.low":         "likewise",
 	"stretch.drill":       "likewise",
 	"battery.recharge":    "never changes",
-	"supply.readAt":       "of the slack, which no explored policy asks for",
-	"supply.ahead":        "likewise",
+	"watch.readAt":        "of the slack, which no explored policy asks for",
+	"watch.ahead":         "likewise",
 	"Discharge.At":        "for the record",
 	"Dispatcher.estate":   "never changes",
 	"Dispatcher.nodes":    "never changes",
@@ -95,44 +97,44 @@ var leftOut = map[string]string{
 
 // ages are how far back each time matters: an age beyond it decides nothing more. 0: whether it has come is all.
 var ages = map[string]time.Duration{
-	"belief.seenAt":       lookAge, // trustLast asks further back, after a quarter of an hour without any sweep
-	"newest.askedAt":      lookAge,
-	"belief.onAt":         lookAge, // as belief.seenAt
-	"newest.answeredAt":   lookAge,
-	"guard.begun":         lookAge,
-	"guard.anew":          lookAge, // compared with belief.answeredAt
-	"newest.blank":        proofStands + 1,
-	"belief.silent":       time.Minute, // more than the explored OffAfter
-	"motion.rising":       0,
-	"motion.boots":        0,
-	"motion.falling":      0,
-	"question.asked":      lookAge,
-	"question.told":       proofAge,
-	"node.pause":          0,
-	"node.nextLook":       0,
-	"pace.deadline":       0,
-	"pace.next":           0,
-	"pace.from":           0,
-	"pace.since":          0,               // whether there is one: how long ago is of the estimate, which is of whole steps there
-	"pace.sent":           2 * time.Minute, // compared with what a stop may take
-	"supply.cutDue":       cutMargin,
-	"output.onAt":         cutMargin + unwatched,
-	"test.since":          beginWithin,
-	"test.toldAt":         giveUpEnding,
-	"retry.at":            0,
-	"foresight.asked":     askEstimate,
-	"timetable.wakeAt":    0,
-	"timetable.sweepAt":   0,
-	"timetable.lookAt":    0,
-	"timetable.movedAt":   stalledFor,
-	"timetable.resumedAt": time.Minute, // twice what the explored estate's nodes take to start
-	"timetable.closing":   0,
-	"Tracker.heardAt":     time.Minute,      // the longest silence that a policy asks for
-	"Tracker.since":       20 * time.Second, // what the explored policy asks for; the slope's minute is left out with it
-	"span.from":           time.Minute,
-	"held.at":             2 * time.Minute, // figures are kept for so long
-	"gauge.at":            2 * time.Minute,
-	"battery.at":          time.Minute,
+	"belief.seenAt":     lookAge, // trustLast asks further back, after a quarter of an hour without any sweep
+	"newest.askedAt":    lookAge,
+	"belief.onAt":       lookAge, // as belief.seenAt
+	"newest.answeredAt": lookAge,
+	"guard.begun":       lookAge,
+	"guard.anew":        lookAge, // compared with belief.answeredAt
+	"newest.blank":      proofStands + 1,
+	"belief.silent":     time.Minute, // more than the explored OffAfter
+	"motion.rising":     0,
+	"motion.boots":      0,
+	"motion.falling":    0,
+	"question.asked":    lookAge,
+	"question.told":     proofAge,
+	"node.pause":        0,
+	"node.nextLook":     0,
+	"pace.deadline":     0,
+	"pace.next":         0,
+	"pace.from":         0,
+	"pace.since":        0,               // whether there is one: how long ago is of the estimate, which is of whole steps there
+	"pace.sent":         2 * time.Minute, // compared with what a stop may take
+	"supply.cutDue":     cutMargin,
+	"output.onAt":       cutMargin + unwatched,
+	"test.since":        beginWithin,
+	"test.toldAt":       giveUpEnding,
+	"retry.at":          0,
+	"foresight.asked":   askEstimate,
+	"timetable.wakeAt":  0,
+	"timetable.sweepAt": 0,
+	"timetable.lookAt":  0,
+	"timetable.movedAt": stalledFor,
+	"past.resumedAt":    time.Minute, // twice what the explored estate's nodes take to start
+	"timetable.closing": 0,
+	"Tracker.heardAt":   time.Minute,      // the longest silence that a policy asks for
+	"Tracker.since":     20 * time.Second, // what the explored policy asks for; the slope's minute is left out with it
+	"span.from":         time.Minute,
+	"held.at":           2 * time.Minute, // figures are kept for so long
+	"gauge.at":          2 * time.Minute,
+	"battery.at":        time.Minute,
 
 	"referee.Referee.heldUntil": time.Minute,
 	"referee.Referee.moved":     2 * time.Minute, // patience
@@ -184,8 +186,8 @@ var idleOnly = map[string]bool{"timetable.sweepAt": true}
 
 // inCommon are the fields whose values copies of an engine share, since they never change.
 var inCommon = map[string]bool{
-	"Engine.protectors": true, "grid.losses": true, "Ledger.Stages": true, "Ledger.SupplyNodes": true, "Ledger.SupplyOf": true, "course.steps": true, "course.of": true,
-	"course.loose": true, "course.users": true, "Dispatcher.nodes": true, "Dispatcher.rank": true, "Dispatcher.byRank": true,
+	"Estate.protectors": true, "Estate.hosts": true, "grid.losses": true, "Ledger.Stages": true, "Ledger.SupplyNodes": true, "Ledger.SupplyOf": true, "course.steps": true, "course.of": true,
+	"course.loose": true, "Estate.users": true, "Dispatcher.nodes": true, "Dispatcher.rank": true, "Dispatcher.byRank": true,
 	"referee.Referee.place": true, "referee.Referee.asides": true, "referee.Referee.users": true,
 }
 
@@ -242,6 +244,7 @@ func (e *Engine) ranks(i int, w *print) {
 	w.flag(e.beliefs[i].look <= last)
 	w.flag(n.question.op <= e.beliefs[i].epoch)
 	w.flag(n.work != nil && n.work.op == last)
+	w.flag(last <= e.life)
 }
 
 // Unmet lists what the tables above speak of and no engine has.

@@ -178,7 +178,7 @@ func (e *Engine) shared(of, with int) float64 {
 
 // facts are what the conditions are judged against. Slack is that of the next poll: what would be too late then starts now.
 func (e *Engine) facts(s *supply) power.Facts {
-	f := power.Facts{State: s.state, Race: e.race(), Ahead: s.ahead.Seconds()}
+	f := power.Facts{State: s.state, Race: e.race(), Ahead: e.watch[e.ledger.SupplyOf[s.node]].ahead.Seconds()}
 	if e.known {
 		f.AnotherShutdown = power.Known(e.estimate.Whole.Seconds())
 	}

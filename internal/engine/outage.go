@@ -355,7 +355,8 @@ func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 	e.notify(len(notRestored) > 0, "the "+word+over+reason)
 	for k := range e.supplies {
 		s := &e.supplies[k]
-		s.gate, s.turned, s.pressure, s.onLoad, s.told = false, false, noPressure, noPressure, noPressure
+		s.gate = false
+		e.watch[k].turned, e.watch[k].pressure, e.watch[k].onLoad, e.watch[k].told = false, noPressure, noPressure, noPressure
 		s.cutDue, s.output.offSeen = time.Time{}, false
 	}
 	for i := range e.beliefs {

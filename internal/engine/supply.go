@@ -20,11 +20,15 @@ type supply struct {
 	gate      bool // its recharge gate is open, if it has one
 	voice
 	fitness
-	turned bool      // it is on record that its load comes back
-	told   pressure  // the most that people were told of since it failed
-	warned silence   // and of its silence
-	burden           // as its last reading has it
 	cutDue time.Time // when the cut that counts down is due, as far as it says
+}
+
+// watch is what the engine follows of a supply, beside what is known of it.
+type watch struct {
+	turned bool     // it is on record that its load comes back
+	told   pressure // the most that people were told of since it failed
+	warned silence  // and of its silence
+	burden          // as its last reading has it
 	readAt time.Time
 	ahead  time.Duration // to the next poll: as long as to the last one, lookAhead at most
 }
@@ -81,8 +85,8 @@ func (e *Engine) read(r power.Reading) {
 	if s.state.Mains == power.MainsOnBattery && r.Link == power.Fresh && r.Status.Has(power.OL) {
 		e.spent(s)
 	}
-	s.ahead = min(max(0, e.now.Sub(s.readAt)), lookAhead)
-	s.readAt = e.now
+	w := &e.watch[k]
+	w.ahead, w.readAt = min(max(0, e.now.Sub(w.readAt)), lookAhead), e.now
 	s.tracker.Observe(e.now, e.maskTest(s, r))
 	was, saidOff := s.state, s.saysOff()
 	s.state = s.tracker.State(e.now)
@@ -143,11 +147,11 @@ func (e *Engine) warnOfSilence(k int) {
 	case out && s.state.SilentFor >= silentFor, s.state.SilentFor >= quietFor:
 		now = longSilent
 	}
-	if now <= s.warned && now != noSilence {
+	if now <= e.watch[k].warned && now != noSilence {
 		return
 	}
-	id, said := e.id(s.node), s.warned
-	s.warned = now
+	id, said := e.id(s.node), e.watch[k].warned
+	e.watch[k].warned = now
 	switch {
 	case now == maybeEmpty:
 		e.notify(true, id+" is "+s.state.String()+": its battery may have given out. If its power is back, and it can't be heard, say so: `ebbtide confirm "+id+"`")
@@ -236,12 +240,12 @@ func (e *Engine) fails(k int) {
 	s := &e.supplies[k]
 	id := e.id(s.node)
 	again := e.standing(k).HasFailed()
-	if s.turned || e.ledger.Outage.Drill.Phase == ledger.DrillUp {
+	if e.watch[k].turned || e.ledger.Outage.Drill.Phase == ledger.DrillUp {
 		reason := id + " fails during the power-up"
 		if again {
 			reason = id + " fails again during the power-up"
 		}
-		s.turned = false
+		e.watch[k].turned = false
 		e.record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Down, Supplies: []string{id}}, Reason: reason})
 	}
 	s.gate = false
@@ -267,7 +271,7 @@ func (e *Engine) failsOff(s *supply) {
 func (e *Engine) comesBack(k int) {
 	s := &e.supplies[k]
 	id := e.id(s.node)
-	s.told = noPressure
+	e.watch[k].told = noPressure
 	aborted := e.standing(k).Fails == ledger.CalledOff
 	e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Returned, Power: ledger.Power{Supplies: []string{id}, Replace: s.state.ReplaceBattery}, Reason: e.tells(s)})
 	e.notify(false, id+" is back: "+e.tells(s))
@@ -284,7 +288,7 @@ func (e *Engine) cycled(k int, why string) (renewed []int) {
 		s.lapse = noLapse
 	}
 	e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Cycled, Power: ledger.Power{Supplies: []string{e.id(s.node)}, Carriers: e.carriers(k)}, Reason: why})
-	s.burden = burden{trusted: s.trusted} // until its next reading
+	e.watch[k].burden = burden{trusted: e.watch[k].trusted} // until its next reading
 	e.pressNodes()
 	if e.beliefs[s.node].seen.State == plan.Off { // that was before
 		e.beliefs[s.node].renew(e.nextOp)
@@ -409,10 +413,10 @@ func (e *Estate) refeed() {
 func (e *Engine) turnUp(k int) {
 	s := &e.supplies[k]
 	o := e.ledger.Outage
-	if o == nil || s.condition != ready || s.turned || o.Drill.On() || e.journalLost || !e.anythingAway() {
+	if o == nil || s.condition != ready || e.watch[k].turned || o.Drill.On() || e.journalLost || !e.anythingAway() {
 		return
 	}
-	s.turned = true
+	e.watch[k].turned = true
 	id := e.id(s.node)
 	e.record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up, Supplies: []string{id}, Numbers: e.numbers(s)}, Reason: "mains are back and the gate is open"})
 	e.notify(true, "now bringing back what "+id+" feeds: mains are back and the gate is open")

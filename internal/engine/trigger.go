@@ -123,18 +123,18 @@ func (s *supply) isDying() bool {
 func (e *Engine) judgePressure() {
 	changed := false
 	for k := range e.supplies {
-		s, was := &e.supplies[k], e.supplies[k].burden
+		s, w, was := &e.supplies[k], &e.watch[k], e.watch[k].burden
 		now := e.pressureOf(k)
-		if now > s.told && e.presses(k, now) { // once, however often it comes and goes
-			s.told = now
+		if now > w.told && e.presses(k, now) { // once, however often it comes and goes
+			w.told = now
 			e.notify(true, e.id(s.node)+": "+now.String())
 		}
-		s.burden = burden{pressure: now, onLoad: now, trusted: !e.standing(k).IsOut() || !s.mute && !s.state.OutputOff, gone: e.standing(k).Cycle.IsDark()}
+		w.burden = burden{pressure: now, onLoad: now, trusted: !e.standing(k).IsOut() || !s.mute && !s.state.OutputOff, gone: e.standing(k).Cycle.IsDark()}
 		if e.isBeingCut(k) {
-			s.onLoad = cutNow // what hangs on it alone is about to lose its power, or has
+			w.onLoad = cutNow // what hangs on it alone is about to lose its power, or has
 		}
-		changed = changed || s.burden != was
-		e.hurryDue = e.hurryDue || s.pressure != was.pressure || s.onLoad != was.onLoad || s.onLoad != noPressure
+		changed = changed || w.burden != was
+		e.hurryDue = e.hurryDue || w.pressure != was.pressure || w.onLoad != was.onLoad || w.onLoad != noPressure
 	}
 	if changed {
 		e.pressNodes()
@@ -184,7 +184,7 @@ func (e *Engine) pressNodes() {
 // pressureAt is the pressure of one node, when those of all that it needs are known.
 func (e *Engine) pressureAt(i int) pressure {
 	if k := e.ledger.SupplyOf[i]; k >= 0 {
-		return e.supplies[k].pressure
+		return e.watch[k].pressure
 	}
 	most := e.feedPressure(i)
 	for _, d := range e.estate.Needs(i) {
@@ -201,10 +201,10 @@ func (e *Engine) feedPressure(i int) pressure {
 	heard, least, gone := false, cutNow, true
 	for _, f := range e.estate.Feeds(i) {
 		k := e.ledger.SupplyOf[f]
-		if k < 0 || e.supplies[k].gone {
+		if k < 0 || e.watch[k].gone {
 			continue
 		}
-		s := &e.supplies[k]
+		s := &e.watch[k]
 		gone = false
 		if s.trusted && !heard {
 			heard, least = true, cutNow

@@ -9,7 +9,7 @@ import (
 )
 
 // Replay takes a record as resume does: it changes the ledger and nothing else.
-func (e *Engine) Replay(r ledger.Record) error { return e.ledger.Apply(&r) }
+func (e *Engine) Replay(r ledger.Record) error { return e.Ledger.Apply(&r) }
 
 // Check holds what the engine keeps against what follows, and says what differs: its ledger against that of a twin that was
 // given its records alone (nil: none was), how the steps stand against a judgement from scratch, and that whatever is not where
@@ -17,11 +17,11 @@ func (e *Engine) Replay(r ledger.Record) error { return e.ledger.Apply(&r) }
 // as much as a thousand events.
 func (e *Engine) Check(twin *Engine) error {
 	if twin != nil {
-		if field := e.ledger.Differs(&twin.ledger); field != "" {
+		if field := e.Ledger.Differs(&twin.Ledger); field != "" {
 			return fmt.Errorf("the ledger is not what its records say: %s", field)
 		}
 	}
-	if e.ledger.Outage == nil {
+	if e.Ledger.Outage == nil {
 		return nil
 	}
 	if err := e.checkStands(); err != nil {
@@ -62,7 +62,7 @@ func (e *Engine) checkProofs() error {
 			continue
 		}
 		r := &done.Record
-		i, _ := e.estate.Index(r.Node)
+		i, _ := e.Graph.Index(r.Node)
 		goal := plan.Down
 		if r.Verb.BringsUp() {
 			goal = plan.Up
@@ -72,7 +72,7 @@ func (e *Engine) checkProofs() error {
 			return is && (then.Record.Node == r.Node || then.Record.Kind == ledger.Mains)
 		})
 		id := e.course.find(i, *r.Verb, goal)
-		if id < 0 || later || e.course.stands[id] == proven || *r.Verb == plan.Flush && e.isDone(id) || goal == plan.Up && (e.goesDown(i) || e.goesWithItsHost(i)) {
+		if id < 0 || later || e.course.stands[id] == proven || *r.Verb == plan.Flush && e.isDone(id) || goal == plan.Up && (e.GoesDown(i) || e.goesWithItsHost(i)) {
 			continue
 		}
 		return fmt.Errorf("%s %s is on record as proven, and stands as %d", r.Verb, r.Node, e.course.stands[id])
@@ -101,7 +101,7 @@ func (e *Engine) checkLiveness() error {
 			}
 			next := e.pendingStep(why.node, s.goal)
 			if next < 0 || seen[next] {
-				return fmt.Errorf("%s %s waits for %s, which does not know of it", s.Verb, s.Name, e.id(why.node))
+				return fmt.Errorf("%s %s waits for %s, which does not know of it", s.Verb, s.Name, e.ID(why.node))
 			}
 			at, s = next, &e.course.steps[next]
 		}

@@ -3,6 +3,8 @@ package engine
 import (
 	"slices"
 
+	"ebbtide/internal/belief"
+
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -32,8 +34,8 @@ var corrections = [...]correction{
 
 // correct puts on record what a look shows to be otherwise than the records show it, where no step is under way.
 func (e *Engine) correct(i int) {
-	decl, entry := e.estate.Node(i), e.entry(i)
-	if e.nodes[i].work != nil || !e.beliefs[i].asked || decl.Kind == plan.Supply || !probed(decl) || !e.ledger.Outage.Scope[i] || !entry.Snap.Taken() {
+	decl, entry := e.Graph.Node(i), e.Entry(i)
+	if e.nodes[i].work != nil || !e.Beliefs[i].Asked || decl.Kind == plan.Supply || !belief.Probed(decl) || !e.Ledger.Outage.Scope[i] || !entry.Snap.Taken() {
 		return
 	}
 	for k := range corrections {
@@ -44,63 +46,51 @@ func (e *Engine) correct(i int) {
 	}
 }
 
-func stopSettled(e *Engine, i int) bool { return e.entry(i).GivenUp.Has(plan.Stop) && e.isOff(i) }
+func stopSettled(e *Engine, i int) bool { return e.Entry(i).GivenUp.Has(plan.Stop) && e.IsOff(i) }
 
 func stopAnswers(e *Engine, i int) bool {
-	n := e.entry(i)
-	return n.GivenUp.Has(plan.Stop) && n.Untried.Has(plan.Stop) && e.isUp(i) && e.isDark(i) && n.Falls+1 < max(e.estate.Node(i).Attempts, 2)
+	n := e.Entry(i)
+	return n.GivenUp.Has(plan.Stop) && n.Untried.Has(plan.Stop) && e.IsUp(i) && e.IsDark(i) && n.Falls+1 < max(e.Graph.Node(i).Attempts, 2)
 }
 
 func stopIsVoid(e *Engine, i int) bool {
-	n := e.entry(i)
-	return n.GivenUp.Has(plan.Stop) && n.Last.Taken && e.isUp(i)
+	n := e.Entry(i)
+	return n.GivenUp.Has(plan.Stop) && n.Last.Taken && e.IsUp(i)
 }
 
-func startSettled(e *Engine, i int) bool { return e.entry(i).GivenUp.Has(plan.Start) && e.isOn(i) }
+func startSettled(e *Engine, i int) bool { return e.Entry(i).GivenUp.Has(plan.Start) && e.IsOn(i) }
 
 func flushSettled(e *Engine, i int) bool {
-	return e.entry(i).GivenUp.Has(plan.Flush) && e.goesDown(i) && e.holds(i, plan.Flush, 0)
+	return e.Entry(i).GivenUp.Has(plan.Flush) && e.GoesDown(i) && e.Holds(i, plan.Flush, 0)
 }
 
 func cameBack(e *Engine, i int) bool {
-	n := e.entry(i)
-	return (n.Shown == ledger.ShownOff || n.Shown == ledger.WasTold) && e.isOn(i) && n.Snap.On() && !e.goesDown(i)
-}
-
-// isUpAgain reports whether what was shown to be off was up when it last answered.
-func (e *Estate) isUpAgain(i int) bool {
-	state := e.beliefs[i].seen.State
-	return e.entry(i).Shown == ledger.ShownOff && (state == plan.On || state == plan.Starting)
+	n := e.Entry(i)
+	return (n.Shown == ledger.ShownOff || n.Shown == ledger.WasTold) && e.IsOn(i) && n.Snap.On() && !e.GoesDown(i)
 }
 
 func upBehindACut(e *Engine, i int) bool {
-	return e.isUpAgain(i) && e.isCutOff(i) || e.mayBeBack(i)
-}
-
-// mayBeBack reports whether a node was off, is up, is started by nothing but the return of its power, and that may be what has started it: an
-// output that feeds it may have been cut while Ebbtide was away. Nobody stops it before that is known.
-func (e *Estate) mayBeBack(i int) bool {
-	return e.estate.Node(i).ByPower && e.isUpAgain(i) && slices.ContainsFunc(e.estate.Feeds(i), e.mayHaveBeenCut)
+	return e.IsUpAgain(i) && e.IsCutOff(i) || e.MayBeBack(i)
 }
 
 func upAgain(e *Engine, i int) bool {
-	return e.isUpAgain(i) && e.isDark(i) && !e.isBackUnheard(i)
+	return e.IsUpAgain(i) && e.IsDark(i) && !e.IsBackUnheard(i)
 }
 
 func fellOff(e *Engine, i int) bool {
-	return e.entry(i).Shown == ledger.ShownOn && e.isOff(i) && !e.goesDown(i)
+	return e.Entry(i).Shown == ledger.ShownOn && e.IsOff(i) && !e.GoesDown(i)
 }
 
 // unprotected reports whether a cache or a cluster that was protected on the way down is not any more: a late Unprotect has
 // taken that off, or a person.
 func unprotected(e *Engine, i int) bool {
-	n, b := e.entry(i), &e.beliefs[i]
-	return n.Protection == ledger.Protected && e.goesDown(i) && b.look > n.Last.Op && b.seen.State == plan.On && b.seen.Protected == plan.No
+	n, b := e.Entry(i), &e.Beliefs[i]
+	return n.Protection == ledger.Protected && e.GoesDown(i) && b.Look > n.Last.Op && b.Seen.State == plan.On && b.Seen.Protected == plan.No
 }
 
 func notAsItWas(e *Engine, i int) bool {
-	n, b := e.entry(i), &e.beliefs[i]
-	return n.Protection == ledger.PutBack && b.answer == plan.On && b.look > n.Last.Op && !e.goesDown(i) && !e.holds(i, plan.Unprotect, n.Last.Op)
+	n, b := e.Entry(i), &e.Beliefs[i]
+	return n.Protection == ledger.PutBack && b.Answer == plan.On && b.Look > n.Last.Op && !e.GoesDown(i) && !e.Holds(i, plan.Unprotect, n.Last.Op)
 }
 
 // proves makes what puts a step on record that settled after it had been given up.
@@ -108,7 +98,7 @@ func proves(verb plan.Verb) func(*Engine, int) {
 	return func(e *Engine, i int) {
 		cause := ledger.Cause("")
 		if verb == plan.Stop {
-			cause = e.proofOf(i)
+			cause = e.ProofOf(i)
 		}
 		e.writeDown(i, ledger.Proven, verb, "settled after it had been given up", cause)
 	}
@@ -121,18 +111,18 @@ func falls(verb plan.Verb) func(*Engine, int) {
 
 // writeDown puts on record what a look has shown of a node.
 func (e *Engine) writeDown(i int, kind ledger.Kind, verb plan.Verb, reason string, cause ledger.Cause) {
-	state := e.beliefs[i].seen.State
-	e.record(ledger.Record{Kind: kind, Step: ledger.Step{Node: e.id(i), Verb: &verb, State: &state}, Reason: reason, Cause: cause})
+	state := e.Beliefs[i].Seen.State
+	e.record(ledger.Record{Kind: kind, Step: ledger.Step{Node: e.ID(i), Verb: &verb, State: &state}, Reason: reason, Cause: cause})
 }
 
 func (e *Engine) stopAfterAll(i int) {
 	e.writeDown(i, ledger.Reopened, plan.Stop, "could not be reached when it was given up, and answers", "")
-	e.notify(true, e.id(i)+" was given up and answers: it is stopped after all")
+	e.notify(true, e.ID(i)+" was given up and answers: it is stopped after all")
 }
 
 // backByItself believes a look only if its answer is of now, however long that took: a node that was told to stop may have gone since.
 func (e *Engine) backByItself(i int) {
-	if e.beliefs[i].answer != plan.On || e.isOld(i, firstLook) {
+	if e.Beliefs[i].Answer != plan.On || e.IsOld(i, firstLook) {
 		e.probe(i)
 		return
 	}
@@ -140,29 +130,29 @@ func (e *Engine) backByItself(i int) {
 }
 
 func (e *Engine) askItsFeeds(i int) {
-	for _, f := range e.estate.Sources(i) {
+	for _, f := range e.Graph.Sources(i) {
 		e.probe(f)
 	}
 }
 
 func (e *Engine) stopOnceMore(i int) {
 	e.writeDown(i, ledger.Reopened, plan.Stop, "was proven off and is not off any more", "")
-	e.notify(true, e.id(i)+" was off and is "+e.beliefs[i].seen.State.String()+" again: it is stopped once more")
+	e.notify(true, e.ID(i)+" was off and is "+e.Beliefs[i].Seen.State.String()+" again: it is stopped once more")
 }
 
 // cycledUnseen lists, of a node that was off, that only the return of its power starts, and that is up, the supplies that were to be
 // cut, were not heard for a while, and have been off and on again then.
 func (e *Engine) cycledUnseen(i int) []int {
-	if !e.estate.Node(i).ByPower || e.entry(i).Shown != ledger.ShownOff || e.entry(i).Early || !e.showsUp(i) {
+	if !e.Graph.Node(i).ByPower || e.Entry(i).Shown != ledger.ShownOff || e.Entry(i).Early || !e.ShowsUp(i) {
 		return nil
 	}
 	var cycled []int
-	for _, f := range e.estate.Feeds(i) {
-		k := e.ledger.SupplyOf[f]
-		st := e.standing(k)
+	for _, f := range e.Graph.Feeds(i) {
+		k := e.Ledger.SupplyOf[f]
+		st := e.Standing(k)
 		unseen := st.Unseen && (st.Cycle == ledger.Committed || st.Cycle == ledger.CutSent) && e.nodes[f].work == nil
-		settled := e.mayHaveBeenCut(f) && e.beliefs[f].seen.State == plan.On && slices.Contains(e.cycledBy(f), i)
-		if e.isHeardOnLine(k) && (unseen || settled) {
+		settled := e.MayHaveBeenCut(f) && e.Beliefs[f].Seen.State == plan.On && slices.Contains(e.CycledBy(f), i)
+		if e.IsHeardOnLine(k) && (unseen || settled) {
 			cycled = append(cycled, k)
 		}
 	}
@@ -173,7 +163,7 @@ func upAfterACycle(e *Engine, i int) bool { return len(e.cycledUnseen(i)) > 0 }
 
 func (e *Engine) takeTheCycle(i int) {
 	for _, k := range e.cycledUnseen(i) {
-		if f := e.supplies[k].node; e.nodes[f].work != nil {
+		if f := e.Supplies[k].Node; e.nodes[f].work != nil {
 			e.settleCut(f)
 			continue
 		}
@@ -184,7 +174,7 @@ func (e *Engine) takeTheCycle(i int) {
 // fell follows what was brought about and did not last: it is brought about once more, as often as that may be tried, and
 // then reported.
 func (e *Engine) fell(i int, verb plan.Verb) {
-	decl, entry, state := e.estate.Node(i), e.entry(i), e.beliefs[i].seen.State
+	decl, entry, state := e.Graph.Node(i), e.Entry(i), e.Beliefs[i].Seen.State
 	why, what := "was brought up and is not up any more", "started"
 	switch verb {
 	case plan.Protect:

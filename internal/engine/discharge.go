@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"ebbtide/internal/belief"
+
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -69,32 +71,32 @@ const discharges = power.OB | power.CAL | power.DISCHRG
 
 // testing reports whether the open run is the drill of a battery, and no supply has failed in it.
 func (e *Engine) testing() bool {
-	return e.ledger.Outage != nil && e.ledger.Outage.Drill.Phase == ledger.DrillBattery && e.test != nil
+	return e.Ledger.Outage != nil && e.Ledger.Outage.Drill.Phase == ledger.DrillBattery && e.test != nil
 }
 
 func (e *Engine) newTest(node int) *test {
-	return &test{node: node, scope: e.estate.Scope(func(i int) bool { return i == node })}
+	return &test{node: node, scope: e.Graph.Scope(func(i int) bool { return i == node })}
 }
 
 // concerns reports whether a node counts for the estimate of how long the rest of the plan takes.
 func (e *Engine) concerns(i int) bool {
 	switch {
-	case e.ledger.Outage == nil:
+	case e.Ledger.Outage == nil:
 		return true
 	case e.testing():
 		return e.test.scope[i]
 	}
-	return e.ledger.Outage.Scope[i]
+	return e.Ledger.Outage.Scope[i]
 }
 
 // refusesDischarge tells why a battery is not drilled now; "" if it would be.
 func (e *Engine) refusesDischarge(d Drill) string {
-	at, known := e.estate.Index(d.Supply)
-	if !known || e.ledger.SupplyOf[at] < 0 {
+	at, known := e.Graph.Index(d.Supply)
+	if !known || e.Ledger.SupplyOf[at] < 0 {
 		return fmt.Sprintf("no supply is called %q; see `ebbtide status` for what there is", d.Supply)
 	}
-	st := &e.supplies[e.ledger.SupplyOf[at]].state
-	need := e.estate.Plan(plan.Down, func(i int) bool { return e.newTest(at).scope[i] && !e.isDown(i) }).Schedule().Total + e.policy.Reserve
+	st := &e.Supplies[e.Ledger.SupplyOf[at]].State
+	need := e.Graph.Plan(plan.Down, func(i int) bool { return e.newTest(at).scope[i] && !e.isDown(i) }).Schedule().Total + e.Policy.Reserve
 	switch {
 	case d.Floor < leastFloor || d.Floor > mostFloor:
 		return fmt.Sprintf("a floor of %.0f %% is not taken; give one from %.0f %% to %.0f %%", d.Floor, leastFloor, mostFloor)
@@ -118,12 +120,12 @@ func span(s float64) string { return plan.Span(time.Duration(s) * time.Second) }
 
 // openTest opens the drill of a battery. It begins when it is known how long a shutdown takes.
 func (e *Engine) openTest(d Drill) {
-	at, _ := e.estate.Index(d.Supply)
+	at, _ := e.Graph.Index(d.Supply)
 	if !e.open(ledger.Record{Opening: ledger.Opening{Mode: ledger.ModeDrill, Scope: []string{d.Supply}}, Word: ledger.Word{By: d.By}, Reason: fmt.Sprintf("ordered by %s: the battery, down to %.0f %%", d.By, d.Floor)}) {
 		return
 	}
 	e.test = e.newTest(at)
-	e.test.floor, e.test.since = d.Floor, e.now
+	e.test.floor, e.test.since = d.Floor, e.Now
 	e.notify(false, fmt.Sprintf("drill by %s: the battery of %s, down to %.0f %%", d.By, d.Supply, d.Floor))
 	e.askForEstimate()
 	e.test.serial = e.serial
@@ -139,28 +141,28 @@ func (e *Engine) beginTest() {
 		return
 	}
 	b := e.test
-	st := &e.supplies[e.ledger.SupplyOf[b.node]].state
+	st := &e.Supplies[e.Ledger.SupplyOf[b.node]].State
 	atFloor := st.Left.Value * b.floor / max(st.Charge.Value, 1)
 	if need := e.shutdownNeeds(); atFloor < need.Seconds() {
 		e.closeOutage(fmt.Sprintf("nothing was done: at %.0f %% %s would last about %s, and a shutdown with the reserve may need %s; give a higher --floor",
-			b.floor, e.id(b.node), span(atFloor), plan.Span(need)))
+			b.floor, e.ID(b.node), span(atFloor), plan.Span(need)))
 		return
 	}
-	b.phase, b.since = beginning, e.now
+	b.phase, b.since = beginning, e.Now
 	e.tellTest(plan.Discharge, "")
 }
 
 // shutdownNeeds is the battery time that must be left at any moment: a whole shutdown at its p95, and the reserve.
 func (e *Engine) shutdownNeeds() time.Duration {
-	return e.estimate.At(pessimistic) + e.policy.Reserve
+	return e.estimate.At(pessimistic) + e.Policy.Reserve
 }
 
 func (e *Engine) tellTest(verb plan.Verb, reason string) {
 	b := e.test
 	b.retry.pause = min(max(2*b.retry.pause, endAgainAfter), endAgainSlow)
-	b.op, b.retry.at = e.newOp(b.node), e.now.Add(b.retry.pause)
-	if e.record(ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Op: b.op, Node: e.id(b.node), Verb: &verb}, Reason: reason}) {
-		e.out = append(e.out, Do{Op: b.op, Node: e.id(b.node), Verb: verb, Within: acceptWithin})
+	b.op, b.retry.at = e.newOp(b.node), e.Now.Add(b.retry.pause)
+	if e.record(ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Op: b.op, Node: e.ID(b.node), Verb: &verb}, Reason: reason}) {
+		e.out = append(e.out, Do{Op: b.op, Node: e.ID(b.node), Verb: verb, Within: acceptWithin})
 	}
 }
 
@@ -178,14 +180,14 @@ func (e *Engine) testCommanded(ev Finished) bool {
 	if ev.Outcome == ledger.Done {
 		return true
 	}
-	e.record(ledger.Record{Kind: ledger.Accepted, Step: ledger.Step{Op: ev.Op, Node: e.id(b.node), Verb: &verb, Outcome: ev.Outcome}, Reason: ev.Detail})
+	e.record(ledger.Record{Kind: ledger.Accepted, Step: ledger.Step{Op: ev.Op, Node: e.ID(b.node), Verb: &verb, Outcome: ev.Outcome}, Reason: ev.Detail})
 	switch {
 	case b.phase != beginning: // its readings say whether it ended
 	case ev.Outcome == ledger.TimedOut:
 		e.endTest("nobody knows whether it took the command")
 	default:
-		e.record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.id(b.node), Verb: &verb}, Reason: ev.Detail})
-		e.closeOutage("nothing was done: "+ev.Detail, ledger.NodeState{Node: e.id(b.node), State: e.beliefs[b.node].seen.State})
+		e.record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.ID(b.node), Verb: &verb}, Reason: ev.Detail})
+		e.closeOutage("nothing was done: "+ev.Detail, ledger.NodeState{Node: e.ID(b.node), State: e.Beliefs[b.node].Seen.State})
 	}
 	return true
 }
@@ -193,22 +195,22 @@ func (e *Engine) testCommanded(ev Finished) bool {
 // maskTest reads a supply's words in the light of its test: on battery on purpose is calibrating. That holds no longer when
 // its input voltage says that the mains are really gone, or when it goes on long after it was told to end,
 // nor where it is on record as failing.
-func (e *Engine) maskTest(s *supply, r power.Reading) power.Reading {
-	if e.test == nil || e.test.node != s.node || e.test.phase == estimating || e.standing(e.ledger.SupplyOf[s.node]).IsOut() {
+func (e *Engine) maskTest(s *belief.Supply, r power.Reading) power.Reading {
+	if e.test == nil || e.test.node != s.Node || e.test.phase == estimating || e.Standing(e.Ledger.SupplyOf[s.Node]).IsOut() {
 		return r
 	}
 	b := e.test
 	if r.Link != power.Fresh || r.Status == 0 || r.Status.Has(power.WAIT) {
-		if b.inexcusable(e.now) && b.last.Status.Has(power.OB) && !s.state.Failing() {
+		if b.inexcusable(e.Now) && b.last.Status.Has(power.OB) && !s.State.Failing() {
 			return b.last // its last word was "on battery", and that is no test any more
 		}
 		return r
 	}
 	if r.Status&discharges == 0 && b.phase >= running && !b.account.made { // before the reading that ends it
-		b.account.gave, b.account.made = s.tracker.Discharge(e.now)
-		s.tracker.Told()
+		b.account.gave, b.account.made = s.Tracker.Discharge(e.Now)
+		s.Tracker.Told()
 	}
-	return b.reads(e.now, r)
+	return b.reads(e.Now, r)
 }
 
 // reads takes a fresh reading.
@@ -233,8 +235,8 @@ func (b *test) inexcusable(now time.Time) bool {
 }
 
 // followTest takes a reading of the supply whose battery is drilled, as the UPS gave it.
-func (e *Engine) followTest(s *supply, r power.Reading) {
-	if e.test == nil || e.test.node != s.node {
+func (e *Engine) followTest(s *belief.Supply, r power.Reading) {
+	if e.test == nil || e.test.node != s.Node {
 		return
 	}
 	b := e.test
@@ -242,16 +244,16 @@ func (e *Engine) followTest(s *supply, r power.Reading) {
 	discharges := fresh && r.Status&discharges != 0
 	switch b.phase {
 	case estimating:
-		if e.now.Sub(b.since) > beginWithin {
+		if e.Now.Sub(b.since) > beginWithin {
 			e.closeOutage("nothing was done: nobody could tell how long a shutdown takes")
 		}
 	case beginning:
 		switch {
 		case discharges:
 			verb := plan.Discharge
-			e.record(ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.id(b.node), Verb: &verb}, Reason: r.Status.String()})
-			b.phase, b.since = running, e.now
-		case e.now.Sub(b.since) > beginWithin:
+			e.record(ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.ID(b.node), Verb: &verb}, Reason: r.Status.String()})
+			b.phase, b.since = running, e.Now
+		case e.Now.Sub(b.since) > beginWithin:
 			e.endTest("it took the command and does not discharge")
 		}
 	case running:
@@ -259,7 +261,7 @@ func (e *Engine) followTest(s *supply, r power.Reading) {
 			e.endTest(why)
 			return
 		}
-		e.said = fmt.Sprintf("%s discharges on purpose: %.0f %%, to %.0f %%", e.id(b.node), r.Charge.Value, b.floor)
+		e.said = fmt.Sprintf("%s discharges on purpose: %.0f %%, to %.0f %%", e.ID(b.node), r.Charge.Value, b.floor)
 	case endingTest:
 		e.followEnding(fresh, discharges)
 	case testIsEnded:
@@ -267,9 +269,9 @@ func (e *Engine) followTest(s *supply, r power.Reading) {
 }
 
 // enough says why a battery is discharged no further; "": it is.
-func (e *Engine) enough(s *supply, r power.Reading, fresh, discharges bool) string {
+func (e *Engine) enough(s *belief.Supply, r power.Reading, fresh, discharges bool) string {
 	b := e.test
-	left, need := s.state.Left, e.shutdownNeeds()
+	left, need := s.State.Left, e.shutdownNeeds()
 	switch {
 	case !fresh:
 		return "it fell silent"
@@ -279,7 +281,7 @@ func (e *Engine) enough(s *supply, r power.Reading, fresh, discharges bool) stri
 		return "it calls its battery low"
 	case r.Charge.Known && r.Charge.Value <= b.floor:
 		return fmt.Sprintf("the floor is reached at %.0f %%", r.Charge.Value)
-	case !s.state.Charge.Known || !left.Known:
+	case !s.State.Charge.Known || !left.Known:
 		return "it no longer tells its charge, or how long it lasts"
 	case left.Value < need.Seconds():
 		return fmt.Sprintf("about %s are left, and a shutdown with the reserve may need %s", span(left.Value), plan.Span(need))
@@ -300,7 +302,7 @@ func (e *Engine) endTest(why string) {
 			e.test = nil
 		}
 	default:
-		b.phase, b.why, b.toldAt, b.retry.pause = endingTest, why, e.now, 0
+		b.phase, b.why, b.toldAt, b.retry.pause = endingTest, why, e.Now, 0
 		e.tellTest(plan.EndDischarge, why)
 	}
 }
@@ -311,14 +313,14 @@ func (e *Engine) followEnding(fresh, discharges bool) {
 	verb := plan.EndDischarge
 	switch {
 	case fresh && !discharges:
-		e.record(ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.id(b.node), Verb: &verb}, Reason: b.last.Status.String()})
+		e.record(ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.ID(b.node), Verb: &verb}, Reason: b.last.Status.String()})
 		e.endedTest()
-	case !e.testing() && e.now.Sub(b.toldAt) > giveUpEnding:
-		e.record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.id(b.node), Verb: &verb}, Reason: "it is still on battery, in an outage"})
+	case !e.testing() && e.Now.Sub(b.toldAt) > giveUpEnding:
+		e.record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.ID(b.node), Verb: &verb}, Reason: "it is still on battery, in an outage"})
 		e.test = nil
-	case b.op == 0 && !e.now.Before(b.retry.at):
+	case b.op == 0 && !e.Now.Before(b.retry.at):
 		if e.testing() {
-			e.say(e.id(b.node) + " was told to end its test and is not back on the mains yet")
+			e.say(e.ID(b.node) + " was told to end its test and is not back on the mains yet")
 		}
 		e.tellTest(plan.EndDischarge, b.why)
 	}
@@ -333,7 +335,7 @@ func (e *Engine) endedTest() {
 	}
 	reason := "the battery was discharged: " + b.why
 	if d := b.account.gave; b.account.made && !b.resumed {
-		e.record(ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{e.id(b.node)}, Discharge: &d}})
+		e.record(ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{e.ID(b.node)}, Discharge: &d}})
 		reason = fmt.Sprintf("the battery went from %.0f %% to %.0f %% in %s: %s", d.From, d.To, plan.Span(d.Took), b.why)
 	}
 	e.closeOutage(reason)
@@ -341,7 +343,7 @@ func (e *Engine) endedTest() {
 
 // resumeTest ends a test that a crash left running: that comes before anything else.
 func (e *Engine) resumeTest() {
-	d := &e.ledger.Outage.Drill
+	d := &e.Ledger.Outage.Drill
 	if d.Battery == ledger.NotBegun && d.Phase != ledger.DrillBattery {
 		return
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/belief"
+
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -29,7 +31,7 @@ func (e *Engine) beginDrill(d Drill) {
 	ids := e.ids(func(i int) bool { return in[i] })
 	e.drillEnds = ""
 	if !e.open(ledger.Record{
-		Opening: ledger.Opening{Mode: ledger.ModeDrill, Scope: ids, Digest: e.estate.Plan(plan.Down, func(i int) bool { return in[i] }).Digest()},
+		Opening: ledger.Opening{Mode: ledger.ModeDrill, Scope: ids, Digest: e.Graph.Plan(plan.Down, func(i int) bool { return in[i] }).Digest()},
 		Word:    ledger.Word{By: d.By}, Reason: "ordered by " + d.By,
 	}) {
 		return
@@ -46,9 +48,9 @@ func (e *Engine) Outlook(d Drill) Outlook {
 		o.Scope = e.ids(func(i int) bool { return in[i] })
 		o.On = e.ids(func(i int) bool { return in[i] && e.runs(i) })
 	}
-	o.Looking = slices.ContainsFunc(e.supplies, func(s supply) bool { return s.state.Supply == "" })
-	for i := range e.beliefs {
-		o.Looking = o.Looking || e.nodes[i].question.op != 0 && e.beliefs[i].askedAt.IsZero()
+	o.Looking = slices.ContainsFunc(e.Supplies, func(s belief.Supply) bool { return s.State.Supply == "" })
+	for i := range e.Beliefs {
+		o.Looking = o.Looking || e.nodes[i].question.op != 0 && e.Beliefs[i].AskedAt.IsZero()
 	}
 	return o
 }
@@ -58,13 +60,13 @@ func (e *Engine) leaveDrill() { e.endTest("a supply fails") }
 
 // outsiders lists what uses a part of a drill that goes down and is not part of it.
 func (e *Engine) outsiders() []int {
-	d := &e.ledger.Outage.Drill
+	d := &e.Ledger.Outage.Drill
 	if d.Phase != ledger.DrillDown {
 		return nil
 	}
 	var list []int
 	for i, in := range d.In {
-		if in && e.estate.Node(i).Can.Has(plan.Stop) {
+		if in && e.Graph.Node(i).Can.Has(plan.Stop) {
 			list = append(list, e.usersBeyond(i, d.In)...)
 		}
 	}
@@ -74,7 +76,7 @@ func (e *Engine) outsiders() []int {
 
 // heedOutsiders ends a drill before it commands anything if the fresh look shows something on that needs a part of it.
 func (e *Engine) heedOutsiders() {
-	d := &e.ledger.Outage.Drill
+	d := &e.Ledger.Outage.Drill
 	if d.Phase != ledger.DrillDown || e.drillEnds != "" {
 		return
 	}
@@ -89,7 +91,7 @@ func (e *Engine) mayDrill() bool {
 	if e.journalLost || e.drillEnds != "" {
 		return false
 	}
-	for k := range e.supplies {
+	for k := range e.Supplies {
 		if !e.isWell(k) {
 			return false
 		}
@@ -99,7 +101,7 @@ func (e *Engine) mayDrill() bool {
 
 // followDrill turns a drill up when all of it is down or it can go no further, and ends it if it has commanded nothing.
 func (e *Engine) followDrill() {
-	o := e.ledger.Outage
+	o := e.Ledger.Outage
 	if o.Drill.Phase != ledger.DrillDown || e.surveying > 0 || e.working > 0 {
 		return
 	}
@@ -109,7 +111,7 @@ func (e *Engine) followDrill() {
 	}
 	touched := slices.ContainsFunc(o.Nodes, func(n ledger.Node) bool { return n.IsTouched() })
 	switch {
-	case !touched && !e.anythingAway():
+	case !touched && !e.AnythingAway():
 		e.closeOutage("nothing was done: " + why)
 	case e.journalLost:
 		e.say("waiting for the journal: no power-up without it")
@@ -122,7 +124,7 @@ func (e *Engine) followDrill() {
 
 // drillIsDown says why a drill goes no further down; "": it does, or is on hold.
 func (e *Engine) drillIsDown() string {
-	o := e.ledger.Outage
+	o := e.Ledger.Outage
 	switch {
 	case e.drillEnds != "":
 		return e.drillEnds
@@ -146,7 +148,7 @@ func (e *Engine) drillIsDown() string {
 	case why != "":
 		why, _, _ = strings.Cut(why, ";")
 		return "held back: " + some(held) + ", since " + why
-	case e.now.Sub(e.movedAt) >= stalledFor: // what it waits for may still be proven: after a crash a silence has to be heard out again
+	case e.Now.Sub(e.movedAt) >= stalledFor: // what it waits for may still be proven: after a crash a silence has to be heard out again
 		return "held back: " + some(held)
 	}
 	return ""
@@ -156,7 +158,7 @@ func (e *Engine) drillIsDown() string {
 func (e *Engine) heldInDrill() (held []string, goesOn bool) {
 	for id := range e.course.steps {
 		s := &e.course.steps[id]
-		if s.goal != plan.Down || s.Milestone || s.Node < 0 || !e.ledger.Outage.Drill.In[s.Node] || e.course.stands[id] == proven {
+		if s.goal != plan.Down || s.Milestone || s.Node < 0 || !e.Ledger.Outage.Drill.In[s.Node] || e.course.stands[id] == proven {
 			continue
 		}
 		switch why := e.waitsFor(id); why.Code {
@@ -172,14 +174,14 @@ func (e *Engine) heldInDrill() (held []string, goesOn bool) {
 
 // unfitForLong says which supply a drill does not go on with; "": all are well, or may be in a moment.
 func (e *Engine) unfitForLong() string {
-	for k := range e.supplies {
-		st := &e.supplies[k].state
+	for k := range e.Supplies {
+		st := &e.Supplies[k].State
 		why := e.notWell(k)
-		unheard := st.Mains == power.MainsUnknown && e.now.Sub(e.resumedAt) < silentFor
+		unheard := st.Mains == power.MainsUnknown && e.Now.Sub(e.ResumedAt) < silentFor
 		if why == "" || unheard || st.Mains == power.MainsOnline && st.SilentFor > 0 && st.SilentFor < drillSilence {
 			continue
 		}
-		return "supply " + e.id(e.supplies[k].node) + " is " + why
+		return "supply " + e.ID(e.Supplies[k].Node) + " is " + why
 	}
 	return ""
 }
@@ -195,9 +197,9 @@ func (e *Engine) say(what string) {
 // ids lists the nodes for which something holds, in the estate's order.
 func (e *Engine) ids(holds func(int) bool) []string {
 	var ids []string
-	for i := range e.beliefs {
+	for i := range e.Beliefs {
 		if holds(i) {
-			ids = append(ids, e.id(i))
+			ids = append(ids, e.ID(i))
 		}
 	}
 	return ids

@@ -56,10 +56,16 @@ type Underway struct {
 	For  time.Duration
 }
 
-func (Append) effect()   {}
-func (Do) effect()       {}
-func (Probe) effect()    {}
-func (Cancel) effect()   {}
-func (Wake) effect()     {}
+func (Append) effect() {}
+
+func (Do) effect() {}
+
+func (Probe) effect() {}
+
+func (Cancel) effect() {}
+
+func (Wake) effect() {}
+
 func (Estimate) effect() {}
-func (Notify) effect()   {}
+
+func (Notify) effect() {}

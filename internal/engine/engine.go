@@ -20,13 +20,15 @@ import (
 	"fmt"
 	"time"
 
+	"ebbtide/internal/belief"
+
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
 // Engine is the state of one estate. It is not safe for concurrent use.
 type Engine struct {
-	Estate
+	belief.Estate
 	settings Settings
 	course   course
 	nodes    []node
@@ -102,23 +104,14 @@ const (
 	probeWithin  = 10 * time.Second       // for a look to be answered
 	firstLook    = 500 * time.Millisecond // after an accepted command; then growing to
 	slowestLook  = 5 * time.Second
-	firstRetry   = 2 * time.Second // after a busy or unreachable system; doubling to
 	slowestRetry = 15 * time.Second
 	failedLook   = 15 * time.Second // at a node that was given up
-	proofAge     = 2 * time.Second  // older proofs of users are renewed before what they use goes
-	proofStands  = 15 * time.Second // for so long a proof that was renewed, or asked for in vain, stands while others are asked
 	guardRounds  = 3                // so often they are asked
-	proofLooks   = 2                // so many looks in a row prove a user off
-	lookAge      = 30 * time.Second // what an earlier look showed saves the command
-	trustLast    = 15 * time.Minute // how old an earlier look may be where the survey got no answer
 	sweepEvery   = 5 * time.Minute  // looks at all nodes while all is well
-	returnAfter  = 5 * time.Second  // mains count as back after so long without interruption
-	deafAfter    = 15 * time.Second // a supply that was silent for longer may have lost its output and have it again
 	stalledFor   = 2 * time.Minute  // a plan past the point of no return may stand still, with mains back
 	silentFor    = time.Minute      // a failing supply that says nothing for so long is told of
 	quietFor     = 5 * time.Minute  // and so is one that was well
 	cutMargin    = 15 * time.Second // how much longer than it said a UPS may take for its cut
-	unwatched    = 8 * time.Second  // for so long an output may be off and on again without having been seen
 	askEstimate  = 5 * time.Second  // at most one estimate in so long
 )
 
@@ -132,9 +125,9 @@ func New(s Settings) *Engine {
 func (e *Engine) load(s Settings) {
 	n := s.Estate.Len()
 	e.settings = s
-	e.Estate = newEstate(&e.settings, max(e.ledger.Newest, s.Newest))
-	e.course = newCourse(s.Estate, e.ledger.Stages)
-	e.nodes, e.watch, e.press = make([]node, n), make([]watch, len(e.supplies)), make([]pressure, n)
+	e.Estate = belief.New(e.settings.Estate, &e.settings.Policy, e.settings.Supplies, max(e.Ledger.Newest, s.Newest))
+	e.course = newCourse(s.Estate, e.Ledger.Stages)
+	e.nodes, e.watch, e.press = make([]node, n), make([]watch, len(e.Supplies)), make([]pressure, n)
 	e.foresight = foresight{}
 }
 
@@ -154,11 +147,11 @@ func (t timer) before(u timer) bool {
 func Restored(s Settings, records []ledger.Record) (*Engine, error) {
 	e := New(s)
 	for i := range records {
-		if err := e.ledger.Apply(&records[i]); err != nil {
+		if err := e.Ledger.Apply(&records[i]); err != nil {
 			return nil, fmt.Errorf("cannot resume outage %q at record %d: %w", records[i].Outage, records[i].Seq, err)
 		}
 	}
-	e.nextOp = e.ledger.Op
+	e.nextOp = e.Ledger.Op
 	return e, nil
 }
 
@@ -166,7 +159,7 @@ func Restored(s Settings, records []ledger.Record) (*Engine, error) {
 // out, the effects that follow. It never blocks, reads no clock, starts no goroutine, and given the same engine and the same
 // arguments returns the same effects.
 func (e *Engine) Apply(now time.Time, ev Event) []Effect {
-	e.now, e.out = now, nil
+	e.Now, e.out = now, nil
 	switch ev := ev.(type) {
 	case Started:
 		e.forgetPower()
@@ -198,7 +191,7 @@ func (e *Engine) Apply(now time.Time, ev Event) []Effect {
 	e.ring()
 	e.recondition()
 	e.evaluate()
-	if e.hurryDue && e.ledger.Outage != nil {
+	if e.hurryDue && e.Ledger.Outage != nil {
 		e.hurry()
 		e.evaluate()
 	}
@@ -208,48 +201,45 @@ func (e *Engine) Apply(now time.Time, ev Event) []Effect {
 	return e.out
 }
 
-// Open reports whether an outage is under way.
-func (e *Estate) Open() bool { return e.ledger.Outage != nil }
-
 // Settings gives what the engine runs on now: after a Reload, the new ones.
 func (e *Engine) Settings() Settings { return e.settings }
 
 // forgetPower takes that Ebbtide begins: what became of the power of a node before, nobody knows.
 func (e *Engine) forgetPower() {
 	for i := range e.nodes {
-		decl := e.estate.Node(i)
-		if decl.Kind != plan.VM && decl.Kind != plan.Supply && (decl.Kind != plan.Passive || e.ledger.Outage != nil) {
-			e.beliefs[i].boots = e.now.Add(bootTime(decl))
+		decl := e.Graph.Node(i)
+		if decl.Kind != plan.VM && decl.Kind != plan.Supply && (decl.Kind != plan.Passive || e.Ledger.Outage != nil) {
+			e.Beliefs[i].Boots = e.Now.Add(belief.BootTime(decl))
 		}
 	}
 }
 
 // started asks after everything once. A resumed engine takes up what its journal left open.
 func (e *Engine) started() {
-	e.life = e.ledger.Op
-	if e.ledger.Outage != nil {
-		e.movedAt, e.resumedAt = e.now, e.now
+	e.Life = e.Ledger.Op
+	if e.Ledger.Outage != nil {
+		e.movedAt, e.ResumedAt = e.Now, e.Now
 		e.record(ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was away, and goes on"})
-		for k := range e.supplies {
-			e.supplies[k].lapse = wereAway
+		for k := range e.Supplies {
+			e.Supplies[k].Lapse = belief.WereAway
 		}
-		if e.ledger.Outage.Drill.Phase == ledger.DrillDown { // nobody was there to see what it did
+		if e.Ledger.Outage.Drill.Phase == ledger.DrillDown { // nobody was there to see what it did
 			e.drillEnds = "Ebbtide was away"
 		}
 		e.resumeTest()
 	}
-	if e.ledger.Outage != nil {
+	if e.Ledger.Outage != nil {
 		e.resumeWork()
 		e.recondition()
 		e.touchAll()
 	}
-	if e.ledger.Outage != nil && !e.testing() {
+	if e.Ledger.Outage != nil && !e.testing() {
 		e.survey()
 	}
 	for i := range e.nodes {
 		e.probe(i)
 	}
-	e.sweepAt = e.now.Add(sweepEvery)
+	e.sweepAt = e.Now.Add(sweepEvery)
 	e.askForEstimate()
 }
 
@@ -257,19 +247,19 @@ func (e *Engine) started() {
 // again. A machine that was told to stop may have come up again meanwhile, unseen.
 func (e *Engine) resumeWork() {
 	for i := range e.nodes {
-		entry := e.entry(i)
-		e.beliefs[i].epoch = e.nextOp
+		entry := e.Entry(i)
+		e.Beliefs[i].Epoch = e.nextOp
 		switch entry.Lit {
 		case ledger.Unlit:
 		case ledger.PoweredAgain:
-			e.beliefs[i].rising = e.beliefs[i].boots // a VM comes up with its host, if that does
+			e.Beliefs[i].Rising = e.Beliefs[i].Boots // a VM comes up with its host, if that does
 		case ledger.SeenStarting:
-			e.beliefs[i].rising = e.now.Add(bootTime(e.estate.Node(i)))
+			e.Beliefs[i].Rising = e.Now.Add(belief.BootTime(e.Graph.Node(i)))
 		}
 		last := entry.Last
 		reached := last.Verb == plan.Stop && last.Reach() != ledger.NotReached // what refused it may do it all the same
 		if (last.Taken || reached) && entry.Shown == ledger.WasTold {
-			e.beliefs[i].falling = e.now.Add(2 * proofStands)
+			e.Beliefs[i].Falling = e.Now.Add(2 * belief.ProofStands)
 			e.armIdle(i)
 		}
 		if last.Open {
@@ -280,7 +270,7 @@ func (e *Engine) resumeWork() {
 
 // resumeStep takes up the step of a node whose command had no result.
 func (e *Engine) resumeStep(i int) {
-	n, decl, last := &e.nodes[i], e.estate.Node(i), e.entry(i).Last
+	n, decl, last := &e.nodes[i], e.Graph.Node(i), e.Entry(i).Last
 	goal := plan.Down
 	if last.Verb == plan.Start || last.Verb == plan.Unprotect {
 		goal = plan.Up
@@ -292,11 +282,11 @@ func (e *Engine) resumeStep(i int) {
 		return
 	}
 	if last.Verb == plan.Start {
-		e.beliefs[i].rising = e.now.Add(bootTime(decl))
+		e.Beliefs[i].Rising = e.Now.Add(belief.BootTime(decl))
 	}
 	w := &work{
 		step: id, verb: last.Verb, rung: last.Rung, phase: proving, answer: last.Answer, resumed: true,
-		pace: pace{since: e.now, sent: e.now, deadline: e.now.Add(max(decl.Time(last.Rung).Within, firstLook))}, force: force{last.Cause, last.Reason},
+		pace: pace{since: e.Now, sent: e.Now, deadline: e.Now.Add(max(decl.Time(last.Rung).Within, firstLook))}, force: force{last.Cause, last.Reason},
 	}
 	if last.Verb == plan.Unprotect { // it may have been so already when it was told
 		w.from = w.deadline
@@ -316,14 +306,14 @@ func (e *Engine) resumeStep(i int) {
 
 // reload takes a new estate and policy, while no outage is open.
 func (e *Engine) reload(ev Reload) {
-	if e.ledger.Outage != nil {
+	if e.Ledger.Outage != nil {
 		return
 	}
 	s, old := e.settings, e.Estate
 	s.Estate, s.Policy, s.Supplies, s.Members = ev.Estate, ev.Policy, ev.Supplies, ev.Members
 	e.load(s)
 	clear(e.ops) // answers that are on their way belong to the estate before
-	e.keep(&old, s.Supplies)
+	e.Keep(&old, s.Supplies)
 	e.recondition()
 	e.started()
 }
@@ -349,11 +339,11 @@ func (e *Engine) finished(ev Finished) {
 
 // ring serves the timers that are due.
 func (e *Engine) ring() {
-	for e.timers.Len() > 0 && !e.timers.Peek().at.After(e.now) {
+	for e.timers.Len() > 0 && !e.timers.Peek().at.After(e.Now) {
 		t := e.timers.Pop()
 		n := &e.nodes[t.node]
 		switch {
-		case n.timer != t.number || e.ledger.Outage == nil:
+		case n.timer != t.number || e.Ledger.Outage == nil:
 		case n.work != nil:
 			e.tick(t.node)
 		default:
@@ -376,11 +366,6 @@ func (e *Engine) setWake() {
 	}
 }
 
-func (e *Estate) id(i int) string { return e.estate.Node(i).ID }
-
-// entry is what is on record of a node in the open outage.
-func (e *Estate) entry(i int) *ledger.Node { return &e.ledger.Outage.Nodes[i] }
-
 // newOp numbers an operation on a node.
 func (e *Engine) newOp(i int) ledger.Op {
 	e.nextOp++
@@ -391,23 +376,23 @@ func (e *Engine) newOp(i int) ledger.Op {
 // record appends to the journal of the open outage, and changes the ledger by the same record. It reports whether the record
 // stands: one that speaks of what the estate does not have is refused.
 func (e *Engine) record(r ledger.Record) bool {
-	if e.ledger.Outage == nil && r.Kind != ledger.Opened {
+	if e.Ledger.Outage == nil && r.Kind != ledger.Opened {
 		return false
 	}
-	if e.ledger.Outage != nil && r.Kind != ledger.Opened {
-		r.Seq, r.Outage = e.ledger.Outage.Seq+1, e.ledger.Outage.ID
+	if e.Ledger.Outage != nil && r.Kind != ledger.Opened {
+		r.Seq, r.Outage = e.Ledger.Outage.Seq+1, e.Ledger.Outage.ID
 	}
-	r.At = e.now
+	r.At = e.Now
 	if r.Kind == ledger.Turned { // also in an outage of format 0
 		r.Format = FormatNow
 	}
-	if err := e.ledger.Apply(&r); err != nil {
+	if err := e.Ledger.Apply(&r); err != nil {
 		e.refuse(&r, err)
 		return false
 	}
 	switch r.Kind {
 	case ledger.Intent, ledger.Proven, ledger.Failed, ledger.HeldBack:
-		e.movedAt = e.now
+		e.movedAt = e.Now
 	case ledger.Mains, ledger.NoReturn, ledger.Opened, ledger.Closed:
 		e.shifted = true
 	default:
@@ -420,7 +405,7 @@ func (e *Engine) record(r ledger.Record) bool {
 // refuse follows a record of our own that can't be applied, which is a fault of ours: nothing changes by it, a person is told,
 // and its node waits for a while.
 func (e *Engine) refuse(r *ledger.Record, err error) {
-	if i, known := e.estate.Index(r.Node); known {
+	if i, known := e.Graph.Index(r.Node); known {
 		e.pauseFor(i, slowestRetry)
 	}
 	why := fmt.Sprintf("a record of kind %q was refused: %v", r.Kind, err)
@@ -435,12 +420,12 @@ func (e *Engine) refuse(r *ledger.Record, err error) {
 // touchWhat has judged anew what a record may have changed.
 func (e *Engine) touchWhat(r *ledger.Record) {
 	if r.Kind == ledger.Intent || r.Kind == ledger.Reopened || r.Kind == ledger.Proven { // what comes up may write
-		for _, c := range e.ledger.Caches {
+		for _, c := range e.Ledger.Caches {
 			e.touch(c)
 		}
 	}
-	switch i, known := e.estate.Index(r.Node); {
-	case known && e.ledger.SupplyOf[i] < 0 && r.Kind != ledger.NoReturn:
+	switch i, known := e.Graph.Index(r.Node); {
+	case known && e.Ledger.SupplyOf[i] < 0 && r.Kind != ledger.NoReturn:
 		e.touch(i)
 	case r.Kind != ledger.Gap && r.Kind != ledger.Spent && r.Kind != ledger.Forbidden && r.Kind != ledger.Seen:
 		e.touchAll()

@@ -3,6 +3,8 @@ package engine
 import (
 	"slices"
 
+	"ebbtide/internal/belief"
+
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -98,7 +100,7 @@ func (c *course) markAll(node int) {
 // is judged by that.
 func (e *Engine) touch(i int) {
 	e.course.markAll(i)
-	if e.ledger.Outage == nil {
+	if e.Ledger.Outage == nil {
 		return
 	}
 	if f := e.faceOf(i); f != e.nodes[i].face {
@@ -108,10 +110,10 @@ func (e *Engine) touch(i int) {
 	}
 }
 
-// touchDarkCaches touches the caches whose power was cut: whether they have none is judged by what all else says (hasNoPower).
+// touchDarkCaches touches the caches whose power was cut: whether they have none is judged by what all else says (HasNoPower).
 func (e *Engine) touchDarkCaches() {
-	for _, c := range e.protectors {
-		if e.isCutOff(c) {
+	for _, c := range e.Protectors {
+		if e.IsCutOff(c) {
 			e.course.markAll(c)
 		}
 	}
@@ -119,23 +121,23 @@ func (e *Engine) touchDarkCaches() {
 
 // face is what others are judged by.
 type face struct {
-	up   bool // showsUp: by it what has lost its power, and runs on it still (runsOn)
+	up   bool // ShowsUp: by it what has lost its power, and runs on it still (RunsOn)
 	goes bool // by it what runs on it as a host (goesWithItsHost)
-	dead dead // by it what has no power without it (hasNoPower)
+	dead dead // by it what has no power without it (HasNoPower)
 }
 
 // dead is why a node may have no power: it is off, or it is cut off and does not answer, or both.
 type dead struct{ off, mute bool }
 
-func (e *Estate) faceOf(i int) face {
-	return face{up: e.showsUp(i), goes: e.goes(i), dead: dead{e.isOff(i), e.isCutOff(i) && e.isMute(i)}}
+func (e *Engine) faceOf(i int) face {
+	return face{up: e.ShowsUp(i), goes: e.Goes(i), dead: dead{e.IsOff(i), e.IsCutOff(i) && e.IsMute(i)}}
 }
 
 // touchUsers has judged anew what is judged by the face of a node: what runs on it as a host, and what answers although it has no power, as
 // far as is known, since what it needs does.
 func (e *Engine) touchUsers(i int) {
-	for _, u := range e.estate.Dependents(i) {
-		if e.ledger.Outage.Cut[u] && e.showsUp(u) || e.hostOf(u) == i {
+	for _, u := range e.Graph.Dependents(i) {
+		if e.Ledger.Outage.Cut[u] && e.ShowsUp(u) || e.HostOf(u) == i {
 			e.course.markAll(u)
 		}
 	}
@@ -146,7 +148,7 @@ func (e *Engine) touchAll() {
 	for id := range e.course.steps {
 		e.course.mark(id)
 	}
-	if e.ledger.Outage == nil {
+	if e.Ledger.Outage == nil {
 		return
 	}
 	for i := range e.nodes {
@@ -158,7 +160,7 @@ func (e *Engine) touchAll() {
 // nothing changes any more.
 func (e *Engine) evaluate() {
 	c := &e.course
-	for e.ledger.Outage != nil {
+	for e.Ledger.Outage != nil {
 		if len(c.todo) == 0 {
 			if !e.dispatch() {
 				return
@@ -170,7 +172,7 @@ func (e *Engine) evaluate() {
 		for _, id := range todo {
 			c.dirty[id] = false
 			e.reconsider(id)
-			if e.ledger.Outage == nil {
+			if e.Ledger.Outage == nil {
 				break
 			}
 		}
@@ -231,7 +233,7 @@ func (e *Engine) enqueue(id int) {
 	n := &e.nodes[s.Node]
 	last := n.work != nil
 	if s.goal == plan.Down {
-		last = last || probed(e.estate.Node(s.Node)) && (e.beliefs[s.Node].answer == plan.Unknown || e.beliefs[s.Node].answer == plan.Unreachable)
+		last = last || belief.Probed(e.Graph.Node(s.Node)) && (e.Beliefs[s.Node].Answer == plan.Unknown || e.Beliefs[s.Node].Answer == plan.Unreachable)
 	}
 	if last {
 		e.course.slots.AddLast(id)
@@ -260,53 +262,4 @@ func (e *Engine) dispatch() bool {
 	}
 	e.begin(id)
 	return true
-}
-
-// usersOf lists the nodes whose being off a command to node i rests on, looking through nodes that have no stop of their
-// own. For a supply these are the nodes that only it still feeds.
-func (e *Estate) usersOf(i int) []int {
-	if e.users[i] == nil {
-		e.users[i] = e.findUsers(i)
-	}
-	users := e.users[i]
-	if e.estate.Node(i).Kind != plan.Supply {
-		return users
-	}
-	return slices.DeleteFunc(slices.Clone(users), func(u int) bool { return e.otherwiseFed(u, i) })
-}
-
-func (e *Estate) findUsers(i int) []int {
-	users := []int{}
-	seen := map[int]bool{}
-	queue := slices.Clone(e.estate.Users(i))
-	for len(queue) > 0 {
-		u := queue[0]
-		queue = queue[1:]
-		if seen[u] {
-			continue
-		}
-		seen[u] = true
-		decl := e.estate.Node(u)
-		switch {
-		case decl.Kind == plan.Self, decl.Kind == plan.Person:
-		case decl.Can.Has(plan.Stop) && decl.Kind != plan.Outlet: // an outlet drops with its supply, whatever it says
-			users = append(users, u)
-		default:
-			queue = append(queue, e.estate.Users(u)...)
-		}
-	}
-	return users
-}
-
-// otherwiseFed reports whether a node keeps its power when this supply is cut: it draws it from another one that is live, or none of it
-// from this one. What is only reached through something on this supply loses its network.
-func (e *Estate) otherwiseFed(node, supply int) bool {
-	sources := e.estate.Sources(node)
-	if len(sources) > 0 && !slices.Contains(sources, supply) {
-		return true
-	}
-	return slices.ContainsFunc(sources, func(f int) bool {
-		k := e.ledger.SupplyOf[f]
-		return f != supply && k >= 0 && e.live(k)
-	})
 }

@@ -68,17 +68,27 @@ type (
 	}
 )
 
-func (Started) event()     {}
-func (Read) event()        {}
-func (Finished) event()    {}
-func (Observed) event()    {}
-func (Woke) event()        {}
-func (Order) event()       {}
-func (Drill) event()       {}
-func (Estimated) event()   {}
+func (Started) event() {}
+
+func (Read) event() {}
+
+func (Finished) event() {}
+
+func (Observed) event() {}
+
+func (Woke) event() {}
+
+func (Order) event() {}
+
+func (Drill) event() {}
+
+func (Estimated) event() {}
+
 func (JournalLost) event() {}
+
 func (JournalBack) event() {}
-func (Reload) event()      {}
+
+func (Reload) event() {}
 
 // StageNeed is what a stage and all that comes after it take, at p95.
 type StageNeed struct {

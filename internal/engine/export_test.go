@@ -8,16 +8,18 @@ import (
 	"time"
 	"unsafe"
 
+	"ebbtide/internal/belief"
+
 	"ebbtide/internal/ledger"
 )
 
 // leftOut are the fields that do not decide what an engine will do, and why.
 var leftOut = map[string]string{
 	"Engine.settings":     "never changes",
-	"Estate.estate":       "never changes",
-	"Estate.policy":       "never changes",
-	"past.life":           "compared with the number of the last command alone: see ranks",
-	"Estate.protectors":   "never changes",
+	"Estate.Graph":        "never changes",
+	"Estate.Policy":       "never changes",
+	"past.Life":           "compared with the number of the last command alone: see ranks",
+	"Estate.Protectors":   "never changes",
 	"grid.watchesMains":   "never changes",
 	"grid.losses":         "never changes",
 	"rehearsal.drillEnds": "words for people",
@@ -31,8 +33,8 @@ var leftOut = map[string]string{
 	"Outage.Seq":          "a number like any other",
 	"Standing.Reason":     "words for people",
 	"Command.Op":          "compared with the other numbers of its node alone: see ranks",
-	"belief.look":         "likewise",
-	"belief.epoch":        "likewise",
+	"Belief.Look":         "likewise",
+	"Belief.Epoch":        "likewise",
 	"course.down":         "never changes",
 	"course.up":           "never changes",
 	"course.steps":        "never changes",
@@ -42,7 +44,7 @@ var leftOut = map[string]string{
 	"course.waitsAt":      "where to look first",
 	"course.dirty":        "empty between two events",
 	"course.todo":         "likewise",
-	"Estate.now":          "what all times are told from",
+	"Estate.Now":          "what all times are told from",
 	"clockwork.out":       "empty between two events",
 	"clockwork.nextOp":    "a number like any other",
 	"clockwork.said":      "words for people",
@@ -51,7 +53,7 @@ var leftOut = map[string]string{
 	"foresight.serial":    "estimates are answered before the next is asked for",
 	"foresight.raced":     "room to reckon in",
 	"Estimated.Serial":    "likewise",
-	"supply.state":        "read off the tracker at the last reading",
+	"Supply.State":        "read off the tracker at the last reading",
 	"node.timer":          "voids timers, which is seen there",
 
 	"Observation.Detail":  "words for people",
@@ -97,19 +99,19 @@ var leftOut = map[string]string{
 
 // ages are how far back each time matters: an age beyond it decides nothing more. 0: whether it has come is all.
 var ages = map[string]time.Duration{
-	"belief.seenAt":     lookAge, // trustLast asks further back, after a quarter of an hour without any sweep
-	"newest.askedAt":    lookAge,
-	"belief.onAt":       lookAge, // as belief.seenAt
-	"newest.answeredAt": lookAge,
-	"guard.begun":       lookAge,
-	"guard.anew":        lookAge, // compared with belief.answeredAt
-	"newest.blank":      proofStands + 1,
-	"belief.silent":     time.Minute, // more than the explored OffAfter
-	"motion.rising":     0,
-	"motion.boots":      0,
-	"motion.falling":    0,
-	"question.asked":    lookAge,
-	"question.told":     proofAge,
+	"Belief.SeenAt":     belief.LookAge, // TrustLast asks further back, after a quarter of an hour without any sweep
+	"newest.AskedAt":    belief.LookAge,
+	"Belief.OnAt":       belief.LookAge, // as belief.seenAt
+	"newest.answeredAt": belief.LookAge,
+	"guard.begun":       belief.LookAge,
+	"guard.anew":        belief.LookAge, // compared with belief.answeredAt
+	"newest.blank":      belief.ProofStands + 1,
+	"Belief.Silent":     time.Minute, // more than the explored OffAfter
+	"motion.Rising":     0,
+	"motion.Boots":      0,
+	"motion.Falling":    0,
+	"question.asked":    belief.LookAge,
+	"question.told":     belief.ProofAge,
 	"node.pause":        0,
 	"node.nextLook":     0,
 	"pace.deadline":     0,
@@ -117,8 +119,8 @@ var ages = map[string]time.Duration{
 	"pace.from":         0,
 	"pace.since":        0,               // whether there is one: how long ago is of the estimate, which is of whole steps there
 	"pace.sent":         2 * time.Minute, // compared with what a stop may take
-	"supply.cutDue":     cutMargin,
-	"output.onAt":       cutMargin + unwatched,
+	"Supply.CutDue":     cutMargin,
+	"Output.OnAt":       cutMargin + belief.Unwatched,
 	"test.since":        beginWithin,
 	"test.toldAt":       giveUpEnding,
 	"retry.at":          0,
@@ -127,7 +129,7 @@ var ages = map[string]time.Duration{
 	"timetable.sweepAt": 0,
 	"timetable.lookAt":  0,
 	"timetable.movedAt": stalledFor,
-	"past.resumedAt":    time.Minute, // twice what the explored estate's nodes take to start
+	"past.ResumedAt":    time.Minute, // twice what the explored estate's nodes take to start
 	"timetable.closing": 0,
 	"Tracker.heardAt":   time.Minute,      // the longest silence that a policy asks for
 	"Tracker.since":     20 * time.Second, // what the explored policy asks for; the slope's minute is left out with it
@@ -173,7 +175,7 @@ var lives = map[string]bool{"referee.intent.life": true}
 
 // caps are the counts beyond which it makes no difference how many.
 var caps = map[string]int{
-	"belief.looks": proofLooks, "hesitation.doubts": mostDoubts, "Command.Attempt": 3, "stretch.took": 1,
+	"Belief.Looks": belief.ProofLooks, "hesitation.Doubts": mostDoubts, "Command.Attempt": 3, "stretch.took": 1,
 	"referee.flights.at": 0,                            // whether it flies
 	"referee.node.looks": 2, "referee.supply.looks": 2, // looksLater
 }
@@ -186,7 +188,7 @@ var idleOnly = map[string]bool{"timetable.sweepAt": true}
 
 // inCommon are the fields whose values copies of an engine share, since they never change.
 var inCommon = map[string]bool{
-	"Estate.protectors": true, "Estate.hosts": true, "grid.losses": true, "Ledger.Stages": true, "Ledger.SupplyNodes": true, "Ledger.SupplyOf": true, "course.steps": true, "course.of": true,
+	"Estate.Protectors": true, "Estate.hosts": true, "grid.losses": true, "Ledger.Stages": true, "Ledger.SupplyNodes": true, "Ledger.SupplyOf": true, "course.steps": true, "course.of": true,
 	"course.loose": true, "Estate.users": true, "Dispatcher.nodes": true, "Dispatcher.rank": true, "Dispatcher.byRank": true,
 	"referee.Referee.place": true, "referee.Referee.asides": true, "referee.Referee.users": true,
 }
@@ -206,7 +208,7 @@ func (e *Engine) Clone() *Engine {
 // Fingerprint appends what decides what the engine will do from now on: two engines that write the same do the same,
 // but for the times, the numbers and the words that they use. Place tells operations of it apart.
 func (e *Engine) Fingerprint(b []byte, now time.Time) (out []byte, place func(ledger.Op) int) {
-	w := print{now: now, bytes: b, ops: slices.Sorted(maps.Keys(e.ops)), timers: func(i int) int { return e.nodes[i].timer }, idle: e.ledger.Outage == nil}
+	w := print{now: now, bytes: b, ops: slices.Sorted(maps.Keys(e.ops)), timers: func(i int) int { return e.nodes[i].timer }, idle: e.Ledger.Outage == nil}
 	_, write := walks()
 	write(&w, unsafe.Pointer(e))
 	for i := range e.nodes {
@@ -237,14 +239,14 @@ func Walks[T any]() (copied func(*T) *T, printed func(v *T, b []byte, now time.T
 // ranks writes what is ever asked of the numbers of a node's looks, commands and epoch: which came first.
 func (e *Engine) ranks(i int, w *print) {
 	n, last := &e.nodes[i], ledger.Op(0)
-	if o := e.ledger.Outage; o != nil {
+	if o := e.Ledger.Outage; o != nil {
 		last = o.Nodes[i].Last.Op
 	}
-	w.flag(e.beliefs[i].look == 0)
-	w.flag(e.beliefs[i].look <= last)
-	w.flag(n.question.op <= e.beliefs[i].epoch)
+	w.flag(e.Beliefs[i].Look == 0)
+	w.flag(e.Beliefs[i].Look <= last)
+	w.flag(n.question.op <= e.Beliefs[i].Epoch)
 	w.flag(n.work != nil && n.work.op == last)
-	w.flag(last <= e.life)
+	w.flag(last <= e.Life)
 }
 
 // Unmet lists what the tables above speak of and no engine has.
@@ -256,8 +258,8 @@ func Unmet() []string {
 
 // Fold takes a record as Restored does.
 func (e *Engine) Fold(rec ledger.Record) error {
-	err := e.ledger.Apply(&rec)
-	e.nextOp = e.ledger.Op
+	err := e.Ledger.Apply(&rec)
+	e.nextOp = e.Ledger.Op
 	return err
 }
 
@@ -280,8 +282,8 @@ func (e *Engine) Write(rec ledger.Record) (effects []Effect, stands bool) {
 
 // SendAs has the engine give the command of the step under way on a node again, while the node goes by another name.
 func (e *Engine) SendAs(id, name string) []Effect {
-	i, _ := e.estate.Index(id)
-	decl := e.estate.Node(i)
+	i, _ := e.Graph.Index(id)
+	decl := e.Graph.Node(i)
 	e.out, decl.ID = nil, name
 	e.send(i)
 	decl.ID = id
@@ -290,7 +292,7 @@ func (e *Engine) SendAs(id, name string) []Effect {
 
 // LeadAstray takes the step under way on a node a way that no step goes.
 func (e *Engine) LeadAstray(id string) {
-	i, _ := e.estate.Index(id)
+	i, _ := e.Graph.Index(id)
 	e.enter(e.nodes[i].work, ended)
 	e.enter(e.nodes[i].work, asking)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/belief"
+
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -43,7 +45,7 @@ func (e *Engine) estimated(ev Estimated) {
 
 // askForEstimate asks how long the rest of the plan takes. The engine goes on without the answer.
 func (e *Engine) askForEstimate() {
-	e.asked, e.weighs = e.now, e.weighsSlack()
+	e.asked, e.weighs = e.Now, e.weighsSlack()
 	e.serial++
 	ask := Estimate{Serial: e.serial, Scope: make([]string, 0, len(e.nodes)), Down: make([]string, 0, len(e.nodes))}
 	e.question = slices.Grow(e.question[:0], len(e.nodes))
@@ -52,12 +54,12 @@ func (e *Engine) askForEstimate() {
 		if e.question = append(e.question, p); p == notAsked {
 			continue
 		}
-		ask.Scope = append(ask.Scope, e.id(i))
+		ask.Scope = append(ask.Scope, e.ID(i))
 		if !e.isDown(i) {
-			ask.Down = append(ask.Down, e.id(i))
+			ask.Down = append(ask.Down, e.ID(i))
 		}
 		if w := e.nodes[i].work; p == askedBegun {
-			ask.Running = append(ask.Running, Underway{Node: e.id(i), Verb: w.rung, For: max(0, e.now.Sub(w.since))})
+			ask.Running = append(ask.Running, Underway{Node: e.ID(i), Verb: w.rung, For: max(0, e.Now.Sub(w.since))})
 		}
 	}
 	e.out = append(e.out, ask)
@@ -67,7 +69,7 @@ func (e *Engine) askForEstimate() {
 // where no step is under way, the time alone changes nothing.
 func (e *Engine) renewEstimate() {
 	if e.isAnswered() {
-		e.asked = e.now
+		e.asked = e.Now
 		return
 	}
 	e.askForEstimate()
@@ -106,8 +108,8 @@ func (e *Engine) WeighsSlack() bool { return e.weighs }
 // weighsSlack reports whether a supply is on battery for which the shutdown was not triggered. That of one that fails from now
 // on is weighed after ten seconds of it (power.SlackBelow), and by then a newer estimate is there.
 func (e *Engine) weighsSlack() bool {
-	for k := range e.supplies {
-		if e.supplies[k].state.Mains == power.MainsOnBattery && !e.hasBegun(power.ShutdownStage, &e.supplies[k]) {
+	for k := range e.Supplies {
+		if e.Supplies[k].State.Mains == power.MainsOnBattery && !e.hasBegun(power.ShutdownStage, &e.Supplies[k]) {
 			return true
 		}
 	}
@@ -116,10 +118,10 @@ func (e *Engine) weighsSlack() bool {
 
 // isDown reports whether nothing is left to take down of a node.
 func (e *Engine) isDown(i int) bool {
-	if k := e.ledger.SupplyOf[i]; k >= 0 {
-		return e.standing(k).Cycle >= ledger.CutProven || e.beliefs[i].seen.State == plan.Off
+	if k := e.Ledger.SupplyOf[i]; k >= 0 {
+		return e.Standing(k).Cycle >= ledger.CutProven || e.Beliefs[i].Seen.State == plan.Off
 	}
-	return e.isOff(i)
+	return e.IsOff(i)
 }
 
 // pessimistic is the share of trials that a plan's time covers.
@@ -127,34 +129,34 @@ const pessimistic = 1 - power.Pessimistic
 
 // race is the rest of the plan against a battery: the same for every supply.
 func (e *Engine) race() *power.Race {
-	e.raced = power.Race{Need: e.estimate.Need, Reserve: e.policy.Reserve, Odds: e.policy.Odds}
+	e.raced = power.Race{Need: e.estimate.Need, Reserve: e.Policy.Reserve, Odds: e.Policy.Odds}
 	return &e.raced
 }
 
 // slack is how much longer the rest of the plan may wait, in seconds: see power.Outlook.Slack.
-func (e *Engine) slack(s *supply) power.Figure { return s.state.Outlook.Slack(e.race()) }
+func (e *Engine) slack(s *belief.Supply) power.Figure { return s.State.Outlook.Slack(e.race()) }
 
 // givesOut is the chance that the battery gives out before the rest of the plan, started now, and its reserve have ended.
-func (e *Engine) givesOut(s *supply) float64 { return s.state.Outlook.Chance(e.race(), 0) }
+func (e *Engine) givesOut(s *belief.Supply) float64 { return s.State.Outlook.Chance(e.race(), 0) }
 
 // addFailoverLoad reckons with the load that falls to a supply when another that feeds the same nodes gives out before it.
-func (e *Engine) addFailoverLoad(s *supply) {
-	if !s.state.Failing() || !s.state.Left.Known || !s.state.Load.Known {
+func (e *Engine) addFailoverLoad(s *belief.Supply) {
+	if !s.State.Failing() || !s.State.Left.Known || !s.State.Load.Known {
 		return
 	}
-	for k := range e.supplies {
-		other := &e.supplies[k]
-		st := &other.state
-		if other == s || !st.Failing() || !st.Load.Known || e.standing(k).Cycle >= ledger.CutProven {
+	for k := range e.Supplies {
+		other := &e.Supplies[k]
+		st := &other.State
+		if other == s || !st.Failing() || !st.Load.Known || e.Standing(k).Cycle >= ledger.CutProven {
 			continue
 		}
-		share := e.shared(other.node, s.node)
+		share := e.shared(other.Node, s.Node)
 		if share == 0 {
 			continue
 		}
-		own := other.tracker.Left(e.now) // without what falls to it in turn
-		if own.Known && own.Value < s.state.Left.Value {
-			s.state = s.state.Carrying(own.Value, s.tracker.Rate(s.state.Load.Value+share*st.Load.Value))
+		own := other.Tracker.Left(e.Now) // without what falls to it in turn
+		if own.Known && own.Value < s.State.Left.Value {
+			s.State = s.State.Carrying(own.Value, s.Tracker.Rate(s.State.Load.Value+share*st.Load.Value))
 		}
 	}
 }
@@ -163,7 +165,7 @@ func (e *Engine) addFailoverLoad(s *supply) {
 func (e *Engine) shared(of, with int) float64 {
 	fed, both := 0, 0
 	for i := range e.nodes {
-		if feeds := e.estate.Feeds(i); slices.Contains(feeds, of) {
+		if feeds := e.Graph.Feeds(i); slices.Contains(feeds, of) {
 			fed++
 			if slices.Contains(feeds, with) {
 				both++
@@ -177,8 +179,8 @@ func (e *Engine) shared(of, with int) float64 {
 }
 
 // facts are what the conditions are judged against. Slack is that of the next poll: what would be too late then starts now.
-func (e *Engine) facts(s *supply) power.Facts {
-	f := power.Facts{State: s.state, Race: e.race(), Ahead: e.watch[e.ledger.SupplyOf[s.node]].ahead.Seconds()}
+func (e *Engine) facts(s *belief.Supply) power.Facts {
+	f := power.Facts{State: s.State, Race: e.race(), Ahead: e.watch[e.Ledger.SupplyOf[s.Node]].ahead.Seconds()}
 	if e.known {
 		f.AnotherShutdown = power.Known(e.estimate.Whole.Seconds())
 	}
@@ -186,7 +188,7 @@ func (e *Engine) facts(s *supply) power.Facts {
 }
 
 // numbers are what a decision about a supply is made from.
-func (e *Engine) numbers(s *supply) *ledger.Numbers {
+func (e *Engine) numbers(s *belief.Supply) *ledger.Numbers {
 	n := &ledger.Numbers{}
 	set := func(to **float64, f power.Figure) {
 		if f.Known {
@@ -194,12 +196,12 @@ func (e *Engine) numbers(s *supply) *ledger.Numbers {
 			*to = &v
 		}
 	}
-	set(&n.Left, s.state.Left)
-	set(&n.Likely, s.state.Likely)
-	set(&n.Charge, s.state.Charge)
-	set(&n.Load, s.state.Load)
-	if s.state.Left.Known {
-		n.By = s.state.By.String()
+	set(&n.Left, s.State.Left)
+	set(&n.Likely, s.State.Likely)
+	set(&n.Charge, s.State.Charge)
+	set(&n.Load, s.State.Load)
+	if s.State.Left.Known {
+		n.By = s.State.By.String()
 	}
 	if e.known {
 		set(&n.Plan, power.Known(e.estimate.At(pessimistic).Seconds()))
@@ -209,27 +211,27 @@ func (e *Engine) numbers(s *supply) *ledger.Numbers {
 		set(&n.Slack, slack)
 		set(&n.Odds, power.Known(e.givesOut(s)))
 	}
-	set(&n.Reserve, power.Known(e.policy.Reserve.Seconds()))
+	set(&n.Reserve, power.Known(e.Policy.Reserve.Seconds()))
 	return n
 }
 
 // spent puts what a battery gave on record: when its stretch ends, and before its output is cut.
-func (e *Engine) spent(s *supply) {
-	d, ok := s.tracker.Discharge(e.now)
-	if !ok || e.ledger.Outage == nil {
+func (e *Engine) spent(s *belief.Supply) {
+	d, ok := s.Tracker.Discharge(e.Now)
+	if !ok || e.Ledger.Outage == nil {
 		return
 	}
-	s.tracker.Told()
-	e.record(ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{e.id(s.node)}, Discharge: &d}})
+	s.Tracker.Told()
+	e.record(ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}, Discharge: &d}})
 }
 
 // deadlines are reckoned backward from the end of the battery: the reserve first, then each stage with all after it.
-func (e *Engine) deadlines(s *supply) []Deadline {
+func (e *Engine) deadlines(s *belief.Supply) []Deadline {
 	var list []Deadline
 	for _, st := range e.estimate.Stages {
 		d := Deadline{Stage: st.Stage, Need: st.Need.Seconds()}
-		if s.state.Left.Known {
-			d.Start = power.Known(s.state.Left.Value - e.policy.Reserve.Seconds() - d.Need)
+		if s.State.Left.Known {
+			d.Start = power.Known(s.State.Left.Value - e.Policy.Reserve.Seconds() - d.Need)
 		}
 		d.Started = e.hasBegun(st.Stage, s)
 		list = append(list, d)
@@ -238,28 +240,28 @@ func (e *Engine) deadlines(s *supply) []Deadline {
 }
 
 // hasBegun reports whether a stage was triggered for a supply.
-func (e *Engine) hasBegun(stage string, s *supply) bool {
-	at := slices.Index(e.ledger.Stages, stage)
-	return e.ledger.Outage != nil && at >= 0 && e.standing(e.ledger.SupplyOf[s.node]).Stages[at]
+func (e *Engine) hasBegun(stage string, s *belief.Supply) bool {
+	at := slices.Index(e.Ledger.Stages, stage)
+	return e.Ledger.Outage != nil && at >= 0 && e.Standing(e.Ledger.SupplyOf[s.Node]).Stages[at]
 }
 
 // why says in one sentence why the shutdown for a supply is or is not starting now.
-func (e *Engine) why(s *supply) string {
-	p, o := e.policy, e.ledger.Outage
+func (e *Engine) why(s *belief.Supply) string {
+	p, o := e.Policy, e.Ledger.Outage
 	switch {
-	case s.state.Mains == power.MainsUnknown && !s.state.OutputOff:
+	case s.State.Mains == power.MainsUnknown && !s.State.OutputOff:
 		return "nothing is known: it was never heard"
 	case e.hasBegun(power.ShutdownStage, s) && e.settings.Mode == ModeObserve:
-		return "the shutdown would have started: " + e.standing(e.ledger.SupplyOf[s.node]).Reason
+		return "the shutdown would have started: " + e.Standing(e.Ledger.SupplyOf[s.Node]).Reason
 	case e.hasBegun(power.ShutdownStage, s):
-		return "the shutdown has started: " + e.standing(e.ledger.SupplyOf[s.node]).Reason
-	case e.standing(e.ledger.SupplyOf[s.node]).Fails == ledger.CalledOff:
+		return "the shutdown has started: " + e.Standing(e.Ledger.SupplyOf[s.Node]).Reason
+	case e.Standing(e.Ledger.SupplyOf[s.Node]).Fails == ledger.CalledOff:
 		return "not starting: it was aborted by an operator"
 	case o != nil && o.Orders.Hold:
 		return "not starting anything: it is on hold"
-	case e.isUnfit(s):
-		return e.tells(s)
-	case s.state.Mains != power.MainsOnBattery:
+	case e.IsUnfit(s):
+		return e.Tells(s)
+	case s.State.Mains != power.MainsOnBattery:
 		return "on line; if its mains failed now: " + e.reckon(s)
 	}
 	var missed []string
@@ -277,10 +279,10 @@ func (e *Engine) why(s *supply) string {
 }
 
 // reckon is the reckoning behind slack, in words.
-func (e *Engine) reckon(s *supply) string {
+func (e *Engine) reckon(s *belief.Supply) string {
 	slack := e.slack(s)
 	switch {
-	case !s.state.Left.Known:
+	case !s.State.Left.Known:
 		return "how long its battery lasts is not known"
 	case !slack.Known:
 		return "how long the plan takes is not known yet"
@@ -289,9 +291,9 @@ func (e *Engine) reckon(s *supply) string {
 	if slack.Value < 0 {
 		wait = power.Roughly(-slack.Value) + " too long"
 	}
-	text := fmt.Sprintf("the battery lasts at least %s (by %s), the plan and its reserve take %s at most, %s", power.Roughly(s.state.Left.Value), s.state.By,
-		power.Roughly(e.estimate.At(pessimistic).Seconds()+e.policy.Reserve.Seconds()), wait)
-	if !s.state.Proven {
+	text := fmt.Sprintf("the battery lasts at least %s (by %s), the plan and its reserve take %s at most, %s", power.Roughly(s.State.Left.Value), s.State.By,
+		power.Roughly(e.estimate.At(pessimistic).Seconds()+e.Policy.Reserve.Seconds()), wait)
+	if !s.State.Proven {
 		text += "; the battery is unproven"
 	}
 	return text

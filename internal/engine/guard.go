@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/belief"
+
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -25,12 +27,12 @@ func (e *Engine) verify(i int) {
 	if w.verb == plan.Cut { // its haste is of now, and not of its last try
 		w.force = force{}
 	}
-	decl := e.estate.Node(i)
+	decl := e.Graph.Node(i)
 	switch {
 	case !e.wanted(i):
 		e.unwanted(i)
 		return
-	case w.verb == plan.Cut && e.supplies[e.ledger.SupplyOf[i]].state.SilentFor > 0:
+	case w.verb == plan.Cut && e.Supplies[e.Ledger.SupplyOf[i]].State.SilentFor > 0:
 		e.holdBack(i, "it is silent, and takes no command")
 		return
 	case w.verb == plan.Cut && e.press[i] >= cutNow:
@@ -52,31 +54,31 @@ func (e *Engine) ask(i int) {
 	w.guard.rounds++
 	switch {
 	case w.guard.rounds == 1:
-		w.guard.begun = e.now
+		w.guard.begun = e.Now
 	case w.guard.rounds > guardRounds:
-		w.guard.anew = e.now
+		w.guard.anew = e.Now
 	}
-	decl := e.estate.Node(i)
+	decl := e.Graph.Node(i)
 	switch w.verb {
 	case plan.Start:
-		age := lookAge
+		age := belief.LookAge
 		if e.given(i) { // and may be up by that
-			age = proofAge
+			age = belief.ProofAge
 		}
-		if w.guard.rounds == 1 && e.isOld(i, age) { // it may be on its way down
+		if w.guard.rounds == 1 && e.IsOld(i, age) { // it may be on its way down
 			e.await(i, i)
 		}
 		e.awaitGround(i)
 	case plan.Unprotect:
-		if e.isOld(i, proofAge) {
+		if e.IsOld(i, belief.ProofAge) {
 			e.await(i, i)
 		}
 	case plan.Stop, plan.Cut:
-		age := proofAge
+		age := belief.ProofAge
 		if decl.Kind == plan.VM {
-			age = lookAge
+			age = belief.LookAge
 		}
-		if w.guard.rounds == 1 && probed(decl) && (!e.beliefs[i].asked || e.isOld(i, age)) { // it may be on its way up
+		if w.guard.rounds == 1 && belief.Probed(decl) && (!e.Beliefs[i].Asked || e.IsOld(i, age)) { // it may be on its way up
 			e.await(i, i)
 		}
 		if w.guard.rounds == 1 {
@@ -90,12 +92,12 @@ func (e *Engine) ask(i int) {
 
 // awaitGround waits for what a node stands on, where its word is too old for a start.
 func (e *Engine) awaitGround(i int) {
-	for _, d := range e.broughtUp(i) {
-		age := lookAge
-		if e.entry(d).Shown == ledger.WasTold { // it may go yet
-			age = proofAge
+	for _, d := range e.BroughtUp(i) {
+		age := belief.LookAge
+		if e.Entry(d).Shown == ledger.WasTold { // it may go yet
+			age = belief.ProofAge
 		}
-		if e.isOld(d, age) {
+		if e.IsOld(d, age) {
 			e.await(i, d)
 		}
 	}
@@ -104,45 +106,26 @@ func (e *Engine) awaitGround(i int) {
 // awaitUsers waits for those that use a node and whose word is missing, or too old.
 func (e *Engine) awaitUsers(i int) {
 	w := e.nodes[i].work
-	for _, u := range e.usersOf(i) {
-		if e.hasNoPower(u) && !e.isOld(u, proofStands) {
+	for _, u := range e.UsersOf(i) {
+		if e.HasNoPower(u) && !e.IsOld(u, belief.ProofStands) {
 			continue
 		}
-		if w.guard.rounds <= guardRounds && e.inDoubt(u) || w.guard.rounds > 1 && e.asksOn(i, u, w.guard.rounds) {
+		if w.guard.rounds <= guardRounds && e.InDoubt(u) || w.guard.rounds > 1 && e.asksOn(i, u, w.guard.rounds) {
 			e.await(i, u)
 		}
 	}
-}
-
-// isOld reports whether the newest answer of a node came longer ago than so. It counts from when it came, and not from the question:
-// what takes seconds to answer would always be too old.
-func (e *Estate) isOld(i int, age time.Duration) bool {
-	return e.now.Sub(e.beliefs[i].answeredAt) > age
 }
 
 // asksOn reports whether a user is asked once more, in this round, before a node is commanded: it did not answer, or, in the last round,
 // it did, and its answer has grown old while others were slow (docs/adr/0015). What stands on what is off itself mostly can't.
 func (e *Engine) asksOn(i, user, round int) bool {
 	switch {
-	case e.estate.Node(i).Kind == plan.VM, e.press[i] >= cutNow, !probed(e.estate.Node(user)):
+	case e.Graph.Node(i).Kind == plan.VM, e.press[i] >= cutNow, !belief.Probed(e.Graph.Node(user)):
 		return false
-	case e.answersOff(user):
+	case e.AnswersOff(user):
 		return round == guardRounds+1
 	}
-	return round <= guardRounds && !e.stranded(user)
-}
-
-// answersOff reports whether the newest look at a node says that it is off, which it may say by its silence.
-func (e *Estate) answersOff(i int) bool {
-	b := &e.beliefs[i]
-	return isDown(b.answer) || b.proof == bySilence && b.answer == plan.Unreachable
-}
-
-// stranded reports whether something that a node needs in order to run is known to be off.
-func (e *Estate) stranded(i int) bool {
-	return slices.ContainsFunc(e.estate.Needs(i), func(d int) bool {
-		return e.estate.Node(d).Can.Has(plan.Stop) && e.isOff(d)
-	})
+	return round <= guardRounds && !e.Stranded(user)
 }
 
 // awaitLate waits for a look, in this guard, at each protection, which a late Unprotect may have taken off: of this outage, or of one before
@@ -153,13 +136,13 @@ func (e *Engine) awaitLate(i int) {
 	if e.press[i] >= cutNow {
 		return
 	}
-	for _, c := range e.protectors {
-		b, age := &e.beliefs[c], proofAge
-		if e.press[i] >= reserveReached && !e.entry(c).Late { // there is no time for more than that
-			age = proofStands
+	for _, c := range e.Protectors {
+		b, age := &e.Beliefs[c], belief.ProofAge
+		if e.press[i] >= reserveReached && !e.Entry(c).Late { // there is no time for more than that
+			age = belief.ProofStands
 		}
-		concerned := rung == plan.Stop && e.comesBefore(c, i) || slices.Contains(e.estate.Needs(c), i)
-		if c != i && concerned && e.goesDown(c) && (b.seen.Protected == plan.Yes || e.isOff(c)) && e.isOld(c, age) && b.askedAt.Before(begun) {
+		concerned := rung == plan.Stop && e.ComesBefore(c, i) || slices.Contains(e.Graph.Needs(c), i)
+		if c != i && concerned && e.GoesDown(c) && (b.Seen.Protected == plan.Yes || e.IsOff(c)) && e.IsOld(c, age) && b.AskedAt.Before(begun) {
 			e.await(i, c)
 		}
 	}
@@ -175,7 +158,7 @@ func (e *Engine) await(i, other int) {
 		w.guard.waits++
 	}
 	if q.op != 0 && w.guard.rounds > guardRounds { // it was asked before this round: what it says is asked for once more
-		q.told = e.now
+		q.told = e.Now
 	}
 	e.probe(other)
 }
@@ -197,7 +180,7 @@ func (e *Engine) passWhenAnswered(i int) {
 		e.pass(i)
 		return
 	}
-	w.next = e.now.Add(probeWithin + firstLook)
+	w.next = e.Now.Add(probeWithin + firstLook)
 	if w.guard.rounds > guardRounds {
 		w.next = w.next.Add(probeWithin) // what was under way before is asked for once more
 	}
@@ -235,9 +218,9 @@ func (e *Engine) pass(i int) {
 	switch {
 	case !e.wanted(i):
 		e.unwanted(i)
-	case w.verb.BringsUp() && (!e.fed[i] || e.journalLost):
+	case w.verb.BringsUp() && (!e.Fed[i] || e.journalLost):
 		e.holdBack(i, e.whyDown(i))
-	case w.verb == plan.Stop && !e.given(i) && e.isOff(i) && e.isOld(i, proofAge) && w.guard.rounds <= guardRounds: // others were slow
+	case w.verb == plan.Stop && !e.given(i) && e.IsOff(i) && e.IsOld(i, belief.ProofAge) && w.guard.rounds <= guardRounds: // others were slow
 		w.guard.rounds = max(w.guard.rounds, guardRounds) + 1
 		e.await(i, i)
 		e.passWhenAnswered(i)
@@ -258,8 +241,8 @@ func (e *Engine) pass(i int) {
 
 // proveSoAlready ends a step that had nothing to do, or nothing any more. A proof by silence is told for what it is.
 func (e *Engine) proveSoAlready(i int) {
-	if w := e.nodes[i].work; e.given(i) && w.verb != plan.Unprotect || w.verb == plan.Stop && e.proofOf(i) == ledger.Silence {
-		e.prove(i, e.proofOf(i), e.beliefs[i].seen.Detail)
+	if w := e.nodes[i].work; e.given(i) && w.verb != plan.Unprotect || w.verb == plan.Stop && e.ProofOf(i) == ledger.Silence {
+		e.prove(i, e.ProofOf(i), e.Beliefs[i].Seen.Detail)
 		return
 	}
 	e.prove(i, ledger.Already, "it was so already")
@@ -271,18 +254,18 @@ func (e *Engine) isSoAlready(i int) bool {
 	verb := e.nodes[i].work.verb
 	switch {
 	case verb == plan.Unprotect:
-		return e.holds(i, verb, 0) && e.entry(i).TookProtect()
+		return e.Holds(i, verb, 0) && e.Entry(i).TookProtect()
 	case e.given(i):
-		return e.holds(i, verb, e.last(i).Op) && e.settles(i)
+		return e.Holds(i, verb, e.Last(i).Op) && e.settles(i)
 	default:
-		return verb == plan.Stop && e.holds(i, verb, 0)
+		return verb == plan.Stop && e.Holds(i, verb, 0)
 	}
 }
 
 // passStart goes on with a start if all that it stands on is still up. A word that is being asked for again is waited for.
 func (e *Engine) passStart(i int) {
-	for _, d := range e.broughtUp(i) {
-		if e.beliefs[d].doubt != plan.Unknown {
+	for _, d := range e.BroughtUp(i) {
+		if e.Beliefs[d].Doubt != plan.Unknown {
 			e.await(i, d)
 		}
 	}
@@ -290,38 +273,26 @@ func (e *Engine) passStart(i int) {
 		e.passWhenAnswered(i)
 		return
 	}
-	for _, d := range e.broughtUp(i) {
-		if !e.isOn(d) || e.beliefs[d].answer != plan.On {
+	for _, d := range e.BroughtUp(i) {
+		if !e.IsOn(d) || e.Beliefs[d].Answer != plan.On {
 			e.touch(d)
-			e.holdBack(i, "what it stands on is not up any more: "+e.id(d))
+			e.holdBack(i, "what it stands on is not up any more: "+e.ID(d))
 			return
 		}
 	}
 	e.command(i)
 }
 
-// broughtUp lists what a node depends on that is to be on before it is started.
-func (e *Estate) broughtUp(i int) []int {
-	var up []int
-	o := e.ledger.Outage
-	for _, d := range e.estate.Needs(i) {
-		if n := e.estate.Node(d); n.Can.Has(plan.Stop) && probed(n) && o.Scope[d] && o.Nodes[d].Snap.On() {
-			up = append(up, d)
-		}
-	}
-	return up
-}
-
 // passStop goes on with a stop or a cut if all that uses the node is proven off, or may be taken along.
 func (e *Engine) passStop(i int) {
-	w, decl := e.nodes[i].work, e.estate.Node(i)
+	w, decl := e.nodes[i].work, e.Graph.Node(i)
 	on, doubtful, guestsOnly := e.notOff(i)
 	e.takeNoneAlong(i, on, doubtful)
 	switch {
 	case w.force.cause == ledger.Pressed && w.verb == plan.Cut:
 	case doubtful && w.guard.rounds < guardRounds, guestsOnly && e.areOld(i, len(on) > 0):
 		e.enter(w, verifying)
-		w.next = e.now.Add(firstLook)
+		w.next = e.Now.Add(firstLook)
 		e.arm(i)
 		return
 	case dataIsSafe(e, i, w.rung) != "":
@@ -352,9 +323,11 @@ func (e *Engine) areOld(i int, takesAlong bool) bool {
 	if takesAlong {
 		w.guard.rounds = max(w.guard.rounds, guardRounds)
 	}
-	off := slices.DeleteFunc(slices.Clone(e.usersOf(i)), func(u int) bool { return !e.isOff(u) })
-	isSilent := func(u int) bool { return !e.answersOff(u) && e.asksOn(i, u, w.guard.rounds+1) }
-	isOld := func(u int) bool { return e.isOld(u, proofAge) && !e.isAnew(i, u) && e.asksOn(i, u, guardRounds+1) }
+	off := slices.DeleteFunc(slices.Clone(e.UsersOf(i)), func(u int) bool { return !e.IsOff(u) })
+	isSilent := func(u int) bool { return !e.AnswersOff(u) && e.asksOn(i, u, w.guard.rounds+1) }
+	isOld := func(u int) bool {
+		return e.IsOld(u, belief.ProofAge) && !e.isAnew(i, u) && e.asksOn(i, u, guardRounds+1)
+	}
 	switch isLast := w.guard.rounds > guardRounds; {
 	case isLast && !takesAlong && !w.guard.renewed && slices.ContainsFunc(off, func(u int) bool { return e.fellSilent(i, u) }):
 		e.dropGuard(i)
@@ -370,22 +343,22 @@ func (e *Engine) areOld(i int, takesAlong bool) bool {
 
 // fellSilent reports whether a user did not answer in the last round of a node's guard, in which only those are asked that answered before.
 func (e *Engine) fellSilent(i, user int) bool {
-	return !e.answersOff(user) && e.asksOn(i, user, 1) && !e.beliefs[user].askedAt.Before(e.nodes[i].work.guard.anew)
+	return !e.AnswersOff(user) && e.asksOn(i, user, 1) && !e.Beliefs[user].AskedAt.Before(e.nodes[i].work.guard.anew)
 }
 
 // isAnew reports whether a user was asked in the last round of a node's guard, in which all that answer are asked, or in vain in any of
 // them. That some take longer for it than others makes none of them too old: it would be so in the next round again.
 func (e *Engine) isAnew(i, user int) bool {
 	since := e.nodes[i].work.guard.anew
-	if !since.IsZero() && !e.answersOff(user) {
+	if !since.IsZero() && !e.AnswersOff(user) {
 		since = e.nodes[i].work.guard.begun
 	}
-	return !since.IsZero() && !e.beliefs[user].askedAt.Before(since)
+	return !since.IsZero() && !e.Beliefs[user].AskedAt.Before(since)
 }
 
 // provenOffTo reports whether a user is off beyond doubt, for the command of a node.
 func (e *Engine) provenOffTo(i, user int) bool {
-	return e.provenOff(user) || e.wasProvenOff(user) && e.isAnew(i, user)
+	return e.ProvenOff(user) || e.WasProvenOff(user) && e.isAnew(i, user)
 }
 
 // notOff lists what uses a node and is on, and reports whether the proof of another is not good enough yet, and whether all
@@ -393,15 +366,15 @@ func (e *Engine) provenOffTo(i, user int) bool {
 func (e *Engine) notOff(i int) (on []string, doubtful, guestsOnly bool) {
 	guestsOnly = true
 	asksOn := e.nodes[i].work.guard.rounds < guardRounds
-	for _, u := range e.usersOf(i) {
+	for _, u := range e.UsersOf(i) {
 		switch {
-		case e.hasNoPower(u):
-		case !e.isOff(u) && isDown(e.beliefs[u].answer) && asksOn: // once: it is asked again
+		case e.HasNoPower(u):
+		case !e.IsOff(u) && belief.IsDown(e.Beliefs[u].Answer) && asksOn: // once: it is asked again
 			doubtful = true
-		case !e.isOff(u):
-			on = append(on, e.id(u))
-			guestsOnly = guestsOnly && e.estate.Node(u).Kind == plan.VM && e.entry(u).GivenUp.Has(plan.Stop)
-		case e.beliefs[u].doubt != plan.Unknown, e.estate.Node(i).Kind != plan.VM && !e.provenOffTo(i, u):
+		case !e.IsOff(u):
+			on = append(on, e.ID(u))
+			guestsOnly = guestsOnly && e.Graph.Node(u).Kind == plan.VM && e.Entry(u).GivenUp.Has(plan.Stop)
+		case e.Beliefs[u].Doubt != plan.Unknown, e.Graph.Node(i).Kind != plan.VM && !e.provenOffTo(i, u):
 			doubtful = true
 		}
 	}
@@ -413,9 +386,9 @@ func (e *Engine) notOff(i int) (on []string, doubtful, guestsOnly bool) {
 func (e *Engine) cutWithWhatIsOn(i int) {
 	w := e.nodes[i].work
 	var on []string
-	for _, u := range e.usersOf(i) {
-		if !e.provenOffTo(i, u) && !e.hasNoPower(u) {
-			on = append(on, e.id(u))
+	for _, u := range e.UsersOf(i) {
+		if !e.provenOffTo(i, u) && !e.HasNoPower(u) {
+			on = append(on, e.ID(u))
 		}
 	}
 	if len(on) > 0 || e.worst(w.step) != proven {
@@ -449,7 +422,7 @@ func (e *Engine) takeAlong(i int, on []string) {
 		w.deadline = time.Time{}
 	}
 	if text != w.force.reason {
-		e.notify(true, "powering off host "+e.id(i)+": "+text)
+		e.notify(true, "powering off host "+e.ID(i)+": "+text)
 	}
 	w.rung, w.force.reason = plan.Force, text
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -20,21 +21,21 @@ var hearings = [...]hearing{
 	{"its output is off, and nobody cut it", isOffUncut, (*Engine).noteOff},
 	{"its output was off, and is on; meanwhile something was stopped that its cycle is to start: before or after it, nobody knows", isOnInDoubt, (*Engine).heardAgain},
 	{"its output was off, and is on: at once, since nothing may be stopped on what was known before", isOnAgain, func(e *Engine, k int) { e.backOn(k, "its output was off") }},
-	{"it is silent, and its battery may have given out meanwhile: what it feeds may have its power again when it is heard", mayGiveOut, func(e *Engine, k int) { e.supplies[k].lapse = mayBeOut }},
-	{"it has been silent for long: its output may have been off", isDeaf, func(e *Engine, k int) { e.supplies[k].lapse = wasDeaf }},
+	{"it is silent, and its battery may have given out meanwhile: what it feeds may have its power again when it is heard", mayGiveOut, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.MayBeOut }},
+	{"it has been silent for long: its output may have been off", isDeaf, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.WasDeaf }},
 	{"its battery may have given out while it was silent, or its mains failed then, or while Ebbtide was away, and it fails still, or again: what it feeds may be on its way up", isLitInDoubt, (*Engine).litInDoubt},
-	{"Ebbtide was away, and it is on battery, as before", isOnBatteryStill, (*Engine).stillOnBattery},
-	{"Ebbtide was away, and it has neither failed before nor fails now", isWellStill, func(e *Engine, k int) { e.supplies[k].lapse = noLapse }},
+	{"Ebbtide was away, and it is on battery, as before", isOnBatteryStill, (*Engine).StillOnBattery},
+	{"Ebbtide was away, and it has neither failed before nor fails now", isWellStill, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.NoLapse }},
 	{"it was silent for long, or Ebbtide was away, and it does not fail", isWellAgain, (*Engine).heardAgain},
 }
 
 // hear takes down what a reading says of the output, and what may have happened before it.
 func (e *Engine) hear(k int) {
-	s := &e.supplies[k]
-	if s.lapse == justBack && s.state.SilentFor == 0 {
-		s.lapse, e.shifted = noLapse, true
+	s := &e.Supplies[k]
+	if s.Lapse == belief.JustBack && s.State.SilentFor == 0 {
+		s.Lapse, e.shifted = belief.NoLapse, true
 	}
-	e.hearOff(s, e.standing(k))
+	e.hearOff(s, e.Standing(k))
 	for at := range hearings {
 		if h := hearings[at]; h.is(e, k) {
 			h.then(e, k)
@@ -44,109 +45,106 @@ func (e *Engine) hear(k int) {
 }
 
 // hearOff takes down what a reading says of an output that is off, or silence since its cut was due.
-func (e *Engine) hearOff(s *supply, st *ledger.Standing) {
-	s.output.habit = s.output.habit || s.state.SaysOff && st.Cycle < ledger.CutSent
-	due := !s.cutDue.IsZero() && !e.now.Before(s.cutDue)
-	if s.state.OutputOff || s.state.SaysOff && !s.output.habit || s.state.SilentFor > 0 && due {
-		s.output.offSeen = true
+func (e *Engine) hearOff(s *belief.Supply, st *ledger.Standing) {
+	s.Output.Habit = s.Output.Habit || s.State.SaysOff && st.Cycle < ledger.CutSent
+	due := !s.CutDue.IsZero() && !e.Now.Before(s.CutDue)
+	if s.State.OutputOff || s.State.SaysOff && !s.Output.Habit || s.State.SilentFor > 0 && due {
+		s.Output.OffSeen = true
 	}
 }
 
-func (s *supply) isHeardOn() bool { return s.state.SilentFor == 0 && !s.state.OutputOff }
-func (s *supply) saysOff() bool   { return s.state.SilentFor == 0 && s.state.OutputOff }
-
 func isOnAfterCut(e *Engine, k int) bool {
-	s := &e.supplies[k]
-	cycle := e.standing(k).Cycle
-	return s.isHeardOn() && !s.state.SaysOff && (cycle.IsDark() || cycle == ledger.CutProven && e.beliefs[s.node].seen.State == plan.Off)
+	s := &e.Supplies[k]
+	cycle := e.Standing(k).Cycle
+	return s.IsHeardOn() && !s.State.SaysOff && (cycle.IsDark() || cycle == ledger.CutProven && e.Beliefs[s.Node].Seen.State == plan.Off)
 }
 
 func goesOff(e *Engine, k int) bool {
-	s, st := &e.supplies[k], e.standing(k)
-	return s.saysOff() && !st.Cycle.IsDark() && (st.Cycle != ledger.Uncut || st.IsOut())
+	s, st := &e.Supplies[k], e.Standing(k)
+	return s.SaysOff() && !st.Cycle.IsDark() && (st.Cycle != ledger.Uncut || st.IsOut())
 }
 
 func isOffUncut(e *Engine, k int) bool {
-	s, st := &e.supplies[k], e.standing(k)
-	return s.state.OutputOff && st.Cycle < ledger.CutSent
+	s, st := &e.Supplies[k], e.Standing(k)
+	return s.State.OutputOff && st.Cycle < ledger.CutSent
 }
 
 func isOnInDoubt(e *Engine, k int) bool {
-	s, st := &e.supplies[k], e.standing(k)
-	return s.lapse == wasOff && st.Cycle == ledger.Committed && s.isHeardOn()
+	s, st := &e.Supplies[k], e.Standing(k)
+	return s.Lapse == belief.WasOff && st.Cycle == ledger.Committed && s.IsHeardOn()
 }
 
 func isOnAgain(e *Engine, k int) bool {
-	s, st := &e.supplies[k], e.standing(k)
-	return s.lapse == wasOff && st.Cycle == ledger.Uncut && s.isHeardOn()
+	s, st := &e.Supplies[k], e.Standing(k)
+	return s.Lapse == belief.WasOff && st.Cycle == ledger.Uncut && s.IsHeardOn()
 }
 
 func isDeaf(e *Engine, k int) bool {
-	s := &e.supplies[k]
-	return s.state.SilentFor > deafAfter && (s.lapse == noLapse || s.lapse == justBack || s.lapse == wereAway)
+	s := &e.Supplies[k]
+	return s.State.SilentFor > belief.DeafAfter && (s.Lapse == belief.NoLapse || s.Lapse == belief.JustBack || s.Lapse == belief.WereAway)
 }
 
 func mayGiveOut(e *Engine, k int) bool {
-	s, st := &e.supplies[k], e.standing(k)
-	return s.state.SilentFor > deafAfter && s.mayBeEmpty() && st.IsOut() && (s.lapse == noLapse || s.lapse == justBack || s.lapse == wasDeaf)
+	s, st := &e.Supplies[k], e.Standing(k)
+	return s.State.SilentFor > belief.DeafAfter && s.MayBeEmpty() && st.IsOut() && (s.Lapse == belief.NoLapse || s.Lapse == belief.JustBack || s.Lapse == belief.WasDeaf)
 }
 
 func isLitInDoubt(e *Engine, k int) bool {
-	s := &e.supplies[k]
-	failedSince := (s.lapse == wasDeaf || s.lapse == wereAway) && !e.standing(k).IsOut()
-	return (s.lapse == mayBeOut || failedSince) && s.isHeardOn() && s.state.Failing()
+	s := &e.Supplies[k]
+	failedSince := (s.Lapse == belief.WasDeaf || s.Lapse == belief.WereAway) && !e.Standing(k).IsOut()
+	return (s.Lapse == belief.MayBeOut || failedSince) && s.IsHeardOn() && s.State.Failing()
 }
 
 func isOnBatteryStill(e *Engine, k int) bool {
-	s := &e.supplies[k]
-	return s.lapse == wereAway && s.isHeardOn() && s.state.Mains == power.MainsOnBattery
+	s := &e.Supplies[k]
+	return s.Lapse == belief.WereAway && s.IsHeardOn() && s.State.Mains == power.MainsOnBattery
 }
 
 func isWellStill(e *Engine, k int) bool {
-	s, st := &e.supplies[k], e.standing(k)
-	return s.lapse == wereAway && s.state.SilentFor == 0 && !s.state.Failing() && !st.HasFailed()
+	s, st := &e.Supplies[k], e.Standing(k)
+	return s.Lapse == belief.WereAway && s.State.SilentFor == 0 && !s.State.Failing() && !st.HasFailed()
 }
 
 func isWellAgain(e *Engine, k int) bool {
-	s := &e.supplies[k]
-	return (s.lapse == wasDeaf || s.lapse == wereAway || s.lapse == mayBeOut) && s.state.SilentFor == 0 && !s.state.Failing()
+	s := &e.Supplies[k]
+	return (s.Lapse == belief.WasDeaf || s.Lapse == belief.WereAway || s.Lapse == belief.MayBeOut) && s.State.SilentFor == 0 && !s.State.Failing()
 }
 
 func (e *Engine) noteOff(k int) {
-	if s := &e.supplies[k]; s.lapse != wasOff {
-		s.lapse = wasOff
-		s.tracker.Interrupt(e.now)
+	if s := &e.Supplies[k]; s.Lapse != belief.WasOff {
+		s.Lapse = belief.WasOff
+		s.Tracker.Interrupt(e.Now)
 	}
 }
 
 // wentOff takes down that the output of a supply which fails, is to be cut or was told to is off: its battery has given out, or it has
 // obeyed. That is on record, so that its return is one after a crash too.
 func (e *Engine) wentOff(k int) {
-	s := &e.supplies[k]
-	s.output.offSeen = true
+	s := &e.Supplies[k]
+	s.Output.OffSeen = true
 	why := "its output is off"
-	switch working := e.nodes[s.node].work != nil; {
-	case working && e.given(s.node):
-		e.beliefs[s.node].seen.State = plan.Off
-		e.prove(s.node, "", why)
+	switch working := e.nodes[s.Node].work != nil; {
+	case working && e.given(s.Node):
+		e.Beliefs[s.Node].Seen.State = plan.Off
+		e.prove(s.Node, "", why)
 	default:
-		if e.standing(k).Cycle < ledger.CutSent {
+		if e.Standing(k).Cycle < ledger.CutSent {
 			why = "its output went off before it was cut"
 		}
-		e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Dark, Power: ledger.Power{Supplies: []string{e.id(s.node)}}, Reason: why})
+		e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Dark, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}}, Reason: why})
 		if working {
-			e.holdBack(s.node, why)
+			e.holdBack(s.Node, why)
 		}
 	}
-	e.askWhoAnswers(s.node)
+	e.askWhoAnswers(s.Node)
 }
 
 // askWhoAnswers asks after all that an output which has gone off takes the power from: what they said before says nothing now.
 func (e *Engine) askWhoAnswers(supply int) {
-	for _, i := range e.estate.Dependents(supply) {
-		if e.isCutOff(i) && probed(e.estate.Node(i)) {
-			b := &e.beliefs[i]
-			b.epoch, b.answer, b.asked = e.nextOp, plan.Unknown, false
+	for _, i := range e.Graph.Dependents(supply) {
+		if e.IsCutOff(i) && belief.Probed(e.Graph.Node(i)) {
+			b := &e.Beliefs[i]
+			b.Epoch, b.Answer, b.Asked = e.nextOp, plan.Unknown, false
 			e.touch(i)
 			e.probe(i)
 		}
@@ -156,8 +154,8 @@ func (e *Engine) askWhoAnswers(supply int) {
 // heardAgain follows a supply that was deaf and is on line: its load may have been off and on again meanwhile. Where
 // nothing waits for its cycle that is taken for one. It may have failed without having been heard to.
 func (e *Engine) heardAgain(k int) {
-	if e.ledger.Outage != nil && e.standing(k).HasFailed() && e.standing(k).Cycle == ledger.Uncut {
-		e.supplies[k].lapse = noLapse
+	if e.Ledger.Outage != nil && e.Standing(k).HasFailed() && e.Standing(k).Cycle == ledger.Uncut {
+		e.Supplies[k].Lapse = belief.NoLapse
 		e.cycled(k, "it was not heard for a while, and its output may have been off")
 		return
 	}
@@ -166,9 +164,9 @@ func (e *Engine) heardAgain(k int) {
 
 // litInDoubt takes down that the output of a supply may have been off and on again while it was not heard.
 func (e *Engine) litInDoubt(k int) {
-	e.supplies[k].lapse = noLapse
-	if e.ledger.Outage != nil && !e.ledger.Outage.Drill.On() {
-		e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Unseen, Power: ledger.Power{Supplies: []string{e.id(e.supplies[k].node)}, Carriers: e.carriers(k)}, Reason: "it was not heard for a while, and its output may have been off"})
+	e.Supplies[k].Lapse = belief.NoLapse
+	if e.Ledger.Outage != nil && !e.Ledger.Outage.Drill.On() {
+		e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Unseen, Power: ledger.Power{Supplies: []string{e.ID(e.Supplies[k].Node)}, Carriers: e.Carriers(k)}, Reason: "it was not heard for a while, and its output may have been off"})
 	}
 	e.renewLoad(k)
 }

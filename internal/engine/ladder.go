@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/belief"
+
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -16,17 +18,17 @@ func (e *Engine) wanted(i int) bool {
 	s := &e.course.steps[w.step]
 	switch {
 	case s.goal == plan.Up:
-		return !e.goesDown(i)
-	case w.force.cause == ledger.Hung && e.comesUp(i):
-		b := &e.beliefs[i]
-		return b.seen.State != plan.On || b.looks < proofLooks // what came back does not hang any more
+		return !e.GoesDown(i)
+	case w.force.cause == ledger.Hung && e.ComesUp(i):
+		b := &e.Beliefs[i]
+		return b.Seen.State != plan.On || b.Looks < belief.ProofLooks // what came back does not hang any more
 	}
-	return e.goesDown(i) && !e.isCalledOff() && e.isDue(s)
+	return e.GoesDown(i) && !e.isCalledOff() && e.isDue(s)
 }
 
 // isCalledOff reports whether a drill goes no further down: an operator has said so, or it can't.
 func (e *Engine) isCalledOff() bool {
-	o := e.ledger.Outage
+	o := e.Ledger.Outage
 	return o.Orders.Abort || o.Drill.Phase == ledger.DrillDown && e.drillEnds != ""
 }
 
@@ -55,7 +57,7 @@ func (e *Engine) unwanted(i int) {
 
 // overdue serves a rung whose time is over.
 func (e *Engine) overdue(i int) {
-	w, decl := e.nodes[i].work, e.estate.Node(i)
+	w, decl := e.nodes[i].work, e.Graph.Node(i)
 	within := plan.Span(decl.Time(w.rung).Within)
 	switch {
 	case w.phase == asking:
@@ -65,9 +67,9 @@ func (e *Engine) overdue(i int) {
 			e.overdueUnwanted(i)
 		}
 	case w.rung.TakesDown() && e.isStillToBeTold(i), w.verb == plan.Start && e.isStillToCome(i):
-	case w.verb == plan.Unprotect && e.given(i) && e.holds(i, w.verb, e.last(i).Op): // it was so all the while
+	case w.verb == plan.Unprotect && e.given(i) && e.Holds(i, w.verb, e.Last(i).Op): // it was so all the while
 		if !e.finalLook(i) {
-			e.prove(i, "", e.beliefs[i].seen.Detail)
+			e.prove(i, "", e.Beliefs[i].Seen.Detail)
 		}
 	case w.verb == plan.Start && e.finalLook(i): // before it is told again: the answer may have been lost
 	case e.mayTryAgain(i):
@@ -84,9 +86,9 @@ func (e *Engine) overdue(i int) {
 // isStillToBeTold goes on with a stop whose time is over and that its node could not be told, if it can be, and reports whether it does.
 func (e *Engine) isStillToBeTold(i int) bool {
 	switch {
-	case !e.wasSent(i) && e.settlesSoon(i): // it can be then
+	case !e.wasSent(i) && e.SettlesSoon(i): // it can be then
 		e.wait(i)
-	case e.tries(i) == 0 && e.showsUp(i) && !e.unsettled(i): // it can be now
+	case e.tries(i) == 0 && e.ShowsUp(i) && !e.unsettled(i): // it can be now
 		e.again(i)
 	default:
 		return false
@@ -97,9 +99,9 @@ func (e *Engine) isStillToBeTold(i int) bool {
 // isStillToCome goes on with a start whose time is over, where its node is on its way, and reports whether it does.
 func (e *Engine) isStillToCome(i int) bool {
 	switch {
-	case e.isStopping(i):
+	case e.IsStopping(i):
 		e.overdueStopping(i)
-	case e.rises(i) && e.showsUp(i): // what time it lost before it took its command it gets
+	case e.Rises(i) && e.ShowsUp(i): // what time it lost before it took its command it gets
 		e.wait(i)
 	default:
 		return false
@@ -109,14 +111,14 @@ func (e *Engine) isStillToCome(i int) bool {
 
 // mayTryAgain reports whether the present rung has a try left.
 func (e *Engine) mayTryAgain(i int) bool {
-	w, decl, tries := e.nodes[i].work, e.estate.Node(i), e.tries(i)
+	w, decl, tries := e.nodes[i].work, e.Graph.Node(i), e.tries(i)
 	switch {
-	case e.ledger.Outage.Orders.Hold:
+	case e.Ledger.Outage.Orders.Hold:
 		return false
 	case w.verb == plan.Start:
 		return tries < decl.Attempts && decl.Can.Has(plan.Start)
 	case w.verb == plan.Unprotect:
-		return tries < decl.Attempts && e.beliefs[i].seen.Protected == plan.No
+		return tries < decl.Attempts && e.Beliefs[i].Seen.Protected == plan.No
 	default:
 		return w.rung == plan.Force && tries < decl.Forces
 	}
@@ -125,10 +127,10 @@ func (e *Engine) mayTryAgain(i int) bool {
 // finalLook looks at a node once more whose time is over, and reports whether it does: it may have settled, or be on its way up.
 func (e *Engine) finalLook(i int) bool {
 	w := e.nodes[i].work
-	if w.finalAsk || !e.isOld(i, proofAge) || !probed(e.estate.Node(i)) {
+	if w.finalAsk || !e.IsOld(i, belief.ProofAge) || !belief.Probed(e.Graph.Node(i)) {
 		return false
 	}
-	w.finalAsk, w.deadline = true, e.now.Add(firstRetry)
+	w.finalAsk, w.deadline = true, e.Now.Add(belief.FirstRetry)
 	e.enter(w, proving)
 	e.look(i, 0)
 	return true
@@ -147,10 +149,10 @@ func (e *Engine) again(i int) {
 // overdueUnwanted ends a step that its node's goal does not ask for any more, and that has not settled in its time. A node
 // that hangs on its way down is powered off: it can't be started before it is off.
 func (e *Engine) overdueUnwanted(i int) {
-	w, decl := e.nodes[i].work, e.estate.Node(i)
-	if e.hangs(i) && w.rung == plan.Stop && decl.Can.Has(plan.Force) {
-		goesStill := e.now.Before(w.sent.Add(decl.Time(plan.Stop).Within)) // one that refused it may do it all the same, and take its time
-		if e.ledger.Outage.Orders.Hold || e.lowerRiskWaits(i) || goesStill {
+	w, decl := e.nodes[i].work, e.Graph.Node(i)
+	if e.Hangs(i) && w.rung == plan.Stop && decl.Can.Has(plan.Force) {
+		goesStill := e.Now.Before(w.sent.Add(decl.Time(plan.Stop).Within)) // one that refused it may do it all the same, and take its time
+		if e.Ledger.Outage.Orders.Hold || e.lowerRiskWaits(i) || goesStill {
 			e.wait(i)
 			return
 		}
@@ -160,22 +162,15 @@ func (e *Engine) overdueUnwanted(i int) {
 	e.unwanted(i)
 }
 
-// hangs reports whether a VM that was told to stop in this outage neither goes off nor comes back, although it is to be on.
-func (e *Estate) hangs(i int) bool {
-	b := &e.beliefs[i]
-	entry := e.entry(i)
-	return e.estate.Node(i).Kind == plan.VM && e.comesUp(i) && entry.Shown == ledger.WasTold && !entry.GivenUp.Has(plan.Stop) && b.seen.State == plan.Stopping && b.answer == plan.Stopping
-}
-
 // overdueStopping serves a start whose node is still on its way down: it is powered off if that is our doing.
 func (e *Engine) overdueStopping(i int) {
-	decl := e.estate.Node(i)
-	if !e.hangs(i) || !decl.Can.Has(plan.Force) || e.given(i) {
+	decl := e.Graph.Node(i)
+	if !e.Hangs(i) || !decl.Can.Has(plan.Force) || e.given(i) {
 		e.giveUp(i, "", "it is still on its way down after "+plan.Span(decl.Time(plan.Start).Within))
 		return
 	}
 	w := e.nodes[i].work
-	if e.ledger.Outage.Orders.Hold || e.lowerRiskWaits(i) {
+	if e.Ledger.Outage.Orders.Hold || e.lowerRiskWaits(i) {
 		e.wait(i)
 		return
 	}
@@ -187,14 +182,14 @@ func (e *Engine) overdueStopping(i int) {
 
 // escalate goes to the next rung of the ladder, or gives the step up where there is none.
 func (e *Engine) escalate(i int, cause ledger.Cause, why string) {
-	decl := e.estate.Node(i)
+	decl := e.Graph.Node(i)
 	w := e.nodes[i].work
 	switch {
 	case !e.wanted(i):
 		e.overdueUnwanted(i)
 	case w.verb != plan.Stop || w.rung == plan.Force || !decl.Can.Has(plan.Force):
 		e.giveUp(i, cause, why)
-	case e.ledger.Outage.Orders.Hold, e.lowerRiskWaits(i):
+	case e.Ledger.Outage.Orders.Hold, e.lowerRiskWaits(i):
 		// Nothing of lower risk may still be waited for when this is forced: it gets their time.
 		e.wait(i)
 	default:
@@ -207,7 +202,7 @@ func (e *Engine) wait(i int) {
 	w := e.nodes[i].work
 	e.probe(i)
 	w.finalAsk, w.next = false, time.Time{}
-	w.deadline = e.now.Add(slowestLook)
+	w.deadline = e.Now.Add(slowestLook)
 	e.enter(w, backingOff)
 	e.arm(i)
 }
@@ -216,24 +211,10 @@ func (e *Engine) wait(i int) {
 // force. One that may keep it when this one does not wins it no time, and one that was last seen off is only proven off. A host holds no
 // data of its own: it goes when nothing on it can be waited for.
 func (e *Engine) lowerRiskWaits(i int) bool {
-	decl := e.estate.Node(i)
+	decl := e.Graph.Node(i)
 	return decl.Kind != plan.Host && slices.ContainsFunc(e.graceful, func(j int) bool {
-		return e.estate.Node(j).Risk < decl.Risk && e.beliefs[j].answer != plan.Off && e.goesWith(j, i)
+		return e.Graph.Node(j).Risk < decl.Risk && e.Beliefs[j].Answer != plan.Off && e.GoesWith(j, i)
 	})
-}
-
-// goesWith reports whether a node loses its power in each way in which another may lose it now.
-func (e *Estate) goesWith(i, other int) bool {
-	isLit := func(k int) bool { return !e.standing(k).IsDark() }
-	for _, loss := range e.losses[other] {
-		takesBoth := func(own []int) bool {
-			return !slices.ContainsFunc(own, func(k int) bool { return !slices.Contains(loss, k) })
-		}
-		if !slices.ContainsFunc(loss, isLit) && !slices.ContainsFunc(e.losses[i], takesBoth) {
-			return false
-		}
-	}
-	return true
 }
 
 // power goes to the forced rung, with the reason on record.
@@ -249,17 +230,17 @@ func (e *Engine) power(i int, cause ledger.Cause, why string) {
 	e.enter(w, verifying)
 	e.dropGuard(i)
 	*w = work{step: w.step, verb: w.verb, rung: plan.Force, phase: verifying, placed: w.placed, pace: pace{since: w.since}, force: force{cause, why}}
-	e.notify(true, fmt.Sprintf("powering off %s: %s", e.id(i), why))
-	w.deadline = e.now.Add(max(e.estate.Node(i).Time(plan.Force).Within, firstLook))
+	e.notify(true, fmt.Sprintf("powering off %s: %s", e.ID(i), why))
+	w.deadline = e.Now.Add(max(e.Graph.Node(i).Time(plan.Force).Within, firstLook))
 	e.ask(i) // what uses it may have come up since it was told to stop
 }
 
 // mustHurry reports whether a node is powered off now instead of being asked: what begins when the battery is short already
 // is not given the time that was taken from what was under way.
 func (e *Engine) mustHurry(i int) bool {
-	decl := e.estate.Node(i)
+	decl := e.Graph.Node(i)
 	short := decl.Kind == plan.VM && e.press[i] >= forceVMs || decl.Kind == plan.Host && e.press[i] >= reserveReached
-	return short && decl.Can.Has(plan.Force) && e.goesDown(i) && !e.lowerRiskWaits(i)
+	return short && decl.Can.Has(plan.Force) && e.GoesDown(i) && !e.lowerRiskWaits(i)
 }
 
 // hurry powers off what is being stopped and must not be waited for any longer, lowest data risk first.
@@ -278,7 +259,7 @@ func (e *Engine) hurry() {
 			late = append(late, i)
 		}
 	}
-	slices.SortStableFunc(late, func(a, b int) int { return cmp.Compare(e.estate.Node(a).Risk, e.estate.Node(b).Risk) })
+	slices.SortStableFunc(late, func(a, b int) int { return cmp.Compare(e.Graph.Node(a).Risk, e.Graph.Node(b).Risk) })
 	for _, i := range late {
 		if w := e.nodes[i].work; w != nil && e.wanted(i) && e.mustHurry(i) {
 			e.power(i, ledger.Pressed, e.press[i].String())

@@ -12,7 +12,7 @@ import (
 // order carries out an operator's command, or says why not. Both go on record.
 func (e *Engine) order(o Order) {
 	refusal := e.Refuses(o)
-	if e.ledger.Outage == nil {
+	if e.Ledger.Outage == nil {
 		if refusal != "" {
 			e.notify(false, string(o.Verb)+" by "+o.By+" refused: "+refusal)
 		}
@@ -29,30 +29,30 @@ func (e *Engine) order(o Order) {
 	case ledger.Abort:
 		e.endTest("ended by " + o.By)
 	case ledger.Go:
-		for k := range e.supplies {
-			if e.standing(k).IsOut() {
+		for k := range e.Supplies {
+			if e.Standing(k).IsOut() {
 				e.triggerEvery(k, "ordered by "+o.By)
 			}
 		}
 	case ledger.Confirm:
-		i, _ := e.estate.Index(o.Node)
-		if k := e.ledger.SupplyOf[i]; k >= 0 {
+		i, _ := e.Graph.Index(o.Node)
+		if k := e.Ledger.SupplyOf[i]; k >= 0 {
 			e.confirmMains(k, o.By)
 			break
 		}
 		e.prove(i, "", "confirmed by "+o.By)
 	case ledger.Skip:
-		i, _ := e.estate.Index(o.Node)
+		i, _ := e.Graph.Index(o.Node)
 		e.giveUp(i, "", "passed over by "+o.By)
 	}
-	if e.ledger.Outage != nil { // an abort may have ended it
+	if e.Ledger.Outage != nil { // an abort may have ended it
 		e.judgePressure()
 	}
 }
 
 // aboutAbort says what an abort holds for.
 func (e *Engine) aboutAbort(verb ledger.OrderVerb) string {
-	ids := e.ids(func(i int) bool { k := e.ledger.SupplyOf[i]; return k >= 0 && e.standing(k).Fails == ledger.CalledOff })
+	ids := e.ids(func(i int) bool { k := e.Ledger.SupplyOf[i]; return k >= 0 && e.Standing(k).Fails == ledger.CalledOff })
 	if verb != ledger.Abort || len(ids) == 0 {
 		return ""
 	}
@@ -61,7 +61,7 @@ func (e *Engine) aboutAbort(verb ledger.OrderVerb) string {
 
 // Refuses says why an order would not be carried out now, and what to do instead; "" if it would be.
 func (e *Engine) Refuses(o Order) string {
-	run := e.ledger.Outage
+	run := e.Ledger.Outage
 	switch {
 	case run == nil:
 		return "no outage is under way: all supplies are on line"
@@ -77,7 +77,7 @@ func (e *Engine) Refuses(o Order) string {
 		return ""
 	case o.Verb == ledger.Abort:
 		return e.refusesAbort()
-	case o.Verb == ledger.Go && !e.anyGoesDown():
+	case o.Verb == ledger.Go && !e.AnyGoesDown():
 		return "it is going up: the recharge gate is not passed over by command"
 	}
 	return ""
@@ -95,17 +95,17 @@ func refusesHold(o *ledger.Outage, hold bool) string {
 
 // isAborted reports whether an operator has called off a drill, or what the failure of a supply takes down.
 func (e *Engine) isAborted() bool {
-	return e.ledger.Outage.Orders.Abort || slices.ContainsFunc(e.ledger.Outage.Supplies, func(s ledger.Standing) bool { return s.Fails == ledger.CalledOff })
+	return e.Ledger.Outage.Orders.Abort || slices.ContainsFunc(e.Ledger.Outage.Supplies, func(s ledger.Standing) bool { return s.Fails == ledger.CalledOff })
 }
 
 func (e *Engine) refusesAbort() string {
 	mayGoOn := func(s ledger.Standing) bool { return s.IsDark() && s.Fails != ledger.CalledOff }
 	switch {
-	case e.committedSupply() >= 0:
+	case e.CommittedSupply() >= 0:
 		return "the point of no return is passed: the plan is finished and then reversed; use hold to stop it where it is"
-	case !e.anyGoesDown():
+	case !e.AnyGoesDown():
 		return "it is going up already; use hold to stop it"
-	case e.isAborted() && !slices.ContainsFunc(e.ledger.Outage.Supplies, mayGoOn):
+	case e.isAborted() && !slices.ContainsFunc(e.Ledger.Outage.Supplies, mayGoOn):
 		return "it is aborted already"
 	}
 	return ""
@@ -113,13 +113,13 @@ func (e *Engine) refusesAbort() string {
 
 // refusesWord says why a person's word on a step is not taken.
 func (e *Engine) refusesWord(o Order) string {
-	i, known := e.estate.Index(o.Node)
+	i, known := e.Graph.Index(o.Node)
 	if !known {
 		return fmt.Sprintf("no node is called %q", o.Node)
 	}
-	k, w := e.ledger.SupplyOf[i], e.nodes[i].work
+	k, w := e.Ledger.SupplyOf[i], e.nodes[i].work
 	switch {
-	case k >= 0 && o.Verb == ledger.Confirm && e.standing(k).IsOut() && e.supplies[k].state.SilentFor >= silentFor:
+	case k >= 0 && o.Verb == ledger.Confirm && e.Standing(k).IsOut() && e.Supplies[k].State.SilentFor >= silentFor:
 		return ""
 	case k >= 0 && o.Verb == ledger.Confirm:
 		return fmt.Sprintf("%q is heard, or does not fail: what it says itself counts", o.Node)
@@ -132,30 +132,19 @@ func (e *Engine) refusesWord(o Order) string {
 // confirmMains takes a person's word that the power of a supply is back which failed and is not heard. What was on before may be started
 // by hand, and is not stopped again; nothing is started on it by Ebbtide before it is heard.
 func (e *Engine) confirmMains(k int, by string) {
-	s := &e.supplies[k]
-	id, why := e.id(s.node), "its power is back, as "+by+" confirms"
-	if e.nodes[s.node].work != nil {
-		e.holdBack(s.node, why)
+	s := &e.Supplies[k]
+	id, why := e.ID(s.Node), "its power is back, as "+by+" confirms"
+	if e.nodes[s.Node].work != nil {
+		e.holdBack(s.Node, why)
 	}
 	e.cycled(k, why)
 	e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Returned, Power: ledger.Power{Supplies: []string{id}}, Reason: why})
 	e.notify(true, id+" counts as back: nothing more is stopped for it, and nothing is started on it before it is heard")
 }
 
-// committedSupply gives a supply that is to be cut, or was, and is not back; -1 if there is none.
-func (e *Estate) committedSupply() int {
-	return slices.IndexFunc(e.ledger.Outage.Supplies, func(s ledger.Standing) bool { return s.Cycle.IsOurs() })
-}
-
-// anyGoesDown reports whether anything is to go down: a supply fails, or a drill is on its way down.
-func (e *Estate) anyGoesDown() bool {
-	o := e.ledger.Outage
-	return o.Drill.Phase == ledger.DrillDown || slices.ContainsFunc(o.Supplies, func(s ledger.Standing) bool { return s.IsDark() })
-}
-
 // goal is where most of an outage goes, for those who want it in one word.
 func (e *Engine) goal() plan.Goal {
-	if e.anyGoesDown() {
+	if e.AnyGoesDown() {
 		return plan.Down
 	}
 	return plan.Up

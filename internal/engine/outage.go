@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/belief"
+
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -14,14 +16,14 @@ const FormatNow = 1
 
 // open opens an outage or a drill with its first record, and reports whether that stands.
 func (e *Engine) open(r ledger.Record) bool {
-	id := e.now.UTC().Format("20060102T150405Z")
-	if id <= e.ledger.Newest { // several in one second, or the clock was set back
-		id = e.ledger.Newest + "b"
+	id := e.Now.UTC().Format("20060102T150405Z")
+	if id <= e.Ledger.Newest { // several in one second, or the clock was set back
+		id = e.Ledger.Newest + "b"
 	}
-	r.Kind, r.Outage, r.Seq, r.Format, r.Members, r.Nodes = ledger.Opened, id, 1, FormatNow, e.settings.Members, e.lastSeen()
-	e.movedAt, e.resumedAt, e.closing, e.said = e.now, time.Time{}, time.Time{}, ""
+	r.Kind, r.Outage, r.Seq, r.Format, r.Members, r.Nodes = ledger.Opened, id, 1, FormatNow, e.settings.Members, e.LastSeen()
+	e.movedAt, e.ResumedAt, e.closing, e.said = e.Now, time.Time{}, time.Time{}, ""
 	e.course.clear()
-	for i := range e.beliefs {
+	for i := range e.Beliefs {
 		e.nodes[i].pause, e.nodes[i].awaited = time.Time{}, notAwaited
 	}
 	e.surveying = 0
@@ -30,63 +32,47 @@ func (e *Engine) open(r ledger.Record) bool {
 
 // openOutage begins an outage with its first failing supply.
 func (e *Engine) openOutage(k int) {
-	s := &e.supplies[k]
-	scope := e.estate.Scope(func(i int) bool { return i == s.node })
+	s := &e.Supplies[k]
+	scope := e.Graph.Scope(func(i int) bool { return i == s.Node })
 	if !e.open(ledger.Record{
-		Opening: ledger.Opening{Mode: e.settings.Mode, Digest: e.estate.Plan(plan.Down, func(i int) bool { return scope[i] }).Digest()},
-		Power:   ledger.Power{Supplies: []string{e.id(s.node)}, Off: s.saysOff(), Replace: s.state.ReplaceBattery}, Reason: e.tells(s),
+		Opening: ledger.Opening{Mode: e.settings.Mode, Digest: e.Graph.Plan(plan.Down, func(i int) bool { return scope[i] }).Digest()},
+		Power:   ledger.Power{Supplies: []string{e.ID(s.Node)}, Off: s.SaysOff(), Replace: s.State.ReplaceBattery}, Reason: e.Tells(s),
 	}) {
 		return
 	}
 	e.failsOff(s)
-	e.notify(true, "power failure: "+e.id(s.node)+" is "+e.tells(s))
+	e.notify(true, "power failure: "+e.ID(s.Node)+" is "+e.Tells(s))
 	e.survey()
 	e.askForEstimate()
 }
 
-// lastSeen lists, over the whole estate, what was seen on not long ago: what drops unseen, under a controller that drops with it, is
-// brought back as well. That its supply was silent meanwhile, so that it may be otherwise now, makes no difference to that. And it lists
-// what may be on its way up from the outage before this one.
-func (e *Estate) lastSeen() []ledger.NodeState {
-	var list []ledger.NodeState
-	for i := range e.beliefs {
-		switch b := &e.beliefs[i]; {
-		case e.now.Sub(b.onAt) < trustLast:
-			list = append(list, ledger.NodeState{Node: e.id(i), State: plan.On})
-		case e.rises(i):
-			list = append(list, ledger.NodeState{Node: e.id(i), State: plan.Starting})
-		}
-	}
-	return list
-}
-
 // sawOn puts on record that a node was seen on.
 func (e *Engine) sawOn(i int) {
-	e.record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: e.id(i), State: plan.On}}})
+	e.record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: e.ID(i), State: plan.On}}})
 }
 
 // noteSeen puts on record that what the outage does not concern is on, which it was not when that began, or is not any more: a supply of it
 // may fail too, and what comes back then is what was on right before.
 func (e *Engine) noteSeen(i int) {
-	o, b, decl := e.ledger.Outage, &e.beliefs[i], e.estate.Node(i)
-	if o.Scope[i] || decl.Kind == plan.Supply || !probed(decl) {
+	o, b, decl := e.Ledger.Outage, &e.Beliefs[i], e.Graph.Node(i)
+	if o.Scope[i] || decl.Kind == plan.Supply || !belief.Probed(decl) {
 		return
 	}
 	seenOn := o.Nodes[i].Snap.SeenOn
-	silent := b.answer != b.seen.State && min(e.now.Sub(b.onAt), e.now.Sub(e.resumedAt)) >= trustLast
+	silent := b.Answer != b.Seen.State && min(e.Now.Sub(b.OnAt), e.Now.Sub(e.ResumedAt)) >= belief.TrustLast
 	switch {
-	case !seenOn && e.isUp(i):
+	case !seenOn && e.IsUp(i):
 		e.sawOn(i)
-	case seenOn && (e.isOff(i) || silent):
-		e.record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: decl.ID, State: b.answer}}})
+	case seenOn && (e.IsOff(i) || silent):
+		e.record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: decl.ID, State: b.Answer}}})
 	}
 }
 
 // survey asks after every node of the outage that is in no snapshot. Nothing is commanded on a node before it is in one.
 func (e *Engine) survey() {
-	o := e.ledger.Outage
-	for i := range e.beliefs {
-		if o.Scope[i] && !o.Nodes[i].Snap.Taken() && probed(e.estate.Node(i)) {
+	o := e.Ledger.Outage
+	for i := range e.Beliefs {
+		if o.Scope[i] && !o.Nodes[i].Snap.Taken() && belief.Probed(e.Graph.Node(i)) {
 			e.askInSurvey(i)
 		}
 	}
@@ -107,7 +93,7 @@ const (
 
 func (e *Engine) askInSurvey(i int) {
 	n := &e.nodes[i]
-	if n.awaited != notAwaited || !probed(e.estate.Node(i)) {
+	if n.awaited != notAwaited || !belief.Probed(e.Graph.Node(i)) {
 		return
 	}
 	n.awaited = firstWord
@@ -122,7 +108,7 @@ func (e *Engine) surveyed(i int) {
 	switch {
 	case n.awaited == notAwaited:
 		return
-	case n.awaited == firstWord && isDown(e.beliefs[i].answer) && !e.entry(i).Snap.Taken():
+	case n.awaited == firstWord && belief.IsDown(e.Beliefs[i].Answer) && !e.Entry(i).Snap.Taken():
 		n.awaited = secondWord
 		e.probe(i)
 		return
@@ -134,7 +120,7 @@ func (e *Engine) surveyed(i int) {
 
 // unsurvey has the survey wait for a node again whose newest answer is asked for once more: what it said before is in doubt.
 func (e *Engine) unsurvey(i int) {
-	if n := &e.nodes[i]; e.surveying > 0 && n.awaited == notAwaited && !e.entry(i).Snap.Taken() {
+	if n := &e.nodes[i]; e.surveying > 0 && n.awaited == notAwaited && !e.Entry(i).Snap.Taken() {
 		n.awaited = secondWord
 		e.surveying++
 	}
@@ -143,54 +129,39 @@ func (e *Engine) unsurvey(i int) {
 // endSurvey makes the snapshot when all answers are in: what was on is what comes back. The first snapshot of a node counts
 // until the outage is over.
 func (e *Engine) endSurvey() {
-	o := e.ledger.Outage
+	o := e.Ledger.Outage
 	if e.surveying > 0 {
 		return
 	}
-	lostOutput := e.estate.Scope(func(s int) bool {
-		k := e.ledger.SupplyOf[s]
-		return e.beliefs[s].seen.State == plan.Off || k >= 0 && e.supplies[k].state.OutputOff
+	lostOutput := e.Graph.Scope(func(s int) bool {
+		k := e.Ledger.SupplyOf[s]
+		return e.Beliefs[s].Seen.State == plan.Off || k >= 0 && e.Supplies[k].State.OutputOff
 	})
 	var fresh []ledger.NodeState
-	for i := range e.beliefs {
-		if entry := &o.Nodes[i]; o.Scope[i] && !entry.Snap.Taken() && probed(e.estate.Node(i)) {
-			fresh = append(fresh, e.snapshotOf(i, lostOutput[i]))
+	for i := range e.Beliefs {
+		if entry := &o.Nodes[i]; o.Scope[i] && !entry.Snap.Taken() && belief.Probed(e.Graph.Node(i)) {
+			fresh = append(fresh, e.SnapshotOf(i, lostOutput[i]))
 		}
 	}
 	switch {
 	case !o.Snapped:
 		e.record(ledger.Record{Kind: ledger.Snapshot, Nodes: fresh})
 	case len(fresh) > 0:
-		e.record(ledger.Record{Kind: ledger.Widened, Power: ledger.Power{Supplies: e.failedSupplies()}, Nodes: fresh})
+		e.record(ledger.Record{Kind: ledger.Widened, Power: ledger.Power{Supplies: e.FailedSupplies()}, Nodes: fresh})
 	default:
 		return
 	}
 	e.heedOutsiders()
 }
 
-// snapshotOf gives what the snapshot says of a node. One that can't be asked now, dropped with its supply, or goes off without having
-// been told to, was on if it was not long before.
-func (e *Estate) snapshotOf(i int, lostOutput bool) ledger.NodeState {
-	b := &e.beliefs[i]
-	state := b.answer
-	if state == plan.Off && b.seen.ByBMC { // of another machine, it may be: what answers later was on
-		state = plan.Unreachable
-	}
-	silent := state == plan.Unknown || state == plan.Unreachable
-	if e.entry(i).Snap.SeenOn && (silent || state == plan.Stopping || state == plan.Gone || state == plan.Off && lostOutput) {
-		state = plan.On
-	}
-	return ledger.NodeState{Node: e.id(i), State: state, Protected: b.seen.Protected, Settings: b.seen.Settings}
-}
-
 // foundOn takes a node into the snapshot that could not be asked when that was made, and answers before it has been stopped:
 // what is on now was on then, and is brought back, unless it may have come up with its power since.
 func (e *Engine) foundOn(i int) {
-	n, b := e.entry(i), &e.beliefs[i]
-	if !n.Snap.Silent() || n.Snap.On() || n.Shown == ledger.ShownOff || n.Shown == ledger.ShownOn || b.answer != plan.On || !e.isDark(i) || n.Snap.Past || e.mayHaveCycled(i) {
+	n, b := e.Entry(i), &e.Beliefs[i]
+	if !n.Snap.Silent() || n.Snap.On() || n.Shown == ledger.ShownOff || n.Shown == ledger.ShownOn || b.Answer != plan.On || !e.IsDark(i) || n.Snap.Past || e.MayHaveCycled(i) {
 		return
 	}
-	late := ledger.NodeState{Node: e.id(i), State: b.answer, Protected: b.seen.Protected, Settings: b.seen.Settings}
+	late := ledger.NodeState{Node: e.ID(i), State: b.Answer, Protected: b.Seen.Protected, Settings: b.Seen.Settings}
 	if n.IsTouched() && late.Protected == plan.Yes { // our own doing, it may be
 		late.Protected, late.Settings = plan.NotKnown, ""
 	}
@@ -200,69 +171,48 @@ func (e *Engine) foundOn(i int) {
 // foundUnprotected takes a cache or a cluster into the snapshot as it is before it is told anything: what the snapshot shows as protected
 // may have been on its way back from an earlier outage, and what could not be asked then answers now.
 func (e *Engine) foundUnprotected(i int) {
-	n, b := e.entry(i), &e.beliefs[i]
+	n, b := e.Entry(i), &e.Beliefs[i]
 	untold := n.Protection == ledger.AsSet || n.Protection == ledger.Announced
-	if !untold || n.Snap.CacheWas == plan.No || b.answer != plan.On || b.seen.Protected != plan.No {
+	if !untold || n.Snap.CacheWas == plan.No || b.Answer != plan.On || b.Seen.Protected != plan.No {
 		return
 	}
 	state := plan.On
 	if n.Snap.Silent() { // it may have come up since
 		state = plan.Unknown
 	}
-	e.record(ledger.Record{Kind: ledger.Widened, Nodes: []ledger.NodeState{{Node: e.id(i), State: state, Protected: plan.No, Settings: b.seen.Settings}}})
-}
-
-func (e *Estate) failedSupplies() []string {
-	var ids []string
-	for k := range e.supplies {
-		if e.standing(k).HasFailed() {
-			ids = append(ids, e.id(e.supplies[k].node))
-		}
-	}
-	return ids
+	e.record(ledger.Record{Kind: ledger.Widened, Nodes: []ledger.NodeState{{Node: e.ID(i), State: state, Protected: plan.No, Settings: b.Seen.Settings}}})
 }
 
 // followOutage ends what has come to its end.
 func (e *Engine) followOutage() {
-	o := e.ledger.Outage
+	o := e.Ledger.Outage
 	if o == nil || !o.Snapped && o.Drill.Phase != ledger.DrillBattery {
 		return
 	}
 	e.followDrill()
-	if e.ledger.Outage == nil {
+	if e.Ledger.Outage == nil {
 		return
 	}
 	if !e.looksOver() {
 		e.closing = time.Time{}
 		return
 	}
-	if e.closing.IsZero() || e.anyBlank() && e.now.Sub(e.closing) >= firstRetry { // once more: something may have lost its power meanwhile
-		e.closing = e.now
-		for i := range e.beliefs {
+	if e.closing.IsZero() || e.AnyBlank() && e.Now.Sub(e.closing) >= belief.FirstRetry { // once more: something may have lost its power meanwhile
+		e.closing = e.Now
+		for i := range e.Beliefs {
 			if o.Scope[i] {
 				e.askInSurvey(i)
 			}
 		}
 	}
-	if e.surveying == 0 && !e.anyBlank() {
+	if e.surveying == 0 && !e.AnyBlank() {
 		e.close()
 	}
 }
 
-// anyBlank reports whether something that counts as on had no answer to give when it was asked last: that is no proof, and ends.
-func (e *Estate) anyBlank() bool {
-	o := e.ledger.Outage
-	for i := range e.beliefs {
-		if o.Scope[i] && o.Nodes[i].Snap.On() && !e.beliefs[i].blank.IsZero() && e.isOn(i) && e.estate.Node(i).Kind != plan.Passive {
-			return true
-		}
-	}
-	return false
-}
-
 // looksOver reports whether all supplies are back, and everything that was on is on, or given up.
 func (e *Engine) looksOver() bool {
-	o := e.ledger.Outage
+	o := e.Ledger.Outage
 	if !o.Snapped || e.closing.IsZero() && e.surveying > 0 || e.course.open > 0 || e.working > 0 || o.Orders.Hold || o.Drill.Phase == ledger.DrillDown || o.Drill.Phase == ledger.DrillBattery {
 		return false
 	}
@@ -277,13 +227,13 @@ func (e *Engine) looksOver() bool {
 // close ends the outage: everything that was on is on, or reported.
 func (e *Engine) close() {
 	missing, doubtful, touched := e.notRestored()
-	unseen := e.goneMeanwhile()
+	unseen := e.GoneMeanwhile()
 	var reasons []string
 	switch {
 	case len(missing) > 0:
 		reasons = append(reasons, "not brought back: "+named(missing))
 	case len(doubtful)+len(unseen) > 0:
-	case !touched && !e.ledger.Outage.Drill.Was && !e.ledger.Outage.Drill.On():
+	case !touched && !e.Ledger.Outage.Drill.Was && !e.Ledger.Outage.Drill.On():
 		reasons = append(reasons, "power is back; nothing had to be done")
 	default:
 		reasons = append(reasons, "everything that was on is on again")
@@ -297,36 +247,20 @@ func (e *Engine) close() {
 	e.closeOutage(strings.Join(reasons, "; "), slices.Concat(missing, doubtful, unseen)...)
 }
 
-// goneMeanwhile lists what was on when the outage began, came into its snapshot as off or not at all, and is not on now: its power may
-// have failed while Ebbtide was away, and a person is to look.
-func (e *Estate) goneMeanwhile() []ledger.NodeState {
-	if e.resumedAt.IsZero() {
-		return nil
-	}
-	var gone []ledger.NodeState
-	for i := range e.beliefs {
-		n, decl := e.entry(i), e.estate.Node(i)
-		if n.Snap.SeenOn && !n.Snap.On() && !n.Snap.Silent() && !n.IsTouched() && decl.Kind != plan.Supply && e.looked(i) && !e.showsUp(i) && (e.ledger.Outage.Scope[i] || e.isOff(i)) {
-			gone = append(gone, ledger.NodeState{Node: decl.ID, State: e.beliefs[i].answer})
-		}
-	}
-	return gone
-}
-
 // notRestored lists what was on and is not, or was changed and is not put back; and what could not be asked when the outage
 // began and was never seen on since: nobody knows whether it was on, and a person is to look.
 func (e *Engine) notRestored() (missing, doubtful []ledger.NodeState, touched bool) {
-	o := e.ledger.Outage
-	for i := range e.beliefs {
-		n, decl := &o.Nodes[i], e.estate.Node(i)
+	o := e.Ledger.Outage
+	for i := range e.Beliefs {
+		n, decl := &o.Nodes[i], e.Graph.Node(i)
 		touched = touched || n.IsTouched()
-		state := ledger.NodeState{Node: decl.ID, State: e.beliefs[i].answer}
+		state := ledger.NodeState{Node: decl.ID, State: e.Beliefs[i].Answer}
 		up, back := e.course.find(i, plan.Start, plan.Up), e.course.find(i, plan.Unprotect, plan.Up)
 		switch {
 		case !o.Scope[i]:
-		case n.Snap.On() && up >= 0 && e.course.stands[up] != proven, n.Snap.On() && decl.Kind != plan.Supply && !e.isOn(i), back >= 0 && e.course.stands[back] != proven, n.GivenUp.Has(plan.Unprotect), n.GivenUp.Has(plan.Start):
+		case n.Snap.On() && up >= 0 && e.course.stands[up] != proven, n.Snap.On() && decl.Kind != plan.Supply && !e.IsOn(i), back >= 0 && e.course.stands[back] != proven, n.GivenUp.Has(plan.Unprotect), n.GivenUp.Has(plan.Start):
 			missing = append(missing, state)
-		case n.Snap.Silent() && !n.Snap.On() && !e.isOn(i) && decl.Kind != plan.Passive && decl.Kind != plan.Supply:
+		case n.Snap.Silent() && !n.Snap.On() && !e.IsOn(i) && decl.Kind != plan.Passive && decl.Kind != plan.Supply:
 			doubtful = append(doubtful, state)
 		}
 	}
@@ -343,7 +277,7 @@ func named(nodes []ledger.NodeState) string {
 
 // closeOutage puts the end on record, and forgets what was of the outage.
 func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
-	word, o := "outage", e.ledger.Outage
+	word, o := "outage", e.Ledger.Outage
 	if d := &o.Drill; d.Was || d.On() {
 		word = ledger.ModeDrill
 	}
@@ -353,13 +287,13 @@ func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 		over = " is over, as it was observed: "
 	}
 	e.notify(len(notRestored) > 0, "the "+word+over+reason)
-	for k := range e.supplies {
-		s := &e.supplies[k]
-		s.gate = false
+	for k := range e.Supplies {
+		s := &e.Supplies[k]
+		s.Gate = false
 		e.watch[k].turned, e.watch[k].pressure, e.watch[k].onLoad, e.watch[k].told = false, noPressure, noPressure, noPressure
-		s.cutDue, s.output.offSeen = time.Time{}, false
+		s.CutDue, s.Output.OffSeen = time.Time{}, false
 	}
-	for i := range e.beliefs {
+	for i := range e.Beliefs {
 		n := &e.nodes[i]
 		if n.work != nil && n.work.placed {
 			e.course.slots.Release(i)
@@ -367,51 +301,51 @@ func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 		e.count(i, false)
 		n.work, n.awaited = nil, notAwaited
 		n.question.guards = nil
-		if b := &e.beliefs[i]; o.Nodes[i].Last.Taken && b.answer != b.seen.State { // it was on before it took its stop
-			b.seen.State, b.onAt = plan.Unknown, time.Time{}
+		if b := &e.Beliefs[i]; o.Nodes[i].Last.Taken && b.Answer != b.Seen.State { // it was on before it took its stop
+			b.Seen.State, b.OnAt = plan.Unknown, time.Time{}
 		}
 		n.timer++
 	}
-	e.surveying, e.working, e.resumedAt = 0, 0, time.Time{}
+	e.surveying, e.working, e.ResumedAt = 0, 0, time.Time{}
 	e.test = nil
 	clear(e.press)
 	e.pressed = false
 	e.course.clear()
 	e.recondition()
-	e.sweepAt = e.now.Add(sweepEvery)
+	e.sweepAt = e.Now.Add(sweepEvery)
 	e.askForEstimate()
 }
 
 // chores are what comes round while readings come in: looks at the whole estate while all is well, at given-up nodes and cut
 // supplies in an outage, and a new estimate.
 func (e *Engine) chores() {
-	o := e.ledger.Outage
+	o := e.Ledger.Outage
 	if o == nil || o.Drill.Phase == ledger.DrillBattery {
-		if !e.now.Before(e.sweepAt) {
-			e.sweepAt = e.now.Add(sweepEvery)
-			for i := range e.beliefs {
+		if !e.Now.Before(e.sweepAt) {
+			e.sweepAt = e.Now.Add(sweepEvery)
+			for i := range e.Beliefs {
 				e.probe(i)
 			}
 			e.askForEstimate()
 		}
 		return
 	}
-	if e.now.Sub(e.asked) >= askEstimate {
+	if e.Now.Sub(e.asked) >= askEstimate {
 		e.renewEstimate()
 	}
-	if !e.now.Before(e.sweepAt) { // another supply may fail
-		e.sweepAt = e.now.Add(sweepEvery)
-		for i := range e.beliefs {
+	if !e.Now.Before(e.sweepAt) { // another supply may fail
+		e.sweepAt = e.Now.Add(sweepEvery)
+		for i := range e.Beliefs {
 			if !o.Scope[i] {
 				e.probe(i)
 			}
 		}
 	}
-	if e.now.Before(e.lookAt) {
+	if e.Now.Before(e.lookAt) {
 		return
 	}
-	e.lookAt = e.now.Add(failedLook / 3)
-	for i := range e.beliefs {
+	e.lookAt = e.Now.Add(failedLook / 3)
+	for i := range e.Beliefs {
 		e.lookAgain(i)
 	}
 }
@@ -419,19 +353,19 @@ func (e *Engine) chores() {
 // lookAgain asks after a node that nobody waits for: one that was given up, or did not answer, or a supply whose cut is under
 // way.
 func (e *Engine) lookAgain(i int) {
-	n, o := &e.nodes[i], e.ledger.Outage
-	if !o.Scope[i] || n.work != nil || e.now.Before(n.nextLook) {
+	n, o := &e.nodes[i], e.Ledger.Outage
+	if !o.Scope[i] || n.work != nil || e.Now.Before(n.nextLook) {
 		return
 	}
-	silent := (e.beliefs[i].answer == plan.Unknown || e.beliefs[i].answer == plan.Unreachable) && !e.isOff(i)
-	moving := e.beliefs[i].seen.State == plan.Stopping || e.beliefs[i].seen.State == plan.Starting
-	switch k := e.ledger.SupplyOf[i]; {
+	silent := (e.Beliefs[i].Answer == plan.Unknown || e.Beliefs[i].Answer == plan.Unreachable) && !e.IsOff(i)
+	moving := e.Beliefs[i].Seen.State == plan.Stopping || e.Beliefs[i].Seen.State == plan.Starting
+	switch k := e.Ledger.SupplyOf[i]; {
 	case k >= 0 && o.Supplies[k].Cycle >= ledger.CutSent:
-		n.nextLook = e.now.Add(failedLook / 3)
+		n.nextLook = e.Now.Add(failedLook / 3)
 	case e.silenceWillTell(i):
-		n.nextLook = e.now.Add(slowestLook)
-	case o.Nodes[i].GivenUp != 0, silent, moving, e.rises(i):
-		n.nextLook = e.now.Add(failedLook)
+		n.nextLook = e.Now.Add(slowestLook)
+	case o.Nodes[i].GivenUp != 0, silent, moving, e.Rises(i):
+		n.nextLook = e.Now.Add(failedLook)
 	default:
 		return
 	}

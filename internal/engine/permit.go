@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"ebbtide/internal/belief"
+
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 )
 
 // The permit is the seat belt. Every command to the estate leaves through it, and it asks again, at the moment in which the
@@ -50,23 +51,23 @@ func (e *Engine) permit(i int) string {
 
 // usersAreOff: storage is never commanded off while anything that uses it is not proven off.
 func usersAreOff(e *Engine, i int, rung plan.Verb) string {
-	decl := e.estate.Node(i)
+	decl := e.Graph.Node(i)
 	if !rung.TakesDown() || decl.Kind == plan.VM || decl.Kind == plan.Host || decl.Kind == plan.Self || decl.Kind == plan.Person {
 		return ""
 	}
-	return e.notProvenOff(i, e.usersOf(i), "uses it")
+	return e.notProvenOff(i, e.UsersOf(i), "uses it")
 }
 
 // guestsAreOff: a host is never commanded off while a VM on it is on or stopping, unless that VM is forced by the same
 // recorded decision.
 func guestsAreOff(e *Engine, i int, rung plan.Verb) string {
-	if !rung.TakesDown() || e.estate.Node(i).Kind != plan.Host {
+	if !rung.TakesDown() || e.Graph.Node(i).Kind != plan.Host {
 		return ""
 	}
 	w := e.nodes[i].work
 	taken := rung == plan.Force && w.force.reason != ""
-	return e.notProvenOff(i, slices.DeleteFunc(slices.Clone(e.usersOf(i)), func(u int) bool {
-		return taken && e.estate.Node(u).Kind == plan.VM && e.entry(u).GivenUp.Has(plan.Stop)
+	return e.notProvenOff(i, slices.DeleteFunc(slices.Clone(e.UsersOf(i)), func(u int) bool {
+		return taken && e.Graph.Node(u).Kind == plan.VM && e.Entry(u).GivenUp.Has(plan.Stop)
 	}), "runs on it")
 }
 
@@ -76,13 +77,13 @@ func loadIsOff(e *Engine, i int, rung plan.Verb) string {
 	if rung != plan.Cut || e.nodes[i].work.force.cause == ledger.Pressed {
 		return ""
 	}
-	return e.notProvenOff(i, e.usersOf(i), "hangs on it")
+	return e.notProvenOff(i, e.UsersOf(i), "hangs on it")
 }
 
 func (e *Engine) notProvenOff(i int, users []int, how string) string {
 	for _, u := range users {
-		if !e.provenOffTo(i, u) && !e.hasNoPower(u) {
-			return fmt.Sprintf("%s %s and is not proven off", e.id(u), how)
+		if !e.provenOffTo(i, u) && !e.HasNoPower(u) {
+			return fmt.Sprintf("%s %s and is not proven off", e.ID(u), how)
 		}
 	}
 	return ""
@@ -90,8 +91,8 @@ func (e *Engine) notProvenOff(i int, users []int, how string) string {
 
 // wasOn: nothing is started that was not on in the snapshot.
 func wasOn(e *Engine, i int, rung plan.Verb) string {
-	decl := e.estate.Node(i)
-	if rung != plan.Start || decl.Kind == plan.Passive || decl.Kind == plan.Person || e.entry(i).Snap.On() {
+	decl := e.Graph.Node(i)
+	if rung != plan.Start || decl.Kind == plan.Passive || decl.Kind == plan.Person || e.Entry(i).Snap.On() {
 		return ""
 	}
 	return "it was not on before"
@@ -102,20 +103,20 @@ func gateIsOpen(e *Engine, i int, rung plan.Verb) string {
 	if !rung.BringsUp() {
 		return ""
 	}
-	feeds := e.estate.Feeds(i)
+	feeds := e.Graph.Feeds(i)
 	fed := len(feeds) == 0
 	for _, f := range feeds {
-		if k := e.ledger.SupplyOf[f]; k >= 0 && e.live(k) && e.gateOf(k) != gateShut {
+		if k := e.Ledger.SupplyOf[f]; k >= 0 && e.Live(k) && e.GateOf(k) != belief.GateShut {
 			fed = true
 		}
 	}
 	if !fed {
 		return "none of its supplies is live and recharged"
 	}
-	for _, d := range e.estate.Needs(i) {
-		if e.estate.Node(d).Kind != plan.Supply && len(feeds) == 0 {
+	for _, d := range e.Graph.Needs(i) {
+		if e.Graph.Node(d).Kind != plan.Supply && len(feeds) == 0 {
 			if why := gateIsOpen(e, d, rung); why != "" {
-				return e.id(d) + ": " + why
+				return e.ID(d) + ": " + why
 			}
 		}
 	}
@@ -125,11 +126,11 @@ func gateIsOpen(e *Engine, i int, rung plan.Verb) string {
 // hasSettled: no start is sent to a stopping node and no stop to a starting one before it has settled.
 func hasSettled(e *Engine, i int, rung plan.Verb) string {
 	switch {
-	case rung.TakesDown() && e.rises(i) && probed(e.estate.Node(i)):
+	case rung.TakesDown() && e.Rises(i) && belief.Probed(e.Graph.Node(i)):
 		return "it may be on its way up"
-	case (rung.TakesDown() || rung == plan.Start) && !e.looked(i):
+	case (rung.TakesDown() || rung == plan.Start) && !e.Looked(i):
 		return "it has not been looked at since its power came back, or since what carries it came up"
-	case rung == plan.Start && e.isStopping(i):
+	case rung == plan.Start && e.IsStopping(i):
 		return "it is on its way down"
 	}
 	return ""
@@ -153,18 +154,18 @@ func hasPlace(e *Engine, i int, _ plan.Verb) string {
 
 // orderHolds: order holds for every executed pair.
 func orderHolds(e *Engine, i int, rung plan.Verb) string {
-	o := e.ledger.Outage
+	o := e.Ledger.Outage
 	switch {
-	case rung.TakesDown() && e.estate.Node(i).Kind == plan.VM:
-		for _, u := range e.usersOf(i) {
-			if !e.isOff(u) && !o.Nodes[u].GivenUp.Has(plan.Stop) && !e.hasNoPower(u) {
-				return e.id(u) + " needs it and is not off"
+	case rung.TakesDown() && e.Graph.Node(i).Kind == plan.VM:
+		for _, u := range e.UsersOf(i) {
+			if !e.IsOff(u) && !o.Nodes[u].GivenUp.Has(plan.Stop) && !e.HasNoPower(u) {
+				return e.ID(u) + " needs it and is not off"
 			}
 		}
 	case rung == plan.Start:
-		for _, d := range e.broughtUp(i) {
-			if !e.isOn(d) {
-				return "it needs " + e.id(d) + ", which is not on"
+		for _, d := range e.BroughtUp(i) {
+			if !e.IsOn(d) {
+				return "it needs " + e.ID(d) + ", which is not on"
 			}
 		}
 	}
@@ -177,52 +178,27 @@ func dataIsSafe(e *Engine, i int, rung plan.Verb) string {
 	if !rung.TakesDown() {
 		return ""
 	}
-	if e.estate.Node(i).Can.Has(plan.Flush) && !e.isClean(i) {
+	if e.Graph.Node(i).Can.Has(plan.Flush) && !e.IsClean(i) {
 		return "it is not proven clean"
 	}
-	if c := slices.IndexFunc(e.protectors, func(c int) bool { return e.keepsDirty(c, i) }); c >= 0 {
-		return e.id(e.protectors[c]) + " on it is not proven clean"
+	if c := slices.IndexFunc(e.Protectors, func(c int) bool { return e.KeepsDirty(c, i) }); c >= 0 {
+		return e.ID(e.Protectors[c]) + " on it is not proven clean"
 	}
 	if rung != plan.Stop || e.wasSent(i) {
 		return ""
 	}
-	if c := slices.IndexFunc(e.protectors, func(c int) bool { return e.isBare(c) && e.comesBefore(c, i) }); c >= 0 {
-		if e.beliefs[e.protectors[c]].seen.Protected == plan.No {
-			return e.id(e.protectors[c]) + " is not protected"
+	if c := slices.IndexFunc(e.Protectors, func(c int) bool { return e.IsBare(c) && e.ComesBefore(c, i) }); c >= 0 {
+		if e.Beliefs[e.Protectors[c]].Seen.Protected == plan.No {
+			return e.ID(e.Protectors[c]) + " is not protected"
 		}
-		return e.id(e.protectors[c]) + " has not shown yet that it is protected"
+		return e.ID(e.Protectors[c]) + " has not shown yet that it is protected"
 	}
 	return ""
 }
 
-// keepsDirty reports whether a cache that keeps its data on a node is not proven clean.
-func (e *Estate) keepsDirty(cache, i int) bool {
-	return e.estate.Node(cache).Can.Has(plan.Flush) && slices.Contains(e.estate.Needs(cache), i) && !e.isOff(cache) && !e.isClean(cache) && !e.hasNoPower(cache)
-}
-
-// isBare reports whether a cache or a cluster goes down, is not known to be protected, and was not given up.
-func (e *Estate) isBare(c int) bool {
-	return e.goesDown(c) && !e.isOff(c) && !e.isProtected(c) && !e.entry(c).GivenUp.Has(plan.Protect) && !e.hasNoPower(c)
-}
-
-// comesBefore reports whether a cache or a cluster is protected before a node is stopped.
-func (e *Estate) comesBefore(c, i int) bool {
-	decl := e.estate.Node(i)
-	if e.estate.Node(c).Kind != plan.Cluster {
-		return decl.Kind == plan.VM
-	}
-	return decl.Stage == power.ShutdownStage && (e.dependsOn(i, c) || e.dependsOn(c, i))
-}
-
-// dependsOn reports whether a node needs another, directly or through others.
-func (e *Estate) dependsOn(i, other int) bool {
-	_, found := slices.BinarySearch(e.estate.Dependents(other), i)
-	return found
-}
-
 // onlyOursIsPutBack: what was not changed for this outage is left as it is.
 func onlyOursIsPutBack(e *Engine, i int, rung plan.Verb) string {
-	if rung == plan.Unprotect && !e.entry(i).IsChanged() {
+	if rung == plan.Unprotect && !e.Entry(i).IsChanged() {
 		return "it was not changed for this outage"
 	}
 	return ""
@@ -230,22 +206,15 @@ func onlyOursIsPutBack(e *Engine, i int, rung plan.Verb) string {
 
 // losesAllFeeds: with A and B feeds a node counts as powered while any of its feeds is.
 func losesAllFeeds(e *Engine, i int, rung plan.Verb) string {
-	if !rung.TakesDown() || e.inDrill(i) || e.isHung(i) {
+	if !rung.TakesDown() || e.InDrill(i) || e.isHung(i) {
 		return ""
 	}
-	for _, f := range e.estate.Feeds(i) {
-		if k := e.ledger.SupplyOf[f]; k >= 0 && e.supplies[k].condition.carries() && !e.needsLost(i) {
-			return e.id(f) + " carries it"
+	for _, f := range e.Graph.Feeds(i) {
+		if k := e.Ledger.SupplyOf[f]; k >= 0 && e.Supplies[k].Condition.Carries() && !e.NeedsLost(i) {
+			return e.ID(f) + " carries it"
 		}
 	}
 	return ""
-}
-
-// needsLost reports whether something that a node depends on, a supply aside, goes dark.
-func (e *Estate) needsLost(i int) bool {
-	return slices.ContainsFunc(e.estate.Needs(i), func(d int) bool {
-		return e.estate.Node(d).Kind != plan.Supply && e.ledger.Outage.Lost[d]
-	})
 }
 
 // forceIsReasoned: every forced power-off has its reason on record, and no node of lower data risk is still waited for.
@@ -262,7 +231,7 @@ func forceIsReasoned(e *Engine, i int, rung plan.Verb) string {
 
 // losesPower: a node that keeps a live feed and needs nothing that goes dark is left alone.
 func losesPower(e *Engine, i int, rung plan.Verb) string {
-	if !rung.TakesDown() && rung != plan.Cut || e.goesDown(i) || e.isHung(i) {
+	if !rung.TakesDown() && rung != plan.Cut || e.GoesDown(i) || e.isHung(i) {
 		return ""
 	}
 	return "it keeps its power"
@@ -271,11 +240,5 @@ func losesPower(e *Engine, i int, rung plan.Verb) string {
 // isHung reports whether a node is powered off only to be started again.
 func (e *Engine) isHung(i int) bool {
 	w := e.nodes[i].work
-	return w.rung == plan.Force && w.force.cause == ledger.Hung && e.entry(i).Shown == ledger.WasTold
-}
-
-// inDrill reports whether a drill that goes down takes a node.
-func (e *Estate) inDrill(i int) bool {
-	d := &e.ledger.Outage.Drill
-	return d.Phase == ledger.DrillDown && d.In[i]
+	return w.rung == plan.Force && w.force.cause == ledger.Hung && e.Entry(i).Shown == ledger.WasTold
 }

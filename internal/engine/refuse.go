@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"ebbtide/internal/belief"
+
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -12,16 +14,16 @@ import (
 // RefusesDrill tells why a drill would not begin now, and after a semicolon what to do instead; "" if it would.
 func (e *Engine) RefusesDrill(d Drill) string {
 	switch {
-	case e.ledger.Outage != nil && e.ledger.Outage.Drill.On():
+	case e.Ledger.Outage != nil && e.Ledger.Outage.Drill.On():
 		return "a drill is under way; wait for its end, or use abort to end it now"
-	case e.ledger.Outage != nil:
+	case e.Ledger.Outage != nil:
 		return "an outage is under way; wait until it is over"
 	case e.journalLost:
 		return "the journal can't be written, so that nobody would know what to bring back; mend its disk first"
 	}
-	for k := range e.supplies {
-		if s := &e.supplies[k]; e.notWell(k) != "" {
-			return "supply " + e.id(s.node) + " is " + e.notWell(k) + "; wait until every supply is on line"
+	for k := range e.Supplies {
+		if s := &e.Supplies[k]; e.notWell(k) != "" {
+			return "supply " + e.ID(s.Node) + " is " + e.notWell(k) + "; wait until every supply is on line"
 		}
 	}
 	if d.Supply != "" {
@@ -41,13 +43,13 @@ func (e *Engine) RefusesDrill(d Drill) string {
 
 // notWell says what about a supply speaks against taking anything down on purpose; "": nothing.
 func (e *Engine) notWell(k int) string {
-	s := &e.supplies[k]
+	s := &e.Supplies[k]
 	switch {
-	case !isSteady(&s.state):
-		return s.state.String()
-	case e.isUnfit(s):
+	case !isSteady(&s.State):
+		return s.State.String()
+	case e.IsUnfit(s):
 		return "on line, and what the policy watches beside the mains holds"
-	case e.standing(k).IsDark():
+	case e.Standing(k).IsDark():
 		return "on line, but not for long enough"
 	}
 	return ""
@@ -55,8 +57,8 @@ func (e *Engine) notWell(k int) string {
 
 // isWell reports whether notWell has nothing to say: it is asked at each event.
 func (e *Engine) isWell(k int) bool {
-	s := &e.supplies[k]
-	return isSteady(&s.state) && !e.isUnfit(s) && !e.standing(k).IsDark()
+	s := &e.Supplies[k]
+	return isSteady(&s.State) && !e.IsUnfit(s) && !e.Standing(k).IsDark()
 }
 
 // isSteady reports whether a supply is heard, on line, and neither in a test nor browned out.
@@ -69,7 +71,7 @@ func (e *Engine) takes(d Drill) (in []bool, unknown string) {
 	in = make([]bool, len(e.nodes))
 	pick := func(fits func(*plan.Node) bool) (any bool) {
 		for i := range e.nodes {
-			if fits(e.estate.Node(i)) {
+			if fits(e.Graph.Node(i)) {
 				in[i], any = true, true
 			}
 		}
@@ -79,7 +81,7 @@ func (e *Engine) takes(d Drill) (in []bool, unknown string) {
 	switch {
 	case d.Supply != "":
 		return nil, ""
-	case d.Stage != "" && !slices.ContainsFunc(e.policy.Shed, shed):
+	case d.Stage != "" && !slices.ContainsFunc(e.Policy.Shed, shed):
 		return nil, fmt.Sprintf("no shed stage is called %q; name one of the policy's, or nodes", d.Stage)
 	case d.Stage != "" && !pick(func(n *plan.Node) bool { return n.Stage == d.Stage }):
 		return nil, fmt.Sprintf("stage %q has no nodes; name another", d.Stage)
@@ -101,7 +103,7 @@ func (e *Engine) takes(d Drill) (in []bool, unknown string) {
 // cannotComeBack names what a drill must not take since nothing that Ebbtide can command starts it again.
 func (e *Engine) cannotComeBack(in []bool) string {
 	for i := range e.nodes {
-		decl := e.estate.Node(i)
+		decl := e.Graph.Node(i)
 		switch {
 		case !in[i]:
 		case decl.Kind == plan.Self:
@@ -120,8 +122,8 @@ func (e *Engine) cannotComeBack(in []bool) string {
 // notSeen names nodes of which nobody knows whether they are on.
 func (e *Engine) notSeen(in []bool) string {
 	unknown := e.ids(func(i int) bool {
-		st := e.beliefs[i].answer
-		return in[i] && probed(e.estate.Node(i)) && e.estate.Node(i).Can.Has(plan.Stop) && st != plan.On && st != plan.Off && st != plan.Gone && !e.isOff(i)
+		st := e.Beliefs[i].Answer
+		return in[i] && belief.Probed(e.Graph.Node(i)) && e.Graph.Node(i).Can.Has(plan.Stop) && st != plan.On && st != plan.Off && st != plan.Gone && !e.IsOff(i)
 	})
 	switch {
 	case len(unknown) > 0:
@@ -134,29 +136,29 @@ func (e *Engine) notSeen(in []bool) string {
 
 // runs tells whether a node is one that a drill would stop and start.
 func (e *Engine) runs(i int) bool {
-	return e.estate.Node(i).Can&plan.VerbSet(plan.Stop, plan.Protect, plan.Flush) != 0 && e.beliefs[i].seen.State == plan.On
+	return e.Graph.Node(i).Can&plan.VerbSet(plan.Stop, plan.Protect, plan.Flush) != 0 && e.Beliefs[i].Seen.State == plan.On
 }
 
 // needed names what uses a part of the drill from outside and is not off: it is not stopped, and must not lose what it
 // stands on.
 func (e *Engine) needed(in []bool) string {
 	for i := range e.nodes {
-		if !in[i] || !e.estate.Node(i).Can.Has(plan.Stop) || e.isOff(i) {
+		if !in[i] || !e.Graph.Node(i).Can.Has(plan.Stop) || e.IsOff(i) {
 			continue
 		}
 		var on []string
 		for _, u := range e.usersBeyond(i, in) {
-			if !e.isOff(u) {
-				on = append(on, e.id(u))
+			if !e.IsOff(u) {
+				on = append(on, e.ID(u))
 			}
 		}
-		for _, c := range e.protectors { // a cache has no stop of its own, and data to lose
-			if !in[c] && slices.Contains(e.estate.Needs(c), i) && !e.isOff(c) && !slices.Contains(on, e.id(c)) {
-				on = append(on, e.id(c))
+		for _, c := range e.Protectors { // a cache has no stop of its own, and data to lose
+			if !in[c] && slices.Contains(e.Graph.Needs(c), i) && !e.IsOff(c) && !slices.Contains(on, e.ID(c)) {
+				on = append(on, e.ID(c))
 			}
 		}
 		if len(on) > 0 {
-			return some(on) + " outside the drill needs " + e.id(i) + " and is not off; take it into the drill, or stop it first"
+			return some(on) + " outside the drill needs " + e.ID(i) + " and is not off; take it into the drill, or stop it first"
 		}
 	}
 	return ""
@@ -166,7 +168,7 @@ func (e *Engine) needed(in []bool) string {
 // Ebbtide's own machine counts, and is never off.
 func (e *Engine) usersBeyond(i int, in []bool) []int {
 	var users []int
-	for _, u := range e.usersOf(i) {
+	for _, u := range e.UsersOf(i) {
 		if !in[u] {
 			users = append(users, u)
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/belief"
+
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -13,12 +15,12 @@ import (
 func (e *Engine) begin(id int) {
 	s := &e.course.steps[id]
 	i := s.Node
-	n, decl := &e.nodes[i], e.estate.Node(i)
+	n, decl := &e.nodes[i], e.Graph.Node(i)
 	w := &work{step: id, verb: s.Verb, rung: s.Verb, placed: true}
 	n.work = w
 	e.working++
 	if decl.Kind == plan.Person {
-		w.phase, w.deadline = asking, e.now.Add(decl.Time(s.Verb).Within)
+		w.phase, w.deadline = asking, e.Now.Add(decl.Time(s.Verb).Within)
 		e.record(ledger.Record{Kind: ledger.Asked, Step: ledger.Step{Node: s.Name, Verb: &w.verb}})
 		e.askByHand(s, decl.Notes)
 		e.arm(i)
@@ -36,30 +38,27 @@ func (e *Engine) askByHand(s *step, notes string) {
 	e.notify(true, fmt.Sprintf("please do by hand: %s %s (%s); confirm it with `ebbtide confirm %s`", s.Verb, s.Name, notes, s.Name))
 }
 
-// last is the last command to a node.
-func (e *Estate) last(i int) *ledger.Command { return &e.entry(i).Last }
-
 // given reports whether a command of the step under way has reached its node, or may have.
 func (e *Engine) given(i int) bool {
-	w, last := e.nodes[i].work, e.last(i)
+	w, last := e.nodes[i].work, e.Last(i)
 	return last.Open && last.Verb == w.verb && last.Reach() != ledger.NotReached
 }
 
 // wasSent reports whether a command of the step under way has left for its node. Whether one without an answer has, of before a
 // crash, nobody knows: what speaks against it is asked anew.
 func (e *Engine) wasSent(i int) bool {
-	return e.given(i) && (!e.nodes[i].work.resumed || e.last(i).Answer != ledger.NoAnswer)
+	return e.given(i) && (!e.nodes[i].work.resumed || e.Last(i).Answer != ledger.NoAnswer)
 }
 
 // isForced reports whether a node has been told to power off already.
-func (e *Engine) isForced(i int) bool { return e.wasSent(i) && e.last(i).Rung == plan.Force }
+func (e *Engine) isForced(i int) bool { return e.wasSent(i) && e.Last(i).Rung == plan.Force }
 
 // command writes the intent down and gives the command of the present rung, if the permit allows it.
 func (e *Engine) command(i int) {
-	n, decl := &e.nodes[i], e.estate.Node(i)
+	n, decl := &e.nodes[i], e.Graph.Node(i)
 	w := n.work
 	if w.deadline.IsZero() {
-		w.deadline = e.now.Add(max(decl.Time(w.rung).Within, firstLook))
+		w.deadline = e.Now.Add(max(decl.Time(w.rung).Within, firstLook))
 	}
 	switch {
 	case w.rung == plan.Start && !decl.Can.Has(plan.Start): // comes up by itself with its power
@@ -96,9 +95,9 @@ func (e *Engine) command(i int) {
 func (e *Engine) isUntimely(i int) string {
 	w := e.nodes[i].work
 	switch {
-	case w.rung.BringsUp() && (!e.fed[i] || e.journalLost):
+	case w.rung.BringsUp() && (!e.Fed[i] || e.journalLost):
 		return e.whyDown(i)
-	case w.rung.TakesDown() && !e.wasSent(i) && w.force.cause != ledger.Hung && (!e.isDark(i) || e.isBackUnheard(i)):
+	case w.rung.TakesDown() && !e.wasSent(i) && w.force.cause != ledger.Hung && (!e.IsDark(i) || e.IsBackUnheard(i)):
 		return "its power may be back"
 	}
 	return ""
@@ -106,7 +105,7 @@ func (e *Engine) isUntimely(i int) string {
 
 // send gives the command of the present rung, its intent first.
 func (e *Engine) send(i int) {
-	n, decl := &e.nodes[i], e.estate.Node(i)
+	n, decl := &e.nodes[i], e.Graph.Node(i)
 	w := n.work
 	switch w.verb {
 	case plan.Stop, plan.Cut:
@@ -114,64 +113,55 @@ func (e *Engine) send(i int) {
 	case plan.Protect:
 		e.foundUnprotected(i)
 	case plan.Unprotect:
-		if e.holds(i, plan.Unprotect, 0) { // it may do it still, for as long as it may take
-			w.from = e.now.Add(decl.Time(plan.Unprotect).Within)
+		if e.Holds(i, plan.Unprotect, 0) { // it may do it still, for as long as it may take
+			w.from = e.Now.Add(decl.Time(plan.Unprotect).Within)
 		}
 	default:
 	}
-	if k := e.ledger.SupplyOf[i]; k >= 0 && w.rung == plan.Cut {
-		s := &e.supplies[k]
+	if k := e.Ledger.SupplyOf[i]; k >= 0 && w.rung == plan.Cut {
+		s := &e.Supplies[k]
 		e.spent(s)
-		s.output.offSeen, s.cutDue = false, time.Time{}
+		s.Output.OffSeen, s.CutDue = false, time.Time{}
 	}
 	attempt := 1
-	if last := e.last(i); last.Open && last.Rung == w.rung {
+	if last := e.Last(i); last.Open && last.Rung == w.rung {
 		attempt = e.tries(i) + 1
 	} else { // before that it could not be told
-		w.deadline = e.now.Add(max(decl.Time(w.rung).Within, firstLook))
+		w.deadline = e.Now.Add(max(decl.Time(w.rung).Within, firstLook))
 	}
 	if w.since.IsZero() {
-		w.since = e.now
+		w.since = e.Now
 	}
-	w.op, w.answer, w.resumed, w.sent = e.newOp(i), ledger.NoAnswer, false, e.now
+	w.op, w.answer, w.resumed, w.sent = e.newOp(i), ledger.NoAnswer, false, e.Now
 	verb := w.rung
-	if !e.record(ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Op: w.op, Node: decl.ID, Verb: &verb, Attempt: attempt, State: e.unanswered(i)}, Reason: w.force.reason, Cause: w.force.cause}) {
+	if !e.record(ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Op: w.op, Node: decl.ID, Verb: &verb, Attempt: attempt, State: e.Unanswered(i)}, Reason: w.force.reason, Cause: w.force.cause}) {
 		delete(e.ops, w.op)
 		w.op = 0
 		e.end(i)
 		return
 	}
 	e.count(i, w.rung == plan.Stop)
-	e.beliefs[i].commanded(verb, w.op, e.now)
+	e.Beliefs[i].Commanded(verb, w.op, e.Now)
 	if verb == plan.Start {
 		e.settleIn(i)
 	}
 	e.touch(i)
 	if verb == plan.Start {
-		e.beliefs[i].rising = e.now.Add(bootTime(decl))
+		e.Beliefs[i].Rising = e.Now.Add(belief.BootTime(decl))
 		if decl.Kind == plan.Outlet { // what hangs on it may be on its way up before anybody sees that it is on
-			for _, u := range e.estate.Dependents(i) {
+			for _, u := range e.Graph.Dependents(i) {
 				e.renew(u)
 			}
 		}
 	}
-	do := Do{Op: w.op, Node: decl.ID, Verb: verb, Within: min(acceptWithin, max(w.deadline.Sub(e.now), time.Second))}
+	do := Do{Op: w.op, Node: decl.ID, Verb: verb, Within: min(acceptWithin, max(w.deadline.Sub(e.Now), time.Second))}
 	if verb == plan.Unprotect {
-		do.Settings = e.entry(i).Snap.Set
+		do.Settings = e.Entry(i).Snap.Set
 	}
 	e.out = append(e.out, do)
 	e.enter(w, commanding)
 	w.next = time.Time{}
 	e.arm(i)
-}
-
-// unanswered gives what the last look at a node made of it if it had no answer, nil otherwise.
-func (e *Estate) unanswered(i int) *plan.State {
-	state := e.beliefs[i].answer
-	if !probed(e.estate.Node(i)) || state != plan.Unknown && state != plan.Unreachable {
-		return nil
-	}
-	return &state
 }
 
 // unsettled reports whether a node is still on its way the other way: nothing is started that stops, and nothing stopped
@@ -180,25 +170,20 @@ func (e *Engine) unsettled(i int) bool {
 	n := &e.nodes[i]
 	switch n.work.rung {
 	case plan.Start:
-		return e.isStopping(i) || e.isLeaving(i) || !e.looked(i) || e.beliefs[i].doubt != plan.Unknown
+		return e.IsStopping(i) || e.IsLeaving(i) || !e.Looked(i) || e.Beliefs[i].Doubt != plan.Unknown
 	case plan.Stop, plan.Force:
-		return e.unheardFor(i) >= 0 || e.mayBeBack(i) || probed(e.estate.Node(i)) && (e.rises(i) || !e.looked(i) || e.mayHaveRisen(i) || e.isUnfed(i) || e.beliefs[i].answer == plan.Off)
+		return e.UnheardFor(i) >= 0 || e.MayBeBack(i) || belief.Probed(e.Graph.Node(i)) && (e.Rises(i) || !e.Looked(i) || e.MayHaveRisen(i) || e.IsUnfed(i) || e.Beliefs[i].Answer == plan.Off)
 	default:
 		return false
 	}
-}
-
-// settlesSoon reports whether what keeps a stop from being sent ends with time alone.
-func (e *Estate) settlesSoon(i int) bool {
-	return e.unheardFor(i) >= 0 || e.mayBeBack(i) || e.rises(i) || !e.looked(i) || e.now.Before(e.beliefs[i].boots)
 }
 
 // forbid holds back a command that the permit refused: that is a fault of ours, and a person is told.
 func (e *Engine) forbid(i int, why string) {
 	w := e.nodes[i].work
 	verb := w.rung
-	e.record(ledger.Record{Kind: ledger.Forbidden, Step: ledger.Step{Node: e.id(i), Verb: &verb}, Reason: why})
-	e.notify(true, fmt.Sprintf("%s %s was held back: %s", verb, e.id(i), why))
+	e.record(ledger.Record{Kind: ledger.Forbidden, Step: ledger.Step{Node: e.ID(i), Verb: &verb}, Reason: why})
+	e.notify(true, fmt.Sprintf("%s %s was held back: %s", verb, e.ID(i), why))
 	e.holdBack(i, why)
 	e.pauseFor(i, slowestRetry)
 }
@@ -209,16 +194,16 @@ func (e *Engine) commanded(i int, ev Finished) {
 	n := &e.nodes[i]
 	w := n.work
 	w.op = 0
-	if ev.Outcome != ledger.Done || w.verb == plan.Stop && e.estate.Node(i).OffAfter > 0 {
+	if ev.Outcome != ledger.Done || w.verb == plan.Stop && e.Graph.Node(i).OffAfter > 0 {
 		verb := w.rung
-		e.record(ledger.Record{Kind: ledger.Accepted, Step: ledger.Step{Op: ev.Op, Node: e.id(i), Verb: &verb, Attempt: e.last(i).Attempt, Outcome: ev.Outcome}, Reason: ev.Detail})
+		e.record(ledger.Record{Kind: ledger.Accepted, Step: ledger.Step{Op: ev.Op, Node: e.ID(i), Verb: &verb, Attempt: e.Last(i).Attempt, Outcome: ev.Outcome}, Reason: ev.Detail})
 	}
 	w.answer = map[ledger.Outcome]ledger.Answer{ledger.Done: ledger.WasAccepted, ledger.TimedOut: ledger.NobodyKnows, ledger.Unreached: ledger.WasUnreached}[ev.Outcome]
 	e.setInMotion(i, ev.Outcome)
 	switch ev.Outcome {
 	case ledger.Done:
-		if e.holds(i, w.verb, e.last(i).Op) { // a watch was faster than the answer
-			e.prove(i, e.proofOf(i), e.beliefs[i].seen.Detail)
+		if e.Holds(i, w.verb, e.Last(i).Op) { // a watch was faster than the answer
+			e.prove(i, e.ProofOf(i), e.Beliefs[i].Seen.Detail)
 			return
 		}
 		e.enter(w, proving)
@@ -229,7 +214,7 @@ func (e *Engine) commanded(i int, ev Finished) {
 	case ledger.NoSuchThing:
 		e.enter(w, proving)
 		e.look(i, firstLook)
-		e.see(i, plan.Observation{State: plan.Gone, Detail: ev.Detail}, ev.Op+1, e.now)
+		e.see(i, plan.Observation{State: plan.Gone, Detail: ev.Detail}, ev.Op+1, e.Now)
 	case ledger.Refused:
 		e.escalate(i, ledger.Denied, "refused: "+ev.Detail)
 	case ledger.Busy, ledger.Unreached:
@@ -242,23 +227,23 @@ func (e *Engine) commanded(i int, ev Finished) {
 
 // setInMotion follows what the answer to a command means for the time in which its node may be on its way.
 func (e *Engine) setInMotion(i int, outcome ledger.Outcome) {
-	b, rung := &e.beliefs[i], e.nodes[i].work.rung
+	b, rung := &e.Beliefs[i], e.nodes[i].work.rung
 	if rung.TakesDown() && outcome == ledger.Done {
-		b.departure = notSeen
+		b.Departure = belief.NotSeen
 	}
 	switch {
 	case rung == plan.Start && outcome == ledger.Refused: // what refuses may do it all the same
-		b.rising, b.boots = b.boots, e.now.Add(bootTime(e.estate.Node(i)))
+		b.Rising, b.Boots = b.Boots, e.Now.Add(belief.BootTime(e.Graph.Node(i)))
 	case rung == plan.Start && (outcome == ledger.Done || outcome == ledger.TimedOut): // from when it was taken
-		b.rising = e.now.Add(bootTime(e.estate.Node(i)))
+		b.Rising = e.Now.Add(belief.BootTime(e.Graph.Node(i)))
 	case rung == plan.Start: // it was not told
-		b.rising = b.boots
+		b.Rising = b.Boots
 	case rung.TakesDown() && (outcome == ledger.Busy || outcome == ledger.Unreached):
-		b.falling = time.Time{}
+		b.Falling = time.Time{}
 	case rung.TakesDown() && outcome == ledger.TimedOut: // it may be on its way to it still
-		b.falling = e.now.Add(2 * proofStands)
+		b.Falling = e.Now.Add(2 * belief.ProofStands)
 	case rung.TakesDown(): // from when it was taken; and one that refuses may do it all the same
-		b.falling = e.now.Add(proofStands)
+		b.Falling = e.Now.Add(belief.ProofStands)
 	}
 }
 
@@ -266,7 +251,7 @@ func (e *Engine) setInMotion(i int, outcome ledger.Outcome) {
 // may be at work. Where no limit applies nobody waits for it.
 func (e *Engine) giveWay(i int) {
 	w := e.nodes[i].work
-	if limit, _ := e.estate.Lane(i); limit < 0 || e.last(i).Earlier != ledger.NotReached || !w.placed {
+	if limit, _ := e.Graph.Lane(i); limit < 0 || e.Last(i).Earlier != ledger.NotReached || !w.placed {
 		return
 	}
 	w.placed = false
@@ -278,8 +263,8 @@ func (e *Engine) giveWay(i int) {
 func (e *Engine) backOff(i int, slowest time.Duration) {
 	w := e.nodes[i].work
 	e.enter(w, backingOff)
-	w.pause = min(max(2*w.pause, firstRetry), slowest)
-	w.next = e.now.Add(w.pause)
+	w.pause = min(max(2*w.pause, belief.FirstRetry), slowest)
+	w.next = e.Now.Add(w.pause)
 	e.arm(i)
 }
 
@@ -287,13 +272,13 @@ func (e *Engine) backOff(i int, slowest time.Duration) {
 func (e *Engine) look(i int, after time.Duration) {
 	w := e.nodes[i].work
 	if w.deadline.IsZero() {
-		w.deadline = e.now.Add(max(e.estate.Node(i).Time(w.rung).Within, firstLook))
+		w.deadline = e.Now.Add(max(e.Graph.Node(i).Time(w.rung).Within, firstLook))
 	}
 	if after == 0 {
 		w.next, w.pause = time.Time{}, max(w.pause, firstLook)
 		e.probe(i)
 	} else {
-		w.pause, w.next = after, e.now.Add(after)
+		w.pause, w.next = after, e.Now.Add(after)
 	}
 	e.arm(i)
 }
@@ -302,19 +287,19 @@ func (e *Engine) look(i int, after time.Duration) {
 // and while its command is on its way the answer to that comes first.
 func (e *Engine) judge(i int) {
 	n := &e.nodes[i]
-	w, b := n.work, &e.beliefs[i]
+	w, b := n.work, &e.Beliefs[i]
 	switch {
 	case w.phase == verifying, w.phase == asking, w.phase == commanding && w.op != 0:
 	case w.phase == commanding:
-	case b.seen.State == plan.Gone && w.verb != plan.Stop && w.phase == proving:
+	case b.Seen.State == plan.Gone && w.verb != plan.Stop && w.phase == proving:
 		e.gone(i)
-	case w.verb == plan.Cut && w.resumed && b.seen.State == plan.On:
+	case w.verb == plan.Cut && w.resumed && b.Seen.State == plan.On:
 		e.judgeCutBefore(i)
-	case (w.verb == plan.Protect || w.verb == plan.Flush) && e.isOff(i):
+	case (w.verb == plan.Protect || w.verb == plan.Flush) && e.IsOff(i):
 		e.holdBack(i, "it is off")
-	case e.holds(i, w.verb, e.last(i).Op) && e.settles(i):
-		e.prove(i, e.proofOf(i), b.seen.Detail)
-	case w.phase == proving && e.holds(i, w.verb, e.last(i).Op): // it may show otherwise yet
+	case e.Holds(i, w.verb, e.Last(i).Op) && e.settles(i):
+		e.prove(i, e.ProofOf(i), b.Seen.Detail)
+	case w.phase == proving && e.Holds(i, w.verb, e.Last(i).Op): // it may show otherwise yet
 		e.lookOn(i)
 	case w.phase == proving:
 		e.judgeProving(i)
@@ -335,11 +320,11 @@ func (e *Engine) judgeCutBefore(i int) {
 
 // judgeProving follows a look that does not show the step done.
 func (e *Engine) judgeProving(i int) {
-	w, b := e.nodes[i].work, &e.beliefs[i]
+	w, b := e.nodes[i].work, &e.Beliefs[i]
 	switch {
-	case w.finalAsk && w.verb == plan.Stop && b.askedAt.Equal(b.seenAt):
+	case w.finalAsk && w.verb == plan.Stop && b.AskedAt.Equal(b.SeenAt):
 		e.overdue(i) // on what it is now, and not on what it was a while ago
-	case e.wasLost(i) && !w.resumed && e.now.Sub(w.sent) < firstRetry: // its answer was lost at once
+	case e.wasLost(i) && !w.resumed && e.Now.Sub(w.sent) < belief.FirstRetry: // its answer was lost at once
 		e.backOff(i, slowestRetry)
 	case e.wasLost(i):
 		e.enter(w, verifying) // it is told now, within the same time
@@ -352,15 +337,15 @@ func (e *Engine) judgeProving(i int) {
 // wasLost reports whether a look shows that a command of which nobody knew whether it was taken was not: a start from before a crash,
 // of what is off still, a power-off of what goes on stopping, or anything else of what is on.
 func (e *Engine) wasLost(i int) bool {
-	w, b := e.nodes[i].work, &e.beliefs[i]
-	stays := w.resumed && w.answer == ledger.NoAnswer && b.looks >= proofLooks
+	w, b := e.nodes[i].work, &e.Beliefs[i]
+	stays := w.resumed && w.answer == ledger.NoAnswer && b.Looks >= belief.ProofLooks
 	switch {
 	case w.rung == plan.Start:
-		return stays && b.answer == plan.Off
-	case w.rung == plan.Force && b.answer == plan.Stopping:
+		return stays && b.Answer == plan.Off
+	case w.rung == plan.Force && b.Answer == plan.Stopping:
 		return stays
 	}
-	return b.answer == plan.On && b.look > e.last(i).Op && e.last(i).Open && w.answer != ledger.WasAccepted
+	return b.Answer == plan.On && b.Look > e.Last(i).Op && e.Last(i).Open && w.answer != ledger.WasAccepted
 }
 
 // lookOn looks once more, each time after a little longer.
@@ -371,42 +356,34 @@ func (e *Engine) lookOn(i int) {
 // settles reports whether a look that shows a step done ends it: where an Unprotect may come late, the protection must be our own, and
 // what was so already when it was told so must have had time to show otherwise.
 func (e *Engine) settles(i int) bool {
-	entry := e.entry(i)
+	entry := e.Entry(i)
 	w := e.nodes[i].work
 	foreign := entry.Late && w.verb == plan.Protect && !entry.Last.Open
-	return !foreign && !e.beliefs[i].askedAt.Before(w.from)
+	return !foreign && !e.Beliefs[i].AskedAt.Before(w.from)
 }
 
 // gone follows a node that no longer exists, as it seems: that is nothing for anything but a stop. It may only not be to be seen for a
 // moment, or by who asks.
 func (e *Engine) gone(i int) {
-	if e.isOff(i) {
+	if e.IsOff(i) {
 		e.giveUp(i, "", "it no longer exists, as far as can be seen")
 		return
 	}
 	e.look(i, firstLook)
 }
 
-// proofOf gives what the last look at a node rests on, for the record.
-func (e *Estate) proofOf(i int) ledger.Cause {
-	if e.beliefs[i].proof == bySilence {
-		return ledger.Silence
-	}
-	return ""
-}
-
 // prove ends a step: a look has shown it.
 func (e *Engine) prove(i int, cause ledger.Cause, reason string) {
 	n := &e.nodes[i]
 	w := n.work
-	verb, state := w.verb, e.beliefs[i].seen.State
-	e.record(ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: reason, Cause: cause})
+	verb, state := w.verb, e.Beliefs[i].Seen.State
+	e.record(ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.ID(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: reason, Cause: cause})
 	e.end(i)
 }
 
 // attempt is how often the present rung was commanded.
 func (e *Engine) attempt(i int) int {
-	if last := e.last(i); last.Open && last.Verb == e.nodes[i].work.verb {
+	if last := e.Last(i); last.Open && last.Verb == e.nodes[i].work.verb {
 		return last.Attempt
 	}
 	return 0
@@ -424,17 +401,17 @@ func (e *Engine) tries(i int) int {
 // giveUp ends a step without proof. It is never shown as success.
 func (e *Engine) giveUp(i int, cause ledger.Cause, reason string) {
 	n := &e.nodes[i]
-	verb, state := n.work.verb, e.beliefs[i].seen.State
-	if e.beliefs[i].answer != e.beliefs[i].seen.State {
-		state = e.beliefs[i].answer
+	verb, state := n.work.verb, e.Beliefs[i].Seen.State
+	if e.Beliefs[i].Answer != e.Beliefs[i].Seen.State {
+		state = e.Beliefs[i].Answer
 	}
-	n.nextLook = e.now.Add(failedLook)
-	failed := ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: reason, Cause: cause}
+	n.nextLook = e.Now.Add(failedLook)
+	failed := ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.ID(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: reason, Cause: cause}
 	if n.work.answer == ledger.WasAccepted {
 		failed.Outcome = ledger.Done
 	}
 	e.record(failed)
-	e.notify(true, fmt.Sprintf("could not prove %s %s: %s", verb, e.id(i), reason))
+	e.notify(true, fmt.Sprintf("could not prove %s %s: %s", verb, e.ID(i), reason))
 	e.end(i)
 }
 
@@ -447,18 +424,18 @@ func (e *Engine) holdBack(i int, why string) {
 		e.giveUp(i, ledger.Hung, why)
 		return
 	}
-	if last := e.last(i); last.Open && last.Verb == w.verb || e.ledger.Outage.Drill.On() && n.pause.IsZero() {
-		verb, state := w.verb, e.beliefs[i].seen.State
-		e.record(ledger.Record{Kind: ledger.HeldBack, Step: ledger.Step{Node: e.id(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: why})
+	if last := e.Last(i); last.Open && last.Verb == w.verb || e.Ledger.Outage.Drill.On() && n.pause.IsZero() {
+		verb, state := w.verb, e.Beliefs[i].Seen.State
+		e.record(ledger.Record{Kind: ledger.HeldBack, Step: ledger.Step{Node: e.ID(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: why})
 	}
 	e.end(i)
-	e.pauseFor(i, firstRetry)
+	e.pauseFor(i, belief.FirstRetry)
 }
 
 // pauseFor keeps a node from its next step for a while.
 func (e *Engine) pauseFor(i int, d time.Duration) {
 	n := &e.nodes[i]
-	n.pause = e.now.Add(d)
+	n.pause = e.Now.Add(d)
 	e.armIdle(i)
 }
 
@@ -466,8 +443,8 @@ func (e *Engine) pauseFor(i int, d time.Duration) {
 func (e *Engine) armIdle(i int) {
 	n := &e.nodes[i]
 	n.timer++
-	for _, at := range []time.Time{n.pause, e.beliefs[i].falling} {
-		if at.After(e.now) {
+	for _, at := range []time.Time{n.pause, e.Beliefs[i].Falling} {
+		if at.After(e.Now) {
 			e.timers.Push(timer{at: at, node: i, number: n.timer})
 		}
 	}
@@ -495,7 +472,7 @@ func (e *Engine) end(i int) {
 
 // count keeps which nodes are being stopped without force: nothing of higher risk is forced meanwhile.
 func (e *Engine) count(i int, graceful bool) {
-	n, decl := &e.nodes[i], e.estate.Node(i)
+	n, decl := &e.nodes[i], e.Graph.Node(i)
 	if n.graceful == graceful {
 		return
 	}
@@ -531,10 +508,10 @@ func (e *Engine) arm(i int) {
 
 // deadline is when a rung's time is over: as it was set, or when a silence that began in time proves it.
 func (e *Engine) deadline(i int) time.Time {
-	n, decl := &e.nodes[i], e.estate.Node(i)
-	w, b := n.work, &e.beliefs[i]
-	if w.verb == plan.Stop && decl.OffAfter > 0 && !b.silent.IsZero() && !w.deadline.IsZero() && b.silent.Before(w.deadline) && e.acceptedStop(i) {
-		if proves := b.silent.Add(decl.OffAfter + slowestLook); proves.After(w.deadline) {
+	n, decl := &e.nodes[i], e.Graph.Node(i)
+	w, b := n.work, &e.Beliefs[i]
+	if w.verb == plan.Stop && decl.OffAfter > 0 && !b.Silent.IsZero() && !w.deadline.IsZero() && b.Silent.Before(w.deadline) && e.AcceptedStop(i) {
+		if proves := b.Silent.Add(decl.OffAfter + slowestLook); proves.After(w.deadline) {
 			return proves
 		}
 	}
@@ -545,11 +522,11 @@ func (e *Engine) deadline(i int) time.Time {
 func (e *Engine) tick(i int) {
 	n := &e.nodes[i]
 	w := n.work
-	if at := e.deadline(i); !at.IsZero() && !e.now.Before(at) && w.op == 0 {
+	if at := e.deadline(i); !at.IsZero() && !e.Now.Before(at) && w.op == 0 {
 		e.overdue(i)
 		return
 	}
-	if w.next.IsZero() || e.now.Before(w.next) {
+	if w.next.IsZero() || e.Now.Before(w.next) {
 		e.arm(i)
 		return
 	}
@@ -559,7 +536,7 @@ func (e *Engine) tick(i int) {
 		e.probe(i)
 		e.arm(i)
 	case backingOff:
-		if last := e.last(i); w.rung != plan.Start && w.rung != plan.Cut && last.Open && last.Rung == w.rung {
+		if last := e.Last(i); w.rung != plan.Start && w.rung != plan.Cut && last.Open && last.Rung == w.rung {
 			e.enter(w, proving) // what it is like now decides whether it is told again
 			e.look(i, 0)
 			return

@@ -10,6 +10,8 @@ import (
 	"strings"
 	tests "testing"
 
+	"ebbtide/internal/belief"
+
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/ledger"
@@ -27,8 +29,8 @@ func TestTheTablesAreTheDocumentation(t *tests.T) {
 	require.Equal(t, string(want), got, "make it anew: go test ./internal/engine -run TheTables -rewrite")
 }
 
-var readingTexts = [readings]string{
-	"nothing yet", "on line", "on line, for less than " + returnAfter.String(), "testing its battery", "on battery, or output off", "on line, unfit", "silent",
+var readingTexts = [belief.Readings]string{
+	"nothing yet", "on line", "on line, for less than " + belief.ReturnAfter.String(), "testing its battery", "on battery, or output off", "on line, unfit", "silent",
 }
 
 func tables(t *tests.T) string {
@@ -45,26 +47,26 @@ func tables(t *tests.T) string {
 	p("")
 	p("| its reading says | it fails, on record | it has not failed | gate shut | gate open |")
 	p("|---|---|---|---|---|")
-	for says := range readings {
-		row := "| " + readingTexts[says] + " | " + conditionOf(&ledger.Standing{Fails: ledger.IsFailing}, says, false, noGate).String()
-		for g := noGate; g <= gateOpen; g++ {
-			row += " | " + conditionOf(&ledger.Standing{}, says, false, g).String()
+	for says := range belief.Readings {
+		row := "| " + readingTexts[says] + " | " + belief.ConditionOf(&ledger.Standing{Fails: ledger.IsFailing}, says, false, belief.NoGate).String()
+		for g := belief.NoGate; g <= belief.GateOpen; g++ {
+			row += " | " + belief.ConditionOf(&ledger.Standing{}, says, false, g).String()
 		}
 		p("%s |", row)
 	}
 	p("")
 	p("| its power cycle, on record | condition |")
 	p("|---|---|")
-	p("| something was stopped that only its power cycle starts again | %s |", conditionOf(&ledger.Standing{Cycle: ledger.Committed}, saysOnline, false, noGate))
-	p("| its cut was commanded | %s |", conditionOf(&ledger.Standing{Cycle: ledger.CutSent}, saysOnline, false, noGate))
-	p("| its cut was proven: it counts down | %s |", conditionOf(&ledger.Standing{Cycle: ledger.CutProven}, saysOnline, false, noGate))
-	p("| and its output is off, or was | %s |", conditionOf(&ledger.Standing{Cycle: ledger.WentDark}, saysOnline, true, noGate))
-	p("| its output is off, and nobody has cut it | %s |", conditionOf(&ledger.Standing{Cycle: ledger.GaveOut}, saysOnline, true, noGate))
+	p("| something was stopped that only its power cycle starts again | %s |", belief.ConditionOf(&ledger.Standing{Cycle: ledger.Committed}, belief.SaysOnline, false, belief.NoGate))
+	p("| its cut was commanded | %s |", belief.ConditionOf(&ledger.Standing{Cycle: ledger.CutSent}, belief.SaysOnline, false, belief.NoGate))
+	p("| its cut was proven: it counts down | %s |", belief.ConditionOf(&ledger.Standing{Cycle: ledger.CutProven}, belief.SaysOnline, false, belief.NoGate))
+	p("| and its output is off, or was | %s |", belief.ConditionOf(&ledger.Standing{Cycle: ledger.WentDark}, belief.SaysOnline, true, belief.NoGate))
+	p("| its output is off, and nobody has cut it | %s |", belief.ConditionOf(&ledger.Standing{Cycle: ledger.GaveOut}, belief.SaysOnline, true, belief.NoGate))
 	p("")
 	p("| condition | it goes on carrying its load | things may be started on it |")
 	p("|---|---|---|")
-	for c := range conditions {
-		p("| %s | %s | %s |", c, yes(c.carries()), yes(c.starts()))
+	for c := range belief.Conditions {
+		p("| %s | %s | %s |", c, yes(c.Carries()), yes(c.Starts()))
 	}
 	p("")
 	p("What a reading tells of what may have happened to its output is asked in this order, and the first that is so is followed.")
@@ -87,13 +89,13 @@ func tables(t *tests.T) string {
 	p("")
 	p("That a node is off rests on one of these, weakest first. The first two prove nothing.")
 	p("")
-	for pr := noProof; pr <= bySilence; pr++ {
+	for pr := belief.NoProof; pr <= belief.BySilence; pr++ {
 		p("%d. %s", pr+1, pr)
 	}
 	p("")
 	p("| question | what it asks |")
 	p("|---|---|")
-	for _, f := range append(documented(t, "belief.go"), documented(t, "feed.go")...) {
+	for _, f := range append(documented(t, "../belief/belief.go"), documented(t, "../belief/feed.go")...) {
 		if strings.Contains(f.says, " reports whether ") {
 			_, asks, _ := strings.Cut(f.says, " reports whether ")
 			p("| `%s` | %s |", f.name, asks)

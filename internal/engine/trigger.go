@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/belief"
+
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -11,12 +13,12 @@ import (
 
 // judgeTriggers starts the stages whose condition holds for a failing supply.
 func (e *Engine) judgeTriggers(k int) {
-	st := e.standing(k)
-	if st.Fails == ledger.CalledOff || st.Stages[len(e.ledger.Stages)-1] { // that is the last of all stages
+	st := e.Standing(k)
+	if st.Fails == ledger.CalledOff || st.Stages[len(e.Ledger.Stages)-1] { // that is the last of all stages
 		return
 	}
-	p := e.policy
-	f := e.facts(&e.supplies[k])
+	p := e.Policy
+	f := e.facts(&e.Supplies[k])
 	if !st.Stages[0] && p.Protect.Holds(f) {
 		e.trigger(0, k, p.Protect.Because(f))
 	}
@@ -32,19 +34,19 @@ func (e *Engine) judgeTriggers(k int) {
 
 // triggerEvery starts the shutdown, and with it every stage that comes before it.
 func (e *Engine) triggerEvery(k int, reason string) {
-	for at := range e.ledger.Stages {
+	for at := range e.Ledger.Stages {
 		e.trigger(at, k, reason)
 	}
 }
 
 func (e *Engine) trigger(at, k int, reason string) {
-	if e.standing(k).Stages[at] {
+	if e.Standing(k).Stages[at] {
 		return
 	}
-	s := &e.supplies[k]
-	id, stage := e.id(s.node), e.ledger.Stages[at]
+	s := &e.Supplies[k]
+	id, stage := e.ID(s.Node), e.Ledger.Stages[at]
 	e.record(ledger.Record{Kind: ledger.Triggered, Power: ledger.Power{Stage: stage, Supplies: []string{id}, Numbers: e.numbers(s)}, Reason: reason})
-	e.notify(stage == power.ShutdownStage, "stage "+stage+" starts for "+id+": "+reason+" ("+e.tells(s)+")")
+	e.notify(stage == power.ShutdownStage, "stage "+stage+" starts for "+id+": "+reason+" ("+e.Tells(s)+")")
 }
 
 // pressure is how short a battery's time is: a level, found anew at each reading.
@@ -67,9 +69,8 @@ func (p pressure) String() string {
 }
 
 const (
-	lookAhead      = 15 * time.Second // a poll is expected to come within so long
-	lowBatteryLeft = 2 * time.Minute  // what a low-battery flag means where the UPS gives no runtime
-	leastForCut    = 30 * time.Second // the least that a cut and its delay need
+	lookAhead   = 15 * time.Second // a poll is expected to come within so long
+	leastForCut = 30 * time.Second // the least that a cut and its delay need
 	// doubted is what no way of telling may give beyond the reserve when an output is cut with what is on: that harms for certain, and
 	// what one way fears another may know better, as a gauge does that was recharged sooner than was reckoned.
 	doubted = 3 * time.Minute
@@ -80,21 +81,21 @@ const (
 
 // pressureOf finds how short the time of a supply's battery is.
 func (e *Engine) pressureOf(k int) pressure {
-	s := &e.supplies[k]
+	s := &e.Supplies[k]
 	if !e.mayPress(k) {
 		return noPressure
 	}
-	left, _ := s.state.Outlook.At(pressing)
-	likely := s.state.Likely
-	if s.state.LowBattery && !left.Known {
-		left = power.Known(lowBatteryLeft.Seconds())
+	left, _ := s.State.Outlook.At(pressing)
+	likely := s.State.Likely
+	if s.State.LowBattery && !left.Known {
+		left = power.Known(belief.LowBatteryLeft.Seconds())
 		likely = left
 	}
-	reserve := e.policy.Reserve.Seconds()
+	reserve := e.Policy.Reserve.Seconds()
 	switch {
 	case !left.Known:
 		return noPressure
-	case !s.anew && likely.Value <= max(leastForCut.Seconds(), reserve/4) && (s.isDying() || s.state.Outlook.Most().Value <= reserve+doubted.Seconds()):
+	case !s.Anew && likely.Value <= max(leastForCut.Seconds(), reserve/4) && (s.IsDying() || s.State.Outlook.Most().Value <= reserve+doubted.Seconds()):
 		return cutNow
 	case left.Value <= reserve:
 		return reserveReached
@@ -106,30 +107,25 @@ func (e *Engine) pressureOf(k int) pressure {
 
 // mayPress reports whether the shutdown for a supply that fails has begun, and nothing holds it.
 func (e *Engine) mayPress(k int) bool {
-	s := &e.supplies[k]
-	if most := s.state.Outlook.Most(); s.state.SilentFor > deafAfter && most.Known && most.Value <= 0 { // it is over: what is on has its power, or does not hear us
+	s := &e.Supplies[k]
+	if most := s.State.Outlook.Most(); s.State.SilentFor > belief.DeafAfter && most.Known && most.Value <= 0 { // it is over: what is on has its power, or does not hear us
 		return false
 	}
-	return !e.ledger.Outage.Orders.Hold && e.supplies[k].state.Failing() && !e.isBeingCut(k) && e.standing(k).Stages[len(e.ledger.Stages)-1]
-}
-
-// isDying reports whether a battery itself raises the alarm: its UPS says that it is low, or a cell gave out.
-func (s *supply) isDying() bool {
-	return s.state.LowBattery || s.state.Outlook.Views[power.ByDrop].Known
+	return !e.Ledger.Outage.Orders.Hold && e.Supplies[k].State.Failing() && !e.isBeingCut(k) && e.Standing(k).Stages[len(e.Ledger.Stages)-1]
 }
 
 // judgePressure finds how short the time of each node is: that of the last of its feeds to give out, or less if what it needs
 // has less.
 func (e *Engine) judgePressure() {
 	changed := false
-	for k := range e.supplies {
-		s, w, was := &e.supplies[k], &e.watch[k], e.watch[k].burden
+	for k := range e.Supplies {
+		s, w, was := &e.Supplies[k], &e.watch[k], e.watch[k].burden
 		now := e.pressureOf(k)
 		if now > w.told && e.presses(k, now) { // once, however often it comes and goes
 			w.told = now
-			e.notify(true, e.id(s.node)+": "+now.String())
+			e.notify(true, e.ID(s.Node)+": "+now.String())
 		}
-		w.burden = burden{pressure: now, onLoad: now, trusted: !e.standing(k).IsOut() || !s.mute && !s.state.OutputOff, gone: e.standing(k).Cycle.IsDark()}
+		w.burden = burden{pressure: now, onLoad: now, trusted: !e.Standing(k).IsOut() || !s.Mute && !s.State.OutputOff, gone: e.Standing(k).Cycle.IsDark()}
 		if e.isBeingCut(k) {
 			w.onLoad = cutNow // what hangs on it alone is about to lose its power, or has
 		}
@@ -153,24 +149,24 @@ func (e *Engine) presses(k int, p pressure) bool {
 			return n.Can.Has(plan.Stop)
 		}
 	}
-	return slices.ContainsFunc(e.estate.Dependents(e.supplies[k].node), func(i int) bool {
-		return concerns(e.estate.Node(i)) && e.goesDown(i) && !e.isOff(i) && !e.isCutOff(i)
+	return slices.ContainsFunc(e.Graph.Dependents(e.Supplies[k].Node), func(i int) bool {
+		return concerns(e.Graph.Node(i)) && e.GoesDown(i) && !e.IsOff(i) && !e.IsCutOff(i)
 	})
 }
 
 // isBeingCut reports whether a supply's output is about to go off, or is off. A cut from before a crash may have been made since,
 // or may have reached nobody: it counts once a look of this life has seen it count down.
 func (e *Engine) isBeingCut(k int) bool {
-	n := &e.nodes[e.supplies[k].node]
-	stale := n.work != nil && n.work.resumed && e.beliefs[e.supplies[k].node].seen.State == plan.On
-	return e.standing(k).Cycle >= ledger.CutSent && !stale
+	n := &e.nodes[e.Supplies[k].Node]
+	stale := n.work != nil && n.work.resumed && e.Beliefs[e.Supplies[k].Node].Seen.State == plan.On
+	return e.Standing(k).Cycle >= ledger.CutSent && !stale
 }
 
 // pressNodes finds the pressure of each node. Where one has changed, all wants are judged anew.
 func (e *Engine) pressNodes() {
 	changed := false
 	e.pressed = false
-	for i := range e.beliefs {
+	for i := range e.Beliefs {
 		was := e.press[i]
 		e.press[i] = e.pressureAt(i)
 		changed = changed || e.press[i] != was
@@ -183,12 +179,12 @@ func (e *Engine) pressNodes() {
 
 // pressureAt is the pressure of one node, when those of all that it needs are known.
 func (e *Engine) pressureAt(i int) pressure {
-	if k := e.ledger.SupplyOf[i]; k >= 0 {
+	if k := e.Ledger.SupplyOf[i]; k >= 0 {
 		return e.watch[k].pressure
 	}
 	most := e.feedPressure(i)
-	for _, d := range e.estate.Needs(i) {
-		if e.estate.Node(d).Kind != plan.Supply {
+	for _, d := range e.Graph.Needs(i) {
+		if e.Graph.Node(d).Kind != plan.Supply {
 			most = max(most, e.press[d])
 		}
 	}
@@ -199,8 +195,8 @@ func (e *Engine) pressureAt(i int) pressure {
 // unless there is no other. Where all have gone dark there is no hurry any more.
 func (e *Engine) feedPressure(i int) pressure {
 	heard, least, gone := false, cutNow, true
-	for _, f := range e.estate.Feeds(i) {
-		k := e.ledger.SupplyOf[f]
+	for _, f := range e.Graph.Feeds(i) {
+		k := e.Ledger.SupplyOf[f]
 		if k < 0 || e.watch[k].gone {
 			continue
 		}

@@ -1,34 +1,35 @@
 package engine
 
 import (
+	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/power"
 )
 
 // View makes a copy of what the engine knows.
 func (e *Engine) View() View {
-	v := View{Journal: !e.journalLost, Reserve: e.policy.Reserve, Tail: e.estimate.Tail}
+	v := View{Journal: !e.journalLost, Reserve: e.Policy.Reserve, Tail: e.estimate.Tail}
 	if e.known {
 		v.PlanLeft, v.PlanLikely, v.Critical = e.estimate.At(pessimistic), e.estimate.At(0.5), e.estimate.Critical
 	}
-	if o := e.ledger.Outage; o != nil {
+	if o := e.Ledger.Outage; o != nil {
 		v.Drill = o.Drill.On()
-		v.Outage, v.Goal, v.Hold, v.Aborted, v.NoReturn = o.ID, e.goal(), o.Orders.Hold, e.isAborted(), e.committedSupply() >= 0
+		v.Outage, v.Goal, v.Hold, v.Aborted, v.NoReturn = o.ID, e.goal(), o.Orders.Hold, e.isAborted(), e.CommittedSupply() >= 0
 	}
-	for k := range e.supplies {
+	for k := range e.Supplies {
 		v.Supplies = append(v.Supplies, e.viewOf(k))
 	}
 	for i := range e.nodes {
-		n, decl := &e.nodes[i], e.estate.Node(i)
-		nv := NodeView{ID: decl.ID, Type: decl.Type, Group: decl.Group, Seen: e.beliefs[i].seen, SeenAt: e.beliefs[i].seenAt}
+		n, decl := &e.nodes[i], e.Graph.Node(i)
+		nv := NodeView{ID: decl.ID, Type: decl.Type, Group: decl.Group, Seen: e.Beliefs[i].Seen, SeenAt: e.Beliefs[i].SeenAt}
 		nv.Waits, nv.Why = e.whyOf(i)
-		if e.beliefs[i].answer != e.beliefs[i].seen.State && !e.isOff(i) {
-			nv.Seen.State = e.beliefs[i].answer
+		if e.Beliefs[i].Answer != e.Beliefs[i].Seen.State && !e.IsOff(i) {
+			nv.Seen.State = e.Beliefs[i].Answer
 		}
 		if n.work != nil {
 			nv.Doing = n.work.rung.String()
 		}
-		nv.InScope = e.ledger.Outage != nil && e.ledger.Outage.Scope[i]
+		nv.InScope = e.Ledger.Outage != nil && e.Ledger.Outage.Scope[i]
 		if v.Waiting == "" {
 			v.Waiting = nv.Why
 		}
@@ -40,7 +41,7 @@ func (e *Engine) View() View {
 
 // waiting says what an outage waits for, in one sentence.
 func (e *Engine) waiting(first string) string {
-	o := e.ledger.Outage
+	o := e.Ledger.Outage
 	switch {
 	case o == nil:
 		return ""
@@ -49,11 +50,11 @@ func (e *Engine) waiting(first string) string {
 	case !o.Snapped || e.surveying > 0:
 		return "asking what is on"
 	}
-	for k := range e.supplies {
-		if c := e.supplies[k].condition; !c.carries() || c == charging {
-			id := e.id(e.supplies[k].node)
-			if c == charging && first != "" {
-				return "waiting for " + e.gateText(e.supplies[k].node)
+	for k := range e.Supplies {
+		if c := e.Supplies[k].Condition; !c.Carries() || c == belief.Charging {
+			id := e.ID(e.Supplies[k].Node)
+			if c == belief.Charging && first != "" {
+				return "waiting for " + e.gateText(e.Supplies[k].Node)
 			}
 			if first == "" {
 				return "waiting for " + id + ", which is " + c.String()
@@ -65,7 +66,7 @@ func (e *Engine) waiting(first string) string {
 
 // whyOf says what a node waits for; "" if it waits for nothing.
 func (e *Engine) whyOf(i int) (WhyCode, string) {
-	if e.ledger.Outage == nil {
+	if e.Ledger.Outage == nil {
 		return NothingToDo, ""
 	}
 	for _, id := range e.course.of[i] {
@@ -84,10 +85,10 @@ func (e *Engine) whyOf(i int) (WhyCode, string) {
 }
 
 func (e *Engine) viewOf(k int) SupplyView {
-	s := &e.supplies[k]
+	s := &e.Supplies[k]
 	v := SupplyView{
-		ID: e.id(s.node), State: s.state, Text: s.state.String(), Failing: e.standing(k).IsOut(), Cut: e.standing(k).Cycle == ledger.CutProven || e.standing(k).Cycle == ledger.WentDark, Gate: s.gate,
-		Slack: e.slack(s), Why: e.why(s), Views: s.state.Outlook.Told(), Deadlines: e.deadlines(s),
+		ID: e.ID(s.Node), State: s.State, Text: s.State.String(), Failing: e.Standing(k).IsOut(), Cut: e.Standing(k).Cycle == ledger.CutProven || e.Standing(k).Cycle == ledger.WentDark, Gate: s.Gate,
+		Slack: e.slack(s), Why: e.why(s), Views: s.State.Outlook.Told(), Deadlines: e.deadlines(s),
 	}
 	if v.Slack.Known {
 		v.Odds = power.Known(e.givesOut(s))

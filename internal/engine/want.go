@@ -1,8 +1,7 @@
 package engine
 
 import (
-	"slices"
-
+	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -27,42 +26,6 @@ const (
 	pending               // not ended yet
 )
 
-// goesDown reports whether a node is to go down, as soon as its stage has begun: its power does, or a drill takes it.
-func (e *Estate) goesDown(i int) bool {
-	o := e.ledger.Outage
-	return o.Lost[i] || o.Drill.Phase == ledger.DrillDown && o.Drill.In[i]
-}
-
-// isDark reports whether a node goes down and nothing says yet that its power may be back: nothing new is begun on it while
-// its supplies are on line again, though not for long enough to count.
-func (e *Estate) isDark(i int) bool { return e.goesDown(i) && (e.firm[i] || !e.ledger.Outage.Lost[i]) }
-
-// isBackUnheard reports whether a node was off and is up again behind supplies that are not heard and whose batteries may have given out:
-// its power may be back, and nobody stops it for a battery that is empty.
-func (e *Estate) isBackUnheard(i int) bool { return e.isUpAgain(i) && e.mayHaveCycled(i) }
-
-// isDue reports whether a step of the way down is to be made now.
-func (e *Estate) isDue(s *step) bool {
-	o := e.ledger.Outage
-	if o.Drill.Phase == ledger.DrillDown && o.Drill.In[s.Node] {
-		return true
-	}
-	return o.Lost[s.Node] && o.Due[s.stage][s.Node]
-}
-
-// comesUp reports whether a node is to be on: it was when the outage began, and its power is there.
-func (e *Estate) comesUp(i int) bool {
-	n := e.entry(i)
-	if e.goesDown(i) || !e.ledger.Outage.Scope[i] {
-		return false
-	}
-	decl := e.estate.Node(i)
-	if decl.Kind == plan.Person {
-		return n.Shown == ledger.ShownOff || n.Shown == ledger.WasTold
-	}
-	return n.Snap.On()
-}
-
 // judgeStep finds how a step stands.
 func (e *Engine) judgeStep(id int) stand {
 	s := &e.course.steps[id]
@@ -71,7 +34,7 @@ func (e *Engine) judgeStep(id int) stand {
 		return e.worst(id)
 	case s.goal == plan.Up:
 		return e.judgeUp(id)
-	case !e.goesDown(s.Node):
+	case !e.GoesDown(s.Node):
 		return proven
 	case s.Verb == plan.Cut:
 		return e.judgeCut(s.Node)
@@ -80,18 +43,18 @@ func (e *Engine) judgeStep(id int) stand {
 			return e.worst(id) // what stands behind it waits for all that may write through it, too
 		}
 		return proven
-	case e.nodes[s.Node].work != nil && e.nodes[s.Node].work.step == id, !e.entry(s.Node).GivenUp.Has(s.Verb), e.estate.Node(s.Node).Kind == plan.Self:
+	case e.nodes[s.Node].work != nil && e.nodes[s.Node].work.step == id, !e.Entry(s.Node).GivenUp.Has(s.Verb), e.Graph.Node(s.Node).Kind == plan.Self:
 		return pending
 	}
-	return givenUpStand(e.estate.Node(s.Node), s.Verb)
+	return givenUpStand(e.Graph.Node(s.Node), s.Verb)
 }
 
 // isDone reports whether nothing is to be done any more in a step of the way down.
 func (e *Engine) isDone(id int) bool {
 	s := &e.course.steps[id]
 	i := s.Node
-	entry := e.entry(i)
-	switch e.estate.Node(i).Kind {
+	entry := e.Entry(i)
+	switch e.Graph.Node(i).Kind {
 	case plan.Person:
 		return entry.Shown == ledger.ShownOff || entry.GivenUp.Has(plan.Stop)
 	case plan.Self:
@@ -99,46 +62,28 @@ func (e *Engine) isDone(id int) bool {
 	default:
 	}
 	switch {
-	case e.isOff(i), e.hasNoPower(i), s.Verb == plan.Stop && e.isCutOff(i) && !e.runsOn(i, s.stage):
+	case e.IsOff(i), e.HasNoPower(i), s.Verb == plan.Stop && e.IsCutOff(i) && !e.RunsOn(i, s.stage):
 		return true
 	case e.nodes[i].work != nil && e.nodes[i].work.step == id, s.Verb == plan.Stop:
 		return false
-	case s.Verb == plan.Protect && e.staysProtected(i), s.Verb == plan.Flush && e.staysClean(i):
+	case s.Verb == plan.Protect && e.StaysProtected(i), s.Verb == plan.Flush && e.StaysClean(i):
 		return true
 	}
-	return e.holds(i, s.Verb, entry.CommandedBy(s.Verb)) && (s.Verb != plan.Protect || !e.lateMayCome(i))
-}
-
-// lateMayCome reports whether what protects a node may be undone by an Unprotect that nobody waits for any more, so that a
-// look from before our own Protect proves nothing.
-func (e *Estate) lateMayCome(i int) bool {
-	n := e.entry(i)
-	return n.Late && n.Protection != ledger.Protected
-}
-
-// staysProtected reports whether a node that was proven protected does not answer now: nothing says that it is not any more.
-func (e *Estate) staysProtected(i int) bool {
-	n, b := e.entry(i), &e.beliefs[i]
-	return n.Protection == ledger.Protected && !n.Late && b.seen.Protected != plan.No && e.looked(i) && (b.answer == plan.Unreachable || b.answer == plan.Unknown)
-}
-
-// isCutOff reports whether a node is dark because its supplies were cut and are not back: it needs no stop.
-func (e *Estate) isCutOff(i int) bool {
-	return e.ledger.Outage.Cut[i] && e.estate.Node(i).Kind != plan.Self
+	return e.Holds(i, s.Verb, entry.CommandedBy(s.Verb)) && (s.Verb != plan.Protect || !e.LateMayCome(i))
 }
 
 // judgeCut is judgeStep for the cut of an output.
 func (e *Engine) judgeCut(i int) stand {
-	k := e.ledger.SupplyOf[i]
-	st := e.standing(k)
+	k := e.Ledger.SupplyOf[i]
+	st := e.Standing(k)
 	switch {
 	case st.Cycle >= ledger.CutProven:
 		return proven
 	case e.nodes[i].work != nil:
 		return pending
-	case st.Cycle == ledger.Uncut && e.beliefs[i].seen.State == plan.Off:
+	case st.Cycle == ledger.Uncut && e.Beliefs[i].Seen.State == plan.Off:
 		return proven // its battery has given out
-	case e.entry(i).GivenUp.Has(plan.Cut):
+	case e.Entry(i).GivenUp.Has(plan.Cut):
 		return lost
 	}
 	return pending
@@ -150,8 +95,8 @@ func (e *Engine) judgeUp(id int) stand {
 	switch {
 	case e.isBack(id):
 		return proven
-	case e.entry(s.Node).GivenUp.Has(s.Verb):
-		return givenUpStand(e.estate.Node(s.Node), s.Verb)
+	case e.Entry(s.Node).GivenUp.Has(s.Verb):
+		return givenUpStand(e.Graph.Node(s.Node), s.Verb)
 	}
 	if worst := e.worst(id); worst != proven && worst != pending {
 		return lost
@@ -162,28 +107,22 @@ func (e *Engine) judgeUp(id int) stand {
 // isBack reports whether nothing is to be done any more in a step of the way up.
 func (e *Engine) isBack(id int) bool {
 	s := &e.course.steps[id]
-	i, node := s.Node, e.estate.Node(s.Node)
+	i, node := s.Node, e.Graph.Node(s.Node)
 	switch {
 	case node.Kind == plan.Supply: // whether a feed is back is asked when its load is to start
 		return true
-	case !e.ledger.Outage.Scope[i]:
+	case !e.Ledger.Outage.Scope[i]:
 		return true
 	case s.Verb == plan.Unprotect:
-		return !e.toPutBack(i)
+		return !e.ToPutBack(i)
 	case node.Kind == plan.Passive && node.Healthy:
-		return e.isOn(i)
+		return e.IsOn(i)
 	case node.Kind == plan.Person:
-		return !e.comesUp(i)
-	case !e.entry(i).Snap.On():
+		return !e.ComesUp(i)
+	case !e.Entry(i).Snap.On():
 		return true
 	}
-	return e.isOn(i) && !e.goesDown(i) && !e.goesWithItsHost(i) && (e.nodes[i].work == nil || e.nodes[i].work.step != id)
-}
-
-// toPutBack reports whether this outage has to put back what it changed of a node: not what was so before it began.
-func (e *Estate) toPutBack(i int) bool {
-	n := e.entry(i)
-	return n.IsChanged() && (n.Snap.CacheWas == plan.No || n.Snap.CacheWas == plan.NotKnown && e.beliefs[i].seen.Protected != plan.No)
+	return e.IsOn(i) && !e.GoesDown(i) && !e.goesWithItsHost(i) && (e.nodes[i].work == nil || e.nodes[i].work.step != id)
 }
 
 // givenUpStand says what an unproven end of a step means for the steps after it. A cache that can't be protected, a person's
@@ -226,7 +165,7 @@ func (e *Engine) worst(id int) stand {
 // tolerates reports whether a step may be made although one before it was given up. Storage and everything else that is
 // strict never may; a VM may, and a host takes its VMs along.
 func (e *Engine) tolerates(s *step, worst stand) bool {
-	kind := e.estate.Node(s.Node).Kind
+	kind := e.Graph.Node(s.Node).Kind
 	switch {
 	case worst == proven:
 		return true
@@ -242,17 +181,17 @@ func (e *Engine) tolerates(s *step, worst stand) bool {
 // waitsFor says what a step waits for: nothing, if its turn has come.
 func (e *Engine) waitsFor(id int) Why {
 	s := &e.course.steps[id]
-	o := e.ledger.Outage
+	o := e.Ledger.Outage
 	switch {
 	case o == nil || s.Milestone || e.course.stands[id] == proven:
 		return Why{Code: NothingToDo}
 	case e.nodes[s.Node].work != nil:
 		return Why{Code: UnderWay, node: s.Node}
-	case !o.Snapped || probed(e.estate.Node(s.Node)) && o.Scope[s.Node] && !o.Nodes[s.Node].Snap.Taken():
+	case !o.Snapped || belief.Probed(e.Graph.Node(s.Node)) && o.Scope[s.Node] && !o.Nodes[s.Node].Snap.Taken():
 		return Why{Code: NotInSnapshot, node: s.Node}
-	case !e.looked(s.Node), s.Verb == plan.Stop && e.silenceWillTell(s.Node):
+	case !e.Looked(s.Node), s.Verb == plan.Stop && e.silenceWillTell(s.Node):
 		return Why{Code: NotLooked, node: s.Node}
-	case e.nodes[s.Node].pause.After(e.now):
+	case e.nodes[s.Node].pause.After(e.Now):
 		return Why{Code: Pausing, node: s.Node, Until: e.nodes[s.Node].pause}
 	case s.goal == plan.Down:
 		return e.waitsDown(id)
@@ -284,34 +223,27 @@ func (e *Engine) waitsDown(id int) Why {
 // waitsToLeave says what speaks against taking a node down at all, beside what comes before it.
 func (e *Engine) waitsToLeave(id int) Why {
 	s := &e.course.steps[id]
-	o := e.ledger.Outage
+	o := e.Ledger.Outage
 	entry := &o.Nodes[s.Node]
 	switch {
-	case !e.goesDown(s.Node):
+	case !e.GoesDown(s.Node):
 		return Why{Code: NothingToDo}
 	case entry.GivenUp.Has(s.Verb):
 		return Why{Code: GivenUp, node: s.Node, verb: s.Verb}
-	case o.Orders.Abort, !e.isDue(s) && e.wasAborted(s.Node):
+	case o.Orders.Abort, !e.isDue(s) && e.WasAborted(s.Node):
 		return Why{Code: WasAborted}
 	case !e.isDue(s):
 		return Why{Code: StageNotBegun, stage: s.stage}
 	case o.Orders.Hold:
 		return Why{Code: OnHold}
-	case e.unheardFor(s.Node) >= 0:
-		return Why{Code: SupplyUnheard, node: e.supplies[e.unheardFor(s.Node)].node}
-	case !e.isDark(s.Node) && s.Verb != plan.Protect && (s.Verb != plan.Flush || e.press[s.Node] < reserveReached), e.isBackUnheard(s.Node):
+	case e.UnheardFor(s.Node) >= 0:
+		return Why{Code: SupplyUnheard, node: e.Supplies[e.UnheardFor(s.Node)].Node}
+	case !e.IsDark(s.Node) && s.Verb != plan.Protect && (s.Verb != plan.Flush || e.press[s.Node] < reserveReached), e.IsBackUnheard(s.Node):
 		return Why{Code: MaybeBack, node: s.Node}
 	case o.Drill.Phase == ledger.DrillDown && !e.drillFit:
 		return Why{Code: DrillUnfit}
 	}
 	return Why{Code: NothingElse}
-}
-
-// wasAborted reports whether a node is left on because an operator has called off what the failure of a supply takes down.
-func (e *Estate) wasAborted(i int) bool {
-	isLit := func(k int) bool { return !e.standing(k).IsDark() }
-	isCalled := func(k int) bool { return e.standing(k).Fails == ledger.CalledOff }
-	return slices.ContainsFunc(e.losses[i], func(loss []int) bool { return !slices.ContainsFunc(loss, isLit) && slices.ContainsFunc(loss, isCalled) })
 }
 
 // whyBefore is the code of what keeps a step back that comes before it.
@@ -339,37 +271,26 @@ func (e *Engine) firstBefore(id int, worst stand) int {
 
 // waitsToCut says what speaks against cutting an output, beside what it feeds.
 func (e *Engine) waitsToCut(i int) Why {
-	k := e.ledger.SupplyOf[i]
+	k := e.Ledger.SupplyOf[i]
 	switch {
-	case e.supplies[k].mute:
+	case e.Supplies[k].Mute:
 		return Why{Code: SupplySilent, node: i}
-	case e.supplies[k].state.OutputOff:
+	case e.Supplies[k].State.OutputOff:
 		return Why{Code: MaybeBack, node: i} // there is nothing to cut
-	case e.supplies[k].unfit:
+	case e.Supplies[k].Unfit:
 		return Why{Code: SupplyUnfit, node: i} // it is on line, and would come back at once, into the heat or the brown-out
-	case !e.carriesLost(i):
+	case !e.CarriesLost(i):
 		return Why{Code: CutUseless, node: i}
 	}
 	return Why{Code: NothingElse}
 }
 
-// carriesLost reports whether anything goes dark with a supply: one whose whole load has another feed is not cut, since
-// nothing has to come back with it.
-func (e *Estate) carriesLost(supply int) bool {
-	for _, u := range e.estate.Users(supply) {
-		if e.ledger.Outage.Lost[u] {
-			return true
-		}
-	}
-	return false
-}
-
 // waitsUp is waitsFor on the way up.
 func (e *Engine) waitsUp(id int) Why {
 	s := &e.course.steps[id]
-	o := e.ledger.Outage
+	o := e.Ledger.Outage
 	switch {
-	case e.goesDown(s.Node):
+	case e.GoesDown(s.Node):
 		return Why{Code: PowerLost, node: s.Node}
 	case o.Nodes[s.Node].GivenUp.Has(s.Verb):
 		return Why{Code: GivenUp, node: s.Node, verb: s.Verb}
@@ -379,10 +300,10 @@ func (e *Engine) waitsUp(id int) Why {
 		return Why{Code: OnHold}
 	case e.journalLost:
 		return Why{Code: NoJournal}
-	case e.unheardFor(s.Node) >= 0:
-		return Why{Code: SupplyUnheard, node: e.supplies[e.unheardFor(s.Node)].node}
-	case !e.fed[s.Node]:
-		return Why{Code: GateShut, node: e.unfedBy(s.Node)}
+	case e.UnheardFor(s.Node) >= 0:
+		return Why{Code: SupplyUnheard, node: e.Supplies[e.UnheardFor(s.Node)].Node}
+	case !e.Fed[s.Node]:
+		return Why{Code: GateShut, node: e.UnfedBy(s.Node)}
 	}
 	if worst := e.worst(id); worst != proven {
 		return Why{Code: whyBefore(worst), node: e.firstBefore(id, worst)}
@@ -390,16 +311,11 @@ func (e *Engine) waitsUp(id int) Why {
 	return Why{Code: NothingElse}
 }
 
-// unfedBy names a supply on which a node can't be started yet, -1 if there is none.
-func (e *Estate) unfedBy(i int) int {
-	for _, d := range e.estate.Needs(i) {
-		if e.fed[d] {
-			continue
-		}
-		if e.estate.Node(d).Kind == plan.Supply {
-			return d
-		}
-		return e.unfedBy(d)
+// isDue reports whether a step of the way down is to be made now.
+func (e *Engine) isDue(s *step) bool {
+	o := e.Ledger.Outage
+	if o.Drill.Phase == ledger.DrillDown && o.Drill.In[s.Node] {
+		return true
 	}
-	return -1
+	return o.Lost[s.Node] && o.Due[s.stage][s.Node]
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/belief"
+
 	"ebbtide/internal/plan"
 )
 
@@ -65,7 +67,7 @@ var whyTexts = [WhyCodes]string{
 	MaybeBack:     "waiting to see whether its power is back",
 	DrillUnfit:    "waiting for every supply to be well",
 	SupplySilent:  "waiting to hear from {}, which takes no command while it is silent",
-	SupplyUnfit:   "waiting for {}, which is " + conditionTexts[unfit],
+	SupplyUnfit:   "waiting for {}, which is " + belief.Unfit.String(),
 	OthersFirst:   "waiting for {}",
 	NotProven:     "waiting for {}, which was given up; a person is needed unless it settles by itself",
 	PowerLost:     "waiting for power: {}",
@@ -76,18 +78,18 @@ var whyTexts = [WhyCodes]string{
 // text says it in words.
 func (e *Engine) text(w Why) string {
 	about := ""
-	if w.node >= 0 && w.node < len(e.beliefs) {
-		about = e.id(w.node)
+	if w.node >= 0 && w.node < len(e.Beliefs) {
+		about = e.ID(w.node)
 	}
 	switch w.Code {
 	case NothingElse:
-		about = e.estate.Node(w.node).Type
+		about = e.Graph.Node(w.node).Type
 	case Pausing:
-		about = plan.Span(max(0, w.Until.Sub(e.now)).Round(time.Second))
+		about = plan.Span(max(0, w.Until.Sub(e.Now)).Round(time.Second))
 	case GivenUp:
 		about = w.verb.String() + " " + about
 	case StageNotBegun:
-		about = e.ledger.Stages[w.stage]
+		about = e.Ledger.Stages[w.stage]
 	case PowerLost:
 		about = e.whyDark(w.node)
 	case GateShut:
@@ -102,24 +104,24 @@ func (e *Engine) whyDown(i int) string {
 	if e.journalLost {
 		return e.text(Why{Code: NoJournal, node: i})
 	}
-	return e.text(Why{Code: GateShut, node: e.unfedBy(i)})
+	return e.text(Why{Code: GateShut, node: e.UnfedBy(i)})
 }
 
 // whyDark names the supplies whose power a node waits for.
 func (e *Engine) whyDark(i int) string {
-	for _, d := range e.estate.Needs(i) {
-		if !e.ledger.Outage.Lost[d] {
+	for _, d := range e.Graph.Needs(i) {
+		if !e.Ledger.Outage.Lost[d] {
 			continue
 		}
-		if k := e.ledger.SupplyOf[d]; k >= 0 {
-			return e.id(d) + " is " + e.supplies[k].condition.String()
+		if k := e.Ledger.SupplyOf[d]; k >= 0 {
+			return e.ID(d) + " is " + e.Supplies[k].Condition.String()
 		}
 		return e.whyDark(d)
 	}
-	if k := e.ledger.SupplyOf[i]; k >= 0 {
-		return e.id(i) + " is " + e.supplies[k].condition.String()
+	if k := e.Ledger.SupplyOf[i]; k >= 0 {
+		return e.ID(i) + " is " + e.Supplies[k].Condition.String()
 	}
-	return e.id(i)
+	return e.ID(i)
 }
 
 // gateText says what the gate of a supply waits for.
@@ -127,20 +129,20 @@ func (e *Engine) gateText(supply int) string {
 	if supply < 0 {
 		return "power"
 	}
-	k := e.ledger.SupplyOf[supply]
+	k := e.Ledger.SupplyOf[supply]
 	if k < 0 {
-		return e.id(supply)
+		return e.ID(supply)
 	}
-	s := &e.supplies[k]
+	s := &e.Supplies[k]
 	switch {
-	case s.condition != charging:
-		return e.id(supply) + ", which is " + s.condition.String()
-	case s.sags:
-		return e.id(supply) + ", which is browned out"
-	case s.state.Bypass:
-		return e.id(supply) + ", which is on bypass: its battery would carry nothing"
-	case s.state.Overload:
-		return e.id(supply) + ", which is overloaded"
+	case s.Condition != belief.Charging:
+		return e.ID(supply) + ", which is " + s.Condition.String()
+	case s.Sags:
+		return e.ID(supply) + ", which is browned out"
+	case s.State.Bypass:
+		return e.ID(supply) + ", which is on bypass: its battery would carry nothing"
+	case s.State.Overload:
+		return e.ID(supply) + ", which is overloaded"
 	}
-	return "the recharge gate of " + e.id(supply) + ": " + e.policy.Restore.String()
+	return "the recharge gate of " + e.ID(supply) + ": " + e.Policy.Restore.String()
 }

@@ -120,7 +120,7 @@ func (e *Engine) enter(w *work, p phase) {
 
 // recallStrays holds back the steps that have gone a way that their table does not have.
 func (e *Engine) recallStrays() {
-	for len(e.strays) > 0 && e.ledger.Outage != nil {
+	for len(e.strays) > 0 && e.Ledger.Outage != nil {
 		w := e.strays[0]
 		e.strays = e.strays[1:]
 		if i := e.course.steps[w.step].Node; e.nodes[i].work == w {

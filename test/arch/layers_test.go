@@ -20,6 +20,7 @@ var layers = map[string]int{
 	"internal/config":  0,
 	"internal/runbook": 1,
 	"internal/ledger":  1,
+	"internal/belief":  1,
 	"internal/engine":  1,
 
 	"internal/timeline": 2,
@@ -46,7 +47,8 @@ var layers = map[string]int{
 // allowed are imports within a layer.
 var allowed = map[string][]string{
 	"internal/power":  {"internal/plan"},                          // spans of time read alike everywhere
-	"internal/engine": {"internal/ledger"},                        // what is durable is a room of its own
+	"internal/belief": {"internal/ledger"},                        // what was seen is of what is on record
+	"internal/engine": {"internal/ledger", "internal/belief"},     // what it decides by is a room of its own, and what is durable
 	"internal/nut":    {"internal/adapter"},                       // a supply's output is a node
 	"internal/report": {"internal/timeline", "internal/forecast"}, // it tells the course of an outage, and how long steps take
 	// The engine asks how long the rest of its plan takes, two proofs are held together, and what came of it is judged.

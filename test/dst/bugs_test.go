@@ -66,11 +66,20 @@ func TestBugsAreCaught(t *testing.T) {
 	}
 }
 
-// TestBugsApply holds that each bug still is an edit of the product as it is: also of those that are not tried now.
+// TestBugsApply holds that each bug still is an edit of the product as it is, and compiles: also of those that are not tried now.
 func TestBugsApply(t *testing.T) {
 	t.Parallel()
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
 	for _, b := range bugs {
-		_ = b.overlay(t, "../..", t.TempDir())
+		args := []string{"build", "-overlay", b.overlay(t, root, t.TempDir())}
+		for _, e := range b.edits {
+			args = append(args, "./"+filepath.Dir(e.file))
+		}
+		build := exec.CommandContext(t.Context(), "go", args...)
+		build.Dir = root
+		out, err := build.CombinedOutput()
+		require.NoError(t, err, "the bug %q does not compile:\n%s", b.name, out)
 	}
 }
 

@@ -1,0 +1,198 @@
+package belief
+
+import (
+	"slices"
+	"time"
+
+	"ebbtide/internal/ledger"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// feed is what is known of the power of a node. It is the one answer to what may have happened to that since the node was last
+// seen. With A and B feeds what comes first here counts: one that is heard to give is enough, and of those that are silent the one
+// is not better than the other.
+type feed uint8
+
+const (
+	feeds       feed = iota // what feeds it is heard, and its output is on
+	maybeCycled             // it is silent, and was off, or to be cut, or may have given out: its power may have gone and come back since
+	fedUnheard              // it is silent, and had time left when it was last heard
+	unfed                   // its output is off, as it says, or its cut is due: what is sent to the node is lost, or reaches it as it comes up
+)
+
+// feedBy gives what is known of a supply's output.
+func (e *Estate) feedBy(k int) feed {
+	s := &e.Supplies[k]
+	switch {
+	case s.Mute && (s.MayBeEmpty() || s.State.OutputOff || e.Standing(k).Cycle >= ledger.CutSent):
+		return maybeCycled
+	case s.Mute:
+		return fedUnheard
+	case s.State.OutputOff, !s.CutDue.IsZero() && !e.Now.Before(s.CutDue):
+		return unfed
+	}
+	return feeds
+}
+
+// feedOf gives what is known of a node's power. What no supply feeds has its power.
+func (e *Estate) feedOf(i int) feed {
+	sources := e.Graph.Sources(i)
+	if len(sources) == 0 {
+		return feeds
+	}
+	first := unfed
+	for _, f := range sources {
+		first = min(first, e.feedBy(e.Ledger.SupplyOf[f]))
+	}
+	return first
+}
+
+// IsUnfed reports whether nothing that is sent to a node reaches it as it is. What answers although the outputs of all that feeds it have
+// gone off has its power from elsewhere: a VM from another host, a machine from where nobody has told.
+func (e *Estate) IsUnfed(i int) bool {
+	if e.feedOf(i) != unfed {
+		return false
+	}
+	isOff := func(f int) bool { return e.Standing(e.Ledger.SupplyOf[f]).Cycle.IsDark() }
+	answers := e.Beliefs[i].Answer == plan.On // and not of before: see wentOff
+	return !answers || slices.ContainsFunc(e.Graph.Sources(i), func(f int) bool { return !isOff(f) })
+}
+
+// MayHaveCycled reports whether the power of a node may have gone and come back unseen.
+func (e *Estate) MayHaveCycled(i int) bool { return e.feedOf(i) == maybeCycled }
+
+// HasNoPower reports whether a node is off for want of power: it does not answer, and the outputs of all that feeds it are off, as they
+// say themselves now. A VM, and with it what runs in it, may be on any host that is not off.
+func (e *Estate) HasNoPower(i int) bool {
+	if !e.IsCutOff(i) || !e.IsMute(i) {
+		return false
+	}
+	runs := func(h int) bool { return !e.IsOff(h) && !e.HasNoPower(h) }
+	if e.Graph.Node(i).Kind == plan.VM && slices.ContainsFunc(e.hosts, runs) {
+		return false
+	}
+	if slices.ContainsFunc(e.Graph.Needs(i), func(d int) bool { return e.Graph.Node(d).Kind == plan.VM && !e.HasNoPower(d) }) {
+		return false
+	}
+	sources := e.Graph.Sources(i)
+	gives := func(f int) bool { return !e.Supplies[e.Ledger.SupplyOf[f]].SaysOff() }
+	return len(sources) > 0 && !slices.ContainsFunc(sources, gives)
+}
+
+// IsMute reports whether the newest look at a node had no answer, or it can't be asked.
+func (e *Estate) IsMute(i int) bool {
+	answer := e.Beliefs[i].Answer
+	return e.Looked(i) && (answer == plan.Unreachable || answer == plan.Unknown)
+}
+
+// RunsOn reports whether a node answers although something that it needs has lost its power, and has to go for something else: a VM that
+// was started on another host, or a machine whose UPS is wrong about its output.
+func (e *Estate) RunsOn(i, stage int) bool {
+	o := e.Ledger.Outage
+	return e.ShowsUp(i) && slices.ContainsFunc(e.Graph.Needs(i), func(d int) bool {
+		return !o.Cut[d] && o.Due[stage][d] || e.RunsOn(d, stage)
+	})
+}
+
+// MayHaveRisen reports whether a node that does not answer may be on its way up, since what feeds it is not heard either, or was
+// not while we were away: nothing that is sent to it now would reach it as it was. That it stops may be the word of its BMC,
+// which sees that it is on.
+func (e *Estate) MayHaveRisen(i int) bool {
+	if e.Graph.Node(i).Kind == plan.VM {
+		return false
+	}
+	switch b := &e.Beliefs[i]; b.Answer {
+	case plan.Unreachable, plan.Unknown:
+		by := e.feedOf(i)
+		return e.Now.Before(b.Boots) || by == maybeCycled || by == fedUnheard
+	case plan.Stopping:
+		return e.MayHaveCycled(i)
+	default:
+		return false
+	}
+}
+
+// mayHaveCome reports whether a VM may have come up with its host since it was seen off: the power of that came back, and nobody
+// knows what came of it.
+func (e *Estate) mayHaveCome(i int) bool {
+	host, known := e.Graph.Index(e.Graph.Node(i).Host)
+	return known && e.Beliefs[host].Settled == plan.Unknown
+}
+
+// hostIsOff reports whether the host that a node runs on is proven off. One that is gone may only not be to be seen.
+func (e *Estate) hostIsOff(i int) bool {
+	host := e.HostOf(i)
+	return host >= 0 && e.ProvenOff(host) && e.Beliefs[host].Seen.State != plan.Gone
+}
+
+// cutOff reports whether a node may be silent only because what it is reached through is: a switch or the like that has lost
+// its power, or may have, or that may still be starting since that came back.
+func (e *Estate) cutOff(i int) bool {
+	for _, d := range e.Graph.Needs(i) {
+		n := e.Graph.Node(d)
+		if n.Kind == plan.Supply {
+			continue
+		}
+		dead := func(f int) bool {
+			k := e.Ledger.SupplyOf[f]
+			return k >= 0 && (e.feedBy(k) != feeds || e.Supplies[k].Condition >= CutArmed || e.Supplies[k].Condition == Unheard)
+		}
+		by := e.Graph.Feeds(d)
+		mute := len(by) > 0 && !slices.ContainsFunc(by, func(f int) bool { return !dead(f) }) || e.Now.Before(e.Beliefs[d].Boots)
+		if n.Kind == plan.Passive && mute || e.cutOff(d) {
+			return true
+		}
+	}
+	return false
+}
+
+// outletIsOld reports whether a node hangs on an outlet that was not looked at for a while: somebody may have switched it on, and the node
+// with it.
+func (e *Estate) outletIsOld(i int) bool { return len(e.OldOutlets(i)) > 0 }
+
+// OldOutlets lists the outlets that a node hangs on and that were not looked at for a while.
+func (e *Estate) OldOutlets(i int) []int {
+	var old []int
+	for _, d := range e.Graph.Needs(i) {
+		if e.Graph.Node(d).Kind == plan.Outlet && e.IsOld(d, LookAge) {
+			old = append(old, d)
+		}
+	}
+	return old
+}
+
+// Carries reports whether a supply has given its power all the while, as far as it was heard.
+func (e *Estate) Carries(k int) bool {
+	return e.feedBy(k) == feeds && e.Supplies[k].Lapse == NoLapse && e.Standing(k).Cycle < ledger.CutSent
+}
+
+// Carriers names the supplies that gave their power while another's output was off.
+func (e *Estate) Carriers(but int) []string {
+	var ids []string
+	for k := range e.Supplies {
+		if k != but && e.Carries(k) {
+			ids = append(ids, e.ID(e.Supplies[k].Node))
+		}
+	}
+	return ids
+}
+
+// StillOnBattery follows a supply that was on battery before a restart of ours, had not been told to cut its output, and is on
+// battery now: nothing that hangs on such supplies alone has got its power back meanwhile, so that its silence counts at once.
+func (e *Estate) StillOnBattery(k int) {
+	e.Supplies[k].Lapse = NoLapse
+	gives := func(f int) bool {
+		other := e.Ledger.SupplyOf[f]
+		if other < 0 {
+			return true
+		}
+		s := &e.Supplies[other]
+		return s.Lapse != NoLapse || s.State.Mains != power.MainsOnBattery || e.Standing(other).Cycle >= ledger.CutSent
+	}
+	for _, i := range e.Graph.Dependents(e.Supplies[k].Node) {
+		if !slices.ContainsFunc(e.Graph.Sources(i), gives) {
+			e.Beliefs[i].Boots = time.Time{}
+		}
+	}
+}

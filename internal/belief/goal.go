@@ -1,0 +1,196 @@
+package belief
+
+import (
+	"slices"
+
+	"ebbtide/internal/ledger"
+	"ebbtide/internal/plan"
+)
+
+// GoesDown reports whether a node is to go down, as soon as its stage has begun: its power does, or a drill takes it.
+func (e *Estate) GoesDown(i int) bool {
+	o := e.Ledger.Outage
+	return o.Lost[i] || o.Drill.Phase == ledger.DrillDown && o.Drill.In[i]
+}
+
+// IsDark reports whether a node goes down and nothing says yet that its power may be back: nothing new is begun on it while
+// its supplies are on line again, though not for long enough to count.
+func (e *Estate) IsDark(i int) bool { return e.GoesDown(i) && (e.firm[i] || !e.Ledger.Outage.Lost[i]) }
+
+// IsBackUnheard reports whether a node was off and is up again behind supplies that are not heard and whose batteries may have given out:
+// its power may be back, and nobody stops it for a battery that is empty.
+func (e *Estate) IsBackUnheard(i int) bool { return e.IsUpAgain(i) && e.MayHaveCycled(i) }
+
+// ComesUp reports whether a node is to be on: it was when the outage began, and its power is there.
+func (e *Estate) ComesUp(i int) bool {
+	n := e.Entry(i)
+	if e.GoesDown(i) || !e.Ledger.Outage.Scope[i] {
+		return false
+	}
+	decl := e.Graph.Node(i)
+	if decl.Kind == plan.Person {
+		return n.Shown == ledger.ShownOff || n.Shown == ledger.WasTold
+	}
+	return n.Snap.On()
+}
+
+// LateMayCome reports whether what protects a node may be undone by an Unprotect that nobody waits for any more, so that a
+// look from before our own Protect proves nothing.
+func (e *Estate) LateMayCome(i int) bool {
+	n := e.Entry(i)
+	return n.Late && n.Protection != ledger.Protected
+}
+
+// StaysProtected reports whether a node that was proven protected does not answer now: nothing says that it is not any more.
+func (e *Estate) StaysProtected(i int) bool {
+	n, b := e.Entry(i), &e.Beliefs[i]
+	return n.Protection == ledger.Protected && !n.Late && b.Seen.Protected != plan.No && e.Looked(i) && (b.Answer == plan.Unreachable || b.Answer == plan.Unknown)
+}
+
+// IsCutOff reports whether a node is dark because its supplies were cut and are not back: it needs no stop.
+func (e *Estate) IsCutOff(i int) bool {
+	return e.Ledger.Outage.Cut[i] && e.Graph.Node(i).Kind != plan.Self
+}
+
+// ToPutBack reports whether this outage has to put back what it changed of a node: not what was so before it began.
+func (e *Estate) ToPutBack(i int) bool {
+	n := e.Entry(i)
+	return n.IsChanged() && (n.Snap.CacheWas == plan.No || n.Snap.CacheWas == plan.NotKnown && e.Beliefs[i].Seen.Protected != plan.No)
+}
+
+// WasAborted reports whether a node is left on because an operator has called off what the failure of a supply takes down.
+func (e *Estate) WasAborted(i int) bool {
+	isLit := func(k int) bool { return !e.Standing(k).IsDark() }
+	isCalled := func(k int) bool { return e.Standing(k).Fails == ledger.CalledOff }
+	return slices.ContainsFunc(e.losses[i], func(loss []int) bool { return !slices.ContainsFunc(loss, isLit) && slices.ContainsFunc(loss, isCalled) })
+}
+
+// CarriesLost reports whether anything goes dark with a supply: one whose whole load has another feed is not cut, since
+// nothing has to come back with it.
+func (e *Estate) CarriesLost(supply int) bool {
+	for _, u := range e.Graph.Users(supply) {
+		if e.Ledger.Outage.Lost[u] {
+			return true
+		}
+	}
+	return false
+}
+
+// UnfedBy names a supply on which a node can't be started yet, -1 if there is none.
+func (e *Estate) UnfedBy(i int) int {
+	for _, d := range e.Graph.Needs(i) {
+		if e.Fed[d] {
+			continue
+		}
+		if e.Graph.Node(d).Kind == plan.Supply {
+			return d
+		}
+		return e.UnfedBy(d)
+	}
+	return -1
+}
+
+// MayHaveBeenCut reports whether a supply was told to cut its output before a crash, nobody knows whether it did, and it is on line, or has not
+// been heard since.
+func (e *Estate) MayHaveBeenCut(supply int) bool {
+	last, k := &e.Entry(supply).Last, e.Ledger.SupplyOf[supply]
+	return last.Open && last.Verb == plan.Cut && last.Op <= e.Life && (e.IsHeardOnLine(k) || e.Supplies[k].IsUnheard())
+}
+
+// Hangs reports whether a VM that was told to stop in this outage neither goes off nor comes back, although it is to be on.
+func (e *Estate) Hangs(i int) bool {
+	b := &e.Beliefs[i]
+	entry := e.Entry(i)
+	return e.Graph.Node(i).Kind == plan.VM && e.ComesUp(i) && entry.Shown == ledger.WasTold && !entry.GivenUp.Has(plan.Stop) && b.Seen.State == plan.Stopping && b.Answer == plan.Stopping
+}
+
+// IsUpAgain reports whether what was shown to be off was up when it last answered.
+func (e *Estate) IsUpAgain(i int) bool {
+	state := e.Beliefs[i].Seen.State
+	return e.Entry(i).Shown == ledger.ShownOff && (state == plan.On || state == plan.Starting)
+}
+
+// MayBeBack reports whether a node was off, is up, is started by nothing but the return of its power, and that may be what has started it: an
+// output that feeds it may have been cut while Ebbtide was away. Nobody stops it before that is known.
+func (e *Estate) MayBeBack(i int) bool {
+	return e.Graph.Node(i).ByPower && e.IsUpAgain(i) && slices.ContainsFunc(e.Graph.Feeds(i), e.MayHaveBeenCut)
+}
+
+// isUnderWay reports whether a command of a verb has reached a node, or may have, and has no end yet.
+func (e *Estate) isUnderWay(i int, verb plan.Verb) bool {
+	if e.Ledger.Outage == nil {
+		return false
+	}
+	last := &e.Entry(i).Last
+	return last.Open && last.Verb == verb && last.Reach() != ledger.NotReached
+}
+
+// SettlesSoon reports whether what keeps a stop from being sent ends with time alone.
+func (e *Estate) SettlesSoon(i int) bool {
+	return e.UnheardFor(i) >= 0 || e.MayBeBack(i) || e.Rises(i) || !e.Looked(i) || e.Now.Before(e.Beliefs[i].Boots)
+}
+
+// AnyBlank reports whether something that counts as on had no answer to give when it was asked last: that is no proof, and ends.
+func (e *Estate) AnyBlank() bool {
+	o := e.Ledger.Outage
+	for i := range e.Beliefs {
+		if o.Scope[i] && o.Nodes[i].Snap.On() && !e.Beliefs[i].blank.IsZero() && e.IsOn(i) && e.Graph.Node(i).Kind != plan.Passive {
+			return true
+		}
+	}
+	return false
+}
+
+// GoneMeanwhile lists what was on when the outage began, came into its snapshot as off or not at all, and is not on now: its power may
+// have failed while Ebbtide was away, and a person is to look.
+func (e *Estate) GoneMeanwhile() []ledger.NodeState {
+	if e.ResumedAt.IsZero() {
+		return nil
+	}
+	var gone []ledger.NodeState
+	for i := range e.Beliefs {
+		n, decl := e.Entry(i), e.Graph.Node(i)
+		if n.Snap.SeenOn && !n.Snap.On() && !n.Snap.Silent() && !n.IsTouched() && decl.Kind != plan.Supply && e.Looked(i) && !e.ShowsUp(i) && (e.Ledger.Outage.Scope[i] || e.IsOff(i)) {
+			gone = append(gone, ledger.NodeState{Node: decl.ID, State: e.Beliefs[i].Answer})
+		}
+	}
+	return gone
+}
+
+// CommittedSupply gives a supply that is to be cut, or was, and is not back; -1 if there is none.
+func (e *Estate) CommittedSupply() int {
+	return slices.IndexFunc(e.Ledger.Outage.Supplies, func(s ledger.Standing) bool { return s.Cycle.IsOurs() })
+}
+
+// AnyGoesDown reports whether anything is to go down: a supply fails, or a drill is on its way down.
+func (e *Estate) AnyGoesDown() bool {
+	o := e.Ledger.Outage
+	return o.Drill.Phase == ledger.DrillDown || slices.ContainsFunc(o.Supplies, func(s ledger.Standing) bool { return s.IsDark() })
+}
+
+// AnythingAway reports whether anything of the outage is to be brought back.
+func (e *Estate) AnythingAway() bool {
+	o := e.Ledger.Outage
+	for i := range o.Nodes {
+		if o.Scope[i] && (o.Nodes[i].Snap.On() && !e.IsOn(i) || o.Nodes[i].IsChanged()) {
+			return true
+		}
+	}
+	return false
+}
+
+// KeepsDirty reports whether a cache that keeps its data on a node is not proven clean.
+func (e *Estate) KeepsDirty(cache, i int) bool {
+	return e.Graph.Node(cache).Can.Has(plan.Flush) && slices.Contains(e.Graph.Needs(cache), i) && !e.IsOff(cache) && !e.IsClean(cache) && !e.HasNoPower(cache)
+}
+
+// IsBare reports whether a cache or a cluster goes down, is not known to be protected, and was not given up.
+func (e *Estate) IsBare(c int) bool {
+	return e.GoesDown(c) && !e.IsOff(c) && !e.isProtected(c) && !e.Entry(c).GivenUp.Has(plan.Protect) && !e.HasNoPower(c)
+}
+
+// InDrill reports whether a drill that goes down takes a node.
+func (e *Estate) InDrill(i int) bool {
+	d := &e.Ledger.Outage.Drill
+	return d.Phase == ledger.DrillDown && d.In[i]
+}

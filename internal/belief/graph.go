@@ -1,0 +1,144 @@
+package belief
+
+import (
+	"slices"
+
+	"ebbtide/internal/ledger"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// CycledBy lists what a supply feeds, was on and was shown to be off, and is started by nothing but the return of its power, which it
+// loses with this supply: no other carries it.
+func (e *Estate) CycledBy(supply int) []int {
+	carries := func(f int) bool { return f != supply && e.Carries(e.Ledger.SupplyOf[f]) }
+	var list []int
+	for _, u := range e.Graph.Users(supply) {
+		feeds, n := e.Graph.Feeds(u), e.Entry(u)
+		stopped := e.Graph.Node(u).ByPower && n.Snap.On() && n.Shown == ledger.ShownOff
+		if stopped && slices.Contains(feeds, supply) && !slices.ContainsFunc(feeds, carries) {
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
+// GoesWith reports whether a node loses its power in each way in which another may lose it now.
+func (e *Estate) GoesWith(i, other int) bool {
+	isLit := func(k int) bool { return !e.Standing(k).IsDark() }
+	for _, loss := range e.losses[other] {
+		takesBoth := func(own []int) bool {
+			return !slices.ContainsFunc(own, func(k int) bool { return !slices.Contains(loss, k) })
+		}
+		if !slices.ContainsFunc(loss, isLit) && !slices.ContainsFunc(e.losses[i], takesBoth) {
+			return false
+		}
+	}
+	return true
+}
+
+// Stranded reports whether something that a node needs in order to run is known to be off.
+func (e *Estate) Stranded(i int) bool {
+	return slices.ContainsFunc(e.Graph.Needs(i), func(d int) bool {
+		return e.Graph.Node(d).Can.Has(plan.Stop) && e.IsOff(d)
+	})
+}
+
+// BroughtUp lists what a node depends on that is to be on before it is started.
+func (e *Estate) BroughtUp(i int) []int {
+	var up []int
+	o := e.Ledger.Outage
+	for _, d := range e.Graph.Needs(i) {
+		if n := e.Graph.Node(d); n.Can.Has(plan.Stop) && Probed(n) && o.Scope[d] && o.Nodes[d].Snap.On() {
+			up = append(up, d)
+		}
+	}
+	return up
+}
+
+// UsersOf lists the nodes whose being off a command to node i rests on, looking through nodes that have no stop of their
+// own. For a supply these are the nodes that only it still feeds.
+func (e *Estate) UsersOf(i int) []int {
+	if e.users[i] == nil {
+		e.users[i] = e.findUsers(i)
+	}
+	users := e.users[i]
+	if e.Graph.Node(i).Kind != plan.Supply {
+		return users
+	}
+	return slices.DeleteFunc(slices.Clone(users), func(u int) bool { return e.otherwiseFed(u, i) })
+}
+
+func (e *Estate) findUsers(i int) []int {
+	users := []int{}
+	seen := map[int]bool{}
+	queue := slices.Clone(e.Graph.Users(i))
+	for len(queue) > 0 {
+		u := queue[0]
+		queue = queue[1:]
+		if seen[u] {
+			continue
+		}
+		seen[u] = true
+		decl := e.Graph.Node(u)
+		switch {
+		case decl.Kind == plan.Self, decl.Kind == plan.Person:
+		case decl.Can.Has(plan.Stop) && decl.Kind != plan.Outlet: // an outlet drops with its supply, whatever it says
+			users = append(users, u)
+		default:
+			queue = append(queue, e.Graph.Users(u)...)
+		}
+	}
+	return users
+}
+
+// otherwiseFed reports whether a node keeps its power when this supply is cut: it draws it from another one that is live, or none of it
+// from this one. What is only reached through something on this supply loses its network.
+func (e *Estate) otherwiseFed(node, supply int) bool {
+	sources := e.Graph.Sources(node)
+	if len(sources) > 0 && !slices.Contains(sources, supply) {
+		return true
+	}
+	return slices.ContainsFunc(sources, func(f int) bool {
+		k := e.Ledger.SupplyOf[f]
+		return f != supply && k >= 0 && e.Live(k)
+	})
+}
+
+// HostOf gives the host that a node runs on, -1 if it runs on none: that of a VM, or one that something without feeds of its own needs.
+func (e *Estate) HostOf(i int) int {
+	decl := e.Graph.Node(i)
+	if host, known := e.Graph.Index(decl.Host); known && decl.Kind == plan.VM {
+		return host
+	}
+	if len(e.Graph.Feeds(i)) > 0 {
+		return -1
+	}
+	at := slices.IndexFunc(e.Graph.Needs(i), func(d int) bool { return e.Graph.Node(d).Kind == plan.Host })
+	if at < 0 {
+		return -1
+	}
+	return e.Graph.Needs(i)[at]
+}
+
+// ComesBefore reports whether a cache or a cluster is protected before a node is stopped.
+func (e *Estate) ComesBefore(c, i int) bool {
+	decl := e.Graph.Node(i)
+	if e.Graph.Node(c).Kind != plan.Cluster {
+		return decl.Kind == plan.VM
+	}
+	return decl.Stage == power.ShutdownStage && (e.dependsOn(i, c) || e.dependsOn(c, i))
+}
+
+// dependsOn reports whether a node needs another, directly or through others.
+func (e *Estate) dependsOn(i, other int) bool {
+	_, found := slices.BinarySearch(e.Graph.Dependents(other), i)
+	return found
+}
+
+// NeedsLost reports whether something that a node depends on, a supply aside, goes dark.
+func (e *Estate) NeedsLost(i int) bool {
+	return slices.ContainsFunc(e.Graph.Needs(i), func(d int) bool {
+		return e.Graph.Node(d).Kind != plan.Supply && e.Ledger.Outage.Lost[d]
+	})
+}

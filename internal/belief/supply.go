@@ -1,0 +1,229 @@
+package belief
+
+import (
+	"slices"
+	"time"
+
+	"ebbtide/internal/ledger"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// Supply is what is known of one UPS beside its standing on record: its readings, and what follows from them.
+type Supply struct {
+	Node      int
+	Tracker   *power.Tracker
+	State     power.State
+	Condition Condition
+	Output    Output
+	Lapse     Lapse
+	Gate      bool // its recharge gate is open, if it has one
+	voice
+	fitness
+	CutDue time.Time // when the cut that counts down is due, as far as it says
+}
+
+// voice is whether a supply is heard.
+type voice struct {
+	Mute      bool // it is not heard now
+	Anew      bool // this is its first word after a silence: what is reckoned of its battery is of that still
+	ToBeHeard bool // before anything begins on what it feeds: see IsToBeHeard
+}
+
+// fitness is whether a supply that is on line is too hot or browned out for what the policy allows.
+type fitness struct {
+	harmful bool // as its last reading has it: see IsUnfit
+	Unfit   bool // as its condition has it
+	Sags    bool // its input is browned out, for however short a time, and the policy watches that: nothing is started on it
+}
+
+// Output is what a supply's words about its output are worth, and what they were since its last cut.
+type Output struct {
+	OffSeen bool      // it was off since the last cut was due: its readings said so, or said nothing
+	Habit   bool      // it says OFF although nothing was cut
+	OnAt    time.Time // when a look last showed it on, or counting down
+}
+
+// Lapse is what may have happened to a supply's load unseen.
+type Lapse uint8
+
+// What may have happened.
+const (
+	NoLapse  Lapse = iota
+	WereAway       // Ebbtide was not there
+	WasDeaf        // it was not heard for a while: its output may have been off
+	MayBeOut       // its battery may have given out while it was not heard
+	WasOff         // its output was off, and nobody had cut it
+	JustBack       // its output came on, and no reading since has said whether its mains are back
+)
+
+// IsHeardOnLine reports whether a supply is heard, and on line.
+func (e *Estate) IsHeardOnLine(k int) bool {
+	return e.Supplies[k].State.Mains == power.MainsOnline && !e.Supplies[k].Mute
+}
+
+// IsHeardOn reports whether a supply is heard, and its output is on by its own word.
+func (s *Supply) IsHeardOn() bool { return s.State.SilentFor == 0 && !s.State.OutputOff }
+
+// SaysOff reports whether a supply is heard, and its output is off by its own word.
+func (s *Supply) SaysOff() bool { return s.State.SilentFor == 0 && s.State.OutputOff }
+
+// WatchedCut reports whether the output of a supply was looked at right before its cut was due, and again after that, so that it
+// was not off in between.
+func (e *Estate) WatchedCut(s *Supply) bool {
+	return !s.CutDue.IsZero() && s.Output.OnAt.Add(Unwatched).After(s.CutDue)
+}
+
+// IsDying reports whether a battery itself raises the alarm: its UPS says that it is low, or a cell gave out.
+func (s *Supply) IsDying() bool {
+	return s.State.LowBattery || s.State.Outlook.Views[power.ByDrop].Known
+}
+
+// FailedSupplies lists the supplies that have failed in this outage, on record.
+func (e *Estate) FailedSupplies() []string {
+	var ids []string
+	for k := range e.Supplies {
+		if e.Standing(k).HasFailed() {
+			ids = append(ids, e.ID(e.Supplies[k].Node))
+		}
+	}
+	return ids
+}
+
+// MayBeEmpty reports whether the battery of a supply that fails and is not heard may have given out: by what is reckoned, or, where nothing
+// is known of it, after a while.
+func (s *Supply) MayBeEmpty() bool {
+	if left := s.State.Left; left.Known {
+		return left.Value <= 0
+	}
+	return s.State.LowBattery || s.State.SilentFor > LowBatteryLeft
+}
+
+// IsUnfit reports whether a stage that stops something holds for a supply that is on line: what speaks of the battery does
+// not hold there, a brown-out and the temperature do.
+func (e *Estate) IsUnfit(s *Supply) bool { return s.harmful }
+
+// FollowFitness finds whether a supply is unfit after a reading. While it is, it is not on line for what waits to be started on it, and a
+// sensor that says nothing any more says what it said: it may have died of the heat.
+func (e *Estate) FollowFitness(s *Supply, was *power.State) {
+	if s.harmful && !s.State.Temperature.Known {
+		s.State.Temperature = was.Temperature
+	}
+	wasUnfit := s.harmful || s.Sags // until now, as far as anybody knows
+	s.harmful, s.Sags = e.harms(s), e.watchesMains && s.State.BrownoutFor > 0
+	if wasUnfit || s.harmful || s.Sags {
+		s.Tracker.Interrupt(e.Now)
+		s.State.OnlineFor = 0
+	}
+}
+
+// harms finds IsUnfit, once for each state of a supply.
+func (e *Estate) harms(s *Supply) bool {
+	if !e.watchesMains || s.State.Mains != power.MainsOnline || s.State.Calibrating {
+		return false
+	}
+	f := power.Facts{State: s.State}
+	return e.Policy.Shutdown.Holds(f) || slices.ContainsFunc(e.Policy.Shed, func(st power.Stage) bool { return st.When.Holds(f) })
+}
+
+// watchesMains reports whether anything but a battery that runs down may stop something by a policy.
+func watchesMains(p *power.Policy) bool {
+	ofBattery := []power.Kind{power.OnBattery, power.SlackBelow, power.RuntimeBelow, power.ChargeBelow, power.LowBattery, power.SilentOnBattery}
+	watches := func(c power.Condition) bool {
+		return slices.ContainsFunc(c.Needs(), func(kind power.Kind) bool { return !slices.Contains(ofBattery, kind) })
+	}
+	return watches(p.Shutdown) || slices.ContainsFunc(p.Shed, func(st power.Stage) bool { return watches(st.When) })
+}
+
+// Tells says how a supply is, and what of the policy holds for one that is on line.
+func (e *Estate) Tells(s *Supply) string {
+	text := s.State.String()
+	if !e.IsUnfit(s) {
+		return text
+	}
+	f := power.Facts{State: s.State}
+	for _, st := range e.Policy.Shed {
+		if st.When.Holds(f) {
+			return text + ", and " + st.When.Because(f)
+		}
+	}
+	return text + ", and " + e.Policy.Shutdown.Because(f)
+}
+
+// Live reports whether a supply feeds its load from the mains: heard, on line, not browned out, not in a test, and not on its way to be cut.
+func (e *Estate) Live(k int) bool {
+	s, st := &e.Supplies[k], e.Standing(k)
+	return !st.IsDark() && !s.Sags && !s.State.Calibrating && !s.State.OutputOff && s.State.SilentFor == 0 && s.State.Mains == power.MainsOnline
+}
+
+// GateOf gives how the recharge gate of a supply is.
+func (e *Estate) GateOf(k int) Gate {
+	switch {
+	case e.Supplies[k].Gate:
+		return GateOpen
+	case e.Supplies[k].Sags, e.Standing(k).HasFailed(), e.Ledger.Outage != nil && !e.ResumedAt.IsZero():
+		return GateShut
+	}
+	return NoGate
+}
+
+// Refeed finds which nodes may be started as far as power goes: each has a feed on which things may be started, or none of
+// its own, and so has all that it needs.
+func (e *Estate) Refeed() {
+	e.firm = e.Graph.Scope(func(i int) bool {
+		k := e.Ledger.SupplyOf[i]
+		return k >= 0 && e.Standing(k).IsDark() && e.Supplies[k].Condition != Returning && e.Supplies[k].Lapse != JustBack
+	})
+	for i := range e.Beliefs {
+		feeds := e.Graph.Feeds(i)
+		ok := len(feeds) == 0 || slices.ContainsFunc(feeds, func(f int) bool {
+			k := e.Ledger.SupplyOf[f]
+			return k >= 0 && e.Supplies[k].Condition.Starts()
+		})
+		for _, d := range e.Graph.Needs(i) {
+			ok = ok && (e.Graph.Node(d).Kind == plan.Supply || e.Fed[d])
+		}
+		if e.Graph.Node(i).Kind == plan.Supply {
+			k := e.Ledger.SupplyOf[i]
+			ok = k >= 0 && e.Supplies[k].Condition.Starts()
+		}
+		e.Fed[i] = ok
+	}
+}
+
+// IsUnheard reports whether nothing was heard of a supply since Ebbtide began, and may be yet: one that never answers is silent.
+func (s *Supply) IsUnheard() bool {
+	return s.State.Supply == "" || s.State.Mains == power.MainsUnknown && !s.State.OutputOff && s.State.SilentFor <= DeafAfter
+}
+
+// IsToBeHeard reports whether there is no reading of a supply since Ebbtide began, or it was cut before that and has not been
+// looked at since.
+func (e *Estate) IsToBeHeard(k int) bool {
+	if e.Ledger.Outage == nil {
+		return false
+	}
+	s := &e.Supplies[k]
+	return s.IsUnheard() || e.Standing(k).Cycle >= ledger.CutSent && !e.Looked(s.Node)
+}
+
+// UnheardFor gives a supply whose word may change where a node goes, and that is to be heard before anything begins on it; -1 if
+// there is none. What is lost with supplies that were heard goes down whatever another one says. Of a node that no supply feeds, as
+// far as anybody knows, each may.
+func (e *Estate) UnheardFor(i int) int {
+	if !e.Unheard {
+		return -1
+	}
+	if len(e.losses[i]) == 0 {
+		return slices.IndexFunc(e.Supplies, func(s Supply) bool { return s.ToBeHeard })
+	}
+	awaited := -1
+	for _, loss := range e.losses[i] {
+		at := slices.IndexFunc(loss, func(k int) bool { return e.Supplies[k].ToBeHeard })
+		if at >= 0 {
+			awaited = loss[at]
+		} else if !slices.ContainsFunc(loss, func(k int) bool { return !e.Standing(k).IsDark() }) {
+			return -1
+		}
+	}
+	return awaited
+}

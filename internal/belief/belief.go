@@ -504,3 +504,24 @@ func (e *Estate) AnswersOff(i int) bool {
 	b := &e.Beliefs[i]
 	return IsDown(b.Answer) || b.Proof == BySilence && b.Answer == plan.Unreachable
 }
+
+// Rounds is when others were asked for a command that rests on their being off. In each round all are asked that answer.
+type Rounds struct {
+	Begun time.Time // the first one; zero: nobody was
+	Anew  time.Time // the last one: what was asked since is as fresh as can be had
+}
+
+// IsAnew reports whether a node was asked in the last of some rounds, or in vain in any of them. That some take longer for it than others
+// makes none of them too old: it would be so in the next round again.
+func (e *Estate) IsAnew(i int, asked Rounds) bool {
+	since := asked.Anew
+	if !since.IsZero() && !e.AnswersOff(i) {
+		since = asked.Begun
+	}
+	return !since.IsZero() && !e.Beliefs[i].AskedAt.Before(since)
+}
+
+// ProvenOffTo reports whether a node is off beyond doubt, for a command for which it was asked in some rounds.
+func (e *Estate) ProvenOffTo(i int, asked Rounds) bool {
+	return e.ProvenOff(i) || e.WasProvenOff(i) && e.IsAnew(i, asked)
+}

@@ -142,3 +142,13 @@ func (e *Estate) NeedsLost(i int) bool {
 		return e.Graph.Node(d).Kind != plan.Supply && e.Ledger.Outage.Lost[d]
 	})
 }
+
+// LowerRiskWaits reports whether one of the nodes that are being stopped without force has a lower data risk than this one, and loses its
+// power with it. One that may keep it when this one does not wins it no time, and one that was last seen off is only proven off. A host
+// holds no data of its own: it goes when nothing on it can be waited for.
+func (e *Estate) LowerRiskWaits(i int, graceful []int) bool {
+	decl := e.Graph.Node(i)
+	return decl.Kind != plan.Host && slices.ContainsFunc(graceful, func(j int) bool {
+		return e.Graph.Node(j).Risk < decl.Risk && e.Beliefs[j].Answer != plan.Off && e.GoesWith(j, i)
+	})
+}

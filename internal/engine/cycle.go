@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"ebbtide/internal/belief"
-
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"

@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
-
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"ebbtide/internal/belief"
-
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )

@@ -9,7 +9,6 @@ import (
 	"unsafe"
 
 	"ebbtide/internal/belief"
-
 	"ebbtide/internal/ledger"
 )
 
@@ -103,8 +102,8 @@ var ages = map[string]time.Duration{
 	"newest.AskedAt":    belief.LookAge,
 	"Belief.OnAt":       belief.LookAge, // as belief.seenAt
 	"newest.answeredAt": belief.LookAge,
-	"guard.begun":       belief.LookAge,
-	"guard.anew":        belief.LookAge, // compared with belief.answeredAt
+	"Rounds.Begun":      belief.LookAge,
+	"Rounds.Anew":       belief.LookAge, // compared with belief.answeredAt
 	"newest.blank":      belief.ProofStands + 1,
 	"Belief.Silent":     time.Minute, // more than the explored OffAfter
 	"motion.Rising":     0,

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
-
 	"ebbtide/internal/ledger"
+	"ebbtide/internal/permit"
 	"ebbtide/internal/plan"
 )
 
@@ -54,9 +54,9 @@ func (e *Engine) ask(i int) {
 	w.guard.rounds++
 	switch {
 	case w.guard.rounds == 1:
-		w.guard.begun = e.Now
+		w.guard.proof.Begun = e.Now
 	case w.guard.rounds > guardRounds:
-		w.guard.anew = e.Now
+		w.guard.proof.Anew = e.Now
 	}
 	decl := e.Graph.Node(i)
 	switch w.verb {
@@ -132,7 +132,7 @@ func (e *Engine) asksOn(i, user, round int) bool {
 // it; and so may a person, who may also have switched on what was off. One that goes down since the guard began is looked at too. Where the output is about to be cut there
 // is no time for that.
 func (e *Engine) awaitLate(i int) {
-	begun, rung := e.nodes[i].work.guard.begun, e.nodes[i].work.rung
+	begun, rung := e.nodes[i].work.guard.proof.Begun, e.nodes[i].work.rung
 	if e.press[i] >= cutNow {
 		return
 	}
@@ -295,8 +295,8 @@ func (e *Engine) passStop(i int) {
 		w.next = e.Now.Add(firstLook)
 		e.arm(i)
 		return
-	case dataIsSafe(e, i, w.rung) != "":
-		e.holdBack(i, dataIsSafe(e, i, w.rung))
+	case permit.RisksData(&e.Estate, e.leaving(i)) != "":
+		e.holdBack(i, permit.RisksData(&e.Estate, e.leaving(i)))
 		return
 	case doubtful:
 		e.holdBack(i, "what uses it is not proven off")
@@ -326,7 +326,7 @@ func (e *Engine) areOld(i int, takesAlong bool) bool {
 	off := slices.DeleteFunc(slices.Clone(e.UsersOf(i)), func(u int) bool { return !e.IsOff(u) })
 	isSilent := func(u int) bool { return !e.AnswersOff(u) && e.asksOn(i, u, w.guard.rounds+1) }
 	isOld := func(u int) bool {
-		return e.IsOld(u, belief.ProofAge) && !e.isAnew(i, u) && e.asksOn(i, u, guardRounds+1)
+		return e.IsOld(u, belief.ProofAge) && !e.IsAnew(u, e.nodes[i].work.guard.proof) && e.asksOn(i, u, guardRounds+1)
 	}
 	switch isLast := w.guard.rounds > guardRounds; {
 	case isLast && !takesAlong && !w.guard.renewed && slices.ContainsFunc(off, func(u int) bool { return e.fellSilent(i, u) }):
@@ -343,22 +343,7 @@ func (e *Engine) areOld(i int, takesAlong bool) bool {
 
 // fellSilent reports whether a user did not answer in the last round of a node's guard, in which only those are asked that answered before.
 func (e *Engine) fellSilent(i, user int) bool {
-	return !e.AnswersOff(user) && e.asksOn(i, user, 1) && !e.Beliefs[user].AskedAt.Before(e.nodes[i].work.guard.anew)
-}
-
-// isAnew reports whether a user was asked in the last round of a node's guard, in which all that answer are asked, or in vain in any of
-// them. That some take longer for it than others makes none of them too old: it would be so in the next round again.
-func (e *Engine) isAnew(i, user int) bool {
-	since := e.nodes[i].work.guard.anew
-	if !since.IsZero() && !e.AnswersOff(user) {
-		since = e.nodes[i].work.guard.begun
-	}
-	return !since.IsZero() && !e.Beliefs[user].AskedAt.Before(since)
-}
-
-// provenOffTo reports whether a user is off beyond doubt, for the command of a node.
-func (e *Engine) provenOffTo(i, user int) bool {
-	return e.ProvenOff(user) || e.WasProvenOff(user) && e.isAnew(i, user)
+	return !e.AnswersOff(user) && e.asksOn(i, user, 1) && !e.Beliefs[user].AskedAt.Before(e.nodes[i].work.guard.proof.Anew)
 }
 
 // notOff lists what uses a node and is on, and reports whether the proof of another is not good enough yet, and whether all
@@ -374,7 +359,7 @@ func (e *Engine) notOff(i int) (on []string, doubtful, guestsOnly bool) {
 		case !e.IsOff(u):
 			on = append(on, e.ID(u))
 			guestsOnly = guestsOnly && e.Graph.Node(u).Kind == plan.VM && e.Entry(u).GivenUp.Has(plan.Stop)
-		case e.Beliefs[u].Doubt != plan.Unknown, e.Graph.Node(i).Kind != plan.VM && !e.provenOffTo(i, u):
+		case e.Beliefs[u].Doubt != plan.Unknown, e.Graph.Node(i).Kind != plan.VM && !e.ProvenOffTo(u, e.nodes[i].work.guard.proof):
 			doubtful = true
 		}
 	}
@@ -387,7 +372,7 @@ func (e *Engine) cutWithWhatIsOn(i int) {
 	w := e.nodes[i].work
 	var on []string
 	for _, u := range e.UsersOf(i) {
-		if !e.provenOffTo(i, u) && !e.HasNoPower(u) {
+		if !e.ProvenOffTo(u, e.nodes[i].work.guard.proof) && !e.HasNoPower(u) {
 			on = append(on, e.ID(u))
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
-
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -152,7 +151,7 @@ func (e *Engine) overdueUnwanted(i int) {
 	w, decl := e.nodes[i].work, e.Graph.Node(i)
 	if e.Hangs(i) && w.rung == plan.Stop && decl.Can.Has(plan.Force) {
 		goesStill := e.Now.Before(w.sent.Add(decl.Time(plan.Stop).Within)) // one that refused it may do it all the same, and take its time
-		if e.Ledger.Outage.Orders.Hold || e.lowerRiskWaits(i) || goesStill {
+		if e.Ledger.Outage.Orders.Hold || e.LowerRiskWaits(i, e.graceful) || goesStill {
 			e.wait(i)
 			return
 		}
@@ -170,7 +169,7 @@ func (e *Engine) overdueStopping(i int) {
 		return
 	}
 	w := e.nodes[i].work
-	if e.Ledger.Outage.Orders.Hold || e.lowerRiskWaits(i) {
+	if e.Ledger.Outage.Orders.Hold || e.LowerRiskWaits(i, e.graceful) {
 		e.wait(i)
 		return
 	}
@@ -189,7 +188,7 @@ func (e *Engine) escalate(i int, cause ledger.Cause, why string) {
 		e.overdueUnwanted(i)
 	case w.verb != plan.Stop || w.rung == plan.Force || !decl.Can.Has(plan.Force):
 		e.giveUp(i, cause, why)
-	case e.Ledger.Outage.Orders.Hold, e.lowerRiskWaits(i):
+	case e.Ledger.Outage.Orders.Hold, e.LowerRiskWaits(i, e.graceful):
 		// Nothing of lower risk may still be waited for when this is forced: it gets their time.
 		e.wait(i)
 	default:
@@ -205,16 +204,6 @@ func (e *Engine) wait(i int) {
 	w.deadline = e.Now.Add(slowestLook)
 	e.enter(w, backingOff)
 	e.arm(i)
-}
-
-// lowerRiskWaits reports whether a node of lower data risk that loses its power with this one is still being stopped without
-// force. One that may keep it when this one does not wins it no time, and one that was last seen off is only proven off. A host holds no
-// data of its own: it goes when nothing on it can be waited for.
-func (e *Engine) lowerRiskWaits(i int) bool {
-	decl := e.Graph.Node(i)
-	return decl.Kind != plan.Host && slices.ContainsFunc(e.graceful, func(j int) bool {
-		return e.Graph.Node(j).Risk < decl.Risk && e.Beliefs[j].Answer != plan.Off && e.GoesWith(j, i)
-	})
 }
 
 // power goes to the forced rung, with the reason on record.
@@ -240,7 +229,7 @@ func (e *Engine) power(i int, cause ledger.Cause, why string) {
 func (e *Engine) mustHurry(i int) bool {
 	decl := e.Graph.Node(i)
 	short := decl.Kind == plan.VM && e.press[i] >= forceVMs || decl.Kind == plan.Host && e.press[i] >= reserveReached
-	return short && decl.Can.Has(plan.Force) && e.GoesDown(i) && !e.lowerRiskWaits(i)
+	return short && decl.Can.Has(plan.Force) && e.GoesDown(i) && !e.LowerRiskWaits(i, e.graceful)
 }
 
 // hurry powers off what is being stopped and must not be waited for any longer, lowest data risk first.

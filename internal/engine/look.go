@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
-
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
-
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"ebbtide/internal/belief"
-
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
-
 	"ebbtide/internal/ledger"
+	"ebbtide/internal/permit"
 	"ebbtide/internal/plan"
 )
 
@@ -72,7 +72,7 @@ func (e *Engine) command(i int) {
 		e.backOff(i, slowestLook)
 		e.probe(i)
 		return
-	case w.rung == plan.Force && !e.isForced(i) && e.lowerRiskWaits(i): // it gets their time
+	case w.rung == plan.Force && !e.isForced(i) && e.LowerRiskWaits(i, e.graceful): // it gets their time
 		w.deadline = time.Time{}
 		e.backOff(i, slowestRetry)
 		return
@@ -84,7 +84,7 @@ func (e *Engine) command(i int) {
 		e.arm(i)
 		return
 	}
-	if why := e.permit(i); why != "" {
+	if why := e.refusal(i); why != "" {
 		e.forbid(i, why)
 		return
 	}
@@ -175,6 +175,23 @@ func (e *Engine) unsettled(i int) bool {
 		return e.UnheardFor(i) >= 0 || e.MayBeBack(i) || belief.Probed(e.Graph.Node(i)) && (e.Rises(i) || !e.Looked(i) || e.MayHaveRisen(i) || e.IsUnfed(i) || e.Beliefs[i].Answer == plan.Off)
 	default:
 		return false
+	}
+}
+
+// refusal says why the command of the step under way must not leave; "" if it may.
+func (e *Engine) refusal(i int) string {
+	if stray := e.nodes[i].work.stray; stray != "" {
+		return stray
+	}
+	return permit.Refuses(&e.Estate, e.leaving(i))
+}
+
+// leaving is the command of the step under way, for the permit.
+func (e *Engine) leaving(i int) *permit.Command {
+	w := e.nodes[i].work
+	return &permit.Command{
+		Node: i, Rung: w.rung, Cause: w.force.cause, Reason: w.force.reason, Proof: w.guard.proof, Graceful: e.graceful,
+		Again: e.wasSent(i), Placed: w.placed, Unsafe: e.journalLost,
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
-
 	"ebbtide/internal/plan"
 )
 

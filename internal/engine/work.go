@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -42,12 +43,11 @@ type force struct {
 
 // guard is how far a step has come in collecting evidence.
 type guard struct {
-	waits   int       // answers that it waits for
-	asked   []int     // whose they are, and were
-	rounds  int       // in which it asked
-	renewed bool      // it has begun again, since somebody fell silent in its last round
-	begun   time.Time // when its first round did
-	anew    time.Time // when its last round began: what was asked since is as fresh as can be had
+	waits   int   // answers that it waits for
+	asked   []int // whose they are, and were
+	rounds  int   // in which it asked
+	renewed bool  // it has begun again, since somebody fell silent in its last round
+	proof   belief.Rounds
 }
 
 // phase is where a step is between its turn and its end.

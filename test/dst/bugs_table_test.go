@@ -18,7 +18,7 @@ const (
 	engineLadder    = "internal/engine/ladder.go"
 	engineLook      = "internal/engine/look.go"
 	engineOutage    = "internal/engine/outage.go"
-	enginePermit    = "internal/engine/permit.go"
+	permitPermit    = "internal/permit/permit.go"
 	engineRefuse    = "internal/engine/refuse.go"
 	engineStep      = "internal/engine/step.go"
 	engineTrigger   = "internal/engine/trigger.go"
@@ -38,54 +38,54 @@ const (
 // the permit what comes before it is taken away as well, since a refusal alone is a violation.
 var bugs = []bug{
 	{name: "rule 1: storage is stopped while what uses it is on", edits: []edit{
-		{enginePermit, "\treturn e.notProvenOff(i, e.UsersOf(i), \"uses it\")\n", "\treturn \"\"\n"},
+		{permitPermit, "\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"uses it\")\n", "\treturn \"\"\n"},
 		{engineGuard, "\tcase doubtful:\n\t\te.holdBack(i, \"what uses it is not proven off\")", "\tcase doubtful && decl.Kind != plan.Other:\n\t\te.holdBack(i, \"what uses it is not proven off\")"},
 		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, decl.Kind == plan.Other:\n\tcase decl.Kind == plan.VM"},
 		{engineWant, "\t\treturn kind == plan.Host && worst == unproven", "\t\treturn kind == plan.Host && worst == unproven || kind == plan.Other"},
 	}},
 	{name: "rule 2: a host is stopped with VMs on it", edits: []edit{
-		{enginePermit, "\t}), \"runs on it\")", "\t})[:0], \"runs on it\")"},
+		{permitPermit, "\t}), \"runs on it\")", "\t})[:0], \"runs on it\")"},
 		{engineGuard, "\t\te.takeAlong(i, on)\n", ""},
 	}},
 	{name: "rule 3: an output is cut with what was given up on it", edits: []edit{
-		{enginePermit, "\treturn e.notProvenOff(i, e.UsersOf(i), \"hangs on it\")", "\treturn \"\""},
+		{permitPermit, "\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"hangs on it\")", "\treturn \"\""},
 		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, w.verb == plan.Cut:\n\tcase decl.Kind == plan.VM"},
 		{engineGuard, "\tcase doubtful:\n\t\te.holdBack(i, \"what uses it is not proven off\")", "\tcase doubtful && w.verb != plan.Cut:\n\t\te.holdBack(i, \"what uses it is not proven off\")"},
 		{engineWant, "\tcase worst == pending || s.Verb != plan.Stop:\n\t\treturn false", "\tcase worst == pending || s.Verb != plan.Stop:\n\t\treturn worst != pending && s.Verb == plan.Cut"},
 	}},
 	{name: "rule 4: what was off is started too", edits: []edit{
-		{enginePermit, "e.Entry(i).Snap.On() {\n\t\treturn \"\"", "e.Entry(i).Snap.Taken() {\n\t\treturn \"\""},
+		{permitPermit, "e.Entry(c.Node).Snap.On() {\n\t\treturn \"\"", "e.Entry(c.Node).Snap.Taken() {\n\t\treturn \"\""},
 		{engineWant, "\tcase !e.Entry(i).Snap.On():\n\t\treturn true\n", "\tcase !e.Entry(i).Snap.Taken():\n\t\treturn true\n"},
 	}},
 	{name: "rule 5: the gate is not asked when something is started", edits: []edit{
-		{enginePermit, "\tif !fed {\n\t\treturn \"none of its", "\tif !fed && rung == plan.Cut {\n\t\treturn \"none of its"},
+		{permitPermit, "\tif !fed {\n\t\treturn \"none of its", "\tif !fed && len(feeds) < 0 {\n\t\treturn \"none of its"},
 		{beliefCondition, "{ return c == Mains || c == Ready }", "{ return c == Mains || c == Ready || c == Charging }"},
 	}},
 	{name: "rule 6: a stop is sent to what starts", edits: []edit{
-		{enginePermit, "\tcase rung.TakesDown() && e.Rises(i) && belief.Probed(e.Graph.Node(i)):", "\tcase false:"},
+		{permitPermit, "\tcase c.Rung.TakesDown() && e.Rises(c.Node) && belief.Probed(e.Graph.Node(c.Node)):", "\tcase false:"},
 		{engineStep, "(e.Rises(i) || !e.Looked(i) || e.MayHaveRisen(i) ||", "(!e.Looked(i) || e.MayHaveRisen(i) ||"},
 	}},
 	{name: "rule 6: a start is sent to what stops", edits: []edit{
-		{enginePermit, "\tcase rung == plan.Start && e.IsStopping(i):", "\tcase false:"},
+		{permitPermit, "\tcase c.Rung == plan.Start && e.IsStopping(c.Node):", "\tcase false:"},
 		{engineStep, "\t\treturn e.IsStopping(i) || e.IsLeaving(i) || !e.Looked(i) || e.Beliefs[i].Doubt != plan.Unknown\n", "\t\treturn false\n"},
 	}},
 	{name: "rule 7: the command goes out before its intent", edits: []edit{
 		{engineStep, "\te.out = append(e.out, do)\n", "\te.out = append(e.out[:len(e.out)-1:len(e.out)-1], do, e.out[len(e.out)-1])\n"},
 	}},
 	{name: "rule 9: who gave its place back goes on without one", edits: []edit{
-		{enginePermit, "\tif !e.nodes[i].work.placed {", "\tif false {"},
+		{permitPermit, "\tif !c.Placed {", "\tif false {"},
 		{engineStep, "\tcase !w.placed:\n", "\tcase false:\n"},
 	}},
 	{name: "rule 9: limits are forgotten after a crash", edits: []edit{
 		{engineEngine, "\t\tw.placed = true\n\t\te.course.slots.Take(i)\n", "\t\tw.placed = true\n"},
 	}},
 	{name: "rule 10: a VM is stopped before its users", edits: []edit{
-		{enginePermit, "\t\t\tif !e.IsOff(u) && !o.Nodes[u].GivenUp.Has(plan.Stop) && !e.HasNoPower(u) {", "\t\t\tif !e.IsOff(u) && o == nil {"},
+		{permitPermit, "\t\t\tif !e.IsOff(u) && !o.Nodes[u].GivenUp.Has(plan.Stop) && !e.HasNoPower(u) {", "\t\t\tif !e.IsOff(u) && o == nil {"},
 		{engineGuard, "\tcase decl.Kind == plan.VM && guestsOnly:", "\tcase decl.Kind == plan.VM:"},
 		{engineWant, "\tcase worst == pending || s.Verb != plan.Stop:\n", "\tcase worst == pending && kind != plan.VM || s.Verb != plan.Stop:\n"},
 	}},
 	{name: "rule 10: something is started before what it needs", edits: []edit{
-		{enginePermit, "\t\t\tif !e.IsOn(d) {\n\t\t\t\treturn \"it needs \"", "\t\t\tif false {\n\t\t\t\treturn \"it needs \""},
+		{permitPermit, "\t\t\tif !e.IsOn(d) {\n\t\t\t\treturn \"it needs \"", "\t\t\tif false {\n\t\t\t\treturn \"it needs \""},
 		{engineWant, "\tif worst := e.worst(id); worst != proven {\n\t\treturn Why{Code: whyBefore(worst), node: e.firstBefore(id, worst)}\n\t}\n\treturn Why{Code: NothingElse}\n}\n\n// isDue", "\treturn Why{Code: NothingElse}\n}\n\n// isDue"},
 		{engineGuard, "\t\tif !e.IsOn(d) || e.Beliefs[d].Answer != plan.On {", "\t\tif false {"},
 	}},
@@ -94,7 +94,7 @@ var bugs = []bug{
 		{planStep, "return b.step(i, Stop, n.Stage, withStep(after, protected)...)", "return b.step(i, Stop, n.Stage, after...)"},
 	}},
 	{name: "rule 12: storage is stopped with dirty blocks", edits: []edit{
-		{enginePermit, "Can.Has(plan.Flush) && !e.IsClean(i) {", "Can.Has(plan.Flush) && false {"},
+		{permitPermit, "Can.Has(plan.Flush) && !e.IsClean(c.Node) {", "Can.Has(plan.Flush) && false {"},
 		{beliefBelief, "\t\treturn e.IsClean(i) && b.Seen.Protected != plan.No", "\t\treturn b.Seen.Protected != plan.No"},
 	}},
 	{name: "rule 12: what was set aside before the outage is put back", edits: []edit{
@@ -107,11 +107,11 @@ var bugs = []bug{
 		{engineLadder, "pace: pace{since: w.since}, force: force{cause, why}}", "pace: pace{since: w.since}, force: force{cause, \"\"}}"},
 	}},
 	{name: "rule 18: what matters more is forced first", edits: []edit{
-		{engineLadder, "\t\treturn e.Graph.Node(j).Risk < decl.Risk && e.Beliefs[j].Answer != plan.Off && e.GoesWith(j, i)", "\t\treturn false && e.GoesWith(j, i)"},
+		{beliefGraph, "\t\treturn e.Graph.Node(j).Risk < decl.Risk && e.Beliefs[j].Answer != plan.Off && e.GoesWith(j, i)", "\t\treturn false && e.GoesWith(j, i)"},
 	}},
 	{name: "rule 21: what keeps its power is stopped", edits: []edit{
-		{enginePermit, "|| e.GoesDown(i) || e.isHung(i) {\n\t\treturn \"\"\n\t}\n\treturn \"it keeps its power\"", "|| true {\n\t\treturn \"\"\n\t}\n\treturn \"it keeps its power\""},
-		{enginePermit, "\tif !rung.TakesDown() || e.InDrill(i) || e.isHung(i) {", "\tif true {"},
+		{permitPermit, "|| e.GoesDown(c.Node) || isHung(e, c) {\n\t\treturn \"\"\n\t}\n\treturn \"it keeps its power\"", "|| true {\n\t\treturn \"\"\n\t}\n\treturn \"it keeps its power\""},
+		{permitPermit, "\tif !c.Rung.TakesDown() || e.InDrill(c.Node) || isHung(e, c) {", "\tif true {"},
 		{beliefGoal, "\treturn o.Lost[i] || o.Drill.Phase == ledger.DrillDown", "\treturn o.Lost[i] || o.Scope[i] && e.CommittedSupply() >= 0 && len(e.Graph.Feeds(i)) > 1 || o.Drill.Phase == ledger.DrillDown"},
 		{engineWant, "\treturn o.Lost[s.Node] && o.Due[s.stage][s.Node]", "\treturn (o.Lost[s.Node] || len(e.Graph.Feeds(s.Node)) > 1) && (o.Due[s.stage][s.Node] || len(e.Graph.Feeds(s.Node)) > 1)"},
 	}},
@@ -205,7 +205,7 @@ var bugs = []bug{
 		{engineDrill, "\tif why := e.needed(d.In); why != \"\" {", "\tif why := e.needed(d.In); why == \"never\" {"},
 		{engineRefuse, "e.notSeen, e.needed}", "e.notSeen}"},
 		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, e.InDrill(i):\n\tcase decl.Kind == plan.VM"},
-		{enginePermit, "\tif !rung.TakesDown() || e.Graph.Node(i).Kind != plan.Host {", "\tif !rung.TakesDown() || e.InDrill(i) || e.Graph.Node(i).Kind != plan.Host {"},
+		{permitPermit, "\tif !c.Rung.TakesDown() || e.Graph.Node(c.Node).Kind != plan.Host {", "\tif !c.Rung.TakesDown() || e.InDrill(c.Node) || e.Graph.Node(c.Node).Kind != plan.Host {"},
 	}},
 	{name: "want: a step goes on when the first of those before it has ended", edits: []edit{
 		{engineWant, "\t\tif st == pending {\n\t\t\tc.waitsAt[id] = at\n\t\t\treturn pending\n\t\t}\n", "\t\tif st == pending && len(before) == 1 {\n\t\t\tc.waitsAt[id] = at\n\t\t\treturn pending\n\t\t}\n"},
@@ -249,7 +249,7 @@ var bugs = []bug{
 	}},
 	{name: "outlet: it is switched off under its load", edits: []edit{
 		{planStep, "after := slices.Concat(users, b.aside[i])\n", "after := slices.Concat(users, b.aside[i])\n\tif n.Kind == Outlet {\n\t\tafter = nil\n\t}\n"},
-		{enginePermit, "\treturn e.notProvenOff(i, e.UsersOf(i), \"uses it\")\n", "\tif decl.Kind == plan.Outlet {\n\t\treturn \"\"\n\t}\n\treturn e.notProvenOff(i, e.UsersOf(i), \"uses it\")\n"},
+		{permitPermit, "\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"uses it\")\n", "\tif decl.Kind == plan.Outlet {\n\t\treturn \"\"\n\t}\n\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"uses it\")\n"},
 		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, decl.Kind == plan.Outlet:\n\tcase decl.Kind == plan.VM"},
 	}},
 	{name: "outlet: an output is cut before its outlets", edits: []edit{
@@ -264,7 +264,7 @@ var bugs = []bug{
 	}},
 	{name: "runner: things are started without a journal", by: "./internal/runner TestAJournalThatIsLostAndComesBack", edits: []edit{
 		{runnerEffects, "case r.appender.lost && (", "case false && ("},
-		{enginePermit, "\tif rung.BringsUp() && e.journalLost {", "\tif false {"},
+		{permitPermit, "\tif c.Rung.BringsUp() && c.Unsafe {", "\tif false {"},
 		{engineWant, "\tcase e.journalLost:\n\t\treturn Why{Code: NoJournal}\n", ""},
 		{engineGuard, "(!e.Fed[i] || e.journalLost)", "!e.Fed[i]"},
 		{engineStep, "(!e.Fed[i] || e.journalLost)", "!e.Fed[i]"},

@@ -50,7 +50,7 @@ type Departure uint8
 // How far it has gone.
 const (
 	NotSeen  Departure = iota
-	Leaving            // it was seen on its way down
+	Leaving            // it was seen on its way down, or fell silent
 	Returned           // and on again, or on its way up: somebody started it
 )
 
@@ -301,9 +301,11 @@ func (e *Estate) offAfterSilence(i int) {
 }
 
 // believeBMC gives what the word of a BMC is worth that its machine, which does not answer, is off. It may be of before a cycle, and
-// is if its output is off as far as is known: that is on again. And whether the two have ever agreed is forgotten with a crash.
+// is if its output is off as far as is known: that is on again. What nobody told to stop is off only for want of power, and while what feeds it
+// is not heard that may be back. And whether the two have ever agreed is forgotten with a crash.
 func (e *Estate) believeBMC(i int) plan.State {
-	if e.MayHaveCycled(i) || e.feedOf(i) == unfed || !e.ResumedAt.IsZero() {
+	feed := e.feedOf(i)
+	if feed == maybeCycled || feed == unfed || feed == fedUnheard && !e.AcceptedStop(i) || !e.ResumedAt.IsZero() {
 		return plan.Unreachable
 	}
 	return plan.Off
@@ -391,6 +393,9 @@ func (e *Estate) believeSilence(i int, question ledger.Op, asked time.Time) {
 	}
 	if b.Silent.IsZero() {
 		b.Silent = asked
+	}
+	if asked.Sub(b.Silent) > FirstRetry {
+		b.Departure = max(b.Departure, Leaving)
 	}
 	if b.Proof != NoProof || asked.Sub(b.Silent) < decl.OffAfter || e.outletIsOld(i) {
 		return

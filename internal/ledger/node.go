@@ -225,6 +225,9 @@ func (n *Node) begun(verb plan.Verb, r *Record) {
 		Verb: verb, Rung: *r.Verb, Op: r.Op, Attempt: r.Attempt, Open: true, Cause: r.Cause, Reason: r.Reason,
 		Earlier: earlier, Was: was, Taken: n.Last.Taken && verb != plan.Start,
 	}
+	if verb == plan.Stop { // none is sent to what may be on its way up
+		n.Lit = Unlit
+	}
 	switch verb {
 	case plan.Stop, plan.Cut, plan.Start:
 		n.Shown = WasTold
@@ -252,9 +255,6 @@ func (n *Node) answered(verb plan.Verb, r *Record) {
 	case Done:
 		n.Last.Answer = WasAccepted
 		n.Last.Taken = n.Last.Taken || verb == plan.Stop
-		if verb == plan.Stop {
-			n.Lit = Unlit
-		}
 	case Unreached:
 		n.Last.Answer = WasUnreached
 		if n.Shown == WasTold && n.Last.Reach() == NotReached { // nothing of the step has come to it

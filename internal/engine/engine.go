@@ -2,13 +2,11 @@
 // back. It is a pure function of its events: Apply takes what happened and returns what to do. It reads no clock,
 // starts nothing and writes nothing; the shell (package runner), the simulator and the replay all drive the same code.
 //
-// There are four kinds of state, each with one way to change. What is durable is the ledger (ledger.go), which changes by
-// its records alone. What is believed of a node (belief.go, look.go) is evidence, which ends with what it was seen in; what may
-// have happened to its power since is one question (feed.go). What is shown to be otherwise goes on record (correct.go, hear.go).
-// What is wanted is a function of both: how a supply is in one word (condition.go, supply.go), where a node is to go and
-// which of its steps has its turn (want.go, evaluate.go), and what a step waits for (why.go). Work (work.go) is the one
-// step under way on a node: guard.go collects evidence before it, permit.go holds its command against the rules, step.go
-// carries it through command and proof, ladder.go through what follows when it has none.
+// There are four kinds of state, each with one way to change. What is durable is the ledger (package ledger), which changes by its records
+// alone. What is believed (package belief) is evidence, which ends with what it was seen in: look.go asks, epoch.go ends it. What is shown
+// to be otherwise goes on record (correct.go, hear.go). What is wanted is a function of both: which step has its turn (want.go, evaluate.go),
+// and what a step waits for (why.go). Work (work.go) is the one step under way on a node: guard.go collects evidence before it, package
+// permit holds its command against the rules, step.go carries it through command and proof, ladder.go through what follows when it has none.
 //
 // Around them: trigger.go judges when a stage begins, outage.go opens, follows and closes an outage, cycle.go takes a
 // supply through its power cycle, drill.go runs a part of the plan on purpose, discharge.go a battery, refuse.go says when

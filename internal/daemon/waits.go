@@ -9,6 +9,7 @@ import (
 
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/want"
 )
 
 const (
@@ -77,7 +78,7 @@ func (w *waits) tell(now time.Time, nodes []engine.NodeView) {
 	for i := range nodes {
 		n := &nodes[i]
 		was, key := w.told[n.ID], n.Why
-		if n.Waits == engine.Pausing {
+		if n.Waits == want.Pausing {
 			key = "a pause"
 		}
 		long := now.Sub(was.since)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/want"
 )
 
 // heardWaits are what is told of views, a second after the other each, down to a level.
@@ -39,7 +40,7 @@ func (h *heardWaits) tell(after time.Duration, nodes ...engine.NodeView) []strin
 	return strings.Split(strings.TrimSuffix(h.text.String(), "\n"), "\n")
 }
 
-func waitsFor(id string, code engine.WhyCode, why string) engine.NodeView {
+func waitsFor(id string, code want.WhyCode, why string) engine.NodeView {
 	return engine.NodeView{ID: id, Waits: code, Why: why}
 }
 
@@ -48,7 +49,7 @@ func TestWhatNodesWaitForIsLogged(t *testing.T) {
 	t.Parallel()
 	h := newHeardWaits(slog.LevelDebug, "")
 	nothing := []string{""}
-	web, db := waitsFor("web", engine.OthersFirst, "waiting for app"), waitsFor("db", engine.OthersFirst, "waiting for app")
+	web, db := waitsFor("web", want.OthersFirst, "waiting for app"), waitsFor("db", want.OthersFirst, "waiting for app")
 	require.Equal(t, []string{`level=DEBUG msg="web, db: waiting for app" nodes=2`}, h.tell(time.Second, web, db))
 	require.Equal(t, nothing, h.tell(time.Second, web, db), "nothing has changed")
 	require.Equal(t, []string{`level=DEBUG msg="db: waits no longer" nodes=1`}, h.tell(time.Second, web, engine.NodeView{ID: "db"}))
@@ -57,13 +58,13 @@ func TestWhatNodesWaitForIsLogged(t *testing.T) {
 	require.Equal(t, nothing, h.tell(time.Hour, web), "it was told")
 	require.Equal(t, []string{`level=INFO msg="web: waits no longer" nodes=1`}, h.tell(time.Second, engine.NodeView{ID: "web"}))
 
-	require.Equal(t, []string{`level=INFO msg="nas: held by an operator" nodes=1`}, h.tell(time.Second, waitsFor("nas", engine.OnHold, "held by an operator")))
-	require.Equal(t, []string{`level=INFO msg="nas: waiting for web" nodes=1`}, h.tell(time.Second, waitsFor("nas", engine.OthersFirst, "waiting for web")), "what all were told is not left as it was")
+	require.Equal(t, []string{`level=INFO msg="nas: held by an operator" nodes=1`}, h.tell(time.Second, waitsFor("nas", want.OnHold, "held by an operator")))
+	require.Equal(t, []string{`level=INFO msg="nas: waiting for web" nodes=1`}, h.tell(time.Second, waitsFor("nas", want.OthersFirst, "waiting for web")), "what all were told is not left as it was")
 
 	pausing := func(seconds int) engine.NodeView {
-		return waitsFor("esx", engine.Pausing, fmt.Sprintf("trying again in %ds", seconds))
+		return waitsFor("esx", want.Pausing, fmt.Sprintf("trying again in %ds", seconds))
 	}
-	require.Equal(t, []string{`level=DEBUG msg="esx: trying again in 15s" nodes=1`}, h.tell(time.Second, pausing(15), waitsFor("nas", engine.OthersFirst, "waiting for web")))
+	require.Equal(t, []string{`level=DEBUG msg="esx: trying again in 15s" nodes=1`}, h.tell(time.Second, pausing(15), waitsFor("nas", want.OthersFirst, "waiting for web")))
 	require.Equal(t, nothing, h.tell(time.Second, pausing(14)), "the time that passes is no change")
 	h.w.forget()
 	require.Equal(t, []string{`level=DEBUG msg="esx: trying again in 13s" nodes=1`}, h.tell(time.Second, pausing(13)), "of another outage")
@@ -77,10 +78,10 @@ func TestWhatNodesWaitForDoesNotFlood(t *testing.T) {
 	for second := range 600 {
 		var nodes []engine.NodeView
 		for i := range 1000 {
-			nodes = append(nodes, waitsFor(fmt.Sprintf("vm%d", i), engine.OthersFirst, fmt.Sprintf("waiting for vm%d", (i+second)%1000)))
+			nodes = append(nodes, waitsFor(fmt.Sprintf("vm%d", i), want.OthersFirst, fmt.Sprintf("waiting for vm%d", (i+second)%1000)))
 		}
 		if second == 300 {
-			nodes[999] = waitsFor("nas", engine.GivenUp, "given up: stop nas was not proven; a person is needed")
+			nodes[999] = waitsFor("nas", want.GivenUp, "given up: stop nas was not proven; a person is needed")
 		}
 		for _, line := range h.tell(time.Second, nodes...) {
 			if line == "" {
@@ -98,7 +99,7 @@ func TestWhatNodesWaitForDoesNotFlood(t *testing.T) {
 	h = newHeardWaits(slog.LevelInfo, "")
 	var same []engine.NodeView
 	for i := range 1000 {
-		same = append(same, waitsFor(fmt.Sprintf("vm%d", i), engine.StageNotBegun, "waiting for stage shutdown"))
+		same = append(same, waitsFor(fmt.Sprintf("vm%d", i), want.StageNotBegun, "waiting for stage shutdown"))
 	}
 	require.Equal(t, []string{""}, h.tell(time.Second, same...))
 	require.Equal(t, []string{`level=INFO msg="vm0, vm1, vm2, vm3, vm4 and 995 more: waiting for stage shutdown, for 1m" nodes=1000`}, h.tell(time.Minute, same...))

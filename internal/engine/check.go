@@ -6,6 +6,7 @@ import (
 
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/want"
 )
 
 // Replay takes a record as resume does: it changes the ledger and nothing else.
@@ -35,18 +36,23 @@ func (e *Engine) Check(twin *Engine) error {
 
 // checkStands judges every step from scratch.
 func (e *Engine) checkStands() error {
-	c := &e.course
-	kept, at := slices.Clone(c.stands), slices.Clone(c.waitsAt)
-	defer func() { c.stands, c.waitsAt = kept, at }()
-	fresh := slices.Clone(kept)
-	c.stands = fresh
-	clear(c.waitsAt)
-	for id := range c.steps { // what a step waits for comes before it
-		if fresh[id] = e.judgeStep(id); fresh[id] != kept[id] {
-			return fmt.Errorf("step %s %s stands as %d, and judged anew as %d", c.steps[id].Verb, c.steps[id].Name, kept[id], fresh[id])
+	for i := range e.nodes {
+		if w := e.nodes[i].work; w == nil && e.Under[i] >= 0 || w != nil && e.Under[i] != w.step {
+			return fmt.Errorf("%s has step %d under way, by what is wanted", e.ID(i), e.Under[i])
 		}
-		s := &c.steps[id]
-		if !s.Milestone && e.waitsFor(id).Code == NothingElse && !c.queued[id] {
+	}
+	c := &e.Course
+	kept, at := slices.Clone(c.Stands), slices.Clone(c.WaitsAt)
+	defer func() { c.Stands, c.WaitsAt = kept, at }()
+	fresh := slices.Clone(kept)
+	c.Stands = fresh
+	clear(c.WaitsAt)
+	for id := range c.Steps { // what a step waits for comes before it
+		if fresh[id] = e.JudgeStep(id); fresh[id] != kept[id] {
+			return fmt.Errorf("step %s %s stands as %d, and judged anew as %d", c.Steps[id].Verb, c.Steps[id].Name, kept[id], fresh[id])
+		}
+		s := &c.Steps[id]
+		if !s.Milestone && e.WaitsFor(id).Code == want.NothingElse && !c.Queued[id] {
 			return fmt.Errorf("the turn of %s %s has come, and it is not queued", s.Verb, s.Name)
 		}
 	}
@@ -71,39 +77,39 @@ func (e *Engine) checkProofs() error {
 			then, is := f.(Append)
 			return is && (then.Record.Node == r.Node || then.Record.Kind == ledger.Mains)
 		})
-		id := e.course.find(i, *r.Verb, goal)
-		if id < 0 || later || e.course.stands[id] == proven || *r.Verb == plan.Flush && e.isDone(id) || goal == plan.Up && (e.GoesDown(i) || e.goesWithItsHost(i)) {
+		id := e.Course.Find(i, *r.Verb, goal)
+		if id < 0 || later || e.Course.Stands[id] == want.Proven || *r.Verb == plan.Flush && e.IsDone(id) || goal == plan.Up && (e.GoesDown(i) || e.GoesWithItsHost(i)) {
 			continue
 		}
-		return fmt.Errorf("%s %s is on record as proven, and stands as %d", r.Verb, r.Node, e.course.stands[id])
+		return fmt.Errorf("%s %s is on record as proven, and stands as %d", r.Verb, r.Node, e.Course.Stands[id])
 	}
 	return nil
 }
 
 // checkLiveness follows what each node waits for: to work under way, a supply, a person or a time, and never in a circle.
 func (e *Engine) checkLiveness() error {
-	for id := range e.course.steps {
-		s := &e.course.steps[id]
-		if s.Milestone || e.course.stands[id] == proven {
+	for id := range e.Course.Steps {
+		s := &e.Course.Steps[id]
+		if s.Milestone || e.Course.Stands[id] == want.Proven {
 			continue
 		}
 		seen := map[int]bool{}
 		for at := id; ; {
-			why := e.waitsFor(at)
-			if why.Code != OthersFirst {
-				if w := e.nodes[s.Node].work; why.Code == UnderWay && !e.ends(s.Node) {
+			why := e.WaitsFor(at)
+			if why.Code != want.OthersFirst {
+				if w := e.nodes[s.Node].work; why.Code == want.UnderWay && !e.ends(s.Node) {
 					return fmt.Errorf("%s %s is %s, and nothing will end that", s.Verb, s.Name, w.phase)
 				}
 				break
 			}
-			if seen[at] = true; why.node < 0 {
+			if seen[at] = true; why.Node < 0 {
 				return fmt.Errorf("%s %s waits for nothing", s.Verb, s.Name)
 			}
-			next := e.pendingStep(why.node, s.goal)
+			next := e.pendingStep(why.Node, s.Goal)
 			if next < 0 || seen[next] {
-				return fmt.Errorf("%s %s waits for %s, which does not know of it", s.Verb, s.Name, e.ID(why.node))
+				return fmt.Errorf("%s %s waits for %s, which does not know of it", s.Verb, s.Name, e.ID(why.Node))
 			}
-			at, s = next, &e.course.steps[next]
+			at, s = next, &e.Course.Steps[next]
 		}
 	}
 	return nil
@@ -117,8 +123,8 @@ func (e *Engine) ends(i int) bool {
 
 // pendingStep gives the first step of a node on a way that has not ended, -1 if there is none.
 func (e *Engine) pendingStep(i int, goal plan.Goal) int {
-	for _, id := range e.course.of[i] {
-		if s := &e.course.steps[id]; s.goal == goal && !s.Milestone && e.course.stands[id] == pending {
+	for _, id := range e.Course.Of[i] {
+		if s := &e.Course.Steps[id]; s.Goal == goal && !s.Milestone && e.Course.Stands[id] == want.Pending {
 			return id
 		}
 	}

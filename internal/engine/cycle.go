@@ -7,6 +7,7 @@ import (
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+	"ebbtide/internal/want"
 )
 
 // commit puts on record, before a command that only a power cycle takes back, which supplies are to be cut and to come back:
@@ -52,7 +53,7 @@ func (e *Engine) toCommit(i int) []string {
 // to take, since a second cut would hit it. One that is seen to be up again proves the cut.
 func (e *Engine) mayBeMade(i int) bool {
 	s, w := &e.Supplies[e.Ledger.SupplyOf[i]], e.nodes[i].work
-	if !w.resumed || e.press[i] >= cutNow || s.State.Mains != power.MainsOnline {
+	if !w.resumed || e.Press[i] >= want.CutNow || s.State.Mains != power.MainsOnline {
 		return false
 	}
 	wait := false
@@ -83,7 +84,7 @@ func (e *Engine) settleCut(i int) {
 // Some UPSes take such a cut and do not make it, which nobody would see and mend once our own machine is off.
 func (e *Engine) mayBeDeaf(own int) bool {
 	self, needed := e.lifeline()
-	if self < 0 || !needed[own] || e.press[own] >= cutNow {
+	if self < 0 || !needed[own] || e.Press[own] >= want.CutNow {
 		return false
 	}
 	for k := range e.Supplies {

@@ -135,7 +135,7 @@ func (e *Engine) beginTest() {
 	if !e.testing() || e.test.phase != estimating || e.estimate.Serial < e.test.serial {
 		return
 	}
-	if e.journalLost {
+	if e.JournalLost {
 		e.endTest("the journal can't be written, so that nobody would know of it after a crash")
 		return
 	}

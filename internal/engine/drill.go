@@ -10,6 +10,7 @@ import (
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+	"ebbtide/internal/want"
 )
 
 // drillSilence is how long a supply may say nothing before a drill goes no further.
@@ -81,13 +82,13 @@ func (e *Engine) heedOutsiders() {
 	}
 	if why := e.needed(d.In); why != "" {
 		e.drillEnds, _, _ = strings.Cut(why, ";")
-		e.touchAll()
+		e.TouchAll()
 	}
 }
 
 // mayDrill reports whether a drill may go on down as the supplies and the journal are.
 func (e *Engine) mayDrill() bool {
-	if e.journalLost || e.drillEnds != "" {
+	if e.JournalLost || e.drillEnds != "" {
 		return false
 	}
 	for k := range e.Supplies {
@@ -112,7 +113,7 @@ func (e *Engine) followDrill() {
 	switch {
 	case !touched && !e.AnythingAway():
 		e.closeOutage("nothing was done: " + why)
-	case e.journalLost:
+	case e.JournalLost:
 		e.say("waiting for the journal: no power-up without it")
 	default:
 		e.record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}, Reason: why})
@@ -131,7 +132,7 @@ func (e *Engine) drillIsDown() string {
 		return "ended by an operator"
 	case o.Orders.Hold:
 		return ""
-	case e.journalLost:
+	case e.JournalLost:
 		return "the journal can't be written"
 	}
 	if why := e.unfitForLong(); why != "" {
@@ -155,14 +156,14 @@ func (e *Engine) drillIsDown() string {
 
 // heldInDrill names the steps down of a drill that are held back, and reports whether another goes on, or will.
 func (e *Engine) heldInDrill() (held []string, goesOn bool) {
-	for id := range e.course.steps {
-		s := &e.course.steps[id]
-		if s.goal != plan.Down || s.Milestone || s.Node < 0 || !e.Ledger.Outage.Drill.In[s.Node] || e.course.stands[id] == proven {
+	for id := range e.Course.Steps {
+		s := &e.Course.Steps[id]
+		if s.Goal != plan.Down || s.Milestone || s.Node < 0 || !e.Ledger.Outage.Drill.In[s.Node] || e.Course.Stands[id] == want.Proven {
 			continue
 		}
-		switch why := e.waitsFor(id); why.Code {
-		case GivenUp, NotProven, OthersFirst: // what it waits for says it
-		case Pausing:
+		switch why := e.WaitsFor(id); why.Code {
+		case want.GivenUp, want.NotProven, want.OthersFirst: // what it waits for says it
+		case want.Pausing:
 			held = append(held, s.Name)
 		default:
 			return nil, true

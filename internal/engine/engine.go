@@ -4,8 +4,8 @@
 //
 // There are four kinds of state, each with one way to change. What is durable is the ledger (package ledger), which changes by its records
 // alone. What is believed (package belief) is evidence, which ends with what it was seen in: look.go asks, epoch.go ends it. What is shown
-// to be otherwise goes on record (correct.go, hear.go). What is wanted is a function of both: which step has its turn (want.go, evaluate.go),
-// and what a step waits for (why.go). Work (work.go) is the one step under way on a node: guard.go collects evidence before it, package
+// to be otherwise goes on record (correct.go, hear.go). What is wanted is a function of both (package want): which step has its turn, and
+// what the others wait for; evaluate.go takes them up. Work (work.go) is the one step under way on a node: guard.go collects evidence before it, package
 // permit holds its command against the rules, step.go carries it through command and proof, ladder.go through what follows when it has none.
 //
 // Around them: trigger.go judges when a stage begins, outage.go opens, follows and closes an outage, cycle.go takes a
@@ -21,26 +21,24 @@ import (
 	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/want"
 )
 
 // Engine is the state of one estate. It is not safe for concurrent use.
 type Engine struct {
-	belief.Estate
+	want.Wants
 	settings Settings
-	course   course
 	nodes    []node
 	watch    []watch // per supply
 	haste
 	rehearsal
 	foresight
 	clockwork
-	journalLost bool
 }
 
 // haste is how short the time is, and who is to be hurried.
 type haste struct {
-	press    []pressure // per node: how short its battery time is
-	pressed  bool       // that of any node is
+	pressed  bool // the time of any node is short
 	hurryDue bool
 	graceful []int // nodes that are being stopped without force, in the order in which that began
 }
@@ -48,7 +46,6 @@ type haste struct {
 // rehearsal is what is known of a drill beside what is on record.
 type rehearsal struct {
 	test      *test  // of a battery that is under way, nil: none is
-	drillFit  bool   // it may go on down
 	drillEnds string // why it goes no further, though nobody has ordered its end
 }
 
@@ -56,11 +53,9 @@ type rehearsal struct {
 type node struct {
 	question question
 	work     *work     // the step under way, nil: none is
-	pause    time.Time // its next step does not begin before
 	nextLook time.Time // when a given-up node is looked at again
 	timer    int       // numbers its timers: an older one is void
 	graceful bool      // it is being stopped without force
-	face     face      // as others were last judged by
 	awaited  awaited   // by the survey
 }
 
@@ -102,7 +97,6 @@ const (
 	firstLook    = 500 * time.Millisecond // after an accepted command; then growing to
 	slowestLook  = 5 * time.Second
 	slowestRetry = 15 * time.Second
-	failedLook   = 15 * time.Second // at a node that was given up
 	guardRounds  = 3                // so often they are asked
 	sweepEvery   = 5 * time.Minute  // looks at all nodes while all is well
 	stalledFor   = 2 * time.Minute  // a plan past the point of no return may stand still, with mains back
@@ -122,9 +116,10 @@ func New(s Settings) *Engine {
 func (e *Engine) load(s Settings) {
 	n := s.Estate.Len()
 	e.settings = s
-	e.Estate = belief.New(e.settings.Estate, &e.settings.Policy, e.settings.Supplies, max(e.Ledger.Newest, s.Newest))
-	e.course = newCourse(s.Estate, e.Ledger.Stages)
-	e.nodes, e.watch, e.press = make([]node, n), make([]watch, len(e.Supplies)), make([]pressure, n)
+	lost := e.JournalLost
+	e.Wants = want.New(belief.New(e.settings.Estate, &e.settings.Policy, e.settings.Supplies, max(e.Ledger.Newest, s.Newest)))
+	e.JournalLost = lost
+	e.nodes, e.watch = make([]node, n), make([]watch, len(e.Supplies))
 	e.foresight = foresight{}
 }
 
@@ -176,12 +171,12 @@ func (e *Engine) Apply(now time.Time, ev Event) []Effect {
 	case Estimated:
 		e.estimated(ev)
 	case JournalLost:
-		e.journalLost = true
+		e.JournalLost = true
 		e.notify(true, "the journal can't be written: "+ev.Detail+"; a shutdown goes on, a power-up will not begin")
 	case JournalBack:
-		e.journalLost = false
+		e.JournalLost = false
 		e.record(ledger.Record{Kind: ledger.Gap, Reason: "the journal could not be written for a while"})
-		e.touchAll()
+		e.TouchAll()
 	case Reload:
 		e.reload(ev)
 	}
@@ -228,7 +223,7 @@ func (e *Engine) started() {
 	if e.Ledger.Outage != nil {
 		e.resumeWork()
 		e.recondition()
-		e.touchAll()
+		e.TouchAll()
 	}
 	if e.Ledger.Outage != nil && !e.testing() {
 		e.survey()
@@ -272,7 +267,7 @@ func (e *Engine) resumeStep(i int) {
 	if last.Verb == plan.Start || last.Verb == plan.Unprotect {
 		goal = plan.Up
 	}
-	id := e.course.find(i, last.Verb, goal)
+	id := e.Course.Find(i, last.Verb, goal)
 	if id < 0 || decl.Kind == plan.Self { // this machine went down and is up again: it is us
 		verb, state := last.Verb, plan.On
 		e.record(ledger.Record{Kind: ledger.HeldBack, Step: ledger.Step{Node: decl.ID, Verb: &verb, Attempt: last.Attempt, State: &state}, Reason: "Ebbtide is back"})
@@ -291,11 +286,11 @@ func (e *Engine) resumeStep(i int) {
 	if decl.Kind == plan.Person {
 		w.phase = asking
 	}
-	n.work = w
+	n.work, e.Under[i] = w, w.step
 	e.working++
 	if last.Reach() != ledger.NotReached {
 		w.placed = true
-		e.course.slots.Take(i)
+		e.Course.Slots.Take(i)
 		e.count(i, last.Rung == plan.Stop)
 	}
 	e.arm(i)
@@ -344,7 +339,7 @@ func (e *Engine) ring() {
 		case n.work != nil:
 			e.tick(t.node)
 		default:
-			e.touch(t.node)
+			e.Touch(t.node)
 		}
 	}
 }
@@ -418,14 +413,14 @@ func (e *Engine) refuse(r *ledger.Record, err error) {
 func (e *Engine) touchWhat(r *ledger.Record) {
 	if r.Kind == ledger.Intent || r.Kind == ledger.Reopened || r.Kind == ledger.Proven { // what comes up may write
 		for _, c := range e.Ledger.Caches {
-			e.touch(c)
+			e.Touch(c)
 		}
 	}
 	switch i, known := e.Graph.Index(r.Node); {
 	case known && e.Ledger.SupplyOf[i] < 0 && r.Kind != ledger.NoReturn:
-		e.touch(i)
+		e.Touch(i)
 	case r.Kind != ledger.Gap && r.Kind != ledger.Spent && r.Kind != ledger.Forbidden && r.Kind != ledger.Seen:
-		e.touchAll()
+		e.TouchAll()
 	}
 }
 

@@ -2,28 +2,8 @@ package engine
 
 import (
 	"ebbtide/internal/belief"
-	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
-
-// goesWithItsHost reports whether the host that a node runs on is on its way down, to be started again: what shows as on now does not
-// stay so.
-func (e *Engine) goesWithItsHost(i int) bool {
-	host := e.HostOf(i)
-	if host < 0 || !e.Goes(host) {
-		return false
-	}
-	start := e.course.find(host, plan.Start, plan.Up)
-	return start >= 0 && e.course.stands[start] == pending
-}
-
-// silenceWillTell reports whether a node was off before Ebbtide was away, on record, does not answer, and will be proven off by that soon:
-// it is not told to stop a second time, unless time is short.
-func (e *Engine) silenceWillTell(i int) bool {
-	b, decl := &e.Beliefs[i], e.Graph.Node(i)
-	off := e.Entry(i).Shown == ledger.ShownOff && e.AcceptedStop(i) && !e.ResumedAt.IsZero()
-	return off && e.press[i] == noPressure && !b.Silent.IsZero() && b.Proof == belief.NoProof && b.AskedAt.Sub(b.Silent) < decl.OffAfter+failedLook
-}
 
 // renew begins a new epoch of a node, whose power may have come back, and asks after it.
 func (e *Engine) renew(i int) {
@@ -42,7 +22,7 @@ func (e *Engine) renew(i int) {
 		e.Beliefs[i].Boots = e.Beliefs[i].Rising
 	}
 	e.probe(i)
-	e.touch(i)
+	e.Touch(i)
 }
 
 // renewLoad begins a new epoch of all that a supply feeds or carries: its power was lost, or may have been. Machines may be on

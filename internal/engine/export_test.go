@@ -10,6 +10,7 @@ import (
 
 	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
+	"ebbtide/internal/want"
 )
 
 // leftOut are the fields that do not decide what an engine will do, and why.
@@ -34,15 +35,15 @@ var leftOut = map[string]string{
 	"Command.Op":          "compared with the other numbers of its node alone: see ranks",
 	"Belief.Look":         "likewise",
 	"Belief.Epoch":        "likewise",
-	"course.down":         "never changes",
-	"course.up":           "never changes",
-	"course.steps":        "never changes",
-	"course.of":           "never changes",
-	"course.loose":        "never changes",
+	"Course.down":         "never changes",
+	"Course.up":           "never changes",
+	"Course.Steps":        "never changes",
+	"Course.Of":           "never changes",
+	"Course.loose":        "never changes",
 	"Estate.users":        "is worked out when it is first asked for, and never changes then",
-	"course.waitsAt":      "where to look first",
-	"course.dirty":        "empty between two events",
-	"course.todo":         "likewise",
+	"Course.WaitsAt":      "where to look first",
+	"Course.Dirty":        "empty between two events",
+	"Course.Todo":         "likewise",
 	"Estate.Now":          "what all times are told from",
 	"clockwork.out":       "empty between two events",
 	"clockwork.nextOp":    "a number like any other",
@@ -111,7 +112,7 @@ var ages = map[string]time.Duration{
 	"motion.Falling":    0,
 	"question.asked":    belief.LookAge,
 	"question.told":     belief.ProofAge,
-	"node.pause":        0,
+	"Wants.Pause":       0,
 	"node.nextLook":     0,
 	"pace.deadline":     0,
 	"pace.next":         0,
@@ -187,8 +188,8 @@ var idleOnly = map[string]bool{"timetable.sweepAt": true}
 
 // inCommon are the fields whose values copies of an engine share, since they never change.
 var inCommon = map[string]bool{
-	"Estate.Protectors": true, "Estate.hosts": true, "grid.losses": true, "Ledger.Stages": true, "Ledger.SupplyNodes": true, "Ledger.SupplyOf": true, "course.steps": true, "course.of": true,
-	"course.loose": true, "Estate.users": true, "Dispatcher.nodes": true, "Dispatcher.rank": true, "Dispatcher.byRank": true,
+	"Estate.Protectors": true, "Estate.hosts": true, "grid.losses": true, "Ledger.Stages": true, "Ledger.SupplyNodes": true, "Ledger.SupplyOf": true, "Course.Steps": true, "Course.Of": true,
+	"Course.loose": true, "Estate.users": true, "Dispatcher.nodes": true, "Dispatcher.rank": true, "Dispatcher.byRank": true,
 	"referee.Referee.place": true, "referee.Referee.asides": true, "referee.Referee.users": true,
 }
 
@@ -264,8 +265,8 @@ func (e *Engine) Fold(rec ledger.Record) error {
 
 // Blocked reports whether a step waits for good for something that was not proven: people were told so.
 func (e *Engine) Blocked() bool {
-	for id := range e.course.steps {
-		if why := e.waitsFor(id).Code; why == NotProven || why == GivenUp {
+	for id := range e.Course.Steps {
+		if why := e.WaitsFor(id).Code; why == want.NotProven || why == want.GivenUp {
 			return true
 		}
 	}

@@ -92,7 +92,7 @@ func (e *Engine) partOf(i int) part {
 	if !e.concerns(i) {
 		return notAsked
 	}
-	if w := e.nodes[i].work; w != nil && e.course.steps[w.step].goal == plan.Down && !w.since.IsZero() && e.given(i) {
+	if w := e.nodes[i].work; w != nil && e.Course.Steps[w.step].Goal == plan.Down && !w.since.IsZero() && e.given(i) {
 		return askedBegun
 	}
 	if e.isDown(i) {

@@ -9,6 +9,7 @@ import (
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/permit"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/want"
 )
 
 // A guard collects evidence before a command that can't be undone, and decides nothing that the permit does not decide again
@@ -35,7 +36,7 @@ func (e *Engine) verify(i int) {
 	case w.verb == plan.Cut && e.Supplies[e.Ledger.SupplyOf[i]].State.SilentFor > 0:
 		e.holdBack(i, "it is silent, and takes no command")
 		return
-	case w.verb == plan.Cut && e.press[i] >= cutNow:
+	case w.verb == plan.Cut && e.Press[i] >= want.CutNow:
 		e.cutWithWhatIsOn(i)
 		return
 	case w.verb == plan.Cut && (e.mayBeMade(i) || e.mayBeDeaf(i)):
@@ -120,7 +121,7 @@ func (e *Engine) awaitUsers(i int) {
 // it did, and its answer has grown old while others were slow (docs/adr/0015). What stands on what is off itself mostly can't.
 func (e *Engine) asksOn(i, user, round int) bool {
 	switch {
-	case e.Graph.Node(i).Kind == plan.VM, e.press[i] >= cutNow, !belief.Probed(e.Graph.Node(user)):
+	case e.Graph.Node(i).Kind == plan.VM, e.Press[i] >= want.CutNow, !belief.Probed(e.Graph.Node(user)):
 		return false
 	case e.AnswersOff(user):
 		return round == guardRounds+1
@@ -133,12 +134,12 @@ func (e *Engine) asksOn(i, user, round int) bool {
 // is no time for that.
 func (e *Engine) awaitLate(i int) {
 	begun, rung := e.nodes[i].work.guard.proof.Begun, e.nodes[i].work.rung
-	if e.press[i] >= cutNow {
+	if e.Press[i] >= want.CutNow {
 		return
 	}
 	for _, c := range e.Protectors {
 		b, age := &e.Beliefs[c], belief.ProofAge
-		if e.press[i] >= reserveReached && !e.Entry(c).Late { // there is no time for more than that
+		if e.Press[i] >= want.ReserveReached && !e.Entry(c).Late { // there is no time for more than that
 			age = belief.ProofStands
 		}
 		concerned := rung == plan.Stop && e.ComesBefore(c, i) || slices.Contains(e.Graph.Needs(c), i)
@@ -218,8 +219,8 @@ func (e *Engine) pass(i int) {
 	switch {
 	case !e.wanted(i):
 		e.unwanted(i)
-	case w.verb.BringsUp() && (!e.Fed[i] || e.journalLost):
-		e.holdBack(i, e.whyDown(i))
+	case w.verb.BringsUp() && (!e.Fed[i] || e.JournalLost):
+		e.holdBack(i, e.WhyDown(i))
 	case w.verb == plan.Stop && !e.given(i) && e.IsOff(i) && e.IsOld(i, belief.ProofAge) && w.guard.rounds <= guardRounds: // others were slow
 		w.guard.rounds = max(w.guard.rounds, guardRounds) + 1
 		e.await(i, i)
@@ -275,7 +276,7 @@ func (e *Engine) passStart(i int) {
 	}
 	for _, d := range e.BroughtUp(i) {
 		if !e.IsOn(d) || e.Beliefs[d].Answer != plan.On {
-			e.touch(d)
+			e.Touch(d)
 			e.holdBack(i, "what it stands on is not up any more: "+e.ID(d))
 			return
 		}
@@ -310,7 +311,7 @@ func (e *Engine) passStop(i int) {
 		return
 	}
 	if w.rung == plan.Stop && e.mustHurry(i) {
-		e.power(i, ledger.Pressed, e.press[i].String())
+		e.power(i, ledger.Pressed, e.Press[i].String())
 		return
 	}
 	e.command(i)
@@ -376,8 +377,8 @@ func (e *Engine) cutWithWhatIsOn(i int) {
 			on = append(on, e.ID(u))
 		}
 	}
-	if len(on) > 0 || e.worst(w.step) != proven {
-		w.force = force{ledger.Pressed, e.press[i].String()}
+	if len(on) > 0 || e.Worst(w.step) != want.Proven {
+		w.force = force{ledger.Pressed, e.Press[i].String()}
 		if len(on) > 0 {
 			w.force.reason += "; not proven off: " + strings.Join(on, ", ")
 		}

@@ -145,7 +145,7 @@ func (e *Engine) askWhoAnswers(supply int) {
 		if e.IsCutOff(i) && belief.Probed(e.Graph.Node(i)) {
 			b := &e.Beliefs[i]
 			b.Epoch, b.Answer, b.Asked = e.nextOp, plan.Unknown, false
-			e.touch(i)
+			e.Touch(i)
 			e.probe(i)
 		}
 	}

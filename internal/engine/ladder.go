@@ -9,20 +9,21 @@ import (
 	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/want"
 )
 
 // wanted reports whether the step under way on a node is still one that its goal asks for.
 func (e *Engine) wanted(i int) bool {
 	w := e.nodes[i].work
-	s := &e.course.steps[w.step]
+	s := &e.Course.Steps[w.step]
 	switch {
-	case s.goal == plan.Up:
+	case s.Goal == plan.Up:
 		return !e.GoesDown(i)
 	case w.force.cause == ledger.Hung && e.ComesUp(i):
 		b := &e.Beliefs[i]
 		return b.Seen.State != plan.On || b.Looks < belief.ProofLooks // what came back does not hang any more
 	}
-	return e.GoesDown(i) && !e.isCalledOff() && e.isDue(s)
+	return e.GoesDown(i) && !e.isCalledOff() && e.IsDue(s)
 }
 
 // isCalledOff reports whether a drill goes no further down: an operator has said so, or it can't.
@@ -43,7 +44,7 @@ func (e *Engine) steer(i int) {
 
 // unwanted ends, for now, a step that its node's goal does not ask for any more.
 func (e *Engine) unwanted(i int) {
-	if e.course.steps[e.nodes[i].work.step].goal == plan.Up {
+	if e.Course.Steps[e.nodes[i].work.step].Goal == plan.Up {
 		e.holdBack(i, "its power is going away")
 		return
 	}
@@ -140,7 +141,7 @@ func (e *Engine) again(i int) {
 	w := e.nodes[i].work
 	w.deadline, w.finalAsk = time.Time{}, false
 	if w.phase == waitingForSlot {
-		e.course.queued[w.step] = false
+		e.Course.Queued[w.step] = false
 	}
 	e.verify(i)
 }
@@ -173,7 +174,7 @@ func (e *Engine) overdueStopping(i int) {
 		e.wait(i)
 		return
 	}
-	stop := e.course.find(i, plan.Stop, plan.Down)
+	stop := e.Course.Find(i, plan.Stop, plan.Down)
 	e.dropGuard(i)
 	*w = work{step: stop, verb: plan.Stop, rung: plan.Stop, phase: verifying, placed: w.placed}
 	e.power(i, ledger.Hung, "it hangs on its way down, its power is back, and it can't be started before it is off")
@@ -214,7 +215,7 @@ func (e *Engine) power(i int, cause ledger.Cause, why string) {
 		delete(e.ops, w.op)
 	}
 	if w.phase == waitingForSlot {
-		e.course.queued[w.step] = false
+		e.Course.Queued[w.step] = false
 	}
 	e.enter(w, verifying)
 	e.dropGuard(i)
@@ -228,7 +229,7 @@ func (e *Engine) power(i int, cause ledger.Cause, why string) {
 // is not given the time that was taken from what was under way.
 func (e *Engine) mustHurry(i int) bool {
 	decl := e.Graph.Node(i)
-	short := decl.Kind == plan.VM && e.press[i] >= forceVMs || decl.Kind == plan.Host && e.press[i] >= reserveReached
+	short := decl.Kind == plan.VM && e.Press[i] >= want.ForceVMs || decl.Kind == plan.Host && e.Press[i] >= want.ReserveReached
 	return short && decl.Can.Has(plan.Force) && e.GoesDown(i) && !e.LowerRiskWaits(i, e.graceful)
 }
 
@@ -240,18 +241,18 @@ func (e *Engine) hurry() {
 	}
 	var late []int
 	for i := range e.nodes {
-		if w := e.nodes[i].work; w != nil && w.phase == asking && e.press[i] >= reserveReached && e.wanted(i) {
+		if w := e.nodes[i].work; w != nil && w.phase == asking && e.Press[i] >= want.ReserveReached && e.wanted(i) {
 			e.giveUp(i, ledger.Pressed, "not confirmed, and only the reserve is left: passed over")
 			continue
 		}
-		if w := e.nodes[i].work; w != nil && w.verb == plan.Stop && w.rung == plan.Stop && w.phase != verifying && w.phase != asking && e.press[i] != noPressure {
+		if w := e.nodes[i].work; w != nil && w.verb == plan.Stop && w.rung == plan.Stop && w.phase != verifying && w.phase != asking && e.Press[i] != want.NoPressure {
 			late = append(late, i)
 		}
 	}
 	slices.SortStableFunc(late, func(a, b int) int { return cmp.Compare(e.Graph.Node(a).Risk, e.Graph.Node(b).Risk) })
 	for _, i := range late {
 		if w := e.nodes[i].work; w != nil && e.wanted(i) && e.mustHurry(i) {
-			e.power(i, ledger.Pressed, e.press[i].String())
+			e.power(i, ledger.Pressed, e.Press[i].String())
 		}
 	}
 }

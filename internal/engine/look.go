@@ -77,7 +77,7 @@ func (e *Engine) asksAgain(i int, state plan.State) bool {
 	}
 	if b.Doubt != plan.Unknown && !e.TellsOfPower(i, state) { // it was contradicted, and says nothing now: neither counts
 		b.Looks, b.Proof = 0, belief.NoProof
-		e.touch(i)
+		e.Touch(i)
 	}
 	if n.work != nil || b.Twice || b.Wavers || !torn && !e.IsOdd(i, state) || !e.TellsOfPower(i, state) {
 		b.Doubt, b.Doubts = plan.Unknown, 0
@@ -120,7 +120,7 @@ func (e *Engine) see(i int, seen plan.Observation, question ledger.Op, asked tim
 		e.foundOn(i)
 		e.noteSeen(i)
 	}
-	e.touch(i)
+	e.Touch(i)
 	if n.work != nil {
 		e.judge(i)
 	}
@@ -169,7 +169,7 @@ func (e *Engine) renewGuests(host int) {
 		e.Beliefs[u].Epoch = e.nextOp
 		e.Beliefs[u].Looks, e.Beliefs[u].Proof, e.Beliefs[u].Asked = 0, belief.NoProof, false
 		e.probe(u)
-		e.touch(u)
+		e.Touch(u)
 	}
 }
 

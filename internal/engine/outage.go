@@ -8,6 +8,7 @@ import (
 	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/want"
 )
 
 // FormatNow is the format of the records that this engine writes. Those of 0 are of before each node had a goal of its own.
@@ -21,9 +22,9 @@ func (e *Engine) open(r ledger.Record) bool {
 	}
 	r.Kind, r.Outage, r.Seq, r.Format, r.Members, r.Nodes = ledger.Opened, id, 1, FormatNow, e.settings.Members, e.LastSeen()
 	e.movedAt, e.ResumedAt, e.closing, e.said = e.Now, time.Time{}, time.Time{}, ""
-	e.course.clear()
+	e.Course.Clear()
 	for i := range e.Beliefs {
-		e.nodes[i].pause, e.nodes[i].awaited = time.Time{}, notAwaited
+		e.Pause[i], e.nodes[i].awaited = time.Time{}, notAwaited
 	}
 	e.surveying = 0
 	return e.record(r)
@@ -212,7 +213,7 @@ func (e *Engine) followOutage() {
 // looksOver reports whether all supplies are back, and everything that was on is on, or given up.
 func (e *Engine) looksOver() bool {
 	o := e.Ledger.Outage
-	if !o.Snapped || e.closing.IsZero() && e.surveying > 0 || e.course.open > 0 || e.working > 0 || o.Orders.Hold || o.Drill.Phase == ledger.DrillDown || o.Drill.Phase == ledger.DrillBattery {
+	if !o.Snapped || e.closing.IsZero() && e.surveying > 0 || e.Course.Open > 0 || e.working > 0 || o.Orders.Hold || o.Drill.Phase == ledger.DrillDown || o.Drill.Phase == ledger.DrillBattery {
 		return false
 	}
 	for k := range o.Supplies {
@@ -254,10 +255,10 @@ func (e *Engine) notRestored() (missing, doubtful []ledger.NodeState, touched bo
 		n, decl := &o.Nodes[i], e.Graph.Node(i)
 		touched = touched || n.IsTouched()
 		state := ledger.NodeState{Node: decl.ID, State: e.Beliefs[i].Answer}
-		up, back := e.course.find(i, plan.Start, plan.Up), e.course.find(i, plan.Unprotect, plan.Up)
+		up, back := e.Course.Find(i, plan.Start, plan.Up), e.Course.Find(i, plan.Unprotect, plan.Up)
 		switch {
 		case !o.Scope[i]:
-		case n.Snap.On() && up >= 0 && e.course.stands[up] != proven, n.Snap.On() && decl.Kind != plan.Supply && !e.IsOn(i), back >= 0 && e.course.stands[back] != proven, n.GivenUp.Has(plan.Unprotect), n.GivenUp.Has(plan.Start):
+		case n.Snap.On() && up >= 0 && e.Course.Stands[up] != want.Proven, n.Snap.On() && decl.Kind != plan.Supply && !e.IsOn(i), back >= 0 && e.Course.Stands[back] != want.Proven, n.GivenUp.Has(plan.Unprotect), n.GivenUp.Has(plan.Start):
 			missing = append(missing, state)
 		case n.Snap.Silent() && !n.Snap.On() && !e.IsOn(i) && decl.Kind != plan.Passive && decl.Kind != plan.Supply:
 			doubtful = append(doubtful, state)
@@ -289,13 +290,13 @@ func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 	for k := range e.Supplies {
 		s := &e.Supplies[k]
 		s.Gate = false
-		e.watch[k].turned, e.watch[k].pressure, e.watch[k].onLoad, e.watch[k].told = false, noPressure, noPressure, noPressure
+		e.watch[k].turned, e.watch[k].pressure, e.watch[k].onLoad, e.watch[k].told = false, want.NoPressure, want.NoPressure, want.NoPressure
 		s.CutDue, s.Output.OffSeen = time.Time{}, false
 	}
 	for i := range e.Beliefs {
 		n := &e.nodes[i]
 		if n.work != nil && n.work.placed {
-			e.course.slots.Release(i)
+			e.Course.Slots.Release(i)
 		}
 		e.count(i, false)
 		n.work, n.awaited = nil, notAwaited
@@ -307,9 +308,9 @@ func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 	}
 	e.surveying, e.working, e.ResumedAt = 0, 0, time.Time{}
 	e.test = nil
-	clear(e.press)
+	clear(e.Press)
 	e.pressed = false
-	e.course.clear()
+	e.Course.Clear()
 	e.recondition()
 	e.sweepAt = e.Now.Add(sweepEvery)
 	e.askForEstimate()
@@ -343,7 +344,7 @@ func (e *Engine) chores() {
 	if e.Now.Before(e.lookAt) {
 		return
 	}
-	e.lookAt = e.Now.Add(failedLook / 3)
+	e.lookAt = e.Now.Add(want.FailedLook / 3)
 	for i := range e.Beliefs {
 		e.lookAgain(i)
 	}
@@ -360,11 +361,11 @@ func (e *Engine) lookAgain(i int) {
 	moving := e.Beliefs[i].Seen.State == plan.Stopping || e.Beliefs[i].Seen.State == plan.Starting
 	switch k := e.Ledger.SupplyOf[i]; {
 	case k >= 0 && o.Supplies[k].Cycle >= ledger.CutSent:
-		n.nextLook = e.Now.Add(failedLook / 3)
-	case e.silenceWillTell(i):
+		n.nextLook = e.Now.Add(want.FailedLook / 3)
+	case e.SilenceWillTell(i):
 		n.nextLook = e.Now.Add(slowestLook)
 	case o.Nodes[i].GivenUp != 0, silent, moving, e.Rises(i):
-		n.nextLook = e.Now.Add(failedLook)
+		n.nextLook = e.Now.Add(want.FailedLook)
 	default:
 		return
 	}

@@ -17,7 +17,7 @@ func (e *Engine) RefusesDrill(d Drill) string {
 		return "a drill is under way; wait for its end, or use abort to end it now"
 	case e.Ledger.Outage != nil:
 		return "an outage is under way; wait until it is over"
-	case e.journalLost:
+	case e.JournalLost:
 		return "the journal can't be written, so that nobody would know what to bring back; mend its disk first"
 	}
 	for k := range e.Supplies {

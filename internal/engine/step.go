@@ -9,15 +9,16 @@ import (
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/permit"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/want"
 )
 
 // begin takes up a step whose turn has come. What can't be undone is verified first.
 func (e *Engine) begin(id int) {
-	s := &e.course.steps[id]
+	s := &e.Course.Steps[id]
 	i := s.Node
 	n, decl := &e.nodes[i], e.Graph.Node(i)
 	w := &work{step: id, verb: s.Verb, rung: s.Verb, placed: true}
-	n.work = w
+	n.work, e.Under[i] = w, id
 	e.working++
 	if decl.Kind == plan.Person {
 		w.phase, w.deadline = asking, e.Now.Add(decl.Time(s.Verb).Within)
@@ -30,7 +31,7 @@ func (e *Engine) begin(id int) {
 }
 
 // askByHand tells people of a person's step. Of one that is only observed nobody may think that it is to be done.
-func (e *Engine) askByHand(s *step, notes string) {
+func (e *Engine) askByHand(s *want.Step, notes string) {
 	if e.settings.Mode == ModeObserve {
 		e.notify(false, fmt.Sprintf("would ask for this by hand: %s %s (%s); nothing is to be done", s.Verb, s.Name, notes))
 		return
@@ -79,8 +80,8 @@ func (e *Engine) command(i int) {
 	case !w.placed:
 		e.enter(w, waitingForSlot)
 		w.next = time.Time{}
-		e.course.queued[w.step] = true
-		e.enqueue(w.step)
+		e.Course.Queued[w.step] = true
+		e.Enqueue(w.step)
 		e.arm(i)
 		return
 	}
@@ -95,8 +96,8 @@ func (e *Engine) command(i int) {
 func (e *Engine) isUntimely(i int) string {
 	w := e.nodes[i].work
 	switch {
-	case w.rung.BringsUp() && (!e.Fed[i] || e.journalLost):
-		return e.whyDown(i)
+	case w.rung.BringsUp() && (!e.Fed[i] || e.JournalLost):
+		return e.WhyDown(i)
 	case w.rung.TakesDown() && !e.wasSent(i) && w.force.cause != ledger.Hung && (!e.IsDark(i) || e.IsBackUnheard(i)):
 		return "its power may be back"
 	}
@@ -145,7 +146,7 @@ func (e *Engine) send(i int) {
 	if verb == plan.Start {
 		e.settleIn(i)
 	}
-	e.touch(i)
+	e.Touch(i)
 	if verb == plan.Start {
 		e.Beliefs[i].Rising = e.Now.Add(belief.BootTime(decl))
 		if decl.Kind == plan.Outlet { // what hangs on it may be on its way up before anybody sees that it is on
@@ -191,7 +192,7 @@ func (e *Engine) leaving(i int) *permit.Command {
 	w := e.nodes[i].work
 	return &permit.Command{
 		Node: i, Rung: w.rung, Cause: w.force.cause, Reason: w.force.reason, Proof: w.guard.proof, Graceful: e.graceful,
-		Again: e.wasSent(i), Placed: w.placed, Unsafe: e.journalLost,
+		Again: e.wasSent(i), Placed: w.placed, Unsafe: e.JournalLost,
 	}
 }
 
@@ -273,7 +274,7 @@ func (e *Engine) giveWay(i int) {
 	}
 	w.placed = false
 	e.count(i, false)
-	e.course.slots.Release(i)
+	e.Course.Slots.Release(i)
 }
 
 // backOff waits for a while, each time longer, up to so long.
@@ -422,7 +423,7 @@ func (e *Engine) giveUp(i int, cause ledger.Cause, reason string) {
 	if e.Beliefs[i].Answer != e.Beliefs[i].Seen.State {
 		state = e.Beliefs[i].Answer
 	}
-	n.nextLook = e.Now.Add(failedLook)
+	n.nextLook = e.Now.Add(want.FailedLook)
 	failed := ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.ID(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: reason, Cause: cause}
 	if n.work.answer == ledger.WasAccepted {
 		failed.Outcome = ledger.Done
@@ -441,7 +442,7 @@ func (e *Engine) holdBack(i int, why string) {
 		e.giveUp(i, ledger.Hung, why)
 		return
 	}
-	if last := e.Last(i); last.Open && last.Verb == w.verb || e.Ledger.Outage.Drill.On() && n.pause.IsZero() {
+	if last := e.Last(i); last.Open && last.Verb == w.verb || e.Ledger.Outage.Drill.On() && e.Pause[i].IsZero() {
 		verb, state := w.verb, e.Beliefs[i].Seen.State
 		e.record(ledger.Record{Kind: ledger.HeldBack, Step: ledger.Step{Node: e.ID(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: why})
 	}
@@ -451,8 +452,7 @@ func (e *Engine) holdBack(i int, why string) {
 
 // pauseFor keeps a node from its next step for a while.
 func (e *Engine) pauseFor(i int, d time.Duration) {
-	n := &e.nodes[i]
-	n.pause = e.Now.Add(d)
+	e.Pause[i] = e.Now.Add(d)
 	e.armIdle(i)
 }
 
@@ -460,7 +460,7 @@ func (e *Engine) pauseFor(i int, d time.Duration) {
 func (e *Engine) armIdle(i int) {
 	n := &e.nodes[i]
 	n.timer++
-	for _, at := range []time.Time{n.pause, e.Beliefs[i].Falling} {
+	for _, at := range []time.Time{e.Pause[i], e.Beliefs[i].Falling} {
 		if at.After(e.Now) {
 			e.timers.Push(timer{at: at, node: i, number: n.timer})
 		}
@@ -477,14 +477,14 @@ func (e *Engine) end(i int) {
 		delete(e.ops, w.op)
 	}
 	if w.placed {
-		e.course.slots.Release(i)
+		e.Course.Slots.Release(i)
 	}
 	e.count(i, false)
 	e.dropGuard(i)
-	n.work = nil
+	n.work, e.Under[i] = nil, -1
 	e.working--
 	e.armIdle(i)
-	e.touch(i)
+	e.Touch(i)
 }
 
 // count keeps which nodes are being stopped without force: nothing of higher risk is forced meanwhile.

@@ -17,6 +17,7 @@ import (
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/sim"
+	"ebbtide/internal/want"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the stories in testdata anew")
@@ -313,7 +314,7 @@ for 1m32s
 `)
 	var why []string
 	for _, n := range sim.Run(sc).View.Nodes {
-		if n.Why != "" && n.Waits == engine.NothingElse {
+		if n.Why != "" && n.Waits == want.NothingElse {
 			why = append(why, n.ID+": "+n.Why)
 		}
 	}

@@ -8,24 +8,25 @@ import (
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+	"ebbtide/internal/want"
 )
 
 // watch is what the engine follows of a supply, beside what is known of it.
 type watch struct {
-	turned bool     // it is on record that its load comes back
-	told   pressure // the most that people were told of since it failed
-	warned silence  // and of its silence
-	burden          // as its last reading has it
+	turned bool          // it is on record that its load comes back
+	told   want.Pressure // the most that people were told of since it failed
+	warned silence       // and of its silence
+	burden               // as its last reading has it
 	readAt time.Time
 	ahead  time.Duration // to the next poll: as long as to the last one, lookAhead at most
 }
 
 // burden is how short the time is that a supply's battery leaves.
 type burden struct {
-	pressure pressure // of the battery
-	onLoad   pressure // of what hangs on it
-	trusted  bool     // it is counted on, beside other feeds: it does not fail, or is heard and gives power
-	gone     bool     // its output has gone off: there is no hurry any more
+	pressure want.Pressure // of the battery
+	onLoad   want.Pressure // of what hangs on it
+	trusted  bool          // it is counted on, beside other feeds: it does not fail, or is heard and gives power
+	gone     bool          // its output has gone off: there is no hurry any more
 }
 
 // read takes one reading: it may open an outage, widen it, trigger stages, or open the gate.
@@ -61,7 +62,7 @@ func (e *Engine) read(r power.Reading) {
 		return
 	}
 	if s.SaysOff() != saidOff {
-		e.touchDarkCaches()
+		e.TouchDarkCaches()
 	}
 	if e.Standing(k).IsOut() {
 		e.judgeTriggers(k)
@@ -172,7 +173,7 @@ func (e *Engine) failsOff(s *belief.Supply) {
 func (e *Engine) comesBack(k int) {
 	s := &e.Supplies[k]
 	id := e.ID(s.Node)
-	e.watch[k].told = noPressure
+	e.watch[k].told = want.NoPressure
 	aborted := e.Standing(k).Fails == ledger.CalledOff
 	e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Returned, Power: ledger.Power{Supplies: []string{id}, Replace: s.State.ReplaceBattery}, Reason: e.Tells(s)})
 	e.notify(false, id+" is back: "+e.Tells(s))
@@ -206,7 +207,7 @@ func (e *Engine) backOn(k int, why string) {
 	}
 	for _, i := range e.cycled(k, why) {
 		kept := slices.ContainsFunc(e.Graph.Sources(i), func(f int) bool { return !wasDark(f) })
-		if w := e.nodes[i].work; w != nil && !kept && w.phase != asking && e.course.steps[w.step].goal == plan.Down {
+		if w := e.nodes[i].work; w != nil && !kept && w.phase != asking && e.Course.Steps[w.step].Goal == plan.Down {
 			e.holdBack(i, "its power was off")
 		}
 	}
@@ -228,8 +229,8 @@ func (e *Engine) judgeGate(k int) {
 // recondition finds anew how each supply is, and what can be started on it. Where that has changed, all wants are.
 func (e *Engine) recondition() {
 	fit := e.mayDrill()
-	changed := e.shifted || fit != e.drillFit
-	e.shifted, e.Unheard, e.drillFit = false, false, fit
+	changed := e.shifted || fit != e.DrillFit
+	e.shifted, e.Unheard, e.DrillFit = false, false, fit
 	for k := range e.Supplies {
 		s := &e.Supplies[k]
 		unheard := e.IsToBeHeard(k)
@@ -248,7 +249,7 @@ func (e *Engine) recondition() {
 		return
 	}
 	e.Refeed()
-	e.touchAll()
+	e.TouchAll()
 	for k := range e.Supplies {
 		e.turnUp(k)
 	}
@@ -258,7 +259,7 @@ func (e *Engine) recondition() {
 func (e *Engine) turnUp(k int) {
 	s := &e.Supplies[k]
 	o := e.Ledger.Outage
-	if o == nil || s.Condition != belief.Ready || e.watch[k].turned || o.Drill.On() || e.journalLost || !e.AnythingAway() {
+	if o == nil || s.Condition != belief.Ready || e.watch[k].turned || o.Drill.On() || e.JournalLost || !e.AnythingAway() {
 		return
 	}
 	e.watch[k].turned = true

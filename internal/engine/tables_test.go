@@ -14,6 +14,7 @@ import (
 
 	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
+	"ebbtide/internal/want"
 )
 
 // docs/ENGINE.md is written from the tables of the engine and from the comments of its questions: -rewrite makes it anew.
@@ -183,12 +184,12 @@ func permitRules(t *tests.T) (list []saying) {
 
 // codes lists what a step may wait for.
 func codes(t *tests.T) (list []saying) {
-	ast.Inspect(parsed(t, "why.go"), func(n ast.Node) bool {
+	ast.Inspect(parsed(t, "../want/why.go"), func(n ast.Node) bool {
 		if spec, ok := n.(*ast.ValueSpec); ok && spec.Comment != nil {
 			list = append(list, saying{name: spec.Names[0].Name, says: oneLine(spec.Comment.Text())})
 		}
 		return true
 	})
-	require.Len(t, list, int(WhyCodes))
+	require.Len(t, list, int(want.WhyCodes))
 	return list
 }

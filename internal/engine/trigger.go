@@ -8,6 +8,7 @@ import (
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+	"ebbtide/internal/want"
 )
 
 // judgeTriggers starts the stages whose condition holds for a failing supply.
@@ -48,25 +49,6 @@ func (e *Engine) trigger(at, k int, reason string) {
 	e.notify(stage == power.ShutdownStage, "stage "+stage+" starts for "+id+": "+reason+" ("+e.Tells(s)+")")
 }
 
-// pressure is how short a battery's time is: a level, found anew at each reading.
-type pressure uint8
-
-const (
-	noPressure     pressure = iota
-	forceVMs                // VMs are powered off, lowest data risk first
-	reserveReached          // hosts too, and caches are flushed before their users are off
-	cutNow                  // outputs are cut with what is on
-)
-
-func (p pressure) String() string {
-	return [...]string{
-		"battery time is enough",
-		"the battery may not last for the rest of the plan: VMs that are still on are powered off",
-		"only the reserve is left: hosts are powered off, caches flushed",
-		"the battery is about to die: outputs are cut with what is still on",
-	}[p]
-}
-
 const (
 	lookAhead   = 15 * time.Second // a poll is expected to come within so long
 	leastForCut = 30 * time.Second // the least that a cut and its delay need
@@ -79,10 +61,10 @@ const (
 )
 
 // pressureOf finds how short the time of a supply's battery is.
-func (e *Engine) pressureOf(k int) pressure {
+func (e *Engine) pressureOf(k int) want.Pressure {
 	s := &e.Supplies[k]
 	if !e.mayPress(k) {
-		return noPressure
+		return want.NoPressure
 	}
 	left, _ := s.State.Outlook.At(pressing)
 	likely := s.State.Likely
@@ -93,15 +75,15 @@ func (e *Engine) pressureOf(k int) pressure {
 	reserve := e.Policy.Reserve.Seconds()
 	switch {
 	case !left.Known:
-		return noPressure
+		return want.NoPressure
 	case !s.Anew && likely.Value <= max(leastForCut.Seconds(), reserve/4) && (s.IsDying() || s.State.Outlook.Most().Value <= reserve+doubted.Seconds()):
-		return cutNow
+		return want.CutNow
 	case left.Value <= reserve:
-		return reserveReached
+		return want.ReserveReached
 	case e.known && left.Value <= reserve+e.estimate.Hosts.Seconds():
-		return forceVMs
+		return want.ForceVMs
 	}
-	return noPressure
+	return want.NoPressure
 }
 
 // mayPress reports whether the shutdown for a supply that fails has begun, and nothing holds it.
@@ -126,10 +108,10 @@ func (e *Engine) judgePressure() {
 		}
 		w.burden = burden{pressure: now, onLoad: now, trusted: !e.Standing(k).IsOut() || !s.Mute && !s.State.OutputOff, gone: e.Standing(k).Cycle.IsDark()}
 		if e.isBeingCut(k) {
-			w.onLoad = cutNow // what hangs on it alone is about to lose its power, or has
+			w.onLoad = want.CutNow // what hangs on it alone is about to lose its power, or has
 		}
 		changed = changed || w.burden != was
-		e.hurryDue = e.hurryDue || w.pressure != was.pressure || w.onLoad != was.onLoad || w.onLoad != noPressure
+		e.hurryDue = e.hurryDue || w.pressure != was.pressure || w.onLoad != was.onLoad || w.onLoad != want.NoPressure
 	}
 	if changed {
 		e.pressNodes()
@@ -137,12 +119,12 @@ func (e *Engine) judgePressure() {
 }
 
 // presses reports whether anything is on that the pressure of a supply concerns.
-func (e *Engine) presses(k int, p pressure) bool {
+func (e *Engine) presses(k int, p want.Pressure) bool {
 	concerns := func(n *plan.Node) bool {
 		switch p {
-		case forceVMs:
+		case want.ForceVMs:
 			return n.Kind == plan.VM
-		case reserveReached:
+		case want.ReserveReached:
 			return n.Kind == plan.VM || n.Kind == plan.Host || n.Can.Has(plan.Flush)
 		default:
 			return n.Can.Has(plan.Stop)
@@ -166,25 +148,25 @@ func (e *Engine) pressNodes() {
 	changed := false
 	e.pressed = false
 	for i := range e.Beliefs {
-		was := e.press[i]
-		e.press[i] = e.pressureAt(i)
-		changed = changed || e.press[i] != was
-		e.pressed = e.pressed || e.press[i] != noPressure
+		was := e.Press[i]
+		e.Press[i] = e.pressureAt(i)
+		changed = changed || e.Press[i] != was
+		e.pressed = e.pressed || e.Press[i] != want.NoPressure
 	}
 	if changed {
-		e.touchAll()
+		e.TouchAll()
 	}
 }
 
 // pressureAt is the pressure of one node, when those of all that it needs are known.
-func (e *Engine) pressureAt(i int) pressure {
+func (e *Engine) pressureAt(i int) want.Pressure {
 	if k := e.Ledger.SupplyOf[i]; k >= 0 {
 		return e.watch[k].pressure
 	}
 	most := e.feedPressure(i)
 	for _, d := range e.Graph.Needs(i) {
 		if e.Graph.Node(d).Kind != plan.Supply {
-			most = max(most, e.press[d])
+			most = max(most, e.Press[d])
 		}
 	}
 	return most
@@ -192,8 +174,8 @@ func (e *Engine) pressureAt(i int) pressure {
 
 // feedPressure is the pressure of the last of a node's feeds to give out. One that fails and is silent, or off, is not counted on,
 // unless there is no other. Where all have gone dark there is no hurry any more.
-func (e *Engine) feedPressure(i int) pressure {
-	heard, least, gone := false, cutNow, true
+func (e *Engine) feedPressure(i int) want.Pressure {
+	heard, least, gone := false, want.CutNow, true
 	for _, f := range e.Graph.Feeds(i) {
 		k := e.Ledger.SupplyOf[f]
 		if k < 0 || e.watch[k].gone {
@@ -202,14 +184,14 @@ func (e *Engine) feedPressure(i int) pressure {
 		s := &e.watch[k]
 		gone = false
 		if s.trusted && !heard {
-			heard, least = true, cutNow
+			heard, least = true, want.CutNow
 		}
 		if s.trusted || !heard {
 			least = min(least, s.onLoad)
 		}
 	}
 	if gone {
-		return noPressure
+		return want.NoPressure
 	}
 	return least
 }

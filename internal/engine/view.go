@@ -4,11 +4,12 @@ import (
 	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/power"
+	"ebbtide/internal/want"
 )
 
 // View makes a copy of what the engine knows.
 func (e *Engine) View() View {
-	v := View{Journal: !e.journalLost, Reserve: e.Policy.Reserve, Tail: e.estimate.Tail}
+	v := View{Journal: !e.JournalLost, Reserve: e.Policy.Reserve, Tail: e.estimate.Tail}
 	if e.known {
 		v.PlanLeft, v.PlanLikely, v.Critical = e.estimate.At(pessimistic), e.estimate.At(0.5), e.estimate.Critical
 	}
@@ -54,7 +55,7 @@ func (e *Engine) waiting(first string) string {
 		if c := e.Supplies[k].Condition; !c.Carries() || c == belief.Charging {
 			id := e.ID(e.Supplies[k].Node)
 			if c == belief.Charging && first != "" {
-				return "waiting for " + e.gateText(e.Supplies[k].Node)
+				return "waiting for " + e.GateText(e.Supplies[k].Node)
 			}
 			if first == "" {
 				return "waiting for " + id + ", which is " + c.String()
@@ -65,23 +66,23 @@ func (e *Engine) waiting(first string) string {
 }
 
 // whyOf says what a node waits for; "" if it waits for nothing.
-func (e *Engine) whyOf(i int) (WhyCode, string) {
+func (e *Engine) whyOf(i int) (want.WhyCode, string) {
 	if e.Ledger.Outage == nil {
-		return NothingToDo, ""
+		return want.NothingToDo, ""
 	}
-	for _, id := range e.course.of[i] {
-		if e.course.stands[id] == proven || e.course.steps[id].Milestone {
+	for _, id := range e.Course.Of[i] {
+		if e.Course.Stands[id] == want.Proven || e.Course.Steps[id].Milestone {
 			continue
 		}
-		why := e.waitsFor(id)
-		if why.Code == NothingElse {
-			why.node = i
+		why := e.WaitsFor(id)
+		if why.Code == want.NothingElse {
+			why.Node = i
 		}
-		if text := e.text(why); text != "" {
+		if text := e.Text(why); text != "" {
 			return why.Code, text
 		}
 	}
-	return NothingToDo, ""
+	return want.NothingToDo, ""
 }
 
 func (e *Engine) viewOf(k int) SupplyView {

@@ -5,6 +5,7 @@ import (
 
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+	"ebbtide/internal/want"
 )
 
 // View is what the engine knows now, for the status page and the metrics.
@@ -59,7 +60,7 @@ type NodeView struct {
 	Doing   string           `json:"doing,omitempty"` // the verb under way
 	InScope bool             `json:"in_scope,omitempty"`
 	Why     string           `json:"why,omitempty"` // what it waits for, in words
-	Waits   WhyCode          `json:"-"`             // the same, sorted: valid with Why
+	Waits   want.WhyCode     `json:"-"`             // the same, sorted: valid with Why
 }
 
 // Deadline is when a stage has to start at the latest.

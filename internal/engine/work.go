@@ -123,7 +123,7 @@ func (e *Engine) recallStrays() {
 	for len(e.strays) > 0 && e.Ledger.Outage != nil {
 		w := e.strays[0]
 		e.strays = e.strays[1:]
-		if i := e.course.steps[w.step].Node; e.nodes[i].work == w {
+		if i := e.Course.Steps[w.step].Node; e.nodes[i].work == w {
 			e.forbid(i, w.stray)
 		}
 		e.evaluate()

@@ -1,10 +1,10 @@
 package dst_test
 
 const (
-	beliefEstate    = "internal/belief/estate.go"
 	adapterPowered  = "internal/adapter/powered.go"
 	beliefBelief    = "internal/belief/belief.go"
 	beliefCondition = "internal/belief/condition.go"
+	beliefEstate    = "internal/belief/estate.go"
 	beliefGoal      = "internal/belief/goal.go"
 	beliefGraph     = "internal/belief/graph.go"
 	beliefSupply    = "internal/belief/supply.go"
@@ -12,25 +12,25 @@ const (
 	engineCycle     = "internal/engine/cycle.go"
 	engineDrill     = "internal/engine/drill.go"
 	engineEngine    = "internal/engine/engine.go"
-	engineEvaluate  = "internal/engine/evaluate.go"
 	engineEpoch     = "internal/engine/epoch.go"
 	engineGuard     = "internal/engine/guard.go"
 	engineLadder    = "internal/engine/ladder.go"
 	engineLook      = "internal/engine/look.go"
 	engineOutage    = "internal/engine/outage.go"
-	permitPermit    = "internal/permit/permit.go"
 	engineRefuse    = "internal/engine/refuse.go"
 	engineStep      = "internal/engine/step.go"
 	engineTrigger   = "internal/engine/trigger.go"
-	engineWant      = "internal/engine/want.go"
 	engineWork      = "internal/engine/work.go"
 	ledgerDrill     = "internal/ledger/drill.go"
 	ledgerNode      = "internal/ledger/node.go"
 	ledgerSupply    = "internal/ledger/supply.go"
+	permitPermit    = "internal/permit/permit.go"
 	planEstate      = "internal/plan/estate.go"
 	planStep        = "internal/plan/step.go"
 	runnerEffects   = "internal/runner/effects.go"
 	runnerRunner    = "internal/runner/runner.go"
+	wantCourse      = "internal/want/course.go"
+	wantWant        = "internal/want/want.go"
 )
 
 // bugs are the seeded bugs, named by what they answer wrongly: a rule of the permit, a question of a belief, a change of the
@@ -41,7 +41,7 @@ var bugs = []bug{
 		{permitPermit, "\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"uses it\")\n", "\treturn \"\"\n"},
 		{engineGuard, "\tcase doubtful:\n\t\te.holdBack(i, \"what uses it is not proven off\")", "\tcase doubtful && decl.Kind != plan.Other:\n\t\te.holdBack(i, \"what uses it is not proven off\")"},
 		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, decl.Kind == plan.Other:\n\tcase decl.Kind == plan.VM"},
-		{engineWant, "\t\treturn kind == plan.Host && worst == unproven", "\t\treturn kind == plan.Host && worst == unproven || kind == plan.Other"},
+		{wantWant, "\t\treturn kind == plan.Host && worst == Unproven", "\t\treturn kind == plan.Host && worst == Unproven || kind == plan.Other"},
 	}},
 	{name: "rule 2: a host is stopped with VMs on it", edits: []edit{
 		{permitPermit, "\t}), \"runs on it\")", "\t})[:0], \"runs on it\")"},
@@ -51,11 +51,11 @@ var bugs = []bug{
 		{permitPermit, "\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"hangs on it\")", "\treturn \"\""},
 		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, w.verb == plan.Cut:\n\tcase decl.Kind == plan.VM"},
 		{engineGuard, "\tcase doubtful:\n\t\te.holdBack(i, \"what uses it is not proven off\")", "\tcase doubtful && w.verb != plan.Cut:\n\t\te.holdBack(i, \"what uses it is not proven off\")"},
-		{engineWant, "\tcase worst == pending || s.Verb != plan.Stop:\n\t\treturn false", "\tcase worst == pending || s.Verb != plan.Stop:\n\t\treturn worst != pending && s.Verb == plan.Cut"},
+		{wantWant, "\tcase worst == Pending || s.Verb != plan.Stop:\n\t\treturn false", "\tcase worst == Pending || s.Verb != plan.Stop:\n\t\treturn worst != Pending && s.Verb == plan.Cut"},
 	}},
 	{name: "rule 4: what was off is started too", edits: []edit{
 		{permitPermit, "e.Entry(c.Node).Snap.On() {\n\t\treturn \"\"", "e.Entry(c.Node).Snap.Taken() {\n\t\treturn \"\""},
-		{engineWant, "\tcase !e.Entry(i).Snap.On():\n\t\treturn true\n", "\tcase !e.Entry(i).Snap.Taken():\n\t\treturn true\n"},
+		{wantWant, "\tcase !e.Entry(i).Snap.On():\n\t\treturn true\n", "\tcase !e.Entry(i).Snap.Taken():\n\t\treturn true\n"},
 	}},
 	{name: "rule 5: the gate is not asked when something is started", edits: []edit{
 		{permitPermit, "\tif !fed {\n\t\treturn \"none of its", "\tif !fed && len(feeds) < 0 {\n\t\treturn \"none of its"},
@@ -77,16 +77,16 @@ var bugs = []bug{
 		{engineStep, "\tcase !w.placed:\n", "\tcase false:\n"},
 	}},
 	{name: "rule 9: limits are forgotten after a crash", edits: []edit{
-		{engineEngine, "\t\tw.placed = true\n\t\te.course.slots.Take(i)\n", "\t\tw.placed = true\n"},
+		{engineEngine, "\t\tw.placed = true\n\t\te.Course.Slots.Take(i)\n", "\t\tw.placed = true\n"},
 	}},
 	{name: "rule 10: a VM is stopped before its users", edits: []edit{
 		{permitPermit, "\t\t\tif !e.IsOff(u) && !o.Nodes[u].GivenUp.Has(plan.Stop) && !e.HasNoPower(u) {", "\t\t\tif !e.IsOff(u) && o == nil {"},
 		{engineGuard, "\tcase decl.Kind == plan.VM && guestsOnly:", "\tcase decl.Kind == plan.VM:"},
-		{engineWant, "\tcase worst == pending || s.Verb != plan.Stop:\n", "\tcase worst == pending && kind != plan.VM || s.Verb != plan.Stop:\n"},
+		{wantWant, "\tcase worst == Pending || s.Verb != plan.Stop:\n", "\tcase worst == Pending && kind != plan.VM || s.Verb != plan.Stop:\n"},
 	}},
 	{name: "rule 10: something is started before what it needs", edits: []edit{
 		{permitPermit, "\t\t\tif !e.IsOn(d) {\n\t\t\t\treturn \"it needs \"", "\t\t\tif false {\n\t\t\t\treturn \"it needs \""},
-		{engineWant, "\tif worst := e.worst(id); worst != proven {\n\t\treturn Why{Code: whyBefore(worst), node: e.firstBefore(id, worst)}\n\t}\n\treturn Why{Code: NothingElse}\n}\n\n// isDue", "\treturn Why{Code: NothingElse}\n}\n\n// isDue"},
+		{wantWant, "\tif worst := e.Worst(id); worst != Proven {\n\t\treturn Why{Code: whyBefore(worst), Node: e.firstBefore(id, worst)}\n\t}\n\treturn Why{Code: NothingElse}\n}\n\n// IsDue", "\treturn Why{Code: NothingElse}\n}\n\n// IsDue"},
 		{engineGuard, "\t\tif !e.IsOn(d) || e.Beliefs[d].Answer != plan.On {", "\t\tif false {"},
 	}},
 	{name: "rule 12: VMs are stopped before caches are in write-through", edits: []edit{
@@ -113,7 +113,7 @@ var bugs = []bug{
 		{permitPermit, "|| e.GoesDown(c.Node) || isHung(e, c) {\n\t\treturn \"\"\n\t}\n\treturn \"it keeps its power\"", "|| true {\n\t\treturn \"\"\n\t}\n\treturn \"it keeps its power\""},
 		{permitPermit, "\tif !c.Rung.TakesDown() || e.InDrill(c.Node) || isHung(e, c) {", "\tif true {"},
 		{beliefGoal, "\treturn o.Lost[i] || o.Drill.Phase == ledger.DrillDown", "\treturn o.Lost[i] || o.Scope[i] && e.CommittedSupply() >= 0 && len(e.Graph.Feeds(i)) > 1 || o.Drill.Phase == ledger.DrillDown"},
-		{engineWant, "\treturn o.Lost[s.Node] && o.Due[s.stage][s.Node]", "\treturn (o.Lost[s.Node] || len(e.Graph.Feeds(s.Node)) > 1) && (o.Due[s.stage][s.Node] || len(e.Graph.Feeds(s.Node)) > 1)"},
+		{wantWant, "\treturn o.Lost[s.Node] && o.Due[s.stage][s.Node]", "\treturn (o.Lost[s.Node] || len(e.Graph.Feeds(s.Node)) > 1) && (o.Due[s.stage][s.Node] || len(e.Graph.Feeds(s.Node)) > 1)"},
 	}},
 	{name: "rule 11: the reserve is spent on waiting", edits: []edit{
 		{engineTrigger, "\tcase left.Value <= reserve:\n", "\tcase left.Value <= 0:\n"},
@@ -199,7 +199,7 @@ var bugs = []bug{
 		{engineLook, "\tcase s.Output.OffSeen || e.Standing(k).Cycle.IsDark():", "\tcase true:"},
 	}},
 	{name: "want: a cluster is not put back", edits: []edit{
-		{engineWant, "\t\treturn !e.ToPutBack(i)\n", "\t\treturn !e.ToPutBack(i) || node.Kind == plan.Cluster\n"},
+		{wantWant, "\t\treturn !e.ToPutBack(i)\n", "\t\treturn !e.ToPutBack(i) || node.Kind == plan.Cluster\n"},
 	}},
 	{name: "want: a drill takes what others still need", edits: []edit{
 		{engineDrill, "\tif why := e.needed(d.In); why != \"\" {", "\tif why := e.needed(d.In); why == \"never\" {"},
@@ -208,12 +208,12 @@ var bugs = []bug{
 		{permitPermit, "\tif !c.Rung.TakesDown() || e.Graph.Node(c.Node).Kind != plan.Host {", "\tif !c.Rung.TakesDown() || e.InDrill(c.Node) || e.Graph.Node(c.Node).Kind != plan.Host {"},
 	}},
 	{name: "want: a step goes on when the first of those before it has ended", edits: []edit{
-		{engineWant, "\t\tif st == pending {\n\t\t\tc.waitsAt[id] = at\n\t\t\treturn pending\n\t\t}\n", "\t\tif st == pending && len(before) == 1 {\n\t\t\tc.waitsAt[id] = at\n\t\t\treturn pending\n\t\t}\n"},
-		{engineWant, "\t\tworst = max(worst, st)\n", "\t\tif st != pending {\n\t\t\tworst = max(worst, st)\n\t\t}\n"},
-		{engineWant, "c.stands[base+before[at]] == pending {", "c.stands[base+before[at]] == pending && len(before) == 1 {"},
+		{wantWant, "\t\tif st == Pending {\n\t\t\tc.WaitsAt[id] = at\n\t\t\treturn Pending\n\t\t}\n", "\t\tif st == Pending && len(before) == 1 {\n\t\t\tc.WaitsAt[id] = at\n\t\t\treturn Pending\n\t\t}\n"},
+		{wantWant, "\t\tworst = max(worst, st)\n", "\t\tif st != Pending {\n\t\t\tworst = max(worst, st)\n\t\t}\n"},
+		{wantWant, "c.Stands[base+before[at]] == Pending {", "c.Stands[base+before[at]] == Pending && len(before) == 1 {"},
 	}},
 	{name: "want: what waits for its turn again is not woken", edits: []edit{
-		{engineStep, "[]time.Time{n.pause, e.Beliefs[i].Falling}", "[]time.Time{e.Beliefs[i].Falling}"},
+		{engineStep, "[]time.Time{e.Pause[i], e.Beliefs[i].Falling}", "[]time.Time{e.Beliefs[i].Falling}"},
 	}},
 	{name: "condition: on line again counts at once", by: "./internal/engine TestStories", edits: []edit{
 		{beliefEstate, "ReturnAfter    = 5 * time.Second", "ReturnAfter    = 0 * time.Second"},
@@ -230,7 +230,7 @@ var bugs = []bug{
 		{engineWork, "\t{backingOff, proving, \"the pause is over: it is looked at before it is told again\"},\n", ""},
 	}},
 	{name: "work: a step that ends keeps its place", edits: []edit{
-		{engineStep, "\tif w.placed {\n\t\te.course.slots.Release(i)\n\t}\n", ""},
+		{engineStep, "\tif w.placed {\n\t\te.Course.Slots.Release(i)\n\t}\n", ""},
 	}},
 	{name: "guard: who did not answer is not asked again", by: "./internal/engine TestStories", edits: []edit{
 		{engineEngine, "guardRounds  = 3 ", "guardRounds  = 0 "},
@@ -265,15 +265,15 @@ var bugs = []bug{
 	{name: "runner: things are started without a journal", by: "./internal/runner TestAJournalThatIsLostAndComesBack", edits: []edit{
 		{runnerEffects, "case r.appender.lost && (", "case false && ("},
 		{permitPermit, "\tif c.Rung.BringsUp() && c.Unsafe {", "\tif false {"},
-		{engineWant, "\tcase e.journalLost:\n\t\treturn Why{Code: NoJournal}\n", ""},
-		{engineGuard, "(!e.Fed[i] || e.journalLost)", "!e.Fed[i]"},
-		{engineStep, "(!e.Fed[i] || e.journalLost)", "!e.Fed[i]"},
+		{wantWant, "\tcase e.JournalLost:\n\t\treturn Why{Code: NoJournal}\n", ""},
+		{engineGuard, "(!e.Fed[i] || e.JournalLost)", "!e.Fed[i]"},
+		{engineStep, "(!e.Fed[i] || e.JournalLost)", "!e.Fed[i]"},
 	}},
 	{name: "place: what nobody can reach keeps its place", by: "./test/dst TestSilentNodesHoldNobodyUp", edits: []edit{
 		{engineStep, "limit < 0 || e.Last(i).Earlier != ledger.NotReached || !w.placed {", "true || limit < 0 || e.Last(i).Earlier != ledger.NotReached || !w.placed {"},
 	}},
 	{name: "place: what nobody can reach has its turn first", by: "./test/dst TestSilentNodesHoldNobodyUp", edits: []edit{
-		{engineEvaluate, "\t\tlast = last || belief.Probed(e.Graph.Node(s.Node))", "\t\tlast = false && belief.Probed(e.Graph.Node(s.Node))"},
+		{wantCourse, "\t\tlast = last || belief.Probed(e.Graph.Node(s.Node))", "\t\tlast = false && belief.Probed(e.Graph.Node(s.Node))"},
 	}},
 	{name: "place: what may be at work gives its place back", edits: []edit{
 		{engineStep, "limit < 0 || e.Last(i).Earlier != ledger.NotReached || !w.placed {", "limit < 0 || !w.placed {"},

@@ -1,4 +1,4 @@
-package engine
+package want
 
 import (
 	"strings"
@@ -13,7 +13,7 @@ import (
 type Why struct {
 	Code  WhyCode
 	Until time.Time // of a pause
-	node  int       // the node or the supply that it waits for, -1: none
+	Node  int       // the node or the supply that it waits for, -1: none
 	verb  plan.Verb // of a step that was given up
 	stage int
 }
@@ -74,15 +74,15 @@ var whyTexts = [WhyCodes]string{
 	NoJournal:     "waiting for the journal: nothing is started without it",
 }
 
-// text says it in words.
-func (e *Engine) text(w Why) string {
+// Text says it in words.
+func (e *Wants) Text(w Why) string {
 	about := ""
-	if w.node >= 0 && w.node < len(e.Beliefs) {
-		about = e.ID(w.node)
+	if w.Node >= 0 && w.Node < len(e.Beliefs) {
+		about = e.ID(w.Node)
 	}
 	switch w.Code {
 	case NothingElse:
-		about = e.Graph.Node(w.node).Type
+		about = e.Graph.Node(w.Node).Type
 	case Pausing:
 		about = plan.Span(max(0, w.Until.Sub(e.Now)).Round(time.Second))
 	case GivenUp:
@@ -90,24 +90,24 @@ func (e *Engine) text(w Why) string {
 	case StageNotBegun:
 		about = e.Ledger.Stages[w.stage]
 	case PowerLost:
-		about = e.whyDark(w.node)
+		about = e.whyDark(w.Node)
 	case GateShut:
-		about = e.gateText(w.node)
+		about = e.GateText(w.Node)
 	default:
 	}
 	return strings.Replace(whyTexts[w.Code], "{}", about, 1)
 }
 
-// whyDown says why a node can't be brought up now.
-func (e *Engine) whyDown(i int) string {
-	if e.journalLost {
-		return e.text(Why{Code: NoJournal, node: i})
+// WhyDown says why a node can't be brought up now.
+func (e *Wants) WhyDown(i int) string {
+	if e.JournalLost {
+		return e.Text(Why{Code: NoJournal, Node: i})
 	}
-	return e.text(Why{Code: GateShut, node: e.UnfedBy(i)})
+	return e.Text(Why{Code: GateShut, Node: e.UnfedBy(i)})
 }
 
 // whyDark names the supplies whose power a node waits for.
-func (e *Engine) whyDark(i int) string {
+func (e *Wants) whyDark(i int) string {
 	for _, d := range e.Graph.Needs(i) {
 		if !e.Ledger.Outage.Lost[d] {
 			continue
@@ -123,8 +123,8 @@ func (e *Engine) whyDark(i int) string {
 	return e.ID(i)
 }
 
-// gateText says what the gate of a supply waits for.
-func (e *Engine) gateText(supply int) string {
+// GateText says what the gate of a supply waits for.
+func (e *Wants) GateText(supply int) string {
 	if supply < 0 {
 		return "power"
 	}

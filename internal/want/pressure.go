@@ -1,0 +1,21 @@
+package want
+
+// Pressure is how short a battery's time is: a level, found anew at each reading.
+type Pressure uint8
+
+// How short it is.
+const (
+	NoPressure     Pressure = iota
+	ForceVMs                // VMs are powered off, lowest data risk first
+	ReserveReached          // hosts too, and caches are flushed before their users are off
+	CutNow                  // outputs are cut with what is on
+)
+
+func (p Pressure) String() string {
+	return [...]string{
+		"battery time is enough",
+		"the battery may not last for the rest of the plan: VMs that are still on are powered off",
+		"only the reserve is left: hosts are powered off, caches flushed",
+		"the battery is about to die: outputs are cut with what is still on",
+	}[p]
+}

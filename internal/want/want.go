@@ -1,0 +1,338 @@
+package want
+
+import (
+	"ebbtide/internal/belief"
+	"ebbtide/internal/ledger"
+	"ebbtide/internal/plan"
+)
+
+// Step is one step of the way down or the way up.
+type Step struct {
+	*plan.Step
+	Goal  plan.Goal
+	stage int // of the way down: its place in the ledger's stages
+}
+
+// Stand is how a step stands, as far as those that come after it are concerned: the worst of them counts.
+type Stand uint8
+
+// How a step may stand, best first.
+const (
+	Proven   Stand = iota // done, or there is nothing to do
+	Unproven              // a VM that was given up: its host may take it along, by a recorded decision
+	Lost                  // anything else that was given up, or waits for such a thing
+	Pending               // not ended yet
+)
+
+// JudgeStep finds how a step stands.
+func (e *Wants) JudgeStep(id int) Stand {
+	s := &e.Course.Steps[id]
+	switch {
+	case s.Milestone:
+		return e.Worst(id)
+	case s.Goal == plan.Up:
+		return e.judgeUp(id)
+	case !e.GoesDown(s.Node):
+		return Proven
+	case s.Verb == plan.Cut:
+		return e.judgeCut(s.Node)
+	case e.IsDone(id):
+		if s.Verb == plan.Flush {
+			return e.Worst(id) // what stands behind it waits for all that may write through it, too
+		}
+		return Proven
+	case e.Under[s.Node] == id, !e.Entry(s.Node).GivenUp.Has(s.Verb), e.Graph.Node(s.Node).Kind == plan.Self:
+		return Pending
+	}
+	return givenUpStand(e.Graph.Node(s.Node), s.Verb)
+}
+
+// IsDone reports whether nothing is to be done any more in a step of the way down.
+func (e *Wants) IsDone(id int) bool {
+	s := &e.Course.Steps[id]
+	i := s.Node
+	entry := e.Entry(i)
+	switch e.Graph.Node(i).Kind {
+	case plan.Person:
+		return entry.Shown == ledger.ShownOff || entry.GivenUp.Has(plan.Stop)
+	case plan.Self:
+		return entry.Shown == ledger.ShownOff // it was told, and there is nothing to look at: it goes now
+	default:
+	}
+	switch {
+	case e.IsOff(i), e.HasNoPower(i), s.Verb == plan.Stop && e.IsCutOff(i) && !e.RunsOn(i, s.stage):
+		return true
+	case e.Under[i] == id, s.Verb == plan.Stop:
+		return false
+	case s.Verb == plan.Protect && e.StaysProtected(i), s.Verb == plan.Flush && e.StaysClean(i):
+		return true
+	}
+	return e.Holds(i, s.Verb, entry.CommandedBy(s.Verb)) && (s.Verb != plan.Protect || !e.LateMayCome(i))
+}
+
+// judgeCut is JudgeStep for the cut of an output.
+func (e *Wants) judgeCut(i int) Stand {
+	k := e.Ledger.SupplyOf[i]
+	st := e.Standing(k)
+	switch {
+	case st.Cycle >= ledger.CutProven:
+		return Proven
+	case e.Under[i] >= 0:
+		return Pending
+	case st.Cycle == ledger.Uncut && e.Beliefs[i].Seen.State == plan.Off:
+		return Proven // its battery has given out
+	case e.Entry(i).GivenUp.Has(plan.Cut):
+		return Lost
+	}
+	return Pending
+}
+
+// judgeUp is JudgeStep for the way up.
+func (e *Wants) judgeUp(id int) Stand {
+	s := &e.Course.Steps[id]
+	switch {
+	case e.isBack(id):
+		return Proven
+	case e.Entry(s.Node).GivenUp.Has(s.Verb):
+		return givenUpStand(e.Graph.Node(s.Node), s.Verb)
+	}
+	if worst := e.Worst(id); worst != Proven && worst != Pending {
+		return Lost
+	}
+	return Pending
+}
+
+// isBack reports whether nothing is to be done any more in a step of the way up.
+func (e *Wants) isBack(id int) bool {
+	s := &e.Course.Steps[id]
+	i, node := s.Node, e.Graph.Node(s.Node)
+	switch {
+	case node.Kind == plan.Supply: // whether a feed is back is asked when its load is to start
+		return true
+	case !e.Ledger.Outage.Scope[i]:
+		return true
+	case s.Verb == plan.Unprotect:
+		return !e.ToPutBack(i)
+	case node.Kind == plan.Passive && node.Healthy:
+		return e.IsOn(i)
+	case node.Kind == plan.Person:
+		return !e.ComesUp(i)
+	case !e.Entry(i).Snap.On():
+		return true
+	}
+	return e.IsOn(i) && !e.GoesDown(i) && !e.GoesWithItsHost(i) && e.Under[i] != id
+}
+
+// givenUpStand says what an unproven end of a step means for the steps after it. A cache that can't be protected, a person's
+// step that was passed over, and an outlet that stays on keep nothing else from going on.
+func givenUpStand(n *plan.Node, verb plan.Verb) Stand {
+	switch {
+	case verb == plan.Protect, verb == plan.Unprotect, n.Kind == plan.Person, n.Kind == plan.Outlet && verb == plan.Stop:
+		return Proven
+	case n.Kind == plan.VM && verb != plan.Start:
+		return Unproven
+	default:
+		return Lost
+	}
+}
+
+// Worst gives the worst stand of the steps that come right before a step. What was found to wait last is asked first, so
+// that a step with many before it is not a burden.
+func (e *Wants) Worst(id int) Stand {
+	c := &e.Course
+	before := c.Steps[id].After
+	if len(before) == 0 {
+		return Proven
+	}
+	base := c.base(id)
+	if at := c.WaitsAt[id]; c.Stands[base+before[at]] == Pending {
+		return Pending
+	}
+	worst := Proven
+	for at, b := range before {
+		st := c.Stands[base+b]
+		if st == Pending {
+			c.WaitsAt[id] = at
+			return Pending
+		}
+		worst = max(worst, st)
+	}
+	return worst
+}
+
+// tolerates reports whether a step may be made although one before it was given up. Storage and everything else that is
+// strict never may; a VM may, and a host takes its VMs along.
+func (e *Wants) tolerates(s *Step, worst Stand) bool {
+	kind := e.Graph.Node(s.Node).Kind
+	switch {
+	case worst == Proven:
+		return true
+	case worst == Pending || s.Verb != plan.Stop:
+		return false
+	case kind == plan.VM:
+		return true
+	default:
+		return kind == plan.Host && worst == Unproven
+	}
+}
+
+// WaitsFor says what a step waits for: nothing, if its turn has come.
+func (e *Wants) WaitsFor(id int) Why {
+	s := &e.Course.Steps[id]
+	o := e.Ledger.Outage
+	switch {
+	case o == nil || s.Milestone || e.Course.Stands[id] == Proven:
+		return Why{Code: NothingToDo}
+	case e.Under[s.Node] >= 0:
+		return Why{Code: UnderWay, Node: s.Node}
+	case !o.Snapped || belief.Probed(e.Graph.Node(s.Node)) && o.Scope[s.Node] && !o.Nodes[s.Node].Snap.Taken():
+		return Why{Code: NotInSnapshot, Node: s.Node}
+	case !e.Looked(s.Node), s.Verb == plan.Stop && e.SilenceWillTell(s.Node):
+		return Why{Code: NotLooked, Node: s.Node}
+	case e.Pause[s.Node].After(e.Now):
+		return Why{Code: Pausing, Node: s.Node, Until: e.Pause[s.Node]}
+	case s.Goal == plan.Down:
+		return e.waitsDown(id)
+	}
+	return e.waitsUp(id)
+}
+
+// waitsDown is WaitsFor on the way down.
+func (e *Wants) waitsDown(id int) Why {
+	if why := e.waitsToLeave(id); why.Code != NothingElse {
+		return why
+	}
+	s := &e.Course.Steps[id]
+	if s.Verb == plan.Cut {
+		if why := e.waitsToCut(s.Node); why.Code != NothingElse {
+			return why
+		}
+	}
+	hurry := e.Press[s.Node]
+	if s.Verb == plan.Flush && hurry >= ReserveReached && !e.IsDone(id) || s.Verb == plan.Cut && hurry >= CutNow {
+		return Why{Code: NothingElse}
+	}
+	if worst := e.Worst(id); !e.tolerates(s, worst) {
+		return Why{Code: whyBefore(worst), Node: e.firstBefore(id, worst)}
+	}
+	return Why{Code: NothingElse}
+}
+
+// waitsToLeave says what speaks against taking a node down at all, beside what comes before it.
+func (e *Wants) waitsToLeave(id int) Why {
+	s := &e.Course.Steps[id]
+	o := e.Ledger.Outage
+	entry := &o.Nodes[s.Node]
+	switch {
+	case !e.GoesDown(s.Node):
+		return Why{Code: NothingToDo}
+	case entry.GivenUp.Has(s.Verb):
+		return Why{Code: GivenUp, Node: s.Node, verb: s.Verb}
+	case o.Orders.Abort, !e.IsDue(s) && e.WasAborted(s.Node):
+		return Why{Code: WasAborted}
+	case !e.IsDue(s):
+		return Why{Code: StageNotBegun, stage: s.stage}
+	case o.Orders.Hold:
+		return Why{Code: OnHold}
+	case e.UnheardFor(s.Node) >= 0:
+		return Why{Code: SupplyUnheard, Node: e.Supplies[e.UnheardFor(s.Node)].Node}
+	case !e.IsDark(s.Node) && s.Verb != plan.Protect && (s.Verb != plan.Flush || e.Press[s.Node] < ReserveReached), e.IsBackUnheard(s.Node):
+		return Why{Code: MaybeBack, Node: s.Node}
+	case o.Drill.Phase == ledger.DrillDown && !e.DrillFit:
+		return Why{Code: DrillUnfit}
+	}
+	return Why{Code: NothingElse}
+}
+
+// whyBefore is the code of what keeps a step back that comes before it.
+func whyBefore(worst Stand) WhyCode {
+	if worst == Pending {
+		return OthersFirst
+	}
+	return NotProven
+}
+
+// firstBefore names a node before a step that stands so, -1 if it is none.
+func (e *Wants) firstBefore(id int, worst Stand) int {
+	c := &e.Course
+	for _, b := range c.Steps[id].After {
+		if c.Stands[c.base(id)+b] != worst {
+			continue
+		}
+		if at := c.Steps[c.base(id)+b]; at.Milestone {
+			return e.firstBefore(c.base(id)+b, worst)
+		}
+		return c.Steps[c.base(id)+b].Node
+	}
+	return -1
+}
+
+// waitsToCut says what speaks against cutting an output, beside what it feeds.
+func (e *Wants) waitsToCut(i int) Why {
+	k := e.Ledger.SupplyOf[i]
+	switch {
+	case e.Supplies[k].Mute:
+		return Why{Code: SupplySilent, Node: i}
+	case e.Supplies[k].State.OutputOff:
+		return Why{Code: MaybeBack, Node: i} // there is nothing to cut
+	case e.Supplies[k].Unfit:
+		return Why{Code: SupplyUnfit, Node: i} // it is on line, and would come back at once, into the heat or the brown-out
+	case !e.CarriesLost(i):
+		return Why{Code: CutUseless, Node: i}
+	}
+	return Why{Code: NothingElse}
+}
+
+// waitsUp is WaitsFor on the way up.
+func (e *Wants) waitsUp(id int) Why {
+	s := &e.Course.Steps[id]
+	o := e.Ledger.Outage
+	switch {
+	case e.GoesDown(s.Node):
+		return Why{Code: PowerLost, Node: s.Node}
+	case o.Nodes[s.Node].GivenUp.Has(s.Verb):
+		return Why{Code: GivenUp, Node: s.Node, verb: s.Verb}
+	case e.Course.Stands[id] != Pending:
+		return Why{Code: NotProven, Node: e.firstBefore(id, e.Course.Stands[id])}
+	case o.Orders.Hold:
+		return Why{Code: OnHold}
+	case e.JournalLost:
+		return Why{Code: NoJournal}
+	case e.UnheardFor(s.Node) >= 0:
+		return Why{Code: SupplyUnheard, Node: e.Supplies[e.UnheardFor(s.Node)].Node}
+	case !e.Fed[s.Node]:
+		return Why{Code: GateShut, Node: e.UnfedBy(s.Node)}
+	}
+	if worst := e.Worst(id); worst != Proven {
+		return Why{Code: whyBefore(worst), Node: e.firstBefore(id, worst)}
+	}
+	return Why{Code: NothingElse}
+}
+
+// IsDue reports whether a step of the way down is to be made now.
+func (e *Wants) IsDue(s *Step) bool {
+	o := e.Ledger.Outage
+	if o.Drill.Phase == ledger.DrillDown && o.Drill.In[s.Node] {
+		return true
+	}
+	return o.Lost[s.Node] && o.Due[s.stage][s.Node]
+}
+
+// GoesWithItsHost reports whether the host that a node runs on is on its way down, to be started again: what shows as on now does not
+// stay so.
+func (e *Wants) GoesWithItsHost(i int) bool {
+	host := e.HostOf(i)
+	if host < 0 || !e.Goes(host) {
+		return false
+	}
+	start := e.Course.Find(host, plan.Start, plan.Up)
+	return start >= 0 && e.Course.Stands[start] == Pending
+}
+
+// SilenceWillTell reports whether a node was off before Ebbtide was away, on record, does not answer, and will be proven off by that soon:
+// it is not told to stop a second time, unless time is short.
+func (e *Wants) SilenceWillTell(i int) bool {
+	b, decl := &e.Beliefs[i], e.Graph.Node(i)
+	off := e.Entry(i).Shown == ledger.ShownOff && e.AcceptedStop(i) && !e.ResumedAt.IsZero()
+	return off && e.Press[i] == NoPressure && !b.Silent.IsZero() && b.Proof == belief.NoProof && b.AskedAt.Sub(b.Silent) < decl.OffAfter+FailedLook
+}

@@ -2,6 +2,7 @@ package belief
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"ebbtide/internal/ledger"
@@ -404,14 +405,16 @@ func (e *Estate) believeSilence(i int, question ledger.Op, asked time.Time) {
 	b.Seen = plan.Observation{State: plan.Off, Detail: "has not answered for " + plan.Span(decl.OffAfter) + " since it took its stop"}
 }
 
-// wentWithItsHost reports whether the host that a node runs on is proven off, and the node was off before that, on record: it was proven
-// so, or was so in the snapshot. After a crash of ours nothing else tells that, where all is asked through the host.
+// wentWithItsHost reports whether the host that a node runs on is proven off, and the node with it: it was off before that, on record, or
+// was a VM that could only run on another host, and those are off too. Where all is asked through the host nothing else tells that.
 func (e *Estate) wentWithItsHost(i int) bool {
-	if e.Ledger.Outage == nil {
+	if e.Ledger.Outage == nil || !e.hostIsOff(i) {
 		return false
 	}
 	n := e.Entry(i)
-	return e.hostIsOff(i) && (n.Shown == ledger.ShownOff || n.Shown == ledger.AsFound && n.Snap.Was == ledger.ThenOff)
+	runs := func(h int) bool { return !e.IsOff(h) && !e.HasNoPower(h) }
+	nowhere := e.Graph.Node(i).Kind == plan.VM && !slices.ContainsFunc(e.hosts, runs)
+	return n.Shown == ledger.ShownOff || n.Shown == ledger.AsFound && n.Snap.Was == ledger.ThenOff || nowhere
 }
 
 // silenceIsNothing reports whether a node may be silent for another reason than a stop that it took.

@@ -50,6 +50,7 @@ type grid struct {
 	losses       [][][]int       // per node: the sets of supplies with which it loses its power: see lossesOf
 	Unheard      bool            // a supply is to be heard before anything begins on what it feeds: see UnheardFor
 	watchesMains bool            // the policy watches more than the batteries
+	watchesSag   bool            // and brown-outs
 }
 
 // past is what is of the lives of Ebbtide before this one.
@@ -63,7 +64,7 @@ func New(declared *plan.Estate, policy *power.Policy, supplies []power.Supply, n
 	n := declared.Len()
 	e := Estate{
 		Graph: declared, Policy: policy, Ledger: ledger.New(declared, policy, supplies, newest), Beliefs: make([]Belief, n), users: make([][]int, n),
-		grid: grid{Fed: make([]bool, n), firm: make([]bool, n), losses: make([][][]int, n), watchesMains: watchesMains(policy)},
+		grid: grid{Fed: make([]bool, n), firm: make([]bool, n), losses: make([][][]int, n), watchesMains: watches(policy, power.Brownout, power.TemperatureAbove), watchesSag: watches(policy, power.Brownout)},
 	}
 	for _, node := range e.Ledger.SupplyNodes {
 		at := slices.IndexFunc(supplies, func(d power.Supply) bool { return d.ID == e.ID(node) })

@@ -102,12 +102,17 @@ func (e *Estate) MayHaveRisen(i int) bool {
 	if e.Graph.Node(i).Kind == plan.VM {
 		return false
 	}
-	switch b := &e.Beliefs[i]; b.Answer {
+	b := &e.Beliefs[i]
+	answer := b.Answer
+	if answer == plan.Gone && b.Looks < ProofLooks { // it may only not be to be seen
+		answer = plan.Unknown
+	}
+	switch answer {
 	case plan.Unreachable, plan.Unknown:
 		by := e.feedOf(i)
 		return e.Now.Before(b.Boots) || by == maybeCycled || by == fedUnheard
-	case plan.Stopping:
-		return e.MayHaveCycled(i)
+	case plan.Stopping: // or comes up, if it was off
+		return e.MayHaveCycled(i) || e.Ledger.Outage != nil && e.Entry(i).Shown == ledger.ShownOff
 	default:
 		return false
 	}

@@ -110,7 +110,7 @@ func (e *Estate) FollowFitness(s *Supply, was *power.State) {
 		s.State.Temperature = was.Temperature
 	}
 	wasUnfit := s.harmful || s.Sags // until now, as far as anybody knows
-	s.harmful, s.Sags = e.harms(s), e.watchesMains && s.State.BrownoutFor > 0
+	s.harmful, s.Sags = e.harms(s), e.watchesSag && s.State.BrownoutFor > 0
 	if wasUnfit || s.harmful || s.Sags {
 		s.Tracker.Interrupt(e.Now)
 		s.State.OnlineFor = 0
@@ -126,13 +126,12 @@ func (e *Estate) harms(s *Supply) bool {
 	return e.Policy.Shutdown.Holds(f) || slices.ContainsFunc(e.Policy.Shed, func(st power.Stage) bool { return st.When.Holds(f) })
 }
 
-// watchesMains reports whether anything but a battery that runs down may stop something by a policy.
-func watchesMains(p *power.Policy) bool {
-	ofBattery := []power.Kind{power.OnBattery, power.SlackBelow, power.RuntimeBelow, power.ChargeBelow, power.LowBattery, power.SilentOnBattery}
-	watches := func(c power.Condition) bool {
-		return slices.ContainsFunc(c.Needs(), func(kind power.Kind) bool { return !slices.Contains(ofBattery, kind) })
+// watches reports whether anything is stopped by a policy for one of some kinds of conditions.
+func watches(p *power.Policy, kinds ...power.Kind) bool {
+	holds := func(c power.Condition) bool {
+		return slices.ContainsFunc(c.Needs(), func(kind power.Kind) bool { return slices.Contains(kinds, kind) })
 	}
-	return watches(p.Shutdown) || slices.ContainsFunc(p.Shed, func(st power.Stage) bool { return watches(st.When) })
+	return holds(p.Shutdown) || slices.ContainsFunc(p.Shed, func(st power.Stage) bool { return holds(st.When) })
 }
 
 // Tells says how a supply is, and what of the policy holds for one that is on line.

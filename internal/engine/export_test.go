@@ -21,6 +21,7 @@ var leftOut = map[string]string{
 	"past.Life":           "compared with the number of the last command alone: see ranks",
 	"Estate.Protectors":   "never changes",
 	"grid.watchesMains":   "never changes",
+	"grid.watchesSag":     "never changes",
 	"grid.losses":         "never changes",
 	"rehearsal.drillEnds": "words for people",
 	"Ledger.estate":       "never changes",

@@ -130,8 +130,8 @@ func (e *Engine) asksOn(i, user, round int) bool {
 }
 
 // awaitLate waits for a look, in this guard, at each protection, which a late Unprotect may have taken off: of this outage, or of one before
-// it; and so may a person, who may also have switched on what was off. One that goes down since the guard began is looked at too. Where the output is about to be cut there
-// is no time for that.
+// it; and so may a person, who may also have switched on what was off. One that goes down since the guard began is looked at too, and one whose
+// look has grown old while others were slow. Where the output is about to be cut there is no time for that.
 func (e *Engine) awaitLate(i int) {
 	begun, rung := e.nodes[i].work.guard.proof.Begun, e.nodes[i].work.rung
 	if e.Press[i] >= want.CutNow {
@@ -143,7 +143,7 @@ func (e *Engine) awaitLate(i int) {
 			age = belief.ProofStands
 		}
 		concerned := rung == plan.Stop && e.ComesBefore(c, i) || slices.Contains(e.Graph.Needs(c), i)
-		if c != i && concerned && e.GoesDown(c) && (b.Seen.Protected == plan.Yes || e.IsOff(c)) && e.IsOld(c, age) && b.AskedAt.Before(begun) {
+		if c != i && concerned && e.GoesDown(c) && (b.Seen.Protected == plan.Yes || e.IsOff(c)) && e.IsOld(c, age) && (b.AskedAt.Before(begun) || e.IsOld(c, belief.ProofStands)) {
 			e.await(i, c)
 		}
 	}

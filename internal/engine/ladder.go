@@ -177,6 +177,7 @@ func (e *Engine) overdueStopping(i int) {
 	stop := e.Course.Find(i, plan.Stop, plan.Down)
 	e.dropGuard(i)
 	*w = work{step: stop, verb: plan.Stop, rung: plan.Stop, phase: verifying, placed: w.placed}
+	e.Under[i] = stop
 	e.power(i, ledger.Hung, "it hangs on its way down, its power is back, and it can't be started before it is off")
 }
 

@@ -45,6 +45,10 @@ func (e *Engine) read(r power.Reading) {
 	s.Tracker.Observe(e.Now, e.maskTest(s, r))
 	was, saidOff := s.State, s.SaysOff()
 	s.State = s.Tracker.State(e.Now)
+	if e.Standing(k).IsOut() && s.State.Mains == power.MainsUnknown && s.State.SilentFor > belief.DeafAfter { // it fails on record, from before a restart
+		s.Tracker.AssumeOnBattery()
+		s.State = s.Tracker.State(e.Now)
+	}
 	s.Anew = was.SilentFor > belief.DeafAfter && s.State.SilentFor == 0
 	e.tellOff(s, &was)
 	if s.State.SaysOff && e.IsOff(s.Node) { // it says so since its first word, which is no habit: a look says so too
@@ -213,15 +217,19 @@ func (e *Engine) backOn(k int, why string) {
 	}
 }
 
-// judgeGate opens or shuts the recharge gate of a supply whose mains are back. It does not open on bypass, where no battery stands behind
-// what is started, nor under an overload.
+// judgeGate opens or shuts the recharge gate of a supply whose mains are back. It is shut on bypass, where no battery stands behind what is
+// started, and under an overload, which each further start makes worse.
 func (e *Engine) judgeGate(k int) {
 	s := &e.Supplies[k]
-	if !e.Live(k) {
+	bears := !s.State.Bypass && !s.State.Overload
+	if !e.Live(k) || !bears {
+		if s.Gate && !bears {
+			e.notify(true, "nothing more is started on "+e.ID(s.Node)+" for now: it is "+s.State.String())
+		}
 		s.Gate = false
 		return
 	}
-	if !s.Gate && e.GateOf(k) == belief.GateShut && !s.State.Bypass && !s.State.Overload {
+	if !s.Gate && e.GateOf(k) == belief.GateShut {
 		s.Gate = e.Policy.Restore.Holds(e.facts(s))
 	}
 }

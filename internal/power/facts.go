@@ -60,7 +60,7 @@ func (c *Condition) holds(f *Facts) bool {
 	case ChargeBelow:
 		return onBattery && s.Charge.Known && s.Charge.Value < c.Than
 	case LowBattery:
-		return onBattery && s.LowBattery
+		return onBattery && (s.LowBattery || s.ForcedDown)
 	case SilentOnBattery:
 		return onBattery && s.SilentFor > 0 && s.SilentFor >= c.For
 	case Brownout:
@@ -115,6 +115,9 @@ func (c Condition) OnMains() Kind {
 
 // Because says what of a condition that holds makes it hold, in English: of any, those that do.
 func (c Condition) Because(f Facts) string {
+	if c.Kind == LowBattery && f.State.ForcedDown && !f.State.LowBattery {
+		return "forced shutdown ordered in NUT (FSD)"
+	}
 	if c.Kind != Any {
 		return c.String()
 	}

@@ -46,11 +46,13 @@ func (s Status) mains(before Mains) Mains {
 	return before
 }
 
-// low tells whether the words say that the battery is nearly empty, given that the supply is on battery. FSD is a latch
-// that several UPSes and upsd itself leave set on line, so it counts on battery only.
-func (s Status) low(m Mains) bool {
-	return m == MainsOnBattery && s.any(LB|FSD)
-}
+// low tells whether the words say that the battery is nearly empty, given that the supply is on battery.
+func (s Status) low(m Mains) bool { return m == MainsOnBattery && s.Has(LB) }
+
+// forcedDown tells whether NUT's primary has ordered everybody down, given that the supply is on battery: FSD is a latch that several UPSes
+// and upsd itself leave set on line. It is no word about the battery: it is set for others by Ebbtide itself too (nut.secondaries), with
+// as much time left as there is.
+func (s Status) forcedDown(m Mains) bool { return m == MainsOnBattery && s.Has(FSD) }
 
 // outputOff tells whether the words say that the load gets no power. Some UPSes always say OFF beside OL; what one that does not
 // (plain) says of its output on battery is so.

@@ -21,6 +21,7 @@ type State struct {
 	BrownoutFor  time.Duration // stands still in a silence; more than 0 from the first word of it on
 
 	LowBattery     bool // on battery and low, said for at least 5 s
+	ForcedDown     bool // on battery, and NUT's primary has ordered everybody down (FSD), for at least 5 s
 	Calibrating    bool // discharging on purpose: counts as on line
 	OutputOff      bool // the UPS says that it does not supply its load
 	SaysOff        bool // it says OFF, which beside OL is a habit of some and proves nothing by itself
@@ -80,6 +81,9 @@ func (s State) String() string {
 	}
 	if s.LowBattery {
 		say("battery low")
+	}
+	if s.ForcedDown {
+		say("forced shutdown ordered in NUT")
 	}
 	if s.BrownoutFor > 0 {
 		say("browned out for %s", brief(s.BrownoutFor))

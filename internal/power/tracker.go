@@ -22,6 +22,7 @@ type Tracker struct {
 	since   time.Time // mains have been so without interruption
 	plain   bool      // it has been heard without the word OFF: where it says that, it means it
 	low     span
+	forced  span // told down by NUT's primary
 	sag     span // brownout
 
 	charge, load, temperature, voltage, transferLow, nominal held
@@ -58,6 +59,7 @@ func (t *Tracker) Observe(now time.Time, r Reading) {
 		t.battery.anew()
 	}
 	t.low.set(now, r.Status.low(t.mains))
+	t.forced.set(now, r.Status.forcedDown(t.mains))
 	t.plain = t.plain || r.Status.any(OL|OB) && !r.Status.Has(OFF)
 
 	t.charge.tell(now, r.Charge)
@@ -67,7 +69,7 @@ func (t *Tracker) Observe(now time.Time, r Reading) {
 	t.transferLow.tell(now, r.TransferLow)
 	t.nominal.tell(now, r.Nominal)
 	t.sag.set(now, t.mains == MainsOnline && t.sagging(now))
-	t.battery.read(now, r, t.flow(), t.lowBattery(now))
+	t.battery.read(now, r, t.flow(), t.says(now, t.low))
 	t.stretch(now)
 	t.battery.forget(now, t.flow())
 }
@@ -96,6 +98,14 @@ func (t *Tracker) Interrupt(now time.Time) {
 	}
 }
 
+// AssumeOnBattery takes a supply that was never heard for one that has been on battery since nobody heard it: that it fails is known from
+// before the tracker's time.
+func (t *Tracker) AssumeOnBattery() {
+	if t.began && t.mains == MainsUnknown {
+		t.mains, t.since = MainsOnBattery, t.heardAt
+	}
+}
+
 // sagging tells whether the input voltage is below what the UPS tolerates, or needs boosting from below 0.9 of nominal. What is not told any
 // more is as it was.
 func (t *Tracker) sagging(now time.Time) bool {
@@ -112,14 +122,14 @@ func (t *Tracker) sagging(now time.Time) bool {
 	return nominal.Known && v.Value < 0.85*nominal.Value
 }
 
-// lowBattery counts the time between readings only, but on through silence: a UPS that said so and fell silent is
-// dying, not well.
-func (t *Tracker) lowBattery(now time.Time) bool {
+// says reports whether a supply has said something for long enough to be believed. It counts the time between readings only, but on through
+// silence: a UPS that said that its battery is low and fell silent is dying, not well.
+func (t *Tracker) says(now time.Time, word span) bool {
 	upTo := t.heardAt
 	if t.silent {
 		upTo = now
 	}
-	return t.low.on && t.low.until(upTo) >= lowAfter
+	return word.on && word.until(upTo) >= lowAfter
 }
 
 // State tells how the supply is at now, which must not lie before the last reading. It changes nothing.
@@ -127,7 +137,8 @@ func (t *Tracker) State(now time.Time) State {
 	s := State{
 		Supply:         t.id,
 		Mains:          t.mains,
-		LowBattery:     t.lowBattery(now),
+		LowBattery:     t.says(now, t.low),
+		ForcedDown:     t.says(now, t.forced),
 		Calibrating:    t.status.Has(CAL),
 		OutputOff:      t.status.outputOff(t.plain),
 		SaysOff:        t.status.Has(OFF),
@@ -197,7 +208,7 @@ func (t *Tracker) flow() flow {
 func (t *Tracker) stretch(now time.Time) {
 	switch f := t.flow(); f {
 	case draining, tested:
-		t.battery.stretch.low = t.battery.stretch.low || t.lowBattery(now) || t.status.Has(LB)
+		t.battery.stretch.low = t.battery.stretch.low || t.says(now, t.low) || t.status.Has(LB)
 		t.battery.stretch.drill = t.battery.stretch.drill || f == tested
 	case refilling:
 		t.battery.account()

@@ -1,0 +1,145 @@
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// A second operator has read the engine. Each of these nights went wrong.
+
+// TestAUPSThatFailedBeforeARestartIsSilentOnBattery: Ebbtide is killed with the mains away, and the UPS is not heard any more after it.
+func TestAUPSThatFailedBeforeARestartIsSilentOnBattery(t *testing.T) {
+	p := play(t, uncuttable("a"), aNAS("a"), aHost("host", "nas", "a"), aVM("vm", "host", "nas"))
+	p.settings.Policy.Shutdown = power.Condition{Kind: power.Any, Of: []power.Condition{
+		{Kind: power.OnBattery, For: 10 * time.Minute}, {Kind: power.SilentOnBattery, For: time.Minute},
+	}}
+	p.e = engine.New(p.settings)
+	obeys(p)
+	say := supplies{"a": {onLine, 1800, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.goOn(10*time.Second, say)
+	p.now = p.now.Add(time.Minute)
+	p.crash()
+	say["a"].deaf = true
+	p.goOn(50*time.Second, say)
+	require.Empty(t, p.commands)
+	p.goOn(2*time.Minute, say)
+	require.Equal(t, []string{"stop vm", "stop host", "stop nas"}, p.commands)
+}
+
+// TestAVMThatWentWithEveryHostIsOff: it hangs, its host takes it along, and nobody is left to ask after it. Its storage goes down all the same,
+// and not before no host is left that could run it.
+func TestAVMThatWentWithEveryHostIsOff(t *testing.T) {
+	p := play(t, uncuttable("a"), uncuttable("b"), aNAS("a", "b"), aHost("host", "nas", "a", "b"), aHost("other", "nas", "a", "b"), aVM("vm", "host", "nas"))
+	states := obeys(p)
+	did := p.did
+	p.did = func(verb plan.Verb, node string) {
+		switch node {
+		case "vm":
+			states["vm"] = plan.Stopping
+			return
+		case "host":
+			states["vm"] = plan.Unreachable // nobody answers for it any more
+		}
+		did(verb, node)
+	}
+	say := supplies{"a": {onLine, 7200, false}, "b": {onLine, 7200, false}}
+	p.begin(say)
+	say["a"].status, say["b"].status = onBattery, onBattery
+	p.goOn(10*time.Minute, say)
+	require.Contains(t, p.commands, "force host")
+	require.Equal(t, "stop nas", p.commands[len(p.commands)-1])
+	require.Contains(t, p.commands, "stop other")
+}
+
+// TestAForcedShutdownIsNoWordOfTheBattery: NUT's secondaries are told to go by FSD, which upsd then shows to all. There is as much battery as
+// before.
+func TestAForcedShutdownIsNoWordOfTheBattery(t *testing.T) {
+	secondary := aNode("desktops", plan.Other, plan.VerbSet(plan.Stop), []string{"a"}, nil)
+	p := play(t, uncuttable("a"), secondary, aNAS("a"), aHost("host", "nas", "a"))
+	p.settings.Policy.Reserve = 3 * time.Minute
+	p.e = engine.New(p.settings)
+	states := obeys(p)
+	did := p.did
+	status, left := onLine, 2400.0
+	p.did = func(verb plan.Verb, node string) {
+		if node == "desktops" {
+			status |= power.FSD
+		}
+		if node == "host" && verb == plan.Stop { // it takes its time
+			states["host"] = plan.Stopping
+			return
+		}
+		did(verb, node)
+	}
+	reading := func() power.Reading {
+		if status.Has(power.OB) {
+			left -= 2
+		}
+		return power.Reading{Supply: "a", Status: status, Charge: power.Known(left / 24), Runtime: power.Known(left), RuntimeLow: power.Known(120), Load: power.Known(50)}
+	}
+	p.apply(engine.Started{})
+	p.reads(20*time.Second, reading)
+	status = onBattery
+	p.reads(90*time.Second, reading)
+	require.Contains(t, p.commands, "stop desktops")
+	require.Contains(t, p.commands, "stop host")
+	require.NotContains(t, p.commands, "force host")
+	require.False(t, p.saidOf("only the reserve is left"), p.told)
+}
+
+// TestNothingMoreIsStartedUnderAnOverload: the first starts bring the UPS into bypass. The others wait for its end, and people are told.
+func TestNothingMoreIsStartedUnderAnOverload(t *testing.T) {
+	p := play(t, uncuttable("a"), aNAS("a"), aHost("host", "nas", "a"))
+	states := obeys(p)
+	did := p.did
+	say := supplies{"a": {onLine, 900, false}}
+	p.did = func(verb plan.Verb, node string) {
+		did(verb, node)
+		if verb == plan.Start && node == "nas" {
+			states["nas"] = plan.Starting
+			say["a"].status = onLine | power.BYPASS | power.OVER
+		}
+	}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.goOn(90*time.Second, say)
+	say["a"].status = onLine
+	p.until(say, func() bool { return len(p.commands) == 3 })
+	p.goOn(20*time.Second, say)
+	states["nas"] = plan.On
+	p.goOn(5*time.Minute, say)
+	require.Equal(t, []string{"stop host", "stop nas", "start nas"}, p.commands)
+	require.True(t, p.saidOf("nothing more is started on a for now"), p.told)
+	say["a"].status = onLine
+	p.goOn(2*time.Minute, say)
+	require.Equal(t, []string{"stop host", "stop nas", "start nas", "start host"}, p.commands)
+}
+
+// TestLowMainsKeepNothingOffWhereNobodyWatchesThem: a policy that watches the temperature watches no brown-out by that.
+func TestLowMainsKeepNothingOffWhereNobodyWatchesThem(t *testing.T) {
+	p := play(t, uncuttable("a"), aNAS("a"), aHost("host", "nas", "a"))
+	p.settings.Policy.Shutdown = power.Condition{Kind: power.Any, Of: []power.Condition{
+		{Kind: power.OnBattery, For: 30 * time.Second}, {Kind: power.TemperatureAbove, Than: 40},
+	}}
+	p.e = engine.New(p.settings)
+	obeys(p)
+	volts, status := 230.0, onLine
+	reading := func() power.Reading {
+		return power.Reading{Supply: "a", Status: status, Charge: power.Known(100), Runtime: power.Known(900), Load: power.Known(50), Voltage: power.Known(volts), Nominal: power.Known(230), Temperature: power.Known(25)}
+	}
+	p.apply(engine.Started{})
+	p.reads(20*time.Second, reading)
+	status = onBattery
+	p.reads(2*time.Minute, reading)
+	status, volts = onLine|power.BOOST, 205
+	p.reads(10*time.Minute, reading)
+	require.Equal(t, []string{"stop host", "stop nas", "start nas", "start host"}, p.commands)
+}

@@ -111,8 +111,8 @@ func (e *Estate) MayHaveRisen(i int) bool {
 	case plan.Unreachable, plan.Unknown:
 		by := e.feedOf(i)
 		return e.Now.Before(b.Boots) || by == maybeCycled || by == fedUnheard
-	case plan.Stopping: // or comes up, if it was off
-		return e.MayHaveCycled(i) || e.Ledger.Outage != nil && e.Entry(i).Shown == ledger.ShownOff
+	case plan.Stopping:
+		return e.MayHaveCycled(i)
 	default:
 		return false
 	}

@@ -75,12 +75,13 @@ type clockwork struct {
 
 // timetable is what is due when, and when something happened last.
 type timetable struct {
-	timers  plan.Queue[timer]
-	wakeAt  time.Time
-	sweepAt time.Time
-	lookAt  time.Time // when given-up nodes and cut supplies are looked at next
-	movedAt time.Time // when a command was last given or a step ended
-	closing time.Time // since when everything looks as if the outage were over; zero: it does not
+	timers   plan.Queue[timer]
+	wakeAt   time.Time
+	sweepAt  time.Time
+	lookAt   time.Time // when given-up nodes and cut supplies are looked at next
+	movedAt  time.Time // when a command was last given or a step ended
+	settleBy time.Time // until when what was given up on its way up may come by itself; zero: nothing stands behind such a thing
+	closing  time.Time // since when everything looks as if the outage were over; zero: it does not
 }
 
 // timer is when a node wants to be served.
@@ -102,6 +103,7 @@ const (
 	stalledFor   = 2 * time.Minute  // a plan past the point of no return may stand still, with mains back
 	silentFor    = time.Minute      // a failing supply that says nothing for so long is told of
 	quietFor     = 5 * time.Minute  // and so is one that was well
+	settleFor    = 30 * time.Minute // what was given up on its way up may come by itself, and what stands on it after it
 	cutMargin    = 15 * time.Second // how much longer than it said a UPS may take for its cut
 	askEstimate  = 5 * time.Second  // at most one estimate in so long
 )

@@ -100,44 +100,46 @@ var leftOut = map[string]string{
 
 // ages are how far back each time matters: an age beyond it decides nothing more. 0: whether it has come is all.
 var ages = map[string]time.Duration{
-	"Belief.SeenAt":     belief.LookAge, // TrustLast asks further back, after a quarter of an hour without any sweep
-	"newest.AskedAt":    belief.LookAge,
-	"Belief.OnAt":       belief.LookAge, // as belief.seenAt
-	"newest.answeredAt": belief.LookAge,
-	"Rounds.Begun":      belief.LookAge,
-	"Rounds.Anew":       belief.LookAge, // compared with belief.answeredAt
-	"newest.blank":      belief.ProofStands + 1,
-	"Belief.Silent":     time.Minute, // more than the explored OffAfter
-	"motion.Rising":     0,
-	"motion.Boots":      0,
-	"motion.Falling":    0,
-	"question.asked":    belief.LookAge,
-	"question.told":     belief.ProofAge,
-	"Wants.Pause":       0,
-	"node.nextLook":     0,
-	"pace.deadline":     0,
-	"pace.next":         0,
-	"pace.from":         0,
-	"pace.since":        0,               // whether there is one: how long ago is of the estimate, which is of whole steps there
-	"pace.sent":         2 * time.Minute, // compared with what a stop may take
-	"Supply.CutDue":     cutMargin,
-	"Output.OnAt":       cutMargin + belief.Unwatched,
-	"test.since":        beginWithin,
-	"test.toldAt":       giveUpEnding,
-	"retry.at":          0,
-	"foresight.asked":   askEstimate,
-	"timetable.wakeAt":  0,
-	"timetable.sweepAt": 0,
-	"timetable.lookAt":  0,
-	"timetable.movedAt": stalledFor,
-	"past.ResumedAt":    time.Minute, // twice what the explored estate's nodes take to start
-	"timetable.closing": 0,
-	"Tracker.heardAt":   time.Minute,      // the longest silence that a policy asks for
-	"Tracker.since":     20 * time.Second, // what the explored policy asks for; the slope's minute is left out with it
-	"span.from":         time.Minute,
-	"held.at":           2 * time.Minute, // figures are kept for so long
-	"gauge.at":          2 * time.Minute,
-	"battery.at":        time.Minute,
+	"Belief.SeenAt":      belief.LookAge, // TrustLast asks further back, after a quarter of an hour without any sweep
+	"newest.AskedAt":     belief.LookAge,
+	"Belief.OnAt":        belief.LookAge, // as belief.seenAt
+	"newest.answeredAt":  belief.LookAge,
+	"Rounds.Begun":       belief.LookAge,
+	"Rounds.Anew":        belief.LookAge, // compared with belief.answeredAt
+	"newest.blank":       belief.ProofStands + 1,
+	"Belief.Silent":      time.Minute, // more than the explored OffAfter
+	"motion.Rising":      0,
+	"motion.Boots":       0,
+	"motion.Falling":     0,
+	"question.asked":     belief.LookAge,
+	"question.told":      belief.ProofAge,
+	"Wants.Pause":        0,
+	"node.nextLook":      0,
+	"pace.deadline":      0,
+	"pace.next":          0,
+	"pace.from":          0,
+	"pace.since":         0,               // whether there is one: how long ago is of the estimate, which is of whole steps there
+	"pace.sent":          2 * time.Minute, // compared with what a stop may take
+	"Supply.CutDue":      cutMargin,
+	"Output.OnAt":        cutMargin + belief.Unwatched,
+	"test.since":         beginWithin,
+	"test.toldAt":        giveUpEnding,
+	"retry.at":           0,
+	"foresight.asked":    askEstimate,
+	"timetable.wakeAt":   0,
+	"timetable.sweepAt":  0,
+	"timetable.lookAt":   0,
+	"timetable.movedAt":  stalledFor,
+	"timetable.settleBy": 0,
+	"past.ResumedAt":     time.Minute, // twice what the explored estate's nodes take to start
+	"timetable.closing":  0,
+	"Tracker.heardAt":    time.Minute,      // the longest silence that a policy asks for
+	"Tracker.since":      20 * time.Second, // what the explored policy asks for; the slope's minute is left out with it
+	"Tracker.out":        20 * time.Second, // as Tracker.since
+	"span.from":          time.Minute,
+	"held.at":            2 * time.Minute, // figures are kept for so long
+	"gauge.at":           2 * time.Minute,
+	"battery.at":         time.Minute,
 
 	"referee.Referee.heldUntil": time.Minute,
 	"referee.Referee.moved":     2 * time.Minute, // patience

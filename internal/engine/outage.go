@@ -21,7 +21,7 @@ func (e *Engine) open(r ledger.Record) bool {
 		id = e.Ledger.Newest + "b"
 	}
 	r.Kind, r.Outage, r.Seq, r.Format, r.Members, r.Nodes = ledger.Opened, id, 1, FormatNow, e.settings.Members, e.LastSeen()
-	e.movedAt, e.ResumedAt, e.closing, e.said = e.Now, time.Time{}, time.Time{}, ""
+	e.movedAt, e.ResumedAt, e.closing, e.settleBy, e.said = e.Now, time.Time{}, time.Time{}, time.Time{}, ""
 	e.Course.Clear()
 	for i := range e.Beliefs {
 		e.Pause[i], e.nodes[i].awaited = time.Time{}, notAwaited
@@ -210,18 +210,42 @@ func (e *Engine) followOutage() {
 	}
 }
 
-// looksOver reports whether all supplies are back, and everything that was on is on, or given up.
+// looksOver reports whether all supplies are back, and everything that was on is on, or given up for good.
 func (e *Engine) looksOver() bool {
+	if e.isBusy() || !e.standsBehindGivenUp() {
+		e.settleBy = time.Time{}
+		return !e.isBusy()
+	}
+	if e.settleBy.IsZero() {
+		e.settleBy = e.Now.Add(settleFor)
+		e.notify(true, "what was given up on its way up is waited for, for "+plan.Span(settleFor)+": what stands on it is started if it comes up")
+	}
+	return !e.Now.Before(e.settleBy)
+}
+
+// isBusy reports whether anything is still to be done in the open outage, or a supply is not back.
+func (e *Engine) isBusy() bool {
 	o := e.Ledger.Outage
 	if !o.Snapped || e.closing.IsZero() && e.surveying > 0 || e.Course.Open > 0 || e.working > 0 || o.Orders.Hold || o.Drill.Phase == ledger.DrillDown || o.Drill.Phase == ledger.DrillBattery {
-		return false
+		return true
 	}
-	for k := range o.Supplies {
-		if o.Supplies[k].IsDark() {
-			return false
-		}
+	return slices.ContainsFunc(o.Supplies, func(s ledger.Standing) bool { return s.IsDark() })
+}
+
+// standsBehindGivenUp reports whether anything that was on waits for what was given up on its way up: that may settle by itself, as storage
+// does that takes an hour over its pool, and nothing would start the rest once the outage is over. What is gone does not come by itself.
+func (e *Engine) standsBehindGivenUp() bool {
+	o := e.Ledger.Outage
+	starts := func(is func(s *want.Step, n *ledger.Node) bool) bool {
+		return slices.ContainsFunc(e.Course.Steps, func(s want.Step) bool {
+			return s.Goal == plan.Up && s.Verb == plan.Start && !s.Milestone && o.Scope[s.Node] && o.Nodes[s.Node].Snap.On() && is(&s, &o.Nodes[s.Node])
+		})
 	}
-	return true
+	mayCome := func(s *want.Step, n *ledger.Node) bool { return n.GivenUp.Has(plan.Start) && e.Beliefs[s.Node].Answer != plan.Gone }
+	waits := func(s *want.Step, n *ledger.Node) bool {
+		return !n.GivenUp.Has(plan.Start) && e.Course.Stands[e.Course.Find(s.Node, plan.Start, plan.Up)] == want.Lost
+	}
+	return starts(mayCome) && starts(waits)
 }
 
 // close ends the outage: everything that was on is on, or reported.

@@ -143,3 +143,52 @@ func TestLowMainsKeepNothingOffWhereNobodyWatchesThem(t *testing.T) {
 	p.reads(10*time.Minute, reading)
 	require.Equal(t, []string{"stop host", "stop nas", "start nas", "start host"}, p.commands)
 }
+
+// TestStorageThatComesLateBringsItsHostsWithIt: its start is given up while it imports its pool. The outage is not over before it had half an
+// hour for that, and what stands on it is started when it comes.
+func TestStorageThatComesLateBringsItsHostsWithIt(t *testing.T) {
+	for _, late := range []time.Duration{5 * time.Minute, 2 * time.Hour} {
+		p := play(t, uncuttable("a"), aNAS("a"), aHost("host", "nas", "a"), aVM("vm", "host", "nas"))
+		states := obeys(p)
+		did := p.did
+		p.did = func(verb plan.Verb, node string) {
+			did(verb, node)
+			if verb == plan.Start && node == "nas" {
+				states["nas"] = plan.Unreachable
+			}
+		}
+		say := supplies{"a": {onLine, 7200, false}}
+		p.begin(say)
+		say["a"].status = onBattery
+		p.goOn(90*time.Second, say)
+		say["a"].status = onLine
+		p.until(say, func() bool { return p.saidOf("what was given up on its way up is waited for") })
+		require.NotContains(t, p.commands, "start host")
+		p.goOn(late, say)
+		states["nas"] = plan.On
+		p.goOn(5*time.Minute, say)
+		require.False(t, p.e.Open())
+		if late < 30*time.Minute {
+			require.Equal(t, "start vm", p.commands[len(p.commands)-1])
+			require.True(t, p.saidOf("everything that was on is on again"), p.told)
+		} else {
+			require.NotContains(t, p.commands, "start host")
+			require.True(t, p.saidOf("not brought back: nas, host, vm"), p.told)
+		}
+	}
+}
+
+// TestMainsThatHuntAreNoMains: four seconds away, two there, for as long as the battery lasts.
+func TestMainsThatHuntAreNoMains(t *testing.T) {
+	p := play(t, uncuttable("a"), aNAS("a"), aHost("host", "nas", "a"))
+	obeys(p)
+	say := supplies{"a": {onLine, 7200, false}}
+	p.begin(say)
+	for range 15 {
+		say["a"].status = onBattery
+		p.goOn(4*time.Second, say)
+		say["a"].status = onLine
+		p.goOn(2*time.Second, say)
+	}
+	require.Equal(t, []string{"stop host", "stop nas"}, p.commands)
+}

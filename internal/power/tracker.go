@@ -6,6 +6,8 @@ const (
 	// lowAfter is how long a UPS must say that its battery is low before it is believed: several raise LB within a
 	// second of going on battery, and a flap of the mains must never shut anything down.
 	lowAfter = 5 * time.Second
+	// returnAfter is how long mains must be there to count as back: a UPS that goes to and fro between a generator and its battery runs down.
+	returnAfter = 5 * time.Second
 	// lineGap is the longest silence that does not interrupt a time on line.
 	lineGap = 15 * time.Second
 )
@@ -19,7 +21,8 @@ type Tracker struct {
 	heardAt time.Time // the last reading that said something, or the first reading if none ever did
 	status  Status    // its words
 	mains   Mains
-	since   time.Time // mains have been so without interruption
+	since   time.Time // mains have been so; on battery, but for spells on line that are too short to be a return
+	out     time.Time // since when it was on battery until its mains came back last
 	plain   bool      // it has been heard without the word OFF: where it says that, it means it
 	low     span
 	forced  span // told down by NUT's primary
@@ -85,9 +88,17 @@ func (t *Tracker) follow(now time.Time, m Mains) {
 		t.battery.end()
 	}
 	interrupted := m == MainsOnline && t.silent && now.Sub(t.heardAt) > lineGap
-	if m != t.mains || interrupted {
-		t.mains, t.since = m, now
+	if m == t.mains && !interrupted {
+		return
 	}
+	from := now
+	if m == MainsOnBattery && t.mains == MainsOnline && now.Sub(t.since) < returnAfter && !t.out.IsZero() { // the mains hunt
+		from = t.out
+	}
+	if t.mains == MainsOnBattery {
+		t.out = t.since
+	}
+	t.mains, t.since = m, from
 }
 
 // Interrupt takes that a supply which says that it is on line was not, since its output went off although nobody cut it: OnlineFor

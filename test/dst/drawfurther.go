@@ -114,7 +114,7 @@ func (w *drawing) cluster() {
 }
 
 // bmcs gives machines a BMC, most of which know what they say. One that says off of a machine that has not answered since before
-// anybody looked is found out by nobody: it is not drawn.
+// anybody looked, or since Ebbtide was started again, is found out by nobody: it is not drawn.
 func (w *drawing) bmcs() {
 	for _, n := range w.nodes {
 		if !n.machine() || w.one(3) {
@@ -126,7 +126,10 @@ func (w *drawing) bmcs() {
 		if w.bad(1, 4) {
 			how = sim.BMCs[w.d(len(sim.BMCs))]
 		}
-		neverHeard := slices.ContainsFunc(w.happens, func(e string) bool { return strings.Contains(e, "at: 0s") && strings.Contains(e, strconv.Quote(n.id)) })
+		killed := len(w.crashes)+len(w.crashOn) > 0
+		neverHeard := slices.ContainsFunc(w.happens, func(e string) bool {
+			return strings.Contains(e, strconv.Quote(n.id)) && (strings.Contains(e, "at: 0s") || killed && strings.Contains(e, "silent: true"))
+		})
 		if neverHeard && (how == sim.AlwaysOff || how == sim.Contrary) {
 			how = sim.NoAnswer
 		}

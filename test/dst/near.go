@@ -47,11 +47,11 @@ func Killed(text string, record int, away string) string {
 	return killed.ReplaceAllString(scenario, "") + fmt.Sprintf("away: %s\ncrash_after: [%d]\n", away, record) + ownRunbook + book
 }
 
-// IsDrawn reports whether a world could be a drawn one, so that others may be drawn near to it. That nobody has ever heard of a machine whose
-// BMC calls it off is not drawn any more (see bmcs).
+// IsDrawn reports whether a world could be a drawn one, so that others may be drawn near to it. That nobody has heard of a machine whose
+// BMC calls it off, ever or since Ebbtide was killed, is not drawn any more (see bmcs).
 func IsDrawn(text string) bool {
 	for _, m := range wrongBMC.FindAllStringSubmatch(text, -1) {
-		if strings.Contains(text, fmt.Sprintf("at: 0s, node: %q", m[1])) {
+		if strings.Contains(text, fmt.Sprintf("at: 0s, node: %q", m[1])) || strings.Contains(text, fmt.Sprintf("node: %q, silent: true", m[1])) {
 			return false
 		}
 	}

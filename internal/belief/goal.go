@@ -65,6 +65,23 @@ func (e *Estate) WasAborted(i int) bool {
 	return slices.ContainsFunc(e.losses[i], func(loss []int) bool { return !slices.ContainsFunc(loss, isLit) && slices.ContainsFunc(loss, isCalled) })
 }
 
+// IsLeft reports whether a node goes dark with supplies alone whose failure an operator has called off: it is left as it is.
+func (e *Estate) IsLeft(i int) bool {
+	isCalled := func(k int) bool { return e.Standing(k).Fails == ledger.CalledOff }
+	isLit := func(k int) bool { return !e.Standing(k).IsDark() }
+	left := false
+	for _, loss := range e.losses[i] {
+		if slices.ContainsFunc(loss, isLit) {
+			continue
+		}
+		if slices.ContainsFunc(loss, func(k int) bool { return !isCalled(k) }) {
+			return false
+		}
+		left = true
+	}
+	return left
+}
+
 // CarriesLost reports whether anything goes dark with a supply: one whose whole load has another feed is not cut, since
 // nothing has to come back with it.
 func (e *Estate) CarriesLost(supply int) bool {
@@ -184,9 +201,9 @@ func (e *Estate) KeepsDirty(cache, i int) bool {
 	return e.Graph.Node(cache).Can.Has(plan.Flush) && slices.Contains(e.Graph.Needs(cache), i) && !e.IsOff(cache) && !e.IsClean(cache) && !e.HasNoPower(cache)
 }
 
-// IsBare reports whether a cache or a cluster goes down, is not known to be protected, and was not given up.
+// IsBare reports whether a cache or a cluster goes down, is not known to be protected, and was not given up or called off.
 func (e *Estate) IsBare(c int) bool {
-	return e.GoesDown(c) && !e.IsOff(c) && !e.isProtected(c) && !e.Entry(c).GivenUp.Has(plan.Protect) && !e.HasNoPower(c)
+	return e.GoesDown(c) && !e.IsLeft(c) && !e.IsOff(c) && !e.isProtected(c) && !e.Entry(c).GivenUp.Has(plan.Protect) && !e.HasNoPower(c)
 }
 
 // InDrill reports whether a drill that goes down takes a node.

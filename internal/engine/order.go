@@ -100,8 +100,11 @@ func (e *Engine) isAborted() bool {
 
 func (e *Engine) refusesAbort() string {
 	mayGoOn := func(s ledger.Standing) bool { return s.IsDark() && s.Fails != ledger.CalledOff }
+	mayTurn := func(s ledger.Standing) bool {
+		return s.IsOut() && s.Fails != ledger.CalledOff && s.Cycle == ledger.Uncut
+	}
 	switch {
-	case e.CommittedSupply() >= 0:
+	case e.CommittedSupply() >= 0 && !slices.ContainsFunc(e.Ledger.Outage.Supplies, mayTurn):
 		return "the point of no return is passed: the plan is finished and then reversed; use hold to stop it where it is"
 	case !e.AnyGoesDown():
 		return "it is going up already; use hold to stop it"

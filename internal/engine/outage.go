@@ -241,7 +241,9 @@ func (e *Engine) standsBehindGivenUp() bool {
 			return s.Goal == plan.Up && s.Verb == plan.Start && !s.Milestone && o.Scope[s.Node] && o.Nodes[s.Node].Snap.On() && is(&s, &o.Nodes[s.Node])
 		})
 	}
-	mayCome := func(s *want.Step, n *ledger.Node) bool { return n.GivenUp.Has(plan.Start) && e.Beliefs[s.Node].Answer != plan.Gone }
+	mayCome := func(s *want.Step, n *ledger.Node) bool {
+		return n.GivenUp.Has(plan.Start) && e.Beliefs[s.Node].Answer != plan.Gone
+	}
 	waits := func(s *want.Step, n *ledger.Node) bool {
 		return !n.GivenUp.Has(plan.Start) && e.Course.Stands[e.Course.Find(s.Node, plan.Start, plan.Up)] == want.Lost
 	}
@@ -267,6 +269,9 @@ func (e *Engine) close() {
 	}
 	if len(unseen) > 0 {
 		reasons = append(reasons, "on before the outage, and not now, for what happened while Ebbtide was away: "+named(unseen))
+	}
+	if silent := e.ids(func(i int) bool { k := e.Ledger.SupplyOf[i]; return k >= 0 && e.Supplies[k].Mute }); len(silent) > 0 {
+		reasons = append(reasons, "not heard, and taken to be as it was: "+strings.Join(silent, ", "))
 	}
 	e.closeOutage(strings.Join(reasons, "; "), slices.Concat(missing, doubtful, unseen)...)
 }

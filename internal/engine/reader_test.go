@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -191,4 +192,38 @@ func TestMainsThatHuntAreNoMains(t *testing.T) {
 		p.goOn(2*time.Second, say)
 	}
 	require.Equal(t, []string{"stop host", "stop nas"}, p.commands)
+}
+
+// TestAnAbortHoldsNobodyUpElsewhere: the failure of one UPS is called off, with a cache behind it that stays as it is. When another fails
+// later, what hangs on that goes down.
+func TestAnAbortHoldsNobodyUpElsewhere(t *testing.T) {
+	p := play(t, uncuttable("a"), uncuttable("b"), aNAS("a"), aCache("cache", "nas"), aHost("host", "", "b"), aVM("vm", "host"))
+	obeys(p)
+	say := supplies{"a": {onLine, 900, false}, "b": {onLine, 900, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.goOn(6*time.Second, say)
+	p.apply(engine.Order{Verb: ledger.Abort, By: "op"})
+	p.goOn(time.Minute, say)
+	say["b"].status = onBattery
+	p.goOn(2*time.Minute, say)
+	require.Equal(t, []string{"stop vm", "stop host"}, p.commands)
+}
+
+// TestAnAbortIsForWhatMayStillTurn: one UPS was cut hours ago. That another can't be called off for that would be a surprise.
+func TestAnAbortIsForWhatMayStillTurn(t *testing.T) {
+	p := play(t, aSupply("a"), aSupply("b"), aHost("host-a", "", "a"), aHost("host-b", "", "b"))
+	obeys(p)
+	say := supplies{"a": {onLine, 900, false}, "b": {onLine, 9000, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.goOn(2*time.Minute, say)
+	say["a"].status = isOff
+	p.goOn(2*time.Hour, say)
+	say["b"].status = onBattery
+	p.goOn(4*time.Second, say)
+	p.apply(engine.Order{Verb: ledger.Abort, By: "op"})
+	require.True(t, p.saidOf("nothing more goes down for b until its mains are back"), p.told)
+	p.goOn(2*time.Minute, say)
+	require.NotContains(t, p.commands, "stop host-b")
 }

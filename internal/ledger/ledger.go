@@ -5,6 +5,7 @@ package ledger
 
 import (
 	"fmt"
+	"slices"
 
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -256,8 +257,17 @@ func (l *Ledger) settle() {
 		o.Scope[i] = o.Scope[i] || is
 	}
 	o.Lost, o.Cut = lost, l.goesDark(func(s *Standing) bool { return s.Cycle >= CutProven })
+	calledOff := func(s *Standing) bool { return s.Fails == CalledOff }
+	left := l.goesDark(calledOff)
 	for st := range o.Due {
-		o.Due[st] = l.goesDark(func(s *Standing) bool { return s.Stages[st] || s.Cycle.IsDark() && s.Fails != CalledOff })
+		o.Due[st] = l.goesDark(func(s *Standing) bool { return s.Stages[st] || s.Cycle.IsDark() && !calledOff(s) })
+		if !slices.ContainsFunc(o.Supplies, func(s Standing) bool { return calledOff(&s) }) {
+			continue
+		}
+		// What is called off keeps nothing that another supply's stage takes: its battery is all that would carry it then.
+		for i, is := range l.goesDark(func(s *Standing) bool { return s.Stages[st] || s.Cycle.IsDark() || calledOff(s) }) {
+			o.Due[st][i] = o.Due[st][i] || is && !left[i]
+		}
 	}
 }
 

@@ -154,7 +154,7 @@ func (l *Ledger) triggered(r *Record) {
 func (l *Ledger) callOff(is bool) {
 	for k := range l.Outage.Supplies {
 		switch s := &l.Outage.Supplies[k]; {
-		case !s.IsOut():
+		case !s.IsOut(), is && s.Cycle != Uncut: // what has begun that only its cycle ends is finished
 		case is:
 			s.Fails, s.Reason = CalledOff, ""
 			clear(s.Stages)

@@ -90,7 +90,7 @@ func (r *Referee) rule12(c *command) string {
 			continue
 		}
 		r.asking.anew()
-		taken := r.goesDark(i, func(s *supply) bool { return s.longOut }) || r.drill != nil && r.drill[i]
+		taken := r.goesDark(i, func(s *supply) bool { return s.longOut && !s.aborted }) || r.drill != nil && r.drill[i]
 		if decl.Can.Has(plan.Flush) && slices.ContainsFunc(r.estate.Needs(i), func(d int) bool { return r.place[d] < 0 && r.nodes[d].isDown() }) {
 			continue // what it keeps its data on is off, and so is it as far as anybody can write to it
 		}

@@ -55,9 +55,8 @@ func (r *Referee) begin(at time.Time) {
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		st := n.now.State
-		told := st == plan.Stopping || at.Sub(n.toldAt) <= guarded // by the outage that is forgotten, and may show otherwise
 		n.forgot = (lost || n.forgot) && at.Sub(n.toldAt) <= 2*guarded
-		n.wasOn = st == plan.On || st == plan.Starting || st == plan.Unknown || n.now.Dark || r.unseen(i) || lost && n.wasOn && told || n.forgot && n.wasOn
+		n.wasOn = st == plan.On || st == plan.Starting || st == plan.Unknown || n.now.Dark || r.unseen(i) || (lost || n.forgot) && n.wasOn // what an outage that is forgotten has stopped may be brought back
 		setByWhom := aside{forgot: lost && n.aside.told}
 		n.known, n.listed, n.owed, n.failed, n.given, n.aside, n.shownOff, n.misled, n.told, n.taken = false, false, false, 0, 0, setByWhom, false, false, false, false
 		if !r.has(Records) { // what is on is what a snapshot would have

@@ -36,6 +36,8 @@ func (e *Wants) JudgeStep(id int) Stand {
 		return Proven
 	case s.Verb == plan.Cut:
 		return e.judgeCut(s.Node)
+	case s.Verb == plan.Protect && e.IsLeft(s.Node): // and so is what stands on it alone
+		return Proven
 	case e.IsDone(id):
 		if s.Verb == plan.Flush {
 			return e.Worst(id) // what stands behind it waits for all that may write through it, too

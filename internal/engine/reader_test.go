@@ -179,18 +179,27 @@ func TestStorageThatComesLateBringsItsHostsWithIt(t *testing.T) {
 	}
 }
 
-// TestMainsThatHuntAreNoMains: four seconds away, two there, for as long as the battery lasts.
-func TestMainsThatHuntAreNoMains(t *testing.T) {
+// TestMainsThatHuntFillNoBattery: four seconds away, two there, for as long as the battery lasts. Flaps begin no stage; that the battery has
+// run down does.
+func TestMainsThatHuntFillNoBattery(t *testing.T) {
 	p := play(t, uncuttable("a"), aNAS("a"), aHost("host", "nas", "a"))
+	p.settings.Policy.Shutdown = power.Condition{Kind: power.Any, Of: []power.Condition{{Kind: power.OnBattery, For: 30 * time.Second}, {Kind: power.SlackBelow, For: 2 * time.Minute}}}
+	p.e = engine.New(p.settings)
 	obeys(p)
 	say := supplies{"a": {onLine, 7200, false}}
 	p.begin(say)
-	for range 15 {
-		say["a"].status = onBattery
-		p.goOn(4*time.Second, say)
-		say["a"].status = onLine
-		p.goOn(2*time.Second, say)
+	hunt := func(left float64) {
+		say["a"].left = left
+		for range 15 {
+			say["a"].status = onBattery
+			p.goOn(4*time.Second, say)
+			say["a"].status = onLine
+			p.goOn(2*time.Second, say)
+		}
 	}
+	hunt(7200)
+	require.Empty(t, p.commands)
+	hunt(100)
 	require.Equal(t, []string{"stop host", "stop nas"}, p.commands)
 }
 

@@ -16,6 +16,7 @@ type State struct {
 
 	// How long it has been so without interruption; 0 when it is not so.
 	OnBatteryFor time.Duration // counts on through silence
+	OutFor       time.Duration // the same, and on through spells on line of less than 5 s
 	OnlineFor    time.Duration // stands still in a silence of up to 15 s; a longer one interrupts it
 	SilentFor    time.Duration // since the last reading that said something
 	BrownoutFor  time.Duration // stands still in a silence; more than 0 from the first word of it on

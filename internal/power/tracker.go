@@ -21,8 +21,8 @@ type Tracker struct {
 	heardAt time.Time // the last reading that said something, or the first reading if none ever did
 	status  Status    // its words
 	mains   Mains
-	since   time.Time // mains have been so; on battery, but for spells on line that are too short to be a return
-	out     time.Time // since when it was on battery until its mains came back last
+	since   time.Time // mains have been so without interruption
+	out     time.Time // since when it is on battery, or was, but for spells on line that are too short to be a return
 	plain   bool      // it has been heard without the word OFF: where it says that, it means it
 	low     span
 	forced  span // told down by NUT's primary
@@ -91,14 +91,16 @@ func (t *Tracker) follow(now time.Time, m Mains) {
 	if m == t.mains && !interrupted {
 		return
 	}
-	from := now
-	if m == MainsOnBattery && t.mains == MainsOnline && now.Sub(t.since) < returnAfter && !t.out.IsZero() { // the mains hunt
-		from = t.out
+	if m == MainsOnBattery && !t.hunts(now) {
+		t.out = now
 	}
-	if t.mains == MainsOnBattery {
-		t.out = t.since
-	}
-	t.mains, t.since = m, from
+	t.mains, t.since = m, now
+}
+
+// hunts reports whether the mains are back for so short a time that they may go again: no stage begins for such flaps, and a battery that runs
+// down by them is none the fuller.
+func (t *Tracker) hunts(now time.Time) bool {
+	return t.mains == MainsOnline && !t.out.IsZero() && now.Sub(t.since) < returnAfter
 }
 
 // Interrupt takes that a supply which says that it is on line was not, since its output went off although nobody cut it: OnlineFor
@@ -113,7 +115,7 @@ func (t *Tracker) Interrupt(now time.Time) {
 // before the tracker's time.
 func (t *Tracker) AssumeOnBattery() {
 	if t.began && t.mains == MainsUnknown {
-		t.mains, t.since = MainsOnBattery, t.heardAt
+		t.mains, t.since, t.out = MainsOnBattery, t.heardAt, t.heardAt
 	}
 }
 
@@ -172,7 +174,7 @@ func (t *Tracker) State(now time.Time) State {
 	}
 	switch t.mains {
 	case MainsOnBattery:
-		s.OnBatteryFor = max(0, now.Sub(t.since))
+		s.OnBatteryFor, s.OutFor = max(0, now.Sub(t.since)), max(0, now.Sub(t.out))
 	case MainsOnline:
 		if s.SilentFor <= lineGap {
 			s.OnlineFor = max(0, upTo.Sub(t.since))

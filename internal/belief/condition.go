@@ -79,7 +79,7 @@ func ReadingOf(s *power.State, unfit bool) Reading {
 		return SaysUnfit
 	case s.Calibrating:
 		return SaysTest
-	case s.OnlineFor < ReturnAfter:
+	case s.OnlineFor < power.ReturnAfter:
 		return SaysShort
 	}
 	return SaysOnline

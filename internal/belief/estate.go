@@ -20,7 +20,6 @@ const (
 	ProofLooks     = 2                // so many looks in a row prove a user off
 	LookAge        = 30 * time.Second // what an earlier look showed saves the command
 	TrustLast      = 15 * time.Minute // how old an earlier look may be where the survey got no answer
-	ReturnAfter    = 5 * time.Second  // mains count as back after so long without interruption
 	DeafAfter      = 15 * time.Second // a supply that was silent for longer may have lost its output and have it again
 	Unwatched      = 8 * time.Second  // for so long an output may be off and on again without having been seen
 	LowBatteryLeft = 2 * time.Minute  // what a low-battery flag means where the UPS gives no runtime

@@ -235,19 +235,19 @@ func (e *Engine) isBusy() bool {
 // standsBehindGivenUp reports whether anything that was on waits for what was given up on its way up: that may settle by itself, as storage
 // does that takes an hour over its pool, and nothing would start the rest once the outage is over. What is gone does not come by itself.
 func (e *Engine) standsBehindGivenUp() bool {
-	o := e.Ledger.Outage
-	starts := func(is func(s *want.Step, n *ledger.Node) bool) bool {
-		return slices.ContainsFunc(e.Course.Steps, func(s want.Step) bool {
-			return s.Goal == plan.Up && s.Verb == plan.Start && !s.Milestone && o.Scope[s.Node] && o.Nodes[s.Node].Snap.On() && is(&s, &o.Nodes[s.Node])
-		})
+	o, waits, mayCome := e.Ledger.Outage, false, false
+	for id := range e.Course.Steps {
+		s := &e.Course.Steps[id]
+		if s.Milestone || s.Goal != plan.Up || s.Verb != plan.Start || !o.Scope[s.Node] || !o.Nodes[s.Node].Snap.On() {
+			continue
+		}
+		if o.Nodes[s.Node].GivenUp.Has(plan.Start) {
+			mayCome = mayCome || e.Beliefs[s.Node].Answer != plan.Gone
+		} else if e.Course.Stands[id] == want.Lost {
+			waits = true
+		}
 	}
-	mayCome := func(s *want.Step, n *ledger.Node) bool {
-		return n.GivenUp.Has(plan.Start) && e.Beliefs[s.Node].Answer != plan.Gone
-	}
-	waits := func(s *want.Step, n *ledger.Node) bool {
-		return !n.GivenUp.Has(plan.Start) && e.Course.Stands[e.Course.Find(s.Node, plan.Start, plan.Up)] == want.Lost
-	}
-	return starts(mayCome) && starts(waits)
+	return waits && mayCome
 }
 
 // close ends the outage: everything that was on is on, or reported.

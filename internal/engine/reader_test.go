@@ -118,7 +118,7 @@ func TestNothingMoreIsStartedUnderAnOverload(t *testing.T) {
 	states["nas"] = plan.On
 	p.goOn(5*time.Minute, say)
 	require.Equal(t, []string{"stop host", "stop nas", "start nas"}, p.commands)
-	require.True(t, p.saidOf("nothing more is started on a for now"), p.told)
+	require.True(t, p.saidOf("nothing more is started on it until that ends"), p.told)
 	say["a"].status = onLine
 	p.goOn(2*time.Minute, say)
 	require.Equal(t, []string{"stop host", "stop nas", "start nas", "start host"}, p.commands)

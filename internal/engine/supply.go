@@ -136,7 +136,7 @@ func (e *Engine) follow(k int) {
 		e.openOutage(k)
 	case failing && !st.IsOut():
 		e.fails(k)
-	case !failing && st.IsOut() && s.State.Mains == power.MainsOnline && s.State.SilentFor == 0 && s.State.OnlineFor >= belief.ReturnAfter:
+	case !failing && st.IsOut() && s.State.Mains == power.MainsOnline && s.State.SilentFor == 0 && s.State.OnlineFor >= power.ReturnAfter:
 		e.comesBack(k)
 	}
 }
@@ -224,7 +224,7 @@ func (e *Engine) judgeGate(k int) {
 	bears := !s.State.Bypass && !s.State.Overload
 	if !e.Live(k) || !bears {
 		if s.Gate && !bears {
-			e.notify(true, "nothing more is started on "+e.ID(s.Node)+" for now: it is "+s.State.String())
+			e.notify(true, e.ID(s.Node)+" is "+s.State.String()+": nothing more is started on it until that ends")
 		}
 		s.Gate = false
 		return

@@ -14,6 +14,7 @@ import (
 
 	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
+	"ebbtide/internal/power"
 	"ebbtide/internal/want"
 )
 
@@ -30,7 +31,7 @@ func TestTheTablesAreTheDocumentation(t *tests.T) {
 }
 
 var readingTexts = [belief.Readings]string{
-	"nothing yet", "on line", "on line, for less than " + belief.ReturnAfter.String(), "testing its battery", "on battery, or output off", "on line, unfit", "silent",
+	"nothing yet", "on line", "on line, for less than " + power.ReturnAfter.String(), "testing its battery", "on battery, or output off", "on line, unfit", "silent",
 }
 
 func tables(t *tests.T) string {

@@ -5,7 +5,6 @@ package ledger
 
 import (
 	"fmt"
-	"slices"
 
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -261,9 +260,6 @@ func (l *Ledger) settle() {
 	left := l.goesDark(calledOff)
 	for st := range o.Due {
 		o.Due[st] = l.goesDark(func(s *Standing) bool { return s.Stages[st] || s.Cycle.IsDark() && !calledOff(s) })
-		if !slices.ContainsFunc(o.Supplies, func(s Standing) bool { return calledOff(&s) }) {
-			continue
-		}
 		// What is called off keeps nothing that another supply's stage takes: its battery is all that would carry it then.
 		for i, is := range l.goesDark(func(s *Standing) bool { return s.Stages[st] || s.Cycle.IsDark() || calledOff(s) }) {
 			o.Due[st][i] = o.Due[st][i] || is && !left[i]

@@ -54,7 +54,7 @@ func (c *Condition) holds(f *Facts) bool {
 	case OnBattery:
 		return onBattery && s.OnBatteryFor >= c.For
 	case SlackBelow:
-		return onBattery && max(s.OnBatteryFor, s.OutFor) >= slackAfter && f.slackBelow(c.For.Seconds())
+		return onBattery && s.OutFor >= slackAfter && f.slackBelow(c.For.Seconds())
 	case RuntimeBelow:
 		return onBattery && s.Left.Known && s.Left.Value < c.For.Seconds()
 	case ChargeBelow:

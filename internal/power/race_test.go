@@ -183,7 +183,7 @@ func TestTablesAreAsExactAsTheySay(t *testing.T) {
 // A condition that is judged by a race says what it says of the slack.
 func TestConditionsAskTheRaceForSlack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := State{Mains: MainsOnBattery, OnBatteryFor: time.Minute, Outlook: outlooks.Draw(t, "outlook")}
+		s := State{Mains: MainsOnBattery, OnBatteryFor: time.Minute, OutFor: time.Minute, Outlook: outlooks.Draw(t, "outlook")}
 		for i := range s.Outlook.Views {
 			s.Outlook.Views[i].Burn += 20_000 // no condition asks for less than no slack
 		}

@@ -6,8 +6,8 @@ const (
 	// lowAfter is how long a UPS must say that its battery is low before it is believed: several raise LB within a
 	// second of going on battery, and a flap of the mains must never shut anything down.
 	lowAfter = 5 * time.Second
-	// returnAfter is how long mains must be there to count as back: a UPS that goes to and fro between a generator and its battery runs down.
-	returnAfter = 5 * time.Second
+	// ReturnAfter is how long mains must be there to count as back: a UPS that goes to and fro between a generator and its battery runs down.
+	ReturnAfter = 5 * time.Second
 	// lineGap is the longest silence that does not interrupt a time on line.
 	lineGap = 15 * time.Second
 )
@@ -100,7 +100,7 @@ func (t *Tracker) follow(now time.Time, m Mains) {
 // hunts reports whether the mains are back for so short a time that they may go again: no stage begins for such flaps, and a battery that runs
 // down by them is none the fuller.
 func (t *Tracker) hunts(now time.Time) bool {
-	return t.mains == MainsOnline && !t.out.IsZero() && now.Sub(t.since) < returnAfter
+	return t.mains == MainsOnline && !t.out.IsZero() && now.Sub(t.since) < ReturnAfter
 }
 
 // Interrupt takes that a supply which says that it is on line was not, since its output went off although nobody cut it: OnlineFor

@@ -27,6 +27,7 @@ const (
 	permitPermit    = "internal/permit/permit.go"
 	planEstate      = "internal/plan/estate.go"
 	planStep        = "internal/plan/step.go"
+	powerTracker    = "internal/power/tracker.go"
 	runnerEffects   = "internal/runner/effects.go"
 	runnerRunner    = "internal/runner/runner.go"
 	wantCourse      = "internal/want/course.go"
@@ -216,8 +217,8 @@ var bugs = []bug{
 		{engineStep, "[]time.Time{e.Pause[i], e.Beliefs[i].Falling}", "[]time.Time{e.Beliefs[i].Falling}"},
 	}},
 	{name: "condition: on line again counts at once", by: "./internal/engine TestStories", edits: []edit{
-		{beliefEstate, "ReturnAfter    = 5 * time.Second", "ReturnAfter    = 0 * time.Second"},
-		{beliefCondition, "\tcase s.OnlineFor < ReturnAfter:\n", "\tcase false:\n"},
+		{powerTracker, "ReturnAfter = 5 * time.Second", "ReturnAfter = 0 * time.Second"},
+		{beliefCondition, "\tcase s.OnlineFor < power.ReturnAfter:\n", "\tcase false:\n"},
 	}},
 	{name: "condition: a silent supply counts as on line", edits: []edit{
 		{beliefCondition, "\tcase s.SilentFor > 0:\n\t\treturn WentSilent\n", ""},

@@ -13,6 +13,8 @@ import (
 
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/timeline"
 )
 
 // untilDown takes the mains away and waits for the cut.
@@ -43,7 +45,8 @@ func TestObserveModeSendsNothing(t *testing.T) {
 	s.SetMains(false)
 	s.Until("rehearsed cut", 90*time.Second, func() bool {
 		st, ok := s.Status()
-		return ok && st.Outage != nil && slices.ContainsFunc(st.View.Supplies, func(v engine.SupplyView) bool { return v.Cut })
+		// In the steps, which keep it: its next reading shows the output on, as it is.
+		return ok && st.Outage != nil && slices.ContainsFunc(st.Outage.Steps, func(s timeline.Step) bool { return s.Verb == plan.Cut && s.State == timeline.Proven })
 	})
 	for _, server := range []*vspheresim.Server{s.VSphere.VCenter()} {
 		for _, method := range []string{"ShutdownGuest", "PowerOffVM_Task", "ShutdownHost_Task", "PowerOnVM_Task"} {

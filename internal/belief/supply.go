@@ -119,7 +119,7 @@ func (e *Estate) FollowFitness(s *Supply, was *power.State) {
 
 // harms finds IsUnfit, once for each state of a supply.
 func (e *Estate) harms(s *Supply) bool {
-	if !e.watchesMains || s.State.Mains != power.MainsOnline || s.State.Calibrating {
+	if !e.watchesMains || s.State.Mains != power.MainsOnline {
 		return false
 	}
 	f := power.Facts{State: s.State}

@@ -95,7 +95,7 @@ func (e *Engine) ask(i int) {
 func (e *Engine) awaitGround(i int) {
 	for _, d := range e.BroughtUp(i) {
 		age := belief.LookAge
-		if e.Entry(d).Shown == ledger.WasTold { // it may go yet
+		if e.Entry(d).Shown == ledger.WasTold || slices.ContainsFunc(e.BroughtUp(d), func(g int) bool { return !e.IsOn(g) }) { // it may go yet
 			age = belief.ProofAge
 		}
 		if e.IsOld(d, age) {

@@ -134,7 +134,7 @@ func (e *Engine) settleIn(i int) {
 		e.Beliefs[i].Settled = plan.Off
 	case e.IsOn(i):
 		e.Beliefs[i].Settled = plan.On
-	case was == plan.Off: // it may be on its way up
+	case was == plan.Off, e.Rises(i): // it may be on its way up
 		e.Beliefs[i].Settled = plan.Unknown
 	}
 	if was == e.Beliefs[i].Settled {

@@ -143,12 +143,10 @@ func (e *Engine) send(i int) {
 	}
 	e.count(i, w.rung == plan.Stop)
 	e.Beliefs[i].Commanded(verb, w.op, e.Now)
-	if verb == plan.Start {
-		e.settleIn(i)
-	}
 	e.Touch(i)
 	if verb == plan.Start {
 		e.Beliefs[i].Rising = e.Now.Add(belief.BootTime(decl))
+		e.settleIn(i)
 		if decl.Kind == plan.Outlet { // what hangs on it may be on its way up before anybody sees that it is on
 			for _, u := range e.Graph.Dependents(i) {
 				e.renew(u)

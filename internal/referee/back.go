@@ -79,11 +79,11 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause ledger.Cause
 	}
 }
 
-// hasJustChanged reports whether a node was as it is called when it gave the answer that has just come, and is not any more.
+// hasJustChanged reports whether a node was as it is called when it gave the last answer, a moment ago, and is not any more.
 func (r *Referee) hasJustChanged(at time.Time, i int, verb plan.Verb) bool {
 	n := &r.nodes[i]
 	was := verb == plan.Stop && n.said == plan.Off || verb == plan.Start && n.said == plan.On
-	return was && n.saidAt.Before(n.changed) && at.Sub(n.changed) <= r.look(i)
+	return was && n.saidAt.Before(n.changed) && at.Sub(n.changed) <= r.fresh(at, i)
 }
 
 // rule19Cut is rule 19 for an output: what is called cut is off, or counts down, or took its cut and did not make it.

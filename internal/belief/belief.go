@@ -366,6 +366,7 @@ func (e *Estate) followMotion(i int, news bool) {
 	switch {
 	case b.Seen.State == plan.On && sure:
 		b.Rising, b.Boots = time.Time{}, time.Time{}
+		e.reached(i)
 	case b.Seen.State == plan.Off && sure:
 		b.Falling = time.Time{}
 		if !e.Rises(i) {

@@ -152,6 +152,20 @@ func (e *Estate) cutOff(i int) bool {
 	return false
 }
 
+// reached takes down that what a node is reached through, a switch or the like, is up: the node answers. Of a VM its hypervisor answers.
+func (e *Estate) reached(i int) {
+	if e.Graph.Node(i).Kind == plan.VM {
+		return
+	}
+	for _, d := range e.Graph.Needs(i) {
+		n, b := e.Graph.Node(d), &e.Beliefs[d]
+		if n.Kind == plan.Passive && !e.Beliefs[i].AskedAt.Before(b.Boots.Add(-BootTime(n))) {
+			b.Boots = time.Time{}
+		}
+		e.reached(d)
+	}
+}
+
 // outletIsOld reports whether a node hangs on an outlet that was not looked at for a while: somebody may have switched it on, and the node
 // with it.
 func (e *Estate) outletIsOld(i int) bool { return len(e.OldOutlets(i)) > 0 }

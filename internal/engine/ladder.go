@@ -33,10 +33,10 @@ func (e *Engine) isCalledOff() bool {
 }
 
 // steer follows a change of what a node is to come to while a step is under way on it. What has reached the node settles
-// first; what has not is given up at once. Where time has become short, it is powered off now.
+// first, but for an Unprotect, which may come late; what has not is given up at once.
 func (e *Engine) steer(i int) {
 	w := e.nodes[i].work
-	if e.wanted(i) || w.phase == commanding || e.given(i) {
+	if e.wanted(i) || w.phase == commanding || e.given(i) && w.verb != plan.Unprotect {
 		return
 	}
 	e.unwanted(i)

@@ -264,6 +264,7 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 		seen.State = e.believeBMC(i)
 	}
 	wasSilent := b.Answer == plan.Unreachable || b.Answer == plan.Unknown
+	e.followFirst(i, seen.State)
 	if seen.State == plan.Off {
 		e.offAfterSilence(i)
 	}
@@ -291,6 +292,16 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 	}
 	e.weigh(i)
 	e.followMotion(i, !same || wasSilent)
+}
+
+// followFirst follows the first answer since Ebbtide began, where that knows of no outage: what has none may be on its way up. The two may have
+// lost their power together.
+func (e *Estate) followFirst(i int, state plan.State) {
+	decl, b := e.Graph.Node(i), &e.Beliefs[i]
+	machine := decl.Kind != plan.VM && decl.Kind != plan.Supply && decl.Kind != plan.Outlet && decl.Kind != plan.Passive
+	if machine && !b.Asked && e.ResumedAt.IsZero() && b.Rising.IsZero() && (state == plan.Unreachable || state == plan.Unknown) {
+		b.Rising = e.Now.Add(BootTime(decl))
+	}
 }
 
 // offAfterSilence follows a machine that did not answer and says off, while what feeds it is not heard: it may have its power again.

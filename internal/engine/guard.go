@@ -66,7 +66,7 @@ func (e *Engine) ask(i int) {
 		if e.given(i) { // and may be up by that
 			age = belief.ProofAge
 		}
-		if w.guard.rounds == 1 && e.IsOld(i, age) { // it may be on its way down
+		if w.guard.rounds == 1 && (e.IsOld(i, age) || e.Beliefs[i].Proof == belief.OneLook) { // it may be on its way down
 			e.await(i, i)
 		}
 		e.awaitGround(i)

@@ -198,14 +198,14 @@ func (r *Referee) byDeadline(c *command) bool {
 // rule4: Nothing is started that was not on in the snapshot. The snapshot is durable before the first action and is not
 // retaken until the restore is complete: a second outage during power-up keeps the old one.
 //
-// What a wrong answer or somebody else's doing brought into the snapshot counts as on in it.
+// What a wrong answer or somebody else's doing brought into the snapshot counts as on in it. A start of what is gone starts nothing.
 func (r *Referee) rule4(c *command) string {
 	switch {
 	case r.has(Records) && r.snapshot && c.stops() && !c.node.taken && c.decl.Kind != plan.Self && c.decl.Kind != plan.Person:
 		return c.decl.ID + " is stopped and is not in the snapshot"
 	case r.has(Records) && !r.snapshot && c.decl.Kind != plan.Supply:
 		return fmt.Sprintf("%s %s before the snapshot", c.Verb, c.decl.ID)
-	case c.Verb == plan.Start && !c.node.wasOn && !c.node.owed && !c.node.lied:
+	case c.Verb == plan.Start && !c.node.wasOn && !c.node.owed && !c.node.lied && c.node.now.State != plan.Gone:
 		return c.decl.ID + " is started and was not on before"
 	case c.Verb == plan.Start && r.has(Records) && !c.node.listed && c.decl.Kind != plan.Passive && c.decl.Kind != plan.Person:
 		return c.decl.ID + " is started and is not on in the snapshot"

@@ -265,8 +265,8 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 	}
 	wasSilent := b.Answer == plan.Unreachable || b.Answer == plan.Unknown
 	e.followFirst(i, seen.State)
-	if seen.State == plan.Off {
-		e.offAfterSilence(i)
+	if seen.State == plan.Off || seen.State == plan.Stopping {
+		e.downAfterSilence(i)
 	}
 	b.Answer, b.AskedAt, b.answeredAt, b.Asked = seen.State, asked, e.Now, true
 	if seen.State != plan.Unknown {
@@ -304,8 +304,9 @@ func (e *Estate) followFirst(i int, state plan.State) {
 	}
 }
 
-// offAfterSilence follows a machine that did not answer and says off, while what feeds it is not heard: it may have its power again.
-func (e *Estate) offAfterSilence(i int) {
+// downAfterSilence follows a machine that did not answer, nor its BMC, and is off or on its way there by the one, while what feeds it is not
+// heard: it may have its power again.
+func (e *Estate) downAfterSilence(i int) {
 	decl, b := e.Graph.Node(i), &e.Beliefs[i]
 	if b.Answer == plan.Unreachable && decl.Kind != plan.VM && !e.Rises(i) && e.feedOf(i) != feeds {
 		b.Rising = e.Now.Add(BootTime(decl))

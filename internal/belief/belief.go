@@ -139,9 +139,11 @@ func (e *Estate) IsUp(i int) bool {
 	return !e.IsLeaving(i) && b.Seen.State == plan.On && b.Looks >= ProofLooks && b.Answer != plan.Unreachable && !blank
 }
 
-// IsLeaving reports whether a node was told to stop and that has not settled: that it shows as on may be of before.
+// IsLeaving reports whether a node was told to stop and that has not settled: that it shows as on may be of before. It has settled once it
+// was asked after the time for that was over.
 func (e *Estate) IsLeaving(i int) bool {
-	return e.isUnderWay(i, plan.Stop) || e.Now.Before(e.Beliefs[i].Falling)
+	b := &e.Beliefs[i]
+	return e.isUnderWay(i, plan.Stop) || e.Now.Before(b.Falling) || b.AskedAt.Before(b.Falling) && Probed(e.Graph.Node(i))
 }
 
 // Goes reports whether a node is on its way down, as far as was seen or told.

@@ -341,6 +341,9 @@ func (e *Engine) ring() {
 		case n.work != nil:
 			e.tick(t.node)
 		default:
+			if e.IsLeaving(t.node) { // its time for that is over: what it is like now shows whether it went
+				e.probe(t.node)
+			}
 			e.Touch(t.node)
 		}
 	}

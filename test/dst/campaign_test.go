@@ -31,6 +31,7 @@ var (
 	random = flag.Bool("dst.random", false, "begin at a random seed")
 	faults = flag.Int("dst.faults", 1, "how many times as likely as usual faults, lies, crashes and silences are")
 	one    = flag.Uint64("dst.seed", 0, "play this seed alone, and tell its text and its story")
+	scene  = flag.String("dst.scenario", "", "with dst.seed: play this file in its place")
 	stop   = flag.Bool("dst.first", false, "end at the first seed that breaks a rule, and leave it as it is")
 	lines  = flag.String("dst.lines", "", "with dst.seed: show the effects that speak of this")
 	broken = flag.Int("dst.broken", 1, "how many seeds may break a rule (docs/adr/0016)")
@@ -72,6 +73,13 @@ func playWith(run func(sim.Scenario) *sim.Result, text string) (sim.Scenario, *s
 
 // draw draws the text of a seed as the flags have it.
 func draw(seed uint64) string {
+	if *scene != "" {
+		text, err := os.ReadFile(filepath.Clean(*scene))
+		if err != nil {
+			panic(err)
+		}
+		return string(text)
+	}
 	if *near {
 		d := dice(seed)
 		text := known()[d(len(known()))].text

@@ -43,6 +43,7 @@ type motion struct {
 	Rising  time.Time // up: neither silence nor one "off" says otherwise
 	Falling time.Time // down: that it shows as on proves nothing
 	Boots   time.Time // up by itself, while nobody looked: its silence proves nothing
+	Undoing time.Time // back to how it was set: that it shows as protected proves nothing of after that
 }
 
 // Departure is how far a node has gone since it was told to stop, where its silence after that may prove it off.
@@ -91,7 +92,14 @@ func (p Proof) String() string {
 
 // Renew begins a new epoch of a node. What was sent to it before may still be on its way.
 func (b *Belief) Renew(before ledger.Op) {
-	*b = Belief{Epoch: before, OnAt: b.OnAt, Settled: b.Settled, hesitation: hesitation{Doubt: plan.Unknown}, motion: motion{Falling: b.Falling}}
+	*b = Belief{Epoch: before, OnAt: b.OnAt, Settled: b.Settled, hesitation: hesitation{Doubt: plan.Unknown}, motion: motion{Falling: b.Falling, Undoing: b.Undoing}}
+}
+
+// IsOutlived reports whether the time of a command is over, and the newest look is from before that: whether it did what it was told no
+// look has shown.
+func (b *Belief) IsOutlived(now time.Time) bool {
+	by := func(end time.Time) bool { return b.AskedAt.Before(end) && !now.Before(end) }
+	return by(b.Falling) || by(b.Undoing)
 }
 
 // Commanded forgets what was seen of a node's power before a command that changes it: a look from before proves nothing of it.

@@ -8,14 +8,14 @@ import (
 	"ebbtide/internal/power"
 )
 
-// CycledBy lists what a supply feeds, was on and was shown to be off, and is started by nothing but the return of its power, which it
+// CycledBy lists what a supply feeds, was on and was proven to be off before any cut, and is started by nothing but the return of its power, which it
 // loses with this supply: no other carries it.
 func (e *Estate) CycledBy(supply int) []int {
 	carries := func(f int) bool { return f != supply && e.Carries(e.Ledger.SupplyOf[f]) }
 	var list []int
 	for _, u := range e.Graph.Users(supply) {
 		feeds, n := e.Graph.Feeds(u), e.Entry(u)
-		stopped := e.Graph.Node(u).ByPower && n.Snap.On() && n.Shown == ledger.ShownOff
+		stopped := e.Graph.Node(u).ByPower && n.Snap.On() && n.Shown == ledger.ShownOff && !n.Unproven
 		if stopped && slices.Contains(feeds, supply) && !slices.ContainsFunc(feeds, carries) {
 			list = append(list, u)
 		}

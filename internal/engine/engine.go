@@ -256,6 +256,10 @@ func (e *Engine) resumeWork() {
 			e.Beliefs[i].Falling = e.Now.Add(2 * belief.ProofStands)
 			e.armIdle(i)
 		}
+		if entry.Late {
+			e.Beliefs[i].Undoing = e.Now.Add(e.Graph.Node(i).Time(plan.Unprotect).Within)
+			e.armIdle(i)
+		}
 		if last.Open {
 			e.resumeStep(i)
 		}
@@ -283,7 +287,7 @@ func (e *Engine) resumeStep(i int) {
 		pace: pace{since: e.Now, sent: e.Now, deadline: e.Now.Add(max(decl.Time(last.Rung).Within, firstLook))}, force: force{last.Cause, last.Reason},
 	}
 	if last.Verb == plan.Unprotect { // it may have been so already when it was told
-		w.from = w.deadline
+		w.from, e.Beliefs[i].Undoing = w.deadline, w.deadline
 	}
 	if decl.Kind == plan.Person {
 		w.phase = asking
@@ -341,7 +345,7 @@ func (e *Engine) ring() {
 		case n.work != nil:
 			e.tick(t.node)
 		default:
-			if e.IsLeaving(t.node) { // its time for that is over: what it is like now shows whether it went
+			if e.Beliefs[t.node].IsOutlived(e.Now) {
 				e.probe(t.node)
 			}
 			e.Touch(t.node)

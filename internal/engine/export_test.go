@@ -111,6 +111,7 @@ var ages = map[string]time.Duration{
 	"motion.Rising":      0,
 	"motion.Boots":       0,
 	"motion.Falling":     0,
+	"motion.Undoing":     0,
 	"question.asked":     belief.LookAge,
 	"question.told":      belief.ProofAge,
 	"Wants.Pause":        0,

@@ -25,8 +25,11 @@ func (e *Engine) verify(i int) {
 	}
 	e.dropGuard(i)
 	w.next = time.Time{}
-	if w.verb == plan.Cut { // its haste is of now, and not of its last try
+	switch { // its haste is of now, and not of its last try
+	case w.verb == plan.Cut:
 		w.force = force{}
+	case w.force.cause == ledger.Pressed && e.Press[i] == want.NoPressure && !e.wasSent(i):
+		w.beStop()
 	}
 	decl := e.Graph.Node(i)
 	switch {
@@ -263,10 +266,11 @@ func (e *Engine) isSoAlready(i int) bool {
 	}
 }
 
-// passStart goes on with a start if all that it stands on is still up. A word that is being asked for again is waited for.
+// passStart goes on with a start if all that it stands on is still up. A word that is being asked for again, or
+// that has grown old while others were slow, is waited for.
 func (e *Engine) passStart(i int) {
 	for _, d := range e.BroughtUp(i) {
-		if e.Beliefs[d].Doubt != plan.Unknown {
+		if e.Beliefs[d].Doubt != plan.Unknown || e.IsOld(d, belief.LookAge) {
 			e.await(i, d)
 		}
 	}
@@ -372,10 +376,8 @@ func (e *Engine) notOff(i int) (on []string, doubtful, guestsOnly bool) {
 func (e *Engine) cutWithWhatIsOn(i int) {
 	w := e.nodes[i].work
 	var on []string
-	for _, u := range e.UsersOf(i) {
-		if !e.ProvenOffTo(u, e.nodes[i].work.guard.proof) && !e.HasNoPower(u) {
-			on = append(on, e.ID(u))
-		}
+	for _, u := range e.unproven(i) {
+		on = append(on, u.Node)
 	}
 	if len(on) > 0 || e.Worst(w.step) != want.Proven {
 		w.force = force{ledger.Pressed, e.Press[i].String()}
@@ -386,12 +388,26 @@ func (e *Engine) cutWithWhatIsOn(i int) {
 	e.command(i)
 }
 
+// unproven lists what is not proven off of what a supply feeds that is about to be cut.
+func (e *Engine) unproven(supply int) []ledger.NodeState {
+	var nodes []ledger.NodeState
+	for _, u := range e.UsersOf(supply) {
+		if !e.ProvenOffTo(u, e.nodes[supply].work.guard.proof) && !e.HasNoPower(u) {
+			nodes = append(nodes, ledger.NodeState{Node: e.ID(u), State: e.Beliefs[u].Answer})
+		}
+	}
+	return nodes
+}
+
 // takeNoneAlong makes the power-off of a host a stop again, where it was one for VMs that are proven off by now, and did not leave.
 func (e *Engine) takeNoneAlong(i int, on []string, doubtful bool) {
 	if w := e.nodes[i].work; len(on) == 0 && !doubtful && w.force.cause == ledger.TakenAlong && !e.wasSent(i) {
-		w.rung, w.force, w.deadline = plan.Stop, force{}, time.Time{}
+		w.beStop()
 	}
 }
+
+// beStop makes a power-off that did not leave a stop again.
+func (w *work) beStop() { w.rung, w.force, w.deadline = plan.Stop, force{}, time.Time{} }
 
 // takeAlong makes the stop of a host a power-off, since VMs on it were given up: that is on record.
 func (e *Engine) takeAlong(i int, on []string) {

@@ -106,8 +106,8 @@ func (e *Engine) see(i int, seen plan.Observation, question ledger.Op, asked tim
 	if e.Beliefs[i].Looks == 1 && !e.Beliefs[i].Wavers && e.Beliefs[i].Answer == e.Beliefs[i].Seen.State && (seen.State == plan.On || belief.IsDown(seen.State)) {
 		e.probe(i) // one look proves nothing
 	}
-	if falling := e.Beliefs[i].Falling; asked.Before(falling) && !e.Now.Before(falling) {
-		e.probe(i) // nor does one from before its time to go was over
+	if e.Beliefs[i].IsOutlived(e.Now) {
+		e.probe(i) // nor does one from before a command's time was over
 	}
 	if b := &e.Beliefs[i]; b.Answer == plan.Unreachable && b.Proof == belief.NoProof && !b.Silent.IsZero() {
 		for _, outlet := range e.OldOutlets(i) { // by which its silence may be explained

@@ -162,7 +162,7 @@ func (e *Engine) foundOn(i int) {
 		return
 	}
 	late := ledger.NodeState{Node: e.ID(i), State: b.Answer, Protected: b.Seen.Protected, Settings: b.Seen.Settings}
-	if n.IsTouched() && late.Protected == plan.Yes { // our own doing, it may be
+	if n.IsTouched() && late.Protected == plan.Yes || n.Late && late.Protected == plan.No { // our own doing, it may be
 		late.Protected, late.Settings = plan.NotKnown, ""
 	}
 	e.record(ledger.Record{Kind: ledger.Widened, Nodes: []ledger.NodeState{late}})
@@ -173,7 +173,7 @@ func (e *Engine) foundOn(i int) {
 func (e *Engine) foundUnprotected(i int) {
 	n, b := e.Entry(i), &e.Beliefs[i]
 	untold := n.Protection == ledger.AsSet || n.Protection == ledger.Announced
-	if !untold || n.Snap.CacheWas == plan.No || b.Answer != plan.On || b.Seen.Protected != plan.No {
+	if !untold || n.Late || n.Snap.CacheWas == plan.No || b.Answer != plan.On || b.Seen.Protected != plan.No {
 		return
 	}
 	state := plan.On

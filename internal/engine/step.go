@@ -114,13 +114,16 @@ func (e *Engine) send(i int) {
 	case plan.Protect:
 		e.foundUnprotected(i)
 	case plan.Unprotect:
+		e.Beliefs[i].Undoing = e.Now.Add(decl.Time(plan.Unprotect).Within)
 		if e.Holds(i, plan.Unprotect, 0) { // it may do it still, for as long as it may take
-			w.from = e.Now.Add(decl.Time(plan.Unprotect).Within)
+			w.from = e.Beliefs[i].Undoing
 		}
 	default:
 	}
+	var along []ledger.NodeState
 	if k := e.Ledger.SupplyOf[i]; k >= 0 && w.rung == plan.Cut {
 		s := &e.Supplies[k]
+		along = e.unproven(i)
 		e.spent(s)
 		s.Output.OffSeen, s.CutDue = false, time.Time{}
 	}
@@ -135,7 +138,7 @@ func (e *Engine) send(i int) {
 	}
 	w.op, w.answer, w.resumed, w.sent = e.newOp(i), ledger.NoAnswer, false, e.Now
 	verb := w.rung
-	if !e.record(ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Op: w.op, Node: decl.ID, Verb: &verb, Attempt: attempt, State: e.Unanswered(i)}, Reason: w.force.reason, Cause: w.force.cause}) {
+	if !e.record(ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Op: w.op, Node: decl.ID, Verb: &verb, Attempt: attempt, State: e.Unanswered(i)}, Nodes: along, Reason: w.force.reason, Cause: w.force.cause}) {
 		delete(e.ops, w.op)
 		w.op = 0
 		e.end(i)
@@ -232,6 +235,11 @@ func (e *Engine) commanded(i int, ev Finished) {
 		e.look(i, firstLook)
 		e.see(i, plan.Observation{State: plan.Gone, Detail: ev.Detail}, ev.Op+1, e.Now)
 	case ledger.Refused:
+		if w.verb == plan.Start { // it may have nothing to start on any more
+			for _, d := range e.BroughtUp(i) {
+				e.probe(d)
+			}
+		}
 		e.escalate(i, ledger.Denied, "refused: "+ev.Detail)
 	case ledger.Busy, ledger.Unreached:
 		if ev.Outcome == ledger.Unreached {
@@ -454,11 +462,11 @@ func (e *Engine) pauseFor(i int, d time.Duration) {
 	e.armIdle(i)
 }
 
-// armIdle sets the timers of a node on which no step is under way: the end of its pause, and of the time in which it may be going.
+// armIdle sets the timers of a node on which no step is under way: the end of its pause, and of the times in which it may be going, or undone.
 func (e *Engine) armIdle(i int) {
 	n := &e.nodes[i]
 	n.timer++
-	for _, at := range []time.Time{e.Pause[i], e.Beliefs[i].Falling} {
+	for _, at := range []time.Time{e.Pause[i], e.Beliefs[i].Falling, e.Beliefs[i].Undoing} {
 		if at.After(e.Now) {
 			e.timers.Push(timer{at: at, node: i, number: n.timer})
 		}

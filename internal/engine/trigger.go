@@ -138,8 +138,9 @@ func (e *Engine) presses(k int, p want.Pressure) bool {
 // isBeingCut reports whether a supply's output is about to go off, or is off. A cut from before a crash may have been made since,
 // or may have reached nobody: it counts once a look of this life has seen it count down.
 func (e *Engine) isBeingCut(k int) bool {
-	n := &e.nodes[e.Supplies[k].Node]
-	stale := n.work != nil && n.work.resumed && e.Beliefs[e.Supplies[k].Node].Seen.State == plan.On
+	i := e.Supplies[k].Node
+	w, seen := e.nodes[i].work, e.Beliefs[i].Seen.State
+	stale := w != nil && w.resumed && seen != plan.Stopping && !belief.IsDown(seen)
 	return e.Standing(k).Cycle >= ledger.CutSent && !stale
 }
 

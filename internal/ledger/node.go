@@ -18,7 +18,8 @@ type Node struct {
 	Protection Protection // what was done to its cache, or cluster
 	Lit        Lit        // what may have begun to bring it up, where nothing since shows what became of it
 	Late       bool       // an Unprotect may take effect that nobody waits for any more
-	Early      bool       // it was shown off before the cycle began that its supply is on the way of
+	Early      bool       // it was off before the cycle began that its supply is on the way of, or may have been
+	Unproven   bool       // it was not proven off when its supply was cut: that it is up tells of no cycle
 }
 
 // Lit is what may have begun to bring a node up.
@@ -167,6 +168,8 @@ func (l *Ledger) step(i int, r *Record) {
 	}
 	l.Outage.Nodes[i].step(verb, r)
 	switch {
+	case r.Kind == Intent && verb == plan.Cut:
+		l.cutWith(i, r)
 	case r.Kind == Intent && verb.BringsUp():
 		if verb == plan.Start && l.estate.Node(i).Kind == plan.Outlet {
 			l.cycled(i, r)
@@ -178,6 +181,13 @@ func (l *Ledger) step(i int, r *Record) {
 	if k := l.SupplyOf[i]; k >= 0 && (verb == plan.Cut || r.Kind == Reopened) {
 		l.Outage.Supplies[k].cut(r)
 		l.settle()
+	}
+}
+
+// cutWith takes down which of what hangs on a supply was not proven off when its cut was sent.
+func (l *Ledger) cutWith(supply int, r *Record) {
+	for _, u := range l.estate.Users(supply) {
+		l.Outage.Nodes[u].Unproven = slices.ContainsFunc(r.Nodes, func(ns NodeState) bool { return ns.Node == l.estate.Node(u).ID })
 	}
 }
 
@@ -273,7 +283,8 @@ func (n *Node) proven(verb plan.Verb) {
 	n.Last.Open = n.Last.Open && n.Last.Verb != verb
 	switch verb {
 	case plan.Stop, plan.Cut:
-		n.Shown, n.Lit, n.Early, n.Snap.Past = ShownOff, Unlit, false, true
+		n.Early = n.Last.Verb != verb || n.Last.Reach() == NotReached // since when it is off nobody knows
+		n.Shown, n.Lit, n.Unproven, n.Snap.Past = ShownOff, Unlit, false, true
 	case plan.Start:
 		n.Shown, n.Lit, n.Last.Taken = ShownOn, Unlit, false
 	case plan.Protect:

@@ -18,7 +18,7 @@ const (
 	Widened   Kind = "widened"   // the snapshot grows: a further supply fails: Supplies, Nodes (survey of those that came into scope); or, without Supplies, one that could not be asked answers: Nodes
 	Seen      Kind = "seen"      // a node that the outage does not concern is on, or is not any more; or one whose stop was taken and given up is on: Nodes
 	Triggered Kind = "triggered" // a stage starts: Stage, Reason, Numbers
-	Intent    Kind = "intent"    // a command is about to be given: Op, Node, Verb, Attempt, Reason and Cause (of a forced one), State (where the last look had no answer)
+	Intent    Kind = "intent"    // a command is about to be given: Op, Node, Verb, Attempt, Reason and Cause (of a forced one), State (where the last look had no answer), Nodes (of a cut: what was not proven off)
 	Accepted  Kind = "accepted"  // the command's answer: Op, Node, Verb, Outcome, Reason
 	Proven    Kind = "proven"    // a probe showed the step done: Node, Verb, State, Reason, Cause
 	Failed    Kind = "failed"    // a step ended without proof: Node, Verb, Outcome (of its command, if it was taken), State, Reason, Cause

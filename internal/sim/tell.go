@@ -45,8 +45,8 @@ func phrase(rec ledger.Record) string {
 	}
 	var on []string
 	for _, n := range rec.Nodes {
-		if rec.Kind == ledger.Opened {
-			break // the whole estate; the snapshot follows
+		if rec.Kind == ledger.Opened || rec.Kind == ledger.Intent {
+			break // the whole estate: the snapshot follows; and the reason tells what a cut takes along
 		}
 		s := n.Node + "=" + n.State.String()
 		if n.Protected != plan.NotKnown {

@@ -67,6 +67,8 @@ func (e *Engine) overdue(i int) {
 			e.overdueUnwanted(i)
 		}
 	case w.rung.TakesDown() && e.isStillToBeTold(i), w.verb == plan.Start && e.isStillToCome(i):
+	case w.verb == plan.Protect && e.Rises(i) && e.ShowsUp(i) && e.Press[i] == want.NoPressure: // it can be told when it is up
+		e.wait(i)
 	case w.verb == plan.Unprotect && e.given(i) && e.Holds(i, w.verb, e.Last(i).Op): // it was so all the while
 		if !e.finalLook(i) {
 			e.prove(i, "", e.Beliefs[i].Seen.Detail)

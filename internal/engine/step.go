@@ -130,7 +130,8 @@ func (e *Engine) send(i int) {
 	attempt := 1
 	if last := e.Last(i); last.Open && last.Rung == w.rung {
 		attempt = e.tries(i) + 1
-	} else { // before that it could not be told
+	}
+	if attempt == 1 { // before that it could not be told, or may not have been
 		w.deadline = e.Now.Add(max(decl.Time(w.rung).Within, firstLook))
 	}
 	if w.since.IsZero() {

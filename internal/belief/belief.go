@@ -134,7 +134,7 @@ func (e *Estate) IsOn(i int) bool {
 	case plan.Person:
 		return e.Ledger.Outage != nil && e.Entry(i).Shown == ledger.ShownOn
 	case plan.Passive:
-		return !decl.Healthy || b.Seen.Healthy == plan.Yes
+		return !decl.Healthy || b.Seen.Healthy == plan.Yes && b.Answer != plan.Unreachable
 	default:
 	}
 	return e.IsUp(i) && (!decl.Healthy || b.Seen.Healthy == plan.Yes)

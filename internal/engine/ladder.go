@@ -222,7 +222,7 @@ func (e *Engine) power(i int, cause ledger.Cause, why string) {
 	}
 	e.enter(w, verifying)
 	e.dropGuard(i)
-	*w = work{step: w.step, verb: w.verb, rung: plan.Force, phase: verifying, placed: w.placed, pace: pace{since: w.since}, force: force{cause, why}}
+	*w = work{step: w.step, verb: w.verb, rung: plan.Force, phase: verifying, answer: w.answer, placed: w.placed, resumed: w.resumed, pace: pace{since: w.since}, force: force{cause, why}}
 	e.notify(true, fmt.Sprintf("powering off %s: %s", e.ID(i), why))
 	w.deadline = e.Now.Add(max(e.Graph.Node(i).Time(plan.Force).Within, firstLook))
 	e.ask(i) // what uses it may have come up since it was told to stop

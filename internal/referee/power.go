@@ -135,17 +135,17 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 // rule20Cut is the part of rule 20 that speaks of the point of no return: what only a power cycle starts again is cut before
 // it is expected back, unless something that goes with that supply was given up, on record.
 func (r *Referee) rule20Cut(s *supply, at time.Time, when string) {
-	if !s.committed || s.cut || s.uncut && s.missed || r.gaveUp(s) || r.looksCycled(s) {
+	if !s.committed || s.cut || s.uncut && s.missed || r.gaveUp(s) || r.looksCycled(s, s.committedAt) {
 		return
 	}
 	r.violate(at, 20, fmt.Sprintf("%s past the point of no return, and %s was not cut", when, r.id(s.node)))
 }
 
-// looksCycled reports whether somebody switched on what only the cycle of a supply starts: it looks as if that had been.
-func (r *Referee) looksCycled(s *supply) bool {
+// looksCycled reports whether somebody has since switched on what only the cycle of a supply starts: it looks as if that had been.
+func (r *Referee) looksCycled(s *supply, since time.Time) bool {
 	return slices.ContainsFunc(r.estate.Users(s.node), func(u int) bool {
 		n := &r.nodes[u]
-		return r.estate.Node(u).ByPower && n.meddled.After(s.committedAt) && (n.now.State == plan.On || n.now.State == plan.Starting)
+		return r.estate.Node(u).ByPower && n.meddled.After(since) && (n.now.State == plan.On || n.now.State == plan.Starting)
 	})
 }
 

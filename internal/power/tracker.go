@@ -25,9 +25,8 @@ type Tracker struct {
 	out     time.Time // since when it is on battery, or was, but for spells on line that are too short to be a return
 	plain   bool      // it has been heard without the word OFF: where it says that, it means it
 	low     span
-	forced  span   // told down by NUT's primary
-	sag     span   // brownout
-	warmth  Figure // what the reading before told of the temperature
+	forced  span // told down by NUT's primary
+	sag     span // brownout
 
 	charge, load, temperature, voltage, transferLow, nominal held
 
@@ -68,8 +67,7 @@ func (t *Tracker) Observe(now time.Time, r Reading) {
 
 	t.charge.tell(now, r.Charge)
 	t.load.tell(now, r.Load)
-	t.temperature.tell(now, lower(t.warmth, r.Temperature)) // a sensor that glitches once stops nothing
-	t.warmth = r.Temperature
+	t.temperature.tell(now, r.Temperature)
 	t.voltage.tell(now, r.Voltage)
 	t.transferLow.tell(now, r.TransferLow)
 	t.nominal.tell(now, r.Nominal)
@@ -77,14 +75,6 @@ func (t *Tracker) Observe(now time.Time, r Reading) {
 	t.battery.read(now, r, t.flow(), t.says(now, t.low))
 	t.stretch(now)
 	t.battery.forget(now, t.flow())
-}
-
-// lower is the lower of two figures, if both are known.
-func lower(a, b Figure) Figure {
-	if !a.Known || !b.Known {
-		return Figure{}
-	}
-	return Known(min(a.Value, b.Value))
 }
 
 // follow notes what the mains are now.

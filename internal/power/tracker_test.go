@@ -19,21 +19,6 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata gi
 // TestScripts runs the stories in testdata. A line is a time from the start, then either a reading ("OB LB charge=50
 // runtime=600 load=30", "stale", "lost") or nothing; "= …" after it is the state at that time, as written by shown.
 // "supply CURVE…" at the start sets the curve.
-// A sensor that glitches once stops nothing: the lower of two readings in a row counts.
-func TestOneHotReadingIsNoHeat(t *testing.T) {
-	tr, now := NewTracker(Supply{ID: "ups"}), time.Unix(0, 0)
-	read := func(celsius float64) Figure {
-		now = now.Add(5 * time.Second)
-		tr.Observe(now, Reading{Link: Fresh, Status: OL, Temperature: Known(celsius)})
-		return tr.State(now).Temperature
-	}
-	require.Equal(t, Figure{}, read(85))
-	require.Equal(t, Known(25), read(25))
-	require.Equal(t, Known(25), read(85))
-	require.Equal(t, Known(80), read(80))
-	require.Equal(t, Known(25), read(25))
-}
-
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)

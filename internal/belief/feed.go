@@ -104,7 +104,7 @@ func (e *Estate) MayHaveRisen(i int) bool {
 	}
 	b := &e.Beliefs[i]
 	answer := b.Answer
-	if answer == plan.Gone && b.Looks < ProofLooks { // it may only not be to be seen
+	if (answer == plan.Gone || answer == plan.On) && b.Looks < ProofLooks { // it may only not be to be seen; and one look says nothing
 		answer = plan.Unknown
 	}
 	switch answer {

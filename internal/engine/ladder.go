@@ -122,7 +122,7 @@ func (e *Engine) mayTryAgain(i int) bool {
 	case w.verb == plan.Unprotect:
 		return tries < decl.Attempts && e.Beliefs[i].Seen.Protected == plan.No
 	default:
-		return w.rung == plan.Force && tries < decl.Forces
+		return w.rung == plan.Force && tries < decl.Forces && !w.untold // in all the time of a try
 	}
 }
 
@@ -141,7 +141,7 @@ func (e *Engine) finalLook(i int) bool {
 // again tries a rung once more, with a time of its own.
 func (e *Engine) again(i int) {
 	w := e.nodes[i].work
-	w.deadline, w.finalAsk = time.Time{}, false
+	w.deadline, w.finalAsk, w.untold = time.Time{}, false, true
 	if w.phase == waitingForSlot {
 		e.Course.Queued[w.step] = false
 	}

@@ -137,7 +137,7 @@ func (e *Engine) send(i int) {
 	if w.since.IsZero() {
 		w.since = e.Now
 	}
-	w.op, w.answer, w.resumed, w.sent = e.newOp(i), ledger.NoAnswer, false, e.Now
+	w.op, w.answer, w.resumed, w.sent, w.untold = e.newOp(i), ledger.NoAnswer, false, e.Now, false
 	verb := w.rung
 	if !e.record(ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Op: w.op, Node: decl.ID, Verb: &verb, Attempt: attempt, State: e.Unanswered(i)}, Nodes: along, Reason: w.force.reason, Cause: w.force.cause}) {
 		delete(e.ops, w.op)

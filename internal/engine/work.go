@@ -32,6 +32,7 @@ type pace struct {
 	pause    time.Duration
 	since    time.Time // when the first command was given
 	sent     time.Time // and the last one
+	untold   bool      // nothing was sent since the rung was last begun once more
 	from     time.Time // no look from before it proves anything: it was so already when the command was given
 }
 

@@ -86,14 +86,14 @@ func (r *Referee) openDrill(at time.Time, rec *ledger.Record) {
 }
 
 // mayBeTakenAgain reports whether a cache or a cluster may be taken into the snapshot once more: as not protected, which it was before it
-// was told anything.
+// was told anything, or what was seen last before a command of long ago took effect.
 func (r *Referee) mayBeTakenAgain(i int, s *ledger.NodeState) bool {
 	n := &r.nodes[i]
 	was := n.now.Protected
 	if n.aside.told {
 		was = n.aside.before.Protected
 	}
-	return s.Protected == plan.No && !was
+	return s.Protected == plan.No && (!was || r.unseen(i))
 }
 
 // snapped takes a snapshot, or what is added to one: what is on in it comes back, or is reported.

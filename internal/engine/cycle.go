@@ -109,7 +109,7 @@ func (e *Engine) wouldReturn(self int) bool {
 		}
 		s := &e.Supplies[k]
 		onBattery := s.State.Mains == power.MainsOnBattery && !s.State.OutputOff && s.State.SilentFor == 0
-		empties := !e.Graph.Node(f).Can.Has(plan.Cut) // on until its battery is empty
+		empties := !e.Graph.Node(f).Can.Has(plan.Cut) && (s.State.LowBattery || e.Press[f] >= want.CutNow) // on until then: the mains may be back before
 		goes := onBattery && (s.Condition == belief.Dark || empties)
 		armed := s.Condition == belief.CutArmed && e.Beliefs[f].Seen.State == plan.Stopping
 		return !armed && !goes

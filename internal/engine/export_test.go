@@ -76,6 +76,8 @@ var leftOut = map[string]string{
 	"battery.recharge":    "never changes",
 	"watch.readAt":        "of the slack, which no explored policy asks for",
 	"watch.ahead":         "likewise",
+	"watch.stuck":         "of what people are told",
+	"watch.cried":        "likewise",
 	"Discharge.At":        "for the record",
 	"Dispatcher.estate":   "never changes",
 	"Dispatcher.nodes":    "never changes",

@@ -236,3 +236,29 @@ func TestAnAbortIsForWhatMayStillTurn(t *testing.T) {
 	p.goOn(2*time.Minute, say)
 	require.NotContains(t, p.commands, "stop host-b")
 }
+
+// TestAnOutputThatStaysOffIsToldOf: after its cut the mains are back, and the UPS waits for a button. Whoever is to press it hears of it, once.
+func TestAnOutputThatStaysOffIsToldOf(t *testing.T) {
+	p := play(t, aSupply("a"), aNAS("a"), aHost("host", "nas", "a"))
+	states := obeys(p)
+	did := p.did
+	p.did = func(verb plan.Verb, node string) {
+		if did(verb, node); verb == plan.Cut {
+			states["a"] = plan.Stopping
+		}
+	}
+	say := supplies{"a": {onLine, 1800, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.until(say, func() bool { return states["a"] == plan.Stopping })
+	states["a"], states["nas"], states["host"] = plan.Off, plan.Unreachable, plan.Unreachable
+	say["a"].status = isOff
+	p.goOn(10*time.Minute, say)
+	require.False(t, p.saidOf("switches it on"))
+	say["a"].status, p.told = power.OL|power.OFF, nil
+	p.goOn(time.Minute, say)
+	require.False(t, p.saidOf("switches it on"))
+	p.goOn(time.Hour, say)
+	require.Len(t, p.told, 1, p.told)
+	require.True(t, p.saidOf("the mains of a are back, and its output is off still"))
+}

@@ -19,6 +19,8 @@ type watch struct {
 	burden               // as its last reading has it
 	readAt time.Time
 	ahead  time.Duration // to the next poll: as long as to the last one, lookAhead at most
+	stuck  time.Time     // since when its mains are there and its output is off still; zero: they are not
+	cried  bool          // and people were told of that
 }
 
 // burden is how short the time is that a supply's battery leaves.
@@ -51,6 +53,7 @@ func (e *Engine) read(r power.Reading) {
 	}
 	s.Anew = was.SilentFor > belief.DeafAfter && s.State.SilentFor == 0
 	e.tellOff(s, &was)
+	e.tellStuck(k, r.Status)
 	if s.State.SaysOff && e.IsOff(s.Node) { // it says so since its first word, which is no habit: a look says so too
 		s.State.OutputOff = true
 	}
@@ -82,6 +85,21 @@ func (e *Engine) tellOff(s *belief.Supply, was *power.State) {
 	isOnLine := func(st *power.State) bool { return st.Mains == power.MainsOnline && !st.OutputOff }
 	if isOnLine(was) && isOnLine(&s.State) && !was.SaysOff && s.State.SaysOff {
 		e.notify(true, e.ID(s.Node)+" is on line and says that its output is off, which it did not before: nothing is done for that; see whether its load has power")
+	}
+}
+
+// tellStuck tells people, once, of an output that stays off although its mains are back: what it feeds waits for it.
+func (e *Engine) tellStuck(k int, said power.Status) {
+	s, w := &e.Supplies[k], &e.watch[k]
+	switch {
+	case !said.Has(power.OL) || !e.Standing(k).Cycle.IsDark():
+		w.stuck, w.cried = time.Time{}, false
+	case w.stuck.IsZero():
+		w.stuck = e.Now
+	case !w.cried && e.Now.Sub(w.stuck) >= stalledFor:
+		w.cried = true
+		id := e.ID(s.Node)
+		e.notify(true, "the mains of "+id+" are back, and its output is off still after "+plan.Span(stalledFor)+": nothing that it feeds comes back before somebody switches it on")
 	}
 }
 

@@ -77,7 +77,7 @@ var leftOut = map[string]string{
 	"watch.readAt":        "of the slack, which no explored policy asks for",
 	"watch.ahead":         "likewise",
 	"watch.stuck":         "of what people are told",
-	"watch.cried":        "likewise",
+	"watch.cried":         "likewise",
 	"Discharge.At":        "for the record",
 	"Dispatcher.estate":   "never changes",
 	"Dispatcher.nodes":    "never changes",

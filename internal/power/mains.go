@@ -46,6 +46,24 @@ func (s Status) mains(before Mains) Mains {
 	return before
 }
 
+// noInput is the voltage in volts below which there are no mains anywhere, where the UPS does not tell its nominal one; else it is half of
+// that.
+const noInput = 50
+
+// mains reads the mains from the words, unless those say that the battery gives, or is low, and there is no voltage at the input: several UPSes
+// say OL DISCHRG with their mains gone (for which NUT's usbhid-ups has onlinedischarge_onbattery), or stay in a calibration. The words alone
+// prove nothing there: some say so while they are on line.
+func (r *Reading) mains(before Mains) Mains {
+	least := float64(noInput)
+	if r.Nominal.Known {
+		least = r.Nominal.Value / 2
+	}
+	if r.Status.any(DISCHRG|LB) && r.Voltage.Known && r.Voltage.Value < least {
+		return MainsOnBattery
+	}
+	return r.Status.mains(before)
+}
+
 // low tells whether the words say that the battery is nearly empty, given that the supply is on battery.
 func (s Status) low(m Mains) bool { return m == MainsOnBattery && s.Has(LB) }
 

@@ -19,6 +19,28 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata gi
 // TestScripts runs the stories in testdata. A line is a time from the start, then either a reading ("OB LB charge=50
 // runtime=600 load=30", "stale", "lost") or nothing; "= …" after it is the state at that time, as written by shown.
 // "supply CURVE…" at the start sets the curve.
+// Where the words speak of a discharge, and no voltage is at the input, the mains are gone whatever else they say.
+func TestADischargeWithoutInputIsOnBattery(t *testing.T) {
+	for _, tt := range []struct {
+		status  Status
+		voltage Figure
+		nominal Figure
+		want    Mains
+	}{
+		{OL | DISCHRG, Known(0), Figure{}, MainsOnBattery},
+		{OB | CAL | DISCHRG, Known(3), Known(230), MainsOnBattery},
+		{OL | LB, Known(40), Known(120), MainsOnBattery},
+		{OL | DISCHRG, Known(228), Figure{}, MainsOnline},
+		{OL | DISCHRG, Known(110), Known(120), MainsOnline},
+		{OL | DISCHRG, Figure{}, Known(230), MainsOnline}, // the words alone prove nothing
+		{OL, Known(0), Figure{}, MainsOnline},             // nor does a gauge that tells nothing
+	} {
+		tr, now := NewTracker(Supply{ID: "ups"}), time.Unix(0, 0)
+		tr.Observe(now, Reading{Link: Fresh, Status: tt.status, Voltage: tt.voltage, Nominal: tt.nominal})
+		require.Equal(t, tt.want, tr.State(now).Mains, "%s at %v V", tt.status, tt.voltage)
+	}
+}
+
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)

@@ -63,7 +63,6 @@ const (
 	endAgainAfter = 5 * time.Second  // a UPS that goes on is told again, then more rarely
 	endAgainSlow  = time.Minute
 	giveUpEnding  = 2 * time.Minute // in an outage, with more important things to do
-	mainsShare    = 0.5             // of nominal: an input voltage below it says that the mains are really gone
 )
 
 const discharges = power.OB | power.CAL | power.DISCHRG
@@ -214,9 +213,8 @@ func (e *Engine) maskTest(s *belief.Supply, r power.Reading) power.Reading {
 
 // reads takes a fresh reading.
 func (b *test) reads(now time.Time, r power.Reading) power.Reading {
-	gone := r.Voltage.Known && r.Nominal.Known && r.Voltage.Value < mainsShare*r.Nominal.Value
 	switch {
-	case gone, b.inexcusable(now) && r.Status.Has(power.OB):
+	case r.HasNoInput(), b.inexcusable(now) && r.Status.Has(power.OB):
 		r.Status = r.Status&^(power.CAL|power.OL) | power.OB
 	case r.Status.Has(power.OB), r.Status.Has(power.DISCHRG) && !r.Status.Has(power.OL):
 		r.Status |= power.CAL

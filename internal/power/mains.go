@@ -50,18 +50,23 @@ func (s Status) mains(before Mains) Mains {
 // that.
 const noInput = 50
 
-// mains reads the mains from the words, unless those say that the battery gives, or is low, and there is no voltage at the input: several UPSes
-// say OL DISCHRG with their mains gone (for which NUT's usbhid-ups has onlinedischarge_onbattery), or stay in a calibration. The words alone
-// prove nothing there: some say so while they are on line.
-func (r *Reading) mains(before Mains) Mains {
+// words are those of the UPS, but that they say OB where they speak of a discharge, or of a low battery, and there is no voltage at the input:
+// several say OL DISCHRG with their mains gone (for which NUT's usbhid-ups has onlinedischarge_onbattery), or stay in a calibration. The words
+// alone prove nothing there: some say so while they are on line.
+func (r *Reading) words() Status {
+	if r.Status.any(DISCHRG|LB) && r.HasNoInput() {
+		return r.Status&^(OL|CAL) | OB
+	}
+	return r.Status
+}
+
+// HasNoInput reports whether the UPS tells a voltage of its input at which the mains are really gone.
+func (r *Reading) HasNoInput() bool {
 	least := float64(noInput)
 	if r.Nominal.Known {
 		least = r.Nominal.Value / 2
 	}
-	if r.Status.any(DISCHRG|LB) && r.Voltage.Known && r.Voltage.Value < least {
-		return MainsOnBattery
-	}
-	return r.Status.mains(before)
+	return r.Voltage.Known && r.Voltage.Value < least
 }
 
 // low tells whether the words say that the battery is nearly empty, given that the supply is on battery.

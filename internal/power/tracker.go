@@ -52,7 +52,8 @@ func (t *Tracker) Observe(now time.Time, r Reading) {
 		return
 	}
 	was, deaf := t.flow(), t.silent && now.Sub(t.heardAt) > lineGap
-	t.follow(now, r.mains(t.mains))
+	r.Status = r.words()
+	t.follow(now, r.Status.mains(t.mains))
 	t.silent, t.heard, t.heardAt, t.status = false, true, now, r.Status
 	if was == resting && t.flow() == draining { // the mains may have been there meanwhile: what its gauges did then was no load's doing
 		t.battery.end()

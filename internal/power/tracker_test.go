@@ -16,10 +16,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata give now")
 
-// TestScripts runs the stories in testdata. A line is a time from the start, then either a reading ("OB LB charge=50
-// runtime=600 load=30", "stale", "lost") or nothing; "= …" after it is the state at that time, as written by shown.
-// "supply CURVE…" at the start sets the curve.
-// Where the words speak of a discharge, and no voltage is at the input, the mains are gone whatever else they say.
+// TestADischargeWithoutInputIsOnBattery: where the words speak of a discharge, and no voltage is at the input, the mains are gone whatever else they say.
 func TestADischargeWithoutInputIsOnBattery(t *testing.T) {
 	for _, tt := range []struct {
 		status  Status
@@ -37,10 +34,15 @@ func TestADischargeWithoutInputIsOnBattery(t *testing.T) {
 	} {
 		tr, now := NewTracker(Supply{ID: "ups"}), time.Unix(0, 0)
 		tr.Observe(now, Reading{Link: Fresh, Status: tt.status, Voltage: tt.voltage, Nominal: tt.nominal})
-		require.Equal(t, tt.want, tr.State(now).Mains, "%s at %v V", tt.status, tt.voltage)
+		st := tr.State(now)
+		require.Equal(t, tt.want, st.Mains, "%s at %v V", tt.status, tt.voltage)
+		require.Equal(t, tt.want == MainsOnBattery, st.Failing(), "%s at %v V", tt.status, tt.voltage)
 	}
 }
 
+// TestScripts runs the stories in testdata. A line is a time from the start, then either a reading ("OB LB charge=50
+// runtime=600 load=30", "stale", "lost") or nothing; "= …" after it is the state at that time, as written by shown.
+// "supply CURVE…" at the start sets the curve.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)

@@ -206,7 +206,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 // read takes one reading of a supply.
 func (d *Daemon) read(r power.Reading) {
 	d.heard.note(r)
-	d.runner.Read(r)
+	d.runner.Read(d.site.Load().rehearsals.reading(r))
 }
 
 // notify tells people.

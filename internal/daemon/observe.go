@@ -23,7 +23,7 @@ func (d *Daemon) over(rb *runbook.Runbook, rs *rehearsals) func(id string, n ada
 		switch {
 		case d.options.Config.Armed:
 		case supplies[id]:
-			n = rs.ofOutput(n, func() bool { return d.heard.onLine(id) })
+			n = rs.ofOutput(id, n, func() bool { return d.heard.onLine(id) })
 		default:
 			n = rs.of(n)
 		}

@@ -8,12 +8,14 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 )
 
 // rehearsals are the nodes that send nothing. After an outage they begin anew: what was rehearsed in it is not so.
 type rehearsals struct {
-	mu  sync.Mutex
-	all []interface{ forget() }
+	mu      sync.Mutex
+	all     []interface{ forget() }
+	outputs map[string]*rehearsedOutput // by supply
 }
 
 func (rs *rehearsals) add(r interface{ forget() }) {
@@ -42,10 +44,30 @@ func (rs *rehearsals) of(n adapter.Node) adapter.Node {
 }
 
 // ofOutput makes the node of a supply's output that sends nothing.
-func (rs *rehearsals) ofOutput(n adapter.Node, onLine func() bool) adapter.Node {
+func (rs *rehearsals) ofOutput(supply string, n adapter.Node, onLine func() bool) adapter.Node {
 	o := &rehearsedOutput{inner: n, onLine: onLine}
 	rs.add(o)
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.outputs == nil {
+		rs.outputs = map[string]*rehearsedOutput{}
+	}
+	rs.outputs[supply] = o
 	return o
+}
+
+// reading is what a supply would have said if its output had been cut when that was rehearsed.
+func (rs *rehearsals) reading(r power.Reading) power.Reading {
+	rs.mu.Lock()
+	o := rs.outputs[r.Supply]
+	rs.mu.Unlock()
+	if o == nil || r.Link != power.Fresh {
+		return r
+	}
+	if remains, cut := o.remains(); cut && remains == 0 {
+		r.Status |= power.OFF
+	}
+	return r
 }
 
 // rehearsal is a rehearsed node that can begin anew.
@@ -101,8 +123,8 @@ func (w watchedRehearsal) Watch(ctx context.Context, seen func(plan.Observation)
 
 var errBeginsAnew = errors.New("the rehearsal begins anew")
 
-// rehearsedOutput is a supply's output whose cut is only said. It tells Off from then on, until the mains are back: a
-// real output comes back by itself then.
+// rehearsedOutput is a supply's output whose cut is only said. It is off from then on, to who asks it and in what its supply says,
+// until the mains are back: a real output comes back by itself then.
 type rehearsedOutput struct {
 	inner  adapter.Node
 	onLine func() bool
@@ -111,8 +133,11 @@ type rehearsedOutput struct {
 	cutAt time.Time // zero: no cut was rehearsed since the output came back
 }
 
-// cutShows is how long a rehearsed cut lasts at least, so that it is seen.
-const cutShows = 5 * time.Second
+// A rehearsed cut comes after cutDelay, as with a real UPS, and lasts at least until cutShows, so that it is seen.
+const (
+	cutDelay = 2 * time.Second
+	cutShows = 7 * time.Second
+)
 
 func (o *rehearsedOutput) forget() {
 	o.mu.Lock()
@@ -136,13 +161,24 @@ func (o *rehearsedOutput) Probe(ctx context.Context) (plan.Observation, error) {
 	if err != nil {
 		return seen, err
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.cutAt.IsZero() && time.Since(o.cutAt) >= cutShows && o.onLine() {
-		o.cutAt = time.Time{}
-	}
-	if !o.cutAt.IsZero() && seen.State == plan.On {
+	switch remains, cut := o.remains(); {
+	case !cut || seen.State != plan.On:
+	case remains > 0:
+		seen.State, seen.RemainFor = plan.Stopping, remains
+		seen.Detail = "rehearsed; really on: " + seen.Detail
+	default:
 		seen.State, seen.Detail = plan.Off, "rehearsed; really on: "+seen.Detail
 	}
 	return seen, nil
+}
+
+// remains tells whether a cut was rehearsed and the output has not come back, and how long it would stay on.
+func (o *rehearsedOutput) remains() (_ time.Duration, cut bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	since := time.Since(o.cutAt)
+	if !o.cutAt.IsZero() && since >= cutShows && o.onLine() {
+		o.cutAt = time.Time{}
+	}
+	return max(cutDelay-since, 0), !o.cutAt.IsZero()
 }

@@ -100,6 +100,12 @@ func TestAnUnarmedOutageReadsAsOne(t *testing.T) {
 		return ok && st.Outage != nil && slices.ContainsFunc(st.View.Supplies, func(v engine.SupplyView) bool { return v.Cut })
 	})
 	require.NotEmpty(t, read().Outage.Steps)
+	cut := time.Now()
+	s.Until("readings after the rehearsed cut", 10*time.Second, func() bool {
+		st, ok := s.Status()
+		require.True(t, !ok || slices.ContainsFunc(st.View.Supplies, func(v engine.SupplyView) bool { return v.Cut }), "on battery, an output that would be cut stays off")
+		return time.Since(cut) > 2*time.Second
+	})
 	s.SetMains(true)
 	s.Until("end of the outage", 90*time.Second, func() bool { st, ok := s.Status(); return ok && st.View.Outage == "" })
 	s.Until("last page", 10*time.Second, func() bool {

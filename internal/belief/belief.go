@@ -438,7 +438,8 @@ func (e *Estate) wentWithItsHost(i int) bool {
 	}
 	n := e.Entry(i)
 	runs := func(h int) bool { return !e.IsOff(h) && !e.HasNoPower(h) }
-	nowhere := e.Graph.Node(i).Kind == plan.VM && !slices.ContainsFunc(e.hosts, runs)
+	decl := e.Graph.Node(i)
+	nowhere := decl.Bound || decl.Kind == plan.VM && !slices.ContainsFunc(e.hosts, runs)
 	return n.Shown == ledger.ShownOff || n.Shown == ledger.AsFound && n.Snap.Was == ledger.ThenOff || nowhere
 }
 

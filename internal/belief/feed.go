@@ -63,13 +63,13 @@ func (e *Estate) IsUnfed(i int) bool {
 func (e *Estate) MayHaveCycled(i int) bool { return e.feedOf(i) == maybeCycled }
 
 // HasNoPower reports whether a node is off for want of power: it does not answer, and the outputs of all that feeds it are off, as they
-// say themselves now. A VM, and with it what runs in it, may be on any host that is not off.
+// say themselves now. A VM, and with it what runs in it, may be on any host that is not off, if it is not bound to its own.
 func (e *Estate) HasNoPower(i int) bool {
 	if !e.IsCutOff(i) || !e.IsMute(i) {
 		return false
 	}
 	runs := func(h int) bool { return !e.IsOff(h) && !e.HasNoPower(h) }
-	if e.Graph.Node(i).Kind == plan.VM && slices.ContainsFunc(e.hosts, runs) {
+	if decl := e.Graph.Node(i); decl.Kind == plan.VM && !decl.Bound && slices.ContainsFunc(e.hosts, runs) {
 		return false
 	}
 	if slices.ContainsFunc(e.Graph.Needs(i), func(d int) bool { return e.Graph.Node(d).Kind == plan.VM && !e.HasNoPower(d) }) {

@@ -108,7 +108,7 @@ func (e *Estate) otherwiseFed(node, supply int) bool {
 // HostOf gives the host that a node runs on, -1 if it runs on none: that of a VM, or one that something without feeds of its own needs.
 func (e *Estate) HostOf(i int) int {
 	decl := e.Graph.Node(i)
-	if host, known := e.Graph.Index(decl.Host); known && decl.Kind == plan.VM {
+	if host, known := e.Graph.Index(decl.Host); known {
 		return host
 	}
 	if len(e.Graph.Feeds(i)) > 0 {
@@ -143,7 +143,7 @@ func (e *Estate) NeedsLost(i int) bool {
 	})
 }
 
-// LowerRiskWaits reports whether one of the nodes that are being stopped without force has a lower data risk than this one, and loses its
+// LowerRiskWaits reports whether one of the VMs that are being stopped without force has a lower data risk than this one, and loses its
 // power with it. One that may keep it when this one does not wins it no time, and one that was last seen off is only proven off. A host
 // holds no data of its own: it goes when nothing on it can be waited for.
 func (e *Estate) LowerRiskWaits(i int, graceful []int) bool {

@@ -114,6 +114,9 @@ func (e *Engine) see(i int, seen plan.Observation, question ledger.Op, asked tim
 			e.probe(outlet)
 		}
 	}
+	if host := e.HostOf(i); host >= 0 && e.IsMute(i) && !e.Rises(host) && e.Beliefs[host].Answer != plan.On && !e.ProvenOff(host) { // with which it may have gone
+		e.probe(host)
+	}
 	e.settleIn(i)
 	if e.Ledger.Outage != nil {
 		if k := e.Ledger.SupplyOf[i]; k >= 0 {
@@ -145,7 +148,7 @@ func (e *Engine) settleIn(i int) {
 	}
 	told := e.Ledger.Outage != nil && e.Entry(i).Shown != ledger.AsFound
 	switch kind := e.Graph.Node(i).Kind; {
-	case kind == plan.Host:
+	case kind == plan.Host, kind == plan.Other:
 		e.renewGuests(i)
 	case kind == plan.Outlet && (was != plan.Unknown || told):
 		e.renewBehind(i)

@@ -494,13 +494,14 @@ func (e *Engine) end(i int) {
 	e.Touch(i)
 }
 
-// count keeps which nodes are being stopped without force: nothing of higher risk is forced meanwhile.
+// count keeps which VMs are being stopped without force: nothing of higher risk is forced meanwhile. What else is stopped is not powered off
+// for want of time, so that to wait for it would win none, but for a host, which holds no data of its own.
 func (e *Engine) count(i int, graceful bool) {
 	n, decl := &e.nodes[i], e.Graph.Node(i)
 	if n.graceful == graceful {
 		return
 	}
-	if graceful && (decl.Kind == plan.Person || decl.Kind == plan.Host || decl.Kind == plan.Self || !decl.Can.Has(plan.Force)) {
+	if graceful && (decl.Kind != plan.VM || !decl.Can.Has(plan.Force)) {
 		return
 	}
 	n.graceful = graceful

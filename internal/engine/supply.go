@@ -310,7 +310,8 @@ func (e *Engine) release(k int) {
 	e.notify(true, id+" is not cut: "+why)
 }
 
-// worksUnder reports whether a step is under way on anything that a supply feeds.
+// worksUnder reports whether a step that has come further than to ask whether it may begin is under way on anything that a supply feeds.
 func (e *Engine) worksUnder(supply int) bool {
-	return e.nodes[supply].work != nil || slices.ContainsFunc(e.Graph.Dependents(supply), func(i int) bool { return e.nodes[i].work != nil })
+	works := func(i int) bool { w := e.nodes[i].work; return w != nil && w.phase != verifying }
+	return works(supply) || slices.ContainsFunc(e.Graph.Dependents(supply), works)
 }

@@ -136,7 +136,8 @@ type Node struct {
 	Group     string        `json:"group,omitempty"`      // the selector node it was expanded from
 	DependsOn []string      `json:"depends_on,omitempty"` //
 	FedBy     []string      `json:"fed_by,omitempty"`     // ids of supply nodes
-	Host      string        `json:"host,omitempty"`       // a VM's host node: the lane of per_host limits
+	Host      string        `json:"host,omitempty"`       // the host node of a VM, or of another guest: the lane of per_host limits
+	Bound     bool          `json:"bound,omitempty"`      // a guest that runs on its host and nowhere else, which alone answers for it
 	Risk      Risk          `json:"risk"`                 //
 	Stage     string        `json:"stage"`                // the shed stage that takes it, or "shutdown"
 	Can       Verbs         `json:"can"`                  //

@@ -176,12 +176,7 @@ func (c *checker) ring(walk []int, inRing []bool) {
 // onMachine tells whether a VM depends on the machine that it is reached through, as one of libvirt's through the SSH server
 // of its host: there a host is a node like any other.
 func (c *checker) onMachine(i int) bool {
-	through := []string{c.rb.Nodes[i].Via}
-	for _, ref := range c.rb.refs {
-		if strings.HasPrefix(ref.path, "connections."+c.rb.Nodes[i].Via+".") {
-			through = append(through, ref.name)
-		}
-	}
+	through := c.rb.through(i)
 	return slices.ContainsFunc(c.vertices[i].deps, func(e edge) bool {
 		return e.to < len(c.rb.Nodes) && c.traits[e.to].Kind == plan.Other && c.traits[e.to].Can.Has(plan.Stop) && slices.Contains(through, c.rb.Nodes[e.to].Via)
 	})

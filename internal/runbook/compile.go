@@ -85,6 +85,7 @@ type compiler struct {
 	byID     map[string]int
 	nodes    []plan.Node // per declaration: the node, or that of each member
 	selects  []bool      // per declaration
+	anything []bool      // per declaration: see NodeType.Anything
 	expanded []expansion // per declaration
 	labelled map[string][]int
 	users    map[string]int // how many edges lead to a reference of depends_on
@@ -121,6 +122,7 @@ func (c *compiler) templates() error {
 			return fmt.Errorf("cannot compile node %q: its type %q is not known; run ebbtide check", d.ID, d.Type)
 		}
 		c.nodes[i], c.selects[i], c.byID[d.ID] = nodeOf(c.schema, t, d), t.Selects, i
+		c.anything = append(c.anything, t.Anything)
 		for _, l := range d.Labels {
 			key := l.Key + "=" + l.Value
 			c.labelled[key] = append(c.labelled[key], i)
@@ -225,13 +227,14 @@ func (c *compiler) assemble() []plan.Node {
 			node.DependsOn = append(node.DependsOn, d.Outlet)
 		}
 		node.DependsOn, node.FedBy = unique(node.DependsOn), unique(d.FedBy)
+		c.house(&node, i)
 		hosts := c.hostsOf(d)
 		for k, id := range c.expanded[i].ids {
 			n := node
 			if n.ID = id; c.selects[i] {
 				n.Group = d.ID
 			}
-			if n.Kind == plan.VM {
+			if n.Kind == plan.VM && !n.Bound {
 				n.Host = hosts[0]
 				if c.out.Members[id] == (Member{Selector: d.ID}) { // a stand-in
 					n.Host = hosts[k%len(hosts)]

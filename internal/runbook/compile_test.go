@@ -110,6 +110,9 @@ func describe(c *runbook.Compiled) string {
 		if n.Host != "" {
 			fmt.Fprintf(&b, ", on %s", n.Host)
 		}
+		if n.Bound {
+			b.WriteString(" alone")
+		}
 		b.WriteByte('\n')
 		if len(n.DependsOn) > 0 {
 			fmt.Fprintf(&b, "  needs %s\n", strings.Join(n.DependsOn, ", "))

@@ -216,6 +216,39 @@ func (c *compiler) addLive(id, to string) {
 	}
 }
 
+// house finds out whether a node is a guest that only its host answers for, or one although its type says nothing of that: it has no feeds of
+// its own, and needs a host, or the machine that it is commanded through. Such a guest is a VM to the rules of safety, and goes with its host;
+// storage in one stays storage, which is never stopped under what uses it.
+func (c *compiler) house(n *plan.Node, i int) {
+	d := &c.rb.Nodes[i]
+	guest := c.anything[i] && len(d.FedBy) == 0 && d.Outlet == "" && n.Can.Has(plan.Stop)
+	if n.Kind != plan.VM && !guest {
+		return
+	}
+	hosted := c.hostsOf(d)[0] != ""
+	if machine := c.machineOf(i); machine != "" && (guest || !hosted) {
+		n.Host, n.Bound = machine, true
+	}
+	if (hosted || n.Bound) && n.Risk < plan.Storage {
+		n.Kind = plan.VM
+	}
+}
+
+// machineOf gives the machine that a declaration needs and is commanded through, "" if there is none.
+func (c *compiler) machineOf(i int) string {
+	through := c.rb.through(i)
+	fed := func(d *NodeDecl) bool { return len(d.FedBy) > 0 || d.Outlet != "" }
+	for _, ref := range c.rb.Nodes[i].DependsOn {
+		for _, at := range c.named(ref) {
+			machine := c.nodes[at].Kind == plan.Host || c.nodes[at].Kind == plan.Other && c.nodes[at].Can.Has(plan.Stop) && fed(&c.rb.Nodes[at])
+			if machine && c.rb.Nodes[at].Via != "" && slices.Contains(through, c.rb.Nodes[at].Via) {
+				return c.rb.Nodes[at].ID
+			}
+		}
+	}
+	return ""
+}
+
 // hostsOf gives the hosts that a declaration depends on, in order; one "" if there is none.
 func (c *compiler) hostsOf(d *NodeDecl) (hosts []string) {
 	for _, ref := range d.DependsOn {

@@ -95,6 +95,17 @@ func (rb *Runbook) straight(past, host string) string {
 	return ""
 }
 
+// through lists the connections by which a declaration is reached: that of its via, and those that this leads through.
+func (rb *Runbook) through(i int) []string {
+	through := []string{rb.Nodes[i].Via}
+	for _, ref := range rb.refs {
+		if strings.HasPrefix(ref.path, "connections."+rb.Nodes[i].Via+".") {
+			through = append(through, ref.name)
+		}
+	}
+	return through
+}
+
 // hasFallback tells whether a node names a connection for when its own does not answer.
 func hasFallback(spec any) bool {
 	field, ok := specField(spec, "fallback")

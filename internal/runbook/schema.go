@@ -53,6 +53,9 @@ type NodeType struct {
 	// Healthy tells whether the probe of a node with this spec says by itself if the node is well, so that being on is not
 	// enough to be up (nil: it does not).
 	Healthy func(spec any) bool
+	// Anything: what such a node is only the runbook says. Without feeds of its own, on a host or on the machine that it is commanded
+	// through, it is a guest: to the rules of safety a VM.
+	Anything bool
 	// OnlyPower: once stopped, nothing starts it again but that its power goes away and comes back.
 	OnlyPower bool
 	// OffAfter tells how long a node with this spec must be unreachable after an accepted stop to count as proven

@@ -124,7 +124,7 @@ func testSchema() runbook.Schema {
 				Spec: func() any { return new(hostSpec) }, Verbs: can(plan.VerbSet(plan.Stop, plan.Force)),
 			},
 			{
-				Name: "ssh", Kind: plan.Other, Via: []string{"ssh"}, Risk: plan.Storage,
+				Name: "ssh", Kind: plan.Other, Anything: true, Via: []string{"ssh"}, Risk: plan.Storage,
 				Spec:     func() any { return new(sshSpec) },
 				Verbs:    func(spec any) plan.Verbs { return spec.(*sshSpec).verbs() },
 				OffAfter: func(spec any) time.Duration { return spec.(*sshSpec).OffWhenUnreachable },

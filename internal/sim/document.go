@@ -68,14 +68,15 @@ type ConditionDecl struct {
 	Boots     bool `yaml:"boots"` // and of a VM: whenever its host comes up
 	BMC       BMC  `yaml:"bmc"`   // that starts it is also asked whether it is off, and answers so; "": it is not asked
 	// How it answers and comes up: see Habit.
-	Fails      bool           `yaml:"fails"`                        // a look that gets no answer is an error, and does not say unreachable
-	SelfTest   *time.Duration `yaml:"self_test"`                    // it is silent for so long when it begins to start; half of its nominal start, and 0s: not at all
-	Refuses    bool           `yaml:"refuses"`                      // after its self-test it refuses connections until it is on, and does not say that it starts
-	Network    bool           `yaml:"network"`                      // what depends on it is reached through it, as long as it is on
-	Lags       time.Duration  `yaml:"lags" check:"positive"`        // for so long after a command looks show what was before it
-	Slow       time.Duration  `yaml:"slow" check:"positive"`        // a look takes so long, and shows how it is half way through
-	Way        time.Duration  `yaml:"way" check:"positive"`         // a command takes so long to arrive
-	BootsAfter time.Duration  `yaml:"boots_after" check:"positive"` // it starts by itself so long after its power is back
+	Fails       bool           `yaml:"fails"`                        // a look that gets no answer is an error, and does not say unreachable
+	SelfTest    *time.Duration `yaml:"self_test"`                    // it is silent for so long when it begins to start; half of its nominal start, and 0s: not at all
+	Refuses     bool           `yaml:"refuses"`                      // after its self-test it refuses connections until it is on, and does not say that it starts
+	Network     bool           `yaml:"network"`                      // what depends on it is reached through it, as long as it is on
+	ThroughHost bool           `yaml:"through_host"`                 // of a VM: its host alone answers for it
+	Lags        time.Duration  `yaml:"lags" check:"positive"`        // for so long after a command looks show what was before it
+	Slow        time.Duration  `yaml:"slow" check:"positive"`        // a look takes so long, and shows how it is half way through
+	Way         time.Duration  `yaml:"way" check:"positive"`         // a command takes so long to arrive
+	BootsAfter  time.Duration  `yaml:"boots_after" check:"positive"` // it starts by itself so long after its power is back
 }
 
 // set puts what is the matter with a node into a scenario.
@@ -111,6 +112,8 @@ func (c *ConditionDecl) wrong(n *plan.Node) string {
 	switch {
 	case c.Network && n.Kind != plan.Passive:
 		return fmt.Sprintf("network is for nodes of type passive, and this is a %s", n.Type)
+	case c.ThroughHost && n.Kind != plan.VM:
+		return fmt.Sprintf("through_host is for VMs, and this is a %s", n.Type)
 	case c.BootsAfter > 0 && n.Kind == plan.VM:
 		return "boots_after is for machines with a power supply of their own: write boots: true, and it comes up with its host"
 	}
@@ -119,7 +122,7 @@ func (c *ConditionDecl) wrong(n *plan.Node) string {
 
 // habit gives how a node answers and comes up.
 func (c *ConditionDecl) habit() Habit {
-	h := Habit{Fails: c.Fails, Refuses: c.Refuses, Network: c.Network, Lags: c.Lags, Slow: c.Slow, Way: c.Way, BootsAfter: c.BootsAfter}
+	h := Habit{Fails: c.Fails, Refuses: c.Refuses, Network: c.Network, ThroughHost: c.ThroughHost, Lags: c.Lags, Slow: c.Slow, Way: c.Way, BootsAfter: c.BootsAfter}
 	if c.SelfTest != nil {
 		if h.SelfTest = *c.SelfTest; h.SelfTest == 0 {
 			h.SelfTest = -1

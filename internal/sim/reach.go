@@ -22,6 +22,8 @@ type Habit struct {
 	Refuses bool
 	// Network, of a passive node: what depends on it is reached through it. Of several any one will do.
 	Network bool
+	// ThroughHost, of a VM: its host alone answers for it, as without a manager of several hosts.
+	ThroughHost bool
 	// Lags is for how long after a command looks show what was before it.
 	Lags time.Duration
 	// Slow is how long a look takes, up to the time that it may take; 0: some milliseconds. It shows how the node is half way
@@ -35,7 +37,18 @@ type Habit struct {
 
 // quiet tells whether a question or a command to a node gets no answer whatever, though the node may well be there.
 func (s *simulation) quiet(i int) bool {
-	return s.things[i].silent || s.selfTests(i) || s.cutOff(i) || s.mutelyFed(i)
+	return s.things[i].silent || s.selfTests(i) || s.cutOff(i) || s.mutelyFed(i) || s.hostIsMute(i)
+}
+
+// isManaged tells whether a VM's state is known whatever becomes of its host, since a manager of several hosts answers for it.
+func (s *simulation) isManaged(i int) bool {
+	return s.things[i].host >= 0 && !s.estate.Node(i).Bound && !s.things[i].habit.ThroughHost
+}
+
+// hostIsMute tells whether nobody answers for a VM, since its host does not.
+func (s *simulation) hostIsMute(i int) bool {
+	host := s.things[i].host
+	return host >= 0 && !s.isManaged(i) && (!s.runs(host) || s.quiet(host))
 }
 
 // selfTests tells whether a machine is in the part of its start in which it answers nobody.
@@ -130,9 +143,6 @@ func (s *simulation) keepView(i int) {
 
 // withHost starts the VMs that come up by themselves when their host does.
 func (s *simulation) withHost(host int) {
-	if s.estate.Node(host).Kind != plan.Host {
-		return
-	}
 	for _, u := range s.estate.Users(host) {
 		if t := &s.things[u]; t.boots && t.state == plan.Off && t.host == host {
 			s.meet(MetBootedWithHost)

@@ -241,12 +241,8 @@ func (s *simulation) stop(i int, took time.Duration, never bool) {
 func (s *simulation) goOff(i int) {
 	t := &s.things[i]
 	s.become(i, plan.Off)
-	switch s.estate.Node(i).Kind {
-	case plan.Outlet:
+	if s.estate.Node(i).Kind == plan.Outlet {
 		s.darken()
-		return
-	case plan.Host:
-	default:
 		return
 	}
 	for _, u := range s.estate.Users(i) {
@@ -298,14 +294,14 @@ func (s *simulation) meddle(i int, state plan.State) {
 	}
 }
 
-// hostOf gives the host that a VM runs on, -1 if it is no VM or its host is not declared.
+// hostOf gives the host that a guest runs on, -1 if it is none or its host is not declared.
 func hostOf(estate *plan.Estate, i int) int {
 	n := estate.Node(i)
-	if n.Kind != plan.VM {
-		return -1
-	}
 	if at, ok := estate.Index(n.Host); ok {
 		return at
+	}
+	if n.Kind != plan.VM {
+		return -1
 	}
 	for _, j := range estate.Needs(i) {
 		if estate.Node(j).Kind == plan.Host {
@@ -333,7 +329,7 @@ func (s *simulation) observe(i int) (ledger.Outcome, plan.Observation) {
 	if decl.Kind == plan.Supply {
 		return ledger.Done, s.observeSupply(i)
 	}
-	if s.quiet(i) && (t.host < 0 || t.state != plan.Off || t.silent) { // a VM that is off is known to be, whoever answers for its host
+	if s.quiet(i) && (!s.isManaged(i) || t.state != plan.Off || t.silent) {
 		s.meetQuiet(i, MetDarkLook, MetSelfTestLook, MetSupplyLook)
 		return s.noAnswer(i)
 	}

@@ -259,6 +259,7 @@ func (w *drawing) estate() {
 	stores := w.stores(base)
 	hosts := w.hosts(stores, base)
 	w.guests(hosts)
+	w.scripted(hosts, stores, base)
 	if w.one(4) {
 		n := w.node("walk", "manual", nil, w.feed())
 		n.down = []string{"within: " + w.seconds(20, 300)}
@@ -350,6 +351,46 @@ func (w *drawing) guests(hosts []string) {
 			continue
 		}
 		w.vms = append(w.vms, id)
+	}
+}
+
+// scripted draws a machine that is driven by commands, and guests for which only their host answers, on it and on others.
+func (w *drawing) scripted(hosts, stores, base []string) {
+	if !w.one(3) {
+		return
+	}
+	if w.one(2) {
+		verbs := "stop: [s]"
+		if w.one(2) {
+			verbs += ", off_when_unreachable: " + w.seconds(2, 20)
+		}
+		if w.one(2) {
+			verbs += ", force: [x]"
+		}
+		n := w.node("kvm", "ssh", append([]string{w.pick(stores)}, base...), w.feed(), "via: box", "probe: [p]", verbs)
+		n.wake = w.wake(3)
+		n.takes(w, "", "")
+		w.commanded = append(w.commanded, "kvm")
+		hosts = append(hosts, "kvm", "kvm", "kvm")
+	}
+	var made []string
+	for i := range 1 + w.d(4) {
+		id := fmt.Sprint("dom", i)
+		needs := []string{w.pick(hosts)}
+		if len(made) > 0 && w.one(3) {
+			needs = append(needs, w.pick(made))
+		}
+		verbs := "stop: [s], start: [u]"
+		if !w.one(4) {
+			verbs += ", force: [x]"
+		}
+		risk := w.pick(append(slices.Clone(risks), "storage"))
+		w.node(id, "ssh", needs, nil, "via: box", "probe: [p]", verbs, "risk: "+risk).takes(w, "", "")
+		w.commanded = append(w.commanded, id)
+		if needs[0] != "kvm" && risk != "storage" && w.one(2) {
+			w.condition(id, "through_host: true")
+		}
+		made = append(made, id)
 	}
 }
 

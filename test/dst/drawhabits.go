@@ -22,6 +22,13 @@ func (w *drawing) habits() {
 			}
 		}
 	}
+	if w.one(3) { // no manager of several hosts
+		for _, id := range w.commanded {
+			if manageable(id) {
+				w.condition(id, "through_host: true")
+			}
+		}
+	}
 	slow := w.one(3)
 	for _, id := range w.commanded {
 		if slow && !w.one(3) {
@@ -60,5 +67,8 @@ func (n *declared) answersItself() bool {
 	return n.kind == "vsphere.host" || slices.ContainsFunc(n.keys, func(k string) bool { return strings.Contains(k, "off_when_unreachable") })
 }
 
-// guest tells whether an id is a VM's.
-func guest(id string) bool { return strings.HasPrefix(id, "vm") || strings.HasPrefix(id, "pool") }
+// guest tells whether an id is a guest's.
+func guest(id string) bool { return manageable(id) || strings.HasPrefix(id, "dom") }
+
+// manageable tells whether an id is that of a VM, which a manager of several hosts may know.
+func manageable(id string) bool { return strings.HasPrefix(id, "vm") || strings.HasPrefix(id, "pool") }

@@ -27,6 +27,9 @@ func (t tally) add(sc *sim.Scenario, r *sim.Result) {
 		t.habit(&h)
 	}
 	for i := range sc.Settings.Estate.Len() {
+		if sc.Settings.Estate.Node(i).Bound {
+			t["guests of a machine that is commanded by a script"]++
+		}
 		if kind := sc.Settings.Estate.Node(i).Kind; kind == plan.Outlet || kind == plan.Cluster {
 			t["nodes of kind "+kind.String()]++
 		}
@@ -82,6 +85,7 @@ func (t tally) habit(h *sim.Habit) {
 		"switches that others are reached through":        h.Network,
 		"nodes whose looks show what was":                 h.Lags > 0,
 		"nodes that commands take long to":                h.Way > 0,
+		"VMs that only their host answers for":            h.ThroughHost,
 		"machines that come up late after their power is": h.BootsAfter > 0,
 	} {
 		if has {

@@ -19,13 +19,14 @@ import (
 func Family() adapter.Family {
 	return adapter.Family{
 		Nodes: []runbook.NodeType{{
-			Name:  "command",
-			Doc:   "driven by programs on the machine that runs Ebbtide, each a list of a program and its arguments",
-			Kind:  plan.Other,
-			Spec:  func() any { return new(script.Spec) },
-			Verbs: func(spec any) plan.Verbs { return spec.(*script.Spec).Verbs() },
-			Times: script.Times(),
-			Check: func(spec any) []error { return check(spec.(*script.Spec)) },
+			Name:     "command",
+			Doc:      "driven by programs on the machine that runs Ebbtide, each a list of a program and its arguments",
+			Kind:     plan.Other,
+			Anything: true,
+			Spec:     func() any { return new(script.Spec) },
+			Verbs:    func(spec any) plan.Verbs { return spec.(*script.Spec).Verbs() },
+			Times:    script.Times(),
+			Check:    func(spec any) []error { return check(spec.(*script.Spec)) },
 			ByHand: func(d *runbook.NodeDecl, _ func(string) runbook.Place) runbook.Hand {
 				return d.Spec.(*script.Spec).ByHand("On the machine that runs Ebbtide, or another that has the program and the keys:", runbook.Command.Shell)
 			},

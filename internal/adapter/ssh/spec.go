@@ -57,6 +57,7 @@ func Family() adapter.Family {
 			Name:     "ssh",
 			Doc:      "driven by commands over SSH; without a probe it is on when it can be logged in to",
 			Kind:     plan.Other,
+			Anything: true,
 			ByHand:   byHand,
 			Via:      []string{"ssh"},
 			Spec:     func() any { return new(NodeSpec) },

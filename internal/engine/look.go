@@ -150,15 +150,19 @@ func (e *Engine) settleIn(i int) {
 	switch kind := e.Graph.Node(i).Kind; {
 	case kind == plan.Host, kind == plan.Other:
 		e.renewGuests(i)
-	case kind == plan.Outlet && (was != plan.Unknown || told):
-		e.renewBehind(i)
+	case kind == plan.Outlet:
+		e.renewBehind(i, was != plan.Unknown || told)
 	}
 }
 
-// renewBehind begins a new epoch of what hangs on an outlet that went on or off. What is off does not come up by losing its power.
-func (e *Engine) renewBehind(outlet int) {
+// renewBehind begins a new epoch of what hangs on an outlet that went on or off. What is off does not come up by losing its power. Of an outlet
+// that is on, and of which it is not known that it was not before, only what was off when it was asked last may have come up since.
+func (e *Engine) renewBehind(outlet int, switched bool) {
+	b := &e.Beliefs[outlet]
 	for _, u := range e.Graph.Dependents(outlet) {
-		if e.Beliefs[outlet].Settled != plan.Off || !e.IsOff(u) {
+		switch isOff := e.IsOff(u); {
+		case b.Settled == plan.Off && isOff:
+		case switched, b.Settled == plan.On && isOff && e.Beliefs[u].AskedAt.Before(b.AskedAt):
 			e.renew(u)
 		}
 	}

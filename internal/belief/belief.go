@@ -32,6 +32,7 @@ type Belief struct {
 type newest struct {
 	Answer     plan.State // what the newest look made of it, Unknown and Unreachable included
 	AskedAt    time.Time  // when that was asked; zero: not yet in this epoch
+	before     time.Time  // and the one before it
 	answeredAt time.Time  // when that answer came
 	blank      time.Time  // when the first of the looks was asked whose answers said nothing; zero: they say something
 	Asked      bool       // it has been asked in this epoch
@@ -278,6 +279,7 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 	if seen.State == plan.Off || seen.State == plan.Stopping {
 		e.downAfterSilence(i)
 	}
+	b.before = b.AskedAt
 	b.Answer, b.AskedAt, b.answeredAt, b.Asked = seen.State, asked, e.Now, true
 	if seen.State != plan.Unknown {
 		b.blank = time.Time{}
@@ -413,7 +415,8 @@ func (e *Estate) believeSilence(i int, question ledger.Op, asked time.Time) {
 		b.Seen = plan.Observation{State: plan.Off, Detail: "does not answer, was off before, and what it runs on is off"}
 		return
 	}
-	if decl.OffAfter == 0 || b.Unasked || e.silenceIsNothing(i) {
+	until := e.wayKnown(i, asked)
+	if decl.OffAfter == 0 || b.Unasked || e.silenceIsNothing(i) || until.IsZero() || until.Before(b.before) { // it may have been gone meanwhile
 		b.Silent = time.Time{}
 		return
 	}
@@ -423,7 +426,7 @@ func (e *Estate) believeSilence(i int, question ledger.Op, asked time.Time) {
 	if asked.Sub(b.Silent) > FirstRetry {
 		b.Departure = max(b.Departure, Leaving)
 	}
-	if b.Proof != NoProof || asked.Sub(b.Silent) < decl.OffAfter || e.outletIsOld(i) {
+	if b.Proof != NoProof || until.Sub(b.Silent) < decl.OffAfter || e.outletIsOld(i) {
 		return
 	}
 	b.Proof, b.Look, b.SeenAt, b.Looks = BySilence, question, asked, ProofLooks
@@ -446,7 +449,7 @@ func (e *Estate) wentWithItsHost(i int) bool {
 // silenceIsNothing reports whether a node may be silent for another reason than a stop that it took.
 func (e *Estate) silenceIsNothing(i int) bool {
 	b := &e.Beliefs[i]
-	return b.Departure == Returned || e.Rises(i) || e.Now.Before(b.Boots) || !e.AcceptedStop(i) || e.cutOff(i) || e.MayHaveCycled(i) || e.feedOf(i) == unfed
+	return b.Departure == Returned || e.Rises(i) || e.Now.Before(b.Boots) || !e.AcceptedStop(i) || e.MayHaveCycled(i) || e.feedOf(i) == unfed
 }
 
 // AcceptedStop reports whether a node accepted a stop, and nothing since can have started it again.

@@ -131,25 +131,82 @@ func (e *Estate) hostIsOff(i int) bool {
 	return host >= 0 && e.ProvenOff(host) && e.Beliefs[host].Seen.State != plan.Gone
 }
 
-// cutOff reports whether a node may be silent only because what it is reached through is: a switch or the like that has lost
-// its power, or may have, or that may still be starting since that came back.
-func (e *Estate) cutOff(i int) bool {
+// wayKnown gives until when the way to a node, which was asked then and did not answer, is known to have been there: until then where all that
+// it is reached through has its power, as far as that is heard. Else a switch or the like may be silent, and the node with it, since that has
+// lost its power, or may have: then until something else was asked through it that answered. Zero: nobody knows.
+func (e *Estate) wayKnown(i int, asked time.Time) time.Time { return e.wayTo(i, i, asked) }
+
+// wayTo is wayKnown as far as it leads to a node, for one that it leads on to.
+func (e *Estate) wayTo(i, end int, asked time.Time) time.Time {
+	until := asked
 	for _, d := range e.Graph.Needs(i) {
 		n := e.Graph.Node(d)
 		if n.Kind == plan.Supply {
 			continue
 		}
-		dead := func(f int) bool {
-			k := e.Ledger.SupplyOf[f]
-			return k >= 0 && (e.feedBy(k) != feeds || e.Supplies[k].Condition >= CutArmed || e.Supplies[k].Condition == Unheard)
+		if n.Kind == plan.Passive && e.Now.Before(e.Beliefs[d].Boots) {
+			return time.Time{}
 		}
-		by := e.Graph.Feeds(d)
-		mute := len(by) > 0 && !slices.ContainsFunc(by, func(f int) bool { return !dead(f) }) || e.Now.Before(e.Beliefs[d].Boots)
-		if n.Kind == plan.Passive && mute || e.cutOff(d) {
-			return true
+		if e.mayBeDark(d) {
+			until = earlier(until, e.answeredBehind(d, end))
+		}
+		until = earlier(until, e.wayTo(d, end, asked))
+	}
+	return until
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// mayBeDark reports whether a switch or the like has lost its power, or may have.
+func (e *Estate) mayBeDark(i int) bool {
+	by := e.Graph.Feeds(i)
+	return e.Graph.Node(i).Kind == plan.Passive && len(by) > 0 && !slices.ContainsFunc(by, func(f int) bool {
+		k := e.Ledger.SupplyOf[f]
+		return k < 0 || e.feedBy(k) == feeds && e.Supplies[k].Condition < CutArmed && e.Supplies[k].Condition != Unheard
+	})
+}
+
+// answeredBehind gives when something else than a node was last asked that is reached through the same switch, and by no other way, and
+// answered; zero: nothing did.
+func (e *Estate) answeredBehind(way, but int) time.Time {
+	var last time.Time
+	for _, w := range e.witnesses(way, but) {
+		if b := &e.Beliefs[w]; (b.Answer == plan.On || b.Answer == plan.Stopping) && !b.Seen.ByBMC && b.AskedAt.After(last) {
+			last = b.AskedAt
 		}
 	}
-	return false
+	return last
+}
+
+// witnesses lists what else than a node is reached through a switch or the like, and by no other way, and can be asked. Of a VM its hypervisor
+// answers.
+func (e *Estate) witnesses(way, but int) (all []int) {
+	isPassive := func(d int) bool { return d != way && e.Graph.Node(d).Kind == plan.Passive }
+	for _, w := range e.Graph.Users(way) {
+		decl := e.Graph.Node(w)
+		if w != but && decl.Kind != plan.VM && decl.Kind != plan.Passive && Probed(decl) && !slices.ContainsFunc(e.Graph.Needs(w), isPassive) {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// Witnesses lists the nodes whose answer would tell that the way to a silent node is there, where nothing else tells that.
+func (e *Estate) Witnesses(i int) []int { return e.witnessesOf(i, i) }
+
+func (e *Estate) witnessesOf(i, end int) (all []int) {
+	for _, d := range e.Graph.Needs(i) {
+		if e.mayBeDark(d) {
+			all = append(all, slices.DeleteFunc(e.witnesses(d, end), func(w int) bool { return e.IsMute(w) || e.IsOff(w) })...)
+		}
+		all = append(all, e.witnessesOf(d, end)...)
+	}
+	return all
 }
 
 // reached takes down that what a node is reached through, a switch or the like, is up: the node answers. Of a VM its hypervisor answers.

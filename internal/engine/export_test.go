@@ -106,6 +106,7 @@ var ages = map[string]time.Duration{
 	"newest.AskedAt":     belief.LookAge,
 	"Belief.OnAt":        belief.LookAge, // as belief.seenAt
 	"newest.answeredAt":  belief.LookAge,
+	"newest.before":      belief.LookAge, // compared with AskedAt
 	"Rounds.Begun":       belief.LookAge,
 	"Rounds.Anew":        belief.LookAge, // compared with belief.answeredAt
 	"newest.blank":       belief.ProofStands + 1,

@@ -114,6 +114,11 @@ func (e *Engine) see(i int, seen plan.Observation, question ledger.Op, asked tim
 			e.probe(outlet)
 		}
 	}
+	if e.Beliefs[i].Answer == plan.Unreachable && e.AcceptedStop(i) && !e.IsOff(i) {
+		for _, w := range e.Witnesses(i) { // of the way to it
+			e.probe(w)
+		}
+	}
 	if host := e.HostOf(i); host >= 0 && e.IsMute(i) && !e.Rises(host) && e.Beliefs[host].Answer != plan.On && !e.ProvenOff(host) { // with which it may have gone
 		e.probe(host)
 	}

@@ -262,3 +262,34 @@ func TestAnOutputThatStaysOffIsToldOf(t *testing.T) {
 	require.Len(t, p.told, 1, p.told)
 	require.True(t, p.saidOf("the mains of a are back, and its output is off still"))
 }
+
+// TestASwitchThatSomethingAnswersBehindIsThere: the UPS of the switch is not heard, so that it may be dark. The host that took its stop and
+// fell silent is off all the same where the storage, behind the same switch, goes on answering, and is not where that falls silent too.
+func TestASwitchThatSomethingAnswersBehindIsThere(t *testing.T) {
+	for _, dark := range []bool{false, true} {
+		host := aHost("host", "nas", "a")
+		host.OffAfter, host.DependsOn = 30*time.Second, append(host.DependsOn, "switch")
+		nas := aNAS("a")
+		nas.DependsOn = []string{"switch"}
+		p := play(t, aSupply("a"), aSupply("b"), aNode("switch", plan.Passive, 0, []string{"b"}, nil), nas, host)
+		states := obeys(p)
+		answer := p.answer
+		p.answer = func(node string) plan.State {
+			if state := answer(node); state != plan.Off && (!dark || states["host"] != plan.Off) {
+				return state
+			}
+			return plan.Unreachable
+		}
+		say := supplies{"a": {onLine, 7200, false}, "b": {onLine, 7200, false}}
+		p.begin(say)
+		say["a"].status = onBattery
+		p.goOn(5*time.Second, say)
+		say["b"].deaf = true
+		p.goOn(4*time.Minute, say)
+		if dark {
+			require.NotContains(t, p.commands, "stop nas")
+			continue
+		}
+		require.Equal(t, []string{"stop host", "stop nas"}, p.commands[:min(2, len(p.commands))])
+	}
+}

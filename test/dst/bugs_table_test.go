@@ -126,7 +126,7 @@ var bugs = []bug{
 		{engineGuard, "w.guard.rounds <= guardRounds && e.InDoubt(u) ||", "false ||"},
 	}},
 	{name: "belief: silence proves a node off that took no stop", edits: []edit{
-		{beliefBelief, "|| !e.AcceptedStop(i) || e.cutOff(i)", "|| e.cutOff(i)"},
+		{beliefBelief, "|| !e.AcceptedStop(i) ||", "||"},
 	}},
 	{name: "belief: silence proves a node off that may be booting", edits: []edit{
 		{beliefBelief, "e.Rises(i) || e.Now.Before(b.Boots) || !e.Accepted", "!e.Accepted"},
@@ -134,7 +134,7 @@ var bugs = []bug{
 		{ledgerSupply, "n.Last.Taken, n.Lit, n.Snap.Past = false, max(n.Lit, PoweredAgain), true", "n.Lit, n.Snap.Past = max(n.Lit, PoweredAgain), true"},
 	}},
 	{name: "belief: silence behind a dark switch proves a node off", edits: []edit{
-		{beliefBelief, "|| e.cutOff(i) || e.MayHaveCycled(i) ||", "|| e.MayHaveCycled(i) ||"},
+		{beliefBelief, "until := e.wayKnown(i, asked)", "until := asked"},
 	}},
 	{name: "belief: what was told to stop is on while it shows so", by: "./internal/engine TestAStopThatNobodyAnsweredMayArriveStill", edits: []edit{
 		{beliefBelief, "\treturn !e.IsLeaving(i) && b.Seen.State == plan.On", "\treturn b.Seen.State == plan.On"},

@@ -166,7 +166,7 @@ var bugs = []bug{
 		{beliefBelief, "b.Seen.Protected == plan.No && e.setAsBefore(i)", "b.Seen.Protected == plan.No"},
 	}},
 	{name: "belief: a host that came up says nothing of its VMs", by: "./internal/engine TestStories", edits: []edit{
-		{engineLook, "\tcase kind == plan.Host, kind == plan.Other:\n\t\te.renewGuests(i)\n", ""},
+		{engineLook, "\tcase plan.Host, plan.Other:\n\t\te.renewGuests(i)\n", ""},
 	}},
 	{name: "ledger: a crash forgets what was under way", edits: []edit{
 		{engineEngine, "\t\tif last.Open {\n", "\t\tif false {\n"},

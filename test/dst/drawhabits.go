@@ -37,8 +37,8 @@ func (w *drawing) habits() {
 		if w.bad(1, 8) {
 			w.condition(id, "lags: %s", w.seconds(2, 9))
 		}
-		if w.bad(1, 10) { // shorter than the controller is away: of what is on its way longer nobody could know
-			w.condition(id, "way: %s", w.seconds(1, 8))
+		if way := w.seconds(1, 8); w.bad(1, 10) && !w.forgets() {
+			w.condition(id, "way: %s", way)
 		}
 		if guest(id) && w.bad(1, 8) {
 			w.condition(id, "fails: true")
@@ -47,6 +47,13 @@ func (w *drawing) habits() {
 			w.condition(id, "gone_at: %d", 1+w.d(8))
 		}
 	}
+}
+
+// forgets tells whether the controller may be thrown away with its records and be back before a command has arrived that it gave: nobody could
+// know of that.
+func (w *drawing) forgets() bool {
+	lost := slices.ContainsFunc(w.happens, func(e string) bool { return strings.Contains(e, "journal: lost") })
+	return lost && len(w.crashes)+len(w.crashOn) > 0 && (w.away == "100ms" || w.away == "2s")
 }
 
 // rises draws how a machine comes up. Late it is at most within the time that its start may take.

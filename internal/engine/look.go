@@ -152,11 +152,12 @@ func (e *Engine) settleIn(i int) {
 		return
 	}
 	told := e.Ledger.Outage != nil && e.Entry(i).Shown != ledger.AsFound
-	switch kind := e.Graph.Node(i).Kind; {
-	case kind == plan.Host, kind == plan.Other:
+	switch e.Graph.Node(i).Kind {
+	case plan.Host, plan.Other:
 		e.renewGuests(i)
-	case kind == plan.Outlet:
+	case plan.Outlet:
 		e.renewBehind(i, was != plan.Unknown || told)
+	default:
 	}
 }
 

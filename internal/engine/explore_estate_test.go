@@ -258,7 +258,11 @@ func (w *world) reading(k int, c *choices) power.Reading {
 	if lost {
 		return power.Reading{Supply: id, Link: power.Lost}
 	}
-	r := power.Reading{Supply: id, Status: power.OB, Load: power.Known(50), Runtime: power.Known(runtimes[min(int(o.level), len(runtimes)-1)])}
+	left := runtimes[min(int(o.level), len(runtimes)-1)]
+	if o.odd = !o.odd; o.odd { // what stands still counts as frozen, and would burn without an end
+		left += 1e-6
+	}
+	r := power.Reading{Supply: id, Status: power.OB, Load: power.Known(50), Runtime: power.Known(left)}
 	if o.mains {
 		r.Status = power.OL
 	}

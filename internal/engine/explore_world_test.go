@@ -30,6 +30,7 @@ type output struct {
 	cutIn     int8 // moments until the armed cut; 0: none is armed
 	level     int8 // of the battery: 0 is full
 	online    int8 // moments that the mains have been on, counted up to 3
+	odd       bool // what it says of its battery differs a little from what it said before
 }
 
 const slowest = 2 // moments that a change of state may take
@@ -383,7 +384,7 @@ func (w *world) fingerprint(b []byte) []byte {
 		flags(t.dark, t.protected, t.dirty, t.gaveUp)
 	}
 	for _, o := range w.outputs {
-		flags(o.mains, o.on, o.uncut)
+		flags(o.mains, o.on, o.uncut, o.odd)
 		for _, v := range []int8{o.cutIn, o.level, o.online} {
 			number(int(v))
 		}

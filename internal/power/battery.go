@@ -20,6 +20,10 @@ const (
 	// On battery the UPS's own runtime never counts for more than this times what it said when the mains failed.
 	runtimeRise = 1.05
 
+	// quickestRecharge is the least time in which any battery comes from empty to full: a gauge that goes by the voltage says full minutes after
+	// the mains are back, since nothing draws on it any more.
+	quickestRecharge = 20 * time.Minute
+
 	// How far each way is off, as the standard deviation of the logarithm (research: recommended estimator).
 	runtimeSigma = 0.30
 	runtimeLearn = 0.20 // of a battery whose capacity is proven: the UPS has seen the same discharge
@@ -79,6 +83,9 @@ type battery struct {
 	burnt    float64 // since then
 	lasted   time.Duration
 	ceiling  float64 // what the UPS's runtime said when the mains failed; 0: nothing yet
+	runtime  float64 // that it said last, in seconds
+	stood    float64 // burn since it first said so, on battery
+	refilled float64 // the most of a charge that there can be, as a fraction: of the lowest since it was full, and what has come back since
 
 	health  float64 // what its capacity was last told with
 	gauges  [ways]gauge
@@ -86,7 +93,7 @@ type battery struct {
 }
 
 func newBattery(s Supply) battery {
-	b := battery{curve: newCurve(s.Curve), capacity: s.Capacity, recharge: s.Recharge}
+	b := battery{curve: newCurve(s.Curve), capacity: s.Capacity, recharge: s.Recharge, refilled: 1}
 	if b.recharge <= 0 {
 		b.recharge = DefaultRecharge
 	}
@@ -137,6 +144,7 @@ func (b *battery) pass(now time.Time, f flow) {
 	}
 	full, _, _ := b.full()
 	if f == refilling {
+		b.refilled = min(1, b.refilled+spent.Seconds()/min(quickestRecharge, b.recharge).Seconds())
 		b.spent = max(0, b.spent-full*spent.Seconds()/b.recharge.Seconds())
 		return
 	}
@@ -150,6 +158,7 @@ func (b *battery) pass(now time.Time, f flow) {
 		return
 	}
 	b.burnt += burn
+	b.stood += burn
 	b.lasted += spent
 	for i := range b.gauges {
 		if g := &b.gauges[i]; g.known {
@@ -192,7 +201,7 @@ func (b *battery) recharged(charge Figure) bool {
 func (b *battery) anew() {
 	b.end()
 	b.begin()
-	b.gauges, b.charged, b.spent = [ways]gauge{}, false, 0
+	b.gauges, b.charged, b.spent, b.refilled = [ways]gauge{}, false, 0, 1
 }
 
 // read takes the figures of a fresh reading. The time up to now must have been passed.
@@ -207,7 +216,7 @@ func (b *battery) read(now time.Time, r Reading, f flow, low bool) {
 		b.readCharge(now, r.Charge.Value/100, f, b.x() <= loadWas*steadyLoad)
 	}
 	if r.Runtime.Known {
-		b.readRuntime(now, r.Runtime.Value*b.rate, f, health)
+		b.readRuntime(now, r.Runtime.Value, f, health)
 	}
 	b.tellFull(now, f, health)
 	switch {
@@ -221,7 +230,7 @@ func (b *battery) read(now time.Time, r Reading, f flow, low bool) {
 // tellFull reckons from what a full battery gives. On battery the burn alone goes on from there.
 func (b *battery) tellFull(now time.Time, f flow, health float64) {
 	full, sigma, by := b.full()
-	if full <= 0 || !b.charged && b.capacity.Burn <= 0 {
+	if full <= 0 || !b.charged && b.capacity.Burn <= 0 && f != draining { // on battery a full one is better than none to reckon with
 		return
 	}
 	if f == draining && b.gauges[by].known && health == b.health {
@@ -251,7 +260,12 @@ func (b *battery) readLoad(load Figure) {
 	}
 }
 
-func (b *battery) readRuntime(now time.Time, burn float64, f flow, health float64) {
+// readRuntime takes a runtime. One that stands still on battery is as old as when it was told first, and has burnt on since.
+func (b *battery) readRuntime(now time.Time, left float64, f flow, health float64) {
+	if left != b.runtime || f != draining {
+		b.runtime, b.stood = left, 0
+	}
+	burn := max(0, left*b.rate-b.stood)
 	if f == draining {
 		if b.ceiling == 0 {
 			b.ceiling = burn
@@ -278,6 +292,9 @@ func (b *battery) readCharge(now time.Time, charge float64, f flow, steady bool)
 	}
 	if f == draining || f == tested { // what falls while the output is said to be off is no account of any load
 		b.stretch.charge(charge)
+	}
+	if f != refilling {
+		b.refilled = min(b.refilled, charge)
 	}
 	if f != draining {
 		b.since = 0

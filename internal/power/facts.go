@@ -70,10 +70,10 @@ func (c *Condition) holds(f *Facts) bool {
 	case Online:
 		return s.Mains == MainsOnline && s.SilentFor <= lineGap && s.OnlineFor >= c.For
 	case ChargeAbove:
-		return s.Charge.Known && s.Charge.Value >= c.Than
+		return s.Refilled.Known && s.Refilled.Value >= c.Than
 	case RechargedFor:
 		// A full battery is as much as can be waited for.
-		return s.Left.Known && f.AnotherShutdown.Known && s.Left.Value >= f.AnotherShutdown.Value || s.Charge.Known && s.Charge.Value >= fullCharge
+		return s.Left.Known && f.AnotherShutdown.Known && s.Left.Value >= f.AnotherShutdown.Value || s.Refilled.Known && s.Refilled.Value >= fullCharge
 	case Any, All:
 		for i := range c.Of {
 			if c.Of[i].holds(f) == (c.Kind == Any) {

@@ -31,6 +31,7 @@ type State struct {
 	Bypass         bool // supplied past the battery: the next failure of the mains is not covered
 
 	Charge      Figure // percent
+	Refilled    Figure // percent: what of the charge can be there by now, since it was lowest
 	Load        Figure // percent of nominal
 	Temperature Figure // °C
 	Left        Figure // seconds of battery left, pessimistically: with a chance of Pessimistic it is less

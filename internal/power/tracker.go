@@ -160,6 +160,7 @@ func (t *Tracker) State(now time.Time) State {
 		Overload:       t.status.Has(OVER),
 		Bypass:         t.status.Has(BYPASS),
 		Charge:         t.charge.get(now, t.mains),
+		Refilled:       t.refilled(now),
 		Load:           t.load.get(now, t.mains),
 		Temperature:    t.temperature.get(now, t.mains),
 	}
@@ -239,3 +240,10 @@ func (t *Tracker) Told() { t.battery.stretch.told = true }
 
 // Rate gives what a second at a load (percent) burns.
 func (t *Tracker) Rate(load float64) float64 { return t.battery.curve.rate(load / 100) }
+
+// refilled is what of the charge that the UPS tells can be there.
+func (t *Tracker) refilled(now time.Time) Figure {
+	charge := t.charge.get(now, t.mains)
+	charge.Value = min(charge.Value, 100*t.battery.refilled)
+	return charge
+}

@@ -179,3 +179,26 @@ func TestAFallBehindAnOutputThatIsOffIsNoAccount(t *testing.T) {
 	require.True(t, known)
 	require.InDelta(t, 99, gave.To, 0.1)
 }
+
+// TestAGaugeThatSaysFullAtOnce: it goes by the voltage, and nothing draws on the battery any more.
+func TestAGaugeThatSaysFullAtOnce(t *testing.T) {
+	tr, now := NewTracker(Supply{ID: "ups"}), time.Unix(0, 0)
+	read := func(at time.Duration, status Status, charge float64) State {
+		tr.Observe(now.Add(at), Reading{Supply: "ups", Status: status, Charge: Known(charge), Load: Known(50)})
+		return tr.State(now.Add(at))
+	}
+	read(0, OL, 100)
+	read(time.Minute, OB, 90)
+	read(10*time.Minute, OB, 40)
+	full := Condition{Kind: RechargedFor}
+	st := read(11*time.Minute, OL, 100)
+	require.InDelta(t, 40, st.Refilled.Value, 6)
+	require.False(t, full.Holds(Facts{State: st}))
+	for at := 12; at < 20; at++ {
+		require.False(t, full.Holds(Facts{State: read(time.Duration(at)*time.Minute, OL, 100)}))
+	}
+	for at := 20; at < 24; at++ {
+		st = read(time.Duration(at)*time.Minute, OL, 100)
+	}
+	require.True(t, full.Holds(Facts{State: st}))
+}

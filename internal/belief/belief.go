@@ -18,6 +18,7 @@ type Belief struct {
 	SeenAt    time.Time        // when that was asked
 	Look      ledger.Op        // its number: a look with a lower number than a command was made before it
 	Looks     int              // how many looks in a row have said the same
+	Since     time.Time        // when the first of them was asked
 	Proof     Proof            // what its being off rests on
 	Epoch     ledger.Op        // the highest number of an operation from before this epoch
 	Silent    time.Time        // since when it has not answered; zero: it answers, or nobody asked
@@ -357,7 +358,7 @@ func (b *Belief) take(seen plan.Observation, question ledger.Op, asked time.Time
 	default:
 	}
 	if !same {
-		b.Looks = 0
+		b.Looks, b.Since = 0, asked
 	}
 	if b.Looks++; b.Twice {
 		b.Looks = max(b.Looks, ProofLooks)
@@ -375,6 +376,8 @@ func (e *Estate) weigh(i int) {
 	switch {
 	case e.Rises(i) && b.Seen.State == plan.Off:
 		b.Proof = NoProof // it was told to start, or got its power: it need not show yet
+	case b.Seen.State == plan.Gone && b.SeenAt.Sub(b.Since) < ProofStands: // it may only not be to be seen, while a list of VMs is read anew
+		b.Proof = max(b.Proof, OneLook)
 	case b.Looks >= ProofLooks, !Probed(e.Graph.Node(i)): // what can't be asked can't be asked again
 		b.Proof = max(b.Proof, TwoLooks)
 	default:

@@ -108,6 +108,7 @@ var ages = map[string]time.Duration{
 	"Belief.SeenAt":      belief.LookAge, // TrustLast asks further back, after a quarter of an hour without any sweep
 	"newest.AskedAt":     belief.LookAge,
 	"Belief.OnAt":        belief.LookAge, // as belief.seenAt
+	"Belief.Since":       belief.ProofStands,
 	"newest.answeredAt":  belief.LookAge,
 	"newest.before":      belief.LookAge, // compared with AskedAt
 	"Rounds.Begun":       belief.LookAge,

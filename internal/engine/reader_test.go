@@ -293,3 +293,40 @@ func TestASwitchThatSomethingAnswersBehindIsThere(t *testing.T) {
 		require.Equal(t, []string{"stop host", "stop nas"}, p.commands[:min(2, len(p.commands))])
 	}
 }
+
+// TestAListThatIsReadAnewIsNoEnd: a hypervisor that starts its management anew does not know a VM for some seconds. That VM runs, and what it
+// runs on is not stopped under it. One that is gone for good is in nobody's way for long.
+func TestAListThatIsReadAnewIsNoEnd(t *testing.T) {
+	for _, forGood := range []bool{false, true} {
+		p := play(t, aSupply("a"), aHost("host", "", "a"), aVM("vm", "host"))
+		states := obeys(p)
+		answer, p0 := p.answer, p.now
+		told := time.Time{}
+		p.did = func(verb plan.Verb, node string) {
+			if node == "vm" && told.IsZero() {
+				told = p.now
+			}
+			if node == "host" {
+				states[node] = plan.Off
+			}
+		}
+		p.answer = func(node string) plan.State {
+			switch since := p.now.Sub(told); {
+			case node != "vm" || told.IsZero():
+				return answer(node)
+			case forGood, since < 10*time.Second:
+				return plan.Gone
+			}
+			return plan.Stopping
+		}
+		say := supplies{"a": {onLine, 7200, false}}
+		p.begin(say)
+		say["a"].status = onBattery
+		p.goOn(45*time.Second, say)
+		require.Equal(t, []string{"stop vm"}, p.commands, "after %s", p.now.Sub(p0))
+		if forGood {
+			p.goOn(time.Minute, say)
+			require.Contains(t, p.commands, "stop host")
+		}
+	}
+}

@@ -81,6 +81,7 @@ var leftOut = map[string]string{
 	"watch.ahead":         "likewise",
 	"watch.stuck":         "of what people are told",
 	"watch.cried":         "likewise",
+	"watch.ending":        "likewise",
 	"Discharge.At":        "for the record",
 	"Dispatcher.estate":   "never changes",
 	"Dispatcher.nodes":    "never changes",

@@ -121,6 +121,8 @@ func (e *Engine) mayTryAgain(i int) bool {
 		return tries < decl.Attempts && decl.Can.Has(plan.Start)
 	case w.verb == plan.Unprotect:
 		return tries < decl.Attempts && e.Beliefs[i].Seen.Protected == plan.No
+	case w.rung == plan.Stop && !decl.Can.Has(plan.Force) && decl.Kind != plan.Outlet: // nothing else is left; an outlet drops with its supply
+		return tries == 1 && !w.untold && e.Beliefs[i].Answer == plan.On && e.Press[i] == want.NoPressure
 	default:
 		return w.rung == plan.Force && tries < decl.Forces && !w.untold // in all the time of a try
 	}

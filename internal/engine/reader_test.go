@@ -302,7 +302,7 @@ func TestAListThatIsReadAnewIsNoEnd(t *testing.T) {
 		states := obeys(p)
 		answer, p0 := p.answer, p.now
 		told := time.Time{}
-		p.did = func(verb plan.Verb, node string) {
+		p.did = func(_ plan.Verb, node string) {
 			if node == "vm" && told.IsZero() {
 				told = p.now
 			}
@@ -329,4 +329,64 @@ func TestAListThatIsReadAnewIsNoEnd(t *testing.T) {
 			require.Contains(t, p.commands, "stop host")
 		}
 	}
+}
+
+// TestABatteryThatEndsUnderAnOrderIsToldOf: a person keeps everything on, and has to know what comes of it.
+func TestABatteryThatEndsUnderAnOrderIsToldOf(t *testing.T) {
+	for verb, words := range map[ledger.OrderVerb]string{ledger.Hold: "`ebbtide resume` goes on", ledger.Abort: "shut down by hand"} {
+		p := play(t, aSupply("a"), aHost("host", "", "a"))
+		say := supplies{"a": {onLine, 600, false}}
+		p.begin(say)
+		say["a"].status = onBattery
+		p.goOn(20*time.Second, say)
+		p.apply(engine.Order{Verb: verb, By: "op"})
+		p.goOn(time.Minute, say)
+		require.False(t, p.saidOf("its battery gives out"), p.told)
+		p.goOn(8*time.Minute+30*time.Second, say)
+		require.True(t, p.saidOf(words), p.told)
+		require.Empty(t, p.commands)
+	}
+}
+
+// TestWhatRefusesIsAskedOnceMore: a UPS or a machine that is at something else for a moment. Before anything worse is done, or nothing at all,
+// it is told again.
+func TestWhatRefusesIsAskedOnceMore(t *testing.T) {
+	nas := aNAS("a")
+	p := play(t, aSupply("a"), nas, aHost("host", "nas", "a"))
+	obeys(p)
+	refused := map[string]int{}
+	p.reached = func(_ plan.Verb, node string) ledger.Outcome {
+		if refused[node]++; refused[node] == 1 {
+			return ledger.Refused
+		}
+		return ledger.Done
+	}
+	did := p.did
+	p.did = func(verb plan.Verb, node string) {
+		if refused[node] > 1 {
+			did(verb, node)
+		}
+	}
+	say := supplies{"a": {onLine, 7200, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.goOn(3*time.Minute, say)
+	require.Equal(t, []string{"stop host", "stop host", "stop nas", "stop nas", "cut a", "cut a"}, p.commands[:min(6, len(p.commands))])
+}
+
+// TestAPoweroffThatDidNothingIsToldAgain: it was accepted, and nothing came of it. Nothing else takes such a machine down.
+func TestAPoweroffThatDidNothingIsToldAgain(t *testing.T) {
+	p := play(t, aSupply("a"), aNAS("a"))
+	states := obeys(p)
+	told := 0
+	p.did = func(_ plan.Verb, node string) {
+		if told++; told == 2 {
+			states[node] = plan.Off
+		}
+	}
+	say := supplies{"a": {onLine, 7200, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.goOn(3*time.Minute, say)
+	require.Equal(t, []string{"stop nas", "stop nas", "cut a"}, p.commands[:min(3, len(p.commands))])
 }

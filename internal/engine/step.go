@@ -241,6 +241,10 @@ func (e *Engine) commanded(i int, ev Finished) {
 				e.probe(d)
 			}
 		}
+		if e.mayMeanItNot(i) {
+			e.backOff(i, slowestRetry)
+			return
+		}
 		e.escalate(i, ledger.Denied, "refused: "+ev.Detail)
 	case ledger.Busy, ledger.Unreached:
 		if ev.Outcome == ledger.Unreached {
@@ -248,6 +252,13 @@ func (e *Engine) commanded(i int, ev Finished) {
 		}
 		e.backOff(i, slowestRetry)
 	}
+}
+
+// mayMeanItNot reports whether a stop or a cut that was refused is asked for once more, before anything worse is done: many refuse while they
+// are at something else. There must be time for that.
+func (e *Engine) mayMeanItNot(i int) bool {
+	w := e.nodes[i].work
+	return (w.rung == plan.Stop || w.rung == plan.Cut) && e.tries(i) < 2 && e.Press[i] == want.NoPressure && e.wanted(i)
 }
 
 // setInMotion follows what the answer to a command means for the time in which its node may be on its way.

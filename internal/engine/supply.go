@@ -21,6 +21,7 @@ type watch struct {
 	ahead  time.Duration // to the next poll: as long as to the last one, lookAhead at most
 	stuck  time.Time     // since when its mains are there and its output is off still; zero: they are not
 	cried  bool          // and people were told of that
+	ending bool          // and that its battery gives out while their order keeps everything on
 }
 
 // burden is how short the time is that a supply's battery leaves.
@@ -195,7 +196,7 @@ func (e *Engine) failsOff(s *belief.Supply) {
 func (e *Engine) comesBack(k int) {
 	s := &e.Supplies[k]
 	id := e.ID(s.Node)
-	e.watch[k].told = want.NoPressure
+	e.watch[k].told, e.watch[k].ending = want.NoPressure, false
 	aborted := e.Standing(k).Fails == ledger.CalledOff
 	e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Returned, Power: ledger.Power{Supplies: []string{id}, Replace: s.State.ReplaceBattery}, Reason: e.Tells(s)})
 	e.notify(false, id+" is back: "+e.Tells(s))

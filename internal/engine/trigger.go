@@ -60,12 +60,17 @@ const (
 	pressing = 0.2
 )
 
-// pressureOf finds how short the time of a supply's battery is.
+// pressureOf finds how short the time of a supply's battery is, where anything may be done about it.
 func (e *Engine) pressureOf(k int) want.Pressure {
-	s := &e.Supplies[k]
 	if !e.mayPress(k) {
 		return want.NoPressure
 	}
+	return e.shortness(k)
+}
+
+// shortness is how short the time of a supply's battery is.
+func (e *Engine) shortness(k int) want.Pressure {
+	s := &e.Supplies[k]
 	left, _ := s.State.Outlook.At(pressing)
 	likely := s.State.Likely
 	if s.State.LowBattery && !left.Known {
@@ -106,6 +111,7 @@ func (e *Engine) judgePressure() {
 			w.told = now
 			e.notify(true, e.ID(s.Node)+": "+now.String())
 		}
+		e.tellEnding(k)
 		w.burden = burden{pressure: now, onLoad: now, trusted: !e.Standing(k).IsOut() || !s.Mute && !s.State.OutputOff, gone: e.Standing(k).Cycle.IsDark()}
 		if e.isBeingCut(k) {
 			w.onLoad = want.CutNow // what hangs on it alone is about to lose its power, or has
@@ -116,6 +122,25 @@ func (e *Engine) judgePressure() {
 	if changed {
 		e.pressNodes()
 	}
+}
+
+// tellEnding tells people, once, that a battery gives out while an order of theirs keeps everything on.
+func (e *Engine) tellEnding(k int) {
+	s, w, st := &e.Supplies[k], &e.watch[k], e.Standing(k)
+	held, calledOff := e.Ledger.Outage.Orders.Hold, st.Fails == ledger.CalledOff
+	if w.ending || !held && !calledOff || !st.IsOut() || !s.State.Failing() || s.State.SilentFor > 0 || e.isBeingCut(k) || e.shortness(k) < want.ReserveReached {
+		return
+	}
+	isOn := func(i int) bool { return e.Graph.Node(i).Can.Has(plan.Stop) && !e.IsOff(i) }
+	if !slices.ContainsFunc(e.Graph.Dependents(s.Node), isOn) {
+		return
+	}
+	w.ending = true
+	why := "nothing is stopped or cut, since it is on hold: `ebbtide resume` goes on"
+	if calledOff {
+		why = "nothing is stopped or cut, since that was called off: shut down by hand what must not lose its power"
+	}
+	e.notify(true, e.ID(s.Node)+": its battery gives out ("+e.Tells(s)+"), and "+why)
 }
 
 // presses reports whether anything is on that the pressure of a supply concerns.

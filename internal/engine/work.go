@@ -78,7 +78,7 @@ var moves = [...]move{
 	{verifying, verifying, "some did not answer: they are asked again; or it is to be forced now"},
 	{verifying, ended, "what uses it is on, or what it needs is not; or it is so already"},
 	{commanding, proving, "accepted, or nobody knows"},
-	{commanding, backingOff, "not now, or it could not be reached; or refused, and a hold or a lower risk keeps it from being forced"},
+	{commanding, backingOff, "not now, or it could not be reached; or refused, once, or a hold or a lower risk keeps it from being forced"},
 	{commanding, verifying, "refused: the next rung"},
 	{commanding, ended, "refused, and there is no other rung; or a look shows it done"},
 	{proving, proving, "a look shows nothing yet"},

@@ -82,6 +82,7 @@ var leftOut = map[string]string{
 	"watch.stuck":         "of what people are told",
 	"watch.cried":         "likewise",
 	"watch.ending":        "likewise",
+	"watch.shut":          "likewise",
 	"Discharge.At":        "for the record",
 	"Dispatcher.estate":   "never changes",
 	"Dispatcher.nodes":    "never changes",

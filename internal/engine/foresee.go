@@ -34,9 +34,10 @@ const (
 	askedBegun             // a step of that is under way
 )
 
-// estimated takes an estimate, if it answers the newest question.
+// estimated takes an estimate, if it answers a newer question than the one that is known. Where answers take long, the newest question has
+// none yet, and there is always a newer one.
 func (e *Engine) estimated(ev Estimated) {
-	if ev.Serial == e.serial {
+	if !e.known || ev.Serial > e.estimate.Serial {
 		e.estimate, e.known = ev, true
 		e.beginTest()
 	}

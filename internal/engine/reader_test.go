@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -389,4 +390,55 @@ func TestAPoweroffThatDidNothingIsToldAgain(t *testing.T) {
 	say["a"].status = onBattery
 	p.goOn(3*time.Minute, say)
 	require.Equal(t, []string{"stop nas", "stop nas", "cut a"}, p.commands[:min(3, len(p.commands))])
+}
+
+// TestAGateThatStaysShutIsToldOf: it waits for a charge that a worn battery never comes to.
+func TestAGateThatStaysShutIsToldOf(t *testing.T) {
+	p := play(t, aNode("a", plan.Supply, 0, nil, nil), aHost("host", "", "a"))
+	p.settings.Policy.Restore = power.Condition{Kind: power.ChargeAbove, Than: 60}
+	p.e = engine.New(p.settings)
+	obeys(p)
+	charge := 100.0
+	status := onLine
+	reading := func() power.Reading {
+		return power.Reading{Supply: "a", Status: status, Charge: power.Known(charge), Runtime: power.Known(900), Load: power.Known(50), Voltage: power.Known(230)}
+	}
+	p.apply(engine.Started{})
+	p.reads(time.Minute, reading)
+	status, charge = onBattery, 50
+	p.reads(2*time.Minute, reading)
+	status = onLine
+	p.reads(time.Hour, reading)
+	require.False(t, p.saidOf("its recharge gate is shut still"), p.told)
+	p.reads(90*time.Minute, reading)
+	require.True(t, p.saidOf("its recharge gate is shut still: it waits for charge at least 60 %"), p.told)
+}
+
+// TestASlowEstimateIsTaken: each answer takes longer than it takes until the next question.
+func TestASlowEstimateIsTaken(t *testing.T) {
+	p := play(t, aSupply("a"), aHost("host", "", "a"))
+	p.settings.Policy.Shutdown = power.Condition{Kind: power.SlackBelow, For: time.Minute}
+	p.e = engine.New(p.settings)
+	var late []engine.Estimated
+	p.apply(engine.Started{})
+	for range 400 {
+		p.now = p.now.Add(time.Second)
+		for _, ev := range []engine.Event{engine.Woke{}, engine.Read{Reading: power.Reading{Supply: "a", Status: onBattery, Runtime: power.Known(500 - float64(len(late))), Load: power.Known(50)}}} {
+			for _, effect := range p.e.Apply(p.now, ev) {
+				switch f := effect.(type) {
+				case engine.Append:
+					p.records = append(p.records, f.Record)
+				case engine.Probe:
+					p.e.Apply(p.now, engine.Finished{Op: f.Op, Seen: plan.Observation{State: plan.On}})
+				case engine.Estimate:
+					late = append(late, engine.Estimated{Serial: f.Serial, Need: []time.Duration{10 * time.Minute}, Hosts: time.Second, Tail: time.Second, Whole: time.Minute})
+				default:
+				}
+			}
+		}
+		if n := len(late); n > 1 {
+			p.e.Apply(p.now, late[n-2])
+		}
+	}
+	require.True(t, slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Triggered && r.Stage == power.ShutdownStage }))
 }

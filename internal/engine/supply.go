@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -21,6 +22,7 @@ type watch struct {
 	ahead  time.Duration // to the next poll: as long as to the last one, lookAhead at most
 	stuck  time.Time     // since when its mains are there and its output is off still; zero: they are not
 	cried  bool          // and people were told of that
+	shut   bool          // and of a gate that stays shut
 	ending bool          // and that its battery gives out while their order keeps everything on
 }
 
@@ -173,7 +175,7 @@ func (e *Engine) fails(k int) {
 		e.watch[k].turned = false
 		e.record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Down, Supplies: []string{id}}, Reason: reason})
 	}
-	s.Gate = false
+	s.Gate, e.watch[k].shut = false, false
 	e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Failing, Power: ledger.Power{Supplies: []string{id}, Off: s.SaysOff(), Replace: s.State.ReplaceBattery}, Reason: e.Tells(s)})
 	e.failsOff(s)
 	word := " fails too: "
@@ -250,7 +252,18 @@ func (e *Engine) judgeGate(k int) {
 	}
 	if !s.Gate && e.GateOf(k) == belief.GateShut {
 		s.Gate = e.Policy.Restore.Holds(e.facts(s))
+		e.tellShut(k)
 	}
+}
+
+// tellShut tells people, once, of a gate that stays shut long after the mains are back: it may wait for what a worn battery never has.
+func (e *Engine) tellShut(k int) {
+	s, w := &e.Supplies[k], &e.watch[k]
+	if s.Gate || w.shut || s.State.OnlineFor < shutFor || s.State.SilentFor > 0 || !e.AnythingAway() {
+		return
+	}
+	w.shut = true
+	e.notify(true, fmt.Sprintf("%s: %s, and its recharge gate is shut still: it waits for %s. If its battery will not come to that, change policy.restore, or start by hand what is needed", e.ID(s.Node), e.Tells(s), e.Policy.Restore.String()))
 }
 
 // recondition finds anew how each supply is, and what can be started on it. Where that has changed, all wants are.

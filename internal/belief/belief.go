@@ -455,9 +455,14 @@ func (e *Estate) silenceIsNothing(i int) bool {
 	return b.Departure == Returned || e.Rises(i) || e.Now.Before(b.Boots) || !e.AcceptedStop(i) || e.MayHaveCycled(i) || e.feedOf(i) == unfed
 }
 
-// AcceptedStop reports whether a node accepted a stop, and nothing since can have started it again.
+// AcceptedStop reports whether a node accepted a stop, and nothing since can have started it again. One whose answer a crash of ours has lost
+// counts if the node answered right before (docs/adr/0005).
 func (e *Estate) AcceptedStop(i int) bool {
-	return e.Ledger.Outage != nil && e.Entry(i).Last.Taken
+	if e.Ledger.Outage == nil {
+		return false
+	}
+	last := &e.Entry(i).Last
+	return last.Taken || last.Open && last.Verb == plan.Stop && last.Answer == ledger.NoAnswer && last.Heard && last.Op <= e.Life
 }
 
 // BootTime is how long a machine may be silent, or look off, while it starts.

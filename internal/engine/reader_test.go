@@ -442,3 +442,34 @@ func TestASlowEstimateIsTaken(t *testing.T) {
 	}
 	require.True(t, slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Triggered && r.Stage == power.ShutdownStage }))
 }
+
+// TestKilledAsAHostIsToldToGo: the answer to its stop is lost, and it goes. It answered right before, so that its silence counts as after a stop
+// that it took. One that did not answer then may be silent for anything.
+func TestKilledAsAHostIsToldToGo(t *testing.T) {
+	host := aHost("host", "nas", "a")
+	host.Can, host.OffAfter = plan.VerbSet(plan.Stop, plan.Start), 10*time.Second
+	p := play(t, aSupply("a"), aNAS("a"), host)
+	states := obeys(p)
+	answer, killed := p.answer, false
+	p.answer = func(node string) plan.State {
+		if state := answer(node); node != "host" || state != plan.Off {
+			return state
+		}
+		return plan.Unreachable
+	}
+	say := supplies{"a": {onLine, 7200, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.until(say, func() bool {
+		intents := slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Intent && r.Node == "host" })
+		if intents && !killed {
+			killed = true
+			p.records = slices.DeleteFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Accepted && r.Node == "host" })
+			p.crash()
+		}
+		return killed
+	})
+	require.Equal(t, plan.Off, states["host"])
+	p.goOn(90*time.Second, say)
+	require.Contains(t, p.commands, "stop nas")
+}

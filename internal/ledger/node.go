@@ -80,6 +80,7 @@ type Command struct {
 	Earlier Reach // of the step's earlier commands
 	Was     Shown // what the records showed of its power before the step
 	Taken   bool  // a stop was accepted, and nothing since can have started the node again
+	Heard   bool  // the node answered right before
 	Cause   Cause
 	Reason  string
 }
@@ -233,7 +234,7 @@ func (n *Node) begun(verb plan.Verb, r *Record) {
 	}
 	n.Last = Command{
 		Verb: verb, Rung: *r.Verb, Op: r.Op, Attempt: r.Attempt, Open: true, Cause: r.Cause, Reason: r.Reason,
-		Earlier: earlier, Was: was, Taken: n.Last.Taken && verb != plan.Start,
+		Earlier: earlier, Was: was, Taken: n.Last.Taken && verb != plan.Start, Heard: r.State == nil,
 	}
 	if verb == plan.Stop { // none is sent to what may be on its way up
 		n.Lit = Unlit
@@ -284,6 +285,7 @@ func (n *Node) proven(verb plan.Verb) {
 	switch verb {
 	case plan.Stop, plan.Cut:
 		n.Early = n.Last.Verb != verb || n.Last.Reach() == NotReached // since when it is off nobody knows
+		n.Last.Taken = n.Last.Taken || verb == plan.Stop && !n.Early  // whoever lost its answer
 		n.Shown, n.Lit, n.Unproven, n.Snap.Past = ShownOff, Unlit, false, true
 	case plan.Start:
 		n.Shown, n.Lit, n.Last.Taken = ShownOn, Unlit, false

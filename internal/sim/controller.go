@@ -89,6 +89,7 @@ func (s *simulation) restart() {
 			return
 		}
 		s.engine, s.stopped = e, false
+		s.lostAnswers()
 		for i := range s.things {
 			s.askBoth(i)
 		}
@@ -116,4 +117,23 @@ func openRecords(all []ledger.Record) []ledger.Record {
 		}
 	}
 	return nil
+}
+
+// lostAnswers has a controller that was thrown away know of the stops whose answers that has cost it: it takes them for accepted where the node
+// answered right before.
+func (s *simulation) lostAnswers() {
+	open := map[string]bool{}
+	for _, r := range openRecords(s.result.Records) {
+		switch r.Kind {
+		case ledger.Intent:
+			open[r.Node] = r.Verb.TakesDown() && r.State == nil
+		case ledger.Accepted, ledger.Proven, ledger.Failed, ledger.HeldBack:
+			open[r.Node] = false
+		default:
+		}
+	}
+	for i := range s.things {
+		t := &s.things[i]
+		t.took = t.took || open[s.estate.Node(i).ID]
+	}
 }

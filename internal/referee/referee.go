@@ -308,7 +308,7 @@ func (r *Referee) justMeddled(at time.Time, i int) bool {
 	if n.lied && r.unseen(i) && (asked || at.Sub(n.saidAt) <= r.fresh(at, i)) {
 		return true
 	}
-	byItself := n.now.State == plan.Starting && r.estate.Node(i).Kind == plan.VM && n.began.Sub(n.started) > time.Minute && n.saidAt.Before(n.began)
+	byItself := n.now.State == plan.Starting && r.estate.Node(i).Kind == plan.VM && n.began.Sub(n.started) > time.Minute && n.cameAt.Before(n.began)
 	return byItself && at.Sub(n.began) <= r.fresh(at, i) || !n.meddled.IsZero() && n.looks == 0 && (asked && gone || at.Sub(n.meddled) <= r.fresh(at, i))
 }
 

@@ -14,15 +14,15 @@ import (
 
 // How old what was seen may be, and how long what was not.
 const (
-	FirstRetry     = 2 * time.Second  // after a busy or unreachable system; doubling from there
-	ProofAge       = 2 * time.Second  // older proofs of users are renewed before what they use goes
-	ProofStands    = 15 * time.Second // for so long a proof that was renewed, or asked for in vain, stands while others are asked
-	ProofLooks     = 2                // so many looks in a row prove a user off
-	LookAge        = 30 * time.Second // what an earlier look showed saves the command
-	TrustLast      = 15 * time.Minute // how old an earlier look may be where the survey got no answer
-	DeafAfter      = 15 * time.Second // a supply that was silent for longer may have lost its output and have it again
-	Unwatched      = 8 * time.Second  // for so long an output may be off and on again without having been seen
-	LowBatteryLeft = 2 * time.Minute  // what a low-battery flag means where the UPS gives no runtime
+	FirstRetry    = 2 * time.Second  // after a busy or unreachable system; doubling from there
+	ProofAge      = 2 * time.Second  // older proofs of users are renewed before what they use goes
+	ProofStands   = 15 * time.Second // for so long a proof that was renewed, or asked for in vain, stands while others are asked
+	ProofLooks    = 2                // so many looks in a row prove a user off
+	LookAge       = 30 * time.Second // what an earlier look showed saves the command
+	TrustLast     = 15 * time.Minute // how old an earlier look may be where the survey got no answer
+	GoneAfterStop = 5 * time.Second  // for so long a node is gone, after a stop that it took, before it is off
+	DeafAfter     = 15 * time.Second // a supply that was silent for longer may have lost its output and have it again
+	Unwatched     = 8 * time.Second  // for so long an output may be off and on again without having been seen
 )
 
 // Estate is what is known and believed of an estate: what is on record, what was seen of its nodes, what its supplies say.

@@ -183,13 +183,13 @@ func (e *Estate) answeredBehind(way, but int) time.Time {
 	return last
 }
 
-// witnesses lists what else than a node is reached through a switch or the like, and by no other way, and can be asked. Of a VM its hypervisor
-// answers.
+// witnesses lists what else than a node is reached through a switch or the like, and by no other way, and answers for itself: of a VM its
+// hypervisor tells, of a host its manager may, and of a chassis or an outlet its controller, by a way of their own.
 func (e *Estate) witnesses(way, but int) (all []int) {
 	isPassive := func(d int) bool { return d != way && e.Graph.Node(d).Kind == plan.Passive }
 	for _, w := range e.Graph.Users(way) {
 		decl := e.Graph.Node(w)
-		if w != but && decl.Kind != plan.VM && decl.Kind != plan.Passive && Probed(decl) && !slices.ContainsFunc(e.Graph.Needs(w), isPassive) {
+		if w != but && decl.Kind == plan.Other && decl.OffAfter > 0 && Probed(decl) && !slices.ContainsFunc(e.Graph.Needs(w), isPassive) {
 			all = append(all, w)
 		}
 	}

@@ -96,7 +96,7 @@ func (s *Supply) MayBeEmpty() bool {
 	if left := s.State.Left; left.Known {
 		return left.Value <= 0
 	}
-	return s.State.LowBattery || s.State.SilentFor > LowBatteryLeft
+	return s.State.LowBattery || s.State.SilentFor > power.LowBatteryLeft
 }
 
 // IsUnfit reports whether a stage that stops something holds for a supply that is on line: what speaks of the battery does

@@ -217,6 +217,7 @@ func (e *Engine) started() {
 		e.record(ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was away, and goes on"})
 		for k := range e.Supplies {
 			e.Supplies[k].Lapse = belief.WereAway
+			e.Supplies[k].Tracker.AssumeCharge(e.Standing(k).Charge)
 		}
 		if e.Ledger.Outage.Drill.Phase == ledger.DrillDown { // nobody was there to see what it did
 			e.drillEnds = "Ebbtide was away"

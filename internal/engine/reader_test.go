@@ -271,7 +271,7 @@ func TestASwitchThatSomethingAnswersBehindIsThere(t *testing.T) {
 		host := aHost("host", "nas", "a")
 		host.OffAfter, host.DependsOn = 30*time.Second, append(host.DependsOn, "switch")
 		nas := aNAS("a")
-		nas.DependsOn = []string{"switch"}
+		nas.DependsOn, nas.OffAfter = []string{"switch"}, 30*time.Second
 		p := play(t, aSupply("a"), aSupply("b"), aNode("switch", plan.Passive, 0, []string{"b"}, nil), nas, host)
 		states := obeys(p)
 		answer := p.answer
@@ -315,7 +315,7 @@ func TestAListThatIsReadAnewIsNoEnd(t *testing.T) {
 			switch since := p.now.Sub(told); {
 			case node != "vm" || told.IsZero():
 				return answer(node)
-			case forGood, since < 10*time.Second:
+			case forGood, since < 4*time.Second:
 				return plan.Gone
 			}
 			return plan.Stopping
@@ -472,4 +472,56 @@ func TestKilledAsAHostIsToldToGo(t *testing.T) {
 	require.Equal(t, plan.Off, states["host"])
 	p.goOn(90*time.Second, say)
 	require.Contains(t, p.commands, "stop nas")
+}
+
+// TestASecondPoweroffThatIsRefused: the first is at work, and refuses another. Its silence proves it off all the same.
+func TestASecondPoweroffThatIsRefused(t *testing.T) {
+	nas := aNAS("a")
+	nas.OffAfter = 20 * time.Second
+	p := play(t, aSupply("a"), nas)
+	gone := time.Time{}
+	p.reached = func(verb plan.Verb, node string) ledger.Outcome {
+		if verb == plan.Stop && slices.Contains(p.commands[:len(p.commands)-1], "stop "+node) {
+			gone = p.now.Add(20 * time.Second)
+			return ledger.Refused
+		}
+		return ledger.Done
+	}
+	p.answer = func(node string) plan.State {
+		if node == "nas" && !gone.IsZero() && p.now.After(gone) {
+			return plan.Unreachable
+		}
+		return plan.On
+	}
+	say := supplies{"a": {onLine, 7200, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.goOn(3*time.Minute+30*time.Second, say)
+	require.Equal(t, []string{"stop nas", "stop nas", "cut a"}, p.commands[:min(3, len(p.commands))])
+	require.False(t, p.saidOf("could not prove"), p.told)
+}
+
+// TestAGaugeThatSaysFullAfterARestart: Ebbtide's own machine goes down in each outage. What its battery had come to is on record.
+func TestAGaugeThatSaysFullAfterARestart(t *testing.T) {
+	p := play(t, aNode("a", plan.Supply, 0, nil, nil), aHost("host", "", "a"))
+	p.settings.Policy.Restore = power.Condition{Kind: power.ChargeAbove, Than: 60}
+	p.e = engine.New(p.settings)
+	obeys(p)
+	charge, status := 100.0, onLine
+	reading := func() power.Reading {
+		return power.Reading{Supply: "a", Status: status, Charge: power.Known(charge), Runtime: power.Known(20 * charge), Load: power.Known(50), Voltage: power.Known(230)}
+	}
+	p.apply(engine.Started{})
+	p.reads(time.Minute, reading)
+	status = onBattery
+	for ; charge > 20; charge -= 10 {
+		p.reads(time.Minute, reading)
+	}
+	status, charge = onLine, 100
+	p.reads(8*time.Second, reading) // back, and on record
+	p.crash()
+	p.reads(5*time.Minute, reading)
+	require.NotContains(t, p.commands, "start host")
+	p.reads(10*time.Minute, reading)
+	require.Contains(t, p.commands, "start host")
 }

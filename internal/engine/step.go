@@ -241,7 +241,13 @@ func (e *Engine) commanded(i int, ev Finished) {
 				e.probe(d)
 			}
 		}
-		if e.mayMeanItNot(i) {
+		switch {
+		case w.rung == plan.Stop && (e.Last(i).Taken || e.Last(i).Earlier == ledger.MayHaveReached): // it is at the first
+			w.answer = ledger.WasAccepted
+			e.enter(w, proving)
+			e.look(i, firstLook)
+			return
+		case e.mayMeanItNot(i):
 			e.backOff(i, slowestRetry)
 			return
 		}
@@ -542,12 +548,17 @@ func (e *Engine) arm(i int) {
 	}
 }
 
-// deadline is when a rung's time is over: as it was set, or when a silence that began in time proves it.
+// deadline is when a rung's time is over: as it was set, or when a silence that began in time proves it, or a node's being gone.
 func (e *Engine) deadline(i int) time.Time {
 	n, decl := &e.nodes[i], e.Graph.Node(i)
 	w, b := n.work, &e.Beliefs[i]
 	if w.verb == plan.Stop && decl.OffAfter > 0 && !b.Silent.IsZero() && !w.deadline.IsZero() && b.Silent.Before(w.deadline) && e.AcceptedStop(i) {
 		if proves := b.Silent.Add(decl.OffAfter + slowestLook); proves.After(w.deadline) {
+			return proves
+		}
+	}
+	if w.verb == plan.Stop && b.Seen.State == plan.Gone && !w.deadline.IsZero() && b.Since.Before(w.deadline) && !e.IsOff(i) {
+		if proves := b.Since.Add(belief.ProofStands + slowestLook); proves.After(w.deadline) {
 			return proves
 		}
 	}

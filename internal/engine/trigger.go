@@ -74,7 +74,7 @@ func (e *Engine) shortness(k int) want.Pressure {
 	left, _ := s.State.Outlook.At(pressing)
 	likely := s.State.Likely
 	if s.State.LowBattery && !left.Known {
-		left = power.Known(belief.LowBatteryLeft.Seconds())
+		left = power.Known(power.LowBatteryLeft.Seconds())
 		likely = left
 	}
 	reserve := e.Policy.Reserve.Seconds()

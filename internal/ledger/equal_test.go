@@ -33,6 +33,8 @@ func TestLedgersDifferInEachField(t *tests.T) {
 				v.SetBool(true)
 			case v.Kind() == reflect.String:
 				v.SetString("x")
+			case v.CanFloat():
+				v.SetFloat(1)
 			case v.CanInt():
 				v.SetInt(1)
 			default:

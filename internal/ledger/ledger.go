@@ -110,7 +110,9 @@ func (l *Ledger) Apply(r *Record) error {
 		l.step(nodes[0], r)
 	case Gap:
 		l.runs()
-	default: // Spent and Forbidden change nothing
+	case Spent:
+		l.spent(r)
+	default: // Forbidden changes nothing
 	}
 	return nil
 }

@@ -10,10 +10,11 @@ import (
 type Standing struct {
 	Fails  Failure
 	Cycle  Cycle
-	Stages []bool // which have been triggered for it
-	Reason string // of the last trigger
-	Missed int    // cuts that it took and did not make
-	Unseen bool   // since something was stopped that only its power cycle starts, its output may have been off unseen
+	Stages []bool  // which have been triggered for it
+	Reason string  // of the last trigger
+	Missed int     // cuts that it took and did not make
+	Unseen bool    // since something was stopped that only its power cycle starts, its output may have been off unseen
+	Charge float64 // percent: the lowest that its battery came to, as far as is on record; 0: nothing is
 }
 
 // Failure is whether a supply fails; it counts as failing until a record says that it has returned.
@@ -196,3 +197,15 @@ func (s *Standing) cut(r *Record) {
 
 // IsDark reports whether a supply that stands so will not go on carrying its load.
 func (s *Standing) IsDark() bool { return s.IsOut() || s.Cycle != Uncut }
+
+// spent takes down what a stretch on battery has left of the charge.
+func (l *Ledger) spent(r *Record) {
+	if r.Discharge == nil || r.Discharge.To <= 0 {
+		return
+	}
+	l.eachSupply(r, func(s *Standing) {
+		if s.Charge == 0 || r.Discharge.To < s.Charge {
+			s.Charge = r.Discharge.To
+		}
+	})
+}

@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// LowBatteryLeft is what a low-battery flag means where the UPS tells no runtime.
+const LowBatteryLeft = 2 * time.Minute
+
 const (
 	slopeDrop  = 0.05             // charge must have fallen so far before its fall says anything
 	slopeAfter = 30 * time.Second // and so much battery time have passed: voltage-based gauges sag at once, then settle
@@ -84,7 +87,9 @@ type battery struct {
 	lasted   time.Duration
 	ceiling  float64 // what the UPS's runtime said when the mains failed; 0: nothing yet
 	runtime  float64 // that it said last, in seconds
+	meant    float64 // what that was in burn, at the load of when it first said so
 	stood    float64 // burn since it first said so, on battery
+	kept     bool    // what was spent is an account of all since it was on line
 	refilled float64 // the most of a charge that there can be, as a fraction: of the lowest since it was full, and what has come back since
 
 	health  float64 // what its capacity was last told with
@@ -201,7 +206,7 @@ func (b *battery) recharged(charge Figure) bool {
 func (b *battery) anew() {
 	b.end()
 	b.begin()
-	b.gauges, b.charged, b.spent, b.refilled = [ways]gauge{}, false, 0, 1
+	b.gauges, b.charged, b.spent, b.kept, b.refilled = [ways]gauge{}, false, 0, false, 1
 }
 
 // read takes the figures of a fresh reading. The time up to now must have been passed.
@@ -212,6 +217,7 @@ func (b *battery) read(now time.Time, r Reading, f flow, low bool) {
 	if r.Status.Has(RB) || r.TestFailed {
 		health = wornFactor
 	}
+	b.kept = b.kept || f == refilling
 	if r.Charge.Known {
 		b.readCharge(now, r.Charge.Value/100, f, b.x() <= loadWas*steadyLoad)
 	}
@@ -224,14 +230,16 @@ func (b *battery) read(now time.Time, r Reading, f flow, low bool) {
 		b.gauges[ByAlarm].tell(now, math.Inf(1), 0)
 	case r.RuntimeLow.Known:
 		b.gauges[ByAlarm].tell(now, r.RuntimeLow.Value*b.rate, 0)
+	case !r.Runtime.Known:
+		b.gauges[ByAlarm].tell(now, LowBatteryLeft.Seconds()*b.rate, 0)
 	}
 }
 
 // tellFull reckons from what a full battery gives. On battery the burn alone goes on from there.
 func (b *battery) tellFull(now time.Time, f flow, health float64) {
 	full, sigma, by := b.full()
-	if full <= 0 || !b.charged && b.capacity.Burn <= 0 && f != draining { // on battery a full one is better than none to reckon with
-		return
+	if full <= 0 || !b.charged && b.capacity.Burn <= 0 && (!b.kept || f != draining && b.spent <= 0) {
+		return // one that was on line is taken to have been full, as long as nothing better is known; on line that is worth nothing
 	}
 	if f == draining && b.gauges[by].known && health == b.health {
 		return
@@ -263,9 +271,9 @@ func (b *battery) readLoad(load Figure) {
 // readRuntime takes a runtime. One that stands still on battery is as old as when it was told first, and has burnt on since.
 func (b *battery) readRuntime(now time.Time, left float64, f flow, health float64) {
 	if left != b.runtime || f != draining {
-		b.runtime, b.stood = left, 0
+		b.runtime, b.meant, b.stood = left, left*b.rate, 0
 	}
-	burn := max(0, left*b.rate-b.stood)
+	burn := max(0, b.meant-b.stood) // whatever the load is by now
 	if f == draining {
 		if b.ceiling == 0 {
 			b.ceiling = burn

@@ -120,6 +120,13 @@ func (t *Tracker) AssumeOnBattery() {
 	}
 }
 
+// AssumeCharge takes a supply that was not heard yet for one whose charge, in percent, was so low before the tracker's time; 0: nobody knows.
+func (t *Tracker) AssumeCharge(charge float64) {
+	if charge > 0 && !t.began {
+		t.battery.refilled = charge / 100
+	}
+}
+
 // sagging tells whether the input voltage is below what the UPS tolerates, or needs boosting from below 0.9 of nominal. What is not told any
 // more is as it was.
 func (t *Tracker) sagging(now time.Time) bool {

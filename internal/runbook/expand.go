@@ -217,21 +217,28 @@ func (c *compiler) addLive(id, to string) {
 }
 
 // house finds out whether a node is a guest that only its host answers for, or one although its type says nothing of that: it has no feeds of
-// its own, and needs a host, or the machine that it is commanded through. Such a guest is a VM to the rules of safety, and goes with its host;
-// storage in one stays storage, which is never stopped under what uses it.
+// its own, and needs a host, or the machine that it is commanded through. Such a guest goes with its host, and is a VM to the rules of safety
+// where nothing depends on it: what others stand on, and what is said to be storage, is never stopped under what uses it.
 func (c *compiler) house(n *plan.Node, i int) {
 	d := &c.rb.Nodes[i]
 	guest := c.anything[i] && len(d.FedBy) == 0 && d.Outlet == "" && n.Can.Has(plan.Stop)
 	if n.Kind != plan.VM && !guest {
 		return
 	}
-	hosted := c.hostsOf(d)[0] != ""
-	if machine := c.machineOf(i); machine != "" && (guest || !hosted) {
-		n.Host, n.Bound = machine, true
+	host := c.hostsOf(d)[0]
+	if machine := c.machineOf(i); machine != "" && (guest || host == "") {
+		host, n.Bound = machine, true
 	}
-	if (hosted || n.Bound) && n.Risk < plan.Storage {
+	if n.Host = host; guest && host != "" && n.Risk != plan.Storage && !c.needed(i) {
 		n.Kind = plan.VM
 	}
+}
+
+// needed tells whether anything depends on a declaration.
+func (c *compiler) needed(i int) bool {
+	return slices.ContainsFunc(c.rb.Nodes, func(d NodeDecl) bool {
+		return slices.ContainsFunc(d.DependsOn, func(ref string) bool { return slices.Contains(c.named(ref), i) })
+	})
 }
 
 // machineOf gives the machine that a declaration needs and is commanded through, "" if there is none.

@@ -112,8 +112,8 @@ func (c *ConditionDecl) wrong(n *plan.Node) string {
 	switch {
 	case c.Network && n.Kind != plan.Passive:
 		return fmt.Sprintf("network is for nodes of type passive, and this is a %s", n.Type)
-	case c.ThroughHost && n.Kind != plan.VM:
-		return fmt.Sprintf("through_host is for VMs, and this is a %s", n.Type)
+	case c.ThroughHost && n.Host == "" && n.Kind != plan.VM:
+		return fmt.Sprintf("through_host is for VMs and other guests, and this is a %s", n.Type)
 	case c.BootsAfter > 0 && n.Kind == plan.VM:
 		return "boots_after is for machines with a power supply of their own: write boots: true, and it comes up with its host"
 	}

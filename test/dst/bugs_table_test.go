@@ -121,7 +121,7 @@ var bugs = []bug{
 		{engineTrigger, "\tcase e.known && left.Value <= reserve+e.estimate.Hosts.Seconds():", "\tcase false:"},
 	}},
 	{name: "belief: one look proves a node off", edits: []edit{
-		{beliefEstate, "ProofLooks     = 2 ", "ProofLooks     = 1 "},
+		{beliefEstate, "ProofLooks    = 2 ", "ProofLooks    = 1 "},
 		{beliefBelief, "return state == plan.On || IsDown(state) || state == plan.Stopping && e.Ledger.SupplyOf[i] < 0", "return false"},
 		{engineGuard, "w.guard.rounds <= guardRounds && e.InDoubt(u) ||", "false ||"},
 	}},
@@ -146,8 +146,8 @@ var bugs = []bug{
 		{beliefBelief, "\tif decl.Kind == plan.VM && (e.mayHaveCome(i) || e.MayHaveCycled(i) && !e.hostIsOff(i)) {", "\tif false {"},
 	}},
 	{name: "belief: an old proof stands", edits: []edit{
-		{beliefEstate, "ProofStands    = 15 * time.Second", "ProofStands    = time.Hour"},
-		{beliefEstate, "ProofAge       = 2 * time.Second", "ProofAge       = time.Hour"},
+		{beliefEstate, "ProofStands   = 15 * time.Second", "ProofStands   = time.Hour"},
+		{beliefEstate, "ProofAge      = 2 * time.Second", "ProofAge      = time.Hour"},
 	}},
 	{name: "belief: a look from before the command proves it", by: "./internal/engine TestStories", edits: []edit{
 		{beliefBelief, "\tif b.Look <= since {\n", "\tif false {\n"},

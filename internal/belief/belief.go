@@ -376,7 +376,7 @@ func (e *Estate) weigh(i int) {
 	switch {
 	case e.Rises(i) && b.Seen.State == plan.Off:
 		b.Proof = NoProof // it was told to start, or got its power: it need not show yet
-	case b.Seen.State == plan.Gone && b.SeenAt.Sub(b.Since) < e.goneStands(i): // it may only not be to be seen, while a list of VMs is read anew
+	case b.Seen.State == plan.Gone && b.SeenAt.Sub(b.Since) < e.GoneStands(i): // it may only not be to be seen, while a list of VMs is read anew
 		b.Proof = max(b.Proof, OneLook)
 	case b.Looks >= ProofLooks, !Probed(e.Graph.Node(i)): // what can't be asked can't be asked again
 		b.Proof = max(b.Proof, TwoLooks)
@@ -385,8 +385,8 @@ func (e *Estate) weigh(i int) {
 	}
 }
 
-// goneStands is for how long a node has to be gone to be off: not long where it took our stop, since some VMs end by that.
-func (e *Estate) goneStands(i int) time.Duration {
+// GoneStands is for how long a node has to be gone to be off: not long where it took our stop, since some VMs end by that.
+func (e *Estate) GoneStands(i int) time.Duration {
 	if e.AcceptedStop(i) {
 		return GoneAfterStop
 	}

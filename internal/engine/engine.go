@@ -123,7 +123,7 @@ func (e *Engine) load(s Settings) {
 	e.Wants = want.New(belief.New(e.settings.Estate, &e.settings.Policy, e.settings.Supplies, max(e.Ledger.Newest, s.Newest)))
 	e.JournalLost = lost
 	e.nodes, e.watch = make([]node, n), make([]watch, len(e.Supplies))
-	e.foresight = foresight{}
+	e.foresight = foresight{serial: e.serial, estimate: Estimated{Serial: e.serial}} // an answer that is on its way is of the estate before
 }
 
 func (t timer) before(u timer) bool {

@@ -37,7 +37,7 @@ const (
 // estimated takes an estimate, if it answers a newer question than the one that is known. Where answers take long, the newest question has
 // none yet, and there is always a newer one.
 func (e *Engine) estimated(ev Estimated) {
-	if !e.known || ev.Serial > e.estimate.Serial {
+	if ev.Serial > e.estimate.Serial {
 		e.estimate, e.known = ev, true
 		e.beginTest()
 	}

@@ -525,3 +525,20 @@ func TestAGaugeThatSaysFullAfterARestart(t *testing.T) {
 	p.reads(10*time.Minute, reading)
 	require.Contains(t, p.commands, "start host")
 }
+
+// TestAnAnswerOfTheEstateBeforeIsOld: it was asked for before a reload. What is asked after that has a number of its own, so that no late
+// answer is taken for the one to it, or for a newer one.
+func TestAnAnswerOfTheEstateBeforeIsOld(t *testing.T) {
+	p := play(t, aSupply("a"), aHost("host", "", "a"))
+	asks := func(ev engine.Event) int {
+		for _, effect := range p.e.Apply(p.now, ev) {
+			if ask, ok := effect.(engine.Estimate); ok {
+				return ask.Serial
+			}
+		}
+		return 0
+	}
+	before := asks(engine.Started{})
+	require.Positive(t, before)
+	require.Greater(t, asks(engine.Reload{Estate: p.settings.Estate, Policy: p.settings.Policy, Supplies: p.settings.Supplies}), before)
+}

@@ -558,7 +558,7 @@ func (e *Engine) deadline(i int) time.Time {
 		}
 	}
 	if w.verb == plan.Stop && b.Seen.State == plan.Gone && !w.deadline.IsZero() && b.Since.Before(w.deadline) && !e.IsOff(i) {
-		if proves := b.Since.Add(belief.ProofStands + slowestLook); proves.After(w.deadline) {
+		if proves := b.Since.Add(e.GoneStands(i) + slowestLook); proves.After(w.deadline) {
 			return proves
 		}
 	}

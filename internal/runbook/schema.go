@@ -54,7 +54,7 @@ type NodeType struct {
 	// enough to be up (nil: it does not).
 	Healthy func(spec any) bool
 	// Anything: what such a node is only the runbook says. Without feeds of its own, on a host or on the machine that it is commanded
-	// through, it is a guest: to the rules of safety a VM.
+	// through, it is a guest: to the rules of safety a VM, where nothing depends on it and its risk is not storage.
 	Anything bool
 	// OnlyPower: once stopped, nothing starts it again but that its power goes away and comes back.
 	OnlyPower bool

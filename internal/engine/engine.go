@@ -217,7 +217,7 @@ func (e *Engine) started() {
 		e.record(ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was away, and goes on"})
 		for k := range e.Supplies {
 			e.Supplies[k].Lapse = belief.WereAway
-			e.Supplies[k].Tracker.AssumeCharge(e.Standing(k).Charge)
+			e.assume(k)
 		}
 		if e.Ledger.Outage.Drill.Phase == ledger.DrillDown { // nobody was there to see what it did
 			e.drillEnds = "Ebbtide was away"
@@ -237,6 +237,15 @@ func (e *Engine) started() {
 	}
 	e.sweepAt = e.Now.Add(sweepEvery)
 	e.askForEstimate()
+}
+
+// assume takes over what is on record of a supply from before Ebbtide was away.
+func (e *Engine) assume(k int) {
+	t, st := e.Supplies[k].Tracker, e.Standing(k)
+	t.AssumeCharge(st.Charge)
+	if st.IsOut() {
+		t.AssumeFailing(e.Now, st.Since)
+	}
 }
 
 // resumeWork takes up again every step whose intent had no result: what a look shows decides whether the command is given

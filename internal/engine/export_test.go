@@ -149,6 +149,8 @@ var ages = map[string]time.Duration{
 	"Tracker.heardAt":    time.Minute,      // the longest silence that a policy asks for
 	"Tracker.since":      20 * time.Second, // what the explored policy asks for; the slope's minute is left out with it
 	"Tracker.out":        20 * time.Second, // as Tracker.since
+	"Tracker.failed":     20 * time.Second, // likewise
+	"Standing.Since":     20 * time.Second, // likewise
 	"span.from":          time.Minute,
 	"held.at":            2 * time.Minute, // figures are kept for so long
 	"gauge.at":           2 * time.Minute,

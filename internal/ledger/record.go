@@ -41,7 +41,7 @@ const ModeDrill = "drill"
 // Record is one durable journal entry. Everything shown anywhere is a fold over records.
 type Record struct {
 	Seq    uint64    `json:"seq"` // from 1 in each outage
-	At     time.Time `json:"at"`  // wall time, for people; no decision rests on it
+	At     time.Time `json:"at"`  // wall time, for people; since when a supply fails is all that rests on it (Standing.Since)
 	Kind   Kind      `json:"kind"`
 	Outage string    `json:"outage,omitempty"`
 	Opening

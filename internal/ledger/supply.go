@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"slices"
+	"time"
 
 	"ebbtide/internal/plan"
 )
@@ -9,6 +10,7 @@ import (
 // Standing is how a supply stands in the outage.
 type Standing struct {
 	Fails  Failure
+	Since  time.Time // its last failure began: as the clock was when that went on record
 	Cycle  Cycle
 	Stages []bool  // which have been triggered for it
 	Reason string  // of the last trigger
@@ -69,6 +71,9 @@ func (l *Ledger) failing(r *Record) {
 	}
 	l.Outage.Drill.leave()
 	l.eachSupply(r, func(s *Standing) {
+		if !s.IsOut() {
+			s.Since = r.At
+		}
 		if s.Fails = max(s.Fails, IsFailing); r.Off {
 			s.darkens()
 		}

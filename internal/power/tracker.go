@@ -23,6 +23,7 @@ type Tracker struct {
 	mains   Mains
 	since   time.Time // mains have been so without interruption
 	out     time.Time // since when it is on battery, or was, but for spells on line that are too short to be a return
+	failed  time.Time // since when it fails, as is known from before it was heard; zero: nobody knows
 	plain   bool      // it has been heard without the word OFF: where it says that, it means it
 	low     span
 	forced  span // told down by NUT's primary
@@ -95,6 +96,9 @@ func (t *Tracker) follow(now time.Time, m Mains) {
 	if m == MainsOnBattery && !t.hunts(now) {
 		t.out = now
 	}
+	if t.mains == MainsUnknown && m == MainsOnBattery && !t.failed.IsZero() {
+		now, t.out = t.failed, t.failed
+	}
 	t.mains, t.since = m, now
 }
 
@@ -112,11 +116,23 @@ func (t *Tracker) Interrupt(now time.Time) {
 	}
 }
 
-// AssumeOnBattery takes a supply that was never heard for one that has been on battery since nobody heard it: that it fails is known from
-// before the tracker's time.
+// failureStands is how long ago a failure may have begun that was on record before Ebbtide started: what is older says that a clock was wrong.
+const failureStands = 24 * time.Hour
+
+// AssumeFailing takes a supply that was not heard yet for one that fails since so long ago, which was on record before the tracker's time: on
+// battery counts from then where it is first heard so, as it does through a silence. A time ahead of now, or of more than a day ago, is a
+// clock that was wrong, and counts for nothing.
+func (t *Tracker) AssumeFailing(now, since time.Time) {
+	if ago := now.Sub(since); !t.began && ago > 0 && ago <= failureStands {
+		t.failed = now.Add(-ago)
+	}
+}
+
+// AssumeOnBattery takes a supply that was never heard for one that is on battery, since AssumeFailing said, or since nobody heard it: that it
+// fails is known from before the tracker's time.
 func (t *Tracker) AssumeOnBattery() {
 	if t.began && t.mains == MainsUnknown {
-		t.mains, t.since, t.out = MainsOnBattery, t.heardAt, t.heardAt
+		t.follow(t.heardAt, MainsOnBattery)
 	}
 }
 

@@ -202,3 +202,37 @@ func TestAGaugeThatSaysFullAtOnce(t *testing.T) {
 	}
 	require.True(t, full.Holds(Facts{State: st}))
 }
+
+// TestAFailureFromBeforeTheStart: on battery counts from when it went on record, as it does through a silence, unless a clock was wrong, or the
+// mains are there.
+func TestAFailureFromBeforeTheStart(t *testing.T) {
+	now := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
+	begun := func(since time.Duration, status Status) State {
+		tr := NewTracker(Supply{ID: "ups"})
+		tr.AssumeFailing(now, now.Add(-since))
+		tr.Observe(now.Add(time.Second), Reading{Supply: "ups", Status: status})
+		tr.AssumeOnBattery()
+		return tr.State(now.Add(2 * time.Second))
+	}
+	silent := Status(0)
+	for _, c := range []struct {
+		name   string
+		since  time.Duration
+		status Status
+		want   time.Duration
+	}{
+		{"four minutes ago", 4 * time.Minute, OB, 4*time.Minute + 2*time.Second},
+		{"and not heard yet", 4 * time.Minute, silent, 4*time.Minute + 2*time.Second},
+		{"a clock that is behind now", -time.Hour, OB, time.Second},
+		{"a clock that was at zero then", 20000 * 24 * time.Hour, OB, time.Second},
+		{"on line", 4 * time.Minute, OL, 0},
+	} {
+		require.Equal(t, c.want, begun(c.since, c.status).OnBatteryFor, c.name)
+	}
+	tr := NewTracker(Supply{ID: "ups"})
+	tr.AssumeFailing(now, now.Add(-time.Minute))
+	for at, status := range []Status{OL, OB, OB} {
+		tr.Observe(now.Add(time.Duration(at)*time.Minute), Reading{Supply: "ups", Status: status})
+	}
+	require.Equal(t, time.Minute, tr.State(now.Add(2*time.Minute)).OnBatteryFor, "it failed again")
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 )
 
 // rule5: No power-up on battery, or before the recharge gate: mains stable, and battery enough for an interrupted power-up
@@ -77,7 +78,7 @@ func (r *Referee) hangs(c *command) bool {
 // mayGo reports whether a node may be told to stop at all.
 func (r *Referee) mayGo(i int) bool { return r.nodes[i].dark || r.drill != nil && !r.drillUp }
 
-// listens is for how long the controller, when it is back, waits for the first word of a supply until that counts as silent; it
+// listens is for how long the controller, when it is back, waits at least for the first word of a supply until that counts as silent; it
 // hears that a poll later.
 const listens = 20 * time.Second
 
@@ -106,8 +107,9 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	if at.Sub(s.spent) < slowness+r.slowest || at.Sub(r.resumed) < weighed+r.slowest || r.hold || at.Sub(r.heldUntil) < slowness || s.aborted {
 		return
 	}
+	listening := max(listens, longestSilence(&r.policy.Shutdown)) + slowness
 	gone := func(other *supply) bool {
-		young := !other.heardAt.After(r.resumed) && at.Sub(r.resumed) < listens+slowness
+		young := !other.heardAt.After(r.resumed) && at.Sub(r.resumed) < listening
 		unknown := other.deaf && (young || other.heardOut.IsZero()) // it was well when it fell silent
 		off := !other.output && at.Sub(other.offAt) >= slowness
 		return !other.online && !unknown && (other.due && at.Sub(other.dueAt) >= slowness || off || !other.spent.IsZero() && at.Sub(other.spent) >= slowness)
@@ -130,6 +132,17 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 			r.violate(at, 11, fmt.Sprintf("%s is waited for although only the reserve of %s is left", decl.ID, r.id(s.node)))
 		}
 	}
+}
+
+// longestSilence is the longest silence on battery that a condition asks for.
+func longestSilence(c *power.Condition) (longest time.Duration) {
+	if c.Kind == power.SilentOnBattery {
+		return c.For
+	}
+	for i := range c.Of {
+		longest = max(longest, longestSilence(&c.Of[i]))
+	}
+	return longest
 }
 
 // rule20Cut is the part of rule 20 that speaks of the point of no return: what only a power cycle starts again is cut before

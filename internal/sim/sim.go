@@ -60,8 +60,13 @@ func (s *simulation) check(effects []engine.Effect) {
 	}
 }
 
-// restore makes an engine from the records of a journal, and beside it the twin, where one is asked for.
-func (s *simulation) restore(records []ledger.Record) (*engine.Engine, error) {
+// restore makes an engine from the records of a journal, and beside it the twin, where one is asked for. What its clock says when it begins is
+// what it has been set to; here all times of an engine are the estate's, so that those of the records are taken back by as much.
+func (s *simulation) restore(journal []ledger.Record) (*engine.Engine, error) {
+	records := slices.Clone(journal)
+	for i := range records {
+		records[i].At = records[i].At.Add(-s.skew)
+	}
 	if s.scenario.Checked {
 		s.twin, _ = engine.Restored(s.scenario.Settings, records)
 	}

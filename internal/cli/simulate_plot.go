@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -73,7 +74,7 @@ func courseOf(sc *sim.Scenario, r *sim.Result, seen readings) *report.Course {
 	}
 	slices.Reverse(c.Nodes)
 	for _, l := range r.Lines {
-		appended, ok := l.Effect.(engine.Append)
+		appended, ok := l.Effect.(effect.Append)
 		if !ok {
 			continue
 		}

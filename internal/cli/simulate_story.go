@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/sim"
@@ -74,7 +74,7 @@ func simulationText(sc *sim.Scenario, r *sim.Result) string {
 // overAt is when the last outage was over, whatever the wall's clock was set to; 0: none was.
 func overAt(r *sim.Result) time.Duration {
 	for _, l := range slices.Backward(r.Lines) {
-		if a, ok := l.Effect.(engine.Append); ok && a.Record.Kind == ledger.Closed {
+		if a, ok := l.Effect.(effect.Append); ok && a.Record.Kind == ledger.Closed {
 			return l.At
 		}
 	}
@@ -110,7 +110,7 @@ func story(sc *sim.Scenario, r *sim.Result) []told {
 		for len(outside) > 0 && outside[0].at <= l.At {
 			lines, outside = append(lines, outside[0]), outside[1:]
 		}
-		appended, ok := l.Effect.(engine.Append)
+		appended, ok := l.Effect.(effect.Append)
 		if !ok {
 			continue
 		}

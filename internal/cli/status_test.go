@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/daemon"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/sim"
 	"ebbtide/internal/timeline"
 )
@@ -37,7 +39,7 @@ func TestStatusInCalm(t *testing.T) {
 func TestStatusInAnObservedOutage(t *testing.T) {
 	t.Parallel()
 	s := homeLab(t, sim.Scenario{
-		Settings: engine.Settings{Mode: engine.ModeObserve},
+		Settings: engine.Settings{Mode: ledger.ModeObserve},
 		For:      19*time.Minute + 20*time.Second,
 		Changes:  []sim.Change{{At: time.Minute, Supply: "ups"}, {At: 2 * time.Hour, Supply: "ups", Mains: true}},
 		Faults:   map[string]sim.Fault{"dns": sim.Hang, "home": sim.Vanish},
@@ -45,10 +47,10 @@ func TestStatusInAnObservedOutage(t *testing.T) {
 	s.Armed = false
 	for i := range s.View.Nodes { // as the daemon marks them
 		if why := &s.View.Nodes[i].Why; *why != "" {
-			*why = engine.Observing + *why
+			*why = effect.Observing + *why
 		}
 	}
-	s.View.Waiting, s.View.Supplies[0].Why = engine.Observing+s.View.Waiting, engine.Observing+s.View.Supplies[0].Why
+	s.View.Waiting, s.View.Supplies[0].Why = effect.Observing+s.View.Waiting, effect.Observing+s.View.Supplies[0].Why
 	s.View.Supplies[0].Cut = true
 	golden(t, "testdata/status-observed.txt", s)
 }

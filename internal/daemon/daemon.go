@@ -66,7 +66,7 @@ const (
 // The modes of an outage, as its first record has them.
 const (
 	ModeRun     = "run"              // acts
-	ModeObserve = engine.ModeObserve // says what it would do
+	ModeObserve = ledger.ModeObserve // says what it would do
 )
 
 func (d *Daemon) mode() string {

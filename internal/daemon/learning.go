@@ -8,9 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/evidence"
 	"ebbtide/internal/forecast"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/journal"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -81,7 +82,7 @@ func (l *learning) aged(now time.Time) bool {
 }
 
 // estimate answers the runner's question how long the rest of a plan takes.
-func (d *Daemon) estimate(estate *plan.Estate, ask engine.Estimate) engine.Estimated {
+func (d *Daemon) estimate(estate *plan.Estate, ask effect.Estimate) foresight.Estimate {
 	return d.learned.forecaster.Load().Answer(estate, ask)
 }
 

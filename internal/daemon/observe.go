@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -35,7 +36,7 @@ func (d *Daemon) over(rb *runbook.Runbook, rs *rehearsals) func(id string, n ada
 func (d *Daemon) saying(id string, n adapter.Node) adapter.Node {
 	s := says{Node: n, id: id, log: d.log}
 	if !d.options.Config.Armed {
-		s.prefix = engine.Observing + "would "
+		s.prefix = effect.Observing + "would "
 	}
 	if w, ok := n.(adapter.Watcher); ok {
 		return struct {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/want"
@@ -173,5 +174,5 @@ func (d *Daemon) observing() string {
 	if d.options.Config.Armed {
 		return ""
 	}
-	return engine.Observing
+	return effect.Observing
 }

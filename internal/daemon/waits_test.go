@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/want"
 )
@@ -73,7 +74,7 @@ func TestWhatNodesWaitForIsLogged(t *testing.T) {
 // TestWhatNodesWaitForDoesNotFlood: a thousand nodes that wait for a thousand things, and for others each second.
 func TestWhatNodesWaitForDoesNotFlood(t *testing.T) {
 	t.Parallel()
-	h := newHeardWaits(slog.LevelDebug, engine.Observing)
+	h := newHeardWaits(slog.LevelDebug, effect.Observing)
 	lines, told := 0, ""
 	for second := range 600 {
 		var nodes []engine.NodeView

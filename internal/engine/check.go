@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/want"
@@ -62,8 +63,8 @@ func (e *Engine) checkStands() error {
 // checkProofs holds what this event has put on record as proven against how it stands: the two must not ask different questions,
 // or the step is made again at once, for ever.
 func (e *Engine) checkProofs() error {
-	for at, effect := range e.out {
-		done, is := effect.(Append)
+	for at, out := range e.out {
+		done, is := out.(effect.Append)
 		if !is || done.Record.Kind != ledger.Proven {
 			continue
 		}
@@ -73,8 +74,8 @@ func (e *Engine) checkProofs() error {
 		if r.Verb.BringsUp() {
 			goal = plan.Up
 		}
-		later := slices.ContainsFunc(e.out[at+1:], func(f Effect) bool {
-			then, is := f.(Append)
+		later := slices.ContainsFunc(e.out[at+1:], func(f effect.Effect) bool {
+			then, is := f.(effect.Append)
 			return is && (then.Record.Node == r.Node || then.Record.Kind == ledger.Mains)
 		})
 		id := e.Course.Find(i, *r.Verb, goal)

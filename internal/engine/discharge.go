@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/effect"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -94,7 +96,7 @@ func (e *Engine) refusesDischarge(d Drill) string {
 		return fmt.Sprintf("no supply is called %q; see `ebbtide status` for what there is", d.Supply)
 	}
 	st := &e.Supplies[e.Ledger.SupplyOf[at]].State
-	need := e.Graph.Plan(plan.Down, func(i int) bool { return e.newTest(at).scope[i] && !e.isDown(i) }).Schedule().Total + e.Policy.Reserve
+	need := e.Graph.Plan(plan.Down, func(i int) bool { return e.newTest(at).scope[i] && !e.IsDown(i) }).Schedule().Total + e.Policy.Reserve
 	switch {
 	case d.Floor < leastFloor || d.Floor > mostFloor:
 		return fmt.Sprintf("a floor of %.0f %% is not taken; give one from %.0f %% to %.0f %%", d.Floor, leastFloor, mostFloor)
@@ -131,7 +133,7 @@ func (e *Engine) openTest(d Drill) {
 
 // beginTest tells the UPS to discharge, once the estimate for it is there and leaves enough at the floor.
 func (e *Engine) beginTest() {
-	if !e.testing() || e.test.phase != estimating || e.estimate.Serial < e.test.serial {
+	if !e.testing() || e.test.phase != estimating || e.Estimate.Serial < e.test.serial {
 		return
 	}
 	if e.JournalLost {
@@ -152,7 +154,7 @@ func (e *Engine) beginTest() {
 
 // shutdownNeeds is the battery time that must be left at any moment: a whole shutdown at its p95, and the reserve.
 func (e *Engine) shutdownNeeds() time.Duration {
-	return e.estimate.At(pessimistic) + e.Policy.Reserve
+	return e.Estimate.At(foresight.Pessimistic) + e.Policy.Reserve
 }
 
 func (e *Engine) tellTest(verb plan.Verb, reason string) {
@@ -160,7 +162,7 @@ func (e *Engine) tellTest(verb plan.Verb, reason string) {
 	b.retry.pause = min(max(2*b.retry.pause, endAgainAfter), endAgainSlow)
 	b.op, b.retry.at = e.newOp(b.node), e.Now.Add(b.retry.pause)
 	if e.record(ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Op: b.op, Node: e.ID(b.node), Verb: &verb}, Reason: reason}) {
-		e.out = append(e.out, Do{Op: b.op, Node: e.ID(b.node), Verb: verb, Within: acceptWithin})
+		e.out = append(e.out, effect.Do{Op: b.op, Node: e.ID(b.node), Verb: verb, Within: acceptWithin})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -119,9 +120,9 @@ func TestRefusedDrills(t *testing.T) {
 }
 
 // answerProbes answers the probes among some effects: on, unless said otherwise. What an answer asks again is answered too.
-func answerProbes(e *engine.Engine, now time.Time, effects []engine.Effect, states map[string]plan.State) {
+func answerProbes(e *engine.Engine, now time.Time, effects []effect.Effect, states map[string]plan.State) {
 	for len(effects) > 0 {
-		ask, ok := effects[0].(engine.Probe)
+		ask, ok := effects[0].(effect.Probe)
 		effects = effects[1:]
 		if !ok {
 			continue

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/effect"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/want"
@@ -26,19 +28,18 @@ import (
 
 // Engine is the state of one estate. It is not safe for concurrent use.
 type Engine struct {
-	want.Wants
+	foresight.Foresight
 	settings Settings
 	nodes    []node
 	watch    []watch // per supply
 	haste
 	rehearsal
-	foresight
+	inquiry
 	clockwork
 }
 
 // haste is how short the time is, and who is to be hurried.
 type haste struct {
-	pressed  bool // the time of any node is short
 	hurryDue bool
 	graceful []int // nodes that are being stopped without force, in the order in which that began
 }
@@ -61,7 +62,7 @@ type node struct {
 
 // clockwork is the time, what is under way, and what comes of an event.
 type clockwork struct {
-	out       []Effect
+	out       []effect.Effect
 	ops       map[ledger.Op]int // operations under way: their node
 	nextOp    ledger.Op
 	surveying int     // nodes that the survey waits for
@@ -107,6 +108,7 @@ const (
 	settleFor    = 30 * time.Minute // what was given up on its way up may come by itself, and what stands on it after it
 	cutMargin    = 15 * time.Second // how much longer than it said a UPS may take for its cut
 	askEstimate  = 5 * time.Second  // at most one estimate in so long
+	lookAhead    = 15 * time.Second // a poll is expected to come within so long
 )
 
 // New makes an engine for an estate on which no outage is open.
@@ -120,10 +122,11 @@ func (e *Engine) load(s Settings) {
 	n := s.Estate.Len()
 	e.settings = s
 	lost := e.JournalLost
-	e.Wants = want.New(belief.New(e.settings.Estate, &e.settings.Policy, e.settings.Supplies, max(e.Ledger.Newest, s.Newest)))
+	wants := want.New(belief.New(e.settings.Estate, &e.settings.Policy, e.settings.Supplies, max(e.Ledger.Newest, s.Newest)))
+	e.Foresight = foresight.New(wants, s.Mode == ledger.ModeObserve, e.serial)
 	e.JournalLost = lost
 	e.nodes, e.watch = make([]node, n), make([]watch, len(e.Supplies))
-	e.foresight = foresight{serial: e.serial, estimate: Estimated{Serial: e.serial}} // an answer that is on its way is of the estate before
+	e.inquiry = inquiry{serial: e.serial} // an answer that is on its way is of the estate before
 }
 
 func (t timer) before(u timer) bool {
@@ -153,7 +156,7 @@ func Restored(s Settings, records []ledger.Record) (*Engine, error) {
 // Apply is the only way in. It takes one event that happened at now and returns, in the order in which they must be carried
 // out, the effects that follow. It never blocks, reads no clock, starts no goroutine, and given the same engine and the same
 // arguments returns the same effects.
-func (e *Engine) Apply(now time.Time, ev Event) []Effect {
+func (e *Engine) Apply(now time.Time, ev Event) []effect.Effect {
 	e.Now, e.out = now, nil
 	switch ev := ev.(type) {
 	case Started:
@@ -374,7 +377,7 @@ func (e *Engine) setWake() {
 	}
 	if at := e.timers.Peek().at; !at.Equal(e.wakeAt) {
 		e.wakeAt = at
-		e.out = append(e.out, Wake{At: at})
+		e.out = append(e.out, effect.Wake{At: at})
 	}
 }
 
@@ -396,7 +399,7 @@ func (e *Engine) record(r ledger.Record) bool {
 	}
 	r.At = e.Now
 	if r.Kind == ledger.Turned { // also in an outage of format 0
-		r.Format = FormatNow
+		r.Format = ledger.FormatNow
 	}
 	if err := e.Ledger.Apply(&r); err != nil {
 		e.refuse(&r, err)
@@ -410,7 +413,7 @@ func (e *Engine) record(r ledger.Record) bool {
 	default:
 	}
 	e.touchWhat(&r)
-	e.out = append(e.out, Append{Record: r})
+	e.out = append(e.out, effect.Append{Record: r})
 	return true
 }
 
@@ -446,8 +449,8 @@ func (e *Engine) touchWhat(r *ledger.Record) {
 
 // notify tells people. Where nothing is commanded, nothing may read as if it had been.
 func (e *Engine) notify(urgent bool, text string) {
-	if e.settings.Mode == ModeObserve {
-		text = Observing + text
+	if e.Observes {
+		text = effect.Observing + text
 	}
-	e.out = append(e.out, Notify{Urgent: urgent, Text: text})
+	e.out = append(e.out, effect.Notify{Urgent: urgent, Text: text})
 }

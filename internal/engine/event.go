@@ -1,8 +1,7 @@
 package engine
 
 import (
-	"time"
-
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -46,15 +45,7 @@ type (
 		By     string   // who asked for it, for the record
 	}
 	// Estimated answers an Estimate effect.
-	Estimated struct {
-		Serial   int
-		Need     []time.Duration // what the rest of the down plan takes: the middles of as many equal shares of all trials, ascending
-		Hosts    time.Duration   // the part of it that is not stopping VMs, at p95
-		Tail     time.Duration   // flush, halt and cut alone, at p99: what the reserve is for
-		Whole    time.Duration   // an interrupted power-up and a whole further shutdown, at p95, plus 20 %
-		Stages   []StageNeed     // by stage: the rest of the plan from there on
-		Critical []Critical      // which steps made it so long, most often first
-	}
+	Estimated struct{ foresight.Estimate }
 	// JournalLost says that an append could not be made durable. A shutdown goes on; a power-up does not begin.
 	JournalLost struct{ Detail string }
 	// JournalBack says that appends are durable again; what was appended meanwhile has been written.
@@ -89,24 +80,3 @@ func (JournalLost) event() {}
 func (JournalBack) event() {}
 
 func (Reload) event() {}
-
-// StageNeed is what a stage and all that comes after it take, at p95.
-type StageNeed struct {
-	Stage string        `json:"stage"`
-	Need  time.Duration `json:"need"`
-}
-
-// Critical is a step and the share of trials in which it was on the critical chain.
-type Critical struct {
-	Node  string    `json:"node"`
-	Verb  plan.Verb `json:"verb"`
-	Share float64   `json:"share"`
-}
-
-// At gives the time within which a share p of the trials was down: 0 if nothing is known.
-func (e *Estimated) At(p float64) time.Duration {
-	if len(e.Need) == 0 {
-		return 0
-	}
-	return e.Need[min(int(p*float64(len(e.Need))), len(e.Need)-1)]
-}

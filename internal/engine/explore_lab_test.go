@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -37,7 +38,7 @@ type lab struct {
 	estate    *plan.Estate
 	supplies  []int          // their nodes
 	blank     *engine.Engine // resumes from an empty journal
-	estimates map[string]engine.Estimated
+	estimates map[string]foresight.Estimate
 	limit     budgets
 	only      []faultKind                      // nil: every kind
 	heedless  bool                             // what the referee has to say ends nothing
@@ -110,7 +111,7 @@ func labOf(t *testing.T, nodes []plan.Node, limit budgets) *lab {
 	estate, err := plan.NewEstate(nodes, []plan.Limit{{Class: "vm", Total: 2}, {Class: "host", Total: 1}})
 	require.NoError(t, err)
 	l := &lab{
-		estate: estate, estimates: map[string]engine.Estimated{}, limit: limit,
+		estate: estate, estimates: map[string]foresight.Estimate{}, limit: limit,
 		settings: engine.Settings{Estate: estate, Mode: "simulate", Policy: power.Policy{
 			Protect:  power.Condition{Kind: power.OnBattery},
 			Shutdown: power.Condition{Kind: power.OnBattery, For: 2 * moment},

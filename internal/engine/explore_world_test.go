@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/forecast"
 	"ebbtide/internal/ledger"
@@ -219,23 +220,23 @@ func (w *world) apply(ev engine.Event, c *choices) {
 	if w.engine == nil || w.broken != "" {
 		return
 	}
-	for _, effect := range w.engine.Apply(w.now, ev) {
-		w.carryOut(effect, c)
+	for _, one := range w.engine.Apply(w.now, ev) {
+		w.carryOut(one, c)
 		if w.heed(); w.engine == nil || w.broken != "" {
 			return
 		}
 	}
 }
 
-func (w *world) carryOut(effect engine.Effect, c *choices) {
-	switch e := effect.(type) {
-	case engine.Append:
+func (w *world) carryOut(one effect.Effect, c *choices) {
+	switch e := one.(type) {
+	case effect.Append:
 		w.write(e.Record)
 		w.maybeCrash(c)
-	case engine.Do:
+	case effect.Do:
 		w.do(e, c)
 		w.maybeCrash(c)
-	case engine.Probe:
+	case effect.Probe:
 		i, _ := w.estate.Index(e.Node)
 		a := answer{op: e.Op, node: i, probe: true, outcome: ledger.Done}
 		ways := []faultKind{probeLost, probeLate, probeLies}
@@ -252,13 +253,13 @@ func (w *world) carryOut(effect engine.Effect, c *choices) {
 		default:
 		}
 		w.answers = append(w.answers, a)
-	case engine.Cancel:
+	case effect.Cancel:
 		if at := slices.IndexFunc(w.answers, func(a answer) bool { return a.op == e.Op }); at >= 0 {
 			w.answers[at].outcome, w.answers[at].late = ledger.TimedOut, false
 		}
-	case engine.Wake:
+	case effect.Wake:
 		w.wake = e.At
-	case engine.Estimate:
+	case effect.Estimate:
 		key := strings.Join(e.Down, " ") + "|" + strings.Join(e.Scope, " ")
 		est, known := w.estimates[key]
 		if !known {
@@ -266,8 +267,8 @@ func (w *world) carryOut(effect engine.Effect, c *choices) {
 			w.estimates[key] = est
 		}
 		est.Serial = e.Serial
-		w.apply(est, c)
-	case engine.Notify:
+		w.apply(engine.Estimated{Estimate: est}, c)
+	case effect.Notify:
 		w.say("  notify: %s", e.Text)
 	}
 }
@@ -335,7 +336,7 @@ func (w *world) fault(c *choices, what string, ways ...faultKind) (faultKind, bo
 }
 
 // do carries out a command, unless that goes wrong.
-func (w *world) do(e engine.Do, c *choices) {
+func (w *world) do(e effect.Do, c *choices) {
 	i, _ := w.estate.Index(e.Node)
 	w.say("  do %s %s", e.Verb, e.Node)
 	w.referee.Commanded(w.now, referee.Command{Node: i, Verb: e.Verb, Op: uint64(e.Op), Settings: e.Settings})

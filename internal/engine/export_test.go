@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/want"
 )
@@ -51,9 +52,9 @@ var leftOut = map[string]string{
 	"clockwork.said":      "words for people",
 	"clockwork.refused":   "what was told of already",
 	"clockwork.strays":    "empty between two events",
-	"foresight.serial":    "estimates are answered before the next is asked for",
-	"foresight.raced":     "room to reckon in",
-	"Estimated.Serial":    "likewise",
+	"inquiry.serial":      "estimates are answered before the next is asked for",
+	"Foresight.raced":     "room to reckon in",
+	"Estimate.Serial":     "likewise",
 	"Supply.State":        "read off the tracker at the last reading",
 	"node.timer":          "voids timers, which is seen there",
 
@@ -81,7 +82,7 @@ var leftOut = map[string]string{
 	"Standing.Charge":     "likewise",
 	"battery.kept":        "of the sheet, which no explored UPS has",
 	"watch.readAt":        "of the slack, which no explored policy asks for",
-	"watch.ahead":         "likewise",
+	"Time.Ahead":          "likewise",
 	"watch.stuck":         "of what people are told",
 	"watch.cried":         "likewise",
 	"watch.ending":        "likewise",
@@ -138,7 +139,7 @@ var ages = map[string]time.Duration{
 	"test.since":         beginWithin,
 	"test.toldAt":        giveUpEnding,
 	"retry.at":           0,
-	"foresight.asked":    askEstimate,
+	"inquiry.asked":      askEstimate,
 	"timetable.wakeAt":   0,
 	"timetable.sweepAt":  0,
 	"timetable.lookAt":   0,
@@ -292,14 +293,14 @@ func (e *Engine) Blocked() bool {
 }
 
 // Write has the engine write a record as its own, and gives what comes of it.
-func (e *Engine) Write(rec ledger.Record) (effects []Effect, stands bool) {
+func (e *Engine) Write(rec ledger.Record) (effects []effect.Effect, stands bool) {
 	e.out = nil
 	stands = e.record(rec)
 	return e.out, stands
 }
 
 // SendAs has the engine give the command of the step under way on a node again, while the node goes by another name.
-func (e *Engine) SendAs(id, name string) []Effect {
+func (e *Engine) SendAs(id, name string) []effect.Effect {
 	i, _ := e.Graph.Index(id)
 	decl := e.Graph.Node(i)
 	e.out, decl.ID = nil, name

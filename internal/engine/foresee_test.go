@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -39,13 +41,13 @@ type driver struct {
 }
 
 func (d *driver) apply(ev engine.Event) (recorded []ledger.Record) {
-	for _, effect := range d.Apply(d.now, ev) {
-		switch e := effect.(type) {
-		case engine.Append:
+	for _, one := range d.Apply(d.now, ev) {
+		switch e := one.(type) {
+		case effect.Append:
 			recorded = append(recorded, e.Record)
-		case engine.Estimate:
-			recorded = append(recorded, d.apply(engine.Estimated{Serial: e.Serial, Need: d.need})...)
-		case engine.Probe:
+		case effect.Estimate:
+			recorded = append(recorded, d.apply(engine.Estimated{Estimate: foresight.Estimate{Serial: e.Serial, Need: d.need}})...)
+		case effect.Probe:
 			recorded = append(recorded, d.apply(engine.Finished{Op: e.Op, Outcome: ledger.Done, Seen: plan.Observation{State: plan.On}})...)
 		default:
 		}

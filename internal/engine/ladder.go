@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/want"
@@ -216,7 +217,7 @@ func (e *Engine) wait(i int) {
 func (e *Engine) power(i int, cause ledger.Cause, why string) {
 	w := e.nodes[i].work
 	if w.op != 0 {
-		e.out = append(e.out, Cancel{Op: w.op})
+		e.out = append(e.out, effect.Cancel{Op: w.op})
 		delete(e.ops, w.op)
 	}
 	if w.phase == waitingForSlot {
@@ -241,7 +242,7 @@ func (e *Engine) mustHurry(i int) bool {
 // hurry powers off what is being stopped and must not be waited for any longer, lowest data risk first.
 func (e *Engine) hurry() {
 	e.hurryDue = false
-	if !e.pressed {
+	if !e.Pressed {
 		return
 	}
 	var late []int

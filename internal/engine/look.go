@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -23,7 +24,7 @@ func (e *Engine) probe(i int) {
 		return
 	}
 	n.question.op, n.question.asked = e.newOp(i), e.Now
-	e.out = append(e.out, Probe{Op: n.question.op, Node: e.ID(i), Within: probeWithin})
+	e.out = append(e.out, effect.Probe{Op: n.question.op, Node: e.ID(i), Within: probeWithin})
 }
 
 // answered takes the answer of a probe.

@@ -11,16 +11,13 @@ import (
 	"ebbtide/internal/want"
 )
 
-// FormatNow is the format of the records that this engine writes. Those of 0 are of before each node had a goal of its own.
-const FormatNow = 1
-
 // open opens an outage or a drill with its first record, and reports whether that stands.
 func (e *Engine) open(r ledger.Record) bool {
 	id := e.Now.UTC().Format("20060102T150405Z")
 	if id <= e.Ledger.Newest { // several in one second, or the clock was set back
 		id = e.Ledger.Newest + "b"
 	}
-	r.Kind, r.Outage, r.Seq, r.Format, r.Members, r.Nodes = ledger.Opened, id, 1, FormatNow, e.settings.Members, e.LastSeen()
+	r.Kind, r.Outage, r.Seq, r.Format, r.Members, r.Nodes = ledger.Opened, id, 1, ledger.FormatNow, e.settings.Members, e.LastSeen()
 	e.movedAt, e.ResumedAt, e.closing, e.settleBy, e.said = e.Now, time.Time{}, time.Time{}, time.Time{}, ""
 	e.Course.Clear()
 	for i := range e.Beliefs {
@@ -312,14 +309,15 @@ func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 	}
 	e.record(ledger.Record{Kind: ledger.Closed, Reason: reason, Nodes: notRestored})
 	over := " is over: "
-	if e.settings.Mode == ModeObserve { // nothing went down, and nothing is to be started by hand
+	if e.Observes { // nothing went down, and nothing is to be started by hand
 		over = " is over, as it was observed: "
 	}
 	e.notify(len(notRestored) > 0, "the "+word+over+reason)
 	for k := range e.Supplies {
 		s := &e.Supplies[k]
 		s.Gate = false
-		e.watch[k].turned, e.watch[k].pressure, e.watch[k].onLoad, e.watch[k].told = false, want.NoPressure, want.NoPressure, want.NoPressure
+		e.watch[k].turned, e.watch[k].told = false, want.NoPressure
+		e.Times[k].Battery, e.Times[k].Load = want.NoPressure, want.NoPressure
 		s.CutDue, s.Output.OffSeen = time.Time{}, false
 	}
 	for i := range e.Beliefs {
@@ -338,7 +336,7 @@ func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 	e.surveying, e.working, e.ResumedAt = 0, 0, time.Time{}
 	e.test = nil
 	clear(e.Press)
-	e.pressed = false
+	e.Pressed = false
 	e.Course.Clear()
 	e.recondition()
 	e.sweepAt = e.Now.Add(sweepEvery)

@@ -8,7 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -63,16 +65,16 @@ func (p *played) apply(first engine.Event) {
 		require.Less(p.t, n, mostInAMoment, "the engine goes on for ever in one moment")
 		ev := queue[0]
 		queue = queue[1:]
-		for _, effect := range p.e.Apply(p.now, ev) {
-			switch f := effect.(type) {
-			case engine.Append:
+		for _, one := range p.e.Apply(p.now, ev) {
+			switch f := one.(type) {
+			case effect.Append:
 				p.records = append(p.records, f.Record)
 				said := strings.Split(f.Record.Reason, "; ")
 				slices.Sort(said)
 				require.Len(p.t, slices.Compact(said), strings.Count(f.Record.Reason, "; ")+1, "it says a thing twice: %s", f.Record.Reason)
-			case engine.Notify:
+			case effect.Notify:
 				p.told = append(p.told, f.Text)
-			case engine.Do:
+			case effect.Do:
 				p.commands = append(p.commands, f.Verb.String()+" "+f.Node)
 				outcome := ledger.Done
 				if p.reached != nil {
@@ -82,15 +84,15 @@ func (p *played) apply(first engine.Event) {
 					p.did(f.Verb, f.Node)
 				}
 				queue = append(queue, engine.Finished{Op: f.Op, Outcome: outcome})
-			case engine.Probe:
+			case effect.Probe:
 				p.probes[f.Node]++
 				seen := plan.Observation{State: p.answer(f.Node)}
 				if p.seen != nil && seen.State == plan.On {
 					p.seen(f.Node, &seen)
 				}
 				queue = append(queue, engine.Finished{Op: f.Op, Outcome: ledger.Done, Seen: seen})
-			case engine.Estimate:
-				queue = append(queue, engine.Estimated{Serial: f.Serial, Need: []time.Duration{10 * time.Second}, Hosts: 5 * time.Second, Tail: 5 * time.Second, Whole: 20 * time.Second})
+			case effect.Estimate:
+				queue = append(queue, engine.Estimated{Estimate: foresight.Estimate{Serial: f.Serial, Need: []time.Duration{10 * time.Second}, Hosts: 5 * time.Second, Tail: 5 * time.Second, Whole: 20 * time.Second}})
 			default:
 			}
 		}
@@ -778,8 +780,8 @@ func TestADrillOfABatteryIsAbortedBeforeItBegins(t *testing.T) {
 	p := play(t, aSupply("a"), aHost("host", "", "a"))
 	say := supplies{"a": {onLine, 900, false}}
 	p.begin(say)
-	for _, effect := range p.e.Apply(p.now, engine.Drill{Supply: "a", Floor: 50, By: "test"}) {
-		if a, ok := effect.(engine.Append); ok {
+	for _, one := range p.e.Apply(p.now, engine.Drill{Supply: "a", Floor: 50, By: "test"}) {
+		if a, ok := one.(effect.Append); ok {
 			p.records = append(p.records, a.Record)
 		}
 	}
@@ -807,12 +809,12 @@ func TestASlowAnswerIsAnAnswer(t *testing.T) {
 	up = true // somebody started it
 	say["a"].status = onLine
 	var waiting []ledger.Op
-	ask := func(effects []engine.Effect) {
-		for _, effect := range effects {
-			switch f := effect.(type) {
-			case engine.Probe:
+	ask := func(effects []effect.Effect) {
+		for _, one := range effects {
+			switch f := one.(type) {
+			case effect.Probe:
 				waiting = append(waiting, f.Op)
-			case engine.Append:
+			case effect.Append:
 				p.records = append(p.records, f.Record)
 			default:
 			}

@@ -7,7 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -419,25 +421,25 @@ func TestASlowEstimateIsTaken(t *testing.T) {
 	p := play(t, aSupply("a"), aHost("host", "", "a"))
 	p.settings.Policy.Shutdown = power.Condition{Kind: power.SlackBelow, For: time.Minute}
 	p.e = engine.New(p.settings)
-	var late []engine.Estimated
+	var late []foresight.Estimate
 	p.apply(engine.Started{})
 	for range 400 {
 		p.now = p.now.Add(time.Second)
 		for _, ev := range []engine.Event{engine.Woke{}, engine.Read{Reading: power.Reading{Supply: "a", Status: onBattery, Runtime: power.Known(500 - float64(len(late))), Load: power.Known(50)}}} {
-			for _, effect := range p.e.Apply(p.now, ev) {
-				switch f := effect.(type) {
-				case engine.Append:
+			for _, one := range p.e.Apply(p.now, ev) {
+				switch f := one.(type) {
+				case effect.Append:
 					p.records = append(p.records, f.Record)
-				case engine.Probe:
+				case effect.Probe:
 					p.e.Apply(p.now, engine.Finished{Op: f.Op, Seen: plan.Observation{State: plan.On}})
-				case engine.Estimate:
-					late = append(late, engine.Estimated{Serial: f.Serial, Need: []time.Duration{10 * time.Minute}, Hosts: time.Second, Tail: time.Second, Whole: time.Minute})
+				case effect.Estimate:
+					late = append(late, foresight.Estimate{Serial: f.Serial, Need: []time.Duration{10 * time.Minute}, Hosts: time.Second, Tail: time.Second, Whole: time.Minute})
 				default:
 				}
 			}
 		}
 		if n := len(late); n > 1 {
-			p.e.Apply(p.now, late[n-2])
+			p.e.Apply(p.now, engine.Estimated{Estimate: late[n-2]})
 		}
 	}
 	require.True(t, slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Triggered && r.Stage == power.ShutdownStage }))
@@ -531,8 +533,8 @@ func TestAGaugeThatSaysFullAfterARestart(t *testing.T) {
 func TestAnAnswerOfTheEstateBeforeIsOld(t *testing.T) {
 	p := play(t, aSupply("a"), aHost("host", "", "a"))
 	asks := func(ev engine.Event) int {
-		for _, effect := range p.e.Apply(p.now, ev) {
-			if ask, ok := effect.(engine.Estimate); ok {
+		for _, one := range p.e.Apply(p.now, ev) {
+			if ask, ok := one.(effect.Estimate); ok {
 				return ask.Serial
 			}
 		}

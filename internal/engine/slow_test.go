@@ -8,7 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -53,11 +55,11 @@ func playSlowly(t *testing.T, nodes ...plan.Node) *slow {
 
 // take gives the engine an event. What its questions and commands come to follows later.
 func (s *slow) take(ev engine.Event) {
-	for _, effect := range s.e.Apply(s.now, ev) {
-		switch f := effect.(type) {
-		case engine.Append:
+	for _, one := range s.e.Apply(s.now, ev) {
+		switch f := one.(type) {
+		case effect.Append:
 			s.records = append(s.records, f.Record)
-		case engine.Do:
+		case effect.Do:
 			s.commands = append(s.commands, f.Verb.String()+" "+f.Node)
 			outcome := ledger.Done
 			if s.reached != nil {
@@ -70,7 +72,7 @@ func (s *slow) take(ev engine.Event) {
 				s.did(f.Verb, f.Node)
 			}
 			s.due = append(s.due, slowAnswer{s.now.Add(50 * time.Millisecond), engine.Finished{Op: f.Op, Outcome: outcome}, nil})
-		case engine.Probe:
+		case effect.Probe:
 			asked, state := s.now, s.answer(f.Node)
 			s.due = append(s.due, slowAnswer{s.now.Add(s.takes(f.Node)), engine.Finished{Op: f.Op, Outcome: ledger.Done, Seen: plan.Observation{State: state}}, func() {
 				s.looked[f.Node] = asked
@@ -78,8 +80,8 @@ func (s *slow) take(ev engine.Event) {
 					s.vain[f.Node] = 0
 				}
 			}})
-		case engine.Estimate:
-			s.due = append(s.due, slowAnswer{s.now, engine.Estimated{Serial: f.Serial, Need: []time.Duration{10 * time.Second}, Hosts: 5 * time.Second, Tail: 5 * time.Second, Whole: 20 * time.Second}, nil})
+		case effect.Estimate:
+			s.due = append(s.due, slowAnswer{s.now, engine.Estimated{Estimate: foresight.Estimate{Serial: f.Serial, Need: []time.Duration{10 * time.Second}, Hosts: 5 * time.Second, Tail: 5 * time.Second, Whole: 20 * time.Second}}, nil})
 		default:
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/permit"
 	"ebbtide/internal/plan"
@@ -32,7 +33,7 @@ func (e *Engine) begin(id int) {
 
 // askByHand tells people of a person's step. Of one that is only observed nobody may think that it is to be done.
 func (e *Engine) askByHand(s *want.Step, notes string) {
-	if e.settings.Mode == ModeObserve {
+	if e.Observes {
 		e.notify(false, fmt.Sprintf("would ask for this by hand: %s %s (%s); nothing is to be done", s.Verb, s.Name, notes))
 		return
 	}
@@ -157,7 +158,7 @@ func (e *Engine) send(i int) {
 			}
 		}
 	}
-	do := Do{Op: w.op, Node: decl.ID, Verb: verb, Within: min(acceptWithin, max(w.deadline.Sub(e.Now), time.Second))}
+	do := effect.Do{Op: w.op, Node: decl.ID, Verb: verb, Within: min(acceptWithin, max(w.deadline.Sub(e.Now), time.Second))}
 	if verb == plan.Unprotect {
 		do.Settings = e.Entry(i).Snap.Set
 	}
@@ -497,7 +498,7 @@ func (e *Engine) end(i int) {
 	w := n.work
 	e.enter(w, ended)
 	if w.op != 0 {
-		e.out = append(e.out, Cancel{Op: w.op})
+		e.out = append(e.out, effect.Cancel{Op: w.op})
 		delete(e.ops, w.op)
 	}
 	if w.placed {

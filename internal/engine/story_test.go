@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -281,12 +282,12 @@ func TestNothingReadsAsIfItHadHappened(t *testing.T) {
 		require.NoError(t, err)
 		head, _, _ := strings.Cut(string(src), "\n----\n")
 		sc := parseStory(t, head)
-		sc.Settings.Mode = engine.ModeObserve
+		sc.Settings.Mode = ledger.ModeObserve
 		told, asked := 0, 0
 		for _, l := range sim.Run(sc).Lines {
-			if n, ok := l.Effect.(engine.Notify); ok {
+			if n, ok := l.Effect.(effect.Notify); ok {
 				told++
-				require.True(t, strings.HasPrefix(n.Text, engine.Observing), n.Text)
+				require.True(t, strings.HasPrefix(n.Text, effect.Observing), n.Text)
 				require.NotContains(t, n.Text, "please")
 				require.NotContains(t, n.Text, "is over: ")
 				if strings.Contains(n.Text, "by hand") {

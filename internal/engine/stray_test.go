@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -56,9 +57,9 @@ func TestARecordThatCantBeApplied(t *testing.T) {
 		after, _ := w.engine.Fingerprint(nil, w.now)
 		require.Equal(t, before, after, "it changed something")
 		require.Len(t, effects, 2)
-		require.Equal(t, ledger.Forbidden, effects[0].(engine.Append).Record.Kind)
-		require.Contains(t, effects[0].(engine.Append).Record.Reason, `"nobody"`)
-		require.True(t, effects[1].(engine.Notify).Urgent)
+		require.Equal(t, ledger.Forbidden, effects[0].(effect.Append).Record.Kind)
+		require.Contains(t, effects[0].(effect.Append).Record.Reason, `"nobody"`)
+		require.True(t, effects[1].(effect.Notify).Urgent)
 		effects, _ = w.engine.Write(rec)
 		require.Empty(t, effects, "it is told once")
 		goesOn(t, w)
@@ -70,7 +71,7 @@ func TestAnIntentThatCantBeApplied(t *testing.T) {
 	w := inOutage(t)
 	require.Equal(t, "stop", doing(w, "c"))
 	effects := w.engine.SendAs("c", "nobody")
-	require.False(t, slices.ContainsFunc(effects, func(e engine.Effect) bool { _, is := e.(engine.Do); return is }))
+	require.False(t, slices.ContainsFunc(effects, func(e effect.Effect) bool { _, is := e.(effect.Do); return is }))
 	require.Empty(t, doing(w, "c"))
 	goesOn(t, w)
 }

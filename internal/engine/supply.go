@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -17,21 +18,11 @@ type watch struct {
 	turned bool          // it is on record that its load comes back
 	told   want.Pressure // the most that people were told of since it failed
 	warned silence       // and of its silence
-	burden               // as its last reading has it
 	readAt time.Time
-	ahead  time.Duration // to the next poll: as long as to the last one, lookAhead at most
-	stuck  time.Time     // since when its mains are there and its output is off still; zero: they are not
-	cried  bool          // and people were told of that
-	shut   bool          // and of a gate that stays shut
-	ending bool          // and that its battery gives out while their order keeps everything on
-}
-
-// burden is how short the time is that a supply's battery leaves.
-type burden struct {
-	pressure want.Pressure // of the battery
-	onLoad   want.Pressure // of what hangs on it
-	trusted  bool          // it is counted on, beside other feeds: it does not fail, or is heard and gives power
-	gone     bool          // its output has gone off: there is no hurry any more
+	stuck  time.Time // since when its mains are there and its output is off still; zero: they are not
+	cried  bool      // and people were told of that
+	shut   bool      // and of a gate that stays shut
+	ending bool      // and that its battery gives out while their order keeps everything on
 }
 
 // read takes one reading: it may open an outage, widen it, trigger stages, or open the gate.
@@ -46,7 +37,7 @@ func (e *Engine) read(r power.Reading) {
 		e.spent(s)
 	}
 	w := &e.watch[k]
-	w.ahead, w.readAt = min(max(0, e.Now.Sub(w.readAt)), lookAhead), e.Now
+	e.Times[k].Ahead, w.readAt = min(max(0, e.Now.Sub(w.readAt)), lookAhead), e.Now
 	s.Tracker.Observe(e.Now, e.maskTest(s, r))
 	was, saidOff := s.State, s.SaysOff()
 	s.State = s.Tracker.State(e.Now)
@@ -63,7 +54,7 @@ func (e *Engine) read(r power.Reading) {
 	e.FollowFitness(s, &was)
 	e.warnOfSilence(k)
 	e.hear(k)
-	e.addFailoverLoad(s)
+	e.AddFailoverLoad(s)
 	e.chores()
 	e.follow(k)
 	e.followTest(s, r)
@@ -215,8 +206,8 @@ func (e *Engine) cycled(k int, why string) (renewed []int) {
 		s.Lapse = belief.NoLapse
 	}
 	e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Cycled, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}, Carriers: e.Carriers(k)}, Reason: why})
-	e.watch[k].burden = burden{trusted: e.watch[k].trusted} // until its next reading
-	e.pressNodes()
+	e.Times[k] = foresight.Time{Trusted: e.Times[k].Trusted, Ahead: e.Times[k].Ahead} // until its next reading
+	e.PressNodes()
 	if e.Beliefs[s.Node].Seen.State == plan.Off { // that was before
 		e.Beliefs[s.Node].Renew(e.nextOp)
 		e.probe(s.Node)
@@ -251,7 +242,7 @@ func (e *Engine) judgeGate(k int) {
 		return
 	}
 	if !s.Gate && e.GateOf(k) == belief.GateShut {
-		s.Gate = e.Policy.Restore.Holds(e.facts(s))
+		s.Gate = e.Policy.Restore.Holds(e.Facts(s))
 		e.tellShut(k)
 	}
 }
@@ -304,7 +295,7 @@ func (e *Engine) turnUp(k int) {
 	}
 	e.watch[k].turned = true
 	id := e.ID(s.Node)
-	e.record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up, Supplies: []string{id}, Numbers: e.numbers(s)}, Reason: "mains are back and the gate is open"})
+	e.record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up, Supplies: []string{id}, Numbers: e.Numbers(s)}, Reason: "mains are back and the gate is open"})
 	e.notify(true, "now bringing back what "+id+" feeds: mains are back and the gate is open")
 }
 
@@ -315,7 +306,7 @@ func (e *Engine) release(k int) {
 	if st.Cycle != ledger.Committed || st.IsOut() || s.State.Mains != power.MainsOnline || s.State.SilentFor > 0 || e.Now.Sub(e.movedAt) < stalledFor {
 		return
 	}
-	if e.Ledger.Outage.Orders.Hold || !e.Policy.Restore.Holds(e.facts(s)) || e.worksUnder(s.Node) {
+	if e.Ledger.Outage.Orders.Hold || !e.Policy.Restore.Holds(e.Facts(s)) || e.worksUnder(s.Node) {
 		return
 	}
 	id := e.ID(s.Node)

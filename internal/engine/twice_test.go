@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/sim"
 )
@@ -73,10 +73,10 @@ func crashAfter(sc *sim.Scenario, whole *sim.Result, words []string) bool {
 	for _, l := range whole.Lines {
 		var has []string
 		switch e := l.Effect.(type) {
-		case engine.Append:
+		case effect.Append:
 			records++
 			has = wordsOf(&e.Record)
-		case engine.Do:
+		case effect.Do:
 			commands++
 			has = []string{"do", e.Verb.String(), e.Node}
 		default:
@@ -112,9 +112,9 @@ func decided(r *sim.Result) string {
 	per := map[string][]string{}
 	for _, l := range r.Lines {
 		switch e := l.Effect.(type) {
-		case engine.Do:
+		case effect.Do:
 			per[e.Node] = append(per[e.Node], e.Verb.String())
-		case engine.Append:
+		case effect.Append:
 			if e.Record.Kind == ledger.Failed {
 				per[e.Record.Node] = append(per[e.Record.Node], e.Record.Verb.String()+" given up")
 			}

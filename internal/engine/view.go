@@ -2,6 +2,7 @@ package engine
 
 import (
 	"ebbtide/internal/belief"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/power"
 	"ebbtide/internal/want"
@@ -9,9 +10,9 @@ import (
 
 // View makes a copy of what the engine knows.
 func (e *Engine) View() View {
-	v := View{Journal: !e.JournalLost, Reserve: e.Policy.Reserve, Tail: e.estimate.Tail}
-	if e.known {
-		v.PlanLeft, v.PlanLikely, v.Critical = e.estimate.At(pessimistic), e.estimate.At(0.5), e.estimate.Critical
+	v := View{Journal: !e.JournalLost, Reserve: e.Policy.Reserve, Tail: e.Estimate.Tail}
+	if e.Known {
+		v.PlanLeft, v.PlanLikely, v.Critical = e.Estimate.At(foresight.Pessimistic), e.Estimate.At(0.5), e.Estimate.Critical
 	}
 	if o := e.Ledger.Outage; o != nil {
 		v.Drill = o.Drill.On()
@@ -89,10 +90,10 @@ func (e *Engine) viewOf(k int) SupplyView {
 	s := &e.Supplies[k]
 	v := SupplyView{
 		ID: e.ID(s.Node), State: s.State, Text: s.State.String(), Failing: e.Standing(k).IsOut(), Cut: e.Standing(k).Cycle == ledger.CutProven || e.Standing(k).Cycle == ledger.WentDark, Gate: s.Gate,
-		Slack: e.slack(s), Why: e.why(s), Views: s.State.Outlook.Told(), Deadlines: e.deadlines(s),
+		Slack: e.Slack(s), Why: e.WhyNotYet(s), Views: s.State.Outlook.Told(), Deadlines: e.Deadlines(s),
 	}
 	if v.Slack.Known {
-		v.Odds = power.Known(e.givesOut(s))
+		v.Odds = power.Known(e.GivesOut(s))
 	}
 	return v
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/want"
@@ -21,8 +22,8 @@ type View struct {
 	Nodes    []NodeView    `json:"nodes"`
 	PlanLeft time.Duration `json:"plan_left,omitempty"` // what the rest of the down plan needs, at p95; 0: not known yet
 	// PlanLikely is the same at p50, and Critical what makes it so long.
-	PlanLikely time.Duration `json:"plan_likely,omitempty"`
-	Critical   []Critical    `json:"critical,omitempty"`
+	PlanLikely time.Duration        `json:"plan_likely,omitempty"`
+	Critical   []foresight.Critical `json:"critical,omitempty"`
 	// Reserve is the policy's, and Tail what flush, halt and cut take at p99, which it is for.
 	Reserve time.Duration `json:"reserve"`
 	Tail    time.Duration `json:"tail,omitempty"`
@@ -46,8 +47,8 @@ type SupplyView struct {
 	Odds    power.Figure `json:"odds"`           // the chance that the battery gives out before a shutdown that starts now has ended
 	Why     string       `json:"why"`            // why its shutdown is or is not starting now, in a sentence
 	// Views are what each way of telling says of the battery, and Deadlines when each stage has to start.
-	Views     []power.Told `json:"views,omitempty"`
-	Deadlines []Deadline   `json:"deadlines,omitempty"`
+	Views     []power.Told         `json:"views,omitempty"`
+	Deadlines []foresight.Deadline `json:"deadlines,omitempty"`
 }
 
 // NodeView is one node.
@@ -61,14 +62,6 @@ type NodeView struct {
 	InScope bool             `json:"in_scope,omitempty"`
 	Why     string           `json:"why,omitempty"` // what it waits for, in words
 	Waits   want.WhyCode     `json:"-"`             // the same, sorted: valid with Why
-}
-
-// Deadline is when a stage has to start at the latest.
-type Deadline struct {
-	Stage   string       `json:"stage"`
-	Started bool         `json:"started,omitempty"`
-	Need    float64      `json:"need"`  // seconds that it and all after it take, pessimistically
-	Start   power.Figure `json:"start"` // seconds from now: the battery's time less the reserve and the need
 }
 
 // Outlook is what a drill of nodes would do.

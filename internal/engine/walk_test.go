@@ -10,6 +10,7 @@ import (
 	"time"
 	"unsafe"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -110,7 +111,7 @@ func copyStruct(t reflect.Type) copyWalk {
 	for f := range t.Fields() {
 		name := fieldName(t, f)
 		if name == "clockwork.out" { // empty between two events
-			parts = append(parts, part{f.Offset, func(p unsafe.Pointer) { *(*[]Effect)(p) = nil }})
+			parts = append(parts, part{f.Offset, func(p unsafe.Pointer) { *(*[]effect.Effect)(p) = nil }})
 		} else if mend := copying(f.Type); mend != nil && !inCommon[name] {
 			parts = append(parts, part{f.Offset, mend})
 		}

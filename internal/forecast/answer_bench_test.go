@@ -5,17 +5,17 @@ import (
 	"testing"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/plan"
 )
 
 // question asks for the whole of an estate, with some VMs under way.
-func question(e *plan.Estate, running int) engine.Estimate {
-	ask := engine.Estimate{Serial: 1}
+func question(e *plan.Estate, running int) effect.Estimate {
+	ask := effect.Estimate{Serial: 1}
 	for i := e.Len() - 1; i >= 0; i-- {
 		ask.Down, ask.Scope = append(ask.Down, e.Node(i).ID), append(ask.Scope, e.Node(i).ID)
 		if e.Node(i).Kind == plan.VM && len(e.Users(i)) == 0 && len(ask.Running) < running {
-			ask.Running = append(ask.Running, engine.Underway{Node: e.Node(i).ID, Verb: plan.Stop, For: 20 * time.Second})
+			ask.Running = append(ask.Running, effect.Underway{Node: e.Node(i).ID, Verb: plan.Stop, For: 20 * time.Second})
 		}
 	}
 	return ask

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -20,8 +20,8 @@ import (
 var rewrite = flag.Bool("rewrite", false, "write what the stories in testdata give now")
 
 // drawQuestion asks at some moment of an outage: some nodes are down, some steps are under way.
-func drawQuestion(t *rapid.T, e *plan.Estate) engine.Estimate {
-	ask := engine.Estimate{Serial: rapid.IntRange(1, 99).Draw(t, "serial")}
+func drawQuestion(t *rapid.T, e *plan.Estate) effect.Estimate {
+	ask := effect.Estimate{Serial: rapid.IntRange(1, 99).Draw(t, "serial")}
 	for i := e.Len() - 1; i >= 0; i-- {
 		n := e.Node(i)
 		ask.Scope = append(ask.Scope, n.ID)
@@ -31,7 +31,7 @@ func drawQuestion(t *rapid.T, e *plan.Estate) engine.Estimate {
 		ask.Down = append(ask.Down, n.ID)
 		if n.Can.Has(plan.Stop) && rapid.IntRange(0, 5).Draw(t, "running") == 0 {
 			verb := rapid.SampledFrom([]plan.Verb{plan.Stop, plan.Force, plan.Flush}).Draw(t, "verb")
-			ask.Running = append(ask.Running, engine.Underway{Node: n.ID, Verb: verb, For: time.Duration(rapid.IntRange(0, 900).Draw(t, "for")) * time.Second})
+			ask.Running = append(ask.Running, effect.Underway{Node: n.ID, Verb: verb, For: time.Duration(rapid.IntRange(0, 900).Draw(t, "for")) * time.Second})
 		}
 	}
 	return ask
@@ -59,8 +59,8 @@ func TestAnswersAreSane(t *testing.T) {
 			require.Contains(t, ask.Down, c.Node)
 		}
 		require.Equal(t, a, f.Answer(e, ask), "the same question has the same answer")
-		f.Answer(drawEstate(t), engine.Estimate{})
-		f.Answer(e, engine.Estimate{Scope: ask.Down})
+		f.Answer(drawEstate(t), effect.Estimate{})
+		f.Answer(e, effect.Estimate{Scope: ask.Down})
 		require.Equal(t, a, f.Answer(e, ask), "whatever was asked before")
 		require.Equal(t, a, New(nil, f.trials).Answer(e, ask))
 	})
@@ -152,8 +152,8 @@ func TestStory(t *testing.T) {
 	k := Learn(storySamples(), time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC))
 	f := New(k, DefaultTrials)
 	var b strings.Builder
-	tell := func(title string, running []engine.Underway, down func(n *plan.Node) bool) {
-		ask := engine.Estimate{Running: running}
+	tell := func(title string, running []effect.Underway, down func(n *plan.Node) bool) {
+		ask := effect.Estimate{Running: running}
 		for i := e.Len() - 1; i >= 0; i-- {
 			ask.Scope = append(ask.Scope, e.Node(i).ID)
 			if !down(e.Node(i)) {
@@ -173,16 +173,16 @@ func TestStory(t *testing.T) {
 	isVM := func(n *plan.Node) bool { return n.Kind == plan.VM }
 	last := func(n *plan.Node) bool { return isVM(n) && n.ID != "vm0" }
 	tell("nothing is down yet", nil, func(*plan.Node) bool { return false })
-	tell("eight VMs stop", slices.Collect(func(yield func(engine.Underway) bool) {
+	tell("eight VMs stop", slices.Collect(func(yield func(effect.Underway) bool) {
 		for i := range 8 {
-			if !yield(engine.Underway{Node: fmt.Sprint("vm", 30+i), Verb: plan.Stop, For: 10 * time.Second}) {
+			if !yield(effect.Underway{Node: fmt.Sprint("vm", 30+i), Verb: plan.Stop, For: 10 * time.Second}) {
 				return
 			}
 		}
 	}), func(*plan.Node) bool { return false })
-	tell("the last VM stops for 20 s", []engine.Underway{{Node: "vm0", Verb: plan.Stop, For: 20 * time.Second}}, last)
-	tell("for 170 s: it hangs", []engine.Underway{{Node: "vm0", Verb: plan.Stop, For: 170 * time.Second}}, last)
-	tell("it is forced", []engine.Underway{{Node: "vm0", Verb: plan.Force, For: time.Second}}, last)
+	tell("the last VM stops for 20 s", []effect.Underway{{Node: "vm0", Verb: plan.Stop, For: 20 * time.Second}}, last)
+	tell("for 170 s: it hangs", []effect.Underway{{Node: "vm0", Verb: plan.Stop, For: 170 * time.Second}}, last)
+	tell("it is forced", []effect.Underway{{Node: "vm0", Verb: plan.Force, For: time.Second}}, last)
 	tell("the VMs are down", nil, isVM)
 	tell("the host is down", nil, func(n *plan.Node) bool { return isVM(n) || n.Kind == plan.Host })
 	tell("the array has stopped", nil, func(n *plan.Node) bool { return n.Kind != plan.Supply })

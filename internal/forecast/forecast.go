@@ -9,7 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/effect"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -51,7 +52,7 @@ const (
 
 // Answer tells how long the rest of a down plan takes. The same question has the same answer, whatever was asked
 // before; and as the same trials meet the same luck, answers differ by what was done between the questions alone.
-func (f *Forecaster) Answer(estate *plan.Estate, ask engine.Estimate) engine.Estimated {
+func (f *Forecaster) Answer(estate *plan.Estate, ask effect.Estimate) foresight.Estimate {
 	f.know(estate)
 	rest := f.left(ask)
 	n := rest.network(nil)
@@ -67,21 +68,21 @@ func (f *Forecaster) Answer(estate *plan.Estate, ask engine.Estimate) engine.Est
 			later := f.stages[i:]
 			need = f.part(rest, max(f.trials/2, min(f.trials, fewest)), likely, func(s *plan.Step, _ *plan.Node) bool { return slices.Contains(later, s.Stage) })
 		}
-		answer.Stages = append(answer.Stages, engine.StageNeed{Stage: stage, Need: need})
+		answer.Stages = append(answer.Stages, foresight.StageNeed{Stage: stage, Need: need})
 	}
 	return answer
 }
 
 // Brief is Answer with what the engine decides by alone: Need, Hosts and Whole. Critical, Tail and Stages, which people
 // read, are left out: they take most of the time.
-func (f *Forecaster) Brief(estate *plan.Estate, ask engine.Estimate) engine.Estimated {
+func (f *Forecaster) Brief(estate *plan.Estate, ask effect.Estimate) foresight.Estimate {
 	f.know(estate)
 	rest := f.left(ask)
 	return f.brief(ask, rest, rest.network(nil).spans(f.trials, f.seed, rest.under))
 }
 
-func (f *Forecaster) brief(ask engine.Estimate, rest *remaining, spans []int64) engine.Estimated {
-	return engine.Estimated{Serial: ask.Serial, Need: middles(spans), Whole: f.wholeOf(ask.Scope), Hosts: f.hosts(rest)}
+func (f *Forecaster) brief(ask effect.Estimate, rest *remaining, spans []int64) foresight.Estimate {
+	return foresight.Estimate{Serial: ask.Serial, Need: middles(spans), Whole: f.wholeOf(ask.Scope), Hosts: f.hosts(rest)}
 }
 
 // Parts are what is left out of Brief unless it is asked for.
@@ -92,10 +93,10 @@ type Parts struct {
 
 // Some is Brief with so much of it: Hosts, which waits are judged by once the shutdown has begun, and the parts that are
 // asked for.
-func (f *Forecaster) Some(estate *plan.Estate, ask engine.Estimate, parts Parts) engine.Estimated {
+func (f *Forecaster) Some(estate *plan.Estate, ask effect.Estimate, parts Parts) foresight.Estimate {
 	f.know(estate)
 	rest := f.left(ask)
-	answer := engine.Estimated{Serial: ask.Serial, Hosts: f.hosts(rest)}
+	answer := foresight.Estimate{Serial: ask.Serial, Hosts: f.hosts(rest)}
 	if parts.Need {
 		answer.Need = middles(rest.network(nil).spans(f.trials, f.seed, rest.under))
 	}
@@ -166,7 +167,7 @@ type remaining struct {
 	under  map[int]odds // of the steps under way
 }
 
-func (f *Forecaster) left(ask engine.Estimate) *remaining {
+func (f *Forecaster) left(ask effect.Estimate) *remaining {
 	p := f.down.plan
 	r := &remaining{course: f.down, node: members(f.estate, ask.Down), begun: make([]bool, len(p.Steps)), over: make([]bool, len(p.Steps)), under: map[int]odds{}}
 	protected := false
@@ -267,7 +268,7 @@ func middles(spans []int64) []time.Duration {
 }
 
 // critical lists the steps that were most often on the critical chain.
-func (n *network) critical(o *outcome, trials int) []engine.Critical {
+func (n *network) critical(o *outcome, trials int) []foresight.Critical {
 	var often []int
 	for i, count := range o.chains {
 		if count > 0 && n.cells[i].lane != pause {
@@ -275,10 +276,10 @@ func (n *network) critical(o *outcome, trials int) []engine.Critical {
 		}
 	}
 	slices.SortStableFunc(often, func(a, b int) int { return cmp.Compare(o.chains[b], o.chains[a]) })
-	var all []engine.Critical
+	var all []foresight.Critical
 	for _, i := range often[:min(mostChains, len(often))] {
 		s := &n.course.plan.Steps[n.steps[i]]
-		all = append(all, engine.Critical{Node: s.Name, Verb: s.Verb, Share: float64(o.chains[i]) / float64(trials)})
+		all = append(all, foresight.Critical{Node: s.Name, Verb: s.Verb, Share: float64(o.chains[i]) / float64(trials)})
 	}
 	return all
 }

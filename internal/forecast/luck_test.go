@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/plan"
 )
 
@@ -81,7 +81,7 @@ func TestBriefIsAnswerWithoutWhatPeopleRead(t *testing.T) {
 		e := drawEstate(t)
 		ask := drawQuestion(t, e)
 		a := New(nil, 40).Answer(e, ask)
-		want := engine.Estimated{Serial: a.Serial, Need: a.Need, Hosts: a.Hosts, Whole: a.Whole}
+		want := foresight.Estimate{Serial: a.Serial, Need: a.Need, Hosts: a.Hosts, Whole: a.Whole}
 		require.Equal(t, want, New(nil, 40).Brief(e, ask))
 		require.Equal(t, want, New(nil, 40).Some(e, ask, Parts{Need: true, Whole: true}))
 		want.Need, want.Whole = nil, 0

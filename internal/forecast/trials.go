@@ -7,14 +7,14 @@ import (
 	"sync"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/plan"
 )
 
 // Odds is how long a whole plan takes, in many trials.
 type Odds struct {
 	spans    []int64
-	Critical []engine.Critical // which steps made it so long, most often first
+	Critical []foresight.Critical // which steps made it so long, most often first
 }
 
 // At gives the time within which a share p of the trials was over.

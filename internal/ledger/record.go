@@ -35,8 +35,14 @@ const (
 	Closed    Kind = "closed"    // the outage is over: Reason, Nodes (not restored)
 )
 
-// ModeDrill is the mode of a run that began as a drill, in its first record.
-const ModeDrill = "drill"
+// The modes of a run, in its first record.
+const (
+	ModeDrill   = "drill"   // it began as one
+	ModeObserve = "observe" // everything is asked and nothing is commanded: the shell sends no command
+)
+
+// FormatNow is the format of the records that are written now. Those of 0 are of before each node had a goal of its own.
+const FormatNow = 1
 
 // Record is one durable journal entry. Everything shown anywhere is a fold over records.
 type Record struct {

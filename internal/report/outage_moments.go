@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -39,9 +39,9 @@ func (f *fold) moments() {
 		case ledger.Asked:
 			text += ", by hand"
 		case ledger.Snapshot:
-			text = fmt.Sprintf("%ssnapshot: %s on, and %scome back", f.would("", engine.Observing), several(f.on(r.Nodes), "node is", "nodes are"), f.would("", "would "))
+			text = fmt.Sprintf("%ssnapshot: %s on, and %scome back", f.would("", effect.Observing), several(f.on(r.Nodes), "node is", "nodes are"), f.would("", "would "))
 		case ledger.Triggered:
-			text = fmt.Sprintf("%sstage %s of %s%s: %s", f.would("", engine.Observing), r.Stage, enumerate(r.Supplies), f.would("", " would start"), r.Reason)
+			text = fmt.Sprintf("%sstage %s of %s%s: %s", f.would("", effect.Observing), r.Stage, enumerate(r.Supplies), f.would("", " would start"), r.Reason)
 		default:
 		}
 		switch {
@@ -90,7 +90,7 @@ func (f *fold) stepMoments(records []ledger.Record, texts []string) {
 			if k.kind == ledger.Intent {
 				m.Text = fmt.Sprintf("%s %d of %s, the last at %s: %s", f.would("powering off", "would power off"), len(all), k.group, f.clock(m.Until), k.forced)
 			}
-			m.Text = f.would("", engine.Observing) + m.Text
+			m.Text = f.would("", effect.Observing) + m.Text
 			f.Timeline = append(f.Timeline, m)
 		}
 	}
@@ -161,7 +161,7 @@ func (f *fold) decisions() {
 		f.Decisions = append(f.Decisions, d)
 	}
 	for i := range f.Decisions {
-		f.Decisions[i].Text = f.would("", engine.Observing) + f.Decisions[i].Text
+		f.Decisions[i].Text = f.would("", effect.Observing) + f.Decisions[i].Text
 		if d := &f.Decisions[i]; d.nodes != nil {
 			d.What = f.would("", "would have ") + f.would("power off ", "powered off ") + enumerate(d.nodes) + " by force"
 			if slices.ContainsFunc(d.nodes, f.isSupply) {

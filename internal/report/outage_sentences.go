@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/timeline"
@@ -313,6 +313,6 @@ func (f *fold) whatDidNot() string {
 		down := f.Proof.Off + f.Proof.Forced + f.Proof.Unproven
 		return sentence(fmt.Sprintf("it is not over: %d of %d that %s down %s back yet", down-f.Proof.Back, down, f.would("went", "would have gone"), f.would("are not", "would not be")))
 	default:
-		return sentence(f.would("it ended with: ", "it would have ended with: ") + strings.TrimPrefix(f.Result, engine.Observing))
+		return sentence(f.would("it ended with: ", "it would have ended with: ") + strings.TrimPrefix(f.Result, effect.Observing))
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/evidence"
 	"ebbtide/internal/families"
 	"ebbtide/internal/forecast"
@@ -289,7 +289,7 @@ func TestAnObservedOutageReadsAsOne(t *testing.T) {
 			if records[0].Mode == ledger.ModeDrill {
 				continue
 			}
-			records[0].Mode = engine.ModeObserve
+			records[0].Mode = ledger.ModeObserve
 			stories[fmt.Sprintf("drawn %d %d", seed, at)] = records
 		}
 	}
@@ -301,10 +301,10 @@ func TestAnObservedOutageReadsAsOne(t *testing.T) {
 			require.Regexp(t, "would|only observed|not on record|emptiest battery", s, name)
 		}
 		for _, m := range r.Timeline {
-			require.True(t, strings.HasPrefix(m.Text, engine.Observing), "%s: %s", name, m.Text)
+			require.True(t, strings.HasPrefix(m.Text, effect.Observing), "%s: %s", name, m.Text)
 		}
 		for _, d := range r.Decisions {
-			require.True(t, strings.HasPrefix(d.Text, engine.Observing), d.Text)
+			require.True(t, strings.HasPrefix(d.Text, effect.Observing), d.Text)
 			if d.Kind != ledger.Ordered {
 				require.Contains(t, d.What, "would", name)
 			}
@@ -319,7 +319,7 @@ func TestAnObservedOutageReadsAsOne(t *testing.T) {
 			for line := range strings.Lines(text) {
 				line = strings.ReplaceAll(line, "would have ended as", "")
 				line = strings.ReplaceAll(line, "Would have ended as", "")
-				if found := happened.FindString(line); found != "" && !strings.Contains(line, engine.Observing) {
+				if found := happened.FindString(line); found != "" && !strings.Contains(line, effect.Observing) {
 					require.NotContains(t, line, found, name)
 				}
 			}

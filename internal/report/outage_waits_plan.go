@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/timeline"
@@ -212,7 +212,7 @@ func (f *fold) keptBy(node string, verb plan.Verb, o *order) (what string, since
 				continue
 			}
 			what, since = doing(s.Verb, s.Node)+", after which it comes by the plan, and which was not proven", s.Ended
-			if reason := strings.TrimPrefix(s.Reason, engine.Observing); reason != "" {
+			if reason := strings.TrimPrefix(s.Reason, effect.Observing); reason != "" {
 				what += ": " + reason
 			}
 		}

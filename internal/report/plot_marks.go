@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
 )
 
@@ -38,7 +38,7 @@ func (c *Course) marks() []mark {
 			case ledger.NoReturn:
 				add(m.At.Sub(c.Start), "no return")
 			case ledger.Turned:
-				going, _, _ := strings.Cut(strings.TrimPrefix(m.Text, engine.Observing), ":")
+				going, _, _ := strings.Cut(strings.TrimPrefix(m.Text, effect.Observing), ":")
 				add(m.At.Sub(c.Start), going)
 			case ledger.Closed:
 				add(m.At.Sub(c.Start), "over")

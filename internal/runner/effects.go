@@ -9,28 +9,30 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
 // carryOut carries out one effect that is no record.
-func (r *Runner) carryOut(ctx context.Context, effect engine.Effect) {
-	switch e := effect.(type) {
-	case engine.Append: // was made durable before
-	case engine.Do:
+func (r *Runner) carryOut(ctx context.Context, one effect.Effect) {
+	switch e := one.(type) {
+	case effect.Append: // was made durable before
+	case effect.Do:
 		r.do(ctx, e)
-	case engine.Probe:
+	case effect.Probe:
 		r.probe(ctx, e)
-	case engine.Cancel:
+	case effect.Cancel:
 		if cancel, ok := r.ops[e.Op]; ok {
 			cancel(errCancelled)
 		}
-	case engine.Wake:
+	case effect.Wake:
 		r.wake.Reset(time.Until(e.At))
-	case engine.Estimate:
+	case effect.Estimate:
 		r.estimate(e)
-	case engine.Notify:
+	case effect.Notify:
 		if e.Urgent {
 			r.log.Warn(e.Text) //nolint:sloglint // a sentence for people
 		} else {
@@ -43,7 +45,7 @@ func (r *Runner) carryOut(ctx context.Context, effect engine.Effect) {
 var errCancelled = errors.New("it was overtaken by another command")
 
 // do gives a command to a node. While the journal is lost nothing is brought up: its intent could not be durable.
-func (r *Runner) do(ctx context.Context, e engine.Do) {
+func (r *Runner) do(ctx context.Context, e effect.Do) {
 	node, ok := r.options.Nodes(e.Node)
 	switch {
 	case !ok:
@@ -73,13 +75,13 @@ func (r *Runner) do(ctx context.Context, e engine.Do) {
 
 // observing begins what is logged of commands while none is sent.
 func (r *Runner) observing() string {
-	if r.engine.Settings().Mode == engine.ModeObserve {
-		return engine.Observing
+	if r.engine.Settings().Mode == ledger.ModeObserve {
+		return effect.Observing
 	}
 	return ""
 }
 
-func (r *Runner) probe(ctx context.Context, e engine.Probe) {
+func (r *Runner) probe(ctx context.Context, e effect.Probe) {
 	node, ok := r.options.Nodes(e.Node)
 	if !ok {
 		r.own = append(r.own, engine.Finished{Op: e.Op, Outcome: ledger.Refused, Detail: fmt.Sprintf("there is no node %q to ask", e.Node)})
@@ -165,11 +167,11 @@ func detail(err error) string {
 // estimates runs one estimate at a time. Of those that wait only the newest counts.
 type estimates struct {
 	running bool
-	next    *engine.Estimate
-	answers chan engine.Estimated
+	next    *effect.Estimate
+	answers chan foresight.Estimate
 }
 
-func (r *Runner) estimate(ask engine.Estimate) {
+func (r *Runner) estimate(ask effect.Estimate) {
 	if r.estimates.running {
 		r.estimates.next = &ask
 		return

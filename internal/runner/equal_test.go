@@ -17,9 +17,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/families"
 	"ebbtide/internal/forecast"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/journal"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -135,7 +137,7 @@ func scenario(t *testing.T, seed uint64) sim.Scenario {
 }
 
 // forecasting is what both sides ask how long a plan takes. It has no memory, so that each may ask in its own order.
-func forecasting() func(*plan.Estate, engine.Estimate) engine.Estimated {
+func forecasting() func(*plan.Estate, effect.Estimate) foresight.Estimate {
 	return forecast.New(nil, 50).Answer
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/journal"
 	"ebbtide/internal/ledger"
@@ -38,7 +39,7 @@ type told struct {
 
 type want struct {
 	at     time.Time
-	effect engine.Effect
+	effect effect.Effect
 }
 
 // simulate plays a scenario in the simulator and tells it as lives.
@@ -69,10 +70,10 @@ func simulate(sc sim.Scenario) (*sim.Result, []*life) {
 			lives[k].records = records
 		}
 		switch e := line.Effect.(type) {
-		case engine.Append:
+		case effect.Append:
 			records++
 			lives[k].records = records
-		case engine.Do, engine.Probe, engine.Notify:
+		case effect.Do, effect.Probe, effect.Notify:
 			lives[k].wants = append(lives[k].wants, want{at, e})
 		default:
 		}
@@ -247,7 +248,7 @@ func (p *replay) node(id string) (adapter.Node, bool) {
 	}
 	n := answer{p: p, want: w.effect}
 	switch e := w.effect.(type) {
-	case engine.Do:
+	case effect.Do:
 		n.end, n.heard = p.life.ends[e.Op]
 		if e.Node != id {
 			p.parted("the runner turns to %s, the simulator did %s", id, w)
@@ -255,7 +256,7 @@ func (p *replay) node(id string) (adapter.Node, bool) {
 		if _, durable := p.intents[e.Op]; !durable {
 			p.parted("%s %s is commanded before its intent is durable", e.Verb, id)
 		}
-	case engine.Probe:
+	case effect.Probe:
 		n.end, n.heard = p.life.ends[e.Op]
 		if e.Node != id {
 			p.parted("the runner turns to %s, the simulator did %s", id, w)
@@ -289,7 +290,7 @@ func (p *replay) pop(does string) (want, bool) {
 func (p *replay) notify(urgent bool, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if w, ok := p.pop("says " + text); ok && w.effect != (engine.Notify{Urgent: urgent, Text: text}) {
+	if w, ok := p.pop("says " + text); ok && w.effect != (effect.Notify{Urgent: urgent, Text: text}) {
 		p.parted("the runner says %q, the simulator did %s", text, w)
 	}
 }
@@ -322,13 +323,13 @@ func (p *replay) watch(id string) func(plan.Observation) {
 // answer is the node of one operation.
 type answer struct {
 	p     *replay
-	want  engine.Effect
+	want  effect.Effect
 	end   told
 	heard bool // the simulator's engine lived to hear of its end
 }
 
 func (a answer) Do(ctx context.Context, v plan.Verb) error {
-	if do, ok := a.want.(engine.Do); !ok || do.Verb != v {
+	if do, ok := a.want.(effect.Do); !ok || do.Verb != v {
 		a.p.mu.Lock()
 		a.p.parted("the runner commands %s, the simulator did %v", v, a.want)
 		a.p.mu.Unlock()
@@ -338,7 +339,7 @@ func (a answer) Do(ctx context.Context, v plan.Verb) error {
 }
 
 func (a answer) Probe(ctx context.Context) (plan.Observation, error) {
-	if _, ok := a.want.(engine.Probe); !ok {
+	if _, ok := a.want.(effect.Probe); !ok {
 		a.p.mu.Lock()
 		a.p.parted("the runner probes, the simulator did %v", a.want)
 		a.p.mu.Unlock()

@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/forecast"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -35,7 +37,7 @@ type Options struct {
 	Notify func(urgent bool, text string) // tells people; nil: they are told by the log alone
 	// Forecast answers how long the rest of a plan takes, beside the loop, one question at a time. Nil: from what the
 	// runbook says.
-	Forecast func(*plan.Estate, engine.Estimate) engine.Estimated
+	Forecast func(*plan.Estate, effect.Estimate) foresight.Estimate
 	// Recorded is given each record once: when it is durable, or when the journal has refused it and it waits to be
 	// written. Nil: nobody asks.
 	Recorded func([]ledger.Record)
@@ -101,7 +103,7 @@ func New(o Options) *Runner {
 		options: o, log: o.Log.With(keyComponent, "runner"), engine: o.Engine,
 		appender: appender{journal: o.Journal, result: make(chan error, 1)},
 		events:   make(chan engine.Event, backlog), readings: newReadings(), calls: make(chan func(context.Context)), ended: make(chan struct{}),
-		ops: map[ledger.Op]context.CancelCauseFunc{}, estimates: estimates{answers: make(chan engine.Estimated, 1)},
+		ops: map[ledger.Op]context.CancelCauseFunc{}, estimates: estimates{answers: make(chan foresight.Estimate, 1)},
 	}
 }
 
@@ -145,7 +147,7 @@ func (r *Runner) turn(ctx context.Context) {
 		r.process(ctx, engine.Woke{})
 	case est := <-r.estimates.answers:
 		r.nextEstimate()
-		r.process(ctx, est)
+		r.process(ctx, engine.Estimated{Estimate: est})
 	case call := <-r.calls:
 		call(ctx)
 	case err := <-r.appender.result:
@@ -172,22 +174,22 @@ func (r *Runner) drain(first engine.Event) []engine.Event {
 // process takes events to the engine and carries out what follows: all records first, then the rest in its order.
 func (r *Runner) process(ctx context.Context, events ...engine.Event) {
 	var records []ledger.Record
-	var effects []engine.Effect
+	var effects []effect.Effect
 	for _, ev := range events {
 		if done, ok := ev.(engine.Finished); ok {
 			delete(r.ops, done.Op)
 		}
-		for _, effect := range r.engine.Apply(time.Now(), ev) {
-			if a, ok := effect.(engine.Append); ok {
+		for _, one := range r.engine.Apply(time.Now(), ev) {
+			if a, ok := one.(effect.Append); ok {
 				records = append(records, a.Record)
 			} else {
-				effects = append(effects, effect)
+				effects = append(effects, one)
 			}
 		}
 	}
 	lost := r.record(records)
-	for _, effect := range effects {
-		r.carryOut(ctx, effect)
+	for _, one := range effects {
+		r.carryOut(ctx, one)
 	}
 	if lost != nil {
 		r.lost(ctx, lost)

@@ -3,8 +3,9 @@ package sim
 import (
 	"slices"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/forecast"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -25,7 +26,7 @@ func estimateTrials(sc *Scenario) int {
 }
 
 // estimate tells how long the rest of the plan takes. The answer to the same question is the same.
-func (s *simulation) estimate(ask engine.Estimate) engine.Estimated {
+func (s *simulation) estimate(ask effect.Estimate) foresight.Estimate {
 	weighs := s.engine.WeighsSlack()
 	if !s.asked || weighs != s.slack || !slices.Equal(ask.Down, s.ask.Down) || !slices.Equal(ask.Scope, s.ask.Scope) || !slices.Equal(ask.Running, s.ask.Running) {
 		s.asked, s.slack, s.ask, s.estimated = true, weighs, ask, s.scenario.Forecast(s.estate, ask)
@@ -38,13 +39,13 @@ func (s *simulation) estimate(ask engine.Estimate) engine.Estimated {
 // forecasting answers how long the rest of a plan takes where the scenario does not say who does. Where nobody reads the
 // answers (lean), they are what is decided by and no more: how long waits may be, what slack is judged by while it is, or the
 // test of a battery, and what a recharge is judged by if another shutdown is.
-func (s *simulation) forecasting() func(*plan.Estate, engine.Estimate) engine.Estimated {
+func (s *simulation) forecasting() func(*plan.Estate, effect.Estimate) foresight.Estimate {
 	f := forecast.New(nil, estimateTrials(&s.scenario))
 	if !s.lean {
 		return f.Answer
 	}
 	slack, tests, whole := decidesBy(&s.scenario, power.SlackBelow), testsBattery(&s.scenario), decidesBy(&s.scenario, power.RechargedFor)
-	return func(estate *plan.Estate, ask engine.Estimate) engine.Estimated {
+	return func(estate *plan.Estate, ask effect.Estimate) foresight.Estimate {
 		return f.Some(estate, ask, forecast.Parts{Need: tests || slack && s.engine.WeighsSlack(), Whole: whole})
 	}
 }

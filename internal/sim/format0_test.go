@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/families"
 	"ebbtide/internal/ledger"
@@ -209,7 +210,7 @@ func takeUp(t *testing.T, sc Scenario, left []format0) *simulation {
 		if e.Command == nil {
 			continue
 		}
-		do := engine.Do{Op: e.Record.Op, Node: e.Record.Node, Verb: *e.Record.Verb, Settings: e.Command.Settings, Within: time.Minute}
+		do := effect.Do{Op: e.Record.Op, Node: e.Record.Node, Verb: *e.Record.Verb, Settings: e.Command.Settings, Within: time.Minute}
 		s.at(Epoch.Add(e.Command.At), func() {
 			i, known := s.estate.Index(do.Node)
 			require.True(t, known)

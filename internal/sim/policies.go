@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/forecast"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -59,6 +59,6 @@ func planTakes(sc *Scenario, odds Odds) time.Duration {
 	for i := range all {
 		all[i] = estate.Node(i).ID
 	}
-	answer := forecast.New(odds.Known, forecast.DefaultTrials).Answer(estate, engine.Estimate{Down: all, Scope: all})
+	answer := forecast.New(odds.Known, forecast.DefaultTrials).Answer(estate, effect.Estimate{Down: all, Scope: all})
 	return time.Duration(math.Ceil(answer.At(0.95).Seconds())) * time.Second
 }

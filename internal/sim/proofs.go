@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
-	"ebbtide/internal/engine"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
@@ -32,7 +32,7 @@ func (s *simulation) askBoth(i int) {
 }
 
 // give gives a command to a node: to its own system, or as its BMC has a part in it.
-func (s *simulation) give(i int, do engine.Do) (ledger.Outcome, string) {
+func (s *simulation) give(i int, do effect.Do) (ledger.Outcome, string) {
 	proofs := s.things[i].proofs
 	if proofs == nil {
 		return s.command(i, do.Verb, do.Settings)

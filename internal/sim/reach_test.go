@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -84,7 +85,7 @@ func (a alone) seen(id string) string {
 }
 
 func (a alone) told(id string, verb plan.Verb) ledger.Outcome {
-	outcome, _ := a.give(a.node(id), engine.Do{Node: id, Verb: verb})
+	outcome, _ := a.give(a.node(id), effect.Do{Node: id, Verb: verb})
 	return outcome
 }
 
@@ -288,7 +289,7 @@ func TestABMCPowersOffInTheSelfTest(t *testing.T) {
 func TestACommandMayTakeLong(t *testing.T) {
 	t.Parallel()
 	a := estateOfOne(t, func(sc *Scenario) { sc.Habits["vm"] = Habit{Way: 8 * time.Second} })
-	a.do(engine.Do{Op: 1, Node: "vm", Verb: plan.Stop, Within: time.Minute})
+	a.do(effect.Do{Op: 1, Node: "vm", Verb: plan.Stop, Within: time.Minute})
 	a.pass(7 * time.Second)
 	require.Equal(t, plan.On, a.truth("vm"), "it is on its way")
 	require.True(t, a.pending[1])
@@ -297,7 +298,7 @@ func TestACommandMayTakeLong(t *testing.T) {
 	require.False(t, a.pending[1])
 
 	b := estateOfOne(t, func(sc *Scenario) { sc.Habits["vm"] = Habit{Way: 8 * time.Second} })
-	b.do(engine.Do{Op: 1, Node: "vm", Verb: plan.Stop, Within: 5 * time.Second})
+	b.do(effect.Do{Op: 1, Node: "vm", Verb: plan.Stop, Within: 5 * time.Second})
 	b.pass(6 * time.Second)
 	require.False(t, b.pending[1], "it was given up")
 	require.Equal(t, plan.On, b.truth("vm"))

@@ -3,7 +3,9 @@ package sim
 import (
 	"time"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/plan"
 )
 
@@ -37,7 +39,7 @@ type Scenario struct {
 	CrashOn []uint64      // and right after these commands were sent
 	Away    time.Duration // it is resumed so much later; 0: 10 s
 	// Forecast answers how long the rest of the plan takes (nil: from what the runbook says, in a few trials).
-	Forecast func(*plan.Estate, engine.Estimate) engine.Estimated
+	Forecast func(*plan.Estate, effect.Estimate) foresight.Estimate
 	// Witness is told each event as the engine gets it (nil: nobody).
 	Witness func(at time.Time, ev engine.Event)
 	For     time.Duration // the run ends then, or when all is over and no change is left

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -15,7 +17,7 @@ import (
 // Line is one thing that the engine did, with when.
 type Line struct {
 	At     time.Duration
-	Effect engine.Effect
+	Effect effect.Effect
 }
 
 // Result is what came of it.
@@ -43,12 +45,12 @@ const maxEvents = 5_000_000
 var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // check holds the engine against its own records and against itself, where the scenario asks for that.
-func (s *simulation) check(effects []engine.Effect) {
+func (s *simulation) check(effects []effect.Effect) {
 	if !s.scenario.Checked {
 		return
 	}
-	for _, effect := range effects {
-		if a, ok := effect.(engine.Append); ok {
+	for _, one := range effects {
+		if a, ok := one.(effect.Append); ok {
 			if err := s.twin.Replay(a.Record); err != nil {
 				s.referee.Broken(s.now, "7: a record can't be replayed: "+err.Error())
 			}
@@ -96,8 +98,8 @@ type simulation struct {
 
 	asked     bool // the newest estimate, and what it answers
 	slack     bool // slack is judged by it
-	ask       engine.Estimate
-	estimated engine.Estimated
+	ask       effect.Estimate
+	estimated foresight.Estimate
 }
 
 // Run plays a scenario to its end. The same scenario gives the same result.
@@ -272,11 +274,11 @@ func (s *simulation) apply(ev engine.Event) {
 	life := s.life
 	effects := s.engine.Apply(s.now, ev)
 	s.check(effects)
-	for _, effect := range effects {
+	for _, one := range effects {
 		if s.life != life {
 			return // it crashed in the middle of the batch
 		}
-		s.carryOut(effect)
+		s.carryOut(one)
 	}
 	if s.journal.lost && !s.journal.told && len(s.journal.pending) > 0 {
 		s.journal.told = true
@@ -284,34 +286,34 @@ func (s *simulation) apply(ev engine.Event) {
 	}
 }
 
-func (s *simulation) carryOut(effect engine.Effect) {
+func (s *simulation) carryOut(one effect.Effect) {
 	if !s.lean {
-		s.result.Lines = append(s.result.Lines, Line{At: s.now.Sub(Epoch), Effect: effect})
+		s.result.Lines = append(s.result.Lines, Line{At: s.now.Sub(Epoch), Effect: one})
 	}
-	switch e := effect.(type) {
-	case engine.Append:
+	switch e := one.(type) {
+	case effect.Append:
 		s.referee.Recorded(s.now, &e.Record)
 		if s.journal.lost {
 			s.journal.pending = append(s.journal.pending, e.Record)
 			return
 		}
 		s.write(e.Record)
-	case engine.Do:
+	case effect.Do:
 		s.do(e)
-	case engine.Probe:
+	case effect.Probe:
 		s.probe(e)
-	case engine.Cancel:
+	case effect.Cancel:
 		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: ledger.TimedOut, Detail: "cancelled"}, 0, nil)
-	case engine.Wake:
+	case effect.Wake:
 		s.wake = e.At
 		s.at(e.At, func() {
 			if s.wake.Equal(e.At) {
 				s.apply(engine.Woke{})
 			}
 		})
-	case engine.Estimate:
+	case effect.Estimate:
 		life, wait := s.life, latency
-		var answer engine.Event = s.estimate(e)
+		var answer engine.Event = engine.Estimated{Estimate: s.estimate(e)}
 		if s.scenario.Apart {
 			wait = 0
 		}
@@ -320,11 +322,11 @@ func (s *simulation) carryOut(effect engine.Effect) {
 				s.apply(answer)
 			}
 		})
-	case engine.Notify:
+	case effect.Notify:
 	}
 }
 
-func (s *simulation) do(e engine.Do) {
+func (s *simulation) do(e effect.Do) {
 	i, _ := s.estate.Index(e.Node)
 	if s.journal.told && (e.Verb == plan.Start || e.Verb == plan.Unprotect) { // as the runner does
 		s.begins(e.Op)
@@ -339,7 +341,7 @@ func (s *simulation) do(e engine.Do) {
 	}
 }
 
-func (s *simulation) probe(e engine.Probe) {
+func (s *simulation) probe(e effect.Probe) {
 	i, _ := s.estate.Index(e.Node)
 	s.begins(e.Op)
 	life, way := s.life, s.way(e.Op)
@@ -378,7 +380,7 @@ func (s *simulation) apart(by time.Duration) time.Duration {
 
 // send lets a command arrive at its node, whatever becomes of the engine meanwhile, and its answer come back. One that takes
 // longer than the engine waits is given up, and arrives all the same.
-func (s *simulation) send(i int, e engine.Do) {
+func (s *simulation) send(i int, e effect.Do) {
 	t, way := &s.things[i], s.way(e.Op)
 	there := way + t.habit.Way
 	givenUp := there+way > e.Within

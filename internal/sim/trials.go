@@ -6,8 +6,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/forecast"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/plan"
 )
 
@@ -61,9 +62,9 @@ const rememberedAnswers = 1000
 
 // remembering answers a question as it was answered before: all runs begin alike, and an outage that is played again
 // without its shutdown goes the same way up to there.
-func remembering(answer func(*plan.Estate, engine.Estimate) engine.Estimated) func(*plan.Estate, engine.Estimate) engine.Estimated {
-	known := map[string]engine.Estimated{}
-	return func(estate *plan.Estate, ask engine.Estimate) engine.Estimated {
+func remembering(answer func(*plan.Estate, effect.Estimate) foresight.Estimate) func(*plan.Estate, effect.Estimate) foresight.Estimate {
+	known := map[string]foresight.Estimate{}
+	return func(estate *plan.Estate, ask effect.Estimate) foresight.Estimate {
 		key := fmt.Sprintf("%q%q%v", ask.Down, ask.Scope, ask.Running)
 		before, ok := known[key]
 		if !ok {

@@ -3,7 +3,7 @@ package sim
 import (
 	"slices"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/referee"
@@ -47,7 +47,7 @@ func (s *simulation) misled(i int) bool {
 }
 
 // showCommand tells the referee of a command that is given now.
-func (s *simulation) showCommand(i int, do engine.Do) {
+func (s *simulation) showCommand(i int, do effect.Do) {
 	s.referee.Commanded(s.now, referee.Command{Node: i, Verb: do.Verb, Op: uint64(do.Op), Settings: do.Settings})
 }
 

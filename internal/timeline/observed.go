@@ -4,20 +4,20 @@ import (
 	"fmt"
 	"strings"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
 // Observed reports whether it was only observed: nothing was commanded, and its steps are what would have been done.
-func (t *Timeline) Observed() bool { return t.Mode == engine.ModeObserve }
+func (t *Timeline) Observed() bool { return t.Mode == ledger.ModeObserve }
 
 // told marks what is told of an outage that was only observed. What says that it was rehearsed is told already.
 func (t *Timeline) told(text string) string {
-	if !t.Observed() || text == "" || strings.HasPrefix(text, engine.Observing) || strings.HasPrefix(text, "rehearsed") {
+	if !t.Observed() || text == "" || strings.HasPrefix(text, effect.Observing) || strings.HasPrefix(text, "rehearsed") {
 		return text
 	}
-	return engine.Observing + text
+	return effect.Observing + text
 }
 
 // going begins what is said of a direction.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/engine"
 	"ebbtide/internal/families"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -224,7 +223,7 @@ func TestAnObservedOutageSaysSo(t *testing.T) {
 		rec  ledger.Record
 		says string
 	}{
-		{ledger.Record{Kind: ledger.Opened, Opening: ledger.Opening{Mode: engine.ModeObserve}, Outage: "o", Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "on battery"}, "(observing) outage: ups is on battery"},
+		{ledger.Record{Kind: ledger.Opened, Opening: ledger.Opening{Mode: ledger.ModeObserve}, Outage: "o", Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "on battery"}, "(observing) outage: ups is on battery"},
 		{ledger.Record{Kind: ledger.Snapshot, Nodes: []ledger.NodeState{{Node: "vm", State: plan.On}, {Node: "nas", State: plan.On}}}, "(observing) snapshot: 2 of 2 nodes are on, and would come back"},
 		{ledger.Record{Kind: ledger.Widened, Power: ledger.Power{Supplies: []string{"b"}}, Nodes: []ledger.NodeState{{Node: "db", State: plan.On}}}, "(observing) the outage is wider now: b; 3 nodes are on, and would come back"},
 		{ledger.Record{Kind: ledger.Widened, Nodes: []ledger.NodeState{{Node: "lab", State: plan.On}}}, "(observing) lab could not be asked before: it is on, and would come back"},

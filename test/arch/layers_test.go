@@ -15,15 +15,17 @@ import (
 
 // layers are the rooms of docs/ARCHITECTURE.md: imports point down only, within a layer only where allowed says so.
 var layers = map[string]int{
-	"internal/power":   0,
-	"internal/plan":    0,
-	"internal/config":  0,
-	"internal/runbook": 1,
-	"internal/ledger":  1,
-	"internal/belief":  1,
-	"internal/permit":  1,
-	"internal/want":    1,
-	"internal/engine":  1,
+	"internal/power":     0,
+	"internal/plan":      0,
+	"internal/config":    0,
+	"internal/runbook":   1,
+	"internal/ledger":    1,
+	"internal/belief":    1,
+	"internal/permit":    1,
+	"internal/want":      1,
+	"internal/foresight": 1,
+	"internal/effect":    1,
+	"internal/engine":    1,
 
 	"internal/timeline": 2,
 	"internal/referee":  2,
@@ -48,13 +50,15 @@ var layers = map[string]int{
 
 // allowed are imports within a layer.
 var allowed = map[string][]string{
-	"internal/power":  {"internal/plan"},                                                          // spans of time read alike everywhere
-	"internal/belief": {"internal/ledger"},                                                        // what was seen is of what is on record
-	"internal/permit": {"internal/ledger", "internal/belief"},                                     // what a command must pass knows nothing of why it is given
-	"internal/want":   {"internal/ledger", "internal/belief"},                                     // what is to be done follows from what is known
-	"internal/engine": {"internal/ledger", "internal/belief", "internal/permit", "internal/want"}, // what it decides by is a room of its own, and what is durable
-	"internal/nut":    {"internal/adapter"},                                                       // a supply's output is a node
-	"internal/report": {"internal/timeline", "internal/forecast"},                                 // it tells the course of an outage, and how long steps take
+	"internal/power":     {"internal/plan"},                                                                                                   // spans of time read alike everywhere
+	"internal/belief":    {"internal/ledger"},                                                                                                 // what was seen is of what is on record
+	"internal/permit":    {"internal/ledger", "internal/belief"},                                                                              // what a command must pass knows nothing of why it is given
+	"internal/want":      {"internal/ledger", "internal/belief"},                                                                              // what is to be done follows from what is known
+	"internal/effect":    {"internal/ledger"},                                                                                                 // what is asked of the shell is what to write down, among others
+	"internal/foresight": {"internal/ledger", "internal/belief", "internal/want"},                                                             // the time that there is for what is wanted
+	"internal/engine":    {"internal/ledger", "internal/belief", "internal/permit", "internal/want", "internal/foresight", "internal/effect"}, // what it decides by is a room of its own, and what is durable
+	"internal/nut":       {"internal/adapter"},                                                                                                // a supply's output is a node
+	"internal/report":    {"internal/timeline", "internal/forecast"},                                                                          // it tells the course of an outage, and how long steps take
 	// The engine asks how long the rest of its plan takes, two proofs are held together, and what came of it is judged.
 	"internal/sim":      {"internal/forecast", "internal/adapter", "internal/referee"},
 	"internal/timeline": {"internal/forecast"}, // what a step took is a sample of its duration

@@ -8,7 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/sim"
 )
@@ -62,8 +64,8 @@ func wideOutage(t *testing.T, nodes int) sim.Scenario {
 	require.NoError(t, err)
 	s.Estate = e
 	sc := outage(s)
-	sc.Forecast = func(*plan.Estate, engine.Estimate) engine.Estimated {
-		return engine.Estimated{Need: []time.Duration{30 * time.Minute}, Hosts: 5 * time.Minute, Whole: time.Hour}
+	sc.Forecast = func(*plan.Estate, effect.Estimate) foresight.Estimate {
+		return foresight.Estimate{Need: []time.Duration{30 * time.Minute}, Hosts: 5 * time.Minute, Whole: time.Hour}
 	}
 	return sc
 }

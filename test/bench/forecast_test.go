@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/engine"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/forecast"
 	"ebbtide/internal/plan"
 )
@@ -170,11 +170,11 @@ func TestForecastAgain(t *testing.T) {
 	wanted(t)
 	e := pod(t, 1000)
 	f := forecast.New(nil, forecast.DefaultTrials)
-	ask := engine.Estimate{}
+	ask := effect.Estimate{}
 	for i := e.Len() - 1; i >= 0; i-- {
 		ask.Down, ask.Scope = append(ask.Down, e.Node(i).ID), append(ask.Scope, e.Node(i).ID)
 		if e.Node(i).Kind == plan.VM && len(e.Users(i)) == 0 && len(ask.Running) < 32 {
-			ask.Running = append(ask.Running, engine.Underway{Node: e.Node(i).ID, Verb: plan.Stop, For: 20 * time.Second})
+			ask.Running = append(ask.Running, effect.Underway{Node: e.Node(i).ID, Verb: plan.Stop, For: 20 * time.Second})
 		}
 	}
 	f.Answer(e, ask) // the first makes ready what depends on the estate alone

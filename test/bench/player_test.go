@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"time"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/forecast"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -14,12 +16,12 @@ import (
 
 // player plays nights with the whole engine.
 type player struct {
-	answers map[string]engine.Estimated
+	answers map[string]foresight.Estimate
 	makers  map[*room]*forecast.Forecaster
 }
 
 func newPlayer() *player {
-	return &player{answers: map[string]engine.Estimated{}, makers: map[*room]*forecast.Forecaster{}}
+	return &player{answers: map[string]foresight.Estimate{}, makers: map[*room]*forecast.Forecaster{}}
 }
 
 // play plays a night with a rule for the shutdown. It tells when the shutdown began, negative if it did not, whether
@@ -43,7 +45,7 @@ func (p *player) play(n *night, shutdown power.Condition, drilled bool) (begins 
 			Charge: 1, Runtime: time.Duration(n.box.sheet(n.box.load) * float64(time.Second)), Health: n.box.health, Bias: n.box.bias, DiesAt: n.box.diesAt, Steps: 0.01,
 		}},
 	}
-	sc.Forecast = func(estate *plan.Estate, ask engine.Estimate) engine.Estimated {
+	sc.Forecast = func(estate *plan.Estate, ask effect.Estimate) foresight.Estimate {
 		key := fmt.Sprintf("%p%q%q%v", estate, ask.Down, ask.Scope, ask.Running)
 		answer, known := p.answers[key]
 		if !known {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/forecast"
 	"ebbtide/internal/plan"
@@ -71,7 +72,7 @@ func newRoom(t *testing.T, scale float64) *room {
 	estate, err := plan.NewEstate(nodes, nil)
 	require.NoError(t, err)
 	r := &room{estate: estate, down: estate.Plan(plan.Down, nil)}
-	ask := engine.Estimate{}
+	ask := effect.Estimate{}
 	for i := range estate.Len() {
 		r.watts += estate.Node(i).Watts
 		ask.Down, ask.Scope = append(ask.Down, estate.Node(i).ID), append(ask.Scope, estate.Node(i).ID)

@@ -1,37 +1,38 @@
 package dst_test
 
 const (
-	adapterPowered  = "internal/adapter/powered.go"
-	beliefBelief    = "internal/belief/belief.go"
-	beliefCondition = "internal/belief/condition.go"
-	beliefEstate    = "internal/belief/estate.go"
-	beliefGoal      = "internal/belief/goal.go"
-	beliefGraph     = "internal/belief/graph.go"
-	beliefSupply    = "internal/belief/supply.go"
-	engineCorrect   = "internal/engine/correct.go"
-	engineCycle     = "internal/engine/cycle.go"
-	engineDrill     = "internal/engine/drill.go"
-	engineEngine    = "internal/engine/engine.go"
-	engineEpoch     = "internal/engine/epoch.go"
-	engineGuard     = "internal/engine/guard.go"
-	engineLadder    = "internal/engine/ladder.go"
-	engineLook      = "internal/engine/look.go"
-	engineOutage    = "internal/engine/outage.go"
-	engineRefuse    = "internal/engine/refuse.go"
-	engineStep      = "internal/engine/step.go"
-	engineTrigger   = "internal/engine/trigger.go"
-	engineWork      = "internal/engine/work.go"
-	ledgerDrill     = "internal/ledger/drill.go"
-	ledgerNode      = "internal/ledger/node.go"
-	ledgerSupply    = "internal/ledger/supply.go"
-	permitPermit    = "internal/permit/permit.go"
-	planEstate      = "internal/plan/estate.go"
-	planStep        = "internal/plan/step.go"
-	powerTracker    = "internal/power/tracker.go"
-	runnerEffects   = "internal/runner/effects.go"
-	runnerRunner    = "internal/runner/runner.go"
-	wantCourse      = "internal/want/course.go"
-	wantWant        = "internal/want/want.go"
+	foresightPressure = "internal/foresight/pressure.go"
+	adapterPowered    = "internal/adapter/powered.go"
+	beliefBelief      = "internal/belief/belief.go"
+	beliefCondition   = "internal/belief/condition.go"
+	beliefEstate      = "internal/belief/estate.go"
+	beliefGoal        = "internal/belief/goal.go"
+	beliefGraph       = "internal/belief/graph.go"
+	beliefSupply      = "internal/belief/supply.go"
+	engineCorrect     = "internal/engine/correct.go"
+	engineCycle       = "internal/engine/cycle.go"
+	engineDrill       = "internal/engine/drill.go"
+	engineEngine      = "internal/engine/engine.go"
+	engineEpoch       = "internal/engine/epoch.go"
+	engineGuard       = "internal/engine/guard.go"
+	engineLadder      = "internal/engine/ladder.go"
+	engineLook        = "internal/engine/look.go"
+	engineOutage      = "internal/engine/outage.go"
+	engineRefuse      = "internal/engine/refuse.go"
+	engineStep        = "internal/engine/step.go"
+	engineTrigger     = "internal/engine/trigger.go"
+	engineWork        = "internal/engine/work.go"
+	ledgerDrill       = "internal/ledger/drill.go"
+	ledgerNode        = "internal/ledger/node.go"
+	ledgerSupply      = "internal/ledger/supply.go"
+	permitPermit      = "internal/permit/permit.go"
+	planEstate        = "internal/plan/estate.go"
+	planStep          = "internal/plan/step.go"
+	powerTracker      = "internal/power/tracker.go"
+	runnerEffects     = "internal/runner/effects.go"
+	runnerRunner      = "internal/runner/runner.go"
+	wantCourse        = "internal/want/course.go"
+	wantWant          = "internal/want/want.go"
 )
 
 // bugs are the seeded bugs, named by what they answer wrongly: a rule of the permit, a question of a belief, a change of the
@@ -117,8 +118,8 @@ var bugs = []bug{
 		{wantWant, "\treturn o.Lost[s.Node] && o.Due[s.stage][s.Node]", "\treturn (o.Lost[s.Node] || len(e.Graph.Feeds(s.Node)) > 1) && (o.Due[s.stage][s.Node] || len(e.Graph.Feeds(s.Node)) > 1)"},
 	}},
 	{name: "rule 11: the reserve is spent on waiting", edits: []edit{
-		{engineTrigger, "\tcase left.Value <= reserve:\n", "\tcase left.Value <= 0:\n"},
-		{engineTrigger, "\tcase e.known && left.Value <= reserve+e.estimate.Hosts.Seconds():", "\tcase false:"},
+		{foresightPressure, "\tcase left.Value <= reserve:\n", "\tcase left.Value <= 0:\n"},
+		{foresightPressure, "\tcase e.Known && left.Value <= reserve+e.Estimate.Hosts.Seconds():", "\tcase false:"},
 	}},
 	{name: "belief: one look proves a node off", edits: []edit{
 		{beliefEstate, "ProofLooks    = 2 ", "ProofLooks    = 1 "},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/families"
 	"ebbtide/internal/ledger"
@@ -228,9 +229,9 @@ func tellLines(t *testing.T, sc sim.Scenario, r *sim.Result) {
 			events = events[1:]
 		}
 		switch e := l.Effect.(type) {
-		case engine.Probe:
+		case effect.Probe:
 			asked[e.Op] = e.Node
-		case engine.Do:
+		case effect.Do:
 			asked[e.Op] = e.Node
 		default:
 		}

@@ -15,7 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/daemon"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/report"
 	"ebbtide/test/paper"
@@ -32,10 +34,10 @@ func requireWould(t *testing.T, what, text string) {
 	for line := range strings.Lines(text) {
 		told := strings.NewReplacer("Would have ended as", "", "would be taking the", "", "would be bringing the", "").Replace(line)
 		if strings.HasPrefix(line, "observing; ") { // several sentences in a line
-			told = strings.ReplaceAll(regexp.MustCompile(`\(observing\) [^;]*`).ReplaceAllString(told, ""), engine.Observing, "")
+			told = strings.ReplaceAll(regexp.MustCompile(`\(observing\) [^;]*`).ReplaceAllString(told, ""), effect.Observing, "")
 			line = told
 		}
-		if strings.Contains(line, engine.Observing) || strings.HasPrefix(line, "Nodes, as they would be: ") {
+		if strings.Contains(line, effect.Observing) || strings.HasPrefix(line, "Nodes, as they would be: ") {
 			continue
 		}
 		require.Empty(t, happened.FindString(told), "%s: %s", what, line)
@@ -170,11 +172,11 @@ func requireObservedReport(t *testing.T, s *room) {
 	}
 	var r report.Retrospective
 	require.NoError(t, json.Unmarshal([]byte(forms["json"]), &r))
-	require.Equal(t, engine.ModeObserve, r.Mode)
+	require.Equal(t, ledger.ModeObserve, r.Mode)
 	require.Equal(t, []string{"vent"}, r.NotRestored)
 	facts := slices.Concat(r.Notes, r.Sentences, []string{"Observed outage", "Would have ended as", "What would have waited, and for what"})
 	for _, m := range r.Timeline {
-		require.True(t, strings.HasPrefix(m.Text, engine.Observing), m.Text)
+		require.True(t, strings.HasPrefix(m.Text, effect.Observing), m.Text)
 		facts = append(facts, m.Text)
 	}
 	for _, d := range r.Decisions {

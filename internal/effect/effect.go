@@ -1,4 +1,5 @@
-package engine
+// Package effect is what the engine asks of the shell that drives it.
+package effect
 
 import (
 	"time"
@@ -48,6 +49,10 @@ type (
 		Text   string
 	}
 )
+
+// Observing begins what is told of an outage in which everything is asked and nothing is commanded, so that nothing reads as if it had
+// happened.
+const Observing = "(observing) "
 
 // Underway is a step that is being carried out.
 type Underway struct {

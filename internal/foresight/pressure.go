@@ -1,0 +1,113 @@
+package foresight
+
+import (
+	"slices"
+	"time"
+
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+	"ebbtide/internal/want"
+)
+
+const (
+	leastForCut = 30 * time.Second // the least that a cut and its delay need
+	// doubted is what no way of telling may give beyond the reserve when an output is cut with what is on: that harms for certain, and
+	// what one way fears another may know better, as a gauge does that was recharged sooner than was reckoned.
+	doubted = 3 * time.Minute
+	// pressing is the chance of the battery giving out from which waits are shortened: what is powered off is harmed for
+	// certain, so that it takes more than for a start in time.
+	pressing = 0.2
+)
+
+// Shortness is how short the time of a supply's battery is.
+func (e *Foresight) Shortness(k int) want.Pressure {
+	s := &e.Supplies[k]
+	left, _ := s.State.Outlook.At(pressing)
+	likely := s.State.Likely
+	if s.State.LowBattery && !left.Known {
+		left = power.Known(power.LowBatteryLeft.Seconds())
+		likely = left
+	}
+	reserve := e.Policy.Reserve.Seconds()
+	switch {
+	case !left.Known:
+		return want.NoPressure
+	case !s.Anew && likely.Value <= max(leastForCut.Seconds(), reserve/4) && (s.IsDying() || s.State.Outlook.Most().Value <= reserve+doubted.Seconds()):
+		return want.CutNow
+	case left.Value <= reserve:
+		return want.ReserveReached
+	case e.Known && left.Value <= reserve+e.Estimate.Hosts.Seconds():
+		return want.ForceVMs
+	}
+	return want.NoPressure
+}
+
+// Presses reports whether anything is on that the pressure of a supply concerns.
+func (e *Foresight) Presses(k int, p want.Pressure) bool {
+	concerns := func(n *plan.Node) bool {
+		switch p {
+		case want.ForceVMs:
+			return n.Kind == plan.VM
+		case want.ReserveReached:
+			return n.Kind == plan.VM || n.Kind == plan.Host || n.Can.Has(plan.Flush)
+		default:
+			return n.Can.Has(plan.Stop)
+		}
+	}
+	return slices.ContainsFunc(e.Graph.Dependents(e.Supplies[k].Node), func(i int) bool {
+		return concerns(e.Graph.Node(i)) && e.GoesDown(i) && !e.IsOff(i) && !e.IsCutOff(i)
+	})
+}
+
+// PressNodes finds the pressure of each node. Where one has changed, all wants are judged anew.
+func (e *Foresight) PressNodes() {
+	changed := false
+	e.Pressed = false
+	for i := range e.Beliefs {
+		was := e.Press[i]
+		e.Press[i] = e.pressureAt(i)
+		changed = changed || e.Press[i] != was
+		e.Pressed = e.Pressed || e.Press[i] != want.NoPressure
+	}
+	if changed {
+		e.TouchAll()
+	}
+}
+
+// pressureAt is the pressure of one node, when those of all that it needs are known.
+func (e *Foresight) pressureAt(i int) want.Pressure {
+	if k := e.Ledger.SupplyOf[i]; k >= 0 {
+		return e.Times[k].Battery
+	}
+	most := e.feedPressure(i)
+	for _, d := range e.Graph.Needs(i) {
+		if e.Graph.Node(d).Kind != plan.Supply {
+			most = max(most, e.Press[d])
+		}
+	}
+	return most
+}
+
+// feedPressure is the pressure of the last of a node's feeds to give out. One that fails and is silent, or off, is not counted on,
+// unless there is no other. Where all have gone dark there is no hurry any more.
+func (e *Foresight) feedPressure(i int) want.Pressure {
+	heard, least, gone := false, want.CutNow, true
+	for _, f := range e.Graph.Feeds(i) {
+		k := e.Ledger.SupplyOf[f]
+		if k < 0 || e.Times[k].Gone {
+			continue
+		}
+		s := &e.Times[k]
+		gone = false
+		if s.Trusted && !heard {
+			heard, least = true, want.CutNow
+		}
+		if s.Trusted || !heard {
+			least = min(least, s.Load)
+		}
+	}
+	if gone {
+		return want.NoPressure
+	}
+	return least
+}

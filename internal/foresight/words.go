@@ -1,0 +1,86 @@
+package foresight
+
+import (
+	"fmt"
+	"strings"
+
+	"ebbtide/internal/belief"
+	"ebbtide/internal/ledger"
+	"ebbtide/internal/power"
+)
+
+// Deadline is when a stage has to start at the latest.
+type Deadline struct {
+	Stage   string       `json:"stage"`
+	Started bool         `json:"started,omitempty"`
+	Need    float64      `json:"need"`  // seconds that it and all after it take, pessimistically
+	Start   power.Figure `json:"start"` // seconds from now: the battery's time less the reserve and the need
+}
+
+// Deadlines are reckoned backward from the end of the battery: the reserve first, then each stage with all after it.
+func (e *Foresight) Deadlines(s *belief.Supply) []Deadline {
+	var list []Deadline
+	for _, st := range e.Estimate.Stages {
+		d := Deadline{Stage: st.Stage, Need: st.Need.Seconds()}
+		if s.State.Left.Known {
+			d.Start = power.Known(s.State.Left.Value - e.Policy.Reserve.Seconds() - d.Need)
+		}
+		d.Started = e.HasBegun(st.Stage, s)
+		list = append(list, d)
+	}
+	return list
+}
+
+// WhyNotYet says in one sentence why the shutdown for a supply is or is not starting now.
+func (e *Foresight) WhyNotYet(s *belief.Supply) string {
+	p, o := e.Policy, e.Ledger.Outage
+	switch {
+	case s.State.Mains == power.MainsUnknown && !s.State.OutputOff:
+		return "nothing is known: it was never heard"
+	case e.HasBegun(power.ShutdownStage, s) && e.Observes:
+		return "the shutdown would have started: " + e.Standing(e.Ledger.SupplyOf[s.Node]).Reason
+	case e.HasBegun(power.ShutdownStage, s):
+		return "the shutdown has started: " + e.Standing(e.Ledger.SupplyOf[s.Node]).Reason
+	case e.Standing(e.Ledger.SupplyOf[s.Node]).Fails == ledger.CalledOff:
+		return "not starting: it was aborted by an operator"
+	case o != nil && o.Orders.Hold:
+		return "not starting anything: it is on hold"
+	case e.IsUnfit(s):
+		return e.Tells(s)
+	case s.State.Mains != power.MainsOnBattery:
+		return "on line; if its mains failed now: " + e.reckon(s)
+	}
+	var missed []string
+	f := e.Facts(s)
+	for _, kind := range p.Shutdown.Needs() {
+		if !f.Tells(kind) {
+			missed = append(missed, string(kind))
+		}
+	}
+	text := "not starting yet: " + e.reckon(s) + "; the shutdown starts at " + p.Shutdown.String()
+	if len(missed) > 0 {
+		text += " (it tells nothing for " + strings.Join(missed, ", ") + ")"
+	}
+	return text
+}
+
+// reckon is the reckoning behind slack, in words.
+func (e *Foresight) reckon(s *belief.Supply) string {
+	slack := e.Slack(s)
+	switch {
+	case !s.State.Left.Known:
+		return "how long its battery lasts is not known"
+	case !slack.Known:
+		return "how long the plan takes is not known yet"
+	}
+	wait := "so it can wait " + power.Roughly(slack.Value)
+	if slack.Value < 0 {
+		wait = power.Roughly(-slack.Value) + " too long"
+	}
+	text := fmt.Sprintf("the battery lasts at least %s (by %s), the plan and its reserve take %s at most, %s", power.Roughly(s.State.Left.Value), s.State.By,
+		power.Roughly(e.Estimate.At(Pessimistic).Seconds()+e.Policy.Reserve.Seconds()), wait)
+	if !s.State.Proven {
+		text += "; the battery is unproven"
+	}
+	return text
+}

@@ -37,8 +37,8 @@ func (e *Engine) Check(twin *Engine) error {
 
 // checkStands judges every step from scratch.
 func (e *Engine) checkStands() error {
-	for i := range e.nodes {
-		if w := e.nodes[i].work; w == nil && e.Under[i] >= 0 || w != nil && e.Under[i] != w.step {
+	for i := range e.Beliefs {
+		if e.Forks(i) {
 			return fmt.Errorf("%s has step %d under way, by what is wanted", e.ID(i), e.Under[i])
 		}
 	}
@@ -63,7 +63,7 @@ func (e *Engine) checkStands() error {
 // checkProofs holds what this event has put on record as proven against how it stands: the two must not ask different questions,
 // or the step is made again at once, for ever.
 func (e *Engine) checkProofs() error {
-	for at, out := range e.out {
+	for at, out := range e.Out {
 		done, is := out.(effect.Append)
 		if !is || done.Record.Kind != ledger.Proven {
 			continue
@@ -74,7 +74,7 @@ func (e *Engine) checkProofs() error {
 		if r.Verb.BringsUp() {
 			goal = plan.Up
 		}
-		later := slices.ContainsFunc(e.out[at+1:], func(f effect.Effect) bool {
+		later := slices.ContainsFunc(e.Out[at+1:], func(f effect.Effect) bool {
 			then, is := f.(effect.Append)
 			return is && (then.Record.Node == r.Node || then.Record.Kind == ledger.Mains)
 		})
@@ -98,8 +98,8 @@ func (e *Engine) checkLiveness() error {
 		for at := id; ; {
 			why := e.WaitsFor(at)
 			if why.Code != want.OthersFirst {
-				if w := e.nodes[s.Node].work; why.Code == want.UnderWay && !e.ends(s.Node) {
-					return fmt.Errorf("%s %s is %s, and nothing will end that", s.Verb, s.Name, w.phase)
+				if why.Code == want.UnderWay && !e.Ends(s.Node) {
+					return fmt.Errorf("%s %s is %s, and nothing will end that", s.Verb, s.Name, e.Phase(s.Node))
 				}
 				break
 			}
@@ -114,12 +114,6 @@ func (e *Engine) checkLiveness() error {
 		}
 	}
 	return nil
-}
-
-// ends reports whether something will end the phase of the step under way on a node.
-func (e *Engine) ends(i int) bool {
-	n, w := &e.nodes[i], e.nodes[i].work
-	return !w.deadline.IsZero() || !w.next.IsZero() || w.phase == waitingForSlot || w.op != 0 || w.guard.waits > 0 || n.question.op != 0
 }
 
 // pendingStep gives the first step of a node on a way that has not ended, -1 if there is none.

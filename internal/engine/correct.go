@@ -6,6 +6,7 @@ import (
 	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/work"
 )
 
 // correction is one way in which a look shows a node otherwise than the records show it.
@@ -34,7 +35,7 @@ var corrections = [...]correction{
 // correct puts on record what a look shows to be otherwise than the records show it, where no step is under way.
 func (e *Engine) correct(i int) {
 	decl, entry := e.Graph.Node(i), e.Entry(i)
-	if e.nodes[i].work != nil || !e.Beliefs[i].Asked || decl.Kind == plan.Supply || !belief.Probed(decl) || !e.Ledger.Outage.Scope[i] || !entry.Snap.Taken() {
+	if e.Under[i] >= 0 || !e.Beliefs[i].Asked || decl.Kind == plan.Supply || !belief.Probed(decl) || !e.Ledger.Outage.Scope[i] || !entry.Snap.Taken() {
 		return
 	}
 	for k := range corrections {
@@ -111,18 +112,18 @@ func falls(verb plan.Verb) func(*Engine, int) {
 // writeDown puts on record what a look has shown of a node.
 func (e *Engine) writeDown(i int, kind ledger.Kind, verb plan.Verb, reason string, cause ledger.Cause) {
 	state := e.Beliefs[i].Seen.State
-	e.record(ledger.Record{Kind: kind, Step: ledger.Step{Node: e.ID(i), Verb: &verb, State: &state}, Reason: reason, Cause: cause})
+	e.Record(ledger.Record{Kind: kind, Step: ledger.Step{Node: e.ID(i), Verb: &verb, State: &state}, Reason: reason, Cause: cause})
 }
 
 func (e *Engine) stopAfterAll(i int) {
 	e.writeDown(i, ledger.Reopened, plan.Stop, "could not be reached when it was given up, and answers", "")
-	e.notify(true, e.ID(i)+" was given up and answers: it is stopped after all")
+	e.Notify(true, e.ID(i)+" was given up and answers: it is stopped after all")
 }
 
 // backByItself believes a look only if its answer is of now, however long that took: a node that was told to stop may have gone since.
 func (e *Engine) backByItself(i int) {
-	if e.Beliefs[i].Answer != plan.On || e.IsOld(i, firstLook) {
-		e.probe(i)
+	if e.Beliefs[i].Answer != plan.On || e.IsOld(i, work.FirstLook) {
+		e.Probe(i)
 		return
 	}
 	e.writeDown(i, ledger.Proven, plan.Start, "it came back by itself", ledger.Already)
@@ -130,13 +131,13 @@ func (e *Engine) backByItself(i int) {
 
 func (e *Engine) askItsFeeds(i int) {
 	for _, f := range e.Graph.Sources(i) {
-		e.probe(f)
+		e.Probe(f)
 	}
 }
 
 func (e *Engine) stopOnceMore(i int) {
 	e.writeDown(i, ledger.Reopened, plan.Stop, "was proven off and is not off any more", "")
-	e.notify(true, e.ID(i)+" was off and is "+e.Beliefs[i].Seen.State.String()+" again: it is stopped once more")
+	e.Notify(true, e.ID(i)+" was off and is "+e.Beliefs[i].Seen.State.String()+" again: it is stopped once more")
 }
 
 // cycledUnseen lists, of a node that was off, that only the return of its power starts, and that is up, the supplies that were to be
@@ -149,7 +150,7 @@ func (e *Engine) cycledUnseen(i int) []int {
 	for _, f := range e.Graph.Feeds(i) {
 		k := e.Ledger.SupplyOf[f]
 		st := e.Standing(k)
-		unseen := st.Unseen && (st.Cycle == ledger.Committed || st.Cycle == ledger.CutSent) && e.nodes[f].work == nil
+		unseen := st.Unseen && (st.Cycle == ledger.Committed || st.Cycle == ledger.CutSent) && e.Under[f] < 0
 		settled := e.MayHaveBeenCut(f) && e.Beliefs[f].Seen.State == plan.On && slices.Contains(e.CycledBy(f), i)
 		if e.IsHeardOnLine(k) && (unseen || settled) {
 			cycled = append(cycled, k)
@@ -162,11 +163,11 @@ func upAfterACycle(e *Engine, i int) bool { return len(e.cycledUnseen(i)) > 0 }
 
 func (e *Engine) takeTheCycle(i int) {
 	for _, k := range e.cycledUnseen(i) {
-		if f := e.Supplies[k].Node; e.nodes[f].work != nil {
-			e.settleCut(f)
+		if f := e.Supplies[k].Node; e.Under[f] >= 0 {
+			e.SettleCut(f)
 			continue
 		}
-		e.cycled(k, "its output was off: what only the return of its power starts is on again")
+		e.Cycled(k, "its output was off: what only the return of its power starts is on again")
 	}
 }
 
@@ -183,10 +184,10 @@ func (e *Engine) fell(i int, verb plan.Verb) {
 	default:
 	}
 	if entry.Falls+1 < max(decl.Attempts, 2) && state != plan.Gone {
-		e.record(ledger.Record{Kind: ledger.Reopened, Step: ledger.Step{Node: decl.ID, Verb: &verb, State: &state}, Reason: why})
-		e.notify(true, decl.ID+" "+why+": it is "+what+" once more")
+		e.Record(ledger.Record{Kind: ledger.Reopened, Step: ledger.Step{Node: decl.ID, Verb: &verb, State: &state}, Reason: why})
+		e.Notify(true, decl.ID+" "+why+": it is "+what+" once more")
 		return
 	}
-	e.record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: decl.ID, Verb: &verb, State: &state}, Reason: why})
-	e.notify(true, "could not keep "+decl.ID+" "+what)
+	e.Record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: decl.ID, Verb: &verb, State: &state}, Reason: why})
+	e.Notify(true, "could not keep "+decl.ID+" "+what)
 }

@@ -10,6 +10,7 @@ import (
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+	"ebbtide/internal/work"
 )
 
 // A drill of a supply's battery: the UPS's own test runs it down under its load to a floor, and nothing else is touched. While
@@ -126,7 +127,7 @@ func (e *Engine) openTest(d Drill) {
 	}
 	e.test = e.newTest(at)
 	e.test.floor, e.test.since = d.Floor, e.Now
-	e.notify(false, fmt.Sprintf("drill by %s: the battery of %s, down to %.0f %%", d.By, d.Supply, d.Floor))
+	e.Notify(false, fmt.Sprintf("drill by %s: the battery of %s, down to %.0f %%", d.By, d.Supply, d.Floor))
 	e.askForEstimate()
 	e.test.serial = e.serial
 }
@@ -160,9 +161,9 @@ func (e *Engine) shutdownNeeds() time.Duration {
 func (e *Engine) tellTest(verb plan.Verb, reason string) {
 	b := e.test
 	b.retry.pause = min(max(2*b.retry.pause, endAgainAfter), endAgainSlow)
-	b.op, b.retry.at = e.newOp(b.node), e.Now.Add(b.retry.pause)
-	if e.record(ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Op: b.op, Node: e.ID(b.node), Verb: &verb}, Reason: reason}) {
-		e.out = append(e.out, effect.Do{Op: b.op, Node: e.ID(b.node), Verb: verb, Within: acceptWithin})
+	b.op, b.retry.at = e.NewOp(b.node), e.Now.Add(b.retry.pause)
+	if e.Record(ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Op: b.op, Node: e.ID(b.node), Verb: &verb}, Reason: reason}) {
+		e.Out = append(e.Out, effect.Do{Op: b.op, Node: e.ID(b.node), Verb: verb, Within: work.AcceptWithin})
 	}
 }
 
@@ -180,13 +181,13 @@ func (e *Engine) testCommanded(ev Finished) bool {
 	if ev.Outcome == ledger.Done {
 		return true
 	}
-	e.record(ledger.Record{Kind: ledger.Accepted, Step: ledger.Step{Op: ev.Op, Node: e.ID(b.node), Verb: &verb, Outcome: ev.Outcome}, Reason: ev.Detail})
+	e.Record(ledger.Record{Kind: ledger.Accepted, Step: ledger.Step{Op: ev.Op, Node: e.ID(b.node), Verb: &verb, Outcome: ev.Outcome}, Reason: ev.Detail})
 	switch {
 	case b.phase != beginning: // its readings say whether it ended
 	case ev.Outcome == ledger.TimedOut:
 		e.endTest("nobody knows whether it took the command")
 	default:
-		e.record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.ID(b.node), Verb: &verb}, Reason: ev.Detail})
+		e.Record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.ID(b.node), Verb: &verb}, Reason: ev.Detail})
 		e.closeOutage("nothing was done: "+ev.Detail, ledger.NodeState{Node: e.ID(b.node), State: e.Beliefs[b.node].Seen.State})
 	}
 	return true
@@ -250,7 +251,7 @@ func (e *Engine) followTest(s *belief.Supply, r power.Reading) {
 		switch {
 		case discharges:
 			verb := plan.Discharge
-			e.record(ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.ID(b.node), Verb: &verb}, Reason: r.Status.String()})
+			e.Record(ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.ID(b.node), Verb: &verb}, Reason: r.Status.String()})
 			b.phase, b.since = running, e.Now
 		case e.Now.Sub(b.since) > beginWithin:
 			e.endTest("it took the command and does not discharge")
@@ -312,10 +313,10 @@ func (e *Engine) followEnding(fresh, discharges bool) {
 	verb := plan.EndDischarge
 	switch {
 	case fresh && !discharges:
-		e.record(ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.ID(b.node), Verb: &verb}, Reason: b.last.Status.String()})
+		e.Record(ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.ID(b.node), Verb: &verb}, Reason: b.last.Status.String()})
 		e.endedTest()
 	case !e.testing() && e.Now.Sub(b.toldAt) > giveUpEnding:
-		e.record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.ID(b.node), Verb: &verb}, Reason: "it is still on battery, in an outage"})
+		e.Record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.ID(b.node), Verb: &verb}, Reason: "it is still on battery, in an outage"})
 		e.test = nil
 	case b.op == 0 && !e.Now.Before(b.retry.at):
 		if e.testing() {
@@ -334,7 +335,7 @@ func (e *Engine) endedTest() {
 	}
 	reason := "the battery was discharged: " + b.why
 	if d := b.account.gave; b.account.made && !b.resumed {
-		e.record(ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{e.ID(b.node)}, Discharge: &d}})
+		e.Record(ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{e.ID(b.node)}, Discharge: &d}})
 		reason = fmt.Sprintf("the battery went from %.0f %% to %.0f %% in %s: %s", d.From, d.To, plan.Span(d.Took), b.why)
 	}
 	e.closeOutage(reason)

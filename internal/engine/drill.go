@@ -20,7 +20,7 @@ const drillSilence = 15 * time.Second
 // limits, proofs and retries. Only what begins it, what it covers and what turns it up differ.
 func (e *Engine) beginDrill(d Drill) {
 	if refusal := e.RefusesDrill(d); refusal != "" {
-		e.notify(false, "drill by "+d.By+" refused: "+refusal)
+		e.Notify(false, "drill by "+d.By+" refused: "+refusal)
 		return
 	}
 	if d.Supply != "" {
@@ -29,14 +29,14 @@ func (e *Engine) beginDrill(d Drill) {
 	}
 	in, _ := e.takes(d)
 	ids := e.ids(func(i int) bool { return in[i] })
-	e.drillEnds = ""
+	e.DrillEnds = ""
 	if !e.open(ledger.Record{
 		Opening: ledger.Opening{Mode: ledger.ModeDrill, Scope: ids, Digest: e.Graph.Plan(plan.Down, func(i int) bool { return in[i] }).Digest()},
 		Word:    ledger.Word{By: d.By}, Reason: "ordered by " + d.By,
 	}) {
 		return
 	}
-	e.notify(false, "drill by "+d.By+": "+some(ids))
+	e.Notify(false, "drill by "+d.By+": "+some(ids))
 	e.survey()
 	e.askForEstimate()
 }
@@ -50,7 +50,7 @@ func (e *Engine) Outlook(d Drill) Outlook {
 	}
 	o.Looking = slices.ContainsFunc(e.Supplies, func(s belief.Supply) bool { return s.State.Supply == "" })
 	for i := range e.Beliefs {
-		o.Looking = o.Looking || e.nodes[i].question.op != 0 && e.Beliefs[i].AskedAt.IsZero()
+		o.Looking = o.Looking || e.Asked(i) != 0 && e.Beliefs[i].AskedAt.IsZero()
 	}
 	return o
 }
@@ -77,18 +77,18 @@ func (e *Engine) outsiders() []int {
 // heedOutsiders ends a drill before it commands anything if the fresh look shows something on that needs a part of it.
 func (e *Engine) heedOutsiders() {
 	d := &e.Ledger.Outage.Drill
-	if d.Phase != ledger.DrillDown || e.drillEnds != "" {
+	if d.Phase != ledger.DrillDown || e.DrillEnds != "" {
 		return
 	}
 	if why := e.needed(d.In); why != "" {
-		e.drillEnds, _, _ = strings.Cut(why, ";")
+		e.DrillEnds, _, _ = strings.Cut(why, ";")
 		e.TouchAll()
 	}
 }
 
 // mayDrill reports whether a drill may go on down as the supplies and the journal are.
 func (e *Engine) mayDrill() bool {
-	if e.JournalLost || e.drillEnds != "" {
+	if e.JournalLost || e.DrillEnds != "" {
 		return false
 	}
 	for k := range e.Supplies {
@@ -102,7 +102,7 @@ func (e *Engine) mayDrill() bool {
 // followDrill turns a drill up when all of it is down or it can go no further, and ends it if it has commanded nothing.
 func (e *Engine) followDrill() {
 	o := e.Ledger.Outage
-	if o.Drill.Phase != ledger.DrillDown || e.surveying > 0 || e.working > 0 {
+	if o.Drill.Phase != ledger.DrillDown || e.surveying > 0 || e.Working > 0 {
 		return
 	}
 	why := e.drillIsDown()
@@ -116,8 +116,8 @@ func (e *Engine) followDrill() {
 	case e.JournalLost:
 		e.say("waiting for the journal: no power-up without it")
 	default:
-		e.record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}, Reason: why})
-		e.notify(false, "now bringing back what the drill stopped: "+why)
+		e.Record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}, Reason: why})
+		e.Notify(false, "now bringing back what the drill stopped: "+why)
 		e.evaluate()
 	}
 }
@@ -126,8 +126,8 @@ func (e *Engine) followDrill() {
 func (e *Engine) drillIsDown() string {
 	o := e.Ledger.Outage
 	switch {
-	case e.drillEnds != "":
-		return e.drillEnds
+	case e.DrillEnds != "":
+		return e.DrillEnds
 	case o.Orders.Abort:
 		return "ended by an operator"
 	case o.Orders.Hold:
@@ -148,7 +148,7 @@ func (e *Engine) drillIsDown() string {
 	case why != "":
 		why, _, _ = strings.Cut(why, ";")
 		return "held back: " + some(held) + ", since " + why
-	case e.Now.Sub(e.movedAt) >= stalledFor: // what it waits for may still be proven: after a crash a silence has to be heard out again
+	case e.Now.Sub(e.MovedAt) >= stalledFor: // what it waits for may still be proven: after a crash a silence has to be heard out again
 		return "held back: " + some(held)
 	}
 	return ""
@@ -190,7 +190,7 @@ func (e *Engine) unfitForLong() string {
 func (e *Engine) say(what string) {
 	if e.said != what {
 		e.said = what
-		e.notify(false, what)
+		e.Notify(false, what)
 	}
 }
 

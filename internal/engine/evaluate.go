@@ -8,7 +8,7 @@ func (e *Engine) evaluate() {
 	c := &e.Course
 	for e.Ledger.Outage != nil {
 		if len(c.Todo) == 0 {
-			if !e.dispatch() {
+			if !e.Dispatch() {
 				return
 			}
 			continue
@@ -35,36 +35,12 @@ func (e *Engine) reconsider(id int) {
 	if s.Milestone {
 		return
 	}
-	if w := e.nodes[s.Node].work; w != nil {
-		if w.step == id {
-			e.steer(s.Node)
-		}
+	if e.Under[s.Node] >= 0 {
+		e.Steer(id)
 		return
 	}
 	if !c.Queued[id] && e.WaitsFor(id).Code == want.NothingElse {
 		c.Queued[id] = true
 		e.Enqueue(id)
 	}
-}
-
-// dispatch begins the most urgent step that the limits allow, and reports whether there was one.
-func (e *Engine) dispatch() bool {
-	c := &e.Course
-	id := c.Slots.Next()
-	if id < 0 {
-		return false
-	}
-	c.Queued[id] = false
-	i := c.Steps[id].Node
-	if w := e.nodes[i].work; w != nil && w.step == id && w.phase == waitingForSlot {
-		w.placed = true
-		e.verify(i)
-		return true
-	}
-	if e.WaitsFor(id).Code != want.NothingElse {
-		c.Slots.Release(i)
-		return true
-	}
-	e.begin(id)
-	return true
 }

@@ -12,6 +12,7 @@ import (
 	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/want"
+	"ebbtide/internal/work"
 )
 
 // leftOut are the fields that do not decide what an engine will do, and why.
@@ -24,7 +25,7 @@ var leftOut = map[string]string{
 	"grid.watchesMains":   "never changes",
 	"grid.watchesSag":     "never changes",
 	"grid.losses":         "never changes",
-	"rehearsal.drillEnds": "words for people",
+	"desk.DrillEnds":      "words for people",
 	"Ledger.estate":       "never changes",
 	"Ledger.Stages":       "never changes",
 	"Ledger.SupplyNodes":  "never changes",
@@ -47,11 +48,11 @@ var leftOut = map[string]string{
 	"Course.Dirty":        "empty between two events",
 	"Course.Todo":         "likewise",
 	"Estate.Now":          "what all times are told from",
-	"clockwork.out":       "empty between two events",
-	"clockwork.nextOp":    "a number like any other",
-	"clockwork.said":      "words for people",
-	"clockwork.refused":   "what was told of already",
-	"clockwork.strays":    "empty between two events",
+	"desk.Out":            "empty between two events",
+	"desk.NextOp":         "a number like any other",
+	"Engine.said":         "words for people",
+	"desk.refused":        "what was told of already",
+	"desk.strays":         "empty between two events",
 	"inquiry.serial":      "estimates are answered before the next is asked for",
 	"Foresight.raced":     "room to reckon in",
 	"Estimate.Serial":     "likewise",
@@ -128,7 +129,7 @@ var ages = map[string]time.Duration{
 	"question.asked":     belief.LookAge,
 	"question.told":      belief.ProofAge,
 	"Wants.Pause":        0,
-	"node.nextLook":      0,
+	"clock.NextLook":     0,
 	"pace.deadline":      0,
 	"pace.next":          0,
 	"pace.from":          0,
@@ -140,10 +141,10 @@ var ages = map[string]time.Duration{
 	"test.toldAt":        giveUpEnding,
 	"retry.at":           0,
 	"inquiry.asked":      askEstimate,
-	"timetable.wakeAt":   0,
+	"clock.wakeAt":       0,
 	"timetable.sweepAt":  0,
 	"timetable.lookAt":   0,
-	"timetable.movedAt":  stalledFor,
+	"clock.MovedAt":      stalledFor,
 	"timetable.settleBy": 0,
 	"past.ResumedAt":     time.Minute, // twice what the explored estate's nodes take to start
 	"timetable.closing":  0,
@@ -227,10 +228,10 @@ func (e *Engine) Clone() *Engine {
 // Fingerprint appends what decides what the engine will do from now on: two engines that write the same do the same,
 // but for the times, the numbers and the words that they use. Place tells operations of it apart.
 func (e *Engine) Fingerprint(b []byte, now time.Time) (out []byte, place func(ledger.Op) int) {
-	w := print{now: now, bytes: b, ops: slices.Sorted(maps.Keys(e.ops)), timers: func(i int) int { return e.nodes[i].timer }, idle: e.Ledger.Outage == nil}
+	w := print{now: now, bytes: b, ops: slices.Sorted(maps.Keys(*hidden[map[ledger.Op]int](&e.Works, opsAt))), timers: func(i int) int { return *hidden[int](e.node(i), timerAt) }, idle: e.Ledger.Outage == nil}
 	_, write := walks()
 	write(&w, unsafe.Pointer(e))
-	for i := range e.nodes {
+	for i := range e.Beliefs {
 		e.ranks(i, &w)
 	}
 	return w.bytes, w.Place
@@ -255,16 +256,57 @@ func Walks[T any]() (copied func(*T) *T, printed func(v *T, b []byte, now time.T
 	return copied, printed
 }
 
+// What package work keeps to itself, by where it stands in memory.
+var (
+	worksType           = reflect.TypeFor[work.Works]()
+	nodesAt, nodesField = where(worksType, "nodes")
+	opsAt, _            = where(worksType, "ops")
+	nodeType            = nodesField.Elem()
+	timerAt, _          = where(nodeType, "timer")
+	workAt, workField   = where(nodeType, "work")
+	opAt, _             = where(workField.Elem(), "op")
+	timerType           = timersField.Field(0).Type.Elem()
+	_, timersField      = where(worksType, "timers")
+)
+
+// timer is what package work has under that name.
+type timer struct {
+	at     time.Time
+	node   int
+	number int
+}
+
+// where finds a field of a struct, or of one that it embeds.
+func where(t reflect.Type, name string) (offset uintptr, field reflect.Type) {
+	f, found := t.FieldByName(name)
+	if !found {
+		panic("no " + name + " in " + t.String())
+	}
+	for depth := range f.Index {
+		offset += t.FieldByIndex(f.Index[:depth+1]).Offset
+	}
+	return offset, f.Type
+}
+
+func hidden[T, In any](in *In, at uintptr) *T { return (*T)(unsafe.Add(unsafe.Pointer(in), at)) }
+
+// node is what package work knows of a node.
+func (e *Engine) node(i int) *byte {
+	nodes := *hidden[[]byte](&e.Works, nodesAt)
+	return (*byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(nodes)), uintptr(i)*nodeType.Size()))
+}
+
 // ranks writes what is ever asked of the numbers of a node's looks, commands and epoch: which came first.
 func (e *Engine) ranks(i int, w *print) {
-	n, last := &e.nodes[i], ledger.Op(0)
+	question, last := e.Asked(i), ledger.Op(0)
 	if o := e.Ledger.Outage; o != nil {
 		last = o.Nodes[i].Last.Op
 	}
 	w.flag(e.Beliefs[i].Look == 0)
 	w.flag(e.Beliefs[i].Look <= last)
-	w.flag(n.question.op <= e.Beliefs[i].Epoch)
-	w.flag(n.work != nil && n.work.op == last)
+	w.flag(question <= e.Beliefs[i].Epoch)
+	under := *hidden[unsafe.Pointer](e.node(i), workAt)
+	w.flag(under != nil && *(*ledger.Op)(unsafe.Add(under, opAt)) == last)
 	w.flag(last <= e.Life)
 }
 
@@ -278,7 +320,7 @@ func Unmet() []string {
 // Fold takes a record as Restored does.
 func (e *Engine) Fold(rec ledger.Record) error {
 	err := e.Ledger.Apply(&rec)
-	e.nextOp = e.Ledger.Op
+	e.NextOp = e.Ledger.Op
 	return err
 }
 
@@ -294,26 +336,9 @@ func (e *Engine) Blocked() bool {
 
 // Write has the engine write a record as its own, and gives what comes of it.
 func (e *Engine) Write(rec ledger.Record) (effects []effect.Effect, stands bool) {
-	e.out = nil
-	stands = e.record(rec)
-	return e.out, stands
-}
-
-// SendAs has the engine give the command of the step under way on a node again, while the node goes by another name.
-func (e *Engine) SendAs(id, name string) []effect.Effect {
-	i, _ := e.Graph.Index(id)
-	decl := e.Graph.Node(i)
-	e.out, decl.ID = nil, name
-	e.send(i)
-	decl.ID = id
-	return e.out
-}
-
-// LeadAstray takes the step under way on a node a way that no step goes.
-func (e *Engine) LeadAstray(id string) {
-	i, _ := e.Graph.Index(id)
-	e.enter(e.nodes[i].work, ended)
-	e.enter(e.nodes[i].work, asking)
+	e.Out = nil
+	stands = e.Record(rec)
+	return e.Out, stands
 }
 
 // NextSweep is when an idle engine looks at everything again.

@@ -4,10 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"ebbtide/internal/belief"
 	"ebbtide/internal/effect"
-	"ebbtide/internal/ledger"
-	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
 
@@ -40,9 +37,9 @@ func (e *Engine) estimated(ev Estimated) {
 func (e *Engine) askForEstimate() {
 	e.asked, e.weighs = e.Now, e.weighsSlack()
 	e.serial++
-	ask := effect.Estimate{Serial: e.serial, Scope: make([]string, 0, len(e.nodes)), Down: make([]string, 0, len(e.nodes))}
-	e.question = slices.Grow(e.question[:0], len(e.nodes))
-	for i := range e.nodes {
+	ask := effect.Estimate{Serial: e.serial, Scope: make([]string, 0, len(e.Beliefs)), Down: make([]string, 0, len(e.Beliefs))}
+	e.question = slices.Grow(e.question[:0], len(e.Beliefs))
+	for i := range e.Beliefs {
 		p := e.partOf(i)
 		if e.question = append(e.question, p); p == notAsked {
 			continue
@@ -51,11 +48,11 @@ func (e *Engine) askForEstimate() {
 		if !e.IsDown(i) {
 			ask.Down = append(ask.Down, e.ID(i))
 		}
-		if w := e.nodes[i].work; p == askedBegun {
-			ask.Running = append(ask.Running, effect.Underway{Node: e.ID(i), Verb: w.rung, For: max(0, e.Now.Sub(w.since))})
+		if begun, is := e.Underway(i); is && p == askedBegun {
+			ask.Running = append(ask.Running, begun)
 		}
 	}
-	e.out = append(e.out, ask)
+	e.Out = append(e.Out, ask)
 }
 
 // renewEstimate asks again how long the rest of the plan takes, unless it would be the same question, which has the same answer:
@@ -70,7 +67,7 @@ func (e *Engine) renewEstimate() {
 
 // isAnswered reports whether the newest estimate is the answer to what would be asked now.
 func (e *Engine) isAnswered() bool {
-	if !e.Known || e.Estimate.Serial != e.serial || e.weighs != e.weighsSlack() || len(e.question) != len(e.nodes) {
+	if !e.Known || e.Estimate.Serial != e.serial || e.weighs != e.weighsSlack() || len(e.question) != len(e.Beliefs) {
 		return false
 	}
 	for i, was := range e.question {
@@ -86,7 +83,7 @@ func (e *Engine) partOf(i int) part {
 	if !e.concerns(i) {
 		return notAsked
 	}
-	if w := e.nodes[i].work; w != nil && e.Course.Steps[w.step].Goal == plan.Down && !w.since.IsZero() && e.given(i) {
+	if _, is := e.Underway(i); is {
 		return askedBegun
 	}
 	if e.IsDown(i) {
@@ -107,14 +104,4 @@ func (e *Engine) weighsSlack() bool {
 		}
 	}
 	return false
-}
-
-// spent puts what a battery gave on record: when its stretch ends, and before its output is cut.
-func (e *Engine) spent(s *belief.Supply) {
-	d, ok := s.Tracker.Discharge(e.Now)
-	if !ok || e.Ledger.Outage == nil {
-		return
-	}
-	s.Tracker.Told()
-	e.record(ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}, Discharge: &d}})
 }

@@ -33,7 +33,7 @@ var hearings = [...]hearing{
 func (e *Engine) hear(k int) {
 	s := &e.Supplies[k]
 	if s.Lapse == belief.JustBack && s.State.SilentFor == 0 {
-		s.Lapse, e.shifted = belief.NoLapse, true
+		s.Lapse, e.Shifted = belief.NoLapse, true
 	}
 	e.hearOff(s, e.Standing(k))
 	for at := range hearings {
@@ -123,17 +123,17 @@ func (e *Engine) wentOff(k int) {
 	s := &e.Supplies[k]
 	s.Output.OffSeen = true
 	why := "its output is off"
-	switch working := e.nodes[s.Node].work != nil; {
-	case working && e.given(s.Node):
+	switch working := e.Under[s.Node] >= 0; {
+	case working && e.Given(s.Node):
 		e.Beliefs[s.Node].Seen.State = plan.Off
-		e.prove(s.Node, "", why)
+		e.Prove(s.Node, "", why)
 	default:
 		if e.Standing(k).Cycle < ledger.CutSent {
 			why = "its output went off before it was cut"
 		}
-		e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Dark, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}}, Reason: why})
+		e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Dark, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}}, Reason: why})
 		if working {
-			e.holdBack(s.Node, why)
+			e.HoldBack(s.Node, why)
 		}
 	}
 	e.askWhoAnswers(s.Node)
@@ -144,9 +144,9 @@ func (e *Engine) askWhoAnswers(supply int) {
 	for _, i := range e.Graph.Dependents(supply) {
 		if e.IsCutOff(i) && belief.Probed(e.Graph.Node(i)) {
 			b := &e.Beliefs[i]
-			b.Epoch, b.Answer, b.Asked = e.nextOp, plan.Unknown, false
+			b.Epoch, b.Answer, b.Asked = e.NextOp, plan.Unknown, false
 			e.Touch(i)
-			e.probe(i)
+			e.Probe(i)
 		}
 	}
 }
@@ -156,7 +156,7 @@ func (e *Engine) askWhoAnswers(supply int) {
 func (e *Engine) heardAgain(k int) {
 	if e.Ledger.Outage != nil && e.Standing(k).HasFailed() && e.Standing(k).Cycle == ledger.Uncut {
 		e.Supplies[k].Lapse = belief.NoLapse
-		e.cycled(k, "it was not heard for a while, and its output may have been off")
+		e.Cycled(k, "it was not heard for a while, and its output may have been off")
 		return
 	}
 	e.litInDoubt(k)
@@ -166,7 +166,7 @@ func (e *Engine) heardAgain(k int) {
 func (e *Engine) litInDoubt(k int) {
 	e.Supplies[k].Lapse = belief.NoLapse
 	if e.Ledger.Outage != nil && !e.Ledger.Outage.Drill.On() {
-		e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Unseen, Power: ledger.Power{Supplies: []string{e.ID(e.Supplies[k].Node)}, Carriers: e.Carriers(k)}, Reason: "it was not heard for a while, and its output may have been off"})
+		e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Unseen, Power: ledger.Power{Supplies: []string{e.ID(e.Supplies[k].Node)}, Carriers: e.Carriers(k)}, Reason: "it was not heard for a while, and its output may have been off"})
 	}
-	e.renewLoad(k)
+	e.RenewLoad(k)
 }

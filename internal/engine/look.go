@@ -4,34 +4,13 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
-	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
 
-// question is a probe that is under way.
-type question struct {
-	op     ledger.Op // 0: none is
-	asked  time.Time
-	guards []int     // nodes whose step waits for the answer
-	told   time.Time // when a watch last told of the node
-}
-
-// probe asks after a node, unless that is under way.
-func (e *Engine) probe(i int) {
-	n := &e.nodes[i]
-	if n.question.op != 0 || !belief.Probed(e.Graph.Node(i)) {
-		return
-	}
-	n.question.op, n.question.asked = e.newOp(i), e.Now
-	e.out = append(e.out, effect.Probe{Op: n.question.op, Node: e.ID(i), Within: probeWithin})
-}
-
 // answered takes the answer of a probe.
 func (e *Engine) answered(i int, ev Finished) {
-	n := &e.nodes[i]
-	question, asked := n.question.op, n.question.asked
-	n.question.op = 0
+	q := e.TakeAnswer(i)
 	seen := ev.Seen
 	switch ev.Outcome {
 	case ledger.Done:
@@ -44,17 +23,13 @@ func (e *Engine) answered(i int, ev Finished) {
 		seen = plan.Observation{State: plan.Unknown, Detail: ev.Detail}
 	}
 	defer func() { e.Beliefs[i].Unasked = false }()
-	if question <= e.Beliefs[i].Epoch || e.asksAgain(i, seen.State) {
+	if q.Op <= e.Beliefs[i].Epoch || e.asksAgain(i, seen.State, q.Older) {
 		e.unsurvey(i)
-		e.probe(i)
+		e.Probe(i)
 		return
 	}
-	e.see(i, seen, question, asked)
-	waiting := n.question.guards
-	n.question.guards = nil
-	for _, g := range waiting {
-		e.guardAnswered(g)
-	}
+	e.see(i, seen, q.Op, q.Asked)
+	e.PassOn(i)
 }
 
 // mostDoubts is how often in a row a node is asked again because its last two answers disagree, and half as often as it is asked
@@ -64,10 +39,8 @@ const mostDoubts = 3
 // asksAgain reports whether an answer is asked for once more before it is believed: it may be older than what a watch has
 // told since the question, or it says of a node that nobody told to that it is off, or on, where it was otherwise, or where the
 // answer before it was.
-func (e *Engine) asksAgain(i int, state plan.State) bool {
-	n := &e.nodes[i]
+func (e *Engine) asksAgain(i int, state plan.State, older bool) bool {
 	b := &e.Beliefs[i]
-	older := n.question.told.After(n.question.asked)
 	torn := b.Doubt != plan.Unknown && b.Doubts < mostDoubts // the last two disagree: it is one of them that was wrong
 	b.Twice = state == b.Doubt && state != plan.Unknown
 	if state == b.Seen.State || b.Twice {
@@ -80,7 +53,7 @@ func (e *Engine) asksAgain(i int, state plan.State) bool {
 		b.Looks, b.Proof = 0, belief.NoProof
 		e.Touch(i)
 	}
-	if n.work != nil || b.Twice || b.Wavers || !torn && !e.IsOdd(i, state) || !e.TellsOfPower(i, state) {
+	if e.Under[i] >= 0 || b.Twice || b.Wavers || !torn && !e.IsOdd(i, state) || !e.TellsOfPower(i, state) {
 		b.Doubt, b.Doubts = plan.Unknown, 0
 		return older
 	}
@@ -92,38 +65,37 @@ func (e *Engine) asksAgain(i int, state plan.State) bool {
 // observed takes what a watch told: it is as new as the moment.
 func (e *Engine) observed(ev Observed) {
 	if i, ok := e.Graph.Index(ev.Node); ok {
-		e.nodes[i].question.told = e.Now
-		e.see(i, ev.Seen, e.nextOp+1, e.Now) // after every command that was given
+		e.Told(i)
+		e.see(i, ev.Seen, e.NextOp+1, e.Now) // after every command that was given
 	}
 }
 
 // see takes what was seen of a node, and follows what it means.
 func (e *Engine) see(i int, seen plan.Observation, question ledger.Op, asked time.Time) {
-	n := &e.nodes[i]
 	if k := e.Ledger.SupplyOf[i]; k >= 0 && seen.State == plan.On && e.Standing(k).Cycle >= ledger.CutProven && e.Supplies[k].SaysOff() {
 		seen.State = plan.Off // its own readings say that the output is off still
 	}
 	e.Believe(i, seen, question, asked)
 	if e.Beliefs[i].Looks == 1 && !e.Beliefs[i].Wavers && e.Beliefs[i].Answer == e.Beliefs[i].Seen.State && (seen.State == plan.On || belief.IsDown(seen.State)) {
-		e.probe(i) // one look proves nothing
+		e.Probe(i) // one look proves nothing
 	}
 	if e.Beliefs[i].IsOutlived(e.Now) {
-		e.probe(i) // nor does one from before a command's time was over
+		e.Probe(i) // nor does one from before a command's time was over
 	}
 	if b := &e.Beliefs[i]; b.Answer == plan.Unreachable && b.Proof == belief.NoProof && !b.Silent.IsZero() {
 		for _, outlet := range e.OldOutlets(i) { // by which its silence may be explained
-			e.probe(outlet)
+			e.Probe(outlet)
 		}
 	}
 	if e.Beliefs[i].Answer == plan.Unreachable && e.AcceptedStop(i) && !e.IsOff(i) {
 		for _, w := range e.Witnesses(i) { // of the way to it
-			e.probe(w)
+			e.Probe(w)
 		}
 	}
 	if host := e.HostOf(i); host >= 0 && e.IsMute(i) && !e.Rises(host) && e.Beliefs[host].Answer != plan.On && !e.ProvenOff(host) { // with which it may have gone
-		e.probe(host)
+		e.Probe(host)
 	}
-	e.settleIn(i)
+	e.SettleIn(i)
 	if e.Ledger.Outage != nil {
 		if k := e.Ledger.SupplyOf[i]; k >= 0 {
 			e.seeOutput(k)
@@ -133,61 +105,7 @@ func (e *Engine) see(i int, seen plan.Observation, question ledger.Op, asked tim
 		e.noteSeen(i)
 	}
 	e.Touch(i)
-	if n.work != nil {
-		e.judge(i)
-	}
-}
-
-// settleIn follows a node that is proven on or off, and was not so before, or not off any more: what it carries comes up or goes with it.
-func (e *Engine) settleIn(i int) {
-	was := e.Beliefs[i].Settled
-	switch {
-	case e.IsOff(i):
-		e.Beliefs[i].Settled = plan.Off
-	case e.IsOn(i):
-		e.Beliefs[i].Settled = plan.On
-	case was == plan.Off, e.Rises(i): // it may be on its way up
-		e.Beliefs[i].Settled = plan.Unknown
-	}
-	if was == e.Beliefs[i].Settled {
-		return
-	}
-	told := e.Ledger.Outage != nil && e.Entry(i).Shown != ledger.AsFound
-	switch e.Graph.Node(i).Kind {
-	case plan.Host, plan.Other:
-		e.renewGuests(i)
-	case plan.Outlet:
-		e.renewBehind(i, was != plan.Unknown || told)
-	default:
-	}
-}
-
-// renewBehind begins a new epoch of what hangs on an outlet that went on or off. What is off does not come up by losing its power. Of an outlet
-// that is on, and of which it is not known that it was not before, only what was off when it was asked last may have come up since.
-func (e *Engine) renewBehind(outlet int, switched bool) {
-	b := &e.Beliefs[outlet]
-	for _, u := range e.Graph.Dependents(outlet) {
-		switch isOff := e.IsOff(u); {
-		case b.Settled == plan.Off && isOff:
-		case switched, b.Settled == plan.On && isOff && e.Beliefs[u].AskedAt.Before(b.AskedAt):
-			e.renew(u)
-		}
-	}
-}
-
-// renewGuests begins a new epoch of the VMs on a host that went off or came up, and of what else runs on it: they went with it, and may
-// start with it.
-func (e *Engine) renewGuests(host int) {
-	for _, u := range e.Graph.Users(host) {
-
-		if e.HostOf(u) != host || e.IsOff(host) && e.IsOff(u) {
-			continue
-		}
-		e.Beliefs[u].Epoch = e.nextOp
-		e.Beliefs[u].Looks, e.Beliefs[u].Proof, e.Beliefs[u].Asked = 0, belief.NoProof, false
-		e.probe(u)
-		e.Touch(u)
-	}
+	e.Judge(i)
 }
 
 // seeOutput follows what a look at a supply's output showed.
@@ -221,7 +139,7 @@ func (e *Engine) seeUncut(k int) {
 	case s.Output.OffSeen || e.Standing(k).Cycle.IsDark():
 		e.backOn(k, "its output is on again")
 	case !says && !e.WatchedCut(s) && !e.Now.Before(s.CutDue.Add(belief.Unwatched)):
-		e.cycled(k, "its output is on again")
+		e.Cycled(k, "its output is on again")
 	case says || !e.Now.Before(s.CutDue.Add(cutMargin)):
 		e.cutNotMade(k)
 	}
@@ -236,10 +154,10 @@ func (e *Engine) cutNotMade(k int) {
 	const why = "it took its cut and did not make it"
 	s.CutDue = time.Time{}
 	if e.Standing(k).Missed+1 >= max(e.Graph.Node(s.Node).Attempts, 2) {
-		e.record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: id, Verb: &verb, State: &state}, Reason: why})
-		e.notify(true, "could not cut the output of "+id+": "+why+"; what starts by its power alone needs a person")
+		e.Record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: id, Verb: &verb, State: &state}, Reason: why})
+		e.Notify(true, "could not cut the output of "+id+": "+why+"; what starts by its power alone needs a person")
 	} else {
-		e.record(ledger.Record{Kind: ledger.Reopened, Step: ledger.Step{Node: id, Verb: &verb, State: &state}, Reason: why})
-		e.notify(true, "the output of "+id+" is on: "+why+", and is cut once more")
+		e.Record(ledger.Record{Kind: ledger.Reopened, Step: ledger.Step{Node: id, Verb: &verb, State: &state}, Reason: why})
+		e.Notify(true, "the output of "+id+" is on: "+why+", and is cut once more")
 	}
 }

@@ -14,16 +14,16 @@ func (e *Engine) order(o Order) {
 	refusal := e.Refuses(o)
 	if e.Ledger.Outage == nil {
 		if refusal != "" {
-			e.notify(false, string(o.Verb)+" by "+o.By+" refused: "+refusal)
+			e.Notify(false, string(o.Verb)+" by "+o.By+" refused: "+refusal)
 		}
 		return
 	}
-	e.record(ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: o.Verb, By: o.By}, Step: ledger.Step{Node: o.Node}, Reason: refusal})
+	e.Record(ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: o.Verb, By: o.By}, Step: ledger.Step{Node: o.Node}, Reason: refusal})
 	if refusal != "" {
-		e.notify(false, string(o.Verb)+" by "+o.By+" refused: "+refusal)
+		e.Notify(false, string(o.Verb)+" by "+o.By+" refused: "+refusal)
 		return
 	}
-	e.notify(false, string(o.Verb)+" by "+o.By+e.aboutAbort(o.Verb))
+	e.Notify(false, string(o.Verb)+" by "+o.By+e.aboutAbort(o.Verb))
 	switch o.Verb {
 	case ledger.Hold, ledger.Resume:
 	case ledger.Abort:
@@ -31,7 +31,7 @@ func (e *Engine) order(o Order) {
 	case ledger.Go:
 		for k := range e.Supplies {
 			if e.Standing(k).IsOut() {
-				e.triggerEvery(k, "ordered by "+o.By)
+				e.TriggerEvery(k, "ordered by "+o.By)
 			}
 		}
 	case ledger.Confirm:
@@ -40,10 +40,10 @@ func (e *Engine) order(o Order) {
 			e.confirmMains(k, o.By)
 			break
 		}
-		e.prove(i, "", "confirmed by "+o.By)
+		e.Prove(i, "", "confirmed by "+o.By)
 	case ledger.Skip:
 		i, _ := e.Graph.Index(o.Node)
-		e.giveUp(i, "", "passed over by "+o.By)
+		e.GiveUp(i, "", "passed over by "+o.By)
 	}
 	if e.Ledger.Outage != nil { // an abort may have ended it
 		e.judgePressure()
@@ -120,13 +120,13 @@ func (e *Engine) refusesWord(o Order) string {
 	if !known {
 		return fmt.Sprintf("no node is called %q", o.Node)
 	}
-	k, w := e.Ledger.SupplyOf[i], e.nodes[i].work
+	k := e.Ledger.SupplyOf[i]
 	switch {
 	case k >= 0 && o.Verb == ledger.Confirm && e.Standing(k).IsOut() && e.Supplies[k].State.SilentFor >= silentFor:
 		return ""
 	case k >= 0 && o.Verb == ledger.Confirm:
 		return fmt.Sprintf("%q is heard, or does not fail: what it says itself counts", o.Node)
-	case w == nil || w.phase != asking:
+	case !e.AsksAPerson(i):
 		return fmt.Sprintf("nobody was asked to do anything on %q now", o.Node)
 	}
 	return ""
@@ -137,12 +137,12 @@ func (e *Engine) refusesWord(o Order) string {
 func (e *Engine) confirmMains(k int, by string) {
 	s := &e.Supplies[k]
 	id, why := e.ID(s.Node), "its power is back, as "+by+" confirms"
-	if e.nodes[s.Node].work != nil {
-		e.holdBack(s.Node, why)
+	if e.Under[s.Node] >= 0 {
+		e.HoldBack(s.Node, why)
 	}
-	e.cycled(k, why)
-	e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Returned, Power: ledger.Power{Supplies: []string{id}}, Reason: why})
-	e.notify(true, id+" counts as back: nothing more is stopped for it, and nothing is started on it before it is heard")
+	e.Cycled(k, why)
+	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Returned, Power: ledger.Power{Supplies: []string{id}}, Reason: why})
+	e.Notify(true, id+" counts as back: nothing more is stopped for it, and nothing is started on it before it is heard")
 }
 
 // goal is where most of an outage goes, for those who want it in one word.

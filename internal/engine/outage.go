@@ -9,6 +9,7 @@ import (
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/want"
+	"ebbtide/internal/work"
 )
 
 // open opens an outage or a drill with its first record, and reports whether that stands.
@@ -18,13 +19,13 @@ func (e *Engine) open(r ledger.Record) bool {
 		id = e.Ledger.Newest + "b"
 	}
 	r.Kind, r.Outage, r.Seq, r.Format, r.Members, r.Nodes = ledger.Opened, id, 1, ledger.FormatNow, e.settings.Members, e.LastSeen()
-	e.movedAt, e.ResumedAt, e.closing, e.settleBy, e.said = e.Now, time.Time{}, time.Time{}, time.Time{}, ""
+	e.MovedAt, e.ResumedAt, e.closing, e.settleBy, e.said = e.Now, time.Time{}, time.Time{}, time.Time{}, ""
 	e.Course.Clear()
 	for i := range e.Beliefs {
-		e.Pause[i], e.nodes[i].awaited = time.Time{}, notAwaited
+		e.Pause[i], e.awaited[i] = time.Time{}, notAwaited
 	}
 	e.surveying = 0
-	return e.record(r)
+	return e.Record(r)
 }
 
 // openOutage begins an outage with its first failing supply.
@@ -38,14 +39,14 @@ func (e *Engine) openOutage(k int) {
 		return
 	}
 	e.failsOff(s)
-	e.notify(true, "power failure: "+e.ID(s.Node)+" is "+e.Tells(s))
+	e.Notify(true, "power failure: "+e.ID(s.Node)+" is "+e.Tells(s))
 	e.survey()
 	e.askForEstimate()
 }
 
 // sawOn puts on record that a node was seen on.
 func (e *Engine) sawOn(i int) {
-	e.record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: e.ID(i), State: plan.On}}})
+	e.Record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: e.ID(i), State: plan.On}}})
 }
 
 // noteSeen puts on record that what the outage does not concern is on, which it was not when that began, or is not any more: a supply of it
@@ -61,7 +62,7 @@ func (e *Engine) noteSeen(i int) {
 	case !seenOn && e.IsUp(i):
 		e.sawOn(i)
 	case seenOn && (e.IsOff(i) || silent):
-		e.record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: decl.ID, State: b.Answer}}})
+		e.Record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: decl.ID, State: b.Answer}}})
 	}
 }
 
@@ -89,36 +90,34 @@ const (
 )
 
 func (e *Engine) askInSurvey(i int) {
-	n := &e.nodes[i]
-	if n.awaited != notAwaited || !belief.Probed(e.Graph.Node(i)) {
+	if e.awaited[i] != notAwaited || !belief.Probed(e.Graph.Node(i)) {
 		return
 	}
-	n.awaited = firstWord
+	e.awaited[i] = firstWord
 	e.surveying++
-	e.probe(i)
+	e.Probe(i)
 }
 
 // surveyed notes that a node that the survey waits for has answered, or failed to. What is off for the snapshot has said so twice in its
 // survey: what it said before is of before, and one look proves nothing.
 func (e *Engine) surveyed(i int) {
-	n := &e.nodes[i]
 	switch {
-	case n.awaited == notAwaited:
+	case e.awaited[i] == notAwaited:
 		return
-	case n.awaited == firstWord && belief.IsDown(e.Beliefs[i].Answer) && !e.Entry(i).Snap.Taken():
-		n.awaited = secondWord
-		e.probe(i)
+	case e.awaited[i] == firstWord && belief.IsDown(e.Beliefs[i].Answer) && !e.Entry(i).Snap.Taken():
+		e.awaited[i] = secondWord
+		e.Probe(i)
 		return
 	}
-	n.awaited = notAwaited
+	e.awaited[i] = notAwaited
 	e.surveying--
 	e.endSurvey()
 }
 
 // unsurvey has the survey wait for a node again whose newest answer is asked for once more: what it said before is in doubt.
 func (e *Engine) unsurvey(i int) {
-	if n := &e.nodes[i]; e.surveying > 0 && n.awaited == notAwaited && !e.Entry(i).Snap.Taken() {
-		n.awaited = secondWord
+	if e.surveying > 0 && e.awaited[i] == notAwaited && !e.Entry(i).Snap.Taken() {
+		e.awaited[i] = secondWord
 		e.surveying++
 	}
 }
@@ -142,9 +141,9 @@ func (e *Engine) endSurvey() {
 	}
 	switch {
 	case !o.Snapped:
-		e.record(ledger.Record{Kind: ledger.Snapshot, Nodes: fresh})
+		e.Record(ledger.Record{Kind: ledger.Snapshot, Nodes: fresh})
 	case len(fresh) > 0:
-		e.record(ledger.Record{Kind: ledger.Widened, Power: ledger.Power{Supplies: e.FailedSupplies()}, Nodes: fresh})
+		e.Record(ledger.Record{Kind: ledger.Widened, Power: ledger.Power{Supplies: e.FailedSupplies()}, Nodes: fresh})
 	default:
 		return
 	}
@@ -162,22 +161,7 @@ func (e *Engine) foundOn(i int) {
 	if n.IsTouched() && late.Protected == plan.Yes || n.Late && late.Protected == plan.No { // our own doing, it may be
 		late.Protected, late.Settings = plan.NotKnown, ""
 	}
-	e.record(ledger.Record{Kind: ledger.Widened, Nodes: []ledger.NodeState{late}})
-}
-
-// foundUnprotected takes a cache or a cluster into the snapshot as it is before it is told anything: what the snapshot shows as protected
-// may have been on its way back from an earlier outage, and what could not be asked then answers now.
-func (e *Engine) foundUnprotected(i int) {
-	n, b := e.Entry(i), &e.Beliefs[i]
-	untold := n.Protection == ledger.AsSet || n.Protection == ledger.Announced
-	if !untold || n.Late || n.Snap.CacheWas == plan.No || b.Answer != plan.On || b.Seen.Protected != plan.No {
-		return
-	}
-	state := plan.On
-	if n.Snap.Silent() { // it may have come up since
-		state = plan.Unknown
-	}
-	e.record(ledger.Record{Kind: ledger.Widened, Nodes: []ledger.NodeState{{Node: e.ID(i), State: state, Protected: plan.No, Settings: b.Seen.Settings}}})
+	e.Record(ledger.Record{Kind: ledger.Widened, Nodes: []ledger.NodeState{late}})
 }
 
 // followOutage ends what has come to its end.
@@ -215,7 +199,7 @@ func (e *Engine) looksOver() bool {
 	}
 	if e.settleBy.IsZero() {
 		e.settleBy = e.Now.Add(settleFor)
-		e.notify(true, "what was given up on its way up is waited for, for "+plan.Span(settleFor)+": what stands on it is started if it comes up")
+		e.Notify(true, "what was given up on its way up is waited for, for "+plan.Span(settleFor)+": what stands on it is started if it comes up")
 	}
 	return !e.Now.Before(e.settleBy)
 }
@@ -223,7 +207,7 @@ func (e *Engine) looksOver() bool {
 // isBusy reports whether anything is still to be done in the open outage, or a supply is not back.
 func (e *Engine) isBusy() bool {
 	o := e.Ledger.Outage
-	if !o.Snapped || e.closing.IsZero() && e.surveying > 0 || e.Course.Open > 0 || e.working > 0 || o.Orders.Hold || o.Drill.Phase == ledger.DrillDown || o.Drill.Phase == ledger.DrillBattery {
+	if !o.Snapped || e.closing.IsZero() && e.surveying > 0 || e.Course.Open > 0 || e.Working > 0 || o.Orders.Hold || o.Drill.Phase == ledger.DrillDown || o.Drill.Phase == ledger.DrillBattery {
 		return true
 	}
 	return slices.ContainsFunc(o.Supplies, func(s ledger.Standing) bool { return s.IsDark() })
@@ -307,12 +291,12 @@ func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 	if d := &o.Drill; d.Was || d.On() {
 		word = ledger.ModeDrill
 	}
-	e.record(ledger.Record{Kind: ledger.Closed, Reason: reason, Nodes: notRestored})
+	e.Record(ledger.Record{Kind: ledger.Closed, Reason: reason, Nodes: notRestored})
 	over := " is over: "
 	if e.Observes { // nothing went down, and nothing is to be started by hand
 		over = " is over, as it was observed: "
 	}
-	e.notify(len(notRestored) > 0, "the "+word+over+reason)
+	e.Notify(len(notRestored) > 0, "the "+word+over+reason)
 	for k := range e.Supplies {
 		s := &e.Supplies[k]
 		s.Gate = false
@@ -321,19 +305,13 @@ func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 		s.CutDue, s.Output.OffSeen = time.Time{}, false
 	}
 	for i := range e.Beliefs {
-		n := &e.nodes[i]
-		if n.work != nil && n.work.placed {
-			e.Course.Slots.Release(i)
-		}
-		e.count(i, false)
-		n.work, n.awaited = nil, notAwaited
-		n.question.guards = nil
+		e.Drop(i)
+		e.awaited[i] = notAwaited
 		if b := &e.Beliefs[i]; o.Nodes[i].Last.Taken && b.Answer != b.Seen.State { // it was on before it took its stop
 			b.Seen.State, b.OnAt = plan.Unknown, time.Time{}
 		}
-		n.timer++
 	}
-	e.surveying, e.working, e.ResumedAt = 0, 0, time.Time{}
+	e.surveying, e.Working, e.ResumedAt = 0, 0, time.Time{}
 	e.test = nil
 	clear(e.Press)
 	e.Pressed = false
@@ -351,7 +329,7 @@ func (e *Engine) chores() {
 		if !e.Now.Before(e.sweepAt) {
 			e.sweepAt = e.Now.Add(sweepEvery)
 			for i := range e.Beliefs {
-				e.probe(i)
+				e.Probe(i)
 			}
 			e.askForEstimate()
 		}
@@ -364,7 +342,7 @@ func (e *Engine) chores() {
 		e.sweepAt = e.Now.Add(sweepEvery)
 		for i := range e.Beliefs {
 			if !o.Scope[i] {
-				e.probe(i)
+				e.Probe(i)
 			}
 		}
 	}
@@ -380,21 +358,21 @@ func (e *Engine) chores() {
 // lookAgain asks after a node that nobody waits for: one that was given up, or did not answer, or a supply whose cut is under
 // way.
 func (e *Engine) lookAgain(i int) {
-	n, o := &e.nodes[i], e.Ledger.Outage
-	if !o.Scope[i] || n.work != nil || e.Now.Before(n.nextLook) {
+	o := e.Ledger.Outage
+	if !o.Scope[i] || e.Under[i] >= 0 || e.Now.Before(e.NextLook[i]) {
 		return
 	}
 	silent := (e.Beliefs[i].Answer == plan.Unknown || e.Beliefs[i].Answer == plan.Unreachable) && !e.IsOff(i)
 	moving := e.Beliefs[i].Seen.State == plan.Stopping || e.Beliefs[i].Seen.State == plan.Starting
 	switch k := e.Ledger.SupplyOf[i]; {
 	case k >= 0 && o.Supplies[k].Cycle >= ledger.CutSent:
-		n.nextLook = e.Now.Add(want.FailedLook / 3)
+		e.NextLook[i] = e.Now.Add(want.FailedLook / 3)
 	case e.SilenceWillTell(i):
-		n.nextLook = e.Now.Add(slowestLook)
+		e.NextLook[i] = e.Now.Add(work.SlowestLook)
 	case o.Nodes[i].GivenUp != 0, silent, moving, e.Rises(i):
-		n.nextLook = e.Now.Add(want.FailedLook)
+		e.NextLook[i] = e.Now.Add(want.FailedLook)
 	default:
 		return
 	}
-	e.probe(i)
+	e.Probe(i)
 }

@@ -67,9 +67,9 @@ func isSteady(st *power.State) bool {
 
 // takes tells which nodes a drill names; or what it names that there is not.
 func (e *Engine) takes(d Drill) (in []bool, unknown string) {
-	in = make([]bool, len(e.nodes))
+	in = make([]bool, len(e.Beliefs))
 	pick := func(fits func(*plan.Node) bool) (any bool) {
-		for i := range e.nodes {
+		for i := range e.Beliefs {
 			if fits(e.Graph.Node(i)) {
 				in[i], any = true, true
 			}
@@ -101,7 +101,7 @@ func (e *Engine) takes(d Drill) (in []bool, unknown string) {
 
 // cannotComeBack names what a drill must not take since nothing that Ebbtide can command starts it again.
 func (e *Engine) cannotComeBack(in []bool) string {
-	for i := range e.nodes {
+	for i := range e.Beliefs {
 		decl := e.Graph.Node(i)
 		switch {
 		case !in[i]:
@@ -141,7 +141,7 @@ func (e *Engine) runs(i int) bool {
 // needed names what uses a part of the drill from outside and is not off: it is not stopped, and must not lose what it
 // stands on.
 func (e *Engine) needed(in []bool) string {
-	for i := range e.nodes {
+	for i := range e.Beliefs {
 		if !in[i] || !e.Graph.Node(i).Can.Has(plan.Stop) || e.IsOff(i) {
 			continue
 		}
@@ -172,7 +172,7 @@ func (e *Engine) usersBeyond(i int, in []bool) []int {
 			users = append(users, u)
 		}
 	}
-	if self, needed := e.lifeline(); self >= 0 && needed[i] {
+	if self, needed := e.Lifeline(); self >= 0 && needed[i] {
 		users = append(users, self)
 	}
 	return users

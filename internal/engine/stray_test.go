@@ -66,32 +66,6 @@ func TestARecordThatCantBeApplied(t *testing.T) {
 	}
 }
 
-// A command whose intent is refused is not given. Its node waits.
-func TestAnIntentThatCantBeApplied(t *testing.T) {
-	w := inOutage(t)
-	require.Equal(t, "stop", doing(w, "c"))
-	effects := w.engine.SendAs("c", "nobody")
-	require.False(t, slices.ContainsFunc(effects, func(e effect.Effect) bool { _, is := e.(effect.Do); return is }))
-	require.Empty(t, doing(w, "c"))
-	goesOn(t, w)
-}
-
-// A step that goes a way that its table does not have is held back, and told of; the outage goes on to its end.
-func TestAStepThatGoesAstray(t *testing.T) {
-	w := inOutage(t)
-	var records []ledger.Record
-	w.witness = func(rec ledger.Record) { records = append(records, rec) }
-	w.heedless = true // that the permit has to refuse something is a violation by itself
-	w.engine.LeadAstray("b")
-	w.apply(engine.Woke{}, &choices{})
-	at := slices.IndexFunc(records, func(r ledger.Record) bool { return r.Kind == ledger.Forbidden })
-	require.GreaterOrEqual(t, at, 0)
-	require.Equal(t, "b", records[at].Node)
-	require.Contains(t, records[at].Reason, "which is no way for a step")
-	require.Empty(t, doing(w, "b"))
-	goesOn(t, w)
-}
-
 // goesOn lets the outage go to its end, down, and up again.
 func goesOn(t *testing.T, w *world) {
 	t.Helper()

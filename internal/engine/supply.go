@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
-	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -34,7 +33,7 @@ func (e *Engine) read(r power.Reading) {
 	k := e.Ledger.SupplyOf[at]
 	s := &e.Supplies[k]
 	if s.State.Mains == power.MainsOnBattery && r.Link == power.Fresh && r.Status.Has(power.OL) {
-		e.spent(s)
+		e.Spent(s)
 	}
 	w := &e.watch[k]
 	e.Times[k].Ahead, w.readAt = min(max(0, e.Now.Sub(w.readAt)), lookAhead), e.Now
@@ -78,7 +77,7 @@ func (e *Engine) read(r power.Reading) {
 func (e *Engine) tellOff(s *belief.Supply, was *power.State) {
 	isOnLine := func(st *power.State) bool { return st.Mains == power.MainsOnline && !st.OutputOff }
 	if isOnLine(was) && isOnLine(&s.State) && !was.SaysOff && s.State.SaysOff {
-		e.notify(true, e.ID(s.Node)+" is on line and says that its output is off, which it did not before: nothing is done for that; see whether its load has power")
+		e.Notify(true, e.ID(s.Node)+" is on line and says that its output is off, which it did not before: nothing is done for that; see whether its load has power")
 	}
 }
 
@@ -93,7 +92,7 @@ func (e *Engine) tellStuck(k int, said power.Status) {
 	case !w.cried && e.Now.Sub(w.stuck) >= stalledFor:
 		w.cried = true
 		id := e.ID(s.Node)
-		e.notify(true, "the mains of "+id+" are back, and its output is off still after "+plan.Span(stalledFor)+": nothing that it feeds comes back before somebody switches it on")
+		e.Notify(true, "the mains of "+id+" are back, and its output is off still after "+plan.Span(stalledFor)+": nothing that it feeds comes back before somebody switches it on")
 	}
 }
 
@@ -125,13 +124,13 @@ func (e *Engine) warnOfSilence(k int) {
 	e.watch[k].warned = now
 	switch {
 	case now == maybeEmpty:
-		e.notify(true, id+" is "+s.State.String()+": its battery may have given out. If its power is back, and it can't be heard, say so: `ebbtide confirm "+id+"`")
+		e.Notify(true, id+" is "+s.State.String()+": its battery may have given out. If its power is back, and it can't be heard, say so: `ebbtide confirm "+id+"`")
 	case now == longSilent && out:
-		e.notify(true, id+" is "+s.State.String()+": it is taken to fail still")
+		e.Notify(true, id+" is "+s.State.String()+": it is taken to fail still")
 	case now == longSilent:
-		e.notify(true, id+" is "+s.State.String()+": a failure of its mains would not be heard")
+		e.Notify(true, id+" is "+s.State.String()+": a failure of its mains would not be heard")
 	case said != noSilence:
-		e.notify(false, id+" is heard again: "+e.Tells(s))
+		e.Notify(false, id+" is heard again: "+e.Tells(s))
 	}
 }
 
@@ -164,16 +163,16 @@ func (e *Engine) fails(k int) {
 			reason = id + " fails again during the power-up"
 		}
 		e.watch[k].turned = false
-		e.record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Down, Supplies: []string{id}}, Reason: reason})
+		e.Record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Down, Supplies: []string{id}}, Reason: reason})
 	}
 	s.Gate, e.watch[k].shut = false, false
-	e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Failing, Power: ledger.Power{Supplies: []string{id}, Off: s.SaysOff(), Replace: s.State.ReplaceBattery}, Reason: e.Tells(s)})
+	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Failing, Power: ledger.Power{Supplies: []string{id}, Off: s.SaysOff(), Replace: s.State.ReplaceBattery}, Reason: e.Tells(s)})
 	e.failsOff(s)
 	word := " fails too: "
 	if again {
 		word = " fails again: "
 	}
-	e.notify(true, "power failure: "+id+word+e.Tells(s))
+	e.Notify(true, "power failure: "+id+word+e.Tells(s))
 	e.survey()
 }
 
@@ -191,28 +190,11 @@ func (e *Engine) comesBack(k int) {
 	id := e.ID(s.Node)
 	e.watch[k].told, e.watch[k].ending = want.NoPressure, false
 	aborted := e.Standing(k).Fails == ledger.CalledOff
-	e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Returned, Power: ledger.Power{Supplies: []string{id}, Replace: s.State.ReplaceBattery}, Reason: e.Tells(s)})
-	e.notify(false, id+" is back: "+e.Tells(s))
+	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Returned, Power: ledger.Power{Supplies: []string{id}, Replace: s.State.ReplaceBattery}, Reason: e.Tells(s)})
+	e.Notify(false, id+" is back: "+e.Tells(s))
 	if aborted {
-		e.notify(false, "the abort is over for "+id+": a new failure of it is followed as any")
+		e.Notify(false, "the abort is over for "+id+": a new failure of it is followed as any")
 	}
-}
-
-// cycled takes down that a supply's output was off, or may have been, and is on: what hangs on it is looked at anew.
-func (e *Engine) cycled(k int, why string) (renewed []int) {
-	s := &e.Supplies[k]
-	s.Lapse, s.CutDue = belief.JustBack, time.Time{}
-	if s.State.Mains == power.MainsOnline && s.State.SilentFor == 0 {
-		s.Lapse = belief.NoLapse
-	}
-	e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Cycled, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}, Carriers: e.Carriers(k)}, Reason: why})
-	e.Times[k] = foresight.Time{Trusted: e.Times[k].Trusted, Ahead: e.Times[k].Ahead} // until its next reading
-	e.PressNodes()
-	if e.Beliefs[s.Node].Seen.State == plan.Off { // that was before
-		e.Beliefs[s.Node].Renew(e.nextOp)
-		e.probe(s.Node)
-	}
-	return e.renewLoad(k)
 }
 
 // backOn follows an output that was off for certain, and is on: what was sent to its load before is void.
@@ -221,10 +203,10 @@ func (e *Engine) backOn(k int, why string) {
 		other := e.Ledger.SupplyOf[f]
 		return other == k || e.Standing(other).Cycle.IsDark()
 	}
-	for _, i := range e.cycled(k, why) {
+	for _, i := range e.Cycled(k, why) {
 		kept := slices.ContainsFunc(e.Graph.Sources(i), func(f int) bool { return !wasDark(f) })
-		if w := e.nodes[i].work; w != nil && !kept && w.phase != asking && e.Course.Steps[w.step].Goal == plan.Down {
-			e.holdBack(i, "its power was off")
+		if !kept {
+			e.VoidDown(i, "its power was off")
 		}
 	}
 }
@@ -236,7 +218,7 @@ func (e *Engine) judgeGate(k int) {
 	bears := !s.State.Bypass && !s.State.Overload
 	if !e.Live(k) || !bears {
 		if s.Gate && !bears {
-			e.notify(true, e.ID(s.Node)+" is "+s.State.String()+": nothing more is started on it until that ends")
+			e.Notify(true, e.ID(s.Node)+" is "+s.State.String()+": nothing more is started on it until that ends")
 		}
 		s.Gate = false
 		return
@@ -254,14 +236,14 @@ func (e *Engine) tellShut(k int) {
 		return
 	}
 	w.shut = true
-	e.notify(true, fmt.Sprintf("%s: %s, and its recharge gate is shut still: it waits for %s. If its battery will not come to that, change policy.restore, or start by hand what is needed", e.ID(s.Node), e.Tells(s), e.Policy.Restore.String()))
+	e.Notify(true, fmt.Sprintf("%s: %s, and its recharge gate is shut still: it waits for %s. If its battery will not come to that, change policy.restore, or start by hand what is needed", e.ID(s.Node), e.Tells(s), e.Policy.Restore.String()))
 }
 
 // recondition finds anew how each supply is, and what can be started on it. Where that has changed, all wants are.
 func (e *Engine) recondition() {
 	fit := e.mayDrill()
-	changed := e.shifted || fit != e.DrillFit
-	e.shifted, e.Unheard, e.DrillFit = false, false, fit
+	changed := e.Shifted || fit != e.DrillFit
+	e.Shifted, e.Unheard, e.DrillFit = false, false, fit
 	for k := range e.Supplies {
 		s := &e.Supplies[k]
 		unheard := e.IsToBeHeard(k)
@@ -295,28 +277,22 @@ func (e *Engine) turnUp(k int) {
 	}
 	e.watch[k].turned = true
 	id := e.ID(s.Node)
-	e.record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up, Supplies: []string{id}, Numbers: e.Numbers(s)}, Reason: "mains are back and the gate is open"})
-	e.notify(true, "now bringing back what "+id+" feeds: mains are back and the gate is open")
+	e.Record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up, Supplies: []string{id}, Numbers: e.Numbers(s)}, Reason: "mains are back and the gate is open"})
+	e.Notify(true, "now bringing back what "+id+" feeds: mains are back and the gate is open")
 }
 
 // release gives up the cycle of a supply that waits for what can't be proven, with its mains back and the gate open but
 // for that: it is no reason to keep the rest down.
 func (e *Engine) release(k int) {
 	s, st := &e.Supplies[k], e.Standing(k)
-	if st.Cycle != ledger.Committed || st.IsOut() || s.State.Mains != power.MainsOnline || s.State.SilentFor > 0 || e.Now.Sub(e.movedAt) < stalledFor {
+	if st.Cycle != ledger.Committed || st.IsOut() || s.State.Mains != power.MainsOnline || s.State.SilentFor > 0 || e.Now.Sub(e.MovedAt) < stalledFor {
 		return
 	}
-	if e.Ledger.Outage.Orders.Hold || !e.Policy.Restore.Holds(e.Facts(s)) || e.worksUnder(s.Node) {
+	if e.Ledger.Outage.Orders.Hold || !e.Policy.Restore.Holds(e.Facts(s)) || e.WorksUnder(s.Node) {
 		return
 	}
 	id := e.ID(s.Node)
 	why := "its cut can't come: what it waits for is not proven off; what only its power cycle starts needs a person"
-	e.record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{id}}, Reason: why})
-	e.notify(true, id+" is not cut: "+why)
-}
-
-// worksUnder reports whether a step that has come further than to ask whether it may begin is under way on anything that a supply feeds.
-func (e *Engine) worksUnder(supply int) bool {
-	works := func(i int) bool { w := e.nodes[i].work; return w != nil && w.phase != verifying }
-	return works(supply) || slices.ContainsFunc(e.Graph.Dependents(supply), works)
+	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{id}}, Reason: why})
+	e.Notify(true, id+" is not cut: "+why)
 }

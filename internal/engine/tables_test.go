@@ -16,6 +16,7 @@ import (
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/power"
 	"ebbtide/internal/want"
+	"ebbtide/internal/work"
 )
 
 // docs/ENGINE.md is written from the tables of the engine and from the comments of its questions: -rewrite makes it anew.
@@ -82,8 +83,8 @@ func tables(t *tests.T) string {
 	p("")
 	p("| from | to | when |")
 	p("|---|---|---|")
-	for _, m := range moves {
-		p("| %s | %s | %s |", m.from, m.to, m.when)
+	for _, m := range work.Moves {
+		p("| %s | %s | %s |", m.From, m.To, m.When)
 	}
 	p("")
 	p("## What is believed of a node")

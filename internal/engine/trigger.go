@@ -7,7 +7,6 @@ import (
 	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 	"ebbtide/internal/want"
 )
 
@@ -20,33 +19,16 @@ func (e *Engine) judgeTriggers(k int) {
 	p := e.Policy
 	f := e.Facts(&e.Supplies[k])
 	if !st.Stages[0] && p.Protect.Holds(f) {
-		e.trigger(0, k, p.Protect.Because(f))
+		e.Trigger(0, k, p.Protect.Because(f))
 	}
 	for at, stage := range p.Shed {
 		if !st.Stages[at+1] && stage.When.Holds(f) {
-			e.trigger(at+1, k, stage.When.Because(f))
+			e.Trigger(at+1, k, stage.When.Because(f))
 		}
 	}
 	if p.Shutdown.Holds(f) {
-		e.triggerEvery(k, p.Shutdown.Because(f))
+		e.TriggerEvery(k, p.Shutdown.Because(f))
 	}
-}
-
-// triggerEvery starts the shutdown, and with it every stage that comes before it.
-func (e *Engine) triggerEvery(k int, reason string) {
-	for at := range e.Ledger.Stages {
-		e.trigger(at, k, reason)
-	}
-}
-
-func (e *Engine) trigger(at, k int, reason string) {
-	if e.Standing(k).Stages[at] {
-		return
-	}
-	s := &e.Supplies[k]
-	id, stage := e.ID(s.Node), e.Ledger.Stages[at]
-	e.record(ledger.Record{Kind: ledger.Triggered, Power: ledger.Power{Stage: stage, Supplies: []string{id}, Numbers: e.Numbers(s)}, Reason: reason})
-	e.notify(stage == power.ShutdownStage, "stage "+stage+" starts for "+id+": "+reason+" ("+e.Tells(s)+")")
 }
 
 // pressureOf finds how short the time of a supply's battery is, where anything may be done about it.
@@ -63,7 +45,7 @@ func (e *Engine) mayPress(k int) bool {
 	if most := s.State.Outlook.Most(); s.State.SilentFor > belief.DeafAfter && most.Known && most.Value <= 0 { // it is over: what is on has its power, or does not hear us
 		return false
 	}
-	return !e.Ledger.Outage.Orders.Hold && e.Supplies[k].State.Failing() && !e.isBeingCut(k) && e.Standing(k).Stages[len(e.Ledger.Stages)-1]
+	return !e.Ledger.Outage.Orders.Hold && e.Supplies[k].State.Failing() && !e.IsBeingCut(k) && e.Standing(k).Stages[len(e.Ledger.Stages)-1]
 }
 
 // judgePressure finds how short the time of each node is: that of the last of its feeds to give out, or less if what it needs
@@ -75,15 +57,15 @@ func (e *Engine) judgePressure() {
 		now := e.pressureOf(k)
 		if now > w.told && e.Presses(k, now) { // once, however often it comes and goes
 			w.told = now
-			e.notify(true, e.ID(s.Node)+": "+now.String())
+			e.Notify(true, e.ID(s.Node)+": "+now.String())
 		}
 		e.tellEnding(k)
 		*t = foresight.Time{Battery: now, Load: now, Trusted: !e.Standing(k).IsOut() || !s.Mute && !s.State.OutputOff, Gone: e.Standing(k).Cycle.IsDark(), Ahead: was.Ahead}
-		if e.isBeingCut(k) {
+		if e.IsBeingCut(k) {
 			t.Load = want.CutNow // what hangs on it alone is about to lose its power, or has
 		}
 		changed = changed || *t != was
-		e.hurryDue = e.hurryDue || t.Battery != was.Battery || t.Load != was.Load || t.Load != want.NoPressure
+		e.HurryDue = e.HurryDue || t.Battery != was.Battery || t.Load != was.Load || t.Load != want.NoPressure
 	}
 	if changed {
 		e.PressNodes()
@@ -94,7 +76,7 @@ func (e *Engine) judgePressure() {
 func (e *Engine) tellEnding(k int) {
 	s, w, st := &e.Supplies[k], &e.watch[k], e.Standing(k)
 	held, calledOff := e.Ledger.Outage.Orders.Hold, st.Fails == ledger.CalledOff
-	if w.ending || !held && !calledOff || !st.IsOut() || !s.State.Failing() || s.State.SilentFor > 0 || e.isBeingCut(k) || e.Shortness(k) < want.ReserveReached {
+	if w.ending || !held && !calledOff || !st.IsOut() || !s.State.Failing() || s.State.SilentFor > 0 || e.IsBeingCut(k) || e.Shortness(k) < want.ReserveReached {
 		return
 	}
 	isOn := func(i int) bool { return e.Graph.Node(i).Can.Has(plan.Stop) && !e.IsOff(i) }
@@ -106,14 +88,5 @@ func (e *Engine) tellEnding(k int) {
 	if calledOff {
 		why = "nothing is stopped or cut, since that was called off: shut down by hand what must not lose its power"
 	}
-	e.notify(true, e.ID(s.Node)+": its battery gives out ("+e.Tells(s)+"), and "+why)
-}
-
-// isBeingCut reports whether a supply's output is about to go off, or is off. A cut from before a crash may have been made since,
-// or may have reached nobody: it counts once a look of this life has seen it count down.
-func (e *Engine) isBeingCut(k int) bool {
-	i := e.Supplies[k].Node
-	w, seen := e.nodes[i].work, e.Beliefs[i].Seen.State
-	stale := w != nil && w.resumed && seen != plan.Stopping && !belief.IsDown(seen)
-	return e.Standing(k).Cycle >= ledger.CutSent && !stale
+	e.Notify(true, e.ID(s.Node)+": its battery gives out ("+e.Tells(s)+"), and "+why)
 }

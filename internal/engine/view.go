@@ -21,16 +21,14 @@ func (e *Engine) View() View {
 	for k := range e.Supplies {
 		v.Supplies = append(v.Supplies, e.viewOf(k))
 	}
-	for i := range e.nodes {
-		n, decl := &e.nodes[i], e.Graph.Node(i)
+	for i := range e.Beliefs {
+		decl := e.Graph.Node(i)
 		nv := NodeView{ID: decl.ID, Type: decl.Type, Group: decl.Group, Seen: e.Beliefs[i].Seen, SeenAt: e.Beliefs[i].SeenAt}
 		nv.Waits, nv.Why = e.whyOf(i)
 		if e.Beliefs[i].Answer != e.Beliefs[i].Seen.State && !e.IsOff(i) {
 			nv.Seen.State = e.Beliefs[i].Answer
 		}
-		if n.work != nil {
-			nv.Doing = n.work.rung.String()
-		}
+		nv.Doing = e.Doing(i)
 		nv.InScope = e.Ledger.Outage != nil && e.Ledger.Outage.Scope[i]
 		if v.Waiting == "" {
 			v.Waiting = nv.Why

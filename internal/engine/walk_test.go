@@ -110,7 +110,7 @@ func copyStruct(t reflect.Type) copyWalk {
 	var parts []part
 	for f := range t.Fields() {
 		name := fieldName(t, f)
-		if name == "clockwork.out" { // empty between two events
+		if name == "desk.Out" { // empty between two events
 			parts = append(parts, part{f.Offset, func(p unsafe.Pointer) { *(*[]effect.Effect)(p) = nil }})
 		} else if mend := copying(f.Type); mend != nil && !inCommon[name] {
 			parts = append(parts, part{f.Offset, mend})
@@ -159,7 +159,7 @@ func printing(t reflect.Type, field string) printWalk {
 				w.number(int64((*(*map[ledger.Op]int)(p))[op]))
 			}
 		}
-	case reflect.TypeFor[timer]():
+	case timerType:
 		return func(w *print, p unsafe.Pointer) {
 			if t := (*timer)(p); w.timers(t.node) == t.number { // a void one does nothing
 				w.number(int64(t.node))

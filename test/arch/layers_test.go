@@ -25,6 +25,7 @@ var layers = map[string]int{
 	"internal/want":      1,
 	"internal/foresight": 1,
 	"internal/effect":    1,
+	"internal/work":      1,
 	"internal/engine":    1,
 
 	"internal/timeline": 2,
@@ -56,7 +57,8 @@ var allowed = map[string][]string{
 	"internal/want":      {"internal/ledger", "internal/belief"},                                                                              // what is to be done follows from what is known
 	"internal/effect":    {"internal/ledger"},                                                                                                 // what is asked of the shell is what to write down, among others
 	"internal/foresight": {"internal/ledger", "internal/belief", "internal/want"},                                                             // the time that there is for what is wanted
-	"internal/engine":    {"internal/ledger", "internal/belief", "internal/permit", "internal/want", "internal/foresight", "internal/effect"}, // what it decides by is a room of its own, and what is durable
+	"internal/work":      {"internal/ledger", "internal/belief", "internal/permit", "internal/want", "internal/foresight", "internal/effect"}, // it carries steps, and begins no outage
+	"internal/engine":    {"internal/ledger", "internal/belief", "internal/want", "internal/foresight", "internal/effect", "internal/work"},   // it commands no node by itself: its way to the permit is the work
 	"internal/nut":       {"internal/adapter"},                                                                                                // a supply's output is a node
 	"internal/report":    {"internal/timeline", "internal/forecast"},                                                                          // it tells the course of an outage, and how long steps take
 	// The engine asks how long the rest of its plan takes, two proofs are held together, and what came of it is judged.

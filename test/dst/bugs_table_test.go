@@ -1,6 +1,14 @@
 package dst_test
 
 const (
+	workCycle         = "internal/work/cycle.go"
+	workWorks         = "internal/work/works.go"
+	workWork          = "internal/work/work.go"
+	workEpoch         = "internal/work/epoch.go"
+	workLadder        = "internal/work/ladder.go"
+	workResume        = "internal/work/resume.go"
+	workStep          = "internal/work/step.go"
+	workGuard         = "internal/work/guard.go"
 	foresightPressure = "internal/foresight/pressure.go"
 	adapterPowered    = "internal/adapter/powered.go"
 	beliefBelief      = "internal/belief/belief.go"
@@ -10,18 +18,10 @@ const (
 	beliefGraph       = "internal/belief/graph.go"
 	beliefSupply      = "internal/belief/supply.go"
 	engineCorrect     = "internal/engine/correct.go"
-	engineCycle       = "internal/engine/cycle.go"
 	engineDrill       = "internal/engine/drill.go"
-	engineEngine      = "internal/engine/engine.go"
-	engineEpoch       = "internal/engine/epoch.go"
-	engineGuard       = "internal/engine/guard.go"
-	engineLadder      = "internal/engine/ladder.go"
 	engineLook        = "internal/engine/look.go"
 	engineOutage      = "internal/engine/outage.go"
 	engineRefuse      = "internal/engine/refuse.go"
-	engineStep        = "internal/engine/step.go"
-	engineTrigger     = "internal/engine/trigger.go"
-	engineWork        = "internal/engine/work.go"
 	ledgerDrill       = "internal/ledger/drill.go"
 	ledgerNode        = "internal/ledger/node.go"
 	ledgerSupply      = "internal/ledger/supply.go"
@@ -41,18 +41,18 @@ const (
 var bugs = []bug{
 	{name: "rule 1: storage is stopped while what uses it is on", edits: []edit{
 		{permitPermit, "\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"uses it\")\n", "\treturn \"\"\n"},
-		{engineGuard, "\tcase doubtful:\n\t\te.holdBack(i, \"what uses it is not proven off\")", "\tcase doubtful && decl.Kind != plan.Other:\n\t\te.holdBack(i, \"what uses it is not proven off\")"},
-		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, decl.Kind == plan.Other:\n\tcase decl.Kind == plan.VM"},
+		{workGuard, "\tcase doubtful:\n\t\te.HoldBack(i, \"what uses it is not proven off\")", "\tcase doubtful && decl.Kind != plan.Other:\n\t\te.HoldBack(i, \"what uses it is not proven off\")"},
+		{workGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, decl.Kind == plan.Other:\n\tcase decl.Kind == plan.VM"},
 		{wantWant, "\t\treturn kind == plan.Host && worst == Unproven", "\t\treturn kind == plan.Host && worst == Unproven || kind == plan.Other"},
 	}},
 	{name: "rule 2: a host is stopped with VMs on it", edits: []edit{
 		{permitPermit, "\t}), \"runs on it\")", "\t})[:0], \"runs on it\")"},
-		{engineGuard, "\t\te.takeAlong(i, on)\n", ""},
+		{workGuard, "\t\te.takeAlong(i, on)\n", ""},
 	}},
 	{name: "rule 3: an output is cut with what was given up on it", edits: []edit{
 		{permitPermit, "\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"hangs on it\")", "\treturn \"\""},
-		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, w.verb == plan.Cut:\n\tcase decl.Kind == plan.VM"},
-		{engineGuard, "\tcase doubtful:\n\t\te.holdBack(i, \"what uses it is not proven off\")", "\tcase doubtful && w.verb != plan.Cut:\n\t\te.holdBack(i, \"what uses it is not proven off\")"},
+		{workGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, w.verb == plan.Cut:\n\tcase decl.Kind == plan.VM"},
+		{workGuard, "\tcase doubtful:\n\t\te.HoldBack(i, \"what uses it is not proven off\")", "\tcase doubtful && w.verb != plan.Cut:\n\t\te.HoldBack(i, \"what uses it is not proven off\")"},
 		{wantWant, "\tcase worst == Pending || s.Verb != plan.Stop:\n\t\treturn false", "\tcase worst == Pending || s.Verb != plan.Stop:\n\t\treturn worst != Pending && s.Verb == plan.Cut"},
 	}},
 	{name: "rule 4: what was off is started too", edits: []edit{
@@ -65,31 +65,31 @@ var bugs = []bug{
 	}},
 	{name: "rule 6: a stop is sent to what starts", edits: []edit{
 		{permitPermit, "\tcase c.Rung.TakesDown() && e.Rises(c.Node) && belief.Probed(e.Graph.Node(c.Node)):", "\tcase false:"},
-		{engineStep, "(e.Rises(i) || !e.Looked(i) || e.MayHaveRisen(i) ||", "(!e.Looked(i) || e.MayHaveRisen(i) ||"},
+		{workStep, "(e.Rises(i) || !e.Looked(i) || e.MayHaveRisen(i) ||", "(!e.Looked(i) || e.MayHaveRisen(i) ||"},
 	}},
 	{name: "rule 6: a start is sent to what stops", edits: []edit{
 		{permitPermit, "\tcase c.Rung == plan.Start && e.IsStopping(c.Node):", "\tcase false:"},
-		{engineStep, "\t\treturn e.IsStopping(i) || e.IsLeaving(i) || !e.Looked(i) || e.Beliefs[i].Doubt != plan.Unknown\n", "\t\treturn false\n"},
+		{workStep, "\t\treturn e.IsStopping(i) || e.IsLeaving(i) || !e.Looked(i) || e.Beliefs[i].Doubt != plan.Unknown\n", "\t\treturn false\n"},
 	}},
 	{name: "rule 7: the command goes out before its intent", edits: []edit{
-		{engineStep, "\te.out = append(e.out, do)\n", "\te.out = append(e.out[:len(e.out)-1:len(e.out)-1], do, e.out[len(e.out)-1])\n"},
+		{workStep, "\te.Out = append(e.Out, do)\n", "\te.Out = append(e.Out[:len(e.Out)-1:len(e.Out)-1], do, e.Out[len(e.Out)-1])\n"},
 	}},
 	{name: "rule 9: who gave its place back goes on without one", edits: []edit{
 		{permitPermit, "\tif !c.Placed {", "\tif false {"},
-		{engineStep, "\tcase !w.placed:\n", "\tcase false:\n"},
+		{workStep, "\tcase !w.placed:\n", "\tcase false:\n"},
 	}},
 	{name: "rule 9: limits are forgotten after a crash", edits: []edit{
-		{engineEngine, "\t\tw.placed = true\n\t\te.Course.Slots.Take(i)\n", "\t\tw.placed = true\n"},
+		{workResume, "\t\tw.placed = true\n\t\te.Course.Slots.Take(i)\n", "\t\tw.placed = true\n"},
 	}},
 	{name: "rule 10: a VM is stopped before its users", edits: []edit{
 		{permitPermit, "\t\t\tif !e.IsOff(u) && !o.Nodes[u].GivenUp.Has(plan.Stop) && !e.HasNoPower(u) {", "\t\t\tif !e.IsOff(u) && o == nil {"},
-		{engineGuard, "\tcase decl.Kind == plan.VM && guestsOnly:", "\tcase decl.Kind == plan.VM:"},
+		{workGuard, "\tcase decl.Kind == plan.VM && guestsOnly:", "\tcase decl.Kind == plan.VM:"},
 		{wantWant, "\tcase worst == Pending || s.Verb != plan.Stop:\n", "\tcase worst == Pending && kind != plan.VM || s.Verb != plan.Stop:\n"},
 	}},
 	{name: "rule 10: something is started before what it needs", edits: []edit{
 		{permitPermit, "\t\t\tif !e.IsOn(d) {\n\t\t\t\treturn \"it needs \"", "\t\t\tif false {\n\t\t\t\treturn \"it needs \""},
 		{wantWant, "\tif worst := e.Worst(id); worst != Proven {\n\t\treturn Why{Code: whyBefore(worst), Node: e.firstBefore(id, worst)}\n\t}\n\treturn Why{Code: NothingElse}\n}\n\n// IsDue", "\treturn Why{Code: NothingElse}\n}\n\n// IsDue"},
-		{engineGuard, "\t\tif !e.IsOn(d) || e.Beliefs[d].Answer != plan.On {", "\t\tif false {"},
+		{workGuard, "\t\tif !e.IsOn(d) || e.Beliefs[d].Answer != plan.On {", "\t\tif false {"},
 	}},
 	{name: "rule 12: VMs are stopped before caches are in write-through", edits: []edit{
 		{beliefGraph, "\t\treturn decl.Kind == plan.VM\n", "\t\treturn false\n"},
@@ -106,7 +106,7 @@ var bugs = []bug{
 		{planEstate, "!slices.ContainsFunc(e.feeds[i], func(j int) bool { return !scope[j] })", "slices.ContainsFunc(e.feeds[i], func(j int) bool { return scope[j] })"},
 	}},
 	{name: "rule 18: something is forced without a reason", edits: []edit{
-		{engineLadder, "pace: pace{since: w.since}, force: force{cause, why}}", "pace: pace{since: w.since}, force: force{cause, \"\"}}"},
+		{workLadder, "pace: pace{since: w.since}, force: force{cause, why}}", "pace: pace{since: w.since}, force: force{cause, \"\"}}"},
 	}},
 	{name: "rule 18: what matters more is forced first", edits: []edit{
 		{beliefGraph, "\t\treturn e.Graph.Node(j).Risk < decl.Risk && e.Beliefs[j].Answer != plan.Off && !e.lostWithHost(j) && e.GoesWith(j, i)", "\t\treturn false && e.GoesWith(j, i)"},
@@ -124,7 +124,7 @@ var bugs = []bug{
 	{name: "belief: one look proves a node off", edits: []edit{
 		{beliefEstate, "ProofLooks    = 2 ", "ProofLooks    = 1 "},
 		{beliefBelief, "return state == plan.On || IsDown(state) || state == plan.Stopping && e.Ledger.SupplyOf[i] < 0", "return false"},
-		{engineGuard, "w.guard.rounds <= guardRounds && e.InDoubt(u) ||", "false ||"},
+		{workGuard, "w.guard.rounds <= guardRounds && e.InDoubt(u) ||", "false ||"},
 	}},
 	{name: "belief: silence proves a node off that took no stop", edits: []edit{
 		{beliefBelief, "|| !e.AcceptedStop(i) ||", "||"},
@@ -152,25 +152,25 @@ var bugs = []bug{
 	}},
 	{name: "belief: a look from before the command proves it", by: "./internal/engine TestStories", edits: []edit{
 		{beliefBelief, "\tif b.Look <= since {\n", "\tif false {\n"},
-		{engineLook, "\tif question <= e.Beliefs[i].Epoch || e.asksAgain", "\tif e.asksAgain"},
+		{engineLook, "\tif q.Op <= e.Beliefs[i].Epoch || e.asksAgain", "\tif e.asksAgain"},
 		{beliefBelief, "\treturn !e.IsLeaving(i) && b.Seen.State == plan.On", "\treturn b.Seen.State == plan.On"},
 		{beliefBelief, "b.Seen.State, b.Answer, b.AskedAt, b.answeredAt, b.Looks, b.Proof, b.Epoch, b.Doubt = plan.Unknown, plan.Unknown, time.Time{}, time.Time{}, 0, NoProof, op, plan.Unknown", "b.Epoch = op"},
 		{beliefBelief, "\t\tb.Renew(op)\n", "\t\tb.Epoch = op\n"},
 	}},
 	{name: "belief: a return of power leaves what was known", edits: []edit{
-		{engineEpoch, "\t\tif dark[i] {\n\t\t\te.renew(i)\n\t\t\trenewed", "\t\tif dark[i] {\n\t\t\trenewed"},
+		{workEpoch, "\t\tif dark[i] {\n\t\t\te.renew(i)\n\t\t\trenewed", "\t\tif dark[i] {\n\t\t\trenewed"},
 	}},
 	{name: "belief: an accepted command is a proof", edits: []edit{
-		{engineStep, "\t\tif e.Holds(i, w.verb, e.Last(i).Op) { // a watch", "\t\tif true { // a watch"},
+		{workStep, "\t\tif e.Holds(i, w.verb, e.Last(i).Op) { // a watch", "\t\tif true { // a watch"},
 	}},
 	{name: "belief: what is put back by half is back", edits: []edit{
 		{beliefBelief, "b.Seen.Protected == plan.No && e.setAsBefore(i)", "b.Seen.Protected == plan.No"},
 	}},
 	{name: "belief: a host that came up says nothing of its VMs", by: "./internal/engine TestStories", edits: []edit{
-		{engineLook, "\tcase plan.Host, plan.Other:\n\t\te.renewGuests(i)\n", ""},
+		{workEpoch, "\tcase plan.Host, plan.Other:\n\t\te.renewGuests(i)\n", ""},
 	}},
 	{name: "ledger: a crash forgets what was under way", edits: []edit{
-		{engineEngine, "\t\tif last.Open {\n", "\t\tif false {\n"},
+		{workResume, "\t\tif last.Open {\n", "\t\tif false {\n"},
 	}},
 	{name: "ledger: the point of no return is forgotten", edits: []edit{
 		{ledgerSupply, "{ return s.IsOut() || s.Cycle != Uncut }", "{ return s.IsOut() }"},
@@ -186,7 +186,7 @@ var bugs = []bug{
 		{ledgerNode, "CacheWas: ns.Protected, Set: ns.Settings}", "CacheWas: ns.Protected}"},
 	}},
 	{name: "ledger: a failed step is on record as proven", edits: []edit{
-		{engineStep, "failed := ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.ID(i), Verb", "failed := ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.ID(i), Verb"},
+		{workStep, "failed := ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.ID(i), Verb", "failed := ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.ID(i), Verb"},
 	}},
 	{name: "ledger: a drill goes on when the mains fail", edits: []edit{
 		{ledgerSupply, "\tl.Outage.Drill.leave()\n", ""},
@@ -206,7 +206,7 @@ var bugs = []bug{
 	{name: "want: a drill takes what others still need", edits: []edit{
 		{engineDrill, "\tif why := e.needed(d.In); why != \"\" {", "\tif why := e.needed(d.In); why == \"never\" {"},
 		{engineRefuse, "e.notSeen, e.needed}", "e.notSeen}"},
-		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, e.InDrill(i):\n\tcase decl.Kind == plan.VM"},
+		{workGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, e.InDrill(i):\n\tcase decl.Kind == plan.VM"},
 		{permitPermit, "\tif !c.Rung.TakesDown() || e.Graph.Node(c.Node).Kind != plan.Host {", "\tif !c.Rung.TakesDown() || e.InDrill(c.Node) || e.Graph.Node(c.Node).Kind != plan.Host {"},
 	}},
 	{name: "want: a step goes on when the first of those before it has ended", edits: []edit{
@@ -215,7 +215,7 @@ var bugs = []bug{
 		{wantWant, "c.Stands[base+before[at]] == Pending {", "c.Stands[base+before[at]] == Pending && len(before) == 1 {"},
 	}},
 	{name: "want: what waits for its turn again is not woken", edits: []edit{
-		{engineStep, "[]time.Time{e.Pause[i], e.Beliefs[i].Falling, e.Beliefs[i].Undoing}", "[]time.Time{e.Beliefs[i].Falling, e.Beliefs[i].Undoing}"},
+		{workStep, "[]time.Time{e.Pause[i], e.Beliefs[i].Falling, e.Beliefs[i].Undoing}", "[]time.Time{e.Beliefs[i].Falling, e.Beliefs[i].Undoing}"},
 	}},
 	{name: "condition: on line again counts at once", by: "./internal/engine TestStories", edits: []edit{
 		{powerTracker, "ReturnAfter = 5 * time.Second", "ReturnAfter = 0 * time.Second"},
@@ -229,30 +229,30 @@ var bugs = []bug{
 		{beliefCondition, "SaysBattery: OnBattery,", "SaysBattery: Returning,"},
 	}},
 	{name: "work: a step that backs off does not look before it commands again", edits: []edit{
-		{engineWork, "\t{backingOff, proving, \"the pause is over: it is looked at before it is told again\"},\n", ""},
+		{workWork, "\t{backingOff, proving, \"the pause is over: it is looked at before it is told again\"},\n", ""},
 	}},
 	{name: "work: a step that ends keeps its place", edits: []edit{
-		{engineStep, "\tif w.placed {\n\t\te.Course.Slots.Release(i)\n\t}\n", ""},
+		{workStep, "\tif w.placed {\n\t\te.Course.Slots.Release(i)\n\t}\n", ""},
 	}},
 	{name: "guard: who did not answer is not asked again", by: "./internal/engine TestStories", edits: []edit{
-		{engineEngine, "guardRounds  = 3 ", "guardRounds  = 0 "},
+		{workWorks, "guardRounds  = 3 ", "guardRounds  = 0 "},
 	}},
 	{name: "guard: an old look says what is to be put back", by: "./internal/engine TestWhatIsToBePutBackIsLookedAt", edits: []edit{
-		{engineGuard, "\t\tif e.IsOld(i, belief.ProofAge) {\n\t\t\te.await(i, i)\n", "\t\tif false {\n\t\t\te.await(i, i)\n"},
+		{workGuard, "\t\tif e.IsOld(i, belief.ProofAge) {\n\t\t\te.await(i, i)\n", "\t\tif false {\n\t\t\te.await(i, i)\n"},
 	}},
 	{name: "guard: a protection that a late command took off is not looked at", by: "./internal/engine TestStories", edits: []edit{
-		{engineGuard, "\t\t\te.awaitLate(i)\n", ""},
+		{workGuard, "\t\t\te.awaitLate(i)\n", ""},
 	}},
 	{name: "cycle: our own machine goes before another cut is seen to be made", by: "./internal/engine TestStories", edits: []edit{
-		{engineGuard, "(e.mayBeMade(i) || e.mayBeDeaf(i))", "e.mayBeMade(i)"},
+		{workGuard, "(e.mayBeMade(i) || e.mayBeDeaf(i))", "e.mayBeMade(i)"},
 	}},
 	{name: "cycle: what may be booting proves a cut that nobody saw", by: "./test/dst TestFoundWorlds", edits: []edit{
-		{engineCycle, "!slices.ContainsFunc(e.CycledBy(i), e.ShowsUp)", "len(e.CycledBy(i)) == 0"},
+		{workCycle, "!slices.ContainsFunc(e.CycledBy(i), e.ShowsUp)", "len(e.CycledBy(i)) == 0"},
 	}},
 	{name: "outlet: it is switched off under its load", edits: []edit{
 		{planStep, "after := slices.Concat(users, b.aside[i])\n", "after := slices.Concat(users, b.aside[i])\n\tif n.Kind == Outlet {\n\t\tafter = nil\n\t}\n"},
 		{permitPermit, "\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"uses it\")\n", "\tif decl.Kind == plan.Outlet {\n\t\treturn \"\"\n\t}\n\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"uses it\")\n"},
-		{engineGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, decl.Kind == plan.Outlet:\n\tcase decl.Kind == plan.VM"},
+		{workGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, decl.Kind == plan.Outlet:\n\tcase decl.Kind == plan.VM"},
 	}},
 	{name: "outlet: an output is cut before its outlets", edits: []edit{
 		{planStep, "if i != except && b.in(i) && b.last[i] >= 0 {", "if i != except && b.in(i) && b.last[i] >= 0 && b.estate.Node(i).Kind != Outlet {"},
@@ -268,16 +268,16 @@ var bugs = []bug{
 		{runnerEffects, "case r.appender.lost && (", "case false && ("},
 		{permitPermit, "\tif c.Rung.BringsUp() && c.Unsafe {", "\tif false {"},
 		{wantWant, "\tcase e.JournalLost:\n\t\treturn Why{Code: NoJournal}\n", ""},
-		{engineGuard, "(!e.Fed[i] || e.JournalLost)", "!e.Fed[i]"},
-		{engineStep, "(!e.Fed[i] || e.JournalLost)", "!e.Fed[i]"},
+		{workGuard, "(!e.Fed[i] || e.JournalLost)", "!e.Fed[i]"},
+		{workStep, "(!e.Fed[i] || e.JournalLost)", "!e.Fed[i]"},
 	}},
 	{name: "place: what nobody can reach keeps its place", by: "./test/dst TestSilentNodesHoldNobodyUp", edits: []edit{
-		{engineStep, "limit < 0 || e.Last(i).Earlier != ledger.NotReached || !w.placed {", "true || limit < 0 || e.Last(i).Earlier != ledger.NotReached || !w.placed {"},
+		{workStep, "limit < 0 || e.Last(i).Earlier != ledger.NotReached || !w.placed {", "true || limit < 0 || e.Last(i).Earlier != ledger.NotReached || !w.placed {"},
 	}},
 	{name: "place: what nobody can reach has its turn first", by: "./test/dst TestSilentNodesHoldNobodyUp", edits: []edit{
 		{wantCourse, "\t\tlast = last || belief.Probed(e.Graph.Node(s.Node))", "\t\tlast = false && belief.Probed(e.Graph.Node(s.Node))"},
 	}},
 	{name: "place: what may be at work gives its place back", edits: []edit{
-		{engineStep, "limit < 0 || e.Last(i).Earlier != ledger.NotReached || !w.placed {", "limit < 0 || !w.placed {"},
+		{workStep, "limit < 0 || e.Last(i).Earlier != ledger.NotReached || !w.placed {", "limit < 0 || !w.placed {"},
 	}},
 }

@@ -1,4 +1,4 @@
-package engine
+package work
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 )
 
 // wanted reports whether the step under way on a node is still one that its goal asks for.
-func (e *Engine) wanted(i int) bool {
+func (e *Works) wanted(i int) bool {
 	w := e.nodes[i].work
 	s := &e.Course.Steps[w.step]
 	switch {
@@ -28,41 +28,41 @@ func (e *Engine) wanted(i int) bool {
 }
 
 // isCalledOff reports whether a drill goes no further down: an operator has said so, or it can't.
-func (e *Engine) isCalledOff() bool {
+func (e *Works) isCalledOff() bool {
 	o := e.Ledger.Outage
-	return o.Orders.Abort || o.Drill.Phase == ledger.DrillDown && e.drillEnds != ""
+	return o.Orders.Abort || o.Drill.Phase == ledger.DrillDown && e.DrillEnds != ""
 }
 
 // steer follows a change of what a node is to come to while a step is under way on it. What has reached the node settles
 // first, but for an Unprotect, which may come late; what has not is given up at once.
-func (e *Engine) steer(i int) {
+func (e *Works) steer(i int) {
 	w := e.nodes[i].work
-	if e.wanted(i) || w.phase == commanding || e.given(i) && w.verb != plan.Unprotect {
+	if e.wanted(i) || w.phase == commanding || e.Given(i) && w.verb != plan.Unprotect {
 		return
 	}
 	e.unwanted(i)
 }
 
 // unwanted ends, for now, a step that its node's goal does not ask for any more.
-func (e *Engine) unwanted(i int) {
+func (e *Works) unwanted(i int) {
 	if e.Course.Steps[e.nodes[i].work.step].Goal == plan.Up {
-		e.holdBack(i, "its power is going away")
+		e.HoldBack(i, "its power is going away")
 		return
 	}
-	if e.given(i) {
-		e.holdBack(i, "its power is back")
+	if e.Given(i) {
+		e.HoldBack(i, "its power is back")
 		return
 	}
-	e.holdBack(i, "its power is back before it took the command")
+	e.HoldBack(i, "its power is back before it took the command")
 }
 
 // overdue serves a rung whose time is over.
-func (e *Engine) overdue(i int) {
+func (e *Works) overdue(i int) {
 	w, decl := e.nodes[i].work, e.Graph.Node(i)
 	within := plan.Span(decl.Time(w.rung).Within)
 	switch {
 	case w.phase == asking:
-		e.giveUp(i, "", "not confirmed within "+within+": passed over")
+		e.GiveUp(i, "", "not confirmed within "+within+": passed over")
 	case !e.wanted(i):
 		if !e.finalLook(i) {
 			e.overdueUnwanted(i)
@@ -70,15 +70,15 @@ func (e *Engine) overdue(i int) {
 	case w.rung.TakesDown() && e.isStillToBeTold(i), w.verb == plan.Start && e.isStillToCome(i):
 	case w.verb == plan.Protect && e.Rises(i) && e.ShowsUp(i) && e.Press[i] == want.NoPressure: // it can be told when it is up
 		e.wait(i)
-	case w.verb == plan.Unprotect && e.given(i) && e.Holds(i, w.verb, e.Last(i).Op): // it was so all the while
+	case w.verb == plan.Unprotect && e.Given(i) && e.Holds(i, w.verb, e.Last(i).Op): // it was so all the while
 		if !e.finalLook(i) {
-			e.prove(i, "", e.Beliefs[i].Seen.Detail)
+			e.Prove(i, "", e.Beliefs[i].Seen.Detail)
 		}
 	case w.verb == plan.Start && e.finalLook(i): // before it is told again: the answer may have been lost
 	case e.mayTryAgain(i):
 		e.again(i)
 	case w.verb == plan.Cut:
-		e.notify(true, fmt.Sprintf("the output of %s is not cut after %s: trying again", decl.ID, within))
+		e.Notify(true, fmt.Sprintf("the output of %s is not cut after %s: trying again", decl.ID, within))
 		e.again(i)
 	case e.finalLook(i):
 	default:
@@ -87,7 +87,7 @@ func (e *Engine) overdue(i int) {
 }
 
 // isStillToBeTold goes on with a stop whose time is over and that its node could not be told, if it can be, and reports whether it does.
-func (e *Engine) isStillToBeTold(i int) bool {
+func (e *Works) isStillToBeTold(i int) bool {
 	switch {
 	case !e.wasSent(i) && e.SettlesSoon(i): // it can be then
 		e.wait(i)
@@ -100,7 +100,7 @@ func (e *Engine) isStillToBeTold(i int) bool {
 }
 
 // isStillToCome goes on with a start whose time is over, where its node is on its way, and reports whether it does.
-func (e *Engine) isStillToCome(i int) bool {
+func (e *Works) isStillToCome(i int) bool {
 	switch {
 	case e.IsStopping(i):
 		e.overdueStopping(i)
@@ -113,7 +113,7 @@ func (e *Engine) isStillToCome(i int) bool {
 }
 
 // mayTryAgain reports whether the present rung has a try left.
-func (e *Engine) mayTryAgain(i int) bool {
+func (e *Works) mayTryAgain(i int) bool {
 	w, decl, tries := e.nodes[i].work, e.Graph.Node(i), e.tries(i)
 	switch {
 	case e.Ledger.Outage.Orders.Hold:
@@ -130,7 +130,7 @@ func (e *Engine) mayTryAgain(i int) bool {
 }
 
 // finalLook looks at a node once more whose time is over, and reports whether it does: it may have settled, or be on its way up.
-func (e *Engine) finalLook(i int) bool {
+func (e *Works) finalLook(i int) bool {
 	w := e.nodes[i].work
 	if w.finalAsk || !e.IsOld(i, belief.ProofAge) || !belief.Probed(e.Graph.Node(i)) {
 		return false
@@ -142,7 +142,7 @@ func (e *Engine) finalLook(i int) bool {
 }
 
 // again tries a rung once more, with a time of its own.
-func (e *Engine) again(i int) {
+func (e *Works) again(i int) {
 	w := e.nodes[i].work
 	w.deadline, w.finalAsk, w.untold = time.Time{}, false, true
 	if w.phase == waitingForSlot {
@@ -153,7 +153,7 @@ func (e *Engine) again(i int) {
 
 // overdueUnwanted ends a step that its node's goal does not ask for any more, and that has not settled in its time. A node
 // that hangs on its way down is powered off: it can't be started before it is off.
-func (e *Engine) overdueUnwanted(i int) {
+func (e *Works) overdueUnwanted(i int) {
 	w, decl := e.nodes[i].work, e.Graph.Node(i)
 	if e.Hangs(i) && w.rung == plan.Stop && decl.Can.Has(plan.Force) {
 		goesStill := e.Now.Before(w.sent.Add(decl.Time(plan.Stop).Within)) // one that refused it may do it all the same, and take its time
@@ -168,10 +168,10 @@ func (e *Engine) overdueUnwanted(i int) {
 }
 
 // overdueStopping serves a start whose node is still on its way down: it is powered off if that is our doing.
-func (e *Engine) overdueStopping(i int) {
+func (e *Works) overdueStopping(i int) {
 	decl := e.Graph.Node(i)
-	if !e.Hangs(i) || !decl.Can.Has(plan.Force) || e.given(i) {
-		e.giveUp(i, "", "it is still on its way down after "+plan.Span(decl.Time(plan.Start).Within))
+	if !e.Hangs(i) || !decl.Can.Has(plan.Force) || e.Given(i) {
+		e.GiveUp(i, "", "it is still on its way down after "+plan.Span(decl.Time(plan.Start).Within))
 		return
 	}
 	w := e.nodes[i].work
@@ -187,14 +187,14 @@ func (e *Engine) overdueStopping(i int) {
 }
 
 // escalate goes to the next rung of the ladder, or gives the step up where there is none.
-func (e *Engine) escalate(i int, cause ledger.Cause, why string) {
+func (e *Works) escalate(i int, cause ledger.Cause, why string) {
 	decl := e.Graph.Node(i)
 	w := e.nodes[i].work
 	switch {
 	case !e.wanted(i):
 		e.overdueUnwanted(i)
 	case w.verb != plan.Stop || w.rung == plan.Force || !decl.Can.Has(plan.Force):
-		e.giveUp(i, cause, why)
+		e.GiveUp(i, cause, why)
 	case e.Ledger.Outage.Orders.Hold, e.LowerRiskWaits(i, e.graceful):
 		// Nothing of lower risk may still be waited for when this is forced: it gets their time.
 		e.wait(i)
@@ -204,20 +204,20 @@ func (e *Engine) escalate(i int, cause ledger.Cause, why string) {
 }
 
 // wait gives a rung whose time is over a little more of it, and asks after its node: it may have settled.
-func (e *Engine) wait(i int) {
+func (e *Works) wait(i int) {
 	w := e.nodes[i].work
-	e.probe(i)
+	e.Probe(i)
 	w.finalAsk, w.next = false, time.Time{}
-	w.deadline = e.Now.Add(slowestLook)
+	w.deadline = e.Now.Add(SlowestLook)
 	e.enter(w, backingOff)
 	e.arm(i)
 }
 
 // power goes to the forced rung, with the reason on record.
-func (e *Engine) power(i int, cause ledger.Cause, why string) {
+func (e *Works) power(i int, cause ledger.Cause, why string) {
 	w := e.nodes[i].work
 	if w.op != 0 {
-		e.out = append(e.out, effect.Cancel{Op: w.op})
+		e.Out = append(e.Out, effect.Cancel{Op: w.op})
 		delete(e.ops, w.op)
 	}
 	if w.phase == waitingForSlot {
@@ -226,29 +226,29 @@ func (e *Engine) power(i int, cause ledger.Cause, why string) {
 	e.enter(w, verifying)
 	e.dropGuard(i)
 	*w = work{step: w.step, verb: w.verb, rung: plan.Force, phase: verifying, answer: w.answer, placed: w.placed, resumed: w.resumed, pace: pace{since: w.since}, force: force{cause, why}}
-	e.notify(true, fmt.Sprintf("powering off %s: %s", e.ID(i), why))
-	w.deadline = e.Now.Add(max(e.Graph.Node(i).Time(plan.Force).Within, firstLook))
+	e.Notify(true, fmt.Sprintf("powering off %s: %s", e.ID(i), why))
+	w.deadline = e.Now.Add(max(e.Graph.Node(i).Time(plan.Force).Within, FirstLook))
 	e.ask(i) // what uses it may have come up since it was told to stop
 }
 
 // mustHurry reports whether a node is powered off now instead of being asked: what begins when the battery is short already
 // is not given the time that was taken from what was under way.
-func (e *Engine) mustHurry(i int) bool {
+func (e *Works) mustHurry(i int) bool {
 	decl := e.Graph.Node(i)
 	short := decl.Kind == plan.VM && e.Press[i] >= want.ForceVMs || decl.Kind == plan.Host && e.Press[i] >= want.ReserveReached
 	return short && decl.Can.Has(plan.Force) && e.GoesDown(i) && !e.LowerRiskWaits(i, e.graceful)
 }
 
-// hurry powers off what is being stopped and must not be waited for any longer, lowest data risk first.
-func (e *Engine) hurry() {
-	e.hurryDue = false
+// Hurry powers off what is being stopped and must not be waited for any longer, lowest data risk first.
+func (e *Works) Hurry() {
+	e.HurryDue = false
 	if !e.Pressed {
 		return
 	}
 	var late []int
 	for i := range e.nodes {
 		if w := e.nodes[i].work; w != nil && w.phase == asking && e.Press[i] >= want.ReserveReached && e.wanted(i) {
-			e.giveUp(i, ledger.Pressed, "not confirmed, and only the reserve is left: passed over")
+			e.GiveUp(i, ledger.Pressed, "not confirmed, and only the reserve is left: passed over")
 			continue
 		}
 		if w := e.nodes[i].work; w != nil && w.verb == plan.Stop && w.rung == plan.Stop && w.phase != verifying && w.phase != asking && e.Press[i] != want.NoPressure {

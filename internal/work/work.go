@@ -1,4 +1,4 @@
-package engine
+package work
 
 import (
 	"time"
@@ -13,7 +13,7 @@ type work struct {
 	step   int
 	verb   plan.Verb // of the step
 	rung   plan.Verb // of the command: Stop, then Force
-	phase  phase
+	phase  Phase
 	op     ledger.Op     // of the command under way, 0: none is
 	answer ledger.Answer // to the last command
 	pace
@@ -51,26 +51,26 @@ type guard struct {
 	proof   belief.Rounds
 }
 
-// phase is where a step is between its turn and its end.
-type phase uint8
+// Phase is where a step is between its turn and its end.
+type Phase uint8
 
 const (
-	verifying      phase = iota // collects evidence that its command may be given
+	verifying      Phase = iota // collects evidence that its command may be given
 	commanding                  // the command is on its way
 	proving                     // it was sent: looks until it is so
 	backingOff                  // to be tried again, or looked at, after a while
 	waitingForSlot              // to be tried again, as soon as there is a place for it
 	asking                      // a person was asked
-	ended
+	ended                       // which nothing leaves
 	phases
 )
 
 var phaseNames = [phases]string{"verifying", "commanding", "proving", "backing off", "waiting for a slot", "asking a person", "ended"}
 
-func (p phase) String() string { return phaseNames[p] }
+func (p Phase) String() string { return phaseNames[p] }
 
-// moves are the only ways from one phase to another, and what causes them. docs/ENGINE.md is made from this table.
-var moves = [...]move{
+// Moves are the only ways from one phase to another, and what causes them. docs/ENGINE.md is made from this table.
+var Moves = [...]Move{
 	{verifying, commanding, "the evidence is there, and the permit allows the command"},
 	{verifying, proving, "nothing is to be commanded: it comes up with its power; or its time is over: it is looked at once more"},
 	{verifying, backingOff, "it is still on its way the other way, or its time has not come"},
@@ -96,38 +96,25 @@ var moves = [...]move{
 	{asking, ended, "confirmed, passed over, or its time is over"},
 }
 
-// move is one way from a phase to another.
-type move struct {
-	from, to phase
-	when     string
+// Move is one way from a phase to another.
+type Move struct {
+	From, To Phase
+	When     string // what causes it
 }
 
 var allowed = func() (table [phases][phases]bool) {
-	for _, m := range moves {
-		table[m.from][m.to] = true
+	for _, m := range Moves {
+		table[m.From][m.To] = true
 	}
 	return table
 }()
 
 // enter takes a step to another phase. If its table does not have that way, that is a fault of ours: the step goes on to the
 // end of the event, gives no command, and is held back then.
-func (e *Engine) enter(w *work, p phase) {
+func (e *Works) enter(w *work, p Phase) {
 	if !allowed[w.phase][p] && w.stray == "" {
 		w.stray = "its step went from " + w.phase.String() + " to " + p.String() + ", which is no way for a step"
 		e.strays = append(e.strays, w)
 	}
 	w.phase = p
-}
-
-// recallStrays holds back the steps that have gone a way that their table does not have.
-func (e *Engine) recallStrays() {
-	for len(e.strays) > 0 && e.Ledger.Outage != nil {
-		w := e.strays[0]
-		e.strays = e.strays[1:]
-		if i := e.Course.Steps[w.step].Node; e.nodes[i].work == w {
-			e.forbid(i, w.stray)
-		}
-		e.evaluate()
-	}
-	e.strays = nil
 }

@@ -1,4 +1,4 @@
-package engine
+package work
 
 import (
 	"slices"
@@ -17,7 +17,7 @@ import (
 // others still does.
 
 // verify asks what has to be known before the command of a step.
-func (e *Engine) verify(i int) {
+func (e *Works) verify(i int) {
 	n := &e.nodes[i]
 	w := n.work
 	if w.phase != verifying {
@@ -37,7 +37,7 @@ func (e *Engine) verify(i int) {
 		e.unwanted(i)
 		return
 	case w.verb == plan.Cut && e.Supplies[e.Ledger.SupplyOf[i]].State.SilentFor > 0:
-		e.holdBack(i, "it is silent, and takes no command")
+		e.HoldBack(i, "it is silent, and takes no command")
 		return
 	case w.verb == plan.Cut && e.Press[i] >= want.CutNow:
 		e.cutWithWhatIsOn(i)
@@ -46,14 +46,14 @@ func (e *Engine) verify(i int) {
 		e.backOff(i, slowestRetry)
 		return
 	case decl.Kind == plan.Self && !e.wouldReturn(i):
-		e.holdBack(i, "nothing would start it again")
+		e.HoldBack(i, "nothing would start it again")
 		return
 	}
 	e.ask(i)
 }
 
 // ask asks those whose word is missing, or too old, and goes on when none is.
-func (e *Engine) ask(i int) {
+func (e *Works) ask(i int) {
 	w := e.nodes[i].work
 	w.guard.rounds++
 	switch {
@@ -66,7 +66,7 @@ func (e *Engine) ask(i int) {
 	switch w.verb {
 	case plan.Start:
 		age := belief.LookAge
-		if e.given(i) { // and may be up by that
+		if e.Given(i) { // and may be up by that
 			age = belief.ProofAge
 		}
 		if w.guard.rounds == 1 && (e.IsOld(i, age) || e.Beliefs[i].Proof == belief.OneLook) { // it may be on its way down
@@ -95,7 +95,7 @@ func (e *Engine) ask(i int) {
 }
 
 // awaitGround waits for what a node stands on, where its word is too old for a start.
-func (e *Engine) awaitGround(i int) {
+func (e *Works) awaitGround(i int) {
 	for _, d := range e.BroughtUp(i) {
 		age := belief.LookAge
 		if e.Entry(d).Shown == ledger.WasTold || slices.ContainsFunc(e.BroughtUp(d), func(g int) bool { return !e.IsOn(g) }) { // it may go yet
@@ -108,7 +108,7 @@ func (e *Engine) awaitGround(i int) {
 }
 
 // awaitUsers waits for those that use a node and whose word is missing, or too old.
-func (e *Engine) awaitUsers(i int) {
+func (e *Works) awaitUsers(i int) {
 	w := e.nodes[i].work
 	for _, u := range e.UsersOf(i) {
 		if e.HasNoPower(u) && !e.IsOld(u, belief.ProofStands) {
@@ -122,7 +122,7 @@ func (e *Engine) awaitUsers(i int) {
 
 // asksOn reports whether a user is asked once more, in this round, before a node is commanded: it did not answer, or, in the last round,
 // it did, and its answer has grown old while others were slow (docs/adr/0015). What stands on what is off itself mostly can't.
-func (e *Engine) asksOn(i, user, round int) bool {
+func (e *Works) asksOn(i, user, round int) bool {
 	switch {
 	case e.Graph.Node(i).Kind == plan.VM, e.Press[i] >= want.CutNow, !belief.Probed(e.Graph.Node(user)):
 		return false
@@ -135,7 +135,7 @@ func (e *Engine) asksOn(i, user, round int) bool {
 // awaitLate waits for a look, in this guard, at each protection, which a late Unprotect may have taken off: of this outage, or of one before
 // it; and so may a person, who may also have switched on what was off. One that goes down since the guard began is looked at too, and one whose
 // look has grown old while others were slow. Where the output is about to be cut there is no time for that.
-func (e *Engine) awaitLate(i int) {
+func (e *Works) awaitLate(i int) {
 	begun, rung := e.nodes[i].work.guard.proof.Begun, e.nodes[i].work.rung
 	if e.Press[i] >= want.CutNow {
 		return
@@ -153,7 +153,7 @@ func (e *Engine) awaitLate(i int) {
 }
 
 // await lets a node's guard wait for an answer of another.
-func (e *Engine) await(i, other int) {
+func (e *Works) await(i, other int) {
 	q := &e.nodes[other].question
 	w := e.nodes[i].work
 	if !slices.Contains(q.guards, i) {
@@ -164,11 +164,11 @@ func (e *Engine) await(i, other int) {
 	if q.op != 0 && w.guard.rounds > guardRounds { // it was asked before this round: what it says is asked for once more
 		q.told = e.Now
 	}
-	e.probe(other)
+	e.Probe(other)
 }
 
 // dropGuard has the step of a node wait for no answer any more.
-func (e *Engine) dropGuard(i int) {
+func (e *Works) dropGuard(i int) {
 	w := e.nodes[i].work
 	for _, other := range w.guard.asked {
 		q := &e.nodes[other].question
@@ -178,13 +178,13 @@ func (e *Engine) dropGuard(i int) {
 }
 
 // passWhenAnswered goes on when the guard waits for nothing.
-func (e *Engine) passWhenAnswered(i int) {
+func (e *Works) passWhenAnswered(i int) {
 	w := e.nodes[i].work
 	if w.guard.waits == 0 {
 		e.pass(i)
 		return
 	}
-	w.next = e.Now.Add(probeWithin + firstLook)
+	w.next = e.Now.Add(probeWithin + FirstLook)
 	if w.guard.rounds > guardRounds {
 		w.next = w.next.Add(probeWithin) // what was under way before is asked for once more
 	}
@@ -192,7 +192,7 @@ func (e *Engine) passWhenAnswered(i int) {
 }
 
 // guardAnswered takes down that one of those that a guard asked has answered, or failed to.
-func (e *Engine) guardAnswered(i int) {
+func (e *Works) guardAnswered(i int) {
 	w := e.nodes[i].work
 	if w == nil || w.phase != verifying || w.guard.waits == 0 {
 		return
@@ -203,7 +203,7 @@ func (e *Engine) guardAnswered(i int) {
 }
 
 // guardTimedOut goes on with what has answered.
-func (e *Engine) guardTimedOut(i int) {
+func (e *Works) guardTimedOut(i int) {
 	w := e.nodes[i].work
 	if w.guard.waits == 0 {
 		e.ask(i)
@@ -217,14 +217,14 @@ func (e *Engine) guardTimedOut(i int) {
 }
 
 // pass gives the command if the evidence is there, asks on, or puts the step back to wait.
-func (e *Engine) pass(i int) {
+func (e *Works) pass(i int) {
 	w := e.nodes[i].work
 	switch {
 	case !e.wanted(i):
 		e.unwanted(i)
 	case w.verb.BringsUp() && (!e.Fed[i] || e.JournalLost):
-		e.holdBack(i, e.WhyDown(i))
-	case w.verb == plan.Stop && !e.given(i) && e.IsOff(i) && e.IsOld(i, belief.ProofAge) && w.guard.rounds <= guardRounds: // others were slow
+		e.HoldBack(i, e.WhyDown(i))
+	case w.verb == plan.Stop && !e.Given(i) && e.IsOff(i) && e.IsOld(i, belief.ProofAge) && w.guard.rounds <= guardRounds: // others were slow
 		w.guard.rounds = max(w.guard.rounds, guardRounds) + 1
 		e.await(i, i)
 		e.passWhenAnswered(i)
@@ -244,22 +244,22 @@ func (e *Engine) pass(i int) {
 }
 
 // proveSoAlready ends a step that had nothing to do, or nothing any more. A proof by silence is told for what it is.
-func (e *Engine) proveSoAlready(i int) {
-	if w := e.nodes[i].work; e.given(i) && w.verb != plan.Unprotect || w.verb == plan.Stop && e.ProofOf(i) == ledger.Silence {
-		e.prove(i, e.ProofOf(i), e.Beliefs[i].Seen.Detail)
+func (e *Works) proveSoAlready(i int) {
+	if w := e.nodes[i].work; e.Given(i) && w.verb != plan.Unprotect || w.verb == plan.Stop && e.ProofOf(i) == ledger.Silence {
+		e.Prove(i, e.ProofOf(i), e.Beliefs[i].Seen.Detail)
 		return
 	}
-	e.prove(i, ledger.Already, "it was so already")
+	e.Prove(i, ledger.Already, "it was so already")
 }
 
 // isSoAlready reports whether nothing is to be commanded: a node is off, or as it was before it was protected, or a look that took its
 // time shows what it was told to: the answer was lost, or the pause before the next try was shorter than the look.
-func (e *Engine) isSoAlready(i int) bool {
+func (e *Works) isSoAlready(i int) bool {
 	verb := e.nodes[i].work.verb
 	switch {
 	case verb == plan.Unprotect:
 		return e.Holds(i, verb, 0) && e.Entry(i).TookProtect()
-	case e.given(i):
+	case e.Given(i):
 		return e.Holds(i, verb, e.Last(i).Op) && e.settles(i)
 	default:
 		return verb == plan.Stop && e.Holds(i, verb, 0)
@@ -268,7 +268,7 @@ func (e *Engine) isSoAlready(i int) bool {
 
 // passStart goes on with a start if all that it stands on is still up. A word that is being asked for again, or
 // that has grown old while others were slow, is waited for.
-func (e *Engine) passStart(i int) {
+func (e *Works) passStart(i int) {
 	for _, d := range e.BroughtUp(i) {
 		if e.Beliefs[d].Doubt != plan.Unknown || e.IsOld(d, belief.LookAge) {
 			e.await(i, d)
@@ -281,7 +281,7 @@ func (e *Engine) passStart(i int) {
 	for _, d := range e.BroughtUp(i) {
 		if !e.IsOn(d) || e.Beliefs[d].Answer != plan.On {
 			e.Touch(d)
-			e.holdBack(i, "what it stands on is not up any more: "+e.ID(d))
+			e.HoldBack(i, "what it stands on is not up any more: "+e.ID(d))
 			return
 		}
 	}
@@ -289,7 +289,7 @@ func (e *Engine) passStart(i int) {
 }
 
 // passStop goes on with a stop or a cut if all that uses the node is proven off, or may be taken along.
-func (e *Engine) passStop(i int) {
+func (e *Works) passStop(i int) {
 	w, decl := e.nodes[i].work, e.Graph.Node(i)
 	on, doubtful, guestsOnly := e.notOff(i)
 	e.takeNoneAlong(i, on, doubtful)
@@ -297,21 +297,21 @@ func (e *Engine) passStop(i int) {
 	case w.force.cause == ledger.Pressed && w.verb == plan.Cut:
 	case doubtful && w.guard.rounds < guardRounds, guestsOnly && e.areOld(i, len(on) > 0):
 		e.enter(w, verifying)
-		w.next = e.Now.Add(firstLook)
+		w.next = e.Now.Add(FirstLook)
 		e.arm(i)
 		return
 	case permit.RisksData(&e.Estate, e.leaving(i)) != "":
-		e.holdBack(i, permit.RisksData(&e.Estate, e.leaving(i)))
+		e.HoldBack(i, permit.RisksData(&e.Estate, e.leaving(i)))
 		return
 	case doubtful:
-		e.holdBack(i, "what uses it is not proven off")
+		e.HoldBack(i, "what uses it is not proven off")
 		return
 	case len(on) == 0:
 	case decl.Kind == plan.VM && guestsOnly:
 	case decl.Kind == plan.Host && guestsOnly:
 		e.takeAlong(i, on)
 	default:
-		e.holdBack(i, "not off, or on again: "+strings.Join(on, ", "))
+		e.HoldBack(i, "not off, or on again: "+strings.Join(on, ", "))
 		return
 	}
 	if w.rung == plan.Stop && e.mustHurry(i) {
@@ -323,7 +323,7 @@ func (e *Engine) passStop(i int) {
 
 // areOld reports whether the proof of any that uses a node has grown old while others were slow, and is to be asked for once more, in the
 // round that it prepares. Where the others go along, none of them is waited for again.
-func (e *Engine) areOld(i int, takesAlong bool) bool {
+func (e *Works) areOld(i int, takesAlong bool) bool {
 	w := e.nodes[i].work
 	if takesAlong {
 		w.guard.rounds = max(w.guard.rounds, guardRounds)
@@ -347,13 +347,13 @@ func (e *Engine) areOld(i int, takesAlong bool) bool {
 }
 
 // fellSilent reports whether a user did not answer in the last round of a node's guard, in which only those are asked that answered before.
-func (e *Engine) fellSilent(i, user int) bool {
+func (e *Works) fellSilent(i, user int) bool {
 	return !e.AnswersOff(user) && e.asksOn(i, user, 1) && !e.Beliefs[user].AskedAt.Before(e.nodes[i].work.guard.proof.Anew)
 }
 
 // notOff lists what uses a node and is on, and reports whether the proof of another is not good enough yet, and whether all
 // that is on are VMs that were given up, which a host takes along.
-func (e *Engine) notOff(i int) (on []string, doubtful, guestsOnly bool) {
+func (e *Works) notOff(i int) (on []string, doubtful, guestsOnly bool) {
 	guestsOnly = true
 	asksOn := e.nodes[i].work.guard.rounds < guardRounds
 	for _, u := range e.UsersOf(i) {
@@ -373,7 +373,7 @@ func (e *Engine) notOff(i int) (on []string, doubtful, guestsOnly bool) {
 
 // cutWithWhatIsOn cuts an output although not everything behind it is proven off, or switched off: the battery is about to do
 // the same, without the return that a commanded cut gives.
-func (e *Engine) cutWithWhatIsOn(i int) {
+func (e *Works) cutWithWhatIsOn(i int) {
 	w := e.nodes[i].work
 	var on []string
 	for _, u := range e.unproven(i) {
@@ -389,7 +389,7 @@ func (e *Engine) cutWithWhatIsOn(i int) {
 }
 
 // unproven lists what is not proven off of what a supply feeds that is about to be cut.
-func (e *Engine) unproven(supply int) []ledger.NodeState {
+func (e *Works) unproven(supply int) []ledger.NodeState {
 	var nodes []ledger.NodeState
 	for _, u := range e.UsersOf(supply) {
 		if !e.ProvenOffTo(u, e.nodes[supply].work.guard.proof) && !e.HasNoPower(u) {
@@ -400,7 +400,7 @@ func (e *Engine) unproven(supply int) []ledger.NodeState {
 }
 
 // takeNoneAlong makes the power-off of a host a stop again, where it was one for VMs that are proven off by now, and did not leave.
-func (e *Engine) takeNoneAlong(i int, on []string, doubtful bool) {
+func (e *Works) takeNoneAlong(i int, on []string, doubtful bool) {
 	if w := e.nodes[i].work; len(on) == 0 && !doubtful && w.force.cause == ledger.TakenAlong && !e.wasSent(i) {
 		w.beStop()
 	}
@@ -410,7 +410,7 @@ func (e *Engine) takeNoneAlong(i int, on []string, doubtful bool) {
 func (w *work) beStop() { w.rung, w.force, w.deadline = plan.Stop, force{}, time.Time{} }
 
 // takeAlong makes the stop of a host a power-off, since VMs on it were given up: that is on record.
-func (e *Engine) takeAlong(i int, on []string) {
+func (e *Works) takeAlong(i int, on []string) {
 	w := e.nodes[i].work
 	const along = "powered off with VMs on it that were not proven off: "
 	before, _, _ := strings.Cut(w.force.reason, along) // an earlier try had its own VMs
@@ -424,7 +424,22 @@ func (e *Engine) takeAlong(i int, on []string) {
 		w.deadline = time.Time{}
 	}
 	if text != w.force.reason {
-		e.notify(true, "powering off host "+e.ID(i)+": "+text)
+		e.Notify(true, "powering off host "+e.ID(i)+": "+text)
 	}
 	w.rung, w.force.reason = plan.Force, text
+}
+
+// foundUnprotected takes a cache or a cluster into the snapshot as it is before it is told anything: what the snapshot shows as protected
+// may have been on its way back from an earlier outage, and what could not be asked then answers now.
+func (e *Works) foundUnprotected(i int) {
+	n, b := e.Entry(i), &e.Beliefs[i]
+	untold := n.Protection == ledger.AsSet || n.Protection == ledger.Announced
+	if !untold || n.Late || n.Snap.CacheWas == plan.No || b.Answer != plan.On || b.Seen.Protected != plan.No {
+		return
+	}
+	state := plan.On
+	if n.Snap.Silent() { // it may have come up since
+		state = plan.Unknown
+	}
+	e.Record(ledger.Record{Kind: ledger.Widened, Nodes: []ledger.NodeState{{Node: e.ID(i), State: state, Protected: plan.No, Settings: b.Seen.Settings}}})
 }

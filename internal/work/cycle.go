@@ -1,9 +1,11 @@
-package engine
+package work
 
 import (
 	"slices"
+	"time"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -12,7 +14,7 @@ import (
 
 // commit puts on record, before a command that only a power cycle takes back, which supplies are to be cut and to come back:
 // those that fail and feed the node. From here on what goes dark with them is finished before it is reversed.
-func (e *Engine) commit(i int, verb plan.Verb) {
+func (e *Works) commit(i int, verb plan.Verb) {
 	decl := e.Graph.Node(i)
 	if verb != plan.Cut && decl.Kind != plan.Self && !decl.ByPower || e.InDrill(i) {
 		return
@@ -22,20 +24,20 @@ func (e *Engine) commit(i int, verb plan.Verb) {
 	if len(ids) == 0 {
 		return
 	}
-	e.record(ledger.Record{Kind: ledger.NoReturn, Power: ledger.Power{Supplies: ids}, Step: ledger.Step{Node: decl.ID, Verb: &verb}})
+	e.Record(ledger.Record{Kind: ledger.NoReturn, Power: ledger.Power{Supplies: ids}, Step: ledger.Step{Node: decl.ID, Verb: &verb}})
 	for k := range e.Supplies { // their loads have to be off before they can be cut
 		if slices.Contains(ids, e.ID(e.Supplies[k].Node)) {
-			e.triggerEvery(k, decl.ID+" is stopped, and only a power cycle of what feeds it starts it again")
+			e.TriggerEvery(k, decl.ID+" is stopped, and only a power cycle of what feeds it starts it again")
 		}
 	}
 	if first {
-		e.notify(true, "point of no return: from here the plan is finished before anything comes back")
+		e.Notify(true, "point of no return: from here the plan is finished before anything comes back")
 	}
 }
 
 // toCommit names the supplies that fail, whose cycle has not begun, and that a node gets its power from; all of those if nobody knows
 // which.
-func (e *Engine) toCommit(i int) []string {
+func (e *Works) toCommit(i int) []string {
 	feeds := e.Graph.Feeds(i)
 	var ids []string
 	for k := range e.Supplies {
@@ -51,7 +53,7 @@ func (e *Engine) toCommit(i int) []string {
 // mayBeMade reports whether a cut from before a crash may have been made while nobody looked: the mains and the output are
 // there, and what the return of its power starts may still be on its way up. It is given twice the time that this is expected
 // to take, since a second cut would hit it. One that is seen to be up again proves the cut.
-func (e *Engine) mayBeMade(i int) bool {
+func (e *Works) mayBeMade(i int) bool {
 	s, w := &e.Supplies[e.Ledger.SupplyOf[i]], e.nodes[i].work
 	if !w.resumed || e.Press[i] >= want.CutNow || s.State.Mains != power.MainsOnline {
 		return false
@@ -59,16 +61,16 @@ func (e *Engine) mayBeMade(i int) bool {
 	wait := false
 	for _, u := range e.CycledBy(i) {
 		if e.Now.Before(e.ResumedAt.Add(belief.BootTime(e.Graph.Node(u)))) {
-			e.probe(u)
+			e.Probe(u)
 			wait = true
 		}
 	}
 	return wait
 }
 
-// settleCut finds that a cut from before a crash was made while nobody looked: the mains are there, the output is on, and
+// SettleCut finds that a cut from before a crash was made while nobody looked: the mains are there, the output is on, and
 // something that only its return starts, and that was off, is on.
-func (e *Engine) settleCut(i int) {
+func (e *Works) SettleCut(i int) {
 	s := &e.Supplies[e.Ledger.SupplyOf[i]]
 	if e.Beliefs[i].Seen.State != plan.On || s.State.Mains != power.MainsOnline {
 		return
@@ -76,21 +78,21 @@ func (e *Engine) settleCut(i int) {
 	if !slices.ContainsFunc(e.CycledBy(i), e.ShowsUp) {
 		return
 	}
-	e.prove(i, "", "what only the return of its power starts is on again: it was cut and has come back")
-	e.cycled(e.Ledger.SupplyOf[i], "it was cut and has come back while nobody looked")
+	e.Prove(i, "", "what only the return of its power starts is on again: it was cut and has come back")
+	e.Cycled(e.Ledger.SupplyOf[i], "it was cut and has come back while nobody looked")
 }
 
 // mayBeDeaf reports of the supply that our own machine hangs on that another cut still counts down while its mains are there.
 // Some UPSes take such a cut and do not make it, which nobody would see and mend once our own machine is off.
-func (e *Engine) mayBeDeaf(own int) bool {
-	self, needed := e.lifeline()
+func (e *Works) mayBeDeaf(own int) bool {
+	self, needed := e.Lifeline()
 	if self < 0 || !needed[own] || e.Press[own] >= want.CutNow {
 		return false
 	}
 	for k := range e.Supplies {
 		s := &e.Supplies[k]
 		if !needed[s.Node] && s.Condition == belief.CutArmed && s.State.Mains == power.MainsOnline && s.State.SilentFor == 0 {
-			e.probe(s.Node)
+			e.Probe(s.Node)
 			return true
 		}
 	}
@@ -101,7 +103,7 @@ func (e *Engine) mayBeDeaf(own int) bool {
 // its power and gets it back. As long as one of its supplies stays, it would stay off; and so it would if one that is off came
 // back while it goes down. A cut that is on record counts once a look of this life has seen it count down: it may have been made,
 // and be why Ebbtide runs again.
-func (e *Engine) wouldReturn(self int) bool {
+func (e *Works) wouldReturn(self int) bool {
 	stays := func(f int) bool {
 		k := e.Ledger.SupplyOf[f]
 		if k < 0 {
@@ -117,8 +119,8 @@ func (e *Engine) wouldReturn(self int) bool {
 	return !e.Graph.Node(self).ByPower || !slices.ContainsFunc(e.Graph.Feeds(self), stays)
 }
 
-// lifeline finds Ebbtide's own machine, -1 if it is not declared, and all that it needs.
-func (e *Engine) lifeline() (self int, needed []bool) {
+// Lifeline finds Ebbtide's own machine, -1 if it is not declared, and all that it needs.
+func (e *Works) Lifeline() (self int, needed []bool) {
 	self, needed = -1, make([]bool, len(e.Beliefs))
 	for i := len(e.Beliefs) - 1; i >= 0; i-- { // what a node needs comes before it
 		if e.Graph.Node(i).Kind == plan.Self {
@@ -131,4 +133,57 @@ func (e *Engine) lifeline() (self int, needed []bool) {
 		}
 	}
 	return self, needed
+}
+
+// Cycled takes down that a supply's output was off, or may have been, and is on: what hangs on it is looked at anew.
+func (e *Works) Cycled(k int, why string) (renewed []int) {
+	s := &e.Supplies[k]
+	s.Lapse, s.CutDue = belief.JustBack, time.Time{}
+	if s.State.Mains == power.MainsOnline && s.State.SilentFor == 0 {
+		s.Lapse = belief.NoLapse
+	}
+	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Cycled, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}, Carriers: e.Carriers(k)}, Reason: why})
+	e.Times[k] = foresight.Time{Trusted: e.Times[k].Trusted, Ahead: e.Times[k].Ahead} // until its next reading
+	e.PressNodes()
+	if e.Beliefs[s.Node].Seen.State == plan.Off { // that was before
+		e.Beliefs[s.Node].Renew(e.NextOp)
+		e.Probe(s.Node)
+	}
+	return e.RenewLoad(k)
+}
+
+func (e *Works) Trigger(at, k int, reason string) {
+	if e.Standing(k).Stages[at] {
+		return
+	}
+	s := &e.Supplies[k]
+	id, stage := e.ID(s.Node), e.Ledger.Stages[at]
+	e.Record(ledger.Record{Kind: ledger.Triggered, Power: ledger.Power{Stage: stage, Supplies: []string{id}, Numbers: e.Numbers(s)}, Reason: reason})
+	e.Notify(stage == power.ShutdownStage, "stage "+stage+" starts for "+id+": "+reason+" ("+e.Tells(s)+")")
+}
+
+// TriggerEvery starts the shutdown, and with it every stage that comes before it.
+func (e *Works) TriggerEvery(k int, reason string) {
+	for at := range e.Ledger.Stages {
+		e.Trigger(at, k, reason)
+	}
+}
+
+// IsBeingCut reports whether a supply's output is about to go off, or is off. A cut from before a crash may have been made since,
+// or may have reached nobody: it counts once a look of this life has seen it count down.
+func (e *Works) IsBeingCut(k int) bool {
+	i := e.Supplies[k].Node
+	w, seen := e.nodes[i].work, e.Beliefs[i].Seen.State
+	stale := w != nil && w.resumed && seen != plan.Stopping && !belief.IsDown(seen)
+	return e.Standing(k).Cycle >= ledger.CutSent && !stale
+}
+
+// Spent puts what a battery gave on record: when its stretch ends, and before its output is cut.
+func (e *Works) Spent(s *belief.Supply) {
+	d, ok := s.Tracker.Discharge(e.Now)
+	if !ok || e.Ledger.Outage == nil {
+		return
+	}
+	s.Tracker.Told()
+	e.Record(ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}, Discharge: &d}})
 }

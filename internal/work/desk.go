@@ -1,0 +1,118 @@
+package work
+
+import (
+	"fmt"
+	"slices"
+
+	"ebbtide/internal/effect"
+	"ebbtide/internal/ledger"
+	"ebbtide/internal/want"
+)
+
+// NewOp numbers an operation on a node.
+func (e *Works) NewOp(i int) ledger.Op {
+	e.NextOp++
+	e.ops[e.NextOp] = i
+	return e.NextOp
+}
+
+// Record appends to the journal of the open outage, and changes the ledger by the same record. It reports whether the record
+// stands: one that speaks of what the estate does not have is refused.
+func (e *Works) Record(r ledger.Record) bool {
+	if e.Ledger.Outage == nil && r.Kind != ledger.Opened {
+		return false
+	}
+	if e.Ledger.Outage != nil && r.Kind != ledger.Opened {
+		r.Seq, r.Outage = e.Ledger.Outage.Seq+1, e.Ledger.Outage.ID
+	}
+	r.At = e.Now
+	if r.Kind == ledger.Turned { // also in an outage of format 0
+		r.Format = ledger.FormatNow
+	}
+	if err := e.Ledger.Apply(&r); err != nil {
+		e.refuse(&r, err)
+		return false
+	}
+	switch r.Kind {
+	case ledger.Intent, ledger.Proven, ledger.Failed, ledger.HeldBack:
+		e.MovedAt = e.Now
+	case ledger.Mains, ledger.NoReturn, ledger.Opened, ledger.Closed:
+		e.Shifted = true
+	default:
+	}
+	e.touchWhat(&r)
+	e.Out = append(e.Out, effect.Append{Record: r})
+	return true
+}
+
+// refuse follows a record of our own that can't be applied, which is a fault of ours: nothing changes by it, a person is told,
+// and its node waits for a while.
+func (e *Works) refuse(r *ledger.Record, err error) {
+	if i, known := e.Graph.Index(r.Node); known {
+		e.pauseFor(i, slowestRetry)
+	}
+	why := fmt.Sprintf("a record of kind %q was refused: %v", r.Kind, err)
+	if why == e.refused {
+		return
+	}
+	e.refused = why
+	e.Record(ledger.Record{Kind: ledger.Forbidden, Reason: why})
+	e.Notify(true, why+"; this is a fault of Ebbtide")
+}
+
+// touchWhat has judged anew what a record may have changed.
+func (e *Works) touchWhat(r *ledger.Record) {
+	if r.Kind == ledger.Intent || r.Kind == ledger.Reopened || r.Kind == ledger.Proven { // what comes up may write
+		for _, c := range e.Ledger.Caches {
+			e.Touch(c)
+		}
+	}
+	switch i, known := e.Graph.Index(r.Node); {
+	case known && e.Ledger.SupplyOf[i] < 0 && r.Kind != ledger.NoReturn:
+		e.Touch(i)
+	case r.Kind != ledger.Gap && r.Kind != ledger.Spent && r.Kind != ledger.Forbidden && r.Kind != ledger.Seen:
+		e.TouchAll()
+	}
+}
+
+// Notify tells people. Where nothing is commanded, nothing may read as if it had been.
+func (e *Works) Notify(urgent bool, text string) {
+	if e.Observes {
+		text = effect.Observing + text
+	}
+	e.Out = append(e.Out, effect.Notify{Urgent: urgent, Text: text})
+}
+
+// Dispatch begins the most urgent step that the limits allow, and reports whether there was one.
+func (e *Works) Dispatch() bool {
+	c := &e.Course
+	id := c.Slots.Next()
+	if id < 0 {
+		return false
+	}
+	c.Queued[id] = false
+	i := c.Steps[id].Node
+	if w := e.nodes[i].work; w != nil && w.step == id && w.phase == waitingForSlot {
+		w.placed = true
+		e.verify(i)
+		return true
+	}
+	if e.WaitsFor(id).Code != want.NothingElse {
+		c.Slots.Release(i)
+		return true
+	}
+	e.begin(id)
+	return true
+}
+
+// WorksUnder reports whether a step that has come further than to ask whether it may begin is under way on anything that a supply feeds.
+func (e *Works) WorksUnder(supply int) bool {
+	works := func(i int) bool { w := e.nodes[i].work; return w != nil && w.phase != verifying }
+	return works(supply) || slices.ContainsFunc(e.Graph.Dependents(supply), works)
+}
+
+// Ends reports whether something will end the phase of the step under way on a node.
+func (e *Works) Ends(i int) bool {
+	n, w := &e.nodes[i], e.nodes[i].work
+	return !w.deadline.IsZero() || !w.next.IsZero() || w.phase == waitingForSlot || w.op != 0 || w.guard.waits > 0 || n.question.op != 0
+}

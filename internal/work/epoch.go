@@ -1,0 +1,92 @@
+package work
+
+import (
+	"ebbtide/internal/belief"
+	"ebbtide/internal/ledger"
+	"ebbtide/internal/plan"
+)
+
+// renew begins a new epoch of a node, whose power may have come back, and asks after it.
+func (e *Works) renew(i int) {
+	decl := e.Graph.Node(i)
+	if decl.Kind == plan.Passive {
+		e.Beliefs[i].Boots = e.Now.Add(belief.BootTime(decl))
+	}
+	if !belief.Probed(decl) || decl.Kind == plan.Supply {
+		return
+	}
+	rising := e.Beliefs[i].Rising
+	e.Beliefs[i].Settled = plan.Unknown
+	e.Beliefs[i].Renew(e.NextOp)
+	if e.Beliefs[i].Rising = rising; decl.Kind != plan.VM { // a VM comes up with its host, if that does
+		e.Beliefs[i].Rising = e.Now.Add(belief.BootTime(decl))
+		e.Beliefs[i].Boots = e.Beliefs[i].Rising
+	}
+	e.Probe(i)
+	e.Touch(i)
+}
+
+// RenewLoad begins a new epoch of all that a supply feeds or carries: its power was lost, or may have been. Machines may be on
+// their way up with it. What others carried meanwhile, with all that it needs, did not lose it.
+func (e *Works) RenewLoad(k int) (renewed []int) {
+	dark := e.Graph.Scope(func(f int) bool { other := e.Ledger.SupplyOf[f]; return other == k || !e.Carries(other) })
+	for _, i := range e.Graph.Dependents(e.Supplies[k].Node) {
+		if dark[i] {
+			e.renew(i)
+			renewed = append(renewed, i)
+		}
+	}
+	return renewed
+}
+
+// SettleIn follows a node that is proven on or off, and was not so before, or not off any more: what it carries comes up or goes with it.
+func (e *Works) SettleIn(i int) {
+	was := e.Beliefs[i].Settled
+	switch {
+	case e.IsOff(i):
+		e.Beliefs[i].Settled = plan.Off
+	case e.IsOn(i):
+		e.Beliefs[i].Settled = plan.On
+	case was == plan.Off, e.Rises(i): // it may be on its way up
+		e.Beliefs[i].Settled = plan.Unknown
+	}
+	if was == e.Beliefs[i].Settled {
+		return
+	}
+	told := e.Ledger.Outage != nil && e.Entry(i).Shown != ledger.AsFound
+	switch e.Graph.Node(i).Kind {
+	case plan.Host, plan.Other:
+		e.renewGuests(i)
+	case plan.Outlet:
+		e.renewBehind(i, was != plan.Unknown || told)
+	default:
+	}
+}
+
+// renewBehind begins a new epoch of what hangs on an outlet that went on or off. What is off does not come up by losing its power. Of an outlet
+// that is on, and of which it is not known that it was not before, only what was off when it was asked last may have come up since.
+func (e *Works) renewBehind(outlet int, switched bool) {
+	b := &e.Beliefs[outlet]
+	for _, u := range e.Graph.Dependents(outlet) {
+		switch isOff := e.IsOff(u); {
+		case b.Settled == plan.Off && isOff:
+		case switched, b.Settled == plan.On && isOff && e.Beliefs[u].AskedAt.Before(b.AskedAt):
+			e.renew(u)
+		}
+	}
+}
+
+// renewGuests begins a new epoch of the VMs on a host that went off or came up, and of what else runs on it: they went with it, and may
+// start with it.
+func (e *Works) renewGuests(host int) {
+	for _, u := range e.Graph.Users(host) {
+
+		if e.HostOf(u) != host || e.IsOff(host) && e.IsOff(u) {
+			continue
+		}
+		e.Beliefs[u].Epoch = e.NextOp
+		e.Beliefs[u].Looks, e.Beliefs[u].Proof, e.Beliefs[u].Asked = 0, belief.NoProof, false
+		e.Probe(u)
+		e.Touch(u)
+	}
+}

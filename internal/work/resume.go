@@ -1,0 +1,72 @@
+package work
+
+import (
+	"ebbtide/internal/belief"
+	"ebbtide/internal/ledger"
+	"ebbtide/internal/plan"
+)
+
+// Resume takes up again every step whose intent had no result: what a look shows decides whether the command is given
+// again. A machine that was told to stop may have come up again meanwhile, unseen.
+func (e *Works) Resume() {
+	for i := range e.nodes {
+		entry := e.Entry(i)
+		e.Beliefs[i].Epoch = e.NextOp
+		switch entry.Lit {
+		case ledger.Unlit:
+		case ledger.PoweredAgain:
+			e.Beliefs[i].Rising = e.Beliefs[i].Boots // a VM comes up with its host, if that does
+		case ledger.SeenStarting:
+			e.Beliefs[i].Rising = e.Now.Add(belief.BootTime(e.Graph.Node(i)))
+		}
+		last := entry.Last
+		reached := last.Verb == plan.Stop && last.Reach() != ledger.NotReached // what refused it may do it all the same
+		if (last.Taken || reached) && entry.Shown == ledger.WasTold {
+			e.Beliefs[i].Falling = e.Now.Add(2 * belief.ProofStands)
+			e.armIdle(i)
+		}
+		if entry.Late {
+			e.Beliefs[i].Undoing = e.Now.Add(e.Graph.Node(i).Time(plan.Unprotect).Within)
+			e.armIdle(i)
+		}
+		if last.Open {
+			e.resumeStep(i)
+		}
+	}
+}
+
+// resumeStep takes up the step of a node whose command had no result.
+func (e *Works) resumeStep(i int) {
+	n, decl, last := &e.nodes[i], e.Graph.Node(i), e.Entry(i).Last
+	goal := plan.Down
+	if last.Verb == plan.Start || last.Verb == plan.Unprotect {
+		goal = plan.Up
+	}
+	id := e.Course.Find(i, last.Verb, goal)
+	if id < 0 || decl.Kind == plan.Self { // this machine went down and is up again: it is us
+		verb, state := last.Verb, plan.On
+		e.Record(ledger.Record{Kind: ledger.HeldBack, Step: ledger.Step{Node: decl.ID, Verb: &verb, Attempt: last.Attempt, State: &state}, Reason: "Ebbtide is back"})
+		return
+	}
+	if last.Verb == plan.Start {
+		e.Beliefs[i].Rising = e.Now.Add(belief.BootTime(decl))
+	}
+	w := &work{
+		step: id, verb: last.Verb, rung: last.Rung, phase: proving, answer: last.Answer, resumed: true,
+		pace: pace{since: e.Now, sent: e.Now, deadline: e.Now.Add(max(decl.Time(last.Rung).Within, FirstLook))}, force: force{last.Cause, last.Reason},
+	}
+	if last.Verb == plan.Unprotect { // it may have been so already when it was told
+		w.from, e.Beliefs[i].Undoing = w.deadline, w.deadline
+	}
+	if decl.Kind == plan.Person {
+		w.phase = asking
+	}
+	n.work, e.Under[i] = w, w.step
+	e.Working++
+	if last.Reach() != ledger.NotReached {
+		w.placed = true
+		e.Course.Slots.Take(i)
+		e.count(i, last.Rung == plan.Stop)
+	}
+	e.arm(i)
+}

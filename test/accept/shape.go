@@ -7,10 +7,14 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 const engine = "internal/engine"
+
+// deciding are the packages of what decides, from what is durable to what is done; the engine is the last.
+var deciding = []string{"internal/ledger", "internal/belief", "internal/want", "internal/permit", "internal/foresight", "internal/effect", "internal/work", engine}
 
 // atMost makes a figure of a number with a name that must not be above a limit.
 func atMost(count func() (int, string, error), most int) func() (string, bool, error) {
@@ -20,39 +24,59 @@ func atMost(count func() (int, string, error), most int) func() (string, bool, e
 	}
 }
 
-func sources() ([]string, error) {
-	files, err := filepath.Glob(engine + "/*.go")
+func sources(pkgs ...string) ([]string, error) {
 	var list []string
-	for _, f := range files {
-		if !strings.HasSuffix(f, "_test.go") {
-			list = append(list, f)
+	for _, pkg := range pkgs {
+		files, err := filepath.Glob(pkg + "/*.go")
+		if err != nil {
+			return nil, err
 		}
+		if len(files) == 0 {
+			return nil, fmt.Errorf("no source in %s: run it from the root of the repository", pkg)
+		}
+		list = append(list, slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, "_test.go") })...)
 	}
-	if err == nil && len(list) == 0 {
-		err = fmt.Errorf("no source in %s: run it from the root of the repository", engine)
-	}
-	return list, err
+	return list, nil
 }
 
-func linesOf() (n int, of string, err error) {
-	files, err := sources()
+func linesOf(pkg string) (n int, err error) {
+	files, err := sources(pkg)
 	for _, f := range files {
 		src, readErr := os.ReadFile(filepath.Clean(f))
 		if readErr != nil {
-			return 0, "", readErr
+			return 0, readErr
 		}
 		n += strings.Count(string(src), "\n")
 	}
+	return n, err
+}
+
+func linesOfEngine() (n int, of string, err error) {
+	n, err = linesOf(engine)
 	return n, "", err
+}
+
+// linesOfLargest is the largest of all that decide, so that nothing is made small by making another large.
+func linesOfLargest() (most int, of string, err error) {
+	for _, pkg := range deciding {
+		n, err := linesOf(pkg)
+		if err != nil {
+			return 0, "", err
+		}
+		if n > most {
+			most, of = n, filepath.Base(pkg)
+		}
+	}
+	return most, of, nil
 }
 
 // measure is what of a piece of code is counted, and what it is called; -1: it is none of its kind.
 type measure func(fset *token.FileSet, n ast.Node) (count int, name string)
 
-// shapes gives the largest of something in the engine.
+// shapes gives the largest of something in all that decides.
 func shapes(m measure) func() (int, string, error) {
 	return func() (most int, of string, err error) {
-		files, err := sources()
+		files, err := sources(deciding...)
 		if err != nil {
 			return 0, "", err
 		}

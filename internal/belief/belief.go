@@ -418,7 +418,7 @@ func (e *Estate) followMotion(i int, news bool) {
 // accepted in this epoch, and never while it may be on its way up.
 func (e *Estate) believeSilence(i int, question ledger.Op, asked time.Time) {
 	decl, b := e.Graph.Node(i), &e.Beliefs[i]
-	if decl.Kind == plan.VM && (e.mayHaveCome(i) || e.MayHaveCycled(i) && !e.hostIsOff(i)) { // its host may have come up since, and it with that
+	if e.mayHaveComeWithHost(i) {
 		b.Proof, b.Looks, b.Seen.State = NoProof, 0, plan.Unknown
 	}
 	if b.Proof == NoProof && e.wentWithItsHost(i) {
@@ -442,6 +442,11 @@ func (e *Estate) believeSilence(i int, question ledger.Op, asked time.Time) {
 	}
 	b.Proof, b.Look, b.SeenAt, b.Looks = BySilence, question, asked, ProofLooks
 	b.Seen = plan.Observation{State: plan.Off, Detail: "has not answered for " + plan.Span(decl.OffAfter) + " since it took its stop"}
+}
+
+// mayHaveComeWithHost reports whether the host of a VM may have come up since the VM was proven off, and it with that.
+func (e *Estate) mayHaveComeWithHost(i int) bool {
+	return e.Graph.Node(i).Kind == plan.VM && (e.mayHaveCome(i) || e.MayHaveCycled(i) && !e.hostIsOff(i))
 }
 
 // wentWithItsHost reports whether the host that a node runs on is proven off, and the node with it: it was off before that, on record, or

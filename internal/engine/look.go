@@ -76,25 +76,10 @@ func (e *Engine) see(i int, seen plan.Observation, question ledger.Op, asked tim
 		seen.State = plan.Off // its own readings say that the output is off still
 	}
 	e.Believe(i, seen, question, asked)
-	if e.Beliefs[i].Looks == 1 && !e.Beliefs[i].Wavers && e.Beliefs[i].Answer == e.Beliefs[i].Seen.State && (seen.State == plan.On || belief.IsDown(seen.State)) {
-		e.Probe(i) // one look proves nothing
+	if e.provesNothing(i) {
+		e.Probe(i)
 	}
-	if e.Beliefs[i].IsOutlived(e.Now) {
-		e.Probe(i) // nor does one from before a command's time was over
-	}
-	if b := &e.Beliefs[i]; b.Answer == plan.Unreachable && b.Proof == belief.NoProof && !b.Silent.IsZero() {
-		for _, outlet := range e.OldOutlets(i) { // by which its silence may be explained
-			e.Probe(outlet)
-		}
-	}
-	if e.Beliefs[i].Answer == plan.Unreachable && e.AcceptedStop(i) && !e.IsOff(i) {
-		for _, w := range e.Witnesses(i) { // of the way to it
-			e.Probe(w)
-		}
-	}
-	if host := e.HostOf(i); host >= 0 && e.IsMute(i) && !e.Rises(host) && e.Beliefs[host].Answer != plan.On && !e.ProvenOff(host) { // with which it may have gone
-		e.Probe(host)
-	}
+	e.askAround(i)
 	e.SettleIn(i)
 	if e.Ledger.Outage != nil {
 		if k := e.Ledger.SupplyOf[i]; k >= 0 {
@@ -106,6 +91,33 @@ func (e *Engine) see(i int, seen plan.Observation, question ledger.Op, asked tim
 	}
 	e.Touch(i)
 	e.Judge(i)
+}
+
+// provesNothing reports whether a look is to be confirmed: it is the first to say so, or is from before a command's time was over.
+func (e *Engine) provesNothing(i int) bool {
+	b := &e.Beliefs[i]
+	isFirst := b.Looks == 1 && !b.Wavers && b.Answer == b.Seen.State && (b.Answer == plan.On || belief.IsDown(b.Answer))
+	return isFirst || b.IsOutlived(e.Now)
+}
+
+// askAround asks after what may explain that a node does not answer: the outlets before it, who else is on the way to it, and its host.
+func (e *Engine) askAround(i int) {
+	b := &e.Beliefs[i]
+	if b.Answer == plan.Unreachable {
+		if b.Proof == belief.NoProof && !b.Silent.IsZero() {
+			for _, outlet := range e.OldOutlets(i) {
+				e.Probe(outlet)
+			}
+		}
+		if e.AcceptedStop(i) && !e.IsOff(i) {
+			for _, w := range e.Witnesses(i) {
+				e.Probe(w)
+			}
+		}
+	}
+	if host := e.HostOf(i); host >= 0 && e.IsMute(i) && !e.Rises(host) && e.Beliefs[host].Answer != plan.On && !e.ProvenOff(host) { // with which it may have gone
+		e.Probe(host)
+	}
 }
 
 // seeOutput follows what a look at a supply's output showed.

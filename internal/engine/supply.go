@@ -19,9 +19,14 @@ type watch struct {
 	warned silence       // and of its silence
 	readAt time.Time
 	stuck  time.Time // since when its mains are there and its output is off still; zero: they are not
-	cried  bool      // and people were told of that
-	shut   bool      // and of a gate that stays shut
-	ending bool      // and that its battery gives out while their order keeps everything on
+	once
+}
+
+// once is what people were told of a supply, until it ends.
+type once struct {
+	cried  bool // of an output that stays off
+	shut   bool // of a gate that stays shut
+	ending bool // that its battery gives out while their order keeps everything on
 }
 
 // read takes one reading: it may open an outage, widen it, trigger stages, or open the gate.

@@ -82,6 +82,13 @@ func (l *Ledger) Apply(r *Record) error {
 		return fmt.Errorf("the outage does not begin with its %q record", Opened)
 	}
 	o.Seq, l.Op = r.Seq, max(l.Op, r.Op)
+	l.take(nodes, r)
+	return nil
+}
+
+// take takes a record that names what there is.
+func (l *Ledger) take(nodes []int, r *Record) {
+	o := l.Outage
 	switch r.Kind {
 	case Opened:
 		l.opened(r)
@@ -96,12 +103,7 @@ func (l *Ledger) Apply(r *Record) error {
 	case Triggered:
 		l.triggered(r)
 	case NoReturn:
-		o.rememberOff()
-		l.eachSupply(r, func(s *Standing) {
-			if s.Cycle == Uncut {
-				s.Cycle, s.Unseen = Committed, false
-			}
-		})
+		l.noReturn(r)
 	case Ordered:
 		l.ordered(r)
 	case Closed:
@@ -114,7 +116,16 @@ func (l *Ledger) Apply(r *Record) error {
 		l.spent(r)
 	default: // Forbidden changes nothing
 	}
-	return nil
+}
+
+// noReturn takes the begin of the cycle of supplies.
+func (l *Ledger) noReturn(r *Record) {
+	l.Outage.rememberOff()
+	l.eachSupply(r, func(s *Standing) {
+		if s.Cycle == Uncut {
+			s.Cycle, s.Unseen = Committed, false
+		}
+	})
 }
 
 // rememberOff marks what was shown off before a cycle begins: that it is on after a silence tells of no cycle since.

@@ -18,8 +18,13 @@ type Node struct {
 	Protection Protection // what was done to its cache, or cluster
 	Lit        Lit        // what may have begun to bring it up, where nothing since shows what became of it
 	Late       bool       // an Unprotect may take effect that nobody waits for any more
-	Early      bool       // it was off before the cycle began that its supply is on the way of, or may have been
-	Unproven   bool       // it was not proven off when its supply was cut: that it is up tells of no cycle
+	AtCycle
+}
+
+// AtCycle is how a node was as the cycle of its supply began, for what it tells of that when it is up.
+type AtCycle struct {
+	Early    bool // it was off before, or may have been
+	Unproven bool // it was not proven off when its supply was cut: that it is up tells of no cycle
 }
 
 // Lit is what may have begun to bring a node up.
@@ -159,10 +164,7 @@ func (n *Node) take(ns *NodeState) {
 
 // step takes a record about a step of a node.
 func (l *Ledger) step(i int, r *Record) {
-	verb := plan.Stop
-	if r.Verb != nil && *r.Verb != plan.Force {
-		verb = *r.Verb
-	}
+	verb := r.stepVerb()
 	if verb == plan.Discharge || verb == plan.EndDischarge {
 		l.Outage.Drill.follow(r)
 		return
@@ -183,6 +185,14 @@ func (l *Ledger) step(i int, r *Record) {
 		l.Outage.Supplies[k].cut(r)
 		l.settle()
 	}
+}
+
+// stepVerb is the verb of the step that a record is about: a power-off is one of a stop.
+func (r *Record) stepVerb() plan.Verb {
+	if r.Verb == nil || *r.Verb == plan.Force {
+		return plan.Stop
+	}
+	return *r.Verb
 }
 
 // cutWith takes down which of what hangs on a supply was not proven off when its cut was sent.

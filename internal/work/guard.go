@@ -25,13 +25,7 @@ func (e *Works) verify(i int) {
 	}
 	e.dropGuard(i)
 	w.next = time.Time{}
-	switch { // its haste is of now, and not of its last try
-	case w.verb == plan.Cut:
-		w.force = force{}
-	case w.force.cause == ledger.Pressed && e.Press[i] == want.NoPressure && !e.wasSent(i):
-		w.beStop()
-	}
-	decl := e.Graph.Node(i)
+	e.forgetHaste(i)
 	switch {
 	case !e.wanted(i):
 		e.unwanted(i)
@@ -45,11 +39,21 @@ func (e *Works) verify(i int) {
 	case w.verb == plan.Cut && (e.mayBeMade(i) || e.mayBeDeaf(i)):
 		e.backOff(i, slowestRetry)
 		return
-	case decl.Kind == plan.Self && !e.wouldReturn(i):
+	case e.Graph.Node(i).Kind == plan.Self && !e.wouldReturn(i):
 		e.HoldBack(i, "nothing would start it again")
 		return
 	}
 	e.ask(i)
+}
+
+// forgetHaste takes that the haste of a step is of now, and not of its last try.
+func (e *Works) forgetHaste(i int) {
+	switch w := e.nodes[i].work; {
+	case w.verb == plan.Cut:
+		w.force = force{}
+	case w.force.cause == ledger.Pressed && e.Press[i] == want.NoPressure && !e.wasSent(i):
+		w.beStop()
+	}
 }
 
 // ask asks those whose word is missing, or too old, and goes on when none is.
@@ -62,29 +66,13 @@ func (e *Works) ask(i int) {
 	case w.guard.rounds > guardRounds:
 		w.guard.proof.Anew = e.Now
 	}
-	decl := e.Graph.Node(i)
+	if e.isInDoubt(i) {
+		e.await(i, i)
+	}
 	switch w.verb {
 	case plan.Start:
-		age := belief.LookAge
-		if e.Given(i) { // and may be up by that
-			age = belief.ProofAge
-		}
-		if w.guard.rounds == 1 && (e.IsOld(i, age) || e.Beliefs[i].Proof == belief.OneLook) { // it may be on its way down
-			e.await(i, i)
-		}
 		e.awaitGround(i)
-	case plan.Unprotect:
-		if e.IsOld(i, belief.ProofAge) {
-			e.await(i, i)
-		}
 	case plan.Stop, plan.Cut:
-		age := belief.ProofAge
-		if decl.Kind == plan.VM {
-			age = belief.LookAge
-		}
-		if w.guard.rounds == 1 && belief.Probed(decl) && (!e.Beliefs[i].Asked || e.IsOld(i, age)) { // it may be on its way up
-			e.await(i, i)
-		}
 		if w.guard.rounds == 1 {
 			e.awaitLate(i)
 		}
@@ -92,6 +80,29 @@ func (e *Works) ask(i int) {
 	default:
 	}
 	e.passWhenAnswered(i)
+}
+
+// isInDoubt reports whether a node itself is to be asked once more before its command: what it said is too old, and it may be on its way the
+// other way.
+func (e *Works) isInDoubt(i int) bool {
+	w, b, decl := e.nodes[i].work, &e.Beliefs[i], e.Graph.Node(i)
+	isFirst, age := w.guard.rounds == 1, belief.ProofAge
+	switch w.verb {
+	case plan.Start:
+		if !e.Given(i) { // else it may be up by that
+			age = belief.LookAge
+		}
+		return isFirst && (e.IsOld(i, age) || b.Proof == belief.OneLook)
+	case plan.Unprotect:
+		return e.IsOld(i, age)
+	case plan.Stop, plan.Cut:
+		if decl.Kind == plan.VM {
+			age = belief.LookAge
+		}
+		return isFirst && belief.Probed(decl) && (!b.Asked || e.IsOld(i, age))
+	default:
+		return false
+	}
 }
 
 // awaitGround waits for what a node stands on, where its word is too old for a start.

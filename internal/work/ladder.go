@@ -58,11 +58,10 @@ func (e *Works) unwanted(i int) {
 
 // overdue serves a rung whose time is over.
 func (e *Works) overdue(i int) {
-	w, decl := e.nodes[i].work, e.Graph.Node(i)
-	within := plan.Span(decl.Time(w.rung).Within)
+	w := e.nodes[i].work
 	switch {
 	case w.phase == asking:
-		e.GiveUp(i, "", "not confirmed within "+within+": passed over")
+		e.GiveUp(i, "", "not confirmed within "+e.within(i)+": passed over")
 	case !e.wanted(i):
 		if !e.finalLook(i) {
 			e.overdueUnwanted(i)
@@ -74,15 +73,28 @@ func (e *Works) overdue(i int) {
 		if !e.finalLook(i) {
 			e.Prove(i, "", e.Beliefs[i].Seen.Detail)
 		}
+	default:
+		e.goOn(i)
+	}
+}
+
+// within is how long the present rung may take, in words.
+func (e *Works) within(i int) string {
+	return plan.Span(e.Graph.Node(i).Time(e.nodes[i].work.rung).Within)
+}
+
+// goOn goes on with a step that is wanted and whose rung's time is over: once more, or to the next rung.
+func (e *Works) goOn(i int) {
+	switch w := e.nodes[i].work; {
 	case w.verb == plan.Start && e.finalLook(i): // before it is told again: the answer may have been lost
 	case e.mayTryAgain(i):
 		e.again(i)
 	case w.verb == plan.Cut:
-		e.Notify(true, fmt.Sprintf("the output of %s is not cut after %s: trying again", decl.ID, within))
+		e.Notify(true, fmt.Sprintf("the output of %s is not cut after %s: trying again", e.ID(i), e.within(i)))
 		e.again(i)
 	case e.finalLook(i):
 	default:
-		e.escalate(i, ledger.Overtime, "not proven within "+within)
+		e.escalate(i, ledger.Overtime, "not proven within "+e.within(i))
 	}
 }
 
@@ -239,6 +251,11 @@ func (e *Works) mustHurry(i int) bool {
 	return short && decl.Can.Has(plan.Force) && e.GoesDown(i) && !e.LowerRiskWaits(i, e.graceful)
 }
 
+// isAskedToStop reports whether a node is being stopped without force, beyond collecting evidence.
+func (w *work) isAskedToStop() bool {
+	return w.verb == plan.Stop && w.rung == plan.Stop && w.phase != verifying && w.phase != asking
+}
+
 // Hurry powers off what is being stopped and must not be waited for any longer, lowest data risk first.
 func (e *Works) Hurry() {
 	e.HurryDue = false
@@ -247,11 +264,11 @@ func (e *Works) Hurry() {
 	}
 	var late []int
 	for i := range e.nodes {
-		if w := e.nodes[i].work; w != nil && w.phase == asking && e.Press[i] >= want.ReserveReached && e.wanted(i) {
+		switch w := e.nodes[i].work; {
+		case w == nil || e.Press[i] == want.NoPressure:
+		case w.phase == asking && e.Press[i] >= want.ReserveReached && e.wanted(i):
 			e.GiveUp(i, ledger.Pressed, "not confirmed, and only the reserve is left: passed over")
-			continue
-		}
-		if w := e.nodes[i].work; w != nil && w.verb == plan.Stop && w.rung == plan.Stop && w.phase != verifying && w.phase != asking && e.Press[i] != want.NoPressure {
+		case w.isAskedToStop():
 			late = append(late, i)
 		}
 	}

@@ -1,6 +1,7 @@
 package dst_test
 
 const (
+	workProof         = "internal/work/proof.go"
 	workCycle         = "internal/work/cycle.go"
 	workWorks         = "internal/work/works.go"
 	workWork          = "internal/work/work.go"
@@ -144,7 +145,7 @@ var bugs = []bug{
 		{beliefBelief, "return !e.isUnderWay(i, plan.Unprotect) && (b.Seen", "return (b.Seen"},
 	}},
 	{name: "belief: a VM stays off while its host comes up", by: "./internal/engine TestAVMThatMayComeUpWithItsHostIsNotOff", edits: []edit{
-		{beliefBelief, "\tif decl.Kind == plan.VM && (e.mayHaveCome(i) || e.MayHaveCycled(i) && !e.hostIsOff(i)) {", "\tif false {"},
+		{beliefBelief, "\tif e.mayHaveComeWithHost(i) {", "\tif false {"},
 	}},
 	{name: "belief: an old proof stands", edits: []edit{
 		{beliefEstate, "ProofStands   = 15 * time.Second", "ProofStands   = time.Hour"},
@@ -186,7 +187,7 @@ var bugs = []bug{
 		{ledgerNode, "CacheWas: ns.Protected, Set: ns.Settings}", "CacheWas: ns.Protected}"},
 	}},
 	{name: "ledger: a failed step is on record as proven", edits: []edit{
-		{workStep, "failed := ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.ID(i), Verb", "failed := ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.ID(i), Verb"},
+		{workProof, "failed := ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.ID(i), Verb", "failed := ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.ID(i), Verb"},
 	}},
 	{name: "ledger: a drill goes on when the mains fail", edits: []edit{
 		{ledgerSupply, "\tl.Outage.Drill.leave()\n", ""},
@@ -215,7 +216,7 @@ var bugs = []bug{
 		{wantWant, "c.Stands[base+before[at]] == Pending {", "c.Stands[base+before[at]] == Pending && len(before) == 1 {"},
 	}},
 	{name: "want: what waits for its turn again is not woken", edits: []edit{
-		{workStep, "[]time.Time{e.Pause[i], e.Beliefs[i].Falling, e.Beliefs[i].Undoing}", "[]time.Time{e.Beliefs[i].Falling, e.Beliefs[i].Undoing}"},
+		{workProof, "[]time.Time{e.Pause[i], e.Beliefs[i].Falling, e.Beliefs[i].Undoing}", "[]time.Time{e.Beliefs[i].Falling, e.Beliefs[i].Undoing}"},
 	}},
 	{name: "condition: on line again counts at once", by: "./internal/engine TestStories", edits: []edit{
 		{powerTracker, "ReturnAfter = 5 * time.Second", "ReturnAfter = 0 * time.Second"},
@@ -232,13 +233,13 @@ var bugs = []bug{
 		{workWork, "\t{backingOff, proving, \"the pause is over: it is looked at before it is told again\"},\n", ""},
 	}},
 	{name: "work: a step that ends keeps its place", edits: []edit{
-		{workStep, "\tif w.placed {\n\t\te.Course.Slots.Release(i)\n\t}\n", ""},
+		{workProof, "\tif w.placed {\n\t\te.Course.Slots.Release(i)\n\t}\n", ""},
 	}},
 	{name: "guard: who did not answer is not asked again", by: "./internal/engine TestStories", edits: []edit{
 		{workWorks, "guardRounds  = 3 ", "guardRounds  = 0 "},
 	}},
 	{name: "guard: an old look says what is to be put back", by: "./internal/engine TestWhatIsToBePutBackIsLookedAt", edits: []edit{
-		{workGuard, "\t\tif e.IsOld(i, belief.ProofAge) {\n\t\t\te.await(i, i)\n", "\t\tif false {\n\t\t\te.await(i, i)\n"},
+		{workGuard, "\tcase plan.Unprotect:\n\t\treturn e.IsOld(i, age)\n", "\tcase plan.Unprotect:\n\t\treturn false\n"},
 	}},
 	{name: "guard: a protection that a late command took off is not looked at", by: "./internal/engine TestStories", edits: []edit{
 		{workGuard, "\t\t\te.awaitLate(i)\n", ""},

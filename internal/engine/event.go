@@ -45,7 +45,7 @@ type (
 		By     string   // who asked for it, for the record
 	}
 	// Estimated answers an Estimate effect.
-	Estimated struct{ foresight.Estimate }
+	Estimated foresight.Estimate
 	// JournalLost says that an append could not be made durable. A shutdown goes on; a power-up does not begin.
 	JournalLost struct{ Detail string }
 	// JournalBack says that appends are durable again; what was appended meanwhile has been written.

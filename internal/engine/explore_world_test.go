@@ -267,7 +267,7 @@ func (w *world) carryOut(one effect.Effect, c *choices) {
 			w.estimates[key] = est
 		}
 		est.Serial = e.Serial
-		w.apply(engine.Estimated{Estimate: est}, c)
+		w.apply(engine.Estimated(est), c)
 	case effect.Notify:
 		w.say("  notify: %s", e.Text)
 	}

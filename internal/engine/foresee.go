@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ebbtide/internal/effect"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/power"
 )
 
@@ -28,7 +29,7 @@ const (
 
 // estimated takes an estimate.
 func (e *Engine) estimated(ev Estimated) {
-	if e.Answered(ev.Estimate) {
+	if e.Answered(foresight.Estimate(ev)) {
 		e.beginTest()
 	}
 }

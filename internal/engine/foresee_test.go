@@ -10,7 +10,6 @@ import (
 
 	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
-	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -46,7 +45,7 @@ func (d *driver) apply(ev engine.Event) (recorded []ledger.Record) {
 		case effect.Append:
 			recorded = append(recorded, e.Record)
 		case effect.Estimate:
-			recorded = append(recorded, d.apply(engine.Estimated{Estimate: foresight.Estimate{Serial: e.Serial, Need: d.need}})...)
+			recorded = append(recorded, d.apply(engine.Estimated{Serial: e.Serial, Need: d.need})...)
 		case effect.Probe:
 			recorded = append(recorded, d.apply(engine.Finished{Op: e.Op, Outcome: ledger.Done, Seen: plan.Observation{State: plan.On}})...)
 		default:

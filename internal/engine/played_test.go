@@ -10,7 +10,6 @@ import (
 
 	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
-	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -92,7 +91,7 @@ func (p *played) apply(first engine.Event) {
 				}
 				queue = append(queue, engine.Finished{Op: f.Op, Outcome: ledger.Done, Seen: seen})
 			case effect.Estimate:
-				queue = append(queue, engine.Estimated{Estimate: foresight.Estimate{Serial: f.Serial, Need: []time.Duration{10 * time.Second}, Hosts: 5 * time.Second, Tail: 5 * time.Second, Whole: 20 * time.Second}})
+				queue = append(queue, engine.Estimated{Serial: f.Serial, Need: []time.Duration{10 * time.Second}, Hosts: 5 * time.Second, Tail: 5 * time.Second, Whole: 20 * time.Second})
 			default:
 			}
 		}

@@ -439,7 +439,7 @@ func TestASlowEstimateIsTaken(t *testing.T) {
 			}
 		}
 		if n := len(late); n > 1 {
-			p.e.Apply(p.now, engine.Estimated{Estimate: late[n-2]})
+			p.e.Apply(p.now, engine.Estimated(late[n-2]))
 		}
 	}
 	require.True(t, slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Triggered && r.Stage == power.ShutdownStage }))

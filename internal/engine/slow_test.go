@@ -10,7 +10,6 @@ import (
 
 	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
-	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -81,7 +80,7 @@ func (s *slow) take(ev engine.Event) {
 				}
 			}})
 		case effect.Estimate:
-			s.due = append(s.due, slowAnswer{s.now, engine.Estimated{Estimate: foresight.Estimate{Serial: f.Serial, Need: []time.Duration{10 * time.Second}, Hosts: 5 * time.Second, Tail: 5 * time.Second, Whole: 20 * time.Second}}, nil})
+			s.due = append(s.due, slowAnswer{s.now, engine.Estimated{Serial: f.Serial, Need: []time.Duration{10 * time.Second}, Hosts: 5 * time.Second, Tail: 5 * time.Second, Whole: 20 * time.Second}, nil})
 		default:
 		}
 	}

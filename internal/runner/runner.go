@@ -147,7 +147,7 @@ func (r *Runner) turn(ctx context.Context) {
 		r.process(ctx, engine.Woke{})
 	case est := <-r.estimates.answers:
 		r.nextEstimate()
-		r.process(ctx, engine.Estimated{Estimate: est})
+		r.process(ctx, engine.Estimated(est))
 	case call := <-r.calls:
 		call(ctx)
 	case err := <-r.appender.result:

@@ -313,7 +313,7 @@ func (s *simulation) carryOut(one effect.Effect) {
 		})
 	case effect.Estimate:
 		life, wait := s.life, latency
-		var answer engine.Event = engine.Estimated{Estimate: s.estimate(e)}
+		var answer engine.Event = engine.Estimated(s.estimate(e))
 		if s.scenario.Apart {
 			wait = 0
 		}

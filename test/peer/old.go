@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,20 +15,20 @@ import (
 // oldCommit is the last one with the old engine, which was made anew beside it and then took its place.
 const oldCommit = "c17c4cf47491c26b34a0d83922241b6722d23c05"
 
-const (
-	engineDir = "internal/engine"
-	ledgerDir = "internal/ledger"
-)
+const engineDir = "internal/engine"
 
 // adapter is what the simulator asks of an engine today and the old one does not have.
 //
 //go:embed testdata/adapter.go
 var adapter []byte
 
-// names gives the records of the old engine the names of today's.
+// names give what the old engine has the names of today's, which has them in packages of their own.
 //
-//go:embed testdata/ledger.go
-var names []byte
+//go:embed testdata/ledger.go testdata/effect.go testdata/foresight.go
+var names embed.FS
+
+// named are those packages; what else only today's engine imports is not built.
+var named = []string{"ledger", "effect", "foresight"}
 
 const adapterFile = "test/peer/testdata/adapter.go"
 
@@ -39,8 +39,8 @@ func oldEngine(ctx context.Context, root, dir string) (overlay string, err error
 		return "", err
 	}
 	replace := map[string]string{} // "": as if the file were not there
-	for _, room := range []string{engineDir, ledgerDir} {
-		today, err := filepath.Glob(filepath.Join(root, room, "*.go"))
+	for _, room := range append([]string{"engine"}, named...) {
+		today, err := filepath.Glob(filepath.Join(root, "internal", room, "*.go"))
 		if err != nil {
 			return "", err
 		}
@@ -69,8 +69,17 @@ func oldEngine(ctx context.Context, root, dir string) (overlay string, err error
 			return "", err
 		}
 	}
-	if err := errors.Join(put(engineDir, "peer_adapter.go", adapter), put(ledgerDir, "peer_ledger.go", names)); err != nil {
+	if err := put(engineDir, "peer_adapter.go", adapter); err != nil {
 		return "", err
+	}
+	for _, room := range named {
+		text, err := names.ReadFile("testdata/" + room + ".go")
+		if err == nil {
+			err = put("internal/"+room, "peer_"+room+".go", text)
+		}
+		if err != nil {
+			return "", err
+		}
 	}
 	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {

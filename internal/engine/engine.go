@@ -3,15 +3,14 @@
 // starts nothing and writes nothing; the shell (package runner), the simulator and the replay all drive the same code.
 //
 // There are four kinds of state, each with one way to change. What is durable is the ledger (package ledger), which changes by its records
-// alone. What is believed (package belief) is evidence, which ends with what it was seen in: look.go asks, epoch.go ends it. What is shown
-// to be otherwise goes on record (correct.go, hear.go). What is wanted is a function of both (package want): which step has its turn, and
-// what the others wait for; evaluate.go takes them up. Work (work.go) is the one step under way on a node: guard.go collects evidence before it, package
-// permit holds its command against the rules, step.go carries it through command and proof, ladder.go through what follows when it has none.
+// alone. What is believed (package belief) is evidence, which ends with what it was seen in. What is wanted is a function of both (package
+// want): which step has its turn, and what the others wait for; and so is how short the time for it is (package foresight). Work (package
+// work) is the one step under way on a node, from the evidence for its command to its proof.
 //
-// Around them: trigger.go judges when a stage begins, outage.go opens, follows and closes an outage, cycle.go takes a
-// supply through its power cycle, drill.go runs a part of the plan on purpose, discharge.go a battery, refuse.go says when
-// neither begins, order.go takes the orders of operators, foresee.go reckons the time that is left, view.go shows what is
-// known, and check.go holds the engine against itself.
+// Here is what happens: look.go takes what was seen, supply.go and hear.go what a supply says; what is shown to be otherwise goes on record
+// (correct.go); evaluate.go takes up the steps whose turn has come. trigger.go judges when a stage begins, outage.go opens, follows and closes
+// an outage, drill.go runs a part of the plan on purpose, discharge.go a battery, refuse.go says when neither begins, order.go takes the
+// orders of operators, foresee.go asks how long the rest takes, view.go shows what is known, and check.go holds the engine against itself.
 package engine
 
 import (

@@ -57,10 +57,13 @@ func TestShapesAreOfTheEngine(t *testing.T) {
 		require.Positive(t, n)
 		require.NotEmpty(t, of)
 	}
-	n, _, err := linesOf()
+	n, _, err := linesOfEngine()
 	require.NoError(t, err)
 	require.Positive(t, n)
+	most, _, err := linesOfLargest()
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, most, n)
 	t.Chdir(t.TempDir())
-	_, _, err = linesOf()
+	_, _, err = linesOfEngine()
 	require.ErrorContains(t, err, "root of the repository")
 }

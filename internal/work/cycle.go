@@ -152,6 +152,7 @@ func (e *Works) Cycled(k int, why string) (renewed []int) {
 	return e.RenewLoad(k)
 }
 
+// Trigger begins a stage for a supply, unless it has begun.
 func (e *Works) Trigger(at, k int, reason string) {
 	if e.Standing(k).Stages[at] {
 		return

@@ -116,9 +116,13 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	}
 	for _, i := range r.flights.nodes {
 		n, decl := &r.nodes[i], r.estate.Node(i)
-		fresh := at.Sub(n.intent.at) < slowness && !n.intent.again && n.intent.at.Sub(s.spent) < weighed
+		fresh := at.Sub(n.intent.at) < slowness+r.slowest && !n.intent.again && n.intent.at.Sub(s.spent) < weighed
 		proves := slowness + 4*r.slowest // two looks that agree, and those of a new life before them
-		isOff := n.now.State == plan.Off && min(at.Sub(n.changed), at.Sub(r.resumed)) < proves
+		since := min(at.Sub(n.changed), at.Sub(r.resumed))
+		if !n.intent.again { // it may have been off before it was told
+			since = min(since, at.Sub(n.intent.at))
+		}
+		isOff := n.now.State == plan.Off && since < proves
 		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || isOff || r.forgetful {
 			continue
 		}

@@ -79,10 +79,15 @@ func (s *simulation) weigh() {
 
 // discharge moves a battery on by the time to the next poll.
 func (s *simulation) discharge(k int, by time.Duration) {
-	c := &s.cells[k]
+	c, was := &s.cells[k], s.cells[k].charge
 	if !s.weighed {
 		s.weigh()
 	}
+	defer func() {
+		if c.charge != was {
+			s.stirred = s.passed
+		}
+	}()
 	switch {
 	case c.mains && !c.tests:
 		c.charge = min(1, c.charge+by.Seconds()/c.Recharge.Seconds())

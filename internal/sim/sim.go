@@ -92,6 +92,7 @@ type simulation struct {
 	replayed bool          // it is stopped, and another controller's deeds are played
 	commands uint64        // that were sent
 	skew     time.Duration // by how much the wall clock has been set
+	stirred  time.Duration // of passed: when anything happened last
 	journal  journal
 	absence  absence
 	lean     bool // nobody reads the lines
@@ -165,12 +166,21 @@ func (s *simulation) end() *Result {
 			s.referee.Broken(s.now, "8: the engine does not come to rest")
 			break
 		}
-		if !s.stopped && !s.engine.Open() && s.now.After(lastChange.Add(30*time.Second)) {
+		if !s.stopped && !s.engine.Open() && s.now.After(lastChange.Add(30*time.Second)) || s.rests(lastChange) {
 			break
 		}
 	}
 	s.finish()
 	return &s.result
+}
+
+// restsAfter is for how long nothing has happened in a night until nothing will: longer than any time for which an engine waits.
+const restsAfter = 150 * time.Minute
+
+// rests reports whether an outage stays open for good: for hours nothing was told, written down or commanded, nothing in the estate has changed,
+// and nothing is to. That is not worth looking at for the rest of the night.
+func (s *simulation) rests(lastChange time.Time) bool {
+	return s.lean && !s.stopped && s.passed-s.stirred > restsAfter && s.now.Sub(lastChange) > restsAfter
 }
 
 func (s *simulation) build() {
@@ -292,6 +302,7 @@ func (s *simulation) carryOut(one effect.Effect) {
 	}
 	switch e := one.(type) {
 	case effect.Append:
+		s.stirred = s.passed
 		s.referee.Recorded(s.now, &e.Record)
 		if s.journal.lost {
 			s.journal.pending = append(s.journal.pending, e.Record)
@@ -323,6 +334,7 @@ func (s *simulation) carryOut(one effect.Effect) {
 			}
 		})
 	case effect.Notify:
+		s.stirred = s.passed
 	}
 }
 

@@ -77,7 +77,7 @@ func (s *simulation) become(i int, state plan.State) {
 	if s.scenario.BMCs[s.estate.Node(i).ID] == OutOfDate {
 		t.flips = append(t.flips, flip{s.now, t.state != plan.Off})
 	}
-	t.state, t.frozen, s.weighed = state, false, false
+	t.state, t.frozen, s.weighed, s.stirred = state, false, false, s.passed
 	t.took = t.took && state != plan.Starting && state != plan.On
 	s.absent(t, state)
 	if dead != nil {

@@ -54,15 +54,16 @@ type timetable struct {
 
 // Timings of the engine's own that are no policy.
 const (
-	sweepEvery  = 5 * time.Minute  // looks at all nodes while all is well
-	stalledFor  = 2 * time.Minute  // a plan past the point of no return may stand still, with mains back
-	silentFor   = time.Minute      // a failing supply that says nothing for so long is told of
-	quietFor    = 5 * time.Minute  // and so is one that was well
-	shutFor     = 2 * time.Hour    // a recharge gate that is shut for so long with the mains there is told of
-	settleFor   = 30 * time.Minute // what was given up on its way up may come by itself, and what stands on it after it
-	cutMargin   = 15 * time.Second // how much longer than it said a UPS may take for its cut
-	askEstimate = 5 * time.Second  // at most one estimate in so long
-	lookAhead   = 15 * time.Second // a poll is expected to come within so long
+	sweepEvery   = 5 * time.Minute  // looks at all nodes while all is well
+	stalledFor   = 2 * time.Minute  // a plan past the point of no return may stand still, with mains back
+	silentFor    = time.Minute      // a failing supply that says nothing for so long is told of
+	quietFor     = 5 * time.Minute  // and so is one that was well
+	shutFor      = 2 * time.Hour    // a recharge gate that is shut for so long with the mains there is told of
+	settleFor    = 30 * time.Minute // what was given up on its way up may come by itself, and what stands on it after it
+	cutMargin    = 15 * time.Second // how much longer than it said a UPS may take for its cut
+	slowestAgain = 2 * time.Minute  // between two looks at what was given up, or does not answer
+	askEstimate  = 5 * time.Second  // at most one estimate in so long
+	lookAhead    = 15 * time.Second // a poll is expected to come within so long
 )
 
 // New makes an engine for an estate on which no outage is open.

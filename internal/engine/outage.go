@@ -370,9 +370,18 @@ func (e *Engine) lookAgain(i int) {
 	case e.SilenceWillTell(i):
 		e.NextLook[i] = e.Now.Add(work.SlowestLook)
 	case o.Nodes[i].GivenUp != 0, silent, moving, e.Rises(i):
-		e.NextLook[i] = e.Now.Add(want.FailedLook)
+		e.NextLook[i] = e.Now.Add(e.lookRest(i))
 	default:
 		return
 	}
 	e.Probe(i)
+}
+
+// lookRest is the time between two looks at a node that was given up, or does not answer. Where there is no hurry it is the longer, the longer
+// nothing has moved: whose power comes back is asked at once.
+func (e *Engine) lookRest(i int) time.Duration {
+	if e.GoesDown(i) && !e.IsCutOff(i) || e.Rises(i) {
+		return want.FailedLook
+	}
+	return min(max(e.Now.Sub(e.MovedAt)/8, want.FailedLook), slowestAgain)
 }

@@ -351,6 +351,42 @@ func TestABatteryThatEndsUnderAnOrderIsToldOf(t *testing.T) {
 	}
 }
 
+// TestALowBatteryThatThePolicyDoesNotAskForIsToldOf: a UPS calls its battery low beside a runtime that is too good to be true.
+func TestALowBatteryThatThePolicyDoesNotAskForIsToldOf(t *testing.T) {
+	p := play(t, aSupply("a"), aHost("host", "", "a"))
+	p.settings.Policy.Shutdown = power.Condition{Kind: power.SlackBelow}
+	p.e = engine.New(p.settings)
+	say := supplies{"a": {onLine, 7200, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.goOn(time.Minute, say)
+	require.False(t, p.saidOf("its battery gives out"), p.told)
+	say["a"].status = onBattery | power.LB
+	p.goOn(20*time.Second, say)
+	require.True(t, p.saidOf("its shutdown has not begun, which the policy starts at"), p.told)
+	require.Empty(t, p.commands)
+	p.apply(engine.Order{Verb: ledger.Go, By: "op"})
+	p.goOn(time.Minute, say)
+	require.Equal(t, []string{"stop host"}, p.commands[:1])
+}
+
+// TestAHoldFromBeforeIsSaidAgain: it was given for one failure, and holds in the next as well.
+func TestAHoldFromBeforeIsSaidAgain(t *testing.T) {
+	p := play(t, aSupply("a"), aSupply("b"), aHost("host", "", "a"), aHost("other", "", "b"))
+	say := supplies{"a": {onLine, 7200, false}, "b": {onLine, 7200, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.goOn(10*time.Second, say)
+	p.apply(engine.Order{Verb: ledger.Hold, By: "op"})
+	say["a"].status = onLine
+	p.goOn(time.Minute, say)
+	require.True(t, p.saidOf("it is on hold since before, so that nothing is started on it"), p.told)
+	say["b"].status = onBattery
+	p.goOn(time.Minute, say)
+	require.True(t, p.saidOf("it is on hold since before, so that nothing is stopped for it"), p.told)
+	require.Empty(t, p.commands)
+}
+
 // TestWhatRefusesIsAskedOnceMore: a UPS or a machine that is at something else for a moment. Before anything worse is done, or nothing at all,
 // it is told again.
 func TestWhatRefusesIsAskedOnceMore(t *testing.T) {

@@ -26,7 +26,7 @@ type watch struct {
 type once struct {
 	cried  bool // of an output that stays off
 	shut   bool // of a gate that stays shut
-	ending bool // that its battery gives out while their order keeps everything on
+	ending bool // that its battery gives out while their order keeps everything on, or the policy
 }
 
 // read takes one reading: it may open an outage, widen it, trigger stages, or open the gate.
@@ -177,8 +177,16 @@ func (e *Engine) fails(k int) {
 	if again {
 		word = " fails again: "
 	}
-	e.Notify(true, "power failure: "+id+word+e.Tells(s))
+	e.Notify(true, "power failure: "+id+word+e.Tells(s)+e.onHold("stopped for it"))
 	e.survey()
+}
+
+// onHold says what a hold that was given before keeps from being done, for people who may have forgotten it; "": nothing is held.
+func (e *Engine) onHold(done string) string {
+	if !e.Ledger.Outage.Orders.Hold {
+		return ""
+	}
+	return "; it is on hold since before, so that nothing is " + done + ": `ebbtide resume` goes on"
 }
 
 // failsOff follows a supply whose output is off as it fails, which the record of that has said.
@@ -196,7 +204,8 @@ func (e *Engine) comesBack(k int) {
 	e.watch[k].told, e.watch[k].ending = want.NoPressure, false
 	aborted := e.Standing(k).Fails == ledger.CalledOff
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Returned, Power: ledger.Power{Supplies: []string{id}, Replace: s.State.ReplaceBattery}, Reason: e.Tells(s)})
-	e.Notify(false, id+" is back: "+e.Tells(s))
+	held := e.onHold("started on it")
+	e.Notify(held != "", id+" is back: "+e.Tells(s)+held)
 	if aborted {
 		e.Notify(false, "the abort is over for "+id+": a new failure of it is followed as any")
 	}

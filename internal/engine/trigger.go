@@ -72,21 +72,31 @@ func (e *Engine) judgePressure() {
 	}
 }
 
-// tellEnding tells people, once, that a battery gives out while an order of theirs keeps everything on.
+// tellEnding tells people, once, that a battery gives out while an order of theirs keeps everything on, or the policy does.
 func (e *Engine) tellEnding(k int) {
 	s, w, st := &e.Supplies[k], &e.watch[k], e.Standing(k)
-	held, calledOff := e.Ledger.Outage.Orders.Hold, st.Fails == ledger.CalledOff
-	if w.ending || !held && !calledOff || !st.IsOut() || !s.State.Failing() || s.State.SilentFor > 0 || e.IsBeingCut(k) || e.Shortness(k) < want.ReserveReached {
+	short := s.State.LowBattery || e.Shortness(k) >= want.ReserveReached
+	if w.ending || !short || !st.IsOut() || !s.State.Failing() || s.State.SilentFor > 0 || e.IsBeingCut(k) {
 		return
 	}
+	why := e.keptOn(st)
 	isOn := func(i int) bool { return e.Graph.Node(i).Can.Has(plan.Stop) && !e.IsOff(i) }
-	if !slices.ContainsFunc(e.Graph.Dependents(s.Node), isOn) {
+	if why == "" || !slices.ContainsFunc(e.Graph.Dependents(s.Node), isOn) {
 		return
 	}
 	w.ending = true
-	why := "nothing is stopped or cut, since it is on hold: `ebbtide resume` goes on"
-	if calledOff {
-		why = "nothing is stopped or cut, since that was called off: shut down by hand what must not lose its power"
-	}
 	e.Notify(true, e.ID(s.Node)+": its battery gives out ("+e.Tells(s)+"), and "+why)
+}
+
+// keptOn says why nothing is shut down for a supply that fails; "": it is.
+func (e *Engine) keptOn(st *ledger.Standing) string {
+	switch {
+	case e.Ledger.Outage.Orders.Hold:
+		return "nothing is stopped or cut, since it is on hold: `ebbtide resume` goes on"
+	case st.Fails == ledger.CalledOff:
+		return "nothing is stopped or cut, since that was called off: shut down by hand what must not lose its power"
+	case !st.Stages[len(st.Stages)-1]:
+		return "its shutdown has not begun, which the policy starts at " + e.Policy.Shutdown.String() + ": `ebbtide go` starts it now"
+	}
+	return ""
 }

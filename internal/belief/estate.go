@@ -35,6 +35,7 @@ type Estate struct {
 	Beliefs    []Belief // per node
 	Protectors []int    // caches and clusters
 	hosts      []int
+	hostOf     []int   // per node: see HostOf
 	users      [][]int // per node: see UsersOf; nil: not asked yet
 	grid
 	past
@@ -62,7 +63,7 @@ type past struct {
 func New(declared *plan.Estate, policy *power.Policy, supplies []power.Supply, newest string) Estate {
 	n := declared.Len()
 	e := Estate{
-		Graph: declared, Policy: policy, Ledger: ledger.New(declared, policy, supplies, newest), Beliefs: make([]Belief, n), users: make([][]int, n),
+		Graph: declared, Policy: policy, Ledger: ledger.New(declared, policy, supplies, newest), Beliefs: make([]Belief, n), users: make([][]int, n), hostOf: make([]int, n),
 		grid: grid{Fed: make([]bool, n), firm: make([]bool, n), losses: make([][][]int, n), watchesMains: watches(policy, power.Brownout, power.TemperatureAbove), watchesSag: watches(policy, power.Brownout)},
 	}
 	for _, node := range e.Ledger.SupplyNodes {
@@ -71,6 +72,7 @@ func New(declared *plan.Estate, policy *power.Policy, supplies []power.Supply, n
 	}
 	for i := range n {
 		e.losses[i] = e.lossesOf(i)
+		e.hostOf[i] = hostOf(declared, i)
 		if declared.Node(i).Can.Has(plan.Protect) {
 			e.Protectors = append(e.Protectors, i)
 		}

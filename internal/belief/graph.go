@@ -106,19 +106,21 @@ func (e *Estate) otherwiseFed(node, supply int) bool {
 }
 
 // HostOf gives the host that a node runs on, -1 if it runs on none: that of a VM, or one that something without feeds of its own needs.
-func (e *Estate) HostOf(i int) int {
-	decl := e.Graph.Node(i)
-	if host, known := e.Graph.Index(decl.Host); known {
+func (e *Estate) HostOf(i int) int { return e.hostOf[i] }
+
+func hostOf(graph *plan.Estate, i int) int {
+	decl := graph.Node(i)
+	if host, known := graph.Index(decl.Host); known {
 		return host
 	}
-	if len(e.Graph.Feeds(i)) > 0 {
+	if len(graph.Feeds(i)) > 0 {
 		return -1
 	}
-	at := slices.IndexFunc(e.Graph.Needs(i), func(d int) bool { return e.Graph.Node(d).Kind == plan.Host })
+	at := slices.IndexFunc(graph.Needs(i), func(d int) bool { return graph.Node(d).Kind == plan.Host })
 	if at < 0 {
 		return -1
 	}
-	return e.Graph.Needs(i)[at]
+	return graph.Needs(i)[at]
 }
 
 // ComesBefore reports whether a cache or a cluster is protected before a node is stopped.

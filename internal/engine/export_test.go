@@ -208,7 +208,7 @@ var idleOnly = map[string]bool{"timetable.sweepAt": true}
 
 // inCommon are the fields whose values copies of an engine share, since they never change.
 var inCommon = map[string]bool{
-	"Estate.Protectors": true, "Estate.hosts": true, "grid.losses": true, "Ledger.Stages": true, "Ledger.SupplyNodes": true, "Ledger.SupplyOf": true, "Course.Steps": true, "Course.Of": true,
+	"Estate.Protectors": true, "Estate.hosts": true, "Estate.hostOf": true, "grid.losses": true, "Ledger.Stages": true, "Ledger.SupplyNodes": true, "Ledger.SupplyOf": true, "Course.Steps": true, "Course.Of": true,
 	"Course.loose": true, "Estate.users": true, "Dispatcher.nodes": true, "Dispatcher.rank": true, "Dispatcher.byRank": true,
 	"referee.Referee.place": true, "referee.Referee.asides": true, "referee.Referee.users": true,
 }

@@ -387,6 +387,32 @@ func TestAHoldFromBeforeIsSaidAgain(t *testing.T) {
 	require.Empty(t, p.commands)
 }
 
+// TestAHostInItsSelfTestIsPoweredOffInTheReserve: the mains fail again while it comes up, and its storage can't be stopped before it is off.
+func TestAHostInItsSelfTestIsPoweredOffInTheReserve(t *testing.T) {
+	p := play(t, aSupply("a"), aNAS("a"), aHost("host", "nas", "a"))
+	obeys(p)
+	say := supplies{"a": {onLine, 3600, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.until(say, func() bool { return slices.Contains(p.commands, "cut a") })
+	say["a"].status = onBattery | power.OFF
+	p.goOn(30*time.Second, say)
+	say["a"].status, say["a"].left = onLine, 300
+	p.until(say, func() bool { return slices.Contains(p.commands, "start host") })
+	answer := p.answer
+	p.answer = func(node string) plan.State {
+		if st := answer(node); node != "host" || st != plan.On {
+			return st
+		}
+		return plan.Starting
+	}
+	p.goOn(5*time.Second, say)
+	p.commands = nil
+	say["a"].status, say["a"].left = onBattery, 110
+	p.goOn(2*time.Minute, say)
+	require.Equal(t, []string{"force host", "stop nas", "cut a"}, p.commands[:3])
+}
+
 // TestWhatRefusesIsAskedOnceMore: a UPS or a machine that is at something else for a moment. Before anything worse is done, or nothing at all,
 // it is told again.
 func TestWhatRefusesIsAskedOnceMore(t *testing.T) {

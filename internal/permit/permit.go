@@ -137,10 +137,11 @@ func gateOf(e *belief.Estate, i int) string {
 	return ""
 }
 
-// hasSettled: no start is sent to a stopping node and no stop to a starting one before it has settled.
+// hasSettled: no start is sent to a stopping node and no stop to a starting one before it has settled, but for the power-off of a host in the
+// reserve.
 func hasSettled(e *belief.Estate, c *Command) string {
 	switch {
-	case c.Rung.TakesDown() && e.Rises(c.Node) && belief.Probed(e.Graph.Node(c.Node)):
+	case c.Rung.TakesDown() && e.Rises(c.Node) && belief.Probed(e.Graph.Node(c.Node)) && !c.CutsShort(e):
 		return "it may be on its way up"
 	case (c.Rung.TakesDown() || c.Rung == plan.Start) && !e.Looked(c.Node):
 		return "it has not been looked at since its power came back, or since what carries it came up"
@@ -148,6 +149,12 @@ func hasSettled(e *belief.Estate, c *Command) string {
 		return "it is on its way down"
 	}
 	return ""
+}
+
+// CutsShort reports whether a command is the power-off of a host for want of time. On its way up it has no data of its own to lose, and what it
+// stands on can't be stopped before it is off (docs/adr/0020).
+func (c *Command) CutsShort(e *belief.Estate) bool {
+	return c.Rung == plan.Force && c.Cause == ledger.Pressed && e.Graph.Node(c.Node).Kind == plan.Host
 }
 
 // isWritable: intent durable before the command; nothing is brought up without a journal.

@@ -202,7 +202,7 @@ func (r *Referee) ofNode(at time.Time, i int, rec *ledger.Record) {
 	switch rec.Kind {
 	case ledger.Intent:
 		r.moved = at
-		r.intend(at, i, intent{verb: *rec.Verb, op: uint64(rec.Op), at: at, life: r.life, again: rec.Attempt > 1, reasoned: rec.Reason != ""})
+		r.intend(at, i, intent{verb: *rec.Verb, op: uint64(rec.Op), at: at, life: r.life, again: rec.Attempt > 1, reasoned: rec.Reason != "", pressed: rec.Cause == ledger.Pressed})
 		r.asideTold(i, *rec.Verb)
 		r.rule9(i, at)
 	case ledger.Accepted:

@@ -135,6 +135,7 @@ type intent struct {
 	life     int
 	again    bool // it is not the first attempt
 	reasoned bool // it says why there was no other way
+	pressed  bool // which was that time was short
 	given    bool // its command was given
 }
 

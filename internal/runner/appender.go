@@ -111,7 +111,7 @@ func (r *Runner) written(ctx context.Context, err error) {
 		a.write(r.all.Go)
 	default:
 		a.lost = false
-		r.log.Warn("the journal can be written again; nothing is missing from it")
+		r.log.Warn("the journal can be written again; all that came since Ebbtide started is in it")
 		r.process(ctx, engine.JournalBack{})
 	}
 }

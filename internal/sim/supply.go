@@ -47,7 +47,7 @@ const (
 	cutDelay    = 20 * time.Second // ups.delay.shutdown, where the runbook does not say offdelay
 	returnDelay = 30 * time.Second // ups.delay.start, where it does not say ondelay
 	poll        = time.Second
-	quiet       = time.Minute  // with nothing changed for so long, a supply that is on line or off may be polled more rarely
+	quiet       = time.Minute      // with nothing changed for so long, a supply that is on line or off may be polled more rarely
 	testExcuse  = 32 * time.Second // after a UPS was told to end its test: what the engine waits, and two polls
 	lowCharge   = 0.1              // where an honest UPS raises its low-battery flag
 )

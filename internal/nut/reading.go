@@ -64,7 +64,7 @@ func ReadingFrom(supply string, vars []Var) power.Reading {
 	if r.Nominal.Known {
 		r.TransferLow = within(r.TransferLow, 0.4*r.Nominal.Value, r.Nominal.Value)
 	}
-	if !onBattery {
+	if !onBattery && !r.Status.MayDischarge() {
 		r.Voltage = voltageOnLine(r.Voltage, r.Nominal)
 	}
 	return r

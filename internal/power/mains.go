@@ -47,14 +47,17 @@ func (s Status) mains(before Mains) Mains {
 }
 
 // noInput is the voltage in volts below which there are no mains anywhere, where the UPS does not tell its nominal one; else it is half of
-// that.
-const noInput = 50
+// that. A HAT of a Raspberry Pi is fed by five.
+const noInput = 2
+
+// MayDischarge reports whether the words speak of a discharge, or of a low battery, and of nothing that only mains do.
+func (s Status) MayDischarge() bool { return s.any(DISCHRG|LB) && !s.any(CHRG|BOOST|TRIM|BYPASS) }
 
 // words are those of the UPS, but that they say OB where they speak of a discharge, or of a low battery, and there is no voltage at the input:
 // several say OL DISCHRG with their mains gone (for which NUT's usbhid-ups has onlinedischarge_onbattery), or stay in a calibration. The words
 // alone prove nothing there: some say so while they are on line.
 func (r *Reading) words() Status {
-	if r.Status.any(DISCHRG|LB) && r.HasNoInput() {
+	if r.Status.MayDischarge() && r.HasNoInput() {
 		return r.Status&^(OL|CAL) | OB
 	}
 	return r.Status

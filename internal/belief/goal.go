@@ -144,7 +144,20 @@ func (e *Estate) isUnderWay(i int, verb plan.Verb) bool {
 
 // SettlesSoon reports whether what keeps a stop from being sent ends with time alone.
 func (e *Estate) SettlesSoon(i int) bool {
-	return e.UnheardFor(i) >= 0 || e.MayBeBack(i) || e.Rises(i) || !e.Looked(i) || e.Now.Before(e.Beliefs[i].Boots)
+	return e.UnheardFor(i) >= 0 || e.MayBeBack(i) || e.Rises(i) || !e.Looked(i) || e.Now.Before(e.Beliefs[i].Boots) || e.AwaitsHost(i)
+}
+
+// AwaitsHost reports whether a guest that only its host answers for waits for what becomes of that: the host has not been looked at yet, or its
+// silence will tell whether it is off, and the guest with it. Nothing that is sent to the guest meanwhile would reach it.
+func (e *Estate) AwaitsHost(i int) bool {
+	host := e.HostOf(i)
+	return e.Graph.Node(i).Bound && host >= 0 && e.Beliefs[i].Answer != plan.On && !e.IsOff(host) && (!e.Looked(host) || e.silenceMayTell(host))
+}
+
+// silenceMayTell reports whether a node took its stop, does not answer, and may be proven off by that yet.
+func (e *Estate) silenceMayTell(i int) bool {
+	b, decl := &e.Beliefs[i], e.Graph.Node(i)
+	return decl.OffAfter > 0 && e.AcceptedStop(i) && e.IsMute(i) && (b.Silent.IsZero() || b.AskedAt.Sub(b.Silent) < decl.OffAfter+ProofStands)
 }
 
 // AnyBlank reports whether something that counts as on had no answer to give when it was asked last: that is no proof, and ends.

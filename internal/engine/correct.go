@@ -21,6 +21,7 @@ var corrections = [...]correction{
 	{"it is up, and only the return of its power starts it: what feeds it was off and on again unheard", upAfterACycle, (*Engine).takeTheCycle},
 	{"its stop was given up, and it is off", stopSettled, proves(plan.Stop)},
 	{"its stop was given up without having reached it, and it answers", stopAnswers, (*Engine).stopAfterAll},
+	{"its put-back was given up without having reached it, and it answers", putBackAnswers, (*Engine).putBackAfterAll},
 	{"its stop was taken and given up, and it is up all the same: what it took is void", stopIsVoid, func(e *Engine, i int) { e.sawOn(i) }},
 	{"its start was given up, and it is on", startSettled, proves(plan.Start)},
 	{"its flush was given up, and it is clean", flushSettled, proves(plan.Flush)},
@@ -51,6 +52,11 @@ func stopSettled(e *Engine, i int) bool { return e.Entry(i).GivenUp.Has(plan.Sto
 func stopAnswers(e *Engine, i int) bool {
 	n := e.Entry(i)
 	return n.GivenUp.Has(plan.Stop) && n.Untried.Has(plan.Stop) && e.IsUp(i) && e.IsDark(i) && n.Falls+1 < max(e.Graph.Node(i).Attempts, 2)
+}
+
+func putBackAnswers(e *Engine, i int) bool {
+	n := e.Entry(i)
+	return n.GivenUp.Has(plan.Unprotect) && n.Untried.Has(plan.Unprotect) && e.IsOn(i) && !e.GoesDown(i) && n.Falls+1 < max(e.Graph.Node(i).Attempts, 2)
 }
 
 func stopIsVoid(e *Engine, i int) bool {
@@ -118,6 +124,11 @@ func (e *Engine) writeDown(i int, kind ledger.Kind, verb plan.Verb, reason strin
 func (e *Engine) stopAfterAll(i int) {
 	e.writeDown(i, ledger.Reopened, plan.Stop, "could not be reached when it was given up, and answers", "")
 	e.Notify(true, e.ID(i)+" was given up and answers: it is stopped after all")
+}
+
+func (e *Engine) putBackAfterAll(i int) {
+	e.writeDown(i, ledger.Reopened, plan.Unprotect, "could not be reached when it was given up, and answers", "")
+	e.Notify(true, e.ID(i)+" could not be put back as it was, and answers: it is put back after all")
 }
 
 // backByItself believes a look only if its answer is of now, however long that took: a node that was told to stop may have gone since.

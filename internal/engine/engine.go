@@ -193,8 +193,8 @@ func (e *Engine) started() {
 func (e *Engine) assume(k int) {
 	t, st := e.Supplies[k].Tracker, e.Standing(k)
 	t.AssumeCharge(st.Charge)
-	if st.IsOut() {
-		t.AssumeFailing(e.Now, st.Since)
+	if !st.At.IsZero() {
+		t.TakeUp(e.Now, st.Carried, e.Now.Sub(st.At))
 	}
 }
 

@@ -81,6 +81,16 @@ var leftOut = map[string]string{
 	"battery.stood":       "likewise",
 	"battery.meant":       "likewise",
 	"Standing.Charge":     "likewise",
+	"Carried.Took":        "for the record, as is all of the account",
+	"Carried.Burn":        "likewise",
+	"Carried.Loaded":      "likewise",
+	"Carried.From":        "likewise",
+	"Carried.Spent":       "of the sheet, which no explored UPS has",
+	"Carried.Kept":        "likewise",
+	"Carried.Refilled":    "of the charge, which no explored UPS tells",
+	"Carried.Runtime":     "compared with the next, which differs",
+	"Carried.Meant":       "likewise",
+	"Carried.Stood":       "likewise",
 	"battery.kept":        "of the sheet, which no explored UPS has",
 	"watch.readAt":        "of the slack, which no explored policy asks for",
 	"Time.Ahead":          "likewise",
@@ -151,8 +161,9 @@ var ages = map[string]time.Duration{
 	"Tracker.heardAt":    time.Minute,      // the longest silence that a policy asks for
 	"Tracker.since":      20 * time.Second, // what the explored policy asks for; the slope's minute is left out with it
 	"Tracker.out":        20 * time.Second, // as Tracker.since
-	"Tracker.failed":     20 * time.Second, // likewise
-	"Standing.Since":     20 * time.Second, // likewise
+	"Tracker.carriedAt":  2 * time.Minute,  // power.carriesFor
+	"Battery.At":         2 * time.Minute,
+	"watch.still":        stillEvery,
 	"span.from":          time.Minute,
 	"held.at":            2 * time.Minute, // figures are kept for so long
 	"gauge.at":           2 * time.Minute,
@@ -195,6 +206,7 @@ var lives = map[string]bool{"referee.intent.life": true}
 
 // caps are the counts beyond which it makes no difference how many.
 var caps = map[string]int{
+	"Carried.On": int(20 * time.Second), "Carried.Out": int(20 * time.Second), // as Tracker.since
 	"Belief.Looks": belief.ProofLooks, "hesitation.Doubts": mostDoubts, "Command.Attempt": 3, "stretch.took": 1,
 	"referee.flights.at": 0,                            // whether it flies
 	"referee.node.looks": 2, "referee.supply.looks": 2, // looksLater

@@ -34,10 +34,11 @@ func (e *Engine) openOutage(k int) {
 	scope := e.Graph.Scope(func(i int) bool { return i == s.Node })
 	if !e.open(ledger.Record{
 		Opening: ledger.Opening{Mode: e.settings.Mode, Digest: e.Graph.Plan(plan.Down, func(i int) bool { return scope[i] }).Digest()},
-		Power:   ledger.Power{Supplies: []string{e.ID(s.Node)}, Off: s.SaysOff(), Replace: s.State.ReplaceBattery}, Reason: e.Tells(s),
+		Power:   ledger.Power{Supplies: []string{e.ID(s.Node)}, Off: s.SaysOff(), Unfit: !s.State.Failing(), Replace: s.State.ReplaceBattery}, Reason: e.Tells(s),
 	}) {
 		return
 	}
+	e.watch[k].still = e.Now.Add(stillFirst - stillEvery)
 	e.failsOff(s)
 	e.Notify(true, "power failure: "+e.ID(s.Node)+" is "+e.Tells(s))
 	e.survey()
@@ -380,7 +381,9 @@ func (e *Engine) lookAgain(i int) {
 // lookRest is the time between two looks at a node that was given up, or does not answer. Where there is no hurry it is the longer, the longer
 // nothing has moved: whose power comes back is asked at once.
 func (e *Engine) lookRest(i int) time.Duration {
-	if e.GoesDown(i) && !e.IsCutOff(i) || e.Rises(i) {
+	decl := e.Graph.Node(i)
+	elsewhere := decl.Kind == plan.VM && !decl.Bound // it may be started on another host, by whoever manages them
+	if e.GoesDown(i) && !e.IsCutOff(i) || e.Rises(i) || elsewhere {
 		return want.FailedLook
 	}
 	return min(max(e.Now.Sub(e.MovedAt)/8, want.FailedLook), slowestAgain)

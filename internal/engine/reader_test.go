@@ -413,6 +413,38 @@ func TestAHostInItsSelfTestIsPoweredOffInTheReserve(t *testing.T) {
 	require.Equal(t, []string{"force host", "stop nas", "cut a"}, p.commands[:3])
 }
 
+// TestAGuestOfAHostThatIsOffAfterARestart: it was proven off before, can't be asked any more, and nothing waits for it.
+func TestAGuestOfAHostThatIsOffAfterARestart(t *testing.T) {
+	guest := aVM("guest", "host")
+	guest.Bound = true
+	host := aHost("host", "nas", "a")
+	host.OffAfter = 5 * time.Second
+	p := play(t, aSupply("a"), aNAS("a"), host, guest)
+	obeys(p)
+	say := supplies{"a": {onLine, 3600, false}}
+	p.begin(say)
+	answer := p.answer
+	p.answer = func(node string) plan.State {
+		if node == "host" && answer(node) == plan.Off || node == "guest" && answer("host") == plan.Off {
+			return plan.Unreachable
+		}
+		return answer(node)
+	}
+	p.reached = func(_ plan.Verb, node string) ledger.Outcome {
+		if p.answer(node) == plan.Unreachable {
+			return ledger.Unreached
+		}
+		return ledger.Done
+	}
+	say["a"].status = onBattery
+	p.until(say, func() bool { return slices.Contains(p.commands, "stop host") })
+	p.goOn(time.Second, say)
+	p.commands = nil
+	p.crash()
+	p.goOn(90*time.Second, say)
+	require.Equal(t, []string{"stop nas", "cut a"}, p.commands[:2])
+}
+
 // TestWhatRefusesIsAskedOnceMore: a UPS or a machine that is at something else for a moment. Before anything worse is done, or nothing at all,
 // it is told again.
 func TestWhatRefusesIsAskedOnceMore(t *testing.T) {

@@ -18,6 +18,7 @@ type watch struct {
 	told   want.Pressure // the most that people were told of since it failed
 	warned silence       // and of its silence
 	readAt time.Time
+	still  time.Time // when it went on record last that it is on battery still
 	stuck  time.Time // since when its mains are there and its output is off still; zero: they are not
 	once
 }
@@ -45,7 +46,7 @@ func (e *Engine) read(r power.Reading) {
 	s.Tracker.Observe(e.Now, e.maskTest(s, r))
 	was, saidOff := s.State, s.SaysOff()
 	s.State = s.Tracker.State(e.Now)
-	if e.Standing(k).IsOut() && s.State.Mains == power.MainsUnknown && s.State.SilentFor > belief.DeafAfter { // it fails on record, from before a restart
+	if st := e.Standing(k); st.IsOut() && st.On && s.State.Mains == power.MainsUnknown && s.State.SilentFor > belief.DeafAfter { // it fails on record, from before a restart
 		s.Tracker.AssumeOnBattery()
 		s.State = s.Tracker.State(e.Now)
 	}
@@ -61,6 +62,7 @@ func (e *Engine) read(r power.Reading) {
 	e.AddFailoverLoad(s)
 	e.chores()
 	e.follow(k)
+	e.keepStill(k)
 	e.followTest(s, r)
 	if e.Ledger.Outage == nil {
 		e.recondition()
@@ -81,7 +83,8 @@ func (e *Engine) read(r power.Reading) {
 // tellOff tells people of a supply that is on line and begins to say that its output is off. Some always do, so that nothing is done.
 func (e *Engine) tellOff(s *belief.Supply, was *power.State) {
 	isOnLine := func(st *power.State) bool { return st.Mains == power.MainsOnline && !st.OutputOff }
-	if isOnLine(was) && isOnLine(&s.State) && !was.SaysOff && s.State.SaysOff {
+	cut := e.Standing(e.Ledger.SupplyOf[s.Node]).Cycle >= ledger.CutSent // which is why
+	if !cut && isOnLine(was) && isOnLine(&s.State) && !was.SaysOff && s.State.SaysOff {
 		e.Notify(true, e.ID(s.Node)+" is on line and says that its output is off, which it did not before: nothing is done for that; see whether its load has power")
 	}
 }
@@ -94,11 +97,17 @@ func (e *Engine) tellStuck(k int, said power.Status) {
 		w.stuck, w.cried = time.Time{}, false
 	case w.stuck.IsZero():
 		w.stuck = e.Now
-	case !w.cried && e.Now.Sub(w.stuck) >= stalledFor:
+	case !w.cried && e.Now.Sub(w.stuck) >= stalledFor+e.onDelay(k):
 		w.cried = true
 		id := e.ID(s.Node)
-		e.Notify(true, "the mains of "+id+" are back, and its output is off still after "+plan.Span(stalledFor)+": nothing that it feeds comes back before somebody switches it on")
+		e.Notify(true, "the mains of "+id+" are back, and its output is off still after "+plan.Span(e.Now.Sub(w.stuck))+": nothing that it feeds comes back before somebody switches it on")
 	}
+}
+
+// onDelay is how long the runbook has a supply wait from the mains' return to its output's.
+func (e *Engine) onDelay(k int) time.Duration {
+	at := slices.IndexFunc(e.settings.Supplies, func(s power.Supply) bool { return s.ID == e.ID(e.Supplies[k].Node) })
+	return e.settings.Supplies[at].OnDelay
 }
 
 // silence is what people are told of while a supply is not heard, once each.
@@ -157,6 +166,25 @@ func (e *Engine) follow(k int) {
 	}
 }
 
+// How often it goes on record what has become of a supply that is on battery, and how soon at first.
+const (
+	stillEvery = 30 * time.Second
+	stillFirst = 10 * time.Second
+)
+
+// keepStill puts on record what has become of a supply that is on battery, for a restart: from time to time, and at once where it failed for
+// another reason before.
+func (e *Engine) keepStill(k int) {
+	s, w, st := &e.Supplies[k], &e.watch[k], e.Standing(k)
+	if !st.IsOut() || e.JournalLost || st.On && e.Now.Sub(w.still) < stillEvery {
+		return
+	}
+	if carried, is := s.Tracker.Carry(); is {
+		w.still = e.Now
+		e.Record(ledger.Record{Kind: ledger.Still, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}, Carried: &carried}})
+	}
+}
+
 // fails takes a further failing supply into the outage, or one that fails again.
 func (e *Engine) fails(k int) {
 	s := &e.Supplies[k]
@@ -170,14 +198,18 @@ func (e *Engine) fails(k int) {
 		e.watch[k].turned = false
 		e.Record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Down, Supplies: []string{id}}, Reason: reason})
 	}
-	s.Gate, e.watch[k].shut = false, false
-	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Failing, Power: ledger.Power{Supplies: []string{id}, Off: s.SaysOff(), Replace: s.State.ReplaceBattery}, Reason: e.Tells(s)})
+	s.Gate, e.watch[k].shut, e.watch[k].still = false, false, e.Now.Add(stillFirst-stillEvery)
+	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Failing, Power: ledger.Power{Supplies: []string{id}, Off: s.SaysOff(), Unfit: !s.State.Failing(), Replace: s.State.ReplaceBattery}, Reason: e.Tells(s)})
 	e.failsOff(s)
 	word := " fails too: "
 	if again {
 		word = " fails again: "
 	}
-	e.Notify(true, "power failure: "+id+word+e.Tells(s)+e.onHold("stopped for it"))
+	if e.Standing(k).Cycle.IsOurs() && s.State.Mains == power.MainsOnline {
+		e.Notify(false, id+" is on line, and its output is off, as it was told")
+	} else {
+		e.Notify(true, "power failure: "+id+word+e.Tells(s)+e.onHold("stopped for it"))
+	}
 	e.survey()
 }
 

@@ -112,6 +112,8 @@ func (l *Ledger) take(nodes []int, r *Record) {
 		l.step(nodes[0], r)
 	case Gap:
 		l.runs()
+	case Still:
+		l.still(r)
 	case Spent:
 		l.spent(r)
 	default: // Forbidden changes nothing

@@ -13,7 +13,7 @@ type Kind string
 // The kinds of record, with the fields that are valid in each beside Seq, At and Kind. Reason is for people everywhere;
 // nothing is decided by it.
 const (
-	Opened    Kind = "opened"    // an outage or a drill begins: Outage, Supplies (failing), Off, Replace, Digest, Mode, Members, Nodes (of the whole estate: last seen on, or on their way up); of a drill Scope, By
+	Opened    Kind = "opened"    // an outage or a drill begins: Outage, Supplies (failing), Off, Unfit, Replace, Digest, Mode, Members, Nodes (of the whole estate: last seen on, or on their way up); of a drill Scope, By
 	Snapshot  Kind = "snapshot"  // what was on before the first action: Nodes
 	Widened   Kind = "widened"   // the snapshot grows: a further supply fails: Supplies, Nodes (survey of those that came into scope); or, without Supplies, one that could not be asked answers: Nodes
 	Seen      Kind = "seen"      // a node that the outage does not concern is on, or is not any more; or one whose stop was taken and given up is on: Nodes
@@ -25,12 +25,13 @@ const (
 	Reopened  Kind = "reopened"  // a proven node was seen otherwise: Node, State, Verb (protect: it is its protection)
 	HeldBack  Kind = "held-back" // a commanded step waits anew for what comes before it: Node, Verb, State, Reason
 	NoReturn  Kind = "no-return" // the point of no return is passed: Supplies (to be cut and to come back), Node, Verb
-	Mains     Kind = "mains"     // a supply's power changed: Supplies, Carriers, Off, Replace, Reason, Cause
+	Mains     Kind = "mains"     // a supply's power changed: Supplies, Carriers, Off, Unfit, Replace, Reason, Cause
 	Turned    Kind = "turned"    // the direction changed: Format, Goal, Supplies (whose mains are back), Reason, Numbers
 	Ordered   Kind = "ordered"   // an operator's command: Order, By, Node, Reason (why refused, else empty)
 	Asked     Kind = "asked"     // a person's step was asked for: Node, Verb
 	Forbidden Kind = "forbidden" // the permit refused a command, and nothing was sent: Node, Verb, Reason ("rule 3: …")
 	Gap       Kind = "gap"       // nobody was there to see: the journal was lost and is back, or an outage is taken up again: Reason
+	Still     Kind = "still"     // a supply is on battery still: Supplies, Carried
 	Spent     Kind = "spent"     // a supply's stretch on battery ended, or its output is about to be cut: Supplies, Discharge
 	Closed    Kind = "closed"    // the outage is over: Reason, Nodes (not restored)
 )
@@ -47,7 +48,7 @@ const FormatNow = 1
 // Record is one durable journal entry. Everything shown anywhere is a fold over records.
 type Record struct {
 	Seq    uint64    `json:"seq"` // from 1 in each outage
-	At     time.Time `json:"at"`  // wall time, for people; since when a supply fails is all that rests on it (Standing.Since)
+	At     time.Time `json:"at"`  // wall time, for people; how long ago a supply was heard last is all that rests on it (Standing.At)
 	Kind   Kind      `json:"kind"`
 	Outage string    `json:"outage,omitempty"`
 	Opening
@@ -74,11 +75,14 @@ type Power struct {
 	Carriers []string  `json:"carriers,omitempty"`   // of a supply whose output was off: those that were heard to give power all the while
 	Off      bool      `json:"output_off,omitempty"` // of a supply that fails: its output is off
 	Replace  bool      `json:"replace,omitempty"`    // the UPS says that its battery is to be replaced
+	Unfit    bool      `json:"unfit,omitempty"`      // of a supply that fails: its mains are there, and what the policy watches beside them is not as it should
 	Stage    string    `json:"stage,omitempty"`
 	Goal     plan.Goal `json:"goal,omitempty"`
 	Numbers  *Numbers  `json:"numbers,omitempty"`
 	// Discharge is what a battery gave, from which its capacity is learned.
 	Discharge *power.Discharge `json:"discharge,omitempty"`
+	// Carried is what a restart would lose of a stretch on battery.
+	Carried *power.Carried `json:"carried,omitempty"`
 }
 
 // Step is what a record says of a step of a node, or of a command of it.

@@ -5,18 +5,26 @@ import (
 	"time"
 
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 )
 
 // Standing is how a supply stands in the outage.
 type Standing struct {
 	Fails  Failure
-	Since  time.Time // its last failure began: as the clock was when that went on record
 	Cycle  Cycle
 	Stages []bool  // which have been triggered for it
 	Reason string  // of the last trigger
 	Missed int     // cuts that it took and did not make
 	Unseen bool    // since something was stopped that only its power cycle starts, its output may have been off unseen
 	Charge float64 // percent: the lowest that its battery came to, as far as is on record; 0: nothing is
+	Battery
+}
+
+// Battery is what is on record of the stretch on battery of a supply that fails.
+type Battery struct {
+	On      bool // it fails for want of its mains, and not for heat alone
+	Carried power.Carried
+	At      time.Time // when that was heard, as the clock was then; zero: nothing is on record
 }
 
 // Failure is whether a supply fails; it counts as failing until a record says that it has returned.
@@ -72,8 +80,9 @@ func (l *Ledger) failing(r *Record) {
 	l.Outage.Drill.leave()
 	l.eachSupply(r, func(s *Standing) {
 		if !s.IsOut() {
-			s.Since = r.At
+			s.Battery = Battery{}
 		}
+		s.On = s.On || !r.Unfit
 		if s.Fails = max(s.Fails, IsFailing); r.Off {
 			s.darkens()
 		}
@@ -84,7 +93,7 @@ func (l *Ledger) failing(r *Record) {
 func (l *Ledger) mains(r *Record) {
 	switch r.Cause {
 	case Returned:
-		l.eachSupply(r, func(s *Standing) { s.Fails = min(s.Fails, HasReturned) })
+		l.eachSupply(r, func(s *Standing) { s.Fails, s.Battery = min(s.Fails, HasReturned), Battery{} })
 	case Dark:
 		l.eachSupply(r, (*Standing).darkens)
 	case Released:
@@ -202,6 +211,13 @@ func (s *Standing) cut(r *Record) {
 
 // IsDark reports whether a supply that stands so will not go on carrying its load.
 func (s *Standing) IsDark() bool { return s.IsOut() || s.Cycle != Uncut }
+
+// still takes down that a supply is on battery still.
+func (l *Ledger) still(r *Record) {
+	if r.Carried != nil {
+		l.eachSupply(r, func(s *Standing) { s.Battery = Battery{On: true, Carried: *r.Carried, At: r.At} })
+	}
+}
 
 // spent takes down what a stretch on battery has left of the charge.
 func (l *Ledger) spent(r *Record) {

@@ -119,8 +119,8 @@ func TestMainsAsUpsdTellsThem(t *testing.T) {
 		{[]string{"ups.status", "OL DISCHRG", "input.voltage", "0.0"}, true},
 		{[]string{"ups.status", "OL CAL DISCHRG", "input.voltage", "0.0"}, true},
 		{[]string{"ups.status", "OL LB", "input.voltage", "0.0", "input.voltage.nominal", "120"}, true},
-		{[]string{"ups.status", "OL DISCHRG", "input.voltage", "228.0", "input.voltage.nominal", "230"}, false}, // Dell Rack Tower 2700W, on line
-		{[]string{"ups.status", "OL DISCHRG"}, false}, // HP R5500 XR, on line
+		{[]string{"ups.status", "OL DISCHRG", "input.voltage", "228.0", "input.voltage.nominal", "230"}, false},      // Dell Rack Tower 2700W, on line
+		{[]string{"ups.status", "OL DISCHRG"}, false},                                                                // HP R5500 XR, on line
 		{[]string{"ups.status", "OL LB OVER RB BOOST", "input.voltage", "1.0", "input.voltage.nominal", "1"}, false}, // APC Back-UPS XS 1200
 		{[]string{"ups.status", "LB OL CHRG", "input.voltage", "5.022"}, false},                                      // PiJuice HAT
 		{[]string{"ups.status", "OL", "input.voltage", "0.0"}, false},                                                // no sensor

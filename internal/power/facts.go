@@ -73,7 +73,7 @@ func (c *Condition) holds(f *Facts) bool {
 		return s.Refilled.Known && s.Refilled.Value >= c.Than
 	case RechargedFor:
 		// A full battery is as much as can be waited for.
-		return s.Left.Known && f.AnotherShutdown.Known && s.Left.Value >= f.AnotherShutdown.Value || s.Refilled.Known && s.Refilled.Value >= fullCharge
+		return s.Left.Known && f.AnotherShutdown.Known && s.Left.Value*s.filled() >= f.AnotherShutdown.Value || s.Refilled.Known && s.Refilled.Value >= fullCharge
 	case Any, All:
 		for i := range c.Of {
 			if c.Of[i].holds(f) == (c.Kind == Any) {

@@ -64,6 +64,14 @@ func (s State) Failing() bool {
 	return !s.Calibrating && (s.Mains == MainsOnBattery || s.OutputOff)
 }
 
+// filled is the share of what the gauges tell that can be there by now, since the charge was lowest: no battery is full in minutes.
+func (s State) filled() float64 {
+	if !s.Charge.Known || !s.Refilled.Known || s.Charge.Value <= 0 {
+		return 1
+	}
+	return s.Refilled.Value / s.Charge.Value
+}
+
 // String says it in plain words: "on battery for 12s, 87 %, about 9m left".
 func (s State) String() string {
 	var parts []string

@@ -23,11 +23,14 @@ type Tracker struct {
 	mains   Mains
 	since   time.Time // mains have been so without interruption
 	out     time.Time // since when it is on battery, or was, but for spells on line that are too short to be a return
-	failed  time.Time // since when it fails, as is known from before it was heard; zero: nobody knows
-	plain   bool      // it has been heard without the word OFF: where it says that, it means it
-	low     span
-	forced  span // told down by NUT's primary
-	sag     span // brownout
+
+	carried   *Carried // what is on record of before it was heard; nil: nothing is, or it is taken up
+	carriedAt time.Time
+
+	plain  bool // it has been heard without the word OFF: where it says that, it means it
+	low    span
+	forced span // told down by NUT's primary
+	sag    span // brownout
 
 	charge, load, temperature, voltage, transferLow, nominal held
 
@@ -96,10 +99,8 @@ func (t *Tracker) follow(now time.Time, m Mains) {
 	if m == MainsOnBattery && !t.hunts(now) {
 		t.out = now
 	}
-	if t.mains == MainsUnknown && m == MainsOnBattery && !t.failed.IsZero() {
-		now, t.out = t.failed, t.failed
-	}
 	t.mains, t.since = m, now
+	t.resume(now)
 }
 
 // hunts reports whether the mains are back for so short a time that they may go again: no stage begins for such flaps, and a battery that runs
@@ -116,20 +117,8 @@ func (t *Tracker) Interrupt(now time.Time) {
 	}
 }
 
-// failureStands is how long ago a failure may have begun that was on record before Ebbtide started: what is older says that a clock was wrong.
-const failureStands = 24 * time.Hour
-
-// AssumeFailing takes a supply that was not heard yet for one that fails since so long ago, which was on record before the tracker's time: on
-// battery counts from then where it is first heard so, as it does through a silence. A time ahead of now, or of more than a day ago, is a
-// clock that was wrong, and counts for nothing.
-func (t *Tracker) AssumeFailing(now, since time.Time) {
-	if ago := now.Sub(since); !t.began && ago > 0 && ago <= failureStands {
-		t.failed = now.Add(-ago)
-	}
-}
-
-// AssumeOnBattery takes a supply that was never heard for one that is on battery, since AssumeFailing said, or since nobody heard it: that it
-// fails is known from before the tracker's time.
+// AssumeOnBattery takes a supply that was never heard for one that is on battery: that it fails is known from before the tracker's time, and so
+// may be since when (TakeUp).
 func (t *Tracker) AssumeOnBattery() {
 	if t.began && t.mains == MainsUnknown {
 		t.follow(t.heardAt, MainsOnBattery)

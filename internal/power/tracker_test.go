@@ -203,36 +203,70 @@ func TestAGaugeThatSaysFullAtOnce(t *testing.T) {
 	require.True(t, full.Holds(Facts{State: st}))
 }
 
-// TestAFailureFromBeforeTheStart: on battery counts from when it went on record, as it does through a silence, unless a clock was wrong, or the
-// mains are there.
-func TestAFailureFromBeforeTheStart(t *testing.T) {
+// TestAStretchThatIsTakenUp: what was on record of a time on battery goes on after a restart, unless that took long, or the clock was wrong
+// meanwhile, or the mains are there.
+func TestAStretchThatIsTakenUp(t *testing.T) {
 	now := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
-	begun := func(since time.Duration, status Status) State {
+	told := func(status Status, charge float64) Reading {
+		return Reading{Supply: "ups", Status: status, Charge: Known(charge), Load: Known(50)}
+	}
+	before := NewTracker(Supply{ID: "ups"})
+	before.Observe(now, told(OL, 100))
+	for at := range 240 {
+		before.Observe(now.Add(time.Duration(1+at)*time.Second), told(OB, 100-float64(at)/4))
+	}
+	carried, is := before.Carry()
+	require.True(t, is)
+	require.Equal(t, 239*time.Second, carried.On)
+	now = now.Add(4 * time.Minute)
+	begun := func(ago time.Duration, r Reading) (*Tracker, State) {
 		tr := NewTracker(Supply{ID: "ups"})
-		tr.AssumeFailing(now, now.Add(-since))
-		tr.Observe(now.Add(time.Second), Reading{Supply: "ups", Status: status})
+		tr.TakeUp(now, carried, ago)
+		tr.Observe(now, r)
 		tr.AssumeOnBattery()
-		return tr.State(now.Add(2 * time.Second))
+		return tr, tr.State(now)
 	}
-	silent := Status(0)
+	silent := Reading{Supply: "ups", Link: Stale}
 	for _, c := range []struct {
-		name   string
-		since  time.Duration
-		status Status
-		want   time.Duration
+		name string
+		ago  time.Duration
+		told Reading
+		want time.Duration
 	}{
-		{"four minutes ago", 4 * time.Minute, OB, 4*time.Minute + 2*time.Second},
-		{"and not heard yet", 4 * time.Minute, silent, 4*time.Minute + 2*time.Second},
-		{"a clock that is behind now", -time.Hour, OB, time.Second},
-		{"a clock that was at zero then", 20000 * 24 * time.Hour, OB, time.Second},
-		{"on line", 4 * time.Minute, OL, 0},
+		{"half a minute ago", 30 * time.Second, told(OB, 38), 269 * time.Second},
+		{"and not heard yet", 30 * time.Second, silent, 269 * time.Second},
+		{"an hour ago: its mains may have been there", time.Hour, told(OB, 38), 0},
+		{"ahead of now: a clock was wrong", -time.Hour, told(OB, 38), 0},
+		{"on line", 30 * time.Second, told(OL, 38), 0},
 	} {
-		require.Equal(t, c.want, begun(c.since, c.status).OnBatteryFor, c.name)
+		_, st := begun(c.ago, c.told)
+		require.Equal(t, c.want, st.OnBatteryFor, c.name)
 	}
-	tr := NewTracker(Supply{ID: "ups"})
-	tr.AssumeFailing(now, now.Add(-time.Minute))
-	for at, status := range []Status{OL, OB, OB} {
-		tr.Observe(now.Add(time.Duration(at)*time.Minute), Reading{Supply: "ups", Status: status})
+	_, st := begun(30*time.Second, told(OL, 100))
+	require.Less(t, st.Refilled.Value, 50.0, "no gauge is full in a moment, of before a restart either")
+	tr, _ := begun(30*time.Second, told(OB, 38))
+	gave, known := tr.Discharge(now.Add(time.Second))
+	require.True(t, known)
+	require.InDelta(t, 270, gave.Took.Seconds(), 2)
+	require.InDelta(t, 100, gave.From, 1)
+}
+
+// TestACurveAloneAfterARestart: what the battery has given since the mains failed is not forgotten.
+func TestACurveAloneAfterARestart(t *testing.T) {
+	now := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
+	sheet := Supply{ID: "ups", Curve: []Point{{Load: 50, Time: 30 * time.Minute}, {Load: 100, Time: 12 * time.Minute}}}
+	say := Reading{Supply: "ups", Status: OB, Load: Known(50)}
+	before := NewTracker(sheet)
+	before.Observe(now, Reading{Supply: "ups", Status: OL, Load: Known(50)})
+	for range 600 {
+		now = now.Add(time.Second)
+		before.Observe(now, say)
 	}
-	require.Equal(t, time.Minute, tr.State(now.Add(2*time.Minute)).OnBatteryFor, "it failed again")
+	carried, _ := before.Carry()
+	after := NewTracker(sheet)
+	after.TakeUp(now.Add(10*time.Second), carried, 10*time.Second)
+	after.Observe(now.Add(10*time.Second), say)
+	was, is := before.State(now.Add(10*time.Second)), after.State(now.Add(10*time.Second))
+	require.True(t, is.Left.Known)
+	require.InDelta(t, was.Left.Value, is.Left.Value, 5)
 }

@@ -44,7 +44,10 @@ func (s *simulation) setJournal(lost bool) {
 func (s *simulation) write(rec ledger.Record) {
 	rec.At = rec.At.Add(s.skew)
 	s.result.Records = append(s.result.Records, rec)
-	if slices.Contains(s.scenario.CrashAt, uint64(len(s.result.Records))) {
+	if rec.Kind == ledger.Still {
+		return
+	}
+	if s.written++; slices.Contains(s.scenario.CrashAt, s.written) {
 		s.crash()
 	}
 }

@@ -93,6 +93,7 @@ type simulation struct {
 	commands uint64        // that were sent
 	skew     time.Duration // by how much the wall clock has been set
 	stirred  time.Duration // of passed: when anything happened last
+	written  uint64        // records that are durable, beside those that a supply is on battery still
 	journal  journal
 	absence  absence
 	lean     bool // nobody reads the lines
@@ -302,7 +303,9 @@ func (s *simulation) carryOut(one effect.Effect) {
 	}
 	switch e := one.(type) {
 	case effect.Append:
-		s.stirred = s.passed
+		if e.Record.Kind != ledger.Still {
+			s.stirred = s.passed
+		}
 		s.referee.Recorded(s.now, &e.Record)
 		if s.journal.lost {
 			s.journal.pending = append(s.journal.pending, e.Record)

@@ -13,6 +13,9 @@ import (
 func Tell(r *Result) string {
 	var b strings.Builder
 	for _, rec := range r.Records {
+		if rec.Kind == ledger.Still { // for a restart
+			continue
+		}
 		fmt.Fprintf(&b, "%8s %s\n", rec.At.Sub(Epoch).Round(100*time.Millisecond), phrase(rec))
 	}
 	fmt.Fprintf(&b, "end: on %v, off %v, crashed %v\n", r.On, r.Off, r.Crashed)

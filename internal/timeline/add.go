@@ -61,7 +61,7 @@ func (t *Timeline) Add(r ledger.Record) {
 		t.spent(r)
 	case ledger.Closed:
 		t.closed(r)
-	case ledger.Seen: // of what is in no outage
+	case ledger.Seen, ledger.Still: // of what is in no outage; for a restart
 	}
 }
 

@@ -86,7 +86,7 @@ func (t *Timeline) happened(r *ledger.Record) string {
 		return r.Reason
 	case ledger.Spent:
 		return gave(r)
-	case ledger.Seen:
+	case ledger.Seen, ledger.Still:
 	}
 	return ""
 }

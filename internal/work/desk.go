@@ -70,7 +70,7 @@ func (e *Works) touchWhat(r *ledger.Record) {
 	switch i, known := e.Graph.Index(r.Node); {
 	case known && e.Ledger.SupplyOf[i] < 0 && r.Kind != ledger.NoReturn:
 		e.Touch(i)
-	case r.Kind != ledger.Gap && r.Kind != ledger.Spent && r.Kind != ledger.Forbidden && r.Kind != ledger.Seen:
+	case r.Kind != ledger.Gap && r.Kind != ledger.Still && r.Kind != ledger.Spent && r.Kind != ledger.Forbidden && r.Kind != ledger.Seen:
 		e.TouchAll()
 	}
 }

@@ -186,8 +186,11 @@ func (e *Works) unsettled(i int) bool {
 	case plan.Start:
 		return e.IsStopping(i) || e.IsLeaving(i) || !e.Looked(i) || e.Beliefs[i].Doubt != plan.Unknown
 	case plan.Stop, plan.Force:
-		rises := (e.Rises(i) || e.MayHaveRisen(i)) && !e.leaving(i).CutsShort(&e.Estate)
-		return e.UnheardFor(i) >= 0 || e.MayBeBack(i) || belief.Probed(e.Graph.Node(i)) && (rises || !e.Looked(i) || e.IsUnfed(i) || e.Beliefs[i].Answer == plan.Off)
+		rises := e.MayHaveRisen(i)
+		if e.Rises(i) {
+			rises = !e.leaving(i).CutsShort(&e.Estate)
+		}
+		return e.UnheardFor(i) >= 0 || e.MayBeBack(i) || e.AwaitsHost(i) || belief.Probed(e.Graph.Node(i)) && (rises || !e.Looked(i) || e.IsUnfed(i) || e.Beliefs[i].Answer == plan.Off)
 	default:
 		return false
 	}

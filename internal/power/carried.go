@@ -1,0 +1,73 @@
+package power
+
+import "time"
+
+// Carried is what a tracker knows of a stretch on battery that a restart would lose. It goes on record while the stretch lasts.
+type Carried struct {
+	On  time.Duration `json:"on"`  // on battery, without interruption
+	Out time.Duration `json:"out"` // the same, and on through spells on line that are too short to be a return
+
+	// What the stretch has given so far, of which Discharge is made.
+	Took   time.Duration `json:"took"`
+	Burn   float64       `json:"burn"`             // seconds at full load
+	Loaded float64       `json:"loaded,omitempty"` // load, as a fraction, times seconds
+	From   float64       `json:"from,omitempty"`   // charge, as a fraction; 0: none was told
+
+	Spent    float64 `json:"spent,omitempty"` // burn since the battery was full
+	Kept     bool    `json:"kept,omitempty"`  // which is an account of all since it was on line
+	Refilled float64 `json:"refilled"`        // the most of a charge that there can be, as a fraction
+
+	// A runtime that stands still burns on: what was told, what that was in burn, and what has burnt since.
+	Runtime float64 `json:"runtime,omitempty"`
+	Meant   float64 `json:"meant,omitempty"`
+	Stood   float64 `json:"stood,omitempty"`
+}
+
+// carriesFor is how long nobody may have heard a supply that is on battery afterwards, as before, for that to count as one stretch: in a longer
+// time its mains may have been back.
+const carriesFor = 2 * time.Minute
+
+// Carry gives what a restart would lose of the present stretch on battery, as of the last reading. False: there is none, or it is not heard.
+func (t *Tracker) Carry() (Carried, bool) {
+	if t.mains != MainsOnBattery || t.silent {
+		return Carried{}, false
+	}
+	b, s := &t.battery, &t.battery.stretch
+	return Carried{
+		On: t.heardAt.Sub(t.since), Out: t.heardAt.Sub(t.out), Took: s.took, Burn: s.burn, Loaded: s.loaded, From: s.from,
+		Spent: b.spent, Kept: b.kept, Refilled: b.refilled, Runtime: b.runtime, Meant: b.meant, Stood: b.stood,
+	}, true
+}
+
+// TakeUp takes what was on record of a supply that was not heard yet: the last that was carried, so long before now. Where the clock was wrong
+// meanwhile, or nobody knows, that is negative.
+func (t *Tracker) TakeUp(now time.Time, c Carried, ago time.Duration) {
+	if !t.began {
+		t.carried, t.carriedAt = &c, now.Add(-ago)
+	}
+}
+
+// resume goes on with what was carried, at the first word of the supply.
+func (t *Tracker) resume(now time.Time) {
+	c, gap := t.carried, now.Sub(t.carriedAt)
+	t.carried = nil
+	if c == nil {
+		return
+	}
+	b := &t.battery
+	b.refilled, b.spent, b.kept = min(b.refilled, c.Refilled), c.Spent, c.Kept
+	switch {
+	case t.mains == MainsOnline && gap > 0:
+		b.refilled = min(1, b.refilled+gap.Seconds()/min(quickestRecharge, b.recharge).Seconds())
+	case t.mains == MainsOnBattery && gap >= 0 && gap <= carriesFor:
+		t.since, t.out = now.Add(-gap-c.On), now.Add(-gap-c.Out)
+		rate, load := 0.0, 0.0
+		if c.Took > 0 {
+			rate, load = c.Burn/c.Took.Seconds(), c.Loaded/c.Took.Seconds()
+		}
+		burnt := gap.Seconds() * rate
+		b.spent += burnt
+		b.runtime, b.meant, b.stood = c.Runtime, c.Meant, c.Stood+burnt
+		b.stretch = stretch{burn: c.Burn + burnt, took: c.Took + gap, loaded: c.Loaded + load*gap.Seconds(), charged: c.From > 0, from: c.From, to: c.From}
+	}
+}

@@ -462,9 +462,13 @@ func (e *Estate) wentWithItsHost(i int) bool {
 	return n.Shown == ledger.ShownOff || n.Shown == ledger.AsFound && n.Snap.Was == ledger.ThenOff || nowhere
 }
 
-// silenceIsNothing reports whether a node may be silent for another reason than a stop that it took.
+// silenceIsNothing reports whether a node may be silent for another reason than a stop that it took. One of before a crash says nothing where what
+// feeds it has not been heard since: its power may have been off and on, and it with that.
 func (e *Estate) silenceIsNothing(i int) bool {
 	b := &e.Beliefs[i]
+	if e.Ledger.Outage != nil && e.Last(i).Op <= e.Life && e.feedOf(i) == fedUnheard {
+		return true
+	}
 	return b.Departure == Returned || e.Rises(i) || e.Now.Before(b.Boots) || !e.AcceptedStop(i) || e.MayHaveCycled(i) || e.feedOf(i) == unfed
 }
 

@@ -62,6 +62,7 @@ var leftOut = map[string]string{
 	"Observation.Detail":  "words for people",
 	"Observation.Caution": "words for people",
 	"Tracker.id":          "never changes",
+	"Tracker.watts":       "never changes",
 	"battery.curve":       "never changes",
 	"battery.capacity":    "changes with the charge, which no explored UPS tells",
 	"battery.burnt":       "likewise",

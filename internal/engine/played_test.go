@@ -770,7 +770,7 @@ func TestAHostThatTakesItsVMsAlongSaysSoOnce(t *testing.T) {
 	say["a"].status = onBattery
 	p.goOn(4*time.Minute, say)
 	require.Greater(t, tries, 3)
-	told := slices.DeleteFunc(slices.Clone(p.told), func(s string) bool { return !strings.HasPrefix(s, "powering off host host: ") })
+	told := slices.DeleteFunc(slices.Clone(p.told), func(s string) bool { return !strings.HasPrefix(s, "powering off host: ") })
 	require.Len(t, told, 1)
 }
 

@@ -53,12 +53,8 @@ func (e *Engine) mayPress(k int) bool {
 func (e *Engine) judgePressure() {
 	changed := false
 	for k := range e.Supplies {
-		s, w, t, was := &e.Supplies[k], &e.watch[k], &e.Times[k], e.Times[k]
+		s, t, was := &e.Supplies[k], &e.Times[k], e.Times[k]
 		now := e.pressureOf(k)
-		if now > w.told && e.Presses(k, now) { // once, however often it comes and goes
-			w.told = now
-			e.Notify(true, e.ID(s.Node)+": "+now.String())
-		}
 		e.tellEnding(k)
 		*t = foresight.Time{Battery: now, Load: now, Trusted: !e.Standing(k).IsOut() || !s.Mute && !s.State.OutputOff, Gone: e.Standing(k).Cycle.IsDark(), Ahead: was.Ahead}
 		if e.IsBeingCut(k) {
@@ -69,6 +65,18 @@ func (e *Engine) judgePressure() {
 	}
 	if changed {
 		e.PressNodes()
+	}
+	for k := range e.Supplies {
+		e.tellPressure(k)
+	}
+}
+
+// tellPressure tells people how short the time of a supply's battery is, where that concerns anything that is on: once, however often it comes
+// and goes.
+func (e *Engine) tellPressure(k int) {
+	if now := e.Times[k].Battery; now > e.watch[k].told && e.Presses(k, now) {
+		e.watch[k].told = now
+		e.Notify(true, e.ID(e.Supplies[k].Node)+": "+now.String())
 	}
 }
 

@@ -113,7 +113,7 @@ func (e *Foresight) AddFailoverLoad(s *belief.Supply) {
 		}
 		own := other.Tracker.Left(e.Now) // without what falls to it in turn
 		if own.Known && own.Value < s.State.Left.Value {
-			s.State = s.State.Carrying(own.Value, s.Tracker.Rate(s.State.Load.Value+share*st.Load.Value))
+			s.State = s.State.Carrying(own.Value, s.Tracker.Rate(s.State.Load.Value+share*s.Tracker.Share(other.Tracker, st.Load.Value)))
 		}
 	}
 }

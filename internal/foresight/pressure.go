@@ -55,7 +55,7 @@ func (e *Foresight) Presses(k int, p want.Pressure) bool {
 		}
 	}
 	return slices.ContainsFunc(e.Graph.Dependents(e.Supplies[k].Node), func(i int) bool {
-		return concerns(e.Graph.Node(i)) && e.GoesDown(i) && !e.IsOff(i) && !e.IsCutOff(i)
+		return concerns(e.Graph.Node(i)) && e.Press[i] >= p && e.GoesDown(i) && !e.IsOff(i) && !e.IsCutOff(i)
 	})
 }
 

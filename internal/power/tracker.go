@@ -15,6 +15,7 @@ const (
 // Tracker follows one supply. It is not safe for concurrent use.
 type Tracker struct {
 	id      string
+	watts   float64 // nominal output power, 0: not said
 	began   bool
 	heard   bool
 	silent  bool      // the last reading said nothing
@@ -39,11 +40,23 @@ type Tracker struct {
 
 // NewTracker makes a tracker that has heard nothing yet.
 func NewTracker(s Supply) *Tracker {
-	return &Tracker{id: s.ID, battery: newBattery(s)}
+	return &Tracker{id: s.ID, watts: s.Watts, battery: newBattery(s)}
 }
 
 // Declare takes over what is said anew of the supply. What was heard of it stays.
-func (t *Tracker) Declare(s Supply) { t.battery.declare(s) }
+func (t *Tracker) Declare(s Supply) {
+	t.watts = s.Watts
+	t.battery.declare(s)
+}
+
+// Share gives what the load of another supply, in percent of that one's nominal output, is of this one's: the same where the runbook does not
+// say the watts of both.
+func (t *Tracker) Share(of *Tracker, load float64) float64 {
+	if t.watts <= 0 || of.watts <= 0 {
+		return load
+	}
+	return load * of.watts / t.watts
+}
 
 // Observe takes one reading, made at now. Times must not go backwards; only their differences count.
 func (t *Tracker) Observe(now time.Time, r Reading) {

@@ -270,3 +270,10 @@ func TestACurveAloneAfterARestart(t *testing.T) {
 	require.True(t, is.Left.Known)
 	require.InDelta(t, was.Left.Value, is.Left.Value, 5)
 }
+
+// TestTheLoadOfAnotherUPS is told in percent of its own watts.
+func TestTheLoadOfAnotherUPS(t *testing.T) {
+	small, large := NewTracker(Supply{ID: "a", Watts: 1500}), NewTracker(Supply{ID: "b", Watts: 3000})
+	require.InDelta(t, 66, small.Share(large, 33), 0.1)
+	require.InDelta(t, 33, NewTracker(Supply{ID: "c"}).Share(large, 33), 0.1)
+}

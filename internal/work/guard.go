@@ -434,9 +434,6 @@ func (e *Works) takeAlong(i int, on []string) {
 	if w.rung != plan.Force {
 		w.deadline = time.Time{}
 	}
-	if text != w.force.reason {
-		e.Notify(true, "powering off host "+e.ID(i)+": "+text)
-	}
 	w.rung, w.force.reason = plan.Force, text
 }
 

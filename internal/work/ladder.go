@@ -238,7 +238,6 @@ func (e *Works) power(i int, cause ledger.Cause, why string) {
 	e.enter(w, verifying)
 	e.dropGuard(i)
 	*w = work{step: w.step, verb: w.verb, rung: plan.Force, phase: verifying, answer: w.answer, placed: w.placed, resumed: w.resumed, pace: pace{since: w.since}, force: force{cause, why}}
-	e.Notify(true, fmt.Sprintf("powering off %s: %s", e.ID(i), why))
 	w.deadline = e.Now.Add(max(e.Graph.Node(i).Time(plan.Force).Within, FirstLook))
 	e.ask(i) // what uses it may have come up since it was told to stop
 }

@@ -133,6 +133,9 @@ func (e *Works) send(i int) {
 		e.end(i)
 		return
 	}
+	if verb == plan.Force && attempt == 1 {
+		e.Notify(true, fmt.Sprintf("powering off %s: %s", decl.ID, w.force.reason))
+	}
 	e.count(i, w.rung == plan.Stop)
 	e.Beliefs[i].Commanded(verb, w.op, e.Now)
 	e.Touch(i)

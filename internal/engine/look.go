@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 )
 
 // answered takes the answer of a probe.
@@ -157,6 +159,14 @@ func (e *Engine) seeUncut(k int) {
 	}
 }
 
+// startsByCycle reports whether anything that a supply feeds was told to stop, and is started by nothing but the return of its power.
+func (e *Engine) startsByCycle(supply int) bool {
+	return slices.ContainsFunc(e.Graph.Users(supply), func(u int) bool {
+		shown := e.Entry(u).Shown
+		return e.Graph.Node(u).ByPower && (shown == ledger.ShownOff || shown == ledger.WasTold)
+	})
+}
+
 // cutNotMade follows a supply that took its cut and did not make it: nothing has been cycled, so that it is cut once more,
 // as often as anything is tried. After that it is reported, and what waits for its cycle is left to a person.
 func (e *Engine) cutNotMade(k int) {
@@ -165,6 +175,11 @@ func (e *Engine) cutNotMade(k int) {
 	id := e.ID(s.Node)
 	const why = "it took its cut and did not make it"
 	s.CutDue = time.Time{}
+	if s.State.Mains == power.MainsOnline && s.State.SilentFor == 0 && !e.startsByCycle(s.Node) {
+		e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{id}}, Reason: why + ", and its mains are back"})
+		e.Notify(true, id+" is not cut: "+why+", its mains are back, and nothing waits for that")
+		return
+	}
 	if e.Standing(k).Missed+1 >= max(e.Graph.Node(s.Node).Attempts, 2) {
 		e.Record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: id, Verb: &verb, State: &state}, Reason: why})
 		e.Notify(true, "could not cut the output of "+id+": "+why+"; what starts by its power alone needs a person")

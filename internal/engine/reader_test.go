@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -443,6 +444,35 @@ func TestAGuestOfAHostThatIsOffAfterARestart(t *testing.T) {
 	p.crash()
 	p.goOn(90*time.Second, say)
 	require.Equal(t, []string{"stop nas", "cut a"}, p.commands[:2])
+}
+
+// TestACutThatIsNotMadeAndNotNeeded: the mains are back before it is seen that the UPS does not make it, and something else starts all that is
+// off: it is not cut once more, and nothing waits for that.
+func TestACutThatIsNotMadeAndNotNeeded(t *testing.T) {
+	p := play(t, aSupply("a"), aNAS("a"), aHost("host", "nas", "a"))
+	obeys(p)
+	answer := p.answer
+	p.answer = func(node string) plan.State {
+		if node == "a" {
+			return plan.On
+		}
+		return answer(node)
+	}
+	p.seen = func(node string, seen *plan.Observation) {
+		if node == "a" && slices.Contains(p.commands, "cut a") {
+			seen.State, seen.RemainFor = plan.Stopping, 5*time.Second
+		}
+	}
+	say := supplies{"a": {onLine, 3600, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.until(say, func() bool { return slices.Contains(p.commands, "cut a") })
+	p.goOn(3*time.Second, say)
+	p.seen = nil
+	say["a"].status = onLine
+	p.goOn(90*time.Second, say)
+	require.Equal(t, []string{"start nas", "start host"}, p.commands[len(p.commands)-2:], p.commands)
+	require.Equal(t, 1, strings.Count(strings.Join(p.commands, " "), "cut a"))
 }
 
 // TestWhatRefusesIsAskedOnceMore: a UPS or a machine that is at something else for a moment. Before anything worse is done, or nothing at all,

@@ -150,12 +150,20 @@ func longestSilence(c *power.Condition) (longest time.Duration) {
 }
 
 // rule20Cut is the part of rule 20 that speaks of the point of no return: what only a power cycle starts again is cut before
-// it is expected back, unless something that goes with that supply was given up, on record.
+// it is expected back, unless something that goes with that supply was given up, on record, or a cut was not made and nothing waits for one.
 func (r *Referee) rule20Cut(s *supply, at time.Time, when string) {
-	if !s.committed || s.cut || s.uncut && s.missed || r.gaveUp(s) || r.looksCycled(s, s.committedAt) {
+	if !s.committed || s.cut || s.uncut && (s.missed || !r.waitsForCycle(s)) || r.gaveUp(s) || r.looksCycled(s, s.committedAt) {
 		return
 	}
 	r.violate(at, 20, fmt.Sprintf("%s past the point of no return, and %s was not cut", when, r.id(s.node)))
+}
+
+// waitsForCycle reports whether anything that only the cycle of a supply starts is not on.
+func (r *Referee) waitsForCycle(s *supply) bool {
+	return slices.ContainsFunc(r.estate.Users(s.node), func(u int) bool {
+		n := &r.nodes[u]
+		return r.estate.Node(u).ByPower && n.wasOn && (n.now.State != plan.On || n.told)
+	})
 }
 
 // looksCycled reports whether somebody has since switched on what only the cycle of a supply starts: it looks as if that had been.

@@ -98,9 +98,10 @@ type told struct {
 func story(sc *sim.Scenario, r *sim.Result) []told {
 	crashes := map[[2]string]bool{}
 	name := func(rec *ledger.Record) [2]string { return [2]string{rec.Outage, fmt.Sprint(rec.Seq)} }
+	counted := sim.Counted(r.Records)
 	for _, n := range sc.CrashAt {
-		if n <= uint64(len(r.Records)) {
-			crashes[name(&r.Records[n-1])] = true
+		if n <= uint64(len(counted)) {
+			crashes[name(&counted[n-1])] = true
 		}
 	}
 	outside := outsideOf(sc)

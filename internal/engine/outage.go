@@ -372,6 +372,8 @@ func (e *Engine) lookAgain(i int) {
 		e.NextLook[i] = e.Now.Add(work.SlowestLook)
 	case o.Nodes[i].GivenUp != 0, silent, moving, e.Rises(i):
 		e.NextLook[i] = e.Now.Add(e.lookRest(i))
+	case o.Nodes[i].Shown == ledger.ShownOff && e.MayRunElsewhere(i): // that host waits for what it is asked of alone
+		e.NextLook[i] = e.Now.Add(time.Minute)
 	default:
 		return
 	}
@@ -381,9 +383,7 @@ func (e *Engine) lookAgain(i int) {
 // lookRest is the time between two looks at a node that was given up, or does not answer. Where there is no hurry it is the longer, the longer
 // nothing has moved: whose power comes back is asked at once.
 func (e *Engine) lookRest(i int) time.Duration {
-	decl := e.Graph.Node(i)
-	elsewhere := decl.Kind == plan.VM && !decl.Bound // it may be started on another host, by whoever manages them
-	if e.GoesDown(i) && !e.IsCutOff(i) || e.Rises(i) || elsewhere {
+	if e.GoesDown(i) && !e.IsCutOff(i) || e.Rises(i) || e.MayRunElsewhere(i) {
 		return want.FailedLook
 	}
 	return min(max(e.Now.Sub(e.MovedAt)/8, want.FailedLook), slowestAgain)

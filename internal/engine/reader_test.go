@@ -446,6 +446,36 @@ func TestAGuestOfAHostThatIsOffAfterARestart(t *testing.T) {
 	require.Equal(t, []string{"stop nas", "cut a"}, p.commands[:2])
 }
 
+// TestAVMThatIsStartedOnAnotherHost: it was proven off, and whoever manages the hosts has started it on the one whose mains are there. When those
+// fail too, it goes before that host.
+func TestAVMThatIsStartedOnAnotherHost(t *testing.T) {
+	p := play(t, aSupply("a"), aSupply("b"), aNAS("a", "b"), aHost("host-a", "nas", "a"), aHost("host-b", "nas", "b"), aVM("vm", "host-a", "nas"))
+	obeys(p)
+	say := supplies{"a": {onLine, 7200, false}, "b": {onLine, 7200, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.until(say, func() bool { return slices.Contains(p.commands, "cut a") })
+	say["a"].status = onBattery | power.OFF
+	p.goOn(10*time.Minute, say)
+	answer, elsewhere := p.answer, true
+	p.answer = func(node string) plan.State {
+		if node == "vm" && elsewhere {
+			return plan.On
+		}
+		return answer(node)
+	}
+	did := p.did
+	p.did = func(verb plan.Verb, node string) {
+		elsewhere = elsewhere && (node != "vm" || verb != plan.Stop)
+		did(verb, node)
+	}
+	p.goOn(70*time.Second, say)
+	p.commands = nil
+	say["b"].status = onBattery
+	p.goOn(3*time.Minute, say)
+	require.Equal(t, []string{"stop vm", "stop host-b", "stop nas"}, p.commands[:3])
+}
+
 // TestACutThatIsNotMadeAndNotNeeded: the mains are back before it is seen that the UPS does not make it, and something else starts all that is
 // off: it is not cut once more, and nothing waits for that.
 func TestACutThatIsNotMadeAndNotNeeded(t *testing.T) {

@@ -44,13 +44,20 @@ func (s *simulation) setJournal(lost bool) {
 func (s *simulation) write(rec ledger.Record) {
 	rec.At = rec.At.Add(s.skew)
 	s.result.Records = append(s.result.Records, rec)
-	if rec.Kind == ledger.Still {
+	if !isCounted(&rec) {
 		return
 	}
 	if s.written++; slices.Contains(s.scenario.CrashAt, s.written) {
 		s.crash()
 	}
 }
+
+// Counted gives the records that crashes are counted by: what only says that a supply is on battery still comes round by the clock, and is none.
+func Counted(records []ledger.Record) []ledger.Record {
+	return slices.DeleteFunc(slices.Clone(records), func(r ledger.Record) bool { return !isCounted(&r) })
+}
+
+func isCounted(r *ledger.Record) bool { return r.Kind != ledger.Still }
 
 // crash throws the engine away. What it commanded goes on; what it waited for is lost.
 func (s *simulation) crash() {

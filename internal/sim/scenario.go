@@ -35,7 +35,7 @@ type Scenario struct {
 	Habits  map[string]Habit
 	Awake   bool          // no machine is silent in a self-test, but those whose Habit says so
 	Watched bool          // systems tell of changes of VMs by themselves
-	CrashAt []uint64      // the engine is thrown away right after these records, counted over the run
+	CrashAt []uint64      // the engine is thrown away right after these records, counted over the run: see Counted
 	CrashOn []uint64      // and right after these commands were sent
 	Away    time.Duration // it is resumed so much later; 0: 10 s
 	// Forecast answers how long the rest of the plan takes (nil: from what the runbook says, in a few trials).

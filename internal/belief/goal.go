@@ -157,7 +157,11 @@ func (e *Estate) AwaitsHost(i int) bool {
 // silenceMayTell reports whether a node took its stop, does not answer, and may be proven off by that yet.
 func (e *Estate) silenceMayTell(i int) bool {
 	b, decl := &e.Beliefs[i], e.Graph.Node(i)
-	return decl.OffAfter > 0 && e.AcceptedStop(i) && e.IsMute(i) && (b.Silent.IsZero() || b.AskedAt.Sub(b.Silent) < decl.OffAfter+ProofStands)
+	since := b.Silent
+	if since.IsZero() {
+		since = e.ResumedAt
+	}
+	return decl.OffAfter > 0 && e.AcceptedStop(i) && e.IsMute(i) && e.Now.Sub(since) < decl.OffAfter+2*ProofStands
 }
 
 // AnyBlank reports whether something that counts as on had no answer to give when it was asked last: that is no proof, and ends.

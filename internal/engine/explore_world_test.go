@@ -151,6 +151,8 @@ func (w *world) step(c *choices) {
 		for k := range w.outputs { // what was polled meanwhile was heard by nobody
 			w.polled(k, false)
 		}
+		w.journal = w.journal.Clone()
+		w.journal.ForgetStretches()
 		w.engine = w.journal.Clone()
 		w.referee.Resumed(w.now)
 		w.apply(engine.Started{}, c)

@@ -11,6 +11,7 @@ import (
 	"ebbtide/internal/belief"
 	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
+	"ebbtide/internal/power"
 	"ebbtide/internal/want"
 	"ebbtide/internal/work"
 )
@@ -82,16 +83,11 @@ var leftOut = map[string]string{
 	"battery.stood":       "likewise",
 	"battery.meant":       "likewise",
 	"Standing.Charge":     "likewise",
-	"Carried.Took":        "for the record, as is all of the account",
-	"Carried.Burn":        "likewise",
-	"Carried.Loaded":      "likewise",
-	"Carried.From":        "likewise",
-	"Carried.Spent":       "of the sheet, which no explored UPS has",
-	"Carried.Kept":        "likewise",
-	"Carried.Refilled":    "of the charge, which no explored UPS tells",
-	"Carried.Runtime":     "compared with the next, which differs",
-	"Carried.Meant":       "likewise",
-	"Carried.Stood":       "likewise",
+	"Battery.Carried":     "counts after a crash alone, and every explored one takes too long for that",
+	"Battery.At":          "likewise",
+	"Tracker.carried":     "likewise",
+	"Tracker.carriedAt":   "likewise",
+	"watch.still":         "likewise",
 	"battery.kept":        "of the sheet, which no explored UPS has",
 	"watch.readAt":        "of the slack, which no explored policy asks for",
 	"Time.Ahead":          "likewise",
@@ -162,9 +158,6 @@ var ages = map[string]time.Duration{
 	"Tracker.heardAt":    time.Minute,      // the longest silence that a policy asks for
 	"Tracker.since":      20 * time.Second, // what the explored policy asks for; the slope's minute is left out with it
 	"Tracker.out":        20 * time.Second, // as Tracker.since
-	"Tracker.carriedAt":  2 * time.Minute,  // power.carriesFor
-	"Battery.At":         2 * time.Minute,
-	"watch.still":        stillEvery,
 	"span.from":          time.Minute,
 	"held.at":            2 * time.Minute, // figures are kept for so long
 	"gauge.at":           2 * time.Minute,
@@ -207,7 +200,6 @@ var lives = map[string]bool{"referee.intent.life": true}
 
 // caps are the counts beyond which it makes no difference how many.
 var caps = map[string]int{
-	"Carried.On": int(20 * time.Second), "Carried.Out": int(20 * time.Second), // as Tracker.since
 	"Belief.Looks": belief.ProofLooks, "hesitation.Doubts": mostDoubts, "Command.Attempt": 3, "stretch.took": 1,
 	"referee.flights.at": 0,                            // whether it flies
 	"referee.node.looks": 2, "referee.supply.looks": 2, // looksLater
@@ -328,6 +320,15 @@ func Unmet() []string {
 	walks()
 	named := slices.Concat(slices.Collect(maps.Keys(leftOut)), slices.Collect(maps.Keys(ages)), slices.Collect(maps.Keys(caps)), slices.Collect(maps.Keys(words)), slices.Collect(maps.Keys(inCommon)))
 	return slices.DeleteFunc(slices.Sorted(slices.Values(named)), func(name string) bool { return met[name] })
+}
+
+// ForgetStretches takes that Ebbtide was away for longer than what is on record of a stretch on battery counts.
+func (e *Engine) ForgetStretches() {
+	if o := e.Ledger.Outage; o != nil {
+		for k := range o.Supplies {
+			o.Supplies[k].Carried, o.Supplies[k].At = power.Carried{}, time.Time{}
+		}
+	}
 }
 
 // Fold takes a record as Restored does.

@@ -380,11 +380,11 @@ func (e *Engine) lookAgain(i int) {
 	e.Probe(i)
 }
 
-// lookRest is the time between two looks at a node that was given up, or does not answer. Where there is no hurry it is the longer, the longer
-// nothing has moved: whose power comes back is asked at once.
+// lookRest is the time between two looks at a node that was given up, or does not answer. Where there is no hurry, and nothing has moved for a
+// while, it is longer: whose power comes back is asked at once.
 func (e *Engine) lookRest(i int) time.Duration {
-	if e.GoesDown(i) && !e.IsCutOff(i) || e.Rises(i) || e.MayRunElsewhere(i) {
+	if e.GoesDown(i) && !e.IsCutOff(i) || e.Rises(i) || e.MayRunElsewhere(i) || e.Now.Sub(e.MovedAt) < stalledFor {
 		return want.FailedLook
 	}
-	return min(max(e.Now.Sub(e.MovedAt)/8, want.FailedLook), slowestAgain)
+	return slowestAgain
 }

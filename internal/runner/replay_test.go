@@ -80,7 +80,8 @@ func simulate(sc sim.Scenario) (*sim.Result, []*life) {
 	}
 	written := 0
 	for _, l := range lives {
-		l.tripped = l.records > written && slices.Contains(sc.CrashAt, uint64(l.records))
+		counted := len(sim.Counted(result.Records[:min(l.records, len(result.Records))]))
+		l.tripped = l.records > written && slices.Contains(sc.CrashAt, uint64(counted))
 		written = max(written, l.records)
 	}
 	return result, lives

@@ -93,7 +93,7 @@ func TestSimulatorAndRunnerTellTheSameStory(t *testing.T) {
 			}
 			return story
 		}
-		require.Equal(t, tell(simulated.Records), tell(g.journal.all()))
+		require.Equal(t, tell(sim.Counted(simulated.Records)), tell(sim.Counted(g.journal.all())))
 	})
 }
 

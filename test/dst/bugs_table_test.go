@@ -65,8 +65,8 @@ var bugs = []bug{
 		{beliefCondition, "{ return c == Mains || c == Ready }", "{ return c == Mains || c == Ready || c == Charging }"},
 	}},
 	{name: "rule 6: a stop is sent to what starts", edits: []edit{
-		{permitPermit, "\tcase c.Rung.TakesDown() && e.Rises(c.Node) && belief.Probed(e.Graph.Node(c.Node)):", "\tcase false:"},
-		{workStep, "(e.Rises(i) || !e.Looked(i) || e.MayHaveRisen(i) ||", "(!e.Looked(i) || e.MayHaveRisen(i) ||"},
+		{permitPermit, "\tcase c.Rung.TakesDown() && e.Rises(c.Node) && belief.Probed(e.Graph.Node(c.Node)) && !c.CutsShort(e):", "\tcase false:"},
+		{workStep, "\t\t\trises = !e.leaving(i).CutsShort(&e.Estate)\n", "\t\t\trises = e.MayHaveRisen(i)\n"},
 	}},
 	{name: "rule 6: a start is sent to what stops", edits: []edit{
 		{permitPermit, "\tcase c.Rung == plan.Start && e.IsStopping(c.Node):", "\tcase false:"},

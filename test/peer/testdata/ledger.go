@@ -36,6 +36,7 @@ const (
 
 	Forbidden Kind = "forbidden" // which it has not
 	Seen      Kind = "seen"
+	Still     Kind = "still"
 )
 
 const (

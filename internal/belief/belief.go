@@ -466,10 +466,15 @@ func (e *Estate) wentWithItsHost(i int) bool {
 // feeds it has not been heard since: its power may have been off and on, and it with that.
 func (e *Estate) silenceIsNothing(i int) bool {
 	b := &e.Beliefs[i]
-	if e.Ledger.Outage != nil && e.Last(i).Op <= e.Life && e.feedOf(i) == fedUnheard {
+	if e.Ledger.Outage != nil && e.Last(i).Op <= e.Life && e.feedOf(i) == fedUnheard && e.isUnheardSince(i) {
 		return true
 	}
 	return b.Departure == Returned || e.Rises(i) || e.Now.Before(b.Boots) || !e.AcceptedStop(i) || e.MayHaveCycled(i) || e.feedOf(i) == unfed
+}
+
+// isUnheardSince reports whether nothing of what feeds a node was heard in this life.
+func (e *Estate) isUnheardSince(i int) bool {
+	return !slices.ContainsFunc(e.Graph.Sources(i), func(f int) bool { return e.Supplies[e.Ledger.SupplyOf[f]].Heard })
 }
 
 // AcceptedStop reports whether a node accepted a stop, and nothing since can have started it again. One whose answer a crash of ours has lost

@@ -98,7 +98,7 @@ func (e *Estate) Keep(old *Estate, declared []power.Supply) {
 			continue
 		}
 		at := slices.IndexFunc(declared, func(d power.Supply) bool { return d.ID == e.ID(s.Node) })
-		s.Tracker, s.State = old.Supplies[was].Tracker, old.Supplies[was].State
+		s.Tracker, s.State, s.Heard = old.Supplies[was].Tracker, old.Supplies[was].State, old.Supplies[was].Heard
 		s.Tracker.Declare(declared[at])
 		s.harmful = e.harms(s)
 	}

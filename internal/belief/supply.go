@@ -18,6 +18,7 @@ type Supply struct {
 	Output    Output
 	Lapse     Lapse
 	Gate      bool // its recharge gate is open, if it has one
+	Heard     bool // since Ebbtide began
 	voice
 	fitness
 	CutDue time.Time // when the cut that counts down is due, as far as it says

@@ -211,13 +211,13 @@ func (e *Engine) maskTest(s *belief.Supply, r power.Reading) power.Reading {
 		b.account.gave, b.account.made = s.Tracker.Discharge(e.Now)
 		s.Tracker.Told()
 	}
-	return b.reads(e.Now, r)
+	return b.reads(e.Now, r, s.Tracker.HasNoInput(&r))
 }
 
-// reads takes a fresh reading.
-func (b *test) reads(now time.Time, r power.Reading) power.Reading {
+// reads takes a fresh reading, which may tell that there is no input.
+func (b *test) reads(now time.Time, r power.Reading, noInput bool) power.Reading {
 	switch {
-	case r.HasNoInput(), b.inexcusable(now) && r.Status.Has(power.OB):
+	case noInput, b.inexcusable(now) && r.Status.Has(power.OB):
 		r.Status = r.Status&^(power.CAL|power.OL) | power.OB
 	case r.Status.Has(power.OB), r.Status.Has(power.DISCHRG) && !r.Status.Has(power.OL):
 		r.Status |= power.CAL

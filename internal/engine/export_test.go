@@ -64,6 +64,8 @@ var leftOut = map[string]string{
 	"Observation.Caution": "words for people",
 	"Tracker.id":          "never changes",
 	"Tracker.watts":       "never changes",
+	"Tracker.volts":       "of the input, which no explored UPS tells",
+	"watch.lineAt":        "of what is unfit, which no explored policy watches",
 	"battery.curve":       "never changes",
 	"battery.capacity":    "changes with the charge, which no explored UPS tells",
 	"battery.burnt":       "likewise",

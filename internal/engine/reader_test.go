@@ -390,7 +390,11 @@ func TestAHoldFromBeforeIsSaidAgain(t *testing.T) {
 
 // TestAHostInItsSelfTestIsPoweredOffInTheReserve: the mains fail again while it comes up, and its storage can't be stopped before it is off.
 func TestAHostInItsSelfTestIsPoweredOffInTheReserve(t *testing.T) {
-	p := play(t, aSupply("a"), aNAS("a"), aHost("host", "nas", "a"))
+	guest := aVM("guest", "host")
+	guest.Bound = true
+	p := play(t, aSupply("a"), aNAS("a"), aHost("host", "nas", "a"), guest)
+	p.settings.Policy.Reserve = 2 * time.Minute
+	p.e = engine.New(p.settings)
 	obeys(p)
 	say := supplies{"a": {onLine, 3600, false}}
 	p.begin(say)
@@ -402,16 +406,27 @@ func TestAHostInItsSelfTestIsPoweredOffInTheReserve(t *testing.T) {
 	p.until(say, func() bool { return slices.Contains(p.commands, "start host") })
 	answer := p.answer
 	p.answer = func(node string) plan.State {
-		if st := answer(node); node != "host" || st != plan.On {
+		switch st := answer(node); {
+		case node == "guest":
+			return plan.Unreachable
+		case node == "host" && st == plan.On:
+			return plan.Starting
+		default:
 			return st
 		}
-		return plan.Starting
+	}
+	p.reached = func(_ plan.Verb, node string) ledger.Outcome {
+		if node == "guest" {
+			return ledger.Unreached
+		}
+		return ledger.Done
 	}
 	p.goOn(5*time.Second, say)
 	p.commands = nil
-	say["a"].status, say["a"].left = onBattery, 110
-	p.goOn(2*time.Minute, say)
-	require.Equal(t, []string{"force host", "stop nas", "cut a"}, p.commands[:3])
+	say["a"].status, say["a"].left = onBattery, 180
+	p.goOn(3*time.Minute, say)
+	told := slices.DeleteFunc(slices.Clone(p.commands), func(c string) bool { return strings.HasSuffix(c, " guest") })
+	require.Equal(t, []string{"force host", "stop nas", "cut a"}, told[:3], p.commands)
 }
 
 // TestAGuestOfAHostThatIsOffAfterARestart: it was proven off before, can't be asked any more, and nothing waits for it.

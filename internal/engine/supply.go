@@ -18,6 +18,7 @@ type watch struct {
 	told   want.Pressure // the most that people were told of since it failed
 	warned silence       // and of its silence
 	readAt time.Time
+	lineAt time.Time // since when it is heard on line; zero: it is not
 	still  time.Time // when it went on record last that it is on battery still
 	stuck  time.Time // since when its mains are there and its output is off still; zero: they are not
 	once
@@ -50,6 +51,7 @@ func (e *Engine) read(r power.Reading) {
 		s.Tracker.AssumeOnBattery()
 		s.State = s.Tracker.State(e.Now)
 	}
+	s.Heard = s.Heard || s.State.SilentFor == 0
 	s.Anew = was.SilentFor > belief.DeafAfter && s.State.SilentFor == 0
 	e.tellOff(s, &was)
 	e.tellStuck(k, r.Status)
@@ -176,7 +178,20 @@ const (
 // another reason before.
 func (e *Engine) keepStill(k int) {
 	s, w, st := &e.Supplies[k], &e.watch[k], e.Standing(k)
-	if !st.IsOut() || e.JournalLost || st.On && e.Now.Sub(w.still) < stillEvery {
+	onLine := s.State.Mains == power.MainsOnline && s.State.SilentFor == 0
+	switch {
+	case !onLine:
+		w.lineAt = time.Time{}
+	case w.lineAt.IsZero():
+		w.lineAt = e.Now
+	}
+	switch {
+	case !st.IsOut() || e.JournalLost:
+		return
+	case onLine && st.On && e.IsUnfit(s) && e.Now.Sub(w.lineAt) >= power.ReturnAfter: // it fails still, but not for want of its mains
+		e.Record(ledger.Record{Kind: ledger.Still, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}}})
+		return
+	case st.On && e.Now.Sub(w.still) < stillEvery || st.Cycle.IsDark():
 		return
 	}
 	if carried, is := s.Tracker.Carry(); is {

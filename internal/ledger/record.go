@@ -31,7 +31,7 @@ const (
 	Asked     Kind = "asked"     // a person's step was asked for: Node, Verb
 	Forbidden Kind = "forbidden" // the permit refused a command, and nothing was sent: Node, Verb, Reason ("rule 3: …")
 	Gap       Kind = "gap"       // nobody was there to see: the journal was lost and is back, or an outage is taken up again: Reason
-	Still     Kind = "still"     // a supply is on battery still: Supplies, Carried
+	Still     Kind = "still"     // a supply is on battery still: Supplies, Carried; or, without Carried, its mains are there, and it fails for another reason
 	Spent     Kind = "spent"     // a supply's stretch on battery ended, or its output is about to be cut: Supplies, Discharge
 	Closed    Kind = "closed"    // the outage is over: Reason, Nodes (not restored)
 )

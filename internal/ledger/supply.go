@@ -212,11 +212,13 @@ func (s *Standing) cut(r *Record) {
 // IsDark reports whether a supply that stands so will not go on carrying its load.
 func (s *Standing) IsDark() bool { return s.IsOut() || s.Cycle != Uncut }
 
-// still takes down that a supply is on battery still.
+// still takes down that a supply is on battery still, or that its mains are there and it fails for another reason.
 func (l *Ledger) still(r *Record) {
-	if r.Carried != nil {
-		l.eachSupply(r, func(s *Standing) { s.Battery = Battery{On: true, Carried: *r.Carried, At: r.At} })
-	}
+	l.eachSupply(r, func(s *Standing) {
+		if s.Battery = (Battery{}); r.Carried != nil {
+			s.Battery = Battery{On: true, Carried: *r.Carried, At: r.At}
+		}
+	})
 }
 
 // spent takes down what a stretch on battery has left of the charge.
@@ -225,6 +227,7 @@ func (l *Ledger) spent(r *Record) {
 		return
 	}
 	l.eachSupply(r, func(s *Standing) {
+		s.Carried.Told = true
 		if s.Charge == 0 || r.Discharge.To < s.Charge {
 			s.Charge = r.Discharge.To
 		}

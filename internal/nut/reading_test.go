@@ -111,23 +111,28 @@ func TestReadingOfAFailedTest(t *testing.T) {
 // What a UPS says of its mains, as upsd tells it, and what the tracker makes of it: the words alone can be wrong either way, and so can a
 // sensor.
 func TestMainsAsUpsdTellsThem(t *testing.T) {
+	const sensor, none = "228.0", ""
 	for _, c := range []struct {
+		before  string // the voltage while it was plainly on line
 		vars    []string
 		failing bool
 	}{
-		{[]string{"ups.status", "OL DISCHRG", "input.voltage", "0.0", "input.voltage.nominal", "230"}, true},
-		{[]string{"ups.status", "OL DISCHRG", "input.voltage", "0.0"}, true},
-		{[]string{"ups.status", "OL CAL DISCHRG", "input.voltage", "0.0"}, true},
-		{[]string{"ups.status", "OL LB", "input.voltage", "0.0", "input.voltage.nominal", "120"}, true},
-		{[]string{"ups.status", "OL DISCHRG", "input.voltage", "228.0", "input.voltage.nominal", "230"}, false},      // Dell Rack Tower 2700W, on line
-		{[]string{"ups.status", "OL DISCHRG"}, false},                                                                // HP R5500 XR, on line
-		{[]string{"ups.status", "OL LB OVER RB BOOST", "input.voltage", "1.0", "input.voltage.nominal", "1"}, false}, // APC Back-UPS XS 1200
-		{[]string{"ups.status", "LB OL CHRG", "input.voltage", "5.022"}, false},                                      // PiJuice HAT
-		{[]string{"ups.status", "OL", "input.voltage", "0.0"}, false},                                                // no sensor
+		{sensor, []string{"ups.status", "OL DISCHRG", "input.voltage", "0.0", "input.voltage.nominal", "230"}, true},
+		{sensor, []string{"ups.status", "OL DISCHRG", "input.voltage", "12.0"}, true}, // sense leads that float
+		{sensor, []string{"ups.status", "OL CAL DISCHRG", "input.voltage", "0.0"}, true},
+		{sensor, []string{"ups.status", "OL LB", "input.voltage", "0.0", "input.voltage.nominal", "230"}, true},
+		{sensor, []string{"ups.status", "OL DISCHRG", "input.voltage", "228.0", "input.voltage.nominal", "230"}, false},    // Dell Rack Tower 2700W, on line
+		{sensor, []string{"ups.status", "OL DISCHRG"}, false},                                                              // HP R5500 XR, on line
+		{"5.0", []string{"ups.status", "OL LB", "input.voltage", "5.022"}, false},                                          // PiJuice HAT
+		{"0.0", []string{"ups.status", "OL LB", "input.voltage", "0.0"}, false},                                            // no sensor
+		{none, []string{"ups.status", "OL LB OVER RB BOOST", "input.voltage", "1.0", "input.voltage.nominal", "1"}, false}, // APC Back-UPS XS 1200
 	} {
 		tracker, now := power.NewTracker(power.Supply{ID: "a"}), time.Unix(0, 0)
-		tracker.Observe(now, read(c.vars...))
-		require.Equal(t, c.failing, tracker.State(now).Failing(), "%q", c.vars)
+		if c.before != none {
+			tracker.Observe(now, read("ups.status", "OL", "input.voltage", c.before))
+		}
+		tracker.Observe(now.Add(time.Second), read(c.vars...))
+		require.Equal(t, c.failing, tracker.State(now.Add(time.Second)).Failing(), "%q", c.vars)
 	}
 }
 

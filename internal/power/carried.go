@@ -7,12 +7,7 @@ type Carried struct {
 	On  time.Duration `json:"on"`  // on battery, without interruption
 	Out time.Duration `json:"out"` // the same, and on through spells on line that are too short to be a return
 
-	// What the stretch has given so far, of which Discharge is made.
-	Took   time.Duration `json:"took"`
-	Burn   float64       `json:"burn"`             // seconds at full load
-	Loaded float64       `json:"loaded,omitempty"` // load, as a fraction, times seconds
-	From   float64       `json:"from,omitempty"`   // charge, as a fraction; 0: none was told
-
+	Given
 	Spent    float64 `json:"spent,omitempty"` // burn since the battery was full
 	Kept     bool    `json:"kept,omitempty"`  // which is an account of all since it was on line
 	Refilled float64 `json:"refilled"`        // the most of a charge that there can be, as a fraction
@@ -21,6 +16,19 @@ type Carried struct {
 	Runtime float64 `json:"runtime,omitempty"`
 	Meant   float64 `json:"meant,omitempty"`
 	Stood   float64 `json:"stood,omitempty"`
+
+	Volts float64 `json:"volts,omitempty"` // the highest of its input while it was on line: the sensor works
+}
+
+// Given is what a stretch on battery has given so far, of which a Discharge is made.
+type Given struct {
+	Took   time.Duration `json:"took"`
+	Burn   float64       `json:"burn"`             // seconds at full load
+	Loaded float64       `json:"loaded,omitempty"` // load, as a fraction, times seconds
+	From   float64       `json:"from,omitempty"`   // charge, as a fraction; 0: none was told
+	Low    bool          `json:"low,omitempty"`    // the UPS called its battery low
+	Drill  bool          `json:"drill,omitempty"`  // it was on purpose
+	Told   bool          `json:"told,omitempty"`   // the Discharge is on record
 }
 
 // carriesFor is how long nobody may have heard a supply that is on battery afterwards, as before, for that to count as one stretch: in a longer
@@ -34,7 +42,8 @@ func (t *Tracker) Carry() (Carried, bool) {
 	}
 	b, s := &t.battery, &t.battery.stretch
 	return Carried{
-		On: t.heardAt.Sub(t.since), Out: t.heardAt.Sub(t.out), Took: s.took, Burn: s.burn, Loaded: s.loaded, From: s.from,
+		On: t.heardAt.Sub(t.since), Out: t.heardAt.Sub(t.out), Volts: t.volts,
+		Given: Given{Took: s.took, Burn: s.burn, Loaded: s.loaded, From: s.from, Low: s.low, Drill: s.drill, Told: s.told},
 		Spent: b.spent, Kept: b.kept, Refilled: b.refilled, Runtime: b.runtime, Meant: b.meant, Stood: b.stood,
 	}, true
 }
@@ -55,11 +64,12 @@ func (t *Tracker) resume(now time.Time) {
 		return
 	}
 	b := &t.battery
-	b.refilled, b.spent, b.kept = min(b.refilled, c.Refilled), c.Spent, c.Kept
+	b.refilled, t.volts = min(b.refilled, c.Refilled), max(t.volts, c.Volts) // nobody knows whether the mains were there meanwhile: it is none the fuller
 	switch {
-	case t.mains == MainsOnline && gap > 0:
-		b.refilled = min(1, b.refilled+gap.Seconds()/min(quickestRecharge, b.recharge).Seconds())
+	case t.mains == MainsOnline:
+		b.spent = c.Spent
 	case t.mains == MainsOnBattery && gap >= 0 && gap <= carriesFor:
+		b.spent, b.kept = c.Spent, c.Kept
 		t.since, t.out = now.Add(-gap-c.On), now.Add(-gap-c.Out)
 		rate, load := 0.0, 0.0
 		if c.Took > 0 {
@@ -68,6 +78,6 @@ func (t *Tracker) resume(now time.Time) {
 		burnt := gap.Seconds() * rate
 		b.spent += burnt
 		b.runtime, b.meant, b.stood = c.Runtime, c.Meant, c.Stood+burnt
-		b.stretch = stretch{burn: c.Burn + burnt, took: c.Took + gap, loaded: c.Loaded + load*gap.Seconds(), charged: c.From > 0, from: c.From, to: c.From}
+		b.stretch = stretch{burn: c.Burn + burnt, took: c.Took + gap, loaded: c.Loaded + load*gap.Seconds(), charged: c.From > 0, from: c.From, to: c.From, low: c.Low, drill: c.Drill, told: c.Told}
 	}
 }

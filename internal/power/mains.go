@@ -46,30 +46,23 @@ func (s Status) mains(before Mains) Mains {
 	return before
 }
 
-// noInput is the voltage in volts below which there are no mains anywhere, where the UPS does not tell its nominal one; else it is half of
-// that. A HAT of a Raspberry Pi is fed by five.
-const noInput = 2
-
 // MayDischarge reports whether the words speak of a discharge, or of a low battery, and of nothing that only mains do.
 func (s Status) MayDischarge() bool { return s.any(DISCHRG|LB) && !s.any(CHRG|BOOST|TRIM|BYPASS) }
 
 // words are those of the UPS, but that they say OB where they speak of a discharge, or of a low battery, and there is no voltage at the input:
 // several say OL DISCHRG with their mains gone (for which NUT's usbhid-ups has onlinedischarge_onbattery), or stay in a calibration. The words
 // alone prove nothing there: some say so while they are on line.
-func (r *Reading) words() Status {
-	if r.Status.MayDischarge() && r.HasNoInput() {
+func (t *Tracker) words(r *Reading) Status {
+	if r.Status.MayDischarge() && t.HasNoInput(r) {
 		return r.Status&^(OL|CAL) | OB
 	}
 	return r.Status
 }
 
-// HasNoInput reports whether the UPS tells a voltage of its input at which the mains are really gone.
-func (r *Reading) HasNoInput() bool {
-	least := float64(noInput)
-	if r.Nominal.Known {
-		least = r.Nominal.Value / 2
-	}
-	return r.Voltage.Known && r.Voltage.Value < least
+// HasNoInput reports whether a reading tells a voltage of the input at which the mains are really gone: less than half of what they were when the
+// supply was plainly on line. A sensor that never showed any says nothing.
+func (t *Tracker) HasNoInput(r *Reading) bool {
+	return r.Voltage.Known && r.Voltage.Value < t.volts/2
 }
 
 // low tells whether the words say that the battery is nearly empty, given that the supply is on battery.

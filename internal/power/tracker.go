@@ -16,6 +16,7 @@ const (
 type Tracker struct {
 	id      string
 	watts   float64 // nominal output power, 0: not said
+	volts   float64 // the highest of its input while it was plainly on line; 0: none was told
 	began   bool
 	heard   bool
 	silent  bool      // the last reading said nothing
@@ -69,7 +70,10 @@ func (t *Tracker) Observe(now time.Time, r Reading) {
 		return
 	}
 	was, deaf := t.flow(), t.silent && now.Sub(t.heardAt) > lineGap
-	r.Status = r.words()
+	r.Status = t.words(&r)
+	if r.Voltage.Known && r.Status.Has(OL) && !r.Status.any(OB|CAL|DISCHRG|LB) {
+		t.volts = max(t.volts, r.Voltage.Value)
+	}
 	t.follow(now, r.Status.mains(t.mains))
 	t.silent, t.heard, t.heardAt, t.status = false, true, now, r.Status
 	if was == resting && t.flow() == draining { // the mains may have been there meanwhile: what its gauges did then was no load's doing

@@ -33,6 +33,8 @@ func TestADischargeWithoutInputIsOnBattery(t *testing.T) {
 		{OL, Known(0), Figure{}, MainsOnline},             // nor does a gauge that tells nothing
 	} {
 		tr, now := NewTracker(Supply{ID: "ups"}), time.Unix(0, 0)
+		tr.Observe(now, Reading{Link: Fresh, Status: OL, Voltage: Known(120)}) // the sensor works
+		now = now.Add(time.Second)
 		tr.Observe(now, Reading{Link: Fresh, Status: tt.status, Voltage: tt.voltage, Nominal: tt.nominal})
 		st := tr.State(now)
 		require.Equal(t, tt.want, st.Mains, "%s at %v V", tt.status, tt.voltage)
@@ -244,6 +246,8 @@ func TestAStretchThatIsTakenUp(t *testing.T) {
 	}
 	_, st := begun(30*time.Second, told(OL, 100))
 	require.Less(t, st.Refilled.Value, 50.0, "no gauge is full in a moment, of before a restart either")
+	_, st = begun(time.Hour, told(OL, 100))
+	require.Less(t, st.Refilled.Value, 50.0, "nor is it known that the mains were there for an hour")
 	tr, _ := begun(30*time.Second, told(OB, 38))
 	gave, known := tr.Discharge(now.Add(time.Second))
 	require.True(t, known)

@@ -426,6 +426,9 @@ func (e *Works) takeAlong(i int, on []string) {
 	const along = "powered off with VMs on it that were not proven off: "
 	before, _, _ := strings.Cut(w.force.reason, along) // an earlier try had its own VMs
 	text := along + strings.Join(on, ", ")
+	if e.mustHurry(i) { // which is why, first of all
+		before, w.force.cause = e.Press[i].String()+"; ", ledger.Pressed
+	}
 	if before != "" {
 		text = strings.TrimSuffix(before, "; ") + "; " + text
 	} else {

@@ -47,10 +47,7 @@ func (e *Engine) read(r power.Reading) {
 	s.Tracker.Observe(e.Now, e.maskTest(s, r))
 	was, saidOff := s.State, s.SaysOff()
 	s.State = s.Tracker.State(e.Now)
-	if st := e.Standing(k); st.IsOut() && st.On && s.State.Mains == power.MainsUnknown && s.State.SilentFor > belief.DeafAfter { // it fails on record, from before a restart
-		s.Tracker.AssumeOnBattery()
-		s.State = s.Tracker.State(e.Now)
-	}
+	e.assumeOut(k)
 	s.Heard = s.Heard || s.State.SilentFor == 0
 	s.Anew = was.SilentFor > belief.DeafAfter && s.State.SilentFor == 0
 	e.tellOff(s, &was)
@@ -80,6 +77,15 @@ func (e *Engine) read(r power.Reading) {
 	e.recondition()
 	e.judgePressure()
 	e.release(k)
+}
+
+// assumeOut takes a supply that fails on record, and has not been heard since a restart for a while, for one that is on battery.
+func (e *Engine) assumeOut(k int) {
+	s, st := &e.Supplies[k], e.Standing(k)
+	if st.IsOut() && st.On && s.State.Mains == power.MainsUnknown && s.State.SilentFor > belief.DeafAfter {
+		s.Tracker.AssumeOnBattery()
+		s.State = s.Tracker.State(e.Now)
+	}
 }
 
 // tellOff tells people of a supply that is on line and begins to say that its output is off. Some always do, so that nothing is done.

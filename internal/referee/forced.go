@@ -12,7 +12,7 @@ import (
 // Only what goes dark in each way in which this one may go dark now is compared: what another supply may go on feeding wins no
 // time for it. Only a VM is waited for in that sense: a host, which holds no data of its own, goes when nothing on it can be waited for, and
 // what else is stopped is not forced for want of time. What is off is waited for by nobody, whoever has yet to prove it, nor is what does not
-// answer since its host is not on any more. What is tried again was decided before. What is forced although its power is back, to be started
+// answer since its host is not on any more, or did not when it was told, before a crash. What is tried again was decided before. What is forced although its power is back, to be started
 // again, is in nobody's haste.
 func (r *Referee) rule18(c *command) string {
 	switch {
@@ -25,13 +25,20 @@ func (r *Referee) rule18(c *command) string {
 	}
 	for _, j := range r.flights.nodes {
 		other := r.estate.Node(j)
-		down := r.nodes[j].isDown() || r.unseen(j) || r.lostWithHost(j) || c.at.Sub(r.nodes[j].liedAt) <= r.fresh(c.at, j)
+		down := r.nodes[j].isDown() || r.unseen(j) || r.lostWithHost(j) || r.neverReached(j) || c.at.Sub(r.nodes[j].liedAt) <= r.fresh(c.at, j)
 		gentle := !down && r.nodes[j].intent.verb == plan.Stop && other.Can.Has(plan.Force) && other.Kind == plan.VM
 		if gentle && j != c.Node && other.Risk < c.decl.Risk && r.goesWith(j, c.Node) {
 			return fmt.Sprintf("%s was forced off while %s, of lower risk, is waited for", c.decl.ID, other.ID)
 		}
 	}
 	return ""
+}
+
+// neverReached reports whether a node did not answer when it was told to stop, in an earlier life whose end has lost what became of that, and has
+// not answered since: to who goes on nothing says that it took its stop.
+func (r *Referee) neverReached(i int) bool {
+	n := &r.nodes[i]
+	return n.intent.life != r.life && !n.vain.IsZero() && n.saidAt.Before(n.intent.at)
 }
 
 // lostWithHost reports whether a node was asked in vain since its host is not on any more, or is going.

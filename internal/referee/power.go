@@ -162,7 +162,7 @@ func (r *Referee) rule20Cut(s *supply, at time.Time, when string) {
 func (r *Referee) waitsForCycle(s *supply) bool {
 	return slices.ContainsFunc(r.estate.Users(s.node), func(u int) bool {
 		n := &r.nodes[u]
-		return r.estate.Node(u).ByPower && n.wasOn && (n.now.State != plan.On || n.told)
+		return r.estate.Node(u).ByPower && n.wasOn && n.now.State != plan.On
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"slices"
 	"strings"
 	tests "testing"
 
@@ -97,7 +98,7 @@ func tables(t *tests.T) string {
 	p("")
 	p("| question | what it asks |")
 	p("|---|---|")
-	for _, f := range append(documented(t, "../belief/belief.go"), documented(t, "../belief/feed.go")...) {
+	for _, f := range slices.Concat(documented(t, "../belief/belief.go"), documented(t, "../belief/silence.go"), documented(t, "../belief/feed.go")) {
 		if strings.Contains(f.says, " reports whether ") {
 			_, asks, _ := strings.Cut(f.says, " reports whether ")
 			p("| `%s` | %s |", f.name, asks)

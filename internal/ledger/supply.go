@@ -217,19 +217,24 @@ func (l *Ledger) still(r *Record) {
 	l.eachSupply(r, func(s *Standing) {
 		if s.Battery = (Battery{}); r.Carried != nil {
 			s.Battery = Battery{On: true, Carried: *r.Carried, At: r.At}
+			s.cameDownTo(r.Carried.Left)
 		}
 	})
 }
 
 // spent takes down what a stretch on battery has left of the charge.
 func (l *Ledger) spent(r *Record) {
-	if r.Discharge == nil || r.Discharge.To <= 0 {
-		return
+	if r.Discharge != nil {
+		l.eachSupply(r, func(s *Standing) {
+			s.Carried.Told = true
+			s.cameDownTo(r.Discharge.To)
+		})
 	}
-	l.eachSupply(r, func(s *Standing) {
-		s.Carried.Told = true
-		if s.Charge == 0 || r.Discharge.To < s.Charge {
-			s.Charge = r.Discharge.To
-		}
-	})
+}
+
+// cameDownTo takes down a charge, in percent, that was the lowest, it may be; 0: none was told.
+func (s *Standing) cameDownTo(charge float64) {
+	if charge > 0 && (s.Charge == 0 || charge < s.Charge) {
+		s.Charge = charge
+	}
 }

@@ -8,9 +8,9 @@ type Carried struct {
 	Out time.Duration `json:"out"` // the same, and on through spells on line that are too short to be a return
 
 	Given
-	Spent    float64 `json:"spent,omitempty"` // burn since the battery was full
-	Kept     bool    `json:"kept,omitempty"`  // which is an account of all since it was on line
-	Refilled float64 `json:"refilled"`        // the most of a charge that there can be, as a fraction
+	Spent float64 `json:"spent,omitempty"` // burn since the battery was full
+	Kept  bool    `json:"kept,omitempty"`  // which is an account of all since it was on line
+	Left  float64 `json:"left,omitempty"`  // percent of a charge that can be left at most: see AssumeCharge
 
 	// A runtime that stands still burns on: what was told, what that was in burn, and what has burnt since.
 	Runtime float64 `json:"runtime,omitempty"`
@@ -44,7 +44,7 @@ func (t *Tracker) Carry() (Carried, bool) {
 	return Carried{
 		On: t.heardAt.Sub(t.since), Out: t.heardAt.Sub(t.out), Volts: t.volts,
 		Given: Given{Took: s.took, Burn: s.burn, Loaded: s.loaded, From: s.from, Low: s.low, Drill: s.drill, Told: s.told},
-		Spent: b.spent, Kept: b.kept, Refilled: b.refilled, Runtime: b.runtime, Meant: b.meant, Stood: b.stood,
+		Spent: b.spent, Kept: b.kept, Left: 100 * b.refilled, Runtime: b.runtime, Meant: b.meant, Stood: b.stood,
 	}, true
 }
 
@@ -64,7 +64,7 @@ func (t *Tracker) resume(now time.Time) {
 		return
 	}
 	b := &t.battery
-	b.refilled, t.volts = min(b.refilled, c.Refilled), max(t.volts, c.Volts) // nobody knows whether the mains were there meanwhile: it is none the fuller
+	t.volts = max(t.volts, c.Volts)
 	switch {
 	case t.mains == MainsOnline:
 		b.spent = c.Spent

@@ -162,6 +162,17 @@ func (c Condition) Needs() []Kind {
 	return kinds
 }
 
+// Longest is the longest time that the condition asks for in leaves of the kinds that are given, or of any if none is.
+func (c Condition) Longest(kinds ...Kind) (longest time.Duration) {
+	if len(kinds) == 0 || slices.Contains(kinds, c.Kind) {
+		longest = c.For
+	}
+	for _, of := range c.Of {
+		longest = max(longest, of.Longest(kinds...))
+	}
+	return longest
+}
+
 // String says the condition in English: "on battery for 10s or slack below 2m".
 func (c Condition) String() string {
 	switch c.Kind {

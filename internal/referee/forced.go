@@ -12,8 +12,8 @@ import (
 // Only what goes dark in each way in which this one may go dark now is compared: what another supply may go on feeding wins no
 // time for it. Only a VM is waited for in that sense: a host, which holds no data of its own, goes when nothing on it can be waited for, and
 // what else is stopped is not forced for want of time. What is off is waited for by nobody, whoever has yet to prove it, nor is what does not
-// answer since its host is not on any more, or did not when it was told, before a crash. What is tried again was decided before. What is forced although its power is back, to be started
-// again, is in nobody's haste.
+// answer since its host is not on any more, or did not when it was told, before a crash. What is tried again was decided before. What is forced
+// although its power is back, to be started again, is in nobody's haste.
 func (r *Referee) rule18(c *command) string {
 	switch {
 	case c.Verb != plan.Force:

@@ -107,7 +107,7 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	if at.Sub(s.spent) < slowness+r.slowest || at.Sub(r.resumed) < weighed+r.slowest || r.hold || at.Sub(r.heldUntil) < slowness || s.aborted {
 		return
 	}
-	listening := max(listens, longestSilence(&r.policy.Shutdown)) + slowness
+	listening := max(listens, r.policy.Shutdown.Longest(power.SilentOnBattery)) + slowness
 	gone := func(other *supply) bool {
 		young := !other.heardAt.After(r.resumed) && at.Sub(r.resumed) < listening
 		unknown := other.deaf && (young || other.heardOut.IsZero()) // it was well when it fell silent
@@ -136,17 +136,6 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 			r.violate(at, 11, fmt.Sprintf("%s is waited for although only the reserve of %s is left", decl.ID, r.id(s.node)))
 		}
 	}
-}
-
-// longestSilence is the longest silence on battery that a condition asks for.
-func longestSilence(c *power.Condition) (longest time.Duration) {
-	if c.Kind == power.SilentOnBattery {
-		return c.For
-	}
-	for i := range c.Of {
-		longest = max(longest, longestSilence(&c.Of[i]))
-	}
-	return longest
 }
 
 // rule20Cut is the part of rule 20 that speaks of the point of no return: what only a power cycle starts again is cut before

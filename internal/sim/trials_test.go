@@ -186,3 +186,13 @@ func TestADrawnStepTakesItsTime(t *testing.T) {
 	require.InDelta(t, 60, took(time.Minute).Seconds(), 6)
 	require.InDelta(t, 20, took(20*time.Second).Seconds(), 6)
 }
+
+// A policy that waits for hours, with nothing to see meanwhile, is waited for: its night is not over before.
+func TestANightIsNotOverBeforeItsPolicySaysSo(t *testing.T) {
+	t.Parallel()
+	sc := homeLab(t, 3*time.Hour)
+	sc.Settings.Policy.Restore = power.Condition{Kind: power.All, Of: []power.Condition{{Kind: power.Online, For: 8 * time.Hour}}}
+	r := sim.Check(sc)
+	require.Greater(t, r.Ended, 11*time.Hour)
+	require.Empty(t, r.View.Outage)
+}

@@ -51,6 +51,22 @@ func forbidden(one effect.Effect) bool {
 	return is && a.Record.Kind == ledger.Forbidden
 }
 
+// Timers name nodes by their place: those of the estate before mean nothing in one that has fewer.
+func TestTimersOfAnEstateBefore(t *testing.T) {
+	e, vm := stopping(t)
+	e.pauseFor(vm, time.Minute)
+	require.True(t, e.Record(ledger.Record{Kind: ledger.Closed}))
+	e.Drop(vm)
+	e.pauseFor(vm, time.Minute)
+	alone, err := plan.NewEstate([]plan.Node{{ID: "ups", Kind: plan.Supply}}, nil)
+	require.NoError(t, err)
+	e.Load(foresight.New(want.New(belief.New(alone, &power.Policy{}, []power.Supply{{ID: "ups"}}, "")), false, 0))
+	e.Begin(e.Now.Add(2 * time.Minute))
+	e.Ring()
+	e.SetWake()
+	require.Empty(t, e.Out)
+}
+
 // A command whose intent is refused is not given. Its node waits, and people are told.
 func TestAnIntentThatCantBeApplied(t *testing.T) {
 	e, vm := stopping(t)

@@ -1,6 +1,7 @@
 package dst_test
 
 const (
+	beliefSilence     = "internal/belief/silence.go"
 	workProof         = "internal/work/proof.go"
 	workCycle         = "internal/work/cycle.go"
 	workWorks         = "internal/work/works.go"
@@ -128,15 +129,15 @@ var bugs = []bug{
 		{workGuard, "w.guard.rounds <= guardRounds && e.InDoubt(u) ||", "false ||"},
 	}},
 	{name: "belief: silence proves a node off that took no stop", edits: []edit{
-		{beliefBelief, "|| !e.AcceptedStop(i) ||", "||"},
+		{beliefSilence, "|| !e.AcceptedStop(i) ||", "||"},
 	}},
 	{name: "belief: silence proves a node off that may be booting", edits: []edit{
-		{beliefBelief, "e.Rises(i) || e.Now.Before(b.Boots) || !e.Accepted", "!e.Accepted"},
-		{beliefBelief, "|| e.MayHaveCycled(i) || e.feedOf(i) == unfed\n", "\n"},
+		{beliefSilence, "e.Rises(i) || e.Now.Before(b.Boots) || !e.Accepted", "!e.Accepted"},
+		{beliefSilence, "|| e.MayHaveCycled(i) || e.feedOf(i) == unfed\n", "\n"},
 		{ledgerSupply, "n.Last.Taken, n.Lit, n.Snap.Past = false, max(n.Lit, PoweredAgain), true", "n.Lit, n.Snap.Past = max(n.Lit, PoweredAgain), true"},
 	}},
 	{name: "belief: silence behind a dark switch proves a node off", edits: []edit{
-		{beliefBelief, "until := e.wayKnown(i, asked)", "until := asked"},
+		{beliefSilence, "until := e.wayKnown(i, asked)", "until := asked"},
 	}},
 	{name: "belief: what was told to stop is on while it shows so", by: "./internal/engine TestAStopThatNobodyAnsweredMayArriveStill", edits: []edit{
 		{beliefBelief, "\treturn !e.IsLeaving(i) && b.Seen.State == plan.On", "\treturn b.Seen.State == plan.On"},
@@ -145,7 +146,7 @@ var bugs = []bug{
 		{beliefBelief, "return !e.isUnderWay(i, plan.Unprotect) && (b.Seen", "return (b.Seen"},
 	}},
 	{name: "belief: a VM stays off while its host comes up", by: "./internal/engine TestAVMThatMayComeUpWithItsHostIsNotOff", edits: []edit{
-		{beliefBelief, "\tif e.mayHaveComeWithHost(i) {", "\tif false {"},
+		{beliefSilence, "\tif e.mayHaveComeWithHost(i) {", "\tif false {"},
 	}},
 	{name: "belief: an old proof stands", edits: []edit{
 		{beliefEstate, "ProofStands   = 15 * time.Second", "ProofStands   = time.Hour"},

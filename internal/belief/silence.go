@@ -1,0 +1,82 @@
+package belief
+
+import (
+	"slices"
+	"time"
+
+	"ebbtide/internal/ledger"
+	"ebbtide/internal/plan"
+)
+
+// believeSilence counts how long a node has not answered. That proves it off where the runbook says so, after a stop that it
+// accepted in this epoch, and never while it may be on its way up.
+func (e *Estate) believeSilence(i int, question ledger.Op, asked time.Time) {
+	decl, b := e.Graph.Node(i), &e.Beliefs[i]
+	if e.mayHaveComeWithHost(i) {
+		b.Proof, b.Looks, b.Seen.State = NoProof, 0, plan.Unknown
+	}
+	if b.Proof == NoProof && e.wentWithItsHost(i) {
+		b.Proof, b.Look, b.SeenAt, b.Looks = BySilence, question, asked, ProofLooks
+		b.Seen = plan.Observation{State: plan.Off, Detail: "does not answer, was off before, and what it runs on is off"}
+		return
+	}
+	until := e.wayKnown(i, asked)
+	if decl.OffAfter == 0 || b.Unasked || e.silenceIsNothing(i) || until.IsZero() || until.Before(b.before) { // it may have been gone meanwhile
+		b.Silent = time.Time{}
+		return
+	}
+	if b.Silent.IsZero() {
+		b.Silent = asked
+	}
+	if asked.Sub(b.Silent) > FirstRetry {
+		b.Departure = max(b.Departure, Leaving)
+	}
+	if b.Proof != NoProof || until.Sub(b.Silent) < decl.OffAfter || e.outletIsOld(i) {
+		return
+	}
+	b.Proof, b.Look, b.SeenAt, b.Looks = BySilence, question, asked, ProofLooks
+	b.Seen = plan.Observation{State: plan.Off, Detail: "has not answered for " + plan.Span(decl.OffAfter) + " since it took its stop"}
+}
+
+// mayHaveComeWithHost reports whether the host of a VM may have come up since the VM was proven off, and it with that.
+func (e *Estate) mayHaveComeWithHost(i int) bool {
+	return e.Graph.Node(i).Kind == plan.VM && (e.mayHaveCome(i) || e.MayHaveCycled(i) && !e.hostIsOff(i))
+}
+
+// wentWithItsHost reports whether the host that a node runs on is proven off, and the node with it: it was off before that, on record, or
+// was a VM that could only run on another host, and those are off too. Where all is asked through the host nothing else tells that.
+func (e *Estate) wentWithItsHost(i int) bool {
+	if e.Ledger.Outage == nil || !e.hostIsOff(i) {
+		return false
+	}
+	n := e.Entry(i)
+	runs := func(h int) bool { return !e.IsOff(h) && !e.HasNoPower(h) }
+	decl := e.Graph.Node(i)
+	nowhere := decl.Bound || decl.Kind == plan.VM && !slices.ContainsFunc(e.hosts, runs)
+	return n.Shown == ledger.ShownOff || n.Shown == ledger.AsFound && n.Snap.Was == ledger.ThenOff || nowhere
+}
+
+// silenceIsNothing reports whether a node may be silent for another reason than a stop that it took. One of before a crash says nothing where what
+// feeds it has not been heard since: its power may have been off and on, and it with that.
+func (e *Estate) silenceIsNothing(i int) bool {
+	b := &e.Beliefs[i]
+	if e.Ledger.Outage != nil && e.Last(i).Op <= e.Life && e.feedOf(i) == fedUnheard && e.isUnheardSince(i) {
+		return true
+	}
+	return b.Departure == Returned || e.Rises(i) || e.Now.Before(b.Boots) || !e.AcceptedStop(i) || e.MayHaveCycled(i) || e.feedOf(i) == unfed
+}
+
+// isUnheardSince reports whether nothing of what feeds a node was heard in this life.
+func (e *Estate) isUnheardSince(i int) bool {
+	return !slices.ContainsFunc(e.Graph.Sources(i), func(f int) bool { return e.Supplies[e.Ledger.SupplyOf[f]].Heard })
+}
+
+// AcceptedStop reports whether a node accepted a stop, and nothing since can have started it again. One whose answer a crash of ours has lost
+// counts if the node answered right before (docs/adr/0005).
+func (e *Estate) AcceptedStop(i int) bool {
+	if e.Ledger.Outage == nil {
+		return false
+	}
+	last := &e.Entry(i).Last
+	return last.Taken || last.Open && last.Verb == plan.Stop && last.Answer == ledger.NoAnswer && last.Heard && last.Op <= e.Life
+}

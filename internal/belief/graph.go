@@ -154,10 +154,10 @@ func (e *Estate) NeedsLost(i int) bool {
 	})
 }
 
-// lostWithHost reports whether a node does not answer, and its host is off or was told to go.
+// lostWithHost reports whether a node does not answer, and its host does not either, is off, or was told to go.
 func (e *Estate) lostWithHost(i int) bool {
 	host := e.HostOf(i)
-	return host >= 0 && e.Beliefs[i].Answer == plan.Unreachable && (e.IsOff(host) || e.Entry(host).Shown == ledger.WasTold)
+	return host >= 0 && e.Beliefs[i].Answer == plan.Unreachable && (e.Beliefs[host].Answer == plan.Unreachable || e.IsOff(host) || e.Entry(host).Shown == ledger.WasTold)
 }
 
 // LowerRiskWaits reports whether one of the VMs that are being stopped without force has a lower data risk than this one, and loses its

@@ -12,7 +12,7 @@ import (
 // Only what goes dark in each way in which this one may go dark now is compared: what another supply may go on feeding wins no
 // time for it. Only a VM is waited for in that sense: a host, which holds no data of its own, goes when nothing on it can be waited for, and
 // what else is stopped is not forced for want of time. What is off is waited for by nobody, whoever has yet to prove it, nor is what does not
-// answer since its host is not on any more, or did not when it was told, before a crash. What is tried again was decided before. What is forced
+// answer since its host is not on any more, or as its host does not, or did not when it was told, before a crash. What is tried again was decided before. What is forced
 // although its power is back, to be started again, is in nobody's haste.
 func (r *Referee) rule18(c *command) string {
 	switch {
@@ -41,10 +41,10 @@ func (r *Referee) neverReached(i int) bool {
 	return n.intent.life != r.life && !n.vain.IsZero() && n.saidAt.Before(n.intent.at)
 }
 
-// lostWithHost reports whether a node was asked in vain since its host is not on any more, or is going.
+// lostWithHost reports whether a node was asked in vain since its host is not on any more, or is going, or was asked in vain as well.
 func (r *Referee) lostWithHost(i int) bool {
 	host, known := r.estate.Index(r.estate.Node(i).Host)
-	return known && !r.nodes[i].vain.IsZero() && (r.nodes[host].now.State != plan.On || r.nodes[host].told)
+	return known && !r.nodes[i].vain.IsZero() && (r.nodes[host].now.State != plan.On || r.nodes[host].told || !r.nodes[host].vain.IsZero())
 }
 
 // isLost reports whether what only a supply feeds has no power to look forward to, or nobody knows that it has.

@@ -301,7 +301,7 @@ func (r *Referee) fresh(at time.Time, i int) time.Duration {
 }
 
 // justMeddled reports whether somebody else switched a node after the last look on which a command may rest, or what has been asked
-// just now in vain, or answered the only look since then wrongly, or a VM began to start by itself after such a look.
+// just now in vain, or answered the only look since then wrongly, or a VM, or another guest, began to start by itself after such a look.
 func (r *Referee) justMeddled(at time.Time, i int) bool {
 	n := &r.nodes[i]
 	asked := !n.vain.IsZero() && at.Sub(n.vain) <= guarded+r.slowest
@@ -309,7 +309,8 @@ func (r *Referee) justMeddled(at time.Time, i int) bool {
 	if n.lied && r.unseen(i) && (asked || at.Sub(n.saidAt) <= r.fresh(at, i)) {
 		return true
 	}
-	byItself := n.now.State == plan.Starting && r.estate.Node(i).Kind == plan.VM && n.began.Sub(n.started) > time.Minute && n.cameAt.Before(n.began)
+	decl := r.estate.Node(i)
+	byItself := n.now.State == plan.Starting && (decl.Kind == plan.VM || decl.Host != "") && n.began.Sub(n.started) > time.Minute && n.cameAt.Before(n.began)
 	return byItself && at.Sub(n.began) <= r.fresh(at, i) || !n.meddled.IsZero() && n.looks == 0 && (asked && gone || at.Sub(n.meddled) <= r.fresh(at, i))
 }
 

@@ -18,6 +18,7 @@ type hearing struct {
 var hearings = [...]hearing{
 	{"its output was cut, or is off on record, and is on again", isOnAfterCut, func(e *Engine, k int) { e.backOn(k, "its output is on again") }},
 	{"its output is off, and it fails, is to be cut, or was told to: that is on record before anything else", goesOff, (*Engine).wentOff},
+	{"it said since its first word that its output is off, on battery, and has just ceased to: that was no habit, and the next reading finds it on again", wasMeant, (*Engine).tookOff},
 	{"its output is off, and nobody cut it", isOffUncut, (*Engine).noteOff},
 	{"its output was off, and is on; meanwhile something was stopped that its cycle is to start: before or after it, nobody knows", isOnInDoubt, (*Engine).heardAgain},
 	{"its output was off, and is on: at once, since nothing may be stopped on what was known before", isOnAgain, func(e *Engine, k int) { e.backOn(k, "its output was off") }},
@@ -62,6 +63,10 @@ func isOnAfterCut(e *Engine, k int) bool {
 func goesOff(e *Engine, k int) bool {
 	s, st := &e.Supplies[k], e.Standing(k)
 	return s.SaysOff() && !st.Cycle.IsDark() && (st.Cycle != ledger.Uncut || st.IsOut())
+}
+
+func wasMeant(e *Engine, k int) bool {
+	return e.Supplies[k].State.WasOff && !e.Standing(k).Cycle.IsDark()
 }
 
 func isOffUncut(e *Engine, k int) bool {
@@ -115,6 +120,15 @@ func (e *Engine) noteOff(k int) {
 		s.Lapse = belief.WasOff
 		s.Tracker.Interrupt(e.Now)
 	}
+}
+
+// tookOff takes down that an output was off, which its supply had said.
+func (e *Engine) tookOff(k int) {
+	if st := e.Standing(k); st.Cycle == ledger.Uncut && !st.IsOut() {
+		e.noteOff(k)
+		return
+	}
+	e.wentOff(k)
 }
 
 // wentOff takes down that the output of a supply which fails, is to be cut or was told to is off: its battery has given out, or it has

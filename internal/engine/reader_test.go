@@ -713,3 +713,24 @@ func TestAnAnswerOfTheEstateBeforeIsOld(t *testing.T) {
 	require.Positive(t, before)
 	require.Greater(t, asks(engine.Reload{Estate: p.settings.Estate, Policy: p.settings.Policy, Supplies: p.settings.Supplies}), before)
 }
+
+// TestOFFSinceItsFirstWordWasMeant: some UPSes always say OFF. After a restart one that says it on battery may be one of these, until it speaks
+// without: then its output was off, and what hangs on it lost its power.
+func TestOFFSinceItsFirstWordWasMeant(t *testing.T) {
+	p := play(t, aSupply("a"), aHost("host", "", "a"), aVM("vm", "host"))
+	say := supplies{"a": {onLine, 7200, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.goOn(4*time.Second, say)
+	p.crash()
+	say["a"].deaf = true
+	p.goOn(4*time.Minute, say)
+	say["a"].deaf, say["a"].status = false, onBattery|power.OFF
+	p.goOn(20*time.Second, say)
+	off := func(r ledger.Record) bool { return r.Kind == ledger.Mains && r.Cause == ledger.Dark }
+	require.False(t, slices.ContainsFunc(p.records, off))
+	say["a"].status = onLine
+	p.goOn(4*time.Second, say)
+	require.True(t, slices.ContainsFunc(p.records, off))
+	require.True(t, slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Mains && r.Reason == "its output is on again" }))
+}

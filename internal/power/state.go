@@ -26,6 +26,7 @@ type State struct {
 	Calibrating    bool // discharging on purpose: counts as on line
 	OutputOff      bool // the UPS says that it does not supply its load
 	SaysOff        bool // it says OFF, which beside OL is a habit of some and proves nothing by itself
+	WasOff         bool // it said so on battery since its first word, and has just ceased to: that was no habit
 	ReplaceBattery bool
 	Overload       bool
 	Bypass         bool // supplied past the battery: the next failure of the mains is not covered

@@ -30,6 +30,7 @@ type Tracker struct {
 	carriedAt time.Time
 
 	plain  bool // it has been heard without the word OFF: where it says that, it means it
+	meant  bool // the last reading was the first without, after OFF on battery: that was meant
 	low    span
 	forced span // told down by NUT's primary
 	sag    span // brownout
@@ -75,6 +76,7 @@ func (t *Tracker) Observe(now time.Time, r Reading) {
 		t.volts = max(t.volts, r.Voltage.Value)
 	}
 	t.follow(now, r.Status.mains(t.mains))
+	t.meant = !t.plain && !r.Status.Has(OFF) && t.status.outputOff(true)
 	t.silent, t.heard, t.heardAt, t.status = false, true, now, r.Status
 	if was == resting && t.flow() == draining { // the mains may have been there meanwhile: what its gauges did then was no load's doing
 		t.battery.end()
@@ -185,6 +187,7 @@ func (t *Tracker) State(now time.Time) State {
 		Calibrating:    t.status.Has(CAL),
 		OutputOff:      t.status.outputOff(t.plain),
 		SaysOff:        t.status.Has(OFF),
+		WasOff:         t.meant && !t.silent,
 		ReplaceBattery: t.status.Has(RB),
 		Overload:       t.status.Has(OVER),
 		Bypass:         t.status.Has(BYPASS),

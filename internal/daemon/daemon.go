@@ -95,9 +95,9 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if d.identity, err = newIdentity(o.Config, d.secrets); err != nil {
 		return nil, err
 	}
-	rb, err := d.loadRunbook()
-	if err != nil {
-		return nil, err
+	rb, mistaken := d.readRunbook()
+	if mistaken != nil && !d.isKept() {
+		return nil, mistaken
 	}
 	d.journal = &lazyJournal{path: o.Config.Journal, by: "ebbtide " + o.Version}
 	d.undo.add("close the journal", d.journal.close)
@@ -109,7 +109,13 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d.heard = newHeard(rb)
+	if past != nil {
+		rb, mistaken = d.resumeRunbook(rb, mistaken)
+	}
+	if mistaken != nil {
+		return nil, mistaken
+	}
+	d.heard = newHeard(rb.Runbook)
 	d.history = newHistory(past)
 	d.learned = d.recollect(ctx)
 	site, err := d.openSite(ctx, rb, lastInventory(newest), past != nil)
@@ -117,6 +123,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 		return nil, err
 	}
 	d.site.Store(site)
+	d.keep(rb)
 	d.learned.weigh(site.compiled.Estate, time.Now())
 	d.tellUnproven()
 	d.undo.add("close the connections", func() error { return d.site.Load().Close() })
@@ -127,6 +134,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	d.pager = newPager(o.Config.Notify.Command, d.log)
 	d.lookAside()
 	d.tellAside()
+	d.tellEdited()
 	d.runner = runner.New(runner.Options{
 		Engine: eng, Journal: d.journal, Lost: lost, Log: o.Log, Notify: d.notify, Recorded: d.recorded,
 		Nodes:    func(id string) (adapter.Node, bool) { return d.site.Load().Node(id) },

@@ -61,6 +61,7 @@ func (d *Daemon) refresh(ctx context.Context) {
 		case <-tick.C:
 		}
 		d.lookAside()
+		d.takeOverEdited(ctx)
 		if d.learned.aged(time.Now()) {
 			d.learned.weigh(d.site.Load().compiled.Estate, time.Now())
 		}

@@ -35,7 +35,7 @@ func (d *Daemon) reload(ctx context.Context) error {
 	if d.history.isOpen() {
 		return fmt.Errorf("%w: try again when it is over", runner.ErrOutageOpen)
 	}
-	rb, err := d.loadRunbook()
+	rb, err := d.readRunbook()
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (d *Daemon) reload(ctx context.Context) error {
 	}
 	err = d.runner.Reload(ctx, next.reloaded(), func() {
 		d.site.Store(next)
-		d.heard.expect(rb)
+		d.heard.expect(rb.Runbook)
 	})
 	if err != nil {
 		if closing := next.Close(); closing != nil {
@@ -54,6 +54,7 @@ func (d *Daemon) reload(ctx context.Context) error {
 		}
 		return err
 	}
+	d.keep(rb)
 	d.feed.start(d.servers(next.Estate), d.pollerOptions(), d.read)
 	d.learned.weigh(next.compiled.Estate, time.Now())
 	if err := old.Close(); err != nil {

@@ -187,3 +187,57 @@ func TestAPagerNeverBlocks(t *testing.T) {
 	cancel()
 	<-done
 }
+
+// TestARunbookThatIsEditedWhileAnOutageIsOpen: what the outage took down is brought back by the runbook that it began with, though the edited
+// one does not know of it, or has a mistake. The edited one is followed after that.
+func TestARunbookThatIsEditedWhileAnOutageIsOpen(t *testing.T) {
+	t.Parallel()
+	for what, edited := range map[string]string{
+		"a node less": strings.Replace(book, "  web: {type: fake, fed_by: [ups], depends_on: [nas]}\n", "", 1),
+		"a mistake":   strings.ReplaceAll(book, "type: fake,", "tyype: fake,"),
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			g := newRig(t)
+			g.start()
+			g.ready()
+			g.outage(ledger.Proven, "ups", plan.Cut)
+			g.stop()
+			g.write(edited)
+			g.start()
+			require.Contains(t, g.log.String(), "the runbook was edited while an outage is open")
+			require.Contains(t, g.status().Text, "the runbook was edited, and is taken over after the outage")
+			g.estate.Node("nas").Set(plan.On)
+			g.back()
+			require.Equal(t, plan.On, g.estate.Node("web").State())
+			want, says := 2, "the runbook was loaded anew"
+			if what == "a mistake" {
+				want, says = 3, "the runbook was not loaded anew"
+			}
+			g.until("it is taken over, or not", func() bool {
+				return !strings.Contains(g.status().Text, "edited") && strings.Contains(g.log.String(), says)
+			})
+			require.Len(t, g.status().View.Nodes, want)
+		})
+	}
+}
+
+// TestNoRunbookWasKept: an outage of before that was kept is gone on with by the file, as is one whose copy can't be read.
+func TestNoRunbookWasKept(t *testing.T) {
+	t.Parallel()
+	for _, kept := range []string{"", "runbook: ["} {
+		g := newRig(t)
+		g.start()
+		g.ready()
+		g.outage(ledger.Proven, "ups", plan.Cut)
+		g.stop()
+		require.NoError(t, os.Remove(g.config.Journal+".runbook"))
+		if kept != "" {
+			require.NoError(t, os.WriteFile(g.config.Journal+".runbook", []byte(kept), 0o600))
+		}
+		g.start()
+		g.estate.Node("nas").Set(plan.On)
+		g.back()
+		require.Equal(t, plan.On, g.estate.Node("web").State())
+	}
+}

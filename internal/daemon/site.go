@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
-	"ebbtide/internal/adapter"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/estate"
 	"ebbtide/internal/plan"
@@ -32,23 +30,6 @@ func (e *MistakesError) Hint() string {
 	return fmt.Sprintf("see all of them with: ebbtide check %s", e.File)
 }
 
-// loadRunbook reads and checks the runbook of the settings.
-func (d *Daemon) loadRunbook() (*runbook.Runbook, error) {
-	file := d.options.Config.Runbook
-	src, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the runbook: %w", err)
-	}
-	rb, problems := runbook.Load(file, src, adapter.Schema(d.options.Families))
-	if problems.HasErrors() {
-		return nil, &MistakesError{File: file, Problems: problems}
-	}
-	for _, p := range problems {
-		d.log.Warn("the runbook has a warning", "warning", p.Message, "file", p.File, "line", p.Line, "hint", p.Hint)
-	}
-	return rb, nil
-}
-
 // site is one runbook with its opened estate.
 type site struct {
 	*estate.Estate
@@ -57,14 +38,15 @@ type site struct {
 	rehearsals *rehearsals
 	inventory  estate.Inventory
 	blind      []string // selectors that have never answered: they have no members
+	edited     bool     // the runbook's file says something else, and is taken over when the open outage is over
 }
 
 // openSite opens what a runbook names. Selectors are asked for their members; where one does not answer, known has
 // those that it had last, and if not it has none until it answers: better than names that nobody can command. With
 // frozen known is not to change: an outage is open that began with it.
-func (d *Daemon) openSite(ctx context.Context, rb *runbook.Runbook, known estate.Inventory, frozen bool) (_ *site, err error) {
-	s := &site{rehearsals: &rehearsals{}}
-	s.Estate, err = estate.Open(rb, estate.Options{Families: d.options.Families, Secrets: d.secrets, Over: d.over(rb, s.rehearsals)})
+func (d *Daemon) openSite(ctx context.Context, rb *inForce, known estate.Inventory, frozen bool) (_ *site, err error) {
+	s := &site{rehearsals: &rehearsals{}, edited: rb.edited}
+	s.Estate, err = estate.Open(rb.Runbook, estate.Options{Families: d.options.Families, Secrets: d.secrets, Over: d.over(rb.Runbook, s.rehearsals)})
 	if err != nil {
 		return nil, err
 	}

@@ -96,6 +96,9 @@ func (d *Daemon) inWords(v engine.View) string {
 	if !v.Journal {
 		parts = append(parts, "the journal can't be written")
 	}
+	if d.site.Load().edited {
+		parts = append(parts, "the runbook was edited, and is taken over after the outage")
+	}
 	for _, file := range d.aside() {
 		parts = append(parts, "a damaged journal was set aside as "+file)
 	}

@@ -26,6 +26,7 @@ func (r *Referee) Recorded(at time.Time, rec *ledger.Record) {
 		r.begin(at)
 		r.openDrill(at, rec)
 		r.observes = rec.Mode == modeObserves
+		r.ofSupplies(at, rec)
 	case ledger.Snapshot, ledger.Widened:
 		r.snapped(at, rec)
 	case ledger.Closed:
@@ -178,7 +179,10 @@ func (r *Referee) ofSupplies(at time.Time, rec *ledger.Record) {
 			r.rule20Cut(s, at, "turned up")
 			s.triggered, s.aborted, s.due, s.spent = false, false, false, time.Time{}
 			r.release(s)
+		case rec.Kind == ledger.Opened, rec.Cause == ledger.Failing:
+			s.written = true
 		case rec.Cause == ledger.Returned:
+			s.written = false
 			s.triggered = s.triggered && !s.online
 		case rec.Kind == ledger.NoReturn:
 			r.commit(s, at)

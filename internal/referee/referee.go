@@ -249,6 +249,10 @@ func (r *Referee) Resumed(at time.Time) {
 	for k := range r.supplies {
 		s := &r.supplies[k]
 		s.missed = s.missed || s.uncut
+		if r.has(Records) && !s.written && !s.heardOut.IsZero() && s.output { // that it fails was heard by the life that is over, and is not on record
+			s.heardOut, s.longOut, s.failed, s.fell = time.Time{}, false, false, false
+			r.follow(s)
+		}
 	}
 }
 

@@ -82,6 +82,7 @@ var stories = []struct{ what, story, wants string }{
 	{"a command without an intent", dark + "bare stop lab", "7: stop lab without a durable intent"},
 	{"a command twice for one intent", dark + "stop lab; bare stop lab", "7: stop lab without a durable intent"},
 	{"a command for an intent of another life", dark + "record intent stop lab; resumed; bare stop lab", "7: stop lab without a durable intent"},
+	{"an output whose failure the life before heard, and did not write down", dark + "ups2: out; resumed; cut ups2", "21: ups2 keeps its power and was told to cut"},
 	{"a command for an intent of this life", dark + "record intent stop lab; resumed; stop lab", ""},
 
 	{"an end that says nothing", dark + "+1h; ends open", "8: the outage is stuck and does not say on what"},

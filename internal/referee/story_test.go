@@ -228,6 +228,11 @@ func (s *story) opens(drill bool, ids []string) {
 	if drill {
 		rec.Mode, rec.Scope, ids = ledger.ModeDrill, ids, nil
 	}
+	for _, p := range s.polls {
+		if p.Heard && !p.On {
+			rec.Supplies = append(rec.Supplies, s.estate.Node(p.Supply).ID)
+		}
+	}
 	s.Recorded(s.now, &rec)
 	for i := range s.estate.Len() {
 		n := ledger.NodeState{Node: s.estate.Node(i).ID, Protected: plan.No}

@@ -22,6 +22,7 @@ type supply struct {
 	heardOut time.Time // heard to be out, and not heard to be on line since; zero: it was not
 	longOut  bool      // for long enough that what was on its way is over
 	failed   bool      // heard to be out in the open outage
+	written  bool      // and that is on record, and no return since
 	opened   bool      // its recharge gate has been open since it was last heard to be out
 
 	last        Poll          // the newest

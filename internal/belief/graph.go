@@ -108,13 +108,14 @@ func (e *Estate) otherwiseFed(node, supply int) bool {
 // HostOf gives the host that a node runs on, -1 if it runs on none: that of a VM, or one that something without feeds of its own needs.
 func (e *Estate) HostOf(i int) int { return e.hostOf[i] }
 
-// MayRunElsewhere reports whether whoever manages a VM may have started it on another host than the one that it ran on.
+// MayRunElsewhere reports whether whoever manages a VM may have started it on another host than the one that it ran on, and that goes down: it
+// would be in its way.
 func (e *Estate) MayRunElsewhere(i int) bool {
 	decl, own := e.Graph.Node(i), e.HostOf(i)
 	if decl.Kind != plan.VM || decl.Bound || own < 0 {
 		return false
 	}
-	return slices.ContainsFunc(e.hosts, func(h int) bool { return h != own && !e.IsOff(h) && !e.HasNoPower(h) })
+	return slices.ContainsFunc(e.hosts, func(h int) bool { return h != own && e.GoesDown(h) && !e.IsOff(h) && !e.HasNoPower(h) })
 }
 
 func hostOf(graph *plan.Estate, i int) int {

@@ -16,6 +16,12 @@ type Dice func(n int) int
 // Seeded are the dice of a seed.
 func Seeded(seed uint64) Dice { return rand.New(rand.NewPCG(seed, 0)).IntN }
 
+// Nights is how many nights in a row a campaign plays with each estate: the runbook of that is read once.
+const Nights = 4
+
+// EstateOf are the dice by which the estate of a seed is drawn: the same for so many in a row.
+func EstateOf(seed uint64) Dice { return rand.New(rand.NewPCG(seed/Nights, 1)).IntN }
+
 // lastOf is in how many guests one is the last.
 const lastOf = 30
 
@@ -35,15 +41,23 @@ func Draw(d Dice) string { return DrawWith(d, 1) }
 
 // DrawWith draws one in which every fault, lie, crash and silence is so many times as likely. The same dice and the same
 // factor, 1 or more, give the same text.
-func DrawWith(d Dice, faults int) string {
-	w := &drawing{d: d, faults: faults}
+func DrawWith(d Dice, faults int) string { return DrawNight(d, d, faults) }
+
+// DrawNight draws one whose estate and policy have dice of their own: the same give the same runbook, whatever the night.
+func DrawNight(estate, night Dice, faults int) string {
+	w := &drawing{d: estate, faults: faults}
 	w.estate()
 	policy := w.policy()
+	w.d = night
 	w.events()
 	w.watched = w.one(2)
 	w.poll = w.pick(polls)
 	w.silences()
+	w.d = estate
 	w.further()
+	w.d = night
+	w.deaf()
+	w.odds()
 	w.habits()
 	return w.text(policy)
 }

@@ -21,7 +21,10 @@ func (w *drawing) further() {
 	if w.one(4) {
 		w.bmcs()
 	}
-	w.deaf()
+}
+
+// odds draws machines that start with their power, and caches that obey by half, or late.
+func (w *drawing) odds() {
 	if w.one(4) {
 		for _, n := range w.nodes {
 			if n.machine() && w.one(2) {

@@ -360,7 +360,7 @@ func (e *Engine) chores() {
 // way.
 func (e *Engine) lookAgain(i int) {
 	o := e.Ledger.Outage
-	if !o.Scope[i] || e.Under[i] >= 0 || e.Now.Before(e.NextLook[i]) {
+	if e.Under[i] >= 0 || e.Now.Before(e.NextLook[i]) || !o.Scope[i] {
 		return
 	}
 	silent := (e.Beliefs[i].Answer == plan.Unknown || e.Beliefs[i].Answer == plan.Unreachable) && !e.IsOff(i)
@@ -383,8 +383,13 @@ func (e *Engine) lookAgain(i int) {
 // lookRest is the time between two looks at a node that was given up, or does not answer. Where there is no hurry, and nothing has moved for a
 // while, it is longer: whose power comes back is asked at once.
 func (e *Engine) lookRest(i int) time.Duration {
-	if e.GoesDown(i) && !e.IsCutOff(i) || e.Rises(i) || e.MayRunElsewhere(i) || e.Now.Sub(e.MovedAt) < stalledFor {
+	switch still := e.Now.Sub(e.MovedAt); {
+	case still < stalledFor:
+		return want.FailedLook
+	case !(e.GoesDown(i) && !e.IsCutOff(i) || e.Rises(i) || e.MayRunElsewhere(i)):
+		return slowestAgain
+	case still < 5*stalledFor:
 		return want.FailedLook
 	}
-	return slowestAgain
+	return slowestAgain / 2
 }

@@ -40,7 +40,10 @@ func (s *simulation) estimate(ask effect.Estimate) foresight.Estimate {
 // answers (lean), they are what is decided by and no more: how long waits may be, what slack is judged by while it is, or the
 // test of a battery, and what a recharge is judged by if another shutdown is.
 func (s *simulation) forecasting() func(*plan.Estate, effect.Estimate) foresight.Estimate {
-	f := forecast.New(nil, estimateTrials(&s.scenario))
+	f := s.scenario.forecaster
+	if f == nil {
+		f = forecast.New(nil, estimateTrials(&s.scenario))
+	}
 	if !s.lean {
 		return f.Answer
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"ebbtide/internal/forecast"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -12,16 +13,21 @@ import (
 // Load reads a scenario and makes it ready to run: with the runbook that is given, or with its own if rb is nil. The
 // problems tell what is wrong in either text, by position; the error is about the two together.
 func Load(name string, src []byte, rb *runbook.Runbook, schema runbook.Schema) (Scenario, runbook.Problems, error) {
-	return (&Loader{Schema: schema, Runbook: rb}).Load(name, src)
+	sc, problems, err := (&Loader{Schema: schema, Runbook: rb}).Load(name, src)
+	sc.forecaster = nil // it may be run several times at once
+	return sc, problems, err
 }
 
-// Loader loads scenarios of one runbook, one after another: that is compiled anew only where its selectors have other members.
+// Loader loads scenarios of one runbook, one after another: that is compiled anew only where its selectors have other members. What it
+// loads is to be run one at a time.
 type Loader struct {
 	Schema  runbook.Schema
 	Runbook *runbook.Runbook // nil: each scenario has its own
 
 	compiled *runbook.Compiled
 	members  map[string][]plan.Member
+	trials   int
+	foresees *forecast.Forecaster
 }
 
 // Load is as the function.
@@ -50,6 +56,10 @@ func (l *Loader) Load(name string, src []byte) (Scenario, runbook.Problems, erro
 	if len(errs) > 0 {
 		return Scenario{}, problems, fmt.Errorf("cannot use scenario %s: %w", name, errors.Join(errs...))
 	}
+	if trials := estimateTrials(&sc); l.foresees == nil || trials != l.trials {
+		l.trials, l.foresees = trials, forecast.New(nil, trials)
+	}
+	sc.forecaster = l.foresees
 	return sc, problems, nil
 }
 
@@ -62,6 +72,6 @@ func (l *Loader) compile(rb *runbook.Runbook, members map[string][]plan.Member) 
 		return nil, err
 	}
 	compiled.Estate.Prepare()
-	l.compiled, l.members = compiled, members
+	l.compiled, l.members, l.foresees = compiled, members, nil
 	return compiled, nil
 }

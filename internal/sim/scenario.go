@@ -5,6 +5,7 @@ import (
 
 	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/forecast"
 	"ebbtide/internal/foresight"
 	"ebbtide/internal/plan"
 )
@@ -27,10 +28,11 @@ type Scenario struct {
 	PollQuiet time.Duration
 	// EstimateTrials is how many trials an estimate of the rest of the plan takes; 0: 100, and fewer where there are over 200 nodes.
 	EstimateTrials int
-	Off            []string       // nodes that are off at the start
-	Protected      []string       // caches that are in write-through, and clusters that are set aside, at the start
-	Boots          []string       // nodes that start by themselves whenever their power comes back, or VMs with their host, whatever the runbook says
-	BMCs           map[string]BMC // by node: how the BMC is that starts it and is asked for the second proof of its being off
+	forecaster     *forecast.Forecaster // which has played some of that estate; nil: none has
+	Off            []string             // nodes that are off at the start
+	Protected      []string             // caches that are in write-through, and clusters that are set aside, at the start
+	Boots          []string             // nodes that start by themselves whenever their power comes back, or VMs with their host, whatever the runbook says
+	BMCs           map[string]BMC       // by node: how the BMC is that starts it and is asked for the second proof of its being off
 	// Habits are how nodes answer and come up, where that is not as usual.
 	Habits  map[string]Habit
 	Awake   bool          // no machine is silent in a self-test, but those whose Habit says so

@@ -22,8 +22,12 @@ const Nights = 4
 // EstateOf are the dice by which the estate of a seed is drawn: the same for so many in a row.
 func EstateOf(seed uint64) Dice { return rand.New(rand.NewPCG(seed/Nights, 1)).IntN }
 
-// lastOf is in how many guests one is the last.
-const lastOf = 30
+// lastOf is in how many guests one is the last, and lastOfFew in an estate of few, as one in three is: most faults need no more, and a
+// night with few takes a third of the time.
+const (
+	lastOf    = 30
+	lastOfFew = 3
+)
 
 // Few are dice by which few guests are drawn, two on average.
 func Few(d Dice) Dice {
@@ -347,7 +351,11 @@ var risks = []string{"expendable", "application", "files", "directory", "databas
 // guests draws VMs, declared ones and selectors. Each begins with the chance that it is the last, so that leaving out a
 // part of the dice leaves out guests.
 func (w *drawing) guests(hosts []string) {
-	for n := 0; n == 0 || n < 50 && w.d(lastOf) > 0; n++ {
+	last := lastOf
+	if w.one(3) {
+		last = lastOfFew
+	}
+	for n := 0; n == 0 || n < 50 && w.d(last) > 0; n++ {
 		needs := []string{w.pick(hosts)}
 		if len(w.vms) > 0 && w.d(3) == 1 {
 			needs = append(needs, w.pick(w.vms))

@@ -17,7 +17,7 @@ type Dice func(n int) int
 func Seeded(seed uint64) Dice { return rand.New(rand.NewPCG(seed, 0)).IntN }
 
 // Nights is how many nights in a row a campaign plays with each estate: the runbook of that is read once.
-const Nights = 4
+const Nights = 8
 
 // EstateOf are the dice by which the estate of a seed is drawn: the same for so many in a row.
 func EstateOf(seed uint64) Dice { return rand.New(rand.NewPCG(seed/Nights, 1)).IntN }

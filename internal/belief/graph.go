@@ -44,13 +44,17 @@ func (e *Estate) Stranded(i int) bool {
 	})
 }
 
-// BroughtUp lists what a node depends on that is to be on before it is started.
+// BroughtUp lists what a node depends on that is to be on before it is started, and what its host stands on: that may have come up by itself
+// before its storage.
 func (e *Estate) BroughtUp(i int) []int {
 	var up []int
 	o := e.Ledger.Outage
 	for _, d := range e.Graph.Needs(i) {
 		if n := e.Graph.Node(d); n.Can.Has(plan.Stop) && Probed(n) && o.Scope[d] && o.Nodes[d].Snap.On() {
 			up = append(up, d)
+			if n.Kind == plan.Host {
+				up = append(up, e.BroughtUp(d)...)
+			}
 		}
 	}
 	return up

@@ -79,7 +79,7 @@ func (e *Engine) checkProofs() error {
 			return is && (then.Record.Node == r.Node || then.Record.Kind == ledger.Mains)
 		})
 		id := e.Course.Find(i, *r.Verb, goal)
-		if id < 0 || later || e.Course.Stands[id] == want.Proven || *r.Verb == plan.Flush && e.IsDone(id) || goal == plan.Up && (e.GoesDown(i) || e.GoesWithItsHost(i)) {
+		if id < 0 || later || e.Course.Stands[id] == want.Proven || *r.Verb == plan.Flush && e.IsDone(id) || goal == plan.Up && (e.GoesDown(i) || e.GoesWithItsHost(i) || e.IsBack(id)) {
 			continue
 		}
 		return fmt.Errorf("%s %s is on record as proven, and stands as %d", r.Verb, r.Node, e.Course.Stands[id])

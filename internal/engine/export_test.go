@@ -72,8 +72,8 @@ var leftOut = map[string]string{
 	"battery.lasted":      "likewise",
 	"battery.since":       "likewise",
 	"battery.spent":       "likewise",
-	"stretch.burn":        "for the record, as is all but whether there is one",
-	"stretch.loaded":      "likewise",
+	"given.burn":          "for the record, as is all but whether there is one",
+	"given.loaded":        "likewise",
 	"stretch.charged":     "likewise",
 	"stretch.from":        "likewise",
 	"stretch.to":          "likewise",
@@ -202,7 +202,7 @@ var lives = map[string]bool{"referee.intent.life": true}
 
 // caps are the counts beyond which it makes no difference how many.
 var caps = map[string]int{
-	"Belief.Looks": belief.ProofLooks, "hesitation.Doubts": mostDoubts, "Command.Attempt": 3, "stretch.took": 1,
+	"Belief.Looks": belief.ProofLooks, "hesitation.Doubts": mostDoubts, "Command.Attempt": 3, "given.took": 1,
 	"referee.flights.at": 0,                            // whether it flies
 	"referee.node.looks": 2, "referee.supply.looks": 2, // looksLater
 }

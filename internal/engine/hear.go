@@ -1,10 +1,18 @@
 package engine
 
 import (
+	"time"
+
 	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+)
+
+// A supply whose battery lasts for so long may be silent for a while without having cycled.
+const (
+	lastsLong   = 5 * time.Minute
+	longSilence = 2 * time.Minute
 )
 
 // hearing is one thing that a reading tells of what may have happened to a supply's output before it.
@@ -84,9 +92,19 @@ func isOnAgain(e *Engine, k int) bool {
 	return s.Lapse == belief.WasOff && st.Cycle == ledger.Uncut && s.IsHeardOn()
 }
 
+// deafAfter is how long a supply may be silent until its output may have been off and on. Where no cut was sent, and its battery lasts for long
+// by all that is known, none of what makes it silent for a while, as when its card or its driver starts anew, is a cycle.
+func (e *Engine) deafAfter(k int) time.Duration {
+	left := e.Supplies[k].State.Left
+	if e.Standing(k).Cycle >= ledger.CutSent || !left.Known || left.Value < lastsLong.Seconds() {
+		return belief.DeafAfter
+	}
+	return longSilence
+}
+
 func isDeaf(e *Engine, k int) bool {
 	s := &e.Supplies[k]
-	return s.State.SilentFor > belief.DeafAfter && (s.Lapse == belief.NoLapse || s.Lapse == belief.JustBack || s.Lapse == belief.WereAway)
+	return s.State.SilentFor > e.deafAfter(k) && (s.Lapse == belief.NoLapse || s.Lapse == belief.JustBack || s.Lapse == belief.WereAway)
 }
 
 func mayGiveOut(e *Engine, k int) bool {

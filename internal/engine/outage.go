@@ -269,7 +269,7 @@ func (e *Engine) notRestored() (missing, doubtful []ledger.NodeState, touched bo
 		up, back := e.Course.Find(i, plan.Start, plan.Up), e.Course.Find(i, plan.Unprotect, plan.Up)
 		switch {
 		case !o.Scope[i]:
-		case n.Snap.On() && up >= 0 && e.Course.Stands[up] != want.Proven, n.Snap.On() && decl.Kind != plan.Supply && !e.IsOn(i), back >= 0 && e.Course.Stands[back] != want.Proven, n.GivenUp.Has(plan.Unprotect), n.GivenUp.Has(plan.Start):
+		case n.Snap.On() && up >= 0 && e.Course.Stands[up] != want.Proven && !e.IsBack(up), n.Snap.On() && decl.Kind != plan.Supply && !e.IsOn(i), back >= 0 && e.Course.Stands[back] != want.Proven, n.GivenUp.Has(plan.Unprotect), n.GivenUp.Has(plan.Start):
 			missing = append(missing, state)
 		case n.Snap.Silent() && !n.Snap.On() && !e.IsOn(i) && decl.Kind != plan.Passive && decl.Kind != plan.Supply:
 			doubtful = append(doubtful, state)

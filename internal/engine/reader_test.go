@@ -734,3 +734,45 @@ func TestOFFSinceItsFirstWordWasMeant(t *testing.T) {
 	require.True(t, slices.ContainsFunc(p.records, off))
 	require.True(t, slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Mains && r.Reason == "its output is on again" }))
 }
+
+// TestAShortSilenceIsNoCycle: a driver or a card that starts anew is silent for half a minute. A battery that lasts for long has not given out
+// meanwhile, so that what took its stop and does not answer is off.
+func TestAShortSilenceIsNoCycle(t *testing.T) {
+	for left, unseen := range map[float64]bool{7200: false, 200: true} {
+		p := play(t, aSupply("a"), aNAS("a"), aHost("host", "nas", "a"))
+		say := supplies{"a": {onLine, left, false}}
+		p.begin(say)
+		say["a"].status = onBattery
+		p.goOn(40*time.Second, say)
+		say["a"].deaf = true
+		p.goOn(30*time.Second, say)
+		say["a"].deaf, say["a"].status = false, onLine
+		p.goOn(10*time.Second, say)
+		is := func(r ledger.Record) bool { return r.Kind == ledger.Mains && (r.Cause == ledger.Unseen || r.Cause == ledger.Cycled) }
+		require.Equal(t, unseen, slices.ContainsFunc(p.records, is), "%v s left", left)
+	}
+}
+
+// TestAVMWaitsForTheStorageOfItsHost: a host that comes up with its power is on before the storage that its VMs live on is.
+func TestAVMWaitsForTheStorageOfItsHost(t *testing.T) {
+	p := play(t, aNode("a", plan.Supply, 0, nil, nil), aNAS("a"), aHost("host", "nas", "a"), aVM("vm", "host"))
+	states := map[string]plan.State{"nas": plan.On, "host": plan.On, "vm": plan.On}
+	p.answer = func(node string) plan.State { return states[node] }
+	p.did = func(verb plan.Verb, node string) {
+		if verb == plan.Stop || verb == plan.Force {
+			states[node] = plan.Off
+		}
+	}
+	say := supplies{"a": {onLine, 7200, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.until(say, func() bool { return slices.Contains(p.commands, "stop nas") })
+	p.goOn(20*time.Second, say)
+	say["a"].status = onLine
+	states["host"] = plan.On // by itself
+	p.until(say, func() bool { return slices.Contains(p.commands, "start nas") })
+	p.goOn(20*time.Second, say)
+	require.NotContains(t, p.commands, "start vm")
+	states["nas"] = plan.On
+	p.until(say, func() bool { return slices.Contains(p.commands, "start vm") })
+}

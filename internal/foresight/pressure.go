@@ -24,7 +24,7 @@ func (e *Foresight) Shortness(k int) want.Pressure {
 	s := &e.Supplies[k]
 	left, _ := s.State.Outlook.At(pressing)
 	likely := s.State.Likely
-	if s.State.LowBattery && !left.Known {
+	if s.State.LowBattery && !left.Known && !s.State.IsRash() {
 		left = power.Known(power.LowBatteryLeft.Seconds())
 		likely = left
 	}

@@ -209,8 +209,8 @@ func (b *battery) anew() {
 	b.gauges, b.charged, b.spent, b.kept, b.refilled = [ways]gauge{}, false, 0, false, 1
 }
 
-// read takes the figures of a fresh reading. The time up to now must have been passed.
-func (b *battery) read(now time.Time, r Reading, f flow, low bool) {
+// read takes the figures of a fresh reading. The time up to now must have been passed. A rash alarm tells nothing of what is left.
+func (b *battery) read(now time.Time, r Reading, f flow, low, rash bool) {
 	loadWas := b.x()
 	b.readLoad(r.Load)
 	health := 1.0
@@ -230,7 +230,7 @@ func (b *battery) read(now time.Time, r Reading, f flow, low bool) {
 		b.gauges[ByAlarm].tell(now, math.Inf(1), 0)
 	case r.RuntimeLow.Known:
 		b.gauges[ByAlarm].tell(now, r.RuntimeLow.Value*b.rate, 0)
-	case !r.Runtime.Known:
+	case !r.Runtime.Known && !rash:
 		b.gauges[ByAlarm].tell(now, LowBatteryLeft.Seconds()*b.rate, 0)
 	}
 }

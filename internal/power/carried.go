@@ -78,6 +78,6 @@ func (t *Tracker) resume(now time.Time) {
 		burnt := gap.Seconds() * rate
 		b.spent += burnt
 		b.runtime, b.meant, b.stood = c.Runtime, c.Meant, c.Stood+burnt
-		b.stretch = stretch{burn: c.Burn + burnt, took: c.Took + gap, loaded: c.Loaded + load*gap.Seconds(), charged: c.From > 0, from: c.From, to: c.From, low: c.Low, drill: c.Drill, told: c.Told}
+		b.stretch = stretch{given: given{c.Burn + burnt, c.Took + gap, c.Loaded + load*gap.Seconds()}, charged: c.From > 0, from: c.From, to: c.From, low: c.Low, drill: c.Drill, told: c.Told}
 	}
 }

@@ -65,6 +65,17 @@ func (s State) Failing() bool {
 	return !s.Calibrating && (s.Mains == MainsOnBattery || s.OutputOff)
 }
 
+// IsRash reports whether an alarm comes too soon to tell what is left: several UPSes raise it whenever they go on battery. That it begins a
+// shutdown is right still.
+func (s State) IsRash() bool { return isRash(s.OutFor, s.Charge) }
+
+func isRash(outFor time.Duration, charge Figure) bool {
+	return outFor < flagAfter && charge.Known && charge.Value >= halfFull
+}
+
+// halfFull is the charge, in percent, that an alarm of the first minute is held against.
+const halfFull = 50
+
 // filled is the share of what the gauges tell that can be there by now, since the charge was lowest: no battery is full in minutes.
 func (s State) filled() float64 {
 	if !s.Charge.Known || !s.Refilled.Known || s.Charge.Value <= 0 {

@@ -4,9 +4,8 @@ import "time"
 
 // stretch is the account of one time on battery, from which the capacity is learned.
 type stretch struct {
-	burn     float64
-	took     time.Duration
-	loaded   float64 // load times seconds
+	given          // up to the last word
+	unheard  given // since then: counted once the supply says that it is on battery still
 	charged  bool
 	from, to float64 // charge, as fractions
 	low      bool    // the UPS called its battery low
@@ -17,10 +16,29 @@ type stretch struct {
 // learnsFrom is a fall of the charge from which the capacity of the moment is believed, if it is less than what was.
 const learnsFrom = 0.20
 
+// given is what a battery has given.
+type given struct {
+	burn   float64
+	took   time.Duration
+	loaded float64 // load times seconds
+}
+
 func (s *stretch) pass(burn float64, took time.Duration, load float64) {
-	s.burn += burn
-	s.took += took
-	s.loaded += load * took.Seconds()
+	s.unheard.add(given{burn, took, load * took.Seconds()})
+}
+
+func (g *given) add(more given) {
+	g.burn += more.burn
+	g.took += more.took
+	g.loaded += more.loaded
+}
+
+// heard tells that the supply was heard, and whether it was on battery until now. Else it may have given nothing for as long as it was silent.
+func (s *stretch) heard(still bool) {
+	if still {
+		s.add(s.unheard)
+	}
+	s.unheard = given{}
 }
 
 func (s *stretch) charge(c float64) {

@@ -70,7 +70,8 @@ func (t *Tracker) Observe(now time.Time, r Reading) {
 		t.silent = true
 		return
 	}
-	was, deaf := t.flow(), t.silent && now.Sub(t.heardAt) > lineGap
+	was, gap := t.flow(), now.Sub(t.heardAt)
+	deaf := t.silent && gap > lineGap
 	r.Status = t.words(&r)
 	if r.Voltage.Known && r.Status.Has(OL) && !r.Status.any(OB|CAL|DISCHRG|LB) {
 		t.volts = max(t.volts, r.Voltage.Value)
@@ -78,6 +79,7 @@ func (t *Tracker) Observe(now time.Time, r Reading) {
 	t.follow(now, r.Status.mains(t.mains))
 	t.meant = !t.plain && !r.Status.Has(OFF) && t.status.outputOff(true)
 	t.silent, t.heard, t.heardAt, t.status = false, true, now, r.Status
+	t.battery.stretch.heard(gap <= lineGap || t.flow() == draining || t.flow() == tested)
 	if was == resting && t.flow() == draining { // the mains may have been there meanwhile: what its gauges did then was no load's doing
 		t.battery.end()
 		t.battery.begin()
@@ -96,7 +98,7 @@ func (t *Tracker) Observe(now time.Time, r Reading) {
 	t.transferLow.tell(now, r.TransferLow)
 	t.nominal.tell(now, r.Nominal)
 	t.sag.set(now, t.mains == MainsOnline && t.sagging(now))
-	t.battery.read(now, r, t.flow(), t.says(now, t.low))
+	t.battery.read(now, r, t.flow(), t.says(now, t.low), isRash(now.Sub(t.out), r.Charge))
 	t.stretch(now)
 	t.battery.forget(now, t.flow())
 }

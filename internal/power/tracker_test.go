@@ -282,3 +282,27 @@ func TestTheLoadOfAnotherUPS(t *testing.T) {
 	require.InDelta(t, 66, small.Share(large, 33), 0.1)
 	require.InDelta(t, 33, NewTracker(Supply{ID: "c"}).Share(large, 33), 0.1)
 }
+
+// TestSilenceGivesNothing: a UPS that runs empty falls silent, and is heard when its mains are back. What nobody heard is none of what its
+// battery has given.
+func TestSilenceGivesNothing(t *testing.T) {
+	now := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
+	tracker := NewTracker(Supply{ID: "ups-a"})
+	say := func(link Link, status Status, charge float64) {
+		now = now.Add(time.Second)
+		tracker.Observe(now, Reading{Supply: "ups-a", Link: link, Status: status, Charge: Known(charge), Load: Known(50)})
+	}
+	say(Fresh, OL, 100)
+	for n := range 300 {
+		say(Fresh, OB, 100-float64(n)/3)
+	}
+	for range 7200 {
+		say(Lost, 0, 0)
+	}
+	given, is := tracker.Discharge(now)
+	require.True(t, is)
+	require.InDelta(t, 300, given.Took.Seconds(), 2)
+	say(Fresh, OB, 0) // on battery all the while, as far as anybody can tell
+	given, _ = tracker.Discharge(now)
+	require.InDelta(t, 7500, given.Took.Seconds(), 2)
+}

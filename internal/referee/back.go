@@ -62,7 +62,7 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause ledger.Cause
 	case n.lied && (!n.intent.at.IsZero() && !n.saidAt.Before(n.intent.at) || at.Sub(n.saidAt) <= oldLook):
 		n.misled = true // it may be written down, but nothing that can't be undone may rest on it
 	case decl.Kind == plan.Person:
-	case cause == ledger.Silence && (r.unseen(i) || r.isUnknowable(i)), r.unseenSince(at, i, r.fresh(at, i)):
+	case cause == ledger.Silence && (r.unseen(i) || r.isUnknowable(i) || r.hostIsGone(i)), r.unseenSince(at, i, r.fresh(at, i)):
 		n.misled = true
 	case r.hasJustChanged(at, i, verb):
 	case verb == plan.Stop && st != plan.Off && st != plan.Gone:
@@ -77,6 +77,12 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause ledger.Cause
 	case verb == plan.Flush && n.now.Dirty:
 		r.violate(at, 19, decl.ID+" was called clean and is not")
 	}
+}
+
+// hostIsGone reports whether the host of a node was taken away by whoever manages it: what became of the node nobody can be asked.
+func (r *Referee) hostIsGone(i int) bool {
+	host, known := r.estate.Index(r.estate.Node(i).Host)
+	return known && r.nodes[host].now.State == plan.Gone
 }
 
 // hasJustChanged reports whether a node was as it is called when it gave the last answer, a moment ago, and is not any more.

@@ -247,12 +247,30 @@ func (r *Referee) seemsOn(at time.Time, i int) bool {
 	return r.unseenSince(at, i, oldLook) || r.nodes[i].lied && r.unseen(i)
 }
 
+// storageOff gives what a host of a node stands on that was on, and is neither on nor said so last; -1: nothing.
+func (r *Referee) storageOff(i int) int {
+	for _, host := range r.estate.Needs(i) {
+		if r.estate.Node(host).Kind != plan.Host {
+			continue
+		}
+		for _, d := range r.estate.Needs(host) {
+			n, decl := &r.nodes[d], r.estate.Node(d)
+			stops := decl.Kind != plan.Supply && decl.Kind != plan.Person && decl.Kind != plan.Passive && decl.Can.Has(plan.Stop)
+			if stops && n.listed && n.now.State != plan.On && n.said != plan.On {
+				return d
+			}
+		}
+	}
+	return -1
+}
+
 // oldLook is how old a look may be that a start rests on.
 const oldLook = 35 * time.Second
 
 // rule10: Order holds for every executed pair; degradation shortens waits and never reorders across a dependency.
 //
-// A VM waits for what uses it, unless that was given up in its present round. A start waits for what the node needs. A cut
+// A VM waits for what uses it, unless that was given up in its present round. A start waits for what the node needs, and what its host
+// stands on. A cut
 // waits for the outlets of its supply that were on and were neither shown off nor given up.
 func (r *Referee) rule10(c *command) string {
 	switch {
@@ -264,6 +282,9 @@ func (r *Referee) rule10(c *command) string {
 			return fmt.Sprintf("%s was told to stop before its user %s was off", c.decl.ID, r.id(u))
 		}
 	case c.Verb == plan.Start:
+		if d := r.storageOff(c.Node); d >= 0 {
+			return fmt.Sprintf("%s is started before %s, which its host stands on, is on", c.decl.ID, r.id(d))
+		}
 		for _, d := range r.estate.Needs(c.Node) {
 			n, decl := &r.nodes[d], r.estate.Node(d)
 			if decl.Kind != plan.Supply && decl.Kind != plan.Person && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && !r.seemsOn(c.at, d) {

@@ -93,8 +93,8 @@ func (e *Wants) judgeCut(i int) Stand {
 func (e *Wants) judgeUp(id int) Stand {
 	s := &e.Course.Steps[id]
 	switch {
-	case e.isBack(id):
-		return Proven
+	case e.IsBack(id):
+		return e.carries(s)
 	case e.Entry(s.Node).GivenUp.Has(s.Verb):
 		return givenUpStand(e.Graph.Node(s.Node), s.Verb)
 	}
@@ -104,8 +104,22 @@ func (e *Wants) judgeUp(id int) Stand {
 	return Pending
 }
 
-// isBack reports whether nothing is to be done any more in a step of the way up.
-func (e *Wants) isBack(id int) bool {
+// carries tells what comes after a node that is back: a host that came up by itself carries nothing before its storage is on.
+func (e *Wants) carries(s *Step) Stand {
+	if e.Graph.Node(s.Node).Kind != plan.Host || s.Verb != plan.Start || !e.Ledger.Outage.Scope[s.Node] {
+		return Proven
+	}
+	worst := Proven
+	for _, d := range e.BroughtUp(s.Node) {
+		if start := e.Course.Find(d, plan.Start, plan.Up); start >= 0 {
+			worst = max(worst, e.Course.Stands[start])
+		}
+	}
+	return worst
+}
+
+// IsBack reports whether nothing is to be done any more in a step of the way up.
+func (e *Wants) IsBack(id int) bool {
 	s := &e.Course.Steps[id]
 	i, node := s.Node, e.Graph.Node(s.Node)
 	switch {

@@ -124,7 +124,8 @@ func (t *Timeline) step(r ledger.Record) *Step {
 	if i, ok := t.index[k]; ok {
 		s := &t.Steps[i]
 		begins := r.Kind == ledger.Intent || r.Kind == ledger.Asked
-		if s.Pass == t.pass || s.Ended.IsZero() && !begins {
+		anew := !s.Ended.IsZero() && s.State != Failed && (begins || r.Kind == ledger.Proven) // it came up in between, without a turn
+		if s.Pass == t.pass && !anew || s.Ended.IsZero() && !begins {
 			return s
 		}
 	}

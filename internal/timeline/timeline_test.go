@@ -127,6 +127,21 @@ func TestDirectionsHaveTheirOwnSteps(t *testing.T) {
 	require.Equal(t, plan.Down, r.tl.Goal)
 }
 
+// What came up by itself, and is stopped again before anything is brought back, takes the time of its second stop.
+func TestASecondStopHasItsOwnTime(t *testing.T) {
+	r := newRecorder(t).
+		step(ledger.Intent, plan.Stop, "vm", "").
+		step(ledger.Proven, plan.Stop, "vm", "")
+	r.at = r.at.Add(time.Hour)
+	r.step(ledger.Intent, plan.Stop, "vm", "").
+		step(ledger.Proven, plan.Stop, "vm", "")
+	require.Len(t, r.tl.Steps, 2)
+	for i := range r.tl.Steps {
+		require.Equal(t, time.Second, r.tl.Steps[i].Took())
+	}
+	require.Equal(t, timeline.Summary{WasOn: 2, Down: 1, Proven: 2}, r.tl.Summary)
+}
+
 // A supply that turns the same way after another begins no new stretch: steps that are under way go on in theirs.
 func TestSuppliesTurnOneAfterTheOther(t *testing.T) {
 	r := newRecorder(t).add(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up, Supplies: []string{"a"}}}).

@@ -360,6 +360,9 @@ func (e *Engine) release(k int) {
 	}
 	id := e.ID(s.Node)
 	why := "its cut can't come: what it waits for is not proven off; what only its power cycle starts needs a person"
+	if !e.Graph.Node(s.Node).Can.Has(plan.Cut) {
+		why = "it is never cut; what only its power cycle starts needs a person"
+	}
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{id}}, Reason: why})
 	e.Notify(true, id+" is not cut: "+why)
 }

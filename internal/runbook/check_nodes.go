@@ -180,6 +180,7 @@ func (c *checker) nodes() {
 		c.expect(i)
 		c.times(i)
 		c.proof(i)
+		c.byPower(i)
 		c.throughItself(i)
 	}
 }
@@ -277,6 +278,33 @@ func (c *checker) proof(i int) {
 				c.nodeWarning(i, []string{"up", "wake"}, "write wake: {pdu: …, outlet: N}, or let "+id+" be cut",
 					"a %s that was stopped starts only when its power goes away and comes back, and %s is never cut", t.Name, id)
 			}
+		}
+	}
+}
+
+// byPower warns of what only the return of its power starts, where that may never have gone away.
+func (c *checker) byPower(i int) {
+	n, tr := &c.rb.Nodes[i], &c.traits[i]
+	only := n.Wake != nil && n.Wake.Power && !n.Wake.Starts() && n.Wake.PDU == ""
+	if !only || c.types[i].OnlyPower || !tr.Can.Has(plan.Stop) && tr.Kind != plan.Self {
+		return
+	}
+	where := []string{"up", "wake"}
+	var fed []*SupplyDecl
+	for _, id := range n.FedBy {
+		if at, ok := c.supply[id]; ok {
+			fed = append(fed, &c.rb.Supplies[at])
+		}
+	}
+	if at := slices.IndexFunc(fed, func(s *SupplyDecl) bool { return s.Cut == CutNone }); at >= 0 {
+		c.nodeWarning(i, where, "let "+fed[at].ID+" be cut, or give it another wake",
+			"nothing starts %s again where the mains come back before the battery of %s is empty, which is never cut", n.ID, fed[at].ID)
+		return
+	}
+	for _, s := range fed {
+		if s.OffDelay != fed[0].OffDelay {
+			c.nodeWarning(i, where, "give them the same offdelay, one that both really keep",
+				"%s starts by its power only where all that feeds it was off at once, and %s and %s are not cut together", n.ID, fed[0].ID, s.ID)
 		}
 	}
 }

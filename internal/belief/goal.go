@@ -168,7 +168,7 @@ func (e *Estate) silenceMayTell(i int) bool {
 func (e *Estate) AnyBlank() bool {
 	o := e.Ledger.Outage
 	for i := range e.Beliefs {
-		if o.Scope[i] && o.Nodes[i].Snap.On() && !e.Beliefs[i].blank.IsZero() && e.IsOn(i) && e.Graph.Node(i).Kind != plan.Passive {
+		if snap := &o.Nodes[i].Snap; o.Scope[i] && (snap.On() || snap.Silent()) && !e.Beliefs[i].blank.IsZero() && e.IsOn(i) && e.Graph.Node(i).Kind != plan.Passive {
 			return true
 		}
 	}

@@ -147,11 +147,12 @@ func (r *Referee) rule20Cut(s *supply, at time.Time, when string) {
 	r.violate(at, 20, fmt.Sprintf("%s past the point of no return, and %s was not cut", when, r.id(s.node)))
 }
 
-// waitsForCycle reports whether anything that only the cycle of a supply starts is not on.
+// waitsForCycle reports whether anything that only the cycle of a supply starts is not on. What another feeds all the while that starts not.
 func (r *Referee) waitsForCycle(s *supply) bool {
 	return slices.ContainsFunc(r.estate.Users(s.node), func(u int) bool {
 		n := &r.nodes[u]
-		return r.estate.Node(u).ByPower && n.wasOn && n.now.State != plan.On
+		otherwise := slices.ContainsFunc(r.estate.Feeds(u), func(f int) bool { return f != s.node && r.place[f] >= 0 && r.lasts(r.supplyAt(f)) })
+		return r.estate.Node(u).ByPower && !otherwise && n.wasOn && n.now.State != plan.On && n.now.State != plan.Gone
 	})
 }
 

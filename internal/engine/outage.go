@@ -383,13 +383,12 @@ func (e *Engine) lookAgain(i int) {
 // lookRest is the time between two looks at a node that was given up, or does not answer. Where there is no hurry, and nothing has moved for a
 // while, it is longer: whose power comes back is asked at once.
 func (e *Engine) lookRest(i int) time.Duration {
+	matters := e.GoesDown(i) && !e.IsCutOff(i) || e.Rises(i) || e.MayRunElsewhere(i)
 	switch still := e.Now.Sub(e.MovedAt); {
-	case still < stalledFor:
+	case still < stalledFor, matters && still < 5*stalledFor:
 		return want.FailedLook
-	case !(e.GoesDown(i) && !e.IsCutOff(i) || e.Rises(i) || e.MayRunElsewhere(i)):
-		return slowestAgain
-	case still < 5*stalledFor:
-		return want.FailedLook
+	case matters:
+		return slowestAgain / 2
 	}
-	return slowestAgain / 2
+	return slowestAgain
 }

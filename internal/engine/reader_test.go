@@ -748,7 +748,9 @@ func TestAShortSilenceIsNoCycle(t *testing.T) {
 		p.goOn(30*time.Second, say)
 		say["a"].deaf, say["a"].status = false, onLine
 		p.goOn(10*time.Second, say)
-		is := func(r ledger.Record) bool { return r.Kind == ledger.Mains && (r.Cause == ledger.Unseen || r.Cause == ledger.Cycled) }
+		is := func(r ledger.Record) bool {
+			return r.Kind == ledger.Mains && (r.Cause == ledger.Unseen || r.Cause == ledger.Cycled)
+		}
 		require.Equal(t, unseen, slices.ContainsFunc(p.records, is), "%v s left", left)
 	}
 }

@@ -184,7 +184,7 @@ func (e *Estate) GoneMeanwhile() []ledger.NodeState {
 	var gone []ledger.NodeState
 	for i := range e.Beliefs {
 		n, decl := e.Entry(i), e.Graph.Node(i)
-		if n.Snap.SeenOn && !n.Snap.On() && !n.Snap.Silent() && !n.IsTouched() && decl.Kind != plan.Supply && e.Looked(i) && !e.ShowsUp(i) && (e.Ledger.Outage.Scope[i] || e.IsOff(i)) {
+		if n.Snap.SeenOn && !n.Snap.On() && !n.Snap.Silent() && decl.Kind != plan.Supply && e.Looked(i) && !e.ShowsUp(i) && (e.Ledger.Outage.Scope[i] || e.IsOff(i)) {
 			gone = append(gone, ledger.NodeState{Node: decl.ID, State: e.Beliefs[i].Answer})
 		}
 	}

@@ -93,7 +93,8 @@ const (
 // rule11: The reserve (flush, halt, cut) is never spent by earlier stages.
 //
 // When a battery is down to the reserve, and its UPS says so, no VM that goes with it is waited for any longer, or told to
-// shut down with all the time that it may take. What another supply goes on feeding does not go with it. What the controller can't know is not asked of it.
+// shut down with all the time that it may take. What another supply goes on feeding does not go with it. What the controller can't know is not asked of it, nor
+// that it powers off what is on its way up (rule 6).
 func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	switch {
 	case !p.Heard && at.Sub(s.heardAt) <= missedPoll:
@@ -123,7 +124,7 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 			since = min(since, at.Sub(n.intent.at))
 		}
 		isOff := n.now.State == plan.Off && since < proves
-		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || isOff || r.forgetful {
+		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || isOff || n.now.State == plan.Starting || r.forgetful {
 			continue
 		}
 		if !n.vain.IsZero() && at.Sub(s.spent) < slowSilence {

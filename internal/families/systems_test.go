@@ -65,8 +65,8 @@ func TestCheckKnowsWhatStandsOnWhat(t *testing.T) {
   vms1: {type: libvirt, ssh: kvm1}
   kube: {type: kubernetes, url: "https://10.0.0.50:6443", token: {credential: kube}}
 nodes:
-  kvm1: {type: ssh, via: kvm1, fed_by: [ups], stop: [poweroff], off_when_unreachable: 45s, up: {wake: {power: true}}}
-  other: {type: ssh, via: other, fed_by: [ups], stop: [poweroff], off_when_unreachable: 45s, up: {wake: {power: true}}}
+  kvm1: {type: ssh, via: kvm1, fed_by: [ups], stop: [poweroff], off_when_unreachable: 45s, up: {wake: {mac: "00:25:90:ab:cd:01"}}}
+  other: {type: ssh, via: other, fed_by: [ups], stop: [poweroff], off_when_unreachable: 45s, up: {wake: {mac: "00:25:90:ab:cd:02"}}}
 `
 	for node, warning := range map[string]string{
 		"dns: {type: libvirt.domain, via: vms1, depends_on: [kvm1]}":                 "",

@@ -64,7 +64,11 @@ func replace(path string, text []byte) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return nil
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // resumeRunbook gives the runbook by which an open outage is finished: the one that it began with, whatever has become of the file of the

@@ -45,16 +45,19 @@ func (e *Estate) Stranded(i int) bool {
 }
 
 // BroughtUp lists what a node depends on that is to be on before it is started, and what its host stands on: that may have come up by itself
-// before its storage.
+// before its storage. It looks through nodes that have no stop of their own, such as a cache in front of the storage.
 func (e *Estate) BroughtUp(i int) []int {
 	var up []int
 	o := e.Ledger.Outage
 	for _, d := range e.Graph.Needs(i) {
-		if n := e.Graph.Node(d); n.Can.Has(plan.Stop) && Probed(n) && o.Scope[d] && o.Nodes[d].Snap.On() {
+		n := e.Graph.Node(d)
+		stops := n.Can.Has(plan.Stop)
+		waited := stops && Probed(n) && o.Scope[d] && o.Nodes[d].Snap.On()
+		if waited {
 			up = append(up, d)
-			if n.Kind == plan.Host {
-				up = append(up, e.BroughtUp(d)...)
-			}
+		}
+		if waited && n.Kind == plan.Host || !stops && n.Kind != plan.Supply {
+			up = append(up, e.BroughtUp(d)...)
 		}
 	}
 	return up

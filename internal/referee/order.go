@@ -250,15 +250,28 @@ func (r *Referee) seemsOn(at time.Time, i int) bool {
 // storageOff gives what a host of a node stands on that was on, and is neither on nor said so last; -1: nothing.
 func (r *Referee) storageOff(i int) int {
 	for _, host := range r.estate.Needs(i) {
-		if r.estate.Node(host).Kind != plan.Host {
-			continue
-		}
-		for _, d := range r.estate.Needs(host) {
-			n, decl := &r.nodes[d], r.estate.Node(d)
-			stops := decl.Kind != plan.Supply && decl.Kind != plan.Person && decl.Kind != plan.Passive && decl.Can.Has(plan.Stop)
-			if stops && n.listed && n.now.State != plan.On && n.said != plan.On {
+		if r.estate.Node(host).Kind == plan.Host {
+			if d := r.groundOff(host); d >= 0 {
 				return d
 			}
+		}
+	}
+	return -1
+}
+
+// groundOff gives what a node stands on, through what has no stop of its own or right, that was on, and is neither on nor said so last;
+// -1: nothing.
+func (r *Referee) groundOff(i int) int {
+	for _, d := range r.estate.Needs(i) {
+		n, decl := &r.nodes[d], r.estate.Node(d)
+		switch {
+		case decl.Kind == plan.Supply:
+		case !decl.Can.Has(plan.Stop):
+			if behind := r.groundOff(d); behind >= 0 {
+				return behind
+			}
+		case decl.Kind != plan.Person && n.listed && n.now.State != plan.On && n.said != plan.On:
+			return d
 		}
 	}
 	return -1

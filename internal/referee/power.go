@@ -124,7 +124,8 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 			since = min(since, at.Sub(n.intent.at))
 		}
 		isOff := n.now.State == plan.Off && since < proves
-		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || isOff || n.now.State == plan.Starting || r.forgetful {
+		rises := n.now.State == plan.Starting || n.now.State == plan.On && at.Sub(n.changed) < proves
+		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || isOff || rises || r.forgetful {
 			continue
 		}
 		if !n.vain.IsZero() && at.Sub(s.spent) < slowSilence {

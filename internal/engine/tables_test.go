@@ -98,7 +98,8 @@ func tables(t *tests.T) string {
 	p("")
 	p("| question | what it asks |")
 	p("|---|---|")
-	for _, f := range slices.Concat(documented(t, "../belief/belief.go"), documented(t, "../belief/silence.go"), documented(t, "../belief/feed.go")) {
+	for _, f := range slices.Concat(documented(t, "../belief/questions.go"), documented(t, "../belief/proven.go"), documented(t, "../belief/belief.go"),
+		documented(t, "../belief/silence.go"), documented(t, "../belief/feed.go")) {
 		if strings.Contains(f.says, " reports whether ") {
 			_, asks, _ := strings.Cut(f.says, " reports whether ")
 			p("| `%s` | %s |", f.name, asks)

@@ -11,9 +11,11 @@ const (
 	workResume        = "internal/work/resume.go"
 	workStep          = "internal/work/step.go"
 	workGuard         = "internal/work/guard.go"
+	workPass          = "internal/work/pass.go"
 	foresightPressure = "internal/foresight/pressure.go"
 	adapterPowered    = "internal/adapter/powered.go"
 	beliefBelief      = "internal/belief/belief.go"
+	beliefQuestions   = "internal/belief/questions.go"
 	beliefCondition   = "internal/belief/condition.go"
 	beliefEstate      = "internal/belief/estate.go"
 	beliefGoal        = "internal/belief/goal.go"
@@ -43,18 +45,18 @@ const (
 var bugs = []bug{
 	{name: "rule 1: storage is stopped while what uses it is on", edits: []edit{
 		{permitPermit, "\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"uses it\")\n", "\treturn \"\"\n"},
-		{workGuard, "\tcase doubtful:\n\t\te.HoldBack(i, \"what uses it is not proven off\")", "\tcase doubtful && decl.Kind != plan.Other:\n\t\te.HoldBack(i, \"what uses it is not proven off\")"},
-		{workGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, decl.Kind == plan.Other:\n\tcase decl.Kind == plan.VM"},
+		{workPass, "\tcase doubtful:\n\t\te.HoldBack(i, \"what uses it is not proven off\")", "\tcase doubtful && decl.Kind != plan.Other:\n\t\te.HoldBack(i, \"what uses it is not proven off\")"},
+		{workPass, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, decl.Kind == plan.Other:\n\tcase decl.Kind == plan.VM"},
 		{wantWant, "\t\treturn kind == plan.Host && worst == Unproven", "\t\treturn kind == plan.Host && worst == Unproven || kind == plan.Other"},
 	}},
 	{name: "rule 2: a host is stopped with VMs on it", edits: []edit{
 		{permitPermit, "\t}), \"runs on it\")", "\t})[:0], \"runs on it\")"},
-		{workGuard, "\t\te.takeAlong(i, on)\n", ""},
+		{workPass, "\t\te.takeAlong(i, on)\n", ""},
 	}},
 	{name: "rule 3: an output is cut with what was given up on it", edits: []edit{
 		{permitPermit, "\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"hangs on it\")", "\treturn \"\""},
-		{workGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, w.verb == plan.Cut:\n\tcase decl.Kind == plan.VM"},
-		{workGuard, "\tcase doubtful:\n\t\te.HoldBack(i, \"what uses it is not proven off\")", "\tcase doubtful && w.verb != plan.Cut:\n\t\te.HoldBack(i, \"what uses it is not proven off\")"},
+		{workPass, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, w.verb == plan.Cut:\n\tcase decl.Kind == plan.VM"},
+		{workPass, "\tcase doubtful:\n\t\te.HoldBack(i, \"what uses it is not proven off\")", "\tcase doubtful && w.verb != plan.Cut:\n\t\te.HoldBack(i, \"what uses it is not proven off\")"},
 		{wantWant, "\tcase worst == Pending || s.Verb != plan.Stop:\n\t\treturn false", "\tcase worst == Pending || s.Verb != plan.Stop:\n\t\treturn worst != Pending && s.Verb == plan.Cut"},
 	}},
 	{name: "rule 4: what was off is started too", edits: []edit{
@@ -85,13 +87,13 @@ var bugs = []bug{
 	}},
 	{name: "rule 10: a VM is stopped before its users", edits: []edit{
 		{permitPermit, "\t\t\tif !e.IsOff(u) && !o.Nodes[u].GivenUp.Has(plan.Stop) && !e.HasNoPower(u) {", "\t\t\tif !e.IsOff(u) && o == nil {"},
-		{workGuard, "\tcase decl.Kind == plan.VM && guestsOnly:", "\tcase decl.Kind == plan.VM:"},
+		{workPass, "\tcase decl.Kind == plan.VM && guestsOnly:", "\tcase decl.Kind == plan.VM:"},
 		{wantWant, "\tcase worst == Pending || s.Verb != plan.Stop:\n", "\tcase worst == Pending && kind != plan.VM || s.Verb != plan.Stop:\n"},
 	}},
 	{name: "rule 10: something is started before what it needs", edits: []edit{
 		{permitPermit, "\t\t\tif !e.IsOn(d) {\n\t\t\t\treturn \"it needs \"", "\t\t\tif false {\n\t\t\t\treturn \"it needs \""},
 		{wantWant, "\tif worst := e.Worst(id); worst != Proven {\n\t\treturn Why{Code: whyBefore(worst), Node: e.firstBefore(id, worst)}\n\t}\n\treturn Why{Code: NothingElse}\n}\n\n// IsDue", "\treturn Why{Code: NothingElse}\n}\n\n// IsDue"},
-		{workGuard, "\t\tif !e.IsOn(d) || e.Beliefs[d].Answer != plan.On {", "\t\tif false {"},
+		{workPass, "\t\tif !e.IsOn(d) || e.Beliefs[d].Answer != plan.On {", "\t\tif false {"},
 	}},
 	{name: "rule 12: VMs are stopped before caches are in write-through", edits: []edit{
 		{beliefGraph, "\t\treturn decl.Kind == plan.VM\n", "\t\treturn false\n"},
@@ -99,7 +101,7 @@ var bugs = []bug{
 	}},
 	{name: "rule 12: storage is stopped with dirty blocks", edits: []edit{
 		{permitPermit, "Can.Has(plan.Flush) && !e.IsClean(c.Node) {", "Can.Has(plan.Flush) && false {"},
-		{beliefBelief, "\t\treturn e.IsClean(i) && b.Seen.Protected != plan.No", "\t\treturn b.Seen.Protected != plan.No"},
+		{beliefQuestions, "\t\treturn e.IsClean(i) && b.Seen.Protected != plan.No", "\t\treturn b.Seen.Protected != plan.No"},
 	}},
 	{name: "rule 12: what was set aside before the outage is put back", edits: []edit{
 		{beliefGoal, "return n.IsChanged() && (n.Snap.CacheWas == plan.No || n.Snap.CacheWas == plan.NotKnown && e.Beliefs[i].Seen.Protected != plan.No)", "return n.IsChanged()"},
@@ -125,7 +127,7 @@ var bugs = []bug{
 	}},
 	{name: "belief: one look proves a node off", edits: []edit{
 		{beliefEstate, "ProofLooks    = 2 ", "ProofLooks    = 1 "},
-		{beliefBelief, "return state == plan.On || IsDown(state) || state == plan.Stopping && e.Ledger.SupplyOf[i] < 0", "return false"},
+		{beliefQuestions, "return state == plan.On || IsDown(state) || state == plan.Stopping && e.Ledger.SupplyOf[i] < 0", "return false"},
 		{workGuard, "w.guard.rounds <= guardRounds && e.InDoubt(u) ||", "false ||"},
 	}},
 	{name: "belief: silence proves a node off that took no stop", edits: []edit{
@@ -140,10 +142,10 @@ var bugs = []bug{
 		{beliefSilence, "until := e.wayKnown(i, asked)", "until := asked"},
 	}},
 	{name: "belief: what was told to stop is on while it shows so", by: "./internal/engine TestAStopThatNobodyAnsweredMayArriveStill", edits: []edit{
-		{beliefBelief, "\treturn !e.IsLeaving(i) && b.Seen.State == plan.On", "\treturn b.Seen.State == plan.On"},
+		{beliefQuestions, "\treturn !e.IsLeaving(i) && b.Seen.State == plan.On", "\treturn b.Seen.State == plan.On"},
 	}},
 	{name: "belief: a cluster that is being given back is set aside", by: "./test/dst TestRegressions", edits: []edit{
-		{beliefBelief, "return !e.isUnderWay(i, plan.Unprotect) && (b.Seen", "return (b.Seen"},
+		{beliefQuestions, "return !e.isUnderWay(i, plan.Unprotect) && (b.Seen", "return (b.Seen"},
 	}},
 	{name: "belief: a VM stays off while its host comes up", by: "./internal/engine TestAVMThatMayComeUpWithItsHostIsNotOff", edits: []edit{
 		{beliefSilence, "\tif e.mayHaveComeWithHost(i) {", "\tif false {"},
@@ -153,9 +155,9 @@ var bugs = []bug{
 		{beliefEstate, "ProofAge      = 2 * time.Second", "ProofAge      = time.Hour"},
 	}},
 	{name: "belief: a look from before the command proves it", by: "./internal/engine TestStories", edits: []edit{
-		{beliefBelief, "\tif b.Look <= since {\n", "\tif false {\n"},
+		{beliefQuestions, "\tif b.Look <= since {\n", "\tif false {\n"},
 		{engineLook, "\tif q.Op <= e.Beliefs[i].Epoch || e.asksAgain", "\tif e.asksAgain"},
-		{beliefBelief, "\treturn !e.IsLeaving(i) && b.Seen.State == plan.On", "\treturn b.Seen.State == plan.On"},
+		{beliefQuestions, "\treturn !e.IsLeaving(i) && b.Seen.State == plan.On", "\treturn b.Seen.State == plan.On"},
 		{beliefBelief, "b.Seen.State, b.Answer, b.AskedAt, b.answeredAt, b.Looks, b.Proof, b.Epoch, b.Doubt = plan.Unknown, plan.Unknown, time.Time{}, time.Time{}, 0, NoProof, op, plan.Unknown", "b.Epoch = op"},
 		{beliefBelief, "\t\tb.Renew(op)\n", "\t\tb.Epoch = op\n"},
 	}},
@@ -166,7 +168,7 @@ var bugs = []bug{
 		{workStep, "\t\tif e.Holds(i, w.verb, e.Last(i).Op) { // a watch", "\t\tif true { // a watch"},
 	}},
 	{name: "belief: what is put back by half is back", edits: []edit{
-		{beliefBelief, "b.Seen.Protected == plan.No && e.setAsBefore(i)", "b.Seen.Protected == plan.No"},
+		{beliefQuestions, "b.Seen.Protected == plan.No && e.setAsBefore(i)", "b.Seen.Protected == plan.No"},
 	}},
 	{name: "belief: a host that came up says nothing of its VMs", by: "./internal/engine TestStories", edits: []edit{
 		{workEpoch, "\tcase plan.Host, plan.Other:\n\t\te.renewGuests(i)\n", ""},
@@ -208,7 +210,7 @@ var bugs = []bug{
 	{name: "want: a drill takes what others still need", edits: []edit{
 		{engineDrill, "\tif why := e.needed(d.In); why != \"\" {", "\tif why := e.needed(d.In); why == \"never\" {"},
 		{engineRefuse, "e.notSeen, e.needed}", "e.notSeen}"},
-		{workGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, e.InDrill(i):\n\tcase decl.Kind == plan.VM"},
+		{workPass, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, e.InDrill(i):\n\tcase decl.Kind == plan.VM"},
 		{permitPermit, "\tif !c.Rung.TakesDown() || e.Graph.Node(c.Node).Kind != plan.Host {", "\tif !c.Rung.TakesDown() || e.InDrill(c.Node) || e.Graph.Node(c.Node).Kind != plan.Host {"},
 	}},
 	{name: "want: a step goes on when the first of those before it has ended", edits: []edit{
@@ -254,7 +256,7 @@ var bugs = []bug{
 	{name: "outlet: it is switched off under its load", edits: []edit{
 		{planStep, "after := slices.Concat(users, b.aside[i])\n", "after := slices.Concat(users, b.aside[i])\n\tif n.Kind == Outlet {\n\t\tafter = nil\n\t}\n"},
 		{permitPermit, "\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"uses it\")\n", "\tif decl.Kind == plan.Outlet {\n\t\treturn \"\"\n\t}\n\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"uses it\")\n"},
-		{workGuard, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, decl.Kind == plan.Outlet:\n\tcase decl.Kind == plan.VM"},
+		{workPass, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, decl.Kind == plan.Outlet:\n\tcase decl.Kind == plan.VM"},
 	}},
 	{name: "outlet: an output is cut before its outlets", edits: []edit{
 		{planStep, "if i != except && b.in(i) && b.last[i] >= 0 {", "if i != except && b.in(i) && b.last[i] >= 0 && b.estate.Node(i).Kind != Outlet {"},
@@ -270,7 +272,7 @@ var bugs = []bug{
 		{runnerEffects, "case r.appender.lost && (", "case false && ("},
 		{permitPermit, "\tif c.Rung.BringsUp() && c.Unsafe {", "\tif false {"},
 		{wantWant, "\tcase e.JournalLost:\n\t\treturn Why{Code: NoJournal}\n", ""},
-		{workGuard, "(!e.Fed[i] || e.JournalLost)", "!e.Fed[i]"},
+		{workPass, "(!e.Fed[i] || e.JournalLost)", "!e.Fed[i]"},
 		{workStep, "(!e.Fed[i] || e.JournalLost)", "!e.Fed[i]"},
 	}},
 	{name: "place: what nobody can reach keeps its place", by: "./test/dst TestSilentNodesHoldNobodyUp", edits: []edit{

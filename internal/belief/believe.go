@@ -1,0 +1,160 @@
+package belief
+
+import (
+	"cmp"
+	"time"
+
+	"ebbtide/internal/ledger"
+	"ebbtide/internal/plan"
+)
+
+// Believe takes what a look said. Question is its number, asked the time at which it was asked.
+func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked time.Time) {
+	decl, b := e.Graph.Node(i), &e.Beliefs[i]
+	if seen.State == plan.Off && seen.ByBMC {
+		seen.State = e.believeBMC(i)
+	}
+	wasSilent := b.Answer == plan.Unreachable || b.Answer == plan.Unknown
+	e.followFirst(i, seen.State)
+	if seen.State == plan.Off || seen.State == plan.Stopping {
+		e.downAfterSilence(i)
+	}
+	b.before = b.AskedAt
+	b.Answer, b.AskedAt, b.answeredAt, b.Asked = seen.State, asked, e.Now, true
+	if seen.State != plan.Unknown {
+		b.blank = time.Time{}
+	}
+	switch seen.State {
+	case plan.Unknown:
+		if decl.Kind == plan.Passive {
+			b.Seen, b.SeenAt, b.Look = seen, asked, question
+		}
+		if b.blank.IsZero() {
+			b.blank = asked
+		}
+		return // no answer was had, which proves nothing
+	case plan.Unreachable:
+		e.believeSilence(i, question, asked)
+		return
+	default:
+	}
+	same := b.take(seen, question, asked)
+	if decl.OffAfter > 0 {
+		b.Departure = b.Departure.next(seen.State, b.Looks)
+	}
+	e.weigh(i)
+	e.followMotion(i, !same || wasSilent)
+}
+
+// followFirst follows the first answer since Ebbtide began, where that knows of no outage: what has none may be on its way up. The two may have
+// lost their power together.
+func (e *Estate) followFirst(i int, state plan.State) {
+	decl, b := e.Graph.Node(i), &e.Beliefs[i]
+	machine := decl.Kind != plan.VM && decl.Kind != plan.Supply && decl.Kind != plan.Outlet && decl.Kind != plan.Passive
+	if machine && !b.Asked && e.ResumedAt.IsZero() && b.Rising.IsZero() && (state == plan.Unreachable || state == plan.Unknown) {
+		b.Rising = e.Now.Add(BootTime(decl))
+	}
+}
+
+// downAfterSilence follows a machine that did not answer, nor its BMC, and is off or on its way there by the one, while what feeds it is not
+// heard: it may have its power again.
+func (e *Estate) downAfterSilence(i int) {
+	decl, b := e.Graph.Node(i), &e.Beliefs[i]
+	if b.Answer == plan.Unreachable && decl.Kind != plan.VM && !e.Rises(i) && e.feedOf(i) != feeds {
+		b.Rising = e.Now.Add(BootTime(decl))
+	}
+}
+
+// believeBMC gives what the word of a BMC is worth that its machine, which does not answer, is off. It may be of before a cycle, and
+// is if its output is off as far as is known: that is on again. What nobody told to stop is off only for want of power, and while what feeds it
+// is not heard that may be back. And whether the two have ever agreed is forgotten with a crash.
+func (e *Estate) believeBMC(i int) plan.State {
+	feed := e.feedOf(i)
+	if feed == maybeCycled || feed == unfed || feed == fedUnheard && !e.AcceptedStop(i) || !e.ResumedAt.IsZero() {
+		return plan.Unreachable
+	}
+	return plan.Off
+}
+
+// take takes an answer that says something, and reports whether it is the same as before. What it does not speak of is as it was.
+func (b *Belief) take(seen plan.Observation, question ledger.Op, asked time.Time) (same bool) {
+	if seen.State != plan.Gone {
+		seen.Protected, seen.Clean = cmp.Or(seen.Protected, b.Seen.Protected), cmp.Or(seen.Clean, b.Seen.Clean)
+		seen.Settings = cmp.Or(seen.Settings, b.Seen.Settings)
+	}
+	same = b.Seen.State == seen.State && b.Seen.State != plan.Unknown
+	if seen.State == plan.Gone && same {
+		seen.Detail = cmp.Or(seen.Detail, b.Seen.Detail)
+	}
+	b.Seen, b.SeenAt, b.Look, b.Silent = seen, asked, question, time.Time{}
+	switch seen.State {
+	case plan.On:
+		if !asked.Before(b.Falling) { // of what was told to go it may be of before
+			b.OnAt = asked
+		}
+	case plan.Stopping, plan.Off, plan.Gone:
+		b.OnAt = time.Time{}
+	default:
+	}
+	if !same {
+		b.Looks, b.Since = 0, asked
+	}
+	if b.Looks++; b.Twice {
+		b.Looks = max(b.Looks, ProofLooks)
+	}
+	return same
+}
+
+// weigh finds what the belief that a node is off rests on after an answer.
+func (e *Estate) weigh(i int) {
+	b := &e.Beliefs[i]
+	if !IsDown(b.Seen.State) {
+		b.Proof = NoProof
+		return
+	}
+	switch {
+	case e.Rises(i) && b.Seen.State == plan.Off:
+		b.Proof = NoProof // it was told to start, or got its power: it need not show yet
+	case b.Seen.State == plan.Gone && b.SeenAt.Sub(b.Since) < e.GoneStands(i): // it may only not be to be seen, while a list of VMs is read anew
+		b.Proof = max(b.Proof, OneLook)
+	case b.Looks >= ProofLooks, !Probed(e.Graph.Node(i)): // what can't be asked can't be asked again
+		b.Proof = max(b.Proof, TwoLooks)
+	default:
+		b.Proof = max(b.Proof, OneLook)
+	}
+}
+
+// GoneStands is for how long a node has to be gone to be off: not long where it took our stop, since some VMs end by that.
+func (e *Estate) GoneStands(i int) time.Duration {
+	if e.AcceptedStop(i) {
+		return GoneAfterStop
+	}
+	return ProofStands
+}
+
+// followMotion ends or begins, after an answer, the times in which a node may be on its way up or down. News is what it did not say
+// before.
+func (e *Estate) followMotion(i int, news bool) {
+	decl, b := e.Graph.Node(i), &e.Beliefs[i]
+	sure := b.Looks >= ProofLooks // one look ends nothing
+	switch {
+	case b.Seen.State == plan.On && sure:
+		b.Rising, b.Boots = time.Time{}, time.Time{}
+		e.reached(i)
+	case b.Seen.State == plan.Off && sure:
+		b.Falling = time.Time{}
+		if !e.Rises(i) {
+			b.Rising = time.Time{}
+		}
+	case b.Seen.State == plan.Stopping && news && e.Ledger.Outage != nil && e.Entry(i).Shown == ledger.ShownOff: // what was off does not stop
+		b.Rising = e.Now.Add(BootTime(decl))
+	case b.Seen.State == plan.Starting && news: // once: what says so for ever is not believed for ever
+		b.Rising = e.Now.Add(max(decl.Time(plan.Start).Within, FirstRetry))
+	}
+}
+
+// BootTime is how long a machine may be silent, or look off, while it starts.
+func BootTime(n *plan.Node) time.Duration {
+	t := n.Time(plan.Start)
+	return max(2*t.Nominal, t.Within, FirstRetry)
+}

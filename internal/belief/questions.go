@@ -1,0 +1,154 @@
+package belief
+
+import (
+	"ebbtide/internal/ledger"
+	"ebbtide/internal/plan"
+)
+
+// IsOff reports whether a node is known to be off, in this epoch.
+func (e *Estate) IsOff(i int) bool {
+	b := &e.Beliefs[i]
+	return b.Proof >= TwoLooks
+}
+
+// IsOn reports whether a node is known to be on, and healthy where the runbook asks for that.
+func (e *Estate) IsOn(i int) bool {
+	decl, b := e.Graph.Node(i), &e.Beliefs[i]
+	switch decl.Kind {
+	case plan.Self:
+		return true // it is us
+	case plan.Person:
+		return e.Ledger.Outage != nil && e.Entry(i).Shown == ledger.ShownOn
+	case plan.Passive:
+		return !decl.Healthy || b.Seen.Healthy == plan.Yes && b.Answer != plan.Unreachable
+	default:
+	}
+	return e.IsUp(i) && (!decl.Healthy || b.Seen.Healthy == plan.Yes)
+}
+
+// IsUp reports whether a node answers that it is on, healthy or not, and is not on its way down.
+func (e *Estate) IsUp(i int) bool {
+	b := &e.Beliefs[i]
+	blank := !b.blank.IsZero() && b.AskedAt.Sub(b.blank) > ProofStands // by what was asked, not by the clock
+	return !e.IsLeaving(i) && b.Seen.State == plan.On && b.Looks >= ProofLooks && b.Answer != plan.Unreachable && !blank
+}
+
+// IsLeaving reports whether a node was told to stop and that has not settled: that it shows as on may be of before. It has settled once it
+// was asked after the time for that was over.
+func (e *Estate) IsLeaving(i int) bool {
+	b := &e.Beliefs[i]
+	return e.isUnderWay(i, plan.Stop) || e.Now.Before(b.Falling) || b.AskedAt.Before(b.Falling) && Probed(e.Graph.Node(i))
+}
+
+// Goes reports whether a node is on its way down, as far as was seen or told.
+func (e *Estate) Goes(i int) bool {
+	return e.IsLeaving(i) || e.IsStopping(i)
+}
+
+// IsStopping reports whether a node is on its way down. What said so and fell silent is, for as long as its stop may take.
+func (e *Estate) IsStopping(i int) bool {
+	b := &e.Beliefs[i]
+	return b.Seen.State == plan.Stopping && (b.Answer == plan.Stopping || b.AskedAt.Sub(b.SeenAt) <= e.Graph.Node(i).Time(plan.Stop).Within)
+}
+
+// isProtected reports whether a cache or a cluster is known to be protected, and nothing is on its way that takes that off. What
+// it said before it fell silent counts where this outage has shown it.
+func (e *Estate) isProtected(i int) bool {
+	b := &e.Beliefs[i]
+	return !e.isUnderWay(i, plan.Unprotect) && (b.Seen.Protected == plan.Yes && b.Answer == b.Seen.State || e.StaysProtected(i))
+}
+
+// IsClean reports whether a cache is known to hold nothing that is not on its storage. What it said before it fell silent counts where
+// this outage has shown it: an Unprotect of the one before may take effect at any time.
+func (e *Estate) IsClean(i int) bool {
+	b := &e.Beliefs[i]
+	return b.Seen.Clean == plan.Yes && b.Answer == b.Seen.State || e.StaysClean(i)
+}
+
+// StaysClean reports whether a cache that was proven clean does not answer now: it is, until something that may write to it comes up, or
+// a late Unprotect lets it.
+func (e *Estate) StaysClean(i int) bool {
+	n, b := e.Entry(i), &e.Beliefs[i]
+	return n.StaysClean && !n.Late && b.Seen.Clean != plan.No && e.Looked(i) && (b.Answer == plan.Unreachable || b.Answer == plan.Unknown)
+}
+
+// ShowsUp reports whether the newest look at a node showed that it is on or starts.
+func (e *Estate) ShowsUp(i int) bool {
+	answer := e.Beliefs[i].Answer
+	return answer == plan.On || answer == plan.Starting
+}
+
+// Rises reports whether a node may be on its way up: no stop is sent to it before that has settled.
+func (e *Estate) Rises(i int) bool { return e.Now.Before(e.Beliefs[i].Rising) }
+
+// Looked reports whether a node has been asked in this epoch, or can't be.
+func (e *Estate) Looked(i int) bool {
+	return e.Beliefs[i].Asked || !Probed(e.Graph.Node(i))
+}
+
+// Holds reports whether a look since the last command shows what a verb is to bring about.
+func (e *Estate) Holds(i int, verb plan.Verb, since ledger.Op) bool {
+	b := &e.Beliefs[i]
+	if b.Look <= since {
+		return false
+	}
+	switch verb {
+	case plan.Protect:
+		return e.isProtected(i)
+	case plan.Unprotect:
+		return b.Answer == b.Seen.State && b.Seen.Protected == plan.No && e.setAsBefore(i) // what it said before it fell silent may be so no more
+	case plan.Flush:
+		return e.IsClean(i) && b.Seen.Protected != plan.No
+	case plan.Stop, plan.Force:
+		return e.IsOff(i)
+	case plan.Cut:
+		return b.Seen.State == plan.Off || b.Seen.State == plan.Stopping
+	case plan.Start:
+		return e.IsOn(i)
+	default:
+		return false
+	}
+}
+
+// setAsBefore reports whether what Protect may have changed is set as the snapshot says, as far as both are known: a thing
+// that was given back by half is not protected any more, and not back.
+func (e *Estate) setAsBefore(i int) bool {
+	if e.Ledger.Outage == nil {
+		return true
+	}
+	was, now := e.Entry(i).Snap.Set, e.Beliefs[i].Seen.Settings
+	return e.Entry(i).Protection == ledger.AsSet || was == "" || now == "" || now == was
+}
+
+// Probed reports whether a node has anything to ask after: a step of its own or health checks.
+func Probed(n *plan.Node) bool {
+	return n.Kind != plan.Person && n.Kind != plan.Self && (n.Can != 0 || n.Healthy)
+}
+
+// Unanswered gives what the last look at a node made of it if it had no answer, nil otherwise.
+func (e *Estate) Unanswered(i int) *plan.State {
+	state := e.Beliefs[i].Answer
+	if !Probed(e.Graph.Node(i)) || state != plan.Unknown && state != plan.Unreachable {
+		return nil
+	}
+	return &state
+}
+
+// TellsOfPower reports whether an answer is one that may be wrong about a node's power. That an output counts down to its cut is not:
+// what follows would be misread without.
+func (e *Estate) TellsOfPower(i int, state plan.State) bool {
+	return state == plan.On || IsDown(state) || state == plan.Stopping && e.Ledger.SupplyOf[i] < 0
+}
+
+// IsDown reports whether a node is off for good: gone is so too, and may be said of what can't be seen for a moment, as off may.
+func IsDown(state plan.State) bool { return state == plan.Off || state == plan.Gone }
+
+// IsOdd reports whether an answer is another than what is known of a node, or the first since then. Of an output only on and off are.
+func (e *Estate) IsOdd(i int, state plan.State) bool {
+	b := &e.Beliefs[i]
+	known := b.Seen.State == plan.On || b.Seen.State == plan.Off || b.Seen.State != plan.Unknown && e.Ledger.SupplyOf[i] < 0
+	if !known {
+		return b.Looks == 0
+	}
+	return state != b.Seen.State
+}

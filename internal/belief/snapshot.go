@@ -1,0 +1,37 @@
+package belief
+
+import (
+	"ebbtide/internal/ledger"
+	"ebbtide/internal/plan"
+)
+
+// LastSeen lists, over the whole estate, what was seen on not long ago: what drops unseen, under a controller that drops with it, is
+// brought back as well. That its supply was silent meanwhile, so that it may be otherwise now, makes no difference to that. And it lists
+// what may be on its way up from the outage before this one.
+func (e *Estate) LastSeen() []ledger.NodeState {
+	var list []ledger.NodeState
+	for i := range e.Beliefs {
+		switch b := &e.Beliefs[i]; {
+		case e.Now.Sub(b.OnAt) < TrustLast:
+			list = append(list, ledger.NodeState{Node: e.ID(i), State: plan.On})
+		case e.Rises(i):
+			list = append(list, ledger.NodeState{Node: e.ID(i), State: plan.Starting})
+		}
+	}
+	return list
+}
+
+// SnapshotOf gives what the snapshot says of a node. One that can't be asked now, dropped with its supply, or goes off without having
+// been told to, was on if it was not long before.
+func (e *Estate) SnapshotOf(i int, lostOutput bool) ledger.NodeState {
+	b := &e.Beliefs[i]
+	state := b.Answer
+	if state == plan.Off && b.Seen.ByBMC { // of another machine, it may be: what answers later was on
+		state = plan.Unreachable
+	}
+	silent := state == plan.Unknown || state == plan.Unreachable
+	if e.Entry(i).Snap.SeenOn && (silent || state == plan.Stopping || state == plan.Gone || state == plan.Off && lostOutput) {
+		state = plan.On
+	}
+	return ledger.NodeState{Node: e.ID(i), State: state, Protected: b.Seen.Protected, Settings: b.Seen.Settings}
+}

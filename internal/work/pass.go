@@ -1,0 +1,241 @@
+package work
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"ebbtide/internal/belief"
+	"ebbtide/internal/ledger"
+	"ebbtide/internal/permit"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/want"
+)
+
+// pass gives the command if the evidence is there, asks on, or puts the step back to wait.
+func (e *Works) pass(i int) {
+	w := e.nodes[i].work
+	switch {
+	case !e.wanted(i):
+		e.unwanted(i)
+	case w.verb.BringsUp() && (!e.Fed[i] || e.JournalLost):
+		e.HoldBack(i, e.WhyDown(i))
+	case w.verb == plan.Stop && !e.Given(i) && e.IsOff(i) && e.IsOld(i, belief.ProofAge) && w.guard.rounds <= guardRounds: // others were slow
+		w.guard.rounds = max(w.guard.rounds, guardRounds) + 1
+		e.await(i, i)
+		e.passWhenAnswered(i)
+	case e.isSoAlready(i):
+		e.proveSoAlready(i)
+	case w.verb == plan.Start:
+		e.passStart(i)
+	case w.verb == plan.Stop || w.verb == plan.Cut:
+		if e.awaitLate(i); w.guard.waits > 0 {
+			e.passWhenAnswered(i)
+			return
+		}
+		e.passStop(i)
+	default:
+		e.command(i)
+	}
+}
+
+// proveSoAlready ends a step that had nothing to do, or nothing any more. A proof by silence is told for what it is.
+func (e *Works) proveSoAlready(i int) {
+	if w := e.nodes[i].work; e.Given(i) && w.verb != plan.Unprotect || w.verb == plan.Stop && e.ProofOf(i) == ledger.Silence {
+		e.Prove(i, e.ProofOf(i), e.Beliefs[i].Seen.Detail)
+		return
+	}
+	e.Prove(i, ledger.Already, "it was so already")
+}
+
+// isSoAlready reports whether nothing is to be commanded: a node is off, or as it was before it was protected, or a look that took its
+// time shows what it was told to: the answer was lost, or the pause before the next try was shorter than the look.
+func (e *Works) isSoAlready(i int) bool {
+	verb := e.nodes[i].work.verb
+	switch {
+	case verb == plan.Unprotect:
+		return e.Holds(i, verb, 0) && e.Entry(i).TookProtect()
+	case e.Given(i):
+		return e.Holds(i, verb, e.Last(i).Op) && e.settles(i)
+	default:
+		return verb == plan.Stop && e.Holds(i, verb, 0)
+	}
+}
+
+// passStart goes on with a start if all that it stands on is still up. A word that is being asked for again, or
+// that has grown old while others were slow, is waited for.
+func (e *Works) passStart(i int) {
+	for _, d := range e.BroughtUp(i) {
+		if e.Beliefs[d].Doubt != plan.Unknown || e.IsOld(d, belief.LookAge) {
+			e.await(i, d)
+		}
+	}
+	if e.nodes[i].work.guard.waits > 0 {
+		e.passWhenAnswered(i)
+		return
+	}
+	for _, d := range e.BroughtUp(i) {
+		if !e.IsOn(d) || e.Beliefs[d].Answer != plan.On {
+			e.Touch(d)
+			e.HoldBack(i, "what it stands on is not up any more: "+e.ID(d))
+			return
+		}
+	}
+	e.command(i)
+}
+
+// passStop goes on with a stop or a cut if all that uses the node is proven off, or may be taken along.
+func (e *Works) passStop(i int) {
+	w, decl := e.nodes[i].work, e.Graph.Node(i)
+	on, doubtful, guestsOnly := e.notOff(i)
+	e.takeNoneAlong(i, on, doubtful)
+	switch {
+	case w.force.cause == ledger.Pressed && w.verb == plan.Cut:
+	case doubtful && w.guard.rounds < guardRounds, guestsOnly && e.areOld(i, len(on) > 0):
+		e.enter(w, verifying)
+		w.next = e.Now.Add(FirstLook)
+		e.arm(i)
+		return
+	case permit.RisksData(&e.Estate, e.leaving(i)) != "":
+		e.HoldBack(i, permit.RisksData(&e.Estate, e.leaving(i)))
+		return
+	case doubtful:
+		e.HoldBack(i, "what uses it is not proven off")
+		return
+	case len(on) == 0:
+	case decl.Kind == plan.VM && guestsOnly:
+	case decl.Kind == plan.Host && guestsOnly:
+		e.takeAlong(i, on)
+	default:
+		e.HoldBack(i, "not off, or on again: "+strings.Join(on, ", "))
+		return
+	}
+	if w.rung == plan.Stop && e.mustHurry(i) {
+		e.power(i, ledger.Pressed, e.Press[i].String())
+		return
+	}
+	e.command(i)
+}
+
+// areOld reports whether the proof of any that uses a node has grown old while others were slow, and is to be asked for once more, in the
+// round that it prepares. Where the others go along, none of them is waited for again.
+func (e *Works) areOld(i int, takesAlong bool) bool {
+	w := e.nodes[i].work
+	if takesAlong {
+		w.guard.rounds = max(w.guard.rounds, guardRounds)
+	}
+	off := slices.DeleteFunc(slices.Clone(e.UsersOf(i)), func(u int) bool { return !e.IsOff(u) })
+	isSilent := func(u int) bool { return !e.AnswersOff(u) && e.asksOn(i, u, w.guard.rounds+1) }
+	isOld := func(u int) bool {
+		return e.IsOld(u, belief.ProofAge) && !e.IsAnew(u, e.nodes[i].work.guard.proof) && e.asksOn(i, u, guardRounds+1)
+	}
+	switch isLast := w.guard.rounds > guardRounds; {
+	case isLast && !takesAlong && !w.guard.renewed && slices.ContainsFunc(off, func(u int) bool { return e.fellSilent(i, u) }):
+		e.dropGuard(i)
+		w.guard.renewed = true // it is asked as often as any
+	case slices.ContainsFunc(off, isSilent):
+	case !isLast && slices.ContainsFunc(off, isOld):
+		w.guard.rounds = guardRounds // the last round is next
+	default:
+		return false
+	}
+	return true
+}
+
+// fellSilent reports whether a user did not answer in the last round of a node's guard, in which only those are asked that answered before.
+func (e *Works) fellSilent(i, user int) bool {
+	return !e.AnswersOff(user) && e.asksOn(i, user, 1) && !e.Beliefs[user].AskedAt.Before(e.nodes[i].work.guard.proof.Anew)
+}
+
+// notOff lists what uses a node and is on, and reports whether the proof of another is not good enough yet, and whether all
+// that is on are VMs that were given up, which a host takes along.
+func (e *Works) notOff(i int) (on []string, doubtful, guestsOnly bool) {
+	guestsOnly = true
+	asksOn := e.nodes[i].work.guard.rounds < guardRounds
+	for _, u := range e.UsersOf(i) {
+		switch {
+		case e.HasNoPower(u):
+		case !e.IsOff(u) && belief.IsDown(e.Beliefs[u].Answer) && asksOn: // once: it is asked again
+			doubtful = true
+		case !e.IsOff(u):
+			on = append(on, e.ID(u))
+			guestsOnly = guestsOnly && e.Graph.Node(u).Kind == plan.VM && e.Entry(u).GivenUp.Has(plan.Stop)
+		case e.Beliefs[u].Doubt != plan.Unknown, e.Graph.Node(i).Kind != plan.VM && !e.ProvenOffTo(u, e.nodes[i].work.guard.proof):
+			doubtful = true
+		}
+	}
+	return on, doubtful, guestsOnly
+}
+
+// cutWithWhatIsOn cuts an output although not everything behind it is proven off, or switched off: the battery is about to do
+// the same, without the return that a commanded cut gives.
+func (e *Works) cutWithWhatIsOn(i int) {
+	w := e.nodes[i].work
+	var on []string
+	for _, u := range e.unproven(i) {
+		on = append(on, u.Node)
+	}
+	if len(on) > 0 || e.Worst(w.step) != want.Proven {
+		w.force = force{ledger.Pressed, e.Press[i].String()}
+		if len(on) > 0 {
+			w.force.reason += "; not proven off: " + strings.Join(on, ", ")
+		}
+	}
+	e.command(i)
+}
+
+// unproven lists what is not proven off of what a supply feeds that is about to be cut.
+func (e *Works) unproven(supply int) []ledger.NodeState {
+	var nodes []ledger.NodeState
+	for _, u := range e.UsersOf(supply) {
+		if !e.ProvenOffTo(u, e.nodes[supply].work.guard.proof) && !e.HasNoPower(u) {
+			nodes = append(nodes, ledger.NodeState{Node: e.ID(u), State: e.Beliefs[u].Answer})
+		}
+	}
+	return nodes
+}
+
+// takeNoneAlong makes the power-off of a host a stop again, where it was one for VMs that are proven off by now, and did not leave.
+func (e *Works) takeNoneAlong(i int, on []string, doubtful bool) {
+	if w := e.nodes[i].work; len(on) == 0 && !doubtful && w.force.cause == ledger.TakenAlong && !e.wasSent(i) {
+		w.beStop()
+	}
+}
+
+// beStop makes a power-off that did not leave a stop again.
+func (w *work) beStop() { w.rung, w.force, w.deadline = plan.Stop, force{}, time.Time{} }
+
+// takeAlong makes the stop of a host a power-off, since VMs on it were given up: that is on record.
+func (e *Works) takeAlong(i int, on []string) {
+	w := e.nodes[i].work
+	const along = "powered off with VMs on it that were not proven off: "
+	before, _, _ := strings.Cut(w.force.reason, along) // an earlier try had its own VMs
+	text := along + strings.Join(on, ", ")
+	if e.mustHurry(i) { // which is why, first of all
+		before, w.force.cause = e.Press[i].String()+"; ", ledger.Pressed
+	}
+	if before != "" {
+		text = strings.TrimSuffix(before, "; ") + "; " + text
+	} else {
+		w.force.cause = ledger.TakenAlong
+	}
+	if w.rung != plan.Force {
+		w.deadline = time.Time{}
+	}
+	w.rung, w.force.reason = plan.Force, text
+}
+
+// foundUnprotected takes a cache or a cluster into the snapshot as it is before it is told anything: what the snapshot shows as protected
+// may have been on its way back from an earlier outage, and what could not be asked then answers now.
+func (e *Works) foundUnprotected(i int) {
+	n, b := e.Entry(i), &e.Beliefs[i]
+	untold := n.Protection == ledger.AsSet || n.Protection == ledger.Announced
+	if !untold || n.Late || n.Snap.CacheWas == plan.No || b.Answer != plan.On || b.Seen.Protected != plan.No {
+		return
+	}
+	state := plan.On
+	if n.Snap.Silent() { // it may have come up since
+		state = plan.Unknown
+	}
+	e.Record(ledger.Record{Kind: ledger.Widened, Nodes: []ledger.NodeState{{Node: e.ID(i), State: state, Protected: plan.No, Settings: b.Seen.Settings}}})
+}

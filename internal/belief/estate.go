@@ -22,6 +22,8 @@ const (
 	TrustLast     = 15 * time.Minute // how old an earlier look may be where the survey got no answer
 	GoneAfterStop = 5 * time.Second  // for so long a node is gone, after a stop that it took, before it is off
 	DeafAfter     = 15 * time.Second // a supply that was silent for longer may have lost its output and have it again
+	longSilence   = time.Minute      // or than this, if its battery lasts for long (docs/adr/0019)
+	lastsLonger   = 5                // so many times as long as the silence
 	Unwatched     = 8 * time.Second  // for so long an output may be off and on again without having been seen
 )
 
@@ -37,6 +39,7 @@ type Estate struct {
 	hosts      []int
 	hostOf     []int   // per node: see HostOf
 	users      [][]int // per node: see UsersOf; nil: not asked yet
+	grounds    [][]int // per node: see BroughtUp; nil: likewise
 	grid
 	past
 }
@@ -63,7 +66,7 @@ type past struct {
 func New(declared *plan.Estate, policy *power.Policy, supplies []power.Supply, newest string) Estate {
 	n := declared.Len()
 	e := Estate{
-		Graph: declared, Policy: policy, Ledger: ledger.New(declared, policy, supplies, newest), Beliefs: make([]Belief, n), users: make([][]int, n), hostOf: make([]int, n),
+		Graph: declared, Policy: policy, Ledger: ledger.New(declared, policy, supplies, newest), Beliefs: make([]Belief, n), users: make([][]int, n), grounds: make([][]int, n), hostOf: make([]int, n),
 		grid: grid{Fed: make([]bool, n), firm: make([]bool, n), losses: make([][][]int, n), watchesMains: watches(policy, power.Brownout, power.TemperatureAbove), watchesSag: watches(policy, power.Brownout)},
 	}
 	for _, node := range e.Ledger.SupplyNodes {

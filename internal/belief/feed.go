@@ -254,17 +254,36 @@ func (e *Estate) Carriers(but int) []string {
 	return ids
 }
 
-// StillOnBattery follows a supply that was on battery before a restart of ours, had not been told to cut its output, and is on
-// battery now: nothing that hangs on such supplies alone has got its power back meanwhile, so that its silence counts at once.
-func (e *Estate) StillOnBattery(k int) {
+// DeafAfter is how long a supply may be silent until its output counts as off and on again. Where no cut was sent, and its battery lasts for long by
+// all that is known, what makes it silent for a while is hardly a cycle: its card or its driver starts anew.
+func (e *Estate) DeafAfter(k int) time.Duration {
+	left := e.Supplies[k].State.Left
+	if e.Standing(k).Cycle >= ledger.CutSent || !left.Known {
+		return DeafAfter
+	}
+	return max(DeafAfter, noCycle(left.Value))
+}
+
+// noCycle is how long nobody may have heard a battery which lasts for so many seconds, at least, for it not to have given out.
+func noCycle(lasts float64) time.Duration {
+	return min(longSilence, time.Duration(lasts/lastsLonger*float64(time.Second)))
+}
+
+// HasCarriedOn reports whether a supply that was on battery before a restart of ours has carried its load all the while, if it had not been told to
+// cut its output: it is on battery still, or its mains are back after so short a time that its battery has not given out, by what it had left.
+func (e *Estate) HasCarriedOn(k int) bool {
+	s, st := &e.Supplies[k], e.Standing(k)
+	away := e.Now.Sub(st.At)
+	briefly := !st.At.IsZero() && away >= 0 && away <= noCycle(st.Carried.Lasts)
+	return s.State.Mains == power.MainsOnBattery || s.State.Mains == power.MainsOnline && briefly && st.Cycle < ledger.CutSent
+}
+
+// CarriedOn follows such a supply: nothing that hangs on such supplies alone has got its power back meanwhile, so that its silence counts at once.
+func (e *Estate) CarriedOn(k int) {
 	e.Supplies[k].Lapse = NoLapse
 	gives := func(f int) bool {
 		other := e.Ledger.SupplyOf[f]
-		if other < 0 {
-			return true
-		}
-		s := &e.Supplies[other]
-		return s.Lapse != NoLapse || s.State.Mains != power.MainsOnBattery || e.Standing(other).Cycle >= ledger.CutSent
+		return other < 0 || e.Supplies[other].Lapse != NoLapse || !e.HasCarriedOn(other) || e.Standing(other).Cycle >= ledger.CutSent
 	}
 	for _, i := range e.Graph.Dependents(e.Supplies[k].Node) {
 		if !slices.ContainsFunc(e.Graph.Sources(i), gives) {

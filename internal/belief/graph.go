@@ -23,6 +23,14 @@ func (e *Estate) CycledBy(supply int) []int {
 	return list
 }
 
+// AwaitCycle reports whether anything that a supply feeds is started by nothing but the return of its power, and was told to go off, or is.
+func (e *Estate) AwaitCycle(supply int) bool {
+	return slices.ContainsFunc(e.Graph.Users(supply), func(u int) bool {
+		n := e.Entry(u)
+		return e.Graph.Node(u).ByPower && n.Snap.On() && (n.Shown == ledger.WasTold || n.Shown == ledger.ShownOff)
+	})
+}
+
 // GoesWith reports whether a node loses its power in each way in which another may lose it now.
 func (e *Estate) GoesWith(i, other int) bool {
 	isLit := func(k int) bool { return !e.Standing(k).IsDark() }
@@ -44,23 +52,33 @@ func (e *Estate) Stranded(i int) bool {
 	})
 }
 
-// BroughtUp lists what a node depends on that is to be on before it is started, and what its host stands on: that may have come up by itself
-// before its storage. It looks through nodes that have no stop of their own, such as a cache in front of the storage.
+// BroughtUp lists what is to be on before a node is started: all that it needs, and all that this stands on in its turn, since a host, or whatever
+// else is between, may have come up by itself before its storage.
 func (e *Estate) BroughtUp(i int) []int {
-	var up []int
-	o := e.Ledger.Outage
-	for _, d := range e.Graph.Needs(i) {
-		n := e.Graph.Node(d)
-		stops := n.Can.Has(plan.Stop)
-		waited := stops && Probed(n) && o.Scope[d] && o.Nodes[d].Snap.On()
-		if waited {
-			up = append(up, d)
-		}
-		if waited && n.Kind == plan.Host || !stops && n.Kind != plan.Supply {
-			up = append(up, e.BroughtUp(d)...)
-		}
+	if e.grounds[i] == nil {
+		e.grounds[i] = e.findGround(i)
 	}
-	return up
+	o := e.Ledger.Outage
+	return slices.DeleteFunc(slices.Clone(e.grounds[i]), func(d int) bool { return !o.Scope[d] || !o.Nodes[d].Snap.On() })
+}
+
+// findGround lists, nearest first, what a node stands on that can be asked and is stopped.
+func (e *Estate) findGround(i int) []int {
+	ground := []int{}
+	seen := map[int]bool{}
+	for queue := slices.Clone(e.Graph.Needs(i)); len(queue) > 0; queue = queue[1:] {
+		d := queue[0]
+		n := e.Graph.Node(d)
+		if seen[d] || n.Kind == plan.Supply {
+			continue
+		}
+		seen[d] = true
+		if n.Can.Has(plan.Stop) && Probed(n) {
+			ground = append(ground, d)
+		}
+		queue = append(queue, e.Graph.Needs(d)...)
+	}
+	return ground
 }
 
 // UsersOf lists the nodes whose being off a command to node i rests on, looking through nodes that have no stop of their

@@ -26,11 +26,11 @@ func (e *Estate) IsOn(i int) bool {
 	return e.IsUp(i) && (!decl.Healthy || b.Seen.Healthy == plan.Yes)
 }
 
-// IsUp reports whether a node answers that it is on, healthy or not, and is not on its way down.
+// IsUp reports whether a node answers that it is on, healthy or not, and is not on its way down, nor was when it said so.
 func (e *Estate) IsUp(i int) bool {
 	b := &e.Beliefs[i]
 	blank := !b.blank.IsZero() && b.AskedAt.Sub(b.blank) > ProofStands // by what was asked, not by the clock
-	return !e.IsLeaving(i) && b.Seen.State == plan.On && b.Looks >= ProofLooks && b.Answer != plan.Unreachable && !blank
+	return !e.IsLeaving(i) && !b.SeenAt.Before(b.Falling) && b.Seen.State == plan.On && b.Looks >= ProofLooks && b.Answer != plan.Unreachable && !blank
 }
 
 // IsLeaving reports whether a node was told to stop and that has not settled: that it shows as on may be of before. It has settled once it

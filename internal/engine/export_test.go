@@ -45,6 +45,7 @@ var leftOut = map[string]string{
 	"Course.Of":          "never changes",
 	"Course.loose":       "never changes",
 	"Estate.users":       "is worked out when it is first asked for, and never changes then",
+	"Estate.grounds":     "likewise",
 	"Course.WaitsAt":     "where to look first",
 	"Course.Dirty":       "empty between two events",
 	"Course.Todo":        "likewise",
@@ -216,7 +217,7 @@ var idleOnly = map[string]bool{"timetable.sweepAt": true}
 // inCommon are the fields whose values copies of an engine share, since they never change.
 var inCommon = map[string]bool{
 	"Estate.Protectors": true, "Estate.hosts": true, "Estate.hostOf": true, "grid.losses": true, "Ledger.Stages": true, "Ledger.SupplyNodes": true, "Ledger.SupplyOf": true, "Course.Steps": true, "Course.Of": true,
-	"Course.loose": true, "Estate.users": true, "Dispatcher.nodes": true, "Dispatcher.rank": true, "Dispatcher.byRank": true,
+	"Course.loose": true, "Estate.users": true, "Estate.grounds": true, "Dispatcher.nodes": true, "Dispatcher.rank": true, "Dispatcher.byRank": true,
 	"referee.Referee.place": true, "referee.Referee.asides": true, "referee.Referee.users": true,
 }
 

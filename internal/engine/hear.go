@@ -1,18 +1,9 @@
 package engine
 
 import (
-	"time"
-
 	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
-)
-
-// A supply whose battery lasts for so long may be silent for a while without having cycled.
-const (
-	lastsLong   = 5 * time.Minute
-	longSilence = 2 * time.Minute
 )
 
 // hearing is one thing that a reading tells of what may have happened to a supply's output before it.
@@ -33,7 +24,7 @@ var hearings = [...]hearing{
 	{"it is silent, and its battery may have given out meanwhile: what it feeds may have its power again when it is heard", mayGiveOut, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.MayBeOut }},
 	{"it has been silent for long: its output may have been off", isDeaf, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.WasDeaf }},
 	{"its battery may have given out while it was silent, or its mains failed then, or while Ebbtide was away, and it fails still, or again: what it feeds may be on its way up", isLitInDoubt, (*Engine).litInDoubt},
-	{"Ebbtide was away, and it is on battery, as before", isOnBatteryStill, (*Engine).StillOnBattery},
+	{"Ebbtide was away, and it is on battery, as before, or its mains are back so soon that it has not given out", hasCarriedOn, func(e *Engine, k int) { e.CarriedOn(k) }},
 	{"Ebbtide was away, and it has neither failed before nor fails now", isWellStill, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.NoLapse }},
 	{"it was silent for long, or Ebbtide was away, and it does not fail", isWellAgain, (*Engine).heardAgain},
 }
@@ -92,19 +83,9 @@ func isOnAgain(e *Engine, k int) bool {
 	return s.Lapse == belief.WasOff && st.Cycle == ledger.Uncut && s.IsHeardOn()
 }
 
-// deafAfter is how long a supply may be silent until its output may have been off and on. Where no cut was sent, and its battery lasts for long
-// by all that is known, none of what makes it silent for a while, as when its card or its driver starts anew, is a cycle.
-func (e *Engine) deafAfter(k int) time.Duration {
-	left := e.Supplies[k].State.Left
-	if e.Standing(k).Cycle >= ledger.CutSent || !left.Known || left.Value < lastsLong.Seconds() {
-		return belief.DeafAfter
-	}
-	return longSilence
-}
-
 func isDeaf(e *Engine, k int) bool {
 	s := &e.Supplies[k]
-	return s.State.SilentFor > e.deafAfter(k) && (s.Lapse == belief.NoLapse || s.Lapse == belief.JustBack || s.Lapse == belief.WereAway)
+	return s.State.SilentFor > e.DeafAfter(k) && (s.Lapse == belief.NoLapse || s.Lapse == belief.JustBack || s.Lapse == belief.WereAway)
 }
 
 func mayGiveOut(e *Engine, k int) bool {
@@ -118,9 +99,9 @@ func isLitInDoubt(e *Engine, k int) bool {
 	return (s.Lapse == belief.MayBeOut || failedSince) && s.IsHeardOn() && s.State.Failing()
 }
 
-func isOnBatteryStill(e *Engine, k int) bool {
+func hasCarriedOn(e *Engine, k int) bool {
 	s := &e.Supplies[k]
-	return s.Lapse == belief.WereAway && s.IsHeardOn() && s.State.Mains == power.MainsOnBattery
+	return s.Lapse == belief.WereAway && s.IsHeardOn() && e.HasCarriedOn(k)
 }
 
 func isWellStill(e *Engine, k int) bool {

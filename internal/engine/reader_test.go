@@ -738,7 +738,7 @@ func TestOFFSinceItsFirstWordWasMeant(t *testing.T) {
 // TestAShortSilenceIsNoCycle: a driver or a card that starts anew is silent for half a minute. A battery that lasts for long has not given out
 // meanwhile, so that what took its stop and does not answer is off.
 func TestAShortSilenceIsNoCycle(t *testing.T) {
-	for left, unseen := range map[float64]bool{7200: false, 200: true} {
+	for left, unseen := range map[float64]bool{7200: false, 130: true} {
 		p := play(t, aSupply("a"), aNAS("a"), aHost("host", "nas", "a"))
 		say := supplies{"a": {onLine, left, false}}
 		p.begin(say)
@@ -777,4 +777,56 @@ func TestAVMWaitsForTheStorageOfItsHost(t *testing.T) {
 	require.NotContains(t, p.commands, "start vm")
 	states["nas"] = plan.On
 	p.until(say, func() bool { return slices.Contains(p.commands, "start vm") })
+}
+
+// TestACutThatNothingNeedsIsGivenUp: Ebbtide is killed as a cut goes on record, and its mains are back before it is. A host can't be proven off any
+// more. Where it starts without a cycle there is nothing to wait for.
+func TestACutThatNothingNeedsIsGivenUp(t *testing.T) {
+	for _, byPower := range []bool{false, true} {
+		host := aHost("host", "nas", "a")
+		host.ByPower = byPower
+		p := play(t, aSupply("a"), aNAS("a"), host)
+		states := map[string]plan.State{"nas": plan.On, "host": plan.On, "a": plan.On}
+		p.answer = func(node string) plan.State { return states[node] }
+		p.did = func(verb plan.Verb, node string) {
+			states[node] = map[plan.Verb]plan.State{plan.Stop: plan.Off, plan.Cut: plan.Stopping, plan.Start: plan.On}[verb]
+		}
+		say := supplies{"a": {onLine, 7200, false}}
+		p.begin(say)
+		say["a"].status = onBattery
+		p.until(say, func() bool { return slices.Contains(p.commands, "cut a") })
+		begun := slices.IndexFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Intent && *r.Verb == plan.Cut })
+		p.records, p.commands, states["a"], states["host"] = p.records[:begun], nil, plan.On, plan.Unknown
+		p.did = nil
+		p.crash()
+		say["a"].status = onLine
+		p.goOn(40*time.Second, say)
+		released := func(r ledger.Record) bool { return r.Kind == ledger.Mains && r.Cause == ledger.Released }
+		require.Equal(t, !byPower, slices.ContainsFunc(p.records, released), "by power: %v", byPower)
+		require.NotContains(t, p.commands, "cut a", "by power: %v", byPower)
+	}
+}
+
+// TestAShortAbsenceIsNoCycle: Ebbtide is killed when its hosts are off, their mains return, and it is back ten seconds later. A battery that lasts for
+// long has not given out meanwhile, so that they are off, and what only its cycle starts has it.
+func TestAShortAbsenceIsNoCycle(t *testing.T) {
+	host := aHost("host", "nas", "a")
+	host.ByPower, host.OffAfter = true, 10*time.Second
+	host.Times[plan.Start] = plan.Times{Nominal: 5 * time.Minute, Within: 10 * time.Minute}
+	nas := aNAS("a")
+	nas.OffAfter = 10 * time.Second
+	p := play(t, aSupply("a"), nas, host)
+	states := map[string]plan.State{"nas": plan.On, "host": plan.On, "a": plan.On}
+	p.answer = func(node string) plan.State { return states[node] }
+	p.did = func(verb plan.Verb, node string) {
+		states[node] = map[plan.Verb]plan.State{plan.Stop: plan.Unreachable, plan.Cut: plan.Stopping, plan.Start: plan.On}[verb]
+	}
+	say := supplies{"a": {onLine, 7200, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.until(say, func() bool { return slices.Contains(p.commands, "stop nas") })
+	p.now = p.now.Add(10 * time.Second)
+	say["a"].status = onLine
+	p.crash()
+	p.until(say, func() bool { return slices.Contains(p.commands, "cut a") })
 }

@@ -201,6 +201,7 @@ func (e *Engine) keepStill(k int) {
 		return
 	}
 	if carried, is := s.Tracker.Carry(); is {
+		carried.Lasts = s.State.Left.Value // 0: not known
 		w.still = e.Now
 		e.Record(ledger.Record{Kind: ledger.Still, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}, Carried: &carried}})
 	}
@@ -348,21 +349,29 @@ func (e *Engine) turnUp(k int) {
 	e.Notify(true, "now bringing back what "+id+" feeds: mains are back and the gate is open")
 }
 
-// release gives up the cycle of a supply that waits for what can't be proven, with its mains back and the gate open but
-// for that: it is no reason to keep the rest down.
+// release gives up the cycle of a supply with its mains back and the gate open but for that, where it waits for what can't be proven, or nothing
+// waits for it: it is no reason to keep the rest down.
 func (e *Engine) release(k int) {
 	s, st := &e.Supplies[k], e.Standing(k)
-	if st.Cycle != ledger.Committed || st.IsOut() || s.State.Mains != power.MainsOnline || s.State.SilentFor > 0 || e.Now.Sub(e.MovedAt) < stalledFor {
+	if st.Cycle != ledger.Committed || st.IsOut() || s.State.Mains != power.MainsOnline || s.State.SilentFor > 0 {
 		return
 	}
-	if e.Ledger.Outage.Orders.Hold || !e.Policy.Restore.Holds(e.Facts(s)) || e.WorksUnder(s.Node) {
+	needed := e.AwaitCycle(s.Node)
+	moves := e.IsAtWork(s.Node)
+	if needed {
+		moves = e.Now.Sub(e.MovedAt) < stalledFor || e.WorksUnder(s.Node)
+	}
+	if moves || e.Ledger.Outage.Orders.Hold || !e.Policy.Restore.Holds(e.Facts(s)) {
 		return
 	}
 	id := e.ID(s.Node)
 	why := "its cut can't come: what it waits for is not proven off; what only its power cycle starts needs a person"
-	if !e.Graph.Node(s.Node).Can.Has(plan.Cut) {
+	switch {
+	case !needed:
+		why = "its mains are back, and nothing that it feeds needs the power cycle"
+	case !e.Graph.Node(s.Node).Can.Has(plan.Cut):
 		why = "it is never cut; what only its power cycle starts needs a person"
 	}
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{id}}, Reason: why})
-	e.Notify(true, id+" is not cut: "+why)
+	e.Notify(needed, id+" is not cut: "+why)
 }

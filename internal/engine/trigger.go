@@ -58,7 +58,7 @@ func (e *Engine) judgePressure() {
 		e.tellEnding(k)
 		*t = foresight.Time{Battery: now, Load: now, Trusted: !e.Standing(k).IsOut() || !s.Mute && !s.State.OutputOff, Gone: e.Standing(k).Cycle.IsDark(), Ahead: was.Ahead}
 		if e.IsBeingCut(k) {
-			t.Load = want.CutNow // what hangs on it alone is about to lose its power, or has
+			t.Load = want.GoesDark // what hangs on it alone is about to lose its power, or has
 		}
 		changed = changed || *t != was
 		e.HurryDue = e.HurryDue || t.Battery != was.Battery || t.Load != was.Load || t.Load != want.NoPressure

@@ -91,7 +91,7 @@ func (e *Foresight) pressureAt(i int) want.Pressure {
 // feedPressure is the pressure of the last of a node's feeds to give out. One that fails and is silent, or off, is not counted on,
 // unless there is no other. Where all have gone dark there is no hurry any more.
 func (e *Foresight) feedPressure(i int) want.Pressure {
-	heard, least, gone := false, want.CutNow, true
+	heard, least, gone := false, want.GoesDark, true
 	for _, f := range e.Graph.Feeds(i) {
 		k := e.Ledger.SupplyOf[f]
 		if k < 0 || e.Times[k].Gone {
@@ -100,7 +100,7 @@ func (e *Foresight) feedPressure(i int) want.Pressure {
 		s := &e.Times[k]
 		gone = false
 		if s.Trusted && !heard {
-			heard, least = true, want.CutNow
+			heard, least = true, want.GoesDark
 		}
 		if s.Trusted || !heard {
 			least = min(least, s.Load)

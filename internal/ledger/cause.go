@@ -9,6 +9,7 @@ const (
 	Overtime   Cause = "overtime"    // Intent, Failed: the step's time was over, and what was commanded had not come about by itself
 	Denied     Cause = "denied"      // Intent, Failed: the command was refused
 	Pressed    Cause = "pressed"     // Intent, Failed: the battery may not last for the rest of the plan
+	Dropping   Cause = "dropping"    // Intent, Failed: the output that feeds the node is being cut, with time left in the battery
 	TakenAlong Cause = "taken-along" // Intent: a host is powered off with VMs on it that were given up
 	Silence    Cause = "silence"     // Proven: no answer for as long as proves it, after it took its stop
 	Already    Cause = "already"     // Proven: it was so before anything was commanded
@@ -20,3 +21,6 @@ const (
 	Released   Cause = "released"    // Mains: a supply that was to be cut is not any more: nothing moved for long
 	Hung       Cause = "hung"        // Intent: a node hangs on its way down although its power is back, and is powered off to be started again
 )
+
+// IsHaste reports whether something was done for want of time.
+func (c Cause) IsHaste() bool { return c == Pressed || c == Dropping }

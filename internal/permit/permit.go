@@ -154,7 +154,7 @@ func hasSettled(e *belief.Estate, c *Command) string {
 // CutsShort reports whether a command is the power-off of a host for want of time. On its way up it has no data of its own to lose, and what it
 // stands on can't be stopped before it is off (docs/adr/0020).
 func (c *Command) CutsShort(e *belief.Estate) bool {
-	return c.Rung == plan.Force && c.Cause == ledger.Pressed && e.Graph.Node(c.Node).Kind == plan.Host
+	return c.Rung == plan.Force && c.Cause.IsHaste() && e.Graph.Node(c.Node).Kind == plan.Host
 }
 
 // isWritable: intent durable before the command; nothing is brought up without a journal.

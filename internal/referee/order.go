@@ -24,7 +24,17 @@ func (r *Referee) inTheWay(i int, excused func(user int) bool) int {
 
 // isUnknowable reports whether nobody can tell that a node which does not answer is not off.
 func (r *Referee) isUnknowable(i int) bool {
-	return r.isHidden(i) || r.cameUnseen(i) || r.isMistaken(i) || r.isLate(i)
+	return r.isHidden(i) || r.cameUnseen(i) || r.isMistaken(i) || r.isLate(i) || r.cameUpMute(i)
+}
+
+// cameUpMute reports whether a machine that was told to stop, and that a command alone starts by the runbook, came up with its power all the same,
+// and has not answered for as long as it boots and as proves it off after that (docs/adr/0005).
+func (r *Referee) cameUpMute(i int) bool {
+	n, decl := &r.nodes[i], r.estate.Node(i)
+	up := decl.Time(plan.Start)
+	silent := max(2*up.Nominal, up.Within) + decl.OffAfter
+	unstarted := !n.toldAt.IsZero() && n.roused.After(n.started)
+	return decl.OffAfter > 0 && !decl.ByPower && unstarted && n.mute && n.saidAt.Before(n.roused) && n.vain.Sub(n.roused) >= silent
 }
 
 // isLate reports whether a node that was told to stop is on its way for longer than it may, and has not answered for as long as
@@ -57,13 +67,13 @@ func (r *Referee) isHidden(i int) bool {
 }
 
 // cameUnseen reports the same of a machine whose power came back while nobody could know of it, behind a supply that has not been heard
-// on line since: the controller was away, or the supply was silent and its battery gave out before its time; or that was known, and is lost
-// with the records of it.
+// on line since: the controller was away, or the supply was silent and its battery gave out before its time, or for a moment in which that had
+// much left; or that was known, and is lost with the records of it.
 func (r *Referee) cameUnseen(i int) bool {
 	roused := r.nodes[i].roused
 	forgot := r.forgetful && roused.Before(r.resumed)
 	return r.startsUnheard(i, func(s *supply) bool {
-		return !forgot && s.onlineAt.After(roused) || !s.sudden && !roused.Before(r.resumed)
+		return !forgot && !s.brief && s.onlineAt.After(roused) || !s.sudden && !roused.Before(r.resumed)
 	})
 }
 
@@ -247,31 +257,18 @@ func (r *Referee) seemsOn(at time.Time, i int) bool {
 	return r.unseenSince(at, i, oldLook) || r.nodes[i].lied && r.unseen(i)
 }
 
-// storageOff gives what a host of a node stands on that was on, and is neither on nor said so last; -1: nothing.
-func (r *Referee) storageOff(i int) int {
-	for _, host := range r.estate.Needs(i) {
-		if r.estate.Node(host).Kind == plan.Host {
-			if d := r.groundOff(host); d >= 0 {
-				return d
-			}
-		}
-	}
-	return -1
-}
-
-// groundOff gives what a node stands on, through what has no stop of its own or right, that was on, and is neither on nor said so last;
-// -1: nothing.
+// groundOff gives what a node stands on, itself or through others, that was on, and is neither on nor said so last; -1: nothing.
 func (r *Referee) groundOff(i int) int {
 	for _, d := range r.estate.Needs(i) {
 		n, decl := &r.nodes[d], r.estate.Node(d)
-		switch {
-		case decl.Kind == plan.Supply:
-		case !decl.Can.Has(plan.Stop):
-			if behind := r.groundOff(d); behind >= 0 {
-				return behind
-			}
-		case decl.Kind != plan.Person && n.listed && n.now.State != plan.On && n.said != plan.On:
+		if decl.Kind == plan.Supply {
+			continue
+		}
+		if decl.Kind != plan.Person && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && n.said != plan.On {
 			return d
+		}
+		if deeper := r.groundOff(d); deeper >= 0 {
+			return deeper
 		}
 	}
 	return -1
@@ -282,9 +279,8 @@ const oldLook = 35 * time.Second
 
 // rule10: Order holds for every executed pair; degradation shortens waits and never reorders across a dependency.
 //
-// A VM waits for what uses it, unless that was given up in its present round. A start waits for what the node needs, and what its host
-// stands on. A cut
-// waits for the outlets of its supply that were on and were neither shown off nor given up.
+// A VM waits for what uses it, unless that was given up in its present round. A start waits for what the node needs, and what that
+// stands on. A cut waits for the outlets of its supply that were on and were neither shown off nor given up.
 func (r *Referee) rule10(c *command) string {
 	switch {
 	case c.stops() && c.decl.Kind == plan.VM:
@@ -295,10 +291,10 @@ func (r *Referee) rule10(c *command) string {
 			return fmt.Sprintf("%s was told to stop before its user %s was off", c.decl.ID, r.id(u))
 		}
 	case c.Verb == plan.Start:
-		if d := r.storageOff(c.Node); d >= 0 {
-			return fmt.Sprintf("%s is started before %s, which its host stands on, is on", c.decl.ID, r.id(d))
-		}
 		for _, d := range r.estate.Needs(c.Node) {
+			if deeper := r.groundOff(d); deeper >= 0 {
+				return fmt.Sprintf("%s is started before %s, which it stands on through %s, is on", c.decl.ID, r.id(deeper), r.id(d))
+			}
 			n, decl := &r.nodes[d], r.estate.Node(d)
 			if decl.Kind != plan.Supply && decl.Kind != plan.Person && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && !r.seemsOn(c.at, d) {
 				return fmt.Sprintf("%s is started before %s is on", c.decl.ID, decl.ID)

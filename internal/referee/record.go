@@ -190,7 +190,7 @@ func (r *Referee) ofSupplies(at time.Time, rec *ledger.Record) {
 			r.rule20Cut(s, at, "called cycled")
 			r.release(s)
 		case rec.Cause == released:
-			if at.Sub(r.moved) < patience {
+			if at.Sub(r.moved) < patience && r.waitsForCycle(s) {
 				r.rule20Cut(s, at, "released")
 			}
 			r.release(s)
@@ -206,7 +206,7 @@ func (r *Referee) ofNode(at time.Time, i int, rec *ledger.Record) {
 	switch rec.Kind {
 	case ledger.Intent:
 		r.moved = at
-		r.intend(at, i, intent{verb: *rec.Verb, op: uint64(rec.Op), at: at, life: r.life, again: rec.Attempt > 1, reasoned: rec.Reason != "", pressed: rec.Cause == ledger.Pressed})
+		r.intend(at, i, intent{verb: *rec.Verb, op: uint64(rec.Op), at: at, life: r.life, again: rec.Attempt > 1, reasoned: rec.Reason != "", pressed: rec.Cause.IsHaste()})
 		r.asideTold(i, *rec.Verb)
 		r.rule9(i, at)
 	case ledger.Accepted:

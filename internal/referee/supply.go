@@ -16,6 +16,7 @@ type supply struct {
 	offAt    time.Time // when it went off last
 	litAt    time.Time // and came on
 	sudden   bool      // it did so unheard, and before its battery was to give out, or nobody could know when that was
+	brief    bool      // unheard, in so short a time that nobody thought of that, since its battery had much left
 	since    time.Time // its mains are on without interruption; zero: they are off
 	onlineAt time.Time // heard to be on line, last
 	heardOn  time.Time // heard to be on line, poll after poll; zero: the last poll was another, or was not heard
@@ -98,6 +99,9 @@ func (r *Referee) Polled(at time.Time, p Poll) {
 
 // hear takes what the controller heard of a supply.
 func (r *Referee) hear(s *supply, at time.Time, p Poll) {
+	if p.Heard && s.output && s.offAt.After(s.heardAt) {
+		s.brief = at.Sub(s.heardAt) <= min(briefly, s.heardLeft/lastsLonger)+missedPoll
+	}
 	if p.Heard {
 		s.heardAt, s.heardLeft, s.heardHonest = at, p.Left, p.Honest
 	}
@@ -135,10 +139,17 @@ func (r *Referee) hear(s *supply, at time.Time, p Poll) {
 	s.fell = s.fell && (s.heardOn.IsZero() || at.Sub(s.heardOn) < settles || at.Sub(r.resumed) < settles)
 }
 
+// A battery that is to last for so much longer may be unheard for a moment, in which it gives out and its mains come back: that nobody takes for more than
+// what its card or its driver does, or a restart of ours (docs/adr/0019).
+const (
+	briefly     = time.Minute
+	lastsLonger = 5 // times as long as that
+)
+
 // OutputLost tells that a supply's output goes off now, whatever for.
 func (r *Referee) OutputLost(at time.Time, i int) {
 	s := r.supplyAt(i)
-	s.offAt, s.sudden = at, s.deaf && (!s.last.Honest || at.Sub(s.heardAt) < s.heardLeft)
+	s.offAt, s.brief, s.sudden = at, false, s.deaf && (!s.last.Honest || at.Sub(s.heardAt) < s.heardLeft)
 	s.output, s.due, s.cut, s.made, s.uncut = false, false, true, true, false
 	s.triggered, s.spent, s.heardOn, s.lost, s.fell = false, time.Time{}, time.Time{}, true, true
 	r.follow(s)

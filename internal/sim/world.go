@@ -140,6 +140,9 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (ledger.Outcome,
 	if (!s.powered(i) || !s.reached(i) || t.frozen || settings && !s.runs(i)) && decl.Kind != plan.Supply && verb != plan.Start {
 		return ledger.Unreached, "no answer"
 	}
+	if verb == plan.Stop && t.state == plan.Off && decl.OffAfter > 0 { // what is off itself takes no stop
+		return ledger.Unreached, "no answer"
+	}
 	s.keepView(i)
 	t.told++
 	tardy := t.fault == Tardy && verb == plan.Unprotect && !t.tardied

@@ -9,6 +9,7 @@ const (
 	ForceVMs                // VMs are powered off, lowest data risk first
 	ReserveReached          // hosts too, and caches are flushed before their users are off
 	CutNow                  // outputs are cut with what is on
+	GoesDark                // of what hangs on an output: that is being cut, whatever is left in the battery
 )
 
 func (p Pressure) String() string {
@@ -17,5 +18,6 @@ func (p Pressure) String() string {
 		"the battery may not last for the rest of the plan: VMs that are still on are powered off",
 		"only the reserve is left: hosts are powered off, caches flushed",
 		"the battery is about to die: outputs are cut with what is still on",
+		"its output is being cut, and it is not proven off now",
 	}[p]
 }

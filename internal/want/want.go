@@ -104,9 +104,9 @@ func (e *Wants) judgeUp(id int) Stand {
 	return Pending
 }
 
-// carries tells what comes after a node that is back: a host that came up by itself carries nothing before its storage is on.
+// carries tells what comes after a node that is back: what came up by itself carries nothing before all that it stands on is on.
 func (e *Wants) carries(s *Step) Stand {
-	if e.Graph.Node(s.Node).Kind != plan.Host || s.Verb != plan.Start || !e.Ledger.Outage.Scope[s.Node] {
+	if s.Verb != plan.Start || !e.Ledger.Outage.Scope[s.Node] {
 		return Proven
 	}
 	worst := Proven

@@ -105,10 +105,15 @@ func (e *Works) Dispatch() bool {
 	return true
 }
 
-// WorksUnder reports whether a step that has come further than to ask whether it may begin is under way on anything that a supply feeds.
+// IsAtWork reports whether a step that has come further than to ask whether it may begin is under way on a node.
+func (e *Works) IsAtWork(i int) bool {
+	w := e.nodes[i].work
+	return w != nil && w.phase != verifying
+}
+
+// WorksUnder reports whether such a step is under way on a supply, or on anything that it feeds.
 func (e *Works) WorksUnder(supply int) bool {
-	works := func(i int) bool { w := e.nodes[i].work; return w != nil && w.phase != verifying }
-	return works(supply) || slices.ContainsFunc(e.Graph.Dependents(supply), works)
+	return e.IsAtWork(supply) || slices.ContainsFunc(e.Graph.Dependents(supply), e.IsAtWork)
 }
 
 // Ends reports whether something will end the phase of the step under way on a node.

@@ -49,7 +49,7 @@ func (e *Works) forgetHaste(i int) {
 	switch w := e.nodes[i].work; {
 	case w.verb == plan.Cut:
 		w.force = force{}
-	case w.force.cause == ledger.Pressed && e.Press[i] == want.NoPressure && !e.wasSent(i):
+	case w.force.cause.IsHaste() && e.Press[i] == want.NoPressure && !e.wasSent(i):
 		w.beStop()
 	}
 }

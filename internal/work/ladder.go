@@ -242,6 +242,20 @@ func (e *Works) power(i int, cause ledger.Cause, why string) {
 	e.ask(i) // what uses it may have come up since it was told to stop
 }
 
+// powerInHaste powers a node off for want of time.
+func (e *Works) powerInHaste(i int) {
+	h := e.hasteOf(i)
+	e.power(i, h.cause, h.reason)
+}
+
+// hasteOf says for what want of time a node is powered off, or its output cut with what is on.
+func (e *Works) hasteOf(i int) force {
+	if e.Press[i] == want.GoesDark {
+		return force{ledger.Dropping, e.Press[i].String()}
+	}
+	return force{ledger.Pressed, e.Press[i].String()}
+}
+
 // mustHurry reports whether a node is powered off now instead of being asked: what begins when the battery is short already
 // is not given the time that was taken from what was under way.
 func (e *Works) mustHurry(i int) bool {
@@ -274,7 +288,7 @@ func (e *Works) Hurry() {
 	slices.SortStableFunc(late, func(a, b int) int { return cmp.Compare(e.Graph.Node(a).Risk, e.Graph.Node(b).Risk) })
 	for _, i := range late {
 		if w := e.nodes[i].work; w != nil && e.wanted(i) && e.mustHurry(i) {
-			e.power(i, ledger.Pressed, e.Press[i].String())
+			e.powerInHaste(i)
 		}
 	}
 }

@@ -90,7 +90,7 @@ func (e *Works) passStop(i int) {
 	on, doubtful, guestsOnly := e.notOff(i)
 	e.takeNoneAlong(i, on, doubtful)
 	switch {
-	case w.force.cause == ledger.Pressed && w.verb == plan.Cut:
+	case w.force.cause.IsHaste() && w.verb == plan.Cut:
 	case doubtful && w.guard.rounds < guardRounds, guestsOnly && e.areOld(i, len(on) > 0):
 		e.enter(w, verifying)
 		w.next = e.Now.Add(FirstLook)
@@ -111,7 +111,7 @@ func (e *Works) passStop(i int) {
 		return
 	}
 	if w.rung == plan.Stop && e.mustHurry(i) {
-		e.power(i, ledger.Pressed, e.Press[i].String())
+		e.powerInHaste(i)
 		return
 	}
 	e.command(i)
@@ -176,7 +176,7 @@ func (e *Works) cutWithWhatIsOn(i int) {
 		on = append(on, u.Node)
 	}
 	if len(on) > 0 || e.Worst(w.step) != want.Proven {
-		w.force = force{ledger.Pressed, e.Press[i].String()}
+		w.force = e.hasteOf(i)
 		if len(on) > 0 {
 			w.force.reason += "; not proven off: " + strings.Join(on, ", ")
 		}
@@ -212,7 +212,8 @@ func (e *Works) takeAlong(i int, on []string) {
 	before, _, _ := strings.Cut(w.force.reason, along) // an earlier try had its own VMs
 	text := along + strings.Join(on, ", ")
 	if e.mustHurry(i) { // which is why, first of all
-		before, w.force.cause = e.Press[i].String()+"; ", ledger.Pressed
+		h := e.hasteOf(i)
+		before, w.force.cause = h.reason+"; ", h.cause
 	}
 	if before != "" {
 		text = strings.TrimSuffix(before, "; ") + "; " + text

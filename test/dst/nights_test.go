@@ -95,21 +95,28 @@ func exampleOf(t *testing.T, file string) sim.Scenario {
 }
 
 // unexplained says what is not back in the end though nothing broke that it needs, or is not reported; "": nothing. Where the
-// battery gave out before anybody heard that the mains had failed, there was no outage that anything could come back from.
+// battery gave out before anybody heard that the mains had failed, there was no outage that anything could come back from; nor was there of what
+// lost its power so before the first that was heard.
 func unexplained(night *sim.Scenario, r *sim.Result) string {
 	estate := night.Settings.Estate
-	reported, heard := map[string]bool{}, false
+	reported, seenOn := map[string]bool{}, map[string]bool{}
+	opened := time.Duration(-1)
 	for i := range r.Records {
-		heard = heard || r.Records[i].Kind == ledger.Opened
-		if r.Records[i].Kind == ledger.Closed {
-			for _, n := range r.Records[i].Nodes {
-				reported[n.Node] = true
-			}
+		rec := &r.Records[i]
+		if rec.Kind == ledger.Opened && opened < 0 {
+			opened = rec.At.Sub(sim.Epoch)
+		}
+		for _, n := range rec.Nodes {
+			reported[n.Node] = reported[n.Node] || rec.Kind == ledger.Closed
+			seenOn[n.Node] = seenOn[n.Node] || (rec.Kind == ledger.Snapshot || rec.Kind == ledger.Widened) && n.State == plan.On
 		}
 	}
+	isBack := func(c sim.Change) bool { return c.Mains }
+	late := opened >= night.Changes[slices.IndexFunc(night.Changes, isBack)].At // the first failure was over
 	broken := brokenOn(night)
 	for i := range broken {
-		if id := estate.Node(i).ID; heard && slices.Contains(r.Missing, id) && (!broken[i] || !reported[id]) {
+		id := estate.Node(i).ID
+		if known := opened >= 0 && (!late || seenOn[id]); known && slices.Contains(r.Missing, id) && (!broken[i] || !reported[id]) {
 			return fmt.Sprintf("%s was on and is not (reported: %t)", id, reported[id])
 		}
 	}

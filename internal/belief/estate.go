@@ -39,7 +39,7 @@ type Estate struct {
 	hosts      []int
 	hostOf     []int   // per node: see HostOf
 	users      [][]int // per node: see UsersOf; nil: not asked yet
-	grounds    [][]int // per node: see BroughtUp; nil: likewise
+	grounds    [][]int // per node: see Ground; nil: likewise
 	grid
 	past
 }

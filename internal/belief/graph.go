@@ -23,14 +23,6 @@ func (e *Estate) CycledBy(supply int) []int {
 	return list
 }
 
-// AwaitCycle reports whether anything that a supply feeds is started by nothing but the return of its power, and was told to go off, or is.
-func (e *Estate) AwaitCycle(supply int) bool {
-	return slices.ContainsFunc(e.Graph.Users(supply), func(u int) bool {
-		n := e.Entry(u)
-		return e.Graph.Node(u).ByPower && n.Snap.On() && (n.Shown == ledger.WasTold || n.Shown == ledger.ShownOff)
-	})
-}
-
 // GoesWith reports whether a node loses its power in each way in which another may lose it now.
 func (e *Estate) GoesWith(i, other int) bool {
 	isLit := func(k int) bool { return !e.Standing(k).IsDark() }
@@ -55,14 +47,23 @@ func (e *Estate) Stranded(i int) bool {
 // BroughtUp lists what is to be on before a node is started: all that it needs, and all that this stands on in its turn, since a host, or whatever
 // else is between, may have come up by itself before its storage.
 func (e *Estate) BroughtUp(i int) []int {
+	return slices.DeleteFunc(slices.Clone(e.Ground(i)), func(d int) bool { return !e.ComesBack(d) })
+}
+
+// ComesBack reports whether a node was on, and is to be again when the outage is over.
+func (e *Estate) ComesBack(i int) bool {
+	o := e.Ledger.Outage
+	return o.Scope[i] && o.Nodes[i].Snap.On()
+}
+
+// Ground lists, nearest first, what a node stands on that can be asked and is stopped. The slice is not to be changed.
+func (e *Estate) Ground(i int) []int {
 	if e.grounds[i] == nil {
 		e.grounds[i] = e.findGround(i)
 	}
-	o := e.Ledger.Outage
-	return slices.DeleteFunc(slices.Clone(e.grounds[i]), func(d int) bool { return !o.Scope[d] || !o.Nodes[d].Snap.On() })
+	return e.grounds[i]
 }
 
-// findGround lists, nearest first, what a node stands on that can be asked and is stopped.
 func (e *Estate) findGround(i int) []int {
 	ground := []int{}
 	seen := map[int]bool{}
@@ -182,8 +183,9 @@ func (e *Estate) NeedsLost(i int) bool {
 
 // lostWithHost reports whether a node does not answer, and its host does not either, is off, or was told to go.
 func (e *Estate) lostWithHost(i int) bool {
-	host := e.HostOf(i)
-	return host >= 0 && e.Beliefs[i].Answer == plan.Unreachable && (e.Beliefs[host].Answer == plan.Unreachable || e.IsOff(host) || e.Entry(host).Shown == ledger.WasTold)
+	host, answer := e.HostOf(i), e.Beliefs[i].Answer
+	silent := answer == plan.Unreachable || answer == plan.Unknown && e.Last(i).Answer == ledger.WasUnreached // nothing says more since its command
+	return host >= 0 && silent && (e.Beliefs[host].Answer == plan.Unreachable || e.IsOff(host) || e.Entry(host).Shown == ledger.WasTold)
 }
 
 // LowerRiskWaits reports whether one of the VMs that are being stopped without force has a lower data risk than this one, and loses its

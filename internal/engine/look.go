@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"time"
 
 	"ebbtide/internal/belief"
@@ -53,6 +52,9 @@ func (e *Engine) asksAgain(i int, state plan.State, older bool) bool {
 	}
 	if b.Doubt != plan.Unknown && !e.TellsOfPower(i, state) { // it was contradicted, and says nothing now: neither counts
 		b.Looks, b.Proof = 0, belief.NoProof
+		if belief.IsDown(b.Doubt) {
+			b.OnAt = time.Time{}
+		}
 		e.Touch(i)
 	}
 	if e.Under[i] >= 0 || b.Twice || b.Wavers || !torn && !e.IsOdd(i, state) || !e.TellsOfPower(i, state) {
@@ -159,14 +161,6 @@ func (e *Engine) seeUncut(k int) {
 	}
 }
 
-// startsByCycle reports whether anything that a supply feeds was told to stop, and is started by nothing but the return of its power.
-func (e *Engine) startsByCycle(supply int) bool {
-	return slices.ContainsFunc(e.Graph.Users(supply), func(u int) bool {
-		shown := e.Entry(u).Shown
-		return e.Graph.Node(u).ByPower && (shown == ledger.ShownOff || shown == ledger.WasTold)
-	})
-}
-
 // cutNotMade follows a supply that took its cut and did not make it: nothing has been cycled, so that it is cut once more,
 // as often as anything is tried. After that it is reported, and what waits for its cycle is left to a person.
 func (e *Engine) cutNotMade(k int) {
@@ -175,7 +169,7 @@ func (e *Engine) cutNotMade(k int) {
 	id := e.ID(s.Node)
 	const why = "it took its cut and did not make it"
 	s.CutDue = time.Time{}
-	if s.State.Mains == power.MainsOnline && s.State.SilentFor == 0 && !e.startsByCycle(s.Node) {
+	if s.State.Mains == power.MainsOnline && s.State.SilentFor == 0 && !e.NeedsCycle(s.Node) {
 		e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{id}}, Reason: why + ", and its mains are back"})
 		e.Notify(true, id+" is not cut: "+why+", its mains are back, and nothing waits for that")
 		return

@@ -181,7 +181,7 @@ const (
 )
 
 // keepStill puts on record what has become of a supply that is on battery, for a restart: from time to time, and at once where it failed for
-// another reason before.
+// another reason before, or a stage begins.
 func (e *Engine) keepStill(k int) {
 	s, w, st := &e.Supplies[k], &e.watch[k], e.Standing(k)
 	onLine := s.State.Mains == power.MainsOnline && s.State.SilentFor == 0
@@ -197,7 +197,7 @@ func (e *Engine) keepStill(k int) {
 	case onLine && st.On && e.IsUnfit(s) && e.Now.Sub(w.lineAt) >= power.ReturnAfter: // it fails still, but not for want of its mains
 		e.Record(ledger.Record{Kind: ledger.Still, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}}})
 		return
-	case st.On && e.Now.Sub(w.still) < stillEvery || st.Cycle.IsDark():
+	case st.On && e.Now.Sub(w.still) < stillEvery && (!st.At.IsZero() || !slices.Contains(st.Stages, true)), st.Cycle.IsDark():
 		return
 	}
 	if carried, is := s.Tracker.Carry(); is {
@@ -356,7 +356,7 @@ func (e *Engine) release(k int) {
 	if st.Cycle != ledger.Committed || st.IsOut() || s.State.Mains != power.MainsOnline || s.State.SilentFor > 0 {
 		return
 	}
-	needed := e.AwaitCycle(s.Node)
+	needed := e.NeedsCycle(s.Node)
 	moves := e.IsAtWork(s.Node)
 	if needed {
 		moves = e.Now.Sub(e.MovedAt) < stalledFor || e.WorksUnder(s.Node)

@@ -16,7 +16,7 @@ const (
 	Opened    Kind = "opened"    // an outage or a drill begins: Outage, Supplies (failing), Off, Unfit, Replace, Digest, Mode, Members, Nodes (of the whole estate: last seen on, or on their way up); of a drill Scope, By
 	Snapshot  Kind = "snapshot"  // what was on before the first action: Nodes
 	Widened   Kind = "widened"   // the snapshot grows: a further supply fails: Supplies, Nodes (survey of those that came into scope); or, without Supplies, one that could not be asked answers: Nodes
-	Seen      Kind = "seen"      // a node that the outage does not concern is on, or is not any more; or one whose stop was taken and given up is on: Nodes
+	Seen      Kind = "seen"      // a node that the outage does not concern is on, or is not any more; or one whose stop was taken is on, which was given up, or before its power came back: Nodes
 	Triggered Kind = "triggered" // a stage starts: Stage, Reason, Numbers
 	Intent    Kind = "intent"    // a command is about to be given: Op, Node, Verb, Attempt, Reason and Cause (of a forced one), State (where the last look had no answer), Nodes (of a cut: what was not proven off)
 	Accepted  Kind = "accepted"  // the command's answer: Op, Node, Verb, Outcome, Reason

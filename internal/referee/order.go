@@ -28,13 +28,19 @@ func (r *Referee) isUnknowable(i int) bool {
 }
 
 // cameUpMute reports whether a machine that was told to stop, and that a command alone starts by the runbook, came up with its power all the same,
-// and has not answered for as long as it boots and as proves it off after that (docs/adr/0005).
+// and has not answered since for as long as it boots and as proves it off after that (docs/adr/0005).
 func (r *Referee) cameUpMute(i int) bool {
 	n, decl := &r.nodes[i], r.estate.Node(i)
+	var lit time.Time
+	for _, f := range r.estate.Sources(i) {
+		if at := r.supplyAt(f).litAt; at.After(lit) {
+			lit = at
+		}
+	}
 	up := decl.Time(plan.Start)
 	silent := max(2*up.Nominal, up.Within) + decl.OffAfter
-	unstarted := !n.toldAt.IsZero() && n.roused.After(n.started)
-	return decl.OffAfter > 0 && !decl.ByPower && unstarted && n.mute && n.saidAt.Before(n.roused) && n.vain.Sub(n.roused) >= silent
+	unstarted := !n.toldAt.IsZero() && lit.After(n.started)
+	return decl.OffAfter > 0 && !decl.ByPower && unstarted && n.mute && n.saidAt.Before(lit) && n.vain.Sub(lit) >= silent-slowness
 }
 
 // isLate reports whether a node that was told to stop is on its way for longer than it may, and has not answered for as long as
@@ -303,7 +309,8 @@ func (r *Referee) rule10(c *command) string {
 	case c.Verb == plan.Cut && !r.byDeadline(c):
 		for _, u := range r.estate.Users(c.Node) {
 			n, decl := &r.nodes[u], r.estate.Node(u)
-			if decl.Kind == plan.Outlet && decl.Can.Has(plan.Stop) && n.now.State == plan.On && n.listed && !n.failed.Has(plan.Stop) && !n.shownOff && !r.unseenSince(c.at, u, guarded) {
+			switchedOn := n.said == plan.Off && n.meddled.After(n.saidAt) // it drops with its supply anyway, so that nobody asks it once more
+			if decl.Kind == plan.Outlet && !switchedOn && decl.Can.Has(plan.Stop) && n.now.State == plan.On && n.listed && !n.failed.Has(plan.Stop) && !n.shownOff && !r.unseenSince(c.at, u, guarded) {
 				return fmt.Sprintf("the output of %s is cut before its outlet %s is off", c.decl.ID, decl.ID)
 			}
 		}

@@ -218,6 +218,11 @@ func (e *Wants) Rejudge(id int) {
 	for _, n := range c.next(id) {
 		c.mark(c.base(id) + n)
 	}
+	if s.Goal == plan.Up && s.Verb == plan.Start { // what is up on it already carries something from now on, or does no more
+		for _, u := range e.Graph.Dependents(s.Node) {
+			c.mark(c.Find(u, plan.Start, plan.Up))
+		}
+	}
 	if s.Goal == plan.Down && s.Node >= 0 { // an Unprotect, a start: what it waits for may be this one's end
 		e.Touch(s.Node)
 	}

@@ -110,7 +110,10 @@ func (e *Wants) carries(s *Step) Stand {
 		return Proven
 	}
 	worst := Proven
-	for _, d := range e.BroughtUp(s.Node) {
+	for _, d := range e.Ground(s.Node) {
+		if !e.ComesBack(d) {
+			continue
+		}
 		if start := e.Course.Find(d, plan.Start, plan.Up); start >= 0 {
 			worst = max(worst, e.Course.Stands[start])
 		}

@@ -234,7 +234,7 @@ func writeOutage(w io.Writer, s *daemon.Status) {
 	if observed(s) {
 		fmt.Fprintf(w, "\n%s %s since %s, only observed: nothing is commanded, and it would go %s now\n", what, o.Outage, since, s.View.Goal)
 	} else {
-		fmt.Fprintf(w, "\n%s %s, going %s since %s\n", what, o.Outage, s.View.Goal, since)
+		fmt.Fprintf(w, "\n%s %s since %s, going %s now\n", what, o.Outage, since, s.View.Goal)
 	}
 	if s.View.Waiting != "" {
 		fmt.Fprintf(w, "Now: %s\n", s.View.Waiting)
@@ -271,7 +271,7 @@ func writeWaiting(w io.Writer, v *engine.View) {
 	waiting := map[string][]string{}
 	for i := range v.Nodes {
 		n := &v.Nodes[i]
-		if n.Why == "" || n.Doing != "" {
+		if n.Why == "" || n.Doing != "" && !n.Asks {
 			continue
 		}
 		if waiting[n.Why] == nil {

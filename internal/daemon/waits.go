@@ -79,8 +79,14 @@ func (w *waits) tell(now time.Time, nodes []engine.NodeView) {
 	for i := range nodes {
 		n := &nodes[i]
 		was, key := w.told[n.ID], n.Why
-		if n.Waits == want.Pausing {
+		switch n.Waits { // without the numbers that change all the while
+		case want.Pausing:
 			key = "a pause"
+		case want.PersonAsked:
+			key = "a person"
+		case want.GateShut:
+			key, _, _ = strings.Cut(n.Why, ": ")
+		default:
 		}
 		long := now.Sub(was.since)
 		switch {

@@ -78,7 +78,8 @@ func (e *Engine) load(s Settings) {
 	e.settings = s
 	lost := e.JournalLost
 	wants := want.New(belief.New(e.settings.Estate, &e.settings.Policy, e.settings.Supplies, max(e.Ledger.Newest, s.Newest)))
-	e.Load(foresight.New(wants, s.Mode == ledger.ModeObserve, e.serial))
+	wants.Observes = s.Mode == ledger.ModeObserve
+	e.Load(foresight.New(wants, e.serial))
 	e.JournalLost = lost
 	e.awaited, e.watch = make([]awaited, n), make([]watch, len(e.Supplies))
 	e.inquiry = inquiry{serial: e.serial} // an answer that is on its way is of the estate before

@@ -139,7 +139,7 @@ func (e *Engine) warnOfSilence(k int) {
 	case out && s.State.SilentFor >= silentFor, s.State.SilentFor >= quietFor:
 		now = longSilent
 	}
-	if now <= e.watch[k].warned && now != noSilence {
+	if now <= e.watch[k].warned && (now != noSilence || s.State.SilentFor > 0) { // a person may have said that its power is back
 		return
 	}
 	id, said := e.ID(s.Node), e.watch[k].warned

@@ -25,6 +25,7 @@ func (e *Engine) View() View {
 		decl := e.Graph.Node(i)
 		nv := NodeView{ID: decl.ID, Type: decl.Type, Group: decl.Group, Seen: e.Beliefs[i].Seen, SeenAt: e.Beliefs[i].SeenAt}
 		nv.Waits, nv.Why = e.whyOf(i)
+		nv.Asks = nv.Waits == want.PersonAsked && nv.Why != ""
 		if e.Beliefs[i].Answer != e.Beliefs[i].Seen.State && !e.IsOff(i) {
 			nv.Seen.State = e.Beliefs[i].Answer
 		}
@@ -69,6 +70,9 @@ func (e *Engine) whyOf(i int) (want.WhyCode, string) {
 	if e.Ledger.Outage == nil {
 		return want.NothingToDo, ""
 	}
+	if e.AsksAPerson(i) {
+		return want.PersonAsked, e.AskedFor(i)
+	}
 	for _, id := range e.Course.Of[i] {
 		if e.Course.Stands[id] == want.Proven || e.Course.Steps[id].Milestone {
 			continue
@@ -86,8 +90,12 @@ func (e *Engine) whyOf(i int) (want.WhyCode, string) {
 
 func (e *Engine) viewOf(k int) SupplyView {
 	s := &e.Supplies[k]
+	state := s.State
+	if e.Observes && e.Standing(k).Cycle >= ledger.CutSent { // its cut was only rehearsed, and what it says of its output with that
+		state.OutputOff, state.SaysOff = false, false
+	}
 	v := SupplyView{
-		ID: e.ID(s.Node), State: s.State, Text: s.State.String(), Failing: e.Standing(k).IsOut(), Cut: e.Standing(k).Cycle == ledger.CutProven || e.Standing(k).Cycle == ledger.WentDark, Gate: s.Gate,
+		ID: e.ID(s.Node), State: state, Text: state.String(), Failing: e.Standing(k).IsOut(), Cut: e.Standing(k).Cycle == ledger.CutProven || e.Standing(k).Cycle == ledger.WentDark, Gate: s.Gate,
 		Slack: e.Slack(s), Why: e.WhyNotYet(s), Views: s.State.Outlook.Told(), Deadlines: e.Deadlines(s),
 	}
 	if v.Slack.Known {

@@ -60,8 +60,9 @@ type NodeView struct {
 	SeenAt  time.Time        `json:"seen_at,omitzero"`
 	Doing   string           `json:"doing,omitempty"` // the verb under way
 	InScope bool             `json:"in_scope,omitempty"`
-	Why     string           `json:"why,omitempty"` // what it waits for, in words
-	Waits   want.WhyCode     `json:"-"`             // the same, sorted: valid with Why
+	Why     string           `json:"why,omitempty"`  // what it waits for, in words
+	Asks    bool             `json:"asks,omitempty"` // which is a person
+	Waits   want.WhyCode     `json:"-"`              // what it waits for, sorted: valid with Why
 }
 
 // Outlook is what a drill of nodes would do.

@@ -17,7 +17,6 @@ import (
 // Foresight is what is wanted of an estate, and the time that there is for it.
 type Foresight struct {
 	want.Wants
-	Observes bool     // nothing is commanded, so that nothing may read as if it had been
 	Estimate Estimate // the newest
 	Known    bool     // there is one
 	Times    []Time   // per supply
@@ -35,8 +34,8 @@ type Time struct {
 }
 
 // New knows of no time yet. Of the questions asked before, the newest is serial: an answer to it, or to an older one, is of another estate.
-func New(wants want.Wants, observes bool, serial int) Foresight {
-	return Foresight{Wants: wants, Observes: observes, Estimate: Estimate{Serial: serial}, Times: make([]Time, len(wants.Supplies))}
+func New(wants want.Wants, serial int) Foresight {
+	return Foresight{Wants: wants, Estimate: Estimate{Serial: serial}, Times: make([]Time, len(wants.Supplies))}
 }
 
 // Answered takes an estimate, if it answers a newer question than the one that is known, and reports whether it does. Where answers take

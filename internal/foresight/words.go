@@ -2,6 +2,7 @@ package foresight
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ebbtide/internal/belief"
@@ -42,9 +43,9 @@ func (e *Foresight) WhyNotYet(s *belief.Supply) string {
 	case e.HasBegun(power.ShutdownStage, s):
 		return "the shutdown has started: " + e.Standing(e.Ledger.SupplyOf[s.Node]).Reason
 	case e.Standing(e.Ledger.SupplyOf[s.Node]).Fails == ledger.CalledOff:
-		return "not starting: it was aborted by an operator"
+		return "not starting: it was aborted by an operator" + e.lastsStill(s) + "; `ebbtide go` starts it all the same"
 	case o != nil && o.Orders.Hold:
-		return "not starting anything: it is on hold"
+		return "not starting anything: it is on hold" + e.lastsStill(s) + "; `ebbtide resume` goes on"
 	case e.IsUnfit(s):
 		return e.Tells(s)
 	case s.State.Mains != power.MainsOnBattery:
@@ -58,10 +59,26 @@ func (e *Foresight) WhyNotYet(s *belief.Supply) string {
 		}
 	}
 	text := "not starting yet: " + e.reckon(s) + "; the shutdown starts at " + p.Shutdown.String()
+	if slices.Contains(p.Shutdown.Needs(), power.SlackBelow) && !s.State.SlackCounts() {
+		text += " (slack counts once it has been on battery for 10s)"
+	}
 	if len(missed) > 0 {
 		text += " (it tells nothing for " + strings.Join(missed, ", ") + ")"
 	}
 	return text
+}
+
+// lastsStill says for how long the battery of a supply lasts for which nothing is done, and what comes after that.
+func (e *Foresight) lastsStill(s *belief.Supply) string {
+	switch {
+	case s.State.Mains != power.MainsOnBattery:
+		return ""
+	case !s.State.Left.Known:
+		return "; how long its battery lasts is not known, and what is on then loses its power"
+	case s.State.Left.Value <= 0:
+		return "; its battery gives out now, and what is on loses its power"
+	}
+	return fmt.Sprintf("; its battery lasts at least %s, and what is on then loses its power", power.Roughly(s.State.Left.Value))
 }
 
 // reckon is the reckoning behind slack, in words.

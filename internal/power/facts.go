@@ -2,6 +2,7 @@ package power
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,7 +55,7 @@ func (c *Condition) holds(f *Facts) bool {
 	case OnBattery:
 		return onBattery && s.OnBatteryFor >= c.For
 	case SlackBelow:
-		return onBattery && s.OutFor >= slackAfter && f.slackBelow(c.For.Seconds())
+		return onBattery && s.SlackCounts() && f.slackBelow(c.For.Seconds())
 	case RuntimeBelow:
 		return onBattery && s.Left.Known && s.Left.Value < c.For.Seconds()
 	case ChargeBelow:
@@ -132,6 +133,46 @@ func (c Condition) Because(f Facts) string {
 	}
 	return Condition{Kind: Any, Of: of}.String()
 }
+
+// Missing says what a condition that does not hold waits for, with the numbers of now: "on line for 2m of 10m".
+func (c Condition) Missing(f Facts) string {
+	s := &f.State
+	switch c.Kind {
+	case Online:
+		if s.Mains == MainsOnline && s.OnlineFor < c.For {
+			return fmt.Sprintf("on line for %s of %s", brief(s.OnlineFor), plan.Span(c.For))
+		}
+	case ChargeAbove:
+		if s.Refilled.Known && s.Refilled.Value < c.Than {
+			return fmt.Sprintf("%s, and it counts as %.0f %%%s", c, math.Floor(s.Refilled.Value), s.disbelief())
+		}
+	case RechargedFor:
+		if s.Refilled.Known {
+			return fmt.Sprintf("%s, and it counts as charged to %.0f %%%s", c, math.Floor(s.Refilled.Value), s.disbelief())
+		}
+	case Any, All:
+		var missing []string
+		for _, of := range c.Of {
+			if !of.Holds(f) {
+				missing = append(missing, of.Missing(f))
+			}
+		}
+		return strings.Join(missing, map[Kind]string{Any: " or ", All: "; "}[c.Kind])
+	case OnBattery, SlackBelow, RuntimeBelow, ChargeBelow, LowBattery, SilentOnBattery, Brownout, TemperatureAbove:
+	}
+	return c.String()
+}
+
+// disbelief says, in brackets, what a gauge says that is not believed yet: a charge does not rise by more than its time allows.
+func (s *State) disbelief() string {
+	if !s.Charge.Known || s.Charge.Value < s.Refilled.Value+1 {
+		return ""
+	}
+	return fmt.Sprintf(" (its UPS says %.0f %%, which is more than it can have been charged since)", s.Charge.Value)
+}
+
+// SlackCounts reports whether a supply has been on battery for long enough that its slack counts.
+func (s State) SlackCounts() bool { return s.OutFor >= slackAfter }
 
 // slackAfter is how long a supply must be on battery for its slack to count: most failures of the mains are over by then
 // (research: debounce).

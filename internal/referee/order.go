@@ -28,9 +28,12 @@ func (r *Referee) isUnknowable(i int) bool {
 }
 
 // cameUpMute reports whether a machine that was told to stop, and that a command alone starts by the runbook, came up with its power all the same,
-// and has not answered since for as long as it boots and as proves it off after that (docs/adr/0005).
+// and has not answered since for as long as it boots and as proves it off after that (docs/adr/0005); or the same of the host of a VM.
 func (r *Referee) cameUpMute(i int) bool {
 	n, decl := &r.nodes[i], r.estate.Node(i)
+	if host, known := r.estate.Index(decl.Host); known {
+		return n.mute && r.cameUpMute(host)
+	}
 	var lit time.Time
 	for _, f := range r.estate.Sources(i) {
 		if at := r.supplyAt(f).litAt; at.After(lit) {

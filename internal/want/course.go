@@ -27,6 +27,7 @@ type Wants struct {
 	faces       []face      // per node: as others were last judged by
 	DrillFit    bool        // a drill may go on down
 	JournalLost bool
+	Observes    bool // nothing is commanded, so that nothing may read as if it had been
 }
 
 // New takes an estate on which no outage is open.

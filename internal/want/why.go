@@ -6,6 +6,7 @@ import (
 
 	"ebbtide/internal/belief"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 )
 
 // Why says what a step waits for, as a value. The status, the log and the paper show its Text: nothing else invents an
@@ -26,6 +27,7 @@ const (
 	NothingElse   WhyCode = iota // its turn has come
 	NothingToDo                  // it is so already, or it is no concern of this outage
 	UnderWay                     // the node has a step under way
+	PersonAsked                  // a person
 	NotInSnapshot                // the snapshot is being made
 	NotLooked                    // the node is being asked
 	Pausing                      // a time
@@ -49,7 +51,7 @@ const (
 
 // Person reports whether it is a person that is waited for.
 func (c WhyCode) Person() bool {
-	return c == GivenUp || c == WasAborted || c == OnHold || c == NotProven
+	return c == PersonAsked || c == GivenUp || c == WasAborted || c == OnHold || c == NotProven
 }
 
 // whyTexts say each in words; {} is what it is about. What has none is nothing to wait for.
@@ -113,14 +115,23 @@ func (e *Wants) whyDark(i int) string {
 			continue
 		}
 		if k := e.Ledger.SupplyOf[d]; k >= 0 {
-			return e.ID(d) + " is " + e.Supplies[k].Condition.String()
+			return e.isSaid(k)
 		}
 		return e.whyDark(d)
 	}
 	if k := e.Ledger.SupplyOf[i]; k >= 0 {
-		return e.ID(i) + " is " + e.Supplies[k].Condition.String()
+		return e.isSaid(k)
 	}
 	return e.ID(i)
+}
+
+// isSaid says how a supply is. What is only observed has not gone off.
+func (e *Wants) isSaid(k int) string {
+	c := e.Supplies[k].Condition
+	if e.Observes && (c == belief.ToBeCut || c == belief.CutArmed || c == belief.Dark) {
+		return e.ID(e.Supplies[k].Node) + " would be " + c.String()
+	}
+	return e.ID(e.Supplies[k].Node) + " is " + c.String()
 }
 
 // GateText says what the gate of a supply waits for.
@@ -135,7 +146,7 @@ func (e *Wants) GateText(supply int) string {
 	s := &e.Supplies[k]
 	switch {
 	case s.Condition != belief.Charging:
-		return e.ID(supply) + ", which is " + s.Condition.String()
+		return strings.Replace(e.isSaid(k), e.ID(supply)+" ", e.ID(supply)+", which ", 1)
 	case s.Sags:
 		return e.ID(supply) + ", which is browned out"
 	case s.State.Bypass:
@@ -143,5 +154,9 @@ func (e *Wants) GateText(supply int) string {
 	case s.State.Overload:
 		return e.ID(supply) + ", which is overloaded"
 	}
-	return "the recharge gate of " + e.ID(supply) + ": " + e.Policy.Restore.String()
+	wanted := e.Policy.Restore.Missing(power.Facts{State: s.State})
+	if wanted == "" { // all but what is not known here
+		wanted = e.Policy.Restore.String()
+	}
+	return "the recharge gate of " + e.ID(supply) + ": " + wanted
 }

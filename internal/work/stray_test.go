@@ -27,7 +27,7 @@ func stopping(t *testing.T) (e *Works, vm int) {
 	supplies, policy := []power.Supply{{ID: "ups"}}, &power.Policy{}
 	works := New()
 	e = &works
-	e.Load(foresight.New(want.New(belief.New(estate, policy, supplies, "")), false, 0))
+	e.Load(foresight.New(want.New(belief.New(estate, policy, supplies, "")), 0))
 	vm, _ = estate.Index("vm")
 	e.Begin(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
 	ups := ledger.Power{Supplies: []string{"ups"}}
@@ -60,7 +60,7 @@ func TestTimersOfAnEstateBefore(t *testing.T) {
 	e.pauseFor(vm, time.Minute)
 	alone, err := plan.NewEstate([]plan.Node{{ID: "ups", Kind: plan.Supply}}, nil)
 	require.NoError(t, err)
-	e.Load(foresight.New(want.New(belief.New(alone, &power.Policy{}, []power.Supply{{ID: "ups"}}, "")), false, 0))
+	e.Load(foresight.New(want.New(belief.New(alone, &power.Policy{}, []power.Supply{{ID: "ups"}}, "")), 0))
 	e.Begin(e.Now.Add(2 * time.Minute))
 	e.Ring()
 	e.SetWake()

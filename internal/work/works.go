@@ -108,6 +108,17 @@ func (e *Works) AsksAPerson(i int) bool {
 	return w != nil && w.phase == asking
 }
 
+// AskedFor says what a person was asked to do on a node, and until when.
+func (e *Works) AskedFor(i int) string {
+	w := e.nodes[i].work
+	what := w.verb.String() + " " + e.ID(i)
+	ends := "passed over in " + plan.Span(max(0, w.deadline.Sub(e.Now)).Truncate(time.Second))
+	if e.Observes {
+		return "a person would be asked now: " + what + "; nothing is to be done, and it is " + ends
+	}
+	return "waiting for a person: " + what + ", and then `ebbtide confirm " + e.ID(i) + "`; " + ends
+}
+
 // Underway is the step down whose command has reached a node; false: there is none.
 func (e *Works) Underway(i int) (effect.Underway, bool) {
 	w := e.nodes[i].work

@@ -2,7 +2,6 @@ package foresight
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"ebbtide/internal/belief"
@@ -59,7 +58,7 @@ func (e *Foresight) WhyNotYet(s *belief.Supply) string {
 		}
 	}
 	text := "not starting yet: " + e.reckon(s) + "; the shutdown starts at " + p.Shutdown.String()
-	if slices.Contains(p.Shutdown.Needs(), power.SlackBelow) && !s.State.SlackCounts() {
+	if f.WaitsForSlack(p.Shutdown) {
 		text += " (slack counts once it has been on battery for 10s)"
 	}
 	if len(missed) > 0 {

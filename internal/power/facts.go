@@ -55,7 +55,7 @@ func (c *Condition) holds(f *Facts) bool {
 	case OnBattery:
 		return onBattery && s.OnBatteryFor >= c.For
 	case SlackBelow:
-		return onBattery && s.SlackCounts() && f.slackBelow(c.For.Seconds())
+		return onBattery && s.OutFor >= slackAfter && f.slackBelow(c.For.Seconds())
 	case RuntimeBelow:
 		return onBattery && s.Left.Known && s.Left.Value < c.For.Seconds()
 	case ChargeBelow:
@@ -171,8 +171,14 @@ func (s *State) disbelief() string {
 	return fmt.Sprintf(" (its UPS says %.0f %%, which is more than it can have been charged since)", s.Charge.Value)
 }
 
-// SlackCounts reports whether a supply has been on battery for long enough that its slack counts.
-func (s State) SlackCounts() bool { return s.OutFor >= slackAfter }
+// WaitsForSlack reports whether a condition holds but for that slack does not count yet.
+func (f Facts) WaitsForSlack(c Condition) bool {
+	if f.State.OutFor >= slackAfter {
+		return false
+	}
+	f.State.OutFor = slackAfter
+	return c.Holds(f)
+}
 
 // slackAfter is how long a supply must be on battery for its slack to count: most failures of the mains are over by then
 // (research: debounce).

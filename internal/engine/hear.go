@@ -4,6 +4,7 @@ import (
 	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 )
 
 // hearing is one thing that a reading tells of what may have happened to a supply's output before it.
@@ -24,7 +25,7 @@ var hearings = [...]hearing{
 	{"it is silent, and its battery may have given out meanwhile: what it feeds may have its power again when it is heard", mayGiveOut, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.MayBeOut }},
 	{"it has been silent for long: its output may have been off", isDeaf, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.WasDeaf }},
 	{"its battery may have given out while it was silent, or its mains failed then, or while Ebbtide was away, and it fails still, or again: what it feeds may be on its way up", isLitInDoubt, (*Engine).litInDoubt},
-	{"Ebbtide was away, and it is on battery, as before, or its mains are back so soon that it has not given out", hasCarriedOn, func(e *Engine, k int) { e.CarriedOn(k) }},
+	{"Ebbtide was away, or it was silent for long, and it is on battery, as before; or its mains are back so soon after a restart that it has not given out", hasCarriedOn, func(e *Engine, k int) { e.CarriedOn(k) }},
 	{"Ebbtide was away, and it has neither failed before nor fails now", isWellStill, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.NoLapse }},
 	{"it was silent for long, or Ebbtide was away, and it does not fail", isWellAgain, (*Engine).heardAgain},
 }
@@ -101,7 +102,8 @@ func isLitInDoubt(e *Engine, k int) bool {
 
 func hasCarriedOn(e *Engine, k int) bool {
 	s := &e.Supplies[k]
-	return s.Lapse == belief.WereAway && s.IsHeardOn() && e.HasCarriedOn(k)
+	deaf := s.Lapse == belief.WasDeaf && e.Standing(k).IsOut() && s.State.Mains == power.MainsOnBattery
+	return (s.Lapse == belief.WereAway || deaf) && s.IsHeardOn() && e.HasCarriedOn(k)
 }
 
 func isWellStill(e *Engine, k int) bool {

@@ -830,3 +830,22 @@ func TestAShortAbsenceIsNoCycle(t *testing.T) {
 	p.crash()
 	p.until(say, func() bool { return slices.Contains(p.commands, "cut a") })
 }
+
+// TestOnBatteryAsBeforeIsNoCycle: a UPS is silent for longer than any card takes, and is on battery when it is heard again, as before. What is proven
+// off then stays so when the mains return.
+func TestOnBatteryAsBeforeIsNoCycle(t *testing.T) {
+	p := play(t, aSupply("a"), aNAS("a"), aHost("host", "nas", "a"))
+	say := supplies{"a": {onLine, 7200, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.goOn(20*time.Second, say)
+	say["a"].deaf = true
+	p.goOn(90*time.Second, say)
+	say["a"].deaf = false
+	p.goOn(30*time.Second, say)
+	say["a"].status = onLine
+	p.goOn(10*time.Second, say)
+	require.False(t, slices.ContainsFunc(p.records, func(r ledger.Record) bool {
+		return r.Kind == ledger.Mains && (r.Cause == ledger.Unseen || r.Cause == ledger.Cycled)
+	}))
+}

@@ -33,8 +33,9 @@ func (d *Daemon) openOutage(newest []ledger.Record) ([]ledger.Record, error) {
 	case first.Mode == ModeRun, first.Mode == ledger.ModeDrill:
 		return nil, &OpenOutageError{Outage: first.Outage}
 	}
+	d.log.Warn("the outage that was only observed is closed, since Ebbtide is armed now: what it would have done is not gone on with", "outage", first.Outage)
 	return nil, d.journal.Append(ledger.Record{
-		Seq: last.Seq + 1, At: time.Now(), Outage: first.Outage, Kind: ledger.Closed,
+		Seq: last.Seq + 1, At: time.Now(), Outage: first.Outage, Kind: ledger.Closed, Cause: ledger.Armed,
 		Reason: "it was only observed, and Ebbtide has been armed since",
 	})
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -143,7 +144,12 @@ type fold struct {
 	Basis
 	records []ledger.Record
 	before  *forecast.Knowledge // what was known when the outage began
+	powered []string            // nodes that were powered off by force
+	unsure  []string            // nodes that were commanded off and never proven so
 }
+
+// overtaken tells whether it was only observed, and closed before it was over, since Ebbtide was armed.
+func (f *fold) overtaken() bool { return f.records[len(f.records)-1].Cause == ledger.Armed }
 
 // isSupply tells whether a node is a supply's output.
 func (f *fold) isSupply(node string) bool {
@@ -202,12 +208,13 @@ func (f *fold) proof() {
 			}
 		}
 	}
-	last, back := map[string]*timeline.Step{}, map[string]bool{}
+	last, back, forced := map[string]*timeline.Step{}, map[string]bool{}, map[string]bool{}
 	for i := range f.story.Steps {
 		s := &f.story.Steps[i]
 		switch {
 		case s.Verb == plan.Stop:
 			last[s.Node], back[s.Node] = s, false
+			forced[s.Node] = forced[s.Node] || s.State == timeline.Stopped
 		case s.Verb == plan.Start && s.State == timeline.Proven:
 			back[s.Node] = true
 		}
@@ -215,25 +222,28 @@ func (f *fold) proof() {
 	f.NotRestored = append(f.NotRestored, f.story.NotRestored...)
 	f.Result = f.story.Result
 	f.Proof.WasOn = len(on)
-	for node := range on {
+	for _, node := range slices.Sorted(maps.Keys(on)) {
 		s := last[node]
 		switch {
 		case s == nil:
 			continue
+		case forced[node]: // once is enough: it may be damaged
+			f.Proof.Forced++
+			f.powered = append(f.powered, node)
 		case s.State == timeline.Proven:
 			f.Proof.Off++
 			if s.Cause == ledger.Silence {
 				f.Proof.Silent++
 			}
-		case s.State == timeline.Stopped:
-			f.Proof.Forced++
 		case s.State == timeline.Pending:
 			continue // it was seen on again, or was never commanded with effect
 		default:
 			f.Proof.Unproven++
+			f.unsure = append(f.unsure, node)
 		}
 		// What comes by itself with its power has no start on record, but an outage is closed only when all is on again.
-		if closed := !f.Open && !slices.Contains(f.NotRestored, node); closed || f.Open && back[node] {
+		closed := !f.Open && !f.overtaken() && !slices.Contains(f.NotRestored, node)
+		if closed || back[node] && (f.Open || f.overtaken()) {
 			f.Proof.Back++
 		}
 	}

@@ -146,7 +146,7 @@ func (f *fold) suggestLimits() {
 				"it was powered off: %s", late)
 		case late != "":
 			f.suggestThat(s.Node, fmt.Sprintf("Find out why the %s of %s could not be proven, or give it longer.", s.Verb, s.Node), "%s", late)
-		case s.Limit > 0 && s.State == timeline.Proven && s.Took > tight*s.Limit:
+		case s.Limit > 0 && s.State == timeline.Proven && s.Took > tight*s.Limit && !s.blurred:
 			f.suggestThat(s.Node, fmt.Sprintf("Give the %s of %s longer: %s, say.", s.Verb, s.Node, timeline.Span(roomier(&s))),
 				"it took %s of the %s that it is given before it is forced or given up", timeline.Span(seconds(s.Took)), timeline.Span(seconds(s.Limit)))
 		}

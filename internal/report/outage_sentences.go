@@ -208,10 +208,10 @@ func (f *fold) whatWentDown() string {
 		how = append(how, text)
 	}
 	if p.Forced > 0 {
-		how = append(how, fmt.Sprintf("%d %s by force (%s)", p.Forced, f.would("powered off", "would have been powered off"), enumerate(f.nodesIn(timeline.Stopped))))
+		how = append(how, fmt.Sprintf("%d %s by force (%s)", p.Forced, f.would("powered off", "would have been powered off"), enumerate(f.powered)))
 	}
 	if p.Unproven > 0 {
-		how = append(how, fmt.Sprintf("%d %s (%s)", p.Unproven, f.would("commanded off and never proven so", "would never have been proven off"), enumerate(f.nodesIn(timeline.Failed, timeline.Running, timeline.Open))))
+		how = append(how, fmt.Sprintf("%d %s (%s)", p.Unproven, f.would("commanded off and never proven so", "would never have been proven off"), enumerate(f.unsure)))
 	}
 	went, was := f.would("went", "would have gone"), f.would("was", "would have been")
 	text := fmt.Sprintf("of %s that were on, %d %s down: %s", several(p.WasOn, "node", "nodes"), down, went, enumerate(how))
@@ -225,16 +225,6 @@ func (f *fold) whatWentDown() string {
 		text += "; the output of " + enumerate(cut) + " " + was + " cut"
 	}
 	return sentence(text)
-}
-
-func (f *fold) nodesIn(states ...timeline.State) []string {
-	var nodes []string
-	for i := range f.story.Steps {
-		if s := &f.story.Steps[i]; s.Verb == plan.Stop && slices.Contains(states, s.State) {
-			nodes = append(nodes, s.Node)
-		}
-	}
-	return unique(nodes)
 }
 
 func (f *fold) cuts() []string {
@@ -309,6 +299,9 @@ func (f *fold) whatDidNot() string {
 	switch {
 	case len(f.NotRestored) > 0:
 		return sentence(fmt.Sprintf("%s %s come back: %s", several(len(f.NotRestored), "node", "nodes"), f.would("did not", "would not have"), enumerate(f.NotRestored)))
+	case f.overtaken():
+		down := f.Proof.Off + f.Proof.Forced + f.Proof.Unproven
+		return sentence(fmt.Sprintf("Ebbtide was armed before it was over: %d of %d that would have gone down would not have been back yet", down-f.Proof.Back, down))
 	case f.Open:
 		down := f.Proof.Off + f.Proof.Forced + f.Proof.Unproven
 		return sentence(fmt.Sprintf("it is not over: %d of %d that %s down %s back yet", down-f.Proof.Back, down, f.would("went", "would have gone"), f.would("are not", "would not be")))

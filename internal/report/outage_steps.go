@@ -26,6 +26,7 @@ type StepTaken struct {
 	Limit    float64        `json:"limit,omitempty"`    // then it is forced or given up; 0: none is known
 	Attempts int            `json:"attempts"`           // 0: it was so without a command
 	Reason   string         `json:"reason,omitempty"`
+	blurred  bool           // its time says nothing of the node
 }
 
 // Forced is a command that took something down without its consent.
@@ -69,7 +70,7 @@ func (f *fold) steps() {
 func (f *fold) taken(s *timeline.Step) StepTaken {
 	t := StepTaken{
 		Node: s.Node, Group: f.group(s.Node), Verb: s.Verb, State: s.State, Started: s.Started, Ended: s.Ended,
-		Attempts: s.Attempts, Reason: s.Reason,
+		Attempts: s.Attempts, Reason: s.Reason, blurred: !s.Tells(),
 	}
 	if n := f.Find(s.Node); n != nil && n.Kind == plan.Self && s.State == timeline.Open && t.Reason == "" {
 		t.Reason = "the machine that Ebbtide runs on can't record its own end"

@@ -29,6 +29,9 @@ type course struct {
 	muddled bool      // likewise between its force and the proof
 }
 
+// Tells reports whether the time that a step took tells anything of its node: nothing came between, such as an absence of Ebbtide.
+func (s *Step) Tells() bool { return !s.course.blurred }
+
 // blur notes that nothing can be learned from the times of a step.
 func (c *course) blur() { c.blurred, c.muddled = true, true }
 

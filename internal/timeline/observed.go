@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ebbtide/internal/effect"
@@ -62,8 +63,11 @@ func (t *Timeline) wouldBe(r *ledger.Record) string {
 	case ledger.NoReturn:
 		return "point of no return: what would have begun would be finished first"
 	case ledger.Mains:
-		if r.Cause == ledger.Cycled {
+		switch {
+		case r.Cause == ledger.Cycled && t.wasCut(r.Supplies):
 			return strings.Join(r.Supplies, ", ") + ": its output would be on again"
+		case r.Cause == ledger.Dark && t.wasCut(r.Supplies):
+			return strings.Join(r.Supplies, ", ") + ": its output would be off"
 		}
 		return ""
 	case ledger.Turned:
@@ -75,6 +79,11 @@ func (t *Timeline) wouldBe(r *ledger.Record) string {
 	default:
 		return ""
 	}
+}
+
+// wasCut reports whether the cut of any of some supplies was rehearsed: what its output does after that is made up.
+func (t *Timeline) wasCut(supplies []string) bool {
+	return slices.ContainsFunc(t.Steps, func(s Step) bool { return s.Verb == plan.Cut && slices.Contains(supplies, s.Node) })
 }
 
 // wouldWords says what would be so when a verb is proven: doneWords of what is only rehearsed.

@@ -134,6 +134,9 @@ func writeStatus(w io.Writer, s *daemon.Status) {
 	}
 	_ = t.Flush() // to where the rest goes
 	writeReasons(w, &s.View)
+	for _, lack := range s.Lacks {
+		fmt.Fprintf(w, "\n%s\n", lack)
+	}
 	for _, id := range s.Blind {
 		fmt.Fprintf(w, "\n%s has never answered: nothing is known of what it stands for\n", id)
 	}

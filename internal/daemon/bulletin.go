@@ -103,7 +103,7 @@ func (b *bulletin) make() {
 // calm tells whether nothing has happened between two documents but that time went by.
 func calm(before, now *Status) bool {
 	return before.View.Outage == "" && now.View.Outage == "" && before.Text == now.Text && before.Digest == now.Digest &&
-		before.View.Journal == now.View.Journal && slices.Equal(before.Blind, now.Blind) &&
+		before.View.Journal == now.View.Journal && slices.Equal(before.Blind, now.Blind) && slices.Equal(before.Lacks, now.Lacks) &&
 		slices.EqualFunc(before.View.Supplies, now.View.Supplies, func(a, b engine.SupplyView) bool {
 			a.State.OnlineFor, b.State.OnlineFor = 0, 0 // what is reckoned follows from the rest
 			return a.ID == b.ID && a.State == b.State && a.Failing == b.Failing && a.Cut == b.Cut && a.Gate == b.Gate

@@ -48,6 +48,7 @@ type Daemon struct {
 	began      time.Time
 	site       atomic.Pointer[site] // the estate as it is now
 	asides     atomic.Pointer[[]string]
+	lacks      atomic.Pointer[[]string] // what supplies can't do of what the runbook wants, as they said when Ebbtide began
 	learned    *learning
 	moved      chan struct{} // has something when there are new records
 	feed       feed

@@ -229,4 +229,7 @@ policy: {shutdown: {when: {on_battery: 10m}}, reserve: 10s}
 	} {
 		g.until(lack, func() bool { return strings.Contains(g.log.String(), lack) })
 	}
+	g.until("the status tells of it", func() bool {
+		return slices.ContainsFunc(g.status().Lacks, func(l string) bool { return strings.HasPrefix(l, "ups: ") && strings.Contains(l, "shutdown.stayoff") })
+	})
 }

@@ -25,6 +25,7 @@ type Status struct {
 	Aside   []string           `json:"journals_set_aside,omitempty"` // damaged ones that lie beside it
 	Text    string             `json:"text"`                         // in one line
 	Blind   []string           `json:"blind,omitempty"`              // selectors that have never answered: nothing is known of what they stand for
+	Lacks   []string           `json:"lacks,omitempty"`              // what supplies can't do of what the runbook wants of them: a cut that is rehearsed would be refused
 	Policy  []string           `json:"policy"`                       // what is done when, a sentence each
 	Proofs  Proofs             `json:"proofs"`
 	View    engine.View        `json:"view"`
@@ -59,6 +60,9 @@ func (d *Daemon) status(ctx context.Context) (Status, error) {
 		Version: d.options.Version, Now: time.Now(), Started: d.began, Armed: d.options.Config.Armed, Mode: d.mode(),
 		Runbook: site.Runbook.Name, File: d.options.Config.Runbook, Digest: site.digest, Journal: d.options.Config.Journal, Aside: d.aside(),
 		Text: d.inWords(view), Blind: site.blind, Policy: site.Runbook.Triggers(), Proofs: d.unproven(time.Now()), View: view,
+	}
+	if lacks := d.lacks.Load(); lacks != nil {
+		s.Lacks = *lacks
 	}
 	d.markObserved(&s.View)
 	if tl := d.history.latest(); view.Outage != "" && tl.Outage == view.Outage {

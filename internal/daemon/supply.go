@@ -17,6 +17,7 @@ import (
 // checkSupplies asks each server whether its UPS offers what the runbook wants of it, and whether it knows the user that a
 // supply names, and tells people what is wrong.
 func (d *Daemon) checkSupplies(ctx context.Context, s *site) {
+	var lacks []string
 	for i := range s.Runbook.Supplies {
 		decl := &s.Runbook.Supplies[i]
 		offer, err := s.Examine(ctx, decl)
@@ -27,11 +28,14 @@ func (d *Daemon) checkSupplies(ctx context.Context, s *site) {
 			lack = adapter.Plain(lack, 1000)
 			d.log.Error("a supply can't do what the runbook wants of it", "supply", decl.ID, "lack", lack)
 			d.notify(false, decl.ID+": "+lack)
+			lacks = append(lacks, decl.ID+": "+lack)
 		}
 		if err := s.VerifyUser(ctx, decl); err != nil && ctx.Err() == nil {
 			d.log.Error("nobody knows whether the output of a supply can be cut", "supply", decl.ID, "user", decl.Username, keyError, err)
+			lacks = append(lacks, decl.ID+": nobody knows whether its output can be cut: "+adapter.Plain(err.Error(), 1000))
 		}
 	}
+	d.lacks.Store(&lacks)
 }
 
 // servers gathers the supplies by the server that they are read from.

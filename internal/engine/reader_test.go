@@ -849,3 +849,19 @@ func TestOnBatteryAsBeforeIsNoCycle(t *testing.T) {
 		return r.Kind == ledger.Mains && (r.Cause == ledger.Unseen || r.Cause == ledger.Cycled)
 	}))
 }
+
+// TestWhoIsAskedIsSaid: what waits for a person says for whom, what is to be done, and until when; under a hold what becomes of the battery.
+func TestWhoIsAskedIsSaid(t *testing.T) {
+	p := play(t, aSupply("a"), aNode("doors", plan.Person, plan.VerbSet(plan.Stop, plan.Start), []string{"a"}, nil))
+	say := supplies{"a": {onLine, 7200, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.goOn(40*time.Second, say)
+	view := p.e.View()
+	at := slices.IndexFunc(view.Nodes, func(n engine.NodeView) bool { return n.ID == "doors" })
+	require.True(t, view.Nodes[at].Asks)
+	require.Regexp(t, "^waiting for a person: stop doors, and then `ebbtide confirm doors`; passed over in [0-9]+s$", view.Nodes[at].Why)
+	require.Equal(t, view.Nodes[at].Why, view.Waiting)
+	p.apply(engine.Order{Verb: ledger.Abort, By: "op"})
+	require.Regexp(t, "^not starting: it was aborted by an operator; its battery lasts at least .*, and what is on then loses its power; `ebbtide go` starts it all the same$", p.e.View().Supplies[0].Why)
+}

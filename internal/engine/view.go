@@ -21,6 +21,7 @@ func (e *Engine) View() View {
 	for k := range e.Supplies {
 		v.Supplies = append(v.Supplies, e.viewOf(k))
 	}
+	asks := false
 	for i := range e.Beliefs {
 		decl := e.Graph.Node(i)
 		nv := NodeView{ID: decl.ID, Type: decl.Type, Group: decl.Group, Seen: e.Beliefs[i].Seen, SeenAt: e.Beliefs[i].SeenAt}
@@ -31,9 +32,10 @@ func (e *Engine) View() View {
 		}
 		nv.Doing = e.Doing(i)
 		nv.InScope = e.Ledger.Outage != nil && e.Ledger.Outage.Scope[i]
-		if v.Waiting == "" {
+		if v.Waiting == "" || nv.Asks && !asks { // who is asked is told that first
 			v.Waiting = nv.Why
 		}
+		asks = asks || nv.Asks
 		v.Nodes = append(v.Nodes, nv)
 	}
 	v.Waiting = e.waiting(v.Waiting)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"ebbtide/internal/plan"
 )
@@ -71,6 +72,35 @@ func (c *checker) loads() {
 			if alone := load(i, dead); dead != i && alone > s.Watts {
 				warn([]string{"watts"}, fmt.Sprintf("feed less from both: %s would drop everything when %s dies", s.ID, c.rb.Supplies[dead].ID),
 					"without %s, %s would have to carry %s, more than its %s", c.rb.Supplies[dead].ID, s.ID, wattsText(alone), wattsText(s.Watts))
+				break
+			}
+		}
+	}
+}
+
+// goesForOthers warns of what only the return of its own power starts, and which goes down for something that it needs while its own supplies carry
+// it: they are not cut then.
+func (c *checker) goesForOthers() {
+	for i := range c.rb.Nodes {
+		n, tr := &c.rb.Nodes[i], &c.traits[i]
+		if c.order == nil || !tr.Can.Has(plan.Stop) || !n.Wake.onlyPower() || len(n.FedBy) == 0 {
+			continue
+		}
+		seen := map[int]bool{i: true}
+		for queue := c.vertices[i].deps; len(queue) > 0; queue = queue[1:] {
+			d := queue[0].to
+			if seen[d] {
+				continue
+			}
+			seen[d] = true
+			queue = append(slices.Clone(queue), c.vertices[d].deps...)
+			if d >= len(c.rb.Nodes) || len(c.rb.Nodes[d].FedBy) == 0 {
+				continue
+			}
+			feeds := c.rb.Nodes[d].FedBy
+			if own := slices.IndexFunc(n.FedBy, func(f string) bool { return !slices.Contains(feeds, f) }); own >= 0 {
+				c.nodeWarning(i, []string{"up", "wake"}, "give it another wake, or feed "+c.rb.Nodes[d].ID+" from "+n.FedBy[own]+" as well",
+					"%s goes down with %s when %s fails, keeps the power of %s, and nothing starts it again", n.ID, c.rb.Nodes[d].ID, strings.Join(feeds, " and "), n.FedBy[own])
 				break
 			}
 		}

@@ -285,8 +285,7 @@ func (c *checker) proof(i int) {
 // byPower warns of what only the return of its power starts, where that may never have gone away.
 func (c *checker) byPower(i int) {
 	n, tr := &c.rb.Nodes[i], &c.traits[i]
-	only := n.Wake != nil && n.Wake.Power && !n.Wake.Starts() && n.Wake.PDU == ""
-	if !only || c.types[i].OnlyPower || !tr.Can.Has(plan.Stop) && tr.Kind != plan.Self {
+	if !n.Wake.onlyPower() || c.types[i].OnlyPower || !tr.Can.Has(plan.Stop) && tr.Kind != plan.Self {
 		return
 	}
 	where := []string{"up", "wake"}

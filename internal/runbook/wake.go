@@ -77,6 +77,9 @@ func (w *Wake) Connection() string { return w.Redfish + w.IPMI + w.PDU }
 // Starts tells whether the wake starts the machine by a command.
 func (w *Wake) Starts() bool { return w.MAC+w.Connection() != "" }
 
+// onlyPower reports whether nothing but the return of its power starts a node, as its runbook says.
+func (w *Wake) onlyPower() bool { return w != nil && w.Power && !w.Starts() && w.PDU == "" }
+
 var errManyWays = errors.New("a node is woken in one way: mac, redfish, ipmi or pdu")
 
 // Check finds what contradicts itself.

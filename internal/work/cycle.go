@@ -111,7 +111,7 @@ func (e *Works) mayBeDeaf(own int) bool {
 // wouldReturn reports whether our own machine would come back after it is powered off: something else starts it, or it loses
 // its power and gets it back. As long as one of its supplies stays, it would stay off; and so it would if one that is off came
 // back while it goes down. A cut that is on record counts once a look of this life has seen it count down: it may have been made,
-// and be why Ebbtide runs again.
+// and be why Ebbtide runs again. It counts until it is due: after that it was made, or was not.
 func (e *Works) wouldReturn(self int) bool {
 	stays := func(f int) bool {
 		k := e.Ledger.SupplyOf[f]
@@ -122,7 +122,7 @@ func (e *Works) wouldReturn(self int) bool {
 		onBattery := s.State.Mains == power.MainsOnBattery && !s.State.OutputOff && s.State.SilentFor == 0
 		empties := !e.Graph.Node(f).Can.Has(plan.Cut) && (s.State.LowBattery || e.Press[f] >= want.CutNow) // on until then: the mains may be back before
 		goes := onBattery && (s.Condition == belief.Dark || empties)
-		armed := s.Condition == belief.CutArmed && e.Beliefs[f].Seen.State == plan.Stopping
+		armed := s.Condition == belief.CutArmed && e.Beliefs[f].Seen.State == plan.Stopping && e.Now.Before(s.CutDue)
 		return !armed && !goes
 	}
 	return !e.Graph.Node(self).ByPower || !slices.ContainsFunc(e.Graph.Feeds(self), stays)

@@ -24,6 +24,7 @@ const (
 	DeafAfter     = 15 * time.Second // a supply that was silent for longer may have lost its output and have it again
 	longSilence   = time.Minute      // or than this, if its battery lasts for long (docs/adr/0019)
 	lastsLonger   = 5                // so many times as long as the silence
+	onBattery     = 2 * time.Minute  // or than this, if it is on battery then as it was before
 	Unwatched     = 8 * time.Second  // for so long an output may be off and on again without having been seen
 )
 
@@ -75,7 +76,7 @@ func New(declared *plan.Estate, policy *power.Policy, supplies []power.Supply, n
 	}
 	for i := range n {
 		e.losses[i] = e.lossesOf(i)
-		e.hostOf[i] = hostOf(declared, i)
+		e.hostOf[i] = declared.HostOf(i)
 		if declared.Node(i).Can.Has(plan.Protect) {
 			e.Protectors = append(e.Protectors, i)
 		}

@@ -270,12 +270,20 @@ func noCycle(lasts float64) time.Duration {
 }
 
 // HasCarriedOn reports whether a supply that was on battery before a restart of ours has carried its load all the while, if it had not been told to
-// cut its output: it is on battery still, or its mains are back after so short a time that its battery has not given out, by what it had left.
+// cut its output: it is on battery still, and nobody was away for so long that its mains may have been back meanwhile; or they are back after so
+// short a time that its battery has not given out, by what it had left.
 func (e *Estate) HasCarriedOn(k int) bool {
 	s, st := &e.Supplies[k], e.Standing(k)
 	away := e.Now.Sub(st.At)
-	briefly := !st.At.IsZero() && away >= 0 && away <= noCycle(st.Carried.Lasts)
-	return s.State.Mains == power.MainsOnBattery || s.State.Mains == power.MainsOnline && briefly && st.Cycle < ledger.CutSent
+	known := !st.At.IsZero() && away >= 0
+	switch s.State.Mains {
+	case power.MainsOnBattery:
+		return known && away <= onBattery
+	case power.MainsOnline:
+		return known && away <= noCycle(st.Carried.Lasts) && st.Cycle < ledger.CutSent
+	default:
+		return false
+	}
 }
 
 // CarriedOn follows such a supply: nothing that hangs on such supplies alone has got its power back meanwhile, so that its silence counts at once.

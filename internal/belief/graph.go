@@ -144,21 +144,6 @@ func (e *Estate) MayRunElsewhere(i int) bool {
 	return slices.ContainsFunc(e.hosts, func(h int) bool { return h != own && e.GoesDown(h) && !e.IsOff(h) && !e.HasNoPower(h) })
 }
 
-func hostOf(graph *plan.Estate, i int) int {
-	decl := graph.Node(i)
-	if host, known := graph.Index(decl.Host); known {
-		return host
-	}
-	if len(graph.Feeds(i)) > 0 {
-		return -1
-	}
-	at := slices.IndexFunc(graph.Needs(i), func(d int) bool { return graph.Node(d).Kind == plan.Host })
-	if at < 0 {
-		return -1
-	}
-	return graph.Needs(i)[at]
-}
-
 // ComesBefore reports whether a cache or a cluster is protected before a node is stopped.
 func (e *Estate) ComesBefore(c, i int) bool {
 	decl := e.Graph.Node(i)

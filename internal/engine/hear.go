@@ -24,8 +24,8 @@ var hearings = [...]hearing{
 	{"its output was off, and is on: at once, since nothing may be stopped on what was known before", isOnAgain, func(e *Engine, k int) { e.backOn(k, "its output was off") }},
 	{"it is silent, and its battery may have given out meanwhile: what it feeds may have its power again when it is heard", mayGiveOut, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.MayBeOut }},
 	{"it has been silent for long: its output may have been off", isDeaf, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.WasDeaf }},
-	{"its battery may have given out while it was silent, or its mains failed then, or while Ebbtide was away, and it fails still, or again: what it feeds may be on its way up", isLitInDoubt, (*Engine).litInDoubt},
 	{"Ebbtide was away, or it was silent for long, and it is on battery, as before; or its mains are back so soon after a restart that it has not given out", hasCarriedOn, func(e *Engine, k int) { e.CarriedOn(k) }},
+	{"its battery may have given out while it was silent, or its mains failed then, or while Ebbtide was away, and it fails still, or again: what it feeds may be on its way up", isLitInDoubt, (*Engine).litInDoubt},
 	{"Ebbtide was away, and it has neither failed before nor fails now", isWellStill, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.NoLapse }},
 	{"it was silent for long, or Ebbtide was away, and it does not fail", isWellAgain, (*Engine).heardAgain},
 }
@@ -96,8 +96,8 @@ func mayGiveOut(e *Engine, k int) bool {
 
 func isLitInDoubt(e *Engine, k int) bool {
 	s := &e.Supplies[k]
-	failedSince := (s.Lapse == belief.WasDeaf || s.Lapse == belief.WereAway) && !e.Standing(k).IsOut()
-	return (s.Lapse == belief.MayBeOut || failedSince) && s.IsHeardOn() && s.State.Failing()
+	unheard := s.Lapse == belief.WasDeaf || s.Lapse == belief.WereAway // its mains failed since, or may have been back meanwhile
+	return (s.Lapse == belief.MayBeOut || unheard) && s.IsHeardOn() && s.State.Failing()
 }
 
 func hasCarriedOn(e *Engine, k int) bool {

@@ -359,7 +359,7 @@ func (e *Engine) release(k int) {
 	needed := e.NeedsCycle(s.Node)
 	moves := e.IsAtWork(s.Node)
 	if needed {
-		moves = e.Now.Sub(e.MovedAt) < stalledFor || e.WorksUnder(s.Node)
+		moves = e.Now.Sub(e.MovedAt) < stalledFor || e.WorksUnder(s.Node) || slices.ContainsFunc(e.Graph.Dependents(s.Node), e.SilenceMayTell)
 	}
 	if moves || e.Ledger.Outage.Orders.Hold || !e.Policy.Restore.Holds(e.Facts(s)) {
 		return

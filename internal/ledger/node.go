@@ -178,8 +178,10 @@ func (l *Ledger) step(i int, r *Record) {
 			l.cycled(i, r)
 		}
 		l.mayWrite(i)
+		l.mayCarry(i)
 	case r.Kind == Reopened, r.Kind == Proven && verb == plan.Start:
 		l.mayWrite(i)
+		l.mayCarry(i)
 	}
 	if k := l.SupplyOf[i]; k >= 0 && (verb == plan.Cut || r.Kind == Reopened) {
 		l.Outage.Supplies[k].cut(r)
@@ -208,6 +210,15 @@ func (l *Ledger) mayWrite(i int) {
 	for _, c := range l.Caches {
 		if _, uses := slices.BinarySearch(l.estate.Dependents(c), i); uses {
 			l.Outage.Nodes[c].StaysClean = false
+		}
+	}
+}
+
+// mayCarry follows a host that comes up, or is up again: what runs on it may come up with it, whatever stop it took before.
+func (l *Ledger) mayCarry(host int) {
+	for _, u := range l.estate.Users(host) {
+		if l.estate.HostOf(u) == host {
+			l.Outage.Nodes[u].Last.Taken = false
 		}
 	}
 }
@@ -246,7 +257,7 @@ func (n *Node) begun(verb plan.Verb, r *Record) {
 		Verb: verb, Rung: *r.Verb, Op: r.Op, Attempt: r.Attempt, Open: true, Cause: r.Cause, Reason: r.Reason,
 		Earlier: earlier, Was: was, Taken: n.Last.Taken && verb != plan.Start, Heard: r.State == nil,
 	}
-	if verb == plan.Stop { // none is sent to what may be on its way up
+	if verb == plan.Stop && n.Lit == SeenStarting { // none is sent to what is on its way up
 		n.Lit = Unlit
 	}
 	switch verb {
@@ -274,7 +285,9 @@ func (n *Node) answered(verb plan.Verb, r *Record) {
 	}
 	switch r.Outcome {
 	case Done:
-		n.Last.Answer = WasAccepted
+		if n.Last.Answer = WasAccepted; verb == plan.Stop {
+			n.Lit = Unlit
+		}
 		n.Last.Taken = n.Last.Taken || verb == plan.Stop
 	case Unreached:
 		n.Last.Answer = WasUnreached

@@ -116,8 +116,8 @@ func (l *Ledger) mains(r *Record) {
 }
 
 // cycled follows the return of an output, or of an outlet: what hangs on it, and on nothing that carried it meanwhile, may be on
-// its way up, whatever was known of it before. That it was told to stop says nothing any more, unless it was off by then and starts by a command
-// alone, and what only its power starts need not be off. Where nobody knows whether the output was off, what is on tells that (see cycledUnseen). What goes on not to answer
+// its way up, whatever was known of it before. A machine that took a stop before need not be off, but is, if it has not answered when it has had the
+// time to boot; that of what only its power starts is void, and of what comes up with its host. Where nobody knows whether the output was off, what is on tells that (see cycledUnseen). What goes on not to answer
 // need not be off either: it may have come up behind a network that is down (seed 7058668).
 func (l *Ledger) cycled(source int, r *Record) {
 	dark := l.estate.Scope(func(f int) bool { return !slices.Contains(r.Carriers, l.estate.Node(f).ID) })
@@ -125,10 +125,11 @@ func (l *Ledger) cycled(source int, r *Record) {
 		if !dark[i] {
 			continue
 		}
-		n, byPower := &l.Outage.Nodes[i], l.estate.Node(i).ByPower
+		n, decl := &l.Outage.Nodes[i], l.estate.Node(i)
+		comes := decl.ByPower && r.Cause != Unseen
 		l.mayWrite(i)
-		n.Last.Taken, n.Lit, n.Snap.Past = n.Last.Taken && n.Shown == ShownOff && !byPower, max(n.Lit, PoweredAgain), true
-		if r.Cause == Cycled && byPower && n.Shown == ShownOff && slices.Contains(l.estate.Needs(i), source) {
+		n.Last.Taken, n.Lit, n.Snap.Past = n.Last.Taken && !comes && l.estate.HostOf(i) < 0, max(n.Lit, PoweredAgain), true
+		if r.Cause == Cycled && comes && n.Shown == ShownOff && slices.Contains(l.estate.Needs(i), source) {
 			n.Shown = WasTold
 		}
 	}

@@ -175,6 +175,22 @@ func (e *Estate) Index(id string) (int, bool) { i, ok := e.index[id]; return i, 
 // Needs lists what a node depends on or is fed by, as positions. The slice is not to be changed.
 func (e *Estate) Needs(i int) []int { return e.needs[i] }
 
+// HostOf gives the host that a node runs on, -1 if it runs on none: that of a VM, or one that something without feeds of its own needs.
+func (e *Estate) HostOf(i int) int {
+	if host, known := e.index[e.nodes[i].Host]; known {
+		return host
+	}
+	if len(e.Feeds(i)) > 0 {
+		return -1
+	}
+	for _, d := range e.needs[i] {
+		if e.nodes[d].Kind == Host {
+			return d
+		}
+	}
+	return -1
+}
+
 // Users lists the nodes that need node i, as positions. The slice is not to be changed.
 func (e *Estate) Users(i int) []int { return e.users[i] }
 

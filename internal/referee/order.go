@@ -27,7 +27,7 @@ func (r *Referee) isUnknowable(i int) bool {
 	return r.isHidden(i) || r.cameUnseen(i) || r.isMistaken(i) || r.isLate(i) || r.cameUpMute(i)
 }
 
-// cameUpMute reports whether a machine that was told to stop, and that a command alone starts by the runbook, came up with its power all the same,
+// cameUpMute reports whether a machine that was told to stop came up with its power, which nobody told to,
 // and has not answered since for as long as it boots and as proves it off after that (docs/adr/0005); or the same of the host of a VM.
 func (r *Referee) cameUpMute(i int) bool {
 	n, decl := &r.nodes[i], r.estate.Node(i)
@@ -43,7 +43,7 @@ func (r *Referee) cameUpMute(i int) bool {
 	up := decl.Time(plan.Start)
 	silent := max(2*up.Nominal, up.Within) + decl.OffAfter
 	unstarted := !n.toldAt.IsZero() && lit.After(n.started)
-	return decl.OffAfter > 0 && !decl.ByPower && unstarted && n.mute && n.saidAt.Before(lit) && n.vain.Sub(lit) >= silent-slowness
+	return decl.OffAfter > 0 && unstarted && n.mute && n.saidAt.Before(lit) && n.vain.Sub(lit) >= silent-slowness
 }
 
 // isLate reports whether a node that was told to stop is on its way for longer than it may, and has not answered for as long as

@@ -348,10 +348,22 @@ func (e *Wants) GoesWithItsHost(i int) bool {
 	return start >= 0 && e.Course.Stands[start] == Pending
 }
 
-// SilenceWillTell reports whether a node was off before Ebbtide was away, on record, does not answer, and will be proven off by that soon:
-// it is not told to stop a second time, unless time is short.
+// SilenceWillTell reports whether a node was off, on record, before Ebbtide was away or its power may have come back, does not answer, and will be
+// proven off by that soon: it is not told to stop a second time, unless time is short.
 func (e *Wants) SilenceWillTell(i int) bool {
+	n := e.Entry(i)
+	was := n.Shown == ledger.ShownOff && (!e.ResumedAt.IsZero() || n.Lit == ledger.PoweredAgain)
+	return was && e.Press[i] == NoPressure && e.SilenceMayTell(i)
+}
+
+// SilenceMayTell reports whether a node that took a stop does not answer, and will be proven off by that soon: when it has had the time to boot.
+func (e *Wants) SilenceMayTell(i int) bool {
 	b, decl := &e.Beliefs[i], e.Graph.Node(i)
-	off := e.Entry(i).Shown == ledger.ShownOff && e.AcceptedStop(i) && !e.ResumedAt.IsZero()
-	return off && e.Press[i] == NoPressure && !b.Silent.IsZero() && b.Proof == belief.NoProof && b.AskedAt.Sub(b.Silent) < decl.OffAfter+FailedLook
+	if decl.OffAfter == 0 || !e.AcceptedStop(i) || b.Proof != belief.NoProof {
+		return false
+	}
+	if b.Silent.IsZero() {
+		return b.AskedAt.Before(b.Boots) && e.IsMute(i) // by what was asked, not by the clock
+	}
+	return b.AskedAt.Sub(b.Silent) < decl.OffAfter+FailedLook
 }

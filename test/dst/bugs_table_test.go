@@ -136,7 +136,7 @@ var bugs = []bug{
 	{name: "belief: silence proves a node off that may be booting", edits: []edit{
 		{beliefSilence, "e.Rises(i) || e.Now.Before(b.Boots) || !e.Accepted", "!e.Accepted"},
 		{beliefSilence, "|| e.MayHaveCycled(i) || e.feedOf(i) == unfed\n", "\n"},
-		{ledgerSupply, "n.Last.Taken, n.Lit, n.Snap.Past = n.Last.Taken && n.Shown == ShownOff && !byPower, max(n.Lit, PoweredAgain), true", "n.Lit, n.Snap.Past = max(n.Lit, PoweredAgain), true"},
+		{ledgerSupply, "n.Last.Taken, n.Lit, n.Snap.Past = n.Last.Taken && !comes && l.estate.HostOf(i) < 0, max(n.Lit, PoweredAgain), true", "n.Lit, n.Snap.Past = max(n.Lit, PoweredAgain), true"},
 	}},
 	{name: "belief: silence behind a dark switch proves a node off", edits: []edit{
 		{beliefSilence, "until := e.wayKnown(i, asked)", "until := asked"},

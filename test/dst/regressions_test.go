@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/sim"
 )
 
 // TestRegressions plays the scenarios that once broke a rule: testdata has them by what was wrong.
@@ -22,8 +24,14 @@ func TestFoundWorlds(t *testing.T) {
 	replay(t, "testdata/found/*.yaml")
 }
 
-// replay plays scenarios, of which each keeps every rule.
-func replay(t *testing.T, pattern string) {
+// TestAllIsBack plays scenarios in which no rule was broken, and something was left off for good that nothing was wrong with: readers found them.
+func TestAllIsBack(t *testing.T) {
+	t.Parallel()
+	replay(t, "testdata/back/*.yaml", func(t *testing.T, r *sim.Result) { require.Empty(t, r.Missing) })
+}
+
+// replay plays scenarios, of which each keeps every rule, and what else is asked.
+func replay(t *testing.T, pattern string, ask ...func(*testing.T, *sim.Result)) {
 	files, err := filepath.Glob(pattern)
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
@@ -36,6 +44,9 @@ func replay(t *testing.T, pattern string) {
 			r, err := play(string(text))
 			require.NoError(t, err)
 			require.Empty(t, r.Violations)
+			for _, one := range ask {
+				one(t, r)
+			}
 		})
 	}
 }

@@ -118,11 +118,11 @@ func (e *Estate) MayHaveRisen(i int) bool {
 	}
 }
 
-// mayHaveCome reports whether a VM may have come up with its host since it was seen off: the power of that came back, and nobody
+// mayHaveCome reports whether what runs on a host may have come up with it since it was seen off: the power of that came back, and nobody
 // knows what came of it.
 func (e *Estate) mayHaveCome(i int) bool {
-	host, known := e.Graph.Index(e.Graph.Node(i).Host)
-	return known && e.Beliefs[host].Settled == plan.Unknown
+	host := e.HostOf(i)
+	return host >= 0 && e.Beliefs[host].Settled == plan.Unknown
 }
 
 // hostIsOff reports whether the host that a node runs on is proven off. One that is gone may only not be to be seen.

@@ -40,7 +40,7 @@ func (e *Estate) believeSilence(i int, question ledger.Op, asked time.Time) {
 
 // mayHaveComeWithHost reports whether the host of a VM may have come up since the VM was proven off, and it with that.
 func (e *Estate) mayHaveComeWithHost(i int) bool {
-	return e.Graph.Node(i).Kind == plan.VM && (e.mayHaveCome(i) || e.MayHaveCycled(i) && !e.hostIsOff(i))
+	return e.HostOf(i) >= 0 && (e.mayHaveCome(i) || e.MayHaveCycled(i) && !e.hostIsOff(i))
 }
 
 // wentWithItsHost reports whether the host that a node runs on is proven off, and the node with it: it was off before that, on record, or

@@ -55,7 +55,7 @@ func (e *Engine) sawOn(i int) {
 // stop that it took before that.
 func (e *Engine) noteSeen(i int) {
 	o, b, decl := e.Ledger.Outage, &e.Beliefs[i], e.Graph.Node(i)
-	if n := &o.Nodes[i]; n.Last.Taken && n.Lit != ledger.Unlit && e.IsUp(i) {
+	if n := &o.Nodes[i]; n.Last.Taken && n.Lit != ledger.Unlit && b.Answer == plan.On && b.Looks >= belief.ProofLooks {
 		e.sawOn(i)
 		return
 	}

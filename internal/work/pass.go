@@ -62,15 +62,16 @@ func (e *Works) isSoAlready(i int) bool {
 	}
 }
 
-// passStart goes on with a start if all that it stands on is still up. A word that is being asked for again, or
-// that has grown old while others were slow, is waited for.
+// passStart goes on with a start if all that it stands on is still up. A word that is being asked for again, or that is from before this was asked,
+// is waited for: of many some are always slow, so that what has grown old meanwhile is not asked for once more.
 func (e *Works) passStart(i int) {
+	w := e.nodes[i].work
 	for _, d := range e.BroughtUp(i) {
-		if e.Beliefs[d].Doubt != plan.Unknown || e.IsOld(d, belief.LookAge) {
+		if b := &e.Beliefs[d]; b.Doubt != plan.Unknown || e.IsOld(d, belief.LookAge) && b.AskedAt.Before(w.guard.proof.Begun) {
 			e.await(i, d)
 		}
 	}
-	if e.nodes[i].work.guard.waits > 0 {
+	if w.guard.waits > 0 {
 		e.passWhenAnswered(i)
 		return
 	}

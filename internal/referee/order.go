@@ -40,6 +40,11 @@ func (r *Referee) cameUpMute(i int) bool {
 			lit = at
 		}
 	}
+	for _, d := range r.estate.Needs(i) { // or its outlet was switched on
+		if o := &r.nodes[d]; r.estate.Node(d).Kind == plan.Outlet && o.now.State == plan.On && o.changed.After(lit) {
+			lit = o.changed
+		}
+	}
 	up := decl.Time(plan.Start)
 	silent := max(2*up.Nominal, up.Within) + decl.OffAfter
 	unstarted := !n.toldAt.IsZero() && lit.After(n.started)
@@ -266,17 +271,17 @@ func (r *Referee) seemsOn(at time.Time, i int) bool {
 	return r.unseenSince(at, i, oldLook) || r.nodes[i].lied && r.unseen(i)
 }
 
-// groundOff gives what a node stands on, itself or through others, that was on, and is neither on nor said so last; -1: nothing.
-func (r *Referee) groundOff(i int) int {
+// groundOff gives what a node stands on, itself or through others, that was on, and is neither on nor said so last, nor may seem so; -1: nothing.
+func (r *Referee) groundOff(at time.Time, i int) int {
 	for _, d := range r.estate.Needs(i) {
 		n, decl := &r.nodes[d], r.estate.Node(d)
 		if decl.Kind == plan.Supply {
 			continue
 		}
-		if decl.Kind != plan.Person && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && n.said != plan.On {
+		if decl.Kind != plan.Person && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && n.said != plan.On && !r.seemsOn(at, d) {
 			return d
 		}
-		if deeper := r.groundOff(d); deeper >= 0 {
+		if deeper := r.groundOff(at, d); deeper >= 0 {
 			return deeper
 		}
 	}
@@ -301,7 +306,7 @@ func (r *Referee) rule10(c *command) string {
 		}
 	case c.Verb == plan.Start:
 		for _, d := range r.estate.Needs(c.Node) {
-			if deeper := r.groundOff(d); deeper >= 0 {
+			if deeper := r.groundOff(c.at, d); deeper >= 0 {
 				return fmt.Sprintf("%s is started before %s, which it stands on through %s, is on", c.decl.ID, r.id(deeper), r.id(d))
 			}
 			n, decl := &r.nodes[d], r.estate.Node(d)

@@ -298,6 +298,11 @@ func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 		word = ledger.ModeDrill
 	}
 	e.Record(ledger.Record{Kind: ledger.Closed, Reason: reason, Nodes: notRestored})
+	for _, n := range notRestored { // people know: the next outage does not bring it back for having been on before this one's end
+		if i, known := e.Graph.Index(n.Node); known {
+			e.Beliefs[i].OnAt = time.Time{}
+		}
+	}
 	over := " is over: "
 	if e.Observes { // nothing went down, and nothing is to be started by hand
 		over = " is over, as it was observed: "

@@ -61,6 +61,7 @@ type grid struct {
 type past struct {
 	ResumedAt time.Time // when an outage from before a crash was taken up; zero: none was
 	Life      ledger.Op // the highest number of an operation of before
+	AwayFrom  time.Time // when the newest record of before was made; zero: there is none
 }
 
 // New takes an estate of which nothing is known yet.

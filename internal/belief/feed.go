@@ -278,6 +278,9 @@ func (e *Estate) HasCarriedOn(k int) bool {
 	known := !st.At.IsZero() && away >= 0
 	switch s.State.Mains {
 	case power.MainsOnBattery:
+		if !known { // it had only just failed
+			away, known = e.Now.Sub(e.AwayFrom), !e.AwayFrom.IsZero() && !e.Now.Before(e.AwayFrom)
+		}
 		return known && away <= onBattery
 	case power.MainsOnline:
 		return known && away <= noCycle(st.Carried.Lasts) && st.Cycle < ledger.CutSent

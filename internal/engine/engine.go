@@ -96,6 +96,9 @@ func Restored(s Settings, records []ledger.Record) (*Engine, error) {
 		}
 	}
 	e.NextOp = e.Ledger.Op
+	if len(records) > 0 {
+		e.AwayFrom = records[len(records)-1].At
+	}
 	return e, nil
 }
 

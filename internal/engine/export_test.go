@@ -21,6 +21,7 @@ var leftOut = map[string]string{
 	"Engine.settings":    "never changes",
 	"Estate.Graph":       "never changes",
 	"Estate.Policy":      "never changes",
+	"past.AwayFrom":      "counts after a crash alone, and every explored one takes too long for that",
 	"past.Life":          "compared with the number of the last command alone: see ranks",
 	"Estate.Protectors":  "never changes",
 	"grid.watchesMains":  "never changes",

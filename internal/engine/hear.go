@@ -102,8 +102,8 @@ func isLitInDoubt(e *Engine, k int) bool {
 
 func hasCarriedOn(e *Engine, k int) bool {
 	s := &e.Supplies[k]
-	deaf := s.Lapse == belief.WasDeaf && e.Standing(k).IsOut() && s.State.Mains == power.MainsOnBattery
-	return (s.Lapse == belief.WereAway || deaf) && s.IsHeardOn() && e.HasCarriedOn(k)
+	deaf := s.Lapse == belief.WasDeaf && s.State.Mains == power.MainsOnBattery
+	return (s.Lapse == belief.WereAway || deaf) && e.Standing(k).IsOut() && s.IsHeardOn() && e.HasCarriedOn(k)
 }
 
 func isWellStill(e *Engine, k int) bool {

@@ -118,9 +118,9 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	for _, i := range r.flights.nodes {
 		n, decl := &r.nodes[i], r.estate.Node(i)
 		fresh := at.Sub(n.intent.at) < slowness+r.slowest && !n.intent.again && n.intent.at.Sub(s.spent) < weighed
-		proves := slowness + 4*r.slowest // two looks that agree, and those of a new life before them
+		proves := slowness + 4*r.slowest                                     // two looks that agree, and those of a new life before them
 		since := min(at.Sub(n.changed), at.Sub(r.resumed), at.Sub(n.roused)) // what it said before that says nothing
-		if !n.intent.again { // it may have been off before it was told
+		if !n.intent.again {                                                 // it may have been off before it was told
 			since = min(since, at.Sub(n.intent.at))
 		}
 		isOff := n.now.State == plan.Off && since < proves

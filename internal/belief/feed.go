@@ -269,8 +269,8 @@ func noCycle(lasts float64) time.Duration {
 	return min(longSilence, time.Duration(lasts/lastsLonger*float64(time.Second)))
 }
 
-// HasCarriedOn reports whether a supply that was on battery before a restart of ours has carried its load all the while, if it had not been told to
-// cut its output: it is on battery still, and nobody was away for so long that its mains may have been back meanwhile; or they are back after so
+// HasCarriedOn reports whether a supply that was on battery before it was not heard for a while, or before a restart of ours, has carried its load all
+// the while, if it had not been told to cut its output: it is on battery still, and nobody was away for so long that its mains may have been back meanwhile; or they are back after so
 // short a time that its battery has not given out, by what it had left.
 func (e *Estate) HasCarriedOn(k int) bool {
 	s, st := &e.Supplies[k], e.Standing(k)

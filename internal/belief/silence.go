@@ -38,7 +38,7 @@ func (e *Estate) believeSilence(i int, question ledger.Op, asked time.Time) {
 	b.Seen = plan.Observation{State: plan.Off, Detail: "has not answered for " + plan.Span(decl.OffAfter) + " since it took its stop"}
 }
 
-// mayHaveComeWithHost reports whether the host of a VM may have come up since the VM was proven off, and it with that.
+// mayHaveComeWithHost reports whether the host of a node may have come up since the node was proven off, and it with that.
 func (e *Estate) mayHaveComeWithHost(i int) bool {
 	return e.HostOf(i) >= 0 && (e.mayHaveCome(i) || e.MayHaveCycled(i) && !e.hostIsOff(i))
 }

@@ -779,6 +779,20 @@ func TestAVMWaitsForTheStorageOfItsHost(t *testing.T) {
 	p.until(say, func() bool { return slices.Contains(p.commands, "start vm") })
 }
 
+// goesDown lets the mains of a fail, and a nas and a host on it go down as they are told, until a command is given. What is off shows so.
+func (p *played) goesDown(off plan.State, until string) (states map[string]plan.State, say supplies) {
+	p.t.Helper()
+	states, say = map[string]plan.State{"nas": plan.On, "host": plan.On, "a": plan.On}, supplies{"a": {onLine, 7200, false}}
+	p.answer = func(node string) plan.State { return states[node] }
+	p.did = func(verb plan.Verb, node string) {
+		states[node] = map[plan.Verb]plan.State{plan.Stop: off, plan.Cut: plan.Stopping, plan.Start: plan.On}[verb]
+	}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.until(say, func() bool { return slices.Contains(p.commands, until) })
+	return states, say
+}
+
 // TestACutThatNothingNeedsIsGivenUp: Ebbtide is killed as a cut goes on record, and its mains are back before it is. A host can't be proven off any
 // more. Where it starts without a cycle there is nothing to wait for.
 func TestACutThatNothingNeedsIsGivenUp(t *testing.T) {
@@ -786,15 +800,7 @@ func TestACutThatNothingNeedsIsGivenUp(t *testing.T) {
 		host := aHost("host", "nas", "a")
 		host.ByPower = byPower
 		p := play(t, aSupply("a"), aNAS("a"), host)
-		states := map[string]plan.State{"nas": plan.On, "host": plan.On, "a": plan.On}
-		p.answer = func(node string) plan.State { return states[node] }
-		p.did = func(verb plan.Verb, node string) {
-			states[node] = map[plan.Verb]plan.State{plan.Stop: plan.Off, plan.Cut: plan.Stopping, plan.Start: plan.On}[verb]
-		}
-		say := supplies{"a": {onLine, 7200, false}}
-		p.begin(say)
-		say["a"].status = onBattery
-		p.until(say, func() bool { return slices.Contains(p.commands, "cut a") })
+		states, say := p.goesDown(plan.Off, "cut a")
 		begun := slices.IndexFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Intent && *r.Verb == plan.Cut })
 		p.records, p.commands, states["a"], states["host"] = p.records[:begun], nil, plan.On, plan.Unknown
 		p.did = nil
@@ -816,15 +822,7 @@ func TestAShortAbsenceIsNoCycle(t *testing.T) {
 	nas := aNAS("a")
 	nas.OffAfter = 10 * time.Second
 	p := play(t, aSupply("a"), nas, host)
-	states := map[string]plan.State{"nas": plan.On, "host": plan.On, "a": plan.On}
-	p.answer = func(node string) plan.State { return states[node] }
-	p.did = func(verb plan.Verb, node string) {
-		states[node] = map[plan.Verb]plan.State{plan.Stop: plan.Unreachable, plan.Cut: plan.Stopping, plan.Start: plan.On}[verb]
-	}
-	say := supplies{"a": {onLine, 7200, false}}
-	p.begin(say)
-	say["a"].status = onBattery
-	p.until(say, func() bool { return slices.Contains(p.commands, "stop nas") })
+	_, say := p.goesDown(plan.Unreachable, "stop nas")
 	p.now = p.now.Add(10 * time.Second)
 	say["a"].status = onLine
 	p.crash()

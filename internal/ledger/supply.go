@@ -116,9 +116,9 @@ func (l *Ledger) mains(r *Record) {
 }
 
 // cycled follows the return of an output, or of an outlet: what hangs on it, and on nothing that carried it meanwhile, may be on
-// its way up, whatever was known of it before. A machine that took a stop before need not be off, but is, if it has not answered when it has had the
-// time to boot; that of what only its power starts is void, and of what comes up with its host. Where nobody knows whether the output was off, what is on tells that (see cycledUnseen). What goes on not to answer
-// need not be off either: it may have come up behind a network that is down (seed 7058668).
+// its way up, whatever was known of it before. A machine that took a stop need not be off, but is where it has not answered when it has had the
+// time to boot (docs/adr/0005). The stop of what surely comes up with this is void, and that of what runs on another. Where nobody knows whether the
+// output was off, what is on tells that (see cycledUnseen).
 func (l *Ledger) cycled(source int, r *Record) {
 	dark := l.estate.Scope(func(f int) bool { return !slices.Contains(r.Carriers, l.estate.Node(f).ID) })
 	for _, i := range l.estate.Dependents(source) {

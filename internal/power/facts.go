@@ -55,7 +55,7 @@ func (c *Condition) holds(f *Facts) bool {
 	case OnBattery:
 		return onBattery && s.OnBatteryFor >= c.For
 	case SlackBelow:
-		return onBattery && s.OutFor >= slackAfter && f.slackBelow(c.For.Seconds())
+		return onBattery && s.OutFor >= SlackAfter && f.slackBelow(c.For.Seconds())
 	case RuntimeBelow:
 		return onBattery && s.Left.Known && s.Left.Value < c.For.Seconds()
 	case ChargeBelow:
@@ -173,16 +173,16 @@ func (s *State) disbelief() string {
 
 // WaitsForSlack reports whether a condition holds but for that slack does not count yet.
 func (f Facts) WaitsForSlack(c Condition) bool {
-	if f.State.OutFor >= slackAfter {
+	if f.State.OutFor >= SlackAfter {
 		return false
 	}
-	f.State.OutFor = slackAfter
+	f.State.OutFor = SlackAfter
 	return c.Holds(f)
 }
 
-// slackAfter is how long a supply must be on battery for its slack to count: most failures of the mains are over by then
+// SlackAfter is how long a supply must be on battery for its slack to count: most failures of the mains are over by then
 // (research: debounce).
-const slackAfter = 10 * time.Second
+const SlackAfter = 10 * time.Second
 
 // fullCharge is the charge in percent from which a battery counts as full: gauges are rounded, and some stop at 99.
 const fullCharge = 99

@@ -299,19 +299,10 @@ func (s *simulation) meddle(i int, state plan.State) {
 
 // hostOf gives the host that a guest runs on, -1 if it is none or its host is not declared.
 func hostOf(estate *plan.Estate, i int) int {
-	n := estate.Node(i)
-	if at, ok := estate.Index(n.Host); ok {
-		return at
-	}
-	if n.Kind != plan.VM {
+	if n := estate.Node(i); n.Kind != plan.VM && n.Host == "" {
 		return -1
 	}
-	for _, j := range estate.Needs(i) {
-		if estate.Node(j).Kind == plan.Host {
-			return j
-		}
-	}
-	return -1
+	return estate.HostOf(i)
 }
 
 // opposite is what a system says that answers wrongly.

@@ -115,23 +115,23 @@ func (e *Wants) whyDark(i int) string {
 			continue
 		}
 		if k := e.Ledger.SupplyOf[d]; k >= 0 {
-			return e.isSaid(k)
+			return e.ID(d) + " " + e.isHow(k)
 		}
 		return e.whyDark(d)
 	}
 	if k := e.Ledger.SupplyOf[i]; k >= 0 {
-		return e.isSaid(k)
+		return e.ID(i) + " " + e.isHow(k)
 	}
 	return e.ID(i)
 }
 
-// isSaid says how a supply is. What is only observed has not gone off.
-func (e *Wants) isSaid(k int) string {
+// isHow says how a supply is. What is only observed has not gone off.
+func (e *Wants) isHow(k int) string {
 	c := e.Supplies[k].Condition
 	if e.Observes && (c == belief.ToBeCut || c == belief.CutArmed || c == belief.Dark) {
-		return e.ID(e.Supplies[k].Node) + " would be " + c.String()
+		return "would be " + c.String()
 	}
-	return e.ID(e.Supplies[k].Node) + " is " + c.String()
+	return "is " + c.String()
 }
 
 // GateText says what the gate of a supply waits for.
@@ -146,7 +146,7 @@ func (e *Wants) GateText(supply int) string {
 	s := &e.Supplies[k]
 	switch {
 	case s.Condition != belief.Charging:
-		return strings.Replace(e.isSaid(k), e.ID(supply)+" ", e.ID(supply)+", which ", 1)
+		return e.ID(supply) + ", which " + e.isHow(k)
 	case s.Sags:
 		return e.ID(supply) + ", which is browned out"
 	case s.State.Bypass:

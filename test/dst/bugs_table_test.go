@@ -24,7 +24,7 @@ const (
 	engineCorrect     = "internal/engine/correct.go"
 	engineDrill       = "internal/engine/drill.go"
 	engineLook        = "internal/engine/look.go"
-	engineOutage      = "internal/engine/outage.go"
+	engineSurvey      = "internal/engine/survey.go"
 	engineRefuse      = "internal/engine/refuse.go"
 	ledgerDrill       = "internal/ledger/drill.go"
 	ledgerNode        = "internal/ledger/node.go"
@@ -184,7 +184,7 @@ var bugs = []bug{
 	}},
 	{name: "ledger: the snapshot is taken again", edits: []edit{
 		{ledgerNode, "func (n *Node) take(ns *NodeState) {\n", "func (n *Node) take(ns *NodeState) {\n\tn.GivenUp = 0\n"},
-		{engineOutage, "if entry := &o.Nodes[i]; o.Scope[i] && !entry.Snap.Taken() && belief.Probed", "if entry := &o.Nodes[i]; entry != nil && o.Scope[i] && belief.Probed"},
+		{engineSurvey, "if entry := &o.Nodes[i]; o.Scope[i] && !entry.Snap.Taken() && belief.Probed", "if entry := &o.Nodes[i]; entry != nil && o.Scope[i] && belief.Probed"},
 	}},
 	{name: "ledger: what a cache was set to is forgotten", edits: []edit{
 		{ledgerNode, "CacheWas: ns.Protected, Set: ns.Settings}", "CacheWas: ns.Protected}"},

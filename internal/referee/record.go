@@ -16,6 +16,7 @@ const (
 	cycled       ledger.Cause = "cycled"    // Mains: the supply's output was off, or may have been, and is on again
 	released     ledger.Cause = "released"  // Mains: it was committed to be cut, and is not any more: nothing moved for long
 	modeObserves              = "observe"   // Opened: everything is asked and nothing is commanded
+	dropping     ledger.Cause = "dropping"  // Intent: the output that feeds the node is being cut
 )
 
 // Recorded takes a record at the moment at which it is durable, or would be if the journal's disk were there.
@@ -206,7 +207,7 @@ func (r *Referee) ofNode(at time.Time, i int, rec *ledger.Record) {
 	switch rec.Kind {
 	case ledger.Intent:
 		r.moved = at
-		r.intend(at, i, intent{verb: *rec.Verb, op: uint64(rec.Op), at: at, life: r.life, again: rec.Attempt > 1, reasoned: rec.Reason != "", pressed: rec.Cause.IsHaste()})
+		r.intend(at, i, intent{verb: *rec.Verb, op: uint64(rec.Op), at: at, life: r.life, again: rec.Attempt > 1, reasoned: rec.Reason != "", pressed: rec.Cause == ledger.Pressed || rec.Cause == dropping})
 		r.asideTold(i, *rec.Verb)
 		r.rule9(i, at)
 	case ledger.Accepted:

@@ -34,6 +34,9 @@ var excusesEnd = []struct{ what, story, wants string }{
 	{"asked in vain before it was in write-back, and not for an hour", dark + "flash: silent; +1s; flash: bare; +1h; stop lab", "12: lab was told to stop while the cache flash is in write-back"},
 	{"asked in vain before it was dirty, and not for an hour", vmsOff + "esx: off; esx: answers; nas: silent; nas: meddled; nas: dirty; +1h; stop nas", "12: nas was told to stop with dirty data"},
 	{"off for an hour, and never proven so, with the reserve", dark + "record triggered stage=shutdown supplies=ups; stop lab; lab: off; lab: answers; lab: answers; ups: empty; +1h", "11: lab is waited for although only the reserve of ups is left"},
+	{"the reserve, with the cut on its way", dark + "record triggered stage=shutdown supplies=ups; ups: empty; stop lab; record no-return supplies=ups; cut ups; +1m", "3: the output of ups is cut while nas is on"},
+	{"switched off while its UPS is silent", "ups: silent; nas: meddled; nas: off; nas: answers; nas: answers; ups: speaks; ups: out; +5s; record opened; record snapshot nodes=nas; " + back + "+1h; start nas", ""},
+	{"switched off while its UPS is silent, and asked when it speaks", "ups: silent; nas: meddled; nas: off; nas: answers; ups: speaks; +1s; nas: answers; nas: answers; ups: out; +5s; record opened; record snapshot nodes=nas; " + back + "+1h; start nas", "4: nas is started and was not on before"},
 	{"left as it is, and looked at an hour ago", dark + "protect nas; record proven protect nas; nas: meddled; nas set slow; nas: answers; " + back + "+1h; record closed", "12: nas was changed for the outage and is left"},
 	{"left as it is, after it was protected once more", dark + "protect nas; record proven protect nas; nas set slow; nas: bare; nas: protected; nas: answers; nas: answers; nas: answers; " + back + "+1h; nas: answers; record closed", "12: nas was changed for the outage and is left"},
 }

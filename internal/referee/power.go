@@ -93,8 +93,8 @@ const (
 // rule11: The reserve (flush, halt, cut) is never spent by earlier stages.
 //
 // When a battery is down to the reserve, and its UPS says so, no VM that goes with it is waited for any longer, or told to
-// shut down with all the time that it may take. What another supply goes on feeding does not go with it. What the controller can't know is not asked of it, nor
-// that it powers off what is on its way up (rule 6).
+// shut down with all the time that it may take. What another supply goes on feeding does not go with it, and a cut that is on its way waits
+// for nobody any more. What the controller can't know is not asked of it, nor that it powers off what is on its way up (rule 6).
 func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	switch {
 	case !p.Heard && at.Sub(s.heardAt) <= missedPoll:
@@ -105,7 +105,7 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	case s.spent.IsZero():
 		s.spent = at
 	}
-	if at.Sub(s.spent) < slowness+r.slowest || at.Sub(r.resumed) < weighed+r.slowest || r.hold || at.Sub(r.heldUntil) < slowness || s.aborted {
+	if at.Sub(s.spent) < slowness+r.slowest || at.Sub(r.resumed) < weighed+r.slowest || r.hold || at.Sub(r.heldUntil) < slowness || s.aborted || s.due {
 		return
 	}
 	listening := max(listens, r.policy.Shutdown.Longest(power.SilentOnBattery)) + slowness

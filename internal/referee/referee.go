@@ -221,7 +221,9 @@ func (r *Referee) Unanswered(at time.Time, i int) {
 // Answered tells that a node answers a probe. That answer may be on its way for a while: see Told.
 func (r *Referee) Answered(at time.Time, i int) {
 	n := &r.nodes[i]
-	n.looks++
+	if !r.looksDropped(i) {
+		n.looks++
+	}
 	n.saidAt, n.said = at, n.now.State
 	if n.isDown() || n.now.State == plan.Stopping {
 		n.wentAt = at
@@ -272,6 +274,14 @@ const looksLater = 2
 func (r *Referee) unseen(i int) bool {
 	n := &r.nodes[i]
 	return !n.meddled.IsZero() && n.looks < looksLater
+}
+
+// looksDropped reports whether a machine that somebody else switched off, while none of what feeds it was heard and ever since, looks as if
+// it had lost its power and got it back: no look tells that it was not on when the outage began.
+func (r *Referee) looksDropped(i int) bool {
+	n, feeds := &r.nodes[i], r.estate.Feeds(i)
+	heard := func(f int) bool { return r.supplyAt(f).heardAt.After(n.meddled) }
+	return n.isDown() && !n.meddled.IsZero() && len(feeds) > 0 && !slices.ContainsFunc(feeds, heard)
 }
 
 // unseenSince reports whether that was so short a time ago that a look may still be of before.

@@ -140,7 +140,7 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (ledger.Outcome,
 	if (!s.powered(i) || !s.reached(i) || t.frozen || settings && !s.runs(i)) && decl.Kind != plan.Supply && verb != plan.Start {
 		return ledger.Unreached, "no answer"
 	}
-	if verb == plan.Stop && t.state == plan.Off && decl.OffAfter > 0 { // what is off itself takes no stop
+	if (verb == plan.Stop || verb == plan.Force) && t.state == plan.Off && decl.OffAfter > 0 { // its own system takes it, and that is off
 		return ledger.Unreached, "no answer"
 	}
 	s.keepView(i)

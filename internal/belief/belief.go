@@ -42,6 +42,7 @@ type newest struct {
 type motion struct {
 	Rising  time.Time // up: neither silence nor one "off" says otherwise
 	Falling time.Time // down: that it shows as on proves nothing
+	Obeying time.Time // likewise, by a stop that it took, for what shows as on until it falls silent
 	Boots   time.Time // up by itself, while nobody looked: its silence proves nothing
 	Undoing time.Time // back to how it was set: that it shows as protected proves nothing of after that
 }
@@ -92,14 +93,14 @@ func (p Proof) String() string {
 
 // Renew begins a new epoch of a node. What was sent to it before may still be on its way.
 func (b *Belief) Renew(before ledger.Op) {
-	*b = Belief{Epoch: before, OnAt: b.OnAt, Settled: b.Settled, hesitation: hesitation{Doubt: plan.Unknown}, motion: motion{Falling: b.Falling, Undoing: b.Undoing}}
+	*b = Belief{Epoch: before, OnAt: b.OnAt, Settled: b.Settled, hesitation: hesitation{Doubt: plan.Unknown}, motion: motion{Falling: b.Falling, Obeying: b.Obeying, Undoing: b.Undoing}}
 }
 
 // IsOutlived reports whether the time of a command is over, and the newest look is from before that: whether it did what it was told no
 // look has shown.
 func (b *Belief) IsOutlived(now time.Time) bool {
 	by := func(end time.Time) bool { return b.AskedAt.Before(end) && !now.Before(end) }
-	return by(b.Falling) || by(b.Undoing)
+	return by(b.Falling) || by(b.Obeying) || by(b.Undoing)
 }
 
 // Commanded forgets what was seen of a node's power before a command that changes it: a look from before proves nothing of it.
@@ -108,7 +109,7 @@ func (b *Belief) Commanded(verb plan.Verb, op ledger.Op, now time.Time) {
 	case plan.Start:
 		boots := b.Boots
 		b.Renew(op)
-		b.Boots = boots // by itself, whatever becomes of the command
+		b.Obeying, b.Boots = time.Time{}, boots // by itself, whatever becomes of the command
 	case plan.Stop, plan.Force, plan.Cut:
 		b.Seen.State, b.Answer, b.AskedAt, b.answeredAt, b.Looks, b.Proof, b.Epoch, b.Doubt = plan.Unknown, plan.Unknown, time.Time{}, time.Time{}, 0, NoProof, op, plan.Unknown
 		b.OnAt = time.Time{}

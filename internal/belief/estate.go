@@ -25,6 +25,7 @@ const (
 	longSilence   = time.Minute      // or than this, if its battery lasts for long (docs/adr/0019)
 	lastsLonger   = 5                // so many times as long as the silence
 	onBattery     = 2 * time.Minute  // or than this, if it is on battery then as it was before
+	onLong        = 5 * time.Minute  // or than this, if its gauge has fallen since by what it may
 	Unwatched     = 8 * time.Second  // for so long an output may be off and on again without having been seen
 )
 
@@ -38,9 +39,9 @@ type Estate struct {
 	Beliefs    []Belief // per node
 	Protectors []int    // caches and clusters
 	hosts      []int
-	hostOf     []int   // per node: see HostOf
-	users      [][]int // per node: see UsersOf; nil: not asked yet
-	grounds    [][]int // per node: see Ground; nil: likewise
+	hostOf     []int    // per node: see HostOf
+	users      [][]int  // per node: see UsersOf; nil: not asked yet
+	grounds    []ground // per node
 	grid
 	past
 }
@@ -68,7 +69,7 @@ type past struct {
 func New(declared *plan.Estate, policy *power.Policy, supplies []power.Supply, newest string) Estate {
 	n := declared.Len()
 	e := Estate{
-		Graph: declared, Policy: policy, Ledger: ledger.New(declared, policy, supplies, newest), Beliefs: make([]Belief, n), users: make([][]int, n), grounds: make([][]int, n), hostOf: make([]int, n),
+		Graph: declared, Policy: policy, Ledger: ledger.New(declared, policy, supplies, newest), Beliefs: make([]Belief, n), users: make([][]int, n), grounds: make([]ground, n), hostOf: make([]int, n),
 		grid: grid{Fed: make([]bool, n), firm: make([]bool, n), losses: make([][][]int, n), watchesMains: watches(policy, power.Brownout, power.TemperatureAbove), watchesSag: watches(policy, power.Brownout)},
 	}
 	for _, node := range e.Ledger.SupplyNodes {

@@ -6,7 +6,6 @@ import (
 
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 )
 
 // feed is what is known of the power of a node. It is the one answer to what may have happened to that since the node was last
@@ -155,6 +154,13 @@ func (e *Estate) wayTo(i, end int, asked time.Time) time.Time {
 	return until
 }
 
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b
@@ -168,6 +174,18 @@ func (e *Estate) mayBeDark(i int) bool {
 	return e.Graph.Node(i).Kind == plan.Passive && len(by) > 0 && !slices.ContainsFunc(by, func(f int) bool {
 		k := e.Ledger.SupplyOf[f]
 		return k < 0 || e.feedBy(k) == feeds && e.Supplies[k].Condition < CutArmed && e.Supplies[k].Condition != Unheard
+	})
+}
+
+// wayIsPending reports whether the way to a node, if that is in doubt, is so only since a UPS has missed a word or two: it is known when that is
+// heard again.
+func (e *Estate) wayIsPending(i int) bool {
+	missed := func(f int) bool {
+		k := e.Ledger.SupplyOf[f]
+		return k >= 0 && e.feedBy(k) == fedUnheard && e.Supplies[k].IsCountedOn() && e.Supplies[k].Condition < CutArmed && e.Supplies[k].Condition != Unheard
+	}
+	return !slices.ContainsFunc(e.Graph.Needs(i), func(d int) bool {
+		return e.Graph.Node(d).Kind != plan.Supply && (e.mayBeDark(d) && !slices.ContainsFunc(e.Graph.Feeds(d), missed) || !e.wayIsPending(d))
 	})
 }
 
@@ -252,53 +270,4 @@ func (e *Estate) Carriers(but int) []string {
 		}
 	}
 	return ids
-}
-
-// DeafAfter is how long a supply may be silent until its output counts as off and on again. Where no cut was sent, and its battery lasts for long by
-// all that is known, what makes it silent for a while is hardly a cycle: its card or its driver starts anew.
-func (e *Estate) DeafAfter(k int) time.Duration {
-	left := e.Supplies[k].State.Left
-	if e.Standing(k).Cycle >= ledger.CutSent || !left.Known {
-		return DeafAfter
-	}
-	return max(DeafAfter, noCycle(left.Value))
-}
-
-// noCycle is how long nobody may have heard a battery which lasts for so many seconds, at least, for it not to have given out.
-func noCycle(lasts float64) time.Duration {
-	return min(longSilence, time.Duration(lasts/lastsLonger*float64(time.Second)))
-}
-
-// HasCarriedOn reports whether a supply that was on battery before it was not heard for a while, or before a restart of ours, has carried its load all
-// the while, if it had not been told to cut its output: it is on battery still, and nobody was away for so long that its mains may have been back meanwhile; or they are back after so
-// short a time that its battery has not given out, by what it had left.
-func (e *Estate) HasCarriedOn(k int) bool {
-	s, st := &e.Supplies[k], e.Standing(k)
-	away := e.Now.Sub(st.At)
-	known := !st.At.IsZero() && away >= 0
-	switch s.State.Mains {
-	case power.MainsOnBattery:
-		if !known { // it had only just failed
-			away, known = e.Now.Sub(e.AwayFrom), !e.AwayFrom.IsZero() && !e.Now.Before(e.AwayFrom)
-		}
-		return known && away <= onBattery
-	case power.MainsOnline:
-		return known && away <= noCycle(st.Carried.Lasts) && st.Cycle < ledger.CutSent
-	default:
-		return false
-	}
-}
-
-// CarriedOn follows such a supply: nothing that hangs on such supplies alone has got its power back meanwhile, so that its silence counts at once.
-func (e *Estate) CarriedOn(k int) {
-	e.Supplies[k].Lapse = NoLapse
-	gives := func(f int) bool {
-		other := e.Ledger.SupplyOf[f]
-		return other < 0 || e.Supplies[other].Lapse != NoLapse || !e.HasCarriedOn(other) || e.Standing(other).Cycle >= ledger.CutSent
-	}
-	for _, i := range e.Graph.Dependents(e.Supplies[k].Node) {
-		if !slices.ContainsFunc(e.Graph.Sources(i), gives) {
-			e.Beliefs[i].Boots = time.Time{}
-		}
-	}
 }

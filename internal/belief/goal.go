@@ -82,6 +82,53 @@ func (e *Estate) IsLeft(i int) bool {
 	return left
 }
 
+// NeedsCycle reports whether anything that a supply feeds is started by nothing but the return of its power, and is off, or may be, or may go
+// off yet.
+func (e *Estate) NeedsCycle(k int) bool {
+	return e.anyByPower(k, func(u int) bool {
+		return e.mayHaveGone(u) || e.Declined(u) && (e.Beliefs[u].Answer != plan.On || e.Beliefs[u].AskedAt.Before(e.Beliefs[u].Obeying))
+	})
+}
+
+// IsInVain reports whether a supply is to be cut, is on line, and nothing that needs that has taken its stop.
+func (e *Estate) IsInVain(k int) bool {
+	st := e.Standing(k)
+	return st.Cycle == ledger.Committed && (!st.IsOut() || e.IsHeardOnLine(k)) && !e.anyByPower(k, e.mayHaveGone)
+}
+
+// anyByPower reports whether anything that nothing but the return of a supply's power starts goes down for another supply too, or may be off as
+// the caller says.
+func (e *Estate) anyByPower(k int, may func(u int) bool) bool {
+	goesBeside := func(u int) bool {
+		return slices.ContainsFunc(e.losses[u], func(loss []int) bool {
+			return !slices.Contains(loss, k) && !slices.ContainsFunc(loss, func(other int) bool { return !e.Standing(other).IsDark() })
+		})
+	}
+	supply := e.Supplies[k].Node
+	return slices.ContainsFunc(e.Graph.Dependents(supply), func(u int) bool {
+		return e.Graph.Node(u).ByPower && slices.Contains(e.Graph.Sources(u), supply) && (goesBeside(u) || may(u))
+	})
+}
+
+// mayHaveGone reports whether a node has taken a stop, or may have, or is to be on and does not say that it is.
+func (e *Estate) mayHaveGone(i int) bool {
+	n := e.Entry(i)
+	switch {
+	case n.Last.Taken || n.Shown == ledger.ShownOff:
+		return true
+	case e.Declined(i):
+		return false
+	}
+	return n.Shown == ledger.WasTold || n.Snap.On() && e.Beliefs[i].Answer != plan.On
+}
+
+// Declined reports whether a node was told to stop, and would not, or not now. It may do it all the same, which a look shows.
+func (e *Estate) Declined(i int) bool {
+	n := e.Entry(i)
+	last := &n.Last
+	return n.Shown == ledger.WasTold && last.Verb == plan.Stop && last.Answer == ledger.WasDenied && last.Reach() <= ledger.InVain
+}
+
 // CarriesLost reports whether anything goes dark with a supply: one whose whole load has another feed is not cut, since
 // nothing has to come back with it.
 func (e *Estate) CarriesLost(supply int) bool {

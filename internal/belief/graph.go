@@ -47,7 +47,7 @@ func (e *Estate) Stranded(i int) bool {
 // BroughtUp lists what is to be on before a node is started: all that it needs, and all that this stands on in its turn, since a host, or whatever
 // else is between, may have come up by itself before its storage.
 func (e *Estate) BroughtUp(i int) []int {
-	return slices.DeleteFunc(slices.Clone(e.Ground(i)), func(d int) bool { return !e.ComesBack(d) })
+	return slices.DeleteFunc(slices.Clone(e.Ground(i, false)), func(d int) bool { return !e.ComesBack(d) })
 }
 
 // ComesBack reports whether a node was on, and is to be again when the outage is over.
@@ -56,30 +56,56 @@ func (e *Estate) ComesBack(i int) bool {
 	return o.Scope[i] && o.Nodes[i].Snap.On()
 }
 
-// Ground lists, nearest first, what a node stands on that can be asked and is stopped. The slice is not to be changed.
-func (e *Estate) Ground(i int) []int {
-	if e.grounds[i] == nil {
-		e.grounds[i] = e.findGround(i)
+// Ground lists, nearest first, what a node stands on that can be asked and is stopped, but for what something between vouches for: see
+// vouches. Of a node that is on it has only what that does not vouch for itself. The slice is not to be changed.
+func (e *Estate) Ground(i int, isOn bool) []int {
+	g := &e.grounds[i]
+	list := &g.off
+	if isOn {
+		list = &g.on
 	}
-	return e.grounds[i]
+	if *list == nil {
+		*list = e.findGround(i, isOn)
+	}
+	return *list
 }
 
-func (e *Estate) findGround(i int) []int {
-	ground := []int{}
+// ground is what a node stands on: see Ground; nil: nobody has asked yet.
+type ground struct{ off, on []int }
+
+func (e *Estate) findGround(i int, isOn bool) []int {
+	type need struct{ of, node int }
+	needs := func(of int) (all []need) {
+		for _, d := range e.Graph.Needs(of) {
+			all = append(all, need{of, d})
+		}
+		return all
+	}
+	list := []int{}
 	seen := map[int]bool{}
-	for queue := slices.Clone(e.Graph.Needs(i)); len(queue) > 0; queue = queue[1:] {
-		d := queue[0]
+	for queue := needs(i); len(queue) > 0; queue = queue[1:] {
+		of, d := queue[0].of, queue[0].node
 		n := e.Graph.Node(d)
-		if seen[d] || n.Kind == plan.Supply {
+		if n.Kind == plan.Supply {
 			continue
 		}
-		seen[d] = true
-		if n.Can.Has(plan.Stop) && Probed(n) {
-			ground = append(ground, d)
+		vouched := (of != i || isOn) && e.vouches(of, d)
+		if n.Can.Has(plan.Stop) && Probed(n) && !vouched && !slices.Contains(list, d) {
+			list = append(list, d)
 		}
-		queue = append(queue, e.Graph.Needs(d)...)
+		if !seen[d] {
+			seen[d] = true
+			queue = append(queue, needs(d)...)
+		}
 	}
-	return ground
+	return list
+}
+
+// vouches reports whether a node that is on says by that of one that it needs that this is there: the outlet that gives it its power, or, of a
+// VM that may run elsewhere, its host. Of storage and services it does not.
+func (e *Estate) vouches(i, need int) bool {
+	decl, by := e.Graph.Node(i), e.Graph.Node(need).Kind
+	return Probed(decl) && decl.Kind != plan.Outlet && (by == plan.Outlet || decl.Kind == plan.VM && !decl.Bound && e.HostOf(i) == need)
 }
 
 // UsersOf lists the nodes whose being off a command to node i rests on, looking through nodes that have no stop of their

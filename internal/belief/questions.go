@@ -37,7 +37,8 @@ func (e *Estate) IsUp(i int) bool {
 // was asked after the time for that was over.
 func (e *Estate) IsLeaving(i int) bool {
 	b := &e.Beliefs[i]
-	return e.isUnderWay(i, plan.Stop) || e.Now.Before(b.Falling) || b.AskedAt.Before(b.Falling) && Probed(e.Graph.Node(i))
+	settled := later(b.Falling, b.Obeying)
+	return e.isUnderWay(i, plan.Stop) || e.Now.Before(settled) || b.AskedAt.Before(settled) && Probed(e.Graph.Node(i))
 }
 
 // Goes reports whether a node is on its way down, as far as was seen or told.

@@ -21,8 +21,14 @@ func (e *Estate) believeSilence(i int, question ledger.Op, asked time.Time) {
 		return
 	}
 	until := e.wayKnown(i, asked)
-	if decl.OffAfter == 0 || b.Unasked || e.silenceIsNothing(i) || until.IsZero() || until.Before(b.before) { // it may have been gone meanwhile
+	if decl.OffAfter == 0 || b.Unasked || e.silenceIsNothing(i) {
 		b.Silent = time.Time{}
+		return
+	}
+	if until.IsZero() || until.Before(b.before) { // it may have been gone meanwhile
+		if !e.wayIsPending(i) {
+			b.Silent = time.Time{}
+		}
 		return
 	}
 	if b.Silent.IsZero() {
@@ -36,6 +42,19 @@ func (e *Estate) believeSilence(i int, question ledger.Op, asked time.Time) {
 	}
 	b.Proof, b.Look, b.SeenAt, b.Looks = BySilence, question, asked, ProofLooks
 	b.Seen = plan.Observation{State: plan.Off, Detail: "has not answered for " + plan.Span(decl.OffAfter) + " since it took its stop"}
+}
+
+// AwaitsWord reports whether a node took its stop, does not answer, and may be proven off by that as soon as a supply is heard again that a switch
+// before it hangs on.
+func (e *Estate) AwaitsWord(i int) bool {
+	return e.Graph.Node(i).OffAfter > 0 && e.AcceptedStop(i) && e.IsMute(i) && !e.IsOff(i) && e.wayIsUnheard(i)
+}
+
+func (e *Estate) wayIsUnheard(i int) bool {
+	unheard := func(f int) bool { return e.Ledger.SupplyOf[f] >= 0 && e.feedBy(e.Ledger.SupplyOf[f]) == fedUnheard }
+	return slices.ContainsFunc(e.Graph.Needs(i), func(d int) bool {
+		return e.Graph.Node(d).Kind != plan.Supply && (e.mayBeDark(d) && slices.ContainsFunc(e.Graph.Feeds(d), unheard) || e.wayIsUnheard(d))
+	})
 }
 
 // mayHaveComeWithHost reports whether the host of a node may have come up since the node was proven off, and it with that.

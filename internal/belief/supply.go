@@ -19,9 +19,11 @@ type Supply struct {
 	Lapse     Lapse
 	Gate      bool // its recharge gate is open, if it has one
 	Heard     bool // since Ebbtide began
+	InVain    bool // see IsInVain
 	voice
 	fitness
-	CutDue time.Time // when the cut that counts down is due, as far as it says
+	absence absence
+	CutDue  time.Time // when the cut that counts down is due, as far as it says
 }
 
 // voice is whether a supply is heard.
@@ -57,6 +59,9 @@ const (
 	WasOff         // its output was off, and nobody had cut it
 	JustBack       // its output came on, and no reading since has said whether its mains are back
 )
+
+// IsUnheard reports whether a supply was not heard for a while, and nobody knows what became of its output meanwhile.
+func (l Lapse) IsUnheard() bool { return l == WereAway || l == WasDeaf || l == MayBeOut }
 
 // IsHeardOnLine reports whether a supply is heard, and on line.
 func (e *Estate) IsHeardOnLine(k int) bool {
@@ -172,7 +177,7 @@ func (e *Estate) GateOf(k int) Gate {
 func (e *Estate) Refeed() {
 	e.firm = e.Graph.Scope(func(i int) bool {
 		k := e.Ledger.SupplyOf[i]
-		return k >= 0 && e.Standing(k).IsDark() && e.Supplies[k].Condition != Returning && e.Supplies[k].Lapse != JustBack
+		return k >= 0 && e.Standing(k).IsDark() && e.Supplies[k].Condition != Returning && e.Supplies[k].Lapse != JustBack && !e.Supplies[k].InVain
 	})
 	for i := range e.Beliefs {
 		feeds := e.Graph.Feeds(i)

@@ -170,7 +170,7 @@ func (e *Engine) started() {
 		e.MovedAt, e.ResumedAt = e.Now, e.Now
 		e.Record(ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was away, and goes on"})
 		for k := range e.Supplies {
-			e.Supplies[k].Lapse = belief.WereAway
+			e.WereAway(k)
 			e.assume(k)
 		}
 		if e.Ledger.Outage.Drill.Phase == ledger.DrillDown { // nobody was there to see what it did

@@ -60,6 +60,7 @@ var leftOut = map[string]string{
 	"Foresight.raced":    "room to reckon in",
 	"Estimate.Serial":    "likewise",
 	"Supply.State":       "read off the tracker at the last reading",
+	"Supply.InVain":      "read off the records at the last reading",
 	"node.timer":         "voids timers, which is seen there",
 
 	"Observation.Detail":  "words for people",
@@ -89,6 +90,8 @@ var leftOut = map[string]string{
 	"Standing.Charge":     "likewise",
 	"Battery.Carried":     "counts after a crash alone, and every explored one takes too long for that",
 	"Battery.At":          "likewise",
+	"absence.heard":       "told by how long the tracker has not heard it, and after a crash likewise",
+	"absence.charge":      "of the charge, which no explored UPS tells",
 	"Tracker.carried":     "likewise",
 	"Tracker.carriedAt":   "likewise",
 	"watch.still":         "likewise",
@@ -136,6 +139,8 @@ var ages = map[string]time.Duration{
 	"motion.Rising":      0,
 	"motion.Boots":       0,
 	"motion.Falling":     0,
+	"motion.Obeying":     0,
+	"Command.At":         0, // Obeying is reckoned from it after a crash
 	"motion.Undoing":     0,
 	"question.asked":     belief.LookAge,
 	"question.told":      belief.ProofAge,

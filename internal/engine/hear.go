@@ -4,7 +4,6 @@ import (
 	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 )
 
 // hearing is one thing that a reading tells of what may have happened to a supply's output before it.
@@ -102,8 +101,7 @@ func isLitInDoubt(e *Engine, k int) bool {
 
 func hasCarriedOn(e *Engine, k int) bool {
 	s := &e.Supplies[k]
-	deaf := s.Lapse == belief.WasDeaf && s.State.Mains == power.MainsOnBattery
-	return (s.Lapse == belief.WereAway || deaf) && e.Standing(k).IsOut() && s.IsHeardOn() && e.HasCarriedOn(k)
+	return s.Lapse.IsUnheard() && e.Standing(k).IsOut() && s.IsHeardOn() && e.HasCarriedOn(k)
 }
 
 func isWellStill(e *Engine, k int) bool {
@@ -113,7 +111,7 @@ func isWellStill(e *Engine, k int) bool {
 
 func isWellAgain(e *Engine, k int) bool {
 	s := &e.Supplies[k]
-	return (s.Lapse == belief.WasDeaf || s.Lapse == belief.WereAway || s.Lapse == belief.MayBeOut) && s.State.SilentFor == 0 && !s.State.Failing()
+	return s.Lapse.IsUnheard() && s.State.SilentFor == 0 && !s.State.Failing()
 }
 
 func (e *Engine) noteOff(k int) {

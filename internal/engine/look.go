@@ -169,7 +169,7 @@ func (e *Engine) cutNotMade(k int) {
 	id := e.ID(s.Node)
 	const why = "it took its cut and did not make it"
 	s.CutDue = time.Time{}
-	if s.State.Mains == power.MainsOnline && s.State.SilentFor == 0 && !e.NeedsCycle(s.Node) {
+	if s.State.Mains == power.MainsOnline && s.State.SilentFor == 0 && !e.NeedsCycle(k) {
 		e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{id}}, Reason: why + ", and its mains are back"})
 		e.Notify(true, id+" is not cut: "+why+", its mains are back, and nothing waits for that")
 		return

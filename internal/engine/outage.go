@@ -52,10 +52,10 @@ func (e *Engine) sawOn(i int) {
 
 // noteSeen puts on record that what the outage does not concern is on, which it was not when that began, or is not any more: a supply of it
 // may fail too, and what comes back then is what was on right before. And what was off as its power came back, and is on now, has not obeyed the
-// stop that it took before that.
+// stop that it took before that, once the time of that is over.
 func (e *Engine) noteSeen(i int) {
 	o, b, decl := e.Ledger.Outage, &e.Beliefs[i], e.Graph.Node(i)
-	if n := &o.Nodes[i]; n.Last.Taken && n.Lit != ledger.Unlit && b.Answer == plan.On && b.Looks >= belief.ProofLooks {
+	if n := &o.Nodes[i]; n.Last.Taken && n.Lit != ledger.Unlit && b.Answer == plan.On && b.Looks >= belief.ProofLooks && !b.AskedAt.Before(b.Obeying) {
 		e.sawOn(i)
 		return
 	}

@@ -863,3 +863,32 @@ func TestWhoIsAskedIsSaid(t *testing.T) {
 	p.apply(engine.Order{Verb: ledger.Abort, By: "op"})
 	require.Regexp(t, "^not starting: it was aborted by an operator; its battery lasts at least .*, and what is on then loses its power; `ebbtide go` starts it all the same$", p.e.View().Supplies[0].Why)
 }
+
+// TestAGuestIsStartedWhoseDatabaseHasMoved: the host of a database does not come back, and whoever manages the VMs has started that on another. What
+// needs the database is started all the same.
+func TestAGuestIsStartedWhoseDatabaseHasMoved(t *testing.T) {
+	p := play(t, aSupply("a"), aNAS("a"), aHost("host-a", "nas", "a"), aHost("host-b", "nas", "a"), aVM("db", "host-b", "nas"), aVM("web", "host-a", "nas", "db"))
+	states := obeys(p)
+	did := p.did
+	p.did = func(verb plan.Verb, node string) {
+		if node != "host-b" || verb != plan.Start {
+			did(verb, node)
+		}
+	}
+	say := supplies{"a": {onLine, 7200, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.until(say, func() bool { return slices.Contains(p.commands, "cut a") })
+	say["a"].status = onBattery | power.OFF
+	states["a"] = plan.Off
+	p.goOn(3*time.Minute, say)
+	say["a"].status, say["a"].left = onLine, 7200
+	states["a"] = plan.On
+	p.until(say, func() bool { return slices.Contains(p.commands, "start host-a") })
+	p.goOn(20*time.Second, say)
+	states["db"] = plan.On
+	p.goOn(90*time.Minute, say)
+	require.Contains(t, p.commands, "start web")
+	require.True(t, p.saidOf("not brought back: host-b"))
+	require.Nil(t, p.e.Ledger.Outage)
+}

@@ -58,6 +58,7 @@ func (e *Engine) read(r power.Reading) {
 	e.FollowFitness(s, &was)
 	e.warnOfSilence(k)
 	e.hear(k)
+	e.HeardWell(k)
 	e.AddFailoverLoad(s)
 	e.chores()
 	e.follow(k)
@@ -150,7 +151,7 @@ func (e *Engine) warnOfSilence(k int) {
 	case now == longSilent && out:
 		e.Notify(true, id+" is "+s.State.String()+": it is taken to fail still")
 	case now == longSilent:
-		e.Notify(true, id+" is "+s.State.String()+": a failure of its mains would not be heard")
+		e.Notify(true, id+" is "+s.State.String()+": a failure of its mains would not be heard, and nothing is started on it before it is heard again")
 	case said != noSilence:
 		e.Notify(false, id+" is heard again: "+e.Tells(s))
 	}
@@ -201,7 +202,7 @@ func (e *Engine) keepStill(k int) {
 		return
 	}
 	if carried, is := s.Tracker.Carry(); is {
-		carried.Lasts = s.State.Left.Value // 0: not known
+		carried.Lasts, carried.Charge = s.State.Left.Value, s.State.Charge.Value // 0: not known
 		w.still = e.Now
 		e.Record(ledger.Record{Kind: ledger.Still, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}, Carried: &carried}})
 	}
@@ -289,6 +290,9 @@ func (e *Engine) judgeGate(k int) {
 			e.Notify(true, e.ID(s.Node)+" is "+s.State.String()+": nothing more is started on it until that ends")
 		}
 		s.Gate = false
+		if e.Standing(k).Cycle == ledger.Committed && !e.Policy.Restore.Holds(e.Facts(s)) {
+			e.tellShut(k)
+		}
 		return
 	}
 	if !s.Gate && e.GateOf(k) == belief.GateShut {
@@ -324,6 +328,9 @@ func (e *Engine) recondition() {
 		mute := s.State.SilentFor > 0
 		changed = changed || now != s.Condition || unfit != s.Unfit || mute != s.Mute
 		s.Unfit, s.Mute = unfit, mute
+		vain := e.IsInVain(k)
+		changed = changed || vain != s.InVain
+		s.InVain = vain
 		s.Condition = now
 	}
 	if !changed {
@@ -349,19 +356,21 @@ func (e *Engine) turnUp(k int) {
 	e.Notify(true, "now bringing back what "+id+" feeds: mains are back and the gate is open")
 }
 
-// release gives up the cycle of a supply with its mains back and the gate open but for that, where it waits for what can't be proven, or nothing
-// waits for it: it is no reason to keep the rest down.
+// release gives up the cycle of a supply whose mains are back: at once where nothing needs it, and with the gate open but for that where it
+// waits for what can't be proven. It is no reason to keep the rest down.
 func (e *Engine) release(k int) {
 	s, st := &e.Supplies[k], e.Standing(k)
-	if st.Cycle != ledger.Committed || st.IsOut() || s.State.Mains != power.MainsOnline || s.State.SilentFor > 0 {
+	if st.Cycle != ledger.Committed || st.IsOut() || s.State.Mains != power.MainsOnline || s.State.SilentFor > 0 || e.Ledger.Outage.Orders.Hold {
 		return
 	}
-	needed := e.NeedsCycle(s.Node)
-	moves := e.IsAtWork(s.Node)
+	needed := e.NeedsCycle(k)
 	if needed {
-		moves = e.Now.Sub(e.MovedAt) < stalledFor || e.WorksUnder(s.Node) || slices.ContainsFunc(e.Graph.Dependents(s.Node), e.SilenceMayTell)
-	}
-	if moves || e.Ledger.Outage.Orders.Hold || !e.Policy.Restore.Holds(e.Facts(s)) {
+		e.askWhoRefused(s.Node)
+		moves := e.Now.Sub(e.MovedAt) < stalledFor || e.WorksUnder(s.Node) || slices.ContainsFunc(e.Graph.Dependents(s.Node), e.SilenceMayTell)
+		if moves || !e.Policy.Restore.Holds(e.Facts(s)) {
+			return
+		}
+	} else if e.IsAtWork(s.Node) {
 		return
 	}
 	id := e.ID(s.Node)
@@ -374,4 +383,13 @@ func (e *Engine) release(k int) {
 	}
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{id}}, Reason: why})
 	e.Notify(needed, id+" is not cut: "+why)
+}
+
+// askWhoRefused asks after what would not take its stop: if it is on, it needs no cycle.
+func (e *Engine) askWhoRefused(supply int) {
+	for _, u := range e.Graph.Dependents(supply) {
+		if e.Graph.Node(u).ByPower && e.Declined(u) && e.IsOld(u, belief.ProofAge) {
+			e.Probe(u)
+		}
+	}
 }

@@ -99,7 +99,7 @@ func tables(t *tests.T) string {
 	p("| question | what it asks |")
 	p("|---|---|")
 	for _, f := range slices.Concat(documented(t, "../belief/questions.go"), documented(t, "../belief/proven.go"), documented(t, "../belief/belief.go"),
-		documented(t, "../belief/silence.go"), documented(t, "../belief/feed.go")) {
+		documented(t, "../belief/silence.go"), documented(t, "../belief/feed.go"), documented(t, "../belief/absence.go")) {
 		if strings.Contains(f.says, " reports whether ") {
 			_, asks, _ := strings.Cut(f.says, " reports whether ")
 			p("| `%s` | %s |", f.name, asks)

@@ -56,7 +56,7 @@ func (e *Engine) judgePressure() {
 		s, t, was := &e.Supplies[k], &e.Times[k], e.Times[k]
 		now := e.pressureOf(k)
 		e.tellEnding(k)
-		*t = foresight.Time{Battery: now, Load: now, Trusted: !e.Standing(k).IsOut() || !s.Mute && !s.State.OutputOff, Gone: e.Standing(k).Cycle.IsDark(), Ahead: was.Ahead}
+		*t = foresight.Time{Battery: now, Load: now, Trusted: !e.Standing(k).IsOut() || s.IsCountedOn(), Gone: e.Standing(k).Cycle.IsDark(), Ahead: was.Ahead}
 		if e.IsBeingCut(k) {
 			t.Load = want.GoesDark // what hangs on it alone is about to lose its power, or has
 		}

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"slices"
+	"time"
 
 	"ebbtide/internal/plan"
 )
@@ -88,6 +89,7 @@ type Command struct {
 	Heard   bool  // the node answered right before
 	Cause   Cause
 	Reason  string
+	At      time.Time // when it was to leave
 }
 
 // Reach is whether a command has come to its node.
@@ -96,6 +98,7 @@ type Reach uint8
 // Whether a command has come to its node.
 const (
 	NotReached Reach = iota
+	InVain           // it would not, or not now, each time
 	MayHaveReached
 	HasReached
 )
@@ -107,9 +110,13 @@ func (c *Command) Reach() Reach {
 		return c.Earlier
 	case NoAnswer:
 		return max(c.Earlier, MayHaveReached)
+	case WasDenied:
+		if c.Earlier <= InVain {
+			return InVain
+		}
 	default:
-		return HasReached
 	}
+	return HasReached
 }
 
 // Answer is what is on record of a command's answer.
@@ -255,7 +262,7 @@ func (n *Node) begun(verb plan.Verb, r *Record) {
 	}
 	n.Last = Command{
 		Verb: verb, Rung: *r.Verb, Op: r.Op, Attempt: r.Attempt, Open: true, Cause: r.Cause, Reason: r.Reason,
-		Earlier: earlier, Was: was, Taken: n.Last.Taken && verb != plan.Start, Heard: r.State == nil,
+		Earlier: earlier, Was: was, Taken: n.Last.Taken && verb != plan.Start, Heard: r.State == nil, At: r.At.Round(0).UTC(),
 	}
 	if verb == plan.Stop && n.Lit == SeenStarting { // none is sent to what is on its way up
 		n.Lit = Unlit
@@ -335,7 +342,8 @@ func (n *Node) mayComeLate() {
 func (n *Node) failed(verb plan.Verb, r *Record) {
 	n.GivenUp |= plan.VerbSet(verb)
 	n.Untried &^= plan.VerbSet(verb)
-	if r.Outcome != Done && (r.Attempt == 0 || n.Last.Verb == verb && n.Last.Reach() != HasReached) {
+	reach := n.Last.Reach()
+	if r.Outcome != Done && (r.Attempt == 0 || n.Last.Verb == verb && (reach == NotReached || reach == MayHaveReached)) {
 		n.Untried |= plan.VerbSet(verb)
 	}
 	n.Last.Open = n.Last.Open && n.Last.Verb != verb

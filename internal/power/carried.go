@@ -7,7 +7,8 @@ type Carried struct {
 	On  time.Duration `json:"on"`  // on battery, without interruption
 	Out time.Duration `json:"out"` // the same, and on through spells on line that are too short to be a return
 
-	Lasts float64 `json:"lasts,omitempty"` // seconds for which the battery lasts at least, as far as was known
+	Lasts  float64 `json:"lasts,omitempty"`  // seconds for which the battery lasts at least, as far as was known
+	Charge float64 `json:"charge,omitempty"` // percent, by its gauge
 	Given
 	Spent float64 `json:"spent,omitempty"` // burn since the battery was full
 	Kept  bool    `json:"kept,omitempty"`  // which is an account of all since it was on line

@@ -272,13 +272,16 @@ func (r *Referee) seemsOn(at time.Time, i int) bool {
 }
 
 // groundOff gives what a node stands on, itself or through others, that was on, and is neither on nor said so last, nor may seem so; -1: nothing.
+// What is between says by being on that its outlet is, and a VM that its host is, or another.
 func (r *Referee) groundOff(at time.Time, i int) int {
 	for _, d := range r.estate.Needs(i) {
 		n, decl := &r.nodes[d], r.estate.Node(d)
 		if decl.Kind == plan.Supply {
 			continue
 		}
-		if decl.Kind != plan.Person && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && n.said != plan.On && !r.seemsOn(at, d) {
+		by := r.estate.Node(i)
+		vouched := decl.Kind == plan.Outlet && by.Kind != plan.Passive || by.Kind == plan.VM && !by.Bound && by.Host == decl.ID
+		if decl.Kind != plan.Person && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && n.said != plan.On && !vouched && !r.seemsOn(at, d) {
 			return d
 		}
 		if deeper := r.groundOff(at, d); deeper >= 0 {

@@ -112,7 +112,11 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	gone := func(other *supply) bool {
 		young := !other.heardAt.After(r.resumed) && at.Sub(r.resumed) < listening
 		unknown := other.deaf && (young || other.heardOut.IsZero()) // it was well when it fell silent
-		off := !other.output && at.Sub(other.offAt) >= slowness
+		late := slowness
+		if other.deaf { // it may only have missed a word
+			late = slowSilence
+		}
+		off := !other.output && at.Sub(other.offAt) >= late
 		return !other.online && !unknown && (other.due && at.Sub(other.dueAt) >= slowness || off || !other.spent.IsZero() && at.Sub(other.spent) >= slowness)
 	}
 	for _, i := range r.flights.nodes {
@@ -149,12 +153,13 @@ func (r *Referee) rule20Cut(s *supply, at time.Time, when string) {
 	r.violate(at, 20, fmt.Sprintf("%s past the point of no return, and %s was not cut", when, r.id(s.node)))
 }
 
-// waitsForCycle reports whether anything that only the cycle of a supply starts is not on. What another feeds all the while that starts not.
+// waitsForCycle reports whether anything that only the cycle of a supply starts, and that was on, is not, as far as anybody can know. What another feeds
+// all the while that starts not.
 func (r *Referee) waitsForCycle(s *supply) bool {
 	return slices.ContainsFunc(r.estate.Users(s.node), func(u int) bool {
 		n := &r.nodes[u]
 		otherwise := slices.ContainsFunc(r.estate.Feeds(u), func(f int) bool { return f != s.node && r.place[f] >= 0 && r.lasts(r.supplyAt(f)) })
-		return r.estate.Node(u).ByPower && !otherwise && n.wasOn && n.now.State != plan.On && n.now.State != plan.Gone
+		return r.estate.Node(u).ByPower && !otherwise && n.listed && !r.unseen(u) && n.now.State != plan.On && n.now.State != plan.Gone
 	})
 }
 

@@ -74,6 +74,7 @@ type ConditionDecl struct {
 	Network     bool           `yaml:"network"`                      // what depends on it is reached through it, as long as it is on
 	ThroughHost bool           `yaml:"through_host"`                 // of a VM: its host alone answers for it
 	Lags        time.Duration  `yaml:"lags" check:"positive"`        // for so long after a command looks show what was before it
+	ShowsOn     bool           `yaml:"shows_on"`                     // while it goes down looks show it as on, until it falls silent
 	Slow        time.Duration  `yaml:"slow" check:"positive"`        // a look takes so long, and shows how it is half way through
 	Way         time.Duration  `yaml:"way" check:"positive"`         // a command takes so long to arrive
 	BootsAfter  time.Duration  `yaml:"boots_after" check:"positive"` // it starts by itself so long after its power is back
@@ -122,7 +123,7 @@ func (c *ConditionDecl) wrong(n *plan.Node) string {
 
 // habit gives how a node answers and comes up.
 func (c *ConditionDecl) habit() Habit {
-	h := Habit{Fails: c.Fails, Refuses: c.Refuses, Network: c.Network, ThroughHost: c.ThroughHost, Lags: c.Lags, Slow: c.Slow, Way: c.Way, BootsAfter: c.BootsAfter}
+	h := Habit{Fails: c.Fails, Refuses: c.Refuses, Network: c.Network, ThroughHost: c.ThroughHost, Lags: c.Lags, ShowsOn: c.ShowsOn, Slow: c.Slow, Way: c.Way, BootsAfter: c.BootsAfter}
 	if c.SelfTest != nil {
 		if h.SelfTest = *c.SelfTest; h.SelfTest == 0 {
 			h.SelfTest = -1

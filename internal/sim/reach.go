@@ -26,6 +26,9 @@ type Habit struct {
 	ThroughHost bool
 	// Lags is for how long after a command looks show what was before it.
 	Lags time.Duration
+	// ShowsOn: while it goes down looks show it as on, until it falls silent. So do most machines that answer for themselves. Of what hangs on
+	// its way they would show nothing else for ever, which is as good as on: that shows how it is.
+	ShowsOn bool
 	// Slow is how long a look takes, up to the time that it may take; 0: some milliseconds. It shows how the node is half way
 	// through. A real system that is logged in to first takes a second, and a busy one several.
 	Slow time.Duration
@@ -139,6 +142,11 @@ func (s *simulation) keepView(i int) {
 	if t := &s.things[i]; t.habit.Lags > 0 {
 		t.before, t.staleUntil = s.view(i, t.state), s.now.Add(t.habit.Lags)
 	}
+}
+
+// goesUnseen tells whether a node goes down, and shows as on. Nobody could know of one that does so long after it was given up.
+func (t *thing) goesUnseen() bool {
+	return t.habit.ShowsOn && t.state == plan.Stopping && t.fault != Hang && t.fault != Stuck && t.fault != Late
 }
 
 // withHost starts the VMs that come up by themselves when their host does.

@@ -33,7 +33,7 @@ func (s *simulation) showAnswer(i int, outcome ledger.Outcome, seen plan.Observa
 		return nil
 	}
 	t := &s.things[i]
-	if s.now.Before(t.staleUntil) && seen != s.view(i, t.state) {
+	if s.now.Before(t.staleUntil) && seen != s.view(i, t.state) || t.goesUnseen() {
 		return nil // it is of before
 	}
 	s.referee.Answered(s.now, i)

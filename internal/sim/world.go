@@ -360,6 +360,9 @@ func (s *simulation) view(i int, state plan.State) plan.Observation {
 	if state == plan.Off && decl.OffAfter > 0 || !s.powered(i) && t.host < 0 || !s.reached(i) || t.frozen {
 		return plan.Observation{State: plan.Unreachable}
 	}
+	if state == plan.Stopping && t.goesUnseen() {
+		state = plan.On
+	}
 	o := plan.Observation{State: state}
 	if decl.Can.Has(plan.Protect) {
 		o.Protected, o.Clean = plan.FactOf(t.protected), plan.FactOf(!t.dirty)

@@ -110,7 +110,7 @@ func (e *Wants) carries(s *Step) Stand {
 		return Proven
 	}
 	worst := Proven
-	for _, d := range e.Ground(s.Node) {
+	for _, d := range e.Ground(s.Node, true) {
 		if !e.ComesBack(d) {
 			continue
 		}

@@ -50,15 +50,6 @@ func (e *Works) toCommit(i int) []string {
 	return ids
 }
 
-// NeedsCycle reports whether anything that a supply feeds was told to stop, or is to be, and is started by nothing but the return of its power.
-func (e *Works) NeedsCycle(supply int) bool {
-	return slices.ContainsFunc(e.Graph.Dependents(supply), func(u int) bool {
-		shown := e.Entry(u).Shown
-		goes := shown == ledger.WasTold || shown == ledger.ShownOff || e.GoesDown(u)
-		return goes && e.Graph.Node(u).ByPower && slices.Contains(e.Graph.Sources(u), supply)
-	})
-}
-
 // mayBeMade reports whether a cut from before a crash may have been made while nobody looked: the mains and the output are
 // there, and what the return of its power starts may still be on its way up. It is given twice the time that this is expected
 // to take, since a second cut would hit it. One that is seen to be up again proves the cut.

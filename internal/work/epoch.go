@@ -1,6 +1,8 @@
 package work
 
 import (
+	"time"
+
 	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -44,7 +46,7 @@ func (e *Works) SettleIn(i int) {
 	was := e.Beliefs[i].Settled
 	switch {
 	case e.IsOff(i):
-		e.Beliefs[i].Settled = plan.Off
+		e.Beliefs[i].Settled, e.Beliefs[i].Obeying = plan.Off, time.Time{}
 	case e.IsOn(i):
 		e.Beliefs[i].Settled = plan.On
 	case was == plan.Off, e.Rises(i): // it may be on its way up

@@ -87,6 +87,8 @@ func (e *Works) within(i int) string {
 func (e *Works) goOn(i int) {
 	switch w := e.nodes[i].work; {
 	case w.verb == plan.Start && e.finalLook(i): // before it is told again: the answer may have been lost
+	case w.verb == plan.Stop && e.Press[i] == want.NoPressure && e.AwaitsWord(i): // nothing that is sent to it would reach it
+		e.wait(i)
 	case e.mayTryAgain(i):
 		e.again(i)
 	case w.verb == plan.Cut:

@@ -193,7 +193,7 @@ func (e *Works) pauseFor(i int, d time.Duration) {
 func (e *Works) armIdle(i int) {
 	n := &e.nodes[i]
 	n.timer++
-	for _, at := range []time.Time{e.Pause[i], e.Beliefs[i].Falling, e.Beliefs[i].Undoing} {
+	for _, at := range []time.Time{e.Pause[i], e.Beliefs[i].Falling, e.Beliefs[i].Obeying, e.Beliefs[i].Undoing} {
 		if at.After(e.Now) {
 			e.timers.Push(timer{at: at, node: i, number: n.timer})
 		}

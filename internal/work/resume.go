@@ -23,6 +23,7 @@ func (e *Works) Resume() {
 		reached := last.Verb == plan.Stop && last.Reach() != ledger.NotReached // what refused it may do it all the same
 		if (last.Taken || reached) && entry.Shown == ledger.WasTold {
 			e.Beliefs[i].Falling = e.Now.Add(2 * belief.ProofStands)
+			e.obeys(i)
 			e.armIdle(i)
 		}
 		if entry.Late {

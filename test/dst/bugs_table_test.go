@@ -219,7 +219,7 @@ var bugs = []bug{
 		{wantWant, "c.Stands[base+before[at]] == Pending {", "c.Stands[base+before[at]] == Pending && len(before) == 1 {"},
 	}},
 	{name: "want: what waits for its turn again is not woken", edits: []edit{
-		{workProof, "[]time.Time{e.Pause[i], e.Beliefs[i].Falling, e.Beliefs[i].Undoing}", "[]time.Time{e.Beliefs[i].Falling, e.Beliefs[i].Undoing}"},
+		{workProof, "[]time.Time{e.Pause[i], e.Beliefs[i].Falling, e.Beliefs[i].Obeying, e.Beliefs[i].Undoing}", "[]time.Time{e.Beliefs[i].Falling, e.Beliefs[i].Obeying, e.Beliefs[i].Undoing}"},
 	}},
 	{name: "condition: on line again counts at once", by: "./internal/engine TestStories", edits: []edit{
 		{powerTracker, "ReturnAfter = 5 * time.Second", "ReturnAfter = 0 * time.Second"},

@@ -64,6 +64,9 @@ func (w *drawing) rises(n *declared) {
 			w.condition(n.id, "refuses: true")
 		}
 	}
+	if n.answersItself() && w.one(2) {
+		w.condition(n.id, "shows_on: true")
+	}
 	if w.bad(1, 6) {
 		w.condition(n.id, "boots_after: %s", w.seconds(1, n.within-n.start))
 	}

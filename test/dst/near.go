@@ -123,7 +123,7 @@ func (w *drawing) moreLuck(scenario, book string) string {
 		}
 		said := w.pick([]string{
 			fmt.Sprintf("lies_at: %d", 1+w.d(8)), fmt.Sprintf("gone_at: %d", 1+w.d(8)), "fault: " + string(faults[w.d(len(faults))]), fmt.Sprintf("slow: %d.%ds", w.d(8), 1+w.d(9)),
-			"lags: " + w.seconds(2, 9), "way: " + w.seconds(1, 8),
+			"lags: " + w.seconds(2, 9), "way: " + w.seconds(1, 8), "shows_on: true",
 		})
 		scenario = strings.Replace(scenario, "\nnodes:\n", fmt.Sprintf("\nnodes:\n  %q: {%s}\n", id, said), 1)
 	}

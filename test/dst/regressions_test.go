@@ -3,11 +3,14 @@ package dst_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/ledger"
+	"ebbtide/internal/plan"
 	"ebbtide/internal/sim"
 )
 
@@ -28,6 +31,26 @@ func TestFoundWorlds(t *testing.T) {
 func TestAllIsBack(t *testing.T) {
 	t.Parallel()
 	replay(t, "testdata/back/*.yaml", func(t *testing.T, r *sim.Result) { require.Empty(t, r.Missing) })
+}
+
+// TestCalm plays scenarios in which no rule was broken, and something was powered off, lost its power while on, or was left off, though nothing was
+// wrong with it and its battery had the time.
+func TestCalm(t *testing.T) {
+	t.Parallel()
+	replay(t, "testdata/calm/*.yaml", func(t *testing.T, r *sim.Result) {
+		require.Empty(t, r.Missing)
+		require.Empty(t, r.Crashed)
+		require.False(t, slices.ContainsFunc(r.Records, func(rec ledger.Record) bool { return rec.Kind == ledger.Intent && *rec.Verb == plan.Force }))
+	})
+}
+
+// TestKeptOn plays scenarios in which the mains are back before anything has taken its stop that only a power cycle starts: nothing is cut.
+func TestKeptOn(t *testing.T) {
+	t.Parallel()
+	replay(t, "testdata/kept-on/*.yaml", func(t *testing.T, r *sim.Result) {
+		require.Empty(t, r.Missing)
+		require.False(t, slices.ContainsFunc(r.Records, func(rec ledger.Record) bool { return rec.Kind == ledger.Intent && *rec.Verb == plan.Cut }))
+	})
 }
 
 // replay plays scenarios, of which each keeps every rule, and what else is asked.

@@ -84,6 +84,7 @@ func (t tally) habit(h *sim.Habit) {
 		"nodes that refuse connections while they boot":   h.Refuses,
 		"switches that others are reached through":        h.Network,
 		"nodes whose looks show what was":                 h.Lags > 0,
+		"machines that show as on until they are silent":  h.ShowsOn,
 		"nodes that commands take long to":                h.Way > 0,
 		"VMs that only their host answers for":            h.ThroughHost,
 		"machines that come up late after their power is": h.BootsAfter > 0,

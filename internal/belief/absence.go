@@ -1,0 +1,89 @@
+package belief
+
+import (
+	"slices"
+	"time"
+
+	"ebbtide/internal/ledger"
+	"ebbtide/internal/power"
+)
+
+// absence is what was known of a supply when it was heard last, for when it is heard again.
+type absence struct {
+	heard  time.Time
+	charge float64 // of its battery, in percent, as its gauge had it; 0: it told none
+}
+
+// HeardWell takes down that a supply is heard, and that nothing is in doubt of what it has given until now.
+func (e *Estate) HeardWell(k int) {
+	if s := &e.Supplies[k]; s.State.SilentFor == 0 && s.Lapse == NoLapse {
+		s.absence = absence{heard: e.Now, charge: s.State.Charge.Value}
+	}
+}
+
+// WereAway takes down that Ebbtide was not there until now, so that nobody knows what became of a supply.
+func (e *Estate) WereAway(k int) {
+	s, was := &e.Supplies[k], &e.Standing(k).Battery
+	s.Lapse, s.absence = WereAway, absence{heard: was.At, charge: was.Carried.Charge}
+	if was.At.IsZero() { // it had only just failed
+		s.absence.heard = e.AwayFrom
+	}
+}
+
+// DeafAfter is how long a supply may be silent until its output counts as off and on again. Where no cut was sent, and its battery lasts for long by
+// all that is known, what makes it silent for a while is hardly a cycle: its card or its driver starts anew.
+func (e *Estate) DeafAfter(k int) time.Duration {
+	left := e.Supplies[k].State.Left
+	if e.Standing(k).Cycle >= ledger.CutSent || !left.Known {
+		return DeafAfter
+	}
+	return max(DeafAfter, noCycle(left.Value))
+}
+
+// IsCountedOn reports whether a supply that fails is counted on for what its battery lasts: it is heard, or has missed a word or two, and its
+// output is on. One that gives out before its time falls silent too.
+func (s *Supply) IsCountedOn() bool { return s.State.SilentFor <= DeafAfter && !s.State.OutputOff }
+
+// noCycle is how long nobody may have heard a battery which lasts for so many seconds, at least, for it not to have given out.
+func noCycle(lasts float64) time.Duration {
+	return min(longSilence, time.Duration(lasts/lastsLonger*float64(time.Second)))
+}
+
+// HasCarriedOn reports whether a supply that was on battery before it was not heard for a while, or before a restart of ours, has carried its load
+// all the while, if it had not been told to cut its output. It is on battery still, and its mains can't have been back and its battery empty
+// meanwhile, by how long that was or by what its gauge says; or its mains are back after so short a time that its battery has not given out.
+func (e *Estate) HasCarriedOn(k int) bool {
+	s, st := &e.Supplies[k], e.Standing(k)
+	away := e.Now.Sub(s.absence.heard)
+	if s.absence.heard.IsZero() || away < 0 {
+		return false
+	}
+	switch s.State.Mains {
+	case power.MainsOnBattery:
+		return away <= onBattery && s.Lapse != MayBeOut || away <= onLong && hasFallen(s.absence.charge, s.State.Charge)
+	case power.MainsOnline:
+		return (s.Lapse == WereAway || s.Lapse == NoLapse) && away <= noCycle(st.Carried.Lasts) && st.Cycle < ledger.CutSent
+	default:
+		return false
+	}
+}
+
+// hasFallen reports whether a battery has gone on giving, by what its gauge said before and says now: it has less, and not so much less that it may
+// have given out and been charged again.
+func hasFallen(before float64, now power.Figure) bool {
+	return now.Known && now.Value < before && now.Value >= before/2
+}
+
+// CarriedOn follows such a supply: nothing that hangs on such supplies alone has got its power back meanwhile, so that its silence counts at once.
+func (e *Estate) CarriedOn(k int) {
+	e.Supplies[k].Lapse = NoLapse
+	gives := func(f int) bool {
+		other := e.Ledger.SupplyOf[f]
+		return other < 0 || e.Supplies[other].Lapse != NoLapse || !e.HasCarriedOn(other) || e.Standing(other).Cycle >= ledger.CutSent && e.Now.Sub(e.Supplies[other].absence.heard) > 3*DeafAfter
+	}
+	for _, i := range e.Graph.Dependents(e.Supplies[k].Node) {
+		if !slices.ContainsFunc(e.Graph.Sources(i), gives) {
+			e.Beliefs[i].Boots = time.Time{}
+		}
+	}
+}

@@ -14,7 +14,8 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 	if seen.State == plan.Off && seen.ByBMC {
 		seen.State = e.believeBMC(i)
 	}
-	wasSilent := b.Answer == plan.Unreachable || b.Answer == plan.Unknown
+	wasMute := b.Answer == plan.Unreachable
+	wasSilent := wasMute || b.Answer == plan.Unknown
 	e.followFirst(i, seen.State)
 	if seen.State == plan.Off || seen.State == plan.Stopping {
 		e.downAfterSilence(i)
@@ -37,6 +38,9 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 		e.believeSilence(i, question, asked)
 		return
 	default:
+	}
+	if seen.State == plan.On && wasMute { // two looks in a row show that it is up again, and not one
+		b.Looks, b.Since = 0, asked
 	}
 	same := b.take(seen, question, asked)
 	if decl.OffAfter > 0 {

@@ -65,6 +65,8 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause ledger.Cause
 	case cause == ledger.Silence && (r.unseen(i) || r.isUnknowable(i) || r.hostIsGone(i)), r.unseenSince(at, i, r.fresh(at, i)):
 		n.misled = true
 	case r.hasJustChanged(at, i, verb):
+	case verb == plan.Start && st == plan.Stopping && r.forgetful && n.toldAt.Before(r.resumed): // nobody knows that it was told to go
+		n.misled = true
 	case verb == plan.Stop && st != plan.Off && st != plan.Gone:
 		r.violate(at, 19, fmt.Sprintf("%s was called off and is %s", decl.ID, st))
 	case verb == plan.Start && n.now.Dark && at.Sub(n.fell) <= r.fresh(at, i): // after the look that showed it

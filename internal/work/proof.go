@@ -132,9 +132,9 @@ func (e *Works) Prove(i int, cause ledger.Cause, reason string) {
 	e.end(i)
 }
 
-// attempt is how often the present rung was commanded.
+// attempt is how often the present rung was commanded. What was refused, and held back since, was tried all the same.
 func (e *Works) attempt(i int) int {
-	if last := e.Last(i); last.Open && last.Verb == e.nodes[i].work.verb {
+	if last := e.Last(i); last.Verb == e.nodes[i].work.verb && (last.Open || e.Declined(i)) {
 		return last.Attempt
 	}
 	return 0

@@ -116,7 +116,7 @@ func (e *Works) send(i int) {
 		s.Output.OffSeen, s.CutDue = false, time.Time{}
 	}
 	attempt := 1
-	if last := e.Last(i); last.Open && last.Rung == w.rung {
+	if e.Last(i).Rung == w.rung {
 		attempt = e.tries(i) + 1
 	}
 	if attempt == 1 { // before that it could not be told, or may not have been
@@ -193,7 +193,8 @@ func (e *Works) unsettled(i int) bool {
 		if e.Rises(i) {
 			rises = !e.leaving(i).CutsShort(&e.Estate)
 		}
-		return e.UnheardFor(i) >= 0 || e.MayBeBack(i) || e.AwaitsHost(i) || belief.Probed(e.Graph.Node(i)) && (rises || !e.Looked(i) || e.IsUnfed(i) || e.Beliefs[i].Answer == plan.Off)
+		old := e.MayHaveCycled(i) && e.IsOld(i, belief.ProofStands) // its answer may be of before that
+		return e.UnheardFor(i) >= 0 || e.MayBeBack(i) || e.AwaitsHost(i) || belief.Probed(e.Graph.Node(i)) && (rises || old || !e.Looked(i) || e.IsUnfed(i) || e.Beliefs[i].Answer == plan.Off)
 	default:
 		return false
 	}

@@ -67,6 +67,7 @@ func figures(seeds, nights int) []figure {
 		{"Apply, 100,000 nodes, mean", "<= 20 µs", apply("100000")},
 		{"seeded bugs caught, each within 2,000 seeds", ">= 60, all", bugs},
 		{"drawn nights of the examples: what answers is back", "0 not back", nightsOf(nights)},
+		{"one thing beside an outage of the examples", "0 worse for it", beside},
 	}
 	for _, faults := range []int{1, 1, 1, 2, 2, 2} {
 		name := fmt.Sprintf("violations in %d drawn nights", seeds)
@@ -186,6 +187,15 @@ func nightsOf(nights int) func() (string, bool, error) {
 		estates, played, away, wrong, err := readNights(out)
 		return fmt.Sprintf("%d, of %d × %d; %d wrong", away, estates, played, wrong), away == 0 && wrong == 0, err
 	}
+}
+
+func beside() (string, bool, error) {
+	out, err := run("./test/dst", "^TestOneThingBeside$", "-dst.moments", "20")
+	if err != nil {
+		return "", false, err
+	}
+	played, worse := readBeside(out)
+	return fmt.Sprintf("%d of %d", worse, played), played > 0 && worse == 0, nil
 }
 
 func crash() (string, bool, error) {

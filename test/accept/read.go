@@ -20,6 +20,7 @@ var (
 	itTook    = regexp.MustCompile(`--- (?:PASS|FAIL): TestCampaign \(([\d.]+)s\)`)
 	brokenOne = regexp.MustCompile(`: (seed \d+: .*)`)
 	ofApply   = regexp.MustCompile(`"figure":"engine_apply_(\d+)_nodes","value":([\d.]+)`)
+	ofBeside  = regexp.MustCompile(`(\d+) nights, of which (\d+) came to something worse`)
 	ofNights  = regexp.MustCompile(`(\d+) nights from \d+: (\d+) in which something that answers is not back, (\d+) that break a rule`)
 	ofBug     = regexp.MustCompile(`--- (PASS|FAIL): TestBugsAreCaught/(\S+)`)
 	ofPoint   = regexp.MustCompile(`--- (PASS|FAIL): \S+/\S+`)
@@ -76,6 +77,16 @@ func readNights(out string) (estates, played, away, wrong int, err error) {
 		err = fmt.Errorf("no night was played:\n%s", out)
 	}
 	return estates, played, away, wrong, err
+}
+
+// readBeside counts the nights in which one thing happened beside an outage, and those that came to something worse for that.
+func readBeside(out string) (played, worse int) {
+	for _, m := range ofBeside.FindAllStringSubmatch(out, -1) {
+		n, _ := strconv.Atoi(m[1])
+		w, _ := strconv.Atoi(m[2])
+		played, worse = played+n, worse+w
+	}
+	return played, worse
 }
 
 // readCrash counts the points at which the daemon was killed: subtests that have none of their own.

@@ -45,6 +45,9 @@ func TestFiguresAreRead(t *testing.T) {
 	_, _, _, _, err = readNights("")
 	require.Error(t, err)
 
+	beside, worse := readBeside("x: 40 nights, of which 1 came to something worse\ny: 20 nights, of which 0 came to something worse\n")
+	require.Equal(t, []int{60, 1}, []int{beside, worse})
+
 	passed, failed := readCrash("--- FAIL: TestKilled (9s)\n    --- FAIL: TestKilled/a (8s)\n        --- PASS: TestKilled/a/1 (1s)\n        --- FAIL: TestKilled/a/2 (1s)\n    --- PASS: TestKilled/b (8s)\n")
 	require.Equal(t, []int{2, 1}, []int{passed, failed})
 }

@@ -68,23 +68,32 @@ func (e *Engine) checkProofs() error {
 		if !is || done.Record.Kind != ledger.Proven {
 			continue
 		}
-		r := &done.Record
-		i, _ := e.Graph.Index(r.Node)
-		goal := plan.Down
-		if r.Verb.BringsUp() {
-			goal = plan.Up
+		if err := e.checkProof(&done.Record, e.Out[at+1:]); err != nil {
+			return err
 		}
-		later := slices.ContainsFunc(e.Out[at+1:], func(f effect.Effect) bool {
-			then, is := f.(effect.Append)
-			return is && (then.Record.Node == r.Node || then.Record.Kind == ledger.Mains)
-		})
-		id := e.Course.Find(i, *r.Verb, goal)
-		if id < 0 || later || e.Course.Stands[id] == want.Proven || *r.Verb == plan.Flush && e.IsDone(id) || goal == plan.Up && (e.GoesDown(i) || e.GoesWithItsHost(i) || e.IsBack(id)) {
-			continue
-		}
-		return fmt.Errorf("%s %s is on record as proven, and stands as %d", r.Verb, r.Node, e.Course.Stands[id])
 	}
 	return nil
+}
+
+// checkProof holds one of them against what followed it in the same event.
+func (e *Engine) checkProof(r *ledger.Record, after []effect.Effect) error {
+	i, _ := e.Graph.Index(r.Node)
+	goal := plan.Down
+	if r.Verb.BringsUp() {
+		goal = plan.Up
+	}
+	id := e.Course.Find(i, *r.Verb, goal)
+	later := slices.ContainsFunc(after, func(f effect.Effect) bool {
+		then, is := f.(effect.Append)
+		return is && (then.Record.Node == r.Node || then.Record.Kind == ledger.Mains)
+	})
+	if id < 0 || later || e.Course.Stands[id] == want.Proven || *r.Verb == plan.Flush && e.IsDone(id) {
+		return nil
+	}
+	if goal == plan.Up && (e.GoesDown(i) || e.GoesWithItsHost(i) || e.IsBack(id)) {
+		return nil
+	}
+	return fmt.Errorf("%s %s is on record as proven, and stands as %d", r.Verb, r.Node, e.Course.Stands[id])
 }
 
 // checkLiveness follows what each node waits for: to work under way, a supply, a person or a time, and never in a circle.

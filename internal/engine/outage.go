@@ -173,16 +173,28 @@ func (e *Engine) notRestored() (missing, doubtful []ledger.NodeState, touched bo
 		n, decl := &o.Nodes[i], e.Graph.Node(i)
 		touched = touched || n.IsTouched()
 		state := ledger.NodeState{Node: decl.ID, State: e.Beliefs[i].Answer}
-		up, back := e.Course.Find(i, plan.Start, plan.Up), e.Course.Find(i, plan.Unprotect, plan.Up)
 		switch {
 		case !o.Scope[i]:
-		case n.Snap.On() && up >= 0 && e.Course.Stands[up] != want.Proven && !e.IsBack(up), n.Snap.On() && decl.Kind != plan.Supply && !e.IsOn(i), back >= 0 && e.Course.Stands[back] != want.Proven, n.GivenUp.Has(plan.Unprotect), n.GivenUp.Has(plan.Start):
+		case e.isMissing(i):
 			missing = append(missing, state)
 		case n.Snap.Silent() && !n.Snap.On() && !e.IsOn(i) && decl.Kind != plan.Passive && decl.Kind != plan.Supply:
 			doubtful = append(doubtful, state)
 		}
 	}
 	return missing, doubtful, touched
+}
+
+// isMissing reports whether a node was on and is not, or was changed and is not put back.
+func (e *Engine) isMissing(i int) bool {
+	n := e.Entry(i)
+	up, back := e.Course.Find(i, plan.Start, plan.Up), e.Course.Find(i, plan.Unprotect, plan.Up)
+	switch {
+	case n.GivenUp.Has(plan.Unprotect), n.GivenUp.Has(plan.Start), back >= 0 && e.Course.Stands[back] != want.Proven:
+		return true
+	case !n.Snap.On():
+		return false
+	}
+	return up >= 0 && e.Course.Stands[up] != want.Proven && !e.IsBack(up) || e.Graph.Node(i).Kind != plan.Supply && !e.IsOn(i)
 }
 
 func named(nodes []ledger.NodeState) string {

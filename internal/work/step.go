@@ -189,15 +189,20 @@ func (e *Works) unsettled(i int) bool {
 	case plan.Start:
 		return e.IsStopping(i) || e.IsLeaving(i) || !e.Looked(i) || e.Beliefs[i].Doubt != plan.Unknown
 	case plan.Stop, plan.Force:
-		rises := e.MayHaveRisen(i)
-		if e.Rises(i) {
-			rises = !e.leaving(i).CutsShort(&e.Estate)
-		}
-		old := e.MayHaveCycled(i) && e.IsOld(i, belief.ProofStands) // its answer may be of before that
-		return e.UnheardFor(i) >= 0 || e.MayBeBack(i) || e.AwaitsHost(i) || belief.Probed(e.Graph.Node(i)) && (rises || old || !e.Looked(i) || e.IsUnfed(i) || e.Beliefs[i].Answer == plan.Off)
+		return e.UnheardFor(i) >= 0 || e.MayBeBack(i) || e.AwaitsHost(i) || belief.Probed(e.Graph.Node(i)) && e.mayNotBeOn(i)
 	default:
 		return false
 	}
+}
+
+// mayNotBeOn reports whether what is sent to a node to take it down may not reach it as it is.
+func (e *Works) mayNotBeOn(i int) bool {
+	rises := e.MayHaveRisen(i)
+	if e.Rises(i) {
+		rises = !e.leaving(i).CutsShort(&e.Estate)
+	}
+	old := e.MayHaveCycled(i) && e.IsOld(i, belief.ProofStands) // its answer may be of before that
+	return rises || old || !e.Looked(i) || e.IsUnfed(i) || e.Beliefs[i].Answer == plan.Off
 }
 
 // refusal says why the command of the step under way must not leave; "" if it may.

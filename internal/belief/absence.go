@@ -12,19 +12,29 @@ import (
 type absence struct {
 	heard  time.Time
 	charge float64 // of its battery, in percent, as its gauge had it; 0: it told none
+	lasts  float64 // seconds, at least; 0: nobody knew
 }
 
 // HeardWell takes down that a supply is heard, and that nothing is in doubt of what it has given until now.
 func (e *Estate) HeardWell(k int) {
 	if s := &e.Supplies[k]; s.State.SilentFor == 0 && s.Lapse == NoLapse {
-		s.absence = absence{heard: e.Now, charge: s.State.Charge.Value}
+		s.absence = absence{heard: e.Now, charge: s.State.Charge.Value, lasts: s.State.Left.Value}
+	}
+}
+
+// LostPower ends the time in which a node may be at a stop that it took before its supply was heard last: its power was off since.
+func (e *Estate) LostPower(i, k int) {
+	b := &e.Beliefs[i]
+	within := e.Graph.Node(i).Time(e.Entry(i).Last.Rung).Within
+	if b.Obeying.Add(-within).Before(e.Supplies[k].absence.heard) {
+		b.Obeying = time.Time{}
 	}
 }
 
 // WereAway takes down that Ebbtide was not there until now, so that nobody knows what became of a supply.
 func (e *Estate) WereAway(k int) {
 	s, was := &e.Supplies[k], &e.Standing(k).Battery
-	s.Lapse, s.absence = WereAway, absence{heard: was.At, charge: was.Carried.Charge}
+	s.Lapse, s.absence = WereAway, absence{heard: was.At, charge: was.Carried.Charge, lasts: was.Carried.Lasts}
 	if was.At.IsZero() { // it had only just failed
 		s.absence.heard = e.AwayFrom
 	}
@@ -60,7 +70,8 @@ func (e *Estate) HasCarriedOn(k int) bool {
 	}
 	switch s.State.Mains {
 	case power.MainsOnBattery:
-		return away <= onBattery && s.Lapse != MayBeOut || away <= onLong && hasFallen(s.absence.charge, s.State.Charge)
+		gauge := s.absence.fell(away, s.State.Charge)
+		return away <= onBattery && s.Lapse != MayBeOut && gauge != hasNot || away <= onLong && gauge == hasFallen
 	case power.MainsOnline:
 		return (s.Lapse == WereAway || s.Lapse == NoLapse) && away <= noCycle(st.Carried.Lasts) && st.Cycle < ledger.CutSent
 	default:
@@ -68,10 +79,28 @@ func (e *Estate) HasCarriedOn(k int) bool {
 	}
 }
 
-// hasFallen reports whether a battery has gone on giving, by what its gauge said before and says now: it has less, and not so much less that it may
-// have given out and been charged again.
-func hasFallen(before float64, now power.Figure) bool {
-	return now.Known && now.Value < before && now.Value >= before/2
+// fall is what a gauge says of whether a battery has gone on giving all the while that its UPS was not heard.
+type fall uint8
+
+const (
+	untold    fall = iota // its gauge says nothing, or nothing so fine
+	hasFallen             // it has less by a part, at least, of what that time costs, and not so much less that it may have given out and been charged again
+	hasNot                // its mains were there for a while, or it has given out
+)
+
+// fell finds that. What the battery lasted, at least, gives the most that the time may have cost.
+func (a *absence) fell(away time.Duration, now power.Figure) fall {
+	if !now.Known || a.charge == 0 || a.lasts == 0 {
+		return untold
+	}
+	costs := a.charge * away.Seconds() / a.lasts / fallsBy
+	switch {
+	case now.Value <= a.charge-costs && now.Value < a.charge && now.Value >= a.charge/2:
+		return hasFallen
+	case costs < finest:
+		return untold
+	}
+	return hasNot
 }
 
 // CarriedOn follows such a supply: nothing that hangs on such supplies alone has got its power back meanwhile, so that its silence counts at once.

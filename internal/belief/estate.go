@@ -26,6 +26,8 @@ const (
 	lastsLonger   = 5                // so many times as long as the silence
 	onBattery     = 2 * time.Minute  // or than this, if it is on battery then as it was before
 	onLong        = 5 * time.Minute  // or than this, if its gauge has fallen since by what it may
+	fallsBy       = 4                // a part of what that time costs at most
+	finest        = 2                // percent: what a gauge that counts in steps tells all the same
 	Unwatched     = 8 * time.Second  // for so long an output may be off and on again without having been seen
 )
 

@@ -34,6 +34,14 @@ func (e *Estate) feedBy(k int) feed {
 	return feeds
 }
 
+// FollowFeeding takes down what is known of a supply's output now, and reports whether that has changed.
+func (e *Estate) FollowFeeding(k int) bool {
+	s := &e.Supplies[k]
+	was := s.feeding
+	s.feeding = e.feedBy(k)
+	return s.feeding != was
+}
+
 // feedOf gives what is known of a node's power. What no supply feeds has its power.
 func (e *Estate) feedOf(i int) feed {
 	sources := e.Graph.Sources(i)

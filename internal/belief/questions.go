@@ -30,7 +30,7 @@ func (e *Estate) IsOn(i int) bool {
 func (e *Estate) IsUp(i int) bool {
 	b := &e.Beliefs[i]
 	blank := !b.blank.IsZero() && b.AskedAt.Sub(b.blank) > ProofStands // by what was asked, not by the clock
-	return !e.IsLeaving(i) && !b.SeenAt.Before(b.Falling) && b.Seen.State == plan.On && b.Looks >= ProofLooks && b.Answer != plan.Unreachable && !blank
+	return !e.IsLeaving(i) && !b.SeenAt.Before(later(b.Falling, b.Obeying)) && b.Seen.State == plan.On && b.Looks >= ProofLooks && b.Answer != plan.Unreachable && !blank
 }
 
 // IsLeaving reports whether a node was told to stop and that has not settled: that it shows as on may be of before. It has settled once it

@@ -97,5 +97,5 @@ func (e *Estate) AcceptedStop(i int) bool {
 		return false
 	}
 	last := &e.Entry(i).Last
-	return last.Taken || last.Open && last.Verb == plan.Stop && last.Answer == ledger.NoAnswer && last.Heard && last.Op <= e.Life
+	return last.TookStop() || last.Open && last.Verb == plan.Stop && last.Answer == ledger.NoAnswer && last.Heard && last.Op <= e.Life
 }

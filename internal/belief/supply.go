@@ -31,6 +31,7 @@ type voice struct {
 	Mute      bool // it is not heard now
 	Anew      bool // this is its first word after a silence: what is reckoned of its battery is of that still
 	ToBeHeard bool // before anything begins on what it feeds: see IsToBeHeard
+	feeding   feed // what was known of its output at the last reading
 }
 
 // fitness is whether a supply that is on line is too hot or browned out for what the policy allows.

@@ -61,7 +61,7 @@ func putBackAnswers(e *Engine, i int) bool {
 
 func stopIsVoid(e *Engine, i int) bool {
 	n := e.Entry(i)
-	return n.GivenUp.Has(plan.Stop) && n.Last.Taken && e.IsUp(i)
+	return n.GivenUp.Has(plan.Stop) && n.Last.TookStop() && e.IsUp(i)
 }
 
 func startSettled(e *Engine, i int) bool { return e.Entry(i).GivenUp.Has(plan.Start) && e.IsOn(i) }

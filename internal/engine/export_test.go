@@ -61,6 +61,8 @@ var leftOut = map[string]string{
 	"Estimate.Serial":    "likewise",
 	"Supply.State":       "read off the tracker at the last reading",
 	"Supply.InVain":      "read off the records at the last reading",
+	"voice.feeding":      "read off the tracker at the last reading",
+	"absence.lasts":      "of the runtime, as absence.charge",
 	"node.timer":         "voids timers, which is seen there",
 
 	"Observation.Detail":  "words for people",
@@ -172,20 +174,21 @@ var ages = map[string]time.Duration{
 	"gauge.at":           2 * time.Minute,
 	"battery.at":         time.Minute,
 
-	"referee.Referee.heldUntil": time.Minute,
-	"referee.Referee.moved":     2 * time.Minute, // patience
-	"referee.Referee.resumed":   time.Minute,     // listens, and compared with node.roused
-	"referee.intent.at":         time.Minute,     // slowness
-	"referee.node.toldAt":       time.Minute,     // more than the explored stops may take
-	"referee.node.toldAtBefore": time.Minute,
-	"referee.node.fell":         time.Minute, // freshLook
-	"referee.node.roused":       time.Minute, // more than the explored starts may take
-	"referee.node.rousedBefore": time.Minute,
-	"referee.node.started":      time.Minute,
-	"referee.node.changed":      0, // compared with node.saidAt
-	"referee.node.began":        time.Minute,
-	"referee.node.meddled":      time.Minute,                                        // closing
-	"referee.node.vain":         time.Minute, "referee.node.vainSince": time.Minute, // guarded
+	"referee.Referee.heldUntil":     time.Minute,
+	"referee.Referee.moved":         2 * time.Minute, // patience
+	"referee.Referee.resumed":       time.Minute,     // listens, and compared with node.roused
+	"referee.Referee.resumedBefore": time.Minute,     // compared with node.saidAt
+	"referee.intent.at":             time.Minute,     // slowness
+	"referee.node.toldAt":           time.Minute,     // more than the explored stops may take
+	"referee.node.toldAtBefore":     time.Minute,
+	"referee.node.fell":             time.Minute, // freshLook
+	"referee.node.roused":           time.Minute, // more than the explored starts may take
+	"referee.node.rousedBefore":     time.Minute,
+	"referee.node.started":          time.Minute,
+	"referee.node.changed":          0, // compared with node.saidAt
+	"referee.node.began":            time.Minute,
+	"referee.node.meddled":          time.Minute,                                        // closing
+	"referee.node.vain":             time.Minute, "referee.node.vainSince": time.Minute, // guarded
 	"referee.node.saidAt":        time.Minute,      // compared with node.toldAt
 	"referee.node.cameAt":        time.Minute,      // compared with node.toldAt
 	"referee.node.liedAt":        time.Minute,      // freshLook

@@ -100,7 +100,7 @@ func (e *Engine) see(i int, seen plan.Observation, question ledger.Op, asked tim
 // provesNothing reports whether a look is to be confirmed: it is the first to say so, or is from before a command's time was over.
 func (e *Engine) provesNothing(i int) bool {
 	b := &e.Beliefs[i]
-	isFirst := b.Looks == 1 && !b.Wavers && b.Answer == b.Seen.State && (b.Answer == plan.On || belief.IsDown(b.Answer))
+	isFirst := b.Looks == 1 && !b.Wavers && b.Answer == b.Seen.State && (b.Answer == plan.On || belief.IsDown(b.Answer) || b.Answer == plan.Starting && e.AcceptedStop(i)) // which silence would prove off
 	return isFirst || b.IsOutlived(e.Now)
 }
 

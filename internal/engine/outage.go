@@ -51,18 +51,20 @@ func (e *Engine) sawOn(i int) {
 }
 
 // noteSeen puts on record that what the outage does not concern is on, which it was not when that began, or is not any more: a supply of it
-// may fail too, and what comes back then is what was on right before. And what was off as its power came back, and is on now, has not obeyed the
-// stop that it took before that, once the time of that is over.
+// may fail too, and what comes back then is what was on right before. And what was off as its power came back, or as Ebbtide was away, and is on now,
+// has not obeyed the stop that it took before that, once the time of that is over.
 func (e *Engine) noteSeen(i int) {
 	o, b, decl := e.Ledger.Outage, &e.Beliefs[i], e.Graph.Node(i)
-	if n := &o.Nodes[i]; n.Last.Taken && n.Lit != ledger.Unlit && b.Answer == plan.On && b.Looks >= belief.ProofLooks && !b.AskedAt.Before(b.Obeying) {
+	n := &o.Nodes[i]
+	unwatched := n.Lit != ledger.Unlit || !e.ResumedAt.IsZero() && n.Last.Op <= e.Life // what became of it meanwhile nobody has seen
+	if n.Last.TookStop() && unwatched && b.Answer == plan.On && b.Looks >= belief.ProofLooks && !b.AskedAt.Before(b.Obeying) {
 		e.sawOn(i)
 		return
 	}
 	if o.Scope[i] || decl.Kind == plan.Supply || !belief.Probed(decl) {
 		return
 	}
-	seenOn := o.Nodes[i].Snap.SeenOn
+	seenOn := n.Snap.SeenOn
 	silent := b.Answer != b.Seen.State && min(e.Now.Sub(b.OnAt), e.Now.Sub(e.ResumedAt)) >= belief.TrustLast
 	switch {
 	case !seenOn && e.IsUp(i):

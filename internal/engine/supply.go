@@ -276,6 +276,7 @@ func (e *Engine) backOn(k int, why string) {
 		kept := slices.ContainsFunc(e.Graph.Sources(i), func(f int) bool { return !wasDark(f) })
 		if !kept {
 			e.VoidDown(i, "its power was off")
+			e.LostPower(i, k)
 		}
 	}
 }
@@ -331,6 +332,7 @@ func (e *Engine) recondition() {
 		vain := e.IsInVain(k)
 		changed = changed || vain != s.InVain
 		s.InVain = vain
+		changed = e.FollowFeeding(k) || changed // after s.Mute
 		s.Condition = now
 	}
 	if !changed {

@@ -85,12 +85,15 @@ type Command struct {
 	Answer  Answer
 	Earlier Reach // of the step's earlier commands
 	Was     Shown // what the records showed of its power before the step
-	Taken   bool  // a stop was accepted, and nothing since can have started the node again
+	Taken   bool  // a stop was accepted, and nothing since has started the node again: see TookStop
 	Heard   bool  // the node answered right before
 	Cause   Cause
 	Reason  string
 	At      time.Time // when it was to leave
 }
+
+// TookStop reports whether a stop was accepted, and nothing since can have started the node again: no start is under way either.
+func (c *Command) TookStop() bool { return c.Taken && (!c.Open || c.Verb != plan.Start) }
 
 // Reach is whether a command has come to its node.
 type Reach uint8
@@ -262,7 +265,7 @@ func (n *Node) begun(verb plan.Verb, r *Record) {
 	}
 	n.Last = Command{
 		Verb: verb, Rung: *r.Verb, Op: r.Op, Attempt: r.Attempt, Open: true, Cause: r.Cause, Reason: r.Reason,
-		Earlier: earlier, Was: was, Taken: n.Last.Taken && verb != plan.Start, Heard: r.State == nil, At: r.At.Round(0).UTC(),
+		Earlier: earlier, Was: was, Taken: n.Last.Taken, Heard: r.State == nil, At: r.At.Round(0).UTC(),
 	}
 	if verb == plan.Stop && n.Lit == SeenStarting { // none is sent to what is on its way up
 		n.Lit = Unlit
@@ -295,7 +298,7 @@ func (n *Node) answered(verb plan.Verb, r *Record) {
 		if n.Last.Answer = WasAccepted; verb == plan.Stop {
 			n.Lit = Unlit
 		}
-		n.Last.Taken = n.Last.Taken || verb == plan.Stop
+		n.Last.Taken = n.Last.Taken && verb != plan.Start || verb == plan.Stop
 	case Unreached:
 		n.Last.Answer = WasUnreached
 		if n.Shown == WasTold && n.Last.Reach() == NotReached { // nothing of the step has come to it
@@ -304,8 +307,10 @@ func (n *Node) answered(verb plan.Verb, r *Record) {
 	case TimedOut:
 		n.Last.Answer = NobodyKnows
 		n.Late = n.Late || verb == plan.Unprotect
+		n.Last.Taken = n.Last.Taken && verb != plan.Start
 	default:
 		n.Last.Answer = WasDenied
+		n.Last.Taken = n.Last.Taken && verb != plan.Start
 	}
 }
 
@@ -350,6 +355,7 @@ func (n *Node) failed(verb plan.Verb, r *Record) {
 	if verb == plan.Unprotect && r.Attempt > 0 {
 		n.mayComeLate()
 	}
+	n.Last.Taken = n.Last.Taken && (verb != plan.Start || r.Outcome != Done)
 	switch {
 	case verb == plan.Start && n.Shown == ShownOn:
 		n.Shown = WasTold

@@ -48,7 +48,7 @@ const FormatNow = 1
 // Record is one durable journal entry. Everything shown anywhere is a fold over records.
 type Record struct {
 	Seq    uint64    `json:"seq"` // from 1 in each outage
-	At     time.Time `json:"at"`  // wall time, for people; how long ago a supply was heard last, and a stop was sent, is all that rests on it
+	At     time.Time `json:"at"`  // wall time, for people; how long ago a supply was heard last is all that rests on it, and after a crash how long before that a stop was sent
 	Kind   Kind      `json:"kind"`
 	Outage string    `json:"outage,omitempty"`
 	Opening

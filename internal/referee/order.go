@@ -28,7 +28,8 @@ func (r *Referee) isUnknowable(i int) bool {
 }
 
 // cameUpMute reports whether a machine that was told to stop came up with its power, which nobody told to,
-// and has not answered since for as long as it boots and as proves it off after that (docs/adr/0005); or the same of the host of a VM.
+// and has not answered since for as long as it boots and as proves it off after that (docs/adr/0005); or the same of the host of a VM. What it said
+// right before the controller was gone again is lost with that.
 func (r *Referee) cameUpMute(i int) bool {
 	n, decl := &r.nodes[i], r.estate.Node(i)
 	if host, known := r.estate.Index(decl.Host); known {
@@ -48,7 +49,8 @@ func (r *Referee) cameUpMute(i int) bool {
 	up := decl.Time(plan.Start)
 	silent := max(2*up.Nominal, up.Within) + decl.OffAfter
 	unstarted := !n.toldAt.IsZero() && lit.After(n.started)
-	return decl.OffAfter > 0 && unstarted && n.mute && n.saidAt.Before(lit) && n.vain.Sub(lit) >= silent-slowness
+	lost := n.saidAt.Before(r.resumed) && !r.resumedBefore.IsZero() && n.saidAt.Sub(r.resumedBefore) <= guarded
+	return decl.OffAfter > 0 && unstarted && n.mute && (n.saidAt.Before(lit) || lost) && n.vain.Sub(lit) >= silent-slowness
 }
 
 // isLate reports whether a node that was told to stop is on its way for longer than it may, and has not answered for as long as
@@ -65,13 +67,14 @@ func (r *Referee) isLate(i int) bool {
 	return decl.OffAfter > 0 && n.now.State == plan.Stopping && told && n.vain.Sub(n.saidAt) >= decl.OffAfter && n.vain.Sub(n.toldAt) >= decl.OffAfter
 }
 
-// isMistaken reports whether somebody switched a node on again after it was told to stop, before the controller, which was away, saw
-// that it went, and it does not answer now: nothing tells that from a node which has answered on its way down, as long as it may have
+// isMistaken reports whether somebody switched a node on again after it was told to stop, before the controller, which was away or to which it
+// showed as on all the while, saw that it went, and it does not answer now: nothing tells that from a node which has answered on its way down, as long as it may have
 // been on that.
 func (r *Referee) isMistaken(i int) bool {
 	n, decl := &r.nodes[i], r.estate.Node(i)
 	goes := decl.Time(plan.Stop).Within + decl.OffAfter + guarded
-	return !n.toldAt.IsZero() && n.meddled.After(n.toldAt) && r.resumed.After(n.toldAt) && !n.wentAt.After(r.resumed) && n.saidAt.Sub(n.toldAt) <= goes && !n.vain.IsZero()
+	unwatched := r.resumed.After(n.toldAt) && !n.wentAt.After(r.resumed) || !n.wentAt.After(n.toldAt)
+	return !n.toldAt.IsZero() && n.meddled.After(n.toldAt) && unwatched && n.saidAt.Sub(n.toldAt) <= goes && !n.vain.IsZero()
 }
 
 // isHidden reports whether nobody can see that a machine starts: its power came back behind a supply that has not been heard since,

@@ -56,17 +56,18 @@ type Referee struct {
 	asking   asking
 	users    [][]int // per node: see usersOf; nil: not asked yet
 
-	life      int       // numbers the lives of the controller: an intent of an earlier one allows no command
-	resumed   time.Time // when its present life began, if it is not the first
-	open      bool
-	snapshot  bool
-	hold      bool
-	heldUntil time.Time
-	drill     []bool // the nodes that the open drill takes, until a supply fails; nil: none is open
-	drillUp   bool   // the drill has turned: nothing is to be stopped any more
-	observes  bool   // nothing is to be commanded
-	moved     time.Time
-	stranded  bool // see strand
+	life          int       // numbers the lives of the controller: an intent of an earlier one allows no command
+	resumed       time.Time // when its present life began, if it is not the first
+	resumedBefore time.Time // and the time before
+	open          bool
+	snapshot      bool
+	hold          bool
+	heldUntil     time.Time
+	drill         []bool // the nodes that the open drill takes, until a supply fails; nil: none is open
+	drillUp       bool   // the drill has turned: nothing is to be stopped any more
+	observes      bool   // nothing is to be commanded
+	moved         time.Time
+	stranded      bool // see strand
 	// forgetful: records were lost with the journal's disk and a crash on top. Until the next outage begins, what rests on them
 	// can't be asked.
 	forgetful bool
@@ -247,7 +248,7 @@ func (r *Referee) Told(at time.Time, i int, wrongly bool) {
 // Resumed tells that the controller was thrown away and is back: what it had announced and not commanded is void.
 // That a cut did not come is forgotten too, unless it is on record.
 func (r *Referee) Resumed(at time.Time) {
-	r.life, r.resumed = r.life+1, at
+	r.life, r.resumed, r.resumedBefore = r.life+1, at, r.resumed
 	for k := range r.supplies {
 		s := &r.supplies[k]
 		s.missed = s.missed || s.uncut

@@ -349,11 +349,11 @@ func (e *Wants) GoesWithItsHost(i int) bool {
 }
 
 // SilenceWillTell reports whether a node was off, on record, before Ebbtide was away or its power may have come back, does not answer, and will be
-// proven off by that soon: it is not told to stop a second time, unless time is short.
+// proven off by that soon; or took its stop, and will be as soon as a supply is heard. It is not told to stop a second time, unless time is short.
 func (e *Wants) SilenceWillTell(i int) bool {
 	n := e.Entry(i)
 	was := n.Shown == ledger.ShownOff && (!e.ResumedAt.IsZero() || n.Lit == ledger.PoweredAgain)
-	return was && e.Press[i] == NoPressure && e.SilenceMayTell(i)
+	return e.Press[i] == NoPressure && (was && e.SilenceMayTell(i) || e.AwaitsWord(i))
 }
 
 // SilenceMayTell reports whether a node that took a stop does not answer, and will be proven off by that soon: when it has had the time to boot.

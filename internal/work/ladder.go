@@ -88,7 +88,7 @@ func (e *Works) goOn(i int) {
 	switch w := e.nodes[i].work; {
 	case w.verb == plan.Start && e.finalLook(i): // before it is told again: the answer may have been lost
 	case w.verb == plan.Stop && e.Press[i] == want.NoPressure && e.AwaitsWord(i): // nothing that is sent to it would reach it
-		e.wait(i)
+		e.HoldBack(i, "it took its stop, and whether it is off shows as soon as the UPS of the way to it is heard")
 	case e.mayTryAgain(i):
 		e.again(i)
 	case w.verb == plan.Cut:

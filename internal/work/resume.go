@@ -23,7 +23,8 @@ func (e *Works) Resume() {
 		reached := last.Verb == plan.Stop && last.Reach() != ledger.NotReached // what refused it may do it all the same
 		if (last.Taken || reached) && entry.Shown == ledger.WasTold {
 			e.Beliefs[i].Falling = e.Now.Add(2 * belief.ProofStands)
-			e.obeys(i)
+			ago := max(0, e.AwayFrom.Sub(last.At), e.Now.Sub(last.At)) // the clock may have been set back since, which the records tell
+			e.obeys(i, e.Now.Add(-ago))
 			e.armIdle(i)
 		}
 		if entry.Late {

@@ -320,17 +320,17 @@ func (e *Works) setInMotion(i int, outcome ledger.Outcome) {
 		b.Falling = time.Time{}
 	case rung.TakesDown() && outcome == ledger.TimedOut: // it may be on its way to it still
 		b.Falling = e.Now.Add(2 * belief.ProofStands)
-		e.obeys(i)
+		e.obeys(i, e.nodes[i].work.sent)
 	case rung.TakesDown(): // from when it was taken; and one that refuses may do it all the same
 		b.Falling = e.Now.Add(belief.ProofStands)
-		e.obeys(i)
+		e.obeys(i, e.nodes[i].work.sent)
 	}
 }
 
-// obeys follows a stop that a node may be at which answers for itself: until it falls silent it may show as on.
-func (e *Works) obeys(i int) {
+// obeys follows a stop, sent then, that a node may be at which answers for itself: until it falls silent it may show as on.
+func (e *Works) obeys(i int, sent time.Time) {
 	if decl, last := e.Graph.Node(i), e.Last(i); decl.OffAfter > 0 && last.Rung != plan.Cut {
-		e.Beliefs[i].Obeying = last.At.Add(decl.Time(last.Rung).Within)
+		e.Beliefs[i].Obeying = sent.Add(decl.Time(last.Rung).Within)
 	}
 }
 

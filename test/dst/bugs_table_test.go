@@ -69,7 +69,7 @@ var bugs = []bug{
 	}},
 	{name: "rule 6: a stop is sent to what starts", edits: []edit{
 		{permitPermit, "\tcase c.Rung.TakesDown() && e.Rises(c.Node) && belief.Probed(e.Graph.Node(c.Node)) && !c.CutsShort(e):", "\tcase false:"},
-		{workStep, "\t\t\trises = !e.leaving(i).CutsShort(&e.Estate)\n", "\t\t\trises = e.MayHaveRisen(i)\n"},
+		{workStep, "\t\trises = !e.leaving(i).CutsShort(&e.Estate)\n", "\t\trises = e.MayHaveRisen(i)\n"},
 	}},
 	{name: "rule 6: a start is sent to what stops", edits: []edit{
 		{permitPermit, "\tcase c.Rung == plan.Start && e.IsStopping(c.Node):", "\tcase false:"},

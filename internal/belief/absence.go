@@ -108,7 +108,7 @@ func (e *Estate) CarriedOn(k int) {
 	e.Supplies[k].Lapse = NoLapse
 	gives := func(f int) bool {
 		other := e.Ledger.SupplyOf[f]
-		return other < 0 || e.Supplies[other].Lapse != NoLapse || !e.HasCarriedOn(other) || e.Standing(other).Cycle >= ledger.CutSent && e.Now.Sub(e.Supplies[other].absence.heard) > 3*DeafAfter
+		return other < 0 || e.Supplies[other].Lapse != NoLapse || !e.HasCarriedOn(other) || e.Standing(other).Cycle >= ledger.CutSent && e.Now.Sub(e.Supplies[other].absence.heard) > cutCycle
 	}
 	for _, i := range e.Graph.Dependents(e.Supplies[k].Node) {
 		if !slices.ContainsFunc(e.Graph.Sources(i), gives) {

@@ -192,8 +192,13 @@ func (e *Estate) wayIsPending(i int) bool {
 		k := e.Ledger.SupplyOf[f]
 		return k >= 0 && e.feedBy(k) == fedUnheard && e.Supplies[k].IsCountedOn() && e.Supplies[k].Condition < CutArmed && e.Supplies[k].Condition != Unheard
 	}
-	return !slices.ContainsFunc(e.Graph.Needs(i), func(d int) bool {
-		return e.Graph.Node(d).Kind != plan.Supply && (e.mayBeDark(d) && !slices.ContainsFunc(e.Graph.Feeds(d), missed) || !e.wayIsPending(d))
+	return !e.anyDark(i, func(way int) bool { return !slices.ContainsFunc(e.Graph.Feeds(way), missed) })
+}
+
+// anyDark reports whether something is true of a switch or the like on the way to a node that has lost its power, or may have.
+func (e *Estate) anyDark(i int, is func(way int) bool) bool {
+	return slices.ContainsFunc(e.Graph.Needs(i), func(d int) bool {
+		return e.Graph.Node(d).Kind != plan.Supply && (e.mayBeDark(d) && is(d) || e.anyDark(d, is))
 	})
 }
 

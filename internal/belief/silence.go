@@ -47,14 +47,9 @@ func (e *Estate) believeSilence(i int, question ledger.Op, asked time.Time) {
 // AwaitsWord reports whether a node took its stop, does not answer, and may be proven off by that as soon as a supply is heard again that a switch
 // before it hangs on.
 func (e *Estate) AwaitsWord(i int) bool {
-	return e.Graph.Node(i).OffAfter > 0 && e.AcceptedStop(i) && e.IsMute(i) && !e.IsOff(i) && e.wayIsUnheard(i)
-}
-
-func (e *Estate) wayIsUnheard(i int) bool {
 	unheard := func(f int) bool { return e.Ledger.SupplyOf[f] >= 0 && e.feedBy(e.Ledger.SupplyOf[f]) == fedUnheard }
-	return slices.ContainsFunc(e.Graph.Needs(i), func(d int) bool {
-		return e.Graph.Node(d).Kind != plan.Supply && (e.mayBeDark(d) && slices.ContainsFunc(e.Graph.Feeds(d), unheard) || e.wayIsUnheard(d))
-	})
+	takes := e.Graph.Node(i).OffAfter > 0 && e.AcceptedStop(i)
+	return takes && e.IsMute(i) && !e.IsOff(i) && e.anyDark(i, func(way int) bool { return slices.ContainsFunc(e.Graph.Feeds(way), unheard) })
 }
 
 // mayHaveComeWithHost reports whether the host of a node may have come up since the node was proven off, and it with that.

@@ -1,0 +1,66 @@
+package ledger
+
+import (
+	"time"
+
+	"ebbtide/internal/plan"
+)
+
+// Command is the last command to a node.
+type Command struct {
+	Verb    plan.Verb // of the step
+	Rung    plan.Verb // Force, where Stop was not enough
+	Op      Op
+	Attempt int
+	Open    bool // neither proven nor given up nor held back
+	Answer  Answer
+	Earlier Reach // of the step's earlier commands
+	Was     Shown // what the records showed of its power before the step
+	Taken   bool  // a stop was accepted, and nothing since has started the node again: see TookStop
+	Heard   bool  // the node answered right before
+	Cause   Cause
+	Reason  string
+	At      time.Time // when it was to leave
+}
+
+// TookStop reports whether a stop was accepted, and nothing since can have started the node again: no start is under way either.
+func (c *Command) TookStop() bool { return c.Taken && (!c.Open || c.Verb != plan.Start) }
+
+// Reach is whether a command has come to its node.
+type Reach uint8
+
+// Whether a command has come to its node.
+const (
+	NotReached Reach = iota
+	InVain           // it would not, or not now, each time
+	MayHaveReached
+	HasReached
+)
+
+// Reach tells whether this command has come to its node, or an earlier one of its step.
+func (c *Command) Reach() Reach {
+	switch c.Answer {
+	case WasUnreached:
+		return c.Earlier
+	case NoAnswer:
+		return max(c.Earlier, MayHaveReached)
+	case WasDenied:
+		if c.Earlier <= InVain {
+			return InVain
+		}
+	default:
+	}
+	return HasReached
+}
+
+// Answer is what is on record of a command's answer.
+type Answer uint8
+
+// What is on record of the answer to a command.
+const (
+	NoAnswer Answer = iota // maybe sent, maybe done
+	WasAccepted
+	WasDenied    // refused, or not now
+	WasUnreached // did not reach its node
+	NobodyKnows  // sent, and nobody knows whether it was taken
+)

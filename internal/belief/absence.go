@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ebbtide/internal/ledger"
+	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
 
@@ -111,7 +112,7 @@ func (e *Estate) CarriedOn(k int) {
 		return other < 0 || e.Supplies[other].Lapse != NoLapse || !e.HasCarriedOn(other) || e.Standing(other).Cycle >= ledger.CutSent && e.Now.Sub(e.Supplies[other].absence.heard) > cutCycle
 	}
 	for _, i := range e.Graph.Dependents(e.Supplies[k].Node) {
-		if !slices.ContainsFunc(e.Graph.Sources(i), gives) {
+		if e.Graph.Node(i).Kind != plan.VM && !slices.ContainsFunc(e.Graph.Sources(i), gives) { // a VM comes up with its host
 			e.Beliefs[i].Boots = time.Time{}
 		}
 	}

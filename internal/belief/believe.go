@@ -150,7 +150,7 @@ func (e *Estate) followMotion(i int, news bool) {
 		if !e.Rises(i) {
 			b.Rising = time.Time{}
 		}
-	case b.Seen.State == plan.Stopping && news && e.Ledger.Outage != nil && e.Entry(i).Shown == ledger.ShownOff: // what was off does not stop
+	case b.Seen.State == plan.Stopping && news && e.WasOff(i): // what was off does not stop
 		b.Rising = e.Now.Add(BootTime(decl))
 	case b.Seen.State == plan.Starting && news: // once: what says so for ever is not believed for ever
 		b.Rising = e.Now.Add(max(decl.Time(plan.Start).Within, FirstRetry))

@@ -103,13 +103,13 @@ func (e *Estate) RunsOn(i, stage int) bool {
 }
 
 // MayHaveRisen reports whether a node that does not answer may be on its way up, since what feeds it is not heard either, or was
-// not while we were away: nothing that is sent to it now would reach it as it was. That it stops may be the word of its BMC,
-// which sees that it is on.
+// not while we were away; or, of a VM that was off, since its host came up: nothing that is sent to it now would reach it as it was. That it
+// stops may be the word of its BMC, which sees that it is on.
 func (e *Estate) MayHaveRisen(i int) bool {
-	if e.Graph.Node(i).Kind == plan.VM {
-		return false
-	}
 	b := &e.Beliefs[i]
+	if e.Graph.Node(i).Kind == plan.VM {
+		return b.Answer == plan.Unreachable && e.Now.Before(b.Boots) // it comes up with its host, and not with what feeds that
+	}
 	answer := b.Answer
 	if (answer == plan.Gone || answer == plan.On) && b.Looks < ProofLooks { // it may only not be to be seen; and one look says nothing
 		answer = plan.Unknown
@@ -123,6 +123,11 @@ func (e *Estate) MayHaveRisen(i int) bool {
 	default:
 		return false
 	}
+}
+
+// WasOff reports whether a node was off when an answer of it was put on record last.
+func (e *Estate) WasOff(i int) bool {
+	return e.Ledger.Outage != nil && e.Entry(i).Shown == ledger.ShownOff
 }
 
 // mayHaveCome reports whether what runs on a host may have come up with it since it was seen off: the power of that came back, and nobody

@@ -153,11 +153,12 @@ func (e *Engine) Apply(now time.Time, ev Event) []effect.Effect {
 // Settings gives what the engine runs on now: after a Reload, the new ones.
 func (e *Engine) Settings() Settings { return e.settings }
 
-// forgetPower takes that Ebbtide begins: what became of the power of a node before, nobody knows.
+// forgetPower takes that Ebbtide begins: what became of the power of a node before, nobody knows; nor whether a VM that was off has come up with
+// its host.
 func (e *Engine) forgetPower() {
 	for i := range e.Beliefs {
 		decl := e.Graph.Node(i)
-		if decl.Kind != plan.VM && decl.Kind != plan.Supply && (decl.Kind != plan.Passive || e.Ledger.Outage != nil) {
+		if (decl.Kind != plan.VM || e.WasOff(i)) && decl.Kind != plan.Supply && (decl.Kind != plan.Passive || e.Ledger.Outage != nil) {
 			e.Beliefs[i].Boots = e.Now.Add(belief.BootTime(decl))
 		}
 	}

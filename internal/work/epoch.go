@@ -17,13 +17,15 @@ func (e *Works) renew(i int) {
 	if !belief.Probed(decl) || decl.Kind == plan.Supply {
 		return
 	}
-	rising := e.Beliefs[i].Rising
-	e.Beliefs[i].Settled = plan.Unknown
-	e.Beliefs[i].Renew(e.NextOp)
-	if e.Beliefs[i].Rising = rising; decl.Kind != plan.VM { // a VM comes up with its host, if that does
-		e.Beliefs[i].Rising = e.Now.Add(belief.BootTime(decl))
-		e.Beliefs[i].Boots = e.Beliefs[i].Rising
+	b := &e.Beliefs[i]
+	rising, boots := b.Rising, b.Boots
+	if decl.Kind != plan.VM { // a VM comes up with its host, if that does
+		rising = e.Now.Add(belief.BootTime(decl))
+		boots = rising
 	}
+	b.Settled = plan.Unknown
+	b.Renew(e.NextOp)
+	b.Rising, b.Boots = rising, boots
 	e.Probe(i)
 	e.Touch(i)
 }
@@ -58,7 +60,7 @@ func (e *Works) SettleIn(i int) {
 	told := e.Ledger.Outage != nil && e.Entry(i).Shown != ledger.AsFound
 	switch e.Graph.Node(i).Kind {
 	case plan.Host, plan.Other:
-		e.renewGuests(i)
+		e.renewGuests(i, was == plan.Off)
 	case plan.Outlet:
 		e.renewBehind(i, was != plan.Unknown || told)
 	default:
@@ -79,12 +81,14 @@ func (e *Works) renewBehind(outlet int, switched bool) {
 }
 
 // renewGuests begins a new epoch of the VMs on a host that went off or came up, and of what else runs on it: they went with it, and may
-// start with it.
-func (e *Works) renewGuests(host int) {
+// start with it, so that the silence of what was off proves nothing.
+func (e *Works) renewGuests(host int, wasOff bool) {
 	for _, u := range e.Graph.Users(host) {
-
 		if e.HostOf(u) != host || e.IsOff(host) && e.IsOff(u) {
 			continue
+		}
+		if e.IsOn(host) && (wasOff || e.WasOff(host) || e.WasOff(u)) {
+			e.Beliefs[u].Boots = e.Now.Add(belief.BootTime(e.Graph.Node(u)))
 		}
 		e.Beliefs[u].Epoch = e.NextOp
 		e.Beliefs[u].Looks, e.Beliefs[u].Proof, e.Beliefs[u].Asked = 0, belief.NoProof, false

@@ -147,32 +147,42 @@ func (p *powered) onByBMC(seen plan.Observation, err error, power plan.Observati
 func (p *powered) Do(ctx context.Context, v plan.Verb) error {
 	switch v {
 	case plan.Start:
-		p.head(plan.Starting)
-		if err := p.bmc.PowerOn(ctx); err != nil {
+		err := p.head(v, plan.Starting, func() error { return p.bmc.PowerOn(ctx) })
+		if err != nil {
 			return fmt.Errorf("cannot wake %q through %q: %w", p.id, p.name, err)
 		}
 		return nil
 	case plan.Force:
-		return p.force(ctx)
+		return p.head(v, plan.Stopping, func() error { return p.force(ctx) })
 	case plan.Stop:
-		p.head(plan.Stopping)
+		return p.head(v, plan.Stopping, func() error { return p.inner.Do(ctx, plan.Stop) })
 	default:
+		return p.inner.Do(ctx, v)
 	}
-	return p.inner.Do(ctx, v)
 }
 
-// head notes where a command sends the node.
-func (p *powered) head(course plan.State) {
+// head gives a command, and notes where it sends the node. One that has reached nobody sends it nowhere.
+func (p *powered) head(v plan.Verb, course plan.State, give func() error) error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.course, p.forced, p.took = course, false, false
+	before := p.course
+	p.course = course
+	if v != plan.Force {
+		p.forced, p.took = false, false
+	}
+	p.mu.Unlock()
+	err := give()
+	if errors.Is(err, ErrUnreachable) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.course = before
+	}
+	return err
 }
 
 // force asks the node's own system first: it knows best how to end what runs on it. A second Force is the BMC's.
 func (p *powered) force(ctx context.Context) error {
 	p.mu.Lock()
 	again, odd, known := p.forced, p.odd, p.agreed || p.took
-	p.course = plan.Stopping
 	p.mu.Unlock()
 	var ownErr error
 	if !again {

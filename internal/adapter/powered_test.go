@@ -232,6 +232,29 @@ func TestWhatNobodyTookIsAskedOfTheMachineAgain(t *testing.T) {
 	require.Equal(t, plan.Off, host.State())
 }
 
+// TestAStopThatReachedNobodySendsNowhere: the machine is not on its way down by that, whatever its BMC says of its power.
+func TestAStopThatReachedNobodySendsNowhere(t *testing.T) {
+	n, host, bmc := withBMC(t, fake.Spec{})
+	says := func() plan.State {
+		seen, err := n.Probe(t.Context())
+		require.NoError(t, err)
+		require.Contains(t, seen.Detail, "its BMC says that it is on")
+		return seen.State
+	}
+	host.Break(fake.Silent)
+	require.Equal(t, plan.Unknown, says())
+	for _, verb := range []plan.Verb{plan.Stop, plan.Start} {
+		bmc.set(plan.On, adapter.ErrUnreachable)
+		require.ErrorIs(t, n.Do(t.Context(), verb), adapter.ErrUnreachable)
+		bmc.set(plan.On, nil)
+		require.Equal(t, plan.Unknown, says(), verb.String())
+	}
+	host.Break(fake.Whole)
+	require.NoError(t, n.Do(t.Context(), plan.Stop))
+	host.Break(fake.Silent)
+	require.Equal(t, plan.Stopping, says())
+}
+
 func TestForceByBMC(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

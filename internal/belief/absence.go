@@ -62,7 +62,7 @@ func noCycle(lasts float64) time.Duration {
 
 // HasCarriedOn reports whether a supply that was on battery before it was not heard for a while, or before a restart of ours, has carried its load
 // all the while, if it had not been told to cut its output. It is on battery still, and its mains can't have been back and its battery empty
-// meanwhile, by how long that was or by what its gauge says; or its mains are back after so short a time that its battery has not given out.
+// meanwhile, by how long that was beside what it lasts at least, or by what its gauge says; or its mains are back after so short a time that its battery has not given out.
 func (e *Estate) HasCarriedOn(k int) bool {
 	s, st := &e.Supplies[k], e.Standing(k)
 	away := e.Now.Sub(s.absence.heard)
@@ -72,7 +72,9 @@ func (e *Estate) HasCarriedOn(k int) bool {
 	switch s.State.Mains {
 	case power.MainsOnBattery:
 		gauge := s.absence.fell(away, s.State.Charge)
-		return away <= onBattery && s.Lapse != MayBeOut && gauge != hasNot || away <= onLong && gauge == hasFallen
+		lasts := time.Duration(s.absence.lasts / lastsLonger * float64(time.Second))
+		isSure := away <= max(onBattery, lasts) && s.Lapse != MayBeOut && gauge != hasNot
+		return away <= onLong && (isSure || gauge == hasFallen)
 	case power.MainsOnline:
 		return (s.Lapse == WereAway || s.Lapse == NoLapse) && away <= noCycle(st.Carried.Lasts) && st.Cycle < ledger.CutSent
 	default:

@@ -54,16 +54,22 @@ type Departure uint8
 const (
 	NotSeen  Departure = iota
 	Leaving            // it was seen on its way down, or fell silent
-	Returned           // and on again, or on its way up: somebody started it
+	Coming             // and once on its way up
+	Returned           // and on again: somebody started it, or its power did
 )
 
-// next is where a departure is after an answer, which was the same for so many looks.
-func (d Departure) next(state plan.State, looks int) Departure {
+// next is where a departure is after an answer, which was the same for so many looks. Of what may have got its power back one look is enough: its
+// silence after that says that the network is gone.
+func (d Departure) next(state plan.State, looks int, powered bool) Departure {
+	again := looks >= ProofLooks
 	switch {
+	case d == Returned:
 	case state == plan.Stopping && d == NotSeen:
 		return Leaving
-	case looks >= ProofLooks && (state == plan.Starting || state == plan.On && d == Leaving):
+	case state == plan.Starting && (again || d == Coming), state == plan.On && (again && d == Leaving || d == Coming || powered):
 		return Returned
+	case state == plan.Starting:
+		return Coming
 	}
 	return d
 }
@@ -93,7 +99,7 @@ func (p Proof) String() string {
 
 // Renew begins a new epoch of a node. What was sent to it before may still be on its way.
 func (b *Belief) Renew(before ledger.Op) {
-	*b = Belief{Epoch: before, OnAt: b.OnAt, Settled: b.Settled, hesitation: hesitation{Doubt: plan.Unknown}, motion: motion{Falling: b.Falling, Obeying: b.Obeying, Undoing: b.Undoing}}
+	*b = Belief{Epoch: before, OnAt: b.OnAt, Settled: b.Settled, Departure: b.Departure, hesitation: hesitation{Doubt: plan.Unknown}, motion: motion{Falling: b.Falling, Obeying: b.Obeying, Undoing: b.Undoing}}
 }
 
 // IsOutlived reports whether the time of a command is over, and the newest look is from before that: whether it did what it was told no

@@ -43,9 +43,7 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 		b.Looks, b.Since = 0, asked
 	}
 	same := b.take(seen, question, asked)
-	if decl.OffAfter > 0 {
-		b.Departure = b.Departure.next(seen.State, b.Looks)
-	}
+	e.FollowDeparture(i, seen.State, b.Looks)
 	e.weigh(i)
 	e.followMotion(i, !same || wasSilent)
 }

@@ -77,7 +77,25 @@ func (e *Estate) silenceIsNothing(i int) bool {
 	if e.Ledger.Outage != nil && e.Last(i).Op <= e.Life && e.feedOf(i) == fedUnheard && e.isUnheardSince(i) {
 		return true
 	}
-	return b.Departure == Returned || e.Rises(i) || e.Now.Before(b.Boots) || !e.AcceptedStop(i) || e.MayHaveCycled(i) || e.feedOf(i) == unfed
+	return e.hasReturned(i) || e.Rises(i) || e.Now.Before(b.Boots) || !e.AcceptedStop(i) || e.MayHaveCycled(i) || e.feedOf(i) == unfed
+}
+
+// FollowDeparture follows an answer that a node has given for so many looks, for what its silence tells after that.
+func (e *Estate) FollowDeparture(i int, state plan.State, looks int) {
+	if b := &e.Beliefs[i]; e.Graph.Node(i).OffAfter > 0 {
+		b.Departure = b.Departure.next(state, looks, e.wasPowered(i) && !e.Now.Before(b.Obeying))
+	}
+}
+
+// hasReturned reports whether a node that was told to go off was seen to be back since, or on its way there with its power.
+func (e *Estate) hasReturned(i int) bool {
+	d := e.Beliefs[i].Departure
+	return d == Returned || d == Coming && e.wasPowered(i)
+}
+
+// wasPowered reports whether the power of a node came back, or may have, and nothing since shows what became of it.
+func (e *Estate) wasPowered(i int) bool {
+	return e.Ledger.Outage != nil && e.Entry(i).Lit == ledger.PoweredAgain
 }
 
 // isUnheardSince reports whether nothing of what feeds a node was heard in this life.

@@ -52,6 +52,7 @@ func (e *Engine) asksAgain(i int, state plan.State, older bool) bool {
 	}
 	if b.Doubt != plan.Unknown && !e.TellsOfPower(i, state) { // it was contradicted, and says nothing now: neither counts
 		b.Looks, b.Proof = 0, belief.NoProof
+		e.FollowDeparture(i, b.Doubt, 1)
 		if belief.IsDown(b.Doubt) {
 			b.OnAt = time.Time{}
 		}

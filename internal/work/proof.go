@@ -208,6 +208,9 @@ func (e *Works) end(i int) {
 	if w.op != 0 {
 		e.Out = append(e.Out, effect.Cancel{Op: w.op})
 		delete(e.ops, w.op)
+		if (w.rung == plan.Stop || w.rung == plan.Force) && !e.IsOff(i) { // it may have been taken, whose answer nobody waits for any more
+			e.mayGo(i)
+		}
 	}
 	if w.placed {
 		e.Course.Slots.Release(i)

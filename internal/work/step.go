@@ -319,12 +319,17 @@ func (e *Works) setInMotion(i int, outcome ledger.Outcome) {
 	case rung.TakesDown() && (outcome == ledger.Busy || outcome == ledger.Unreached):
 		b.Falling = time.Time{}
 	case rung.TakesDown() && outcome == ledger.TimedOut: // it may be on its way to it still
-		b.Falling = e.Now.Add(2 * belief.ProofStands)
-		e.obeys(i, e.nodes[i].work.sent)
+		e.mayGo(i)
 	case rung.TakesDown(): // from when it was taken; and one that refuses may do it all the same
 		b.Falling = e.Now.Add(belief.ProofStands)
 		e.obeys(i, e.nodes[i].work.sent)
 	}
+}
+
+// mayGo follows a command to go down of which nobody knows whether it was taken: its node may be on its way to it still.
+func (e *Works) mayGo(i int) {
+	e.Beliefs[i].Falling = e.Now.Add(2 * belief.ProofStands)
+	e.obeys(i, e.nodes[i].work.sent)
 }
 
 // obeys follows a stop, sent then, that a node may be at which answers for itself: until it falls silent it may show as on.

@@ -105,18 +105,26 @@ func (d *Daemon) inWords(v engine.View) string {
 	return strings.Join(parts, "; ")
 }
 
+const begunNot = "nothing to be taken down yet"
+
 // outageInWords says where an outage or a drill is. One that is only observed is told as what would be.
 func (d *Daemon) outageInWords(v *engine.View) string {
 	s, _ := d.history.summary()
 	what, going := "outage", "taking the estate down"
-	if v.Goal == plan.Up {
+	switch {
+	case v.Goal == plan.Up:
 		going = "bringing the estate back"
+	case !v.Begun:
+		going = begunNot
 	}
 	if v.Drill {
 		what, going = "drill", map[plan.Goal]string{plan.Down: "taking down what it drills", plan.Up: "bringing back what it drilled"}[v.Goal]
 	}
 	if !d.options.Config.Armed {
-		return fmt.Sprintf("%s %s, would be %s: %d of %d nodes would be down, %d steps would be running, %d would have failed", what, v.Outage, going, s.Down, s.WasOn, s.Running, s.Failed)
+		if going != begunNot {
+			going = "would be " + going
+		}
+		return fmt.Sprintf("%s %s, %s: %d of %d nodes would be down, %d steps would be running, %d would have failed", what, v.Outage, going, s.Down, s.WasOn, s.Running, s.Failed)
 	}
 	return fmt.Sprintf("%s %s, %s: %d of %d nodes down, %d steps running, %d failed", what, v.Outage, going, s.Down, s.WasOn, s.Running, s.Failed)
 }

@@ -148,6 +148,13 @@ func (e *Engine) confirmMains(k int, by string) {
 	e.Notify(true, id+" counts as back: nothing more is stopped for it, and nothing is started on it before it is heard")
 }
 
+// hasBegun reports whether the way down has begun for a supply that fails, or that is off or to be cut.
+func (e *Engine) hasBegun() bool {
+	return slices.ContainsFunc(e.Ledger.Outage.Supplies, func(s ledger.Standing) bool {
+		return s.Cycle != ledger.Uncut || s.IsDark() && slices.Contains(s.Stages, true)
+	})
+}
+
 // goal is where most of an outage goes, for those who want it in one word.
 func (e *Engine) goal() plan.Goal {
 	if e.AnyGoesDown() {

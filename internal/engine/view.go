@@ -15,7 +15,7 @@ func (e *Engine) View() View {
 		v.PlanLeft, v.PlanLikely, v.Critical = e.Estimate.At(foresight.Pessimistic), e.Estimate.At(0.5), e.Estimate.Critical
 	}
 	if o := e.Ledger.Outage; o != nil {
-		v.Drill = o.Drill.On()
+		v.Drill, v.Begun = o.Drill.On(), e.hasBegun()
 		v.Outage, v.Goal, v.Hold, v.Aborted, v.NoReturn = o.ID, e.goal(), o.Orders.Hold, e.isAborted(), e.CommittedSupply() >= 0
 	}
 	for k := range e.Supplies {

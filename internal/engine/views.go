@@ -14,6 +14,7 @@ type View struct {
 	Outage string    `json:"outage,omitempty"`
 	Goal   plan.Goal `json:"goal,omitempty"`
 	Drill  bool      `json:"drill,omitempty"` // it is a drill: no supply has failed in it
+	Begun  bool      `json:"begun,omitempty"` // a stage of its way down has begun, or what fails is off: until then nothing is taken down
 	Orders
 	NoReturn bool          `json:"no_return,omitempty"`
 	Waiting  string        `json:"waiting,omitempty"` // what it waits for, in words

@@ -9,6 +9,7 @@ type Carried struct {
 
 	Lasts  float64 `json:"lasts,omitempty"`  // seconds for which the battery lasts at least, as far as was known
 	Charge float64 `json:"charge,omitempty"` // percent, by its gauge
+	Load   float64 `json:"load,omitempty"`   // percent, the last that was measured
 	Given
 	Spent float64 `json:"spent,omitempty"` // burn since the battery was full
 	Kept  bool    `json:"kept,omitempty"`  // which is an account of all since it was on line
@@ -44,7 +45,7 @@ func (t *Tracker) Carry() (Carried, bool) {
 	}
 	b, s := &t.battery, &t.battery.stretch
 	return Carried{
-		On: t.heardAt.Sub(t.since), Out: t.heardAt.Sub(t.out), Volts: t.volts,
+		On: t.heardAt.Sub(t.since), Out: t.heardAt.Sub(t.out), Volts: t.volts, Load: 100 * b.load,
 		Given: Given{Took: s.took, Burn: s.burn, Loaded: s.loaded, From: s.from, Low: s.low, Drill: s.drill, Told: s.told},
 		Spent: b.spent, Kept: b.kept, Left: 100 * b.refilled, Runtime: b.runtime, Meant: b.meant, Stood: b.stood,
 	}, true
@@ -67,6 +68,9 @@ func (t *Tracker) resume(now time.Time) {
 	}
 	b := &t.battery
 	t.volts = max(t.volts, c.Volts)
+	if !b.loaded {
+		b.readLoad(Known(c.Load))
+	}
 	switch {
 	case t.mains == MainsOnline:
 		b.spent = c.Spent

@@ -276,6 +276,27 @@ func TestACurveAloneAfterARestart(t *testing.T) {
 	require.InDelta(t, was.Left.Value, is.Left.Value, 5)
 }
 
+// TestALoadOfNothingAfterARestart: a UPS whose load has gone off says 0, as one that measures none does. What it had counts, and not a full one.
+func TestALoadOfNothingAfterARestart(t *testing.T) {
+	now := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
+	sheet := Supply{ID: "ups", Curve: []Point{{Load: 20, Time: 40 * time.Minute}, {Load: 100, Time: 5 * time.Minute}}}
+	before := NewTracker(sheet)
+	before.Observe(now, Reading{Supply: "ups", Status: OL, Load: Known(20), Charge: Known(100)})
+	before.Observe(now.Add(time.Second), Reading{Supply: "ups", Status: OB, Load: Known(20), Charge: Known(100)})
+	carried, _ := before.Carry()
+	require.InDelta(t, 20, carried.Load, 0.1)
+	lasts := map[float64]float64{}
+	for _, load := range []float64{20, 0} { // 0: it was never measured
+		carried.Load = load
+		now := now.Add(5 * time.Minute)
+		after := NewTracker(sheet)
+		after.TakeUp(now, carried, 5*time.Minute)
+		after.Observe(now, Reading{Supply: "ups", Status: OB, Load: Known(0), Charge: Known(90)})
+		lasts[load] = after.State(now).Left.Value
+	}
+	require.InDelta(t, 8, lasts[20]/lasts[0], 0.5) // as the curve has it
+}
+
 // TestTheLoadOfAnotherUPS is told in percent of its own watts.
 func TestTheLoadOfAnotherUPS(t *testing.T) {
 	small, large := NewTracker(Supply{ID: "a", Watts: 1500}), NewTracker(Supply{ID: "b", Watts: 3000})

@@ -8,7 +8,7 @@ const (
 	NoPressure     Pressure = iota
 	ForceVMs                // VMs are powered off, lowest data risk first
 	ReserveReached          // hosts too, and caches are flushed before their users are off
-	CutNow                  // outputs are cut with what is on
+	CutNow                  // outputs are cut with what is not proven off
 	GoesDark                // of what hangs on an output: that is being cut, whatever is left in the battery
 )
 
@@ -17,7 +17,7 @@ func (p Pressure) String() string {
 		"battery time is enough",
 		"the battery may not last for the rest of the plan: VMs that are still on are powered off",
 		"only the reserve is left: hosts are powered off, caches flushed",
-		"the battery is about to die: outputs are cut with what is still on",
+		"the battery is about to die: outputs are cut, whatever is not proven off",
 		"its output is being cut, and it is not proven off now",
 	}[p]
 }

@@ -249,8 +249,10 @@ func (e *Wants) waitsToLeave(id int) Why {
 		return Why{Code: GivenUp, Node: s.Node, verb: s.Verb}
 	case o.Orders.Abort, !e.IsDue(s) && e.WasAborted(s.Node):
 		return Why{Code: WasAborted}
-	case !e.IsDue(s):
+	case !e.IsDue(s) && e.IsDark(s.Node):
 		return Why{Code: StageNotBegun, stage: s.stage}
+	case !e.IsDue(s):
+		return Why{Code: MaybeBack, Node: s.Node}
 	case o.Orders.Hold:
 		return Why{Code: OnHold}
 	case e.UnheardFor(s.Node) >= 0:

@@ -131,6 +131,9 @@ func (e *Wants) isHow(k int) string {
 	if e.Observes && (c == belief.ToBeCut || c == belief.CutArmed || c == belief.Dark) {
 		return "would be " + c.String()
 	}
+	if c == belief.Dark {
+		return "is off, and its output comes on again with its mains"
+	}
 	return "is " + c.String()
 }
 

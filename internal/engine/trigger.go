@@ -88,7 +88,9 @@ func (e *Engine) tellEnding(k int) {
 		return
 	}
 	why := e.keptOn(st)
-	isOn := func(i int) bool { return e.Graph.Node(i).Can.Has(plan.Stop) && !e.IsOff(i) && (e.ShowsUp(i) || !e.WasOff(i)) }
+	isOn := func(i int) bool {
+		return e.Graph.Node(i).Can.Has(plan.Stop) && !e.IsOff(i) && (e.ShowsUp(i) || !e.WasOff(i))
+	}
 	if why == "" || !slices.ContainsFunc(e.Graph.Dependents(s.Node), isOn) {
 		return
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"ebbtide/internal/ledger"
-	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
 
@@ -14,12 +13,13 @@ type absence struct {
 	heard  time.Time
 	charge float64 // of its battery, in percent, as its gauge had it; 0: it told none
 	lasts  float64 // seconds, at least; 0: nobody knew
+	load   float64 // percent; 0: not measured
 }
 
 // HeardWell takes down that a supply is heard, and that nothing is in doubt of what it has given until now.
 func (e *Estate) HeardWell(k int) {
 	if s := &e.Supplies[k]; s.State.SilentFor == 0 && s.Lapse == NoLapse {
-		s.absence = absence{heard: e.Now, charge: s.State.Charge.Value, lasts: s.State.Left.Value}
+		s.absence = absence{heard: e.Now, charge: s.State.Charge.Value, lasts: s.State.Left.Value, load: s.State.Load.Value}
 	}
 }
 
@@ -35,7 +35,7 @@ func (e *Estate) LostPower(i, k int) {
 // WereAway takes down that Ebbtide was not there until now, so that nobody knows what became of a supply.
 func (e *Estate) WereAway(k int) {
 	s, was := &e.Supplies[k], &e.Standing(k).Battery
-	s.Lapse, s.absence = WereAway, absence{heard: was.At, charge: was.Carried.Charge, lasts: was.Carried.Lasts}
+	s.Lapse, s.absence = WereAway, absence{heard: was.At, charge: was.Carried.Charge, lasts: was.Carried.Lasts, load: was.Carried.Load}
 	if was.At.IsZero() { // it had only just failed
 		s.absence.heard = e.AwayFrom
 	}
@@ -71,7 +71,7 @@ func (e *Estate) HasCarriedOn(k int) bool {
 	}
 	switch s.State.Mains {
 	case power.MainsOnBattery:
-		gauge := s.absence.fell(away, s.State.Charge)
+		gauge := s.absence.fell(away, s.State.Charge, s.State.Load)
 		lasts := time.Duration(s.absence.lasts / lastsLonger * float64(time.Second))
 		isSure := away <= max(onBattery, lasts) && s.Lapse != MayBeOut && gauge != hasNot
 		return away <= onLong && (isSure || gauge == hasFallen)
@@ -91,12 +91,16 @@ const (
 	hasNot                // its mains were there for a while, or it has given out
 )
 
-// fell finds that. What the battery lasted, at least, gives the most that the time may have cost.
-func (a *absence) fell(away time.Duration, now power.Figure) fall {
+// fell finds that. What the battery lasted, at least, gives the most that the time may have cost. Where the load has fallen since, which our own stops
+// make it do, it is what it is now that counts.
+func (a *absence) fell(away time.Duration, now, load power.Figure) fall {
 	if !now.Known || a.charge == 0 || a.lasts == 0 {
 		return untold
 	}
 	costs := a.charge * away.Seconds() / a.lasts / fallsBy
+	if load.Known && load.Value < a.load {
+		costs *= load.Value / a.load
+	}
 	switch {
 	case now.Value <= a.charge-costs && now.Value < a.charge && now.Value >= a.charge/2:
 		return hasFallen
@@ -114,7 +118,7 @@ func (e *Estate) CarriedOn(k int) {
 		return other < 0 || e.Supplies[other].Lapse != NoLapse || !e.HasCarriedOn(other) || e.Standing(other).Cycle >= ledger.CutSent && e.Now.Sub(e.Supplies[other].absence.heard) > cutCycle
 	}
 	for _, i := range e.Graph.Dependents(e.Supplies[k].Node) {
-		if e.Graph.Node(i).Kind != plan.VM && !slices.ContainsFunc(e.Graph.Sources(i), gives) { // a VM comes up with its host
+		if !slices.ContainsFunc(e.Graph.Sources(i), gives) {
 			e.Beliefs[i].Boots = time.Time{}
 		}
 	}

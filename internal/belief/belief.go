@@ -44,8 +44,12 @@ type motion struct {
 	Falling time.Time // down: that it shows as on proves nothing
 	Obeying time.Time // likewise, by a stop that it took, for what shows as on until it falls silent
 	Boots   time.Time // up by itself, while nobody looked: its silence proves nothing
+	Hosted  time.Time // up with its host, likewise; what its host says of it counts
 	Undoing time.Time // back to how it was set: that it shows as protected proves nothing of after that
 }
+
+// UpUntil is until when a node may be on its way up by itself, or with its host: its silence proves nothing.
+func (m *motion) UpUntil() time.Time { return later(m.Boots, m.Hosted) }
 
 // Departure is how far a node has gone since it was told to stop, where its silence after that may prove it off.
 type Departure uint8
@@ -99,7 +103,7 @@ func (p Proof) String() string {
 
 // Renew begins a new epoch of a node. What was sent to it before may still be on its way.
 func (b *Belief) Renew(before ledger.Op) {
-	*b = Belief{Epoch: before, OnAt: b.OnAt, Settled: b.Settled, Departure: b.Departure, hesitation: hesitation{Doubt: plan.Unknown}, motion: motion{Falling: b.Falling, Obeying: b.Obeying, Undoing: b.Undoing}}
+	*b = Belief{Epoch: before, OnAt: b.OnAt, Settled: b.Settled, Departure: b.Departure, hesitation: hesitation{Doubt: plan.Unknown}, motion: motion{Falling: b.Falling, Obeying: b.Obeying, Undoing: b.Undoing, Hosted: b.Hosted}}
 }
 
 // IsOutlived reports whether the time of a command is over, and the newest look is from before that: whether it did what it was told no

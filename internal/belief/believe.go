@@ -141,7 +141,7 @@ func (e *Estate) followMotion(i int, news bool) {
 	sure := b.Looks >= ProofLooks // one look ends nothing
 	switch {
 	case b.Seen.State == plan.On && sure:
-		b.Rising, b.Boots = time.Time{}, time.Time{}
+		b.Rising, b.Boots, b.Hosted = time.Time{}, time.Time{}, time.Time{}
 		e.reached(i)
 	case b.Seen.State == plan.Off && sure:
 		b.Falling = time.Time{}

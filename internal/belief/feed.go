@@ -108,7 +108,7 @@ func (e *Estate) RunsOn(i, stage int) bool {
 func (e *Estate) MayHaveRisen(i int) bool {
 	b := &e.Beliefs[i]
 	if e.Graph.Node(i).Kind == plan.VM {
-		return b.Answer == plan.Unreachable && e.Now.Before(b.Boots) // it comes up with its host, and not with what feeds that
+		return b.Answer == plan.Unreachable && e.Now.Before(b.Hosted) // it comes up with its host, and not with what feeds that
 	}
 	answer := b.Answer
 	if (answer == plan.Gone || answer == plan.On) && b.Looks < ProofLooks { // it may only not be to be seen; and one look says nothing

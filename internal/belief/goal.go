@@ -191,7 +191,7 @@ func (e *Estate) isUnderWay(i int, verb plan.Verb) bool {
 
 // SettlesSoon reports whether what keeps a stop from being sent ends with time alone.
 func (e *Estate) SettlesSoon(i int) bool {
-	return e.UnheardFor(i) >= 0 || e.MayBeBack(i) || e.Rises(i) || !e.Looked(i) || e.Now.Before(e.Beliefs[i].Boots) || e.AwaitsHost(i)
+	return e.UnheardFor(i) >= 0 || e.MayBeBack(i) || e.Rises(i) || !e.Looked(i) || e.Now.Before(e.Beliefs[i].UpUntil()) || e.AwaitsHost(i)
 }
 
 // AwaitsHost reports whether a guest that only its host answers for waits for what becomes of that: the host has not been looked at yet, or its

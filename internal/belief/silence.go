@@ -77,7 +77,7 @@ func (e *Estate) silenceIsNothing(i int) bool {
 	if e.Ledger.Outage != nil && e.Last(i).Op <= e.Life && e.feedOf(i) == fedUnheard && e.isUnheardSince(i) {
 		return true
 	}
-	return e.hasReturned(i) || e.Rises(i) || e.Now.Before(b.Boots) || !e.AcceptedStop(i) || e.MayHaveCycled(i) || e.feedOf(i) == unfed
+	return e.hasReturned(i) || e.Rises(i) || e.Now.Before(b.UpUntil()) || !e.AcceptedStop(i) || e.MayHaveCycled(i) || e.feedOf(i) == unfed
 }
 
 // FollowDeparture follows an answer that a node has given for so many looks, for what its silence tells after that.

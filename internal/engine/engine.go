@@ -158,8 +158,12 @@ func (e *Engine) Settings() Settings { return e.settings }
 func (e *Engine) forgetPower() {
 	for i := range e.Beliefs {
 		decl := e.Graph.Node(i)
-		if (decl.Kind != plan.VM || e.WasOff(i)) && decl.Kind != plan.Supply && (decl.Kind != plan.Passive || e.Ledger.Outage != nil) {
-			e.Beliefs[i].Boots = e.Now.Add(belief.BootTime(decl))
+		switch until := e.Now.Add(belief.BootTime(decl)); {
+		case decl.Kind == plan.Supply, decl.Kind == plan.Passive && e.Ledger.Outage == nil:
+		case decl.Kind != plan.VM:
+			e.Beliefs[i].Boots = until
+		case e.WasOff(i):
+			e.Beliefs[i].Hosted = until
 		}
 	}
 }

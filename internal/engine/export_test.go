@@ -94,6 +94,7 @@ var leftOut = map[string]string{
 	"Battery.At":          "likewise",
 	"absence.heard":       "told by how long the tracker has not heard it, and after a crash likewise",
 	"absence.charge":      "of the charge, which no explored UPS tells",
+	"absence.load":        "of the load, as absence.charge",
 	"Tracker.carried":     "likewise",
 	"Tracker.carriedAt":   "likewise",
 	"watch.still":         "likewise",
@@ -140,6 +141,7 @@ var ages = map[string]time.Duration{
 	"Belief.Silent":      time.Minute, // more than the explored OffAfter
 	"motion.Rising":      0,
 	"motion.Boots":       0,
+	"motion.Hosted":      0,
 	"motion.Falling":     0,
 	"motion.Obeying":     0,
 	"Command.At":         0, // Obeying is reckoned from it after a crash

@@ -365,7 +365,7 @@ func (e *Wants) SilenceMayTell(i int) bool {
 		return false
 	}
 	if b.Silent.IsZero() {
-		return b.AskedAt.Before(b.Boots) && e.IsMute(i) // by what was asked, not by the clock
+		return b.AskedAt.Before(b.UpUntil()) && e.IsMute(i) // by what was asked, not by the clock
 	}
 	return b.AskedAt.Sub(b.Silent) < decl.OffAfter+FailedLook
 }

@@ -18,14 +18,13 @@ func (e *Works) renew(i int) {
 		return
 	}
 	b := &e.Beliefs[i]
-	rising, boots := b.Rising, b.Boots
-	if decl.Kind != plan.VM { // a VM comes up with its host, if that does
-		rising = e.Now.Add(belief.BootTime(decl))
-		boots = rising
-	}
+	rising := b.Rising
 	b.Settled = plan.Unknown
 	b.Renew(e.NextOp)
-	b.Rising, b.Boots = rising, boots
+	if b.Rising = rising; decl.Kind != plan.VM { // a VM comes up with its host, if that does
+		b.Rising = e.Now.Add(belief.BootTime(decl))
+		b.Boots = b.Rising
+	}
 	e.Probe(i)
 	e.Touch(i)
 }
@@ -88,7 +87,7 @@ func (e *Works) renewGuests(host int, wasOff bool) {
 			continue
 		}
 		if e.IsOn(host) && (wasOff || e.WasOff(host) || e.WasOff(u)) {
-			e.Beliefs[u].Boots = e.Now.Add(belief.BootTime(e.Graph.Node(u)))
+			e.Beliefs[u].Hosted = e.Now.Add(belief.BootTime(e.Graph.Node(u)))
 		}
 		e.Beliefs[u].Epoch = e.NextOp
 		e.Beliefs[u].Looks, e.Beliefs[u].Proof, e.Beliefs[u].Asked = 0, belief.NoProof, false

@@ -60,6 +60,18 @@ func noCycle(lasts float64) time.Duration {
 	return min(longSilence, time.Duration(lasts/lastsLonger*float64(time.Second)))
 }
 
+// HasStayedOn reports whether the mains of a supply whose recharge gate was open are there as they were before it was not heard for a while, or before
+// a restart of ours, and its battery would have lasted for much longer than that.
+func (e *Estate) HasStayedOn(k int) bool {
+	s := &e.Supplies[k]
+	lasts := DeafAfter
+	if s.State.Left.Known {
+		lasts = max(lasts, min(onLong, time.Duration(s.State.Left.Value/lastsLonger*float64(time.Second))))
+	}
+	away := e.Now.Sub(s.absence.heard)
+	return e.Standing(k).Open && s.State.Mains == power.MainsOnline && !s.absence.heard.IsZero() && away >= 0 && away <= lasts
+}
+
 // HasCarriedOn reports whether a supply that was on battery before it was not heard for a while, or before a restart of ours, has carried its load
 // all the while, if it had not been told to cut its output. It is on battery still, and its mains can't have been back and its battery empty
 // meanwhile, by how long that was beside what it lasts at least, or by what its gauge says; or its mains are back after so short a time that its battery has not given out.
@@ -115,7 +127,7 @@ func (e *Estate) CarriedOn(k int) {
 	e.Supplies[k].Lapse = NoLapse
 	gives := func(f int) bool {
 		other := e.Ledger.SupplyOf[f]
-		return other < 0 || e.Supplies[other].Lapse != NoLapse || !e.HasCarriedOn(other) || e.Standing(other).Cycle >= ledger.CutSent && e.Now.Sub(e.Supplies[other].absence.heard) > cutCycle
+		return other < 0 || e.Supplies[other].Lapse != NoLapse || !e.HasCarriedOn(other) && !e.HasStayedOn(other) || e.Standing(other).Cycle >= ledger.CutSent && e.Now.Sub(e.Supplies[other].absence.heard) > cutCycle
 	}
 	for _, i := range e.Graph.Dependents(e.Supplies[k].Node) {
 		if !slices.ContainsFunc(e.Graph.Sources(i), gives) {

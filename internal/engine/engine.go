@@ -201,7 +201,11 @@ func (e *Engine) started() {
 // assume takes over what is on record of a supply from before Ebbtide was away.
 func (e *Engine) assume(k int) {
 	t, st := e.Supplies[k].Tracker, e.Standing(k)
-	t.AssumeCharge(st.Charge)
+	charged := time.Duration(0)
+	if !st.Charges.IsZero() && !st.IsOut() {
+		charged = max(0, e.AwayFrom.Sub(st.Charges))
+	}
+	t.AssumeCharge(st.Charge, charged)
 	if !st.At.IsZero() {
 		t.TakeUp(e.Now, st.Carried, e.Now.Sub(st.At))
 	}

@@ -90,6 +90,8 @@ var leftOut = map[string]string{
 	"battery.stood":       "likewise",
 	"battery.meant":       "likewise",
 	"Standing.Charge":     "likewise",
+	"Standing.Charges":    "likewise",
+	"Standing.Open":       "counts after a crash alone, and every explored one takes too long for that",
 	"Battery.Carried":     "counts after a crash alone, and every explored one takes too long for that",
 	"Battery.At":          "likewise",
 	"absence.heard":       "told by how long the tracker has not heard it, and after a crash likewise",

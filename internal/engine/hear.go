@@ -23,7 +23,7 @@ var hearings = [...]hearing{
 	{"its output was off, and is on: at once, since nothing may be stopped on what was known before", isOnAgain, func(e *Engine, k int) { e.backOn(k, "its output was off") }},
 	{"it is silent, and its battery may have given out meanwhile: what it feeds may have its power again when it is heard", mayGiveOut, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.MayBeOut }},
 	{"it has been silent for long: its output may have been off", isDeaf, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.WasDeaf }},
-	{"Ebbtide was away, or it was silent for long, and it is on battery, as before; or its mains are back so soon after a restart that it has not given out", hasCarriedOn, func(e *Engine, k int) { e.CarriedOn(k) }},
+	{"Ebbtide was away, or it was silent for long, and it is on battery, as before; or its mains are back so soon after a restart that it has not given out, or there as before", hasCarriedOn, (*Engine).carriedOn},
 	{"its battery may have given out while it was silent, or its mains failed then, or while Ebbtide was away, and it fails still, or again: what it feeds may be on its way up", isLitInDoubt, (*Engine).litInDoubt},
 	{"Ebbtide was away, and it has neither failed before nor fails now", isWellStill, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.NoLapse }},
 	{"it was silent for long, or Ebbtide was away, and it does not fail", isWellAgain, (*Engine).heardAgain},
@@ -101,7 +101,14 @@ func isLitInDoubt(e *Engine, k int) bool {
 
 func hasCarriedOn(e *Engine, k int) bool {
 	s := &e.Supplies[k]
-	return s.Lapse.IsUnheard() && e.Standing(k).IsOut() && s.IsHeardOn() && e.HasCarriedOn(k)
+	return s.Lapse.IsUnheard() && s.IsHeardOn() && (e.Standing(k).IsOut() && e.HasCarriedOn(k) || e.HasStayedOn(k))
+}
+
+// carriedOn follows that. What was open before stays so.
+func (e *Engine) carriedOn(k int) {
+	s := &e.Supplies[k]
+	s.Gate = s.Gate || e.HasStayedOn(k)
+	e.CarriedOn(k)
 }
 
 func isWellStill(e *Engine, k int) bool {
@@ -179,7 +186,7 @@ func (e *Engine) heardAgain(k int) {
 func (e *Engine) litInDoubt(k int) {
 	e.Supplies[k].Lapse = belief.NoLapse
 	if e.Ledger.Outage != nil && !e.Ledger.Outage.Drill.On() {
-		e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Unseen, Power: ledger.Power{Supplies: []string{e.ID(e.Supplies[k].Node)}, Carriers: e.Carriers(k)}, Reason: "it was not heard for a while, and its output may have been off"})
+		e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Unseen, Power: ledger.Power{Supplies: []string{e.ID(e.Supplies[k].Node)}, Carriers: e.Carriers(k), Charge: e.Supplies[k].Tracker.Holds()}, Reason: "it was not heard for a while, and its output may have been off"})
 	}
 	e.RenewLoad(k)
 }

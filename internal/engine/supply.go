@@ -258,7 +258,7 @@ func (e *Engine) comesBack(k int) {
 	id := e.ID(s.Node)
 	e.watch[k].told, e.watch[k].ending = want.NoPressure, false
 	aborted := e.Standing(k).Fails == ledger.CalledOff
-	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Returned, Power: ledger.Power{Supplies: []string{id}, Replace: s.State.ReplaceBattery}, Reason: e.Tells(s)})
+	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Returned, Power: ledger.Power{Supplies: []string{id}, Replace: s.State.ReplaceBattery, Charge: s.Tracker.Holds()}, Reason: e.Tells(s)})
 	held := e.onHold("started on it")
 	e.Notify(held != "", id+" is back: "+e.Tells(s)+held)
 	if aborted {

@@ -83,6 +83,8 @@ type Power struct {
 	Discharge *power.Discharge `json:"discharge,omitempty"`
 	// Carried is what a restart would lose of a stretch on battery.
 	Carried *power.Carried `json:"carried,omitempty"`
+	// Charge is, of a supply whose mains are back, or whose output may have been off, the percent of a charge that it can have at most.
+	Charge float64 `json:"charge,omitempty"`
 }
 
 // Step is what a record says of a step of a node, or of a command of it.

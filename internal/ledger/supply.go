@@ -10,13 +10,15 @@ import (
 
 // Standing is how a supply stands in the outage.
 type Standing struct {
-	Fails  Failure
-	Cycle  Cycle
-	Stages []bool  // which have been triggered for it
-	Reason string  // of the last trigger
-	Missed int     // cuts that it took and did not make
-	Unseen bool    // since something was stopped that only its power cycle starts, its output may have been off unseen
-	Charge float64 // percent: the lowest that its battery came to, as far as is on record; 0: nothing is
+	Fails   Failure
+	Cycle   Cycle
+	Stages  []bool    // which have been triggered for it
+	Reason  string    // of the last trigger
+	Missed  int       // cuts that it took and did not make
+	Open    bool      // its recharge gate has been open since it failed last
+	Unseen  bool      // since something was stopped that only its power cycle starts, its output may have been off unseen
+	Charge  float64   // percent: the lowest that its battery came to, as far as is on record, or what it could have when it began to charge; 0: nothing is
+	Charges time.Time // since when it charges; zero: it does not, or nobody knows
 	Battery
 }
 
@@ -83,6 +85,7 @@ func (l *Ledger) failing(r *Record) {
 			s.Battery = Battery{}
 		}
 		s.On = s.On || !r.Unfit
+		s.Charges, s.Open = time.Time{}, false
 		if s.Fails = max(s.Fails, IsFailing); r.Off {
 			s.darkens()
 		}
@@ -91,6 +94,9 @@ func (l *Ledger) failing(r *Record) {
 
 // mains takes a change of a supply's power.
 func (l *Ledger) mains(r *Record) {
+	if r.Charge > 0 {
+		l.eachSupply(r, func(s *Standing) { s.Charge, s.Charges = r.Charge, r.At.Round(0).UTC() })
+	}
 	switch r.Cause {
 	case Returned:
 		l.eachSupply(r, func(s *Standing) { s.Fails, s.Battery = min(s.Fails, HasReturned), Battery{} })
@@ -105,6 +111,7 @@ func (l *Ledger) mains(r *Record) {
 			}
 		}
 		l.eachSupply(r, func(s *Standing) {
+			s.Open = false
 			if s.Unseen = r.Cause == Unseen; !s.Unseen {
 				s.Cycle, s.Missed = Uncut, 0
 			}
@@ -138,6 +145,7 @@ func (l *Ledger) cycled(source int, r *Record) {
 // turned marks a change of course. In the records of today it is for people; in those of format 0 the whole outage turned.
 func (l *Ledger) turned(r *Record) {
 	o := l.Outage
+	l.eachSupply(r, func(s *Standing) { s.Open = r.Goal == plan.Up })
 	if o.Drill.On() && r.Goal == plan.Up {
 		o.Drill.Phase = DrillUp
 	}
@@ -183,6 +191,7 @@ func (l *Ledger) callOff(is bool) {
 
 // darkens follows an output that is off.
 func (s *Standing) darkens() {
+	s.Open, s.Charges = false, time.Time{}
 	if s.Cycle.IsOurs() {
 		s.Cycle = WentDark
 		return
@@ -194,7 +203,7 @@ func (s *Standing) darkens() {
 func (s *Standing) cut(r *Record) {
 	switch r.Kind {
 	case Intent:
-		s.Cycle = CutSent
+		s.Cycle, s.Open = CutSent, false
 	case Proven:
 		s.Cycle = CutProven
 		if r.State != nil && *r.State == plan.Off {

@@ -149,7 +149,7 @@ func (b *battery) pass(now time.Time, f flow) {
 	}
 	full, _, _ := b.full()
 	if f == refilling {
-		b.refilled = min(1, b.refilled+spent.Seconds()/min(quickestRecharge, b.recharge).Seconds())
+		b.refill(spent)
 		b.spent = max(0, b.spent-full*spent.Seconds()/b.recharge.Seconds())
 		return
 	}
@@ -171,6 +171,11 @@ func (b *battery) pass(now time.Time, f flow) {
 			g.before -= burn
 		}
 	}
+}
+
+// refill adds what can have come back in that time.
+func (b *battery) refill(charged time.Duration) {
+	b.refilled = min(1, b.refilled+charged.Seconds()/min(quickestRecharge, b.recharge).Seconds())
 }
 
 // forget drops what was not told for long. On battery it burns on instead.

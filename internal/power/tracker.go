@@ -146,12 +146,17 @@ func (t *Tracker) AssumeOnBattery() {
 	}
 }
 
-// AssumeCharge takes a supply that was not heard yet for one whose charge, in percent, was so low before the tracker's time; 0: nobody knows.
-func (t *Tracker) AssumeCharge(charge float64) {
+// AssumeCharge takes a supply that was not heard yet for one whose charge, in percent, was so low before the tracker's time, and charged for so
+// long after that; 0: nobody knows.
+func (t *Tracker) AssumeCharge(charge float64, charged time.Duration) {
 	if charge > 0 && !t.began {
 		t.battery.refilled = charge / 100
+		t.battery.refill(charged)
 	}
 }
+
+// Holds gives the percent of a charge that the battery can have at most, whatever its gauge says.
+func (t *Tracker) Holds() float64 { return 100 * t.battery.refilled }
 
 // sagging tells whether the input voltage is below what the UPS tolerates, or needs boosting from below 0.9 of nominal. What is not told any
 // more is as it was.

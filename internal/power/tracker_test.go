@@ -223,7 +223,7 @@ func TestAStretchThatIsTakenUp(t *testing.T) {
 	now = now.Add(4 * time.Minute)
 	begun := func(ago time.Duration, r Reading) (*Tracker, State) {
 		tr := NewTracker(Supply{ID: "ups"})
-		tr.AssumeCharge(carried.Left)
+		tr.AssumeCharge(carried.Left, 0)
 		tr.TakeUp(now, carried, ago)
 		tr.Observe(now, r)
 		tr.AssumeOnBattery()

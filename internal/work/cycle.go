@@ -142,7 +142,7 @@ func (e *Works) Cycled(k int, why string) (renewed []int) {
 	if s.State.Mains == power.MainsOnline && s.State.SilentFor == 0 {
 		s.Lapse = belief.NoLapse
 	}
-	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Cycled, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}, Carriers: e.Carriers(k)}, Reason: why})
+	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Cycled, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}, Carriers: e.Carriers(k), Charge: s.Tracker.Holds()}, Reason: why})
 	e.Times[k] = foresight.Time{Trusted: e.Times[k].Trusted, Ahead: e.Times[k].Ahead} // until its next reading
 	e.PressNodes()
 	if e.Beliefs[s.Node].Seen.State == plan.Off { // that was before

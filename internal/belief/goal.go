@@ -41,10 +41,12 @@ func (e *Estate) LateMayCome(i int) bool {
 	return n.Late && n.Protection != ledger.Protected
 }
 
-// StaysProtected reports whether a node that was proven protected does not answer now: nothing says that it is not any more.
+// StaysProtected reports whether a node that was proven protected, or was so before the outage, does not answer now: nothing says that it is not any
+// more.
 func (e *Estate) StaysProtected(i int) bool {
 	n, b := e.Entry(i), &e.Beliefs[i]
-	return n.Protection == ledger.Protected && !n.Late && b.Seen.Protected != plan.No && e.Looked(i) && (b.Answer == plan.Unreachable || b.Answer == plan.Unknown)
+	was := n.Protection == ledger.Protected || n.Protection == ledger.AsSet && n.Snap.CacheWas == plan.Yes
+	return was && !n.Late && b.Seen.Protected != plan.No && e.Looked(i) && (b.Answer == plan.Unreachable || b.Answer == plan.Unknown)
 }
 
 // IsCutOff reports whether a node is dark because its supplies were cut and are not back: it needs no stop.

@@ -1,6 +1,8 @@
 package belief
 
 import (
+	"slices"
+
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -67,10 +69,12 @@ func (e *Estate) IsClean(i int) bool {
 }
 
 // StaysClean reports whether a cache that was proven clean does not answer now: it is, until something that may write to it comes up, or
-// a late Unprotect lets it.
+// a late Unprotect lets it. Where that may have come up, with its power, it is if that is off.
 func (e *Estate) StaysClean(i int) bool {
 	n, b := e.Entry(i), &e.Beliefs[i]
-	return n.StaysClean && !n.Late && b.Seen.Clean != plan.No && e.Looked(i) && (b.Answer == plan.Unreachable || b.Answer == plan.Unknown)
+	isUp := func(u int) bool { return u != i && e.Graph.Node(u).Can.Has(plan.Stop) && !e.IsOff(u) }
+	isClean := n.Clean == ledger.IsClean || n.Clean == ledger.CleanUnless && !slices.ContainsFunc(e.Graph.Dependents(i), isUp) && !slices.ContainsFunc(e.Graph.Needs(i), isUp)
+	return isClean && !n.Late && b.Seen.Clean != plan.No && e.Looked(i) && (b.Answer == plan.Unreachable || b.Answer == plan.Unknown)
 }
 
 // ShowsUp reports whether the newest look at a node showed that it is on or starts.

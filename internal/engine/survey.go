@@ -39,12 +39,14 @@ func (e *Engine) askInSurvey(i int) {
 }
 
 // surveyed notes that a node that the survey waits for has answered, or failed to. What is off for the snapshot has said so twice in its
-// survey: what it said before is of before, and one look proves nothing.
+// survey: what it said before is of before, and one look proves nothing. Likewise what is on again as the outage ends.
 func (e *Engine) surveyed(i int) {
+	snap, answer := &e.Entry(i).Snap, e.Beliefs[i].Answer
+	isAgain := answer == plan.On && snap.On() && !e.IsOn(i) // it was mute
 	switch {
 	case e.awaited[i] == notAwaited:
 		return
-	case e.awaited[i] == firstWord && belief.IsDown(e.Beliefs[i].Answer) && !e.Entry(i).Snap.Taken():
+	case e.awaited[i] == firstWord && (belief.IsDown(answer) && !snap.Taken() || isAgain):
 		e.awaited[i] = secondWord
 		e.Probe(i)
 		return

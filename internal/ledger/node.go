@@ -12,7 +12,7 @@ type Node struct {
 	Last       Command
 	GivenUp    plan.Verbs // steps that ended without proof since the node last gained or lost its power
 	Untried    plan.Verbs // those of them whose command has not reached the node
-	StaysClean bool       // its Flush was proven: what is silent since is clean until what may write to it is up again
+	Clean      Clean      // whether its Flush was proven, and nothing has written to it since
 	Falls      int        // how often what was brought about did not last, since then
 	Shown      Shown      // what the records show of its power
 	Protection Protection // what was done to its cache, or cluster
@@ -26,6 +26,16 @@ type AtCycle struct {
 	Early    bool // it was off before, or may have been
 	Unproven bool // it was not proven off when its supply was cut: that it is up tells of no cycle
 }
+
+// Clean is whether a cache that is silent is clean, as far as the records show.
+type Clean uint8
+
+// Whether a cache is clean.
+const (
+	NotClean    Clean = iota
+	CleanUnless       // its Flush was proven, and what may write to it may have come up since: it is if that is off
+	IsClean           // and nothing may have
+)
 
 // Lit is what may have begun to bring a node up.
 type Lit uint8
@@ -127,10 +137,10 @@ func (l *Ledger) step(i int, r *Record) {
 		if verb == plan.Start && l.estate.Node(i).Kind == plan.Outlet {
 			l.cycled(i, r)
 		}
-		l.mayWrite(i)
+		l.mayWrite(i, NotClean)
 		l.mayCarry(i)
 	case r.Kind == Reopened, r.Kind == Proven && verb == plan.Start:
-		l.mayWrite(i)
+		l.mayWrite(i, NotClean)
 		l.mayCarry(i)
 	}
 	if k := l.SupplyOf[i]; k >= 0 && (verb == plan.Cut || r.Kind == Reopened) {
@@ -154,12 +164,13 @@ func (l *Ledger) cutWith(supply int, r *Record) {
 	}
 }
 
-// mayWrite follows a node that comes up, or is up again: what it stands on need not be clean any more, nor need it be itself.
-func (l *Ledger) mayWrite(i int) {
-	l.Outage.Nodes[i].StaysClean = false
+// mayWrite follows a node that comes up, or is up again, or may: what it stands on is as clean as that at most, and so is it itself.
+func (l *Ledger) mayWrite(i int, most Clean) {
+	nodes := l.Outage.Nodes
+	nodes[i].Clean = min(nodes[i].Clean, most)
 	for _, c := range l.Caches {
 		if _, uses := slices.BinarySearch(l.estate.Dependents(c), i); uses {
-			l.Outage.Nodes[c].StaysClean = false
+			nodes[c].Clean = min(nodes[c].Clean, most)
 		}
 	}
 }
@@ -269,7 +280,7 @@ func (n *Node) proven(verb plan.Verb) {
 			n.Protection = Protected
 		}
 	case plan.Flush:
-		n.StaysClean = true
+		n.Clean = IsClean
 	case plan.Unprotect:
 		n.Protection = PutBack
 	default:

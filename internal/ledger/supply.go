@@ -134,7 +134,7 @@ func (l *Ledger) cycled(source int, r *Record) {
 		}
 		n, decl := &l.Outage.Nodes[i], l.estate.Node(i)
 		comes := decl.ByPower && r.Cause != Unseen && (l.SupplyOf[source] < 0 || slices.Contains(l.estate.Sources(i), source))
-		l.mayWrite(i)
+		l.mayWrite(i, CleanUnless)
 		n.Last.Taken, n.Lit, n.Snap.Past = n.Last.Taken && !comes && l.estate.HostOf(i) < 0, max(n.Lit, PoweredAgain), true
 		if r.Cause == Cycled && comes && n.Shown == ShownOff && slices.Contains(l.estate.Needs(i), source) {
 			n.Shown = WasTold

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -41,6 +42,18 @@ func TestCalm(t *testing.T) {
 		require.Empty(t, r.Missing)
 		require.Empty(t, r.Crashed)
 		require.False(t, slices.ContainsFunc(r.Records, func(rec ledger.Record) bool { return rec.Kind == ledger.Intent && *rec.Verb == plan.Force }))
+		require.False(t, slices.ContainsFunc(r.Records, func(rec ledger.Record) bool { return rec.Kind == ledger.Failed && !strings.HasSuffix(rec.Reason, "passed over") }))
+	})
+}
+
+// TestARestartInThePowerUp costs what the start takes: the gate was open, and stays so.
+func TestARestartInThePowerUp(t *testing.T) {
+	t.Parallel()
+	replay(t, "testdata/calm/a-restart-in-the-power-up.yaml", func(t *testing.T, r *sim.Result) {
+		opened := slices.IndexFunc(r.Records, func(rec ledger.Record) bool { return rec.Kind == ledger.Turned && rec.Goal == plan.Up })
+		require.Positive(t, opened)
+		require.Equal(t, 1, r.Kills)
+		require.Less(t, r.Ended-r.Records[opened].At.Sub(sim.Epoch), 20*time.Minute)
 	})
 }
 

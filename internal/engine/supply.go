@@ -69,7 +69,7 @@ func (e *Engine) read(r power.Reading) {
 		return
 	}
 	if s.SaysOff() != saidOff {
-		e.TouchDarkCaches()
+		e.TouchCaches()
 	}
 	if e.Standing(k).IsOut() {
 		e.judgeTriggers(k)

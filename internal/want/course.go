@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -154,14 +155,15 @@ func (e *Wants) Touch(i int) {
 	if f := e.faceOf(i); f != e.faces[i] {
 		e.faces[i] = f
 		e.touchUsers(i)
-		e.TouchDarkCaches()
+		e.TouchCaches()
 	}
 }
 
-// TouchDarkCaches touches the caches whose power was cut: whether they have none is judged by what all else says (HasNoPower).
-func (e *Wants) TouchDarkCaches() {
+// TouchCaches touches the caches that are judged by what all else says: those whose power was cut (HasNoPower), and those whose users may have come
+// up with theirs (StaysClean).
+func (e *Wants) TouchCaches() {
 	for _, c := range e.Protectors {
-		if e.IsCutOff(c) {
+		if e.IsCutOff(c) || e.Entry(c).Clean == ledger.CleanUnless {
 			e.Course.markAll(c)
 		}
 	}

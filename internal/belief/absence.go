@@ -14,12 +14,13 @@ type absence struct {
 	charge float64 // of its battery, in percent, as its gauge had it; 0: it told none
 	lasts  float64 // seconds, at least; 0: nobody knew
 	load   float64 // percent; 0: not measured
+	passed bool    // its recharge gate had been passed before that, and nothing has shut it since: see HasStayedOn
 }
 
 // HeardWell takes down that a supply is heard, and that nothing is in doubt of what it has given until now.
 func (e *Estate) HeardWell(k int) {
 	if s := &e.Supplies[k]; s.State.SilentFor == 0 && s.Lapse == NoLapse {
-		s.absence = absence{heard: e.Now, charge: s.State.Charge.Value, lasts: s.State.Left.Value, load: s.State.Load.Value}
+		s.absence = absence{heard: e.Now, charge: s.State.Charge.Value, lasts: s.State.Left.Value, load: s.State.Load.Value, passed: s.absence.passed}
 	}
 }
 
@@ -60,6 +61,16 @@ func noCycle(lasts float64) time.Duration {
 	return min(longSilence, time.Duration(lasts/lastsLonger*float64(time.Second)))
 }
 
+// HasPassed reports whether the recharge gate of a supply was passed before a restart of ours, or before it was not heard for a while: what is on
+// again by now is no reason to wait for more.
+func (s *Supply) HasPassed() bool { return s.absence.passed }
+
+// Shut shuts the recharge gate of a supply.
+func (s *Supply) Shut() { s.Gate, s.absence.passed = false, false }
+
+// UnheardSince is how long ago a supply was heard before it was not, or before Ebbtide was away.
+func (e *Estate) UnheardSince(k int) time.Duration { return e.Now.Sub(e.Supplies[k].absence.heard) }
+
 // HasStayedOn reports whether the mains of a supply whose recharge gate was open are there as they were before it was not heard for a while, or before
 // a restart of ours, and its battery would have lasted for much longer than that.
 func (e *Estate) HasStayedOn(k int) bool {
@@ -68,7 +79,7 @@ func (e *Estate) HasStayedOn(k int) bool {
 	if s.State.Left.Known {
 		lasts = max(lasts, min(onLong, time.Duration(s.State.Left.Value/lastsLonger*float64(time.Second))))
 	}
-	away := e.Now.Sub(s.absence.heard)
+	away := e.UnheardSince(k)
 	return e.Standing(k).Open && s.State.Mains == power.MainsOnline && !s.absence.heard.IsZero() && away >= 0 && away <= lasts
 }
 
@@ -77,7 +88,7 @@ func (e *Estate) HasStayedOn(k int) bool {
 // meanwhile, by how long that was beside what it lasts at least, or by what its gauge says; or its mains are back after so short a time that its battery has not given out.
 func (e *Estate) HasCarriedOn(k int) bool {
 	s, st := &e.Supplies[k], e.Standing(k)
-	away := e.Now.Sub(s.absence.heard)
+	away := e.UnheardSince(k)
 	if s.absence.heard.IsZero() || away < 0 {
 		return false
 	}
@@ -124,7 +135,7 @@ func (a *absence) fell(away time.Duration, now, load power.Figure) fall {
 
 // CarriedOn follows such a supply: nothing that hangs on such supplies alone has got its power back meanwhile, so that its silence counts at once.
 func (e *Estate) CarriedOn(k int) {
-	e.Supplies[k].Lapse = NoLapse
+	e.Supplies[k].Lapse, e.Supplies[k].absence.passed = NoLapse, e.HasStayedOn(k)
 	gives := func(f int) bool {
 		other := e.Ledger.SupplyOf[f]
 		return other < 0 || e.Supplies[other].Lapse != NoLapse || !e.HasCarriedOn(other) && !e.HasStayedOn(other) || e.Standing(other).Cycle >= ledger.CutSent && e.Now.Sub(e.Supplies[other].absence.heard) > cutCycle

@@ -196,19 +196,19 @@ func (e *Estate) SettlesSoon(i int) bool {
 	return e.UnheardFor(i) >= 0 || e.MayBeBack(i) || e.Rises(i) || !e.Looked(i) || e.Now.Before(e.Beliefs[i].UpUntil()) || e.AwaitsHost(i)
 }
 
-// AwaitsHost reports whether a guest that only its host answers for waits for what becomes of that: the host has not been looked at yet, or its
-// silence will tell whether it is off, and the guest with it. Nothing that is sent to the guest meanwhile would reach it.
+// AwaitsHost reports whether a guest that only its host answers for waits for what becomes of that: the host has not been looked at yet, may
+// be on its way up, or its silence will tell whether it is off, and the guest with it. Nothing that is sent to the guest meanwhile would reach it.
 func (e *Estate) AwaitsHost(i int) bool {
 	host := e.HostOf(i)
-	return e.Graph.Node(i).Bound && host >= 0 && e.Beliefs[i].Answer != plan.On && !e.IsOff(host) && (!e.Looked(host) || e.silenceMayTell(host))
+	return e.Graph.Node(i).Bound && host >= 0 && e.Beliefs[i].Answer != plan.On && !e.IsOff(host) && (!e.Looked(host) || e.Rises(host) && e.IsMute(host) || e.silenceMayTell(host))
 }
 
 // silenceMayTell reports whether a node took its stop, does not answer, and may be proven off by that yet.
 func (e *Estate) silenceMayTell(i int) bool {
 	b, decl := &e.Beliefs[i], e.Graph.Node(i)
 	since := b.Silent
-	if since.IsZero() {
-		since = e.ResumedAt
+	if since.IsZero() { // it counts from when it may not be on its way up any more
+		since = later(e.ResumedAt, later(b.UpUntil(), b.Rising))
 	}
 	return decl.OffAfter > 0 && e.AcceptedStop(i) && e.IsMute(i) && e.Now.Sub(since) < decl.OffAfter+2*ProofStands
 }

@@ -97,6 +97,7 @@ var leftOut = map[string]string{
 	"absence.heard":       "told by how long the tracker has not heard it, and after a crash likewise",
 	"absence.charge":      "of the charge, which no explored UPS tells",
 	"absence.load":        "of the load, as absence.charge",
+	"absence.passed":      "as Standing.Open",
 	"Tracker.carried":     "likewise",
 	"Tracker.carriedAt":   "likewise",
 	"watch.still":         "likewise",

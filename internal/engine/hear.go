@@ -104,10 +104,10 @@ func hasCarriedOn(e *Engine, k int) bool {
 	return s.Lapse.IsUnheard() && s.IsHeardOn() && (e.Standing(k).IsOut() && e.HasCarriedOn(k) || e.HasStayedOn(k))
 }
 
-// carriedOn follows that. What was open before stays so.
+// carriedOn follows that. A gate that was open before stays so where its mains can't have failed meanwhile, but for a moment.
 func (e *Engine) carriedOn(k int) {
 	s := &e.Supplies[k]
-	s.Gate = s.Gate || e.HasStayedOn(k)
+	s.Gate = s.Gate || e.HasStayedOn(k) && e.UnheardSince(k) <= belief.DeafAfter
 	e.CarriedOn(k)
 }
 

@@ -226,7 +226,7 @@ func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 	e.Notify(len(notRestored) > 0, "the "+word+over+reason)
 	for k := range e.Supplies {
 		s := &e.Supplies[k]
-		s.Gate = false
+		s.Shut()
 		e.watch[k].turned, e.watch[k].told = false, want.NoPressure
 		e.Times[k].Battery, e.Times[k].Load = want.NoPressure, want.NoPressure
 		s.CutDue, s.Output.OffSeen = time.Time{}, false

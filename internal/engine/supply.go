@@ -221,7 +221,8 @@ func (e *Engine) fails(k int) {
 		e.watch[k].turned = false
 		e.Record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Down, Supplies: []string{id}}, Reason: reason})
 	}
-	s.Gate, e.watch[k].shut, e.watch[k].still = false, false, e.Now.Add(stillFirst-stillEvery)
+	s.Shut()
+	e.watch[k].shut, e.watch[k].still = false, e.Now.Add(stillFirst-stillEvery)
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Failing, Power: ledger.Power{Supplies: []string{id}, Off: s.SaysOff(), Unfit: !s.State.Failing(), Replace: s.State.ReplaceBattery}, Reason: e.Tells(s)})
 	e.failsOff(s)
 	word := " fails too: "
@@ -290,7 +291,7 @@ func (e *Engine) judgeGate(k int) {
 		if s.Gate && !bears {
 			e.Notify(true, e.ID(s.Node)+" is "+s.State.String()+": nothing more is started on it until that ends")
 		}
-		s.Gate = false
+		s.Shut()
 		if e.Standing(k).Cycle == ledger.Committed && !e.Policy.Restore.Holds(e.Facts(s)) {
 			e.tellShut(k)
 		}

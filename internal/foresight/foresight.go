@@ -137,7 +137,10 @@ func (e *Foresight) shared(of, with int) float64 {
 // Facts are what the conditions are judged against. Slack is that of the next poll: what would be too late then starts now.
 func (e *Foresight) Facts(s *belief.Supply) power.Facts {
 	f := power.Facts{State: s.State, Race: e.race(), Ahead: e.Times[e.Ledger.SupplyOf[s.Node]].Ahead.Seconds()}
-	if e.Known {
+	switch {
+	case s.HasPassed():
+		f.AnotherShutdown = power.Known(0)
+	case e.Known:
 		f.AnotherShutdown = power.Known(e.Estimate.Whole.Seconds())
 	}
 	return f

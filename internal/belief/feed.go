@@ -130,9 +130,9 @@ func (e *Estate) WasOff(i int) bool {
 	return e.Ledger.Outage != nil && e.Entry(i).Shown == ledger.ShownOff
 }
 
-// mayHaveCome reports whether what runs on a host may have come up with it since it was seen off: the power of that came back, and nobody
+// MayHaveCome reports whether what runs on a host may have come up with it since it was seen off: the power of that came back, and nobody
 // knows what came of it.
-func (e *Estate) mayHaveCome(i int) bool {
+func (e *Estate) MayHaveCome(i int) bool {
 	host := e.HostOf(i)
 	return host >= 0 && e.Beliefs[host].Settled == plan.Unknown
 }

@@ -11,7 +11,7 @@ import (
 // old proof is none, unless the node was asked since and did not answer: silence contradicts nothing.
 func (e *Estate) ProvenOff(i int) bool {
 	age := ProofStands
-	if e.mayHaveCome(i) { // it may come up with its host at any moment
+	if e.MayHaveCome(i) { // it may come up with its host at any moment
 		age = ProofAge
 	}
 	return e.WasProvenOff(i) && !e.IsOld(i, age)

@@ -54,7 +54,7 @@ func (e *Estate) AwaitsWord(i int) bool {
 
 // mayHaveComeWithHost reports whether the host of a node may have come up since the node was proven off, and it with that.
 func (e *Estate) mayHaveComeWithHost(i int) bool {
-	return e.HostOf(i) >= 0 && (e.mayHaveCome(i) || e.MayHaveCycled(i) && !e.hostIsOff(i))
+	return e.HostOf(i) >= 0 && (e.MayHaveCome(i) || e.MayHaveCycled(i) && !e.hostIsOff(i))
 }
 
 // wentWithItsHost reports whether the host that a node runs on is proven off, and the node with it: it was off before that, on record, or

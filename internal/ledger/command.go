@@ -26,6 +26,13 @@ type Command struct {
 // TookStop reports whether a stop was accepted, and nothing since can have started the node again: no start is under way either.
 func (c *Command) TookStop() bool { return c.Taken && (!c.Open || c.Verb != plan.Start) }
 
+// ends follows that a command is waited for no more: a start that may have come to its node voids the stop of before.
+func (c *Command) ends() {
+	if c.Open && c.Verb == plan.Start && c.Reach() >= MayHaveReached {
+		c.Taken = false
+	}
+}
+
 // Reach is whether a command has come to its node.
 type Reach uint8
 

@@ -187,6 +187,11 @@ func (l *Ledger) mayCarry(host int) {
 // step takes a record about a step of this node.
 func (n *Node) step(verb plan.Verb, r *Record) {
 	switch r.Kind {
+	case Intent, HeldBack, Failed:
+		n.Last.ends()
+	default:
+	}
+	switch r.Kind {
 	case Intent, Asked:
 		n.begun(verb, r)
 	case Accepted:

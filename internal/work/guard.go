@@ -133,7 +133,7 @@ func (e *Works) awaitUsers(i int) {
 // it did, and its answer has grown old while others were slow (docs/adr/0015). What stands on what is off itself mostly can't.
 func (e *Works) asksOn(i, user, round int) bool {
 	switch {
-	case e.Graph.Node(i).Kind == plan.VM, e.Press[i] >= want.CutNow, !belief.Probed(e.Graph.Node(user)):
+	case e.Graph.Node(i).Kind == plan.VM && !e.MayHaveCome(user), e.Press[i] >= want.CutNow, !belief.Probed(e.Graph.Node(user)):
 		return false
 	case e.AnswersOff(user):
 		return round == guardRounds+1

@@ -20,8 +20,8 @@ func (e *Works) Resume() {
 			e.Beliefs[i].Rising = e.Now.Add(belief.BootTime(e.Graph.Node(i)))
 		}
 		last := entry.Last
-		reached := last.Verb == plan.Stop && last.Reach() != ledger.NotReached // what refused it may do it all the same
-		if (last.Taken || reached) && entry.Shown == ledger.WasTold {
+		isStop := last.Verb == plan.Stop && (last.Taken || last.Reach() != ledger.NotReached) // what refused it may do it all the same
+		if isStop && entry.Shown == ledger.WasTold {
 			e.Beliefs[i].Falling = e.Now.Add(2 * belief.ProofStands)
 			ago := max(0, e.AwayFrom.Sub(last.At), e.Now.Sub(last.At)) // the clock may have been set back since, which the records tell
 			e.obeys(i, e.Now.Add(-ago))

@@ -48,6 +48,15 @@ func TestCalm(t *testing.T) {
 	})
 }
 
+// TestNotLost plays scenarios in which machines lost their power while on, though there was the time to shut them down.
+func TestNotLost(t *testing.T) {
+	t.Parallel()
+	replay(t, "testdata/not-lost/*.yaml", func(t *testing.T, r *sim.Result) {
+		require.Empty(t, r.Missing)
+		require.Empty(t, r.Crashed)
+	})
+}
+
 // TestARestartInThePowerUp costs what the start takes: the gate was open, and stays so.
 func TestARestartInThePowerUp(t *testing.T) {
 	t.Parallel()

@@ -55,16 +55,14 @@ func (e *Engine) sawOn(i int) {
 // has not obeyed the stop that it took before that, once the time of that is over.
 func (e *Engine) noteSeen(i int) {
 	o, b, decl := e.Ledger.Outage, &e.Beliefs[i], e.Graph.Node(i)
-	n := &o.Nodes[i]
-	unwatched := n.Lit != ledger.Unlit || !e.ResumedAt.IsZero() && n.Last.Op <= e.Life // what became of it meanwhile nobody has seen
-	if n.Last.TookStop() && unwatched && b.Answer == plan.On && b.Looks >= belief.ProofLooks && !b.AskedAt.Before(b.Obeying) {
+	if e.isOnUnwatched(i) {
 		e.sawOn(i)
 		return
 	}
 	if o.Scope[i] || decl.Kind == plan.Supply || !belief.Probed(decl) {
 		return
 	}
-	seenOn := n.Snap.SeenOn
+	seenOn := o.Nodes[i].Snap.SeenOn
 	silent := b.Answer != b.Seen.State && min(e.Now.Sub(b.OnAt), e.Now.Sub(e.ResumedAt)) >= belief.TrustLast
 	switch {
 	case !seenOn && e.IsUp(i):
@@ -72,6 +70,13 @@ func (e *Engine) noteSeen(i int) {
 	case seenOn && (e.IsOff(i) || silent):
 		e.Record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: decl.ID, State: b.Answer}}})
 	}
+}
+
+// isOnUnwatched reports whether a node is on that took a stop, and of which nobody has seen what became of it meanwhile.
+func (e *Engine) isOnUnwatched(i int) bool {
+	n, b := e.Entry(i), &e.Beliefs[i]
+	unwatched := n.Lit != ledger.Unlit || !e.ResumedAt.IsZero() && n.Last.Op <= e.Life
+	return n.Last.TookStop() && unwatched && b.Answer == plan.On && b.Looks >= belief.ProofLooks && !b.AskedAt.Before(b.Obeying)
 }
 
 // followOutage ends what has come to its end.

@@ -14,9 +14,8 @@ type View struct {
 	Outage string    `json:"outage,omitempty"`
 	Goal   plan.Goal `json:"goal,omitempty"`
 	Drill  bool      `json:"drill,omitempty"` // it is a drill: no supply has failed in it
-	Begun  bool      `json:"begun,omitempty"` // a stage of its way down has begun, or what fails is off: until then nothing is taken down
 	Orders
-	NoReturn bool          `json:"no_return,omitempty"`
+	Progress
 	Waiting  string        `json:"waiting,omitempty"` // what it waits for, in words
 	Journal  bool          `json:"journal"`           // appends are durable
 	Supplies []SupplyView  `json:"supplies"`
@@ -28,6 +27,12 @@ type View struct {
 	// Reserve is the policy's, and Tail what flush, halt and cut take at p99, which it is for.
 	Reserve time.Duration `json:"reserve"`
 	Tail    time.Duration `json:"tail,omitempty"`
+}
+
+// Progress is how far the way down of an outage is.
+type Progress struct {
+	Begun    bool `json:"begun,omitempty"` // a stage has begun for what fails, or that is off: until then nothing is taken down
+	NoReturn bool `json:"no_return,omitempty"`
 }
 
 // Orders are what operators have ordered and not taken back.

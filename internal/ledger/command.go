@@ -26,10 +26,17 @@ type Command struct {
 // TookStop reports whether a stop was accepted, and nothing since can have started the node again: no start is under way either.
 func (c *Command) TookStop() bool { return c.Taken && (!c.Open || c.Verb != plan.Start) }
 
-// ends follows that a command is waited for no more: a start that may have come to its node voids the stop of before.
-func (c *Command) ends() {
-	if c.Open && c.Verb == plan.Start && c.Reach() >= MayHaveReached {
+// starts follows a start that has come to its node, or may have, or was refused, which need not mean that it is not made: the stop of before is void.
+func (c *Command) starts() {
+	if c.Verb == plan.Start {
 		c.Taken = false
+	}
+}
+
+// ends follows that a command is waited for no more, of whose answer there may be no record.
+func (c *Command) ends() {
+	if c.Open && c.Reach() >= MayHaveReached {
+		c.starts()
 	}
 }
 

@@ -251,10 +251,11 @@ func (n *Node) answered(verb plan.Verb, r *Record) {
 	}
 	switch r.Outcome {
 	case Done:
-		if n.Last.Answer = WasAccepted; verb == plan.Stop {
-			n.Lit = Unlit
+		n.Last.Answer = WasAccepted
+		n.Last.starts()
+		if verb == plan.Stop {
+			n.Lit, n.Last.Taken = Unlit, true
 		}
-		n.Last.Taken = n.Last.Taken && verb != plan.Start || verb == plan.Stop
 	case Unreached:
 		n.Last.Answer = WasUnreached
 		if n.Shown == WasTold && n.Last.Reach() == NotReached { // nothing of the step has come to it
@@ -263,10 +264,10 @@ func (n *Node) answered(verb plan.Verb, r *Record) {
 	case TimedOut:
 		n.Last.Answer = NobodyKnows
 		n.Late = n.Late || verb == plan.Unprotect
-		n.Last.Taken = n.Last.Taken && verb != plan.Start
+		n.Last.starts()
 	default:
 		n.Last.Answer = WasDenied
-		n.Last.Taken = n.Last.Taken && verb != plan.Start
+		n.Last.starts()
 	}
 }
 

@@ -249,10 +249,8 @@ func (e *Wants) waitsToLeave(id int) Why {
 		return Why{Code: GivenUp, Node: s.Node, verb: s.Verb}
 	case o.Orders.Abort, !e.IsDue(s) && e.WasAborted(s.Node):
 		return Why{Code: WasAborted}
-	case !e.IsDue(s) && e.IsDark(s.Node):
-		return Why{Code: StageNotBegun, stage: s.stage}
 	case !e.IsDue(s):
-		return Why{Code: MaybeBack, Node: s.Node}
+		return e.waitsForStage(s)
 	case o.Orders.Hold:
 		return Why{Code: OnHold}
 	case e.UnheardFor(s.Node) >= 0:
@@ -337,6 +335,14 @@ func (e *Wants) IsDue(s *Step) bool {
 		return true
 	}
 	return o.Lost[s.Node] && o.Due[s.stage][s.Node]
+}
+
+// waitsForStage says what a step waits for whose stage has not begun: that, or whether its power is back.
+func (e *Wants) waitsForStage(s *Step) Why {
+	if !e.IsDark(s.Node) {
+		return Why{Code: MaybeBack, Node: s.Node}
+	}
+	return Why{Code: StageNotBegun, stage: s.stage}
 }
 
 // GoesWithItsHost reports whether the host that a node runs on is on its way down, to be started again: what shows as on now does not

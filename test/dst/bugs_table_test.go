@@ -134,7 +134,7 @@ var bugs = []bug{
 		{beliefSilence, "|| !e.AcceptedStop(i) ||", "||"},
 	}},
 	{name: "belief: silence proves a node off that may be booting", edits: []edit{
-		{beliefSilence, "e.Rises(i) || e.Now.Before(b.Boots) || !e.Accepted", "!e.Accepted"},
+		{beliefSilence, "e.Rises(i) || e.Now.Before(b.UpUntil()) || !e.Accepted", "b == nil || !e.Accepted"},
 		{beliefSilence, "|| e.MayHaveCycled(i) || e.feedOf(i) == unfed\n", "\n"},
 		{ledgerSupply, "n.Last.Taken, n.Lit, n.Snap.Past = n.Last.Taken && !comes && l.estate.HostOf(i) < 0, max(n.Lit, PoweredAgain), true", "n.Lit, n.Snap.Past = max(n.Lit, PoweredAgain), true"},
 	}},
@@ -171,7 +171,7 @@ var bugs = []bug{
 		{beliefQuestions, "b.Seen.Protected == plan.No && e.setAsBefore(i)", "b.Seen.Protected == plan.No"},
 	}},
 	{name: "belief: a host that came up says nothing of its VMs", by: "./internal/engine TestStories", edits: []edit{
-		{workEpoch, "\tcase plan.Host, plan.Other:\n\t\te.renewGuests(i)\n", ""},
+		{workEpoch, "\tcase plan.Host, plan.Other:\n\t\te.renewGuests(i, was == plan.Off)\n", ""},
 	}},
 	{name: "ledger: a crash forgets what was under way", edits: []edit{
 		{workResume, "\t\tif last.Open {\n", "\t\tif false {\n"},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -162,7 +163,9 @@ func mustChoose(c *cobra.Command) {
 			return c.Help()
 		}
 		hint := "see `" + c.CommandPath() + " --help`"
-		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		orders := []string{"go", "abort", "skip", "confirm"} // who mistypes something else is not led to those
+		near := slices.DeleteFunc(c.SuggestionsFor(args[0]), func(name string) bool { return slices.Contains(orders, name) })
+		if len(near) > 0 {
 			hint = "did you mean `" + c.CommandPath() + " " + strings.Join(near, "` or `"+c.CommandPath()+" ") + "`?"
 		}
 		return fail(exitUsage, hint, "unknown command %q", args[0])

@@ -45,8 +45,12 @@ func (e *Works) resumeStep(i int) {
 		goal = plan.Up
 	}
 	id := e.Course.Find(i, last.Verb, goal)
-	if id < 0 || decl.Kind == plan.Self { // this machine went down and is up again: it is us
+	isIdle := last.Reach() <= ledger.InVain // nothing of it is under way: it is to pass all that comes before it once more
+	if id < 0 || isIdle || decl.Kind == plan.Self { // this machine went down and is up again: it is us
 		verb, state := last.Verb, plan.On
+		if isIdle {
+			state = plan.Unknown
+		}
 		e.Record(ledger.Record{Kind: ledger.HeldBack, Step: ledger.Step{Node: decl.ID, Verb: &verb, Attempt: last.Attempt, State: &state}, Reason: "Ebbtide is back"})
 		return
 	}

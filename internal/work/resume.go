@@ -45,7 +45,7 @@ func (e *Works) resumeStep(i int) {
 		goal = plan.Up
 	}
 	id := e.Course.Find(i, last.Verb, goal)
-	isIdle := last.Reach() <= ledger.InVain // nothing of it is under way: it is to pass all that comes before it once more
+	isIdle := last.Reach() <= ledger.InVain         // nothing of it is under way: it is to pass all that comes before it once more
 	if id < 0 || isIdle || decl.Kind == plan.Self { // this machine went down and is up again: it is us
 		verb, state := last.Verb, plan.On
 		if isIdle {

@@ -80,7 +80,7 @@ func (e *Estate) HasStayedOn(k int) bool {
 		lasts = max(lasts, min(onLong, time.Duration(s.State.Left.Value/lastsLonger*float64(time.Second))))
 	}
 	away := e.UnheardSince(k)
-	return e.Standing(k).Open && s.State.Mains == power.MainsOnline && !s.absence.heard.IsZero() && away >= 0 && away <= lasts
+	return e.Standing(k).Passed != ledger.NotPassed && s.State.Mains == power.MainsOnline && !s.absence.heard.IsZero() && away >= 0 && away <= lasts
 }
 
 // HasCarriedOn reports whether a supply that was on battery before it was not heard for a while, or before a restart of ours, has carried its load

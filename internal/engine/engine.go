@@ -173,11 +173,11 @@ func (e *Engine) started() {
 	e.Life = e.Ledger.Op
 	if e.Ledger.Outage != nil {
 		e.MovedAt, e.ResumedAt = e.Now, e.Now
-		e.Record(ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was away, and goes on"})
 		for k := range e.Supplies {
 			e.WereAway(k)
-			e.assume(k)
+			e.assume(k) // by what is on record of before
 		}
+		e.Record(ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was away, and goes on"})
 		if e.Ledger.Outage.Drill.Phase == ledger.DrillDown { // nobody was there to see what it did
 			e.DrillEnds = "Ebbtide was away"
 		}

@@ -109,7 +109,7 @@ func (e *Engine) provesNothing(i int) bool {
 func (e *Engine) askAround(i int) {
 	b := &e.Beliefs[i]
 	if b.Answer == plan.Unreachable {
-		if b.Proof == belief.NoProof && !b.Silent.IsZero() {
+		if b.Proof != belief.NoProof || !b.Silent.IsZero() {
 			for _, outlet := range e.OldOutlets(i) {
 				e.Probe(outlet)
 			}

@@ -355,7 +355,7 @@ func (e *Engine) turnUp(k int) {
 	}
 	e.watch[k].turned = true
 	id := e.ID(s.Node)
-	e.Record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up, Supplies: []string{id}, Numbers: e.Numbers(s)}, Reason: "mains are back and the gate is open"})
+	e.Record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up, Supplies: []string{id}, Numbers: e.Numbers(s), Charge: s.Tracker.Holds()}, Reason: "mains are back and the gate is open"})
 	e.Notify(true, "now bringing back what "+id+" feeds: mains are back and the gate is open")
 }
 

@@ -111,7 +111,7 @@ func (l *Ledger) take(nodes []int, r *Record) {
 	case Intent, Asked, Accepted, Proven, Failed, HeldBack, Reopened:
 		l.step(nodes[0], r)
 	case Gap:
-		l.runs()
+		l.gap()
 	case Still:
 		l.still(r)
 	case Spent:

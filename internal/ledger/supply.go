@@ -15,12 +15,22 @@ type Standing struct {
 	Stages  []bool    // which have been triggered for it
 	Reason  string    // of the last trigger
 	Missed  int       // cuts that it took and did not make
-	Open    bool      // its recharge gate has been open since it failed last
+	Passed  Passed    // whether its recharge gate has been open since it failed last
 	Unseen  bool      // since something was stopped that only its power cycle starts, its output may have been off unseen
 	Charge  float64   // percent: the lowest that its battery came to, as far as is on record, or what it could have when it began to charge; 0: nothing is
 	Charges time.Time // since when it charges; zero: it does not, or nobody knows
 	Battery
 }
+
+// Passed is whether a recharge gate has been open.
+type Passed uint8
+
+// Whether it has.
+const (
+	NotPassed    Passed = iota
+	PassedBefore        // before Ebbtide was away for a while, once
+	PassedNow
+)
 
 // Battery is what is on record of the stretch on battery of a supply that fails.
 type Battery struct {
@@ -85,7 +95,7 @@ func (l *Ledger) failing(r *Record) {
 			s.Battery = Battery{}
 		}
 		s.On = s.On || !r.Unfit
-		s.Charges, s.Open = time.Time{}, false
+		s.Charges, s.Passed = time.Time{}, NotPassed
 		if s.Fails = max(s.Fails, IsFailing); r.Off {
 			s.darkens()
 		}
@@ -94,9 +104,7 @@ func (l *Ledger) failing(r *Record) {
 
 // mains takes a change of a supply's power.
 func (l *Ledger) mains(r *Record) {
-	if r.Charge > 0 {
-		l.eachSupply(r, func(s *Standing) { s.Charge, s.Charges = r.Charge, r.At.Round(0).UTC() })
-	}
+	l.charges(r)
 	switch r.Cause {
 	case Returned:
 		l.eachSupply(r, func(s *Standing) { s.Fails, s.Battery = min(s.Fails, HasReturned), Battery{} })
@@ -111,7 +119,7 @@ func (l *Ledger) mains(r *Record) {
 			}
 		}
 		l.eachSupply(r, func(s *Standing) {
-			s.Open = false
+			s.Passed = NotPassed
 			if s.Unseen = r.Cause == Unseen; !s.Unseen {
 				s.Cycle, s.Missed = Uncut, 0
 			}
@@ -120,6 +128,22 @@ func (l *Ledger) mains(r *Record) {
 	default: // Failing, and records of before there were causes
 		l.failing(r)
 	}
+}
+
+// charges takes what a battery can have at most, as it goes on charging.
+func (l *Ledger) charges(r *Record) {
+	if r.Charge > 0 {
+		l.eachSupply(r, func(s *Standing) { s.Charge, s.Charges = r.Charge, r.At.Round(0).UTC() })
+	}
+}
+
+// gap follows that nobody was there for a while: what charged then nobody knows.
+func (l *Ledger) gap() {
+	for k := range l.Outage.Supplies {
+		s := &l.Outage.Supplies[k]
+		s.Charges, s.Passed = time.Time{}, max(s.Passed, PassedBefore)-1
+	}
+	l.runs()
 }
 
 // cycled follows the return of an output, or of an outlet: what hangs on it, and on nothing that carried it meanwhile, may be on
@@ -144,8 +168,13 @@ func (l *Ledger) cycled(source int, r *Record) {
 
 // turned marks a change of course. In the records of today it is for people; in those of format 0 the whole outage turned.
 func (l *Ledger) turned(r *Record) {
+	l.charges(r)
 	o := l.Outage
-	l.eachSupply(r, func(s *Standing) { s.Open = r.Goal == plan.Up })
+	l.eachSupply(r, func(s *Standing) {
+		if s.Passed = NotPassed; r.Goal == plan.Up {
+			s.Passed = PassedNow
+		}
+	})
 	if o.Drill.On() && r.Goal == plan.Up {
 		o.Drill.Phase = DrillUp
 	}
@@ -191,7 +220,7 @@ func (l *Ledger) callOff(is bool) {
 
 // darkens follows an output that is off.
 func (s *Standing) darkens() {
-	s.Open, s.Charges = false, time.Time{}
+	s.Passed, s.Charges = NotPassed, time.Time{}
 	if s.Cycle.IsOurs() {
 		s.Cycle = WentDark
 		return
@@ -203,7 +232,7 @@ func (s *Standing) darkens() {
 func (s *Standing) cut(r *Record) {
 	switch r.Kind {
 	case Intent:
-		s.Cycle, s.Open = CutSent, false
+		s.Cycle, s.Passed = CutSent, NotPassed
 	case Proven:
 		s.Cycle = CutProven
 		if r.State != nil && *r.State == plan.Off {

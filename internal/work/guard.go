@@ -123,6 +123,11 @@ func (e *Works) awaitUsers(i int) {
 		if e.HasNoPower(u) && !e.IsOld(u, belief.ProofStands) {
 			continue
 		}
+		if w.guard.rounds <= guardRounds && e.IsMute(u) { // somebody may have switched it on, where nothing else tells that
+			for _, outlet := range e.OldOutlets(u) {
+				e.await(i, outlet)
+			}
+		}
 		if w.guard.rounds <= guardRounds && e.InDoubt(u) || w.guard.rounds > 1 && e.asksOn(i, u, w.guard.rounds) {
 			e.await(i, u)
 		}

@@ -160,7 +160,7 @@ func (e *Works) awaitLate(i int) {
 			age = belief.ProofStands
 		}
 		concerned := rung == plan.Stop && e.ComesBefore(c, i) || slices.Contains(e.Graph.Needs(c), i)
-		if c != i && concerned && e.GoesDown(c) && (b.Seen.Protected == plan.Yes || e.IsOff(c)) && e.IsOld(c, age) && (b.AskedAt.Before(begun) || e.IsOld(c, belief.ProofStands)) {
+		if c != i && concerned && e.GoesDown(c) && (b.Seen.Protected == plan.Yes || e.StaysProtected(c) || e.IsOff(c)) && e.IsOld(c, age) && (b.AskedAt.Before(begun) || e.IsOld(c, belief.ProofStands)) {
 			e.await(i, c)
 		}
 	}

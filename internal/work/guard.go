@@ -148,13 +148,14 @@ func (e *Works) asksOn(i, user, round int) bool {
 
 // awaitLate waits for a look, in this guard, at each protection, which a late Unprotect may have taken off: of this outage, or of one before
 // it; and so may a person, who may also have switched on what was off. One that goes down since the guard began is looked at too, and one whose
-// look has grown old while others were slow. Where the output is about to be cut there is no time for that.
+// look has grown old while others were slow. Where the output is about to be cut there is no time for that, but before a stop
+// where it may be undone late.
 func (e *Works) awaitLate(i int) {
 	begun, rung := e.nodes[i].work.guard.proof.Begun, e.nodes[i].work.rung
-	if e.Press[i] >= want.CutNow {
-		return
-	}
 	for _, c := range e.Protectors {
+		if e.Press[i] >= want.CutNow && (rung != plan.Stop || !e.Entry(c).Late) {
+			continue
+		}
 		b, age := &e.Beliefs[c], belief.ProofAge
 		if e.Press[i] >= want.ReserveReached && !e.Entry(c).Late { // there is no time for more than that
 			age = belief.ProofStands

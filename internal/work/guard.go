@@ -151,20 +151,25 @@ func (e *Works) asksOn(i, user, round int) bool {
 // look has grown old while others were slow. Where the output is about to be cut there is no time for that, but before a stop
 // where it may be undone late.
 func (e *Works) awaitLate(i int) {
-	begun, rung := e.nodes[i].work.guard.proof.Begun, e.nodes[i].work.rung
+	rung := e.nodes[i].work.rung
 	for _, c := range e.Protectors {
-		if e.Press[i] >= want.CutNow && (rung != plan.Stop || !e.Entry(c).Late) {
-			continue
-		}
-		b, age := &e.Beliefs[c], belief.ProofAge
-		if e.Press[i] >= want.ReserveReached && !e.Entry(c).Late { // there is no time for more than that
-			age = belief.ProofStands
-		}
+		noTime := e.Press[i] >= want.CutNow && (rung != plan.Stop || !e.Entry(c).Late)
 		concerned := rung == plan.Stop && e.ComesBefore(c, i) || slices.Contains(e.Graph.Needs(c), i)
-		if c != i && concerned && e.GoesDown(c) && (b.Seen.Protected == plan.Yes || e.StaysProtected(c) || e.IsOff(c)) && e.IsOld(c, age) && (b.AskedAt.Before(begun) || e.IsOld(c, belief.ProofStands)) {
+		if c != i && concerned && !noTime && e.restsOnOldLook(i, c) {
 			e.await(i, c)
 		}
 	}
+}
+
+// restsOnOldLook reports whether that a protection holds, of which a step is to make sure, rests on a look that is too old.
+func (e *Works) restsOnOldLook(i, c int) bool {
+	b, age := &e.Beliefs[c], belief.ProofAge
+	if e.Press[i] >= want.ReserveReached && !e.Entry(c).Late { // there is no time for more than that
+		age = belief.ProofStands
+	}
+	holds := b.Seen.Protected == plan.Yes || e.StaysProtected(c) || e.IsOff(c)
+	anew := b.AskedAt.Before(e.nodes[i].work.guard.proof.Begun) || e.IsOld(c, belief.ProofStands)
+	return e.GoesDown(c) && holds && e.IsOld(c, age) && anew
 }
 
 // await lets a node's guard wait for an answer of another.

@@ -58,7 +58,12 @@ func (s *Supply) IsCountedOn() bool { return s.State.SilentFor <= DeafAfter && !
 
 // noCycle is how long nobody may have heard a battery which lasts for so many seconds, at least, for it not to have given out.
 func noCycle(lasts float64) time.Duration {
-	return min(longSilence, time.Duration(lasts/lastsLonger*float64(time.Second)))
+	return min(longSilence, shortBeside(lasts))
+}
+
+// shortBeside is how long is short beside what a battery lasts, of so many seconds.
+func shortBeside(lasts float64) time.Duration {
+	return time.Duration(lasts / lastsLonger * float64(time.Second))
 }
 
 // HasPassed reports whether the recharge gate of a supply was passed before a restart of ours, or before it was not heard for a while: what is on
@@ -77,7 +82,7 @@ func (e *Estate) HasStayedOn(k int) bool {
 	s := &e.Supplies[k]
 	lasts := DeafAfter
 	if s.State.Left.Known {
-		lasts = max(lasts, min(onLong, time.Duration(s.State.Left.Value/lastsLonger*float64(time.Second))))
+		lasts = max(lasts, min(onLong, shortBeside(s.State.Left.Value)))
 	}
 	away := e.UnheardSince(k)
 	return e.Standing(k).Passed != ledger.NotPassed && s.State.Mains == power.MainsOnline && !s.absence.heard.IsZero() && away >= 0 && away <= lasts
@@ -85,7 +90,8 @@ func (e *Estate) HasStayedOn(k int) bool {
 
 // HasCarriedOn reports whether a supply that was on battery before it was not heard for a while, or before a restart of ours, has carried its load
 // all the while, if it had not been told to cut its output. It is on battery still, and its mains can't have been back and its battery empty
-// meanwhile, by how long that was beside what it lasts at least, or by what its gauge says; or its mains are back after so short a time that its battery has not given out.
+// meanwhile, by how long that was beside what it lasts at least, or by what its gauge says; or its mains are back after so short a time
+// that its battery has not given out.
 func (e *Estate) HasCarriedOn(k int) bool {
 	s, st := &e.Supplies[k], e.Standing(k)
 	away := e.UnheardSince(k)
@@ -95,8 +101,7 @@ func (e *Estate) HasCarriedOn(k int) bool {
 	switch s.State.Mains {
 	case power.MainsOnBattery:
 		gauge := s.absence.fell(away, s.State.Charge, s.State.Load)
-		lasts := time.Duration(s.absence.lasts / lastsLonger * float64(time.Second))
-		isSure := away <= max(onBattery, lasts) && s.Lapse != MayBeOut && gauge != hasNot
+		isSure := away <= max(onBattery, shortBeside(s.absence.lasts)) && s.Lapse != MayBeOut && gauge != hasNot
 		return away <= onLong && (isSure || gauge == hasFallen)
 	case power.MainsOnline:
 		return (s.Lapse == WereAway || s.Lapse == NoLapse) && away <= noCycle(st.Carried.Lasts) && st.Cycle < ledger.CutSent
@@ -138,7 +143,7 @@ func (e *Estate) CarriedOn(k int) {
 	e.Supplies[k].Lapse, e.Supplies[k].absence.passed = NoLapse, e.HasStayedOn(k)
 	gives := func(f int) bool {
 		other := e.Ledger.SupplyOf[f]
-		return other < 0 || e.Supplies[other].Lapse != NoLapse || !e.HasCarriedOn(other) && !e.HasStayedOn(other) || e.Standing(other).Cycle >= ledger.CutSent && e.Now.Sub(e.Supplies[other].absence.heard) > cutCycle
+		return other < 0 || e.Supplies[other].Lapse != NoLapse || !e.HasCarriedOn(other) && !e.HasStayedOn(other) || e.Standing(other).Cycle >= ledger.CutSent && e.UnheardSince(other) > cutCycle
 	}
 	for _, i := range e.Graph.Dependents(e.Supplies[k].Node) {
 		if !slices.ContainsFunc(e.Graph.Sources(i), gives) {

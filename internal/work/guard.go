@@ -168,8 +168,8 @@ func (e *Works) restsOnOldLook(i, c int) bool {
 		age = belief.ProofStands
 	}
 	holds := b.Seen.Protected == plan.Yes || e.StaysProtected(c) || e.IsOff(c)
-	anew := b.AskedAt.Before(e.nodes[i].work.guard.proof.Begun) || e.IsOld(c, belief.ProofStands)
-	return e.GoesDown(c) && holds && e.IsOld(c, age) && anew
+	unasked := b.AskedAt.Before(e.nodes[i].work.guard.proof.Begun) || e.IsOld(c, belief.ProofStands)
+	return e.GoesDown(c) && holds && e.IsOld(c, age) && unasked
 }
 
 // await lets a node's guard wait for an answer of another.

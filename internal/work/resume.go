@@ -45,8 +45,9 @@ func (e *Works) resumeStep(i int) {
 		goal = plan.Up
 	}
 	id := e.Course.Find(i, last.Verb, goal)
-	isIdle := last.Reach() <= ledger.InVain         // nothing of it is under way: it is to pass all that comes before it once more
-	if id < 0 || isIdle || decl.Kind == plan.Self { // this machine went down and is up again: it is us
+	// Of what reached nobody, or was refused, nothing is under way: it passes all that comes before it once more. And what is us is up again.
+	isIdle := last.Reach() <= ledger.InVain
+	if id < 0 || isIdle || decl.Kind == plan.Self {
 		verb, state := last.Verb, plan.On
 		if isIdle {
 			state = plan.Unknown

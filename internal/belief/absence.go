@@ -14,13 +14,12 @@ type absence struct {
 	charge float64 // of its battery, in percent, as its gauge had it; 0: it told none
 	lasts  float64 // seconds, at least; 0: nobody knew
 	load   float64 // percent; 0: not measured
-	passed bool    // its recharge gate had been passed before that, and nothing has shut it since: see HasStayedOn
 }
 
 // HeardWell takes down that a supply is heard, and that nothing is in doubt of what it has given until now.
 func (e *Estate) HeardWell(k int) {
 	if s := &e.Supplies[k]; s.State.SilentFor == 0 && s.Lapse == NoLapse {
-		s.absence = absence{heard: e.Now, charge: s.State.Charge.Value, lasts: s.State.Left.Value, load: s.State.Load.Value, passed: s.absence.passed}
+		s.absence = absence{heard: e.Now, charge: s.State.Charge.Value, lasts: s.State.Left.Value, load: s.State.Load.Value}
 	}
 }
 
@@ -66,12 +65,11 @@ func shortBeside(lasts float64) time.Duration {
 	return time.Duration(lasts / lastsLonger * float64(time.Second))
 }
 
-// HasPassed reports whether the recharge gate of a supply was passed before a restart of ours, or before it was not heard for a while: what is on
-// again by now is no reason to wait for more.
-func (s *Supply) HasPassed() bool { return s.absence.passed }
-
-// Shut shuts the recharge gate of a supply.
-func (s *Supply) Shut() { s.Gate, s.absence.passed = false, false }
+// HasPassed reports whether the recharge gate of a supply has been open since it failed last, as far as anybody knows: what is on again by now is no
+// reason to wait for more, when a restart of ours, a silence or an overload is over.
+func (e *Estate) HasPassed(k int) bool {
+	return e.Standing(k).Passed != ledger.NotPassed && e.Supplies[k].Lapse == NoLapse
+}
 
 // UnheardSince is how long ago a supply was heard before it was not, or before Ebbtide was away.
 func (e *Estate) UnheardSince(k int) time.Duration { return e.Now.Sub(e.Supplies[k].absence.heard) }
@@ -140,7 +138,7 @@ func (a *absence) fell(away time.Duration, now, load power.Figure) fall {
 
 // CarriedOn follows such a supply: nothing that hangs on such supplies alone has got its power back meanwhile, so that its silence counts at once.
 func (e *Estate) CarriedOn(k int) {
-	e.Supplies[k].Lapse, e.Supplies[k].absence.passed = NoLapse, e.HasStayedOn(k)
+	e.Supplies[k].Lapse = NoLapse
 	gives := func(f int) bool {
 		other := e.Ledger.SupplyOf[f]
 		return other < 0 || e.Supplies[other].Lapse != NoLapse || !e.HasCarriedOn(other) && !e.HasStayedOn(other) || e.Standing(other).Cycle >= ledger.CutSent && e.UnheardSince(other) > cutCycle

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/want"
@@ -231,8 +232,8 @@ func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 	e.Notify(len(notRestored) > 0, "the "+word+over+reason)
 	for k := range e.Supplies {
 		s := &e.Supplies[k]
-		s.Shut()
-		e.watch[k].turned, e.watch[k].told = false, want.NoPressure
+		s.Gate = false
+		e.watch[k].turned, e.watch[k].told, e.watch[k].short = false, want.NoPressure, foresight.Short{}
 		e.Times[k].Battery, e.Times[k].Load = want.NoPressure, want.NoPressure
 		s.CutDue, s.Output.OffSeen = time.Time{}, false
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -17,6 +18,8 @@ type watch struct {
 	turned bool          // it is on record that its load comes back
 	told   want.Pressure // the most that people were told of since it failed
 	warned silence       // and of its silence
+	short  foresight.Short
+	stages []foresight.Sure // of each stage, whether its condition holds for sure
 	readAt time.Time
 	lineAt time.Time // since when it is heard on line; zero: it is not
 	still  time.Time // when it went on record last that it is on battery still
@@ -221,7 +224,7 @@ func (e *Engine) fails(k int) {
 		e.watch[k].turned = false
 		e.Record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Down, Supplies: []string{id}}, Reason: reason})
 	}
-	s.Shut()
+	s.Gate = false
 	e.watch[k].shut, e.watch[k].still = false, e.Now.Add(stillFirst-stillEvery)
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Failing, Power: ledger.Power{Supplies: []string{id}, Off: s.SaysOff(), Unfit: !s.State.Failing(), Replace: s.State.ReplaceBattery}, Reason: e.Tells(s)})
 	e.failsOff(s)
@@ -291,7 +294,7 @@ func (e *Engine) judgeGate(k int) {
 		if s.Gate && !bears {
 			e.Notify(true, e.ID(s.Node)+" is "+s.State.String()+": nothing more is started on it until that ends")
 		}
-		s.Shut()
+		s.Gate = false
 		if e.Standing(k).Cycle == ledger.Committed && !e.Policy.Restore.Holds(e.Facts(s)) {
 			e.tellShut(k)
 		}

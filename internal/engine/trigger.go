@@ -7,6 +7,7 @@ import (
 	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 	"ebbtide/internal/want"
 )
 
@@ -18,25 +19,38 @@ func (e *Engine) judgeTriggers(k int) {
 	}
 	p := e.Policy
 	f := e.Facts(&e.Supplies[k])
-	if !st.Stages[0] && p.Protect.Holds(f) {
+	if e.watch[k].stages == nil {
+		e.watch[k].stages = make([]foresight.Sure, len(e.Ledger.Stages))
+	}
+	if !st.Stages[0] && e.begins(k, 0, p.Protect, f) {
 		e.Trigger(0, k, p.Protect.Because(f))
 	}
 	for at, stage := range p.Shed {
-		if !st.Stages[at+1] && stage.When.Holds(f) {
+		if !st.Stages[at+1] && e.begins(k, at+1, stage.When, f) {
 			e.Trigger(at+1, k, stage.When.Because(f))
 		}
 	}
-	if p.Shutdown.Holds(f) {
+	if e.begins(k, len(e.Ledger.Stages)-1, p.Shutdown, f) {
 		e.TriggerEvery(k, p.Shutdown.Because(f))
 	}
 }
 
+// begins reports whether the condition of a stage holds: for what has its own time at once, and for what is measured when it is sure.
+func (e *Engine) begins(k, stage int, c power.Condition, f power.Facts) bool {
+	w, holds := &e.watch[k], c.Holds(f)
+	return w.stages[stage].Hear(w.readAt, holds) || holds && c.Holds(f.Unmeasured())
+}
+
 // pressureOf finds how short the time of a supply's battery is, where anything may be done about it.
 func (e *Engine) pressureOf(k int) want.Pressure {
-	if !e.mayPress(k) {
+	w, told := &e.watch[k], want.NoPressure
+	if e.Supplies[k].State.Failing() {
+		told = e.Shortness(k)
+	}
+	if w.short.Hear(w.readAt, told); !e.mayPress(k) {
 		return want.NoPressure
 	}
-	return e.Shortness(k)
+	return w.short.By
 }
 
 // mayPress reports whether the shutdown for a supply that fails has begun, and nothing holds it.
@@ -83,7 +97,7 @@ func (e *Engine) tellPressure(k int) {
 // tellEnding tells people, once, that a battery gives out while an order of theirs keeps everything on, or the policy does.
 func (e *Engine) tellEnding(k int) {
 	s, w, st := &e.Supplies[k], &e.watch[k], e.Standing(k)
-	short := s.State.LowBattery || e.Shortness(k) >= want.ReserveReached
+	short := s.State.LowBattery || w.short.By >= want.ReserveReached
 	if w.ending || !short || !st.IsOut() || !s.State.Failing() || s.State.SilentFor > 0 || e.IsBeingCut(k) {
 		return
 	}

@@ -138,7 +138,7 @@ func (e *Foresight) shared(of, with int) float64 {
 func (e *Foresight) Facts(s *belief.Supply) power.Facts {
 	f := power.Facts{State: s.State, Race: e.race(), Ahead: e.Times[e.Ledger.SupplyOf[s.Node]].Ahead.Seconds()}
 	switch {
-	case s.HasPassed():
+	case e.HasPassed(e.Ledger.SupplyOf[s.Node]):
 		f.AnotherShutdown = power.Known(0)
 	case e.Known:
 		f.AnotherShutdown = power.Known(e.Estimate.Whole.Seconds())

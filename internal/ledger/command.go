@@ -33,11 +33,9 @@ func (c *Command) starts() {
 	}
 }
 
-// ends follows that a command is waited for no more, of whose answer there may be no record.
-func (c *Command) ends() {
-	if c.Open && c.Reach() >= MayHaveReached {
-		c.starts()
-	}
+// mayStart reports whether a start is waited for of whose answer there is no record: it may have come to its node.
+func (c *Command) mayStart() bool {
+	return c.Open && c.Verb == plan.Start && c.Reach() >= MayHaveReached
 }
 
 // Reach is whether a command has come to its node.

@@ -44,7 +44,7 @@ type Lit uint8
 const (
 	Unlit        Lit = iota
 	PoweredAgain     // its power came back, or may have
-	SeenStarting     // it was seen on its way up
+	SeenStarting     // it was seen on its way up, or was told to start, which may have come to it
 )
 
 // seen takes down that a node was seen on its way up.
@@ -186,10 +186,8 @@ func (l *Ledger) mayCarry(host int) {
 
 // step takes a record about a step of this node.
 func (n *Node) step(verb plan.Verb, r *Record) {
-	switch r.Kind {
-	case Intent, HeldBack, Failed:
-		n.Last.ends()
-	default:
+	if n.Last.mayStart() {
+		n.mayRise(r.Kind)
 	}
 	switch r.Kind {
 	case Intent, Asked:
@@ -210,6 +208,18 @@ func (n *Node) step(verb plan.Verb, r *Record) {
 		if r.State != nil {
 			n.seen(*r.State)
 		}
+	default:
+	}
+}
+
+// mayRise follows that a start which may have come to its node is waited for no more: that is where it was, if it has not answered when it has had
+// the time to boot (docs/adr/0005). After another attempt nobody knows any more.
+func (n *Node) mayRise(kind Kind) {
+	switch kind {
+	case HeldBack, Failed:
+		n.Lit = max(n.Lit, SeenStarting)
+	case Intent:
+		n.Last.Taken = false
 	default:
 	}
 }

@@ -92,6 +92,7 @@ type battery struct {
 	kept     bool    // what was spent is an account of all since it was on line
 	refilled float64 // the most of a charge that there can be, as a fraction: of the lowest since it was full, and what has come back since
 
+	slips   struct{ charge, runtime slip }
 	health  float64 // what its capacity was last told with
 	gauges  [ways]gauge
 	stretch stretch
@@ -223,7 +224,7 @@ func (b *battery) read(now time.Time, r Reading, f flow, low, rash bool) {
 		health = wornFactor
 	}
 	b.kept = b.kept || f == refilling
-	if r.Charge.Known {
+	if r.Charge.Known && b.slips.charge.believes(now, r.Charge.Value/100, chargeFell) {
 		b.readCharge(now, r.Charge.Value/100, f, b.x() <= loadWas*steadyLoad)
 	}
 	if r.Runtime.Known {
@@ -279,13 +280,12 @@ func (b *battery) readRuntime(now time.Time, left float64, f flow, health float6
 		b.runtime, b.meant, b.stood = left, left*b.rate, 0
 	}
 	burn := max(0, b.meant-b.stood) // whatever the load is by now
-	if f == draining {
-		if b.ceiling == 0 {
-			b.ceiling = burn
-		}
-		burn = min(burn, b.ceiling*runtimeRise)
-	} else {
+	isSlip := !b.slips.runtime.believes(now, left, runtimeFell)
+	if !isSlip && (f != draining || b.ceiling == 0) {
 		b.ceiling = burn
+	}
+	if f == draining && b.ceiling > 0 {
+		burn = min(burn, b.ceiling*runtimeRise)
 	}
 	sigma := runtimeSigma
 	if b.capacity.Burn > 0 {

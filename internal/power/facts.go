@@ -25,6 +25,13 @@ type Facts struct {
 	AnotherShutdown Figure
 }
 
+// Unmeasured are these facts without what a reading measures, of which one may be wrong.
+func (f Facts) Unmeasured() Facts {
+	f.Race, f.Slack = nil, Figure{}
+	f.State.Charge, f.State.Left, f.State.Temperature = Figure{}, Figure{}, Figure{}
+	return f
+}
+
 // Tells tells whether what a kind of condition is judged against is known.
 func (f Facts) Tells(kind Kind) bool {
 	switch kind {

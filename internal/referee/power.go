@@ -87,6 +87,7 @@ const listens = 20 * time.Second
 const (
 	slowness    = 10 * time.Second
 	slowSilence = 25 * time.Second
+	believed    = 7 * time.Second  // that its time is short is so in more than one reading
 	weighed     = 25 * time.Second // what its UPS says of a battery is held against what else is known of it before all are hurried
 )
 
@@ -105,7 +106,7 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	case s.spent.IsZero():
 		s.spent = at
 	}
-	if at.Sub(s.spent) < slowness+r.slowest || at.Sub(r.resumed) < weighed+r.slowest || r.hold || at.Sub(r.heldUntil) < slowness || s.aborted || s.due {
+	if at.Sub(s.spent) < slowness+believed+r.slowest || at.Sub(r.resumed) < weighed+r.slowest || r.hold || at.Sub(r.heldUntil) < slowness || s.aborted || s.due {
 		return
 	}
 	listening := max(listens, r.policy.Shutdown.Longest(power.SilentOnBattery)) + slowness
@@ -117,7 +118,7 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 			late = slowSilence
 		}
 		off := !other.output && at.Sub(other.offAt) >= late
-		return !other.online && !unknown && (other.due && at.Sub(other.dueAt) >= slowness || off || !other.spent.IsZero() && at.Sub(other.spent) >= slowness)
+		return !other.online && !unknown && (other.due && at.Sub(other.dueAt) >= slowness || off || !other.spent.IsZero() && at.Sub(other.spent) >= slowness+believed)
 	}
 	for _, i := range r.flights.nodes {
 		n, decl := &r.nodes[i], r.estate.Node(i)
@@ -132,7 +133,7 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || isOff || rises || r.forgetful {
 			continue
 		}
-		if !n.vain.IsZero() && at.Sub(s.spent) < slowSilence {
+		if !n.vain.IsZero() && at.Sub(s.spent) < slowSilence+believed {
 			continue
 		}
 		r.asking.anew()

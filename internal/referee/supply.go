@@ -62,6 +62,9 @@ const sinksIn = 3 * time.Second
 // missedPoll is how long a supply that was on line may not be heard, and counts as on line all the while if it is on line then.
 const missedPoll = 15 * time.Second
 
+// quietPoll is how long ago one that is well may have been heard last when the controller falls away.
+const quietPoll = 20 * time.Second
+
 // Poll is the truth about a supply at the moment at which it is polled.
 type Poll struct {
 	Supply int           // its node
@@ -80,7 +83,7 @@ func (r *Referee) Polled(at time.Time, p Poll) {
 	s := r.supplyAt(p.Supply)
 	s.online, s.last = p.On, p
 	switch {
-	case !p.Mains && !p.Heard && at.Sub(s.heardAt) <= missedPoll: // of the question when it was on again nobody can tell
+	case (!p.Mains || p.Unfit) && !p.Heard && at.Sub(s.heardAt) <= missedPoll+quietPoll: // of the question when it was on again nobody can tell
 	case !p.Mains, p.Unfit:
 		s.since, s.opened = time.Time{}, false
 	case s.since.IsZero():

@@ -118,7 +118,7 @@ func (c *cell) left() time.Duration {
 
 // honest tells whether its UPS says how it is.
 func (c *cell) honest() bool {
-	return len(c.Says) == 0 && c.Bias == 0 && c.output && c.DiesAt == 0 && c.healthy() == 1 && c.Steps == 0
+	return !slices.ContainsFunc(c.Says, func(l Lie) bool { return l != Slips }) && c.Bias == 0 && c.output && c.DiesAt == 0 && c.healthy() == 1 && c.Steps == 0
 }
 
 // gauge is the charge as its UPS tells it, from 0 to 1.
@@ -161,6 +161,9 @@ func (s *simulation) isUnfit(c *cell) bool {
 	return s.holds(state)
 }
 
+// slipsEvery is which of its readings is wrong, of a UPS that slips.
+const slipsEvery = 17
+
 // reading is what the supply's UPS says now. Its runtime is that of a battery like on its sheet.
 func (s *simulation) reading(k int) power.Reading {
 	c := &s.cells[k]
@@ -185,6 +188,12 @@ func (s *simulation) reading(k int) power.Reading {
 	}
 	if says(Twice) {
 		r.Runtime.Value *= 2
+	}
+	if says(Slips) && c.polls%slipsEvery == 0 { // which nobody should take for the end
+		r.Runtime = power.Known(0)
+		if c.polls/slipsEvery%2 == 0 {
+			r.Charge = power.Known(0)
+		}
 	}
 	if says(NoRuntime) {
 		r.Runtime = power.Figure{}

@@ -164,7 +164,8 @@ const (
 	NoCharge  Lie = "no-charge"       // it does not tell its charge
 	Twice     Lie = "twice-as-long"   // it says that it lasts twice as long as it does
 	NeverLow  Lie = "never-low"       // it never raises its low-battery flag
+	Slips     Lie = "slips"           // one of its readings in a while tells of an empty battery, or of a runtime of nothing
 )
 
 // Lies lists all lies.
-var Lies = []Lie{Jumps, LowAtOnce, NoRuntime, NoCharge, Twice, NeverLow}
+var Lies = []Lie{Jumps, LowAtOnce, NoRuntime, NoCharge, Twice, NeverLow, Slips}

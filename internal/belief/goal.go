@@ -88,7 +88,8 @@ func (e *Estate) IsLeft(i int) bool {
 // off yet.
 func (e *Estate) NeedsCycle(k int) bool {
 	return e.anyByPower(k, func(u int) bool {
-		return e.mayHaveGone(u) || e.Declined(u) && (e.Beliefs[u].Answer != plan.On || e.Beliefs[u].AskedAt.Before(e.Beliefs[u].Obeying))
+		b := &e.Beliefs[u]
+		return e.mayHaveGone(u) || e.Declined(u) && (b.Answer != plan.On || b.AskedAt.Before(later(b.Falling, b.Obeying)))
 	})
 }
 

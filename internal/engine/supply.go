@@ -185,7 +185,7 @@ const (
 )
 
 // keepStill puts on record what has become of a supply that is on battery, for a restart: from time to time, and at once where it failed for
-// another reason before, or a stage begins.
+// another reason before, or a stage begins; and of one whose gate was passed that it is not heard.
 func (e *Engine) keepStill(k int) {
 	s, w, st := &e.Supplies[k], &e.watch[k], e.Standing(k)
 	onLine := s.State.Mains == power.MainsOnline && s.State.SilentFor == 0
@@ -196,7 +196,12 @@ func (e *Engine) keepStill(k int) {
 		w.lineAt = e.Now
 	}
 	switch {
-	case !st.IsOut() || e.JournalLost:
+	case e.JournalLost:
+		return
+	case s.State.SilentFor > belief.DeafAfter && st.Passed == ledger.PassedNow:
+		e.Record(ledger.Record{Kind: ledger.Still, Cause: ledger.Unheard, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}}})
+		return
+	case !st.IsOut():
 		return
 	case onLine && st.On && e.IsUnfit(s) && e.Now.Sub(w.lineAt) >= power.ReturnAfter: // it fails still, but not for want of its mains
 		e.Record(ledger.Record{Kind: ledger.Still, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}}})

@@ -251,9 +251,14 @@ func (s *Standing) cut(r *Record) {
 // IsDark reports whether a supply that stands so will not go on carrying its load.
 func (s *Standing) IsDark() bool { return s.IsOut() || s.Cycle != Uncut }
 
-// still takes down that a supply is on battery still, or that its mains are there and it fails for another reason.
+// still takes down that a supply is on battery still, or that its mains are there and it fails for another reason; or that it is not heard: where
+// Ebbtide falls away after that, nobody knows for how long its mains may have been gone.
 func (l *Ledger) still(r *Record) {
 	l.eachSupply(r, func(s *Standing) {
+		if r.Cause == Unheard {
+			s.Passed = min(s.Passed, PassedBefore)
+			return
+		}
 		if s.Battery = (Battery{}); r.Carried != nil {
 			s.Battery = Battery{On: true, Carried: *r.Carried, At: r.At}
 			s.cameDownTo(r.Carried.Left)

@@ -112,8 +112,8 @@ var stories = []struct{ what, story, wants string }{
 	{"a cut before an outlet", allOff + "strip: on; cut ups", "10: the output of ups is cut before its outlet strip is off"},
 	{"a cut before an outlet that came on again by itself", allOff + "record proven stop strip; strip: on; cut ups", ""},
 
-	{"a VM that is waited for with the reserve", dark + "record triggered stage=shutdown supplies=ups; stop lab; +5s; ups: empty; +15s", "11: lab is waited for although only the reserve of ups is left"},
-	{"a VM that is waited for with the reserve, and called back on battery", dark + "record triggered stage=shutdown supplies=ups; stop lab; record mains cause=returned supplies=ups; +5s; ups: empty; +15s", "11: lab is waited for"},
+	{"a VM that is waited for with the reserve", dark + "record triggered stage=shutdown supplies=ups; stop lab; +5s; ups: empty; +22s", "11: lab is waited for although only the reserve of ups is left"},
+	{"a VM that is waited for with the reserve, and called back on battery", dark + "record triggered stage=shutdown supplies=ups; stop lab; record mains cause=returned supplies=ups; +5s; ups: empty; +22s", "11: lab is waited for"},
 	{"a VM that is off with the reserve, and not proven so", dark + "record triggered stage=shutdown supplies=ups; stop lab; +5s; ups: empty; +5s; lab: off; +9s", ""},
 	{"a VM that is waited for with time left", dark + "record triggered stage=shutdown supplies=ups; stop lab; +20s", ""},
 	{"a VM that is waited for on hold", dark + "record triggered stage=shutdown supplies=ups; stop lab; record ordered order=hold; ups: empty; +30s", ""},

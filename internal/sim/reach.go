@@ -146,7 +146,7 @@ func (s *simulation) keepView(i int) {
 
 // goesUnseen tells whether a node goes down, and shows as on. Nobody could know of one that does so long after it was given up.
 func (t *thing) goesUnseen() bool {
-	return t.habit.ShowsOn && t.state == plan.Stopping && t.fault != Hang && t.fault != Stuck && t.fault != Late
+	return t.habit.ShowsOn && t.state == plan.Stopping && t.fault != Hang && t.fault != Stuck && t.fault != Freeze && t.fault != Late
 }
 
 // withHost starts the VMs that come up by themselves when their host does.

@@ -246,7 +246,7 @@ func (e *Works) Commanded(i int, op ledger.Op, outcome ledger.Outcome, detail st
 
 func (e *Works) commanded(i int, op ledger.Op, outcome ledger.Outcome, detail string) {
 	w := e.nodes[i].work
-	if outcome != ledger.Done || w.verb == plan.Stop && e.Graph.Node(i).OffAfter > 0 {
+	if outcome != ledger.Done || e.Graph.Node(i).OffAfter > 0 && (w.verb == plan.Stop || w.verb == plan.Start) { // which its silence rests on
 		verb := w.rung
 		e.Record(ledger.Record{Kind: ledger.Accepted, Step: ledger.Step{Op: op, Node: e.ID(i), Verb: &verb, Attempt: e.Last(i).Attempt, Outcome: outcome}, Reason: detail})
 	}

@@ -66,6 +66,7 @@ func (e *Engine) read(r power.Reading) {
 	e.chores()
 	e.follow(k)
 	e.keepStill(k)
+	e.keepUnheard(k)
 	e.followTest(s, r)
 	if e.Ledger.Outage == nil {
 		e.recondition()
@@ -185,7 +186,7 @@ const (
 )
 
 // keepStill puts on record what has become of a supply that is on battery, for a restart: from time to time, and at once where it failed for
-// another reason before, or a stage begins; and of one whose gate was passed that it is not heard.
+// another reason before, or a stage begins.
 func (e *Engine) keepStill(k int) {
 	s, w, st := &e.Supplies[k], &e.watch[k], e.Standing(k)
 	onLine := s.State.Mains == power.MainsOnline && s.State.SilentFor == 0
@@ -196,12 +197,7 @@ func (e *Engine) keepStill(k int) {
 		w.lineAt = e.Now
 	}
 	switch {
-	case e.JournalLost:
-		return
-	case s.State.SilentFor > belief.DeafAfter && st.Passed == ledger.PassedNow:
-		e.Record(ledger.Record{Kind: ledger.Still, Cause: ledger.Unheard, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}}})
-		return
-	case !st.IsOut():
+	case !st.IsOut() || e.JournalLost:
 		return
 	case onLine && st.On && e.IsUnfit(s) && e.Now.Sub(w.lineAt) >= power.ReturnAfter: // it fails still, but not for want of its mains
 		e.Record(ledger.Record{Kind: ledger.Still, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}}})
@@ -213,6 +209,14 @@ func (e *Engine) keepStill(k int) {
 		carried.Lasts, carried.Charge = s.State.Left.Value, s.State.Charge.Value // 0: not known
 		w.still = e.Now
 		e.Record(ledger.Record{Kind: ledger.Still, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}, Carried: &carried}})
+	}
+}
+
+// keepUnheard puts on record, for a restart, that a supply whose recharge gate was passed is not heard.
+func (e *Engine) keepUnheard(k int) {
+	s, st := &e.Supplies[k], e.Standing(k)
+	if s.State.SilentFor > belief.DeafAfter && st.Passed == ledger.PassedNow && !e.JournalLost {
+		e.Record(ledger.Record{Kind: ledger.Still, Cause: ledger.Unheard, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}}})
 	}
 }
 

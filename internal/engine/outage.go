@@ -234,6 +234,7 @@ func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 		s := &e.Supplies[k]
 		s.Gate = false
 		e.watch[k].turned, e.watch[k].told, e.watch[k].short = false, want.NoPressure, foresight.Short{}
+		e.watch[k].stages = nil
 		e.Times[k].Battery, e.Times[k].Load = want.NoPressure, want.NoPressure
 		s.CutDue, s.Output.OffSeen = time.Time{}, false
 	}

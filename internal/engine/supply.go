@@ -234,7 +234,7 @@ func (e *Engine) fails(k int) {
 		e.Record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Down, Supplies: []string{id}}, Reason: reason})
 	}
 	s.Gate = false
-	e.watch[k].shut, e.watch[k].still = false, e.Now.Add(stillFirst-stillEvery)
+	e.watch[k].shut, e.watch[k].still, e.watch[k].stages = false, e.Now.Add(stillFirst-stillEvery), nil
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Failing, Power: ledger.Power{Supplies: []string{id}, Off: s.SaysOff(), Unfit: !s.State.Failing(), Replace: s.State.ReplaceBattery}, Reason: e.Tells(s)})
 	e.failsOff(s)
 	word := " fails too: "

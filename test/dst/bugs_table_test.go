@@ -13,6 +13,8 @@ const (
 	workGuard         = "internal/work/guard.go"
 	workPass          = "internal/work/pass.go"
 	foresightPressure = "internal/foresight/pressure.go"
+	foresightSure     = "internal/foresight/sure.go"
+	powerSlip         = "internal/power/slip.go"
 	adapterPowered    = "internal/adapter/powered.go"
 	beliefBelief      = "internal/belief/belief.go"
 	beliefQuestions   = "internal/belief/questions.go"
@@ -274,6 +276,12 @@ var bugs = []bug{
 		{wantWant, "\tcase e.JournalLost:\n\t\treturn Why{Code: NoJournal}\n", ""},
 		{workPass, "(!e.Fed[i] || e.JournalLost)", "!e.Fed[i]"},
 		{workStep, "(!e.Fed[i] || e.JournalLost)", "!e.Fed[i]"},
+	}},
+	{name: "sure: one word of a UPS is enough", edits: []edit{
+		{foresightSure, "\treturn s.words >= sureWords && read.Sub(s.since) >= sureAfter\n", "\treturn s.words >= 1 && read.Sub(s.since) >= 0\n"},
+	}},
+	{name: "slip: what lasts is made of one word", by: "./internal/power TestASlipLeavesNothingBehind", edits: []edit{
+		{powerSlip, "\tfell := !s.told.IsZero() && ", "\tfell := false && "},
 	}},
 	{name: "place: what nobody can reach keeps its place", by: "./test/dst TestSilentNodesHoldNobodyUp", edits: []edit{
 		{workStep, "limit < 0 || e.Last(i).Earlier != ledger.NotReached || !w.placed {", "true || limit < 0 || e.Last(i).Earlier != ledger.NotReached || !w.placed {"},

@@ -66,9 +66,20 @@ func shortBeside(lasts float64) time.Duration {
 }
 
 // HasPassed reports whether the recharge gate of a supply has been open since it failed last, as far as anybody knows: what is on again by now is no
-// reason to wait for more, when a restart of ours, a silence or an overload is over.
+// reason to wait for more, when a restart of ours, a silence or an overload is over. Where its charge has fallen since, its mains were gone unheard.
 func (e *Estate) HasPassed(k int) bool {
-	return e.Standing(k).Passed != ledger.NotPassed && e.Supplies[k].Lapse == NoLapse
+	s := &e.Supplies[k]
+	return e.Standing(k).Passed != ledger.NotPassed && s.Lapse == NoLapse && (!s.State.Charge.Known || s.State.Charge.Value > s.fullest-fallsUnheard)
+}
+
+// FollowGate takes down the charge that a supply comes to while its recharge gate is open.
+func (s *Supply) FollowGate() {
+	switch {
+	case s.Gate && s.State.Charge.Known:
+		s.fullest = max(s.fullest, s.State.Charge.Value)
+	case s.State.Failing():
+		s.fullest = 0
+	}
 }
 
 // UnheardSince is how long ago a supply was heard before it was not, or before Ebbtide was away.

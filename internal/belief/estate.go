@@ -26,6 +26,7 @@ const (
 	lastsLonger   = 5                // so many times as long as the silence
 	onBattery     = 2 * time.Minute  // or than this, if it is on battery then as it was before
 	cutCycle      = 3 * DeafAfter    // no cut from before a restart is made and over in less, mains and all
+	fallsUnheard  = 5.0              // percent of a charge that is missing after a silence: its mains were gone
 	onLong        = 5 * time.Minute  // or than this, if its gauge has fallen since by what it may
 	fallsBy       = 4                // a part of what that time costs at most
 	finest        = 2                // percent: what a gauge that counts in steps tells all the same

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
-	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/want"
@@ -233,8 +232,7 @@ func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 	for k := range e.Supplies {
 		s := &e.Supplies[k]
 		s.Gate = false
-		e.watch[k].turned, e.watch[k].told, e.watch[k].short = false, want.NoPressure, foresight.Short{}
-		e.watch[k].stages = nil
+		e.watch[k].turned, e.watch[k].told = false, want.NoPressure
 		e.Times[k].Battery, e.Times[k].Load = want.NoPressure, want.NoPressure
 		s.CutDue, s.Output.OffSeen = time.Time{}, false
 	}

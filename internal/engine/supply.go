@@ -212,12 +212,20 @@ func (e *Engine) keepStill(k int) {
 	}
 }
 
-// keepUnheard puts on record, for a restart, that a supply whose recharge gate was passed is not heard.
+// keepUnheard puts on record, for a restart, that a supply whose recharge gate was passed is not heard, and that it is again and its gate is open.
 func (e *Engine) keepUnheard(k int) {
 	s, st := &e.Supplies[k], e.Standing(k)
-	if s.State.SilentFor > belief.DeafAfter && st.Passed == ledger.PassedNow && !e.JournalLost {
-		e.Record(ledger.Record{Kind: ledger.Still, Cause: ledger.Unheard, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}}})
+	cause := ledger.Unheard
+	switch {
+	case e.JournalLost:
+		return
+	case s.State.SilentFor > belief.DeafAfter && st.Passed == ledger.PassedNow:
+	case s.Gate && st.Passed == ledger.PassedBefore && e.watch[k].turned && s.State.SilentFor == 0:
+		cause = ledger.HeardAgain
+	default:
+		return
 	}
+	e.Record(ledger.Record{Kind: ledger.Still, Cause: cause, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}}})
 }
 
 // fails takes a further failing supply into the outage, or one that fails again.
@@ -234,7 +242,7 @@ func (e *Engine) fails(k int) {
 		e.Record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Down, Supplies: []string{id}}, Reason: reason})
 	}
 	s.Gate = false
-	e.watch[k].shut, e.watch[k].still, e.watch[k].stages = false, e.Now.Add(stillFirst-stillEvery), nil
+	e.watch[k].shut, e.watch[k].still = false, e.Now.Add(stillFirst-stillEvery)
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Failing, Power: ledger.Power{Supplies: []string{id}, Off: s.SaysOff(), Unfit: !s.State.Failing(), Replace: s.State.ReplaceBattery}, Reason: e.Tells(s)})
 	e.failsOff(s)
 	word := " fails too: "
@@ -298,6 +306,7 @@ func (e *Engine) backOn(k int, why string) {
 // started, and under an overload, which each further start makes worse.
 func (e *Engine) judgeGate(k int) {
 	s := &e.Supplies[k]
+	s.FollowGate()
 	bears := !s.State.Bypass && !s.State.Overload
 	if !e.Live(k) || !bears {
 		if s.Gate && !bears {

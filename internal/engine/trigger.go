@@ -35,22 +35,36 @@ func (e *Engine) judgeTriggers(k int) {
 	}
 }
 
-// begins reports whether the condition of a stage holds: for what has its own time at once, and for what is measured when it is sure.
+// begins reports whether the condition of a stage holds: for what has its own time at once, for what is measured when it is sure, and for what is reckoned
+// on while the supply is silent when it has been for long.
 func (e *Engine) begins(k, stage int, c power.Condition, f power.Facts) bool {
-	w, holds := &e.watch[k], c.Holds(f)
-	return w.stages[stage].Hear(w.readAt, holds) || holds && c.Holds(f.Unmeasured())
+	w, s := &e.watch[k], &e.Supplies[k].State
+	sure, holds := &w.stages[stage], c.Holds(f)
+	switch {
+	case s.SilentFor > 0:
+	case holds || f.WaitsForSlack(c): // so that it is sure when its slack counts
+		sure.Hear(w.readAt, true)
+	case s.Mains == power.MainsOnBattery:
+		sure.Hear(w.readAt, false)
+	}
+	return holds && (sure.Is() || s.SilentFor > belief.DeafAfter || c.Holds(f.Unmeasured()))
 }
 
-// pressureOf finds how short the time of a supply's battery is, where anything may be done about it.
+// pressureOf finds how short the time of a supply's battery is, where anything may be done about it. Its alarm has its own time.
 func (e *Engine) pressureOf(k int) want.Pressure {
-	w, told := &e.watch[k], want.NoPressure
-	if e.Supplies[k].State.Failing() {
-		told = e.Shortness(k)
-	}
-	if w.short.Hear(w.readAt, told); !e.mayPress(k) {
+	s, w := &e.Supplies[k].State, &e.watch[k]
+	if !s.Failing() { // for a moment, it may be
 		return want.NoPressure
 	}
-	return w.short.By
+	if told := e.Shortness(k); s.SilentFor > 0 {
+		w.short.Pass(told, s.SilentFor > belief.DeafAfter)
+	} else {
+		w.short.Hear(w.readAt, told)
+	}
+	if !e.mayPress(k) {
+		return want.NoPressure
+	}
+	return max(w.short.By, e.Alarmed(k))
 }
 
 // mayPress reports whether the shutdown for a supply that fails has begun, and nothing holds it.

@@ -23,21 +23,38 @@ const (
 func (e *Foresight) Shortness(k int) want.Pressure {
 	s := &e.Supplies[k]
 	left, _ := s.State.Outlook.At(pressing)
-	likely := s.State.Likely
-	if s.State.LowBattery && !left.Known && !s.State.IsRash() {
-		left = power.Known(power.LowBatteryLeft.Seconds())
-		likely = left
+	reserve := e.Policy.Reserve.Seconds()
+	isEnd := left.Known && s.State.Likely.Value <= max(leastForCut.Seconds(), reserve/4)
+	if isEnd && !s.Anew && (s.IsDying() || s.State.Outlook.Most().Value <= reserve+doubted.Seconds()) {
+		return want.CutNow
 	}
+	return e.pressedBy(left)
+}
+
+// pressedBy is what is done for want of time where so many seconds are left, but for a cut.
+func (e *Foresight) pressedBy(left power.Figure) want.Pressure {
 	reserve := e.Policy.Reserve.Seconds()
 	switch {
 	case !left.Known:
 		return want.NoPressure
-	case !s.Anew && likely.Value <= max(leastForCut.Seconds(), reserve/4) && (s.IsDying() || s.State.Outlook.Most().Value <= reserve+doubted.Seconds()):
-		return want.CutNow
 	case left.Value <= reserve:
 		return want.ReserveReached
 	case e.Known && left.Value <= reserve+e.Estimate.Hosts.Seconds():
 		return want.ForceVMs
+	}
+	return want.NoPressure
+}
+
+// Alarmed is how short that time is by the alarm of its UPS alone, which has stood for long enough.
+func (e *Foresight) Alarmed(k int) want.Pressure {
+	st := &e.Supplies[k].State
+	alarm := &st.Outlook.Views[power.ByAlarm]
+	switch {
+	case !st.LowBattery || st.IsRash():
+	case alarm.Known && st.Outlook.Rate > 0:
+		return e.pressedBy(power.Known(alarm.Burn / st.Outlook.Rate))
+	case !st.Left.Known:
+		return e.pressedBy(power.Known(power.LowBatteryLeft.Seconds()))
 	}
 	return want.NoPressure
 }

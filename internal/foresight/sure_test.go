@@ -14,20 +14,36 @@ func TestSure(t *testing.T) {
 	for _, every := range []time.Duration{250 * time.Millisecond, time.Second, 5 * time.Second, 20 * time.Second} {
 		var s Sure
 		now := time.Unix(0, 0)
-		require.False(t, s.Hear(now, true))
-		require.False(t, s.Hear(now, true), "another event, and no other reading")
-		require.False(t, s.Hear(now.Add(every), true))
-		for k := 2; ; k++ {
-			read := now.Add(time.Duration(k) * every)
-			if s.Hear(read, true) {
-				require.GreaterOrEqual(t, read.Sub(now), sureAfter)
-				require.Less(t, read.Sub(now), sureAfter+2*every+1)
-				break
-			}
+		hear := func(k int, told bool) bool {
+			s.Hear(now.Add(time.Duration(k)*every), told)
+			return s.Is()
 		}
-		require.False(t, s.Hear(now.Add(time.Hour), false))
-		require.False(t, s.Hear(now.Add(time.Hour+every), true), "it begins anew")
+		require.False(t, hear(0, true))
+		require.False(t, hear(0, true), "another event, and no other reading")
+		require.False(t, hear(1, true))
+		k := 2
+		for ; !hear(k, true); k++ {
+			require.Less(t, time.Duration(k)*every, sureAfter+every)
+		}
+		require.GreaterOrEqual(t, time.Duration(k)*every, sureAfter)
+		require.False(t, hear(k+1, false))
+		require.False(t, hear(k+2, true), "it begins anew")
 	}
+}
+
+// A UPS that hunts between its mains and its battery is on battery for a few seconds at a time, and its readings on line deny nothing. What it told in an
+// earlier failure is no word on this one.
+func TestSureOverSpellsOnLine(t *testing.T) {
+	var s Sure
+	now := time.Unix(0, 0)
+	for spell := range 2 {
+		for k := range 3 {
+			s.Hear(now.Add(time.Duration(11*spell+k)*time.Second), true)
+		}
+	}
+	require.True(t, s.Is())
+	s.Hear(now.Add(sureKept+time.Minute), true)
+	require.False(t, s.Is())
 }
 
 // A pressure rises to the least that was told all the while, and falls at once.
@@ -35,14 +51,24 @@ func TestShort(t *testing.T) {
 	var s Short
 	now := time.Unix(0, 0)
 	for k, told := range []want.Pressure{want.CutNow, want.CutNow, want.NoPressure, want.CutNow, want.CutNow, want.ReserveReached, want.CutNow, want.CutNow} {
+		require.Equal(t, want.NoPressure, s.By, "%d", k)
 		s.Hear(now.Add(time.Duration(k)*2*time.Second), told)
-		if k < 6 {
-			require.Equal(t, want.NoPressure, s.By, "%d", k)
+		if k == 5 {
+			require.Equal(t, want.NoPressure, s.By, "three readings, and four seconds")
+		}
+		if k == 6 {
+			require.Equal(t, want.ReserveReached, s.By, "that is the least of four readings in a row")
+			break
 		}
 	}
-	require.Equal(t, want.ReserveReached, s.By, "that is the least of four readings in a row")
 	s.Hear(now.Add(time.Minute), want.ForceVMs)
 	require.Equal(t, want.ForceVMs, s.By)
-	s.Hear(now.Add(time.Minute), want.NoPressure)
+	s.Pass(want.CutNow, false)
+	require.Equal(t, want.ForceVMs, s.By, "a missed word is none")
+	s.Pass(want.CutNow, true)
+	require.Equal(t, want.CutNow, s.By, "a long silence counts as worse")
+	s.Hear(now.Add(2*time.Minute), want.NoPressure)
+	require.Equal(t, want.NoPressure, s.By)
+	s.Hear(now.Add(2*time.Minute+sureKept), want.CutNow)
 	require.Equal(t, want.NoPressure, s.By)
 }

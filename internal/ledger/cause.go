@@ -20,6 +20,7 @@ const (
 	Unseen     Cause = "unseen"      // Mains: the output of a supply that is to be cut may have been off and on again while it was not heard
 	Released   Cause = "released"    // Mains: a supply that was to be cut is not any more: nothing moved for long
 	Unheard    Cause = "unheard"     // Still: the supply is not heard for a while
+	HeardAgain Cause = "heard-again" // Still: it is heard again, and its recharge gate is open
 	Armed      Cause = "armed"       // Closed: the outage was only observed, and Ebbtide has been armed since
 	Hung       Cause = "hung"        // Intent: a node hangs on its way down although its power is back, and is powered off to be started again
 )

@@ -255,9 +255,14 @@ func (s *Standing) IsDark() bool { return s.IsOut() || s.Cycle != Uncut }
 // Ebbtide falls away after that, nobody knows for how long its mains may have been gone.
 func (l *Ledger) still(r *Record) {
 	l.eachSupply(r, func(s *Standing) {
-		if r.Cause == Unheard {
+		switch r.Cause {
+		case Unheard:
 			s.Passed = min(s.Passed, PassedBefore)
 			return
+		case HeardAgain:
+			s.Passed = PassedNow
+			return
+		default:
 		}
 		if s.Battery = (Battery{}); r.Carried != nil {
 			s.Battery = Battery{On: true, Carried: *r.Carried, At: r.At}

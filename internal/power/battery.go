@@ -92,7 +92,11 @@ type battery struct {
 	kept     bool    // what was spent is an account of all since it was on line
 	refilled float64 // the most of a charge that there can be, as a fraction: of the lowest since it was full, and what has come back since
 
-	slips   struct{ charge, runtime slip }
+	slips struct{ charge, runtime slip }
+	fell  struct { // as the charge began to fall that is not believed yet
+		since  float64
+		steady bool
+	}
 	health  float64 // what its capacity was last told with
 	gauges  [ways]gauge
 	stretch stretch
@@ -200,6 +204,9 @@ func (b *battery) begin() {
 
 // end forgets what only the stretch on battery could tell.
 func (b *battery) end() {
+	if s := &b.slips.charge; !s.since.IsZero() { // whether it was a slip nothing will tell any more
+		b.refilled = min(b.refilled, s.least)
+	}
 	b.gauges[ByFall], b.gauges[ByDrop], b.gauges[ByAlarm], b.ceiling = gauge{}, gauge{}, gauge{}, 0
 }
 
@@ -224,8 +231,8 @@ func (b *battery) read(now time.Time, r Reading, f flow, low, rash bool) {
 		health = wornFactor
 	}
 	b.kept = b.kept || f == refilling
-	if r.Charge.Known && b.slips.charge.believes(now, r.Charge.Value/100, chargeFell) {
-		b.readCharge(now, r.Charge.Value/100, f, b.x() <= loadWas*steadyLoad)
+	if r.Charge.Known {
+		b.tellCharge(now, r.Charge.Value/100, f, b.x() <= loadWas*steadyLoad)
 	}
 	if r.Runtime.Known {
 		b.readRuntime(now, r.Runtime.Value, f, health)
@@ -292,6 +299,20 @@ func (b *battery) readRuntime(now time.Time, left float64, f flow, health float6
 		sigma = runtimeLearn
 	}
 	b.gauges[ByRuntime].tell(now, burn*health, sigma)
+}
+
+// tellCharge takes a charge where it is believed. What has fallen by far is held against what was burnt, and the load, as it fell.
+func (b *battery) tellCharge(now time.Time, charge float64, f flow, steady bool) {
+	wasDoubted := !b.slips.charge.since.IsZero()
+	switch isBelieved := b.slips.charge.believes(now, charge, chargeFell); {
+	case !isBelieved && !wasDoubted:
+		b.fell.since, b.fell.steady = b.since, steady
+	case isBelieved && wasDoubted:
+		b.since = b.fell.since
+		b.readCharge(now, charge, f, b.fell.steady)
+	case isBelieved:
+		b.readCharge(now, charge, f, steady)
+	}
 }
 
 // readCharge takes a charge. On battery its fall since the mains failed says how much there is; before that it says how

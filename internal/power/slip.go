@@ -8,6 +8,7 @@ type slip struct {
 	last  float64   // that was believed
 	told  time.Time // when any was told last; zero: none was
 	since time.Time // when it fell so; zero: it has not
+	least float64   // of what it has told since then
 }
 
 // believes reports whether a figure is believed. After a silence the first word is, since nobody knows what went on meanwhile.
@@ -16,9 +17,10 @@ func (s *slip) believes(now time.Time, is float64, fellFar func(was, is float64)
 	s.told = now
 	switch {
 	case fell && s.since.IsZero():
-		s.since = now
+		s.since, s.least = now, is
 		return false
 	case fell && now.Sub(s.since) < lowAfter:
+		s.least = min(s.least, is)
 		return false
 	}
 	s.last, s.since = is, time.Time{}

@@ -124,7 +124,7 @@ var bugs = []bug{
 		{wantWant, "\treturn o.Lost[s.Node] && o.Due[s.stage][s.Node]", "\treturn (o.Lost[s.Node] || len(e.Graph.Feeds(s.Node)) > 1) && (o.Due[s.stage][s.Node] || len(e.Graph.Feeds(s.Node)) > 1)"},
 	}},
 	{name: "rule 11: the reserve is spent on waiting", edits: []edit{
-		{foresightPressure, "\tcase left.Value <= reserve:\n", "\tcase left.Value <= 0:\n"},
+		{foresightPressure, "\tcase left.Value <= reserve:\n", "\tcase left.Value <= 0*reserve:\n"},
 		{foresightPressure, "\tcase e.Known && left.Value <= reserve+e.Estimate.Hosts.Seconds():", "\tcase false:"},
 	}},
 	{name: "belief: one look proves a node off", edits: []edit{
@@ -278,7 +278,7 @@ var bugs = []bug{
 		{workStep, "(!e.Fed[i] || e.JournalLost)", "!e.Fed[i]"},
 	}},
 	{name: "sure: one word of a UPS is enough", edits: []edit{
-		{foresightSure, "\treturn s.words >= sureWords && read.Sub(s.since) >= sureAfter\n", "\treturn s.words >= 1 && read.Sub(s.since) >= 0\n"},
+		{foresightSure, "return s.words >= sureWords && s.read.Sub(s.since) >= sureAfter", "return s.words >= 1"},
 	}},
 	{name: "slip: what lasts is made of one word", by: "./internal/power TestASlipLeavesNothingBehind", edits: []edit{
 		{powerSlip, "\tfell := !s.told.IsZero() && ", "\tfell := false && "},

@@ -212,6 +212,9 @@ func (e *Engine) keepStill(k int) {
 	}
 }
 
+// heardAfter is for how long a supply that was not heard must be again until that goes on record: some fall silent every minute.
+const heardAfter = 5 * time.Minute
+
 // keepUnheard puts on record, for a restart, that a supply whose recharge gate was passed is not heard, and that it is again and its gate is open.
 func (e *Engine) keepUnheard(k int) {
 	s, st := &e.Supplies[k], e.Standing(k)
@@ -220,7 +223,7 @@ func (e *Engine) keepUnheard(k int) {
 	case e.JournalLost:
 		return
 	case s.State.SilentFor > belief.DeafAfter && st.Passed == ledger.PassedNow:
-	case s.Gate && st.Passed == ledger.PassedBefore && e.watch[k].turned && s.State.SilentFor == 0:
+	case s.Gate && st.Passed == ledger.PassedBefore && e.watch[k].turned && s.State.SilentFor == 0 && s.State.OnlineFor >= heardAfter:
 		cause = ledger.HeardAgain
 	default:
 		return

@@ -44,7 +44,7 @@ func (e *Engine) begins(k, stage int, c power.Condition, f power.Facts) bool {
 	case s.SilentFor > 0:
 	case holds || f.WaitsForSlack(c): // so that it is sure when its slack counts
 		sure.Hear(w.readAt, true)
-	case s.Mains == power.MainsOnBattery:
+	case s.Mains == power.MainsOnBattery, s.Left.Known && !c.Holds(f.OnBattery()):
 		sure.Hear(w.readAt, false)
 	}
 	return holds && (sure.Is() || s.SilentFor > belief.DeafAfter || c.Holds(f.Unmeasured()))
@@ -53,13 +53,14 @@ func (e *Engine) begins(k, stage int, c power.Condition, f power.Facts) bool {
 // pressureOf finds how short the time of a supply's battery is, where anything may be done about it. Its alarm has its own time.
 func (e *Engine) pressureOf(k int) want.Pressure {
 	s, w := &e.Supplies[k].State, &e.watch[k]
-	if !s.Failing() { // for a moment, it may be
-		return want.NoPressure
-	}
-	if told := e.Shortness(k); s.SilentFor > 0 {
-		w.short.Pass(told, s.SilentFor > belief.DeafAfter)
-	} else {
-		w.short.Hear(w.readAt, told)
+	switch {
+	case !s.Failing() && (w.short.IsIdle() || s.SilentFor > 0 || !s.Left.Known): // it may be for a moment
+	case !s.Failing():
+		w.short.Deny(e.Shortness(k))
+	case s.SilentFor > 0:
+		w.short.Pass(e.Shortness(k), s.SilentFor > belief.DeafAfter)
+	default:
+		w.short.Hear(w.readAt, e.Shortness(k))
 	}
 	if !e.mayPress(k) {
 		return want.NoPressure

@@ -11,11 +11,11 @@ import (
 const (
 	sureAfter = 5 * time.Second
 	sureWords = 3
-	sureKept  = 10 * time.Minute // what was told longer ago, and not since, is of another failure
+	sureKept  = time.Minute // what was told longer ago, and not since, is of another failure
 )
 
-// Sure is whether a supply has told something for long enough to be believed. A reading that tells nothing of it, for want of an answer or since the
-// mains are there for a moment, denies nothing.
+// Sure is whether a supply has told something for long enough to be believed. A reading that tells nothing of it, for want of an answer, or since the
+// mains are there for a moment and what is measured would be as bad without them, denies nothing.
 type Sure struct {
 	since time.Time // of the first of its words that told it, of those in a row; zero: the newest does not
 	read  time.Time // of the newest
@@ -62,6 +62,16 @@ func (s *Short) Hear(read time.Time, told want.Pressure) {
 		*s = Short{By: s.to, read: read}
 	}
 }
+
+// Deny takes what a reading on line would mean without the mains: where that is less than was told, it was a slip.
+func (s *Short) Deny(told want.Pressure) {
+	if told < s.By || told < s.to {
+		*s = Short{By: min(s.By, told), read: s.read}
+	}
+}
+
+// IsIdle reports whether there is nothing to deny.
+func (s *Short) IsIdle() bool { return s.By == want.NoPressure && s.to == want.NoPressure }
 
 // Pass takes what is reckoned where there is no word: it is believed when the supply has been silent for long, and where it is less.
 func (s *Short) Pass(reckoned want.Pressure, silentForLong bool) {

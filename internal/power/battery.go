@@ -204,7 +204,7 @@ func (b *battery) begin() {
 
 // end forgets what only the stretch on battery could tell.
 func (b *battery) end() {
-	if s := &b.slips.charge; !s.since.IsZero() { // whether it was a slip nothing will tell any more
+	if s := &b.slips.charge; !s.since.IsZero() && s.told == several { // whether it was a slip nothing will tell any more
 		b.refilled = min(b.refilled, s.least)
 	}
 	b.gauges[ByFall], b.gauges[ByDrop], b.gauges[ByAlarm], b.ceiling = gauge{}, gauge{}, gauge{}, 0
@@ -303,7 +303,13 @@ func (b *battery) readRuntime(now time.Time, left float64, f flow, health float6
 
 // tellCharge takes a charge where it is believed. What has fallen by far is held against what was burnt, and the load, as it fell.
 func (b *battery) tellCharge(now time.Time, charge float64, f flow, steady bool) {
-	wasDoubted := !b.slips.charge.since.IsZero()
+	if b.slips.charge.isAlone(f) && charge > b.charge+snapDrop { // it was a slip
+		held := b.refilled
+		if b.anew(); f == refilling {
+			b.refilled = held
+		}
+	}
+	wasDoubted := b.slips.charge.isDoubted(now)
 	switch isBelieved := b.slips.charge.believes(now, charge, chargeFell); {
 	case !isBelieved && !wasDoubted:
 		b.fell.since, b.fell.steady = b.since, steady

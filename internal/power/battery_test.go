@@ -117,6 +117,41 @@ func TestASlipLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+// The first word of all, and the first on battery after a silence, is held against the second.
+func TestAFirstWordIsForgottenWhereTheSecondSaysFarMore(t *testing.T) {
+	for _, silent := range []int{0, 20, 100} {
+		for _, mains := range []bool{true, false} {
+			tr := NewTracker(Supply{ID: "ups", Curve: []Point{{Load: 100, Time: 10 * time.Minute}}})
+			now, left := time.Unix(0, 0), Figure{}
+			tell := func(charge float64, out int) {
+				r := Reading{Supply: "ups", Status: OL, Charge: Known(charge), Load: Known(100)}
+				if r.Charge.Value = charge * (100 - float64(out)/6); out > 0 {
+					r.Status = OB
+				}
+				tr.Observe(now, r)
+				left, now = tr.State(now).Likely, now.Add(time.Second)
+			}
+			if silent > 0 {
+				for k := range 30 {
+					tell(1, map[bool]int{false: k, true: 0}[mains])
+				}
+				for range silent {
+					tr.Observe(now, Reading{Supply: "ups", Link: Lost})
+					now = now.Add(time.Second)
+				}
+			}
+			if mains && silent >= int(longAgo.Seconds()) { // then it is the lowest that it may have come to
+				continue
+			}
+			for k := range 30 {
+				tell(min(1, float64(k)), map[bool]int{false: 30 + silent + k, true: 0}[mains])
+			}
+			wants := map[bool]float64{true: 600, false: float64(600 - 60 - silent)}[mains]
+			require.InDelta(t, wants, left.Value, 30, "silent for %d s, mains %v", silent, mains)
+		}
+	}
+}
+
 // An output that was off and is on again, on battery: what the charge did meanwhile, unheard, was no load's doing, and no cell gave out.
 func TestAFallBehindAnOutputThatWasOffIsNone(t *testing.T) {
 	c := newCell(proven, 600)

@@ -25,6 +25,12 @@ type Facts struct {
 	AnotherShutdown Figure
 }
 
+// OnBattery are these facts as if the mains had been gone for long.
+func (f Facts) OnBattery() Facts {
+	f.State.Mains, f.State.OutFor, f.State.OnBatteryFor = MainsOnBattery, time.Hour, time.Hour
+	return f
+}
+
 // Unmeasured are these facts without what a reading measures, of which one may be wrong.
 func (f Facts) Unmeasured() Facts {
 	f.Race, f.Slack = nil, Figure{}

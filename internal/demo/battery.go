@@ -11,10 +11,11 @@ import (
 	"ebbtide/internal/nut/nutsim"
 )
 
-// The modelled UPS. Time is sped up for its battery: what it calls a second lasts a tenth of one.
+// The modelled UPS. Time is sped up for its battery: what it calls a second lasts a quarter of one.
 const (
-	hurry    = 10.0                   // seconds of battery time that go by in one second
-	capacity = 240.0                  // seconds that it claims to last at fullLoad
+	hurry    = 4.0                    // seconds of battery time that go by in one second
+	ample    = 140.0                  // seconds that it claims to last at fullLoad
+	scant    = 103.0                  // likewise, where something fails: so that it gives out in the time of a demo
 	fullLoad = 64.0                   // percent, with everything on
 	refill   = 0.15                   // of the charge, in one second on mains
 	offDelay = time.Second            // from the accepted cut to the cut
@@ -32,6 +33,7 @@ type ups struct {
 	onPower func(now truth, commanded bool)
 
 	mu        sync.Mutex
+	capacity  float64 // see ample
 	charge    float64 // 0 to 1
 	mains     bool
 	since     time.Time // mains have been so
@@ -54,12 +56,19 @@ func startUPS(w *witness, onPower func(now truth, commanded bool)) (*ups, error)
 	server.AddUser(nutsim.User{Name: upsUser, Password: upsPassword, Commands: true})
 	u := &ups{
 		server: server, shown: server.Add("ups", "a modelled battery"), witness: w, onPower: onPower,
-		charge: 1, mains: true, since: time.Now(), output: true, wake: make(chan struct{}),
+		capacity: ample, charge: 1, mains: true, since: time.Now(), output: true, wake: make(chan struct{}),
 	}
 	u.shown.Set("ups.delay.shutdown", fmt.Sprint(offDelay.Seconds()), "input.voltage.nominal", "230", "battery.runtime.low", "30")
 	u.shown.OnCommand(u.command, "shutdown.return", "load.on")
 	u.show()
 	return u, nil
+}
+
+// isScant makes its battery a small one.
+func (u *ups) isScant() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.capacity = scant
 }
 
 const (
@@ -89,7 +98,7 @@ func (u *ups) pass(now time.Time, spent time.Duration) {
 	if u.mains {
 		u.charge = min(1, u.charge+refill*spent.Seconds())
 	} else if u.output {
-		u.charge = max(0, u.charge-hurry*spent.Seconds()*rate(u.witness.load())/capacity)
+		u.charge = max(0, u.charge-hurry*spent.Seconds()*rate(u.witness.load())/u.capacity)
 	}
 	switch {
 	case !u.hungAt.IsZero() && now.Sub(u.hungAt) >= offDelay:
@@ -118,7 +127,7 @@ func (u *ups) power(on, commanded bool) {
 func rate(load float64) float64 { return math.Pow((load+8)/(fullLoad+8), 1.25) }
 
 // left is how long the battery says that it lasts, in seconds. The lock is held.
-func (u *ups) left() float64 { return u.charge * capacity / rate(u.witness.load()) }
+func (u *ups) left() float64 { return u.charge * u.capacity / rate(u.witness.load()) }
 
 // show tells NUT's clients and the referee how it is. The lock is held.
 func (u *ups) show() {

@@ -54,7 +54,7 @@ const (
 	calm      = time.Second             // with everything well, before the mains fail
 	middle    = 500 * time.Millisecond  // from the snapshot to what goes wrong in the middle
 	darkness  = 4500 * time.Millisecond // from the output's end until the mains are back
-	failing   = 28 * time.Second        // after which the mains are back in any case (see below)
+	failing   = 29 * time.Second        // after which the mains are back in any case (see below)
 	powerless = 20 * time.Second        // likewise with a UPS that fails itself: no battery decides then
 	showEvery = 200 * time.Millisecond
 )
@@ -135,6 +135,9 @@ func (p *play) recorded(records []ledger.Record) {
 
 func (p *play) run(ctx context.Context) (Outcome, error) {
 	e := p.estate
+	if len(p.options.Fails) > 0 {
+		e.ups.isScant()
+	}
 	if err := e.fail(p.options.Fails, false); err != nil {
 		return Outcome{}, err
 	}

@@ -20,10 +20,10 @@ type watch struct {
 	warned silence       // and of its silence
 	short  foresight.Short
 	stages []foresight.Sure // of each stage, whether its condition holds for sure
-	readAt time.Time
-	lineAt time.Time // since when it is heard on line; zero: it is not
-	still  time.Time // when it went on record last that it is on battery still
-	stuck  time.Time // since when its mains are there and its output is off still; zero: they are not
+	word   foresight.Word   // the newest reading
+	lineAt time.Time        // since when it is heard on line; zero: it is not
+	still  time.Time        // when it went on record last that it is on battery still
+	stuck  time.Time        // since when its mains are there and its output is off still; zero: they are not
 	once
 }
 
@@ -46,7 +46,8 @@ func (e *Engine) read(r power.Reading) {
 		e.Spent(s)
 	}
 	w := &e.watch[k]
-	e.Times[k].Ahead, w.readAt = min(max(0, e.Now.Sub(w.readAt)), lookAhead), e.Now
+	w.word = foresight.Word{At: e.Now, After: max(0, e.Now.Sub(w.word.At))}
+	e.Times[k].Ahead = min(w.word.After, lookAhead)
 	s.Tracker.Observe(e.Now, e.maskTest(s, r))
 	was, saidOff := s.State, s.SaysOff()
 	s.State = s.Tracker.State(e.Now)

@@ -42,10 +42,10 @@ func (e *Engine) begins(k, stage int, c power.Condition, f power.Facts) bool {
 	sure, holds := &w.stages[stage], c.Holds(f)
 	switch {
 	case s.SilentFor > 0:
-	case holds || f.WaitsForSlack(c): // so that it is sure when its slack counts
-		sure.Hear(w.readAt, true)
-	case s.Mains == power.MainsOnBattery, s.Left.Known && !c.Holds(f.OnBattery()):
-		sure.Hear(w.readAt, false)
+	case holds || s.OutFor > 0 && c.Holds(f.Soon(w.word.SureIn())): // so that it is sure when its slack counts; the first estimate is from before
+		sure.Hear(w.word, true)
+	case s.Mains == power.MainsOnBattery:
+		sure.Hear(w.word, false)
 	}
 	return holds && (sure.Is() || s.SilentFor > belief.DeafAfter || c.Holds(f.Unmeasured()))
 }
@@ -54,13 +54,11 @@ func (e *Engine) begins(k, stage int, c power.Condition, f power.Facts) bool {
 func (e *Engine) pressureOf(k int) want.Pressure {
 	s, w := &e.Supplies[k].State, &e.watch[k]
 	switch {
-	case !s.Failing() && (w.short.IsIdle() || s.SilentFor > 0 || !s.Left.Known): // it may be for a moment
-	case !s.Failing():
-		w.short.Deny(e.Shortness(k))
+	case !s.Failing(): // it may be for a moment
 	case s.SilentFor > 0:
 		w.short.Pass(e.Shortness(k), s.SilentFor > belief.DeafAfter)
 	default:
-		w.short.Hear(w.readAt, e.Shortness(k))
+		w.short.Hear(w.word, e.Shortness(k))
 	}
 	if !e.mayPress(k) {
 		return want.NoPressure

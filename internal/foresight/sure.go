@@ -11,23 +11,38 @@ import (
 const (
 	sureAfter = 5 * time.Second
 	sureWords = 3
-	sureKept  = time.Minute // what was told longer ago, and not since, is of another failure
+	sureKept  = time.Minute // what was told longer ago, or four readings, and not since, is of another failure
 )
 
 // Sure is whether a supply has told something for long enough to be believed. A reading that tells nothing of it, for want of an answer, or since the
-// mains are there for a moment and what is measured would be as bad without them, denies nothing.
+// mains are there for a moment, denies nothing.
 type Sure struct {
 	since time.Time // of the first of its words that told it, of those in a row; zero: the newest does not
 	read  time.Time // of the newest
 	words int       // how many
 }
 
-// Hear takes whether a reading of that time tells it. Several events of one reading are one word.
-func (s *Sure) Hear(read time.Time, told bool) {
+// Word is when a reading was made, and how long after the one before.
+type Word struct {
+	At    time.Time
+	After time.Duration
+}
+
+// SureIn is how long it takes, from a first word on, to be sure, at the pace at which the supply is polled.
+func (w Word) SureIn() time.Duration { return max(sureAfter, (sureWords-1)*min(w.After, sureKept)) }
+
+// isLongAfter reports whether it was made long after an earlier one, so that this says nothing any more.
+func (w Word) isLongAfter(earlier time.Time) bool {
+	return w.At.Sub(earlier) > max(sureKept, 4*w.After)
+}
+
+// Hear takes whether a reading tells it. Several events of one reading are one word.
+func (s *Sure) Hear(word Word, told bool) {
+	read := word.At
 	switch {
 	case !told:
 		*s = Sure{}
-	case s.since.IsZero() || read.Sub(s.read) > sureKept:
+	case s.since.IsZero() || word.isLongAfter(s.read):
 		*s = Sure{since: read, read: read, words: 1}
 	case read.After(s.read):
 		s.read = read
@@ -46,32 +61,22 @@ type Short struct {
 	read time.Time // of its newest word
 }
 
-// Hear takes what a reading of that time tells.
-func (s *Short) Hear(read time.Time, told want.Pressure) {
-	if read.Sub(s.read) > sureKept {
+// Hear takes what a reading tells.
+func (s *Short) Hear(word Word, told want.Pressure) {
+	if word.isLongAfter(s.read) {
 		*s = Short{}
 	}
-	if s.read = read; told <= s.By {
-		*s = Short{By: told, read: read}
+	if s.read = word.At; told <= s.By {
+		*s = Short{By: told, read: s.read}
 		return
 	}
 	if s.of == (Sure{}) || told < s.to {
 		s.to = told
 	}
-	if s.of.Hear(read, true); s.of.Is() {
-		*s = Short{By: s.to, read: read}
+	if s.of.Hear(word, true); s.of.Is() {
+		*s = Short{By: s.to, read: s.read}
 	}
 }
-
-// Deny takes what a reading on line would mean without the mains: where that is less than was told, it was a slip.
-func (s *Short) Deny(told want.Pressure) {
-	if told < s.By || told < s.to {
-		*s = Short{By: min(s.By, told), read: s.read}
-	}
-}
-
-// IsIdle reports whether there is nothing to deny.
-func (s *Short) IsIdle() bool { return s.By == want.NoPressure && s.to == want.NoPressure }
 
 // Pass takes what is reckoned where there is no word: it is believed when the supply has been silent for long, and where it is less.
 func (s *Short) Pass(reckoned want.Pressure, silentForLong bool) {

@@ -9,13 +9,18 @@ import (
 	"ebbtide/internal/want"
 )
 
+// at is a reading so many seconds in, of a UPS that is polled every second.
+func at(seconds int) Word {
+	return Word{At: time.Unix(int64(seconds), 0), After: time.Second}
+}
+
 // What stands in two readings, since of two the worse one counts, or in many that come within a moment, is not sure yet.
 func TestSure(t *testing.T) {
-	for _, every := range []time.Duration{250 * time.Millisecond, time.Second, 5 * time.Second, 20 * time.Second} {
+	for _, every := range []time.Duration{250 * time.Millisecond, time.Second, 5 * time.Second, 20 * time.Second, 2 * time.Minute} {
 		var s Sure
 		now := time.Unix(0, 0)
 		hear := func(k int, told bool) bool {
-			s.Hear(now.Add(time.Duration(k)*every), told)
+			s.Hear(Word{At: now.Add(time.Duration(k) * every), After: every}, told)
 			return s.Is()
 		}
 		require.False(t, hear(0, true))
@@ -35,24 +40,22 @@ func TestSure(t *testing.T) {
 // earlier failure is no word on this one.
 func TestSureOverSpellsOnLine(t *testing.T) {
 	var s Sure
-	now := time.Unix(0, 0)
 	for spell := range 2 {
 		for k := range 3 {
-			s.Hear(now.Add(time.Duration(11*spell+k)*time.Second), true)
+			s.Hear(at(11*spell+k), true)
 		}
 	}
 	require.True(t, s.Is())
-	s.Hear(now.Add(sureKept+time.Minute), true)
+	s.Hear(at(120), true)
 	require.False(t, s.Is())
 }
 
 // A pressure rises to the least that was told all the while, and falls at once.
 func TestShort(t *testing.T) {
 	var s Short
-	now := time.Unix(0, 0)
 	for k, told := range []want.Pressure{want.CutNow, want.CutNow, want.NoPressure, want.CutNow, want.CutNow, want.ReserveReached, want.CutNow, want.CutNow} {
 		require.Equal(t, want.NoPressure, s.By, "%d", k)
-		s.Hear(now.Add(time.Duration(k)*2*time.Second), told)
+		s.Hear(at(2*k), told)
 		if k == 5 {
 			require.Equal(t, want.NoPressure, s.By, "three readings, and four seconds")
 		}
@@ -61,14 +64,14 @@ func TestShort(t *testing.T) {
 			break
 		}
 	}
-	s.Hear(now.Add(time.Minute), want.ForceVMs)
+	s.Hear(at(60), want.ForceVMs)
 	require.Equal(t, want.ForceVMs, s.By)
 	s.Pass(want.CutNow, false)
 	require.Equal(t, want.ForceVMs, s.By, "a missed word is none")
 	s.Pass(want.CutNow, true)
 	require.Equal(t, want.CutNow, s.By, "a long silence counts as worse")
-	s.Hear(now.Add(2*time.Minute), want.NoPressure)
+	s.Hear(at(90), want.NoPressure)
 	require.Equal(t, want.NoPressure, s.By)
-	s.Hear(now.Add(2*time.Minute+sureKept), want.CutNow)
+	s.Hear(at(200), want.CutNow)
 	require.Equal(t, want.NoPressure, s.By)
 }

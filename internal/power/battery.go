@@ -287,7 +287,7 @@ func (b *battery) readRuntime(now time.Time, left float64, f flow, health float6
 		b.runtime, b.meant, b.stood = left, left*b.rate, 0
 	}
 	burn := max(0, b.meant-b.stood) // whatever the load is by now
-	isSlip := !b.slips.runtime.believes(now, left, runtimeFell)
+	isSlip := !b.slips.runtime.believes(now, left, f, runtimeFell)
 	if !isSlip && (f != draining || b.ceiling == 0) {
 		b.ceiling = burn
 	}
@@ -303,14 +303,15 @@ func (b *battery) readRuntime(now time.Time, left float64, f flow, health float6
 
 // tellCharge takes a charge where it is believed. What has fallen by far is held against what was burnt, and the load, as it fell.
 func (b *battery) tellCharge(now time.Time, charge float64, f flow, steady bool) {
-	if b.slips.charge.isAlone(f) && charge > b.charge+snapDrop { // it was a slip
+	s := &b.slips.charge
+	if s.words == 1 && s.by == f && charge > b.charge+wholeFall { // the first of all was a slip
 		held := b.refilled
 		if b.anew(); f == refilling {
 			b.refilled = held
 		}
 	}
-	wasDoubted := b.slips.charge.isDoubted(now)
-	switch isBelieved := b.slips.charge.believes(now, charge, chargeFell); {
+	wasDoubted := !s.since.IsZero()
+	switch isBelieved := s.believes(now, charge, f, chargeFell); {
 	case !isBelieved && !wasDoubted:
 		b.fell.since, b.fell.steady = b.since, steady
 	case isBelieved && wasDoubted:

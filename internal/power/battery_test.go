@@ -117,36 +117,37 @@ func TestASlipLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// The first word of all, and the first on battery after a silence, is held against the second.
+// The first word of all is held against the second, and one after a silence against the one before.
 func TestAFirstWordIsForgottenWhereTheSecondSaysFarMore(t *testing.T) {
 	for _, silent := range []int{0, 20, 100} {
 		for _, mains := range []bool{true, false} {
 			tr := NewTracker(Supply{ID: "ups", Curve: []Point{{Load: 100, Time: 10 * time.Minute}}})
 			now, left := time.Unix(0, 0), Figure{}
-			tell := func(charge float64, out int) {
-				r := Reading{Supply: "ups", Status: OL, Charge: Known(charge), Load: Known(100)}
-				if r.Charge.Value = charge * (100 - float64(out)/6); out > 0 {
-					r.Status = OB
+			tell := func(share float64, out int) {
+				r := Reading{Supply: "ups", Status: OL, Charge: Known(100 * share), Load: Known(100)}
+				if !mains {
+					r.Status, r.Charge = OB, Known(share*(100-float64(out)/6))
 				}
 				tr.Observe(now, r)
 				left, now = tr.State(now).Likely, now.Add(time.Second)
 			}
-			if silent > 0 {
-				for k := range 30 {
-					tell(1, map[bool]int{false: k, true: 0}[mains])
-				}
-				for range silent {
-					tr.Observe(now, Reading{Supply: "ups", Link: Lost})
-					now = now.Add(time.Second)
-				}
+			out := 0
+			for ; silent > 0 && out < 30; out++ {
+				tell(1, out)
 			}
-			if mains && silent >= int(longAgo.Seconds()) { // then it is the lowest that it may have come to
-				continue
+			for range silent {
+				tr.Observe(now, Reading{Supply: "ups", Link: Lost})
+				now = now.Add(time.Second)
+				out++
 			}
 			for k := range 30 {
-				tell(min(1, float64(k)), map[bool]int{false: 30 + silent + k, true: 0}[mains])
+				tell(min(1, float64(k)), out)
+				out++
 			}
-			wants := map[bool]float64{true: 600, false: float64(600 - 60 - silent)}[mains]
+			wants := 600.0
+			if !mains {
+				wants -= float64(out)
+			}
 			require.InDelta(t, wants, left.Value, 30, "silent for %d s, mains %v", silent, mains)
 		}
 	}

@@ -25,12 +25,6 @@ type Facts struct {
 	AnotherShutdown Figure
 }
 
-// OnBattery are these facts as if the mains had been gone for long.
-func (f Facts) OnBattery() Facts {
-	f.State.Mains, f.State.OutFor, f.State.OnBatteryFor = MainsOnBattery, time.Hour, time.Hour
-	return f
-}
-
 // Unmeasured are these facts without what a reading measures, of which one may be wrong.
 func (f Facts) Unmeasured() Facts {
 	f.Race, f.Slack = nil, Figure{}
@@ -182,6 +176,13 @@ func (s *State) disbelief() string {
 		return ""
 	}
 	return fmt.Sprintf(" (its UPS says %.0f %%, which is more than it can have been charged since)", s.Charge.Value)
+}
+
+// Soon are these facts as they may be in so long, as far as slack goes: it counts then, and is less.
+func (f Facts) Soon(in time.Duration) Facts {
+	f.State.OutFor = max(f.State.OutFor, SlackAfter)
+	f.Ahead += in.Seconds()
+	return f
 }
 
 // WaitsForSlack reports whether a condition holds but for that slack does not count yet.

@@ -103,12 +103,15 @@ func (o *Outlook) GivesOut(within float64) float64 {
 	return math.Erfc(-worst/math.Sqrt2) / 2
 }
 
+// sharp is the spread below which a view is certain: what is divided by less is no number.
+const sharp = 1e-9
+
 // score is how many standard deviations a burn lies above what the view takes for as likely as not; log is its logarithm.
 func (v *View) score(burn, log float64) float64 {
 	switch {
-	case v.Burn <= burn && (v.Sigma == 0 || v.Burn <= 0):
+	case v.Burn <= burn && (v.Sigma < sharp || v.Burn <= 0):
 		return math.Inf(1)
-	case v.Sigma == 0 || burn <= 0:
+	case v.Sigma < sharp || burn <= 0:
 		return math.Inf(-1)
 	}
 	median := v.log

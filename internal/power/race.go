@@ -124,7 +124,7 @@ func (o *Outlook) course(r *Race) (course, bool) {
 			continue
 		}
 		s := slope{at: log2(v.Burn), empty: v.Burn <= 0}
-		if v.Sigma > 0 {
+		if v.Sigma >= sharp {
 			s.steep = math.Ln2 / v.Sigma
 		}
 		c.fall[c.falls] = s

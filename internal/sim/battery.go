@@ -161,8 +161,8 @@ func (s *simulation) isUnfit(c *cell) bool {
 	return s.holds(state)
 }
 
-// slipsEvery is which of its readings is wrong, of a UPS that slips.
-const slipsEvery = 17
+// slipsEvery is which of its readings is wrong, of a UPS that slips: less than one in a minute.
+const slipsEvery = 67
 
 // reading is what the supply's UPS says now. Its runtime is that of a battery like on its sheet.
 func (s *simulation) reading(k int) power.Reading {

@@ -161,7 +161,7 @@ func (s *simulation) isUnfit(c *cell) bool {
 	return s.holds(state)
 }
 
-// slipsEvery is which of its readings is wrong, of a UPS that slips: less than one in a minute.
+// slipsEvery is which of its readings is wrong, of a UPS that slips, if nothing else is said: less than one in a minute.
 const slipsEvery = 67
 
 // reading is what the supply's UPS says now. Its runtime is that of a battery like on its sheet.
@@ -189,9 +189,9 @@ func (s *simulation) reading(k int) power.Reading {
 	if says(Twice) {
 		r.Runtime.Value *= 2
 	}
-	if says(Slips) && c.polls%slipsEvery == 0 { // which nobody should take for the end
+	if every := cmp.Or(c.Slips, slipsEvery); says(Slips) && c.polls%every == 0 { // which nobody should take for the end
 		r.Runtime = power.Known(0)
-		if c.polls/slipsEvery%2 == 0 {
+		if c.polls/every%2 == 0 {
 			r.Charge = power.Known(0)
 		}
 	}

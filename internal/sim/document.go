@@ -51,6 +51,7 @@ type BatteryDecl struct {
 	Runtime  time.Duration `yaml:"runtime" check:"positive"`  // that a full one as on its sheet lasts at the load at the start; as the runbook's watts and curve have it, or 30m
 	Recharge time.Duration `yaml:"recharge" check:"positive"` // from empty to full; as the runbook has it, or 2h
 	Health   *Percent      `yaml:"health"`                    // true capacity against the sheet, of which its UPS knows nothing; 100%
+	Slips    int           `yaml:"slips"`                     // which of its readings is wrong, where it says slips
 	Steps    Percent       `yaml:"steps"`                     // its UPS tells the charge in steps of so much
 	DiesAt   Percent       `yaml:"dies_at"`                   // it gives out at this charge, without a word before
 	Says     []Lie         `yaml:"says"`
@@ -289,7 +290,7 @@ func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
 }
 
 func (b *BatteryDecl) battery() Battery {
-	out := Battery{Charge: 1, Runtime: b.Runtime, Recharge: b.Recharge, DiesAt: float64(b.DiesAt) / 100, Steps: float64(b.Steps) / 100, Says: b.Says, Deaf: b.Deaf}
+	out := Battery{Charge: 1, Runtime: b.Runtime, Recharge: b.Recharge, DiesAt: float64(b.DiesAt) / 100, Steps: float64(b.Steps) / 100, Says: b.Says, Slips: b.Slips, Deaf: b.Deaf}
 	if b.Charge != nil {
 		out.Charge = float64(*b.Charge) / 100
 	}

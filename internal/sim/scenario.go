@@ -90,6 +90,7 @@ type Battery struct {
 	Runtime  time.Duration // of a full battery as on its sheet, at the load at the start; 0: what the runbook's curve says, or 30 minutes
 	Recharge time.Duration // from empty to full; 0: what the runbook says, or 2 hours
 	Health   float64       // its true capacity against its sheet, of which its UPS knows nothing; 0: 1
+	Slips    int           // which of its readings is wrong, where it says Slips; 0: slipsEvery
 	Steps    float64       // 0..1: its UPS tells the charge in steps of so much; 0: as it is
 	DiesAt   float64       // 0..1: the output is lost at this charge, without a word before
 	Bias     float64       // what its UPS says that it lasts, as a share of what its sheet says; 0: 1

@@ -44,7 +44,7 @@ func (e *Engine) begins(k, stage int, c power.Condition, f power.Facts) bool {
 	case s.SilentFor > 0:
 	case holds || s.OutFor > 0 && c.Holds(f.Soon(w.word.SureIn())): // so that it is sure when its slack counts; the first estimate is from before
 		sure.Hear(w.word, true)
-	case s.Mains == power.MainsOnBattery:
+	case s.Mains == power.MainsOnBattery && s.OutFor > 0: // of the first word slack is not judged yet
 		sure.Hear(w.word, false)
 	}
 	return holds && (sure.Is() || s.SilentFor > belief.DeafAfter || c.Holds(f.Unmeasured()))

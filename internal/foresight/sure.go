@@ -11,7 +11,7 @@ import (
 const (
 	sureAfter = 5 * time.Second
 	sureWords = 3
-	sureKept  = time.Minute // what was told longer ago, or four readings, and not since, is of another failure
+	sureKept  = time.Minute // what was believed longer ago, or four readings, is of another failure
 )
 
 // Sure is whether a supply has told something for long enough to be believed. A reading that tells nothing of it, for want of an answer, or since the
@@ -42,7 +42,7 @@ func (s *Sure) Hear(word Word, told bool) {
 	switch {
 	case !told:
 		*s = Sure{}
-	case s.since.IsZero() || word.isLongAfter(s.read):
+	case s.since.IsZero() || s.Is() && word.isLongAfter(s.read):
 		*s = Sure{since: read, read: read, words: 1}
 	case read.After(s.read):
 		s.read = read
@@ -64,7 +64,7 @@ type Short struct {
 // Hear takes what a reading tells.
 func (s *Short) Hear(word Word, told want.Pressure) {
 	if word.isLongAfter(s.read) {
-		*s = Short{}
+		s.By = want.NoPressure
 	}
 	if s.read = word.At; told <= s.By {
 		*s = Short{By: told, read: s.read}

@@ -11,7 +11,8 @@ import (
 const (
 	sureAfter = 5 * time.Second
 	sureWords = 3
-	sureKept  = time.Minute // what was believed longer ago, or four readings, is of another failure
+	sureKept  = time.Minute     // what was believed longer ago, or four readings, is of another failure
+	toldKept  = 3 * time.Minute // and so is what was told, and not believed
 )
 
 // Sure is whether a supply has told something for long enough to be believed. A reading that tells nothing of it, for want of an answer, or since the
@@ -31,9 +32,9 @@ type Word struct {
 // SureIn is how long it takes, from a first word on, to be sure, at the pace at which the supply is polled.
 func (w Word) SureIn() time.Duration { return max(sureAfter, (sureWords-1)*min(w.After, sureKept)) }
 
-// isLongAfter reports whether it was made long after an earlier one, so that this says nothing any more.
-func (w Word) isLongAfter(earlier time.Time) bool {
-	return w.At.Sub(earlier) > max(sureKept, 4*w.After)
+// isLongAfter reports whether it was made longer after an earlier one, so that this says nothing any more.
+func (w Word) isLongAfter(earlier time.Time, kept time.Duration) bool {
+	return w.At.Sub(earlier) > max(kept, 4*w.After)
 }
 
 // Hear takes whether a reading tells it. Several events of one reading are one word.
@@ -42,7 +43,7 @@ func (s *Sure) Hear(word Word, told bool) {
 	switch {
 	case !told:
 		*s = Sure{}
-	case s.since.IsZero() || s.Is() && word.isLongAfter(s.read):
+	case s.since.IsZero(), s.Is() && word.isLongAfter(s.read, sureKept), word.isLongAfter(s.read, toldKept):
 		*s = Sure{since: read, read: read, words: 1}
 	case read.After(s.read):
 		s.read = read
@@ -63,7 +64,7 @@ type Short struct {
 
 // Hear takes what a reading tells.
 func (s *Short) Hear(word Word, told want.Pressure) {
-	if word.isLongAfter(s.read) {
+	if word.isLongAfter(s.read, sureKept) {
 		s.By = want.NoPressure
 	}
 	if s.read = word.At; told <= s.By {

@@ -75,3 +75,19 @@ func TestShort(t *testing.T) {
 	s.Hear(at(200), want.CutNow)
 	require.Equal(t, want.NoPressure, s.By)
 }
+
+// A UPS that is on battery for a few seconds of each minute tells its charge in every spell, and never for five seconds; one that says a wrong word in
+// each of three failures within a quarter of an hour is not believed.
+func TestSureForgets(t *testing.T) {
+	var hunts, slips Sure
+	for spell := range 2 {
+		for k := range 3 {
+			hunts.Hear(at(65*spell+k), true)
+		}
+	}
+	require.True(t, hunts.Is())
+	for k := range 3 {
+		slips.Hear(at(300*k), true)
+	}
+	require.False(t, slips.Is())
+}

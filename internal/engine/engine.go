@@ -82,6 +82,9 @@ func (e *Engine) load(s Settings) {
 	e.Load(foresight.New(wants, e.serial))
 	e.JournalLost = lost
 	e.awaited, e.watch = make([]awaited, n), make([]watch, len(e.Supplies))
+	for k := range e.watch {
+		e.watch[k].stages = make([]foresight.Sure, len(e.Ledger.Stages))
+	}
 	e.inquiry = inquiry{serial: e.serial} // an answer that is on its way is of the estate before
 }
 

@@ -19,9 +19,6 @@ func (e *Engine) judgeTriggers(k int) {
 	}
 	p := e.Policy
 	f := e.Facts(&e.Supplies[k])
-	if e.watch[k].stages == nil {
-		e.watch[k].stages = make([]foresight.Sure, len(e.Ledger.Stages))
-	}
 	if !st.Stages[0] && e.begins(k, 0, p.Protect, f) {
 		e.Trigger(0, k, p.Protect.Because(f))
 	}

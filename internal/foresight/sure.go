@@ -64,7 +64,10 @@ type Short struct {
 
 // Hear takes what a reading tells.
 func (s *Short) Hear(word Word, told want.Pressure) {
-	if word.isLongAfter(s.read, sureKept) {
+	switch {
+	case word.isLongAfter(s.read, toldKept):
+		*s = Short{}
+	case word.isLongAfter(s.read, sureKept):
 		s.By = want.NoPressure
 	}
 	if s.read = word.At; told <= s.By {

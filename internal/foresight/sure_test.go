@@ -74,6 +74,11 @@ func TestShort(t *testing.T) {
 	require.Equal(t, want.NoPressure, s.By)
 	s.Hear(at(200), want.CutNow)
 	require.Equal(t, want.NoPressure, s.By)
+	s.Hear(at(201), want.ForceVMs)
+	for k := range 7 { // in another failure, what was told in that is no bound on it
+		s.Hear(at(600+k), want.CutNow)
+	}
+	require.Equal(t, want.CutNow, s.By)
 }
 
 // A UPS that is on battery for a few seconds of each minute tells its charge in every spell, and never for five seconds; one that says a wrong word in

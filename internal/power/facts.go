@@ -187,11 +187,7 @@ func (f Facts) Soon(in time.Duration) Facts {
 
 // WaitsForSlack reports whether a condition holds but for that slack does not count yet.
 func (f Facts) WaitsForSlack(c Condition) bool {
-	if f.State.OutFor >= SlackAfter {
-		return false
-	}
-	f.State.OutFor = SlackAfter
-	return c.Holds(f)
+	return f.State.OutFor < SlackAfter && c.Holds(f.Soon(0))
 }
 
 // SlackAfter is how long a supply must be on battery for its slack to count: most failures of the mains are over by then

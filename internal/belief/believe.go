@@ -71,8 +71,11 @@ func (e *Estate) downAfterSilence(i int) {
 // is if its output is off as far as is known: that is on again. What nobody told to stop is off only for want of power, and while what feeds it
 // is not heard that may be back. And whether the two have ever agreed is forgotten with a crash.
 func (e *Estate) believeBMC(i int) plan.State {
-	feed := e.feedOf(i)
-	if feed == maybeCycled || feed == unfed || feed == fedUnheard && !e.AcceptedStop(i) || !e.ResumedAt.IsZero() {
+	switch feed := e.feedOf(i); {
+	case feed == maybeCycled || feed == unfed || feed == fedUnheard && !e.AcceptedStop(i):
+		return plan.Unreachable
+	case !e.ResumedAt.IsZero():
+		e.Beliefs[i].OnAt = time.Time{} // it answers no more, and nothing says that it is on
 		return plan.Unreachable
 	}
 	return plan.Off

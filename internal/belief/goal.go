@@ -117,8 +117,10 @@ func (e *Estate) anyByPower(k int, may func(u int) bool) bool {
 func (e *Estate) mayHaveGone(i int) bool {
 	n := e.Entry(i)
 	switch {
-	case n.Last.Taken || n.Shown == ledger.ShownOff:
+	case n.Last.Taken:
 		return true
+	case n.Shown == ledger.ShownOff, n.Last.Answer == ledger.WasObeyed: // up again, it has had its power back
+		return !e.IsUp(i)
 	case e.Declined(i):
 		return false
 	}

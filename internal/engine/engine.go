@@ -83,7 +83,9 @@ func (e *Engine) load(s Settings) {
 	e.JournalLost = lost
 	e.awaited, e.watch = make([]awaited, n), make([]watch, len(e.Supplies))
 	for k := range e.watch {
-		e.watch[k].stages = make([]foresight.Sure, len(e.Ledger.Stages))
+		for _, when := range s.Policy.Conditions() {
+			e.watch[k].stages = append(e.watch[k].stages, make([]foresight.Sure, when.Parts()))
+		}
 	}
 	e.inquiry = inquiry{serial: e.serial} // an answer that is on its way is of the estate before
 }

@@ -32,8 +32,10 @@ var hearings = [...]hearing{
 // hear takes down what a reading says of the output, and what may have happened before it.
 func (e *Engine) hear(k int) {
 	s := &e.Supplies[k]
+	was := s.Lapse
+	defer func() { e.Shifted = e.Shifted || s.Lapse != was }() // what waited for that is judged anew
 	if s.Lapse == belief.JustBack && s.State.SilentFor == 0 {
-		s.Lapse, e.Shifted = belief.NoLapse, true
+		s.Lapse = belief.NoLapse
 	}
 	e.hearOff(s, e.Standing(k))
 	for at := range hearings {

@@ -19,11 +19,11 @@ type watch struct {
 	told   want.Pressure // the most that people were told of since it failed
 	warned silence       // and of its silence
 	short  foresight.Short
-	stages []foresight.Sure // of each stage, whether its condition holds for sure
-	word   foresight.Word   // the newest reading
-	lineAt time.Time        // since when it is heard on line; zero: it is not
-	still  time.Time        // when it went on record last that it is on battery still
-	stuck  time.Time        // since when its mains are there and its output is off still; zero: they are not
+	stages [][]foresight.Sure // of each stage, and of each part of its condition, whether that holds for sure
+	word   foresight.Word     // the newest reading
+	lineAt time.Time          // since when it is heard on line; zero: it is not
+	still  time.Time          // when it went on record last that it is on battery still
+	stuck  time.Time          // since when its mains are there and its output is off still; zero: they are not
 	once
 }
 

@@ -32,19 +32,34 @@ func (e *Engine) judgeTriggers(k int) {
 	}
 }
 
-// begins reports whether the condition of a stage holds: for what has its own time at once, for what is measured when it is sure, and for what is reckoned
-// on while the supply is silent when it has been for long.
+// begins reports whether the condition of a stage holds for sure.
 func (e *Engine) begins(k, stage int, c power.Condition, f power.Facts) bool {
-	w, s := &e.watch[k], &e.Supplies[k].State
-	sure, holds := &w.stages[stage], c.Holds(f)
+	at := -1
+	return c.HoldsBy(func(leaf power.Condition) bool {
+		at++
+		return e.isSure(k, &e.watch[k].stages[stage][at], leaf, f)
+	})
+}
+
+// isSure reports whether a part of a condition holds for sure: what has its own time at once, what is measured when it has been told for long enough, and
+// what is reckoned on while the supply is silent when it has been for long. What is said of a battery on line denies nothing: a worn one looks well there.
+func (e *Engine) isSure(k int, sure *foresight.Sure, leaf power.Condition, f power.Facts) bool {
+	s, word := &e.Supplies[k].State, e.watch[k].word
+	holds, onBattery := leaf.Holds(f), s.Mains == power.MainsOnBattery
 	switch {
+	case !leaf.Kind.IsMeasured():
+		return holds
 	case s.SilentFor > 0:
-	case holds || s.OutFor > 0 && c.Holds(f.Soon(w.word.SureIn())): // so that it is sure when its slack counts; the first estimate is from before
-		sure.Hear(w.word, true)
-	case s.Mains == power.MainsOnBattery && s.OutFor > 0: // of the first word slack is not judged yet
-		sure.Hear(w.word, false)
+		return holds && (sure.Is() || s.SilentFor > belief.DeafAfter)
+	case leaf.Kind == power.TemperatureAbove:
+		sure.Hear(word, holds)
+	case leaf.Kind == power.SlackBelow && onBattery && s.OutFor == 0: // not judged yet: the first estimate is from before
+	case leaf.Kind == power.SlackBelow && onBattery:
+		sure.Hear(word, leaf.Holds(f.Soon(word.SureIn()))) // so that it is sure when it counts
+	case onBattery:
+		sure.Hear(word, holds)
 	}
-	return holds && (sure.Is() || s.SilentFor > belief.DeafAfter || c.Holds(f.Unmeasured()))
+	return holds && sure.Is()
 }
 
 // pressureOf finds how short the time of a supply's battery is, where anything may be done about it. Its alarm has its own time.

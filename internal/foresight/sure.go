@@ -6,21 +6,26 @@ import (
 	"ebbtide/internal/want"
 )
 
-// How long a supply must tell what something is begun for, and in how many of its readings on battery, until that is believed: what is stopped, powered
-// off or cut for one wrong word of a driver is harmed for nothing. Of two readings the worse one counts, so that a wrong word may stand in two.
+// How long a supply must tell what something is begun for, and in how many of its readings in a row, until that is believed: what is stopped, powered
+// off or cut for one wrong word of a driver is harmed for nothing. Of two readings the worse one counts, so that a wrong word may stand in two. One that
+// is never on battery for so long has told it in so many spells.
 const (
-	sureAfter = 5 * time.Second
-	sureWords = 3
-	sureKept  = time.Minute     // what was believed longer ago, or four readings, is of another failure
-	toldKept  = 3 * time.Minute // and so is what was told, and not believed
+	sureAfter  = 5 * time.Second
+	sureWords  = 3
+	sureSpells = 3
+	sureKept   = time.Minute     // what was believed longer ago, or four readings, is of another failure
+	toldKept   = 3 * time.Minute // and so is what was told, and not believed
+	spellsKept = 2 * toldKept    // so long the spells may take together
 )
 
 // Sure is whether a supply has told something for long enough to be believed. A reading that tells nothing of it, for want of an answer, or since the
-// mains are there for a moment, denies nothing.
+// mains are there for a moment, denies nothing, and ends a spell.
 type Sure struct {
-	since time.Time // of the first of its words that told it, of those in a row; zero: the newest does not
-	read  time.Time // of the newest
-	words int       // how many
+	since  time.Time // of the first of its words that told it, of those in a row; zero: the newest does not
+	began  time.Time // of the first of this spell
+	read   time.Time // of the newest
+	words  int       // how many of this spell
+	spells int
 }
 
 // Word is when a reading was made, and how long after the one before.
@@ -34,57 +39,64 @@ func (w Word) SureIn() time.Duration { return max(sureAfter, (sureWords-1)*min(w
 
 // isLongAfter reports whether it was made longer after an earlier one, so that this says nothing any more.
 func (w Word) isLongAfter(earlier time.Time, kept time.Duration) bool {
-	return w.At.Sub(earlier) > max(kept, 4*w.After)
+	return w.At.Sub(earlier) > max(kept, 4*min(w.After, time.Hour))
 }
 
 // Hear takes whether a reading tells it. Several events of one reading are one word.
 func (s *Sure) Hear(word Word, told bool) {
-	read := word.At
 	switch {
 	case !told:
 		*s = Sure{}
-	case s.since.IsZero(), s.Is() && word.isLongAfter(s.read, sureKept), word.isLongAfter(s.read, toldKept):
-		*s = Sure{since: read, read: read, words: 1}
-	case read.After(s.read):
-		s.read = read
+	case s.words == 0 || s.isOver(word):
+		*s = Sure{since: word.At, began: word.At, read: word.At, words: 1, spells: 1}
+	case !word.At.After(s.read):
+	case word.At.Add(-word.After).After(s.read): // there were others between
+		s.began, s.read, s.words = word.At, word.At, 1
+		s.spells++
+	default:
+		s.read = word.At
 		s.words++
 	}
 }
 
+// isOver reports whether what it has told says nothing any more when a word is heard.
+func (s *Sure) isOver(word Word) bool {
+	if s.Is() {
+		return word.isLongAfter(s.read, sureKept)
+	}
+	return word.isLongAfter(s.read, toldKept) || word.isLongAfter(s.since, spellsKept)
+}
+
 // Is reports whether it is believed.
-func (s *Sure) Is() bool { return s.words >= sureWords && s.read.Sub(s.since) >= sureAfter }
+func (s *Sure) Is() bool {
+	inRow := s.words >= sureWords && s.read.Sub(s.began) >= sureAfter
+	return inRow || s.spells >= sureSpells && s.read.Sub(s.since) >= sureAfter
+}
 
 // Short is how short the time of a supply's battery is, by what it has told of late. It rises when it is sure, and falls at once.
 type Short struct {
-	By   want.Pressure // what is believed
-	to   want.Pressure // the least of what it has told since it told more than that
-	of   Sure
-	read time.Time // of its newest word
+	By   want.Pressure         // what is believed
+	told [want.CutNow + 1]Sure // of each, whether it has told that or more
+	read time.Time             // of its newest word
 }
 
 // Hear takes what a reading tells.
 func (s *Short) Hear(word Word, told want.Pressure) {
-	switch {
-	case word.isLongAfter(s.read, toldKept):
-		*s = Short{}
-	case word.isLongAfter(s.read, sureKept):
+	if word.isLongAfter(s.read, sureKept) {
 		s.By = want.NoPressure
 	}
-	if s.read = word.At; told <= s.By {
-		*s = Short{By: told, read: s.read}
-		return
-	}
-	if s.of == (Sure{}) || told < s.to {
-		s.to = told
-	}
-	if s.of.Hear(word, true); s.of.Is() {
-		*s = Short{By: s.to, read: s.read}
+	s.read, s.By = word.At, min(s.By, told)
+	for p := range s.told {
+		by := want.Pressure(p)
+		if s.told[p].Hear(word, told >= by); s.told[p].Is() {
+			s.By = max(s.By, by)
+		}
 	}
 }
 
 // Pass takes what is reckoned where there is no word: it is believed when the supply has been silent for long, and where it is less.
 func (s *Short) Pass(reckoned want.Pressure, silentForLong bool) {
 	if silentForLong || reckoned < s.By {
-		s.By, s.of = reckoned, Sure{}
+		*s = Short{By: reckoned, read: s.read}
 	}
 }

@@ -36,26 +36,48 @@ func TestSure(t *testing.T) {
 	}
 }
 
-// A UPS that hunts between its mains and its battery is on battery for a few seconds at a time, and its readings on line deny nothing. What it told in an
-// earlier failure is no word on this one.
-func TestSureOverSpellsOnLine(t *testing.T) {
+// A UPS that hunts between its mains and its battery is on battery for a few seconds at a time, and its readings on line deny nothing. It has told
+// something in three such spells. One wrong word that ends a failure, and one that begins the next, are not believed.
+func TestSureOverSpells(t *testing.T) {
 	var s Sure
-	for spell := range 2 {
-		for k := range 3 {
-			s.Hear(at(11*spell+k), true)
+	spell := func(from, words int, told bool) {
+		after := time.Minute // the first of it comes after others, on line
+		for k := range words {
+			s.Hear(Word{At: time.Unix(int64(from+k), 0), After: min(after, time.Second)}, told)
+			after = time.Second
 		}
 	}
+	spell(0, 2, true)
+	spell(60, 2, true)
+	require.False(t, s.Is(), "two words in each of two spells")
+	spell(120, 1, true)
 	require.True(t, s.Is())
-	s.Hear(at(120), true)
-	require.False(t, s.Is())
+	spell(240, 1, true)
+	require.False(t, s.Is(), "what was believed is of another failure")
+
+	spell(300, 1, true)
+	spell(301, 3, false)
+	spell(360, 2, true)
+	require.False(t, s.Is(), "what was denied counts no more")
+
+	s = Sure{}
+	for k := range 3 {
+		spell(300*k, 1, true)
+	}
+	require.False(t, s.Is(), "one word in each of three failures within a quarter of an hour")
+	s = Sure{}
+	for k := range 20 {
+		spell(170*k, 1, true)
+		require.Equal(t, k%3 == 2, s.Is(), "three in six minutes, and anew")
+	}
 }
 
-// A pressure rises to the least that was told all the while, and falls at once.
+// A pressure rises to what was told all the while, and falls at once.
 func TestShort(t *testing.T) {
 	var s Short
 	for k, told := range []want.Pressure{want.CutNow, want.CutNow, want.NoPressure, want.CutNow, want.CutNow, want.ReserveReached, want.CutNow, want.CutNow} {
 		require.Equal(t, want.NoPressure, s.By, "%d", k)
-		s.Hear(at(2*k), told)
+		s.Hear(every2(k), told)
 		if k == 5 {
 			require.Equal(t, want.NoPressure, s.By, "three readings, and four seconds")
 		}
@@ -64,7 +86,7 @@ func TestShort(t *testing.T) {
 			break
 		}
 	}
-	s.Hear(at(60), want.ForceVMs)
+	s.Hear(every2(7), want.ForceVMs)
 	require.Equal(t, want.ForceVMs, s.By)
 	s.Pass(want.CutNow, false)
 	require.Equal(t, want.ForceVMs, s.By, "a missed word is none")
@@ -72,27 +94,13 @@ func TestShort(t *testing.T) {
 	require.Equal(t, want.CutNow, s.By, "a long silence counts as worse")
 	s.Hear(at(90), want.NoPressure)
 	require.Equal(t, want.NoPressure, s.By)
-	s.Hear(at(200), want.CutNow)
-	require.Equal(t, want.NoPressure, s.By)
-	s.Hear(at(201), want.ForceVMs)
-	for k := range 7 { // in another failure, what was told in that is no bound on it
-		s.Hear(at(600+k), want.CutNow)
+	s.Hear(at(200), want.ForceVMs)
+	for k := range 6 { // in another failure, what was told in that is no bound on it
+		require.Equal(t, want.NoPressure, s.By)
+		s.Hear(at(260+k), want.CutNow)
 	}
 	require.Equal(t, want.CutNow, s.By)
 }
 
-// A UPS that is on battery for a few seconds of each minute tells its charge in every spell, and never for five seconds; one that says a wrong word in
-// each of three failures within a quarter of an hour is not believed.
-func TestSureForgets(t *testing.T) {
-	var hunts, slips Sure
-	for spell := range 2 {
-		for k := range 3 {
-			hunts.Hear(at(65*spell+k), true)
-		}
-	}
-	require.True(t, hunts.Is())
-	for k := range 3 {
-		slips.Hear(at(300*k), true)
-	}
-	require.False(t, slips.Is())
-}
+// every2 is a reading of a UPS that is polled every two seconds.
+func every2(k int) Word { return Word{At: time.Unix(int64(2*k), 0), After: 2 * time.Second} }

@@ -75,4 +75,5 @@ const (
 	WasDenied    // refused, or not now
 	WasUnreached // did not reach its node
 	NobodyKnows  // sent, and nobody knows whether it was taken
+	WasObeyed    // its node was proven off after it: nothing of it is under way any more
 )

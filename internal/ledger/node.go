@@ -288,6 +288,9 @@ func (n *Node) proven(verb plan.Verb) {
 	case plan.Stop, plan.Cut:
 		n.Early = n.Last.Verb != verb || n.Last.Reach() == NotReached // since when it is off nobody knows
 		n.Last.Taken = n.Last.Taken || verb == plan.Stop && !n.Early  // whoever lost its answer
+		if !n.Early {
+			n.Last.Answer = WasObeyed
+		}
 		n.Shown, n.Lit, n.Unproven, n.Snap.Past = ShownOff, Unlit, false, true
 	case plan.Start:
 		n.Shown, n.Lit, n.Last.Taken = ShownOn, Unlit, false

@@ -15,7 +15,10 @@ func (b *battery) tellCharge(now time.Time, charge float64, f flow, steady bool)
 		}
 	}
 	wasDoubted := !s.since.IsZero()
-	switch isBelieved := s.believes(now, charge, f, chargeFell); {
+	fellFar := func(was, is float64, in time.Duration) bool {
+		return chargeFell(was, is, in) || f == draining && b.snapped(was, is)
+	}
+	switch isBelieved := s.believes(now, charge, f, fellFar); {
 	case !isBelieved && !wasDoubted:
 		b.fell.since, b.fell.steady = b.since, steady
 	case isBelieved && wasDoubted:

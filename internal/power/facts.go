@@ -25,11 +25,9 @@ type Facts struct {
 	AnotherShutdown Figure
 }
 
-// Unmeasured are these facts without what a reading measures, of which one may be wrong.
-func (f Facts) Unmeasured() Facts {
-	f.Race, f.Slack = nil, Figure{}
-	f.State.Charge, f.State.Left, f.State.Temperature = Figure{}, Figure{}, Figure{}
-	return f
+// IsMeasured reports whether a reading measures what a kind of condition is judged by, so that one may be wrong about it.
+func (k Kind) IsMeasured() bool {
+	return k == SlackBelow || k == RuntimeBelow || k == ChargeBelow || k == TemperatureAbove
 }
 
 // Tells tells whether what a kind of condition is judged against is known.
@@ -91,6 +89,31 @@ func (c *Condition) holds(f *Facts) bool {
 		return c.Kind == All && len(c.Of) > 0
 	}
 	return false
+}
+
+// HoldsBy judges the condition by what is found of its parts. Each is asked, in order.
+func (c Condition) HoldsBy(part func(Condition) bool) bool {
+	switch c.Kind {
+	case "":
+		return false
+	case Any, All:
+	default:
+		return part(c)
+	}
+	holds := 0
+	for _, of := range c.Of {
+		if of.HoldsBy(part) {
+			holds++
+		}
+	}
+	return holds > 0 && (c.Kind == Any || holds == len(c.Of))
+}
+
+// Parts counts what HoldsBy asks for.
+func (c Condition) Parts() int {
+	n := 0
+	c.HoldsBy(func(Condition) bool { n++; return false })
+	return n
 }
 
 // slackBelow reports whether slack is known and less than so many seconds.

@@ -157,3 +157,19 @@ func TestBriefDurations(t *testing.T) {
 	require.Equal(t, "1m 50s", Roughly(119))
 	require.Equal(t, "9m", Roughly(599))
 }
+
+// What is judged part by part is judged as the whole is, and each part is asked.
+func TestHoldsBy(t *testing.T) {
+	leaf := func(than float64) Condition { return Condition{Kind: ChargeBelow, Than: than} }
+	f := Facts{State: State{Mains: MainsOnBattery, Charge: Known(50)}}
+	for _, c := range []Condition{
+		{}, leaf(40), leaf(60), {Kind: Any}, {Kind: All},
+		{Kind: Any, Of: []Condition{leaf(60), leaf(40)}},
+		{Kind: All, Of: []Condition{leaf(40), leaf(60)}},
+		{Kind: All, Of: []Condition{leaf(60), {Kind: Any, Of: []Condition{leaf(40), leaf(70)}}}},
+	} {
+		asked := 0
+		require.Equal(t, c.Holds(f), c.HoldsBy(func(part Condition) bool { asked++; return part.Holds(f) }), "%v", c)
+		require.Equal(t, asked, c.Parts(), "%v", c)
+	}
+}

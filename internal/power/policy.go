@@ -44,3 +44,12 @@ type Supply struct {
 	// Capacity is what discharges have proven of it. It is no part of the runbook.
 	Capacity Capacity `json:"capacity,omitzero"`
 }
+
+// Conditions lists when its stages begin, in the order in which they do.
+func (p *Policy) Conditions() []Condition {
+	all := []Condition{p.Protect}
+	for _, stage := range p.Shed {
+		all = append(all, stage.When)
+	}
+	return append(all, p.Shutdown)
+}

@@ -128,7 +128,7 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 		if !n.intent.again {                                                 // it may have been off before it was told
 			since = min(since, at.Sub(n.intent.at))
 		}
-		isOff := n.now.State == plan.Off && since < proves
+		isOff := n.now.State == plan.Off && (since < proves || r.lostWithHost(i)) // which nobody can show
 		rises := n.now.State == plan.Starting || n.now.State == plan.On && at.Sub(n.changed) < proves
 		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || isOff || rises || r.forgetful {
 			continue

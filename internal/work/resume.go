@@ -20,7 +20,7 @@ func (e *Works) Resume() {
 			e.Beliefs[i].Rising = e.Now.Add(belief.BootTime(e.Graph.Node(i)))
 		}
 		last := entry.Last
-		isStop := last.Verb == plan.Stop && (last.Taken || last.Reach() != ledger.NotReached) // what refused it may do it all the same
+		isStop := last.Verb == plan.Stop && (last.Taken || last.Reach() != ledger.NotReached && last.Answer != ledger.WasObeyed) // what refused it may do it all the same
 		if isStop && entry.Shown == ledger.WasTold {
 			e.Beliefs[i].Falling = e.Now.Add(2 * belief.ProofStands)
 			ago := max(0, e.AwayFrom.Sub(last.At), e.Now.Sub(last.At)) // the clock may have been set back since, which the records tell

@@ -278,7 +278,7 @@ var bugs = []bug{
 		{workStep, "(!e.Fed[i] || e.JournalLost)", "!e.Fed[i]"},
 	}},
 	{name: "sure: one word of a UPS is enough", edits: []edit{
-		{foresightSure, "return s.words >= sureWords && s.read.Sub(s.since) >= sureAfter", "return s.words >= 1"},
+		{foresightSure, "s.words >= sureWords && s.read.Sub(s.began) >= sureAfter", "s.words >= 1"},
 	}},
 	{name: "slip: what lasts is made of one word", by: "./internal/power TestASlipLeavesNothingBehind", edits: []edit{
 		{powerSlip, "if s.words > 0 && fellFar(s.last, is, in) {", "if false && fellFar(s.last, is, in) {"},

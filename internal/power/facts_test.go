@@ -163,7 +163,10 @@ func TestHoldsBy(t *testing.T) {
 	leaf := func(than float64) Condition { return Condition{Kind: ChargeBelow, Than: than} }
 	f := Facts{State: State{Mains: MainsOnBattery, Charge: Known(50)}}
 	for _, c := range []Condition{
-		{}, leaf(40), leaf(60), {Kind: Any}, {Kind: All},
+		{},
+		leaf(40), leaf(60),
+		{Kind: Any},
+		{Kind: All},
 		{Kind: Any, Of: []Condition{leaf(60), leaf(40)}},
 		{Kind: All, Of: []Condition{leaf(40), leaf(60)}},
 		{Kind: All, Of: []Condition{leaf(60), {Kind: Any, Of: []Condition{leaf(40), leaf(70)}}}},

@@ -36,10 +36,16 @@ func (e *Estate) LostPower(i, k int) {
 func (e *Estate) WereAway(k int) {
 	s, was := &e.Supplies[k], &e.Standing(k).Battery
 	s.Lapse, s.absence = WereAway, absence{heard: was.At, charge: was.Carried.Charge, lasts: was.Carried.Lasts, load: was.Carried.Load}
-	if was.At.IsZero() { // it had only just failed
+	switch {
+	case e.IsSetBack():
+		s.absence = absence{}
+	case was.At.IsZero(): // it had only just failed
 		s.absence.heard = e.AwayFrom
 	}
 }
+
+// IsSetBack reports, as Ebbtide is back, whether the clock was set back while it was away: for how long that was nobody knows.
+func (e *Estate) IsSetBack() bool { return e.Now.Before(e.AwayFrom) }
 
 // DeafAfter is how long a supply may be silent until its output counts as off and on again. Where no cut was sent, and its battery lasts for long by
 // all that is known, what makes it silent for a while is hardly a cycle: its card or its driver starts anew.

@@ -203,6 +203,9 @@ func (e *Engine) started() {
 	e.askForEstimate()
 }
 
+// longAhead is a time that no supply stays unheard for, for what is on record of a time that is not over.
+const longAhead = 365 * 24 * time.Hour
+
 // assume takes over what is on record of a supply from before Ebbtide was away.
 func (e *Engine) assume(k int) {
 	t, st := e.Supplies[k].Tracker, e.Standing(k)
@@ -211,9 +214,14 @@ func (e *Engine) assume(k int) {
 		charged = max(0, e.AwayFrom.Sub(st.Charges))
 	}
 	t.AssumeCharge(st.Charge, charged)
-	if !st.At.IsZero() {
-		t.TakeUp(e.Now, st.Carried, e.Now.Sub(st.At))
+	if st.At.IsZero() {
+		return
 	}
+	ago := e.Now.Sub(st.At)
+	if e.IsSetBack() {
+		ago = -longAhead
+	}
+	t.TakeUp(e.Now, st.Carried, ago)
 }
 
 // reload takes a new estate and policy, while no outage is open.

@@ -24,7 +24,11 @@ func (e *Engine) answered(i int, ev Finished) {
 		seen = plan.Observation{State: plan.Unknown, Detail: ev.Detail}
 	}
 	defer func() { e.Beliefs[i].Unasked = false }()
-	if q.Op <= e.Beliefs[i].Epoch || e.asksAgain(i, seen.State, q.Older) {
+	isPast := q.Op <= e.Beliefs[i].Epoch
+	if isPast && (seen.State == plan.On || seen.State == plan.Starting) { // what it was, as it was asked, it was
+		e.FollowDeparture(i, seen.State, 1)
+	}
+	if isPast || e.asksAgain(i, seen.State, q.Older) {
 		e.unsurvey(i)
 		e.Probe(i)
 		return

@@ -46,7 +46,7 @@ func (e *Engine) read(r power.Reading) {
 		e.Spent(s)
 	}
 	w := &e.watch[k]
-	w.word = foresight.Word{At: e.Now, After: max(0, e.Now.Sub(w.word.At))}
+	w.word = w.word.Next(e.Now, s.State.SilentFor == 0)
 	e.Times[k].Ahead = min(w.word.After, lookAhead)
 	s.Tracker.Observe(e.Now, e.maskTest(s, r))
 	was, saidOff := s.State, s.SaysOff()

@@ -28,10 +28,20 @@ type Sure struct {
 	spells int
 }
 
-// Word is when a reading was made, and how long after the one before.
+// Word is when a reading was made.
 type Word struct {
-	At    time.Time
-	After time.Duration
+	At     time.Time
+	After  time.Duration // how long after the one before, lost or not
+	Before time.Time     // when the last was made before it that was heard
+}
+
+// Next is the word after it, which is made at a time. It may not have been heard itself.
+func (w Word) Next(now time.Time, wasHeard bool) Word {
+	next := Word{At: now, After: max(0, now.Sub(w.At)), Before: w.Before}
+	if wasHeard {
+		next.Before = w.At
+	}
+	return next
 }
 
 // SureIn is how long it takes, from a first word on, to be sure, at the pace at which the supply is polled.
@@ -50,7 +60,7 @@ func (s *Sure) Hear(word Word, told bool) {
 	case s.words == 0 || s.isOver(word):
 		*s = Sure{since: word.At, began: word.At, read: word.At, words: 1, spells: 1}
 	case !word.At.After(s.read):
-	case word.At.Add(-word.After).After(s.read): // there were others between
+	case word.Before.After(s.read): // there were others between
 		s.began, s.read, s.words = word.At, word.At, 1
 		s.spells++
 	default:

@@ -11,7 +11,7 @@ import (
 
 // at is a reading so many seconds in, of a UPS that is polled every second.
 func at(seconds int) Word {
-	return Word{At: time.Unix(int64(seconds), 0), After: time.Second}
+	return Word{At: time.Unix(int64(seconds), 0), After: time.Second, Before: time.Unix(int64(seconds-1), 0)}
 }
 
 // What stands in two readings, since of two the worse one counts, or in many that come within a moment, is not sure yet.
@@ -20,7 +20,7 @@ func TestSure(t *testing.T) {
 		var s Sure
 		now := time.Unix(0, 0)
 		hear := func(k int, told bool) bool {
-			s.Hear(Word{At: now.Add(time.Duration(k) * every), After: every}, told)
+			s.Hear(Word{At: now.Add(time.Duration(k) * every), After: every, Before: now.Add(time.Duration(k-1) * every)}, told)
 			return s.Is()
 		}
 		require.False(t, hear(0, true))
@@ -41,10 +41,8 @@ func TestSure(t *testing.T) {
 func TestSureOverSpells(t *testing.T) {
 	var s Sure
 	spell := func(from, words int, told bool) {
-		after := time.Minute // the first of it comes after others, on line
 		for k := range words {
-			s.Hear(Word{At: time.Unix(int64(from+k), 0), After: min(after, time.Second)}, told)
-			after = time.Second
+			s.Hear(at(from+k), told)
 		}
 	}
 	spell(0, 2, true)
@@ -102,5 +100,21 @@ func TestShort(t *testing.T) {
 	require.Equal(t, want.CutNow, s.By)
 }
 
+// Polls that are lost end no spell, and are no words.
+func TestSureOverLostPolls(t *testing.T) {
+	var s Sure
+	word := at(0)
+	for k := range 7 {
+		isLost := k%3 == 1
+		if !isLost {
+			s.Hear(word, true)
+		}
+		require.Equal(t, k >= 5, s.Is(), "%d", k)
+		word = word.Next(word.At.Add(time.Second), !isLost)
+	}
+	require.Equal(t, 5, s.words)
+	require.Equal(t, 1, s.spells)
+}
+
 // every2 is a reading of a UPS that is polled every two seconds.
-func every2(k int) Word { return Word{At: time.Unix(int64(2*k), 0), After: 2 * time.Second} }
+func every2(k int) Word { return at(2*k-2).Next(time.Unix(int64(2*k), 0), true) }

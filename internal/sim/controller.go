@@ -63,7 +63,7 @@ func isCounted(r *ledger.Record) bool { return r.Kind != ledger.Still }
 func (s *simulation) crash() {
 	s.life++
 	s.result.Kills++
-	s.stopped = true
+	s.stopped, s.left = true, left{s.now, s.skew}
 	if len(s.journal.pending) > 0 {
 		s.referee.Forgot()
 	}
@@ -93,6 +93,7 @@ func (s *simulation) restart() {
 		if s.life != life || s.selfless() || !s.stopped {
 			return
 		}
+		s.setFairly()
 		e, err := s.restore(openRecords(s.result.Records))
 		if err != nil {
 			s.referee.Broken(s.now, "8: cannot resume: "+err.Error())
@@ -113,6 +114,20 @@ func (s *simulation) restart() {
 			s.after(time.Duration(k+1)*7*time.Millisecond, func() { s.poll(k) })
 		}
 	})
+}
+
+// left is when a controller was thrown away, and how the clock was set then.
+type left struct {
+	at   time.Time
+	skew time.Duration
+}
+
+// setFairly has a clock that was set back while the controller was away as it was before, where that would hide how long it was away, and not say so:
+// nobody can know that.
+func (s *simulation) setFairly() {
+	if back := s.left.skew - s.skew; back > 0 && back <= s.now.Sub(s.left.at) {
+		s.skew = s.left.skew
+	}
 }
 
 // openRecords gives the records of the last outage, if it is open.

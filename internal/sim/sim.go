@@ -92,6 +92,7 @@ type simulation struct {
 	replayed bool          // it is stopped, and another controller's deeds are played
 	commands uint64        // that were sent
 	skew     time.Duration // by how much the wall clock has been set
+	left     left          // the controller was, last
 	stirred  time.Duration // of passed: when anything happened last
 	patience time.Duration // for how long nothing has to happen until the night rests
 	written  uint64        // records that are durable, beside those that a supply is on battery still

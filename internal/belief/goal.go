@@ -256,13 +256,23 @@ func (e *Estate) AnyGoesDown() bool {
 
 // AnythingAway reports whether anything of the outage is to be brought back.
 func (e *Estate) AnythingAway() bool {
-	o := e.Ledger.Outage
-	for i := range o.Nodes {
-		if o.Scope[i] && (o.Nodes[i].Snap.On() && !e.IsOn(i) || o.Nodes[i].IsChanged()) {
+	for i := range e.Beliefs {
+		if e.isAway(i) {
 			return true
 		}
 	}
 	return false
+}
+
+// AnythingAwayBehind reports whether anything that a supply feeds is.
+func (e *Estate) AnythingAwayBehind(k int) bool {
+	return slices.ContainsFunc(e.Graph.Dependents(e.Supplies[k].Node), e.isAway)
+}
+
+// isAway reports whether a node is to be brought back, or put back as it was.
+func (e *Estate) isAway(i int) bool {
+	o := e.Ledger.Outage
+	return o.Scope[i] && (o.Nodes[i].Snap.On() && !e.IsOn(i) || o.Nodes[i].IsChanged())
 }
 
 // KeepsDirty reports whether a cache that keeps its data on a node is not proven clean.

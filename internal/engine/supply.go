@@ -279,7 +279,7 @@ func (e *Engine) judgeGate(k int) {
 // tellShut tells people, once, of a gate that stays shut long after the mains are back: it may wait for what a worn battery never has.
 func (e *Engine) tellShut(k int) {
 	s, w := &e.Supplies[k], &e.watch[k]
-	if s.Gate || w.shut || s.State.OnlineFor < shutFor || s.State.SilentFor > 0 || !e.AnythingAway() {
+	if s.Gate || w.shut || s.State.OnlineFor < shutFor || s.State.SilentFor > 0 || !e.AnythingAwayBehind(k) {
 		return
 	}
 	w.shut = true
@@ -323,13 +323,13 @@ func (e *Engine) recondition() {
 func (e *Engine) turnUp(k int) {
 	s := &e.Supplies[k]
 	o := e.Ledger.Outage
-	if o == nil || s.Condition != belief.Ready || e.watch[k].turned || o.Drill.On() || e.JournalLost || !e.AnythingAway() {
+	if o == nil || s.Condition != belief.Ready || e.watch[k].turned || o.Drill.On() || e.JournalLost || !e.AnythingAwayBehind(k) {
 		return
 	}
 	e.watch[k].turned = true
 	id := e.ID(s.Node)
 	e.Record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up, Supplies: []string{id}, Numbers: e.Numbers(s), Charge: s.Tracker.Holds()}, Reason: "mains are back and the gate is open"})
-	e.Notify(true, "now bringing back what "+id+" feeds: mains are back and the gate is open")
+	e.Notify(true, e.Would("now bringing back", "would now bring back")+" what "+id+" feeds: mains are back and the gate is open")
 }
 
 // release gives up the cycle of a supply whose mains are back: at once where nothing needs it, and with the gate open but for that where it

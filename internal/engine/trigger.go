@@ -115,7 +115,7 @@ func (e *Engine) judgePressure() {
 func (e *Engine) tellPressure(k int) {
 	if now := e.Times[k].Battery; now > e.watch[k].told && e.Presses(k, now) {
 		e.watch[k].told = now
-		e.Notify(true, e.ID(e.Supplies[k].Node)+": "+now.String())
+		e.Notify(true, e.ID(e.Supplies[k].Node)+": "+e.Would(now.String(), now.WouldBe()))
 	}
 }
 

@@ -21,3 +21,14 @@ func (p Pressure) String() string {
 		"its output is being cut, and it is not proven off now",
 	}[p]
 }
+
+// WouldBe says the same where nothing is commanded.
+func (p Pressure) WouldBe() string {
+	return [...]string{
+		"battery time is enough",
+		"the battery may not last for the rest of the plan: VMs that are still on would be powered off",
+		"only the reserve is left: hosts would be powered off, caches flushed",
+		"the battery is about to die: outputs would be cut, whatever is not proven off",
+		"its output would be cut, and it is not proven off now",
+	}[p]
+}

@@ -31,7 +31,7 @@ func (e *Works) commit(i int, verb plan.Verb) {
 		}
 	}
 	if first {
-		e.Notify(true, "point of no return: from here the plan is finished before anything comes back")
+		e.Notify(true, "point of no return: from here the plan "+e.Would("is finished before anything comes back", "would be finished before anything came back"))
 	}
 }
 
@@ -160,7 +160,7 @@ func (e *Works) Trigger(at, k int, reason string) {
 	s := &e.Supplies[k]
 	id, stage := e.ID(s.Node), e.Ledger.Stages[at]
 	e.Record(ledger.Record{Kind: ledger.Triggered, Power: ledger.Power{Stage: stage, Supplies: []string{id}, Numbers: e.Numbers(s)}, Reason: reason})
-	e.Notify(stage == power.ShutdownStage, "stage "+stage+" starts for "+id+": "+reason+" ("+e.Tells(s)+")")
+	e.Notify(stage == power.ShutdownStage, "stage "+stage+e.Would(" starts for ", " would start for ")+id+": "+reason+" ("+e.Tells(s)+")")
 }
 
 // TriggerEvery starts the shutdown, and with it every stage that comes before it.

@@ -83,6 +83,14 @@ func (e *Works) Notify(urgent bool, text string) {
 	e.Out = append(e.Out, effect.Notify{Urgent: urgent, Text: text})
 }
 
+// Would gives what is done, or, where nothing is commanded, what would be.
+func (e *Works) Would(is, would string) string {
+	if e.Observes {
+		return would
+	}
+	return is
+}
+
 // Dispatch begins the most urgent step that the limits allow, and reports whether there was one.
 func (e *Works) Dispatch() bool {
 	c := &e.Course

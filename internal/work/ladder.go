@@ -252,10 +252,11 @@ func (e *Works) powerInHaste(i int) {
 
 // hasteOf says for what want of time a node is powered off, or its output cut with what is on.
 func (e *Works) hasteOf(i int) force {
+	why := e.Would(e.Press[i].String(), e.Press[i].WouldBe())
 	if e.Press[i] == want.GoesDark {
-		return force{ledger.Dropping, e.Press[i].String()}
+		return force{ledger.Dropping, why}
 	}
-	return force{ledger.Pressed, e.Press[i].String()}
+	return force{ledger.Pressed, why}
 }
 
 // mustHurry reports whether a node is powered off now instead of being asked: what begins when the battery is short already

@@ -112,7 +112,9 @@ func (e *Works) send(i int) {
 	if k := e.Ledger.SupplyOf[i]; k >= 0 && w.rung == plan.Cut {
 		s := &e.Supplies[k]
 		along = e.unproven(i)
-		e.Spent(s)
+		if !e.Observes {
+			e.Spent(s)
+		}
 		s.Output.OffSeen, s.CutDue = false, time.Time{}
 	}
 	attempt := 1
@@ -134,7 +136,7 @@ func (e *Works) send(i int) {
 		return
 	}
 	if verb == plan.Force && attempt == 1 {
-		e.Notify(true, fmt.Sprintf("powering off %s: %s", decl.ID, w.force.reason))
+		e.Notify(true, fmt.Sprintf("%s %s: %s", e.Would("powering off", "would power off"), decl.ID, w.force.reason))
 	}
 	e.count(i, w.rung == plan.Stop)
 	e.Beliefs[i].Commanded(verb, w.op, e.Now)

@@ -47,7 +47,9 @@ func (e *Engine) correct(i int) {
 	}
 }
 
-func stopSettled(e *Engine, i int) bool { return e.Entry(i).GivenUp.Has(plan.Stop) && e.IsOff(i) }
+func stopSettled(e *Engine, i int) bool {
+	return e.Entry(i).GivenUp.Has(plan.Stop) && e.IsOff(i) && e.AnswersOff(i) && !e.IsOld(i, belief.ProofAge)
+}
 
 func stopAnswers(e *Engine, i int) bool {
 	n := e.Entry(i)

@@ -94,6 +94,7 @@ var leftOut = map[string]string{
 	"slip.since":          "likewise",
 	"slip.least":          "likewise",
 	"battery.fell":        "likewise",
+	"battery.drop":        "likewise",
 	"Short.read":          "likewise",
 	"battery.runtime":     "likewise: compared with the next, which differs",
 	"battery.stood":       "likewise",

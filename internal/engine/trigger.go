@@ -51,6 +51,7 @@ func (e *Engine) isSure(k int, sure *foresight.Sure, leaf power.Condition, f pow
 		return holds
 	case s.SilentFor > 0:
 		return holds && (sure.Is() || s.SilentFor > belief.DeafAfter)
+	case !f.Tells(leaf.Kind):
 	case leaf.Kind == power.TemperatureAbove:
 		sure.Hear(word, holds)
 	case leaf.Kind == power.SlackBelow && onBattery && s.OutFor == 0: // not judged yet: the first estimate is from before

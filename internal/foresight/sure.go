@@ -13,9 +13,9 @@ const (
 	sureAfter  = 5 * time.Second
 	sureWords  = 3
 	sureSpells = 3
-	sureKept   = time.Minute     // what was believed longer ago, or four readings, is of another failure
-	toldKept   = 3 * time.Minute // and so is what was told, and not believed
-	spellsKept = 2 * toldKept    // so long the spells may take together
+	toldKept   = 3 * time.Minute // what was told longer ago, or four readings, is of another failure
+	spellsKept = 2 * toldKept    // so long the spells may take together, until it is believed
+	slowest    = time.Minute     // of the polls that are waited for
 )
 
 // Sure is whether a supply has told something for long enough to be believed. A reading that tells nothing of it, for want of an answer, or since the
@@ -45,7 +45,7 @@ func (w Word) Next(now time.Time, wasHeard bool) Word {
 }
 
 // SureIn is how long it takes, from a first word on, to be sure, at the pace at which the supply is polled.
-func (w Word) SureIn() time.Duration { return max(sureAfter, (sureWords-1)*min(w.After, sureKept)) }
+func (w Word) SureIn() time.Duration { return max(sureAfter, (sureWords-1)*min(w.After, slowest)) }
 
 // isLongAfter reports whether it was made longer after an earlier one, so that this says nothing any more.
 func (w Word) isLongAfter(earlier time.Time, kept time.Duration) bool {
@@ -61,8 +61,10 @@ func (s *Sure) Hear(word Word, told bool) {
 		*s = Sure{since: word.At, began: word.At, read: word.At, words: 1, spells: 1}
 	case !word.At.After(s.read):
 	case word.Before.After(s.read): // there were others between
+		if s.spells++; s.Is() { // and stays so
+			s.spells = max(s.spells, sureSpells)
+		}
 		s.began, s.read, s.words = word.At, word.At, 1
-		s.spells++
 	default:
 		s.read = word.At
 		s.words++
@@ -71,10 +73,7 @@ func (s *Sure) Hear(word Word, told bool) {
 
 // isOver reports whether what it has told says nothing any more when a word is heard.
 func (s *Sure) isOver(word Word) bool {
-	if s.Is() {
-		return word.isLongAfter(s.read, sureKept)
-	}
-	return word.isLongAfter(s.read, toldKept) || word.isLongAfter(s.since, spellsKept)
+	return word.isLongAfter(s.read, toldKept) || !s.Is() && word.isLongAfter(s.since, spellsKept)
 }
 
 // Is reports whether it is believed.
@@ -92,7 +91,7 @@ type Short struct {
 
 // Hear takes what a reading tells.
 func (s *Short) Hear(word Word, told want.Pressure) {
-	if word.isLongAfter(s.read, sureKept) {
+	if word.isLongAfter(s.read, toldKept) {
 		s.By = want.NoPressure
 	}
 	s.read, s.By = word.At, min(s.By, told)

@@ -288,7 +288,7 @@ func (n *Node) proven(verb plan.Verb) {
 	case plan.Stop, plan.Cut:
 		n.Early = n.Last.Verb != verb || n.Last.Reach() == NotReached // since when it is off nobody knows
 		n.Last.Taken = n.Last.Taken || verb == plan.Stop && !n.Early  // whoever lost its answer
-		if !n.Early {
+		if !n.Early && n.Last.Earlier == NotReached {                 // which might come to it yet
 			n.Last.Answer = WasObeyed
 		}
 		n.Shown, n.Lit, n.Unproven, n.Snap.Past = ShownOff, Unlit, false, true

@@ -97,6 +97,7 @@ type battery struct {
 		since  float64
 		steady bool
 	}
+	drop    drop
 	health  float64 // what its capacity was last told with
 	gauges  [ways]gauge
 	stretch stretch
@@ -199,7 +200,7 @@ func (b *battery) forget(now time.Time, f flow) {
 // begin starts the fall of the charge afresh: the mains have failed.
 func (b *battery) begin() {
 	b.anchored = false
-	b.gauges[ByFall], b.gauges[ByDrop] = gauge{}, gauge{}
+	b.gauges[ByFall], b.gauges[ByDrop], b.drop = gauge{}, gauge{}, drop{}
 }
 
 // end forgets what only the stretch on battery could tell.
@@ -207,7 +208,7 @@ func (b *battery) end() {
 	if s := &b.slips.charge; !s.since.IsZero() && s.told == several { // whether it was a slip nothing will tell any more
 		b.refilled = min(b.refilled, s.least)
 	}
-	b.gauges[ByFall], b.gauges[ByDrop], b.gauges[ByAlarm], b.ceiling = gauge{}, gauge{}, gauge{}, 0
+	b.gauges[ByFall], b.gauges[ByDrop], b.gauges[ByAlarm], b.ceiling, b.drop = gauge{}, gauge{}, gauge{}, 0, drop{}
 }
 
 // recharged reports whether a charge is told that is more than there can be unless the mains were back since the last.

@@ -233,3 +233,31 @@ func TestTheOddsAndTheirQuantilesAgree(t *testing.T) {
 	require.Equal(t, ByAlarm, by)
 	require.InDelta(t, 120, least.Value, 1e-9)
 }
+
+// A drop that the next word takes back was a wrong word, and leaves nothing behind; a cell that has given out does not recover.
+func TestADropIsTakenBack(t *testing.T) {
+	tell := func(charges ...float64) (Outlook, float64) {
+		tracker := NewTracker(Supply{ID: "ups"})
+		at := 0
+		say := func(status Status, charge float64) {
+			at += 5
+			tracker.Observe(time.Unix(int64(at), 0), Reading{Link: Fresh, Status: status, Charge: Known(charge), Load: Known(50)})
+		}
+		say(OL, 30)
+		for k := range 24 {
+			say(OB, 30-float64(k)*0.8)
+		}
+		for _, charge := range charges {
+			say(OB, charge)
+		}
+		st := tracker.State(time.Unix(int64(at), 0))
+		return st.Outlook, st.Left.Value
+	}
+	plain, left := tell(10.8, 10, 9.2, 8.4)
+	require.False(t, plain.Views[ByDrop].Known)
+	slipped, again := tell(10.8, 1, 9.2, 8.4)
+	require.False(t, slipped.Views[ByDrop].Known)
+	require.InEpsilon(t, left, again, 0.02)
+	gone, _ := tell(10.8, 1, 0.9, 0.8)
+	require.True(t, gone.Views[ByDrop].Known)
+}

@@ -15,10 +15,8 @@ func (b *battery) tellCharge(now time.Time, charge float64, f flow, steady bool)
 		}
 	}
 	wasDoubted := !s.since.IsZero()
-	fellFar := func(was, is float64, in time.Duration) bool {
-		return chargeFell(was, is, in) || f == draining && b.snapped(was, is)
-	}
-	switch isBelieved := s.believes(now, charge, f, fellFar); {
+	b.takeBack(now, charge)
+	switch isBelieved := s.believes(now, charge, f, chargeFell); {
 	case !isBelieved && !wasDoubted:
 		b.fell.since, b.fell.steady = b.since, steady
 	case isBelieved && wasDoubted:
@@ -32,7 +30,7 @@ func (b *battery) tellCharge(now time.Time, charge float64, f flow, steady bool)
 // readCharge takes a charge. On battery its fall since the mains failed says how much there is; before that it says how
 // much of the capacity was there to begin with.
 func (b *battery) readCharge(now time.Time, charge float64, f flow, steady bool) {
-	was, had := b.charge, b.charged
+	was, had, refilled := b.charge, b.charged, b.refilled
 	b.charge, b.charged = charge, true
 	full, _, _ := b.full()
 	if !had || f == refilling { // a gauge that says less than was reckoned is believed
@@ -54,13 +52,13 @@ func (b *battery) readCharge(now time.Time, charge float64, f flow, steady bool)
 	}
 	left, sigma := b.byFall(charge)
 	if had && steady && b.snapped(was, charge) {
+		b.drop = drop{at: now, from: was, to: charge, gauge: b.gauges[ByDrop], anchor: b.anchor, burnt: b.burnt, since: b.since, refilled: refilled}
 		if b.lasted >= slopeAfter {
-			drop := left
 			if full > 0 {
-				drop = min(drop, charge*full)
+				left = min(left, charge*full)
 			}
-			if !math.IsInf(drop, 1) {
-				b.gauges[ByDrop].tell(now, drop*snapKeeps, fallSigma)
+			if !math.IsInf(left, 1) {
+				b.gauges[ByDrop].tell(now, left*snapKeeps, fallSigma)
 			}
 		}
 		b.anchor, b.burnt = charge, 0
@@ -69,6 +67,36 @@ func (b *battery) readCharge(now time.Time, charge float64, f flow, steady bool)
 	if charge != was {
 		b.since = 0
 	}
+}
+
+// drop is a sudden drop of the charge that was taken for a cell which gives out, and what was reckoned with before it.
+type drop struct {
+	at            time.Time // zero: there was none, or it is past taking back
+	from, to      float64
+	gauge         gauge
+	anchor, burnt float64
+	since         float64
+	refilled      float64
+}
+
+// dropStands is for how long a word may stand that was wrong; one word may whatever the pace.
+const dropStands = 15 * time.Second
+
+// takeBack takes a drop back where the charge is told as it was, or almost: that was a wrong word. A cell that has given out does not recover.
+func (b *battery) takeBack(now time.Time, charge float64) {
+	d := b.drop
+	switch {
+	case d.at.IsZero():
+		return
+	case charge == d.to && now.Sub(d.at) <= dropStands:
+		return
+	case b.charge != d.to || charge <= (d.from+d.to)/2:
+		b.drop = drop{}
+		return
+	}
+	d.gauge.last, d.gauge.before = d.gauge.last-b.since, d.gauge.before-b.since
+	b.gauges[ByDrop], b.anchor, b.burnt, b.since = d.gauge, d.anchor, d.burnt+b.since, d.since+b.since
+	b.charge, b.refilled, b.drop = d.from, d.refilled, drop{}
 }
 
 // byFall gives the burn that is left if the charge goes on falling with what is burnt as it did since the mains failed.

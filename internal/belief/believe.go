@@ -101,7 +101,7 @@ func (b *Belief) take(seen plan.Observation, question ledger.Op, asked time.Time
 		b.OnAt = time.Time{}
 	default:
 	}
-	isPast := b.Since.Before(b.Rising) && !asked.Before(b.Rising) // what it said while it might be on its way up is no word on after that
+	isPast := IsDown(seen.State) && b.Since.Before(b.Rising) && !asked.Before(b.Rising) // what it said while it might be on its way up is no word on after that
 	if !same || isPast {
 		b.Looks, b.Since = 0, asked
 	}

@@ -252,7 +252,7 @@ var bugs = []bug{
 	{name: "cycle: our own machine goes before another cut is seen to be made", by: "./internal/engine TestStories", edits: []edit{
 		{workGuard, "(e.mayBeMade(i) || e.mayBeDeaf(i))", "e.mayBeMade(i)"},
 	}},
-	{name: "cycle: what may be booting proves a cut that nobody saw", by: "./test/dst TestFoundWorlds", edits: []edit{
+	{name: "cycle: what may be booting proves a cut that nobody saw", by: "./internal/engine TestStories", edits: []edit{
 		{workCycle, "!slices.ContainsFunc(e.CycledBy(i), e.ShowsUp)", "len(e.CycledBy(i)) == 0"},
 	}},
 	{name: "outlet: it is switched off under its load", edits: []edit{

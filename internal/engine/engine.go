@@ -203,9 +203,6 @@ func (e *Engine) started() {
 	e.askForEstimate()
 }
 
-// longAhead is a time that no supply stays unheard for, for what is on record of a time that is not over.
-const longAhead = 365 * 24 * time.Hour
-
 // assume takes over what is on record of a supply from before Ebbtide was away.
 func (e *Engine) assume(k int) {
 	t, st := e.Supplies[k].Tracker, e.Standing(k)
@@ -219,7 +216,7 @@ func (e *Engine) assume(k int) {
 	}
 	ago := e.Now.Sub(st.At)
 	if e.IsSetBack() {
-		ago = -longAhead
+		ago = -1 // nobody knows
 	}
 	t.TakeUp(e.Now, st.Carried, ago)
 }

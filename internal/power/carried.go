@@ -54,8 +54,11 @@ func (t *Tracker) Carry() (Carried, bool) {
 // TakeUp takes what was on record of a supply that was not heard yet: the last that was carried, so long before now. Where the clock was wrong
 // meanwhile, or nobody knows, that is negative.
 func (t *Tracker) TakeUp(now time.Time, c Carried, ago time.Duration) {
-	if !t.began {
-		t.carried, t.carriedAt = &c, now.Add(-ago)
+	if t.began {
+		return
+	}
+	if t.carried, t.carriedAt = &c, (time.Time{}); ago >= 0 {
+		t.carriedAt = now.Add(-ago)
 	}
 }
 

@@ -12,23 +12,16 @@ const (
 	GoesDark                // of what hangs on an output: that is being cut, whatever is left in the battery
 )
 
-func (p Pressure) String() string {
-	return [...]string{
-		"battery time is enough",
-		"the battery may not last for the rest of the plan: VMs that are still on are powered off",
-		"only the reserve is left: hosts are powered off, caches flushed",
-		"the battery is about to die: outputs are cut, whatever is not proven off",
-		"its output is being cut, and it is not proven off now",
-	}[p]
+// pressures has what each means, and what it would mean where nothing is commanded.
+var pressures = [...]struct{ is, wouldBe string }{
+	{"battery time is enough", "battery time is enough"},
+	{"the battery may not last for the rest of the plan: VMs that are still on are powered off", "the battery may not last for the rest of the plan: VMs that are still on would be powered off"},
+	{"only the reserve is left: hosts are powered off, caches flushed", "only the reserve is left: hosts would be powered off, caches flushed"},
+	{"the battery is about to die: outputs are cut, whatever is not proven off", "the battery is about to die: outputs would be cut, whatever is not proven off"},
+	{"its output is being cut, and it is not proven off now", "its output would be cut, and it is not proven off now"},
 }
 
+func (p Pressure) String() string { return pressures[p].is }
+
 // WouldBe says the same where nothing is commanded.
-func (p Pressure) WouldBe() string {
-	return [...]string{
-		"battery time is enough",
-		"the battery may not last for the rest of the plan: VMs that are still on would be powered off",
-		"only the reserve is left: hosts would be powered off, caches flushed",
-		"the battery is about to die: outputs would be cut, whatever is not proven off",
-		"its output would be cut, and it is not proven off now",
-	}[p]
-}
+func (p Pressure) WouldBe() string { return pressures[p].wouldBe }

@@ -56,7 +56,7 @@ const guarded = 15 * time.Second
 // asked in vain and was ever since, the last time just now.
 func (r *Referee) unseenLately(c *command, i int) bool {
 	n := &r.nodes[i]
-	mute := r.unseen(i) && n.looks == 0 && !n.vain.IsZero() && c.at.Sub(n.vain) <= guarded+r.slowest
+	mute := r.unseen(i) && n.looks == 0 && r.inVain(c.at, i)
 	return mute || r.unseenSince(c.at, i, guarded)
 }
 

@@ -31,6 +31,8 @@ var excusesEnd = []struct{ what, story, wants string }{
 	{"an outlet that somebody switched on an hour ago", allOff + "strip: meddled; strip: on; strip: answers; +1h; cut ups", "10: the output of ups is cut before its outlet strip is off"},
 	{"a VM while a cache is in write-back", dark + "flash: bare; flash: answers; flash: answers; stop lab", "12: lab was told to stop while the cache flash is in write-back"},
 	{"a VM while a cache is in write-back whose storage is off", dark + "nas: off; flash: bare; flash: answers; flash: answers; stop lab", ""},
+	{"switched on a while after it was asked in vain", vmsOff + "esx: off; esx: answers; esx: answers; +1m; esx: silent; +1s; esx: meddled; esx: on; +16s; stop nas", ""},
+	{"switched on an hour after it was asked in vain", vmsOff + "esx: off; esx: answers; esx: answers; +1m; esx: silent; +1s; esx: meddled; esx: on; +1h; stop nas", "1: nas was told to stop while esx is on"},
 	{"asked in vain before it was in write-back, and not for an hour", dark + "flash: silent; +1s; flash: bare; +1h; stop lab", "12: lab was told to stop while the cache flash is in write-back"},
 	{"asked in vain before it was dirty, and not for an hour", vmsOff + "esx: off; esx: answers; nas: silent; nas: meddled; nas: dirty; +1h; stop nas", "12: nas was told to stop with dirty data"},
 	{"off for an hour, and never proven so, with the reserve", dark + "record triggered stage=shutdown supplies=ups; stop lab; lab: off; lab: answers; lab: answers; ups: empty; +1h", "11: lab is waited for although only the reserve of ups is left"},

@@ -319,7 +319,7 @@ func (r *Referee) fresh(at time.Time, i int) time.Duration {
 // just now in vain, or answered the only look since then wrongly, or a VM, or another guest, began to start by itself after such a look.
 func (r *Referee) justMeddled(at time.Time, i int) bool {
 	n := &r.nodes[i]
-	asked := !n.vain.IsZero() && at.Sub(n.vain) <= guarded+r.slowest
+	asked := r.inVain(at, i)
 	gone := !n.saidAt.After(n.wentAt) || n.toldAt.After(n.saidAt)
 	if n.lied && r.unseen(i) && (asked || at.Sub(n.saidAt) <= r.fresh(at, i)) {
 		return true
@@ -327,6 +327,13 @@ func (r *Referee) justMeddled(at time.Time, i int) bool {
 	decl := r.estate.Node(i)
 	byItself := n.now.State == plan.Starting && (decl.Kind == plan.VM || decl.Host != "") && n.began.Sub(n.started) > time.Minute && n.cameAt.Before(n.began)
 	return byItself && at.Sub(n.began) <= r.fresh(at, i) || !n.meddled.IsZero() && n.looks == 0 && (asked && gone || at.Sub(n.meddled) <= r.fresh(at, i))
+}
+
+// inVain reports whether a node was asked in vain so short a time ago that a command may rest on that. It counts from the question: that no
+// answer came is known when its time is over.
+func (r *Referee) inVain(at time.Time, i int) bool {
+	vain := r.nodes[i].vain
+	return !vain.IsZero() && at.Sub(vain) <= guarded+max(r.slowest, slowness)
 }
 
 func (r *Referee) id(i int) string { return r.estate.Node(i).ID }

@@ -104,9 +104,10 @@ func (e *Wants) judgeUp(id int) Stand {
 	return Pending
 }
 
-// carries tells what comes after a node that is back: what came up by itself carries nothing before all that it stands on is on.
+// carries tells what comes after a node that is back, or has nothing to come back to: what came up by itself, or was off, carries nothing
+// before all that it stands on is on.
 func (e *Wants) carries(s *Step) Stand {
-	if s.Verb != plan.Start || !e.Ledger.Outage.Scope[s.Node] {
+	if s.Verb != plan.Start {
 		return Proven
 	}
 	worst := Proven

@@ -106,7 +106,8 @@ var bugs = []bug{
 		{beliefQuestions, "\t\treturn e.IsClean(i) && b.Seen.Protected != plan.No", "\t\treturn b.Seen.Protected != plan.No"},
 	}},
 	{name: "rule 12: what was set aside before the outage is put back", edits: []edit{
-		{beliefGoal, "return n.IsChanged() && (n.Snap.CacheWas == plan.No || n.Snap.CacheWas == plan.NotKnown && e.Beliefs[i].Seen.Protected != plan.No)", "return n.IsChanged()"},
+		{beliefGoal, "return n.IsChanged() && (n.Snap.CacheWas == plan.No || n.Snap.CacheWas == plan.NotKnown && e.Beliefs[i].Seen.Protected != plan.No)", "return n.Protection != ledger.PutBack"},
+		{permitPermit, "if c.Rung == plan.Unprotect && !e.Entry(c.Node).IsChanged() {", "if false {"},
 	}},
 	{name: "rule 17: A and B feeds are treated as one", edits: []edit{
 		{planEstate, "!slices.ContainsFunc(e.feeds[i], func(j int) bool { return !scope[j] })", "slices.ContainsFunc(e.feeds[i], func(j int) bool { return scope[j] })"},
@@ -146,8 +147,9 @@ var bugs = []bug{
 	{name: "belief: what was told to stop is on while it shows so", by: "./internal/engine TestAStopThatNobodyAnsweredMayArriveStill", edits: []edit{
 		{beliefQuestions, "\treturn !e.IsLeaving(i) && !b.SeenAt.Before(later(b.Falling, b.Obeying)) && b.Seen.State == plan.On", "\treturn b.Seen.State == plan.On"},
 	}},
-	{name: "belief: a cluster that is being given back is set aside", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "belief: a cluster that is being given back is set aside", by: "./internal/engine TestStories", edits: []edit{
 		{beliefQuestions, "return !e.isUnderWay(i, plan.Unprotect) && (b.Seen", "return (b.Seen"},
+		{wantWant, " && (s.Verb != plan.Protect || !e.LateMayCome(i))", ""},
 	}},
 	{name: "belief: a VM stays off while its host comes up", by: "./internal/engine TestAVMThatMayComeUpWithItsHostIsNotOff", edits: []edit{
 		{beliefSilence, "\tif e.mayHaveComeWithHost(i) {", "\tif false {"},

@@ -59,6 +59,7 @@ func (e *Estate) AnswersOff(i int) bool {
 type Rounds struct {
 	Begun time.Time // the first one; zero: nobody was
 	Anew  time.Time // the last one: what was asked since is as fresh as can be had
+	Last  bool      // the command is a stop of what loses its power soon: harm that may be done by it is less than that
 }
 
 // IsAnew reports whether a node was asked in the last of some rounds, or in vain in any of them. That some take longer for it than others
@@ -71,7 +72,12 @@ func (e *Estate) IsAnew(i int, asked Rounds) bool {
 	return !since.IsZero() && !e.Beliefs[i].AskedAt.Before(since)
 }
 
-// ProvenOffTo reports whether a node is off beyond doubt, for a command for which it was asked in some rounds.
+// ProvenOffTo reports whether a node is off beyond doubt, for a command for which it was asked in some rounds. That its power may have come back
+// since, while nobody heard what feeds it, keeps no last command.
 func (e *Estate) ProvenOffTo(i int, asked Rounds) bool {
+	b := &e.Beliefs[i]
+	if asked.Last && b.Proof >= TwoLooks && b.Doubt == plan.Unknown && e.IsMute(i) {
+		return !e.IsOld(i, ProofStands)
+	}
 	return e.ProvenOff(i) || e.WasProvenOff(i) && e.IsAnew(i, asked)
 }

@@ -34,6 +34,9 @@ func (e *Engine) hear(k int) {
 	s := &e.Supplies[k]
 	was := s.Lapse
 	defer func() { e.Shifted = e.Shifted || s.Lapse != was }() // what waited for that is judged anew
+	if e.Standing(k).Cycle.IsDark() {
+		e.watch[k].forget()
+	}
 	if s.Lapse == belief.JustBack && s.State.SilentFor == 0 {
 		s.Lapse = belief.NoLapse
 	}

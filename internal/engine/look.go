@@ -136,9 +136,11 @@ func (e *Engine) seeOutput(k int) {
 	if b.Answer != b.Seen.State {
 		return // it did not answer
 	}
-	switch {
-	case b.Seen.State == plan.Stopping:
+	switch isCut := st.Cycle >= ledger.CutSent; {
+	case b.Seen.State == plan.Stopping && (isCut || b.Seen.RemainFor > 0):
 		s.CutDue = e.Now.Add(b.Seen.RemainFor)
+	case !isCut && b.Seen.State != plan.Off: // it was made, and the output is on again, which its UPS has not seen; or was called off
+		s.CutDue = time.Time{}
 	case e.IsOff(s.Node) && st.Cycle != ledger.Uncut && !st.Cycle.IsDark():
 		e.wentOff(k)
 	case b.Seen.State == plan.Off && st.Cycle >= ledger.CutSent:

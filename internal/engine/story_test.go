@@ -50,6 +50,7 @@ func TestStories(t *testing.T) {
 //	limit TYPE total=N perhost=N
 //	policy protect|shutdown|restore|shed:NAME|reserve CONDITION
 //	battery SUPPLY CHARGE RUNTIME [notest] [endless] [volts] [deaf=N]
+//	ondelay SUPPLY TIME (its output is off for so long once the mains are there)
 //	at TIME mains SUPPLY on|off / at TIME silent SUPPLY|NODE on|off / at TIME order VERB [NODE] / at TIME becomes NODE on|off
 //	at TIME drill NODE|KEY=VALUE… / at TIME drill stage NAME / at TIME drill battery SUPPLY FLOOR
 //	fault NODE FAULT / off NODE / crash N,N / for TIME
@@ -58,7 +59,7 @@ func TestStories(t *testing.T) {
 func parseStory(t *testing.T, src string) sim.Scenario {
 	t.Helper()
 	sc := sim.Scenario{Batteries: map[string]sim.Battery{}, Faults: map[string]sim.Fault{}, For: 4 * time.Hour, Awake: true}
-	var nodes []plan.Node
+	nodes, away := []plan.Node(nil), map[string]time.Duration{}
 	var limits []plan.Limit
 	pol := power.Policy{Restore: power.Condition{Kind: power.Online, For: time.Minute}, Shutdown: power.Condition{Kind: power.OnBattery, For: 30 * time.Second}, Protect: power.Condition{Kind: power.OnBattery, For: 10 * time.Second}, Reserve: time.Minute}
 	for line := range strings.SplitSeq(src, "\n") {
@@ -96,6 +97,8 @@ func parseStory(t *testing.T, src string) sim.Scenario {
 				}
 			}
 			sc.Batteries[f[1]] = b
+		case "ondelay":
+			away[f[1]] = duration(t, f[2])
 		case "at":
 			c := sim.Change{At: duration(t, f[1])}
 			switch f[2] {
@@ -157,7 +160,7 @@ func parseStory(t *testing.T, src string) sim.Scenario {
 	sc.Settings = engine.Settings{Estate: estate, Policy: pol, Mode: "simulate"}
 	for _, n := range nodes {
 		if n.Kind == plan.Supply {
-			sc.Settings.Supplies = append(sc.Settings.Supplies, power.Supply{ID: n.ID})
+			sc.Settings.Supplies = append(sc.Settings.Supplies, power.Supply{ID: n.ID, OnDelay: away[n.ID]})
 		}
 	}
 	return sc

@@ -34,6 +34,14 @@ type once struct {
 	ending bool // that its battery gives out while their order keeps everything on, or the policy
 }
 
+// forget drops what a supply has told of its battery and was believed, or was about to be: that failure is over, or its output has been off since.
+func (w *watch) forget() {
+	w.short = foresight.Short{}
+	for _, parts := range w.stages {
+		clear(parts)
+	}
+}
+
 // read takes one reading: it may open an outage, widen it, trigger stages, or open the gate.
 func (e *Engine) read(r power.Reading) {
 	at, known := e.Graph.Index(r.Supply)

@@ -63,6 +63,13 @@ func (g *gauge) view() View {
 	return View{Known: true, Burn: max(0, low), Sigma: g.sigma, least: g.least}
 }
 
+// standing is a runtime that stands still, for as long as it does.
+type standing struct {
+	left  float64 // that its UPS says, in seconds
+	meant float64 // what that was in burn, at the load of when it first said so
+	burnt float64 // since then, on battery
+}
+
 // battery estimates what a supply's battery has left, in burn: seconds at full load. Its ways of telling are
 // independent and the most pessimistic counts. On battery a way that is no longer told goes on burning, so that
 // missing data never raises it.
@@ -86,16 +93,16 @@ type battery struct {
 	burnt    float64 // since then
 	lasted   time.Duration
 	ceiling  float64 // what the UPS's runtime said when the mains failed; 0: nothing yet
-	runtime  float64 // that it said last, in seconds
-	meant    float64 // what that was in burn, at the load of when it first said so
-	stood    float64 // burn since it first said so, on battery
-	kept     bool    // what was spent is an account of all since it was on line
-	refilled float64 // the most of a charge that there can be, as a fraction: of the lowest since it was full, and what has come back since
+	runtime  standing
+	doubted  standing // that is not believed yet
+	kept     bool     // what was spent is an account of all since it was on line
+	refilled float64  // the most of a charge that there can be, as a fraction: of the lowest since it was full, and what has come back since
 
 	slips struct{ charge, runtime slip }
 	fell  struct { // as the charge began to fall that is not believed yet
 		since  float64
 		steady bool
+		onLine bool
 	}
 	drop    drop
 	health  float64 // what its capacity was last told with
@@ -169,7 +176,8 @@ func (b *battery) pass(now time.Time, f flow) {
 		return
 	}
 	b.burnt += burn
-	b.stood += burn
+	b.runtime.burnt += burn
+	b.doubted.burnt += burn
 	b.lasted += spent
 	for i := range b.gauges {
 		if g := &b.gauges[i]; g.known {
@@ -284,11 +292,22 @@ func (b *battery) readLoad(load Figure) {
 
 // readRuntime takes a runtime. One that stands still on battery is as old as when it was told first, and has burnt on since.
 func (b *battery) readRuntime(now time.Time, left float64, f flow, health float64) {
-	if left != b.runtime || f != draining {
-		b.runtime, b.meant, b.stood = left, left*b.rate, 0
+	if s := &b.slips.runtime; s.words == 1 && left > 2*s.last && (s.by == f || f == draining) { // the first of all was a slip
+		b.ceiling, b.gauges[ByRuntime] = 0, gauge{}
 	}
-	burn := max(0, b.meant-b.stood) // whatever the load is by now
+	wasDoubted := !b.slips.runtime.since.IsZero()
 	isSlip := !b.slips.runtime.believes(now, left, f, runtimeFell)
+	w := &b.runtime
+	switch {
+	case isSlip:
+		w = &b.doubted
+	case wasDoubted && left == b.doubted.left: // it stands since it was doubted
+		b.runtime = b.doubted
+	}
+	if left != w.left || f != draining {
+		*w = standing{left: left, meant: left * b.rate}
+	}
+	burn := max(0, w.meant-w.burnt) // whatever the load is by now
 	if !isSlip && (f != draining || b.ceiling == 0) {
 		b.ceiling = burn
 	}

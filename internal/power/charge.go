@@ -18,9 +18,12 @@ func (b *battery) tellCharge(now time.Time, charge float64, f flow, steady bool)
 	b.takeBack(now, charge)
 	switch isBelieved := s.believes(now, charge, f, chargeFell); {
 	case !isBelieved && !wasDoubted:
-		b.fell.since, b.fell.steady = b.since, steady
+		b.fell.since, b.fell.steady, b.fell.onLine = b.since, steady, f == refilling
 	case isBelieved && wasDoubted:
 		b.since = b.fell.since
+		if _, _, by := b.full(); b.fell.onLine { // it is the first word on what it gave while nobody saw it
+			b.charged, b.gauges[by] = false, gauge{}
+		}
 		b.readCharge(now, charge, f, b.fell.steady)
 	case isBelieved:
 		b.readCharge(now, charge, f, steady)

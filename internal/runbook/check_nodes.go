@@ -7,9 +7,13 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"ebbtide/internal/plan"
 )
+
+// shortestOff is for how long an output must be off between its cut and its return, so that it is seen to be: it is looked at each few seconds.
+const shortestOff = 10 * time.Second
 
 func (c *checker) supplies() {
 	feeds, unknown := map[string]bool{}, false
@@ -38,6 +42,10 @@ func (c *checker) supplies() {
 				"the output of %s can't be cut: upsd takes commands from its users only", s.ID)
 		case s.Cut == CutStayOff:
 			say(Warning, []string{"cut"}, "write shutdown.return unless somebody is to look before anything starts", "nothing comes back on %s before a person switches it on", s.ID)
+		}
+		if s.OnDelay > 0 && s.OnDelay < shortestOff {
+			say(Error, []string{"ondelay"}, "write 10s or more, or leave it as the UPS is set: NUT's default is 30s",
+				"an output that is off for %s may not be seen to be off, and would be cut once more while machines start", plan.Span(s.OnDelay))
 		}
 		if first, twice := seen[s.NUT()]; twice && s.UPS != "" {
 			say(Warning, []string{"nut"}, "one UPS is one supply", "this is the same UPS as %s", first)

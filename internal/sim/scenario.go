@@ -117,22 +117,23 @@ type Fault string
 
 // The faults that a node may have.
 const (
-	Hang   Fault = "hang"   // accepts a stop and never goes down by itself
-	Refuse Fault = "refuse" // refuses a graceful stop
-	Vanish Fault = "vanish" // is deleted when it is first commanded
-	Mute   Fault = "mute"   // does what it is told, but its answers are lost
-	Stuck  Fault = "stuck"  // accepts every stop, forced ones too, and stays on
-	Late   Fault = "late"   // its first command is not answered, and takes effect long after it was given up
-	Deny   Fault = "deny"   // carries out its first command and says that it refused
-	Busy   Fault = "busy"   // is too busy for its first two commands
-	Dud    Fault = "dud"    // accepts a start and does not come up
-	Freeze Fault = "freeze" // accepts a stop, does not answer from then on, and stays on
-	Halves Fault = "halves" // a cache or a cluster: its first Unprotect by what is on record is accepted, and carried out by half
-	Tardy  Fault = "tardy"  // likewise: its first Unprotect is not answered, and takes effect long after it was given up
+	Hang    Fault = "hang"    // accepts a stop and never goes down by itself
+	Refuse  Fault = "refuse"  // refuses a graceful stop
+	Vanish  Fault = "vanish"  // is deleted when it is first commanded
+	Mute    Fault = "mute"    // does what it is told, but its answers are lost
+	Stuck   Fault = "stuck"   // accepts every stop, forced ones too, and stays on
+	Late    Fault = "late"    // its first command is not answered, and takes effect long after it was given up
+	Deny    Fault = "deny"    // carries out its first command and says that it refused
+	Busy    Fault = "busy"    // is too busy for its first two commands
+	Unready Fault = "unready" // refuses its first two stops, and its first two starts
+	Dud     Fault = "dud"     // accepts a start and does not come up
+	Freeze  Fault = "freeze"  // accepts a stop, does not answer from then on, and stays on
+	Halves  Fault = "halves"  // a cache or a cluster: its first Unprotect by what is on record is accepted, and carried out by half
+	Tardy   Fault = "tardy"   // likewise: its first Unprotect is not answered, and takes effect long after it was given up
 )
 
 // Faults lists all faults.
-var Faults = []Fault{Hang, Refuse, Vanish, Mute, Stuck, Late, Deny, Busy, Dud, Freeze, Halves, Tardy}
+var Faults = []Fault{Hang, Refuse, Vanish, Mute, Stuck, Late, Deny, Busy, Unready, Dud, Freeze, Halves, Tardy}
 
 // BMC is how the management controller of a machine answers.
 type BMC string

@@ -29,6 +29,8 @@ type cell struct {
 	charge      float64 // 0..1
 	cutAt       time.Time
 	cutDue      time.Time // when the cut is due that the controller has had accepted in this life of it; zero: none is
+	cutSeen     bool      // that it was made has been seen by a look
+	lookAt      time.Time // the last of these
 	returnAt    time.Time // when its output comes back, while that is counted down
 	silent      bool
 	dead        bool // its battery gave out: nothing powers its own electronics until the mains are back
@@ -44,6 +46,8 @@ type cell struct {
 }
 
 const (
+	cutMargin   = 15 * time.Second // how much longer than that its UPS is given, before a cut counts as not made
+	unwatched   = 8 * time.Second  // as long as an output may be off and on again without having been seen
 	cutDelay    = 20 * time.Second // ups.delay.shutdown, where the runbook does not say offdelay
 	returnDelay = 30 * time.Second // ups.delay.start, where it does not say ondelay
 	poll        = time.Second
@@ -59,7 +63,7 @@ func (s *simulation) armCut(i int) {
 		if c.node != i {
 			continue
 		}
-		c.cutDue = s.now.Add(c.offDelay)
+		c.cutDue, c.cutSeen = s.now.Add(c.offDelay), false
 		if !c.cutAt.IsZero() {
 			continue
 		}
@@ -159,20 +163,33 @@ func (s *simulation) observeSupply(i int) plan.Observation {
 		if s.cells[k].node != i {
 			continue
 		}
-		switch c := &s.cells[k]; {
-		case c.silent || c.dead:
-			s.meet(MetSupplyLook)
-			return c.unheard(s.now)
-		case !c.output:
-			return plan.Observation{State: plan.Off}
-		case !c.cutAt.IsZero():
-			return plan.Observation{State: plan.Stopping, RemainFor: c.cutAt.Sub(s.now)}
-		default:
-			c.cutDue = time.Time{}
-			return plan.Observation{State: plan.On, Uncut: c.uncut}
-		}
+		return s.cells[k].look(s)
 	}
 	return plan.Observation{State: plan.On}
+}
+
+// look is what a look at the output shows, as the product's adapter tells it: that a cut was made is known to who has seen it, or did not look for
+// a while.
+func (c *cell) look(s *simulation) plan.Observation {
+	away := s.now.Sub(c.lookAt) > unwatched
+	c.lookAt = s.now
+	var seen plan.Observation
+	switch {
+	case c.silent || c.dead:
+		s.meet(MetSupplyLook)
+		seen = c.unheard(s.now)
+	case !c.output:
+		seen.State = plan.Off
+	case !c.cutAt.IsZero():
+		seen.State, seen.RemainFor = plan.Stopping, c.cutAt.Sub(s.now)
+	case !c.cutSeen && (!away || !s.now.After(c.cutDue)) && s.now.Before(c.cutDue.Add(cutMargin)):
+		seen.State, seen.RemainFor = plan.Stopping, max(0, c.cutDue.Sub(s.now))
+	default:
+		c.cutDue = time.Time{}
+		seen.State, seen.Uncut = plan.On, c.uncut
+	}
+	c.cutSeen = c.cutSeen || seen.State == plan.Off
+	return seen
 }
 
 // unheard is what can be told of the output of a UPS that is silent, as the product's adapter tells it.

@@ -88,6 +88,7 @@ func (e *Works) passStart(i int) {
 // passStop goes on with a stop or a cut if all that uses the node is proven off, or may be taken along.
 func (e *Works) passStop(i int) {
 	w, decl := e.nodes[i].work, e.Graph.Node(i)
+	w.guard.proof.Last = w.rung == plan.Stop && e.Press[i] >= want.ReserveReached
 	on, doubtful, guestsOnly := e.notOff(i)
 	e.takeNoneAlong(i, on, doubtful)
 	switch {

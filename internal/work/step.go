@@ -298,11 +298,21 @@ func (e *Works) takeRefusal(i int, detail string) {
 	}
 }
 
-// mayMeanItNot reports whether a stop or a cut that was refused is asked for once more, before anything worse is done: many refuse while they
-// are at something else. There must be time for that.
+// mayMeanItNot reports whether a command that was refused is given once more, before anything worse is done: many refuse while they are at something
+// else, or are not up yet. There must be time for that. What nothing else is left for is told until its time is over.
 func (e *Works) mayMeanItNot(i int) bool {
-	w := e.nodes[i].work
-	return (w.rung == plan.Stop || w.rung == plan.Cut) && e.tries(i) < 2 && e.Press[i] == want.NoPressure && e.wanted(i)
+	w, decl := e.nodes[i].work, e.Graph.Node(i)
+	switch {
+	case !e.wanted(i):
+		return false
+	case w.rung.BringsUp():
+		return true
+	case e.Press[i] != want.NoPressure:
+		return false
+	case w.rung == plan.Stop && !decl.Can.Has(plan.Force) && decl.Kind != plan.Outlet:
+		return true
+	}
+	return (w.rung == plan.Stop || w.rung == plan.Cut) && e.tries(i) < 2
 }
 
 // setInMotion follows what the answer to a command means for the time in which its node may be on its way.

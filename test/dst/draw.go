@@ -63,6 +63,8 @@ func DrawNight(estate, night Dice, faults int) string {
 	w.deaf()
 	w.odds()
 	w.habits()
+	w.d = estate
+	w.delays()
 	return w.text(policy)
 }
 
@@ -75,7 +77,7 @@ func (w *drawing) text(policy []string) string {
 	}
 	var supplies, nodes, links, batteries, conditions []string
 	for _, s := range w.supplies {
-		supplies = append(supplies, fmt.Sprintf("%s: {nut: \"%s@127.0.0.1:1\"}", s, s))
+		supplies = append(supplies, fmt.Sprintf("%s: {nut: \"%s@127.0.0.1:1\"%s}", s, s, w.delay[s]))
 	}
 	for _, n := range w.nodes {
 		nodes = append(nodes, n.text())
@@ -138,9 +140,10 @@ const bmcConnection = `{type: redfish, url: "https://127.0.0.1:1", username: u, 
 // drawing is a scenario that is being drawn, as lines of its sections.
 type drawing struct {
 	d                         Dice
-	faults                    int         // how many times as likely as usual what goes wrong is
-	supplies                  []string    // of the runbook
-	nodes                     []*declared //
+	faults                    int               // how many times as likely as usual what goes wrong is
+	supplies                  []string          // of the runbook
+	delay                     map[string]string // of a supply: what its UPS takes to cut and to come back
+	nodes                     []*declared       //
 	batteries, conditions     []entry
 	members                   []string
 	happens, crashes, crashOn []string

@@ -49,6 +49,18 @@ func (w *drawing) deaf() {
 	}
 }
 
+// delays draws UPSes whose output is off for as short as can be watched, or for long. All cut after the same time, as a run book is told to have it.
+func (w *drawing) delays() {
+	w.delay = map[string]string{}
+	if !w.one(4) {
+		return
+	}
+	cut := w.pick([]string{"5s", "20s", "60s"})
+	for _, s := range w.supplies {
+		w.delay[s] = fmt.Sprintf(", offdelay: %s, ondelay: %s", cut, w.pick([]string{"10s", "15s", "90s"}))
+	}
+}
+
 // setsAside tells whether a node is a cache or a cluster.
 func (n *declared) setsAside() bool {
 	return n.kind == "vsphere.cluster" || slices.ContainsFunc(n.keys, func(k string) bool { return strings.Contains(k, cacheVerbs) })

@@ -138,6 +138,25 @@ func TestObservingSendsNothing(t *testing.T) {
 	})
 }
 
+// TestObservingGoesOn: what was rehearsed before a restart is so after it, though the systems say otherwise.
+func TestObservingGoesOn(t *testing.T) {
+	t.Parallel()
+	g := newRig(t)
+	g.config.Armed = false
+	g.write(book)
+	g.start()
+	g.ready()
+	g.outage(ledger.Proven, "web", plan.Stop)
+	g.stop()
+	g.start()
+	g.until("cut", func() bool { return g.recorded(ledger.Proven, "ups", plan.Cut) })
+	g.back()
+	require.Empty(t, g.commands(), "nothing reached the UPS")
+	require.Empty(t, g.estate.Calls(), "nothing reached the estate")
+	require.NotContains(t, g.log.String(), "on again: it is stopped once more")
+	require.Equal(t, 1, strings.Count(g.log.String(), "(observing) would stop web"))
+}
+
 // requireObserved: no sentence of the status reads as if it had happened.
 func requireObserved(t *testing.T, s *Status) {
 	t.Helper()

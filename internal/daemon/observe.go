@@ -26,7 +26,7 @@ func (d *Daemon) over(rb *runbook.Runbook, rs *rehearsals) func(id string, n ada
 		case supplies[id]:
 			n = rs.ofOutput(id, n, func() bool { return d.heard.onLine(id) })
 		default:
-			n = rs.of(n)
+			n = rs.of(id, n)
 		}
 		return d.saying(id, n)
 	}
@@ -75,14 +75,9 @@ func (d *Daemon) rehearseAlong(r ledger.Record) {
 			if n.Kind == plan.Self {
 				go d.runner.Post(engine.Observed{Node: n.ID, Seen: plan.Observation{State: plan.On, Detail: "rehearsed"}})
 			}
-			if !n.ByPower || !n.Can.Has(plan.Stop) {
-				continue
-			}
-			if node, ok := d.site.Load().Node(n.ID); ok {
-				if err := node.Do(context.Background(), plan.Start); err != nil {
-					d.log.Error("a rehearsal broke", keyNode, n.ID, keyError, err)
-				}
-			}
+		}
+		if err := d.site.Load().rehearsals.again(estate, &r); err != nil {
+			d.log.Error("a rehearsal broke", keyError, err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -15,6 +16,7 @@ import (
 type rehearsals struct {
 	mu      sync.Mutex
 	all     []interface{ forget() }
+	nodes   map[string]adapter.Node     // by their names
 	outputs map[string]*rehearsedOutput // by supply
 }
 
@@ -33,20 +35,61 @@ func (rs *rehearsals) forget() {
 }
 
 // of makes a node that sends nothing.
-func (rs *rehearsals) of(n adapter.Node) adapter.Node {
+func (rs *rehearsals) of(id string, n adapter.Node) adapter.Node {
 	r := &rehearsal{real: n}
 	r.forget()
 	rs.add(r)
+	rs.name(id, r)
 	if _, ok := n.(adapter.Watcher); ok {
 		return watchedRehearsal{r}
 	}
 	return r
 }
 
+func (rs *rehearsals) name(id string, n adapter.Node) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.nodes == nil {
+		rs.nodes = map[string]adapter.Node{}
+	}
+	rs.nodes[id] = n
+}
+
+// again rehearses what a record of an outage says that was, which a restart has forgotten: else everything would be on again.
+func (rs *rehearsals) again(estate *plan.Estate, r *ledger.Record) error {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	switch n := rs.nodes[r.Node]; {
+	case r.Kind == ledger.Intent && n != nil:
+		return n.Do(context.Background(), *r.Verb)
+	case r.Kind == ledger.Mains && r.Cause == ledger.Cycled:
+		for _, id := range r.Supplies {
+			if o := rs.outputs[id]; o != nil {
+				o.forget()
+			}
+		}
+	case r.Kind == ledger.Turned && r.Goal == plan.Up:
+		return rs.power(estate)
+	}
+	return nil
+}
+
+// power starts what starts with its power, as that is back.
+func (rs *rehearsals) power(estate *plan.Estate) error {
+	var failed []error
+	for i := range estate.Len() {
+		if n := estate.Node(i); n.ByPower && n.Can.Has(plan.Stop) && rs.nodes[n.ID] != nil {
+			failed = append(failed, rs.nodes[n.ID].Do(context.Background(), plan.Start))
+		}
+	}
+	return errors.Join(failed...)
+}
+
 // ofOutput makes the node of a supply's output that sends nothing.
 func (rs *rehearsals) ofOutput(supply string, n adapter.Node, onLine func() bool) adapter.Node {
 	o := &rehearsedOutput{inner: n, onLine: onLine}
 	rs.add(o)
+	rs.name(supply, o)
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if rs.outputs == nil {

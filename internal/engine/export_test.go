@@ -95,6 +95,7 @@ var leftOut = map[string]string{
 	"slip.least":          "likewise",
 	"battery.fell":        "likewise",
 	"battery.drop":        "likewise",
+	"battery.steps":       "likewise",
 	"Short.read":          "likewise",
 	"battery.runtime":     "likewise: compared with the next, which differs",
 	"battery.doubted":     "likewise",

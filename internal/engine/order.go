@@ -106,7 +106,8 @@ func (e *Engine) refusesAbort() string {
 	}
 	switch {
 	case e.CommittedSupply() >= 0 && !slices.ContainsFunc(e.Ledger.Outage.Supplies, mayTurn):
-		return "the point of no return is passed: the plan is finished and then reversed; use hold to stop it where it is"
+		const hold = "; use hold to stop it where it is"
+		return e.Would("the point of no return is passed: the plan is finished and then reversed", "the point of no return would be passed: the plan would be finished and then reversed") + hold
 	case !e.AnyGoesDown():
 		return "it is going up already; use hold to stop it"
 	case e.isAborted() && !slices.ContainsFunc(e.Ledger.Outage.Supplies, mayGoOn):

@@ -364,6 +364,8 @@ func (e *Engine) release(k int) {
 		why = "its mains are back, and nothing that it feeds needs the power cycle"
 	case !e.Graph.Node(s.Node).Can.Has(plan.Cut):
 		why = "it is never cut; what only its power cycle starts needs a person"
+	case !slices.ContainsFunc(e.UsersOf(s.Node), func(u int) bool { return !e.IsOff(u) }):
+		why = "its cut would start nothing, since another output that feeds the same is on; what only a power cycle starts needs a person"
 	}
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{id}}, Reason: why})
 	e.Notify(needed, id+" is not cut: "+why)

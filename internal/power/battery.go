@@ -105,6 +105,7 @@ type battery struct {
 		onLine bool
 	}
 	drop    drop
+	steps   steps
 	health  float64 // what its capacity was last told with
 	gauges  [ways]gauge
 	stretch stretch

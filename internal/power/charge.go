@@ -34,6 +34,7 @@ func (b *battery) tellCharge(now time.Time, charge float64, f flow, steady bool)
 // much of the capacity was there to begin with.
 func (b *battery) readCharge(now time.Time, charge float64, f flow, steady bool) {
 	was, had, refilled := b.charge, b.charged, b.refilled
+	b.steps.tell(charge)
 	b.charge, b.charged = charge, true
 	full, _, _ := b.full()
 	if !had || f == refilling { // a gauge that says less than was reckoned is believed
@@ -53,6 +54,9 @@ func (b *battery) readCharge(now time.Time, charge float64, f flow, steady bool)
 		b.anchored, b.anchor, b.burnt, b.lasted, b.since = true, charge, 0, 0, 0
 		return
 	}
+	if charge < was && was == b.anchor && was-charge <= b.steps.size() { // it may have been almost there as the mains failed
+		b.anchor, b.burnt = charge, 0
+	}
 	left, sigma := b.byFall(charge)
 	if had && steady && b.snapped(was, charge) {
 		b.drop = drop{at: now, from: was, to: charge, gauge: b.gauges[ByDrop], anchor: b.anchor, burnt: b.burnt, since: b.since, refilled: refilled}
@@ -70,6 +74,30 @@ func (b *battery) readCharge(now time.Time, charge float64, f flow, steady bool)
 	if charge != was {
 		b.since = 0
 	}
+}
+
+// coarse are the steps, in percent, in which gauges tell a charge that tell it so. What falls by one of them has not fallen far.
+var coarse = [...]int{25, 20, 10, 5}
+
+// steps is which of these a gauge is known not to have, by what it has told: each a bit.
+type steps uint8
+
+func (s *steps) tell(charge float64) {
+	for at, step := range coarse {
+		if percent := int(math.Round(100 * charge)); percent%step != 0 || math.Abs(100*charge-float64(percent)) > 0.01 {
+			*s |= 1 << at
+		}
+	}
+}
+
+// size is the largest step that a gauge may have, as a fraction of all; 0: it tells more finely.
+func (s *steps) size() float64 {
+	for at, step := range coarse {
+		if *s&(1<<at) == 0 {
+			return float64(step)/100 + 1e-9
+		}
+	}
+	return 0
 }
 
 // drop is a sudden drop of the charge that was taken for a cell which gives out, and what was reckoned with before it.
@@ -115,7 +143,7 @@ func (b *battery) byFall(charge float64) (left, sigma float64) {
 // snapped tells whether the charge fell far more than what was burnt since it last changed explains.
 func (b *battery) snapped(was, charge float64) bool {
 	fall := was - charge
-	if fall <= snapDrop {
+	if fall <= max(snapDrop, b.steps.size()) {
 		return false
 	}
 	full, _, _ := b.full()

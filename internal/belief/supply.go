@@ -23,8 +23,9 @@ type Supply struct {
 	voice
 	fitness
 	absence absence
-	fullest float64   // percent: the most of its charge while its gate was open since it failed last
-	CutDue  time.Time // when the cut that counts down is due, as far as it says
+	fullest float64       // percent: the most of its charge while its gate was open since it failed last
+	CutDue  time.Time     // when the cut that counts down is due, as far as it says
+	OnDelay time.Duration // for how long its output is off where its mains are there
 }
 
 // voice is whether a supply is heard.

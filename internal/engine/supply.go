@@ -119,17 +119,11 @@ func (e *Engine) tellStuck(k int, said power.Status) {
 		w.stuck, w.cried = time.Time{}, false
 	case w.stuck.IsZero():
 		w.stuck = e.Now
-	case !w.cried && e.Now.Sub(w.stuck) >= stalledFor+e.onDelay(k):
+	case !w.cried && e.Now.Sub(w.stuck) >= stalledFor+s.OnDelay:
 		w.cried = true
 		id := e.ID(s.Node)
 		e.Notify(true, "the mains of "+id+" are back, and its output is off still after "+plan.Span(e.Now.Sub(w.stuck))+": nothing that it feeds comes back before somebody switches it on")
 	}
-}
-
-// onDelay is how long the runbook has a supply wait from the mains' return to its output's.
-func (e *Engine) onDelay(k int) time.Duration {
-	at := slices.IndexFunc(e.settings.Supplies, func(s power.Supply) bool { return s.ID == e.ID(e.Supplies[k].Node) })
-	return e.settings.Supplies[at].OnDelay
 }
 
 // silence is what people are told of while a supply is not heard, once each.

@@ -116,7 +116,26 @@ func (e *Works) wouldReturn(self int) bool {
 		armed := s.Condition == belief.CutArmed && e.Beliefs[f].Seen.State == plan.Stopping && e.Now.Before(s.CutDue)
 		return !armed && !goes
 	}
-	return !e.Graph.Node(self).ByPower || !slices.ContainsFunc(e.Graph.Feeds(self), stays)
+	return !e.Graph.Node(self).ByPower || !slices.ContainsFunc(e.Graph.Feeds(self), stays) && e.areOffAtOnce(e.Graph.Feeds(self))
+}
+
+// areOffAtOnce reports whether outputs whose cuts count down will all be off for a moment: the last goes before the first is on again, whose
+// mains are there.
+func (e *Works) areOffAtOnce(feeds []int) bool {
+	var last, first time.Time
+	for _, f := range feeds {
+		s := &e.Supplies[e.Ledger.SupplyOf[f]]
+		if s.Condition != belief.CutArmed {
+			continue
+		}
+		if s.CutDue.After(last) {
+			last = s.CutDue
+		}
+		if on := s.CutDue.Add(s.OnDelay); s.State.Mains == power.MainsOnline && (first.IsZero() || on.Before(first)) {
+			first = on
+		}
+	}
+	return first.IsZero() || last.Before(first)
 }
 
 // Lifeline finds Ebbtide's own machine, -1 if it is not declared, and all that it needs.

@@ -44,8 +44,12 @@ func (e *Estate) WereAway(k int) {
 	}
 }
 
-// IsSetBack reports, as Ebbtide is back, whether the clock was set back while it was away: for how long that was nobody knows.
-func (e *Estate) IsSetBack() bool { return e.Now.Before(e.AwayFrom) }
+// IsSetBack reports, as Ebbtide is back, whether the clock was set back while it was away, or since a battery went on record that fails: for how
+// long nobody was there, or heard it, nobody knows.
+func (e *Estate) IsSetBack() bool {
+	was := func(s ledger.Standing) bool { return s.Battery.At.After(e.AwayFrom) }
+	return e.Now.Before(e.AwayFrom) || slices.ContainsFunc(e.Ledger.Outage.Supplies, was)
+}
 
 // DeafAfter is how long a supply may be silent until its output counts as off and on again. Where no cut was sent, and its battery lasts for long by
 // all that is known, what makes it silent for a while is hardly a cycle: its card or its driver starts anew.

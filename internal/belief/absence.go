@@ -47,7 +47,7 @@ func (e *Estate) WereAway(k int) {
 // IsSetBack reports, as Ebbtide is back, whether the clock was set back while it was away, or since a battery went on record that fails: for how
 // long nobody was there, or heard it, nobody knows.
 func (e *Estate) IsSetBack() bool {
-	was := func(s ledger.Standing) bool { return s.Battery.At.After(e.AwayFrom) }
+	was := func(s ledger.Standing) bool { return s.At.After(e.AwayFrom) }
 	return e.Now.Before(e.AwayFrom) || slices.ContainsFunc(e.Ledger.Outage.Supplies, was)
 }
 

@@ -15,21 +15,29 @@ import (
 // rehearsals are the nodes that send nothing. After an outage they begin anew: what was rehearsed in it is not so.
 type rehearsals struct {
 	mu      sync.Mutex
-	all     []interface{ forget() }
-	nodes   map[string]adapter.Node     // by their names
-	outputs map[string]*rehearsedOutput // by supply
+	nodes   map[string]rehearsing
+	outputs map[string]*rehearsedOutput // of those, by supply
 }
 
-func (rs *rehearsals) add(r interface{ forget() }) {
+// rehearsing is a node that sends nothing, and can begin anew.
+type rehearsing interface {
+	adapter.Node
+	forget()
+}
+
+func (rs *rehearsals) add(id string, r rehearsing) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	rs.all = append(rs.all, r)
+	if rs.nodes == nil {
+		rs.nodes = map[string]rehearsing{}
+	}
+	rs.nodes[id] = r
 }
 
 func (rs *rehearsals) forget() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	for _, r := range rs.all {
+	for _, r := range rs.nodes {
 		r.forget()
 	}
 }
@@ -38,21 +46,11 @@ func (rs *rehearsals) forget() {
 func (rs *rehearsals) of(id string, n adapter.Node) adapter.Node {
 	r := &rehearsal{real: n}
 	r.forget()
-	rs.add(r)
-	rs.name(id, r)
+	rs.add(id, r)
 	if _, ok := n.(adapter.Watcher); ok {
 		return watchedRehearsal{r}
 	}
 	return r
-}
-
-func (rs *rehearsals) name(id string, n adapter.Node) {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	if rs.nodes == nil {
-		rs.nodes = map[string]adapter.Node{}
-	}
-	rs.nodes[id] = n
 }
 
 // again rehearses what a record of an outage says that was, which a restart has forgotten: else everything would be on again.
@@ -88,8 +86,7 @@ func (rs *rehearsals) power(estate *plan.Estate) error {
 // ofOutput makes the node of a supply's output that sends nothing.
 func (rs *rehearsals) ofOutput(supply string, n adapter.Node, onLine func() bool) adapter.Node {
 	o := &rehearsedOutput{inner: n, onLine: onLine}
-	rs.add(o)
-	rs.name(supply, o)
+	rs.add(supply, o)
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if rs.outputs == nil {

@@ -61,11 +61,12 @@ func (b *battery) readCharge(now time.Time, charge float64, f flow, steady bool)
 	if had && steady && b.snapped(was, charge) {
 		b.drop = drop{at: now, from: was, to: charge, gauge: b.gauges[ByDrop], anchor: b.anchor, burnt: b.burnt, since: b.since, refilled: refilled}
 		if b.lasted >= slopeAfter {
+			least := left
 			if full > 0 {
-				left = min(left, charge*full)
+				least = min(least, charge*full)
 			}
-			if !math.IsInf(left, 1) {
-				b.gauges[ByDrop].tell(now, left*snapKeeps, fallSigma)
+			if !math.IsInf(least, 1) {
+				b.gauges[ByDrop].tell(now, least*snapKeeps, fallSigma)
 			}
 		}
 		b.anchor, b.burnt = charge, 0

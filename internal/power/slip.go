@@ -18,10 +18,13 @@ type slip struct {
 const several = 2
 
 // believes reports whether a figure is believed. It has fallen by far where it would not in that time.
-func (s *slip) believes(now time.Time, is float64, f flow, fellFar func(was, is float64, in time.Duration, f flow) bool) bool {
+func (s *slip) believes(now time.Time, is float64, f flow, fellFar func(was, is float64, in time.Duration) bool) bool {
 	in := now.Sub(s.at)
+	if f == refilling { // in which it gives nothing
+		in = 0
+	}
 	s.at = now
-	if s.words > 0 && fellFar(s.last, is, in, f) {
+	if s.words > 0 && fellFar(s.last, is, in) {
 		if s.since.IsZero() {
 			s.since, s.least, s.told = now, is, 0
 		}
@@ -35,17 +38,12 @@ func (s *slip) believes(now time.Time, is float64, f flow, fellFar func(was, is 
 }
 
 // chargeFell reports whether a charge fell by more than gauges do at once, and than a small battery gives in that time, or by more than half of all.
-// On line it gives nothing.
-func chargeFell(was, is float64, in time.Duration, f flow) bool {
-	given := 0.0
-	if f != refilling {
-		given = min(in.Minutes(), wholeFall)
-	}
-	return is < was-snapDrop-given
+func chargeFell(was, is float64, in time.Duration) bool {
+	return is < was-snapDrop-min(in.Minutes(), wholeFall)
 }
 
 // wholeFall is the most of a charge that is believed to be gone by one word, after however long a silence, and to be back by the second word of all.
 const wholeFall = 0.5
 
 // runtimeFell reports whether a runtime fell to less than half of what is left of it.
-func runtimeFell(was, is float64, in time.Duration, _ flow) bool { return is < (was-in.Seconds())/2 }
+func runtimeFell(was, is float64, in time.Duration) bool { return is < (was-in.Seconds())/2 }

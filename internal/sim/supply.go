@@ -46,9 +46,9 @@ type cell struct {
 }
 
 const (
-	cutMargin   = 15 * time.Second // how much longer than that its UPS is given, before a cut counts as not made
-	unwatched   = 8 * time.Second  // as long as an output may be off and on again without having been seen
 	cutDelay    = 20 * time.Second // ups.delay.shutdown, where the runbook does not say offdelay
+	cutMargin   = 15 * time.Second // how much longer than that the product's adapter gives a UPS, before its cut counts as not made
+	unwatched   = 8 * time.Second  // and for so long it takes an output to be off and on again without having been seen
 	returnDelay = 30 * time.Second // ups.delay.start, where it does not say ondelay
 	poll        = time.Second
 	quiet       = time.Minute      // with nothing changed for so long, a supply that is on line or off may be polled more rarely

@@ -20,24 +20,23 @@ type thing struct {
 	protected  bool
 	dirty      bool
 	fault      Fault
-	told       int                 // commands that it got
-	unready    [plan.Start + 1]int // those that it refused for now, by verb
-	looks      int                 // probes that it got
-	liesAt     int                 // the probe that is answered with the opposite
-	goneAt     int                 // the probe that is answered as if it did not exist
-	wasOn      bool                // at the start
-	change     int                 // numbers its transitions: an older one under way is void
-	crashed    bool                // lost its power while on, at any time
-	dark       bool                // lost its power while on, and was not on since
-	away       bool                // was on at the start and is not on now
-	silent     bool                // nothing reaches it
-	boots      bool                // starts by itself whenever its power comes back
-	outlet     int                 // that it hangs on, -1: none
-	host       int                 // that it runs on: of a VM whose host is declared; -1: none
-	frozen     bool                // took a stop, and neither goes down nor answers
-	set        string              // a cache, a cluster: what it is set to
-	halved     bool                // it was put back by half, once
-	tardied    bool                // it was told to be put back, and takes its time
+	told       int    // commands that it got
+	looks      int    // probes that it got
+	liesAt     int    // the probe that is answered with the opposite
+	goneAt     int    // the probe that is answered as if it did not exist
+	wasOn      bool   // at the start
+	change     int    // numbers its transitions: an older one under way is void
+	crashed    bool   // lost its power while on, at any time
+	dark       bool   // lost its power while on, and was not on since
+	away       bool   // was on at the start and is not on now
+	silent     bool   // nothing reaches it
+	boots      bool   // starts by itself whenever its power comes back
+	outlet     int    // that it hangs on, -1: none
+	host       int    // that it runs on: of a VM whose host is declared; -1: none
+	frozen     bool   // took a stop, and neither goes down nor answers
+	set        string // a cache, a cluster: what it is set to
+	halved     bool   // it was put back by half, once
+	tardied    bool   // it was told to be put back, and takes its time
 	habit      Habit
 	testing    time.Time        // its self-test ends then, while it starts
 	lit        int              // numbers the returns of its power
@@ -154,8 +153,7 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (ledger.Outcome,
 	switch {
 	case t.fault == Busy && t.told <= 2:
 		return ledger.Busy, "another task runs"
-	case t.fault == Unready && (verb == plan.Stop || verb == plan.Start) && t.unready[verb] < 2:
-		t.unready[verb]++
+	case t.fault == Unready && t.told%3 != 0 && (verb == plan.Stop || verb == plan.Start):
 		return ledger.Refused, "it is not ready for that"
 	case late:
 		took = lateBy * decl.Time(verb).Within

@@ -283,7 +283,7 @@ var bugs = []bug{
 		{foresightSure, "s.words >= sureWords && s.read.Sub(s.began) >= sureAfter", "s.words >= 1"},
 	}},
 	{name: "slip: what lasts is made of one word", by: "./internal/power TestASlipLeavesNothingBehind", edits: []edit{
-		{powerSlip, "if s.words > 0 && fellFar(s.last, is, in, f) {", "if false && fellFar(s.last, is, in, f) {"},
+		{powerSlip, "if s.words > 0 && fellFar(s.last, is, in) {", "if false && fellFar(s.last, is, in) {"},
 	}},
 	{name: "place: what nobody can reach keeps its place", by: "./test/dst TestSilentNodesHoldNobodyUp", edits: []edit{
 		{workStep, "limit < 0 || e.Last(i).Earlier != ledger.NotReached || !w.placed {", "true || limit < 0 || e.Last(i).Earlier != ledger.NotReached || !w.placed {"},

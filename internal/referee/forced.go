@@ -25,7 +25,7 @@ func (r *Referee) rule18(c *command) string {
 	}
 	for _, j := range r.flights.nodes {
 		other := r.estate.Node(j)
-		down := r.nodes[j].isDown() || r.unseen(j) || r.lostWithHost(j) || r.neverReached(j) || c.at.Sub(r.nodes[j].liedAt) <= r.fresh(c.at, j)
+		down := r.nodes[j].isDown() || r.unseen(j) || r.lostWithHost(j) || r.neverReached(j) || r.rises(c.at, &r.nodes[j]) || c.at.Sub(r.nodes[j].liedAt) <= r.fresh(c.at, j)
 		gentle := !down && r.nodes[j].intent.verb == plan.Stop && other.Can.Has(plan.Force) && other.Kind == plan.VM
 		if gentle && j != c.Node && other.Risk < c.decl.Risk && r.goesWith(j, c.Node) {
 			return fmt.Sprintf("%s was forced off while %s, of lower risk, is waited for", c.decl.ID, other.ID)

@@ -123,14 +123,13 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	for _, i := range r.flights.nodes {
 		n, decl := &r.nodes[i], r.estate.Node(i)
 		fresh := at.Sub(n.intent.at) < slowness+r.slowest && !n.intent.again && n.intent.at.Sub(s.spent) < weighed
-		proves := slowness + 4*r.slowest                                     // two looks that agree, and those of a new life before them
+		proves := r.proves()
 		since := min(at.Sub(n.changed), at.Sub(r.resumed), at.Sub(n.roused)) // what it said before that says nothing
 		if !n.intent.again {                                                 // it may have been off before it was told
 			since = min(since, at.Sub(n.intent.at))
 		}
 		isOff := n.now.State == plan.Off && (since < proves || r.lostWithHost(i)) // which nobody can show
-		rises := n.now.State == plan.Starting || n.now.State == plan.On && at.Sub(n.changed) < proves
-		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || isOff || rises || r.forgetful {
+		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || isOff || r.rises(at, n) || r.forgetful {
 			continue
 		}
 		if !n.vain.IsZero() && at.Sub(s.spent) < slowSilence+believed {
@@ -143,6 +142,14 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 			r.violate(at, 11, fmt.Sprintf("%s is waited for although only the reserve of %s is left", decl.ID, r.id(s.node)))
 		}
 	}
+}
+
+// proves is how long it takes two looks that agree, and those of a new life before them.
+func (r *Referee) proves() time.Duration { return slowness + 4*r.slowest }
+
+// rises reports whether a node comes up, or may not have been seen to be up yet.
+func (r *Referee) rises(at time.Time, n *node) bool {
+	return n.now.State == plan.Starting || n.now.State == plan.On && at.Sub(n.changed) < r.proves()
 }
 
 // rule20Cut is the part of rule 20 that speaks of the point of no return: what only a power cycle starts again is cut before

@@ -119,8 +119,8 @@ func (e *Works) wouldReturn(self int) bool {
 	return !e.Graph.Node(self).ByPower || !slices.ContainsFunc(e.Graph.Feeds(self), stays) && e.areOffAtOnce(e.Graph.Feeds(self))
 }
 
-// areOffAtOnce reports whether outputs whose cuts count down will all be off for a moment: the last goes before the first is on again, whose
-// mains are there.
+// areOffAtOnce reports whether outputs whose cuts count down will all be off for a moment: the last goes before the first may be on again, as
+// mains that are away may be back any moment.
 func (e *Works) areOffAtOnce(feeds []int) bool {
 	var last, first time.Time
 	for _, f := range feeds {
@@ -131,7 +131,7 @@ func (e *Works) areOffAtOnce(feeds []int) bool {
 		if s.CutDue.After(last) {
 			last = s.CutDue
 		}
-		if on := s.CutDue.Add(s.OnDelay); s.State.Mains == power.MainsOnline && (first.IsZero() || on.Before(first)) {
+		if on := s.CutDue.Add(s.OnDelay); first.IsZero() || on.Before(first) {
 			first = on
 		}
 	}

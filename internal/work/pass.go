@@ -88,7 +88,7 @@ func (e *Works) passStart(i int) {
 // passStop goes on with a stop or a cut if all that uses the node is proven off, or may be taken along.
 func (e *Works) passStop(i int) {
 	w, decl := e.nodes[i].work, e.Graph.Node(i)
-	w.guard.proof.Last = w.rung == plan.Stop && e.Press[i] >= want.ReserveReached
+	w.guard.proof.Last = e.isLast(i)
 	on, doubtful, guestsOnly := e.notOff(i)
 	e.takeNoneAlong(i, on, doubtful)
 	switch {
@@ -117,6 +117,11 @@ func (e *Works) passStop(i int) {
 		return
 	}
 	e.command(i)
+}
+
+// isLast reports whether a step asks for the last time: a stop for which only the reserve is left.
+func (e *Works) isLast(i int) bool {
+	return e.nodes[i].work.rung == plan.Stop && e.Press[i] >= want.ReserveReached
 }
 
 // areOld reports whether the proof of any that uses a node has grown old while others were slow, and is to be asked for once more, in the

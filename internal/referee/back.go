@@ -94,13 +94,15 @@ func (r *Referee) hasJustChanged(at time.Time, i int, verb plan.Verb) bool {
 	return was && n.saidAt.Before(n.changed) && at.Sub(n.changed) <= r.fresh(at, i)
 }
 
-// rule19Cut is rule 19 for an output: what is called cut is off, or counts down, or took its cut and did not make it, or looks as
+// rule19Cut is rule 19 for an output: what is called cut is off, or was since it was told, or counts down, or took its cut and did not make it, or looks as
 // if it had been, since somebody switched on what only that starts.
 func (r *Referee) rule19Cut(at time.Time, i int, verb plan.Verb) {
 	if verb != plan.Cut || r.place[i] < 0 {
 		return
 	}
-	if s := r.supplyAt(i); s.output && !s.due && !s.uncut && !s.made && !r.looksCycled(s, r.nodes[i].toldAt) {
+	s := r.supplyAt(i)
+	wasOff := s.made || !s.dueAt.IsZero() && s.offAt.After(s.dueAt)
+	if s.output && !s.due && !s.uncut && !wasOff && !r.looksCycled(s, s.dueAt) {
 		r.violate(at, 19, "the output of "+r.id(i)+" was called cut and is on")
 	}
 }

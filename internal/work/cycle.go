@@ -99,6 +99,14 @@ func (e *Works) mayBeDeaf(own int) bool {
 	return false
 }
 
+// outletsFirst reports whether an outlet of a supply is to be switched off before its cut, which was begun when there was no time for that.
+func (e *Works) outletsFirst(supply int) bool {
+	return slices.ContainsFunc(e.Graph.Users(supply), func(u int) bool {
+		stop := e.Course.Find(u, plan.Stop, plan.Down)
+		return e.Graph.Node(u).Kind == plan.Outlet && stop >= 0 && e.GoesDown(u) && e.Course.Stands[stop] == want.Pending
+	})
+}
+
 // wouldReturn reports whether our own machine would come back after it is powered off: something else starts it, or it loses
 // its power and gets it back. As long as one of its supplies stays, it would stay off; and so it would if one that is off came
 // back while it goes down. A cut that is on record counts once a look of this life has seen it count down: it may have been made,

@@ -67,13 +67,13 @@ func (e *Works) SettleIn(i int) {
 }
 
 // renewBehind begins a new epoch of what hangs on an outlet that went on or off. What is off does not come up by losing its power. Of an outlet
-// that is on, and of which it is not known that it was not before, only what was off when it was asked last may have come up since.
+// that is on, and of which it is not known that it was not before, only what was off, or did not answer, when it was asked last may have come up since.
 func (e *Works) renewBehind(outlet int, switched bool) {
 	b := &e.Beliefs[outlet]
 	for _, u := range e.Graph.Dependents(outlet) {
 		switch isOff := e.IsOff(u); {
 		case b.Settled == plan.Off && isOff:
-		case switched, b.Settled == plan.On && isOff && e.Beliefs[u].AskedAt.Before(b.AskedAt):
+		case switched, b.Settled == plan.On && (isOff || e.IsMute(u)) && e.Beliefs[u].AskedAt.Before(b.AskedAt):
 			e.renew(u)
 		}
 	}

@@ -34,7 +34,7 @@ func (e *Works) verify(i int) {
 	case w.verb == plan.Cut && e.Press[i] >= want.CutNow:
 		e.cutWithWhatIsOn(i)
 		return
-	case w.verb == plan.Cut && (e.mayBeMade(i) || e.mayBeDeaf(i)):
+	case w.verb == plan.Cut && (e.mayBeMade(i) || e.mayBeDeaf(i) || e.outletsFirst(i)):
 		e.backOff(i, slowestRetry)
 		return
 	case e.Graph.Node(i).Kind == plan.Self && !e.wouldReturn(i):
@@ -71,6 +71,7 @@ func (e *Works) ask(i int) {
 	case plan.Start:
 		e.awaitGround(i)
 	case plan.Stop, plan.Cut:
+		e.awaitOutlets(i, i)
 		if w.guard.rounds == 1 {
 			e.awaitLate(i)
 		}
@@ -123,14 +124,20 @@ func (e *Works) awaitUsers(i int) {
 		if e.HasNoPower(u) && !e.IsOld(u, belief.ProofStands) {
 			continue
 		}
-		if w.guard.rounds <= guardRounds && e.IsMute(u) { // somebody may have switched it on, where nothing else tells that
-			for _, outlet := range e.OldOutlets(u) {
-				e.await(i, outlet)
-			}
-		}
+		e.awaitOutlets(i, u)
 		if w.guard.rounds <= guardRounds && e.InDoubt(u) || w.guard.rounds > 1 && e.asksOn(i, u, w.guard.rounds) {
 			e.await(i, u)
 		}
+	}
+}
+
+// awaitOutlets waits for the outlets of what does not answer: somebody may have switched it on, where nothing else tells that.
+func (e *Works) awaitOutlets(i, mute int) {
+	if e.nodes[i].work.guard.rounds > guardRounds || !e.IsMute(mute) {
+		return
+	}
+	for _, outlet := range e.OldOutlets(mute) {
+		e.await(i, outlet)
 	}
 }
 

@@ -126,6 +126,10 @@ func TestObservingSendsNothing(t *testing.T) {
 	records := g.records()
 	require.Equal(t, ModeObserve, records[0].Mode)
 	require.Equal(t, "everything that was on is on again", records[len(records)-1].Reason)
+	spent := func(r ledger.Record) bool { return r.Kind == ledger.Spent }
+	cut := slices.IndexFunc(records, func(r ledger.Record) bool { return r.Kind == ledger.Proven && r.Verb != nil && *r.Verb == plan.Cut })
+	require.False(t, slices.ContainsFunc(records[:cut], spent), "the battery went on past a cut that nobody made")
+	require.True(t, slices.ContainsFunc(records[cut:], spent), "and gave what it gave until its mains were back")
 	for _, said := range []string{"(observing) would stop web", "(observing) would stop nas", "(observing) would cut ups", "(observing) would start web"} {
 		require.Contains(t, g.log.String(), said)
 	}

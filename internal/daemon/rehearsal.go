@@ -106,6 +106,7 @@ func (rs *rehearsals) reading(r power.Reading) power.Reading {
 	}
 	if remains, cut := o.remains(); cut && remains == 0 {
 		r.Status |= power.OFF
+		r.Rehearsed = true
 	}
 	return r
 }

@@ -70,6 +70,7 @@ var leftOut = map[string]string{
 	"Observation.Caution": "words for people",
 	"Tracker.id":          "never changes",
 	"Tracker.watts":       "never changes",
+	"Tracker.feigns":      "of a rehearsal, which no explored UPS does",
 	"Tracker.volts":       "of the input, which no explored UPS tells",
 	"watch.lineAt":        "of what is unfit, which no explored policy watches",
 	"battery.curve":       "never changes",

@@ -93,5 +93,6 @@ type Reading struct {
 	Temperature Figure `json:"temperature"`           // the hottest of ambient.temperature, battery.temperature, ups.temperature, °C
 	RuntimeLow  Figure `json:"runtime_low"`           // battery.runtime.low, seconds: where the UPS raises LB
 	TestFailed  bool   `json:"test_failed,omitempty"` // ups.test.result: the last battery test failed
+	Rehearsed   bool   `json:"rehearsed,omitempty"`   // that its output is off: the battery goes on feeding its load
 	Detail      string `json:"detail,omitempty"`
 }

@@ -31,6 +31,7 @@ type Tracker struct {
 
 	plain  bool // it has been heard without the word OFF: where it says that, it means it
 	meant  bool // the last reading was the first without, after OFF on battery: that was meant
+	feigns bool // that its output is off was rehearsed
 	low    span
 	forced span // told down by NUT's primary
 	sag    span // brownout
@@ -78,7 +79,7 @@ func (t *Tracker) Observe(now time.Time, r Reading) {
 	}
 	t.follow(now, r.Status.mains(t.mains))
 	t.meant = !t.plain && !r.Status.Has(OFF) && t.status.outputOff(true)
-	t.silent, t.heard, t.heardAt, t.status = false, true, now, r.Status
+	t.silent, t.heard, t.heardAt, t.status, t.feigns = false, true, now, r.Status, r.Rehearsed
 	t.battery.stretch.heard(gap <= lineGap || t.flow() == draining || t.flow() == tested)
 	if was == resting && t.flow() == draining { // the mains may have been there meanwhile: what its gauges did then was no load's doing
 		t.battery.end()
@@ -248,7 +249,7 @@ func (t *Tracker) outlook(now time.Time) Outlook {
 // flow tells what the battery does, as far as the last reading said.
 func (t *Tracker) flow() flow {
 	switch {
-	case t.mains == MainsOnBattery && t.status.outputOff(t.plain):
+	case t.mains == MainsOnBattery && t.status.outputOff(t.plain) && !t.feigns:
 		return resting
 	case t.mains == MainsOnBattery:
 		return draining

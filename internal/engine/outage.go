@@ -233,7 +233,7 @@ func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 		s := &e.Supplies[k]
 		s.Gate = false
 		e.watch[k].turned, e.watch[k].told = false, want.NoPressure
-		e.watch[k].forget()
+		e.watch[k].rest()
 		e.Times[k].Battery, e.Times[k].Load = want.NoPressure, want.NoPressure
 		s.CutDue, s.Output.OffSeen = time.Time{}, false
 	}

@@ -34,7 +34,17 @@ type once struct {
 	ending bool // that its battery gives out while their order keeps everything on, or the policy
 }
 
-// forget drops what a supply has told of its battery and was believed, or was about to be: that failure is over, or its output has been off since.
+// rest ends what a supply has told of its battery and was believed with its failure. What was told in many short ones is one more word in the next.
+func (w *watch) rest() {
+	w.short = foresight.Short{}
+	for _, parts := range w.stages {
+		for at := range parts {
+			parts[at].Rest()
+		}
+	}
+}
+
+// forget drops what a supply has told of its battery and was believed, or was about to be: its output has been off since.
 func (w *watch) forget() {
 	w.short = foresight.Short{}
 	for _, parts := range w.stages {

@@ -57,7 +57,7 @@ func (s *Sure) Hear(word Word, told bool) {
 	switch {
 	case !told:
 		*s = Sure{}
-	case s.words == 0 || s.isOver(word):
+	case s.read.IsZero() || s.isOver(word):
 		*s = Sure{since: word.At, began: word.At, read: word.At, words: 1, spells: 1}
 	case !word.At.After(s.read):
 	case word.Before.After(s.read): // there were others between
@@ -69,6 +69,11 @@ func (s *Sure) Hear(word Word, told bool) {
 		s.read = word.At
 		s.words++
 	}
+}
+
+// Rest takes that what was told has had its effect, or none: it counts as one spell less than it takes, and is believed when it is told again.
+func (s *Sure) Rest() {
+	s.began, s.words, s.spells = s.read, 0, min(s.spells, sureSpells-1)
 }
 
 // isOver reports whether what it has told says nothing any more when a word is heard.

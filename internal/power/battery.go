@@ -89,6 +89,7 @@ type battery struct {
 	since   float64 // burn since the charge last changed
 
 	anchored bool
+	stepped  bool    // it has fallen since by one of the steps in which it is told
 	anchor   float64 // the charge when the mains failed, or after a sudden drop
 	burnt    float64 // since then
 	lasted   time.Duration
@@ -208,7 +209,7 @@ func (b *battery) forget(now time.Time, f flow) {
 
 // begin starts the fall of the charge afresh: the mains have failed.
 func (b *battery) begin() {
-	b.anchored = false
+	b.anchored, b.stepped = false, false
 	b.gauges[ByFall], b.gauges[ByDrop], b.drop = gauge{}, gauge{}, drop{}
 }
 

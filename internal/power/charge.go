@@ -54,8 +54,8 @@ func (b *battery) readCharge(now time.Time, charge float64, f flow, steady bool)
 		b.anchored, b.anchor, b.burnt, b.lasted, b.since = true, charge, 0, 0, 0
 		return
 	}
-	if charge < was && was == b.anchor && was-charge <= b.steps.size() { // it may have been almost there as the mains failed
-		b.anchor, b.burnt = charge, 0
+	if !b.stepped && charge < was && was-charge <= b.steps.size() { // it may have been almost there as the mains failed
+		b.stepped, b.anchor, b.burnt = true, charge, 0
 	}
 	left, sigma := b.byFall(charge)
 	if had && steady && b.snapped(was, charge) {

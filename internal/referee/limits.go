@@ -58,7 +58,7 @@ func (r *Referee) land() {
 
 // rule9: Concurrency limits hold, counting what was in flight before a crash.
 //
-// In flight is what has an intent and no result.
+// In flight is what has an intent and no result. A start that is refused is told again beside all others.
 func (r *Referee) rule9(i int, at time.Time) {
 	limit, lane := r.estate.Lane(i)
 	if limit < 0 {

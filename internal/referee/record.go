@@ -215,6 +215,9 @@ func (r *Referee) ofNode(at time.Time, i int, rec *ledger.Record) {
 			r.fly(i, false)
 			r.unsent(i, *rec.Verb)
 		}
+		if rec.Outcome == ledger.Refused && *rec.Verb == plan.Start { // nobody waits for what may refuse for good
+			r.fly(i, false)
+		}
 		if rec.Outcome == ledger.Refused && *rec.Verb == plan.Force && !n.toldAtBefore.IsZero() { // it goes on as it went
 			n.toldAt, n.toldBy = n.toldAtBefore, plan.Stop
 		}

@@ -44,7 +44,7 @@ func (c *checker) supplies() {
 			say(Warning, []string{"cut"}, "write shutdown.return unless somebody is to look before anything starts", "nothing comes back on %s before a person switches it on", s.ID)
 		}
 		if s.OnDelay > 0 && s.OnDelay < shortestOff {
-			say(Error, []string{"ondelay"}, "write 10s or more, or leave it as the UPS is set: NUT's default is 30s",
+			say(Warning, []string{"ondelay"}, "write 10s or more, or leave it as the UPS is set: NUT's default is 30s",
 				"an output that is off for %s may not be seen to be off, and would be cut once more while machines start", plan.Span(s.OnDelay))
 		}
 		if first, twice := seen[s.NUT()]; twice && s.UPS != "" {

@@ -127,8 +127,8 @@ func (e *Works) wouldReturn(self int) bool {
 	return !e.Graph.Node(self).ByPower || !slices.ContainsFunc(e.Graph.Feeds(self), stays) && e.areOffAtOnce(e.Graph.Feeds(self))
 }
 
-// areOffAtOnce reports whether outputs whose cuts count down will all be off for a moment: the last goes before the first may be on again, as
-// mains that are away may be back any moment.
+// areOffAtOnce reports whether outputs whose cuts count down will all be off for a moment: the last goes before the first may be on again. Mains
+// that are away may be back any moment, and a battery may give out before its cut is due.
 func (e *Works) areOffAtOnce(feeds []int) bool {
 	var last, first time.Time
 	for _, f := range feeds {
@@ -139,7 +139,11 @@ func (e *Works) areOffAtOnce(feeds []int) bool {
 		if s.CutDue.After(last) {
 			last = s.CutDue
 		}
-		if on := s.CutDue.Add(s.OnDelay); first.IsZero() || on.Before(first) {
+		off, left := s.CutDue, s.State.Left
+		if left.Known && left.Value < off.Sub(e.Now).Seconds() || !left.Known && s.State.LowBattery {
+			off = e.Now
+		}
+		if on := off.Add(s.OnDelay); first.IsZero() || on.Before(first) {
 			first = on
 		}
 	}

@@ -272,7 +272,7 @@ func (e *Works) commanded(i int, op ledger.Op, outcome ledger.Outcome, detail st
 		e.takeRefusal(i, detail)
 	case ledger.Busy, ledger.Unreached:
 		if outcome == ledger.Unreached {
-			e.giveWay(i)
+			e.giveWay(i, ledger.NotReached)
 		}
 		e.backOff(i, slowestRetry)
 	}
@@ -292,6 +292,9 @@ func (e *Works) takeRefusal(i int, detail string) {
 		e.enter(w, proving)
 		e.look(i, FirstLook)
 	case e.mayMeanItNot(i):
+		if w.verb == plan.Start { // others need not wait for what may refuse for good
+			e.giveWay(i, ledger.InVain)
+		}
 		e.backOff(i, slowestRetry)
 	default:
 		e.escalate(i, ledger.Denied, "refused: "+detail)
@@ -351,11 +354,11 @@ func (e *Works) obeys(i int, sent time.Time) {
 	}
 }
 
-// giveWay gives the place of a step back whose command did not reach its node, unless an earlier one may have: then the node
-// may be at work. Where no limit applies nobody waits for it.
-func (e *Works) giveWay(i int) {
+// giveWay gives the place of a step back whose command did not reach its node, or was refused, unless an earlier one went further than that: then
+// the node may be at work. Where no limit applies nobody waits for it.
+func (e *Works) giveWay(i int, earlier ledger.Reach) {
 	w := e.nodes[i].work
-	if limit, _ := e.Graph.Lane(i); limit < 0 || e.Last(i).Earlier != ledger.NotReached || !w.placed {
+	if limit, _ := e.Graph.Lane(i); limit < 0 || e.Last(i).Earlier > earlier || !w.placed {
 		return
 	}
 	w.placed = false

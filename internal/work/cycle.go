@@ -103,7 +103,7 @@ func (e *Works) mayBeDeaf(own int) bool {
 func (e *Works) outletsFirst(supply int) bool {
 	return slices.ContainsFunc(e.Graph.Users(supply), func(u int) bool {
 		stop := e.Course.Find(u, plan.Stop, plan.Down)
-		return e.Graph.Node(u).Kind == plan.Outlet && stop >= 0 && e.GoesDown(u) && e.Course.Stands[stop] == want.Pending
+		return e.Graph.Node(u).Kind == plan.Outlet && stop >= 0 && e.GoesDown(u) && e.ShowsUp(u) && e.Course.Stands[stop] == want.Pending
 	})
 }
 

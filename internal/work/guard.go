@@ -34,8 +34,10 @@ func (e *Works) verify(i int) {
 	case w.verb == plan.Cut && e.Press[i] >= want.CutNow:
 		e.cutWithWhatIsOn(i)
 		return
-	case w.verb == plan.Cut && (e.mayBeMade(i) || e.mayBeDeaf(i) || e.outletsFirst(i)):
+	case w.verb == plan.Cut && (e.mayBeMade(i) || e.mayBeDeaf(i)):
 		e.backOff(i, slowestRetry)
+	case w.verb == plan.Cut && e.outletsFirst(i):
+		e.HoldBack(i, "its outlets are off before it")
 		return
 	case e.Graph.Node(i).Kind == plan.Self && !e.wouldReturn(i):
 		e.HoldBack(i, "nothing would start it again")

@@ -252,7 +252,7 @@ var bugs = []bug{
 		{workGuard, "\t\t\te.awaitLate(i)\n", ""},
 	}},
 	{name: "cycle: our own machine goes before another cut is seen to be made", by: "./internal/engine TestStories", edits: []edit{
-		{workGuard, "e.mayBeMade(i) || e.mayBeDeaf(i) ||", "e.mayBeMade(i) ||"},
+		{workGuard, "(e.mayBeMade(i) || e.mayBeDeaf(i))", "e.mayBeMade(i)"},
 	}},
 	{name: "cycle: what may be booting proves a cut that nobody saw", by: "./internal/engine TestStories", edits: []edit{
 		{workCycle, "!slices.ContainsFunc(e.CycledBy(i), e.ShowsUp)", "len(e.CycledBy(i)) == 0"},

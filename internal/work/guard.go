@@ -36,6 +36,7 @@ func (e *Works) verify(i int) {
 		return
 	case w.verb == plan.Cut && (e.mayBeMade(i) || e.mayBeDeaf(i)):
 		e.backOff(i, slowestRetry)
+		return
 	case w.verb == plan.Cut && e.outletsFirst(i):
 		e.HoldBack(i, "its outlets are off before it")
 		return

@@ -17,7 +17,7 @@ func (a *app) demo() *cobra.Command {
 	var crashAfter uint64
 	c := &cobra.Command{
 		Use: "demo", GroupID: "try", Short: "watch a whole outage, with nothing installed and nothing left behind",
-		Long: `Plays one outage in half a minute, in this process and on loopback alone: a NUT server with a modelled
+		Long: `Plays one outage in less than a minute, in this process and on loopback alone: a NUT server with a modelled
 battery, a vSphere simulator with two hosts and a dozen VMs, and a NAS whose write-back cache holds
 dirty blocks. Ebbtide's side is the real thing. A referee judges from the estate itself, and the
 exit status is 1 if a rule was broken. The last line is the result as JSON.`,

@@ -153,6 +153,8 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (ledger.Outcome,
 	switch {
 	case t.fault == Busy && t.told <= 2:
 		return ledger.Busy, "another task runs"
+	case t.fault == Deny && first && verb == plan.Force && s.scenario.BMCs[decl.ID] != "": // the word of the BMC is told, and nobody learns of this one
+		return ledger.Refused, "it says that it will not"
 	case t.fault == Unready && t.told%3 != 0 && (verb == plan.Stop || verb == plan.Start):
 		return ledger.Refused, "it is not ready for that"
 	case late:

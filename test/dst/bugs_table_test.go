@@ -26,6 +26,8 @@ const (
 	engineCorrect     = "internal/engine/correct.go"
 	engineDrill       = "internal/engine/drill.go"
 	engineLook        = "internal/engine/look.go"
+	engineOutage      = "internal/engine/outage.go"
+	powerCharge       = "internal/power/charge.go"
 	engineSurvey      = "internal/engine/survey.go"
 	engineRefuse      = "internal/engine/refuse.go"
 	ledgerDrill       = "internal/ledger/drill.go"
@@ -253,6 +255,15 @@ var bugs = []bug{
 	}},
 	{name: "cycle: our own machine goes before another cut is seen to be made", by: "./internal/engine TestStories", edits: []edit{
 		{workGuard, "(e.mayBeMade(i) || e.mayBeDeaf(i))", "e.mayBeMade(i)"},
+	}},
+	{name: "charge: a gauge in steps is never measured by its fall", by: "./internal/power TestScripts", edits: []edit{
+		{powerCharge, "b.stepped, b.anchor, b.burnt = true, charge, 0", "b.anchor, b.burnt = charge, 0"},
+	}},
+	{name: "supply: blinks of the mains do not count together", by: "./internal/engine TestStories", edits: []edit{
+		{engineOutage, "e.watch[k].rest()", "e.watch[k].forget()"},
+	}},
+	{name: "work: a start that is refused keeps its place", by: "./internal/engine TestStories", edits: []edit{
+		{workStep, "e.giveWay(i, ledger.InVain)", "_ = ledger.InVain"},
 	}},
 	{name: "cycle: what may be booting proves a cut that nobody saw", by: "./internal/engine TestStories", edits: []edit{
 		{workCycle, "!slices.ContainsFunc(e.CycledBy(i), e.ShowsUp)", "len(e.CycledBy(i)) == 0"},

@@ -105,8 +105,8 @@ func (rs *rehearsals) reading(r power.Reading) power.Reading {
 		return r
 	}
 	if remains, cut := o.remains(); cut && remains == 0 {
+		r.Rehearsed = !r.Status.Has(power.OFF)
 		r.Status |= power.OFF
-		r.Rehearsed = true
 	}
 	return r
 }

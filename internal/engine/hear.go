@@ -37,16 +37,20 @@ func (e *Engine) hear(k int) {
 	if e.Standing(k).Cycle.IsDark() {
 		e.watch[k].forget()
 	}
-	if s.Lapse == belief.JustBack && s.State.SilentFor == 0 {
-		s.Lapse = belief.NoLapse
+	isTold := func() {
+		if s.Lapse == belief.JustBack && s.State.SilentFor == 0 {
+			s.Lapse = belief.NoLapse
+		}
 	}
 	e.hearOff(s, e.Standing(k))
 	for at := range hearings {
 		if h := hearings[at]; h.is(e, k) {
+			isTold()
 			h.then(e, k)
 			return
 		}
 	}
+	isTold()
 }
 
 // hearOff takes down what a reading says of an output that is off, or silence since its cut was due.
@@ -70,7 +74,8 @@ func goesOff(e *Engine, k int) bool {
 }
 
 func wasMeant(e *Engine, k int) bool {
-	return e.Supplies[k].State.WasOff && !e.Standing(k).Cycle.IsDark()
+	s := &e.Supplies[k]
+	return s.State.WasOff && s.Lapse != belief.JustBack && !e.Standing(k).Cycle.IsDark() // a look has not shown it on already
 }
 
 func isOffUncut(e *Engine, k int) bool {

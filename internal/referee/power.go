@@ -132,7 +132,7 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || isOff || r.rises(at, n) || r.forgetful {
 			continue
 		}
-		if !n.vain.IsZero() && at.Sub(s.spent) < slowSilence+believed {
+		if !n.vain.IsZero() && at.Sub(s.spent) < slowSilence+believed || r.turnHasJustCome(i, at) {
 			continue
 		}
 		r.asking.anew()
@@ -142,6 +142,14 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 			r.violate(at, 11, fmt.Sprintf("%s is waited for although only the reserve of %s is left", decl.ID, r.id(s.node)))
 		}
 	}
+}
+
+// turnHasJustCome reports whether one of lower risk was powered off so short a time ago that what comes after it is still being made sure of.
+func (r *Referee) turnHasJustCome(i int, at time.Time) bool {
+	return slices.ContainsFunc(r.flights.nodes, func(j int) bool {
+		in := &r.nodes[j].intent
+		return in.verb == plan.Force && r.estate.Node(j).Risk < r.estate.Node(i).Risk && at.Sub(in.at) < slowness+r.slowest
+	})
 }
 
 // proves is how long it takes two looks that agree, and those of a new life before them.

@@ -127,27 +127,38 @@ func (e *Works) wouldReturn(self int) bool {
 	return !e.Graph.Node(self).ByPower || !slices.ContainsFunc(e.Graph.Feeds(self), stays) && e.areOffAtOnce(e.Graph.Feeds(self))
 }
 
-// areOffAtOnce reports whether outputs whose cuts count down will all be off for a moment: the last goes before the first may be on again. Mains
-// that are away may be back any moment, and a battery may give out before its cut is due.
+// areOffAtOnce reports whether outputs whose cuts count down will all be off for a moment: none may be on again before each other one is off.
 func (e *Works) areOffAtOnce(feeds []int) bool {
-	var last, first time.Time
 	for _, f := range feeds {
-		s := &e.Supplies[e.Ledger.SupplyOf[f]]
-		if s.Condition != belief.CutArmed {
-			continue
-		}
-		if s.CutDue.After(last) {
-			last = s.CutDue
-		}
-		off, left := s.CutDue, s.State.Left
-		if left.Known && left.Value < off.Sub(e.Now).Seconds() || !left.Known && s.State.LowBattery {
-			off = e.Now
-		}
-		if on := off.Add(s.OnDelay); first.IsZero() || on.Before(first) {
-			first = on
+		_, on := e.goesOff(f)
+		for _, other := range feeds {
+			if latest, _ := e.goesOff(other); other != f && !on.IsZero() && !latest.Before(on) {
+				return false
+			}
 		}
 	}
-	return first.IsZero() || last.Before(first)
+	return true
+}
+
+// goesOff gives when an output whose cut counts down is off at the latest, and when it may be on again at the earliest: its battery may give out before
+// the cut is due, and mains that are away may be back any moment. Zero: it does not count down.
+func (e *Works) goesOff(f int) (latest, on time.Time) {
+	s := &e.Supplies[e.Ledger.SupplyOf[f]]
+	if s.Condition != belief.CutArmed {
+		return latest, on
+	}
+	latest, on = s.CutDue, s.CutDue
+	in := func(left power.Figure) time.Time { return e.Now.Add(time.Duration(left.Value * float64(time.Second))) }
+	if most := s.State.Outlook.Most(); most.Known && in(most).Before(latest) {
+		latest = in(most)
+	}
+	switch left := s.State.Left; {
+	case left.Known && in(left).Before(on):
+		on = in(left)
+	case !left.Known && s.State.LowBattery:
+		on = e.Now
+	}
+	return latest, on.Add(s.OnDelay)
 }
 
 // Lifeline finds Ebbtide's own machine, -1 if it is not declared, and all that it needs.

@@ -46,7 +46,7 @@ func (e *Works) RenewLoad(k int) (renewed []int) {
 func (e *Works) SettleIn(i int) {
 	was := e.Beliefs[i].Settled
 	switch {
-	case e.IsOff(i):
+	case e.IsOff(i), e.Graph.Node(i).Kind == plan.Outlet && e.Beliefs[i].Answer == plan.Off: // it comes on by somebody's hand then, and not by itself
 		e.Beliefs[i].Settled, e.Beliefs[i].Obeying = plan.Off, time.Time{}
 	case e.IsOn(i):
 		e.Beliefs[i].Settled = plan.On
@@ -67,13 +67,13 @@ func (e *Works) SettleIn(i int) {
 }
 
 // renewBehind begins a new epoch of what hangs on an outlet that went on or off. What is off does not come up by losing its power. Of an outlet
-// that is on, and of which it is not known that it was not before, only what was off, or did not answer, when it was asked last may have come up since.
+// that is on, and of which it is not known that it was not before, only what was off when it was asked last may have come up since.
 func (e *Works) renewBehind(outlet int, switched bool) {
 	b := &e.Beliefs[outlet]
 	for _, u := range e.Graph.Dependents(outlet) {
 		switch isOff := e.IsOff(u); {
 		case b.Settled == plan.Off && isOff:
-		case switched, b.Settled == plan.On && (isOff || e.IsMute(u)) && e.Beliefs[u].AskedAt.Before(b.AskedAt):
+		case switched, b.Settled == plan.On && isOff && e.Beliefs[u].AskedAt.Before(b.AskedAt):
 			e.renew(u)
 		}
 	}

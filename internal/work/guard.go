@@ -110,14 +110,19 @@ func (e *Works) isInDoubt(i int) bool {
 // awaitGround waits for what a node stands on, where its word is too old for a start.
 func (e *Works) awaitGround(i int) {
 	for _, d := range e.BroughtUp(i) {
-		age := belief.LookAge
-		if e.Entry(d).Shown == ledger.WasTold || slices.ContainsFunc(e.BroughtUp(d), func(g int) bool { return !e.IsOn(g) }) { // it may go yet
-			age = belief.ProofAge
-		}
-		if e.IsOld(d, age) {
+		if e.IsOld(d, e.groundStands(d)) {
 			e.await(i, d)
 		}
 	}
+}
+
+// groundStands is how old a look may be at what a start stands on.
+func (e *Works) groundStands(d int) time.Duration {
+	isOff := func(g int) bool { return !e.IsOn(g) }
+	if e.Entry(d).Shown == ledger.WasTold || slices.ContainsFunc(e.BroughtUp(d), isOff) { // it may go yet
+		return belief.ProofAge
+	}
+	return belief.LookAge
 }
 
 // awaitUsers waits for those that use a node and whose word is missing, or too old.

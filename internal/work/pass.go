@@ -67,7 +67,7 @@ func (e *Works) isSoAlready(i int) bool {
 func (e *Works) passStart(i int) {
 	w := e.nodes[i].work
 	for _, d := range e.BroughtUp(i) {
-		if b := &e.Beliefs[d]; b.Doubt != plan.Unknown || e.IsOld(d, belief.LookAge) && b.AskedAt.Before(w.guard.proof.Begun) {
+		if b := &e.Beliefs[d]; b.Doubt != plan.Unknown || e.IsOld(d, e.groundStands(d)) && b.AskedAt.Before(w.guard.proof.Begun) {
 			e.await(i, d)
 		}
 	}
@@ -76,13 +76,19 @@ func (e *Works) passStart(i int) {
 		return
 	}
 	for _, d := range e.BroughtUp(i) {
-		if !e.IsOn(d) || e.Beliefs[d].Answer != plan.On {
+		if !e.IsOn(d) || e.Beliefs[d].Answer != plan.On || e.fallsSoon(d) {
 			e.Touch(d)
 			e.HoldBack(i, "what it stands on is not up any more: "+e.ID(d))
 			return
 		}
 	}
 	e.command(i)
+}
+
+// fallsSoon reports whether the host that a node runs on was seen to go, and may still in the time of its stop: the node goes with it.
+func (e *Works) fallsSoon(i int) bool {
+	host := e.HostOf(i)
+	return host >= 0 && e.IsStopping(host) && e.Now.Before(e.Beliefs[host].Since.Add(e.Graph.Node(host).Time(plan.Stop).Within))
 }
 
 // passStop goes on with a stop or a cut if all that uses the node is proven off, or may be taken along.

@@ -97,7 +97,7 @@ var bugs = []bug{
 	{name: "rule 10: something is started before what it needs", edits: []edit{
 		{permitPermit, "\t\t\tif !e.IsOn(d) {\n\t\t\t\treturn \"it needs \"", "\t\t\tif false {\n\t\t\t\treturn \"it needs \""},
 		{wantWant, "\tif worst := e.Worst(id); worst != Proven {\n\t\treturn Why{Code: whyBefore(worst), Node: e.firstBefore(id, worst)}\n\t}\n\treturn Why{Code: NothingElse}\n}\n\n// IsDue", "\treturn Why{Code: NothingElse}\n}\n\n// IsDue"},
-		{workPass, "\t\tif !e.IsOn(d) || e.Beliefs[d].Answer != plan.On {", "\t\tif false {"},
+		{workPass, "\t\tif !e.IsOn(d) || e.Beliefs[d].Answer != plan.On || e.fallsSoon(d) {", "\t\tif false {"},
 	}},
 	{name: "rule 12: VMs are stopped before caches are in write-through", edits: []edit{
 		{beliefGraph, "\t\treturn decl.Kind == plan.VM\n", "\t\treturn false\n"},

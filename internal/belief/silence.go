@@ -77,7 +77,7 @@ func (e *Estate) silenceIsNothing(i int) bool {
 	if e.Ledger.Outage != nil && e.Last(i).Op <= e.Life && e.feedOf(i) == fedUnheard && e.isUnheardSince(i) {
 		return true
 	}
-	return e.hasReturned(i) || e.Rises(i) || e.Now.Before(b.UpUntil()) || !e.AcceptedStop(i) || e.MayHaveCycled(i) || e.feedOf(i) == unfed
+	return e.HasReturned(i) || e.Rises(i) || e.Now.Before(b.UpUntil()) || !e.AcceptedStop(i) || e.MayHaveCycled(i) || e.feedOf(i) == unfed
 }
 
 // FollowDeparture follows an answer that a node has given for so many looks, for what its silence tells after that.
@@ -87,8 +87,8 @@ func (e *Estate) FollowDeparture(i int, state plan.State, looks int) {
 	}
 }
 
-// hasReturned reports whether a node that was told to go off was seen to be back since, or on its way there with its power.
-func (e *Estate) hasReturned(i int) bool {
+// HasReturned reports whether a node that was told to go off was seen to be back since, or on its way there with its power.
+func (e *Estate) HasReturned(i int) bool {
 	d := e.Beliefs[i].Departure
 	return d == Returned || d == Coming && e.wasPowered(i)
 }

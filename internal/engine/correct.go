@@ -22,7 +22,6 @@ var corrections = [...]correction{
 	{"its stop was given up, and it is off", stopSettled, proves(plan.Stop)},
 	{"its stop was given up without having reached it, and it answers", stopAnswers, (*Engine).stopAfterAll},
 	{"its put-back was given up without having reached it, and it answers", putBackAnswers, (*Engine).putBackAfterAll},
-	{"its stop was taken and given up, and it is up all the same: what it took is void", stopIsVoid, func(e *Engine, i int) { e.sawOn(i) }},
 	{"its start was given up, and it is on", startSettled, proves(plan.Start)},
 	{"its flush was given up, and it is clean", flushSettled, proves(plan.Flush)},
 	{"it was off, or told to go off, and is on, and so it is to be", cameBack, (*Engine).backByItself},
@@ -59,11 +58,6 @@ func stopAnswers(e *Engine, i int) bool {
 func putBackAnswers(e *Engine, i int) bool {
 	n := e.Entry(i)
 	return n.GivenUp.Has(plan.Unprotect) && n.Untried.Has(plan.Unprotect) && e.IsOn(i) && !e.GoesDown(i) && n.Falls+1 < max(e.Graph.Node(i).Attempts, 2)
-}
-
-func stopIsVoid(e *Engine, i int) bool {
-	n := e.Entry(i)
-	return n.GivenUp.Has(plan.Stop) && n.Last.TookStop() && e.IsUp(i)
 }
 
 func startSettled(e *Engine, i int) bool { return e.Entry(i).GivenUp.Has(plan.Start) && e.IsOn(i) }

@@ -45,18 +45,17 @@ func (e *Engine) openOutage(k int) {
 	e.askForEstimate()
 }
 
-// sawOn puts on record that a node was seen on.
-func (e *Engine) sawOn(i int) {
-	e.Record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: e.ID(i), State: plan.On}}})
+// saw puts on record that a node was seen so.
+func (e *Engine) saw(i int, state plan.State) {
+	e.Record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: e.ID(i), State: state}}})
 }
 
 // noteSeen puts on record that what the outage does not concern is on, which it was not when that began, or is not any more: a supply of it
-// may fail too, and what comes back then is what was on right before. And what was off as its power came back, or as Ebbtide was away, and is on now,
-// has not obeyed the stop that it took before that, once the time of that is over.
+// may fail too, and what comes back then is what was on right before. And that what took a stop is up all the same, or again.
 func (e *Engine) noteSeen(i int) {
 	o, b, decl := e.Ledger.Outage, &e.Beliefs[i], e.Graph.Node(i)
-	if e.isOnUnwatched(i) {
-		e.sawOn(i)
+	if e.stopIsVoid(i) {
+		e.saw(i, b.Seen.State)
 		return
 	}
 	if o.Scope[i] || decl.Kind == plan.Supply || !belief.Probed(decl) {
@@ -66,17 +65,20 @@ func (e *Engine) noteSeen(i int) {
 	silent := b.Answer != b.Seen.State && min(e.Now.Sub(b.OnAt), e.Now.Sub(e.ResumedAt)) >= belief.TrustLast
 	switch {
 	case !seenOn && e.IsUp(i):
-		e.sawOn(i)
+		e.saw(i, plan.On)
 	case seenOn && (e.IsOff(i) || silent):
-		e.Record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: decl.ID, State: b.Answer}}})
+		e.saw(i, b.Answer)
 	}
 }
 
-// isOnUnwatched reports whether a node is on that took a stop, and of which nobody has seen what became of it meanwhile.
-func (e *Engine) isOnUnwatched(i int) bool {
+// stopIsVoid reports whether what took a stop was seen to come up since, or is on once the time of that is over, and nobody saw what became of it, or
+// it was given up. A crash must not forget that: the node's silence would prove it off.
+func (e *Engine) stopIsVoid(i int) bool {
 	n, b := e.Entry(i), &e.Beliefs[i]
-	unwatched := n.Lit != ledger.Unlit || !e.ResumedAt.IsZero() && n.Last.Op <= e.Life
-	return n.Last.TookStop() && unwatched && b.Answer == plan.On && b.Looks >= belief.ProofLooks && !b.AskedAt.Before(b.Obeying)
+	unwatched := n.Lit != ledger.Unlit || !e.ResumedAt.IsZero() && n.Last.Op <= e.Life || n.GivenUp.Has(plan.Stop)
+	isOn := b.Answer == plan.On && b.Looks >= belief.ProofLooks && !b.AskedAt.Before(b.Obeying)
+	isUp := b.Answer == plan.On || b.Answer == plan.Starting
+	return n.Last.TookStop() && (unwatched && isOn || isUp && e.HasReturned(i))
 }
 
 // followOutage ends what has come to its end.

@@ -212,13 +212,13 @@ func (l *Ledger) opened(r *Record) {
 	l.failing(r)
 }
 
-// lastSeen takes what was last seen on, or on its way up. What is on has not obeyed a stop that it took before.
+// lastSeen takes what was last seen on, or on its way up. Then it has not obeyed a stop that it took before, or something has started it since.
 func (l *Ledger) lastSeen(r *Record) {
 	for _, ns := range r.Nodes {
 		if i, known := l.estate.Index(ns.Node); known {
 			n := &l.Outage.Nodes[i]
 			n.Snap.SeenOn = ns.State == plan.On
-			n.Last.Taken = n.Last.Taken && ns.State != plan.On
+			n.Last.Taken = n.Last.Taken && ns.State != plan.On && ns.State != plan.Starting
 			n.seen(ns.State)
 		}
 	}

@@ -305,4 +305,7 @@ var bugs = []bug{
 	{name: "place: what may be at work gives its place back", edits: []edit{
 		{workStep, "limit < 0 || e.Last(i).Earlier > earlier || !w.placed {", "limit < 0 || !w.placed {"},
 	}},
+	{name: "stop: a crash forgets that what took it was seen to come up", by: "./test/dst TestRegressions", edits: []edit{
+		{engineOutage, "isUp && e.HasReturned(i)", "isUp && false"},
+	}},
 }

@@ -107,6 +107,9 @@ func (e *Works) passStop(i int) {
 	case permit.RisksData(&e.Estate, e.leaving(i)) != "":
 		e.HoldBack(i, permit.RisksData(&e.Estate, e.leaving(i)))
 		return
+	case doubtful && w.verb == plan.Stop && !w.deadline.IsZero(): // it was told, and refused, or was about to be: its time goes on
+		e.backOff(i, slowestRetry)
+		return
 	case doubtful:
 		e.HoldBack(i, "what uses it is not proven off")
 		return

@@ -308,4 +308,7 @@ var bugs = []bug{
 	{name: "stop: a crash forgets that what took it was seen to come up", by: "./test/dst TestRegressions", edits: []edit{
 		{engineOutage, "isUp && e.HasReturned(i)", "isUp && false"},
 	}},
+	{name: "stop: doubt of what uses it begins its time anew", by: "./test/dst TestRegressions", edits: []edit{
+		{workPass, "case doubtful && w.verb == plan.Stop &&", "case false && doubtful &&"},
+	}},
 }

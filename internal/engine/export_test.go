@@ -132,6 +132,7 @@ var leftOut = map[string]string{
 	"referee.Referee.Violations": "the way ends at the first",
 	"referee.Referee.estate":     "never changes",
 	"referee.Referee.policy":     "never changes",
+	"referee.Referee.clock":      "the time of the last poll, which is now",
 	"referee.Referee.sight":      "never changes",
 	"referee.Referee.began":      "words for people",
 	"referee.Referee.place":      "never changes",
@@ -208,6 +209,7 @@ var ages = map[string]time.Duration{
 	"referee.node.changed":          0, // compared with node.saidAt
 	"referee.node.began":            time.Minute,
 	"referee.node.meddled":          time.Minute,                                        // closing
+	"referee.node.plain":            time.Minute,                                        // proves
 	"referee.node.vain":             time.Minute, "referee.node.vainSince": time.Minute, // guarded
 	"referee.node.saidAt":        time.Minute,      // compared with node.toldAt
 	"referee.node.cameAt":        time.Minute,      // compared with node.toldAt

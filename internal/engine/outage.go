@@ -55,7 +55,7 @@ func (e *Engine) saw(i int, state plan.State) {
 func (e *Engine) noteSeen(i int) {
 	o, b, decl := e.Ledger.Outage, &e.Beliefs[i], e.Graph.Node(i)
 	if e.stopIsVoid(i) {
-		e.saw(i, b.Seen.State)
+		e.voidStop(i)
 		return
 	}
 	if o.Scope[i] || decl.Kind == plan.Supply || !belief.Probed(decl) {
@@ -78,7 +78,13 @@ func (e *Engine) stopIsVoid(i int) bool {
 	unwatched := n.Lit != ledger.Unlit || !e.ResumedAt.IsZero() && n.Last.Op <= e.Life || n.GivenUp.Has(plan.Stop)
 	isOn := b.Answer == plan.On && b.Looks >= belief.ProofLooks && !b.AskedAt.Before(b.Obeying)
 	isUp := b.Answer == plan.On || b.Answer == plan.Starting
-	return n.Last.TookStop() && (unwatched && isOn || isUp && e.HasReturned(i))
+	return e.AcceptedStop(i) && (unwatched && isOn || isUp && e.HasReturned(i))
+}
+
+// voidStop puts that on record. What runs on the node may have come up with it, whatever was known of that.
+func (e *Engine) voidStop(i int) {
+	e.saw(i, e.Beliefs[i].Seen.State)
+	e.RenewGuests(i, true)
 }
 
 // followOutage ends what has come to its end.

@@ -218,7 +218,10 @@ func (l *Ledger) lastSeen(r *Record) {
 		if i, known := l.estate.Index(ns.Node); known {
 			n := &l.Outage.Nodes[i]
 			n.Snap.SeenOn = ns.State == plan.On
-			n.Last.Taken = n.Last.Taken && ns.State != plan.On && ns.State != plan.Starting
+			if ns.State == plan.On || ns.State == plan.Starting {
+				n.Last.Taken, n.Last.Heard = false, false
+				l.mayCarry(i)
+			}
 			n.seen(ns.State)
 		}
 	}

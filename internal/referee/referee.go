@@ -67,7 +67,8 @@ type Referee struct {
 	drillUp       bool   // the drill has turned: nothing is to be stopped any more
 	observes      bool   // nothing is to be commanded
 	moved         time.Time
-	stranded      bool // see strand
+	stranded      bool      // see strand
+	clock         time.Time // of the last poll
 	// forgetful: records were lost with the journal's disk and a crash on top. Until the next outage begins, what rests on them
 	// can't be asked.
 	forgetful bool
@@ -112,6 +113,8 @@ type node struct {
 
 	meddled   time.Time  // somebody else switched it, last
 	looks     int        // answered probes since then
+	plain     time.Time  // when that was seen for sure
+	with      int        // it went, or came, with this one, as far as nobody could know of that; negative: with none
 	vain      time.Time  // when the last probe was not answered; zero: it was
 	vainSince time.Time  // the first of those in a row
 	saidAt    time.Time  // when one was answered, last
@@ -201,13 +204,14 @@ func (r *Referee) Changed(at time.Time, i int, now Condition) {
 // in vain right before is as good as after: what is asked no more says no less (docs/adr/0015).
 func (r *Referee) Meddled(at time.Time, i int) {
 	n := &r.nodes[i]
-	n.meddled, n.looks = at, 0
+	n.meddled, n.looks, n.with = at, 0, -1
 }
 
 // Followed tells that a node goes off, or comes on, with another that it stands on: who could not know of that could not know of this.
 func (r *Referee) Followed(at time.Time, i, other int) {
 	if r.unseen(other) {
 		r.Meddled(at, i)
+		r.nodes[i].with = other
 	}
 }
 
@@ -223,7 +227,9 @@ func (r *Referee) Unanswered(at time.Time, i int) {
 func (r *Referee) Answered(at time.Time, i int) {
 	n := &r.nodes[i]
 	if !r.looksDropped(i) {
-		n.looks++
+		if n.looks++; n.looks == looksLater {
+			n.plain = at
+		}
 	}
 	n.saidAt, n.said = at, n.now.State
 	if n.isDown() || n.now.State == plan.Stopping {
@@ -274,7 +280,17 @@ const looksLater = 2
 // unseen reports whether somebody else switched a node and it was not looked at enough since: nobody can know how it is.
 func (r *Referee) unseen(i int) bool {
 	n := &r.nodes[i]
-	return !n.meddled.IsZero() && n.looks < looksLater
+	return !n.meddled.IsZero() && n.looks < looksLater && !r.tellsOf(i)
+}
+
+// tellsOf reports whether what a node came up with was seen on, long enough ago: whoever looks there knows of the node too.
+func (r *Referee) tellsOf(i int) bool {
+	n := &r.nodes[i]
+	if n.meddled.IsZero() || n.with < 0 {
+		return false
+	}
+	o := &r.nodes[n.with]
+	return o.looks >= looksLater && o.plain.After(n.meddled) && o.now.State == plan.On && r.clock.Sub(o.plain) > r.proves()
 }
 
 // looksDropped reports whether a machine that somebody else switched off, while none of what feeds it was heard and ever since, looks as if
@@ -326,7 +342,7 @@ func (r *Referee) justMeddled(at time.Time, i int) bool {
 	}
 	decl := r.estate.Node(i)
 	byItself := n.now.State == plan.Starting && (decl.Kind == plan.VM || decl.Host != "") && n.began.Sub(n.started) > time.Minute && n.cameAt.Before(n.began)
-	return byItself && at.Sub(n.began) <= r.fresh(at, i) || !n.meddled.IsZero() && n.looks == 0 && (asked && gone || at.Sub(n.meddled) <= r.fresh(at, i))
+	return byItself && at.Sub(n.began) <= r.fresh(at, i) || !n.meddled.IsZero() && n.looks == 0 && !r.tellsOf(i) && (asked && gone || at.Sub(n.meddled) <= r.fresh(at, i))
 }
 
 // inVain reports whether a node was asked in vain so short a time ago that a command may rest on that. It counts from the question: that no

@@ -80,6 +80,7 @@ type Poll struct {
 
 // Polled takes a poll of a supply.
 func (r *Referee) Polled(at time.Time, p Poll) {
+	r.clock = at
 	s := r.supplyAt(p.Supply)
 	s.online, s.last = p.On, p
 	switch {

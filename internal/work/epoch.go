@@ -59,7 +59,7 @@ func (e *Works) SettleIn(i int) {
 	told := e.Ledger.Outage != nil && e.Entry(i).Shown != ledger.AsFound
 	switch e.Graph.Node(i).Kind {
 	case plan.Host, plan.Other:
-		e.renewGuests(i, was == plan.Off)
+		e.RenewGuests(i, was == plan.Off)
 	case plan.Outlet:
 		e.renewBehind(i, was != plan.Unknown || told)
 	default:
@@ -79,9 +79,9 @@ func (e *Works) renewBehind(outlet int, switched bool) {
 	}
 }
 
-// renewGuests begins a new epoch of the VMs on a host that went off or came up, and of what else runs on it: they went with it, and may
+// RenewGuests begins a new epoch of the VMs on a host that went off or came up, and of what else runs on it: they went with it, and may
 // start with it, so that the silence of what was off proves nothing.
-func (e *Works) renewGuests(host int, wasOff bool) {
+func (e *Works) RenewGuests(host int, wasOff bool) {
 	for _, u := range e.Graph.Users(host) {
 		if e.HostOf(u) != host || e.IsOff(host) && e.IsOff(u) {
 			continue

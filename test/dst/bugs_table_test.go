@@ -177,7 +177,7 @@ var bugs = []bug{
 		{beliefQuestions, "b.Seen.Protected == plan.No && e.setAsBefore(i)", "b.Seen.Protected == plan.No"},
 	}},
 	{name: "belief: a host that came up says nothing of its VMs", by: "./internal/engine TestStories", edits: []edit{
-		{workEpoch, "\tcase plan.Host, plan.Other:\n\t\te.renewGuests(i, was == plan.Off)\n", ""},
+		{workEpoch, "\tcase plan.Host, plan.Other:\n\t\te.RenewGuests(i, was == plan.Off)\n", ""},
 	}},
 	{name: "ledger: a crash forgets what was under way", edits: []edit{
 		{workResume, "\t\tif last.Open {\n", "\t\tif false {\n"},
@@ -310,5 +310,11 @@ var bugs = []bug{
 	}},
 	{name: "stop: doubt of what uses it begins its time anew", by: "./test/dst TestRegressions", edits: []edit{
 		{workPass, "case doubtful && w.verb == plan.Stop &&", "case false && doubtful &&"},
+	}},
+	{name: "guest: a host that came again unproven says nothing of what runs on it", by: "./test/dst TestRegressions", edits: []edit{
+		{engineOutage, "\te.saw(i, e.Beliefs[i].Seen.State)\n\te.RenewGuests(i, true)\n", "\te.saw(i, e.Beliefs[i].Seen.State)\n"},
+	}},
+	{name: "stop: what was given up is void only once it is looked at again", by: "./internal/engine TestWhatIsGivenUpWhileItAnswersIsNotOffByItsSilence", edits: []edit{
+		{engineCorrect, "(*Engine).stopIsVoid, (*Engine).voidStop}", "func(*Engine, int) bool { return false }, (*Engine).voidStop}"},
 	}},
 }

@@ -1,0 +1,118 @@
+package engine_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/ledger"
+	"ebbtide/internal/plan"
+)
+
+// TestWhatIsGivenUpWhileItAnswersIsNotOffByItsSilence: a box takes its stop and does not go: somebody has called that off. It answers in all the time
+// of its stop, is given up, and falls silent a second after that.
+func TestWhatIsGivenUpWhileItAnswersIsNotOffByItsSilence(t *testing.T) {
+	nas := aNAS("a")
+	nas.OffAfter, nas.Times[plan.Stop] = 20*time.Second, plan.Times{Nominal: 10 * time.Second, Within: 30 * time.Second}
+	p := play(t, aSupply("a"), nas)
+	now := plan.On
+	p.answer = func(node string) plan.State {
+		if node == "nas" {
+			return now
+		}
+		return plan.On
+	}
+	say := supplies{"a": {onLine, 1800, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.until(say, func() bool { return p.recorded(ledger.Failed) })
+	p.goOn(time.Second, say)
+	now = plan.Unreachable
+	p.goOn(3*time.Minute, say)
+	require.NotContains(t, p.commands, "cut a")
+}
+
+// TestWhatComesUpIsOnRecordWhereTheAnswerToItsStopIsNot: Ebbtide is killed before the answer to a stop is on record. The machine goes, and somebody
+// switches it on again. Then it is killed once more, and the network of the machine is gone.
+func TestWhatComesUpIsOnRecordWhereTheAnswerToItsStopIsNot(t *testing.T) {
+	nas := aNAS("a")
+	nas.OffAfter, nas.Times[plan.Stop].Within = 20*time.Second, 4*time.Minute
+	p := play(t, aSupply("a"), nas)
+	now := plan.On
+	p.answer = func(node string) plan.State {
+		if node == "nas" {
+			return now
+		}
+		return plan.On
+	}
+	p.did = func(verb plan.Verb, _ string) {
+		if verb == plan.Stop {
+			now = plan.Stopping
+		}
+	}
+	say := supplies{"a": {onLine, 3600, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.until(say, func() bool { return p.recorded(ledger.Accepted) })
+	p.records = p.records[:slices.IndexFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Intent })+1]
+	p.now = p.now.Add(10 * time.Second)
+	p.crash()
+	p.goOn(4*time.Second, say)
+	now = plan.Unreachable
+	p.goOn(10*time.Second, say)
+	now = plan.Starting
+	p.goOn(20*time.Second, say)
+	now = plan.Unreachable
+	p.now = p.now.Add(5 * time.Second)
+	p.crash()
+	p.goOn(5*time.Minute, say)
+	require.NotContains(t, p.commands, "cut a")
+}
+
+// TestAGuestMayComeUpWithAHostThatNobodyProvedOff: a host takes its stop, goes, and is switched on before its silence proves it off. Its guest, which
+// does not answer, may be up with it, and stands on storage of its own.
+func TestAGuestMayComeUpWithAHostThatNobodyProvedOff(t *testing.T) {
+	esx := aHost("esx", "", "a")
+	esx.OffAfter, esx.Can = 30*time.Second, plan.VerbSet(plan.Stop, plan.Start)
+	guest := aNode("guest", plan.Other, plan.VerbSet(plan.Stop, plan.Start), nil, []string{"esx", "nas"})
+	guest.Host, guest.OffAfter = "esx", 20*time.Second
+	box := aNode("box", plan.Other, plan.VerbSet(plan.Stop, plan.Start), []string{"a"}, []string{"nas"})
+	box.Times[plan.Stop] = plan.Times{Nominal: 5 * time.Minute, Within: 15 * time.Minute}
+	p := play(t, aSupply("a"), aNAS("a"), esx, guest, box)
+	states := map[string]plan.State{"a": plan.On, "nas": plan.On, "esx": plan.On, "guest": plan.On, "box": plan.On}
+	becomes := map[string]plan.State{"esx": plan.Stopping, "box": plan.Stopping, "guest": plan.Unreachable, "nas": plan.Off}
+	p.answer = func(node string) plan.State { return states[node] }
+	p.did = func(verb plan.Verb, node string) {
+		if verb == plan.Stop {
+			states[node] = becomes[node]
+		}
+	}
+	p.reached = func(_ plan.Verb, node string) ledger.Outcome {
+		if states[node] == plan.Unreachable {
+			return ledger.Unreached
+		}
+		return ledger.Done
+	}
+	say := supplies{"a": {onLine, 7200, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.until(say, func() bool { return states["esx"] == plan.Stopping })
+	p.goOn(6*time.Second, say)
+	states["esx"] = plan.Unreachable
+	p.goOn(10*time.Second, say)
+	states["esx"] = plan.Starting
+	p.goOn(20*time.Second, say)
+	states["esx"] = plan.On
+	p.goOn(3*time.Minute, say)
+	states["box"] = plan.Off
+	p.goOn(20*time.Second, say)
+	require.Contains(t, p.commands, "stop box")
+	require.NotContains(t, p.commands, "stop nas")
+}
+
+// recorded reports whether a record of a kind was written.
+func (p *played) recorded(kind ledger.Kind) bool {
+	return slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == kind })
+}

@@ -107,11 +107,8 @@ func (e *Works) passStop(i int) {
 	case permit.RisksData(&e.Estate, e.leaving(i)) != "":
 		e.HoldBack(i, permit.RisksData(&e.Estate, e.leaving(i)))
 		return
-	case doubtful && w.verb == plan.Stop && !w.deadline.IsZero(): // it was told, and refused, or was about to be: its time goes on
-		e.backOff(i, slowestRetry)
-		return
 	case doubtful:
-		e.HoldBack(i, "what uses it is not proven off")
+		e.doubts(i)
 		return
 	case len(on) == 0:
 	case decl.Kind == plan.VM && guestsOnly:
@@ -126,6 +123,16 @@ func (e *Works) passStop(i int) {
 		return
 	}
 	e.command(i)
+}
+
+// doubts ends a try of a step for want of proof that all that uses its node is off. A stop that was told, and refused, or was about to be, tries again in
+// the time that it has.
+func (e *Works) doubts(i int) {
+	if w := e.nodes[i].work; w.verb == plan.Stop && !w.deadline.IsZero() {
+		e.backOff(i, slowestRetry)
+		return
+	}
+	e.HoldBack(i, "what uses it is not proven off")
 }
 
 // isLast reports whether a step asks for the last time: a stop for which only the reserve is left.

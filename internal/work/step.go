@@ -204,7 +204,7 @@ func (e *Works) mayNotBeOn(i int) bool {
 		rises = !e.leaving(i).CutsShort(&e.Estate)
 	}
 	old := e.MayHaveCycled(i) && e.IsOld(i, belief.ProofStands) // its answer may be of before that
-	return rises || old || !e.Looked(i) || e.IsUnfed(i) || e.Beliefs[i].Answer == plan.Off
+	return rises || old || !e.Looked(i) || e.IsUnfed(i) || e.Beliefs[i].Answer == plan.Off && !e.Beliefs[i].Wavers
 }
 
 // refusal says why the command of the step under way must not leave; "" if it may.

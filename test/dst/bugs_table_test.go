@@ -49,7 +49,7 @@ const (
 var bugs = []bug{
 	{name: "rule 1: storage is stopped while what uses it is on", edits: []edit{
 		{permitPermit, "\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"uses it\")\n", "\treturn \"\"\n"},
-		{workPass, "\tcase doubtful:\n\t\te.HoldBack(i, \"what uses it is not proven off\")", "\tcase doubtful && decl.Kind != plan.Other:\n\t\te.HoldBack(i, \"what uses it is not proven off\")"},
+		{workPass, "\tcase doubtful:\n\t\te.doubts(i)", "\tcase doubtful && decl.Kind != plan.Other:\n\t\te.doubts(i)"},
 		{workPass, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, decl.Kind == plan.Other:\n\tcase decl.Kind == plan.VM"},
 		{wantWant, "\t\treturn kind == plan.Host && worst == Unproven", "\t\treturn kind == plan.Host && worst == Unproven || kind == plan.Other"},
 	}},
@@ -60,7 +60,7 @@ var bugs = []bug{
 	{name: "rule 3: an output is cut with what was given up on it", edits: []edit{
 		{permitPermit, "\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"hangs on it\")", "\treturn \"\""},
 		{workPass, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, w.verb == plan.Cut:\n\tcase decl.Kind == plan.VM"},
-		{workPass, "\tcase doubtful:\n\t\te.HoldBack(i, \"what uses it is not proven off\")", "\tcase doubtful && w.verb != plan.Cut:\n\t\te.HoldBack(i, \"what uses it is not proven off\")"},
+		{workPass, "\tcase doubtful:\n\t\te.doubts(i)", "\tcase doubtful && w.verb != plan.Cut:\n\t\te.doubts(i)"},
 		{wantWant, "\tcase worst == Pending || s.Verb != plan.Stop:\n\t\treturn false", "\tcase worst == Pending || s.Verb != plan.Stop:\n\t\treturn worst != Pending && s.Verb == plan.Cut"},
 	}},
 	{name: "rule 4: what was off is started too", edits: []edit{
@@ -309,7 +309,7 @@ var bugs = []bug{
 		{engineOutage, "isUp && e.HasReturned(i)", "isUp && false"},
 	}},
 	{name: "stop: doubt of what uses it begins its time anew", by: "./test/dst TestRegressions", edits: []edit{
-		{workPass, "case doubtful && w.verb == plan.Stop &&", "case false && doubtful &&"},
+		{workPass, "if w := e.nodes[i].work; w.verb == plan.Stop && !w.deadline.IsZero() {", "if w := e.nodes[i].work; false && w.verb == plan.Stop {"},
 	}},
 	{name: "guest: a host that came again unproven says nothing of what runs on it", by: "./test/dst TestRegressions", edits: []edit{
 		{engineOutage, "\te.saw(i, e.Beliefs[i].Seen.State)\n\te.RenewGuests(i, true)\n", "\te.saw(i, e.Beliefs[i].Seen.State)\n"},

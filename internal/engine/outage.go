@@ -45,9 +45,9 @@ func (e *Engine) openOutage(k int) {
 	e.askForEstimate()
 }
 
-// saw puts on record that a node was seen so.
-func (e *Engine) saw(i int, state plan.State) {
-	e.Record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: e.ID(i), State: state}}})
+// saw puts on record that a node was seen so, and why that counts.
+func (e *Engine) saw(i int, state plan.State, cause ledger.Cause) {
+	e.Record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: e.ID(i), State: state}}, Cause: cause})
 }
 
 // noteSeen puts on record that what the outage does not concern is on, which it was not when that began, or is not any more: a supply of it
@@ -65,9 +65,9 @@ func (e *Engine) noteSeen(i int) {
 	silent := b.Answer != b.Seen.State && min(e.Now.Sub(b.OnAt), e.Now.Sub(e.ResumedAt)) >= belief.TrustLast
 	switch {
 	case !seenOn && e.IsUp(i):
-		e.saw(i, plan.On)
+		e.saw(i, plan.On, "")
 	case seenOn && (e.IsOff(i) || silent):
-		e.saw(i, b.Answer)
+		e.saw(i, b.Answer, "")
 	}
 }
 
@@ -81,9 +81,14 @@ func (e *Engine) stopIsVoid(i int) bool {
 	return e.AcceptedStop(i) && (unwatched && isOn || isUp && e.HasReturned(i))
 }
 
-// voidStop puts that on record. What runs on the node may have come up with it, whatever was known of that.
+// voidStop puts that on record. Where the node was gone in between, or may have been, what runs on it may have come up with it, whatever was known of
+// that; what has stayed on brings nothing up.
 func (e *Engine) voidStop(i int) {
-	e.saw(i, e.Beliefs[i].Seen.State)
+	if !e.HasReturned(i) && e.Entry(i).Lit == ledger.Unlit {
+		e.saw(i, e.Beliefs[i].Seen.State, "")
+		return
+	}
+	e.saw(i, e.Beliefs[i].Seen.State, ledger.CameAgain)
 	e.RenewGuests(i, true)
 }
 

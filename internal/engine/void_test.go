@@ -116,3 +116,39 @@ func TestAGuestMayComeUpWithAHostThatNobodyProvedOff(t *testing.T) {
 func (p *played) recorded(kind ledger.Kind) bool {
 	return slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == kind })
 }
+
+// TestWhatStaysOnBringsNoGuestUp: a host takes its stop and does not go, its guest is off, and Ebbtide is killed in between. The host is told once more,
+// and all goes in order.
+func TestWhatStaysOnBringsNoGuestUp(t *testing.T) {
+	esx := aHost("esx", "nas", "a")
+	esx.OffAfter, esx.Can = 30*time.Second, plan.VerbSet(plan.Stop, plan.Start)
+	guest := aNode("guest", plan.Other, plan.VerbSet(plan.Stop, plan.Start), nil, []string{"esx", "nas"})
+	guest.Host, guest.OffAfter = "esx", 20*time.Second
+	p := play(t, aSupply("a"), aNAS("a"), esx, guest)
+	states := map[string]plan.State{"a": plan.On, "nas": plan.On, "esx": plan.On, "guest": plan.On}
+	stops := 0
+	p.answer = func(node string) plan.State { return states[node] }
+	p.did = func(verb plan.Verb, node string) {
+		switch {
+		case verb != plan.Stop:
+		case node == "guest":
+			states[node] = plan.Unreachable
+		case node == "nas":
+			states[node] = plan.Off
+		default:
+			if stops++; stops > 1 {
+				states[node] = plan.Unreachable
+			}
+		}
+	}
+	say := supplies{"a": {onLine, 1300, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.until(say, func() bool { return stops == 1 })
+	p.goOn(3*time.Second, say)
+	p.now = p.now.Add(3 * time.Second)
+	p.crash()
+	p.goOn(6*time.Minute, say)
+	require.Equal(t, 2, stops)
+	require.Contains(t, p.commands, "stop nas")
+}

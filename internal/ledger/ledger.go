@@ -217,9 +217,11 @@ func (l *Ledger) lastSeen(r *Record) {
 	for _, ns := range r.Nodes {
 		if i, known := l.estate.Index(ns.Node); known {
 			n := &l.Outage.Nodes[i]
-			n.Snap.SeenOn = ns.State == plan.On
+			n.Snap.SeenOn = ns.State == plan.On || ns.State == plan.Starting && n.Snap.SeenOn
 			if ns.State == plan.On || ns.State == plan.Starting {
 				n.Last.Taken, n.Last.Heard = false, false
+			}
+			if r.Cause == CameAgain {
 				l.mayCarry(i)
 			}
 			n.seen(ns.State)

@@ -128,7 +128,7 @@ func (e *Works) passStop(i int) {
 // doubts ends a try of a step for want of proof that all that uses its node is off. A stop that was told, and refused, or was about to be, tries again in
 // the time that it has.
 func (e *Works) doubts(i int) {
-	if w := e.nodes[i].work; w.verb == plan.Stop && !w.deadline.IsZero() {
+	if w := e.nodes[i].work; w.rung == plan.Stop && !w.deadline.IsZero() {
 		e.backOff(i, slowestRetry)
 		return
 	}

@@ -309,10 +309,10 @@ var bugs = []bug{
 		{engineOutage, "isUp && e.HasReturned(i)", "isUp && false"},
 	}},
 	{name: "stop: doubt of what uses it begins its time anew", by: "./test/dst TestRegressions", edits: []edit{
-		{workPass, "if w := e.nodes[i].work; w.verb == plan.Stop && !w.deadline.IsZero() {", "if w := e.nodes[i].work; false && w.verb == plan.Stop {"},
+		{workPass, "if w := e.nodes[i].work; w.rung == plan.Stop && !w.deadline.IsZero() {", "if w := e.nodes[i].work; false && w.rung == plan.Stop {"},
 	}},
 	{name: "guest: a host that came again unproven says nothing of what runs on it", by: "./test/dst TestRegressions", edits: []edit{
-		{engineOutage, "\te.saw(i, e.Beliefs[i].Seen.State)\n\te.RenewGuests(i, true)\n", "\te.saw(i, e.Beliefs[i].Seen.State)\n"},
+		{engineOutage, "\te.saw(i, e.Beliefs[i].Seen.State, ledger.CameAgain)\n\te.RenewGuests(i, true)\n", "\te.saw(i, e.Beliefs[i].Seen.State, \"\")\n"},
 	}},
 	{name: "stop: what was given up is void only once it is looked at again", by: "./internal/engine TestWhatIsGivenUpWhileItAnswersIsNotOffByItsSilence", edits: []edit{
 		{engineCorrect, "(*Engine).stopIsVoid, (*Engine).voidStop}", "func(*Engine, int) bool { return false }, (*Engine).voidStop}"},

@@ -160,14 +160,27 @@ func (e *Estate) otherwiseFed(node, supply int) bool {
 // HostOf gives the host that a node runs on, -1 if it runs on none: that of a VM, or one that something without feeds of its own needs.
 func (e *Estate) HostOf(i int) int { return e.hostOf[i] }
 
-// MayRunElsewhere reports whether whoever manages a VM may have started it on another host than the one that it ran on, and that goes down: it
+// HostsToGo lists the first two hosts that go down and are not off: each VM may have been started on one of two that is not its own.
+func (e *Estate) HostsToGo() []int {
+	var two []int
+	for _, h := range e.hosts {
+		if e.GoesDown(h) && !e.IsOff(h) && !e.HasNoPower(h) {
+			if two = append(two, h); len(two) == 2 {
+				break
+			}
+		}
+	}
+	return two
+}
+
+// MayRunElsewhere reports whether whoever manages a VM may have started it on another host than the one that it ran on, one of those that go down: it
 // would be in its way.
-func (e *Estate) MayRunElsewhere(i int) bool {
+func (e *Estate) MayRunElsewhere(i int, toGo []int) bool {
 	decl, own := e.Graph.Node(i), e.HostOf(i)
 	if decl.Kind != plan.VM || decl.Bound || own < 0 {
 		return false
 	}
-	return slices.ContainsFunc(e.hosts, func(h int) bool { return h != own && e.GoesDown(h) && !e.IsOff(h) && !e.HasNoPower(h) })
+	return slices.ContainsFunc(toGo, func(h int) bool { return h != own })
 }
 
 // ComesBefore reports whether a cache or a cluster is protected before a node is stopped.

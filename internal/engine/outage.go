@@ -106,7 +106,7 @@ func (e *Engine) followOutage() {
 		e.closing = time.Time{}
 		return
 	}
-	if e.closing.IsZero() || e.AnyBlank() && e.Now.Sub(e.closing) >= belief.FirstRetry { // once more: something may have lost its power meanwhile
+	if e.closing.IsZero() || e.Now.Sub(e.closing) >= belief.FirstRetry && e.AnyBlank() { // once more: something may have lost its power meanwhile
 		e.closing = e.Now
 		for i := range e.Beliefs {
 			if o.Scope[i] {
@@ -121,6 +121,9 @@ func (e *Engine) followOutage() {
 
 // looksOver reports whether all supplies are back, and everything that was on is on, or given up for good.
 func (e *Engine) looksOver() bool {
+	if !e.closing.IsZero() && e.surveying > 0 && !e.isBusy() { // it is looked at once more: what comes of that counts
+		return true
+	}
 	if e.isBusy() || !e.standsBehindGivenUp() {
 		e.settleBy = time.Time{}
 		return !e.isBusy()
@@ -296,14 +299,15 @@ func (e *Engine) chores() {
 		return
 	}
 	e.lookAt = e.Now.Add(want.FailedLook / 3)
+	toGo := e.HostsToGo()
 	for i := range e.Beliefs {
-		e.lookAgain(i)
+		e.lookAgain(i, toGo)
 	}
 }
 
 // lookAgain asks after a node that nobody waits for: one that was given up, or did not answer, or a supply whose cut is under
 // way.
-func (e *Engine) lookAgain(i int) {
+func (e *Engine) lookAgain(i int, toGo []int) {
 	o := e.Ledger.Outage
 	if e.Under[i] >= 0 || e.Now.Before(e.NextLook[i]) || !o.Scope[i] {
 		return
@@ -316,8 +320,8 @@ func (e *Engine) lookAgain(i int) {
 	case e.SilenceWillTell(i):
 		e.NextLook[i] = e.Now.Add(work.SlowestLook)
 	case o.Nodes[i].GivenUp != 0, silent, moving, e.Rises(i):
-		e.NextLook[i] = e.Now.Add(e.lookRest(i))
-	case o.Nodes[i].Shown == ledger.ShownOff && e.MayRunElsewhere(i): // that host waits for what it is asked of alone
+		e.NextLook[i] = e.Now.Add(e.lookRest(i, toGo))
+	case o.Nodes[i].Shown == ledger.ShownOff && e.MayRunElsewhere(i, toGo): // that host waits for what it is asked of alone
 		e.NextLook[i] = e.Now.Add(time.Minute)
 	default:
 		return
@@ -327,8 +331,8 @@ func (e *Engine) lookAgain(i int) {
 
 // lookRest is the time between two looks at a node that was given up, or does not answer. Where there is no hurry, and nothing has moved for a
 // while, it is longer: whose power comes back is asked at once.
-func (e *Engine) lookRest(i int) time.Duration {
-	matters := e.GoesDown(i) && !e.IsCutOff(i) || e.Rises(i) || e.MayRunElsewhere(i)
+func (e *Engine) lookRest(i int, toGo []int) time.Duration {
+	matters := e.GoesDown(i) && !e.IsCutOff(i) || e.Rises(i) || e.MayRunElsewhere(i, toGo)
 	switch still := e.Now.Sub(e.MovedAt); {
 	case still < stalledFor, matters && still < 5*stalledFor:
 		return want.FailedLook

@@ -203,15 +203,19 @@ func (e *Estate) Dependents(i int) []int {
 }
 
 func (e *Estate) findDependents(i int) []int {
-	uses := make([]bool, len(e.nodes))
-	uses[i] = true
-	all := []int{}
-	for j := i + 1; j < len(e.nodes); j++ { // what is needed stands before its users
-		if slices.ContainsFunc(e.needs[j], func(k int) bool { return uses[k] }) {
-			uses[j] = true
-			all = append(all, j)
+	all, seen := []int{}, map[int]bool{}
+	for next := []int{i}; len(next) > 0; {
+		last := len(next) - 1
+		users := e.users[next[last]]
+		next = next[:last]
+		for _, u := range users {
+			if !seen[u] {
+				seen[u] = true
+				all, next = append(all, u), append(next, u)
+			}
 		}
 	}
+	slices.Sort(all)
 	return all
 }
 

@@ -251,11 +251,12 @@ func (e *Engine) comesBack(k int) {
 	}
 }
 
-// backOn follows an output that was off for certain, and is on: what was sent to its load before is void.
+// backOn follows an output that was off for certain, and is on: what was sent to its load before is void, but for what another may have fed, which was
+// dark when it was heard last and is silent: that may be on again.
 func (e *Engine) backOn(k int, why string) {
 	wasDark := func(f int) bool {
 		other := e.Ledger.SupplyOf[f]
-		return other == k || e.Standing(other).Cycle.IsDark()
+		return other == k || e.Standing(other).Cycle.IsDark() && !e.Supplies[other].Mute
 	}
 	for _, i := range e.Cycled(k, why) {
 		kept := slices.ContainsFunc(e.Graph.Sources(i), func(f int) bool { return !wasDark(f) })

@@ -79,7 +79,7 @@ func (r *Referee) rule12(c *command) string {
 			return fmt.Sprintf("%s was told to stop while its cache %s is dirty", c.decl.ID, decl.ID)
 		}
 	}
-	if c.Verb != plan.Stop || c.node.told || r.forgetful {
+	if c.Verb != plan.Stop || c.node.told || r.cameWhileAway(c.Node) || r.forgetful {
 		return ""
 	}
 	cut := func(s *supply) bool { return s.due || r.isOffAsHeard(s, c.at) }
@@ -105,6 +105,13 @@ func (r *Referee) rule12(c *command) string {
 		}
 	}
 	return ""
+}
+
+// cameWhileAway reports whether a node was told to stop in this outage, and somebody switched it on again while the controller was away, which has not seen
+// it go since: to that it is at the stop which it was told.
+func (r *Referee) cameWhileAway(i int) bool {
+	n := &r.nodes[i]
+	return n.given > 0 && n.meddled.After(n.toldAt) && r.resumed.After(n.meddled) && !n.wentAt.After(r.resumed)
 }
 
 // carriesCluster reports whether a cluster is asked through what stands on a node: through something there that is not off.

@@ -121,12 +121,15 @@ func (e *Engine) followOutage() {
 
 // looksOver reports whether all supplies are back, and everything that was on is on, or given up for good.
 func (e *Engine) looksOver() bool {
-	if !e.closing.IsZero() && e.surveying > 0 && !e.isBusy() { // it is looked at once more: what comes of that counts
-		return true
-	}
-	if e.isBusy() || !e.standsBehindGivenUp() {
+	switch {
+	case e.isBusy():
 		e.settleBy = time.Time{}
-		return !e.isBusy()
+		return false
+	case !e.closing.IsZero() && e.surveying > 0: // it is looked at once more: what comes of that counts
+		return true
+	case !e.standsBehindGivenUp():
+		e.settleBy = time.Time{}
+		return true
 	}
 	if e.settleBy.IsZero() {
 		e.settleBy = e.Now.Add(settleFor)

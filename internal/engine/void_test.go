@@ -18,12 +18,7 @@ func TestWhatIsGivenUpWhileItAnswersIsNotOffByItsSilence(t *testing.T) {
 	nas.OffAfter, nas.Times[plan.Stop] = 20*time.Second, plan.Times{Nominal: 10 * time.Second, Within: 30 * time.Second}
 	p := play(t, aSupply("a"), nas)
 	now := plan.On
-	p.answer = func(node string) plan.State {
-		if node == "nas" {
-			return now
-		}
-		return plan.On
-	}
+	p.answersAs("nas", &now)
 	say := supplies{"a": {onLine, 1800, false}}
 	p.begin(say)
 	say["a"].status = onBattery
@@ -41,12 +36,7 @@ func TestWhatComesUpIsOnRecordWhereTheAnswerToItsStopIsNot(t *testing.T) {
 	nas.OffAfter, nas.Times[plan.Stop].Within = 20*time.Second, 4*time.Minute
 	p := play(t, aSupply("a"), nas)
 	now := plan.On
-	p.answer = func(node string) plan.State {
-		if node == "nas" {
-			return now
-		}
-		return plan.On
-	}
+	p.answersAs("nas", &now)
 	p.did = func(verb plan.Verb, _ string) {
 		if verb == plan.Stop {
 			now = plan.Stopping
@@ -110,6 +100,16 @@ func TestAGuestMayComeUpWithAHostThatNobodyProvedOff(t *testing.T) {
 	p.goOn(20*time.Second, say)
 	require.Contains(t, p.commands, "stop box")
 	require.NotContains(t, p.commands, "stop nas")
+}
+
+// answersAs has a node answer as is said there, and all else that it is on.
+func (p *played) answersAs(node string, now *plan.State) {
+	p.answer = func(asked string) plan.State {
+		if asked == node {
+			return *now
+		}
+		return plan.On
+	}
 }
 
 // recorded reports whether a record of a kind was written.

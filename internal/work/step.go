@@ -197,7 +197,7 @@ func (e *Works) unsettled(i int) bool {
 	}
 }
 
-// mayNotBeOn reports whether what is sent to a node to take it down may not reach it as it is.
+// mayNotBeOn reports whether what is sent to a node to take it down may not reach it as it is. What says now this and now that may be on when it says off.
 func (e *Works) mayNotBeOn(i int) bool {
 	rises := e.MayHaveRisen(i)
 	if e.Rises(i) {

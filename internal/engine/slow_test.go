@@ -211,3 +211,46 @@ func TestTwoGuardsDoNotShareAnOldLook(t *testing.T) {
 	s.goOn(4*time.Minute, say)
 	require.True(t, stopped)
 }
+
+// TestAnOutputMayComeOnBetweenItsReadings: a host has lost its power, and while its storage is asked for its stop the output of its UPS comes on,
+// which no reading has told yet. The storage is not stopped under a host that starts, and is if the output stays off.
+func TestAnOutputMayComeOnBetweenItsReadings(t *testing.T) {
+	for _, comesOn := range []bool{false, true} {
+		s := playSlowly(t, aSupply("a"), aSupply("b"), aNAS("a"), aHost("esx", "nas", "b"))
+		s.goes["esx"] = time.Hour
+		dark, guard := false, time.Time{}
+		s.takes = func(node string) time.Duration {
+			if node != "nas" || !dark {
+				return 20 * time.Millisecond
+			}
+			if guard.IsZero() {
+				guard = s.now
+			}
+			return 11 * time.Second
+		}
+		shows := s.answer
+		s.answer = func(node string) plan.State {
+			isLit := comesOn && !guard.IsZero() && s.now.After(guard.Add(9*time.Second))
+			switch {
+			case node == "b" && dark && !isLit:
+				return plan.Off
+			case node == "b":
+				return plan.On
+			case node == "esx" && dark:
+				return plan.Unreachable
+			}
+			return shows(node)
+		}
+		say := supplies{"a": {onLine, 1800, false}, "b": {onLine, 1800, false}}
+		s.goOn(30*time.Second, say)
+		say["a"].status, say["b"].status = onBattery, onBattery
+		s.goOn(20*time.Second, say)
+		dark = true
+		say["b"].status = isOff
+		s.goOn(2*time.Second, say)
+		delete(say, "b") // its next reading is far
+		s.goOn(30*time.Second, say)
+		require.False(t, guard.IsZero())
+		require.Equal(t, !comesOn, slices.Contains(s.commands, "stop nas"), "%v", s.commands)
+	}
+}

@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/ssh"
 
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/adapter/ssh/sshdtest"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/nut/nuttest"
@@ -184,7 +185,7 @@ func TestTokensStayWhereTheyAre(t *testing.T) {
 	text, err := os.ReadFile(settings)
 	require.NoError(t, err)
 	s.Write("settings.yaml", string(text)+"log: {level: debug}\ntoken: {credential: token}\nread_token: {credential: read}\n")
-	address := sshdtest.FreeAddress(t)
+	address := peertest.FreeAddress(t)
 	p := start(t, settings, "--listen", address)
 	s.Write("credentials/given", secrets["read token"])
 	all := heard{}
@@ -224,7 +225,7 @@ func TestWrongSecretsStayWhereTheyAre(t *testing.T) {
 	} {
 		s.Write("credentials/"+name, secret)
 	}
-	nobody := sshdtest.FreeAddress(t)
+	nobody := peertest.FreeAddress(t)
 	book, err := os.ReadFile(filepath.Join(s.Dir, "runbook.yaml"))
 	require.NoError(t, err)
 	more := fmt.Sprintf(`  gone-vcenter: {type: vsphere, url: "https://%[1]s", username: root, password: {credential: vcenter}}

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/ssh"
 
-	"ebbtide/internal/adapter/ssh/sshdtest"
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/config"
 	"ebbtide/internal/daemon"
 )
@@ -45,7 +45,7 @@ func disk(t *testing.T, dir, name string, mebibytes int64) string {
 // boot starts a guest and waits until it can be logged in to. The test's end stops it.
 func boot(t *testing.T, k kernel, root initramfs, disks ...string) *guest {
 	t.Helper()
-	g := &guest{t: t, address: sshdtest.FreeAddress(t), root: root, ended: make(chan struct{})}
+	g := &guest{t: t, address: peertest.FreeAddress(t), root: root, ended: make(chan struct{})}
 	g.console = filepath.Join(t.TempDir(), "console")
 	require.NoError(t, os.WriteFile(g.console, nil, 0o600))
 	_, port, err := net.SplitHostPort(g.address)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/adapter/ssh/sshdtest"
 )
 
@@ -90,7 +91,7 @@ func Need(t testing.TB) {
 func Boot(t testing.TB, name string, o Options) *Host {
 	t.Helper()
 	Need(t)
-	h := &Host{Name: name, Address: sshdtest.FreeAddress(t), t: t, folder: t.TempDir(), ended: o.Ended}
+	h := &Host{Name: name, Address: peertest.FreeAddress(t), t: t, folder: t.TempDir(), ended: o.Ended}
 	var private string
 	h.HostKey, private = sshdtest.NewKey(t)
 	public, key := sshdtest.NewKey(t)

@@ -4,6 +4,9 @@ package peertest
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -112,21 +115,37 @@ func Listens(address string) func(context.Context) bool {
 	}
 }
 
-// FreePort gives a loopback port that nobody listens on. network is tcp or udp.
+// FreePort gives a loopback port that nobody listens on. network is tcp or udp. It is none that the kernel gives to a connection of somebody else
+// before the program that is to listen there has begun to: those begin at 32768 (net.ipv4.ip_local_port_range).
 func FreePort(t testing.TB, network string) int {
 	t.Helper()
-	if network == "udp" {
-		c, err := (&net.ListenConfig{}).ListenPacket(context.Background(), "udp4", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
+	const lowest, highest, tries = 10000, 32767, 100
+	for range tries {
+		port := lowest + rand.IntN(highest-lowest+1)
+		if isFree(network, fmt.Sprintf("127.0.0.1:%d", port)) {
+			return port
 		}
-		defer func() { _ = c.Close() }()
-		return c.LocalAddr().(*net.UDPAddr).Port
 	}
-	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	t.Fatalf("none of %d %s ports is free", tries, network)
+	return 0
+}
+
+func isFree(network, address string) bool {
+	var listens io.Closer
+	var err error
+	if network == "udp" {
+		listens, err = (&net.ListenConfig{}).ListenPacket(context.Background(), network, address)
+	} else {
+		listens, err = (&net.ListenConfig{}).Listen(context.Background(), network, address)
+	}
 	if err != nil {
-		t.Fatal(err)
+		return false
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
+	return listens.Close() == nil
+}
+
+// FreeAddress gives a loopback address, with a TCP port, that nobody listens on.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	return fmt.Sprintf("127.0.0.1:%d", FreePort(t, "tcp"))
 }

@@ -158,7 +158,7 @@ func TestWithoutAProbeAHostIsOnWhenItCanBeLoggedInTo(t *testing.T) {
 }
 
 func TestADeadPortCountsAsSilenceWhereTheRunbookSaysSo(t *testing.T) {
-	s := &sshd{t: t, Server: &sshdtest.Server{Address: sshdtest.FreeAddress(t), User: "x"}}
+	s := &sshd{t: t, Server: &sshdtest.Server{Address: peertest.FreeAddress(t), User: "x"}}
 	s.HostKey, s.Key = sshdtest.NewKey(t)
 	_, n := s.open(s.connSpec(), &ssh.NodeSpec{OffWhenUnreachable: time.Second, OffWhenRefused: true})
 	seen, err := n.Probe(contracttest.Within(t, 20*time.Second))

@@ -89,7 +89,7 @@ func Start(t testing.TB, c Config) *Server {
 	}
 	s.write("ups.conf", ups.String())
 	s.write("upsd.users", users())
-	s.Addr = freeAddress(t)
+	s.Addr = peertest.FreeAddress(t)
 	host, port, err := net.SplitHostPort(s.Addr)
 	if err != nil {
 		t.Fatal(err)
@@ -143,20 +143,6 @@ func (s *Server) write(name, text string) {
 	if err := os.WriteFile(filepath.Join(s.folder, name), []byte(text), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-}
-
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	return l.Addr().String()
 }
 
 // Driver gives the driver of a UPS.

@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -130,7 +129,7 @@ func find(t testing.TB) string {
 func (c *Cluster) start(program, guests string) {
 	c.t.Helper()
 	certificate := peertest.Certificate(c.t, c.t.TempDir(), "127.0.0.1")
-	cmd := exec.CommandContext(c.t.Context(), program, guests, "--host", "127.0.0.1", "--port", freePort(c.t), "--time-scale", "0.05", "--cert", certificate.Cert, "--key", certificate.Key)
+	cmd := exec.CommandContext(c.t.Context(), program, guests, "--host", "127.0.0.1", "--port", strconv.Itoa(peertest.FreePort(c.t, "tcp")), "--time-scale", "0.05", "--cert", certificate.Cert, "--key", certificate.Key)
 	out, err := cmd.StdoutPipe()
 	require.NoError(c.t, err)
 	var errs bytes.Buffer
@@ -161,16 +160,6 @@ func (c *Cluster) start(program, guests string) {
 	require.NoError(c.t, json.NewDecoder(resp.Body).Decode(&login))
 	c.cookie, c.csrf = login.Data.Ticket, login.Data.CSRF
 	require.NotEmpty(c.t, c.cookie)
-}
-
-func freePort(t testing.TB) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = l.Close() }()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	return port
 }
 
 // Close ends it.

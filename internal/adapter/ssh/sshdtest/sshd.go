@@ -22,6 +22,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/ssh"
+
+	"ebbtide/internal/adapter/peertest"
 )
 
 const program = "/usr/sbin/sshd"
@@ -52,7 +54,7 @@ func New(t testing.TB) *Server {
 	}
 	me, err := user.Current()
 	require.NoError(t, err)
-	s := &Server{t: t, Dir: t.TempDir(), Address: FreeAddress(t), User: me.Username}
+	s := &Server{t: t, Dir: t.TempDir(), Address: peertest.FreeAddress(t), User: me.Username}
 	var host string
 	s.HostKey, host = NewKey(t)
 	public, private := NewKey(t)
@@ -149,13 +151,4 @@ func NewKey(t testing.TB) (public, private string) {
 	key, err := ssh.NewPublicKey(pub)
 	require.NoError(t, err)
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))), string(pem.EncodeToMemory(block))
-}
-
-// FreeAddress gives a loopback address that nobody listens on.
-func FreeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }

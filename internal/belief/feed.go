@@ -87,19 +87,6 @@ func (e *Estate) HasNoPower(i int) bool {
 	return len(sources) > 0 && !slices.ContainsFunc(sources, gives)
 }
 
-// HasNoPowerTo reports whether a node is off for want of power, for a command for which it was asked in some rounds: an output that is off may
-// come on at any moment, and what hangs on it with it, so that one was looked at right before.
-func (e *Estate) HasNoPowerTo(i int, asked Rounds) bool {
-	isOld := func(f int) bool { return asked.Power.IsZero() || e.Beliefs[f].AskedAt.Before(asked.Power) }
-	return e.HasNoPower(i) && !slices.ContainsFunc(e.OldOutputs(i), isOld)
-}
-
-// OldOutputs lists the supplies of a node whose outputs were not looked at for a while.
-func (e *Estate) OldOutputs(i int) []int {
-	isNew := func(f int) bool { return !e.IsOld(f, ProofAge) || !Probed(e.Graph.Node(f)) }
-	return slices.DeleteFunc(slices.Clone(e.Graph.Sources(i)), isNew)
-}
-
 // IsMute reports whether the newest look at a node had no answer, or it can't be asked.
 func (e *Estate) IsMute(i int) bool {
 	answer := e.Beliefs[i].Answer

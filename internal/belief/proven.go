@@ -59,7 +59,6 @@ func (e *Estate) AnswersOff(i int) bool {
 type Rounds struct {
 	Begun time.Time // the first one; zero: nobody was
 	Anew  time.Time // the last one: what was asked since is as fresh as can be had
-	Power time.Time // after that, when the outputs of those that have no power were looked at; zero: they were not
 	Last  bool      // the command is a stop of what loses its power soon: harm that may be done by it is less than that
 }
 

@@ -156,7 +156,6 @@ var ages = map[string]time.Duration{
 	"newest.before":      belief.LookAge, // compared with AskedAt
 	"Rounds.Begun":       belief.LookAge,
 	"Rounds.Anew":        belief.LookAge, // compared with belief.answeredAt
-	"Rounds.Power":       belief.LookAge,
 	"newest.blank":       belief.ProofStands + 1,
 	"Belief.Silent":      time.Minute, // more than the explored OffAfter
 	"motion.Rising":      0,

@@ -46,6 +46,13 @@ type output struct {
 	timer   power.Figure  // ups.timer.shutdown in the last probe
 	fellAt  time.Time     // when it was last seen to fall
 	powered bool          // output.voltage was seen well above 0: the UPS has that sensor
+	said    offWord
+}
+
+// offWord is what OFF is worth in the words of a UPS.
+type offWord struct {
+	habit bool // on line it was said each time, and nothing was off
+	meant bool // no more than this word, or silence, showed the output off when it was last looked at
 }
 
 // NewOutput makes the node of a UPS's output. It knows Cut and Start.
@@ -87,7 +94,7 @@ func (o *output) silent(now time.Time, why error) plan.Observation {
 	case left > 0:
 		return plan.Observation{State: plan.Stopping, RemainFor: left, Detail: "silent since it accepted the cut"}
 	}
-	o.made, o.uncut = true, false
+	o.made, o.uncut, o.said.meant = true, false, !o.said.habit
 	return plan.Observation{State: plan.Off, Detail: "silent since it accepted the cut, and its delay is over"}
 }
 
@@ -153,17 +160,20 @@ func (o *output) falls(now time.Time, timer power.Figure) bool {
 }
 
 // off tells whether the UPS says that its output is dark. OFF beside OL is a habit of some UPSes and needs the voltage
-// as a witness; a voltage of 0 on battery is believed of a sensor that has shown more.
+// as a witness; others say it while they wait with their output, mains and all, so that it is believed of one that was off by its
+// word already. A voltage of 0 on battery is believed of a sensor that has shown more.
 func (o *output) off(status power.Status, dark bool) (off bool, why string) {
 	said := status.Has(power.OFF)
 	switch {
 	case status.Has(power.OL):
-		off = said && dark
+		off = said && (dark || o.said.meant)
+		o.said.habit = said && (o.said.habit || !off)
 	case status.Has(power.OB):
 		off = said || dark && o.powered
 	default:
 		off = said || dark
 	}
+	o.said.meant = off && said && !dark && !o.said.habit
 	if !off {
 		return false, ""
 	}

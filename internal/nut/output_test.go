@@ -74,6 +74,10 @@ func TestOutputProbe(t *testing.T) {
 		"off on line, unwitnessed":         {nil, vars{"ups.status", "OL OFF"}, plan.On},
 		"off on line, with voltage":        {nil, vars{"ups.status", "OL OFF", "output.voltage", "230"}, plan.On},
 		"off on line, without voltage":     {nil, vars{"ups.status", "OL OFF", "output.voltage", "0.0"}, plan.Off},
+		"off on line, as before":           {vars{"ups.status", "OB OFF"}, vars{"ups.status", "OL OFF"}, plan.Off},
+		"off on line, with a constant":     {vars{"ups.status", "OB OFF", "output.voltage", "230"}, vars{"ups.status", "OL OFF", "output.voltage", "230"}, plan.Off},
+		"off on line, voltage back":        {vars{"ups.status", "OB OFF", "output.voltage", "0"}, vars{"ups.status", "OL OFF", "output.voltage", "230"}, plan.On},
+		"on line, off before":              {vars{"ups.status", "OB OFF"}, vars{"ups.status", "OL"}, plan.On},
 		"no voltage on line":               {nil, vars{"ups.status", "OL", "output.voltage", "0"}, plan.On},
 		"no voltage, no OL and no OB":      {nil, vars{"ups.status", "ALARM", "output.voltage", "0"}, plan.Off},
 		"no voltage sensor, on battery":    {nil, vars{"ups.status", "OB", "output.voltage", "0"}, plan.On},
@@ -98,6 +102,44 @@ func TestOutputProbe(t *testing.T) {
 			require.Equal(t, c.want, seen.State, seen.Detail)
 			require.NotEmpty(t, seen.Detail)
 		})
+	}
+}
+
+// TestOffOnLineIsAHabitOrMeant: many wait with their output once the mains are back, and say OL OFF; some always do, and some fell silent with it.
+func TestOffOnLineIsAHabitOrMeant(t *testing.T) {
+	const habit, off, plain, silent = "OL OFF", "OB OFF", "OL", ""
+	for _, c := range []struct {
+		said []string
+		want plan.State
+	}{
+		{[]string{plain, off, habit}, plan.Off},
+		{[]string{plain, off, habit, habit}, plan.Off},
+		{[]string{plain, off, "WAIT", habit}, plan.Off},
+		{[]string{plain, silent, habit}, plan.Off},
+		{[]string{plain, off, habit, plain, habit}, plan.On},
+		{[]string{habit, off, habit}, plan.On},
+		{[]string{habit, silent, habit}, plan.On},
+		{[]string{habit, plain, off, habit}, plan.Off},
+	} {
+		s := simulate(t)
+		u := s.Add("a", "")
+		u.Set("ups.status", "OB", "ups.delay.shutdown", "1")
+		u.OnCommand(func(string, string) error { return nil }, "shutdown.return")
+		node := nut.NewOutput(nut.Options{Address: s.Addr(), Username: "admin", Password: secret("pass")}, "a", nut.Cutting{})
+		var seen plan.Observation
+		for _, status := range c.said {
+			u.SetConnected(status != silent)
+			if status == silent {
+				u.SetConnected(true)
+				require.NoError(t, node.Do(t.Context(), plan.Cut))
+				u.SetConnected(false)
+				untilState(t, node, plan.Off)
+				continue
+			}
+			u.Set("ups.status", status)
+			seen = contracttest.Probe(t, node)
+		}
+		require.Equal(t, c.want, seen.State, "%v: %s", c.said, seen.Detail)
 	}
 }
 

@@ -92,7 +92,7 @@ func loadIsOff(e *belief.Estate, c *Command) string {
 
 func notProvenOff(e *belief.Estate, c *Command, users []int, how string) string {
 	for _, u := range users {
-		if !e.ProvenOffTo(u, c.Proof) && !e.HasNoPowerTo(u, c.Proof) {
+		if !e.ProvenOffTo(u, c.Proof) && !e.HasNoPower(u) {
 			return fmt.Sprintf("%s %s and is not proven off", e.ID(u), how)
 		}
 	}

@@ -61,7 +61,6 @@ func (e *Works) forgetHaste(i int) {
 func (e *Works) ask(i int) {
 	w := e.nodes[i].work
 	w.guard.rounds++
-	w.guard.proof.Power = time.Time{}
 	switch {
 	case w.guard.rounds == 1:
 		w.guard.proof.Begun = e.Now
@@ -136,23 +135,6 @@ func (e *Works) awaitUsers(i int) {
 		e.awaitOutlets(i, u)
 		if w.guard.rounds <= guardRounds && e.InDoubt(u) || w.guard.rounds > 1 && e.asksOn(i, u, w.guard.rounds) {
 			e.await(i, u)
-		}
-	}
-}
-
-// awaitOutputs waits, once in a round and when all others have answered, for a look at the outputs of those that have no power.
-func (e *Works) awaitOutputs(i int) {
-	w := e.nodes[i].work
-	if w.guard.waits > 0 || !w.guard.proof.Power.IsZero() {
-		return
-	}
-	for _, u := range e.UsersOf(i) {
-		if !e.HasNoPower(u) {
-			continue
-		}
-		for _, f := range e.OldOutputs(u) {
-			w.guard.proof.Power = e.Now
-			e.await(i, f)
 		}
 	}
 }

@@ -29,9 +29,7 @@ func (e *Works) pass(i int) {
 	case w.verb == plan.Start:
 		e.passStart(i)
 	case w.verb == plan.Stop || w.verb == plan.Cut:
-		e.awaitLate(i)
-		e.awaitOutputs(i)
-		if w.guard.waits > 0 {
+		if e.awaitLate(i); w.guard.waits > 0 {
 			e.passWhenAnswered(i)
 			return
 		}
@@ -180,7 +178,6 @@ func (e *Works) notOff(i int) (on []string, doubtful, guestsOnly bool) {
 	for _, u := range e.UsersOf(i) {
 		switch {
 		case e.HasNoPower(u):
-			doubtful = doubtful || !e.HasNoPowerTo(u, e.nodes[i].work.guard.proof)
 		case !e.IsOff(u) && belief.IsDown(e.Beliefs[u].Answer) && asksOn: // once: it is asked again
 			doubtful = true
 		case !e.IsOff(u):
@@ -214,7 +211,7 @@ func (e *Works) cutWithWhatIsOn(i int) {
 func (e *Works) unproven(supply int) []ledger.NodeState {
 	var nodes []ledger.NodeState
 	for _, u := range e.UsersOf(supply) {
-		if proof := e.nodes[supply].work.guard.proof; !e.ProvenOffTo(u, proof) && !e.HasNoPowerTo(u, proof) {
+		if !e.ProvenOffTo(u, e.nodes[supply].work.guard.proof) && !e.HasNoPower(u) {
 			nodes = append(nodes, ledger.NodeState{Node: e.ID(u), State: e.Beliefs[u].Answer})
 		}
 	}

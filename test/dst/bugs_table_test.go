@@ -19,7 +19,6 @@ const (
 	beliefBelief      = "internal/belief/belief.go"
 	beliefQuestions   = "internal/belief/questions.go"
 	beliefCondition   = "internal/belief/condition.go"
-	beliefFeed        = "internal/belief/feed.go"
 	beliefEstate      = "internal/belief/estate.go"
 	beliefGoal        = "internal/belief/goal.go"
 	beliefGraph       = "internal/belief/graph.go"
@@ -315,12 +314,8 @@ var bugs = []bug{
 	{name: "guest: a host that came again unproven says nothing of what runs on it", by: "./test/dst TestRegressions", edits: []edit{
 		{engineOutage, "\te.saw(i, e.Beliefs[i].Seen.State, ledger.CameAgain)\n\te.RenewGuests(i, true)\n", "\te.saw(i, e.Beliefs[i].Seen.State, \"\")\n"},
 	}},
-	{name: "power: an output is not looked at before storage goes from under what has none", by: "./internal/engine TestAnOutputMayComeOnBetweenItsReadings", edits: []edit{
-		{workGuard, "\t\tfor _, f := range e.OldOutputs(u) {\n", "\t\tfor _, f := range []int(nil) {\n"},
-		{beliefFeed, "\treturn e.HasNoPower(i) && !slices.ContainsFunc(e.OldOutputs(i), isOld)\n", "\treturn e.HasNoPower(i) || isOld == nil\n"},
-	}},
-	{name: "power: a look at an output says nothing against an older reading", by: "./internal/engine TestAnOutputMayComeOnBetweenItsReadings", edits: []edit{
-		{engineLook, " && !asked.After(e.watch[k].word.At)", ""},
+	{name: "power: a look at an output says nothing against an older reading", by: "./internal/engine TestALookAtAnOutputIsNewerThanItsReading", edits: []edit{
+		{engineLook, " && asked.Before(e.watch[k].word.At)", ""},
 	}},
 	{name: "stop: what was given up is void only once it is looked at again", by: "./internal/engine TestWhatIsGivenUpWhileItAnswersIsNotOffByItsSilence", edits: []edit{
 		{engineCorrect, "(*Engine).stopIsVoid, (*Engine).voidStop}", "func(*Engine, int) bool { return false }, (*Engine).voidStop}"},

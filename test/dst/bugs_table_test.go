@@ -170,7 +170,7 @@ var bugs = []bug{
 	{name: "belief: a return of power leaves what was known", edits: []edit{
 		{workEpoch, "\t\tif dark[i] {\n\t\t\te.renew(i)\n\t\t\trenewed", "\t\tif dark[i] {\n\t\t\trenewed"},
 	}},
-	{name: "belief: an accepted command is a proof", edits: []edit{
+	{name: "belief: an accepted command is a proof", by: "./internal/engine TestAStopThatWasTakenAndNotObeyedProvesNothing", edits: []edit{
 		{workStep, "\t\tif e.Holds(i, w.verb, e.Last(i).Op) { // a watch", "\t\tif true { // a watch"},
 	}},
 	{name: "belief: what is put back by half is back", edits: []edit{

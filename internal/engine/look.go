@@ -81,8 +81,8 @@ func (e *Engine) observed(ev Observed) {
 
 // see takes what was seen of a node, and follows what it means.
 func (e *Engine) see(i int, seen plan.Observation, question ledger.Op, asked time.Time) {
-	if k := e.Ledger.SupplyOf[i]; k >= 0 && seen.State == plan.On && e.Standing(k).Cycle >= ledger.CutProven && e.Supplies[k].SaysOff() && asked.Before(e.watch[k].word.At) {
-		seen.State = plan.Off // a reading since says that the output is off still
+	if k := e.Ledger.SupplyOf[i]; k >= 0 && seen.State == plan.On && e.Standing(k).Cycle >= ledger.CutProven && e.Supplies[k].SaysOff() {
+		seen.State = plan.Off // its own readings say that the output is off still
 	}
 	e.Believe(i, seen, question, asked)
 	if e.provesNothing(i) {

@@ -27,6 +27,9 @@ const (
 	unwatched = 8 * time.Second
 	// timerStands is how long a timer that runs may show the same: drivers look at some variables every 30 s only.
 	timerStands = 45 * time.Second
+
+	noVoltage   = 10 // volts: less at the output is none
+	someVoltage = 80 // volts: what comes through the filters of an output that is off stays below it, and mains do not
 )
 
 // output is a supply's output as a node of the estate.
@@ -51,8 +54,10 @@ type output struct {
 
 // offWord is what OFF is worth in the words of a UPS.
 type offWord struct {
+	plain bool // the UPS was heard without it
 	habit bool // on line it was said each time, and nothing was off
-	meant bool // no more than this word, or silence, showed the output off when it was last looked at
+	meant bool // the output is off by this word, or by silence, and it is said since
+	zero  bool // and output.voltage has shown that too
 }
 
 // NewOutput makes the node of a UPS's output. It knows Cut and Start.
@@ -106,16 +111,13 @@ func (o *output) judge(now time.Time, vars []Var) plan.Observation {
 	status := power.ParseStatus(bare(valueOf(vars, varStatus)))
 	voltage := within(number(valueOf(vars, varOutputVoltage)), 0, 1000)
 	timer := number(valueOf(vars, varTimer))
-	dark := voltage.Known && voltage.Value < 10
-	if voltage.Known && !dark {
-		o.powered = true
-	}
+	o.powered = o.powered || voltage.Value >= noVoltage
 	falling := o.falls(now, timer)
 
 	if status == 0 || status.Has(power.WAIT) {
 		return plan.Observation{State: plan.Unknown, Detail: "the UPS gives no status"}
 	}
-	if off, why := o.off(status, dark); off {
+	if off, why := o.off(now, status, voltage); off {
 		o.made, o.uncut = true, false
 		return plan.Observation{State: plan.Off, Detail: why}
 	}
@@ -159,25 +161,44 @@ func (o *output) falls(now time.Time, timer power.Figure) bool {
 	return now.Sub(o.fellAt) < timerStands
 }
 
-// off tells whether the UPS says that its output is dark. OFF beside OL is a habit of some UPSes and needs the voltage
-// as a witness; others say it while they wait with their output, mains and all, so that it is believed of one that was off by its
-// word already. A voltage of 0 on battery is believed of a sensor that has shown more.
-func (o *output) off(status power.Status, dark bool) (off bool, why string) {
-	said := status.Has(power.OFF)
+// off tells whether the UPS says that its output is dark. OFF beside OL is a habit of some UPSes and needs the voltage as a witness; others say it
+// while they wait with their output, mains and all, so that it is believed of one that was off by its word already, or begins to say it once our cut is
+// due. A voltage of 0 on battery is believed of a sensor that has shown more. One that is on bypass feeds its load.
+func (o *output) off(now time.Time, status power.Status, voltage power.Figure) (off bool, why string) {
+	said, w := status.Has(power.OFF), &o.said
+	dark := voltage.Known && voltage.Value < noVoltage
+	lit := w.zero && voltage.Value >= someVoltage
+	left, ours := o.pending(now)
 	switch {
+	case status.Has(power.BYPASS):
+		off = said && dark
 	case status.Has(power.OL):
-		off = said && (dark || o.said.meant)
-		o.said.habit = said && (o.said.habit || !off)
+		off = said && (dark || w.meant && !lit || w.plain && !w.habit && ours && left < 0)
+		o.learn(said && !off, status)
 	case status.Has(power.OB):
-		off = said || dark && o.powered
+		off = said && !w.habit || dark && o.powered
 	default:
 		off = said || dark
 	}
-	o.said.meant = off && said && !dark && !o.said.habit
+	w.plain = w.plain || !said && !status.Has(power.CAL)
+	w.meant = off && said && !w.habit
+	w.zero = off && (w.zero || dark)
 	if !off {
 		return false, ""
 	}
 	return true, fmt.Sprintf("the UPS says %s", status)
+}
+
+// learn takes down whether OFF is a habit of the UPS: it says so on line, and nothing is off. What it says in a calibration, or while our cut may be
+// under way, tells nothing of that.
+func (o *output) learn(says bool, status power.Status) {
+	switch {
+	case status.Has(power.CAL) || !o.cutAt.IsZero():
+	case says:
+		o.said.habit = true
+	case !status.Has(power.OFF):
+		o.said.habit = false
+	}
 }
 
 // Do cuts the output, or switches it on where it is dark although the mains are back; or begins or ends a test of the

@@ -76,6 +76,9 @@ func TestOutputProbe(t *testing.T) {
 		"off on line, without voltage":     {nil, vars{"ups.status", "OL OFF", "output.voltage", "0.0"}, plan.Off},
 		"off on line, as before":           {vars{"ups.status", "OB OFF"}, vars{"ups.status", "OL OFF"}, plan.Off},
 		"off on line, with a constant":     {vars{"ups.status", "OB OFF", "output.voltage", "230"}, vars{"ups.status", "OL OFF", "output.voltage", "230"}, plan.Off},
+		"off on line, voltage gone too":    {vars{"ups.status", "OB OFF", "output.voltage", "0"}, vars{"ups.status", "OL OFF", "output.voltage", "-"}, plan.Off},
+		"off on line, a ghost voltage":     {vars{"ups.status", "OB OFF", "output.voltage", "0"}, vars{"ups.status", "OL OFF", "output.voltage", "40"}, plan.Off},
+		"off on line, on bypass":           {vars{"ups.status", "OB OFF"}, vars{"ups.status", "OL BYPASS OFF"}, plan.On},
 		"off on line, voltage back":        {vars{"ups.status", "OB OFF", "output.voltage", "0"}, vars{"ups.status", "OL OFF", "output.voltage", "230"}, plan.On},
 		"on line, off before":              {vars{"ups.status", "OB OFF"}, vars{"ups.status", "OL"}, plan.On},
 		"no voltage on line":               {nil, vars{"ups.status", "OL", "output.voltage", "0"}, plan.On},
@@ -107,7 +110,7 @@ func TestOutputProbe(t *testing.T) {
 
 // TestOffOnLineIsAHabitOrMeant: many wait with their output once the mains are back, and say OL OFF; some always do, and some fell silent with it.
 func TestOffOnLineIsAHabitOrMeant(t *testing.T) {
-	const habit, off, plain, silent = "OL OFF", "OB OFF", "OL", ""
+	const habit, off, plain, cut, due, silent = "OL OFF", "OB OFF", "OL", "cut", "due", "silent"
 	for _, c := range []struct {
 		said []string
 		want plan.State
@@ -116,30 +119,46 @@ func TestOffOnLineIsAHabitOrMeant(t *testing.T) {
 		{[]string{plain, off, habit, habit}, plan.Off},
 		{[]string{plain, off, "WAIT", habit}, plan.Off},
 		{[]string{plain, silent, habit}, plan.Off},
+		{[]string{plain, cut, habit, silent, habit}, plan.Off},
+		{[]string{plain, cut, habit, off, habit}, plan.Off},
+		{[]string{plain, cut, habit, due, habit}, plan.Off},
+		{[]string{habit, off}, plan.On},
+		{[]string{habit, cut, due, habit}, plan.Stopping},
+		{[]string{habit, "OL CAL", off, habit}, plan.On},
 		{[]string{plain, off, habit, plain, habit}, plan.On},
 		{[]string{habit, off, habit}, plan.On},
 		{[]string{habit, silent, habit}, plan.On},
 		{[]string{habit, plain, off, habit}, plan.Off},
 	} {
-		s := simulate(t)
-		u := s.Add("a", "")
-		u.Set("ups.status", "OB", "ups.delay.shutdown", "1")
-		u.OnCommand(func(string, string) error { return nil }, "shutdown.return")
-		node := nut.NewOutput(nut.Options{Address: s.Addr(), Username: "admin", Password: secret("pass")}, "a", nut.Cutting{})
-		var seen plan.Observation
-		for _, status := range c.said {
-			u.SetConnected(status != silent)
-			if status == silent {
+		t.Run(strings.Join(c.said, ","), func(t *testing.T) {
+			t.Parallel()
+			s := simulate(t)
+			u := s.Add("a", "")
+			u.Set("ups.status", "OB", "ups.delay.shutdown", "1")
+			u.OnCommand(func(string, string) error { return nil }, "shutdown.return")
+			node := nut.NewOutput(nut.Options{Address: s.Addr(), Username: "admin", Password: secret("pass")}, "a", nut.Cutting{})
+			var seen plan.Observation
+			var told time.Time
+			for _, status := range c.said {
 				u.SetConnected(true)
-				require.NoError(t, node.Do(t.Context(), plan.Cut))
-				u.SetConnected(false)
-				untilState(t, node, plan.Off)
-				continue
+				if status == cut || status == silent {
+					require.NoError(t, node.Do(t.Context(), plan.Cut))
+					told = time.Now()
+				}
+				switch status {
+				case cut:
+				case due:
+					peertest.Until(t, "the cut to be due", func() bool { return time.Since(told) > time.Second })
+				case silent:
+					u.SetConnected(false)
+					untilState(t, node, plan.Off)
+				default:
+					u.Set("ups.status", status)
+					seen = contracttest.Probe(t, node)
+				}
 			}
-			u.Set("ups.status", status)
-			seen = contracttest.Probe(t, node)
-		}
-		require.Equal(t, c.want, seen.State, "%v: %s", c.said, seen.Detail)
+			require.Equal(t, c.want, seen.State, seen.Detail)
+		})
 	}
 }
 

@@ -95,13 +95,15 @@ func (r *Referee) cameUnseen(i int) bool {
 }
 
 // startsUnheard reports whether a machine starts, or has come up, that has not answered, and of whose power none of the feeds that give
-// it was heard to tell; or a VM with such a machine.
+// it was heard to tell; or a VM with such a machine. What it was told to start for has ended where its power was lost since.
 func (r *Referee) startsUnheard(i int, heard func(*supply) bool) bool {
 	n, feeds := &r.nodes[i], r.estate.Feeds(i)
 	if host, known := r.estate.Index(r.estate.Node(i).Host); known {
 		feeds = r.estate.Feeds(host)
 	}
-	comes := n.mute && !n.started.After(n.toldAt) && (n.now.State == plan.Starting || n.now.State == plan.On && n.began.After(n.toldAt))
+	isLost := func(f int) bool { return r.supplyAt(f).offAt.After(n.started) }
+	byOrder := n.started.After(n.toldAt) && slices.ContainsFunc(feeds, func(f int) bool { return !isLost(f) })
+	comes := n.mute && !byOrder && (n.now.State == plan.Starting || n.now.State == plan.On && n.began.After(n.toldAt))
 	tells := func(f int) bool { s := r.supplyAt(f); return s.output && heard(s) }
 	return comes && len(feeds) > 0 && !slices.ContainsFunc(feeds, tells)
 }

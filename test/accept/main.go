@@ -184,6 +184,9 @@ func nightsOf(nights int) func() (string, bool, error) {
 		if err != nil {
 			return "", false, err
 		}
+		for _, night := range badNight.FindAllString(out, -1) {
+			fmt.Fprintln(os.Stderr, night)
+		}
 		estates, played, away, wrong, err := readNights(out)
 		return fmt.Sprintf("%d, of %d × %d; %d wrong", away, estates, played, wrong), away == 0 && wrong == 0, err
 	}

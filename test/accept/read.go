@@ -22,6 +22,7 @@ var (
 	ofApply   = regexp.MustCompile(`"figure":"engine_apply_(\d+)_nodes","value":([\d.]+)`)
 	ofBeside  = regexp.MustCompile(`(\d+) nights, of which (\d+) came to something worse`)
 	ofNights  = regexp.MustCompile(`(\d+) nights from \d+: (\d+) in which something that answers is not back, (\d+) that break a rule`)
+	badNight  = regexp.MustCompile(`\S+, night \d+.*`)
 	ofBug     = regexp.MustCompile(`--- (PASS|FAIL): TestBugsAreCaught/(\S+)`)
 	ofPoint   = regexp.MustCompile(`--- (PASS|FAIL): \S+/\S+`)
 )

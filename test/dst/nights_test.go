@@ -58,10 +58,10 @@ func TestNights(t *testing.T) {
 						switch {
 						case len(r.Violations) > 0:
 							wrong.Add(1)
-							t.Errorf("night %d breaks a rule: %s", first+n, r.Violations[0])
+							t.Errorf("%s, night %d breaks a rule: %s", filepath.Base(file), first+n, r.Violations[0])
 						case gone != "":
 							missing.Add(1)
-							t.Logf("night %d: %s", first+n, gone)
+							t.Logf("%s, night %d: %s", filepath.Base(file), first+n, gone)
 							if *nights == 1 {
 								t.Log("\n" + sim.Tell(r))
 							}

@@ -89,14 +89,14 @@ func (e *Estate) IsLeft(i int) bool {
 func (e *Estate) NeedsCycle(k int) bool {
 	return e.anyByPower(k, func(u int) bool {
 		b := &e.Beliefs[u]
-		return e.mayHaveGone(u) || e.Declined(u) && (b.Answer != plan.On || b.AskedAt.Before(later(b.Falling, b.Obeying)))
+		return e.MayHaveGone(u) || e.Declined(u) && (b.Answer != plan.On || b.AskedAt.Before(later(b.Falling, b.Obeying)))
 	})
 }
 
 // IsInVain reports whether a supply is to be cut, is on line, and nothing that needs that has taken its stop.
 func (e *Estate) IsInVain(k int) bool {
 	st := e.Standing(k)
-	return st.Cycle == ledger.Committed && (!st.IsOut() || e.IsHeardOnLine(k)) && !e.anyByPower(k, e.mayHaveGone)
+	return st.Cycle == ledger.Committed && (!st.IsOut() || e.IsHeardOnLine(k)) && !e.anyByPower(k, e.MayHaveGone)
 }
 
 // anyByPower reports whether anything that nothing but the return of a supply's power starts goes down for another supply too, or may be off as
@@ -113,8 +113,8 @@ func (e *Estate) anyByPower(k int, may func(u int) bool) bool {
 	})
 }
 
-// mayHaveGone reports whether a node has taken a stop, or may have, or is to be on and does not say that it is.
-func (e *Estate) mayHaveGone(i int) bool {
+// MayHaveGone reports whether a node has taken a stop, or may have, or is to be on and does not say that it is.
+func (e *Estate) MayHaveGone(i int) bool {
 	n := e.Entry(i)
 	switch {
 	case n.Last.Taken:

@@ -258,12 +258,17 @@ func (e *Engine) backOn(k int, why string) {
 		other := e.Ledger.SupplyOf[f]
 		return other == k || e.Standing(other).Cycle.IsDark() && !e.Supplies[other].Mute
 	}
-	for _, i := range e.Cycled(k, why) {
+	gaveOut := e.Standing(k).Cycle == ledger.GaveOutFirst
+	cycled := e.Cycled(k, why)
+	for _, i := range cycled {
 		kept := slices.ContainsFunc(e.Graph.Sources(i), func(f int) bool { return !wasDark(f) })
 		if !kept {
 			e.VoidDown(i, "its power was off")
 			e.LostPower(i, k)
 		}
+	}
+	if gaveOut {
+		e.CommitAgain(k, cycled)
 	}
 }
 

@@ -152,3 +152,57 @@ func TestWhatStaysOnBringsNoGuestUp(t *testing.T) {
 	require.Equal(t, 2, stops)
 	require.Contains(t, p.commands, "stop nas")
 }
+
+// TestWhatOneFeedCarriedThroughTheOthersEndIsCycledByBoth: a box takes its stop, and one of its two batteries gives out and is back before it is off.
+// It never was without power, so that both outputs are cut for it, and each once.
+func TestWhatOneFeedCarriedThroughTheOthersEndIsCycledByBoth(t *testing.T) {
+	box := aNAS("a", "b")
+	box.Can, box.ByPower = plan.VerbSet(plan.Stop), true
+	box.Times[plan.Stop] = plan.Times{Nominal: time.Minute, Within: 5 * time.Minute}
+	p := play(t, aSupply("a"), aSupply("b"), box)
+	now, off := plan.On, map[string]bool{}
+	p.answer = func(node string) plan.State {
+		switch {
+		case node == "nas":
+			return now
+		case off[node]:
+			return plan.Off
+		}
+		return plan.On
+	}
+	p.did = func(verb plan.Verb, node string) {
+		if verb == plan.Stop {
+			now = plan.Stopping
+		}
+	}
+	say := supplies{"a": {onLine, 3600, false}, "b": {onLine, 3600, false}}
+	p.begin(say)
+	say["a"].status, say["b"].status = onBattery, onBattery
+	p.until(say, func() bool { return now == plan.Stopping })
+	say["b"].status, off["b"] = isOff, true
+	p.goOn(20*time.Second, say)
+	say["a"].status, say["b"].status, off["b"] = onLine, onLine, false
+	p.goOn(20*time.Second, say)
+	require.Equal(t, []string{"stop nas"}, p.commands)
+	now = plan.Off
+	p.goOn(15*time.Second, say)
+	require.ElementsMatch(t, []string{"stop nas", "cut a", "cut b"}, p.commands)
+}
+
+// TestAnOutageIsNotOverBeforeItsSwitchIsUp: a battery gives out, and its mains are back at once. The switch behind it, which nobody can ask, boots.
+func TestAnOutageIsNotOverBeforeItsSwitchIsUp(t *testing.T) {
+	sw := aNode("switch", plan.Passive, 0, []string{"a"}, nil)
+	sw.Times[plan.Start] = plan.Times{Nominal: 30 * time.Second, Within: time.Minute}
+	p := play(t, aSupply("a"), sw)
+	say := supplies{"a": {onLine, 3600, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.goOn(6*time.Second, say)
+	say["a"].status = isOff
+	p.goOn(10*time.Second, say)
+	say["a"].status = onLine
+	p.goOn(50*time.Second, say)
+	require.False(t, p.recorded(ledger.Closed))
+	p.goOn(20*time.Second, say)
+	require.True(t, p.recorded(ledger.Closed))
+}

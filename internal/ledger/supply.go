@@ -61,12 +61,13 @@ type Cycle uint8
 
 // How far a power cycle is.
 const (
-	Uncut     Cycle = iota
-	Committed       // something was told to stop that only its power cycle starts again
-	CutSent         // the cut was commanded
-	CutProven       // the cut counts down
-	WentDark        // and the output was seen to be off: when it is on, it has come back
-	GaveOut         // its output is off, and nobody has cut it: likewise
+	Uncut        Cycle = iota
+	Committed          // something was told to stop that only its power cycle starts again
+	CutSent            // the cut was commanded
+	CutProven          // the cut counts down
+	WentDark           // and the output was seen to be off: when it is on, it has come back
+	GaveOut            // its output is off, and nobody has cut it: likewise
+	GaveOutFirst       // the same of one that was to be cut
 )
 
 // IsDark reports whether its output was seen to be off.
@@ -221,11 +222,14 @@ func (l *Ledger) callOff(is bool) {
 // darkens follows an output that is off.
 func (s *Standing) darkens() {
 	s.Passed, s.Charges = NotPassed, time.Time{}
-	if s.Cycle.IsOurs() {
+	switch {
+	case s.Cycle == Committed || s.Cycle == GaveOutFirst:
+		s.Cycle = GaveOutFirst
+	case s.Cycle.IsOurs():
 		s.Cycle = WentDark
-		return
+	default:
+		s.Cycle = GaveOut
 	}
-	s.Cycle = GaveOut
 }
 
 // cut takes a record about the cut of the supply's output.

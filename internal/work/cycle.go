@@ -35,6 +35,19 @@ func (e *Works) commit(i int, verb plan.Verb) {
 	}
 }
 
+// CommitAgain puts on record that a supply whose battery gave out before its cut, and whose output is on again, is still to be cut, and to come back:
+// others carried meanwhile what has taken its stop and is started by nothing but the return of its power.
+func (e *Works) CommitAgain(k int, cycled []int) {
+	supply := e.Supplies[k].Node
+	for _, i := range e.Graph.Dependents(supply) {
+		n := e.Entry(i)
+		goes := n.Shown != ledger.AsFound && n.Last.Verb == plan.Stop && e.MayHaveGone(i)
+		if goes && slices.Contains(e.Graph.Sources(i), supply) && !slices.Contains(cycled, i) {
+			e.commit(i, plan.Stop)
+		}
+	}
+}
+
 // toCommit names the supplies that fail, whose cycle has not begun, and that a node gets its power from; all of those if nobody knows
 // which.
 func (e *Works) toCommit(i int) []string {

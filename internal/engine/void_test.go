@@ -170,7 +170,7 @@ func TestWhatOneFeedCarriedThroughTheOthersEndIsCycledByBoth(t *testing.T) {
 		}
 		return plan.On
 	}
-	p.did = func(verb plan.Verb, node string) {
+	p.did = func(verb plan.Verb, _ string) {
 		if verb == plan.Stop {
 			now = plan.Stopping
 		}

@@ -94,7 +94,7 @@ var failedCondition = [Readings]Condition{
 // output was seen to be off, and from how its recharge gate is.
 func ConditionOf(st *ledger.Standing, says Reading, off bool, gate Gate) Condition {
 	switch st.Cycle {
-	case ledger.CutProven, ledger.WentDark, ledger.GaveOut, ledger.GaveOutFirst:
+	case ledger.CutProven, ledger.WentDark, ledger.GaveOut:
 		if off {
 			return Dark
 		}

@@ -144,17 +144,7 @@ func (e *Engine) isBusy() bool {
 	if !o.Snapped || e.closing.IsZero() && e.surveying > 0 || e.Course.Open > 0 || e.Working > 0 || o.Orders.Hold || o.Drill.Phase == ledger.DrillDown || o.Drill.Phase == ledger.DrillBattery {
 		return true
 	}
-	return slices.ContainsFunc(o.Supplies, func(s ledger.Standing) bool { return s.IsDark() }) || e.comesUnseen()
-}
-
-// comesUnseen reports whether a switch or the like that nobody can ask is on its way up.
-func (e *Engine) comesUnseen() bool {
-	for i := range e.Beliefs {
-		if decl := e.Graph.Node(i); e.Now.Before(e.Beliefs[i].Boots) && decl.Kind == plan.Passive && !belief.Probed(decl) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.Supplies, func(s ledger.Standing) bool { return s.IsDark() })
 }
 
 // standsBehindGivenUp reports whether anything that was on waits for what was given up on its way up: that may settle by itself, as storage

@@ -258,7 +258,6 @@ func (e *Engine) backOn(k int, why string) {
 		other := e.Ledger.SupplyOf[f]
 		return other == k || e.Standing(other).Cycle.IsDark() && !e.Supplies[other].Mute
 	}
-	gaveOut := e.Standing(k).Cycle == ledger.GaveOutFirst
 	cycled := e.Cycled(k, why)
 	for _, i := range cycled {
 		kept := slices.ContainsFunc(e.Graph.Sources(i), func(f int) bool { return !wasDark(f) })
@@ -267,9 +266,7 @@ func (e *Engine) backOn(k int, why string) {
 			e.LostPower(i, k)
 		}
 	}
-	if gaveOut {
-		e.CommitAgain(k, cycled)
-	}
+	e.CommitAgain(k, cycled)
 }
 
 // judgeGate opens or shuts the recharge gate of a supply whose mains are back. It is shut on bypass, where no battery stands behind what is

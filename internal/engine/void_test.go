@@ -188,21 +188,3 @@ func TestWhatOneFeedCarriedThroughTheOthersEndIsCycledByBoth(t *testing.T) {
 	p.goOn(15*time.Second, say)
 	require.ElementsMatch(t, []string{"stop nas", "cut a", "cut b"}, p.commands)
 }
-
-// TestAnOutageIsNotOverBeforeItsSwitchIsUp: a battery gives out, and its mains are back at once. The switch behind it, which nobody can ask, boots.
-func TestAnOutageIsNotOverBeforeItsSwitchIsUp(t *testing.T) {
-	sw := aNode("switch", plan.Passive, 0, []string{"a"}, nil)
-	sw.Times[plan.Start] = plan.Times{Nominal: 30 * time.Second, Within: time.Minute}
-	p := play(t, aSupply("a"), sw)
-	say := supplies{"a": {onLine, 3600, false}}
-	p.begin(say)
-	say["a"].status = onBattery
-	p.goOn(6*time.Second, say)
-	say["a"].status = isOff
-	p.goOn(10*time.Second, say)
-	say["a"].status = onLine
-	p.goOn(50*time.Second, say)
-	require.False(t, p.recorded(ledger.Closed))
-	p.goOn(20*time.Second, say)
-	require.True(t, p.recorded(ledger.Closed))
-}

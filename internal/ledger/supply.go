@@ -61,13 +61,12 @@ type Cycle uint8
 
 // How far a power cycle is.
 const (
-	Uncut        Cycle = iota
-	Committed          // something was told to stop that only its power cycle starts again
-	CutSent            // the cut was commanded
-	CutProven          // the cut counts down
-	WentDark           // and the output was seen to be off: when it is on, it has come back
-	GaveOut            // its output is off, and nobody has cut it: likewise
-	GaveOutFirst       // the same of one that was to be cut
+	Uncut     Cycle = iota
+	Committed       // something was told to stop that only its power cycle starts again
+	CutSent         // the cut was commanded
+	CutProven       // the cut counts down
+	WentDark        // and the output was seen to be off: when it is on, it has come back
+	GaveOut         // its output is off, and nobody has cut it: likewise
 )
 
 // IsDark reports whether its output was seen to be off.
@@ -222,14 +221,11 @@ func (l *Ledger) callOff(is bool) {
 // darkens follows an output that is off.
 func (s *Standing) darkens() {
 	s.Passed, s.Charges = NotPassed, time.Time{}
-	switch {
-	case s.Cycle == Committed || s.Cycle == GaveOutFirst:
-		s.Cycle = GaveOutFirst
-	case s.Cycle.IsOurs():
+	if s.Cycle.IsOurs() {
 		s.Cycle = WentDark
-	default:
-		s.Cycle = GaveOut
+		return
 	}
+	s.Cycle = GaveOut
 }
 
 // cut takes a record about the cut of the supply's output.

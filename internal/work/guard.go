@@ -37,6 +37,9 @@ func (e *Works) verify(i int) {
 	case w.verb == plan.Cut && (e.mayBeMade(i) || e.mayBeDeaf(i)):
 		e.backOff(i, slowestRetry)
 		return
+	case w.verb == plan.Cut && e.isEarly(i):
+		e.backOff(i, belief.FirstRetry) // the two are to be made at once
+		return
 	case w.verb == plan.Cut && e.outletsFirst(i):
 		e.HoldBack(i, "its outlets are off before it")
 		return

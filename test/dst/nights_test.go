@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/belief"
 	"ebbtide/internal/families"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -115,7 +116,10 @@ func unexplained(night *sim.Scenario, r *sim.Result) string {
 	late := opened >= night.Changes[slices.IndexFunc(night.Changes, isBack)].At // the first failure was over
 	broken := brokenOn(night)
 	for i := range broken {
-		id := estate.Node(i).ID
+		id, decl := estate.Node(i).ID, estate.Node(i)
+		if decl.Kind == plan.Passive && !belief.Probed(decl) { // nobody can ask it, nor do anything for it: it is on its way up
+			continue
+		}
 		if known := opened >= 0 && (!late || seenOn[id]); known && slices.Contains(r.Missing, id) && (!broken[i] || !reported[id]) {
 			return fmt.Sprintf("%s was on and is not (reported: %t)", id, reported[id])
 		}

@@ -176,9 +176,9 @@ func (r *Referee) Uncut(at time.Time, i int) {
 	r.strand()
 }
 
-// isOffAsHeard reports whether an output is off, or has come on since its UPS was heard last.
+// isOffAsHeard reports whether an output is off, or has come on since its UPS was heard last, or as that spoke.
 func (r *Referee) isOffAsHeard(s *supply, at time.Time) bool {
-	return !s.output || s.litAt.After(s.heardAt) && at.Sub(s.litAt) <= missedPoll
+	return !s.output || !s.litAt.Before(s.heardAt) && at.Sub(s.litAt) <= missedPoll
 }
 
 // lookedAtSupply follows a look at a supply: a cut that did not come is known for that then.

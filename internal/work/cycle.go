@@ -91,6 +91,17 @@ func (e *Works) toCommit(i int) []string {
 	return ids
 }
 
+// cutsLater gives how soon at the latest a cut is to be tried again that can't be made yet, 0: it can. Those of what feeds one thing are made at once.
+func (e *Works) cutsLater(i int) time.Duration {
+	switch {
+	case e.mayBeMade(i), e.mayBeDeaf(i):
+		return slowestRetry
+	case e.isEarly(i):
+		return belief.FirstRetry
+	}
+	return 0
+}
+
 // mayBeMade reports whether a cut from before a crash may have been made while nobody looked: the mains and the output are
 // there, and what the return of its power starts may still be on its way up. It is given twice the time that this is expected
 // to take, since a second cut would hit it. One that is seen to be up again proves the cut.

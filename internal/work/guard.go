@@ -34,11 +34,8 @@ func (e *Works) verify(i int) {
 	case w.verb == plan.Cut && e.Press[i] >= want.CutNow:
 		e.cutWithWhatIsOn(i)
 		return
-	case w.verb == plan.Cut && (e.mayBeMade(i) || e.mayBeDeaf(i)):
-		e.backOff(i, slowestRetry)
-		return
-	case w.verb == plan.Cut && e.isEarly(i):
-		e.backOff(i, belief.FirstRetry) // the two are to be made at once
+	case w.verb == plan.Cut && e.cutsLater(i) > 0:
+		e.backOff(i, e.cutsLater(i))
 		return
 	case w.verb == plan.Cut && e.outletsFirst(i):
 		e.HoldBack(i, "its outlets are off before it")

@@ -254,7 +254,7 @@ var bugs = []bug{
 		{workGuard, "\t\t\te.awaitLate(i)\n", ""},
 	}},
 	{name: "cycle: our own machine goes before another cut is seen to be made", by: "./internal/engine TestStories", edits: []edit{
-		{workGuard, "(e.mayBeMade(i) || e.mayBeDeaf(i))", "e.mayBeMade(i)"},
+		{workCycle, "\tcase e.mayBeMade(i), e.mayBeDeaf(i):", "\tcase e.mayBeMade(i):"},
 	}},
 	{name: "charge: a gauge in steps is never measured by its fall", by: "./internal/power TestScripts", edits: []edit{
 		{powerCharge, "b.stepped, b.anchor, b.burnt = true, charge, 0", "b.anchor, b.burnt = charge, 0"},

@@ -188,3 +188,39 @@ func TestWhatOneFeedCarriedThroughTheOthersEndIsCycledByBoth(t *testing.T) {
 	p.goOn(15*time.Second, say)
 	require.ElementsMatch(t, []string{"stop nas", "cut a", "cut b"}, p.commands)
 }
+
+// TestCutsOfWhatFeedsOneThingAreMadeAtOnce: the mains are back when a box is off that hangs on two outputs, and another on one of them goes down
+// still. Neither output is cut before the other can be: a box that keeps one feed at each moment is not started by either.
+func TestCutsOfWhatFeedsOneThingAreMadeAtOnce(t *testing.T) {
+	nas, box := aNAS("a", "b"), aNode("box", plan.Other, plan.VerbSet(plan.Stop), []string{"b"}, nil)
+	for _, n := range []*plan.Node{&nas, &box} {
+		n.Can, n.ByPower = plan.VerbSet(plan.Stop), true
+		n.Times[plan.Stop] = plan.Times{Nominal: 2 * time.Minute, Within: 10 * time.Minute}
+	}
+	p := play(t, aSupply("a"), aSupply("b"), nas, box)
+	states := map[string]plan.State{"a": plan.On, "b": plan.On, "nas": plan.On, "box": plan.On}
+	p.answer = func(node string) plan.State { return states[node] }
+	cuts := map[string]time.Time{}
+	p.did = func(verb plan.Verb, node string) {
+		switch verb {
+		case plan.Stop:
+			states[node] = plan.Stopping
+		case plan.Cut:
+			cuts[node] = p.now
+		default:
+		}
+	}
+	say := supplies{"a": {onLine, 3600, false}, "b": {onLine, 3600, false}}
+	p.begin(say)
+	say["a"].status, say["b"].status = onBattery, onBattery
+	p.until(say, func() bool { return states["nas"] == plan.Stopping && states["box"] == plan.Stopping })
+	say["a"].status, say["b"].status = onLine, onLine
+	p.goOn(20*time.Second, say)
+	states["nas"] = plan.Off
+	p.goOn(2*time.Minute, say)
+	require.Empty(t, cuts)
+	states["box"] = plan.Off
+	p.goOn(15*time.Second, say)
+	require.Len(t, cuts, 2)
+	require.LessOrEqual(t, cuts["a"].Sub(cuts["b"]).Abs(), 3*time.Second)
+}

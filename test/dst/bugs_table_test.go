@@ -28,6 +28,7 @@ const (
 	engineLook        = "internal/engine/look.go"
 	engineOutage      = "internal/engine/outage.go"
 	powerCharge       = "internal/power/charge.go"
+	engineSupply      = "internal/engine/supply.go"
 	engineSurvey      = "internal/engine/survey.go"
 	engineRefuse      = "internal/engine/refuse.go"
 	ledgerDrill       = "internal/ledger/drill.go"
@@ -314,6 +315,12 @@ var bugs = []bug{
 	}},
 	{name: "guest: a host that came again unproven says nothing of what runs on it", by: "./test/dst TestRegressions", edits: []edit{
 		{engineOutage, "\te.saw(i, e.Beliefs[i].Seen.State, ledger.CameAgain)\n\te.RenewGuests(i, true)\n", "\te.saw(i, e.Beliefs[i].Seen.State, \"\")\n"},
+	}},
+	{name: "cut: what feeds one thing is cut one after the other", by: "./internal/engine TestCutsOfWhatFeedsOneThingAreMadeAtOnce", edits: []edit{
+		{workCycle, "\tcase e.isEarly(i):", "\tcase false:"},
+	}},
+	{name: "cut: what gave out before its cut owes none", by: "./internal/engine TestWhatOneFeedCarriedThroughTheOthersEndIsCycledByBoth", edits: []edit{
+		{engineSupply, "\te.CommitAgain(k, cycled)\n", ""},
 	}},
 	{name: "stop: what was given up is void only once it is looked at again", by: "./internal/engine TestWhatIsGivenUpWhileItAnswersIsNotOffByItsSilence", edits: []edit{
 		{engineCorrect, "(*Engine).stopIsVoid, (*Engine).voidStop}", "func(*Engine, int) bool { return false }, (*Engine).voidStop}"},

@@ -224,3 +224,38 @@ func TestCutsOfWhatFeedsOneThingAreMadeAtOnce(t *testing.T) {
 	require.Len(t, cuts, 2)
 	require.LessOrEqual(t, cuts["a"].Sub(cuts["b"]).Abs(), 3*time.Second)
 }
+
+// TestAStartIsVoidWhereThePowerMayHaveBeenOffSince: Ebbtide falls away while a box comes up, and the battery with both. The box is told to start again.
+func TestAStartIsVoidWhereThePowerMayHaveBeenOffSince(t *testing.T) {
+	box := aNAS("a")
+	box.Times[plan.Start] = plan.Times{Nominal: 5 * time.Minute, Within: 40 * time.Minute}
+	p := play(t, aSupply("a"), box)
+	states := map[string]plan.State{"a": plan.On, "nas": plan.On}
+	p.answer = func(node string) plan.State { return states[node] }
+	say := supplies{"a": {onLine, 3600, false}}
+	p.did = func(verb plan.Verb, node string) {
+		states[node] = plan.Off
+		switch verb {
+		case plan.Start:
+			states[node] = plan.Unreachable
+		case plan.Cut:
+			say["a"].status = isOff
+		default:
+		}
+	}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.until(say, func() bool { return slices.Contains(p.commands, "cut a") })
+	p.goOn(20*time.Second, say)
+	states["a"] = plan.On
+	say["a"].status = onLine
+	p.until(say, func() bool { return slices.Contains(p.commands, "start nas") })
+	say["a"].status = onBattery
+	p.goOn(20*time.Second, say)
+	p.now = p.now.Add(30 * time.Minute)
+	p.crash()
+	say["a"].status = onLine
+	p.commands = nil
+	p.goOn(10*time.Minute, say)
+	require.Contains(t, p.commands, "start nas")
+}

@@ -36,6 +36,7 @@ func (e *Works) RenewLoad(k int) (renewed []int) {
 	for _, i := range e.Graph.Dependents(e.Supplies[k].Node) {
 		if dark[i] {
 			e.renew(i)
+			e.voidStart(i)
 			renewed = append(renewed, i)
 		}
 	}

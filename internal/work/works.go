@@ -142,6 +142,13 @@ func (e *Works) VoidDown(i int, why string) {
 	}
 }
 
+// voidStart holds back a start that was told to a node whose power was off since, or may have been.
+func (e *Works) voidStart(i int) {
+	if w := e.nodes[i].work; w != nil && w.verb == plan.Start && e.Graph.Node(i).Can.Has(plan.Start) && e.Given(i) {
+		e.HoldBack(i, "its power was off since it was told, or may have been")
+	}
+}
+
 // Drop forgets the step under way on a node, since the outage is over.
 func (e *Works) Drop(i int) {
 	n := &e.nodes[i]

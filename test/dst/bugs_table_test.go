@@ -169,7 +169,7 @@ var bugs = []bug{
 		{beliefBelief, "\t\tb.Renew(op)\n", "\t\tb.Epoch = op\n"},
 	}},
 	{name: "belief: a return of power leaves what was known", edits: []edit{
-		{workEpoch, "\t\tif dark[i] {\n\t\t\te.renew(i)\n\t\t\trenewed", "\t\tif dark[i] {\n\t\t\trenewed"},
+		{workEpoch, "\t\tif dark[i] {\n\t\t\te.renew(i)\n\t\t\te.voidStart(i)\n\t\t\trenewed", "\t\tif dark[i] {\n\t\t\trenewed"},
 	}},
 	{name: "belief: an accepted command is a proof", by: "./internal/engine TestAStopThatWasTakenAndNotObeyedProvesNothing", edits: []edit{
 		{workStep, "\t\tif e.Holds(i, w.verb, e.Last(i).Op) { // a watch", "\t\tif true { // a watch"},
@@ -321,6 +321,9 @@ var bugs = []bug{
 	}},
 	{name: "cut: what gave out before its cut owes none", by: "./internal/engine TestWhatOneFeedCarriedThroughTheOthersEndIsCycledByBoth", edits: []edit{
 		{engineSupply, "\te.CommitAgain(k, cycled)\n", ""},
+	}},
+	{name: "start: its power may have been off since, and it counts still", by: "./internal/engine TestAStartIsVoidWhereThePowerMayHaveBeenOffSince", edits: []edit{
+		{workEpoch, "\t\t\te.voidStart(i)\n", ""},
 	}},
 	{name: "stop: what was given up is void only once it is looked at again", by: "./internal/engine TestWhatIsGivenUpWhileItAnswersIsNotOffByItsSilence", edits: []edit{
 		{engineCorrect, "(*Engine).stopIsVoid, (*Engine).voidStop}", "func(*Engine, int) bool { return false }, (*Engine).voidStop}"},

@@ -138,7 +138,7 @@ func brokenOn(night *sim.Scenario) []bool {
 	for i := range broken {
 		decl := estate.Node(i)
 		forced := decl.Kind == plan.VM && decl.Can.Has(plan.Force) && !hangs(decl, plan.Force, decl.Forces) // what else hangs on its way down is for a person
-		off := decl.Kind == plan.VM && hangs(decl, plan.Force, decl.Forces) // there may have been no time to ask it first
+		off := decl.Kind == plan.VM && hangs(decl, plan.Force, decl.Forces)                                 // there may have been no time to ask it first
 		if !forced && hangs(decl, plan.Stop, 1) || off {
 			broken[i] = true
 			for _, f := range estate.Sources(i) {

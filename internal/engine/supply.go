@@ -258,15 +258,13 @@ func (e *Engine) backOn(k int, why string) {
 		other := e.Ledger.SupplyOf[f]
 		return other == k || e.Standing(other).Cycle.IsDark() && !e.Supplies[other].Mute
 	}
-	cycled := e.Cycled(k, why)
-	for _, i := range cycled {
+	for _, i := range e.Cycled(k, why) {
 		kept := slices.ContainsFunc(e.Graph.Sources(i), func(f int) bool { return !wasDark(f) })
 		if !kept {
 			e.VoidDown(i, "its power was off")
 			e.LostPower(i, k)
 		}
 	}
-	e.CommitAgain(k, cycled)
 }
 
 // judgeGate opens or shuts the recharge gate of a supply whose mains are back. It is shut on bypass, where no battery stands behind what is

@@ -35,23 +35,6 @@ func (e *Works) commit(i int, verb plan.Verb) {
 	}
 }
 
-// CommitAgain puts on record that a supply whose output is on again is still to be cut, and to come back: others that are to be cut too carried
-// meanwhile what owes its cycle. One that was cut for that is not cut again.
-func (e *Works) CommitAgain(k int, cycled []int) {
-	supply := e.Supplies[k].Node
-	cut := &e.Entry(supply).Last
-	stays := func(f int) bool { // a supply has lost its power, or is cut for it
-		st := e.Standing(e.Ledger.SupplyOf[f])
-		return !st.IsDark() || !st.IsOut() && !e.Graph.Node(f).Can.Has(plan.Cut)
-	}
-	for _, i := range e.Graph.Dependents(supply) {
-		wasCut := cut.Verb == plan.Cut && cut.Op > e.Entry(i).Last.Op
-		if e.owesCycle(i, supply) && !wasCut && !slices.Contains(cycled, i) && !slices.ContainsFunc(e.Graph.Sources(i), stays) {
-			e.commit(i, plan.Stop)
-		}
-	}
-}
-
 // owesCycle reports whether a node was told to stop, and has gone or may go yet, that nothing but the return of its power starts, which it has not had
 // since; a supply is one of those that feed it.
 func (e *Works) owesCycle(i, supply int) bool {
@@ -61,15 +44,16 @@ func (e *Works) owesCycle(i, supply int) bool {
 }
 
 // isEarly reports whether a cut, on good mains, would be over before that of another supply can be made which feeds the same: what is to lose its power
-// by the two would keep it. On battery an output stays off until the mains are back.
+// by the two would keep it. On battery an output stays off until the mains are back. One that is silent, or whose load was given up, is not waited for.
 func (e *Works) isEarly(supply int) bool {
 	s := &e.Supplies[e.Ledger.SupplyOf[supply]]
 	if s.State.Mains != power.MainsOnline || e.Press[supply] >= want.CutNow {
 		return false
 	}
-	isOn := func(u int) bool { return !e.IsOff(u) && !e.HasNoPower(u) }
+	goes := func(u int) bool { return !e.IsOff(u) && !e.HasNoPower(u) && !e.Entry(u).GivenUp.Has(plan.Stop) }
 	waits := func(f int) bool {
-		return f != supply && e.Standing(e.Ledger.SupplyOf[f]).Cycle == ledger.Committed && slices.ContainsFunc(e.UsersOf(f), isOn)
+		k := e.Ledger.SupplyOf[f]
+		return f != supply && e.Standing(k).Cycle == ledger.Committed && !e.Supplies[k].Mute && slices.ContainsFunc(e.UsersOf(f), goes)
 	}
 	return slices.ContainsFunc(e.Graph.Dependents(supply), func(u int) bool {
 		return e.owesCycle(u, supply) && slices.ContainsFunc(e.Graph.Sources(u), waits)

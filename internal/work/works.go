@@ -142,9 +142,11 @@ func (e *Works) VoidDown(i int, why string) {
 	}
 }
 
-// voidStart holds back a start that was told to a node whose power was off since, or may have been.
+// voidStart holds back the start of a machine from before a restart where its power was off since, or may have been.
 func (e *Works) voidStart(i int) {
-	if w := e.nodes[i].work; w != nil && w.verb == plan.Start && e.Graph.Node(i).Can.Has(plan.Start) && e.Given(i) {
+	decl := e.Graph.Node(i)
+	machine := decl.Can.Has(plan.Start) && decl.Kind != plan.VM && decl.Kind != plan.Person
+	if w := e.nodes[i].work; machine && w != nil && w.verb == plan.Start && w.resumed && e.Given(i) {
 		e.HoldBack(i, "its power was off since it was told, or may have been")
 	}
 }

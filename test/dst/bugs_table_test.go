@@ -28,7 +28,6 @@ const (
 	engineLook        = "internal/engine/look.go"
 	engineOutage      = "internal/engine/outage.go"
 	powerCharge       = "internal/power/charge.go"
-	engineSupply      = "internal/engine/supply.go"
 	engineSurvey      = "internal/engine/survey.go"
 	engineRefuse      = "internal/engine/refuse.go"
 	ledgerDrill       = "internal/ledger/drill.go"
@@ -318,9 +317,6 @@ var bugs = []bug{
 	}},
 	{name: "cut: what feeds one thing is cut one after the other", by: "./internal/engine TestCutsOfWhatFeedsOneThingAreMadeAtOnce", edits: []edit{
 		{workCycle, "\tcase e.isEarly(i):", "\tcase false:"},
-	}},
-	{name: "cut: what gave out before its cut owes none", by: "./internal/engine TestWhatOneFeedCarriedThroughTheOthersEndIsCycledByBoth", edits: []edit{
-		{engineSupply, "\te.CommitAgain(k, cycled)\n", ""},
 	}},
 	{name: "start: its power may have been off since, and it counts still", by: "./internal/engine TestAStartIsVoidWhereThePowerMayHaveBeenOffSince", edits: []edit{
 		{workEpoch, "\t\t\te.voidStart(i)\n", ""},

@@ -75,15 +75,17 @@ func (e *Works) toCommit(i int) []string {
 	return ids
 }
 
-// cutsLater gives how soon at the latest a cut is to be tried again that can't be made yet, 0: it can. Those of what feeds one thing are made at once.
-func (e *Works) cutsLater(i int) time.Duration {
+// putsOff puts off a cut that can't be made yet, and reports whether it did. Those of what feeds one thing are made at once.
+func (e *Works) putsOff(i int) bool {
 	switch {
 	case e.mayBeMade(i), e.mayBeDeaf(i):
-		return slowestRetry
+		e.backOff(i, slowestRetry)
 	case e.isEarly(i):
-		return belief.FirstRetry
+		e.backOff(i, belief.FirstRetry)
+	default:
+		return false
 	}
-	return 0
+	return true
 }
 
 // mayBeMade reports whether a cut from before a crash may have been made while nobody looked: the mains and the output are

@@ -34,8 +34,7 @@ func (e *Works) verify(i int) {
 	case w.verb == plan.Cut && e.Press[i] >= want.CutNow:
 		e.cutWithWhatIsOn(i)
 		return
-	case w.verb == plan.Cut && e.cutsLater(i) > 0:
-		e.backOff(i, e.cutsLater(i))
+	case w.verb == plan.Cut && e.putsOff(i):
 		return
 	case w.verb == plan.Cut && e.outletsFirst(i):
 		e.HoldBack(i, "its outlets are off before it")

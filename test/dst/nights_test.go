@@ -100,12 +100,15 @@ func exampleOf(t *testing.T, file string) sim.Scenario {
 // lost its power so before the first that was heard.
 func unexplained(night *sim.Scenario, r *sim.Result) string {
 	estate := night.Settings.Estate
-	reported, seenOn := map[string]bool{}, map[string]bool{}
+	reported, seenOn, forced := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	opened := time.Duration(-1)
 	for i := range r.Records {
 		rec := &r.Records[i]
 		if rec.Kind == ledger.Opened && opened < 0 {
 			opened = rec.At.Sub(sim.Epoch)
+		}
+		if rec.Kind == ledger.Intent && *rec.Verb == plan.Force {
+			forced[rec.Node] = true
 		}
 		for _, n := range rec.Nodes {
 			reported[n.Node] = reported[n.Node] || rec.Kind == ledger.Closed
@@ -114,7 +117,7 @@ func unexplained(night *sim.Scenario, r *sim.Result) string {
 	}
 	isBack := func(c sim.Change) bool { return c.Mains }
 	late := opened >= night.Changes[slices.IndexFunc(night.Changes, isBack)].At // the first failure was over
-	broken := brokenOn(night)
+	broken := brokenOn(night, forced)
 	for i := range broken {
 		id, decl := estate.Node(i).ID, estate.Node(i)
 		if decl.Kind == plan.Passive && !belief.Probed(decl) { // nobody can ask it, nor do anything for it: it is on its way up
@@ -129,7 +132,7 @@ func unexplained(night *sim.Scenario, r *sim.Result) string {
 
 // brokenOn tells what breaks for good in a night: what hangs, what needs that, and what only a power cycle starts again which
 // waits for something that hangs.
-func brokenOn(night *sim.Scenario) []bool {
+func brokenOn(night *sim.Scenario, wasForced map[string]bool) []bool {
 	estate := night.Settings.Estate
 	broken, holdsUp := make([]bool, estate.Len()), make([]bool, estate.Len())
 	hangs := func(n *plan.Node, v plan.Verb, tries int) bool {
@@ -138,7 +141,7 @@ func brokenOn(night *sim.Scenario) []bool {
 	for i := range broken {
 		decl := estate.Node(i)
 		forced := decl.Kind == plan.VM && decl.Can.Has(plan.Force) && !hangs(decl, plan.Force, decl.Forces) // what else hangs on its way down is for a person
-		off := decl.Kind == plan.VM && hangs(decl, plan.Force, decl.Forces)                                 // there may have been no time to ask it first
+		off := wasForced[decl.ID] && hangs(decl, plan.Force, decl.Forces)                                   // there may have been no time to ask it first
 		if !forced && hangs(decl, plan.Stop, 1) || off {
 			broken[i] = true
 			for _, f := range estate.Sources(i) {

@@ -27,6 +27,10 @@ func (e *Engine) answered(i int, ev Finished) {
 	isPast := q.Op <= e.Beliefs[i].Epoch
 	if isPast && (seen.State == plan.On || seen.State == plan.Starting) { // what it was, as it was asked, it was
 		e.FollowDeparture(i, seen.State, 1)
+		if b := &e.Beliefs[i]; b.Proof != belief.NoProof { // and not off, as it counts still
+			b.Doubt = seen.State
+			e.Touch(i)
+		}
 	}
 	if isPast || e.asksAgain(i, seen.State, q.Older) {
 		e.unsurvey(i)

@@ -128,7 +128,7 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 		if !n.intent.again {                                                 // it may have been off before it was told
 			since = min(since, at.Sub(n.intent.at))
 		}
-		isOff := n.now.State == plan.Off && (since < proves || r.lostWithHost(i)) // which nobody can show
+		isOff := n.isDown() && (since < proves || r.lostWithHost(i)) // which nobody can show
 		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || isOff || r.rises(at, n) || r.forgetful {
 			continue
 		}

@@ -1,9 +1,11 @@
 package referee
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
+	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
 
@@ -200,10 +202,30 @@ func (r *Referee) cutGiven(at time.Time, i int) {
 // commit follows the point of no return of a supply.
 func (r *Referee) commit(s *supply, at time.Time) {
 	if !s.fell && !s.committed {
-		r.violate(at, 21, r.id(s.node)+" is to be cut, and did not fail")
+		r.mayBeCutAfterAll(s, at)
 	}
 	s.committed, s.committedAt, s.cut, s.made, s.seen, s.lost = true, at, !s.output, false, false, true
 	r.follow(s)
+}
+
+// mayBeCutAfterAll judges that a supply whose mains are there is to be cut: only one that failed in this outage, for something that is off and comes on by
+// nothing but that, and where nothing that it feeds is on, as far as anybody can know.
+func (r *Referee) mayBeCutAfterAll(s *supply, at time.Time) {
+	if !s.failed {
+		r.violate(at, 21, r.id(s.node)+" is to be cut, and did not fail")
+		return
+	}
+	waits := false
+	for _, i := range r.estate.Dependents(s.node) {
+		n, decl := &r.nodes[i], r.estate.Node(i)
+		waits = waits || decl.ByPower && n.given.Has(plan.Stop) && n.now.State == plan.Off && slices.Contains(r.estate.Sources(i), s.node)
+		if stays := decl.Can.Has(plan.Stop) && decl.Kind != plan.Outlet && decl.Kind != plan.Self && decl.Kind != plan.Person; stays && n.now.State == plan.On && n.said == plan.On {
+			r.violate(at, 21, fmt.Sprintf("%s is to be cut after its mains are back, and %s is on", r.id(s.node), decl.ID))
+		}
+	}
+	if !waits {
+		r.violate(at, 21, r.id(s.node)+" is to be cut after its mains are back, and nothing waits for that")
+	}
 }
 
 // release follows the end of that.

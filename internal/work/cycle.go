@@ -24,40 +24,21 @@ func (e *Works) commit(i int, verb plan.Verb) {
 	if len(ids) == 0 {
 		return
 	}
-	e.Record(ledger.Record{Kind: ledger.NoReturn, Power: ledger.Power{Supplies: ids}, Step: ledger.Step{Node: decl.ID, Verb: &verb}})
-	for k := range e.Supplies { // their loads have to be off before they can be cut
-		if slices.Contains(ids, e.ID(e.Supplies[k].Node)) {
-			e.TriggerEvery(k, decl.ID+" is stopped, and only a power cycle of what feeds it starts it again")
-		}
-	}
+	e.noReturn(i, verb, ids, "")
 	if first {
 		e.Notify(true, "point of no return: from here the plan "+e.Would("is finished before anything comes back", "would be finished before anything came back"))
 	}
 }
 
-// owesCycle reports whether a node was told to stop, and has gone or may go yet, that nothing but the return of its power starts, which it has not had
-// since; a supply is one of those that feed it.
-func (e *Works) owesCycle(i, supply int) bool {
-	n := e.Entry(i)
-	told := n.Shown != ledger.AsFound && n.Last.Verb == plan.Stop && n.Lit == ledger.Unlit
-	return told && e.Graph.Node(i).ByPower && slices.Contains(e.Graph.Sources(i), supply) && e.MayHaveGone(i)
-}
-
-// isEarly reports whether a cut, on good mains, would be over before that of another supply can be made which feeds the same: what is to lose its power
-// by the two would keep it. On battery an output stays off until the mains are back. One that is silent, or whose load was given up, is not waited for.
-func (e *Works) isEarly(supply int) bool {
-	s := &e.Supplies[e.Ledger.SupplyOf[supply]]
-	if s.State.Mains != power.MainsOnline || e.Press[supply] >= want.CutNow {
-		return false
+// noReturn puts on record that supplies are to be cut and to come back, since a node is stopped, or to be.
+func (e *Works) noReturn(i int, verb plan.Verb, ids []string, reason string) {
+	id := e.ID(i)
+	e.Record(ledger.Record{Kind: ledger.NoReturn, Power: ledger.Power{Supplies: ids}, Step: ledger.Step{Node: id, Verb: &verb}, Reason: reason})
+	for k := range e.Supplies { // their loads have to be off before they can be cut
+		if slices.Contains(ids, e.ID(e.Supplies[k].Node)) {
+			e.TriggerEvery(k, id+" is stopped, and only a power cycle of what feeds it starts it again")
+		}
 	}
-	goes := func(u int) bool { return !e.IsOff(u) && !e.HasNoPower(u) && !e.Entry(u).GivenUp.Has(plan.Stop) }
-	waits := func(f int) bool {
-		k := e.Ledger.SupplyOf[f]
-		return f != supply && e.Standing(k).Cycle == ledger.Committed && !e.Supplies[k].Mute && slices.ContainsFunc(e.UsersOf(f), goes)
-	}
-	return slices.ContainsFunc(e.Graph.Dependents(supply), func(u int) bool {
-		return e.owesCycle(u, supply) && slices.ContainsFunc(e.Graph.Sources(u), waits)
-	})
 }
 
 // toCommit names the supplies that fail, whose cycle has not begun, and that a node gets its power from; all of those if nobody knows

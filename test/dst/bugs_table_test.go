@@ -118,7 +118,7 @@ var bugs = []bug{
 		{workLadder, "pace: pace{since: w.since}, force: force{cause, why}}", "pace: pace{since: w.since}, force: force{cause, \"\"}}"},
 	}},
 	{name: "rule 18: what matters more is forced first", edits: []edit{
-		{beliefGraph, "\t\treturn e.Graph.Node(j).Risk < decl.Risk && e.Beliefs[j].Answer != plan.Off && e.Beliefs[j].Answer != plan.Starting && !e.lostWithHost(j) && e.GoesWith(j, i)", "\t\treturn false && e.GoesWith(j, i)"},
+		{beliefGraph, "\t\treturn e.Graph.Node(j).Risk < decl.Risk && e.Beliefs[j].Answer != plan.Off && e.Beliefs[j].Answer != plan.Starting && !e.MayHaveRisen(j) && !e.lostWithHost(j) && e.GoesWith(j, i)", "\t\treturn false && e.GoesWith(j, i)"},
 	}},
 	{name: "rule 21: what keeps its power is stopped", edits: []edit{
 		{permitPermit, "|| e.GoesDown(c.Node) || isHung(e, c) {\n\t\treturn \"\"\n\t}\n\treturn \"it keeps its power\"", "|| true {\n\t\treturn \"\"\n\t}\n\treturn \"it keeps its power\""},

@@ -61,7 +61,7 @@ func (e *Works) CommitTogether(k int) {
 // toJoin names the supplies that are back and are to be cut, so that something which owes a cycle loses its power: none unless every other one that
 // feeds it is cut too, and all that they feed is down, as the caller asks.
 func (e *Works) toJoin(u int, isDown func(load int) bool) (ids []string) {
-	if !e.ComesUp(u) { // it would be stopped again
+	if !e.ComesUp(u) || e.Beliefs[u].Seen.State == plan.Gone { // it would be stopped again, or is not there
 		return nil
 	}
 	for _, f := range e.Graph.Sources(u) {
@@ -84,7 +84,7 @@ func (e *Works) toJoin(u int, isDown func(load int) bool) (ids []string) {
 // isBack reports whether a supply has failed, has its mains again, is not to be cut, and starts nothing yet.
 func (e *Works) isBack(k int) bool {
 	st := e.Standing(k)
-	return st.Cycle == ledger.Uncut && st.Fails == ledger.HasReturned && e.Live(k) && !e.Supplies[k].Gate && !e.Ledger.Outage.Orders.Hold && !e.Ledger.Outage.Drill.On()
+	return st.Cycle == ledger.Uncut && st.Fails == ledger.HasReturned && !st.Waived && e.Live(k) && !e.Supplies[k].Gate && !e.Ledger.Outage.Orders.Hold && !e.Ledger.Outage.Drill.On()
 }
 
 // isClear reports whether all that a supply feeds is down, as the caller asks, and nobody was told to bring any of it back.

@@ -31,7 +31,8 @@ const (
 	onLong        = 5 * time.Minute  // or than this, if its gauge has fallen since by what it may
 	fallsBy       = 4                // a part of what that time costs at most
 	finest        = 2                // percent: what a gauge that counts in steps tells all the same
-	usualOnDelay  = 30 * time.Second // NUT's own, where the run book does not say
+	usualOffDelay = 20 * time.Second // NUT's own, where the run book does not say
+	usualOnDelay  = 30 * time.Second // likewise
 	Unwatched     = 8 * time.Second  // for so long an output may be off and on again without having been seen
 )
 
@@ -80,7 +81,7 @@ func New(declared *plan.Estate, policy *power.Policy, supplies []power.Supply, n
 	}
 	for _, node := range e.Ledger.SupplyNodes {
 		at := slices.IndexFunc(supplies, func(d power.Supply) bool { return d.ID == e.ID(node) })
-		e.Supplies = append(e.Supplies, Supply{Node: node, Tracker: power.NewTracker(supplies[at]), OnDelay: cmp.Or(supplies[at].OnDelay, usualOnDelay)})
+		e.Supplies = append(e.Supplies, Supply{Node: node, Tracker: power.NewTracker(supplies[at]), delays: delays{cmp.Or(supplies[at].OffDelay, usualOffDelay), cmp.Or(supplies[at].OnDelay, usualOnDelay)}})
 	}
 	for i := range n {
 		e.losses[i] = e.lossesOf(i)

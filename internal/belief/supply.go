@@ -25,7 +25,13 @@ type Supply struct {
 	absence absence
 	fullest float64       // percent: the most of its charge while its gate was open since it failed last
 	CutDue  time.Time     // when the cut that counts down is due, as far as it says
-	OnDelay time.Duration // for how long its output is off where its mains are there
+	delays
+}
+
+// delays are those of a supply's cut, as the run book has them.
+type delays struct {
+	OffDelay time.Duration // from its command until its output is off
+	OnDelay  time.Duration // for how long its output is off where its mains are there
 }
 
 // voice is whether a supply is heard.

@@ -101,7 +101,7 @@ func (e *Engine) read(r power.Reading) {
 	e.recondition()
 	e.judgePressure()
 	e.release(k)
-	e.CommitTogether(k)
+	e.CommitTogether()
 }
 
 // assumeOut takes a supply that fails on record, and has not been heard since a restart for a while, for one that is on battery.

@@ -46,6 +46,9 @@ func (r *Referee) cameUpMute(i int) bool {
 			lit = o.changed
 		}
 	}
+	if n.began.After(n.toldAt) && n.began.Before(lit) { // it came up with the first of two
+		lit = n.began
+	}
 	up := decl.Time(plan.Start)
 	silent := max(2*up.Nominal, up.Within) + decl.OffAfter
 	unstarted := !n.toldAt.IsZero() && lit.After(n.started)

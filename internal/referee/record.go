@@ -98,6 +98,9 @@ func (r *Referee) mayBeTakenAgain(i int, s *ledger.NodeState) bool {
 	return s.Protected == plan.No && (!was || r.unseen(i))
 }
 
+// surveyed is for how long the looks stand that a snapshot rests on, while others are waited for.
+const surveyed = 20 * time.Second
+
 // snapped takes a snapshot, or what is added to one: what is on in it comes back, or is reported.
 func (r *Referee) snapped(at time.Time, rec *ledger.Record) {
 	if rec.Kind == ledger.Snapshot {
@@ -119,7 +122,8 @@ func (r *Referee) snapped(at time.Time, rec *ledger.Record) {
 		n.known = s.State != plan.Unknown && s.State != plan.Unreachable // else it may be added once, when it answers
 		n.listed = s.State == plan.On || s.State == plan.Starting
 		unknown := r.unseen(i) && !n.listed // somebody has switched it on since the last look at it
-		n.owed = n.now.State == plan.On && !unknown || n.listed && n.now.State == plan.Starting || n.owed && n.now.Dark
+		since := n.said == plan.Off && n.saidAt.Before(n.changed) && at.Sub(n.saidAt) <= surveyed // or it has come up by itself since that
+		n.owed = n.now.State == plan.On && !unknown && (n.listed || !since) || n.listed && n.now.State == plan.Starting || n.owed && n.now.Dark
 		n.taken = true
 		n.wasOn = n.wasOn || n.listed && (r.unseen(i) || n.now.State == plan.Starting)
 		r.asideSet(i, s)

@@ -208,10 +208,10 @@ func (r *Referee) commit(s *supply, at time.Time) {
 	r.follow(s)
 }
 
-// mayBeCutAfterAll judges that a supply whose mains are there is to be cut: only one that failed in this outage, for something that is off and comes on by
+// mayBeCutAfterAll judges that a supply whose mains are there is to be cut: only one that failed in this outage, or may have, for something that is off and comes on by
 // nothing but that, and where nothing that it feeds is on, as far as anybody can know.
 func (r *Referee) mayBeCutAfterAll(s *supply, at time.Time) {
-	if !s.failed {
+	if !s.failed && s.speaks.IsZero() { // nor was it silent, in which it may have
 		r.violate(at, 21, r.id(s.node)+" is to be cut, and did not fail")
 		return
 	}

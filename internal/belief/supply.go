@@ -23,8 +23,8 @@ type Supply struct {
 	voice
 	fitness
 	absence absence
-	fullest float64       // percent: the most of its charge while its gate was open since it failed last
-	CutDue  time.Time     // when the cut that counts down is due, as far as it says
+	fullest float64   // percent: the most of its charge while its gate was open since it failed last
+	CutDue  time.Time // when the cut that counts down is due, as far as it says
 	delays
 }
 

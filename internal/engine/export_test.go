@@ -59,7 +59,7 @@ var leftOut = map[string]string{
 	"inquiry.serial":     "estimates are answered before the next is asked for",
 	"Foresight.raced":    "room to reckon in",
 	"Estimate.Serial":    "likewise",
-	"Supply.OnDelay":     "never changes",
+	"delays.OnDelay":     "never changes",
 	"Supply.State":       "read off the tracker at the last reading",
 	"Supply.InVain":      "read off the records at the last reading",
 	"voice.feeding":      "read off the tracker at the last reading",

@@ -121,7 +121,7 @@ func (r *Referee) snapped(at time.Time, rec *ledger.Record) {
 		}
 		n.known = s.State != plan.Unknown && s.State != plan.Unreachable // else it may be added once, when it answers
 		n.listed = s.State == plan.On || s.State == plan.Starting
-		unknown := r.unseen(i) && !n.listed // somebody has switched it on since the last look at it
+		unknown := r.unseen(i) && !n.listed                                                       // somebody has switched it on since the last look at it
 		since := n.said == plan.Off && n.saidAt.Before(n.changed) && at.Sub(n.saidAt) <= surveyed // or it has come up by itself since that
 		n.owed = n.now.State == plan.On && !unknown && (n.listed || !since) || n.listed && n.now.State == plan.Starting || n.owed && n.now.Dark
 		n.taken = true

@@ -36,7 +36,9 @@ func (e *Works) isEarly(supply int) bool {
 		k := e.Ledger.SupplyOf[f]
 		return f != supply && e.Standing(k).Cycle == ledger.Committed && !e.Supplies[k].Mute && slices.ContainsFunc(e.UsersOf(f), goes)
 	}
-	joins := func(u int) bool { return (!e.IsOff(u) || e.Now.Sub(e.MovedAt) < joinsWithin) && len(e.toJoin(u, soon)) > 0 }
+	joins := func(u int) bool {
+		return (!e.IsOff(u) || e.Now.Sub(e.MovedAt) < joinsWithin) && len(e.toJoin(u, soon)) > 0
+	}
 	return slices.ContainsFunc(e.Graph.Dependents(supply), func(u int) bool {
 		return e.owesCycle(u, supply) && (slices.ContainsFunc(e.Graph.Sources(u), waits) || joins(u))
 	})
@@ -99,17 +101,11 @@ func (e *Works) toJoin(u int, at moment) (ids []string) {
 		return nil
 	}
 	for _, f := range e.Graph.Sources(u) {
-		k, cut := e.Ledger.SupplyOf[f], &e.Entry(f).Last
-		s := &e.Supplies[k]
-		tried := e.Entry(f).GivenUp.Has(plan.Cut) || cut.Verb == plan.Cut && cut.Op > e.Entry(u).Last.Op
-		isBack := e.isBack(k) || at != now && e.comesBack(k)
-		switch {
-		case e.IsBeingCut(k) && s.State.Mains != power.MainsOnline && !s.Mute: // off until its mains are back
-			continue
-		case tried, !e.Graph.Node(f).Can.Has(plan.Cut), s.Mute, !e.isClear(f, at), !isBack && e.Standing(k).Cycle != ledger.Committed:
+		switch k := e.Ledger.SupplyOf[f]; {
+		case e.staysOff(k):
+		case !e.mayBeCutFor(u, f, at):
 			return nil
-		}
-		if isBack {
+		case e.Standing(k).Cycle != ledger.Committed:
 			ids = append(ids, e.ID(f))
 		}
 	}
@@ -117,6 +113,21 @@ func (e *Works) toJoin(u int, at moment) (ids []string) {
 		return nil
 	}
 	return ids
+}
+
+// staysOff reports whether an output is off, or about to be, until its mains are back.
+func (e *Works) staysOff(k int) bool {
+	return e.IsBeingCut(k) && e.Supplies[k].State.Mains != power.MainsOnline && !e.Supplies[k].Mute
+}
+
+// mayBeCutFor reports whether a supply that is to be cut, or is back, can be cut for something that it feeds: it was not tried since that was told to stop.
+func (e *Works) mayBeCutFor(u, supply int, at moment) bool {
+	k, n := e.Ledger.SupplyOf[supply], e.Entry(supply)
+	tried := n.GivenUp.Has(plan.Cut) || n.Last.Verb == plan.Cut && n.Last.Op > e.Entry(u).Last.Op
+	if tried || !e.Graph.Node(supply).Can.Has(plan.Cut) || e.Supplies[k].Mute || !e.isClear(supply, at) {
+		return false
+	}
+	return e.Standing(k).Cycle == ledger.Committed || e.isBack(k) || at != now && e.comesBack(k)
 }
 
 // carriesUs reports whether Ebbtide's own machine hangs on one of some supplies and on another: if one of the two took its cut and did not make it, it

@@ -125,7 +125,7 @@ func (l *Ledger) noReturn(r *Record) {
 	l.Outage.rememberOff()
 	l.eachSupply(r, func(s *Standing) {
 		if s.Cycle == Uncut {
-			s.Cycle, s.Unseen, s.Waived = Committed, false, s.Fails == HasReturned
+			s.Cycle, s.Unseen, s.Twice = Committed, false, s.Fails == HasReturned
 		}
 	})
 }

@@ -16,7 +16,7 @@ type Standing struct {
 	Reason  string    // of the last trigger
 	Missed  int       // cuts that it took and did not make
 	Passed  Passed    // whether its recharge gate has been open since it failed last
-	Waived  bool      // since it failed last, its cut was called off, or was to come after its mains were back: no other is asked for
+	Twice   bool      // since it failed last, it was to be cut after its mains were back: once is enough
 	Unseen  bool      // since something was stopped that only its power cycle starts, its output may have been off unseen
 	Charge  float64   // percent: the lowest that its battery came to, as far as is on record, or what it could have when it began to charge; 0: nothing is
 	Charges time.Time // since when it charges; zero: it does not, or nobody knows
@@ -96,7 +96,7 @@ func (l *Ledger) failing(r *Record) {
 			s.Battery = Battery{}
 		}
 		s.On = s.On || !r.Unfit
-		s.Charges, s.Passed, s.Waived = time.Time{}, NotPassed, false
+		s.Charges, s.Passed, s.Twice = time.Time{}, NotPassed, false
 		if s.Fails = max(s.Fails, IsFailing); r.Off {
 			s.darkens()
 		}
@@ -112,7 +112,7 @@ func (l *Ledger) mains(r *Record) {
 	case Dark:
 		l.eachSupply(r, (*Standing).darkens)
 	case Released:
-		l.eachSupply(r, func(s *Standing) { s.Cycle, s.Waived = Uncut, true })
+		l.eachSupply(r, func(s *Standing) { s.Cycle = Uncut })
 	case Cycled, Unseen:
 		for _, id := range r.Supplies {
 			if i, known := l.estate.Index(id); known {

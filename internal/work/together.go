@@ -154,7 +154,7 @@ func (e *Works) meet(feeds []int) bool {
 // isBack reports whether a supply has failed, has its mains again, is not to be cut, and starts nothing yet.
 func (e *Works) isBack(k int) bool {
 	st := e.Standing(k)
-	return st.Cycle == ledger.Uncut && st.Fails == ledger.HasReturned && st.Passed == ledger.NotPassed && !st.Waived && e.Live(k) && !e.Supplies[k].Gate && !e.Ledger.Outage.Orders.Hold && !e.Ledger.Outage.Drill.On()
+	return st.Cycle == ledger.Uncut && st.Fails == ledger.HasReturned && st.Passed == ledger.NotPassed && !st.Twice && e.Live(k) && !e.Supplies[k].Gate && !e.Ledger.Outage.Orders.Hold && !e.Ledger.Outage.Drill.On()
 }
 
 // comesBack reports whether a supply that fails and is not to be cut has its mains again, though not for long enough to count.

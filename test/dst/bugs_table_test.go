@@ -4,6 +4,7 @@ const (
 	beliefSilence     = "internal/belief/silence.go"
 	workProof         = "internal/work/proof.go"
 	workCycle         = "internal/work/cycle.go"
+	workTogether      = "internal/work/together.go"
 	workWorks         = "internal/work/works.go"
 	workWork          = "internal/work/work.go"
 	workEpoch         = "internal/work/epoch.go"
@@ -323,5 +324,23 @@ var bugs = []bug{
 	}},
 	{name: "stop: what was given up is void only once it is looked at again", by: "./internal/engine TestWhatIsGivenUpWhileItAnswersIsNotOffByItsSilence", edits: []edit{
 		{engineCorrect, "(*Engine).stopIsVoid, (*Engine).voidStop}", "func(*Engine, int) bool { return false }, (*Engine).voidStop}"},
+	}},
+	{name: "cut: what has kept its power gets none after all", by: "./test/dst TestAllIsBack", edits: []edit{
+		{workTogether, "\tfor k := range e.Supplies {\n\t\tif e.isBack(k) {", "\tfor k := range e.Supplies {\n\t\tif false && e.isBack(k) {"},
+	}},
+	{name: "cut: it does not wait for one that is back too early", by: "./test/dst TestAllIsBack", edits: []edit{
+		{workTogether, "slices.ContainsFunc(e.Graph.Sources(u), waits) || joins(u)", "slices.ContainsFunc(e.Graph.Sources(u), waits) || false && joins(u)"},
+	}},
+	{name: "cut: one that was called off is asked for again", by: "./test/dst TestACutThatWasCalledOff", edits: []edit{
+		{workTogether, " && !st.Twice && ", " && "},
+	}},
+	{name: "look: an answer of before that shows on what counts as off is dropped", by: "./test/dst TestRegressions", edits: []edit{
+		{engineLook, "\t\t\tb.Doubt = seen.State\n\t\t\te.Touch(i)\n", ""},
+	}},
+	{name: "rule 18: a host that is up again takes its guests along still", by: "./test/dst TestRegressions", edits: []edit{
+		{beliefGraph, "ledger.WasTold && !e.IsUp(host))", "ledger.WasTold)"},
+	}},
+	{name: "rule 11: what may be on its way up is waited for", by: "./test/dst TestRegressions", edits: []edit{
+		{beliefGraph, " && !e.MayHaveRisen(j) && ", " && "},
 	}},
 }

@@ -77,6 +77,20 @@ func TestKeptOn(t *testing.T) {
 	})
 }
 
+// TestACutThatWasCalledOff is asked for once more and not again: else each reading would have it so, and call it off.
+func TestACutThatWasCalledOff(t *testing.T) {
+	t.Parallel()
+	replay(t, "testdata/a-cut-that-was-called-off-is-not-asked-for-again.yaml", func(t *testing.T, r *sim.Result) {
+		asked := 0
+		for k := range r.Records {
+			if r.Records[k].Kind == ledger.NoReturn && slices.Contains(r.Records[k].Supplies, "b") {
+				asked++
+			}
+		}
+		require.Equal(t, 2, asked)
+	})
+}
+
 // held plays a scenario, and holds the engine against its own records, and against itself, after each event.
 func held(sc sim.Scenario) *sim.Result {
 	sc.Checked = true

@@ -137,6 +137,9 @@ func (f *fold) decisions() {
 		case r.Kind == ledger.Mains && r.Cause == ledger.Released:
 			d.What = "the output of " + enumerate(r.Supplies) + f.would(" is not cut", " would not have been cut")
 			d.Text = because(r.Reason, "")
+		case r.Kind == ledger.NoReturn && r.Reason != "":
+			d.What = "the output of " + enumerate(r.Supplies) + f.would(" is to be cut after all", " would have been cut after all")
+			d.Text = fmt.Sprintf("Only the return of its power starts %s: %s.", r.Node, r.Reason)
 		case r.Kind == ledger.NoReturn:
 			d.What = "the point of no return " + f.would("is passed", "would have been passed")
 			d.Text = fmt.Sprintf("From here on the shutdown %s finished and the output of %s cut, even if mains %s.", f.would("is", "would have been"), enumerate(r.Supplies), f.would("return", "had returned"))

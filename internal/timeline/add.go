@@ -42,7 +42,7 @@ func (t *Timeline) Add(r ledger.Record) {
 		t.ended(r)
 	case ledger.NoReturn:
 		t.NoReturn = r.At
-		t.mark(r, "point of no return", r.Node)
+		t.mark(r, "point of no return", r.Node, r.Reason)
 	case ledger.Forbidden:
 		t.mark(r, "not sent: "+r.Node, r.Reason)
 	case ledger.Turned:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/engine"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -202,6 +203,47 @@ func playTwoFeeds(t *testing.T, silent bool) map[string]time.Time {
 	states["box"] = plan.Off
 	p.goOn(15*time.Second, say)
 	return cuts
+}
+
+// TestOutputsThatAreNeverOffAtOnceAreCutOnceMore: the one UPS makes its cut 40 seconds later than its run book says, so that a box on both keeps its
+// power. Once its stop is proven the two are cut after all, and as that comes to the same, not again.
+func TestOutputsThatAreNeverOffAtOnceAreCutOnceMore(t *testing.T) {
+	nas := aNAS("a", "b")
+	nas.Can, nas.ByPower = plan.VerbSet(plan.Stop), true
+	p := play(t, aSupply("a"), aSupply("b"), nas)
+	p.settings.Policy.Restore.For = time.Hour
+	p.e = engine.New(p.settings)
+	states := map[string]plan.State{"a": plan.On, "b": plan.On, "nas": plan.On}
+	p.answer = func(node string) plan.State { return states[node] }
+	after, off, cuts := map[string]time.Duration{"a": 20 * time.Second, "b": time.Minute}, map[string]time.Time{}, map[string]int{}
+	p.did = func(verb plan.Verb, node string) {
+		switch verb {
+		case plan.Stop:
+			states[node] = plan.Off
+		case plan.Cut:
+			cuts[node]++
+			states[node], off[node] = plan.Stopping, p.now.Add(after[node])
+		default:
+		}
+	}
+	say := supplies{"a": {onLine, 3600, false}, "b": {onLine, 3600, false}}
+	p.begin(say)
+	say["a"].status, say["b"].status = onBattery, onBattery
+	p.until(say, func() bool { return states["nas"] == plan.Off })
+	say["a"].status, say["b"].status = onLine, onLine
+	for range 300 {
+		p.goOn(2*time.Second, say)
+		for id, at := range off {
+			switch since := p.now.Sub(at); {
+			case since >= 30*time.Second:
+				states[id], say[id].status = plan.On, onLine
+				delete(off, id)
+			case since >= 0:
+				states[id], say[id].status = plan.Off, isOff
+			}
+		}
+	}
+	require.Equal(t, map[string]int{"a": 2, "b": 2}, cuts)
 }
 
 // TestAStartIsVoidWhereThePowerMayHaveBeenOffSince: Ebbtide falls away while a box comes up, and the battery with both. The box is told to start again.

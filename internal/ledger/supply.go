@@ -16,7 +16,7 @@ type Standing struct {
 	Reason  string    // of the last trigger
 	Missed  int       // cuts that it took and did not make
 	Passed  Passed    // whether its recharge gate has been open since it failed last
-	Twice   bool      // since it failed last, it was to be cut after its mains were back: once is enough
+	Twice   bool      // since it failed last by itself, it was to be cut after its mains were back: once is enough
 	Unseen  bool      // since something was stopped that only its power cycle starts, its output may have been off unseen
 	Charge  float64   // percent: the lowest that its battery came to, as far as is on record, or what it could have when it began to charge; 0: nothing is
 	Charges time.Time // since when it charges; zero: it does not, or nobody knows
@@ -96,7 +96,7 @@ func (l *Ledger) failing(r *Record) {
 			s.Battery = Battery{}
 		}
 		s.On = s.On || !r.Unfit
-		s.Charges, s.Passed, s.Twice = time.Time{}, NotPassed, false
+		s.Charges, s.Passed, s.Twice = time.Time{}, NotPassed, s.Twice && s.Cycle.IsOurs()
 		if s.Fails = max(s.Fails, IsFailing); r.Off {
 			s.darkens()
 		}

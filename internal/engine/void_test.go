@@ -205,45 +205,69 @@ func playTwoFeeds(t *testing.T, silent bool) map[string]time.Time {
 	return cuts
 }
 
-// TestOutputsThatAreNeverOffAtOnceAreCutOnceMore: the one UPS makes its cut 40 seconds later than its run book says, so that a box on both keeps its
-// power. Once its stop is proven the two are cut after all, and as that comes to the same, not again.
-func TestOutputsThatAreNeverOffAtOnceAreCutOnceMore(t *testing.T) {
-	nas := aNAS("a", "b")
+// TestWhatKeptItsPowerIsCutAfterAll: a box on two outputs goes down, the battery of the one gives out, and that is back before the box is off, so
+// that the other is cut alone. When the box is proven off both are cut, in the same moment, but not while something else is on.
+func TestWhatKeptItsPowerIsCutAfterAll(t *testing.T) {
+	cuts := playAKeptFeed(t, false)
+	require.Len(t, cuts["a"], 2)
+	require.Len(t, cuts["b"], 1)
+	require.LessOrEqual(t, cuts["a"][1].Sub(cuts["b"][0]).Abs(), 3*time.Second)
+	require.Empty(t, playAKeptFeed(t, true)["b"])
+}
+
+// playAKeptFeed plays that, and gives when each output was cut; or with another box on the first output that somebody switches on.
+func playAKeptFeed(t *testing.T, somethingIsOn bool) map[string][]time.Time {
+	t.Helper()
+	nas, box := aNAS("a", "b"), aNode("box", plan.Other, plan.VerbSet(plan.Stop, plan.Start), []string{"a"}, nil)
 	nas.Can, nas.ByPower = plan.VerbSet(plan.Stop), true
-	p := play(t, aSupply("a"), aSupply("b"), nas)
+	nas.Times[plan.Stop] = plan.Times{Nominal: 4 * time.Minute, Within: 10 * time.Minute}
+	p := play(t, aSupply("a"), aSupply("b"), nas, box)
 	p.settings.Policy.Restore.For = time.Hour
 	p.e = engine.New(p.settings)
-	states := map[string]plan.State{"a": plan.On, "b": plan.On, "nas": plan.On}
+	states := map[string]plan.State{"a": plan.On, "b": plan.On, "nas": plan.On, "box": plan.On}
+	becomes := map[string]plan.State{"nas": plan.Stopping, "box": plan.Off}
 	p.answer = func(node string) plan.State { return states[node] }
-	after, off, cuts := map[string]time.Duration{"a": 20 * time.Second, "b": time.Minute}, map[string]time.Time{}, map[string]int{}
+	off, cuts := map[string]time.Time{}, map[string][]time.Time{}
 	p.did = func(verb plan.Verb, node string) {
 		switch verb {
 		case plan.Stop:
-			states[node] = plan.Off
+			states[node] = becomes[node]
 		case plan.Cut:
-			cuts[node]++
-			states[node], off[node] = plan.Stopping, p.now.Add(after[node])
+			cuts[node] = append(cuts[node], p.now)
+			states[node], off[node] = plan.Stopping, p.now.Add(20*time.Second)
 		default:
 		}
 	}
 	say := supplies{"a": {onLine, 3600, false}, "b": {onLine, 3600, false}}
-	p.begin(say)
-	say["a"].status, say["b"].status = onBattery, onBattery
-	p.until(say, func() bool { return states["nas"] == plan.Off })
-	say["a"].status, say["b"].status = onLine, onLine
-	for range 300 {
-		p.goOn(2*time.Second, say)
-		for id, at := range off {
-			switch since := p.now.Sub(at); {
-			case since >= 30*time.Second:
-				states[id], say[id].status = plan.On, onLine
-				delete(off, id)
-			case since >= 0:
-				states[id], say[id].status = plan.Off, isOff
+	goOn := func(d time.Duration) {
+		for end := p.now.Add(d); p.now.Before(end); p.goOn(2*time.Second, say) {
+			for id, at := range off {
+				switch since := p.now.Sub(at); {
+				case since >= 30*time.Second:
+					states[id], say[id].status = plan.On, onLine
+					delete(off, id)
+				case since >= 0:
+					states[id], say[id].status = plan.Off, isOff
+				}
 			}
 		}
 	}
-	require.Equal(t, map[string]int{"a": 2, "b": 2}, cuts)
+	p.begin(say)
+	say["a"].status, say["b"].status = onBattery, onBattery
+	p.until(say, func() bool { return states["nas"] == plan.Stopping && states["box"] == plan.Off })
+	goOn(10 * time.Second)
+	off["b"] = p.now // its battery gives out
+	goOn(10 * time.Second)
+	say["a"].status = onLine
+	goOn(time.Minute)
+	require.Len(t, cuts["a"], 1)
+	require.Empty(t, cuts["b"])
+	states["nas"] = plan.Off
+	if somethingIsOn {
+		states["box"] = plan.On
+	}
+	goOn(5 * time.Minute)
+	return cuts
 }
 
 // TestAStartIsVoidWhereThePowerMayHaveBeenOffSince: Ebbtide falls away while a box comes up, and the battery with both. The box is told to start again.

@@ -127,9 +127,11 @@ func (e *Works) meet(feeds []int) bool {
 	return true
 }
 
-// staysOff reports whether an output is off, or about to be, until its mains are back, which they are not.
+// staysOff reports whether an output is off until its mains are back, which they are not: it would be on again since its cut.
 func (e *Works) staysOff(k int) bool {
-	return e.IsBeingCut(k) && e.Supplies[k].State.Mains == power.MainsOnBattery && !e.Supplies[k].Mute
+	s := &e.Supplies[k]
+	isAway := s.State.Mains == power.MainsOnBattery && e.Standing(k).Cycle.IsDark() && !s.Mute
+	return isAway && e.Now.After(s.CutDue.Add(s.OnDelay+belief.DeafAfter))
 }
 
 // mayBeCutNow reports whether a supply that is to be cut, or is back, can be: all that it feeds is down, as the caller asks.

@@ -326,13 +326,13 @@ var bugs = []bug{
 		{engineCorrect, "(*Engine).stopIsVoid, (*Engine).voidStop}", "func(*Engine, int) bool { return false }, (*Engine).voidStop}"},
 	}},
 	{name: "cut: what has kept its power gets none after all", by: "./test/dst TestAllIsBack", edits: []edit{
-		{workTogether, "\tfor k := range e.Supplies {\n\t\tif e.isBack(k) {", "\tfor k := range e.Supplies {\n\t\tif false && e.isBack(k) {"},
+		{workTogether, "\t\tcase e.isBack(k):\n", "\t\tcase false && e.isBack(k):\n"},
 	}},
-	{name: "cut: it does not wait for one that is back too early", by: "./test/dst TestAllIsBack", edits: []edit{
-		{workTogether, "slices.ContainsFunc(e.Graph.Sources(u), waits) || joins(u)", "slices.ContainsFunc(e.Graph.Sources(u), waits) || false && joins(u)"},
-	}},
-	{name: "cut: one that was called off is asked for again", by: "./test/dst TestACutThatWasCalledOff", edits: []edit{
+	{name: "cut: one that was to come after all is asked for again", by: "./test/dst TestACutAfterAll", edits: []edit{
 		{workTogether, " && !st.Twice && ", " && "},
+	}},
+	{name: "cut: what feeds one thing is cut after all while something is on", by: "./internal/engine TestWhatKeptItsPowerIsCutAfterAll", edits: []edit{
+		{workTogether, "e.toJoin(u, e.isSurelyOff)", "e.toJoin(u, func(int) bool { return true })"},
 	}},
 	{name: "look: an answer of before that shows on what counts as off is dropped", by: "./test/dst TestRegressions", edits: []edit{
 		{engineLook, "\t\t\tb.Doubt = seen.State\n\t\t\te.Touch(i)\n", ""},

@@ -39,6 +39,9 @@ func (e *Engine) answered(i int, ev Finished) {
 	}
 	e.see(i, seen, q.Op, q.Asked)
 	e.PassOn(i)
+	if e.Ledger.Outage != nil {
+		e.CommitTogether()
+	}
 }
 
 // mostDoubts is how often in a row a node is asked again because its last two answers disagree, and half as often as it is asked
@@ -89,6 +92,7 @@ func (e *Engine) see(i int, seen plan.Observation, question ledger.Op, asked tim
 		seen.State = plan.Off // its own readings say that the output is off still
 	}
 	e.Believe(i, seen, question, asked)
+	e.LeaveOn(i)
 	if e.provesNothing(i) {
 		e.Probe(i)
 	}

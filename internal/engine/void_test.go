@@ -267,6 +267,8 @@ func playAKeptFeed(t *testing.T, somethingIsOn bool) map[string][]time.Time {
 		states["box"] = plan.On
 	}
 	goOn(5 * time.Minute)
+	after := slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.NoReturn && r.Reason != "" })
+	require.Equal(t, !somethingIsOn, after)
 	return cuts
 }
 

@@ -161,9 +161,10 @@ func (r *Referee) rises(at time.Time, n *node) bool {
 }
 
 // rule20Cut is the part of rule 20 that speaks of the point of no return: what only a power cycle starts again is cut before
-// it is expected back, unless something that goes with that supply was given up, on record, or a cut was not made and nothing waits for one.
+// it is expected back, unless something that goes with that supply was given up, on record, or a cut was not made and nothing waits for one. One that was to come after
+// its mains were back is nobody's plan: it may be called off.
 func (r *Referee) rule20Cut(s *supply, at time.Time, when string) {
-	if !s.committed || s.cut || s.uncut && (s.missed || !r.waitsForCycle(s)) || r.gaveUp(s) || r.looksCycled(s, s.committedAt) {
+	if !s.committed || s.cut || s.afterAll || s.uncut && (s.missed || !r.waitsForCycle(s)) || r.gaveUp(s) || r.looksCycled(s, s.committedAt) {
 		return
 	}
 	r.violate(at, 20, fmt.Sprintf("%s past the point of no return, and %s was not cut", when, r.id(s.node)))

@@ -51,6 +51,7 @@ var stories = []struct{ what, story, wants string }{
 	{"an output whose mains are fine", dark + "cut ups2", "21: ups2 keeps its power and was told to cut"},
 	{"an output that is to be cut, with its mains fine", dark + "record no-return supplies=ups2", "21: ups2 is to be cut, and did not fail"},
 	{"an output that is to be cut after all, for what only that starts", vmsOff + "nas: off; strip: off; box: off; stop esx; esx: off; ups: back; +10s; record no-return supplies=ups", ""},
+	{"an output that was to be cut after all, and is not", vmsOff + "nas: off; strip: off; box: off; stop esx; esx: off; ups: back; +10s; record no-return supplies=ups; +1s; record mains cause=released supplies=ups", ""},
 	{"an output that is to be cut after all, with nothing that waits for that", allOff + "ups: back; esx: on; +10s; record no-return supplies=ups", "21: ups is to be cut after its mains are back, and nothing waits for that"},
 	{"an output that is to be cut after all, under storage that is on", allOff + "ups: back; nas: on; nas: answers; +10s; record no-return supplies=ups", "21: ups is to be cut after its mains are back, and nas is on"},
 	{"an output under a host with another feed", allOff + "record no-return supplies=ups; cut ups", ""},

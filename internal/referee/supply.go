@@ -36,6 +36,7 @@ type supply struct {
 
 	committed   bool // to be cut: something was commanded that only its power cycle takes back
 	committedAt time.Time
+	afterAll    bool      // and its mains were back then: it may be called off
 	speaks      time.Time // since when it is heard, after it was not: what it says of its output from its first word on may be its habit
 	cut         bool      // its output was off then, or since then
 	made        bool      // it went off since then
@@ -201,7 +202,7 @@ func (r *Referee) cutGiven(at time.Time, i int) {
 
 // commit follows the point of no return of a supply.
 func (r *Referee) commit(s *supply, at time.Time) {
-	if !s.fell && !s.committed {
+	if s.afterAll = !s.fell && (!s.committed || s.afterAll); s.afterAll && !s.committed {
 		r.mayBeCutAfterAll(s, at)
 	}
 	s.committed, s.committedAt, s.cut, s.made, s.seen, s.lost = true, at, !s.output, false, false, true

@@ -60,7 +60,7 @@ func (t *Timeline) happened(r *ledger.Record) string {
 		return fmt.Sprintf("%s %s: it is seen %s", r.Node, r.Reason, r.State)
 	case ledger.NoReturn:
 		if r.Reason != "" {
-			return strings.Join(r.Supplies, ", ") + " goes off after all, for " + r.Node + ": " + r.Reason
+			return strings.Join(r.Supplies, ", ") + " is to go off after all, for " + r.Node + ": " + r.Reason
 		}
 		return "point of no return: what has begun is finished first"
 	case ledger.Forbidden:

@@ -34,9 +34,6 @@ func (e *Works) verify(i int) {
 	case w.verb == plan.Cut && e.Press[i] >= want.CutNow:
 		e.cutWithWhatIsOn(i)
 		return
-	case w.verb == plan.Cut && e.comesTooLate(i):
-		e.callOff(i)
-		return
 	case w.verb == plan.Cut && e.putsOff(i):
 		return
 	case w.verb == plan.Cut && e.outletsFirst(i):

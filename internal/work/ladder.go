@@ -24,7 +24,7 @@ func (e *Works) wanted(i int) bool {
 		b := &e.Beliefs[i]
 		return b.Seen.State != plan.On || b.Looks < belief.ProofLooks // what came back does not hang any more
 	}
-	return e.GoesDown(i) && !e.isCalledOff() && e.IsDue(s)
+	return e.GoesDown(i) && !e.isCalledOff() && e.IsDue(s) && (w.verb != plan.Cut || !e.comesTooLate(i))
 }
 
 // isCalledOff reports whether a drill goes no further down: an operator has said so, or it can't.

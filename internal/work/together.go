@@ -41,15 +41,20 @@ func (e *Works) isEarly(supply int) bool {
 	})
 }
 
-// asksFor is for how long, while nothing moves, those are asked on whose being off a cut after all waits.
-const asksFor = 2 * time.Minute
+// Those on whose being off a cut after all waits are asked every few seconds, until nothing has moved, or could be on its way up, for a while.
+const (
+	asksEvery = 5 * time.Second
+	asksFor   = 2 * time.Minute
+)
 
 // CommitTogether puts on record that supplies which are back are to be cut after all: something is to be on and is proven off that only the return of its
-// power starts, which it has not lost. Each is cut once for that until it fails again, and none while anything on it is on, or may be.
+// power starts, which it has not lost. Each is cut once for that until it fails again, and none while anything is on that it feeds and that can be stopped.
 func (e *Works) CommitTogether() {
 	for k := range e.Supplies {
-		switch st := e.Standing(k); {
-		case st.Cycle == ledger.Committed && st.Twice: // its stages are on record, unless a crash came between
+		switch f := e.Supplies[k].Node; {
+		case e.comesTooLate(f):
+			e.callOff(f, "another output that feeds the same is on, or is on again before this one would be off")
+		case e.isAfterAll(k): // its stages are on record, unless a crash came between
 			e.TriggerEvery(k, "its output is to be cut after all")
 		case e.isBack(k):
 			e.commitWith(k)
@@ -69,18 +74,26 @@ func (e *Works) commitWith(k int) {
 			e.Notify(true, e.Would("cutting ", "would cut ")+strings.Join(ids, ", ")+" after all: only the return of its power starts "+e.ID(u)+", and "+why)
 			return
 		}
-		if e.Now.Sub(e.MovedAt) < asksFor && len(e.toJoin(u, func(l int) bool { return !e.ShowsUp(l) })) > 0 {
-			for _, f := range e.Graph.Sources(u) {
-				e.askLoads(f)
-			}
+		if len(e.toJoin(u, func(l int) bool { return !e.ShowsUp(l) })) > 0 {
+			e.askLoads(u)
 		}
 	}
 }
 
-// askLoads asks after what a supply feeds and whose word is too old.
-func (e *Works) askLoads(supply int) {
-	for _, u := range e.Graph.Dependents(supply) {
-		if belief.Probed(e.Graph.Node(u)) && e.IsOld(u, belief.ProofStands) && !e.ShowsUp(u) {
+// askLoads asks after all that is fed by what feeds a node, itself among it, as long as that may tell.
+func (e *Works) askLoads(i int) {
+	var loads []int
+	until := e.MovedAt
+	for _, f := range e.Graph.Sources(i) {
+		for _, u := range e.Graph.Dependents(f) {
+			if up := e.Beliefs[u].UpUntil(); up.After(until) {
+				until = up
+			}
+			loads = append(loads, u)
+		}
+	}
+	for _, u := range loads {
+		if e.Now.Before(until.Add(asksFor)) && belief.Probed(e.Graph.Node(u)) && e.IsOld(u, asksEvery) && !e.ShowsUp(u) {
 			e.Probe(u)
 		}
 	}
@@ -88,7 +101,25 @@ func (e *Works) askLoads(supply int) {
 
 // isSurelyOff reports whether a node is off, as far as it was asked after a moment ago.
 func (e *Works) isSurelyOff(i int) bool {
-	return e.IsOff(i) && !e.IsOld(i, belief.LookAge) && !e.IsAtWork(i)
+	return e.IsOff(i) && !e.IsOld(i, belief.ProofStands) && !e.IsAtWork(i)
+}
+
+// LeaveOn calls off the cuts after all that would take its power from a node which shows up: nobody is stopped for them.
+func (e *Works) LeaveOn(i int) {
+	if e.Ledger.Outage == nil || !e.ShowsUp(i) || !e.Graph.Node(i).Can.Has(plan.Stop) {
+		return
+	}
+	for k := range e.Supplies {
+		if f := e.Supplies[k].Node; e.isAfterAll(k) && slices.Contains(e.Graph.Dependents(f), i) {
+			e.callOff(f, e.ID(i)+" is on")
+		}
+	}
+}
+
+// isAfterAll reports whether a supply is to be cut although its mains are there.
+func (e *Works) isAfterAll(k int) bool {
+	st := e.Standing(k)
+	return st.Cycle == ledger.Committed && st.Twice && e.Supplies[k].State.Mains == power.MainsOnline
 }
 
 // toJoin names the supplies that are back and are to be cut, so that something which owes a cycle loses its power: none unless every other one that
@@ -127,17 +158,17 @@ func (e *Works) meet(feeds []int) bool {
 	return true
 }
 
-// staysOff reports whether an output is off until its mains are back, which they are not: it would be on again since its cut.
+// staysOff reports whether an output that was cut is off until its mains are back, which they are not: it would be on again since.
 func (e *Works) staysOff(k int) bool {
 	s := &e.Supplies[k]
-	isAway := s.State.Mains == power.MainsOnBattery && e.Standing(k).Cycle.IsDark() && !s.Mute
-	return isAway && e.Now.After(s.CutDue.Add(s.OnDelay+belief.DeafAfter))
+	isAway := s.State.Mains == power.MainsOnBattery && e.Standing(k).Cycle == ledger.WentDark && !s.Mute
+	return isAway && !s.CutDue.IsZero() && e.Now.After(s.CutDue.Add(s.OnDelay+belief.DeafAfter))
 }
 
-// mayBeCutNow reports whether a supply that is to be cut, or is back, can be: all that it feeds is down, as the caller asks.
+// mayBeCutNow reports whether a supply that is to be cut, or is back, can be, and has missed no cut: all that it feeds is down, as the caller asks.
 func (e *Works) mayBeCutNow(supply int, isDown func(load int) bool) bool {
 	k := e.Ledger.SupplyOf[supply]
-	can := e.Graph.Node(supply).Can.Has(plan.Cut) && !e.Entry(supply).GivenUp.Has(plan.Cut) && !e.Supplies[k].Mute
+	can := e.Graph.Node(supply).Can.Has(plan.Cut) && e.Standing(k).Missed == 0 && !e.Supplies[k].Mute
 	return can && (e.Standing(k).Cycle == ledger.Committed || e.isBack(k)) && e.isClear(supply, isDown)
 }
 
@@ -145,7 +176,7 @@ func (e *Works) mayBeCutNow(supply int, isDown func(load int) bool) bool {
 // is on, or is on again before this one is off.
 func (e *Works) comesTooLate(supply int) bool {
 	k := e.Ledger.SupplyOf[supply]
-	if !e.Standing(k).Twice || e.Supplies[k].State.Mains != power.MainsOnline {
+	if !e.isAfterAll(k) {
 		return false
 	}
 	off := e.Now.Add(e.Supplies[k].OffDelay)
@@ -161,12 +192,13 @@ func (e *Works) comesTooLate(supply int) bool {
 	})
 }
 
-// callOff gives a cut up that comes too late.
-func (e *Works) callOff(supply int) {
-	const why = "what it was to be cut for has power by another output again"
-	e.HoldBack(supply, why)
+// callOff gives up a cut that was to come after all.
+func (e *Works) callOff(supply int, why string) {
+	if e.Under[supply] >= 0 {
+		e.HoldBack(supply, why)
+	}
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{e.ID(supply)}}, Reason: why})
-	e.Notify(true, e.ID(supply)+" is not cut: "+why+"; what only a power cycle starts needs a person")
+	e.Notify(true, e.ID(supply)+" is not cut after all: "+why+"; what only a power cycle starts needs a person")
 }
 
 // isBack reports whether a supply has failed, has its mains again, is not to be cut, and starts nothing yet.

@@ -328,8 +328,12 @@ var bugs = []bug{
 	{name: "cut: what has kept its power gets none after all", by: "./test/dst TestAllIsBack", edits: []edit{
 		{workTogether, "\t\tcase e.isBack(k):\n", "\t\tcase false && e.isBack(k):\n"},
 	}},
-	{name: "cut: one that was to come after all is asked for again", by: "./test/dst TestACutAfterAll", edits: []edit{
-		{workTogether, " && !st.Twice && ", " && "},
+	{name: "cut: one that was to come after all stops what is on", by: "./test/dst TestAllIsBack", edits: []edit{
+		{engineLook, "\te.LeaveOn(i)\n", ""},
+	}},
+	{name: "cut: one that was to come after all comes too late", by: "./test/dst TestLateCuts", edits: []edit{
+		{workTogether, "\t\tcase e.comesTooLate(f):\n", "\t\tcase false:\n"},
+		{workLadder, " && (w.verb != plan.Cut || !e.comesTooLate(i))", ""},
 	}},
 	{name: "cut: what feeds one thing is cut after all while something is on", by: "./internal/engine TestWhatKeptItsPowerIsCutAfterAll", edits: []edit{
 		{workTogether, "e.toJoin(u, e.isSurelyOff)", "e.toJoin(u, func(int) bool { return true })"},

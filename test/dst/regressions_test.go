@@ -77,17 +77,17 @@ func TestKeptOn(t *testing.T) {
 	})
 }
 
-// TestACutAfterAll is made once: a UPS that takes its cuts and does not make them would be told again with each that it has not made.
-func TestACutAfterAll(t *testing.T) {
+// TestLateCuts plays a UPS that takes the first of its cuts and does not make it: the next one is too late for what it was for, and is called off.
+func TestLateCuts(t *testing.T) {
 	t.Parallel()
-	replay(t, "testdata/a-cut-after-all-is-made-once.yaml", func(t *testing.T, r *sim.Result) {
-		asked := 0
+	replay(t, "testdata/a-late-cut-is-called-off.yaml", func(t *testing.T, r *sim.Result) {
+		cuts := 0
 		for k := range r.Records {
-			if r.Records[k].Kind == ledger.NoReturn && r.Records[k].Reason != "" {
-				asked++
+			if r.Records[k].Kind == ledger.Intent && *r.Records[k].Verb == plan.Cut && r.Records[k].Node == "b" {
+				cuts++
 			}
 		}
-		require.Equal(t, 1, asked)
+		require.Equal(t, 1, cuts)
 	})
 }
 

@@ -52,6 +52,9 @@ func (r *Referee) cameUpMute(i int) bool {
 	up := decl.Time(plan.Start)
 	silent := max(2*up.Nominal, up.Within) + decl.OffAfter
 	unstarted := !n.toldAt.IsZero() && lit.After(n.started)
+	if n.started.Before(r.resumed) && !n.saidAt.After(n.started) { // what came of that is lost with the life that told it
+		unstarted, lit = true, r.resumed
+	}
 	lost := n.saidAt.Before(r.resumed) && !r.resumedBefore.IsZero() && n.saidAt.Sub(r.resumedBefore) <= guarded
 	return decl.OffAfter > 0 && unstarted && n.mute && (n.saidAt.Before(lit) || lost) && n.vain.Sub(lit) >= silent-slowness
 }

@@ -184,13 +184,13 @@ func (r *Referee) ofSupplies(at time.Time, rec *ledger.Record) {
 			r.rule20Cut(s, at, "turned up")
 			s.triggered, s.aborted, s.due, s.spent = false, false, false, time.Time{}
 			r.release(s)
-		case rec.Kind == ledger.Opened, rec.Cause == ledger.Failing:
+		case rec.Kind == ledger.Opened, rec.Cause == ledger.Failing, rec.Cause == ledger.Dark:
 			s.written = true
 		case rec.Cause == ledger.Returned:
 			s.written = false
 			s.triggered = s.triggered && !s.online
 		case rec.Kind == ledger.NoReturn:
-			r.commit(s, at)
+			r.commit(s, at, rec.Reason != "")
 		case rec.Cause == cycled:
 			r.rule20Cut(s, at, "called cycled")
 			r.release(s)

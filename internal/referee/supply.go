@@ -200,9 +200,10 @@ func (r *Referee) cutGiven(at time.Time, i int) {
 	r.follow(s)
 }
 
-// commit follows the point of no return of a supply.
-func (r *Referee) commit(s *supply, at time.Time) {
-	if s.afterAll = !s.fell && (!s.committed || s.afterAll); s.afterAll && !s.committed {
+// commit follows the point of no return of a supply. Where that is on record as one that comes after all, its mains have to be back.
+func (r *Referee) commit(s *supply, at time.Time, afterAll bool) {
+	afterAll = !s.fell || afterAll && s.online
+	if s.afterAll = afterAll && (!s.committed || s.afterAll); s.afterAll && !s.committed {
 		r.mayBeCutAfterAll(s, at)
 	}
 	s.committed, s.committedAt, s.cut, s.made, s.seen, s.lost = true, at, !s.output, false, false, true

@@ -122,7 +122,7 @@ func (l *Ledger) take(nodes []int, r *Record) {
 
 // noReturn takes the begin of the cycle of supplies.
 func (l *Ledger) noReturn(r *Record) {
-	l.Outage.rememberOff()
+	l.rememberOff(r)
 	l.eachSupply(r, func(s *Standing) {
 		if s.Cycle == Uncut {
 			s.Cycle, s.Unseen, s.Twice = Committed, false, s.Fails == HasReturned
@@ -130,10 +130,18 @@ func (l *Ledger) noReturn(r *Record) {
 	})
 }
 
-// rememberOff marks what was shown off before a cycle begins: that it is on after a silence tells of no cycle since.
-func (o *Outage) rememberOff() {
-	for i := range o.Nodes {
-		o.Nodes[i].Early = o.Nodes[i].Shown == ShownOff
+// rememberOff marks what a supply feeds that was shown off before its cycle begins: that it is on after a silence tells of no cycle since. What a
+// cut comes after all for is off, and only that starts it.
+func (l *Ledger) rememberOff(r *Record) {
+	if r.Reason != "" {
+		return
+	}
+	for _, id := range r.Supplies {
+		if supply, known := l.estate.Index(id); known {
+			for _, i := range l.estate.Dependents(supply) {
+				l.Outage.Nodes[i].Early = l.Outage.Nodes[i].Shown == ShownOff
+			}
+		}
 	}
 }
 

@@ -25,13 +25,17 @@ func (e *Works) owesCycle(i, supply int) bool {
 }
 
 // isEarly reports whether a cut, on good mains, would be over before that of another supply can be made which feeds the same: what is to lose its power
-// by the two would keep it. On battery an output stays off until the mains are back. One that is silent, or whose load was given up, is not waited for.
+// by the two would keep it. On battery an output stays off until the mains are back. One that is silent, or whose load was given up, is not waited for, nor
+// one whose load was not told while nothing moves, and one from before a crash does not wait: either may wait for this cut in its turn.
 func (e *Works) isEarly(supply int) bool {
 	s := &e.Supplies[e.Ledger.SupplyOf[supply]]
-	if s.State.Mains != power.MainsOnline || e.Press[supply] >= want.CutNow {
+	if s.State.Mains != power.MainsOnline || e.Press[supply] >= want.CutNow || e.nodes[supply].work.resumed {
 		return false
 	}
-	goes := func(u int) bool { return !e.IsOff(u) && !e.HasNoPower(u) && !e.Entry(u).GivenUp.Has(plan.Stop) }
+	moves := e.Now.Sub(e.MovedAt) < movesFor
+	goes := func(u int) bool {
+		return !e.IsOff(u) && !e.HasNoPower(u) && !e.Entry(u).GivenUp.Has(plan.Stop) && (moves || e.Goes(u))
+	}
 	waits := func(f int) bool {
 		k := e.Ledger.SupplyOf[f]
 		return f != supply && e.Standing(k).Cycle == ledger.Committed && !e.Supplies[k].Mute && slices.ContainsFunc(e.UsersOf(f), goes)
@@ -40,6 +44,9 @@ func (e *Works) isEarly(supply int) bool {
 		return e.owesCycle(u, supply) && slices.ContainsFunc(e.Graph.Sources(u), waits)
 	})
 }
+
+// movesFor is for how long nothing moves until a load that was not told to stop is not waited for.
+const movesFor = time.Minute
 
 // Those on whose being off a cut after all waits are asked every few seconds, until nothing has moved, or could be on its way up, for a while.
 const (

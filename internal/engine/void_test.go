@@ -221,11 +221,12 @@ func playAKeptFeed(t *testing.T, somethingIsOn bool) map[string][]time.Time {
 	nas, box := aNAS("a", "b"), aNode("box", plan.Other, plan.VerbSet(plan.Stop, plan.Start), []string{"a"}, nil)
 	nas.Can, nas.ByPower = plan.VerbSet(plan.Stop), true
 	nas.Times[plan.Stop] = plan.Times{Nominal: 4 * time.Minute, Within: 10 * time.Minute}
-	p := play(t, aSupply("a"), aSupply("b"), nas, box)
+	strip := aNode("strip", plan.Outlet, plan.VerbSet(plan.Stop, plan.Start), []string{"a"}, nil) // an outlet that says on keeps nothing from being cut
+	p := play(t, aSupply("a"), aSupply("b"), nas, box, strip)
 	p.settings.Policy.Restore.For = time.Hour
 	p.e = engine.New(p.settings)
-	states := map[string]plan.State{"a": plan.On, "b": plan.On, "nas": plan.On, "box": plan.On}
-	becomes := map[string]plan.State{"nas": plan.Stopping, "box": plan.Off}
+	states := map[string]plan.State{"a": plan.On, "b": plan.On, "nas": plan.On, "box": plan.On, "strip": plan.On}
+	becomes := map[string]plan.State{"nas": plan.Stopping, "box": plan.Off, "strip": plan.Off}
 	p.answer = func(node string) plan.State { return states[node] }
 	off, cuts := map[string]time.Time{}, map[string][]time.Time{}
 	p.did = func(verb plan.Verb, node string) {
@@ -259,15 +260,16 @@ func playAKeptFeed(t *testing.T, somethingIsOn bool) map[string][]time.Time {
 	off["b"] = p.now // its battery gives out
 	goOn(10 * time.Second)
 	say["a"].status = onLine
-	goOn(time.Minute)
+	goOn(time.Minute + 20*time.Second)
 	require.Len(t, cuts["a"], 1)
 	require.Empty(t, cuts["b"])
+	states["strip"] = plan.On // it came on with its supply
 	states["nas"] = plan.Off
 	if somethingIsOn {
 		states["box"] = plan.On
 	}
 	goOn(5 * time.Minute)
-	after := slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.NoReturn && r.Reason != "" })
+	after := slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.NoReturn && r.Cause == ledger.AfterAll })
 	require.Equal(t, !somethingIsOn, after)
 	return cuts
 }

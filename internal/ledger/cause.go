@@ -19,6 +19,7 @@ const (
 	Dark       Cause = "dark"        // Mains: the output of a supply that fails, or was told to be cut, is off
 	Unseen     Cause = "unseen"      // Mains: the output of a supply that is to be cut may have been off and on again while it was not heard
 	Released   Cause = "released"    // Mains: a supply that was to be cut is not any more: nothing moved for long
+	AfterAll   Cause = "after-all"   // NoReturn: the supplies have their mains, and something that only a power cycle starts has not lost its power
 	Unheard    Cause = "unheard"     // Still: the supply is not heard for a while
 	HeardAgain Cause = "heard-again" // Still: it is heard again, and its recharge gate is open
 	CameAgain  Cause = "came-again"  // Seen: what took a stop came up since, or may have with its power, and so may what runs on it

@@ -125,7 +125,7 @@ func (l *Ledger) noReturn(r *Record) {
 	l.rememberOff(r)
 	l.eachSupply(r, func(s *Standing) {
 		if s.Cycle == Uncut {
-			s.Cycle, s.Unseen, s.Twice = Committed, false, s.Fails == HasReturned
+			s.Cycle, s.Unseen, s.Twice = Committed, false, r.Cause == AfterAll
 		}
 	})
 }
@@ -133,7 +133,7 @@ func (l *Ledger) noReturn(r *Record) {
 // rememberOff marks what a supply feeds that was shown off before its cycle begins: that it is on after a silence tells of no cycle since. What a
 // cut comes after all for is off, and only that starts it.
 func (l *Ledger) rememberOff(r *Record) {
-	if r.Reason != "" {
+	if r.Cause == AfterAll {
 		return
 	}
 	for _, id := range r.Supplies {

@@ -190,7 +190,7 @@ func (r *Referee) ofSupplies(at time.Time, rec *ledger.Record) {
 			s.written = false
 			s.triggered = s.triggered && !s.online
 		case rec.Kind == ledger.NoReturn:
-			r.commit(s, at, rec.Reason != "")
+			r.commit(s, at, rec.Cause == ledger.AfterAll)
 		case rec.Cause == cycled:
 			r.rule20Cut(s, at, "called cycled")
 			r.release(s)

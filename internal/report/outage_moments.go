@@ -137,7 +137,7 @@ func (f *fold) decisions() {
 		case r.Kind == ledger.Mains && r.Cause == ledger.Released:
 			d.What = "the output of " + enumerate(r.Supplies) + f.would(" is not cut", " would not have been cut")
 			d.Text = because(r.Reason, "")
-		case r.Kind == ledger.NoReturn && r.Reason != "":
+		case r.Kind == ledger.NoReturn && r.Cause == ledger.AfterAll:
 			d.What = "the output of " + enumerate(r.Supplies) + f.would(" is to be cut after all", " would have been cut after all")
 			d.Text = fmt.Sprintf("Only the return of its power starts %s: %s.", r.Node, r.Reason)
 		case r.Kind == ledger.NoReturn:

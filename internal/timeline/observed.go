@@ -61,7 +61,7 @@ func (t *Timeline) wouldBe(r *ledger.Record) string {
 	case ledger.HeldBack:
 		return fmt.Sprintf("%s %s would wait: %s", r.Verb, r.Node, r.Reason)
 	case ledger.NoReturn:
-		if r.Reason != "" {
+		if r.Cause == ledger.AfterAll {
 			return strings.Join(r.Supplies, ", ") + " would go off after all, for " + r.Node + ": " + r.Reason
 		}
 		return "point of no return: what would have begun would be finished first"

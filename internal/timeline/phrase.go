@@ -59,7 +59,7 @@ func (t *Timeline) happened(r *ledger.Record) string {
 	case ledger.Reopened:
 		return fmt.Sprintf("%s %s: it is seen %s", r.Node, r.Reason, r.State)
 	case ledger.NoReturn:
-		if r.Reason != "" {
+		if r.Cause == ledger.AfterAll {
 			return strings.Join(r.Supplies, ", ") + " is to go off after all, for " + r.Node + ": " + r.Reason
 		}
 		return "point of no return: what has begun is finished first"

@@ -250,7 +250,7 @@ func TestAnObservedOutageSaysSo(t *testing.T) {
 		{ledger.Record{Kind: ledger.Asked, Step: ledger.Step{Node: "valve", Verb: &stop}}, "(observing) a person would be asked to stop valve"},
 		{ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: "valve", Verb: &stop}, Reason: "passed over"}, "(observing) stop valve would not have been proven: passed over"},
 		{ledger.Record{Kind: ledger.NoReturn, Step: ledger.Step{Node: "nas", Verb: &stop}}, "(observing) point of no return: what would have begun would be finished first"},
-		{ledger.Record{Kind: ledger.NoReturn, Power: ledger.Power{Supplies: []string{"ups"}}, Step: ledger.Step{Node: "nas", Verb: &stop}, Reason: "it is off"}, "(observing) ups would go off after all, for nas: it is off"},
+		{ledger.Record{Kind: ledger.NoReturn, Cause: ledger.AfterAll, Power: ledger.Power{Supplies: []string{"ups"}}, Step: ledger.Step{Node: "nas", Verb: &stop}, Reason: "it is off"}, "(observing) ups would go off after all, for nas: it is off"},
 		{ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "ups", Verb: &cut}, Reason: "by deadline"}, "(observing) would cut the output of ups: by deadline"},
 		{ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: "ups", Verb: &cut}}, "(observing) ups would cut its output"},
 		{ledger.Record{Kind: ledger.Mains, Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "on line"}, "(observing) ups: on line"},

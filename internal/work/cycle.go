@@ -24,16 +24,16 @@ func (e *Works) commit(i int, verb plan.Verb) {
 	if len(ids) == 0 {
 		return
 	}
-	e.noReturn(i, verb, ids, "")
+	e.noReturn(i, verb, ids, "", "")
 	if first {
 		e.Notify(true, "point of no return: from here the plan "+e.Would("is finished before anything comes back", "would be finished before anything came back"))
 	}
 }
 
 // noReturn puts on record that supplies are to be cut and to come back, since a node is stopped, or to be.
-func (e *Works) noReturn(i int, verb plan.Verb, ids []string, reason string) {
+func (e *Works) noReturn(i int, verb plan.Verb, ids []string, cause ledger.Cause, reason string) {
 	id := e.ID(i)
-	e.Record(ledger.Record{Kind: ledger.NoReturn, Power: ledger.Power{Supplies: ids}, Step: ledger.Step{Node: id, Verb: &verb}, Reason: reason})
+	e.Record(ledger.Record{Kind: ledger.NoReturn, Power: ledger.Power{Supplies: ids}, Step: ledger.Step{Node: id, Verb: &verb}, Cause: cause, Reason: reason})
 	for k := range e.Supplies { // their loads have to be off before they can be cut
 		if slices.Contains(ids, e.ID(e.Supplies[k].Node)) {
 			e.TriggerEvery(k, id+" is stopped, and only a power cycle of what feeds it starts it again")

@@ -56,6 +56,7 @@ const (
 
 // CommitTogether puts on record that supplies which are back are to be cut after all: something is to be on and is proven off that only the return of its
 // power starts, which it has not lost. Each is cut once for that until it fails again, and none while anything is on that it feeds and that can be stopped.
+// What it has committed so it follows: a cut that would come too late is called off.
 func (e *Works) CommitTogether() {
 	for k := range e.Supplies {
 		switch f := e.Supplies[k].Node; {
@@ -63,7 +64,7 @@ func (e *Works) CommitTogether() {
 			e.callOff(f, "another output that feeds the same is on, or is on again before this one would be off")
 		case e.isAfterAll(k): // its stages are on record, unless a crash came between
 			e.TriggerEvery(k, "its output is to be cut after all")
-		case e.isBack(k):
+		case e.isIdle(k):
 			e.commitWith(k)
 		}
 	}
@@ -77,7 +78,7 @@ func (e *Works) commitWith(k int) {
 		}
 		if ids := e.toJoin(u, e.isSurelyOff); len(ids) > 0 {
 			why := "it is off, and has not lost its power since"
-			e.noReturn(u, plan.Stop, ids, why)
+			e.noReturn(u, plan.Stop, ids, ledger.AfterAll, why)
 			e.Notify(true, e.Would("cutting ", "would cut ")+strings.Join(ids, ", ")+" after all: only the return of its power starts "+e.ID(u)+", and "+why)
 			return
 		}
@@ -99,8 +100,11 @@ func (e *Works) askLoads(i int) {
 			loads = append(loads, u)
 		}
 	}
+	if !e.Now.Before(until.Add(asksFor)) {
+		return
+	}
 	for _, u := range loads {
-		if e.Now.Before(until.Add(asksFor)) && belief.Probed(e.Graph.Node(u)) && e.IsOld(u, asksEvery) && !e.ShowsUp(u) {
+		if belief.Probed(e.Graph.Node(u)) && e.IsOld(u, asksEvery) && !e.ShowsUp(u) {
 			e.Probe(u)
 		}
 	}
@@ -113,7 +117,7 @@ func (e *Works) isSurelyOff(i int) bool {
 
 // LeaveOn calls off the cuts after all that would take its power from a node which shows up: nobody is stopped for them.
 func (e *Works) LeaveOn(i int) {
-	if e.Ledger.Outage == nil || !e.ShowsUp(i) || !e.Graph.Node(i).Can.Has(plan.Stop) {
+	if e.Ledger.Outage == nil || !e.ShowsUp(i) || !isLoad(e.Graph.Node(i)) {
 		return
 	}
 	for k := range e.Supplies {
@@ -176,7 +180,7 @@ func (e *Works) staysOff(k int) bool {
 func (e *Works) mayBeCutNow(supply int, isDown func(load int) bool) bool {
 	k := e.Ledger.SupplyOf[supply]
 	can := e.Graph.Node(supply).Can.Has(plan.Cut) && e.Standing(k).Missed == 0 && !e.Supplies[k].Mute
-	return can && (e.Standing(k).Cycle == ledger.Committed || e.isBack(k)) && e.isClear(supply, isDown)
+	return can && (e.Standing(k).Cycle == ledger.Committed || e.isIdle(k)) && e.isClear(supply, isDown)
 }
 
 // comesTooLate reports whether a cut that was to come after all is in vain by now: each thing for which it was would keep its power by another output, which
@@ -208,8 +212,8 @@ func (e *Works) callOff(supply int, why string) {
 	e.Notify(true, e.ID(supply)+" is not cut after all: "+why+"; what only a power cycle starts needs a person")
 }
 
-// isBack reports whether a supply has failed, has its mains again, is not to be cut, and starts nothing yet.
-func (e *Works) isBack(k int) bool {
+// isIdle reports whether a supply has failed, has its mains again, is not to be cut, and starts nothing yet.
+func (e *Works) isIdle(k int) bool {
 	st := e.Standing(k)
 	return st.Cycle == ledger.Uncut && st.Fails == ledger.HasReturned && st.Passed == ledger.NotPassed && !st.Twice && e.Live(k) && !e.Supplies[k].Gate && !e.Ledger.Outage.Orders.Hold && !e.Ledger.Outage.Drill.On()
 }
@@ -217,14 +221,15 @@ func (e *Works) isBack(k int) bool {
 // isClear reports whether all that a supply feeds is down, as the caller asks, and nobody is asked for it, nor was told to bring any of it back.
 func (e *Works) isClear(supply int, isDown func(load int) bool) bool {
 	return !slices.ContainsFunc(e.Graph.Dependents(supply), func(u int) bool {
-		n := e.Entry(u)
-		switch decl := e.Graph.Node(u); decl.Kind {
-		case plan.Self, plan.Outlet, plan.Passive:
-			return false
-		case plan.Person:
+		n, decl := e.Entry(u), e.Graph.Node(u)
+		if decl.Kind == plan.Person {
 			return n.Last.Verb == plan.Start || n.Shown != ledger.ShownOff && !n.GivenUp.Has(plan.Stop)
-		default:
-			return decl.Can.Has(plan.Stop) && !isDown(u)
 		}
+		return isLoad(decl) && !isDown(u)
 	})
+}
+
+// isLoad reports whether a node has to be down before what feeds it is cut after all: an outlet drops with its supply, whatever it says.
+func isLoad(n *plan.Node) bool {
+	return n.Can.Has(plan.Stop) && n.Kind != plan.Self && n.Kind != plan.Outlet && n.Kind != plan.Person
 }

@@ -326,7 +326,7 @@ var bugs = []bug{
 		{engineCorrect, "(*Engine).stopIsVoid, (*Engine).voidStop}", "func(*Engine, int) bool { return false }, (*Engine).voidStop}"},
 	}},
 	{name: "cut: what has kept its power gets none after all", by: "./test/dst TestAllIsBack", edits: []edit{
-		{workTogether, "\t\tcase e.isBack(k):\n", "\t\tcase false && e.isBack(k):\n"},
+		{workTogether, "\t\tcase e.isIdle(k):\n", "\t\tcase false && e.isIdle(k):\n"},
 	}},
 	{name: "cut: one that was to come after all stops what is on", by: "./test/dst TestAllIsBack", edits: []edit{
 		{engineLook, "\te.LeaveOn(i)\n", ""},

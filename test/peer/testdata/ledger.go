@@ -53,6 +53,7 @@ const (
 	Dark     Cause = "dark"
 	Unseen   Cause = "unseen"
 	Released Cause = "released"
+	AfterAll Cause = "after-all"
 	Hung     Cause = "hung"
 )
 

@@ -127,6 +127,14 @@ func (e *Estate) MayHaveGone(i int) bool {
 	return n.Shown == ledger.WasTold || n.Snap.On() && e.Beliefs[i].Answer != plan.On
 }
 
+// OwesCycle reports whether a node was told to stop, and has gone or may go yet, that nothing but the return of its power starts, which it has not had
+// since.
+func (e *Estate) OwesCycle(i int) bool {
+	n := e.Entry(i)
+	told := n.Shown != ledger.AsFound && n.Last.Verb == plan.Stop && n.Lit == ledger.Unlit
+	return told && e.Graph.Node(i).ByPower && e.MayHaveGone(i)
+}
+
 // Declined reports whether a node was told to stop, and would not, or not now. It may do it all the same, which a look shows.
 func (e *Estate) Declined(i int) bool {
 	n := e.Entry(i)

@@ -97,7 +97,7 @@ func (w *waits) tell(now time.Time, nodes []engine.NodeView) {
 			add(n.ID, n.Why+", for "+plan.Span(long.Truncate(longWait)), true)
 		case key == "":
 			delete(w.told, n.ID)
-			add(n.ID, "waits no longer", was.loud)
+			add(n.ID, "waiting no longer", was.loud)
 		default:
 			is := waiting{key: key, since: now, loud: was.loud || n.Waits.Person()} // what was told to all is not left as it was
 			w.told[n.ID] = is

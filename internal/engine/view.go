@@ -38,12 +38,12 @@ func (e *Engine) View() View {
 		asks = asks || nv.Asks
 		v.Nodes = append(v.Nodes, nv)
 	}
-	v.Waiting = e.waiting(v.Waiting)
+	v.Waiting = e.waiting(v.Waiting, asks)
 	return v
 }
 
 // waiting says what an outage waits for, in one sentence.
-func (e *Engine) waiting(first string) string {
+func (e *Engine) waiting(first string, asks bool) string {
 	o := e.Ledger.Outage
 	switch {
 	case o == nil:
@@ -52,11 +52,13 @@ func (e *Engine) waiting(first string) string {
 		return e.said
 	case !o.Snapped || e.surveying > 0:
 		return "asking what is on"
+	case asks:
+		return first
 	}
 	for k := range e.Supplies {
 		if c := e.Supplies[k].Condition; !c.Carries() || c == belief.Charging {
 			id := e.ID(e.Supplies[k].Node)
-			if c == belief.Charging && first != "" {
+			if c == belief.Charging && first != "" && e.AnythingAwayBehind(k) {
 				return "waiting for " + e.GateText(e.Supplies[k].Node)
 			}
 			if first == "" {
@@ -74,6 +76,9 @@ func (e *Engine) whyOf(i int) (want.WhyCode, string) {
 	}
 	if e.AsksAPerson(i) {
 		return want.PersonAsked, e.AskedFor(i)
+	}
+	if why := e.PutOff(i); why != "" {
+		return want.Pausing, why
 	}
 	for _, id := range e.Course.Of[i] {
 		if e.Course.Stands[id] == want.Proven || e.Course.Steps[id].Milestone {

@@ -200,6 +200,9 @@ func playTwoFeeds(t *testing.T, silent bool) map[string]time.Time {
 	say["b"].deaf = silent
 	p.goOn(2*time.Minute, say)
 	require.Equal(t, silent, len(cuts) > 0)
+	if !silent {
+		require.Equal(t, "waiting for the cut of what feeds the same: it is cut together with that", p.e.View().Waiting)
+	}
 	states["box"] = plan.Off
 	p.goOn(15*time.Second, say)
 	return cuts
@@ -271,6 +274,9 @@ func playAKeptFeed(t *testing.T, somethingIsOn bool) map[string][]time.Time {
 	goOn(5 * time.Minute)
 	after := slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.NoReturn && r.Cause == ledger.AfterAll })
 	require.Equal(t, !somethingIsOn, after)
+	if nas := slices.IndexFunc(p.e.View().Nodes, func(n engine.NodeView) bool { return n.ID == "nas" }); somethingIsOn {
+		require.Equal(t, "waiting for a power cycle of a and b: nothing else starts it", p.e.View().Nodes[nas].Why)
+	}
 	return cuts
 }
 

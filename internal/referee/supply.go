@@ -220,7 +220,7 @@ func (r *Referee) mayBeCutAfterAll(s *supply, at time.Time) {
 	waits := false
 	for _, i := range r.estate.Dependents(s.node) {
 		n, decl := &r.nodes[i], r.estate.Node(i)
-		waits = waits || decl.ByPower && n.given&plan.VerbSet(plan.Stop, plan.Force) != 0 && n.now.State == plan.Off && slices.Contains(r.estate.Sources(i), s.node)
+		waits = waits || decl.ByPower && (n.given&plan.VerbSet(plan.Stop, plan.Force) != 0 || r.mayBeTold(n)) && n.now.State == plan.Off && slices.Contains(r.estate.Sources(i), s.node)
 		if stays := decl.Can.Has(plan.Stop) && decl.Kind != plan.Outlet && decl.Kind != plan.Self && decl.Kind != plan.Person; stays && n.now.State == plan.On && n.said == plan.On {
 			r.violate(at, 21, fmt.Sprintf("%s is to be cut after its mains are back, and %s is on", r.id(s.node), decl.ID))
 		}
@@ -228,6 +228,11 @@ func (r *Referee) mayBeCutAfterAll(s *supply, at time.Time) {
 	if !waits {
 		r.violate(at, 21, r.id(s.node)+" is to be cut after its mains are back, and nothing waits for that")
 	}
+}
+
+// mayBeTold reports whether a stop is on record from a life before, of which nobody knows whether it was sent.
+func (r *Referee) mayBeTold(n *node) bool {
+	return n.intent.life < r.life && (n.intent.verb == plan.Stop || n.intent.verb == plan.Force)
 }
 
 // release follows the end of that.

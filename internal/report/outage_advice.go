@@ -136,6 +136,8 @@ func (f *fold) suggestLimits() {
 		hung, runs := hungBefore(f.Past, s.Node, s.Verb)
 		late := f.outOfTime(s.Node, s.Verb)
 		switch {
+		case s.Verb == plan.Start && s.Attempts == 0 && s.State == timeline.Failed && late != "":
+			f.suggestThat(s.Node, fmt.Sprintf("Switch %s on, or have its power off and on again: only that starts it.", s.Node), "%s", s.Reason)
 		case s.Verb == plan.Cut || s.Attempts == 0:
 		case late != "" && f.Simulated: // it was asked to hang
 		case late != "" && hung > 0:

@@ -81,6 +81,7 @@ type pendingWait struct {
 	what  string
 	sent  bool      // it is for the answer to a command: another attempt may end it,
 	again time.Time // made then, unless that has no good answer either
+	spare bool      // a supply turned up since: it may be needed no more
 }
 
 // waitsOnRecord finds the waits that records speak of themselves: steps held back, commands that were put off or reached
@@ -93,12 +94,12 @@ func (f *fold) waitsOnRecord() {
 		case r.Kind == ledger.Ordered && r.Reason == "":
 			w.ordered(r)
 		case r.Kind == ledger.Turned && r.Goal == plan.Up, r.Kind == ledger.Closed:
-			w.spare()
+			w.spare(r.Kind == ledger.Closed)
 		case r.Verb != nil && r.Node != "":
 			w.follow(r)
 		}
 	}
-	w.end(time.Time{}, func(*pendingWait) bool { return true })
+	w.end(time.Time{}, func(p *pendingWait) bool { return !p.spare })
 	if !w.held.IsZero() {
 		f.waited("", nil, w.held, time.Time{}, WaitRecord, "an order: held by "+w.by)
 	}
@@ -150,9 +151,13 @@ func (w *recordedWaits) follow(r *ledger.Record) {
 	}
 }
 
-// spare forgets what waited to go down and need not any more.
-func (w *recordedWaits) spare() {
-	w.open = slices.DeleteFunc(w.open, func(p pendingWait) bool { return !p.sent && goalOf(p.verb) == plan.Down })
+// spare notes that what waited to go down may be needed no more, which it was not if the outage closes without another word of it.
+func (w *recordedWaits) spare(closes bool) {
+	for k := range w.open {
+		p := &w.open[k]
+		p.spare = p.spare || !p.sent && goalOf(p.verb) == plan.Down
+	}
+	w.open = slices.DeleteFunc(w.open, func(p pendingWait) bool { return p.spare && closes })
 }
 
 // begins notes that a step waits from a record on, unless it did for the same already.

@@ -30,6 +30,7 @@ func (t *Timeline) Add(r ledger.Record) {
 				t.Supplies = append(t.Supplies, id)
 			}
 		}
+		t.output(&r)
 		t.mark(r, strings.Join(r.Supplies, ", "), r.Reason)
 	case ledger.Triggered:
 		t.Stages = append(t.Stages, Stage{Name: r.Stage, At: r.At, Supplies: r.Supplies, Reason: r.Reason, Numbers: r.Numbers})
@@ -62,6 +63,23 @@ func (t *Timeline) Add(r ledger.Record) {
 	case ledger.Closed:
 		t.closed(r)
 	case ledger.Seen, ledger.Still: // of what is in no outage; for a restart
+	}
+}
+
+// output follows what became of a cut that was proven to be taken: it was made, unless its supply is released from it before its output goes off.
+func (t *Timeline) output(r *ledger.Record) {
+	for _, id := range r.Supplies {
+		i, ok := t.index[key{id, plan.Cut}]
+		if !ok {
+			continue
+		}
+		switch s := &t.Steps[i]; {
+		case r.Cause == ledger.Dark || r.Cause == ledger.Cycled:
+			s.made = true
+		case r.Cause == ledger.Released && s.State == Proven && !s.made:
+			t.move(s, Failed)
+			s.Ended, s.Reason = r.At, t.told(r.Reason)
+		}
 	}
 }
 
@@ -147,7 +165,7 @@ func (t *Timeline) began(r ledger.Record) {
 	s := t.step(r)
 	s.course.begins(&r, s.State)
 	t.move(s, Running)
-	s.Ended = time.Time{}
+	s.Ended, s.made = time.Time{}, false
 	s.Attempts++
 	s.Rung, s.Reason, s.Cause = *r.Verb, t.told(r.Reason), r.Cause
 	switch {

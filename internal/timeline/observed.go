@@ -41,7 +41,7 @@ func (t *Timeline) wouldBe(r *ledger.Record) string {
 		}
 		return fmt.Sprintf("the outage is wider now: %s; %d nodes are on, and would come back", strings.Join(r.Supplies, ", "), t.Summary.WasOn)
 	case ledger.Triggered:
-		return "stage " + r.Stage + " would start: " + r.Reason
+		return "stage " + r.Stage + " would start" + of(r) + ": " + r.Reason
 	case ledger.Intent:
 		if !forced(r) {
 			return ""
@@ -52,7 +52,7 @@ func (t *Timeline) wouldBe(r *ledger.Record) string {
 		return fmt.Sprintf("would power off %s: %s", r.Node, r.Reason)
 	case ledger.Proven:
 		text := r.Node + " " + wouldWords(*r.Verb)
-		if t.took(r) == alreadySo {
+		if took := t.took(r); took == alreadySo || took == byItself {
 			text += ", without a command"
 		}
 		return text
@@ -62,7 +62,7 @@ func (t *Timeline) wouldBe(r *ledger.Record) string {
 		return fmt.Sprintf("%s %s would wait: %s", r.Verb, r.Node, r.Reason)
 	case ledger.NoReturn:
 		if r.Cause == ledger.AfterAll {
-			return strings.Join(r.Supplies, ", ") + " would go off after all, for " + r.Node + ": " + r.Reason
+			return "would go off after all, for " + r.Node + ": " + strings.Join(r.Supplies, " and ") + ", since " + r.Reason
 		}
 		return "point of no return: what would have begun would be finished first"
 	case ledger.Mains:
@@ -74,7 +74,7 @@ func (t *Timeline) wouldBe(r *ledger.Record) string {
 		}
 		return ""
 	case ledger.Turned:
-		return "would go " + string(r.Goal) + ": " + r.Reason
+		return "would go " + string(r.Goal) + of(r) + ": " + r.Reason
 	case ledger.Closed:
 		return "the outage is over, as it was observed: " + r.Reason
 	case ledger.Asked:

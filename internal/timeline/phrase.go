@@ -36,7 +36,7 @@ func (t *Timeline) happened(r *ledger.Record) string {
 		}
 		return fmt.Sprintf("the outage is wider now: %s; %d nodes are on, and come back", strings.Join(r.Supplies, ", "), t.Summary.WasOn)
 	case ledger.Triggered:
-		return "stage " + r.Stage + ": " + r.Reason
+		return "stage " + r.Stage + of(r) + ": " + r.Reason
 	case ledger.Intent:
 		switch {
 		case *r.Verb == plan.Discharge:
@@ -57,10 +57,10 @@ func (t *Timeline) happened(r *ledger.Record) string {
 	case ledger.HeldBack:
 		return fmt.Sprintf("%s %s waits: %s", r.Verb, r.Node, r.Reason)
 	case ledger.Reopened:
-		return fmt.Sprintf("%s %s: it is seen %s", r.Node, r.Reason, r.State)
+		return fmt.Sprintf("%s is seen %s: it %s", r.Node, r.State, r.Reason)
 	case ledger.NoReturn:
 		if r.Cause == ledger.AfterAll {
-			return strings.Join(r.Supplies, ", ") + " is to go off after all, for " + r.Node + ": " + r.Reason
+			return "to go off after all, for " + r.Node + ": " + strings.Join(r.Supplies, " and ") + ", since " + r.Reason
 		}
 		return "point of no return: what has begun is finished first"
 	case ledger.Forbidden:
@@ -71,7 +71,7 @@ func (t *Timeline) happened(r *ledger.Record) string {
 	case ledger.Mains:
 		return strings.Join(r.Supplies, ", ") + ": " + r.Reason
 	case ledger.Turned:
-		return "going " + string(r.Goal) + ": " + r.Reason
+		return "going " + string(r.Goal) + of(r) + ": " + r.Reason
 	case ledger.Closed:
 		if t.Drill() {
 			return "the drill is over: " + r.Reason
@@ -92,6 +92,14 @@ func (t *Timeline) happened(r *ledger.Record) string {
 	case ledger.Seen, ledger.Still:
 	}
 	return ""
+}
+
+// of names the supplies that a stage or a direction is of, if any is on record.
+func of(r *ledger.Record) string {
+	if len(r.Supplies) == 0 || r.Goal == plan.Down { // whose reason names it
+		return ""
+	}
+	return " for " + strings.Join(r.Supplies, ", ")
 }
 
 // some names a few of many.
@@ -156,8 +164,11 @@ func doneWords(v plan.Verb) string {
 	}
 }
 
-// alreadySo is said of what nothing had to be commanded for.
-const alreadySo = ", and was so already"
+// What is said of what nothing had to be commanded for.
+const (
+	alreadySo = ", and was so already"
+	byItself  = " by itself"
+)
 
 // took says how long the step of a Proven record took, if a command was needed.
 func (t *Timeline) took(r *ledger.Record) string {
@@ -166,7 +177,10 @@ func (t *Timeline) took(r *ledger.Record) string {
 		if s.Node != r.Node || s.Verb != *r.Verb {
 			continue
 		}
-		if s.Attempts == 0 {
+		switch {
+		case s.Attempts == 0 && s.Verb == plan.Start:
+			return byItself
+		case s.Attempts == 0:
 			return alreadySo
 		}
 		return " (" + Span(s.Took()) + ")"

@@ -75,6 +75,7 @@ type Step struct {
 	// Pass counts how often the direction had turned before it.
 	Pass   int `json:"-"`
 	course course
+	made   bool // a cut: its output has been off since
 }
 
 // Took is the time from the first command to the end; 0 while there is no end.

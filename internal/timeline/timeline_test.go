@@ -250,7 +250,7 @@ func TestAnObservedOutageSaysSo(t *testing.T) {
 		{ledger.Record{Kind: ledger.Asked, Step: ledger.Step{Node: "valve", Verb: &stop}}, "(observing) a person would be asked to stop valve"},
 		{ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: "valve", Verb: &stop}, Reason: "passed over"}, "(observing) stop valve would not have been proven: passed over"},
 		{ledger.Record{Kind: ledger.NoReturn, Step: ledger.Step{Node: "nas", Verb: &stop}}, "(observing) point of no return: what would have begun would be finished first"},
-		{ledger.Record{Kind: ledger.NoReturn, Cause: ledger.AfterAll, Power: ledger.Power{Supplies: []string{"ups"}}, Step: ledger.Step{Node: "nas", Verb: &stop}, Reason: "it is off"}, "(observing) ups would go off after all, for nas: it is off"},
+		{ledger.Record{Kind: ledger.NoReturn, Cause: ledger.AfterAll, Power: ledger.Power{Supplies: []string{"ups"}}, Step: ledger.Step{Node: "nas", Verb: &stop}, Reason: "it is off"}, "(observing) would go off after all, for nas: ups, since it is off"},
 		{ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "ups", Verb: &cut}, Reason: "by deadline"}, "(observing) would cut the output of ups: by deadline"},
 		{ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: "ups", Verb: &cut}}, "(observing) ups would cut its output"},
 		{ledger.Record{Kind: ledger.Mains, Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "on line"}, "(observing) ups: on line"},
@@ -278,5 +278,16 @@ func TestAnObservedOutageSaysSo(t *testing.T) {
 	}
 	for _, text := range texts {
 		require.Regexp(t, `^(\(observing\) |rehearsed|$)`, text)
+	}
+}
+
+// TestACutThatIsNotMadeIsNoneOfThoseThatWere: a supply takes its cut, and is released from it. One whose output was off stays cut.
+func TestACutThatIsNotMadeIsNoneOfThoseThatWere(t *testing.T) {
+	for cause, state := range map[ledger.Cause]timeline.State{"": timeline.Failed, ledger.Dark: timeline.Proven} {
+		ups := ledger.Power{Supplies: []string{"ups"}}
+		r := newRecorder(t).step(ledger.Intent, plan.Cut, "ups", "").step(ledger.Proven, plan.Cut, "ups", "")
+		r.add(ledger.Record{Kind: ledger.Mains, Cause: cause, Power: ups})
+		r.add(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ups, Reason: "it took its cut and did not make it, and its mains are back"})
+		require.Equal(t, state, r.last().State)
 	}
 }

@@ -320,6 +320,8 @@ func (e *Wants) waitsUp(id int) Why {
 		return Why{Code: NoJournal}
 	case e.UnheardFor(s.Node) >= 0:
 		return Why{Code: SupplyUnheard, Node: e.Supplies[e.UnheardFor(s.Node)].Node}
+	case !e.Fed[s.Node] && s.Verb == plan.Start && e.OwesCycle(s.Node):
+		return Why{Code: CycleOwed, Node: s.Node}
 	case !e.Fed[s.Node]:
 		return Why{Code: GateShut, Node: e.UnfedBy(s.Node)}
 	}

@@ -44,6 +44,7 @@ const (
 	OthersFirst                  // nodes before it
 	NotProven                    // a person: what comes before it was given up
 	PowerLost                    // a supply
+	CycleOwed                    // its outputs to go off and come on again: nothing else starts it
 	GateShut                     // a supply's recharge gate
 	NoJournal                    // the journal's disk
 	WhyCodes
@@ -65,13 +66,14 @@ var whyTexts = [WhyCodes]string{
 	OnHold:        "held by an operator",
 	StageNotBegun: "waiting for stage {}",
 	SupplyUnheard: "waiting to hear from {}",
-	MaybeBack:     "waiting to see whether its power is back",
+	MaybeBack:     "waiting to see whether the power is back",
 	DrillUnfit:    "waiting for every supply to be well",
 	SupplySilent:  "waiting to hear from {}, which takes no command while it is silent",
 	SupplyUnfit:   "waiting for {}, which is " + belief.Unfit.String(),
 	OthersFirst:   "waiting for {}",
 	NotProven:     "waiting for {}, which was given up; a person is needed unless it settles by itself",
 	PowerLost:     "waiting for power: {}",
+	CycleOwed:     "waiting for a power cycle of {}: nothing else starts it",
 	GateShut:      "waiting for {}",
 	NoJournal:     "waiting for the journal: nothing is started without it",
 }
@@ -93,11 +95,22 @@ func (e *Wants) Text(w Why) string {
 		about = e.Ledger.Stages[w.stage]
 	case PowerLost:
 		about = e.whyDark(w.Node)
+	case CycleOwed:
+		about = e.feedsOf(w.Node)
 	case GateShut:
 		about = e.GateText(w.Node)
 	default:
 	}
 	return strings.Replace(whyTexts[w.Code], "{}", about, 1)
+}
+
+// feedsOf names the supplies that feed a node.
+func (e *Wants) feedsOf(i int) string {
+	var ids []string
+	for _, f := range e.Graph.Sources(i) {
+		ids = append(ids, e.ID(f))
+	}
+	return strings.Join(ids, " and ")
 }
 
 // WhyDown says why a node can't be brought up now.
@@ -127,11 +140,15 @@ func (e *Wants) whyDark(i int) string {
 
 // isHow says how a supply is. What is only observed has not gone off.
 func (e *Wants) isHow(k int) string {
-	c := e.Supplies[k].Condition
-	if e.Observes && (c == belief.ToBeCut || c == belief.CutArmed || c == belief.Dark) {
+	c, online := e.Supplies[k].Condition, e.Supplies[k].State.Mains == power.MainsOnline
+	switch {
+	case e.Observes && c == belief.ToBeCut:
+		return "would have to be cut"
+	case e.Observes && (c == belief.CutArmed || c == belief.Dark):
 		return "would be " + c.String()
-	}
-	if c == belief.Dark {
+	case c == belief.Dark && online:
+		return "is off, and its output comes on again by itself"
+	case c == belief.Dark:
 		return "is off, and its output comes on again with its mains"
 	}
 	return "is " + c.String()

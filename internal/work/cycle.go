@@ -69,6 +69,21 @@ func (e *Works) putsOff(i int) bool {
 	return true
 }
 
+// PutOff says why a cut whose turn has come is put off; "" if it is not.
+func (e *Works) PutOff(i int) string {
+	w := e.nodes[i].work
+	if w == nil || w.verb != plan.Cut || w.phase != backingOff {
+		return ""
+	}
+	if e.isEarly(i) {
+		return "waiting for the cut of what feeds the same: it is cut together with that"
+	}
+	if w.resumed {
+		return "waiting to see whether it was cut while Ebbtide was away"
+	}
+	return "trying again in " + plan.Span(max(0, w.next.Sub(e.Now)).Round(time.Second))
+}
+
 // mayBeMade reports whether a cut from before a crash may have been made while nobody looked: the mains and the output are
 // there, and what the return of its power starts may still be on its way up. It is given twice the time that this is expected
 // to take, since a second cut would hit it. One that is seen to be up again proves the cut.

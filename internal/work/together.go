@@ -16,25 +16,22 @@ import (
 // mains, a battery or a dead link may bring forward, put off or void. On good mains a cut waits for one that is to come; what has kept its power all the
 // same is found once it is proven off.
 
-// owesCycle reports whether a node was told to stop, and has gone or may go yet, that nothing but the return of its power starts, which it has not had
-// since; a supply is one of those that feed it.
+// owesCycle reports whether a node owes a cycle to what feeds it, a supply among that.
 func (e *Works) owesCycle(i, supply int) bool {
-	n := e.Entry(i)
-	told := n.Shown != ledger.AsFound && n.Last.Verb == plan.Stop && n.Lit == ledger.Unlit
-	return told && e.Graph.Node(i).ByPower && slices.Contains(e.Graph.Sources(i), supply) && e.MayHaveGone(i)
+	return e.OwesCycle(i) && slices.Contains(e.Graph.Sources(i), supply)
 }
 
 // isEarly reports whether a cut, on good mains, would be over before that of another supply can be made which feeds the same: what is to lose its power
-// by the two would keep it. On battery an output stays off until the mains are back. One that is silent, or whose load was given up, is not waited for, nor
-// one whose load was not told while nothing moves, and one from before a crash does not wait: either may wait for this cut in its turn.
+// by the two would keep it. On battery an output stays off until the mains are back. One that is silent, or whose load was given up, is not waited for. One
+// from before a crash waits for what is on its way only: what is not told may wait to see whether that cut was made.
 func (e *Works) isEarly(supply int) bool {
 	s := &e.Supplies[e.Ledger.SupplyOf[supply]]
-	if s.State.Mains != power.MainsOnline || e.Press[supply] >= want.CutNow || e.nodes[supply].work.resumed {
+	if s.State.Mains != power.MainsOnline || e.Press[supply] >= want.CutNow {
 		return false
 	}
-	moves := e.Now.Sub(e.MovedAt) < movesFor
+	w := e.nodes[supply].work
 	goes := func(u int) bool {
-		return !e.IsOff(u) && !e.HasNoPower(u) && !e.Entry(u).GivenUp.Has(plan.Stop) && (moves || e.Goes(u))
+		return !e.IsOff(u) && !e.HasNoPower(u) && !e.Entry(u).GivenUp.Has(plan.Stop) && (!w.resumed || e.Goes(u))
 	}
 	waits := func(f int) bool {
 		k := e.Ledger.SupplyOf[f]
@@ -44,9 +41,6 @@ func (e *Works) isEarly(supply int) bool {
 		return e.owesCycle(u, supply) && slices.ContainsFunc(e.Graph.Sources(u), waits)
 	})
 }
-
-// movesFor is for how long nothing moves until a load that was not told to stop is not waited for.
-const movesFor = time.Minute
 
 // Those on whose being off a cut after all waits are asked every few seconds, until nothing has moved, or could be on its way up, for a while.
 const (
@@ -61,7 +55,7 @@ func (e *Works) CommitTogether() {
 	for k := range e.Supplies {
 		switch f := e.Supplies[k].Node; {
 		case e.comesTooLate(f):
-			e.callOff(f, "another output that feeds the same is on, or is on again before this one would be off")
+			e.callOff(f, "what it is for has had its power back, or keeps it by another output")
 		case e.isAfterAll(k): // its stages are on record, unless a crash came between
 			e.TriggerEvery(k, "its output is to be cut after all")
 		case e.isIdle(k):
@@ -79,7 +73,7 @@ func (e *Works) commitWith(k int) {
 		if ids := e.toJoin(u, e.isSurelyOff); len(ids) > 0 {
 			why := "it is off, and has not lost its power since"
 			e.noReturn(u, plan.Stop, ids, ledger.AfterAll, why)
-			e.Notify(true, e.Would("cutting ", "would cut ")+strings.Join(ids, ", ")+" after all: only the return of its power starts "+e.ID(u)+", and "+why)
+			e.Notify(true, e.Would("cutting ", "would cut ")+strings.Join(ids, " and ")+" after all: only the return of its power starts "+e.ID(u)+", and "+why)
 			return
 		}
 		if len(e.toJoin(u, func(l int) bool { return !e.ShowsUp(l) })) > 0 {
@@ -208,7 +202,7 @@ func (e *Works) callOff(supply int, why string) {
 	if e.Under[supply] >= 0 {
 		e.HoldBack(supply, why)
 	}
-	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{e.ID(supply)}}, Reason: why})
+	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{e.ID(supply)}}, Reason: "it is not cut after all: " + why})
 	e.Notify(true, e.ID(supply)+" is not cut after all: "+why+"; what only a power cycle starts needs a person")
 }
 
@@ -218,12 +212,12 @@ func (e *Works) isIdle(k int) bool {
 	return st.Cycle == ledger.Uncut && st.Fails == ledger.HasReturned && st.Passed == ledger.NotPassed && !st.Twice && e.Live(k) && !e.Supplies[k].Gate && !e.Ledger.Outage.Orders.Hold && !e.Ledger.Outage.Drill.On()
 }
 
-// isClear reports whether all that a supply feeds is down, as the caller asks, and nobody is asked for it, nor was told to bring any of it back.
+// isClear reports whether all that a supply feeds is down, as the caller asks: what a person switches, if he said so and was not told to bring it back.
 func (e *Works) isClear(supply int, isDown func(load int) bool) bool {
 	return !slices.ContainsFunc(e.Graph.Dependents(supply), func(u int) bool {
 		n, decl := e.Entry(u), e.Graph.Node(u)
 		if decl.Kind == plan.Person {
-			return n.Last.Verb == plan.Start || n.Shown != ledger.ShownOff && !n.GivenUp.Has(plan.Stop)
+			return n.Last.Verb == plan.Start || n.Shown != ledger.ShownOff
 		}
 		return isLoad(decl) && !isDown(u)
 	})

@@ -316,6 +316,12 @@ var bugs = []bug{
 	{name: "guest: a host that came again unproven says nothing of what runs on it", by: "./test/dst TestRegressions", edits: []edit{
 		{engineOutage, "\te.saw(i, e.Beliefs[i].Seen.State, ledger.CameAgain)\n\te.RenewGuests(i, true)\n", "\te.saw(i, e.Beliefs[i].Seen.State, \"\")\n"},
 	}},
+	{name: "cut: one from before a crash waits for nothing", by: "./test/dst TestAllIsBack", edits: []edit{
+		{workTogether, "(!w.resumed || e.Goes(u))", "!w.resumed"},
+	}},
+	{name: "cut: it waits for what was told to stop alone", by: "./test/dst TestCalm", edits: []edit{
+		{workTogether, "(!w.resumed || e.Goes(u))", "(w.phase == ended || e.Goes(u))"},
+	}},
 	{name: "cut: what feeds one thing is cut one after the other", by: "./internal/engine TestCutsOfWhatFeedsOneThingAreMadeAtOnce", edits: []edit{
 		{workCycle, "\tcase e.isEarly(i):", "\tcase false:"},
 	}},

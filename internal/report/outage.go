@@ -159,17 +159,22 @@ func (f *fold) isSupply(node string) bool {
 	return slices.Contains(f.story.Supplies, node)
 }
 
-// mains finds when the mains were away.
+// mains finds when the mains were away. An output that goes off by its cut while they are there is none of that.
 func (f *fold) mains() {
 	begins := func(at time.Time, id string) {
 		if !f.isAway(id) {
 			f.Away = append(f.Away, Absence{Supply: id, From: at})
 		}
 	}
+	cut := map[string]bool{}
 	for i := range f.records {
 		r := &f.records[i]
+		if r.Kind == ledger.Intent && *r.Verb == plan.Cut {
+			cut[r.Node] = !f.isAway(r.Node)
+		}
 		for _, id := range r.Supplies {
 			switch {
+			case r.Kind == ledger.Mains && cut[id] && (r.Cause == ledger.Dark || r.Cause == ledger.Failing && r.Off):
 			case r.Kind == ledger.Mains && (r.Cause == ledger.Cycled || r.Cause == ledger.Unseen || r.Cause == ledger.Released): // of its output
 			case r.Kind == ledger.Opened, r.Kind == ledger.Mains && !f.returned(r, id):
 				begins(r.At, id)

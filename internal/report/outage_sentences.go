@@ -304,6 +304,9 @@ func (f *fold) whatDidNot() string {
 		return sentence(fmt.Sprintf("Ebbtide was armed before it was over: %d of %d that would have gone down would not have been back yet", down-f.Proof.Back, down))
 	case f.Open:
 		down := f.Proof.Off + f.Proof.Forced + f.Proof.Unproven
+		if down == f.Proof.Back {
+			return f.would("It is not over yet.", "It would not be over yet.")
+		}
 		return sentence(fmt.Sprintf("it is not over: %d of %d that %s down %s back yet", down-f.Proof.Back, down, f.would("went", "would have gone"), f.would("are not", "would not be")))
 	default:
 		return sentence(f.would("it ended with: ", "it would have ended with: ") + strings.TrimPrefix(f.Result, effect.Observing))

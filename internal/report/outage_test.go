@@ -233,6 +233,26 @@ func TestRecordsWithoutCausesClaimNothing(t *testing.T) {
 	require.Contains(t, r.Forced[0].Reason, "not proven within", "and people still read why")
 }
 
+// TestACutOnGoodMainsIsNoFailureOfThem: an output goes off by its cut after the mains are back, and comes on again. What starts by that alone, and did not,
+// needs a person.
+func TestACutOnGoodMainsIsNoFailureOfThem(t *testing.T) {
+	t.Parallel()
+	ups := ledger.Power{Supplies: []string{"ups"}, Off: true}
+	s := begin("run").stage("shutdown", 100).
+		step(0, ledger.Intent, plan.Stop, "nas", "").
+		step(time.Minute, ledger.Proven, plan.Stop, "nas", "").
+		up().
+		step(0, ledger.Intent, plan.Cut, "ups", "").
+		step(time.Second, ledger.Proven, plan.Cut, "ups", "").
+		add(20*time.Second, ledger.Record{Kind: ledger.Mains, Cause: ledger.Failing, Power: ups}).
+		add(20*time.Second, ledger.Record{Kind: ledger.Mains, Cause: ledger.Returned, Power: ups}).
+		step(5*time.Minute, ledger.Failed, plan.Start, "nas", "not proven within 5m").by(ledger.Overtime).
+		closed("not brought back: nas", "nas")
+	r := told(t, s.records, known(t))
+	require.Len(t, r.Away, 1)
+	require.Contains(t, advice(r, "nas"), "Switch nas on, or have its power off and on again")
+}
+
 func TestABatteryThatIsToBeReplaced(t *testing.T) {
 	t.Parallel()
 	s := begin("run").stage("shutdown", 100).up().closed("everything that was on is on again")

@@ -81,7 +81,7 @@ func New(declared *plan.Estate, policy *power.Policy, supplies []power.Supply, n
 	}
 	for _, node := range e.Ledger.SupplyNodes {
 		at := slices.IndexFunc(supplies, func(d power.Supply) bool { return d.ID == e.ID(node) })
-		e.Supplies = append(e.Supplies, Supply{Node: node, Tracker: power.NewTracker(supplies[at]), delays: delays{cmp.Or(supplies[at].OffDelay, usualOffDelay), cmp.Or(supplies[at].OnDelay, usualOnDelay)}})
+		e.Supplies = append(e.Supplies, Supply{Node: node, Tracker: power.NewTracker(supplies[at]), delays: delays{cmp.Or(supplies[at].OffDelay, usualOffDelay), cmp.Or(supplies[at].OnDelay, usualOnDelay), supplies[at].StaysOff}})
 	}
 	for i := range n {
 		e.losses[i] = e.lossesOf(i)

@@ -32,7 +32,14 @@ type Supply struct {
 type delays struct {
 	OffDelay time.Duration // from its command until its output is off
 	OnDelay  time.Duration // for how long its output is off where its mains are there
+	StaysOff bool          // it is, until a person switches it on
 }
+
+// LeastOff is for how long an output is off at the least: some UPSes count both delays from the command (usbhid-ups(8), ondelay).
+func (d *delays) LeastOff() time.Duration { return max(d.OnDelay-d.OffDelay, leastOff) }
+
+// leastOff is what the run book allows (internal/runbook).
+const leastOff = 10 * time.Second
 
 // voice is whether a supply is heard.
 type voice struct {

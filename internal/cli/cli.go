@@ -144,7 +144,7 @@ func (a *app) root() *cobra.Command {
 		a.order("resume", "end a hold"),
 		a.order("abort", "go no further down, and bring back what went down when the gate is open"),
 		a.order("go", "start the shutdown of this outage now, whatever the triggers say"),
-		a.nodeOrder("confirm", "say that a step that you were asked to do by hand is done, or that the power of a UPS that can't be heard is back"),
+		a.nodeOrder("confirm", "say that a step that you were asked to do by hand is done, or that a UPS that can't be heard is on line, by its own display"),
 		a.nodeOrder("skip", "pass over a step that you were asked to do by hand"),
 		a.drill(),
 		a.report(), a.blame(), a.criticalChain(), a.plot(), a.journal(), a.durations(), a.showVersion(),

@@ -60,6 +60,7 @@ var leftOut = map[string]string{
 	"Foresight.raced":    "room to reckon in",
 	"Estimate.Serial":    "likewise",
 	"delays.OnDelay":     "never changes",
+	"delays.StaysOff":    "never changes",
 	"Supply.State":       "read off the tracker at the last reading",
 	"Supply.InVain":      "read off the records at the last reading",
 	"voice.feeding":      "read off the tracker at the last reading",

@@ -191,7 +191,7 @@ func (e *Engine) cutNotMade(k int) {
 	}
 	if e.Standing(k).Missed+1 >= max(e.Graph.Node(s.Node).Attempts, 2) {
 		e.Record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: id, Verb: &verb, State: &state}, Reason: "it " + why})
-		e.Notify(true, "could not cut the output of "+id+": it "+why+"; what starts by its power alone needs a person")
+		e.Notify(true, "could not cut the output of "+id+": it "+why+"; "+e.ByHand(k))
 	} else {
 		e.Record(ledger.Record{Kind: ledger.Reopened, Step: ledger.Step{Node: id, Verb: &verb, State: &state}, Reason: why})
 		e.Notify(true, "the output of "+id+" is on: it "+why+", and is cut once more")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -24,7 +25,7 @@ func (e *Engine) order(o Order) {
 		e.Notify(false, string(o.Verb)+" by "+o.By+" refused: "+refusal)
 		return
 	}
-	e.Notify(false, string(o.Verb)+" by "+o.By+e.aboutAbort(o.Verb))
+	e.Notify(false, string(o.Verb)+" by "+o.By+e.aboutAbort(o.Verb)+e.aboutHold(o.Verb))
 	switch o.Verb {
 	case ledger.Hold, ledger.Resume:
 	case ledger.Abort:
@@ -58,6 +59,18 @@ func (e *Engine) aboutAbort(verb ledger.OrderVerb) string {
 		return ""
 	}
 	return ": nothing more goes down for " + strings.Join(ids, ", ") + " until its mains are back; another UPS that fails is followed as any"
+}
+
+// aboutHold says what a hold comes too late for.
+func (e *Engine) aboutHold(verb ledger.OrderVerb) string {
+	ids := e.ids(func(i int) bool {
+		k := e.Ledger.SupplyOf[i]
+		return k >= 0 && e.Supplies[k].Condition == belief.CutArmed
+	})
+	if verb != ledger.Hold || len(ids) == 0 {
+		return ""
+	}
+	return ": the cut of " + strings.Join(ids, ", ") + " is on its way, and is made all the same"
 }
 
 // Refuses says why an order would not be carried out now, and what to do instead; "" if it would be.

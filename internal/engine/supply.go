@@ -165,7 +165,7 @@ func (e *Engine) warnOfSilence(k int) {
 	e.watch[k].warned = now
 	switch {
 	case now == maybeEmpty:
-		e.Notify(true, id+" is "+s.State.String()+": its battery may have given out. If its power is back, and it can't be heard, say so: `ebbtide confirm "+id+"`")
+		e.Notify(true, id+" is "+s.State.String()+": its battery may have given out. If its own display says that it is on line, and it can't be heard, say so: `ebbtide confirm "+id+"`. That machines are on says nothing: they may be on its battery")
 	case now == longSilent && out:
 		e.Notify(true, id+" is "+s.State.String()+": it is taken to fail still")
 	case now == longSilent:
@@ -364,14 +364,14 @@ func (e *Engine) release(k int) {
 		return
 	}
 	id := e.ID(s.Node)
-	why := "its cut can't come: what it waits for is not proven off; what only its power cycle starts needs a person"
+	why := "its cut can't come: what it waits for is not proven off; " + e.ByHand(k)
 	switch {
 	case !needed:
 		why = "its mains are back, and nothing that it feeds needs the power cycle"
 	case !e.Graph.Node(s.Node).Can.Has(plan.Cut):
-		why = "it is never cut; what only its power cycle starts needs a person"
+		why = "it is never cut; " + e.ByHand(k)
 	case !slices.ContainsFunc(e.UsersOf(s.Node), func(u int) bool { return !e.IsOff(u) }):
-		why = "its cut would start nothing, since another output that feeds the same is on; what only a power cycle starts needs a person"
+		why = "its cut would start nothing, since another output that feeds the same is on; " + e.ByHand(k)
 	}
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{id}}, Reason: why})
 	e.Notify(needed, id+" is not cut: "+why)

@@ -39,8 +39,9 @@ type Supply struct {
 	Watts float64 `json:"watts,omitempty"` // nominal output power; 0: not said
 	// Recharge is how long the battery takes from empty to full; 0: DefaultRecharge.
 	Recharge time.Duration `json:"recharge,omitempty"`
-	OffDelay time.Duration `json:"offdelay,omitempty"` // from the command to the cut of its output; 0: as the UPS is set
-	OnDelay  time.Duration `json:"ondelay,omitempty"`  // from the mains' return to its output's; 0: as the UPS is set
+	OffDelay time.Duration `json:"offdelay,omitempty"`  // from the command to the cut of its output; 0: as the UPS is set
+	OnDelay  time.Duration `json:"ondelay,omitempty"`   // from the mains' return to its output's; 0: as the UPS is set
+	StaysOff bool          `json:"stays_off,omitempty"` // its output, after a cut, until a person switches it on
 	// Capacity is what discharges have proven of it. It is no part of the runbook.
 	Capacity Capacity `json:"capacity,omitzero"`
 }

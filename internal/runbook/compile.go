@@ -70,7 +70,7 @@ func Compile(rb *Runbook, schema Schema, inventory map[string][]plan.Member) (*C
 	c.out.Estate, c.out.Policy, c.out.Warnings = estate, rb.policy(), c.warnings.finish()
 	for i := range rb.Supplies {
 		s := &rb.Supplies[i]
-		c.out.Supplies = append(c.out.Supplies, power.Supply{ID: s.ID, Curve: s.Curve, Watts: s.Watts, Recharge: s.Recharge, OffDelay: s.OffDelay, OnDelay: s.OnDelay})
+		c.out.Supplies = append(c.out.Supplies, power.Supply{ID: s.ID, Curve: s.Curve, Watts: s.Watts, Recharge: s.Recharge, OffDelay: s.OffDelay, OnDelay: s.OnDelay, StaysOff: s.Cut == CutStayOff})
 	}
 	return c.out, nil
 }

@@ -73,7 +73,7 @@ var whyTexts = [WhyCodes]string{
 	OthersFirst:   "waiting for {}",
 	NotProven:     "waiting for {}, which was given up; a person is needed unless it settles by itself",
 	PowerLost:     "waiting for power: {}",
-	CycleOwed:     "waiting for a power cycle of {}: nothing else starts it",
+	CycleOwed:     "waiting for a power cycle of {}: Ebbtide has no other way to start it",
 	GateShut:      "waiting for {}",
 	NoJournal:     "waiting for the journal: nothing is started without it",
 }
@@ -96,7 +96,7 @@ func (e *Wants) Text(w Why) string {
 	case PowerLost:
 		about = e.whyDark(w.Node)
 	case CycleOwed:
-		about = e.feedsOf(w.Node)
+		about = e.FeedsOf(w.Node)
 	case GateShut:
 		about = e.GateText(w.Node)
 	default:
@@ -104,8 +104,8 @@ func (e *Wants) Text(w Why) string {
 	return strings.Replace(whyTexts[w.Code], "{}", about, 1)
 }
 
-// feedsOf names the supplies that feed a node.
-func (e *Wants) feedsOf(i int) string {
+// FeedsOf names the supplies that feed a node.
+func (e *Wants) FeedsOf(i int) string {
 	var ids []string
 	for _, f := range e.Graph.Sources(i) {
 		ids = append(ids, e.ID(f))

@@ -73,7 +73,7 @@ func (e *Works) commitWith(k int) {
 		if ids := e.toJoin(u, e.isSurelyOff); len(ids) > 0 {
 			why := "it is off, and has not lost its power since"
 			e.noReturn(u, plan.Stop, ids, ledger.AfterAll, why)
-			e.Notify(true, e.Would("cutting ", "would cut ")+strings.Join(ids, " and ")+" after all: only the return of its power starts "+e.ID(u)+", and "+why)
+			e.Notify(true, e.Would("cutting ", "would cut ")+e.FeedsOf(u)+" after all, with their mains there: all that they feed loses its power for a moment. Only the return of that starts "+e.ID(u)+", and "+why)
 			return
 		}
 		if len(e.toJoin(u, func(l int) bool { return !e.ShowsUp(l) })) > 0 {
@@ -155,7 +155,7 @@ func (e *Works) meet(feeds []int) bool {
 	for _, f := range feeds {
 		for _, other := range feeds {
 			one, two := &e.Supplies[e.Ledger.SupplyOf[f]], &e.Supplies[e.Ledger.SupplyOf[other]]
-			if one.OffDelay+one.OnDelay <= two.OffDelay {
+			if one.OffDelay+one.LeastOff() <= two.OffDelay {
 				return false
 			}
 		}
@@ -170,10 +170,13 @@ func (e *Works) staysOff(k int) bool {
 	return isAway && !s.CutDue.IsZero() && e.Now.After(s.CutDue.Add(s.OnDelay+belief.DeafAfter))
 }
 
-// mayBeCutNow reports whether a supply that is to be cut, or is back, can be, and has missed no cut: all that it feeds is down, as the caller asks.
+// mayBeCutNow reports whether a supply that is to be cut, or is back, can be, comes on again by itself, and has missed no cut: all that it feeds is
+// down, as the caller asks. One on bypass has somebody at work on it, and one that is overloaded or asks for a new battery may not come back.
 func (e *Works) mayBeCutNow(supply int, isDown func(load int) bool) bool {
 	k := e.Ledger.SupplyOf[supply]
-	can := e.Graph.Node(supply).Can.Has(plan.Cut) && e.Standing(k).Missed == 0 && !e.Supplies[k].Mute
+	s := &e.Supplies[k]
+	can := e.Graph.Node(supply).Can.Has(plan.Cut) && !s.StaysOff && e.Standing(k).Missed == 0 && !s.Mute
+	can = can && !s.State.Bypass && !s.State.Overload && !s.State.ReplaceBattery
 	return can && (e.Standing(k).Cycle == ledger.Committed || e.isIdle(k)) && e.isClear(supply, isDown)
 }
 
@@ -199,11 +202,26 @@ func (e *Works) comesTooLate(supply int) bool {
 
 // callOff gives up a cut that was to come after all.
 func (e *Works) callOff(supply int, why string) {
+	k := e.Ledger.SupplyOf[supply]
 	if e.Under[supply] >= 0 {
 		e.HoldBack(supply, why)
 	}
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{e.ID(supply)}}, Reason: "it is not cut after all: " + why})
-	e.Notify(true, e.ID(supply)+" is not cut after all: "+why+"; what only a power cycle starts needs a person")
+	e.Notify(true, e.ID(supply)+" is not cut after all: "+why+"; "+e.ByHand(k))
+}
+
+// ByHand says what is left to a person where a supply is not cut.
+func (e *Works) ByHand(k int) string {
+	var ids []string
+	for _, u := range e.Graph.Dependents(e.Supplies[k].Node) {
+		if e.owesCycle(u, e.Supplies[k].Node) {
+			ids = append(ids, e.ID(u))
+		}
+	}
+	if len(ids) == 0 {
+		return "what starts by its power alone needs a person"
+	}
+	return "a person has to switch on " + strings.Join(ids, ", ") + ", by hand"
 }
 
 // isIdle reports whether a supply has failed, has its mains again, is not to be cut, and starts nothing yet.

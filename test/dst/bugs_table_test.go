@@ -316,6 +316,12 @@ var bugs = []bug{
 	{name: "guest: a host that came again unproven says nothing of what runs on it", by: "./test/dst TestRegressions", edits: []edit{
 		{engineOutage, "\te.saw(i, e.Beliefs[i].Seen.State, ledger.CameAgain)\n\te.RenewGuests(i, true)\n", "\te.saw(i, e.Beliefs[i].Seen.State, \"\")\n"},
 	}},
+	{name: "cut: one that stays off is made for what its return starts", by: "./internal/engine TestWhatKeptItsPowerIsCutAfterAll", edits: []edit{
+		{workTogether, " && !s.StaysOff", ""},
+	}},
+	{name: "cut: a worn battery is cut on good mains", by: "./internal/engine TestWhatKeptItsPowerIsCutAfterAll", edits: []edit{
+		{workTogether, " && !s.State.ReplaceBattery", ""},
+	}},
 	{name: "cut: one from before a crash waits for nothing", by: "./test/dst TestAllIsBack", edits: []edit{
 		{workTogether, "(!w.resumed || e.Goes(u))", "!w.resumed"},
 	}},

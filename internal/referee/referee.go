@@ -240,6 +240,14 @@ func (r *Referee) Answered(at time.Time, i int) {
 	}
 }
 
+// heard is how many of the looks since somebody else switched a node the controller has: the answer of the last may be on its way.
+func (n *node) heard() int {
+	if n.cameAt.Before(n.saidAt) {
+		return max(0, n.looks-1)
+	}
+	return n.looks
+}
+
 // Told tells that the answer of a node has come to the controller, and whether it is wrong. Who knows beforehand that it answers wrongly may
 // say so before any probe.
 func (r *Referee) Told(at time.Time, i int, wrongly bool) {
@@ -342,7 +350,7 @@ func (r *Referee) justMeddled(at time.Time, i int) bool {
 	}
 	decl := r.estate.Node(i)
 	byItself := n.now.State == plan.Starting && (decl.Kind == plan.VM || decl.Host != "") && n.began.Sub(n.started) > time.Minute && n.cameAt.Before(n.began)
-	return byItself && at.Sub(n.began) <= r.fresh(at, i) || !n.meddled.IsZero() && n.looks == 0 && !r.tellsOf(i) && (asked && gone || at.Sub(n.meddled) <= r.fresh(at, i))
+	return byItself && at.Sub(n.began) <= r.fresh(at, i) || !n.meddled.IsZero() && n.heard() == 0 && !r.tellsOf(i) && (asked && gone || at.Sub(n.meddled) <= r.fresh(at, i))
 }
 
 // inVain reports whether a node was asked in vain so short a time ago that a command may rest on that. It counts from the question: that no

@@ -199,12 +199,19 @@ func (e *Works) unsettled(i int) bool {
 
 // mayNotBeOn reports whether what is sent to a node to take it down may not reach it as it is. What says now this and now that may be on when it says off.
 func (e *Works) mayNotBeOn(i int) bool {
-	rises := e.MayHaveRisen(i)
+	rises := e.MayHaveRisen(i) && !e.isLastResort(i)
 	if e.Rises(i) {
 		rises = !e.leaving(i).CutsShort(&e.Estate)
 	}
 	old := e.MayHaveCycled(i) && e.IsOld(i, belief.ProofStands) // its answer may be of before that
 	return rises || old || !e.Looked(i) || e.IsUnfed(i) || e.Beliefs[i].Answer == plan.Off && !e.Beliefs[i].Wavers
+}
+
+// isLastResort reports whether a VM is to be powered off with only the reserve left: what may be on its way up with its host, and does not answer, is
+// told all the same. If it is not there, or comes up later, its host is powered off right after it.
+func (e *Works) isLastResort(i int) bool {
+	w := e.nodes[i].work
+	return e.Graph.Node(i).Kind == plan.VM && w.rung == plan.Force && w.force.cause.IsHaste() && e.Press[i] >= want.ReserveReached
 }
 
 // refusal says why the command of the step under way must not leave; "" if it may.

@@ -316,6 +316,9 @@ var bugs = []bug{
 	{name: "guest: a host that came again unproven says nothing of what runs on it", by: "./test/dst TestRegressions", edits: []edit{
 		{engineOutage, "\te.saw(i, e.Beliefs[i].Seen.State, ledger.CameAgain)\n\te.RenewGuests(i, true)\n", "\te.saw(i, e.Beliefs[i].Seen.State, \"\")\n"},
 	}},
+	{name: "reserve: a vm that is gone is waited for as if it rose with its host", by: "./test/dst TestRegressions", edits: []edit{
+		{workStep, "e.MayHaveRisen(i) && !e.isLastResort(i)", "e.MayHaveRisen(i)"},
+	}},
 	{name: "cut: one that stays off is made for what its return starts", by: "./internal/engine TestWhatKeptItsPowerIsCutAfterAll", edits: []edit{
 		{workTogether, " && !s.StaysOff", ""},
 	}},

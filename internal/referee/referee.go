@@ -349,7 +349,8 @@ func (r *Referee) justMeddled(at time.Time, i int) bool {
 		return true
 	}
 	decl := r.estate.Node(i)
-	byItself := n.now.State == plan.Starting && (decl.Kind == plan.VM || decl.Host != "") && n.began.Sub(n.started) > time.Minute && n.cameAt.Before(n.began)
+	comes := n.now.State == plan.Starting || n.now.State == plan.On
+	byItself := comes && (decl.Kind == plan.VM || decl.Host != "") && n.began.Sub(n.started) > time.Minute && n.cameAt.Before(n.began)
 	return byItself && at.Sub(n.began) <= r.fresh(at, i) || !n.meddled.IsZero() && n.heard() == 0 && !r.tellsOf(i) && (asked && gone || at.Sub(n.meddled) <= r.fresh(at, i))
 }
 

@@ -65,6 +65,12 @@ func (e *Works) resumeStep(i int) {
 	if last.Verb == plan.Unprotect { // it may have been so already when it was told
 		w.from, e.Beliefs[i].Undoing = w.deadline, w.deadline
 	}
+	if last.Verb == plan.Protect && e.Entry(i).Late { // what shows it protected may be of before the Unprotect
+		w.from = w.deadline
+		if u := e.Beliefs[i].Undoing; u.Before(w.from) {
+			w.from = u
+		}
+	}
 	if decl.Kind == plan.Person {
 		w.phase = asking
 	}

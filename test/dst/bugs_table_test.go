@@ -316,6 +316,9 @@ var bugs = []bug{
 	{name: "guest: a host that came again unproven says nothing of what runs on it", by: "./test/dst TestRegressions", edits: []edit{
 		{engineOutage, "\te.saw(i, e.Beliefs[i].Seen.State, ledger.CameAgain)\n\te.RenewGuests(i, true)\n", "\te.saw(i, e.Beliefs[i].Seen.State, \"\")\n"},
 	}},
+	{name: "resume: what was protected before it was unprotected proves that it is", by: "./test/dst TestRegressions", edits: []edit{
+		{workResume, "last.Verb == plan.Protect && e.Entry(i).Late", "false"},
+	}},
 	{name: "reserve: a vm that is gone is waited for as if it rose with its host", by: "./test/dst TestRegressions", edits: []edit{
 		{workStep, "e.MayHaveRisen(i) && !e.isLastResort(i)", "e.MayHaveRisen(i)"},
 	}},

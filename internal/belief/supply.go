@@ -36,10 +36,7 @@ type delays struct {
 }
 
 // LeastOff is for how long an output is off at the least: some UPSes count both delays from the command (usbhid-ups(8), ondelay).
-func (d *delays) LeastOff() time.Duration { return max(d.OnDelay-d.OffDelay, leastOff) }
-
-// leastOff is what the run book allows (internal/runbook).
-const leastOff = 10 * time.Second
+func (d *delays) LeastOff() time.Duration { return max(d.OnDelay-d.OffDelay, power.ShortestOff) }
 
 // voice is whether a supply is heard.
 type voice struct {

@@ -120,6 +120,7 @@ func TestObservingSendsNothing(t *testing.T) {
 	requireObserved(t, g.status())
 	g.back()
 	require.NoFileExists(t, proof)
+	g.until("the outage over in the log", func() bool { return strings.Contains(g.log.String(), "the outage is over") })
 	requireObservedLog(t, g.log.String())
 	require.Empty(t, g.commands(), "nothing reached the UPS")
 	require.Empty(t, g.estate.Calls(), "nothing reached the estate")

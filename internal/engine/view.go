@@ -77,8 +77,8 @@ func (e *Engine) whyOf(i int) (want.WhyCode, string) {
 	if e.AsksAPerson(i) {
 		return want.PersonAsked, e.AskedFor(i)
 	}
-	if why := e.PutOff(i); why != "" {
-		return want.Pausing, why
+	if why := e.PutOff(i); why.Code != want.NothingToDo {
+		return why.Code, e.Text(why)
 	}
 	for _, id := range e.Course.Of[i] {
 		if e.Course.Stands[id] == want.Proven || e.Course.Steps[id].Milestone {

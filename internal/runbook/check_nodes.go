@@ -7,13 +7,10 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 )
-
-// shortestOff is for how long an output must be off between its cut and its return, so that it is seen to be: it is looked at each few seconds.
-const shortestOff = 10 * time.Second
 
 func (c *checker) supplies() {
 	feeds, unknown := map[string]bool{}, false
@@ -43,7 +40,7 @@ func (c *checker) supplies() {
 		case s.Cut == CutStayOff:
 			say(Warning, []string{"cut"}, "write shutdown.return unless somebody is to look before anything starts", "nothing comes back on %s before a person switches it on", s.ID)
 		}
-		if s.OnDelay > 0 && s.OnDelay < shortestOff {
+		if s.OnDelay > 0 && s.OnDelay < power.ShortestOff {
 			say(Warning, []string{"ondelay"}, "write 10s or more, or leave it as the UPS is set: NUT's default is 30s",
 				"an output that is off for %s may not be seen to be off, and would be cut once more while machines start", plan.Span(s.OnDelay))
 		}

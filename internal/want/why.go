@@ -44,7 +44,9 @@ const (
 	OthersFirst                  // nodes before it
 	NotProven                    // a person: what comes before it was given up
 	PowerLost                    // a supply
-	CycleOwed                    // its outputs to go off and come on again: nothing else starts it
+	CycleOwed                    // its outputs to go off and come on again: Ebbtide has no other way to start it
+	CutTogether                  // the cut of another output that feeds the same
+	MaybeCut                     // what came of a cut from before a crash
 	GateShut                     // a supply's recharge gate
 	NoJournal                    // the journal's disk
 	WhyCodes
@@ -74,6 +76,8 @@ var whyTexts = [WhyCodes]string{
 	NotProven:     "waiting for {}, which was given up; a person is needed unless it settles by itself",
 	PowerLost:     "waiting for power: {}",
 	CycleOwed:     "waiting for a power cycle of {}: Ebbtide has no other way to start it",
+	CutTogether:   "waiting for the cut of what feeds the same: it is cut together with that",
+	MaybeCut:      "waiting to see whether it was cut while Ebbtide was away",
 	GateShut:      "waiting for {}",
 	NoJournal:     "waiting for the journal: nothing is started without it",
 }

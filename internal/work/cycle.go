@@ -69,19 +69,19 @@ func (e *Works) putsOff(i int) bool {
 	return true
 }
 
-// PutOff says why a cut whose turn has come is put off; "" if it is not.
-func (e *Works) PutOff(i int) string {
+// PutOff says why a cut whose turn has come is put off: there is nothing to do about it if it is not.
+func (e *Works) PutOff(i int) want.Why {
 	w := e.nodes[i].work
 	if w == nil || w.verb != plan.Cut || w.phase != backingOff {
-		return ""
+		return want.Why{Code: want.NothingToDo}
 	}
 	if e.isEarly(i) {
-		return "waiting for the cut of what feeds the same: it is cut together with that"
+		return want.Why{Code: want.CutTogether, Node: i}
 	}
 	if w.resumed {
-		return "waiting to see whether it was cut while Ebbtide was away"
+		return want.Why{Code: want.MaybeCut, Node: i}
 	}
-	return "trying again in " + plan.Span(max(0, w.next.Sub(e.Now)).Round(time.Second))
+	return want.Why{Code: want.Pausing, Node: i, Until: w.next}
 }
 
 // mayBeMade reports whether a cut from before a crash may have been made while nobody looked: the mains and the output are

@@ -214,10 +214,10 @@ func (e *Estate) lostWithHost(i int) bool {
 
 // LowerRiskWaits reports whether one of the VMs that are being stopped without force has a lower data risk than this one, and loses its
 // power with it. One that may keep it when this one does not wins it no time, one that was last seen off is only proven off, and one
-// that does not answer, with its host, or that comes up, or may, can't be waited for. A host holds no data of its own: it goes when nothing on it can be waited for.
+// that does not answer, with its host, or that comes up, can't be waited for. A host holds no data of its own: it goes when nothing on it can be waited for.
 func (e *Estate) LowerRiskWaits(i int, graceful []int) bool {
 	decl := e.Graph.Node(i)
 	return decl.Kind != plan.Host && slices.ContainsFunc(graceful, func(j int) bool {
-		return e.Graph.Node(j).Risk < decl.Risk && e.Beliefs[j].Answer != plan.Off && e.Beliefs[j].Answer != plan.Starting && !e.MayHaveRisen(j) && !e.lostWithHost(j) && e.GoesWith(j, i)
+		return e.Graph.Node(j).Risk < decl.Risk && e.Beliefs[j].Answer != plan.Off && e.Beliefs[j].Answer != plan.Starting && !e.lostWithHost(j) && e.GoesWith(j, i)
 	})
 }

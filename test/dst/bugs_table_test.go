@@ -119,7 +119,7 @@ var bugs = []bug{
 		{workLadder, "pace: pace{since: w.since}, force: force{cause, why}}", "pace: pace{since: w.since}, force: force{cause, \"\"}}"},
 	}},
 	{name: "rule 18: what matters more is forced first", edits: []edit{
-		{beliefGraph, "\t\treturn e.Graph.Node(j).Risk < decl.Risk && e.Beliefs[j].Answer != plan.Off && e.Beliefs[j].Answer != plan.Starting && !e.MayHaveRisen(j) && !e.lostWithHost(j) && e.GoesWith(j, i)", "\t\treturn false && e.GoesWith(j, i)"},
+		{beliefGraph, "\t\treturn e.Graph.Node(j).Risk < decl.Risk && e.Beliefs[j].Answer != plan.Off && e.Beliefs[j].Answer != plan.Starting && !e.lostWithHost(j) && e.GoesWith(j, i)", "\t\treturn false && e.GoesWith(j, i)"},
 	}},
 	{name: "rule 21: what keeps its power is stopped", edits: []edit{
 		{permitPermit, "|| e.GoesDown(c.Node) || isHung(e, c) {\n\t\treturn \"\"\n\t}\n\treturn \"it keeps its power\"", "|| true {\n\t\treturn \"\"\n\t}\n\treturn \"it keeps its power\""},
@@ -361,8 +361,5 @@ var bugs = []bug{
 	}},
 	{name: "rule 18: a host that is up again takes its guests along still", by: "./test/dst TestRegressions", edits: []edit{
 		{beliefGraph, "ledger.WasTold && !e.IsUp(host))", "ledger.WasTold)"},
-	}},
-	{name: "rule 11: what may be on its way up is waited for", by: "./test/dst TestRegressions", edits: []edit{
-		{beliefGraph, " && !e.MayHaveRisen(j) && ", " && "},
 	}},
 }

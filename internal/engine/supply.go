@@ -370,7 +370,7 @@ func (e *Engine) release(k int) {
 		why = "its mains are back, and nothing that it feeds needs the power cycle"
 	case !e.Graph.Node(s.Node).Can.Has(plan.Cut):
 		why = "it is never cut; " + e.ByHand(k)
-	case !slices.ContainsFunc(e.UsersOf(s.Node), func(u int) bool { return !e.IsOff(u) }):
+	case !e.CarriesLost(s.Node):
 		why = "its cut would start nothing, since another output that feeds the same is on; " + e.ByHand(k)
 	}
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{id}}, Reason: why})

@@ -150,6 +150,8 @@ func (e *Wants) isHow(k int) string {
 		return "would have to be cut"
 	case e.Observes && (c == belief.CutArmed || c == belief.Dark):
 		return "would be " + c.String()
+	case c == belief.Dark && e.Supplies[k].StaysOff:
+		return "is off, and its output stays off until a person switches it on"
 	case c == belief.Dark && online:
 		return "is off, and its output comes on again by itself"
 	case c == belief.Dark:

@@ -59,7 +59,12 @@ func (e *Works) toCommit(i int) []string {
 // putsOff puts off a cut that can't be made yet, and reports whether it did. Those of what feeds one thing are made at once.
 func (e *Works) putsOff(i int) bool {
 	switch {
-	case e.mayBeMade(i), e.mayBeDeaf(i):
+	case e.mayBeMade(i):
+		for _, u := range e.mayComeUp(i) {
+			e.Probe(u)
+		}
+		e.backOff(i, slowestRetry)
+	case e.mayBeDeaf(i):
 		e.backOff(i, slowestRetry)
 	case e.isEarly(i):
 		e.backOff(i, belief.FirstRetry)
@@ -78,7 +83,7 @@ func (e *Works) PutOff(i int) want.Why {
 	if e.isEarly(i) {
 		return want.Why{Code: want.CutTogether, Node: i}
 	}
-	if w.resumed {
+	if e.mayBeMade(i) {
 		return want.Why{Code: want.MaybeCut, Node: i}
 	}
 	return want.Why{Code: want.Pausing, Node: i, Until: w.next}
@@ -89,17 +94,12 @@ func (e *Works) PutOff(i int) want.Why {
 // to take, since a second cut would hit it. One that is seen to be up again proves the cut.
 func (e *Works) mayBeMade(i int) bool {
 	s, w := &e.Supplies[e.Ledger.SupplyOf[i]], e.nodes[i].work
-	if !w.resumed || e.Press[i] >= want.CutNow || s.State.Mains != power.MainsOnline {
-		return false
-	}
-	wait := false
-	for _, u := range e.CycledBy(i) {
-		if e.Now.Before(e.ResumedAt.Add(belief.BootTime(e.Graph.Node(u)))) {
-			e.Probe(u)
-			wait = true
-		}
-	}
-	return wait
+	return w.resumed && e.Press[i] < want.CutNow && s.State.Mains == power.MainsOnline && len(e.mayComeUp(i)) > 0
+}
+
+// mayComeUp gives what a cut from before a crash, if it was made, may be starting still.
+func (e *Works) mayComeUp(supply int) []int {
+	return slices.DeleteFunc(e.CycledBy(supply), func(u int) bool { return !e.Now.Before(e.ResumedAt.Add(belief.BootTime(e.Graph.Node(u)))) })
 }
 
 // SettleCut finds that a cut from before a crash was made while nobody looked: the mains are there, the output is on, and

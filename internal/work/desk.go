@@ -36,6 +36,10 @@ func (e *Works) Record(r ledger.Record) bool {
 	switch r.Kind {
 	case ledger.Intent, ledger.Proven, ledger.Failed, ledger.HeldBack:
 		e.MovedAt = e.Now
+	case ledger.Ordered: // what was held goes on
+		if r.Reason == "" {
+			e.MovedAt = e.Now
+		}
 	case ledger.Mains, ledger.NoReturn, ledger.Opened, ledger.Closed:
 		e.Shifted = true
 	default:

@@ -45,8 +45,9 @@ func (e *Works) resumeStep(i int) {
 		goal = plan.Up
 	}
 	id := e.Course.Find(i, last.Verb, goal)
-	// Of what reached nobody, or was refused, nothing is under way: it passes all that comes before it once more. And what is us is up again.
-	isIdle := last.Reach() <= ledger.InVain
+	// Of what reached nobody, or was refused, nothing is under way: it passes all that comes before it once more. So does a Protect that a late
+	// Unprotect may undo: what shows it protected may be of before that. And what is us is up again.
+	isIdle := last.Reach() <= ledger.InVain || last.Verb == plan.Protect && e.Entry(i).Late
 	if id < 0 || isIdle || decl.Kind == plan.Self {
 		verb, state := last.Verb, plan.On
 		if isIdle {
@@ -64,12 +65,6 @@ func (e *Works) resumeStep(i int) {
 	}
 	if last.Verb == plan.Unprotect { // it may have been so already when it was told
 		w.from, e.Beliefs[i].Undoing = w.deadline, w.deadline
-	}
-	if last.Verb == plan.Protect && e.Entry(i).Late { // what shows it protected may be of before the Unprotect
-		w.from = w.deadline
-		if u := e.Beliefs[i].Undoing; u.Before(w.from) {
-			w.from = u
-		}
 	}
 	if decl.Kind == plan.Person {
 		w.phase = asking

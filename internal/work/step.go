@@ -73,7 +73,7 @@ func (e *Works) command(i int) {
 		e.backOff(i, SlowestLook)
 		e.Probe(i)
 		return
-	case w.rung == plan.Force && !e.isForced(i) && e.LowerRiskWaits(i, e.graceful): // it gets their time
+	case w.rung == plan.Force && !e.isForced(i) && (e.Ledger.Outage.Orders.Hold || e.LowerRiskWaits(i, e.graceful)): // it gets their time
 		w.deadline = time.Time{}
 		e.backOff(i, slowestRetry)
 		return
@@ -92,7 +92,7 @@ func (e *Works) command(i int) {
 	e.send(i)
 }
 
-// isUntimely says why a command is not given now, for its node's power; "": it is.
+// isUntimely says why a command is not given now, for its node's power or an operator's word; "": it is.
 func (e *Works) isUntimely(i int) string {
 	w := e.nodes[i].work
 	switch {
@@ -100,6 +100,8 @@ func (e *Works) isUntimely(i int) string {
 		return e.WhyDown(i)
 	case w.rung.TakesDown() && !e.wasSent(i) && w.force.cause != ledger.Hung && (!e.IsDark(i) || e.IsBackUnheard(i)):
 		return "its power may be back"
+	case w.rung != plan.Force && !e.wasSent(i) && e.Ledger.Outage.Orders.Hold:
+		return "an operator holds it"
 	}
 	return ""
 }

@@ -33,13 +33,29 @@ func (e *Works) isEarly(supply int) bool {
 	goes := func(u int) bool {
 		return !e.IsOff(u) && !e.HasNoPower(u) && !e.Entry(u).GivenUp.Has(plan.Stop) && (!w.resumed || e.Goes(u))
 	}
-	waits := func(f int) bool {
-		k := e.Ledger.SupplyOf[f]
-		return f != supply && e.Standing(k).Cycle == ledger.Committed && !e.Supplies[k].Mute && slices.ContainsFunc(e.UsersOf(f), goes)
+	return slices.ContainsFunc(e.cutWith(supply), func(f int) bool { return slices.ContainsFunc(e.UsersOf(f), goes) })
+}
+
+// cutWith gives the supplies that are to be cut and heard, and that a cut is made together with: those which feed something that it is for, and, where
+// they wait likewise, those that theirs is made together with.
+func (e *Works) cutWith(supply int) []int {
+	all := []int{supply}
+	for n := 0; n < len(all); n++ {
+		if n > 0 && (e.Supplies[e.Ledger.SupplyOf[all[n]]].State.Mains != power.MainsOnline || e.Press[all[n]] >= want.CutNow) {
+			continue // it waits for nobody
+		}
+		for _, u := range e.Graph.Dependents(all[n]) {
+			if !e.owesCycle(u, all[n]) {
+				continue
+			}
+			for _, f := range e.Graph.Sources(u) {
+				if k := e.Ledger.SupplyOf[f]; !slices.Contains(all, f) && e.Standing(k).Cycle == ledger.Committed && !e.Supplies[k].Mute {
+					all = append(all, f)
+				}
+			}
+		}
 	}
-	return slices.ContainsFunc(e.Graph.Dependents(supply), func(u int) bool {
-		return e.owesCycle(u, supply) && slices.ContainsFunc(e.Graph.Sources(u), waits)
-	})
+	return all[1:]
 }
 
 // Those on whose being off a cut after all waits are asked every few seconds, until nothing has moved, or could be on its way up, for a while.
@@ -73,7 +89,8 @@ func (e *Works) commitWith(k int) {
 		if ids := e.toJoin(u, e.isSurelyOff); len(ids) > 0 {
 			why := "it is off, and has not lost its power since"
 			e.noReturn(u, plan.Stop, ids, ledger.AfterAll, why)
-			e.Notify(true, e.Would("cutting ", "would cut ")+e.FeedsOf(u)+" after all, with their mains there: all that they feed loses its power for a moment. Only the return of that starts "+e.ID(u)+", and "+why)
+			what := strings.Join(ids, " and ") + " after all, with the mains there: all that hangs on that alone loses its power for a moment. Only a power cycle starts "
+			e.Notify(true, e.Would("cutting ", "would cut ")+what+e.ID(u)+", and "+why)
 			return
 		}
 		if len(e.toJoin(u, func(l int) bool { return !e.ShowsUp(l) })) > 0 {

@@ -5,6 +5,7 @@ const (
 	workProof         = "internal/work/proof.go"
 	workCycle         = "internal/work/cycle.go"
 	workTogether      = "internal/work/together.go"
+	workDesk          = "internal/work/desk.go"
 	workWorks         = "internal/work/works.go"
 	workWork          = "internal/work/work.go"
 	workEpoch         = "internal/work/epoch.go"
@@ -255,7 +256,7 @@ var bugs = []bug{
 		{workGuard, "\t\t\te.awaitLate(i)\n", ""},
 	}},
 	{name: "cycle: our own machine goes before another cut is seen to be made", by: "./internal/engine TestStories", edits: []edit{
-		{workCycle, "\tcase e.mayBeMade(i), e.mayBeDeaf(i):", "\tcase e.mayBeMade(i):"},
+		{workCycle, "\tcase e.mayBeDeaf(i):", "\tcase false:"},
 	}},
 	{name: "charge: a gauge in steps is never measured by its fall", by: "./internal/power TestScripts", edits: []edit{
 		{powerCharge, "b.stepped, b.anchor, b.burnt = true, charge, 0", "b.anchor, b.burnt = charge, 0"},
@@ -333,6 +334,15 @@ var bugs = []bug{
 	}},
 	{name: "cut: it waits for what was told to stop alone", by: "./test/dst TestCalm", edits: []edit{
 		{workTogether, "(!w.resumed || e.Goes(u))", "(w.phase == ended || e.Goes(u))"},
+	}},
+	{name: "cut: of three that go together one is made alone", by: "./test/dst TestCalm", edits: []edit{
+		{workTogether, "for n := 0; n < len(all); n++ {", "for n := 0; n < 1; n++ {"},
+	}},
+	{name: "hold: a cut that is put off is made all the same", by: "./test/dst TestCalm", edits: []edit{
+		{workStep, "!e.wasSent(i) && e.Ledger.Outage.Orders.Hold:", "!e.wasSent(i) && false:"},
+	}},
+	{name: "hold: what it kept from being done counts as what can't come", by: "./test/dst TestCalm", edits: []edit{
+		{workDesk, "\t\tif r.Reason == \"\" {\n\t\t\te.MovedAt", "\t\tif false {\n\t\t\te.MovedAt"},
 	}},
 	{name: "cut: what feeds one thing is cut one after the other", by: "./internal/engine TestCutsOfWhatFeedsOneThingAreMadeAtOnce", edits: []edit{
 		{workCycle, "\tcase e.isEarly(i):", "\tcase false:"},

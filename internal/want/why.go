@@ -45,7 +45,7 @@ const (
 	NotProven                    // a person: what comes before it was given up
 	PowerLost                    // a supply
 	CycleOwed                    // its outputs to go off and come on again: Ebbtide has no other way to start it
-	CutTogether                  // the cut of another output that feeds the same
+	CutTogether                  // what hangs on another output, which is cut together with this one
 	MaybeCut                     // what came of a cut from before a crash
 	GateShut                     // a supply's recharge gate
 	NoJournal                    // the journal's disk
@@ -76,7 +76,7 @@ var whyTexts = [WhyCodes]string{
 	NotProven:     "waiting for {}, which was given up; a person is needed unless it settles by itself",
 	PowerLost:     "waiting for power: {}",
 	CycleOwed:     "waiting for a power cycle of {}: Ebbtide has no other way to start it",
-	CutTogether:   "waiting for the cut of what feeds the same: it is cut together with that",
+	CutTogether:   "waiting for {}, which hangs on another output that is cut together with this one",
 	MaybeCut:      "waiting to see whether it was cut while Ebbtide was away",
 	GateShut:      "waiting for {}",
 	NoJournal:     "waiting for the journal: nothing is started without it",

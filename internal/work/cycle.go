@@ -66,7 +66,7 @@ func (e *Works) putsOff(i int) bool {
 		e.backOff(i, slowestRetry)
 	case e.mayBeDeaf(i):
 		e.backOff(i, slowestRetry)
-	case e.isEarly(i):
+	case e.earlyFor(i) >= 0:
 		e.backOff(i, belief.FirstRetry)
 	default:
 		return false
@@ -80,8 +80,8 @@ func (e *Works) PutOff(i int) want.Why {
 	if w == nil || w.verb != plan.Cut || w.phase != backingOff {
 		return want.Why{Code: want.NothingToDo}
 	}
-	if e.isEarly(i) {
-		return want.Why{Code: want.CutTogether, Node: i}
+	if u := e.earlyFor(i); u >= 0 {
+		return want.Why{Code: want.CutTogether, Node: u}
 	}
 	if e.mayBeMade(i) {
 		return want.Why{Code: want.MaybeCut, Node: i}

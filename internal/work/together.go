@@ -21,19 +21,24 @@ func (e *Works) owesCycle(i, supply int) bool {
 	return e.OwesCycle(i) && slices.Contains(e.Graph.Sources(i), supply)
 }
 
-// isEarly reports whether a cut, on good mains, would be over before that of another supply can be made which feeds the same: what is to lose its power
-// by the two would keep it. On battery an output stays off until the mains are back. One that is silent, or whose load was given up, is not waited for. One
-// from before a crash waits for what is on its way only: what is not told may wait to see whether that cut was made.
-func (e *Works) isEarly(supply int) bool {
+// earlyFor gives something that has to go before a cut, on good mains, since it hangs on another supply which is cut together with this one: what is to
+// lose its power by the two would keep it. -1: there is nothing. On battery an output stays off until the mains are back. One that is silent, or whose
+// load was given up, is not waited for. One from before a crash waits for what is on its way only: what is not told may wait to see whether that cut was made.
+func (e *Works) earlyFor(supply int) int {
 	s := &e.Supplies[e.Ledger.SupplyOf[supply]]
 	if s.State.Mains != power.MainsOnline || e.Press[supply] >= want.CutNow {
-		return false
+		return -1
 	}
 	w := e.nodes[supply].work
 	goes := func(u int) bool {
 		return !e.IsOff(u) && !e.HasNoPower(u) && !e.Entry(u).GivenUp.Has(plan.Stop) && (!w.resumed || e.Goes(u))
 	}
-	return slices.ContainsFunc(e.cutWith(supply), func(f int) bool { return slices.ContainsFunc(e.UsersOf(f), goes) })
+	for _, f := range e.cutWith(supply) {
+		if at := slices.IndexFunc(e.UsersOf(f), goes); at >= 0 {
+			return e.UsersOf(f)[at]
+		}
+	}
+	return -1
 }
 
 // cutWith gives the supplies that are to be cut and heard, and that a cut is made together with: those which feed something that it is for, and, where

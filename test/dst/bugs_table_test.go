@@ -345,7 +345,7 @@ var bugs = []bug{
 		{workDesk, "\t\tif r.Reason == \"\" {\n\t\t\te.MovedAt", "\t\tif false {\n\t\t\te.MovedAt"},
 	}},
 	{name: "cut: what feeds one thing is cut one after the other", by: "./internal/engine TestCutsOfWhatFeedsOneThingAreMadeAtOnce", edits: []edit{
-		{workCycle, "\tcase e.isEarly(i):", "\tcase false:"},
+		{workCycle, "\tcase e.earlyFor(i) >= 0:", "\tcase false:"},
 	}},
 	{name: "start: its power may have been off since, and it counts still", by: "./internal/engine TestAStartIsVoidWhereThePowerMayHaveBeenOffSince", edits: []edit{
 		{workEpoch, "\t\t\te.voidStart(i)\n", ""},

@@ -40,10 +40,11 @@ func (d *delays) LeastOff() time.Duration { return max(d.OnDelay-d.OffDelay, pow
 
 // voice is whether a supply is heard.
 type voice struct {
-	Mute      bool // it is not heard now
-	Anew      bool // this is its first word after a silence: what is reckoned of its battery is of that still
-	ToBeHeard bool // before anything begins on what it feeds: see IsToBeHeard
-	feeding   feed // what was known of its output at the last reading
+	Mute      bool      // it is not heard now
+	Anew      bool      // this is its first word after a silence: what is reckoned of its battery is of that still
+	ToBeHeard bool      // before anything begins on what it feeds: see IsToBeHeard
+	feeding   feed      // what was known of its output at the last reading
+	OffSince  time.Time // its readings have said that its output is off; zero: the last has not
 }
 
 // fitness is whether a supply that is on line is too hot or browned out for what the policy allows.

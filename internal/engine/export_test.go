@@ -166,6 +166,7 @@ var ages = map[string]time.Duration{
 	"motion.Obeying":     0,
 	"Command.At":         0, // Obeying is reckoned from it after a crash
 	"motion.Undoing":     0,
+	"voice.OffSince":     3 * time.Second, // more than betweenWords
 	"question.asked":     belief.LookAge,
 	"question.told":      belief.ProofAge,
 	"Wants.Pause":        0,

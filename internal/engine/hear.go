@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -59,6 +61,12 @@ func (e *Engine) hearOff(s *belief.Supply, st *ledger.Standing) {
 	due := !s.CutDue.IsZero() && !e.Now.Before(s.CutDue)
 	if s.State.OutputOff || s.State.SaysOff && !s.Output.Habit || s.State.SilentFor > 0 && due {
 		s.Output.OffSeen = true
+	}
+	switch {
+	case s.IsHeardOn():
+		s.OffSince = time.Time{}
+	case s.SaysOff() && s.OffSince.IsZero():
+		s.OffSince = e.Now
 	}
 }
 

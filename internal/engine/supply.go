@@ -252,12 +252,17 @@ func (e *Engine) comesBack(k int) {
 	}
 }
 
+// betweenWords is how far apart two readings may be that are of one moment: in an outage a supply is polled each second.
+const betweenWords = 2 * time.Second
+
 // backOn follows an output that was off for certain, and is on: what was sent to its load before is void, but for what another may have fed, which was
-// dark when it was heard last and is silent: that may be on again.
+// dark when it was heard last and is silent: that may be on again. Nor for what another fed until a moment ago: whether this one was on by then nobody knows.
 func (e *Engine) backOn(k int, why string) {
 	wasDark := func(f int) bool {
-		other := e.Ledger.SupplyOf[f]
-		return other == k || e.Standing(other).Cycle.IsDark() && !e.Supplies[other].Mute
+		at := e.Ledger.SupplyOf[f]
+		other := &e.Supplies[at]
+		justOff := !other.OffSince.IsZero() && e.Now.Before(other.OffSince.Add(betweenWords))
+		return at == k || e.Standing(at).Cycle.IsDark() && !other.Mute && !justOff
 	}
 	for _, i := range e.Cycled(k, why) {
 		kept := slices.ContainsFunc(e.Graph.Sources(i), func(f int) bool { return !wasDark(f) })

@@ -5,6 +5,7 @@ const (
 	workProof         = "internal/work/proof.go"
 	workCycle         = "internal/work/cycle.go"
 	workTogether      = "internal/work/together.go"
+	engineSupply      = "internal/engine/supply.go"
 	workDesk          = "internal/work/desk.go"
 	workWorks         = "internal/work/works.go"
 	workWork          = "internal/work/work.go"
@@ -226,7 +227,7 @@ var bugs = []bug{
 		{wantWant, "\t\tworst = max(worst, st)\n", "\t\tif st != Pending {\n\t\t\tworst = max(worst, st)\n\t\t}\n"},
 		{wantWant, "c.Stands[base+before[at]] == Pending {", "c.Stands[base+before[at]] == Pending && len(before) == 1 {"},
 	}},
-	{name: "want: what waits for its turn again is not woken", edits: []edit{
+	{name: "want: what waits for its turn again is not woken", by: "./test/dst TestRegressions", edits: []edit{
 		{workProof, "[]time.Time{e.Pause[i], e.Beliefs[i].Falling, e.Beliefs[i].Obeying, e.Beliefs[i].Undoing}", "[]time.Time{e.Beliefs[i].Falling, e.Beliefs[i].Obeying, e.Beliefs[i].Undoing}"},
 	}},
 	{name: "condition: on line again counts at once", by: "./internal/engine TestStories", edits: []edit{
@@ -337,6 +338,9 @@ var bugs = []bug{
 	}},
 	{name: "cut: of three that go together one is made alone", by: "./test/dst TestCalm", edits: []edit{
 		{workTogether, "for n := 0; n < len(all); n++ {", "for n := 0; n < 1; n++ {"},
+	}},
+	{name: "feeds: one that comes back as the other goes off came too late", by: "./test/dst TestRegressions", edits: []edit{
+		{engineSupply, " && !other.Mute && !justOff", " && !other.Mute || justOff && false"},
 	}},
 	{name: "hold: a cut that is put off is made all the same", by: "./test/dst TestCalm", edits: []edit{
 		{workStep, "!e.wasSent(i) && e.Ledger.Outage.Orders.Hold:", "!e.wasSent(i) && false:"},

@@ -361,7 +361,7 @@ func (e *Engine) release(k int) {
 	needed := e.NeedsCycle(k)
 	if needed {
 		e.askWhoRefused(s.Node)
-		moves := e.Now.Sub(e.MovedAt) < stalledFor || e.WorksUnder(s.Node) || slices.ContainsFunc(e.Graph.Dependents(s.Node), e.SilenceMayTell)
+		moves := e.Now.Sub(e.MovedAt) < stalledFor || e.WorksUnder(s.Node) || slices.ContainsFunc(e.Graph.Dependents(s.Node), e.mayTell)
 		if moves || !e.Policy.Restore.Holds(e.Facts(s)) {
 			return
 		}
@@ -378,8 +378,16 @@ func (e *Engine) release(k int) {
 	case !e.CarriesLost(s.Node):
 		why = "its cut would start nothing, since another output that feeds the same is on; " + e.ByHand(k)
 	}
+	if e.Under[s.Node] >= 0 {
+		e.HoldBack(s.Node, why)
+	}
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{id}}, Reason: why})
 	e.Notify(needed, id+" is not cut: "+why)
+}
+
+// mayTell reports whether it shows soon whether a node is off: by its silence, or when it has had the time to boot.
+func (e *Engine) mayTell(i int) bool {
+	return e.SilenceMayTell(i) || e.Now.Before(e.Beliefs[i].UpUntil()) && !e.ShowsUp(i)
 }
 
 // askWhoRefused asks after what would not take its stop: if it is on, it needs no cycle.

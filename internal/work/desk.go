@@ -123,9 +123,13 @@ func (e *Works) IsAtWork(i int) bool {
 	return w != nil && w.phase != verifying
 }
 
-// WorksUnder reports whether such a step is under way on a supply, or on anything that it feeds.
+// WorksUnder reports whether such a step is under way on a supply that is to be cut, on one that it is cut together with, or on anything that they
+// feed. A cut that only waits for others is none: they may wait for each other.
 func (e *Works) WorksUnder(supply int) bool {
-	return e.IsAtWork(supply) || slices.ContainsFunc(e.Graph.Dependents(supply), e.IsAtWork)
+	works := func(i int) bool { return e.IsAtWork(i) && e.PutOff(i).Code != want.CutTogether }
+	return slices.ContainsFunc(append(e.cutWith(supply), supply), func(f int) bool {
+		return works(f) || slices.ContainsFunc(e.Graph.Dependents(f), works)
+	})
 }
 
 // Ends reports whether something will end the phase of the step under way on a node.

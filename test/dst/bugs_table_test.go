@@ -342,6 +342,12 @@ var bugs = []bug{
 	{name: "feeds: one that comes back as the other goes off came too late", by: "./test/dst TestRegressions", edits: []edit{
 		{engineSupply, " && !other.Mute && !justOff", " && !other.Mute || justOff && false"},
 	}},
+	{name: "cut: those that wait for each other count as work", by: "./test/dst TestRegressions", edits: []edit{
+		{workDesk, " && e.PutOff(i).Code != want.CutTogether", ""},
+	}},
+	{name: "cut: it is given up while a boot may tell", by: "./test/dst TestAllIsBack", edits: []edit{
+		{engineSupply, "e.SilenceMayTell(i) || e.Now.Before", "e.SilenceMayTell(i) || false && e.Now.Before"},
+	}},
 	{name: "hold: a cut that is put off is made all the same", by: "./test/dst TestCalm", edits: []edit{
 		{workStep, "!e.wasSent(i) && e.Ledger.Outage.Orders.Hold:", "!e.wasSent(i) && false:"},
 	}},

@@ -361,8 +361,7 @@ func (e *Engine) release(k int) {
 	needed := e.NeedsCycle(k)
 	if needed {
 		e.askWhoRefused(s.Node)
-		moves := e.Now.Sub(e.MovedAt) < stalledFor || e.WorksUnder(s.Node) || slices.ContainsFunc(e.Graph.Dependents(s.Node), e.mayTell)
-		if moves || !e.Policy.Restore.Holds(e.Facts(s)) {
+		if e.moves(s.Node) || !e.Policy.Restore.Holds(e.Facts(s)) {
 			return
 		}
 	} else if e.IsAtWork(s.Node) {
@@ -383,6 +382,11 @@ func (e *Engine) release(k int) {
 	}
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{id}}, Reason: why})
 	e.Notify(needed, id+" is not cut: "+why)
+}
+
+// moves reports whether what a supply that is to be cut waits for may be proven off yet.
+func (e *Engine) moves(supply int) bool {
+	return e.Now.Sub(e.MovedAt) < stalledFor || e.WorksUnder(supply) || slices.ContainsFunc(e.Graph.Dependents(supply), e.mayTell)
 }
 
 // mayTell reports whether it shows soon whether a node is off: by its silence, or when it has had the time to boot.

@@ -274,9 +274,11 @@ func (e *Estate) OldOutlets(i int) []int {
 	return old
 }
 
-// Carries reports whether a supply has given its power all the while, as far as it was heard.
+// Carries reports whether a supply has given its power all the while, as far as it was heard. One whose cut counts down does so until that is due.
 func (e *Estate) Carries(k int) bool {
-	return e.feedBy(k) == feeds && e.Supplies[k].Lapse == NoLapse && e.Standing(k).Cycle < ledger.CutSent
+	s, cycle := &e.Supplies[k], e.Standing(k).Cycle
+	countsDown := (cycle == ledger.CutSent || cycle == ledger.CutProven) && s.IsHeardOn() && e.Now.Before(s.CutDue)
+	return e.feedBy(k) == feeds && s.Lapse == NoLapse && (cycle < ledger.CutSent || countsDown)
 }
 
 // Carriers names the supplies that gave their power while another's output was off.

@@ -63,9 +63,9 @@ func (e *Engine) hearOff(s *belief.Supply, st *ledger.Standing) {
 		s.Output.OffSeen = true
 	}
 	switch {
-	case s.IsHeardOn():
+	case !s.SaysOff():
 		s.OffSince = time.Time{}
-	case s.SaysOff() && s.OffSince.IsZero():
+	case s.OffSince.IsZero():
 		s.OffSince = e.Now
 	}
 }

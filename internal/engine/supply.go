@@ -252,8 +252,8 @@ func (e *Engine) comesBack(k int) {
 	}
 }
 
-// betweenWords is how far apart two readings may be that are of one moment: in an outage a supply is polled each second.
-const betweenWords = 2 * time.Second
+// betweenWords is how far apart two readings may be that are of one round.
+const betweenWords = 500 * time.Millisecond
 
 // backOn follows an output that was off for certain, and is on: what was sent to its load before is void, but for what another may have fed, which was
 // dark when it was heard last and is silent: that may be on again. Nor for what another fed until a moment ago: whether this one was on by then nobody knows.
@@ -354,10 +354,10 @@ func (e *Engine) turnUp(k int) {
 // release gives up the cycle of a supply whose mains are back: at once where nothing needs it, and with the gate open but for that where it
 // waits for what can't be proven. It is no reason to keep the rest down.
 func (e *Engine) release(k int) {
-	s, st := &e.Supplies[k], e.Standing(k)
-	if st.Cycle != ledger.Committed || st.IsOut() || s.State.Mains != power.MainsOnline || s.State.SilentFor > 0 || e.Ledger.Outage.Orders.Hold {
+	if !e.mayRelease(k) {
 		return
 	}
+	s := &e.Supplies[k]
 	needed := e.NeedsCycle(k)
 	if needed {
 		e.askWhoRefused(s.Node)
@@ -367,7 +367,6 @@ func (e *Engine) release(k int) {
 	} else if e.IsAtWork(s.Node) {
 		return
 	}
-	id := e.ID(s.Node)
 	why := "its cut can't come: what it waits for is not proven off; " + e.ByHand(k)
 	switch {
 	case !needed:
@@ -375,23 +374,38 @@ func (e *Engine) release(k int) {
 	case !e.Graph.Node(s.Node).Can.Has(plan.Cut):
 		why = "it is never cut; " + e.ByHand(k)
 	case !e.CarriesLost(s.Node):
-		why = "its cut would start nothing, since another output that feeds the same is on; " + e.ByHand(k)
+		why = useless + e.ByHand(k)
 	}
-	if e.Under[s.Node] >= 0 {
-		e.HoldBack(s.Node, why)
+	with := e.CutAtOnce(s.Node)
+	e.giveUpCut(s.Node, why, needed)
+	for _, f := range with {
+		if at := e.Ledger.SupplyOf[f]; e.mayRelease(at) && e.IsKept(f) {
+			e.giveUpCut(f, useless+e.ByHand(at), true)
+		}
 	}
+}
+
+// mayRelease reports whether a supply is to be cut although its mains are back, and the cut has not left.
+func (e *Engine) mayRelease(k int) bool {
+	s, st := &e.Supplies[k], e.Standing(k)
+	return st.Cycle == ledger.Committed && !st.IsOut() && s.State.Mains == power.MainsOnline && s.State.SilentFor == 0 && !e.Ledger.Outage.Orders.Hold
+}
+
+const useless = "its cut would start nothing, since another output that feeds the same is on; "
+
+// giveUpCut takes down that a supply is not to be cut any more.
+func (e *Engine) giveUpCut(supply int, why string, urgent bool) {
+	if e.Under[supply] >= 0 {
+		e.HoldBack(supply, why)
+	}
+	id := e.ID(supply)
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{id}}, Reason: why})
-	e.Notify(needed, id+" is not cut: "+why)
+	e.Notify(urgent, id+" is not cut: "+why)
 }
 
 // moves reports whether what a supply that is to be cut waits for may be proven off yet.
 func (e *Engine) moves(supply int) bool {
-	return e.Now.Sub(e.MovedAt) < stalledFor || e.WorksUnder(supply) || slices.ContainsFunc(e.Graph.Dependents(supply), e.mayTell)
-}
-
-// mayTell reports whether it shows soon whether a node is off: by its silence, or when it has had the time to boot.
-func (e *Engine) mayTell(i int) bool {
-	return e.SilenceMayTell(i) || e.Now.Before(e.Beliefs[i].UpUntil()) && !e.ShowsUp(i)
+	return e.Now.Sub(e.MovedAt) < stalledFor || e.WorksUnder(supply) || slices.ContainsFunc(e.Graph.Dependents(supply), e.SilenceMayTell)
 }
 
 // askWhoRefused asks after what would not take its stop: if it is on, it needs no cycle.

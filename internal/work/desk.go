@@ -126,8 +126,11 @@ func (e *Works) IsAtWork(i int) bool {
 // WorksUnder reports whether such a step is under way on a supply that is to be cut, on one that it is cut together with, or on anything that they
 // feed. A cut that only waits for others is none: they may wait for each other.
 func (e *Works) WorksUnder(supply int) bool {
-	works := func(i int) bool { return e.IsAtWork(i) && e.PutOff(i).Code != want.CutTogether }
-	return slices.ContainsFunc(append(e.cutWith(supply), supply), func(f int) bool {
+	works := func(i int) bool {
+		w := e.nodes[i].work
+		return w != nil && (e.IsAtWork(i) || !w.deadline.IsZero()) && e.PutOff(i).Code != want.CutTogether
+	}
+	return slices.ContainsFunc(e.CutAtOnce(supply), func(f int) bool {
 		return works(f) || slices.ContainsFunc(e.Graph.Dependents(f), works)
 	})
 }

@@ -33,7 +33,7 @@ func (e *Works) earlyFor(supply int) int {
 	goes := func(u int) bool {
 		return !e.IsOff(u) && !e.HasNoPower(u) && !e.Entry(u).GivenUp.Has(plan.Stop) && (!w.resumed || e.Goes(u))
 	}
-	for _, f := range e.cutWith(supply) {
+	for _, f := range e.CutAtOnce(supply)[1:] {
 		if at := slices.IndexFunc(e.UsersOf(f), goes); at >= 0 {
 			return e.UsersOf(f)[at]
 		}
@@ -41,9 +41,9 @@ func (e *Works) earlyFor(supply int) int {
 	return -1
 }
 
-// cutWith gives the supplies that are to be cut and heard, and that a cut is made together with: those which feed something that it is for, and, where
-// they wait likewise, those that theirs is made together with.
-func (e *Works) cutWith(supply int) []int {
+// CutAtOnce gives a supply, and those to be cut and heard that its cut is made together with: those which feed something that it is for, and, where they
+// wait likewise, those that theirs is made together with.
+func (e *Works) CutAtOnce(supply int) []int {
 	all := []int{supply}
 	for n := 0; n < len(all); n++ {
 		if n > 0 && (e.Supplies[e.Ledger.SupplyOf[all[n]]].State.Mains != power.MainsOnline || e.Press[all[n]] >= want.CutNow) {
@@ -60,7 +60,7 @@ func (e *Works) cutWith(supply int) []int {
 			}
 		}
 	}
-	return all[1:]
+	return all
 }
 
 // Those on whose being off a cut after all waits are asked every few seconds, until nothing has moved, or could be on its way up, for a while.
@@ -205,10 +205,12 @@ func (e *Works) mayBeCutNow(supply int, isDown func(load int) bool) bool {
 // comesTooLate reports whether a cut that was to come after all is in vain by now: each thing for which it was would keep its power by another output, which
 // is on, or is on again before this one is off.
 func (e *Works) comesTooLate(supply int) bool {
+	return e.isAfterAll(e.Ledger.SupplyOf[supply]) && e.IsKept(supply)
+}
+
+// IsKept reports whether the cut of a supply would start nothing: each thing that owes it a cycle keeps its power by another output.
+func (e *Works) IsKept(supply int) bool {
 	k := e.Ledger.SupplyOf[supply]
-	if !e.isAfterAll(k) {
-		return false
-	}
 	off := e.Now.Add(e.Supplies[k].OffDelay)
 	keeps := func(f int) bool {
 		at := e.Ledger.SupplyOf[f]

@@ -130,8 +130,8 @@ bench: setup ## measure the figures that Ebbtide promises: a JSON line each, and
 	@go test ./test/bench -v -count=1 -timeout 20m -args -figures | awk '/^{/ { print; fflush(); next } { print > "/dev/stderr" }'
 
 .PHONY: build
-build: ## build the static binary bin/ebbtide
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN)/ebbtide ./cmd/ebbtide
+build: ## build the static binary bin/ebbtide, as servers have it: without the demo
+	CGO_ENABLED=0 go build -tags nodemo -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN)/ebbtide ./cmd/ebbtide
 
 .PHONY: deb
 deb: build ## build the Debian package in dist

@@ -157,7 +157,7 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (ledger.Outcome,
 // meets tells what a command comes to before anything takes it: ledger.Done, it is taken.
 func (s *simulation) meets(i int, verb plan.Verb) (ledger.Outcome, string) {
 	const none = "no answer"
-	t, decl := &s.things[i], s.estate.Node(i)
+	t := &s.things[i]
 	if s.quiet(i) && (verb != plan.Start || !s.selfTests(i)) || verb != plan.Start && t.state == plan.Starting && t.habit.Refuses {
 		s.meetQuiet(i, MetDarkOrder, MetSelfTestOrder, MetSupplyOrder)
 		return ledger.Unreached, none
@@ -169,15 +169,20 @@ func (s *simulation) meets(i int, verb plan.Verb) (ledger.Outcome, string) {
 	if t.state == plan.Gone {
 		return ledger.NoSuchThing, "no such thing"
 	}
-	if verb == plan.Start {
-		return ledger.Done, ""
-	}
-	deaf := !s.powered(i) || !s.reached(i) || t.frozen || isSetting(verb) && !s.runs(i)
-	off := (verb == plan.Stop || verb == plan.Force) && t.state == plan.Off && decl.OffAfter > 0 // its own system takes it, and that is off
-	if deaf && decl.Kind != plan.Supply || off {
+	if verb != plan.Start && s.isDeafTo(i, verb) {
 		return ledger.Unreached, none
 	}
 	return ledger.Done, ""
+}
+
+// isDeafTo reports whether a node does not hear a command that does not start it.
+func (s *simulation) isDeafTo(i int, verb plan.Verb) bool {
+	t, decl := &s.things[i], s.estate.Node(i)
+	if (verb == plan.Stop || verb == plan.Force) && t.state == plan.Off && decl.OffAfter > 0 { // its own system takes it, and that is off
+		return true
+	}
+	deaf := !s.powered(i) || !s.reached(i) || t.frozen || isSetting(verb) && !s.runs(i)
+	return deaf && decl.Kind != plan.Supply
 }
 
 // isSetting reports whether a verb changes what a system does, and not its power.

@@ -2,6 +2,7 @@
 
 LINT_VERSION    := v2.15.0
 GOFUMPT_VERSION := v0.9.2
+LICENSES_VERSION := v1.6.0
 PACKAGES        := nut-server nut-client openssh-server libnss3-tools openssl poppler-utils chromium systemd-container \
                    qemu-system-x86 busybox-static dropbear-bin bcache-tools lvm2 thin-provisioning-tools e2fsprogs kmod xz-utils \
                    libvirt-daemon-system openipmi snmpd snmp python3-venv
@@ -19,6 +20,7 @@ GO_TEST         := go test -p 2 -parallel 4 -timeout 12m
 # The pinned tools carry their version in their names, so that a new pin builds them anew.
 LINT    := $(BIN)/golangci-lint-$(LINT_VERSION)
 GOFUMPT := $(BIN)/gofumpt-$(GOFUMPT_VERSION)
+LICENSES := $(BIN)/go-licenses-$(LICENSES_VERSION)
 
 .DEFAULT_GOAL := help
 
@@ -92,6 +94,19 @@ lint: $(LINT) $(GOFUMPT) ## vet, gofumpt and golangci-lint (built from source th
 	if [ -n "$$unformatted" ]; then echo "not gofumpt-ed:" $$unformatted >&2; exit 1; fi
 	$(LINT) run ./...
 
+$(LICENSES):
+	GOBIN=$(BIN) go install github.com/google/go-licenses@$(LICENSES_VERSION) && mv $(BIN)/go-licenses $@
+
+# Beside what the tool finds: Go itself, and two modules whose licence that counts lies elsewhere: Liberation's fonts, and FreeType's rasterizer, which gives a choice.
+.PHONY: notices
+notices: $(LICENSES) ## write THIRD_PARTY_NOTICES: the licences of what the binary is linked from
+	@{ $(LICENSES) report ./cmd/ebbtide --ignore ebbtide --template deploy/notices.tmpl 2>/dev/null && \
+	for more in "Go's runtime and standard library=$$(go env GOROOT)/LICENSE" \
+		"the fonts of codeberg.org/go-fonts/liberation=$$(go list -m -f '{{.Dir}}' codeberg.org/go-fonts/liberation)/LICENSE-SIL" \
+		"github.com/golang/freetype=$$(go list -m -f '{{.Dir}}' github.com/golang/freetype)/licenses/ftl.txt"; do \
+		printf '%080d\n%s\n%080d\n' 0 "$${more%%=*}" 0 | tr 0 = && cat "$${more#*=}" || exit 1; \
+	done; } > THIRD_PARTY_NOTICES.new && mv THIRD_PARTY_NOTICES.new THIRD_PARTY_NOTICES
+
 .PHONY: flush-proof
 flush-proof: private SHELL := /bin/bash
 flush-proof: private .SHELLFLAGS := -o pipefail -c
@@ -115,8 +130,8 @@ bench: setup ## measure the figures that Ebbtide promises: a JSON line each, and
 	@go test ./test/bench -v -count=1 -timeout 20m -args -figures | awk '/^{/ { print; fflush(); next } { print > "/dev/stderr" }'
 
 .PHONY: build
-build: ## build the static binary bin/ebbtide
-	CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=$(VERSION)" -o $(BIN)/ebbtide ./cmd/ebbtide
+build: ## build the static binary bin/ebbtide, as servers have it: without the demo
+	CGO_ENABLED=0 go build -tags nodemo -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN)/ebbtide ./cmd/ebbtide
 
 .PHONY: deb
 deb: build ## build the Debian package in dist

@@ -15,6 +15,7 @@ install -D -m 644 "$deploy/ebbtide.service" "$root/lib/systemd/system/ebbtide.se
 install -D -m 644 "$deploy/ebbtide.yaml" "$root/etc/ebbtide/ebbtide.yaml" # no secret stands in it; the service has a user of its own
 install -d -m 700 "$root/etc/ebbtide/credentials"
 install -d "$root/usr/share/doc/ebbtide/examples"
+cat "$deploy/../LICENSE" "$deploy/../THIRD_PARTY_NOTICES" >"$root/usr/share/doc/ebbtide/copyright"
 install -m 644 "$deploy"/*.rules "$deploy"/../runbooks/*.yaml "$root/usr/share/doc/ebbtide/examples/"
 
 install -d "$root/DEBIAN"

@@ -129,7 +129,14 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fail(exitUsage, "see `"+c.CommandPath()+" --help`", "%w", err)
 	})
-	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}" + exitHelp + "{{end}}")
+	usage := root.UsageFunc()
+	root.SetUsageFunc(func(c *cobra.Command) error { // a template instead would keep the linker from leaving out what nothing calls
+		err := usage(c)
+		if !c.HasParent() {
+			fmt.Fprint(c.OutOrStderr(), exitHelp)
+		}
+		return err
+	})
 	for _, g := range []cobra.Group{
 		{ID: "try", Title: "Try it:"},
 		{ID: "runbook", Title: "Runbooks:"},

@@ -69,7 +69,7 @@ func drive(t require.TestingT, need ...time.Duration) *driver {
 	return d
 }
 
-// DESIGN §7: slack is what may pass before the chance that the battery gives out first is 5 %.
+// docs/adr/0011: slack is what may pass before the chance that the battery gives out first is 5 %.
 func TestSlackIsTheLastMomentAtWhichTheOddsHold(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -94,7 +94,7 @@ func TestSlackIsTheLastMomentAtWhichTheOddsHold(t *testing.T) {
 		require.GreaterOrEqual(t, fails(v.Slack.Value+1), power.Pessimistic-1e-9)
 		require.InDelta(t, fails(0), v.Odds.Value, 1e-9)
 
-		// DESIGN §5 rule 14: more battery never lessens it, a longer plan never adds to it.
+		// docs/ARCHITECTURE.md, rule 14: more battery never lessens it, a longer plan never adds to it.
 		more := drive(t, need...)
 		more.poll("a", runtime+rapid.Float64Range(0, 1000).Draw(t, "more"))
 		require.GreaterOrEqual(t, more.supply("a").Slack.Value, v.Slack.Value-1)

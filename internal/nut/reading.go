@@ -26,7 +26,7 @@ const (
 )
 
 // ReadingFrom makes a fresh reading of what a UPS says. A figure that is no number or can't be true is left out; the
-// bounds come from 528 device dumps (research/nut.md §5, research/science.md §1.5).
+// bounds come from 528 device dumps.
 func ReadingFrom(supply string, vars []Var) power.Reading {
 	r := power.Reading{Supply: supply, Link: power.Fresh}
 	var realPower, runtime power.Figure

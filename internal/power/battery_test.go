@@ -55,7 +55,7 @@ func TestAProvenCapacityIsWhatIsLeft(t *testing.T) {
 	require.InDelta(t, 480, c.run(120).Likely.Value, 10, "less what was burnt")
 }
 
-// DESIGN §7: nothing refills faster than the battery charges, whatever its gauge says.
+// Of a battery: nothing refills faster than the battery charges, whatever its gauge says.
 func TestNothingRefillsFasterThanItCharges(t *testing.T) {
 	c := newCell(proven, 600)
 	c.run(60)

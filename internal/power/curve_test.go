@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// gxt3 is the data sheet of a Liebert GXT3 230 V with internal batteries (research/science.md §1.1).
+// gxt3 is the data sheet of a Liebert GXT3 230 V with internal batteries.
 var gxt3 = []Point{
 	{10, 105 * time.Minute},
 	{20, 52 * time.Minute},

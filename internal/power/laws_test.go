@@ -84,7 +84,7 @@ func facts(s State, plan float64) Facts {
 	return f
 }
 
-// DESIGN §5 rule 14: more battery never triggers earlier.
+// docs/ARCHITECTURE.md, rule 14: more battery never triggers earlier.
 func TestMoreBatteryNeverTriggersEarlier(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		supply := supplies.Draw(t, "supply")
@@ -113,7 +113,7 @@ func TestMoreBatteryNeverTriggersEarlier(t *testing.T) {
 	})
 }
 
-// DESIGN §5 rule 15: missing data never raises an estimate.
+// docs/ARCHITECTURE.md, rule 15: missing data never raises an estimate.
 func TestMissingDataNeverRaisesLeft(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tracker := NewTracker(supplies.Draw(t, "supply"))
@@ -134,7 +134,7 @@ func TestMissingDataNeverRaisesLeft(t *testing.T) {
 	})
 }
 
-// DESIGN §5 rule 15: a supply that falls silent on battery counts as worse than its last reading.
+// docs/ARCHITECTURE.md, rule 15: a supply that falls silent on battery counts as worse than its last reading.
 func TestSilentOnBatteryIsNeverBetter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tracker := NewTracker(supplies.Draw(t, "supply"))
@@ -203,7 +203,7 @@ func TestShortFlapIsNeverLow(t *testing.T) {
 	})
 }
 
-// DESIGN §5 rule 16: only differences of time count.
+// docs/ARCHITECTURE.md, rule 16: only differences of time count.
 func TestClockStepsChangeNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		supply := supplies.Draw(t, "supply")

@@ -86,7 +86,7 @@ func TestSlackBelowIsSlackLessThan(t *testing.T) {
 	})
 }
 
-// DESIGN §5 rule 14, to the last digit: more battery never lessens slack; a longer plan, a greater reserve, smaller odds
+// docs/ARCHITECTURE.md, rule 14, to the last digit: more battery never lessens slack; a longer plan, a greater reserve, smaller odds
 // and a greater load never add to it.
 func TestSlackIsMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -22,7 +22,7 @@ import (
 	"ebbtide/internal/sim"
 )
 
-// witness fails the test if a command arrives whose intent is not durable (DESIGN §5, 7).
+// witness fails the test if a command arrives whose intent is not durable (docs/ARCHITECTURE.md, rule 7).
 type witness struct {
 	*fake.Node
 	g  *rig

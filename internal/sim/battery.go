@@ -168,7 +168,6 @@ const slipsEvery = 67
 func (s *simulation) reading(k int) power.Reading {
 	c := &s.cells[k]
 	c.polls++
-	says := func(l Lie) bool { return slices.Contains(c.Says, l) }
 	charge := c.gauge()
 	r := power.Reading{
 		Supply: s.estate.Node(c.node).ID, Charge: power.Known(100 * charge), Runtime: power.Known(charge * c.Runtime.Seconds() / c.rate()),
@@ -183,46 +182,59 @@ func (s *simulation) reading(k int) power.Reading {
 	if c.voltage.Known {
 		r.Nominal = power.Known(nominal)
 	}
-	if says(Jumps) {
-		r.Runtime.Value *= [...]float64{1, 3, 0.4, 1.5, 0.8, 2}[c.polls/7%6]
-	}
-	if says(Twice) {
-		r.Runtime.Value *= 2
-	}
-	if every := cmp.Or(c.Slips, slipsEvery); says(Slips) && c.polls%every == 0 { // which nobody should take for the end
-		r.Runtime = power.Known(0)
-		if c.polls/every%2 == 0 {
-			r.Charge = power.Known(0)
-		}
-	}
-	if says(NoRuntime) {
-		r.Runtime = power.Figure{}
-	}
-	if says(NoCharge) {
-		r.Charge = power.Figure{}
-	}
-	r.Status = power.OB
-	switch {
-	case c.mains && c.tests:
-		r.Status = power.OB | power.DISCHRG
-	case c.mains:
-		r.Status = power.OL
-	}
+	c.lie(&r)
 	if c.Test.Volts {
 		r.Nominal, r.Voltage = power.Known(nominal), power.Known(0)
 		if c.mains {
 			r.Voltage = power.Known(nominal)
 		}
 	}
-	if r.Status.Has(power.OB) && (c.charge < lowCharge && !says(NeverLow) || says(LowAtOnce)) {
-		r.Status |= power.LB
+	r.Status = c.status()
+	return r
+}
+
+func (c *cell) says(l Lie) bool { return slices.Contains(c.Says, l) }
+
+// lie makes of what a UPS knows what it says.
+func (c *cell) lie(r *power.Reading) {
+	if c.says(Jumps) {
+		r.Runtime.Value *= [...]float64{1, 3, 0.4, 1.5, 0.8, 2}[c.polls/7%6]
+	}
+	if c.says(Twice) {
+		r.Runtime.Value *= 2
+	}
+	if every := cmp.Or(c.Slips, slipsEvery); c.says(Slips) && c.polls%every == 0 { // which nobody should take for the end
+		r.Runtime = power.Known(0)
+		if c.polls/every%2 == 0 {
+			r.Charge = power.Known(0)
+		}
+	}
+	if c.says(NoRuntime) {
+		r.Runtime = power.Figure{}
+	}
+	if c.says(NoCharge) {
+		r.Charge = power.Figure{}
+	}
+}
+
+// status is what stands in ups.status.
+func (c *cell) status() power.Status {
+	status := power.OB
+	switch {
+	case c.mains && c.tests:
+		status = power.OB | power.DISCHRG
+	case c.mains:
+		status = power.OL
+	}
+	if status.Has(power.OB) && (c.charge < lowCharge && !c.says(NeverLow) || c.says(LowAtOnce)) {
+		status |= power.LB
 	}
 	if c.load > 1 {
-		r.Status |= power.OVER
+		status |= power.OVER
 	}
 	if !c.output {
-		r.Status |= power.OFF
-		r.Status &^= power.OL
+		status |= power.OFF
+		status &^= power.OL
 	}
-	return r
+	return status
 }

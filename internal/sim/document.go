@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -208,85 +209,112 @@ func (d *Document) Inventory() map[string][]plan.Member {
 
 // Build makes the scenario for a compiled runbook. Each error names what in the document can't be, and what to write.
 func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
-	sc := Scenario{
+	b := builder{Document: d, estate: c.Estate, sc: Scenario{
 		Settings:  engine.Settings{Estate: c.Estate, Policy: c.Policy, Supplies: c.Supplies, Mode: "simulate"},
-		Batteries: map[string]Battery{}, Faults: map[string]Fault{}, LiesAt: map[string]int{}, GoneAt: map[string]int{}, BMCs: map[string]BMC{}, Habits: map[string]Habit{}, Watched: d.Watched, Poll: d.Poll, PollQuiet: d.PollQuiet, EstimateTrials: d.Trials, For: 12 * time.Hour,
+		Batteries: map[string]Battery{}, Faults: map[string]Fault{}, LiesAt: map[string]int{}, GoneAt: map[string]int{}, BMCs: map[string]BMC{}, Habits: map[string]Habit{},
+		Watched: d.Watched, Poll: d.Poll, PollQuiet: d.PollQuiet, EstimateTrials: d.Trials, For: 12 * time.Hour,
+	}}
+	if d.Version != DocumentVersion {
+		b.wrong("version %d of the scenario language is not known: write version: %d", d.Version, DocumentVersion)
 	}
 	if len(d.Members) > 0 {
-		sc.Settings.Members = d.Inventory()
-	}
-	var errs []error
-	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if d.Version != DocumentVersion {
-		wrong("version %d of the scenario language is not known: write version: %d", d.Version, DocumentVersion)
-	}
-	known := func(where, id string, supply bool) bool {
-		i, ok := c.Estate.Index(id)
-		if ok = ok && (c.Estate.Node(i).Kind == plan.Supply) == supply; !ok {
-			what := "node"
-			if supply {
-				what = "supply"
-			}
-			wrong("%s: the runbook has no %s %q", where, what, id)
-		}
-		return ok
+		b.sc.Settings.Members = d.Inventory()
 	}
 	if d.For > 0 {
-		sc.For = d.For
+		b.sc.For = d.For
 	}
-	if d.Poll > 0 && d.Poll < poll {
-		wrong("poll: a supply is not polled more often than each second, found %s", d.Poll)
-	}
-	if d.PollQuiet > 0 && d.PollQuiet < poll {
-		wrong("poll_quiet: a supply is not polled more often than each second, found %s", d.PollQuiet)
-	}
-	for _, id := range slices.Sorted(maps.Keys(d.Supplies)) {
-		b := d.Supplies[id]
-		if b.Health != nil && *b.Health == 0 {
-			wrong("supplies: a battery without any health is none: leave %s out of the runbook, or write health: 10%%", id)
+	b.polls("poll", d.Poll)
+	b.polls("poll_quiet", d.PollQuiet)
+	b.supplies()
+	b.nodes()
+	b.events()
+	b.sc.CrashAt, b.sc.CrashOn, b.sc.Away = b.counts("crash_after", d.CrashAfter), b.counts("crash_after_command", d.CrashAfterCommand), d.Away
+	return b.sc, b.errs
+}
+
+// builder makes a scenario of a document, with all that is wrong in it.
+type builder struct {
+	*Document
+	estate *plan.Estate
+	sc     Scenario
+	errs   []error
+}
+
+func (b *builder) wrong(format string, args ...any) {
+	b.errs = append(b.errs, fmt.Errorf(format, args...))
+}
+
+// known reports whether the runbook has a node, or a supply, of this name.
+func (b *builder) known(where, id string, supply bool) bool {
+	i, ok := b.estate.Index(id)
+	if ok = ok && (b.estate.Node(i).Kind == plan.Supply) == supply; !ok {
+		what := "node"
+		if supply {
+			what = "supply"
 		}
-		if known("supplies", id, true) {
-			sc.Batteries[id] = b.battery()
+		b.wrong("%s: the runbook has no %s %q", where, what, id)
+	}
+	return ok
+}
+
+func (b *builder) polls(key string, every time.Duration) {
+	if every > 0 && every < poll {
+		b.wrong("%s: a supply is not polled more often than each second, found %s", key, every)
+	}
+}
+
+func (b *builder) supplies() {
+	for _, id := range slices.Sorted(maps.Keys(b.Supplies)) {
+		s := b.Supplies[id]
+		if s.Health != nil && *s.Health == 0 {
+			b.wrong("supplies: a battery without any health is none: leave %s out of the runbook, or write health: 10%%", id)
+		}
+		if b.known("supplies", id, true) {
+			b.sc.Batteries[id] = s.battery()
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(d.Nodes)) {
-		if n := d.Nodes[id]; known("nodes", id, false) {
-			at, _ := c.Estate.Index(id)
-			if why := n.wrong(c.Estate.Node(at)); why != "" {
-				wrong("nodes: %s: %s", id, why)
+}
+
+func (b *builder) nodes() {
+	for _, id := range slices.Sorted(maps.Keys(b.Nodes)) {
+		if n := b.Nodes[id]; b.known("nodes", id, false) {
+			at, _ := b.estate.Index(id)
+			if why := n.wrong(b.estate.Node(at)); why != "" {
+				b.wrong("nodes: %s: %s", id, why)
 			}
-			n.set(&sc, id)
+			n.set(&b.sc, id)
 		}
 	}
-	for i := range d.Events {
-		where := fmt.Sprintf("events[%d]", i)
-		ev := &d.Events[i]
-		if ev.Supply != "" && !known(where, ev.Supply, true) || ev.Node != "" && !known(where, ev.Node, false) {
+}
+
+func (b *builder) events() {
+	for i := range b.Events {
+		where, ev := fmt.Sprintf("events[%d]", i), &b.Events[i]
+		if ev.Supply != "" && !b.known(where, ev.Supply, true) || ev.Node != "" && !b.known(where, ev.Node, false) {
 			continue
 		}
 		if ev.At < 0 {
-			wrong("%s: nothing happens before the start: at is %s", where, ev.At)
+			b.wrong("%s: nothing happens before the start: at is %s", where, ev.At)
 			continue
 		}
 		change, err := ev.change()
 		if err != nil {
-			wrong("%s: %w", where, err)
+			b.wrong("%s: %w", where, err)
 			continue
 		}
-		sc.Changes = append(sc.Changes, change)
+		b.sc.Changes = append(b.sc.Changes, change)
 	}
-	counts := func(key string, from []int) (to []uint64) {
-		for _, n := range from {
-			if n < 1 {
-				wrong("%s: they are counted from 1, found %d", key, n)
-				continue
-			}
-			to = append(to, uint64(n))
+}
+
+func (b *builder) counts(key string, from []int) (to []uint64) {
+	for _, n := range from {
+		if n < 1 {
+			b.wrong("%s: they are counted from 1, found %d", key, n)
+			continue
 		}
-		return to
+		to = append(to, uint64(n))
 	}
-	sc.CrashAt, sc.CrashOn, sc.Away = counts("crash_after", d.CrashAfter), counts("crash_after_command", d.CrashAfterCommand), d.Away
-	return sc, errs
+	return to
 }
 
 func (b *BatteryDecl) battery() Battery {
@@ -303,8 +331,8 @@ func (b *BatteryDecl) battery() Battery {
 // change makes the change that an event is.
 func (ev *EventDecl) change() (Change, error) {
 	c := Change{At: ev.At, Supply: ev.Supply, Node: ev.Node}
-	given, ofSupply := 0, ev.Mains != "" || ev.ExtraLoad != nil || ev.Temperature != nil || ev.Voltage != nil || ev.Discharge != nil
-	for _, is := range []bool{ev.Mains != "", ev.Silent != nil, ev.ExtraLoad != nil, ev.Temperature != nil, ev.Voltage != nil, ev.Becomes != "", ev.Order != "", len(ev.Drill) > 0, ev.Discharge != nil, ev.Journal != "", ev.Clock != ""} {
+	given := ev.figures()
+	for _, is := range []bool{ev.Silent != nil, ev.Becomes != "", ev.Order != "", len(ev.Drill) > 0, ev.Journal != "", ev.Clock != ""} {
 		if is {
 			given++
 		}
@@ -312,36 +340,19 @@ func (ev *EventDecl) change() (Change, error) {
 	if given != 1 {
 		return c, fmt.Errorf("an event is one of mains, silent, extra_load, temperature, voltage, becomes, order, drill, discharge, journal and clock; it has %d of them", given)
 	}
-	pick := func(key, text, a, b string) (bool, error) {
-		if text != a && text != b {
-			return false, fmt.Errorf("%s is %s or %s, found %q", key, a, b, text)
-		}
-		return text == a, nil
-	}
 	var err error
 	switch {
-	case ofSupply && ev.Supply == "":
-		return c, fmt.Errorf("mains, discharge, extra_load, temperature and voltage need the supply that they are about")
-	case ev.Mains != "":
-		c.Mains, err = pick("mains", ev.Mains, "on", "off")
+	case ev.figures() > 0:
+		err = ev.changeSupply(&c)
 	case ev.Silent != nil:
 		if c.Silent = ev.Silent; (ev.Supply == "") == (ev.Node == "") {
-			err = fmt.Errorf("silent needs the supply or the node that it is about")
-		}
-	case ev.ExtraLoad != nil:
-		share := float64(*ev.ExtraLoad) / 100
-		c.ExtraLoad = &share
-	case ev.Temperature != nil:
-		c.Temperature = ev.Temperature
-	case ev.Voltage != nil:
-		if c.Voltage = ev.Voltage; *ev.Voltage <= 0 {
-			err = fmt.Errorf("a voltage is more than 0, found %v: write mains: off", *ev.Voltage)
+			err = errors.New("silent needs the supply or the node that it is about")
 		}
 	case ev.Becomes != "":
 		states := map[string]plan.State{"on": plan.On, "off": plan.Off, "gone": plan.Gone}
 		state, ok := states[ev.Becomes]
 		if !ok || ev.Node == "" {
-			return c, fmt.Errorf("becomes is on, off or gone, of a node")
+			return c, errors.New("becomes is on, off or gone, of a node")
 		}
 		c.Becomes = &state
 	case ev.Order != "":
@@ -354,11 +365,9 @@ func (ev *EventDecl) change() (Change, error) {
 		}
 	case len(ev.Drill) > 0:
 		c.Drill = &engine.Drill{Nodes: ev.Drill, By: "scenario"}
-	case ev.Discharge != nil:
-		c.Supply, c.Drill = "", &engine.Drill{Supply: ev.Supply, Floor: float64(*ev.Discharge), By: "scenario"}
 	case ev.Journal != "":
 		var lost bool
-		if lost, err = pick("journal", ev.Journal, "lost", "back"); err == nil {
+		if lost, err = oneOf("journal", ev.Journal, "lost", "back"); err == nil {
 			c.Journal = &lost
 		}
 	default:
@@ -368,4 +377,44 @@ func (ev *EventDecl) change() (Change, error) {
 		}
 	}
 	return c, err
+}
+
+// figures counts what an event says of a supply.
+func (ev *EventDecl) figures() (n int) {
+	for _, is := range []bool{ev.Mains != "", ev.ExtraLoad != nil, ev.Temperature != nil, ev.Voltage != nil, ev.Discharge != nil} {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
+// changeSupply takes what an event says of a supply.
+func (ev *EventDecl) changeSupply(c *Change) (err error) {
+	switch {
+	case ev.Supply == "":
+		return errors.New("mains, discharge, extra_load, temperature and voltage need the supply that they are about")
+	case ev.Mains != "":
+		c.Mains, err = oneOf("mains", ev.Mains, "on", "off")
+	case ev.ExtraLoad != nil:
+		share := float64(*ev.ExtraLoad) / 100
+		c.ExtraLoad = &share
+	case ev.Temperature != nil:
+		c.Temperature = ev.Temperature
+	case ev.Voltage != nil:
+		if c.Voltage = ev.Voltage; *ev.Voltage <= 0 {
+			err = fmt.Errorf("a voltage is more than 0, found %v: write mains: off", *ev.Voltage)
+		}
+	default:
+		c.Supply, c.Drill = "", &engine.Drill{Supply: ev.Supply, Floor: float64(*ev.Discharge), By: "scenario"}
+	}
+	return err
+}
+
+// oneOf reports whether a word is the first of two that may stand there.
+func oneOf(key, word, first, second string) (bool, error) {
+	if word != first && word != second {
+		return false, fmt.Errorf("%s is %s or %s, found %q", key, first, second, word)
+	}
+	return word == first, nil
 }

@@ -25,7 +25,7 @@ func TestADrawIsItsSeeds(t *testing.T) {
 	require.Equal(t, sc.Changes, sim.Draw(sc, 5, sim.Odds{}).Changes, "an outage that is given stays")
 }
 
-// TestDrawnOdds holds draws against the numbers of research §4.3 and §5.
+// TestDrawnOdds holds draws against the numbers of docs/SIMULATE.md.
 func TestDrawnOdds(t *testing.T) {
 	t.Parallel()
 	const draws = 4000

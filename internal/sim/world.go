@@ -98,18 +98,24 @@ func (s *simulation) become(i int, state plan.State) {
 		}
 	}
 	if s.scenario.Watched && !s.quiet(i) && s.estate.Node(i).Kind == plan.VM && state != plan.Gone {
-		t.staleUntil = time.Time{} // who has told of it does not show what was before any more
-		seen := plan.Observation{State: state}
-		if s.estate.Node(i).Healthy && state == plan.On {
-			seen.Healthy = plan.NotKnown // a watch sees no health
-		}
-		life := s.life
-		s.after(latency, func() {
-			if s.life == life {
-				s.apply(engine.Observed{Node: s.estate.Node(i).ID, Seen: seen})
-			}
-		})
+		s.tell(i)
 	}
+}
+
+// tell lets a watch tell of the state that a node has now.
+func (s *simulation) tell(i int) {
+	t := &s.things[i]
+	t.staleUntil = time.Time{} // who has told of it does not show what was before any more
+	seen := plan.Observation{State: t.state}
+	if s.estate.Node(i).Healthy && t.state == plan.On {
+		seen.Healthy = plan.NotKnown // a watch sees no health
+	}
+	life := s.life
+	s.after(latency, func() {
+		if s.life == life {
+			s.apply(engine.Observed{Node: s.estate.Node(i).ID, Seen: seen})
+		}
+	})
 }
 
 // took is how long an action on a node takes.
@@ -124,10 +130,37 @@ func (s *simulation) took(i int, verb plan.Verb) time.Duration {
 // command carries out a verb on a node at the model's present time, and tells its answer. Unprotect is told how it
 // was.
 func (s *simulation) command(i int, verb plan.Verb, was string) (ledger.Outcome, string) {
-	t, decl := &s.things[i], s.estate.Node(i)
+	t := &s.things[i]
+	if outcome, why := s.meets(i, verb); outcome != ledger.Done {
+		return outcome, why
+	}
+	s.keepView(i)
+	t.told++
+	tardy := t.fault == Tardy && verb == plan.Unprotect && !t.tardied
+	late := t.fault == Late && t.told == 1 || tardy
+	t.tardied = t.tardied || tardy
+	if outcome, why := s.turnsDown(i, verb); outcome != ledger.Done {
+		return outcome, why
+	}
+	if outcome, why := s.obey(i, verb, was, late); outcome != ledger.Done || verb == plan.Discharge || verb == plan.EndDischarge {
+		return outcome, why
+	}
+	switch {
+	case t.fault == Mute, late:
+		return ledger.TimedOut, "the answer was lost"
+	case t.fault == Deny && t.told == 1:
+		return ledger.Refused, "it says that it will not"
+	}
+	return ledger.Done, ""
+}
+
+// meets tells what a command comes to before anything takes it: ledger.Done, it is taken.
+func (s *simulation) meets(i int, verb plan.Verb) (ledger.Outcome, string) {
+	const none = "no answer"
+	t := &s.things[i]
 	if s.quiet(i) && (verb != plan.Start || !s.selfTests(i)) || verb != plan.Start && t.state == plan.Starting && t.habit.Refuses {
 		s.meetQuiet(i, MetDarkOrder, MetSelfTestOrder, MetSupplyOrder)
-		return ledger.Unreached, "no answer"
+		return ledger.Unreached, none
 	}
 	if t.fault == Vanish && t.state != plan.Gone { // by somebody else's hand
 		s.referee.Meddled(s.now, i)
@@ -136,71 +169,84 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (ledger.Outcome,
 	if t.state == plan.Gone {
 		return ledger.NoSuchThing, "no such thing"
 	}
-	settings := verb == plan.Protect || verb == plan.Flush || verb == plan.Unprotect
-	if (!s.powered(i) || !s.reached(i) || t.frozen || settings && !s.runs(i)) && decl.Kind != plan.Supply && verb != plan.Start {
-		return ledger.Unreached, "no answer"
+	if verb != plan.Start && s.isDeafTo(i, verb) {
+		return ledger.Unreached, none
 	}
+	return ledger.Done, ""
+}
+
+// isDeafTo reports whether a node does not hear a command that does not start it.
+func (s *simulation) isDeafTo(i int, verb plan.Verb) bool {
+	t, decl := &s.things[i], s.estate.Node(i)
 	if (verb == plan.Stop || verb == plan.Force) && t.state == plan.Off && decl.OffAfter > 0 { // its own system takes it, and that is off
-		return ledger.Unreached, "no answer"
+		return true
 	}
-	s.keepView(i)
-	t.told++
-	tardy := t.fault == Tardy && verb == plan.Unprotect && !t.tardied
-	late := t.fault == Late && t.told == 1 || tardy
-	t.tardied = t.tardied || tardy
-	first := t.told == 1
-	took := s.took(i, verb)
+	deaf := !s.powered(i) || !s.reached(i) || t.frozen || isSetting(verb) && !s.runs(i)
+	return deaf && decl.Kind != plan.Supply
+}
+
+// isSetting reports whether a verb changes what a system does, and not its power.
+func isSetting(verb plan.Verb) bool {
+	return verb == plan.Protect || verb == plan.Flush || verb == plan.Unprotect
+}
+
+// turnsDown tells whether who takes a command does not do it: ledger.Done, it does.
+func (s *simulation) turnsDown(i int, verb plan.Verb) (ledger.Outcome, string) {
+	t, decl := &s.things[i], s.estate.Node(i)
 	switch {
 	case t.fault == Busy && t.told <= 2:
 		return ledger.Busy, "another task runs"
-	case t.fault == Deny && first && verb == plan.Force && s.scenario.BMCs[decl.ID] != "": // the word of the BMC is told, and nobody learns of this one
+	case t.fault == Deny && t.told == 1 && verb == plan.Force && s.scenario.BMCs[decl.ID] != "": // the word of the BMC is told, and nobody learns of this one
 		return ledger.Refused, "it says that it will not"
 	case t.fault == Unready && t.told%3 != 0 && (verb == plan.Stop || verb == plan.Start):
 		return ledger.Refused, "it is not ready for that"
-	case late:
-		took = lateBy * decl.Time(verb).Within
+	case t.fault == Refuse && isSetting(verb) && !decl.Can.Has(plan.Stop):
+		return ledger.Refused, "it may not be changed"
+	case t.fault == Refuse && verb == plan.Stop:
+		return ledger.Refused, "the guest does not listen"
+	}
+	return ledger.Done, ""
+}
+
+// obey does what was commanded, each in its time, and long after that if it is late.
+func (s *simulation) obey(i int, verb plan.Verb, was string, late bool) (ledger.Outcome, string) {
+	t := &s.things[i]
+	took := s.took(i, verb)
+	if late {
+		took = lateBy * s.estate.Node(i).Time(verb).Within
 	}
 	switch verb {
 	case plan.Protect, plan.Flush, plan.Unprotect:
-		if t.fault == Refuse && !decl.Can.Has(plan.Stop) {
-			return ledger.Refused, "it may not be changed"
-		}
 		s.after(took, func() { s.adjust(i, verb, was, late) })
 	case plan.Stop:
-		if t.fault == Refuse {
-			return ledger.Refused, "the guest does not listen"
-		}
-		if late { // nothing shows yet that it was told
-			s.after(took, func() {
-				s.referee.Meddled(s.now, i) // for who gave it up long ago it is as if somebody else did it
-				s.stop(i, s.took(i, verb), false)
-			})
-			break
-		}
-		if t.fault == Freeze {
-			t.frozen = t.state == plan.On
-			s.show(i)
-			break
-		}
-		s.stop(i, took, t.fault == Hang || t.fault == Stuck)
+		s.takeStop(i, took, late)
 	case plan.Force:
 		s.stop(i, took, t.fault == Stuck)
 	case plan.Start:
-		if outcome, why := s.start(i, took); outcome != ledger.Done {
-			return outcome, why
-		}
+		return s.start(i, took)
 	case plan.Cut:
 		s.armCut(i)
 	case plan.Discharge, plan.EndDischarge:
 		return s.test(i, verb == plan.Discharge)
 	}
-	switch {
-	case t.fault == Mute, late:
-		return ledger.TimedOut, "the answer was lost"
-	case t.fault == Deny && first:
-		return ledger.Refused, "it says that it will not"
-	}
 	return ledger.Done, ""
+}
+
+// takeStop begins a stop. Of one that is late nothing shows that it was told.
+func (s *simulation) takeStop(i int, took time.Duration, late bool) {
+	t := &s.things[i]
+	switch {
+	case late:
+		s.after(took, func() {
+			s.referee.Meddled(s.now, i) // for who gave it up long ago it is as if somebody else did it
+			s.stop(i, s.took(i, plan.Stop), false)
+		})
+	case t.fault == Freeze:
+		t.frozen = t.state == plan.On
+		s.show(i)
+	default:
+		s.stop(i, took, t.fault == Hang || t.fault == Stuck)
+	}
 }
 
 // adjust carries out what is no matter of power. Late, it is as if somebody else did it.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ebbtide/internal/daemon"
+	"ebbtide/internal/english"
 	"ebbtide/internal/families"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
@@ -73,7 +74,7 @@ be asked or can't do what is wanted of it is trouble, and the exit code is 5. It
 			if live {
 				all.WorstFirst()
 			}
-			if err := a.showProblems(all, count(len(args), "runbook"), surveys...); err != nil {
+			if err := a.showProblems(all, english.Count(len(args), "runbook"), surveys...); err != nil {
 				return err
 			}
 			switch {
@@ -174,22 +175,14 @@ func (a *app) showProblems(problems runbook.Problems, read string, surveys ...su
 	}
 	summary := "no mistakes"
 	if mistakes > 0 {
-		summary = count(mistakes, "mistake")
+		summary = english.Count(mistakes, "mistake")
 	}
 	if troubles > 0 {
-		summary += ", " + count(troubles, "trouble")
+		summary += ", " + english.Count(troubles, "trouble")
 	}
 	if warnings > 0 {
-		summary += ", " + count(warnings, "warning")
+		summary += ", " + english.Count(warnings, "warning")
 	}
 	_, err := fmt.Fprintf(a.Stdout, "%s in %s\n", summary, read)
 	return err
-}
-
-// count writes a number with its noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ebbtide/internal/demo"
+	"ebbtide/internal/english"
 	"ebbtide/internal/families"
 )
 
@@ -83,12 +84,12 @@ func verdict(r *demo.Result) string {
 		lines = append(lines, "Not on again, and reported: "+strings.Join(r.NotRestored, ", ")+".")
 	}
 	if r.Forced > 0 {
-		lines = append(lines, count(r.Forced, "command")+" did not wait for consent; the journal has the reasons.")
+		lines = append(lines, english.Count(r.Forced, "command")+" did not wait for consent; the journal has the reasons.")
 	}
 	if len(r.Violations) == 0 {
 		return strings.Join(append(lines, "The referee, who judges from the estate itself: no rule was broken."), "\n")
 	}
-	lines = append(lines, "The referee, who judges from the estate itself: "+count(len(r.Violations), "rule")+" broken:")
+	lines = append(lines, "The referee, who judges from the estate itself: "+english.Count(len(r.Violations), "rule")+" broken:")
 	for _, v := range r.Violations {
 		lines = append(lines, "  "+v)
 	}

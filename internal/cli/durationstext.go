@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/evidence"
 	"ebbtide/internal/forecast"
 	"ebbtide/internal/plan"
@@ -128,7 +129,7 @@ func battery(s power.Supply, c power.Capacity) batteryRow {
 
 // write writes it for people. What is the same of many members of a selector is one line.
 func (d *durationsDoc) write(w io.Writer) error {
-	fmt.Fprintf(w, "From %s on record, drills included.\n", count(d.Outages, "closed outage"))
+	fmt.Fprintf(w, "From %s on record, drills included.\n", english.Count(d.Outages, "closed outage"))
 	for _, one := range d.LeftOut {
 		fmt.Fprintf(w, "Left out: %s\n", one)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/journal"
 	"ebbtide/internal/ledger"
 )
@@ -75,7 +76,7 @@ func (a *app) verifyJournal(path string) error {
 	if a.format == "json" {
 		return a.json(v)
 	}
-	_, err = fmt.Fprintf(a.Stdout, "%s, %s, no damage\n", count(len(outages), "outage"), count(v.Records, "record"))
+	_, err = fmt.Fprintf(a.Stdout, "%s, %s, no damage\n", english.Count(len(outages), "outage"), english.Count(v.Records, "record"))
 	return err
 }
 
@@ -105,7 +106,7 @@ func (a *app) exportJournal(path string, only []string) error {
 		}
 		records = slices.DeleteFunc(found, func(r ledger.Record) bool { return len(only) > 0 && r.Outage != only[0] })
 		err = fail(exitFailed, "what is damaged is left out: records may be missing, above all the last ones",
-			"%w; %s found in it all the same", err, count(len(records), "record"))
+			"%w; %s found in it all the same", err, english.Count(len(records), "record"))
 	}
 	out := json.NewEncoder(a.Stdout)
 	for i := range records {

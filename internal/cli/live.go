@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/english"
 	"ebbtide/internal/estate"
 	"ebbtide/internal/families"
 	"ebbtide/internal/nut"
@@ -65,7 +66,7 @@ func (s *survey) write(w io.Writer) {
 		if one.Error != "" {
 			members, on = "-", "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", one.Node, one.Is, members, on, dash(some(one.Hosts)), dash(some(one.Storage)))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", one.Node, one.Is, members, on, dash(english.List(one.Hosts, 6)), dash(english.List(one.Storage, 6)))
 	}
 	if len(s.Nodes) > 0 {
 		fmt.Fprintln(t, "\nNODE\tIS\tSTATE\tSEEN AS\tSTARTED BY")
@@ -75,7 +76,7 @@ func (s *survey) write(w io.Writer) {
 	}
 	_ = t.Flush() // to where the rest goes
 	if len(s.Unasked) > 0 {
-		fmt.Fprintf(w, "\nNothing to ask: %s\n", some(s.Unasked))
+		fmt.Fprintf(w, "\nNothing to ask: %s\n", english.List(s.Unasked, 6))
 	}
 	if n := len(s.Uncovered); n > 0 {
 		fmt.Fprintf(w, "\nOn, and covered by no node: %s\n", uncovered(s.Uncovered))
@@ -91,7 +92,7 @@ func uncovered(strays []estate.Stray) string {
 			names[i] += " (on " + strays[i].Host + ")"
 		}
 	}
-	return some(names)
+	return english.List(names, 6)
 }
 
 // supplySays puts a reading on one line.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/evidence"
 	"ebbtide/internal/families"
 	"ebbtide/internal/forecast"
@@ -129,7 +130,7 @@ func (a *app) tellLacks(doc *report.Document) {
 		fmt.Fprintf(a.Stderr, "ebbtide: warning: the fonts of the PDF have not the letters %s of %q: they are printed by their numbers\n", l.Letters, l.Where)
 	}
 	if more := len(lacks) - mostLacks; more > 0 {
-		fmt.Fprintf(a.Stderr, "ebbtide: warning: so it is in %s more\n", count(more, "place"))
+		fmt.Fprintf(a.Stderr, "ebbtide: warning: so it is in %s more\n", english.Count(more, "place"))
 	}
 	fmt.Fprintln(a.Stderr, "ebbtide: hint: print it as HTML, which has them")
 }

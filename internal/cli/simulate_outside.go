@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"ebbtide/internal/plan"
+	"ebbtide/internal/english"
 	"ebbtide/internal/sim"
 )
 
@@ -31,7 +31,7 @@ func outside(c *sim.Change) string {
 	case c.Drill != nil:
 		return "somebody asks for a drill of " + strings.Join(c.Drill.Nodes, ", ")
 	case c.Clock != nil:
-		return fmt.Sprintf("the clock is set by %s", plan.Span(*c.Clock))
+		return fmt.Sprintf("the clock is set by %s", english.Span(*c.Clock))
 	case c.Journal != nil && *c.Journal:
 		return "the journal's disk is lost"
 	case c.Journal != nil:

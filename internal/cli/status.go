@@ -15,6 +15,7 @@ import (
 
 	"ebbtide/internal/daemon"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -208,23 +209,15 @@ func writeNodes(w io.Writer, s *daemon.Status) {
 // writeProofs names what nobody has seen to work, or not for long.
 func writeProofs(w io.Writer, p *daemon.Proofs) {
 	if len(p.Never) > 0 {
-		fmt.Fprintf(w, "Never proven: %s\n", some(p.Never))
+		fmt.Fprintf(w, "Never proven: %s\n", english.List(p.Never, 6))
 	}
 	var old []string
 	for _, one := range p.Overdue {
 		old = append(old, one.ID)
 	}
 	if len(old) > 0 {
-		fmt.Fprintf(w, "Not drilled for %d days: %s\n", p.Days, some(old))
+		fmt.Fprintf(w, "Not drilled for %d days: %s\n", p.Days, english.List(old, 6))
 	}
-}
-
-// some lists the first of many names.
-func some(names []string) string {
-	if len(names) > 6 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:5], ", "), len(names)-5)
-	}
-	return strings.Join(names, ", ")
 }
 
 func writeOutage(w io.Writer, s *daemon.Status) {
@@ -286,7 +279,7 @@ func writeWaiting(w io.Writer, v *engine.View) {
 		fmt.Fprintln(w)
 	}
 	for _, why := range reasons {
-		fmt.Fprintf(w, "%s: %s\n", some(waiting[why]), why)
+		fmt.Fprintf(w, "%s: %s\n", english.List(waiting[why], 6), why)
 	}
 }
 

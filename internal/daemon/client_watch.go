@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"ebbtide/internal/plan"
+	"ebbtide/internal/english"
 )
 
 // ErrSilent says that a daemon that was watched says nothing any more.
@@ -23,7 +23,7 @@ const lostAfter = 3 * streamSilent
 func (c *Client) Watch(ctx context.Context, seen func(*Status) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	late := time.AfterFunc(lostAfter, func() { cancel(fmt.Errorf("%w: not for %s", ErrSilent, plan.Span(lostAfter))) })
+	late := time.AfterFunc(lostAfter, func() { cancel(fmt.Errorf("%w: not for %s", ErrSilent, english.Span(lostAfter))) })
 	defer late.Stop()
 	patient := *c.http
 	patient.Timeout = 0 // an answer without an end

@@ -9,7 +9,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/process"
-	"ebbtide/internal/plan"
+	"ebbtide/internal/english"
 )
 
 const (
@@ -56,7 +56,7 @@ func (p *pager) run(ctx context.Context) {
 }
 
 func (p *pager) page(ctx context.Context, text string) {
-	ctx, cancel := context.WithTimeoutCause(ctx, pageWithin, fmt.Errorf("it did not end within %s", plan.Span(pageWithin)))
+	ctx, cancel := context.WithTimeoutCause(ctx, pageWithin, fmt.Errorf("it did not end within %s", english.Span(pageWithin)))
 	defer cancel()
 	res, err := process.Run(ctx, p.argv, "ebbtide: "+text+"\n")
 	if err == nil && res.Code != 0 {

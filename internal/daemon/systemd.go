@@ -10,6 +10,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -72,7 +73,7 @@ func (d *Daemon) alive(ctx context.Context, within time.Duration) bool {
 const viewWithin = 5 * time.Second
 
 func (d *Daemon) view(ctx context.Context) (engine.View, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, viewWithin, fmt.Errorf("the runner has not answered within %s", plan.Span(viewWithin)))
+	ctx, cancel := context.WithTimeoutCause(ctx, viewWithin, fmt.Errorf("the runner has not answered within %s", english.Span(viewWithin)))
 	defer cancel()
 	return d.runner.View(ctx)
 }

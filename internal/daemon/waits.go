@@ -9,7 +9,7 @@ import (
 
 	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
-	"ebbtide/internal/plan"
+	"ebbtide/internal/english"
 	"ebbtide/internal/want"
 )
 
@@ -94,7 +94,7 @@ func (w *waits) tell(now time.Time, nodes []engine.NodeView) {
 		case key == was.key:
 			was.loud = true
 			w.told[n.ID] = was
-			add(n.ID, n.Why+", for "+plan.Span(long.Truncate(longWait)), true)
+			add(n.ID, n.Why+", for "+english.Span(long.Truncate(longWait)), true)
 		case key == "":
 			delete(w.told, n.ID)
 			add(n.ID, "waiting no longer", was.loud)

@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/english"
 	"ebbtide/internal/journal"
 	"ebbtide/internal/ledger"
-	"ebbtide/internal/plan"
 )
 
 // Options say how a demo goes.
@@ -66,7 +66,7 @@ const (
 // Run plays one outage and tells what came of it. An error says that it could not be played to its end; rules that
 // were broken are in the result.
 func Run(ctx context.Context, o Options) (_ Outcome, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("the demo did not come to its end within %s", plan.Span(longest)))
+	ctx, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("the demo did not come to its end within %s", english.Span(longest)))
 	defer cancel()
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

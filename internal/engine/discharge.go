@@ -6,6 +6,7 @@ import (
 
 	"ebbtide/internal/belief"
 	"ebbtide/internal/effect"
+	"ebbtide/internal/english"
 	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -111,13 +112,13 @@ func (e *Engine) refusesDischarge(d Drill) string {
 		return fmt.Sprintf("%s is charged to %.0f %%, too near to the floor; wait until it is charged, or give a lower --floor", d.Supply, st.Charge.Value)
 	case st.Left.Value*d.Floor/st.Charge.Value < need.Seconds():
 		return fmt.Sprintf("at %.0f %% %s would last about %s, and a shutdown with the reserve needs %s; give a higher --floor",
-			d.Floor, d.Supply, span(st.Left.Value*d.Floor/st.Charge.Value), plan.Span(need))
+			d.Floor, d.Supply, span(st.Left.Value*d.Floor/st.Charge.Value), english.Span(need))
 	}
 	return ""
 }
 
 // span writes whole seconds for people.
-func span(s float64) string { return plan.Span(time.Duration(s) * time.Second) }
+func span(s float64) string { return english.Span(time.Duration(s) * time.Second) }
 
 // openTest opens the drill of a battery. It begins when it is known how long a shutdown takes.
 func (e *Engine) openTest(d Drill) {
@@ -146,7 +147,7 @@ func (e *Engine) beginTest() {
 	atFloor := st.Left.Value * b.floor / max(st.Charge.Value, 1)
 	if need := e.shutdownNeeds(); atFloor < need.Seconds() {
 		e.closeOutage(fmt.Sprintf("nothing was done: at %.0f %% %s would last about %s, and a shutdown with the reserve may need %s; give a higher --floor",
-			b.floor, e.ID(b.node), span(atFloor), plan.Span(need)))
+			b.floor, e.ID(b.node), span(atFloor), english.Span(need)))
 		return
 	}
 	b.phase, b.since = beginning, e.Now
@@ -284,7 +285,7 @@ func (e *Engine) enough(s *belief.Supply, r power.Reading, fresh, discharges boo
 	case !s.State.Charge.Known || !left.Known:
 		return "it no longer tells its charge, or how long it lasts"
 	case left.Value < need.Seconds():
-		return fmt.Sprintf("about %s are left, and a shutdown with the reserve may need %s", span(left.Value), plan.Span(need))
+		return fmt.Sprintf("about %s are left, and a shutdown with the reserve may need %s", span(left.Value), english.Span(need))
 	}
 	return ""
 }
@@ -336,7 +337,7 @@ func (e *Engine) endedTest() {
 	reason := "the battery was discharged: " + b.why
 	if d := b.account.gave; b.account.made && !b.resumed {
 		e.Record(ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{e.ID(b.node)}, Discharge: &d}})
-		reason = fmt.Sprintf("the battery went from %.0f %% to %.0f %% in %s: %s", d.From, d.To, plan.Span(d.Took), b.why)
+		reason = fmt.Sprintf("the battery went from %.0f %% to %.0f %% in %s: %s", d.From, d.To, english.Span(d.Took), b.why)
 	}
 	e.closeOutage(reason)
 }

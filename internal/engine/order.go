@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -140,7 +141,7 @@ func (e *Engine) refusesWord(o Order) string {
 	case k >= 0 && o.Verb == ledger.Confirm && e.Standing(k).IsOut() && e.Supplies[k].State.SilentFor >= silentFor:
 		return ""
 	case k >= 0 && o.Verb == ledger.Confirm && e.Standing(k).IsOut() && e.Supplies[k].State.SilentFor > 0:
-		return fmt.Sprintf("%q is silent for %s only: a person's word on it is taken after %s", o.Node, plan.Span(e.Supplies[k].State.SilentFor.Truncate(time.Second)), plan.Span(silentFor))
+		return fmt.Sprintf("%q is silent for %s only: a person's word on it is taken after %s", o.Node, english.Span(e.Supplies[k].State.SilentFor.Truncate(time.Second)), english.Span(silentFor))
 	case k >= 0 && o.Verb == ledger.Confirm:
 		return fmt.Sprintf("%q is heard, or does not fail: what it says itself counts", o.Node)
 	case !e.AsksAPerson(i):

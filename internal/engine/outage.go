@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/want"
@@ -133,7 +134,7 @@ func (e *Engine) looksOver() bool {
 	}
 	if e.settleBy.IsZero() {
 		e.settleBy = e.Now.Add(settleFor)
-		e.Notify(true, "what was given up on its way up is waited for, for "+plan.Span(settleFor)+": what stands on it is started if it comes up")
+		e.Notify(true, "what was given up on its way up is waited for, for "+english.Span(settleFor)+": what stands on it is started if it comes up")
 	}
 	return !e.Now.Before(e.settleBy)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -126,7 +127,7 @@ func (e *Engine) notSeen(in []bool) string {
 	})
 	switch {
 	case len(unknown) > 0:
-		return "nobody knows whether they are on or off: " + some(unknown) + "; wait until they answer, or leave them out"
+		return "nobody knows whether they are on or off: " + english.List(unknown, 6) + "; wait until they answer, or leave them out"
 	case len(e.ids(func(i int) bool { return in[i] && e.runs(i) })) == 0:
 		return "nothing of it is on; there is nothing to drill"
 	}
@@ -157,7 +158,7 @@ func (e *Engine) needed(in []bool) string {
 			}
 		}
 		if len(on) > 0 {
-			return some(on) + " outside the drill needs " + e.ID(i) + " and is not off; take it into the drill, or stop it first"
+			return english.List(on, 6) + " outside the drill needs " + e.ID(i) + " and is not off; take it into the drill, or stop it first"
 		}
 	}
 	return ""

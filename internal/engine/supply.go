@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/english"
 	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -133,7 +134,7 @@ func (e *Engine) tellStuck(k int, said power.Status) {
 	case !w.cried && e.Now.Sub(w.stuck) >= stalledFor+s.OnDelay:
 		w.cried = true
 		id := e.ID(s.Node)
-		e.Notify(true, "the mains of "+id+" are back, and its output is off still after "+plan.Span(e.Now.Sub(w.stuck))+": nothing that it feeds comes back before somebody switches it on")
+		e.Notify(true, "the mains of "+id+" are back, and its output is off still after "+english.Span(e.Now.Sub(w.stuck))+": nothing that it feeds comes back before somebody switches it on")
 	}
 }
 

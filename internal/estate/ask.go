@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"ebbtide/internal/plan"
+	"ebbtide/internal/english"
 )
 
 // overtime is how long after its deadline an adapter may take to say how it ended.
@@ -17,7 +17,7 @@ func ask[T any](ctx context.Context, within time.Duration, question func(context
 		value T
 		err   error
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %s", plan.Span(within)))
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %s", english.Span(within)))
 	defer cancel()
 	answered := make(chan answer, 1)
 	go func() { // may outlive the question where the adapter does not heed its context

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -128,15 +129,7 @@ func together(said []sentence) string {
 	for i := range names {
 		names[i] = said[i+1].node
 	}
-	return fmt.Sprintf("%s; likewise %s", said[0].text, some(names))
-}
-
-// some lists the first of many names.
-func some(names []string) string {
-	if len(names) > 6 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:5], ", "), len(names)-5)
-	}
-	return strings.Join(names, ", ")
+	return fmt.Sprintf("%s; likewise %s", said[0].text, english.List(names, 6))
 }
 
 // deadConnections remarks on the connections that do not answer themselves, or over which several things were asked and
@@ -164,7 +157,7 @@ func (s *surveyor) deadConnections() map[string]bool {
 			err = r.mute[0].err
 		}
 		if names = slices.Compact(names); len(names) > 0 {
-			without = fmt.Sprintf(" (without an answer: %s)", some(names))
+			without = fmt.Sprintf(" (without an answer: %s)", english.List(names, 6))
 		}
 		s.remark(runbook.Trouble, runbook.SectionConnections, name, fmt.Sprintf("connection %s can't be used%s: %v", name, without, err), hint(err))
 	}

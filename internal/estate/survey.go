@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -57,7 +58,7 @@ const questionWithin = 20 * time.Second
 // nothing. What does not answer is in trouble, and no error. The error says that the survey was broken off, or that nothing
 // could be made of the answers.
 func (e *Estate) Survey(ctx context.Context, within time.Duration) (*Survey, error) {
-	whole, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("the time for the whole survey, %s, was over", plan.Span(within)))
+	whole, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("the time for the whole survey, %s, was over", english.Span(within)))
 	defer cancel()
 	s := &surveyor{Estate: e, each: min(questionWithin, within), decls: map[string]*runbook.NodeDecl{}, reached: map[string]*reached{}}
 	for i := range e.Runbook.Nodes {

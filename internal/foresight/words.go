@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
-	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
 
@@ -60,7 +60,7 @@ func (e *Foresight) WhyNotYet(s *belief.Supply) string {
 	}
 	text := "not starting yet: " + e.reckon(s) + "; the shutdown starts at " + p.Shutdown.String()
 	if f.WaitsForSlack(p.Shutdown) {
-		text += " (slack counts once it has been on battery for " + plan.Span(power.SlackAfter) + ")"
+		text += " (slack counts once it has been on battery for " + english.Span(power.SlackAfter) + ")"
 	}
 	if len(missed) > 0 {
 		text += " (it tells nothing for " + strings.Join(missed, ", ") + ")"

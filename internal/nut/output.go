@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -123,7 +124,7 @@ func (o *output) judge(now time.Time, vars []Var) plan.Observation {
 	}
 	if o.counts(timer) || falling {
 		left := time.Duration(timer.Value * float64(time.Second))
-		return plan.Observation{State: plan.Stopping, RemainFor: left, Detail: fmt.Sprintf("its timer cuts in %s%s", plan.Span(left), o.told)}
+		return plan.Observation{State: plan.Stopping, RemainFor: left, Detail: fmt.Sprintf("its timer cuts in %s%s", english.Span(left), o.told)}
 	}
 	left, ours := o.pending(now)
 	switch {

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -60,9 +60,9 @@ func (s *secondaries) judge(now time.Time, r roll) plan.Observation {
 	if n := len(r.secondaries); n > 0 {
 		s.goneAt, s.seen = time.Time{}, true
 		if r.fsd {
-			return plan.Observation{State: plan.Stopping, Detail: "told to go down, and still there: " + some(r.secondaries)}
+			return plan.Observation{State: plan.Stopping, Detail: "told to go down, and still there: " + hosts(r.secondaries)}
 		}
-		return plan.Observation{State: plan.On, Detail: "logged in: " + some(r.secondaries)}
+		return plan.Observation{State: plan.On, Detail: "logged in: " + hosts(r.secondaries)}
 	}
 	if s.goneAt.IsZero() {
 		s.goneAt = now
@@ -80,14 +80,9 @@ func (s *secondaries) judge(now time.Time, r roll) plan.Observation {
 	return plan.Observation{State: plan.Unknown, Detail: "none is logged in yet"}
 }
 
-// some names a few addresses.
-func some(addresses []string) string {
-	const most = 8
-	list := slices.Compact(slices.Sorted(slices.Values(addresses)))
-	if len(list) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
-	}
-	return strings.Join(list, ", ")
+// hosts lists the addresses of machines, each once.
+func hosts(addresses []string) string {
+	return english.List(slices.Compact(slices.Sorted(slices.Values(addresses))), 8)
 }
 
 var errDisagree = errors.New("two counts disagree")

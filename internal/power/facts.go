@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"ebbtide/internal/plan"
+	"ebbtide/internal/english"
 )
 
 // Facts is what conditions are judged against, for one supply.
@@ -170,7 +170,7 @@ func (c Condition) Missing(f Facts) string {
 	switch c.Kind {
 	case Online:
 		if s.Mains == MainsOnline && s.OnlineFor < c.For {
-			return fmt.Sprintf("on line for %s of %s", brief(s.OnlineFor), plan.Span(c.For))
+			return fmt.Sprintf("on line for %s of %s", brief(s.OnlineFor), english.Span(c.For))
 		}
 	case ChargeAbove:
 		if s.Refilled.Known && s.Refilled.Value < c.Than {
@@ -259,9 +259,9 @@ func (c Condition) String() string {
 	case OnBattery:
 		return "on battery" + c.lasting()
 	case SlackBelow:
-		return "slack below " + plan.Span(c.For)
+		return "slack below " + english.Span(c.For)
 	case RuntimeBelow:
-		return "battery time left below " + plan.Span(c.For)
+		return "battery time left below " + english.Span(c.For)
 	case ChargeBelow:
 		return fmt.Sprintf("charge below %s %%", plain(c.Than))
 	case LowBattery:
@@ -290,7 +290,7 @@ func (c Condition) lasting() string {
 	if c.For == 0 {
 		return ""
 	}
-	return " for " + plan.Span(c.For)
+	return " for " + english.Span(c.For)
 }
 
 func (c Condition) join(word string) string {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"ebbtide/internal/plan"
+	"ebbtide/internal/english"
 )
 
 // State is what is known of a supply at one moment.
@@ -138,7 +138,7 @@ func (s State) seen() string {
 }
 
 // brief writes how long something has lasted, in whole seconds.
-func brief(d time.Duration) string { return plan.Span(d.Truncate(time.Second)) }
+func brief(d time.Duration) string { return english.Span(d.Truncate(time.Second)) }
 
 // Roughly writes seconds no more precisely than they are known, rounded down: "9m", "1m 20s".
 func Roughly(seconds float64) string {

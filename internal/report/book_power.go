@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/forecast"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -117,7 +118,7 @@ func (b *book) lastSafe() {
 	left := b.left()
 	b.add(b.safeTable(left, gauged[:min(mostGauged, len(gauged))]))
 	for some := range slices.Chunk(gauged[min(mostGauged, len(gauged)):], mostGauged) {
-		b.add(Paragraph{Text: T("The same for %s:", someOf(b.namesOf(some)))}, b.safeTable(left, some))
+		b.add(Paragraph{Text: T("The same for %s:", english.List(b.namesOf(some), 12))}, b.safeTable(left, some))
 	}
 	if len(gauged) > 0 {
 		b.add(Paragraph{Text: T("A charge is reckoned at the load that is left from that step on, all supplies sharing it. “—” is more than a full battery may hold: then there is no waiting, begin at once.")})

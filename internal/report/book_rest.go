@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 )
 
@@ -89,7 +90,7 @@ func (b *book) managers() {
 			}
 		}
 		if len(nodes) > 1 {
-			through = append(through, fmt.Sprintf("%s at %s: %s", c.Name, b.Runbook.PlaceOf(&b.Schema, c.Name).Address, someOf(nodes)))
+			through = append(through, fmt.Sprintf("%s at %s: %s", c.Name, b.Runbook.PlaceOf(&b.Schema, c.Name).Address, english.List(nodes, 12)))
 		}
 	}
 	b.section("vCenter, or another manager, is down")

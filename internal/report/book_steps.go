@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/runbook"
@@ -183,33 +184,24 @@ func (b *book) whyHere(s *plan.Step, users, needs []int) string {
 	case b.estate.Node(s.Node).Kind == plan.Self:
 		return "Last of all: it goes when all else is down and the cut of what feeds it has been ordered, within the delay of that cut."
 	case s.Verb == plan.Protect && b.estate.Node(s.Node).Kind == plan.Cluster:
-		return "First of its stage, and reversible: left alone, it would start again elsewhere what is shut down here, or move it: " + someOf(b.namesOf(users)) + "."
+		return "First of its stage, and reversible: left alone, it would start again elsewhere what is shut down here, or move it: " + english.List(b.namesOf(users), 12) + "."
 	case s.Verb == plan.Protect:
 		return "First of all, and reversible: from then on a dead battery loses nothing that was acknowledged."
 	case s.Verb == plan.Cut:
-		return "Last: comes after all that it feeds: " + someOf(b.namesOf(users)) + "."
+		return "Last: comes after all that it feeds: " + english.List(b.namesOf(users), 12) + "."
 	}
 	var parts []string
 	if names := b.namesOf(users); len(names) > 0 {
-		parts = append(parts, "comes after "+someOf(names)+", which use it")
+		parts = append(parts, "comes after "+english.List(names, 12)+", which use it")
 	} else {
 		parts = append(parts, "nothing uses it: it goes among the first of its stage")
 	}
 	needs = slices.DeleteFunc(slices.Clone(needs), func(i int) bool { return b.estate.Node(i).Kind == plan.Supply })
 	if names := b.namesOf(needs); len(names) > 0 {
-		parts = append(parts, "before "+someOf(names)+", which it uses")
+		parts = append(parts, "before "+english.List(names, 12)+", which it uses")
 	}
 	text := strings.Join(parts, "; ") + "."
 	return strings.ToUpper(text[:1]) + text[1:]
-}
-
-// someOf lists names, the first of many.
-func someOf(names []string) string {
-	const most = 12
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return strings.Join(names, ", ")
 }
 
 // byHand says how a verb is done by hand.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -65,13 +66,13 @@ const mostAsked = 6
 // neededFirst says what must be so before a step of the way up begins.
 func (b *book) neededFirst(row PlanRow, s *plan.Step) Text {
 	if s.Verb == plan.Unprotect {
-		return T("The gate is open; nobody waits for it; what it needs is up: %s", someOf(b.namesOf(b.estate.Needs(s.Node))))
+		return T("The gate is open; nobody waits for it; what it needs is up: %s", english.List(b.namesOf(b.estate.Needs(s.Node)), 12))
 	}
 	names := b.namesOf(b.estate.Needs(s.Node))
 	if len(names) == 0 {
 		return T("Nothing: it is the first.")
 	}
-	text := T("%s", someOf(names))
+	text := T("%s", english.List(names, 12))
 	if n := b.estate.Node(s.Node); len(row.Steps) == 1 && n.Can.Has(plan.Start) && !n.ByPower {
 		if r := b.stopOf(s.Node); r >= 0 {
 			text = append(text, Span{Text: "; that it was on: "}, Span{Text: fmt.Sprintf("step %d", r+1), Link: fmt.Sprintf("down-%d", r+1)}, Span{Text: " is ticked"})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/forecast"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -47,10 +48,10 @@ func (f *fold) suggestEarlier() {
 	switch {
 	case len(pressed) > 0:
 		f.suggestThat("", "Let the shutdown begin earlier, or shed more before it: raise slack_below or charge_below of policy.shutdown, and let ebbtide simulate --trials tell what that changes.",
-			"the battery would not have lasted for the rest of the plan: %s %s to be powered off, or cut with something on", enumerate(unique(pressed)), f.would("had", "would have had"))
+			"the battery would not have lasted for the rest of the plan: %s %s to be powered off, or cut with something on", english.Series(unique(pressed), named), f.would("had", "would have had"))
 	case near != nil && near.Slack < 0:
 		f.suggestThat("", "Let the shutdown begin earlier: raise slack_below in policy.shutdown.",
-			"when %s %s late by %s already", near.What, f.would("started it was", "would have started it would have been"), timeline.Span(seconds(-near.Slack)))
+			"when %s %s late by %s already", near.What, f.would("started it was", "would have started it would have been"), english.Span(seconds(-near.Slack)))
 	}
 }
 
@@ -60,7 +61,7 @@ func (f *fold) suggestRestore() {
 		evidence := f.would("the outage was closed without it", "the outage would have been closed without it")
 		for i := range f.story.Steps {
 			if s := &f.story.Steps[i]; s.Node == node && s.Verb == plan.Start {
-				evidence = fmt.Sprintf("its start, tried %s, ended as %s", several(s.Attempts, "time", "times"), s.State)
+				evidence = fmt.Sprintf("its start, tried %s, ended as %s", english.Count(s.Attempts, "time"), s.State)
 				if f.observed() {
 					evidence = fmt.Sprintf("its start would have ended as %s", s.State)
 				}
@@ -100,11 +101,11 @@ func (f *fold) suggestBatteries() {
 			case f.Simulated: // a model's battery is what the scenario says
 			case b.Ratio > 0 && b.Ratio < worn:
 				f.suggestThat(id, "Test the battery of "+id+", and replace it if a drill shows the same.",
-					"by what it gave it would have lasted %s where %s was likely by %s: %.0f %%", timeline.Span(seconds(b.Gave)), timeline.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
+					"by what it gave it would have lasted %s where %s was likely by %s: %.0f %%", english.Span(seconds(b.Gave)), english.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
 				flagged = true
 			case b.Ratio > better && b.Tells:
 				f.suggestThat(id, "Believe the battery of "+id+" more: give the supply a curve that was measured, so that nothing is shut down that need not be.",
-					"by what it gave it would have lasted %s where %s was likely by %s: %.0f %%", timeline.Span(seconds(b.Gave)), timeline.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
+					"by what it gave it would have lasted %s where %s was likely by %s: %.0f %%", english.Span(seconds(b.Gave)), english.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
 			}
 		}
 		if f.replaceSaid(id) && !flagged && !f.Simulated {
@@ -142,15 +143,15 @@ func (f *fold) suggestLimits() {
 		case late != "" && f.Simulated: // it was asked to hang
 		case late != "" && hung > 0:
 			f.suggestThat(s.Node, fmt.Sprintf("Mend %s, or force it sooner: it hangs when it is told to %s.", s.Node, s.Verb),
-				"it hung this time (%s), and in %d of %s before", late, hung, several(runs, "run", "runs"))
+				"it hung this time (%s), and in %d of %s before", late, hung, english.Count(runs, "run"))
 		case late != "" && s.State == timeline.Stopped:
 			f.suggestThat(s.Node, fmt.Sprintf("Find out why %s did not %s by itself, or give it longer (down.within).", s.Node, s.Verb),
 				"it was powered off: %s", late)
 		case late != "":
 			f.suggestThat(s.Node, fmt.Sprintf("Find out why the %s of %s could not be proven, or give it longer.", s.Verb, s.Node), "%s", late)
 		case s.Limit > 0 && s.State == timeline.Proven && s.Took > tight*s.Limit && !s.blurred:
-			f.suggestThat(s.Node, fmt.Sprintf("Give the %s of %s longer: %s, say.", s.Verb, s.Node, timeline.Span(roomier(&s))),
-				"it took %s of the %s that it is given before it is forced or given up", timeline.Span(seconds(s.Took)), timeline.Span(seconds(s.Limit)))
+			f.suggestThat(s.Node, fmt.Sprintf("Give the %s of %s longer: %s, say.", s.Verb, s.Node, english.Span(roomier(&s))),
+				"it took %s of the %s that it is given before it is forced or given up", english.Span(seconds(s.Took)), english.Span(seconds(s.Limit)))
 		}
 	}
 }
@@ -210,7 +211,7 @@ func (f *fold) suggestHealth() {
 			}
 			told[n.ID] = true
 			f.suggestThat(n.ID, fmt.Sprintf("Give %s a health check (up.healthy), so that what needs it is not started before it serves.", n.ID),
-				"nothing tells when it is ready, and the start of %s, which needs it, was tried %s and ended as %s", s.Node, several(s.Attempts, "time", "times"), s.State)
+				"nothing tells when it is ready, and the start of %s, which needs it, was tried %s and ended as %s", s.Node, english.Count(s.Attempts, "time"), s.State)
 		}
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/power"
-	"ebbtide/internal/timeline"
 )
 
 // BatteryTold is what a battery gave, beside what had been said of it. Durations are in seconds, the rest in percent.
@@ -146,7 +146,7 @@ func (f *fold) discharge(b *BatteryTold) power.Discharge {
 
 // words say what it gave in a sentence or two.
 func (b *BatteryTold) words() string {
-	text := fmt.Sprintf("%s was on battery for %s at %.0f %% load, from %.0f to %.0f %% charge", b.Supply, timeline.Span(seconds(b.Took)), b.Load, b.From, b.To)
+	text := fmt.Sprintf("%s was on battery for %s at %.0f %% load, from %.0f to %.0f %% charge", b.Supply, english.Span(seconds(b.Took)), b.Load, b.From, b.To)
 	if b.Empty {
 		text += ", until the UPS called its battery low"
 	}
@@ -156,14 +156,14 @@ func (b *BatteryTold) words() string {
 		return text + " How long it would last was not said in this time."
 	case b.Pace > 0:
 		return text + fmt.Sprintf(" Earlier on the same stretch it had been said to last at least %s and likely %s by %s, at the load of then; at the pace at which its charge fell from then to the end, with ever less to feed, it would have lasted %s.",
-			timeline.Span(seconds(b.Least)), timeline.Span(seconds(b.Likely)), b.By, timeline.Span(seconds(b.Pace)))
+			english.Span(seconds(b.Least)), english.Span(seconds(b.Likely)), b.By, english.Span(seconds(b.Pace)))
 	case b.Gave == 0:
-		return text + fmt.Sprintf(" It had been said to last at least %s by %s; too little of it was used to tell whether that was true.", timeline.Span(seconds(b.Least)), b.By)
+		return text + fmt.Sprintf(" It had been said to last at least %s by %s; too little of it was used to tell whether that was true.", english.Span(seconds(b.Least)), b.By)
 	case b.Ratio == 0:
-		return text + fmt.Sprintf(" It had been said to last at least %s by %s; it would have lasted %s.", timeline.Span(seconds(b.Least)), b.By, timeline.Span(seconds(b.Gave)))
+		return text + fmt.Sprintf(" It had been said to last at least %s by %s; it would have lasted %s.", english.Span(seconds(b.Least)), b.By, english.Span(seconds(b.Gave)))
 	}
 	text += fmt.Sprintf(" It had been said to last at least %s and likely %s by %s; by what it gave it would have lasted %s, %.0f %% of the likely time",
-		timeline.Span(seconds(b.Least)), timeline.Span(seconds(b.Likely)), b.By, timeline.Span(seconds(b.Gave)), 100*b.Ratio)
+		english.Span(seconds(b.Least)), english.Span(seconds(b.Likely)), b.By, english.Span(seconds(b.Gave)), 100*b.Ratio)
 	if b.Gave < b.Least {
 		text += " and less than the least"
 	}

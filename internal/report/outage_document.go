@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/timeline"
 )
@@ -80,7 +81,7 @@ func (r *Retrospective) documentFigure(d *Document) {
 	f.Caption = "Battery charge where it is on record (between the dots nothing is), and the steps" + r.would("", " as they would have been") + ". Shaded: without mains."
 	for i := range r.story.Stages {
 		s := &r.story.Stages[i]
-		f.Listing = append(f.Listing, fmt.Sprintf("%s stage %s of %s%s", r.clock(s.At), s.Name, enumerate(s.Supplies), r.would("", " would have started")))
+		f.Listing = append(f.Listing, fmt.Sprintf("%s stage %s of %s%s", r.clock(s.At), s.Name, english.Series(s.Supplies, named), r.would("", " would have started")))
 	}
 	told := map[string][]string{}
 	for _, x := range r.Charge() {
@@ -108,7 +109,7 @@ func (r *Retrospective) foldedDecisions() []Decision {
 		if n := len(out); n > 0 && x.stages != nil && out[n-1].stages != nil && x.At.Equal(out[n-1].At) && x.of == out[n-1].of && x.Text == out[n-1].Text {
 			first := &out[n-1]
 			first.stages = slices.Concat(first.stages, x.stages)
-			first.What = fmt.Sprintf("stages %s of %s %s", enumerate(first.stages), first.of, r.would("start", "would have started"))
+			first.What = fmt.Sprintf("stages %s of %s %s", english.Series(first.stages, named), first.of, r.would("start", "would have started"))
 			continue
 		}
 		out = append(out, x)
@@ -135,7 +136,7 @@ func (r *Retrospective) documentForced(d *Document) {
 	for _, x := range r.foldedForced() {
 		waited, what := "at once", doing(x.Verb, x.Node)
 		if x.Waited > 0 {
-			waited = timeline.Span(seconds(x.Waited))
+			waited = english.Span(seconds(x.Waited))
 		}
 		if x.count > 1 {
 			what = fmt.Sprintf("%s %s ×%d", x.Verb, x.group, x.count)
@@ -241,7 +242,7 @@ func orNothing(s float64) string {
 	if s == 0 {
 		return "–"
 	}
-	return timeline.Span(seconds(s))
+	return english.Span(seconds(s))
 }
 
 // foldedSteps are steps of the members of a selector that ended alike.
@@ -294,18 +295,18 @@ func (r *Retrospective) documentSurprises(d *Document) {
 	}
 	var rows []Row
 	for _, s := range r.Surprises {
-		took := timeline.Span(seconds(s.Took))
+		took := english.Span(seconds(s.Took))
 		if s.Hung {
 			took = "hung"
 		}
-		next := fmt.Sprintf("%s, 95 %% within %s", timeline.Span(seconds(s.Next)), timeline.Span(seconds(s.Worst)))
+		next := fmt.Sprintf("%s, 95 %% within %s", english.Span(seconds(s.Next)), english.Span(seconds(s.Worst)))
 		if s.Next == 0 {
 			next = "–"
 		}
 		if s.Hang > 0 {
 			next += fmt.Sprintf(", hangs %.0f %%", 100*s.Hang)
 		}
-		rows = append(rows, rowOf(doing(s.Verb, s.Node), took, timeline.Span(seconds(s.Low))+" to "+timeline.Span(seconds(s.High)), next))
+		rows = append(rows, rowOf(doing(s.Verb, s.Node), took, english.Span(seconds(s.Low))+" to "+english.Span(seconds(s.High)), next))
 	}
 	d.rows([]Column{{Title: "Step", Weight: 1.3}, {Title: "Took", Right: true, Weight: 0.6}, {Title: "9 of 10 were expected in"}, {Title: "The next plan assumes", Weight: 1.8}}, rows,
 		"Nothing took longer or shorter than was expected of nine runs in ten, as far as it is known what was expected.")
@@ -322,7 +323,7 @@ func (r *Retrospective) documentChains(d *Document) {
 	}
 	for i, c := range r.Chains {
 		began := r.Start.Add(seconds(c.Links[len(c.Links)-1].At))
-		d.add(Heading{Level: 2, Text: fmt.Sprintf("Going %s from %s: %s", c.Goal, r.clock(began), timeline.Span(seconds(c.Took))), Anchor: fmt.Sprintf("chain-%d", i+1)})
+		d.add(Heading{Level: 2, Text: fmt.Sprintf("Going %s from %s: %s", c.Goal, r.clock(began), english.Span(seconds(c.Took))), Anchor: fmt.Sprintf("chain-%d", i+1)})
 		var rows []Row
 		for _, l := range slices.Backward(c.Links) {
 			idle := orNothing(l.Idle)
@@ -357,7 +358,7 @@ func (r *Retrospective) documentTimeline(d *Document) {
 	d.section("Timeline", "timeline")
 	var rows []Row
 	for _, m := range r.Timeline {
-		rows = append(rows, rowOf(r.clock(m.At), "+"+timeline.Span(max(0, m.At.Sub(r.Start).Round(time.Second))), m.Text))
+		rows = append(rows, rowOf(r.clock(m.At), "+"+english.Span(max(0, m.At.Sub(r.Start).Round(time.Second))), m.Text))
 	}
 	d.rows([]Column{{Title: "Time", Weight: 0.5}, {Title: "After", Weight: 0.55, Right: true}, {Title: "What", Weight: 4}}, rows, "Nothing is on record.")
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebbtide/internal/effect"
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/timeline"
@@ -126,13 +127,13 @@ func (f *fold) whatFailed() string {
 		alike[text] = append(alike[text], id)
 	}
 	for i, text := range parts {
-		parts[i] = enumerate(alike[text]) + " " + text
+		parts[i] = english.Series(alike[text], named) + " " + text
 	}
 	switch {
 	case f.Mode == modeDrill && len(parts) == 0:
-		return sentence(fmt.Sprintf("on %s %s ordered a drill of %s", f.day(f.Start), f.By, enumerate(f.Scope)))
+		return sentence(fmt.Sprintf("on %s %s ordered a drill of %s", f.day(f.Start), f.By, english.Series(f.Scope, named)))
 	case f.Mode == modeDrill:
-		return sentence(fmt.Sprintf("on %s %s ordered a drill of %s; while it ran, the power of %s", f.day(f.Start), f.By, enumerate(f.Scope), strings.Join(parts, "; that of ")))
+		return sentence(fmt.Sprintf("on %s %s ordered a drill of %s; while it ran, the power of %s", f.day(f.Start), f.By, english.Series(f.Scope, named), strings.Join(parts, "; that of ")))
 	case len(parts) == 0:
 		return sentence(fmt.Sprintf("on %s an outage began; which supply failed is not on record", f.day(f.Start)))
 	}
@@ -163,9 +164,9 @@ func (f *fold) failure(id string) string {
 		text = fmt.Sprintf("failed %d times from %s on", len(begins), begins[0])
 	}
 	if !back {
-		return text + fmt.Sprintf(" and was not back %s later", timeline.Span(f.Until.Sub(f.lastFailure(id))))
+		return text + fmt.Sprintf(" and was not back %s later", english.Span(f.Until.Sub(f.lastFailure(id))))
 	}
-	text += " and was away for " + timeline.Span(away)
+	text += " and was away for " + english.Span(away)
 	if len(begins) > 1 {
 		text += " in all"
 	}
@@ -191,7 +192,7 @@ func (f *fold) whatWentDown() string {
 		if p.WasOn == 0 {
 			return "Nothing " + was + " taken down."
 		}
-		return fmt.Sprintf("Nothing %s taken down of the %s that were on.", was, several(p.WasOn, "node", "nodes"))
+		return fmt.Sprintf("Nothing %s taken down of the %s that were on.", was, english.Count(p.WasOn, "node"))
 	}
 	var how []string
 	if p.Off > 0 {
@@ -208,21 +209,21 @@ func (f *fold) whatWentDown() string {
 		how = append(how, text)
 	}
 	if p.Forced > 0 {
-		how = append(how, fmt.Sprintf("%d %s by force (%s)", p.Forced, f.would("powered off", "would have been powered off"), enumerate(f.powered)))
+		how = append(how, fmt.Sprintf("%d %s by force (%s)", p.Forced, f.would("powered off", "would have been powered off"), english.Series(f.powered, named)))
 	}
 	if p.Unproven > 0 {
-		how = append(how, fmt.Sprintf("%d %s (%s)", p.Unproven, f.would("commanded off and never proven so", "would never have been proven off"), enumerate(f.unsure)))
+		how = append(how, fmt.Sprintf("%d %s (%s)", p.Unproven, f.would("commanded off and never proven so", "would never have been proven off"), english.Series(f.unsure, named)))
 	}
 	went, was := f.would("went", "would have gone"), f.would("was", "would have been")
-	text := fmt.Sprintf("of %s that were on, %d %s down: %s", several(p.WasOn, "node", "nodes"), down, went, enumerate(how))
+	text := fmt.Sprintf("of %s that were on, %d %s down: %s", english.Count(p.WasOn, "node"), down, went, english.Series(how, named))
 	switch {
 	case p.WasOn == 1:
-		text = fmt.Sprintf("the one node that was on %s down: %s", went, enumerate(how))
+		text = fmt.Sprintf("the one node that was on %s down: %s", went, english.Series(how, named))
 	case down == p.WasOn:
-		text = fmt.Sprintf("all %d nodes that were on %s down: %s", down, went, enumerate(how))
+		text = fmt.Sprintf("all %d nodes that were on %s down: %s", down, went, english.Series(how, named))
 	}
 	if cut := f.cuts(); len(cut) > 0 {
-		text += "; the output of " + enumerate(cut) + " " + was + " cut"
+		text += "; the output of " + english.Series(cut, named) + " " + was + " cut"
 	}
 	return sentence(text)
 }
@@ -247,9 +248,9 @@ func (f *fold) howNear() string {
 	case n == nil:
 		parts = append(parts, "how near it "+f.would("came", "would have come")+" to the end of a battery is not on record")
 	case n.Slack < 0:
-		parts = append(parts, fmt.Sprintf("it %s late by %s when %s %s at %s", f.would("was", "would have been"), timeline.Span(seconds(-n.Slack)), n.What, f.would("started", "would have started"), f.clock(n.At)))
+		parts = append(parts, fmt.Sprintf("it %s late by %s when %s %s at %s", f.would("was", "would have been"), english.Span(seconds(-n.Slack)), n.What, f.would("started", "would have started"), f.clock(n.At)))
 	default:
-		parts = append(parts, fmt.Sprintf("the least time to spare %s %s, when %s %s at %s", f.would("was", "would have been"), timeline.Span(seconds(n.Slack)), n.What, f.would("started", "would have started"), f.clock(n.At)))
+		parts = append(parts, fmt.Sprintf("the least time to spare %s %s, when %s %s at %s", f.would("was", "would have been"), english.Span(seconds(n.Slack)), n.What, f.would("started", "would have started"), f.clock(n.At)))
 	}
 	least, at := 101.0, ""
 	for _, b := range f.Batteries {
@@ -287,9 +288,9 @@ func (f *fold) whatCameBack() string {
 	switch {
 	case f.observed(): // when is not known: it was rehearsed
 	case last != nil && p.Back > 1:
-		text += fmt.Sprintf(", the last (%s) at %s, %s after the %s began", last.Node, f.clock(last.Ended), timeline.Span(last.Ended.Sub(f.Start)), f.Noun())
+		text += fmt.Sprintf(", the last (%s) at %s, %s after the %s began", last.Node, f.clock(last.Ended), english.Span(last.Ended.Sub(f.Start)), f.Noun())
 	case last != nil:
-		text += fmt.Sprintf(" at %s, %s after the %s began", f.clock(last.Ended), timeline.Span(last.Ended.Sub(f.Start)), f.Noun())
+		text += fmt.Sprintf(" at %s, %s after the %s began", f.clock(last.Ended), english.Span(last.Ended.Sub(f.Start)), f.Noun())
 	}
 	return sentence(text)
 }
@@ -298,7 +299,7 @@ func (f *fold) whatCameBack() string {
 func (f *fold) whatDidNot() string {
 	switch {
 	case len(f.NotRestored) > 0:
-		return sentence(fmt.Sprintf("%s %s come back: %s", several(len(f.NotRestored), "node", "nodes"), f.would("did not", "would not have"), enumerate(f.NotRestored)))
+		return sentence(fmt.Sprintf("%s %s come back: %s", english.Count(len(f.NotRestored), "node"), f.would("did not", "would not have"), english.Series(f.NotRestored, named)))
 	case f.overtaken():
 		down := f.Proof.Off + f.Proof.Forced + f.Proof.Unproven
 		return sentence(fmt.Sprintf("Ebbtide was armed before it was over: %d of %d that would have gone down would not have been back yet", down-f.Proof.Back, down))

@@ -3,8 +3,8 @@ package report
 import (
 	"fmt"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/timeline"
 )
 
 func (r *Retrospective) documentWaits(d *Document) {
@@ -76,9 +76,9 @@ func (w *foldedWait) what() string {
 }
 
 func (w *foldedWait) long(open bool) string {
-	text := timeline.Span(seconds(w.Waited))
+	text := english.Span(seconds(w.Waited))
 	if w.count > 1 && w.least < w.Waited {
-		text = timeline.Span(seconds(w.least)) + " to " + text
+		text = english.Span(seconds(w.least)) + " to " + text
 	}
 	if w.To.IsZero() {
 		text += map[bool]string{false: ", and never ended", true: " so far"}[open]

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -42,7 +43,7 @@ func (c *checker) supplies() {
 		}
 		if s.OnDelay > 0 && s.OnDelay < power.ShortestOff {
 			say(Warning, []string{"ondelay"}, "write 10s or more, or leave it as the UPS is set: NUT's default is 30s",
-				"an output that is off for %s may not be seen to be off, and would be cut once more while machines start", plan.Span(s.OnDelay))
+				"an output that is off for %s may not be seen to be off, and would be cut once more while machines start", english.Span(s.OnDelay))
 		}
 		if first, twice := seen[s.NUT()]; twice && s.UPS != "" {
 			say(Warning, []string{"nut"}, "one UPS is one supply", "this is the same UPS as %s", first)
@@ -250,7 +251,7 @@ func (c *checker) times(i int) {
 			continue
 		}
 		if times := tr.Times[k.verb]; k.nominal && times.Nominal > times.Within {
-			c.nodeError(i, k.path, fmt.Sprintf("raise %s.%s or lower this", k.path[0], k.limit), "%s is expected to take %s, longer than it may (%s: %s)", k.verb, plan.Span(times.Nominal), k.limit, plan.Span(times.Within))
+			c.nodeError(i, k.path, fmt.Sprintf("raise %s.%s or lower this", k.path[0], k.limit), "%s is expected to take %s, longer than it may (%s: %s)", k.verb, english.Span(times.Nominal), k.limit, english.Span(times.Within))
 		}
 		if k.path[0] == "down" && !tr.Can.Has(k.verb) && (k.verb != plan.Force || !n.Down.Force.Never) {
 			c.nodeWarning(i, k.path, "remove it", "this does nothing: a node of type %s with these keys has no %s", n.Type, k.verb)

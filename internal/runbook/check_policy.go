@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -198,7 +199,7 @@ func (c *checker) onMains(cond power.Condition, v *value) {
 		hint += ", or write {all: [{on_battery: 1m}, {temperature_above: …}]}"
 	}
 	if len(stuck) > 0 {
-		c.add(Warning, v, "policy.shutdown.when", fmt.Sprintf("%s may take things down with the mains on, when no output is cut: nothing starts %s again then but a person", kind, some(stuck)),
+		c.add(Warning, v, "policy.shutdown.when", fmt.Sprintf("%s may take things down with the mains on, when no output is cut: nothing starts %s again then but a person", kind, english.List(stuck, 4)),
 			hint)
 	}
 }

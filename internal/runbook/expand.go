@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 )
 
@@ -106,16 +107,8 @@ func (c *compiler) expand() {
 	for _, host := range slices.Sorted(maps.Keys(c.undeclared)) {
 		on := c.undeclared[host]
 		slices.Sort(on)
-		c.warn(c.ownerOf(on[0]), "", fmt.Sprintf("host %q is not declared, and nothing keeps it on until what runs there is off: %s", host, some(on)))
+		c.warn(c.ownerOf(on[0]), "", fmt.Sprintf("host %q is not declared, and nothing keeps it on until what runs there is off: %s", host, english.List(on, 4)))
 	}
-}
-
-// some lists the first of many names.
-func some(names []string) string {
-	if len(names) > 4 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
-	}
-	return strings.Join(names, ", ")
 }
 
 // members expands a selector.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 )
 
@@ -52,11 +53,11 @@ func (rb *Runbook) Housing(connection string, m *Running, node, selector string)
 		}
 	}
 	if len(needs) > 0 {
-		all = append(all, remark(SectionNodes, node, fmt.Sprintf("%s is what %s itself runs in, and needs %s: reached through %s alone, nothing takes down what goes after it", node, connection, some(needs), connection),
+		all = append(all, remark(SectionNodes, node, fmt.Sprintf("%s is what %s itself runs in, and needs %s: reached through %s alone, nothing takes down what goes after it", node, connection, english.List(needs, 4), connection),
 			"write for each of them via: or fallback: with "+straight)...)
 	}
 	if len(late) > 0 {
-		all = append(all, remark(SectionNodes, node, fmt.Sprintf("%s is what %s itself runs in, and may be off before %s: reached through %s alone, they can't be asked any more", node, connection, some(late), connection),
+		all = append(all, remark(SectionNodes, node, fmt.Sprintf("%s is what %s itself runs in, and may be off before %s: reached through %s alone, they can't be asked any more", node, connection, english.List(late, 4), connection),
 			fmt.Sprintf("add depends_on: [%s] to them, so that they go before it; or fallback: with %s, each", node, straight))...)
 	}
 	return all

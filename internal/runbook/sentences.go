@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 )
 
@@ -48,7 +49,7 @@ func (rb *Runbook) Triggers() []string {
 	return append(out,
 		fmt.Sprintf("When %s, %s that would go dark is taken down in order, and what depends on it.", p.Shutdown, rest),
 		fmt.Sprintf("When %s, what was on comes back in reverse order.", p.Restore),
-		fmt.Sprintf("The last %s of the battery are kept for flushing caches, stopping hosts and storage, and cutting the output.", plan.Span(p.Reserve)),
+		fmt.Sprintf("The last %s of the battery are kept for flushing caches, stopping hosts and storage, and cutting the output.", english.Span(p.Reserve)),
 	)
 }
 

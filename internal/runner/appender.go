@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
-	"ebbtide/internal/plan"
 )
 
 const (
@@ -82,7 +82,7 @@ func (r *Runner) record(records []ledger.Record) (lost error) {
 	case err = <-a.result:
 		a.settle(err)
 	case <-late.C:
-		err = fmt.Errorf("the journal has not answered for %s", plan.Span(patience))
+		err = fmt.Errorf("the journal has not answered for %s", english.Span(patience))
 	}
 	if err == nil {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/english"
 	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -116,7 +117,7 @@ func (r *Runner) operate(ctx context.Context, op ledger.Op, within time.Duration
 	}
 	r.all.Go(func() {
 		defer cancel(nil)
-		timed, end := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %s", plan.Span(within)))
+		timed, end := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %s", english.Span(within)))
 		defer end()
 		answered := make(chan struct{})
 		forget := context.AfterFunc(timed, func() {

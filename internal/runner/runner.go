@@ -15,6 +15,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/english"
 	"ebbtide/internal/forecast"
 	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
@@ -215,6 +216,6 @@ func (r *Runner) leave() error {
 	case <-gone:
 		return nil
 	case <-late.C:
-		return fmt.Errorf("cannot end everything: some calls to the estate or the journal have not ended within %s", plan.Span(farewell))
+		return fmt.Errorf("cannot end everything: some calls to the estate or the journal have not ended within %s", english.Span(farewell))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -25,7 +26,7 @@ func (t *Timeline) happened(r *ledger.Record) string {
 	switch r.Kind {
 	case ledger.Opened:
 		if r.Mode == ledger.ModeDrill {
-			return "drill of " + some(r.Scope) + ", " + r.Reason
+			return "drill of " + english.List(r.Scope, 6) + ", " + r.Reason
 		}
 		return "outage: " + strings.Join(r.Supplies, ", ") + " is " + r.Reason
 	case ledger.Snapshot:
@@ -100,15 +101,6 @@ func of(r *ledger.Record) string {
 		return ""
 	}
 	return " for " + strings.Join(r.Supplies, ", ")
-}
-
-// some names a few of many.
-func some(ids []string) string {
-	const few = 5
-	if len(ids) > few+1 {
-		return fmt.Sprintf("%s and %d more", strings.Join(ids[:few], ", "), len(ids)-few)
-	}
-	return strings.Join(ids, ", ")
 }
 
 // gave says what a battery gave.
@@ -188,5 +180,5 @@ func (t *Timeline) took(r *ledger.Record) string {
 	return ""
 }
 
-// Span writes how long something took, as plan.Span does.
-func Span(d time.Duration) string { return plan.Span(d) }
+// Span writes how long something took, as english.Span does.
+func Span(d time.Duration) string { return english.Span(d) }

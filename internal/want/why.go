@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -92,7 +93,7 @@ func (e *Wants) Text(w Why) string {
 	case NothingElse:
 		about = e.Graph.Node(w.Node).Type
 	case Pausing:
-		about = plan.Span(max(0, w.Until.Sub(e.Now)).Round(time.Second))
+		about = english.Span(max(0, w.Until.Sub(e.Now)).Round(time.Second))
 	case GivenUp:
 		about = w.verb.String() + " " + about
 	case StageNotBegun:

@@ -8,6 +8,7 @@ import (
 
 	"ebbtide/internal/belief"
 	"ebbtide/internal/effect"
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/want"
@@ -80,7 +81,7 @@ func (e *Works) overdue(i int) {
 
 // within is how long the present rung may take, in words.
 func (e *Works) within(i int) string {
-	return plan.Span(e.Graph.Node(i).Time(e.nodes[i].work.rung).Within)
+	return english.Span(e.Graph.Node(i).Time(e.nodes[i].work.rung).Within)
 }
 
 // goOn goes on with a step that is wanted and whose rung's time is over: once more, or to the next rung.
@@ -185,7 +186,7 @@ func (e *Works) overdueUnwanted(i int) {
 func (e *Works) overdueStopping(i int) {
 	decl := e.Graph.Node(i)
 	if !e.Hangs(i) || !decl.Can.Has(plan.Force) || e.Given(i) {
-		e.GiveUp(i, "", "it is still on its way down after "+plan.Span(decl.Time(plan.Start).Within))
+		e.GiveUp(i, "", "it is still on its way down after "+english.Span(decl.Time(plan.Start).Within))
 		return
 	}
 	w := e.nodes[i].work

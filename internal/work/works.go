@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ebbtide/internal/effect"
+	"ebbtide/internal/english"
 	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -112,7 +113,7 @@ func (e *Works) AsksAPerson(i int) bool {
 func (e *Works) AskedFor(i int) string {
 	w := e.nodes[i].work
 	what := w.verb.String() + " " + e.ID(i)
-	ends := "passed over in " + plan.Span(max(0, w.deadline.Sub(e.Now)).Truncate(time.Second))
+	ends := "passed over in " + english.Span(max(0, w.deadline.Sub(e.Now)).Truncate(time.Second))
 	if e.Observes {
 		return "a person would be asked now: " + what + "; nothing is to be done, and it is " + ends
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -58,7 +59,7 @@ func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.
 			plan.Force: {{Say: "Hold its power button for 5 seconds, or power it off at its management controller. What still runs on it is lost as it stands."}},
 			plan.Start: {{Say: "Press its power button, or power it on at its management controller."}},
 		},
-		Off: []runbook.Instruction{{Say: fmt.Sprintf("Its power light is dark, or its management controller says off. From afar: it does not answer for %s (one that hangs is silent too).", plan.Span(cmp.Or(s.OffWhenUnreachable, offAfter)))}},
+		Off: []runbook.Instruction{{Say: fmt.Sprintf("Its power light is dark, or its management controller says off. From afar: it does not answer for %s (one that hangs is silent too).", english.Span(cmp.Or(s.OffWhenUnreachable, offAfter)))}},
 		On:  []runbook.Instruction{{Say: "It can be logged in to, and Hyper-V answers:", Type: "Get-VM"}},
 	}
 }

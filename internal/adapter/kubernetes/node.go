@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 )
 
@@ -55,21 +56,12 @@ func (l *load) String() string {
 	}
 	text := "no pods left to evict"
 	if len(left) > 0 {
-		text = fmt.Sprintf("pods left: %d (%d on their way out): %s", len(left), l.ending, some(left))
+		text = fmt.Sprintf("pods left: %d (%d on their way out): %s", len(left), l.ending, english.List(left, 6))
 	}
 	if len(l.naked) > 0 {
-		text += "; stay, since nothing would create them again: " + some(l.naked)
+		text += "; stay, since nothing would create them again: " + english.List(l.naked, 6)
 	}
 	return text
-}
-
-// some names a few.
-func some(names []string) string {
-	const few = 5
-	if len(names) > few {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
-	}
-	return strings.Join(names, ", ")
 }
 
 // Probe tells whether the node is set aside: cordoned for the shutdown, with nothing left to evict.
@@ -181,8 +173,8 @@ func (n *node) drain(ctx context.Context, pods []pod) error {
 	for _, err := range held {
 		words = append(words, strings.TrimPrefix(err.Error(), adapter.ErrBusy.Error()+": "))
 	}
-	n.hold(some(words))
-	return fmt.Errorf("%w: %s", adapter.ErrBusy, some(words))
+	n.hold(english.List(words, 6))
+	return fmt.Errorf("%w: %s", adapter.ErrBusy, english.List(words, 6))
 }
 
 // unprotect puts the node back to what it was: one that somebody else had cordoned stays so.

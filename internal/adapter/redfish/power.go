@@ -13,6 +13,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 )
 
@@ -80,7 +81,7 @@ func (c *conn) command(ctx context.Context, already []plan.State, commands []sch
 	for i, o := range offered {
 		words[i] = string(o)
 	}
-	return fmt.Errorf("%w: it has no %s for this machine: it has %s", adapter.ErrRefused, commands[0], some(words))
+	return fmt.Errorf("%w: it has no %s for this machine: it has %s", adapter.ErrRefused, commands[0], english.List(words, 9))
 }
 
 // explain turns an error into one of the port, with a hint where there is one. Of a command that was sent and not

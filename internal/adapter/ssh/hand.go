@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"ebbtide/internal/plan"
+	"ebbtide/internal/english"
 	"ebbtide/internal/runbook"
 )
 
@@ -83,5 +83,5 @@ func brief(d time.Duration) string {
 	if d == 0 {
 		return "a minute"
 	}
-	return plan.Span(d)
+	return english.Span(d)
 }

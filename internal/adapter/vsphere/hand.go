@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -222,7 +223,7 @@ func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.
 			},
 		},
 		Off: []runbook.Instruction{{
-			Say:  fmt.Sprintf("Its power light is dark, or its management controller says off. From afar: this does not connect for %s (a host that hangs is silent too):", plan.Span(cmp.Or(s.OffWhenUnreachable, offAfter))),
+			Say:  fmt.Sprintf("Its power light is dark, or its management controller says off. From afar: this does not connect for %s (a host that hangs is silent too):", english.Span(cmp.Or(s.OffWhenUnreachable, offAfter))),
 			Type: "curl -skm 5 -o /dev/null https://" + hostPort(own) + "/",
 		}},
 		On: []runbook.Instruction{

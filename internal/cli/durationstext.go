@@ -145,7 +145,7 @@ func (d *durationsDoc) write(w io.Writer) error {
 			runs += fmt.Sprintf(", %d hung", r.Hung)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, r.Verb, runs, orDash(r.Samples, "%.1f"),
-			ago(d.now, r.Newest), inBrief(r.Median), inBrief(r.P95), orDash(100*r.Hang, "%.0f %%"), r.From)
+			ago(d.now, r.Newest), inBrief(r.Median), inBrief(r.P95), orDash(100*r.Hang, "%.0f%%"), r.From)
 	}
 	fmt.Fprintln(t, "\nBATTERY\tFULL LOAD\tAT LEAST\tHALF LOAD\tAT LEAST\tDISCHARGES\tNEWEST")
 	for _, b := range d.Batteries {

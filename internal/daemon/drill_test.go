@@ -105,7 +105,7 @@ func TestDrillsThatAreRefused(t *testing.T) {
 		{DrillOrder{Nodes: []string{"ups"}}, "cutting its output is no drill"},
 		{DrillOrder{Nodes: []string{"wbe"}}, `no node has the name or label "wbe"`},
 		{DrillOrder{Stage: "shutdown"}, `no shed stage is called "shutdown"`},
-		{DrillOrder{Battery: "ups", Floor: 10}, "a floor of 10 %"},
+		{DrillOrder{Battery: "ups", Floor: 10}, "a floor of 10%"},
 		{DrillOrder{Battery: "ups", Floor: 90}, "too near to the floor"},
 	} {
 		p, err := g.client().PlanDrill(t.Context(), c.order)

@@ -101,7 +101,7 @@ func (e *Engine) refusesDischarge(d Drill) string {
 	need := e.Graph.Plan(plan.Down, func(i int) bool { return e.newTest(at).scope[i] && !e.IsDown(i) }).Schedule().Total + e.Policy.Reserve
 	switch {
 	case d.Floor < leastFloor || d.Floor > mostFloor:
-		return fmt.Sprintf("a floor of %.0f %% is not taken; give one from %.0f %% to %.0f %%", d.Floor, leastFloor, mostFloor)
+		return fmt.Sprintf("a floor of %.0f%% is not taken; give one from %.0f%% to %.0f%%", d.Floor, leastFloor, mostFloor)
 	case st.ReplaceBattery:
 		return d.Supply + " says that its battery is to be replaced; replace it first"
 	case st.Bypass, st.Overload:
@@ -109,9 +109,9 @@ func (e *Engine) refusesDischarge(d Drill) string {
 	case !st.Charge.Known || !st.Left.Known:
 		return d.Supply + " does not tell its charge, or nobody knows how long it lasts; give it a curve in the runbook, or drill it by hand"
 	case st.Charge.Value < d.Floor+leastFall:
-		return fmt.Sprintf("%s is charged to %.0f %%, too near to the floor; wait until it is charged, or give a lower --floor", d.Supply, st.Charge.Value)
+		return fmt.Sprintf("%s is charged to %.0f%%, too near to the floor; wait until it is charged, or give a lower --floor", d.Supply, st.Charge.Value)
 	case st.Left.Value*d.Floor/st.Charge.Value < need.Seconds():
-		return fmt.Sprintf("at %.0f %% %s would last about %s, and a shutdown with the reserve needs %s; give a higher --floor",
+		return fmt.Sprintf("at %.0f%% %s would last about %s, and a shutdown with the reserve needs %s; give a higher --floor",
 			d.Floor, d.Supply, span(st.Left.Value*d.Floor/st.Charge.Value), english.Span(need))
 	}
 	return ""
@@ -123,12 +123,12 @@ func span(s float64) string { return english.Span(time.Duration(s) * time.Second
 // openTest opens the drill of a battery. It begins when it is known how long a shutdown takes.
 func (e *Engine) openTest(d Drill) {
 	at, _ := e.Graph.Index(d.Supply)
-	if !e.open(ledger.Record{Opening: ledger.Opening{Mode: ledger.ModeDrill, Scope: []string{d.Supply}}, Word: ledger.Word{By: d.By}, Reason: fmt.Sprintf("ordered by %s: the battery, down to %.0f %%", d.By, d.Floor)}) {
+	if !e.open(ledger.Record{Opening: ledger.Opening{Mode: ledger.ModeDrill, Scope: []string{d.Supply}}, Word: ledger.Word{By: d.By}, Reason: fmt.Sprintf("ordered by %s: the battery, down to %.0f%%", d.By, d.Floor)}) {
 		return
 	}
 	e.test = e.newTest(at)
 	e.test.floor, e.test.since = d.Floor, e.Now
-	e.Notify(false, fmt.Sprintf("drill by %s: the battery of %s, down to %.0f %%", d.By, d.Supply, d.Floor))
+	e.Notify(false, fmt.Sprintf("drill by %s: the battery of %s, down to %.0f%%", d.By, d.Supply, d.Floor))
 	e.askForEstimate()
 	e.test.serial = e.serial
 }
@@ -146,7 +146,7 @@ func (e *Engine) beginTest() {
 	st := &e.Supplies[e.Ledger.SupplyOf[b.node]].State
 	atFloor := st.Left.Value * b.floor / max(st.Charge.Value, 1)
 	if need := e.shutdownNeeds(); atFloor < need.Seconds() {
-		e.closeOutage(fmt.Sprintf("nothing was done: at %.0f %% %s would last about %s, and a shutdown with the reserve may need %s; give a higher --floor",
+		e.closeOutage(fmt.Sprintf("nothing was done: at %.0f%% %s would last about %s, and a shutdown with the reserve may need %s; give a higher --floor",
 			b.floor, e.ID(b.node), span(atFloor), english.Span(need)))
 		return
 	}
@@ -262,7 +262,7 @@ func (e *Engine) followTest(s *belief.Supply, r power.Reading) {
 			e.endTest(why)
 			return
 		}
-		e.said = fmt.Sprintf("%s discharges on purpose: %.0f %%, to %.0f %%", e.ID(b.node), r.Charge.Value, b.floor)
+		e.said = fmt.Sprintf("%s discharges on purpose: %.0f%%, to %.0f%%", e.ID(b.node), r.Charge.Value, b.floor)
 	case endingTest:
 		e.followEnding(fresh, discharges)
 	case testIsEnded:
@@ -281,7 +281,7 @@ func (e *Engine) enough(s *belief.Supply, r power.Reading, fresh, discharges boo
 	case r.Status.Has(power.LB):
 		return "it calls its battery low"
 	case r.Charge.Known && r.Charge.Value <= b.floor:
-		return fmt.Sprintf("the floor is reached at %.0f %%", r.Charge.Value)
+		return fmt.Sprintf("the floor is reached at %.0f%%", r.Charge.Value)
 	case !s.State.Charge.Known || !left.Known:
 		return "it no longer tells its charge, or how long it lasts"
 	case left.Value < need.Seconds():
@@ -337,7 +337,7 @@ func (e *Engine) endedTest() {
 	reason := "the battery was discharged: " + b.why
 	if d := b.account.gave; b.account.made && !b.resumed {
 		e.Record(ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{e.ID(b.node)}, Discharge: &d}})
-		reason = fmt.Sprintf("the battery went from %.0f %% to %.0f %% in %s: %s", d.From, d.To, english.Span(d.Took), b.why)
+		reason = fmt.Sprintf("the battery went from %.0f%% to %.0f%% in %s: %s", d.From, d.To, english.Span(d.Took), b.why)
 	}
 	e.closeOutage(reason)
 }

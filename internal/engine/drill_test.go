@@ -78,8 +78,8 @@ func TestRefusedDrills(t *testing.T) {
 		{engine.Drill{Nodes: []string{"mute"}}, "nobody knows whether they are on or off: mute"},
 		{engine.Drill{Nodes: []string{"off"}}, "nothing of it is on"},
 		{engine.Drill{Supply: "upz"}, `no supply is called "upz"`},
-		{engine.Drill{Supply: "ups", Floor: 5}, "a floor of 5 %"},
-		{engine.Drill{Supply: "ups", Floor: 96}, "a floor of 96 %"},
+		{engine.Drill{Supply: "ups", Floor: 5}, "a floor of 5%"},
+		{engine.Drill{Supply: "ups", Floor: 96}, "a floor of 96%"},
 		{engine.Drill{Supply: "ups", Floor: 50}, ""},
 	} {
 		why := e.RefusesDrill(c.drill)

@@ -69,7 +69,7 @@ func drive(t require.TestingT, need ...time.Duration) *driver {
 	return d
 }
 
-// DESIGN §7: slack is what may pass before the chance that the battery gives out first is 5 %.
+// DESIGN §7: slack is what may pass before the chance that the battery gives out first is 5%.
 func TestSlackIsTheLastMomentAtWhichTheOddsHold(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

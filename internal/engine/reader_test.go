@@ -582,7 +582,7 @@ func TestAGateThatStaysShutIsToldOf(t *testing.T) {
 	p.reads(time.Hour, reading)
 	require.False(t, p.saidOf("its recharge gate is shut still"), p.told)
 	p.reads(90*time.Minute, reading)
-	require.True(t, p.saidOf("its recharge gate is shut still: it waits for charge at least 60 %"), p.told)
+	require.True(t, p.saidOf("its recharge gate is shut still: it waits for charge at least 60%"), p.told)
 }
 
 // TestASlowEstimateIsTaken: each answer takes longer than it takes until the next question.

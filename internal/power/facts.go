@@ -21,7 +21,7 @@ type Facts struct {
 	Race  *Race
 	Ahead float64
 	// AnotherShutdown is the battery time at the present load that an interrupted power-up and a whole further
-	// shutdown need, plus 20 %, in seconds.
+	// shutdown need, plus 20%, in seconds.
 	AnotherShutdown Figure
 }
 
@@ -174,11 +174,11 @@ func (c Condition) Missing(f Facts) string {
 		}
 	case ChargeAbove:
 		if s.Refilled.Known && s.Refilled.Value < c.Than {
-			return fmt.Sprintf("%s, and it counts as %.0f %%%s", c, math.Floor(s.Refilled.Value), s.disbelief())
+			return fmt.Sprintf("%s, and it counts as %.0f%%%s", c, math.Floor(s.Refilled.Value), s.disbelief())
 		}
 	case RechargedFor:
 		if s.Refilled.Known {
-			return fmt.Sprintf("%s, and it counts as charged to %.0f %%%s", c, math.Floor(s.Refilled.Value), s.disbelief())
+			return fmt.Sprintf("%s, and it counts as charged to %.0f%%%s", c, math.Floor(s.Refilled.Value), s.disbelief())
 		}
 	case Any, All:
 		var missing []string
@@ -198,7 +198,7 @@ func (s *State) disbelief() string {
 	if !s.Charge.Known || s.Charge.Value < s.Refilled.Value+1 {
 		return ""
 	}
-	return fmt.Sprintf(" (its UPS says %.0f %%, which is more than it can have been charged since)", s.Charge.Value)
+	return fmt.Sprintf(" (its UPS says %.0f%%, which is more than it can have been charged since)", s.Charge.Value)
 }
 
 // Soon are these facts as they may be in so long, as far as slack goes: it counts then, and is less.
@@ -263,7 +263,7 @@ func (c Condition) String() string {
 	case RuntimeBelow:
 		return "battery time left below " + english.Span(c.For)
 	case ChargeBelow:
-		return fmt.Sprintf("charge below %s %%", plain(c.Than))
+		return fmt.Sprintf("charge below %s%%", plain(c.Than))
 	case LowBattery:
 		return "battery low"
 	case SilentOnBattery:
@@ -275,7 +275,7 @@ func (c Condition) String() string {
 	case Online:
 		return "on line" + c.lasting()
 	case ChargeAbove:
-		return fmt.Sprintf("charge at least %s %%", plain(c.Than))
+		return fmt.Sprintf("charge at least %s%%", plain(c.Than))
 	case RechargedFor:
 		return "battery recharged for another shutdown"
 	case Any:

@@ -84,7 +84,7 @@ func (s State) filled() float64 {
 	return s.Refilled.Value / s.Charge.Value
 }
 
-// String says it in plain words: "on battery for 12s, 87 %, about 9m left".
+// String says it in plain words: "on battery for 12s, 87%, about 9m left".
 func (s State) String() string {
 	var parts []string
 	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
@@ -117,7 +117,7 @@ func (s State) String() string {
 		say("battery to be replaced")
 	}
 	if s.Mains == MainsOnBattery && s.Charge.Known {
-		say("%.0f %%", s.Charge.Value)
+		say("%.0f%%", s.Charge.Value)
 	}
 	if s.Mains == MainsOnBattery && s.Left.Known {
 		say("at least %s left", Roughly(s.Left.Value))

@@ -221,5 +221,5 @@ func chargeFor(d, lasts time.Duration) string {
 	if charge > 100 {
 		return "—"
 	}
-	return fmt.Sprintf("%.0f %%", charge)
+	return fmt.Sprintf("%.0f%%", charge)
 }

@@ -101,11 +101,11 @@ func (f *fold) suggestBatteries() {
 			case f.Simulated: // a model's battery is what the scenario says
 			case b.Ratio > 0 && b.Ratio < worn:
 				f.suggestThat(id, "Test the battery of "+id+", and replace it if a drill shows the same.",
-					"by what it gave it would have lasted %s where %s was likely by %s: %.0f %%", english.Span(seconds(b.Gave)), english.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
+					"by what it gave it would have lasted %s where %s was likely by %s: %.0f%%", english.Span(seconds(b.Gave)), english.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
 				flagged = true
 			case b.Ratio > better && b.Tells:
 				f.suggestThat(id, "Believe the battery of "+id+" more: give the supply a curve that was measured, so that nothing is shut down that need not be.",
-					"by what it gave it would have lasted %s where %s was likely by %s: %.0f %%", english.Span(seconds(b.Gave)), english.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
+					"by what it gave it would have lasted %s where %s was likely by %s: %.0f%%", english.Span(seconds(b.Gave)), english.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
 			}
 		}
 		if f.replaceSaid(id) && !flagged && !f.Simulated {

@@ -146,7 +146,7 @@ func (f *fold) discharge(b *BatteryTold) power.Discharge {
 
 // words say what it gave in a sentence or two.
 func (b *BatteryTold) words() string {
-	text := fmt.Sprintf("%s was on battery for %s at %.0f %% load, from %.0f to %.0f %% charge", b.Supply, english.Span(seconds(b.Took)), b.Load, b.From, b.To)
+	text := fmt.Sprintf("%s was on battery for %s at %.0f%% load, from %.0f to %.0f%% charge", b.Supply, english.Span(seconds(b.Took)), b.Load, b.From, b.To)
 	if b.Empty {
 		text += ", until the UPS called its battery low"
 	}
@@ -162,7 +162,7 @@ func (b *BatteryTold) words() string {
 	case b.Ratio == 0:
 		return text + fmt.Sprintf(" It had been said to last at least %s by %s; it would have lasted %s.", english.Span(seconds(b.Least)), b.By, english.Span(seconds(b.Gave)))
 	}
-	text += fmt.Sprintf(" It had been said to last at least %s and likely %s by %s; by what it gave it would have lasted %s, %.0f %% of the likely time",
+	text += fmt.Sprintf(" It had been said to last at least %s and likely %s by %s; by what it gave it would have lasted %s, %.0f%% of the likely time",
 		english.Span(seconds(b.Least)), english.Span(seconds(b.Likely)), b.By, english.Span(seconds(b.Gave)), 100*b.Ratio)
 	if b.Gave < b.Least {
 		text += " and less than the least"

@@ -85,7 +85,7 @@ func (r *Retrospective) documentFigure(d *Document) {
 	}
 	told := map[string][]string{}
 	for _, x := range r.Charge() {
-		told[x.Supply] = append(told[x.Supply], fmt.Sprintf("%.0f %% at %s", x.Charge, r.clock(x.At)))
+		told[x.Supply] = append(told[x.Supply], fmt.Sprintf("%.0f%% at %s", x.Charge, r.clock(x.At)))
 	}
 	for _, id := range slices.Sorted(maps.Keys(told)) {
 		f.Listing = append(f.Listing, "charge of "+id+": "+strings.Join(slices.Compact(told[id]), ", "))
@@ -232,7 +232,7 @@ func (r *Retrospective) documentSteps(d *Document) {
 		{Title: "Step", Weight: 1.7},
 		{Title: "Took", Right: true},
 		{Title: "Expected", Right: true, Weight: 0.8},
-		{Title: "95 % within", Right: true, Weight: 0.9},
+		{Title: "95% within", Right: true, Weight: 0.9},
 		{Title: "Limit", Right: true, Weight: 0.7},
 		{Title: r.endedAs(), Weight: 1.3},
 	}, rows, r.would("Nothing was commanded.", "Nothing would have been commanded."))
@@ -299,12 +299,12 @@ func (r *Retrospective) documentSurprises(d *Document) {
 		if s.Hung {
 			took = "hung"
 		}
-		next := fmt.Sprintf("%s, 95 %% within %s", english.Span(seconds(s.Next)), english.Span(seconds(s.Worst)))
+		next := fmt.Sprintf("%s, 95%% within %s", english.Span(seconds(s.Next)), english.Span(seconds(s.Worst)))
 		if s.Next == 0 {
 			next = "–"
 		}
 		if s.Hang > 0 {
-			next += fmt.Sprintf(", hangs %.0f %%", 100*s.Hang)
+			next += fmt.Sprintf(", hangs %.0f%%", 100*s.Hang)
 		}
 		rows = append(rows, rowOf(doing(s.Verb, s.Node), took, english.Span(seconds(s.Low))+" to "+english.Span(seconds(s.High)), next))
 	}

@@ -259,7 +259,7 @@ func (f *fold) howNear() string {
 		}
 	}
 	if at != "" {
-		parts = append(parts, fmt.Sprintf("the emptiest battery on record, that of %s, had %.0f %% left", at, least))
+		parts = append(parts, fmt.Sprintf("the emptiest battery on record, that of %s, had %.0f%% left", at, least))
 	}
 	return sentence(strings.Join(parts, "; "))
 }

@@ -34,7 +34,7 @@ type story struct {
 
 func begin(mode string) *story {
 	s := &story{at: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}
-	s.add(0, ledger.Record{Kind: ledger.Opened, Outage: "o1", Opening: ledger.Opening{Mode: mode}, Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "on battery for 0s, 90 %, at least 9m left"})
+	s.add(0, ledger.Record{Kind: ledger.Opened, Outage: "o1", Opening: ledger.Opening{Mode: mode}, Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "on battery for 0s, 90%, at least 9m left"})
 	return s.add(0, ledger.Record{Kind: ledger.Snapshot, Nodes: []ledger.NodeState{{Node: "vm", State: plan.On}, {Node: "nas", State: plan.On}, {Node: "spare", State: plan.Off}}})
 }
 
@@ -163,7 +163,7 @@ func TestARetrospective(t *testing.T) {
 	require.InDelta(t, 42, r.Nearest.Slack, 0.1)
 
 	require.Len(t, r.Decisions, 3)
-	require.Equal(t, "on battery for 10s. The battery (90 %, load 50 %) would last at least 6m 40s by its own runtime, and likely 13m 20s; the rest of the plan needed 5m at worst; it could have waited 42s; the chance that the battery gives out first was 2.0 %.", r.Decisions[0].Text)
+	require.Equal(t, "on battery for 10s. The battery (90%, load 50%) would last at least 6m 40s by its own runtime, and likely 13m 20s; the rest of the plan needed 5m at worst; it could have waited 42s; the chance that the battery gives out first was 2.0%.", r.Decisions[0].Text)
 
 	// 60 points gave 150 s at full load: all 90 give 225 s, which at half load is what the default curve makes of it.
 	lasts, _ := power.Capacity{Burn: 225}.Lasts(nil, 0.5)

@@ -92,19 +92,19 @@ func (r *Retrospective) reckoning(n *ledger.Numbers, goal plan.Goal) string {
 		}
 	}
 	if n.Odds != nil {
-		add("the chance that the battery gives out first was %.1f %%", 100**n.Odds)
+		add("the chance that the battery gives out first was %.1f%%", 100**n.Odds)
 	}
 	return strings.Join(parts, "; ")
 }
 
-// stateOf says what was known of a battery: "(51 %, load 27 %) ".
+// stateOf says what was known of a battery: "(51%, load 27%) ".
 func stateOf(n *ledger.Numbers) string {
 	var parts []string
 	if n.Charge != nil {
-		parts = append(parts, fmt.Sprintf("%.0f %%", *n.Charge))
+		parts = append(parts, fmt.Sprintf("%.0f%%", *n.Charge))
 	}
 	if n.Load != nil {
-		parts = append(parts, fmt.Sprintf("load %.0f %%", *n.Load))
+		parts = append(parts, fmt.Sprintf("load %.0f%%", *n.Load))
 	}
 	if len(parts) == 0 {
 		return ""

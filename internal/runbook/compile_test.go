@@ -182,8 +182,8 @@ func TestCompilePolicy(t *testing.T) {
 	require.Equal(t, strings.TrimSpace(`
 When on battery for 10s, write-back caches go to write-through, reversibly.
 When on battery for 3m or slack below 15m, stage lab takes down tier=lab.
-When slack below 2m or charge below 30 % or battery low or silent on battery for 1m or browned out for 5m or temperature above 40 °C or battery time left below 1m 30s, everything else that would go dark is taken down in order, and what depends on it.
-When on line for 10m and charge at least 60 % and battery recharged for another shutdown, what was on comes back in reverse order.
+When slack below 2m or charge below 30% or battery low or silent on battery for 1m or browned out for 5m or temperature above 40 °C or battery time left below 1m 30s, everything else that would go dark is taken down in order, and what depends on it.
+When on line for 10m and charge at least 60% and battery recharged for another shutdown, what was on comes back in reverse order.
 The last 3m of the battery are kept for flushing caches, stopping hosts and storage, and cutting the output.
 Of type supply at most 1 at once on each host are worked on.
 Of type vsphere.host at most 4 at once are worked on.

@@ -46,7 +46,7 @@ func Alternatives(sc Scenario, odds Odds) []Alternative {
 	return []Alternative{
 		{OwnPolicy, sc},
 		{"timer: 5m on battery", timer},
-		{"percentage: charge below 50 %", charge},
+		{"percentage: charge below 50%", charge},
 		{"low battery only", flag},
 		{fmt.Sprintf("UPS's runtime below %s", english.Span(takes)), runtime},
 	}

@@ -173,7 +173,7 @@ func TestADischargeInWords(t *testing.T) {
 			marks = append(marks, m.Text)
 		}
 	}
-	require.Equal(t, []string{"ups was on battery for 1m 30s, from 100 to 60 %, until it was low"}, marks)
+	require.Equal(t, []string{"ups was on battery for 1m 30s, from 100 to 60%, until it was low"}, marks)
 	require.Equal(t, marks[0], r.tl.Phrase(&ledger.Record{
 		Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{Took: 90 * time.Second, From: 100, To: 60, Empty: true}},
 	}))

@@ -111,7 +111,7 @@ func gave(r *ledger.Record) string {
 	}
 	text := strings.Join(r.Supplies, ", ") + " was on battery for " + Span(d.Took)
 	if d.From > d.To {
-		text += fmt.Sprintf(", from %.0f to %.0f %%", d.From, d.To)
+		text += fmt.Sprintf(", from %.0f to %.0f%%", d.From, d.To)
 	}
 	if d.Empty {
 		text += ", until it was low"

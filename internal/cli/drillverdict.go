@@ -84,7 +84,7 @@ func judgeNode(id string, p *daemon.DrillPlan, told *timeline.Timeline) drilledN
 		}
 		return n
 	case failed >= 0:
-		n.Verdict = told.Steps[failed].Verb.String() + " was not proven: " + told.Steps[failed].Reason
+		n.Verdict = told.Steps[failed].Verb.String() + " not proven: " + told.Steps[failed].Reason
 		return n
 	case down != nil && down.State != timeline.Proven && down.State != timeline.Stopped:
 		n.Verdict = "held back: " + down.Reason

@@ -23,11 +23,11 @@ func TestExampleScenarios(t *testing.T) {
 		},
 		"home-lab-worn-battery.yaml": {
 			runbook: []string{"../../runbooks/home-lab.yaml"},
-			story:   []string{"powering off home", "disks has no dirty block left", "everything that was on is on again"},
+			story:   []string{"powering off home", "disks has no dirty blocks left", "everything that was on is on again"},
 		},
 		"smb-datacenter-hot-room.yaml": {
 			runbook: []string{"../../runbooks/smb-datacenter.yaml"},
-			story:   []string{"the temperature is 40.5 °C at ups-b", "cache03 has no dirty block left", "open-doors is off", "apps/12 is on again"},
+			story:   []string{"the temperature is 40.5 °C at ups-b", "cache03 has no dirty blocks left", "open-doors is off", "apps/12 is on again"},
 		},
 		"smb-datacenter-one-phase.yaml": {
 			runbook: []string{"../../runbooks/smb-datacenter.yaml"},
@@ -35,7 +35,7 @@ func TestExampleScenarios(t *testing.T) {
 		},
 		"storage-vm-lab-hung-storage.yaml": {
 			runbook: []string{"../../runbooks/storage-vm-lab.yaml"},
-			story:   []string{"pool has no dirty block left", "powering off storage", "host1 is off", "everything that was on is on again"},
+			story:   []string{"pool has no dirty blocks left", "powering off storage", "host1 is off", "everything that was on is on again"},
 		},
 		"vdi-pod-boot-storm.yaml": {
 			runbook: []string{"../../runbooks/vdi-pod.yaml"},

@@ -82,7 +82,7 @@ func TestWhatNodesWaitForDoesNotFlood(t *testing.T) {
 			nodes = append(nodes, waitsFor(fmt.Sprintf("vm%d", i), want.OthersFirst, fmt.Sprintf("waiting for vm%d", (i+second)%1000)))
 		}
 		if second == 300 {
-			nodes[999] = waitsFor("nas", want.GivenUp, "given up: stop nas was not proven; a person is needed")
+			nodes[999] = waitsFor("nas", want.GivenUp, "given up: stop nas was not proven; manual action needed")
 		}
 		for _, line := range h.tell(time.Second, nodes...) {
 			if line == "" {

@@ -612,7 +612,7 @@ func TestAnOutputThatIsSaidToBeOffOnLineIsToldOf(t *testing.T) {
 	say["a"].status = power.OL | power.OFF
 	p.goOn(10*time.Second, say)
 	require.Len(t, p.told, 1)
-	require.Contains(t, p.told[0], "a is on line and says that its output is off")
+	require.Contains(t, p.told[0], "a is on line but reports that its output is off")
 	require.False(t, p.e.Open())
 }
 

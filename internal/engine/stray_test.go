@@ -38,7 +38,7 @@ func TestAnOrderForNobody(t *testing.T) {
 	w.witness = func(rec ledger.Record) { records = append(records, rec) }
 	w.apply(engine.Order{Verb: ledger.Confirm, Node: "x", By: "tester"}, &choices{})
 	require.Len(t, records, 1)
-	require.Equal(t, `no node is called "x"`, records[0].Reason)
+	require.Equal(t, `there is no node "x"`, records[0].Reason)
 	require.NoError(t, w.engine.Replay(records[0]))
 }
 

@@ -202,7 +202,7 @@ func playTwoFeeds(t *testing.T, silent bool) map[string]time.Time {
 	p.goOn(2*time.Minute, say)
 	require.Equal(t, silent, len(cuts) > 0)
 	if !silent {
-		require.Equal(t, "waiting for the cut of what feeds the same: it is cut together with that", p.e.View().Waiting)
+		require.Equal(t, "waiting to be cut together with what else feeds the same nodes", p.e.View().Waiting)
 	}
 	states["box"] = plan.Off
 	p.goOn(15*time.Second, say)

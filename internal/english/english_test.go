@@ -30,3 +30,9 @@ func TestNumbersAndNames(t *testing.T) {
 		require.Equal(t, want, english.List(names, 3))
 	}
 }
+
+func TestFalls(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "from 97% to 60%", english.Fall(97.2, 60))
+	require.Equal(t, "at about 97%", english.Fall(97.2, 96.8))
+}

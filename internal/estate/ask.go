@@ -24,7 +24,7 @@ func ask[T any](ctx context.Context, within time.Duration, question func(context
 		var a answer
 		defer func() {
 			if p := recover(); p != nil {
-				a.err = fmt.Errorf("the adapter broke: %v", p)
+				a.err = fmt.Errorf("the adapter crashed: %v", p)
 			}
 			answered <- a
 		}()

@@ -84,6 +84,14 @@ func (s State) filled() float64 {
 	return s.Refilled.Value / s.Charge.Value
 }
 
+// forSoLong says for how long it has been on battery; "" in its first moment.
+func (s State) forSoLong() string {
+	if s.OnBatteryFor <= 0 {
+		return ""
+	}
+	return " for " + brief(s.OnBatteryFor)
+}
+
 // String says it in plain words: "on battery for 12s, 87%, about 9m left".
 func (s State) String() string {
 	var parts []string
@@ -97,7 +105,7 @@ func (s State) String() string {
 	case s.OutputOff && !s.Calibrating:
 		say("output off")
 	case s.Mains == MainsOnBattery:
-		say("on battery for %s", brief(s.OnBatteryFor))
+		say("on battery%s", s.forSoLong())
 	default:
 		say("%s", s.seen())
 	}

@@ -294,7 +294,7 @@ func TestAnObservedOutageReadsAsOne(t *testing.T) {
 	bad.add(0, ledger.Record{Kind: ledger.Forbidden, Step: ledger.Step{Node: "nas", Verb: &stop}, Reason: "rule 1: vm uses it"}).
 		add(0, ledger.Record{Kind: ledger.NoReturn, Step: ledger.Step{Node: "nas", Verb: &stop}, Power: ledger.Power{Supplies: []string{"ups"}}}).
 		add(0, ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: ledger.Hold, By: "kim"}}).
-		step(0, ledger.Asked, plan.Stop, "vent", "").step(time.Minute, ledger.Failed, plan.Stop, "vent", "not confirmed within 1m: passed over").
+		step(0, ledger.Asked, plan.Stop, "vent", "").step(time.Minute, ledger.Failed, plan.Stop, "vent", "not confirmed within 1m: skipped").
 		step(0, ledger.Intent, plan.Start, "vm", "").step(time.Minute, ledger.Failed, plan.Start, "vm", "not proven within 5m").by(ledger.Overtime).
 		closed("not brought back: vm", "vm")
 	early := begin("observe").stage("shutdown", -20)
@@ -415,7 +415,7 @@ func TestOutagesThatDidNotEndWell(t *testing.T) {
 	})
 	t.Run("resumed", func(t *testing.T) {
 		t.Parallel()
-		s := begin("run").stage("shutdown", 100).step(0, ledger.Intent, plan.Stop, "vm", "").add(time.Minute, ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was away, and goes on"}).
+		s := begin("run").stage("shutdown", 100).step(0, ledger.Intent, plan.Stop, "vm", "").add(time.Minute, ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was not running, and resumes now"}).
 			step(0, ledger.Proven, plan.Stop, "vm", "").up().closed("everything that was on is on again")
 		r := told(t, s.records, known(t))
 		require.Contains(t, strings.Join(r.Notes, "\n"), "seen by nobody")

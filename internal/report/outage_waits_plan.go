@@ -211,7 +211,7 @@ func (f *fold) keptBy(node string, verb plan.Verb, o *order) (what string, since
 			if step, known := o.find(s); !known || step != b || s.State != timeline.Failed || what != "" {
 				continue
 			}
-			what, since = doing(s.Verb, s.Node)+", after which it comes by the plan, and which was not proven", s.Ended
+			what, since = doing(s.Verb, s.Node)+", which comes before it in the plan and was not proven", s.Ended
 			if reason := strings.TrimPrefix(s.Reason, effect.Observing); reason != "" {
 				what += ": " + reason
 			}

@@ -53,7 +53,7 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 			nil,
 		},
 		"held back, and then its power was back": {
-			begin("run").stage("shutdown", 100).step(0, ledger.Intent, stop, "nas", "").step(0, ledger.HeldBack, stop, "nas", "its power is back before it took the command").
+			begin("run").stage("shutdown", 100).step(0, ledger.Intent, stop, "nas", "").step(0, ledger.HeldBack, stop, "nas", "its power came back before it accepted the command").
 				add(time.Minute, ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}}).closed("everything that was on is on again"),
 			nil,
 		},
@@ -68,7 +68,7 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 				step(3*time.Minute, ledger.Failed, stop, "vm", "not proven within 3m").closed("power is back"),
 			[]string{
 				"stop vm 180s: an answer of its system, which could not be reached: no route (record)",
-				"stop nas 1s…: stop vm, after which it comes by the plan, and which was not proven: not proven within 3m (plan)",
+				"stop nas 1s…: stop vm, which comes before it in the plan and was not proven: not proven within 3m (plan)",
 			},
 		},
 		"a person": {
@@ -106,7 +106,7 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 			begin("run").stage("shutdown", 100).up().step(0, ledger.Intent, plan.Start, "nas", "").
 				step(5*time.Minute, ledger.Failed, plan.Start, "nas", "not proven within 5m").closed("not brought back: nas, vm", "nas", "vm"),
 			[]string{
-				"start vm 301s…: start nas, after which it comes by the plan, and which was not proven: not proven within 5m (plan)",
+				"start vm 301s…: start nas, which comes before it in the plan and was not proven: not proven within 5m (plan)",
 				"ups 60s: its gate, with the mains back: what it feeds was not started before (record)",
 			},
 		},
@@ -127,7 +127,7 @@ func TestWaitsInADocument(t *testing.T) {
 	for i := range 5 {
 		s.step(0, ledger.Intent, plan.Stop, fmt.Sprintf("lab/%d", i), "").accepted(0, plan.Stop, fmt.Sprintf("lab/%d", i), ledger.Busy, "a task runs")
 	}
-	s.step(time.Minute, ledger.Asked, plan.Stop, "vent", "").add(30*time.Second, ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was away, and goes on"})
+	s.step(time.Minute, ledger.Asked, plan.Stop, "vent", "").add(30*time.Second, ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was not running, and resumes now"})
 	text := string(written(t, told(t, s.records, known(t)), "md"))
 	_, text, _ = strings.Cut(text, "What would have waited, and for what")
 	require.Contains(t, text, "| stop lab ×5 | 1m 30s so far | (observing) its system, which said not now: a task runs |")

@@ -59,7 +59,7 @@ func (r *Runner) follow(ctx context.Context, id string, w adapter.Watcher) {
 func (r *Runner) watchOnce(ctx context.Context, id string, w adapter.Watcher) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the adapter broke: %v", p)
+			err = fmt.Errorf("the adapter crashed: %v", p)
 		}
 	}()
 	return w.Watch(ctx, func(seen plan.Observation) {

@@ -97,7 +97,7 @@ type system struct {
 
 func (o system) Probe(context.Context) (plan.Observation, error) {
 	outcome, seen := o.s.observe(o.node)
-	return seen, errorOf(outcome, "no such thing")
+	return seen, errorOf(outcome, "does not exist")
 }
 
 func (o system) Do(ctx context.Context, v plan.Verb) error {

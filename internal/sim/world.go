@@ -134,7 +134,7 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (ledger.Outcome,
 		s.become(i, plan.Gone)
 	}
 	if t.state == plan.Gone {
-		return ledger.NoSuchThing, "no such thing"
+		return ledger.NoSuchThing, "does not exist"
 	}
 	settings := verb == plan.Protect || verb == plan.Flush || verb == plan.Unprotect
 	if (!s.powered(i) || !s.reached(i) || t.frozen || settings && !s.runs(i)) && decl.Kind != plan.Supply && verb != plan.Start {
@@ -152,9 +152,9 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (ledger.Outcome,
 	took := s.took(i, verb)
 	switch {
 	case t.fault == Busy && t.told <= 2:
-		return ledger.Busy, "another task runs"
+		return ledger.Busy, "another task is running"
 	case t.fault == Deny && first && verb == plan.Force && s.scenario.BMCs[decl.ID] != "": // the word of the BMC is told, and nobody learns of this one
-		return ledger.Refused, "it says that it will not"
+		return ledger.Refused, "it refuses"
 	case t.fault == Unready && t.told%3 != 0 && (verb == plan.Stop || verb == plan.Start):
 		return ledger.Refused, "it is not ready for that"
 	case late:
@@ -168,7 +168,7 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (ledger.Outcome,
 		s.after(took, func() { s.adjust(i, verb, was, late) })
 	case plan.Stop:
 		if t.fault == Refuse {
-			return ledger.Refused, "the guest does not listen"
+			return ledger.Refused, "the guest does not respond"
 		}
 		if late { // nothing shows yet that it was told
 			s.after(took, func() {
@@ -198,7 +198,7 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (ledger.Outcome,
 	case t.fault == Mute, late:
 		return ledger.TimedOut, "the answer was lost"
 	case t.fault == Deny && first:
-		return ledger.Refused, "it says that it will not"
+		return ledger.Refused, "it refuses"
 	}
 	return ledger.Done, ""
 }

@@ -2,10 +2,10 @@ package work
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -55,7 +55,7 @@ func (e *Works) CommitTogether() {
 	for k := range e.Supplies {
 		switch f := e.Supplies[k].Node; {
 		case e.comesTooLate(f):
-			e.callOff(f, "what it is for has had its power back, or keeps it by another output")
+			e.callOff(f, "what it was for has had its power back, or keeps it through another output")
 		case e.isAfterAll(k): // its stages are on record, unless a crash came between
 			e.TriggerEvery(k, "its output is to be cut after all")
 		case e.isIdle(k):
@@ -71,9 +71,9 @@ func (e *Works) commitWith(k int) {
 			continue
 		}
 		if ids := e.toJoin(u, e.isSurelyOff); len(ids) > 0 {
-			why := "it is off, and has not lost its power since"
+			why := "it is off and has not lost power since"
 			e.noReturn(u, plan.Stop, ids, ledger.AfterAll, why)
-			e.Notify(true, e.Would("cutting ", "would cut ")+e.FeedsOf(u)+" after all, with their mains there: all that they feed loses its power for a moment. Only the return of that starts "+e.ID(u)+", and "+why)
+			e.Notify(true, e.Would("cutting ", "would cut ")+e.FeedsOf(u)+" after all, although their mains are back: everything that they feed "+e.Would("loses", "would lose")+" power for a moment. Only the return of power starts "+e.ID(u)+", and "+why)
 			return
 		}
 		if len(e.toJoin(u, func(l int) bool { return !e.ShowsUp(l) })) > 0 {
@@ -219,9 +219,9 @@ func (e *Works) ByHand(k int) string {
 		}
 	}
 	if len(ids) == 0 {
-		return "what starts by its power alone needs a person"
+		return "what starts only by the return of its power must be started by hand"
 	}
-	return "a person has to switch on " + strings.Join(ids, ", ") + ", by hand"
+	return english.Series(ids, len(ids)) + " must be switched on by hand"
 }
 
 // isIdle reports whether a supply has failed, has its mains again, is not to be cut, and starts nothing yet.

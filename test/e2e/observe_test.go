@@ -124,7 +124,7 @@ func TestAnUnarmedOutageReadsAsOne(t *testing.T) {
 		require.Regexp(t, `^ebbtide: (urgent: )?\(observing\) `, line)
 		require.NotContains(t, line, "please")
 	}
-	require.Contains(t, string(text), "would ask for this by hand: stop vent (open it); nothing is to be done")
+	require.Contains(t, string(text), "would ask for this to be done by hand: stop vent (open it); nothing needs to be done")
 	requireObservedLog(t, p.Log())
 	requireObservedReport(t, s)
 }
@@ -137,7 +137,7 @@ func requireObservedLog(t *testing.T, log string) {
 	require.True(t, began && over)
 	waits := 0
 	for line := range strings.Lines(log[strings.Index(log, "\n")+1:]) {
-		if !strings.Contains(line, "component=runner") && !strings.Contains(line, "component=daemon") || strings.Contains(line, "a probe had no answer") || strings.Contains(line, "a watch broke") {
+		if !strings.Contains(line, "component=runner") && !strings.Contains(line, "component=daemon") || strings.Contains(line, "a probe got no answer") || strings.Contains(line, "a watch broke") {
 			continue
 		}
 		require.Contains(t, line, `msg="(observing) `)

@@ -66,7 +66,7 @@ func TestStatusOverHTTPS(t *testing.T) {
 	out, code = status("--listen", server.URL, "--ca-file", token, "--token-file", token)
 	require.Equal(t, exitUsage, code)
 	require.Contains(t, out, "no certificate in PEM")
-	require.NotContains(t, out, "role read")
+	require.NotContains(t, out, "may only read")
 	require.Equal(t, before, asked)
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrSilent says that a daemon that was watched says nothing any more.
-var ErrSilent = errors.New("the daemon says nothing any more")
+var ErrSilent = errors.New("the daemon has stopped answering")
 
 // lostAfter is how long a watched daemon may say nothing.
 const lostAfter = 3 * streamSilent
@@ -38,7 +38,7 @@ func (c *Client) Watch(ctx context.Context, seen func(*Status) error) error {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}
-			return fmt.Errorf("cannot watch the daemon at %s any longer: %w", c.listen, err)
+			return fmt.Errorf("lost the connection to the daemon at %s: %w", c.listen, err)
 		}
 		late.Stop()
 		if err := seen(&s); err != nil {

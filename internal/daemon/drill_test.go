@@ -106,7 +106,7 @@ func TestDrillsThatAreRefused(t *testing.T) {
 		{DrillOrder{Nodes: []string{"wbe"}}, `no node has the name or label "wbe"`},
 		{DrillOrder{Stage: "shutdown"}, `there is no shed stage "shutdown"`},
 		{DrillOrder{Battery: "ups", Floor: 10}, "a floor of 10%"},
-		{DrillOrder{Battery: "ups", Floor: 90}, "too near to the floor"},
+		{DrillOrder{Battery: "ups", Floor: 90}, "too close to the floor"},
 	} {
 		p, err := g.client().PlanDrill(t.Context(), c.order)
 		require.NoError(t, err)
@@ -132,7 +132,7 @@ func TestDrillsThatCantBeRead(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`:                                      "give exactly one",
 		`{"nodes": ["a"], "stage": "b"}`:          "give exactly one",
-		`{"stage": "b", "floor": 3}`:              "floor belongs to a battery",
+		`{"stage": "b", "floor": 3}`:              "floor needs a battery",
 		`{"stage": "b\u001b"}`:                    "printable",
 		`{"what": 1}`:                             "cannot read the drill",
 		`{"stage": "b"} {"stage": "b"}`:           "something follows it",

@@ -39,7 +39,7 @@ func (p *pager) send(urgent bool, text string) {
 	select {
 	case p.queue <- text:
 	default:
-		p.log.Error("the program that tells people is too slow: a message was dropped", "message", text)
+		p.log.Error("the notification program is too slow: a message was dropped", "message", text)
 	}
 }
 
@@ -63,6 +63,6 @@ func (p *pager) page(ctx context.Context, text string) {
 		err = fmt.Errorf("exit status %d: %s", res.Code, adapter.Plain(strings.TrimSpace(res.Stderr), 200))
 	}
 	if err != nil {
-		p.log.Error("people were not told", "program", p.argv[0], keyError, err, "message", text)
+		p.log.Error("people were not notified", "program", p.argv[0], keyError, err, "message", text)
 	}
 }

@@ -162,7 +162,7 @@ func (w watchedRehearsal) Watch(ctx context.Context, seen func(plan.Observation)
 	return <-ended
 }
 
-var errBeginsAnew = errors.New("the rehearsal begins anew")
+var errBeginsAnew = errors.New("the rehearsal starts over")
 
 // rehearsedOutput is a supply's output whose cut is only said. It is off from then on, to who asks it and in what its supply says,
 // until the mains are back: a real output comes back by itself then.

@@ -71,7 +71,7 @@ func TestRefusedDrills(t *testing.T) {
 		{engine.Drill{Nodes: []string{"me"}}, "the machine that Ebbtide runs on"},
 		{engine.Drill{Nodes: []string{"ups"}}, "cutting its output is not a drill"},
 		{engine.Drill{Nodes: []string{"fan"}}, "a manual step"},
-		{engine.Drill{Nodes: []string{"nas"}}, "nothing but the return of its power or a person starts nas again"},
+		{engine.Drill{Nodes: []string{"nas"}}, "only the return of its power or a person can start nas again"},
 		{engine.Drill{Nodes: []string{"boot"}}, "me outside the drill needs boot"},
 		{engine.Drill{Nodes: []string{"db"}}, "app outside the drill needs db"},
 		{engine.Drill{Nodes: []string{"shelf"}}, "db outside the drill needs shelf"},
@@ -111,7 +111,7 @@ func TestRefusedDrills(t *testing.T) {
 	require.Contains(t, e.RefusesDrill(engine.Drill{Supply: "ups", Floor: 50}), "a shutdown with the reserve needs")
 	low.Charge = power.Known(52)
 	read(low)
-	require.Contains(t, e.RefusesDrill(engine.Drill{Supply: "ups", Floor: 50}), "too near to the floor")
+	require.Contains(t, e.RefusesDrill(engine.Drill{Supply: "ups", Floor: 50}), "too close to the floor")
 	low.Status |= power.RB
 	read(low)
 	require.Contains(t, e.RefusesDrill(engine.Drill{Supply: "ups", Floor: 50}), "battery is to be replaced")

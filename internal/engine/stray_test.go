@@ -42,7 +42,7 @@ func TestAnOrderForNobody(t *testing.T) {
 	require.NoError(t, w.engine.Replay(records[0]))
 }
 
-// A record of its own that the estate can't take is a fault of Ebbtide: it is refused and told of, the journal can be taken up,
+// A record of its own that the estate can't take is a bug in Ebbtide: it is refused and told of, the journal can be taken up,
 // and the outage goes on to its end.
 func TestARecordThatCantBeApplied(t *testing.T) {
 	for _, rec := range []ledger.Record{

@@ -132,11 +132,11 @@ func TestThisMachineIsAVMOfTheEstate(t *testing.T) {
 	}{
 		"covered, on Proxmox VE": {inside, `  host: {type: proxmox.node, via: pve, node: pve1, fed_by: [ups], up: {wake: {power: true}}}
   all: {type: proxmox.guests, via: pve, select: {all: true}, expect: 2, depends_on: [host]}
-`, "warning nodes.all: all/ebbtide is the machine that asks this: if the daemon runs here too, it stops itself in the middle of its plan"},
+`, "warning nodes.all: all/ebbtide is the machine that runs this check: if the daemon runs here too, it stops itself in the middle of its plan"},
 		"not covered, on Proxmox VE": {inside, `  host: {type: proxmox.node, via: pve, node: pve1, fed_by: [ups], up: {wake: {power: true}}}
   web: {type: proxmox.guest, via: pve, depends_on: [host]}
   ebbtide: {type: self, fed_by: [ups]}
-`, `warning nodes.host: VM "ebbtide" on host is the machine that asks this: if the daemon runs here too, host is never shut down`},
+`, `warning nodes.host: VM "ebbtide" on host is the machine that runs this check: if the daemon runs here too, host is never shut down`},
 		"on a host that stays, on Proxmox VE": {inside, `  web: {type: proxmox.guest, via: pve, fed_by: [ups]}
 `, ""},
 		"another machine, on Proxmox VE": {"503c2f5d-7a3b-0d1e-9a4b-1c2d3e4f5a6b", `  ebbtide: {type: proxmox.guest, via: pve, fed_by: [ups]}
@@ -144,10 +144,10 @@ func TestThisMachineIsAVMOfTheEstate(t *testing.T) {
 `, ""},
 		"covered, on Hyper-V": {inside, `  HV1: {type: hyperv.host, via: hv1, fed_by: [ups], up: {wake: {power: true}}}
   all: {type: hyperv.vms, via: hv1, select: {all: true}, expect: 2, depends_on: [HV1]}
-`, "warning nodes.all: all/ebbtide is the machine that asks this"},
+`, "warning nodes.all: all/ebbtide is the machine that runs this check"},
 		"covered, on libvirt": {uuid.UUID(domain.UUID).String(), `  ebbtide: {type: libvirt.domain, via: kvm, fed_by: [ups]}
   "test": {type: libvirt.domain, via: kvm, fed_by: [ups]}
-`, "warning nodes.ebbtide: ebbtide is the machine that asks this"},
+`, "warning nodes.ebbtide: ebbtide is the machine that runs this check"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := surveyed(t, estate.Options{Families: families, Firmware: c.firmware}, "connections:\n"+map[string]string{
@@ -185,8 +185,8 @@ nodes:
   esx02: {type: vsphere.host, via: vcenter, fed_by: [ups], up: {wake: {power: true}}}
   pve1: {type: proxmox.node, via: pve, fed_by: [ups], up: {wake: {power: true}}}
 `, sim.VCenter().URL(), vspheresim.User, sim.VCenter().Thumbprint(), pve.URL(), proxmoxtest.Token, pve.Thumbprint())
-	require.Equal(t, `warning connections.vcenter: HA is on in cluster "DC0_C1", and no node puts it off: it starts again what goes down with its host | write below nodes: cluster: {type: vsphere.cluster, via: vcenter, cluster: DC0_C1, depends_on: [esx01, esx02]}; and let its VMs depend on it
-warning connections.pve: HA is on, and no node puts it off: it starts again what goes down with its host | write below nodes: cluster: {type: proxmox.cluster, via: pve, depends_on: [pve1]}; and let its VMs depend on it
+	require.Equal(t, `warning connections.vcenter: HA is on in cluster "DC0_C1", and no node turns it off for the outage: it restarts what goes down with its host | under nodes, write: cluster: {type: vsphere.cluster, via: vcenter, cluster: DC0_C1, depends_on: [esx01, esx02]}; and make its VMs depend on it
+warning connections.pve: HA is on, and no node turns it off for the outage: it restarts what goes down with its host | under nodes, write: cluster: {type: proxmox.cluster, via: pve, depends_on: [pve1]}; and make its VMs depend on it
 `, said(surveyed(t, estate.Options{Families: families}, book)))
 	require.Empty(t, surveyed(t, estate.Options{Families: families}, book+`  cluster: {type: vsphere.cluster, via: vcenter, cluster: DC0_C1, depends_on: [esx01, esx02]}
   pve-cluster: {type: proxmox.cluster, via: pve, depends_on: [pve1]}

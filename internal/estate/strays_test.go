@@ -152,7 +152,7 @@ nodes:
   dc1: {type: hyperv.vm, via: hv1, fed_by: [ups]}
 `, w.URL(), windowssim.User, w.Thumbprint()))
 	require.Len(t, asked.Problems, 1)
-	require.Contains(t, asked.Problems[0].Message, "nobody knows what runs beside the runbook's nodes where hv1 leads to: cannot list the VMs: refused: the account may not")
+	require.Contains(t, asked.Problems[0].Message, "it is unknown what else runs behind hv1 besides the runbook's nodes: cannot list the VMs: refused: the account may not")
 	require.Equal(t, estate.Well, asked.Nodes[0].Is)
 }
 
@@ -192,7 +192,7 @@ nodes:
 `, w.URL(), windowssim.User, w.Thumbprint()))
 	require.Len(t, asked.Uncovered, 24)
 	require.Len(t, asked.Problems, 1)
-	require.Contains(t, asked.Problems[0].Message, "24 VMs run that no node covers")
+	require.Contains(t, asked.Problems[0].Message, "24 VMs are running that no node covers")
 	lines := strings.Split(asked.Problems[0].Hint, "\n")
 	require.Len(t, lines, 1+20+1)
 	require.Contains(t, lines[20], "vm20: {type: hyperv.vm, via: hv1}")

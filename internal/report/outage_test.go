@@ -126,7 +126,7 @@ func night(mode string) *story {
 		step(3*time.Minute, ledger.Intent, plan.Force, "vm", "not proven within 3m0s").by(ledger.Overtime).
 		step(10*time.Second, ledger.Proven, plan.Stop, "vm", "").
 		step(0, ledger.Intent, plan.Stop, "nas", "").
-		step(160*time.Second, ledger.Proven, plan.Stop, "nas", "has not answered for 30s since it took its stop").by(ledger.Silence).
+		step(160*time.Second, ledger.Proven, plan.Stop, "nas", "has not answered for 30s since it accepted its stop").by(ledger.Silence).
 		add(0, ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{Burn: 150, Took: 6 * time.Minute, Load: 45, From: 90, To: 30}}}).
 		step(0, ledger.Intent, plan.Cut, "ups", "").
 		step(time.Second, ledger.Proven, plan.Cut, "ups", "").
@@ -419,7 +419,7 @@ func TestOutagesThatDidNotEndWell(t *testing.T) {
 			step(0, ledger.Proven, plan.Stop, "vm", "").up().closed("everything that was on is on again")
 		r := told(t, s.records, known(t))
 		require.Contains(t, strings.Join(r.Notes, "\n"), "seen by nobody")
-		require.Contains(t, advice(r, ""), "why Ebbtide was away")
+		require.Contains(t, advice(r, ""), "why Ebbtide was not running")
 		require.Empty(t, r.Surprises, "its time was not watched")
 	})
 }

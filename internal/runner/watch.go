@@ -44,7 +44,7 @@ func (r *Runner) follow(ctx context.Context, id string, w adapter.Watcher) {
 		if time.Since(began) > slowestRewatch {
 			pause = firstRewatch
 		}
-		r.log.Debug("a watch broke", keyNode, id, keyError, err, "again_in", pause)
+		r.log.Debug("a watch failed", keyNode, id, keyError, err, "again_in", pause)
 		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():

@@ -287,7 +287,7 @@ func TestACutThatIsNotMadeIsNoneOfThoseThatWere(t *testing.T) {
 		ups := ledger.Power{Supplies: []string{"ups"}}
 		r := newRecorder(t).step(ledger.Intent, plan.Cut, "ups", "").step(ledger.Proven, plan.Cut, "ups", "")
 		r.add(ledger.Record{Kind: ledger.Mains, Cause: cause, Power: ups})
-		r.add(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ups, Reason: "it took its cut and did not make it, and its mains are back"})
+		r.add(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ups, Reason: "it accepted its cut but did not make it, and its mains are back"})
 		require.Equal(t, state, r.last().State)
 	}
 }

@@ -173,7 +173,7 @@ func TestWhatIsWrongWithAnEstateIsTold(t *testing.T) {
 	s.Secret("vcenter", "wrong as well")
 	secrets["the other wrong password"] = "wrong as well"
 	_, doc = s.look(t, 5, secrets)
-	doc.problem(t, "trouble", "connections.vcenter", "connection vcenter can't be used (without an answer: app1, app2, db, esx01, esx02 and ")
+	doc.problem(t, "trouble", "connections.vcenter", "connection vcenter can't be used (no answer: app1, app2, db, esx01, esx02 and ")
 	doc.problem(t, "trouble", "connections.esx01", "connection esx01 can't be used: ")
 	for _, p := range doc.Problems {
 		require.NotContains(t, []string{"nodes.db", "nodes.app1", "nodes.lab"}, p.Path)

@@ -92,5 +92,5 @@ func TestHTTPSThatCannotBe(t *testing.T) {
 	_, err = Open(t.Context(), g.options())
 	require.ErrorContains(t, err, "cannot read tls.certificate")
 	_, err = Trusting(filepath.Join(g.dir, "password"))
-	require.ErrorContains(t, err, "no certificate in PEM")
+	require.ErrorContains(t, err, "no PEM certificate")
 }

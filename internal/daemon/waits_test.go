@@ -103,5 +103,5 @@ func TestWhatNodesWaitForDoesNotFlood(t *testing.T) {
 		same = append(same, waitsFor(fmt.Sprintf("vm%d", i), want.StageNotBegun, "waiting for stage shutdown"))
 	}
 	require.Equal(t, []string{""}, h.tell(time.Second, same...))
-	require.Equal(t, []string{`level=INFO msg="vm0, vm1, vm2, vm3, vm4 and 995 more: waiting for stage shutdown, for 1m" nodes=1000`}, h.tell(time.Minute, same...))
+	require.Equal(t, []string{`level=INFO msg="vm0, vm1, vm2, vm3, vm4 and 995 more: waiting for stage shutdown (for 1m)" nodes=1000`}, h.tell(time.Minute, same...))
 }

@@ -135,8 +135,8 @@ func TestASupplyThatIsNotAsItShouldBe(t *testing.T) {
 	require.Equal(t, []string{
 		"warning supplies.ups: ups does not report a temperature, which temperature_above in the policy needs",
 		"warning supplies.ups: ups is on battery",
-		"warning supplies.ups: ups reports that its last battery test failed",
 		"warning supplies.ups: ups reports that its battery needs replacing",
+		"warning supplies.ups: ups reports that its last battery test failed",
 	}, messages(asked.Problems))
 	require.Equal(t, estate.Doubtful, asked.Supplies[0].Is)
 

@@ -101,7 +101,7 @@ func (r *Referee) rule12(c *command) string {
 		case decl.Kind != plan.Cluster && c.decl.Kind == plan.VM:
 			return fmt.Sprintf("%s was told to stop while the cache %s is in write-back", c.decl.ID, decl.ID)
 		case decl.Kind == plan.Cluster && c.decl.Stage == power.ShutdownStage && (slices.Contains(r.estate.Dependents(i), c.Node) || r.carriesCluster(c.Node, i)):
-			return fmt.Sprintf("%s was told to stop while the cluster %s is not set aside", c.decl.ID, decl.ID)
+			return fmt.Sprintf("%s was told to stop while the cluster %s was not suspended", c.decl.ID, decl.ID)
 		}
 	}
 	return ""

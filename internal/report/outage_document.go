@@ -70,15 +70,15 @@ func (r *Retrospective) documentAdvice(d *Document) {
 	for _, s := range r.Suggestions {
 		rows = append(rows, rowOf(s.What, s.Evidence))
 	}
-	d.rows([]Column{{Title: "Suggestion", Weight: 1.1}, {Title: "What it rests on"}}, rows, "Nothing follows from what is on record.")
+	d.rows([]Column{{Title: "Suggestion", Weight: 1.1}, {Title: "Evidence"}}, rows, "Nothing: the records call for no action.")
 }
 
 func (r *Retrospective) documentFigure(d *Document) {
-	d.section("The course of it", "course")
+	d.section("How it went", "course")
 	c := r.Course()
 	f := c.Figure()
 	f.Anchor = "figure"
-	f.Caption = "Battery charge where it is on record (between the dots nothing is), and the steps" + r.would("", " as they would have been") + ". Shaded: without mains."
+	f.Caption = "Battery charge where recorded (nothing is recorded between the dots), and the steps" + r.would("", " as they would have been") + ". Shaded: without mains."
 	for i := range r.story.Stages {
 		s := &r.story.Stages[i]
 		f.Listing = append(f.Listing, fmt.Sprintf("%s stage %s of %s%s", r.clock(s.At), s.Name, english.Series(s.Supplies, named), r.would("", " would have started")))
@@ -94,7 +94,7 @@ func (r *Retrospective) documentFigure(d *Document) {
 }
 
 func (r *Retrospective) documentDecisions(d *Document) {
-	d.section("Decisions, and the numbers they were made from", "decisions")
+	d.section("Decisions, and the numbers behind them", "decisions")
 	var rows []Row
 	for _, x := range r.foldedDecisions() {
 		rows = append(rows, rowOf(r.clock(x.At), x.What, x.Text))
@@ -118,13 +118,13 @@ func (r *Retrospective) foldedDecisions() []Decision {
 }
 
 func (r *Retrospective) documentBatteries(d *Document) {
-	d.section("Batteries: what was said and what they gave", "batteries")
+	d.section("Batteries: prediction and result", "batteries")
 	var items []Text
 	for _, b := range r.Batteries {
 		items = append(items, T("%s: %s", r.clock(b.At), b.Text))
 	}
 	if len(items) == 0 {
-		d.add(Paragraph{Text: T("What the batteries gave is not on record.")})
+		d.add(Paragraph{Text: T("What the batteries gave was not recorded.")})
 		return
 	}
 	d.add(List{Items: items})
@@ -145,14 +145,14 @@ func (r *Retrospective) documentForced(d *Document) {
 	}
 	d.rows([]Column{{Title: "Time", Weight: 0.5}, {Title: "Command"}, {Title: "After", Weight: 0.5, Right: true}, {Title: "Why", Weight: 2.4}}, rows, "Nothing.")
 
-	d.section(r.would("What never proved its state", "What would never have proved its state"), "unproven")
+	d.section(r.would("Never proven", "Would never have been proven"), "unproven")
 	rows = nil
 	for i := range r.Unproven {
 		s := &r.Unproven[i]
 		rows = append(rows, rowOf(r.clock(s.Started), doing(s.Verb, s.Node), ending(s), s.Reason))
 	}
 	d.rows([]Column{{Title: "Began", Weight: 0.5}, {Title: "Step"}, {Title: r.endedAs(), Weight: 0.9}, {Title: "Why", Weight: 2}}, rows,
-		r.would("Everything that was commanded has proved it.", "Everything that would have been commanded would have proved it."))
+		r.would("Everything that was commanded was proven.", "Everything that would have been commanded would have been proven."))
 }
 
 // foldedForced are the members of a selector that were forced for the same reason; the first stands for all.
@@ -196,7 +196,7 @@ func (r *Retrospective) endedAs() string { return r.would("Ended as", "Would hav
 func ending(s *StepTaken) string {
 	switch {
 	case s.State == timeline.Proven && s.Attempts == 0:
-		return "was so already"
+		return "already so"
 	case s.State == timeline.Proven && s.Attempts > 1:
 		return fmt.Sprintf("proven at attempt %d", s.Attempts)
 	case s.State == timeline.Proven:
@@ -208,14 +208,14 @@ func ending(s *StepTaken) string {
 	case s.State == timeline.Running:
 		return "still under way"
 	case s.State == timeline.Pending:
-		return "to be tried again"
+		return "to be retried"
 	default:
-		return "nobody was left to see"
+		return "nothing was left to observe it"
 	}
 }
 
 func (r *Retrospective) documentSteps(d *Document) {
-	d.section(r.would("Steps, the slowest first", "Steps, as they would have been"), "steps")
+	d.section(r.would("Steps, slowest first", "Steps, as they would have been"), "steps")
 	var rows []Row
 	for _, f := range r.folded() {
 		s := &f.StepTaken
@@ -290,7 +290,7 @@ func (r *Retrospective) folded() []foldedSteps {
 func (r *Retrospective) documentSurprises(d *Document) {
 	d.section("What took longer or shorter than expected", "surprises")
 	if r.observed() {
-		d.add(Paragraph{Text: T("It was only observed: nothing is learned from what was not done.")})
+		d.add(Paragraph{Text: T("It was only observed: nothing is learned from steps that were not taken.")})
 		return
 	}
 	var rows []Row
@@ -308,8 +308,8 @@ func (r *Retrospective) documentSurprises(d *Document) {
 		}
 		rows = append(rows, rowOf(doing(s.Verb, s.Node), took, english.Span(seconds(s.Low))+" to "+english.Span(seconds(s.High)), next))
 	}
-	d.rows([]Column{{Title: "Step", Weight: 1.3}, {Title: "Took", Right: true, Weight: 0.6}, {Title: "9 of 10 were expected in"}, {Title: "The next plan assumes", Weight: 1.8}}, rows,
-		"Nothing took longer or shorter than was expected of nine runs in ten, as far as it is known what was expected.")
+	d.rows([]Column{{Title: "Step", Weight: 1.3}, {Title: "Took", Right: true, Weight: 0.6}, {Title: "9 of 10 expected in"}, {Title: "The next plan assumes", Weight: 1.8}}, rows,
+		"Nothing took longer or shorter than expected of nine runs in ten, as far as the expected times are known.")
 }
 
 // notTold is told in the place of critical chains where nothing was commanded.
@@ -332,7 +332,7 @@ func (r *Retrospective) documentChains(d *Document) {
 			}
 			rows = append(rows, rowOf(r.clock(r.Start.Add(seconds(l.At))), l.What, idle, orNothing(l.Took), linked(l.By)))
 		}
-		d.rows([]Column{{Title: "Began", Weight: 0.7}, {Title: "Step", Weight: 1.6}, {Title: "Waited", Right: true, Weight: 0.6}, {Title: "Took", Right: true, Weight: 0.6}, {Title: "Began when the line above ended, because", Weight: 1.8}}, rows, "")
+		d.rows([]Column{{Title: "Began", Weight: 0.7}, {Title: "Step", Weight: 1.6}, {Title: "Waited", Right: true, Weight: 0.6}, {Title: "Took", Right: true, Weight: 0.6}, {Title: "Started when the line above ended, because", Weight: 1.8}}, rows, "")
 	}
 	if len(r.Chains) == 0 {
 		d.add(Paragraph{Text: T("Nothing was commanded.")})
@@ -343,13 +343,13 @@ func (r *Retrospective) documentChains(d *Document) {
 func linked(by LinkedBy) string {
 	switch by {
 	case ByPlan:
-		return "by the plan it waits for that"
+		return "the plan makes it wait for that"
 	case ByPlace:
-		return "it took over that one's place under a limit"
+		return "it took over that one's slot under a limit"
 	case ByTime:
 		return "nothing else ended later before it"
 	case ByEvent:
-		return "this let it begin"
+		return "this allowed it to start"
 	}
 	return ""
 }
@@ -360,5 +360,5 @@ func (r *Retrospective) documentTimeline(d *Document) {
 	for _, m := range r.Timeline {
 		rows = append(rows, rowOf(r.clock(m.At), "+"+english.Span(max(0, m.At.Sub(r.Start).Round(time.Second))), m.Text))
 	}
-	d.rows([]Column{{Title: "Time", Weight: 0.5}, {Title: "After", Weight: 0.55, Right: true}, {Title: "What", Weight: 4}}, rows, "Nothing is on record.")
+	d.rows([]Column{{Title: "Time", Weight: 0.5}, {Title: "After", Weight: 0.55, Right: true}, {Title: "What", Weight: 4}}, rows, "Nothing was recorded.")
 }

@@ -40,7 +40,7 @@ func (f *fold) moments() {
 		case ledger.Asked:
 			text += ", by hand"
 		case ledger.Snapshot:
-			text = fmt.Sprintf("%ssnapshot: %s on, and %scome back", f.would("", effect.Observing), english.Count(f.on(r.Nodes), "node is", "nodes are"), f.would("", "would "))
+			text = fmt.Sprintf("%ssnapshot: %s on, %s brought back later", f.would("", effect.Observing), english.Count(f.on(r.Nodes), "node"), f.would("to be", "would be"))
 		case ledger.Triggered:
 			text = fmt.Sprintf("%sstage %s of %s%s: %s", f.would("", effect.Observing), r.Stage, english.Series(r.Supplies, named), f.would("", " would start"), r.Reason)
 		default:
@@ -130,9 +130,9 @@ func (f *fold) decisions() {
 			d.Text = because(r.Reason, f.reckoning(r.Numbers, r.Goal))
 		case r.Kind == ledger.Forbidden:
 			sent := f.would("is", "would have been")
-			d.What = "nothing " + sent + " sent, by a fault of Ebbtide"
+			d.What = "nothing " + sent + " sent, because of a bug in Ebbtide"
 			if r.Verb != nil {
-				d.What = fmt.Sprintf("%s %s %s sent, by a fault of Ebbtide", r.Verb, r.Node, f.would("is not", "would not have been"))
+				d.What = fmt.Sprintf("%s %s %s sent, because of a bug in Ebbtide", r.Verb, r.Node, f.would("is not", "would not have been"))
 			}
 			d.Text = because(r.Reason, "") + " Please report it."
 		case r.Kind == ledger.Mains && r.Cause == ledger.Released:

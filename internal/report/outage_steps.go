@@ -73,7 +73,7 @@ func (f *fold) taken(s *timeline.Step) StepTaken {
 		Attempts: s.Attempts, Reason: s.Reason, blurred: !s.Tells(),
 	}
 	if n := f.Find(s.Node); n != nil && n.Kind == plan.Self && s.State == timeline.Open && t.Reason == "" {
-		t.Reason = "the machine that Ebbtide runs on can't record its own end"
+		t.Reason = "the machine that Ebbtide runs on can't record its own shutdown"
 	}
 	if s.Attempts > 0 && !f.observed() { // how long a rehearsal takes says nothing
 		t.Took = s.Took().Seconds()

@@ -13,7 +13,7 @@ func (r *Retrospective) Blame() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", r.heading())
 	if r.observed() {
-		b.WriteString("Nothing was commanded: these are the steps that would have been made, without the time that they would have taken.\n")
+		b.WriteString("Nothing was commanded: these are the steps that would have been taken, without the time that they would have taken.\n")
 	}
 	for i := range r.Steps {
 		s := &r.Steps[i]
@@ -63,7 +63,7 @@ func (r *Retrospective) Critical() string {
 				fmt.Fprintf(&b, " (waited %s)", english.Span(seconds(l.Idle)))
 			}
 			if l.By == ByPlace {
-				b.WriteString(" (took over the place below)")
+				b.WriteString(" (took over the slot below)")
 			}
 			if l.State == timeline.Stopped || l.State == timeline.Failed {
 				fmt.Fprintf(&b, " %s", l.State)

@@ -44,7 +44,7 @@ func (p *page) drawCurves(c draw.Canvas) {
 			dashes []vg.Length
 		}{{"charge", nil}, {"load", []vg.Length{4, 3}}} {
 			if p.Supplies[i].Sparse && kind.name == "charge" {
-				kind.name, kind.dashes = "charge where it is on record", thinDots
+				kind.name, kind.dashes = "charge where recorded", thinDots
 			} else if p.Supplies[i].Sparse {
 				continue
 			}

@@ -67,7 +67,7 @@ func Action(n *plan.Node, s *plan.Step) string {
 	switch s.Verb {
 	case plan.Protect:
 		if n.Kind == plan.Cluster {
-			return "set aside for the shutdown:"
+			return "suspend for the shutdown:"
 		}
 		return "switch to write-through:"
 	case plan.Flush:

@@ -267,7 +267,7 @@ func (c *checker) proof(i int) {
 	}
 	if tr.Kind == plan.Cluster && len(items(n.at, "depends_on")) == 0 && !unreadable(n.at, "depends_on") {
 		c.nodeWarning(i, nil, "add depends_on: […] with what it is asked through and what it stands for",
-			"nothing waits for %s to be set aside, and it is put back before anything is up", n.ID)
+			"nothing waits until %s is suspended, and it is put back before anything is up", n.ID)
 	}
 	stops := tr.Can.Has(plan.Stop) && (tr.Kind == plan.Other || tr.Kind == plan.Host)
 	if stops && tr.ByPower && n.Wake == nil {

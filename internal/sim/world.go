@@ -393,7 +393,7 @@ func (s *simulation) runs(i int) bool {
 
 // What a cache or a cluster is set to: setBy is what people have chosen for it.
 const (
-	setAside = "set aside"
+	setAside = "suspended"
 )
 
 func setBy(id string) string { return "as " + id + " was set" }

@@ -118,7 +118,7 @@ func (n *node) Do(ctx context.Context, v plan.Verb) error {
 	case plan.Unprotect:
 		err = n.unprotect(ctx)
 	default:
-		err = fmt.Errorf("%w: it can only be set aside and put back; its machine is another node", adapter.ErrRefused)
+		err = fmt.Errorf("%w: it can only be cordoned and uncordoned; its machine is another node", adapter.ErrRefused)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot %s %q: %w", v, n.name, err)

@@ -152,7 +152,7 @@ func (n *cluster) settings(c *condition) string {
 // is taken to have been in force: HA that starts one guest too many is better than none.
 func (n *cluster) Do(ctx context.Context, v plan.Verb) error {
 	if !clusterVerbs.Has(v) {
-		return fmt.Errorf("cannot %s the cluster: %w: it can only be set aside and put back", v, adapter.ErrRefused)
+		return fmt.Errorf("cannot %s the cluster: %w: it can only be suspended and put back", v, adapter.ErrRefused)
 	}
 	c, err := n.look(ctx)
 	if err != nil {

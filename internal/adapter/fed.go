@@ -144,7 +144,7 @@ func (f *fed) await(ctx context.Context, outlet int, want plan.State) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("outlet %d was told to be %s and reads %s: %w", outlet, want, seen.State, context.Cause(ctx))
+			return fmt.Errorf("outlet %d was switched %s but reads %s: %w", outlet, want, seen.State, context.Cause(ctx))
 		}
 	}
 }

@@ -103,7 +103,7 @@ func durationsDocument(estate *plan.Estate, supplies []power.Supply, seen recall
 	return doc
 }
 
-// commanded tells whether a plan has a step of a verb for a node whose time matters beforehand.
+// commanded reports whether a plan has a step of a verb for a node whose time matters beforehand.
 func commanded(n *plan.Node, v plan.Verb) bool {
 	switch {
 	case n.Kind == plan.Person || n.Kind == plan.Self || v == plan.Force:

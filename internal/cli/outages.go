@@ -200,7 +200,7 @@ func readRecords(text []byte) (all []ledger.Record, simulated bool, err error) {
 	}
 }
 
-// ofStep tells whether records of a kind are about a step: then they have its verb.
+// ofStep reports whether records of a kind are about a step: then they have its verb.
 func ofStep(k ledger.Kind) bool {
 	switch k {
 	case ledger.Intent, ledger.Accepted, ledger.Proven, ledger.Failed, ledger.HeldBack, ledger.Asked:

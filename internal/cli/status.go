@@ -152,7 +152,7 @@ func writeStatus(w io.Writer, s *daemon.Status) {
 	}
 }
 
-// observed tells whether an outage is open in which nothing is commanded: all that is told of it is what would be.
+// observed reports whether an outage is open in which nothing is commanded: all that is told of it is what would be.
 func observed(s *daemon.Status) bool { return !s.Armed && s.View.Outage != "" }
 
 func cutWords(s *daemon.Status) string {

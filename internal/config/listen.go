@@ -31,7 +31,7 @@ func (l Listen) String() string {
 	return l.Address
 }
 
-// Loopback tells whether only this machine reaches the listener.
+// Loopback reports whether only this machine reaches the listener.
 func (l Listen) Loopback() bool {
 	if l.Network == "unix" {
 		return true

@@ -116,7 +116,7 @@ func (a *access) admit(r *http.Request, need role) (who string, err error) {
 	return "", &denial{http.StatusUnauthorized, "this request needs the header Authorization: Bearer TOKEN"}
 }
 
-// asksLoopback tells whether a request was meant for this machine. A page in somebody's browser may have given its own
+// asksLoopback reports whether a request was meant for this machine. A page in somebody's browser may have given its own
 // name our address, to read what only this machine may.
 func asksLoopback(r *http.Request) bool {
 	host := r.Host

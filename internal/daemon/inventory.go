@@ -123,7 +123,7 @@ func (d *Daemon) refreshOnce(ctx context.Context) error {
 	return err
 }
 
-// same tells whether live says nothing new. Whether a member is on does not matter: probes tell that.
+// same reports whether live says nothing new. Whether a member is on does not matter: probes tell that.
 func same(s *site, live estate.Inventory) bool {
 	for id, members := range live {
 		if slices.Contains(s.blind, id) || !reflect.DeepEqual(identities(members), identities(s.inventory[id])) {

@@ -74,7 +74,7 @@ func (l *learning) weigh(estate *plan.Estate, now time.Time) {
 	l.forecaster.Store(forecast.New(known, forecast.DefaultTrials))
 }
 
-// aged tells whether what was seen is to be weighed anew.
+// aged reports whether what was seen is to be weighed anew.
 func (l *learning) aged(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,7 +114,7 @@ func (l *learning) supplies(declared []power.Supply, now time.Time) []power.Supp
 	return with
 }
 
-// news tells whether the batteries' capacities are others than a site was made with: proven since, or less sure by age.
+// news reports whether the batteries' capacities are others than a site was made with: proven since, or less sure by age.
 func (l *learning) news(was []power.Supply, now time.Time) bool {
 	for i, s := range l.supplies(was, now) {
 		is, was := s.Capacity, was[i].Capacity

@@ -213,7 +213,7 @@ func (o *rehearsedOutput) Probe(ctx context.Context) (plan.Observation, error) {
 	return seen, nil
 }
 
-// remains tells whether a cut was rehearsed and the output has not come back, and how long it would stay on.
+// remains reports whether a cut was rehearsed and the output has not come back, and how long it would stay on.
 func (o *rehearsedOutput) remains() (_ time.Duration, cut bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -62,7 +62,7 @@ func (d *Daemon) supervise(ctx context.Context) {
 	}
 }
 
-// alive tells whether the runner's loop has come round in time.
+// alive reports whether the runner's loop has come round in time.
 func (d *Daemon) alive(ctx context.Context, within time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -130,7 +130,7 @@ func (d *Daemon) outageInWords(v *engine.View) string {
 	return fmt.Sprintf("%s %s, %s: %d of %d nodes down, %s running, %d failed", what, v.Outage, going, s.Down, s.WasOn, english.Count(s.Running, "step"), s.Failed)
 }
 
-// Well tells whether a supply is on line, and says so.
+// Well reports whether a supply is on line, and says so.
 func Well(s *engine.SupplyView) bool {
 	return !s.State.Failing() && s.State.Mains == power.MainsOnline && s.State.SilentFor == 0
 }

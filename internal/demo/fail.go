@@ -82,5 +82,5 @@ func (e *estate) apply(f Fail) error {
 	return e.vsphere.SetGuest(f.Node, vspheresim.GuestBehaviour{Hang: f.how == hang, NoTools: f.how == refuse})
 }
 
-// later tells whether a failure comes in the middle of the outage.
+// later reports whether a failure comes in the middle of the outage.
 func (f Fail) later() bool { return f.how == vanish }

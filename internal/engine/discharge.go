@@ -168,7 +168,7 @@ func (e *Engine) tellTest(verb plan.Verb, reason string) {
 	}
 }
 
-// testCommanded takes the answer to one of these commands, and tells whether it was one.
+// testCommanded takes the answer to one of these commands, and reports whether it was one.
 func (e *Engine) testCommanded(ev Finished) bool {
 	if e.test == nil || e.test.op != ev.Op {
 		return false
@@ -230,7 +230,7 @@ func (b *test) reads(now time.Time, r power.Reading, noInput bool) power.Reading
 	return r
 }
 
-// inexcusable tells whether a supply that is still on battery can't be in its test any more.
+// inexcusable reports whether a supply that is still on battery can't be in its test any more.
 func (b *test) inexcusable(now time.Time) bool {
 	return !b.toldAt.IsZero() && now.Sub(b.toldAt) >= excusedFor
 }

@@ -134,7 +134,7 @@ func (e *Engine) notSeen(in []bool) string {
 	return ""
 }
 
-// runs tells whether a node is one that a drill would stop and start.
+// runs reports whether a node is one that a drill would stop and start.
 func (e *Engine) runs(i int) bool {
 	return e.Graph.Node(i).Can&plan.VerbSet(plan.Stop, plan.Protect, plan.Flush) != 0 && e.Beliefs[i].Seen.State == plan.On
 }

@@ -171,7 +171,7 @@ nodes:
 	}
 	require.Empty(t, ask())
 	w.Share(hypervsim.Volume{Name: "vol2", Maintenance: true})
-	require.Contains(t, ask(), "warning: cluster: vol2 online on HV1, in maintenance until somebody resumes it: Resume-ClusterResource\n")
+	require.Contains(t, ask(), "warning: cluster: vol2 online on HV1, in maintenance until someone resumes it: Resume-ClusterResource\n")
 	w.Share(hypervsim.Volume{Name: "vol2", State: "Offline"})
 	require.Contains(t, ask(), "warning: cluster: vol2 offline on HV1: nothing on it starts before it is online\n")
 }

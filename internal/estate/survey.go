@@ -185,7 +185,7 @@ func (s *surveyor) askNodes(ctx context.Context) {
 	all.Wait()
 }
 
-// stands tells whether a node stands for many: then its members are asked.
+// stands reports whether a node stands for many: then its members are asked.
 func (s *surveyor) stands(id string) bool {
 	_, many := s.set.Selector(id)
 	return many

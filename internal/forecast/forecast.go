@@ -198,7 +198,7 @@ func (f *Forecaster) left(ask effect.Estimate) *remaining {
 	return r
 }
 
-// has tells whether something of a stage remains.
+// has reports whether something of a stage remains.
 func (r *remaining) has(stage string) bool {
 	p := r.course.plan
 	for i := range p.Steps {

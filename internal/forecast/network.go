@@ -123,7 +123,7 @@ func (c *course) whole() *network {
 	return c.network(roles)
 }
 
-// waits tells whether a step waits for another that is left.
+// waits reports whether a step waits for another that is left.
 func (c *course) waits(step int, roles []role) bool {
 	s := &c.plan.Steps[step]
 	for _, before := range [...][]int{s.After, s.Feeds} {

@@ -30,7 +30,7 @@ func (k Kind) IsMeasured() bool {
 	return k == SlackBelow || k == RuntimeBelow || k == ChargeBelow || k == TemperatureAbove
 }
 
-// Tells tells whether what a kind of condition is judged against is known.
+// Tells reports whether what a kind of condition is judged against is known.
 func (f Facts) Tells(kind Kind) bool {
 	switch kind {
 	case SlackBelow:
@@ -220,7 +220,7 @@ const SlackAfter = 10 * time.Second
 // fullCharge is the charge in percent from which a battery counts as full: gauges are rounded, and some stop at 99.
 const fullCharge = 99
 
-// IsZero tells whether there is no condition. It never holds.
+// IsZero reports whether there is no condition. It never holds.
 func (c Condition) IsZero() bool { return c.Kind == "" }
 
 // Needs lists the kinds of the condition's leaves, each once, in order.

@@ -43,7 +43,7 @@ func ParseStatus(s string) Status {
 	return st
 }
 
-// Has tells whether all words of want are set.
+// Has reports whether all words of want are set.
 func (s Status) Has(want Status) bool { return s&want == want }
 
 // String gives the words in NUT's spelling, in a fixed order.

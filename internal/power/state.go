@@ -59,7 +59,7 @@ func (s State) Carrying(after, rate float64) State {
 	return s
 }
 
-// Failing tells whether what the supply feeds would go dark: it is on battery, or was when it fell silent, or its
+// Failing reports whether what the supply feeds would go dark: it is on battery, or was when it fell silent, or its
 // output is off.
 func (s State) Failing() bool {
 	return !s.Calibrating && (s.Mains == MainsOnBattery || s.OutputOff)

@@ -215,7 +215,7 @@ func (b *book) usersOf(i int) []int {
 	return slices.Compact(users)
 }
 
-// isJunction tells whether a node only stands between others.
+// isJunction reports whether a node only stands between others.
 func (b *book) isJunction(n *plan.Node) bool {
 	return n.Kind == plan.Passive && (n.Type == runbook.LabelType || b.members[n.ID] != nil)
 }

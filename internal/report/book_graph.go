@@ -60,7 +60,7 @@ func (b *book) estatePages() {
 	}
 }
 
-// fewSupplies tells whether the supplies can be drawn one by one, however many other nodes there are.
+// fewSupplies reports whether the supplies can be drawn one by one, however many other nodes there are.
 func (b *book) fewSupplies() bool { return len(b.supplies) <= 6 }
 
 // drawnBoxes makes a box of each node or fold, in the order of the estate, with what it needs directly.

@@ -100,7 +100,7 @@ func (d *Document) MarkChanges(old *Document, name string) {
 	})
 }
 
-// tells tells whether a line of a table says something, and not only where to write.
+// tells reports whether a line of a table says something, and not only where to write.
 func tells(r Row) bool {
 	return slices.ContainsFunc(r.Cells, func(t Text) bool { return strings.Trim(t.String(), "_□ ") != "" })
 }

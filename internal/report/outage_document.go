@@ -20,7 +20,7 @@ func (r *Retrospective) Document() *Document {
 		d.Head += " · plan " + r.Digest
 	}
 	for _, n := range r.Notes {
-		d.add(Note{Title: "Mind", Text: T("%s", n)})
+		d.add(Note{Title: "Note", Text: T("%s", n)})
 	}
 	d.section("What happened", "what-happened")
 	var sentences []Text

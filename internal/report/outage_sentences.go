@@ -25,7 +25,7 @@ func (r *Retrospective) Title() string {
 	return strings.ToUpper(what[:1]) + what[1:] + " " + r.Outage
 }
 
-// observed tells whether nothing was commanded: what is told of steps is what would have been.
+// observed reports whether nothing was commanded: what is told of steps is what would have been.
 func (r *Retrospective) observed() bool { return r.Mode == modeObserve }
 
 // would gives the words for what was, or those for what would have been where it was only observed.

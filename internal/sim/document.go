@@ -218,7 +218,7 @@ func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if d.Version != DocumentVersion {
-		wrong("version %d of the scenario language is not known: write version: %d", d.Version, DocumentVersion)
+		wrong("version %d of the scenario language is unknown: write version: %d", d.Version, DocumentVersion)
 	}
 	known := func(where, id string, supply bool) bool {
 		i, ok := c.Estate.Index(id)

@@ -160,7 +160,7 @@ func (c controller) says() (on bool) {
 	return on
 }
 
-// wasOnAt tells whether a machine had its power on at a time.
+// wasOnAt reports whether a machine had its power on at a time.
 func (t *thing) wasOnAt(at time.Time) bool {
 	for _, f := range t.flips {
 		if f.at.After(at) {
@@ -180,7 +180,7 @@ func (c controller) Power(context.Context) (plan.Observation, error) {
 	return plan.Observation{State: plan.Off}, nil
 }
 
-// ours tells whether it acts on its own machine, and not on another's.
+// ours reports whether it acts on its own machine, and not on another's.
 func (c controller) ours() bool { return c.how != AlwaysOn && c.how != AlwaysOff }
 
 // PowerOn does nothing where the BMC takes its machine for on: no command is sent then.

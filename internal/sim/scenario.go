@@ -79,7 +79,7 @@ type Change struct {
 	Clock       *time.Duration // the wall clock is set forth or back by so much: records bear its time, decisions do not
 }
 
-// OfMains tells whether a change is of a supply's mains.
+// OfMains reports whether a change is of a supply's mains.
 func (c *Change) OfMains() bool {
 	return c.Supply != "" && c.Silent == nil && c.ExtraLoad == nil && c.Temperature == nil && c.Voltage == nil
 }

@@ -380,7 +380,7 @@ func (s *simulation) view(i int, state plan.State) plan.Observation {
 	return o
 }
 
-// reached tells whether a node can be asked. A cluster, or a cache of something else, is asked through what it stands on, as
+// reached reports whether a node can be asked. A cluster, or a cache of something else, is asked through what it stands on, as
 // long as any of that is on.
 func (s *simulation) reached(i int) bool {
 	n, needs := s.estate.Node(i), s.estate.Needs(i)

@@ -119,7 +119,7 @@ func gave(r *ledger.Record) string {
 	return text
 }
 
-// forced tells whether a record is a command that does not wait for proof or consent.
+// forced reports whether a record is a command that does not wait for proof or consent.
 func forced(r *ledger.Record) bool {
 	return r.Kind == ledger.Intent && (*r.Verb == plan.Force || *r.Verb == plan.Cut && r.Reason != "")
 }

@@ -101,7 +101,7 @@ func (n *night) starts(all []rule) []float64 {
 	return at
 }
 
-// fails tells whether the chance that the battery gives out before a plan that begins after so many seconds and its
+// fails reports whether the chance that the battery gives out before a plan that begins after so many seconds and its
 // reserve have ended is above odds. Slack below some time is the same with that time and power.Pessimistic.
 func (n *night) fails(o *power.Outlook, after, odds float64) bool {
 	after += reserve.Seconds()

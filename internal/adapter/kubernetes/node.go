@@ -64,7 +64,7 @@ func (l *load) String() string {
 	return text
 }
 
-// Probe tells whether the node is set aside: cordoned for the shutdown, with nothing left to evict.
+// Probe reports whether the node is set aside: cordoned for the shutdown, with nothing left to evict.
 func (n *node) Probe(ctx context.Context) (plan.Observation, error) {
 	seen, err := n.look(ctx)
 	switch {

@@ -72,7 +72,7 @@ func (n *Node) Do(ctx context.Context, v plan.Verb) error {
 	return fmt.Errorf("cannot %s %q: %w: its command %q exited with %d%s", v, n.ID, why, c, res.Code, said(res))
 }
 
-// holds tells whether a verb's end is reached already.
+// holds reports whether a verb's end is reached already.
 func (n *Node) holds(ctx context.Context, v plan.Verb) bool {
 	if n.Spec.Probe.IsZero() {
 		return false

@@ -315,7 +315,7 @@ func TestForceByBMC(t *testing.T) {
 		host.Fail(plan.Force, fake.Refuse)
 		err = n.Do(t.Context(), plan.Force)
 		require.ErrorIs(t, err, adapter.ErrRefused)
-		require.ErrorContains(t, err, "may be another machine's")
+		require.ErrorContains(t, err, "may belong to another machine")
 		require.Equal(t, []string{"power"}, bmc.commands(), "it was asked, and told nothing")
 	})
 	n, host, bmc := withBMC(t, fake.Spec{})

@@ -322,8 +322,8 @@ func TestEverythingThatRuns(t *testing.T) {
 func TestChecks(t *testing.T) {
 	for want, errs := range map[string][]error{
 		"can't be combined": checkVM(&VMSpec{VM: "a", UUID: "b"}),
-		"select is empty":    checkVMs(&VMsSpec{}),
-		"is malformed":       checkVMs(&VMsSpec{Select: Selection{Name: "[a"}}),
+		"select is empty":   checkVMs(&VMsSpec{}),
+		"is malformed":      checkVMs(&VMsSpec{Select: Selection{Name: "[a"}}),
 	} {
 		require.ErrorContains(t, errors.Join(errs...), want)
 	}

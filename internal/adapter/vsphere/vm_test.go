@@ -49,7 +49,7 @@ func TestGuestWithoutToolsIsRefusedWithAHint(t *testing.T) {
 	err := contracttest.Do(t, n, plan.Stop)
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, `cannot stop VM "appliance"`)
-	require.ErrorContains(t, err, "VMware Tools do not run in the guest")
+	require.ErrorContains(t, err, "VMware Tools are not running in the guest")
 	require.True(t, e.VMOn("appliance"))
 	require.NoError(t, contracttest.Do(t, n, plan.Force))
 	contracttest.UntilState(t, n, plan.Off)

@@ -28,7 +28,7 @@ type World struct {
 type app struct {
 	World             // its streams are safe
 	screen  io.Writer // standard output as it is, for who draws on it
-	console io.Writer // standard error, likewise
+	console io.Writer // standard error as it is, for who draws on it
 	format  string    // "text" or "json"
 }
 

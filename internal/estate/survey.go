@@ -139,7 +139,7 @@ type Node struct {
 	Detail    string     `json:"detail,omitempty"`
 	Error     string     `json:"error,omitempty"`
 	Protected string     `json:"protected,omitempty"` // yes or no, of what can be protected
-	Clean     string     `json:"clean,omitempty"`     // likewise: nothing is left to be flushed
+	Clean     string     `json:"clean,omitempty"`     // yes or no, of what can be flushed: nothing is left to be
 	Dirty     int64      `json:"dirty,omitempty"`     // bytes
 	Healthy   string     `json:"healthy,omitempty"`   // yes or no, of what has checks
 	Settings  string     `json:"settings,omitempty"`  // what Protect would change

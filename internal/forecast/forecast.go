@@ -44,7 +44,7 @@ func New(known *Knowledge, trials int) *Forecaster {
 const (
 	shares     = 32   // of Need
 	likely     = 0.95 // the share of trials that a time is to cover
-	surely     = 0.99 // likewise, where nothing may be spent on anything else
+	surely     = 0.99 // the share of trials to cover where nothing may be spent on anything else
 	margin     = 1.2  // on a power-up and a whole further shutdown
 	mostChains = 8
 	fewest     = 100 // trials are played of a stage; half of an answer's otherwise

@@ -35,7 +35,7 @@ func TestExamine(t *testing.T) {
 		"no way back":        {wants: nut.Wants{Cutting: nut.Cutting{Way: runbook.CutLoadOff}}, lacks: []string{"no load.on.delay"}},
 		"no such delay": {
 			wants: nut.Wants{Cutting: nut.Cutting{Way: all, Off: 45 * time.Second, On: time.Hour}},
-			lacks: []string{"offdelay: 45s is not a value that the UPS accepts for ups.delay.shutdown (20, 60, 180)", "ondelay: 1h0m0s is not among what the UPS takes for ups.delay.start (30 to 600)"},
+			lacks: []string{"offdelay: 45s is not a value that the UPS accepts for ups.delay.shutdown (20, 60, 180)", "ondelay: 1h0m0s is not a value that the UPS accepts for ups.delay.start (30 to 600)"},
 		},
 		"outlets": {
 			wants: nut.Wants{Cutting: nut.Cutting{Way: all}, Outlets: []string{"2", "3"}},

@@ -137,11 +137,11 @@ func (r *Referee) rule12PutBack(c *command) string {
 	case c.Verb != plan.Unprotect, r.forgetful:
 		return ""
 	case a.was && a.seen:
-		return c.decl.ID + " is put back, and was so before the outage"
+		return c.decl.ID + " is put back, although it was already so before the outage"
 	case !a.told:
 		return c.decl.ID + " is put back, and was never changed"
 	case a.back && !c.node.now.Protected && (c.node.now.Set == a.set || !a.seen):
-		return c.decl.ID + " is put back once more"
+		return c.decl.ID + " is put back again"
 	case c.Settings != a.set && (a.seen || c.Settings != ""):
 		return fmt.Sprintf("%s is put back to %q, and was set to %q", c.decl.ID, c.Settings, a.set)
 	default:

@@ -110,7 +110,7 @@ type Surprise struct {
 	High   float64   `json:"high"`           // and 5% more
 	Median float64   `json:"median"`         // expected before
 	Next   float64   `json:"next"`           // that the next plan assumes
-	Worst  float64   `json:"next_worst"`     // likewise, at the 95th percentile
+	Worst  float64   `json:"next_worst"`     // what it assumes at the 95th percentile
 	Hang   float64   `json:"next_hang"`      // the chance of a hang that it assumes
 }
 

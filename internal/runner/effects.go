@@ -68,7 +68,7 @@ func (r *Runner) do(ctx context.Context, e effect.Do) {
 		}()
 		err := node.Do(adapter.WithSettings(ctx, e.Settings), e.Verb)
 		if err != nil {
-			log.Warn(observing+"the command was not accepted", keyError, err) //nolint:sloglint // likewise
+			log.Warn(observing+"the command was not accepted", keyError, err) //nolint:sloglint // a sentence for people
 		}
 		return engine.Finished{Outcome: outcome(err), Detail: detail(err)}
 	})

@@ -350,7 +350,7 @@ func (ev *EventDecl) change() (Change, error) {
 		case ledger.Hold, ledger.Resume, ledger.Abort, ledger.Go, ledger.Confirm, ledger.Skip:
 			c.Order = &engine.Order{Verb: verb, Node: ev.Node, By: "scenario"}
 		default:
-			return c, fmt.Errorf("%q is no order: write hold, resume, abort, go, confirm or skip", ev.Order)
+			return c, fmt.Errorf("%q is not an order: write hold, resume, abort, go, confirm or skip", ev.Order)
 		}
 	case len(ev.Drill) > 0:
 		c.Drill = &engine.Drill{Nodes: ev.Drill, By: "scenario"}

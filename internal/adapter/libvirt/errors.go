@@ -59,7 +59,7 @@ func explain(err error) error {
 	case errors.Is(err, syscall.EINVAL): // the library's word for a connection that is gone before the call is sent
 		return fmt.Errorf("%w: the connection to libvirt is gone", adapter.ErrUnreachable)
 	default:
-		return fmt.Errorf("the connection to libvirt broke off, so it is unknown whether it was done: %w", err)
+		return fmt.Errorf("the connection to libvirt was lost, so it is unknown whether it was done: %w", err)
 	}
 }
 

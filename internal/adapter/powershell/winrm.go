@@ -261,5 +261,5 @@ func (t *transport) explain(err error) error {
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s did not answer in time: %w", host, err)
 	}
-	return fmt.Errorf("the connection to %s broke: %w", host, err)
+	return fmt.Errorf("the connection to %s was lost: %w", host, err)
 }

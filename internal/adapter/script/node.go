@@ -13,9 +13,9 @@ import (
 	"ebbtide/internal/runbook"
 )
 
-// ErrBroken is wrapped by a Runner's error when the connection broke off after the command was given and before its
+// ErrBroken is wrapped by a Runner's error when the connection was lost after the command was given and before its
 // exit status came. Nobody knows what became of it, but after a stop it is what one would expect.
-var ErrBroken = errors.New("the connection broke off")
+var ErrBroken = errors.New("the connection was lost")
 
 // Runner runs a command where a node lives, and returns what it left. An error says that it did not come to its end;
 // it wraps ErrBroken or one of the adapter's sentinels where they apply.

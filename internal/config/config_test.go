@@ -167,8 +167,8 @@ func TestListenAddresses(t *testing.T) {
 	for text, says := range map[string]string{
 		":8417": "not a loopback", "0.0.0.0:8417": "not a loopback", "[::]:1": "not a loopback", "192.168.1.2:1": "not a loopback",
 		"example.com:1": "not a loopback", "127.0.0.1": "not an address", "127.0.0.1:": "no valid port", "127.0.0.1:65536": "no valid port",
-		"127.0.0.1:http": "no valid port", "unix:run/x": "absolute path", "unix:": "absolute path", "/run/x.sock": "not an address", "": "no address",
-		"unix:/" + strings.Repeat("x", 107): "longer than", "https://ups.lab": "not an address", "https://ups.lab:1/x": "no valid port", "http://127.0.0.1:1": "no address",
+		"127.0.0.1:http": "no valid port", "unix:run/x": "absolute path", "unix:": "absolute path", "/run/x.sock": "not an address", "": "not an address",
+		"unix:/" + strings.Repeat("x", 107): "longer than", "https://ups.lab": "not an address", "https://ups.lab:1/x": "no valid port", "http://127.0.0.1:1": "not an address",
 	} {
 		_, err := parseListen(text)
 		require.ErrorContains(t, err, says, text)

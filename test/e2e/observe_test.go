@@ -37,7 +37,7 @@ func requireWould(t *testing.T, what, text string) {
 			told = strings.ReplaceAll(regexp.MustCompile(`\(observing\) [^;]*`).ReplaceAllString(told, ""), effect.Observing, "")
 			line = told
 		}
-		if strings.Contains(line, effect.Observing) || strings.HasPrefix(line, "Nodes, as they would be: ") {
+		if strings.Contains(line, effect.Observing) || strings.HasPrefix(line, "Nodes (as they would be): ") {
 			continue
 		}
 		require.Empty(t, happened.FindString(told), "%s: %s", what, line)

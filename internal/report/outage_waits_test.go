@@ -98,8 +98,8 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 			begin("run").stage("shutdown", 100).step(5*time.Minute, ledger.Intent, stop, "vm", "").step(time.Second, ledger.Proven, stop, "vm", "").
 				step(3*time.Minute, ledger.Intent, stop, "nas", "").step(time.Second, ledger.Proven, stop, "nas", ""),
 			[]string{
-				"stop nas 481s: stop vm until 02:05:11, which comes before it in the plan; what it waited for then is not on record (unsaid)",
-				"stop vm 300s: not on record (unsaid)",
+				"stop nas 481s: stop vm until 02:05:11, which comes before it in the plan; what it waited for then was not recorded (unsaid)",
+				"stop vm 300s: not recorded (unsaid)",
 			},
 		},
 		"what was never started": {

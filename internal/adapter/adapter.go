@@ -114,7 +114,7 @@ type Waker interface {
 // Powered is a Conn that belongs to one machine and knows and controls its power, whatever runs on it: a BMC.
 type Powered interface {
 	Waker
-	// Power tells whether the machine has power: On, Off, Starting, Stopping, or Unknown where that can't be told. An
+	// Power reports whether the machine has power: On, Off, Starting, Stopping, or Unknown where that can't be told. An
 	// error means that no answer was had.
 	Power(ctx context.Context) (plan.Observation, error)
 	// PowerOff powers the machine off without asking it, and returns when the command is accepted. A machine that is off
@@ -124,7 +124,7 @@ type Powered interface {
 
 // PDU is a Conn that switches outlets.
 type PDU interface {
-	// Outlet tells whether an outlet is on: On, Off, Starting, Stopping, or Unknown.
+	// Outlet reports whether an outlet is on: On, Off, Starting, Stopping, or Unknown.
 	Outlet(ctx context.Context, outlet int) (plan.Observation, error)
 	// Switch turns an outlet on or off and returns when the command is accepted. An outlet that is so already is no error.
 	Switch(ctx context.Context, outlet int, on bool) error

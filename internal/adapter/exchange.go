@@ -41,7 +41,7 @@ func exchange(ctx context.Context, conn datagrams, query []byte, right func([]by
 	return nil, context.Cause(ctx)
 }
 
-// isTimeout tells whether err says that a deadline of a socket is over.
+// isTimeout reports whether err says that a deadline of a socket is over.
 func isTimeout(err error) bool {
 	timeout, ok := errors.AsType[net.Error](err)
 	return ok && timeout.Timeout()

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 )
 
@@ -92,7 +93,7 @@ func (f *fed) wait(now bool) (before bool) {
 // becomes of ctx.
 func (f *fed) cycle(ctx context.Context) error {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < f.rest {
-		return fmt.Errorf("turning its outlets off and on takes %s, longer than there is time for: %w", plan.Span(f.rest), ErrBusy)
+		return fmt.Errorf("turning its outlets off and on takes %s, longer than there is time for: %w", english.Span(f.rest), ErrBusy)
 	}
 	off := f.turn(ctx, false)
 	if off == nil {
@@ -143,7 +144,7 @@ func (f *fed) await(ctx context.Context, outlet int, want plan.State) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("outlet %d was told to be %s and reads %s: %w", outlet, want, seen.State, context.Cause(ctx))
+			return fmt.Errorf("outlet %d was switched %s but reads %s: %w", outlet, want, seen.State, context.Cause(ctx))
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// SameFirmware tells whether two texts are the UUID that one machine's firmware has. Systems and their guests write its first
+// SameFirmware reports whether two texts are the UUID that one machine's firmware has. Systems and their guests write its first
 // three fields in either order of bytes: what a vCenter calls 421f245c-7fa8-60fa-… is 5c241f42-a87f-fa60-… in the guest.
 func SameFirmware(a, b string) bool {
 	x, y := firmware(a), firmware(b)

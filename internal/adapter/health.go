@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter/process"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -71,7 +72,7 @@ func check(ctx context.Context, c runbook.HealthCheck) error {
 	if within == 0 {
 		within = checkWithin
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %s", plan.Span(within)))
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %s", english.Span(within)))
 	defer cancel()
 	var err error
 	switch {

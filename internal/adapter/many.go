@@ -35,7 +35,7 @@ func RefuseMany(v plan.Verb, what string) error {
 	return fmt.Errorf("cannot %s the %s: %w: commands go to the members", v, what, ErrRefused)
 }
 
-// Covers tells whether a name is that of a member: the glob name fits it ("" fits all) and none of exclude does. The globs
+// Covers reports whether a name is that of a member: the glob name fits it ("" fits all) and none of exclude does. The globs
 // were checked with the runbook (runbook.CheckGlobs).
 func Covers(name, glob string, exclude []string) bool {
 	fits := func(glob string) bool {

@@ -98,7 +98,7 @@ func (p *powered) compare(ctx context.Context, seen plan.Observation) plan.Obser
 		p.agreed, p.odd = true, false
 	case power.State == plan.Off:
 		p.odd = true
-		seen.Detail = joined(seen.Detail, fmt.Sprintf("its BMC says that it is off: does %q belong to another machine?", p.name))
+		seen.Detail = joined(seen.Detail, fmt.Sprintf("its BMC reports it off: does %q belong to another machine?", p.name))
 	}
 	return seen
 }
@@ -106,17 +106,17 @@ func (p *powered) compare(ctx context.Context, seen plan.Observation) plan.Obser
 // bothOff is what holds when the BMC says off and the own system does not say on.
 func (p *powered) bothOff(seen plan.Observation, err error) (plan.Observation, error) {
 	if p.odd {
-		seen.Detail = joined(seen.Detail, fmt.Sprintf("one proof only: its BMC said that it is off while it answered: does %q belong to another machine?", p.name))
+		seen.Detail = joined(seen.Detail, fmt.Sprintf("one proof only: its BMC reported it off while it answered: does %q belong to another machine?", p.name))
 		return seen, err
 	}
 	p.course = plan.Starting // if it is seen on after this, it comes up
 	switch {
 	case err != nil:
-		return plan.Observation{State: plan.Off, ByBMC: true, Detail: "its BMC says that it is off; its own system could not be asked"}, nil
+		return plan.Observation{State: plan.Off, ByBMC: true, Detail: "its BMC reports it off; its own system could not be queried"}, nil
 	case seen.State == plan.Off:
-		seen.Detail = joined(seen.Detail, "its BMC says that it is off, too")
+		seen.Detail = joined(seen.Detail, "its BMC reports it off, too")
 	default:
-		seen.Detail = joined("its BMC says that it is off", seen.Detail)
+		seen.Detail = joined("its BMC reports it off", seen.Detail)
 		seen.State, seen.ByBMC = plan.Off, true
 	}
 	return seen, nil
@@ -124,10 +124,10 @@ func (p *powered) bothOff(seen plan.Observation, err error) (plan.Observation, e
 
 // onByBMC is what holds when the BMC says that there is power and the own system does not say on.
 func (p *powered) onByBMC(seen plan.Observation, err error, power plan.Observation) (plan.Observation, error) {
-	says := "its BMC says that it is on"
+	says := "its BMC reports it on"
 	course := p.course
 	if power.State != plan.On {
-		says, course = "its BMC says that it is "+power.State.String(), power.State
+		says, course = "its BMC reports that it is "+power.State.String(), power.State
 	}
 	switch {
 	case err != nil && course == plan.Unknown:
@@ -198,7 +198,7 @@ func (p *powered) force(ctx context.Context) error {
 		}
 	}
 	if odd {
-		err := fmt.Errorf("cannot power off %q through %q: %w: it said that the machine is off while it answered, and may be another machine's: see its address", p.id, p.name, ErrRefused)
+		err := fmt.Errorf("cannot power off %q through %q: %w: it reported the machine off while the machine answered, and may belong to another machine: check its address", p.id, p.name, ErrRefused)
 		if ownErr != nil {
 			err = fmt.Errorf("%w (before that: %v)", err, ownErr) //nolint:errorlint // why the BMC is not asked decides what the error is
 		}
@@ -228,7 +228,7 @@ func (p *powered) powerOff(ctx context.Context, known bool) error {
 	if !known {
 		power, err := p.bmc.Power(ctx)
 		if err == nil && power.State == plan.Off {
-			return fmt.Errorf("%w: it says that the machine is off already, and has not been held against its own system yet", ErrUnreachable)
+			return fmt.Errorf("%w: it reports the machine already off, and has not yet been checked against the machine's own system", ErrUnreachable)
 		}
 	}
 	return p.bmc.PowerOff(ctx)

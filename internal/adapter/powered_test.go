@@ -118,15 +118,15 @@ func TestTwoProofs(t *testing.T) {
 		want   plan.State
 		detail string
 	}{
-		{name: "both off", own: plan.Off, after: plan.Cut, bmc: plan.Off, want: plan.Off, detail: "its BMC says that it is off, too"},
-		{name: "silent, and off by its BMC", own: plan.Off, breaks: silent, after: plan.Cut, bmc: plan.Off, want: plan.Off, detail: "its BMC says that it is off"},
-		{name: "they disagree", own: plan.Off, after: plan.Cut, bmc: plan.On, want: plan.Stopping, detail: "its BMC says that it is on"},
-		{name: "they disagree after a stop", own: plan.Off, after: plan.Stop, bmc: plan.On, want: plan.Stopping, detail: "its BMC says that it is on"},
-		{name: "they disagree after a start", own: plan.Off, after: plan.Start, bmc: plan.On, want: plan.Starting, detail: "its BMC says that it is on"},
-		{name: "silent, and on", own: plan.On, breaks: silent, after: plan.Cut, bmc: plan.On, want: plan.Unknown, detail: "its BMC says that it is on"},
-		{name: "silent after a stop, and on", own: plan.On, breaks: silent, after: plan.Stop, bmc: plan.On, want: plan.Stopping, detail: "its BMC says that it is on"},
-		{name: "silent after a start, and on", own: plan.On, breaks: silent, after: plan.Start, bmc: plan.On, want: plan.Starting, detail: "its BMC says that it is on"},
-		{name: "silent, on its way down", own: plan.On, breaks: silent, after: plan.Cut, bmc: plan.Stopping, want: plan.Stopping, detail: "its BMC says that it is stopping"},
+		{name: "both off", own: plan.Off, after: plan.Cut, bmc: plan.Off, want: plan.Off, detail: "its BMC reports it off, too"},
+		{name: "silent, and off by its BMC", own: plan.Off, breaks: silent, after: plan.Cut, bmc: plan.Off, want: plan.Off, detail: "its BMC reports it off"},
+		{name: "they disagree", own: plan.Off, after: plan.Cut, bmc: plan.On, want: plan.Stopping, detail: "its BMC reports it on"},
+		{name: "they disagree after a stop", own: plan.Off, after: plan.Stop, bmc: plan.On, want: plan.Stopping, detail: "its BMC reports it on"},
+		{name: "they disagree after a start", own: plan.Off, after: plan.Start, bmc: plan.On, want: plan.Starting, detail: "its BMC reports it on"},
+		{name: "silent, and on", own: plan.On, breaks: silent, after: plan.Cut, bmc: plan.On, want: plan.Unknown, detail: "its BMC reports it on"},
+		{name: "silent after a stop, and on", own: plan.On, breaks: silent, after: plan.Stop, bmc: plan.On, want: plan.Stopping, detail: "its BMC reports it on"},
+		{name: "silent after a start, and on", own: plan.On, breaks: silent, after: plan.Start, bmc: plan.On, want: plan.Starting, detail: "its BMC reports it on"},
+		{name: "silent, on its way down", own: plan.On, breaks: silent, after: plan.Cut, bmc: plan.Stopping, want: plan.Stopping, detail: "its BMC reports that it is stopping"},
 		{name: "off, and no BMC", own: plan.Off, after: plan.Cut, bmcErr: dead, want: plan.Off, detail: "one proof only: its BMC does not answer: cannot reach 10.0.0.111"},
 		{name: "silent, and no BMC", own: plan.Off, breaks: silent, after: plan.Cut, bmcErr: dead, want: plan.Unreachable, detail: "one proof only"},
 		{name: "a BMC that can't tell", own: plan.Off, after: plan.Cut, bmc: plan.Unreachable, want: plan.Off, detail: "one proof only: its BMC can't tell"},
@@ -208,11 +208,11 @@ func TestWhatItsOwnSystemCannotBeAskedItsBMCMayKnow(t *testing.T) {
 		bmc.set(plan.On, nil)
 		_, err := probe()
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorContains(t, err, "its BMC says that it is on")
+		require.ErrorContains(t, err, "its BMC reports it on")
 		bmc.set(plan.Off, nil)
 		seen, err := probe()
 		require.NoError(t, err)
-		require.Equal(t, plan.Observation{State: plan.Off, ByBMC: true, Detail: "its BMC says that it is off; its own system could not be asked"}, seen)
+		require.Equal(t, plan.Observation{State: plan.Off, ByBMC: true, Detail: "its BMC reports it off; its own system could not be queried"}, seen)
 		host.Break(fake.Vanished)
 		seen, err = n.Probe(t.Context())
 		require.NoError(t, err)
@@ -238,7 +238,7 @@ func TestAStopThatReachedNobodySendsNowhere(t *testing.T) {
 	says := func() plan.State {
 		seen, err := n.Probe(t.Context())
 		require.NoError(t, err)
-		require.Contains(t, seen.Detail, "its BMC says that it is on")
+		require.Contains(t, seen.Detail, "its BMC reports it on")
 		return seen.State
 	}
 	host.Break(fake.Silent)
@@ -315,7 +315,7 @@ func TestForceByBMC(t *testing.T) {
 		host.Fail(plan.Force, fake.Refuse)
 		err = n.Do(t.Context(), plan.Force)
 		require.ErrorIs(t, err, adapter.ErrRefused)
-		require.ErrorContains(t, err, "may be another machine's")
+		require.ErrorContains(t, err, "may belong to another machine")
 		require.Equal(t, []string{"power"}, bmc.commands(), "it was asked, and told nothing")
 	})
 	n, host, bmc := withBMC(t, fake.Spec{})

@@ -67,7 +67,7 @@ func (s secrets) read(ref runbook.SecretRef) (string, error) {
 	return "", errors.New("cannot use a secret: more than one of credential, file, env is given")
 }
 
-// holds tells whether path is in the credentials directory, which has its own protection.
+// holds reports whether path is in the credentials directory, which has its own protection.
 func (s secrets) holds(path string) bool {
 	return s.dir != "" && filepath.Dir(filepath.Clean(path)) == filepath.Clean(s.dir)
 }

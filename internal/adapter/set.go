@@ -89,7 +89,7 @@ func (s *Set) open(families []Family, d runbook.NodeDecl) error {
 			return err
 		}
 		if _, many := n.(Selector); many && (d.Wake != nil || len(d.Healthy) > 0) {
-			return errors.New("it stands for many nodes: up.wake and up.healthy belong to single ones")
+			return errors.New("it stands for many nodes: up.wake and up.healthy are for single nodes")
 		}
 		if n, err = Wake(n, d, s.conn); err != nil {
 			return err

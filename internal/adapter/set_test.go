@@ -159,9 +159,9 @@ func TestWakeOnLAN(t *testing.T) {
 	}
 
 	_, err = adapter.Wake(host, runbook.NodeDecl{Wake: &runbook.Wake{MAC: "00:11:22:aa:bb"}}, nil)
-	require.ErrorContains(t, err, `"00:11:22:aa:bb" is not the address of a network card`)
+	require.ErrorContains(t, err, `"00:11:22:aa:bb" is not a MAC address`)
 	_, err = adapter.Wake(host, runbook.NodeDecl{Wake: &runbook.Wake{MAC: "00:11:22:aa:bb:cc", IPMI: "x"}}, nil)
-	require.ErrorContains(t, err, "one way: mac, redfish, ipmi or pdu")
+	require.ErrorContains(t, err, "only one way to wake: mac, redfish, ipmi or pdu")
 	n, err = adapter.Wake(host, runbook.NodeDecl{Wake: &runbook.Wake{Power: true}}, nil)
 	require.NoError(t, err)
 	require.Same(t, host, n)

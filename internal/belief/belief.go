@@ -42,9 +42,9 @@ type newest struct {
 type motion struct {
 	Rising  time.Time // up: neither silence nor one "off" says otherwise
 	Falling time.Time // down: that it shows as on proves nothing
-	Obeying time.Time // likewise, by a stop that it took, for what shows as on until it falls silent
+	Obeying time.Time // down, by a stop that it took, for what shows as on until it falls silent
 	Boots   time.Time // up by itself, while nobody looked: its silence proves nothing
-	Hosted  time.Time // up with its host, likewise; what its host says of it counts
+	Hosted  time.Time // up with its host, while nobody looked; what its host says of it counts
 	Undoing time.Time // back to how it was set: that it shows as protected proves nothing of after that
 }
 

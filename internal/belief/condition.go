@@ -27,8 +27,8 @@ const (
 )
 
 var conditionTexts = [Conditions]string{
-	"not heard yet", "on line", "testing its battery", "on battery", "silent, and failing when it was last heard", "silent, and well when it was last heard", "on line, but unfit",
-	"on line again, not for long enough", "recharging", "ready", "to be cut", "about to be cut", "off",
+	"not heard yet", "on line", "testing its battery", "on battery", "silent, failing when last heard", "silent, well when last heard", "on line, but unfit",
+	"on line again, but not for long enough", "recharging", "ready", "to be cut", "about to be cut", "off",
 }
 
 func (c Condition) String() string { return conditionTexts[c] }

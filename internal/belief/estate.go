@@ -32,7 +32,7 @@ const (
 	fallsBy       = 4                // a part of what that time costs at most
 	finest        = 2                // percent: what a gauge that counts in steps tells all the same
 	usualOffDelay = 20 * time.Second // NUT's own, where the run book does not say
-	usualOnDelay  = 30 * time.Second // likewise
+	usualOnDelay  = 30 * time.Second // NUT's own, where the run book does not say
 	Unwatched     = 8 * time.Second  // for so long an output may be off and on again without having been seen
 )
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -41,7 +42,7 @@ func (e *Estate) believeSilence(i int, question ledger.Op, asked time.Time) {
 		return
 	}
 	b.Proof, b.Look, b.SeenAt, b.Looks = BySilence, question, asked, ProofLooks
-	b.Seen = plan.Observation{State: plan.Off, Detail: "has not answered for " + plan.Span(decl.OffAfter) + " since it took its stop"}
+	b.Seen = plan.Observation{State: plan.Off, Detail: "has not answered for " + english.Span(decl.OffAfter) + " since it accepted its stop"}
 }
 
 // AwaitsWord reports whether a node took its stop, does not answer, and may be proven off by that as soon as a supply is heard again that a switch

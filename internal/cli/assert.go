@@ -24,14 +24,14 @@ type measure struct {
 
 // measures lists what --assert knows.
 var measures = []measure{
-	{"crash", true, "runs in which something lost its power while on", func(s *sim.Summary) (float64, bool) { return s.Crash.Share, true }},
-	{"forced", true, "runs in which something was powered off without asking", func(s *sim.Summary) (float64, bool) { return s.Forced.Share, true }},
-	{"unnecessary", true, "runs in which the shutdown began and the batteries would have lasted", func(s *sim.Summary) (float64, bool) { return s.Unnecessary.Share, true }},
-	{"stranded", true, "runs in which something did not come back", func(s *sim.Summary) (float64, bool) { return s.Stranded.Share, true }},
+	{"crash", true, "runs in which something lost power while running", func(s *sim.Summary) (float64, bool) { return s.Crash.Share, true }},
+	{"forced", true, "runs with a forced power-off", func(s *sim.Summary) (float64, bool) { return s.Forced.Share, true }},
+	{"unnecessary", true, "runs that shut down although the batteries would have lasted", func(s *sim.Summary) (float64, bool) { return s.Unnecessary.Share, true }},
+	{"stranded", true, "runs in which something did not come back up up", func(s *sim.Summary) (float64, bool) { return s.Stranded.Share, true }},
 	{"violations", true, "runs in which a rule was broken", func(s *sim.Summary) (float64, bool) { return s.Violations.Share, true }},
-	{"slack", false, "battery time to spare when the shutdown begins, p5", slackOf},
-	{"down", false, "time that anything is down, p95", func(s *sim.Summary) (float64, bool) { return s.Down.P95, true }},
-	{"back", false, "time from the return of the mains until all is on again, p95", func(s *sim.Summary) (float64, bool) { return s.Back.P95, true }},
+	{"slack", false, "battery time to spare when the shutdown starts, p5", slackOf},
+	{"down", false, "time during which anything is down, p95", func(s *sim.Summary) (float64, bool) { return s.Down.P95, true }},
+	{"back", false, "time from the return of mains until everything is back, p95", func(s *sim.Summary) (float64, bool) { return s.Back.P95, true }},
 }
 
 func slackOf(s *sim.Summary) (float64, bool) {
@@ -61,11 +61,11 @@ func parseAssertion(text string) (assertion, error) {
 	hint := "write --assert 'crash<=1%' or --assert 'slack>=2m'; the names are " + strings.Join(names, ", ") + ", the operators <=, >=, < and >"
 	parts := assertionForm.FindStringSubmatch(text)
 	if parts == nil {
-		return assertion{}, fail(exitUsage, hint, "cannot read assertion %q: it is a name, an operator and a limit", text)
+		return assertion{}, fail(exitUsage, hint, "cannot read assertion %q: it needs a name, an operator and a limit", text)
 	}
 	at := slices.Index(names, parts[1])
 	if at < 0 {
-		return assertion{}, fail(exitUsage, hint, "cannot read assertion %q: nothing is measured as %q", text, parts[1])
+		return assertion{}, fail(exitUsage, hint, "cannot read assertion %q: there is no figure named %q", text, parts[1])
 	}
 	a := assertion{text: text, measure: &measures[at], operator: parts[2]}
 	var err error
@@ -80,14 +80,14 @@ func (m *measure) parse(text string) (float64, error) {
 	if !m.share {
 		d, err := time.ParseDuration(text)
 		if err != nil {
-			return 0, fmt.Errorf("%s is a duration such as 2m, found %q", m.name, text)
+			return 0, fmt.Errorf("%s needs a duration such as 2m, not %q", m.name, text)
 		}
 		return d.Seconds(), nil
 	}
 	number, percent := strings.CutSuffix(text, "%")
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil || !percent && v != 0 || v < 0 || v > 100 {
-		return 0, fmt.Errorf("%s is a share from 0%% to 100%%, found %q", m.name, text)
+		return 0, fmt.Errorf("%s needs a share from 0%% to 100%%, not %q", m.name, text)
 	}
 	return v / 100, nil
 }
@@ -129,7 +129,7 @@ func judgeAll(asserts []assertion, s *sim.Summary) []verdictOn {
 
 func writeVerdicts(w io.Writer, asserts []assertion, verdicts []verdictOn) {
 	for i, v := range verdicts {
-		word, found := "FAIL", "not measured: the shutdown never began"
+		word, found := "FAIL", "not measured: the shutdown never started"
 		if v.Pass {
 			word = "PASS"
 		}
@@ -148,9 +148,9 @@ func anyFailed(verdicts []verdictOn) bool {
 	return slices.ContainsFunc(verdicts, func(v verdictOn) bool { return !v.Pass })
 }
 
-// shareText writes a share: 0.4 %, 12 %.
+// shareText writes a share: 0.4%, 12%.
 func shareText(share float64) string {
-	return strconv.FormatFloat(100*share, 'f', 1, 64) + " %"
+	return strconv.FormatFloat(100*share, 'f', 1, 64) + "%"
 }
 
 // spanText writes a time as people do.

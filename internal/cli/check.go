@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ebbtide/internal/daemon"
+	"ebbtide/internal/english"
 	"ebbtide/internal/families"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
@@ -19,14 +20,14 @@ func (a *app) check() *cobra.Command {
 	var file, credentials string
 	var live bool
 	c := &cobra.Command{
-		Use: "check RUNBOOK…", GroupID: "runbook", Short: "find every mistake in a runbook, with where and what to write instead",
-		Long: `Finds every mistake, and warns of what is likely one. With the journal of a daemon it also warns of batteries
-that were never tried, and of what was never seen to stop and to come back, or not for 120 days.
+		Use: "check RUNBOOK…", GroupID: "runbook", Short: "find every mistake in a runbook: where it is and what to write instead",
+		Long: `Finds every mistake in a runbook and warns of likely ones. Given a daemon's journal, it also warns of batteries
+that have never been tested and of nodes that have not been seen to stop and come back in the last 120 days, or ever.
 
---live then asks the estate itself, with the runbook's secrets, and commands nothing: what each UPS says and
-offers of what the runbook wants of it, whether its user is let in, what each selector covers and where, which
-VMs run that no node covers, what state each node is in and what would start it. What does not answer, may not
-be asked or can't do what is wanted of it is trouble, and the exit code is 5. It takes 2 minutes at most.`,
+--live also queries the estate itself, with the runbook's secrets. It sends no commands. It shows what each UPS
+reports, whether it supports what the runbook needs and whether it accepts the user; what each selector covers
+and where; which running VMs no node covers; and each node's state and what would start it. Anything that does not
+answer, denies access or can't do what is needed counts as a problem with the estate: exit code 5. It takes 2 minutes at most.`,
 		Example: `  ebbtide check runbooks/home-lab.yaml
   ebbtide check runbook.yaml --journal /var/lib/ebbtide/journal.db
   ebbtide check /etc/ebbtide/runbook.yaml --live --credentials /run/credentials/ebbtide.service`,
@@ -38,7 +39,7 @@ be asked or can't do what is wanted of it is trouble, and the exit code is 5. It
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if credentials != "" && !live {
-				return fail(exitUsage, "see `ebbtide check --help`", "--credentials belongs to --live: nothing else reads secrets")
+				return fail(exitUsage, "see `ebbtide check --help`", "--credentials needs --live: nothing else reads secrets")
 			}
 			all := runbook.Problems{}
 			var surveys []survey
@@ -73,7 +74,7 @@ be asked or can't do what is wanted of it is trouble, and the exit code is 5. It
 			if live {
 				all.WorstFirst()
 			}
-			if err := a.showProblems(all, count(len(args), "runbook"), surveys...); err != nil {
+			if err := a.showProblems(all, english.Count(len(args), "runbook"), surveys...); err != nil {
 				return err
 			}
 			switch {
@@ -85,9 +86,9 @@ be asked or can't do what is wanted of it is trouble, and the exit code is 5. It
 			return nil
 		},
 	}
-	c.Flags().StringVar(&file, "journal", "", "a daemon's journal, for what was never proven")
-	c.Flags().BoolVar(&live, "live", false, "ask the estate itself, and command nothing")
-	c.Flags().StringVar(&credentials, "credentials", "", "with --live: the directory that {credential: NAME} is looked up in (default: $CREDENTIALS_DIRECTORY)")
+	c.Flags().StringVar(&file, "journal", "", "a daemon's journal, to find what has never been proven")
+	c.Flags().BoolVar(&live, "live", false, "also query the estate itself; sends no commands")
+	c.Flags().StringVar(&credentials, "credentials", "", "with --live: the directory that holds each {credential: NAME} (default: $CREDENTIALS_DIRECTORY)")
 	return c
 }
 
@@ -120,12 +121,12 @@ func unproven(rb *runbook.Runbook, seen recalled, now time.Time) (runbook.Proble
 	}
 	for i := range rb.Supplies {
 		id := rb.Supplies[i].ID
-		remark(runbook.SectionSupplies, id, seen.Capacity(id, now).At, "nobody has seen what the battery of "+id+" gives", "ebbtide drill --battery")
+		remark(runbook.SectionSupplies, id, seen.Capacity(id, now).At, "the battery of "+id+" has never been tested", "ebbtide drill --battery")
 	}
 	for i := range rb.Nodes {
 		id := rb.Nodes[i].ID
 		if at, stops := newest[id]; stops {
-			remark(runbook.SectionNodes, id, at, id+" was never seen to stop and come back", "ebbtide drill --only")
+			remark(runbook.SectionNodes, id, at, id+" has never been seen to stop and come back", "ebbtide drill --only")
 		}
 	}
 	return rb.Remarked(remarks), nil
@@ -174,22 +175,14 @@ func (a *app) showProblems(problems runbook.Problems, read string, surveys ...su
 	}
 	summary := "no mistakes"
 	if mistakes > 0 {
-		summary = count(mistakes, "mistake")
+		summary = english.Count(mistakes, "mistake")
 	}
 	if troubles > 0 {
-		summary += ", " + count(troubles, "trouble")
+		summary += ", " + english.Count(troubles, "live problem")
 	}
 	if warnings > 0 {
-		summary += ", " + count(warnings, "warning")
+		summary += ", " + english.Count(warnings, "warning")
 	}
 	_, err := fmt.Fprintf(a.Stdout, "%s in %s\n", summary, read)
 	return err
-}
-
-// count writes a number with its noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

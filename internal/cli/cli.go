@@ -28,20 +28,20 @@ type World struct {
 type app struct {
 	World             // its streams are safe
 	screen  io.Writer // standard output as it is, for who draws on it
-	console io.Writer // standard error, likewise
+	console io.Writer // standard error as it is, for who draws on it
 	format  string    // "text" or "json"
 }
 
-const rootHelp = `Ebbtide watches the UPSes of a datacenter through NUT. When the mains fail it takes
-the estate down in order and in time, proves that each thing is down, and brings
-everything that was on back in reverse order.
+const rootHelp = `Ebbtide watches a datacenter's UPSes through NUT. When mains power fails, it shuts the
+estate down in order and in time, proves that each node is off, and afterwards brings
+everything that was on back up in reverse order.
 
-It does nothing to anything unless its settings say armed: true.`
+It sends no commands unless its settings say armed: true.`
 
 const exitHelp = `
 Exit codes:
   0 done   1 failed   2 usage   3 the runbook has mistakes   4 an assertion failed
-  5 the daemon, a supply or a system can't be reached, or may not be used
+  5 the daemon, a supply or a system can't be reached or denies access
   6 refused for safety   130 interrupted
 `
 
@@ -112,7 +112,7 @@ func (a *app) jsonTo(w io.Writer, v any) error {
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use: "ebbtide", Short: "takes an estate down in order when the mains fail, and brings it back",
+		Use: "ebbtide", Short: "shuts an estate down in order when mains power fails, and brings it back",
 		Long: rootHelp, SilenceErrors: true, SilenceUsage: true, Version: a.Version,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 		PersistentPreRunE: func(*cobra.Command, []string) error {
@@ -147,12 +147,12 @@ func (a *app) root() *cobra.Command {
 	}
 	root.AddCommand(
 		a.demo(), a.check(), a.plan(), a.print(), a.simulate(), a.daemon(), a.status(),
-		a.order("hold", "start nothing new; what is under way goes on"),
+		a.order("hold", "start nothing new; steps under way continue"),
 		a.order("resume", "end a hold"),
-		a.order("abort", "go no further down, and bring back what went down when the gate is open"),
+		a.order("abort", "stop shutting down, and bring back what went down once the restore gate is open"),
 		a.order("go", "start the shutdown of this outage now, whatever the triggers say"),
-		a.nodeOrder("confirm", "say that a step that you were asked to do by hand is done, or that a UPS that can't be heard is on line, by its own display"),
-		a.nodeOrder("skip", "pass over a step that you were asked to do by hand"),
+		a.nodeOrder("confirm", "confirm that a step you were asked to do by hand is done, or that a silent UPS is on line according to its own display"),
+		a.nodeOrder("skip", "skip a step that you were asked to do by hand"),
 		a.drill(),
 		a.report(), a.blame(), a.criticalChain(), a.plot(), a.journal(), a.durations(), a.showVersion(),
 	)

@@ -17,12 +17,12 @@ import (
 func (a *app) daemon() *cobra.Command {
 	var file string
 	c := &cobra.Command{
-		Use: "daemon --config FILE", GroupID: "daemon", Short: "watch the UPSes and act by the runbook",
-		Long: `Watches the UPSes and follows the runbook when the mains fail. Settings come from the file, from
-EBBTIDE_* environment variables and from the flags below; the later one wins.
+		Use: "daemon --config FILE", GroupID: "daemon", Short: "watch the UPSes and follow the runbook",
+		Long: `Watches the UPSes and follows the runbook when mains power fails. Settings come from the file, from
+EBBTIDE_* environment variables and from the flags below; later ones win.
 
-With armed: false, the default, it observes: it probes everything for real, commands nothing, and says
-what it would do. SIGHUP reads the runbook again; with mistakes, or in an outage, the old one is kept.`,
+With armed: false, the default, it only observes: it probes everything for real, sends no commands, and says
+what it would do. SIGHUP reloads the runbook; if it has mistakes, or during an outage, the old one is kept.`,
 		Example: "  ebbtide daemon --config /etc/ebbtide/ebbtide.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ebbtide/internal/demo"
+	"ebbtide/internal/english"
 	"ebbtide/internal/families"
 )
 
@@ -18,15 +19,15 @@ func (a *app) demo() *cobra.Command {
 	var fails []string
 	var crashAfter uint64
 	c := &cobra.Command{
-		Use: "demo", GroupID: "try", Short: "watch a whole outage, with nothing installed and nothing left behind",
-		Long: `Plays one outage in less than a minute, in this process and on loopback alone: a NUT server with a modelled
+		Use: "demo", GroupID: "try", Short: "watch a complete outage: nothing to install, nothing left behind",
+		Long: `Plays one outage in less than a minute, inside this process and on loopback only: a NUT server with a modelled
 battery, a vSphere simulator with two hosts and a dozen VMs, and a NAS whose write-back cache holds
-dirty blocks. Ebbtide's side is the real thing. A referee judges from the estate itself, and the
-exit status is 1 if a rule was broken. The last line is the result as JSON.`,
+dirty blocks. Ebbtide itself is the real program. A referee watches the simulated estate and judges the outcome:
+the exit code is 1 if a rule was broken. The last line is the result as JSON.`,
 		Example: `  ebbtide demo
   ebbtide demo --fail sql01=hang --fail lab02=vanish
   ebbtide demo --fail esx01=refuse       a host that can't be shut down: the battery decides
-  ebbtide demo --crash-after 30          Ebbtide crashes and goes on from its journal`,
+  ebbtide demo --crash-after 30          Ebbtide crashes and resumes from its journal`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			o := demo.Options{Families: families.All(true), CrashAfter: crashAfter}
@@ -47,8 +48,8 @@ exit status is 1 if a rule was broken. The last line is the result as JSON.`,
 			return a.showDemo(outcome)
 		},
 	}
-	c.Flags().StringArrayVar(&fails, "fail", nil, "let a node fail: NODE=hang, NODE=refuse or NODE=vanish; may be repeated")
-	c.Flags().Uint64Var(&crashAfter, "crash-after", 0, "crash Ebbtide after this record of its journal, and resume")
+	c.Flags().StringArrayVar(&fails, "fail", nil, "make a node fail: NODE=hang, NODE=refuse or NODE=vanish; repeatable")
+	c.Flags().Uint64Var(&crashAfter, "crash-after", 0, "crash Ebbtide after this journal record, and resume")
 	return c
 }
 
@@ -80,17 +81,17 @@ func (a *app) showDemo(o demo.Outcome) error {
 
 // verdict says a result in words.
 func verdict(r *demo.Result) string {
-	lines := []string{fmt.Sprintf("%d nodes were on: %d were off before the output was cut, %d are on again.", r.WasOn, r.ProvenOff, r.Restored)}
+	lines := []string{fmt.Sprintf("%s before the outage: %d off before the output was cut, %d back on now.", english.Count(r.WasOn, "node was on", "nodes were on"), r.ProvenOff, r.Restored)}
 	if len(r.NotRestored) > 0 {
-		lines = append(lines, "Not on again, and reported: "+strings.Join(r.NotRestored, ", ")+".")
+		lines = append(lines, "Not back on, and reported: "+strings.Join(r.NotRestored, ", ")+".")
 	}
 	if r.Forced > 0 {
-		lines = append(lines, count(r.Forced, "command")+" did not wait for consent; the journal has the reasons.")
+		lines = append(lines, english.Count(r.Forced, "command was forced", "commands were forced")+"; the journal has the reasons.")
 	}
 	if len(r.Violations) == 0 {
-		return strings.Join(append(lines, "The referee, who judges from the estate itself: no rule was broken."), "\n")
+		return strings.Join(append(lines, "Referee, judging by the estate itself: no rules broken."), "\n")
 	}
-	lines = append(lines, "The referee, who judges from the estate itself: "+count(len(r.Violations), "rule")+" broken:")
+	lines = append(lines, "Referee, judging by the estate itself: "+english.Count(len(r.Violations), "rule")+" broken:")
 	for _, v := range r.Violations {
 		lines = append(lines, "  "+v)
 	}

@@ -32,19 +32,19 @@ func (a *app) drill() *cobra.Command {
 	var o drillOptions
 	c := &cobra.Command{
 		Use: "drill (--only NODE|LABEL=VALUE … | --stage NAME | --battery SUPPLY)", GroupID: "daemon",
-		Short: "rehearse a part of the plan for real, and bring it back",
-		Long: `Takes a part of the estate down and brings it back at once, by the same rules as in an outage: the order,
-the limits, the proofs, the snapshot that is on disk before the first command. It shows what it will do,
-asks for the scope to be typed back, follows it line by line and ends with a verdict for each node.
+		Short: "shut down part of the estate for real, and bring it back",
+		Long: `Shuts down part of the estate and brings it straight back, under the same rules as in an outage: the order,
+the limits, the proofs, and a snapshot on disk before the first command. It shows what it will do, asks you
+to type the scope back, reports each step as it happens and ends with a verdict for each node.
 
-It refuses when anything is wrong with a supply, when something outside the scope needs what is in it, and
-when something in it could not be started again. If the mains fail meanwhile, it is an outage from then on.
+It refuses if anything is wrong with a supply, if something outside the scope depends on something in it, or
+if something in it could not be started again. If mains power fails meanwhile, the drill becomes an outage.
 
---battery lets the UPS run on its battery under its load, by its own test, down to a floor: nothing is
-commanded but the UPS. It ends earlier when what is left is needed for a whole shutdown.
+--battery runs the UPS on battery under its real load, using the UPS's own test, down to a floor. Nothing but the
+UPS is commanded. It ends early if the remaining charge is needed for a complete shutdown.
 
---rehearse probes everything for real and sends no command; it needs no confirmation and works with
-armed: false too.`,
+--rehearse probes everything for real and sends no commands; it needs no confirmation and also works with
+armed: false.`,
 		Example: `  ebbtide drill --only web01
   ebbtide drill --only esx02 --only tier=lab
   ebbtide drill --stage lab --rehearse
@@ -64,12 +64,12 @@ armed: false too.`,
 			return a.runDrill(c.Context(), client, &o)
 		},
 	}
-	c.Flags().StringArrayVar(&o.order.Nodes, "only", nil, "a node, a selector, or all with a label (KEY=VALUE); may be repeated")
+	c.Flags().StringArrayVar(&o.order.Nodes, "only", nil, "a node, a selector, or everything with a label (KEY=VALUE); repeatable")
 	c.Flags().StringVar(&o.order.Stage, "stage", "", "the nodes of a shed stage")
-	c.Flags().StringVar(&o.order.Battery, "battery", "", "the supply whose battery is discharged under its load")
-	c.Flags().StringVar(&o.floor, "floor", defaultFloor, "of --battery: down to this charge")
-	c.Flags().BoolVar(&o.rehearse, "rehearse", false, "probe for real, command nothing")
-	c.Flags().StringVar(&o.yes, "yes-really", "", "the scope, typed beforehand: for scripts")
+	c.Flags().StringVar(&o.order.Battery, "battery", "", "the supply whose battery is to be discharged under load")
+	c.Flags().StringVar(&o.floor, "floor", defaultFloor, "with --battery: discharge to this charge")
+	c.Flags().BoolVar(&o.rehearse, "rehearse", false, "probe for real, send no commands")
+	c.Flags().StringVar(&o.yes, "yes-really", "", "the scope, in place of typing it: for scripts")
 	r.flags(c)
 	return c
 }
@@ -85,13 +85,13 @@ func (o *drillOptions) check(floorGiven bool) error {
 	hint := "see `ebbtide drill --help`"
 	switch {
 	case given == 0:
-		return fail(exitUsage, "name what to drill: --only NODE, --stage NAME or --battery SUPPLY", "nothing is named to be drilled")
+		return fail(exitUsage, "say what to drill: --only NODE, --stage NAME or --battery SUPPLY", "there is nothing to drill")
 	case given > 1:
-		return fail(exitUsage, hint, "--only, --stage and --battery exclude each other")
+		return fail(exitUsage, hint, "--only, --stage and --battery can't be combined")
 	case o.order.Battery == "" && floorGiven:
-		return fail(exitUsage, hint, "--floor belongs to --battery")
+		return fail(exitUsage, hint, "--floor needs --battery")
 	case o.rehearse && o.yes != "":
-		return fail(exitUsage, hint, "--rehearse needs no --yes-really: it commands nothing")
+		return fail(exitUsage, hint, "--rehearse needs no --yes-really: it sends no commands")
 	}
 	o.order.By = "someone"
 	if u, err := user.Current(); err == nil {
@@ -103,7 +103,7 @@ func (o *drillOptions) check(floorGiven bool) error {
 	number, ok := strings.CutSuffix(o.floor, "%")
 	v, err := strconv.ParseFloat(number, 64)
 	if !ok || err != nil || !(v > 0 && v < 100) {
-		return fail(exitUsage, "write it as --floor 40%", "--floor is a share of the charge, found %q", o.floor)
+		return fail(exitUsage, "write it as --floor 40%", "--floor needs a charge in percent, not %q", o.floor)
 	}
 	o.order.Floor = v
 	return nil
@@ -124,7 +124,7 @@ func (a *app) runDrill(ctx context.Context, client *daemon.Client, o *drillOptio
 	case o.rehearse && a.format == "json":
 		return a.json(p)
 	case o.rehearse:
-		fmt.Fprintln(a.Stderr, "rehearsed: nothing was sent")
+		fmt.Fprintln(a.Stderr, "rehearsed: no commands were sent")
 		return nil
 	}
 	if err := a.confirmed(ctx, p.Scope, o.yes); err != nil {
@@ -144,7 +144,7 @@ func (a *app) runDrill(ctx context.Context, client *daemon.Client, o *drillOptio
 // confirmed asks for the scope to be typed back.
 func (a *app) confirmed(ctx context.Context, scope, given string) error {
 	if given == "" {
-		fmt.Fprintf(a.Stderr, "type %q to go on: ", scope)
+		fmt.Fprintf(a.Stderr, "type %q to continue: ", scope)
 		var err error
 		if given, err = a.readLine(ctx); err != nil {
 			return err
@@ -206,10 +206,10 @@ func (a *app) followDrill(ctx context.Context, client *daemon.Client, id string)
 	case errors.Is(err, errOver):
 		return records, nil
 	case ctx.Err() != nil:
-		fmt.Fprintln(a.Stderr, "ebbtide: the drill goes on without this command: see `ebbtide status`; `ebbtide abort` ends it now")
+		fmt.Fprintln(a.Stderr, "ebbtide: the drill continues without this command: see `ebbtide status`; `ebbtide abort` ends it now")
 		return nil, err
 	}
-	return nil, asked(fmt.Errorf("%w; the drill goes on without this command", err))
+	return nil, asked(fmt.Errorf("%w; the drill continues without this command", err))
 }
 
 // rehearseDrill tells what a drill would do.
@@ -234,10 +234,10 @@ func (a *app) rehearseDrill(ctx context.Context, client *daemon.Client, o *drill
 		return asked(err)
 	}
 	if !over {
-		return fail(exitFailed, "see: ebbtide status", "the rehearsal was cut short")
+		return fail(exitFailed, "see `ebbtide status`", "the rehearsal was cut short")
 	}
 	if a.format == "text" {
-		fmt.Fprintln(a.Stderr, "rehearsed: every probe was real, no command was sent")
+		fmt.Fprintln(a.Stderr, "rehearsed: every probe was real, no commands were sent")
 	}
 	return nil
 }

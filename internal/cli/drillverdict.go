@@ -84,19 +84,19 @@ func judgeNode(id string, p *daemon.DrillPlan, told *timeline.Timeline) drilledN
 		}
 		return n
 	case failed >= 0:
-		n.Verdict = told.Steps[failed].Verb.String() + " was not proven: " + told.Steps[failed].Reason
+		n.Verdict = told.Steps[failed].Verb.String() + " not proven: " + told.Steps[failed].Reason
 		return n
 	case down != nil && down.State != timeline.Proven && down.State != timeline.Stopped:
 		n.Verdict = "held back: " + down.Reason
 		return n
 	case down == nil && n.DownP95 > 0:
-		n.Verdict = "was not reached"
+		n.Verdict = "not reached"
 		return n
 	}
 	n.Good = true
 	switch {
 	case down != nil && down.State == timeline.Stopped:
-		n.Verdict = "came back; was powered off: " + down.Reason
+		n.Verdict = "came back; its power-off was forced: " + down.Reason
 	case n.DownP95 > 0 && n.Stopped > n.DownP95, n.UpP95 > 0 && n.Started > n.UpP95:
 		n.Verdict = "came back, slower than expected"
 	default:
@@ -169,10 +169,10 @@ func writeVerdict(w io.Writer, v *drillVerdict) {
 		_ = t.Flush() // to where the rest goes
 	}
 	if len(v.Supplies) > 0 {
-		fmt.Fprintf(w, "%s failed meanwhile: the drill became an outage\n", strings.Join(v.Supplies, ", "))
+		fmt.Fprintf(w, "mains power failed at %s meanwhile: the drill became an outage\n", strings.Join(v.Supplies, ", "))
 	}
 	if d := v.Discharge; d != nil {
-		fmt.Fprintf(w, "the battery gave %.0f s at full load: from %.0f %% to %.0f %% in %s\n", d.Burn, d.From, d.To, brief(d.Took))
+		fmt.Fprintf(w, "the battery gave as much as %.0fs at full load: from %.0f%% to %.0f%% in %s\n", d.Burn, d.From, d.To, brief(d.Took))
 	}
 	fmt.Fprintln(w, v.Result)
 }
@@ -191,16 +191,16 @@ func took(d time.Duration) string {
 // writeDrillPlan shows what a drill would do.
 func writeDrillPlan(w io.Writer, p *daemon.DrillPlan) {
 	if b := p.Battery; b != nil {
-		fmt.Fprintf(w, "%s runs on its battery under its load down to %.0f %%", b.Supply, b.Floor)
+		fmt.Fprintf(w, "%s will run on battery under its load down to %.0f%%", b.Supply, b.Floor)
 		if b.Charge != nil {
-			fmt.Fprintf(w, ", from %.0f %%", *b.Charge)
+			fmt.Fprintf(w, ", from %.0f%%", *b.Charge)
 		}
 		if b.Left != nil {
 			fmt.Fprintf(w, " (about %s at the present load)", brief(time.Duration(*b.Left)*time.Second))
 		}
 		fmt.Fprintln(w)
 		if b.Command != "" {
-			fmt.Fprintf(w, "by the command %s; nothing else is commanded\n", b.Command)
+			fmt.Fprintf(w, "by the command %s; nothing else will be commanded\n", b.Command)
 		}
 		return
 	}
@@ -216,16 +216,16 @@ func writeDrillPlan(w io.Writer, p *daemon.DrillPlan) {
 		for _, s := range part.steps {
 			note := ""
 			if s.Forced > 0 {
-				note = "\tpowered off if it is still on after " + brief(s.Forced)
+				note = "\tforced off if still on after " + brief(s.Forced)
 			}
 			fmt.Fprintf(t, "+%s\t%s\t%s\t%s\t%s%s\n", brief(s.At), s.Verb, s.Node, took(s.Takes), took(s.P95), note)
 		}
 	}
 	_ = t.Flush() // to where the rest goes
 	if len(p.Off) > 0 {
-		fmt.Fprintf(w, "left as they are, since they are not on or need no step: %s\n", strings.Join(p.Off, ", "))
+		fmt.Fprintf(w, "left as they are (not on, or no step needed): %s\n", strings.Join(p.Off, ", "))
 	}
 	if p.AtMost > 0 {
-		fmt.Fprintf(w, "down and back in about %s, %s if every step is slow (p95)\n", brief(p.Takes), brief(p.AtMost))
+		fmt.Fprintf(w, "down and back up in about %s, or %s if every step is slow (p95)\n", brief(p.Takes), brief(p.AtMost))
 	}
 }

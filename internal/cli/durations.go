@@ -20,12 +20,12 @@ func (a *app) durations() *cobra.Command {
 	var r reach
 	var file string
 	c := &cobra.Command{
-		Use: "durations [RUNBOOK]", GroupID: "after", Short: "show what outages and drills have taught: how long things take, what batteries give",
-		Long: `Shows how long each step takes as far as it is known, from how many runs, how old the newest is, and how
-often it does not end by itself; and what each battery gives. With a runbook it shows all that is in it,
-also what nothing is known of: then the runbook's own time counts.
+		Use: "durations [RUNBOOK]", GroupID: "after", Short: "show what outages and drills have taught: how long steps take, how long batteries last",
+		Long: `Shows what is known about how long each step takes: from how many runs, how old the newest is, and how
+often the step hangs. Also shows how long each battery lasts. With a runbook, it lists every step in it; where
+nothing has been learned yet, the runbook's own time applies.
 
-It reads the journal of --journal, or that of the settings of --config, or asks the daemon that has it open.`,
+It reads the journal given by --journal or by the settings file of --config, or asks the daemon that has it open.`,
 		Example: "  ebbtide durations --config /etc/ebbtide/ebbtide.yaml\n  ebbtide durations --journal journal.db runbooks/home-lab.yaml",
 		Args:    between(0, 1, "at most one runbook"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -118,7 +118,7 @@ func known(rb *runbook.Runbook, seen recalled) (*plan.Estate, []power.Supply, er
 	}
 	estate, err := plan.NewEstate(seen.Nodes(), nil)
 	if err != nil {
-		return nil, nil, fail(exitFailed, "", "cannot show what is on record: %w", err)
+		return nil, nil, fail(exitFailed, "", "cannot show what has been recorded: %w", err)
 	}
 	return estate, supplies, nil
 }

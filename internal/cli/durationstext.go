@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/evidence"
 	"ebbtide/internal/forecast"
 	"ebbtide/internal/plan"
@@ -102,7 +103,7 @@ func durationsDocument(estate *plan.Estate, supplies []power.Supply, seen recall
 	return doc
 }
 
-// commanded tells whether a plan has a step of a verb for a node whose time matters beforehand.
+// commanded reports whether a plan has a step of a verb for a node whose time matters beforehand.
 func commanded(n *plan.Node, v plan.Verb) bool {
 	switch {
 	case n.Kind == plan.Person || n.Kind == plan.Self || v == plan.Force:
@@ -128,7 +129,7 @@ func battery(s power.Supply, c power.Capacity) batteryRow {
 
 // write writes it for people. What is the same of many members of a selector is one line.
 func (d *durationsDoc) write(w io.Writer) error {
-	fmt.Fprintf(w, "From %s on record, drills included.\n", count(d.Outages, "closed outage"))
+	fmt.Fprintf(w, "From %s on record, drills included.\n", english.Count(d.Outages, "closed outage"))
 	for _, one := range d.LeftOut {
 		fmt.Fprintf(w, "Left out: %s\n", one)
 	}
@@ -144,7 +145,7 @@ func (d *durationsDoc) write(w io.Writer) error {
 			runs += fmt.Sprintf(", %d hung", r.Hung)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, r.Verb, runs, orDash(r.Samples, "%.1f"),
-			ago(d.now, r.Newest), inBrief(r.Median), inBrief(r.P95), orDash(100*r.Hang, "%.0f %%"), r.From)
+			ago(d.now, r.Newest), inBrief(r.Median), inBrief(r.P95), orDash(100*r.Hang, "%.0f%%"), r.From)
 	}
 	fmt.Fprintln(t, "\nBATTERY\tFULL LOAD\tAT LEAST\tHALF LOAD\tAT LEAST\tDISCHARGES\tNEWEST")
 	for _, b := range d.Batteries {

@@ -10,20 +10,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/journal"
 	"ebbtide/internal/ledger"
 )
 
 func (a *app) journal() *cobra.Command {
-	c := &cobra.Command{Use: "journal", GroupID: "after", Short: "look at the journal of outages"}
+	c := &cobra.Command{Use: "journal", GroupID: "after", Short: "inspect the journal of outages"}
 	mustChoose(c)
 	c.AddCommand(
 		&cobra.Command{
-			Use: "verify FILE", Short: "read every record and tell of any damage", Args: exactly(1, "one journal file"),
+			Use: "verify FILE", Short: "read every record and report any damage", Args: exactly(1, "one journal file"),
 			RunE: func(_ *cobra.Command, args []string) error { return a.verifyJournal(args[0]) },
 		},
 		&cobra.Command{
-			Use: "export FILE [OUTAGE]", Short: "write the records of one outage or all, one JSON document a line",
+			Use: "export FILE [OUTAGE]", Short: "write the records of one outage or of all, one JSON document per line",
 			Args: between(1, 2, "a journal file and at most one outage"),
 			RunE: func(_ *cobra.Command, args []string) error { return a.exportJournal(args[0], args[1:]) },
 		},
@@ -75,7 +76,7 @@ func (a *app) verifyJournal(path string) error {
 	if a.format == "json" {
 		return a.json(v)
 	}
-	_, err = fmt.Fprintf(a.Stdout, "%s, %s, no damage\n", count(len(outages), "outage"), count(v.Records, "record"))
+	_, err = fmt.Fprintf(a.Stdout, "%s, %s, no damage\n", english.Count(len(outages), "outage"), english.Count(v.Records, "record"))
 	return err
 }
 
@@ -104,8 +105,8 @@ func (a *app) exportJournal(path string, only []string) error {
 			return errors.Join(err, lost)
 		}
 		records = slices.DeleteFunc(found, func(r ledger.Record) bool { return len(only) > 0 && r.Outage != only[0] })
-		err = fail(exitFailed, "what is damaged is left out: records may be missing, above all the last ones",
-			"%w; %s found in it all the same", err, count(len(records), "record"))
+		err = fail(exitFailed, "damaged records are left out: some may be missing, most likely the last ones",
+			"%w; recovered %s from it", err, english.Count(len(records), "record"))
 	}
 	out := json.NewEncoder(a.Stdout)
 	for i := range records {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/english"
 	"ebbtide/internal/estate"
 	"ebbtide/internal/families"
 	"ebbtide/internal/nut"
@@ -37,11 +38,11 @@ func (a *app) ask(ctx context.Context, file string, rb *runbook.Runbook, credent
 		Over: func(_ string, n adapter.Node) adapter.Node { return adapter.Rehearse(n) },
 	})
 	if err != nil {
-		return survey{}, fail(exitFailed, "mend what is named; the daemon would not start either", "%w", err)
+		return survey{}, fail(exitFailed, "fix this first; the daemon would not start either", "%w", err)
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
 	if isTerminal(a.console) {
-		fmt.Fprintf(a.Stderr, "asking the estate of %s, for %s at most; nothing is commanded\n", rb.Name, brief(surveyWithin))
+		fmt.Fprintf(a.Stderr, "querying the estate of %s, for %s at most; no commands are sent\n", rb.Name, brief(surveyWithin))
 	}
 	asked, err := e.Survey(ctx, surveyWithin)
 	return survey{file, asked}, err
@@ -49,15 +50,15 @@ func (a *app) ask(ctx context.Context, file string, rb *runbook.Runbook, credent
 
 // write writes what an estate has said for people, the worst first.
 func (s *survey) write(w io.Writer) {
-	fmt.Fprintf(w, "\n%s, as its estate says now (asked for %s, nothing was commanded):\n\n", s.Runbook, brief(max(time.Second, time.Duration(s.Seconds*float64(time.Second)))))
+	fmt.Fprintf(w, "\n%s: what its estate reports now (queried for %s, no commands sent):\n\n", s.Runbook, brief(max(time.Second, time.Duration(s.Seconds*float64(time.Second)))))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "SUPPLY\tIS\tSAYS\tCUT BY\tDELAYS\tUSER")
+	fmt.Fprintln(t, "SUPPLY\tHEALTH\tREPORTS\tCUT BY\tDELAYS\tUSER")
 	for i := range s.Supplies {
 		one := &s.Supplies[i]
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", one.Supply, one.Is, supplySays(one.Reading), cutBy(one), delays(one.Delays), letIn(one))
 	}
 	if len(s.Selectors) > 0 {
-		fmt.Fprintln(t, "\nSELECTOR\tIS\tMEMBERS\tON\tHOSTS\tSTORAGE")
+		fmt.Fprintln(t, "\nSELECTOR\tHEALTH\tMEMBERS\tON\tHOSTS\tSTORAGE")
 	}
 	for i := range s.Selectors {
 		one := &s.Selectors[i]
@@ -65,20 +66,20 @@ func (s *survey) write(w io.Writer) {
 		if one.Error != "" {
 			members, on = "-", "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", one.Node, one.Is, members, on, dash(some(one.Hosts)), dash(some(one.Storage)))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", one.Node, one.Is, members, on, dash(english.List(one.Hosts, 6)), dash(english.List(one.Storage, 6)))
 	}
 	if len(s.Nodes) > 0 {
-		fmt.Fprintln(t, "\nNODE\tIS\tSTATE\tSEEN AS\tSTARTED BY")
+		fmt.Fprintln(t, "\nNODE\tHEALTH\tSTATE\tSEEN AS\tSTARTED BY")
 	}
 	for _, row := range foldedNodes(s.Nodes) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", row.name, row.Is, row.State, dash(seenAs(row.Node)), startedBy(row.Wake))
 	}
 	_ = t.Flush() // to where the rest goes
 	if len(s.Unasked) > 0 {
-		fmt.Fprintf(w, "\nNothing to ask: %s\n", some(s.Unasked))
+		fmt.Fprintf(w, "\nNothing to query: %s\n", english.List(s.Unasked, 6))
 	}
 	if n := len(s.Uncovered); n > 0 {
-		fmt.Fprintf(w, "\nOn, and covered by no node: %s\n", uncovered(s.Uncovered))
+		fmt.Fprintf(w, "\nRunning, but covered by no node: %s\n", uncovered(s.Uncovered))
 	}
 	fmt.Fprintln(w)
 }
@@ -91,7 +92,7 @@ func uncovered(strays []estate.Stray) string {
 			names[i] += " (on " + strays[i].Host + ")"
 		}
 	}
-	return some(names)
+	return english.List(names, 6)
 }
 
 // supplySays puts a reading on one line.
@@ -118,9 +119,9 @@ func cutBy(s *estate.Supply) string {
 	case s.Reading == nil:
 		return "-"
 	case s.Cut == runbook.CutNone:
-		return "not wanted"
+		return "no cut wanted"
 	case len(s.Ways) == 0:
-		return "can't: lacks " + string(s.Cut)
+		return "can't cut: lacks " + string(s.Cut)
 	case len(s.Ways) == 1:
 		return s.Ways[0]
 	}
@@ -144,7 +145,7 @@ func letIn(s *estate.Supply) string {
 	case s.User == "":
 		return "none"
 	case s.UserMay == "yes":
-		return s.User + ", let in"
+		return s.User + ", accepted"
 	case s.UserMay == "no":
 		return s.User + ", refused"
 	}
@@ -199,7 +200,7 @@ func seenAs(n *estate.Node) string {
 		parts = append(parts, "not protected")
 	}
 	if n.Dirty > 0 {
-		parts = append(parts, fmt.Sprintf("%d bytes dirty", n.Dirty))
+		parts = append(parts, fmt.Sprintf("%d dirty bytes", n.Dirty))
 	} else if n.Clean == "no" {
 		parts = append(parts, "not clean")
 	}

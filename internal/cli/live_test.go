@@ -41,7 +41,7 @@ func TestWhatAnEstateSaysAsText(t *testing.T) {
 			{Node: "apps/a", Selector: "apps", Is: estate.Well, State: plan.On, Detail: "powered on"},
 			{Node: "apps/b", Selector: "apps", Is: estate.Well, State: plan.Off, Detail: "powered off"},
 			{Node: "apps/c", Selector: "apps", Is: estate.Well, State: plan.On, Detail: "powered on"},
-			{Node: "box", Is: estate.Well, State: plan.On, Wake: &estate.Wake{By: "Wake-on-LAN", Detail: "nobody can ask whether a packet would wake it"}},
+			{Node: "box", Is: estate.Well, State: plan.On, Wake: &estate.Wake{By: "Wake-on-LAN", Detail: "no way to check whether a packet would wake it"}},
 		},
 		Unasked:   []string{"switch", "me"},
 		Uncovered: []estate.Stray{{Name: "forgotten", Host: "esx01"}, {Name: "homeless"}},

@@ -35,13 +35,13 @@ type outageAt struct {
 }
 
 const outageHelp = `
-OUTAGE is one on record, such as 20260131T031415Z; without it the last one is meant, be it over or not. FILE is
-what ` + "`ebbtide journal export`" + ` or ` + "`ebbtide simulate --format json`" + ` wrote, or a journal; an outage
-in it may be named after it. Without a FILE the journal of --journal or of the settings of --config is read, or the
-daemon that has it open is asked.
+OUTAGE is a recorded outage, such as 20260131T031415Z; the default is the last one, whether it is over or not. FILE
+is what ` + "`ebbtide journal export`" + ` or ` + "`ebbtide simulate --format json`" + ` wrote, or a journal; you may
+name one of its outages after it. Without FILE, the journal given by --journal or by the settings file of --config is
+read, or the daemon that has it open is asked.
 
-What was expected of each step, and what waits for what, is in the runbook: that of --runbook, or of the settings.
-Without it, what earlier outages on record took is what is expected.`
+The runbook (from --runbook or the settings) says how long each step was expected to take and what waits for what.
+Without a runbook, expectations come from earlier recorded outages.`
 
 func (o *outageAt) flags(c *cobra.Command) {
 	c.Flags().StringVar(&o.journal, "journal", "", "the journal file")
@@ -84,7 +84,7 @@ func (a *app) retrospect(ctx context.Context, o *outageAt, args []string) (*repo
 			return nil, err
 		case err != nil:
 			rb = nil
-			found.notes = append(found.notes, "The runbook of the settings, "+book+", could not be used.")
+			found.notes = append(found.notes, "The runbook named in the settings, "+book+", could not be used.")
 		}
 	}
 	basis, err := basisOf(rb, found)
@@ -93,7 +93,7 @@ func (a *app) retrospect(ctx context.Context, o *outageAt, args []string) (*repo
 	}
 	r, err := report.Retrospect(found.records, basis)
 	if err != nil {
-		return nil, fail(exitFailed, "", "cannot tell of the outage: %w", err)
+		return nil, fail(exitFailed, "", "cannot report on the outage: %w", err)
 	}
 	r.Notes = append(r.Notes, found.notes...)
 	return r, nil
@@ -119,7 +119,7 @@ func basisOf(rb *runbook.Runbook, found onRecord) (report.Basis, error) {
 	} else {
 		var err error
 		if estate, err = plan.NewEstate(found.past.Nodes(), nil); err != nil {
-			return basis, fail(exitFailed, "", "cannot use what is on record: %w", err)
+			return basis, fail(exitFailed, "", "cannot use what has been recorded: %w", err)
 		}
 	}
 	basis.Find = evidence.Finder(estate)
@@ -136,7 +136,7 @@ func (a *app) findOutage(ctx context.Context, o *outageAt, args []string) (onRec
 			return a.inFile(ctx, which, append(args[1:], newestOutage)[0])
 		}
 		if len(args) > 1 {
-			return onRecord{}, fail(exitUsage, "name the file first, and then the outage", "there is no file %q", which)
+			return onRecord{}, fail(exitUsage, "name the file first, then the outage", "there is no file %q", which)
 		}
 		if strings.ContainsAny(which, "./\\") {
 			return onRecord{}, fail(exitFailed, "name a file that `ebbtide journal export` or `ebbtide simulate --format json` wrote, an outage, or last", "there is no file %q", which)
@@ -166,7 +166,7 @@ func (a *app) inFile(ctx context.Context, path, which string) (onRecord, error) 
 	}
 	records, simulated, err := readRecords(text)
 	if err != nil {
-		return onRecord{}, fail(exitFailed, "`ebbtide journal export FILE` and `ebbtide simulate RUNBOOK --format json` write what it takes", "cannot read outages from %q: %w", path, err)
+		return onRecord{}, fail(exitFailed, "use a file that `ebbtide journal export FILE` or `ebbtide simulate RUNBOOK --format json` wrote", "cannot read outages from %q: %w", path, err)
 	}
 	found, err := inSource(ctx, recordsOf(report.Outages(records)), which)
 	found.simulated = simulated
@@ -200,7 +200,7 @@ func readRecords(text []byte) (all []ledger.Record, simulated bool, err error) {
 	}
 }
 
-// ofStep tells whether records of a kind are about a step: then they have its verb.
+// ofStep reports whether records of a kind are about a step: then they have its verb.
 func ofStep(k ledger.Kind) bool {
 	switch k {
 	case ledger.Intent, ledger.Accepted, ledger.Proven, ledger.Failed, ledger.HeldBack, ledger.Asked:
@@ -245,7 +245,7 @@ func inSource(ctx context.Context, src evidence.Source, which string) (onRecord,
 		if err != nil {
 			return found, err
 		}
-		return found, fail(exitFailed, "`ebbtide simulate RUNBOOK --format json > night.json` plays one to look at", "there is no outage on record")
+		return found, fail(exitFailed, "simulate one to look at: `ebbtide simulate RUNBOOK --format json > night.json`", "there is no outage on record")
 	}
 	at := len(list) - 1
 	var known []string
@@ -256,16 +256,16 @@ func inSource(ctx context.Context, src evidence.Source, which string) (onRecord,
 		}
 	}
 	if which != newestOutage && list[at].ID != which {
-		return found, fail(exitFailed, "there is: "+strings.Join(known, ", "), "there is no outage %q on record", which)
+		return found, fail(exitFailed, "recorded: "+strings.Join(known, ", "), "there is no outage %q on record", which)
 	}
 	if found.records, err = src.Records(list[at].ID); err != nil {
 		if len(found.records) == 0 {
 			return found, err
 		}
-		found.notes = append(found.notes, "Its records are damaged, and what comes after the damage is missing here: "+err.Error()+".")
+		found.notes = append(found.notes, "The journal is damaged; records after the damage are missing here: "+err.Error()+".")
 	}
 	if found.past, err = evidence.Read(ctx, before{src, list[:at]}); err != nil {
-		found.notes = append(found.notes, "Of the outages before it some could not be learned from: "+strings.ReplaceAll(err.Error(), "\n", "; ")+".")
+		found.notes = append(found.notes, "Some earlier outages could not be learned from: "+strings.ReplaceAll(err.Error(), "\n", "; ")+".")
 	}
 	return found, ctx.Err()
 }

@@ -16,9 +16,9 @@ import (
 func (a *app) plan() *cobra.Command {
 	goal := string(plan.Down)
 	c := &cobra.Command{
-		Use: "plan RUNBOOK", GroupID: "runbook", Short: "show the steps in order: what, after what, how long, and what if it does not answer",
-		Long: `Shows the plan that a runbook makes, as if everything in it were on and every supply failed.
-Without a live inventory a node that stands for many VMs counts as its expect: N.`,
+		Use: "plan RUNBOOK", GroupID: "runbook", Short: "show the steps in order: what each waits for, how long it takes, and what happens if it is not proven",
+		Long: `Shows the plan that a runbook produces if everything in it is on and every supply fails.
+Without a live inventory, a node that stands for many VMs counts as its expect: N.`,
 		Example: "  ebbtide plan runbooks/smb-datacenter.yaml\n  ebbtide plan runbooks/home-lab.yaml --goal up\n  ebbtide plan runbooks/home-lab.yaml --format dot | dot -Tsvg > plan.svg",
 		Args:    exactly(1, "one runbook"),
 		// dot and mermaid are formats of this command alone.
@@ -146,24 +146,24 @@ func ifNot(n *plan.Node, s *plan.Step) string {
 	case plan.Stop:
 		switch {
 		case n.Kind == plan.Person:
-			return "passed over"
+			return "skipped"
 		case n.Can.Has(plan.Force):
 			return "powered off"
 		case n.Kind == plan.VM:
-			return "its host takes it along"
+			return "powered off with its host"
 		default:
 			return "the plan waits"
 		}
 	case plan.Protect:
-		return "the plan goes on"
+		return "the plan continues"
 	case plan.Flush:
 		return "the plan waits"
 	case plan.Cut:
-		return "tried again"
+		return "retried"
 	case plan.Start:
 		switch {
 		case n.Kind == plan.Person:
-			return "passed over"
+			return "skipped"
 		case n.Kind == plan.Supply, !n.Can.Has(plan.Start):
 			return "reported"
 		default:

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 	"unicode/utf8"
 
 	"ebbtide/internal/plan"
@@ -23,7 +24,7 @@ func planText(rb *runbook.Runbook, c *runbook.Compiled, p *plan.Plan) string {
 	}
 	fmt.Fprintf(&b, "%s: %s in about %s if all goes well (plan %s)\n", rb.Name, goal, brief(sc.Total), p.Digest())
 	if least := p.LowerBound(); least > 0 {
-		fmt.Fprintf(&b, "In any order at least %s: this one takes %.2f × the lower bound.\n", brief(least), sc.Total.Seconds()/least.Seconds())
+		b.WriteString(boundText(least, sc.Total))
 	}
 	rows := report.PlanRows(p, &sc, &c.Policy, func(n *plan.Node) string { return n.Group })
 	number := make([]int, len(p.Steps)) // of the row that shows a step, 0: none
@@ -43,7 +44,7 @@ func planText(rb *runbook.Runbook, c *runbook.Compiled, p *plan.Plan) string {
 			stage = s.Stage
 			fmt.Fprintf(&b, "\n%s\n", wrap(stageTitle(p.Goal, stage, &c.Policy), 100))
 			t = table(&b)
-			fmt.Fprintln(t, "   #\tat\tstep\t\tafter\ttakes\tat most\tif not")
+			fmt.Fprintln(t, "   #\tat\tstep\t\tafter\ttakes\tat most\tif not proven")
 		}
 		n := p.Estate().Node(s.Node)
 		fmt.Fprintf(t, "%4d\t%s\t%s %s\t%s\t%s\t%s\t%s\t%s\n", i+1, brief(r.Start), report.Action(n, s), r.What,
@@ -52,10 +53,22 @@ func planText(rb *runbook.Runbook, c *runbook.Compiled, p *plan.Plan) string {
 	if t != nil {
 		_ = t.Flush() // to memory or to where the rest goes
 	}
-	b.WriteString("\nTimes count from the start, as if every stage were triggered at once.\n")
+	b.WriteString("\nTimes count from the start, as if every stage started at the same time.\n")
 	b.WriteString(limitsText(p.Estate().Limits()))
 	b.WriteString(chainText(p, &sc, number))
 	return b.String()
+}
+
+// boundText says how near a plan is to what no order of its steps could beat.
+func boundText(least, takes time.Duration) string {
+	switch more := 100 * (takes.Seconds()/least.Seconds() - 1); {
+	case takes <= least:
+		return "No order of these steps is faster.\n"
+	case more < 1:
+		return fmt.Sprintf("No order can take less than %s; this one takes less than 1%% longer.\n", brief(least))
+	default:
+		return fmt.Sprintf("No order can take less than %s; this one takes %.0f%% longer.\n", brief(least), more)
+	}
 }
 
 // table aligns columns that are separated by tabs.
@@ -161,20 +174,20 @@ func limitsText(limits []plan.Limit) string {
 	for _, l := range limits {
 		var bounds []string
 		if l.Total > 0 {
-			bounds = append(bounds, fmt.Sprintf("%d", l.Total))
+			bounds = append(bounds, fmt.Sprintf("%d at a time", l.Total))
 		}
 		if l.PerHost > 0 {
-			bounds = append(bounds, fmt.Sprintf("%d on a host", l.PerHost))
+			bounds = append(bounds, fmt.Sprintf("%d per host", l.PerHost))
 		}
 		parts = append(parts, l.Class+" "+strings.Join(bounds, ", "))
 	}
-	return "Worked on at once, at most: " + strings.Join(parts, "; ") + "\n"
+	return "Limits: " + strings.Join(parts, "; ") + "\n"
 }
 
 // chainText tells the critical chain: what to make faster to make the whole faster.
 func chainText(p *plan.Plan, sc *plan.Schedule, number []int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nCritical chain, %s: each step waits for the one before, or for its place under a limit.\n", brief(sc.Total))
+	fmt.Fprintf(&b, "\nCritical chain, %s: each step waits for the one before it, or for a slot under a limit.\n", brief(sc.Total))
 	t := table(&b)
 	for _, i := range sc.Chain {
 		s := &p.Steps[i]

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/evidence"
 	"ebbtide/internal/families"
 	"ebbtide/internal/forecast"
@@ -29,18 +30,18 @@ type printing struct {
 func (a *app) print() *cobra.Command {
 	var p printing
 	c := &cobra.Command{
-		Use: "print RUNBOOK -o FILE", GroupID: "runbook", Short: "print the run book that people follow when no machine is left",
-		Long: `Prints a runbook for people: who to call, the estate at a glance, which UPS feeds what,
-the steps down and up with how each is done by hand and seen to be done, the last safe
-time for each, what if, and pages to write on. The ending of FILE says in what form:
-.pdf, .html (one file that needs nothing else) or .md.
+		Use: "print RUNBOOK -o FILE", GroupID: "runbook", Short: "print the run book that people follow when no system is left",
+		Long: `Prints a runbook on paper: who to call, the estate at a glance, which UPS feeds what, the
+steps down and up with how to do and verify each one by hand, the last safe time for each,
+what to do when something goes wrong, and pages for notes. The extension of FILE sets the
+format: .pdf, .html (one self-contained file) or .md.
 
-It is made from the same plan as the daemon's and names its digest. The same runbook gives
-the same bytes: a date is printed only if one is given. There is no secret in it, as long
-as the runbook's own notes and commands hold none. It asks no system anything: a node that
-stands for many VMs counts as its expect: N. With the journal of a daemon, times and what
-batteries give are those that were learned, weighed as of --date or else of the newest
-outage, and what stands for many VMs names those that the newest outage had.`,
+It is made from the same plan as the daemon's and shows that plan's digest. The same runbook
+gives the same bytes; a date is printed only if you give one. It contains no secrets, as long
+as the runbook's own notes and commands contain none. No system is queried: a node that
+stands for many VMs counts as its expect: N. Given a daemon's journal, step times and battery
+capacities are the learned ones, weighted as of --date or else of the newest outage, and
+nodes that stand for many VMs list the ones that the newest outage had.`,
 		Example: "  ebbtide print runbooks/smb-datacenter.yaml -o runbook.pdf\n  ebbtide print runbook.yaml -o runbook.pdf --paper Letter --date 2026-03-01 --changes old.yaml\n  ebbtide print runbook.yaml -o - --as md",
 		Args:    exactly(1, "one runbook"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -50,11 +51,11 @@ outage, and what stands for many VMs names those that the newest outage had.`,
 	}
 	f := c.Flags()
 	f.StringVarP(&p.out, "output", "o", "", "the file to write; - is standard output")
-	f.StringVar(&p.as, "as", "", "pdf, html or md, where the file's ending does not say")
-	f.StringVar(&p.paper, "paper", "A4", "A4 or Letter, of a PDF")
-	f.StringVar(&p.date, "date", "", "the date that is printed, as 2026-03-01; none if not given")
-	f.StringVar(&p.journal, "journal", "", "a daemon's journal: times, batteries and VMs' names as the daemon plans with them")
-	f.StringVar(&p.changes, "changes", "", "an older version of the runbook: what has changed since is marked in the margin")
+	f.StringVar(&p.as, "as", "", "pdf, html or md, if the file's extension does not say")
+	f.StringVar(&p.paper, "paper", "A4", "A4 or Letter, for a PDF")
+	f.StringVar(&p.date, "date", "", "the date to print, such as 2026-03-01; by default none")
+	f.StringVar(&p.journal, "journal", "", "a daemon's journal: use the step times, battery capacities and VM names that the daemon plans with")
+	f.StringVar(&p.changes, "changes", "", "an older version of the runbook: changes since then are marked in the margin")
 	return c
 }
 
@@ -66,16 +67,16 @@ func (p *printing) form() (string, error) {
 	}
 	if !slices.Contains(report.Formats, form) {
 		if form == "" {
-			return "", fail(exitUsage, "add --as pdf, --as html or --as md", "cannot tell in what form to print")
+			return "", fail(exitUsage, "add --as pdf, --as html or --as md", "cannot tell which format to print")
 		}
-		return "", fail(exitUsage, "use pdf, html or md: as the file's ending, or with --as", "cannot print as %q", form)
+		return "", fail(exitUsage, "use pdf, html or md, as the file's extension or with --as", "cannot print as %q", form)
 	}
 	return form, nil
 }
 
 func (a *app) printBook(ctx context.Context, p *printing) error {
 	if p.out == "" {
-		return fail(exitUsage, "add -o runbook.pdf, or -o - --as md", "print does not know where to write")
+		return fail(exitUsage, "add -o runbook.pdf, or -o - --as md", "there is no output file")
 	}
 	form, err := p.form()
 	if err != nil {
@@ -126,12 +127,12 @@ func (a *app) tellLacks(doc *report.Document) {
 		return
 	}
 	for _, l := range lacks[:min(len(lacks), mostLacks)] {
-		fmt.Fprintf(a.Stderr, "ebbtide: warning: the fonts of the PDF have not the letters %s of %q: they are printed by their numbers\n", l.Letters, l.Where)
+		fmt.Fprintf(a.Stderr, "ebbtide: warning: the PDF fonts lack the characters %s in %q: their code points are printed instead\n", l.Letters, l.Where)
 	}
 	if more := len(lacks) - mostLacks; more > 0 {
-		fmt.Fprintf(a.Stderr, "ebbtide: warning: so it is in %s more\n", count(more, "place"))
+		fmt.Fprintf(a.Stderr, "ebbtide: warning: the same applies to %s more\n", english.Count(more, "place"))
 	}
-	fmt.Fprintln(a.Stderr, "ebbtide: hint: print it as HTML, which has them")
+	fmt.Fprintln(a.Stderr, "ebbtide: hint: print it as HTML instead, which shows them")
 }
 
 // book makes the run book of a file.

@@ -123,9 +123,9 @@ func TestPrintCluster(t *testing.T) {
 		text, _, _ = strings.Cut(text, "[ ] done")
 		return text
 	}
-	for _, title := range []string{"set aside for the shutdown: cluster", "put back as it was: cluster"} {
+	for _, title := range []string{"suspend for the shutdown: cluster", "put back as it was: cluster"} {
 		require.NotRegexp(t, "flush|write-(back|through)|dead battery", step(title))
 	}
-	require.Contains(t, step("set aside for the shutdown: cluster"), "left alone, it would start again elsewhere")
+	require.Contains(t, step("suspend for the shutdown: cluster"), "left alone, it would restart elsewhere")
 	require.NotContains(t, md, "drops-cluster")
 }

@@ -258,7 +258,7 @@ func TestPrintTellsLettersThatThePDFLacks(t *testing.T) {
 	}
 	told := errs("print", file, "-o", "-", "--as", "pdf")
 	require.Equal(t, 1, strings.Count(told, "warning"))
-	require.Contains(t, told, `ebbtide: warning: the fonts of the PDF have not the letters 王小明 of "Who to call: 王小明"`)
+	require.Contains(t, told, `ebbtide: warning: the PDF fonts lack the characters 王小明 in "Who to call: 王小明"`)
 	require.Contains(t, told, "hint: print it as HTML")
 	require.Empty(t, errs("print", file, "-o", "-", "--as", "html"))
 	require.Contains(t, runCLI(t, exitDone, "print", file, "-o", "-", "--as", "html"), "王小明")

@@ -18,10 +18,10 @@ type reach struct {
 }
 
 func (r *reach) flags(c *cobra.Command) {
-	c.Flags().StringVar(&r.config, "config", "", "the daemon's settings file, for where it listens and which certificate it shows")
-	c.Flags().StringVar(&r.listen, "listen", "", "where it listens: unix:PATH, HOST:PORT or https://HOST:PORT (default unix:/run/ebbtide/ebbtide.sock)")
-	c.Flags().StringVar(&r.tokenFile, "token-file", "", "file with the token, for a daemon on TCP")
-	c.Flags().StringVar(&r.caFile, "ca-file", "", "PEM file of the authorities that vouch for a daemon on https, or its own certificate (default: the system's)")
+	c.Flags().StringVar(&r.config, "config", "", "the daemon's settings file: says where it listens and which certificate it presents")
+	c.Flags().StringVar(&r.listen, "listen", "", "where the daemon listens: unix:PATH, HOST:PORT or https://HOST:PORT (default unix:/run/ebbtide/ebbtide.sock)")
+	c.Flags().StringVar(&r.tokenFile, "token-file", "", "file that holds the token, for a daemon on TCP")
+	c.Flags().StringVar(&r.caFile, "ca-file", "", "PEM file of the CAs to trust for a daemon on HTTPS, or its own certificate (default: the system's CAs)")
 }
 
 func (r *reach) client() (*daemon.Client, error) {
@@ -37,13 +37,13 @@ func (r *reach) client() (*daemon.Client, error) {
 	if r.tokenFile != "" {
 		b, err := os.ReadFile(r.tokenFile)
 		if err != nil {
-			return nil, fail(exitUsage, "--token-file names a file that holds the token alone", "cannot read the token: %w", err)
+			return nil, fail(exitUsage, "give --token-file a file that holds only the token", "cannot read the token: %w", err)
 		}
 		token = strings.TrimSpace(string(b))
 	}
 	trust, err := r.trust(listen, certificate)
 	if err != nil {
-		return nil, fail(exitUsage, "--ca-file names a PEM file of the authorities that vouch for the daemon, or its own certificate", "%w", err)
+		return nil, fail(exitUsage, "give --ca-file a PEM file with the CAs to trust, or with the daemon's own certificate", "%w", err)
 	}
 	return daemon.NewClient(dialled(listen), token, trust), nil
 }

@@ -65,8 +65,8 @@ func TestStatusOverHTTPS(t *testing.T) {
 	require.Contains(t, out, "--ca-file", "the hint says what to do")
 	out, code = status("--listen", server.URL, "--ca-file", token, "--token-file", token)
 	require.Equal(t, exitUsage, code)
-	require.Contains(t, out, "no certificate in PEM")
-	require.NotContains(t, out, "role read")
+	require.Contains(t, out, "no PEM certificate")
+	require.NotContains(t, out, "may only read")
 	require.Equal(t, before, asked)
 }
 

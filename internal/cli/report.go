@@ -22,12 +22,12 @@ func (a *app) report() *cobra.Command {
 	var o outageAt
 	var out, as, paper string
 	c := &cobra.Command{
-		Use: "report [OUTAGE|last|FILE [OUTAGE]]", GroupID: "after", Short: "write the retrospective of an outage: what happened, why, how near it was, what to do now",
-		Long: `Writes what people want to know after an outage or a drill: what happened in five sentences, what follows from
-it, each decision with the numbers it was made from, what batteries gave beside what had been said of them, what
-was forced and why, what waited and for what, each step beside what was expected of it, what the next plan
-assumes, why it took as long as it did, and the timeline. A simulated outage gives the same report, and says that
-it is one.
+		Use: "report [OUTAGE|last|FILE [OUTAGE]]", GroupID: "after", Short: "write the retrospective of an outage: what happened, why, how close it was, what to do now",
+		Long: `Writes what people want to know after an outage or a drill: a summary in five sentences, what to do about it,
+each decision with the numbers behind it, what the batteries delivered against what had been predicted, what was
+forced and why, what waited and for what, each step's time against its expected time, what the next plan assumes,
+why the outage took as long as it did, and the timeline. A simulated outage gives the same report and is marked
+as simulated.
 ` + outageHelp,
 		Example: `  ebbtide report --config /etc/ebbtide/ebbtide.yaml -o report.pdf
   ebbtide report 20260131T031415Z --journal journal.db --runbook runbook.yaml -o report.html
@@ -59,8 +59,8 @@ it is one.
 		},
 	}
 	c.Flags().StringVarP(&out, "output", "o", "-", "the file to write; - is standard output")
-	c.Flags().StringVar(&as, "as", "", "pdf, html, md or json, where the file's ending does not say (default: md)")
-	c.Flags().StringVar(&paper, "paper", "A4", "A4 or Letter, of a PDF")
+	c.Flags().StringVar(&as, "as", "", "pdf, html, md or json, if the file's extension does not say (default: md)")
+	c.Flags().StringVar(&paper, "paper", "A4", "A4 or Letter, for a PDF")
 	o.flags(c)
 	return c
 }
@@ -77,7 +77,7 @@ func (a *app) reportForm(out, as string) (string, error) {
 		form = "md" // which people can read as it stands
 	}
 	if !slices.Contains(reportForms, form) {
-		return "", fail(exitUsage, "use pdf, html, md or json: as the file's ending, or with --as", "cannot write a report as %q", form)
+		return "", fail(exitUsage, "use pdf, html, md or json, as the file's extension or with --as", "cannot write a report as %q", form)
 	}
 	return form, nil
 }
@@ -125,7 +125,7 @@ type blamed struct {
 }
 
 func (a *app) blame() *cobra.Command {
-	return a.tells("blame", "list the steps of an outage, the slowest first", "Lists the steps that were commanded in an outage, the slowest first, beside what was expected of them.",
+	return a.tells("blame", "list the steps of an outage, slowest first", "Lists the steps that were commanded in an outage, slowest first, each with its expected time.",
 		"  ebbtide blame --config /etc/ebbtide/ebbtide.yaml\n  ebbtide blame night.json --runbook runbook.yaml",
 		func(r *report.Retrospective) error {
 			if a.format == "json" {
@@ -145,8 +145,8 @@ type chained struct {
 }
 
 func (a *app) criticalChain() *cobra.Command {
-	return a.tells("critical-chain", "show why an outage took as long as it did: the last step, what let it start, and so on",
-		"Shows for each direction the step that ended last, under it the one whose end let it start, and so on down to a decision.\nWhat waits for what is in the runbook; without it, what ended last before a step counts as what let it start.",
+	return a.tells("critical-chain", "show why an outage took as long as it did: the last step, what it waited for, and so on",
+		"For each direction, shows the step that ended last, below it the step it waited for, and so on down to a decision.\nThe runbook says what waits for what. Without one, a step is assumed to have waited for whatever ended last before it.",
 		"  ebbtide critical-chain --config /etc/ebbtide/ebbtide.yaml\n  ebbtide critical-chain night.json --runbook runbook.yaml",
 		func(r *report.Retrospective) error {
 			if a.format == "json" {
@@ -171,8 +171,8 @@ type plotted struct {
 
 func (a *app) plot() *cobra.Command {
 	out := "-"
-	c := a.tells("plot", "draw an outage: batteries above, steps below, on one time axis",
-		"Draws what is on record of the batteries, the stages and the steps, as SVG or PNG. Without -o the SVG goes to standard output.",
+	c := a.tells("plot", "plot an outage: batteries above, steps below, on one time axis",
+		"Plots the recorded batteries, stages and steps as SVG or PNG. Without -o, the SVG goes to standard output.",
 		"  ebbtide plot --config /etc/ebbtide/ebbtide.yaml -o outage.svg\n  ebbtide plot night.json -o night.png",
 		func(r *report.Retrospective) error {
 			if a.format == "json" && out == "-" {
@@ -183,10 +183,10 @@ func (a *app) plot() *cobra.Command {
 				ending = filepath.Ext(out)
 			}
 			if !slices.Contains(report.PlotFormats, ending) {
-				return fail(exitUsage, "name a file that ends in "+strings.Join(report.PlotFormats, " or "), "cannot tell in which format to draw %q", out)
+				return fail(exitUsage, "name a file that ends in "+strings.Join(report.PlotFormats, " or "), "cannot tell which format to plot %q in", out)
 			}
 			return a.make(out, "the plot", ending == ".svg", func(w io.Writer) error { return report.Plot(w, r.Course(), ending) })
 		})
-	c.Flags().StringVarP(&out, "output", "o", out, "file to draw to, .svg or .png; - is standard output")
+	c.Flags().StringVarP(&out, "output", "o", out, "the file to write, .svg or .png; - is standard output")
 	return c
 }

@@ -37,33 +37,33 @@ type simulation struct {
 // usualTrials are played where a comparison does not say how many: enough for shares of a few percent.
 const usualTrials = 1000
 
-const simulateHelp = `Plays an outage in virtual time: the engine is the daemon's own, the estate, its batteries and what goes
-wrong are a model. Nothing is asked and nothing is commanded. A referee watches the model, not the
-journal, and the exit status is 4 if a rule was broken (docs/ARCHITECTURE.md lists them).
+const simulateHelp = `Plays an outage in virtual time. The engine is the daemon's own; the estate, its batteries and what goes
+wrong are modelled. No real system is queried or commanded. A referee watches the model, not the journal,
+and the exit code is 4 if a rule was broken (docs/ARCHITECTURE.md lists the rules).
 
-Without a scenario the mains of every supply fail for 45 minutes, with full batteries, and nothing else
+Without a scenario, mains power fails at every supply for 45 minutes, the batteries are full and nothing else
 goes wrong: each step takes the time that the runbook says.
 
-With --trials, nights are drawn instead: how long each step takes and whether it hangs, what each battery
-really holds and what its UPS makes of that, and, unless --outage or --scenario says so, how long and how
-often the mains are away. The same seed draws the same night: --seed 17 plays trial 17 alone.
---policy-sweep puts other rules for starting the shutdown beside the runbook's, on the same nights.
-docs/SIMULATE.md has the odds, what is measured, and the JSON.
+With --trials, outages are drawn at random: how long each step takes and whether it hangs, how much each battery
+really holds and what its UPS reports of that, and, unless --outage or --scenario says so, how long and how
+often mains power is out. The same seed draws the same outage: --seed 17 replays trial 17 alone.
+--policy-sweep compares the runbook's shutdown trigger with other rules, on the same outages.
+docs/SIMULATE.md describes the odds, the figures and the JSON.
 
---assert holds a figure against a bound, and the exit status is 4 if it fails. The shares are crash,
-forced, unnecessary, stranded and violations; the durations slack (5th percentile when the shutdown
-begins), down and back (95th percentile). In one run a share is 0% or 100%.`
+--assert checks a figure against a limit; the exit code is 4 if the check fails. The shares are crash,
+forced, unnecessary, stranded and violations; the durations are slack (5th percentile, when the shutdown
+starts), down and back (95th percentile). In a single run, a share is 0% or 100%.`
 
 func (a *app) simulate() *cobra.Command {
 	s := simulation{outage: 45 * time.Minute, seed: 1}
 	var asserts []string
 	c := &cobra.Command{
-		Use: "simulate [RUNBOOK]", GroupID: "runbook", Short: "play an outage in virtual time, on a model of the estate, and hold it against every rule",
+		Use: "simulate [RUNBOOK]", GroupID: "runbook", Short: "play an outage in virtual time on a model of the estate, and check it against every rule",
 		Long: simulateHelp,
 		Example: `  ebbtide simulate runbooks/home-lab.yaml
   ebbtide simulate runbooks/home-lab.yaml --outage 3h --plot outage.svg
   ebbtide simulate runbooks/home-lab.yaml --scenario runbooks/scenarios/home-lab-bad-night.yaml
-  ebbtide simulate runbooks/home-lab.yaml --trials 1000            the odds, over drawn nights
+  ebbtide simulate runbooks/home-lab.yaml --trials 1000            the odds, over random outages
   ebbtide simulate runbooks/home-lab.yaml --seed 17 --plot 17.png  what happened in trial 17
   ebbtide simulate runbooks/home-lab.yaml --policy-sweep           against a timer, a percentage, …
   ebbtide simulate runbooks/home-lab.yaml --trials 500 --outage 2h --assert 'crash<=2%' --assert 'slack>=30s'`,
@@ -92,13 +92,13 @@ func (a *app) simulate() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&s.scenario, "scenario", "", "a file that says what happens")
-	f.DurationVar(&s.outage, "outage", s.outage, "without a scenario: how long the mains are away")
-	f.IntVar(&s.trials, "trials", 0, "play so many drawn nights, and tell the odds")
-	f.Uint64Var(&s.seed, "seed", s.seed, "draw the night of this seed; of --trials: the first one's")
-	f.BoolVar(&s.sweep, "policy-sweep", false, "compare the policy with what other tools start a shutdown by, on the same nights")
-	f.StringArrayVar(&asserts, "assert", nil, "hold a figure against a bound, such as 'crash<=1%' or 'slack>=2m'; may be repeated")
-	f.StringVar(&s.plot, "plot", "", "draw batteries, load and steps of one run to a file.svg or file.png")
+	f.StringVar(&s.scenario, "scenario", "", "a file that describes what happens")
+	f.DurationVar(&s.outage, "outage", s.outage, "without a scenario: how long mains power is out")
+	f.IntVar(&s.trials, "trials", 0, "play this many random outages and show the odds")
+	f.Uint64Var(&s.seed, "seed", s.seed, "draw the outage of this seed; with --trials: the first seed")
+	f.BoolVar(&s.sweep, "policy-sweep", false, "compare the policy with the shutdown triggers of other tools, on the same outages")
+	f.StringArrayVar(&asserts, "assert", nil, "check a figure against a limit, such as 'crash<=1%' or 'slack>=2m'; repeatable")
+	f.StringVar(&s.plot, "plot", "", "plot batteries, load and steps of one run to file.svg or file.png")
 	return c
 }
 
@@ -106,17 +106,17 @@ func (a *app) simulate() *cobra.Command {
 func (s *simulation) check(trialsGiven bool, asserts []string) error {
 	switch {
 	case s.runbook == "" && s.scenario == "":
-		return fail(exitUsage, "name a runbook, or a scenario that has one of its own: see `ebbtide simulate --help`", "simulate takes a runbook or a scenario")
+		return fail(exitUsage, "name a runbook, or a scenario that contains one: see `ebbtide simulate --help`", "simulate needs a runbook or a scenario")
 	case s.scenario != "" && s.given:
-		return fail(exitUsage, "leave one of the two out", "--outage is of a run without a scenario")
+		return fail(exitUsage, "leave one of the two out", "--outage and --scenario can't be combined")
 	case s.outage <= 0:
-		return fail(exitUsage, "write --outage 45m", "an outage of %s never begins", brief(s.outage))
+		return fail(exitUsage, "write --outage 45m", "an outage can't last %s", brief(s.outage))
 	case trialsGiven && s.trials <= 0:
-		return fail(exitUsage, "write --trials 1000", "%d trials tell nothing", s.trials)
+		return fail(exitUsage, "write --trials 1000", "cannot play %d trials", s.trials)
 	case s.plot != "" && s.trials > 0:
-		return fail(exitUsage, "leave out --trials and --policy-sweep; --seed N draws trial N", "--plot is of one run")
+		return fail(exitUsage, "leave out --trials and --policy-sweep; --seed N plays trial N", "--plot works for a single run")
 	case s.plot != "" && !slices.Contains(report.PlotFormats, filepath.Ext(s.plot)):
-		return fail(exitUsage, "name a file that ends in "+strings.Join(report.PlotFormats, " or "), "cannot tell in which format to draw %q", s.plot)
+		return fail(exitUsage, "name a file that ends in "+strings.Join(report.PlotFormats, " or "), "cannot tell which format to plot %q in", s.plot)
 	}
 	for _, text := range asserts {
 		parsed, err := parseAssertion(text)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"ebbtide/internal/plan"
+	"ebbtide/internal/english"
 	"ebbtide/internal/sim"
 )
 
@@ -27,25 +27,27 @@ func outside(c *sim.Change) string {
 	case c.Order != nil:
 		return ""
 	case c.Drill != nil && c.Drill.Supply != "":
-		return "somebody asks for a drill of the battery of " + c.Drill.Supply
+		return "an operator asks for a battery drill of " + c.Drill.Supply
 	case c.Drill != nil:
-		return "somebody asks for a drill of " + strings.Join(c.Drill.Nodes, ", ")
+		return "an operator asks for a drill of " + strings.Join(c.Drill.Nodes, ", ")
 	case c.Clock != nil:
-		return fmt.Sprintf("the clock is set by %s", plan.Span(*c.Clock))
+		return fmt.Sprintf("the clock jumps by %s", english.Span(*c.Clock))
 	case c.Journal != nil && *c.Journal:
 		return "the journal's disk is lost"
 	case c.Journal != nil:
 		return "the journal's disk is back"
 	case c.Becomes != nil:
-		return fmt.Sprintf("%s becomes %s by somebody else's hand", c.Node, c.Becomes)
+		return fmt.Sprintf("%s becomes %s, not by Ebbtide", c.Node, c.Becomes)
 	case c.Silent != nil && *c.Silent:
 		return c.Supply + " falls silent"
 	case c.Silent != nil:
 		return c.Supply + " speaks again"
+	case c.ExtraLoad != nil && *c.ExtraLoad == 0:
+		return c.Supply + " carries no more than its nodes draw"
 	case c.ExtraLoad != nil:
-		return fmt.Sprintf("%s carries %.0f %% more than its nodes draw", c.Supply, 100**c.ExtraLoad)
+		return fmt.Sprintf("%s carries %.0f%% more load than its nodes draw", c.Supply, 100**c.ExtraLoad)
 	case c.Temperature != nil:
-		return fmt.Sprintf("it is %v °C at %s", *c.Temperature, c.Supply)
+		return fmt.Sprintf("the temperature is %v °C at %s", *c.Temperature, c.Supply)
 	case c.Voltage != nil:
 		return fmt.Sprintf("the input of %s is at %v V", c.Supply, *c.Voltage)
 	case c.Mains:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebbtide/internal/effect"
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/sim"
@@ -18,9 +19,9 @@ func drawnText(sc *sim.Scenario) string {
 	var parts []string
 	for _, s := range sc.Settings.Supplies {
 		b := sc.Batteries[s.ID]
-		text := fmt.Sprintf("the battery of %s holds %.0f %% of its sheet, and its UPS believes in %.0f %%", s.ID, 100*b.Health, 100*b.Bias)
+		text := fmt.Sprintf("the battery of %s holds %.0f%% of its rated capacity, and its UPS reports %.0f%% of the rated runtime", s.ID, 100*b.Health, 100*b.Bias)
 		if b.DiesAt > 0 {
-			text += fmt.Sprintf("; it dies at a charge of %.0f %%", 100*b.DiesAt)
+			text += fmt.Sprintf("; it dies at a charge of %.0f%%", 100*b.DiesAt)
 		}
 		parts = append(parts, text)
 	}
@@ -44,27 +45,27 @@ func simulationText(sc *sim.Scenario, r *sim.Result) string {
 	b.WriteString("\n")
 	switch {
 	case r.View.Outage == "" && overAt(r) > 0:
-		fmt.Fprintf(&b, "All was over after %s.\n", brief(overAt(r)))
+		fmt.Fprintf(&b, "The outage was over after %s.\n", brief(overAt(r)))
 	case r.View.Outage == "":
 		b.WriteString("There was no outage.\n")
 	case r.View.Waiting != "":
-		fmt.Fprintf(&b, "The outage was not over when the time was: %s.\n", r.View.Waiting)
+		fmt.Fprintf(&b, "The outage was not over when the simulation ended: %s.\n", r.View.Waiting)
 	default:
-		b.WriteString("The outage was not over when the time was.\n")
+		b.WriteString("The outage was not over when the simulation ended.\n")
 	}
 	for _, list := range []struct {
-		what  string
-		nodes []string
-	}{{"on", r.On}, {"off", r.Off}, {"lost its power while on", r.Crashed}} {
+		one, many string
+		nodes     []string
+	}{{"node on", "nodes on", r.On}, {"node off", "nodes off", r.Off}, {"node lost power while running", "nodes lost power while running", r.Crashed}} {
 		if len(list.nodes) > 0 {
-			fmt.Fprintf(&b, "%d %s: %s\n", len(list.nodes), list.what, strings.Join(list.nodes, ", "))
+			fmt.Fprintf(&b, "%s: %s\n", english.Count(len(list.nodes), list.one, list.many), strings.Join(list.nodes, ", "))
 		}
 	}
 	if len(r.Violations) == 0 {
-		b.WriteString("The referee, who judges from the estate itself: no rule was broken.\n")
+		b.WriteString("Referee, judging by the estate itself: no rules broken.\n")
 		return b.String()
 	}
-	b.WriteString("The referee, who judges from the estate itself, saw rules broken:\n")
+	b.WriteString("Referee, judging by the estate itself: rules broken:\n")
 	for _, v := range r.Violations {
 		fmt.Fprintf(&b, "  rule %s\n", v)
 	}
@@ -121,7 +122,7 @@ func story(sc *sim.Scenario, r *sim.Result) []told {
 			lines = append(lines, told{l.At, text})
 		}
 		if crashes[name(&rec)] {
-			lines = append(lines, told{l.At, "* Ebbtide crashes, and is started again"})
+			lines = append(lines, told{l.At, "* Ebbtide crashes and is restarted"})
 		}
 	}
 	return lines

@@ -15,19 +15,19 @@ func TestExampleScenarios(t *testing.T) {
 	told := map[string]struct {
 		runbook []string
 		story   []string
-		dark    bool // something lost its power while on
+		dark    bool // something lost power while running
 	}{
 		"home-lab-bad-night.yaml": {
 			runbook: []string{"../../runbooks/home-lab.yaml"},
-			story:   []string{"Ebbtide crashes", "powering off media: not proven within", "1 off: lab/lab-3\n"},
+			story:   []string{"Ebbtide crashes", "powering off media: not proven within", "1 node off: lab/lab-3\n"},
 		},
 		"home-lab-worn-battery.yaml": {
 			runbook: []string{"../../runbooks/home-lab.yaml"},
-			story:   []string{"powering off home", "disks has no dirty block left", "everything that was on is on again"},
+			story:   []string{"powering off home", "disks has no dirty blocks left", "everything that was on is on again"},
 		},
 		"smb-datacenter-hot-room.yaml": {
 			runbook: []string{"../../runbooks/smb-datacenter.yaml"},
-			story:   []string{"it is 40.5 °C at ups-b", "cache03 has no dirty block left", "open-doors is off", "apps/12 is on again"},
+			story:   []string{"the temperature is 40.5 °C at ups-b", "cache03 has no dirty blocks left", "open-doors is off", "apps/12 is on again"},
 		},
 		"smb-datacenter-one-phase.yaml": {
 			runbook: []string{"../../runbooks/smb-datacenter.yaml"},
@@ -35,7 +35,7 @@ func TestExampleScenarios(t *testing.T) {
 		},
 		"storage-vm-lab-hung-storage.yaml": {
 			runbook: []string{"../../runbooks/storage-vm-lab.yaml"},
-			story:   []string{"pool has no dirty block left", "powering off storage", "host1 is off", "everything that was on is on again"},
+			story:   []string{"pool has no dirty blocks left", "powering off storage", "host1 is off", "everything that was on is on again"},
 		},
 		"vdi-pod-boot-storm.yaml": {
 			runbook: []string{"../../runbooks/vdi-pod.yaml"},
@@ -47,7 +47,7 @@ func TestExampleScenarios(t *testing.T) {
 		},
 		"nfs-zfs-second-outage.yaml": {
 			runbook: []string{"../../runbooks/nfs-zfs.yaml"},
-			story:   []string{"fails again during the power-up", "1 off: files\n"},
+			story:   []string{"fails again during the power-up", "1 node off: files\n"},
 		},
 		"blades-filer-one-feed-dies.yaml": {
 			runbook: []string{"../../runbooks/blades-filer.yaml"},
@@ -67,8 +67,8 @@ func TestExampleScenarios(t *testing.T) {
 			want := told[filepath.Base(file)]
 			args := append(append([]string{"simulate"}, want.runbook...), "--scenario", file)
 			text := runCLI(t, exitDone, args...)
-			require.Contains(t, text, "no rule was broken")
-			require.Equal(t, want.dark, strings.Contains(text, "lost its power while on"), "%s", text)
+			require.Contains(t, text, "no rules broken")
+			require.Equal(t, want.dark, strings.Contains(text, "lost power while running"), "%s", text)
 			for _, part := range want.story {
 				require.Contains(t, text, part)
 			}

@@ -69,8 +69,8 @@ func (a *app) showTrials(s *simulation, doc *trialsDocument, drawnOutage bool) e
 	if drawnOutage {
 		what = "outages of " + s.name()
 	}
-	fmt.Fprintf(&b, "%d %s, drawn from the seeds %d to %d.\n", own.Trials, what, own.Seed, own.Seed+uint64(own.Trials)-1)
-	fmt.Fprintf(&b, "In %s of them the batteries would not have lasted without a shutdown.\n\n", shareText(own.Needed.Share))
+	fmt.Fprintf(&b, "%d %s, drawn with seeds %d to %d.\n", own.Trials, what, own.Seed, own.Seed+uint64(own.Trials)-1)
+	fmt.Fprintf(&b, "In %s of them, the batteries would not have lasted without a shutdown.\n\n", shareText(own.Needed.Share))
 	if len(doc.Policies) > 1 {
 		writeSweep(&b, doc.Policies)
 	} else {
@@ -94,14 +94,14 @@ func (a *app) showTrials(s *simulation, doc *trialsDocument, drawnOutage bool) e
 // writeSummary writes one policy's figures whole.
 func writeSummary(b *strings.Builder, s *sim.Summary) {
 	t := table(b)
-	fmt.Fprintln(t, "HOW OFTEN\tRUNS\tSHARE\t95 % SURE\tSEEDS")
+	fmt.Fprintln(t, "HOW OFTEN\tRUNS\tSHARE\t95% SURE\tSEEDS")
 	for _, row := range []struct {
 		what string
 		of   *sim.Chance
 	}{
-		{"shutdown begun", &s.Shutdown},
-		{"crash: lost power while on", &s.Crash},
-		{"something powered off without asking", &s.Forced},
+		{"shutdown started", &s.Shutdown},
+		{"crash: lost power while running", &s.Crash},
+		{"forced power-off", &s.Forced},
 		{"unnecessary shutdown", &s.Unnecessary},
 		{"something did not come back", &s.Stranded},
 		{"rule broken", &s.Violations},
@@ -129,14 +129,14 @@ func writeSummary(b *strings.Builder, s *sim.Summary) {
 		fmt.Fprintln(t)
 	}
 	for i := range s.Slack {
-		spread("slack when "+s.Slack[i].Stage+" begins", &s.Slack[i].Seconds)
+		spread("slack when "+s.Slack[i].Stage+" starts", &s.Slack[i].Seconds)
 	}
-	spread("anything is down", &s.Down)
-	spread("until all is back, from the mains' return", &s.Back)
+	spread("time with anything down", &s.Down)
+	spread("from mains return until everything is back", &s.Back)
 	_ = t.Flush()
 
 	if len(s.Critical) > 0 {
-		b.WriteString("\nMost often critical, of the runs that came to the cut:\n")
+		b.WriteString("\nMost often on the critical chain, in runs that reached the cut:\n")
 		for _, c := range s.Critical[:min(len(s.Critical), 5)] {
 			fmt.Fprintf(b, "  %7s  %s %s\n", shareText(c.Share), c.Verb, c.Node)
 		}
@@ -161,8 +161,8 @@ func writeSweep(b *strings.Builder, policies []tried) {
 	}
 	_ = t.Flush()
 	b.WriteString(`
-The same nights for each; only what starts the shutdown differs. Stages before it, order, proofs and the last means when
-a battery gives in are Ebbtide's in every row, and the low-battery flag counts in each. The median is of the runs in
-which anything went down, the mean of all.
+Every row plays the same outages; only the trigger of the shutdown differs. In every row Ebbtide handles the earlier
+stages, the order, the proofs and the last resort when a battery gives out, and the low-battery flag counts. The median
+covers the runs in which anything went down, the mean covers all runs.
 `)
 }

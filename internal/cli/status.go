@@ -15,6 +15,7 @@ import (
 
 	"ebbtide/internal/daemon"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -32,9 +33,9 @@ func asked(err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case isCertificate(err):
-		return fail(exitUnreachable, "--ca-file names the authorities that vouch for it, or its own certificate; --config reads that from its settings", "%w", err)
+		return fail(exitUnreachable, "give --ca-file the CA or the certificate to trust, or let --config read it from the daemon's settings", "%w", err)
 	default:
-		return fail(exitUnreachable, "is it running (systemctl status ebbtide), and does it listen where you asked (--listen, --config)?", "%w", err)
+		return fail(exitUnreachable, "check that it is running (systemctl status ebbtide) and listens at that address (--listen, --config)", "%w", err)
 	}
 }
 
@@ -67,7 +68,7 @@ func (a *app) status() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVarP(&watch, "watch", "w", false, "go on showing it as it changes, once a second at most")
+	c.Flags().BoolVarP(&watch, "watch", "w", false, "keep showing it as it changes, at most once a second")
 	r.flags(c)
 	return c
 }
@@ -119,7 +120,7 @@ func (a *app) give(ctx context.Context, r *reach, verb, node string) error {
 func writeStatus(w io.Writer, s *daemon.Status) {
 	armed := "armed"
 	if !s.Armed {
-		armed = "observing: it commands nothing (armed: false)"
+		armed = "observing only: it sends no commands (armed: false)"
 	}
 	fmt.Fprintf(w, "%s, %s\n%s\n\n", s.Runbook, armed, s.Text)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -138,7 +139,7 @@ func writeStatus(w io.Writer, s *daemon.Status) {
 		fmt.Fprintf(w, "\n%s\n", lack)
 	}
 	for _, id := range s.Blind {
-		fmt.Fprintf(w, "\n%s has never answered: nothing is known of what it stands for\n", id)
+		fmt.Fprintf(w, "\n%s has never answered: what it covers is unknown\n", id)
 	}
 	writeNodes(w, s)
 	writeProofs(w, &s.Proofs)
@@ -151,7 +152,7 @@ func writeStatus(w io.Writer, s *daemon.Status) {
 	}
 }
 
-// observed tells whether an outage is open in which nothing is commanded: all that is told of it is what would be.
+// observed reports whether an outage is open in which nothing is commanded: all that is told of it is what would be.
 func observed(s *daemon.Status) bool { return !s.Armed && s.View.Outage != "" }
 
 func cutWords(s *daemon.Status) string {
@@ -196,7 +197,7 @@ func writeNodes(w io.Writer, s *daemon.Status) {
 	if len(parts) > 0 {
 		what := "Nodes"
 		if observed(s) {
-			what = "Nodes, as they would be"
+			what = "Nodes (as they would be)"
 		}
 		fmt.Fprintf(w, "\n%s: %s\n", what, strings.Join(parts, ", "))
 	}
@@ -208,23 +209,15 @@ func writeNodes(w io.Writer, s *daemon.Status) {
 // writeProofs names what nobody has seen to work, or not for long.
 func writeProofs(w io.Writer, p *daemon.Proofs) {
 	if len(p.Never) > 0 {
-		fmt.Fprintf(w, "Never proven: %s\n", some(p.Never))
+		fmt.Fprintf(w, "Never proven: %s\n", english.List(p.Never, 6))
 	}
 	var old []string
 	for _, one := range p.Overdue {
 		old = append(old, one.ID)
 	}
 	if len(old) > 0 {
-		fmt.Fprintf(w, "Not drilled for %d days: %s\n", p.Days, some(old))
+		fmt.Fprintf(w, "Not drilled for %d days: %s\n", p.Days, english.List(old, 6))
 	}
-}
-
-// some lists the first of many names.
-func some(names []string) string {
-	if len(names) > 6 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:5], ", "), len(names)-5)
-	}
-	return strings.Join(names, ", ")
 }
 
 func writeOutage(w io.Writer, s *daemon.Status) {
@@ -235,7 +228,7 @@ func writeOutage(w io.Writer, s *daemon.Status) {
 	}
 	since := o.Start.Local().Format("15:04:05")
 	if observed(s) {
-		fmt.Fprintf(w, "\n%s %s since %s, only observed: nothing is commanded, and it would go %s now\n", what, o.Outage, since, s.View.Goal)
+		fmt.Fprintf(w, "\n%s %s since %s, only observed: no commands are sent; it would be going %s now\n", what, o.Outage, since, s.View.Goal)
 	} else {
 		fmt.Fprintf(w, "\n%s %s since %s, going %s now\n", what, o.Outage, since, s.View.Goal)
 	}
@@ -243,7 +236,7 @@ func writeOutage(w io.Writer, s *daemon.Status) {
 		fmt.Fprintf(w, "Now: %s\n", s.View.Waiting)
 	}
 	if s.View.Hold {
-		fmt.Fprintln(w, map[bool]string{false: "On hold: nothing new is started (ebbtide resume)", true: "On hold: nothing new would be started (ebbtide resume)"}[observed(s)])
+		fmt.Fprintln(w, map[bool]string{false: "On hold: nothing new is started; `ebbtide resume` ends the hold", true: "On hold: nothing new would be started; `ebbtide resume` ends the hold"}[observed(s)])
 	}
 	writeSteps(w, s)
 	writeWaiting(w, &s.View)
@@ -286,7 +279,7 @@ func writeWaiting(w io.Writer, v *engine.View) {
 		fmt.Fprintln(w)
 	}
 	for _, why := range reasons {
-		fmt.Fprintf(w, "%s: %s\n", some(waiting[why]), why)
+		fmt.Fprintf(w, "%s: %s\n", english.List(waiting[why], 6), why)
 	}
 }
 
@@ -306,7 +299,7 @@ func percent(f power.Figure) string {
 	if !f.Known {
 		return "-"
 	}
-	return fmt.Sprintf("%.0f %%", f.Value)
+	return fmt.Sprintf("%.0f%%", f.Value)
 }
 
 func seconds(f power.Figure) string {

@@ -50,7 +50,7 @@ func TestWatchWritesADocumentALine(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(lines[i]), &s))
 		require.Equal(t, text, s.Text)
 	}
-	require.Contains(t, lines[2], "cannot watch the daemon", "a daemon that is lost is told")
+	require.Contains(t, lines[2], "lost the connection to the daemon", "a daemon that is lost is told")
 }
 
 func TestWatchWritesALineAChange(t *testing.T) {
@@ -60,7 +60,7 @@ func TestWatchWritesALineAChange(t *testing.T) {
 	code := Main(t.Context(), World{Args: []string{"status", "-w", "--listen", listen}, Stdout: &out, Stderr: &errs})
 	require.Equal(t, exitUnreachable, code)
 	require.Regexp(t, `^\d\d:\d\d:\d\d ups on line\n\d\d:\d\d:\d\d ups on battery\n$`, out.String())
-	require.Contains(t, errs.String(), "cannot watch the daemon")
+	require.Contains(t, errs.String(), "lost the connection to the daemon")
 }
 
 // TestAScreenShowsWhatMatters: a large outage on a small terminal.

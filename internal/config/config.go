@@ -34,7 +34,7 @@ type Reference struct {
 	Env        string // an environment variable
 }
 
-// IsZero tells whether no secret is named.
+// IsZero reports whether no secret is named.
 func (r Reference) IsZero() bool { return r == Reference{} }
 
 // TLS is what the API shows of itself.

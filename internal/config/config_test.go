@@ -124,8 +124,8 @@ func TestMistakes(t *testing.T) {
 		"no runbook":           {file: "armed: true\n", want: []string{"no runbook is set: give runbook in the settings file, EBBTIDE_RUNBOOK or --runbook"}},
 		"empty path":           {file: base + "journal: ''\n", want: []string{"FILE: journal: it is empty: give it a value or leave it out"}},
 		"number for a path":    {file: base + "journal: 7\n", want: []string{"FILE: journal: 7 is not a string: put it in quotes"}},
-		"level":                {file: base + "log: {level: loud}\n", want: []string{`FILE: log.level: "loud" is no level: write debug, info, warn or error`}},
-		"format":               {file: base + "log: {format: xml}\n", want: []string{`FILE: log.format: "xml" is no format: write text or json`}},
+		"level":                {file: base + "log: {level: loud}\n", want: []string{`FILE: log.level: "loud" is not a level: write debug, info, warn or error`}},
+		"format":               {file: base + "log: {format: xml}\n", want: []string{`FILE: log.format: "xml" is not a format: write text or json`}},
 		"command as text":      {file: base + "notify: {command: /bin/true}\n", want: []string{`FILE: notify.command: write the program and its arguments as a list: ["/usr/local/bin/page", "--urgent"]`}},
 		"command with number":  {file: base + "notify: {command: [/bin/echo, 1]}\n", want: []string{"FILE: notify.command: 1 is not a string: put it in quotes"}},
 		"command by name":      {file: base + "notify: {command: [mail]}\n", want: []string{`FILE: notify.command: the program "mail" needs an absolute path`}},
@@ -166,9 +166,9 @@ func TestListenAddresses(t *testing.T) {
 	}
 	for text, says := range map[string]string{
 		":8417": "not a loopback", "0.0.0.0:8417": "not a loopback", "[::]:1": "not a loopback", "192.168.1.2:1": "not a loopback",
-		"example.com:1": "not a loopback", "127.0.0.1": "no address", "127.0.0.1:": "no valid port", "127.0.0.1:65536": "no valid port",
-		"127.0.0.1:http": "no valid port", "unix:run/x": "absolute path", "unix:": "absolute path", "/run/x.sock": "no address", "": "no address",
-		"unix:/" + strings.Repeat("x", 107): "longer than", "https://ups.lab": "no address", "https://ups.lab:1/x": "no valid port", "http://127.0.0.1:1": "no address",
+		"example.com:1": "not a loopback", "127.0.0.1": "not an address", "127.0.0.1:": "no valid port", "127.0.0.1:65536": "no valid port",
+		"127.0.0.1:http": "no valid port", "unix:run/x": "absolute path", "unix:": "absolute path", "/run/x.sock": "not an address", "": "not an address",
+		"unix:/" + strings.Repeat("x", 107): "longer than", "https://ups.lab": "not an address", "https://ups.lab:1/x": "no valid port", "http://127.0.0.1:1": "not an address",
 	} {
 		_, err := parseListen(text)
 		require.ErrorContains(t, err, says, text)

@@ -31,7 +31,7 @@ func (l Listen) String() string {
 	return l.Address
 }
 
-// Loopback tells whether only this machine reaches the listener.
+// Loopback reports whether only this machine reaches the listener.
 func (l Listen) Loopback() bool {
 	if l.Network == "unix" {
 		return true
@@ -55,7 +55,7 @@ func parseListen(s string) (Listen, error) {
 	bare, secure := strings.CutPrefix(s, httpsPrefix)
 	host, port, err := net.SplitHostPort(bare)
 	if err != nil {
-		return Listen{}, fmt.Errorf("%q is no address: write unix:/run/ebbtide/ebbtide.sock, a loopback address and port like 127.0.0.1:8417, or https://HOST:PORT", s)
+		return Listen{}, fmt.Errorf("%q is not an address: write unix:/run/ebbtide/ebbtide.sock, a loopback address and port like 127.0.0.1:8417, or https://HOST:PORT", s)
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return Listen{}, fmt.Errorf("%q has no valid port: write a number up to 65535", s)

@@ -56,17 +56,17 @@ func Settings() []Setting {
 				return err
 			}
 			if c.Log.Level.UnmarshalText([]byte(s)) != nil {
-				return fmt.Errorf("%q is no level: write debug, info, warn or error", s)
+				return fmt.Errorf("%q is not a level: write debug, info, warn or error", s)
 			}
 			return nil
 		}},
 		{"log.format", "text or json", "text", func(c *Config, v value) (err error) {
 			if c.Log.Format, err = v.text(); err == nil && c.Log.Format != "text" && c.Log.Format != "json" {
-				err = fmt.Errorf("%q is no format: write text or json", c.Log.Format)
+				err = fmt.Errorf("%q is not a format: write text or json", c.Log.Format)
 			}
 			return err
 		}},
-		{"tls.certificate", "the certificate that an https API shows, a PEM file", "", func(c *Config, v value) (err error) { c.TLS.Certificate, err = v.path(); return err }},
+		{"tls.certificate", "the certificate that an HTTPS API presents, a PEM file", "", func(c *Config, v value) (err error) { c.TLS.Certificate, err = v.path(); return err }},
 	}
 	for _, r := range references() {
 		list = append(list, r.settings()...)
@@ -83,8 +83,8 @@ type reference struct {
 
 func references() []reference {
 	return []reference{
-		{"token", "the token of the role operate, for commands over TCP", func(c *Config) *Reference { return &c.Token }},
-		{"read_token", "the token of the role read, for questions over TCP", func(c *Config) *Reference { return &c.ReadToken }},
+		{"token", "the token for commands over TCP", func(c *Config) *Reference { return &c.Token }},
+		{"read_token", "the token for read-only requests over TCP", func(c *Config) *Reference { return &c.ReadToken }},
 		{"tls.key", "the private key of tls.certificate, PEM", func(c *Config) *Reference { return &c.TLS.Key }},
 	}
 }
@@ -108,7 +108,7 @@ func (r reference) settings() []Setting {
 
 // command is the setting that has no flag.
 func command() Setting {
-	return Setting{commandKey, "program and arguments that tell people", "", func(c *Config, v value) error {
+	return Setting{commandKey, "program and arguments that notify people", "", func(c *Config, v value) error {
 		list, ok := v.raw.([]any)
 		if !ok || len(list) == 0 {
 			return errors.New(`write the program and its arguments as a list: ["/usr/local/bin/page", "--urgent"]`)
@@ -165,7 +165,7 @@ func (v value) path() (string, error) {
 func (v value) secretName(ok func(string) bool, what string) (string, error) {
 	s, isText := v.raw.(string)
 	if !isText || !ok(s) {
-		return "", fmt.Errorf("it is not %s; the secret itself never stands in the settings", what)
+		return "", fmt.Errorf("it is not %s; never put the secret itself in the settings", what)
 	}
 	return s, nil
 }

@@ -72,7 +72,7 @@ func newAccess(c config.Config, secrets adapter.Secrets, log *slog.Logger) (*acc
 		return nil, fmt.Errorf("cannot use the setting read_token: %w", err)
 	}
 	if command != "" && command == reading {
-		return nil, errors.New("cannot use the setting read_token: it is the same as token, so whoever may read could give commands; make another: openssl rand -hex 32")
+		return nil, errors.New("cannot use the setting read_token: it is the same as token, so anyone who may read could also give commands; make another: openssl rand -hex 32")
 	}
 	return a, nil
 }
@@ -84,7 +84,7 @@ func (a *access) token(ref config.Reference) (string, error) {
 	}
 	token, err := a.secrets.Secret(runbook.SecretRef(ref))
 	if err == nil && len(token) < minToken {
-		err = fmt.Errorf("it has fewer than %d characters and could be guessed; make a better one: openssl rand -hex 32", minToken)
+		err = fmt.Errorf("it has fewer than %d characters and could be guessed; make a longer one: openssl rand -hex 32", minToken)
 	}
 	return token, err
 }
@@ -111,12 +111,12 @@ func (a *access) admit(r *http.Request, need role) (who string, err error) {
 	case need == read && (a.config.Listen.Network == "unix" || a.config.Listen.Loopback() && a.config.ReadToken.IsZero() && asksLoopback(r)):
 		return "reader", nil
 	case need == operate && a.config.Token.IsZero():
-		return "", &denial{http.StatusForbidden, "commands are taken over the Unix socket from root and the daemon's own user alone; set token to take them otherwise"}
+		return "", &denial{http.StatusForbidden, "over the Unix socket, only root and the daemon's own user may give commands; set token to accept them from others"}
 	}
-	return "", &denial{http.StatusUnauthorized, "this needs the header Authorization: Bearer TOKEN"}
+	return "", &denial{http.StatusUnauthorized, "this request needs the header Authorization: Bearer TOKEN"}
 }
 
-// asksLoopback tells whether a request was meant for this machine. A page in somebody's browser may have given its own
+// asksLoopback reports whether a request was meant for this machine. A page in somebody's browser may have given its own
 // name our address, to read what only this machine may.
 func asksLoopback(r *http.Request) bool {
 	host := r.Host
@@ -132,7 +132,7 @@ func asksLoopback(r *http.Request) bool {
 func (a *access) byToken(from, given string, need role) (string, error) {
 	failing := a.failures(from)
 	if failing.Tokens() < 1 {
-		return "", &denial{http.StatusTooManyRequests, "too many wrong tokens came from this address: wait a second"}
+		return "", &denial{http.StatusTooManyRequests, "too many wrong tokens from this address: wait a second"}
 	}
 	command, err := a.token(a.config.Token)
 	reading, err2 := a.token(a.config.ReadToken)
@@ -147,12 +147,12 @@ func (a *access) byToken(from, given string, need role) (string, error) {
 	case reads && need == read:
 		return "reader", nil
 	case reads:
-		return "", &denial{http.StatusForbidden, "this token is of the role read: a command needs the other one"}
+		return "", &denial{http.StatusForbidden, "this token may only read: commands need the setting token"}
 	}
 	if !failing.Allow() {
-		return "", &denial{http.StatusTooManyRequests, "too many wrong tokens came from this address: wait a second"}
+		return "", &denial{http.StatusTooManyRequests, "too many wrong tokens from this address: wait a second"}
 	}
-	a.log.Warn("a wrong token was shown", "from", from)
+	a.log.Warn("a request had a wrong token", "from", from)
 	return "", &denial{http.StatusUnauthorized, "the token is wrong"}
 }
 
@@ -183,7 +183,7 @@ func (a *access) pace() error {
 	if a.commands.Allow() {
 		return nil
 	}
-	return &denial{http.StatusTooManyRequests, "too many commands come at once: wait a second"}
+	return &denial{http.StatusTooManyRequests, "too many commands at once: wait a second"}
 }
 
 // from names where a request comes from, without what changes with each connection.
@@ -209,7 +209,7 @@ func (d *Daemon) reading(h http.HandlerFunc) http.HandlerFunc {
 func (d *Daemon) open(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !d.access.strangers.Allow() {
-			d.deny(w, &denial{http.StatusTooManyRequests, "too many questions come at once: wait a second"})
+			d.deny(w, &denial{http.StatusTooManyRequests, "too many requests at once: wait a second"})
 			return
 		}
 		h(w, r)

@@ -58,7 +58,7 @@ func TestRoles(t *testing.T) {
 	require.Equal(t, 401, g.ask("POST", "/v1/commands", hold, "").code)
 	refused := g.ask("POST", "/v1/commands", hold, reads)
 	require.Equal(t, 403, refused.code)
-	require.Contains(t, refused.body, "role read")
+	require.Contains(t, refused.body, "may only read")
 	require.Equal(t, 409, g.ask("POST", "/v1/commands", hold, operating).code)
 	g.stop()
 

@@ -100,7 +100,7 @@ func (b *bulletin) make() {
 	b.rested = now.Add(restFor * now.Sub(e.begun))
 }
 
-// calm tells whether nothing has happened between two documents but that time went by.
+// calm reports whether nothing has happened between two documents but that time went by.
 func calm(before, now *Status) bool {
 	return before.View.Outage == "" && now.View.Outage == "" && before.Text == now.Text && before.Digest == now.Digest &&
 		before.View.Journal == now.View.Journal && slices.Equal(before.Blind, now.Blind) && slices.Equal(before.Lacks, now.Lacks) &&

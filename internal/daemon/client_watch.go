@@ -8,11 +8,11 @@ import (
 	"net/http"
 	"time"
 
-	"ebbtide/internal/plan"
+	"ebbtide/internal/english"
 )
 
 // ErrSilent says that a daemon that was watched says nothing any more.
-var ErrSilent = errors.New("the daemon says nothing any more")
+var ErrSilent = errors.New("the daemon has stopped answering")
 
 // lostAfter is how long a watched daemon may say nothing.
 const lostAfter = 3 * streamSilent
@@ -23,7 +23,7 @@ const lostAfter = 3 * streamSilent
 func (c *Client) Watch(ctx context.Context, seen func(*Status) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	late := time.AfterFunc(lostAfter, func() { cancel(fmt.Errorf("%w: not for %s", ErrSilent, plan.Span(lostAfter))) })
+	late := time.AfterFunc(lostAfter, func() { cancel(fmt.Errorf("%w: not for %s", ErrSilent, english.Span(lostAfter))) })
 	defer late.Stop()
 	patient := *c.http
 	patient.Timeout = 0 // an answer without an end
@@ -38,7 +38,7 @@ func (c *Client) Watch(ctx context.Context, seen func(*Status) error) error {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}
-			return fmt.Errorf("cannot watch the daemon at %s any longer: %w", c.listen, err)
+			return fmt.Errorf("lost the connection to the daemon at %s: %w", c.listen, err)
 		}
 		late.Stop()
 		if err := seen(&s); err != nil {

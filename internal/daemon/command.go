@@ -95,7 +95,7 @@ func readCommand(body io.Reader) (Command, error) {
 	case aimed && c.Node == "":
 		return c, fmt.Errorf("%s needs a node", c.Verb)
 	case !aimed && c.Node != "":
-		return c, fmt.Errorf("%s takes no node: it is about the whole outage", c.Verb)
+		return c, fmt.Errorf("%s takes no node: it applies to the whole outage", c.Verb)
 	case len(c.By) > 100 || unprintable(c.By) || unprintable(c.Node):
 		return c, errors.New("by and node must be short and printable")
 	}

@@ -166,11 +166,11 @@ func (d *Daemon) makeEngine(s *site, newest, past []ledger.Record) (*engine.Engi
 	if past == nil {
 		return engine.New(settings), nil
 	}
-	d.log.Warn("an outage is open in the journal: it is taken up again", "outage", past[0].Outage)
+	d.log.Warn("an outage is open in the journal: it is resumed", "outage", past[0].Outage)
 	if !d.options.Config.Armed {
 		for i := range past {
 			if err := s.rehearsals.again(s.compiled.Estate, &past[i]); err != nil {
-				d.log.Error("a rehearsal broke", keyNode, past[i].Node, keyError, err)
+				d.log.Error("a rehearsal failed", keyNode, past[i].Node, keyError, err)
 			}
 		}
 	}

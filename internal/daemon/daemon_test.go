@@ -158,14 +158,14 @@ func TestObservingGoesOn(t *testing.T) {
 	g.back()
 	require.Empty(t, g.commands(), "nothing reached the UPS")
 	require.Empty(t, g.estate.Calls(), "nothing reached the estate")
-	require.NotContains(t, g.log.String(), "on again: it is stopped once more")
+	require.NotContains(t, g.log.String(), "on again: it is stopped again")
 	require.Equal(t, 1, strings.Count(g.log.String(), "(observing) would stop web"))
 }
 
 // requireObserved: no sentence of the status reads as if it had happened.
 func requireObserved(t *testing.T, s *Status) {
 	t.Helper()
-	require.Regexp(t, `^observing; outage \S+, would be (taking the estate down|bringing the estate back): 3 of 3 nodes would be down, \d steps would be running, 0 would have failed`, s.Text)
+	require.Regexp(t, `^observing; outage \S+, would be (shutting the estate down|bringing the estate back): 3 of 3 nodes would be down, \d steps would be running, 0 would have failed`, s.Text)
 	told := []string{s.View.Waiting}
 	for _, v := range s.View.Supplies {
 		told = append(told, v.Why)
@@ -195,7 +195,7 @@ func requireObservedLog(t *testing.T, log string) {
 	require.True(t, over)
 	waited := 0
 	for line := range strings.Lines(log[strings.Index(log, "\n")+1:]) {
-		asked := strings.Contains(line, "component=adapter") || strings.Contains(line, "component=nut") || strings.Contains(line, `msg="a watch broke"`)
+		asked := strings.Contains(line, "component=adapter") || strings.Contains(line, "component=nut") || strings.Contains(line, `msg="a watch failed"`)
 		if asked || !strings.Contains(line, "msg=") {
 			continue
 		}
@@ -262,7 +262,7 @@ func TestASecondDaemonIsRefused(t *testing.T) {
 	other.Config = g.config
 	other.Config.Journal = filepath.Join(g.dir, "other.db")
 	_, err = Open(t.Context(), other)
-	require.ErrorContains(t, err, "somebody serves that socket")
+	require.ErrorContains(t, err, "something else serves that socket")
 }
 
 func TestMistakesStopTheStart(t *testing.T) {
@@ -289,7 +289,7 @@ func TestNobodyIsReadyBeforeTheSuppliesWereHeard(t *testing.T) {
 	g.until("the loop", func() bool { return g.get("/healthz").code == 200 })
 	resp := g.get("/readyz")
 	require.Equal(t, 503, resp.code)
-	require.Contains(t, resp.body, `supply \"ups\" has not been heard yet`)
+	require.Contains(t, resp.body, `supply \"ups\" has not been heard from yet`)
 	g.ups.SetStale(false)
 	g.until("ready", func() bool { return g.get("/readyz").code == 200 })
 

@@ -75,7 +75,7 @@ type DrillBegun struct {
 	Outage string `json:"outage"` // its id, under which its records are
 }
 
-var errNotArmed = errors.New("cannot drill: the daemon is not armed, it commands nothing; rehearse it (--rehearse), or set armed: true")
+var errNotArmed = errors.New("cannot drill: the daemon is not armed, so it sends no commands; rehearse the drill (--rehearse), or set armed: true")
 
 // postDrill takes an order for a drill. With preview=1 it says what would be done, with rehearse=1 it goes through it and
 // commands nothing.
@@ -160,9 +160,9 @@ func readDrill(body io.Reader) (DrillOrder, error) {
 	texts := append(slices.Clone(o.Nodes), o.Stage, o.Battery, o.By)
 	switch {
 	case given != 1:
-		return o, errors.New("a drill is of nodes, of a stage or of a battery: give exactly one of them")
+		return o, errors.New("a drill needs nodes, a stage or a battery: give exactly one of them")
 	case o.Battery == "" && o.Floor != 0:
-		return o, errors.New("floor belongs to a battery")
+		return o, errors.New("floor needs a battery")
 	case len(o.By) > 100 || slices.ContainsFunc(texts, unprintable):
 		return o, errors.New("by and all names must be short and printable")
 	}
@@ -280,12 +280,12 @@ func (d *Daemon) planBattery(r *http.Request, o *DrillOrder, p *DrillPlan) error
 			p.Battery.Command, err = nut.BatteryTest(r.Context(), options, s.UPS)
 		}
 		if err == nil && options.Username == "" {
-			err = errors.New("the runbook names no NUT user who may give instant commands")
+			err = errors.New("the runbook names no NUT user that may run instant commands")
 		}
 		if err != nil {
 			p.Battery.Problem = err.Error()
 			if p.Refused == "" {
-				p.Refused, p.Hint = err.Error(), "see `upscmd -l` for what the UPS offers, and give the supply a username and password that may do it"
+				p.Refused, p.Hint = err.Error(), "see `upscmd -l` for what the UPS offers, and give the supply a username and password that may run it"
 			}
 		}
 	}

@@ -102,11 +102,11 @@ func TestDrillsThatAreRefused(t *testing.T) {
 		text  string
 	}{
 		{DrillOrder{Nodes: []string{"nas"}}, "web outside the drill needs nas and is not off"},
-		{DrillOrder{Nodes: []string{"ups"}}, "cutting its output is no drill"},
+		{DrillOrder{Nodes: []string{"ups"}}, "cutting its output is not a drill"},
 		{DrillOrder{Nodes: []string{"wbe"}}, `no node has the name or label "wbe"`},
-		{DrillOrder{Stage: "shutdown"}, `no shed stage is called "shutdown"`},
-		{DrillOrder{Battery: "ups", Floor: 10}, "a floor of 10 %"},
-		{DrillOrder{Battery: "ups", Floor: 90}, "too near to the floor"},
+		{DrillOrder{Stage: "shutdown"}, `there is no shed stage "shutdown"`},
+		{DrillOrder{Battery: "ups", Floor: 10}, "a floor of 10%"},
+		{DrillOrder{Battery: "ups", Floor: 90}, "too close to the floor"},
 	} {
 		p, err := g.client().PlanDrill(t.Context(), c.order)
 		require.NoError(t, err)
@@ -132,7 +132,7 @@ func TestDrillsThatCantBeRead(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`:                                      "give exactly one",
 		`{"nodes": ["a"], "stage": "b"}`:          "give exactly one",
-		`{"stage": "b", "floor": 3}`:              "floor belongs to a battery",
+		`{"stage": "b", "floor": 3}`:              "floor needs a battery",
 		`{"stage": "b\u001b"}`:                    "printable",
 		`{"what": 1}`:                             "cannot read the drill",
 		`{"stage": "b"} {"stage": "b"}`:           "something follows it",
@@ -175,7 +175,7 @@ func TestARehearsal(t *testing.T) {
 		require.Contains(t, told[len(told)-1], "the drill is over: everything that was on is on again")
 		require.Empty(t, g.done("web"), "nothing was commanded")
 		require.Empty(t, g.records(), "and nothing is on record")
-		_ = refusedWith(t, g.client().Rehearse(t.Context(), DrillOrder{Nodes: []string{"ups"}}, nil), "cutting its output is no drill")
+		_ = refusedWith(t, g.client().Rehearse(t.Context(), DrillOrder{Nodes: []string{"ups"}}, nil), "cutting its output is not a drill")
 	}
 }
 

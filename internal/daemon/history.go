@@ -30,7 +30,7 @@ func (h *history) latest() timeline.Timeline {
 	return h.tl.Clone()
 }
 
-// isOpen tells whether an outage is under way.
+// isOpen reports whether an outage is under way.
 func (h *history) isOpen() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

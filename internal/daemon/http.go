@@ -59,14 +59,14 @@ func clearSocket(ctx context.Context, path string) error {
 		return err
 	}
 	if info.Mode().Type() != os.ModeSocket {
-		return errors.New("there is a file that is no socket: remove it, or listen elsewhere")
+		return errors.New("a file that is not a socket is in the way: remove it, or listen elsewhere")
 	}
 	var dialer net.Dialer
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	conn, err := dialer.DialContext(ctx, "unix", path)
 	if err == nil {
-		return errors.Join(errors.New("somebody serves that socket: is another daemon running?"), conn.Close())
+		return errors.Join(errors.New("something else serves that socket: is another daemon running?"), conn.Close())
 	}
 	return os.Remove(path)
 }
@@ -130,7 +130,7 @@ func (d *Daemon) send(w http.ResponseWriter, code int, line []byte) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
 	if _, err := w.Write(line); err != nil {
-		d.log.Debug("an answer was not taken", keyError, err)
+		d.log.Debug("a client did not take its answer", keyError, err)
 	}
 }
 
@@ -144,7 +144,7 @@ func (d *Daemon) fail(w http.ResponseWriter, code int, err error) {
 
 func (d *Daemon) getHealth(w http.ResponseWriter, r *http.Request) {
 	if !d.alive(r.Context(), viewWithin) {
-		d.fail(w, http.StatusServiceUnavailable, errors.New("the runner's loop does not come round"))
+		d.fail(w, http.StatusServiceUnavailable, errors.New("the runner's loop is stuck"))
 		return
 	}
 	d.answer(w, http.StatusOK, map[string]string{"health": "ok"})

@@ -106,7 +106,7 @@ func TestCommandsOverTCP(t *testing.T) {
 	require.Equal(t, 401, g.ask("POST", "/v1/commands", hold, "Bearer wrong").code)
 	require.Equal(t, 401, g.ask("POST", "/v1/commands", hold, "Basic correct horse battery").code)
 	require.Equal(t, 401, g.ask("POST", "/v1/commands", hold, "Bearer ").code)
-	require.Contains(t, g.log.String(), "a wrong token was shown")
+	require.Contains(t, g.log.String(), "a request had a wrong token")
 	require.Equal(t, 409, g.ask("POST", "/v1/commands", hold, token).code)
 	for _, bad := range []string{"", "{", `{"verb":"explode"}`, `{"verb":"hold","node":"nas"}`, `{"verb":"confirm"}`, `{"verb":"hold","force":true}`, hold + hold, `{"verb":"hold","by":"a\u0007b"}`} {
 		require.Equal(t, 400, g.ask("POST", "/v1/commands", bad, token).code, bad)
@@ -151,5 +151,5 @@ func TestAStaleSocketIsReplaced(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(g.config.Listen.Address, nil, 0o600))
 	_, err = Open(t.Context(), g.options())
-	require.ErrorContains(t, err, "a file that is no socket")
+	require.ErrorContains(t, err, "a file that is not a socket")
 }

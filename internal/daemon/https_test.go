@@ -69,7 +69,7 @@ func TestHTTPS(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(g.config.TLS.Certificate, []byte("nothing"), 0o600))
 	require.NoError(t, g.alive.Reload(t.Context()))
-	require.Contains(t, g.log.String(), "goes on with the certificate that it has")
+	require.Contains(t, g.log.String(), "the API keeps its present certificate")
 	_, err = NewClient(g.listens(), token, trust).Status(t.Context())
 	require.NoError(t, err)
 	require.NotContains(t, g.log.String(), token)
@@ -81,7 +81,7 @@ func TestHTTPSThatCannotBe(t *testing.T) {
 	g.config.Listen = config.Listen{Network: "tcp", Address: "127.0.0.1:0", TLS: true}
 	g.certify()
 	_, err := Pinning(g.config.TLS.Certificate)
-	require.ErrorContains(t, err, "no name or address")
+	require.ErrorContains(t, err, "no host or address")
 	require.NoError(t, os.Chmod(g.config.TLS.Key.File, 0o644))
 	_, err = Open(t.Context(), g.options())
 	require.ErrorContains(t, err, "others may read it")
@@ -92,5 +92,5 @@ func TestHTTPSThatCannotBe(t *testing.T) {
 	_, err = Open(t.Context(), g.options())
 	require.ErrorContains(t, err, "cannot read tls.certificate")
 	_, err = Trusting(filepath.Join(g.dir, "password"))
-	require.ErrorContains(t, err, "no certificate in PEM")
+	require.ErrorContains(t, err, "no PEM certificate")
 }

@@ -59,11 +59,11 @@ func (i *identity) server() *tls.Config {
 func Trusting(file string) (*tls.Config, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the daemon's authorities: %w", err)
+		return nil, fmt.Errorf("cannot read the CA certificates for the daemon: %w", err)
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool()}
 	if !c.RootCAs.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("cannot use %q as the daemon's authorities: it holds no certificate in PEM", file)
+		return nil, fmt.Errorf("cannot use %q as CA certificates for the daemon: it holds no PEM certificate", file)
 	}
 	return c, nil
 }
@@ -84,7 +84,7 @@ func Pinning(file string) (*tls.Config, error) {
 	case len(leaf.IPAddresses) > 0:
 		c.ServerName = leaf.IPAddresses[0].String()
 	default:
-		return nil, fmt.Errorf("cannot use the daemon's certificate %q: it is made out to no name or address (subjectAltName)", file)
+		return nil, fmt.Errorf("cannot use the daemon's certificate %q: it names no host or address (subjectAltName)", file)
 	}
 	return c, nil
 }
@@ -98,7 +98,7 @@ func firstCertificate(file string) (*x509.Certificate, error) {
 		block, rest := pem.Decode(text)
 		switch {
 		case block == nil:
-			return nil, errors.New("it holds no certificate in PEM")
+			return nil, errors.New("it holds no PEM certificate")
 		case block.Type == "CERTIFICATE":
 			return x509.ParseCertificate(block.Bytes)
 		}

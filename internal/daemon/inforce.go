@@ -45,7 +45,7 @@ func (d *Daemon) keep(rb *inForce) {
 		return
 	}
 	if err := replace(d.keptFile(), rb.text); err != nil {
-		d.log.Warn("the runbook can't be kept beside the journal: if its file is edited while an outage is open, a restart has only the edited one", keyError, err)
+		d.log.Warn("the runbook can't be copied beside the journal: if its file is edited while an outage is open, a restart has only the edited version", keyError, err)
 		_ = os.Remove(d.keptFile())
 	}
 }
@@ -81,11 +81,11 @@ func (d *Daemon) resumeRunbook(rb *inForce, err error) (*inForce, error) {
 	}
 	kept, problems := runbook.Load(d.keptFile(), text, adapter.Schema(d.options.Families))
 	if problems.HasErrors() {
-		d.log.Error("the runbook that the open outage began with can't be read any more", keyError, &MistakesError{File: d.keptFile(), Problems: problems})
+		d.log.Error("the runbook that the open outage began with can no longer be read", keyError, &MistakesError{File: d.keptFile(), Problems: problems})
 		return rb, err
 	}
-	d.log.Warn("the runbook was edited while an outage is open: that is finished by the runbook that it began with, and the edited one is taken over after it",
-		"edited", d.options.Config.Runbook, "followed", d.keptFile(), "hint", "to go on by the edited one at once, remove "+d.keptFile()+" and start again")
+	d.log.Warn("the runbook was edited while an outage is open: the outage is finished with the runbook it began with, and the edited one takes effect after it",
+		"edited", d.options.Config.Runbook, "followed", d.keptFile(), "hint", "to use the edited one at once, remove "+d.keptFile()+" and restart")
 	return &inForce{Runbook: kept, text: text, edited: true}, nil
 }
 
@@ -98,7 +98,7 @@ func (d *Daemon) isKept() bool {
 // tellEdited tells people that what they have edited is not followed yet.
 func (d *Daemon) tellEdited() {
 	if d.site.Load().edited {
-		d.notify(true, "the runbook was edited while an outage is open: that is finished by the runbook that it began with, "+d.keptFile()+"; the edited one is taken over after it")
+		d.notify(true, "the runbook was edited while an outage is open: the outage is finished with the runbook it began with, "+d.keptFile()+"; the edited one takes effect after it")
 	}
 }
 
@@ -111,7 +111,7 @@ func (d *Daemon) takeOverEdited(ctx context.Context) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	d.notify(true, "the edited runbook is not taken over: "+err.Error()+"; everything goes on by the one before")
+	d.notify(true, "the edited runbook is not used: "+err.Error()+"; the previous one stays in effect")
 	d.forgetEdited()
 }
 

@@ -67,7 +67,7 @@ func (d *Daemon) refresh(ctx context.Context) {
 		}
 		d.lookForUncovered(ctx, d.site.Load(), uncovered)
 		if err := d.refreshOnce(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, runner.ErrOutageOpen) {
-			d.log.Warn("the inventory can't be taken over", keyError, err)
+			d.log.Warn("the inventory can't be used", keyError, err)
 		}
 	}
 }
@@ -88,8 +88,8 @@ func (d *Daemon) lookForUncovered(ctx context.Context, s *site, said map[string]
 		}
 		all := strings.Join(names, ", ")
 		if len(names) > 0 && said[strays.Connection] != all {
-			d.log.Warn("VMs run that no node covers: nothing takes them down, and they keep their hosts on", "connection", strays.Connection, "count", len(names),
-				"names", adapter.Plain(all, maxNames), "hint", "ebbtide check --live tells where each runs, and what to write")
+			d.log.Warn("VMs are running that no node covers: nothing shuts them down, and they keep their hosts on", "connection", strays.Connection, "count", len(names),
+				"names", adapter.Plain(all, maxNames), "hint", "ebbtide check --live shows where each one runs, and what to write")
 		}
 		said[strays.Connection] = all
 	}
@@ -123,7 +123,7 @@ func (d *Daemon) refreshOnce(ctx context.Context) error {
 	return err
 }
 
-// same tells whether live says nothing new. Whether a member is on does not matter: probes tell that.
+// same reports whether live says nothing new. Whether a member is on does not matter: probes tell that.
 func same(s *site, live estate.Inventory) bool {
 	for id, members := range live {
 		if slices.Contains(s.blind, id) || !reflect.DeepEqual(identities(members), identities(s.inventory[id])) {

@@ -59,7 +59,7 @@ func TestADamagedJournalIsSetAside(t *testing.T) {
 			g.ready()
 			s := g.status()
 			require.Len(t, s.Aside, 1)
-			require.Contains(t, s.Text, "a damaged journal was set aside as "+s.Aside[0])
+			require.Contains(t, s.Text, "a damaged journal was moved aside as "+s.Aside[0])
 			kept, err := os.ReadFile(s.Aside[0])
 			require.NoError(t, err)
 			require.True(t, bytes.Equal(b, kept), "the damaged file was changed")
@@ -67,7 +67,7 @@ func TestADamagedJournalIsSetAside(t *testing.T) {
 			require.Contains(t, g.log.String(), "the journal is damaged")
 			g.until("people are told", func() bool {
 				text, err := os.ReadFile(told)
-				return err == nil && strings.Contains(string(text), "urgent: a damaged journal was set aside as "+s.Aside[0])
+				return err == nil && strings.Contains(string(text), "urgent: a damaged journal was moved aside as "+s.Aside[0])
 			})
 			require.Empty(t, g.records())
 

@@ -42,11 +42,11 @@ type learning struct {
 // recollect gathers what the journal has shown. A journal that can't be read teaches nothing, and keeps nobody from
 // watching.
 func (d *Daemon) recollect(ctx context.Context) *learning {
-	ctx, cancel := context.WithTimeoutCause(ctx, learnWithin, errors.New("a start does not wait for longer"))
+	ctx, cancel := context.WithTimeoutCause(ctx, learnWithin, errors.New("startup does not wait any longer"))
 	defer cancel()
 	seen, err := d.journal.evidence(ctx)
 	if err != nil {
-		d.log.Warn("some outages on record teach nothing", keyError, err)
+		d.log.Warn("nothing could be learned from some recorded outages", keyError, err)
 	}
 	return &learning{evidence: seen, closed: make(chan timeline.Timeline, 16)}
 }
@@ -74,7 +74,7 @@ func (l *learning) weigh(estate *plan.Estate, now time.Time) {
 	l.forecaster.Store(forecast.New(known, forecast.DefaultTrials))
 }
 
-// aged tells whether what was seen is to be weighed anew.
+// aged reports whether what was seen is to be weighed anew.
 func (l *learning) aged(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,7 +91,7 @@ func (d *Daemon) ended(tl timeline.Timeline) {
 	select {
 	case d.learned.closed <- tl:
 	default:
-		d.log.Warn("nothing is learned from an outage: too many have ended at once", "outage", tl.Outage)
+		d.log.Warn("nothing was learned from an outage: too many ended at once", "outage", tl.Outage)
 	}
 }
 
@@ -114,7 +114,7 @@ func (l *learning) supplies(declared []power.Supply, now time.Time) []power.Supp
 	return with
 }
 
-// news tells whether the batteries' capacities are others than a site was made with: proven since, or less sure by age.
+// news reports whether the batteries' capacities are others than a site was made with: proven since, or less sure by age.
 func (l *learning) news(was []power.Supply, now time.Time) bool {
 	for i, s := range l.supplies(was, now) {
 		is, was := s.Capacity, was[i].Capacity
@@ -179,7 +179,7 @@ func (d *Daemon) tellUnproven() {
 	supplies, _ := d.learned.proofs(d.site.Load())
 	for _, one := range supplies {
 		if one.At.IsZero() {
-			d.log.Warn("nobody has seen what the battery of a supply gives: its runtime is a guess until an outage or a drill shows it", "supply", one.ID)
+			d.log.Warn("the battery of a supply has never been tested: its runtime is a guess until an outage or a drill proves it", "supply", one.ID)
 		}
 	}
 }

@@ -70,7 +70,7 @@ func TestWhatWasLearnedCountsFromTheStart(t *testing.T) {
 	require.InDelta(t, longAgo, m["ebbtide_node_last_proof_timestamp_seconds{nas}"], 60)
 	require.InDelta(t, 0, m["ebbtide_node_last_proof_timestamp_seconds{web}"], 0)
 	require.InDelta(t, c.Burn, m["ebbtide_supply_capacity_seconds{ups}"], 0.001)
-	require.NotContains(t, g.log.String(), "nobody has seen what the battery of a supply gives")
+	require.NotContains(t, g.log.String(), "the battery of a supply has never been tested")
 }
 
 // An outage that is over teaches at once: nothing has to be started again for it.
@@ -79,7 +79,7 @@ func TestADaemonLearnsFromItsOwnOutage(t *testing.T) {
 	g := newRig(t)
 	d := g.start()
 	g.ready()
-	require.Contains(t, g.log.String(), "nobody has seen what the battery of a supply gives")
+	require.Contains(t, g.log.String(), "the battery of a supply has never been tested")
 	require.Equal(t, []string{"ups", "nas", "web"}, g.status().Proofs.Never)
 	before := d.learned.forecaster.Load()
 	g.outage(ledger.Proven, "ups", plan.Cut)
@@ -125,7 +125,7 @@ func TestADamagedOutageKeepsNobodyFromWatching(t *testing.T) {
 	require.NoError(t, os.WriteFile(g.config.Journal, text, 0o600))
 	d := g.start()
 	g.ready()
-	require.Contains(t, g.log.String(), "some outages on record teach nothing")
+	require.Contains(t, g.log.String(), "nothing could be learned from some recorded outages")
 	require.Equal(t, 1, d.learned.evidence.Outages)
 	require.Empty(t, g.status().Aside, "the journal is good enough to go on with")
 }

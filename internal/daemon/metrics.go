@@ -35,10 +35,10 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	upDesc      = desc("up", "1 while the runner's loop answers.")
-	armedDesc   = desc("armed", "1 if Ebbtide acts, 0 if it only observes: then steps and outages are counted as they would have been.")
+	armedDesc   = desc("armed", "1 if Ebbtide acts, 0 if it only observes: steps and outages are then counted as they would have been.")
 	infoDesc    = desc("build_info", "The program's version.", "version")
-	journalDesc = desc("journal_writable", "1 while records are made durable.")
-	asideDesc   = desc("journals_set_aside", "Damaged journals that were set aside and that nobody has taken away yet.")
+	journalDesc = desc("journal_writable", "1 while records can be made durable.")
+	asideDesc   = desc("journals_set_aside", "Damaged journals that were moved aside and have not been removed yet.")
 	openDesc    = desc("outage_open", "1 while an outage is under way, or is observed.")
 	drillDesc   = desc("drill_open", "1 while a drill is under way.")
 	holdDesc    = desc("outage_hold", "1 while the outage is on hold, or would be.")
@@ -46,17 +46,17 @@ var (
 	blindDesc   = desc("selectors_blind", "Selectors that have never listed their members.")
 	planDesc    = desc("plan_left_seconds", "What the rest of the down plan needs.")
 
-	statusDesc  = desc("supply_status", "1 for each word of ups.status that the supply says.", "supply", "status")
-	linkDesc    = desc("supply_up", "1 while the supply is read.", "supply")
+	statusDesc  = desc("supply_status", "1 for each word of ups.status that the supply reports.", "supply", "status")
+	linkDesc    = desc("supply_up", "1 while the supply is being read.", "supply")
 	chargeDesc  = desc("supply_charge_percent", "Charge of the battery.", "supply")
-	runtimeDesc = desc("supply_runtime_seconds", "Battery time left at the present load, pessimistically.", "supply")
-	loadDesc    = desc("supply_load_percent", "Load, of nominal.", "supply")
+	runtimeDesc = desc("supply_runtime_seconds", "Battery time left at the present load, a pessimistic estimate.", "supply")
+	loadDesc    = desc("supply_load_percent", "Load, in percent of nominal.", "supply")
 	batteryDesc = desc("supply_on_battery", "1 while the supply is on battery.", "supply")
 	slackDesc   = desc("supply_slack_seconds", "Battery time left less the reserve and what the rest of the plan needs.", "supply")
 	gateDesc    = desc("supply_gate_open", "1 while the recharge gate is open.", "supply")
 
-	capacityDesc = desc("supply_capacity_seconds", "What a full battery gives at full load, as it has been proven; no series: it has not.", "supply")
-	drainedDesc  = desc("supply_last_proof_timestamp_seconds", "When an outage or a drill last showed what the battery gives; 0: never.", "supply")
+	capacityDesc = desc("supply_capacity_seconds", "Proven time that a full battery lasts at full load; no series: not proven.", "supply")
+	drainedDesc  = desc("supply_last_proof_timestamp_seconds", "When an outage or a drill last proved what the battery can deliver; 0: never.", "supply")
 	returnedDesc = desc("node_last_proof_timestamp_seconds", "When the node was last stopped, without force, and started again, in an outage or a drill; 0: never.", "node")
 
 	ageDesc = desc("node_proof_age_seconds", "Time since the node's state was last seen; in an outage that is only observed, as rehearsed.", "node")

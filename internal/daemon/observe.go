@@ -77,7 +77,7 @@ func (d *Daemon) rehearseAlong(r ledger.Record) {
 			}
 		}
 		if err := d.site.Load().rehearsals.again(estate, &r); err != nil {
-			d.log.Error("a rehearsal broke", keyError, err)
+			d.log.Error("a rehearsal failed", keyError, err)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/process"
-	"ebbtide/internal/plan"
+	"ebbtide/internal/english"
 )
 
 const (
@@ -39,7 +39,7 @@ func (p *pager) send(urgent bool, text string) {
 	select {
 	case p.queue <- text:
 	default:
-		p.log.Error("the program that tells people is too slow: a message was dropped", "message", text)
+		p.log.Error("the notification program is too slow: a message was dropped", "message", text)
 	}
 }
 
@@ -56,13 +56,13 @@ func (p *pager) run(ctx context.Context) {
 }
 
 func (p *pager) page(ctx context.Context, text string) {
-	ctx, cancel := context.WithTimeoutCause(ctx, pageWithin, fmt.Errorf("it did not end within %s", plan.Span(pageWithin)))
+	ctx, cancel := context.WithTimeoutCause(ctx, pageWithin, fmt.Errorf("it did not end within %s", english.Span(pageWithin)))
 	defer cancel()
 	res, err := process.Run(ctx, p.argv, "ebbtide: "+text+"\n")
 	if err == nil && res.Code != 0 {
 		err = fmt.Errorf("exit status %d: %s", res.Code, adapter.Plain(strings.TrimSpace(res.Stderr), 200))
 	}
 	if err != nil {
-		p.log.Error("people were not told", "program", p.argv[0], keyError, err, "message", text)
+		p.log.Error("people were not notified", "program", p.argv[0], keyError, err, "message", text)
 	}
 }

@@ -162,7 +162,7 @@ func (w watchedRehearsal) Watch(ctx context.Context, seen func(plan.Observation)
 	return <-ended
 }
 
-var errBeginsAnew = errors.New("the rehearsal begins anew")
+var errBeginsAnew = errors.New("the rehearsal starts over")
 
 // rehearsedOutput is a supply's output whose cut is only said. It is off from then on, to who asks it and in what its supply says,
 // until the mains are back: a real output comes back by itself then.
@@ -213,7 +213,7 @@ func (o *rehearsedOutput) Probe(ctx context.Context) (plan.Observation, error) {
 	return seen, nil
 }
 
-// remains tells whether a cut was rehearsed and the output has not come back, and how long it would stay on.
+// remains reports whether a cut was rehearsed and the output has not come back, and how long it would stay on.
 func (o *rehearsedOutput) remains() (_ time.Duration, cut bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -145,7 +145,7 @@ func (d *Daemon) beginRehearsal(ctx context.Context, r *runner.Runner, o *DrillO
 func (d *Daemon) streamRehearsal(w http.ResponseWriter, r *http.Request, o *DrillOrder) {
 	switch {
 	case o.Battery != "":
-		d.answer(w, http.StatusBadRequest, Fault{Error: "a battery has no rehearsal: nothing can be probed but what the UPS offers", Hint: "ask with preview=1"})
+		d.answer(w, http.StatusBadRequest, Fault{Error: "a battery drill can't be rehearsed: all that can be probed is what the UPS offers", Hint: "ask with preview=1"})
 		return
 	case d.history.isOpen():
 		d.answer(w, http.StatusConflict, Fault{Error: "an outage or a drill is under way", Hint: "wait until it is over"})
@@ -160,7 +160,7 @@ func (d *Daemon) streamRehearsal(w http.ResponseWriter, r *http.Request, o *Dril
 	go func() { // the server does not wait for it when it ends
 		select {
 		case <-d.streams.ended:
-			cancel(errors.New("the daemon stops"))
+			cancel(errors.New("the daemon is stopping"))
 		case <-ctx.Done():
 		}
 	}()

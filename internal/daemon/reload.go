@@ -18,16 +18,16 @@ func (d *Daemon) Reload(ctx context.Context) error {
 	defer tellSystemd(d.log, "READY=1")
 	if d.identity != nil {
 		if err := d.identity.load(); err != nil {
-			d.log.Error("the API goes on with the certificate that it has", keyError, err)
+			d.log.Error("the API keeps its present certificate", keyError, err)
 		}
 	}
 	err := d.reload(ctx)
 	if err != nil {
-		d.log.Error("the runbook was not loaded anew: everything goes on with the one before", keyError, err)
+		d.log.Error("the runbook was not reloaded: the previous one stays in effect", keyError, err)
 		return fmt.Errorf("cannot reload: %w", err)
 	}
 	s := d.site.Load()
-	d.log.Info("the runbook was loaded anew", "runbook", s.Runbook.Name, "nodes", s.compiled.Estate.Len(), "digest", s.digest)
+	d.log.Info("the runbook was reloaded", "runbook", s.Runbook.Name, "nodes", s.compiled.Estate.Len(), "digest", s.digest)
 	return nil
 }
 

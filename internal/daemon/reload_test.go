@@ -183,7 +183,7 @@ func TestAPagerNeverBlocks(t *testing.T) {
 	done := make(chan struct{})
 	go func() { p.run(ctx); close(done) }()
 	waiting := &rig{t: t, log: log}
-	waiting.until("a failure in the log", func() bool { return strings.Contains(log.String(), "people were not told") })
+	waiting.until("a failure in the log", func() bool { return strings.Contains(log.String(), "people were not notified") })
 	cancel()
 	<-done
 }
@@ -206,13 +206,13 @@ func TestARunbookThatIsEditedWhileAnOutageIsOpen(t *testing.T) {
 			g.write(edited)
 			g.start()
 			require.Contains(t, g.log.String(), "the runbook was edited while an outage is open")
-			require.Contains(t, g.status().Text, "the runbook was edited, and is taken over after the outage")
+			require.Contains(t, g.status().Text, "the runbook was edited; the new version takes effect after the outage")
 			g.estate.Node("nas").Set(plan.On)
 			g.back()
 			require.Equal(t, plan.On, g.estate.Node("web").State())
-			want, says := 2, "the runbook was loaded anew"
+			want, says := 2, "the runbook was reloaded"
 			if what == "a mistake" {
-				want, says = 3, "the runbook was not loaded anew"
+				want, says = 3, "the runbook was not reloaded"
 			}
 			g.until("it is taken over, or not", func() bool {
 				return !strings.Contains(g.status().Text, "edited") && strings.Contains(g.log.String(), says)

@@ -17,7 +17,7 @@ func (e *OpenOutageError) Error() string {
 
 // Hint says what a person can do.
 func (e *OpenOutageError) Hint() string {
-	return "start with armed: true to finish it; or, if everything is as it should be, give the daemon another journal"
+	return "start with armed: true to finish it; or, if everything is as it should be, give the daemon a different journal"
 }
 
 // openOutage gives the newest outage's records if it is open, else nil. One that was only observed is no reason to act:
@@ -33,9 +33,9 @@ func (d *Daemon) openOutage(newest []ledger.Record) ([]ledger.Record, error) {
 	case first.Mode == ModeRun, first.Mode == ledger.ModeDrill:
 		return nil, &OpenOutageError{Outage: first.Outage}
 	}
-	d.log.Warn("the outage that was only observed is closed, since Ebbtide is armed now: what it would have done is not gone on with", "outage", first.Outage)
+	d.log.Warn("the outage that was only observed is closed, because Ebbtide is armed now: what it would have done is not continued", "outage", first.Outage)
 	return nil, d.journal.Append(ledger.Record{
 		Seq: last.Seq + 1, At: time.Now(), Outage: first.Outage, Kind: ledger.Closed, Cause: ledger.Armed,
-		Reason: "it was only observed, and Ebbtide has been armed since",
+		Reason: "it was only observed, and Ebbtide has since been armed",
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/english"
 	"ebbtide/internal/estate"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
@@ -22,12 +23,12 @@ type MistakesError struct {
 func (e *MistakesError) Error() string {
 	n := e.Problems.Count(runbook.Error)
 	first := slices.IndexFunc(e.Problems, func(p runbook.Problem) bool { return p.Severity == runbook.Error })
-	return fmt.Sprintf("cannot use runbook %q: %d mistakes, the first in line %d: %s", e.File, n, e.Problems[first].Line, e.Problems[first].Message)
+	return fmt.Sprintf("cannot use runbook %q: %s, the first in line %d: %s", e.File, english.Count(n, "mistake"), e.Problems[first].Line, e.Problems[first].Message)
 }
 
 // Hint says what a person can do.
 func (e *MistakesError) Hint() string {
-	return fmt.Sprintf("see all of them with: ebbtide check %s", e.File)
+	return fmt.Sprintf("`ebbtide check %s` lists all of them", e.File)
 }
 
 // site is one runbook with its opened estate.
@@ -88,11 +89,11 @@ func (d *Daemon) compile(s *site, known, live estate.Inventory) error {
 		d.log.Error("a member can't be commanded", keyNode, id, keyError, err)
 	}
 	for _, w := range compiled.Warnings {
-		d.log.Warn("the inventory is not what the runbook expects", "warning", w.Message, "file", w.File, "line", w.Line)
+		d.log.Warn("the inventory differs from what the runbook expects", "warning", w.Message, "file", w.File, "line", w.Line)
 	}
 	for _, id := range blind {
 		if !slices.Contains(s.blind, id) {
-			d.log.Error("a selector has not answered: what it stands for is neither watched nor taken down until it does", keyNode, id)
+			d.log.Error("a selector has not answered: what it covers is neither watched nor shut down until it does", keyNode, id)
 		}
 	}
 	s.compiled, s.inventory, s.blind, s.digest = compiled, next, blind, compiled.Estate.Plan(plan.Down, nil).Digest()

@@ -40,7 +40,7 @@ func TestSTARTTLSWithUpsd(t *testing.T) {
 	driver.Set("ups.status", "OL")
 	g.estate.Node("nas").Set(plan.On) // starts with its power
 	g.until("the end of the outage", func() bool { return g.recorded(ledger.Closed, "", 0) })
-	require.NotContains(t, g.log.String(), "nobody knows whether the output")
+	require.NotContains(t, g.log.String(), "it is unknown whether the output")
 	g.stop()
 
 	g.certify("localhost") // of another authority

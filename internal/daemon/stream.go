@@ -74,7 +74,7 @@ func (d *Daemon) getStatus(w http.ResponseWriter, r *http.Request) {
 func (d *Daemon) watchStatus(w http.ResponseWriter, r *http.Request) {
 	if !d.streams.enter() {
 		w.Header().Set("Retry-After", "30")
-		d.answer(w, http.StatusServiceUnavailable, Fault{Error: "too many clients watch the status", Hint: "ask for /v1/status from time to time instead"})
+		d.answer(w, http.StatusServiceUnavailable, Fault{Error: "too many clients are watching the status", Hint: "poll /v1/status instead"})
 		return
 	}
 	defer d.streams.leave()
@@ -109,11 +109,11 @@ func (d *Daemon) watchStatus(w http.ResponseWriter, r *http.Request) {
 		}
 		_ = conn.SetWriteDeadline(time.Now().Add(streamWithin))
 		if _, err := w.Write(e.line); err != nil {
-			d.log.Debug("a client that watched the status was dropped", keyError, err)
+			d.log.Debug("a client that was watching the status was dropped", keyError, err)
 			return
 		}
 		if err := conn.Flush(); err != nil {
-			d.log.Debug("a client that watched the status was dropped", keyError, err)
+			d.log.Debug("a client that was watching the status was dropped", keyError, err)
 			return
 		}
 		sent, change = time.Now(), e.change

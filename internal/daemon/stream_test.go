@@ -124,7 +124,7 @@ func TestStatusIsWatched(t *testing.T) {
 	g.stop()
 	select {
 	case err := <-ended:
-		require.ErrorContains(t, err, "cannot watch the daemon")
+		require.ErrorContains(t, err, "lost the connection to the daemon")
 	case <-time.After(5 * time.Second):
 		t.Fatal("the stream goes on although the daemon has ended")
 	}

@@ -22,17 +22,17 @@ func (d *Daemon) checkSupplies(ctx context.Context, s *site) {
 		decl := &s.Runbook.Supplies[i]
 		offer, err := s.Examine(ctx, decl)
 		if err != nil && ctx.Err() == nil {
-			d.log.Warn("nobody knows what a supply offers", "supply", decl.ID, keyError, err)
+			d.log.Warn("it is unknown what a supply offers", "supply", decl.ID, keyError, err)
 		}
 		for _, lack := range offer.Lacks {
 			lack = adapter.Plain(lack, 1000)
-			d.log.Error("a supply can't do what the runbook wants of it", "supply", decl.ID, "lack", lack)
+			d.log.Error("a supply can't do what the runbook needs", "supply", decl.ID, "lack", lack)
 			d.notify(false, decl.ID+": "+lack)
 			lacks = append(lacks, decl.ID+": "+lack)
 		}
 		if err := s.VerifyUser(ctx, decl); err != nil && ctx.Err() == nil {
-			d.log.Error("nobody knows whether the output of a supply can be cut", "supply", decl.ID, "user", decl.Username, keyError, err)
-			lacks = append(lacks, decl.ID+": nobody knows whether its output can be cut: "+adapter.Plain(err.Error(), 1000))
+			d.log.Error("it is unknown whether the output of a supply can be cut", "supply", decl.ID, "user", decl.Username, keyError, err)
+			lacks = append(lacks, decl.ID+": it is unknown whether its output can be cut: "+adapter.Plain(err.Error(), 1000))
 		}
 	}
 	d.lacks.Store(&lacks)
@@ -56,7 +56,7 @@ func (d *Daemon) servers(e *estate.Estate) []nut.Server {
 		if servers[k] == nil {
 			o, err := e.Server(s, false)
 			if err != nil { // could be read when the outputs were made; the poll says what is wrong
-				d.log.Error("a supply's server can't be trusted", "supply", s.ID, keyError, err)
+				d.log.Error("a supply's NUT server can't be trusted", "supply", s.ID, keyError, err)
 			}
 			servers[k] = &nut.Server{Options: o}
 			order = append(order, k)
@@ -175,7 +175,7 @@ func (h *heard) ready() error {
 	var errs []error
 	for id, ever := range h.ever {
 		if !ever {
-			errs = append(errs, fmt.Errorf("supply %q has not been heard yet", id))
+			errs = append(errs, fmt.Errorf("supply %q has not been heard from yet", id))
 		}
 	}
 	return errors.Join(errs...)

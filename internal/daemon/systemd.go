@@ -10,6 +10,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -17,7 +18,7 @@ import (
 // tellSystemd tells the service manager. Without one it does nothing.
 func tellSystemd(log *slog.Logger, state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
-		log.Warn("systemd can't be told", "state", state, keyError, err)
+		log.Warn("systemd can't be notified", "state", state, keyError, err)
 	}
 }
 
@@ -61,7 +62,7 @@ func (d *Daemon) supervise(ctx context.Context) {
 	}
 }
 
-// alive tells whether the runner's loop has come round in time.
+// alive reports whether the runner's loop has come round in time.
 func (d *Daemon) alive(ctx context.Context, within time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -72,7 +73,7 @@ func (d *Daemon) alive(ctx context.Context, within time.Duration) bool {
 const viewWithin = 5 * time.Second
 
 func (d *Daemon) view(ctx context.Context) (engine.View, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, viewWithin, fmt.Errorf("the runner has not answered within %s", plan.Span(viewWithin)))
+	ctx, cancel := context.WithTimeoutCause(ctx, viewWithin, fmt.Errorf("the runner has not answered within %s", english.Span(viewWithin)))
 	defer cancel()
 	return d.runner.View(ctx)
 }
@@ -97,20 +98,20 @@ func (d *Daemon) inWords(v engine.View) string {
 		parts = append(parts, "the journal can't be written")
 	}
 	if d.site.Load().edited {
-		parts = append(parts, "the runbook was edited, and is taken over after the outage")
+		parts = append(parts, "the runbook was edited; the new version takes effect after the outage")
 	}
 	for _, file := range d.aside() {
-		parts = append(parts, "a damaged journal was set aside as "+file)
+		parts = append(parts, "a damaged journal was moved aside as "+file)
 	}
 	return strings.Join(parts, "; ")
 }
 
-const begunNot = "nothing to be taken down yet"
+const begunNot = "nothing to shut down yet"
 
 // outageInWords says where an outage or a drill is. One that is only observed is told as what would be.
 func (d *Daemon) outageInWords(v *engine.View) string {
 	s, _ := d.history.summary()
-	what, going := "outage", "taking the estate down"
+	what, going := "outage", "shutting the estate down"
 	switch {
 	case v.Goal == plan.Up:
 		going = "bringing the estate back"
@@ -118,18 +119,18 @@ func (d *Daemon) outageInWords(v *engine.View) string {
 		going = begunNot
 	}
 	if v.Drill {
-		what, going = "drill", map[plan.Goal]string{plan.Down: "taking down what it drills", plan.Up: "bringing back what it drilled"}[v.Goal]
+		what, going = "drill", map[plan.Goal]string{plan.Down: "shutting down what it drills", plan.Up: "bringing back what it drilled"}[v.Goal]
 	}
 	if !d.options.Config.Armed {
 		if going != begunNot {
 			going = "would be " + going
 		}
-		return fmt.Sprintf("%s %s, %s: %d of %d nodes would be down, %d steps would be running, %d would have failed", what, v.Outage, going, s.Down, s.WasOn, s.Running, s.Failed)
+		return fmt.Sprintf("%s %s, %s: %d of %d nodes would be down, %s would be running, %d would have failed", what, v.Outage, going, s.Down, s.WasOn, english.Count(s.Running, "step"), s.Failed)
 	}
-	return fmt.Sprintf("%s %s, %s: %d of %d nodes down, %d steps running, %d failed", what, v.Outage, going, s.Down, s.WasOn, s.Running, s.Failed)
+	return fmt.Sprintf("%s %s, %s: %d of %d nodes down, %s running, %d failed", what, v.Outage, going, s.Down, s.WasOn, english.Count(s.Running, "step"), s.Failed)
 }
 
-// Well tells whether a supply is on line, and says so.
+// Well reports whether a supply is on line, and says so.
 func Well(s *engine.SupplyView) bool {
 	return !s.State.Failing() && s.State.Mains == power.MainsOnline && s.State.SilentFor == 0
 }
@@ -150,10 +151,10 @@ func suppliesInWords(all []engine.SupplyView) []string {
 		}
 	}
 	if others > 0 {
-		parts = append(parts, fmt.Sprintf("%d more supplies not on line", others))
+		parts = append(parts, english.Count(others, "more supply", "more supplies")+" not on line")
 	}
 	if well > 0 {
-		parts = append(parts, fmt.Sprintf("%d supplies on line", well))
+		parts = append(parts, english.Count(well, "supply", "supplies")+" on line")
 	}
 	return parts
 }

@@ -9,7 +9,7 @@ import (
 
 	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
-	"ebbtide/internal/plan"
+	"ebbtide/internal/english"
 	"ebbtide/internal/want"
 )
 
@@ -94,10 +94,10 @@ func (w *waits) tell(now time.Time, nodes []engine.NodeView) {
 		case key == was.key:
 			was.loud = true
 			w.told[n.ID] = was
-			add(n.ID, n.Why+", for "+plan.Span(long.Truncate(longWait)), true)
+			add(n.ID, n.Why+" (for "+english.Span(long.Truncate(longWait))+")", true)
 		case key == "":
 			delete(w.told, n.ID)
-			add(n.ID, "waiting no longer", was.loud)
+			add(n.ID, "no longer waiting", was.loud)
 		default:
 			is := waiting{key: key, since: now, loud: was.loud || n.Waits.Person()} // what was told to all is not left as it was
 			w.told[n.ID] = is
@@ -131,7 +131,7 @@ func (w *waits) write(now time.Time, level slog.Level, b *budget, lines []line) 
 	}
 	if untold > 0 && b.room > 0 {
 		b.room--
-		w.log.Log(ctx, level, fmt.Sprintf("%s%d more nodes wait for something else than before: see `ebbtide status`", w.prefix, untold), "nodes", untold) //nolint:sloglint // a sentence for people
+		w.log.Log(ctx, level, w.prefix+english.Count(untold, "more node is", "more nodes are")+" now waiting for something else: see `ebbtide status`", "nodes", untold) //nolint:sloglint // a sentence for people
 	}
 }
 

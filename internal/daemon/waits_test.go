@@ -53,11 +53,11 @@ func TestWhatNodesWaitForIsLogged(t *testing.T) {
 	web, db := waitsFor("web", want.OthersFirst, "waiting for app"), waitsFor("db", want.OthersFirst, "waiting for app")
 	require.Equal(t, []string{`level=DEBUG msg="web, db: waiting for app" nodes=2`}, h.tell(time.Second, web, db))
 	require.Equal(t, nothing, h.tell(time.Second, web, db), "nothing has changed")
-	require.Equal(t, []string{`level=DEBUG msg="db: waiting no longer" nodes=1`}, h.tell(time.Second, web, engine.NodeView{ID: "db"}))
+	require.Equal(t, []string{`level=DEBUG msg="db: no longer waiting" nodes=1`}, h.tell(time.Second, web, engine.NodeView{ID: "db"}))
 	require.Equal(t, nothing, h.tell(50*time.Second, web, engine.NodeView{ID: "db"}))
-	require.Equal(t, []string{`level=INFO msg="web: waiting for app, for 1m" nodes=1`}, h.tell(8*time.Second, web))
+	require.Equal(t, []string{`level=INFO msg="web: waiting for app (for 1m)" nodes=1`}, h.tell(8*time.Second, web))
 	require.Equal(t, nothing, h.tell(time.Hour, web), "it was told")
-	require.Equal(t, []string{`level=INFO msg="web: waiting no longer" nodes=1`}, h.tell(time.Second, engine.NodeView{ID: "web"}))
+	require.Equal(t, []string{`level=INFO msg="web: no longer waiting" nodes=1`}, h.tell(time.Second, engine.NodeView{ID: "web"}))
 
 	require.Equal(t, []string{`level=INFO msg="nas: held by an operator" nodes=1`}, h.tell(time.Second, waitsFor("nas", want.OnHold, "held by an operator")))
 	require.Equal(t, []string{`level=INFO msg="nas: waiting for web" nodes=1`}, h.tell(time.Second, waitsFor("nas", want.OthersFirst, "waiting for web")), "what all were told is not left as it was")
@@ -82,7 +82,7 @@ func TestWhatNodesWaitForDoesNotFlood(t *testing.T) {
 			nodes = append(nodes, waitsFor(fmt.Sprintf("vm%d", i), want.OthersFirst, fmt.Sprintf("waiting for vm%d", (i+second)%1000)))
 		}
 		if second == 300 {
-			nodes[999] = waitsFor("nas", want.GivenUp, "given up: stop nas was not proven; a person is needed")
+			nodes[999] = waitsFor("nas", want.GivenUp, "given up: stop nas was not proven; manual action needed")
 		}
 		for _, line := range h.tell(time.Second, nodes...) {
 			if line == "" {
@@ -95,7 +95,7 @@ func TestWhatNodesWaitForDoesNotFlood(t *testing.T) {
 	}
 	require.LessOrEqual(t, lines, 2*waitsBurst+2*600)
 	require.Equal(t, 1, strings.Count(told, `level=INFO msg="(observing) nas: given up`), "what a person is to do is not lost among the others")
-	require.Positive(t, strings.Count(told, "more nodes wait for something else than before: see `ebbtide status`"))
+	require.Positive(t, strings.Count(told, "now waiting for something else: see `ebbtide status`"))
 
 	h = newHeardWaits(slog.LevelInfo, "")
 	var same []engine.NodeView
@@ -103,5 +103,5 @@ func TestWhatNodesWaitForDoesNotFlood(t *testing.T) {
 		same = append(same, waitsFor(fmt.Sprintf("vm%d", i), want.StageNotBegun, "waiting for stage shutdown"))
 	}
 	require.Equal(t, []string{""}, h.tell(time.Second, same...))
-	require.Equal(t, []string{`level=INFO msg="vm0, vm1, vm2, vm3, vm4 and 995 more: waiting for stage shutdown, for 1m" nodes=1000`}, h.tell(time.Minute, same...))
+	require.Equal(t, []string{`level=INFO msg="vm0, vm1, vm2, vm3, vm4 and 995 more: waiting for stage shutdown (for 1m)" nodes=1000`}, h.tell(time.Minute, same...))
 }

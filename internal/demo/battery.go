@@ -15,7 +15,7 @@ import (
 const (
 	hurry    = 4.0                    // seconds of battery time that go by in one second
 	ample    = 140.0                  // seconds that it claims to last at fullLoad
-	scant    = 103.0                  // likewise, where something fails: so that it gives out in the time of a demo
+	scant    = 103.0                  // seconds that it claims to last where something fails: so that it gives out in the time of a demo
 	fullLoad = 64.0                   // percent, with everything on
 	refill   = 0.15                   // of the charge, in one second on mains
 	offDelay = time.Second            // from the accepted cut to the cut

@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/english"
 	"ebbtide/internal/journal"
 	"ebbtide/internal/ledger"
-	"ebbtide/internal/plan"
 )
 
 // Options say how a demo goes.
@@ -66,14 +66,14 @@ const (
 // Run plays one outage and tells what came of it. An error says that it could not be played to its end; rules that
 // were broken are in the result.
 func Run(ctx context.Context, o Options) (_ Outcome, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("the demo did not come to its end within %s", plan.Span(longest)))
+	ctx, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("the demo did not finish within %s", english.Span(longest)))
 	defer cancel()
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	dir, err := os.MkdirTemp("", "ebbtide-demo-")
 	if err != nil {
-		return Outcome{}, fmt.Errorf("cannot make a folder for the demo: %w", err)
+		return Outcome{}, fmt.Errorf("cannot create a directory for the demo: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	e, err := openEstate()
@@ -154,7 +154,7 @@ func (p *play) run(ctx context.Context) (Outcome, error) {
 		return Outcome{}, errors.Join(err, l.end())
 	}
 	began := time.Now()
-	p.view.Says("all is well: everything is on, the cache of the NAS holds dirty blocks")
+	p.view.Says("all is well: everything is on, and the NAS cache holds dirty blocks")
 	e.all.Go(func() { failed <- p.mains(background) })
 	if err := p.live(ctx, l, failed); err != nil {
 		return Outcome{}, err
@@ -179,7 +179,7 @@ func (p *play) live(ctx context.Context, l *life, failed <-chan error) error {
 			return err
 		}
 		p.crashes++
-		p.view.Says(fmt.Sprintf("Ebbtide crashes after record %d, and starts again from its journal", p.options.CrashAfter))
+		p.view.Says(fmt.Sprintf("Ebbtide crashes after record %d and restarts from its journal", p.options.CrashAfter))
 		if l, err = p.side.start(ctx, 0); err != nil {
 			return err
 		}

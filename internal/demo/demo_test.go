@@ -132,7 +132,7 @@ func TestInterrupted(t *testing.T) {
 func TestParseFail(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"": `no node ""`, "sql01": "no way to fail", "sql01=fire": `"fire" is no way to fail`, "nobody=hang": `no node "nobody"`,
+		"": `no node ""`, "sql01": "can't fail with", "sql01=fire": `a node can't fail with "fire"`, "nobody=hang": `no node "nobody"`,
 	} {
 		_, err := demo.ParseFail(text)
 		require.ErrorContains(t, err, want)

@@ -36,7 +36,7 @@ func ParseFail(text string) (Fail, error) {
 	case !slices.Contains(nodeNames(), node):
 		return f, fmt.Errorf("the demo has no node %q: it has %s", node, strings.Join(nodeNames(), ", "))
 	case f.how != hang && f.how != refuse && f.how != vanish:
-		return f, fmt.Errorf("%q is no way to fail: write %s=hang, %s=refuse or %s=vanish", how, node, node, node)
+		return f, fmt.Errorf("a node can't fail with %q: write %s=hang, %s=refuse or %s=vanish", how, node, node, node)
 	}
 	return f, nil
 }
@@ -82,5 +82,5 @@ func (e *estate) apply(f Fail) error {
 	return e.vsphere.SetGuest(f.Node, vspheresim.GuestBehaviour{Hang: f.how == hang, NoTools: f.how == refuse})
 }
 
-// later tells whether a failure comes in the middle of the outage.
+// later reports whether a failure comes in the middle of the outage.
 func (f Fail) later() bool { return f.how == vanish }

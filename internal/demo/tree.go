@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/timeline"
@@ -54,7 +55,7 @@ func (t *Tree) Power(mains, output bool, charge, left float64) {
 		state, color = "on battery", yellow
 	}
 	bar := strings.Repeat("█", int(charge/5)) + strings.Repeat("░", 20-int(charge/5))
-	t.ups = fmt.Sprintf("%s  %s %3.0f %%  %s left", t.paint(color, fmt.Sprintf("%-10s", state)), bar, charge, plan.Span(time.Duration(left)*time.Second))
+	t.ups = fmt.Sprintf("%s  %s %3.0f%%  %s left", t.paint(color, fmt.Sprintf("%-10s", state)), bar, charge, english.Span(time.Duration(left)*time.Second))
 	t.draw()
 }
 

@@ -18,19 +18,19 @@ type correction struct {
 
 // corrections are asked in this order of a node on which no step is under way, and the first that is so is put on record.
 var corrections = [...]correction{
-	{"it is up, and only the return of its power starts it: what feeds it was off and on again unheard", upAfterACycle, (*Engine).takeTheCycle},
+	{"it is up, and only the return of its power starts it: what feeds it was off and on again unnoticed", upAfterACycle, (*Engine).takeTheCycle},
 	{"its stop was given up, and it is off", stopSettled, proves(plan.Stop)},
-	{"its stop was given up without having reached it, and it answers", stopAnswers, (*Engine).stopAfterAll},
-	{"its put-back was given up without having reached it, and it answers", putBackAnswers, (*Engine).putBackAfterAll},
-	{"its stop was taken, and it is up all the same, or again: what it took is void", (*Engine).stopIsVoid, (*Engine).voidStop},
+	{"its stop was given up without having reached it, and it answers now", stopAnswers, (*Engine).stopAfterAll},
+	{"its put-back was given up without having reached it, and it answers now", putBackAnswers, (*Engine).putBackAfterAll},
+	{"its stop was accepted, and it is still up, or up again: what it accepted is void", (*Engine).stopIsVoid, (*Engine).voidStop},
 	{"its start was given up, and it is on", startSettled, proves(plan.Start)},
 	{"its flush was given up, and it is clean", flushSettled, proves(plan.Flush)},
 	{"it was off, or told to go off, and is on, and so it is to be", cameBack, (*Engine).backByItself},
-	{"it was off, and comes up behind an output that was cut, or may have been while Ebbtide was away: that may be on again", upBehindACut, (*Engine).askItsFeeds},
+	{"it was off, and comes up behind an output that was cut, or may have been while Ebbtide was not running: that may be on again", upBehindACut, (*Engine).askItsFeeds},
 	{"it was off, and is up again", upAgain, (*Engine).stopOnceMore},
 	{"it was brought up, and is off", fellOff, falls(plan.Start)},
-	{"it was protected, and is not any more", unprotected, falls(plan.Protect)},
-	{"it was put back, and is not as it was any more", notAsItWas, falls(plan.Unprotect)},
+	{"it was protected but no longer is", unprotected, falls(plan.Protect)},
+	{"it was put back but is no longer as it was", notAsItWas, falls(plan.Unprotect)},
 }
 
 // correct puts on record what a look shows to be otherwise than the records show it, where no step is under way.
@@ -119,13 +119,13 @@ func (e *Engine) writeDown(i int, kind ledger.Kind, verb plan.Verb, reason strin
 }
 
 func (e *Engine) stopAfterAll(i int) {
-	e.writeDown(i, ledger.Reopened, plan.Stop, "could not be reached when it was given up, and answers", "")
-	e.Notify(true, e.ID(i)+" was given up and answers: it is stopped after all")
+	e.writeDown(i, ledger.Reopened, plan.Stop, "could not be reached when it was given up, but answers now", "")
+	e.Notify(true, e.ID(i)+" was given up but answers now: it is stopped after all")
 }
 
 func (e *Engine) putBackAfterAll(i int) {
-	e.writeDown(i, ledger.Reopened, plan.Unprotect, "could not be reached when it was given up, and answers", "")
-	e.Notify(true, e.ID(i)+" could not be put back as it was, and answers: it is put back after all")
+	e.writeDown(i, ledger.Reopened, plan.Unprotect, "could not be reached when it was given up, but answers now", "")
+	e.Notify(true, e.ID(i)+" could not be put back as it was, but answers now: it is put back after all")
 }
 
 // backByItself believes a look only if its answer is of now, however long that took: a node that was told to stop may have gone since.
@@ -144,8 +144,8 @@ func (e *Engine) askItsFeeds(i int) {
 }
 
 func (e *Engine) stopOnceMore(i int) {
-	e.writeDown(i, ledger.Reopened, plan.Stop, "was proven off and is not off any more", "")
-	e.Notify(true, e.ID(i)+" was off and is "+e.Beliefs[i].Seen.State.String()+" again: it is stopped once more")
+	e.writeDown(i, ledger.Reopened, plan.Stop, "was proven off but is no longer off", "")
+	e.Notify(true, e.ID(i)+" was off and is "+e.Beliefs[i].Seen.State.String()+" again: it is stopped again")
 }
 
 // cycledUnseen lists, of a node that was off, that only the return of its power starts, and that is up, the supplies that were to be
@@ -175,7 +175,7 @@ func (e *Engine) takeTheCycle(i int) {
 			e.SettleCut(f)
 			continue
 		}
-		e.Cycled(k, "its output was off: what only the return of its power starts is on again")
+		e.Cycled(k, "its output was off: a node that only the return of its power starts is on again")
 	}
 }
 
@@ -183,17 +183,17 @@ func (e *Engine) takeTheCycle(i int) {
 // then reported.
 func (e *Engine) fell(i int, verb plan.Verb) {
 	decl, entry, state := e.Graph.Node(i), e.Entry(i), e.Beliefs[i].Seen.State
-	why, what := "was brought up and is not up any more", "started"
+	why, what := "was brought up but is no longer up", "started"
 	switch verb {
 	case plan.Protect:
-		why, what = "was protected and is not any more", "protected"
+		why, what = "was protected but no longer is", "protected"
 	case plan.Unprotect:
-		why, what = "was put back and is not as it was any more", "put back"
+		why, what = "was put back but is no longer as it was", "put back"
 	default:
 	}
 	if entry.Falls+1 < max(decl.Attempts, 2) && state != plan.Gone {
 		e.Record(ledger.Record{Kind: ledger.Reopened, Step: ledger.Step{Node: decl.ID, Verb: &verb, State: &state}, Reason: why})
-		e.Notify(true, decl.ID+" "+why+": it is "+what+" once more")
+		e.Notify(true, decl.ID+" "+why+": it is "+what+" again")
 		return
 	}
 	e.Record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: decl.ID, Verb: &verb, State: &state}, Reason: why})

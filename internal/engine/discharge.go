@@ -6,6 +6,7 @@ import (
 
 	"ebbtide/internal/belief"
 	"ebbtide/internal/effect"
+	"ebbtide/internal/english"
 	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -94,40 +95,40 @@ func (e *Engine) concerns(i int) bool {
 func (e *Engine) refusesDischarge(d Drill) string {
 	at, known := e.Graph.Index(d.Supply)
 	if !known || e.Ledger.SupplyOf[at] < 0 {
-		return fmt.Sprintf("no supply is called %q; see `ebbtide status` for what there is", d.Supply)
+		return fmt.Sprintf("there is no supply %q; see `ebbtide status` for the supplies", d.Supply)
 	}
 	st := &e.Supplies[e.Ledger.SupplyOf[at]].State
 	need := e.Graph.Plan(plan.Down, func(i int) bool { return e.newTest(at).scope[i] && !e.IsDown(i) }).Schedule().Total + e.Policy.Reserve
 	switch {
 	case d.Floor < leastFloor || d.Floor > mostFloor:
-		return fmt.Sprintf("a floor of %.0f %% is not taken; give one from %.0f %% to %.0f %%", d.Floor, leastFloor, mostFloor)
+		return fmt.Sprintf("a floor of %.0f%% is not accepted; give one from %.0f%% to %.0f%%", d.Floor, leastFloor, mostFloor)
 	case st.ReplaceBattery:
-		return d.Supply + " says that its battery is to be replaced; replace it first"
+		return d.Supply + " reports that its battery must be replaced; replace it first"
 	case st.Bypass, st.Overload:
-		return d.Supply + " is on bypass or overloaded; a test could drop its load: mend that first"
+		return d.Supply + " is on bypass or overloaded; a test could drop its load: fix that first"
 	case !st.Charge.Known || !st.Left.Known:
-		return d.Supply + " does not tell its charge, or nobody knows how long it lasts; give it a curve in the runbook, or drill it by hand"
+		return d.Supply + " does not report its charge, or it is unknown how long it lasts; give it a curve in the runbook, or drill it by hand"
 	case st.Charge.Value < d.Floor+leastFall:
-		return fmt.Sprintf("%s is charged to %.0f %%, too near to the floor; wait until it is charged, or give a lower --floor", d.Supply, st.Charge.Value)
+		return fmt.Sprintf("%s is charged to %.0f%%, too close to the floor; wait until it is charged, or give a lower --floor", d.Supply, st.Charge.Value)
 	case st.Left.Value*d.Floor/st.Charge.Value < need.Seconds():
-		return fmt.Sprintf("at %.0f %% %s would last about %s, and a shutdown with the reserve needs %s; give a higher --floor",
-			d.Floor, d.Supply, span(st.Left.Value*d.Floor/st.Charge.Value), plan.Span(need))
+		return fmt.Sprintf("at %.0f%% %s would last about %s, and a shutdown with the reserve needs %s; give a higher --floor",
+			d.Floor, d.Supply, span(st.Left.Value*d.Floor/st.Charge.Value), english.Span(need))
 	}
 	return ""
 }
 
 // span writes whole seconds for people.
-func span(s float64) string { return plan.Span(time.Duration(s) * time.Second) }
+func span(s float64) string { return english.Span(time.Duration(s) * time.Second) }
 
 // openTest opens the drill of a battery. It begins when it is known how long a shutdown takes.
 func (e *Engine) openTest(d Drill) {
 	at, _ := e.Graph.Index(d.Supply)
-	if !e.open(ledger.Record{Opening: ledger.Opening{Mode: ledger.ModeDrill, Scope: []string{d.Supply}}, Word: ledger.Word{By: d.By}, Reason: fmt.Sprintf("ordered by %s: the battery, down to %.0f %%", d.By, d.Floor)}) {
+	if !e.open(ledger.Record{Opening: ledger.Opening{Mode: ledger.ModeDrill, Scope: []string{d.Supply}}, Word: ledger.Word{By: d.By}, Reason: fmt.Sprintf("ordered by %s: the battery, down to %.0f%%", d.By, d.Floor)}) {
 		return
 	}
 	e.test = e.newTest(at)
 	e.test.floor, e.test.since = d.Floor, e.Now
-	e.Notify(false, fmt.Sprintf("drill by %s: the battery of %s, down to %.0f %%", d.By, d.Supply, d.Floor))
+	e.Notify(false, fmt.Sprintf("drill by %s: the battery of %s, down to %.0f%%", d.By, d.Supply, d.Floor))
 	e.askForEstimate()
 	e.test.serial = e.serial
 }
@@ -138,15 +139,15 @@ func (e *Engine) beginTest() {
 		return
 	}
 	if e.JournalLost {
-		e.endTest("the journal can't be written, so that nobody would know of it after a crash")
+		e.endTest("the journal can't be written, so the drill would be forgotten after a crash")
 		return
 	}
 	b := e.test
 	st := &e.Supplies[e.Ledger.SupplyOf[b.node]].State
 	atFloor := st.Left.Value * b.floor / max(st.Charge.Value, 1)
 	if need := e.shutdownNeeds(); atFloor < need.Seconds() {
-		e.closeOutage(fmt.Sprintf("nothing was done: at %.0f %% %s would last about %s, and a shutdown with the reserve may need %s; give a higher --floor",
-			b.floor, e.ID(b.node), span(atFloor), plan.Span(need)))
+		e.closeOutage(fmt.Sprintf("nothing was done: at %.0f%% %s would last about %s, and a shutdown with the reserve may need %s; give a higher --floor",
+			b.floor, e.ID(b.node), span(atFloor), english.Span(need)))
 		return
 	}
 	b.phase, b.since = beginning, e.Now
@@ -167,7 +168,7 @@ func (e *Engine) tellTest(verb plan.Verb, reason string) {
 	}
 }
 
-// testCommanded takes the answer to one of these commands, and tells whether it was one.
+// testCommanded takes the answer to one of these commands, and reports whether it was one.
 func (e *Engine) testCommanded(ev Finished) bool {
 	if e.test == nil || e.test.op != ev.Op {
 		return false
@@ -185,7 +186,7 @@ func (e *Engine) testCommanded(ev Finished) bool {
 	switch {
 	case b.phase != beginning: // its readings say whether it ended
 	case ev.Outcome == ledger.TimedOut:
-		e.endTest("nobody knows whether it took the command")
+		e.endTest("it is unknown whether it accepted the command")
 	default:
 		e.Record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.ID(b.node), Verb: &verb}, Reason: ev.Detail})
 		e.closeOutage("nothing was done: "+ev.Detail, ledger.NodeState{Node: e.ID(b.node), State: e.Beliefs[b.node].Seen.State})
@@ -229,7 +230,7 @@ func (b *test) reads(now time.Time, r power.Reading, noInput bool) power.Reading
 	return r
 }
 
-// inexcusable tells whether a supply that is still on battery can't be in its test any more.
+// inexcusable reports whether a supply that is still on battery can't be in its test any more.
 func (b *test) inexcusable(now time.Time) bool {
 	return !b.toldAt.IsZero() && now.Sub(b.toldAt) >= excusedFor
 }
@@ -245,7 +246,7 @@ func (e *Engine) followTest(s *belief.Supply, r power.Reading) {
 	switch b.phase {
 	case estimating:
 		if e.Now.Sub(b.since) > beginWithin {
-			e.closeOutage("nothing was done: nobody could tell how long a shutdown takes")
+			e.closeOutage("nothing was done: how long a shutdown takes could not be estimated")
 		}
 	case beginning:
 		switch {
@@ -254,14 +255,14 @@ func (e *Engine) followTest(s *belief.Supply, r power.Reading) {
 			e.Record(ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.ID(b.node), Verb: &verb}, Reason: r.Status.String()})
 			b.phase, b.since = running, e.Now
 		case e.Now.Sub(b.since) > beginWithin:
-			e.endTest("it took the command and does not discharge")
+			e.endTest("it accepted the command but does not discharge")
 		}
 	case running:
 		if why := e.enough(s, r, fresh, discharges); why != "" {
 			e.endTest(why)
 			return
 		}
-		e.said = fmt.Sprintf("%s discharges on purpose: %.0f %%, to %.0f %%", e.ID(b.node), r.Charge.Value, b.floor)
+		e.said = fmt.Sprintf("%s is discharging on purpose: at %.0f%%, down to %.0f%%", e.ID(b.node), r.Charge.Value, b.floor)
 	case endingTest:
 		e.followEnding(fresh, discharges)
 	case testIsEnded:
@@ -278,13 +279,13 @@ func (e *Engine) enough(s *belief.Supply, r power.Reading, fresh, discharges boo
 	case !discharges:
 		return "it ended by itself"
 	case r.Status.Has(power.LB):
-		return "it calls its battery low"
+		return "it reports a low battery"
 	case r.Charge.Known && r.Charge.Value <= b.floor:
-		return fmt.Sprintf("the floor is reached at %.0f %%", r.Charge.Value)
+		return fmt.Sprintf("the floor is reached at %.0f%%", r.Charge.Value)
 	case !s.State.Charge.Known || !left.Known:
-		return "it no longer tells its charge, or how long it lasts"
+		return "its charge, or how long it lasts, is no longer known"
 	case left.Value < need.Seconds():
-		return fmt.Sprintf("about %s are left, and a shutdown with the reserve may need %s", span(left.Value), plan.Span(need))
+		return fmt.Sprintf("about %s is left, and a shutdown with the reserve may need %s", span(left.Value), english.Span(need))
 	}
 	return ""
 }
@@ -320,7 +321,7 @@ func (e *Engine) followEnding(fresh, discharges bool) {
 		e.test = nil
 	case b.op == 0 && !e.Now.Before(b.retry.at):
 		if e.testing() {
-			e.say(e.ID(b.node) + " was told to end its test and is not back on the mains yet")
+			e.say(e.ID(b.node) + " was told to end its test but is not back on mains yet")
 		}
 		e.tellTest(plan.EndDischarge, b.why)
 	}
@@ -336,7 +337,7 @@ func (e *Engine) endedTest() {
 	reason := "the battery was discharged: " + b.why
 	if d := b.account.gave; b.account.made && !b.resumed {
 		e.Record(ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{e.ID(b.node)}, Discharge: &d}})
-		reason = fmt.Sprintf("the battery went from %.0f %% to %.0f %% in %s: %s", d.From, d.To, plan.Span(d.Took), b.why)
+		reason = fmt.Sprintf("the battery went from %.0f%% to %.0f%% in %s: %s", d.From, d.To, english.Span(d.Took), b.why)
 	}
 	e.closeOutage(reason)
 }
@@ -349,7 +350,7 @@ func (e *Engine) resumeTest() {
 	}
 	if d.Battery == ledger.TestEnded {
 		if d.Phase == ledger.DrillBattery {
-			e.closeOutage("the battery was discharged, and Ebbtide was away when that ended")
+			e.closeOutage("the battery was discharged; Ebbtide was not running when that ended")
 		}
 		return
 	}
@@ -362,7 +363,7 @@ func (e *Engine) resumeTest() {
 	case was >= ledger.TestRuns:
 		e.test.phase = running
 	}
-	e.endTest("Ebbtide was away")
+	e.endTest("Ebbtide was not running")
 	switch { // in an outage it has had its time, or most of it if it may not have been told
 	case e.testing():
 	case was == ledger.EndTold:

@@ -1,12 +1,12 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -36,7 +36,7 @@ func (e *Engine) beginDrill(d Drill) {
 	}) {
 		return
 	}
-	e.Notify(false, "drill by "+d.By+": "+some(ids))
+	e.Notify(false, "drill by "+d.By+": "+english.List(ids, 6))
 	e.survey()
 	e.askForEstimate()
 }
@@ -147,9 +147,9 @@ func (e *Engine) drillIsDown() string {
 		return "all of it is down, or was given up"
 	case why != "":
 		why, _, _ = strings.Cut(why, ";")
-		return "held back: " + some(held) + ", since " + why
+		return "held back: " + english.List(held, 6) + ", since " + why
 	case e.Now.Sub(e.MovedAt) >= stalledFor: // what it waits for may still be proven: after a crash a silence has to be heard out again
-		return "held back: " + some(held)
+		return "held back: " + english.List(held, 6)
 	}
 	return ""
 }
@@ -203,13 +203,4 @@ func (e *Engine) ids(holds func(int) bool) []string {
 		}
 	}
 	return ids
-}
-
-// some names a few of many.
-func some(ids []string) string {
-	const few = 5
-	if len(ids) > few+1 {
-		return fmt.Sprintf("%s and %d more", strings.Join(ids[:few], ", "), len(ids)-few)
-	}
-	return strings.Join(ids, ", ")
 }

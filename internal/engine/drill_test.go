@@ -64,22 +64,22 @@ func TestRefusedDrills(t *testing.T) {
 		{engine.Drill{Nodes: []string{"tier=lab", "off"}}, ""},
 		{engine.Drill{Stage: "lab"}, ""},
 		{engine.Drill{Nodes: []string{"app", "db", "shelf", "rack"}}, ""},
-		{engine.Drill{}, "nothing is named"},
+		{engine.Drill{}, "there is nothing to drill"},
 		{engine.Drill{Nodes: []string{"tier=web"}}, `"tier=web"`},
 		{engine.Drill{Stage: "none"}, `stage "none" has no nodes`},
 		{engine.Drill{Stage: power.ShutdownStage}, "no shed stage"},
 		{engine.Drill{Nodes: []string{"me"}}, "the machine that Ebbtide runs on"},
-		{engine.Drill{Nodes: []string{"ups"}}, "cutting its output is no drill"},
-		{engine.Drill{Nodes: []string{"fan"}}, "a person's step"},
-		{engine.Drill{Nodes: []string{"nas"}}, "nothing but the return of its power or a person starts nas again"},
+		{engine.Drill{Nodes: []string{"ups"}}, "cutting its output is not a drill"},
+		{engine.Drill{Nodes: []string{"fan"}}, "a manual step"},
+		{engine.Drill{Nodes: []string{"nas"}}, "only the return of its power or a person can start nas again"},
 		{engine.Drill{Nodes: []string{"boot"}}, "me outside the drill needs boot"},
 		{engine.Drill{Nodes: []string{"db"}}, "app outside the drill needs db"},
 		{engine.Drill{Nodes: []string{"shelf"}}, "db outside the drill needs shelf"},
-		{engine.Drill{Nodes: []string{"mute"}}, "nobody knows whether they are on or off: mute"},
+		{engine.Drill{Nodes: []string{"mute"}}, "it is unknown whether these are on or off: mute"},
 		{engine.Drill{Nodes: []string{"off"}}, "nothing of it is on"},
-		{engine.Drill{Supply: "upz"}, `no supply is called "upz"`},
-		{engine.Drill{Supply: "ups", Floor: 5}, "a floor of 5 %"},
-		{engine.Drill{Supply: "ups", Floor: 96}, "a floor of 96 %"},
+		{engine.Drill{Supply: "upz"}, `there is no supply "upz"`},
+		{engine.Drill{Supply: "ups", Floor: 5}, "a floor of 5%"},
+		{engine.Drill{Supply: "ups", Floor: 96}, "a floor of 96%"},
 		{engine.Drill{Supply: "ups", Floor: 50}, ""},
 	} {
 		why := e.RefusesDrill(c.drill)
@@ -111,10 +111,10 @@ func TestRefusedDrills(t *testing.T) {
 	require.Contains(t, e.RefusesDrill(engine.Drill{Supply: "ups", Floor: 50}), "a shutdown with the reserve needs")
 	low.Charge = power.Known(52)
 	read(low)
-	require.Contains(t, e.RefusesDrill(engine.Drill{Supply: "ups", Floor: 50}), "too near to the floor")
+	require.Contains(t, e.RefusesDrill(engine.Drill{Supply: "ups", Floor: 50}), "too close to the floor")
 	low.Status |= power.RB
 	read(low)
-	require.Contains(t, e.RefusesDrill(engine.Drill{Supply: "ups", Floor: 50}), "battery is to be replaced")
+	require.Contains(t, e.RefusesDrill(engine.Drill{Supply: "ups", Floor: 50}), "battery must be replaced")
 	e.Apply(now, engine.JournalLost{Detail: "disk full"})
 	require.Contains(t, e.RefusesDrill(engine.Drill{Nodes: []string{"app"}}), "the journal can't be written")
 }

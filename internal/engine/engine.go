@@ -132,7 +132,7 @@ func (e *Engine) Apply(now time.Time, ev Event) []effect.Effect {
 		e.estimated(ev)
 	case JournalLost:
 		e.JournalLost = true
-		e.Notify(true, "the journal can't be written: "+ev.Detail+"; a shutdown goes on, a power-up will not begin")
+		e.Notify(true, "the journal can't be written: "+ev.Detail+"; a shutdown continues, a power-up will not start")
 	case JournalBack:
 		e.JournalLost = false
 		e.Record(ledger.Record{Kind: ledger.Gap, Reason: "the journal could not be written for a while"})
@@ -182,9 +182,9 @@ func (e *Engine) started() {
 			e.WereAway(k)
 			e.assume(k) // by what is on record of before
 		}
-		e.Record(ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was away, and goes on"})
+		e.Record(ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was not running, and resumes now"})
 		if e.Ledger.Outage.Drill.Phase == ledger.DrillDown { // nobody was there to see what it did
-			e.DrillEnds = "Ebbtide was away"
+			e.DrillEnds = "Ebbtide was not running"
 		}
 		e.resumeTest()
 	}

@@ -59,7 +59,7 @@ func (w *world) cutIsDue(k int, c *choices) {
 	w.loseOutput(k)
 }
 
-// powered tells whether any feed of a node has its output on, and so of what it runs on.
+// powered reports whether any feed of a node has its output on, and so of what it runs on.
 func (w *world) powered(i int) bool {
 	if host, onHost := w.estate.Index(w.estate.Node(i).Host); onHost {
 		return w.powered(host)
@@ -168,12 +168,12 @@ func (w *world) meddle(c *choices) {
 	}
 }
 
-// isUp tells whether a node answers and works.
+// isUp reports whether a node answers and works.
 func (w *world) isUp(i int) bool {
 	return w.things[i].state == plan.On || w.things[i].state == plan.Stopping
 }
 
-// runs tells whether what a node physically stands on is there. A cache is asked through what it needs.
+// runs reports whether what a node physically stands on is there. A cache is asked through what it needs.
 func (w *world) runs(i int) bool {
 	if host, onHost := w.estate.Index(w.estate.Node(i).Host); onHost && !w.isUp(host) {
 		return false

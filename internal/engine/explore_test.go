@@ -153,7 +153,7 @@ func (x *explorer) arrive(p *place) {
 	}
 }
 
-// wrong tells whether an end is none that the rules know.
+// wrong reports whether an end is none that the rules know.
 func wrong(end string) bool { return strings.HasPrefix(end, "8:") || strings.HasPrefix(end, "20:") }
 
 func (x *explorer) found(text string, p *place, ends bool) {
@@ -216,7 +216,7 @@ func (w *world) end() string {
 	return ends
 }
 
-// wasOn tells whether a node was on when the exploration began.
+// wasOn reports whether a node was on when the exploration began.
 func (w *world) wasOn(i int) bool {
 	return !slices.Contains(w.supplies, i) && i != len(w.things)-1
 }
@@ -265,7 +265,7 @@ func (w *world) couldBeOn() string {
 	return ""
 }
 
-// carries tells whether anything has its power from a supply alone, of those that are on.
+// carries reports whether anything has its power from a supply alone, of those that are on.
 func (w *world) carries(k int) bool {
 	return slices.ContainsFunc(w.estate.Users(w.supplies[k]), func(u int) bool {
 		return !slices.ContainsFunc(w.outputs, func(o output) bool { return o.mains && o.on }) || len(w.estate.Feeds(u)) == 1

@@ -167,7 +167,7 @@ func (w *world) step(c *choices) {
 	w.heed()
 }
 
-// idle tells whether nothing goes on, so that the next thing to happen by itself is the engine's sweep.
+// idle reports whether nothing goes on, so that the next thing to happen by itself is the engine's sweep.
 func (w *world) idle() bool {
 	return w.engine != nil && !w.engine.Open() && len(w.answers) == 0 &&
 		!slices.ContainsFunc(w.outputs, func(o output) bool { return !o.mains || !o.on || o.level > 0 || o.online < 3 }) &&
@@ -318,7 +318,7 @@ func (w *world) maybeCrash(c *choices) {
 	w.engine, w.answers, w.wake = nil, nil, time.Time{}
 }
 
-// mayFail tells whether there may be a fault of a kind yet.
+// mayFail reports whether there may be a fault of a kind yet.
 func (w *world) mayFail(k faultKind) bool {
 	return w.left.faults > 0 && w.used&(1<<k) == 0 && (w.only == nil || slices.Contains(w.only, k))
 }

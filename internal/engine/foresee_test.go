@@ -69,7 +69,7 @@ func drive(t require.TestingT, need ...time.Duration) *driver {
 	return d
 }
 
-// docs/adr/0011: slack is what may pass before the chance that the battery gives out first is 5 %.
+// docs/adr/0011: slack is what may pass before the chance that the battery gives out first is 5%.
 func TestSlackIsTheLastMomentAtWhichTheOddsHold(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -155,9 +155,9 @@ func TestTheSurvivorCarriesTheLoad(t *testing.T) {
 func TestItSaysWhyItWaits(t *testing.T) {
 	t.Parallel()
 	d := drive(t, 5*time.Minute)
-	require.Equal(t, "nothing is known: it was never heard", d.supply("a").Why)
+	require.Equal(t, "nothing is known: it has never been heard from", d.supply("a").Why)
 	d.poll("a", 3600)
-	require.Equal(t, "not starting yet: the battery lasts at least 36m (by the UPS's own runtime), the plan and its reserve take 7m at most, so it can wait 29m; the battery is unproven; the shutdown starts at slack below 2m", d.supply("a").Why)
+	require.Equal(t, "not starting yet: the battery lasts at least 36m (by the UPS's own runtime), the plan and its reserve take 7m at most, so it can wait 29m; the battery is unproven; shutdown trigger: slack below 2m", d.supply("a").Why)
 	d.apply(engine.Read{Reading: power.Reading{Supply: "b", Status: power.OL}})
 	require.Equal(t, "on line; if its mains failed now: how long its battery lasts is not known", d.supply("b").Why)
 }

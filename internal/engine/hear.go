@@ -18,17 +18,17 @@ type hearing struct {
 // hearings are asked in this order at each reading, and the first that is so is followed.
 var hearings = [...]hearing{
 	{"its output was cut, or is off on record, and is on again", isOnAfterCut, func(e *Engine, k int) { e.backOn(k, "its output is on again") }},
-	{"its output is off, and it fails, is to be cut, or was told to: that is on record before anything else", goesOff, (*Engine).wentOff},
-	{"it said since its first word that its output is off, on battery, and has just ceased to: that was no habit, and the next reading finds it on again", wasMeant, (*Engine).tookOff},
+	{"its output is off, and it fails, is to be cut, or was told to go off: that goes on record before anything else", goesOff, (*Engine).wentOff},
+	{"since it was first heard, on battery, it reported its output off, and has just stopped doing so: that was not one of its quirks, and the next reading finds the output on again", wasMeant, (*Engine).tookOff},
 	{"its output is off, and nobody cut it", isOffUncut, (*Engine).noteOff},
-	{"its output was off, and is on; meanwhile something was stopped that its cycle is to start: before or after it, nobody knows", isOnInDoubt, (*Engine).heardAgain},
-	{"its output was off, and is on: at once, since nothing may be stopped on what was known before", isOnAgain, func(e *Engine, k int) { e.backOn(k, "its output was off") }},
+	{"its output was off and is on; meanwhile something was stopped that its cycle is to start: whether before or after it, is unknown", isOnInDoubt, (*Engine).heardAgain},
+	{"its output was off and is on: handled at once, since nothing may be stopped because of what was known before", isOnAgain, func(e *Engine, k int) { e.backOn(k, "its output was off") }},
 	{"it is silent, and its battery may have given out meanwhile: what it feeds may have its power again when it is heard", mayGiveOut, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.MayBeOut }},
 	{"it has been silent for long: its output may have been off", isDeaf, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.WasDeaf }},
-	{"Ebbtide was away, or it was silent for long, and it is on battery, as before; or its mains are back so soon after a restart that it has not given out, or there as before", hasCarriedOn, (*Engine).carriedOn},
-	{"its battery may have given out while it was silent, or its mains failed then, or while Ebbtide was away, and it fails still, or again: what it feeds may be on its way up", isLitInDoubt, (*Engine).litInDoubt},
-	{"Ebbtide was away, and it has neither failed before nor fails now", isWellStill, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.NoLapse }},
-	{"it was silent for long, or Ebbtide was away, and it does not fail", isWellAgain, (*Engine).heardAgain},
+	{"Ebbtide was not running, or it was silent for long, and it is on battery, as before; or its mains are back so soon after a restart that it has not given out, or are there as before", hasCarriedOn, (*Engine).carriedOn},
+	{"its battery may have given out while it was silent, or its mains failed then or while Ebbtide was not running, and it is still failing, or failing again: what it feeds may be starting up", isLitInDoubt, (*Engine).litInDoubt},
+	{"Ebbtide was not running, and it neither failed before nor fails now", isWellStill, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.NoLapse }},
+	{"it was silent for long, or Ebbtide was not running, and it is not failing", isWellAgain, (*Engine).heardAgain},
 }
 
 // hear takes down what a reading says of the output, and what may have happened before it.

@@ -177,7 +177,7 @@ func TestNobodyIsWaitedForInTheReserve(t *testing.T) {
 	say["a"].status = onBattery
 	p.goOn(9*time.Minute+30*time.Second, say)
 	require.Equal(t, []string{"stop host", "stop nas"}, p.commands[:2])
-	require.True(t, p.saidOf("only the reserve is left: passed over"), p.told)
+	require.True(t, p.saidOf("only the reserve is left: skipped"), p.told)
 }
 
 // TestWhatIsGoneForAMomentIsNotGone: several systems say so of what whoever asks can't see. One such look is neither a snapshot nor a proof,
@@ -355,7 +355,7 @@ func TestAnAbortIsForTheFailureOfThen(t *testing.T) {
 	say["a"].status = onBattery
 	p.goOn(6*time.Second, say)
 	p.apply(engine.Order{Verb: ledger.Abort, By: "op"})
-	require.True(t, p.saidOf("nothing more goes down for a until its mains are back"), p.told)
+	require.True(t, p.saidOf("nothing more is shut down for a until its mains are back"), p.told)
 	require.NotEmpty(t, p.e.Refuses(engine.Order{Verb: ledger.Abort}), "it is aborted")
 	p.goOn(2*time.Minute, say)
 	say["b"].status = onBattery

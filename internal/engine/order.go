@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -45,7 +46,7 @@ func (e *Engine) order(o Order) {
 		e.Prove(i, "", "confirmed by "+o.By)
 	case ledger.Skip:
 		i, _ := e.Graph.Index(o.Node)
-		e.GiveUp(i, "", "passed over by "+o.By)
+		e.GiveUp(i, "", "skipped by "+o.By)
 	}
 	if e.Ledger.Outage != nil { // an abort may have ended it
 		e.judgePressure()
@@ -58,7 +59,7 @@ func (e *Engine) aboutAbort(verb ledger.OrderVerb) string {
 	if verb != ledger.Abort || len(ids) == 0 {
 		return ""
 	}
-	return ": nothing more goes down for " + strings.Join(ids, ", ") + " until its mains are back; another UPS that fails is followed as any"
+	return ": nothing more is shut down for " + strings.Join(ids, ", ") + " until its mains are back; any other UPS that fails is handled as usual"
 }
 
 // aboutHold says what a hold comes too late for.
@@ -70,7 +71,7 @@ func (e *Engine) aboutHold(verb ledger.OrderVerb) string {
 	if verb != ledger.Hold || len(ids) == 0 {
 		return ""
 	}
-	return ": the cut of " + strings.Join(ids, ", ") + " is on its way, and is made all the same"
+	return ": the cut of " + strings.Join(ids, ", ") + " is already on its way and goes ahead anyway"
 }
 
 // Refuses says why an order would not be carried out now, and what to do instead; "" if it would be.
@@ -82,17 +83,17 @@ func (e *Engine) Refuses(o Order) string {
 	case o.Verb == ledger.Confirm || o.Verb == ledger.Skip:
 		return e.refusesWord(o)
 	case run.Drill.Phase == ledger.DrillBattery && o.Verb != ledger.Abort:
-		return "a battery is being drilled; use abort to end that"
+		return "a battery drill is under way; use abort to end it"
 	case o.Verb == ledger.Hold || o.Verb == ledger.Resume:
 		return refusesHold(run, o.Verb == ledger.Hold)
 	case run.Drill.On() && o.Verb == ledger.Go:
-		return "this is a drill, which goes on by itself; use abort to bring back at once what it has stopped"
+		return "this is a drill, which proceeds on its own; use abort to bring back at once what it has stopped"
 	case run.Drill.Phase == ledger.DrillBattery:
 		return ""
 	case o.Verb == ledger.Abort:
 		return e.refusesAbort()
 	case o.Verb == ledger.Go && !e.AnyGoesDown():
-		return "it is going up: the recharge gate is not passed over by command"
+		return "it is going up: no command overrides the recharge gate"
 	}
 	return ""
 }
@@ -133,18 +134,18 @@ func (e *Engine) refusesAbort() string {
 func (e *Engine) refusesWord(o Order) string {
 	i, known := e.Graph.Index(o.Node)
 	if !known {
-		return fmt.Sprintf("no node is called %q", o.Node)
+		return fmt.Sprintf("there is no node %q", o.Node)
 	}
 	k := e.Ledger.SupplyOf[i]
 	switch {
 	case k >= 0 && o.Verb == ledger.Confirm && e.Standing(k).IsOut() && e.Supplies[k].State.SilentFor >= silentFor:
 		return ""
 	case k >= 0 && o.Verb == ledger.Confirm && e.Standing(k).IsOut() && e.Supplies[k].State.SilentFor > 0:
-		return fmt.Sprintf("%q is silent for %s only: a person's word on it is taken after %s", o.Node, plan.Span(e.Supplies[k].State.SilentFor.Truncate(time.Second)), plan.Span(silentFor))
+		return fmt.Sprintf("%q has been silent for only %s: it can be confirmed after %s", o.Node, english.Span(e.Supplies[k].State.SilentFor.Truncate(time.Second)), english.Span(silentFor))
 	case k >= 0 && o.Verb == ledger.Confirm:
-		return fmt.Sprintf("%q is heard, or does not fail: what it says itself counts", o.Node)
+		return fmt.Sprintf("%q can be heard, or is not failing: what it reports itself counts", o.Node)
 	case !e.AsksAPerson(i):
-		return fmt.Sprintf("nobody was asked to do anything on %q now", o.Node)
+		return fmt.Sprintf("no manual step is waiting on %q now", o.Node)
 	}
 	return ""
 }
@@ -159,7 +160,7 @@ func (e *Engine) confirmMains(k int, by string) {
 	}
 	e.Cycled(k, why)
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Returned, Power: ledger.Power{Supplies: []string{id}}, Reason: why})
-	e.Notify(true, id+" counts as back: nothing more is stopped for it, and nothing is started on it before it is heard")
+	e.Notify(true, id+" counts as back: nothing more is stopped for it, and nothing is started on it until it is heard")
 }
 
 // hasBegun reports whether the way down has begun for a supply that fails, or that is off or to be cut.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/want"
@@ -133,7 +134,7 @@ func (e *Engine) looksOver() bool {
 	}
 	if e.settleBy.IsZero() {
 		e.settleBy = e.Now.Add(settleFor)
-		e.Notify(true, "what was given up on its way up is waited for, for "+plan.Span(settleFor)+": what stands on it is started if it comes up")
+		e.Notify(true, "waiting "+english.Span(settleFor)+" for what was given up while starting: what depends on it is started if it comes up")
 	}
 	return !e.Now.Before(e.settleBy)
 }
@@ -180,13 +181,13 @@ func (e *Engine) close() {
 		reasons = append(reasons, "everything that was on is on again")
 	}
 	if len(doubtful) > 0 {
-		reasons = append(reasons, "not seen before the outage, and not on now: "+named(doubtful))
+		reasons = append(reasons, "not seen before the outage, not on now: "+named(doubtful))
 	}
 	if len(unseen) > 0 {
-		reasons = append(reasons, "on before the outage, and not now, for what happened while Ebbtide was away: "+named(unseen))
+		reasons = append(reasons, "on before the outage but not now, because of what happened while Ebbtide was not running: "+named(unseen))
 	}
 	if silent := e.ids(func(i int) bool { k := e.Ledger.SupplyOf[i]; return k >= 0 && e.Supplies[k].Mute }); len(silent) > 0 {
-		reasons = append(reasons, "not heard, and taken to be as it was: "+strings.Join(silent, ", "))
+		reasons = append(reasons, "not heard, assumed unchanged: "+strings.Join(silent, ", "))
 	}
 	e.closeOutage(strings.Join(reasons, "; "), slices.Concat(missing, doubtful, unseen)...)
 }
@@ -245,7 +246,7 @@ func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 	}
 	over := " is over: "
 	if e.Observes { // nothing went down, and nothing is to be started by hand
-		over = " is over, as it was observed: "
+		over = " is over (observed only): "
 	}
 	e.Notify(len(notRestored) > 0, "the "+word+over+reason)
 	for k := range e.Supplies {

@@ -566,7 +566,7 @@ func TestWhatIsToBePutBackIsLookedAt(t *testing.T) {
 	}
 }
 
-// TestWhatRanOnAHostThatIsOffIsOff: all of it was proven off, one after the other, and then Ebbtide was away for a moment. What was asked
+// TestWhatRanOnAHostThatIsOffIsOff: all of it was proven off, one after the other, and then Ebbtide was not running for a moment. What was asked
 // through the host does not answer any more, and is in nobody's way.
 func TestWhatRanOnAHostThatIsOffIsOff(t *testing.T) {
 	service := aNode("guest", plan.Other, plan.VerbSet(plan.Stop, plan.Start), nil, []string{"host", "nas"})
@@ -612,11 +612,11 @@ func TestAnOutputThatIsSaidToBeOffOnLineIsToldOf(t *testing.T) {
 	say["a"].status = power.OL | power.OFF
 	p.goOn(10*time.Second, say)
 	require.Len(t, p.told, 1)
-	require.Contains(t, p.told[0], "a is on line and says that its output is off")
+	require.Contains(t, p.told[0], "a is on line but reports that its output is off")
 	require.False(t, p.e.Open())
 }
 
-// TestWhatCameBackDoesNotHang: a VM hung on its way down while its power came back, Ebbtide was away right after it had it powered off,
+// TestWhatCameBackDoesNotHang: a VM hung on its way down while its power came back, Ebbtide was not running right after it had it powered off,
 // and the VM is on again. It is left alone.
 func TestWhatCameBackDoesNotHang(t *testing.T) {
 	p := play(t, aSupply("a"), aHost("host", "", "a"), aVM("guest", "host"))

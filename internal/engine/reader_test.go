@@ -167,7 +167,7 @@ func TestStorageThatComesLateBringsItsHostsWithIt(t *testing.T) {
 		say["a"].status = onBattery
 		p.goOn(90*time.Second, say)
 		say["a"].status = onLine
-		p.until(say, func() bool { return p.saidOf("what was given up on its way up is waited for") })
+		p.until(say, func() bool { return p.saidOf("for what was given up while starting") })
 		require.NotContains(t, p.commands, "start host")
 		p.goOn(late, say)
 		states["nas"] = plan.On
@@ -236,7 +236,7 @@ func TestAnAbortIsForWhatMayStillTurn(t *testing.T) {
 	say["b"].status = onBattery
 	p.goOn(4*time.Second, say)
 	p.apply(engine.Order{Verb: ledger.Abort, By: "op"})
-	require.True(t, p.saidOf("nothing more goes down for b until its mains are back"), p.told)
+	require.True(t, p.saidOf("nothing more is shut down for b until its mains are back"), p.told)
 	p.goOn(2*time.Minute, say)
 	require.NotContains(t, p.commands, "stop host-b")
 }
@@ -264,7 +264,7 @@ func TestAnOutputThatStaysOffIsToldOf(t *testing.T) {
 	require.False(t, p.saidOf("switches it on"))
 	p.goOn(time.Hour, say)
 	require.Len(t, p.told, 1, p.told)
-	require.True(t, p.saidOf("the mains of a are back, and its output is off still"))
+	require.True(t, p.saidOf("the mains of a are back, but its output is still off"))
 }
 
 // TestASwitchThatSomethingAnswersBehindIsThere: the UPS of the switch is not heard, so that it may be dark. The host that took its stop and
@@ -337,7 +337,7 @@ func TestAListThatIsReadAnewIsNoEnd(t *testing.T) {
 
 // TestABatteryThatEndsUnderAnOrderIsToldOf: a person keeps everything on, and has to know what comes of it.
 func TestABatteryThatEndsUnderAnOrderIsToldOf(t *testing.T) {
-	for verb, words := range map[ledger.OrderVerb]string{ledger.Hold: "`ebbtide resume` goes on", ledger.Abort: "shut down by hand"} {
+	for verb, words := range map[ledger.OrderVerb]string{ledger.Hold: "`ebbtide resume` ends the hold", ledger.Abort: "shut down by hand"} {
 		p := play(t, aSupply("a"), aHost("host", "", "a"))
 		say := supplies{"a": {onLine, 600, false}}
 		p.begin(say)
@@ -345,7 +345,7 @@ func TestABatteryThatEndsUnderAnOrderIsToldOf(t *testing.T) {
 		p.goOn(20*time.Second, say)
 		p.apply(engine.Order{Verb: verb, By: "op"})
 		p.goOn(time.Minute, say)
-		require.False(t, p.saidOf("its battery gives out"), p.told)
+		require.False(t, p.saidOf("its battery is giving out"), p.told)
 		p.goOn(8*time.Minute+30*time.Second, say)
 		require.True(t, p.saidOf(words), p.told)
 		require.Empty(t, p.commands)
@@ -361,10 +361,10 @@ func TestALowBatteryThatThePolicyDoesNotAskForIsToldOf(t *testing.T) {
 	p.begin(say)
 	say["a"].status = onBattery
 	p.goOn(time.Minute, say)
-	require.False(t, p.saidOf("its battery gives out"), p.told)
+	require.False(t, p.saidOf("its battery is giving out"), p.told)
 	say["a"].status = onBattery | power.LB
 	p.goOn(20*time.Second, say)
-	require.True(t, p.saidOf("its shutdown has not begun, which the policy starts at"), p.told)
+	require.True(t, p.saidOf("its shutdown has not started (trigger: "), p.told)
 	require.Empty(t, p.commands)
 	p.apply(engine.Order{Verb: ledger.Go, By: "op"})
 	p.goOn(time.Minute, say)
@@ -381,10 +381,10 @@ func TestAHoldFromBeforeIsSaidAgain(t *testing.T) {
 	p.apply(engine.Order{Verb: ledger.Hold, By: "op"})
 	say["a"].status = onLine
 	p.goOn(time.Minute, say)
-	require.True(t, p.saidOf("it is on hold since before, so that nothing is started on it"), p.told)
+	require.True(t, p.saidOf("it has been on hold since before, so nothing is started on it"), p.told)
 	say["b"].status = onBattery
 	p.goOn(time.Minute, say)
-	require.True(t, p.saidOf("it is on hold since before, so that nothing is stopped for it"), p.told)
+	require.True(t, p.saidOf("it has been on hold since before, so nothing is stopped for it"), p.told)
 	require.Empty(t, p.commands)
 }
 
@@ -580,9 +580,9 @@ func TestAGateThatStaysShutIsToldOf(t *testing.T) {
 	p.reads(2*time.Minute, reading)
 	status = onLine
 	p.reads(time.Hour, reading)
-	require.False(t, p.saidOf("its recharge gate is shut still"), p.told)
+	require.False(t, p.saidOf("its recharge gate is still shut"), p.told)
 	p.reads(90*time.Minute, reading)
-	require.True(t, p.saidOf("its recharge gate is shut still: it waits for charge at least 60 %"), p.told)
+	require.True(t, p.saidOf("its recharge gate is still shut: it waits for charge at least 60%"), p.told)
 }
 
 // TestASlowEstimateIsTaken: each answer takes longer than it takes until the next question.
@@ -669,7 +669,7 @@ func TestASecondPoweroffThatIsRefused(t *testing.T) {
 	say["a"].status = onBattery
 	p.goOn(3*time.Minute+30*time.Second, say)
 	require.Equal(t, []string{"stop nas", "stop nas", "cut a"}, p.commands[:min(3, len(p.commands))])
-	require.False(t, p.saidOf("could not prove"), p.told)
+	require.False(t, p.saidOf("not proven"), p.told)
 }
 
 // TestAGaugeThatSaysFullAfterARestart: Ebbtide's own machine goes down in each outage. What its battery had come to is on record.
@@ -858,10 +858,10 @@ func TestWhoIsAskedIsSaid(t *testing.T) {
 	view := p.e.View()
 	at := slices.IndexFunc(view.Nodes, func(n engine.NodeView) bool { return n.ID == "doors" })
 	require.True(t, view.Nodes[at].Asks)
-	require.Regexp(t, "^waiting for a person: stop doors, and then `ebbtide confirm doors`; passed over in [0-9]+s$", view.Nodes[at].Why)
+	require.Regexp(t, "^waiting for someone to do this by hand: stop doors, then `ebbtide confirm doors`; skipped in [0-9]+s$", view.Nodes[at].Why)
 	require.Equal(t, view.Nodes[at].Why, view.Waiting)
 	p.apply(engine.Order{Verb: ledger.Abort, By: "op"})
-	require.Regexp(t, "^not starting: it was aborted by an operator; its battery lasts at least .*, and what is on then loses its power; `ebbtide go` starts it all the same$", p.e.View().Supplies[0].Why)
+	require.Regexp(t, "^not starting: it was aborted by an operator; its battery lasts at least .*, and whatever is on when it gives out loses power; `ebbtide go` starts it anyway$", p.e.View().Supplies[0].Why)
 }
 
 // TestAGuestIsStartedWhoseDatabaseHasMoved: the host of a database does not come back, and whoever manages the VMs has started that on another. What

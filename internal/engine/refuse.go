@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -18,7 +19,7 @@ func (e *Engine) RefusesDrill(d Drill) string {
 	case e.Ledger.Outage != nil:
 		return "an outage is under way; wait until it is over"
 	case e.JournalLost:
-		return "the journal can't be written, so that nobody would know what to bring back; mend its disk first"
+		return "the journal can't be written, so what to bring back would be forgotten after a crash; fix its disk first"
 	}
 	for k := range e.Supplies {
 		if s := &e.Supplies[k]; e.notWell(k) != "" {
@@ -47,7 +48,7 @@ func (e *Engine) notWell(k int) string {
 	case !isSteady(&s.State):
 		return s.State.String()
 	case e.IsUnfit(s):
-		return "on line, and what the policy watches beside the mains holds"
+		return "on line, but a trigger of the policy other than mains holds"
 	case e.Standing(k).IsDark():
 		return "on line, but not for long enough"
 	}
@@ -81,11 +82,11 @@ func (e *Engine) takes(d Drill) (in []bool, unknown string) {
 	case d.Supply != "":
 		return nil, ""
 	case d.Stage != "" && !slices.ContainsFunc(e.Policy.Shed, shed):
-		return nil, fmt.Sprintf("no shed stage is called %q; name one of the policy's, or nodes", d.Stage)
+		return nil, fmt.Sprintf("there is no shed stage %q; name one of the policy's, or nodes", d.Stage)
 	case d.Stage != "" && !pick(func(n *plan.Node) bool { return n.Stage == d.Stage }):
 		return nil, fmt.Sprintf("stage %q has no nodes; name another", d.Stage)
 	case d.Stage == "" && len(d.Nodes) == 0:
-		return nil, "nothing is named to be drilled; name nodes, a shed stage or a supply"
+		return nil, "there is nothing to drill; name nodes, a shed stage or a supply"
 	}
 	for _, word := range d.Nodes {
 		key, value, label := strings.Cut(word, "=")
@@ -93,7 +94,7 @@ func (e *Engine) takes(d Drill) (in []bool, unknown string) {
 			return n.ID == word || n.Group == word || label && slices.Contains(n.Labels, plan.Label{Key: key, Value: value})
 		})
 		if !found {
-			return nil, fmt.Sprintf("no node has the name or label %q; see `ebbtide status` for what there is", word)
+			return nil, fmt.Sprintf("no node has the name or label %q; see `ebbtide status` for the nodes", word)
 		}
 	}
 	return in, ""
@@ -108,11 +109,11 @@ func (e *Engine) cannotComeBack(in []bool) string {
 		case decl.Kind == plan.Self:
 			return decl.ID + " is the machine that Ebbtide runs on; leave it out"
 		case decl.Kind == plan.Supply:
-			return decl.ID + " is a supply: cutting its output is no drill; leave it out, or drill its battery (--battery)"
+			return decl.ID + " is a supply: cutting its output is not a drill; leave it out, or drill its battery (--battery)"
 		case decl.Kind == plan.Person:
-			return decl.ID + " is a person's step; leave it out"
+			return decl.ID + " is a manual step; leave it out"
 		case decl.Can.Has(plan.Stop) && (decl.ByPower || !decl.Can.Has(plan.Start)):
-			return "nothing but the return of its power or a person starts " + decl.ID + " again; leave it out, or give it a way to be woken (up: {wake: …})"
+			return "only the return of its power or a person can start " + decl.ID + " again; leave it out, or give it a way to be woken (up: {wake: …})"
 		}
 	}
 	return ""
@@ -126,14 +127,14 @@ func (e *Engine) notSeen(in []bool) string {
 	})
 	switch {
 	case len(unknown) > 0:
-		return "nobody knows whether they are on or off: " + some(unknown) + "; wait until they answer, or leave them out"
+		return "it is unknown whether these are on or off: " + english.List(unknown, 6) + "; wait until they answer, or leave them out"
 	case len(e.ids(func(i int) bool { return in[i] && e.runs(i) })) == 0:
 		return "nothing of it is on; there is nothing to drill"
 	}
 	return ""
 }
 
-// runs tells whether a node is one that a drill would stop and start.
+// runs reports whether a node is one that a drill would stop and start.
 func (e *Engine) runs(i int) bool {
 	return e.Graph.Node(i).Can&plan.VerbSet(plan.Stop, plan.Protect, plan.Flush) != 0 && e.Beliefs[i].Seen.State == plan.On
 }
@@ -157,7 +158,10 @@ func (e *Engine) needed(in []bool) string {
 			}
 		}
 		if len(on) > 0 {
-			return some(on) + " outside the drill needs " + e.ID(i) + " and is not off; take it into the drill, or stop it first"
+			if len(on) > 1 {
+				return english.Series(on, 6) + " outside the drill need " + e.ID(i) + " and are not off; take them into the drill, or stop them first"
+			}
+			return on[0] + " outside the drill needs " + e.ID(i) + " and is not off; take it into the drill, or stop it first"
 		}
 	}
 	return ""

@@ -295,7 +295,7 @@ func TestNothingReadsAsIfItHadHappened(t *testing.T) {
 				require.NotContains(t, n.Text, "is over: ")
 				if strings.Contains(n.Text, "by hand") {
 					asked++
-					require.Contains(t, n.Text, "nothing is to be done")
+					require.Contains(t, n.Text, "nothing needs to be done")
 				}
 			}
 		}
@@ -322,5 +322,5 @@ for 1m32s
 			why = append(why, n.ID+": "+n.Why)
 		}
 	}
-	require.Equal(t, []string{"a: its turn has come: limit of vm"}, why)
+	require.Equal(t, []string{"a: next in line under the limit for vm"}, why)
 }

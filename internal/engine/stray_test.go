@@ -38,11 +38,11 @@ func TestAnOrderForNobody(t *testing.T) {
 	w.witness = func(rec ledger.Record) { records = append(records, rec) }
 	w.apply(engine.Order{Verb: ledger.Confirm, Node: "x", By: "tester"}, &choices{})
 	require.Len(t, records, 1)
-	require.Equal(t, `no node is called "x"`, records[0].Reason)
+	require.Equal(t, `there is no node "x"`, records[0].Reason)
 	require.NoError(t, w.engine.Replay(records[0]))
 }
 
-// A record of its own that the estate can't take is a fault of Ebbtide: it is refused and told of, the journal can be taken up,
+// A record of its own that the estate can't take is a bug in Ebbtide: it is refused and told of, the journal can be taken up,
 // and the outage goes on to its end.
 func TestARecordThatCantBeApplied(t *testing.T) {
 	for _, rec := range []ledger.Record{

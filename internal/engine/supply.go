@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/english"
 	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -118,7 +119,7 @@ func (e *Engine) tellOff(s *belief.Supply, was *power.State) {
 	isOnLine := func(st *power.State) bool { return st.Mains == power.MainsOnline && !st.OutputOff }
 	cut := e.Standing(e.Ledger.SupplyOf[s.Node]).Cycle >= ledger.CutSent // which is why
 	if !cut && isOnLine(was) && isOnLine(&s.State) && !was.SaysOff && s.State.SaysOff {
-		e.Notify(true, e.ID(s.Node)+" is on line and says that its output is off, which it did not before: nothing is done for that; see whether its load has power")
+		e.Notify(true, e.ID(s.Node)+" is on line but reports that its output is off, which it did not before: Ebbtide does nothing about that; check whether its load has power")
 	}
 }
 
@@ -133,7 +134,7 @@ func (e *Engine) tellStuck(k int, said power.Status) {
 	case !w.cried && e.Now.Sub(w.stuck) >= stalledFor+s.OnDelay:
 		w.cried = true
 		id := e.ID(s.Node)
-		e.Notify(true, "the mains of "+id+" are back, and its output is off still after "+plan.Span(e.Now.Sub(w.stuck))+": nothing that it feeds comes back before somebody switches it on")
+		e.Notify(true, "the mains of "+id+" are back, but its output is still off after "+english.Span(e.Now.Sub(w.stuck))+": nothing that it feeds comes back until someone switches it on")
 	}
 }
 
@@ -165,11 +166,11 @@ func (e *Engine) warnOfSilence(k int) {
 	e.watch[k].warned = now
 	switch {
 	case now == maybeEmpty:
-		e.Notify(true, id+" is "+s.State.String()+": its battery may have given out. If its own display says that it is on line, and it can't be heard, say so: `ebbtide confirm "+id+"`. That machines are on says nothing: they may be on its battery")
+		e.Notify(true, id+" is "+s.State.String()+": its battery may have given out. If its own display says that it is on line but it still can't be heard, run `ebbtide confirm "+id+"`. Machines that are on prove nothing: they may be running on its battery")
 	case now == longSilent && out:
-		e.Notify(true, id+" is "+s.State.String()+": it is taken to fail still")
+		e.Notify(true, id+" is "+s.State.String()+": it is assumed to be still failing")
 	case now == longSilent:
-		e.Notify(true, id+" is "+s.State.String()+": a failure of its mains would not be heard, and nothing is started on it before it is heard again")
+		e.Notify(true, id+" is "+s.State.String()+": a mains failure would go unnoticed, and nothing is started on it until it is heard again")
 	case said != noSilence:
 		e.Notify(false, id+" is heard again: "+e.Tells(s))
 	}
@@ -215,7 +216,7 @@ func (e *Engine) fails(k int) {
 		word = " fails again: "
 	}
 	if e.Standing(k).Cycle.IsOurs() && s.State.Mains == power.MainsOnline {
-		e.Notify(false, id+" is on line, and its output is off, as it was told")
+		e.Notify(false, id+" is on line and its output is off, as commanded")
 	} else {
 		e.Notify(true, "power failure: "+id+word+e.Tells(s)+e.onHold("stopped for it"))
 	}
@@ -227,7 +228,7 @@ func (e *Engine) onHold(done string) string {
 	if !e.Ledger.Outage.Orders.Hold {
 		return ""
 	}
-	return "; it is on hold since before, so that nothing is " + done + ": `ebbtide resume` goes on"
+	return "; it has been on hold since before, so nothing is " + done + ": `ebbtide resume` ends the hold"
 }
 
 // failsOff follows a supply whose output is off as it fails, which the record of that has said.
@@ -248,7 +249,7 @@ func (e *Engine) comesBack(k int) {
 	held := e.onHold("started on it")
 	e.Notify(held != "", id+" is back: "+e.Tells(s)+held)
 	if aborted {
-		e.Notify(false, "the abort is over for "+id+": a new failure of it is followed as any")
+		e.Notify(false, "the abort is over for "+id+": a new failure is handled as usual")
 	}
 }
 
@@ -302,7 +303,7 @@ func (e *Engine) tellShut(k int) {
 		return
 	}
 	w.shut = true
-	e.Notify(true, fmt.Sprintf("%s: %s, and its recharge gate is shut still: it waits for %s. If its battery will not come to that, change policy.restore, or start by hand what is needed", e.ID(s.Node), e.Tells(s), e.Policy.Restore.String()))
+	e.Notify(true, fmt.Sprintf("%s: %s, but its recharge gate is still shut: it waits for %s. If its battery will never get there, change policy.restore, or start what is needed by hand", e.ID(s.Node), e.Tells(s), e.Policy.Restore.String()))
 }
 
 // recondition finds anew how each supply is, and what can be started on it. Where that has changed, all wants are.
@@ -367,7 +368,7 @@ func (e *Engine) release(k int) {
 	} else if e.IsAtWork(s.Node) {
 		return
 	}
-	why := "its cut can't come: what it waits for is not proven off; " + e.ByHand(k)
+	why := "it can't be cut: what the cut waits for is not proven off; " + e.ByHand(k)
 	switch {
 	case !needed:
 		why = "its mains are back, and nothing that it feeds needs the power cycle"
@@ -391,7 +392,7 @@ func (e *Engine) mayRelease(k int) bool {
 	return st.Cycle == ledger.Committed && !st.IsOut() && s.State.Mains == power.MainsOnline && s.State.SilentFor == 0 && !e.Ledger.Outage.Orders.Hold
 }
 
-const useless = "its cut would start nothing, since another output that feeds the same is on; "
+const useless = "its cut would start nothing, since another output that feeds the same nodes is on; "
 
 // giveUpCut takes down that a supply is not to be cut any more.
 func (e *Engine) giveUpCut(supply int, why string, urgent bool) {

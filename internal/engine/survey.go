@@ -39,7 +39,7 @@ func (e *Engine) askInSurvey(i int) {
 }
 
 // surveyed notes that a node that the survey waits for has answered, or failed to. What is off for the snapshot has said so twice in its
-// survey: what it said before is of before, and one look proves nothing. Likewise what is on again as the outage ends.
+// survey: what it said before is of before, and one look proves nothing. The same holds for what is on again as the outage ends.
 func (e *Engine) surveyed(i int) {
 	snap, answer := &e.Entry(i).Snap, e.Beliefs[i].Answer
 	isAgain := answer == plan.On && snap.On() && !e.IsOn(i) // it was mute

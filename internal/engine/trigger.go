@@ -135,18 +135,18 @@ func (e *Engine) tellEnding(k int) {
 		return
 	}
 	w.ending = true
-	e.Notify(true, e.ID(s.Node)+": its battery gives out ("+e.Tells(s)+"), and "+why)
+	e.Notify(true, e.ID(s.Node)+": its battery is giving out ("+e.Tells(s)+"), and "+why)
 }
 
 // keptOn says why nothing is shut down for a supply that fails; "": it is.
 func (e *Engine) keptOn(st *ledger.Standing) string {
 	switch {
 	case e.Ledger.Outage.Orders.Hold:
-		return "nothing is stopped or cut, since it is on hold: `ebbtide resume` goes on"
+		return "nothing is stopped or cut, because it is on hold: `ebbtide resume` ends the hold"
 	case st.Fails == ledger.CalledOff:
-		return "nothing is stopped or cut, since that was called off: shut down by hand what must not lose its power"
+		return "nothing is stopped or cut, because the shutdown was aborted: shut down by hand what must not lose power"
 	case !st.Stages[len(st.Stages)-1]:
-		return "its shutdown has not begun, which the policy starts at " + e.Policy.Shutdown.String() + ": `ebbtide go` starts it now"
+		return "its shutdown has not started (trigger: " + e.Policy.Shutdown.String() + "): `ebbtide go` starts it now"
 	}
 	return ""
 }

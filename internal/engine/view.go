@@ -51,7 +51,7 @@ func (e *Engine) waiting(first string, asks bool) string {
 	case e.testing():
 		return e.said
 	case !o.Snapped || e.surveying > 0:
-		return "asking what is on"
+		return "checking what is on"
 	case asks:
 		return first
 	}

@@ -99,7 +99,7 @@ func copySlice(t reflect.Type) copyWalk {
 	}
 }
 
-// plainKind tells whether values of a kind hold no pointers.
+// plainKind reports whether values of a kind hold no pointers.
 func plainKind(k reflect.Kind) bool { return k >= reflect.Bool && k <= reflect.Float64 }
 
 func copyStruct(t reflect.Type) copyWalk {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"ebbtide/internal/plan"
+	"ebbtide/internal/english"
 )
 
 // overtime is how long after its deadline an adapter may take to say how it ended.
@@ -17,14 +17,14 @@ func ask[T any](ctx context.Context, within time.Duration, question func(context
 		value T
 		err   error
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %s", plan.Span(within)))
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %s", english.Span(within)))
 	defer cancel()
 	answered := make(chan answer, 1)
 	go func() { // may outlive the question where the adapter does not heed its context
 		var a answer
 		defer func() {
 			if p := recover(); p != nil {
-				a.err = fmt.Errorf("the adapter broke: %v", p)
+				a.err = fmt.Errorf("the adapter crashed: %v", p)
 			}
 			answered <- a
 		}()

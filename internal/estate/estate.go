@@ -120,7 +120,7 @@ func (e *Estate) Adopt(members map[string]runbook.Member) map[string]error {
 // Close ends all connections.
 func (e *Estate) Close() error { return e.set.Close() }
 
-// asked tells whether there is anything to ask of a node: what nobody commands and checks has no state.
+// asked reports whether there is anything to ask of a node: what nobody commands and checks has no state.
 func asked(n *plan.Node) bool {
 	return n.Kind != plan.Person && n.Kind != plan.Self && (n.Can != 0 || n.Healthy)
 }

@@ -47,7 +47,7 @@ func (s *surveyor) askSupply(ctx context.Context, d *runbook.SupplyDecl) Supply 
 	offer, err := ask(ctx, s.each, func(ctx context.Context) (nut.Offer, error) { return s.Examine(ctx, d) })
 	if err = adapter.PlainError(err); err != nil {
 		told.Error = err.Error()
-		trouble("%s can't be asked: %v", d.ID, err)
+		trouble("%s can't be queried: %v", d.ID, err)
 		return told
 	}
 	told.Reading, told.Status = &offer.Reading, offer.Reading.Status.String()
@@ -76,7 +76,7 @@ func (s *surveyor) askSupply(ctx context.Context, d *runbook.SupplyDecl) Supply 
 	default:
 		told.UserMay = "unknown"
 	}
-	trouble("nobody knows whether %s can be cut: %v", d.ID, err)
+	trouble("it is unknown whether %s can be cut: %v", d.ID, err)
 	return told
 }
 
@@ -91,24 +91,24 @@ func oddities(r *power.Reading, rb *runbook.Runbook) []string {
 		says string
 	}{
 		{power.OB, "is on battery"},
-		{power.LB, "says that its battery is low"},
-		{power.RB, "wants its battery replaced"},
+		{power.LB, "reports a low battery"},
+		{power.RB, "reports that its battery needs replacing"},
 		{power.BYPASS, "is on bypass: its battery protects nothing"},
-		{power.CAL, "discharges its battery on purpose: a calibration or a test"},
+		{power.CAL, "is discharging its battery on purpose: a calibration or a test"},
 		{power.OVER, "is overloaded"},
-		{power.OFF, "says that it does not supply its load"},
-		{power.FSD, "has the forced-shutdown flag set: only a restart of upsd takes it back"},
-		{power.ALARM, "tells of an alarm"},
+		{power.OFF, "reports that it does not supply its load"},
+		{power.FSD, "has the forced-shutdown flag (FSD) set: only a restart of upsd clears it"},
+		{power.ALARM, "reports an alarm"},
 	} {
 		if r.Status.Has(one.word) {
 			odd = append(odd, one.says)
 		}
 	}
 	if r.Status == 0 || r.Status.Has(power.WAIT) {
-		odd = append(odd, "gives no status")
+		odd = append(odd, "reports no status")
 	}
 	if r.TestFailed {
-		odd = append(odd, "says that the last test of its battery failed")
+		odd = append(odd, "reports that its last battery test failed")
 	}
 	for _, one := range []struct {
 		kinds []power.Kind
@@ -120,7 +120,7 @@ func oddities(r *power.Reading, rb *runbook.Runbook) []string {
 	} {
 		for _, kind := range one.kinds {
 			if !one.known && rb.Policy.Uses(kind) {
-				odd = append(odd, fmt.Sprintf("does not tell %s, which %s in the policy goes by", one.what, kind))
+				odd = append(odd, fmt.Sprintf("does not report %s, which %s in the policy needs", one.what, kind))
 			}
 		}
 	}

@@ -67,7 +67,7 @@ func (e *Estate) Members(ctx context.Context, wanted func(id string) bool) (live
 // become nodes' names, and are made plain: who may rename a VM must not write into people's terminals.
 func believed[T any](listed []T, member func(*T) *plan.Member) ([]T, error) {
 	if len(listed) > maxMembers {
-		return nil, fmt.Errorf("it lists %d members, more than the %d that are believed", len(listed), maxMembers)
+		return nil, fmt.Errorf("it lists %d members, more than the limit of %d", len(listed), maxMembers)
 	}
 	listed = slices.Clone(listed)
 	for i := range listed {

@@ -25,5 +25,5 @@ func TestMembersWithNamesOfTheirOwn(t *testing.T) {
 	}, got)
 	require.Equal(t, []string{"ds\x07"}, before[0].Storage, "what the adapter keeps is not touched")
 	_, err = believed(make([]plan.Member, maxMembers+1), asMember)
-	require.ErrorContains(t, err, "more than the 20000")
+	require.ErrorContains(t, err, "more than the limit of 20000")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -128,15 +129,7 @@ func together(said []sentence) string {
 	for i := range names {
 		names[i] = said[i+1].node
 	}
-	return fmt.Sprintf("%s; likewise %s", said[0].text, some(names))
-}
-
-// some lists the first of many names.
-func some(names []string) string {
-	if len(names) > 6 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:5], ", "), len(names)-5)
-	}
-	return strings.Join(names, ", ")
+	return fmt.Sprintf("%s; the same for %s", said[0].text, english.List(names, 6))
 }
 
 // deadConnections remarks on the connections that do not answer themselves, or over which several things were asked and
@@ -148,7 +141,7 @@ func (s *surveyor) deadConnections() map[string]bool {
 		r := s.over(name)
 		switch answered := len(r.mute) < r.asked; {
 		case r.err != nil && answered:
-			s.remark(runbook.Trouble, runbook.SectionConnections, name, fmt.Sprintf("nobody knows what runs beside the runbook's nodes where %s leads to: %v", name, r.err), hint(r.err))
+			s.remark(runbook.Trouble, runbook.SectionConnections, name, fmt.Sprintf("it is unknown what else runs behind %s besides the runbook's nodes: %v", name, r.err), hint(r.err))
 			continue
 		case r.err == nil && (answered || r.asked < 2):
 			continue
@@ -164,7 +157,7 @@ func (s *surveyor) deadConnections() map[string]bool {
 			err = r.mute[0].err
 		}
 		if names = slices.Compact(names); len(names) > 0 {
-			without = fmt.Sprintf(" (without an answer: %s)", some(names))
+			without = fmt.Sprintf(" (no answer: %s)", english.List(names, 6))
 		}
 		s.remark(runbook.Trouble, runbook.SectionConnections, name, fmt.Sprintf("connection %s can't be used%s: %v", name, without, err), hint(err))
 	}
@@ -186,11 +179,11 @@ func (s *surveyor) judgeSelector(sel *Selector, dead map[string]bool) {
 	case sel.Error != "":
 		sel.Is = InTrouble
 		if !dead[s.decls[sel.Node].Via] {
-			s.remark(runbook.Trouble, runbook.SectionNodes, sel.Node, fmt.Sprintf("nobody knows what %s stands for: %s", sel.Node, sel.Error), "")
+			s.remark(runbook.Trouble, runbook.SectionNodes, sel.Node, fmt.Sprintf("it is unknown what %s covers: %s", sel.Node, sel.Error), "")
 		}
 	case sel.Members == 0:
 		sel.Is = Doubtful
-		s.remark(runbook.Warning, runbook.SectionNodes, sel.Node, sel.Node+" stands for nothing now", "see that its selection is spelled as in the system, and that the account may see it")
+		s.remark(runbook.Warning, runbook.SectionNodes, sel.Node, sel.Node+" covers nothing now", "check that its selection is spelled as in the system, and that the account may see it")
 	}
 }
 
@@ -211,7 +204,7 @@ func (s *surveyor) judgeNode(n *Node, dead map[string]bool) []verdict {
 	case silence != nil && dead[n.via]:
 		found = append(found, verdict{severity: runbook.Trouble})
 	case errors.Is(silence, adapter.ErrRefused):
-		add(runbook.Trouble, "refused", "%s may not be asked: %v", n.Node, silence)
+		add(runbook.Trouble, "refused", "%s denies access: %v", n.Node, silence)
 	case silence != nil:
 		add(runbook.Trouble, "silent", "%s does not answer: %v", n.Node, silence)
 	case n.err != nil:
@@ -219,9 +212,9 @@ func (s *surveyor) judgeNode(n *Node, dead map[string]bool) []verdict {
 	case n.State == plan.Gone:
 		add(runbook.Trouble, "gone", "%s", strings.TrimSuffix(n.Node+" does not exist: "+n.Detail, ": "))
 	case n.State == plan.Unknown:
-		add(runbook.Trouble, "unknown", "%s", strings.TrimSuffix("nobody can tell whether "+n.Node+" is on: "+n.Detail, ": "))
+		add(runbook.Trouble, "unknown", "%s", strings.TrimSuffix("it can't be determined whether "+n.Node+" is on: "+n.Detail, ": "))
 	case n.Healthy == said(plan.No):
-		add(runbook.Warning, "unwell", "%s", strings.TrimSuffix(n.Node+" is on, and its health checks fail: "+n.Detail, ": "))
+		add(runbook.Warning, "unwell", "%s", strings.TrimSuffix(n.Node+" is on, but its health checks fail: "+n.Detail, ": "))
 	}
 	if n.Caution != "" {
 		add(runbook.Warning, "caution", "%s: %s", n.Node, n.Caution)
@@ -238,11 +231,11 @@ func judgeWake(n *Node, w *Wake, dead map[string]bool, add func(severity runbook
 	case w.Error != "" && dead[w.connection]:
 		add(runbook.Trouble, "", "")
 	case w.Error != "":
-		add(runbook.Trouble, "wake", "nothing could start %s, as %s does not answer: %s", n.Node, w.By, w.Error)
+		add(runbook.Trouble, "wake", "nothing could start %s, because %s does not answer: %s", n.Node, w.By, w.Error)
 	case n.State == plan.On && w.State == plan.Off:
-		add(runbook.Trouble, "witness", "%s is on, and %s says that it is off: does that belong to another machine?", n.Node, w.By)
+		add(runbook.Trouble, "witness", "%s is on, but %s reports it off: does it belong to another machine?", n.Node, w.By)
 	case !w.pdu && w.State == plan.On && (n.State == plan.Off || n.State == plan.Stopping):
-		add(runbook.Trouble, "witness", "two proofs disagree: %s says that %s is on, and its own system that it is not: %s", w.By, n.Node, n.Detail)
+		add(runbook.Trouble, "witness", "two proofs disagree: %s says that %s is on, its own system says that it is not: %s", w.By, n.Node, n.Detail)
 	}
 }
 

@@ -81,7 +81,7 @@ func (s *surveyor) judgeHouse(connection string, vm *runbook.Running) []runbook.
 
 // judgeHere says what becomes of a plan that takes down the machine that asks, or the host under it.
 func (s *surveyor) judgeHere(connection string, vm *runbook.Running) []runbook.Remark {
-	const elsewhere = "let the daemon run on a machine that is no VM of what it takes down: see type: self"
+	const elsewhere = "run the daemon on a machine that is not a VM of anything it shuts down: see type: self"
 	node := s.compiled.Coverage(s.Runbook).Node(connection, vm.Member)
 	at, covered := s.compiled.Estate.Index(node)
 	if covered && s.compiled.Estate.Node(at).Kind != plan.Self {
@@ -91,7 +91,7 @@ func (s *surveyor) judgeHere(connection string, vm *runbook.Running) []runbook.R
 		}
 		return []runbook.Remark{{
 			Severity: runbook.Warning, Section: runbook.SectionNodes, Name: entry, Hint: elsewhere,
-			Message: fmt.Sprintf("%s is the machine that asks this: if the daemon runs here too, it stops itself in the middle of its plan, and what comes after is not done", node),
+			Message: fmt.Sprintf("%s is the machine that runs this check: if the daemon runs here too, it stops itself in the middle of its plan, and nothing after that is done", node),
 		}}
 	}
 	host := s.Runbook.HostCalled(vm.Host)
@@ -100,7 +100,7 @@ func (s *surveyor) judgeHere(connection string, vm *runbook.Running) []runbook.R
 	}
 	return []runbook.Remark{{
 		Severity: runbook.Warning, Section: runbook.SectionNodes, Name: host, Hint: elsewhere,
-		Message: fmt.Sprintf("VM %q on %s is the machine that asks this: if the daemon runs here too, %s is never shut down, as one VM stays on, and loses its power as it is", vm.Name, host, host),
+		Message: fmt.Sprintf("VM %q on %s is the machine that runs this check: if the daemon runs here too, %s is never shut down, because one VM stays on, and it loses power while running", vm.Name, host, host),
 	}}
 }
 
@@ -127,8 +127,8 @@ func (s *surveyor) askOverseers(ctx context.Context, connections []string) {
 				where = fmt.Sprintf(" in cluster %q", adapter.Plain(o.Cluster, maxName))
 			}
 			s.remark(runbook.Warning, runbook.SectionConnections, connection,
-				fmt.Sprintf("HA is on%s, and no node puts it off: it starts again what goes down with its host", where),
-				fmt.Sprintf("write below nodes: %s; and let its VMs depend on it", line))
+				fmt.Sprintf("HA is on%s, and no node turns it off for the outage: it restarts what goes down with its host", where),
+				fmt.Sprintf("under nodes, write: %s; and make its VMs depend on it", line))
 		}
 	}
 }

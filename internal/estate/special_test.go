@@ -75,28 +75,28 @@ func TestVCentersOwnVM(t *testing.T) {
 		{
 			"covered by nothing", hosts + `  dc01: {type: vsphere.vm, via: esx01, depends_on: [esx01]}
   web01: {type: vsphere.vm, via: vcenter, depends_on: [esx02]}
-`, []string{`warning connections.vcenter: VM "VCSA" is what vcenter itself runs in, and no node covers it: nothing takes it down, and it keeps its host on | write below nodes: VCSA: {type: vsphere.vm, via: esx01, risk: control-plane, depends_on: [esx01]}; let what is reached through vcenter depend on it`},
+`, []string{`warning connections.vcenter: vcenter itself runs in VM "VCSA", and no node covers it: nothing shuts it down, and it keeps its host on | write below nodes: VCSA: {type: vsphere.vm, via: esx01, risk: control-plane, depends_on: [esx01]}; let what is reached through vcenter depend on it`},
 		},
 		{
 			"among others", hosts + `  dc01: {type: vsphere.vm, via: vcenter, fallback: esx01, depends_on: [esx01]}
   all: {type: vsphere.vms, via: vcenter, select: {name: "*"}, expect: 2}
-`, []string{`warning nodes.all: all/VCSA is what vcenter itself runs in, and is stopped with the others: what is stopped after it can't be asked any more | exclude "VCSA" from all, and write below nodes: VCSA: {type: vsphere.vm, via: esx01, risk: control-plane, depends_on: [esx01]}; let what`},
+`, []string{`warning nodes.all: vcenter itself runs in all/VCSA, which is stopped with the others: what is stopped after it can no longer be queried | exclude "VCSA" from all, and write below nodes: VCSA: {type: vsphere.vm, via: esx01, risk: control-plane, depends_on: [esx01]}; let what`},
 		},
 		{
 			"through itself", hosts + `  dc01: {type: vsphere.vm, via: vcenter, depends_on: [esx01]}
   vcsa: {type: vsphere.vm, via: vcenter, vm: VCSA, depends_on: [esx01, dc01]}
   web01: {type: vsphere.vm, via: vcenter, depends_on: [esx02]}
 `, []string{
-				`warning nodes.vcsa: vcsa is what vcenter itself runs in, and is reached through it: when it stops, nothing can prove that it is off, or start it | write via: esx01, a connection straight to its host`,
-				`warning nodes.vcsa: vcsa is what vcenter itself runs in, and may be off before web01: reached through vcenter alone, they can't be asked any more | add depends_on: [vcsa] to them, so that they go before it; or fallback: with a connection straight to its host, each`,
-				`warning nodes.vcsa: vcsa is what vcenter itself runs in, and needs dc01: reached through vcenter alone, nothing takes down what goes after it | write for each of them via: or fallback: with a connection straight to its host`,
+				`warning nodes.vcsa: vcenter itself runs in vcsa, which is reached through it: when it stops, nothing can prove that it is off, or start it | write via: esx01, a connection straight to its host`,
+				`warning nodes.vcsa: vcenter itself runs in vcsa, which may be off before web01: reached through vcenter alone, they can no longer be queried | add depends_on: [vcsa] to them, so that they go before it; or fallback: with a connection straight to its host, each`,
+				`warning nodes.vcsa: vcenter itself runs in vcsa, which needs dc01: reached through vcenter alone, nothing shuts down what goes after it | write for each of them via: or fallback: with a connection straight to its host`,
 			},
 		},
 		{
 			"no other way", `  host1: {type: vsphere.host, via: vcenter, host: esx01, fed_by: [ups], up: {wake: {power: true}}}
   host2: {type: vsphere.host, via: vcenter, host: esx02, fed_by: [ups], up: {wake: {power: true}}}
   others: {type: vsphere.vms, via: vcenter, select: {name: "[dw]*"}, expect: 2}
-`, []string{`warning connections.vcenter: VM "VCSA" is what vcenter itself runs in, and no node covers it: nothing takes it down, and it keeps its host on | declare a connection straight to its host, and write below nodes, with that for NAME: VCSA: {type: vsphere.vm, via: NAME, risk: control-plane, depends_on: [host1]}; let what`},
+`, []string{`warning connections.vcenter: vcenter itself runs in VM "VCSA", and no node covers it: nothing shuts it down, and it keeps its host on | declare a connection straight to its host, and write below nodes, with that for NAME: VCSA: {type: vsphere.vm, via: NAME, risk: control-plane, depends_on: [host1]}; let what`},
 		},
 	} {
 		t.Run(c.about, func(t *testing.T) {
@@ -132,11 +132,11 @@ func TestThisMachineIsAVMOfTheEstate(t *testing.T) {
 	}{
 		"covered, on Proxmox VE": {inside, `  host: {type: proxmox.node, via: pve, node: pve1, fed_by: [ups], up: {wake: {power: true}}}
   all: {type: proxmox.guests, via: pve, select: {all: true}, expect: 2, depends_on: [host]}
-`, "warning nodes.all: all/ebbtide is the machine that asks this: if the daemon runs here too, it stops itself in the middle of its plan"},
+`, "warning nodes.all: all/ebbtide is the machine that runs this check: if the daemon runs here too, it stops itself in the middle of its plan"},
 		"not covered, on Proxmox VE": {inside, `  host: {type: proxmox.node, via: pve, node: pve1, fed_by: [ups], up: {wake: {power: true}}}
   web: {type: proxmox.guest, via: pve, depends_on: [host]}
   ebbtide: {type: self, fed_by: [ups]}
-`, `warning nodes.host: VM "ebbtide" on host is the machine that asks this: if the daemon runs here too, host is never shut down`},
+`, `warning nodes.host: VM "ebbtide" on host is the machine that runs this check: if the daemon runs here too, host is never shut down`},
 		"on a host that stays, on Proxmox VE": {inside, `  web: {type: proxmox.guest, via: pve, fed_by: [ups]}
 `, ""},
 		"another machine, on Proxmox VE": {"503c2f5d-7a3b-0d1e-9a4b-1c2d3e4f5a6b", `  ebbtide: {type: proxmox.guest, via: pve, fed_by: [ups]}
@@ -144,10 +144,10 @@ func TestThisMachineIsAVMOfTheEstate(t *testing.T) {
 `, ""},
 		"covered, on Hyper-V": {inside, `  HV1: {type: hyperv.host, via: hv1, fed_by: [ups], up: {wake: {power: true}}}
   all: {type: hyperv.vms, via: hv1, select: {all: true}, expect: 2, depends_on: [HV1]}
-`, "warning nodes.all: all/ebbtide is the machine that asks this"},
+`, "warning nodes.all: all/ebbtide is the machine that runs this check"},
 		"covered, on libvirt": {uuid.UUID(domain.UUID).String(), `  ebbtide: {type: libvirt.domain, via: kvm, fed_by: [ups]}
   "test": {type: libvirt.domain, via: kvm, fed_by: [ups]}
-`, "warning nodes.ebbtide: ebbtide is the machine that asks this"},
+`, "warning nodes.ebbtide: ebbtide is the machine that runs this check"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := surveyed(t, estate.Options{Families: families, Firmware: c.firmware}, "connections:\n"+map[string]string{
@@ -185,8 +185,8 @@ nodes:
   esx02: {type: vsphere.host, via: vcenter, fed_by: [ups], up: {wake: {power: true}}}
   pve1: {type: proxmox.node, via: pve, fed_by: [ups], up: {wake: {power: true}}}
 `, sim.VCenter().URL(), vspheresim.User, sim.VCenter().Thumbprint(), pve.URL(), proxmoxtest.Token, pve.Thumbprint())
-	require.Equal(t, `warning connections.vcenter: HA is on in cluster "DC0_C1", and no node puts it off: it starts again what goes down with its host | write below nodes: cluster: {type: vsphere.cluster, via: vcenter, cluster: DC0_C1, depends_on: [esx01, esx02]}; and let its VMs depend on it
-warning connections.pve: HA is on, and no node puts it off: it starts again what goes down with its host | write below nodes: cluster: {type: proxmox.cluster, via: pve, depends_on: [pve1]}; and let its VMs depend on it
+	require.Equal(t, `warning connections.vcenter: HA is on in cluster "DC0_C1", and no node turns it off for the outage: it restarts what goes down with its host | under nodes, write: cluster: {type: vsphere.cluster, via: vcenter, cluster: DC0_C1, depends_on: [esx01, esx02]}; and make its VMs depend on it
+warning connections.pve: HA is on, and no node turns it off for the outage: it restarts what goes down with its host | under nodes, write: cluster: {type: proxmox.cluster, via: pve, depends_on: [pve1]}; and make its VMs depend on it
 `, said(surveyed(t, estate.Options{Families: families}, book)))
 	require.Empty(t, surveyed(t, estate.Options{Families: families}, book+`  cluster: {type: vsphere.cluster, via: vcenter, cluster: DC0_C1, depends_on: [esx01, esx02]}
   pve-cluster: {type: proxmox.cluster, via: pve, depends_on: [pve1]}

@@ -57,8 +57,8 @@ func (s *surveyor) remarkStrays() {
 				name += " on " + strays[0].Host
 			}
 			s.remark(runbook.Warning, runbook.SectionConnections, connection,
-				fmt.Sprintf("VM %s runs, and no node covers it: nothing takes it down, and it keeps its host on", name),
-				fmt.Sprintf("write below nodes: %s; or let a selector cover it", strays[0].Write))
+				fmt.Sprintf("VM %s is running, and no node covers it: nothing shuts it down, and it keeps its host on", name),
+				fmt.Sprintf("under nodes, write: %s; or let a selector cover it", strays[0].Write))
 			continue
 		}
 		shown := strays[:min(len(strays), mostStrays)]
@@ -67,10 +67,10 @@ func (s *surveyor) remarkStrays() {
 			lines[i] = vm.Write
 		}
 		if n := len(strays) - len(shown); n > 0 {
-			lines = append(lines, fmt.Sprintf("# and %d more: a selector (select: …) covers many; --format json lists all of them", n))
+			lines = append(lines, fmt.Sprintf("# and %d more: a selector (select: …) can cover many; --format json lists all of them", n))
 		}
 		s.remark(runbook.Warning, runbook.SectionConnections, connection,
-			fmt.Sprintf("%d VMs run that no node covers: nothing takes them down, and they keep their hosts on", len(strays)),
-			"let selectors cover them, or write below nodes:\n    "+strings.Join(lines, "\n    "))
+			fmt.Sprintf("%d VMs are running that no node covers: nothing shuts them down, and they keep their hosts on", len(strays)),
+			"let selectors cover them, or under nodes, write:\n    "+strings.Join(lines, "\n    "))
 	}
 }

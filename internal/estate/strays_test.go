@@ -152,7 +152,7 @@ nodes:
   dc1: {type: hyperv.vm, via: hv1, fed_by: [ups]}
 `, w.URL(), windowssim.User, w.Thumbprint()))
 	require.Len(t, asked.Problems, 1)
-	require.Contains(t, asked.Problems[0].Message, "nobody knows what runs beside the runbook's nodes where hv1 leads to: cannot list the VMs: refused: the account may not")
+	require.Contains(t, asked.Problems[0].Message, "it is unknown what else runs behind hv1 besides the runbook's nodes: cannot list the VMs: refused: the account may not")
 	require.Equal(t, estate.Well, asked.Nodes[0].Is)
 }
 
@@ -171,7 +171,7 @@ nodes:
 	}
 	require.Empty(t, ask())
 	w.Share(hypervsim.Volume{Name: "vol2", Maintenance: true})
-	require.Contains(t, ask(), "warning: cluster: vol2 online on HV1, in maintenance until somebody resumes it: Resume-ClusterResource\n")
+	require.Contains(t, ask(), "warning: cluster: vol2 online on HV1, in maintenance until someone resumes it: Resume-ClusterResource\n")
 	w.Share(hypervsim.Volume{Name: "vol2", State: "Offline"})
 	require.Contains(t, ask(), "warning: cluster: vol2 offline on HV1: nothing on it starts before it is online\n")
 }
@@ -192,7 +192,7 @@ nodes:
 `, w.URL(), windowssim.User, w.Thumbprint()))
 	require.Len(t, asked.Uncovered, 24)
 	require.Len(t, asked.Problems, 1)
-	require.Contains(t, asked.Problems[0].Message, "24 VMs run that no node covers")
+	require.Contains(t, asked.Problems[0].Message, "24 VMs are running that no node covers")
 	lines := strings.Split(asked.Problems[0].Hint, "\n")
 	require.Len(t, lines, 1+20+1)
 	require.Contains(t, lines[20], "vm20: {type: hyperv.vm, via: hv1}")

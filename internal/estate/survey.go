@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -57,7 +58,7 @@ const questionWithin = 20 * time.Second
 // nothing. What does not answer is in trouble, and no error. The error says that the survey was broken off, or that nothing
 // could be made of the answers.
 func (e *Estate) Survey(ctx context.Context, within time.Duration) (*Survey, error) {
-	whole, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("the time for the whole survey, %s, was over", plan.Span(within)))
+	whole, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("the time for the whole survey, %s, ran out", english.Span(within)))
 	defer cancel()
 	s := &surveyor{Estate: e, each: min(questionWithin, within), decls: map[string]*runbook.NodeDecl{}, reached: map[string]*reached{}}
 	for i := range e.Runbook.Nodes {
@@ -138,7 +139,7 @@ type Node struct {
 	Detail    string     `json:"detail,omitempty"`
 	Error     string     `json:"error,omitempty"`
 	Protected string     `json:"protected,omitempty"` // yes or no, of what can be protected
-	Clean     string     `json:"clean,omitempty"`     // likewise: nothing is left to be flushed
+	Clean     string     `json:"clean,omitempty"`     // yes or no, of what can be flushed: nothing is left to be
 	Dirty     int64      `json:"dirty,omitempty"`     // bytes
 	Healthy   string     `json:"healthy,omitempty"`   // yes or no, of what has checks
 	Settings  string     `json:"settings,omitempty"`  // what Protect would change
@@ -184,7 +185,7 @@ func (s *surveyor) askNodes(ctx context.Context) {
 	all.Wait()
 }
 
-// stands tells whether a node stands for many: then its members are asked.
+// stands reports whether a node stands for many: then its members are asked.
 func (s *surveyor) stands(id string) bool {
 	_, many := s.set.Selector(id)
 	return many
@@ -235,7 +236,7 @@ func (s *surveyor) askWake(ctx context.Context, d *runbook.NodeDecl) *Wake {
 	case w == nil:
 		return nil
 	case w.MAC != "":
-		return &Wake{By: "Wake-on-LAN", Detail: "nobody can ask whether a packet would wake it"}
+		return &Wake{By: "Wake-on-LAN", Detail: "no way to check whether a packet would wake it"}
 	case w.Connection() == "":
 		return &Wake{By: "the return of its power"}
 	}
@@ -251,7 +252,7 @@ func (s *surveyor) askWake(ctx context.Context, d *runbook.NodeDecl) *Wake {
 		told.By = "outlet " + w.Outlets.String() + " of " + w.Connection()
 		seen, err = ask(ctx, s.each, func(ctx context.Context) (plan.Observation, error) { return outlets(ctx, conn, w.Outlets) })
 	default:
-		told.Detail = "nobody can ask whether it would wake it"
+		told.Detail = "no way to check whether it would wake it"
 		return told
 	}
 	told.State, told.Detail = seen.State, seen.Detail

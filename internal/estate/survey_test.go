@@ -108,19 +108,19 @@ func TestASecondProofThatDisagrees(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t)
 	r.bmc.Set("1", "Off")
-	require.Equal(t, []string{"trouble nodes.esx: esx is on, and bmc says that it is off: does that belong to another machine?"}, messages(r.survey(t).Problems))
+	require.Equal(t, []string{"trouble nodes.esx: esx is on, but bmc reports it off: does it belong to another machine?"}, messages(r.survey(t).Problems))
 
 	r.bmc.Set("1", "On")
 	r.estate.Node("esx").Set(plan.Off)
 	problems := messages(r.survey(t).Problems)
 	require.Len(t, problems, 1)
-	require.Contains(t, problems[0], "trouble nodes.esx: two proofs disagree: bmc says that esx is on, and its own system that it is not")
+	require.Contains(t, problems[0], "trouble nodes.esx: two proofs disagree: bmc says that esx is on, its own system says that it is not")
 
 	r.estate.Node("esx").Set(plan.On)
 	r.bmc.Answer(401, 0)
 	asked := r.survey(t)
 	require.Len(t, asked.Problems, 1)
-	require.Contains(t, asked.Problems[0].Message, "nothing could start esx, as bmc does not answer: ")
+	require.Contains(t, asked.Problems[0].Message, "nothing could start esx, because bmc does not answer: ")
 	require.Equal(t, estate.InTrouble, asked.Nodes[0].Is)
 	require.Equal(t, plan.On, asked.Nodes[0].State)
 }
@@ -133,10 +133,10 @@ func TestASupplyThatIsNotAsItShouldBe(t *testing.T) {
 	r.ups.Delete("ups.temperature")
 	asked := r.survey(t)
 	require.Equal(t, []string{
-		"warning supplies.ups: ups does not tell a temperature, which temperature_above in the policy goes by",
+		"warning supplies.ups: ups does not report a temperature, which temperature_above in the policy needs",
 		"warning supplies.ups: ups is on battery",
-		"warning supplies.ups: ups says that the last test of its battery failed",
-		"warning supplies.ups: ups wants its battery replaced",
+		"warning supplies.ups: ups reports that its battery needs replacing",
+		"warning supplies.ups: ups reports that its last battery test failed",
 	}, messages(asked.Problems))
 	require.Equal(t, estate.Doubtful, asked.Supplies[0].Is)
 
@@ -144,7 +144,7 @@ func TestASupplyThatIsNotAsItShouldBe(t *testing.T) {
 	asked = r.survey(t)
 	require.Equal(t, estate.InTrouble, asked.Supplies[0].Is)
 	require.Nil(t, asked.Supplies[0].Reading)
-	require.Contains(t, messages(asked.Problems)[0], "trouble supplies.ups: ups can't be asked: ")
+	require.Contains(t, messages(asked.Problems)[0], "trouble supplies.ups: ups can't be queried: ")
 	require.Contains(t, messages(asked.Problems)[0], "the driver has lost the UPS")
 }
 

@@ -167,7 +167,7 @@ func TestStory(t *testing.T) {
 			fmt.Fprintf(&b, "  from %s on %s\n", stage.Stage, s(stage.Need))
 		}
 		for _, c := range a.Critical[:min(3, len(a.Critical))] {
-			fmt.Fprintf(&b, "  critical: %s %s %.0f %%\n", c.Verb, c.Node, 100*c.Share)
+			fmt.Fprintf(&b, "  critical: %s %s %.0f%%\n", c.Verb, c.Node, 100*c.Share)
 		}
 	}
 	isVM := func(n *plan.Node) bool { return n.Kind == plan.VM }

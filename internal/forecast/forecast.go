@@ -44,7 +44,7 @@ func New(known *Knowledge, trials int) *Forecaster {
 const (
 	shares     = 32   // of Need
 	likely     = 0.95 // the share of trials that a time is to cover
-	surely     = 0.99 // likewise, where nothing may be spent on anything else
+	surely     = 0.99 // the share of trials to cover where nothing may be spent on anything else
 	margin     = 1.2  // on a power-up and a whole further shutdown
 	mostChains = 8
 	fewest     = 100 // trials are played of a stage; half of an answer's otherwise
@@ -198,7 +198,7 @@ func (f *Forecaster) left(ask effect.Estimate) *remaining {
 	return r
 }
 
-// has tells whether something of a stage remains.
+// has reports whether something of a stage remains.
 func (r *remaining) has(stage string) bool {
 	p := r.course.plan
 	for i := range p.Steps {

@@ -34,7 +34,7 @@ const (
 	settled  role = iota // over: nothing waits for it
 	instant              // takes no time and no place: what comes after it waits for what comes before it
 	timed                // takes time, and a place under the limits
-	underway             // likewise, and has begun: it waits for nothing
+	underway             // takes time and a place, and has begun: it waits for nothing
 )
 
 // network is what is left of a plan, in the form that trials are played on: steps are numbered by urgency, so that the
@@ -123,7 +123,7 @@ func (c *course) whole() *network {
 	return c.network(roles)
 }
 
-// waits tells whether a step waits for another that is left.
+// waits reports whether a step waits for another that is left.
 func (c *course) waits(step int, roles []role) bool {
 	s := &c.plan.Steps[step]
 	for _, before := range [...][]int{s.After, s.Feeds} {

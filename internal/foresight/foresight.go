@@ -54,7 +54,7 @@ type Estimate struct {
 	Need     []time.Duration // what the rest of the down plan takes: the middles of as many equal shares of all trials, ascending
 	Hosts    time.Duration   // the part of it that is not stopping VMs, at p95
 	Tail     time.Duration   // flush, halt and cut alone, at p99: what the reserve is for
-	Whole    time.Duration   // an interrupted power-up and a whole further shutdown, at p95, plus 20 %
+	Whole    time.Duration   // an interrupted power-up and a whole further shutdown, at p95, plus 20%
 	Stages   []StageNeed     // by stage: the rest of the plan from there on
 	Critical []Critical      // which steps made it so long, most often first
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
-	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
 
@@ -37,15 +37,15 @@ func (e *Foresight) WhyNotYet(s *belief.Supply) string {
 	p, o := e.Policy, e.Ledger.Outage
 	switch {
 	case s.State.Mains == power.MainsUnknown && !s.State.OutputOff:
-		return "nothing is known: it was never heard"
+		return "nothing is known: it has never been heard from"
 	case e.HasBegun(power.ShutdownStage, s) && e.Observes:
 		return "the shutdown would have started: " + e.Standing(e.Ledger.SupplyOf[s.Node]).Reason
 	case e.HasBegun(power.ShutdownStage, s):
 		return "the shutdown has started: " + e.Standing(e.Ledger.SupplyOf[s.Node]).Reason
 	case e.Standing(e.Ledger.SupplyOf[s.Node]).Fails == ledger.CalledOff:
-		return "not starting: it was aborted by an operator" + e.lastsStill(s) + "; `ebbtide go` starts it all the same"
+		return "not starting: it was aborted by an operator" + e.lastsStill(s) + "; `ebbtide go` starts it anyway"
 	case o != nil && o.Orders.Hold:
-		return "not starting anything: it is on hold" + e.lastsStill(s) + "; `ebbtide resume` goes on"
+		return "not starting anything: it is on hold" + e.lastsStill(s) + "; `ebbtide resume` ends the hold"
 	case e.IsUnfit(s):
 		return e.Tells(s)
 	case s.State.Mains != power.MainsOnBattery:
@@ -58,12 +58,12 @@ func (e *Foresight) WhyNotYet(s *belief.Supply) string {
 			missed = append(missed, string(kind))
 		}
 	}
-	text := "not starting yet: " + e.reckon(s) + "; the shutdown starts at " + p.Shutdown.String()
+	text := "not starting yet: " + e.reckon(s) + "; shutdown trigger: " + p.Shutdown.String()
 	if f.WaitsForSlack(p.Shutdown) {
-		text += " (slack counts once it has been on battery for " + plan.Span(power.SlackAfter) + ")"
+		text += " (slack counts once it has been on battery for " + english.Span(power.SlackAfter) + ")"
 	}
 	if len(missed) > 0 {
-		text += " (it tells nothing for " + strings.Join(missed, ", ") + ")"
+		text += " (it reports nothing for " + strings.Join(missed, ", ") + ")"
 	}
 	return text
 }
@@ -74,11 +74,11 @@ func (e *Foresight) lastsStill(s *belief.Supply) string {
 	case s.State.Mains != power.MainsOnBattery:
 		return ""
 	case !s.State.Left.Known:
-		return "; how long its battery lasts is not known, and what is on then loses its power"
+		return "; how long its battery lasts is not known, and whatever is on when it gives out loses power"
 	case s.State.Left.Value <= 0:
-		return "; its battery gives out now, and what is on loses its power"
+		return "; its battery is giving out now, and whatever is on loses power"
 	}
-	return fmt.Sprintf("; its battery lasts at least %s, and what is on then loses its power", power.Roughly(s.State.Left.Value))
+	return fmt.Sprintf("; its battery lasts at least %s, and whatever is on when it gives out loses power", power.Roughly(s.State.Left.Value))
 }
 
 // reckon is the reckoning behind slack, in words.
@@ -92,7 +92,7 @@ func (e *Foresight) reckon(s *belief.Supply) string {
 	}
 	wait := "so it can wait " + power.Roughly(slack.Value)
 	if slack.Value < 0 {
-		wait = power.Roughly(-slack.Value) + " too long"
+		wait = "which is " + power.Roughly(-slack.Value) + " too long"
 	}
 	text := fmt.Sprintf("the battery lasts at least %s (by %s), the plan and its reserve take %s at most, %s", power.Roughly(s.State.Left.Value), s.State.By,
 		power.Roughly(e.Estimate.At(Pessimistic).Seconds()+e.Policy.Reserve.Seconds()), wait)

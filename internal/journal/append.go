@@ -91,7 +91,7 @@ func put(outages *bbolt.Bucket, end *tail, r ledger.Record, again bool) error {
 	return nil
 }
 
-// mayOpen tells whether an Opened record may come after end.
+// mayOpen reports whether an Opened record may come after end.
 func mayOpen(end *tail, r ledger.Record) error {
 	switch {
 	case r.Outage == "" || len(r.Outage) > maxID:
@@ -106,7 +106,7 @@ func mayOpen(end *tail, r ledger.Record) error {
 	return nil
 }
 
-// mayFollow tells whether a record other than Opened may come after end.
+// mayFollow reports whether a record other than Opened may come after end.
 func mayFollow(end *tail, r ledger.Record) error {
 	switch {
 	case end.outage == "" || end.closed:

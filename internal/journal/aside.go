@@ -27,7 +27,7 @@ func SetAside(path string, now time.Time) (aside string, err error) {
 		err = syncDir(filepath.Dir(path))
 	}
 	if err != nil {
-		return "", fmt.Errorf("cannot set journal %q aside: %w", path, err)
+		return "", fmt.Errorf("cannot move journal %q aside: %w", path, err)
 	}
 	return aside, nil
 }

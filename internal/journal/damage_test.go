@@ -58,7 +58,7 @@ func TestFilesThatAreNoJournalAreRefused(t *testing.T) {
 		"zeros":       {make([]byte, 65536), "no valid header", false},
 		"noise":       {noise, "no valid header", true},
 		"text":        {[]byte(strings.Repeat("{\"seq\":1}\n", 2000)), "no valid header", true},
-		"other bbolt": {foreign, "no format of Ebbtide", true},
+		"other bbolt": {foreign, "without an Ebbtide format", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := tempJournal(t)
@@ -163,7 +163,7 @@ func TestNewerFormatIsRefusedAndNotWritten(t *testing.T) {
 	var newer *VersionError
 	require.ErrorAs(t, err, &newer)
 	require.Equal(t, VersionError{Path: path, Thing: "format", Found: 7, Known: Format, By: "ebbtide test"}, *newer)
-	require.ErrorContains(t, err, "format version is 7 (created by ebbtide test), this program knows 1")
+	require.ErrorContains(t, err, "format version is 7 (created by ebbtide test), this program supports 1")
 	require.NotEmpty(t, newer.Hint())
 
 	// No program ever wrote an older one than 1.

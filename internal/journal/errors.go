@@ -24,7 +24,7 @@ type DamagedError struct {
 func (e *DamagedError) Error() string {
 	switch {
 	case e.Foreign:
-		return fmt.Sprintf("%q is no journal: %s", e.Path, e.What)
+		return fmt.Sprintf("%q is not a journal: %s", e.Path, e.What)
 	case e.Outage == "":
 		return fmt.Sprintf("journal %q is damaged: %s", e.Path, e.What)
 	case e.Seq == 0:
@@ -36,9 +36,9 @@ func (e *DamagedError) Error() string {
 // Hint says what a person can do.
 func (e *DamagedError) Hint() string {
 	if e.Foreign {
-		return "give the journal another path: this file was left as it is"
+		return "give the journal another path: this file was left untouched"
 	}
-	return fmt.Sprintf("write what can still be read with \"ebbtide journal export %s\"; a daemon that can't go on with it when it starts keeps it under another name and begins an empty one", e.Path)
+	return fmt.Sprintf("save what can still be read with \"ebbtide journal export %s\"; a daemon that can't use it at startup keeps it under another name and starts an empty one", e.Path)
 }
 
 // VersionError says that a journal, or a record in it, was written by a newer program. The file was not changed.
@@ -55,7 +55,7 @@ func (e *VersionError) Error() string {
 	if e.By != "" {
 		by = " (created by " + e.By + ")"
 	}
-	return fmt.Sprintf("cannot use journal %q: its %s version is %d%s, this program knows %d", e.Path, e.Thing, e.Found, by, e.Known)
+	return fmt.Sprintf("cannot use journal %q: its %s version is %d%s, this program supports %d", e.Path, e.Thing, e.Found, by, e.Known)
 }
 
 // Hint says what a person can do.
@@ -78,5 +78,5 @@ func (e *InUseError) Error() string {
 
 // Hint says what a person can do.
 func (e *InUseError) Hint() string {
-	return "one daemon at a time: ask the running one with \"ebbtide status\", or stop it, or give this one another journal"
+	return "only one daemon at a time: query the running one with \"ebbtide status\", or stop it, or give this one another journal"
 }

@@ -34,7 +34,7 @@ func inspect(f *os.File, path string) (map[string]string, error) {
 	}
 	format, ok := in.meta[formatKey]
 	if !ok {
-		return nil, &DamagedError{Path: path, What: "it is a bbolt file that has no format of Ebbtide", Foreign: true}
+		return nil, &DamagedError{Path: path, What: "it is a bbolt file without an Ebbtide format", Foreign: true}
 	}
 	n, err := strconv.Atoi(format)
 	if err != nil || n < 1 {
@@ -97,7 +97,7 @@ func (in *inspection) run() error {
 	return in.freelist(h.free)
 }
 
-// current tells whether the pages are of the same commit as the header.
+// current reports whether the pages are of the same commit as the header.
 func (in *inspection) current() error {
 	text, ok := in.meta[commitKey]
 	if !ok {
@@ -105,7 +105,7 @@ func (in *inspection) current() error {
 	}
 	commit, _, err := parseStamp(text)
 	if err == nil && commit != in.commit {
-		err = fmt.Errorf("its header is of commit %d and its pages are of commit %d: the disk has lost what it said it had written", in.commit, commit)
+		err = fmt.Errorf("its header is of commit %d but its pages are of commit %d: the disk has lost writes that it had confirmed", in.commit, commit)
 	}
 	return err
 }
@@ -192,7 +192,7 @@ func (in *inspection) page(id uint64) ([]byte, error) {
 	}
 	n := uint64(native.Uint32(head[12:])) + 1
 	if n > in.top-id {
-		return nil, fmt.Errorf("page %d goes on beyond the end", id)
+		return nil, fmt.Errorf("page %d extends beyond the end", id)
 	}
 	for i := range n {
 		if in.used[id+i] {

@@ -93,7 +93,7 @@ func (j *Journal) Verify() error {
 			id := string(k)
 			b := outages.Bucket(k)
 			if b == nil {
-				damage = append(damage, j.damaged("", 0, fmt.Errorf("%q is no outage", id)))
+				damage = append(damage, j.damaged("", 0, fmt.Errorf("%q is not an outage", id)))
 				return nil
 			}
 			var last ledger.Record
@@ -157,7 +157,7 @@ func (j *Journal) each(id string, b *bbolt.Bucket, f func(ledger.Record, error) 
 func (j *Journal) outage(outages *bbolt.Bucket, id []byte) (Outage, error) {
 	b := outages.Bucket(id)
 	if b == nil {
-		return Outage{}, j.damaged("", 0, fmt.Errorf("%q is no outage", id))
+		return Outage{}, j.damaged("", 0, fmt.Errorf("%q is not an outage", id))
 	}
 	k, v := b.Cursor().First()
 	if k == nil {

@@ -64,7 +64,7 @@ func (j *Journal) tail(tx *bbolt.Tx) (tail, error) {
 	case err != nil:
 		return tail{}, j.damaged("", 0, err)
 	case noted.outage != end.outage || noted.seq != end.seq:
-		return tail{}, j.damaged(noted.outage, noted.seq, errors.New("it was written last, and the journal does not end with it"))
+		return tail{}, j.damaged(noted.outage, noted.seq, errors.New("it was written last, but the journal does not end with it"))
 	}
 	return end, nil
 }
@@ -81,7 +81,7 @@ func (j *Journal) last(tx *bbolt.Tx) (tail, error) {
 	}
 	b := outages.Bucket(id)
 	if b == nil {
-		return tail{}, j.damaged("", 0, fmt.Errorf("%q is no outage", id))
+		return tail{}, j.damaged("", 0, fmt.Errorf("%q is not an outage", id))
 	}
 	k, v := b.Cursor().Last()
 	if k == nil {

@@ -49,7 +49,7 @@ const (
 	HasReached
 )
 
-// Reach tells whether this command has come to its node, or an earlier one of its step.
+// Reach reports whether this command has come to its node, or an earlier one of its step.
 func (c *Command) Reach() Reach {
 	switch c.Answer {
 	case WasUnreached:

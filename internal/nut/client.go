@@ -13,8 +13,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/nut/wire"
-	"ebbtide/internal/plan"
 )
 
 // Client is one connection to a NUT server. Its methods may be called at the same time; they take turns.
@@ -131,7 +131,7 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ended(ctx)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("no answer within %s: %w", plan.Span(c.timeout), context.DeadlineExceeded)
+		return fmt.Errorf("no answer within %s: %w", english.Span(c.timeout), context.DeadlineExceeded)
 	case errors.Is(err, io.EOF):
 		return fmt.Errorf("the server closed the connection: %w", io.ErrUnexpectedEOF)
 	}

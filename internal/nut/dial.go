@@ -48,7 +48,7 @@ func ParseTarget(target string) (ups, address string, err error) {
 	}
 	bare := strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	if strings.Contains(bare, ":") && net.ParseIP(bare) == nil {
-		return "", "", fmt.Errorf("cannot read UPS %q: %q is no host:port; write ups@host or ups@host:3493", target, host)
+		return "", "", fmt.Errorf("cannot read UPS %q: %q is not host:port; write ups@host or ups@host:3493", target, host)
 	}
 	return ups, net.JoinHostPort(bare, defaultPort), nil
 }
@@ -154,8 +154,8 @@ func VerifyCredentials(ctx context.Context, o Options, ups string) error {
 	}
 	err = c.Login(ctx, ups)
 	if errors.Is(err, ErrAccessDenied) {
-		err = fmt.Errorf("%w; user %q may neither LOGIN nor SET: either his password is wrong, or he has nothing but instcmds, with which nobody can test it before the command itself: "+
-			"give him the line `upsmon secondary` or `actions = SET` too, and restart Ebbtide", err, o.Username)
+		err = fmt.Errorf("%w; user %q may neither LOGIN nor SET: either the password is wrong, or the user has only instcmds, so it can't be tested before the command itself: "+
+			"give the user the line `upsmon secondary` or `actions = SET` too, and restart Ebbtide", err, o.Username)
 	}
 	if err != nil {
 		return errors.Join(err, c.Close())

@@ -49,7 +49,7 @@ func (o *output) batteryTest(ctx context.Context, c *Client) (start, stop string
 	if len(related) > 0 {
 		has = "it has " + strings.Join(related, ", ")
 	}
-	return "", "", fmt.Errorf("the UPS has no test of its battery that is deep and can be ended (%s): %w", has, adapter.ErrRefused)
+	return "", "", fmt.Errorf("the UPS has no deep battery test that can be stopped (%s): %w", has, adapter.ErrRefused)
 }
 
 // discharge begins the UPS's own test.
@@ -57,7 +57,7 @@ func (o *output) discharge(ctx context.Context) error {
 	return o.session(ctx, "discharge the battery of", func(c *Client, vars []Var) error {
 		status := power.ParseStatus(bare(valueOf(vars, varStatus)))
 		if !status.Has(power.OL) || status.Has(power.OB) || status.Has(power.CAL) {
-			return fmt.Errorf("the UPS says %s, and is tested on line alone: %w", status, adapter.ErrRefused)
+			return fmt.Errorf("the UPS says %s, and is tested only on line: %w", status, adapter.ErrRefused)
 		}
 		start, _, err := o.batteryTest(ctx, c)
 		if err != nil {

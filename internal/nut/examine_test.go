@@ -35,11 +35,11 @@ func TestExamine(t *testing.T) {
 		"no way back":        {wants: nut.Wants{Cutting: nut.Cutting{Way: runbook.CutLoadOff}}, lacks: []string{"no load.on.delay"}},
 		"no such delay": {
 			wants: nut.Wants{Cutting: nut.Cutting{Way: all, Off: 45 * time.Second, On: time.Hour}},
-			lacks: []string{"offdelay: 45s is not among what the UPS takes for ups.delay.shutdown (20, 60, 180)", "ondelay: 1h0m0s is not among what the UPS takes for ups.delay.start (30 to 600)"},
+			lacks: []string{"offdelay: 45s is not a value that the UPS accepts for ups.delay.shutdown (20, 60, 180)", "ondelay: 1h0m0s is not a value that the UPS accepts for ups.delay.start (30 to 600)"},
 		},
 		"outlets": {
 			wants: nut.Wants{Cutting: nut.Cutting{Way: all}, Outlets: []string{"2", "3"}},
-			lacks: []string{"outlet 2 can't be switched on", "outlet 2 is not switchable", "outlet 3 can't be proven off or on, as the UPS has no outlet.3.status"},
+			lacks: []string{"outlet 2 can't be switched on", "outlet 2 is not switchable", "outlet 3 can't be proven off or on, because the UPS has no outlet.3.status"},
 		},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -81,7 +81,7 @@ func checkSecondaries(s *SecondariesSpec) []error {
 		return nil
 	}
 	return []error{&runbook.KeyError{Key: "fsd_cleared_by", Err: errors.New(
-		`upsd keeps the forced-shutdown flag until it is restarted, and whoever logs in meanwhile goes down again: write cut if its machine loses its power with the supply, restart if something else restarts upsd before the power is back`)}}
+		`upsd keeps the forced-shutdown flag until it is restarted, and any machine that logs in meanwhile shuts down again: write cut if its machine loses its power with the supply, restart if something else restarts upsd before the power is back`)}}
 }
 
 // conn is a UPS at its server. Nothing is kept open.
@@ -108,7 +108,7 @@ func connect(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, e
 func openSecondaries(d runbook.NodeDecl, c adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 	at, ok := c.(*conn)
 	if !ok {
-		return nil, fmt.Errorf("connection %q is no UPS at a NUT server", d.Via)
+		return nil, fmt.Errorf("connection %q is not a UPS at a NUT server", d.Via)
 	}
 	settle := d.Spec.(*SecondariesSpec).Settle
 	if settle == 0 {
@@ -144,7 +144,7 @@ func secondariesByHand(d *runbook.NodeDecl, places func(string) runbook.Place) r
 		ups, server = at.Address, "its NUT server"
 	}
 	clients := runbook.Instruction{Say: "No machine but the server itself is logged in:", Type: "upsc -c " + runbook.Quote(at.Address)}
-	back := "Restart upsd on its server before their power returns, or they go down again:"
+	back := "Restart upsd on its server before their power returns, or they shut down again:"
 	return runbook.Hand{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop: {

@@ -62,11 +62,11 @@ func ByHand(s *runbook.SupplyDecl) runbook.Hand {
 		runbook.Instruction{Say: ask, Type: "upscmd " + as + ups + " " + string(way)},
 		runbook.Instruction{Say: "Or hold the off button on its front until it beeps. Then nothing comes back by itself with the mains: it must be switched on by hand."},
 	)
-	back := "It returns by itself with the mains if it was cut with return. Otherwise press its on button, or:"
+	back := "It returns by itself with mains power if it was cut with return. Otherwise press its on button, or:"
 	if way == runbook.CutStayOff {
-		back = "It stays off until somebody switches it on, when the mains are back: press its on button, or:"
+		back = "It stays off until someone switches it on once mains power is back: press its on button, or:"
 	}
-	status := runbook.Instruction{Say: "Everything that it feeds is dark. What the UPS says (OFF in its status):", Type: "upsc " + ups + " ups.status"}
+	status := runbook.Instruction{Say: "Everything that it feeds is off. What the UPS says (OFF in its status):", Type: "upsc " + ups + " ups.status"}
 	return runbook.Hand{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Cut: cut,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -123,7 +124,7 @@ func (o *output) judge(now time.Time, vars []Var) plan.Observation {
 	}
 	if o.counts(timer) || falling {
 		left := time.Duration(timer.Value * float64(time.Second))
-		return plan.Observation{State: plan.Stopping, RemainFor: left, Detail: fmt.Sprintf("its timer cuts in %s%s", plan.Span(left), o.told)}
+		return plan.Observation{State: plan.Stopping, RemainFor: left, Detail: fmt.Sprintf("its timer cuts in %s%s", english.Span(left), o.told)}
 	}
 	left, ours := o.pending(now)
 	switch {
@@ -136,17 +137,17 @@ func (o *output) judge(now time.Time, vars []Var) plan.Observation {
 		o.missed++
 	}
 	if o.uncut {
-		return plan.Observation{State: plan.On, Uncut: true, Detail: fmt.Sprintf("%s; it accepted a cut and was not seen to make it", status)}
+		return plan.Observation{State: plan.On, Uncut: true, Detail: fmt.Sprintf("%s; it accepted a cut but was not seen to make it", status)}
 	}
 	return plan.Observation{State: plan.On, Detail: status.String()}
 }
 
-// counts tells whether the UPS's timer says that our cut is armed: it runs, and shows no more than the delay.
+// counts reports whether the UPS's timer says that our cut is armed: it runs, and shows no more than the delay.
 func (o *output) counts(timer power.Figure) bool {
 	return !o.cutAt.IsZero() && !o.made && timer.Value > 0 && timer.Value <= o.delay.Seconds()
 }
 
-// falls notes the UPS's timer and tells whether it counts down to a cut. Three dumps show one that stands still on a UPS
+// falls notes the UPS's timer and reports whether it counts down to a cut. Three dumps show one that stands still on a UPS
 // in use, so only one that falls does, until it stands for longer than drivers take to look at it.
 func (o *output) falls(now time.Time, timer power.Figure) bool {
 	before := o.timer
@@ -161,7 +162,7 @@ func (o *output) falls(now time.Time, timer power.Figure) bool {
 	return now.Sub(o.fellAt) < timerStands
 }
 
-// off tells whether the UPS says that its output is dark. OFF beside OL is a habit of some UPSes and needs the voltage as a witness; others say it
+// off reports whether the UPS says that its output is dark. OFF beside OL is a habit of some UPSes and needs the voltage as a witness; others say it
 // while they wait with their output, mains and all, so that it is believed of one that was off by its word already, or begins to say it once our cut is
 // due. A voltage of 0 on battery is believed of a sensor that has shown more. One that is on bypass feeds its load.
 func (o *output) off(now time.Time, status power.Status, voltage power.Figure) (off bool, why string) {

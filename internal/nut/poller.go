@@ -312,7 +312,7 @@ func (s *source) note(w *watched, r power.Reading, err error) {
 	case err == nil:
 		log.Info("supply answers again")
 	case errors.Is(err, ErrUnknownUPS):
-		log.Error("the NUT server knows no such UPS: mend its name in the runbook; `upsc -l` on the server lists what it has", keyError, err)
+		log.Error("the NUT server has no such UPS: correct its name in the runbook; `upsc -l` on the server lists the names", keyError, err)
 	default:
 		log.Warn("supply can't be read", keyLink, r.Link.String(), keyError, err)
 	}

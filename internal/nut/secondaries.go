@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -60,34 +60,29 @@ func (s *secondaries) judge(now time.Time, r roll) plan.Observation {
 	if n := len(r.secondaries); n > 0 {
 		s.goneAt, s.seen = time.Time{}, true
 		if r.fsd {
-			return plan.Observation{State: plan.Stopping, Detail: "told to go down, and still there: " + some(r.secondaries)}
+			return plan.Observation{State: plan.Stopping, Detail: "told to shut down, but still logged in: " + hosts(r.secondaries)}
 		}
-		return plan.Observation{State: plan.On, Detail: "logged in: " + some(r.secondaries)}
+		return plan.Observation{State: plan.On, Detail: "logged in: " + hosts(r.secondaries)}
 	}
 	if s.goneAt.IsZero() {
 		s.goneAt = now
 	}
 	flag := ""
 	if r.fsd {
-		s.seen, flag = true, "; the forced-shutdown flag is still set, and whoever logs in goes down again: restart upsd"
+		s.seen, flag = true, "; the forced-shutdown flag is still set, and any machine that logs in shuts down again: restart upsd"
 	}
 	switch {
 	case now.Sub(s.goneAt) >= s.settle:
 		return plan.Observation{State: plan.Off, Detail: "none is logged in" + flag}
 	case s.seen:
-		return plan.Observation{State: plan.Stopping, Detail: "none is logged in any more" + flag}
+		return plan.Observation{State: plan.Stopping, Detail: "none is logged in any longer" + flag}
 	}
 	return plan.Observation{State: plan.Unknown, Detail: "none is logged in yet"}
 }
 
-// some names a few addresses.
-func some(addresses []string) string {
-	const most = 8
-	list := slices.Compact(slices.Sorted(slices.Values(addresses)))
-	if len(list) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
-	}
-	return strings.Join(list, ", ")
+// hosts lists the addresses of machines, each once.
+func hosts(addresses []string) string {
+	return english.List(slices.Compact(slices.Sorted(slices.Values(addresses))), 8)
 }
 
 var errDisagree = errors.New("two counts disagree")
@@ -209,4 +204,4 @@ func (s *secondaries) stop(ctx context.Context) (err error) {
 
 // ownUpsmon says what an upsmon on our own machine would do to it, and what to do about it.
 const ownUpsmon = "an upsmon on this machine is logged in to the UPS: it would power this machine off, in the middle of the plan, " +
-	"at the forced-shutdown flag or a low battery; give its MONITOR line the power value 0 in upsmon.conf, with which it watches and does nothing, or stop it"
+	"at the forced-shutdown flag or a low battery; give its MONITOR line the power value 0 in upsmon.conf, with which it only watches, or stop it"

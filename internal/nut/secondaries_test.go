@@ -72,7 +72,7 @@ func TestSecondariesGoAtTheirPlace(t *testing.T) {
 	peertest.Until(t, "the second to be waited for", func() bool {
 		seen := contracttest.Probe(t, node)
 		require.Equal(t, plan.Stopping, seen.State, "one is still there")
-		return seen.Detail == "told to go down, and still there: 127.0.0.3"
+		return seen.Detail == "told to shut down, but still logged in: 127.0.0.3"
 	})
 	stubborn.Leave()
 	seen = untilState(t, node, plan.Off)

@@ -26,7 +26,7 @@ const trackingPoll = 100 * time.Millisecond
 // the value or takes the driver down.
 func (c *Client) Set(ctx context.Context, ups, name, value string) error {
 	if strings.ContainsAny(value, `"\#`) {
-		return c.failed(errors.New(`the value holds ", \ or #, which NUT drivers don't survive`), "set %q of UPS %q", name, ups)
+		return c.failed(errors.New(`the value holds ", \ or #, which crash NUT drivers`), "set %q of UPS %q", name, ups)
 	}
 	return c.failed(c.tracked(ctx, "SET", "VAR", ups, name, value), "set %q of UPS %q", name, ups)
 }
@@ -89,7 +89,7 @@ func (c *Client) tracked(ctx context.Context, words ...string) error {
 	return c.await(ctx, rest[1])
 }
 
-// tracks tells whether what follows OK is the id of a command that goes on.
+// tracks reports whether what follows OK is the id of a command that goes on.
 func tracks(rest []string) bool { return len(rest) == 2 && rest[0] == "TRACKING" }
 
 // turnOnTracking asks for it once in a connection. It must have the turn.

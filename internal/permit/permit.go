@@ -87,7 +87,7 @@ func loadIsOff(e *belief.Estate, c *Command) string {
 	if c.Rung != plan.Cut || c.Cause == ledger.Pressed {
 		return ""
 	}
-	return notProvenOff(e, c, e.UsersOf(c.Node), "hangs on it")
+	return notProvenOff(e, c, e.UsersOf(c.Node), "is fed by it")
 }
 
 func notProvenOff(e *belief.Estate, c *Command, users []int, how string) string {
@@ -142,11 +142,11 @@ func gateOf(e *belief.Estate, i int) string {
 func hasSettled(e *belief.Estate, c *Command) string {
 	switch {
 	case c.Rung.TakesDown() && e.Rises(c.Node) && belief.Probed(e.Graph.Node(c.Node)) && !c.CutsShort(e):
-		return "it may be on its way up"
+		return "it may be starting up"
 	case (c.Rung.TakesDown() || c.Rung == plan.Start) && !e.Looked(c.Node):
-		return "it has not been looked at since its power came back, or since what carries it came up"
+		return "it has not been probed since its power came back, or since what it runs on came up"
 	case c.Rung == plan.Start && e.IsStopping(c.Node):
-		return "it is on its way down"
+		return "it is shutting down"
 	}
 	return ""
 }
@@ -168,7 +168,7 @@ func isWritable(_ *belief.Estate, c *Command) string {
 // hasPlace: concurrency limits hold, counting what was in flight before a crash.
 func hasPlace(_ *belief.Estate, c *Command) string {
 	if !c.Placed {
-		return "it has no place under the limits"
+		return "it has no slot under the limits"
 	}
 	return ""
 }
@@ -212,7 +212,7 @@ func dataIsSafe(e *belief.Estate, c *Command) string {
 		if e.Beliefs[e.Protectors[at]].Seen.Protected == plan.No {
 			return e.ID(e.Protectors[at]) + " is not protected"
 		}
-		return e.ID(e.Protectors[at]) + " has not shown yet that it is protected"
+		return e.ID(e.Protectors[at]) + " has not been seen to be protected yet"
 	}
 	return ""
 }
@@ -232,7 +232,7 @@ func losesAllFeeds(e *belief.Estate, c *Command) string {
 	}
 	for _, f := range e.Graph.Feeds(c.Node) {
 		if k := e.Ledger.SupplyOf[f]; k >= 0 && e.Supplies[k].Condition.Carries() && !e.NeedsLost(c.Node) {
-			return e.ID(f) + " carries it"
+			return e.ID(f) + " still feeds it"
 		}
 	}
 	return ""
@@ -245,7 +245,7 @@ func forceIsReasoned(e *belief.Estate, c *Command) string {
 	case c.Reason == "":
 		return "no reason is on record"
 	case (!c.Again || e.Last(c.Node).Rung != plan.Force) && e.LowerRiskWaits(c.Node, c.Graceful):
-		return "something of lower risk is waited for"
+		return "something of lower data risk is still being waited for"
 	}
 	return ""
 }

@@ -18,7 +18,7 @@ type classQueue struct {
 
 type laneQueue struct {
 	running int
-	ready   Queue[int] // ranks, likewise
+	ready   Queue[int] // ranks
 }
 
 // Dispatcher makes an empty dispatcher for the plan.

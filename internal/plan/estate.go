@@ -37,7 +37,7 @@ type Estate struct {
 	lane   []int          // per node: the lane of its host within the class
 	lanes  []int          // per class: how many
 	down   *Plan          // of the whole estate; nil: Plan makes it each time
-	up     *Plan          // likewise
+	up     *Plan          // back up; nil: Plan makes it each time
 }
 
 // CycleError says that nodes depend on each other in a ring.

@@ -88,7 +88,7 @@ func VerbSet(vs ...Verb) Verbs {
 	return set
 }
 
-// Has tells whether v is in the set.
+// Has reports whether v is in the set.
 func (s Verbs) Has(v Verb) bool { return s&(1<<v) != 0 }
 
 // Risk orders nodes by what a forced power-off may cost. When time runs out, the lowest is forced first.

@@ -50,7 +50,7 @@ func TestAProvenCapacityIsWhatIsLeft(t *testing.T) {
 	require.True(t, s.Proven)
 	require.Equal(t, ByCapacity, s.By)
 	require.InDelta(t, 600, s.Likely.Value, 1)
-	require.InDelta(t, 600*math.Exp(-1.645*0.12), s.Left.Value, 1, "of the batteries like this one, 5 %% give less")
+	require.InDelta(t, 600*math.Exp(-1.645*0.12), s.Left.Value, 1, "of the batteries like this one, 5%% give less")
 	c.mains = false
 	require.InDelta(t, 480, c.run(120).Likely.Value, 10, "less what was burnt")
 }
@@ -61,7 +61,7 @@ func TestNothingRefillsFasterThanItCharges(t *testing.T) {
 	c.run(60)
 	c.mains = false
 	c.run(300)
-	c.mains, c.left = true, 600 // the gauge jumps to 100 %
+	c.mains, c.left = true, 600 // the gauge jumps to 100%
 	s := c.run(3600)
 	require.InDelta(t, 100, s.Charge.Value, 0)
 	require.InDelta(t, 300+60, s.Likely.Value, 3, "an hour of ten")

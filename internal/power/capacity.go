@@ -111,7 +111,7 @@ func trust(o told, later []told, newest time.Time) float64 {
 	return w
 }
 
-// Tells tells whether anything can be learned from a discharge: most are too short.
+// Tells reports whether anything can be learned from a discharge: most are too short.
 func (d Discharge) Tells() bool {
 	_, ok := d.tells(d.At)
 	return ok

@@ -141,7 +141,7 @@ func (b *battery) byFall(charge float64) (left, sigma float64) {
 	return charge * b.burnt / fallen, fallSigma + fallGrain/fallen
 }
 
-// snapped tells whether the charge fell far more than what was burnt since it last changed explains.
+// snapped reports whether the charge fell far more than what was burnt since it last changed explains.
 func (b *battery) snapped(was, charge float64) bool {
 	fall := was - charge
 	if fall <= max(snapDrop, b.steps.size()) {

@@ -22,14 +22,14 @@ var gxt3 = []Point{
 	{100, 9 * time.Minute},
 }
 
-// Three points of a data sheet give the others within the 13 % that the research found for log-log interpolation.
+// Three points of a data sheet give the others within the 13% that the research found for log-log interpolation.
 func TestCurveOfThreePoints(t *testing.T) {
 	c := newCurve([]Point{gxt3[9], gxt3[0], gxt3[4]})
 	for _, p := range gxt3 {
-		require.InEpsilon(t, p.Time.Seconds(), c.lasts(p.Load/100), 0.13, "at %v %%", p.Load)
+		require.InEpsilon(t, p.Time.Seconds(), c.lasts(p.Load/100), 0.13, "at %v%%", p.Load)
 	}
 	for _, p := range []Point{gxt3[0], gxt3[4], gxt3[9]} {
-		require.InEpsilon(t, p.Time.Seconds(), c.lasts(p.Load/100), 1e-9, "at %v %%", p.Load)
+		require.InEpsilon(t, p.Time.Seconds(), c.lasts(p.Load/100), 1e-9, "at %v%%", p.Load)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"ebbtide/internal/plan"
+	"ebbtide/internal/english"
 )
 
 // Facts is what conditions are judged against, for one supply.
@@ -21,7 +21,7 @@ type Facts struct {
 	Race  *Race
 	Ahead float64
 	// AnotherShutdown is the battery time at the present load that an interrupted power-up and a whole further
-	// shutdown need, plus 20 %, in seconds.
+	// shutdown need, plus 20%, in seconds.
 	AnotherShutdown Figure
 }
 
@@ -30,7 +30,7 @@ func (k Kind) IsMeasured() bool {
 	return k == SlackBelow || k == RuntimeBelow || k == ChargeBelow || k == TemperatureAbove
 }
 
-// Tells tells whether what a kind of condition is judged against is known.
+// Tells reports whether what a kind of condition is judged against is known.
 func (f Facts) Tells(kind Kind) bool {
 	switch kind {
 	case SlackBelow:
@@ -170,15 +170,15 @@ func (c Condition) Missing(f Facts) string {
 	switch c.Kind {
 	case Online:
 		if s.Mains == MainsOnline && s.OnlineFor < c.For {
-			return fmt.Sprintf("on line for %s of %s", brief(s.OnlineFor), plan.Span(c.For))
+			return fmt.Sprintf("on line for %s of %s", brief(s.OnlineFor), english.Span(c.For))
 		}
 	case ChargeAbove:
 		if s.Refilled.Known && s.Refilled.Value < c.Than {
-			return fmt.Sprintf("%s, and it counts as %.0f %%%s", c, math.Floor(s.Refilled.Value), s.disbelief())
+			return fmt.Sprintf("%s, and it counts as %.0f%%%s", c, math.Floor(s.Refilled.Value), s.disbelief())
 		}
 	case RechargedFor:
 		if s.Refilled.Known {
-			return fmt.Sprintf("%s, and it counts as charged to %.0f %%%s", c, math.Floor(s.Refilled.Value), s.disbelief())
+			return fmt.Sprintf("%s, and it counts as charged to %.0f%%%s", c, math.Floor(s.Refilled.Value), s.disbelief())
 		}
 	case Any, All:
 		var missing []string
@@ -198,7 +198,7 @@ func (s *State) disbelief() string {
 	if !s.Charge.Known || s.Charge.Value < s.Refilled.Value+1 {
 		return ""
 	}
-	return fmt.Sprintf(" (its UPS says %.0f %%, which is more than it can have been charged since)", s.Charge.Value)
+	return fmt.Sprintf(" (its UPS says %.0f%%, which is more than it can have been charged since)", s.Charge.Value)
 }
 
 // Soon are these facts as they may be in so long, as far as slack goes: it counts then, and is less.
@@ -220,7 +220,7 @@ const SlackAfter = 10 * time.Second
 // fullCharge is the charge in percent from which a battery counts as full: gauges are rounded, and some stop at 99.
 const fullCharge = 99
 
-// IsZero tells whether there is no condition. It never holds.
+// IsZero reports whether there is no condition. It never holds.
 func (c Condition) IsZero() bool { return c.Kind == "" }
 
 // Needs lists the kinds of the condition's leaves, each once, in order.
@@ -259,11 +259,11 @@ func (c Condition) String() string {
 	case OnBattery:
 		return "on battery" + c.lasting()
 	case SlackBelow:
-		return "slack below " + plan.Span(c.For)
+		return "slack below " + english.Span(c.For)
 	case RuntimeBelow:
-		return "battery time left below " + plan.Span(c.For)
+		return "battery time left below " + english.Span(c.For)
 	case ChargeBelow:
-		return fmt.Sprintf("charge below %s %%", plain(c.Than))
+		return fmt.Sprintf("charge below %s%%", plain(c.Than))
 	case LowBattery:
 		return "battery low"
 	case SilentOnBattery:
@@ -275,7 +275,7 @@ func (c Condition) String() string {
 	case Online:
 		return "on line" + c.lasting()
 	case ChargeAbove:
-		return fmt.Sprintf("charge at least %s %%", plain(c.Than))
+		return fmt.Sprintf("charge at least %s%%", plain(c.Than))
 	case RechargedFor:
 		return "battery recharged for another shutdown"
 	case Any:
@@ -290,7 +290,7 @@ func (c Condition) lasting() string {
 	if c.For == 0 {
 		return ""
 	}
-	return " for " + plan.Span(c.For)
+	return " for " + english.Span(c.For)
 }
 
 func (c Condition) join(word string) string {

@@ -44,7 +44,7 @@ func TestConditions(t *testing.T) {
 		},
 		{
 			Condition{Kind: ChargeBelow, Than: 40.5},
-			"charge below 40.5 %",
+			"charge below 40.5%",
 			[]Facts{{State: onBattery}},
 			[]Facts{{State: silent}, {State: with(onLine, func(s *State) { s.Charge = Known(5) })}},
 		},
@@ -80,7 +80,7 @@ func TestConditions(t *testing.T) {
 		},
 		{
 			Condition{Kind: ChargeAbove, Than: 60},
-			"charge at least 60 %",
+			"charge at least 60%",
 			[]Facts{{State: onLine}},
 			[]Facts{{State: onBattery}, {State: silent}},
 		},
@@ -98,7 +98,7 @@ func TestConditions(t *testing.T) {
 				{Kind: OnBattery, For: 500 * time.Millisecond},
 				{Kind: All, Of: []Condition{{Kind: ChargeAbove, Than: 50}, {Kind: TemperatureAbove, Than: 30}}},
 			}},
-			"on battery for 0.5s or (charge at least 50 % and temperature above 30 °C)",
+			"on battery for 0.5s or (charge at least 50% and temperature above 30 °C)",
 			[]Facts{{State: onBattery}, {State: onLine}},
 			[]Facts{{State: with(onLine, func(s *State) { s.Charge, s.Refilled = Known(10), Known(10) })}},
 		},

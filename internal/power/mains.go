@@ -14,11 +14,11 @@ var mainsNames = [...]string{"unknown", "on line", "on battery"}
 
 func (m Mains) String() string { return mainsNames[m] }
 
-// says tells whether the words mean anything at all. An empty ups.status and WAIT (upsd has no dump of its driver yet)
+// says reports whether the words mean anything at all. An empty ups.status and WAIT (upsd has no dump of its driver yet)
 // do not: such a reading counts as silence.
 func (s Status) says() bool { return s != 0 && !s.Has(WAIT) }
 
-// any tells whether one of the words of want is set.
+// any reports whether one of the words of want is set.
 func (s Status) any(want Status) bool { return s&want != 0 }
 
 // mains reads the words; before is what was known until now.
@@ -65,15 +65,15 @@ func (t *Tracker) HasNoInput(r *Reading) bool {
 	return r.Voltage.Known && r.Voltage.Value < t.volts/2
 }
 
-// low tells whether the words say that the battery is nearly empty, given that the supply is on battery.
+// low reports whether the words say that the battery is nearly empty, given that the supply is on battery.
 func (s Status) low(m Mains) bool { return m == MainsOnBattery && s.Has(LB) }
 
-// forcedDown tells whether NUT's primary has ordered everybody down, given that the supply is on battery: FSD is a latch that several UPSes
+// forcedDown reports whether NUT's primary has ordered everybody down, given that the supply is on battery: FSD is a latch that several UPSes
 // and upsd itself leave set on line. It is no word about the battery: it is set for others by Ebbtide itself too (nut.secondaries), with
 // as much time left as there is.
 func (s Status) forcedDown(m Mains) bool { return m == MainsOnBattery && s.Has(FSD) }
 
-// outputOff tells whether the words say that the load gets no power. Some UPSes always say OFF beside OL; what one that does not
+// outputOff reports whether the words say that the load gets no power. Some UPSes always say OFF beside OL; what one that does not
 // (plain) says of its output on battery is so.
 func (s Status) outputOff(plain bool) bool {
 	return s.Has(OFF) && (!s.any(OL|OB|BYPASS|CAL) || plain && s.Has(OB) && !s.Has(CAL))

@@ -61,7 +61,7 @@ type Outlook struct {
 	After, More float64
 }
 
-// Known tells whether any view says something.
+// Known reports whether any view says something.
 func (o *Outlook) Known() bool {
 	for i := range o.Views {
 		if o.Views[i].Known {

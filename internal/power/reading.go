@@ -43,7 +43,7 @@ func ParseStatus(s string) Status {
 	return st
 }
 
-// Has tells whether all words of want are set.
+// Has reports whether all words of want are set.
 func (s Status) Has(want Status) bool { return s&want == want }
 
 // String gives the words in NUT's spelling, in a fixed order.
@@ -79,14 +79,14 @@ const (
 func (l Link) String() string { return [...]string{"fresh", "stale", "lost"}[l] }
 
 // Reading is what one poll of one supply said. Status and figures are valid only with a Fresh link; figures that the
-// UPS does not report, or that are absurd (battery.runtime 65535, a charge of 255 %), are unknown.
+// UPS does not report, or that are absurd (battery.runtime 65535, a charge of 255%), are unknown.
 type Reading struct {
 	Supply      string `json:"supply"`
 	Link        Link   `json:"link"`
 	Status      Status `json:"status"`
-	Charge      Figure `json:"charge"`                // battery.charge, 0..100 %
+	Charge      Figure `json:"charge"`                // battery.charge, 0..100%
 	Runtime     Figure `json:"runtime"`               // battery.runtime, seconds
-	Load        Figure `json:"load"`                  // ups.load, 0..200 % of nominal
+	Load        Figure `json:"load"`                  // ups.load, 0..200% of nominal
 	Voltage     Figure `json:"voltage"`               // input.voltage, V
 	TransferLow Figure `json:"transfer_low"`          // input.transfer.low, V: below it the input counts as browned out
 	Nominal     Figure `json:"nominal"`               // input.voltage.nominal, V

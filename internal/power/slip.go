@@ -11,7 +11,7 @@ type slip struct {
 	at    time.Time // when any was told last
 	since time.Time // when it fell so; zero: it has not
 	least float64   // of what it has told since then
-	told  uint8     // how often, likewise
+	told  uint8     // how often it has told any
 }
 
 // several words are as good as many.

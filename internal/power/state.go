@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"ebbtide/internal/plan"
+	"ebbtide/internal/english"
 )
 
 // State is what is known of a supply at one moment.
@@ -59,7 +59,7 @@ func (s State) Carrying(after, rate float64) State {
 	return s
 }
 
-// Failing tells whether what the supply feeds would go dark: it is on battery, or was when it fell silent, or its
+// Failing reports whether what the supply feeds would go dark: it is on battery, or was when it fell silent, or its
 // output is off.
 func (s State) Failing() bool {
 	return !s.Calibrating && (s.Mains == MainsOnBattery || s.OutputOff)
@@ -84,7 +84,15 @@ func (s State) filled() float64 {
 	return s.Refilled.Value / s.Charge.Value
 }
 
-// String says it in plain words: "on battery for 12s, 87 %, about 9m left".
+// forSoLong says for how long it has been on battery; "" in its first moment.
+func (s State) forSoLong() string {
+	if s.OnBatteryFor <= 0 {
+		return ""
+	}
+	return " for " + brief(s.OnBatteryFor)
+}
+
+// String says it in plain words: "on battery for 12s, 87%, about 9m left".
 func (s State) String() string {
 	var parts []string
 	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
@@ -97,7 +105,7 @@ func (s State) String() string {
 	case s.OutputOff && !s.Calibrating:
 		say("output off")
 	case s.Mains == MainsOnBattery:
-		say("on battery for %s", brief(s.OnBatteryFor))
+		say("on battery%s", s.forSoLong())
 	default:
 		say("%s", s.seen())
 	}
@@ -117,7 +125,7 @@ func (s State) String() string {
 		say("battery to be replaced")
 	}
 	if s.Mains == MainsOnBattery && s.Charge.Known {
-		say("%.0f %%", s.Charge.Value)
+		say("%.0f%%", s.Charge.Value)
 	}
 	if s.Mains == MainsOnBattery && s.Left.Known {
 		say("at least %s left", Roughly(s.Left.Value))
@@ -138,7 +146,7 @@ func (s State) seen() string {
 }
 
 // brief writes how long something has lasted, in whole seconds.
-func brief(d time.Duration) string { return plan.Span(d.Truncate(time.Second)) }
+func brief(d time.Duration) string { return english.Span(d.Truncate(time.Second)) }
 
 // Roughly writes seconds no more precisely than they are known, rounded down: "9m", "1m 20s".
 func Roughly(seconds float64) string {

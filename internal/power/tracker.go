@@ -159,7 +159,7 @@ func (t *Tracker) AssumeCharge(charge float64, charged time.Duration) {
 // Holds gives the percent of a charge that the battery can have at most, whatever its gauge says; never 0.
 func (t *Tracker) Holds() float64 { return max(1, 100*t.battery.refilled) }
 
-// sagging tells whether the input voltage is below what the UPS tolerates, or needs boosting from below 0.9 of nominal. What is not told any
+// sagging reports whether the input voltage is below what the UPS tolerates, or needs boosting from below 0.9 of nominal. What is not told any
 // more is as it was.
 func (t *Tracker) sagging(now time.Time) bool {
 	v, nominal := t.voltage.get(now, t.mains), t.nominal.figure

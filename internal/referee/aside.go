@@ -101,7 +101,7 @@ func (r *Referee) rule12(c *command) string {
 		case decl.Kind != plan.Cluster && c.decl.Kind == plan.VM:
 			return fmt.Sprintf("%s was told to stop while the cache %s is in write-back", c.decl.ID, decl.ID)
 		case decl.Kind == plan.Cluster && c.decl.Stage == power.ShutdownStage && (slices.Contains(r.estate.Dependents(i), c.Node) || r.carriesCluster(c.Node, i)):
-			return fmt.Sprintf("%s was told to stop while the cluster %s is not set aside", c.decl.ID, decl.ID)
+			return fmt.Sprintf("%s was told to stop while the cluster %s was not suspended", c.decl.ID, decl.ID)
 		}
 	}
 	return ""
@@ -137,11 +137,11 @@ func (r *Referee) rule12PutBack(c *command) string {
 	case c.Verb != plan.Unprotect, r.forgetful:
 		return ""
 	case a.was && a.seen:
-		return c.decl.ID + " is put back, and was so before the outage"
+		return c.decl.ID + " is put back, although it was already so before the outage"
 	case !a.told:
 		return c.decl.ID + " is put back, and was never changed"
 	case a.back && !c.node.now.Protected && (c.node.now.Set == a.set || !a.seen):
-		return c.decl.ID + " is put back once more"
+		return c.decl.ID + " is put back again"
 	case c.Settings != a.set && (a.seen || c.Settings != ""):
 		return fmt.Sprintf("%s is put back to %q, and was set to %q", c.decl.ID, c.Settings, a.set)
 	default:

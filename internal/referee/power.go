@@ -10,7 +10,7 @@ import (
 )
 
 // rule5: No power-up on battery, or before the recharge gate: mains stable, and battery enough for an interrupted power-up
-// plus a whole further shutdown, plus 20 %.
+// plus a whole further shutdown, plus 20%.
 //
 // It holds for what is put back to write-back too. A supply that did not fail in this outage needs no gate. Of the gate, what
 // another shutdown takes is not judged.

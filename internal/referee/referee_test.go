@@ -129,7 +129,7 @@ var stories = []struct{ what, story, wants string }{
 	{"a VM before a cache that was given up before its power was back", "ups: out; +5s; outage; cluster: protected; protect nas; record failed protect nas; ups: back; +10s; ups: out; +5s; stop lab", "12: lab was told"},
 	{"a VM before a cache that was given up before its supply was silent", "drill nas app db lab; cluster: protected; protect nas; record failed protect nas; ups: silent; +30s; ups: speaks; +30s; stop lab", ""},
 	{"a VM a moment after the mains failed", "ups: out; +1s; outage; stop lab", ""},
-	{"a host before the cluster on it", "ups: out; +5s; outage; nas: protected; stop vcenter", "12: vcenter was told to stop while the cluster cluster is not set aside"},
+	{"a host before the cluster on it", "ups: out; +5s; outage; nas: protected; stop vcenter", "12: vcenter was told to stop while the cluster cluster was not suspended"},
 	{"storage under a dirty cache", vmsOff + "esx: off; flash: dirty; stop nas", "12: nas was told to stop while its cache flash is dirty"},
 	{"a first stop that calls itself the second", "ups: out; +5s; outage; cluster: protected; stop lab attempt=2", "12: lab was told to stop while the cache nas is in write-back"},
 	{"left as it was for the outage, after somebody pressed its button", dark + "protect nas; nas: meddled; nas: answers; nas: answers; nas set slow; " + back + "record closed", "12: nas was changed for the outage and is left set to"},
@@ -137,7 +137,7 @@ var stories = []struct{ what, story, wants string }{
 	{"put back, and never changed", dark + back + "unprotect nas", "12: nas is put back, and was never changed"},
 	{"put back to what it was", dark + "protect nas; " + back + "unprotect nas", ""},
 	{"put back to something else", dark + "protect nas; " + back + "unprotect nas slow", `12: nas is put back to "slow", and was set to "fast"`},
-	{"put back twice", dark + "protect nas; " + back + "unprotect nas; nas: bare; record proven unprotect nas; unprotect nas", "12: nas is put back once more"},
+	{"put back twice", dark + "protect nas; " + back + "unprotect nas; nas: bare; record proven unprotect nas; unprotect nas", "12: nas is put back again"},
 	{"left as it was for the outage", dark + "protect nas; nas set slow; " + back + "record closed", `12: nas was changed for the outage and is left set to "slow"`},
 	{"left as it was for the outage, and reported", dark + "protect nas; nas set slow; " + back + "record closed nodes=nas", ""},
 

@@ -49,7 +49,7 @@ type supply struct {
 	deaf        bool      // the last poll of it was not heard
 	missed      bool      // nor was that at which a cut was due that did not come, or the next one: nobody can know
 	triggered   bool      // the shutdown was triggered for it, and its load has not come back since
-	aborted     bool      // likewise, an operator wants nothing more to go down with it
+	aborted     bool      // an operator wants nothing more to go down with it, and its load has not come back since
 	spent       time.Time // its battery is down to the reserve since, and its UPS says so
 	gone        bool      // see isGone, when it was last asked
 	lost        bool      // and that was for more than not being heard

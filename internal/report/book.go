@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/forecast"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -51,7 +52,7 @@ func RunBook(src BookSource) (*Document, error) {
 	}
 	b := newBook(src, compiled)
 	d := &b.doc
-	d.Title, d.Subtitle = src.Runbook.Name, "Run book: how this site is taken down in order when the mains fail, and brought back, by hand and by Ebbtide"
+	d.Title, d.Subtitle = src.Runbook.Name, "Run book: how this site is shut down in order when mains power fails, and brought back, by hand and by Ebbtide"
 	d.Head, d.Date = "plan "+b.down.plan.Digest(), src.Date
 	b.cover()
 	b.contacts()
@@ -214,7 +215,7 @@ func (b *book) usersOf(i int) []int {
 	return slices.Compact(users)
 }
 
-// isJunction tells whether a node only stands between others.
+// isJunction reports whether a node only stands between others.
 func (b *book) isJunction(n *plan.Node) bool {
 	return n.Kind == plan.Passive && (n.Type == runbook.LabelType || b.members[n.ID] != nil)
 }
@@ -246,10 +247,10 @@ func (b *book) cover() {
 			{Cells: []Text{T("times and batteries"), T("%s", b.learnedFrom())}},
 			{Cells: []Text{T("printed on"), T("%s", cmp.Or(b.doc.day(), "______________________"))}},
 		}},
-		Note{Title: "Is this copy true?", Text: Join(T("Check the digests against "), Verbatim("ebbtide plan RUNBOOK"), T(" and "), Verbatim("ebbtide plan RUNBOOK --goal up"),
-			T(". If one differs, the plan has changed since: print a new copy and destroy this one. The digest covers steps, order, times and limits: not when stages begin, not contacts, not notes."))},
-		Note{Title: "If you hold this because nothing else works", Text: T("Begin at “Who to call”, then “Power down”. Do the steps in their order, tick each off with time and initials, and do not pass a hold point before what it asks for is true. " +
-			"If Ebbtide runs, it does all this by itself: look first (“ebbtide status”), and do not work against it (“ebbtide hold” stops it from starting anything new). Never take a step's being ordered for its being done: look.")},
+		Note{Title: "Is this copy up to date?", Text: Join(T("Check the digests against "), Verbatim("ebbtide plan RUNBOOK"), T(" and "), Verbatim("ebbtide plan RUNBOOK --goal up"),
+			T(". If either differs, the plan has changed: print a new copy and destroy this one. The digest covers steps, order, times and limits, but not the stage triggers, the contacts or the notes."))},
+		Note{Title: "If you are reading this because nothing else works", Text: T("Begin at “Who to call”, then “Power down”. Do the steps in order, tick off each one with time and initials, and do not pass a hold point until what it asks for is true. " +
+			"If Ebbtide is running, it does all this by itself: look first (“ebbtide status”), and do not work against it (“ebbtide hold” stops it from starting anything new). A step that has been ordered is not yet done: check.")},
 		Heading{Level: 2, Text: "Contents"}, Contents{Level: 1},
 	)
 }
@@ -258,9 +259,9 @@ func (b *book) cover() {
 func (b *book) learnedFrom() string {
 	l := &b.Learned
 	if l.Outages == 0 {
-		return "as the runbook alone has them: nothing learned from outages is in this copy"
+		return "from the runbook alone: this copy contains nothing learned from outages"
 	}
-	return fmt.Sprintf("as the daemon plans with them: learned from %d outages and drills on record, weighed as of %s", l.Outages, l.At.UTC().Format("2 January 2006"))
+	return fmt.Sprintf("as the daemon plans with them: learned from %s, weighted as of %s", english.Count(l.Outages, "recorded outage or drill", "recorded outages and drills"), l.At.UTC().Format("2 January 2006"))
 }
 
 func (b *book) contacts() {
@@ -270,7 +271,7 @@ func (b *book) contacts() {
 		t.Rows = append(t.Rows, Row{Cells: []Text{Bold("%s", c.Name), T("%s", c.Phone), T("%s", c.Email), T("%s", c.Role), T("%s", c.Notes)}})
 	}
 	if len(t.Rows) == 0 {
-		b.add(Paragraph{Text: T("The runbook names nobody (its key contacts). Write in who is to be called.")})
+		b.add(Paragraph{Text: T("The runbook names nobody (its key contacts). Write in who to call.")})
 	}
 	b.add(t)
 	b.reach()
@@ -295,5 +296,5 @@ func (b *book) policy() {
 		}
 		row(name, s)
 	}
-	b.add(Paragraph{Text: T("This is what Ebbtide goes by. By hand, go by the same: the sentences tell when each stage of the power-down begins, and when the power-up may. Slack is the battery time that is left less the time that the rest of the plan needs: “The last safe time” has that time for each step.")}, t)
+	b.add(Paragraph{Text: T("Ebbtide follows these rules. By hand, follow the same: they say when each stage of the power-down begins, and when the power-up may. Slack is the battery time left minus the time that the rest of the plan needs: “The last safe time” has that time for each step.")}, t)
 }

@@ -34,7 +34,7 @@ type estateBox struct {
 // estatePages draw the estate.
 func (b *book) estatePages() {
 	b.chapter("The estate at a glance")
-	b.add(Paragraph{Text: T("What stands above needs what its lines lead to. Power down goes from top to bottom, power up from bottom to top. A thick frame is a UPS, a double one a host, a dashed one drops with its power.")})
+	b.add(Paragraph{Text: T("Each box needs the boxes that its lines lead down to. Power down goes from top to bottom, power up from bottom to top. A thick frame is a UPS, a double one a host; a dashed one goes off when its power does.")})
 	boxes := b.drawnBoxes()
 	boxes = mergeDrawn(boxes, func(d *estateBox, users string) string {
 		if d.kind == plan.Supply { // two feeds are two boxes, even if the same things use both
@@ -60,7 +60,7 @@ func (b *book) estatePages() {
 	}
 }
 
-// fewSupplies tells whether the supplies can be drawn one by one, however many other nodes there are.
+// fewSupplies reports whether the supplies can be drawn one by one, however many other nodes there are.
 func (b *book) fewSupplies() bool { return len(b.supplies) <= 6 }
 
 // drawnBoxes makes a box of each node or fold, in the order of the estate, with what it needs directly.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/forecast"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -16,7 +17,7 @@ import (
 // power tells which UPS feeds what.
 func (b *book) power() {
 	b.chapter("Which UPS feeds what")
-	b.add(Paragraph{Text: T("What has two feeds stays on while one of them lives. What has one goes with it.")})
+	b.add(Paragraph{Text: T("Nodes with two feeds stay on while one of them is live. Nodes with one feed go off with it.")})
 	t := Table{Columns: []Column{{Title: "supply"}, {Title: "where", Weight: 2}, {Title: "feeds", Weight: 3.6}, {Title: "its load", Weight: 1.4}}}
 	for i := range b.estate.Len() {
 		n := b.estate.Node(i)
@@ -41,7 +42,7 @@ func (b *book) power() {
 		}
 		load := "not said"
 		if w := b.load(i, nil); w > 0 && s.Watts > 0 {
-			load = fmt.Sprintf("%.0f W of %.0f W, %.0f\u00a0%%", w, s.Watts, 100*w/s.Watts)
+			load = fmt.Sprintf("%.0f W of %.0f W, %.0f%%", w, s.Watts, 100*w/s.Watts)
 		} else if w > 0 {
 			load = fmt.Sprintf("%.0f W", w)
 		}
@@ -105,9 +106,9 @@ func (b *book) left() []remainingTime {
 // lastSafe says at what charge or runtime which step must be reached.
 func (b *book) lastSafe() {
 	b.chapter("The last safe time")
-	b.add(Paragraph{Text: T("When the UPS shows less than this, you must already be at this step: what comes before it is given up (powered off, or left to fall), and you go on from here. "+
-		"“Together” is Ebbtide's pace, or that of several people, slow steps and hanging ones reckoned with (19 of 20 nights). “Alone” is one person who does one line after the other and needs a minute more for each. The last %s are never spent on anything but flushing, hosts, storage and the cut. "+
-		"Charges hold for a battery that nobody has proven: of what its data sheet says about half is counted on. A UPS's own figure for its runtime may be too high: believe the lower of the two.", Brief(b.compiled.Policy.Reserve))})
+	b.add(Paragraph{Text: T("When the UPS shows less than this, you must already be at this step: give up the earlier steps (power off, or leave them to lose power), and continue from here. "+
+		"“Together” is Ebbtide's pace, or that of several people, allowing for slow and hanging steps (19 of 20 outages). “Alone” is one person who does one line after another and needs an extra minute for each. The last %s are only ever spent on flushing, hosts, storage and the cut. "+
+		"Charges apply to an unproven battery: they count on about half of what its data sheet says. A UPS's own runtime figure may be too high: believe the lower of the two.", Brief(b.compiled.Policy.Reserve))})
 	var gauged []int
 	for i := range b.estate.Len() {
 		if s := b.supplies[b.estate.Node(i).ID]; s != nil && s.Watts > 0 && len(s.Curve) > 0 && b.load(i, nil) > 0 {
@@ -117,12 +118,12 @@ func (b *book) lastSafe() {
 	left := b.left()
 	b.add(b.safeTable(left, gauged[:min(mostGauged, len(gauged))]))
 	for some := range slices.Chunk(gauged[min(mostGauged, len(gauged)):], mostGauged) {
-		b.add(Paragraph{Text: T("The same for %s:", someOf(b.namesOf(some)))}, b.safeTable(left, some))
+		b.add(Paragraph{Text: T("The same for %s:", english.List(b.namesOf(some), 12))}, b.safeTable(left, some))
 	}
 	if len(gauged) > 0 {
-		b.add(Paragraph{Text: T("A charge is reckoned at the load that is left from that step on, all supplies sharing it. “—” is more than a full battery may hold: then there is no waiting, begin at once.")})
+		b.add(Paragraph{Text: T("A charge is calculated for the load that remains from that step on, shared by all supplies. “—” means more than a full battery may hold: do not wait, begin at once.")})
 	} else {
-		b.add(Paragraph{Text: T("Charges can't be told: the runbook gives no watts or no curve for the supplies. Go by the runtime.")})
+		b.add(Paragraph{Text: T("Charges are not known: the runbook gives no watts or no curve for the supplies. Go by the runtime.")})
 	}
 }
 
@@ -220,5 +221,5 @@ func chargeFor(d, lasts time.Duration) string {
 	if charge > 100 {
 		return "—"
 	}
-	return fmt.Sprintf("%.0f %%", charge)
+	return fmt.Sprintf("%.0f%%", charge)
 }

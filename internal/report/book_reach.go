@@ -12,8 +12,8 @@ const toWriteIn = "______________________"
 // reach says where everything is, and what is made ready before the first line
 // is typed.
 func (b *book) reach() {
-	b.section("Where everything is reached")
-	b.add(Paragraph{Text: T("As numbers where the runbook has numbers: when name servers are down these still work. Passwords and keys are not in here: only where they are kept.")})
+	b.section("How to reach everything")
+	b.add(Paragraph{Text: T("As IP addresses where the runbook has them: these still work when name servers are down. Passwords and keys are not printed here, only where they are kept.")})
 	at := Table{Columns: []Column{{Title: "system", Weight: 1.1}, {Title: "address", Weight: 2}, {Title: "user", Weight: 1.5}, {Title: "password or key", Weight: 1.7}, {Title: "kind", Weight: 0.8}}}
 	for i := range b.Runbook.Connections {
 		c := &b.Runbook.Connections[i]
@@ -27,8 +27,8 @@ func (b *book) reach() {
 	at.Rows = append(at.Rows, Row{Cells: []Text{Bold("Ebbtide itself"), T("%s", cmp.Or(b.ownPlace(), toWriteIn)), T("____________"), T("____________"), T("write in")}})
 	b.add(at)
 	b.add(Heading{Level: 3, Text: "Before the first line is typed", Anchor: beforeTyping}, List{Items: append([]Text{
-		Join(T("A credential is a file of that name in Ebbtide's folder of credentials ("), Verbatim("/etc/ebbtide/credentials"), T(" unless its settings say otherwise), which root can read. Copies for people, to be had with every machine off, are kept here: %s", toWriteIn)),
-		T("A line that does not fit goes on indented: it is one line. NAME and ID stand for what is found there."),
+		Join(T("A credential is a file of that name in Ebbtide's credentials directory ("), Verbatim("/etc/ebbtide/credentials"), T(" unless its settings say otherwise), which root can read. Copies that people can get at with every machine off are kept here: %s", toWriteIn)),
+		T("A line that does not fit continues indented: it is one line. NAME and ID stand for what you find there."),
 	}, b.prepared()...)})
 }
 
@@ -43,7 +43,7 @@ func (b *book) rightOnes() {
 	}
 	if len(right.Rows) > 0 {
 		b.add(Heading{Level: 1, Text: rightTitle, Anchor: Anchor(rightTitle)},
-			Paragraph{Text: T("What each shows when it is first reached: the thumbprint of its certificate, or the fingerprint of its host key. If it shows another, type no password there, and call who knows it.")}, right)
+			Paragraph{Text: T("What each one shows on first contact: the thumbprint of its certificate, or the fingerprint of its host key. If it shows a different one, do not type a password there; call whoever is responsible for it.")}, right)
 	}
 }
 

@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 )
 
 func (b *book) whatIf() {
 	b.chapter("What if")
-	b.section("The mains return in the middle")
+	b.section("Mains power returns midway")
 	list := func(items ...Text) {
 		b.add(List{Numbered: true, Items: slices.DeleteFunc(items, func(t Text) bool { return t.String() == "" })})
 	}
@@ -21,21 +22,21 @@ func (b *book) whatIf() {
 			oneWay = append(oneWay, i)
 		}
 	}
-	back := T("Nothing here needs a power cycle to come back: turn round at once, wherever you are.")
+	back := T("Nothing here needs a power cycle to come back: turn around at once, wherever you are.")
 	if len(oneWay) > 0 {
-		back = T("Is one of these off already: %s? They start again only when their power goes and returns. Then there is no turning round: finish “Power down” with the cut, and let the output return.", strings.Join(b.namesOf(oneWay), ", "))
+		back = T("Is one of these already off: %s? They start again only when their power goes and returns. Then there is no turning back: finish “Power down” with the cut, and let the output return.", strings.Join(b.namesOf(oneWay), ", "))
 	}
 	list(
-		T("Start nothing new. Let what is going down get down: what is half off is neither on nor off."),
+		T("Start nothing new. Let whatever is shutting down finish: what is half off is neither on nor off."),
 		back,
 		T("Otherwise go to “Power up” from where you are: the gate holds here too. Wait until %s.", b.compiled.Policy.Restore),
-		T("They may fail again within minutes. If they do before the gate is open, go on with “Power down” where you stopped."),
+		T("Mains may fail again within minutes. If they do before the gate is open, continue “Power down” where you stopped."),
 	)
 	b.section("A UPS can't be reached")
 	list(
-		T("Go and look at its display. Silence on battery counts as worse than what it said last: begin the shutdown of what it feeds."),
-		T("Is it the network card or the machine with NUT? Ask it there: %s.", strings.Join(b.asks(), "; ")),
-		T("The output can't be cut from afar then. When all that it feeds is off, press its off button, or let the battery run empty: then it returns with the mains."),
+		T("Go and look at its display. Silence on battery counts as worse than its last report: begin shutting down what it feeds."),
+		T("Is it the network card, or the machine with NUT? Query it there: %s.", strings.Join(b.asks(), "; ")),
+		T("Its output can't be cut remotely then. When everything it feeds is off, press its off button, or let the battery run empty: then it returns with mains power."),
 	)
 	b.managers()
 	b.section("Name servers are down")
@@ -52,20 +53,20 @@ func (b *book) whatIf() {
 		}
 	}
 	if len(names) > 0 {
-		list(T("They are: %s. They go late and come back early.", strings.Join(names, ", ")),
-			Join(T("Use addresses: "), Ref("where everything is reached", Anchor("Where everything is reached")), T(". Logging in may take a minute longer while names are waited for; local accounts (root) still work.")))
+		list(T("They are: %s. They go down late and come back early.", strings.Join(names, ", ")),
+			Join(T("Use addresses: "), Ref("how to reach everything", Anchor("How to reach everything")), T(". Logging in may take a minute longer while name lookups time out; local accounts (root) still work.")))
 	} else {
-		list(Join(T("The runbook names none. Use addresses: "), Ref("where everything is reached", Anchor("Where everything is reached")), T(".")))
+		list(Join(T("The runbook names none. Use addresses: "), Ref("how to reach everything", Anchor("How to reach everything")), T(".")))
 	}
-	b.section("The controller is dead (the machine with Ebbtide)")
+	b.section("The controller (the machine with Ebbtide) is dead")
 	list(
-		T("Is it really? Another watch or an old session may still show its last word, which is no longer true."),
-		T("From here on nobody acts but you. Begin at the first step of “Power down” that is not seen to be done: probe, do not assume. A step that was ordered may still be under way: wait its longest time before you force anything."),
-		T("An output whose cut was ordered falls after its delay, whatever you do."),
-		T("When it is back, it reads its journal and goes on from there. Run ebbtide hold first, tell it what you did (ebbtide confirm, ebbtide skip), then ebbtide resume."),
+		T("Is it really? Another monitor or an old session may still show its last status, which is no longer true."),
+		T("From here on, only you act. Begin at the first step of “Power down” that is not verified as done: check, do not assume. A step that was ordered may still be under way: wait its longest time before you force anything."),
+		T("An output whose cut was ordered goes off after its delay, whatever you do."),
+		T("When it is back, it reads its journal and continues from there. Run ebbtide hold first, tell it what you did (ebbtide confirm, ebbtide skip), then run ebbtide resume."),
 	)
-	b.section("A step needs a person's word")
-	list(T("Ebbtide waits for steps of type manual until they are confirmed (ebbtide confirm NODE) or passed over (ebbtide skip NODE), at most for their longest time."))
+	b.section("A step needs confirmation")
+	list(T("Ebbtide waits for manual steps until they are confirmed (ebbtide confirm NODE) or skipped (ebbtide skip NODE), but no longer than their longest time."))
 }
 
 // asks are the questions for what each UPS says.
@@ -89,21 +90,21 @@ func (b *book) managers() {
 			}
 		}
 		if len(nodes) > 1 {
-			through = append(through, fmt.Sprintf("%s at %s: %s", c.Name, b.Runbook.PlaceOf(&b.Schema, c.Name).Address, someOf(nodes)))
+			through = append(through, fmt.Sprintf("%s at %s: %s", c.Name, b.Runbook.PlaceOf(&b.Schema, c.Name).Address, english.List(nodes, 12)))
 		}
 	}
 	b.section("vCenter, or another manager, is down")
-	items := []Text{T("Whatever it shows is old. What runs on a host is seen on the host: open the host's own client, or its console.")}
+	items := []Text{T("Whatever it shows is out of date. To see what runs on a host, look on the host: open the host's own client, or its console.")}
 	for _, t := range through {
 		items = append(items, T("Reached through %s.", t))
 	}
-	items = append(items, T("Each step says the host's own way beside the manager's. A VM's host is not known without the manager: look on each host (vim-cmd vmsvc/getallvms) until it is found."))
+	items = append(items, T("Each step gives the host's own way as well as the manager's. Without the manager, it is not known which host a VM is on: look on each host (vim-cmd vmsvc/getallvms) until you find it."))
 	b.add(List{Numbered: true, Items: items})
 }
 
 func (b *book) logPages() {
 	b.chapter("Log")
-	b.add(Paragraph{Text: T("What was done and seen that the steps have no room for: who came, who was told, what was forced and why, what the displays said.")})
+	b.add(Paragraph{Text: T("What was done and seen that the steps have no room for: who came, who was informed, what was forced and why, what the displays showed.")})
 	b.add(Table{Columns: []Column{{Title: "time"}, {Title: "who"}, {Title: "what", Weight: 6}, {Title: "charge"}}, Blank: 50})
 }
 
@@ -112,7 +113,7 @@ func (b *book) appendix() {
 	if len(b.members) == 0 {
 		return
 	}
-	b.chapter("Appendix: what counts as one")
+	b.chapter("Appendix: nodes that stand for many")
 	for _, name := range b.groups() {
 		ids := b.members[name]
 		i, _ := b.estate.Index(ids[0]) // it was found there
@@ -131,10 +132,10 @@ func (b *book) appendix() {
 				}
 			}
 			if len(there) > 0 {
-				t.Rows = append(t.Rows, Row{Cells: []Text{Bold("%s", cmp.Or(host, "a host not said")), T("%s", strings.Join(there, "   "))}})
+				t.Rows = append(t.Rows, Row{Cells: []Text{Bold("%s", cmp.Or(host, "host not given")), T("%s", strings.Join(there, "   "))}})
 			}
 		}
-		b.add(Paragraph{Text: T("Alike in everything but their names and hosts. Tick each.")}, t)
+		b.add(Paragraph{Text: T("Identical except for their names and hosts. Tick each one.")}, t)
 	}
 }
 
@@ -143,7 +144,7 @@ const mostBlank = 30
 
 // selected says how the members of a selector are found.
 func (b *book) selected(n *plan.Node, ids []string) {
-	b.add(Paragraph{Text: T("The runbook names no single ones: it selects them in the live inventory, and expects %d. Without a manager they can't be selected: write in the names while all is well, and tick before the shutdown which are on. Only those are started again.", len(ids))})
+	b.add(Paragraph{Text: T("The runbook does not name them individually: it selects them in the live inventory, and expects %d. Without a manager they can't be selected: write in the names while all is well, and before the shutdown tick those that are on. Only those are started again.", len(ids))})
 	t := Table{Columns: []Column{{Title: "on", Weight: 0.3}, {Title: "name", Weight: 3}, {Title: "host", Weight: 1.5}, {Title: "ID"}, {Title: "off at"}, {Title: "on again"}}}
 	for _, id := range ids {
 		at, _ := b.estate.Index(id) // it was found there
@@ -205,7 +206,7 @@ func (b *book) index() {
 			links = append(links, Span{Text: "appendix", Link: Anchor("appendix", fold)})
 		}
 		if len(links) == 0 {
-			links = []Span{{Text: "no step: it drops with its power", Link: "drops-" + Anchor(n.ID)}}
+			links = []Span{{Text: "no step: it goes off with its power", Link: "drops-" + Anchor(n.ID)}}
 		}
 		entries = append(entries, IndexEntry{Term: name, Refs: links})
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/runbook"
@@ -15,8 +16,8 @@ var stepBoxes = []string{"time", "initials"}
 
 func (b *book) powerDown() {
 	b.chapter("Power down")
-	b.add(Paragraph{Text: T("%d steps, in this order. “Expected” is the usual time; within the time in brackets 19 of 20 runs are over, as far as is known; after “at most” do what stands at “if it does not”. "+
-		"Look before each step: what is off already is passed over: write “was off” into its box instead of a tick, for it stays off in “Power up”. Steps of one stage may be done at the same time by several people as long as each “comes after” holds. A box with several numbers holds steps that are alike: in its lines, put what a step has beside its name in the place of ‹A› and the like, and its name in that of %s.", len(b.down.rows), nameBlank)})
+	b.add(Paragraph{Text: T(english.Count(len(b.down.rows), "step")+", in this order. “Expected” is the usual time; 19 of 20 runs finish within the time in brackets, as far as is known; after “at most”, do what it says under “if that fails”. "+
+		"Look before each step. Skip what is already off: write “was off” in its box instead of a tick, because it stays off in “Power up”. Several people may do steps of one stage at the same time as long as each “comes after” holds. A box with several numbers holds identical steps: in its lines, replace ‹A› and the like with what a step has beside its name, and %s with its name.", nameBlank)})
 	from := len(b.doc.Blocks)
 	stage, held := "", map[string]bool{}
 	for r, row := range b.down.rows {
@@ -32,9 +33,9 @@ func (b *book) powerDown() {
 	}
 	b.alike(from)
 	if t := b.dropping(); len(t.Rows) > 0 {
-		b.add(Paragraph{Text: T("Without a step of their own, because they need no shutdown and drop with their power:")}, t)
+		b.add(Paragraph{Text: T("Without a step of their own, because they need no shutdown and go off with their power:")}, t)
 	}
-	b.add(Note{Title: "Done", Text: T("Everything is off. Write down the time on the log pages, leave this book where the next person finds it, and read “Power up” before the mains are back.")})
+	b.add(Note{Title: "Done", Text: T("Everything is off. Write the time on the log pages, leave this book where the next person will find it, and read “Power up” before mains power is back.")})
 }
 
 // stageWords name a stage and say when it begins.
@@ -59,17 +60,17 @@ func (b *book) holdDown(s *plan.Step, n *plan.Node, held map[string]bool) {
 	sort, text := "", ""
 	switch {
 	case s.Verb == plan.Cut:
-		sort, text = "cut", "Everything that only this output feeds must be seen to be off, or its loss accepted and written down with a name. After the cut nobody can look any more."
+		sort, text = "cut", "Everything that only this output feeds must be verified as off, or its loss accepted and written down with a name. After the cut, nobody can check any more."
 	case s.Verb == plan.Stop && n.Kind == plan.Host:
-		sort, text = "host", "No VM may run on a host that is shut down. Go through the steps above: each is ticked, or it says why not. Caches on these hosts are flushed."
+		sort, text = "host", "No VM may be running on a host when it is shut down. Go through the steps above: each is ticked, or says why not. Caches on these hosts must be flushed."
 	case s.Verb == plan.Stop && n.Kind == plan.Other && n.Risk >= plan.Storage:
-		sort, text = "storage", "Nothing that uses this storage may be on: every VM, host and service above is seen to be off. What still writes loses its data."
+		sort, text = "storage", "Nothing that uses this storage may be on: every VM, host and service above must be verified as off. Whatever still writes loses its data."
 	default:
 		return
 	}
 	if n.ByPower && !held["return"] {
 		held["return"] = true
-		text += " From here there is no way back without a power cycle: what is shut down from here on starts again only when its power returns. If the mains are back by now, stop here and go to “What if”."
+		text += " From here on, there is no way back without a power cycle: what is shut down now starts again only when its power returns. If mains power is back by now, stop here and go to “What if”."
 	}
 	if !held[sort] {
 		held[sort] = true
@@ -90,9 +91,9 @@ func (b *book) stepDown(r int, row PlanRow) Step {
 	}
 	step.field(whyField, T("%s", reason))
 	step.field("by hand", b.byHand(n, s.Verb, hand)...)
-	step.part("see that it is so", instructions(proof)...)
+	step.part("verify", instructions(proof)...)
 	step.field(takesField, T("%s", b.timesOf(row, s, n)))
-	step.part("if it does not", b.ifNot(n, s, hand)...)
+	step.part("if that fails", b.ifNot(n, s, hand)...)
 	step.field(notesField, T("%s", n.Notes))
 	return step
 }
@@ -181,35 +182,26 @@ func (s *Step) part(name string, lines ...Text) {
 func (b *book) whyHere(s *plan.Step, users, needs []int) string {
 	switch {
 	case b.estate.Node(s.Node).Kind == plan.Self:
-		return "Last of all: it goes when all else is down and the cut of what feeds it has been ordered, within the delay of that cut."
+		return "Last of all: it goes down when everything else is down and the cut of what feeds it has been ordered, within the delay of that cut."
 	case s.Verb == plan.Protect && b.estate.Node(s.Node).Kind == plan.Cluster:
-		return "First of its stage, and reversible: left alone, it would start again elsewhere what is shut down here, or move it: " + someOf(b.namesOf(users)) + "."
+		return "First of its stage, and reversible: left alone, it would restart elsewhere what is shut down here, or migrate it: " + english.List(b.namesOf(users), 12) + "."
 	case s.Verb == plan.Protect:
-		return "First of all, and reversible: from then on a dead battery loses nothing that was acknowledged."
+		return "First of all, and reversible: from then on, a dead battery loses no acknowledged write."
 	case s.Verb == plan.Cut:
-		return "Last: comes after all that it feeds: " + someOf(b.namesOf(users)) + "."
+		return "Last: comes after everything it feeds: " + english.List(b.namesOf(users), 12) + "."
 	}
 	var parts []string
 	if names := b.namesOf(users); len(names) > 0 {
-		parts = append(parts, "comes after "+someOf(names)+", which use it")
+		parts = append(parts, "comes after "+english.List(names, 12)+", which use it")
 	} else {
-		parts = append(parts, "nothing uses it: it goes among the first of its stage")
+		parts = append(parts, "nothing uses it: it is among the first of its stage")
 	}
 	needs = slices.DeleteFunc(slices.Clone(needs), func(i int) bool { return b.estate.Node(i).Kind == plan.Supply })
 	if names := b.namesOf(needs); len(names) > 0 {
-		parts = append(parts, "before "+someOf(names)+", which it uses")
+		parts = append(parts, "before "+english.List(names, 12)+", which it uses")
 	}
 	text := strings.Join(parts, "; ") + "."
 	return strings.ToUpper(text[:1]) + text[1:]
-}
-
-// someOf lists names, the first of many.
-func someOf(names []string) string {
-	const most = 12
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return strings.Join(names, ", ")
 }
 
 // byHand says how a verb is done by hand.
@@ -223,7 +215,7 @@ func (b *book) byHand(n *plan.Node, v plan.Verb, hand runbook.Hand) []Text {
 	case v == plan.Start && n.ByPower:
 		return []Text{T("It starts when its power returns. If it does not: its power button.")}
 	default:
-		return []Text{T("Nothing is known: write in how it is done here: ______________________________________")}
+		return []Text{T("The runbook does not say how. Write in how it is done here: ______________________________________")}
 	}
 }
 
@@ -261,7 +253,7 @@ func (b *book) timesOf(row PlanRow, s *plan.Step, n *plan.Node) string {
 		text += fmt.Sprintf(" (19 of 20 within %s)", Brief(p95))
 	}
 	if len(row.Steps) > 1 {
-		text += fmt.Sprintf("; all of them in about %s as Ebbtide does it, several at once", Brief(row.End-row.Start))
+		text += fmt.Sprintf("; all of them in about %s the way Ebbtide does it, several at once", Brief(row.End-row.Start))
 	}
 	if row.Start < time.Second {
 		return text
@@ -274,29 +266,29 @@ func (b *book) ifNot(n *plan.Node, s *plan.Step, hand runbook.Hand) []Text {
 	after := "After " + Brief(s.Times.Within) + ": "
 	switch {
 	case s.Verb == plan.Stop && n.Kind == plan.Person:
-		return []Text{T("%spass over it and write that down.", after)}
+		return []Text{T("%sskip it, and write that down.", after)}
 	case s.Verb == plan.Stop && n.Kind == plan.Self:
-		return []Text{T("Leave it: its output falls after its delay, and its journal is on disk.")}
+		return []Text{T("Leave it: its output goes off after its delay, and its journal is on disk.")}
 	case s.Verb == plan.Stop && n.Can.Has(plan.Force):
 		lines := instructions(hand.Do[plan.Force])
 		if len(lines) == 0 {
 			return []Text{T("%spower it off by its button.", after)}
 		}
-		return append([]Text{T("%spower it off, and write down why. What it had not written is lost.", after)}, lines...)
+		return append([]Text{T("%spower it off, and write down why. Whatever it had not written to disk is lost.", after)}, lines...)
 	case s.Verb == plan.Stop && n.Kind == plan.VM:
-		return []Text{T("%sleave it: its host takes it along. Write that down.", after)}
+		return []Text{T("%sleave it: it goes off with its host. Write that down.", after)}
 	case s.Verb == plan.Stop:
-		return []Text{T("Do not force it off: what it holds is worth more than the wait. %scall who knows it, and go on with what does not depend on it. If the battery ends first, it falls where it stands.", after)}
+		return []Text{T("Do not force it off: what it holds is worth more than the wait. %scall whoever is responsible for it, and continue with what does not depend on it. If the battery runs out first, it loses power as it is.", after)}
 	case s.Verb == plan.Flush:
-		return []Text{T("Wait: what is in it exists nowhere else. Do not stop what it writes to. %scall who knows it.", after)}
+		return []Text{T("Wait: what is in it exists nowhere else. Do not stop what it writes to. %scall whoever is responsible for it.", after)}
 	case s.Verb == plan.Protect && n.Kind == plan.Cluster:
-		return []Text{T("%sgo on, and look again at what was shut down: what is on once more is shut down on its host.", after)}
+		return []Text{T("%scontinue, and check again what was shut down: whatever is on again must be shut down on its host.", after)}
 	case s.Verb == plan.Protect:
-		return []Text{T("%sgo on, and flush it with all the more care.", after)}
+		return []Text{T("%scontinue, and flush it with all the more care.", after)}
 	case s.Verb == plan.Cut:
-		return []Text{T("Order it again. If it does not cut, leave it: the battery runs empty, and its output comes back with the mains.")}
+		return []Text{T("Order it again. If it does not cut, leave it: the battery runs empty, and its output comes back with mains power.")}
 	default:
-		return []Text{T("%sreport it to who is called for it, and go on with what does not need it.", after)}
+		return []Text{T("%sreport it to whoever is responsible for it, and continue with what does not need it.", after)}
 	}
 }
 

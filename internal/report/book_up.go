@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -11,8 +12,8 @@ import (
 func (b *book) powerUp() {
 	b.chapter("Power up")
 	b.add(
-		Paragraph{Text: Join(T("The same in reverse: what is needed starts before what needs it, and nothing starts before what it needs is seen to be well. Start only what was on before: the ticked steps of “Power down” tell. "+
-			"At a machine where nothing was typed yet, begin with "), Ref("what comes before the first line", beforeTyping), T("."))},
+		Paragraph{Text: Join(T("The same in reverse: what is needed starts before what needs it, and nothing starts until what it needs is verified as healthy. Start only what was on before: the ticked steps of “Power down” tell you. "+
+			"At a machine where you have not typed anything yet, begin with "), Ref("what comes before the first line", beforeTyping), T("."))},
 		Note{Title: "Hold point: the gate", Anchor: "hold-gate", Text: b.gate()},
 	)
 	from := len(b.doc.Blocks)
@@ -27,21 +28,21 @@ func (b *book) powerUp() {
 		if s.Verb == plan.Unprotect {
 			proof = hand.Back
 		}
-		step.part("see that it is well", instructions(proof)...)
+		step.part("verify", instructions(proof)...)
 		step.field(takesField, T("%s", b.timesOf(row, s, n)))
-		step.part("if it does not", b.ifNotUp(n, s)...)
+		step.part("if that fails", b.ifNotUp(n, s)...)
 		step.field(notesField, T("%s", n.Notes))
 		b.add(b.sorted(b.up, row, step))
 	}
 	b.alike(from)
-	b.add(Note{Title: "Done", Text: T("Compare with what was on before, tell those who were told of the outage, and leave an hour for what only users notice. What was set to write-through or set aside is as it was when its step is ticked. If Ebbtide was off or stopped meanwhile, go on with “The controller is dead” in “What if” before it is started.")})
+	b.add(Note{Title: "Done", Text: T("Compare with what was on before, inform those who were told of the outage, and allow an hour for what only users notice. Caches set to write-through and clusters suspended for the shutdown are as they were once their step is ticked. If Ebbtide was off or stopped meanwhile, continue with “The controller (the machine with Ebbtide) is dead” in “What if” before it is started.")})
 }
 
 // gate says when the way up may begin, and how that is seen without Ebbtide.
 func (b *book) gate() Text {
 	gate := b.compiled.Policy.Restore
-	text := T("Begin when %s, and not before. A battery that is not recharged can't carry a second failure: then everything falls at once. "+
-		"By hand: mains back and steady, no flicker, and each UPS that was cut or on battery tells as much, by its display or by ups.status (OL) and battery.charge in what this shows: ", gate)
+	text := T("Begin when %s, and not before. A battery that is not recharged can't carry a second failure: everything would lose power at once. "+
+		"By hand: mains back and steady, no flicker, and each UPS that was cut or on battery says so, on its display or by ups.status (OL) and battery.charge in what this shows: ", gate)
 	asks := b.asks()
 	for i, ask := range asks[:min(len(asks), mostAsked)] {
 		if i > 0 {
@@ -50,11 +51,11 @@ func (b *book) gate() Text {
 		text = append(text, Span{Text: ask, Style: Code})
 	}
 	if len(asks) > mostAsked {
-		text = append(text, Span{Text: fmt.Sprintf(", and so for the other %d", len(asks)-mostAsked)})
+		text = append(text, Span{Text: fmt.Sprintf(", and likewise for the other %d", len(asks)-mostAsked)})
 	}
 	text = append(text, Span{Text: "."})
 	if slices.Contains(gate.Needs(), power.RechargedFor) {
-		text = append(text, T(" Recharged for another shutdown is a battery that is full, or that shows a fifth more than “The last safe time” has for step 1.")...)
+		text = append(text, T(" A battery is recharged for another shutdown when it is full, or shows a fifth more than “The last safe time” has for step 1.")...)
 	}
 	return text
 }
@@ -65,13 +66,13 @@ const mostAsked = 6
 // neededFirst says what must be so before a step of the way up begins.
 func (b *book) neededFirst(row PlanRow, s *plan.Step) Text {
 	if s.Verb == plan.Unprotect {
-		return T("The gate is open; nobody waits for it; what it needs is up: %s", someOf(b.namesOf(b.estate.Needs(s.Node))))
+		return T("The gate is open; nothing else is waiting to go first; what it needs is up: %s", english.List(b.namesOf(b.estate.Needs(s.Node)), 12))
 	}
 	names := b.namesOf(b.estate.Needs(s.Node))
 	if len(names) == 0 {
 		return T("Nothing: it is the first.")
 	}
-	text := T("%s", someOf(names))
+	text := T("%s", english.List(names, 12))
 	if n := b.estate.Node(s.Node); len(row.Steps) == 1 && n.Can.Has(plan.Start) && !n.ByPower {
 		if r := b.stopOf(s.Node); r >= 0 {
 			text = append(text, Span{Text: "; that it was on: "}, Span{Text: fmt.Sprintf("step %d", r+1), Link: fmt.Sprintf("down-%d", r+1)}, Span{Text: " is ticked"})
@@ -94,18 +95,18 @@ func (b *book) ifNotUp(n *plan.Node, s *plan.Step) []Text {
 	after := "After " + Brief(s.Times.Within) + ": "
 	switch {
 	case s.Verb == plan.Unprotect && n.Kind == plan.Cluster:
-		return []Text{T("Report it: until it is put back, nothing restarts by itself what fails.")}
+		return []Text{T("Report it: until it is put back, nothing restarts automatically if it fails.")}
 	case s.Verb == plan.Unprotect && n.Kind == plan.Host:
 		return []Text{T("Report it: until then nothing runs on it.")}
 	case s.Verb == plan.Unprotect:
-		return []Text{T("Leave it in write-through: slower, and safe. Report it.")}
+		return []Text{T("Leave it in write-through: slower, but safe. Report it.")}
 	case n.Kind == plan.Person:
-		return []Text{T("%spass over it and write that down.", after)}
+		return []Text{T("%sskip it, and write that down.", after)}
 	case n.Kind == plan.Supply:
-		return []Text{T("%slook at its display, press its on button, and call who knows it. Nothing that only it feeds can start.", after)}
+		return []Text{T("%slook at its display, press its on button, and call whoever is responsible for it. Nothing that only it feeds can start.", after)}
 	case n.Can.Has(plan.Start):
-		return []Text{T("%stry again, %d times in all; then report it. What needs it stays off: do not start that.", after, max(1, n.Attempts))}
+		return []Text{T("%stry again, %d times in all; then report it. What needs it stays off: do not start it.", after, max(1, n.Attempts))}
 	default:
-		return []Text{T("%sits power button; then report it. What needs it stays off: do not start that.", after)}
+		return []Text{T("%sits power button; then report it. What needs it stays off: do not start it.", after)}
 	}
 }

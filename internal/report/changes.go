@@ -92,15 +92,15 @@ func (d *Document) MarkChanges(old *Document, name string) {
 	d.insertChanges(name, []changedPart{
 		{"New steps", added},
 		{"Changed steps", changed},
-		{"Steps that are gone", gone},
-		{"New or changed lines of tables", lines},
-		{"Lines that are gone, or were so before", goneLines},
+		{"Removed steps", gone},
+		{"New or changed table lines", lines},
+		{"Table lines removed, or their old text", goneLines},
 		{"New or changed sentences", sentences},
-		{"Sentences that are gone, or were so before", goneSentences},
+		{"Sentences removed, or their old text", goneSentences},
 	})
 }
 
-// tells tells whether a line of a table says something, and not only where to write.
+// tells reports whether a line of a table says something, and not only where to write.
 func tells(r Row) bool {
 	return slices.ContainsFunc(r.Cells, func(t Text) bool { return strings.Trim(t.String(), "_□ ") != "" })
 }
@@ -127,7 +127,7 @@ func (d *Document) insertChanges(name string, parts []changedPart) {
 	section := []Block{
 		PageBreak{},
 		Heading{Level: 1, Text: "What has changed", Anchor: "what-has-changed"},
-		Paragraph{Text: T("Against %s. A bar in the margin marks what is new or says something else than it did.", name)},
+		Paragraph{Text: T("Compared with %s. A bar in the margin marks what is new or has changed.", name)},
 	}
 	steps := 0
 	for i, part := range parts {

@@ -68,7 +68,7 @@ func TestATallStepIsDividedBetweenItsParts(t *testing.T) {
 			continue
 		}
 		divided[strings.Count(pages[0], "see-")]++
-		require.Contains(t, pages[0], "goes on on the next page")
+		require.Contains(t, pages[0], "continued on the next page")
 		require.NotContains(t, pages[0], "initials")
 		require.Contains(t, pages[0], "hand-13")
 		require.Regexp(t, `12\s+shut down all \(continued\)`, pages[1])

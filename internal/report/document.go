@@ -58,7 +58,7 @@ type List struct {
 	Changed  []bool // by item, marked in the margin; nil: none is
 }
 
-// changed tells whether an item is marked.
+// changed reports whether an item is marked.
 func (l *List) changed(item int) bool { return l.Changed != nil && l.Changed[item] }
 
 // Note is a paragraph that must not be overlooked. A hold point or a warning is one.

@@ -148,10 +148,10 @@ type fold struct {
 	unsure  []string            // nodes that were commanded off and never proven so
 }
 
-// overtaken tells whether it was only observed, and closed before it was over, since Ebbtide was armed.
+// overtaken reports whether it was only observed, and closed before it was over, since Ebbtide was armed.
 func (f *fold) overtaken() bool { return f.records[len(f.records)-1].Cause == ledger.Armed }
 
-// isSupply tells whether a node is a supply's output.
+// isSupply reports whether a node is a supply's output.
 func (f *fold) isSupply(node string) bool {
 	if n := f.Find(node); n != nil {
 		return n.Kind == plan.Supply
@@ -190,12 +190,12 @@ func (f *fold) mains() {
 	f.Supplies = append([]string{}, f.story.Supplies...)
 }
 
-// isAway tells whether a supply's mains are away as far as the records have been followed.
+// isAway reports whether a supply's mains are away as far as the records have been followed.
 func (f *fold) isAway(id string) bool {
 	return slices.ContainsFunc(f.Away, func(a Absence) bool { return a.Supply == id && a.To.IsZero() })
 }
 
-// returned tells whether a record says that a supply's mains are back. One without a cause says that they are otherwise
+// returned reports whether a record says that a supply's mains are back. One without a cause says that they are otherwise
 // than before.
 func (f *fold) returned(r *ledger.Record, id string) bool {
 	return r.Cause == ledger.Returned || r.Cause == "" && f.isAway(id)

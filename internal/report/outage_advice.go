@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/forecast"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -46,11 +47,11 @@ func (f *fold) suggestEarlier() {
 	near := f.nearest()
 	switch {
 	case len(pressed) > 0:
-		f.suggestThat("", "Let the shutdown begin earlier, or shed more before it: raise slack_below or charge_below of policy.shutdown, and let ebbtide simulate --trials tell what that changes.",
-			"the battery would not have lasted for the rest of the plan: %s %s to be powered off, or cut with something on", enumerate(unique(pressed)), f.would("had", "would have had"))
+		f.suggestThat("", "Start the shutdown earlier, or shed more before it: raise slack_below or charge_below in policy.shutdown, and check the effect with ebbtide simulate --trials.",
+			"the battery would not have lasted for the rest of the plan: %s %s to be powered off, or cut with something on", english.Series(unique(pressed), named), f.would("had", "would have had"))
 	case near != nil && near.Slack < 0:
-		f.suggestThat("", "Let the shutdown begin earlier: raise slack_below in policy.shutdown.",
-			"when %s %s late by %s already", near.What, f.would("started it was", "would have started it would have been"), timeline.Span(seconds(-near.Slack)))
+		f.suggestThat("", "Start the shutdown earlier: raise slack_below in policy.shutdown.",
+			"when %s %s already late by %s", near.What, f.would("started it was", "would have started it would have been"), english.Span(seconds(-near.Slack)))
 	}
 }
 
@@ -60,7 +61,7 @@ func (f *fold) suggestRestore() {
 		evidence := f.would("the outage was closed without it", "the outage would have been closed without it")
 		for i := range f.story.Steps {
 			if s := &f.story.Steps[i]; s.Node == node && s.Verb == plan.Start {
-				evidence = fmt.Sprintf("its start, tried %s, ended as %s", several(s.Attempts, "time", "times"), s.State)
+				evidence = fmt.Sprintf("its start, tried %s, ended as %s", english.Count(s.Attempts, "time"), s.State)
 				if f.observed() {
 					evidence = fmt.Sprintf("its start would have ended as %s", s.State)
 				}
@@ -70,10 +71,10 @@ func (f *fold) suggestRestore() {
 			}
 		}
 		if f.Simulated || f.observed() {
-			f.suggestThat(node, "See that somebody knows how "+node+" is started by hand: on such a night it would not come back.", "%s", evidence)
+			f.suggestThat(node, "Make sure that someone knows how to start "+node+" by hand: in an outage like this it would not come back.", "%s", evidence)
 			continue
 		}
-		f.suggestThat(node, "See why "+node+" did not come back, and start it by hand.", "%s", evidence)
+		f.suggestThat(node, "Find out why "+node+" did not come back, and start it by hand.", "%s", evidence)
 	}
 }
 
@@ -100,19 +101,19 @@ func (f *fold) suggestBatteries() {
 			case f.Simulated: // a model's battery is what the scenario says
 			case b.Ratio > 0 && b.Ratio < worn:
 				f.suggestThat(id, "Test the battery of "+id+", and replace it if a drill shows the same.",
-					"by what it gave it would have lasted %s where %s was likely by %s: %.0f %%", timeline.Span(seconds(b.Gave)), timeline.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
+					"going by what it gave, it would have lasted %s; %s was likely according to %s: %.0f%% of that", english.Span(seconds(b.Gave)), english.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
 				flagged = true
 			case b.Ratio > better && b.Tells:
-				f.suggestThat(id, "Believe the battery of "+id+" more: give the supply a curve that was measured, so that nothing is shut down that need not be.",
-					"by what it gave it would have lasted %s where %s was likely by %s: %.0f %%", timeline.Span(seconds(b.Gave)), timeline.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
+				f.suggestThat(id, "Trust the battery of "+id+" more: give the supply a measured curve, so that nothing is shut down needlessly.",
+					"going by what it gave, it would have lasted %s; %s was likely according to %s: %.0f%% of that", english.Span(seconds(b.Gave)), english.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
 			}
 		}
 		if f.replaceSaid(id) && !flagged && !f.Simulated {
-			f.suggestThat(id, "Replace the battery of "+id+".", "its UPS said that the battery is to be replaced")
+			f.suggestThat(id, "Replace the battery of "+id+".", "its UPS reported that the battery needs replacing")
 		}
 		if !told && f.Proven[id].Burn <= 0 {
-			f.suggestThat(id, "Drill with "+id+", down to half its charge: its battery is unproven, and all that is reckoned with is what its UPS and the runbook say.",
-				"no discharge that was watched from its beginning went far enough to tell what the battery holds")
+			f.suggestThat(id, "Drill the battery of "+id+" down to half its charge: it is unproven, and the plan can only rely on what its UPS and the runbook say.",
+				"no discharge that was observed from its start went far enough to show what the battery holds")
 		}
 	}
 }
@@ -137,20 +138,20 @@ func (f *fold) suggestLimits() {
 		late := f.outOfTime(s.Node, s.Verb)
 		switch {
 		case s.Verb == plan.Start && s.Attempts == 0 && s.State == timeline.Failed && late != "":
-			f.suggestThat(s.Node, fmt.Sprintf("Switch %s on, or have its power off and on again: only that starts it.", s.Node), "%s", s.Reason)
+			f.suggestThat(s.Node, fmt.Sprintf("Switch %s on, or power-cycle it: nothing else starts it.", s.Node), "%s", s.Reason)
 		case s.Verb == plan.Cut || s.Attempts == 0:
 		case late != "" && f.Simulated: // it was asked to hang
 		case late != "" && hung > 0:
-			f.suggestThat(s.Node, fmt.Sprintf("Mend %s, or force it sooner: it hangs when it is told to %s.", s.Node, s.Verb),
-				"it hung this time (%s), and in %d of %s before", late, hung, several(runs, "run", "runs"))
+			f.suggestThat(s.Node, fmt.Sprintf("Fix %s, or force it sooner: it hangs when told to %s.", s.Node, s.Verb),
+				"it hung this time (%s) and in %d of %s before", late, hung, english.Count(runs, "run"))
 		case late != "" && s.State == timeline.Stopped:
-			f.suggestThat(s.Node, fmt.Sprintf("Find out why %s did not %s by itself, or give it longer (down.within).", s.Node, s.Verb),
-				"it was powered off: %s", late)
+			f.suggestThat(s.Node, fmt.Sprintf("Find out why %s did not %s by itself, or allow more time (down.within).", s.Node, s.Verb),
+				"it was forced off: %s", late)
 		case late != "":
-			f.suggestThat(s.Node, fmt.Sprintf("Find out why the %s of %s could not be proven, or give it longer.", s.Verb, s.Node), "%s", late)
+			f.suggestThat(s.Node, fmt.Sprintf("Find out why the %s of %s could not be proven, or allow more time.", s.Verb, s.Node), "%s", late)
 		case s.Limit > 0 && s.State == timeline.Proven && s.Took > tight*s.Limit && !s.blurred:
-			f.suggestThat(s.Node, fmt.Sprintf("Give the %s of %s longer: %s, say.", s.Verb, s.Node, timeline.Span(roomier(&s))),
-				"it took %s of the %s that it is given before it is forced or given up", timeline.Span(seconds(s.Took)), timeline.Span(seconds(s.Limit)))
+			f.suggestThat(s.Node, fmt.Sprintf("Allow more time for the %s of %s: %s, say.", s.Verb, s.Node, english.Span(roomier(&s))),
+				"it took %s of the %s allowed before it is forced or given up", english.Span(seconds(s.Took)), english.Span(seconds(s.Limit)))
 		}
 	}
 }
@@ -159,7 +160,7 @@ func (f *fold) suggestLimits() {
 func (f *fold) suggestProofs() {
 	for _, s := range f.sortedSteps() {
 		if late := f.outOfTime(s.Node, s.Verb); late != "" {
-			f.suggestThat(s.Node, fmt.Sprintf("Find out why the %s of %s could not be proven in a rehearsal: on such a night it could not be either.", s.Verb, s.Node), "in the rehearsal: %s", late)
+			f.suggestThat(s.Node, fmt.Sprintf("Find out why the %s of %s could not be proven in a rehearsal: in a real outage it could not be proven either.", s.Verb, s.Node), "in the rehearsal: %s", late)
 		}
 	}
 }
@@ -209,8 +210,8 @@ func (f *fold) suggestHealth() {
 				continue
 			}
 			told[n.ID] = true
-			f.suggestThat(n.ID, fmt.Sprintf("Give %s a health check (up.healthy), so that what needs it is not started before it serves.", n.ID),
-				"nothing tells when it is ready, and the start of %s, which needs it, was tried %s and ended as %s", s.Node, several(s.Attempts, "time", "times"), s.State)
+			f.suggestThat(n.ID, fmt.Sprintf("Give %s a health check (up.healthy), so that what needs it is not started before it is ready.", n.ID),
+				"nothing shows when it is ready, and the start of %s, which needs it, was tried %s and ended as %s", s.Node, english.Count(s.Attempts, "time"), s.State)
 		}
 	}
 }
@@ -224,7 +225,7 @@ func (f *fold) suggestPower() {
 			cut = r.At
 		}
 		if r.Kind == ledger.Gap && (cut.IsZero() || r.At.Before(cut)) {
-			f.suggestThat("", "See that the machine that runs Ebbtide keeps its power to the end, and why Ebbtide was away.", "at %s: %s", f.clock(r.At), r.Reason)
+			f.suggestThat("", "Make sure that the machine that runs Ebbtide keeps its power to the end, and find out why Ebbtide was not running.", "at %s: %s", f.clock(r.At), r.Reason)
 		}
 	}
 }

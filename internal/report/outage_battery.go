@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/power"
-	"ebbtide/internal/timeline"
 )
 
 // BatteryTold is what a battery gave, beside what had been said of it. Durations are in seconds, the rest in percent.
@@ -59,7 +59,7 @@ func (f *fold) batteries() {
 		}
 		b.Text = b.words()
 		if b.Tells && !f.Simulated {
-			b.Text += " The next plan reckons with that."
+			b.Text += " The next plan takes that into account."
 		}
 		f.Batteries = append(f.Batteries, b)
 	}
@@ -146,26 +146,26 @@ func (f *fold) discharge(b *BatteryTold) power.Discharge {
 
 // words say what it gave in a sentence or two.
 func (b *BatteryTold) words() string {
-	text := fmt.Sprintf("%s was on battery for %s at %.0f %% load, from %.0f to %.0f %% charge", b.Supply, timeline.Span(seconds(b.Took)), b.Load, b.From, b.To)
+	text := fmt.Sprintf("%s was on battery for %s at %.0f%% load, charge %s", b.Supply, english.Span(seconds(b.Took)), b.Load, english.Fall(b.From, b.To))
 	if b.Empty {
-		text += ", until the UPS called its battery low"
+		text += ", until the UPS reported a low battery"
 	}
 	text += "."
 	switch {
 	case b.Said.IsZero():
-		return text + " How long it would last was not said in this time."
+		return text + " How long it would last was not predicted in this time."
 	case b.Pace > 0:
-		return text + fmt.Sprintf(" Earlier on the same stretch it had been said to last at least %s and likely %s by %s, at the load of then; at the pace at which its charge fell from then to the end, with ever less to feed, it would have lasted %s.",
-			timeline.Span(seconds(b.Least)), timeline.Span(seconds(b.Likely)), b.By, timeline.Span(seconds(b.Pace)))
+		return text + fmt.Sprintf(" Earlier on the same stretch, according to %[3]s, it was expected to last at least %[1]s and likely %[2]s at the load of that moment; at the rate at which its charge fell from then to the end, with less and less to feed, it would have lasted %[4]s.",
+			english.Span(seconds(b.Least)), english.Span(seconds(b.Likely)), b.By, english.Span(seconds(b.Pace)))
 	case b.Gave == 0:
-		return text + fmt.Sprintf(" It had been said to last at least %s by %s; too little of it was used to tell whether that was true.", timeline.Span(seconds(b.Least)), b.By)
+		return text + fmt.Sprintf(" According to %[2]s, it was expected to last at least %[1]s; too little of it was used to tell whether that was right.", english.Span(seconds(b.Least)), b.By)
 	case b.Ratio == 0:
-		return text + fmt.Sprintf(" It had been said to last at least %s by %s; it would have lasted %s.", timeline.Span(seconds(b.Least)), b.By, timeline.Span(seconds(b.Gave)))
+		return text + fmt.Sprintf(" According to %[2]s, it was expected to last at least %[1]s; it would have lasted %[3]s.", english.Span(seconds(b.Least)), b.By, english.Span(seconds(b.Gave)))
 	}
-	text += fmt.Sprintf(" It had been said to last at least %s and likely %s by %s; by what it gave it would have lasted %s, %.0f %% of the likely time",
-		timeline.Span(seconds(b.Least)), timeline.Span(seconds(b.Likely)), b.By, timeline.Span(seconds(b.Gave)), 100*b.Ratio)
+	text += fmt.Sprintf(" According to %[3]s, it was expected to last at least %[1]s and likely %[2]s; going by what it gave, it would have lasted %[4]s, %.0[5]f%% of the likely time",
+		english.Span(seconds(b.Least)), english.Span(seconds(b.Likely)), b.By, english.Span(seconds(b.Gave)), 100*b.Ratio)
 	if b.Gave < b.Least {
-		text += " and less than the least"
+		text += " and less than the minimum"
 	}
 	return text + "."
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/timeline"
 )
@@ -19,7 +20,7 @@ func (r *Retrospective) Document() *Document {
 		d.Head += " · plan " + r.Digest
 	}
 	for _, n := range r.Notes {
-		d.add(Note{Title: "Mind", Text: T("%s", n)})
+		d.add(Note{Title: "Note", Text: T("%s", n)})
 	}
 	d.section("What happened", "what-happened")
 	var sentences []Text
@@ -69,22 +70,22 @@ func (r *Retrospective) documentAdvice(d *Document) {
 	for _, s := range r.Suggestions {
 		rows = append(rows, rowOf(s.What, s.Evidence))
 	}
-	d.rows([]Column{{Title: "Suggestion", Weight: 1.1}, {Title: "What it rests on"}}, rows, "Nothing follows from what is on record.")
+	d.rows([]Column{{Title: "Suggestion", Weight: 1.1}, {Title: "Evidence"}}, rows, "Nothing: the records call for no action.")
 }
 
 func (r *Retrospective) documentFigure(d *Document) {
-	d.section("The course of it", "course")
+	d.section("How it went", "course")
 	c := r.Course()
 	f := c.Figure()
 	f.Anchor = "figure"
-	f.Caption = "Battery charge where it is on record (between the dots nothing is), and the steps" + r.would("", " as they would have been") + ". Shaded: without mains."
+	f.Caption = "Battery charge where recorded (nothing is recorded between the dots), and the steps" + r.would("", " as they would have been") + ". Shaded: without mains."
 	for i := range r.story.Stages {
 		s := &r.story.Stages[i]
-		f.Listing = append(f.Listing, fmt.Sprintf("%s stage %s of %s%s", r.clock(s.At), s.Name, enumerate(s.Supplies), r.would("", " would have started")))
+		f.Listing = append(f.Listing, fmt.Sprintf("%s stage %s of %s%s", r.clock(s.At), s.Name, english.Series(s.Supplies, named), r.would("", " would have started")))
 	}
 	told := map[string][]string{}
 	for _, x := range r.Charge() {
-		told[x.Supply] = append(told[x.Supply], fmt.Sprintf("%.0f %% at %s", x.Charge, r.clock(x.At)))
+		told[x.Supply] = append(told[x.Supply], fmt.Sprintf("%.0f%% at %s", x.Charge, r.clock(x.At)))
 	}
 	for _, id := range slices.Sorted(maps.Keys(told)) {
 		f.Listing = append(f.Listing, "charge of "+id+": "+strings.Join(slices.Compact(told[id]), ", "))
@@ -93,7 +94,7 @@ func (r *Retrospective) documentFigure(d *Document) {
 }
 
 func (r *Retrospective) documentDecisions(d *Document) {
-	d.section("Decisions, and the numbers they were made from", "decisions")
+	d.section("Decisions, and the numbers behind them", "decisions")
 	var rows []Row
 	for _, x := range r.foldedDecisions() {
 		rows = append(rows, rowOf(r.clock(x.At), x.What, x.Text))
@@ -108,7 +109,7 @@ func (r *Retrospective) foldedDecisions() []Decision {
 		if n := len(out); n > 0 && x.stages != nil && out[n-1].stages != nil && x.At.Equal(out[n-1].At) && x.of == out[n-1].of && x.Text == out[n-1].Text {
 			first := &out[n-1]
 			first.stages = slices.Concat(first.stages, x.stages)
-			first.What = fmt.Sprintf("stages %s of %s %s", enumerate(first.stages), first.of, r.would("start", "would have started"))
+			first.What = fmt.Sprintf("stages %s of %s %s", english.Series(first.stages, named), first.of, r.would("start", "would have started"))
 			continue
 		}
 		out = append(out, x)
@@ -117,13 +118,13 @@ func (r *Retrospective) foldedDecisions() []Decision {
 }
 
 func (r *Retrospective) documentBatteries(d *Document) {
-	d.section("Batteries: what was said and what they gave", "batteries")
+	d.section("Batteries: prediction and result", "batteries")
 	var items []Text
 	for _, b := range r.Batteries {
 		items = append(items, T("%s: %s", r.clock(b.At), b.Text))
 	}
 	if len(items) == 0 {
-		d.add(Paragraph{Text: T("What the batteries gave is not on record.")})
+		d.add(Paragraph{Text: T("What the batteries gave was not recorded.")})
 		return
 	}
 	d.add(List{Items: items})
@@ -135,7 +136,7 @@ func (r *Retrospective) documentForced(d *Document) {
 	for _, x := range r.foldedForced() {
 		waited, what := "at once", doing(x.Verb, x.Node)
 		if x.Waited > 0 {
-			waited = timeline.Span(seconds(x.Waited))
+			waited = english.Span(seconds(x.Waited))
 		}
 		if x.count > 1 {
 			what = fmt.Sprintf("%s %s ×%d", x.Verb, x.group, x.count)
@@ -144,14 +145,14 @@ func (r *Retrospective) documentForced(d *Document) {
 	}
 	d.rows([]Column{{Title: "Time", Weight: 0.5}, {Title: "Command"}, {Title: "After", Weight: 0.5, Right: true}, {Title: "Why", Weight: 2.4}}, rows, "Nothing.")
 
-	d.section(r.would("What never proved its state", "What would never have proved its state"), "unproven")
+	d.section(r.would("Never proven", "Would never have been proven"), "unproven")
 	rows = nil
 	for i := range r.Unproven {
 		s := &r.Unproven[i]
 		rows = append(rows, rowOf(r.clock(s.Started), doing(s.Verb, s.Node), ending(s), s.Reason))
 	}
 	d.rows([]Column{{Title: "Began", Weight: 0.5}, {Title: "Step"}, {Title: r.endedAs(), Weight: 0.9}, {Title: "Why", Weight: 2}}, rows,
-		r.would("Everything that was commanded has proved it.", "Everything that would have been commanded would have proved it."))
+		r.would("Everything that was commanded was proven.", "Everything that would have been commanded would have been proven."))
 }
 
 // foldedForced are the members of a selector that were forced for the same reason; the first stands for all.
@@ -195,7 +196,7 @@ func (r *Retrospective) endedAs() string { return r.would("Ended as", "Would hav
 func ending(s *StepTaken) string {
 	switch {
 	case s.State == timeline.Proven && s.Attempts == 0:
-		return "was so already"
+		return "already so"
 	case s.State == timeline.Proven && s.Attempts > 1:
 		return fmt.Sprintf("proven at attempt %d", s.Attempts)
 	case s.State == timeline.Proven:
@@ -207,14 +208,14 @@ func ending(s *StepTaken) string {
 	case s.State == timeline.Running:
 		return "still under way"
 	case s.State == timeline.Pending:
-		return "to be tried again"
+		return "to be retried"
 	default:
-		return "nobody was left to see"
+		return "nothing was left to observe it"
 	}
 }
 
 func (r *Retrospective) documentSteps(d *Document) {
-	d.section(r.would("Steps, the slowest first", "Steps, as they would have been"), "steps")
+	d.section(r.would("Steps, slowest first", "Steps, as they would have been"), "steps")
 	var rows []Row
 	for _, f := range r.folded() {
 		s := &f.StepTaken
@@ -231,7 +232,7 @@ func (r *Retrospective) documentSteps(d *Document) {
 		{Title: "Step", Weight: 1.7},
 		{Title: "Took", Right: true},
 		{Title: "Expected", Right: true, Weight: 0.8},
-		{Title: "95 % within", Right: true, Weight: 0.9},
+		{Title: "95% within", Right: true, Weight: 0.9},
 		{Title: "Limit", Right: true, Weight: 0.7},
 		{Title: r.endedAs(), Weight: 1.3},
 	}, rows, r.would("Nothing was commanded.", "Nothing would have been commanded."))
@@ -241,7 +242,7 @@ func orNothing(s float64) string {
 	if s == 0 {
 		return "–"
 	}
-	return timeline.Span(seconds(s))
+	return english.Span(seconds(s))
 }
 
 // foldedSteps are steps of the members of a selector that ended alike.
@@ -289,26 +290,26 @@ func (r *Retrospective) folded() []foldedSteps {
 func (r *Retrospective) documentSurprises(d *Document) {
 	d.section("What took longer or shorter than expected", "surprises")
 	if r.observed() {
-		d.add(Paragraph{Text: T("It was only observed: nothing is learned from what was not done.")})
+		d.add(Paragraph{Text: T("It was only observed: nothing is learned from steps that were not taken.")})
 		return
 	}
 	var rows []Row
 	for _, s := range r.Surprises {
-		took := timeline.Span(seconds(s.Took))
+		took := english.Span(seconds(s.Took))
 		if s.Hung {
 			took = "hung"
 		}
-		next := fmt.Sprintf("%s, 95 %% within %s", timeline.Span(seconds(s.Next)), timeline.Span(seconds(s.Worst)))
+		next := fmt.Sprintf("%s, 95%% within %s", english.Span(seconds(s.Next)), english.Span(seconds(s.Worst)))
 		if s.Next == 0 {
 			next = "–"
 		}
 		if s.Hang > 0 {
-			next += fmt.Sprintf(", hangs %.0f %%", 100*s.Hang)
+			next += fmt.Sprintf(", hangs %.0f%%", 100*s.Hang)
 		}
-		rows = append(rows, rowOf(doing(s.Verb, s.Node), took, timeline.Span(seconds(s.Low))+" to "+timeline.Span(seconds(s.High)), next))
+		rows = append(rows, rowOf(doing(s.Verb, s.Node), took, english.Span(seconds(s.Low))+" to "+english.Span(seconds(s.High)), next))
 	}
-	d.rows([]Column{{Title: "Step", Weight: 1.3}, {Title: "Took", Right: true, Weight: 0.6}, {Title: "9 of 10 were expected in"}, {Title: "The next plan assumes", Weight: 1.8}}, rows,
-		"Nothing took longer or shorter than was expected of nine runs in ten, as far as it is known what was expected.")
+	d.rows([]Column{{Title: "Step", Weight: 1.3}, {Title: "Took", Right: true, Weight: 0.6}, {Title: "9 of 10 expected in"}, {Title: "The next plan assumes", Weight: 1.8}}, rows,
+		"Nothing took longer or shorter than expected of nine runs in ten, as far as the expected times are known.")
 }
 
 // notTold is told in the place of critical chains where nothing was commanded.
@@ -322,7 +323,7 @@ func (r *Retrospective) documentChains(d *Document) {
 	}
 	for i, c := range r.Chains {
 		began := r.Start.Add(seconds(c.Links[len(c.Links)-1].At))
-		d.add(Heading{Level: 2, Text: fmt.Sprintf("Going %s from %s: %s", c.Goal, r.clock(began), timeline.Span(seconds(c.Took))), Anchor: fmt.Sprintf("chain-%d", i+1)})
+		d.add(Heading{Level: 2, Text: fmt.Sprintf("Going %s from %s: %s", c.Goal, r.clock(began), english.Span(seconds(c.Took))), Anchor: fmt.Sprintf("chain-%d", i+1)})
 		var rows []Row
 		for _, l := range slices.Backward(c.Links) {
 			idle := orNothing(l.Idle)
@@ -331,7 +332,7 @@ func (r *Retrospective) documentChains(d *Document) {
 			}
 			rows = append(rows, rowOf(r.clock(r.Start.Add(seconds(l.At))), l.What, idle, orNothing(l.Took), linked(l.By)))
 		}
-		d.rows([]Column{{Title: "Began", Weight: 0.7}, {Title: "Step", Weight: 1.6}, {Title: "Waited", Right: true, Weight: 0.6}, {Title: "Took", Right: true, Weight: 0.6}, {Title: "Began when the line above ended, because", Weight: 1.8}}, rows, "")
+		d.rows([]Column{{Title: "Began", Weight: 0.7}, {Title: "Step", Weight: 1.6}, {Title: "Waited", Right: true, Weight: 0.6}, {Title: "Took", Right: true, Weight: 0.6}, {Title: "Started when the line above ended, because", Weight: 1.8}}, rows, "")
 	}
 	if len(r.Chains) == 0 {
 		d.add(Paragraph{Text: T("Nothing was commanded.")})
@@ -342,13 +343,13 @@ func (r *Retrospective) documentChains(d *Document) {
 func linked(by LinkedBy) string {
 	switch by {
 	case ByPlan:
-		return "by the plan it waits for that"
+		return "the plan makes it wait for that"
 	case ByPlace:
-		return "it took over that one's place under a limit"
+		return "it took over that one's slot under a limit"
 	case ByTime:
 		return "nothing else ended later before it"
 	case ByEvent:
-		return "this let it begin"
+		return "this allowed it to start"
 	}
 	return ""
 }
@@ -357,7 +358,7 @@ func (r *Retrospective) documentTimeline(d *Document) {
 	d.section("Timeline", "timeline")
 	var rows []Row
 	for _, m := range r.Timeline {
-		rows = append(rows, rowOf(r.clock(m.At), "+"+timeline.Span(max(0, m.At.Sub(r.Start).Round(time.Second))), m.Text))
+		rows = append(rows, rowOf(r.clock(m.At), "+"+english.Span(max(0, m.At.Sub(r.Start).Round(time.Second))), m.Text))
 	}
-	d.rows([]Column{{Title: "Time", Weight: 0.5}, {Title: "After", Weight: 0.55, Right: true}, {Title: "What", Weight: 4}}, rows, "Nothing is on record.")
+	d.rows([]Column{{Title: "Time", Weight: 0.5}, {Title: "After", Weight: 0.55, Right: true}, {Title: "What", Weight: 4}}, rows, "Nothing was recorded.")
 }

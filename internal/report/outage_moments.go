@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebbtide/internal/effect"
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -39,9 +40,9 @@ func (f *fold) moments() {
 		case ledger.Asked:
 			text += ", by hand"
 		case ledger.Snapshot:
-			text = fmt.Sprintf("%ssnapshot: %s on, and %scome back", f.would("", effect.Observing), several(f.on(r.Nodes), "node is", "nodes are"), f.would("", "would "))
+			text = fmt.Sprintf("%ssnapshot: %s on, %s brought back later", f.would("", effect.Observing), english.Count(f.on(r.Nodes), "node"), f.would("to be", "would be"))
 		case ledger.Triggered:
-			text = fmt.Sprintf("%sstage %s of %s%s: %s", f.would("", effect.Observing), r.Stage, enumerate(r.Supplies), f.would("", " would start"), r.Reason)
+			text = fmt.Sprintf("%sstage %s of %s%s: %s", f.would("", effect.Observing), r.Stage, english.Series(r.Supplies, named), f.would("", " would start"), r.Reason)
 		default:
 		}
 		switch {
@@ -121,7 +122,7 @@ func (f *fold) decisions() {
 		d := Decision{At: r.At, Kind: r.Kind, Numbers: r.Numbers, reason: r.Reason}
 		switch {
 		case r.Kind == ledger.Triggered:
-			d.stages, d.of = []string{r.Stage}, enumerate(r.Supplies)
+			d.stages, d.of = []string{r.Stage}, english.Series(r.Supplies, named)
 			d.What = fmt.Sprintf("stage %s of %s %s", r.Stage, d.of, f.would("starts", "would have started"))
 			d.Text = because(r.Reason, f.reckoning(r.Numbers, plan.Down))
 		case r.Kind == ledger.Turned:
@@ -129,20 +130,20 @@ func (f *fold) decisions() {
 			d.Text = because(r.Reason, f.reckoning(r.Numbers, r.Goal))
 		case r.Kind == ledger.Forbidden:
 			sent := f.would("is", "would have been")
-			d.What = "nothing " + sent + " sent, by a fault of Ebbtide"
+			d.What = "nothing " + sent + " sent, because of a bug in Ebbtide"
 			if r.Verb != nil {
-				d.What = fmt.Sprintf("%s %s %s sent, by a fault of Ebbtide", r.Verb, r.Node, f.would("is not", "would not have been"))
+				d.What = fmt.Sprintf("%s %s %s sent, because of a bug in Ebbtide", r.Verb, r.Node, f.would("is not", "would not have been"))
 			}
 			d.Text = because(r.Reason, "") + " Please report it."
 		case r.Kind == ledger.Mains && r.Cause == ledger.Released:
-			d.What = "the output of " + enumerate(r.Supplies) + f.would(" is not cut", " would not have been cut")
+			d.What = "the output of " + english.Series(r.Supplies, named) + f.would(" is not cut", " would not have been cut")
 			d.Text = because(r.Reason, "")
 		case r.Kind == ledger.NoReturn && r.Cause == ledger.AfterAll:
-			d.What = "the output of " + enumerate(r.Supplies) + f.would(" is to be cut after all", " would have been cut after all")
+			d.What = "the output of " + english.Series(r.Supplies, named) + f.would(" is to be cut after all", " would have been cut after all")
 			d.Text = fmt.Sprintf("Only the return of its power starts %s: %s.", r.Node, r.Reason)
 		case r.Kind == ledger.NoReturn:
 			d.What = "the point of no return " + f.would("is passed", "would have been passed")
-			d.Text = fmt.Sprintf("From here on the shutdown %s finished and the output of %s cut, even if mains %s.", f.would("is", "would have been"), enumerate(r.Supplies), f.would("return", "had returned"))
+			d.Text = fmt.Sprintf("From here on the shutdown %s finished and the output of %s cut, even if mains %s.", f.would("is", "would have been"), english.Series(r.Supplies, named), f.would("return", "had returned"))
 		case r.Kind == ledger.Ordered:
 			d.What = strings.TrimSpace(string(r.Order) + " " + r.Node)
 			d.Text = "Ordered by " + r.By + "."
@@ -166,9 +167,9 @@ func (f *fold) decisions() {
 	for i := range f.Decisions {
 		f.Decisions[i].Text = f.would("", effect.Observing) + f.Decisions[i].Text
 		if d := &f.Decisions[i]; d.nodes != nil {
-			d.What = f.would("", "would have ") + f.would("power off ", "powered off ") + enumerate(d.nodes) + " by force"
+			d.What = f.would("", "would have ") + f.would("power off ", "powered off ") + english.Series(d.nodes, named) + " by force"
 			if slices.ContainsFunc(d.nodes, f.isSupply) {
-				d.What = f.would("", "would have ") + "cut the output of " + enumerate(d.nodes) + " without proof that all is off"
+				d.What = f.would("", "would have ") + "cut the output of " + english.Series(d.nodes, named) + " without proof that all is off"
 			}
 			if d.until.Sub(d.At) >= time.Second {
 				d.What += ", until " + f.clock(d.until)

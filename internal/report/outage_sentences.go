@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebbtide/internal/effect"
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/timeline"
@@ -24,7 +25,7 @@ func (r *Retrospective) Title() string {
 	return strings.ToUpper(what[:1]) + what[1:] + " " + r.Outage
 }
 
-// observed tells whether nothing was commanded: what is told of steps is what would have been.
+// observed reports whether nothing was commanded: what is told of steps is what would have been.
 func (r *Retrospective) observed() bool { return r.Mode == modeObserve }
 
 // would gives the words for what was, or those for what would have been where it was only observed.
@@ -48,24 +49,24 @@ func (f *fold) say() {
 	f.Sentences = []string{f.whatFailed(), f.whatWentDown(), f.howNear(), f.whatCameBack(), f.whatDidNot()}
 	switch {
 	case f.Simulated:
-		f.note("Simulated: nothing of this has happened. It was played in virtual time, on a model of the estate.")
+		f.note("Simulated: none of this has happened. It was played in virtual time, on a model of the estate.")
 	case f.Mode == modeDrill && len(f.Supplies) > 0:
-		f.note("A drill: it was done on purpose, until the mains failed and it became an outage.")
+		f.note("A drill: it was done on purpose, until mains power failed and it became an outage.")
 	case f.Mode == modeDrill:
 		f.note("A drill: all of this was done on purpose.")
 	case f.observed():
-		f.note("Ebbtide was only observing: it sent no command. What is told of steps is what it would have done, as far as its questions to the systems showed; how long they take can't be learned from it.")
+		f.note("Ebbtide was only observing: it sent no commands. The steps are what it would have done, as far as its probes of the systems showed; how long steps take can't be learned from this.")
 	}
 	if f.Open {
-		f.note("The " + f.Noun() + " is not over: this is how it stood at " + f.day(f.Until) + ".")
+		f.note("The " + f.Noun() + " is not over: this is how things stood at " + f.day(f.Until) + ".")
 	}
 	for i := range f.records {
 		if r := &f.records[i]; r.Kind == ledger.Gap {
 			if off := f.ownStop(r.At); !off.IsZero() && !f.observed() {
-				f.note(fmt.Sprintf("From %s to %s the machine that Ebbtide runs on was off with the rest, as planned: what happened meanwhile, and when the mains came back, was seen by nobody.", f.clock(off), f.clock(r.At)))
+				f.note(fmt.Sprintf("From %s to %s the machine that Ebbtide runs on was off with the rest, as planned: what happened meanwhile, and when mains power came back, was not observed.", f.clock(off), f.clock(r.At)))
 				continue
 			}
-			f.note(f.clock(r.At) + ": " + r.Reason + ". What happened just before that was seen by nobody.")
+			f.note(f.clock(r.At) + ": " + r.Reason + ". What happened just before that was not observed.")
 		}
 	}
 	for i, s := range f.Steps {
@@ -73,11 +74,11 @@ func (f *fold) say() {
 			break
 		}
 		if i == len(f.Steps)-1 {
-			f.note("Without the runbook, or earlier outages on record, nothing is known of what was expected: name the runbook with --runbook.")
+			f.note("Without the runbook or earlier recorded outages, there are no expected times: name the runbook with --runbook.")
 		}
 	}
 	if f.Estate != nil && f.Digest != "" && f.digestNow() != f.Digest {
-		f.note("The runbook that was read makes another plan than the one that was followed (digest " + f.Digest + "): it may have been changed since, and what is said of expected times and of what waits for what is by today's.")
+		f.note("The runbook used here makes a different plan from the one that was followed (digest " + f.Digest + "): it may have changed since, and expected times and what waits for what are taken from today's.")
 	}
 }
 
@@ -126,17 +127,17 @@ func (f *fold) whatFailed() string {
 		alike[text] = append(alike[text], id)
 	}
 	for i, text := range parts {
-		parts[i] = enumerate(alike[text]) + " " + text
+		parts[i] = english.Series(alike[text], named) + " " + text
 	}
 	switch {
 	case f.Mode == modeDrill && len(parts) == 0:
-		return sentence(fmt.Sprintf("on %s %s ordered a drill of %s", f.day(f.Start), f.By, enumerate(f.Scope)))
+		return sentence(fmt.Sprintf("on %s %s ordered a drill of %s", f.day(f.Start), f.By, english.Series(f.Scope, named)))
 	case f.Mode == modeDrill:
-		return sentence(fmt.Sprintf("on %s %s ordered a drill of %s; while it ran, the power of %s", f.day(f.Start), f.By, enumerate(f.Scope), strings.Join(parts, "; that of ")))
+		return sentence(fmt.Sprintf("on %s %s ordered a drill of %s; while it ran, the power of %s", f.day(f.Start), f.By, english.Series(f.Scope, named), strings.Join(parts, "; that of ")))
 	case len(parts) == 0:
-		return sentence(fmt.Sprintf("on %s an outage began; which supply failed is not on record", f.day(f.Start)))
+		return sentence(fmt.Sprintf("on %s an outage began; which supply failed was not recorded", f.day(f.Start)))
 	}
-	return sentence(fmt.Sprintf("on %s, as Ebbtide saw it, the power of %s%s", f.in(f.Start).Format("2 January 2006"), strings.Join(parts, "; that of "), f.would("", "; Ebbtide only observed, and commanded nothing")))
+	return sentence(fmt.Sprintf("on %s, as Ebbtide saw it, the power of %s%s", f.in(f.Start).Format("2 January 2006"), strings.Join(parts, "; that of "), f.would("", "; Ebbtide only observed and sent no commands")))
 }
 
 // failure says when a supply's power failed, and for how long.
@@ -160,12 +161,12 @@ func (f *fold) failure(id string) string {
 	}
 	text := "failed at " + strings.Join(begins, " and again at ")
 	if len(begins) > 3 {
-		text = fmt.Sprintf("failed %d times from %s on", len(begins), begins[0])
+		text = fmt.Sprintf("failed %d times starting at %s", len(begins), begins[0])
 	}
 	if !back {
-		return text + fmt.Sprintf(" and was not back %s later", timeline.Span(f.Until.Sub(f.lastFailure(id))))
+		return text + fmt.Sprintf(" and was still out %s later", english.Span(f.Until.Sub(f.lastFailure(id))))
 	}
-	text += " and was away for " + timeline.Span(away)
+	text += " and was out for " + english.Span(away)
 	if len(begins) > 1 {
 		text += " in all"
 	}
@@ -189,9 +190,9 @@ func (f *fold) whatWentDown() string {
 	if down == 0 {
 		was := f.would("was", "would have been")
 		if p.WasOn == 0 {
-			return "Nothing " + was + " taken down."
+			return "Nothing " + was + " shut down."
 		}
-		return fmt.Sprintf("Nothing %s taken down of the %s that were on.", was, several(p.WasOn, "node", "nodes"))
+		return fmt.Sprintf("Nothing %s shut down; %s on.", was, english.Count(p.WasOn, "node was", "nodes were"))
 	}
 	var how []string
 	if p.Off > 0 {
@@ -199,32 +200,40 @@ func (f *fold) whatWentDown() string {
 		switch {
 		case f.observed():
 		case p.Silent == 1 && p.Off == 1:
-			text += " (by its silence after it took its stop)"
+			text += " (by its silence after it accepted its stop)"
 		case p.Silent == p.Off:
-			text += " (by their silence after they took their stop)"
+			text += " (by their silence after they accepted their stop)"
 		case p.Silent > 0:
-			text += fmt.Sprintf(" (%d of them by silence after the stop was taken)", p.Silent)
+			text += fmt.Sprintf(" (%d of them by silence after accepting the stop)", p.Silent)
 		}
 		how = append(how, text)
 	}
 	if p.Forced > 0 {
-		how = append(how, fmt.Sprintf("%d %s by force (%s)", p.Forced, f.would("powered off", "would have been powered off"), enumerate(f.powered)))
+		how = append(how, fmt.Sprintf("%d %s by force (%s)", p.Forced, f.would("powered off", "would have been powered off"), english.Series(f.powered, named)))
 	}
 	if p.Unproven > 0 {
-		how = append(how, fmt.Sprintf("%d %s (%s)", p.Unproven, f.would("commanded off and never proven so", "would never have been proven off"), enumerate(f.unsure)))
+		how = append(how, fmt.Sprintf("%d %s (%s)", p.Unproven, f.would("commanded off but never proven off", "would never have been proven off"), english.Series(f.unsure, named)))
 	}
 	went, was := f.would("went", "would have gone"), f.would("was", "would have been")
-	text := fmt.Sprintf("of %s that were on, %d %s down: %s", several(p.WasOn, "node", "nodes"), down, went, enumerate(how))
+	text := fmt.Sprintf("of %s that were on, %d %s down: %s", english.Count(p.WasOn, "node"), down, went, english.Series(how, named))
 	switch {
 	case p.WasOn == 1:
-		text = fmt.Sprintf("the one node that was on %s down: %s", went, enumerate(how))
+		text = fmt.Sprintf("the one node that was on %s down: %s", went, english.Series(how, named))
 	case down == p.WasOn:
-		text = fmt.Sprintf("all %d nodes that were on %s down: %s", down, went, enumerate(how))
+		text = fmt.Sprintf("%s that were on %s down: %s", allOf(down, "nodes"), went, english.Series(how, named))
 	}
 	if cut := f.cuts(); len(cut) > 0 {
-		text += "; the output of " + enumerate(cut) + " " + was + " cut"
+		text += "; the output of " + english.Series(cut, named) + " " + was + " cut"
 	}
 	return sentence(text)
+}
+
+// allOf says that it is all of so many: "both nodes", "all 3 nodes".
+func allOf(n int, of string) string {
+	if n == 2 {
+		return "both " + of
+	}
+	return fmt.Sprintf("all %d %s", n, of)
 }
 
 func (f *fold) cuts() []string {
@@ -243,13 +252,13 @@ func (f *fold) howNear() string {
 	var parts []string
 	switch n := f.Nearest; {
 	case n == nil && f.story.Drill():
-		parts = append(parts, "no supply failed, so that no battery came near its end but by the drill itself")
+		parts = append(parts, "no supply failed, so only the drill itself drew on a battery")
 	case n == nil:
-		parts = append(parts, "how near it "+f.would("came", "would have come")+" to the end of a battery is not on record")
+		parts = append(parts, "how close it "+f.would("came", "would have come")+" to the end of a battery was not recorded")
 	case n.Slack < 0:
-		parts = append(parts, fmt.Sprintf("it %s late by %s when %s %s at %s", f.would("was", "would have been"), timeline.Span(seconds(-n.Slack)), n.What, f.would("started", "would have started"), f.clock(n.At)))
+		parts = append(parts, fmt.Sprintf("it %s late by %s when %s %s at %s", f.would("was", "would have been"), english.Span(seconds(-n.Slack)), n.What, f.would("started", "would have started"), f.clock(n.At)))
 	default:
-		parts = append(parts, fmt.Sprintf("the least time to spare %s %s, when %s %s at %s", f.would("was", "would have been"), timeline.Span(seconds(n.Slack)), n.What, f.would("started", "would have started"), f.clock(n.At)))
+		parts = append(parts, fmt.Sprintf("the least time to spare %s %s, when %s %s at %s", f.would("was", "would have been"), english.Span(seconds(n.Slack)), n.What, f.would("started", "would have started"), f.clock(n.At)))
 	}
 	least, at := 101.0, ""
 	for _, b := range f.Batteries {
@@ -258,7 +267,7 @@ func (f *fold) howNear() string {
 		}
 	}
 	if at != "" {
-		parts = append(parts, fmt.Sprintf("the emptiest battery on record, that of %s, had %.0f %% left", at, least))
+		parts = append(parts, fmt.Sprintf("the lowest recorded charge was %.0f%%, at %s", least, at))
 	}
 	return sentence(strings.Join(parts, "; "))
 }
@@ -282,14 +291,14 @@ func (f *fold) whatCameBack() string {
 	case p.Back == down && down == 1:
 		text = "it " + would
 	case p.Back == down:
-		text = fmt.Sprintf("all %d of these %s", down, would)
+		text = allOf(down, "of these") + " " + would
 	}
 	switch {
 	case f.observed(): // when is not known: it was rehearsed
 	case last != nil && p.Back > 1:
-		text += fmt.Sprintf(", the last (%s) at %s, %s after the %s began", last.Node, f.clock(last.Ended), timeline.Span(last.Ended.Sub(f.Start)), f.Noun())
+		text += fmt.Sprintf(", the last (%s) at %s, %s after the %s began", last.Node, f.clock(last.Ended), english.Span(last.Ended.Sub(f.Start)), f.Noun())
 	case last != nil:
-		text += fmt.Sprintf(" at %s, %s after the %s began", f.clock(last.Ended), timeline.Span(last.Ended.Sub(f.Start)), f.Noun())
+		text += fmt.Sprintf(" at %s, %s after the %s began", f.clock(last.Ended), english.Span(last.Ended.Sub(f.Start)), f.Noun())
 	}
 	return sentence(text)
 }
@@ -298,7 +307,7 @@ func (f *fold) whatCameBack() string {
 func (f *fold) whatDidNot() string {
 	switch {
 	case len(f.NotRestored) > 0:
-		return sentence(fmt.Sprintf("%s %s come back: %s", several(len(f.NotRestored), "node", "nodes"), f.would("did not", "would not have"), enumerate(f.NotRestored)))
+		return sentence(fmt.Sprintf("%s %s come back: %s", english.Count(len(f.NotRestored), "node"), f.would("did not", "would not have"), english.Series(f.NotRestored, named)))
 	case f.overtaken():
 		down := f.Proof.Off + f.Proof.Forced + f.Proof.Unproven
 		return sentence(fmt.Sprintf("Ebbtide was armed before it was over: %d of %d that would have gone down would not have been back yet", down-f.Proof.Back, down))

@@ -22,7 +22,7 @@ type StepTaken struct {
 	Ended    time.Time      `json:"ended,omitzero"`
 	Took     float64        `json:"took"`               // 0: it was so already, has no end, or was only observed
 	Expected float64        `json:"expected,omitempty"` // half of the runs take less; 0: not known
-	Worst    float64        `json:"worst,omitempty"`    // 95 % of the runs take less
+	Worst    float64        `json:"worst,omitempty"`    // 95% of the runs take less
 	Limit    float64        `json:"limit,omitempty"`    // then it is forced or given up; 0: none is known
 	Attempts int            `json:"attempts"`           // 0: it was so without a command
 	Reason   string         `json:"reason,omitempty"`
@@ -73,7 +73,7 @@ func (f *fold) taken(s *timeline.Step) StepTaken {
 		Attempts: s.Attempts, Reason: s.Reason, blurred: !s.Tells(),
 	}
 	if n := f.Find(s.Node); n != nil && n.Kind == plan.Self && s.State == timeline.Open && t.Reason == "" {
-		t.Reason = "the machine that Ebbtide runs on can't record its own end"
+		t.Reason = "the machine that Ebbtide runs on can't record its own shutdown"
 	}
 	if s.Attempts > 0 && !f.observed() { // how long a rehearsal takes says nothing
 		t.Took = s.Took().Seconds()
@@ -106,11 +106,11 @@ type Surprise struct {
 	Verb   plan.Verb `json:"verb"`
 	Took   float64   `json:"took,omitempty"`
 	Hung   bool      `json:"hung,omitempty"` // it did not end by itself
-	Low    float64   `json:"low"`            // 5 % of the runs were expected to take less,
-	High   float64   `json:"high"`           // and 5 % more
+	Low    float64   `json:"low"`            // 5% of the runs were expected to take less,
+	High   float64   `json:"high"`           // and 5% more
 	Median float64   `json:"median"`         // expected before
 	Next   float64   `json:"next"`           // that the next plan assumes
-	Worst  float64   `json:"next_worst"`     // likewise, at the 95th percentile
+	Worst  float64   `json:"next_worst"`     // what it assumes at the 95th percentile
 	Hang   float64   `json:"next_hang"`      // the chance of a hang that it assumes
 }
 

@@ -34,7 +34,7 @@ type story struct {
 
 func begin(mode string) *story {
 	s := &story{at: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}
-	s.add(0, ledger.Record{Kind: ledger.Opened, Outage: "o1", Opening: ledger.Opening{Mode: mode}, Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "on battery for 0s, 90 %, at least 9m left"})
+	s.add(0, ledger.Record{Kind: ledger.Opened, Outage: "o1", Opening: ledger.Opening{Mode: mode}, Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "on battery for 0s, 90%, at least 9m left"})
 	return s.add(0, ledger.Record{Kind: ledger.Snapshot, Nodes: []ledger.NodeState{{Node: "vm", State: plan.On}, {Node: "nas", State: plan.On}, {Node: "spare", State: plan.Off}}})
 }
 
@@ -126,7 +126,7 @@ func night(mode string) *story {
 		step(3*time.Minute, ledger.Intent, plan.Force, "vm", "not proven within 3m0s").by(ledger.Overtime).
 		step(10*time.Second, ledger.Proven, plan.Stop, "vm", "").
 		step(0, ledger.Intent, plan.Stop, "nas", "").
-		step(160*time.Second, ledger.Proven, plan.Stop, "nas", "has not answered for 30s since it took its stop").by(ledger.Silence).
+		step(160*time.Second, ledger.Proven, plan.Stop, "nas", "has not answered for 30s since it accepted its stop").by(ledger.Silence).
 		add(0, ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{Burn: 150, Took: 6 * time.Minute, Load: 45, From: 90, To: 30}}}).
 		step(0, ledger.Intent, plan.Cut, "ups", "").
 		step(time.Second, ledger.Proven, plan.Cut, "ups", "").
@@ -149,10 +149,10 @@ func TestARetrospective(t *testing.T) {
 	}
 	r := told(t, s.records, known(t))
 	require.Equal(t, report.Proof{WasOn: 2, Off: 1, Silent: 1, Forced: 1, Back: 2}, r.Proof)
-	require.Contains(t, r.Sentences[0], "ups failed at 02:00:00 and was away for 7m 1s")
-	require.Contains(t, r.Sentences[1], "All 2 nodes that were on went down: 1 proven off without force (by its silence after it took its stop) and 1 powered off by force (vm); the output of ups was cut.")
+	require.Contains(t, r.Sentences[0], "ups failed at 02:00:00 and was out for 7m 1s")
+	require.Contains(t, r.Sentences[1], "Both nodes that were on went down: 1 proven off without force (by its silence after it accepted its stop) and 1 powered off by force (vm); the output of ups was cut.")
 	require.Contains(t, r.Sentences[2], "least time to spare was 42s, when stage shutdown of ups started at 02:00:10")
-	require.Contains(t, r.Sentences[3], "All 2 of these came back, the last (vm)")
+	require.Contains(t, r.Sentences[3], "Both of these came back, the last (vm)")
 
 	require.Equal(t, "stop vm", r.Steps[0].Verb.String()+" "+r.Steps[0].Node, "the slowest first")
 	require.InDelta(t, 190, r.Steps[0].Took, 0.1)
@@ -163,18 +163,18 @@ func TestARetrospective(t *testing.T) {
 	require.InDelta(t, 42, r.Nearest.Slack, 0.1)
 
 	require.Len(t, r.Decisions, 3)
-	require.Equal(t, "on battery for 10s. The battery (90 %, load 50 %) would last at least 6m 40s by its own runtime, and likely 13m 20s; the rest of the plan needed 5m at worst; it could have waited 42s; the chance that the battery gives out first was 2.0 %.", r.Decisions[0].Text)
+	require.Equal(t, "on battery for 10s. The battery (90%, load 50%) would last at least 6m 40s by its own runtime, and likely 13m 20s; the rest of the plan needed 5m at worst; it could have waited 42s; the chance that the battery gives out first was 2.0%.", r.Decisions[0].Text)
 
 	// 60 points gave 150 s at full load: all 90 give 225 s, which at half load is what the default curve makes of it.
 	lasts, _ := power.Capacity{Burn: 225}.Lasts(nil, 0.5)
 	require.InDelta(t, lasts.Seconds(), r.Batteries[0].Gave, 0.1)
 	require.InDelta(t, lasts.Seconds()/800, r.Batteries[0].Ratio, 0.001)
-	require.Contains(t, r.Batteries[0].Text, "The next plan reckons with that.")
+	require.Contains(t, r.Batteries[0].Text, "The next plan takes that into account.")
 	require.Contains(t, advice(r, "ups"), "replace it if a drill shows the same")
 
 	require.Contains(t, advice(r, "vm"), "Find out why vm did not stop by itself")
 	require.Contains(t, advice(r, "nas"), "Give nas a health check")
-	require.Contains(t, advice(r, "nas"), "Give the stop of nas longer: 4m, say.")
+	require.Contains(t, advice(r, "nas"), "Allow more time for the stop of nas: 4m, say.")
 
 	var hung []string
 	for _, x := range r.Surprises {
@@ -212,7 +212,7 @@ func TestWhatAlwaysHangsIsToldFromThePast(t *testing.T) {
 	for i := range 2 {
 		basis.Past = append(basis.Past, forecast.Sample{Node: "vm", Type: "vm", Verb: plan.Stop, At: time.Date(2026, 1, 1+i, 0, 0, 0, 0, time.UTC), Hung: true})
 	}
-	require.Contains(t, advice(told(t, night("run").records, basis), "vm"), "It hung this time (not proven within 3m0s), and in 2 of 2 runs before.")
+	require.Contains(t, advice(told(t, night("run").records, basis), "vm"), "It hung this time (not proven within 3m0s) and in 2 of 2 runs before.")
 }
 
 // TestRecordsWithoutCausesClaimNothing: what their words say is for people, and nothing is reckoned from it.
@@ -250,7 +250,7 @@ func TestACutOnGoodMainsIsNoFailureOfThem(t *testing.T) {
 		closed("not brought back: nas", "nas")
 	r := told(t, s.records, known(t))
 	require.Len(t, r.Away, 1)
-	require.Contains(t, advice(r, "nas"), "Switch nas on, or have its power off and on again")
+	require.Contains(t, advice(r, "nas"), "Switch nas on, or power-cycle it")
 }
 
 func TestABatteryThatIsToBeReplaced(t *testing.T) {
@@ -266,7 +266,7 @@ func TestModesAreTold(t *testing.T) {
 	for mode, want := range map[string][2]string{
 		"drill":    {"Drill o1", "A drill"},
 		"observe":  {"Observed outage o1", "it sent no command"},
-		"simulate": {"Simulated outage o1", "nothing of this has happened"},
+		"simulate": {"Simulated outage o1", "none of this has happened"},
 	} {
 		r := told(t, night(mode).records, known(t))
 		require.Equal(t, want[0], r.Title())
@@ -294,7 +294,7 @@ func TestAnObservedOutageReadsAsOne(t *testing.T) {
 	bad.add(0, ledger.Record{Kind: ledger.Forbidden, Step: ledger.Step{Node: "nas", Verb: &stop}, Reason: "rule 1: vm uses it"}).
 		add(0, ledger.Record{Kind: ledger.NoReturn, Step: ledger.Step{Node: "nas", Verb: &stop}, Power: ledger.Power{Supplies: []string{"ups"}}}).
 		add(0, ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: ledger.Hold, By: "kim"}}).
-		step(0, ledger.Asked, plan.Stop, "vent", "").step(time.Minute, ledger.Failed, plan.Stop, "vent", "not confirmed within 1m: passed over").
+		step(0, ledger.Asked, plan.Stop, "vent", "").step(time.Minute, ledger.Failed, plan.Stop, "vent", "not confirmed within 1m: skipped").
 		step(0, ledger.Intent, plan.Start, "vm", "").step(time.Minute, ledger.Failed, plan.Start, "vm", "not proven within 5m").by(ledger.Overtime).
 		closed("not brought back: vm", "vm")
 	early := begin("observe").stage("shutdown", -20)
@@ -315,10 +315,10 @@ func TestAnObservedOutageReadsAsOne(t *testing.T) {
 	}
 	for name, records := range stories {
 		r := told(t, records, known(t))
-		require.Contains(t, r.Notes[0], "it sent no command", name)
+		require.Contains(t, r.Notes[0], "it sent no commands", name)
 		require.Empty(t, r.Chains, name)
 		for _, s := range r.Sentences {
-			require.Regexp(t, "would|only observed|not on record|emptiest battery", s, name)
+			require.Regexp(t, "would|only observed|not recorded|lowest recorded charge", s, name)
 		}
 		for _, m := range r.Timeline {
 			require.True(t, strings.HasPrefix(m.Text, effect.Observing), "%s: %s", name, m.Text)
@@ -363,10 +363,10 @@ func TestOutagesThatDidNotEndWell(t *testing.T) {
 		r := told(t, s.records, known(t))
 		require.True(t, r.Open)
 		require.Contains(t, strings.Join(r.Notes, "\n"), "The outage is not over")
-		require.Contains(t, r.Sentences[0], "was not back 10s later")
+		require.Contains(t, r.Sentences[0], "was still out 10s later")
 		require.Contains(t, r.Sentences[4], "It is not over")
 		require.Equal(t, timeline.Running, r.Unproven[0].State)
-		require.Contains(t, advice(r, ""), "Let the shutdown begin earlier")
+		require.Contains(t, advice(r, ""), "Start the shutdown earlier")
 	})
 	t.Run("aborted", func(t *testing.T) {
 		t.Parallel()
@@ -374,7 +374,7 @@ func TestOutagesThatDidNotEndWell(t *testing.T) {
 			add(time.Minute, ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}, Reason: "ordered by kim"}).closed("everything that was on is on again")
 		r := told(t, s.records, known(t))
 		require.Equal(t, "Ordered by kim.", r.Decisions[1].Text)
-		require.Equal(t, "Nothing was taken down of the 2 nodes that were on.", r.Sentences[1])
+		require.Equal(t, "Nothing was shut down; 2 nodes were on.", r.Sentences[1])
 		require.Empty(t, r.Chains)
 	})
 	t.Run("what became of an output, and faults of our own", func(t *testing.T) {
@@ -386,7 +386,7 @@ func TestOutagesThatDidNotEndWell(t *testing.T) {
 			closed("everything that was on is on again")
 		r := told(t, s.records, known(t))
 		require.Len(t, r.Away, 1, "the mains were away once")
-		require.Equal(t, "stop nas is not sent, by a fault of Ebbtide", r.Decisions[1].What)
+		require.Equal(t, "stop nas is not sent, because of a bug in Ebbtide", r.Decisions[1].What)
 		require.Equal(t, "rule 1: vm uses it and is not proven off. Please report it.", r.Decisions[1].Text)
 		require.Equal(t, "the output of ups is not cut", r.Decisions[2].What)
 	})
@@ -398,7 +398,7 @@ func TestOutagesThatDidNotEndWell(t *testing.T) {
 		require.Equal(t, []string{"vm"}, r.NotRestored)
 		require.Equal(t, report.Proof{WasOn: 2, Unproven: 1}, r.Proof)
 		require.Contains(t, r.Sentences[4], "1 node did not come back: vm")
-		require.Contains(t, advice(r, "vm"), "See why vm did not come back")
+		require.Contains(t, advice(r, "vm"), "Find out why vm did not come back")
 		require.Len(t, r.Unproven, 2)
 	})
 	t.Run("the last that came back", func(t *testing.T) {
@@ -415,11 +415,11 @@ func TestOutagesThatDidNotEndWell(t *testing.T) {
 	})
 	t.Run("resumed", func(t *testing.T) {
 		t.Parallel()
-		s := begin("run").stage("shutdown", 100).step(0, ledger.Intent, plan.Stop, "vm", "").add(time.Minute, ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was away, and goes on"}).
+		s := begin("run").stage("shutdown", 100).step(0, ledger.Intent, plan.Stop, "vm", "").add(time.Minute, ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was not running, and resumes now"}).
 			step(0, ledger.Proven, plan.Stop, "vm", "").up().closed("everything that was on is on again")
 		r := told(t, s.records, known(t))
-		require.Contains(t, strings.Join(r.Notes, "\n"), "seen by nobody")
-		require.Contains(t, advice(r, ""), "why Ebbtide was away")
+		require.Contains(t, strings.Join(r.Notes, "\n"), "was not observed")
+		require.Contains(t, advice(r, ""), "why Ebbtide was not running")
 		require.Empty(t, r.Surprises, "its time was not watched")
 	})
 }

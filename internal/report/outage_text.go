@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/timeline"
 )
 
@@ -12,7 +13,7 @@ func (r *Retrospective) Blame() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", r.heading())
 	if r.observed() {
-		b.WriteString("Nothing was commanded: these are the steps that would have been made, without the time that they would have taken.\n")
+		b.WriteString("Nothing was commanded: these are the steps that would have been taken, without the time that they would have taken.\n")
 	}
 	for i := range r.Steps {
 		s := &r.Steps[i]
@@ -25,7 +26,7 @@ func (r *Retrospective) Blame() string {
 		}
 		fmt.Fprintf(&b, "%10s %s", took, doing(s.Verb, s.Node))
 		if s.Expected > 0 && s.State != timeline.Open {
-			fmt.Fprintf(&b, " (%s expected)", timeline.Span(seconds(s.Expected)))
+			fmt.Fprintf(&b, " (%s expected)", english.Span(seconds(s.Expected)))
 		}
 		if r.observed() || s.State != timeline.Proven || s.Attempts > 1 {
 			fmt.Fprintf(&b, ": %s%s", r.would("", "would have ended as "), ending(s))
@@ -49,20 +50,20 @@ func (r *Retrospective) Critical() string {
 	}
 	b.WriteString("The time after the " + r.Noun() + " began at which a step was commanded is after the \"@\", how long it took after the \"+\".\n")
 	for _, c := range r.Chains {
-		fmt.Fprintf(&b, "\ngoing %s: %s\n", c.Goal, timeline.Span(seconds(c.Took)))
+		fmt.Fprintf(&b, "\ngoing %s: %s\n", c.Goal, english.Span(seconds(c.Took)))
 		for i, l := range c.Links {
 			if i > 0 {
 				b.WriteString(strings.Repeat("  ", i-1) + "└─")
 			}
-			fmt.Fprintf(&b, "%s @%s", l.What, timeline.Span(seconds(l.At)))
+			fmt.Fprintf(&b, "%s @%s", l.What, english.Span(seconds(l.At)))
 			if l.Took > 0 {
-				fmt.Fprintf(&b, " +%s", timeline.Span(seconds(l.Took)))
+				fmt.Fprintf(&b, " +%s", english.Span(seconds(l.Took)))
 			}
 			if l.Idle >= soon.Seconds() {
-				fmt.Fprintf(&b, " (waited %s)", timeline.Span(seconds(l.Idle)))
+				fmt.Fprintf(&b, " (waited %s)", english.Span(seconds(l.Idle)))
 			}
 			if l.By == ByPlace {
-				b.WriteString(" (took over the place below)")
+				b.WriteString(" (took over the slot below)")
 			}
 			if l.State == timeline.Stopped || l.State == timeline.Failed {
 				fmt.Fprintf(&b, " %s", l.State)

@@ -128,7 +128,7 @@ func (w *recordedWaits) follow(r *ledger.Record) {
 	case ledger.HeldBack:
 		w.begins(r, r.Reason, false)
 	case ledger.Forbidden:
-		w.begins(r, "Ebbtide itself, by a fault of its own: "+r.Reason, false)
+		w.begins(r, "Ebbtide itself, because of a bug: "+r.Reason, false)
 	case ledger.Asked:
 		w.begins(r, "a person", false)
 	case ledger.Accepted:
@@ -203,9 +203,9 @@ func stepOf(r *ledger.Record) plan.Verb {
 
 // answerOf says what a command waited for that was put off or reached nobody.
 func answerOf(r *ledger.Record) string {
-	text := "an answer of its system, which could not be reached"
+	text := "an answer from its system, which could not be reached"
 	if r.Outcome == ledger.Busy {
-		text = "its system, which said not now"
+		text = "its system, which was busy"
 	}
 	if r.Reason != "" {
 		text += ": " + r.Reason
@@ -238,7 +238,7 @@ func (f *fold) waitsForPower() {
 				if at, ok := back[id]; ok {
 					delete(back, id)
 					if r.At.Sub(at) >= notable {
-						f.waited(id, nil, at, r.At, WaitRecord, "its gate, with the mains back: what it feeds was not started before")
+						f.waited(id, nil, at, r.At, WaitRecord, "its gate, with mains back: what it feeds was not started before that")
 					}
 				}
 			}

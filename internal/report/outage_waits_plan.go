@@ -126,7 +126,7 @@ func (f *fold) waitToBegin(s *timeline.Step, o *order) {
 	if before == nil || s.Started.Sub(before.Ended) > soon {
 		if n := f.Find(s.Node); n != nil {
 			if place := o.place(s, n.Type); place != nil && !place.Ended.Before(e.at) {
-				say(WaitPlace, doing(place.Verb, place.Node)+", whose place under a limit it took over")
+				say(WaitPlace, doing(place.Verb, place.Node)+", whose slot under a limit it took over")
 				return
 			}
 		}
@@ -135,14 +135,14 @@ func (f *fold) waitToBegin(s *timeline.Step, o *order) {
 	case before == nil:
 		say(WaitUnsaid, unsaid)
 	case s.Started.Sub(before.Ended) >= notable:
-		say(WaitUnsaid, fmt.Sprintf("%s until %s, after which it comes by the plan; what it waited for then is %s", doing(before.Verb, before.Node), f.clock(before.Ended), unsaid))
+		say(WaitUnsaid, fmt.Sprintf("%s until %s, which comes before it in the plan; what it waited for then was %s", doing(before.Verb, before.Node), f.clock(before.Ended), unsaid))
 	default:
-		say(WaitPlan, doing(before.Verb, before.Node)+", after which it comes by the plan")
+		say(WaitPlan, doing(before.Verb, before.Node)+", which comes before it in the plan")
 	}
 }
 
 // unsaid is told where no record says what was waited for.
-const unsaid = "not on record"
+const unsaid = "not recorded"
 
 // neverBegun tells what kept steps from being made that an outage which is over ends without: what was on and did not come
 // back, and what was to go down and comes by the plan after what was given up.
@@ -211,7 +211,7 @@ func (f *fold) keptBy(node string, verb plan.Verb, o *order) (what string, since
 			if step, known := o.find(s); !known || step != b || s.State != timeline.Failed || what != "" {
 				continue
 			}
-			what, since = doing(s.Verb, s.Node)+", after which it comes by the plan, and which was not proven", s.Ended
+			what, since = doing(s.Verb, s.Node)+", which comes before it in the plan and was not proven", s.Ended
 			if reason := strings.TrimPrefix(s.Reason, effect.Observing); reason != "" {
 				what += ": " + reason
 			}

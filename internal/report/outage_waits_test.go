@@ -53,7 +53,7 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 			nil,
 		},
 		"held back, and then its power was back": {
-			begin("run").stage("shutdown", 100).step(0, ledger.Intent, stop, "nas", "").step(0, ledger.HeldBack, stop, "nas", "its power is back before it took the command").
+			begin("run").stage("shutdown", 100).step(0, ledger.Intent, stop, "nas", "").step(0, ledger.HeldBack, stop, "nas", "its power came back before it accepted the command").
 				add(time.Minute, ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}}).closed("everything that was on is on again"),
 			nil,
 		},
@@ -61,14 +61,14 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 			begin("run").stage("shutdown", 100).step(0, ledger.Intent, stop, "vm", "").accepted(0, stop, "vm", ledger.Busy, "a task runs").
 				step(15*time.Second, ledger.Intent, stop, "vm", "").accepted(0, stop, "vm", ledger.Busy, "a task runs").
 				step(15*time.Second, ledger.Intent, stop, "vm", "").step(40*time.Second, ledger.Proven, stop, "vm", ""),
-			[]string{"stop vm 30s: its system, which said not now: a task runs (record)"},
+			[]string{"stop vm 30s: its system, which was busy: a task runs (record)"},
 		},
 		"a system that is never reached": {
 			begin("run").stage("shutdown", 100).step(0, ledger.Intent, stop, "vm", "").accepted(0, stop, "vm", ledger.Unreached, "no route").
 				step(3*time.Minute, ledger.Failed, stop, "vm", "not proven within 3m").closed("power is back"),
 			[]string{
-				"stop vm 180s: an answer of its system, which could not be reached: no route (record)",
-				"stop nas 1s…: stop vm, after which it comes by the plan, and which was not proven: not proven within 3m (plan)",
+				"stop vm 180s: an answer from its system, which could not be reached: no route (record)",
+				"stop nas 1s…: stop vm, which comes before it in the plan and was not proven: not proven within 3m (plan)",
 			},
 		},
 		"a person": {
@@ -80,7 +80,7 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 				add(0, ledger.Record{Kind: ledger.Forbidden, Step: ledger.Step{Node: "nas", Verb: &stop}, Reason: "rule 1: vm uses it"}).
 				add(20*time.Second, ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: ledger.Resume, By: "kim"}}).
 				step(10*time.Second, ledger.Intent, stop, "nas", ""),
-			[]string{"stop nas 30s: Ebbtide itself, by a fault of its own: rule 1: vm uses it (record)", " 20s: an order: held by kim (record)"},
+			[]string{"stop nas 30s: Ebbtide itself, because of a bug: rule 1: vm uses it (record)", " 20s: an order: held by kim (record)"},
 		},
 		"the gate, and what comes before by the plan": {
 			begin("run").stage("shutdown", 100).
@@ -89,25 +89,25 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 				step(0, ledger.Intent, plan.Start, "nas", "").step(10*time.Minute, ledger.Proven, plan.Start, "nas", "").
 				step(0, ledger.Intent, plan.Start, "vm", "").step(time.Second, ledger.Proven, plan.Start, "vm", "").closed("everything that was on is on again"),
 			[]string{
-				"start vm 600s: start nas, after which it comes by the plan (plan)",
-				"stop nas 120s: stop vm, after which it comes by the plan (plan)",
-				"ups 60s: its gate, with the mains back: what it feeds was not started before (record)",
+				"start vm 600s: start nas, which comes before it in the plan (plan)",
+				"stop nas 120s: stop vm, which comes before it in the plan (plan)",
+				"ups 60s: its gate, with mains back: what it feeds was not started before that (record)",
 			},
 		},
 		"what nobody wrote down": {
 			begin("run").stage("shutdown", 100).step(5*time.Minute, ledger.Intent, stop, "vm", "").step(time.Second, ledger.Proven, stop, "vm", "").
 				step(3*time.Minute, ledger.Intent, stop, "nas", "").step(time.Second, ledger.Proven, stop, "nas", ""),
 			[]string{
-				"stop nas 481s: stop vm until 02:05:11, after which it comes by the plan; what it waited for then is not on record (unsaid)",
-				"stop vm 300s: not on record (unsaid)",
+				"stop nas 481s: stop vm until 02:05:11, which comes before it in the plan; what it waited for then was not recorded (unsaid)",
+				"stop vm 300s: not recorded (unsaid)",
 			},
 		},
 		"what was never started": {
 			begin("run").stage("shutdown", 100).up().step(0, ledger.Intent, plan.Start, "nas", "").
 				step(5*time.Minute, ledger.Failed, plan.Start, "nas", "not proven within 5m").closed("not brought back: nas, vm", "nas", "vm"),
 			[]string{
-				"start vm 301s…: start nas, after which it comes by the plan, and which was not proven: not proven within 5m (plan)",
-				"ups 60s: its gate, with the mains back: what it feeds was not started before (record)",
+				"start vm 301s…: start nas, which comes before it in the plan and was not proven: not proven within 5m (plan)",
+				"ups 60s: its gate, with mains back: what it feeds was not started before that (record)",
 			},
 		},
 	} {
@@ -127,10 +127,10 @@ func TestWaitsInADocument(t *testing.T) {
 	for i := range 5 {
 		s.step(0, ledger.Intent, plan.Stop, fmt.Sprintf("lab/%d", i), "").accepted(0, plan.Stop, fmt.Sprintf("lab/%d", i), ledger.Busy, "a task runs")
 	}
-	s.step(time.Minute, ledger.Asked, plan.Stop, "vent", "").add(30*time.Second, ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was away, and goes on"})
+	s.step(time.Minute, ledger.Asked, plan.Stop, "vent", "").add(30*time.Second, ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was not running, and resumes now"})
 	text := string(written(t, told(t, s.records, known(t)), "md"))
 	_, text, _ = strings.Cut(text, "What would have waited, and for what")
-	require.Contains(t, text, "| stop lab ×5 | 1m 30s so far | (observing) its system, which said not now: a task runs |")
+	require.Contains(t, text, "| stop lab ×5 | 1m 30s so far | (observing) its system, which was busy: a task runs |")
 	require.Contains(t, text, "| stop vent | 30s so far | (observing) a person |")
 }
 

@@ -3,8 +3,8 @@ package report
 import (
 	"fmt"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/timeline"
 )
 
 func (r *Retrospective) documentWaits(d *Document) {
@@ -18,7 +18,7 @@ func (r *Retrospective) documentWaits(d *Document) {
 		{Title: "What"},
 		{Title: r.would("Waited", "Would have waited"), Weight: 0.7, Right: true},
 		{Title: "For", Weight: 2.2},
-	}, rows, r.would("Nothing that waited for long is on record.", "Nothing would have waited for long, as far as is on record."))
+	}, rows, r.would("Nothing that waited long was recorded.", "Nothing would have waited long, as far as was recorded."))
 }
 
 // foldedWait is the wait of the members of a selector that waited for the same; the first stands for all.
@@ -66,7 +66,7 @@ func (r *Retrospective) foldedWaits() []foldedWait {
 func (w *foldedWait) what() string {
 	switch {
 	case w.Node == "":
-		return "all that was to be done"
+		return "everything that was to be done"
 	case w.Verb == nil:
 		return w.Node
 	case w.count > 1:
@@ -76,9 +76,9 @@ func (w *foldedWait) what() string {
 }
 
 func (w *foldedWait) long(open bool) string {
-	text := timeline.Span(seconds(w.Waited))
+	text := english.Span(seconds(w.Waited))
 	if w.count > 1 && w.least < w.Waited {
-		text = timeline.Span(seconds(w.least)) + " to " + text
+		text = english.Span(seconds(w.least)) + " to " + text
 	}
 	if w.To.IsZero() {
 		text += map[bool]string{false: ", and never ended", true: " so far"}[open]

@@ -6,35 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/timeline"
 )
 
 // named is how many names a sentence has at most.
 const named = 6
-
-// enumerate writes names as a sentence has them: "a, b and c", "a, b and 12 more".
-func enumerate(names []string) string {
-	switch n := len(names); {
-	case n == 0:
-		return "nothing"
-	case n == 1:
-		return names[0]
-	case n > named:
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:named-1], ", "), n-named+1)
-	default:
-		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
-	}
-}
-
-// several writes a number with what is counted.
-func several(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
@@ -82,12 +60,12 @@ func (r *Retrospective) reckoning(n *ledger.Numbers, goal plan.Goal) string {
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	switch state := stateOf(n); {
 	case n.Left != nil:
-		text := "the battery " + state + "would last at least " + timeline.Span(seconds(*n.Left))
+		text := "the battery " + state + "would last at least " + english.Span(seconds(*n.Left))
 		if n.By != "" {
 			text += " by " + n.By
 		}
 		if n.Likely != nil {
-			text += ", and likely " + timeline.Span(seconds(*n.Likely))
+			text += ", and likely " + english.Span(seconds(*n.Likely))
 		}
 		add("%s", text)
 	case state != "":
@@ -96,37 +74,37 @@ func (r *Retrospective) reckoning(n *ledger.Numbers, goal plan.Goal) string {
 		add("how long the battery would last was not known")
 	}
 	if n.Plan != nil {
-		text := need + timeline.Span(seconds(*n.Plan)) + " at worst"
+		text := need + english.Span(seconds(*n.Plan)) + " at worst"
 		if n.PlanLikely != nil {
-			text += " and likely " + timeline.Span(seconds(*n.PlanLikely))
+			text += " and likely " + english.Span(seconds(*n.PlanLikely))
 		}
 		if n.Reserve != nil {
-			text += ", and its reserve is " + timeline.Span(seconds(*n.Reserve))
+			text += ", and its reserve is " + english.Span(seconds(*n.Reserve))
 		}
 		add("%s", text)
 	}
 	if n.Slack != nil {
 		switch {
 		case *n.Slack < 0:
-			add("%s%s", late, timeline.Span(seconds(-*n.Slack)))
+			add("%s%s", late, english.Span(seconds(-*n.Slack)))
 		default:
-			add("%s%s", spare, timeline.Span(seconds(*n.Slack)))
+			add("%s%s", spare, english.Span(seconds(*n.Slack)))
 		}
 	}
 	if n.Odds != nil {
-		add("the chance that the battery gives out first was %.1f %%", 100**n.Odds)
+		add("the chance that the battery gives out first was %.1f%%", 100**n.Odds)
 	}
 	return strings.Join(parts, "; ")
 }
 
-// stateOf says what was known of a battery: "(51 %, load 27 %) ".
+// stateOf says what was known of a battery: "(51%, load 27%) ".
 func stateOf(n *ledger.Numbers) string {
 	var parts []string
 	if n.Charge != nil {
-		parts = append(parts, fmt.Sprintf("%.0f %%", *n.Charge))
+		parts = append(parts, fmt.Sprintf("%.0f%%", *n.Charge))
 	}
 	if n.Load != nil {
-		parts = append(parts, fmt.Sprintf("load %.0f %%", *n.Load))
+		parts = append(parts, fmt.Sprintf("load %.0f%%", *n.Load))
 	}
 	if len(parts) == 0 {
 		return ""

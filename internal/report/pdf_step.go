@@ -111,7 +111,7 @@ func continued(title Text) Text { return Join(title, T(" (continued)")) }
 
 // goesOver says, where the boxes would stand, that a step goes on on the next page.
 func (p *printer) goesOver() {
-	const say = "goes on on the next page"
+	const say = "continued on the next page"
 	l := look{size: smallSize}
 	p.write(p.paper.Width-edgeRight-stepPad-p.widthOf(say, Faint, l), p.y+11, say, Faint, l)
 }

@@ -47,7 +47,7 @@ var glyphs = sync.OnceValue(func() func(rune) bool {
 	for _, ttf := range [][]byte{liberationsansregular.TTF, liberationsansbold.TTF, liberationmonoregular.TTF} {
 		f, err := sfnt.Parse(ttf)
 		if err != nil {
-			panic("the fonts that are built in can't be read: " + err.Error())
+			panic("the built-in fonts can't be read: " + err.Error())
 		}
 		fonts = append(fonts, f)
 	}

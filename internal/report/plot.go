@@ -108,7 +108,7 @@ func newPage(c *Course, width vg.Length) *page {
 	p := &page{Course: c, width: width}
 	p.rows = c.rows()
 	p.from, p.to = c.span()
-	names := bodyText.Width("100 %")
+	names := bodyText.Width("100%")
 	for i := range p.rows {
 		names = max(names, bodyText.Width(p.rows[i].name))
 	}

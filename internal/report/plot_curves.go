@@ -26,7 +26,7 @@ func (p *page) drawCurves(c draw.Canvas) {
 	y := func(share float64) vg.Length { return p.middle + vg.Length(share/most)*(p.top-p.middle) }
 	for share := 0.0; share <= most; share += 25 {
 		c.StrokeLine2(gridLine, p.left, y(share), p.right, y(share))
-		c.FillText(rightwards(bodyText), vg.Point{X: p.left - gutter/2, Y: y(share)}, fmt.Sprintf("%g %%", share))
+		c.FillText(rightwards(bodyText), vg.Point{X: p.left - gutter/2, Y: y(share)}, fmt.Sprintf("%g%%", share))
 	}
 	for i := range p.Supplies {
 		hue, beneath := hues[i%len(hues)], 1.5*vg.Length(min(2, len(p.Supplies)-1-i)) // what lies under others is wider
@@ -44,7 +44,7 @@ func (p *page) drawCurves(c draw.Canvas) {
 			dashes []vg.Length
 		}{{"charge", nil}, {"load", []vg.Length{4, 3}}} {
 			if p.Supplies[i].Sparse && kind.name == "charge" {
-				kind.name, kind.dashes = "charge where it is on record", thinDots
+				kind.name, kind.dashes = "charge where recorded", thinDots
 			} else if p.Supplies[i].Sparse {
 				continue
 			}

@@ -43,7 +43,7 @@ var kinds = [...]struct {
 	name, would string
 	hue         color.Color
 }{
-	off: {"off", "would be off", pale}, protecting: {"cache protected or given back", "cache would be protected or given back", purple},
+	off: {"off", "would be off", pale}, protecting: {"cache protected or restored", "cache would be protected or restored", purple},
 	flushing: {"flush", "would flush", orange}, stopping: {"stop", "would stop", blue}, starting: {"start", "would start", green},
 	cutting: {"output cut", "output would be cut", black}, forcing: {"forced", "would be forced", vermillion}, failing: {"no proof", "would have no proof", yellow},
 }

@@ -106,7 +106,7 @@ func texts(t *testing.T, svg []byte) []string {
 func TestPlotNamesWhatItShows(t *testing.T) {
 	t.Parallel()
 	words := texts(t, drawn(t, course(mostRows), ".svg"))
-	for _, want := range []string{"a <night> & a day", "ups charge", "ups load", "mains fail", "mains are back", "going up", "over", "minutes", "stop", "start", "off", "100 %"} {
+	for _, want := range []string{"a <night> & a day", "ups charge", "ups load", "mains fail", "mains are back", "going up", "over", "minutes", "stop", "start", "off", "100%"} {
 		require.Contains(t, words, want)
 	}
 	for i := range mostRows {

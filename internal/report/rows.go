@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
-	"ebbtide/internal/timeline"
 )
 
 // PlanRow is one line of a plan as people read it: a step, or all equal steps of nodes that count as one.
@@ -67,7 +67,7 @@ func Action(n *plan.Node, s *plan.Step) string {
 	switch s.Verb {
 	case plan.Protect:
 		if n.Kind == plan.Cluster {
-			return "set aside for the shutdown:"
+			return "suspend for the shutdown:"
 		}
 		return "switch to write-through:"
 	case plan.Flush:
@@ -110,5 +110,5 @@ func Brief(d time.Duration) string {
 	if d = d.Round(time.Second); d == 0 {
 		return "0s"
 	}
-	return timeline.Span(d)
+	return english.Span(d)
 }

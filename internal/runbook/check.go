@@ -21,7 +21,7 @@ func (rb *Runbook) Check() Problems {
 	return c.finish()
 }
 
-// follows tells whether a problem only follows from what Parse reported: at the same place, or about the key that it
+// follows reports whether a problem only follows from what Parse reported: at the same place, or about the key that it
 // is in. A warning about a node follows from any mistake in its entry.
 func (rb *Runbook) follows(p Problem) bool {
 	return slices.ContainsFunc(rb.parsed, func(q Problem) bool {

@@ -23,7 +23,7 @@ func (c *checker) references() {
 	}
 }
 
-// unreadable tells whether a key that should be a list is there and is none: which is reported already.
+// unreadable reports whether a key that should be a list is there and is none: which is reported already.
 func unreadable(decl pair, key string) bool {
 	v := decl.val.get(key)
 	return v != nil && v.kind != sequence
@@ -45,7 +45,7 @@ func (c *checker) feed(i int, at *value, path string) {
 		c.add(Error, at, path, fmt.Sprintf("%s is a node, not a supply", at.text), "put it under depends_on")
 		return
 	}
-	c.add(Error, at, path, fmt.Sprintf("no supply is named %q", at.text), c.guess(at.text, c.supply, "supplies"))
+	c.add(Error, at, path, fmt.Sprintf("there is no supply %q", at.text), c.guess(at.text, c.supply, "supplies"))
 }
 
 func (c *checker) depend(i int, at *value, path string) {
@@ -59,7 +59,7 @@ func (c *checker) depend(i int, at *value, path string) {
 		return
 	}
 	if slices.ContainsFunc(v.deps, func(e edge) bool { return e.to == to }) {
-		c.add(Warning, at, path, fmt.Sprintf("%s is named twice", at.text), "remove one")
+		c.add(Warning, at, path, fmt.Sprintf("%s is listed twice", at.text), "remove one")
 		return
 	}
 	c.vertices[i].deps = append(c.vertices[i].deps, edge{to, at})
@@ -74,10 +74,10 @@ func (c *checker) resolve(at *value, path string) (int, bool) {
 		return c.label(at, path)
 	}
 	if _, isSupply := c.supply[at.text]; isSupply {
-		c.add(Error, at, path, fmt.Sprintf("%s is a supply, not a node", at.text), "put it under fed_by; a supply is cut last by itself")
+		c.add(Error, at, path, fmt.Sprintf("%s is a supply, not a node", at.text), "put it under fed_by; a supply is cut last automatically")
 		return 0, false
 	}
-	c.add(Error, at, path, fmt.Sprintf("no node is named %q", at.text), c.guess(at.text, c.node, "nodes"))
+	c.add(Error, at, path, fmt.Sprintf("there is no node %q", at.text), c.guess(at.text, c.node, "nodes"))
 	return 0, false
 }
 
@@ -167,13 +167,13 @@ func (c *checker) ring(walk []int, inRing []bool) {
 	n := &c.rb.Nodes[walk[from]]
 	for _, e := range c.vertices[walk[from]].deps {
 		if e.to == to {
-			c.add(Error, e.at, "nodes."+n.ID+".depends_on", "dependency cycle: "+strings.Join(names, " → "), "one of them must do without the next: remove an entry of depends_on")
+			c.add(Error, e.at, "nodes."+n.ID+".depends_on", "dependency cycle: "+strings.Join(names, " → "), "break the cycle: remove an entry from one depends_on")
 			return
 		}
 	}
 }
 
-// onMachine tells whether a VM depends on the machine that it is reached through, as one of libvirt's through the SSH server
+// onMachine reports whether a VM depends on the machine that it is reached through, as one of libvirt's through the SSH server
 // of its host: there a host is a node like any other.
 func (c *checker) onMachine(i int) bool {
 	through := c.rb.through(i)
@@ -205,7 +205,7 @@ func (c *checker) reach() {
 	for i := range c.rb.Nodes {
 		n := &c.rb.Nodes[i]
 		if !fed[i] {
-			c.nodeWarning(i, nil, "add fed_by: [SUPPLY], or depends_on what is fed", "no supply feeds %s or what it depends on: it would never be taken down", n.ID)
+			c.nodeWarning(i, nil, "add fed_by: [SUPPLY], or depends_on what is fed", "no supply feeds %s or what it depends on: it would never be shut down", n.ID)
 		}
 		if c.types[i] == nil || c.traits[i].Kind != plan.VM || hosted[i] {
 			continue

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -36,13 +37,13 @@ func (c *checker) supplies() {
 			say(Error, []string{"password"}, "add username: …, as upsd.users has it", "a password needs a username")
 		case s.Username == "" && s.Cut != CutNone && s.UPS != "":
 			say(Warning, nil, fmt.Sprintf("add username and password of an upsd user with instcmds = %s, or cut: none", s.Cut),
-				"the output of %s can't be cut: upsd takes commands from its users only", s.ID)
+				"the output of %s can't be cut: upsd accepts commands only from its users", s.ID)
 		case s.Cut == CutStayOff:
-			say(Warning, []string{"cut"}, "write shutdown.return unless somebody is to look before anything starts", "nothing comes back on %s before a person switches it on", s.ID)
+			say(Warning, []string{"cut"}, "write shutdown.return unless someone is to check before anything starts", "nothing comes back on %s until someone switches it on", s.ID)
 		}
 		if s.OnDelay > 0 && s.OnDelay < power.ShortestOff {
-			say(Warning, []string{"ondelay"}, "write 10s or more, or leave it as the UPS is set: NUT's default is 30s",
-				"an output that is off for %s may not be seen to be off, and would be cut once more while machines start", plan.Span(s.OnDelay))
+			say(Warning, []string{"ondelay"}, "write 10s or more, or leave it as set in the UPS: NUT's default is 30s",
+				"an output that is off for only %s may not be noticed as off, and would be cut again while machines start", english.Span(s.OnDelay))
 		}
 		if first, twice := seen[s.NUT()]; twice && s.UPS != "" {
 			say(Warning, []string{"nut"}, "one UPS is one supply", "this is the same UPS as %s", first)
@@ -50,7 +51,7 @@ func (c *checker) supplies() {
 			seen[s.NUT()] = s.ID
 		}
 		if !feeds[s.ID] && !unknown {
-			say(Warning, nil, fmt.Sprintf("add fed_by: [%s] to what it feeds", s.ID), "no node is fed by %s: its failure would do nothing", s.ID)
+			say(Warning, nil, fmt.Sprintf("add fed_by: [%s] to what it feeds", s.ID), "no node is fed by %s: its failure would have no effect", s.ID)
 		}
 	}
 }
@@ -58,7 +59,7 @@ func (c *checker) supplies() {
 func (c *checker) connections() {
 	for _, ref := range c.rb.refs {
 		if _, ok := c.conn[ref.name]; !ok {
-			c.add(Error, ref.at, ref.path, fmt.Sprintf("no connection is named %q", ref.name), c.guess(ref.name, c.conn, "connections"))
+			c.add(Error, ref.at, ref.path, fmt.Sprintf("there is no connection %q", ref.name), c.guess(ref.name, c.conn, "connections"))
 		}
 	}
 	for i := range c.rb.Nodes {
@@ -75,19 +76,19 @@ func (c *checker) via(i int) {
 	given := n.at.val.find("via") != nil
 	switch {
 	case len(t.Via) == 0 && given:
-		c.nodeError(i, []string{"via"}, "remove via", "a node of type %s takes no via", n.Type)
+		c.nodeError(i, []string{"via"}, "remove via", "a node of type %s can't have via", n.Type)
 		return
 	case len(t.Via) == 0:
 		return
 	case !given:
-		c.nodeError(i, nil, c.viaHint(t.Via), "%s lacks the key via: the connection that it is reached by", n.ID)
+		c.nodeError(i, nil, c.viaHint(t.Via), "%s lacks the key via: the connection used to reach it", n.ID)
 		return
 	case n.Via == "":
 		return
 	}
 	at, ok := c.conn[n.Via]
 	if !ok {
-		c.nodeError(i, []string{"via"}, c.guess(n.Via, c.conn, "connections"), "no connection is named %q", n.Via)
+		c.nodeError(i, []string{"via"}, c.guess(n.Via, c.conn, "connections"), "there is no connection %q", n.Via)
 		return
 	}
 	if is := c.rb.Connections[at].Type; is != "" && !slices.Contains(t.Via, is) {
@@ -118,7 +119,7 @@ func (c *checker) wake(i int) {
 	key := func(k string) []string { return []string{"up", "wake", k} }
 	if w.MAC != "" {
 		if mac, err := net.ParseMAC(w.MAC); err != nil || len(mac) != 6 {
-			c.nodeError(i, key("mac"), "write it like 00:25:90:ab:cd:ef", "%q is not the address of a network card", w.MAC)
+			c.nodeError(i, key("mac"), "write it like 00:25:90:ab:cd:ef", "%q is not a MAC address", w.MAC)
 		}
 	} else if w.Broadcast != "" {
 		c.nodeError(i, key("broadcast"), "add mac", "broadcast is for Wake-on-LAN: it needs mac")
@@ -131,7 +132,7 @@ func (c *checker) wake(i int) {
 	for _, way := range w.ways() {
 		at, ok := c.conn[way.connection]
 		if !ok {
-			c.nodeError(i, key(way.key), c.guess(way.connection, c.conn, "connections"), "no connection is named %q", way.connection)
+			c.nodeError(i, key(way.key), c.guess(way.connection, c.conn, "connections"), "there is no connection %q", way.connection)
 		} else if is := c.rb.Connections[at].Type; is != "" && is != way.connType {
 			c.nodeError(i, key(way.key), c.viaHint([]string{way.connType}), "%s needs a connection of type %s; %s is of type %s", way.key, way.connType, way.connection, is)
 		}
@@ -139,11 +140,11 @@ func (c *checker) wake(i int) {
 	if err := w.Check(); err != nil {
 		hint := ""
 		if errors.Is(err, errManyWays) {
-			hint = "keep the surest: a BMC rather than a PDU, a PDU rather than Wake-on-LAN"
+			hint = "keep the most reliable: a BMC rather than a PDU, a PDU rather than Wake-on-LAN"
 		}
 		c.nodeError(i, []string{"up", "wake"}, hint, "%v", err)
 	} else if !w.Starts() && !w.Power && w.Broadcast == "" {
-		c.nodeError(i, []string{"up", "wake"}, "give one of mac, redfish, ipmi, pdu, or power: true if it starts when its power comes back", "wake says no way to start it")
+		c.nodeError(i, []string{"up", "wake"}, "give one of mac, redfish, ipmi, pdu, or power: true if it starts when its power comes back", "wake gives no way to start it")
 	}
 }
 
@@ -153,7 +154,7 @@ func (c *checker) nodes() {
 	for i := range c.rb.Nodes {
 		n, t := &c.rb.Nodes[i], c.types[i]
 		if _, both := c.supply[n.ID]; both {
-			c.nodeError(i, nil, "give one of them another name", "%s is the name of a supply already", n.ID)
+			c.nodeError(i, nil, "give one of them another name", "%s is already the name of a supply", n.ID)
 		}
 		for _, l := range n.Labels {
 			if l.Key == "" || l.Value == "" || strings.ContainsAny(l.Key+l.Value, "=") {
@@ -167,7 +168,7 @@ func (c *checker) nodes() {
 			}
 		}
 		if t != nil && len(n.Serves) > 0 && t.Kind != plan.Other {
-			c.nodeWarning(i, []string{"serves"}, "remove it", "this does nothing: a node of type %s is no storage", n.Type)
+			c.nodeWarning(i, []string{"serves"}, "remove it", "this does nothing: a node of type %s is not storage", n.Type)
 		}
 		if n.Up.Retries != nil && (*n.Up.Retries < 0 || *n.Up.Retries > 100) {
 			c.nodeError(i, []string{"up", "retries"}, "0 tries once", "retries are from 0 to 100")
@@ -177,7 +178,7 @@ func (c *checker) nodes() {
 		}
 		if t.Kind == plan.Self {
 			if self >= 0 {
-				c.nodeError(i, []string{"type"}, "Ebbtide runs on one machine", "%s is of type %s already", c.rb.Nodes[self].ID, t.Name)
+				c.nodeError(i, []string{"type"}, "Ebbtide runs on one machine", "%s already has type %s", c.rb.Nodes[self].ID, t.Name)
 			} else {
 				self = i
 			}
@@ -206,7 +207,7 @@ func (c *checker) throughItself(i int) {
 	}
 	for _, h := range n.Healthy {
 		if u, err := url.Parse(h.HTTP); h.TCP != "" && hostOf(h.TCP) == at || h.HTTP != "" && err == nil && u.Hostname() == at {
-			c.nodeWarning(i, []string{"via"}, "write via: with the connection of its host", "%s seems to be what %s leads to: when it stops, nothing can prove that it is off or start it", n.ID, n.Via)
+			c.nodeWarning(i, []string{"via"}, "write via: with the connection of its host", "%s seems to be what %s connects to: when it stops, nothing can prove that it is off or start it", n.ID, n.Via)
 			return
 		}
 	}
@@ -219,7 +220,7 @@ func (c *checker) expect(i int) {
 	case !t.Selects && given:
 		c.nodeError(i, []string{"expect"}, "remove expect", "expect is for nodes that stand for many; %s is one", n.ID)
 	case t.Selects && !given:
-		c.nodeWarning(i, nil, "add expect: with about how many there are", "without a live inventory %s counts as one", n.ID)
+		c.nodeWarning(i, nil, "add expect: with roughly how many there are", "without a live inventory %s counts as one", n.ID)
 	case n.Expect > maxExpect:
 		c.nodeError(i, []string{"expect"}, "", "expect is at most %d", maxExpect)
 	}
@@ -250,7 +251,7 @@ func (c *checker) times(i int) {
 			continue
 		}
 		if times := tr.Times[k.verb]; k.nominal && times.Nominal > times.Within {
-			c.nodeError(i, k.path, fmt.Sprintf("raise %s.%s or lower this", k.path[0], k.limit), "%s is expected to take %s, longer than it may (%s: %s)", k.verb, plan.Span(times.Nominal), k.limit, plan.Span(times.Within))
+			c.nodeError(i, k.path, fmt.Sprintf("raise %s.%s or lower this", k.path[0], k.limit), "%s is expected to take %s, longer than it may (%s: %s)", k.verb, english.Span(times.Nominal), k.limit, english.Span(times.Within))
 		}
 		if k.path[0] == "down" && !tr.Can.Has(k.verb) && (k.verb != plan.Force || !n.Down.Force.Never) {
 			c.nodeWarning(i, k.path, "remove it", "this does nothing: a node of type %s with these keys has no %s", n.Type, k.verb)
@@ -262,11 +263,11 @@ func (c *checker) times(i int) {
 func (c *checker) proof(i int) {
 	n, tr := &c.rb.Nodes[i], &c.traits[i]
 	if tr.Kind == plan.Other && tr.Can&plan.VerbSet(plan.Stop, plan.Force, plan.Protect, plan.Flush) == 0 {
-		c.nodeWarning(i, nil, "give it a way to stop, or make it type: passive if it needs none", "nothing takes %s down, and nothing proves that it is off", n.ID)
+		c.nodeWarning(i, nil, "give it a way to stop, or make it type: passive if it needs none", "nothing shuts %s down, and nothing proves that it is off", n.ID)
 	}
 	if tr.Kind == plan.Cluster && len(items(n.at, "depends_on")) == 0 && !unreadable(n.at, "depends_on") {
-		c.nodeWarning(i, nil, "add depends_on: […] with what it is asked through and what it stands for",
-			"nothing waits for %s to be set aside, and it is put back before anything is up", n.ID)
+		c.nodeWarning(i, nil, "add depends_on: […] with what it is reached through and what it covers",
+			"nothing depends on %s, so nothing waits for it to be suspended, and it is put back before anything is up", n.ID)
 	}
 	stops := tr.Can.Has(plan.Stop) && (tr.Kind == plan.Other || tr.Kind == plan.Host)
 	if stops && tr.ByPower && n.Wake == nil {
@@ -302,13 +303,13 @@ func (c *checker) byPower(i int) {
 	}
 	if at := slices.IndexFunc(fed, func(s *SupplyDecl) bool { return s.Cut == CutNone }); at >= 0 {
 		c.nodeWarning(i, where, "let "+fed[at].ID+" be cut, or give it another wake",
-			"nothing starts %s again where the mains come back before the battery of %s is empty, which is never cut", n.ID, fed[at].ID)
+			"nothing starts %s again if mains power returns before the battery of %s is empty, because it is never cut", n.ID, fed[at].ID)
 		return
 	}
 	for _, s := range fed {
 		if s.OffDelay != fed[0].OffDelay {
-			c.nodeWarning(i, where, "give them the same offdelay, one that both really keep",
-				"%s starts by its power only where all that feeds it was off at once, and %s and %s are not cut together", n.ID, fed[0].ID, s.ID)
+			c.nodeWarning(i, where, "give them the same offdelay, one that both really honour",
+				"%s starts with its power only if everything that feeds it was off at the same time, and %s and %s are not cut together", n.ID, fed[0].ID, s.ID)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -41,7 +42,7 @@ func (c *checker) stages() {
 				if named[n] == nil {
 					named[n], stage[n] = at, s
 				} else if v == n {
-					c.add(Warning, at, path, fmt.Sprintf("%s is shed in stage %q already", at.text, shed[stage[n]].Name), "remove it here")
+					c.add(Warning, at, path, fmt.Sprintf("%s is already shed in stage %q", at.text, shed[stage[n]].Name), "remove it here")
 				}
 			}
 		}
@@ -59,9 +60,9 @@ func (c *checker) stageName(s *Shed, index int, names map[string]bool) {
 	path := fmt.Sprintf("policy.shed[%d].name", index)
 	switch {
 	case s.Name == power.ProtectStage || s.Name == power.ShutdownStage:
-		c.add(Error, at, path, fmt.Sprintf("every plan has a stage %s already", s.Name), "give the stage another name")
+		c.add(Error, at, path, fmt.Sprintf("every plan already has a stage %s", s.Name), "give the stage another name")
 	case names[s.Name]:
-		c.add(Error, at, path, fmt.Sprintf("two stages are named %q", s.Name), "give one of them another name, or make them one")
+		c.add(Error, at, path, fmt.Sprintf("two stages are named %q", s.Name), "rename one of them, or merge them")
 	}
 	names[s.Name] = true
 }
@@ -109,7 +110,7 @@ func (c *checker) keepsOrder(stage []int, named map[int]*value) {
 			who = append(who, fmt.Sprintf("and %d more", len(users)-3))
 		}
 		id := c.rb.Nodes[n].ID
-		c.add(Error, named[n], "policy.shed", fmt.Sprintf("%s can't be shed in stage %s: what depends on it goes later: %s", id, c.stageOf(stage[n]), strings.Join(who, ", ")),
+		c.add(Error, named[n], "policy.shed", fmt.Sprintf("%s can't be shed in stage %s: what depends on it goes down later: %s", id, c.stageOf(stage[n]), strings.Join(who, ", ")),
 			fmt.Sprintf("shed %s in the same stage or before, or leave %s out", c.rb.Nodes[users[0]].ID, id))
 	}
 }
@@ -139,7 +140,7 @@ func (c *checker) triggers() {
 		if at == nil {
 			at = c.rb.top
 		}
-		c.add(Error, at, "policy.shutdown", "the policy has no shutdown: nothing would ever be taken down",
+		c.add(Error, at, "policy.shutdown", "the policy has no shutdown: nothing would ever be shut down",
 			"add shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}")
 	}
 	c.purpose(p.Protect, when("protect"), "policy.protect.when", false)
@@ -159,9 +160,9 @@ func (c *checker) purpose(cond power.Condition, v *value, path string, up bool) 
 		if slices.Contains([]power.Kind{power.Online, power.ChargeAbove, power.RechargedFor}, kind) == up {
 			continue
 		}
-		message, hint := "%s lets things come back: it can't take them down", "use on_battery, slack_below, charge_below or low_battery"
+		message, hint := "%s is a condition for coming back up: it can't trigger a shutdown", "use on_battery, slack_below, charge_below or low_battery"
 		if up {
-			message, hint = "%s takes things down: it can't let them come back", "use online, charge_above or recharged_for"
+			message, hint = "%s is a condition for shutting down: it can't trigger a restore", "use online, charge_above or recharged_for"
 		}
 		if at, path := conditionAt(v, kind, path); at != nil {
 			c.add(Error, at.key, path, fmt.Sprintf(message, kind), hint)
@@ -175,7 +176,7 @@ func (c *checker) looksAtBattery(cond power.Condition, v *value) {
 		return
 	}
 	if at, path := conditionAt(v, power.OnBattery, "policy.shutdown.when"); at != nil {
-		c.add(Warning, at.key, path, "the shutdown looks at the time only: an old battery may be empty before it",
+		c.add(Warning, at.key, path, "the shutdown depends on time alone: an old battery may be empty before then",
 			"write {any: [{on_battery: …}, {low_battery: true}, {slack_below: 2m}]}")
 	}
 }
@@ -198,7 +199,7 @@ func (c *checker) onMains(cond power.Condition, v *value) {
 		hint += ", or write {all: [{on_battery: 1m}, {temperature_above: …}]}"
 	}
 	if len(stuck) > 0 {
-		c.add(Warning, v, "policy.shutdown.when", fmt.Sprintf("%s may take things down with the mains on, when no output is cut: nothing starts %s again then but a person", kind, some(stuck)),
+		c.add(Warning, v, "policy.shutdown.when", fmt.Sprintf("%s may shut nodes down while mains power is on, when no output is cut: then only a person can start %s again", kind, english.List(stuck, 4)),
 			hint)
 	}
 }
@@ -216,8 +217,8 @@ func (c *checker) gate(p *Policy, restore *value) {
 			return
 		}
 		if at, path := conditionAt(restore, power.ChargeAbove, "policy.restore.when"); at != nil {
-			c.add(Warning, at.val, path, fmt.Sprintf("restore may begin at a charge of %s, where the shutdown starts (charge_below: %s)", percentText(leaf.Than), percentText(below)),
-				"raise charge_above well over charge_below")
+			c.add(Warning, at.val, path, fmt.Sprintf("restore may start at a charge of %s, where the shutdown already starts (charge_below: %s)", percentText(leaf.Than), percentText(below)),
+				"raise charge_above well above charge_below")
 		}
 	})
 }
@@ -238,6 +239,6 @@ func (c *checker) limits() {
 			c.add(Error, at.key, "policy.limits."+l.Class, fmt.Sprintf("limits are for single nodes; %s stands for many", l.Class), "write "+t.Member)
 			continue
 		}
-		c.add(Error, at.key, "policy.limits."+l.Class, fmt.Sprintf("no node type is named %q", l.Class), c.guess(l.Class, known, "node types"))
+		c.add(Error, at.key, "policy.limits."+l.Class, fmt.Sprintf("there is no node type %q", l.Class), c.guess(l.Class, known, "node types"))
 	}
 }

@@ -15,7 +15,7 @@ type Command struct {
 	Line string   // a text
 }
 
-// IsZero tells whether no command is given.
+// IsZero reports whether no command is given.
 func (c Command) IsZero() bool { return len(c.Argv) == 0 && c.Line == "" }
 
 // String gives the command for people.

@@ -175,7 +175,7 @@ func (c *compiler) countUsers() {
 // junctionFrom is how many edges a label selector must save to get a junction.
 const junctionFrom = 100
 
-// hasJunction tells whether a passive node stands for what ref names: a selector's id or a label selector.
+// hasJunction reports whether a passive node stands for what ref names: a selector's id or a label selector.
 func (c *compiler) hasJunction(ref string) bool {
 	i, isNode := c.byID[ref]
 	if !isNode {

@@ -180,16 +180,16 @@ func TestCompilePolicy(t *testing.T) {
 	require.Equal(t, "Stands under the stairs.\n", rb.Supplies[1].Notes)
 
 	require.Equal(t, strings.TrimSpace(`
-When on battery for 10s, write-back caches go to write-through, reversibly.
-When on battery for 3m or slack below 15m, stage lab takes down tier=lab.
-When slack below 2m or charge below 30 % or battery low or silent on battery for 1m or browned out for 5m or temperature above 40 °C or battery time left below 1m 30s, everything else that would go dark is taken down in order, and what depends on it.
-When on line for 10m and charge at least 60 % and battery recharged for another shutdown, what was on comes back in reverse order.
-The last 3m of the battery are kept for flushing caches, stopping hosts and storage, and cutting the output.
-Of type supply at most 1 at once on each host are worked on.
-Of type vsphere.host at most 4 at once are worked on.
-Of type vsphere.vm at most 60 at once and 8 at once on each host are worked on.
-The output of ups-a is cut when all that only it feeds is down, and returns with the mains.
-The output of ups-b is never cut: it lasts until its battery is empty.
+When on battery for 10s, write-back caches switch to write-through; this is reversible.
+When on battery for 3m or slack below 15m, stage lab shuts down tier=lab.
+When slack below 2m or charge below 30% or battery low or silent on battery for 1m or browned out for 5m or temperature above 40 °C or battery time left below 1m 30s, everything else that would lose power is shut down in order, along with what depends on it.
+When on line for 10m and charge at least 60% and battery recharged for another shutdown, what was on is brought back in reverse order.
+The last 3m of battery time are reserved for flushing caches, stopping hosts and storage, and cutting the output.
+Limit for type supply: 1 per host.
+Limit for type vsphere.host: 4 at a time.
+Limit for type vsphere.vm: 60 at a time, 8 per host.
+The output of ups-a is cut when everything that only it feeds is down, and returns with mains power.
+The output of ups-b is never cut: it stays on until its battery is empty.
 `), strings.Join(rb.Sentences(), "\n"))
 }
 
@@ -226,7 +226,7 @@ func TestOdds(t *testing.T) {
 	c, err := runbook.Compile(rb, testSchema(), nil)
 	require.NoError(t, err)
 	require.InDelta(t, 0.2, c.Policy.Odds, 1e-9)
-	require.Contains(t, rb.Sentences(), "Slack accepts a chance of 20% that the battery gives out before all is down.")
+	require.Contains(t, rb.Sentences(), "Slack accepts a chance of 20% that the battery gives out before everything is down.")
 	for _, wrong := range []string{"0%", "95%", "never"} {
 		_, problems := with(wrong)
 		require.True(t, problems.HasErrors(), wrong)

@@ -44,7 +44,7 @@ func (b *builder) convert(n ast.Node, depth int) *value {
 			return known
 		}
 		v.kind, v.width = broken, v.width+len([]rune(name))
-		b.add(Error, v, "", fmt.Sprintf("*%s names no anchor before it", name),
+		b.add(Error, v, "", fmt.Sprintf("*%s refers to no earlier anchor", name),
 			suggest(name, slices.Sorted(maps.Keys(b.anchors)), "anchors before it")+"; text that begins with * goes in quotes")
 	case *ast.TagNode:
 		v = b.tagged(n, depth)
@@ -85,7 +85,7 @@ func (b *builder) tagged(n *ast.TagNode, depth int) *value {
 		v.quoted = true
 	case token.IntegerTag, token.FloatTag, token.BooleanTag, token.NullTag, token.MappingTag, token.SequenceTag:
 	default:
-		b.add(Error, b.at(n.Start), "", fmt.Sprintf("the tag %s means nothing here", n.Start.Value), "remove it; text that begins with ! goes in quotes")
+		b.add(Error, b.at(n.Start), "", fmt.Sprintf("the tag %s has no meaning here", n.Start.Value), "remove it; text that begins with ! goes in quotes")
 	}
 	return v
 }

@@ -89,7 +89,7 @@ func (rb *Runbook) under(typ, host string) string {
 	return ""
 }
 
-// dependsOn tells whether a declared node depends on another one, at once or by others.
+// dependsOn reports whether a declared node depends on another one, at once or by others.
 func (rb *Runbook) dependsOn(id, on string) bool {
 	next, seen := []string{id}, map[string]bool{}
 	for len(next) > 0 {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 )
 
@@ -106,16 +107,8 @@ func (c *compiler) expand() {
 	for _, host := range slices.Sorted(maps.Keys(c.undeclared)) {
 		on := c.undeclared[host]
 		slices.Sort(on)
-		c.warn(c.ownerOf(on[0]), "", fmt.Sprintf("host %q is not declared, and nothing keeps it on until what runs there is off: %s", host, some(on)))
+		c.warn(c.ownerOf(on[0]), "", fmt.Sprintf("host %q is not declared, so nothing keeps it on until what runs there is off: %s", host, english.List(on, 4)))
 	}
-}
-
-// some lists the first of many names.
-func some(names []string) string {
-	if len(names) > 4 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
-	}
-	return strings.Join(names, ", ")
 }
 
 // members expands a selector.
@@ -157,7 +150,7 @@ func (c *compiler) members(i int) {
 	}
 }
 
-// farFrom tells whether a live count is so far from what is expected that people should know.
+// farFrom reports whether a live count is so far from what is expected that people should know.
 func farFrom(live, expect int) bool {
 	return live > expect+expect/2+1 || live < expect/2
 }
@@ -177,11 +170,11 @@ func (c *compiler) belongsTo(i int, m *plan.Member, twin bool) string {
 			continue
 		}
 		if twin {
-			c.warn(decl, "", fmt.Sprintf("several VMs of %s are named %s: give the %s of the one that %s is", c.rb.Nodes[i].ID, m.Name, c.schema.idKey(d.Type), d.ID))
+			c.warn(decl, "", fmt.Sprintf("several VMs of %s are named %s: give the %s of the one that %s stands for", c.rb.Nodes[i].ID, m.Name, c.schema.idKey(d.Type), d.ID))
 			continue
 		}
 		if d.Via != via {
-			c.warn(decl, "", fmt.Sprintf("%s of %s is taken to be the node %s by its name: give its %s to be sure", m.Name, c.rb.Nodes[i].ID, d.ID, c.schema.idKey(d.Type)))
+			c.warn(decl, "", fmt.Sprintf("%s of %s is assumed to be the node %s because of its name: give its %s to be sure", m.Name, c.rb.Nodes[i].ID, d.ID, c.schema.idKey(d.Type)))
 		}
 		c.runsOn(decl, d.ID, m)
 		return d.ID
@@ -234,7 +227,7 @@ func (c *compiler) house(n *plan.Node, i int) {
 	}
 }
 
-// needed tells whether anything depends on a declaration.
+// needed reports whether anything depends on a declaration.
 func (c *compiler) needed(i int) bool {
 	return slices.ContainsFunc(c.rb.Nodes, func(d NodeDecl) bool {
 		return slices.ContainsFunc(d.DependsOn, func(ref string) bool { return slices.Contains(c.named(ref), i) })

@@ -99,7 +99,7 @@ func (c HealthCheck) byHand() Instruction {
 	case c.DNS != nil:
 		return Instruction{Say: "It answers with an address:", Type: "dig +short @" + hostOf(c.DNS.Server) + " " + Quote(c.DNS.Name)}
 	case c.NTP != "":
-		return Instruction{Say: "It tells the time:", Type: "ntpdate -q " + Quote(hostOf(c.NTP))}
+		return Instruction{Say: "It gives the time:", Type: "ntpdate -q " + Quote(hostOf(c.NTP))}
 	case c.Ping != "":
 		return Instruction{Say: "It answers:", Type: "ping -c 3 " + Quote(c.Ping)}
 	default:

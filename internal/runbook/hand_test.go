@@ -38,10 +38,10 @@ func TestWakeFindsMistakes(t *testing.T) {
 		wake Wake
 		want string
 	}{
-		{Wake{MAC: "00:25:90:aa:bb:11", PDU: "p", Outlets: Outlets{1}}, "woken in one way"},
-		{Wake{Redfish: "a", IPMI: "b"}, "woken in one way"},
+		{Wake{MAC: "00:25:90:aa:bb:11", PDU: "p", Outlets: Outlets{1}}, "only one way to wake"},
+		{Wake{Redfish: "a", IPMI: "b"}, "only one way to wake"},
 		{Wake{PDU: "p"}, "pdu needs outlet"},
-		{Wake{Power: true, Outlets: Outlets{1}}, "it needs pdu"},
+		{Wake{Power: true, Outlets: Outlets{1}}, "outlet needs pdu"},
 		{Wake{PDU: "p", Outlets: Outlets{0}}, "numbered from 1"},
 		{Wake{PDU: "p", Outlets: Outlets{2, 2}}, "outlet 2 is named twice"},
 	} {

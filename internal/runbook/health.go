@@ -46,9 +46,9 @@ func (c HealthCheck) Check() error {
 	case len(kinds) > 1:
 		return fmt.Errorf("a health check is one of %s: write one entry for each", strings.Join(kinds, ", "))
 	case c.HTTP == "" && (c.Status != 0 || c.Insecure):
-		return fmt.Errorf("status and insecure belong to an http check, this one is %s", kinds[0])
+		return fmt.Errorf("status and insecure need an http check, this one is %s", kinds[0])
 	case c.Status != 0 && (c.Status < 100 || c.Status > 599):
-		return fmt.Errorf("no HTTP status is %d", c.Status)
+		return fmt.Errorf("%d is not an HTTP status", c.Status)
 	case c.Within < 0:
 		return fmt.Errorf("within is %v: it must be more than 0", c.Within)
 	}

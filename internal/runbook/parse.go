@@ -90,7 +90,7 @@ func (d *decoder) version(v *value, rb *Runbook) {
 	before := len(d.problems)
 	d.decodeInto(v, &rb.Version)
 	if len(d.problems) == before && v.kind == scalar && rb.Version != Version {
-		d.fail(v, fmt.Sprintf("write version: %d, or use the Ebbtide that the runbook was written for", Version), "version %d of the runbook language is not known", rb.Version)
+		d.fail(v, fmt.Sprintf("write version: %d, or use the Ebbtide that the runbook was written for", Version), "version %d of the runbook language is unknown", rb.Version)
 	}
 }
 
@@ -102,7 +102,7 @@ func (d *decoder) each(v *value, what string, read func(p pair)) {
 	for _, p := range v.pairs {
 		d.enter(p.key.text)
 		if why := badID(p.key.text); why != "" {
-			d.fail(p.key, "names are text without / and =, such as esx01", "%q can't be a name: %s", p.key.text, why)
+			d.fail(p.key, "a name is text without / or =, such as esx01", "%q can't be a name: %s", p.key.text, why)
 		}
 		read(p)
 		d.leave()
@@ -117,7 +117,7 @@ func badID(s string) string {
 	case len(s) > 200:
 		return "it is too long"
 	case strings.TrimSpace(s) != s:
-		return "it begins or ends with a blank"
+		return "it starts or ends with a space"
 	case strings.ContainsAny(s, "/="):
 		return "it has a / or ="
 	case strings.ContainsFunc(s, unicode.IsControl):
@@ -258,7 +258,7 @@ func (d *decoder) nodes(v *value, rb *Runbook) {
 		}
 	})
 	if v.kind == mapping && len(v.pairs) == 0 {
-		d.fail(v, "write server: {type: …, fed_by: […]}", "there is no node: nothing would be taken down")
+		d.fail(v, "write server: {type: …, fed_by: […]}", "there is no node: nothing would be shut down")
 	}
 }
 

@@ -60,7 +60,7 @@ type odds float64
 func (o *odds) read(d *decoder, v *value) {
 	percent, ok := d.percent(v, 90)
 	if ok && percent < 0.1 {
-		d.fail(v, "write odds: 5%", "no battery outlasts a plan for certain: the odds are 0.1%% to 90%%, found %s", v.what())
+		d.fail(v, "write odds: 5%", "no battery is certain to outlast a plan: the odds must be 0.1%% to 90%%, found %s", v.what())
 	}
 	*o = odds(percent / 100)
 }

@@ -35,7 +35,7 @@ type Problem struct {
 // Problems are all that is wrong in a runbook, by position.
 type Problems []Problem
 
-// HasErrors tells whether any of them is a mistake.
+// HasErrors reports whether any of them is a mistake.
 func (ps Problems) HasErrors() bool { return ps.Count(Error) > 0 }
 
 // Count gives the number of problems of a severity.

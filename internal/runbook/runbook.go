@@ -137,7 +137,7 @@ type Policy struct {
 	shutdown *value // its trigger; nil: none was given
 }
 
-// Uses tells whether any trigger is, or is made of, a condition of a kind.
+// Uses reports whether any trigger is, or is made of, a condition of a kind.
 func (p *Policy) Uses(kind power.Kind) bool {
 	all := []power.Condition{p.Protect, p.Shutdown, p.Restore}
 	for i := range p.Shed {

@@ -100,7 +100,7 @@ var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // secret reads a reference to a secret. Whatever else stands there may be the secret itself: no message repeats it,
 // and no source line shows it.
 func (d *decoder) secret(v *value, dst reflect.Value) {
-	const hint = "write {credential: NAME}, {file: /absolute/path} or {env: NAME}, and change the secret: it stood in a file"
+	const hint = "write {credential: NAME}, {file: /absolute/path} or {env: NAME}, and change the secret: it was stored in a file"
 	if v.kind != mapping {
 		d.maskAll(v)
 		if v.kind == nothing {

@@ -47,10 +47,10 @@ type NodeType struct {
 	Times map[plan.Verb]plan.Times
 	// Risk where the runbook does not say.
 	Risk plan.Risk
-	// Starts tells whether a Start verb really starts it, as against waiting for its power to come back (nil: by
+	// Starts reports whether a Start verb really starts it, as against waiting for its power to come back (nil: by
 	// whether Verbs has Start).
 	Starts func(spec any) bool
-	// Healthy tells whether the probe of a node with this spec says by itself if the node is well, so that being on is not
+	// Healthy reports whether the probe of a node with this spec says by itself if the node is well, so that being on is not
 	// enough to be up (nil: it does not).
 	Healthy func(spec any) bool
 	// Anything: what such a node is only the runbook says. Without feeds of its own, on a host or on the machine that it is commanded
@@ -129,7 +129,7 @@ type SecretRef struct {
 	Env        string `yaml:"env" json:"env,omitempty"`               // an environment variable
 }
 
-// IsZero tells whether no secret is named.
+// IsZero reports whether no secret is named.
 func (s SecretRef) IsZero() bool { return s == SecretRef{} }
 
 // Kept names where the secret is, and never the secret.

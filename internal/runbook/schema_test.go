@@ -110,7 +110,7 @@ func testSchema() runbook.Schema {
 				Spec: func() any { return new(vmSpec) },
 				Check: func(spec any) []error {
 					if s := spec.(*vmSpec); s.VM != "" && s.UUID != "" {
-						return []error{&runbook.KeyError{Key: "uuid", Err: errors.New("vm and uuid exclude each other: keep one")}}
+						return []error{&runbook.KeyError{Key: "uuid", Err: errors.New("vm and uuid can't be combined: keep one")}}
 					}
 					return nil
 				},

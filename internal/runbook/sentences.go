@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 )
 
@@ -18,15 +19,15 @@ func (rb *Runbook) Sentences() []string {
 		s := &rb.Supplies[i]
 		switch s.Cut {
 		case CutNone:
-			out = append(out, fmt.Sprintf("The output of %s is never cut: it lasts until its battery is empty.", s.ID))
+			out = append(out, fmt.Sprintf("The output of %s is never cut: it stays on until its battery is empty.", s.ID))
 		case CutStayOff:
-			out = append(out, fmt.Sprintf("The output of %s is cut when all that only it feeds is down, and stays off until a person switches it on.", s.ID))
+			out = append(out, fmt.Sprintf("The output of %s is cut when everything that only it feeds is down, and stays off until someone switches it on.", s.ID))
 		case CutShutdownReturn, CutLoadOff:
-			out = append(out, fmt.Sprintf("The output of %s is cut when all that only it feeds is down, and returns with the mains.", s.ID))
+			out = append(out, fmt.Sprintf("The output of %s is cut when everything that only it feeds is down, and returns with mains power.", s.ID))
 		}
 	}
 	for _, o := range rb.Outlets() {
-		out = append(out, fmt.Sprintf("Outlet %s of %s is switched off when all that hangs on it is down, and on again before any of it starts.", o.Name, o.Supply.ID))
+		out = append(out, fmt.Sprintf("Outlet %s of %s is switched off when everything plugged into it is down, and on again before any of it starts.", o.Name, o.Supply.ID))
 	}
 	return out
 }
@@ -34,33 +35,33 @@ func (rb *Runbook) Sentences() []string {
 // Triggers says in English what is done when, one sentence for each stage, the way back and the reserve.
 func (rb *Runbook) Triggers() []string {
 	p := rb.policy()
-	out := []string{fmt.Sprintf("When %s, write-back caches go to write-through, reversibly.", p.Protect)}
+	out := []string{fmt.Sprintf("When %s, write-back caches switch to write-through; this is reversible.", p.Protect)}
 	for i, s := range p.Shed {
-		out = append(out, fmt.Sprintf("When %s, stage %s takes down %s.", s.When, s.Name, and(rb.Policy.Shed[i].Nodes)))
+		out = append(out, fmt.Sprintf("When %s, stage %s shuts down %s.", s.When, s.Name, and(rb.Policy.Shed[i].Nodes)))
 	}
 	rest := "everything"
 	if len(p.Shed) > 0 {
 		rest = "everything else"
 	}
 	if p.Odds > 0 {
-		out = append(out, fmt.Sprintf("Slack accepts a chance of %s that the battery gives out before all is down.", percentText(100*p.Odds)))
+		out = append(out, fmt.Sprintf("Slack accepts a chance of %s that the battery gives out before everything is down.", percentText(100*p.Odds)))
 	}
 	return append(out,
-		fmt.Sprintf("When %s, %s that would go dark is taken down in order, and what depends on it.", p.Shutdown, rest),
-		fmt.Sprintf("When %s, what was on comes back in reverse order.", p.Restore),
-		fmt.Sprintf("The last %s of the battery are kept for flushing caches, stopping hosts and storage, and cutting the output.", plan.Span(p.Reserve)),
+		fmt.Sprintf("When %s, %s that would lose power is shut down in order, along with what depends on it.", p.Shutdown, rest),
+		fmt.Sprintf("When %s, what was on is brought back in reverse order.", p.Restore),
+		fmt.Sprintf("The last %s of battery time are reserved for flushing caches, stopping hosts and storage, and cutting the output.", english.Span(p.Reserve)),
 	)
 }
 
 func limitSentence(l plan.Limit) string {
 	var parts []string
 	if l.Total > 0 {
-		parts = append(parts, fmt.Sprintf("%d at once", l.Total))
+		parts = append(parts, fmt.Sprintf("%d at a time", l.Total))
 	}
 	if l.PerHost > 0 {
-		parts = append(parts, fmt.Sprintf("%d at once on each host", l.PerHost))
+		parts = append(parts, fmt.Sprintf("%d per host", l.PerHost))
 	}
-	return fmt.Sprintf("Of type %s at most %s are worked on.", l.Class, strings.Join(parts, " and "))
+	return fmt.Sprintf("Limit for type %s: %s.", l.Class, strings.Join(parts, ", "))
 }
 
 func and(names []string) string {

@@ -151,7 +151,7 @@ func (r *reporter) parse(text string) (file *ast.File) {
 	defer func() {
 		if p := recover(); p != nil {
 			file = nil
-			r.add(Error, &value{line: 1, col: 1}, "", "the file is not valid YAML, and too broken to say where", "look for brackets and quotes that are not closed")
+			r.add(Error, &value{line: 1, col: 1}, "", "the file is not valid YAML, and it can't be determined where", "look for brackets and quotes that are not closed")
 		}
 	}()
 	tokens := lexer.Tokenize(text)
@@ -235,7 +235,7 @@ var explanations = []struct{ has, message, hint string }{
 	{"',' or ']' must be specified", "a , or ] is missing before this", "separate items with commas; is a [ before this never closed?"},
 	{"end character of double-quoted", "this \" is never closed", "add the missing quote"},
 	{"end character of single-quoted", "this ' is never closed", "add the missing quote; a ' within is written ''"},
-	{"map key-value is pre-defined", "this line is indented deeper than the key before it, which has its value already", "indent it like the keys beside it"},
+	{"map key-value is pre-defined", "this line is indented deeper than the key before it, which already has its value", "indent it like the keys beside it"},
 	{"mapping value is not allowed", "a second : on one line", "put text that has a colon in quotes"},
 	{"non-map value is specified", "this is not a key: value pair, and its neighbours are", "write key: value, and indent it like the keys beside it"},
 	{"unexpected key name", "a key must be on one line and be followed by a colon", "write key: value"},

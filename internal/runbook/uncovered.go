@@ -66,7 +66,7 @@ func Known(connection, id string) string {
 	return connection + "/" + id
 }
 
-// isUUID tells whether an ID has the form of a UUID.
+// isUUID reports whether an ID has the form of a UUID.
 func isUUID(id string) bool {
 	const form = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 	if len(id) != len(form) {

@@ -74,13 +74,13 @@ func (w *Wake) ways() []wakeWay {
 // Connection names the connection that wakes the machine, "" if none does.
 func (w *Wake) Connection() string { return w.Redfish + w.IPMI + w.PDU }
 
-// Starts tells whether the wake starts the machine by a command.
+// Starts reports whether the wake starts the machine by a command.
 func (w *Wake) Starts() bool { return w.MAC+w.Connection() != "" }
 
 // onlyPower reports whether nothing but the return of its power starts a node, as its runbook says.
 func (w *Wake) onlyPower() bool { return w != nil && w.Power && !w.Starts() && w.PDU == "" }
 
-var errManyWays = errors.New("a node is woken in one way: mac, redfish, ipmi or pdu")
+var errManyWays = errors.New("a node has only one way to wake: mac, redfish, ipmi or pdu")
 
 // Check finds what contradicts itself.
 func (w *Wake) Check() error {
@@ -94,12 +94,12 @@ func (w *Wake) Check() error {
 	case w.PDU != "" && len(w.Outlets) == 0:
 		return errors.New("pdu needs outlet: the number of the outlet that feeds it, or a list of them")
 	case w.PDU == "" && len(w.Outlets) > 0:
-		return errors.New("outlet belongs to a PDU: it needs pdu")
+		return errors.New("outlet needs pdu")
 	}
 	return w.Outlets.Check()
 }
 
-// powers tells whether what wakes the machine can power it off, too.
+// powers reports whether what wakes the machine can power it off, too.
 func (w *Wake) powers(s *Schema) bool {
 	for _, way := range w.ways() {
 		if t, ok := s.Connection(way.connType); ok && t.Powers {

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
-	"ebbtide/internal/plan"
 )
 
 const (
@@ -41,7 +41,7 @@ func (a *appender) write(spawn func(func())) {
 func (a *appender) append(batch []ledger.Record) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the journal broke: %v", p)
+			err = fmt.Errorf("the journal failed: %v", p)
 		}
 	}()
 	return a.journal.Append(batch...)
@@ -82,7 +82,7 @@ func (r *Runner) record(records []ledger.Record) (lost error) {
 	case err = <-a.result:
 		a.settle(err)
 	case <-late.C:
-		err = fmt.Errorf("the journal has not answered for %s", plan.Span(patience))
+		err = fmt.Errorf("the journal has not answered for %s", english.Span(patience))
 	}
 	if err == nil {
 		return nil
@@ -111,7 +111,7 @@ func (r *Runner) written(ctx context.Context, err error) {
 		a.write(r.all.Go)
 	default:
 		a.lost = false
-		r.log.Warn("the journal can be written again; all that came since Ebbtide started is in it")
+		r.log.Warn("the journal can be written again; everything since Ebbtide started is in it")
 		r.process(ctx, engine.JournalBack{})
 	}
 }

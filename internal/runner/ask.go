@@ -105,7 +105,7 @@ func (r *Runner) Reload(ctx context.Context, ev engine.Reload, swap func()) erro
 	return errors.Join(err, refused)
 }
 
-var errReloaded = errors.New("the estate was loaded anew")
+var errReloaded = errors.New("the runbook was reloaded")
 
 // inside runs f in the loop, with the context of what the loop starts.
 func (r *Runner) inside(ctx context.Context, f func(loop context.Context)) error {

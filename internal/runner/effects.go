@@ -11,6 +11,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/english"
 	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -42,7 +43,7 @@ func (r *Runner) carryOut(ctx context.Context, one effect.Effect) {
 	}
 }
 
-var errCancelled = errors.New("it was overtaken by another command")
+var errCancelled = errors.New("it was superseded by another command")
 
 // do gives a command to a node. While the journal is lost nothing is brought up: its intent could not be durable.
 func (r *Runner) do(ctx context.Context, e effect.Do) {
@@ -61,13 +62,13 @@ func (r *Runner) do(ctx context.Context, e effect.Do) {
 	r.operate(ctx, e.Op, e.Within, func(ctx context.Context) (done engine.Finished) {
 		defer func() {
 			if p := recover(); p != nil {
-				log.Error("the adapter broke while it was commanded", keyError, fmt.Sprint(p), "stack", string(debug.Stack()))
-				done = engine.Finished{Outcome: ledger.TimedOut, Detail: fmt.Sprintf("the adapter broke: %v", p)}
+				log.Error("the adapter crashed while it was being commanded", keyError, fmt.Sprint(p), "stack", string(debug.Stack()))
+				done = engine.Finished{Outcome: ledger.TimedOut, Detail: fmt.Sprintf("the adapter crashed: %v", p)}
 			}
 		}()
 		err := node.Do(adapter.WithSettings(ctx, e.Settings), e.Verb)
 		if err != nil {
-			log.Warn(observing+"the command was not accepted", keyError, err) //nolint:sloglint // likewise
+			log.Warn(observing+"the command was not accepted", keyError, err) //nolint:sloglint // a sentence for people
 		}
 		return engine.Finished{Outcome: outcome(err), Detail: detail(err)}
 	})
@@ -90,13 +91,13 @@ func (r *Runner) probe(ctx context.Context, e effect.Probe) {
 	r.operate(ctx, e.Op, e.Within, func(ctx context.Context) (done engine.Finished) {
 		defer func() {
 			if p := recover(); p != nil {
-				r.log.Error("the adapter broke while it was asked", keyNode, e.Node, keyError, fmt.Sprint(p), "stack", string(debug.Stack()))
-				done = engine.Finished{Outcome: ledger.TimedOut, Detail: fmt.Sprintf("the adapter broke: %v", p)}
+				r.log.Error("the adapter crashed while it was being asked", keyNode, e.Node, keyError, fmt.Sprint(p), "stack", string(debug.Stack()))
+				done = engine.Finished{Outcome: ledger.TimedOut, Detail: fmt.Sprintf("the adapter crashed: %v", p)}
 			}
 		}()
 		seen, err := node.Probe(ctx)
 		if err != nil {
-			r.log.Debug("a probe had no answer", keyNode, e.Node, keyError, err)
+			r.log.Debug("a probe got no answer", keyNode, e.Node, keyError, err)
 		}
 		return engine.Finished{Outcome: outcome(err), Seen: seen, Detail: detail(err)}
 	})
@@ -116,7 +117,7 @@ func (r *Runner) operate(ctx context.Context, op ledger.Op, within time.Duration
 	}
 	r.all.Go(func() {
 		defer cancel(nil)
-		timed, end := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %s", plan.Span(within)))
+		timed, end := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %s", english.Span(within)))
 		defer end()
 		answered := make(chan struct{})
 		forget := context.AfterFunc(timed, func() {

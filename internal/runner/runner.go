@@ -15,6 +15,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
+	"ebbtide/internal/english"
 	"ebbtide/internal/forecast"
 	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
@@ -198,7 +199,7 @@ func (r *Runner) process(ctx context.Context, events ...engine.Event) {
 
 // lost tells the engine that the journal is lost.
 func (r *Runner) lost(ctx context.Context, why error) {
-	r.log.Error("the journal can't be written: a shutdown goes on without it, a power-up waits", keyError, why)
+	r.log.Error("the journal can't be written: a shutdown continues without it, a power-up waits", keyError, why)
 	r.process(ctx, engine.JournalLost{Detail: why.Error()})
 }
 
@@ -215,6 +216,6 @@ func (r *Runner) leave() error {
 	case <-gone:
 		return nil
 	case <-late.C:
-		return fmt.Errorf("cannot end everything: some calls to the estate or the journal have not ended within %s", plan.Span(farewell))
+		return fmt.Errorf("cannot stop cleanly: some calls to the estate or the journal have not returned within %s", english.Span(farewell))
 	}
 }

@@ -304,7 +304,7 @@ func TestAnAdapterThatMisbehavesEndsAsAnOutcome(t *testing.T) {
 	}{
 		"hung":        {func(n *fake.Node) adapter.Node { n.Fail(plan.Stop, fake.Hang); return plain(n) }, ledger.TimedOut, "no answer within 30s"},
 		"deaf":        {func(n *fake.Node) adapter.Node { return deaf{n, over} }, ledger.TimedOut, "no answer within 30s"},
-		"panicking":   {func(n *fake.Node) adapter.Node { return broken{n} }, ledger.TimedOut, "the adapter broke: nil map"},
+		"panicking":   {func(n *fake.Node) adapter.Node { return broken{n} }, ledger.TimedOut, "the adapter crashed: nil map"},
 		"refusing":    {func(n *fake.Node) adapter.Node { n.Fail(plan.Stop, fake.Refuse); return n }, ledger.Refused, "refused"},
 		"busy":        {func(n *fake.Node) adapter.Node { n.Fail(plan.Stop, fake.Busy); return n }, ledger.Busy, "busy"},
 		"unknown":     {func(*fake.Node) adapter.Node { return nil }, ledger.Refused, `there is no node "vm2"`},

@@ -44,7 +44,7 @@ func (r *Runner) follow(ctx context.Context, id string, w adapter.Watcher) {
 		if time.Since(began) > slowestRewatch {
 			pause = firstRewatch
 		}
-		r.log.Debug("a watch broke", keyNode, id, keyError, err, "again_in", pause)
+		r.log.Debug("a watch failed", keyNode, id, keyError, err, "again_in", pause)
 		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
@@ -59,7 +59,7 @@ func (r *Runner) follow(ctx context.Context, id string, w adapter.Watcher) {
 func (r *Runner) watchOnce(ctx context.Context, id string, w adapter.Watcher) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the adapter broke: %v", p)
+			err = fmt.Errorf("the adapter crashed: %v", p)
 		}
 	}()
 	return w.Watch(ctx, func(seen plan.Observation) {

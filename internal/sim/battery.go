@@ -116,7 +116,7 @@ func (c *cell) left() time.Duration {
 	return time.Duration(c.charge * c.healthy() * float64(c.Runtime) / c.rate())
 }
 
-// honest tells whether its UPS says how it is.
+// honest reports whether its UPS says how it is.
 func (c *cell) honest() bool {
 	return !slices.ContainsFunc(c.Says, func(l Lie) bool { return l != Slips }) && c.Bias == 0 && c.output && c.DiesAt == 0 && c.healthy() == 1 && c.Steps == 0
 }

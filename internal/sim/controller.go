@@ -76,7 +76,7 @@ func (s *simulation) crash() {
 	s.restart()
 }
 
-// selfless tells whether the machine that the controller runs on is declared and not on.
+// selfless reports whether the machine that the controller runs on is declared and not on.
 func (s *simulation) selfless() bool {
 	for i := range s.things {
 		if s.estate.Node(i).Kind == plan.Self && s.things[i].state != plan.On {

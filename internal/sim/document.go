@@ -215,7 +215,7 @@ func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
 		Watched: d.Watched, Poll: d.Poll, PollQuiet: d.PollQuiet, EstimateTrials: d.Trials, For: 12 * time.Hour,
 	}}
 	if d.Version != DocumentVersion {
-		b.wrong("version %d of the scenario language is not known: write version: %d", d.Version, DocumentVersion)
+		b.wrong("version %d of the scenario language is unknown: write version: %d", d.Version, DocumentVersion)
 	}
 	if len(d.Members) > 0 {
 		b.sc.Settings.Members = d.Inventory()
@@ -361,7 +361,7 @@ func (ev *EventDecl) change() (Change, error) {
 		case ledger.Hold, ledger.Resume, ledger.Abort, ledger.Go, ledger.Confirm, ledger.Skip:
 			c.Order = &engine.Order{Verb: verb, Node: ev.Node, By: "scenario"}
 		default:
-			return c, fmt.Errorf("%q is no order: write hold, resume, abort, go, confirm or skip", ev.Order)
+			return c, fmt.Errorf("%q is not an order: write hold, resume, abort, go, confirm or skip", ev.Order)
 		}
 	case len(ev.Drill) > 0:
 		c.Drill = &engine.Drill{Nodes: ev.Drill, By: "scenario"}

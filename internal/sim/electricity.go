@@ -2,7 +2,7 @@ package sim
 
 import "ebbtide/internal/plan"
 
-// powered tells whether any feed of a node has its output on, and so for what it physically stands on.
+// powered reports whether any feed of a node has its output on, and so for what it physically stands on.
 func (s *simulation) powered(i int) bool {
 	if host := s.things[i].host; host >= 0 && (s.things[host].state == plan.Off || s.things[host].state == plan.Gone && !s.powered(host)) || s.unplugged(i) {
 		return false // a host that nobody can see any more has power all the same
@@ -18,7 +18,7 @@ func (s *simulation) powered(i int) bool {
 	return len(feeds) == 0
 }
 
-// unplugged tells whether a node hangs on an outlet that is off. One that somebody took out of the UPS's words is still there.
+// unplugged reports whether a node hangs on an outlet that is off. One that somebody took out of the UPS's words is still there.
 func (s *simulation) unplugged(i int) bool {
 	outlet := s.things[i].outlet
 	return outlet >= 0 && (s.things[outlet].state == plan.Off || s.things[outlet].state == plan.Starting)

@@ -9,7 +9,7 @@ import (
 	"ebbtide/internal/referee"
 )
 
-// hopeless tells whether the recharge gate waits for a charge that a UPS does not tell: somebody must see to it.
+// hopeless reports whether the recharge gate waits for a charge that a UPS does not tell: somebody must see to it.
 func (s *simulation) hopeless() bool {
 	needs := s.scenario.Settings.Policy.Restore.Needs()
 	blind := slices.ContainsFunc(s.cells, func(c cell) bool { return slices.Contains(c.Says, NoCharge) })

@@ -70,7 +70,7 @@ func Unplanned(estate *plan.Estate, r *Result) []string {
 	return crashed
 }
 
-// lasts tells whether the batteries last through a scenario in which no shutdown begins.
+// lasts reports whether the batteries last through a scenario in which no shutdown begins.
 func lasts(sc Scenario) bool {
 	sc.Settings.Policy.Shutdown = power.Condition{}
 	if back := mainsBack(&sc); back > 0 {

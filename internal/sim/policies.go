@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"ebbtide/internal/effect"
+	"ebbtide/internal/english"
 	"ebbtide/internal/forecast"
-	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
 
@@ -46,9 +46,9 @@ func Alternatives(sc Scenario, odds Odds) []Alternative {
 	return []Alternative{
 		{OwnPolicy, sc},
 		{"timer: 5m on battery", timer},
-		{"percentage: charge below 50 %", charge},
+		{"percentage: charge below 50%", charge},
 		{"low battery only", flag},
-		{fmt.Sprintf("UPS's runtime below %s", plan.Span(takes)), runtime},
+		{fmt.Sprintf("UPS's runtime below %s", english.Span(takes)), runtime},
 	}
 }
 

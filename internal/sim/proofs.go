@@ -97,7 +97,7 @@ type system struct {
 
 func (o system) Probe(context.Context) (plan.Observation, error) {
 	outcome, seen := o.s.observe(o.node)
-	return seen, errorOf(outcome, "no such thing")
+	return seen, errorOf(outcome, "does not exist")
 }
 
 func (o system) Do(ctx context.Context, v plan.Verb) error {
@@ -160,7 +160,7 @@ func (c controller) says() (on bool) {
 	return on
 }
 
-// wasOnAt tells whether a machine had its power on at a time.
+// wasOnAt reports whether a machine had its power on at a time.
 func (t *thing) wasOnAt(at time.Time) bool {
 	for _, f := range t.flips {
 		if f.at.After(at) {
@@ -180,7 +180,7 @@ func (c controller) Power(context.Context) (plan.Observation, error) {
 	return plan.Observation{State: plan.Off}, nil
 }
 
-// ours tells whether it acts on its own machine, and not on another's.
+// ours reports whether it acts on its own machine, and not on another's.
 func (c controller) ours() bool { return c.how != AlwaysOn && c.how != AlwaysOff }
 
 // PowerOn does nothing where the BMC takes its machine for on: no command is sent then.

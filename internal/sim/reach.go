@@ -38,29 +38,29 @@ type Habit struct {
 	BootsAfter time.Duration
 }
 
-// quiet tells whether a question or a command to a node gets no answer whatever, though the node may well be there.
+// quiet reports whether a question or a command to a node gets no answer whatever, though the node may well be there.
 func (s *simulation) quiet(i int) bool {
 	return s.things[i].silent || s.selfTests(i) || s.cutOff(i) || s.mutelyFed(i) || s.hostIsMute(i)
 }
 
-// isManaged tells whether a VM's state is known whatever becomes of its host, since a manager of several hosts answers for it.
+// isManaged reports whether a VM's state is known whatever becomes of its host, since a manager of several hosts answers for it.
 func (s *simulation) isManaged(i int) bool {
 	return s.things[i].host >= 0 && !s.estate.Node(i).Bound && !s.things[i].habit.ThroughHost
 }
 
-// hostIsMute tells whether nobody answers for a VM, since its host does not.
+// hostIsMute reports whether nobody answers for a VM, since its host does not.
 func (s *simulation) hostIsMute(i int) bool {
 	host := s.things[i].host
 	return host >= 0 && !s.isManaged(i) && (!s.runs(host) || s.quiet(host))
 }
 
-// selfTests tells whether a machine is in the part of its start in which it answers nobody.
+// selfTests reports whether a machine is in the part of its start in which it answers nobody.
 func (s *simulation) selfTests(i int) bool {
 	t := &s.things[i]
 	return t.state == plan.Starting && s.now.Before(t.testing)
 }
 
-// cutOff tells whether no way through the network leads to a node. Of a VM its host is asked.
+// cutOff reports whether no way through the network leads to a node. Of a VM its host is asked.
 func (s *simulation) cutOff(i int) bool {
 	if len(s.scenario.Habits) == 0 {
 		return false
@@ -80,7 +80,7 @@ func (s *simulation) cutOff(i int) bool {
 	return ways > 0
 }
 
-// mutelyFed tells whether a node is a supply whose UPS is silent, or an outlet of one: it is asked through that.
+// mutelyFed reports whether a node is a supply whose UPS is silent, or an outlet of one: it is asked through that.
 func (s *simulation) mutelyFed(i int) bool {
 	kind := s.estate.Node(i).Kind
 	if kind != plan.Supply && kind != plan.Outlet {
@@ -144,7 +144,7 @@ func (s *simulation) keepView(i int) {
 	}
 }
 
-// goesUnseen tells whether a node goes down, and shows as on. Nobody could know of one that does so long after it was given up.
+// goesUnseen reports whether a node goes down, and shows as on. Nobody could know of one that does so long after it was given up.
 func (t *thing) goesUnseen() bool {
 	return t.habit.ShowsOn && t.state == plan.Stopping && t.fault != Hang && t.fault != Stuck && t.fault != Freeze && t.fault != Late
 }

@@ -79,7 +79,7 @@ type Change struct {
 	Clock       *time.Duration // the wall clock is set forth or back by so much: records bear its time, decisions do not
 }
 
-// OfMains tells whether a change is of a supply's mains.
+// OfMains reports whether a change is of a supply's mains.
 func (c *Change) OfMains() bool {
 	return c.Supply != "" && c.Silent == nil && c.ExtraLoad == nil && c.Temperature == nil && c.Voltage == nil
 }
@@ -129,7 +129,7 @@ const (
 	Dud     Fault = "dud"     // accepts a start and does not come up
 	Freeze  Fault = "freeze"  // accepts a stop, does not answer from then on, and stays on
 	Halves  Fault = "halves"  // a cache or a cluster: its first Unprotect by what is on record is accepted, and carried out by half
-	Tardy   Fault = "tardy"   // likewise: its first Unprotect is not answered, and takes effect long after it was given up
+	Tardy   Fault = "tardy"   // a cache or a cluster: its first Unprotect is not answered, and takes effect long after it was given up
 )
 
 // Faults lists all faults.

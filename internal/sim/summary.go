@@ -38,7 +38,7 @@ type Chance struct {
 	Count int      `json:"count"`
 	Share float64  `json:"share"`
 	Low   float64  `json:"low"`  // the true chance lies between these two
-	High  float64  `json:"high"` // with a probability of 95 % (Wilson's interval)
+	High  float64  `json:"high"` // with a probability of 95% (Wilson's interval)
 	Seeds []uint64 `json:"seeds"`
 }
 

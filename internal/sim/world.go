@@ -149,7 +149,7 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (ledger.Outcome,
 	case t.fault == Mute, late:
 		return ledger.TimedOut, "the answer was lost"
 	case t.fault == Deny && t.told == 1:
-		return ledger.Refused, "it says that it will not"
+		return ledger.Refused, "it refuses"
 	}
 	return ledger.Done, ""
 }
@@ -167,7 +167,7 @@ func (s *simulation) meets(i int, verb plan.Verb) (ledger.Outcome, string) {
 		s.become(i, plan.Gone)
 	}
 	if t.state == plan.Gone {
-		return ledger.NoSuchThing, "no such thing"
+		return ledger.NoSuchThing, "does not exist"
 	}
 	if verb != plan.Start && s.isDeafTo(i, verb) {
 		return ledger.Unreached, none
@@ -190,20 +190,20 @@ func isSetting(verb plan.Verb) bool {
 	return verb == plan.Protect || verb == plan.Flush || verb == plan.Unprotect
 }
 
-// turnsDown tells whether who takes a command does not do it: ledger.Done, it does.
+// turnsDown says why who takes a command does not do it: ledger.Done, it does.
 func (s *simulation) turnsDown(i int, verb plan.Verb) (ledger.Outcome, string) {
 	t, decl := &s.things[i], s.estate.Node(i)
 	switch {
 	case t.fault == Busy && t.told <= 2:
-		return ledger.Busy, "another task runs"
+		return ledger.Busy, "another task is running"
 	case t.fault == Deny && t.told == 1 && verb == plan.Force && s.scenario.BMCs[decl.ID] != "": // the word of the BMC is told, and nobody learns of this one
-		return ledger.Refused, "it says that it will not"
+		return ledger.Refused, "it refuses"
 	case t.fault == Unready && t.told%3 != 0 && (verb == plan.Stop || verb == plan.Start):
 		return ledger.Refused, "it is not ready for that"
 	case t.fault == Refuse && isSetting(verb) && !decl.Can.Has(plan.Stop):
 		return ledger.Refused, "it may not be changed"
 	case t.fault == Refuse && verb == plan.Stop:
-		return ledger.Refused, "the guest does not listen"
+		return ledger.Refused, "the guest does not respond"
 	}
 	return ledger.Done, ""
 }
@@ -426,7 +426,7 @@ func (s *simulation) view(i int, state plan.State) plan.Observation {
 	return o
 }
 
-// reached tells whether a node can be asked. A cluster, or a cache of something else, is asked through what it stands on, as
+// reached reports whether a node can be asked. A cluster, or a cache of something else, is asked through what it stands on, as
 // long as any of that is on.
 func (s *simulation) reached(i int) bool {
 	n, needs := s.estate.Node(i), s.estate.Needs(i)
@@ -439,7 +439,7 @@ func (s *simulation) runs(i int) bool {
 
 // What a cache or a cluster is set to: setBy is what people have chosen for it.
 const (
-	setAside = "set aside"
+	setAside = "suspended"
 )
 
 func setBy(id string) string { return "as " + id + " was set" }

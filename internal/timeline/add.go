@@ -1,11 +1,11 @@
 package timeline
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -96,7 +96,7 @@ func (t *Timeline) snapshot(r ledger.Record) {
 	if r.Kind == ledger.Widened && of == "" {
 		of = r.Nodes[0].Node
 	}
-	t.mark(r, of, fmt.Sprintf("%d nodes on", on))
+	t.mark(r, of, english.Count(on, "node")+" on")
 }
 
 func (t *Timeline) ordered(r ledger.Record) {

@@ -26,7 +26,7 @@ type course struct {
 	forced  time.Time // when it was last forced
 	late    bool      // its time was over
 	blurred bool      // something came between command and proof, so that the time says nothing of the node
-	muddled bool      // likewise between its force and the proof
+	muddled bool      // something came between its force and the proof
 }
 
 // Tells reports whether the time that a step took tells anything of its node: nothing came between, such as an absence of Ebbtide.

@@ -47,8 +47,8 @@ func TestWhatIsLearnedFromAStep(t *testing.T) {
 			r.step(ledger.Intent, plan.Stop, "vm", "").step(ledger.Proven, plan.Stop, "vm", "")
 		}, []seen{{"vm", plan.Stop, time.Second, false}}},
 		"it goes on": {func(r *recorder) { r.step(ledger.Intent, plan.Stop, "vm", "") }, nil},
-		"it was so already": {func(r *recorder) {
-			r.step(ledger.Proven, plan.Stop, "vm", "it was so already")
+		"it was already so": {func(r *recorder) {
+			r.step(ledger.Proven, plan.Stop, "vm", "it was already so")
 		}, nil},
 		"a task ran first": {func(r *recorder) {
 			r.step(ledger.Intent, plan.Stop, "vm", "").step(ledger.Accepted, plan.Stop, "vm", "a task runs", ledger.Busy).
@@ -173,7 +173,7 @@ func TestADischargeInWords(t *testing.T) {
 			marks = append(marks, m.Text)
 		}
 	}
-	require.Equal(t, []string{"ups was on battery for 1m 30s, from 100 to 60 %, until it was low"}, marks)
+	require.Equal(t, []string{"ups was on battery for 1m 30s, from 100% to 60%, until its battery was low"}, marks)
 	require.Equal(t, marks[0], r.tl.Phrase(&ledger.Record{
 		Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{Took: 90 * time.Second, From: 100, To: 60, Empty: true}},
 	}))

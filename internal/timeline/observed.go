@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/effect"
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -34,12 +35,12 @@ func (t *Timeline) going() string {
 func (t *Timeline) wouldBe(r *ledger.Record) string {
 	switch r.Kind {
 	case ledger.Snapshot:
-		return fmt.Sprintf("snapshot: %d of %d nodes are on, and would come back", t.Summary.WasOn, len(r.Nodes))
+		return fmt.Sprintf("snapshot: %d of %d nodes on, would be brought back later", t.Summary.WasOn, len(r.Nodes))
 	case ledger.Widened:
 		if len(r.Supplies) == 0 {
-			return r.Nodes[0].Node + " could not be asked before: it is on, and would come back"
+			return r.Nodes[0].Node + " could not be reached before: it is on, would be brought back later"
 		}
-		return fmt.Sprintf("the outage is wider now: %s; %d nodes are on, and would come back", strings.Join(r.Supplies, ", "), t.Summary.WasOn)
+		return fmt.Sprintf("the outage now includes %s: %s on, would be brought back later", strings.Join(r.Supplies, ", "), english.Count(t.Summary.WasOn, "node"))
 	case ledger.Triggered:
 		return "stage " + r.Stage + " would start" + of(r) + ": " + r.Reason
 	case ledger.Intent:
@@ -57,14 +58,14 @@ func (t *Timeline) wouldBe(r *ledger.Record) string {
 		}
 		return text
 	case ledger.Failed:
-		return fmt.Sprintf("%s %s would not have been proven: %s", r.Verb, r.Node, r.Reason)
+		return fmt.Sprintf("%s: %s would not have been proven: %s", r.Node, r.Verb, r.Reason)
 	case ledger.HeldBack:
-		return fmt.Sprintf("%s %s would wait: %s", r.Verb, r.Node, r.Reason)
+		return fmt.Sprintf("%s: %s would be waiting: %s", r.Node, r.Verb, r.Reason)
 	case ledger.NoReturn:
 		if r.Cause == ledger.AfterAll {
-			return "would go off after all, for " + r.Node + ": " + strings.Join(r.Supplies, " and ") + ", since " + r.Reason
+			return "would be cut after all, to power-cycle " + r.Node + ": " + strings.Join(r.Supplies, " and ") + ", because " + r.Reason
 		}
-		return "point of no return: what would have begun would be finished first"
+		return "point of no return: what would have been started would be finished first"
 	case ledger.Mains:
 		switch {
 		case r.Cause == ledger.Cycled && t.wasCut(r.Supplies):
@@ -76,7 +77,7 @@ func (t *Timeline) wouldBe(r *ledger.Record) string {
 	case ledger.Turned:
 		return "would go " + string(r.Goal) + of(r) + ": " + r.Reason
 	case ledger.Closed:
-		return "the outage is over, as it was observed: " + r.Reason
+		return "the outage is over (observed only): " + r.Reason
 	case ledger.Asked:
 		return fmt.Sprintf("a person would be asked to %s %s", r.Verb, r.Node)
 	default:

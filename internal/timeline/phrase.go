@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -25,24 +26,24 @@ func (t *Timeline) happened(r *ledger.Record) string {
 	switch r.Kind {
 	case ledger.Opened:
 		if r.Mode == ledger.ModeDrill {
-			return "drill of " + some(r.Scope) + ", " + r.Reason
+			return "drill of " + english.List(r.Scope, 6) + ", " + r.Reason
 		}
 		return "outage: " + strings.Join(r.Supplies, ", ") + " is " + r.Reason
 	case ledger.Snapshot:
-		return fmt.Sprintf("snapshot: %d of %d nodes are on, and come back", t.Summary.WasOn, len(r.Nodes))
+		return fmt.Sprintf("snapshot: %d of %d nodes on, to be brought back later", t.Summary.WasOn, len(r.Nodes))
 	case ledger.Widened:
 		if len(r.Supplies) == 0 {
-			return fmt.Sprintf("%s could not be asked before: it is on, and comes back", r.Nodes[0].Node)
+			return fmt.Sprintf("%s could not be reached before: it is on, to be brought back later", r.Nodes[0].Node)
 		}
-		return fmt.Sprintf("the outage is wider now: %s; %d nodes are on, and come back", strings.Join(r.Supplies, ", "), t.Summary.WasOn)
+		return fmt.Sprintf("the outage now includes %s: %s on, to be brought back later", strings.Join(r.Supplies, ", "), english.Count(t.Summary.WasOn, "node"))
 	case ledger.Triggered:
 		return "stage " + r.Stage + of(r) + ": " + r.Reason
 	case ledger.Intent:
 		switch {
 		case *r.Verb == plan.Discharge:
-			return r.Node + " is told to run on its battery"
+			return r.Node + " is told to run on battery"
 		case *r.Verb == plan.EndDischarge:
-			return r.Node + " is told to go back to the mains: " + r.Reason
+			return r.Node + " is told to return to mains: " + r.Reason
 		case forced(r):
 			return fmt.Sprintf("%s %s: %s", forcedWords(*r.Verb), r.Node, r.Reason)
 		}
@@ -53,21 +54,21 @@ func (t *Timeline) happened(r *ledger.Record) string {
 	case ledger.Proven:
 		return fmt.Sprintf("%s %s%s", r.Node, doneWords(*r.Verb), t.took(r))
 	case ledger.Failed:
-		return fmt.Sprintf("%s %s was not proven: %s", r.Verb, r.Node, r.Reason)
+		return fmt.Sprintf("%s: %s not proven: %s", r.Node, r.Verb, r.Reason)
 	case ledger.HeldBack:
-		return fmt.Sprintf("%s %s waits: %s", r.Verb, r.Node, r.Reason)
+		return fmt.Sprintf("%s: %s is waiting: %s", r.Node, r.Verb, r.Reason)
 	case ledger.Reopened:
-		return fmt.Sprintf("%s is seen %s: it %s", r.Node, r.State, r.Reason)
+		return fmt.Sprintf("%s is seen to be %s: it %s", r.Node, r.State, r.Reason)
 	case ledger.NoReturn:
 		if r.Cause == ledger.AfterAll {
-			return "to go off after all, for " + r.Node + ": " + strings.Join(r.Supplies, " and ") + ", since " + r.Reason
+			return "to be cut after all, to power-cycle " + r.Node + ": " + strings.Join(r.Supplies, " and ") + ", because " + r.Reason
 		}
-		return "point of no return: what has begun is finished first"
+		return "point of no return: what has been started will be finished first"
 	case ledger.Forbidden:
 		if r.Verb == nil {
-			return "a fault of Ebbtide: " + r.Reason
+			return "a bug in Ebbtide: " + r.Reason
 		}
-		return fmt.Sprintf("%s %s was not sent, by a fault of Ebbtide: %s", r.Verb, r.Node, r.Reason)
+		return fmt.Sprintf("%s %s was not sent, because of a bug in Ebbtide: %s", r.Verb, r.Node, r.Reason)
 	case ledger.Mains:
 		return strings.Join(r.Supplies, ", ") + ": " + r.Reason
 	case ledger.Turned:
@@ -102,15 +103,6 @@ func of(r *ledger.Record) string {
 	return " for " + strings.Join(r.Supplies, ", ")
 }
 
-// some names a few of many.
-func some(ids []string) string {
-	const few = 5
-	if len(ids) > few+1 {
-		return fmt.Sprintf("%s and %d more", strings.Join(ids[:few], ", "), len(ids)-few)
-	}
-	return strings.Join(ids, ", ")
-}
-
 // gave says what a battery gave.
 func gave(r *ledger.Record) string {
 	d := r.Discharge
@@ -119,15 +111,15 @@ func gave(r *ledger.Record) string {
 	}
 	text := strings.Join(r.Supplies, ", ") + " was on battery for " + Span(d.Took)
 	if d.From > d.To {
-		text += fmt.Sprintf(", from %.0f to %.0f %%", d.From, d.To)
+		text += ", " + english.Fall(d.From, d.To)
 	}
 	if d.Empty {
-		text += ", until it was low"
+		text += ", until its battery was low"
 	}
 	return text
 }
 
-// forced tells whether a record is a command that does not wait for proof or consent.
+// forced reports whether a record is a command that does not wait for proof or consent.
 func forced(r *ledger.Record) bool {
 	return r.Kind == ledger.Intent && (*r.Verb == plan.Force || *r.Verb == plan.Cut && r.Reason != "")
 }
@@ -146,7 +138,7 @@ func doneWords(v plan.Verb) string {
 	case plan.Protect:
 		return "is prepared for the shutdown"
 	case plan.Flush:
-		return "has no dirty block left"
+		return "has no dirty blocks left"
 	case plan.Stop, plan.Force:
 		return "is off"
 	case plan.Cut:
@@ -156,9 +148,9 @@ func doneWords(v plan.Verb) string {
 	case plan.Unprotect:
 		return "is as it was before"
 	case plan.Discharge:
-		return "runs on its battery, on purpose"
+		return "runs on battery on purpose"
 	case plan.EndDischarge:
-		return "is back on the mains"
+		return "is back on mains"
 	default:
 		return v.String()
 	}
@@ -166,7 +158,7 @@ func doneWords(v plan.Verb) string {
 
 // What is said of what nothing had to be commanded for.
 const (
-	alreadySo = ", and was so already"
+	alreadySo = ", without a command"
 	byItself  = " by itself"
 )
 
@@ -188,5 +180,5 @@ func (t *Timeline) took(r *ledger.Record) string {
 	return ""
 }
 
-// Span writes how long something took, as plan.Span does.
-func Span(d time.Duration) string { return plan.Span(d) }
+// Span writes how long something took, as english.Span does.
+func Span(d time.Duration) string { return english.Span(d) }

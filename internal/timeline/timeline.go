@@ -139,7 +139,7 @@ func (s *Summary) of(state State) *int {
 	return nil
 }
 
-// Drill tells whether it is a drill in which no supply has failed so far.
+// Drill reports whether it is a drill in which no supply has failed so far.
 func (t *Timeline) Drill() bool { return t.Mode == ledger.ModeDrill && len(t.Supplies) == 0 }
 
 // Fold makes the timeline of an outage from its records, oldest first.

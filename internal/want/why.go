@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -59,25 +60,25 @@ func (c WhyCode) Person() bool {
 
 // whyTexts say each in words; {} is what it is about. What has none is nothing to wait for.
 var whyTexts = [WhyCodes]string{
-	NothingElse:   "its turn has come: limit of {}",
+	NothingElse:   "next in line under the limit for {}",
 	NotInSnapshot: "waiting for the snapshot of what is on",
-	NotLooked:     "waiting for an answer of {}",
+	NotLooked:     "waiting for an answer from {}",
 	Pausing:       "trying again in {}",
-	GivenUp:       "given up: {} was not proven; a person is needed",
+	GivenUp:       "given up: {} was not proven; manual action needed",
 	WasAborted:    "aborted by an operator",
 	OnHold:        "held by an operator",
 	StageNotBegun: "waiting for stage {}",
 	SupplyUnheard: "waiting to hear from {}",
 	MaybeBack:     "waiting to see whether the power is back",
-	DrillUnfit:    "waiting for every supply to be well",
-	SupplySilent:  "waiting to hear from {}, which takes no command while it is silent",
+	DrillUnfit:    "waiting for every supply to be healthy",
+	SupplySilent:  "waiting to hear from {}, which accepts no commands while it is silent",
 	SupplyUnfit:   "waiting for {}, which is " + belief.Unfit.String(),
 	OthersFirst:   "waiting for {}",
-	NotProven:     "waiting for {}, which was given up; a person is needed unless it settles by itself",
+	NotProven:     "waiting for {}, which was given up; manual action needed unless it settles on its own",
 	PowerLost:     "waiting for power: {}",
 	CycleOwed:     "waiting for a power cycle of {}: Ebbtide has no other way to start it",
 	CutTogether:   "waiting for {}, which hangs on another output that is cut together with this one",
-	MaybeCut:      "waiting to see whether it was cut while Ebbtide was away",
+	MaybeCut:      "waiting to see whether it was cut while Ebbtide was not running",
 	GateShut:      "waiting for {}",
 	NoJournal:     "waiting for the journal: nothing is started without it",
 }
@@ -92,7 +93,7 @@ func (e *Wants) Text(w Why) string {
 	case NothingElse:
 		about = e.Graph.Node(w.Node).Type
 	case Pausing:
-		about = plan.Span(max(0, w.Until.Sub(e.Now)).Round(time.Second))
+		about = english.Span(max(0, w.Until.Sub(e.Now)).Round(time.Second))
 	case GivenUp:
 		about = w.verb.String() + " " + about
 	case StageNotBegun:
@@ -176,7 +177,7 @@ func (e *Wants) GateText(supply int) string {
 	case s.Sags:
 		return e.ID(supply) + ", which is browned out"
 	case s.State.Bypass:
-		return e.ID(supply) + ", which is on bypass: its battery would carry nothing"
+		return e.ID(supply) + ", which is on bypass: its battery protects nothing"
 	case s.State.Overload:
 		return e.ID(supply) + ", which is overloaded"
 	}

@@ -36,7 +36,7 @@ func (e *Works) noReturn(i int, verb plan.Verb, ids []string, cause ledger.Cause
 	e.Record(ledger.Record{Kind: ledger.NoReturn, Power: ledger.Power{Supplies: ids}, Step: ledger.Step{Node: id, Verb: &verb}, Cause: cause, Reason: reason})
 	for k := range e.Supplies { // their loads have to be off before they can be cut
 		if slices.Contains(ids, e.ID(e.Supplies[k].Node)) {
-			e.TriggerEvery(k, id+" is stopped, and only a power cycle of what feeds it starts it again")
+			e.TriggerEvery(k, id+" is stopped, and only a power cycle of what feeds it can start it again")
 		}
 	}
 }
@@ -112,8 +112,8 @@ func (e *Works) SettleCut(i int) {
 	if !slices.ContainsFunc(e.CycledBy(i), e.ShowsUp) {
 		return
 	}
-	e.Prove(i, "", "what only the return of its power starts is on again: it was cut and has come back")
-	e.Cycled(e.Ledger.SupplyOf[i], "it was cut and has come back while nobody looked")
+	e.Prove(i, "", "a node that only the return of its power starts is on again: the output was cut and has come back")
+	e.Cycled(e.Ledger.SupplyOf[i], "it was cut and came back unobserved")
 }
 
 // mayBeDeaf reports of the supply that our own machine hangs on that another cut still counts down while its mains are there.

@@ -61,7 +61,7 @@ func (e *Works) refuse(r *ledger.Record, err error) {
 	}
 	e.refused = why
 	e.Record(ledger.Record{Kind: ledger.Forbidden, Reason: why})
-	e.Notify(true, why+"; this is a fault of Ebbtide")
+	e.Notify(true, why+"; this is a bug in Ebbtide")
 }
 
 // touchWhat has judged anew what a record may have changed.

@@ -29,7 +29,7 @@ func (e *Works) verify(i int) {
 		e.unwanted(i)
 		return
 	case w.verb == plan.Cut && e.Supplies[e.Ledger.SupplyOf[i]].State.SilentFor > 0:
-		e.HoldBack(i, "it is silent, and takes no command")
+		e.HoldBack(i, "it is silent and accepts no commands")
 		return
 	case w.verb == plan.Cut && e.Press[i] >= want.CutNow:
 		e.cutWithWhatIsOn(i)
@@ -37,7 +37,7 @@ func (e *Works) verify(i int) {
 	case w.verb == plan.Cut && e.putsOff(i):
 		return
 	case w.verb == plan.Cut && e.outletsFirst(i):
-		e.HoldBack(i, "its outlets are off before it")
+		e.HoldBack(i, "its outlets go off first")
 		return
 	case e.Graph.Node(i).Kind == plan.Self && !e.wouldReturn(i):
 		e.HoldBack(i, "nothing would start it again")

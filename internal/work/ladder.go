@@ -8,6 +8,7 @@ import (
 
 	"ebbtide/internal/belief"
 	"ebbtide/internal/effect"
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/want"
@@ -46,14 +47,14 @@ func (e *Works) steer(i int) {
 // unwanted ends, for now, a step that its node's goal does not ask for any more.
 func (e *Works) unwanted(i int) {
 	if e.Course.Steps[e.nodes[i].work.step].Goal == plan.Up {
-		e.HoldBack(i, "its power is going away")
+		e.HoldBack(i, "it is losing its power")
 		return
 	}
 	if e.Given(i) {
 		e.HoldBack(i, "its power is back")
 		return
 	}
-	e.HoldBack(i, "its power is back before it took the command")
+	e.HoldBack(i, "its power came back before it accepted the command")
 }
 
 // overdue serves a rung whose time is over.
@@ -61,7 +62,7 @@ func (e *Works) overdue(i int) {
 	w := e.nodes[i].work
 	switch {
 	case w.phase == asking:
-		e.GiveUp(i, "", "not confirmed within "+e.within(i)+": passed over")
+		e.GiveUp(i, "", "not confirmed within "+e.within(i)+": skipped")
 	case !e.wanted(i):
 		if !e.finalLook(i) {
 			e.overdueUnwanted(i)
@@ -80,7 +81,7 @@ func (e *Works) overdue(i int) {
 
 // within is how long the present rung may take, in words.
 func (e *Works) within(i int) string {
-	return plan.Span(e.Graph.Node(i).Time(e.nodes[i].work.rung).Within)
+	return english.Span(e.Graph.Node(i).Time(e.nodes[i].work.rung).Within)
 }
 
 // goOn goes on with a step that is wanted and whose rung's time is over: once more, or to the next rung.
@@ -88,7 +89,7 @@ func (e *Works) goOn(i int) {
 	switch w := e.nodes[i].work; {
 	case w.verb == plan.Start && e.finalLook(i): // before it is told again: the answer may have been lost
 	case w.verb == plan.Stop && e.Press[i] == want.NoPressure && e.AwaitsWord(i): // nothing that is sent to it would reach it
-		e.HoldBack(i, "it took its stop, and whether it is off shows as soon as the UPS of the way to it is heard")
+		e.HoldBack(i, "it accepted its stop; whether it is off will show as soon as the UPS on the way to it is heard again")
 	case e.mayTryAgain(i):
 		e.again(i)
 	case w.verb == plan.Cut:
@@ -175,7 +176,7 @@ func (e *Works) overdueUnwanted(i int) {
 			e.wait(i)
 			return
 		}
-		e.power(i, ledger.Hung, "it hangs on its way down, its power is back, and it can't be started before it is off")
+		e.power(i, ledger.Hung, "it hangs while shutting down, its power is back, and it can't be started until it is off")
 		return
 	}
 	e.unwanted(i)
@@ -185,7 +186,7 @@ func (e *Works) overdueUnwanted(i int) {
 func (e *Works) overdueStopping(i int) {
 	decl := e.Graph.Node(i)
 	if !e.Hangs(i) || !decl.Can.Has(plan.Force) || e.Given(i) {
-		e.GiveUp(i, "", "it is still on its way down after "+plan.Span(decl.Time(plan.Start).Within))
+		e.GiveUp(i, "", "it is still shutting down after "+english.Span(decl.Time(plan.Start).Within))
 		return
 	}
 	w := e.nodes[i].work
@@ -197,7 +198,7 @@ func (e *Works) overdueStopping(i int) {
 	e.dropGuard(i)
 	*w = work{step: stop, verb: plan.Stop, rung: plan.Stop, phase: verifying, placed: w.placed}
 	e.Under[i] = stop
-	e.power(i, ledger.Hung, "it hangs on its way down, its power is back, and it can't be started before it is off")
+	e.power(i, ledger.Hung, "it hangs while shutting down, its power is back, and it can't be started until it is off")
 }
 
 // escalate goes to the next rung of the ladder, or gives the step up where there is none.
@@ -283,7 +284,7 @@ func (e *Works) Hurry() {
 		switch w := e.nodes[i].work; {
 		case w == nil || e.Press[i] == want.NoPressure:
 		case w.phase == asking && e.Press[i] >= want.ReserveReached && e.wanted(i):
-			e.GiveUp(i, ledger.Pressed, "not confirmed, and only the reserve is left: passed over")
+			e.GiveUp(i, ledger.Pressed, "not confirmed, and only the reserve is left: skipped")
 		case w.isAskedToStop():
 			late = append(late, i)
 		}

@@ -45,7 +45,7 @@ func (e *Works) proveSoAlready(i int) {
 		e.Prove(i, e.ProofOf(i), e.Beliefs[i].Seen.Detail)
 		return
 	}
-	e.Prove(i, ledger.Already, "it was so already")
+	e.Prove(i, ledger.Already, "it was already so")
 }
 
 // isSoAlready reports whether nothing is to be commanded: a node is off, or as it was before it was protected, or a look that took its
@@ -78,7 +78,7 @@ func (e *Works) passStart(i int) {
 	for _, d := range e.BroughtUp(i) {
 		if !e.IsOn(d) || e.Beliefs[d].Answer != plan.On || e.fallsSoon(d) {
 			e.Touch(d)
-			e.HoldBack(i, "what it stands on is not up any more: "+e.ID(d))
+			e.HoldBack(i, "what it depends on is no longer up: "+e.ID(d))
 			return
 		}
 	}

@@ -162,7 +162,7 @@ func (e *Works) GiveUp(i int, cause ledger.Cause, reason string) {
 		failed.Outcome = ledger.Done
 	}
 	e.Record(failed)
-	e.Notify(true, fmt.Sprintf("could not prove %s %s: %s", verb, e.ID(i), reason))
+	e.Notify(true, fmt.Sprintf("%s: %s not proven: %s", e.ID(i), verb, reason))
 	e.end(i)
 }
 

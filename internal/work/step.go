@@ -33,10 +33,10 @@ func (e *Works) begin(id int) {
 // askByHand tells people of a person's step. Of one that is only observed nobody may think that it is to be done.
 func (e *Works) askByHand(s *want.Step, notes string) {
 	if e.Observes {
-		e.Notify(false, fmt.Sprintf("would ask for this by hand: %s %s (%s); nothing is to be done", s.Verb, s.Name, notes))
+		e.Notify(false, fmt.Sprintf("would ask for this to be done by hand: %s %s (%s); nothing needs to be done", s.Verb, s.Name, notes))
 		return
 	}
-	e.Notify(true, fmt.Sprintf("please do by hand: %s %s (%s); confirm it with `ebbtide confirm %s`", s.Verb, s.Name, notes, s.Name))
+	e.Notify(true, fmt.Sprintf("please do by hand: %s %s (%s); then run `ebbtide confirm %s`", s.Verb, s.Name, notes, s.Name))
 }
 
 // Given reports whether a command of the step under way has reached its node, or may have.
@@ -238,7 +238,7 @@ func (e *Works) forbid(i int, why string) {
 	w := e.nodes[i].work
 	verb := w.rung
 	e.Record(ledger.Record{Kind: ledger.Forbidden, Step: ledger.Step{Node: e.ID(i), Verb: &verb}, Reason: why})
-	e.Notify(true, fmt.Sprintf("%s %s was held back: %s", verb, e.ID(i), why))
+	e.Notify(true, fmt.Sprintf("%s: %s was held back: %s", e.ID(i), verb, why))
 	e.HoldBack(i, why)
 	e.pauseFor(i, slowestRetry)
 }

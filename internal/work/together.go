@@ -2,10 +2,10 @@ package work
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"ebbtide/internal/belief"
+	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -76,7 +76,7 @@ func (e *Works) CommitTogether() {
 	for k := range e.Supplies {
 		switch f := e.Supplies[k].Node; {
 		case e.comesTooLate(f):
-			e.callOff(f, "what it is for has had its power back, or keeps it by another output")
+			e.callOff(f, "what it was for has had its power back, or keeps it through another output")
 		case e.isAfterAll(k): // its stages are on record, unless a crash came between
 			e.TriggerEvery(k, "its output is to be cut after all")
 		case e.isIdle(k):
@@ -92,9 +92,9 @@ func (e *Works) commitWith(k int) {
 			continue
 		}
 		if ids := e.toJoin(u, e.isSurelyOff); len(ids) > 0 {
-			why := "it is off, and has not lost its power since"
+			why := "it is off and has not lost power since"
 			e.noReturn(u, plan.Stop, ids, ledger.AfterAll, why)
-			what := strings.Join(ids, " and ") + " after all, with the mains there: all that hangs on that alone loses its power for a moment. Only a power cycle starts "
+			what := english.Series(ids, len(ids)) + " after all, although the mains are back: everything that depends on it alone " + e.Would("loses", "would lose") + " power for a moment. Only the return of power starts "
 			e.Notify(true, e.Would("cutting ", "would cut ")+what+e.ID(u)+", and "+why)
 			return
 		}
@@ -243,9 +243,9 @@ func (e *Works) ByHand(k int) string {
 		}
 	}
 	if len(ids) == 0 {
-		return "what starts by its power alone needs a person"
+		return "what starts only by the return of its power must be started by hand"
 	}
-	return "a person has to switch on " + strings.Join(ids, ", ") + ", by hand"
+	return english.Series(ids, len(ids)) + " must be switched on by hand"
 }
 
 // isIdle reports whether a supply has failed, has its mains again, is not to be cut, and starts nothing yet.

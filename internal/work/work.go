@@ -73,11 +73,11 @@ func (p Phase) String() string { return phaseNames[p] }
 var Moves = [...]Move{
 	{verifying, commanding, "the evidence is there, and the permit allows the command"},
 	{verifying, proving, "nothing is to be commanded: it comes up with its power; or its time is over: it is looked at once more"},
-	{verifying, backingOff, "it is still on its way the other way, or its time has not come"},
-	{verifying, waitingForSlot, "it has no place under the limits any more"},
+	{verifying, backingOff, "it is still going the other way, or its time has not come"},
+	{verifying, waitingForSlot, "it no longer has a slot under the limits"},
 	{verifying, verifying, "some did not answer: they are asked again; or it is to be forced now"},
 	{verifying, ended, "what uses it is on, or what it needs is not; or it is so already"},
-	{commanding, proving, "accepted, or nobody knows"},
+	{commanding, proving, "accepted, or unknown"},
 	{commanding, backingOff, "not now, or it could not be reached; or refused, once, or a hold or a lower risk keeps it from being forced"},
 	{commanding, verifying, "refused: the next rung"},
 	{commanding, ended, "refused, and there is no other rung; or a look shows it done"},
@@ -89,11 +89,11 @@ var Moves = [...]Move{
 	{backingOff, verifying, "the pause is over; or its time is over: the next rung"},
 	{backingOff, backingOff, "it is still held"},
 	{backingOff, ended, "a look shows it done; its time is over; or nothing of it has reached the node, and it is not wanted any more"},
-	{waitingForSlot, verifying, "it has a place again; or it is to be forced now"},
+	{waitingForSlot, verifying, "it has a slot again; or it is to be forced now"},
 	{waitingForSlot, proving, "its time is over: it is looked at once more"},
 	{waitingForSlot, backingOff, "its time is over, and a hold or a lower risk keeps it from being forced"},
 	{waitingForSlot, ended, "its time is over; or a look shows it done; or it is not wanted any more"},
-	{asking, ended, "confirmed, passed over, or its time is over"},
+	{asking, ended, "confirmed, skipped, or its time is over"},
 }
 
 // Move is one way from a phase to another.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ebbtide/internal/effect"
+	"ebbtide/internal/english"
 	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -112,11 +113,11 @@ func (e *Works) AsksAPerson(i int) bool {
 func (e *Works) AskedFor(i int) string {
 	w := e.nodes[i].work
 	what := w.verb.String() + " " + e.ID(i)
-	ends := "passed over in " + plan.Span(max(0, w.deadline.Sub(e.Now)).Truncate(time.Second))
+	ends := "skipped in " + english.Span(max(0, w.deadline.Sub(e.Now)).Truncate(time.Second))
 	if e.Observes {
-		return "a person would be asked now: " + what + "; nothing is to be done, and it is " + ends
+		return "someone would be asked now: " + what + "; nothing needs to be done, and it would be " + ends
 	}
-	return "waiting for a person: " + what + ", and then `ebbtide confirm " + e.ID(i) + "`; " + ends
+	return "waiting for someone to do this by hand: " + what + ", then `ebbtide confirm " + e.ID(i) + "`; " + ends
 }
 
 // Underway is the step down whose command has reached a node; false: there is none.
@@ -147,7 +148,7 @@ func (e *Works) voidStart(i int) {
 	decl := e.Graph.Node(i)
 	machine := decl.Can.Has(plan.Start) && decl.Kind != plan.VM && decl.Kind != plan.Person
 	if w := e.nodes[i].work; machine && w != nil && w.verb == plan.Start && w.resumed && e.Given(i) {
-		e.HoldBack(i, "its power was off since it was told, or may have been")
+		e.HoldBack(i, "its power was off since it was commanded, or may have been")
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 // layers are the rooms of docs/ARCHITECTURE.md: imports point down only, within a layer only where allowed says so.
 var layers = map[string]int{
+	"internal/english":   0,
 	"internal/power":     0,
 	"internal/plan":      0,
 	"internal/config":    0,
@@ -51,7 +52,7 @@ var layers = map[string]int{
 
 // allowed are imports within a layer.
 var allowed = map[string][]string{
-	"internal/power":     {"internal/plan"},                                                                                                   // spans of time read alike everywhere
+	"internal/power":     {"internal/english"},                                                                                                // numbers and spans read alike everywhere
 	"internal/belief":    {"internal/ledger"},                                                                                                 // what was seen is of what is on record
 	"internal/permit":    {"internal/ledger", "internal/belief"},                                                                              // what a command must pass knows nothing of why it is given
 	"internal/want":      {"internal/ledger", "internal/belief"},                                                                              // what is to be done follows from what is known
@@ -68,8 +69,8 @@ var allowed = map[string][]string{
 
 // only are the rooms that may import less of ours than their layer allows.
 var only = map[string][]string{
-	"internal/runbook": {"internal/plan", "internal/power"},   // the language knows neither the engine nor the daemon's settings
-	"internal/adapter": {"internal/plan", "internal/runbook"}, // a system knows nothing of outages
+	"internal/runbook": {"internal/english", "internal/plan", "internal/power"},   // the language knows neither the engine nor the daemon's settings
+	"internal/adapter": {"internal/english", "internal/plan", "internal/runbook"}, // a system knows nothing of outages
 }
 
 // families is where each package is a system of its own, and shared is what they have in common.

@@ -81,7 +81,7 @@ func besideRecords(fset *token.FileSet, imp types.Importer, files []*ast.File) (
 		named, ok := t.(*types.Named)
 		return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == ledgerPath && !slices.Contains(records, named.Obj().Name())
 	}
-	// durable tells whether an expression is a field of what the ledger holds, or an element of one.
+	// durable reports whether an expression is a field of what the ledger holds, or an element of one.
 	var durable func(ast.Expr) bool
 	durable = func(x ast.Expr) bool {
 		switch x := x.(type) {

@@ -175,7 +175,7 @@ func (w *walker) change(to ast.Expr) {
 	}
 }
 
-// global tells whether an expression is a variable of the package, or a part of one.
+// global reports whether an expression is a variable of the package, or a part of one.
 func (w *walker) global(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.Ident:

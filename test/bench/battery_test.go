@@ -130,7 +130,7 @@ func TestBatteryCalibration(t *testing.T) {
 			if c.drilled && !c.naive {
 				f.Target, f.OK = "<= 6", share <= 6
 			}
-			f.Note = fmt.Sprintf("5 %% bound; on average it is %.0f %% of what there was", 100*likely[i]/alive[i])
+			f.Note = fmt.Sprintf("5%% bound; on average it is %.0f%% of what there was", 100*likely[i]/alive[i])
 			f.print(t)
 		}
 	}

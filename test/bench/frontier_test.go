@@ -18,7 +18,7 @@ import (
 	"ebbtide/internal/power"
 )
 
-// wilson gives a share in percent with its 95 % interval.
+// wilson gives a share in percent with its 95% interval.
 func wilson(count, of int) (percent, low, high float64) {
 	if of == 0 {
 		return 0, 0, 100
@@ -35,7 +35,7 @@ type row struct {
 	Figure       string     `json:"figure"`
 	Family       string     `json:"family"`
 	Rule         string     `json:"rule"`
-	InRunbook    bool       `json:"in_runbook"`          // a runbook can ask for it: odds above 90 % it cannot
+	InRunbook    bool       `json:"in_runbook"`          // a runbook can ask for it: odds above 90% it cannot
 	Unnecessary  float64    `json:"unnecessary_percent"` // of all outages: the battery would have lasted
 	Crash        float64    `json:"crash_percent"`       // the plan carried out to the letter, by the model
 	CrashSure    [2]float64 `json:"crash_95_percent_interval"`
@@ -110,9 +110,9 @@ func TestPolicyFrontier(t *testing.T) {
 	w := tabwriter.NewWriter(os.Stderr, 2, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(os.Stderr, "%d rooms, plan p50 %s to %s. %d outages (%.0f s): %d outlast the battery, in %d of them the plan is short enough.\nDegraded: %d runs of the whole engine (%.0f s).\n",
 		len(rooms), rooms[0].odds.At(0.5).Round(time.Second), rooms[len(rooms)-1].odds.At(0.5).Round(time.Second), len(drawn), modelled.Seconds(), long, len(hard), runs, time.Since(begun).Seconds())
-	fmt.Fprintln(w, "unnecessary\tcrash\t95 % sure\tdegraded: crash\t95 % sure\tforced\t  begins by\t")
+	fmt.Fprintln(w, "unnecessary\tcrash\t95% sure\tdegraded: crash\t95% sure\tforced\t  begins by\t")
 	for _, r := range rows {
-		fmt.Fprintf(w, "%.1f %%\t%.1f %%\t%.1f to %.1f\t%.1f %%\t%.1f to %.1f\t%.0f %%\t  %s: %s\t\n", r.Unnecessary, r.Crash, r.CrashSure[0], r.CrashSure[1], r.Degraded, r.DegradedSure[0], r.DegradedSure[1], r.Forced, r.Family, r.Rule)
+		fmt.Fprintf(w, "%.1f%%\t%.1f%%\t%.1f to %.1f\t%.1f%%\t%.1f to %.1f\t%.0f%%\t  %s: %s\t\n", r.Unnecessary, r.Crash, r.CrashSure[0], r.CrashSure[1], r.Degraded, r.DegradedSure[0], r.DegradedSure[1], r.Forced, r.Family, r.Rule)
 	}
 	_ = w.Flush()
 	compare(t, rows)
@@ -222,7 +222,7 @@ func compare(t *testing.T, rows []row) {
 		ratio := r.Crash / own("slack, drilled", degraded)
 		figure{
 			Figure: "frontier_fewer_crashes", Value: ratio, Unit: "times", Target: ">= 3", OK: ratio >= 3, Runs: r.Runs,
-			Note: fmt.Sprintf("%s: %s: %.1f %% of crashes at %.1f %% unnecessary; undrilled %.1f times; with our waits shortened for both %.1f, for neither %.1f", r.Family, r.Rule, r.Crash, r.Unnecessary,
+			Note: fmt.Sprintf("%s: %s: %.1f%% of crashes at %.1f%% unnecessary; undrilled %.1f times; with our waits shortened for both %.1f, for neither %.1f", r.Family, r.Rule, r.Crash, r.Unnecessary,
 				r.Crash/own("slack, undrilled", degraded), r.Degraded/own("slack, drilled", degraded), r.Crash/own("slack, drilled", letter)),
 		}.print(t)
 	}

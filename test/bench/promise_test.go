@@ -36,7 +36,7 @@ func TestPromiseKept(t *testing.T) {
 	for run := range learns + measured {
 		said, took := oneOutage(t, s)
 		miss := 100 * math.Abs(took.Seconds()/said.Seconds()-1)
-		t.Logf("outage %d: foretold %.1f s, took %.1f s: %.0f %% off", run+1, said.Seconds(), took.Seconds(), miss)
+		t.Logf("outage %d: foretold %.1f s, took %.1f s: %.0f%% off", run+1, said.Seconds(), took.Seconds(), miss)
 		if run == 0 {
 			figure{Figure: "promise_by_runbook", Value: miss, Unit: "% off", Target: "-", OK: true, Runs: 1, Note: fmt.Sprintf("p50 at the trigger %.1f s, from there to the cut %.1f s; nothing was learned yet", said.Seconds(), took.Seconds())}.print(t)
 		}

@@ -105,7 +105,7 @@ func drawNight(rooms []*room, seed uint64) *night {
 	return o
 }
 
-// long tells whether it outlasts the battery, so that a clairvoyant begins a shutdown.
+// long reports whether it outlasts the battery, so that a clairvoyant begins a shutdown.
 func (o *night) long() bool { return o.lasts > o.box.life() }
 
 // step gives how long a step of the down plan takes: what does not end in its time is forced or given up.
@@ -140,7 +140,7 @@ func (o *night) ends() map[int]float64 {
 	return off
 }
 
-// crashes tells whether something loses its power while on, if the shutdown begins so many seconds after the mains
+// crashes reports whether something loses its power while on, if the shutdown begins so many seconds after the mains
 // failed (negative: never) and is carried out to the letter: nothing is shortened as the battery runs down.
 func (o *night) crashes(begins float64) bool {
 	if begins < 0 || begins >= o.box.life() {

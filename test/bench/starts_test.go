@@ -26,7 +26,7 @@ func rules() []rule {
 		list = append(list, rule{family: "timer", text: fmt.Sprintf("%.0f s on battery", after), peer: func(_ *night, s float64, _ *power.Reading) bool { return s >= after }})
 	}
 	for _, below := range []float64{75, 50, 30} {
-		list = append(list, rule{family: "charge", text: fmt.Sprintf("charge below %.0f %%", below), peer: func(_ *night, _ float64, r *power.Reading) bool { return r.Charge.Value < below }})
+		list = append(list, rule{family: "charge", text: fmt.Sprintf("charge below %.0f%%", below), peer: func(_ *night, _ float64, r *power.Reading) bool { return r.Charge.Value < below }})
 	}
 	for _, times := range []float64{1, 1.5, 2} {
 		list = append(list, rule{family: "runtime", text: fmt.Sprintf("UPS's runtime below %.1f × the plan's p95", times), peer: func(n *night, _ float64, r *power.Reading) bool {
@@ -39,7 +39,7 @@ func rules() []rule {
 			list = append(list, rule{family: family, text: fmt.Sprintf("slack below %.0f s", margin), drilled: drilled, slack: margin, odds: power.Pessimistic})
 		}
 		for _, odds := range []float64{0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1} {
-			list = append(list, rule{family: family, text: fmt.Sprintf("slack below 0 s at odds of %.0f %%", 100*odds), drilled: drilled, odds: odds})
+			list = append(list, rule{family: family, text: fmt.Sprintf("slack below 0 s at odds of %.0f%%", 100*odds), drilled: drilled, odds: odds})
 		}
 	}
 	return list
@@ -101,7 +101,7 @@ func (n *night) starts(all []rule) []float64 {
 	return at
 }
 
-// fails tells whether the chance that the battery gives out before a plan that begins after so many seconds and its
+// fails reports whether the chance that the battery gives out before a plan that begins after so many seconds and its
 // reserve have ended is above odds. Slack below some time is the same with that time and power.Pessimistic.
 func (n *night) fails(o *power.Outlook, after, odds float64) bool {
 	after += reserve.Seconds()

@@ -25,7 +25,7 @@ import (
 // become is set in the environment of the process that puts itself under a sentry and then becomes the daemon.
 const become = "CRASH_TEST_BECOME"
 
-// startUnder starts a command under a sentry. At each sync, may tells whether the daemon lives; otherwise it is killed
+// startUnder starts a command under a sentry. At each sync, may reports whether the daemon lives; otherwise it is killed
 // on the spot.
 func startUnder(t *testing.T, cmd *exec.Cmd, may func() bool) *site.Process {
 	t.Helper()

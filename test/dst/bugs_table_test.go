@@ -62,7 +62,7 @@ var bugs = []bug{
 		{workPass, "\t\te.takeAlong(i, on)\n", ""},
 	}},
 	{name: "rule 3: an output is cut with what was given up on it", edits: []edit{
-		{permitPermit, "\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"hangs on it\")", "\treturn \"\""},
+		{permitPermit, "\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"is fed by it\")", "\treturn \"\""},
 		{workPass, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, w.verb == plan.Cut:\n\tcase decl.Kind == plan.VM"},
 		{workPass, "\tcase doubtful:\n\t\te.doubts(i)", "\tcase doubtful && w.verb != plan.Cut:\n\t\te.doubts(i)"},
 		{wantWant, "\tcase worst == Pending || s.Verb != plan.Stop:\n\t\treturn false", "\tcase worst == Pending || s.Verb != plan.Stop:\n\t\treturn worst != Pending && s.Verb == plan.Cut"},

@@ -61,17 +61,17 @@ func (w *drawing) delays() {
 	}
 }
 
-// setsAside tells whether a node is a cache or a cluster.
+// setsAside reports whether a node is a cache or a cluster.
 func (n *declared) setsAside() bool {
 	return n.kind == "vsphere.cluster" || slices.ContainsFunc(n.keys, func(k string) bool { return strings.Contains(k, cacheVerbs) })
 }
 
-// machine tells whether a node is a machine with power of its own.
+// machine reports whether a node is a machine with power of its own.
 func (n *declared) machine() bool {
 	return n.kind == "vsphere.host" || n.kind == "ssh" && len(n.feeds) > 0
 }
 
-// hangs tells whether a node hangs on one supply as a whole, so that it may hang on one of its outlets.
+// hangs reports whether a node hangs on one supply as a whole, so that it may hang on one of its outlets.
 func (n *declared) hangs() bool { return n.machine() && len(n.feeds) == 1 }
 
 // outlets hangs machines on outlets of their supplies.
@@ -155,7 +155,7 @@ func (w *drawing) bmcs() {
 	}
 }
 
-// faulty tells whether a node has a fault or tells a lie already.
+// faulty reports whether a node has a fault or tells a lie already.
 func (w *drawing) faulty(id string) bool {
 	return slices.ContainsFunc(w.conditions, func(e entry) bool { return e.id == id && len(e.said) > 1 })
 }

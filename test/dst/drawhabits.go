@@ -49,7 +49,7 @@ func (w *drawing) habits() {
 	}
 }
 
-// forgets tells whether the controller may be thrown away with its records and be back before a command has arrived that it gave: nobody could
+// forgets reports whether the controller may be thrown away with its records and be back before a command has arrived that it gave: nobody could
 // know of that.
 func (w *drawing) forgets() bool {
 	lost := slices.ContainsFunc(w.happens, func(e string) bool { return strings.Contains(e, "journal: lost") })
@@ -72,13 +72,13 @@ func (w *drawing) rises(n *declared) {
 	}
 }
 
-// answersItself tells whether nobody but the machine itself answers for it.
+// answersItself reports whether nobody but the machine itself answers for it.
 func (n *declared) answersItself() bool {
 	return n.kind == "vsphere.host" || slices.ContainsFunc(n.keys, func(k string) bool { return strings.Contains(k, "off_when_unreachable") })
 }
 
-// guest tells whether an id is a guest's.
+// guest reports whether an id is a guest's.
 func guest(id string) bool { return manageable(id) || strings.HasPrefix(id, "dom") }
 
-// manageable tells whether an id is that of a VM, which a manager of several hosts may know.
+// manageable reports whether an id is that of a VM, which a manager of several hosts may know.
 func manageable(id string) bool { return strings.HasPrefix(id, "vm") || strings.HasPrefix(id, "pool") }

@@ -43,7 +43,7 @@ func TestCalm(t *testing.T) {
 		require.Empty(t, r.Crashed)
 		require.False(t, slices.ContainsFunc(r.Records, func(rec ledger.Record) bool { return rec.Kind == ledger.Intent && *rec.Verb == plan.Force }))
 		require.False(t, slices.ContainsFunc(r.Records, func(rec ledger.Record) bool {
-			return rec.Kind == ledger.Failed && !strings.HasSuffix(rec.Reason, "passed over")
+			return rec.Kind == ledger.Failed && !strings.HasSuffix(rec.Reason, "skipped")
 		}))
 	})
 }

@@ -118,12 +118,12 @@ func TestAnEstateIsAskedAndNothingIsCommanded(t *testing.T) {
 
 	require.Len(t, live.Uncovered, 1)
 	require.Equal(t, "esx02", live.Uncovered[0].Host)
-	hint := doc.problem(t, "warning", "connections.vcenter", `VM "Forgotten/1 = x" on esx02 runs, and no node covers it`)
+	hint := doc.problem(t, "warning", "connections.vcenter", `VM "Forgotten/1 = x" on esx02 is running, and no node covers it`)
 	require.Contains(t, hint, live.Uncovered[0].Write)
 
 	daemon := start(t, settings)
 	s.Until("the daemon tells of it too", 30*time.Second, func() bool {
-		return strings.Contains(daemon.Log(), "VMs run that no node covers") && strings.Contains(daemon.Log(), "Forgotten/1 = x")
+		return strings.Contains(daemon.Log(), "VMs are running that no node covers") && strings.Contains(daemon.Log(), "Forgotten/1 = x")
 	})
 
 	book := filepath.Join(s.Dir, "runbook.yaml")
@@ -158,7 +158,7 @@ func TestWhatIsWrongWithAnEstateIsTold(t *testing.T) {
 
 	doc.problem(t, "trouble", "supplies.ups", "its output can't be cut: the UPS lacks the command shutdown.stayoff (it has load.off, load.on, shutdown.return)")
 	doc.problem(t, "trouble", "supplies.ups", "ondelay: 1m0s has no effect")
-	doc.problem(t, "trouble", "supplies.ups", "either his password is wrong")
+	doc.problem(t, "trouble", "supplies.ups", "either the password is wrong")
 	doc.problem(t, "trouble", "nodes.nas", "nas does not answer: cannot reach ")
 	doc.problem(t, "trouble", "nodes.esx02", "esx02 does not answer: does not answer vCenter")
 	ups := doc.Live[0].Supplies[0]
@@ -173,7 +173,7 @@ func TestWhatIsWrongWithAnEstateIsTold(t *testing.T) {
 	s.Secret("vcenter", "wrong as well")
 	secrets["the other wrong password"] = "wrong as well"
 	_, doc = s.look(t, 5, secrets)
-	doc.problem(t, "trouble", "connections.vcenter", "connection vcenter can't be used (without an answer: app1, app2, db, esx01, esx02 and ")
+	doc.problem(t, "trouble", "connections.vcenter", "connection vcenter can't be used (no answer: app1, app2, db, esx01, esx02 and ")
 	doc.problem(t, "trouble", "connections.esx01", "connection esx01 can't be used: ")
 	for _, p := range doc.Problems {
 		require.NotContains(t, []string{"nodes.db", "nodes.app1", "nodes.lab"}, p.Path)

@@ -37,7 +37,7 @@ func requireWould(t *testing.T, what, text string) {
 			told = strings.ReplaceAll(regexp.MustCompile(`\(observing\) [^;]*`).ReplaceAllString(told, ""), effect.Observing, "")
 			line = told
 		}
-		if strings.Contains(line, effect.Observing) || strings.HasPrefix(line, "Nodes, as they would be: ") {
+		if strings.Contains(line, effect.Observing) || strings.HasPrefix(line, "Nodes (as they would be): ") {
 			continue
 		}
 		require.Empty(t, happened.FindString(told), "%s: %s", what, line)
@@ -112,7 +112,7 @@ func TestAnUnarmedOutageReadsAsOne(t *testing.T) {
 	s.Until("end of the outage", 90*time.Second, func() bool { st, ok := s.Status(); return ok && st.View.Outage == "" })
 	s.Until("last page", 10*time.Second, func() bool {
 		text, err := os.ReadFile(pages)
-		return err == nil && strings.Contains(string(text), "the outage is over, as it was observed: not brought back: vent")
+		return err == nil && strings.Contains(string(text), "the outage is over (observed only): not brought back: vent")
 	})
 	p.Signal(syscall.SIGTERM)
 	<-p.Ended()
@@ -124,7 +124,7 @@ func TestAnUnarmedOutageReadsAsOne(t *testing.T) {
 		require.Regexp(t, `^ebbtide: (urgent: )?\(observing\) `, line)
 		require.NotContains(t, line, "please")
 	}
-	require.Contains(t, string(text), "would ask for this by hand: stop vent (open it); nothing is to be done")
+	require.Contains(t, string(text), "would ask for this to be done by hand: stop vent (open it); nothing needs to be done")
 	requireObservedLog(t, p.Log())
 	requireObservedReport(t, s)
 }
@@ -137,7 +137,7 @@ func requireObservedLog(t *testing.T, log string) {
 	require.True(t, began && over)
 	waits := 0
 	for line := range strings.Lines(log[strings.Index(log, "\n")+1:]) {
-		if !strings.Contains(line, "component=runner") && !strings.Contains(line, "component=daemon") || strings.Contains(line, "a probe had no answer") || strings.Contains(line, "a watch broke") {
+		if !strings.Contains(line, "component=runner") && !strings.Contains(line, "component=daemon") || strings.Contains(line, "a probe got no answer") || strings.Contains(line, "a watch failed") {
 			continue
 		}
 		require.Contains(t, line, `msg="(observing) `)

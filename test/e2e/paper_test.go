@@ -298,7 +298,7 @@ var written = []string{"lab1", "lab2"}
 func (w *walk) down(step printedStep, managerDown bool) {
 	w.t.Helper()
 	env, hosts := w.whereTo(step, managerDown)
-	checks := lines(step.fields["see that it is so"], false)
+	checks := lines(step.fields["verify"], false)
 	require.NotEmpty(w.t, checks, step.title)
 	if done := w.shows(step, w.onPaper(step, checks[0]), env, managerDown, hosts); strings.Contains(step.title, "shut down "+site.Spare) {
 		require.True(w.t, done(), "what is off already is passed over: %s", step.title)

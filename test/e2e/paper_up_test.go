@@ -65,7 +65,7 @@ func (w *walk) up(step printedStep, managerDown bool) {
 	env = w.byHand(step, managerDown, env, hosts, func(line, shown string, code int) {
 		require.Zero(w.t, code, "%s\n%s\n%s", step.title, line, shown)
 	})
-	for _, line := range lines(step.fields["see that it is well"], false) {
+	for _, line := range lines(step.fields["verify"], false) {
 		if w.onPaper(step, line); strings.HasPrefix(line, "export GOVC_URL=") {
 			env = w.at(line)
 			continue
@@ -108,7 +108,7 @@ func (w *walk) isWell(step printedStep, line string, env, hosts []string) bool {
 // leaveMaintenance types what a step has for a host that is in maintenance mode.
 func (w *walk) leaveMaintenance(step printedStep, env []string) {
 	w.t.Helper()
-	said := step.fields["see that it is well"]
+	said := step.fields["verify"]
 	at := slices.IndexFunc(said, func(l string) bool { return strings.HasPrefix(l, "If it prints it") })
 	require.Positive(w.t, at, step.title)
 	line := w.onPaper(step, strings.TrimPrefix(said[at+1], "$"))

@@ -201,7 +201,7 @@ func TestTokensStayWhereTheyAre(t *testing.T) {
 	all["hold"] = out + errs
 	all.process(t, p.PID())
 	all["log"] = p.Log()
-	require.Contains(t, all["log"], "a wrong token was shown")
+	require.Contains(t, all["log"], "a request had a wrong token")
 	all.files(t, s.Dir)
 	all.holdsNone(t, secrets)
 }

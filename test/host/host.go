@@ -197,7 +197,7 @@ func (h *Host) PowerOff() {
 	}
 }
 
-// On tells whether it runs.
+// On reports whether it runs.
 func (h *Host) On() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

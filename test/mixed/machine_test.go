@@ -42,7 +42,7 @@ func (m *machine) note(on bool) {
 	}
 }
 
-// On tells whether it has power, as its controller does.
+// On reports whether it has power, as its controller does.
 func (m *machine) On() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -201,7 +201,7 @@ func TestAnOutageOfAMixedEstate(t *testing.T) {
 	require.True(t, ok)
 	for _, n := range st.View.Nodes {
 		if n.ID == "web" || n.ID == "kvm" {
-			require.Contains(t, n.Seen.Detail, "its BMC says that it is off", n.ID)
+			require.Contains(t, n.Seen.Detail, "its BMC reports it off", n.ID)
 		}
 	}
 	plug.lose()

@@ -91,18 +91,18 @@ func TestTheTableIsOfNightsThatBothWereJudgedIn(t *testing.T) {
 	for _, line := range []string{
 		"seed 1 could not be judged (old engine): panic: what",
 		"Judged with both engines: 3 of 4 nights.",
-		"| nights that break a rule | 1 (33.33 %) | 0 (0.00 %) |",
+		"| nights that break a rule | 1 (33.33%) | 0 (0.00%) |",
 		"| nodes that did | 1 | 0 |",
 		"| nodes forced off | 2 | 0 |",
 		"| commands given | 17 | 15 |",
-		"| nodes that were on at the start and are in the end | 30 of 30 (100.00 %) | 29 of 30 (96.67 %) |",
+		"| nodes that were on at the start and are in the end | 30 of 30 (100.00%) | 29 of 30 (96.67%) |",
 		"| from the trigger to the cut, median of 2 nights | 4m0s | 4m0s |",
 		"| from the trigger to the cut, p95 | 8m0s | 9m0s |",
-		"| from the trigger to the cut, > 10 % longer than the other | 0.00 % | 50.00 % |",
+		"| from the trigger to the cut, > 10% longer than the other | 0.00% | 50.00% |",
 		"| makespan: anything was down, median of 2 nights | 1h0m0s | 1h0m0s |",
 		"old: rule 3 in 1",
 		"new: none",
-		"nights of the old engine: 1 (33.33 %), of the new one: 2 (66.67 %)",
+		"nights of the old engine: 1 (33.33%), of the new one: 2 (66.67%)",
 		"Of these, the 2 nights in which Ebbtide is never killed",
 	} {
 		require.Contains(t, got, line)

@@ -114,7 +114,7 @@ func table(b *strings.Builder, judged []pair) {
 			return percent(n, len(both))
 		}
 		before, now := func(p pair) *night { return p.before }, func(p pair) *night { return p.now }
-		line(s.name+", > 10 % longer than the other", longer(before, now), longer(now, before))
+		line(s.name+", > 10% longer than the other", longer(before, now), longer(now, before))
 	}
 	_ = t.Flush() // to a Builder
 }
@@ -155,7 +155,7 @@ func restored(all []*night) string {
 	return fmt.Sprintf("%d of %d (%s)", on-missing, on, percent(on-missing, on))
 }
 
-func percent(n, of int) string { return fmt.Sprintf("%.2f %%", 100*float64(n)/float64(max(of, 1))) }
+func percent(n, of int) string { return fmt.Sprintf("%.2f%%", 100*float64(n)/float64(max(of, 1))) }
 
 // quantile is by nearest rank: a time that was measured.
 func quantile(all []*night, p float64, of func(*night) time.Duration) string {

@@ -102,7 +102,7 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Ended gives a channel that is closed when the daemon has ended.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// Running tells whether the daemon has not ended yet.
+// Running reports whether the daemon has not ended yet.
 func (p *Process) Running() bool {
 	select {
 	case <-p.ended:

@@ -121,7 +121,7 @@ func (s *Site) setMains(on bool) {
 	s.Tell(map[bool]string{true: "mains on", false: "mains off"}[on])
 }
 
-// EstateOff tells whether everything that the outage takes down is down.
+// EstateOff reports whether everything that the outage takes down is down.
 func (s *Site) EstateOff() bool {
 	if slices.ContainsFunc(VMs, s.VSphere.VMOn) || slices.ContainsFunc(s.VSphere.Hosts(), s.VSphere.HostOn) {
 		return false

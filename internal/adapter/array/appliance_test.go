@@ -84,7 +84,7 @@ func newAppliance(t *testing.T, handle http.HandlerFunc) *appliance {
 	return a
 }
 
-// freezes waits while it is frozen, and tells whether it is still up then.
+// freezes waits while it is frozen, and reports whether it is still up then.
 func (a *appliance) freezes(ctx context.Context) bool {
 	a.mu.Lock()
 	frozen := a.frozen

@@ -209,7 +209,7 @@ func (n *node) Do(ctx context.Context, v plan.Verb) error {
 	return nil
 }
 
-// lost tells whether a connection broke under a command.
+// lost reports whether a connection broke under a command.
 func lost(err error) bool { return errors.Is(err, rest.ErrLost) || errors.Is(err, script.ErrBroken) }
 
 // password reads a secret at the moment of use.

@@ -52,7 +52,7 @@ func (s *EqualLogicSpec) hand(at runbook.Place) runbook.Hand {
 	h := runbook.Hand{
 		Do: map[plan.Verb][]runbook.Instruction{plan.Start: {{Say: "Switch each member's power off and on, at its switches or its outlets."}}},
 		Off: []runbook.Instruction{{
-			Say: "The lights of the control modules are out. From afar: the group's address does not answer for two minutes:", Type: "ping " + host,
+			Say: "The lights of the control modules are out. Remotely: the group's address does not answer for two minutes:", Type: "ping " + host,
 		}},
 		On: []runbook.Instruction{typed(at, "Every member is online:", membersLine)},
 	}

@@ -62,7 +62,7 @@ func (s *NimbleSpec) open(via adapter.Conn) (system, error) {
 
 func (s *NimbleSpec) hand(at runbook.Place) runbook.Hand {
 	h := pages(at, "Administration > Shutdown. All arrays of the group; it asks for the password.",
-		"The lights of its controllers are out. From afar: its pages do not open for two minutes.", "its arrays are shown as reachable.")
+		"The lights of its controllers are out. Remotely: its pages do not open for two minutes.", "its arrays are shown as reachable.")
 	h.Do[plan.Stop] = append(h.Do[plan.Stop], runbook.Instruction{Say: "Only its power brings it back: note that its plugs must be pulled and put back, or its outlets switched."})
 	h.Do[plan.Start] = []runbook.Instruction{{Say: "Pull its plugs, wait 10 seconds, and put them back, or switch its outlets off and on: a halted array has no other way to start."}}
 	return h
@@ -103,7 +103,7 @@ func (n *nimble) halt(ctx context.Context) error {
 		return err
 	}
 	if len(groups.Data) != 1 {
-		return fmt.Errorf("%w: it tells of %d groups where there should be one: may the account see it?", adapter.ErrRefused, len(groups.Data))
+		return fmt.Errorf("%w: it reports %d groups instead of one: may the account see it?", adapter.ErrRefused, len(groups.Data))
 	}
 	return n.Do(ctx, rest.Request{
 		Method: http.MethodPost, Path: "/v1/groups/" + url.PathEscape(groups.Data[0].ID) + "/actions/halt",

@@ -103,7 +103,7 @@ func (s *ONTAPSpec) hand(at runbook.Place) runbook.Hand {
 			typed(at, "From any machine that may log in there, or without the ssh part at the console of a node. Takeover is inhibited, or each node would keep the other's storage alive:", haltLine),
 			{Say: "Or at the service processor of each node, as the last resort:", Type: "system power off"},
 		}},
-		Off: []runbook.Instruction{{Say: "The console of each node (service processor: system console) shows LOADER>. From afar: none of these answers a ping: " + strings.Join(s.Nodes, ", ")}},
+		Off: []runbook.Instruction{{Say: "The console of each node (service processor: system console) shows LOADER>. Remotely: none of these answers a ping: " + strings.Join(s.Nodes, ", ")}},
 		On:  []runbook.Instruction{typed(at, "Every node's health is true:", showLine)},
 	}
 }
@@ -198,7 +198,7 @@ func (o ontapREST) list(ctx context.Context, base string) ([]ontapNode, error) {
 	}
 	err := o.Do(ctx, rest.Request{Base: base, Path: "/api/cluster/nodes", Query: url.Values{"fields": {"name,state"}}, Answer: &got, Asks: true})
 	if err == nil && len(got.Records) == 0 {
-		err = fmt.Errorf("%w: it tells of no nodes: may the account see /api/cluster/nodes?", adapter.ErrRefused)
+		err = fmt.Errorf("%w: it reports no nodes: may the account see /api/cluster/nodes?", adapter.ErrRefused)
 	}
 	return got.Records, err
 }

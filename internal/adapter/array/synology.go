@@ -55,7 +55,7 @@ func (s *SynologySpec) open(via adapter.Conn) (system, error) {
 }
 
 func (s *SynologySpec) hand(at runbook.Place) runbook.Hand {
-	h := pages(at, "the person at the top right > Shutdown.", "Its power light is dark. From afar: it does not answer a ping for two minutes.", "Storage Manager shows its volumes as normal.")
+	h := pages(at, "the user icon at the top right > Shutdown.", "Its power light is dark. Remotely: it does not answer a ping for two minutes.", "Storage Manager shows its volumes as normal.")
 	h.Do[plan.Stop] = append(h.Do[plan.Stop], runbook.Instruction{Say: "Or hold its power button until it beeps once, and let go."})
 	return h
 }
@@ -119,7 +119,7 @@ var dsmLogins = map[int]meaning{
 	400: "no such account, or a wrong password",
 	401: "the account is disabled",
 	402: "the account may not log in",
-	403: "the account wants a second factor: use one that has none",
+	403: "the account needs a second factor: use one that has none",
 	406: "DSM demands a second factor of it: exempt this account",
 	407: "DSM has blocked this machine's address: unblock it under Security > Protection, and allow it for good",
 	408: "its password has expired", 409: "its password has expired", 410: "its password must be changed",
@@ -133,7 +133,7 @@ var dsmErrors = map[int]error{
 	105: fmt.Errorf("%w: the account lacks a right: it must be in the group administrators", adapter.ErrRefused),
 	106: fmt.Errorf("%w: it was idle too long", rest.ErrEnded),
 	107: fmt.Errorf("%w: another login has replaced it", rest.ErrEnded),
-	119: fmt.Errorf("%w: DSM does not know it any more", rest.ErrEnded),
+	119: fmt.Errorf("%w: DSM no longer knows it", rest.ErrEnded),
 	150: fmt.Errorf("%w: this machine's address has changed", rest.ErrEnded),
 }
 

@@ -63,7 +63,7 @@ func (s *TrueNASSpec) open(via adapter.Conn) (system, error) {
 
 func (s *TrueNASSpec) hand(at runbook.Place) runbook.Hand {
 	h := pages(at, "the power symbol at the top right > Shut Down.",
-		"Its power light is dark. From afar: it does not answer a ping for a minute.",
+		"Its power light is dark. Remotely: it does not answer a ping for a minute.",
 		"Storage shows every pool as online.")
 	h.Do[plan.Stop] = append(h.Do[plan.Stop], runbook.Instruction{Say: "Or at its console, from the menu: Shut down. Or in its shell:", Type: "midclt call system.shutdown 'mains failure'"})
 	return h

@@ -170,7 +170,7 @@ func (t *trueNASSocket) call(ctx context.Context, asks bool, method string, para
 		case asks:
 			return reach.New(t.client.Base(), reach.Answering, fmt.Errorf("no answer to %s (%v)", method, said)) //nolint:errorlint // a deadline in it would read as if nobody knew
 		case ctx.Err() != nil:
-			return fmt.Errorf("%s did not answer %s in time, so nobody knows whether it was done: %w", t.client.Base(), method, context.Cause(ctx))
+			return fmt.Errorf("%s did not answer %s in time, so it is unknown whether it was done: %w", t.client.Base(), method, context.Cause(ctx))
 		}
 		return fmt.Errorf("%w of %s to %s: %v", rest.ErrLost, t.client.Base(), method, said) //nolint:errorlint // what it was is for people
 	}

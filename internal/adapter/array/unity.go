@@ -54,7 +54,7 @@ func (s *UnitySpec) open(via adapter.Conn) (system, error) {
 
 func (s *UnitySpec) hand(at runbook.Place) runbook.Hand {
 	return pages(at, "Service > Service Tasks > Storage System > Shut Down System > Execute (it asks for the service password).",
-		"The lights of both storage processors are out, or only their standby lights are lit. From afar: its pages do not open for five minutes.",
+		"The lights of both storage processors are out, or only their standby lights are lit. Remotely: its pages do not open for five minutes.",
 		"System View shows the system's health as OK.")
 }
 
@@ -100,7 +100,7 @@ func (u *unity) look(ctx context.Context) (plan.Observation, error) {
 		return plan.Observation{}, err
 	}
 	if len(systems.Entries) == 0 {
-		return plan.Observation{}, fmt.Errorf("%w: it tells of no system: may the account see it?", adapter.ErrRefused)
+		return plan.Observation{}, fmt.Errorf("%w: it reports no system: may the account see it?", adapter.ErrRefused)
 	}
 	is := systems.Entries[0].Content
 	return plan.Observation{State: plan.On, Detail: strings.TrimSpace(is.Name + " answers; " + strings.Join(is.Health.Descriptions, "; "))}, nil

@@ -25,7 +25,7 @@ func (s *DriveSpec) mistakes() []error {
 	var errs []error
 	for _, d := range s.Drives {
 		if !driveName.MatchString(d) || strings.Contains(d, "..") {
-			errs = append(errs, &runbook.KeyError{Key: "drives", Err: fmt.Errorf("%q is no device file, such as /dev/disk/by-id/ata-…", d)})
+			errs = append(errs, &runbook.KeyError{Key: "drives", Err: fmt.Errorf("%q is not a device file such as /dev/disk/by-id/ata-…", d)})
 		}
 	}
 	return errs

@@ -57,7 +57,7 @@ func (s *LVMSpec) mapped(ctx context.Context, at host, what, target string) (fie
 	}
 	fields = strings.Fields(res.Stdout)
 	if len(fields) < 4 || fields[2] != target {
-		return nil, fmt.Sprintf("%s is no %s volume: %q", s.LV, target, strings.TrimSpace(res.Stdout)), nil
+		return nil, fmt.Sprintf("%s is not a %s volume: %q", s.LV, target, strings.TrimSpace(res.Stdout)), nil
 	}
 	return fields[2:], "", nil
 }

@@ -77,7 +77,7 @@ func readCASStats(text string) (plan.Observation, string, error) {
 	case "wb", "wo":
 		seen.Protected = plan.No
 	default:
-		return seen, "", fmt.Errorf("casadm tells a write policy that is not known: %q", adapter.Plain(mode, 40))
+		return seen, "", fmt.Errorf("casadm reports an unknown write policy: %q", adapter.Plain(mode, 40))
 	}
 	known := true
 	for _, name := range []string{"dirty [4kib blocks]", "inactive dirty [4kib blocks]"} {

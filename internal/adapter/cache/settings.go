@@ -41,10 +41,10 @@ func (s settings) get(key, otherwise string, allowed func(string) bool) string {
 	return otherwise
 }
 
-// oneOf tells whether a value is one of some.
+// oneOf reports whether a value is one of some.
 func oneOf(values ...string) func(string) bool {
 	return func(v string) bool { return slices.Contains(values, v) }
 }
 
-// number tells whether a value is a whole number that is not negative.
+// number reports whether a value is a whole number that is not negative.
 func number(v string) bool { return v != "" && strings.Trim(v, "0123456789") == "" }

@@ -47,7 +47,7 @@ func (s *SmartArraySpec) typed() typed {
 			plan.Unprotect: {ctrl + " ld all modify arrayaccelerator=enable"},
 		},
 		look:  ctrl + " ld all show detail",
-		clean: "Caching says Disabled for every logical drive, and \"" + ctrl + " show\" tells of no data in the cache",
+		clean: "Caching says Disabled for every logical drive, and \"" + ctrl + " show\" reports no data in the cache",
 	}
 }
 

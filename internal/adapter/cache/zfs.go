@@ -34,7 +34,7 @@ func (s *ZFSSpec) mistakes() []error {
 	}
 	for _, d := range s.Datasets {
 		if !zfsName.MatchString(d) || d != s.Pool && !strings.HasPrefix(d, s.Pool+"/") {
-			errs = append(errs, &runbook.KeyError{Key: "datasets", Err: fmt.Errorf("%q is no dataset of the pool %s", d, s.Pool)})
+			errs = append(errs, &runbook.KeyError{Key: "datasets", Err: fmt.Errorf("%q is not a dataset of the pool %s", d, s.Pool)})
 		}
 	}
 	return errs
@@ -155,7 +155,7 @@ func readTxgs(text string) []txg {
 	return all
 }
 
-// judge tells whether anything is dirty. Clean is a pool whose newest committed group came after the one that was open at
+// judge reports whether anything is dirty. Clean is a pool whose newest committed group came after the one that was open at
 // our flush and had nothing to write, while no group is being written. Without such a flush nothing is told as clean: the
 // open group may hold anything, however idle those before it were.
 func (z *zfs) judge(all []txg) plan.Observation {
@@ -272,5 +272,5 @@ func (z *zfs) load(ctx context.Context, at host) error {
 	case strings.Contains(res.Stderr+res.Stdout, "no such pool available"):
 		return fmt.Errorf("%w: %s; its disks may not have come up yet", adapter.ErrBusy, said(res))
 	}
-	return fmt.Errorf("%w; \"zpool import\" tells what is missing. If it is the log device, give it back: zpool import -m goes on without it and loses what is only there", refused(argv, res))
+	return fmt.Errorf("%w; \"zpool import\" shows what is missing. If it is the log device, restore it: zpool import -m continues without it and loses what is only there", refused(argv, res))
 }

@@ -21,7 +21,7 @@ import (
 // ErrOther says that a server is not the one that the runbook means.
 var ErrOther = errors.New("its certificate is not the one of the runbook")
 
-var errBoth = errors.New("thumbprint and ca_file exclude each other: keep one")
+var errBoth = errors.New("thumbprint and ca_file can't be combined: keep one")
 
 // Check finds the mistakes in a connection's keys thumbprint and ca_file; "" was not given.
 func Check(thumbprint, caFile string) []error {
@@ -87,7 +87,7 @@ func Config(thumbprint, caFile string) (*tls.Config, error) {
 	return config, nil
 }
 
-// Refused tells whether err says that a server's certificate will not do.
+// Refused reports whether err says that a server's certificate will not do.
 func Refused(err error) bool {
 	var invalid *tls.CertificateVerificationError
 	return errors.As(err, &invalid) || errors.Is(err, ErrOther)

@@ -117,7 +117,7 @@ func TestCheck(t *testing.T) {
 	}{
 		{script.Spec{Stop: c}, "stop needs a probe"},
 		{script.Spec{Flush: c}, "flush needs a probe that prints"},
-		{script.Spec{Probe: c, Protect: c}, "protect and unprotect belong together"},
+		{script.Spec{Probe: c, Protect: c}, "protect and unprotect need each other"},
 		{script.Spec{Probe: c, Stop: runbook.Command{Line: "poweroff -f"}}, `stop must be a list of a program and its arguments: there is no shell here; write [sh, -c, "poweroff -f"]`},
 	} {
 		errs := Family().Nodes[0].Check(&tt.spec)

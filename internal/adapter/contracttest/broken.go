@@ -45,7 +45,7 @@ func (c *contract) gone() {
 	}
 }
 
-// asks tells whether a verb has to ask the node's own system.
+// asks reports whether a verb has to ask the node's own system.
 func (c *contract) asks(v plan.Verb) bool { return c.Can.Has(v) && !c.Aside.Has(v) }
 
 func (c *contract) silent() {

@@ -113,7 +113,7 @@ func (n *Node) observe() plan.Observation {
 	return seen
 }
 
-// reach waits out the latency and tells whether the node can be asked.
+// reach waits out the latency and reports whether the node can be asked.
 func (n *Node) reach(ctx context.Context, what string) error {
 	if err := wait(ctx, n.latency); err != nil {
 		return err

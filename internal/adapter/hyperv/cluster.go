@@ -39,7 +39,7 @@ func (r running) state() plan.State {
 	return plan.Unknown
 }
 
-// Probe tells whether the cluster's service runs on the machine that is asked, and how its shared volumes are.
+// Probe reports whether the cluster's service runs on the machine that is asked, and how its shared volumes are.
 func (n *cluster) Probe(ctx context.Context) (plan.Observation, error) {
 	r, err := n.look(ctx)
 	if err != nil {
@@ -90,7 +90,7 @@ type volume struct {
 	Redirected  bool   `json:"redirected"`  // its hosts reach it through its owner
 }
 
-// well tells whether VMs can run from a volume now, and can again once the cluster has been stopped and started.
+// well reports whether VMs can run from a volume now, and can again once the cluster has been stopped and started.
 func (v volume) well() bool { return v.State == "Online" && !v.Maintenance }
 
 func (v volume) String() string {
@@ -100,7 +100,7 @@ func (v volume) String() string {
 	}
 	switch {
 	case v.Maintenance:
-		text += ", in maintenance until somebody resumes it: Resume-ClusterResource"
+		text += ", in maintenance until someone resumes it: Resume-ClusterResource"
 	case !v.well():
 		text += ": nothing on it starts before it is online"
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -52,13 +53,13 @@ func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.
 	return runbook.Hand{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop: {
-				{Say: "First see that no VM runs on it. " + say(d, places), Type: "Get-VM | Where-Object State -ne Off"},
+				{Say: "First check that no VM is running on it. " + say(d, places), Type: "Get-VM | Where-Object State -ne Off"},
 				{Type: "Stop-Computer -Force"},
 			},
-			plan.Force: {{Say: "Hold its power button for 5 seconds, or power it off at its management controller. What still runs on it is lost as it stands."}},
+			plan.Force: {{Say: "Hold its power button for 5 seconds, or power it off at its management controller. Whatever is still running on it loses power as it is."}},
 			plan.Start: {{Say: "Press its power button, or power it on at its management controller."}},
 		},
-		Off: []runbook.Instruction{{Say: fmt.Sprintf("Its power light is dark, or its management controller says off. From afar: it does not answer for %s (one that hangs is silent too).", plan.Span(cmp.Or(s.OffWhenUnreachable, offAfter)))}},
+		Off: []runbook.Instruction{{Say: fmt.Sprintf("Its power light is dark, or its management controller says off. Remotely: it does not answer for %s (a hung one is silent too).", english.Span(cmp.Or(s.OffWhenUnreachable, offAfter)))}},
 		On:  []runbook.Instruction{{Say: "It can be logged in to, and Hyper-V answers:", Type: "Get-VM"}},
 	}
 }
@@ -68,7 +69,7 @@ func clusterByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbo
 	return runbook.Hand{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop: {
-				{Say: "First see that no VM is online, on any host, nor one that is no role and lies on a shared volume. " + where, Type: "Get-ClusterGroup"},
+				{Say: "First check that no VM is online on any host, including VMs that are not cluster roles but lie on a shared volume. " + where, Type: "Get-ClusterGroup"},
 				{Say: "On one host, for all of them; the shared volumes go offline with it:", Type: "Stop-Cluster -Force"},
 			},
 			plan.Start: {

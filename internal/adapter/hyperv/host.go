@@ -35,7 +35,7 @@ func (r running) err(what string) error {
 	return fmt.Errorf("%w: %d VMs still run %s: %s", adapter.ErrBusy, len(r.On), what, text)
 }
 
-// Probe tells whether the host answers. No answer is no proof that it is off: it is Unreachable only where nothing at all
+// Probe reports whether the host answers. No answer is no proof that it is off: it is Unreachable only where nothing at all
 // comes back.
 func (n *host) Probe(ctx context.Context) (plan.Observation, error) {
 	var r running

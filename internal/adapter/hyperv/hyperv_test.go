@@ -187,8 +187,8 @@ func TestSharedVolumesGoLast(t *testing.T) {
 	}
 	w.SetState("print", "Off")
 	o := contracttest.Probe(t, n)
-	require.Equal(t, "its service is running, 0 VMs are not off; volumes: vol3 online on HV1, in maintenance until somebody resumes it: Resume-ClusterResource; vol1 online on HV1; vol2 online on HV1, redirected", o.Detail)
-	require.Equal(t, "vol3 online on HV1, in maintenance until somebody resumes it: Resume-ClusterResource", o.Caution)
+	require.Equal(t, "its service is running, 0 VMs are not off; volumes: vol3 online on HV1, in maintenance until someone resumes it: Resume-ClusterResource; vol1 online on HV1; vol2 online on HV1, redirected", o.Detail)
+	require.Equal(t, "vol3 online on HV1, in maintenance until someone resumes it: Resume-ClusterResource", o.Caution)
 
 	require.NoError(t, contracttest.Do(t, n, plan.Stop), "dc1 stands on no volume of it")
 	contracttest.UntilState(t, n, plan.Off)
@@ -321,9 +321,9 @@ func TestEverythingThatRuns(t *testing.T) {
 
 func TestChecks(t *testing.T) {
 	for want, errs := range map[string][]error{
-		"exclude each other": checkVM(&VMSpec{VM: "a", UUID: "b"}),
-		"select is empty":    checkVMs(&VMsSpec{}),
-		"is malformed":       checkVMs(&VMsSpec{Select: Selection{Name: "[a"}}),
+		"can't be combined": checkVM(&VMSpec{VM: "a", UUID: "b"}),
+		"select is empty":   checkVMs(&VMsSpec{}),
+		"is malformed":      checkVMs(&VMsSpec{Select: Selection{Name: "[a"}}),
 	} {
 		require.ErrorContains(t, errors.Join(errs...), want)
 	}

@@ -113,7 +113,7 @@ func Family() adapter.Family {
 
 func checkVM(s *VMSpec) []error {
 	if s.VM != "" && s.UUID != "" {
-		return []error{runbook.Mistake("vm", "vm and uuid exclude each other: keep one")}
+		return []error{runbook.Mistake("vm", "vm and uuid can't be combined: keep one")}
 	}
 	return nil
 }

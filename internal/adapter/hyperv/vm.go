@@ -77,7 +77,7 @@ func (n *vm) Probe(ctx context.Context) (plan.Observation, error) {
 	m, err := n.find(ctx)
 	switch {
 	case errors.Is(err, adapter.ErrGone):
-		return plan.Observation{State: plan.Gone, Detail: "no such VM any more"}, nil
+		return plan.Observation{State: plan.Gone, Detail: "the VM no longer exists"}, nil
 	case err != nil:
 		return plan.Observation{}, fmt.Errorf("cannot probe %s: %w", n, err)
 	}

@@ -98,7 +98,7 @@ func (c *conn) control(ctx context.Context, on bool, command chassis.ChassisCont
 			if refused := c.refusal(err); refused != nil {
 				return refused
 			}
-			return fmt.Errorf("no answer, so nobody knows whether it was done (%v): %w", err, context.DeadlineExceeded) //nolint:errorlint // the text is enough
+			return fmt.Errorf("no answer, so it is unknown whether it was done (%v): %w", err, context.DeadlineExceeded) //nolint:errorlint // the text is enough
 		}
 		return nil
 	})

@@ -33,7 +33,7 @@ func connect(name string, spec *ConnSpec, secrets adapter.Secrets) (*conn, error
 	return &conn{client}, nil
 }
 
-// ready tells whether the API server has started up. One that has not refuses accounts and rights that it does not know yet.
+// ready reports whether the API server has started up. One that has not refuses accounts and rights that it does not know yet.
 // Where strangers may not ask that, it is taken to have.
 func ready(ctx context.Context, c *rest.Client) error {
 	_, err := c.Send(ctx, rest.Request{Path: "/readyz", Asks: true})
@@ -49,7 +49,7 @@ func (c *conn) do(ctx context.Context, r rest.Request) error {
 	status, answered := errors.AsType[*rest.StatusError](err)
 	switch {
 	case errors.Is(err, rest.ErrDenied):
-		return fmt.Errorf("%w; has the token expired, or was its service account made anew? kubectl create token, or a Secret of type kubernetes.io/service-account-token, gives another", err)
+		return fmt.Errorf("%w; has the token expired, or was its service account recreated? kubectl create token, or a Secret of type kubernetes.io/service-account-token, gives another", err)
 	case answered && status.Code == http.StatusForbidden:
 		if err := ready(ctx, c.Client); err != nil {
 			return err
@@ -85,7 +85,7 @@ type nodeObject struct {
 	} `json:"status"`
 }
 
-// aside tells whether the node is cordoned, and by us.
+// aside reports whether the node is cordoned, and by us.
 func (o *nodeObject) aside() bool { return o.Spec.Unschedulable && o.Metadata.Annotations[mark] != "" }
 
 // before is what the node was before it was set aside, or is now if it is not.
@@ -99,7 +99,7 @@ func (o *nodeObject) before() string {
 	return schedulable
 }
 
-// ready tells whether its kubelet says that it is well. One that does not ends no pods.
+// ready reports whether its kubelet says that it is well. One that does not ends no pods.
 func (o *nodeObject) ready() bool {
 	for _, c := range o.Status.Conditions {
 		if c.Type == "Ready" {
@@ -149,7 +149,7 @@ type pod struct {
 
 func (p *pod) String() string { return p.Metadata.Namespace + "/" + p.Metadata.Name }
 
-// ending tells whether the pod was told to end.
+// ending reports whether the pod was told to end.
 func (p *pod) ending() bool { return p.Metadata.DeletionTimestamp != "" }
 
 // controller is the kind of what would create the pod again, "" if nothing would.

@@ -29,7 +29,7 @@ func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand
 			plan.Unprotect: {
 				{Say: at + ", when its machine is up and it says Ready:", Type: "kubectl get node " + name},
 				{Say: "Unless it was cordoned before:", Type: "kubectl uncordon " + name},
-				{Say: "And the mark that Ebbtide leaves on what it has set aside:", Type: "kubectl annotate node " + name + " " + mark + "-"},
+				{Say: "And the annotation that Ebbtide leaves on the nodes it has cordoned:", Type: "kubectl annotate node " + name + " " + mark + "-"},
 			},
 		},
 		Clean: []runbook.Instruction{{Say: "It says SchedulingDisabled, and no pods but those of DaemonSets and of the node itself are listed:", Type: "kubectl get node " + name + "; kubectl get pods -A --field-selector spec.nodeName=" + name}},

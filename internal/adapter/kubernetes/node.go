@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 )
 
@@ -55,24 +56,15 @@ func (l *load) String() string {
 	}
 	text := "no pods left to evict"
 	if len(left) > 0 {
-		text = fmt.Sprintf("pods left: %d (%d on their way out): %s", len(left), l.ending, some(left))
+		text = fmt.Sprintf("pods left: %d (%d on their way out): %s", len(left), l.ending, english.List(left, 6))
 	}
 	if len(l.naked) > 0 {
-		text += "; stay, since nothing would create them again: " + some(l.naked)
+		text += "; stay, since nothing would create them again: " + english.List(l.naked, 6)
 	}
 	return text
 }
 
-// some names a few.
-func some(names []string) string {
-	const few = 5
-	if len(names) > few {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
-	}
-	return strings.Join(names, ", ")
-}
-
-// Probe tells whether the node is set aside: cordoned for the shutdown, with nothing left to evict.
+// Probe reports whether the node is set aside: cordoned for the shutdown, with nothing left to evict.
 func (n *node) Probe(ctx context.Context) (plan.Observation, error) {
 	seen, err := n.look(ctx)
 	switch {
@@ -126,7 +118,7 @@ func (n *node) Do(ctx context.Context, v plan.Verb) error {
 	case plan.Unprotect:
 		err = n.unprotect(ctx)
 	default:
-		err = fmt.Errorf("%w: it can only be set aside and put back; its machine is another node", adapter.ErrRefused)
+		err = fmt.Errorf("%w: it can only be cordoned and uncordoned; its machine is another node", adapter.ErrRefused)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot %s %q: %w", v, n.name, err)
@@ -181,8 +173,8 @@ func (n *node) drain(ctx context.Context, pods []pod) error {
 	for _, err := range held {
 		words = append(words, strings.TrimPrefix(err.Error(), adapter.ErrBusy.Error()+": "))
 	}
-	n.hold(some(words))
-	return fmt.Errorf("%w: %s", adapter.ErrBusy, some(words))
+	n.hold(english.List(words, 6))
+	return fmt.Errorf("%w: %s", adapter.ErrBusy, english.List(words, 6))
 }
 
 // unprotect puts the node back to what it was: one that somebody else had cordoned stays so.

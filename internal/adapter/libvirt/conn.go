@@ -189,7 +189,7 @@ func (c *conn) tlsConfig() (*tls.Config, error) {
 	}
 	pair, err := tls.X509KeyPair(cert, []byte(key))
 	if err != nil {
-		return nil, errors.New("cert_file and key are no pair of a certificate and its private key in PEM form")
+		return nil, errors.New("cert_file and key are not a matching certificate and private key in PEM form")
 	}
 	config.Certificates = []tls.Certificate{pair}
 	return config, nil
@@ -228,6 +228,6 @@ func call[T any](ctx context.Context, c *conn, f func(*libvirt.Libvirt) (T, erro
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			go cl.suspect()
 		}
-		return none, fmt.Errorf("libvirt at %s did not answer in time, so nobody knows whether it was done: %w", c.place(), context.Cause(ctx))
+		return none, fmt.Errorf("libvirt at %s did not answer in time, so it is unknown whether it was done: %w", c.place(), context.Cause(ctx))
 	}
 }

@@ -28,7 +28,7 @@ func (n *domain) String() string {
 	return fmt.Sprintf("domain with UUID %s", n.uuid)
 }
 
-// is tells whether an event is about this domain.
+// is reports whether an event is about this domain.
 func (n *domain) is(d libvirt.Domain) bool {
 	if n.name != "" {
 		return d.Name == n.name
@@ -117,7 +117,7 @@ func (s sight) whyPaused() string {
 	}
 }
 
-// holds tells whether a domain is where a verb leads.
+// holds reports whether a domain is where a verb leads.
 func (s sight) holds(v plan.Verb) bool {
 	switch s.observation().State {
 	case plan.Off:
@@ -224,7 +224,7 @@ func (n *domain) Watch(ctx context.Context, seen func(plan.Observation)) error {
 		select {
 		case <-change:
 		case <-cl.wire.ended:
-			return fmt.Errorf("cannot watch %s any more: %w: the connection to libvirt is gone", n, adapter.ErrUnreachable)
+			return fmt.Errorf("cannot watch %s any longer: %w: the connection to libvirt is gone", n, adapter.ErrUnreachable)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

@@ -31,7 +31,7 @@ var hints = map[libvirt.ErrorNumber]struct {
 	libvirt.ErrNoConnect:         {adapter.ErrRefused, "the daemon has no such driver: check uri"},
 }
 
-const notLetIn = "libvirt does not let us in: put the user that Ebbtide runs or logs in as into the group libvirt"
+const notLetIn = "libvirt denies access: add the user that Ebbtide runs or logs in as to the group libvirt"
 
 // code is the number of an error that the daemon gave.
 func code(err error) (libvirt.ErrorNumber, bool) {
@@ -59,7 +59,7 @@ func explain(err error) error {
 	case errors.Is(err, syscall.EINVAL): // the library's word for a connection that is gone before the call is sent
 		return fmt.Errorf("%w: the connection to libvirt is gone", adapter.ErrUnreachable)
 	default:
-		return fmt.Errorf("the connection to libvirt broke off, so nobody knows whether it was done: %w", err)
+		return fmt.Errorf("the connection to libvirt was lost, so it is unknown whether it was done: %w", err)
 	}
 }
 
@@ -86,7 +86,7 @@ func explainDial(err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: %s (%s)", adapter.ErrRefused, notLetIn, oneLine(err))
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: there is no such socket: see that libvirtd runs; with its modular daemons give socket /run/libvirt/virtqemud-sock", adapter.ErrUnreachable)
+		return fmt.Errorf("%w: there is no such socket: check that libvirtd is running; with its modular daemons give socket /run/libvirt/virtqemud-sock", adapter.ErrUnreachable)
 	}
 	return fmt.Errorf("%w: %s", adapter.ErrUnreachable, oneLine(err))
 }

@@ -28,7 +28,7 @@ func hand(d *runbook.NodeDecl, places func(string) runbook.Place, what, name str
 			plan.Force: do("Only if it does not shut down: power off", "destroy"),
 			plan.Start: do("Start", "start"),
 		},
-		Off: append([]runbook.Instruction{{Say: "It says: shut off. A transient domain is not found any more."}}, state...),
+		Off: append([]runbook.Instruction{{Say: "It says: shut off. A transient domain is no longer found."}}, state...),
 		On:  append([]runbook.Instruction{{Say: "It says: running."}}, state...),
 	}
 }

@@ -238,11 +238,11 @@ func TestAServerThatIsNotLibvirt(t *testing.T) {
 
 func TestChecks(t *testing.T) {
 	for want, spec := range map[string]any{
-		"belong to tls":         &ConnSpec{CAFile: "ca.pem"},
+		"need tls":              &ConnSpec{CAFile: "ca.pem"},
 		"keep one way":          &ConnSpec{TLS: "kvm1", Socket: "/s", CAFile: "c", Cert: "c", Key: runbook.SecretRef{Env: "K"}},
 		"needs ca_file":         &ConnSpec{TLS: "kvm1"},
 		"is not a UUID":         &DomainSpec{UUID: "web01"},
-		"exclude each other":    &DomainSpec{UUID: "503c2f5d-7a3b-0d1e-9a4b-1c2d3e4f5a6b", Domain: "web01"},
+		"can't be combined":     &DomainSpec{UUID: "503c2f5d-7a3b-0d1e-9a4b-1c2d3e4f5a6b", Domain: "web01"},
 		"select is empty":       &DomainsSpec{},
 		"is malformed":          &DomainsSpec{Select: Selection{Name: "[a"}},
 		`glob "[b" is malforme`: &DomainsSpec{Select: Selection{All: true}, Exclude: []string{"[b"}},

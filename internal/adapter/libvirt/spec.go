@@ -107,7 +107,7 @@ func checkConn(s *ConnSpec) []error {
 	var errs []error
 	if s.TLS == "" {
 		if s.CAFile != "" || s.Cert != "" || !s.Key.IsZero() {
-			errs = append(errs, errors.New("ca_file, cert_file and key belong to tls: name the daemon's host there"))
+			errs = append(errs, errors.New("ca_file, cert_file and key need tls: name the daemon's host there"))
 		}
 		return errs
 	}
@@ -129,7 +129,7 @@ func checkDomain(s *DomainSpec) []error {
 		errs = append(errs, runbook.Mistake("uuid", `uuid %q is not a UUID: "virsh domuuid NAME" prints it`, s.UUID))
 	}
 	if s.Domain != "" {
-		errs = append(errs, runbook.Mistake("domain", "domain and uuid exclude each other: keep one"))
+		errs = append(errs, runbook.Mistake("domain", "domain and uuid can't be combined: keep one"))
 	}
 	return errs
 }

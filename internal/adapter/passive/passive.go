@@ -27,7 +27,7 @@ func Family() adapter.Family {
 			},
 			{
 				Name:  "manual",
-				Doc:   "a person's step: asked for, then confirmed or passed over",
+				Doc:   "a manual step: asked for, then confirmed or skipped",
 				Kind:  plan.Person,
 				Verbs: func(any) plan.Verbs { return person },
 				Times: map[plan.Verb]plan.Times{

@@ -104,7 +104,7 @@ func (p *Process) Kill() {
 // Signal sends a signal to the program and its children.
 func (p *Process) Signal(sig syscall.Signal) { _ = syscall.Kill(-p.cmd.Process.Pid, sig) }
 
-// Listens tells whether a TCP port is there.
+// Listens reports whether a TCP port is there.
 func Listens(address string) func(context.Context) bool {
 	return func(ctx context.Context) bool {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)

@@ -33,13 +33,13 @@ func (c *cache) Probe(ctx context.Context) (plan.Observation, error) {
 // policies are the words for policies within what Get-PrnxAccelerationPolicy prints.
 var policies = regexp.MustCompile(`WRITE_[A-Z_]+`)
 
-// writesThrough tells whether FVP says that it is so and nothing else.
+// writesThrough reports whether FVP says that it is so and nothing else.
 func (m vm) writesThrough() bool {
 	words := policies.FindAllString(m.Effective, -1)
 	return len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return w != "WRITE_THROUGH" })
 }
 
-// destaged tells whether nothing is left to be written to the storage.
+// destaged reports whether nothing is left to be written to the storage.
 func (m vm) destaged() bool {
 	left, err := strconv.ParseFloat(m.Left, 64)
 	return err == nil && left == 0

@@ -114,7 +114,7 @@ func (s Script) Run(ctx context.Context, on Shell, c Call, into any) error {
 		return nil
 	}
 	if err := json.Unmarshal([]byte(text), into); err != nil {
-		return fmt.Errorf("%w: PowerShell answers what is no JSON: %s", adapter.ErrRefused, adapter.Plain(text, 100))
+		return fmt.Errorf("%w: PowerShell's answer is not JSON: %s", adapter.ErrRefused, adapter.Plain(text, 100))
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func explain(hints []Hint, text, id string) error {
 	return fmt.Errorf("%w: Windows says: %s", adapter.ErrRefused, text)
 }
 
-// Unknown tells whether an error leaves open what was done.
+// Unknown reports whether an error leaves open what was done.
 func Unknown(err error) bool {
 	for _, sure := range []error{adapter.ErrUnreachable, adapter.ErrRefused, adapter.ErrBusy, adapter.ErrGone} {
 		if errors.Is(err, sure) {

@@ -131,7 +131,7 @@ type unsent struct {
 func (e *unsent) Error() string   { return fmt.Sprintf("cannot reach %s: %v", e.host, e.err) }
 func (e *unsent) Unwrap() []error { return []error{adapter.ErrUnreachable, e.err} }
 
-// Silent tells whether nothing came back at all.
+// Silent reports whether nothing came back at all.
 func (e *unsent) Silent() bool { return e.silent }
 
 // Run runs a program to its end. None of its words may need quotes.
@@ -261,5 +261,5 @@ func (t *transport) explain(err error) error {
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s did not answer in time: %w", host, err)
 	}
-	return fmt.Errorf("the connection to %s broke off: %w", host, err)
+	return fmt.Errorf("the connection to %s was lost: %w", host, err)
 }

@@ -70,7 +70,7 @@ func TestAllOfItIsKilledAtTheDeadline(t *testing.T) {
 	peertest.Until(t, "the child's end", func() bool { return dead(child) })
 }
 
-// dead tells whether a process has ended, also if nobody has waited for it yet.
+// dead reports whether a process has ended, also if nobody has waited for it yet.
 func dead(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return true

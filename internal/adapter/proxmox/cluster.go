@@ -93,7 +93,7 @@ func (t *truth) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Probe tells whether all is set aside, and how it was set otherwise.
+// Probe reports whether all is set aside, and how it was set otherwise.
 func (n *cluster) Probe(ctx context.Context) (plan.Observation, error) {
 	c, err := n.look(ctx)
 	if err != nil {
@@ -152,7 +152,7 @@ func (n *cluster) settings(c *condition) string {
 // is taken to have been in force: HA that starts one guest too many is better than none.
 func (n *cluster) Do(ctx context.Context, v plan.Verb) error {
 	if !clusterVerbs.Has(v) {
-		return fmt.Errorf("cannot %s the cluster: %w: it can only be set aside and put back", v, adapter.ErrRefused)
+		return fmt.Errorf("cannot %s the cluster: %w: it can only be suspended and put back", v, adapter.ErrRefused)
 	}
 	c, err := n.look(ctx)
 	if err != nil {
@@ -233,7 +233,7 @@ func (n *cluster) setHA(ctx context.Context, c *condition, want map[string]strin
 	return errors.Join(errs...)
 }
 
-// Oversees tells whether HA keeps anything running.
+// Oversees reports whether HA keeps anything running.
 func (c *conn) Oversees(ctx context.Context) ([]adapter.Oversight, error) {
 	now, err := (&cluster{conn: c, ha: true}).look(ctx)
 	if err != nil {

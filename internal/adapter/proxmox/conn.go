@@ -133,7 +133,7 @@ type unanswered struct {
 }
 
 func (e *unanswered) Error() string {
-	return fmt.Sprintf("%s did not answer, so nobody knows whether it was done: %v", e.host, e.err)
+	return fmt.Sprintf("%s did not answer, so it is unknown whether it was done: %v", e.host, e.err)
 }
 func (e *unanswered) Unwrap() error { return e.err }
 
@@ -198,7 +198,7 @@ func (u upid) node() string {
 
 func (u upid) path() string { return "/nodes" + seg(u.node()) + "/tasks" + seg(string(u)) }
 
-// failure tells whether a task is over, and how it failed. One that warns has not failed.
+// failure reports whether a task is over, and how it failed. One that warns has not failed.
 func (c *conn) failure(ctx context.Context, u upid) (over bool, err error) {
 	var t task
 	if err := c.get(ctx, u.path()+"/status", &t); err != nil {

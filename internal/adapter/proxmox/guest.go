@@ -177,7 +177,7 @@ func (s *sight) observation() plan.Observation {
 	return o
 }
 
-// holds tells whether a guest is where a verb leads.
+// holds reports whether a guest is where a verb leads.
 func (s *sight) holds(v plan.Verb) bool {
 	if v == plan.Start {
 		return s.Status == "running"

@@ -104,7 +104,7 @@ func (c *conn) hasFirmware(ctx context.Context, r *resource, firmware string) (b
 	}), nil
 }
 
-// covers tells whether everything in the spec applies to a guest. The globs were checked with the runbook.
+// covers reports whether everything in the spec applies to a guest. The globs were checked with the runbook.
 func (s *GuestsSpec) covers(r *resource) bool {
 	sel := s.Select
 	switch {

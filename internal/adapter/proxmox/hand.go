@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -63,10 +64,10 @@ func nodeByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.
 				{Say: "First see that no guest runs on " + name + "; as root on it:", Type: "qm list; pct list"},
 				{Say: "In the web interface at " + at.Address + ": the node " + name + ", Shutdown. Or as root on it:", Type: "systemctl poweroff"},
 			},
-			plan.Force: {{Say: "Hold its power button for 5 seconds, or power it off at its management controller. What still runs on it is lost as it stands."}},
+			plan.Force: {{Say: "Hold its power button for 5 seconds, or power it off at its management controller. Whatever is still running on it loses power as it is."}},
 			plan.Start: {{Say: "Press its power button, or power it on at its management controller."}},
 		},
-		Off: []runbook.Instruction{{Say: fmt.Sprintf("Its power light is dark, or its management controller says off. From afar: it does not answer for %s (one that hangs is silent too).", plan.Span(cmp.Or(s.OffWhenUnreachable, offAfter)))}},
+		Off: []runbook.Instruction{{Say: fmt.Sprintf("Its power light is dark, or its management controller says off. Remotely: it does not answer for %s (a hung one is silent too).", english.Span(cmp.Or(s.OffWhenUnreachable, offAfter)))}},
 		On:  []runbook.Instruction{{Say: "It is online, and the cluster has a quorum; as root on it:", Type: "pvecm status"}},
 	}
 }

@@ -21,7 +21,7 @@ type host struct {
 
 func (h *host) path() string { return "/nodes" + seg(h.name) }
 
-// Probe tells whether the node answers. No answer is no proof that it is off: it is Unreachable only where the others say
+// Probe reports whether the node answers. No answer is no proof that it is off: it is Unreachable only where the others say
 // so, or nothing at all comes back from any of them; a node that refuses connections still runs.
 func (h *host) Probe(ctx context.Context) (plan.Observation, error) {
 	err := h.conn.get(ctx, h.path()+"/status", nil)

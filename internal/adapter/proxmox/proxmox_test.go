@@ -289,7 +289,7 @@ func TestChecks(t *testing.T) {
 		"certificate of its own":     checkConn(&ConnSpec{URL: "https://pve1:8006", Others: []string{"https://pve2:8006"}, Token: "a@b!c", Thumbprint: "00"}),
 		"select is empty":            checkGuests(&GuestsSpec{}),
 		"is malformed":               checkGuests(&GuestsSpec{Select: Selection{Name: "[a"}}),
-		"nothing is set aside":       checkCluster(&ClusterSpec{HA: new(bool)}),
+		"nothing is suspended":       checkCluster(&ClusterSpec{HA: new(bool)}),
 		"flags are Ceph's":           checkCluster(&ClusterSpec{Flags: []string{"noout"}}),
 		"stops the guests' own writ": checkCluster(&ClusterSpec{Ceph: true, Flags: []string{"pause"}}),
 		`flag "nothing" is none of`:  checkCluster(&ClusterSpec{Ceph: true, Flags: []string{"nothing"}}),

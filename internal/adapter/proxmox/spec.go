@@ -121,7 +121,7 @@ func Family() adapter.Family {
 				OffAfter: func(spec any) time.Duration { return cmp.Or(spec.(*NodeSpec).OffWhenUnreachable, offAfter) },
 			},
 			{
-				Name: "proxmox.cluster", Doc: "the cluster's HA and Ceph's healing, set aside for the shutdown and put back as they were",
+				Name: "proxmox.cluster", Doc: "the cluster's HA and Ceph's recovery, suspended for the shutdown and put back as they were",
 				Kind: plan.Cluster, Via: via, Spec: func() any { return new(ClusterSpec) }, Verbs: verbs(clusterVerbs),
 				Times: map[plan.Verb]plan.Times{
 					plan.Protect:   {Nominal: 5 * time.Second, Within: 2 * time.Minute},
@@ -179,7 +179,7 @@ func checkGuests(s *GuestsSpec) []error {
 func checkCluster(s *ClusterSpec) []error {
 	var errs []error
 	if !s.ha() && !s.Ceph {
-		errs = append(errs, errors.New("nothing is set aside: leave ha on, or give ceph: true"))
+		errs = append(errs, errors.New("nothing is suspended: leave ha on, or give ceph: true"))
 	}
 	if len(s.Flags) > 0 && !s.Ceph {
 		errs = append(errs, runbook.Mistake("flags", "flags are Ceph's: give ceph: true too"))

@@ -44,7 +44,7 @@ func (e *Error) Error() string {
 // Unwrap gives adapter.ErrUnreachable and what was the matter.
 func (e *Error) Unwrap() []error { return []error{adapter.ErrUnreachable, e.Err} }
 
-// Silent tells whether nothing came back at all, not even a refusal.
+// Silent reports whether nothing came back at all, not even a refusal.
 func (e *Error) Silent() bool { return e.How == Silent }
 
 // Classify tells what the error of a dial shows.

@@ -19,6 +19,7 @@ import (
 	"ebbtide/internal/adapter/certificate"
 	"ebbtide/internal/adapter/lockout"
 	"ebbtide/internal/adapter/rest"
+	"ebbtide/internal/english"
 )
 
 // What is believed of a controller, and asked of it.
@@ -163,9 +164,9 @@ func (c *conn) find(client *gofish.APIClient) (string, error) {
 	case len(ids) == 0:
 		return "", fmt.Errorf("%w: the controller knows of no machine: the account may lack the right to log in", adapter.ErrRefused)
 	case c.spec.System == "":
-		return "", fmt.Errorf("%w: the controller has several machines: say which one by system: %s", adapter.ErrRefused, some(ids))
+		return "", fmt.Errorf("%w: the controller has several machines: say which one by system: %s", adapter.ErrRefused, english.List(ids, 9))
 	default:
-		return "", fmt.Errorf("%w: the controller has no machine %q: it has %s", adapter.ErrRefused, c.spec.System, some(ids))
+		return "", fmt.Errorf("%w: the controller has no machine %q: it has %s", adapter.ErrRefused, c.spec.System, english.List(ids, 9))
 	}
 	c.mu.Lock()
 	c.path = found
@@ -196,14 +197,6 @@ func list(client *gofish.APIClient) ([]string, error) {
 	}
 	slices.Sort(paths)
 	return paths, nil
-}
-
-// some names a few of many.
-func some(ids []string) string {
-	if len(ids) > 8 {
-		return strings.Join(ids[:8], ", ") + " and others"
-	}
-	return strings.Join(ids, ", ")
 }
 
 // bounded believes no endless answer.

@@ -13,6 +13,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 )
 
@@ -29,7 +30,7 @@ func (c *conn) Power(ctx context.Context) (plan.Observation, error) {
 	}
 	seen := plan.Observation{State: states[s.PowerState], Detail: fmt.Sprintf("its controller says %q", s.PowerState)}
 	if seen.State == plan.Unknown {
-		seen.Detail = fmt.Sprintf("its controller tells no power state that says on or off (%q)", s.PowerState)
+		seen.Detail = fmt.Sprintf("its controller reports a power state that is neither on nor off (%q)", s.PowerState)
 	}
 	return seen, nil
 }
@@ -80,7 +81,7 @@ func (c *conn) command(ctx context.Context, already []plan.State, commands []sch
 	for i, o := range offered {
 		words[i] = string(o)
 	}
-	return fmt.Errorf("%w: it has no %s for this machine: it has %s", adapter.ErrRefused, commands[0], some(words))
+	return fmt.Errorf("%w: it has no %s for this machine: it has %s", adapter.ErrRefused, commands[0], english.List(words, 9))
 }
 
 // explain turns an error into one of the port, with a hint where there is one. Of a command that was sent and not
@@ -100,7 +101,7 @@ func (c *conn) explain(ctx context.Context, err error, sent bool) error {
 	case !sent, errors.As(err, &op) && op.Op == "dial":
 		return fmt.Errorf("%w: %v", adapter.ErrUnreachable, err) //nolint:errorlint // a deadline inside it would read as if nobody knew what was done
 	}
-	return fmt.Errorf("no answer, so nobody knows whether it was done (%v): %w", err, context.DeadlineExceeded) //nolint:errorlint // as above
+	return fmt.Errorf("no answer, so it is unknown whether it was done (%v): %w", err, context.DeadlineExceeded) //nolint:errorlint // as above
 }
 
 // explainAnswer says what an answer means that is not a success.
@@ -113,7 +114,7 @@ func (c *conn) explainAnswer(answer *schemas.Error, sent bool) error {
 	switch {
 	case code == http.StatusUnauthorized:
 		c.forget()
-		return c.lockout.Refused(fmt.Errorf("%w: %q may not log in (%s): check the password, and that the controller lets HTTP Basic in", adapter.ErrRefused, c.spec.Username, said))
+		return c.lockout.Refused(fmt.Errorf("%w: %q may not log in (%s): check the password, and that the controller allows HTTP Basic authentication", adapter.ErrRefused, c.spec.Username, said))
 	case code == http.StatusForbidden:
 		return fmt.Errorf("%w: %s; the account needs the privilege ConfigureComponents (role Operator; on iLO \"Virtual Power and Reset\", on iDRAC \"System Control\")", adapter.ErrRefused, said)
 	case code == http.StatusConflict, code == http.StatusLocked, code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable:
@@ -122,7 +123,7 @@ func (c *conn) explainAnswer(answer *schemas.Error, sent bool) error {
 		// A controller that boots has no machines yet: not found never means gone.
 		return fmt.Errorf("%w: %s; it may still be starting, or does not speak Redfish at this address", adapter.ErrBusy, said)
 	case code >= 500 && code != http.StatusNotImplemented && sent:
-		return fmt.Errorf("%s, so nobody knows whether it was done: %w", said, context.DeadlineExceeded)
+		return fmt.Errorf("%s, so it is unknown whether it was done: %w", said, context.DeadlineExceeded)
 	case code >= 500 && code != http.StatusNotImplemented:
 		return fmt.Errorf("%w: %s", adapter.ErrBusy, said)
 	}

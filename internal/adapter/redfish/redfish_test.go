@@ -94,7 +94,7 @@ func TestWhatAControllerAnswers(t *testing.T) {
 		{status: 409, after: 3, want: adapter.ErrBusy, text: "broken on purpose"},
 		{status: 503, after: 0, want: adapter.ErrBusy, text: "in the middle of something"},
 		{status: 500, after: 2, want: adapter.ErrBusy, text: "500"},
-		{status: 500, after: 3, want: context.DeadlineExceeded, text: "nobody knows"},
+		{status: 500, after: 3, want: context.DeadlineExceeded, text: "it is unknown"},
 		{status: 400, after: 3, want: adapter.ErrRefused, text: "400 Bad Request"},
 		{status: 301, after: 0, want: adapter.ErrRefused, text: "301"},
 	} {

@@ -164,7 +164,7 @@ func (c *Client) try(ctx context.Context, r Request, s *Session) error {
 	return err
 }
 
-// over tells whether an error says that a session is over.
+// over reports whether an error says that a session is over.
 func over(err error) bool { return errors.Is(err, ErrEnded) || errors.Is(err, ErrDenied) }
 
 // Send sends a request as it is, without a session, and gives the header of the answer.

@@ -43,7 +43,7 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 		{409, adapter.ErrBusy, adapter.ErrBusy},
 		{423, adapter.ErrBusy, adapter.ErrBusy},
 		{429, adapter.ErrBusy, adapter.ErrBusy},
-		{500, adapter.ErrBusy, context.DeadlineExceeded}, // nobody knows whether it was done
+		{500, adapter.ErrBusy, context.DeadlineExceeded}, // it is unknown whether it was done
 		{503, adapter.ErrBusy, adapter.ErrBusy},
 	} {
 		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {

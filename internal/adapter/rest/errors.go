@@ -20,7 +20,7 @@ var (
 	// ErrEnded says that a request's session is over: it is sent again with a new one.
 	ErrEnded = errors.New("the session has ended")
 	// ErrDenied says that the account was not let in. It comes with a pause, since an account is locked after a few of them.
-	ErrDenied = fmt.Errorf("%w: the account was not let in", adapter.ErrRefused)
+	ErrDenied = fmt.Errorf("%w: the account was denied access", adapter.ErrRefused)
 	// ErrLost says that a request was sent and the connection broke before its answer: nobody knows whether it was done,
 	// but after a shutdown it is what one would expect.
 	ErrLost = errors.New("the connection broke before the answer")
@@ -42,7 +42,7 @@ func (e *StatusError) Error() string { return e.text + ": " + e.is.Error() }
 // Unwrap gives what it means.
 func (e *StatusError) Unwrap() error { return e.is }
 
-// explained tells whether an error says already what it means.
+// explained reports whether an error says already what it means.
 func explained(err error) bool {
 	for _, is := range []error{adapter.ErrUnreachable, adapter.ErrRefused, adapter.ErrBusy, adapter.ErrGone} {
 		if errors.Is(err, is) {
@@ -88,11 +88,11 @@ func (a *course) explain(ctx context.Context, err error, asks bool) error {
 	case !a.connected.Load():
 		return reach.New(a.address, reach.Silent, errSilent)
 	case !a.sent.Load():
-		return reach.New(a.address, reach.Answering, fmt.Errorf("it does not go on with the TLS handshake (%v)", plainly(err))) //nolint:errorlint // a deadline in it would read as if nobody knew
+		return reach.New(a.address, reach.Answering, fmt.Errorf("it does not complete the TLS handshake (%v)", plainly(err))) //nolint:errorlint // a deadline in it would read as if nobody knew
 	case asks:
 		return reach.New(a.address, reach.Answering, fmt.Errorf("it took the request and did not answer (%v)", plainly(err))) //nolint:errorlint // as above
 	case cause != nil:
-		return fmt.Errorf("%s did not answer in time, so nobody knows whether it was done: %w", a.address, cause)
+		return fmt.Errorf("%s did not answer in time, so it is unknown whether it was done: %w", a.address, cause)
 	}
 	return fmt.Errorf("%w of %s: %v", ErrLost, a.address, plainly(err)) //nolint:errorlint // what it was is for people
 }
@@ -134,7 +134,7 @@ func explainStatus(path string, code int, body []byte, asks bool) error {
 	case asks:
 		return means(adapter.ErrBusy, "")
 	}
-	return means(context.DeadlineExceeded, "; nobody knows whether it was done")
+	return means(context.DeadlineExceeded, "; it is unknown whether it was done")
 }
 
 // message finds what a server says for people in the body of an error: by the keys that appliances use for it.

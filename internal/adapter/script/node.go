@@ -13,9 +13,9 @@ import (
 	"ebbtide/internal/runbook"
 )
 
-// ErrBroken is wrapped by a Runner's error when the connection broke off after the command was given and before its
+// ErrBroken is wrapped by a Runner's error when the connection was lost after the command was given and before its
 // exit status came. Nobody knows what became of it, but after a stop it is what one would expect.
-var ErrBroken = errors.New("the connection broke off")
+var ErrBroken = errors.New("the connection was lost")
 
 // Runner runs a command where a node lives, and returns what it left. An error says that it did not come to its end;
 // it wraps ErrBroken or one of the adapter's sentinels where they apply.
@@ -72,7 +72,7 @@ func (n *Node) Do(ctx context.Context, v plan.Verb) error {
 	return fmt.Errorf("cannot %s %q: %w: its command %q exited with %d%s", v, n.ID, why, c, res.Code, said(res))
 }
 
-// holds tells whether a verb's end is reached already.
+// holds reports whether a verb's end is reached already.
 func (n *Node) holds(ctx context.Context, v plan.Verb) bool {
 	if n.Spec.Probe.IsZero() {
 		return false

@@ -79,7 +79,7 @@ func (s *Spec) Check() []error {
 		}
 	}
 	if s.Verbs().Has(plan.Protect) != s.Verbs().Has(plan.Unprotect) {
-		errs = append(errs, errors.New("protect and unprotect belong together: what is changed for an outage must be changed back"))
+		errs = append(errs, errors.New("protect and unprotect need each other: what is changed for an outage must be changed back"))
 	}
 	return errs
 }

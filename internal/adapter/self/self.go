@@ -58,7 +58,7 @@ func byHand(d *runbook.NodeDecl, _ func(string) runbook.Place) runbook.Hand {
 			plan.Stop: {{Say: "At the machine that runs Ebbtide, as root, after the cut of its supplies has been ordered:", Type: runbook.Command{Argv: d.Spec.(*Spec).stop()}.Shell()}},
 		},
 		Off: []runbook.Instruction{{Say: "Its power light is dark."}},
-		On:  []runbook.Instruction{{Say: "Ebbtide answers, and goes on with the restore by itself:", Type: "ebbtide status"}},
+		On:  []runbook.Instruction{{Say: "Ebbtide answers, and continues the restore by itself:", Type: "ebbtide status"}},
 	}
 }
 

@@ -123,7 +123,7 @@ func (c *conn) read(g *gosnmp.GoSNMP, outlet int) (plan.Observation, error) {
 }
 
 // errUnanswered says that a command was sent and not answered. It reads as a deadline: nobody knows whether it was done.
-var errUnanswered = fmt.Errorf("no answer, so nobody knows whether it was done: %w", context.DeadlineExceeded)
+var errUnanswered = fmt.Errorf("no answer, so it is unknown whether it was done: %w", context.DeadlineExceeded)
 
 // ask asks with a socket of its own, which ends with ctx.
 func (c *conn) ask(ctx context.Context, questions func(*gosnmp.GoSNMP) error) error {

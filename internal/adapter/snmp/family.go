@@ -95,14 +95,14 @@ func check(s *ConnectionSpec) []error {
 			mistake("version", "version 2c needs community, one that may write: {credential: …}")
 		}
 		if v3 {
-			mistake("version", "user, auth, auth_password, privacy and privacy_password belong to version 3")
+			mistake("version", "user, auth, auth_password, privacy and privacy_password need version 3")
 		}
 	case "3":
 		if s.User == "" || s.AuthPassword.IsZero() || s.PrivacyPassword.IsZero() {
 			mistake("version", "version 3 needs user, auth_password and privacy_password")
 		}
 		if !s.Community.IsZero() {
-			mistake("community", "community belongs to version 2c")
+			mistake("community", "community needs version 2c")
 		}
 	case "":
 	default:

@@ -69,7 +69,7 @@ func (s *ConnectionSpec) profile() (profile, error) {
 		case !ok:
 			return profile{}, fmt.Errorf("pdu %q is not known: it is one of %s, or custom", s.PDU, strings.Join(slices.Sorted(maps.Keys(profiles)), ", "))
 		case s.Custom != nil:
-			return profile{}, errors.New("custom belongs to pdu: custom")
+			return profile{}, errors.New("custom needs pdu: custom")
 		}
 		return p, nil
 	}

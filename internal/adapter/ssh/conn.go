@@ -169,7 +169,7 @@ func (c *Conn) get(ctx context.Context) (client *ssh.Client, fresh bool, err err
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.heard {
-		return nil, false, reach.New(c.address, reach.Answering, errors.New("it accepts connections, but does not go on with the SSH handshake"))
+		return nil, false, reach.New(c.address, reach.Answering, errors.New("it accepts connections, but does not complete the SSH handshake"))
 	}
 	return nil, false, reach.New(c.address, reach.Silent, errors.New("no answer to the connection"))
 }

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"ebbtide/internal/plan"
+	"ebbtide/internal/english"
 	"ebbtide/internal/runbook"
 )
 
@@ -16,7 +16,7 @@ import (
 func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
 	spec, at := d.Spec.(*NodeSpec), places(d.Via)
 	login := Login(at)
-	say := "From any machine in the network, in the folder of the keys; or without the ssh part at its own console:"
+	say := "From any machine in the network, in the directory with the keys; or without the ssh part at its own console:"
 	if identity(at) == "" {
 		say = "From any machine in the network, or without the ssh part at its own console:"
 	}
@@ -83,5 +83,5 @@ func brief(d time.Duration) string {
 	if d == 0 {
 		return "a minute"
 	}
-	return plan.Span(d)
+	return english.Span(d)
 }

@@ -94,7 +94,7 @@ func (c *Conn) auth() ([]ssh.AuthMethod, string, error) {
 	var locked *ssh.PassphraseMissingError
 	switch {
 	case errors.As(err, &locked):
-		return nil, "", errors.New(`the key is locked by a passphrase, and at night there is nobody to type it: unlock it with "ssh-keygen -p", and keep it as a credential`)
+		return nil, "", errors.New(`the key is protected by a passphrase, and during an outage nobody may be there to type it: unlock it with "ssh-keygen -p", and keep it as a credential`)
 	case err != nil:
 		return nil, "", errors.New("the key is not a private key in PEM or OpenSSH form")
 	}
@@ -115,7 +115,7 @@ func (c *Conn) explain(err error, hint string) error {
 	case errors.As(err, &differ):
 		return fmt.Errorf("cannot log in to %s: %w: %w; the host may have no key of the type that is expected of it", c.address, adapter.ErrRefused, differ)
 	case strings.Contains(err.Error(), "unable to authenticate"):
-		return fmt.Errorf("cannot log in to %s as %q: %w: it does not let us in; %s", c.address, c.spec.User, adapter.ErrRefused, hint)
+		return fmt.Errorf("cannot log in to %s as %q: %w: access denied; %s", c.address, c.spec.User, adapter.ErrRefused, hint)
 	}
 	return reach.New(c.address, reach.Answering, err)
 }

@@ -130,7 +130,7 @@ func TestKeysThatCannotBeUsed(t *testing.T) {
 	require.NoError(t, err)
 	address, hostKey := appliance(t, false)
 	for key, want := range map[string]string{
-		string(pem.EncodeToMemory(locked)): "locked by a passphrase",
+		string(pem.EncodeToMemory(locked)): "protected by a passphrase",
 		"planted":                          "not a private key",
 	} {
 		conn := &ConnSpec{Address: address, User: "admin", HostKey: hostKey, Key: runbook.SecretRef{Credential: "key"}}

@@ -51,7 +51,7 @@ func (n *node) Probe(ctx context.Context) (plan.Observation, error) {
 	return seen, err
 }
 
-// look tells whether the host can be logged in to.
+// look reports whether the host can be logged in to.
 func (c *Conn) look(ctx context.Context) (plan.Observation, error) {
 	release, err := c.take(ctx)
 	if err != nil {

@@ -50,7 +50,7 @@ func Family() adapter.Family {
 			Check: func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
 			Place: placeOf,
 			ByHand: []runbook.Instruction{
-				{Say: "ssh: lines with -i and a name are typed in the folder of credentials, or where the copies are. It asks once for each host whether it is the right one: compare what it shows with what the host is to show (“Is it the right one?”)."},
+				{Say: "ssh: type lines with -i and a name in the credentials directory, or where the copies are. ssh asks once for each host whether it is the right one: compare what it shows with what the host should show (“Is it the right one?”)."},
 			},
 		}},
 		Nodes: []runbook.NodeType{{

@@ -320,7 +320,7 @@ func TestAServerThatDiesUnderACommand(t *testing.T) {
 			s.Start()
 			continue
 		}
-		require.ErrorContains(t, err, "the connection broke off")
+		require.ErrorContains(t, err, "the connection was lost")
 		require.NotErrorIs(t, err, adapter.ErrUnreachable, "the command was given")
 	}
 }

@@ -39,7 +39,7 @@ var (
 )
 
 // errBeyond marks an answer that was not read to its end since it is more than any sane one.
-var errBeyond = errors.New("its answer is not believed")
+var errBeyond = errors.New("its answer is not plausible")
 
 // checkURL is what to do about a server that can't be one of vSphere's.
 const checkURL = "check that url is right and that nothing in between answers in its place"
@@ -176,16 +176,16 @@ func short(text string) string {
 	return strings.Clone(text[:maxLabel]) // not to keep the rest in memory
 }
 
-// sane tells whether a reference is one that a server could mean.
+// sane reports whether a reference is one that a server could mean.
 func sane(r ref) bool { return len(r.Type)+len(r.Value) <= maxLabel }
 
 // excess says what there is too much of in the tables, nil if nothing.
 func (t *tables) excess() error {
 	switch {
 	case len(t.vms)+len(t.hosts)+len(t.places)+len(t.stores)+len(t.clusters) > maxObjects:
-		return fmt.Errorf("%w: it tells of more than %d objects: use an account that sees fewer", errBeyond, maxObjects)
+		return fmt.Errorf("%w: it reports more than %d objects: use an account that sees fewer", errBeyond, maxObjects)
 	case t.weight > maxTold:
-		return fmt.Errorf("%w: what it tells of its objects is longer than %d MB: use an account that sees fewer", errBeyond, maxTold>>20)
+		return fmt.Errorf("%w: its list of objects is longer than %d MB: use an account that sees fewer", errBeyond, maxTold>>20)
 	default:
 		return nil
 	}

@@ -214,7 +214,7 @@ func (n *clusterNode) followUp(ctx context.Context, is features) (missing string
 // Do quiets the cluster, or puts back what it had before.
 func (n *clusterNode) Do(ctx context.Context, v plan.Verb) error {
 	if v != plan.Protect && v != plan.Unprotect {
-		return fmt.Errorf("cannot %s cluster %q: %w: its features can only be put off and back", v, n.name, adapter.ErrRefused)
+		return fmt.Errorf("cannot %s cluster %q: %w: its features can only be suspended and put back", v, n.name, adapter.ErrRefused)
 	}
 	c, err := n.now(ctx)
 	if err == nil {

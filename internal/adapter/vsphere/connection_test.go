@@ -62,7 +62,7 @@ func TestMistakesInAConnection(t *testing.T) {
 		`url "http://a" is not of the form`:                 {URL: "http://a"},
 		`url "" is not of the form`:                         {},
 		`thumbprint "1234" is not the SHA-256`:              {URL: "https://a", Thumbprint: "1234"},
-		`thumbprint and ca_file exclude each other`:         {URL: "https://a", Thumbprint: "1234", CAFile: "/x"},
+		`thumbprint and ca_file can't be combined`:          {URL: "https://a", Thumbprint: "1234", CAFile: "/x"},
 		`cannot read ca_file: open /nonexistent: no such f`: {URL: "https://a", CAFile: "/nonexistent"},
 		`ca_file "/dev/null" holds no PEM certificate`:      {URL: "https://a", CAFile: "/dev/null"},
 	} {

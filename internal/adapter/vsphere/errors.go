@@ -21,7 +21,7 @@ var errLogin = errors.New("no session")
 
 // errUnanswered says that a request was sent and its answer never came. It reads as a context error, since that is how
 // the port says that nobody knows whether it was done.
-var errUnanswered = fmt.Errorf("no answer, so nobody knows whether it was done: %w", context.DeadlineExceeded)
+var errUnanswered = fmt.Errorf("no answer, so it is unknown whether it was done: %w", context.DeadlineExceeded)
 
 // explain turns an error of the API into one of the port, with a hint where there is one. What it replaces is kept as
 // text only: a deadline inside it would read as if nobody knew what was done.
@@ -67,7 +67,7 @@ func isFault(err error) bool {
 	return false
 }
 
-// unsent tells whether the request never reached the server as a whole: it dropped the connection before.
+// unsent reports whether the request never reached the server as a whole: it dropped the connection before.
 func unsent(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "write")
@@ -83,7 +83,7 @@ type hint struct {
 // hints are looked through in order; a fault also stands for those derived from it.
 var hints = []hint{
 	{&types.ManagedObjectNotFound{}, adapter.ErrGone, ""},
-	{&types.ToolsUnavailable{}, adapter.ErrRefused, "VMware Tools do not run in the guest: start or install them, or let down.force power it off"},
+	{&types.ToolsUnavailable{}, adapter.ErrRefused, "VMware Tools are not running in the guest: start or install them, or let down.force power it off"},
 	{&types.TaskInProgress{}, adapter.ErrBusy, "another task is running on it, such as a snapshot or a backup"},
 	{&types.MethodDisabled{}, adapter.ErrBusy, "something has disabled this for now, such as a backup"},
 	{&types.HostCommunication{}, adapter.ErrUnreachable, "its host does not answer vCenter"},
@@ -110,7 +110,7 @@ func explainFault(err error) error {
 	return fmt.Errorf("%w: %s", adapter.ErrRefused, oneLine(err))
 }
 
-// isKind tells whether err carries a fault of kind's type or of one that embeds it.
+// isKind reports whether err carries a fault of kind's type or of one that embeds it.
 func isKind(err error, kind types.BaseMethodFault) bool {
 	found := false
 	fault.In(err, func(f types.BaseMethodFault, _ string, _ []types.LocalizableMessage) bool {

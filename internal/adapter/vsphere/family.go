@@ -63,8 +63,8 @@ func Family() adapter.Family {
 			Check: checkConnection,
 			Place: placeOf,
 			ByHand: []runbook.Instruction{
-				{Say: "govc is VMware's command line; a copy of it is kept here: ______________________ It is told where to go by an export line. For each system first compare what this says with what the system is to show (“Is it the right one?”):", Type: "govc about.cert -k -thumbprint | tee -a known"},
-				{Say: "Then, and again for each system with another password, which is typed after it and Enter:", Type: "export GOVC_TLS_KNOWN_HOSTS=known; read -rs GOVC_PASSWORD; export GOVC_PASSWORD"},
+				{Say: "govc is VMware's command line; a copy of it is kept here: ______________________ An export line tells it which system to use. For each system, first compare what this prints with what the system should show (“Is it the right one?”):", Type: "govc about.cert -k -thumbprint | tee -a known"},
+				{Say: "Then, and again for each system with a different password (type it after this line, then press Enter):", Type: "export GOVC_TLS_KNOWN_HOSTS=known; read -rs GOVC_PASSWORD; export GOVC_PASSWORD"},
 			},
 		}},
 		Nodes: []runbook.NodeType{
@@ -113,7 +113,7 @@ func Family() adapter.Family {
 			},
 			{
 				Name:  "vsphere.cluster",
-				Doc:   "what vCenter does by itself in a cluster: HA, DRS, DPM and vCLS, put off for an outage and put back as it was",
+				Doc:   "a cluster's HA, DRS, DPM and vCLS, turned off for an outage and put back as they were",
 				Kind:  plan.Cluster,
 				Via:   []string{"vsphere"},
 				Spec:  func() any { return new(ClusterSpec) },
@@ -179,7 +179,7 @@ func checkVM(spec any) []error {
 		errs = append(errs, runbook.Mistake("uuid", "uuid %q is not a UUID: give the VM's instance UUID, as in 503c2f5d-7a3b-0d1e-9a4b-1c2d3e4f5a6b", s.UUID))
 	}
 	if s.VM != "" {
-		errs = append(errs, runbook.Mistake("vm", "vm and uuid exclude each other: keep one"))
+		errs = append(errs, runbook.Mistake("vm", "vm and uuid can't be combined: keep one"))
 	}
 	return errs
 }

@@ -29,7 +29,7 @@ type features struct {
 	agents agentsMode
 }
 
-// quiet tells whether nothing of it starts, moves or restarts a VM, or puts a host on or off.
+// quiet reports whether nothing of it starts, moves or restarts a VM, or puts a host on or off.
 func (f features) quiet() bool {
 	still := f.drs == "" || f.drs == types.DrsBehaviorManual && !f.levels
 	return !f.ha && still && !f.dpm && f.agents != agentsOn

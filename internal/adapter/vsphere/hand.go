@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -60,7 +61,7 @@ func otherwise(places func(string) runbook.Place, fallback []string, what, comma
 }
 
 // onHost says where the commands of a VM are typed.
-const onHost = "Or on its host, by SSH or at its console (Alt+F1); the list tells the ID:"
+const onHost = "Or on its host, by SSH or at its console (Alt+F1); the list shows the ID:"
 
 const (
 	shutDown = "Power (or Guest OS) > Shut Down"
@@ -191,17 +192,17 @@ func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.
 	s := d.Spec.(*HostSpec)
 	name := cmp.Or(s.Host, d.ID)
 	own, stop := places(cmp.Or(s.Fallback, d.Via)), []runbook.Instruction{
-		{Say: "First see that no VM runs on it. This prints nothing:", Type: govcAt(places(cmp.Or(s.Fallback, d.Via)))},
+		{Say: "First check that no VM is running on it. This prints nothing:", Type: govcAt(places(cmp.Or(s.Fallback, d.Via)))},
 		{Type: "govc find / -type m -runtime.powerState poweredOn"},
 	}
-	menu := "the host " + name + ", Power (or Actions) > Shut Down. It warns that the host is not in maintenance mode: go on"
+	menu := "the host " + name + ", Power (or Actions) > Shut Down. It warns that the host is not in maintenance mode: continue"
 	if s.Fallback != "" {
 		stop = append(stop, inClient(places(d.Via), menu, "govc host.shutdown -f "+runbook.Quote(name))...)
-		stop = append(stop, otherwise(places, []string{s.Fallback}, "the same at its own client (that it breaks off as the host goes is no mistake)", shutThisHost)...)
+		stop = append(stop, otherwise(places, []string{s.Fallback}, "the same at its own client (it is normal for the command to break off as the host goes down)", shutThisHost)...)
 	} else {
-		stop[0].Say = "First see that no VM runs on it. This prints nothing (at a vCenter: nothing that is on this host):"
+		stop[0].Say = "First check that no VM is running on it. This prints nothing (at a vCenter: nothing that is on this host):"
 		stop = append(stop, inClient(own, menu, "")...)
-		stop = append(stop, runbook.Instruction{Say: "Or with govc at the host (that it breaks off as the host goes is no mistake; at a vCenter with its name instead of the path):", Type: shutThisHost})
+		stop = append(stop, runbook.Instruction{Say: "Or with govc at the host (it is normal for the command to break off as the host goes down; at a vCenter, use the host's name instead of the path):", Type: shutThisHost})
 	}
 	stop = append(stop,
 		runbook.Instruction{Say: "Or at its console: F12, log in as root, F2 to shut down. Or on the host, which then starts in maintenance mode:", Type: "esxcli system maintenanceMode set --enable true"},
@@ -214,7 +215,7 @@ func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.
 	return runbook.Hand{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop:  stop,
-			plan.Force: {{Say: "Hold its power button for 5 seconds, or power it off at its management controller. What still runs on it is lost as it stands."}},
+			plan.Force: {{Say: "Hold its power button for 5 seconds, or power it off at its management controller. Whatever is still running on it loses power as it is."}},
 			plan.Start: {{Say: "Press its power button, or power it on at its management controller."}},
 			plan.Unprotect: {
 				{Say: fmt.Sprintf("In the client at %s (user %s): the host %s, %s", own.Address, own.User, name, leave), Type: govcAt(own)},
@@ -222,7 +223,7 @@ func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.
 			},
 		},
 		Off: []runbook.Instruction{{
-			Say:  fmt.Sprintf("Its power light is dark, or its management controller says off. From afar: this does not connect for %s (a host that hangs is silent too):", plan.Span(cmp.Or(s.OffWhenUnreachable, offAfter))),
+			Say:  fmt.Sprintf("Its power light is dark, or its management controller says off. Remotely: this does not connect for %s (a hung host is silent too):", english.Span(cmp.Or(s.OffWhenUnreachable, offAfter))),
 			Type: "curl -skm 5 -o /dev/null https://" + hostPort(own) + "/",
 		}},
 		On: []runbook.Instruction{

@@ -60,7 +60,7 @@ func (n *hostNode) ask(ctx context.Context, c *Conn) (host, error) {
 	return h, nil
 }
 
-// direct tells whether c leads to the host itself. Where that was never seen, since nothing has answered yet, more
+// direct reports whether c leads to the host itself. Where that was never seen, since nothing has answered yet, more
 // than one host through one connection shows that it doesn't.
 func (c *Conn) direct() bool {
 	c.inventory.mu.Lock()
@@ -68,7 +68,7 @@ func (c *Conn) direct() bool {
 	return c.inventory.agent || c.inventory.heard.IsZero() && c.hosts.Load() <= 1
 }
 
-// Probe tells whether the host answers. No answer is no proof that it is off, except where vCenter says that it was
+// Probe reports whether the host answers. No answer is no proof that it is off, except where vCenter says that it was
 // put off or into standby.
 func (n *hostNode) Probe(ctx context.Context) (plan.Observation, error) {
 	seen, err := n.look(ctx, n.ask)
@@ -129,7 +129,7 @@ func (h *host) observation(direct bool) plan.Observation {
 		o = plan.Observation{State: plan.Off, Detail: "vCenter says in standby"}
 	case h.reach == types.HostSystemConnectionStateConnected:
 	case h.reach == types.HostSystemConnectionStateDisconnected:
-		o = plan.Observation{State: plan.Unreachable, Detail: "somebody has disconnected it from vCenter"}
+		o = plan.Observation{State: plan.Unreachable, Detail: "someone has disconnected it from vCenter"}
 	case h.reach == types.HostSystemConnectionStateNotResponding:
 		o = plan.Observation{State: plan.Unreachable, Detail: "does not answer vCenter"}
 	default:
@@ -189,7 +189,7 @@ func (n *hostNode) Do(ctx context.Context, v plan.Verb) error {
 	return nil
 }
 
-// lost tells whether a connection broke after the request was sent.
+// lost reports whether a connection broke after the request was sent.
 func lost(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) &&
 		errors.Is(explain(err), errUnanswered)

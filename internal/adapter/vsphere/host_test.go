@@ -162,7 +162,7 @@ func TestWhatVCenterSaysOfAHost(t *testing.T) {
 		{host{reach: silent, power: types.HostSystemPowerStateUnknown}, false, plan.Unreachable, "does not answer vCenter"},
 		{host{reach: silent, power: types.HostSystemPowerStatePoweredOff}, false, plan.Off, "vCenter says powered off"},
 		{host{reach: silent, power: types.HostSystemPowerStateStandBy}, false, plan.Off, "vCenter says in standby"},
-		{host{reach: disconnected}, false, plan.Unreachable, "somebody has disconnected it from vCenter"},
+		{host{reach: disconnected}, false, plan.Unreachable, "someone has disconnected it from vCenter"},
 		{host{}, false, plan.Unknown, "its state may not be read by the account"},
 		{host{}, true, plan.On, "answers"},
 	} {
@@ -186,7 +186,7 @@ func TestWhatVCenterSaysOfAVM(t *testing.T) {
 	}
 	bare := vm{power: "poweredOn"}
 	require.Equal(t, plan.Observation{
-		State: plan.On, Detail: "powered on, Tools not running",
-		Caution: "its Tools do not run: it can't shut down, and is powered off",
+		State: plan.On, Detail: "powered on, VMware Tools not running",
+		Caution: "VMware Tools are not running: it can't shut down, and is powered off",
 	}, bare.observation("esx01"))
 }

@@ -139,7 +139,7 @@ func TestVMsWithoutEnd(t *testing.T) {
 		return page.String()
 	}})
 	_, err := via(t, dial(t, "vcenter", spec), "web01").Probe(contracttest.Within(t, time.Minute))
-	require.ErrorContains(t, err, "it tells of more than 100000 objects: use an account that sees fewer")
+	require.ErrorContains(t, err, "it reports more than 100000 objects: use an account that sees fewer")
 	most := 0
 	for len(told) > 0 {
 		most = max(most, <-told)

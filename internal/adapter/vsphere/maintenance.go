@@ -51,7 +51,7 @@ func (n *hostNode) mounted(ctx context.Context, seen *plan.Observation) {
 	})
 	switch {
 	case err != nil:
-		seen.Detail += "; its datastores can't be asked: " + oneLine(err)
+		seen.Detail += "; its datastores can't be queried: " + oneLine(err)
 	case len(missing) > 0:
 		seen.Healthy = plan.No
 		seen.Detail += "; not mounted: " + listed(missing)

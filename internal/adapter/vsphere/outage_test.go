@@ -122,7 +122,7 @@ func TestCommandAsVCenterFreezes(t *testing.T) {
 	require.False(t, e.VMOn("web01"))
 }
 
-// The same without a fallback: nobody knows whether it was done, and that is what it says.
+// The same without a fallback: it is unknown whether it was done, and that is what it says.
 func TestCommandAsVCenterFreezesWithoutFallback(t *testing.T) {
 	t.Parallel()
 	e := start(t, vspheresim.Options{VMs: vms("web01")})
@@ -131,7 +131,7 @@ func TestCommandAsVCenterFreezesWithoutFallback(t *testing.T) {
 	e.VCenter().Freeze()
 	err := n.Do(contracttest.Within(t, time.Second), plan.Stop)
 	require.ErrorIs(t, err, contracttest.Within(t, 0).Err())
-	require.ErrorContains(t, err, "nobody knows whether it was done")
+	require.ErrorContains(t, err, "it is unknown whether it was done")
 	require.NotErrorIs(t, err, adapter.ErrUnreachable)
 }
 

@@ -46,7 +46,7 @@ func (c *Conn) Own(ctx context.Context) ([]string, error) {
 	return nil, nil
 }
 
-// isIn tells whether what a guest says of itself is an address or the name of the vCenter.
+// isIn reports whether what a guest says of itself is an address or the name of the vCenter.
 func (c *Conn) isIn(p types.DynamicProperty, addresses map[netip.Addr]bool) bool {
 	switch v := p.Val.(type) {
 	case string:

@@ -91,6 +91,6 @@ func waits(p *plan.Plan, step, before int) bool {
 func TestVMThatIsReachedThroughItself(t *testing.T) {
 	schema, text := documented(t)
 	_, problems := runbook.Load("vsphere.md", []byte(strings.Replace(text, "{type: vsphere.vm, via: esx01, vm: VCSA", "{type: vsphere.vm, via: vcenter, vm: VCSA", 1)), schema)
-	require.Contains(t, problems.Text(), "vcsa seems to be what vcenter leads to")
+	require.Contains(t, problems.Text(), "vcsa seems to be what vcenter connects to")
 	require.False(t, problems.HasErrors())
 }

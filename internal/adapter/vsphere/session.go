@@ -23,7 +23,7 @@ type session struct {
 	manager *vimsession.Manager
 }
 
-// agent tells whether the server is a host's own agent rather than a vCenter.
+// agent reports whether the server is a host's own agent rather than a vCenter.
 func (s *session) agent() bool { return s.ServiceContent.About.ApiType == "HostAgent" }
 
 // session gives the current session, or logs in.

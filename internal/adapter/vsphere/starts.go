@@ -202,7 +202,7 @@ func (c *Conn) failures(ctx context.Context, b *starts) map[ref]error {
 	}
 	if len(all.Recommendations) > 0 {
 		for _, vm := range b.vms {
-			failed[vm] = errors.New("DRS only recommends to power it on: apply the recommendation in the client")
+			failed[vm] = errors.New("DRS only recommends powering it on: apply the recommendation in the client")
 		}
 	}
 	for _, n := range all.NotAttempted {

@@ -264,7 +264,7 @@ func (t *tables) folders(m *vm) []string {
 	return names
 }
 
-// isVCLS tells whether the VM is one of vSphere's own cluster agents.
+// isVCLS reports whether the VM is one of vSphere's own cluster agents.
 func isVCLS(name, managedBy string) bool {
 	if !strings.HasPrefix(name, "vCLS") {
 		return false

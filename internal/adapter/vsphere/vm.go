@@ -104,8 +104,8 @@ func (m *vm) observation(host string) plan.Observation {
 	case types.VirtualMachinePowerStatePoweredOn:
 		o = plan.Observation{State: plan.On, Detail: "powered on"}
 		if m.tools != types.VirtualMachineToolsRunningStatusGuestToolsRunning {
-			o.Detail += ", Tools not running"
-			o.Caution = "its Tools do not run: it can't shut down, and is powered off"
+			o.Detail += ", VMware Tools not running"
+			o.Caution = "VMware Tools are not running: it can't shut down, and is powered off"
 		}
 		if detail != "" {
 			o.State = plan.Unreachable
@@ -124,8 +124,8 @@ func (m *vm) observation(host string) plan.Observation {
 		o.Detail += " when last heard of: " + detail
 	}
 	if m.question != "" {
-		o.Caution = "it waits for an answer, and does nothing else before it has one"
-		o.Detail += ", waits for an answer: " + strings.Join(strings.Fields(m.question), " ")
+		o.Caution = "it is waiting for an answer, and does nothing else until it gets one"
+		o.Detail += ", waiting for an answer: " + strings.Join(strings.Fields(m.question), " ")
 	}
 	return o
 }
@@ -220,7 +220,7 @@ func (p *power) failure(ctx context.Context) error {
 	return p.conn.failure(ctx, p.task)
 }
 
-// holds tells whether a VM is where a verb leads.
+// holds reports whether a VM is where a verb leads.
 func (m *vm) holds(v plan.Verb) bool {
 	switch m.power {
 	case types.VirtualMachinePowerStatePoweredOn:
@@ -232,7 +232,7 @@ func (m *vm) holds(v plan.Verb) bool {
 	}
 }
 
-// held tells whether the server refused a verb because it holds already.
+// held reports whether the server refused a verb because it holds already.
 func held(err error, v plan.Verb) bool {
 	var f *types.InvalidPowerState
 	_, ok := fault.As(err, &f)

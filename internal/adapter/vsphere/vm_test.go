@@ -45,11 +45,11 @@ func TestGuestWithoutToolsIsRefusedWithAHint(t *testing.T) {
 		return vspheresim.GuestBehaviour{NoTools: true}
 	}})
 	n := e.vm(t, "appliance")
-	require.Equal(t, "powered on, Tools not running", contracttest.Probe(t, n).Detail)
+	require.Equal(t, "powered on, VMware Tools not running", contracttest.Probe(t, n).Detail)
 	err := contracttest.Do(t, n, plan.Stop)
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, `cannot stop VM "appliance"`)
-	require.ErrorContains(t, err, "VMware Tools do not run in the guest")
+	require.ErrorContains(t, err, "VMware Tools are not running in the guest")
 	require.True(t, e.VMOn("appliance"))
 	require.NoError(t, contracttest.Do(t, n, plan.Force))
 	contracttest.UntilState(t, n, plan.Off)
@@ -75,7 +75,7 @@ func TestQuestionIsShownAndKeepsTheGuestBusy(t *testing.T) {
 	seen := watch(t, n)
 	<-seen
 	require.NoError(t, e.Ask("db", "No space\n left on device. Retry?"))
-	require.Equal(t, "powered on, waits for an answer: No space left on device. Retry?", (<-seen).Detail)
+	require.Equal(t, "powered on, waiting for an answer: No space left on device. Retry?", (<-seen).Detail)
 	err := contracttest.Do(t, n, plan.Stop)
 	require.ErrorIs(t, err, adapter.ErrBusy)
 	require.ErrorContains(t, err, "No space")

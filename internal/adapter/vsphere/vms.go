@@ -59,7 +59,7 @@ func (n *vmsNode) members(ctx context.Context) ([]plan.Member, error) {
 	return members, nil
 }
 
-// countable tells whether a VM is one that can be worked with and that nobody else looks after.
+// countable reports whether a VM is one that can be worked with and that nobody else looks after.
 func (m *vm) countable() bool {
 	return !m.template && !m.secondary && m.uuid != "" && !isVCLS(m.name, m.managedBy)
 }
@@ -96,7 +96,7 @@ func (c *Conn) Everything(ctx context.Context) ([]runbook.Running, error) {
 	return running, nil
 }
 
-// covers tells whether everything in the spec applies to a VM. The globs were checked with the runbook.
+// covers reports whether everything in the spec applies to a VM. The globs were checked with the runbook.
 func (s *VMsSpec) covers(t *tables, m *vm, tagged map[ref]bool) bool {
 	if !adapter.Covers(m.name, s.Select.Name, s.Exclude) {
 		return false
@@ -107,7 +107,7 @@ func (s *VMsSpec) covers(t *tables, m *vm, tagged map[ref]bool) bool {
 	return s.Select.Folder == "" || t.inFolder(m.parent, s.Select.Folder)
 }
 
-// inFolder tells whether a place is a folder of that name or path, or below one.
+// inFolder reports whether a place is a folder of that name or path, or below one.
 func (t *tables) inFolder(at ref, folder string) bool {
 	p := t.places[at]
 	for range maxDepth { // a server may say that two folders lie in each other

@@ -14,7 +14,7 @@ import (
 // errElsewhere says that a host's own agent doesn't have a VM: it may run on another host, so this proves nothing.
 var errElsewhere = fmt.Errorf("%w: this host does not have it: it may run on another", adapter.ErrRefused)
 
-// answered tells whether a way gave an answer that another way can't better.
+// answered reports whether a way gave an answer that another way can't better.
 func answered(err error) bool {
 	return err == nil ||
 		!errors.Is(err, adapter.ErrUnreachable) && !errors.Is(err, context.DeadlineExceeded) &&

@@ -18,7 +18,7 @@ const times = 3
 func Packet(mac string) ([]byte, error) {
 	addr, err := net.ParseMAC(mac)
 	if err != nil || len(addr) != 6 {
-		return nil, fmt.Errorf("%q is not the address of a network card: write it as 00:11:22:aa:bb:cc", mac)
+		return nil, fmt.Errorf("%q is not a MAC address: write it as 00:11:22:aa:bb:cc", mac)
 	}
 	return append(bytes.Repeat([]byte{0xff}, 6), bytes.Repeat(addr, 16)...), nil
 }

@@ -115,7 +115,7 @@ func (u *UPS) shown(v variable) string {
 	return v.value
 }
 
-// ready tells whether the driver has data.
+// ready reports whether the driver has data.
 func (u *UPS) ready() error {
 	switch {
 	case u.gone:

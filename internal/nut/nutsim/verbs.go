@@ -56,7 +56,7 @@ func (c *session) credential(into *string, args []string, again refusal) (string
 	return "OK\n", nil
 }
 
-// allowed tells whether the session's user has a right.
+// allowed reports whether the session's user has a right.
 func (c *session) allowed(right func(User) bool) error {
 	switch {
 	case c.user == "":

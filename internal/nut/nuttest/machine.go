@@ -93,7 +93,7 @@ func (m *Machine) Story() []string {
 	return slices.Clone(m.story)
 }
 
-// Told tells whether something has happened.
+// Told reports whether something has happened.
 func (m *Machine) Told(what string) bool {
 	return slices.ContainsFunc(m.Story(), func(line string) bool { return strings.HasPrefix(line, what) })
 }

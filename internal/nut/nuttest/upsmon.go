@@ -88,7 +88,7 @@ func (m *Upsmon) watch(ctx context.Context, ups string, heeds time.Duration) {
 	}
 }
 
-// Left tells whether it went because of the flag.
+// Left reports whether it went because of the flag.
 func (m *Upsmon) Left() bool { return m.left.Load() }
 
 // Leave ends it as its machine's death does. It may be ended twice.

@@ -146,7 +146,7 @@ func (c *Cluster) Cordon(node string) {
 	c.nodes[node]["spec"].(map[string]any)["unschedulable"] = true
 }
 
-// Cordoned tells whether a node is.
+// Cordoned reports whether a node is.
 func (c *Cluster) Cordoned(node string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

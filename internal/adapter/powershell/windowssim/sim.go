@@ -100,7 +100,7 @@ func (w *Machine) Deny(cmdlet string) { w.with(func() { w.denied = cmdlet }) }
 // ShutDown lets the machine break off all connections from now on.
 func (w *Machine) ShutDown() { w.with(func() { w.down = true }) }
 
-// Down tells whether the machine was shut down.
+// Down reports whether the machine was shut down.
 func (w *Machine) Down() (down bool) { w.with(func() { down = w.down }); return down }
 
 // Ran lists the scripts that were run, without their preludes.

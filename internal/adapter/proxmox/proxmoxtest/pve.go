@@ -204,7 +204,7 @@ func (c *Cluster) SetFlag(flag string) { c.with(func() { c.flags[flag] = true })
 // Flag tells one of Ceph's flags.
 func (c *Cluster) Flag(flag string) (on bool) { c.with(func() { on = c.flags[flag] }); return on }
 
-// Down tells whether the node was shut down.
+// Down reports whether the node was shut down.
 func (c *Cluster) Down() (down bool) { c.with(func() { down = c.down }); return down }
 
 // Calls lists what was commanded, in order.

@@ -189,7 +189,7 @@ func (n *NAS) State() plan.State {
 	return n.state
 }
 
-// Protected tells whether the cache is in write-through mode.
+// Protected reports whether the cache is in write-through mode.
 func (n *NAS) Protected() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

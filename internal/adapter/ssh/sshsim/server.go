@@ -198,7 +198,7 @@ func (s *Server) accept(ctx context.Context, listener net.Listener) {
 	}
 }
 
-// thaw waits while the server is frozen, and tells whether it is still up then.
+// thaw waits while the server is frozen, and reports whether it is still up then.
 func (s *Server) thaw(ctx context.Context) bool {
 	s.mu.Lock()
 	thawed := s.thawed

@@ -53,7 +53,7 @@ func (d *datacenterMethods) PowerOnMultiVMTask(ctx *simulator.Context, r *types.
 	return body
 }
 
-// recommends tells whether DRS would only recommend.
+// recommends reports whether DRS would only recommend.
 func (d *datacenterMethods) recommends(options []types.BaseOptionValue) bool {
 	for _, o := range options {
 		if v := o.GetOptionValue(); v.Key == string(types.ClusterPowerOnVmOptionOverrideAutomationLevel) {

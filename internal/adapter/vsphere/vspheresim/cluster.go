@@ -84,7 +84,7 @@ func featuresOf(o *simulator.ClusterComputeResource) Features {
 	return f
 }
 
-// retreatOption tells whether vCenter's advanced setting sends the cluster's vCLS VMs away.
+// retreatOption reports whether vCenter's advanced setting sends the cluster's vCLS VMs away.
 func (s *Sim) retreatOption(o *simulator.ClusterComputeResource) bool {
 	options := s.vcenter.model.Map().OptionManager()
 	res, ok := options.QueryOptions(&types.QueryOptions{Name: "config.vcls.clusters." + o.Self.Value + ".enabled"}).(*methods.QueryOptionsBody)

@@ -32,7 +32,7 @@ func (s *Sim) clusterOf(h *host) *simulator.ClusterComputeResource {
 	return nil
 }
 
-// protects tells whether HA looks after the VMs of a host.
+// protects reports whether HA looks after the VMs of a host.
 func (s *Sim) protects(h *host) bool {
 	o := s.clusterOf(h)
 	if o == nil {
@@ -75,7 +75,7 @@ func (s *Sim) failOver() {
 	})
 }
 
-// restart starts a lost VM on a host of its cluster, and tells whether it did.
+// restart starts a lost VM on a host of its cluster, and reports whether it did.
 func (s *Sim) restart(m *machine, to *host) bool {
 	from := s.hostOf(m)
 	if s.clusterOf(from) != s.clusterOf(to) {

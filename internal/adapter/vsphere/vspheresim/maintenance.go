@@ -11,7 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// InMaintenance tells whether a host is in maintenance mode. One that is shut down in it boots in it.
+// InMaintenance reports whether a host is in maintenance mode. One that is shut down in it boots in it.
 func (s *Sim) InMaintenance(name string) bool {
 	h := s.host(name)
 	return h != nil && s.inMaintenance(h)

@@ -177,7 +177,7 @@ func (s *Sim) Hosts() []string {
 	return names
 }
 
-// HostOn tells whether a host is really on. A host that shuts down is on until it is off.
+// HostOn reports whether a host is really on. A host that shuts down is on until it is off.
 func (s *Sim) HostOn(name string) bool {
 	h := s.host(name)
 	s.mu.Lock()
@@ -185,7 +185,7 @@ func (s *Sim) HostOn(name string) bool {
 	return h != nil && h.on
 }
 
-// VMOn tells whether a VM really runs. Where two share a name, "Folder/name" says which.
+// VMOn reports whether a VM really runs. Where two share a name, "Folder/name" says which.
 func (s *Sim) VMOn(name string) bool {
 	m := s.machine(name)
 	s.mu.Lock()

@@ -1,4 +1,4 @@
-package plan_test
+package english_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/plan"
+	"ebbtide/internal/english"
 )
 
 func TestSpans(t *testing.T) {
@@ -15,6 +15,6 @@ func TestSpans(t *testing.T) {
 		"10s": 9960 * time.Millisecond, "21s": 20600 * time.Millisecond, "1m": 59600 * time.Millisecond, "6m 2s": 361930 * time.Millisecond, "10m": 10 * time.Minute,
 		"1h": time.Hour, "2h 23m": 2*time.Hour + 22*time.Minute + 40*time.Second, "-1m 55s": -115 * time.Second,
 	} {
-		require.Equal(t, want, plan.Span(d), d)
+		require.Equal(t, want, english.Span(d), d)
 	}
 }

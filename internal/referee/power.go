@@ -87,7 +87,9 @@ const listens = 20 * time.Second
 const (
 	slowness    = 10 * time.Second
 	slowSilence = 25 * time.Second
-	believed    = 7 * time.Second  // that its time is short is so in more than one reading
+	believed    = 7 * time.Second // that its time is short is so in more than one reading: in words of them
+	words       = 3
+	slowPoll    = 5 * time.Second  // the slowest in an outage
 	weighed     = 25 * time.Second // what its UPS says of a battery is held against what else is known of it before all are hurried
 )
 
@@ -106,7 +108,7 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	case s.spent.IsZero():
 		s.spent = at
 	}
-	if at.Sub(s.spent) < slowness+believed+r.slowest || at.Sub(r.resumed) < weighed+r.slowest || r.hold || at.Sub(r.heldUntil) < slowness || s.aborted || s.due {
+	if at.Sub(s.spent) < slowness+s.believes()+r.slowest || at.Sub(r.resumed) < weighed+r.slowest || r.hold || at.Sub(r.heldUntil) < slowness || s.aborted || s.due {
 		return
 	}
 	listening := max(listens, r.policy.Shutdown.Longest(power.SilentOnBattery)) + slowness
@@ -118,7 +120,7 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 			late = slowSilence
 		}
 		off := !other.output && at.Sub(other.offAt) >= late
-		return !other.online && !unknown && (other.due && at.Sub(other.dueAt) >= slowness || off || !other.spent.IsZero() && at.Sub(other.spent) >= slowness+believed)
+		return !other.online && !unknown && (other.due && at.Sub(other.dueAt) >= slowness || off || !other.spent.IsZero() && at.Sub(other.spent) >= slowness+other.believes())
 	}
 	for _, i := range r.flights.nodes {
 		n, decl := &r.nodes[i], r.estate.Node(i)
@@ -132,7 +134,7 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || isOff || r.rises(at, n) || r.forgetful {
 			continue
 		}
-		if !n.vain.IsZero() && at.Sub(s.spent) < slowSilence+believed || r.turnHasJustCome(i, at) {
+		if !n.vain.IsZero() && at.Sub(s.spent) < slowSilence+s.believes() || r.turnHasJustCome(i, at) {
 			continue
 		}
 		r.asking.anew()
@@ -143,6 +145,9 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 		}
 	}
 }
+
+// believes is how long it takes until what a supply says of its battery is believed, at the pace at which it is heard.
+func (s *supply) believes() time.Duration { return max(believed, words*min(s.every, slowPoll)) }
 
 // turnHasJustCome reports whether one of lower risk was powered off so short a time ago that what comes after it is still being made sure of.
 func (r *Referee) turnHasJustCome(i int, at time.Time) bool {
@@ -171,12 +176,12 @@ func (r *Referee) rule20Cut(s *supply, at time.Time, when string) {
 }
 
 // waitsForCycle reports whether anything that only the cycle of a supply starts, and that was on, is not, as far as anybody can know. What another feeds
-// all the while that starts not.
+// all the while that starts not; of what an outage that is forgotten has told a moment before nobody knows.
 func (r *Referee) waitsForCycle(s *supply) bool {
 	return slices.ContainsFunc(r.estate.Users(s.node), func(u int) bool {
 		n := &r.nodes[u]
 		otherwise := slices.ContainsFunc(r.estate.Feeds(u), func(f int) bool { return f != s.node && r.place[f] >= 0 && r.lasts(r.supplyAt(f)) })
-		return r.estate.Node(u).ByPower && !otherwise && n.listed && !r.unseen(u) && n.now.State != plan.On && n.now.State != plan.Gone
+		return r.estate.Node(u).ByPower && !otherwise && n.listed && !n.forgot && !r.unseen(u) && n.now.State != plan.On && n.now.State != plan.Gone
 	})
 }
 

@@ -30,6 +30,7 @@ type supply struct {
 
 	last        Poll          // the newest
 	heardAt     time.Time     // the newest that was heard
+	every       time.Duration // how long after the one before
 	heardLeft   time.Duration // for how long its battery lasts, as far as anybody could know then
 	heardHonest bool          // and whether it told the truth
 	fell        bool          // heard to be out, or its output went off, and not on line for long enough since
@@ -86,6 +87,9 @@ func (r *Referee) Polled(at time.Time, p Poll) {
 	r.clock = at
 	s := r.supplyAt(p.Supply)
 	s.online, s.last = p.On, p
+	if p.Heard {
+		s.every = at.Sub(s.heardAt)
+	}
 	switch {
 	case (!p.Mains || p.Unfit) && !p.Heard && at.Sub(s.heardAt) <= missedPoll+quietPoll: // of the question when it was on again nobody can tell
 	case !p.Mains, p.Unfit:

@@ -19,7 +19,7 @@ func TestPacket(t *testing.T) {
 	}
 	for _, bad := range []string{"", "host", "00:11:22:aa:bb", "00:11:22:aa:bb:cc:dd:ee"} {
 		_, err := Packet(bad)
-		require.ErrorContains(t, err, "is not the address of a network card")
+		require.ErrorContains(t, err, "is not a MAC address")
 	}
 }
 

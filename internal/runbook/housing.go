@@ -20,7 +20,7 @@ func (rb *Runbook) Housing(connection string, m *Running, node, selector string)
 	way := rb.straight(connection, m.Host)
 	write := "declare a connection straight to its host, and write below nodes, with that for NAME: "
 	if way != "" {
-		write = "write below nodes: "
+		write = "under nodes, write: "
 	}
 	write += rb.houseLine(connection, way, m) + "; let what is reached through " + connection + " depend on it"
 	switch {

@@ -75,12 +75,12 @@ func TestVCentersOwnVM(t *testing.T) {
 		{
 			"covered by nothing", hosts + `  dc01: {type: vsphere.vm, via: esx01, depends_on: [esx01]}
   web01: {type: vsphere.vm, via: vcenter, depends_on: [esx02]}
-`, []string{`warning connections.vcenter: vcenter itself runs in VM "VCSA", and no node covers it: nothing shuts it down, and it keeps its host on | write below nodes: VCSA: {type: vsphere.vm, via: esx01, risk: control-plane, depends_on: [esx01]}; let what is reached through vcenter depend on it`},
+`, []string{`warning connections.vcenter: vcenter itself runs in VM "VCSA", and no node covers it: nothing shuts it down, and it keeps its host on | under nodes, write: VCSA: {type: vsphere.vm, via: esx01, risk: control-plane, depends_on: [esx01]}; let what is reached through vcenter depend on it`},
 		},
 		{
 			"among others", hosts + `  dc01: {type: vsphere.vm, via: vcenter, fallback: esx01, depends_on: [esx01]}
   all: {type: vsphere.vms, via: vcenter, select: {name: "*"}, expect: 2}
-`, []string{`warning nodes.all: vcenter itself runs in all/VCSA, which is stopped with the others: what is stopped after it can no longer be queried | exclude "VCSA" from all, and write below nodes: VCSA: {type: vsphere.vm, via: esx01, risk: control-plane, depends_on: [esx01]}; let what`},
+`, []string{`warning nodes.all: vcenter itself runs in all/VCSA, which is stopped with the others: what is stopped after it can no longer be queried | exclude "VCSA" from all, and under nodes, write: VCSA: {type: vsphere.vm, via: esx01, risk: control-plane, depends_on: [esx01]}; let what`},
 		},
 		{
 			"through itself", hosts + `  dc01: {type: vsphere.vm, via: vcenter, depends_on: [esx01]}
@@ -96,7 +96,7 @@ func TestVCentersOwnVM(t *testing.T) {
 			"no other way", `  host1: {type: vsphere.host, via: vcenter, host: esx01, fed_by: [ups], up: {wake: {power: true}}}
   host2: {type: vsphere.host, via: vcenter, host: esx02, fed_by: [ups], up: {wake: {power: true}}}
   others: {type: vsphere.vms, via: vcenter, select: {name: "[dw]*"}, expect: 2}
-`, []string{`warning connections.vcenter: vcenter itself runs in VM "VCSA", and no node covers it: nothing shuts it down, and it keeps its host on | declare a connection straight to its host, and write below nodes, with that for NAME: VCSA: {type: vsphere.vm, via: NAME, risk: control-plane, depends_on: [host1]}; let what`},
+`, []string{`warning connections.vcenter: vcenter itself runs in VM "VCSA", and no node covers it: nothing shuts it down, and it keeps its host on | declare a connection straight to its host, and under nodes, write, with that for NAME: VCSA: {type: vsphere.vm, via: NAME, risk: control-plane, depends_on: [host1]}; let what`},
 		},
 	} {
 		t.Run(c.about, func(t *testing.T) {

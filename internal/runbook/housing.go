@@ -18,7 +18,7 @@ func (rb *Runbook) Housing(connection string, m *Running, node, selector string)
 		return []Remark{{Severity: Warning, Section: section, Name: name, Message: message, Hint: hint}}
 	}
 	way := rb.straight(connection, m.Host)
-	write := "declare a connection straight to its host, and write below nodes, with that for NAME: "
+	write := "declare a connection straight to its host, and under nodes, write, with that for NAME: "
 	if way != "" {
 		write = "under nodes, write: "
 	}

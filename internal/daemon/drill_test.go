@@ -233,7 +233,7 @@ func TestABatteryWithoutATest(t *testing.T) {
 	g.ready()
 	p, err := g.client().PlanDrill(t.Context(), DrillOrder{Battery: "ups", Floor: 60})
 	require.NoError(t, err)
-	require.Contains(t, p.Refused, "no test of its battery")
+	require.Contains(t, p.Refused, "no deep battery test")
 }
 
 // Who may only read may not drill, and not rehearse either.

@@ -112,8 +112,8 @@ func (f *fold) suggestBatteries() {
 			f.suggestThat(id, "Replace the battery of "+id+".", "its UPS reported that the battery needs replacing")
 		}
 		if !told && f.Proven[id].Burn <= 0 {
-			f.suggestThat(id, "Drill the battery of "+id+" down to half its charge: it is unproven, and the plan can only rely on what its UPS and the runbook say.",
-				"no discharge that was observed from its start went far enough to show what the battery holds")
+			f.suggestThat(id, "Drill the battery of "+id+" down to half its charge: what it holds is unproven.",
+				"no discharge that was observed from its start went far enough to show it; the plan relies on what its UPS and the runbook say")
 		}
 	}
 }

@@ -123,7 +123,7 @@ func TestASecondDaemonAndAReloadAreRefused(t *testing.T) {
 	s.Until("outage", 20*time.Second, func() bool { st, ok := s.Status(); return ok && st.View.Outage != "" })
 	p.Signal(syscall.SIGHUP)
 	s.Until("refused reload", 20*time.Second, func() bool {
-		return strings.Contains(p.Log(), "not loaded anew") && strings.Contains(p.Log(), "an outage is under way")
+		return strings.Contains(p.Log(), "was not reloaded") && strings.Contains(p.Log(), "an outage is under way")
 	})
 	_, errs, code = run(t, "hold", "--listen", "unix:"+s.Dir+"/api.sock")
 	require.Equal(t, 0, code, errs)

@@ -32,7 +32,7 @@ var happened = regexp.MustCompile(`went down|came back|did not come|has come bac
 func requireWould(t *testing.T, what, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
-		told := strings.NewReplacer("Would have ended as", "", "would be taking the", "", "would be bringing the", "").Replace(line)
+		told := strings.NewReplacer("Would have ended as", "", "would be going down", "", "would be going up", "", "would be taking the", "", "would be bringing the", "").Replace(line)
 		if strings.HasPrefix(line, "observing; ") { // several sentences in a line
 			told = strings.ReplaceAll(regexp.MustCompile(`\(observing\) [^;]*`).ReplaceAllString(told, ""), effect.Observing, "")
 			line = told

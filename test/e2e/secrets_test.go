@@ -248,7 +248,7 @@ nodes:
 	all := heard{}
 	s.Until("complaints", 60*time.Second, func() bool {
 		log := p.Log()
-		for _, complaint := range []string{"ACCESS-DENIED", "may not log in", "does not let us in", "locked by a passphrase", "connection refused"} {
+		for _, complaint := range []string{"ACCESS-DENIED", "may not log in", "access denied", "protected by a passphrase", "connection refused"} {
 			if !strings.Contains(log, complaint) {
 				return false
 			}

@@ -27,6 +27,11 @@ var adapter []byte
 //go:embed testdata/ledger.go testdata/effect.go testdata/foresight.go
 var names embed.FS
 
+// span is where the old engine has the words for a span of time.
+//
+//go:embed testdata/plan.go
+var span []byte
+
 // named are those packages; what else only today's engine imports is not built.
 var named = []string{"ledger", "effect", "foresight"}
 
@@ -70,6 +75,9 @@ func oldEngine(ctx context.Context, root, dir string) (overlay string, err error
 		}
 	}
 	if err := put(engineDir, "peer_adapter.go", adapter); err != nil {
+		return "", err
+	}
+	if err := put("internal/plan", "peer_plan.go", span); err != nil {
 		return "", err
 	}
 	for _, room := range named {

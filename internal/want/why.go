@@ -115,7 +115,7 @@ func (e *Wants) FeedsOf(i int) string {
 	for _, f := range e.Graph.Sources(i) {
 		ids = append(ids, e.ID(f))
 	}
-	return strings.Join(ids, " and ")
+	return english.Series(ids, len(ids))
 }
 
 // WhyDown says why a node can't be brought up now.

@@ -87,10 +87,13 @@ func (e *Estate) IsLeft(i int) bool {
 // NeedsCycle reports whether anything that a supply feeds is started by nothing but the return of its power, and is off, or may be, or may go
 // off yet.
 func (e *Estate) NeedsCycle(k int) bool {
-	return e.anyByPower(k, func(u int) bool {
-		b := &e.Beliefs[u]
-		return e.MayHaveGone(u) || e.Declined(u) && (b.Answer != plan.On || b.AskedAt.Before(later(b.Falling, b.Obeying)))
-	})
+	return e.anyByPower(k, e.MayStayOff)
+}
+
+// MayStayOff reports whether a node that was told to stop, or would have been, is off, or may be, or may go off yet.
+func (e *Estate) MayStayOff(i int) bool {
+	b := &e.Beliefs[i]
+	return e.MayHaveGone(i) || e.Declined(i) && (b.Answer != plan.On || b.AskedAt.Before(later(b.Falling, b.Obeying)))
 }
 
 // IsInVain reports whether a supply is to be cut, is on line, and nothing that needs that has taken its stop.

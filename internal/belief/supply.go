@@ -45,6 +45,7 @@ type voice struct {
 	ToBeHeard bool      // before anything begins on what it feeds: see IsToBeHeard
 	feeding   feed      // what was known of its output at the last reading
 	OffSince  time.Time // its readings have said that its output is off; zero: the last has not
+	OffUntil  time.Time // when its output was last off, or may have been: its reading said so, or there was none
 }
 
 // fitness is whether a supply that is on line is too hot or browned out for what the policy allows.

@@ -166,7 +166,8 @@ var ages = map[string]time.Duration{
 	"motion.Obeying":     0,
 	"Command.At":         0, // Obeying is reckoned from it after a crash
 	"motion.Undoing":     0,
-	"voice.OffSince":     3 * time.Second, // more than betweenWords
+	"voice.OffSince":     3 * time.Second,
+	"voice.OffUntil":     3 * time.Second,
 	"question.asked":     belief.LookAge,
 	"question.told":      belief.ProofAge,
 	"Wants.Pause":        0,

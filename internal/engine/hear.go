@@ -62,6 +62,9 @@ func (e *Engine) hearOff(s *belief.Supply, st *ledger.Standing) {
 	if s.State.OutputOff || s.State.SaysOff && !s.Output.Habit || s.State.SilentFor > 0 && due {
 		s.Output.OffSeen = true
 	}
+	if s.SaysOff() || s.State.SilentFor > 0 {
+		s.OffUntil = e.Now
+	}
 	switch {
 	case !s.SaysOff():
 		s.OffSince = time.Time{}

@@ -61,9 +61,10 @@ func (e *Engine) giveUpCut(supply int, why string, urgent bool) {
 	e.Notify(urgent, id+" is not cut: "+why)
 }
 
-// moves reports whether what a supply that is to be cut waits for may be proven off yet.
+// moves reports whether anything that the cut of a supply waits for may be proven off yet: of its load, or of that of those which it is cut together with.
 func (e *Engine) moves(supply int) bool {
-	return e.Now.Sub(e.MovedAt) < stalledFor || e.WorksUnder(supply) || slices.ContainsFunc(e.Graph.Dependents(supply), e.SilenceMayTell)
+	mayTell := func(f int) bool { return slices.ContainsFunc(e.Graph.Dependents(f), e.SilenceMayTell) }
+	return e.Now.Sub(e.MovedAt) < stalledFor || e.WorksUnder(supply) || slices.ContainsFunc(e.CutAtOnce(supply), mayTell)
 }
 
 // askWhoRefused asks after what would not take its stop: if it is on, it needs no cycle.

@@ -253,17 +253,14 @@ func (e *Engine) comesBack(k int) {
 	}
 }
 
-// betweenWords is how far apart two readings may be that are of one round.
-const betweenWords = 500 * time.Millisecond
-
 // backOn follows an output that was off for certain, and is on: what was sent to its load before is void, but for what another may have fed, which was
-// dark when it was heard last and is silent: that may be on again. Nor for what another fed until a moment ago: whether this one was on by then nobody knows.
+// dark when it was heard last and is silent: that may be on again. Nor for what another fed at this one's last word of being off, and did not by this one's
+// word of being on: whether both were off at once nobody knows.
 func (e *Engine) backOn(k int, why string) {
 	wasDark := func(f int) bool {
 		at := e.Ledger.SupplyOf[f]
 		other := &e.Supplies[at]
-		justOff := !other.OffSince.IsZero() && e.Now.Before(other.OffSince.Add(betweenWords))
-		return at == k || e.Standing(at).Cycle.IsDark() && !other.Mute && !justOff
+		return at == k || e.Standing(at).Cycle.IsDark() && !other.Mute && !other.OffSince.After(e.Supplies[k].OffUntil)
 	}
 	for _, i := range e.Cycled(k, why) {
 		kept := slices.ContainsFunc(e.Graph.Sources(i), func(f int) bool { return !wasDark(f) })

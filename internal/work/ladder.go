@@ -160,6 +160,7 @@ func (e *Works) finalLook(i int) bool {
 func (e *Works) again(i int) {
 	w := e.nodes[i].work
 	w.deadline, w.finalAsk, w.untold = time.Time{}, false, true
+	e.MovedAt = e.Now
 	if w.phase == waitingForSlot {
 		e.Course.Queued[w.step] = false
 	}

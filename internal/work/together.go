@@ -208,7 +208,7 @@ func (e *Works) comesTooLate(supply int) bool {
 	return e.isAfterAll(e.Ledger.SupplyOf[supply]) && e.IsKept(supply)
 }
 
-// IsKept reports whether the cut of a supply would start nothing: each thing that owes it a cycle keeps its power by another output.
+// IsKept reports whether the cut of a supply would start nothing: each thing that it may be for keeps its power by another output.
 func (e *Works) IsKept(supply int) bool {
 	k := e.Ledger.SupplyOf[supply]
 	off := e.Now.Add(e.Supplies[k].OffDelay)
@@ -220,7 +220,8 @@ func (e *Works) IsKept(supply int) bool {
 		return f != supply && !isToBe && !meets && !e.staysOff(at)
 	}
 	return !slices.ContainsFunc(e.Graph.Dependents(supply), func(u int) bool {
-		return e.owesCycle(u, supply) && !slices.ContainsFunc(e.Graph.Sources(u), keeps)
+		isFor := e.Graph.Node(u).ByPower && slices.Contains(e.Graph.Sources(u), supply) && e.MayStayOff(u)
+		return isFor && !slices.ContainsFunc(e.Graph.Sources(u), keeps)
 	})
 }
 

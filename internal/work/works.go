@@ -55,7 +55,7 @@ type desk struct {
 // clock is what is due when.
 type clock struct {
 	NextLook []time.Time // per node: when it is looked at again, where it was given up
-	MovedAt  time.Time   // when a command was last given, a step ended or an operator gave his word
+	MovedAt  time.Time   // when a command was last given, or is to be given once more, a step ended or an operator gave his word
 	timers   plan.Queue[timer]
 	wakeAt   time.Time
 }

@@ -29,6 +29,7 @@ const (
 	beliefSupply      = "internal/belief/supply.go"
 	engineCorrect     = "internal/engine/correct.go"
 	engineDrill       = "internal/engine/drill.go"
+	engineRelease     = "internal/engine/release.go"
 	engineLook        = "internal/engine/look.go"
 	engineOutage      = "internal/engine/outage.go"
 	powerCharge       = "internal/power/charge.go"
@@ -341,13 +342,19 @@ var bugs = []bug{
 		{workTogether, "for n := 0; n < len(all); n++ {", "for n := 0; n < 1; n++ {"},
 	}},
 	{name: "feeds: one that comes back as the other goes off came too late", by: "./test/dst TestRegressions", edits: []edit{
-		{engineSupply, " && !other.Mute && !justOff", " && !other.Mute || justOff && false"},
+		{engineSupply, " && !other.OffSince.After(e.Supplies[k].OffUntil)", ""},
 	}},
 	{name: "cut: those that wait for each other count as work", by: "./test/dst TestRegressions", edits: []edit{
 		{workDesk, " && e.PutOff(i).Code != want.CutTogether", ""},
 	}},
 	{name: "cut: it is given up between two tries of what it waits for", by: "./test/dst TestAllIsBack", edits: []edit{
 		{workDesk, "(e.IsAtWork(i) || !w.deadline.IsZero())", "e.IsAtWork(i)"},
+	}},
+	{name: "cut: it is given up before its partner's load has told by its silence", by: "./test/dst TestAllIsBack", edits: []edit{
+		{engineRelease, "slices.ContainsFunc(e.CutAtOnce(supply), mayTell)", "mayTell(supply)"},
+	}},
+	{name: "cut: it is given up as what it waits for gets its next try", by: "./test/dst TestAllIsBack", edits: []edit{
+		{workLadder, "\te.MovedAt = e.Now\n", ""},
 	}},
 	{name: "feeds: one whose cut counts down has given nothing", by: "./test/dst TestAllIsBack", edits: []edit{
 		{beliefFeed, "(cycle < ledger.CutSent || countsDown)", "(cycle < ledger.CutSent || countsDown && false)"},

@@ -58,7 +58,8 @@ func (r *Referee) begin(at time.Time) {
 		n := &r.nodes[i]
 		st := n.now.State
 		n.forgot = (lost || n.forgot) && at.Sub(n.toldAt) <= 2*guarded
-		n.wasOn = st == plan.On || st == plan.Starting || st == plan.Unknown || n.now.Dark || r.unseen(i) || (lost || n.forgot) && n.wasOn // what an outage that is forgotten has stopped may be brought back
+		n.stolen = (lost && n.wasOn || n.stolen) && st != plan.On && st != plan.Starting
+		n.wasOn = st == plan.On || st == plan.Starting || st == plan.Unknown || n.now.Dark || r.unseen(i) || n.stolen
 		setByWhom := aside{forgot: lost && n.aside.told}
 		n.known, n.listed, n.owed, n.failed, n.given, n.aside, n.shownOff, n.misled, n.told, n.taken = false, false, false, 0, 0, setByWhom, false, false, false, false
 		if !r.has(Records) { // what is on is what a snapshot would have

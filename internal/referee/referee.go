@@ -102,6 +102,7 @@ type node struct {
 	toldAtBefore time.Time
 	toldBy       plan.Verb // with the last of these
 	forgot       bool      // and that is lost with the records of an outage before this one
+	stolen       bool      // it was on before an outage whose records are lost, and has not come up since: it may be brought back
 
 	mute         bool      // it has not answered since it was last told to go off, or began to start
 	fell         time.Time // lost its power while on, last

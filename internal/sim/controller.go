@@ -160,5 +160,6 @@ func (s *simulation) lostAnswers() {
 	for i := range s.things {
 		t := &s.things[i]
 		t.took = t.took || open[s.estate.Node(i).ID]
+		t.counts = t.counts || t.took
 	}
 }

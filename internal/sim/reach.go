@@ -100,7 +100,7 @@ func (s *simulation) mutelyFed(i int) bool {
 // off, it is the runbook's word that such a node is not silent for another reason: then it can't be asked at all.
 func (s *simulation) noAnswer(i int) (ledger.Outcome, plan.Observation) {
 	t, counts := &s.things[i], s.estate.Node(i).OffAfter > 0
-	if t.habit.Fails && !counts || (t.silent || t.frozen && s.cutOff(i)) && t.took && counts {
+	if t.habit.Fails && !counts || (t.silent || t.frozen && s.cutOff(i)) && t.counts && counts {
 		s.meet(MetFailedLook)
 		return ledger.Unreached, plan.Observation{}
 	}

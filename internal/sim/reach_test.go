@@ -106,7 +106,7 @@ func TestASilentNodeIsUnreachable(t *testing.T) {
 	require.Equal(t, ledger.Done, outcome)
 
 	// After a stop that the controller knows to be accepted silence would prove it off: the runbook's word.
-	a.things[a.node("host")].took = true
+	a.things[a.node("host")].counts = true
 	outcome, _ = a.look(a.node("host"))
 	require.Equal(t, ledger.Unreached, outcome)
 }

@@ -83,6 +83,9 @@ func (s *simulation) probe(e effect.Probe) {
 		}
 		wait := way
 		outcome, seen := s.look(i)
+		if up := seen.State == plan.On || seen.State == plan.Starting; up && !s.things[i].took && !s.journal.lost {
+			s.things[i].counts = false
+		}
 		if s.quiet(i) && seen.State != plan.Off { // nobody answers
 			wait = max(0, min(deadAfter, e.Within-2*way))
 		}
@@ -132,6 +135,7 @@ func (s *simulation) send(i int, e effect.Do) {
 		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: outcome, Detail: detail}, wait, func() {
 			stops := e.Verb == plan.Stop || e.Verb == plan.Force
 			t.took = t.took || stops && outcome == ledger.Done && (t.state == plan.Stopping || t.state == plan.Off)
+			t.counts = t.counts || t.took
 		})
 	})
 }

@@ -41,6 +41,7 @@ type thing struct {
 	testing    time.Time        // its self-test ends then, while it starts
 	lit        int              // numbers the returns of its power
 	took       bool             // the controller knows that it accepted a stop, and it has not come up since
+	counts     bool             // the same, and as far as the controller knows it has not: its silence is its being off, by the runbook's word
 	before     plan.Observation // what it looked like before its last command: shown until staleUntil
 	staleUntil time.Time
 	asked      int          // questions and commands that its BMC got

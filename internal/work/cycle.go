@@ -182,6 +182,9 @@ func (e *Works) goesOff(f int) (latest, on time.Time) {
 		return latest, on
 	}
 	latest, on = s.CutDue, s.CutDue
+	if s.State.Mains != power.MainsOnBattery {
+		return latest, on.Add(s.OnDelay)
+	}
 	in := func(left power.Figure) time.Time { return e.Now.Add(time.Duration(left.Value * float64(time.Second))) }
 	if most := s.State.Outlook.Most(); most.Known && in(most).Before(latest) {
 		latest = in(most)

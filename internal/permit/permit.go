@@ -205,7 +205,7 @@ func dataIsSafe(e *belief.Estate, c *Command) string {
 	if at := slices.IndexFunc(e.Protectors, func(cache int) bool { return e.KeepsDirty(cache, c.Node) }); at >= 0 {
 		return e.ID(e.Protectors[at]) + " on it is not proven clean"
 	}
-	if c.Rung != plan.Stop || c.Again {
+	if c.Rung != plan.Stop || c.Again && e.Last(c.Node).Reach() > ledger.InVain { // one that would not go has not been stopped
 		return ""
 	}
 	if at := slices.IndexFunc(e.Protectors, func(p int) bool { return e.IsBare(p) && e.ComesBefore(p, c.Node) }); at >= 0 {

@@ -33,6 +33,9 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 		if b.blank.IsZero() {
 			b.blank = asked
 		}
+		if wasMute && b.Seen.State == plan.On { // what it said before it fell silent is no word on now
+			b.Looks = 0
+		}
 		return // no answer was had, which proves nothing
 	case plan.Unreachable:
 		e.believeSilence(i, question, asked)

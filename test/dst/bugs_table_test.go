@@ -20,6 +20,7 @@ const (
 	foresightSure     = "internal/foresight/sure.go"
 	powerSlip         = "internal/power/slip.go"
 	adapterPowered    = "internal/adapter/powered.go"
+	beliefBelieve     = "internal/belief/believe.go"
 	beliefBelief      = "internal/belief/belief.go"
 	beliefQuestions   = "internal/belief/questions.go"
 	beliefCondition   = "internal/belief/condition.go"
@@ -349,6 +350,9 @@ var bugs = []bug{
 	}},
 	{name: "cut: it is given up between two tries of what it waits for", by: "./test/dst TestAllIsBack", edits: []edit{
 		{workDesk, "(e.IsAtWork(i) || !w.deadline.IsZero())", "e.IsAtWork(i)"},
+	}},
+	{name: "belief: what refuses a connection after a silence is on as before that", by: "./test/dst TestRegressions", edits: []edit{
+		{beliefBelieve, "if wasMute && b.Seen.State == plan.On {", "if false {"},
 	}},
 	{name: "permit: what refused its stop counts as stopped before", by: "./test/dst TestRegressions", edits: []edit{
 		{permitPermit, "c.Again && e.Last(c.Node).Reach() > ledger.InVain {", "c.Again {"},

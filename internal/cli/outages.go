@@ -21,7 +21,7 @@ import (
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
-	"ebbtide/internal/report"
+	"ebbtide/internal/report/retrospect"
 	"ebbtide/internal/runbook"
 )
 
@@ -58,7 +58,7 @@ type onRecord struct {
 }
 
 // retrospect tells of the outage that a command is asked for.
-func (a *app) retrospect(ctx context.Context, o *outageAt, args []string) (*report.Retrospective, error) {
+func (a *app) retrospect(ctx context.Context, o *outageAt, args []string) (*retrospect.Retrospective, error) {
 	book, given := o.runbook, o.runbook != ""
 	if o.config != "" {
 		settings, err := config.Load(o.config, nil)
@@ -91,7 +91,7 @@ func (a *app) retrospect(ctx context.Context, o *outageAt, args []string) (*repo
 	if err != nil {
 		return nil, err
 	}
-	r, err := report.Retrospect(found.records, basis)
+	r, err := retrospect.Of(found.records, basis)
 	if err != nil {
 		return nil, fail(exitFailed, "", "cannot report on the outage: %w", err)
 	}
@@ -100,8 +100,8 @@ func (a *app) retrospect(ctx context.Context, o *outageAt, args []string) (*repo
 }
 
 // basisOf gathers what an outage is held against.
-func basisOf(rb *runbook.Runbook, found onRecord) (report.Basis, error) {
-	basis := report.Basis{Zone: time.Local, Proven: map[string]power.Capacity{}}
+func basisOf(rb *runbook.Runbook, found onRecord) (retrospect.Basis, error) {
+	basis := retrospect.Basis{Zone: time.Local, Proven: map[string]power.Capacity{}}
 	first := &found.records[0]
 	if basis.Modelled = found.simulated; found.simulated || first.Mode == "simulate" {
 		basis.Zone = time.UTC
@@ -168,7 +168,7 @@ func (a *app) inFile(ctx context.Context, path, which string) (onRecord, error) 
 	if err != nil {
 		return onRecord{}, fail(exitFailed, "use a file that `ebbtide journal export FILE` or `ebbtide simulate RUNBOOK --format json` wrote", "cannot read outages from %q: %w", path, err)
 	}
-	found, err := inSource(ctx, recordsOf(report.Outages(records)), which)
+	found, err := inSource(ctx, recordsOf(retrospect.Outages(records)), which)
 	found.simulated = simulated
 	return found, err
 }

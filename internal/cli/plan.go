@@ -9,7 +9,7 @@ import (
 	"ebbtide/internal/families"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
-	"ebbtide/internal/report"
+	"ebbtide/internal/report/book"
 	"ebbtide/internal/runbook"
 )
 
@@ -177,4 +177,4 @@ func ifNot(n *plan.Node, s *plan.Step) string {
 }
 
 // brief writes a duration without empty parts.
-func brief(d time.Duration) string { return report.Brief(d) }
+func brief(d time.Duration) string { return book.Brief(d) }

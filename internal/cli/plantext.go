@@ -10,7 +10,7 @@ import (
 
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
-	"ebbtide/internal/report"
+	"ebbtide/internal/report/book"
 	"ebbtide/internal/runbook"
 )
 
@@ -26,7 +26,7 @@ func planText(rb *runbook.Runbook, c *runbook.Compiled, p *plan.Plan) string {
 	if least := p.LowerBound(); least > 0 {
 		b.WriteString(boundText(least, sc.Total))
 	}
-	rows := report.PlanRows(p, &sc, &c.Policy, func(n *plan.Node) string { return n.Group })
+	rows := book.PlanRows(p, &sc, &c.Policy, func(n *plan.Node) string { return n.Group })
 	number := make([]int, len(p.Steps)) // of the row that shows a step, 0: none
 	for i, r := range rows {
 		for _, s := range r.Steps {
@@ -47,7 +47,7 @@ func planText(rb *runbook.Runbook, c *runbook.Compiled, p *plan.Plan) string {
 			fmt.Fprintln(t, "   #\tat\tstep\t\tafter\ttakes\tat most\tif not proven")
 		}
 		n := p.Estate().Node(s.Node)
-		fmt.Fprintf(t, "%4d\t%s\t%s %s\t%s\t%s\t%s\t%s\t%s\n", i+1, brief(r.Start), report.Action(n, s), r.What,
+		fmt.Fprintf(t, "%4d\t%s\t%s %s\t%s\t%s\t%s\t%s\t%s\n", i+1, brief(r.Start), book.Action(n, s), r.What,
 			strings.TrimSpace(n.Type+" "+n.Rack), afterRows(p, number, r), brief(s.Times.Nominal), brief(s.Times.Within), ifNot(n, s))
 	}
 	if t != nil {
@@ -94,7 +94,7 @@ func stageTitle(goal plan.Goal, stage string, policy *power.Policy) string {
 }
 
 // afterRows lists the lines that a line waits for, looking through milestones.
-func afterRows(p *plan.Plan, number []int, r report.PlanRow) string {
+func afterRows(p *plan.Plan, number []int, r book.PlanRow) string {
 	var lines []int
 	seen := make([]bool, len(p.Steps))
 	var look func(step int)
@@ -194,7 +194,7 @@ func chainText(p *plan.Plan, sc *plan.Schedule, number []int) string {
 		if s.Milestone {
 			continue
 		}
-		fmt.Fprintf(t, "%4d\t%s\t%s %s\t+%s\n", number[i], brief(sc.Start[i]), report.Action(p.Estate().Node(s.Node), s), s.Name, brief(s.Times.Nominal))
+		fmt.Fprintf(t, "%4d\t%s\t%s %s\t+%s\n", number[i], brief(sc.Start[i]), book.Action(p.Estate().Node(s.Node), s), s.Name, brief(s.Times.Nominal))
 	}
 	_ = t.Flush() // to memory or to where the rest goes
 	return b.String()

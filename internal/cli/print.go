@@ -19,7 +19,9 @@ import (
 	"ebbtide/internal/nut"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
-	"ebbtide/internal/report"
+	"ebbtide/internal/report/book"
+	"ebbtide/internal/report/doc"
+	"ebbtide/internal/report/render"
 )
 
 // printing is what a print command was asked for.
@@ -65,7 +67,7 @@ func (p *printing) form() (string, error) {
 	if form == "" && p.out != "-" {
 		form = strings.TrimPrefix(strings.ToLower(filepath.Ext(p.out)), ".")
 	}
-	if !slices.Contains(report.Formats, form) {
+	if !slices.Contains(render.Formats, form) {
 		if form == "" {
 			return "", fail(exitUsage, "add --as pdf, --as html or --as md", "cannot tell which format to print")
 		}
@@ -82,7 +84,7 @@ func (a *app) printBook(ctx context.Context, p *printing) error {
 	if err != nil {
 		return err
 	}
-	paper, err := report.PaperNamed(p.paper)
+	paper, err := render.PaperNamed(p.paper)
 	if err != nil {
 		return fail(exitUsage, "use --paper A4 or --paper Letter", "%w", err)
 	}
@@ -108,7 +110,7 @@ func (a *app) printBook(ctx context.Context, p *printing) error {
 		doc.MarkChanges(old, filepath.Base(p.changes))
 	}
 	var printed bytes.Buffer
-	if err := doc.Write(&printed, form, paper); err != nil {
+	if err := render.Write(&printed, doc, form, paper); err != nil {
 		return fmt.Errorf("cannot print %q: %w", p.file, err)
 	}
 	if form == "pdf" {
@@ -121,8 +123,8 @@ func (a *app) printBook(ctx context.Context, p *printing) error {
 const mostLacks = 5
 
 // tellLacks warns of letters that a PDF has not.
-func (a *app) tellLacks(doc *report.Document) {
-	lacks := doc.Lacks()
+func (a *app) tellLacks(doc *doc.Document) {
+	lacks := render.Lacks(doc)
 	if len(lacks) == 0 {
 		return
 	}
@@ -136,12 +138,12 @@ func (a *app) tellLacks(doc *report.Document) {
 }
 
 // book makes the run book of a file.
-func (a *app) book(file string, date time.Time, learned report.Learned) (*report.Document, error) {
+func (a *app) book(file string, date time.Time, learned book.Learned) (*doc.Document, error) {
 	rb, err := a.usable(file)
 	if err != nil {
 		return nil, err
 	}
-	doc, err := report.RunBook(report.BookSource{Runbook: rb, Schema: families.Schema(), Outputs: nut.ByHand, Outlets: nut.OutletByHand, Date: date, Learned: learned})
+	doc, err := book.New(book.Source{Runbook: rb, Schema: families.Schema(), Outputs: nut.ByHand, Outlets: nut.OutletByHand, Date: date, Learned: learned})
 	if err != nil {
 		return nil, fail(exitMistakes, "run `ebbtide check "+file+"`", "cannot print %q: %w", file, err)
 	}
@@ -150,18 +152,18 @@ func (a *app) book(file string, date time.Time, learned report.Learned) (*report
 
 // learned reads what a journal teaches, weighed as of a date, or of the newest of what it holds: never of today, so that
 // the same journal gives the same book.
-func (a *app) learned(ctx context.Context, file string, date time.Time) (report.Learned, error) {
+func (a *app) learned(ctx context.Context, file string, date time.Time) (book.Learned, error) {
 	if file == "" {
-		return report.Learned{}, nil
+		return book.Learned{}, nil
 	}
 	seen, err := a.recall(ctx, &reach{}, file)
 	if err != nil {
-		return report.Learned{}, err
+		return book.Learned{}, err
 	}
 	if date.IsZero() {
 		date = seen.Newest()
 	}
-	return report.Learned{
+	return book.Learned{
 		Outages: seen.Outages, At: date, Members: seen.Members,
 		Durations: func(e *plan.Estate) *forecast.Knowledge {
 			return forecast.Learn(seen.Samples(evidence.Finder(e)), date)

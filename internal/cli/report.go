@@ -11,12 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ebbtide/internal/report"
+	"ebbtide/internal/report/chart"
+	"ebbtide/internal/report/render"
+	"ebbtide/internal/report/retrospect"
 	"ebbtide/internal/timeline"
 )
 
 // reportForms are the forms in which a report is written.
-var reportForms = append(slices.Clone(report.Formats), "json")
+var reportForms = append(slices.Clone(render.Formats), "json")
 
 func (a *app) report() *cobra.Command {
 	var o outageAt
@@ -38,7 +40,7 @@ as simulated.
 			if err != nil {
 				return err
 			}
-			sheet, err := report.PaperNamed(paper)
+			sheet, err := render.PaperNamed(paper)
 			if err != nil {
 				return fail(exitUsage, "use --paper A4 or --paper Letter", "%w", err)
 			}
@@ -54,7 +56,7 @@ as simulated.
 				if form == "pdf" {
 					a.tellLacks(doc)
 				}
-				return doc.Write(w, form, sheet)
+				return render.Write(w, doc, form, sheet)
 			})
 		},
 	}
@@ -99,7 +101,7 @@ func (a *app) make(out, what string, text bool, write func(io.Writer) error) err
 }
 
 // tells makes a command that tells of an outage on standard output.
-func (a *app) tells(use, short, long, example string, tell func(r *report.Retrospective) error) *cobra.Command {
+func (a *app) tells(use, short, long, example string, tell func(r *retrospect.Retrospective) error) *cobra.Command {
 	var o outageAt
 	c := &cobra.Command{
 		Use: use + " [OUTAGE|last|FILE [OUTAGE]]", GroupID: "after", Short: short, Long: long + "\n" + outageHelp, Example: example,
@@ -118,16 +120,16 @@ func (a *app) tells(use, short, long, example string, tell func(r *report.Retros
 
 // blamed is who took how long, for machines. Durations are in seconds.
 type blamed struct {
-	Outage string             `json:"outage"`
-	Mode   string             `json:"mode"`
-	Open   bool               `json:"open"`
-	Steps  []report.StepTaken `json:"steps"`
+	Outage string                 `json:"outage"`
+	Mode   string                 `json:"mode"`
+	Open   bool                   `json:"open"`
+	Steps  []retrospect.StepTaken `json:"steps"`
 }
 
 func (a *app) blame() *cobra.Command {
 	return a.tells("blame", "list the steps of an outage, slowest first", "Lists the steps that were commanded in an outage, slowest first, each with its expected time.",
 		"  ebbtide blame --config /etc/ebbtide/ebbtide.yaml\n  ebbtide blame night.json --runbook runbook.yaml",
-		func(r *report.Retrospective) error {
+		func(r *retrospect.Retrospective) error {
 			if a.format == "json" {
 				return a.json(blamed{r.Outage, r.Mode, r.Open, r.Steps})
 			}
@@ -138,17 +140,17 @@ func (a *app) blame() *cobra.Command {
 
 // chained is why it took so long, for machines.
 type chained struct {
-	Outage string                 `json:"outage"`
-	Mode   string                 `json:"mode"`
-	Open   bool                   `json:"open"`
-	Chains []report.CriticalChain `json:"critical_chains"`
+	Outage string                     `json:"outage"`
+	Mode   string                     `json:"mode"`
+	Open   bool                       `json:"open"`
+	Chains []retrospect.CriticalChain `json:"critical_chains"`
 }
 
 func (a *app) criticalChain() *cobra.Command {
 	return a.tells("critical-chain", "show why an outage took as long as it did: the last step, what it waited for, and so on",
 		"For each direction, shows the step that ended last, below it the step it waited for, and so on down to a decision.\nThe runbook says what waits for what. Without one, a step is assumed to have waited for whatever ended last before it.",
 		"  ebbtide critical-chain --config /etc/ebbtide/ebbtide.yaml\n  ebbtide critical-chain night.json --runbook runbook.yaml",
-		func(r *report.Retrospective) error {
+		func(r *retrospect.Retrospective) error {
 			if a.format == "json" {
 				return a.json(chained{r.Outage, r.Mode, r.Open, r.Chains})
 			}
@@ -159,14 +161,14 @@ func (a *app) criticalChain() *cobra.Command {
 
 // plotted is what is drawn, for machines.
 type plotted struct {
-	Outage string             `json:"outage"`
-	Mode   string             `json:"mode"`
-	Start  time.Time          `json:"start"`
-	Until  time.Time          `json:"until"`
-	Away   []report.Absence   `json:"away"`
-	Stages []timeline.Stage   `json:"stages"`
-	Charge []report.ChargedAt `json:"charge"` // where it is on record
-	Steps  []report.StepTaken `json:"steps"`
+	Outage string                 `json:"outage"`
+	Mode   string                 `json:"mode"`
+	Start  time.Time              `json:"start"`
+	Until  time.Time              `json:"until"`
+	Away   []retrospect.Absence   `json:"away"`
+	Stages []timeline.Stage       `json:"stages"`
+	Charge []retrospect.ChargedAt `json:"charge"` // where it is on record
+	Steps  []retrospect.StepTaken `json:"steps"`
 }
 
 func (a *app) plot() *cobra.Command {
@@ -174,7 +176,7 @@ func (a *app) plot() *cobra.Command {
 	c := a.tells("plot", "plot an outage: batteries above, steps below, on one time axis",
 		"Plots the recorded batteries, stages and steps as SVG or PNG. Without -o, the SVG goes to standard output.",
 		"  ebbtide plot --config /etc/ebbtide/ebbtide.yaml -o outage.svg\n  ebbtide plot night.json -o night.png",
-		func(r *report.Retrospective) error {
+		func(r *retrospect.Retrospective) error {
 			if a.format == "json" && out == "-" {
 				return a.json(plotted{r.Outage, r.Mode, r.Start, r.Until, r.Away, r.Stages(), r.Charge(), r.Steps})
 			}
@@ -182,10 +184,10 @@ func (a *app) plot() *cobra.Command {
 			if out != "-" {
 				ending = filepath.Ext(out)
 			}
-			if !slices.Contains(report.PlotFormats, ending) {
-				return fail(exitUsage, "name a file that ends in "+strings.Join(report.PlotFormats, " or "), "cannot tell which format to plot %q in", out)
+			if !slices.Contains(chart.Formats, ending) {
+				return fail(exitUsage, "name a file that ends in "+strings.Join(chart.Formats, " or "), "cannot tell which format to plot %q in", out)
 			}
-			return a.make(out, "the plot", ending == ".svg", func(w io.Writer) error { return report.Plot(w, r.Course(), ending) })
+			return a.make(out, "the plot", ending == ".svg", func(w io.Writer) error { return chart.Plot(w, r.Course(), ending) })
 		})
 	c.Flags().StringVarP(&out, "output", "o", out, "the file to write, .svg or .png; - is standard output")
 	return c

@@ -15,7 +15,7 @@ import (
 
 	"ebbtide/internal/families"
 	"ebbtide/internal/ledger"
-	"ebbtide/internal/report"
+	"ebbtide/internal/report/chart"
 	"ebbtide/internal/runbook"
 	"ebbtide/internal/sim"
 )
@@ -115,8 +115,8 @@ func (s *simulation) check(trialsGiven bool, asserts []string) error {
 		return fail(exitUsage, "write --trials 1000", "cannot play %d trials", s.trials)
 	case s.plot != "" && s.trials > 0:
 		return fail(exitUsage, "leave out --trials and --policy-sweep; --seed N plays trial N", "--plot works for a single run")
-	case s.plot != "" && !slices.Contains(report.PlotFormats, filepath.Ext(s.plot)):
-		return fail(exitUsage, "name a file that ends in "+strings.Join(report.PlotFormats, " or "), "cannot tell which format to plot %q in", s.plot)
+	case s.plot != "" && !slices.Contains(chart.Formats, filepath.Ext(s.plot)):
+		return fail(exitUsage, "name a file that ends in "+strings.Join(chart.Formats, " or "), "cannot tell which format to plot %q in", s.plot)
 	}
 	for _, text := range asserts {
 		parsed, err := parseAssertion(text)

@@ -14,13 +14,13 @@ import (
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
-	"ebbtide/internal/report"
+	"ebbtide/internal/report/chart"
 	"ebbtide/internal/sim"
 	"ebbtide/internal/timeline"
 )
 
 // readings keeps what the supplies tell in a run.
-type readings map[string][]report.Sample
+type readings map[string][]chart.Sample
 
 func (r *readings) witness(at time.Time, ev engine.Event) {
 	read, ok := ev.(engine.Read)
@@ -36,7 +36,7 @@ func (r *readings) witness(at time.Time, ev engine.Event) {
 		}
 		return f.Value
 	}
-	(*r)[read.Reading.Supply] = append((*r)[read.Reading.Supply], report.Sample{
+	(*r)[read.Reading.Supply] = append((*r)[read.Reading.Supply], chart.Sample{
 		At: at.Sub(sim.Epoch), Charge: share(read.Reading.Charge), Load: share(read.Reading.Load),
 	})
 }
@@ -49,7 +49,7 @@ func drawRun(s *simulation, sc *sim.Scenario, r *sim.Result, seen *readings) err
 		course.Title += fmt.Sprintf(", seed %d", s.seed)
 	}
 	var picture bytes.Buffer
-	if err := report.Plot(&picture, course, filepath.Ext(s.plot)); err != nil {
+	if err := chart.Plot(&picture, course, filepath.Ext(s.plot)); err != nil {
 		return err
 	}
 	if err := os.WriteFile(s.plot, picture.Bytes(), 0o644); err != nil { //nolint:gosec // a picture for everybody
@@ -59,10 +59,10 @@ func drawRun(s *simulation, sc *sim.Scenario, r *sim.Result, seen *readings) err
 }
 
 // courseOf gathers what is drawn of a run. Nodes are drawn in the order in which they go down, supplies last.
-func courseOf(sc *sim.Scenario, r *sim.Result, seen readings) *report.Course {
-	c := &report.Course{Start: sim.Epoch, Away: awayOf(sc, r)}
+func courseOf(sc *sim.Scenario, r *sim.Result, seen readings) *chart.Course {
+	c := &chart.Course{Start: sim.Epoch, Away: awayOf(sc, r)}
 	for _, s := range sc.Settings.Supplies {
-		c.Supplies = append(c.Supplies, report.Supply{ID: s.ID, Samples: seen[s.ID]})
+		c.Supplies = append(c.Supplies, chart.Supply{ID: s.ID, Samples: seen[s.ID]})
 	}
 	for i := range sc.Settings.Estate.Len() {
 		n := sc.Settings.Estate.Node(i)
@@ -70,7 +70,7 @@ func courseOf(sc *sim.Scenario, r *sim.Result, seen readings) *report.Course {
 		if group == "" && n.Kind != plan.Supply {
 			group = n.Stage + " " + n.Type
 		}
-		c.Nodes = append(c.Nodes, report.Node{ID: n.ID, Group: group})
+		c.Nodes = append(c.Nodes, chart.Node{ID: n.ID, Group: group})
 	}
 	slices.Reverse(c.Nodes)
 	for _, l := range r.Lines {
@@ -91,10 +91,10 @@ func courseOf(sc *sim.Scenario, r *sim.Result, seen readings) *report.Course {
 }
 
 // awayOf tells when the mains of any supply were away.
-func awayOf(sc *sim.Scenario, r *sim.Result) []report.Interval {
+func awayOf(sc *sim.Scenario, r *sim.Result) []chart.Interval {
 	changes := slices.Clone(sc.Changes)
 	slices.SortStableFunc(changes, func(a, b sim.Change) int { return int(a.At - b.At) })
-	var away []report.Interval
+	var away []chart.Interval
 	off := map[string]bool{}
 	for i := range changes {
 		c := &changes[i]
@@ -107,7 +107,7 @@ func awayOf(sc *sim.Scenario, r *sim.Result) []report.Interval {
 		}
 		switch {
 		case before == 0 && len(off) > 0:
-			away = append(away, report.Interval{From: c.At, To: max(overAt(r), sc.For)})
+			away = append(away, chart.Interval{From: c.At, To: max(overAt(r), sc.For)})
 		case before > 0 && len(off) == 0:
 			away[len(away)-1].To = c.At
 		}

@@ -36,7 +36,12 @@ var layers = map[string]int{
 	"internal/journal":  2,
 	"internal/adapter":  2,
 	"internal/nut":      2,
-	"internal/report":   2,
+
+	"internal/report/doc":        2,
+	"internal/report/render":     2,
+	"internal/report/chart":      2,
+	"internal/report/book":       2,
+	"internal/report/retrospect": 2,
 
 	"internal/families": 3,
 	"internal/evidence": 3,
@@ -61,7 +66,11 @@ var allowed = map[string][]string{
 	"internal/work":      {"internal/ledger", "internal/belief", "internal/permit", "internal/want", "internal/foresight", "internal/effect"}, // it carries steps, and begins no outage
 	"internal/engine":    {"internal/ledger", "internal/belief", "internal/want", "internal/foresight", "internal/effect", "internal/work"},   // it commands no node by itself: its way to the permit is the work
 	"internal/nut":       {"internal/adapter"},                                                                                                // a supply's output is a node
-	"internal/report":    {"internal/timeline", "internal/forecast"},                                                                          // it tells the course of an outage, and how long steps take
+	// What is printed is a document: who makes it does not know how it looks, and who shows it does not know what it is about.
+	"internal/report/render":     {"internal/report/doc"},
+	"internal/report/chart":      {"internal/report/doc", "internal/timeline"},
+	"internal/report/book":       {"internal/report/doc", "internal/forecast"},
+	"internal/report/retrospect": {"internal/report/doc", "internal/report/chart", "internal/timeline", "internal/forecast"},
 	// The engine asks how long the rest of its plan takes, two proofs are held together, and what came of it is judged.
 	"internal/sim":      {"internal/forecast", "internal/adapter", "internal/referee"},
 	"internal/timeline": {"internal/forecast"}, // what a step took is a sample of its duration
@@ -71,6 +80,9 @@ var allowed = map[string][]string{
 var only = map[string][]string{
 	"internal/runbook": {"internal/english", "internal/plan", "internal/power"},   // the language knows neither the engine nor the daemon's settings
 	"internal/adapter": {"internal/english", "internal/plan", "internal/runbook"}, // a system knows nothing of outages
+
+	"internal/report/doc":    {"internal/english"},
+	"internal/report/render": {"internal/report/doc"},
 }
 
 // families is where each package is a system of its own, and shared is what they have in common.
@@ -211,6 +223,8 @@ func TestTheLayerTestCanFail(t *testing.T) {
 		{"internal/runner", "ebbtide/internal/adapter/fake", "test double"},
 		{"internal/adapter/vsphere", "ebbtide/internal/adapter/vsphere/vspheresim", "test double"},
 		{"cmd/ebbtide", "ebbtide/internal/nut/nutsim", "test double"},
+		{"internal/report/render", "ebbtide/internal/plan", "may import only"},
+		{"internal/report/book", "ebbtide/internal/report/render", "down only"},
 	} {
 		wrong := upward(pkg{ImportPath: c.from, Imports: []string{c.imports}})
 		require.Len(t, wrong, 1, "%s imports %s", c.from, c.imports)

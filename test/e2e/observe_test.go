@@ -19,7 +19,7 @@ import (
 	"ebbtide/internal/engine"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/report"
+	"ebbtide/internal/report/retrospect"
 	"ebbtide/test/paper"
 	"ebbtide/test/site"
 )
@@ -170,7 +170,7 @@ func requireObservedReport(t *testing.T, s *room) {
 			forms[form] = string(text)
 		}
 	}
-	var r report.Retrospective
+	var r retrospect.Retrospective
 	require.NoError(t, json.Unmarshal([]byte(forms["json"]), &r))
 	require.Equal(t, ledger.ModeObserve, r.Mode)
 	require.Equal(t, []string{"vent"}, r.NotRestored)

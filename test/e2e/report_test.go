@@ -16,7 +16,7 @@ import (
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/nut/nuttest"
-	"ebbtide/internal/report"
+	"ebbtide/internal/report/retrospect"
 	"ebbtide/test/paper"
 	"ebbtide/test/site"
 )
@@ -59,7 +59,7 @@ func TestTheReportOfAnOutage(t *testing.T) {
 		}
 	}
 
-	var r report.Retrospective
+	var r retrospect.Retrospective
 	require.NoError(t, json.Unmarshal([]byte(forms["json"]), &r))
 	require.Equal(t, "run", r.Mode)
 	require.False(t, r.Open)

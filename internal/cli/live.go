@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/decorate"
+	"ebbtide/internal/adapter/printable"
+	"ebbtide/internal/adapter/secrets"
 	"ebbtide/internal/english"
 	"ebbtide/internal/estate"
 	"ebbtide/internal/families"
@@ -34,8 +37,8 @@ func (a *app) ask(ctx context.Context, file string, rb *runbook.Runbook, credent
 		fmt.Fprintf(a.Stderr, "ebbtide: warning: secrets could get into a core dump: %v\n", err)
 	}
 	e, err := estate.Open(rb, estate.Options{
-		Families: families.All(false), Secrets: adapter.NewSecrets(credentials), Firmware: estate.Firmware(),
-		Over: func(_ string, n adapter.Node) adapter.Node { return adapter.Rehearse(n) },
+		Families: families.All(false), Secrets: secrets.New(credentials), Firmware: estate.Firmware(),
+		Over: func(_ string, n adapter.Node) adapter.Node { return decorate.Rehearse(n) },
 	})
 	if err != nil {
 		return survey{}, fail(exitFailed, "fix this first; the daemon would not start either", "%w", err)
@@ -192,7 +195,7 @@ func seenAs(n *estate.Node) string {
 	if n.Error != "" {
 		return "no answer: see above"
 	}
-	parts := []string{adapter.Plain(n.Detail, mostSeen)}
+	parts := []string{printable.Text(n.Detail, mostSeen)}
 	switch n.Protected {
 	case "yes":
 		parts = append(parts, "protected")
@@ -205,7 +208,7 @@ func seenAs(n *estate.Node) string {
 		parts = append(parts, "not clean")
 	}
 	if n.Settings != "" && n.Settings != n.Detail {
-		parts = append(parts, "now "+adapter.Plain(n.Settings, mostSeen))
+		parts = append(parts, "now "+printable.Text(n.Settings, mostSeen))
 	}
 	if n.Healthy == "no" {
 		parts = append(parts, "unwell")
@@ -226,7 +229,7 @@ func startedBy(w *estate.Wake) string {
 	case w.Detail == "" && w.State == plan.Unknown:
 		return w.By
 	case w.State == plan.Unknown:
-		return w.By + ": " + adapter.Plain(w.Detail, mostSeen)
+		return w.By + ": " + printable.Text(w.Detail, mostSeen)
 	}
 	return w.By + ": " + w.State.String()
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/secrets"
 	"ebbtide/internal/config"
 )
 
@@ -166,7 +166,7 @@ func TestWrongTokensAreSlowedDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := config.Config{Listen: config.Listen{Network: "tcp", Address: "10.0.0.1:1", TLS: true}, Token: config.Reference{File: filepath.Join(dir, "token")}}
 		log := (&rig{log: &lines{}}).options().Log
-		a, err := newAccess(c, adapter.NewSecrets(""), log)
+		a, err := newAccess(c, secrets.New(""), log)
 		require.NoError(t, err)
 		ask := func(address, token string) int {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/status", nil)
@@ -214,11 +214,11 @@ func TestTokensThatGuardNothing(t *testing.T) {
 		"setting read_token: it has fewer than 16": {Token: good, ReadToken: short},
 		"the same as token":                        {Token: good, ReadToken: good},
 	} {
-		_, err := newAccess(c, adapter.NewSecrets(""), nil)
+		_, err := newAccess(c, secrets.New(""), nil)
 		require.ErrorContains(t, err, says)
 		require.NotContains(t, err.Error(), "0123456789")
 	}
-	_, err := newAccess(config.Config{ReadToken: good}, adapter.NewSecrets(""), nil)
+	_, err := newAccess(config.Config{ReadToken: good}, secrets.New(""), nil)
 	require.NoError(t, err)
 	require.False(t, sameSecret("", ""), "no token is set: nothing is like it")
 }

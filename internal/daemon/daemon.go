@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/secrets"
 	"ebbtide/internal/config"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/ledger"
@@ -84,7 +85,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	d := &Daemon{options: o, log: o.Log.With(keyComponent, "daemon"), secrets: adapter.NewSecrets(o.Config.Credentials), began: time.Now(), moved: make(chan struct{}, 1)}
+	d := &Daemon{options: o, log: o.Log.With(keyComponent, "daemon"), secrets: secrets.New(o.Config.Credentials), began: time.Now(), moved: make(chan struct{}, 1)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.undo.run())

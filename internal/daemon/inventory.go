@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/estate"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -89,7 +89,7 @@ func (d *Daemon) lookForUncovered(ctx context.Context, s *site, said map[string]
 		all := strings.Join(names, ", ")
 		if len(names) > 0 && said[strays.Connection] != all {
 			d.log.Warn("VMs are running that no node covers: nothing shuts them down, and they keep their hosts on", "connection", strays.Connection, "count", len(names),
-				"names", adapter.Plain(all, maxNames), "hint", "ebbtide check --live shows where each one runs, and what to write")
+				"names", printable.Text(all, maxNames), "hint", "ebbtide check --live shows where each one runs, and what to write")
 		}
 		said[strays.Connection] = all
 	}

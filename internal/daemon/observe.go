@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/decorate"
 	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/ledger"
@@ -20,7 +21,7 @@ func (d *Daemon) over(rb *runbook.Runbook, rs *rehearsals) func(id string, n ada
 		supplies[rb.Supplies[i].ID] = true
 	}
 	return func(id string, n adapter.Node) adapter.Node {
-		n = adapter.Log(n, d.options.Log.With(keyComponent, "adapter", keyNode, id))
+		n = decorate.Log(n, d.options.Log.With(keyComponent, "adapter", keyNode, id))
 		switch {
 		case d.options.Config.Armed:
 		case supplies[id]:

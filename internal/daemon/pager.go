@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/english"
 )
@@ -60,7 +60,7 @@ func (p *pager) page(ctx context.Context, text string) {
 	defer cancel()
 	res, err := process.Run(ctx, p.argv, "ebbtide: "+text+"\n")
 	if err == nil && res.Code != 0 {
-		err = fmt.Errorf("exit status %d: %s", res.Code, adapter.Plain(strings.TrimSpace(res.Stderr), 200))
+		err = fmt.Errorf("exit status %d: %s", res.Code, printable.Text(strings.TrimSpace(res.Stderr), 200))
 	}
 	if err != nil {
 		p.log.Error("people were not notified", "program", p.argv[0], keyError, err, "message", text)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/decorate"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -125,7 +126,7 @@ func (r *rehearsal) forget() {
 	if r.over != nil {
 		close(r.over)
 	}
-	r.now, r.over = adapter.Rehearse(r.real), make(chan struct{})
+	r.now, r.over = decorate.Rehearse(r.real), make(chan struct{})
 }
 
 func (r *rehearsal) present() (adapter.Node, <-chan struct{}) {

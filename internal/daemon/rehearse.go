@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/decorate"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/runner"
@@ -52,7 +53,7 @@ func (d *Daemon) rehearse(ctx context.Context, o *DrillOrder, tell func(Rehearsa
 			}
 			n, ok := site.Node(id)
 			if ok {
-				n = adapter.Rehearse(n)
+				n = decorate.Rehearse(n)
 				nodes[id] = n
 			}
 			return n, ok

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/estate"
 	"ebbtide/internal/nut"
 	"ebbtide/internal/power"
@@ -25,14 +25,14 @@ func (d *Daemon) checkSupplies(ctx context.Context, s *site) {
 			d.log.Warn("it is unknown what a supply offers", "supply", decl.ID, keyError, err)
 		}
 		for _, lack := range offer.Lacks {
-			lack = adapter.Plain(lack, 1000)
+			lack = printable.Text(lack, 1000)
 			d.log.Error("a supply can't do what the runbook needs", "supply", decl.ID, "lack", lack)
 			d.notify(false, decl.ID+": "+lack)
 			lacks = append(lacks, decl.ID+": "+lack)
 		}
 		if err := s.VerifyUser(ctx, decl); err != nil && ctx.Err() == nil {
 			d.log.Error("it is unknown whether the output of a supply can be cut", "supply", decl.ID, "user", decl.Username, keyError, err)
-			lacks = append(lacks, decl.ID+": it is unknown whether its output can be cut: "+adapter.Plain(err.Error(), 1000))
+			lacks = append(lacks, decl.ID+": it is unknown whether its output can be cut: "+printable.Text(err.Error(), 1000))
 		}
 	}
 	d.lacks.Store(&lacks)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/secrets"
 	"ebbtide/internal/english"
 	"ebbtide/internal/journal"
 	"ebbtide/internal/ledger"
@@ -107,7 +108,7 @@ func newSide(e *estate, o Options, dir string) (*side, error) {
 		}
 	}
 	return &side{
-		witness: e.witness, families: o.Families, runbook: text, secrets: adapter.NewSecrets(dir), log: o.Log,
+		witness: e.witness, families: o.Families, runbook: text, secrets: secrets.New(dir), log: o.Log,
 		journal: filepath.Join(dir, "journal.db"), notify: func(bool, string) {},
 	}, nil
 }

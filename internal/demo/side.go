@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/journal"
 	"ebbtide/internal/ledger"
@@ -35,7 +36,7 @@ type side struct {
 
 // life is one run of Ebbtide, from its start to its end or its crash.
 type life struct {
-	set     *adapter.Set
+	set     *registry.Registry
 	outputs map[string]adapter.Node
 	journal *journal.Journal
 	trip    *tripwire
@@ -72,7 +73,7 @@ func (s *side) start(ctx context.Context, crashAfter uint64) (_ *life, err error
 		return nil, err
 	}
 	l.resumed = past != nil
-	l.set, err = adapter.Open(s.families, rb.Connections, rb.Nodes, s.secrets)
+	l.set, err = registry.Open(s.families, rb.Connections, rb.Nodes, s.secrets)
 	if err != nil {
 		return nil, err
 	}

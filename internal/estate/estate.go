@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/decorate"
+	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/nut"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
@@ -28,7 +30,7 @@ type Estate struct {
 	Runbook *runbook.Runbook
 	schema  runbook.Schema
 	secrets adapter.Secrets
-	set     *adapter.Set
+	set     *registry.Registry
 	here    string                  // Options.Firmware
 	outputs map[string]adapter.Node // of the supplies, and their outlets, by id
 }
@@ -48,7 +50,7 @@ func Open(rb *runbook.Runbook, o Options) (_ *Estate, err error) {
 			err = fmt.Errorf("cannot open the estate of runbook %q: %w", rb.Name, err)
 		}
 	}()
-	if e.set, err = adapter.Open(o.Families, rb.Connections, rb.Nodes, o.Secrets); err != nil {
+	if e.set, err = registry.Open(o.Families, rb.Connections, rb.Nodes, o.Secrets); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -62,9 +64,9 @@ func Open(rb *runbook.Runbook, o Options) (_ *Estate, err error) {
 		slots[name] = make(chan struct{}, e.set.Concurrency(name, perConnection))
 	}
 	e.set.Decorate(func(decl runbook.NodeDecl, n adapter.Node) adapter.Node {
-		n = adapter.Clean(n)
+		n = decorate.Clean(n)
 		if shared, ok := slots[decl.Via]; ok {
-			n = adapter.Limit(n, shared)
+			n = decorate.Limit(n, shared)
 		}
 		return o.Over(decl.ID, n)
 	})
@@ -74,14 +76,14 @@ func Open(rb *runbook.Runbook, o Options) (_ *Estate, err error) {
 		if err != nil {
 			return nil, err
 		}
-		e.outputs[s.ID] = o.Over(s.ID, adapter.Clean(nut.NewOutput(at, s.UPS, cutting(s))))
+		e.outputs[s.ID] = o.Over(s.ID, decorate.Clean(nut.NewOutput(at, s.UPS, cutting(s))))
 	}
 	for _, out := range rb.Outlets() {
 		at, err := e.Server(out.Supply, true)
 		if err != nil {
 			return nil, err
 		}
-		e.outputs[out.ID] = o.Over(out.ID, adapter.Clean(nut.NewOutlet(at, out.Supply.UPS, out.Name)))
+		e.outputs[out.ID] = o.Over(out.ID, decorate.Clean(nut.NewOutlet(at, out.Supply.UPS, out.Name)))
 	}
 	return e, nil
 }

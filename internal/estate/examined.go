@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"sync"
 
-	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/nut"
 	"ebbtide/internal/power"
 	"ebbtide/internal/runbook"
@@ -45,7 +45,7 @@ func (s *surveyor) askSupply(ctx context.Context, d *runbook.SupplyDecl) Supply 
 		s.remark(runbook.Trouble, runbook.SectionSupplies, d.ID, fmt.Sprintf(format, args...), "")
 	}
 	offer, err := ask(ctx, s.each, func(ctx context.Context) (nut.Offer, error) { return s.Examine(ctx, d) })
-	if err = adapter.PlainError(err); err != nil {
+	if err = printable.Error(err); err != nil {
 		told.Error = err.Error()
 		trouble("%s can't be queried: %v", d.ID, err)
 		return told
@@ -53,7 +53,7 @@ func (s *surveyor) askSupply(ctx context.Context, d *runbook.SupplyDecl) Supply 
 	told.Reading, told.Status = &offer.Reading, offer.Reading.Status.String()
 	told.Ways, told.Commands, told.Delays = offer.Ways, offer.Commands, offer.Delays
 	for _, lack := range offer.Lacks {
-		lack = adapter.Plain(lack, maxSentence)
+		lack = printable.Text(lack, maxSentence)
 		told.Lacks = append(told.Lacks, lack)
 		trouble("%s: %s", d.ID, lack)
 	}
@@ -67,7 +67,7 @@ func (s *surveyor) askSupply(ctx context.Context, d *runbook.SupplyDecl) Supply 
 		return told
 	}
 	_, err = ask(ctx, s.each, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.VerifyUser(ctx, d) })
-	switch err = adapter.PlainError(err); {
+	switch err = printable.Error(err); {
 	case err == nil:
 		told.UserMay = "yes"
 		return told

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -53,7 +53,7 @@ func (e *Estate) Members(ctx context.Context, wanted func(id string) bool) (live
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				failed[id] = adapter.PlainError(err)
+				failed[id] = printable.Error(err)
 				return
 			}
 			live[id] = members
@@ -72,14 +72,14 @@ func believed[T any](listed []T, member func(*T) *plan.Member) ([]T, error) {
 	listed = slices.Clone(listed)
 	for i := range listed {
 		m := member(&listed[i])
-		m.Name, m.Host = adapter.Plain(m.Name, maxName), adapter.Plain(m.Host, maxName)
+		m.Name, m.Host = printable.Text(m.Name, maxName), printable.Text(m.Host, maxName)
 		m.Storage = slices.Clone(m.Storage)
 		for k := range m.Storage {
-			m.Storage[k] = adapter.Plain(m.Storage[k], maxName)
+			m.Storage[k] = printable.Text(m.Storage[k], maxName)
 		}
 	}
 	// An id is what a member is commanded by: it is right or not there.
-	return slices.DeleteFunc(listed, func(one T) bool { return member(&one).ID != adapter.Plain(member(&one).ID, maxName) }), nil
+	return slices.DeleteFunc(listed, func(one T) bool { return member(&one).ID != printable.Text(member(&one).ID, maxName) }), nil
 }
 
 func asMember(m *plan.Member) *plan.Member { return m }
@@ -126,7 +126,7 @@ func (e *Estate) list(ctx context.Context, connections []string) []Strays {
 			if err == nil {
 				running, err = believed(running, func(r *runbook.Running) *plan.Member { return &r.Member })
 			}
-			found[i].VMs, found[i].Err = running, adapter.PlainError(err)
+			found[i].VMs, found[i].Err = running, printable.Error(err)
 		})
 	}
 	all.Wait()

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -118,13 +119,13 @@ func (s *surveyor) askOverseers(ctx context.Context, connections []string) {
 	all.Wait()
 	for i, connection := range connections {
 		for _, o := range found[i] {
-			line := s.Runbook.Overseeing(connection, o.Type, adapter.Plain(o.Cluster, maxName))
+			line := s.Runbook.Overseeing(connection, o.Type, printable.Text(o.Cluster, maxName))
 			if line == "" {
 				continue
 			}
 			where := ""
 			if o.Cluster != "" {
-				where = fmt.Sprintf(" in cluster %q", adapter.Plain(o.Cluster, maxName))
+				where = fmt.Sprintf(" in cluster %q", printable.Text(o.Cluster, maxName))
 			}
 			s.remark(runbook.Warning, runbook.SectionConnections, connection,
 				fmt.Sprintf("HA is on%s, and no node turns it off for the outage: it restarts what goes down with its host", where),

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/decorate"
 	"ebbtide/internal/adapter/hyperv"
 	"ebbtide/internal/adapter/hyperv/hypervsim"
 	"ebbtide/internal/adapter/libvirt"
@@ -45,7 +46,7 @@ func surveyed(t *testing.T, o estate.Options, text string) *estate.Survey {
 	text = "version: 1\nrunbook: test\nsupplies: {ups: {nut: \"main@" + server.Addr() + "\", cut: none}}\n" + text + policy
 	rb, problems := runbook.Load("runbook.yaml", []byte(text), adapter.Schema(o.Families))
 	require.False(t, problems.HasErrors(), problems.Text())
-	o.Secrets, o.Over = passwords{}, func(_ string, n adapter.Node) adapter.Node { return adapter.Rehearse(n) }
+	o.Secrets, o.Over = passwords{}, func(_ string, n adapter.Node) adapter.Node { return decorate.Rehearse(n) }
 	e, err := estate.Open(rb, o)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, e.Close()) }()

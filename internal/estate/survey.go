@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
@@ -256,7 +257,7 @@ func (s *surveyor) askWake(ctx context.Context, d *runbook.NodeDecl) *Wake {
 		return told
 	}
 	told.State, told.Detail = seen.State, seen.Detail
-	if err = adapter.PlainError(err); err != nil {
+	if err = printable.Error(err); err != nil {
 		told.Error = err.Error()
 	}
 	s.reach(w.Connection(), d.ID, err)

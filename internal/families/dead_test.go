@@ -14,6 +14,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/peertest"
+	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/families"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
@@ -101,7 +102,7 @@ func TestDeadAddresses(t *testing.T) {
 
 func dead(t *testing.T, schema runbook.Schema, nt runbook.NodeType, via, address string) {
 	rb := declared(t, schema, nt, via, address)
-	set, err := adapter.Open(families.All(false), rb.Connections, rb.Nodes, secret{})
+	set, err := registry.Open(families.All(false), rb.Connections, rb.Nodes, secret{})
 	require.NoError(t, err)
 
 	n, ok := set.Node("thing")

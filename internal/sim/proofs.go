@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/wake"
 	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -24,7 +25,7 @@ func (s *simulation) askBoth(i int) {
 		return
 	}
 	decl := runbook.NodeDecl{ID: id, Wake: &runbook.Wake{Redfish: "bmc"}}
-	proofs, err := adapter.Wake(system{s, i}, decl, func(string) (adapter.Conn, error) { return controller{s, i, how}, nil })
+	proofs, err := wake.With(system{s, i}, decl, func(string) (adapter.Conn, error) { return controller{s, i, how}, nil })
 	if err != nil {
 		panic(fmt.Sprintf("a BMC of the model can't be used: %v", err)) // it is a Powered, and has one way to wake
 	}

@@ -14,7 +14,7 @@ import (
 // unverified are the only files of the product that may switch the check of a certificate's chain off, with the reason.
 var unverified = map[string]string{
 	"internal/adapter/certificate/certificate.go": "the certificate itself is compared with the runbook's thumbprint",
-	"internal/adapter/health.go":                  "a health check that the runbook calls insecure: it sends no secret and proves no shutdown",
+	"internal/adapter/healthcheck/healthcheck.go": "a health check that the runbook calls insecure: it sends no secret and proves no shutdown",
 	"internal/nut/dial.go":                        "it asks for the flag only, and never sets it",
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/adapter/vsphere"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/plan"
@@ -120,7 +121,7 @@ func (p *farm) open() (end func()) {
 	for i, name := range p.names {
 		decls[i] = runbook.NodeDecl{ID: name, Type: "vsphere.vm", Via: "vc", Spec: &vsphere.VMSpec{}}
 	}
-	set, err := adapter.Open([]adapter.Family{vsphere.Family()}, []runbook.ConnectionDecl{{Name: "vc", Type: "vsphere", Spec: &vsphere.ConnectionSpec{
+	set, err := registry.Open([]adapter.Family{vsphere.Family()}, []runbook.ConnectionDecl{{Name: "vc", Type: "vsphere", Spec: &vsphere.ConnectionSpec{
 		URL: vc.URL(), Username: vspheresim.User, Password: runbook.SecretRef{Env: "EBBTIDE_BENCH_VSPHERE"}, Thumbprint: vc.Thumbprint(),
 	}}}, decls, literal{})
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/cache"
+	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/nut/nuttest"
 	"ebbtide/internal/plan"
@@ -23,7 +24,7 @@ func (k keys) Secret(runbook.SecretRef) (string, error) { return string(k), nil 
 // open opens a node on a guest.
 func open(t *testing.T, g *guest, kind string, spec any) adapter.Node {
 	t.Helper()
-	set, err := adapter.Open([]adapter.Family{ssh.Family(), cache.Family()},
+	set, err := registry.Open([]adapter.Family{ssh.Family(), cache.Family()},
 		[]runbook.ConnectionDecl{{Name: "guest", Type: "ssh", Spec: &ssh.ConnSpec{
 			Address: g.address, User: "root", HostKey: g.root.hostKey, Key: runbook.SecretRef{Credential: "key"},
 		}}},

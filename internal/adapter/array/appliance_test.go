@@ -18,6 +18,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
+	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
@@ -150,7 +151,7 @@ func (a *appliance) thumbprint() string {
 // opened opens a runbook of one connection and one node.
 func opened(t *testing.T, connType string, conn any, nodeType string, spec declared, secrets adapter.Secrets) (adapter.Node, func() error) {
 	t.Helper()
-	set, err := adapter.Open([]adapter.Family{Family(), ssh.Family()},
+	set, err := registry.Open([]adapter.Family{Family(), ssh.Family()},
 		[]runbook.ConnectionDecl{{Name: "conn", Type: connType, Spec: conn}},
 		[]runbook.NodeDecl{{ID: "node", Type: nodeType, Via: "conn", Spec: spec}}, secrets)
 	require.NoError(t, err)

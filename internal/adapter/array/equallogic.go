@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/plan"
@@ -81,7 +82,7 @@ func (e *equalLogic) run(ctx context.Context, line, answer string) (process.Resu
 	for text := range strings.Lines(res.Stdout + "\n" + res.Stderr) {
 		text = strings.TrimSpace(text)
 		if text != "" && (res.Code != 0 || strings.HasPrefix(text, "Error:") || strings.HasPrefix(text, "% Error")) {
-			return res, fmt.Errorf("%w: it answers %q with %q", adapter.ErrRefused, line, adapter.Plain(text, 200))
+			return res, fmt.Errorf("%w: it answers %q with %q", adapter.ErrRefused, line, printable.Text(text, 200))
 		}
 	}
 	return res, nil
@@ -101,7 +102,7 @@ func (e *equalLogic) online(ctx context.Context) (map[string]bool, error) {
 	}
 	for _, name := range e.members {
 		if _, ok := known[name]; !ok {
-			return nil, fmt.Errorf("%w: the group has no member %q: its table is %q", adapter.ErrRefused, name, adapter.Plain(res.Stdout, 200))
+			return nil, fmt.Errorf("%w: the group has no member %q: its table is %q", adapter.ErrRefused, name, printable.Text(res.Stdout, 200))
 		}
 	}
 	return known, nil

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/adapter/rest"
 	"ebbtide/internal/adapter/ssh"
@@ -264,7 +265,7 @@ func (o ontapREST) refused(ctx context.Context, base, job string) error {
 	}
 	err := o.Do(ctx, rest.Request{Base: base, Path: "/api/cluster/jobs/" + url.PathEscape(job), Answer: &got, Asks: true})
 	if err == nil && got.State == "failure" {
-		return fmt.Errorf("%w: its job failed: %s", adapter.ErrRefused, adapter.Plain(got.Message, 200))
+		return fmt.Errorf("%w: its job failed: %s", adapter.ErrRefused, printable.Text(got.Message, 200))
 	}
 	return nil
 }

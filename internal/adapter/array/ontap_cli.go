@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/runbook"
 )
@@ -35,7 +36,7 @@ func (o ontapCLI) run(ctx context.Context, line string) (string, error) {
 		if strings.Contains(text, "not a recognized command") {
 			hint = "; the role of " + o.conn.User() + " may lack it"
 		}
-		return "", fmt.Errorf("%w: it says %q%s", adapter.ErrRefused, adapter.Plain(text, 200), hint)
+		return "", fmt.Errorf("%w: it says %q%s", adapter.ErrRefused, printable.Text(text, 200), hint)
 	}
 	return res.Stdout, nil
 }
@@ -59,7 +60,7 @@ func (o ontapCLI) nodes(ctx context.Context) ([]ontapNode, error) {
 		nodes = append(nodes, ontapNode{Name: f[0], State: state})
 	}
 	if len(nodes) == 0 {
-		return nil, fmt.Errorf("%w: it lists no nodes for %q: %q", adapter.ErrRefused, showLine, adapter.Plain(out, 100))
+		return nil, fmt.Errorf("%w: it lists no nodes for %q: %q", adapter.ErrRefused, showLine, printable.Text(out, 100))
 	}
 	return nodes, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/lockout"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/adapter/rest"
 )
@@ -134,7 +135,7 @@ func (t *trueNASSocket) open(ctx context.Context) error {
 	err = t.call(ctx, true, "auth.login_ex", []any{login}, &in)
 	if err == nil && in.Type != "SUCCESS" {
 		t.drop()
-		return t.lockout.Refused(fmt.Errorf("%w: %q may not log in by its API key (%s): check the user and that the key has not expired or been revoked", rest.ErrDenied, t.user, adapter.Plain(in.Type, 40)))
+		return t.lockout.Refused(fmt.Errorf("%w: %q may not log in by its API key (%s): check the user and that the key has not expired or been revoked", rest.ErrDenied, t.user, printable.Text(in.Type, 40)))
 	}
 	if err == nil {
 		t.lockout.Accepted()
@@ -165,7 +166,7 @@ func (t *trueNASSocket) call(ctx context.Context, asks bool, method string, para
 	got, err := t.exchange(ctx, map[string]any{"jsonrpc": "2.0", "id": t.last, "method": method, "params": params})
 	if err != nil {
 		t.drop()
-		said := errors.New(adapter.Plain(err.Error(), 200))
+		said := errors.New(printable.Text(err.Error(), 200))
 		switch {
 		case asks:
 			return reach.New(t.client.Base(), reach.Answering, fmt.Errorf("no answer to %s (%v)", method, said)) //nolint:errorlint // a deadline in it would read as if nobody knew
@@ -211,7 +212,7 @@ func (t *trueNASSocket) exchange(ctx context.Context, request any) (rpcAnswer, e
 
 // explain says what an error of the API means.
 func (t *trueNASSocket) explain(method string, e *rpcError) error {
-	said := adapter.Plain(strings.TrimSpace(e.Message+" "+e.Data.Reason), 200)
+	said := printable.Text(strings.TrimSpace(e.Message+" "+e.Data.Reason), 200)
 	switch {
 	case e.Data.Name == "ENOTAUTHENTICATED":
 		t.drop()

@@ -11,6 +11,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/cache"
 	"ebbtide/internal/adapter/contracttest"
+	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/adapter/ssh/sshsim"
 	"ebbtide/internal/plan"
@@ -25,12 +26,12 @@ type key string
 func (k key) Secret(runbook.SecretRef) (string, error) { return string(k), nil }
 
 // start serves a model over SSH and opens its node.
-func start(t *testing.T, m *model) (*sshsim.Server, *adapter.Set, adapter.Node) {
+func start(t *testing.T, m *model) (*sshsim.Server, *registry.Registry, adapter.Node) {
 	t.Helper()
 	server, err := sshsim.Start(m.handlers())
 	require.NoError(t, err)
 	t.Cleanup(server.Close)
-	set, err := adapter.Open([]adapter.Family{ssh.Family(), cache.Family()},
+	set, err := registry.Open([]adapter.Family{ssh.Family(), cache.Family()},
 		[]runbook.ConnectionDecl{{Name: "host", Type: "ssh", Spec: &ssh.ConnSpec{
 			Address: server.Address(), User: sshsim.User, HostKey: server.HostKey(), Key: runbook.SecretRef{Credential: "key"},
 		}}},

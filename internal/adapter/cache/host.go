@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/runbook"
@@ -62,5 +63,5 @@ func refused(argv []string, res process.Result) error {
 func said(res process.Result) string {
 	text := cmp.Or(strings.TrimSpace(res.Stderr), strings.TrimSpace(res.Stdout))
 	line, _, _ := strings.Cut(text, "\n")
-	return adapter.Plain(strings.TrimSpace(line), 200)
+	return printable.Text(strings.TrimSpace(line), 200)
 }

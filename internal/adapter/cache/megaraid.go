@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -95,10 +96,10 @@ var mode = regexp.MustCompile(`^N?R(AWB|FWB|WB|WT)[DC]?$`)
 func readDrives(text string) ([]virtualDrive, error) {
 	var r reply
 	if err := json.Unmarshal([]byte(text), &r); err != nil || len(r.Controllers) != 1 {
-		return nil, fmt.Errorf("cannot read the answer of the controller's tool: %q", adapter.Plain(text, 100))
+		return nil, fmt.Errorf("cannot read the answer of the controller's tool: %q", printable.Text(text, 100))
 	}
 	if c := r.Controllers[0].Command; c.Status != "Success" {
-		return nil, fmt.Errorf("%w: the controller says %q", adapter.ErrRefused, adapter.Plain(c.Description, 100))
+		return nil, fmt.Errorf("%w: the controller says %q", adapter.ErrRefused, printable.Text(c.Description, 100))
 	}
 	var drives []virtualDrive
 	var errs []error
@@ -118,7 +119,7 @@ func readDrives(text string) ([]virtualDrive, error) {
 			}
 			m := mode.FindStringSubmatch(row.Cache)
 			if m == nil || !number(vd) {
-				errs = append(errs, fmt.Errorf("the virtual drive %q has a cache policy that is not known: %q", adapter.Plain(row.ID, 20), adapter.Plain(row.Cache, 20)))
+				errs = append(errs, fmt.Errorf("the virtual drive %q has a cache policy that is not known: %q", printable.Text(row.ID, 20), printable.Text(row.Cache, 20)))
 				continue
 			}
 			drives = append(drives, virtualDrive{vd, m[1], row.State})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/plan"
 )
@@ -63,5 +64,5 @@ func (n *node) Do(ctx context.Context, v plan.Verb) error {
 
 // unknown is the observation of a cache that can't be told.
 func unknown(format string, args ...any) plan.Observation {
-	return plan.Observation{State: plan.Unknown, Detail: adapter.Plain(fmt.Sprintf(format, args...), 200)}
+	return plan.Observation{State: plan.Unknown, Detail: printable.Text(fmt.Sprintf(format, args...), 200)}
 }

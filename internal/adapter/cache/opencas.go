@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/plan"
 )
 
@@ -61,7 +61,7 @@ func readCASStats(text string) (plan.Observation, string, error) {
 	r.FieldsPerRecord = -1
 	rows, err := r.ReadAll()
 	if err != nil || len(rows) < 2 {
-		return plan.Observation{}, "", fmt.Errorf("cannot read the statistics of casadm: %q", adapter.Plain(text, 100))
+		return plan.Observation{}, "", fmt.Errorf("cannot read the statistics of casadm: %q", printable.Text(text, 100))
 	}
 	is := map[string]string{}
 	for i, name := range rows[0] {
@@ -77,7 +77,7 @@ func readCASStats(text string) (plan.Observation, string, error) {
 	case "wb", "wo":
 		seen.Protected = plan.No
 	default:
-		return seen, "", fmt.Errorf("casadm reports an unknown write policy: %q", adapter.Plain(mode, 40))
+		return seen, "", fmt.Errorf("casadm reports an unknown write policy: %q", printable.Text(mode, 40))
 	}
 	known := true
 	for _, name := range []string{"dirty [4kib blocks]", "inactive dirty [4kib blocks]"} {

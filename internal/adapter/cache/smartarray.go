@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -90,7 +90,7 @@ func holds(text string) string {
 	for line := range strings.Lines(text) {
 		for _, word := range []string{"unflushed", "dirty", "data in cache", "valid data"} {
 			if strings.Contains(strings.ToLower(line), word) {
-				return adapter.Plain(strings.TrimSpace(line), 120)
+				return printable.Text(strings.TrimSpace(line), 120)
 			}
 		}
 	}

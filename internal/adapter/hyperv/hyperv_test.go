@@ -15,6 +15,7 @@ import (
 	"ebbtide/internal/adapter/powershell"
 	"ebbtide/internal/adapter/powershell/windowssim"
 	"ebbtide/internal/adapter/process"
+	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -51,9 +52,9 @@ func (c *byShell) Run(ctx context.Context, command runbook.Command, stdin string
 }
 
 // opened is one node with its connection, made as the daemon makes them.
-func opened(t *testing.T, conn *powershell.ConnSpec, kind string, spec any) (adapter.Node, *adapter.Set) {
+func opened(t *testing.T, conn *powershell.ConnSpec, kind string, spec any) (adapter.Node, *registry.Registry) {
 	t.Helper()
-	set, err := adapter.Open([]adapter.Family{powershell.Family(), Family()},
+	set, err := registry.Open([]adapter.Family{powershell.Family(), Family()},
 		[]runbook.ConnectionDecl{{Name: "hv1", Type: "winrm", Spec: conn}},
 		[]runbook.NodeDecl{{ID: "node", Type: kind, Via: "hv1", Spec: spec}}, secrets{})
 	require.NoError(t, err)
@@ -106,7 +107,7 @@ func TestContractOfHostAndCluster(t *testing.T) {
 				Make: func(t *testing.T) *contracttest.Thing {
 					w := machine(t, &hypervsim.VM{ID: "1", Name: "web", State: "Off", Clustered: true})
 					thing := &contracttest.Thing{Silence: w.Close, Freeze: w.Freeze}
-					var set *adapter.Set
+					var set *registry.Registry
 					if kind == "hyperv.host" {
 						thing.Node, set = opened(t, winrmSpec(w), kind, &HostSpec{})
 						thing.Can, thing.Mute = hostVerbs, true

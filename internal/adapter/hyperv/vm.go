@@ -8,6 +8,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/powershell"
+	"ebbtide/internal/adapter/selector"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -184,11 +185,11 @@ func (n *vms) Members(ctx context.Context) ([]plan.Member, error) {
 	}
 	var members []plan.Member
 	for _, m := range list {
-		if adapter.Covers(m.Name, n.spec.Select.Name, n.spec.Exclude) {
+		if selector.Covers(m.Name, n.spec.Select.Name, n.spec.Exclude) {
 			members = append(members, plan.Member{ID: m.ID, Name: m.Name, Host: m.Host, On: n.kind.observe(m).State == plan.On})
 		}
 	}
-	adapter.SortMembers(members)
+	selector.Sort(members)
 	return members, nil
 }
 
@@ -199,12 +200,12 @@ func (n *vms) Member(id string) (adapter.Node, error) {
 
 // Probe counts: on while any member is.
 func (n *vms) Probe(ctx context.Context) (plan.Observation, error) {
-	return adapter.ProbeMany(ctx, n, "VMs")
+	return selector.Probe(ctx, n, "VMs")
 }
 
 // Do is refused: commands go to the members.
 func (n *vms) Do(_ context.Context, v plan.Verb) error {
-	return adapter.RefuseMany(v, "VMs")
+	return selector.Refuse(v, "VMs")
 }
 
 // everything lists what runs on the machine that a connection leads to, and in its cluster.
@@ -228,7 +229,7 @@ func (e everything) Everything(ctx context.Context) ([]runbook.Running, error) {
 			running = append(running, one)
 		}
 	}
-	adapter.SortRunning(running)
+	selector.SortRunning(running)
 	return running, nil
 }
 
@@ -242,7 +243,7 @@ func (e everything) Find(ctx context.Context, firmware string) (id string, err e
 		return "", fmt.Errorf("cannot read the firmware of the VMs: %w", powershell.Asked(err))
 	}
 	for _, m := range list {
-		if m.vm().State != plan.Off && adapter.SameFirmware(m.Firmware, firmware) {
+		if m.vm().State != plan.Off && selector.SameFirmware(m.Firmware, firmware) {
 			return m.ID, nil
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/bougou/go-ipmi/pkg/types"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/printable"
 )
 
 // logins are what a failed login says, and what it means. The library gives the text alone of what went wrong with each
@@ -33,7 +34,7 @@ var logins = []struct {
 
 // login says what a failed login means. The last cipher suite that was tried decides.
 func (c *conn) login(ctx context.Context, err error) error {
-	text := adapter.Plain(err.Error(), 400)
+	text := printable.Text(err.Error(), 400)
 	if strings.Contains(text, "RAKP authentication failed") {
 		return c.lockout.Refused(fmt.Errorf("%w: %q may not log in: the password is wrong", adapter.ErrRefused, c.spec.Username))
 	}

@@ -17,6 +17,7 @@ import (
 	"ebbtide/internal/adapter/ipmi"
 	"ebbtide/internal/adapter/ipmi/ipmitest"
 	"ebbtide/internal/adapter/peertest"
+	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -35,7 +36,7 @@ func controller(t *testing.T, takes time.Duration) *ipmitest.Controller {
 
 func opened(t *testing.T, address, password string, suite int) (adapter.Node, func() error) {
 	t.Helper()
-	set, err := adapter.Open([]adapter.Family{ipmi.Family()},
+	set, err := registry.Open([]adapter.Family{ipmi.Family()},
 		[]runbook.ConnectionDecl{{Name: "bmc", Type: "ipmi", Spec: &ipmi.ConnectionSpec{
 			Address: address, Username: ipmitest.User, Password: runbook.SecretRef{Env: "X"}, CipherSuite: suite,
 		}}},

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/adapter/rest"
 )
 
@@ -220,12 +221,12 @@ func budget(err error) string {
 		} `json:"details"`
 	}
 	if json.Unmarshal(status.Body, &said) != nil {
-		return adapter.Plain(err.Error(), 200)
+		return printable.Text(err.Error(), 200)
 	}
 	if causes := said.Details.Causes; len(causes) > 0 && causes[0].Message != "" {
-		return adapter.Plain(causes[0].Message, 200)
+		return printable.Text(causes[0].Message, 200)
 	}
-	return adapter.Plain(said.Message, 200)
+	return printable.Text(said.Message, 200)
 }
 
 // code is the status of an answer that is no success, 0 of any other error.

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"strings"
 
-	"ebbtide/internal/adapter"
-	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
-
 	"github.com/digitalocean/go-libvirt"
 	"github.com/google/uuid"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/selector"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/runbook"
 )
 
 // domains is a libvirt.domains.
@@ -30,7 +31,7 @@ func (n *domains) Members(ctx context.Context) ([]plan.Member, error) {
 		// The number of a domain is that of its process; what has none is off.
 		members = append(members, plan.Member{ID: uuid.UUID(d.UUID).String(), Name: d.Name, On: d.ID >= 0})
 	}
-	adapter.SortMembers(members)
+	selector.Sort(members)
 	return members, nil
 }
 
@@ -50,7 +51,7 @@ func (c *conn) Everything(ctx context.Context) ([]runbook.Running, error) {
 func (c *conn) Find(ctx context.Context, firmware string) (id string, err error) {
 	running, err := c.Everything(ctx)
 	for _, r := range running {
-		if adapter.SameFirmware(r.ID, firmware) {
+		if selector.SameFirmware(r.ID, firmware) {
 			return r.ID, nil
 		}
 	}
@@ -68,7 +69,7 @@ func (n *domains) list(l *libvirt.Libvirt) ([]libvirt.Domain, error) {
 	}
 	var found []libvirt.Domain
 	for _, d := range all {
-		if !adapter.Covers(d.Name, n.spec.Select.Name, n.spec.Exclude) {
+		if !selector.Covers(d.Name, n.spec.Select.Name, n.spec.Exclude) {
 			continue
 		}
 		if glob := n.spec.Select.Title; glob != "" {
@@ -79,7 +80,7 @@ func (n *domains) list(l *libvirt.Libvirt) ([]libvirt.Domain, error) {
 			if err != nil {
 				return nil, err
 			}
-			if !adapter.Covers(title, glob, nil) {
+			if !selector.Covers(title, glob, nil) {
 				continue
 			}
 		}
@@ -99,12 +100,12 @@ func (n *domains) Member(id string) (adapter.Node, error) {
 
 // Probe counts: on while any member is.
 func (n *domains) Probe(ctx context.Context) (plan.Observation, error) {
-	return adapter.ProbeMany(ctx, n, "domains")
+	return selector.Probe(ctx, n, "domains")
 }
 
 // Do is refused: commands go to the members.
 func (n *domains) Do(_ context.Context, v plan.Verb) error {
-	return adapter.RefuseMany(v, "domains of "+n.spec.Select.String())
+	return selector.Refuse(v, "domains of "+n.spec.Select.String())
 }
 
 func (s Selection) String() string {

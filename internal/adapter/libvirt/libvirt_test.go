@@ -15,6 +15,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/libvirt/libvirttest"
+	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -24,9 +25,9 @@ type noSecrets struct{}
 func (noSecrets) Secret(runbook.SecretRef) (string, error) { return "", errors.New("no such secret") }
 
 // opened is one node with its connection, made as the daemon makes them.
-func opened(t *testing.T, conn *ConnSpec, kind string, spec any) (adapter.Node, *adapter.Set) {
+func opened(t *testing.T, conn *ConnSpec, kind string, spec any) (adapter.Node, *registry.Registry) {
 	t.Helper()
-	set, err := adapter.Open([]adapter.Family{Family()},
+	set, err := registry.Open([]adapter.Family{Family()},
 		[]runbook.ConnectionDecl{{Name: "kvm", Type: "libvirt", Spec: conn}},
 		[]runbook.NodeDecl{{ID: "node", Type: kind, Via: "kvm", Spec: spec}}, noSecrets{})
 	require.NoError(t, err)

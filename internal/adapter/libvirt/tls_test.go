@@ -11,6 +11,7 @@ import (
 	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/libvirt/libvirttest"
 	"ebbtide/internal/adapter/peertest"
+	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -32,7 +33,7 @@ func TestTLS(t *testing.T) {
 	node := func(t *testing.T, trusted, signer *peertest.Authority) adapter.Node {
 		cert, key := signer.Issue("ebbtide")
 		spec := &ConnSpec{URI: libvirttest.Table, TLS: address, CAFile: trusted.File, Cert: cert, Key: runbook.SecretRef{Credential: "key"}}
-		set, err := adapter.Open([]adapter.Family{Family()}, []runbook.ConnectionDecl{{Name: "kvm", Type: "libvirt", Spec: spec}},
+		set, err := registry.Open([]adapter.Family{Family()}, []runbook.ConnectionDecl{{Name: "kvm", Type: "libvirt", Spec: spec}},
 			[]runbook.NodeDecl{{ID: "node", Type: "libvirt.domain", Via: "kvm", Spec: &DomainSpec{Domain: "web01"}}}, pem(key))
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, set.Close()) })

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/healthcheck"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -89,7 +90,7 @@ func (c checked) Probe(ctx context.Context) (plan.Observation, error) {
 		return plan.Observation{}, context.Cause(ctx)
 	}
 	seen := plan.Observation{State: plan.Unknown}
-	seen.Healthy, seen.Detail = adapter.Check(ctx, c.checks)
+	seen.Healthy, seen.Detail = healthcheck.Check(ctx, c.checks)
 	if seen.Healthy == plan.Yes {
 		seen.State = plan.On
 	}

@@ -8,12 +8,13 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
+	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
 
 func open(t *testing.T, d runbook.NodeDecl) adapter.Node {
-	set, err := adapter.Open([]adapter.Family{Family()}, nil, []runbook.NodeDecl{d}, nil)
+	set, err := registry.Open([]adapter.Family{Family()}, nil, []runbook.NodeDecl{d}, nil)
 	require.NoError(t, err)
 	n, ok := set.Node(d.ID)
 	require.True(t, ok)

@@ -15,7 +15,9 @@ import (
 	"ebbtide/internal/adapter/pernixdata/pernixsim"
 	"ebbtide/internal/adapter/powershell"
 	"ebbtide/internal/adapter/powershell/windowssim"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/adapter/process"
+	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -47,9 +49,9 @@ func server(t *testing.T, vms ...*pernixsim.VM) *pernixsim.FVP {
 }
 
 // opened is a node with its connections, made as the daemon makes them.
-func opened(t *testing.T, f *pernixsim.FVP, spec CacheSpec, password string) (adapter.Node, *adapter.Set) {
+func opened(t *testing.T, f *pernixsim.FVP, spec CacheSpec, password string) (adapter.Node, *registry.Registry) {
 	t.Helper()
-	set, err := adapter.Open([]adapter.Family{powershell.Family(), Family()},
+	set, err := registry.Open([]adapter.Family{powershell.Family(), Family()},
 		[]runbook.ConnectionDecl{
 			{Name: "fvp", Type: "pernixdata", Spec: &ConnSpec{Through: "mgmt", Username: pernixsim.User, Password: runbook.SecretRef{Env: password}}},
 			{Name: "mgmt", Type: "winrm", Spec: &powershell.ConnSpec{
@@ -181,8 +183,8 @@ func TestMoreThanARecordHolds(t *testing.T) {
 	vms[7].Peers = "many" // what can't be read can't be put back
 	f := server(t, vms...)
 	n, _ := opened(t, f, all, pernixsim.Password)
-	seen := adapter.Plain(contracttest.Probe(t, n).Settings, 4000)
-	require.Equal(t, contracttest.Probe(t, n).Settings, seen, "adapter.Clean would drop it whole")
+	seen := printable.Text(contracttest.Probe(t, n).Settings, 4000)
+	require.Equal(t, contracttest.Probe(t, n).Settings, seen, "decorate.Clean would drop it whole")
 	kept := len(parseSettings(seen))
 	require.Greater(t, kept, 430)
 	require.Equal(t, fmt.Sprintf("600 of 600 VMs write back; %d of them are more than the record holds and would stay in write-through: divide them among several nodes", 600-kept),

@@ -7,6 +7,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/powershell"
+	"ebbtide/internal/adapter/printable"
 )
 
 // writeBack is what Get-PrnxVM has for effectivePolicy of a VM whose writes are accelerated.
@@ -87,7 +88,7 @@ func (c *cache) run(ctx context.Context, s powershell.Script, vms []vm) (answer,
 		return answer{}, err
 	}
 	if n := len(out.Failed); n > 0 {
-		return out, fmt.Errorf("%w: FVP refuses it for %d VMs: %s", adapter.ErrRefused, n, adapter.Plain(strings.Join(out.Failed[:min(n, 3)], "; "), 300))
+		return out, fmt.Errorf("%w: FVP refuses it for %d VMs: %s", adapter.ErrRefused, n, printable.Text(strings.Join(out.Failed[:min(n, 3)], "; "), 300))
 	}
 	return out, nil
 }

@@ -15,7 +15,7 @@ type peers struct {
 	external string // of those in other fault domains; "": FVP has no such number
 }
 
-// most bounds the settings, below what a record takes (adapter.Clean): some 440 VMs.
+// most bounds the settings, below what a record takes (decorate.Clean): some 440 VMs.
 const most = 3990
 
 // mark stands for a VM's UUID where room is dear: 8 characters instead of 36. Two VMs of a thousand have the same one

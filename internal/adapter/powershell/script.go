@@ -10,6 +10,7 @@ import (
 	"unicode/utf16"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/runbook"
 )
@@ -108,13 +109,13 @@ func (s Script) Run(ctx context.Context, on Shell, c Call, into any) error {
 		return explain(c.Hints, failed.Error, failed.ID)
 	}
 	if text == "" || res.Code != 0 {
-		return explain(c.Hints, fmt.Sprintf("PowerShell exited with %d: %s", res.Code, adapter.Plain(strings.TrimSpace(res.Stderr+" "+text), 200)), "")
+		return explain(c.Hints, fmt.Sprintf("PowerShell exited with %d: %s", res.Code, printable.Text(strings.TrimSpace(res.Stderr+" "+text), 200)), "")
 	}
 	if into == nil {
 		return nil
 	}
 	if err := json.Unmarshal([]byte(text), into); err != nil {
-		return fmt.Errorf("%w: PowerShell's answer is not JSON: %s", adapter.ErrRefused, adapter.Plain(text, 100))
+		return fmt.Errorf("%w: PowerShell's answer is not JSON: %s", adapter.ErrRefused, printable.Text(text, 100))
 	}
 	return nil
 }

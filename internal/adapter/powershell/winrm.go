@@ -13,14 +13,15 @@ import (
 	"syscall"
 	"time"
 
-	"ebbtide/internal/adapter"
-	"ebbtide/internal/adapter/certificate"
-	"ebbtide/internal/adapter/process"
-	"ebbtide/internal/runbook"
-
 	"github.com/Azure/go-ntlmssp"
 	"github.com/masterzen/winrm"
 	"github.com/masterzen/winrm/soap"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/adapter/printable"
+	"ebbtide/internal/adapter/process"
+	"ebbtide/internal/runbook"
 )
 
 // ConnSpec are the keys of a connection of type "winrm".
@@ -242,7 +243,7 @@ func (t *transport) post(text string) (string, error) {
 	if strings.Contains(string(body), "QuotaLimit") {
 		return "", fmt.Errorf("%w: %s has no room for a further shell (MaxShellsPerUser)", adapter.ErrBusy, host)
 	}
-	return string(body), fmt.Errorf("%s answers with status %d: %s", host, resp.StatusCode, adapter.Plain(string(body), 200))
+	return string(body), fmt.Errorf("%s answers with status %d: %s", host, resp.StatusCode, printable.Text(string(body), 200))
 }
 
 func (t *transport) explain(err error) error {

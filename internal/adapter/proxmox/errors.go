@@ -15,6 +15,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/adapter/printable"
 )
 
 // explainTransport says what a call that got no answer means.
@@ -87,7 +88,7 @@ func (c *conn) explain(resp *http.Response, body []byte) error {
 			said += " (" + strings.Join(wrong, "; ") + ")"
 		}
 	}
-	said = adapter.Plain(said, 300)
+	said = printable.Text(said, 300)
 	host := resp.Request.URL.Host
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/selector"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -32,7 +33,7 @@ func (n *guests) Members(ctx context.Context) ([]plan.Member, error) {
 			members = append(members, r.member())
 		}
 	}
-	adapter.SortMembers(members)
+	selector.Sort(members)
 	return members, nil
 }
 
@@ -52,7 +53,7 @@ func (c *conn) Everything(ctx context.Context) ([]runbook.Running, error) {
 			running = append(running, runbook.Running{Member: m, Under: "proxmox.cluster"})
 		}
 	}
-	adapter.SortRunning(running)
+	selector.SortRunning(running)
 	return running, nil
 }
 
@@ -100,7 +101,7 @@ func (c *conn) hasFirmware(ctx context.Context, r *resource, firmware string) (b
 	}
 	return slices.ContainsFunc(strings.Split(config.SMBIOS, ","), func(part string) bool {
 		uuid, ok := strings.CutPrefix(part, "uuid=")
-		return ok && adapter.SameFirmware(uuid, firmware)
+		return ok && selector.SameFirmware(uuid, firmware)
 	}), nil
 }
 
@@ -113,7 +114,7 @@ func (s *GuestsSpec) covers(r *resource) bool {
 	case sel.Tag != "" && !slices.Contains(strings.FieldsFunc(r.Tags, func(c rune) bool { return strings.ContainsRune(";, ", c) }), sel.Tag):
 		return false
 	}
-	return adapter.Covers(r.Name, sel.Name, s.Exclude)
+	return selector.Covers(r.Name, sel.Name, s.Exclude)
 }
 
 // Member gives the node of one member.
@@ -127,12 +128,12 @@ func (n *guests) Member(id string) (adapter.Node, error) {
 
 // Probe counts: on while any member is.
 func (n *guests) Probe(ctx context.Context) (plan.Observation, error) {
-	return adapter.ProbeMany(ctx, n, "guests")
+	return selector.Probe(ctx, n, "guests")
 }
 
 // Do is refused: commands go to the members.
 func (n *guests) Do(_ context.Context, v plan.Verb) error {
-	return adapter.RefuseMany(v, "guests of "+n.spec.Select.String())
+	return selector.Refuse(v, "guests of "+n.spec.Select.String())
 }
 
 func (s Selection) String() string {

@@ -11,6 +11,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/proxmox/proxmoxtest"
+	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -25,9 +26,9 @@ func spec(c *proxmoxtest.Cluster) *ConnSpec {
 }
 
 // opened is one node with its connection, made as the daemon makes them.
-func opened(t *testing.T, conn *ConnSpec, kind string, spec any) (adapter.Node, *adapter.Set) {
+func opened(t *testing.T, conn *ConnSpec, kind string, spec any) (adapter.Node, *registry.Registry) {
 	t.Helper()
-	set, err := adapter.Open([]adapter.Family{Family()},
+	set, err := registry.Open([]adapter.Family{Family()},
 		[]runbook.ConnectionDecl{{Name: "pve", Type: "proxmox", Spec: conn}},
 		[]runbook.NodeDecl{{ID: "node", Type: kind, Via: "pve", Spec: spec}}, secrets{})
 	require.NoError(t, err)

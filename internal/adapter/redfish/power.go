@@ -13,6 +13,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 )
@@ -136,5 +137,5 @@ func message(answer *schemas.Error) string {
 	if len(answer.ExtendedInfos) > 0 && answer.ExtendedInfos[0].Message != "" {
 		text = answer.ExtendedInfos[0].Message
 	}
-	return adapter.Plain(strings.TrimSpace(text), 200)
+	return printable.Text(strings.TrimSpace(text), 200)
 }

@@ -14,6 +14,7 @@ import (
 	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/redfish"
 	"ebbtide/internal/adapter/redfish/redfishsim"
+	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -37,7 +38,7 @@ func spec(s *redfishsim.Server) *redfish.ConnectionSpec {
 // opened makes a node and its connection, as the daemon makes them.
 func opened(t *testing.T, conn *redfish.ConnectionSpec, password string) (adapter.Node, func() error) {
 	t.Helper()
-	set, err := adapter.Open([]adapter.Family{redfish.Family()},
+	set, err := registry.Open([]adapter.Family{redfish.Family()},
 		[]runbook.ConnectionDecl{{Name: "bmc", Type: "redfish", Spec: conn}},
 		[]runbook.NodeDecl{{ID: "tape", Type: "redfish.system", Via: "bmc", Spec: new(redfish.NodeSpec)}}, secrets(password))
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/adapter/reach"
 )
 
@@ -102,7 +103,7 @@ func plainly(err error) error {
 	for {
 		inner := errors.Unwrap(err)
 		if inner == nil {
-			return errors.New(adapter.Plain(err.Error(), 200))
+			return errors.New(printable.Text(err.Error(), 200))
 		}
 		err = inner
 	}
@@ -143,7 +144,7 @@ func message(body []byte) string {
 	if json.Unmarshal(body, &any) != nil {
 		return ""
 	}
-	return adapter.Plain(strings.TrimSpace(search(any, 4)), 200)
+	return printable.Text(strings.TrimSpace(search(any, 4)), 200)
 }
 
 func search(v any, depth int) string {

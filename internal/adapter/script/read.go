@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/plan"
 )
@@ -124,4 +124,4 @@ func said(res process.Result) string {
 }
 
 // plain makes a foreign text fit for a message.
-func plain(s string) string { return adapter.Plain(strings.TrimSpace(s), 200) }
+func plain(s string) string { return printable.Text(strings.TrimSpace(s), 200) }

@@ -14,6 +14,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
+	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/adapter/snmp/snmptest"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
@@ -39,7 +40,7 @@ func spec(p *snmptest.PDU, kind string) *ConnectionSpec {
 
 func opened(t *testing.T, spec *ConnectionSpec, outlets ...int) (adapter.Node, func() error) {
 	t.Helper()
-	set, err := adapter.Open([]adapter.Family{Family()},
+	set, err := registry.Open([]adapter.Family{Family()},
 		[]runbook.ConnectionDecl{{Name: "rack-a", Type: "snmp", Spec: spec}},
 		[]runbook.NodeDecl{{ID: "lamp", Type: "pdu.outlet", Via: "rack-a", Spec: &NodeSpec{Outlets: outlets}}}, known)
 	require.NoError(t, err)

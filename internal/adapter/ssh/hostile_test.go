@@ -16,6 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/decorate"
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/adapter/script"
 	"ebbtide/internal/plan"
@@ -121,7 +122,7 @@ func arrive(t *testing.T, address, hostKey string) adapter.Node {
 func TestHostsThatBabble(t *testing.T) {
 	t.Parallel()
 	address, hostKey := babbler(t, "state=on\n\x1b[2J")
-	n := adapter.Clean(arrive(t, address, hostKey))
+	n := decorate.Clean(arrive(t, address, hostKey))
 	var most uint64
 	for range 5 {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
@@ -162,7 +163,7 @@ func TestHostsThatAreNoSSHServer(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			_, hostKey := babbler(t, "x")
-			n := adapter.Clean(arrive(t, listens(t, serve), hostKey))
+			n := decorate.Clean(arrive(t, listens(t, serve), hostKey))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			began := time.Now()

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -89,7 +90,7 @@ func appliance(t *testing.T, interactive bool) (address, hostKey string) {
 
 // nodeOn opens a node on a connection. It is closed before the server is: the cleanups run in reverse.
 func nodeOn(t *testing.T, c *ConnSpec, spec *NodeSpec, secrets vault) adapter.Node {
-	set, err := adapter.Open([]adapter.Family{Family()},
+	set, err := registry.Open([]adapter.Family{Family()},
 		[]runbook.ConnectionDecl{{Name: "c", Type: "ssh", Spec: c}},
 		[]runbook.NodeDecl{{ID: "n", Type: "ssh", Via: "c", Spec: spec}}, secrets)
 	require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
+	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/adapter/ssh/sshsim"
 	"ebbtide/internal/plan"
@@ -36,8 +37,8 @@ func startNAS(t *testing.T, config sshsim.NASConfig) *sshsim.NAS {
 }
 
 // openNAS opens a runbook with the NAS as its only node.
-func openNAS(t *testing.T, nas *sshsim.NAS, wake *runbook.Wake) (*adapter.Set, adapter.Node) {
-	set, err := adapter.Open([]adapter.Family{ssh.Family()},
+func openNAS(t *testing.T, nas *sshsim.NAS, wake *runbook.Wake) (*registry.Registry, adapter.Node) {
+	set, err := registry.Open([]adapter.Family{ssh.Family()},
 		[]runbook.ConnectionDecl{{Name: "nas", Type: "ssh", Spec: &ssh.ConnSpec{
 			Address: nas.Address(), User: sshsim.User, HostKey: nas.HostKey(), Key: runbook.SecretRef{Credential: "key"},
 		}}},

@@ -13,6 +13,8 @@ import (
 	"ebbtide/internal/adapter/command"
 	"ebbtide/internal/adapter/passive"
 	"ebbtide/internal/adapter/peertest"
+	"ebbtide/internal/adapter/registry"
+	"ebbtide/internal/adapter/secrets"
 	"ebbtide/internal/adapter/self"
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/adapter/ssh/sshsim"
@@ -67,7 +69,7 @@ func TestARunbookOpensAsItIsWritten(t *testing.T) {
 
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "nas_key"), []byte(nas.ClientKey()), 0o600))
-	set, err := adapter.Open(families, rb.Connections, rb.Nodes, adapter.NewSecrets(dir))
+	set, err := registry.Open(families, rb.Connections, rb.Nodes, secrets.New(dir))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, set.Close()) })
 	for id, want := range map[string]plan.State{"switch": plan.On, "nas": plan.On, "tape": plan.Unknown, "tool": plan.On, "me": plan.On} {

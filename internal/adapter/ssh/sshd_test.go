@@ -21,6 +21,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/peertest"
+	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/adapter/ssh/sshdtest"
 	"ebbtide/internal/plan"
@@ -41,8 +42,8 @@ func (s *sshd) connSpec() *ssh.ConnSpec {
 }
 
 // open opens one node over one connection.
-func (s *sshd) open(conn *ssh.ConnSpec, spec *ssh.NodeSpec) (*adapter.Set, adapter.Node) {
-	set, err := adapter.Open([]adapter.Family{ssh.Family()},
+func (s *sshd) open(conn *ssh.ConnSpec, spec *ssh.NodeSpec) (*registry.Registry, adapter.Node) {
+	set, err := registry.Open([]adapter.Family{ssh.Family()},
 		[]runbook.ConnectionDecl{{Name: "host", Type: "ssh", Spec: conn}},
 		[]runbook.NodeDecl{{ID: "host", Type: "ssh", Via: "host", Spec: spec}},
 		vault{"key": s.Key, "sudo": "hunter2", "other": strangersKey(s.t)})

@@ -4,19 +4,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
+	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
-
-	"github.com/stretchr/testify/require"
 )
 
 // opened is one node with its connection, made as the daemon makes them.
 func opened(t *testing.T, server *vspheresim.Server, kind string, nodeSpec any) (adapter.Node, func() error) {
 	t.Helper()
-	set, err := adapter.Open([]adapter.Family{Family()},
+	set, err := registry.Open([]adapter.Family{Family()},
 		[]runbook.ConnectionDecl{{Name: "vc", Type: "vsphere", Spec: spec(server)}},
 		[]runbook.NodeDecl{{ID: "node", Type: kind, Via: "vc", Spec: nodeSpec}}, secrets{})
 	require.NoError(t, err)

@@ -17,6 +17,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
+	"ebbtide/internal/adapter/decorate"
 	"ebbtide/internal/runbook"
 )
 
@@ -46,7 +47,7 @@ func TestHostileAnswers(t *testing.T) {
 		"white space": {"", " ", "is longer than 1 MB"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			n := adapter.Clean(via(t, dial(t, "vcenter", impostor(t, endless(text.head, text.rest))), "web01"))
+			n := decorate.Clean(via(t, dial(t, "vcenter", impostor(t, endless(text.head, text.rest))), "web01"))
 			_, err := n.Probe(contracttest.Within(t, 5*time.Second))
 			require.ErrorIs(t, err, adapter.ErrUnreachable)
 			require.ErrorContains(t, err, text.want)

@@ -10,9 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"ebbtide/internal/adapter"
-
 	"github.com/vmware/govmomi/vim25/types"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/selector"
 )
 
 // Own tells the VMs that the vCenter itself runs in: those whose guest has an address of it, or its name. Its addresses are
@@ -104,7 +105,7 @@ func (c *Conn) Find(ctx context.Context, firmware string) (id string, err error)
 	}
 	err = c.readAll(ctx, "VirtualMachine", running.refs, []string{"config.uuid"}, func(o types.ObjectContent) {
 		for _, p := range o.PropSet {
-			if adapter.SameFirmware(value[string](p.Val), firmware) {
+			if selector.SameFirmware(value[string](p.Val), firmware) {
 				id = running.ids[o.Obj]
 			}
 		}

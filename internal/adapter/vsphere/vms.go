@@ -6,11 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vmware/govmomi/vim25/types"
+
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/selector"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
-
-	"github.com/vmware/govmomi/vim25/types"
 )
 
 // vmsNode is a vsphere.vms.
@@ -55,7 +56,7 @@ func (n *vmsNode) members(ctx context.Context) ([]plan.Member, error) {
 			members = append(members, t.member(m, servers))
 		}
 	}
-	adapter.SortMembers(members)
+	selector.Sort(members)
 	return members, nil
 }
 
@@ -92,13 +93,13 @@ func (c *Conn) Everything(ctx context.Context) ([]runbook.Running, error) {
 			running = append(running, runbook.Running{Member: inv.tables.member(m, nil), Under: "vsphere.cluster"})
 		}
 	}
-	adapter.SortRunning(running)
+	selector.SortRunning(running)
 	return running, nil
 }
 
 // covers reports whether everything in the spec applies to a VM. The globs were checked with the runbook.
 func (s *VMsSpec) covers(t *tables, m *vm, tagged map[ref]bool) bool {
-	if !adapter.Covers(m.name, s.Select.Name, s.Exclude) {
+	if !selector.Covers(m.name, s.Select.Name, s.Exclude) {
 		return false
 	}
 	if s.Select.Tag != "" && !tagged[m.ref] {
@@ -155,12 +156,12 @@ func (n *vmsNode) Member(id string) (adapter.Node, error) { return newVM(n.conns
 
 // Probe counts: on while any member is.
 func (n *vmsNode) Probe(ctx context.Context) (plan.Observation, error) {
-	return adapter.ProbeMany(ctx, n, "VMs")
+	return selector.Probe(ctx, n, "VMs")
 }
 
 // Do is refused: commands go to the members.
 func (n *vmsNode) Do(_ context.Context, v plan.Verb) error {
-	return adapter.RefuseMany(v, "VMs of "+n.spec.Select.String())
+	return selector.Refuse(v, "VMs of "+n.spec.Select.String())
 }
 
 func (s Selection) String() string {

@@ -1,4 +1,4 @@
-package adapter_test
+package decorate_test
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/decorate"
+	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/plan"
 )
 
@@ -26,11 +28,11 @@ func TestPlain(t *testing.T) {
 		"\xff\x9b":                "��",
 		"12345678901234567890123": "12345678901234567890…",
 	} {
-		require.Equal(t, want, adapter.Plain(text, 20), "%q", text)
+		require.Equal(t, want, printable.Text(text, 20), "%q", text)
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		most := rapid.IntRange(0, 30).Draw(rt, "most")
-		got := adapter.Plain(string(rapid.SliceOf(rapid.Byte()).Draw(rt, "text")), most)
+		got := printable.Text(string(rapid.SliceOf(rapid.Byte()).Draw(rt, "text")), most)
 		require.LessOrEqual(rt, utf8.RuneCountInString(got), most+1)
 		require.False(rt, strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsGraphic(r) }))
 	})
@@ -54,7 +56,7 @@ func (s sayer) Watch(_ context.Context, seen func(plan.Observation)) error {
 
 func TestCleanNodes(t *testing.T) {
 	t.Parallel()
-	n := adapter.Clean(sayer("\x1b[2J" + strings.Repeat("x", 1<<20)))
+	n := decorate.Clean(sayer("\x1b[2J" + strings.Repeat("x", 1<<20)))
 	tidy := func(text string) {
 		t.Helper()
 		require.NotContains(t, text, "\x1b")
@@ -68,6 +70,6 @@ func TestCleanNodes(t *testing.T) {
 	tidy(err.Error())
 	require.ErrorIs(t, err, adapter.ErrRefused, "what an error means is kept")
 	tidy(n.(adapter.Watcher).Watch(t.Context(), func(o plan.Observation) { tidy(o.Detail) }).Error())
-	_, watches := adapter.Clean(struct{ adapter.Node }{sayer("")}).(adapter.Watcher)
+	_, watches := decorate.Clean(struct{ adapter.Node }{sayer("")}).(adapter.Watcher)
 	require.False(t, watches)
 }

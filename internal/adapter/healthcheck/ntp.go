@@ -1,4 +1,4 @@
-package adapter
+package healthcheck
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+
+	"ebbtide/internal/adapter/printable"
 )
 
 // The few words of NTP (RFC 5905, 7.3) that a health check needs.
@@ -41,7 +43,7 @@ func checkNTP(ctx context.Context, server string) error {
 	case err != nil:
 		return err
 	case answer[1] == 0:
-		return fmt.Errorf("it says %q instead of the time", Plain(string(bytes.TrimRight(answer[12:16], "\x00")), 4))
+		return fmt.Errorf("it says %q instead of the time", printable.Text(string(bytes.TrimRight(answer[12:16], "\x00")), 4))
 	case answer[0]>>6 == ntpUnset:
 		return errors.New("its clock is not set yet")
 	case answer[1] >= ntpNoStratum:

@@ -1,4 +1,5 @@
-package adapter
+// Package healthcheck asks whether a node that is on does what it is there for: by TCP, HTTP, DNS, NTP, a ping or a program.
+package healthcheck
 
 import (
 	"cmp"
@@ -9,6 +10,8 @@ import (
 	"net/http"
 	"time"
 
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/decorate"
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
@@ -19,18 +22,18 @@ import (
 const checkWithin = 5 * time.Second
 
 type healthy struct {
-	inner  Node
+	inner  adapter.Node
 	checks []runbook.HealthCheck
 }
 
-// Healthy adds health checks to a node. When its own probe says On, and nothing of its health, the checks are made: see
+// With adds health checks to a node. When its own probe says On, and nothing of its health, the checks are made: see
 // Check. In every other state nothing is checked. What a watch tells leaves Healthy NotKnown: only a probe runs the
 // checks.
-func Healthy(n Node, checks []runbook.HealthCheck) Node {
+func With(n adapter.Node, checks []runbook.HealthCheck) adapter.Node {
 	if len(checks) == 0 {
 		return n
 	}
-	return keepWatch(healthy{n, checks}, n)
+	return decorate.WithWatch(healthy{n, checks}, n)
 }
 
 func (h healthy) Do(ctx context.Context, v plan.Verb) error { return h.inner.Do(ctx, v) }

@@ -1,4 +1,6 @@
-package adapter
+// Package decorate has what lies around a node whatever its system is: bounds on what it says and on how much is asked of it at
+// once, a log of its calls, and the rehearsal, which sends nothing.
+package decorate
 
 import (
 	"context"
@@ -6,32 +8,33 @@ import (
 	"log/slog"
 	"time"
 
+	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
 )
 
-// watched is a decorated node that can still tell of changes.
-type watched struct {
-	Node
-	Watcher
+// Watched is a decorated node that can still tell of changes.
+type Watched struct {
+	adapter.Node
+	adapter.Watcher
 }
 
-// keepWatch gives outer the Watch of the node that it decorates, if that has one.
-func keepWatch(outer, inner Node) Node {
-	if w, ok := inner.(Watcher); ok {
-		return watched{outer, w}
+// WithWatch gives outer the Watch of the node that it decorates, if that has one.
+func WithWatch(outer, inner adapter.Node) adapter.Node {
+	if w, ok := inner.(adapter.Watcher); ok {
+		return Watched{outer, w}
 	}
 	return outer
 }
 
 type limited struct {
-	inner Node
+	inner adapter.Node
 	slots chan struct{}
 }
 
 // Limit lets no more calls through at a time than slots has room for; nodes that share a connection share its slots.
 // A call that gets no slot until its context ends was not made and is ErrBusy. Watches take no slot.
-func Limit(n Node, slots chan struct{}) Node {
-	return keepWatch(limited{n, slots}, n)
+func Limit(n adapter.Node, slots chan struct{}) adapter.Node {
+	return WithWatch(limited{n, slots}, n)
 }
 
 func (l limited) Probe(ctx context.Context) (plan.Observation, error) {
@@ -55,20 +58,20 @@ func (l limited) take(ctx context.Context) error {
 	case l.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("no call was made: %d others were under way on the same connection: %w", cap(l.slots), ErrBusy)
+		return fmt.Errorf("no call was made: %d others were under way on the same connection: %w", cap(l.slots), adapter.ErrBusy)
 	}
 }
 
 func (l limited) give() { <-l.slots }
 
 type logged struct {
-	inner Node
+	inner adapter.Node
 	log   *slog.Logger
 }
 
 // Log tells of every call at debug level, by verb, result and time. The logger names the node.
-func Log(n Node, log *slog.Logger) Node {
-	return keepWatch(logged{n, log}, n)
+func Log(n adapter.Node, log *slog.Logger) adapter.Node {
+	return WithWatch(logged{n, log}, n)
 }
 
 func (l logged) Probe(ctx context.Context) (plan.Observation, error) {

@@ -1,4 +1,5 @@
-package adapter
+// Package selector has what nodes that stand for many have in common.
+package selector
 
 import (
 	"cmp"
@@ -7,12 +8,13 @@ import (
 	"path"
 	"slices"
 
+	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
 
-// ProbeMany is the probe of a node that stands for many, which what names ("VMs"): on while any member is.
-func ProbeMany(ctx context.Context, s Selector, what string) (plan.Observation, error) {
+// Probe is the probe of a node that stands for many, which what names ("VMs"): on while any member is.
+func Probe(ctx context.Context, s adapter.Selector, what string) (plan.Observation, error) {
 	members, err := s.Members(ctx)
 	if err != nil {
 		return plan.Observation{}, err
@@ -30,9 +32,9 @@ func ProbeMany(ctx context.Context, s Selector, what string) (plan.Observation, 
 	return o, nil
 }
 
-// RefuseMany is what a node that stands for many answers to a command.
-func RefuseMany(v plan.Verb, what string) error {
-	return fmt.Errorf("cannot %s the %s: %w: commands go to the members", v, what, ErrRefused)
+// Refuse is what a node that stands for many answers to a command.
+func Refuse(v plan.Verb, what string) error {
+	return fmt.Errorf("cannot %s the %s: %w: commands go to the members", v, what, adapter.ErrRefused)
 }
 
 // Covers reports whether a name is that of a member: the glob name fits it ("" fits all) and none of exclude does. The globs
@@ -45,8 +47,8 @@ func Covers(name, glob string, exclude []string) bool {
 	return (glob == "" || fits(glob)) && !slices.ContainsFunc(exclude, fits)
 }
 
-// SortMembers puts members into the order in which they are always listed: by name, then by ID.
-func SortMembers(members []plan.Member) {
+// Sort puts members into the order in which they are always listed: by name, then by ID.
+func Sort(members []plan.Member) {
 	slices.SortFunc(members, byName)
 }
 

@@ -1,4 +1,4 @@
-package adapter_test
+package wake_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/fake"
+	"ebbtide/internal/adapter/wake"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -76,7 +77,7 @@ func withBMC(t *testing.T, spec fake.Spec) (adapter.Node, *fake.Node, *controlle
 	t.Helper()
 	host := fake.New(time.Now).Add("host", spec)
 	bmc := &controller{machine: host}
-	n, err := adapter.Wake(host, runbook.NodeDecl{ID: "host", Wake: &runbook.Wake{Redfish: "bmc"}}, func(name string) (adapter.Conn, error) {
+	n, err := wake.With(host, runbook.NodeDecl{ID: "host", Wake: &runbook.Wake{Redfish: "bmc"}}, func(name string) (adapter.Conn, error) {
 		require.Equal(t, "bmc", name)
 		return bmc, nil
 	})

@@ -1,4 +1,5 @@
-package adapter
+// Package secrets reads secrets from where a runbook says they are, at the moment of use.
+package secrets
 
 import (
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"ebbtide/internal/adapter"
 	"ebbtide/internal/runbook"
 )
 
@@ -17,9 +19,9 @@ const maxSecret = 1 << 20
 // secrets reads each secret anew when it is asked for, so that a changed one needs no restart.
 type secrets struct{ dir string }
 
-// NewSecrets resolves references. dir is the credentials directory; "" means the one that systemd made for this
+// New resolves references. dir is the credentials directory; "" means the one that systemd made for this
 // service ($CREDENTIALS_DIRECTORY), if there is one.
-func NewSecrets(dir string) Secrets {
+func New(dir string) adapter.Secrets {
 	if dir == "" {
 		dir = os.Getenv("CREDENTIALS_DIRECTORY")
 	}

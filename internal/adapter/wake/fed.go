@@ -1,4 +1,4 @@
-package adapter
+package wake
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"ebbtide/internal/adapter"
 	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 )
@@ -25,10 +26,10 @@ const backWithin = 5 * time.Second
 // A node that does not answer may be booting, and a boot is not to be cut: with its outlets on it is left alone by the
 // first Start, and cycled by the next one, which comes when it was not up in its time.
 type fed struct {
-	inner   Node
+	inner   adapter.Node
 	id      string // of the node
 	name    string // of the PDU's connection
-	pdu     PDU
+	pdu     adapter.PDU
 	outlets []int
 	rest    time.Duration
 
@@ -74,7 +75,7 @@ func (f *fed) start(ctx context.Context) error {
 	case err == nil && (seen.State == plan.On || seen.State == plan.Starting):
 		return nil
 	case err == nil && seen.State == plan.Stopping:
-		return fmt.Errorf("it is still on its way down: %w", ErrBusy)
+		return fmt.Errorf("it is still on its way down: %w", adapter.ErrBusy)
 	case f.wait(true) || err == nil && seen.State == plan.Off:
 		return f.cycle(ctx)
 	}
@@ -93,7 +94,7 @@ func (f *fed) wait(now bool) (before bool) {
 // becomes of ctx.
 func (f *fed) cycle(ctx context.Context) error {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < f.rest {
-		return fmt.Errorf("turning its outlets off and on takes %s, longer than there is time for: %w", english.Span(f.rest), ErrBusy)
+		return fmt.Errorf("turning its outlets off and on takes %s, longer than there is time for: %w", english.Span(f.rest), adapter.ErrBusy)
 	}
 	off := f.turn(ctx, false)
 	if off == nil {

@@ -1,4 +1,4 @@
-package adapter_test
+package wake_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/fake"
+	"ebbtide/internal/adapter/wake"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -55,7 +56,7 @@ func ofPDU(t *testing.T, on bool) (adapter.Node, *fake.Node, *strip) {
 	array := fake.New(time.Now).Add("array", fake.Spec{State: plan.Off})
 	array.Break(fake.Silent)
 	pdu := &strip{machine: array, on: map[int]bool{1: on, 2: on}}
-	n, err := adapter.Wake(array, runbook.NodeDecl{ID: "array", Wake: &runbook.Wake{PDU: "pdu", Outlets: runbook.Outlets{1, 2}}}, func(string) (adapter.Conn, error) {
+	n, err := wake.With(array, runbook.NodeDecl{ID: "array", Wake: &runbook.Wake{PDU: "pdu", Outlets: runbook.Outlets{1, 2}}}, func(string) (adapter.Conn, error) {
 		return pdu, nil
 	})
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package adapter_test
+package registry_test
 
 import (
 	"context"
@@ -10,7 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/decorate"
 	"ebbtide/internal/adapter/fake"
+	"ebbtide/internal/adapter/registry"
+	"ebbtide/internal/adapter/wake"
 	"ebbtide/internal/adapter/wol"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
@@ -57,7 +60,7 @@ func TestSetOpensWhatIsDeclared(t *testing.T) {
 	e := fake.New(time.Now)
 	host, vm := e.Add("host", fake.Spec{}), e.Add("vm", fake.Spec{})
 	var closed []string
-	set, err := adapter.Open([]adapter.Family{e.Family(), connections(e, &closed)},
+	set, err := registry.Open([]adapter.Family{e.Family(), connections(e, &closed)},
 		[]runbook.ConnectionDecl{{Name: "a", Type: "bmc"}, {Name: "b", Type: "plain"}},
 		[]runbook.NodeDecl{
 			{ID: "host", Type: "fake", Via: "b", Wake: &runbook.Wake{Redfish: "a"}},
@@ -83,7 +86,7 @@ func TestSetOpensWhatIsDeclared(t *testing.T) {
 
 	set.Decorate(func(d runbook.NodeDecl, n adapter.Node) adapter.Node {
 		require.NotEqual(t, "vms", d.ID)
-		return adapter.Rehearse(n)
+		return decorate.Rehearse(n)
 	})
 	require.NoError(t, set.AddMember("vms/vm", "vms", "vm"))
 	require.ErrorIs(t, set.AddMember("vms/x", "vms", "x"), adapter.ErrGone)
@@ -106,7 +109,7 @@ func TestSetReportsAllThatCannotBeMade(t *testing.T) {
 	e.Add("host", fake.Spec{})
 	var closed []string
 	families := []adapter.Family{e.Family(), connections(e, &closed)}
-	_, err := adapter.Open(families, []runbook.ConnectionDecl{
+	_, err := registry.Open(families, []runbook.ConnectionDecl{
 		{Name: "a", Type: "bmc"},
 		{Name: "a", Type: "bmc"},
 		{Name: "b", Type: "bad"},
@@ -117,7 +120,7 @@ func TestSetReportsAllThatCannotBeMade(t *testing.T) {
 	require.ErrorContains(t, err, `cannot use connection "c": no adapter serves connections of type "teletype"`)
 	require.Equal(t, []string{"a"}, closed, "what was open is closed again")
 
-	_, err = adapter.Open(families, []runbook.ConnectionDecl{{Name: "p", Type: "plain"}}, []runbook.NodeDecl{
+	_, err = registry.Open(families, []runbook.ConnectionDecl{{Name: "p", Type: "plain"}}, []runbook.NodeDecl{
 		{ID: "host", Type: "fake", Wake: &runbook.Wake{IPMI: "p"}},
 		{ID: "nobody", Type: "fake"},
 		{ID: "x", Type: "abacus"},
@@ -141,7 +144,7 @@ func TestWakeOnLAN(t *testing.T) {
 	t.Cleanup(func() { _ = listener.Close() })
 	e := fake.New(time.Now)
 	host := e.Add("host", fake.Spec{})
-	n, err := adapter.Wake(host, runbook.NodeDecl{ID: "host", Wake: &runbook.Wake{MAC: "00:11:22:aa:BB:cc", Broadcast: listener.LocalAddr().String()}}, nil)
+	n, err := wake.With(host, runbook.NodeDecl{ID: "host", Wake: &runbook.Wake{MAC: "00:11:22:aa:BB:cc", Broadcast: listener.LocalAddr().String()}}, nil)
 	require.NoError(t, err)
 
 	require.NoError(t, n.Do(t.Context(), plan.Stop), "other verbs are the node's own")
@@ -158,11 +161,11 @@ func TestWakeOnLAN(t *testing.T) {
 		require.Equal(t, want, buf[:got])
 	}
 
-	_, err = adapter.Wake(host, runbook.NodeDecl{Wake: &runbook.Wake{MAC: "00:11:22:aa:bb"}}, nil)
+	_, err = wake.With(host, runbook.NodeDecl{Wake: &runbook.Wake{MAC: "00:11:22:aa:bb"}}, nil)
 	require.ErrorContains(t, err, `"00:11:22:aa:bb" is not a MAC address`)
-	_, err = adapter.Wake(host, runbook.NodeDecl{Wake: &runbook.Wake{MAC: "00:11:22:aa:bb:cc", IPMI: "x"}}, nil)
+	_, err = wake.With(host, runbook.NodeDecl{Wake: &runbook.Wake{MAC: "00:11:22:aa:bb:cc", IPMI: "x"}}, nil)
 	require.ErrorContains(t, err, "only one way to wake: mac, redfish, ipmi or pdu")
-	n, err = adapter.Wake(host, runbook.NodeDecl{Wake: &runbook.Wake{Power: true}}, nil)
+	n, err = wake.With(host, runbook.NodeDecl{Wake: &runbook.Wake{Power: true}}, nil)
 	require.NoError(t, err)
 	require.Same(t, host, n)
 }

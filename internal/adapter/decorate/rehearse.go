@@ -1,16 +1,17 @@
-package adapter
+package decorate
 
 import (
 	"context"
 	"fmt"
 	"sync"
 
+	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
 )
 
 // rehearsed answers as if the verbs that it was given had worked.
 type rehearsed struct {
-	inner Node
+	inner adapter.Node
 
 	mu        sync.Mutex
 	state     plan.State // as the last stop or start would have left it; Unknown: none was given
@@ -28,10 +29,10 @@ type rehearsed struct {
 //     real run could not have proven.
 //
 // Where an answer was changed, its Detail begins with "rehearsed" and gives the real state.
-func Rehearse(n Node) Node {
+func Rehearse(n adapter.Node) adapter.Node {
 	r := &rehearsed{inner: n}
-	if w, ok := n.(Watcher); ok {
-		return watched{r, rehearsedWatch{r, w}}
+	if w, ok := n.(adapter.Watcher); ok {
+		return Watched{r, rehearsedWatch{r, w}}
 	}
 	return r
 }
@@ -108,7 +109,7 @@ func (r *rehearsed) change(was plan.Observation) plan.Observation {
 
 type rehearsedWatch struct {
 	r     *rehearsed
-	inner Watcher
+	inner adapter.Watcher
 }
 
 // Watch tells of real changes as Probe would.

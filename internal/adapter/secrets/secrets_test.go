@@ -1,4 +1,4 @@
-package adapter_test
+package secrets_test
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/secrets"
 	"ebbtide/internal/runbook"
 )
 
@@ -48,7 +48,7 @@ func TestSecrets(t *testing.T) {
 		{ref: runbook.SecretRef{}, err: "no reference is given"},
 		{ref: runbook.SecretRef{Env: "A", File: "/b"}, err: "more than one"},
 	} {
-		got, err := adapter.NewSecrets(dir).Secret(tt.ref)
+		got, err := secrets.New(dir).Secret(tt.ref)
 		if tt.err != "" {
 			require.ErrorContains(t, err, tt.err)
 			require.NotContains(t, err.Error(), "hunter2")
@@ -59,10 +59,10 @@ func TestSecrets(t *testing.T) {
 	}
 
 	t.Setenv("CREDENTIALS_DIRECTORY", dir)
-	got, err := adapter.NewSecrets("").Secret(runbook.SecretRef{Credential: "nas"})
+	got, err := secrets.New("").Secret(runbook.SecretRef{Credential: "nas"})
 	require.NoError(t, err)
 	require.Equal(t, "hunter2", got)
 	t.Setenv("CREDENTIALS_DIRECTORY", "")
-	_, err = adapter.NewSecrets("").Secret(runbook.SecretRef{Credential: "nas"})
+	_, err = secrets.New("").Secret(runbook.SecretRef{Credential: "nas"})
 	require.ErrorContains(t, err, "there is no credentials directory")
 }

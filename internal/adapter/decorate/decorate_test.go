@@ -1,4 +1,4 @@
-package adapter_test
+package decorate_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/decorate"
 	"ebbtide/internal/adapter/fake"
 	"ebbtide/internal/plan"
 )
@@ -18,7 +19,7 @@ import (
 func TestRehearse(t *testing.T) {
 	e := fake.New(time.Now)
 	inner := e.Add("nas", fake.Spec{Cache: true, Dirty: 512, Healthy: plan.Yes})
-	n := adapter.Rehearse(inner)
+	n := decorate.Rehearse(inner)
 	probe := func() plan.Observation {
 		seen, err := n.Probe(t.Context())
 		require.NoError(t, err)
@@ -64,7 +65,7 @@ func TestRehearse(t *testing.T) {
 func TestRehearseWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := fake.New(time.Now).Add("vm", fake.Spec{})
-		n := adapter.Rehearse(inner)
+		n := decorate.Rehearse(inner)
 		require.NoError(t, n.Do(t.Context(), plan.Stop))
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := make(chan plan.State, 10)
@@ -85,7 +86,7 @@ func TestLimit(t *testing.T) {
 		slots := make(chan struct{}, 2)
 		start, done := time.Now(), make(chan error)
 		for _, id := range []string{"a", "b", "c", "d"} {
-			n := adapter.Limit(e.Add(id, slow), slots)
+			n := decorate.Limit(e.Add(id, slow), slots)
 			go func() { done <- n.Do(t.Context(), plan.Stop) }()
 		}
 		for range 4 {
@@ -97,11 +98,11 @@ func TestLimit(t *testing.T) {
 		hung.Break(fake.Frozen)
 		one := make(chan struct{}, 1)
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { done <- adapter.Limit(hung, one).Do(ctx, plan.Stop) }()
+		go func() { done <- decorate.Limit(hung, one).Do(ctx, plan.Stop) }()
 		synctest.Wait()
 		short, end := context.WithTimeout(t.Context(), time.Second)
 		defer end()
-		waits := adapter.Limit(e.Add("waits", fake.Spec{}), one)
+		waits := decorate.Limit(e.Add("waits", fake.Spec{}), one)
 		require.ErrorIs(t, waits.Do(short, plan.Stop), adapter.ErrBusy)
 		_, err := waits.Probe(short)
 		require.ErrorIs(t, err, adapter.ErrBusy)
@@ -116,7 +117,7 @@ func TestLog(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})).With("node", "vm")
 	inner := fake.New(time.Now).Add("vm", fake.Spec{})
-	n := adapter.Log(inner, log)
+	n := decorate.Log(inner, log)
 	_, err := n.Probe(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, out.String(), `msg=probed node=vm`)

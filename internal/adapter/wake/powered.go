@@ -1,4 +1,4 @@
-package adapter
+package wake
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
 )
 
@@ -24,10 +25,10 @@ import (
 // A BMC that says off while the machine answers is taken for another machine's: its off proves nothing, and it is never
 // told to power off, until the two have agreed once that the machine is on.
 type powered struct {
-	inner Node
+	inner adapter.Node
 	id    string // of the node
 	name  string // of the BMC's connection
-	bmc   Powered
+	bmc   adapter.Powered
 
 	mu     sync.Mutex
 	course plan.State // Starting or Stopping: where the last command sends it, or its being on again after it was off; Unknown: neither
@@ -46,7 +47,7 @@ func (p *powered) Probe(ctx context.Context) (plan.Observation, error) {
 
 // second asks the BMC about what the node's own system said, or did not say.
 func (p *powered) second(ctx context.Context, seen plan.Observation, err error) (plan.Observation, error) {
-	if ctx.Err() != nil || errors.Is(err, ErrGone) {
+	if ctx.Err() != nil || errors.Is(err, adapter.ErrGone) {
 		return seen, err
 	}
 	if err == nil {
@@ -171,7 +172,7 @@ func (p *powered) head(v plan.Verb, course plan.State, give func() error) error 
 	}
 	p.mu.Unlock()
 	err := give()
-	if errors.Is(err, ErrUnreachable) {
+	if errors.Is(err, adapter.ErrUnreachable) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.course = before
@@ -189,7 +190,7 @@ func (p *powered) force(ctx context.Context) error {
 		own, cancel := aside(ctx)
 		ownErr = p.inner.Do(own, plan.Force)
 		cancel()
-		if ownErr == nil || !errors.Is(ownErr, ErrRefused) && !errors.Is(ownErr, ErrUnreachable) {
+		if ownErr == nil || !errors.Is(ownErr, adapter.ErrRefused) && !errors.Is(ownErr, adapter.ErrUnreachable) {
 			p.forcedBy(ownErr)
 			return ownErr
 		}
@@ -198,7 +199,7 @@ func (p *powered) force(ctx context.Context) error {
 		}
 	}
 	if odd {
-		err := fmt.Errorf("cannot power off %q through %q: %w: it reported the machine off while the machine answered, and may belong to another machine: check its address", p.id, p.name, ErrRefused)
+		err := fmt.Errorf("cannot power off %q through %q: %w: it reported the machine off while the machine answered, and may belong to another machine: check its address", p.id, p.name, adapter.ErrRefused)
 		if ownErr != nil {
 			err = fmt.Errorf("%w (before that: %v)", err, ownErr) //nolint:errorlint // why the BMC is not asked decides what the error is
 		}
@@ -228,7 +229,7 @@ func (p *powered) powerOff(ctx context.Context, known bool) error {
 	if !known {
 		power, err := p.bmc.Power(ctx)
 		if err == nil && power.State == plan.Off {
-			return fmt.Errorf("%w: it reports the machine already off, and has not yet been checked against the machine's own system", ErrUnreachable)
+			return fmt.Errorf("%w: it reports the machine already off, and has not yet been checked against the machine's own system", adapter.ErrUnreachable)
 		}
 	}
 	return p.bmc.PowerOff(ctx)
@@ -239,7 +240,7 @@ const watchedWithin = 5 * time.Second
 
 type poweredWatch struct {
 	p     *powered
-	inner Watcher
+	inner adapter.Watcher
 }
 
 // Watch tells of what the node's own system tells of, held against the BMC as Probe does it.

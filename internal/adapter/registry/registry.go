@@ -1,4 +1,5 @@
-package adapter
+// Package registry opens the connections and nodes of a runbook, and gives them by their ids.
+package registry
 
 import (
 	"errors"
@@ -6,19 +7,22 @@ import (
 	"slices"
 	"sync"
 
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/healthcheck"
+	"ebbtide/internal/adapter/wake"
 	"ebbtide/internal/runbook"
 )
 
-// Set is the opened estate of one runbook: its connections and nodes, by their ids. Its methods may be called at the
+// Registry is the opened estate of one runbook: its connections and nodes, by their ids. Its methods may be called at the
 // same time.
-type Set struct {
+type Registry struct {
 	mu       sync.RWMutex
-	conns    map[string]Conn
+	conns    map[string]adapter.Conn
 	order    []string // of conns, as opened
-	nodes    map[string]Node
+	nodes    map[string]adapter.Node
 	decls    map[string]runbook.NodeDecl
-	listers  map[string]Lister // by connection
-	decorate []func(runbook.NodeDecl, Node) Node
+	listers  map[string]adapter.Lister // by connection
+	decorate []func(runbook.NodeDecl, adapter.Node) adapter.Node
 }
 
 // Open makes the connections and nodes that a runbook declares. Nothing is dialled. All that can't be made is
@@ -26,8 +30,8 @@ type Set struct {
 //
 // A node with up.wake answers Start by the wake and leaves everything else to its own adapter; a node with up.healthy
 // has its checks in its probe's answer.
-func Open(families []Family, connections []runbook.ConnectionDecl, nodes []runbook.NodeDecl, secrets Secrets) (*Set, error) {
-	s := &Set{conns: map[string]Conn{}, nodes: map[string]Node{}, decls: map[string]runbook.NodeDecl{}, listers: map[string]Lister{}}
+func Open(families []adapter.Family, connections []runbook.ConnectionDecl, nodes []runbook.NodeDecl, secrets adapter.Secrets) (*Registry, error) {
+	s := &Registry{conns: map[string]adapter.Conn{}, nodes: map[string]adapter.Node{}, decls: map[string]runbook.NodeDecl{}, listers: map[string]adapter.Lister{}}
 	var errs []error
 	for _, d := range connections {
 		if err := s.connect(families, d, secrets); err != nil {
@@ -47,7 +51,7 @@ func Open(families []Family, connections []runbook.ConnectionDecl, nodes []runbo
 	return s, nil
 }
 
-func (s *Set) connect(families []Family, d runbook.ConnectionDecl, secrets Secrets) error {
+func (s *Registry) connect(families []adapter.Family, d runbook.ConnectionDecl, secrets adapter.Secrets) error {
 	if _, dup := s.conns[d.Name]; dup {
 		return errors.New("it is declared twice")
 	}
@@ -60,7 +64,7 @@ func (s *Set) connect(families []Family, d runbook.ConnectionDecl, secrets Secre
 			return err
 		}
 		s.conns[d.Name] = conn
-		if lister, ok := conn.(Lister); ok {
+		if lister, ok := conn.(adapter.Lister); ok {
 			s.listers[d.Name] = lister
 		}
 		s.order = append(s.order, d.Name)
@@ -69,7 +73,7 @@ func (s *Set) connect(families []Family, d runbook.ConnectionDecl, secrets Secre
 	return fmt.Errorf("no adapter serves connections of type %q", d.Type)
 }
 
-func (s *Set) open(families []Family, d runbook.NodeDecl) error {
+func (s *Registry) open(families []adapter.Family, d runbook.NodeDecl) error {
 	if _, dup := s.nodes[d.ID]; dup {
 		return errors.New("it is declared twice")
 	}
@@ -77,7 +81,7 @@ func (s *Set) open(families []Family, d runbook.NodeDecl) error {
 		if !slices.ContainsFunc(f.Nodes, func(t runbook.NodeType) bool { return t.Name == d.Type }) {
 			continue
 		}
-		var conn Conn
+		var conn adapter.Conn
 		if d.Via != "" {
 			var err error
 			if conn, err = s.conn(d.Via); err != nil {
@@ -88,22 +92,22 @@ func (s *Set) open(families []Family, d runbook.NodeDecl) error {
 		if err != nil {
 			return err
 		}
-		if _, many := n.(Selector); many && (d.Wake != nil || len(d.Healthy) > 0) {
+		if _, many := n.(adapter.Selector); many && (d.Wake != nil || len(d.Healthy) > 0) {
 			return errors.New("it stands for many nodes: up.wake and up.healthy are for single nodes")
 		}
-		if n, err = Wake(n, d, s.conn); err != nil {
+		if n, err = wake.With(n, d, s.conn); err != nil {
 			return err
 		}
 		if _, known := s.listers[d.Via]; f.List != nil && conn != nil && !known {
 			s.listers[d.Via] = f.List(conn)
 		}
-		s.nodes[d.ID], s.decls[d.ID] = Healthy(n, d.Healthy), d
+		s.nodes[d.ID], s.decls[d.ID] = healthcheck.With(n, d.Healthy), d
 		return nil
 	}
 	return fmt.Errorf("no adapter serves nodes of type %q", d.Type)
 }
 
-func (s *Set) conn(name string) (Conn, error) {
+func (s *Registry) conn(name string) (adapter.Conn, error) {
 	if c, ok := s.conns[name]; ok {
 		return c, nil
 	}
@@ -111,37 +115,37 @@ func (s *Set) conn(name string) (Conn, error) {
 }
 
 // Concurrency is how many calls of its nodes a connection takes at once, or otherwise where it does not know.
-func (s *Set) Concurrency(connection string, otherwise int) int {
-	if p, ok := s.conns[connection].(Pacer); ok {
+func (s *Registry) Concurrency(connection string, otherwise int) int {
+	if p, ok := s.conns[connection].(adapter.Pacer); ok {
 		return p.Concurrency()
 	}
 	return otherwise
 }
 
 // Conn gives a connection by its name, nil if there is none.
-func (s *Set) Conn(name string) Conn { return s.conns[name] }
+func (s *Registry) Conn(name string) adapter.Conn { return s.conns[name] }
 
 // Lister gives what lists what runs on the system that a connection leads to; false if nothing can.
-func (s *Set) Lister(connection string) (Lister, bool) {
+func (s *Registry) Lister(connection string) (adapter.Lister, bool) {
 	l, ok := s.listers[connection]
 	return l, ok
 }
 
 // Decorate wraps every node but the selectors, now and as members are added, e.g. by Log, Limit or Rehearse. Of
 // several the first is the innermost. A member's declaration is its selector's with the member's own node id.
-func (s *Set) Decorate(wrap func(runbook.NodeDecl, Node) Node) {
+func (s *Registry) Decorate(wrap func(runbook.NodeDecl, adapter.Node) adapter.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.decorate = append(s.decorate, wrap)
 	for id, n := range s.nodes {
-		if _, many := n.(Selector); !many {
+		if _, many := n.(adapter.Selector); !many {
 			s.nodes[id] = wrap(s.decls[id], n)
 		}
 	}
 }
 
 // Node gives a node by its id.
-func (s *Set) Node(id string) (Node, bool) {
+func (s *Registry) Node(id string) (adapter.Node, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	n, ok := s.nodes[id]
@@ -149,18 +153,18 @@ func (s *Set) Node(id string) (Node, bool) {
 }
 
 // Selector gives a node that stands for many.
-func (s *Set) Selector(id string) (Selector, bool) {
+func (s *Registry) Selector(id string) (adapter.Selector, bool) {
 	n, ok := s.Node(id)
 	if !ok {
 		return nil, false
 	}
-	sel, ok := n.(Selector)
+	sel, ok := n.(adapter.Selector)
 	return sel, ok
 }
 
 // AddMember makes node nodeID from a member of a selector. A node that is there already is replaced: the inventory
 // may have changed since.
-func (s *Set) AddMember(nodeID, selectorID, memberID string) error {
+func (s *Registry) AddMember(nodeID, selectorID, memberID string) error {
 	sel, ok := s.Selector(selectorID)
 	if !ok {
 		return fmt.Errorf("cannot add node %q: %q stands for no other nodes", nodeID, selectorID)
@@ -181,7 +185,7 @@ func (s *Set) AddMember(nodeID, selectorID, memberID string) error {
 }
 
 // Close ends all connections, the newest first. Their nodes answer ErrUnreachable afterwards.
-func (s *Set) Close() error {
+func (s *Registry) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error

@@ -1,16 +1,19 @@
-package adapter
+// Package wake starts a node by something else than its own system: a BMC, the outlets of a PDU, or Wake-on-LAN.
+package wake
 
 import (
 	"context"
 	"fmt"
 	"time"
 
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/decorate"
 	"ebbtide/internal/adapter/wol"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
 
-// Wake makes a node start as its up.wake says:
+// With makes a node start as its up.wake says:
 //
 //   - by its BMC, which also forces it off where the node's own system does not, and is asked for a second proof of what
 //     the node's own system says of its being off (see powered);
@@ -18,7 +21,7 @@ import (
 //   - by Wake-on-LAN: all other verbs, and the probe, are its own adapter's.
 //
 // A node that has no wake, or starts when its power comes back, stays as it is.
-func Wake(n Node, d runbook.NodeDecl, conns func(name string) (Conn, error)) (Node, error) {
+func With(n adapter.Node, d runbook.NodeDecl, conns func(name string) (adapter.Conn, error)) (adapter.Node, error) {
 	w := d.Wake
 	if w == nil {
 		return n, nil
@@ -31,9 +34,9 @@ func Wake(n Node, d runbook.NodeDecl, conns func(name string) (Conn, error)) (No
 		if _, err := wol.Packet(w.MAC); err != nil {
 			return nil, fmt.Errorf("cannot use up.wake: %w", err)
 		}
-		return keepWatch(woken{n, func(ctx context.Context) error {
+		return decorate.WithWatch(woken{n, func(ctx context.Context) error {
 			if err := wol.Send(ctx, w.MAC, w.Broadcast); err != nil {
-				return fmt.Errorf("cannot wake %q: %w: %w", d.ID, ErrUnreachable, err)
+				return fmt.Errorf("cannot wake %q: %w: %w", d.ID, adapter.ErrUnreachable, err)
 			}
 			return nil
 		}}, n), nil
@@ -48,19 +51,19 @@ func Wake(n Node, d runbook.NodeDecl, conns func(name string) (Conn, error)) (No
 }
 
 // wakeBy makes a node start by what a connection can do.
-func wakeBy(n Node, d runbook.NodeDecl, conn Conn) (Node, error) {
+func wakeBy(n adapter.Node, d runbook.NodeDecl, conn adapter.Conn) (adapter.Node, error) {
 	name := d.Wake.Connection()
 	switch c := conn.(type) {
-	case Powered:
+	case adapter.Powered:
 		p := &powered{inner: n, id: d.ID, name: name, bmc: c}
-		if w, ok := n.(Watcher); ok {
-			return watched{p, poweredWatch{p, w}}, nil
+		if w, ok := n.(adapter.Watcher); ok {
+			return decorate.Watched{Node: p, Watcher: poweredWatch{p, w}}, nil
 		}
 		return p, nil
-	case PDU:
-		return keepWatch(&fed{inner: n, id: d.ID, name: name, pdu: c, outlets: d.Wake.Outlets, rest: dischargeTime}, n), nil
-	case Waker:
-		return keepWatch(woken{n, func(ctx context.Context) error {
+	case adapter.PDU:
+		return decorate.WithWatch(&fed{inner: n, id: d.ID, name: name, pdu: c, outlets: d.Wake.Outlets, rest: dischargeTime}, n), nil
+	case adapter.Waker:
+		return decorate.WithWatch(woken{n, func(ctx context.Context) error {
 			if err := c.PowerOn(ctx); err != nil {
 				return fmt.Errorf("cannot wake %q through %q: %w", d.ID, name, err)
 			}
@@ -72,7 +75,7 @@ func wakeBy(n Node, d runbook.NodeDecl, conn Conn) (Node, error) {
 
 // woken is a node with another way to start.
 type woken struct {
-	inner Node
+	inner adapter.Node
 	wake  func(context.Context) error
 }
 

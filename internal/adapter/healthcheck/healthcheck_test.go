@@ -1,4 +1,4 @@
-package adapter_test
+package healthcheck_test
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/fake"
+	"ebbtide/internal/adapter/healthcheck"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -147,7 +147,7 @@ func TestHealthChecks(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			require.NoError(t, tt.check.Check())
 			inner := fake.New(time.Now).Add("srv", fake.Spec{})
-			n := adapter.Healthy(inner, []runbook.HealthCheck{{Command: []string{"true"}}, tt.check})
+			n := healthcheck.With(inner, []runbook.HealthCheck{{Command: []string{"true"}}, tt.check})
 			seen, err := n.Probe(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, plan.On, seen.State)
@@ -163,7 +163,7 @@ func TestHealthChecks(t *testing.T) {
 }
 
 func TestHealthIsNotKnownWhenThereIsNoTime(t *testing.T) {
-	n := adapter.Healthy(fake.New(time.Now).Add("srv", fake.Spec{}), []runbook.HealthCheck{{Command: []string{"sleep", "60"}}})
+	n := healthcheck.With(fake.New(time.Now).Add("srv", fake.Spec{}), []runbook.HealthCheck{{Command: []string{"sleep", "60"}}})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	seen, err := n.Probe(ctx)
@@ -174,11 +174,11 @@ func TestHealthIsNotKnownWhenThereIsNoTime(t *testing.T) {
 
 func TestHealthIsCheckedOnlyWhenOn(t *testing.T) {
 	inner := fake.New(time.Now).Add("srv", fake.Spec{State: plan.Off})
-	n := adapter.Healthy(inner, []runbook.HealthCheck{{Command: []string{"false"}}})
+	n := healthcheck.With(inner, []runbook.HealthCheck{{Command: []string{"false"}}})
 	seen, err := n.Probe(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, inner.Truth(), seen)
 	require.NoError(t, n.Do(t.Context(), plan.Start))
 	require.Equal(t, plan.On, inner.State())
-	require.Same(t, inner, adapter.Healthy(inner, nil))
+	require.Same(t, inner, healthcheck.With(inner, nil))
 }

@@ -1,4 +1,4 @@
-package adapter
+package selector
 
 import (
 	"encoding/hex"

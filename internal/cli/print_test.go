@@ -141,7 +141,7 @@ nodes:
   esx: {type: vsphere.host, via: esx, fed_by: [ups]}
   box: {type: ssh, via: box, fed_by: [ups], stop: [sudo, -S, poweroff], stdin: {file: `+secret+`}, off_when_unreachable: 30s}
 policy:
-  shutdown: {when: {low_battery: true}}
+  shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}
 `), 0o600))
 	pdf, texts := forms(t, file)
 	texts["file"] = pdf
@@ -165,7 +165,7 @@ func TestPrintFoldsAThousand(t *testing.T) {
 	for v := range 1000 {
 		fmt.Fprintf(&b, "  vm-%04d: {type: vsphere.vm, via: vc, depends_on: [host%02d]}\n", v, v%20)
 	}
-	b.WriteString("policy:\n  shutdown: {when: {low_battery: true}}\n  limits: {vsphere.vm: {total: 60, per_host: 8}}\n")
+	b.WriteString("policy:\n  shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}\n  limits: {vsphere.vm: {total: 60, per_host: 8}}\n")
 	file := filepath.Join(t.TempDir(), "thousand.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o600))
 	began := time.Now()

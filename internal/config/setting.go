@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -174,9 +173,11 @@ func (v value) truth() (bool, error) {
 	if b, ok := v.raw.(bool); ok {
 		return b, nil
 	}
-	s, ok := v.raw.(string)
-	if b, err := strconv.ParseBool(s); ok && err == nil {
-		return b, nil
+	switch v.raw {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
 	}
 	return false, fmt.Errorf("%v is neither true nor false", v.raw)
 }

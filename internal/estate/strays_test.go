@@ -32,7 +32,7 @@ func (passwords) Secret(ref runbook.SecretRef) (string, error) {
 }
 
 const policy = `policy:
-  shutdown: {when: {low_battery: true}}
+  shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}
   restore: {when: {online: 10m}}
 `
 

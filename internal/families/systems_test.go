@@ -19,7 +19,7 @@ runbook: page
 supplies:
   ups: {nut: ups@127.0.0.1, cut: none}
 %spolicy:
-  shutdown: {when: {low_battery: true}}
+  shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}
   restore: {when: {online: 10m}}
 `
 

@@ -170,14 +170,21 @@ func (c *checker) purpose(cond power.Condition, v *value, path string, up bool) 
 	}
 }
 
-// looksAtBattery warns of a shutdown that waits for a time whatever the battery says.
+// looksAtBattery warns of a shutdown that waits for a time whatever the battery says, or for the end of the battery whatever the time.
 func (c *checker) looksAtBattery(cond power.Condition, v *value) {
-	if !slices.Equal(cond.Needs(), []power.Kind{power.OnBattery}) {
-		return
-	}
-	if at, path := conditionAt(v, power.OnBattery, "policy.shutdown.when"); at != nil {
-		c.add(Warning, at.key, path, "the shutdown depends on time alone: an old battery may be empty before then",
-			"write {any: [{on_battery: …}, {low_battery: true}, {slack_below: 2m}]}")
+	for _, alone := range []struct {
+		kind       power.Kind
+		says, hint string
+	}{
+		{power.OnBattery, "the shutdown depends on time alone: an old battery may be empty before then", "write {any: [{on_battery: …}, {low_battery: true}, {slack_below: 2m}]}"},
+		{power.LowBattery, "the shutdown begins at low battery only: there is seldom time left for the plan then", "write {any: [{slack_below: 2m}, {low_battery: true}]}"},
+	} {
+		if !slices.Equal(cond.Needs(), []power.Kind{alone.kind}) {
+			continue
+		}
+		if at, path := conditionAt(v, alone.kind, "policy.shutdown.when"); at != nil {
+			c.add(Warning, at.key, path, alone.says, alone.hint)
+		}
 	}
 }
 

@@ -195,7 +195,7 @@ The output of ups-b is never cut: it stays on until its battery is empty.
 
 // TestPolicyDefaults: what is not said in a policy is not left open.
 func TestPolicyDefaults(t *testing.T) {
-	src := "version: 1\nrunbook: x\nsupplies: {u: {nut: u@h, cut: none}}\nnodes: {a: {type: passive, fed_by: [u]}}\npolicy: {shutdown: {when: {low_battery: true}}}\n"
+	src := "version: 1\nrunbook: x\nsupplies: {u: {nut: u@h, cut: none}}\nnodes: {a: {type: passive, fed_by: [u]}}\npolicy: {shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}}\n"
 	rb, problems := runbook.Load("x", []byte(src), testSchema())
 	require.Empty(t, problems)
 	c, err := runbook.Compile(rb, testSchema(), nil)

@@ -53,7 +53,7 @@ nodes:
   c2: {type: command, depends_on: [esx02], probe: ["true"], stop: ["true"], start: ["true"]}
   only: {type: passive, depends_on: [esx01]}
 policy:
-  shutdown: {when: {low_battery: true}}
+  shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}
   restore: {when: {online: 10m}}
 `
 

@@ -80,7 +80,7 @@ func drawRunbook(t *rapid.T) drawn {
 		}
 		b.WriteString("}\n")
 	}
-	b.WriteString("policy: {shutdown: {when: {low_battery: true}}}\n")
+	b.WriteString("policy: {shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}}\n")
 	d.src = b.String()
 	return d
 }
@@ -146,7 +146,7 @@ connections: {vc: {type: vsphere, url: x, username: u, password: {credential: c}
 nodes: {a: {type: vsphere.vms, via: vc, select: {name: x}, expect: 1000, fed_by: [u], labels: {l: a}},
   b: {type: vsphere.vms, via: vc, select: {name: x}, expect: 1000, depends_on: [a]},
   c: {type: vsphere.vms, via: vc, select: {name: x}, expect: 1000, depends_on: [l=a]}},
-policy: {shutdown: {when: {low_battery: true}}}}`
+policy: {shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}}}`
 	rb, problems := runbook.Load("x", []byte(src), testSchema())
 	require.False(t, problems.HasErrors(), problems.Text())
 	c, err := runbook.Compile(rb, testSchema(), nil)

@@ -1,6 +1,7 @@
 package runbook
 
 import (
+	"fmt"
 	"math"
 	"path/filepath"
 	"reflect"
@@ -72,6 +73,9 @@ func (d *decoder) percent(v *value, most float64) (float64, bool) {
 		return 0, false
 	case n < 0 || n > most:
 		d.fail(v, "", "a percentage is from 0%% to %v%% here, found %s", most, v.what())
+		return 0, false
+	case 0 < n && n < 1 && !strings.Contains(v.text, "%"):
+		d.fail(v, fmt.Sprintf("write %v%%", math.Round(100*n)), "a percentage is written like 30%%, found a fraction, %s", v.what())
 		return 0, false
 	}
 	return n, true

@@ -24,7 +24,7 @@ nodes:
   sql01: {type: vsphere.vm, via: vc, depends_on: [esx01]}
   apps: {type: vsphere.vms, via: vc, select: {folder: Apps}, expect: 3}
 policy:
-  shutdown: {when: {low_battery: true}}
+  shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}
   restore: {when: {online: 10m}}
 `
 
@@ -73,7 +73,7 @@ nodes:
   alla: {type: vsphere.vms, via: a, select: {folder: Apps}, expect: 2, depends_on: [hosta]}
   allb: {type: vsphere.vms, via: b, select: {folder: Apps}, expect: 2, depends_on: [hostb]}
 policy:
-  shutdown: {when: {low_battery: true}}
+  shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}
   restore: {when: {online: 10m}}
 `
 

@@ -41,7 +41,7 @@ func TestIdle(t *testing.T) {
 	for _, n := range names {
 		fmt.Fprintf(&b, "  host-%s: {type: command, fed_by: [%s], probe: [\"true\"], stop: [\"true\"], start: [\"true\"]}\n", n, n)
 	}
-	b.WriteString("policy:\n  shutdown: {when: {low_battery: true}}\n  restore: {when: {online: 10m}}\n")
+	b.WriteString("policy:\n  shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}\n  restore: {when: {online: 10m}}\n")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "runbook.yaml"), []byte(b.String()), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "settings.yaml"), []byte("runbook: runbook.yaml\njournal: journal.db\nlisten: unix:"+dir+"/s\n"), 0o600))
 	daemon := exec.CommandContext(t.Context(), binary, "daemon", "--config", filepath.Join(dir, "settings.yaml"))

@@ -73,7 +73,7 @@ func TestRunbook(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "  n%d: {type: command, fed_by: [ups], depends_on: [%s], probe: [\"true\"], stop: [\"true\"], start: [\"true\"]}\n", i, need)
 	}
-	b.WriteString("policy:\n  shutdown: {when: {low_battery: true}}\n  restore: {when: {online: 10m}}\n")
+	b.WriteString("policy:\n  shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}\n  restore: {when: {online: 10m}}\n")
 	src := []byte(b.String())
 	var runs []time.Duration
 	for range 5 {

@@ -25,7 +25,7 @@ func TestPrintTime(t *testing.T) {
 	for v := range 1000 {
 		fmt.Fprintf(&b, "  vm-%04d: {type: vsphere.vm, via: vc, depends_on: [host%02d]}\n", v, v%20)
 	}
-	b.WriteString("policy:\n  shutdown: {when: {low_battery: true}}\n")
+	b.WriteString("policy:\n  shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}\n")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "thousand.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o600))

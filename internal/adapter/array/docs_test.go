@@ -55,7 +55,7 @@ connections:
 nodes:
   nimble: {type: nimble.group, via: nimble, fed_by: [ups], up: {WAKE healthy: [{tcp: "10.0.1.80:3260"}]}}
 policy:
-  shutdown: {when: {low_battery: true}}
+  shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}
   restore: {when: {online: 10m}}
 `
 	schema := adapter.Schema([]adapter.Family{Family(), ssh.Family()})

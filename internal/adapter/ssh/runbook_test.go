@@ -48,7 +48,7 @@ nodes:
   tool: {type: command, fed_by: [ups], probe: ["true"], stop: ["false"]}
   me: {type: self, fed_by: [ups]}
 policy:
-  shutdown: {when: {low_battery: true}}
+  shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}
   restore: {when: {online: 10m}}
 `
 

@@ -23,7 +23,7 @@ func documented(t *testing.T) (runbook.Schema, string) {
 	snippet, _, found := strings.Cut(rest, "```")
 	require.True(t, found)
 	return adapter.Schema([]adapter.Family{vsphere.Family(), command.Family()}), "version: 1\nrunbook: documented\nsupplies: {ups: {nut: \"ups@127.0.0.1\", cut: none}}\n" + snippet +
-		"policy:\n  shutdown: {when: {low_battery: true}}\n  restore: {when: {online: 10m}}\n"
+		"policy:\n  shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}\n  restore: {when: {online: 10m}}\n"
 }
 
 // The snippet of the documentation is a run book without a warning, and takes the estate down and up in the order that the

@@ -26,7 +26,7 @@ LICENSES := $(BIN)/go-licenses-$(LICENSES_VERSION)
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: peers ## install what the tests need: the systems that they talk to; safe to run twice
@@ -57,19 +57,19 @@ test: setup ## run all tests, with real upsd, sshd and the vSphere simulator
 	$(GO_TEST) ./...
 
 .PHONY: dst
-dst: ## play SEEDS (100000) drawn outages from a random one on, FAULTS (1) times the usual faults, against every rule, and let the campaign find every seeded bug
+dst: ## play SEEDS (100000) random outages, FAULTS (1) times the usual faults, against every rule; find every seeded bug
 	go test ./test/dst -v -count=1 -timeout 24h -args -dst.random -dst.seeds $(SEEDS) -dst.faults $(FAULTS) -dst.broken 0 -dst.bugs all
 
 .PHONY: near
-near: ## play SEEDS (100000) worlds that differ a little from those that once broke a rule, from a random one on, and kill Ebbtide at each record of those
+near: ## play SEEDS (100000) outages close to those that once broke a rule; kill Ebbtide at each record of those
 	go test ./test/dst -run 'TestCampaign$$|TestKilledInKnownWorlds' -v -count=1 -timeout 24h -args -dst.random -dst.near -dst.kills 0 -dst.seeds $(SEEDS) -dst.faults $(FAULTS) -dst.broken 0 -dst.check 10
 
 .PHONY: peer
-peer: ## play NIGHTS (20000) drawn nights on today's engine and on the one before it, taken out of git's history, and compare (a quarter of an hour)
+peer: ## compare today's engine with the one before it, over NIGHTS (20000) random nights (a quarter of an hour)
 	@go run ./test/peer -nights $(NIGHTS) -faults $(FAULTS)
 
 .PHONY: accept
-accept: setup ## measure what the engine must show, and print it: a line a figure, wanted and got (more than an hour)
+accept: setup ## measure what the engine must show: a line a figure, wanted and got (more than an hour)
 	@go run ./test/accept
 
 .PHONY: race

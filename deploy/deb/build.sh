@@ -17,6 +17,7 @@ install -d -m 700 "$root/etc/ebbtide/credentials"
 install -d "$root/usr/share/doc/ebbtide/examples"
 cat "$deploy/../LICENSE" "$deploy/../THIRD_PARTY_NOTICES" >"$root/usr/share/doc/ebbtide/copyright"
 install -m 644 "$deploy"/*.rules "$deploy"/../runbooks/*.yaml "$root/usr/share/doc/ebbtide/examples/"
+install -m 644 "$deploy"/../README.md "$root/usr/share/doc/ebbtide/"
 
 install -d "$root/DEBIAN"
 echo /etc/ebbtide/ebbtide.yaml >"$root/DEBIAN/conffiles"

@@ -103,7 +103,11 @@ func (o *drillOptions) check(floorGiven bool) error {
 	number, ok := strings.CutSuffix(o.floor, "%")
 	v, err := strconv.ParseFloat(number, 64)
 	if !ok || err != nil || !(v > 0 && v < 100) {
-		return fail(exitUsage, "write it as --floor 40%", "--floor needs a charge in percent, not %q", o.floor)
+		hint := "write it as --floor 40%"
+		if v > 0 && v < 100 {
+			hint = "write it as --floor " + o.floor + "%"
+		}
+		return fail(exitUsage, hint, "--floor needs a charge in percent, not %q", o.floor)
 	}
 	o.order.Floor = v
 	return nil

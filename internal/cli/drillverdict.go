@@ -191,7 +191,7 @@ func took(d time.Duration) string {
 // writeDrillPlan shows what a drill would do.
 func writeDrillPlan(w io.Writer, p *daemon.DrillPlan) {
 	if b := p.Battery; b != nil {
-		fmt.Fprintf(w, "%s will run on battery under its load down to %.0f%%", b.Supply, b.Floor)
+		fmt.Fprintf(w, "%s would run on battery under its load down to %.0f%%", b.Supply, b.Floor)
 		if b.Charge != nil {
 			fmt.Fprintf(w, ", from %.0f%%", *b.Charge)
 		}
@@ -200,7 +200,7 @@ func writeDrillPlan(w io.Writer, p *daemon.DrillPlan) {
 		}
 		fmt.Fprintln(w)
 		if b.Command != "" {
-			fmt.Fprintf(w, "by the command %s; nothing else will be commanded\n", b.Command)
+			fmt.Fprintf(w, "by the command %s; nothing else would be commanded\n", b.Command)
 		}
 		return
 	}

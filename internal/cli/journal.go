@@ -38,7 +38,7 @@ func openJournal(path string) (*journal.Journal, error) {
 	var inUse *journal.InUseError
 	switch {
 	case errors.As(err, &inUse):
-		return nil, fail(exitFailed, "ask the daemon that has it open (GET /v1/outages), or stop it first: a copy of a file in use may be torn", "%w", err)
+		return nil, fail(exitFailed, "ask the daemon that has it open, with --config FILE in place of the journal, or stop it first: a copy of a file in use may be torn", "%w", err)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fail(exitFailed, "the setting journal says where the daemon's journal is", "%w", err)
 	}
@@ -140,7 +140,11 @@ func readJournal(path string, ids []string) ([]ledger.Record, error) {
 	for _, id := range ids {
 		records, e := j.Records(id)
 		if errors.Is(e, journal.ErrNoOutage) {
-			return nil, fail(exitFailed, "it has: "+strings.Join(known, ", "), "%w", e)
+			hint := "it has no outages yet"
+			if len(known) > 0 {
+				hint = "it has: " + strings.Join(known, ", ")
+			}
+			return nil, fail(exitFailed, hint, "%w", e)
 		}
 		all = append(all, records...)
 		err = errors.Join(err, e)

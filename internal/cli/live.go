@@ -72,7 +72,7 @@ func (s *survey) write(w io.Writer) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", one.Node, one.Is, members, on, dash(english.List(one.Hosts, 6)), dash(english.List(one.Storage, 6)))
 	}
 	if len(s.Nodes) > 0 {
-		fmt.Fprintln(t, "\nNODE\tHEALTH\tSTATE\tSEEN AS\tSTARTED BY")
+		fmt.Fprintln(t, "\nNODE\tHEALTH\tSTATE\tDETAIL\tSTARTED BY")
 	}
 	for _, row := range foldedNodes(s.Nodes) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", row.name, row.Is, row.State, dash(seenAs(row.Node)), startedBy(row.Wake))

@@ -209,7 +209,7 @@ func writeNodes(w io.Writer, s *daemon.Status) {
 // writeProofs names what nobody has seen to work, or not for long.
 func writeProofs(w io.Writer, p *daemon.Proofs) {
 	if len(p.Never) > 0 {
-		fmt.Fprintf(w, "Never proven: %s\n", english.List(p.Never, 6))
+		fmt.Fprintf(w, "Not yet proven by an outage or a drill: %s\n", english.List(p.Never, 6))
 	}
 	var old []string
 	for _, one := range p.Overdue {

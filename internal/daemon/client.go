@@ -25,7 +25,7 @@ type Client struct {
 }
 
 // ErrNotRunning says that no daemon answers.
-var ErrNotRunning = errors.New("no daemon answers; see: systemctl status ebbtide")
+var ErrNotRunning = errors.New("no daemon answers")
 
 // APIError is a daemon's answer that is an error.
 type APIError struct {

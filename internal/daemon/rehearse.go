@@ -6,11 +6,13 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/decorate"
+	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/runner"
@@ -73,8 +75,12 @@ func (d *Daemon) rehearse(ctx context.Context, o *DrillOrder, tell func(Rehearsa
 		if err != nil {
 			return err
 		}
-		told.Add(rec)
-		if err := tell(RehearsalLine{Text: withProbe(told.Phrase(&rec), &rec), Record: &rec}); err != nil {
+		if rec.Kind == ledger.Opened {
+			told.Add(asObserved(rec))
+		} else {
+			told.Add(rec)
+		}
+		if err := tell(RehearsalLine{Text: rehearsedText(&told, &rec), Record: &rec}); err != nil {
 			return err
 		}
 		if rec.Kind == ledger.Closed {
@@ -86,9 +92,18 @@ func (d *Daemon) rehearse(ctx context.Context, o *DrillOrder, tell func(Rehearsa
 	}
 }
 
-// withProbe adds to a phrase what the probe said that proved it.
-func withProbe(text string, rec *ledger.Record) string {
+// asObserved makes of the beginning of a rehearsed drill that of one that is only observed: what its records tell would be so.
+func asObserved(rec ledger.Record) ledger.Record {
+	rec.Mode = ledger.ModeObserve
+	return rec
+}
+
+// rehearsedText says a record of a rehearsal, as what would be so, with what the probe said that proved it.
+func rehearsedText(told *timeline.Timeline, rec *ledger.Record) string {
+	text := strings.TrimPrefix(told.Phrase(rec), effect.Observing)
 	switch {
+	case rec.Kind == ledger.Closed:
+		return "the rehearsal is over; in a drill: " + rec.Reason
 	case rec.Kind == ledger.Proven && rec.Reason != "":
 		return text + " [" + rec.Reason + "]"
 	case rec.Kind == ledger.Intent && text == "" && rec.Verb != nil:

@@ -60,7 +60,11 @@ func (d *decoder) runbook(top *value, rb *Runbook) {
 		if p == nil {
 			optional := key == "contacts" || key == "connections" || key == "policy" // Check asks for a policy's triggers
 			if !optional && !misspelled[key] {
-				d.fail(top, "add "+key+": …", "the runbook lacks the key %s", key)
+				hint := "add " + key + ": …"
+				if key == "version" {
+					hint = fmt.Sprintf("add version: %d", Version)
+				}
+				d.fail(top, hint, "the runbook lacks the key %s", key)
 			}
 			continue
 		}

@@ -53,12 +53,12 @@ func (s secrets) read(ref runbook.SecretRef) (string, error) {
 		if ref.Credential != filepath.Base(ref.Credential) || ref.Credential == ".." || ref.Credential == "." {
 			return "", fmt.Errorf("cannot use %s: it must be a plain file name in the credentials directory; use file for a path", name(ref))
 		}
-		return readSecret(ref, filepath.Join(s.dir, ref.Credential), true)
+		return readSecret(ref, filepath.Join(s.dir, ref.Credential), s.isClosed())
 	case runbook.SecretRef{File: ref.File}:
 		if !filepath.IsAbs(ref.File) {
 			return "", fmt.Errorf("cannot use %s: the path must be absolute", name(ref))
 		}
-		return readSecret(ref, ref.File, s.holds(ref.File))
+		return readSecret(ref, ref.File, s.holds(ref.File) && s.isClosed())
 	case runbook.SecretRef{Env: ref.Env}:
 		value, ok := os.LookupEnv(ref.Env)
 		if !ok {
@@ -69,7 +69,17 @@ func (s secrets) read(ref runbook.SecretRef) (string, error) {
 	return "", errors.New("cannot use a secret: more than one of credential, file, env is given")
 }
 
-// holds reports whether path is in the credentials directory, which has its own protection.
+// isClosed reports whether nobody else looks into the credentials directory: systemd has made it, or it is closed to others.
+// What is in there needs no protection of its own.
+func (s secrets) isClosed() bool {
+	if made := os.Getenv("CREDENTIALS_DIRECTORY"); made != "" && filepath.Clean(made) == filepath.Clean(s.dir) {
+		return true // it is opened to the service by an access list, which its mode does not show
+	}
+	info, err := os.Stat(s.dir)
+	return err == nil && info.Mode().Perm()&0o077 == 0
+}
+
+// holds reports whether path is in the credentials directory.
 func (s secrets) holds(path string) bool {
 	return s.dir != "" && filepath.Dir(filepath.Clean(path)) == filepath.Clean(s.dir)
 }

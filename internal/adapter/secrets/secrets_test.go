@@ -14,6 +14,7 @@ import (
 
 func TestSecrets(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o700))
 	put := func(path, value string, mode os.FileMode) string {
 		require.NoError(t, os.WriteFile(path, []byte(value), 0o600))
 		require.NoError(t, os.Chmod(path, mode))
@@ -65,4 +66,22 @@ func TestSecrets(t *testing.T) {
 	t.Setenv("CREDENTIALS_DIRECTORY", "")
 	_, err = secrets.New("").Secret(runbook.SecretRef{Credential: "nas"})
 	require.ErrorContains(t, err, "there is no credentials directory")
+}
+
+// TestAnOpenFolderOfCredentials: in a folder that others look into each file is to be closed to them, but in one that systemd made.
+func TestAnOpenFolderOfCredentials(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o755))
+	path := filepath.Join(dir, "nas")
+	require.NoError(t, os.WriteFile(path, []byte("hunter2"), 0o600))
+	ref := runbook.SecretRef{Credential: "nas"}
+	got, err := secrets.New(dir).Secret(ref)
+	require.NoError(t, err)
+	require.Equal(t, "hunter2", got)
+	require.NoError(t, os.Chmod(path, 0o644))
+	_, err = secrets.New(dir).Secret(ref)
+	require.ErrorContains(t, err, "others may read it (mode 0644); run: chmod 600 "+path)
+	t.Setenv("CREDENTIALS_DIRECTORY", dir)
+	_, err = secrets.New("").Secret(ref)
+	require.NoError(t, err)
 }

@@ -176,7 +176,11 @@ func (b *book) whyHere(s *plan.Step, users, needs []int) string {
 	}
 	var parts []string
 	if names := b.namesOf(users); len(names) > 0 {
-		parts = append(parts, "comes after "+english.List(names, 12)+", which use it")
+		use := "use"
+		if len(names) == 1 {
+			use = "uses"
+		}
+		parts = append(parts, "comes after "+english.List(names, 12)+", which "+use+" it")
 	} else {
 		parts = append(parts, "nothing uses it: it is among the first of its stage")
 	}

@@ -308,7 +308,7 @@ func (r *Retrospective) documentSurprises(d *doc.Document) {
 		rows = append(rows, rowOf(doing(s.Verb, s.Node), took, english.Span(seconds(s.Low))+" to "+english.Span(seconds(s.High)), next))
 	}
 	tableOr(d, []doc.Column{{Title: "Step", Weight: 1.3}, {Title: "Took", Right: true, Weight: 0.6}, {Title: "9 of 10 expected in"}, {Title: "The next plan assumes", Weight: 1.8}}, rows,
-		"Nothing took longer or shorter than expected of nine runs in ten, as far as the expected times are known.")
+		"Every step took about as long as expected, as far as the expected times are known.")
 }
 
 // notTold is told in the place of critical chains where nothing was commanded.

@@ -16,10 +16,18 @@ type Node interface {
 	// Probe asks what state the node is in, really. An error means that no answer was had; a node that is known not
 	// to answer at all is an Observation with State Unreachable.
 	Probe(ctx context.Context) (plan.Observation, error)
-	// Do carries out one verb and returns when the system has accepted it, not when it is done: a probe proves that.
+	// Do carries out one command and returns when the system has accepted it, not when it is done: a probe proves that.
 	// It is safe to repeat. A verb that already holds (a stop of what is off) is no error, as far as the system can
 	// still be asked. Errors wrap one of the sentinels below where they apply.
-	Do(ctx context.Context, v plan.Verb) error
+	Do(ctx context.Context, do Command) error
+}
+
+// Command is what a node is told to do.
+type Command struct {
+	Verb plan.Verb
+	// Settings is what Unprotect is to put back: the Settings that a probe saw before Protect, as the journal has them; "" if nothing is
+	// known of it: then Unprotect sets what is usual for the system. It came from a system: it is checked before it is used.
+	Settings string
 }
 
 // Sentinels that the runner turns into outcomes. Wrap them with what was being done to what, why, and what to do next.

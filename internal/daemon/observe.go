@@ -54,9 +54,9 @@ type says struct {
 	log        *slog.Logger
 }
 
-func (s says) Do(ctx context.Context, v plan.Verb) error {
-	s.log.InfoContext(ctx, fmt.Sprintf("%s%s %s", s.prefix, v, s.id), keyNode, s.id) //nolint:sloglint // a sentence for people
-	return s.Node.Do(ctx, v)
+func (s says) Do(ctx context.Context, do adapter.Command) error {
+	s.log.InfoContext(ctx, fmt.Sprintf("%s%s %s", s.prefix, do.Verb, s.id), keyNode, s.id) //nolint:sloglint // a sentence for people
+	return s.Node.Do(ctx, do)
 }
 
 // rehearseAlong does for a rehearsal what power itself does in a real outage: this machine goes down and comes up, and

@@ -60,7 +60,7 @@ func (rs *rehearsals) again(estate *plan.Estate, r *ledger.Record) error {
 	defer rs.mu.Unlock()
 	switch n := rs.nodes[r.Node]; {
 	case r.Kind == ledger.Intent && n != nil:
-		return n.Do(context.Background(), *r.Verb)
+		return n.Do(context.Background(), adapter.Command{Verb: *r.Verb})
 	case r.Kind == ledger.Mains && r.Cause == ledger.Cycled:
 		for _, id := range r.Supplies {
 			if o := rs.outputs[id]; o != nil {
@@ -78,7 +78,7 @@ func (rs *rehearsals) power(estate *plan.Estate) error {
 	var failed []error
 	for i := range estate.Len() {
 		if n := estate.Node(i); n.ByPower && n.Can.Has(plan.Stop) && rs.nodes[n.ID] != nil {
-			failed = append(failed, rs.nodes[n.ID].Do(context.Background(), plan.Start))
+			failed = append(failed, rs.nodes[n.ID].Do(context.Background(), adapter.Command{Verb: plan.Start}))
 		}
 	}
 	return errors.Join(failed...)
@@ -140,9 +140,9 @@ func (r *rehearsal) Probe(ctx context.Context) (plan.Observation, error) {
 	return n.Probe(ctx)
 }
 
-func (r *rehearsal) Do(ctx context.Context, v plan.Verb) error {
+func (r *rehearsal) Do(ctx context.Context, do adapter.Command) error {
 	n, _ := r.present()
-	return n.Do(ctx, v)
+	return n.Do(ctx, do)
 }
 
 type watchedRehearsal struct{ *rehearsal }
@@ -188,10 +188,10 @@ func (o *rehearsedOutput) forget() {
 }
 
 // Do notes a cut and sends nothing.
-func (o *rehearsedOutput) Do(_ context.Context, v plan.Verb) error {
+func (o *rehearsedOutput) Do(_ context.Context, do adapter.Command) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if v == plan.Cut && o.cutAt.IsZero() {
+	if do.Verb == plan.Cut && o.cutAt.IsZero() {
 		o.cutAt = time.Now()
 	}
 	return nil

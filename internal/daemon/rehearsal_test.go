@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
@@ -19,7 +20,7 @@ func TestRehearsedReading(t *testing.T) {
 		return rs.reading(power.Reading{Supply: "ups", Link: power.Fresh, Status: st})
 	}
 	require.Equal(t, power.OB, says(power.OB).Status)
-	require.NoError(t, n.Do(t.Context(), plan.Cut))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Cut}))
 	require.Eventually(t, func() bool { return says(power.OB).Status == power.OB|power.OFF }, time.Minute, 10*time.Millisecond)
 	require.True(t, says(power.OB).Rehearsed, "the battery goes on")
 	require.False(t, says(power.OB|power.OFF).Rehearsed, "somebody has cut it: the battery rests")

@@ -157,11 +157,11 @@ type seen struct {
 	at      int
 }
 
-func (s seen) Do(ctx context.Context, v plan.Verb) error {
+func (s seen) Do(ctx context.Context, do adapter.Command) error {
 	s.witness.tell(func(at time.Time) {
-		s.witness.judge.Commanded(at, referee.Command{Node: s.at, Verb: v, Settings: adapter.Settings(ctx)})
+		s.witness.judge.Commanded(at, referee.Command{Node: s.at, Verb: do.Verb, Settings: do.Settings})
 	})
-	return s.Node.Do(ctx, v)
+	return s.Node.Do(ctx, do)
 }
 
 func (s seen) Probe(ctx context.Context) (plan.Observation, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/adapter"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -18,7 +19,7 @@ type obedient struct{}
 func (obedient) Probe(context.Context) (plan.Observation, error) {
 	return plan.Observation{State: plan.On}, nil
 }
-func (obedient) Do(context.Context, plan.Verb) error { return nil }
+func (obedient) Do(context.Context, adapter.Command) error { return nil }
 
 // TestTheWitnessTells holds that what the witness sees reaches the referee: an outage in which one thing is wrong at a time.
 func TestTheWitnessTells(t *testing.T) {
@@ -71,7 +72,7 @@ func TestTheWitnessTells(t *testing.T) {
 		}}})
 		c.happens(w, func(id string, verb plan.Verb) {
 			w.recorded([]ledger.Record{{Kind: ledger.Intent, Step: ledger.Step{Node: id, Verb: &verb, Op: 1}}})
-			require.NoError(t, w.watch(id, obedient{}).Do(t.Context(), verb))
+			require.NoError(t, w.watch(id, obedient{}).Do(t.Context(), adapter.Command{Verb: verb}))
 		})
 		found := w.result(nil, 0).Violations
 		if c.wants == "" {

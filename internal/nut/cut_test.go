@@ -54,14 +54,14 @@ func TestWaysToCut(t *testing.T) {
 			ups.Mains(false)
 			upsd.Await("ups1", "ups.status", "OB DISCHRG")
 			require.Equal(t, plan.On, contracttest.Probe(t, node).State)
-			require.NoError(t, node.Do(t.Context(), plan.Cut))
+			require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Cut}))
 			require.Equal(t, c.sent, upsd.Driver("ups1").Sent())
 			untilState(t, node, plan.Off)
 			ups.Mains(true)
 			if !c.returns {
 				upsd.Await("ups1", "ups.status", "OL OFF")
 				require.Equal(t, plan.Off, contracttest.Probe(t, node).State)
-				require.NoError(t, node.Do(t.Context(), plan.Start))
+				require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Start}))
 			}
 			seen := untilState(t, node, plan.On)
 			require.False(t, seen.Uncut)
@@ -89,7 +89,7 @@ func TestDelaysAreReadBack(t *testing.T) {
 			t.Parallel()
 			_, ups, node := bench(t, c.traits, nut.Cutting{Off: 45 * time.Second})
 			ups.Mains(false)
-			require.NoError(t, node.Do(t.Context(), plan.Cut))
+			require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Cut}))
 			seen := contracttest.Probe(t, node)
 			require.Equal(t, plan.Stopping, seen.State)
 			require.LessOrEqual(t, seen.RemainFor, c.delay)
@@ -103,7 +103,7 @@ func TestDelaysAreReadBack(t *testing.T) {
 func TestAStandingDelayIsNotSet(t *testing.T) {
 	t.Parallel()
 	upsd, _, node := bench(t, nuttest.Traits{Commands: []string{"shutdown.return"}, OffDelay: 45}, nut.Cutting{Off: 45 * time.Second})
-	require.NoError(t, node.Do(t.Context(), plan.Cut))
+	require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Cut}))
 	require.Equal(t, []string{"INSTCMD shutdown.return"}, upsd.Driver("ups1").Sent())
 }
 
@@ -112,7 +112,7 @@ func TestTheTimerProvesTheCutArmed(t *testing.T) {
 	t.Parallel()
 	upsd, ups, node := bench(t, nuttest.Traits{Commands: []string{"shutdown.return"}, OffDelay: 30, HasTimer: true}, nut.Cutting{})
 	ups.Mains(false)
-	require.NoError(t, node.Do(t.Context(), plan.Cut))
+	require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Cut}))
 	peertest.Until(t, "the timer to be seen", func() bool {
 		seen := contracttest.Probe(t, node)
 		require.Equal(t, plan.Stopping, seen.State)
@@ -122,7 +122,7 @@ func TestTheTimerProvesTheCutArmed(t *testing.T) {
 	other := nut.NewOutput(admin(upsd.Addr), "ups1", nut.Cutting{})
 	contracttest.Probe(t, other)
 	untilState(t, other, plan.Stopping)
-	require.NoError(t, other.Do(t.Context(), plan.Cut))
+	require.NoError(t, other.Do(t.Context(), adapter.Command{Verb: plan.Cut}))
 	require.Equal(t, []string{"INSTCMD shutdown.return"}, upsd.Driver("ups1").Sent())
 }
 
@@ -139,7 +139,7 @@ func TestSilenceWhileTheCutIsArmed(t *testing.T) {
 			upsd, ups, node := bench(t, nuttest.Traits{Commands: []string{"shutdown.return"}, OffDelay: 2}, nut.Cutting{})
 			ups.Mains(false)
 			upsd.Await("ups1", "ups.status", "OB DISCHRG")
-			require.NoError(t, node.Do(t.Context(), plan.Cut))
+			require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Cut}))
 			fall(upsd.Driver("ups1"))
 			seen := untilState(t, node, plan.Off)
 			require.Contains(t, seen.Detail, "silent since it accepted the cut")
@@ -154,9 +154,9 @@ func TestAHungDriverWhileTheCutIsArmed(t *testing.T) {
 	upsd, ups, node := bench(t, nuttest.Traits{Commands: []string{"shutdown.return"}, OffDelay: 3}, nut.Cutting{})
 	ups.Mains(false)
 	upsd.Await("ups1", "ups.status", "OB DISCHRG")
-	require.NoError(t, node.Do(t.Context(), plan.Cut))
+	require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Cut}))
 	upsd.Driver("ups1").Mute(true)
 	require.Equal(t, plan.Stopping, contracttest.Probe(t, node).State)
-	require.NoError(t, node.Do(t.Context(), plan.Cut))
+	require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Cut}))
 	require.Equal(t, []string{"INSTCMD shutdown.return"}, upsd.Driver("ups1").Sent())
 }

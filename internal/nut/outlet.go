@@ -55,15 +55,15 @@ func (o *outlet) judge(vars []Var) plan.Observation {
 }
 
 // Do switches the outlet, unless the UPS says that it is so already.
-func (o *outlet) Do(ctx context.Context, v plan.Verb) error {
-	switch v {
+func (o *outlet) Do(ctx context.Context, do adapter.Command) error {
+	switch do.Verb {
 	case plan.Stop:
 		return o.turn(ctx, plan.Off, "off")
 	case plan.Start:
 		return o.turn(ctx, plan.On, "on")
 	case plan.Protect, plan.Flush, plan.Force, plan.Cut, plan.Unprotect, plan.Discharge, plan.EndDischarge:
 	}
-	return fmt.Errorf("cannot %s outlet %s of UPS %q: it can only be stopped and started: %w", v, o.name, o.ups, adapter.ErrRefused)
+	return fmt.Errorf("cannot %s outlet %s of UPS %q: it can only be stopped and started: %w", do.Verb, o.name, o.ups, adapter.ErrRefused)
 }
 
 func (o *outlet) turn(ctx context.Context, want plan.State, word string) error {

@@ -31,11 +31,11 @@ func TestOutletsAreSwitched(t *testing.T) {
 	for _, name := range []string{"2", "group.1"} {
 		node := nut.NewOutlet(admin(upsd.Addr), "ups1", name)
 		require.Equal(t, plan.On, contracttest.Probe(t, node).State)
-		require.NoError(t, node.Do(t.Context(), plan.Start), "what is on needs no start")
-		require.NoError(t, node.Do(t.Context(), plan.Stop))
+		require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Start}), "what is on needs no start")
+		require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Stop}))
 		untilState(t, node, plan.Off)
-		require.NoError(t, node.Do(t.Context(), plan.Stop), "what is off needs no stop")
-		require.NoError(t, node.Do(t.Context(), plan.Start))
+		require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Stop}), "what is off needs no stop")
+		require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Start}))
 		untilState(t, node, plan.On)
 	}
 	require.Equal(t, []string{
@@ -52,15 +52,15 @@ func TestOutletsThatCannot(t *testing.T) {
 	seen := contracttest.Probe(t, node("3"))
 	require.Equal(t, plan.Unknown, seen.State, "one that is not there")
 	require.Contains(t, seen.Detail, "outlet.3.status")
-	err := node("3").Do(t.Context(), plan.Stop)
+	err := node("3").Do(t.Context(), adapter.Command{Verb: plan.Stop})
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "outlet.2.load.off", "it says what there is")
 
 	driver.Set("outlet.2.switchable", "no", "n", "1")
 	upsd.Await("ups1", "n", "1")
-	require.ErrorIs(t, node("2").Do(t.Context(), plan.Stop), adapter.ErrRefused)
+	require.ErrorIs(t, node("2").Do(t.Context(), adapter.Command{Verb: plan.Stop}), adapter.ErrRefused)
 	for _, v := range []plan.Verb{plan.Protect, plan.Flush, plan.Force, plan.Cut, plan.Unprotect, plan.Discharge} {
-		require.ErrorIs(t, node("group.1").Do(t.Context(), v), adapter.ErrRefused)
+		require.ErrorIs(t, node("group.1").Do(t.Context(), adapter.Command{Verb: v}), adapter.ErrRefused)
 	}
 
 	driver.Set("ups.status", "OB OFF")
@@ -70,7 +70,7 @@ func TestOutletsThatCannot(t *testing.T) {
 	driver.Stale()
 	upsd.AwaitError("ups1", "DATA-STALE")
 	require.Equal(t, plan.Unreachable, contracttest.Probe(t, node("2")).State)
-	require.ErrorIs(t, node("group.1").Do(t.Context(), plan.Stop), adapter.ErrUnreachable)
+	require.ErrorIs(t, node("group.1").Do(t.Context(), adapter.Command{Verb: plan.Stop}), adapter.ErrUnreachable)
 	require.Equal(t, plan.Gone, contracttest.Probe(t, nut.NewOutlet(admin(upsd.Addr), "nosuch", "2")).State)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -204,8 +204,8 @@ func (o *output) learn(says bool, status power.Status) {
 
 // Do cuts the output, or switches it on where it is dark although the mains are back; or begins or ends a test of the
 // battery.
-func (o *output) Do(ctx context.Context, v plan.Verb) error {
-	switch v {
+func (o *output) Do(ctx context.Context, do adapter.Command) error {
+	switch do.Verb {
 	case plan.Cut:
 		return o.cut(ctx)
 	case plan.Start:
@@ -216,7 +216,7 @@ func (o *output) Do(ctx context.Context, v plan.Verb) error {
 		return o.endDischarge(ctx)
 	case plan.Protect, plan.Flush, plan.Stop, plan.Force, plan.Unprotect:
 	}
-	return fmt.Errorf("cannot %s the output of UPS %q: it can only be cut and started, and its battery discharged: %w", v, o.ups, adapter.ErrRefused)
+	return fmt.Errorf("cannot %s the output of UPS %q: it can only be cut and started, and its battery discharged: %w", do.Verb, o.ups, adapter.ErrRefused)
 }
 
 func (o *output) start(ctx context.Context) error {

@@ -28,13 +28,13 @@ func TestOutputIsCutAndReturns(t *testing.T) {
 	node := nut.NewOutput(admin(upsd.Addr), "ups1", nut.Cutting{})
 	require.Equal(t, plan.On, contracttest.Probe(t, node).State)
 
-	require.NoError(t, node.Do(t.Context(), plan.Cut))
+	require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Cut}))
 	seen := contracttest.Probe(t, node)
 	require.Equal(t, plan.Stopping, seen.State)
 	require.Greater(t, seen.RemainFor, time.Duration(0))
 	require.LessOrEqual(t, seen.RemainFor, time.Second)
-	require.NoError(t, node.Do(t.Context(), plan.Cut), "a cut that is under way is not given again")
-	require.ErrorIs(t, node.Do(t.Context(), plan.Start), adapter.ErrBusy)
+	require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Cut}), "a cut that is under way is not given again")
+	require.ErrorIs(t, node.Do(t.Context(), adapter.Command{Verb: plan.Start}), adapter.ErrBusy)
 
 	// The UPS cuts its own network card as well: silence after the delay is the cut.
 	driver.Kill()
@@ -47,10 +47,10 @@ func TestOutputIsCutAndReturns(t *testing.T) {
 	driver.Revive()
 	upsd.Await("ups1", "ups.status", "OL OFF")
 	require.Equal(t, plan.Off, contracttest.Probe(t, node).State)
-	require.NoError(t, node.Do(t.Context(), plan.Start))
+	require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Start}))
 	driver.Set("ups.status", "OL", "output.voltage", "230.0")
 	upsd.Await("ups1", "output.voltage", "230.0")
-	require.NoError(t, node.Do(t.Context(), plan.Start), "what is on needs no start")
+	require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Start}), "what is on needs no start")
 
 	var told [][]string
 	for _, command := range driver.Commands() {
@@ -142,7 +142,7 @@ func TestOffOnLineIsAHabitOrMeant(t *testing.T) {
 			for _, status := range c.said {
 				u.SetConnected(true)
 				if status == cut || status == silent {
-					require.NoError(t, node.Do(t.Context(), plan.Cut))
+					require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Cut}))
 					told = time.Now()
 				}
 				switch status {
@@ -178,7 +178,7 @@ func TestOutputSilence(t *testing.T) {
 		u.SetConnected(true)
 	}
 	require.Equal(t, plan.Unreachable, contracttest.Probe(t, nut.NewOutput(nut.Options{Address: "127.0.0.1:1"}, "a", nut.Cutting{})).State)
-	require.NoError(t, node.Do(t.Context(), plan.Cut))
+	require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Cut}))
 	u.SetConnected(false)
 	seen := contracttest.Probe(t, node)
 	require.Equal(t, plan.Stopping, seen.State)
@@ -197,7 +197,7 @@ func TestOutputErrors(t *testing.T) {
 	u.OnCommand(func(string, string) error { return nil }, "load.off", "shutdown.reboot", "beeper.off")
 	asAdmin := nut.Options{Address: s.Addr(), Username: "admin", Password: secret("pass"), Timeout: 200 * time.Millisecond}
 	do := func(o nut.Options, ups string, v plan.Verb) error {
-		return nut.NewOutput(o, ups, nut.Cutting{}).Do(t.Context(), v)
+		return nut.NewOutput(o, ups, nut.Cutting{}).Do(t.Context(), adapter.Command{Verb: v})
 	}
 
 	err := do(asAdmin, "a", plan.Cut)
@@ -247,16 +247,16 @@ func TestOutputStartWaitsForTheMains(t *testing.T) {
 	node := nut.NewOutput(nut.Options{Address: s.Addr(), Username: "admin", Password: secret("pass")}, "a", nut.Cutting{})
 	for _, status := range []string{"OFF", "OB OFF", "OL", "OB"} {
 		u.Set("ups.status", status)
-		require.NoError(t, node.Do(t.Context(), plan.Start), status)
+		require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Start}), status)
 	}
 	u.Set("ups.status", "OFF")
-	require.NoError(t, node.Do(t.Context(), plan.Cut), "what is off needs no cut")
+	require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Cut}), "what is off needs no cut")
 	require.Empty(t, given)
 	u.Set("ups.status", "OL OFF", "output.voltage", "0")
-	require.NoError(t, node.Do(t.Context(), plan.Start))
+	require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Start}))
 	require.Equal(t, "load.on", <-given)
 	u.OnCommand(func(string, string) error { return nil }, "shutdown.return")
-	require.ErrorIs(t, node.Do(t.Context(), plan.Start), adapter.ErrRefused)
+	require.ErrorIs(t, node.Do(t.Context(), adapter.Command{Verb: plan.Start}), adapter.ErrRefused)
 }
 
 // TestDelaysOfTheRunbookAreSetBeforeTheCut also shows that a UPS without such a variable is cut all the same.
@@ -269,7 +269,7 @@ func TestDelaysOfTheRunbookAreSetBeforeTheCut(t *testing.T) {
 	driver.Writable("ups.delay.shutdown", 10)
 	upsd.Await("ups1", "ups.delay.shutdown", "20")
 	node := nut.NewOutput(admin(upsd.Addr), "ups1", nut.Cutting{Off: 45 * time.Second, On: time.Minute})
-	require.NoError(t, node.Do(t.Context(), plan.Cut))
+	require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Cut}))
 	var heard []string
 	for _, c := range driver.Commands() {
 		heard = append(heard, strings.Join(c.Words, " "))

@@ -159,9 +159,9 @@ func ipOf(a net.Addr) net.IP {
 
 // Do tells the secondaries to go down, by setting the flag that nothing but a restart of upsd takes back: only where one is
 // there to hear it, and never twice.
-func (s *secondaries) Do(ctx context.Context, v plan.Verb) error {
-	if v != plan.Stop {
-		return fmt.Errorf("cannot %s the secondaries of UPS %q: they can only be stopped: %w", v, s.ups, adapter.ErrRefused)
+func (s *secondaries) Do(ctx context.Context, do adapter.Command) error {
+	if do.Verb != plan.Stop {
+		return fmt.Errorf("cannot %s the secondaries of UPS %q: they can only be stopped: %w", do.Verb, s.ups, adapter.ErrRefused)
 	}
 	if s.closed() {
 		return fmt.Errorf("cannot stop the secondaries of UPS %q: the connection is closed: %w", s.ups, adapter.ErrUnreachable)

@@ -66,7 +66,7 @@ func TestSecondariesGoAtTheirPlace(t *testing.T) {
 	require.Equal(t, plan.On, seen.State)
 	require.Equal(t, "logged in: 127.0.0.2, 127.0.0.3", seen.Detail)
 
-	require.NoError(t, node.Do(t.Context(), plan.Stop))
+	require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Stop}))
 	upsd.Await("ups1", "ups.status", "FSD OL")
 	peertest.Until(t, "the first to go", quick.Left)
 	peertest.Until(t, "the second to be waited for", func() bool {
@@ -80,7 +80,7 @@ func TestSecondariesGoAtTheirPlace(t *testing.T) {
 
 	// A restart of ours knows nothing of it, and sets nothing twice.
 	again, _ := openSecondaries(t, upsd.Addr, nuttest.Reader, nuttest.ReaderPassword)
-	require.NoError(t, again.Do(t.Context(), plan.Stop), "what is set is not set again: this user may not")
+	require.NoError(t, again.Do(t.Context(), adapter.Command{Verb: plan.Stop}), "what is set is not set again: this user may not")
 	untilState(t, again, plan.Off)
 
 	upsd.Stop()
@@ -95,7 +95,7 @@ func TestNobodyIsToldToGo(t *testing.T) {
 	t.Parallel()
 	upsd := nuttest.Start(t, nuttest.Config{})
 	node, _ := openSecondaries(t, upsd.Addr, nuttest.Forcer, nuttest.ForcerPassword)
-	require.NoError(t, node.Do(t.Context(), plan.Stop))
+	require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Stop}))
 	answer, err := upsd.Ask("GET VAR ups1 ups.status")
 	require.NoError(t, err)
 	require.Equal(t, `VAR ups1 ups.status "OL"`, answer)
@@ -110,7 +110,7 @@ func TestOwnUpsmonKeepsTheFlagFromBeingSet(t *testing.T) {
 	upsd.Upsmon("127.0.0.2", "ups1", 0)
 	node, _ := openSecondaries(t, upsd.Addr, nuttest.Forcer, nuttest.ForcerPassword)
 	require.Equal(t, "logged in: 127.0.0.2", contracttest.Probe(t, node).Detail)
-	err := node.Do(t.Context(), plan.Stop)
+	err := node.Do(t.Context(), adapter.Command{Verb: plan.Stop})
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "power value 0")
 	require.Equal(t, plan.On, contracttest.Probe(t, node).State)
@@ -122,7 +122,7 @@ func TestSecondariesNeedTheRight(t *testing.T) {
 	upsd.Upsmon("127.0.0.2", "ups1", 0)
 	for user, password := range map[string]string{nuttest.Reader: nuttest.ReaderPassword, nuttest.Viewer: nuttest.ViewerPassword, nuttest.Forcer: "wrong"} {
 		node, _ := openSecondaries(t, upsd.Addr, user, password)
-		err := node.Do(t.Context(), plan.Stop)
+		err := node.Do(t.Context(), adapter.Command{Verb: plan.Stop})
 		require.ErrorIs(t, err, adapter.ErrRefused, user)
 		require.ErrorContains(t, err, "actions = FSD")
 	}
@@ -137,7 +137,7 @@ func TestSecondariesOfADeadDriver(t *testing.T) {
 	upsd.Driver("ups1").Kill()
 	upsd.AwaitError("ups1", "DRIVER-NOT-CONNECTED")
 	require.Equal(t, plan.On, contracttest.Probe(t, node).State)
-	require.NoError(t, node.Do(t.Context(), plan.Stop))
+	require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Stop}))
 	upsd.Driver("ups1").Revive()
 	upsd.Await("ups1", "ups.status", "FSD OL")
 }

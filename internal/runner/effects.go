@@ -66,7 +66,7 @@ func (r *Runner) do(ctx context.Context, e effect.Do) {
 				done = engine.Finished{Outcome: ledger.TimedOut, Detail: fmt.Sprintf("the adapter crashed: %v", p)}
 			}
 		}()
-		err := node.Do(adapter.WithSettings(ctx, e.Settings), e.Verb)
+		err := node.Do(ctx, adapter.Command{Verb: e.Verb, Settings: e.Settings})
 		if err != nil {
 			log.Warn(observing+"the command was not accepted", keyError, err) //nolint:sloglint // a sentence for people
 		}

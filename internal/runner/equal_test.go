@@ -105,8 +105,8 @@ func (h *hasty) Append(records ...ledger.Record) error {
 
 type misread struct{ adapter.Node }
 
-func (m misread) Do(ctx context.Context, v plan.Verb) error {
-	err := m.Node.Do(ctx, v)
+func (m misread) Do(ctx context.Context, do adapter.Command) error {
+	err := m.Node.Do(ctx, do)
 	if errors.Is(err, adapter.ErrRefused) {
 		return adapter.ErrBusy
 	}

@@ -29,21 +29,21 @@ type witness struct {
 	id string
 }
 
-func (w witness) Do(ctx context.Context, v plan.Verb) error {
+func (w witness) Do(ctx context.Context, do adapter.Command) error {
 	intents := 0
 	for _, r := range w.g.journal.all() {
-		if kind(ledger.Intent, w.id, v)(r) {
+		if kind(ledger.Intent, w.id, do.Verb)(r) {
 			intents++
 		}
 	}
 	calls := 0
 	for _, c := range w.g.estate.Calls() {
-		if c.Node == w.id && c.Verb == v {
+		if c.Node == w.id && c.Verb == do.Verb {
 			calls++
 		}
 	}
-	require.Greater(w.g.t, intents, calls, "%s %s was commanded before its intent was durable", v, w.id)
-	return w.Node.Do(ctx, v)
+	require.Greater(w.g.t, intents, calls, "%s %s was commanded before its intent was durable", do.Verb, w.id)
+	return w.Node.Do(ctx, do)
 }
 
 func TestIntentsAreDurableBeforeTheirCommands(t *testing.T) {
@@ -283,14 +283,14 @@ type deaf struct {
 	until chan struct{}
 }
 
-func (d deaf) Do(context.Context, plan.Verb) error {
+func (d deaf) Do(context.Context, adapter.Command) error {
 	<-d.until
 	return nil
 }
 
 type broken struct{ *fake.Node }
 
-func (broken) Do(context.Context, plan.Verb) error                 { panic("nil map") }
+func (broken) Do(context.Context, adapter.Command) error           { panic("nil map") }
 func (broken) Probe(context.Context) (plan.Observation, error)     { panic("nil map") }
 func (broken) Watch(context.Context, func(plan.Observation)) error { panic("nil map") }
 func plain(n adapter.Node) struct{ adapter.Node }                  { return struct{ adapter.Node }{n} }
@@ -345,7 +345,9 @@ type gone struct {
 	err error
 }
 
-func (n gone) Do(_ context.Context, v plan.Verb) error { return fmt.Errorf("cannot %s: %w", v, n.err) }
+func (n gone) Do(_ context.Context, do adapter.Command) error {
+	return fmt.Errorf("cannot %s: %w", do.Verb, n.err)
+}
 
 // missing makes the shell know nothing of a node that the engine knows.
 func (g *rig) missing(id string) {

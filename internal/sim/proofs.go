@@ -38,7 +38,7 @@ func (s *simulation) give(i int, do effect.Do) (ledger.Outcome, string) {
 	if proofs == nil {
 		return s.command(i, do.Verb, do.Settings)
 	}
-	err := proofs.Do(adapter.WithSettings(context.Background(), do.Settings), do.Verb)
+	err := proofs.Do(context.Background(), adapter.Command{Verb: do.Verb, Settings: do.Settings})
 	if err == nil {
 		return ledger.Done, ""
 	}
@@ -101,8 +101,8 @@ func (o system) Probe(context.Context) (plan.Observation, error) {
 	return seen, errorOf(outcome, "does not exist")
 }
 
-func (o system) Do(ctx context.Context, v plan.Verb) error {
-	outcome, why := o.s.command(o.node, v, adapter.Settings(ctx))
+func (o system) Do(_ context.Context, do adapter.Command) error {
+	outcome, why := o.s.command(o.node, do.Verb, do.Settings)
 	return errorOf(outcome, why)
 }
 

@@ -224,7 +224,7 @@ func (p *farm) prove(v plan.Verb, want plan.State) {
 		if seen, err := n.Probe(ctx); err != nil || seen.State == want {
 			return err
 		}
-		if err := n.Do(ctx, v); err != nil {
+		if err := n.Do(ctx, adapter.Command{Verb: v}); err != nil {
 			return err
 		}
 		ctx, cancel := context.WithCancel(ctx)
@@ -269,9 +269,9 @@ func (p *farm) put(on bool) {
 	defer p.open()()
 	p.each(func(ctx context.Context, n adapter.Node) error {
 		if on {
-			return n.Do(ctx, plan.Start)
+			return n.Do(ctx, adapter.Command{Verb: plan.Start})
 		}
-		return n.Do(ctx, plan.Force)
+		return n.Do(ctx, adapter.Command{Verb: plan.Force})
 	})
 	p.await(map[bool]int{true: len(p.nodes)}[on])
 }

@@ -50,9 +50,9 @@ func probe(t *testing.T, n adapter.Node) plan.Observation {
 // do gives a node a verb, with what it is to put back.
 func do(t *testing.T, n adapter.Node, v plan.Verb, settings string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(adapter.WithSettings(t.Context(), settings), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	require.NoError(t, n.Do(ctx, v))
+	require.NoError(t, n.Do(ctx, adapter.Command{Verb: v, Settings: settings}))
 }
 
 // TestTheAdaptersOnRealParts takes each kind of cache that the kernel has through an outage and back, by its adapter, and

@@ -191,12 +191,12 @@ func (n *node) Probe(ctx context.Context) (plan.Observation, error) {
 }
 
 // Do shuts the appliance down. One that took the command and broke off has gone down under it.
-func (n *node) Do(ctx context.Context, v plan.Verb) error {
+func (n *node) Do(ctx context.Context, do adapter.Command) error {
 	var err error
 	switch {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
-	case v != plan.Stop:
+	case do.Verb != plan.Stop:
 		err = fmt.Errorf("%w: it can only be shut down here; give it up.wake to have it started", adapter.ErrRefused)
 	default:
 		if err = n.system.halt(ctx); lost(err) {
@@ -204,7 +204,7 @@ func (n *node) Do(ctx context.Context, v plan.Verb) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("cannot %s %q: %w", v, n.id, err)
+		return fmt.Errorf("cannot %s %q: %w", do.Verb, n.id, err)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func TestASilentApplianceIsUnreachableInTime(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, ctx.Err(), "there is time left to say so")
 			require.Equal(t, plan.Unreachable, seen.State)
-			require.ErrorIs(t, n.Do(ctx, plan.Stop), adapter.ErrUnreachable)
+			require.ErrorIs(t, n.Do(ctx, adapter.Command{Verb: plan.Stop}), adapter.ErrUnreachable)
 			require.NoError(t, end())
 			left()
 		})

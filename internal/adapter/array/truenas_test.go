@@ -238,5 +238,5 @@ func TestTrueNASThatGoesDownUnderTheCommandHasTakenIt(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, n.Do(ctx, plan.Stop), context.Canceled)
+	require.ErrorIs(t, n.Do(ctx, adapter.Command{Verb: plan.Stop}), context.Canceled)
 }

@@ -36,9 +36,9 @@ func (n node) Probe(ctx context.Context) (plan.Observation, error) {
 	return seen, nil
 }
 
-func (n node) Do(ctx context.Context, v plan.Verb) error {
+func (n node) Do(ctx context.Context, do adapter.Command) error {
 	err := adapter.ErrRefused
-	switch v {
+	switch do.Verb {
 	case plan.Stop:
 		err = n.ctrl.Shutdown(ctx)
 	case plan.Force:
@@ -49,7 +49,7 @@ func (n node) Do(ctx context.Context, v plan.Verb) error {
 		err = fmt.Errorf("%w: a management controller can only stop, force and start", err)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot %s %q: %w", v, n.id, err)
+		return fmt.Errorf("cannot %s %q: %w", do.Verb, n.id, err)
 	}
 	return nil
 }

@@ -81,16 +81,16 @@ func TestWhatWasSetComesBack(t *testing.T) {
 			require.Equal(t, plan.No, seen.Protected, seen.Detail)
 			require.NotEqual(t, plan.Yes, seen.Clean, seen.Detail)
 			require.NotEmpty(t, seen.Settings)
-			require.NoError(t, n.Do(t.Context(), plan.Protect))
+			require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Protect}))
 			require.Empty(t, contracttest.Probe(t, n).Settings, "what is protected has nothing to remember")
-			require.NoError(t, n.Do(t.Context(), plan.Flush))
+			require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Flush}))
 			after := contracttest.Probe(t, n)
 			require.Equal(t, plan.Yes, after.Protected, after.Detail)
 			require.Equal(t, plan.Yes, after.Clean, after.Detail)
 			require.Zero(t, after.Dirty)
 			require.NotEqual(t, before, m.state())
 
-			require.NoError(t, n.Do(adapter.WithSettings(t.Context(), seen.Settings), plan.Unprotect))
+			require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Unprotect, Settings: seen.Settings}))
 			require.Equal(t, plan.No, contracttest.Probe(t, n).Protected)
 			require.Equal(t, settled(before), settled(m.state()), "the settings were %q", seen.Settings)
 		})
@@ -120,7 +120,7 @@ func TestForgedSettingsAreNotObeyed(t *testing.T) {
 		m := make()
 		t.Run(m.kind, func(t *testing.T) {
 			server, _, n := start(t, m)
-			_ = n.Do(adapter.WithSettings(t.Context(), forged), plan.Unprotect)
+			_ = n.Do(t.Context(), adapter.Command{Verb: plan.Unprotect, Settings: forged})
 			known := map[string]bool{}
 			for line := range m.handlers() {
 				known[line] = true
@@ -140,16 +140,16 @@ func TestBcacheIsDetachedWhenItStandsStill(t *testing.T) {
 	_, _, n := start(t, m)
 	m.set("asleep", "yes")
 	seen := contracttest.Probe(t, n)
-	require.NoError(t, n.Do(t.Context(), plan.Protect))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Protect}))
 	require.Equal(t, plan.No, contracttest.Probe(t, n).Clean, "its writer sleeps through a delay that was set before")
-	require.NoError(t, n.Do(t.Context(), plan.Flush))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Flush}))
 	require.Contains(t, m.state(), "state=no cache", "detached")
 	now := contracttest.Probe(t, n)
 	require.Equal(t, plan.Yes, now.Clean)
 	require.Equal(t, plan.Yes, now.Protected)
 
-	require.ErrorContains(t, n.Do(t.Context(), plan.Unprotect), "no record says which", "nobody knows the set")
-	require.NoError(t, n.Do(adapter.WithSettings(t.Context(), seen.Settings), plan.Unprotect))
+	require.ErrorContains(t, n.Do(t.Context(), adapter.Command{Verb: plan.Unprotect}), "no record says which", "nobody knows the set")
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Unprotect, Settings: seen.Settings}))
 	require.Contains(t, m.state(), "set="+bset)
 	require.Equal(t, plan.No, contracttest.Probe(t, n).Protected)
 }
@@ -161,8 +161,8 @@ func TestBcacheThatRanWithoutItsCacheIsNeverSafe(t *testing.T) {
 	seen := contracttest.Probe(t, n)
 	require.Equal(t, plan.No, seen.Clean)
 	require.Contains(t, seen.Detail, "never attach")
-	require.ErrorIs(t, n.Do(t.Context(), plan.Flush), adapter.ErrRefused)
-	require.ErrorIs(t, n.Do(t.Context(), plan.Unprotect), adapter.ErrRefused)
+	require.ErrorIs(t, n.Do(t.Context(), adapter.Command{Verb: plan.Flush}), adapter.ErrRefused)
+	require.ErrorIs(t, n.Do(t.Context(), adapter.Command{Verb: plan.Unprotect}), adapter.ErrRefused)
 	require.NotContains(t, strings.Join(server.Ran(), "\n"), "attach")
 }
 
@@ -174,7 +174,7 @@ func TestBcacheIsFoundByItsUUID(t *testing.T) {
 	m.set("state", "")
 	seen := contracttest.Probe(t, n)
 	require.Equal(t, plan.Unknown, seen.State, "a device that is not there is no proof of anything")
-	require.ErrorIs(t, n.Do(t.Context(), plan.Protect), adapter.ErrRefused)
+	require.ErrorIs(t, n.Do(t.Context(), adapter.Command{Verb: plan.Protect}), adapter.ErrRefused)
 }
 
 // TestZFSIsCleanOnlyAfterAFlush: the group that is open may hold anything, however idle the ones before it were.
@@ -183,16 +183,16 @@ func TestZFSIsCleanOnlyAfterAFlush(t *testing.T) {
 	_, _, n := start(t, m)
 	m.set("dirty", "0", "txg", "101")
 	require.Equal(t, plan.NotKnown, contracttest.Probe(t, n).Clean)
-	require.NoError(t, n.Do(t.Context(), plan.Flush))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Flush}))
 	require.Equal(t, plan.Yes, contracttest.Probe(t, n).Clean)
 	m.set("txg", "105", "dirty", "8192")
 	require.Equal(t, plan.No, contracttest.Probe(t, n).Clean, "somebody has written since")
 	m.set("txg", "106", "dirty", "0")
 	require.Equal(t, plan.Yes, contracttest.Probe(t, n).Clean)
-	require.NoError(t, n.Do(t.Context(), plan.Stop))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}))
 	require.Equal(t, plan.Off, contracttest.Probe(t, n).State)
-	require.NoError(t, n.Do(t.Context(), plan.Flush), "what is exported is flushed")
-	require.NoError(t, n.Do(t.Context(), plan.Start))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Flush}), "what is exported is flushed")
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Start}))
 	require.Equal(t, plan.On, contracttest.Probe(t, n).State)
 }
 
@@ -204,7 +204,7 @@ func TestSudoThatAsksForAPasswordIsToldOf(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, plan.Unknown, seen.State)
 	server.Refuse(m.lines[1])
-	err = n.Do(t.Context(), plan.Protect)
+	err = n.Do(t.Context(), adapter.Command{Verb: plan.Protect})
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "lvchange")
 }

@@ -46,18 +46,18 @@ func (n *node) Probe(ctx context.Context) (plan.Observation, error) {
 }
 
 // Do carries out a verb.
-func (n *node) Do(ctx context.Context, v plan.Verb) error {
+func (n *node) Do(ctx context.Context, do adapter.Command) error {
 	var err error
 	switch {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
-	case !n.can.Has(v):
+	case !n.can.Has(do.Verb):
 		err = fmt.Errorf("%w: it is a cache and has no such verb", adapter.ErrRefused)
 	default:
-		err = n.system.do(ctx, n.at, v, parseSettings(adapter.Settings(ctx)))
+		err = n.system.do(ctx, n.at, do.Verb, parseSettings(do.Settings))
 	}
 	if err != nil {
-		return fmt.Errorf("cannot %s %q: %w", v, n.id, err)
+		return fmt.Errorf("cannot %s %q: %w", do.Verb, n.id, err)
 	}
 	return nil
 }

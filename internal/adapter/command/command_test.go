@@ -79,7 +79,7 @@ func TestArgumentsReachTheProgramAsTheyAre(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	awkward := []string{"a b", "$HOME", "`id`", "'", `"`, "", "*", "-n", "ü\n"}
 	n := open(t, &script.Spec{Stop: runbook.Command{Argv: append([]string{"sh", "-c", `f=$1; shift; printf '<%s>' "$@" >"$f"`, "sh", out}, awkward...)}})
-	require.NoError(t, n.Do(t.Context(), plan.Stop))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}))
 	got, err := os.ReadFile(out)
 	require.NoError(t, err)
 	require.Equal(t, "<"+strings.Join(awkward, "><")+">", string(got))
@@ -90,7 +90,7 @@ func TestWhatCannotRunIsRefused(t *testing.T) {
 	require.NoError(t, os.WriteFile(plainFile, nil, 0o600))
 	for _, program := range []string{"/nowhere/tool", "ebbtide-no-such-tool", plainFile} {
 		n := open(t, spec(program))
-		require.ErrorIs(t, n.Do(t.Context(), plan.Stop), adapter.ErrRefused)
+		require.ErrorIs(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}), adapter.ErrRefused)
 		_, err := n.Probe(t.Context())
 		require.ErrorIs(t, err, adapter.ErrRefused)
 		require.ErrorContains(t, err, program)
@@ -101,7 +101,7 @@ func TestAStopThatHangsIsKilledAndNotRefused(t *testing.T) {
 	n := open(t, &script.Spec{Stop: runbook.Command{Argv: []string{"sleep", "1000"}}})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	err := n.Do(ctx, plan.Stop)
+	err := n.Do(ctx, adapter.Command{Verb: plan.Stop})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NotErrorIs(t, err, adapter.ErrRefused)
 	seen, err := n.Probe(t.Context())

@@ -23,7 +23,7 @@ func (c *contract) ends() {
 	}
 	for v := plan.Protect; v <= plan.Unprotect; v++ {
 		start := time.Now()
-		c.keep("", c.Node.Do(ctx, v))
+		c.keep("", c.Node.Do(ctx, adapter.Command{Verb: v}))
 		c.inTime(v.String()+" with an ended context", start, 0)
 	}
 }

@@ -110,15 +110,15 @@ func (c *contract) probe(within time.Duration) (plan.Observation, error) {
 }
 
 func (c *contract) do(v plan.Verb, within time.Duration) error {
-	return c.give(c.t.Context(), v, within)
+	return c.give(adapter.Command{Verb: v}, within)
 }
 
-func (c *contract) give(ctx context.Context, v plan.Verb, within time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, within)
+func (c *contract) give(do adapter.Command, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(c.t.Context(), within)
 	defer cancel()
 	start := time.Now()
-	err := c.Node.Do(ctx, v)
-	c.inTime(v.String(), start, within)
+	err := c.Node.Do(ctx, do)
+	c.inTime(do.Verb.String(), start, within)
 	c.keep("", err)
 	return err
 }

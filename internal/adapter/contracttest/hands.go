@@ -35,7 +35,7 @@ func Probe(t testing.TB, n adapter.Node) plan.Observation {
 // Do gives a node a verb.
 func Do(t testing.TB, n adapter.Node, v plan.Verb) error {
 	t.Helper()
-	return n.Do(Within(t, handWithin), v)
+	return n.Do(Within(t, handWithin), adapter.Command{Verb: v})
 }
 
 // Until probes a node until what it tells is good, and gives that. A probe that fails tells nothing.

@@ -95,7 +95,7 @@ func (c *contract) cache() {
 	}
 	if c.Can.Has(plan.Unprotect) {
 		for range 2 {
-			require.NoError(c.t, c.give(adapter.WithSettings(c.t.Context(), was), plan.Unprotect, callWithin))
+			require.NoError(c.t, c.give(adapter.Command{Verb: plan.Unprotect, Settings: was}, callWithin))
 			c.until("not protected", func(seen plan.Observation) bool { return seen.Protected == plan.No && seen.Settings == was })
 		}
 	}

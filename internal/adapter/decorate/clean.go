@@ -40,7 +40,9 @@ func tidy(seen plan.Observation) plan.Observation {
 	return seen
 }
 
-func (c clean) Do(ctx context.Context, v plan.Verb) error { return printable.Error(c.inner.Do(ctx, v)) }
+func (c clean) Do(ctx context.Context, do adapter.Command) error {
+	return printable.Error(c.inner.Do(ctx, do))
+}
 
 type cleanWatch struct{ inner adapter.Watcher }
 

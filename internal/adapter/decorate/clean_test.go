@@ -45,7 +45,7 @@ func (s sayer) Probe(context.Context) (plan.Observation, error) {
 	return plan.Observation{State: plan.On, Detail: string(s)}, nil
 }
 
-func (s sayer) Do(context.Context, plan.Verb) error {
+func (s sayer) Do(context.Context, adapter.Command) error {
 	return fmt.Errorf("%s: %w", string(s), adapter.ErrRefused)
 }
 
@@ -66,7 +66,7 @@ func TestCleanNodes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, plan.On, seen.State)
 	tidy(seen.Detail)
-	err = n.Do(t.Context(), plan.Stop)
+	err = n.Do(t.Context(), adapter.Command{Verb: plan.Stop})
 	tidy(err.Error())
 	require.ErrorIs(t, err, adapter.ErrRefused, "what an error means is kept")
 	tidy(n.(adapter.Watcher).Watch(t.Context(), func(o plan.Observation) { tidy(o.Detail) }).Error())

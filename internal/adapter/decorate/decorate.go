@@ -45,12 +45,12 @@ func (l limited) Probe(ctx context.Context) (plan.Observation, error) {
 	return l.inner.Probe(ctx)
 }
 
-func (l limited) Do(ctx context.Context, v plan.Verb) error {
+func (l limited) Do(ctx context.Context, do adapter.Command) error {
 	if err := l.take(ctx); err != nil {
 		return err
 	}
 	defer l.give()
-	return l.inner.Do(ctx, v)
+	return l.inner.Do(ctx, do)
 }
 
 func (l limited) take(ctx context.Context) error {
@@ -85,13 +85,13 @@ func (l logged) Probe(ctx context.Context) (plan.Observation, error) {
 	return seen, nil
 }
 
-func (l logged) Do(ctx context.Context, v plan.Verb) error {
+func (l logged) Do(ctx context.Context, do adapter.Command) error {
 	start := time.Now()
-	err := l.inner.Do(ctx, v)
+	err := l.inner.Do(ctx, do)
 	if err != nil {
-		l.log.DebugContext(ctx, "command failed", "verb", v.String(), "took", time.Since(start), "error", err)
+		l.log.DebugContext(ctx, "command failed", "verb", do.Verb.String(), "took", time.Since(start), "error", err)
 		return err
 	}
-	l.log.DebugContext(ctx, "command accepted", "verb", v.String(), "took", time.Since(start))
+	l.log.DebugContext(ctx, "command accepted", "verb", do.Verb.String(), "took", time.Since(start))
 	return nil
 }

@@ -25,7 +25,7 @@ func TestRehearse(t *testing.T) {
 		require.NoError(t, err)
 		return seen
 	}
-	do := func(v plan.Verb) { require.NoError(t, n.Do(t.Context(), v)) }
+	do := func(v plan.Verb) { require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: v})) }
 
 	require.Equal(t, inner.Truth(), probe(), "at first it tells the truth")
 	do(plan.Protect)
@@ -59,14 +59,14 @@ func TestRehearse(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, n.Do(ctx, plan.Stop), context.Canceled)
+	require.ErrorIs(t, n.Do(ctx, adapter.Command{Verb: plan.Stop}), context.Canceled)
 }
 
 func TestRehearseWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := fake.New(time.Now).Add("vm", fake.Spec{})
 		n := decorate.Rehearse(inner)
-		require.NoError(t, n.Do(t.Context(), plan.Stop))
+		require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}))
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := make(chan plan.State, 10)
 		ended := make(chan error, 1)
@@ -87,7 +87,7 @@ func TestLimit(t *testing.T) {
 		start, done := time.Now(), make(chan error)
 		for _, id := range []string{"a", "b", "c", "d"} {
 			n := decorate.Limit(e.Add(id, slow), slots)
-			go func() { done <- n.Do(t.Context(), plan.Stop) }()
+			go func() { done <- n.Do(t.Context(), adapter.Command{Verb: plan.Stop}) }()
 		}
 		for range 4 {
 			require.NoError(t, <-done)
@@ -98,18 +98,18 @@ func TestLimit(t *testing.T) {
 		hung.Break(fake.Frozen)
 		one := make(chan struct{}, 1)
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { done <- decorate.Limit(hung, one).Do(ctx, plan.Stop) }()
+		go func() { done <- decorate.Limit(hung, one).Do(ctx, adapter.Command{Verb: plan.Stop}) }()
 		synctest.Wait()
 		short, end := context.WithTimeout(t.Context(), time.Second)
 		defer end()
 		waits := decorate.Limit(e.Add("waits", fake.Spec{}), one)
-		require.ErrorIs(t, waits.Do(short, plan.Stop), adapter.ErrBusy)
+		require.ErrorIs(t, waits.Do(short, adapter.Command{Verb: plan.Stop}), adapter.ErrBusy)
 		_, err := waits.Probe(short)
 		require.ErrorIs(t, err, adapter.ErrBusy)
 		require.Equal(t, plan.On, e.Node("waits").State(), "the call was not made")
 		cancel()
 		require.ErrorIs(t, <-done, context.Canceled)
-		require.NoError(t, waits.Do(t.Context(), plan.Stop), "the slot is free again")
+		require.NoError(t, waits.Do(t.Context(), adapter.Command{Verb: plan.Stop}), "the slot is free again")
 	})
 }
 
@@ -122,9 +122,9 @@ func TestLog(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, out.String(), `msg=probed node=vm`)
 	require.Contains(t, out.String(), `state=on`)
-	require.NoError(t, n.Do(t.Context(), plan.Stop))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}))
 	require.Contains(t, out.String(), `msg="command accepted" node=vm verb=stop`)
 	inner.Fail(plan.Start, fake.Refuse)
-	require.ErrorIs(t, n.Do(t.Context(), plan.Start), adapter.ErrRefused)
+	require.ErrorIs(t, n.Do(t.Context(), adapter.Command{Verb: plan.Start}), adapter.ErrRefused)
 	require.Contains(t, out.String(), `msg="command failed" node=vm verb=start`)
 }

@@ -37,13 +37,13 @@ func Rehearse(n adapter.Node) adapter.Node {
 	return r
 }
 
-func (r *rehearsed) Do(ctx context.Context, v plan.Verb) error {
+func (r *rehearsed) Do(ctx context.Context, do adapter.Command) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch v {
+	switch do.Verb {
 	case plan.Stop, plan.Force, plan.Cut:
 		r.state = plan.Off
 	case plan.Start:

@@ -159,6 +159,6 @@ func (s selector) Probe(context.Context) (plan.Observation, error) {
 	return plan.Observation{}, fmt.Errorf("a selector has no state: %w", adapter.ErrRefused)
 }
 
-func (s selector) Do(_ context.Context, v plan.Verb) error {
-	return fmt.Errorf("a selector cannot %s: %w", v, adapter.ErrRefused)
+func (s selector) Do(_ context.Context, do adapter.Command) error {
+	return fmt.Errorf("a selector cannot %s: %w", do.Verb, adapter.ErrRefused)
 }

@@ -38,7 +38,7 @@ func TestTimeIsThatOfTheBubble(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- n.Watch(ctx, func(o plan.Observation) { seen <- o.State }) }()
 		require.Equal(t, plan.On, <-seen)
-		require.NoError(t, n.Do(ctx, plan.Stop))
+		require.NoError(t, n.Do(ctx, adapter.Command{Verb: plan.Stop}))
 		require.Equal(t, plan.Stopping, <-seen)
 		require.Equal(t, plan.Off, <-seen)
 		require.Equal(t, time.Minute, time.Since(start))
@@ -46,7 +46,7 @@ func TestTimeIsThatOfTheBubble(t *testing.T) {
 		require.ErrorIs(t, <-ended, context.Canceled)
 		require.Equal(t, []Call{{At: start, Node: "db", Verb: plan.Stop, Was: plan.On}}, e.Calls())
 
-		require.NoError(t, n.Do(t.Context(), plan.Flush))
+		require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Flush}))
 		timer := time.NewTimer(4 * time.Second)
 		<-timer.C
 		require.Equal(t, int64(600), n.Truth().Dirty)
@@ -70,7 +70,7 @@ func TestFaults(t *testing.T) {
 		n := New(time.Now).Add("vm", Spec{})
 		n.Fail(plan.Stop, tt.fault)
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		require.ErrorIs(t, n.Do(ctx, plan.Stop), tt.want)
+		require.ErrorIs(t, n.Do(ctx, adapter.Command{Verb: plan.Stop}), tt.want)
 		cancel()
 		require.Equal(t, tt.state, n.State())
 	}

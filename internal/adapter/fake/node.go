@@ -152,17 +152,17 @@ func (n *Node) Probe(ctx context.Context) (plan.Observation, error) {
 }
 
 // Do carries out a verb, as far as its faults let it.
-func (n *Node) Do(ctx context.Context, v plan.Verb) error {
-	if err := n.reach(ctx, v.String()); err != nil {
+func (n *Node) Do(ctx context.Context, do adapter.Command) error {
+	if err := n.reach(ctx, do.Verb.String()); err != nil {
 		return err
 	}
-	fault, err := n.apply(v)
+	fault, err := n.apply(do.Verb)
 	if err != nil {
-		return fmt.Errorf("cannot %s %q: %w", v, n.id, err)
+		return fmt.Errorf("cannot %s %q: %w", do.Verb, n.id, err)
 	}
 	if fault == Hang || fault == LoseAnswer {
 		<-ctx.Done()
-		return fmt.Errorf("cannot %s %q: no answer: %w", v, n.id, context.Cause(ctx))
+		return fmt.Errorf("cannot %s %q: no answer: %w", do.Verb, n.id, context.Cause(ctx))
 	}
 	return nil
 }

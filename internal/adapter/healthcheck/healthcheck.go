@@ -36,7 +36,7 @@ func With(n adapter.Node, checks []runbook.HealthCheck) adapter.Node {
 	return decorate.WithWatch(healthy{n, checks}, n)
 }
 
-func (h healthy) Do(ctx context.Context, v plan.Verb) error { return h.inner.Do(ctx, v) }
+func (h healthy) Do(ctx context.Context, do adapter.Command) error { return h.inner.Do(ctx, do) }
 
 func (h healthy) Probe(ctx context.Context) (plan.Observation, error) {
 	seen, err := h.inner.Probe(ctx)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/fake"
 	"ebbtide/internal/adapter/healthcheck"
 	"ebbtide/internal/plan"
@@ -178,7 +179,7 @@ func TestHealthIsCheckedOnlyWhenOn(t *testing.T) {
 	seen, err := n.Probe(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, inner.Truth(), seen)
-	require.NoError(t, n.Do(t.Context(), plan.Start))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Start}))
 	require.Equal(t, plan.On, inner.State())
 	require.Same(t, inner, healthcheck.With(inner, nil))
 }

@@ -60,23 +60,23 @@ func (n *cluster) Probe(ctx context.Context) (plan.Observation, error) {
 }
 
 // Do stops the cluster on all of its hosts, when none of its VMs is left, or starts it. Its shared volumes go with it.
-func (n *cluster) Do(ctx context.Context, v plan.Verb) error {
-	if !clusterVerbs.Has(v) {
-		return fmt.Errorf("cannot %s cluster %q: %w: a cluster has no such verb", v, n.name, adapter.ErrRefused)
+func (n *cluster) Do(ctx context.Context, do adapter.Command) error {
+	if !clusterVerbs.Has(do.Verb) {
+		return fmt.Errorf("cannot %s cluster %q: %w: a cluster has no such verb", do.Verb, n.name, adapter.ErrRefused)
 	}
 	r, err := n.look(ctx)
 	state := r.state()
 	switch {
 	case err != nil:
-	case v == plan.Start && state != plan.On && state != plan.Starting:
+	case do.Verb == plan.Start && state != plan.On && state != plan.Starting:
 		err = startCluster.run(ctx, n.on, wanted{}, nil)
-	case v == plan.Stop && state != plan.Off && state != plan.Stopping:
+	case do.Verb == plan.Stop && state != plan.Off && state != plan.Stopping:
 		if err = r.err("in it"); err == nil {
 			err = stopCluster.run(ctx, n.on, wanted{}, nil)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("cannot %s cluster %q: %w", v, n.name, err)
+		return fmt.Errorf("cannot %s cluster %q: %w", do.Verb, n.name, err)
 	}
 	return nil
 }

@@ -58,13 +58,13 @@ func (n *host) Probe(ctx context.Context) (plan.Observation, error) {
 }
 
 // Do shuts Windows down: with Stop only when no VM runs on it, with Force whatever runs on it.
-func (n *host) Do(ctx context.Context, v plan.Verb) error {
-	if !hostVerbs.Has(v) {
-		return fmt.Errorf("cannot %s host %q: %w: Windows can only be shut down; give it up.wake to start it", v, n.name, adapter.ErrRefused)
+func (n *host) Do(ctx context.Context, do adapter.Command) error {
+	if !hostVerbs.Has(do.Verb) {
+		return fmt.Errorf("cannot %s host %q: %w: Windows can only be shut down; give it up.wake to start it", do.Verb, n.name, adapter.ErrRefused)
 	}
 	var r running
 	err := powershell.Asked(lookHost.run(ctx, n.on, wanted{}, &r))
-	if err == nil && v == plan.Stop {
+	if err == nil && do.Verb == plan.Stop {
 		err = r.err("on it")
 	}
 	if err == nil {
@@ -74,7 +74,7 @@ func (n *host) Do(ctx context.Context, v plan.Verb) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("cannot %s host %q: %w", v, n.name, err)
+		return fmt.Errorf("cannot %s host %q: %w", do.Verb, n.name, err)
 	}
 	return nil
 }

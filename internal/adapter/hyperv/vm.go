@@ -127,16 +127,16 @@ func (m known) role() plan.Observation {
 }
 
 // Do shuts the guest down, powers the VM off or starts it.
-func (n *vm) Do(ctx context.Context, v plan.Verb) error {
-	if !vmVerbs.Has(v) {
-		return fmt.Errorf("cannot %s %s: %w: a VM has no such verb", v, n, adapter.ErrRefused)
+func (n *vm) Do(ctx context.Context, do adapter.Command) error {
+	if !vmVerbs.Has(do.Verb) {
+		return fmt.Errorf("cannot %s %s: %w: a VM has no such verb", do.Verb, n, adapter.ErrRefused)
 	}
 	m, err := n.find(ctx)
-	if err == nil && !n.holds(m, v) {
-		err = n.give(ctx, m, v)
+	if err == nil && !n.holds(m, do.Verb) {
+		err = n.give(ctx, m, do.Verb)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot %s %s: %w", v, n, err)
+		return fmt.Errorf("cannot %s %s: %w", do.Verb, n, err)
 	}
 	return nil
 }
@@ -204,8 +204,8 @@ func (n *vms) Probe(ctx context.Context) (plan.Observation, error) {
 }
 
 // Do is refused: commands go to the members.
-func (n *vms) Do(_ context.Context, v plan.Verb) error {
-	return selector.Refuse(v, "VMs")
+func (n *vms) Do(_ context.Context, do adapter.Command) error {
+	return selector.Refuse(do.Verb, "VMs")
 }
 
 // everything lists what runs on the machine that a connection leads to, and in its cluster.

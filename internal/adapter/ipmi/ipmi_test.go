@@ -75,7 +75,7 @@ func TestCipherSuites(t *testing.T) {
 			c := controller(t, 0)
 			n, _ := opened(t, c.Address, ipmitest.Password, suite)
 			for _, v := range []plan.Verb{plan.Start, plan.Stop, plan.Stop, plan.Start, plan.Force, plan.Force} {
-				require.NoError(t, n.Do(t.Context(), v))
+				require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: v}))
 			}
 			require.Equal(t, []string{"soft", "up", "down"}, c.Commands(), "what is so already is not sent")
 		})
@@ -86,7 +86,7 @@ func TestAWrongPasswordIsTriedLess(t *testing.T) {
 	c := controller(t, 0)
 	n, _ := opened(t, c.Address, "wrong", 0)
 	for range 3 {
-		err := n.Do(t.Context(), plan.Force)
+		err := n.Do(t.Context(), adapter.Command{Verb: plan.Force})
 		require.ErrorIs(t, err, adapter.ErrRefused)
 		require.ErrorContains(t, err, "the password is wrong")
 		require.ErrorContains(t, err, "the next login is tried no earlier than")
@@ -106,7 +106,7 @@ func TestADeadAddressEndsInTime(t *testing.T) {
 			defer cancel()
 			_, err := n.Probe(ctx)
 			require.ErrorIs(t, err, adapter.ErrUnreachable)
-			require.ErrorIs(t, n.Do(ctx, plan.Force), adapter.ErrUnreachable)
+			require.ErrorIs(t, n.Do(ctx, adapter.Command{Verb: plan.Force}), adapter.ErrUnreachable)
 		})
 	}
 }
@@ -158,12 +158,12 @@ user 2 true %q %q operator 10 none md2 md5 straight
 		return seen.State
 	}
 	require.Equal(t, plan.On, state())
-	require.NoError(t, n.Do(t.Context(), plan.Stop))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}))
 	require.Equal(t, plan.Off, state())
-	require.NoError(t, n.Do(t.Context(), plan.Stop), "a stop of what is off")
-	require.NoError(t, n.Do(t.Context(), plan.Start))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}), "a stop of what is off")
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Start}))
 	require.Equal(t, plan.On, state())
-	require.NoError(t, n.Do(t.Context(), plan.Force))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Force}))
 	require.Equal(t, plan.Off, state())
 	log, err := os.ReadFile(filepath.Join(dir, "log"))
 	require.NoError(t, err)

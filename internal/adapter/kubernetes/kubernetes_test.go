@@ -125,7 +125,7 @@ func TestACordonOfSomebodyElsesStays(t *testing.T) {
 		require.NoError(t, contracttest.Do(t, n, plan.Protect))
 		contracttest.Until(t, n, "drained", protected)
 		require.Empty(t, c.On("worker1"), "it is drained all the same")
-		require.NoError(t, n.Do(adapter.WithSettings(contracttest.Within(t, 10*time.Second), settings), plan.Unprotect))
+		require.NoError(t, n.Do(contracttest.Within(t, 10*time.Second), adapter.Command{Verb: plan.Unprotect, Settings: settings}))
 		require.True(t, c.Cordoned("worker1"))
 		require.Equal(t, plan.No, contracttest.Probe(t, n).Protected)
 	}

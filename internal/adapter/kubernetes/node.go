@@ -110,18 +110,18 @@ func (n *node) look(ctx context.Context) (plan.Observation, error) {
 }
 
 // Do sets the node aside or puts it back.
-func (n *node) Do(ctx context.Context, v plan.Verb) error {
+func (n *node) Do(ctx context.Context, do adapter.Command) error {
 	var err error
-	switch v {
+	switch do.Verb {
 	case plan.Protect:
 		err = n.protect(ctx)
 	case plan.Unprotect:
-		err = n.unprotect(ctx)
+		err = n.unprotect(ctx, do.Settings)
 	default:
 		err = fmt.Errorf("%w: it can only be cordoned and uncordoned; its machine is another node", adapter.ErrRefused)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot %s %q: %w", v, n.name, err)
+		return fmt.Errorf("cannot %s %q: %w", do.Verb, n.name, err)
 	}
 	return nil
 }
@@ -178,7 +178,7 @@ func (n *node) drain(ctx context.Context, pods []pod) error {
 }
 
 // unprotect puts the node back to what it was: one that somebody else had cordoned stays so.
-func (n *node) unprotect(ctx context.Context) error {
+func (n *node) unprotect(ctx context.Context, before string) error {
 	o, err := n.conn.node(ctx, n.name)
 	if err != nil {
 		return err
@@ -187,7 +187,7 @@ func (n *node) unprotect(ctx context.Context) error {
 		return nil
 	}
 	n.hold("")
-	if err := n.conn.patch(ctx, n.name, change("", cmp.Or(adapter.Settings(ctx), o.before()) == cordoned && o.Spec.Unschedulable)); err != nil {
+	if err := n.conn.patch(ctx, n.name, change("", cmp.Or(before, o.before()) == cordoned && o.Spec.Unschedulable)); err != nil {
 		return fmt.Errorf("cannot uncordon it: %w", err)
 	}
 	return nil

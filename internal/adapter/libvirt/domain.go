@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"ebbtide/internal/adapter"
-	"ebbtide/internal/plan"
-
 	"github.com/digitalocean/go-libvirt"
 	"github.com/google/uuid"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/plan"
 )
 
 // domain is a libvirt.domain, or a member of a libvirt.domains.
@@ -133,19 +133,19 @@ func (s sight) holds(v plan.Verb) bool {
 
 // Do asks the guest to shut down, powers the domain off, or starts it. A start goes on from memory that was saved on
 // disk, as libvirt does by itself.
-func (n *domain) Do(ctx context.Context, v plan.Verb) error {
-	if !domainVerbs.Has(v) {
-		return fmt.Errorf("cannot %s %s: %w: a domain has no such verb", v, n, adapter.ErrRefused)
+func (n *domain) Do(ctx context.Context, do adapter.Command) error {
+	if !domainVerbs.Has(do.Verb) {
+		return fmt.Errorf("cannot %s %s: %w: a domain has no such verb", do.Verb, n, adapter.ErrRefused)
 	}
 	s, err := n.look(ctx)
-	if err == nil && !s.holds(v) {
-		err = n.give(ctx, s, v)
+	if err == nil && !s.holds(do.Verb) {
+		err = n.give(ctx, s, do.Verb)
 	}
 	switch {
-	case errors.Is(err, adapter.ErrGone) && v == plan.Start:
+	case errors.Is(err, adapter.ErrGone) && do.Verb == plan.Start:
 		return fmt.Errorf(`cannot start %s: %w; one that was never defined is gone once it is off: keep it with "virsh define"`, n, err)
 	case err != nil:
-		return fmt.Errorf("cannot %s %s: %w", v, n, err)
+		return fmt.Errorf("cannot %s %s: %w", do.Verb, n, err)
 	}
 	return nil
 }

@@ -104,8 +104,8 @@ func (n *domains) Probe(ctx context.Context) (plan.Observation, error) {
 }
 
 // Do is refused: commands go to the members.
-func (n *domains) Do(_ context.Context, v plan.Verb) error {
-	return selector.Refuse(v, "domains of "+n.spec.Select.String())
+func (n *domains) Do(_ context.Context, do adapter.Command) error {
+	return selector.Refuse(do.Verb, "domains of "+n.spec.Select.String())
 }
 
 func (s Selection) String() string {

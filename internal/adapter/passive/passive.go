@@ -68,12 +68,12 @@ func (n node) Probe(ctx context.Context) (plan.Observation, error) {
 }
 
 // Do accepts a person's verbs and does nothing: the engine asks the person, and the person's word is the proof.
-func (n node) Do(ctx context.Context, v plan.Verb) error {
+func (n node) Do(ctx context.Context, do adapter.Command) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if !n.can.Has(v) {
-		return fmt.Errorf("cannot %s %q: %w: it takes no commands", v, n.id, adapter.ErrRefused)
+	if !n.can.Has(do.Verb) {
+		return fmt.Errorf("cannot %s %q: %w: it takes no commands", do.Verb, n.id, adapter.ErrRefused)
 	}
 	return nil
 }

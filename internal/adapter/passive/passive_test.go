@@ -45,5 +45,5 @@ func TestAPassiveNodeIsOnWhenItsChecksPass(t *testing.T) {
 	require.Equal(t, plan.Unknown, seen.State)
 	require.Equal(t, plan.No, seen.Healthy)
 	require.Contains(t, seen.Detail, "connection refused")
-	require.ErrorIs(t, n.Do(t.Context(), plan.Stop), adapter.ErrRefused)
+	require.ErrorIs(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}), adapter.ErrRefused)
 }

@@ -89,18 +89,18 @@ func writingBack(vms []vm) []vm {
 
 // Do takes every VM that writes back to write-through, or those on record back to what they were. FVP destages by itself:
 // a Flush is for what has come to write back since.
-func (c *cache) Do(ctx context.Context, v plan.Verb) error {
+func (c *cache) Do(ctx context.Context, do adapter.Command) error {
 	var err error
-	switch v {
+	switch do.Verb {
 	case plan.Protect, plan.Flush:
 		_, err = c.run(ctx, through, nil)
 	case plan.Unprotect:
-		err = c.giveBack(ctx, parseSettings(adapter.Settings(ctx)))
+		err = c.giveBack(ctx, parseSettings(do.Settings))
 	default:
 		err = fmt.Errorf("%w: it is a cache and has no such verb", adapter.ErrRefused)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot %s %q: %w", v, c.id, err)
+		return fmt.Errorf("cannot %s %q: %w", do.Verb, c.id, err)
 	}
 	return nil
 }

@@ -110,8 +110,8 @@ func TestWhatWasSetComesBack(t *testing.T) {
 	contracttest.Until(t, n, "clean", func(o plan.Observation) bool { return o.Protected == plan.Yes && o.Clean == plan.Yes })
 	require.NotEqual(t, before, f.State())
 	for range 2 {
-		ctx := adapter.WithSettings(contracttest.Within(t, 10*time.Second), seen.Settings)
-		require.NoError(t, n.Do(ctx, plan.Unprotect))
+		ctx := contracttest.Within(t, 10*time.Second)
+		require.NoError(t, n.Do(ctx, adapter.Command{Verb: plan.Unprotect, Settings: seen.Settings}))
 		require.Equal(t, before, f.State())
 	}
 	require.Equal(t, seen.Settings, contracttest.Probe(t, n).Settings)
@@ -190,7 +190,7 @@ func TestMoreThanARecordHolds(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("600 of 600 VMs write back; %d of them are more than the record holds and would stay in write-through: divide them among several nodes", 600-kept),
 		contracttest.Probe(t, n).Detail)
 	require.NoError(t, contracttest.Do(t, n, plan.Protect))
-	require.NoError(t, n.Do(adapter.WithSettings(contracttest.Within(t, 10*time.Second), seen), plan.Unprotect))
+	require.NoError(t, n.Do(contracttest.Within(t, 10*time.Second), adapter.Command{Verb: plan.Unprotect, Settings: seen}))
 	require.Equal(t, fmt.Sprintf("%d of 600 VMs write back", kept), contracttest.Probe(t, n).Detail)
 	require.True(t, f.Of("vm000").WriteBack)
 	require.False(t, f.Of("vm007").WriteBack)

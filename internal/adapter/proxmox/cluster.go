@@ -150,16 +150,16 @@ func (n *cluster) settings(c *condition) string {
 
 // Do sets HA and Ceph aside, or puts them back as the settings say. Where nothing is known of them, all that was set aside
 // is taken to have been in force: HA that starts one guest too many is better than none.
-func (n *cluster) Do(ctx context.Context, v plan.Verb) error {
-	if !clusterVerbs.Has(v) {
-		return fmt.Errorf("cannot %s the cluster: %w: it can only be suspended and put back", v, adapter.ErrRefused)
+func (n *cluster) Do(ctx context.Context, do adapter.Command) error {
+	if !clusterVerbs.Has(do.Verb) {
+		return fmt.Errorf("cannot %s the cluster: %w: it can only be suspended and put back", do.Verb, adapter.ErrRefused)
 	}
 	c, err := n.look(ctx)
 	if err != nil {
-		return fmt.Errorf("cannot %s the cluster: %w", v, err)
+		return fmt.Errorf("cannot %s the cluster: %w", do.Verb, err)
 	}
 	flags, states := map[string]bool{}, map[string]string{}
-	if v == plan.Protect {
+	if do.Verb == plan.Protect {
 		for _, f := range n.flags {
 			flags[f] = true
 		}
@@ -167,10 +167,10 @@ func (n *cluster) Do(ctx context.Context, v plan.Verb) error {
 			states[sid] = ignored
 		}
 	} else {
-		flags, states = n.before(c, adapter.Settings(ctx))
+		flags, states = n.before(c, do.Settings)
 	}
 	if err := errors.Join(n.setFlags(ctx, c, flags), n.setHA(ctx, c, states)); err != nil {
-		return fmt.Errorf("cannot %s the cluster: %w", v, err)
+		return fmt.Errorf("cannot %s the cluster: %w", do.Verb, err)
 	}
 	return nil
 }

@@ -201,21 +201,21 @@ func (g *guest) followUp(ctx context.Context, state plan.State) string {
 }
 
 // Do asks the guest to shut down, powers it off, or starts it. HA does it in its own way for a guest that it manages.
-func (g *guest) Do(ctx context.Context, v plan.Verb) error {
-	if !guestVerbs.Has(v) {
-		return fmt.Errorf("cannot %s %s: %w: a guest has no such verb", v, g, adapter.ErrRefused)
+func (g *guest) Do(ctx context.Context, do adapter.Command) error {
+	if !guestVerbs.Has(do.Verb) {
+		return fmt.Errorf("cannot %s %s: %w: a guest has no such verb", do.Verb, g, adapter.ErrRefused)
 	}
 	s, err := g.look(ctx)
-	if err == nil && !s.holds(v) {
-		err = g.give(ctx, s, v)
+	if err == nil && !s.holds(do.Verb) {
+		err = g.give(ctx, s, do.Verb)
 		if errors.Is(err, adapter.ErrRefused) || errors.Is(err, adapter.ErrBusy) {
-			if now, lookErr := g.look(ctx); lookErr == nil && now.holds(v) {
+			if now, lookErr := g.look(ctx); lookErr == nil && now.holds(do.Verb) {
 				err = nil // it has got there meanwhile
 			}
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("cannot %s %s: %w", v, g, err)
+		return fmt.Errorf("cannot %s %s: %w", do.Verb, g, err)
 	}
 	return nil
 }

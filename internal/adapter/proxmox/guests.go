@@ -132,8 +132,8 @@ func (n *guests) Probe(ctx context.Context) (plan.Observation, error) {
 }
 
 // Do is refused: commands go to the members.
-func (n *guests) Do(_ context.Context, v plan.Verb) error {
-	return selector.Refuse(v, "guests of "+n.spec.Select.String())
+func (n *guests) Do(_ context.Context, do adapter.Command) error {
+	return selector.Refuse(do.Verb, "guests of "+n.spec.Select.String())
 }
 
 func (s Selection) String() string {

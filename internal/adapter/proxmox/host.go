@@ -42,11 +42,11 @@ func (h *host) Probe(ctx context.Context) (plan.Observation, error) {
 
 // Do shuts the node down: with Stop only when no guest runs on it, with Force whatever runs on it. Proxmox itself then
 // asks those guests to shut down first.
-func (h *host) Do(ctx context.Context, v plan.Verb) error {
-	if !nodeVerbs.Has(v) {
-		return fmt.Errorf("cannot %s node %q: %w: Proxmox can only shut a node down; give it up.wake to start it", v, h.name, adapter.ErrRefused)
+func (h *host) Do(ctx context.Context, do adapter.Command) error {
+	if !nodeVerbs.Has(do.Verb) {
+		return fmt.Errorf("cannot %s node %q: %w: Proxmox can only shut a node down; give it up.wake to start it", do.Verb, h.name, adapter.ErrRefused)
 	}
-	err := h.free(ctx, v)
+	err := h.free(ctx, do.Verb)
 	if err == nil {
 		err = h.conn.call(ctx, http.MethodPost, h.path()+"/status", url.Values{"command": {"shutdown"}}, nil)
 		var none *unanswered
@@ -55,7 +55,7 @@ func (h *host) Do(ctx context.Context, v plan.Verb) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("cannot %s node %q: %w", v, h.name, err)
+		return fmt.Errorf("cannot %s node %q: %w", do.Verb, h.name, err)
 	}
 	return nil
 }

@@ -138,7 +138,7 @@ func TestTheClusterIsSetAsideAndPutBack(t *testing.T) {
 	require.True(t, pve.Flag("norecover"))
 	require.False(t, pve.Flag("pause"), "guests could not shut down")
 
-	require.NoError(t, n.Do(adapter.WithSettings(contracttest.Within(t, 10*time.Second), was.Settings), plan.Unprotect))
+	require.NoError(t, n.Do(contracttest.Within(t, 10*time.Second), adapter.Command{Verb: plan.Unprotect, Settings: was.Settings}))
 	require.Equal(t, was, contracttest.Probe(t, n))
 	require.Equal(t, "started", pve.HA("vm:100"))
 	require.Equal(t, "ignored", pve.HA("vm:101"))

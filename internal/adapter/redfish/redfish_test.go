@@ -77,7 +77,7 @@ func TestWhatIsSoAlreadyIsNotSent(t *testing.T) {
 	s := simulate(t, redfishsim.Options{})
 	n, _ := opened(t, spec(s), redfishsim.Password)
 	for _, v := range []plan.Verb{plan.Start, plan.Force, plan.Force, plan.Stop, plan.Start} {
-		require.NoError(t, n.Do(t.Context(), v)) // the controller answers 409 to what is so
+		require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: v})) // the controller answers 409 to what is so
 	}
 	require.Equal(t, []string{"ForceOff", "On"}, s.Resets())
 }
@@ -103,7 +103,7 @@ func TestWhatAControllerAnswers(t *testing.T) {
 			s := simulate(t, redfishsim.Options{})
 			n, _ := opened(t, spec(s), redfishsim.Password)
 			s.Answer(tt.status, tt.after)
-			err := n.Do(t.Context(), plan.Stop)
+			err := n.Do(t.Context(), adapter.Command{Verb: plan.Stop})
 			require.ErrorIs(t, err, tt.want)
 			require.ErrorContains(t, err, tt.text)
 			for _, other := range []error{adapter.ErrUnreachable, adapter.ErrRefused, adapter.ErrBusy, adapter.ErrGone} {
@@ -139,7 +139,7 @@ func TestWhichMachineIsMeant(t *testing.T) {
 	_, err = n.Probe(t.Context())
 	require.ErrorContains(t, err, `no machine "blade-3": it has blade-1, blade-2`)
 	conn.System = "blade-2"
-	require.NoError(t, n.Do(t.Context(), plan.Force))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Force}))
 	require.Equal(t, "Off", s.Power("blade-2"))
 	require.Equal(t, "On", s.Power("blade-1"))
 }
@@ -147,11 +147,11 @@ func TestWhichMachineIsMeant(t *testing.T) {
 func TestWhatAControllerDoesNotOffer(t *testing.T) {
 	s := simulate(t, redfishsim.Options{Resets: []string{"ForceOff", "ForceOn", "PushPowerButton"}})
 	n, _ := opened(t, spec(s), redfishsim.Password)
-	err := n.Do(t.Context(), plan.Stop)
+	err := n.Do(t.Context(), adapter.Command{Verb: plan.Stop})
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "no GracefulShutdown for this machine: it has ForceOff, ForceOn, PushPowerButton")
-	require.NoError(t, n.Do(t.Context(), plan.Force))
-	require.NoError(t, n.Do(t.Context(), plan.Start))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Force}))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Start}))
 	require.Equal(t, []string{"ForceOff", "ForceOn"}, s.Resets())
 	s.Set("1", "Paused")
 	seen, err := n.Probe(t.Context())

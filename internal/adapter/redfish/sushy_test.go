@@ -56,11 +56,11 @@ SUSHY_EMULATOR_FAKE_SYSTEMS = [{'uuid': '11111111-1111-1111-1111-111111111111', 
 
 	n, _ := opened(t, conn, "planted-sushy-secret")
 	contracttest.UntilState(t, n, plan.On)
-	require.NoError(t, n.Do(t.Context(), plan.Stop))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}))
 	contracttest.UntilState(t, n, plan.Off)
-	require.NoError(t, n.Do(t.Context(), plan.Stop), "a stop of what is off")
-	require.NoError(t, n.Do(t.Context(), plan.Start))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}), "a stop of what is off")
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Start}))
 	contracttest.UntilState(t, n, plan.On)
-	require.NoError(t, n.Do(t.Context(), plan.Force))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Force}))
 	contracttest.UntilState(t, n, plan.Off)
 }

@@ -31,7 +31,9 @@ func (c bmcConn) Close() error {
 	return nil
 }
 
-func (c bmcConn) PowerOn(ctx context.Context) error { return c.node.Do(ctx, plan.Start) }
+func (c bmcConn) PowerOn(ctx context.Context) error {
+	return c.node.Do(ctx, adapter.Command{Verb: plan.Start})
+}
 
 // plainConn is a connection that can do nothing but end.
 type plainConn struct{ bmcConn }
@@ -70,9 +72,9 @@ func TestSetOpensWhatIsDeclared(t *testing.T) {
 
 	n, ok := set.Node("host")
 	require.True(t, ok)
-	require.NoError(t, n.Do(t.Context(), plan.Stop))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}))
 	require.Equal(t, plan.Off, host.State())
-	require.NoError(t, n.Do(t.Context(), plan.Start))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Start}))
 	require.Equal(t, plan.On, host.State(), "woken by its BMC")
 	require.Implements(t, (*adapter.Watcher)(nil), n, "a decorated node keeps its watch")
 
@@ -93,7 +95,7 @@ func TestSetOpensWhatIsDeclared(t *testing.T) {
 	require.ErrorContains(t, set.AddMember("vms/x", "host", "x"), `"host" stands for no other nodes`)
 	n, ok = set.Node("vms/vm")
 	require.True(t, ok)
-	require.NoError(t, n.Do(t.Context(), plan.Stop))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}))
 	require.Equal(t, plan.On, vm.State(), "a member is decorated like the others")
 
 	require.Equal(t, 7, set.Concurrency("b", 3), "it says so itself")
@@ -147,9 +149,9 @@ func TestWakeOnLAN(t *testing.T) {
 	n, err := wake.With(host, runbook.NodeDecl{ID: "host", Wake: &runbook.Wake{MAC: "00:11:22:aa:BB:cc", Broadcast: listener.LocalAddr().String()}}, nil)
 	require.NoError(t, err)
 
-	require.NoError(t, n.Do(t.Context(), plan.Stop), "other verbs are the node's own")
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}), "other verbs are the node's own")
 	require.Equal(t, plan.Off, host.State())
-	require.NoError(t, n.Do(t.Context(), plan.Start))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Start}))
 	require.Equal(t, plan.Off, host.State(), "its own start is not used")
 	want, err := wol.Packet("00:11:22:aa:bb:cc")
 	require.NoError(t, err)

@@ -54,22 +54,22 @@ func (n *Node) Probe(ctx context.Context) (plan.Observation, error) {
 // Do runs the command of a verb. Exit status 0 means accepted; 75 (EX_TEMPFAIL) is ErrBusy; any other is ErrRefused,
 // unless the probe shows that what was asked for is so already. A stop whose connection broke off counts as accepted:
 // the machine went down under it.
-func (n *Node) Do(ctx context.Context, v plan.Verb) error {
-	c := n.Spec.Command(v)
+func (n *Node) Do(ctx context.Context, do adapter.Command) error {
+	c := n.Spec.Command(do.Verb)
 	if c.IsZero() {
-		return fmt.Errorf("cannot %s %q: it has no command for it: %w; add the key %s to the node", v, n.ID, adapter.ErrRefused, v)
+		return fmt.Errorf("cannot %s %q: it has no command for it: %w; add the key %s to the node", do.Verb, n.ID, adapter.ErrRefused, do.Verb)
 	}
 	res, err := n.run(ctx, c)
 	switch {
-	case errors.Is(err, ErrBroken) && (v == plan.Stop || v == plan.Force):
+	case errors.Is(err, ErrBroken) && (do.Verb == plan.Stop || do.Verb == plan.Force):
 		return nil
 	case err != nil:
-		return fmt.Errorf("cannot %s %q: %w", v, n.ID, err)
-	case res.Code == 0 || n.holds(ctx, v):
+		return fmt.Errorf("cannot %s %q: %w", do.Verb, n.ID, err)
+	case res.Code == 0 || n.holds(ctx, do.Verb):
 		return nil
 	}
 	why := cmp.Or(meaning(res.Code), adapter.ErrRefused)
-	return fmt.Errorf("cannot %s %q: %w: its command %q exited with %d%s", v, n.ID, why, c, res.Code, said(res))
+	return fmt.Errorf("cannot %s %q: %w: its command %q exited with %d%s", do.Verb, n.ID, why, c, res.Code, said(res))
 }
 
 // holds reports whether a verb's end is reached already.

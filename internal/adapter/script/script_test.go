@@ -77,7 +77,7 @@ func TestExitStatusOfAVerb(t *testing.T) {
 				return process.Result{Code: tt.code, Stderr: "a\nb"}, tt.err
 			},
 		}
-		err := n.Do(t.Context(), plan.Stop)
+		err := n.Do(t.Context(), adapter.Command{Verb: plan.Stop})
 		require.ErrorIs(t, err, tt.want)
 		if tt.want != nil {
 			require.ErrorContains(t, err, `cannot stop "nas"`)
@@ -109,9 +109,9 @@ func TestABrokenConnectionIsAnAcceptedStop(t *testing.T) {
 			return process.Result{}, ErrBroken
 		},
 	}
-	require.NoError(t, n.Do(t.Context(), plan.Stop))
-	require.NoError(t, n.Do(t.Context(), plan.Force))
-	err := n.Do(t.Context(), plan.Flush)
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Force}))
+	err := n.Do(t.Context(), adapter.Command{Verb: plan.Flush})
 	require.ErrorIs(t, err, ErrBroken)
 	for _, sentinel := range []error{adapter.ErrUnreachable, adapter.ErrRefused, adapter.ErrBusy, adapter.ErrGone} {
 		require.NotErrorIs(t, err, sentinel, "nobody knows what became of a flush")
@@ -131,7 +131,7 @@ func TestASecretIsGivenOnStdinAndDoesNotComeBack(t *testing.T) {
 			return process.Result{Code: 1, Stderr: "wrong password: " + strings.TrimSpace(in)}, nil
 		},
 	}
-	err := n.Do(t.Context(), plan.Stop)
+	err := n.Do(t.Context(), adapter.Command{Verb: plan.Stop})
 	require.ErrorContains(t, err, "wrong password: [secret]")
 	require.Equal(t, "hunter2\n", stdin)
 	seen, err := n.Probe(t.Context())
@@ -139,5 +139,5 @@ func TestASecretIsGivenOnStdinAndDoesNotComeBack(t *testing.T) {
 	require.Equal(t, "password [secret]", seen.Detail)
 
 	n.Stdin = func() (string, error) { return "", errors.New("no such file") }
-	require.ErrorIs(t, n.Do(t.Context(), plan.Stop), adapter.ErrRefused)
+	require.ErrorIs(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}), adapter.ErrRefused)
 }

@@ -77,12 +77,12 @@ func (n node) Probe(ctx context.Context) (plan.Observation, error) {
 }
 
 // Do powers this machine off.
-func (n node) Do(ctx context.Context, v plan.Verb) error {
+func (n node) Do(ctx context.Context, do adapter.Command) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case v != plan.Stop:
-		return fmt.Errorf("cannot %s %q: %w: the machine that runs Ebbtide can only be stopped", v, n.id, adapter.ErrRefused)
+	case do.Verb != plan.Stop:
+		return fmt.Errorf("cannot %s %q: %w: the machine that runs Ebbtide can only be stopped", do.Verb, n.id, adapter.ErrRefused)
 	case !n.armed:
 		return fmt.Errorf("cannot stop %q: %w: Ebbtide is not armed", n.id, adapter.ErrRefused)
 	}

@@ -28,20 +28,20 @@ func TestContractUnarmed(t *testing.T) {
 func TestStopRunsOnlyWhenArmed(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "stopped")
 	stop := []string{"touch", mark}
-	err := open(t, false, stop...).Do(t.Context(), plan.Stop)
+	err := open(t, false, stop...).Do(t.Context(), adapter.Command{Verb: plan.Stop})
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "not armed")
 	require.NoFileExists(t, mark)
 
 	n := open(t, true, stop...)
-	require.NoError(t, n.Do(t.Context(), plan.Stop))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}))
 	require.FileExists(t, mark)
 	require.NoError(t, os.Remove(mark))
-	require.ErrorIs(t, n.Do(t.Context(), plan.Start), adapter.ErrRefused)
+	require.ErrorIs(t, n.Do(t.Context(), adapter.Command{Verb: plan.Start}), adapter.ErrRefused)
 	require.NoFileExists(t, mark)
 
-	require.ErrorIs(t, open(t, true, "false").Do(t.Context(), plan.Stop), adapter.ErrRefused)
-	require.ErrorContains(t, open(t, true, "/nowhere/poweroff").Do(t.Context(), plan.Stop), "/nowhere/poweroff")
+	require.ErrorIs(t, open(t, true, "false").Do(t.Context(), adapter.Command{Verb: plan.Stop}), adapter.ErrRefused)
+	require.ErrorContains(t, open(t, true, "/nowhere/poweroff").Do(t.Context(), adapter.Command{Verb: plan.Stop}), "/nowhere/poweroff")
 }
 
 func TestTheDefaultIsSystemctl(t *testing.T) {

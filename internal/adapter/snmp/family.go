@@ -172,13 +172,13 @@ func (n *node) Probe(ctx context.Context) (plan.Observation, error) {
 }
 
 // Do turns the outlets on or off.
-func (n *node) Do(ctx context.Context, v plan.Verb) error {
-	if v != plan.Stop && v != plan.Force && v != plan.Start {
-		return fmt.Errorf("cannot %s %q: %w: an outlet can only be turned on and off", v, n.id, adapter.ErrRefused)
+func (n *node) Do(ctx context.Context, do adapter.Command) error {
+	if do.Verb != plan.Stop && do.Verb != plan.Force && do.Verb != plan.Start {
+		return fmt.Errorf("cannot %s %q: %w: an outlet can only be turned on and off", do.Verb, n.id, adapter.ErrRefused)
 	}
 	for _, outlet := range n.outlets {
-		if err := n.conn.Switch(ctx, outlet, v == plan.Start); err != nil {
-			return fmt.Errorf("cannot %s %q: %w", v, n.id, err)
+		if err := n.conn.Switch(ctx, outlet, do.Verb == plan.Start); err != nil {
+			return fmt.Errorf("cannot %s %q: %w", do.Verb, n.id, err)
 		}
 	}
 	return nil

@@ -84,7 +84,7 @@ func TestVersion3(t *testing.T) {
 	seen, err := n.Probe(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, plan.On, seen.State)
-	require.NoError(t, n.Do(t.Context(), plan.Stop))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}))
 	require.Equal(t, "2", p.Get(t.Context(), rpdu2+"3"))
 
 	for _, change := range []func(*ConnectionSpec){
@@ -93,14 +93,14 @@ func TestVersion3(t *testing.T) {
 		func(s *ConnectionSpec) { s.Auth = "sha512" },
 	} {
 		n, _ := opened(t, spec(change), 3)
-		err := n.Do(t.Context(), plan.Start)
+		err := n.Do(t.Context(), adapter.Command{Verb: plan.Start})
 		require.ErrorIs(t, err, adapter.ErrRefused)
 		require.ErrorContains(t, err, "user, auth or auth_password is wrong")
 	}
 	wrong, _ := opened(t, spec(func(s *ConnectionSpec) { s.PrivacyPassword.Env = "WRONG" }), 3)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	err = wrong.Do(ctx, plan.Start)
+	err = wrong.Do(ctx, adapter.Command{Verb: plan.Start})
 	require.True(t, errors.Is(err, adapter.ErrRefused) || errors.Is(err, adapter.ErrUnreachable), "%v", err)
 	require.Equal(t, "2", p.Get(t.Context(), rpdu2+"3"))
 }
@@ -136,14 +136,14 @@ func TestProfiles(t *testing.T) {
 				return seen.State
 			}
 			require.Equal(t, plan.On, state())
-			require.NoError(t, n.Do(t.Context(), plan.Start))
+			require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Start}))
 			require.Equal(t, "77", p.Get(t.Context(), tt.on.oid), "what is on is not turned on")
-			require.NoError(t, n.Do(t.Context(), plan.Force))
+			require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Force}))
 			require.Equal(t, fmt.Sprint(tt.off.value), p.Get(t.Context(), tt.off.oid))
 			require.Equal(t, plan.On, state(), "a command is no proof")
 			p.Set(tt.status, tt.reads[1])
 			require.Equal(t, plan.Off, state())
-			require.NoError(t, n.Do(t.Context(), plan.Start))
+			require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Start}))
 			require.Equal(t, fmt.Sprint(tt.on.value), p.Get(t.Context(), tt.on.oid))
 			p.Set(tt.status, 55)
 			require.Equal(t, plan.Unknown, state())
@@ -163,7 +163,7 @@ func TestWhatAPDUAnswers(t *testing.T) {
 	n, _ = opened(t, reader, 3)
 	_, err = n.Probe(t.Context())
 	require.NoError(t, err)
-	err = n.Do(t.Context(), plan.Stop)
+	err = n.Do(t.Context(), adapter.Command{Verb: plan.Stop})
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "give the community or user the right to write")
 
@@ -172,7 +172,7 @@ func TestWhatAPDUAnswers(t *testing.T) {
 	n, _ = opened(t, stranger, 3)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	err = n.Do(ctx, plan.Stop)
+	err = n.Do(ctx, adapter.Command{Verb: plan.Stop})
 	require.ErrorIs(t, err, adapter.ErrUnreachable)
 	require.ErrorContains(t, err, "a community that is wrong")
 	require.NotContains(t, err.Error(), "planted")

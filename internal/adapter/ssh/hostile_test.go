@@ -129,7 +129,7 @@ func TestHostsThatBabble(t *testing.T) {
 		began := time.Now()
 		_, err := n.Probe(ctx)
 		require.Error(t, err)
-		require.ErrorIs(t, n.Do(ctx, plan.Stop), context.DeadlineExceeded, "nobody knows what became of it")
+		require.ErrorIs(t, n.Do(ctx, adapter.Command{Verb: plan.Stop}), context.DeadlineExceeded, "nobody knows what became of it")
 		cancel()
 		require.Less(t, time.Since(began), 2*time.Second)
 		require.NotContains(t, err.Error(), "\x1b")

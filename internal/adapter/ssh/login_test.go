@@ -109,7 +109,7 @@ func TestPasswords(t *testing.T) {
 		seen, err := n.Probe(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, plan.On, seen.State)
-		err = n.Do(t.Context(), plan.Stop)
+		err = n.Do(t.Context(), adapter.Command{Verb: plan.Stop})
 		require.ErrorIs(t, err, adapter.ErrRefused)
 		require.ErrorContains(t, err, "the server runs no commands for this user")
 

@@ -76,12 +76,12 @@ func TestANASFlushesAsItSays(t *testing.T) {
 		changes <- lost
 	}})
 	_, n := openNAS(t, nas, nil)
-	require.NoError(t, n.Do(t.Context(), plan.Flush))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Flush}))
 	seen, err := n.Probe(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, plan.No, seen.Clean)
 	require.Positive(t, seen.Dirty)
-	require.NoError(t, n.Do(t.Context(), plan.Protect))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Protect}))
 	require.True(t, nas.Protected())
 	require.Equal(t, []string{sshsim.Flush, sshsim.Probe, sshsim.Protect}, nas.Ran())
 

@@ -82,7 +82,7 @@ func TestARunbookOpensAsItIsWritten(t *testing.T) {
 
 	n, _ := set.Node("nas")
 	for _, v := range []plan.Verb{plan.Protect, plan.Flush, plan.Stop} {
-		require.NoError(t, n.Do(t.Context(), v))
+		require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: v}))
 	}
 	require.True(t, nas.Protected())
 	peertest.Until(t, "NAS off", func() bool { return nas.State() == plan.Off })
@@ -90,6 +90,6 @@ func TestARunbookOpensAsItIsWritten(t *testing.T) {
 	seen, err := n.Probe(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, plan.Unreachable, seen.State)
-	require.NoError(t, n.Do(t.Context(), plan.Start))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Start}))
 	peertest.Until(t, "NAS on", func() bool { return nas.State() == plan.On })
 }

@@ -103,12 +103,12 @@ func TestArgumentsReachTheHostAsTheyAre(t *testing.T) {
 	spec.Stop = runbook.Command{Argv: append([]string{"sh", "-c", `f=$1; shift; printf '<%s>' "$@" >"$f"`, "sh", out}, awkward...)}
 	spec.Force = runbook.Command{Line: "echo one two > " + out + " && exit 0"}
 	_, n := s.open(s.connSpec(), spec)
-	require.NoError(t, n.Do(t.Context(), plan.Stop))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}))
 	got, err := os.ReadFile(out)
 	require.NoError(t, err)
 	require.Equal(t, "<"+strings.Join(awkward, "><")+">", string(got))
 
-	require.NoError(t, n.Do(t.Context(), plan.Force))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Force}))
 	got, err = os.ReadFile(out)
 	require.NoError(t, err)
 	require.Equal(t, "one two\n", string(got), "a text is for the remote shell")
@@ -131,7 +131,7 @@ func TestWhatACommandSaysInTheEnd(t *testing.T) {
 		spec := &ssh.NodeSpec{OffWhenUnreachable: time.Second}
 		spec.Stop = shell(tt.line)
 		_, n := s.open(s.connSpec(), spec)
-		err := n.Do(contracttest.Within(t, 20*time.Second), plan.Stop)
+		err := n.Do(contracttest.Within(t, 20*time.Second), adapter.Command{Verb: plan.Stop})
 		require.ErrorIs(t, err, tt.want, tt.line)
 		if tt.want != nil {
 			require.ErrorContains(t, err, tt.text)
@@ -198,7 +198,7 @@ func TestSilenceIsToldBeforeTheDeadline(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, ctx.Err())
 	require.Equal(t, plan.Unreachable, seen.State)
-	require.ErrorIs(t, n.Do(contracttest.Within(t, time.Second), plan.Stop), adapter.ErrUnreachable)
+	require.ErrorIs(t, n.Do(contracttest.Within(t, time.Second), adapter.Command{Verb: plan.Stop}), adapter.ErrUnreachable)
 }
 
 func TestAWrongHostKeyIsRefused(t *testing.T) {
@@ -236,7 +236,7 @@ func TestAWrongHostKeyIsRefused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, n := s.open(tt.conn, spec)
-			err := n.Do(contracttest.Within(t, 20*time.Second), plan.Stop)
+			err := n.Do(contracttest.Within(t, 20*time.Second), adapter.Command{Verb: plan.Stop})
 			require.ErrorIs(t, err, adapter.ErrRefused)
 			for _, want := range tt.want {
 				require.ErrorContains(t, err, want)
@@ -247,7 +247,7 @@ func TestAWrongHostKeyIsRefused(t *testing.T) {
 		})
 	}
 	_, n := s.open(known("good", at+s.HostKey+"\n"), spec)
-	require.NoError(t, n.Do(contracttest.Within(t, 20*time.Second), plan.Stop))
+	require.NoError(t, n.Do(contracttest.Within(t, 20*time.Second), adapter.Command{Verb: plan.Stop}))
 	require.FileExists(t, mark)
 }
 
@@ -308,7 +308,7 @@ func TestAServerThatDiesUnderACommand(t *testing.T) {
 	_, n := s.open(s.connSpec(), spec)
 	for _, v := range []plan.Verb{plan.Stop, plan.Flush} {
 		done := make(chan error, 1)
-		go func() { done <- n.Do(contracttest.Within(t, 60*time.Second), v) }()
+		go func() { done <- n.Do(contracttest.Within(t, 60*time.Second), adapter.Command{Verb: v}) }()
 		peertest.Until(t, "the command running", func() bool {
 			_, err := os.Stat(mark)
 			return err == nil
@@ -333,7 +333,7 @@ func TestAHungCommandEndsByItsDeadlineAndHoldsNobodyUp(t *testing.T) {
 	spec.Probe, spec.Stop = shell("echo on"), shell("echo $$ > "+pidFile+"; exec sleep 1000")
 	_, n := s.open(s.connSpec(), spec)
 	done := make(chan error, 1)
-	go func() { done <- n.Do(contracttest.Within(t, 2*time.Second), plan.Stop) }()
+	go func() { done <- n.Do(contracttest.Within(t, 2*time.Second), adapter.Command{Verb: plan.Stop}) }()
 	seen, err := n.Probe(contracttest.Within(t, 20*time.Second))
 	require.NoError(t, err)
 	require.Equal(t, plan.On, seen.State)

@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"ebbtide/internal/adapter"
-	"ebbtide/internal/plan"
-
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/plan"
 )
 
 // clusterNode is a vsphere.cluster. To protect it means that vCenter does nothing there by itself any more: HA would
@@ -212,25 +212,25 @@ func (n *clusterNode) followUp(ctx context.Context, is features) (missing string
 }
 
 // Do quiets the cluster, or puts back what it had before.
-func (n *clusterNode) Do(ctx context.Context, v plan.Verb) error {
-	if v != plan.Protect && v != plan.Unprotect {
-		return fmt.Errorf("cannot %s cluster %q: %w: its features can only be suspended and put back", v, n.name, adapter.ErrRefused)
+func (n *clusterNode) Do(ctx context.Context, do adapter.Command) error {
+	if do.Verb != plan.Protect && do.Verb != plan.Unprotect {
+		return fmt.Errorf("cannot %s cluster %q: %w: its features can only be suspended and put back", do.Verb, n.name, adapter.ErrRefused)
 	}
 	c, err := n.now(ctx)
 	if err == nil {
-		err = n.turn(ctx, v, &c)
+		err = n.turn(ctx, do, &c)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot %s cluster %q: %w", v, n.name, err)
+		return fmt.Errorf("cannot %s cluster %q: %w", do.Verb, n.name, err)
 	}
 	return nil
 }
 
-func (n *clusterNode) turn(ctx context.Context, v plan.Verb, c *cluster) error {
+func (n *clusterNode) turn(ctx context.Context, do adapter.Command, c *cluster) error {
 	to := goal{features: c.quieted()}
 	switch {
-	case v == plan.Unprotect:
-		before, err := c.before(adapter.Settings(ctx))
+	case do.Verb == plan.Unprotect:
+		before, err := c.before(do.Settings)
 		if err != nil {
 			return err
 		}

@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	"github.com/vmware/govmomi/vim25/types"
+
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/plan"
-
-	"github.com/stretchr/testify/require"
-	"github.com/vmware/govmomi/vim25/types"
 )
 
 // lively is a cluster that does everything by itself.
@@ -95,7 +95,7 @@ func TestClusterIsQuieted(t *testing.T) {
 			n = e.cluster(t)
 			require.Equal(t, plan.Yes, contracttest.Probe(t, n).Protected)
 			for range 2 {
-				require.NoError(t, n.Do(adapter.WithSettings(contracttest.Within(t, 10*time.Second), before.Settings), plan.Unprotect))
+				require.NoError(t, n.Do(contracttest.Within(t, 10*time.Second), adapter.Command{Verb: plan.Unprotect, Settings: before.Settings}))
 				require.Equal(t, before, untilFact(t, n, plan.No))
 				require.Equal(t, lively, e.Features(clusterName))
 			}
@@ -154,7 +154,7 @@ func TestClusterOfWhichNothingIsKnown(t *testing.T) {
 	require.NoError(t, contracttest.Do(t, n, plan.Unprotect))
 	untilFact(t, n, plan.No)
 	require.Equal(t, vspheresim.Features{HA: true, DRS: types.DrsBehaviorFullyAutomated, Overrides: true}, e.Features(clusterName))
-	err := n.Do(adapter.WithSettings(contracttest.Within(t, 10*time.Second), "cache_mode=writeback"), plan.Unprotect)
+	err := n.Do(contracttest.Within(t, 10*time.Second), adapter.Command{Verb: plan.Unprotect, Settings: "cache_mode=writeback"})
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "by hand")
 }

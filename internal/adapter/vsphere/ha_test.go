@@ -3,12 +3,12 @@ package vsphere
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/plan"
-
-	"github.com/stretchr/testify/require"
 )
 
 // TestHADuringAnOutage plays the end of a shutdown and the way up, as Ebbtide commands them: a host goes with a VM that hung,
@@ -71,7 +71,7 @@ func TestHADuringAnOutage(t *testing.T) {
 			}
 			require.NoError(t, e.PowerOnHost("esx01"))
 			contracttest.UntilState(t, esx01, plan.On)
-			require.NoError(t, cluster.Do(adapter.WithSettings(t.Context(), before), plan.Unprotect))
+			require.NoError(t, cluster.Do(t.Context(), adapter.Command{Verb: plan.Unprotect, Settings: before}))
 			untilFact(t, cluster, plan.No)
 			e.AwaitHA()
 			require.True(t, e.Features(clusterName).HA)

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"ebbtide/internal/adapter"
-	"ebbtide/internal/plan"
-
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/plan"
 )
 
 // hostNode is a vsphere.host.
@@ -141,9 +141,9 @@ func (h *host) observation(direct bool) plan.Observation {
 // Do shuts the host down: with Stop only when no VM runs on it, with Force whatever runs on it. It enters maintenance
 // mode before only if the runbook says so: a host that was shut down in it boots in it, and no VM starts on it until it is
 // taken out, which is what Unprotect does.
-func (n *hostNode) Do(ctx context.Context, v plan.Verb) error {
-	if !hostVerbs(n.spec).Has(v) {
-		return fmt.Errorf("cannot %s host %q: %w: vSphere can only shut a host down", v, n.name, adapter.ErrRefused)
+func (n *hostNode) Do(ctx context.Context, do adapter.Command) error {
+	if !hostVerbs(n.spec).Has(do.Verb) {
+		return fmt.Errorf("cannot %s host %q: %w: vSphere can only shut a host down", do.Verb, n.name, adapter.ErrRefused)
 	}
 	err := byWays(ctx, n.conns, func(ctx context.Context, c *Conn) error {
 		h, err := n.ask(ctx, c)
@@ -158,11 +158,11 @@ func (n *hostNode) Do(ctx context.Context, v plan.Verb) error {
 		default:
 		}
 		switch {
-		case v == plan.Unprotect:
+		case do.Verb == plan.Unprotect:
 			return c.exitMaintenance(ctx, &h)
 		case h.vsan:
 			return errVSAN
-		case v == plan.Stop:
+		case do.Verb == plan.Stop:
 			running, err := c.runningOn(ctx, h.ref)
 			if err != nil {
 				return err
@@ -184,7 +184,7 @@ func (n *hostNode) Do(ctx context.Context, v plan.Verb) error {
 		return explain(err)
 	})
 	if err != nil {
-		return fmt.Errorf("cannot %s host %q: %w", v, n.name, err)
+		return fmt.Errorf("cannot %s host %q: %w", do.Verb, n.name, err)
 	}
 	return nil
 }

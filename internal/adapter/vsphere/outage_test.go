@@ -4,12 +4,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/plan"
-
-	"github.com/stretchr/testify/require"
 )
 
 // outages are the ways in which a vCenter is lost in the middle.
@@ -43,7 +43,7 @@ func TestVCenterLostWithoutFallback(t *testing.T) {
 			_, err := n.Probe(contracttest.Within(t, 3*time.Second))
 			require.ErrorIs(t, err, adapter.ErrUnreachable)
 			require.ErrorContains(t, err, `cannot ask connection "vcenter"`)
-			err = n.Do(contracttest.Within(t, 3*time.Second), plan.Stop)
+			err = n.Do(contracttest.Within(t, 3*time.Second), adapter.Command{Verb: plan.Stop})
 			require.ErrorIs(t, err, adapter.ErrUnreachable)
 			require.True(t, e.VMOn("web01"), "the order was not given")
 
@@ -117,7 +117,7 @@ func TestCommandAsVCenterFreezes(t *testing.T) {
 	n := e.node(t, "web01", "vcenter", &VMSpec{Fallback: "esx01"})
 	contracttest.Probe(t, n)
 	e.VCenter().Freeze()
-	require.NoError(t, n.Do(contracttest.Within(t, 4*time.Second), plan.Stop))
+	require.NoError(t, n.Do(contracttest.Within(t, 4*time.Second), adapter.Command{Verb: plan.Stop}))
 	require.Equal(t, plan.Off, contracttest.UntilState(t, n, plan.Off).State)
 	require.False(t, e.VMOn("web01"))
 }
@@ -129,7 +129,7 @@ func TestCommandAsVCenterFreezesWithoutFallback(t *testing.T) {
 	n := e.vm(t, "web01")
 	contracttest.Probe(t, n)
 	e.VCenter().Freeze()
-	err := n.Do(contracttest.Within(t, time.Second), plan.Stop)
+	err := n.Do(contracttest.Within(t, time.Second), adapter.Command{Verb: plan.Stop})
 	require.ErrorIs(t, err, contracttest.Within(t, 0).Err())
 	require.ErrorContains(t, err, "it is unknown whether it was done")
 	require.NotErrorIs(t, err, adapter.ErrUnreachable)

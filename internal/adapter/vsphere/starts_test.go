@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	"github.com/vmware/govmomi/vim25/types"
+
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/plan"
-
-	"github.com/stretchr/testify/require"
-	"github.com/vmware/govmomi/vim25/types"
 )
 
 // offs are VMs that are off, in a cluster whose DRS would only recommend.
@@ -34,7 +34,7 @@ func startAll(t *testing.T, e *estate, names []string) []error {
 	var all sync.WaitGroup
 	for i, name := range names {
 		n := e.vm(t, name)
-		all.Go(func() { answers[i] = n.Do(contracttest.Within(t, 20*time.Second), plan.Start) })
+		all.Go(func() { answers[i] = n.Do(contracttest.Within(t, 20*time.Second), adapter.Command{Verb: plan.Start}) })
 	}
 	all.Wait()
 	return answers
@@ -67,7 +67,7 @@ func TestOneOfManyThatDoesNotStart(t *testing.T) {
 		n := e.vm(t, name)
 		nodes[name] = n
 		all.Go(func() {
-			if err := n.Do(contracttest.Within(t, 20*time.Second), plan.Start); err != nil {
+			if err := n.Do(contracttest.Within(t, 20*time.Second), adapter.Command{Verb: plan.Start}); err != nil {
 				t.Errorf("start %s: %v", name, err)
 			}
 		})

@@ -8,12 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"ebbtide/internal/adapter"
-	"ebbtide/internal/plan"
-
 	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/plan"
 )
 
 // vmNode is a vsphere.vm, or a member of a vsphere.vms.
@@ -131,13 +131,13 @@ func (m *vm) observation(host string) plan.Observation {
 }
 
 // Do shuts the guest down, powers the VM off or powers it on.
-func (n *vmNode) Do(ctx context.Context, v plan.Verb) error {
-	if !vmVerbs.Has(v) {
-		return fmt.Errorf("cannot %s %s: %w: a VM has no such verb", v, n, adapter.ErrRefused)
+func (n *vmNode) Do(ctx context.Context, do adapter.Command) error {
+	if !vmVerbs.Has(do.Verb) {
+		return fmt.Errorf("cannot %s %s: %w: a VM has no such verb", do.Verb, n, adapter.ErrRefused)
 	}
 	err := byWays(ctx, n.conns, func(ctx context.Context, c *Conn) error {
 		m, err := n.find(ctx, c)
-		if err == nil && !m.gone && (m.holds(v) || v == plan.Force) {
+		if err == nil && !m.gone && (m.holds(do.Verb) || do.Verb == plan.Force) {
 			// Nothing would be sent that shows whether it still holds; and one that was suspended a moment ago would lose
 			// its memory.
 			m, err = n.ask(ctx, c)
@@ -148,10 +148,10 @@ func (n *vmNode) Do(ctx context.Context, v plan.Verb) error {
 		if m.gone {
 			return fmt.Errorf("%w: it is no longer in the inventory", adapter.ErrGone)
 		}
-		return n.give(ctx, c, m, v)
+		return n.give(ctx, c, m, do.Verb)
 	})
 	if err != nil {
-		return fmt.Errorf("cannot %s %s: %w", v, n, err)
+		return fmt.Errorf("cannot %s %s: %w", do.Verb, n, err)
 	}
 	return nil
 }

@@ -160,8 +160,8 @@ func (n *vmsNode) Probe(ctx context.Context) (plan.Observation, error) {
 }
 
 // Do is refused: commands go to the members.
-func (n *vmsNode) Do(_ context.Context, v plan.Verb) error {
-	return selector.Refuse(v, "VMs of "+n.spec.Select.String())
+func (n *vmsNode) Do(_ context.Context, do adapter.Command) error {
+	return selector.Refuse(do.Verb, "VMs of "+n.spec.Select.String())
 }
 
 func (s Selection) String() string {

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/plan"
-
-	"github.com/stretchr/testify/require"
 )
 
 // watch gives what a node tells of itself. It ends with the test.
@@ -144,7 +144,7 @@ func TestManyVMsCostOneCallEach(t *testing.T) {
 					}
 				})
 			}()
-			err := node.Do(ctx, plan.Stop)
+			err := node.Do(ctx, adapter.Command{Verb: plan.Stop})
 			select {
 			case <-off:
 			case <-ctx.Done():

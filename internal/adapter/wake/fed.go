@@ -45,9 +45,9 @@ func (f *fed) Probe(ctx context.Context) (plan.Observation, error) {
 	return seen, err
 }
 
-func (f *fed) Do(ctx context.Context, v plan.Verb) error {
-	if v != plan.Start {
-		return f.inner.Do(ctx, v)
+func (f *fed) Do(ctx context.Context, do adapter.Command) error {
+	if do.Verb != plan.Start {
+		return f.inner.Do(ctx, do)
 	}
 	if err := f.start(ctx); err != nil {
 		return fmt.Errorf("cannot wake %q by its outlets of %q: %w", f.id, f.name, err)

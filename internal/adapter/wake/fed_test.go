@@ -66,10 +66,10 @@ func ofPDU(t *testing.T, on bool) (adapter.Node, *fake.Node, *strip) {
 func TestWakeByPDU(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, array, pdu := ofPDU(t, false)
-		require.NoError(t, n.Do(t.Context(), plan.Start))
+		require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Start}))
 		require.Equal(t, []string{"1 true", "2 true"}, pdu.log)
 		require.Equal(t, plan.On, array.State())
-		require.NoError(t, n.Do(t.Context(), plan.Start))
+		require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Start}))
 		require.Len(t, pdu.log, 2, "what is on is left alone")
 	})
 }
@@ -77,10 +77,10 @@ func TestWakeByPDU(t *testing.T) {
 func TestWhatOnlyItsPowerBringsBackIsCycled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, array, pdu := ofPDU(t, true)
-		require.NoError(t, n.Do(t.Context(), plan.Start))
+		require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Start}))
 		require.Empty(t, pdu.log, "it may be booting: it gets its time")
 		start := time.Now()
-		require.NoError(t, n.Do(t.Context(), plan.Start))
+		require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Start}))
 		require.Equal(t, []string{"1 false", "2 false", "1 true", "2 true"}, pdu.log)
 		require.Equal(t, 10*time.Second, time.Since(start))
 		seen, err := n.Probe(t.Context())
@@ -89,10 +89,10 @@ func TestWhatOnlyItsPowerBringsBackIsCycled(t *testing.T) {
 
 		pdu.log = nil
 		array.Set(plan.Off)
-		require.NoError(t, n.Do(t.Context(), plan.Start))
+		require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Start}))
 		require.Len(t, pdu.log, 4, "what is known to be off is not booting")
 		array.Set(plan.Stopping)
-		require.ErrorIs(t, n.Do(t.Context(), plan.Start), adapter.ErrBusy)
+		require.ErrorIs(t, n.Do(t.Context(), adapter.Command{Verb: plan.Start}), adapter.ErrBusy)
 	})
 }
 
@@ -103,17 +103,17 @@ func TestACycleNeverLeavesAnOutletOff(t *testing.T) {
 		array.Set(plan.Off)
 		ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
 		defer cancel()
-		require.ErrorIs(t, n.Do(ctx, plan.Start), adapter.ErrBusy)
+		require.ErrorIs(t, n.Do(ctx, adapter.Command{Verb: plan.Start}), adapter.ErrBusy)
 		require.Empty(t, pdu.log, "there is no time for it")
 
 		ctx, stop := context.WithCancel(t.Context())
 		time.AfterFunc(3*time.Second, stop)
-		require.NoError(t, n.Do(ctx, plan.Start))
+		require.NoError(t, n.Do(ctx, adapter.Command{Verb: plan.Start}))
 		require.Equal(t, map[int]bool{1: true, 2: true}, pdu.on)
 
 		array.Set(plan.Off)
 		pdu.fails = map[bool]error{false: adapter.ErrRefused}
-		require.ErrorIs(t, n.Do(t.Context(), plan.Start), adapter.ErrRefused)
+		require.ErrorIs(t, n.Do(t.Context(), adapter.Command{Verb: plan.Start}), adapter.ErrRefused)
 		require.Equal(t, map[int]bool{1: true, 2: true}, pdu.on)
 	})
 }

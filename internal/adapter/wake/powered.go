@@ -145,20 +145,20 @@ func (p *powered) onByBMC(seen plan.Observation, err error, power plan.Observati
 }
 
 // Do gives Start to the BMC, and Force where the node's own system does not do it.
-func (p *powered) Do(ctx context.Context, v plan.Verb) error {
-	switch v {
+func (p *powered) Do(ctx context.Context, do adapter.Command) error {
+	switch do.Verb {
 	case plan.Start:
-		err := p.head(v, plan.Starting, func() error { return p.bmc.PowerOn(ctx) })
+		err := p.head(do.Verb, plan.Starting, func() error { return p.bmc.PowerOn(ctx) })
 		if err != nil {
 			return fmt.Errorf("cannot wake %q through %q: %w", p.id, p.name, err)
 		}
 		return nil
 	case plan.Force:
-		return p.head(v, plan.Stopping, func() error { return p.force(ctx) })
+		return p.head(do.Verb, plan.Stopping, func() error { return p.force(ctx) })
 	case plan.Stop:
-		return p.head(v, plan.Stopping, func() error { return p.inner.Do(ctx, plan.Stop) })
+		return p.head(do.Verb, plan.Stopping, func() error { return p.inner.Do(ctx, adapter.Command{Verb: plan.Stop}) })
 	default:
-		return p.inner.Do(ctx, v)
+		return p.inner.Do(ctx, do)
 	}
 }
 
@@ -188,7 +188,7 @@ func (p *powered) force(ctx context.Context) error {
 	var ownErr error
 	if !again {
 		own, cancel := aside(ctx)
-		ownErr = p.inner.Do(own, plan.Force)
+		ownErr = p.inner.Do(own, adapter.Command{Verb: plan.Force})
 		cancel()
 		if ownErr == nil || !errors.Is(ownErr, adapter.ErrRefused) && !errors.Is(ownErr, adapter.ErrUnreachable) {
 			p.forcedBy(ownErr)

@@ -135,7 +135,7 @@ func TestTwoProofs(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			n, host, bmc := withBMC(t, fake.Spec{})
 			if tt.after != plan.Cut {
-				require.NoError(t, n.Do(t.Context(), tt.after))
+				require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: tt.after}))
 			}
 			host.Set(tt.own)
 			host.Break(tt.breaks)
@@ -157,7 +157,7 @@ func TestAMachineIsNotOffWhileItsBMCSaysOn(t *testing.T) {
 		return seen.State
 	}
 	require.Equal(t, plan.On, probe())
-	require.NoError(t, n.Do(t.Context(), plan.Stop))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}))
 	host.Break(fake.Silent)
 	require.Equal(t, plan.Off, probe())
 	bmc.set(plan.On, nil) // somebody has pressed its button
@@ -226,9 +226,9 @@ func TestWhatNobodyTookIsAskedOfTheMachineAgain(t *testing.T) {
 	n, host, bmc := withBMC(t, fake.Spec{})
 	host.Break(fake.Silent)
 	bmc.set(plan.Off, nil)
-	require.ErrorIs(t, n.Do(t.Context(), plan.Force), adapter.ErrUnreachable)
+	require.ErrorIs(t, n.Do(t.Context(), adapter.Command{Verb: plan.Force}), adapter.ErrUnreachable)
 	host.Break(fake.Whole)
-	require.NoError(t, n.Do(t.Context(), plan.Force))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Force}))
 	require.NotContains(t, bmc.commands(), "off")
 	require.Equal(t, plan.Off, host.State())
 }
@@ -246,12 +246,12 @@ func TestAStopThatReachedNobodySendsNowhere(t *testing.T) {
 	require.Equal(t, plan.Unknown, says())
 	for _, verb := range []plan.Verb{plan.Stop, plan.Start} {
 		bmc.set(plan.On, adapter.ErrUnreachable)
-		require.ErrorIs(t, n.Do(t.Context(), verb), adapter.ErrUnreachable)
+		require.ErrorIs(t, n.Do(t.Context(), adapter.Command{Verb: verb}), adapter.ErrUnreachable)
 		bmc.set(plan.On, nil)
 		require.Equal(t, plan.Unknown, says(), verb.String())
 	}
 	host.Break(fake.Whole)
-	require.NoError(t, n.Do(t.Context(), plan.Stop))
+	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}))
 	host.Break(fake.Silent)
 	require.Equal(t, plan.Stopping, says())
 }
@@ -285,7 +285,7 @@ func TestForceByBMC(t *testing.T) {
 				}
 				for range tt.times {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-					err = n.Do(ctx, plan.Force)
+					err = n.Do(ctx, adapter.Command{Verb: plan.Force})
 					cancel()
 				}
 				require.ErrorIs(t, err, tt.err)
@@ -301,11 +301,11 @@ func TestForceByBMC(t *testing.T) {
 		host.Break(fake.Silent)
 		bmc.set(plan.Off, nil)
 		for range 3 { // nobody has powered it off by that
-			require.ErrorIs(t, n.Do(t.Context(), plan.Force), adapter.ErrUnreachable)
+			require.ErrorIs(t, n.Do(t.Context(), adapter.Command{Verb: plan.Force}), adapter.ErrUnreachable)
 		}
 		require.NotContains(t, bmc.commands(), "off")
 		bmc.set(plan.On, nil)
-		require.NoError(t, n.Do(t.Context(), plan.Force))
+		require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Force}))
 		require.Contains(t, bmc.commands(), "off")
 	})
 	t.Run("it is another machine's", func(t *testing.T) {
@@ -314,7 +314,7 @@ func TestForceByBMC(t *testing.T) {
 		_, err := n.Probe(t.Context())
 		require.NoError(t, err)
 		host.Fail(plan.Force, fake.Refuse)
-		err = n.Do(t.Context(), plan.Force)
+		err = n.Do(t.Context(), adapter.Command{Verb: plan.Force})
 		require.ErrorIs(t, err, adapter.ErrRefused)
 		require.ErrorContains(t, err, "may belong to another machine")
 		require.Equal(t, []string{"power"}, bmc.commands(), "it was asked, and told nothing")
@@ -322,11 +322,11 @@ func TestForceByBMC(t *testing.T) {
 	n, host, bmc := withBMC(t, fake.Spec{})
 	host.Fail(plan.Force, fake.Refuse)
 	bmc.set(plan.Unknown, adapter.ErrUnreachable)
-	err := n.Do(t.Context(), plan.Force)
+	err := n.Do(t.Context(), adapter.Command{Verb: plan.Force})
 	require.ErrorIs(t, err, adapter.ErrUnreachable)
 	require.NotErrorIs(t, err, adapter.ErrRefused, "the last rung is what counts")
 	require.ErrorContains(t, err, "before that: ")
-	require.ErrorIs(t, n.Do(t.Context(), plan.Start), adapter.ErrUnreachable)
+	require.ErrorIs(t, n.Do(t.Context(), adapter.Command{Verb: plan.Start}), adapter.ErrUnreachable)
 }
 
 func TestAWatchIsHeldAgainstTheBMC(t *testing.T) {

@@ -81,11 +81,11 @@ type woken struct {
 
 func (w woken) Probe(ctx context.Context) (plan.Observation, error) { return w.inner.Probe(ctx) }
 
-func (w woken) Do(ctx context.Context, v plan.Verb) error {
-	if v == plan.Start {
+func (w woken) Do(ctx context.Context, do adapter.Command) error {
+	if do.Verb == plan.Start {
 		return w.wake(ctx)
 	}
-	return w.inner.Do(ctx, v)
+	return w.inner.Do(ctx, do)
 }
 
 // aside is the context for the first of two questions: it leaves a part of the time for the second.

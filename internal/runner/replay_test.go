@@ -329,10 +329,10 @@ type answer struct {
 	heard bool // the simulator's engine lived to hear of its end
 }
 
-func (a answer) Do(ctx context.Context, do adapter.Command) error {
-	if do, ok := a.want.(effect.Do); !ok || do.Verb != do.Verb {
+func (a answer) Do(ctx context.Context, told adapter.Command) error {
+	if do, ok := a.want.(effect.Do); !ok || do.Verb != told.Verb {
 		a.p.mu.Lock()
-		a.p.parted("the runner commands %s, the simulator did %v", do.Verb, a.want)
+		a.p.parted("the runner commands %s, the simulator did %v", told.Verb, a.want)
 		a.p.mu.Unlock()
 	}
 	_, err := a.await(ctx)

@@ -130,6 +130,7 @@ type Field struct {
 	Apart bool // a page may end before it, if the step has to be divided
 }
 
+// Field gives the field of a step with a name.
 func (s *Step) Field(name string) (Field, bool) {
 	for _, f := range s.Fields {
 		if f.Name == name {

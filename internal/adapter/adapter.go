@@ -95,20 +95,20 @@ type Finder interface {
 	Find(ctx context.Context, firmware string) (id string, err error)
 }
 
-// Housed is a Lister whose system may itself run in one of its own VMs, as a vCenter does.
-type Housed interface {
+// SelfHosted is a Lister whose system may itself run in one of its own VMs, as a vCenter does.
+type SelfHosted interface {
 	// Own tells the IDs, as Everything gives them, of the VMs that the system runs in; none if that can't be seen.
 	Own(ctx context.Context) (ids []string, err error)
 }
 
-// Overseer is a Lister whose system starts again by itself what goes down: high availability.
-type Overseer interface {
-	// Oversees tells where it does so now.
-	Oversees(ctx context.Context) ([]Oversight, error)
+// HAWatcher is a Lister whose system starts again by itself what goes down: high availability.
+type HAWatcher interface {
+	// HAClusters tells where it does so now.
+	HAClusters(ctx context.Context) ([]HACluster, error)
 }
 
-// Oversight is a cluster in which high availability is on, and what puts that off.
-type Oversight struct {
+// HACluster is a cluster in which high availability is on, and what puts that off.
+type HACluster struct {
 	Cluster string // its name in its system; "": there is only one
 	Type    string // of the node: "vsphere.cluster"
 }

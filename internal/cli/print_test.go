@@ -59,12 +59,12 @@ func TestPrintedRunbooks(t *testing.T) {
 			}
 			for _, n := range rb.Nodes {
 				facts = append(facts, n.ID, n.Rack, n.Notes)
-				for _, do := range rb.HandOf(&schema, &n).Do {
+				for _, do := range rb.ProcedureOf(&schema, &n).Do {
 					require.NotEmpty(t, do)
 				}
 			}
 			for _, c := range rb.Connections {
-				facts = append(facts, rb.PlaceOf(&schema, c.Name).Address)
+				facts = append(facts, rb.EndpointOf(&schema, c.Name).Address)
 			}
 			for _, s := range rb.Supplies {
 				facts = append(facts, s.ID, s.NUT(), s.Rack, s.Notes)

@@ -44,7 +44,7 @@ type Daemon struct {
 	metrics    *metrics
 	heard      *heard
 	history    *history
-	bulletin   *bulletin
+	cache      *statusCache
 	streams    *streams
 	began      time.Time
 	site       atomic.Pointer[site] // the estate as it is now
@@ -143,7 +143,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 		Forecast: d.estimate,
 	})
 	d.metrics = newMetrics(d)
-	d.bulletin, d.streams = newBulletin(d.status), newStreams()
+	d.cache, d.streams = newStatusCache(d.status), newStreams()
 	if d.listener, err = listen(ctx, o.Config.Listen, d.identity); err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func (d *Daemon) getStatus(w http.ResponseWriter, r *http.Request) {
 		d.watchStatus(w, r)
 		return
 	}
-	e, err := d.bulletin.get(r.Context(), time.Now())
+	e, err := d.cache.get(r.Context(), time.Now())
 	if err != nil {
 		d.fail(w, http.StatusServiceUnavailable, err)
 		return
@@ -97,7 +97,7 @@ func (d *Daemon) watchStatus(w http.ResponseWriter, r *http.Request) {
 		case <-d.streams.ended:
 			return
 		}
-		e, err := d.bulletin.get(r.Context(), due.Add(-streamAge))
+		e, err := d.cache.get(r.Context(), due.Add(-streamAge))
 		switch {
 		case err != nil && sent.IsZero():
 			d.fail(w, http.StatusServiceUnavailable, err)

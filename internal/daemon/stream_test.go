@@ -26,7 +26,7 @@ func TestBulletinIsSharedAndNeverOlderThanTheQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const cost = 100 * time.Millisecond
 		var made atomic.Int64
-		b := newBulletin(func(context.Context) (Status, error) {
+		b := newStatusCache(func(context.Context) (Status, error) {
 			n := made.Add(1)
 			<-time.After(cost)
 			return Status{Started: time.Now(), Text: fmt.Sprint(n)}, nil
@@ -60,7 +60,7 @@ func TestBulletinIsSharedAndNeverOlderThanTheQuestion(t *testing.T) {
 func TestBulletinThatFailsIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the loop is stuck")
-	b := newBulletin(func(context.Context) (Status, error) { return Status{}, broken })
+	b := newStatusCache(func(context.Context) (Status, error) { return Status{}, broken })
 	_, err := b.get(t.Context(), time.Now())
 	require.ErrorIs(t, err, broken)
 	b.status = func(context.Context) (Status, error) { return Status{Text: "well"}, nil }

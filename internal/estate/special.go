@@ -58,7 +58,7 @@ func (s *surveyor) askForSpecial(ctx context.Context, listed []Strays) {
 // recognise asks one connection, and notes how what it recognises is judged.
 func (s *surveyor) recognise(ctx context.Context, connection string, special map[string]func(*runbook.Running) []runbook.Remark) {
 	lister, _ := s.set.Lister(connection)
-	if system, can := lister.(adapter.Housed); can {
+	if system, can := lister.(adapter.SelfHosted); can {
 		own, err := ask(ctx, s.each, system.Own)
 		for _, id := range own {
 			if err == nil {
@@ -105,15 +105,15 @@ func (s *surveyor) judgeHere(connection string, vm *runbook.Running) []runbook.R
 	}}
 }
 
-// askOverseers looks for what starts again by itself what goes down, and that no node puts off. Several connections may lead
+// askHAWatchers looks for what starts again by itself what goes down, and that no node puts off. Several connections may lead
 // to the same system: the first one tells.
-func (s *surveyor) askOverseers(ctx context.Context, connections []string) {
-	found := make([][]adapter.Oversight, len(connections))
+func (s *surveyor) askHAWatchers(ctx context.Context, connections []string) {
+	found := make([][]adapter.HACluster, len(connections))
 	var all sync.WaitGroup
 	for i, connection := range connections {
 		lister, _ := s.set.Lister(connection)
-		if overseer, can := lister.(adapter.Overseer); can {
-			all.Go(func() { found[i], _ = ask(ctx, s.each, overseer.Oversees) }) // what can't be asked is not remarked on
+		if overseer, can := lister.(adapter.HAWatcher); can {
+			all.Go(func() { found[i], _ = ask(ctx, s.each, overseer.HAClusters) }) // what can't be asked is not remarked on
 		}
 	}
 	all.Wait()

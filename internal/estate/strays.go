@@ -23,7 +23,7 @@ type Stray struct {
 func (s *surveyor) askForStrays(ctx context.Context) {
 	known := !slices.ContainsFunc(s.survey.Selectors, func(sel Selector) bool { return sel.Error != "" })
 	first, others := s.listers()
-	s.askOverseers(ctx, first)
+	s.askHAWatchers(ctx, first)
 	listed := s.list(ctx, append(first, others...))
 	for _, found := range listed {
 		s.refuse(found.Connection, found.Err)

@@ -23,7 +23,7 @@ func TestWhatIsSetAsideByHandIsPutBackByHand(t *testing.T) {
 				continue
 			}
 			found++
-			h := rb.HandOf(&schema, d)
+			h := rb.ProcedureOf(&schema, d)
 			require.NotEmpty(t, h.Do[plan.Unprotect], nt.Name)
 			require.NotEmpty(t, h.Back, nt.Name)
 			if verbs.Has(plan.Protect) {

@@ -43,9 +43,9 @@ func Family() adapter.Family {
 			Doc:   "a UPS at its NUT server, as a user who may set the forced-shutdown flag",
 			Spec:  func() any { return new(ConnSpec) },
 			Check: func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
-			Place: func(spec any) runbook.Place {
+			Endpoint: func(spec any) runbook.Endpoint {
 				s := spec.(*ConnSpec)
-				return runbook.Place{Address: s.NUT, User: s.Username}
+				return runbook.Endpoint{Address: s.NUT, User: s.Username}
 			},
 		}},
 		Nodes: []runbook.NodeType{{
@@ -137,7 +137,7 @@ func Trust(t *runbook.TLS) (*tls.Config, error) {
 	return config, nil
 }
 
-func secondariesByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+func secondariesByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	at := places(d.Via)
 	ups, server, err := ParseTarget(at.Address)
 	if err != nil {
@@ -145,7 +145,7 @@ func secondariesByHand(d *runbook.NodeDecl, places func(string) runbook.Place) r
 	}
 	clients := runbook.Instruction{Say: "No machine but the server itself is logged in:", Type: "upsc -c " + runbook.Quote(at.Address)}
 	back := "Restart upsd on its server before their power returns, or they shut down again:"
-	return runbook.Hand{
+	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop: {
 				{Say: fmt.Sprintf("Shut down each machine that this lists, from its own console; or all at once, on the server (%s), where the primary upsmon then powers that server off as well:", server), Type: "upsc -c " + runbook.Quote(at.Address)},

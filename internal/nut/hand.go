@@ -9,7 +9,7 @@ import (
 )
 
 // OutletByHand tells how a person switches an outlet of a supply.
-func OutletByHand(o runbook.Outlet) runbook.Hand {
+func OutletByHand(o runbook.Outlet) runbook.ManualProcedure {
 	user := o.Supply.Username
 	if user == "" {
 		user = "USER"
@@ -21,7 +21,7 @@ func OutletByHand(o runbook.Outlet) runbook.Hand {
 		}
 	}
 	look := []runbook.Instruction{{Say: "What the UPS says of it:", Type: fmt.Sprintf("upsc %s outlet.%s.status", ups, o.Name)}}
-	return runbook.Hand{Do: map[plan.Verb][]runbook.Instruction{plan.Stop: do("off"), plan.Start: do("on")}, Off: look, On: look}
+	return runbook.ManualProcedure{Do: map[plan.Verb][]runbook.Instruction{plan.Stop: do("off"), plan.Start: do("on")}, Off: look, On: look}
 }
 
 // kept says where the password is.
@@ -29,11 +29,11 @@ func kept(password runbook.SecretRef) string {
 	if password.IsZero() {
 		return ""
 	}
-	return ", which is kept as " + password.Kept()
+	return ", which is kept as " + password.Location()
 }
 
 // ByHand tells how a person cuts and returns the output of a supply.
-func ByHand(s *runbook.SupplyDecl) runbook.Hand {
+func ByHand(s *runbook.SupplyDecl) runbook.ManualProcedure {
 	user := s.Username
 	if user == "" {
 		user = "USER"
@@ -67,7 +67,7 @@ func ByHand(s *runbook.SupplyDecl) runbook.Hand {
 		back = "It stays off until someone switches it on once mains power is back: press its on button, or:"
 	}
 	status := runbook.Instruction{Say: "Everything that it feeds is off. What the UPS says (OFF in its status):", Type: "upsc " + ups + " ups.status"}
-	return runbook.Hand{
+	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Cut: cut,
 			plan.Start: {

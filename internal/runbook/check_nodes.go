@@ -198,7 +198,7 @@ func (c *checker) throughItself(i int) {
 	if t.Kind != plan.VM || t.Selects || len(n.Healthy) == 0 {
 		return
 	}
-	at := c.rb.PlaceOf(&c.rb.schema, n.Via).Address
+	at := c.rb.EndpointOf(&c.rb.schema, n.Via).Address
 	if u, err := url.Parse(at); err == nil && u.Host != "" {
 		at = u.Hostname()
 	}

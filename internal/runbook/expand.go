@@ -46,7 +46,7 @@ func (c *compiler) index() {
 // it is reached at if it has a connection of its own.
 func (c *compiler) storageNames(d *NodeDecl, name string) []string {
 	names := append([]string{name}, d.Serves...)
-	if address := hostOf(c.rb.PlaceOf(c.schema, d.Via).Address); address != "" {
+	if address := hostOf(c.rb.EndpointOf(c.schema, d.Via).Address); address != "" {
 		names = append(names, address)
 	}
 	for i := range names {

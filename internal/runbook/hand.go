@@ -6,16 +6,16 @@ import (
 	"ebbtide/internal/plan"
 )
 
-// Place is where a person reaches a system and as whom. It never holds a secret.
-type Place struct {
-	Address string // as it is typed: a URL, host:port
-	User    string
-	Kept    string // where the password or key is kept, in words
-	Proof   string // what shows that it is the right system: its certificate's thumbprint, its host key's fingerprint
+// Endpoint is where a person reaches a system and as whom. It never holds a secret.
+type Endpoint struct {
+	Address        string // as it is typed: a URL, host:port
+	User           string
+	SecretLocation string // where the password or key is kept, in words
+	Proof          string // what shows that it is the right system: its certificate's thumbprint, its host key's fingerprint
 }
 
-// Hand is what a person does to a node when Ebbtide does not. It never holds a secret.
-type Hand struct {
+// ManualProcedure is what a person does to a node when Ebbtide does not. It never holds a secret.
+type ManualProcedure struct {
 	Do    map[plan.Verb][]Instruction
 	Off   []Instruction // how to see that it is really off
 	On    []Instruction // how to see that it is on
@@ -29,17 +29,17 @@ type Instruction struct {
 	Type string // a command, as it is typed
 }
 
-// HandOf tells what a person does to a declared node, with its wake and its health checks.
-func (rb *Runbook) HandOf(schema *Schema, d *NodeDecl) Hand {
-	var h Hand
+// ProcedureOf tells what a person does to a declared node, with its wake and its health checks.
+func (rb *Runbook) ProcedureOf(schema *Schema, d *NodeDecl) ManualProcedure {
+	var h ManualProcedure
 	if t, ok := schema.Node(d.Type); ok && t.ByHand != nil {
-		h = t.ByHand(d, func(connection string) Place { return rb.PlaceOf(schema, connection) })
+		h = t.ByHand(d, func(connection string) Endpoint { return rb.EndpointOf(schema, connection) })
 	}
 	if h.Do == nil {
 		h.Do = map[plan.Verb][]Instruction{}
 	}
 	if w := d.Wake; w != nil {
-		h.Do[plan.Start] = w.byHand(func(connection string) Place { return rb.PlaceOf(schema, connection) })
+		h.Do[plan.Start] = w.byHand(func(connection string) Endpoint { return rb.EndpointOf(schema, connection) })
 	}
 	for _, c := range d.Healthy {
 		h.On = append(h.On, c.byHand())
@@ -47,18 +47,18 @@ func (rb *Runbook) HandOf(schema *Schema, d *NodeDecl) Hand {
 	return h
 }
 
-// PlaceOf tells where a person reaches a declared connection.
-func (rb *Runbook) PlaceOf(schema *Schema, connection string) Place {
+// EndpointOf tells where a person reaches a declared connection.
+func (rb *Runbook) EndpointOf(schema *Schema, connection string) Endpoint {
 	for i := range rb.Connections {
 		c := &rb.Connections[i]
-		if t, ok := schema.Connection(c.Type); ok && c.Name == connection && t.Place != nil {
-			return t.Place(c.Spec)
+		if t, ok := schema.Connection(c.Type); ok && c.Name == connection && t.Endpoint != nil {
+			return t.Endpoint(c.Spec)
 		}
 	}
-	return Place{}
+	return Endpoint{}
 }
 
-func (w *Wake) byHand(places func(string) Place) []Instruction {
+func (w *Wake) byHand(places func(string) Endpoint) []Instruction {
 	button := Instruction{Say: "Or press its power button."}
 	switch {
 	case w.MAC != "":

@@ -18,8 +18,8 @@ type ConnectionType struct {
 	Spec func() any
 	// Check finds further mistakes in a spec (nil: none). One about a certain key is a *KeyError.
 	Check func(spec any) []error
-	// Place tells where a person reaches the system, for the printed run book (nil: nowhere).
-	Place func(spec any) Place
+	// Endpoint tells where a person reaches the system, for the printed run book (nil: nowhere).
+	Endpoint func(spec any) Endpoint
 	// Powers: it belongs to one machine and can power it off whatever runs on it, as a BMC. A node that it wakes can be
 	// forced by it too.
 	Powers bool
@@ -66,7 +66,7 @@ type NodeType struct {
 	Check func(spec any) []error
 	// ByHand tells what a person does without Ebbtide, for the printed run book (nil: nothing is known). places finds
 	// the places of connections by their names.
-	ByHand func(d *NodeDecl, places func(connection string) Place) Hand
+	ByHand func(d *NodeDecl, places func(connection string) Endpoint) ManualProcedure
 }
 
 // Schema is the part of the language that the adapters give.
@@ -132,8 +132,8 @@ type SecretRef struct {
 // IsZero reports whether no secret is named.
 func (s SecretRef) IsZero() bool { return s == SecretRef{} }
 
-// Kept names where the secret is, and never the secret.
-func (s SecretRef) Kept() string {
+// Location names where the secret is, and never the secret.
+func (s SecretRef) Location() string {
 	switch {
 	case s.Credential != "":
 		return "the credential " + s.Credential

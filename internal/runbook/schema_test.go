@@ -94,7 +94,7 @@ func testSchema() runbook.Schema {
 			{Name: "vsphere", Spec: func() any { return new(vsphereConn) }},
 			{
 				Name: "ssh", Spec: func() any { return new(sshConn) },
-				Place: func(spec any) runbook.Place { return runbook.Place{Address: spec.(*sshConn).Address} },
+				Endpoint: func(spec any) runbook.Endpoint { return runbook.Endpoint{Address: spec.(*sshConn).Address} },
 				Check: func(spec any) []error {
 					if spec.(*sshConn).HostKey == "" {
 						return []error{errors.New("an ssh connection needs host_key")}

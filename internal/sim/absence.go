@@ -13,7 +13,7 @@ type absence struct {
 }
 
 // absent notes that a node's state is now another. What somebody deleted is missed by nobody.
-func (s *simulation) absent(t *thing, state plan.State) {
+func (s *simulation) absent(t *simNode, state plan.State) {
 	away := t.wasOn && state != plan.On && state != plan.Gone
 	if away == t.away {
 		return
@@ -38,8 +38,8 @@ func (s *simulation) countAbsence() {
 		r.Down += s.now.Sub(s.absence.since)
 		r.Back = s.now.Sub(Epoch)
 	}
-	for i := range s.things {
-		if s.things[i].away {
+	for i := range s.nodes {
+		if s.nodes[i].away {
 			r.Missing = append(r.Missing, s.estate.Node(i).ID)
 		}
 	}

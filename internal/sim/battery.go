@@ -18,12 +18,12 @@ const (
 )
 
 // newCell makes a supply with its battery as a scenario has it. What that leaves open is taken from the runbook.
-func newCell(node int, s power.Supply, b Battery, given bool) cell {
+func newCell(node int, s power.Supply, b Battery, given bool) simSupply {
 	if !given {
 		b = Battery{Charge: 1}
 	}
 	b.Recharge = cmp.Or(b.Recharge, s.Recharge, usualRecharge)
-	return cell{
+	return simSupply{
 		Battery: b, node: node, watts: s.Watts, curve: power.NewCurve(s.Curve), mains: true, output: true, charge: b.Charge,
 		offDelay: cmp.Or(s.OffDelay, cutDelay), onDelay: cmp.Or(s.OnDelay, returnDelay),
 	}
@@ -31,14 +31,14 @@ func newCell(node int, s power.Supply, b Battery, given bool) cell {
 
 // settle reckons what follows from the load at the start: it is what the battery's runtime is told at.
 func (s *simulation) settle() {
-	for i := range s.things {
+	for i := range s.nodes {
 		if s.estate.Node(i).Watts > 0 {
 			s.drawing = append(s.drawing, i)
 		}
 	}
 	s.weigh()
-	for k := range s.cells {
-		c := &s.cells[k]
+	for k := range s.supplies {
+		c := &s.supplies[k]
 		c.atStart = c.curve.Rate(c.load)
 		if c.Runtime == 0 && c.watts > 0 {
 			c.Runtime = c.curve.Lasts(c.load)
@@ -50,27 +50,27 @@ func (s *simulation) settle() {
 // weigh reckons anew what each supply carries: what is on draws its watts from its live feeds, from each the same.
 func (s *simulation) weigh() {
 	s.weighed = true
-	for k := range s.cells {
-		c := &s.cells[k]
+	for k := range s.supplies {
+		c := &s.supplies[k]
 		c.load = c.extra
 		if c.watts == 0 {
 			c.load += evenLoad
 		}
 	}
 	for _, i := range s.drawing {
-		if state := s.things[i].state; state != plan.On && state != plan.Starting && state != plan.Stopping {
+		if state := s.nodes[i].state; state != plan.On && state != plan.Starting && state != plan.Stopping {
 			continue
 		}
 		sources := s.estate.Sources(i)
-		carries := func(c *cell) bool { return c.output && slices.Contains(sources, c.node) }
+		carries := func(c *simSupply) bool { return c.output && slices.Contains(sources, c.node) }
 		live := 0
-		for k := range s.cells {
-			if carries(&s.cells[k]) {
+		for k := range s.supplies {
+			if carries(&s.supplies[k]) {
 				live++
 			}
 		}
-		for k := range s.cells {
-			if c := &s.cells[k]; c.watts > 0 && carries(c) {
+		for k := range s.supplies {
+			if c := &s.supplies[k]; c.watts > 0 && carries(c) {
 				c.load += s.estate.Node(i).Watts / float64(live) / c.watts
 			}
 		}
@@ -79,7 +79,7 @@ func (s *simulation) weigh() {
 
 // discharge moves a battery on by the time to the next poll.
 func (s *simulation) discharge(k int, by time.Duration) {
-	c, was := &s.cells[k], s.cells[k].charge
+	c, was := &s.supplies[k], s.supplies[k].charge
 	if !s.weighed {
 		s.weigh()
 	}
@@ -106,23 +106,23 @@ func (s *simulation) discharge(k int, by time.Duration) {
 }
 
 // rate is how fast the present load burns the battery, against the load at the start.
-func (c *cell) rate() float64 { return c.curve.Rate(c.load) / c.atStart }
+func (c *simSupply) rate() float64 { return c.curve.Rate(c.load) / c.atStart }
 
 // healthy is the battery's true capacity against its sheet.
-func (c *cell) healthy() float64 { return cmp.Or(c.Health, 1) }
+func (c *simSupply) healthy() float64 { return cmp.Or(c.Health, 1) }
 
 // left is how long the battery lasts at the present load.
-func (c *cell) left() time.Duration {
+func (c *simSupply) left() time.Duration {
 	return time.Duration(c.charge * c.healthy() * float64(c.Runtime) / c.rate())
 }
 
 // honest reports whether its UPS says how it is.
-func (c *cell) honest() bool {
+func (c *simSupply) honest() bool {
 	return !slices.ContainsFunc(c.Says, func(l Lie) bool { return l != Slips }) && c.Bias == 0 && c.output && c.DiesAt == 0 && c.healthy() == 1 && c.Steps == 0
 }
 
 // gauge is the charge as its UPS tells it, from 0 to 1.
-func (c *cell) gauge() float64 {
+func (c *simSupply) gauge() float64 {
 	if c.Steps == 0 {
 		return c.charge
 	}
@@ -130,7 +130,7 @@ func (c *cell) gauge() float64 {
 }
 
 // feel finds, at a poll that is heard, whether the policy takes down what a supply on line feeds: for the heat, or a brown-out.
-func (s *simulation) feel(c *cell) {
+func (s *simulation) feel(c *simSupply) {
 	switch {
 	case !c.mains || !c.sags():
 		c.sagsSince = time.Time{}
@@ -144,7 +144,7 @@ func (s *simulation) feel(c *cell) {
 	c.harmed = s.holds(state)
 }
 
-func (c *cell) sags() bool { return c.voltage.Known && c.voltage.Value < sags*nominal }
+func (c *simSupply) sags() bool { return c.voltage.Known && c.voltage.Value < sags*nominal }
 
 // holds reports whether a stage of the policy that stops something holds.
 func (s *simulation) holds(state power.State) bool {
@@ -153,7 +153,7 @@ func (s *simulation) holds(state power.State) bool {
 }
 
 // isUnfit reports whether nothing is to be started on a supply that is on line: it is too hot, or browned out however shortly, for the policy.
-func (s *simulation) isUnfit(c *cell) bool {
+func (s *simulation) isUnfit(c *simSupply) bool {
 	state := power.State{Mains: power.MainsOnline, Temperature: c.temperature}
 	if c.sags() {
 		state.BrownoutFor = 24 * time.Hour
@@ -166,7 +166,7 @@ const slipsEvery = 67
 
 // reading is what the supply's UPS says now. Its runtime is that of a battery like on its sheet.
 func (s *simulation) reading(k int) power.Reading {
-	c := &s.cells[k]
+	c := &s.supplies[k]
 	c.polls++
 	charge := c.gauge()
 	r := power.Reading{
@@ -193,10 +193,10 @@ func (s *simulation) reading(k int) power.Reading {
 	return r
 }
 
-func (c *cell) says(l Lie) bool { return slices.Contains(c.Says, l) }
+func (c *simSupply) says(l Lie) bool { return slices.Contains(c.Says, l) }
 
 // lie makes of what a UPS knows what it says.
-func (c *cell) lie(r *power.Reading) {
+func (c *simSupply) lie(r *power.Reading) {
 	if c.says(Jumps) {
 		r.Runtime.Value *= [...]float64{1, 3, 0.4, 1.5, 0.8, 2}[c.polls/7%6]
 	}
@@ -218,7 +218,7 @@ func (c *cell) lie(r *power.Reading) {
 }
 
 // status is what stands in ups.status.
-func (c *cell) status() power.Status {
+func (c *simSupply) status() power.Status {
 	status := power.OB
 	switch {
 	case c.mains && c.tests:

@@ -24,15 +24,15 @@ func (s *simulation) change(c Change) {
 		return
 	}
 	if i, ok := s.estate.Index(c.Node); ok && c.Silent != nil {
-		s.things[i].silent = *c.Silent
+		s.nodes[i].silent = *c.Silent
 		return
 	}
-	for k := range s.cells {
-		if s.estate.Node(s.cells[k].node).ID != c.Supply {
+	for k := range s.supplies {
+		if s.estate.Node(s.supplies[k].node).ID != c.Supply {
 			continue
 		}
 		s.changed(k)
-		switch at := &s.cells[k]; {
+		switch at := &s.supplies[k]; {
 		case c.Silent != nil:
 			at.silent, at.over = *c.Silent, at.over || at.tests && *c.Silent
 		case c.ExtraLoad != nil:

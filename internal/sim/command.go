@@ -10,7 +10,7 @@ import (
 // command carries out a verb on a node at the model's present time, and tells its answer. Unprotect is told how it
 // was.
 func (s *simulation) command(i int, verb plan.Verb, was string) (ledger.Outcome, string) {
-	t := &s.things[i]
+	t := &s.nodes[i]
 	if outcome, why := s.meets(i, verb); outcome != ledger.Done {
 		return outcome, why
 	}
@@ -37,7 +37,7 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (ledger.Outcome,
 // meets tells what a command comes to before anything takes it: ledger.Done, it is taken.
 func (s *simulation) meets(i int, verb plan.Verb) (ledger.Outcome, string) {
 	const none = "no answer"
-	t := &s.things[i]
+	t := &s.nodes[i]
 	if s.quiet(i) && (verb != plan.Start || !s.selfTests(i)) || verb != plan.Start && t.state == plan.Starting && t.habit.Refuses {
 		s.meetQuiet(i, MetDarkOrder, MetSelfTestOrder, MetSupplyOrder)
 		return ledger.Unreached, none
@@ -57,7 +57,7 @@ func (s *simulation) meets(i int, verb plan.Verb) (ledger.Outcome, string) {
 
 // isDeafTo reports whether a node does not hear a command that does not start it.
 func (s *simulation) isDeafTo(i int, verb plan.Verb) bool {
-	t, decl := &s.things[i], s.estate.Node(i)
+	t, decl := &s.nodes[i], s.estate.Node(i)
 	if (verb == plan.Stop || verb == plan.Force) && t.state == plan.Off && decl.OffAfter > 0 { // its own system takes it, and that is off
 		return true
 	}
@@ -72,7 +72,7 @@ func isSetting(verb plan.Verb) bool {
 
 // turnsDown says why who takes a command does not do it: ledger.Done, it does.
 func (s *simulation) turnsDown(i int, verb plan.Verb) (ledger.Outcome, string) {
-	t, decl := &s.things[i], s.estate.Node(i)
+	t, decl := &s.nodes[i], s.estate.Node(i)
 	switch {
 	case t.fault == Busy && t.told <= 2:
 		return ledger.Busy, "another task is running"
@@ -90,7 +90,7 @@ func (s *simulation) turnsDown(i int, verb plan.Verb) (ledger.Outcome, string) {
 
 // obey does what was commanded, each in its time, and long after that if it is late.
 func (s *simulation) obey(i int, verb plan.Verb, was string, late bool) (ledger.Outcome, string) {
-	t := &s.things[i]
+	t := &s.nodes[i]
 	took := s.took(i, verb)
 	if late {
 		took = lateBy * s.estate.Node(i).Time(verb).Within
@@ -114,7 +114,7 @@ func (s *simulation) obey(i int, verb plan.Verb, was string, late bool) (ledger.
 
 // takeStop begins a stop. Of one that is late nothing shows that it was told.
 func (s *simulation) takeStop(i int, took time.Duration, late bool) {
-	t := &s.things[i]
+	t := &s.nodes[i]
 	switch {
 	case late:
 		s.after(took, func() {

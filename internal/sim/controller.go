@@ -78,8 +78,8 @@ func (s *simulation) crash() {
 
 // selfless reports whether the machine that the controller runs on is declared and not on.
 func (s *simulation) selfless() bool {
-	for i := range s.things {
-		if s.estate.Node(i).Kind == plan.Self && s.things[i].state != plan.On {
+	for i := range s.nodes {
+		if s.estate.Node(i).Kind == plan.Self && s.nodes[i].state != plan.On {
 			return true
 		}
 	}
@@ -101,16 +101,16 @@ func (s *simulation) restart() {
 		}
 		s.engine, s.stopped = e, false
 		s.lostAnswers()
-		for i := range s.things {
+		for i := range s.nodes {
 			s.askBoth(i)
 		}
-		for k := range s.cells {
-			s.cells[k].cutDue, s.cells[k].sagsSince = time.Time{}, time.Time{} // who had them is gone
-			s.changed(k)                                                       // to a new controller all is news
+		for k := range s.supplies {
+			s.supplies[k].cutDue, s.supplies[k].sagsSince = time.Time{}, time.Time{} // who had them is gone
+			s.changed(k)                                                             // to a new controller all is news
 		}
 		s.referee.Resumed(s.now)
 		s.apply(engine.Started{})
-		for k := range s.cells { // a new controller polls at once
+		for k := range s.supplies { // a new controller polls at once
 			s.after(time.Duration(k+1)*7*time.Millisecond, func() { s.poll(k) })
 		}
 	})
@@ -157,8 +157,8 @@ func (s *simulation) lostAnswers() {
 		default:
 		}
 	}
-	for i := range s.things {
-		t := &s.things[i]
+	for i := range s.nodes {
+		t := &s.nodes[i]
 		t.took = t.took || open[s.estate.Node(i).ID]
 		t.counts = t.counts || t.took
 	}

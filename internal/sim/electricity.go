@@ -4,13 +4,13 @@ import "ebbtide/internal/plan"
 
 // powered reports whether any feed of a node has its output on, and so for what it physically stands on.
 func (s *simulation) powered(i int) bool {
-	if host := s.things[i].host; host >= 0 && (s.things[host].state == plan.Off || s.things[host].state == plan.Gone && !s.powered(host)) || s.unplugged(i) {
+	if host := s.nodes[i].host; host >= 0 && (s.nodes[host].state == plan.Off || s.nodes[host].state == plan.Gone && !s.powered(host)) || s.unplugged(i) {
 		return false // a host that nobody can see any more has power all the same
 	}
 	feeds := s.estate.Feeds(i)
 	for _, f := range feeds {
-		for k := range s.cells {
-			if s.cells[k].node == f && s.cells[k].output {
+		for k := range s.supplies {
+			if s.supplies[k].node == f && s.supplies[k].output {
 				return true
 			}
 		}
@@ -20,8 +20,8 @@ func (s *simulation) powered(i int) bool {
 
 // unplugged reports whether a node hangs on an outlet that is off. One that somebody took out of the UPS's words is still there.
 func (s *simulation) unplugged(i int) bool {
-	outlet := s.things[i].outlet
-	return outlet >= 0 && (s.things[outlet].state == plan.Off || s.things[outlet].state == plan.Starting)
+	outlet := s.nodes[i].outlet
+	return outlet >= 0 && (s.nodes[outlet].state == plan.Off || s.nodes[outlet].state == plan.Starting)
 }
 
 // outletOf gives the outlet that a node hangs on, -1 if it hangs on none.
@@ -36,8 +36,8 @@ func outletOf(estate *plan.Estate, i int) int {
 
 // darken takes down what has no power any more, cleanly off or not.
 func (s *simulation) darken() {
-	for i := range s.things {
-		t, n := &s.things[i], s.estate.Node(i)
+	for i := range s.nodes {
+		t, n := &s.nodes[i], s.estate.Node(i)
 		if n.Kind == plan.Supply || n.Kind == plan.Person || s.powered(i) || t.state == plan.Off || t.state == plan.Gone || t.state == plan.Unknown {
 			continue
 		}
@@ -52,8 +52,8 @@ func (s *simulation) darken() {
 
 // unpowered tells of each thing whether it has no power: only such a one starts when its power comes.
 func (s *simulation) unpowered() []bool {
-	dead := make([]bool, len(s.things))
-	for i := range s.things {
+	dead := make([]bool, len(s.nodes))
+	for i := range s.nodes {
 		dead[i] = !s.powered(i)
 	}
 	return dead
@@ -61,9 +61,9 @@ func (s *simulation) unpowered() []bool {
 
 // light starts what starts by itself with its power, of what was dead and has it now. A VM comes up with its host.
 func (s *simulation) light(dead []bool) {
-	for i := range s.things {
-		t := &s.things[i]
-		if !dead[i] || s.things[i].host >= 0 || !s.powered(i) {
+	for i := range s.nodes {
+		t := &s.nodes[i]
+		if !dead[i] || s.nodes[i].host >= 0 || !s.powered(i) {
 			continue
 		}
 		t.lit++

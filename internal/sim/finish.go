@@ -12,22 +12,22 @@ import (
 // hopeless reports whether the recharge gate waits for a charge that a UPS does not tell: somebody must see to it.
 func (s *simulation) hopeless() bool {
 	needs := s.scenario.Settings.Policy.Restore.Needs()
-	blind := slices.ContainsFunc(s.cells, func(c cell) bool { return slices.Contains(c.Says, NoCharge) })
+	blind := slices.ContainsFunc(s.supplies, func(c simSupply) bool { return slices.Contains(c.Says, NoCharge) })
 	return blind && (slices.Contains(needs, power.ChargeAbove) || slices.Contains(needs, power.RechargedFor))
 }
 
 func (s *simulation) finish() {
 	r := &s.result
-	for i := range s.things {
+	for i := range s.nodes {
 		id := s.estate.Node(i).ID
-		switch s.things[i].state {
+		switch s.nodes[i].state {
 		case plan.On:
 			r.On = append(r.On, id)
 		case plan.Off, plan.Gone:
 			r.Off = append(r.Off, id)
 		default:
 		}
-		if s.things[i].crashed {
+		if s.nodes[i].crashed {
 			r.Crashed = append(r.Crashed, id)
 		}
 	}

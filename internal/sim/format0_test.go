@@ -64,8 +64,8 @@ func TestAnOutageOfTheOldFormatIsTakenUp(t *testing.T) {
 			t.Run(at+"/no mains", func(t *testing.T) {
 				s := takeUp(t, dark, left)
 				require.Empty(t, s.result.Violations)
-				for k := range s.cells {
-					require.False(t, s.cells[k].output, s.estate.Node(s.cells[k].node).ID)
+				for k := range s.supplies {
+					require.False(t, s.supplies[k].output, s.estate.Node(s.supplies[k].node).ID)
 				}
 				met["with no mains"]++
 				if len(s.result.Crashed) > 0 { // it could not be proven off, and the battery ended

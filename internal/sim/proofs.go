@@ -29,12 +29,12 @@ func (s *simulation) askBoth(i int) {
 	if err != nil {
 		panic(fmt.Sprintf("a BMC of the model can't be used: %v", err)) // it is a Powered, and has one way to wake
 	}
-	s.things[i].proofs = proofs
+	s.nodes[i].proofs = proofs
 }
 
 // give gives a command to a node: to its own system, or as its BMC has a part in it.
 func (s *simulation) give(i int, do effect.Do) (ledger.Outcome, string) {
-	proofs := s.things[i].proofs
+	proofs := s.nodes[i].proofs
 	if proofs == nil {
 		return s.command(i, do.Verb, do.Settings)
 	}
@@ -47,7 +47,7 @@ func (s *simulation) give(i int, do effect.Do) (ledger.Outcome, string) {
 
 // look is what a probe of a node answers.
 func (s *simulation) look(i int) (ledger.Outcome, plan.Observation) {
-	proofs := s.things[i].proofs
+	proofs := s.nodes[i].proofs
 	if proofs == nil {
 		return s.observe(i)
 	}
@@ -127,7 +127,7 @@ type flip struct {
 func (c controller) Close() error { return nil }
 
 func (c controller) answers() error {
-	t := &c.s.things[c.node]
+	t := &c.s.nodes[c.node]
 	t.asked++
 	if c.how == NoAnswer || c.how == Fitful && t.asked%bmcFitful != 0 || !c.s.powered(c.node) || c.s.cutOff(c.node) || t.state == plan.Gone {
 		c.s.meet(MetBMCSilent)
@@ -138,7 +138,7 @@ func (c controller) answers() error {
 
 // says is what it makes of the power of its machine.
 func (c controller) says() (on bool) {
-	t := &c.s.things[c.node]
+	t := &c.s.nodes[c.node]
 	is := t.state != plan.Off
 	switch c.how {
 	case AlwaysOn:
@@ -162,7 +162,7 @@ func (c controller) says() (on bool) {
 }
 
 // wasOnAt reports whether a machine had its power on at a time.
-func (t *thing) wasOnAt(at time.Time) bool {
+func (t *simNode) wasOnAt(at time.Time) bool {
 	for _, f := range t.flips {
 		if f.at.After(at) {
 			return f.was
@@ -204,7 +204,7 @@ func (c controller) PowerOff(context.Context) error {
 	if !c.says() || !c.ours() {
 		return nil
 	}
-	if c.s.things[c.node].state == plan.Starting {
+	if c.s.nodes[c.node].state == plan.Starting {
 		c.s.become(c.node, plan.Stopping)
 	}
 	c.s.stop(c.node, c.s.took(c.node, plan.Force), false)

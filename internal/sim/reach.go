@@ -40,23 +40,23 @@ type Habit struct {
 
 // quiet reports whether a question or a command to a node gets no answer whatever, though the node may well be there.
 func (s *simulation) quiet(i int) bool {
-	return s.things[i].silent || s.selfTests(i) || s.cutOff(i) || s.mutelyFed(i) || s.hostIsMute(i)
+	return s.nodes[i].silent || s.selfTests(i) || s.cutOff(i) || s.mutelyFed(i) || s.hostIsMute(i)
 }
 
 // isManaged reports whether a VM's state is known whatever becomes of its host, since a manager of several hosts answers for it.
 func (s *simulation) isManaged(i int) bool {
-	return s.things[i].host >= 0 && !s.estate.Node(i).Bound && !s.things[i].habit.ThroughHost
+	return s.nodes[i].host >= 0 && !s.estate.Node(i).Bound && !s.nodes[i].habit.ThroughHost
 }
 
 // hostIsMute reports whether nobody answers for a VM, since its host does not.
 func (s *simulation) hostIsMute(i int) bool {
-	host := s.things[i].host
+	host := s.nodes[i].host
 	return host >= 0 && !s.isManaged(i) && (!s.runs(host) || s.quiet(host))
 }
 
 // selfTests reports whether a machine is in the part of its start in which it answers nobody.
 func (s *simulation) selfTests(i int) bool {
-	t := &s.things[i]
+	t := &s.nodes[i]
 	return t.state == plan.Starting && s.now.Before(t.testing)
 }
 
@@ -65,15 +65,15 @@ func (s *simulation) cutOff(i int) bool {
 	if len(s.scenario.Habits) == 0 {
 		return false
 	}
-	if host := s.things[i].host; host >= 0 {
+	if host := s.nodes[i].host; host >= 0 {
 		return s.cutOff(host)
 	}
 	ways := 0
 	for _, j := range s.estate.Needs(i) {
-		if !s.things[j].habit.Network {
+		if !s.nodes[j].habit.Network {
 			continue
 		}
-		if ways++; s.things[j].state == plan.On {
+		if ways++; s.nodes[j].state == plan.On {
 			return false
 		}
 	}
@@ -86,8 +86,8 @@ func (s *simulation) mutelyFed(i int) bool {
 	if kind != plan.Supply && kind != plan.Outlet {
 		return false
 	}
-	for k := range s.cells {
-		c := &s.cells[k]
+	for k := range s.supplies {
+		c := &s.supplies[k]
 		asks := c.node == i || kind == plan.Outlet && slices.Contains(s.estate.Feeds(i), c.node)
 		if asks && (c.silent || c.dead) {
 			return true
@@ -99,7 +99,7 @@ func (s *simulation) mutelyFed(i int) bool {
 // noAnswer is what a look at a node tells that nobody answers. Where a runbook says that silence after a stop counts as
 // off, it is the runbook's word that such a node is not silent for another reason: then it can't be asked at all.
 func (s *simulation) noAnswer(i int) (ledger.Outcome, plan.Observation) {
-	t, counts := &s.things[i], s.estate.Node(i).OffAfter > 0
+	t, counts := &s.nodes[i], s.estate.Node(i).OffAfter > 0
 	if t.habit.Fails && !counts || (t.silent || t.frozen && s.cutOff(i)) && t.counts && counts {
 		s.meet(MetFailedLook)
 		return ledger.Unreached, plan.Observation{}
@@ -112,7 +112,7 @@ func (s *simulation) noAnswer(i int) (ledger.Outcome, plan.Observation) {
 
 // meetQuiet counts why a question or a command got no answer.
 func (s *simulation) meetQuiet(i int, dark, selfTest, supply string) {
-	switch t := &s.things[i]; {
+	switch t := &s.nodes[i]; {
 	case t.silent:
 	case s.selfTests(i):
 		s.meet(selfTest)
@@ -134,25 +134,25 @@ func (s *simulation) selfTest(i int) time.Duration {
 	if n.Kind == plan.VM || n.Kind == plan.Outlet {
 		return 0
 	}
-	return max(0, cmp.Or(s.things[i].habit.SelfTest, usual))
+	return max(0, cmp.Or(s.nodes[i].habit.SelfTest, usual))
 }
 
 // keepView keeps what a node looks like before a command, for as long as its system tells no better.
 func (s *simulation) keepView(i int) {
-	if t := &s.things[i]; t.habit.Lags > 0 {
+	if t := &s.nodes[i]; t.habit.Lags > 0 {
 		t.before, t.staleUntil = s.view(i, t.state), s.now.Add(t.habit.Lags)
 	}
 }
 
 // goesUnseen reports whether a node goes down, and shows as on. Nobody could know of one that does so long after it was given up.
-func (t *thing) goesUnseen() bool {
+func (t *simNode) goesUnseen() bool {
 	return t.habit.ShowsOn && t.state == plan.Stopping && t.fault != Hang && t.fault != Stuck && t.fault != Freeze && t.fault != Late
 }
 
 // withHost starts the VMs that come up by themselves when their host does.
 func (s *simulation) withHost(host int) {
 	for _, u := range s.estate.Users(host) {
-		if t := &s.things[u]; t.boots && t.state == plan.Off && t.host == host {
+		if t := &s.nodes[u]; t.boots && t.state == plan.Off && t.host == host {
 			s.meet(MetBootedWithHost)
 			s.referee.Followed(s.now, u, host)
 			s.boot(u, s.took(u, plan.Start))

@@ -51,8 +51,8 @@ func (a alone) node(id string) int {
 }
 
 func (a alone) supply(id string) int {
-	for k := range a.cells {
-		if a.cells[k].node == a.node(id) {
+	for k := range a.supplies {
+		if a.supplies[k].node == a.node(id) {
 			return k
 		}
 	}
@@ -89,14 +89,14 @@ func (a alone) told(id string, verb plan.Verb) ledger.Outcome {
 	return outcome
 }
 
-func (a alone) truth(id string) plan.State { return a.things[a.node(id)].state }
+func (a alone) truth(id string) plan.State { return a.nodes[a.node(id)].state }
 
 func plain(*Scenario) {}
 
 func TestASilentNodeIsUnreachable(t *testing.T) {
 	t.Parallel()
 	a := estateOfOne(t, func(sc *Scenario) { sc.Habits["vm"] = Habit{Fails: true} })
-	a.things[a.node("host")].silent, a.things[a.node("vm")].silent = true, true
+	a.nodes[a.node("host")].silent, a.nodes[a.node("vm")].silent = true, true
 	require.Equal(t, "unreachable", a.seen("host"), "and nobody has ever told it to stop")
 	require.Equal(t, 1, a.result.Met[MetUnreachable])
 	require.Equal(t, ledger.Unreached, a.told("host", plan.Stop))
@@ -106,7 +106,7 @@ func TestASilentNodeIsUnreachable(t *testing.T) {
 	require.Equal(t, ledger.Done, outcome)
 
 	// After a stop that the controller knows to be accepted silence would prove it off: the runbook's word.
-	a.things[a.node("host")].counts = true
+	a.nodes[a.node("host")].counts = true
 	outcome, _ = a.look(a.node("host"))
 	require.Equal(t, ledger.Unreached, outcome)
 }
@@ -177,16 +177,16 @@ func TestAWeakBatteryEndsItsTestOnTheMains(t *testing.T) {
 	})
 	k := a.supply("ups")
 	require.Equal(t, ledger.Done, a.told("ups", plan.Discharge))
-	require.True(t, a.cells[k].tests)
+	require.True(t, a.supplies[k].tests)
 	a.discharge(k, time.Minute)
-	require.False(t, a.cells[k].tests, "it is at its end")
-	require.True(t, a.cells[k].output, "and the mains carry the load")
-	require.False(t, a.cells[k].dead)
+	require.False(t, a.supplies[k].tests, "it is at its end")
+	require.True(t, a.supplies[k].output, "and the mains carry the load")
+	require.False(t, a.supplies[k].dead)
 
 	a.setMains(k, false)
 	a.discharge(k, time.Minute)
-	require.False(t, a.cells[k].output, "without them it dies")
-	require.True(t, a.cells[k].dead)
+	require.False(t, a.supplies[k].output, "without them it dies")
+	require.True(t, a.supplies[k].dead)
 }
 
 func TestANewFailureStopsTheReturnTimer(t *testing.T) {
@@ -201,9 +201,9 @@ func TestANewFailureStopsTheReturnTimer(t *testing.T) {
 	a.pass(time.Second)
 	a.setMains(k, true)
 	a.pass(returnDelay - time.Second)
-	require.False(t, a.cells[k].output, "it counts from the second return")
+	require.False(t, a.supplies[k].output, "it counts from the second return")
 	a.pass(time.Second)
-	require.True(t, a.cells[k].output)
+	require.True(t, a.supplies[k].output)
 	require.Equal(t, 1, a.result.Met[MetTimerAnew])
 }
 
@@ -211,14 +211,14 @@ func TestTheOutputOfASilentSupply(t *testing.T) {
 	t.Parallel()
 	a := estateOfOne(t, plain)
 	k := a.supply("ups")
-	a.cells[k].silent = true
+	a.supplies[k].silent = true
 	require.Equal(t, "unreachable", a.seen("ups"))
 	require.Equal(t, ledger.Unreached, a.told("ups", plan.Cut))
-	require.True(t, a.cells[k].cutAt.IsZero())
+	require.True(t, a.supplies[k].cutAt.IsZero())
 
-	a.cells[k].silent = false
+	a.supplies[k].silent = false
 	require.Equal(t, ledger.Done, a.told("ups", plan.Cut))
-	a.cells[k].silent = true
+	a.supplies[k].silent = true
 	a.pass(cutDelay / 2)
 	require.Equal(t, "stopping", a.seen("ups"), "it has accepted the cut")
 	a.pass(cutDelay)

@@ -73,7 +73,7 @@ func (s *simulation) probe(e effect.Probe) {
 	i, _ := s.estate.Index(e.Node)
 	s.begins(e.Op)
 	life, way := s.life, s.way(e.Op)
-	if slow := s.things[i].habit.Slow; slow > 0 {
+	if slow := s.nodes[i].habit.Slow; slow > 0 {
 		s.meet(MetSlowLook)
 		way += min(slow, e.Within-2*way-time.Millisecond) / 2
 	}
@@ -83,8 +83,8 @@ func (s *simulation) probe(e effect.Probe) {
 		}
 		wait := way
 		outcome, seen := s.look(i)
-		if up := seen.State == plan.On || seen.State == plan.Starting; up && !s.things[i].took && !s.journal.lost {
-			s.things[i].counts = false
+		if up := seen.State == plan.On || seen.State == plan.Starting; up && !s.nodes[i].took && !s.journal.lost {
+			s.nodes[i].counts = false
 		}
 		if s.quiet(i) && seen.State != plan.Off { // nobody answers
 			wait = max(0, min(deadAfter, e.Within-2*way))
@@ -112,7 +112,7 @@ func (s *simulation) apart(by time.Duration) time.Duration {
 // send lets a command arrive at its node, whatever becomes of the engine meanwhile, and its answer come back. One that takes
 // longer than the engine waits is given up, and arrives all the same.
 func (s *simulation) send(i int, e effect.Do) {
-	t, way := &s.things[i], s.way(e.Op)
+	t, way := &s.nodes[i], s.way(e.Op)
 	there := way + t.habit.Way
 	givenUp := there+way > e.Within
 	if givenUp {
@@ -141,7 +141,7 @@ func (s *simulation) send(i int, e effect.Do) {
 }
 
 // meetSlow counts a command that took seconds to arrive, and found its node in another state than when it left.
-func (s *simulation) meetSlow(t *thing, left plan.State) {
+func (s *simulation) meetSlow(t *simNode, left plan.State) {
 	if t.habit.Way == 0 {
 		return
 	}

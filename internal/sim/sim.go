@@ -146,7 +146,7 @@ func (s *simulation) begin() {
 	for _, c := range s.scenario.Changes {
 		s.at(Epoch.Add(c.At), func() { s.change(c) })
 	}
-	for k := range s.cells {
+	for k := range s.supplies {
 		s.tick(k, time.Duration(k)*7*time.Millisecond+s.apart(time.Millisecond))
 	}
 }
@@ -198,10 +198,10 @@ func patience(p *power.Policy) time.Duration {
 }
 
 func (s *simulation) build() {
-	s.things = make([]thing, s.estate.Len())
-	for i := range s.things {
+	s.nodes = make([]simNode, s.estate.Len())
+	for i := range s.nodes {
 		n := s.estate.Node(i)
-		t := &s.things[i]
+		t := &s.nodes[i]
 		t.state, t.fault, t.liesAt, t.goneAt, t.dirty = plan.On, s.scenario.Faults[n.ID], s.scenario.LiesAt[n.ID], s.scenario.GoneAt[n.ID], n.Can.Has(plan.Protect) && n.Kind != plan.Cluster
 		t.outlet, t.host = outletOf(s.estate, i), hostOf(s.estate, i)
 		t.set, t.boots = setBy(n.ID), slices.Contains(s.scenario.Boots, n.ID)
@@ -212,16 +212,16 @@ func (s *simulation) build() {
 		s.askBoth(i)
 		if n.Kind == plan.Supply {
 			b, given := s.scenario.Batteries[n.ID]
-			s.cells = append(s.cells, newCell(i, s.supply(n.ID), b, given))
+			s.supplies = append(s.supplies, newCell(i, s.supply(n.ID), b, given))
 		}
 	}
 	for _, id := range s.scenario.Off {
 		if i, ok := s.estate.Index(id); ok {
-			s.things[i].state = plan.Off
+			s.nodes[i].state = plan.Off
 		}
 	}
-	for i := range s.things {
-		s.things[i].wasOn = s.things[i].state == plan.On
+	for i := range s.nodes {
+		s.nodes[i].wasOn = s.nodes[i].state == plan.On
 		s.show(i)
 		s.referee.Answered(s.now, i)
 		s.referee.Told(s.now, i, s.misled(i))
@@ -248,7 +248,7 @@ func (s *simulation) setNow(passed time.Duration) { s.passed, s.now = passed, Ep
 
 // tick polls one supply, as often as the scenario says: more rarely, it may be, when it has been on line, or off, for a while.
 func (s *simulation) tick(k int, first time.Duration) {
-	c := &s.cells[k]
+	c := &s.supplies[k]
 	c.tick = func() {
 		if s.passed != c.pollAt { // it was hastened
 			return
@@ -266,14 +266,14 @@ func (s *simulation) tick(k int, first time.Duration) {
 
 // pollIn lets a supply be polled next after a time.
 func (s *simulation) pollIn(k int, wait time.Duration) {
-	c := &s.cells[k]
+	c := &s.supplies[k]
 	c.pollAt = s.passed + wait + s.apart(time.Duration(k+1)*10_007*time.Nanosecond)
 	s.agenda.put(c.pollAt, c.tick)
 }
 
 // changed notes that a supply is not as it was: it is polled no more rarely than usual.
 func (s *simulation) changed(k int) {
-	c, usual := &s.cells[k], cmp.Or(s.scenario.Poll, poll)
+	c, usual := &s.supplies[k], cmp.Or(s.scenario.Poll, poll)
 	c.changed = s.now
 	if c.tick != nil && c.pollAt-s.passed > usual {
 		s.pollIn(k, usual)

@@ -8,8 +8,8 @@ import (
 	"ebbtide/internal/power"
 )
 
-// cell is the truth about one supply.
-type cell struct {
+// simSupply is the truth about one supply.
+type simSupply struct {
 	Battery
 	node        int
 	watts       float64 // nominal; 0: not said
@@ -58,8 +58,8 @@ const (
 
 // armCut begins a supply's delayed cut.
 func (s *simulation) armCut(i int) {
-	for k := range s.cells {
-		c := &s.cells[k]
+	for k := range s.supplies {
+		c := &s.supplies[k]
 		if c.node != i {
 			continue
 		}
@@ -85,8 +85,8 @@ func (s *simulation) armCut(i int) {
 
 // test begins or ends a supply's test: it runs on its battery although its mains are on.
 func (s *simulation) test(i int, on bool) (ledger.Outcome, string) {
-	for k := range s.cells {
-		if c := &s.cells[k]; c.node == i {
+	for k := range s.supplies {
+		if c := &s.supplies[k]; c.node == i {
 			if c.Test.None {
 				return ledger.Refused, "it has no such test"
 			}
@@ -103,7 +103,7 @@ func (s *simulation) test(i int, on bool) (ledger.Outcome, string) {
 
 // loseOutput takes a supply's output away: what only it fed loses its power, cleanly off or not.
 func (s *simulation) loseOutput(k int) {
-	c := &s.cells[k]
+	c := &s.supplies[k]
 	if !c.output {
 		return
 	}
@@ -116,7 +116,7 @@ func (s *simulation) loseOutput(k int) {
 
 // countReturn begins a supply's return timer, if its mains are there and it does not run already. A new failure stops it.
 func (s *simulation) countReturn(k int) {
-	c := &s.cells[k]
+	c := &s.supplies[k]
 	if !c.mains || c.output || !c.returnAt.IsZero() {
 		return
 	}
@@ -132,7 +132,7 @@ func (s *simulation) countReturn(k int) {
 
 // giveOutput brings a supply's output back: what starts by itself with its power starts.
 func (s *simulation) giveOutput(k int) {
-	c := &s.cells[k]
+	c := &s.supplies[k]
 	if c.output || !c.mains {
 		return
 	}
@@ -145,7 +145,7 @@ func (s *simulation) giveOutput(k int) {
 
 // setMains switches a supply's input.
 func (s *simulation) setMains(k int, on bool) {
-	c := &s.cells[k]
+	c := &s.supplies[k]
 	c.mains, c.dead = on, c.dead && !on
 	s.changed(k)
 	c.tests = c.tests && on
@@ -159,18 +159,18 @@ func (s *simulation) setMains(k int, on bool) {
 // observeSupply is what a probe of a supply's output answers. Of a UPS that is silent no more is known than when the cut
 // is due that it has accepted.
 func (s *simulation) observeSupply(i int) plan.Observation {
-	for k := range s.cells {
-		if s.cells[k].node != i {
+	for k := range s.supplies {
+		if s.supplies[k].node != i {
 			continue
 		}
-		return s.cells[k].look(s)
+		return s.supplies[k].look(s)
 	}
 	return plan.Observation{State: plan.On}
 }
 
 // look is what a look at the output shows, as the product's adapter tells it: that a cut was made is known to who has seen it, or did not look for
 // a while.
-func (c *cell) look(s *simulation) plan.Observation {
+func (c *simSupply) look(s *simulation) plan.Observation {
 	away := s.now.Sub(c.lookAt) > unwatched
 	c.lookAt = s.now
 	var seen plan.Observation
@@ -193,7 +193,7 @@ func (c *cell) look(s *simulation) plan.Observation {
 }
 
 // unheard is what can be told of the output of a UPS that is silent, as the product's adapter tells it.
-func (c *cell) unheard(now time.Time) plan.Observation {
+func (c *simSupply) unheard(now time.Time) plan.Observation {
 	switch left := c.cutDue.Sub(now); {
 	case c.cutDue.IsZero():
 		return plan.Observation{State: plan.Unreachable, Detail: "no answer"}

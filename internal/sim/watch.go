@@ -16,7 +16,7 @@ const watched = referee.Records | referee.Moves | referee.Batteries
 
 // show tells the referee how a node is now.
 func (s *simulation) show(i int) {
-	t := &s.things[i]
+	t := &s.nodes[i]
 	state := t.state
 	if t.frozen {
 		state = plan.Unknown // it has power, and is good for nothing
@@ -27,12 +27,12 @@ func (s *simulation) show(i int) {
 // showAnswer tells the referee what a probe of a node answers. What it gives is called when that answer comes.
 func (s *simulation) showAnswer(i int, outcome ledger.Outcome, seen plan.Observation) (comes func()) {
 	says := outcome == ledger.NoSuchThing || outcome == ledger.Done && seen.State != plan.Unknown && seen.State != plan.Unreachable
-	byBMC := s.quiet(i) && (seen.State != plan.Off || s.things[i].state != plan.Off) // its own system said nothing, and the BMC nothing new
+	byBMC := s.quiet(i) && (seen.State != plan.Off || s.nodes[i].state != plan.Off) // its own system said nothing, and the BMC nothing new
 	if !says || byBMC {
 		s.referee.Unanswered(s.now, i)
 		return nil
 	}
-	t := &s.things[i]
+	t := &s.nodes[i]
 	if s.now.Before(t.staleUntil) && seen != s.view(i, t.state) || t.goesUnseen() {
 		return nil // it is of before
 	}
@@ -53,7 +53,7 @@ func (s *simulation) showCommand(i int, do effect.Do) {
 
 // showPoll tells the referee of a poll of a supply.
 func (s *simulation) showPoll(k int) {
-	c := &s.cells[k]
+	c := &s.supplies[k]
 	heard := !c.silent && !c.dead && (!s.stopped || s.replayed)
 	if heard {
 		s.feel(c)

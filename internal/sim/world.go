@@ -14,8 +14,8 @@ import (
 	"ebbtide/internal/referee"
 )
 
-// thing is the truth about one node.
-type thing struct {
+// simNode is the truth about one node.
+type simNode struct {
 	state      plan.State
 	protected  bool
 	dirty      bool
@@ -58,16 +58,16 @@ const (
 
 // world is the modelled estate.
 type world struct {
-	estate  *plan.Estate
-	things  []thing
-	cells   []cell
-	drawing []int // nodes that draw power
-	weighed bool  // the loads of the cells are those of now
+	estate   *plan.Estate
+	nodes    []simNode
+	supplies []simSupply
+	drawing  []int // nodes that draw power
+	weighed  bool  // the loads of the cells are those of now
 }
 
 // become gives a node a state. Where the systems are watched, they tell of it.
 func (s *simulation) become(i int, state plan.State) {
-	t := &s.things[i]
+	t := &s.nodes[i]
 	if t.state == state {
 		return
 	}
@@ -105,7 +105,7 @@ func (s *simulation) become(i int, state plan.State) {
 
 // tell lets a watch tell of the state that a node has now.
 func (s *simulation) tell(i int) {
-	t := &s.things[i]
+	t := &s.nodes[i]
 	t.staleUntil = time.Time{} // who has told of it does not show what was before any more
 	seen := plan.Observation{State: t.state}
 	if s.estate.Node(i).Healthy && t.state == plan.On {
@@ -130,7 +130,7 @@ func (s *simulation) took(i int, verb plan.Verb) time.Duration {
 
 // adjust carries out what is no matter of power. Late, it is as if somebody else did it.
 func (s *simulation) adjust(i int, verb plan.Verb, was string, late bool) {
-	t, decl := &s.things[i], s.estate.Node(i)
+	t, decl := &s.nodes[i], s.estate.Node(i)
 	if !s.runs(i) || !s.reached(i) || t.fault == Stuck && !decl.Can.Has(plan.Stop) {
 		return
 	}
@@ -152,7 +152,7 @@ func (s *simulation) adjust(i int, verb plan.Verb, was string, late bool) {
 }
 
 func (s *simulation) stop(i int, took time.Duration, never bool) {
-	t := &s.things[i]
+	t := &s.nodes[i]
 	if t.state != plan.On && t.state != plan.Stopping {
 		return
 	}
@@ -171,29 +171,29 @@ func (s *simulation) stop(i int, took time.Duration, never bool) {
 
 // goOff takes a node down, and with a host the VMs on it.
 func (s *simulation) goOff(i int) {
-	t := &s.things[i]
+	t := &s.nodes[i]
 	s.become(i, plan.Off)
 	if s.estate.Node(i).Kind == plan.Outlet {
 		s.darken()
 		return
 	}
 	for _, u := range s.estate.Users(i) {
-		if s.things[u].host == i && s.things[u].state != plan.Off && s.things[u].state != plan.Gone {
-			s.things[u].crashed = t.crashed
+		if s.nodes[u].host == i && s.nodes[u].state != plan.Off && s.nodes[u].state != plan.Gone {
+			s.nodes[u].crashed = t.crashed
 			s.referee.Followed(s.now, u, i)
 			s.goOff(u)
-			s.things[u].dark = t.dark
+			s.nodes[u].dark = t.dark
 			s.show(u)
 		}
 	}
 }
 
 func (s *simulation) start(i int, took time.Duration) (ledger.Outcome, string) {
-	t := &s.things[i]
+	t := &s.nodes[i]
 	if t.state == plan.On || t.state == plan.Starting {
 		return ledger.Done, ""
 	}
-	if !s.powered(i) || t.host >= 0 && s.things[t.host].state != plan.On {
+	if !s.powered(i) || t.host >= 0 && s.nodes[t.host].state != plan.On {
 		return ledger.Refused, "nothing to start it on"
 	}
 	if t.fault != Dud {
@@ -203,7 +203,7 @@ func (s *simulation) start(i int, took time.Duration) (ledger.Outcome, string) {
 }
 
 func (s *simulation) boot(i int, took time.Duration) {
-	t := &s.things[i]
+	t := &s.nodes[i]
 	s.become(i, plan.Starting)
 	t.testing = s.now.Add(min(took, s.selfTest(i)))
 	change := t.change
@@ -216,7 +216,7 @@ func (s *simulation) boot(i int, took time.Duration) {
 
 // meddle is somebody else's doing.
 func (s *simulation) meddle(i int, state plan.State) {
-	switch t := &s.things[i]; {
+	switch t := &s.nodes[i]; {
 	case state == plan.Gone && t.state != plan.Gone, state == plan.On && t.state == plan.Off && s.powered(i):
 		s.referee.Meddled(s.now, i)
 		s.become(i, state)
@@ -248,7 +248,7 @@ func opposite(state plan.State) plan.State {
 
 // observe is what a probe of a node answers.
 func (s *simulation) observe(i int) (ledger.Outcome, plan.Observation) {
-	t, decl := &s.things[i], s.estate.Node(i)
+	t, decl := &s.nodes[i], s.estate.Node(i)
 	if decl.Kind == plan.Supply {
 		return ledger.Done, s.observeSupply(i)
 	}
@@ -285,7 +285,7 @@ func (s *simulation) observe(i int) (ledger.Outcome, plan.Observation) {
 
 // view is what a node in a state looks like to who can ask it.
 func (s *simulation) view(i int, state plan.State) plan.Observation {
-	t, decl := &s.things[i], s.estate.Node(i)
+	t, decl := &s.nodes[i], s.estate.Node(i)
 	if state == plan.Off && decl.OffAfter > 0 || !s.powered(i) && t.host < 0 || !s.reached(i) || t.frozen {
 		return plan.Observation{State: plan.Unreachable}
 	}
@@ -313,7 +313,7 @@ func (s *simulation) reached(i int) bool {
 }
 
 func (s *simulation) runs(i int) bool {
-	return s.things[i].state == plan.On || s.things[i].state == plan.Stopping
+	return s.nodes[i].state == plan.On || s.nodes[i].state == plan.Stopping
 }
 
 // What a cache or a cluster is set to: setBy is what people have chosen for it.

@@ -37,7 +37,7 @@ type declared interface {
 	// silence tells when silence is taken for off.
 	silence() *Silence
 	// hand tells what a person does to it at a place.
-	hand(at runbook.Place) runbook.Hand
+	hand(at runbook.Endpoint) runbook.ManualProcedure
 }
 
 // Silence are the keys of every node that say what of its silence counts as off.
@@ -76,7 +76,7 @@ func (k kind) nodeType() runbook.NodeType {
 			}
 			return k.off
 		},
-		ByHand: func(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+		ByHand: func(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 			return d.Spec.(declared).hand(places(d.Via))
 		},
 	}
@@ -130,7 +130,7 @@ func Family() adapter.Family {
 // dialled is what the spec of each connection type can do.
 type dialled interface {
 	mistakes() []error
-	place() runbook.Place
+	place() runbook.Endpoint
 	// dial makes the connection; nothing is sent yet.
 	dial(name string, secrets adapter.Secrets) (adapter.Conn, error)
 }
@@ -142,9 +142,9 @@ func connection[S any, P interface {
 ) runbook.ConnectionType {
 	return runbook.ConnectionType{
 		Name: name, Doc: doc,
-		Spec:  func() any { return P(new(S)) },
-		Check: func(spec any) []error { return spec.(dialled).mistakes() },
-		Place: func(spec any) runbook.Place { return spec.(dialled).place() },
+		Spec:     func() any { return P(new(S)) },
+		Check:    func(spec any) []error { return spec.(dialled).mistakes() },
+		Endpoint: func(spec any) runbook.Endpoint { return spec.(dialled).place() },
 	}
 }
 

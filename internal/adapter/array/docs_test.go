@@ -29,14 +29,14 @@ func TestPages(t *testing.T) {
 		for i := range rb.Nodes {
 			n := &rb.Nodes[i]
 			shown[n.Type] = true
-			hand := rb.HandOf(&schema, n)
+			hand := rb.ProcedureOf(&schema, n)
 			require.NotEmpty(t, hand.Do[plan.Stop], n.ID)
 			require.NotEmpty(t, hand.Do[plan.Start], n.ID)
 			require.NotEmpty(t, hand.Off, n.ID)
 			require.NotEmpty(t, hand.On, n.ID)
-			place := rb.PlaceOf(&schema, n.Via)
+			place := rb.EndpointOf(&schema, n.Via)
 			require.Contains(t, place.Address, "10.0.0.", n.Via)
-			require.Contains(t, place.Kept, "credential", n.Via)
+			require.Contains(t, place.SecretLocation, "credential", n.Via)
 		}
 	}
 	for _, kind := range Family().Nodes {

@@ -45,12 +45,12 @@ func (s *EqualLogicSpec) open(via adapter.Conn) (system, error) {
 	return &equalLogic{conn, s.Members}, nil
 }
 
-func (s *EqualLogicSpec) hand(at runbook.Place) runbook.Hand {
+func (s *EqualLogicSpec) hand(at runbook.Endpoint) runbook.ManualProcedure {
 	host := at.Address
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
-	h := runbook.Hand{
+	h := runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{plan.Start: {{Say: "Switch each member's power off and on, at its switches or its outlets."}}},
 		Off: []runbook.Instruction{{
 			Say: "The lights of the control modules are out. Remotely: the group's address does not answer for two minutes:", Type: "ping " + host,

@@ -21,8 +21,8 @@ type NimbleConn struct {
 	rest.Account `yaml:",inline"`
 }
 
-func (c *NimbleConn) mistakes() []error    { return c.Check() }
-func (c *NimbleConn) place() runbook.Place { return c.Place(c.Username, c.Password) }
+func (c *NimbleConn) mistakes() []error       { return c.Check() }
+func (c *NimbleConn) place() runbook.Endpoint { return c.Place(c.Username, c.Password) }
 
 func (c *NimbleConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
 	client, err := rest.New(rest.Config{Name: name, Server: c.Server, Port: nimblePort, Login: func(ctx context.Context, client *rest.Client) (*rest.Session, error) {
@@ -60,7 +60,7 @@ func (s *NimbleSpec) open(via adapter.Conn) (system, error) {
 	return c, nil
 }
 
-func (s *NimbleSpec) hand(at runbook.Place) runbook.Hand {
+func (s *NimbleSpec) hand(at runbook.Endpoint) runbook.ManualProcedure {
 	h := pages(at, "Administration > Shutdown. All arrays of the group; it asks for the password.",
 		"The lights of its controllers are out. Remotely: its pages do not open for two minutes.", "its arrays are shown as reachable.")
 	h.Do[plan.Stop] = append(h.Do[plan.Stop], runbook.Instruction{Say: "Only its power brings it back: note that its plugs must be pulled and put back, or its outlets switched."})

@@ -26,8 +26,8 @@ type ONTAPConn struct {
 	rest.Account `yaml:",inline"`
 }
 
-func (c *ONTAPConn) mistakes() []error    { return c.Check() }
-func (c *ONTAPConn) place() runbook.Place { return c.Place(c.Username, c.Password) }
+func (c *ONTAPConn) mistakes() []error       { return c.Check() }
+func (c *ONTAPConn) place() runbook.Endpoint { return c.Place(c.Username, c.Password) }
 
 func (c *ONTAPConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
 	client, err := rest.New(rest.Config{Name: name, Server: c.Server, Login: func(context.Context, *rest.Client) (*rest.Session, error) {
@@ -94,12 +94,12 @@ func addresses(hosts []string, port string) []string {
 	return all
 }
 
-func (s *ONTAPSpec) hand(at runbook.Place) runbook.Hand {
+func (s *ONTAPSpec) hand(at runbook.Endpoint) runbook.ManualProcedure {
 	at.Address = strings.TrimPrefix(at.Address, "https://")
 	if host, port, err := net.SplitHostPort(at.Address); err == nil && port == "443" {
 		at.Address = host
 	}
-	return runbook.Hand{
+	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{plan.Stop: {
 			typed(at, "From any machine that may log in there, or without the ssh part at the console of a node. Takeover is inhibited, or each node would keep the other's storage alive:", haltLine),
 			{Say: "Or at the service processor of each node, as the last resort:", Type: "system power off"},

@@ -22,8 +22,8 @@ type SynologyConn struct {
 	rest.Account `yaml:",inline"`
 }
 
-func (c *SynologyConn) mistakes() []error    { return c.Check() }
-func (c *SynologyConn) place() runbook.Place { return c.Place(c.Username, c.Password) }
+func (c *SynologyConn) mistakes() []error       { return c.Check() }
+func (c *SynologyConn) place() runbook.Endpoint { return c.Place(c.Username, c.Password) }
 
 func (c *SynologyConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
 	client, err := rest.New(rest.Config{Name: name, Server: c.Server, Port: synologyPort, Login: func(ctx context.Context, client *rest.Client) (*rest.Session, error) {
@@ -54,7 +54,7 @@ func (s *SynologySpec) open(via adapter.Conn) (system, error) {
 	return c, nil
 }
 
-func (s *SynologySpec) hand(at runbook.Place) runbook.Hand {
+func (s *SynologySpec) hand(at runbook.Endpoint) runbook.ManualProcedure {
 	h := pages(at, "the user icon at the top right > Shutdown.", "Its power light is dark. Remotely: it does not answer a ping for two minutes.", "Storage Manager shows its volumes as normal.")
 	h.Do[plan.Stop] = append(h.Do[plan.Stop], runbook.Instruction{Say: "Or hold its power button until it beeps once, and let go."})
 	return h

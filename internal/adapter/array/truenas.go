@@ -31,7 +31,7 @@ func (c *TrueNASConn) mistakes() []error {
 	return errs
 }
 
-func (c *TrueNASConn) place() runbook.Place { return c.Place(c.Username, c.APIKey) }
+func (c *TrueNASConn) place() runbook.Endpoint { return c.Place(c.Username, c.APIKey) }
 
 func (c *TrueNASConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
 	key := func() (string, error) { return password(secrets, c.APIKey) }
@@ -61,7 +61,7 @@ func (s *TrueNASSpec) open(via adapter.Conn) (system, error) {
 	return &trueNAS{api, s.Pools}, nil
 }
 
-func (s *TrueNASSpec) hand(at runbook.Place) runbook.Hand {
+func (s *TrueNASSpec) hand(at runbook.Endpoint) runbook.ManualProcedure {
 	h := pages(at, "the power symbol at the top right > Shut Down.",
 		"Its power light is dark. Remotely: it does not answer a ping for a minute.",
 		"Storage shows every pool as online.")

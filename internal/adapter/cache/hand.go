@@ -15,14 +15,14 @@ type typed struct {
 }
 
 // hand puts the lines behind the login at a place.
-func (t typed) hand(at runbook.Place) runbook.Hand {
+func (t typed) hand(at runbook.Endpoint) runbook.ManualProcedure {
 	const say = "From any machine that may log in there, or without the ssh part as root at its own console:"
 	sudo := ""
 	if at.User != "root" {
 		sudo = "sudo "
 	}
 	line := func(command string) string { return ssh.Login(at) + " " + runbook.Quote(sudo+command) }
-	h := runbook.Hand{Do: map[plan.Verb][]runbook.Instruction{}}
+	h := runbook.ManualProcedure{Do: map[plan.Verb][]runbook.Instruction{}}
 	for v := plan.Protect; v <= plan.Unprotect; v++ {
 		for _, command := range t.do[v] {
 			h.Do[v] = append(h.Do[v], runbook.Instruction{Say: say, Type: line(command)})

@@ -185,7 +185,7 @@ func TestEveryTypeIsDoneByHand(t *testing.T) {
 	require.Len(t, types, len(specs))
 	for _, k := range types {
 		spec := specs[k.Name]
-		place := func(string) runbook.Place { return runbook.Place{Address: "10.0.0.5:2222", User: "ebbtide"} }
+		place := func(string) runbook.Endpoint { return runbook.Endpoint{Address: "10.0.0.5:2222", User: "ebbtide"} }
 		h := k.ByHand(&runbook.NodeDecl{Via: "host", Spec: spec}, place)
 		for v := plan.Protect; v <= plan.Unprotect; v++ {
 			require.Equal(t, spec.verbs().Has(v), len(h.Do[v]) > 0, "%s %s", k.Name, v)

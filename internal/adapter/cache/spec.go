@@ -71,7 +71,7 @@ func of[S any, P interface {
 			plan.Start:     seconds(20, 600),
 			plan.Unprotect: seconds(5, 120),
 		},
-		ByHand: func(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+		ByHand: func(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 			return d.Spec.(declared).typed().hand(places(d.Via))
 		},
 	}

@@ -27,7 +27,7 @@ func Family() adapter.Family {
 			Verbs:    func(spec any) plan.Verbs { return spec.(*script.Spec).Verbs() },
 			Times:    script.Times(),
 			Check:    func(spec any) []error { return check(spec.(*script.Spec)) },
-			ByHand: func(d *runbook.NodeDecl, _ func(string) runbook.Place) runbook.Hand {
+			ByHand: func(d *runbook.NodeDecl, _ func(string) runbook.Endpoint) runbook.ManualProcedure {
 				return d.Spec.(*script.Spec).ByHand("On the machine that runs Ebbtide, or another that has the program and the keys:", runbook.Command.Shell)
 			},
 		}},

@@ -10,7 +10,7 @@ import (
 )
 
 // say tells where PowerShell is opened.
-func say(d *runbook.NodeDecl, places func(string) runbook.Place) string {
+func say(d *runbook.NodeDecl, places func(string) runbook.Endpoint) string {
 	at := places(d.Via)
 	return fmt.Sprintf("In PowerShell as an administrator on the machine at %s (user %s):", at.Address, at.User)
 }
@@ -18,7 +18,7 @@ func say(d *runbook.NodeDecl, places func(string) runbook.Place) string {
 // quote makes a word of PowerShell.
 func quote(name string) string { return runbook.Quote(name) }
 
-func vmHand(where, name string, clustered bool) runbook.Hand {
+func vmHand(where, name string, clustered bool) runbook.ManualProcedure {
 	do := func(host, role string) []runbook.Instruction {
 		if clustered {
 			return []runbook.Instruction{{Say: where, Type: role + " " + name}}
@@ -26,7 +26,7 @@ func vmHand(where, name string, clustered bool) runbook.Hand {
 		return []runbook.Instruction{{Say: where, Type: host + " " + name}}
 	}
 	state := do("Get-VM", "Get-ClusterGroup")
-	h := runbook.Hand{
+	h := runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop:  do("Stop-VM -Force", "Stop-ClusterGroup"),
 			plan.Force: {{Say: "Only if it does not shut down, on the host that runs it:", Type: "Stop-VM -TurnOff -Force " + name}},
@@ -38,19 +38,19 @@ func vmHand(where, name string, clustered bool) runbook.Hand {
 	return h
 }
 
-func vmByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+func vmByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	s := d.Spec.(*VMSpec)
 	return vmHand(say(d, places), quote(cmp.Or(s.VM, d.ID)), s.Clustered)
 }
 
-func vmsByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+func vmsByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	s := d.Spec.(*VMsSpec)
 	return vmHand(say(d, places), quote(cmp.Or(s.Select.Name, "*")), s.Clustered)
 }
 
-func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	s := d.Spec.(*HostSpec)
-	return runbook.Hand{
+	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop: {
 				{Say: "First check that no VM is running on it. " + say(d, places), Type: "Get-VM | Where-Object State -ne Off"},
@@ -64,9 +64,9 @@ func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.
 	}
 }
 
-func clusterByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+func clusterByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	where := say(d, places)
-	return runbook.Hand{
+	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop: {
 				{Say: "First check that no VM is online on any host, including VMs that are not cluster roles but lie on a shared volume. " + where, Type: "Get-ClusterGroup"},

@@ -33,12 +33,12 @@ func Family() adapter.Family {
 	chassis.ByHand = byHand
 	return adapter.Family{
 		Connections: []runbook.ConnectionType{{
-			Name:   "ipmi",
-			Doc:    "the management controller of a machine, by IPMI 2.0",
-			Spec:   func() any { return new(ConnectionSpec) },
-			Check:  func(spec any) []error { return check(spec.(*ConnectionSpec)) },
-			Place:  func(spec any) runbook.Place { return place(spec.(*ConnectionSpec)) },
-			Powers: true,
+			Name:     "ipmi",
+			Doc:      "the management controller of a machine, by IPMI 2.0",
+			Spec:     func() any { return new(ConnectionSpec) },
+			Check:    func(spec any) []error { return check(spec.(*ConnectionSpec)) },
+			Endpoint: func(spec any) runbook.Endpoint { return place(spec.(*ConnectionSpec)) },
+			Powers:   true,
 		}},
 		Nodes: []runbook.NodeType{chassis},
 		Connect: func(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
@@ -82,11 +82,11 @@ func split(address string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-func place(s *ConnectionSpec) runbook.Place {
-	return runbook.Place{Address: s.Address, User: s.Username, Kept: s.Password.Kept()}
+func place(s *ConnectionSpec) runbook.Endpoint {
+	return runbook.Endpoint{Address: s.Address, User: s.Username, SecretLocation: s.Password.Location()}
 }
 
-func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+func byHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	at := places(d.Via)
 	host, port, err := split(at.Address)
 	tool := "ipmitool -I lanplus -L OPERATOR -a"
@@ -101,7 +101,7 @@ func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand
 		return []runbook.Instruction{{Say: "It asks for the password:", Type: tool + command}, {Say: button}}
 	}
 	state := []runbook.Instruction{{Type: tool + "status"}}
-	return runbook.Hand{
+	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop:  does("soft", "Or press its power button once, shortly."),
 			plan.Force: does("off", "Or hold its power button for 5 seconds."),

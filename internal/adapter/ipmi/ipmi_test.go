@@ -204,8 +204,8 @@ func TestCheck(t *testing.T) {
 }
 
 func TestByHand(t *testing.T) {
-	hand := ipmi.Family().Nodes[0].ByHand(&runbook.NodeDecl{Via: "bmc"}, func(string) runbook.Place {
-		return runbook.Place{Address: "10.0.0.1:6230", User: "ebbtide"}
+	hand := ipmi.Family().Nodes[0].ByHand(&runbook.NodeDecl{Via: "bmc"}, func(string) runbook.Endpoint {
+		return runbook.Endpoint{Address: "10.0.0.1:6230", User: "ebbtide"}
 	})
 	require.Equal(t, "ipmitool -I lanplus -L OPERATOR -a -H 10.0.0.1 -p 6230 -U ebbtide chassis power soft", hand.Do[plan.Stop][0].Type)
 }

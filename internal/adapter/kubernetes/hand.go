@@ -8,18 +8,18 @@ import (
 )
 
 // placeOf is where kubectl goes.
-func placeOf(spec any) runbook.Place {
+func placeOf(spec any) runbook.Endpoint {
 	s := spec.(*ConnSpec)
 	return s.Place("(a service account; people have their own kubeconfig)", s.Token)
 }
 
-func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+func byHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	name := runbook.Quote(cmp.Or(d.Spec.(*NodeSpec).Node, d.ID))
 	at := "With kubectl as an administrator of the cluster"
 	if address := places(d.Via).Address; address != "" {
 		at += " at " + address
 	}
-	return runbook.Hand{
+	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Protect: {
 				{Say: at + ". Write down whether it says SchedulingDisabled already:", Type: "kubectl get node " + name},

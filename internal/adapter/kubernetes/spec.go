@@ -37,9 +37,9 @@ func Family() adapter.Family {
 	return adapter.Family{
 		Connections: []runbook.ConnectionType{{
 			Name: "kubernetes", Doc: "the API of a Kubernetes cluster, by the token of a service account",
-			Spec:  func() any { return new(ConnSpec) },
-			Check: func(spec any) []error { return spec.(*ConnSpec).Check() },
-			Place: placeOf,
+			Spec:     func() any { return new(ConnSpec) },
+			Check:    func(spec any) []error { return spec.(*ConnSpec).Check() },
+			Endpoint: placeOf,
 		}},
 		Nodes: []runbook.NodeType{{
 			Name: "kubernetes.node", Doc: "a node of a cluster, cordoned and drained for the shutdown and put back as it was; its machine is another node",

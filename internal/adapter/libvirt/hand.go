@@ -16,13 +16,13 @@ func (s *ConnSpec) virshURI() string {
 }
 
 // hand tells what a person does to the domains that what names; name stands for one in a command.
-func hand(d *runbook.NodeDecl, places func(string) runbook.Place, what, name string) runbook.Hand {
+func hand(d *runbook.NodeDecl, places func(string) runbook.Endpoint, what, name string) runbook.ManualProcedure {
 	virsh := "virsh -c " + runbook.Quote(cmp.Or(places(d.Via).Address, defaultURI)) + " "
 	do := func(say, command string) []runbook.Instruction {
 		return []runbook.Instruction{{Say: say + " " + what + ", as root on the host:", Type: virsh + command + " " + name}}
 	}
 	state := []runbook.Instruction{{Type: virsh + "domstate --reason " + name}}
-	return runbook.Hand{
+	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop:  do("Shut down", "shutdown"),
 			plan.Force: do("Only if it does not shut down: power off", "destroy"),
@@ -33,13 +33,13 @@ func hand(d *runbook.NodeDecl, places func(string) runbook.Place, what, name str
 	}
 }
 
-func domainByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+func domainByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	s := d.Spec.(*DomainSpec)
 	name := cmp.Or(s.UUID, s.Domain, d.ID)
 	return hand(d, places, "the domain "+name, runbook.Quote(name))
 }
 
-func domainsByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+func domainsByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	s := d.Spec.(*DomainsSpec)
 	h := hand(d, places, "each of the domains ("+s.Select.String()+")", "NAME")
 	list := runbook.Instruction{Say: "The names and states of all domains:", Type: "virsh -c " + runbook.Quote(cmp.Or(places(d.Via).Address, defaultURI)) + " list --all --title"}

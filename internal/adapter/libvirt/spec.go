@@ -73,11 +73,11 @@ func Family() adapter.Family {
 	verbs := func(any) plan.Verbs { return domainVerbs }
 	return adapter.Family{
 		Connections: []runbook.ConnectionType{{
-			Name:  "libvirt",
-			Doc:   "a host's libvirt daemon: its socket here, through SSH, or over TLS",
-			Spec:  func() any { return new(ConnSpec) },
-			Check: func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
-			Place: func(spec any) runbook.Place { return runbook.Place{Address: spec.(*ConnSpec).virshURI()} },
+			Name:     "libvirt",
+			Doc:      "a host's libvirt daemon: its socket here, through SSH, or over TLS",
+			Spec:     func() any { return new(ConnSpec) },
+			Check:    func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
+			Endpoint: func(spec any) runbook.Endpoint { return runbook.Endpoint{Address: spec.(*ConnSpec).virshURI()} },
 		}},
 		Nodes: []runbook.NodeType{
 			{

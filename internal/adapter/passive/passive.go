@@ -22,8 +22,8 @@ func Family() adapter.Family {
 				Name: "passive",
 				Doc:  "needs no shutdown and drops when its supplies are cut: a switch, a monitor",
 				Kind: plan.Passive,
-				ByHand: func(*runbook.NodeDecl, func(string) runbook.Place) runbook.Hand {
-					return runbook.Hand{On: []runbook.Instruction{{Say: "Its lights are on."}}}
+				ByHand: func(*runbook.NodeDecl, func(string) runbook.Endpoint) runbook.ManualProcedure {
+					return runbook.ManualProcedure{On: []runbook.Instruction{{Say: "Its lights are on."}}}
 				},
 			},
 			{
@@ -35,9 +35,9 @@ func Family() adapter.Family {
 					plan.Stop:  {Nominal: 2 * time.Minute, Within: 10 * time.Minute},
 					plan.Start: {Nominal: 2 * time.Minute, Within: 30 * time.Minute},
 				},
-				ByHand: func(*runbook.NodeDecl, func(string) runbook.Place) runbook.Hand {
+				ByHand: func(*runbook.NodeDecl, func(string) runbook.Endpoint) runbook.ManualProcedure {
 					is := []runbook.Instruction{{Say: "You have seen it yourself."}}
-					return runbook.Hand{Off: is, On: is}
+					return runbook.ManualProcedure{Off: is, On: is}
 				},
 			},
 		},

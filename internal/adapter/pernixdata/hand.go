@@ -8,7 +8,7 @@ import (
 )
 
 // byHand is typed by VM, and waits for each.
-func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+func byHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	at, glob := places(d.Via), d.Spec.(*CacheSpec).glob()
 	login := []runbook.Instruction{
 		{Say: "In PowerShell on the FVP management server:", Type: "Import-Module PrnxCli"},
@@ -27,7 +27,7 @@ func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand
 			Say:  "And 0 for each VM (before FVP 3.1 without -StartTime 0):",
 			Type: "(Get-PrnxObjectStats -ObjectIdentifier (Get-PrnxVM | Where-Object Name -ceq VM).Uuid -StartTime 0 -NumberOfSamples 1).time_to_destage",
 		})
-	return runbook.Hand{
+	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Protect: through,
 			plan.Flush:   proof,

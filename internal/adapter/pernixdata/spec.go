@@ -47,9 +47,9 @@ func Family() adapter.Family {
 		Connections: []runbook.ConnectionType{{
 			Name: "pernixdata", Doc: "a PernixData FVP management server, through a Windows machine that has its cmdlets",
 			Spec: func() any { return new(ConnSpec) },
-			Place: func(spec any) runbook.Place {
+			Endpoint: func(spec any) runbook.Endpoint {
 				s := spec.(*ConnSpec)
-				return runbook.Place{Address: s.server(), User: s.Username}
+				return runbook.Endpoint{Address: s.server(), User: s.Username}
 			},
 		}},
 		Nodes: []runbook.NodeType{{

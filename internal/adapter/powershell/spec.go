@@ -17,9 +17,9 @@ func Family() adapter.Family {
 			Name: "winrm", Doc: "a Windows machine's remote management (WinRM) over HTTPS",
 			Spec:  func() any { return new(ConnSpec) },
 			Check: func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
-			Place: func(spec any) runbook.Place {
+			Endpoint: func(spec any) runbook.Endpoint {
 				s := spec.(*ConnSpec)
-				return runbook.Place{Address: s.URL, User: s.Username}
+				return runbook.Endpoint{Address: s.URL, User: s.Username}
 			},
 		}},
 		Connect: func(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {

@@ -234,14 +234,14 @@ func (n *cluster) setHA(ctx context.Context, c *condition, want map[string]strin
 }
 
 // Oversees reports whether HA keeps anything running.
-func (c *conn) Oversees(ctx context.Context) ([]adapter.Oversight, error) {
+func (c *conn) Oversees(ctx context.Context) ([]adapter.HACluster, error) {
 	now, err := (&cluster{conn: c, ha: true}).look(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, state := range now.ha {
 		if state == "started" {
-			return []adapter.Oversight{{Type: "proxmox.cluster"}}, nil
+			return []adapter.HACluster{{Type: "proxmox.cluster"}}, nil
 		}
 	}
 	return nil, nil

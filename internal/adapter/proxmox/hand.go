@@ -12,13 +12,13 @@ import (
 )
 
 // placeOf is where a person opens the web interface.
-func placeOf(spec any) runbook.Place {
+func placeOf(spec any) runbook.Endpoint {
 	s := spec.(*ConnSpec)
-	return runbook.Place{Address: s.URL, User: "root@pam"}
+	return runbook.Endpoint{Address: s.URL, User: "root@pam"}
 }
 
 // guestHand tells what a person does to the guests that what names; id stands for the number of one.
-func guestHand(at runbook.Place, what, id string) runbook.Hand {
+func guestHand(at runbook.Endpoint, what, id string) runbook.ManualProcedure {
 	do := func(menu, command string) []runbook.Instruction {
 		return []runbook.Instruction{
 			{Say: "In the web interface at " + at.Address + ": " + what + ", " + menu + ". Or as root on its node, where the list gives its number (ct: pct instead of qm):", Type: "qm list; pct list"},
@@ -26,7 +26,7 @@ func guestHand(at runbook.Place, what, id string) runbook.Hand {
 		}
 	}
 	state := []runbook.Instruction{{Type: "qm status " + id + " || pct status " + id}}
-	return runbook.Hand{
+	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop:  do("Shutdown", "shutdown"),
 			plan.Force: do("Stop (only if it does not shut down)", "stop"),
@@ -37,7 +37,7 @@ func guestHand(at runbook.Place, what, id string) runbook.Hand {
 	}
 }
 
-func guestByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+func guestByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	s := d.Spec.(*GuestSpec)
 	name, id := cmp.Or(s.Guest, d.ID), "NUMBER"
 	if s.VMID > 0 {
@@ -46,7 +46,7 @@ func guestByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook
 	return guestHand(places(d.Via), "the guest "+name, id)
 }
 
-func guestsByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+func guestsByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	s := d.Spec.(*GuestsSpec)
 	what := "each guest (" + s.Select.String() + ")"
 	if len(s.Exclude) > 0 {
@@ -55,10 +55,10 @@ func guestsByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runboo
 	return guestHand(places(d.Via), what, "NUMBER")
 }
 
-func nodeByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+func nodeByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	s := d.Spec.(*NodeSpec)
 	name, at := cmp.Or(s.Node, d.ID), places(d.Via)
-	return runbook.Hand{
+	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop: {
 				{Say: "First see that no guest runs on " + name + "; as root on it:", Type: "qm list; pct list"},
@@ -72,7 +72,7 @@ func nodeByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.
 	}
 }
 
-func clusterByHand(d *runbook.NodeDecl, _ func(string) runbook.Place) runbook.Hand {
+func clusterByHand(d *runbook.NodeDecl, _ func(string) runbook.Endpoint) runbook.ManualProcedure {
 	s := d.Spec.(*ClusterSpec)
 	aside := []runbook.Instruction{{Say: "As root on any node. Write down how it is now:", Type: "ha-manager config; ceph osd dump | grep flags"}}
 	back := []runbook.Instruction{{Say: "As root on any node, when all nodes are online and the cluster has a quorum:", Type: "pvecm status"}}
@@ -84,7 +84,7 @@ func clusterByHand(d *runbook.NodeDecl, _ func(string) runbook.Place) runbook.Ha
 		aside = append(aside, runbook.Instruction{Type: "ceph osd set " + f})
 		back = append(back, runbook.Instruction{Type: "ceph osd unset " + f})
 	}
-	return runbook.Hand{
+	return runbook.ManualProcedure{
 		Do:    map[plan.Verb][]runbook.Instruction{plan.Protect: aside, plan.Unprotect: back},
 		Clean: []runbook.Instruction{{Say: "Every HA resource says ignored, and the flags are listed:", Type: "ha-manager config; ceph -s"}},
 		Back:  []runbook.Instruction{{Say: "Every HA resource and the flags are as was written down:", Type: "ha-manager config; ceph osd dump | grep flags"}},

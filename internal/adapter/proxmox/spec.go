@@ -93,9 +93,9 @@ func Family() adapter.Family {
 	return adapter.Family{
 		Connections: []runbook.ConnectionType{{
 			Name: "proxmox", Doc: "a Proxmox VE cluster or a single host, by API token",
-			Spec:  func() any { return new(ConnSpec) },
-			Check: func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
-			Place: placeOf,
+			Spec:     func() any { return new(ConnSpec) },
+			Check:    func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
+			Endpoint: placeOf,
 		}},
 		Nodes: []runbook.NodeType{
 			{

@@ -39,12 +39,12 @@ func Family() adapter.Family {
 	system.ByHand = byHand
 	return adapter.Family{
 		Connections: []runbook.ConnectionType{{
-			Name:   "redfish",
-			Doc:    "the management controller of a machine, by Redfish",
-			Spec:   func() any { return new(ConnectionSpec) },
-			Check:  func(spec any) []error { return check(spec.(*ConnectionSpec)) },
-			Place:  func(spec any) runbook.Place { return place(spec.(*ConnectionSpec)) },
-			Powers: true,
+			Name:     "redfish",
+			Doc:      "the management controller of a machine, by Redfish",
+			Spec:     func() any { return new(ConnectionSpec) },
+			Check:    func(spec any) []error { return check(spec.(*ConnectionSpec)) },
+			Endpoint: func(spec any) runbook.Endpoint { return place(spec.(*ConnectionSpec)) },
+			Powers:   true,
 		}},
 		Nodes: []runbook.NodeType{system},
 		Connect: func(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
@@ -85,18 +85,18 @@ func base(text string) (string, error) {
 	return u.Scheme + "://" + u.Host, nil
 }
 
-func place(s *ConnectionSpec) runbook.Place {
+func place(s *ConnectionSpec) runbook.Endpoint {
 	address, err := base(s.URL)
 	if err != nil {
-		return runbook.Place{User: s.Username, Kept: s.Password.Kept()}
+		return runbook.Endpoint{User: s.Username, SecretLocation: s.Password.Location()}
 	}
-	return runbook.Place{Address: address, User: s.Username, Kept: s.Password.Kept(), Proof: certificate.Shown(s.Thumbprint)}
+	return runbook.Endpoint{Address: address, User: s.Username, SecretLocation: s.Password.Location(), Proof: certificate.Shown(s.Thumbprint)}
 }
 
-func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+func byHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	at := places(d.Via)
 	where := fmt.Sprintf("At its management controller %s (user %s): ", cmp.Or(at.Address, d.Via), at.User)
-	return runbook.Hand{
+	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop:  {{Say: where + "Power > Graceful Shutdown (or Momentary Press). Or press its power button once, shortly."}},
 			plan.Force: {{Say: where + "Power > Force Off. Or hold its power button for 5 seconds."}},

@@ -37,9 +37,9 @@ func (s *Server) Check() []error {
 	return append(errs, certificate.Check(s.Thumbprint, s.CAFile)...)
 }
 
-// Place is where a person opens the appliance's own pages, with what secret, and what certificate it then shows.
-func (s *Server) Place(user string, secret runbook.SecretRef) runbook.Place {
-	place := runbook.Place{User: user, Kept: secret.Kept(), Proof: certificate.Shown(s.Thumbprint)}
+// Endpoint is where a person opens the appliance's own pages, with what secret, and what certificate it then shows.
+func (s *Server) Place(user string, secret runbook.SecretRef) runbook.Endpoint {
+	place := runbook.Endpoint{User: user, SecretLocation: secret.Location(), Proof: certificate.Shown(s.Thumbprint)}
 	if at, err := s.base(""); err == nil {
 		place.Address = at
 	}

@@ -6,8 +6,8 @@ import (
 )
 
 // ByHand tells how a person gives the commands of a spec: say tells where, and typed makes a line to type there.
-func (s *Spec) ByHand(say string, typed func(runbook.Command) string) runbook.Hand {
-	h := runbook.Hand{Do: map[plan.Verb][]runbook.Instruction{}}
+func (s *Spec) ByHand(say string, typed func(runbook.Command) string) runbook.ManualProcedure {
+	h := runbook.ManualProcedure{Do: map[plan.Verb][]runbook.Instruction{}}
 	for v := plan.Protect; v <= plan.Unprotect; v++ {
 		if c := s.Command(v); !c.IsZero() {
 			h.Do[v] = []runbook.Instruction{{Say: say, Type: typed(c)}}

@@ -52,8 +52,8 @@ func (s *Spec) stop() []string {
 	return []string{"systemctl", "-i", "poweroff"}
 }
 
-func byHand(d *runbook.NodeDecl, _ func(string) runbook.Place) runbook.Hand {
-	return runbook.Hand{
+func byHand(d *runbook.NodeDecl, _ func(string) runbook.Endpoint) runbook.ManualProcedure {
+	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop: {{Say: "At the machine that runs Ebbtide, as root, after the cut of its supplies has been ordered:", Type: runbook.Command{Argv: d.Spec.(*Spec).stop()}.Shell()}},
 		},

@@ -47,13 +47,13 @@ func Family() adapter.Family {
 			Doc:   "a rack PDU, by SNMP",
 			Spec:  func() any { return new(ConnectionSpec) },
 			Check: func(spec any) []error { return check(spec.(*ConnectionSpec)) },
-			Place: func(spec any) runbook.Place {
+			Endpoint: func(spec any) runbook.Endpoint {
 				s := spec.(*ConnectionSpec)
 				host, _, err := split(s.Address)
 				if err != nil {
-					return runbook.Place{}
+					return runbook.Endpoint{}
 				}
-				return runbook.Place{Address: "http://" + host, User: "its administrator"}
+				return runbook.Endpoint{Address: "http://" + host, User: "its administrator"}
 			},
 		}},
 		Nodes: []runbook.NodeType{{
@@ -133,11 +133,11 @@ func split(address string) (host string, port uint16, err error) {
 	return host, uint16(n), nil
 }
 
-func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+func byHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	at, outlets := places(d.Via), d.Spec.(*NodeSpec).Outlets.String()
 	where := fmt.Sprintf("At the PDU %s (%s): ", d.Via, at.Address)
 	off := []runbook.Instruction{{Say: where + "turn outlet " + outlets + " off, or pull what is plugged in there. What it feeds must be down before that."}}
-	return runbook.Hand{
+	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop: off, plan.Force: off,
 			plan.Start: {{Say: where + "turn outlet " + outlets + " on, or plug in again what belongs there."}},

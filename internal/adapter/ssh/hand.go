@@ -13,7 +13,7 @@ import (
 )
 
 // byHand tells how a person gives a node's commands.
-func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+func byHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	spec, at := d.Spec.(*NodeSpec), places(d.Via)
 	login := Login(at)
 	say := "From any machine in the network, in the directory with the keys; or without the ssh part at its own console:"
@@ -21,7 +21,7 @@ func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand
 		say = "From any machine in the network, or without the ssh part at its own console:"
 	}
 	if !spec.Stdin.IsZero() {
-		say += " (it asks for the password that is kept as " + spec.Stdin.Kept() + ")"
+		say += " (it asks for the password that is kept as " + spec.Stdin.Location() + ")"
 	}
 	h := spec.ByHand(say, func(c runbook.Command) string { return login + " " + runbook.Quote(c.Shell()) })
 	if spec.OffWhenUnreachable > 0 || spec.Probe.IsZero() {
@@ -37,7 +37,7 @@ func byHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand
 }
 
 // Login is what a person types in front of a command that is to run at a place: "ssh -i nas_key -p 2222 admin@10.0.0.5".
-func Login(at runbook.Place) string {
+func Login(at runbook.Endpoint) string {
 	login := "ssh " + identity(at)
 	if _, port, err := net.SplitHostPort(at.Address); err == nil && port != "22" {
 		login += "-p " + port + " "
@@ -45,7 +45,7 @@ func Login(at runbook.Place) string {
 	return login + runbook.Quote(at.User+"@"+hostOf(at))
 }
 
-func hostOf(at runbook.Place) string {
+func hostOf(at runbook.Endpoint) string {
 	if host, _, err := net.SplitHostPort(at.Address); err == nil {
 		return host
 	}
@@ -53,11 +53,11 @@ func hostOf(at runbook.Place) string {
 }
 
 // placeOf is where a person logs in, with which key, and what the host then shows.
-func placeOf(spec any) runbook.Place {
+func placeOf(spec any) runbook.Endpoint {
 	s := spec.(*ConnSpec)
-	at := runbook.Place{Address: withPort(s.Address), User: s.User, Kept: s.Password.Kept()}
+	at := runbook.Endpoint{Address: withPort(s.Address), User: s.User, SecretLocation: s.Password.Location()}
 	if !s.Key.IsZero() {
-		at.Kept = keyKept + s.Key.Kept()
+		at.SecretLocation = keyKept + s.Key.Location()
 	}
 	if key, err := pinned(s.HostKey); err == nil {
 		at.Proof = ssh.FingerprintSHA256(key)
@@ -69,9 +69,9 @@ func placeOf(spec any) runbook.Place {
 const keyKept = "key: "
 
 // identity is the option that names the key, typed where the credentials are.
-func identity(at runbook.Place) string {
+func identity(at runbook.Endpoint) string {
 	for _, kind := range []string{"the credential ", "the file "} {
-		if name, is := strings.CutPrefix(at.Kept, keyKept+kind); is {
+		if name, is := strings.CutPrefix(at.SecretLocation, keyKept+kind); is {
 			return "-i " + runbook.Quote(name) + " "
 		}
 	}

@@ -44,11 +44,11 @@ type NodeSpec struct {
 func Family() adapter.Family {
 	return adapter.Family{
 		Connections: []runbook.ConnectionType{{
-			Name:  "ssh",
-			Doc:   "a host that is reached by SSH, its host key checked",
-			Spec:  func() any { return new(ConnSpec) },
-			Check: func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
-			Place: placeOf,
+			Name:     "ssh",
+			Doc:      "a host that is reached by SSH, its host key checked",
+			Spec:     func() any { return new(ConnSpec) },
+			Check:    func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
+			Endpoint: placeOf,
 			ByHand: []runbook.Instruction{
 				{Say: "ssh: type lines with -i and a name in the credentials directory, or where the copies are. ssh asks once for each host whether it is the right one: compare what it shows with what the host should show (“Is it the right one?”)."},
 			},

@@ -57,11 +57,11 @@ type ClusterSpec struct {
 func Family() adapter.Family {
 	return adapter.Family{
 		Connections: []runbook.ConnectionType{{
-			Name:  "vsphere",
-			Doc:   "a vCenter, or an ESXi host's own agent",
-			Spec:  func() any { return new(ConnectionSpec) },
-			Check: checkConnection,
-			Place: placeOf,
+			Name:     "vsphere",
+			Doc:      "a vCenter, or an ESXi host's own agent",
+			Spec:     func() any { return new(ConnectionSpec) },
+			Check:    checkConnection,
+			Endpoint: placeOf,
 			ByHand: []runbook.Instruction{
 				{Say: "govc is VMware's command line; a copy of it is kept here: ______________________ An export line tells it which system to use. For each system, first compare what this prints with what the system should show (“Is it the right one?”):", Type: "govc about.cert -k -thumbprint | tee -a known"},
 				{Say: "Then, and again for each system with a different password (type it after this line, then press Enter):", Type: "export GOVC_TLS_KNOWN_HOSTS=known; read -rs GOVC_PASSWORD; export GOVC_PASSWORD"},

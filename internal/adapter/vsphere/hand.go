@@ -13,9 +13,9 @@ import (
 )
 
 // placeOf is where a person opens the client of a vCenter or of a host.
-func placeOf(spec any) runbook.Place {
+func placeOf(spec any) runbook.Endpoint {
 	s := spec.(*ConnectionSpec)
-	at := runbook.Place{User: s.Username, Kept: s.Password.Kept(), Proof: certificate.Shown(s.Thumbprint)}
+	at := runbook.Endpoint{User: s.Username, SecretLocation: s.Password.Location(), Proof: certificate.Shown(s.Thumbprint)}
 	if u, err := parseURL(s.URL); err == nil {
 		at.Address = (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/ui"}).String()
 	}
@@ -23,17 +23,17 @@ func placeOf(spec any) runbook.Place {
 }
 
 // hostPort is where a place listens.
-func hostPort(at runbook.Place) string {
+func hostPort(at runbook.Endpoint) string {
 	return strings.TrimSuffix(strings.TrimPrefix(at.Address, "https://"), "/ui")
 }
 
 // govcAt is the line that tells govc, VMware's command line, where to go. It takes the password from GOVC_PASSWORD.
-func govcAt(at runbook.Place) string {
+func govcAt(at runbook.Endpoint) string {
 	return "export GOVC_URL=" + runbook.Quote(at.User+"@"+hostPort(at))
 }
 
 // inClient says what is chosen in a client, and what is typed instead.
-func inClient(at runbook.Place, choose string, command string) []runbook.Instruction {
+func inClient(at runbook.Endpoint, choose string, command string) []runbook.Instruction {
 	if command == "" {
 		return []runbook.Instruction{{Say: fmt.Sprintf("In the client at %s (user %s): %s.", at.Address, at.User, choose)}}
 	}
@@ -41,7 +41,7 @@ func inClient(at runbook.Place, choose string, command string) []runbook.Instruc
 }
 
 // otherwise says what is done, and where, if the first place does not answer.
-func otherwise(places func(string) runbook.Place, fallback []string, what, command string) []runbook.Instruction {
+func otherwise(places func(string) runbook.Endpoint, fallback []string, what, command string) []runbook.Instruction {
 	var all []runbook.Instruction
 	for _, name := range fallback {
 		at := places(name)
@@ -70,7 +70,7 @@ const (
 	provesIt = " (a silent guest proves nothing):"
 )
 
-func vmByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+func vmByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	s := d.Spec.(*VMSpec)
 	name := cmp.Or(s.VM, d.ID)
 	base := name[strings.LastIndex(name, "/")+1:]
@@ -98,7 +98,7 @@ func vmByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Ha
 	if s.UUID != "" {
 		force = []runbook.Instruction{{Say: "In the same place: " + powerOff + ", or:", Type: "vim-cmd vmsvc/power.off ID"}}
 	}
-	return runbook.Hand{
+	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop:  do(shutDown, "govc vm.power -s", "vim-cmd vmsvc/power.shutdown ID"),
 			plan.Force: force,
@@ -109,7 +109,7 @@ func vmByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Ha
 	}
 }
 
-func vmsByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+func vmsByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	s := d.Spec.(*VMsSpec)
 	at := places(d.Via)
 	list, refs := s.govc()
@@ -126,7 +126,7 @@ func vmsByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.H
 	if list != "" {
 		off = runbook.Instruction{Say: "The client shows none of them as powered on; this shows none as poweredOn" + provesIt, Type: list}
 	}
-	return runbook.Hand{
+	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop:  stop,
 			plan.Force: {{Say: "In the same place, each that is still on: " + powerOff + ", or:", Type: "govc vm.power -off NAME"}, {Type: "vim-cmd vmsvc/power.off ID"}},
@@ -188,7 +188,7 @@ const (
 	leaveMaintenance = "govc host.maintenance.exit '/ha-datacenter/host/*/*'"
 )
 
-func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	s := d.Spec.(*HostSpec)
 	name := cmp.Or(s.Host, d.ID)
 	own, stop := places(cmp.Or(s.Fallback, d.Via)), []runbook.Instruction{
@@ -212,7 +212,7 @@ func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.
 	if s.Fallback == "" {
 		leave = "Actions > Exit maintenance mode, or (at a vCenter with its name instead of the path):"
 	}
-	return runbook.Hand{
+	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop:  stop,
 			plan.Force: {{Say: "Hold its power button for 5 seconds, or power it off at its management controller. Whatever is still running on it loses power as it is."}},
@@ -236,11 +236,11 @@ func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.
 	}
 }
 
-func clusterByHand(d *runbook.NodeDecl, places func(string) runbook.Place) runbook.Hand {
+func clusterByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	name := cmp.Or(d.Spec.(*ClusterSpec).Cluster, d.ID)
 	at := places(d.Via)
 	in := fmt.Sprintf("In the client at %s (user %s): the cluster %s, Configure > ", at.Address, at.User, name)
-	return runbook.Hand{
+	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Protect: {
 				{Say: in + "vSphere Availability > Edit: write down what it says, then turn vSphere HA off."},

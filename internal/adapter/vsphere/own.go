@@ -140,21 +140,21 @@ func (c *Conn) isAgent() bool {
 }
 
 // Oversees tells the clusters in which HA is on.
-func (c *Conn) Oversees(ctx context.Context) ([]adapter.Oversight, error) {
+func (c *Conn) Oversees(ctx context.Context) ([]adapter.HACluster, error) {
 	if err := c.settle(ctx, false); err != nil {
 		return nil, err
 	}
 	c.inventory.mu.Lock()
 	names := maps.Clone(c.inventory.tables.clusters)
 	c.inventory.mu.Unlock()
-	var all []adapter.Oversight
+	var all []adapter.HACluster
 	err := c.readAll(ctx, "ClusterComputeResource", slices.Collect(maps.Keys(names)), []string{"configurationEx"}, func(o types.ObjectContent) {
 		for _, p := range o.PropSet {
 			if info, ok := p.Val.(clusterConfig); ok && info.DasConfig.Enabled {
-				all = append(all, adapter.Oversight{Cluster: names[o.Obj], Type: "vsphere.cluster"})
+				all = append(all, adapter.HACluster{Cluster: names[o.Obj], Type: "vsphere.cluster"})
 			}
 		}
 	})
-	slices.SortFunc(all, func(a, b adapter.Oversight) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	slices.SortFunc(all, func(a, b adapter.HACluster) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return all, err
 }

@@ -21,9 +21,9 @@ type Source struct {
 	Runbook *runbook.Runbook
 	Schema  runbook.Schema
 	// Outputs tells what a person does to the output of a supply.
-	Outputs func(*runbook.SupplyDecl) runbook.Hand
+	Outputs func(*runbook.SupplyDecl) runbook.ManualProcedure
 	// Outlets tells what a person does to an outlet.
-	Outlets func(runbook.Outlet) runbook.Hand
+	Outlets func(runbook.Outlet) runbook.ManualProcedure
 	Date    time.Time // zero: none is printed
 	Learned Learned
 }
@@ -78,8 +78,8 @@ type book struct {
 	compiled *runbook.Compiled
 	doc      doc.Document
 	estate   *plan.Estate
-	decls    map[string]*runbook.NodeDecl // by node id, and by that of the selector for its members
-	hands    map[string]runbook.Hand      // by declaration
+	decls    map[string]*runbook.NodeDecl       // by node id, and by that of the selector for its members
+	hands    map[string]runbook.ManualProcedure // by declaration
 	supplies map[string]*runbook.SupplyDecl
 	folds    map[string]string   // nodes that are shown as one with others: under which name
 	members  map[string][]string // and the other way round
@@ -98,13 +98,13 @@ type bookPlan struct {
 
 func newBook(src Source, compiled *runbook.Compiled) *book {
 	b := &book{
-		Source: src, compiled: compiled, estate: compiled.Estate, decls: map[string]*runbook.NodeDecl{}, hands: map[string]runbook.Hand{},
+		Source: src, compiled: compiled, estate: compiled.Estate, decls: map[string]*runbook.NodeDecl{}, hands: map[string]runbook.ManualProcedure{},
 		supplies: map[string]*runbook.SupplyDecl{}, folds: map[string]string{}, members: map[string][]string{},
 	}
 	for i := range src.Runbook.Nodes {
 		d := &src.Runbook.Nodes[i]
 		b.decls[d.ID] = d
-		b.hands[d.ID] = src.Runbook.HandOf(&src.Schema, d)
+		b.hands[d.ID] = src.Runbook.ProcedureOf(&src.Schema, d)
 	}
 	for i := range src.Runbook.Supplies {
 		s := &src.Runbook.Supplies[i]
@@ -227,7 +227,7 @@ func (b *book) declOf(n *plan.Node) *runbook.NodeDecl {
 	return b.decls[cmp.Or(n.Group, n.ID)]
 }
 
-func (b *book) handOf(n *plan.Node) runbook.Hand { return b.hands[cmp.Or(n.Group, n.ID)] }
+func (b *book) handOf(n *plan.Node) runbook.ManualProcedure { return b.hands[cmp.Or(n.Group, n.ID)] }
 
 func (b *book) add(blocks ...doc.Block) { b.doc.Blocks = append(b.doc.Blocks, blocks...) }
 

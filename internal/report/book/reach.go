@@ -18,12 +18,12 @@ func (b *book) reach() {
 	at := doc.Table{Columns: []doc.Column{{Title: "system", Weight: 1.1}, {Title: "address", Weight: 2}, {Title: "user", Weight: 1.5}, {Title: "password or key", Weight: 1.7}, {Title: "kind", Weight: 0.8}}}
 	for i := range b.Runbook.Connections {
 		c := &b.Runbook.Connections[i]
-		p := b.Runbook.PlaceOf(&b.Schema, c.Name)
-		at.Rows = append(at.Rows, doc.Row{Cells: []doc.Text{doc.Bold("%s", c.Name), doc.Verbatim(p.Address), doc.T("%s", p.User), doc.T("%s", p.Kept), doc.T("%s", c.Type)}})
+		p := b.Runbook.EndpointOf(&b.Schema, c.Name)
+		at.Rows = append(at.Rows, doc.Row{Cells: []doc.Text{doc.Bold("%s", c.Name), doc.Verbatim(p.Address), doc.T("%s", p.User), doc.T("%s", p.SecretLocation), doc.T("%s", c.Type)}})
 	}
 	for i := range b.Runbook.Supplies {
 		s := &b.Runbook.Supplies[i]
-		at.Rows = append(at.Rows, doc.Row{Cells: []doc.Text{doc.Bold("%s", s.ID), doc.Verbatim(s.NUT()), doc.T("%s", s.Username), doc.T("%s", s.Password.Kept()), doc.T("UPS, by NUT")}})
+		at.Rows = append(at.Rows, doc.Row{Cells: []doc.Text{doc.Bold("%s", s.ID), doc.Verbatim(s.NUT()), doc.T("%s", s.Username), doc.T("%s", s.Password.Location()), doc.T("UPS, by NUT")}})
 	}
 	at.Rows = append(at.Rows, doc.Row{Cells: []doc.Text{doc.Bold("Ebbtide itself"), doc.T("%s", cmp.Or(b.ownPlace(), toWriteIn)), doc.T("____________"), doc.T("____________"), doc.T("write in")}})
 	b.add(at)
@@ -38,7 +38,7 @@ func (b *book) rightOnes() {
 	right := doc.Table{Columns: []doc.Column{{Title: "system", Weight: 1}, {Title: "what it shows", Weight: 6}}}
 	for i := range b.Runbook.Connections {
 		name := b.Runbook.Connections[i].Name
-		if p := b.Runbook.PlaceOf(&b.Schema, name); p.Proof != "" {
+		if p := b.Runbook.EndpointOf(&b.Schema, name); p.Proof != "" {
 			right.Rows = append(right.Rows, doc.Row{Cells: []doc.Text{doc.Bold("%s", name), doc.Verbatim(p.Proof)}})
 		}
 	}

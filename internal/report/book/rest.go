@@ -91,7 +91,7 @@ func (b *book) managers() {
 			}
 		}
 		if len(nodes) > 1 {
-			through = append(through, fmt.Sprintf("%s at %s: %s", c.Name, b.Runbook.PlaceOf(&b.Schema, c.Name).Address, english.List(nodes, 12)))
+			through = append(through, fmt.Sprintf("%s at %s: %s", c.Name, b.Runbook.EndpointOf(&b.Schema, c.Name).Address, english.List(nodes, 12)))
 		}
 	}
 	b.section("vCenter, or another manager, is down")

@@ -109,7 +109,7 @@ func (b *book) stepHead(c *bookPlan, r int, row PlanRow) doc.Step {
 	}
 	where := doc.Filled(n.Type, n.Rack)
 	if d := b.declOf(n); d != nil && d.Via != "" {
-		if at := b.Runbook.PlaceOf(&b.Schema, d.Via); at.Address != "" {
+		if at := b.Runbook.EndpointOf(&b.Schema, d.Via); at.Address != "" {
 			where = append(where, "through "+d.Via+" at "+at.Address)
 		}
 	}
@@ -193,7 +193,7 @@ func (b *book) whyHere(s *plan.Step, users, needs []int) string {
 }
 
 // byHand says how a verb is done by hand.
-func (b *book) byHand(n *plan.Node, v plan.Verb, hand runbook.Hand) []doc.Text {
+func (b *book) byHand(n *plan.Node, v plan.Verb, hand runbook.ManualProcedure) []doc.Text {
 	if lines := instructions(hand.Do[v]); len(lines) > 0 {
 		return lines
 	}
@@ -250,7 +250,7 @@ func (b *book) timesOf(row PlanRow, s *plan.Step, n *plan.Node) string {
 }
 
 // ifNot says what to do when a step does not come to its end.
-func (b *book) ifNot(n *plan.Node, s *plan.Step, hand runbook.Hand) []doc.Text {
+func (b *book) ifNot(n *plan.Node, s *plan.Step, hand runbook.ManualProcedure) []doc.Text {
 	after := "After " + Brief(s.Times.Within) + ": "
 	switch {
 	case s.Verb == plan.Stop && n.Kind == plan.Person:

@@ -11,16 +11,16 @@ import (
 	"ebbtide/internal/engine"
 )
 
-// bulletin makes one status document for all who ask at the same time. A document is never older than the question
+// statusCache makes one status document for all who ask at the same time. A document is never older than the question
 // that it answers: who asks while one is being made gets the next. Between two of them there is a rest in proportion
 // to what the last one cost, so that however many ask, the status takes a quarter of a processor at most.
-type bulletin struct {
+type statusCache struct {
 	status func(context.Context) (Status, error)
-	press  chan struct{} // holds one token: who has it may make a document
+	maker  chan struct{} // holds one token: who has it may make a document
 
 	mu   sync.Mutex
-	last *edition // the newest that was begun; nil before the first
-	next *edition // that is waited for and not yet begun; nil: nobody asks
+	last *cachedStatus // the newest that was begun; nil before the first
+	next *cachedStatus // that is waited for and not yet begun; nil: nobody asks
 
 	// Of who has the press.
 	rested time.Time // when the next may begin
@@ -28,8 +28,8 @@ type bulletin struct {
 	change int
 }
 
-// edition is one document.
-type edition struct {
+// cachedStatus is one document.
+type cachedStatus struct {
 	begun  time.Time     // valid once it is the last
 	ready  chan struct{} // closed when what follows is there
 	line   []byte        // JSON that ends with its only newline; not to be changed
@@ -40,14 +40,14 @@ type edition struct {
 // restFor is how long the rest is, in times what the last document cost.
 const restFor = 3
 
-func newBulletin(status func(context.Context) (Status, error)) *bulletin {
-	b := &bulletin{status: status, press: make(chan struct{}, 1)}
-	b.press <- struct{}{}
+func newStatusCache(status func(context.Context) (Status, error)) *statusCache {
+	b := &statusCache{status: status, maker: make(chan struct{}, 1)}
+	b.maker <- struct{}{}
 	return b
 }
 
 // get gives a document that was begun at since or later.
-func (b *bulletin) get(ctx context.Context, since time.Time) (*edition, error) {
+func (b *statusCache) get(ctx context.Context, since time.Time) (*cachedStatus, error) {
 	e := b.edition(since)
 	select {
 	case <-e.ready:
@@ -57,23 +57,23 @@ func (b *bulletin) get(ctx context.Context, since time.Time) (*edition, error) {
 	}
 }
 
-func (b *bulletin) edition(since time.Time) *edition {
+func (b *statusCache) edition(since time.Time) *cachedStatus {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.last != nil && !b.last.begun.Before(since) {
 		return b.last
 	}
 	if b.next == nil {
-		b.next = &edition{ready: make(chan struct{})}
+		b.next = &cachedStatus{ready: make(chan struct{})}
 		go b.make()
 	}
 	return b.next
 }
 
 // make makes the next edition. It ends within the bounds of status.
-func (b *bulletin) make() {
-	<-b.press
-	defer func() { b.press <- struct{}{} }()
+func (b *statusCache) make() {
+	<-b.maker
+	defer func() { b.maker <- struct{}{} }()
 	rest := time.NewTimer(time.Until(b.rested))
 	<-rest.C
 	b.mu.Lock()

@@ -24,6 +24,7 @@ type Suggestion struct {
 func (f *fold) suggest() {
 	f.suggestEarlier()
 	f.suggestRestore()
+	f.suggestCuts()
 	f.suggestBatteries()
 	f.suggestLimits()
 	f.suggestHealth()
@@ -62,6 +63,9 @@ func (f *fold) suggestRestore() {
 		for i := range f.story.Steps {
 			if s := &f.story.Steps[i]; s.Node == node && s.Verb == plan.Start {
 				evidence = fmt.Sprintf("its start, tried %s, ended as %s", english.Count(s.Attempts, "time"), s.State)
+				if s.Attempts == 0 {
+					evidence = fmt.Sprintf("its start was not sent, and ended as %s", s.State)
+				}
 				if f.observed() {
 					evidence = fmt.Sprintf("its start would have ended as %s", s.State)
 				}
@@ -75,6 +79,19 @@ func (f *fold) suggestRestore() {
 			continue
 		}
 		f.suggestThat(node, "Find out why "+node+" did not come back, and start it by hand.", "%s", evidence)
+	}
+}
+
+// suggestCuts looks for outputs that were to be cut and were not: what starts by the return of its power alone rests on that.
+func (f *fold) suggestCuts() {
+	for _, node := range f.uncut() {
+		evidence := "its cut was not proven"
+		for i := range f.story.Steps {
+			if s := &f.story.Steps[i]; s.Node == node && s.Verb == plan.Cut && s.Reason != "" {
+				evidence += ": " + s.Reason
+			}
+		}
+		f.suggestThat(node, "Enable the command that cuts the output of "+node+" in its UPS or driver, or write `cut: none` for it.", "%s", evidence)
 	}
 }
 

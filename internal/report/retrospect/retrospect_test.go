@@ -528,3 +528,18 @@ func TestReportsOfDrawnOutages(t *testing.T) {
 		}
 	}
 }
+
+// TestACutThatFailed: what starts by the return of its power alone rests on it, so it stands where people read first.
+func TestACutThatFailed(t *testing.T) {
+	t.Parallel()
+	s := night("run")
+	for i := range s.records {
+		if r := &s.records[i]; r.Kind == ledger.Proven && *r.Verb == plan.Cut {
+			r.Kind, r.Reason = ledger.Failed, "the UPS lacks the command shutdown.return"
+		}
+	}
+	r := told(t, s.records, known(t))
+	require.Contains(t, r.Sentences[1], "; the output of ups could not be cut.")
+	require.NotContains(t, r.Sentences[1], "was cut")
+	require.Contains(t, advice(r, "ups"), "Enable the command that cuts the output of ups in its UPS or driver, or write `cut: none` for it. Its cut was not proven: the UPS lacks the command shutdown.return.")
+}

@@ -225,6 +225,9 @@ func (f *fold) whatWentDown() string {
 	if cut := f.cuts(); len(cut) > 0 {
 		text += "; the output of " + english.Series(cut, named) + " " + was + " cut"
 	}
+	if uncut := f.uncut(); len(uncut) > 0 {
+		text += "; the output of " + english.Series(uncut, named) + " " + f.would("could not be cut", "could not have been cut")
+	}
 	return sentence(text)
 }
 
@@ -240,6 +243,18 @@ func (f *fold) cuts() []string {
 	var nodes []string
 	for i := range f.story.Steps {
 		if s := &f.story.Steps[i]; s.Verb == plan.Cut && s.State == timeline.Proven {
+			nodes = append(nodes, s.Node)
+		}
+	}
+	return unique(nodes)
+}
+
+// uncut names the supplies that were to be cut and were not.
+func (f *fold) uncut() []string {
+	cut := f.cuts()
+	var nodes []string
+	for i := range f.story.Steps {
+		if s := &f.story.Steps[i]; s.Verb == plan.Cut && s.State == timeline.Failed && !slices.Contains(cut, s.Node) {
 			nodes = append(nodes, s.Node)
 		}
 	}

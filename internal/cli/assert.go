@@ -24,14 +24,26 @@ type measure struct {
 
 // measures lists what --assert knows.
 var measures = []measure{
-	{"crash", true, "runs in which something lost power while running", func(s *sim.Summary) (float64, bool) { return s.Crash.Share, true }},
+	{
+		"crash", true, "runs in which something lost power while running",
+		func(s *sim.Summary) (float64, bool) { return s.Crash.Share, true },
+	},
 	{"forced", true, "runs with a forced power-off", func(s *sim.Summary) (float64, bool) { return s.Forced.Share, true }},
-	{"unnecessary", true, "runs that shut down although the batteries would have lasted", func(s *sim.Summary) (float64, bool) { return s.Unnecessary.Share, true }},
-	{"stranded", true, "runs in which something did not come back up up", func(s *sim.Summary) (float64, bool) { return s.Stranded.Share, true }},
+	{
+		"unnecessary", true, "runs that shut down although the batteries would have lasted",
+		func(s *sim.Summary) (float64, bool) { return s.Unnecessary.Share, true },
+	},
+	{
+		"stranded", true, "runs in which something did not come back up up",
+		func(s *sim.Summary) (float64, bool) { return s.Stranded.Share, true },
+	},
 	{"violations", true, "runs in which a rule was broken", func(s *sim.Summary) (float64, bool) { return s.Violations.Share, true }},
 	{"slack", false, "battery time to spare when the shutdown starts, p5", slackOf},
 	{"down", false, "time during which anything is down, p95", func(s *sim.Summary) (float64, bool) { return s.Down.P95, true }},
-	{"back", false, "time from the return of mains until everything is back, p95", func(s *sim.Summary) (float64, bool) { return s.Back.P95, true }},
+	{
+		"back", false, "time from the return of mains until everything is back, p95",
+		func(s *sim.Summary) (float64, bool) { return s.Back.P95, true },
+	},
 }
 
 func slackOf(s *sim.Summary) (float64, bool) {
@@ -58,7 +70,8 @@ func parseAssertion(text string) (assertion, error) {
 	for _, m := range measures {
 		names = append(names, m.name)
 	}
-	hint := "write --assert 'crash<=1%' or --assert 'slack>=2m'; the names are " + strings.Join(names, ", ") + ", the operators <=, >=, < and >"
+	hint := "write --assert 'crash<=1%' or --assert 'slack>=2m'; the names are " + strings.Join(names, ", ") +
+		", the operators <=, >=, < and >"
 	parts := assertionForm.FindStringSubmatch(text)
 	if parts == nil {
 		return assertion{}, fail(exitUsage, hint, "cannot read assertion %q: it needs a name, an operator and a limit", text)

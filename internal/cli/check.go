@@ -88,7 +88,8 @@ answer, denies access or can't do what is needed counts as a problem with the es
 	}
 	c.Flags().StringVar(&file, "journal", "", "a daemon's journal, to find what has never been proven")
 	c.Flags().BoolVar(&live, "live", false, "also query the estate itself; sends no commands")
-	c.Flags().StringVar(&credentials, "credentials", "", "with --live: the directory that holds each {credential: NAME} (default: $CREDENTIALS_DIRECTORY)")
+	c.Flags().StringVar(&credentials, "credentials", "",
+		"with --live: the directory that holds each {credential: NAME} (default: $CREDENTIALS_DIRECTORY)")
 	return c
 }
 
@@ -117,11 +118,15 @@ func unproven(rb *runbook.Runbook, seen recalled, now time.Time) (runbook.Proble
 			}
 			message = fmt.Sprintf("%s was last proven %d days ago", id, int(age.Hours()/24))
 		}
-		remarks = append(remarks, runbook.Remark{Severity: runbook.Warning, Section: section, Name: id, Message: message, Hint: "run `" + drill + " " + id + "`"})
+		remarks = append(remarks, runbook.Remark{
+			Severity: runbook.Warning, Section: section, Name: id, Message: message,
+			Hint: "run `" + drill + " " + id + "`",
+		})
 	}
 	for i := range rb.Supplies {
 		id := rb.Supplies[i].ID
-		remark(runbook.SectionSupplies, id, seen.Capacity(id, now).At, "the battery of "+id+" has never been tested", "ebbtide drill --battery")
+		remark(runbook.SectionSupplies, id, seen.Capacity(id, now).At, "the battery of "+id+" has never been tested",
+			"ebbtide drill --battery")
 	}
 	for i := range rb.Nodes {
 		id := rb.Nodes[i].ID

@@ -151,7 +151,8 @@ func (a *app) root() *cobra.Command {
 		a.order("resume", "end a hold"),
 		a.order("abort", "stop shutting down, and bring back what went down once the restore gate is open"),
 		a.order("go", "start the shutdown of this outage now, whatever the triggers say"),
-		a.nodeOrder("confirm", "confirm that a step you were asked to do by hand is done, or that a silent UPS is on line according to its own display"),
+		a.nodeOrder("confirm", "confirm that a step you were asked to do by hand is done, or that a silent UPS is on line according to "+
+			"its own display"),
 		a.nodeOrder("skip", "skip a step that you were asked to do by hand"),
 		a.drill(),
 		a.report(), a.blame(), a.criticalChain(), a.plot(), a.journal(), a.durations(), a.showVersion(),

@@ -81,7 +81,8 @@ func (a *app) showDemo(o demo.Outcome) error {
 
 // verdict says a result in words.
 func verdict(r *demo.Result) string {
-	lines := []string{fmt.Sprintf("%s before the outage: %d off before the output was cut, %d back on now.", english.Count(r.WasOn, "node was on", "nodes were on"), r.ProvenOff, r.Restored)}
+	lines := []string{fmt.Sprintf("%s before the outage: %d off before the output was cut, %d back on now.",
+		english.Count(r.WasOn, "node was on", "nodes were on"), r.ProvenOff, r.Restored)}
 	if len(r.NotRestored) > 0 {
 		lines = append(lines, "Not back on, and reported: "+strings.Join(r.NotRestored, ", ")+".")
 	}

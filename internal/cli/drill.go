@@ -155,7 +155,8 @@ func (a *app) confirmed(ctx context.Context, scope, given string) error {
 		}
 	}
 	if given != scope {
-		return fail(exitRefused, "the scope is "+strconv.Quote(scope)+"; in scripts: --yes-really "+strconv.Quote(scope), "not confirmed: nothing was done")
+		return fail(exitRefused, "the scope is "+strconv.Quote(scope)+"; in scripts: --yes-really "+strconv.Quote(scope),
+			"not confirmed: nothing was done")
 	}
 	return nil
 }

@@ -20,7 +20,8 @@ func (a *app) durations() *cobra.Command {
 	var r reach
 	var file string
 	c := &cobra.Command{
-		Use: "durations [RUNBOOK]", GroupID: "after", Short: "show what outages and drills have taught: how long steps take, how long batteries last",
+		Use: "durations [RUNBOOK]", GroupID: "after",
+		Short: "show what outages and drills have taught: how long steps take, how long batteries last",
 		Long: `Shows what is known about how long each step takes: from how many runs, how old the newest is, and how
 often the step hangs. Also shows how long each battery lasts. With a runbook, it lists every step in it; where
 nothing has been learned yet, the runbook's own time applies.

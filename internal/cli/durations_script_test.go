@@ -22,8 +22,12 @@ func makeLearned(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	now := time.Now()
 	ts.Check(j.Append(learnedFrom(now.Add(-100*24*time.Hour-time.Hour), "run", power.Discharge{Burn: 300, From: 100, To: 40})...))
-	ts.Check(j.Append(learnedFrom(now.Add(-10*24*time.Hour-time.Hour), "drill", power.Discharge{Burn: 480, From: 100, To: 0, Empty: true})...))
-	ts.Check(j.Append(ledger.Record{Seq: 1, At: now, Kind: ledger.Opened, Outage: now.UTC().Format("20060102T150405Z"), Opening: ledger.Opening{Mode: "run"}}))
+	ts.Check(j.Append(learnedFrom(now.Add(-10*24*time.Hour-time.Hour), "drill",
+		power.Discharge{Burn: 480, From: 100, To: 0, Empty: true})...))
+	ts.Check(j.Append(ledger.Record{
+		Seq: 1, At: now, Kind: ledger.Opened, Outage: now.UTC().Format("20060102T150405Z"),
+		Opening: ledger.Opening{Mode: "run"},
+	}))
 	ts.Check(j.Close())
 }
 
@@ -62,7 +66,15 @@ func learnedFrom(at time.Time, mode string, gave power.Discharge) []ledger.Recor
 		records = append(records, r)
 	}
 	add(0, ledger.Record{
-		Kind: ledger.Opened, Opening: ledger.Opening{Mode: mode, Members: map[string][]plan.Member{"lab": {{ID: "vm-1", Name: "web"}, {ID: "vm-2", Name: "db"}, {ID: "vm-3", Name: "ci"}, {ID: "vm-4", Name: "git"}}}}, Power: ledger.Power{Supplies: []string{"ups"}},
+		Kind: ledger.Opened, Opening: ledger.Opening{
+			Mode: mode,
+			Members: map[string][]plan.Member{"lab": {
+				{ID: "vm-1", Name: "web"},
+				{ID: "vm-2", Name: "db"},
+				{ID: "vm-3", Name: "ci"},
+				{ID: "vm-4", Name: "git"},
+			}},
+		}, Power: ledger.Power{Supplies: []string{"ups"}},
 	})
 	for node, took := range map[string]time.Duration{"nas": 40 * time.Second, "lab/web": 20 * time.Second} {
 		add(0, ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: node, Verb: &stop}})
@@ -70,7 +82,10 @@ func learnedFrom(at time.Time, mode string, gave power.Discharge) []ledger.Recor
 	}
 	if mode == "run" {
 		add(0, ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "lab/db", Verb: &stop}})
-		add(3*time.Minute, ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "lab/db", Verb: &force}, Cause: ledger.Overtime, Reason: "not proven within 3m0s"})
+		add(3*time.Minute, ledger.Record{
+			Kind: ledger.Intent, Step: ledger.Step{Node: "lab/db", Verb: &force}, Cause: ledger.Overtime,
+			Reason: "not proven within 3m0s",
+		})
 		add(time.Second, ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: "lab/db", Verb: &stop}})
 	}
 	gave.At, gave.Took = at, 10*time.Minute

@@ -153,7 +153,8 @@ func (d *durationsDoc) write(w io.Writer) error {
 			fmt.Fprintf(t, "%s\tunproven\t-\t-\t-\t-\t-\n", b.Supply)
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", b.Supply, inBrief(b.Full), inBrief(b.FullLeast), inBrief(b.Half), inBrief(b.HalfLeast), b.Discharges, ago(d.now, b.Newest))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", b.Supply, inBrief(b.Full), inBrief(b.FullLeast), inBrief(b.Half),
+			inBrief(b.HalfLeast), b.Discharges, ago(d.now, b.Newest))
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("cannot write the answer: %w", err)

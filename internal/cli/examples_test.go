@@ -42,7 +42,8 @@ func TestExampleRunbooks(t *testing.T) {
 			}
 			for _, outage := range []string{"45m", "3h"} {
 				var came simulated
-				require.NoError(t, json.Unmarshal([]byte(runCLI(t, exitDone, "simulate", file, "--outage", outage, "--format", "json")), &came))
+				require.NoError(t, json.Unmarshal([]byte(runCLI(t, exitDone, "simulate", file, "--outage", outage, "--format", "json")),
+					&came))
 				require.Empty(t, came.Violations, outage)
 				require.Empty(t, came.Crashed, outage)
 				require.Empty(t, came.Off, outage)
@@ -103,7 +104,8 @@ func TestExampleScenarioInTheReadme(t *testing.T) {
 	keys := reflect.ValueOf(doc)
 	for i := range keys.NumField() {
 		name := keys.Type().Field(i).Tag.Get("yaml")
-		explained := name == "runbook" || name == "poll" || name == "poll_quiet" || name == "estimate_trials" || name == "watched" // for those who write tests
+		// for those who write tests
+		explained := name == "runbook" || name == "poll" || name == "poll_quiet" || name == "estimate_trials" || name == "watched"
 		require.Equal(t, explained, keys.Field(i).IsZero(), "%s", name)
 	}
 }

@@ -41,10 +41,16 @@ func makeJournal(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	for _, id := range []string{"20260131T031415Z", "20260201T031415Z"} {
 		at := time.Date(2026, 2, 1, 3, 14, 15, 0, time.UTC)
-		ts.Check(j.Append(ledger.Record{Seq: 1, At: at, Kind: ledger.Opened, Outage: id, Opening: ledger.Opening{Mode: "run"}, Power: ledger.Power{Supplies: []string{"ups-a"}}}))
+		ts.Check(j.Append(ledger.Record{
+			Seq: 1, At: at, Kind: ledger.Opened, Outage: id, Opening: ledger.Opening{Mode: "run"},
+			Power: ledger.Power{Supplies: []string{"ups-a"}},
+		}))
 		verb, state := plan.Stop, plan.Off
 		for seq := uint64(2); seq <= 40; seq++ {
-			r := ledger.Record{Seq: seq, At: at.Add(time.Duration(seq) * time.Second), Outage: id, Kind: ledger.Proven, Step: ledger.Step{Node: fmt.Sprint("vm-", seq), Verb: &verb, State: &state}}
+			r := ledger.Record{
+				Seq: seq, At: at.Add(time.Duration(seq) * time.Second), Outage: id, Kind: ledger.Proven,
+				Step: ledger.Step{Node: fmt.Sprint("vm-", seq), Verb: &verb, State: &state},
+			}
 			if seq == 5 && id == "20260131T031415Z" {
 				r = ledger.Record{Seq: seq, At: r.At, Outage: id, Kind: ledger.Closed, Reason: "everything that was on is on again"}
 			}

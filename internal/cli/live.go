@@ -53,7 +53,8 @@ func (a *app) ask(ctx context.Context, file string, rb *runbook.Runbook, credent
 
 // write writes what an estate has said for people, the worst first.
 func (s *survey) write(w io.Writer) {
-	fmt.Fprintf(w, "\n%s: what its estate reports now (queried for %s, no commands sent):\n\n", s.Runbook, brief(max(time.Second, time.Duration(s.Seconds*float64(time.Second)))))
+	fmt.Fprintf(w, "\n%s: what its estate reports now (queried for %s, no commands sent):\n\n", s.Runbook,
+		brief(max(time.Second, time.Duration(s.Seconds*float64(time.Second)))))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SUPPLY\tHEALTH\tREPORTS\tCUT BY\tDELAYS\tUSER")
 	for i := range s.Supplies {
@@ -69,7 +70,8 @@ func (s *survey) write(w io.Writer) {
 		if one.Error != "" {
 			members, on = "-", "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", one.Node, one.Is, members, on, dash(english.List(one.Hosts, 6)), dash(english.List(one.Storage, 6)))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", one.Node, one.Is, members, on, dash(english.List(one.Hosts, 6)),
+			dash(english.List(one.Storage, 6)))
 	}
 	if len(s.Nodes) > 0 {
 		fmt.Fprintln(t, "\nNODE\tHEALTH\tSTATE\tDETAIL\tSTARTED BY")

@@ -21,10 +21,14 @@ func TestWhatAnEstateSaysAsText(t *testing.T) {
 		Seconds: 3.2,
 		Supplies: []estate.Supply{
 			{Supply: "ups-a", Is: estate.InTrouble, Cut: runbook.CutShutdownReturn, User: "ebbtide", Error: "no answer"},
-			{Supply: "ups-b", Is: estate.InTrouble, Cut: runbook.CutStayOff, User: "ebbtide", UserMay: "no", Reading: &power.Reading{Status: power.OB}},
+			{
+				Supply: "ups-b", Is: estate.InTrouble, Cut: runbook.CutStayOff, User: "ebbtide", UserMay: "no",
+				Reading: &power.Reading{Status: power.OB},
+			},
 			{
 				Supply: "ups-c", Is: estate.Well, Cut: runbook.CutShutdownReturn, User: "ebbtide", UserMay: "yes", Reading: &reading,
-				Ways: []string{"shutdown.return", "load.on.delay + load.off.delay"}, Delays: []nut.Delay{{Name: "ups.delay.shutdown", Value: "90", Settable: true}, {Name: "ups.delay.start", Value: "0"}},
+				Ways:   []string{"shutdown.return", "load.on.delay + load.off.delay"},
+				Delays: []nut.Delay{{Name: "ups.delay.shutdown", Value: "90", Settable: true}, {Name: "ups.delay.start", Value: "0"}},
 			},
 			{Supply: "ups-d", Is: estate.Well, Cut: runbook.CutNone, Reading: &power.Reading{Status: power.OL}},
 		},
@@ -36,12 +40,21 @@ func TestWhatAnEstateSaysAsText(t *testing.T) {
 			{Node: "esx02", Is: estate.InTrouble, Error: "no answer within 20s", Wake: &estate.Wake{By: "bmc2", Error: "no answer"}},
 			{Node: "web", Is: estate.Doubtful, State: plan.On, Healthy: "no"},
 			{Node: "esx01", Is: estate.Well, State: plan.On, Detail: "answers", Wake: &estate.Wake{By: "bmc1", State: plan.On}},
-			{Node: "nas", Is: estate.Well, State: plan.On, Protected: "no", Clean: "no", Dirty: 4096, Settings: "cache_mode=writeback", Wake: &estate.Wake{By: "outlet 3 of pdu", State: plan.On}},
-			{Node: "disks", Is: estate.Well, State: plan.On, Protected: "yes", Clean: "yes", Wake: &estate.Wake{By: "the return of its power"}},
+			{
+				Node: "nas", Is: estate.Well, State: plan.On, Protected: "no", Clean: "no", Dirty: 4096, Settings: "cache_mode=writeback",
+				Wake: &estate.Wake{By: "outlet 3 of pdu", State: plan.On},
+			},
+			{
+				Node: "disks", Is: estate.Well, State: plan.On, Protected: "yes", Clean: "yes",
+				Wake: &estate.Wake{By: "the return of its power"},
+			},
 			{Node: "apps/a", Selector: "apps", Is: estate.Well, State: plan.On, Detail: "powered on"},
 			{Node: "apps/b", Selector: "apps", Is: estate.Well, State: plan.Off, Detail: "powered off"},
 			{Node: "apps/c", Selector: "apps", Is: estate.Well, State: plan.On, Detail: "powered on"},
-			{Node: "box", Is: estate.Well, State: plan.On, Wake: &estate.Wake{By: "Wake-on-LAN", Detail: "no way to check whether a packet would wake it"}},
+			{
+				Node: "box", Is: estate.Well, State: plan.On,
+				Wake: &estate.Wake{By: "Wake-on-LAN", Detail: "no way to check whether a packet would wake it"},
+			},
 		},
 		Unasked:   []string{"switch", "me"},
 		Uncovered: []estate.Stray{{Name: "forgotten", Host: "esx01"}, {Name: "homeless"}},

@@ -139,7 +139,8 @@ func (a *app) findOutage(ctx context.Context, o *outageAt, args []string) (onRec
 			return onRecord{}, fail(exitUsage, "name the file first, then the outage", "there is no file %q", which)
 		}
 		if strings.ContainsAny(which, "./\\") {
-			return onRecord{}, fail(exitFailed, "name a file that `ebbtide journal export` or `ebbtide simulate --format json` wrote, an outage, or last", "there is no file %q", which)
+			return onRecord{}, fail(exitFailed, "name a file that `ebbtide journal export` or `ebbtide simulate --format json` wrote, an "+
+				"outage, or last", "there is no file %q", which)
 		}
 	}
 	src, done, err := a.source(ctx, &o.reach, o.journal)
@@ -245,7 +246,8 @@ func inSource(ctx context.Context, src evidence.Source, which string) (onRecord,
 		if err != nil {
 			return found, err
 		}
-		return found, fail(exitFailed, "simulate one to look at: `ebbtide simulate RUNBOOK --format json > night.json`", "there is no outage on record")
+		return found, fail(exitFailed, "simulate one to look at: `ebbtide simulate RUNBOOK --format json > night.json`",
+			"there is no outage on record")
 	}
 	at := len(list) - 1
 	var known []string
@@ -265,7 +267,8 @@ func inSource(ctx context.Context, src evidence.Source, which string) (onRecord,
 		found.notes = append(found.notes, "The journal is damaged; records after the damage are missing here: "+err.Error()+".")
 	}
 	if found.past, err = evidence.Read(ctx, before{src, list[:at]}); err != nil {
-		found.notes = append(found.notes, "Some earlier outages could not be learned from: "+strings.ReplaceAll(err.Error(), "\n", "; ")+".")
+		found.notes = append(found.notes, "Some earlier outages could not be learned from: "+
+			strings.ReplaceAll(err.Error(), "\n", "; ")+".")
 	}
 	return found, ctx.Err()
 }

@@ -16,11 +16,13 @@ import (
 func (a *app) plan() *cobra.Command {
 	goal := string(plan.Down)
 	c := &cobra.Command{
-		Use: "plan RUNBOOK", GroupID: "runbook", Short: "show the steps in order: what each waits for, how long it takes, and what happens if it is not proven",
+		Use: "plan RUNBOOK", GroupID: "runbook", Short: "show the steps in order: what each waits for, how long it takes, and what " +
+			"happens if it is not proven",
 		Long: `Shows the plan that a runbook produces if everything in it is on and every supply fails.
 Without a live inventory, a node that stands for many VMs counts as its expect: N.`,
-		Example: "  ebbtide plan runbooks/smb-datacenter.yaml\n  ebbtide plan runbooks/home-lab.yaml --goal up\n  ebbtide plan runbooks/home-lab.yaml --format dot | dot -Tsvg > plan.svg",
-		Args:    exactly(1, "one runbook"),
+		Example: "  ebbtide plan runbooks/smb-datacenter.yaml\n  ebbtide plan runbooks/home-lab.yaml --goal up\n  ebbtide plan " +
+			"runbooks/home-lab.yaml --format dot | dot -Tsvg > plan.svg",
+		Args: exactly(1, "one runbook"),
 		// dot and mermaid are formats of this command alone.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -101,7 +103,8 @@ type planStep struct {
 func planDocument(rb *runbook.Runbook, c *runbook.Compiled, p *plan.Plan) planDoc {
 	sc := p.Schedule()
 	doc := planDoc{
-		Runbook: rb.Name, Goal: p.Goal, Digest: p.Digest(), Seconds: sc.Total.Seconds(), Bound: p.LowerBound().Seconds(), Stages: stages(p.Goal, &c.Policy),
+		Runbook: rb.Name, Goal: p.Goal, Digest: p.Digest(), Seconds: sc.Total.Seconds(), Bound: p.LowerBound().Seconds(),
+		Stages: stages(p.Goal, &c.Policy),
 		Limits: append([]plan.Limit{}, p.Estate().Limits()...), Steps: []planStep{}, Chain: numbers(sc.Chain),
 	}
 	for i := range p.Steps {

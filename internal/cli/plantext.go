@@ -194,7 +194,8 @@ func chainText(p *plan.Plan, sc *plan.Schedule, number []int) string {
 		if s.Milestone {
 			continue
 		}
-		fmt.Fprintf(t, "%4d\t%s\t%s %s\t+%s\n", number[i], brief(sc.Start[i]), book.Action(p.Estate().Node(s.Node), s), s.Name, brief(s.Times.Nominal))
+		fmt.Fprintf(t, "%4d\t%s\t%s %s\t+%s\n", number[i], brief(sc.Start[i]), book.Action(p.Estate().Node(s.Node), s), s.Name,
+			brief(s.Times.Nominal))
 	}
 	_ = t.Flush() // to memory or to where the rest goes
 	return b.String()

@@ -44,8 +44,9 @@ as the runbook's own notes and commands contain none. No system is queried: a no
 stands for many VMs counts as its expect: N. Given a daemon's journal, step times and battery
 capacities are the learned ones, weighted as of --date or else of the newest outage, and
 nodes that stand for many VMs list the ones that the newest outage had.`,
-		Example: "  ebbtide print runbooks/smb-datacenter.yaml -o runbook.pdf\n  ebbtide print runbook.yaml -o runbook.pdf --paper Letter --date 2026-03-01 --changes old.yaml\n  ebbtide print runbook.yaml -o - --as md",
-		Args:    exactly(1, "one runbook"),
+		Example: "  ebbtide print runbooks/smb-datacenter.yaml -o runbook.pdf\n  ebbtide print runbook.yaml -o runbook.pdf --paper " +
+			"Letter --date 2026-03-01 --changes old.yaml\n  ebbtide print runbook.yaml -o - --as md",
+		Args: exactly(1, "one runbook"),
 		RunE: func(c *cobra.Command, args []string) error {
 			p.file = args[0]
 			return a.printBook(c.Context(), &p)
@@ -56,7 +57,8 @@ nodes that stand for many VMs list the ones that the newest outage had.`,
 	f.StringVar(&p.as, "as", "", "pdf, html or md, if the file's extension does not say")
 	f.StringVar(&p.paper, "paper", "A4", "A4 or Letter, for a PDF")
 	f.StringVar(&p.date, "date", "", "the date to print, such as 2026-03-01; by default none")
-	f.StringVar(&p.journal, "journal", "", "a daemon's journal: use the step times, battery capacities and VM names that the daemon plans with")
+	f.StringVar(&p.journal, "journal", "", "a daemon's journal: use the step times, battery capacities and VM names that the daemon "+
+		"plans with")
 	f.StringVar(&p.changes, "changes", "", "an older version of the runbook: changes since then are marked in the margin")
 	return c
 }
@@ -129,7 +131,8 @@ func (a *app) tellLacks(doc *doc.Document) {
 		return
 	}
 	for _, l := range lacks[:min(len(lacks), mostLacks)] {
-		fmt.Fprintf(a.Stderr, "ebbtide: warning: the PDF fonts lack the characters %s in %q: their code points are printed instead\n", l.Letters, l.Where)
+		fmt.Fprintf(a.Stderr, "ebbtide: warning: the PDF fonts lack the characters %s in %q: their code points are printed instead\n",
+			l.Letters, l.Where)
 	}
 	if more := len(lacks) - mostLacks; more > 0 {
 		fmt.Fprintf(a.Stderr, "ebbtide: warning: the same applies to %s more\n", english.Count(more, "place"))
@@ -143,7 +146,10 @@ func (a *app) book(file string, date time.Time, learned book.Learned) (*doc.Docu
 	if err != nil {
 		return nil, err
 	}
-	doc, err := book.New(book.Source{Runbook: rb, Schema: families.Schema(), Outputs: nut.ByHand, Outlets: nut.OutletByHand, Date: date, Learned: learned})
+	doc, err := book.New(book.Source{
+		Runbook: rb, Schema: families.Schema(), Outputs: nut.ByHand, Outlets: nut.OutletByHand,
+		Date: date, Learned: learned,
+	})
 	if err != nil {
 		return nil, fail(exitMistakes, "run `ebbtide check "+file+"`", "cannot print %q: %w", file, err)
 	}

@@ -28,12 +28,14 @@ func twoHundred() (text string, names []string) {
 	}
 	f("version: 1\nrunbook: two-hundred\ncontacts: [{name: On call, phone: \"+1 555 0100\"}]\nsupplies:")
 	for i := range 4 {
-		f("  ups-%d: {nut: \"ups%d@10.9.0.%d:3493\", username: ebbtide, password: {credential: upsd}, watts: 20000, rack: \"P%d/U1\", curve: {100%%: 9m, 50%%: 21m, 10%%: 105m}}", i, i, i+2, i)
+		f("  ups-%d: {nut: \"ups%d@10.9.0.%d:3493\", username: ebbtide, password: {credential: upsd}, watts: 20000, rack: \"P%d/U1\", "+
+			"curve: {100%%: 9m, 50%%: 21m, 10%%: 105m}}", i, i, i+2, i)
 	}
 	f("connections:")
 	f("  vcenter: {type: vsphere, url: \"https://10.0.0.10/sdk\", username: a, password: {credential: vc}, thumbprint: %q}", thumbprint)
 	for i := range 16 {
-		f("  esx%02d: {type: vsphere, url: \"https://10.0.1.%d/sdk\", username: root, password: {credential: esx}, thumbprint: %q}", i, i+10, thumbprint)
+		f("  esx%02d: {type: vsphere, url: \"https://10.0.1.%d/sdk\", username: root, password: {credential: esx}, thumbprint: %q}",
+			i, i+10, thumbprint)
 		f("  shell%02d: {type: ssh, address: \"10.0.2.%d:22\", user: ebbtide, key: {credential: k}, host_key: %q}", i, i+10, hostKey)
 	}
 	for i := range 12 {
@@ -48,14 +50,19 @@ func twoHundred() (text string, names []string) {
 	}
 	const off = "stop: [sudo, systemctl, poweroff], off_when_unreachable: 30s"
 	for i := range 12 {
-		node("nas%02d: {type: ssh, via: nas%02d, fed_by: [ups-%d, ups-%d], depends_on: [switch%d], rack: \"N%d/U4\", watts: 400, risk: storage, %s, up: {wake: {mac: \"00:25:90:aa:bb:%02d\", broadcast: \"10.0.0.255:9\"}}}", i, i, i%4, (i+1)%4, i%4, i, off, i)
+		node("nas%02d: {type: ssh, via: nas%02d, fed_by: [ups-%d, ups-%d], depends_on: [switch%d], rack: \"N%d/U4\", watts: 400, risk: "+
+			"storage, %s, up: {wake: {mac: \"00:25:90:aa:bb:%02d\", broadcast: \"10.0.0.255:9\"}}}", i, i, i%4, (i+1)%4, i%4, i, off, i)
 	}
 	for i := range 16 {
-		node("esx%02d: {type: vsphere.host, via: esx%02d, fed_by: [ups-%d, ups-%d], depends_on: [nas%02d, switch%d], rack: \"H%d/U%d\", watts: 500}", i, i, i%4, (i+1)%4, i%12, i%4, i/4, i%4+10)
-		node("cache%02d: {type: ssh, via: shell%02d, depends_on: [esx%02d, nas%02d], risk: storage, probe: [hostcache, ebbtide], protect: [hostcache, policy, write-through], flush: [hostcache, destage], unprotect: [hostcache, policy, write-back]}", i, i, i, i%12)
+		node("esx%02d: {type: vsphere.host, via: esx%02d, fed_by: [ups-%d, ups-%d], depends_on: [nas%02d, switch%d], rack: \"H%d/U%d\", "+
+			"watts: 500}", i, i, i%4, (i+1)%4, i%12, i%4, i/4, i%4+10)
+		node("cache%02d: {type: ssh, via: shell%02d, depends_on: [esx%02d, nas%02d], risk: storage, probe: [hostcache, ebbtide], "+
+			"protect: [hostcache, policy, write-through], flush: [hostcache, destage], unprotect: [hostcache, policy, write-back]}", i, i,
+			i, i%12)
 	}
 	for i := range 30 {
-		node("box%02d: {type: ssh, via: box%02d, fed_by: [ups-%d], depends_on: [switch%d, nas%02d], rack: \"B%d/U%d\", watts: 200, %s}", i, i, i%4, i%4, i%12, i/10, i%10+1, off)
+		node("box%02d: {type: ssh, via: box%02d, fed_by: [ups-%d], depends_on: [switch%d, nas%02d], rack: \"B%d/U%d\", watts: 200, %s}", i,
+			i, i%4, i%4, i%12, i/10, i%10+1, off)
 	}
 	for i := range 130 {
 		needs := fmt.Sprintf("esx%02d, cache%02d", i%16, i%16)
@@ -108,7 +115,10 @@ func TestPrintTwoHundred(t *testing.T) {
 	require.NotEmpty(t, drawn)
 	require.LessOrEqual(t, len(drawn), 3)
 	drawing := strings.Join(drawn, "\n")
-	for _, box := range []string{"ups-0", "ups-1", "ups-2", "ups-3", "vsphere.vm ×109", "vsphere.vm ×21", "vsphere.host ×16", "ssh ×12", "ssh ×16", "ssh ×30", "passive ×4"} {
+	for _, box := range []string{
+		"ups-0", "ups-1", "ups-2", "ups-3", "vsphere.vm ×109", "vsphere.vm ×21", "vsphere.host ×16", "ssh ×12",
+		"ssh ×16", "ssh ×30", "passive ×4",
+	} {
 		require.Contains(t, drawing, box)
 	}
 }

@@ -35,7 +35,10 @@ func forms(t *testing.T, file string, more ...string) (pdf string, texts map[str
 		return runCLI(t, exitDone, append([]string{"print", file, "-o", "-", "--as", form}, more...)...)
 	}
 	pdf = as("pdf")
-	return pdf, map[string]string{"pdf": paper.Text(t, []byte(pdf)), "html": html.UnescapeString(htmlTags.ReplaceAllString(as("html"), "")), "md": as("md")}
+	return pdf, map[string]string{
+		"pdf":  paper.Text(t, []byte(pdf)),
+		"html": html.UnescapeString(htmlTags.ReplaceAllString(as("html"), "")), "md": as("md"),
+	}
 }
 
 // TestPrintedRunbooks prints every runbook that is shipped in all forms: each has every node, step, contact and address.
@@ -135,7 +138,8 @@ runbook: secrets
 supplies:
   ups: {nut: "ups@127.0.0.1:3493", username: ebbtide, password: {credential: upsd}}
 connections:
-  box: {type: ssh, address: "10.0.0.30:22", user: ebbtide, key: {file: `+secret+`}, host_key: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE7qTu5bXo1VnLr8KcYw3zGmHs6JfPdRa2vQiNx9kBtS"}
+  box: {type: ssh, address: "10.0.0.30:22", user: ebbtide, key: {file: `+
+		secret+`}, host_key: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE7qTu5bXo1VnLr8KcYw3zGmHs6JfPdRa2vQiNx9kBtS"}
   esx: {type: vsphere, url: "https://10.0.0.11/sdk", username: root, password: {env: EBBTIDE_TEST_SECRET}, thumbprint: "4F:3A:91:0C:7D:52:E8:1B:66:A0:3D:9F:12:C4:88:5E:70:2B:D3:19:AC:47:5F:E1:0A:93:B6:28:DD:51:7C:04"}
 nodes:
   esx: {type: vsphere.host, via: esx, fed_by: [ups]}
@@ -158,14 +162,16 @@ func TestPrintFoldsAThousand(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	b.WriteString("version: 1\nrunbook: thousand\nsupplies:\n  ups: {nut: \"ups@127.0.0.1:3493\"}\nconnections:\n")
-	b.WriteString("  vc: {type: vsphere, url: \"https://10.0.0.10/sdk\", username: a, password: {credential: a}, thumbprint: \"4F:3A:91:0C:7D:52:E8:1B:66:A0:3D:9F:12:C4:88:5E:70:2B:D3:19:AC:47:5F:E1:0A:93:B6:28:DD:51:7C:04\"}\nnodes:\n")
+	b.WriteString("  vc: {type: vsphere, url: \"https://10.0.0.10/sdk\", username: a, password: {credential: a}, thumbprint: " +
+		"\"4F:3A:91:0C:7D:52:E8:1B:66:A0:3D:9F:12:C4:88:5E:70:2B:D3:19:AC:47:5F:E1:0A:93:B6:28:DD:51:7C:04\"}\nnodes:\n")
 	for h := range 20 {
 		fmt.Fprintf(&b, "  host%02d: {type: vsphere.host, via: vc, fed_by: [ups]}\n", h)
 	}
 	for v := range 1000 {
 		fmt.Fprintf(&b, "  vm-%04d: {type: vsphere.vm, via: vc, depends_on: [host%02d]}\n", v, v%20)
 	}
-	b.WriteString("policy:\n  shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}\n  limits: {vsphere.vm: {total: 60, per_host: 8}}\n")
+	b.WriteString("policy:\n  shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}\n  limits: {vsphere.vm: {total: 60, " +
+		"per_host: 8}}\n")
 	file := filepath.Join(t.TempDir(), "thousand.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o600))
 	began := time.Now()
@@ -186,7 +192,8 @@ func TestPrintMarksChanges(t *testing.T) {
 	text, err := os.ReadFile(old)
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "new.yaml")
-	changed := strings.NewReplacer("+1 555 0100", "+1 555 0199", "vm: pihole", "vm: unbound", "  home: {", "  house: {", "reserve: ", "reserve: 1", "{on_battery: 1m}", "{on_battery: 90s}", "online: 5m", "online: 4m").Replace(string(text))
+	changed := strings.NewReplacer("+1 555 0100", "+1 555 0199", "vm: pihole", "vm: unbound", "  home: {", "  house: {", "reserve: ",
+		"reserve: 1", "{on_battery: 1m}", "{on_battery: 90s}", "online: 5m", "online: 4m").Replace(string(text))
 	require.NoError(t, os.WriteFile(file, []byte(changed), 0o600))
 	md := runCLI(t, exitDone, "print", file, "-o", "-", "--as", "md", "--changes", old)
 	require.Contains(t, md, "What has changed")
@@ -206,7 +213,8 @@ func TestPrintMarksChanges(t *testing.T) {
 	require.Regexp(t, `> <a id="hold-gate"></a>\*\*▌changed\*\* \*\*Hold point: the gate`, md)
 	require.Regexp(t, `\d\. \*\*▌changed\*\* Otherwise go to “Power up”`, md, "one item of a list")
 	html := runCLI(t, exitDone, "print", file, "-o", "-", "--as", "html", "--changes", old)
-	require.Contains(t, html, `<p class="changed"><span class="changed-mark">changed</span> Begins when on battery for 1m`+"\u00a0"+`30s or slack below 1m.</p>`)
+	require.Contains(t, html, `<p class="changed"><span class="changed-mark">changed</span> Begins when on battery for 1m`+"\u00a0"+
+		`30s or slack below 1m.</p>`)
 	require.Regexp(t, `<aside id="hold-gate" class="changed">`, html)
 	require.Regexp(t, `<li class="changed"><span class="changed-mark">changed</span> Otherwise go`, html)
 	pdf := paper.Text(t, []byte(runCLI(t, exitDone, "print", file, "-o", "-", "--as", "pdf", "--changes", old)))

@@ -57,5 +57,6 @@ func (p *progress) draw(line string) {
 func progressLine(n, of int, what string, spent time.Duration) string {
 	full := progressCells * n / max(1, of)
 	left := time.Duration(float64(spent) / float64(max(1, n)) * float64(of-n))
-	return fmt.Sprintf("[%s%s] %d of %d %s, about %s left", strings.Repeat("#", full), strings.Repeat(".", progressCells-full), n, of, what, brief(left))
+	return fmt.Sprintf("[%s%s] %d of %d %s, about %s left", strings.Repeat("#", full), strings.Repeat(".", progressCells-full), n,
+		of, what, brief(left))
 }

@@ -19,9 +19,11 @@ type reach struct {
 
 func (r *reach) flags(c *cobra.Command) {
 	c.Flags().StringVar(&r.config, "config", "", "the daemon's settings file: says where it listens and which certificate it presents")
-	c.Flags().StringVar(&r.listen, "listen", "", "where the daemon listens: unix:PATH, HOST:PORT or https://HOST:PORT (default unix:/run/ebbtide/ebbtide.sock)")
+	c.Flags().StringVar(&r.listen, "listen", "", "where the daemon listens: unix:PATH, HOST:PORT or https://HOST:PORT (default "+
+		"unix:/run/ebbtide/ebbtide.sock)")
 	c.Flags().StringVar(&r.tokenFile, "token-file", "", "file that holds the token, for a daemon on TCP")
-	c.Flags().StringVar(&r.caFile, "ca-file", "", "PEM file of the CAs to trust for a daemon on HTTPS, or its own certificate (default: the system's CAs)")
+	c.Flags().StringVar(&r.caFile, "ca-file", "", "PEM file of the CAs to trust for a daemon on HTTPS, or its own certificate (default: "+
+		"the system's CAs)")
 }
 
 func (r *reach) client() (*daemon.Client, error) {

@@ -41,7 +41,8 @@ func TestStatusOverHTTPS(t *testing.T) {
 	cert := write("api.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
 	token := write("token", "the token of the role read\n")
 	port := server.URL[strings.LastIndex(server.URL, ":"):]
-	settings := write("settings.yaml", "runbook: r\nlisten: https://0.0.0.0"+port+"\nread_token: {credential: t}\ntls: {certificate: api.pem, key: {credential: k}}\n")
+	settings := write("settings.yaml", "runbook: r\nlisten: https://0.0.0.0"+port+
+		"\nread_token: {credential: t}\ntls: {certificate: api.pem, key: {credential: k}}\n")
 	status := func(args ...string) (string, int) {
 		var out, errs bytes.Buffer
 		code := Main(t.Context(), World{Args: append([]string{"status"}, args...), Stdout: &out, Stderr: &errs})
@@ -72,7 +73,10 @@ func TestStatusOverHTTPS(t *testing.T) {
 
 func TestWhereAListenerIsDialled(t *testing.T) {
 	t.Parallel()
-	for listens, want := range map[string]string{"0.0.0.0:1": "localhost:1", "[::]:1": "localhost:1", ":1": "localhost:1", "10.0.0.1:1": "10.0.0.1:1", "ups.lab:1": "ups.lab:1"} {
+	for listens, want := range map[string]string{
+		"0.0.0.0:1": "localhost:1", "[::]:1": "localhost:1", ":1": "localhost:1",
+		"10.0.0.1:1": "10.0.0.1:1", "ups.lab:1": "ups.lab:1",
+	} {
 		require.Equal(t, want, dialled(config.Listen{Network: "tcp", Address: listens}).Address)
 	}
 }

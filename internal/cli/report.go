@@ -24,7 +24,8 @@ func (a *app) report() *cobra.Command {
 	var o outageAt
 	var out, as, paper string
 	c := &cobra.Command{
-		Use: "report [OUTAGE|last|FILE [OUTAGE]]", GroupID: "after", Short: "write the retrospective of an outage: what happened, why, how close it was, what to do now",
+		Use: "report [OUTAGE|last|FILE [OUTAGE]]", GroupID: "after",
+		Short: "write the retrospective of an outage: what happened, why, how close it was, what to do now",
 		Long: `Writes what people want to know after an outage or a drill: a summary in five sentences, what to do about it,
 each decision with the numbers behind it, what the batteries delivered against what had been predicted, what was
 forced and why, what waited and for what, each step's time against its expected time, what the next plan assumes,
@@ -127,7 +128,8 @@ type blamed struct {
 }
 
 func (a *app) blame() *cobra.Command {
-	return a.tells("blame", "list the steps of an outage, slowest first", "Lists the steps that were commanded in an outage, slowest first, each with its expected time.",
+	return a.tells("blame", "list the steps of an outage, slowest first",
+		"Lists the steps that were commanded in an outage, slowest first, each with its expected time.",
 		"  ebbtide blame --config /etc/ebbtide/ebbtide.yaml\n  ebbtide blame night.json --runbook runbook.yaml",
 		func(r *retrospect.Retrospective) error {
 			if a.format == "json" {
@@ -148,7 +150,8 @@ type chained struct {
 
 func (a *app) criticalChain() *cobra.Command {
 	return a.tells("critical-chain", "show why an outage took as long as it did: the last step, what it waited for, and so on",
-		"For each direction, shows the step that ended last, below it the step it waited for, and so on down to a decision.\nThe runbook says what waits for what. Without one, a step is assumed to have waited for whatever ended last before it.",
+		"For each direction, shows the step that ended last, below it the step it waited for, and so on down to a decision.\nThe runbook "+
+			"says what waits for what. Without one, a step is assumed to have waited for whatever ended last before it.",
 		"  ebbtide critical-chain --config /etc/ebbtide/ebbtide.yaml\n  ebbtide critical-chain night.json --runbook runbook.yaml",
 		func(r *retrospect.Retrospective) error {
 			if a.format == "json" {
@@ -185,7 +188,8 @@ func (a *app) plot() *cobra.Command {
 				ending = filepath.Ext(out)
 			}
 			if !slices.Contains(chart.Formats, ending) {
-				return fail(exitUsage, "name a file that ends in "+strings.Join(chart.Formats, " or "), "cannot tell which format to plot %q in", out)
+				return fail(exitUsage, "name a file that ends in "+strings.Join(chart.Formats, " or "),
+					"cannot tell which format to plot %q in", out)
 			}
 			return a.make(out, "the plot", ending == ".svg", func(w io.Writer) error { return chart.Plot(w, r.Course(), ending) })
 		})

@@ -22,7 +22,10 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts and golden fil
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"ebbtide": func() {
-			os.Exit(Main(context.Background(), World{Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: "1.2.3"}))
+			os.Exit(Main(context.Background(), World{
+				Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+				Version: "1.2.3",
+			}))
 		},
 	})
 }
@@ -51,7 +54,11 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TZ", "UTC")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ends": ends, "daemon": fakeDaemon, "drills": fakeDrills, "journal": makeJournal, "learned": makeLearned, "journaled": makeJournaled, "holding": makeHolding},
+		Cmds: map[string]func(*testscript.TestScript, bool,
+			[]string){
+			"ends": ends, "daemon": fakeDaemon, "drills": fakeDrills, "journal": makeJournal, "learned": makeLearned,
+			"journaled": makeJournaled, "holding": makeHolding,
+		},
 	})
 }
 
@@ -105,7 +112,8 @@ func fakeDrills(ts *testscript.TestScript, _ bool, args []string) {
 			_, _ = w.Write([]byte(drillPlan)) // a client that has gone fails the script by itself
 			return
 		}
-		http.Error(w, `{"error": "cannot drill: supply ups is on battery", "hint": "wait until every supply is on line"}`, http.StatusConflict)
+		http.Error(w, `{"error": "cannot drill: supply ups is on battery", "hint": "wait until every supply is on line"}`,
+			http.StatusConflict)
 	})
 	serveAt(ts, mux)
 }

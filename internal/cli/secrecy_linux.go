@@ -12,7 +12,8 @@ import (
 func keepMemorySecret() error {
 	err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	var now unix.Rlimit
-	if had := unix.Getrlimit(unix.RLIMIT_CORE, &now); had != nil || now != (unix.Rlimit{}) { // the service's unit may forbid to set what it has set
+	// the service's unit may forbid to set what it has set
+	if had := unix.Getrlimit(unix.RLIMIT_CORE, &now); had != nil || now != (unix.Rlimit{}) {
 		err = errors.Join(err, unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}))
 	}
 	if err != nil {

@@ -58,8 +58,9 @@ func (a *app) simulate() *cobra.Command {
 	s := simulation{outage: 45 * time.Minute, seed: 1}
 	var asserts []string
 	c := &cobra.Command{
-		Use: "simulate [RUNBOOK]", GroupID: "runbook", Short: "play an outage in virtual time on a model of the estate, and check it against every rule",
-		Long: simulateHelp,
+		Use: "simulate [RUNBOOK]", GroupID: "runbook",
+		Short: "play an outage in virtual time on a model of the estate, and check it against every rule",
+		Long:  simulateHelp,
 		Example: `  ebbtide simulate runbooks/home-lab.yaml
   ebbtide simulate runbooks/home-lab.yaml --outage 3h --plot outage.svg
   ebbtide simulate runbooks/home-lab.yaml --scenario runbooks/scenarios/home-lab-bad-night.yaml
@@ -106,7 +107,8 @@ func (a *app) simulate() *cobra.Command {
 func (s *simulation) check(trialsGiven bool, asserts []string) error {
 	switch {
 	case s.runbook == "" && s.scenario == "":
-		return fail(exitUsage, "name a runbook, or a scenario that contains one: see `ebbtide simulate --help`", "simulate needs a runbook or a scenario")
+		return fail(exitUsage, "name a runbook, or a scenario that contains one: see `ebbtide simulate --help`",
+			"simulate needs a runbook or a scenario")
 	case s.scenario != "" && s.given:
 		return fail(exitUsage, "leave one of the two out", "--outage and --scenario can't be combined")
 	case s.outage <= 0:
@@ -116,7 +118,8 @@ func (s *simulation) check(trialsGiven bool, asserts []string) error {
 	case s.plot != "" && s.trials > 0:
 		return fail(exitUsage, "leave out --trials and --policy-sweep; --seed N plays trial N", "--plot works for a single run")
 	case s.plot != "" && !slices.Contains(chart.Formats, filepath.Ext(s.plot)):
-		return fail(exitUsage, "name a file that ends in "+strings.Join(chart.Formats, " or "), "cannot tell which format to plot %q in", s.plot)
+		return fail(exitUsage, "name a file that ends in "+strings.Join(chart.Formats, " or "),
+			"cannot tell which format to plot %q in", s.plot)
 	}
 	for _, text := range asserts {
 		parsed, err := parseAssertion(text)
@@ -148,7 +151,8 @@ func (a *app) scenarioOf(s simulation) (sim.Scenario, error) {
 	}
 	src, err := os.ReadFile(s.scenario)
 	if err != nil {
-		return sim.Scenario{}, fail(exitFailed, "name a scenario file, such as runbooks/scenarios/home-lab-bad-night.yaml", "cannot read scenario: %w", err)
+		return sim.Scenario{}, fail(exitFailed, "name a scenario file, such as runbooks/scenarios/home-lab-bad-night.yaml",
+			"cannot read scenario: %w", err)
 	}
 	sc, problems, err := sim.Load(filepath.Clean(s.scenario), src, rb, families.Schema())
 	switch {

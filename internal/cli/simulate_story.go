@@ -19,7 +19,8 @@ func drawnText(sc *sim.Scenario) string {
 	var parts []string
 	for _, s := range sc.Settings.Supplies {
 		b := sc.Batteries[s.ID]
-		text := fmt.Sprintf("the battery of %s holds %.0f%% of its rated capacity, and its UPS reports %.0f%% of the rated runtime", s.ID, 100*b.Health, 100*b.Bias)
+		text := fmt.Sprintf("the battery of %s holds %.0f%% of its rated capacity, and its UPS reports %.0f%% of the rated runtime", s.ID,
+			100*b.Health, 100*b.Bias)
 		if b.DiesAt > 0 {
 			text += fmt.Sprintf("; it dies at a charge of %.0f%%", 100*b.DiesAt)
 		}
@@ -56,7 +57,11 @@ func simulationText(sc *sim.Scenario, r *sim.Result) string {
 	for _, list := range []struct {
 		one, many string
 		nodes     []string
-	}{{"node on", "nodes on", r.On}, {"node off", "nodes off", r.Off}, {"node lost power while running", "nodes lost power while running", r.Crashed}} {
+	}{
+		{"node on", "nodes on", r.On},
+		{"node off", "nodes off", r.Off},
+		{"node lost power while running", "nodes lost power while running", r.Crashed},
+	} {
 		if len(list.nodes) > 0 {
 			fmt.Fprintf(&b, "%s: %s\n", english.Count(len(list.nodes), list.one, list.many), strings.Join(list.nodes, ", "))
 		}

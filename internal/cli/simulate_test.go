@@ -27,15 +27,24 @@ func TestExampleScenarios(t *testing.T) {
 		},
 		"smb-datacenter-hot-room.yaml": {
 			runbook: []string{"../../runbooks/smb-datacenter.yaml"},
-			story:   []string{"the temperature is 40.5 °C at ups-b", "cache03 has no dirty blocks left", "open-doors is off", "apps/12 is on again"},
+			story: []string{
+				"the temperature is 40.5 °C at ups-b", "cache03 has no dirty blocks left", "open-doors is off",
+				"apps/12 is on again",
+			},
 		},
 		"smb-datacenter-one-phase.yaml": {
 			runbook: []string{"../../runbooks/smb-datacenter.yaml"},
-			story:   []string{"the input of ups-a is at 178 V", "cameras is off", "cameras is on again", "everything that was on is on again"},
+			story: []string{
+				"the input of ups-a is at 178 V", "cameras is off", "cameras is on again",
+				"everything that was on is on again",
+			},
 		},
 		"storage-vm-lab-hung-storage.yaml": {
 			runbook: []string{"../../runbooks/storage-vm-lab.yaml"},
-			story:   []string{"pool has no dirty blocks left", "powering off storage", "host1 is off", "everything that was on is on again"},
+			story: []string{
+				"pool has no dirty blocks left", "powering off storage", "host1 is off",
+				"everything that was on is on again",
+			},
 		},
 		"vdi-pod-boot-storm.yaml": {
 			runbook: []string{"../../runbooks/vdi-pod.yaml"},

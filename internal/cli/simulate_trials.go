@@ -110,7 +110,8 @@ func writeSummary(b *strings.Builder, s *sim.Summary) {
 		if row.of.Count > len(row.of.Seeds) {
 			seeds += " …"
 		}
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s to %s\t%s\n", row.what, row.of.Count, shareText(row.of.Share), shareText(row.of.Low), shareText(row.of.High), seeds)
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s to %s\t%s\n", row.what, row.of.Count, shareText(row.of.Share), shareText(row.of.Low),
+			shareText(row.of.High), seeds)
 	}
 	fmt.Fprintln(t, "\t\t\t\t")
 	_ = t.Flush() // a strings.Builder takes everything
@@ -156,7 +157,8 @@ func writeSweep(b *strings.Builder, policies []tried) {
 		if s.Down.Count > 0 {
 			down = spanText(s.Down.P50)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", p.Policy, shareText(s.Crash.Share), shareText(s.Forced.Share), shareText(s.Unnecessary.Share),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", p.Policy, shareText(s.Crash.Share), shareText(s.Forced.Share),
+			shareText(s.Unnecessary.Share),
 			shareText(s.Stranded.Share), down, spanText(s.DownMean), slack, s.Violations.Count)
 	}
 	_ = t.Flush()

@@ -35,7 +35,8 @@ func asked(err error) error {
 	case isCertificate(err):
 		return fail(exitUnreachable, "give --ca-file the CA or the certificate to trust, or let --config read it from the daemon's settings", "%w", err)
 	default:
-		return fail(exitUnreachable, "check that it is running (systemctl status ebbtide) and listens at that address (--listen, --config)", "%w", err)
+		return fail(exitUnreachable, "check that it is running (systemctl status ebbtide) and listens at that address (--listen, --config)",
+			"%w", err)
 	}
 }
 
@@ -131,7 +132,8 @@ func writeStatus(w io.Writer, s *daemon.Status) {
 		if v.Cut {
 			text = cutWords(s) + text
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", v.ID, text, percent(v.State.Charge), percent(v.State.Load), seconds(v.State.Left), seconds(v.Slack))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", v.ID, text, percent(v.State.Charge), percent(v.State.Load),
+			seconds(v.State.Left), seconds(v.Slack))
 	}
 	_ = t.Flush() // to where the rest goes
 	writeReasons(w, &s.View)
@@ -228,7 +230,8 @@ func writeOutage(w io.Writer, s *daemon.Status) {
 	}
 	since := o.Start.Local().Format("15:04:05")
 	if observed(s) {
-		fmt.Fprintf(w, "\n%s %s since %s, only observed: no commands are sent; it would be going %s now\n", what, o.Outage, since, s.View.Goal)
+		fmt.Fprintf(w, "\n%s %s since %s, only observed: no commands are sent; it would be going %s now\n", what, o.Outage,
+			since, s.View.Goal)
 	} else {
 		fmt.Fprintf(w, "\n%s %s since %s, going %s now\n", what, o.Outage, since, s.View.Goal)
 	}
@@ -236,7 +239,10 @@ func writeOutage(w io.Writer, s *daemon.Status) {
 		fmt.Fprintf(w, "Now: %s\n", s.View.Waiting)
 	}
 	if s.View.Hold {
-		fmt.Fprintln(w, map[bool]string{false: "On hold: nothing new is started; `ebbtide resume` ends the hold", true: "On hold: nothing new would be started; `ebbtide resume` ends the hold"}[observed(s)])
+		fmt.Fprintln(w, map[bool]string{
+			false: "On hold: nothing new is started; `ebbtide resume` ends the hold",
+			true:  "On hold: nothing new would be started; `ebbtide resume` ends the hold",
+		}[observed(s)])
 	}
 	writeSteps(w, s)
 	writeWaiting(w, &s.View)

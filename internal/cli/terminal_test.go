@@ -48,7 +48,10 @@ func hostile(t *testing.T) (socket, escape string) {
 		if r.URL.Path == "/v1/status" {
 			body = daemon.Status{
 				Runbook: escape, Text: escape, Blind: []string{escape},
-				View:   engine.View{Outage: "x", Waiting: escape, Supplies: []engine.SupplyView{{ID: escape, Text: escape, State: power.State{}}}},
+				View: engine.View{
+					Outage: "x", Waiting: escape,
+					Supplies: []engine.SupplyView{{ID: escape, Text: escape, State: power.State{}}},
+				},
 				Outage: &timeline.Timeline{Outage: escape, Steps: []timeline.Step{{Node: escape, Reason: escape}}},
 			}
 		} else {

@@ -66,7 +66,10 @@ func TestWatchWritesALineAChange(t *testing.T) {
 // TestAScreenShowsWhatMatters: a large outage on a small terminal.
 func TestAScreenShowsWhatMatters(t *testing.T) {
 	t.Parallel()
-	s := &daemon.Status{Runbook: "large", Armed: true, Text: "outage", Outage: &timeline.Timeline{Outage: "o"}, View: engine.View{Outage: "o", Goal: plan.Down}}
+	s := &daemon.Status{
+		Runbook: "large", Armed: true, Text: "outage", Outage: &timeline.Timeline{Outage: "o"},
+		View: engine.View{Outage: "o", Goal: plan.Down},
+	}
 	for i := range 200 {
 		v := engine.SupplyView{ID: fmt.Sprintf("ups%03d", i), Text: "on line", State: power.State{Mains: power.MainsOnline}}
 		if i == 150 {
@@ -76,7 +79,10 @@ func TestAScreenShowsWhatMatters(t *testing.T) {
 	}
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i := range 5000 {
-		st := timeline.Step{Node: fmt.Sprintf("vm%04d", i), Verb: plan.Stop, State: timeline.Proven, Started: at, Ended: at.Add(time.Duration(i) * time.Second)}
+		st := timeline.Step{
+			Node: fmt.Sprintf("vm%04d", i), Verb: plan.Stop, State: timeline.Proven, Started: at,
+			Ended: at.Add(time.Duration(i) * time.Second),
+		}
 		if i == 17 {
 			st.State, st.Reason = timeline.Failed, "it does not answer"
 		}

@@ -106,35 +106,104 @@ func TestMistakes(t *testing.T) {
 		flags map[string]string
 		want  []string // with FILE for the file's path; exactly these lines
 	}{
-		"unknown key":          {file: base + "pol: 1s\n", want: []string{"FILE: pol: unknown setting, did you mean poll?"}},
-		"unknown nested key":   {file: base + "log: {lvl: info}\n", want: []string{"FILE: log.lvl: unknown setting, did you mean log.level?"}},
-		"unlike any":           {file: base + "webserver: 1\n", want: []string{"FILE: webserver: unknown setting"}},
-		"case counts":          {file: base + "armed: false\nArmed: true\n", want: []string{"FILE: Armed: unknown setting, did you mean armed?"}},
-		"group as value":       {file: base + "log: debug\n", want: []string{"FILE: log: it is a group: write its settings below it, like log.level"}},
-		"value as group":       {file: base + "poll: {every: 1s}\n", want: []string{"FILE: poll: map[every:1s] is not a time: write it with its unit, like 1s or 250ms"}},
-		"time without unit":    {file: base + "poll: 5\n", want: []string{"FILE: poll: 5 is not a time: write it with its unit, like 1s or 250ms"}},
-		"no time":              {file: base + "poll: soon\n", want: []string{`FILE: poll: "soon" is not a time: write it with its unit, like 1s or 250ms`}},
-		"too fast":             {file: base + "poll_on_battery: 1ms\n", want: []string{"FILE: poll_on_battery: 1ms is out of range: from 100ms to 1m0s"}},
-		"slower on battery":    {file: base + "poll: 200ms\n", want: []string{"poll_on_battery: 250ms is slower than poll, 200ms"}},
-		"no bool":              {file: base + "armed: maybe\n", want: []string{"FILE: armed: maybe is neither true nor false"}},
-		"bool as number":       {file: base + "armed: 1\n", want: []string{"FILE: armed: 1 is neither true nor false"}},
-		"bool in environment":  {file: base, env: map[string]string{"EBBTIDE_ARMED": "on"}, want: []string{"EBBTIDE_ARMED: on is neither true nor false"}},
-		"time in a flag":       {file: base, flags: map[string]string{"poll": "1"}, want: []string{`--poll: "1" is not a time: write it with its unit, like 1s or 250ms`}},
-		"unknown flag":         {file: base, flags: map[string]string{"pole": "1s"}, want: []string{"--pole: no setting has this flag"}},
-		"no runbook":           {file: "armed: true\n", want: []string{"no runbook is set: give runbook in the settings file, EBBTIDE_RUNBOOK or --runbook"}},
-		"empty path":           {file: base + "journal: ''\n", want: []string{"FILE: journal: it is empty: give it a value or leave it out"}},
-		"number for a path":    {file: base + "journal: 7\n", want: []string{"FILE: journal: 7 is not a string: put it in quotes"}},
-		"level":                {file: base + "log: {level: loud}\n", want: []string{`FILE: log.level: "loud" is not a level: write debug, info, warn or error`}},
-		"format":               {file: base + "log: {format: xml}\n", want: []string{`FILE: log.format: "xml" is not a format: write text or json`}},
-		"command as text":      {file: base + "notify: {command: /bin/true}\n", want: []string{`FILE: notify.command: write the program and its arguments as a list: ["/usr/local/bin/page", "--urgent"]`}},
-		"command with number":  {file: base + "notify: {command: [/bin/echo, 1]}\n", want: []string{"FILE: notify.command: 1 is not a string: put it in quotes"}},
-		"command by name":      {file: base + "notify: {command: [mail]}\n", want: []string{`FILE: notify.command: the program "mail" needs an absolute path`}},
-		"two references":       {file: base + "token: {file: /t, env: T}\n", want: []string{"token: name one of credential, file and env, not more"}},
-		"two key references":   {file: base + "tls: {key: {file: /t, credential: T}}\n", want: []string{"tls.key: name one of credential, file and env, not more"}},
-		"open to the network":  {file: base + "listen: 0.0.0.0:8417\n", want: []string{`FILE: listen: "0.0.0.0:8417" is not a loopback address, and it would be spoken to in plain text: write https://0.0.0.0:8417, with tls.certificate and tls.key`}},
-		"https without a key":  {file: base + "listen: https://127.0.0.1:8417\ntls: {certificate: c.pem}\n", want: []string{"listen: https://127.0.0.1:8417 needs tls.certificate and tls.key"}},
-		"https without tokens": {file: base + "listen: https://0.0.0.0:8417\ntls: {certificate: c.pem, key: {credential: k}}\n", want: []string{"listen: https://0.0.0.0:8417 is open to other machines: set read_token, and token for commands"}},
-		"all at once, in file": {file: "a: 1\npoll: x\narmed: 2\n", want: []string{"FILE: a: unknown setting", `FILE: poll: "x" is not a time: write it with its unit, like 1s or 250ms`, "FILE: armed: 2 is neither true nor false"}},
+		"unknown key": {file: base + "pol: 1s\n", want: []string{"FILE: pol: unknown setting, did you mean poll?"}},
+		"unknown nested key": {
+			file: base + "log: {lvl: info}\n",
+			want: []string{"FILE: log.lvl: unknown setting, did you mean log.level?"},
+		},
+		"unlike any": {file: base + "webserver: 1\n", want: []string{"FILE: webserver: unknown setting"}},
+		"case counts": {
+			file: base + "armed: false\nArmed: true\n",
+			want: []string{"FILE: Armed: unknown setting, did you mean armed?"},
+		},
+		"group as value": {
+			file: base + "log: debug\n",
+			want: []string{"FILE: log: it is a group: write its settings below it, like log.level"},
+		},
+		"value as group": {
+			file: base + "poll: {every: 1s}\n",
+			want: []string{"FILE: poll: map[every:1s] is not a time: write it with its unit, like 1s or 250ms"},
+		},
+		"time without unit": {
+			file: base + "poll: 5\n",
+			want: []string{"FILE: poll: 5 is not a time: write it with its unit, like 1s or 250ms"},
+		},
+		"no time": {
+			file: base + "poll: soon\n",
+			want: []string{`FILE: poll: "soon" is not a time: write it with its unit, like 1s or 250ms`},
+		},
+		"too fast": {
+			file: base + "poll_on_battery: 1ms\n",
+			want: []string{"FILE: poll_on_battery: 1ms is out of range: from 100ms to 1m0s"},
+		},
+		"slower on battery": {file: base + "poll: 200ms\n", want: []string{"poll_on_battery: 250ms is slower than poll, 200ms"}},
+		"no bool":           {file: base + "armed: maybe\n", want: []string{"FILE: armed: maybe is neither true nor false"}},
+		"bool as number":    {file: base + "armed: 1\n", want: []string{"FILE: armed: 1 is neither true nor false"}},
+		"bool in environment": {
+			file: base, env: map[string]string{"EBBTIDE_ARMED": "on"},
+			want: []string{"EBBTIDE_ARMED: on is neither true nor false"},
+		},
+		"time in a flag": {
+			file: base, flags: map[string]string{"poll": "1"},
+			want: []string{`--poll: "1" is not a time: write it with its unit, like 1s or 250ms`},
+		},
+		"unknown flag": {file: base, flags: map[string]string{"pole": "1s"}, want: []string{"--pole: no setting has this flag"}},
+		"no runbook": {
+			file: "armed: true\n",
+			want: []string{"no runbook is set: give runbook in the settings file, EBBTIDE_RUNBOOK or --runbook"},
+		},
+		"empty path": {
+			file: base + "journal: ''\n",
+			want: []string{"FILE: journal: it is empty: give it a value or leave it out"},
+		},
+		"number for a path": {file: base + "journal: 7\n", want: []string{"FILE: journal: 7 is not a string: put it in quotes"}},
+		"level": {
+			file: base + "log: {level: loud}\n",
+			want: []string{`FILE: log.level: "loud" is not a level: write debug, info, warn or error`},
+		},
+		"format": {
+			file: base + "log: {format: xml}\n",
+			want: []string{`FILE: log.format: "xml" is not a format: write text or json`},
+		},
+		"command as text": {
+			file: base + "notify: {command: /bin/true}\n",
+			want: []string{`FILE: notify.command: write the program and its arguments as a list: ["/usr/local/bin/page", "--urgent"]`},
+		},
+		"command with number": {
+			file: base + "notify: {command: [/bin/echo, 1]}\n",
+			want: []string{"FILE: notify.command: 1 is not a string: put it in quotes"},
+		},
+		"command by name": {
+			file: base + "notify: {command: [mail]}\n",
+			want: []string{`FILE: notify.command: the program "mail" needs an absolute path`},
+		},
+		"two references": {
+			file: base + "token: {file: /t, env: T}\n",
+			want: []string{"token: name one of credential, file and env, not more"},
+		},
+		"two key references": {
+			file: base + "tls: {key: {file: /t, credential: T}}\n",
+			want: []string{"tls.key: name one of credential, file and env, not more"},
+		},
+		"open to the network": {
+			file: base + "listen: 0.0.0.0:8417\n",
+			want: []string{`FILE: listen: "0.0.0.0:8417" is not a loopback address, and it would be spoken to in plain text: write https://0.0.0.0:8417, with tls.certificate and tls.key`},
+		},
+		"https without a key": {
+			file: base + "listen: https://127.0.0.1:8417\ntls: {certificate: c.pem}\n",
+			want: []string{"listen: https://127.0.0.1:8417 needs tls.certificate and tls.key"},
+		},
+		"https without tokens": {
+			file: base + "listen: https://0.0.0.0:8417\ntls: {certificate: c.pem, key: {credential: k}}\n",
+			want: []string{"listen: https://0.0.0.0:8417 is open to other machines: set read_token, and token for commands"},
+		},
+		"all at once, in file": {
+			file: "a: 1\npoll: x\narmed: 2\n",
+			want: []string{
+				"FILE: a: unknown setting", `FILE: poll: "x" is not a time: write it with its unit, like 1s or 250ms`,
+				"FILE: armed: 2 is neither true nor false",
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := settings(t, tc.file)
@@ -167,8 +236,10 @@ func TestListenAddresses(t *testing.T) {
 	for text, says := range map[string]string{
 		":8417": "not a loopback", "0.0.0.0:8417": "not a loopback", "[::]:1": "not a loopback", "192.168.1.2:1": "not a loopback",
 		"example.com:1": "not a loopback", "127.0.0.1": "not an address", "127.0.0.1:": "no valid port", "127.0.0.1:65536": "no valid port",
-		"127.0.0.1:http": "no valid port", "unix:run/x": "absolute path", "unix:": "absolute path", "/run/x.sock": "not an address", "": "not an address",
-		"unix:/" + strings.Repeat("x", 107): "longer than", "https://ups.lab": "not an address", "https://ups.lab:1/x": "no valid port", "http://127.0.0.1:1": "not an address",
+		"127.0.0.1:http": "no valid port", "unix:run/x": "absolute path", "unix:": "absolute path", "/run/x.sock": "not an address",
+		"":                                  "not an address",
+		"unix:/" + strings.Repeat("x", 107): "longer than", "https://ups.lab": "not an address", "https://ups.lab:1/x": "no valid port",
+		"http://127.0.0.1:1": "not an address",
 	} {
 		_, err := parseListen(text)
 		require.ErrorContains(t, err, says, text)

@@ -16,8 +16,10 @@ func FuzzSettings(f *testing.F) {
 	example, err := os.ReadFile("../../deploy/ebbtide.yaml")
 	require.NoError(f, err)
 	for _, seed := range []string{
-		string(example), "runbook: r\n", "runbook: r\nlisten: \"[::1]:1\"\ntoken: {file: /t}\npoll: 1m\n", "log: {level: debug\n", "a: &a [*a]\n",
-		"? {a: b}\n: c\n", "1: 2\nnull: ~\n", "runbook: [r]\nnotify: {command: [/a, b]}\n", "---\nrunbook: r\n---\narmed: true\n", "\xff\xfe", "runbook.x: 1\nlog.level: warn\n",
+		string(example), "runbook: r\n", "runbook: r\nlisten: \"[::1]:1\"\ntoken: {file: /t}\npoll: 1m\n",
+		"log: {level: debug\n", "a: &a [*a]\n",
+		"? {a: b}\n: c\n", "1: 2\nnull: ~\n", "runbook: [r]\nnotify: {command: [/a, b]}\n", "---\nrunbook: r\n---\narmed: true\n",
+		"\xff\xfe", "runbook.x: 1\nlog.level: warn\n",
 	} {
 		f.Add(seed)
 	}

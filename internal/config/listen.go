@@ -55,14 +55,16 @@ func parseListen(s string) (Listen, error) {
 	bare, secure := strings.CutPrefix(s, httpsPrefix)
 	host, port, err := net.SplitHostPort(bare)
 	if err != nil {
-		return Listen{}, fmt.Errorf("%q is not an address: write unix:/run/ebbtide/ebbtide.sock, a loopback address and port like 127.0.0.1:8417, or https://HOST:PORT", s)
+		return Listen{}, fmt.Errorf("%q is not an address: write unix:/run/ebbtide/ebbtide.sock, a loopback address and port like "+
+			"127.0.0.1:8417, or https://HOST:PORT", s)
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return Listen{}, fmt.Errorf("%q has no valid port: write a number up to 65535", s)
 	}
 	l := Listen{Network: "tcp", Address: net.JoinHostPort(host, port), TLS: secure}
 	if !secure && !l.Loopback() {
-		return Listen{}, fmt.Errorf("%q is not a loopback address, and it would be spoken to in plain text: write https://%s, with tls.certificate and tls.key", s, bare)
+		return Listen{}, fmt.Errorf("%q is not a loopback address, and it would be spoken to in plain text: write https://%s, with "+
+			"tls.certificate and tls.key", s, bare)
 	}
 	return l, nil
 }

@@ -37,18 +37,36 @@ const commandKey = "notify.command"
 func Settings() []Setting {
 	list := []Setting{
 		{"runbook", "the runbook to follow", "", func(c *Config, v value) (err error) { c.Runbook, err = v.path(); return err }},
-		{"journal", "the file that outages are recorded in", "/var/lib/ebbtide/journal.db", func(c *Config, v value) (err error) { c.Journal, err = v.path(); return err }},
-		{"listen", "where the API listens: unix:PATH, a loopback address and port, or https://HOST:PORT", "unix:/run/ebbtide/ebbtide.sock", func(c *Config, v value) error {
-			s, err := v.text()
-			if err == nil {
-				c.Listen, err = parseListen(s)
-			}
-			return err
-		}},
-		{"poll", "time between two readings of a supply", "1s", func(c *Config, v value) (err error) { c.Poll, err = v.interval(); return err }},
-		{"poll_on_battery", "the same while the supply is on battery", "250ms", func(c *Config, v value) (err error) { c.PollOnBattery, err = v.interval(); return err }},
-		{"armed", "true: act; false: observe, and say what would be done", "false", func(c *Config, v value) (err error) { c.Armed, err = v.truth(); return err }},
-		{"credentials", "the directory that {credential: NAME} is looked up in", "", func(c *Config, v value) (err error) { c.Credentials, err = v.path(); return err }},
+		{
+			"journal", "the file that outages are recorded in", "/var/lib/ebbtide/journal.db",
+			func(c *Config, v value) (err error) { c.Journal, err = v.path(); return err },
+		},
+		{
+			"listen", "where the API listens: unix:PATH, a loopback address and port, or https://HOST:PORT", "unix:/run/ebbtide/ebbtide.sock",
+			func(c *Config, v value) error {
+				s, err := v.text()
+				if err == nil {
+					c.Listen, err = parseListen(s)
+				}
+				return err
+			},
+		},
+		{
+			"poll", "time between two readings of a supply", "1s",
+			func(c *Config, v value) (err error) { c.Poll, err = v.interval(); return err },
+		},
+		{
+			"poll_on_battery", "the same while the supply is on battery", "250ms",
+			func(c *Config, v value) (err error) { c.PollOnBattery, err = v.interval(); return err },
+		},
+		{
+			"armed", "true: act; false: observe, and say what would be done", "false",
+			func(c *Config, v value) (err error) { c.Armed, err = v.truth(); return err },
+		},
+		{
+			"credentials", "the directory that {credential: NAME} is looked up in", "",
+			func(c *Config, v value) (err error) { c.Credentials, err = v.path(); return err },
+		},
 		{"log.level", "debug, info, warn or error", "info", func(c *Config, v value) error {
 			s, err := v.text()
 			if err != nil {
@@ -65,7 +83,10 @@ func Settings() []Setting {
 			}
 			return err
 		}},
-		{"tls.certificate", "the certificate that an HTTPS API presents, a PEM file", "", func(c *Config, v value) (err error) { c.TLS.Certificate, err = v.path(); return err }},
+		{
+			"tls.certificate", "the certificate that an HTTPS API presents, a PEM file", "",
+			func(c *Config, v value) (err error) { c.TLS.Certificate, err = v.path(); return err },
+		},
 	}
 	for _, r := range references() {
 		list = append(list, r.settings()...)

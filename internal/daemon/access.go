@@ -72,7 +72,8 @@ func newAccess(c config.Config, secrets adapter.Secrets, log *slog.Logger) (*acc
 		return nil, fmt.Errorf("cannot use the setting read_token: %w", err)
 	}
 	if command != "" && command == reading {
-		return nil, errors.New("cannot use the setting read_token: it is the same as token, so anyone who may read could also give commands; make another: openssl rand -hex 32")
+		return nil, errors.New("cannot use the setting read_token: it is the same as token, so anyone who may read could also give " +
+			"commands; make another: openssl rand -hex 32")
 	}
 	return a, nil
 }
@@ -108,10 +109,12 @@ func (a *access) admit(r *http.Request, need role) (who string, err error) {
 	switch {
 	case shown:
 		return a.byToken(from(r), given, need)
-	case need == read && (a.config.Listen.Network == "unix" || a.config.Listen.Loopback() && a.config.ReadToken.IsZero() && asksLoopback(r)):
+	case need == read && (a.config.Listen.Network == "unix" || a.config.Listen.Loopback() &&
+		a.config.ReadToken.IsZero() && asksLoopback(r)):
 		return "reader", nil
 	case need == operate && a.config.Token.IsZero():
-		return "", &denial{http.StatusForbidden, "over the Unix socket, only root and the daemon's own user may give commands; set token to accept them from others"}
+		return "", &denial{http.StatusForbidden, "over the Unix socket, only root and the daemon's own user may give commands; set token " +
+			"to accept them from others"}
 	}
 	return "", &denial{http.StatusUnauthorized, "this request needs the header Authorization: Bearer TOKEN"}
 }

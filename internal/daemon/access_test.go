@@ -69,11 +69,15 @@ func TestRoles(t *testing.T) {
 		require.True(t, ok(g.get(path)), "without a read token loopback answers everybody: %s", path)
 	}
 	require.Equal(t, 401, g.ask("POST", "/v1/commands", hold, reads).code)
-	for host, want := range map[string]string{"localhost": "200 OK", "127.0.0.1:8417": "200 OK", "[::1]": "200 OK", "evil.example": "401 Unauthorized", "evil.example:8417": "401 Unauthorized"} {
+	for host, want := range map[string]string{
+		"localhost": "200 OK", "127.0.0.1:8417": "200 OK", "[::1]": "200 OK",
+		"evil.example": "401 Unauthorized", "evil.example:8417": "401 Unauthorized",
+	} {
 		conn := g.dial()
 		_, err := fmt.Fprintf(conn, "GET /v1/status HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", host)
 		require.NoError(t, err)
-		require.Contains(t, ended(t, conn, 10*time.Second), "HTTP/1.1 "+want, "a page that has given its name our address reads nothing: %s", host)
+		require.Contains(t, ended(t, conn, 10*time.Second), "HTTP/1.1 "+want,
+			"a page that has given its name our address reads nothing: %s", host)
 	}
 	g.stop()
 }
@@ -164,7 +168,10 @@ func TestWrongTokensAreSlowedDown(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "token"), []byte(strings.TrimPrefix(operating, "Bearer ")), 0o600))
 	synctest.Test(t, func(t *testing.T) {
-		c := config.Config{Listen: config.Listen{Network: "tcp", Address: "10.0.0.1:1", TLS: true}, Token: config.Reference{File: filepath.Join(dir, "token")}}
+		c := config.Config{
+			Listen: config.Listen{Network: "tcp", Address: "10.0.0.1:1", TLS: true},
+			Token:  config.Reference{File: filepath.Join(dir, "token")},
+		}
 		log := (&rig{log: &lines{}}).options().Log
 		a, err := newAccess(c, secrets.New(""), log)
 		require.NoError(t, err)

@@ -85,7 +85,10 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	d := &Daemon{options: o, log: o.Log.With(keyComponent, "daemon"), secrets: secrets.New(o.Config.Credentials), began: time.Now(), moved: make(chan struct{}, 1)}
+	d := &Daemon{
+		options: o, log: o.Log.With(keyComponent, "daemon"), secrets: secrets.New(o.Config.Credentials), began: time.Now(),
+		moved: make(chan struct{}, 1),
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.undo.run())

@@ -131,7 +131,10 @@ func TestObservingSendsNothing(t *testing.T) {
 	cut := slices.IndexFunc(records, func(r ledger.Record) bool { return r.Kind == ledger.Proven && r.Verb != nil && *r.Verb == plan.Cut })
 	require.False(t, slices.ContainsFunc(records[:cut], spent), "the battery went on past a cut that nobody made")
 	require.True(t, slices.ContainsFunc(records[cut:], spent), "and gave what it gave until its mains were back")
-	for _, said := range []string{"(observing) would stop web", "(observing) would stop nas", "(observing) would cut ups", "(observing) would start web"} {
+	for _, said := range []string{
+		"(observing) would stop web", "(observing) would stop nas", "(observing) would cut ups",
+		"(observing) would start web",
+	} {
 		require.Contains(t, g.log.String(), said)
 	}
 	g.until("counted", func() bool { return g.metrics()["ebbtide_outages_total{restored}"] == 1 })
@@ -195,7 +198,8 @@ func requireObservedLog(t *testing.T, log string) {
 	require.True(t, over)
 	waited := 0
 	for line := range strings.Lines(log[strings.Index(log, "\n")+1:]) {
-		asked := strings.Contains(line, "component=adapter") || strings.Contains(line, "component=nut") || strings.Contains(line, `msg="a watch failed"`)
+		asked := strings.Contains(line, "component=adapter") || strings.Contains(line, "component=nut") ||
+			strings.Contains(line, `msg="a watch failed"`)
 		if asked || !strings.Contains(line, "msg=") {
 			continue
 		}

@@ -75,7 +75,8 @@ type DrillBegun struct {
 	Outage string `json:"outage"` // its id, under which its records are
 }
 
-var errNotArmed = errors.New("cannot drill: the daemon is not armed, so it sends no commands; rehearse the drill (--rehearse), or set armed: true")
+var errNotArmed = errors.New("cannot drill: the daemon is not armed, so it sends no commands; rehearse the drill (--rehearse), or set " +
+	"armed: true")
 
 // postDrill takes an order for a drill. With preview=1 it says what would be done, with rehearse=1 it goes through it and
 // commands nothing.
@@ -211,7 +212,9 @@ func (d *Daemon) planDrill(r *http.Request, o *DrillOrder) (*DrillPlan, error) {
 
 // drillSteps lists the steps of a direction on some nodes, and how long they take under the limits if each takes as long
 // as pick says.
-func (d *Daemon) drillSteps(estate *plan.Estate, goal plan.Goal, on []string, pick func(forecast.Duration) time.Duration) ([]DrillStep, time.Duration) {
+func (d *Daemon) drillSteps(estate *plan.Estate, goal plan.Goal, on []string,
+	pick func(forecast.Duration) time.Duration,
+) ([]DrillStep, time.Duration) {
 	takes := make([]bool, estate.Len())
 	for _, id := range on {
 		if i, ok := estate.Index(id); ok {
@@ -285,7 +288,8 @@ func (d *Daemon) planBattery(r *http.Request, o *DrillOrder, p *DrillPlan) error
 		if err != nil {
 			p.Battery.Problem = err.Error()
 			if p.Refused == "" {
-				p.Refused, p.Hint = err.Error(), "see `upscmd -l` for what the UPS offers, and give the supply a username and password that may run it"
+				p.Refused, p.Hint = err.Error(), "see `upscmd -l` for what the UPS offers, and give the supply a username and password "+
+					"that may run it"
 			}
 		}
 	}

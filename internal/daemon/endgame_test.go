@@ -102,7 +102,8 @@ policy:
 	require.Equal(t, []string{
 		"mains off [nas lab]", "outlet 2 off [nas]", "cut armed, 2s []", "output off []",
 	}, ups.Story())
-	require.Equal(t, []string{"INSTCMD outlet.2.load.off", "SET ups.delay.shutdown 2", "INSTCMD shutdown.return"}, g.upsd.Driver("ups").Sent())
+	require.Equal(t, []string{"INSTCMD outlet.2.load.off", "SET ups.delay.shutdown 2", "INSTCMD shutdown.return"},
+		g.upsd.Driver("ups").Sent())
 	require.True(t, g.recorded(ledger.Proven, "secondaries", plan.Stop))
 	g.before(ledger.Proven, "secondaries", plan.Stop, ledger.Intent, "nas", plan.Stop)
 	g.before(ledger.Proven, "ups/2", plan.Stop, ledger.Intent, "nas", plan.Stop)
@@ -230,6 +231,7 @@ policy: {shutdown: {when: {on_battery: 10m}}, reserve: 10s}
 		g.until(lack, func() bool { return strings.Contains(g.log.String(), lack) })
 	}
 	g.until("the status tells of it", func() bool {
-		return slices.ContainsFunc(g.status().Lacks, func(l string) bool { return strings.HasPrefix(l, "ups: ") && strings.Contains(l, "shutdown.stayoff") })
+		return slices.ContainsFunc(g.status().Lacks,
+			func(l string) bool { return strings.HasPrefix(l, "ups: ") && strings.Contains(l, "shutdown.stayoff") })
 	})
 }

@@ -29,12 +29,17 @@ var known = []int{
 // the status is one of the known; and nothing but a valid command by who has the token changes the outage.
 func FuzzAPI(f *testing.F) {
 	const token = "correct horse battery"
-	for _, target := range []string{"/healthz", "/readyz", "/metrics", "/v1/status", "/v1/outages", "/v1/outages/x", "/v1/outages/..%2f", "//v1/status", "/", "*", "http://x/v1/status"} {
+	for _, target := range []string{
+		"/healthz", "/readyz", "/metrics", "/v1/status", "/v1/outages", "/v1/outages/x", "/v1/outages/..%2f",
+		"//v1/status", "/", "*", "http://x/v1/status",
+	} {
 		f.Add("GET", target, "", "")
 	}
 	for _, body := range []string{
-		hold, `{"verb":"resume"}`, `{"verb":"abort"}`, `{"verb":"go","by":"kim"}`, `{"verb":"confirm","node":"nas"}`, `{"verb":"skip","node":"x"}`, `{"verb":"hold"}{}`,
-		`{"VERB":"hold"}`, `{"verb":"hold","verb":"go"}`, "null", "[]", "", strings.Repeat(" ", maxCommand+1), `{"verb":"hold","by":"` + "\xff" + `"}`,
+		hold, `{"verb":"resume"}`, `{"verb":"abort"}`, `{"verb":"go","by":"kim"}`, `{"verb":"confirm","node":"nas"}`,
+		`{"verb":"skip","node":"x"}`, `{"verb":"hold"}{}`,
+		`{"VERB":"hold"}`, `{"verb":"hold","verb":"go"}`, "null", "[]", "", strings.Repeat(" ", maxCommand+1),
+		`{"verb":"hold","by":"` + "\xff" + `"}`,
 	} {
 		f.Add("POST", "/v1/commands", "Authorization: Bearer "+token, body)
 		f.Add("POST", "/v1/commands", "Authorization: Bearer wrong", body)
@@ -84,7 +89,8 @@ func FuzzAPI(f *testing.F) {
 		command := r.Method == http.MethodPost && r.URL.Path == "/v1/commands"
 		allowed := command && r.Header.Get("Authorization") == "Bearer "+token && isOrder(body)
 		if !allowed {
-			require.Equal(t, []any{before.Outage, before.Goal, before.Hold, before.Aborted}, []any{after.Outage, after.Goal, after.Hold, after.Aborted})
+			require.Equal(t, []any{before.Outage, before.Goal, before.Hold, before.Aborted},
+				[]any{after.Outage, after.Goal, after.Hold, after.Aborted})
 			require.False(t, command && (w.Code == http.StatusOK || w.Code == http.StatusConflict), "it was taken for an order")
 		}
 	})

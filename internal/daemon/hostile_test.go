@@ -23,7 +23,8 @@ func request(t testing.TB, conn net.Conn, what, token, body string) string {
 	if token != "" {
 		header = "Authorization: " + token + "\r\n"
 	}
-	_, err := fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: ebbtide\r\n%sContent-Length: %d\r\nConnection: close\r\n\r\n%s", what, header, len(body), body)
+	_, err := fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: ebbtide\r\n%sContent-Length: %d\r\nConnection: close\r\n\r\n%s", what,
+		header, len(body), body)
 	if err != nil {
 		return ""
 	}
@@ -72,7 +73,8 @@ func TestHostileClients(t *testing.T) {
 	require.Contains(t, ended(t, huge, 10*time.Second), "431 Request Header Fields Too Large")
 
 	long := g.dial()
-	_, err := io.WriteString(long, "POST /v1/commands HTTP/1.1\r\nHost: x\r\nAuthorization: "+operating+"\r\nContent-Length: 1000000000000\r\n\r\n")
+	_, err := io.WriteString(long, "POST /v1/commands HTTP/1.1\r\nHost: x\r\nAuthorization: "+operating+
+		"\r\nContent-Length: 1000000000000\r\n\r\n")
 	require.NoError(t, err)
 	go func() { _, _ = io.Copy(long, zeros{}) }()
 	require.Contains(t, ended(t, long, 10*time.Second), " 400 ", "what is no JSON from its first byte is not read further")

@@ -108,7 +108,10 @@ func TestCommandsOverTCP(t *testing.T) {
 	require.Equal(t, 401, g.ask("POST", "/v1/commands", hold, "Bearer ").code)
 	require.Contains(t, g.log.String(), "a request had a wrong token")
 	require.Equal(t, 409, g.ask("POST", "/v1/commands", hold, token).code)
-	for _, bad := range []string{"", "{", `{"verb":"explode"}`, `{"verb":"hold","node":"nas"}`, `{"verb":"confirm"}`, `{"verb":"hold","force":true}`, hold + hold, `{"verb":"hold","by":"a\u0007b"}`} {
+	for _, bad := range []string{
+		"", "{", `{"verb":"explode"}`, `{"verb":"hold","node":"nas"}`, `{"verb":"confirm"}`,
+		`{"verb":"hold","force":true}`, hold + hold, `{"verb":"hold","by":"a\u0007b"}`,
+	} {
 		require.Equal(t, 400, g.ask("POST", "/v1/commands", bad, token).code, bad)
 	}
 	require.Equal(t, 413, g.ask("POST", "/v1/commands", `{"verb":"hold","by":"`+strings.Repeat("x", 5000)+`"}`, token).code)

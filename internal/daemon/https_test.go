@@ -53,7 +53,8 @@ func TestHTTPS(t *testing.T) {
 	_, err = NewClient(g.listens(), token, nil).Status(t.Context())
 	wrong := (*tls.CertificateVerificationError)(nil)
 	require.ErrorAs(t, err, &wrong, "the system's authorities do not know it")
-	old, err := tls.Dial("tcp", g.alive.Addr().String(), &tls.Config{RootCAs: trust.RootCAs, ServerName: "localhost", MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}) //nolint:gosec,noctx // that is the test
+	outdated := &tls.Config{RootCAs: trust.RootCAs, ServerName: "localhost", MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
+	old, err := tls.Dial("tcp", g.alive.Addr().String(), outdated) //nolint:gosec,noctx // that is the test
 	require.Error(t, err, old)
 	_, err = NewClient(config.Listen{Network: "tcp", Address: g.alive.Addr().String()}, token, nil).Status(t.Context())
 	require.Error(t, err, "plain text is not answered")

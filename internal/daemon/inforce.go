@@ -39,13 +39,15 @@ func (d *Daemon) readRunbook() (*inForce, error) {
 // keptFile is the file beside the journal that has the text of the runbook as it was taken over.
 func (d *Daemon) keptFile() string { return d.options.Config.Journal + ".runbook" }
 
-// keep puts the text of the runbook that is followed from now on beside the journal. Where that can't be, what was kept is no good any more.
+// keep puts the text of the runbook that is followed from now on beside the journal. Where that can't be, what was kept
+// is no good any more.
 func (d *Daemon) keep(rb *inForce) {
 	if kept, err := os.ReadFile(d.keptFile()); err == nil && bytes.Equal(kept, rb.text) {
 		return
 	}
 	if err := replace(d.keptFile(), rb.text); err != nil {
-		d.log.Warn("the runbook can't be copied beside the journal: if its file is edited while an outage is open, a restart has only the edited version", keyError, err)
+		d.log.Warn("the runbook can't be copied beside the journal: if its file is edited while an outage is open, a restart has only "+
+			"the edited version", keyError, err)
 		_ = os.Remove(d.keptFile())
 	}
 }
@@ -72,8 +74,8 @@ func replace(path string, text []byte) error {
 }
 
 // resumeRunbook gives the runbook by which an open outage is finished: the one that it began with, whatever has become of the file of the
-// settings (docs/adr/0021-the-runbook-of-an-open-outage.md), which is rb, or can't be used because of err. Where none was kept, or this version
-// can't read it, the file has to do.
+// settings (docs/adr/0021-the-runbook-of-an-open-outage.md), which is rb, or can't be used because of err. Where none
+// was kept, or this version can't read it, the file has to do.
 func (d *Daemon) resumeRunbook(rb *inForce, err error) (*inForce, error) {
 	text, missing := os.ReadFile(d.keptFile())
 	if missing != nil || err == nil && bytes.Equal(rb.text, text) {
@@ -81,11 +83,14 @@ func (d *Daemon) resumeRunbook(rb *inForce, err error) (*inForce, error) {
 	}
 	kept, problems := runbook.Load(d.keptFile(), text, adapter.Schema(d.options.Families))
 	if problems.HasErrors() {
-		d.log.Error("the runbook that the open outage began with can no longer be read", keyError, &MistakesError{File: d.keptFile(), Problems: problems})
+		d.log.Error("the runbook that the open outage began with can no longer be read", keyError,
+			&MistakesError{File: d.keptFile(), Problems: problems})
 		return rb, err
 	}
-	d.log.Warn("the runbook was edited while an outage is open: the outage is finished with the runbook it began with, and the edited one takes effect after it",
-		"edited", d.options.Config.Runbook, "followed", d.keptFile(), "hint", "to use the edited one at once, remove "+d.keptFile()+" and restart")
+	d.log.Warn("the runbook was edited while an outage is open: the outage is finished with the runbook it began with, and the edited "+
+		"one takes effect after it",
+		"edited", d.options.Config.Runbook, "followed", d.keptFile(), "hint",
+		"to use the edited one at once, remove "+d.keptFile()+" and restart")
 	return &inForce{Runbook: kept, text: text, edited: true}, nil
 }
 
@@ -98,7 +103,8 @@ func (d *Daemon) isKept() bool {
 // tellEdited tells people that what they have edited is not followed yet.
 func (d *Daemon) tellEdited() {
 	if d.site.Load().edited {
-		d.notify(true, "the runbook was edited while an outage is open: the outage is finished with the runbook it began with, "+d.keptFile()+"; the edited one takes effect after it")
+		d.notify(true, "the runbook was edited while an outage is open: the outage is finished with the runbook it began with, "+
+			d.keptFile()+"; the edited one takes effect after it")
 	}
 }
 

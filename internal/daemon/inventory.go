@@ -88,7 +88,8 @@ func (d *Daemon) lookForUncovered(ctx context.Context, s *site, said map[string]
 		}
 		all := strings.Join(names, ", ")
 		if len(names) > 0 && said[strays.Connection] != all {
-			d.log.Warn("VMs are running that no node covers: nothing shuts them down, and they keep their hosts on", "connection", strays.Connection, "count", len(names),
+			d.log.Warn("VMs are running that no node covers: nothing shuts them down, and they keep their hosts on", "connection",
+				strays.Connection, "count", len(names),
 				"names", printable.Text(all, maxNames), "hint", "ebbtide check --live shows where each one runs, and what to write")
 		}
 		said[strays.Connection] = all

@@ -95,7 +95,8 @@ func (d *Daemon) recall() (records []ledger.Record, lost error, err error) {
 	if errors.As(err, &damaged) && !damaged.Foreign {
 		aside, moved := journal.SetAside(d.journal.path, time.Now())
 		if moved == nil {
-			d.log.Error("the journal is damaged: it was moved aside and an empty one started; an outage that was open in it is not resumed", keyError, err, "aside", aside)
+			d.log.Error("the journal is damaged: it was moved aside and an empty one started; an outage that was open in it is not resumed",
+				keyError, err, "aside", aside)
 			records, err = d.journal.newest()
 		} else {
 			err = errors.Join(err, moved)
@@ -139,7 +140,8 @@ func (d *Daemon) aside() []string {
 // tellAside tells people of them, at each start.
 func (d *Daemon) tellAside() {
 	for _, file := range d.aside() {
-		d.notify(true, "a damaged journal was moved aside as "+file+": an outage that was open in it is not resumed, and what it shut down stays down until someone starts it; "+
+		d.notify(true, "a damaged journal was moved aside as "+file+
+			": an outage that was open in it is not resumed, and what it shut down stays down until someone starts it; "+
 			"`ebbtide journal export "+file+"` shows what was on; then move the file away")
 	}
 }

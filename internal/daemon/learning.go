@@ -179,7 +179,8 @@ func (d *Daemon) tellUnproven() {
 	supplies, _ := d.learned.proofs(d.site.Load())
 	for _, one := range supplies {
 		if one.At.IsZero() {
-			d.log.Warn("the battery of a supply has never been tested: its runtime is a guess until an outage or a drill proves it", "supply", one.ID)
+			d.log.Warn("the battery of a supply has never been tested: its runtime is a guess until an outage or a drill proves it",
+				"supply", one.ID)
 		}
 	}
 }

@@ -24,7 +24,10 @@ func (g *rig) past(ago time.Duration) (id string) {
 		{Kind: ledger.Opened, Outage: id, Opening: ledger.Opening{Mode: ModeRun}, Power: ledger.Power{Supplies: []string{"ups"}}},
 		{Kind: ledger.Intent, Step: ledger.Step{Verb: &stop, Node: "nas"}},
 		{Kind: ledger.Proven, Step: ledger.Step{Verb: &stop, Node: "nas"}, At: at.Add(40 * time.Second)},
-		{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{At: at, Burn: 300, Took: 20 * time.Minute, From: 100, To: 40}}},
+		{Kind: ledger.Spent, Power: ledger.Power{
+			Supplies:  []string{"ups"},
+			Discharge: &power.Discharge{At: at, Burn: 300, Took: 20 * time.Minute, From: 100, To: 40},
+		}},
 		{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}},
 		{Kind: ledger.Proven, Step: ledger.Step{Verb: &start, Node: "nas"}},
 		{Kind: ledger.Closed},
@@ -107,7 +110,10 @@ func TestACapacityReachesTheEngine(t *testing.T) {
 	g.ready()
 	tl := d.history.latest()
 	tl.Add(ledger.Record{Kind: ledger.Opened, Outage: "drawn", Opening: ledger.Opening{Mode: ModeRun}})
-	tl.Add(ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{At: time.Now(), Burn: 200, From: 100, To: 0, Drill: true}}})
+	tl.Add(ledger.Record{Kind: ledger.Spent, Power: ledger.Power{
+		Supplies:  []string{"ups"},
+		Discharge: &power.Discharge{At: time.Now(), Burn: 200, From: 100, To: 0, Drill: true},
+	}})
 	d.ended(tl)
 	g.until("the capacity", func() bool { return d.site.Load().compiled.Supplies[0].Capacity.Discharges == 2 })
 	require.InDelta(t, 200, d.site.Load().compiled.Supplies[0].Capacity.Burn, 10)

@@ -42,9 +42,10 @@ var (
 	openDesc    = desc("outage_open", "1 while an outage is under way, or is observed.")
 	drillDesc   = desc("drill_open", "1 while a drill is under way.")
 	holdDesc    = desc("outage_hold", "1 while the outage is on hold, or would be.")
-	stepsDesc   = desc("steps", "Steps of the open outage, or of the last one, by their state; while ebbtide_armed is 0, as they would have been.", "state")
-	blindDesc   = desc("selectors_blind", "Selectors that have never listed their members.")
-	planDesc    = desc("plan_left_seconds", "What the rest of the down plan needs.")
+	stepsDesc   = desc("steps", "Steps of the open outage, or of the last one, by their state; while ebbtide_armed is 0, as they would "+
+		"have been.", "state")
+	blindDesc = desc("selectors_blind", "Selectors that have never listed their members.")
+	planDesc  = desc("plan_left_seconds", "What the rest of the down plan needs.")
 
 	statusDesc  = desc("supply_status", "1 for each word of ups.status that the supply reports.", "supply", "status")
 	linkDesc    = desc("supply_up", "1 while the supply is being read.", "supply")
@@ -56,23 +57,34 @@ var (
 	gateDesc    = desc("supply_gate_open", "1 while the recharge gate is open.", "supply")
 
 	capacityDesc = desc("supply_capacity_seconds", "Proven time that a full battery lasts at full load; no series: not proven.", "supply")
-	drainedDesc  = desc("supply_last_proof_timestamp_seconds", "When an outage or a drill last proved what the battery can deliver; 0: never.", "supply")
-	returnedDesc = desc("node_last_proof_timestamp_seconds", "When the node was last stopped, without force, and started again, in an outage or a drill; 0: never.", "node")
+	drainedDesc  = desc("supply_last_proof_timestamp_seconds",
+		"When an outage or a drill last proved what the battery can deliver; 0: never.", "supply")
+	returnedDesc = desc("node_last_proof_timestamp_seconds",
+		"When the node was last stopped, without force, and started again, in an outage or a drill; 0: never.", "node")
 
-	ageDesc = desc("node_proof_age_seconds", "Time since the node's state was last seen; in an outage that is only observed, as rehearsed.", "node")
+	ageDesc = desc("node_proof_age_seconds", "Time since the node's state was last seen; in an outage that is only observed, as rehearsed.",
+		"node")
 )
 
 func newMetrics(d *Daemon) *metrics {
 	m := &metrics{
 		daemon: d, registry: prometheus.NewRegistry(),
-		outages: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ebbtide_outages_total", Help: "Outages that ended since the start, by how; while ebbtide_armed is 0, by how they would have ended."}, []string{"result"}),
+		outages: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ebbtide_outages_total",
+			Help: "Outages that ended since the start, by how; while ebbtide_armed is 0, by how they would have ended.",
+		},
+			[]string{"result"}),
 	}
-	m.drills = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ebbtide_drills_total", Help: "Drills that ended since the start, by how."}, []string{"result"})
+	m.drills = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "ebbtide_drills_total",
+		Help: "Drills that ended since the start, by how.",
+	}, []string{"result"})
 	for _, result := range []string{resultNothing, resultRestored, resultIncomplete} {
 		m.outages.WithLabelValues(result)
 		m.drills.WithLabelValues(result)
 	}
-	m.registry.MustRegister(m, m.outages, m.drills, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m, m.outages, m.drills, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 

@@ -45,7 +45,10 @@ func (d *Daemon) rehearse(ctx context.Context, o *DrillOrder, tell func(Rehearsa
 	nodes := map[string]adapter.Node{}
 	records := newBacklog()
 	r := runner.New(runner.Options{
-		Engine:  engine.New(engine.Settings{Estate: site.compiled.Estate, Policy: site.compiled.Policy, Supplies: site.compiled.Supplies, Members: site.inventory, Mode: modeRehearsal}),
+		Engine: engine.New(engine.Settings{
+			Estate: site.compiled.Estate, Policy: site.compiled.Policy, Supplies: site.compiled.Supplies,
+			Members: site.inventory, Mode: modeRehearsal,
+		}),
 		Journal: records, Log: slog.New(slog.DiscardHandler),
 		Nodes: func(id string) (adapter.Node, bool) {
 			mu.Lock()
@@ -161,7 +164,10 @@ func (d *Daemon) beginRehearsal(ctx context.Context, r *runner.Runner, o *DrillO
 func (d *Daemon) streamRehearsal(w http.ResponseWriter, r *http.Request, o *DrillOrder) {
 	switch {
 	case o.Battery != "":
-		d.answer(w, http.StatusBadRequest, Fault{Error: "a battery drill can't be rehearsed: all that can be probed is what the UPS offers", Hint: "ask with preview=1"})
+		d.answer(w, http.StatusBadRequest, Fault{
+			Error: "a battery drill can't be rehearsed: all that can be probed is what the UPS offers",
+			Hint:  "ask with preview=1",
+		})
 		return
 	case d.history.isOpen():
 		d.answer(w, http.StatusConflict, Fault{Error: "an outage or a drill is under way", Hint: "wait until it is over"})

@@ -188,8 +188,8 @@ func TestAPagerNeverBlocks(t *testing.T) {
 	<-done
 }
 
-// TestARunbookThatIsEditedWhileAnOutageIsOpen: what the outage took down is brought back by the runbook that it began with, though the edited
-// one does not know of it, or has a mistake. The edited one is followed after that.
+// TestARunbookThatIsEditedWhileAnOutageIsOpen: what the outage took down is brought back by the runbook that it began
+// with, though the edited one does not know of it, or has a mistake. The edited one is followed after that.
 func TestARunbookThatIsEditedWhileAnOutageIsOpen(t *testing.T) {
 	t.Parallel()
 	for what, edited := range map[string]string{

@@ -33,7 +33,8 @@ func (d *Daemon) openOutage(newest []ledger.Record) ([]ledger.Record, error) {
 	case first.Mode == ModeRun, first.Mode == ledger.ModeDrill:
 		return nil, &OpenOutageError{Outage: first.Outage}
 	}
-	d.log.Warn("the outage that was only observed is closed, because Ebbtide is armed now: what it would have done is not continued", "outage", first.Outage)
+	d.log.Warn("the outage that was only observed is closed, because Ebbtide is armed now: what it would have done is not continued",
+		"outage", first.Outage)
 	return nil, d.journal.Append(ledger.Record{
 		Seq: last.Seq + 1, At: time.Now(), Outage: first.Outage, Kind: ledger.Closed, Cause: ledger.Armed,
 		Reason: "it was only observed, and Ebbtide has since been armed",

@@ -23,7 +23,8 @@ type MistakesError struct {
 func (e *MistakesError) Error() string {
 	n := e.Problems.Count(runbook.Error)
 	first := slices.IndexFunc(e.Problems, func(p runbook.Problem) bool { return p.Severity == runbook.Error })
-	return fmt.Sprintf("cannot use runbook %q: %s, the first in line %d: %s", e.File, english.Count(n, "mistake"), e.Problems[first].Line, e.Problems[first].Message)
+	return fmt.Sprintf("cannot use runbook %q: %s, the first in line %d: %s", e.File, english.Count(n, "mistake"), e.Problems[first].Line,
+		e.Problems[first].Message)
 }
 
 // Hint says what a person can do.
@@ -47,7 +48,10 @@ type site struct {
 // frozen known is not to change: an outage is open that began with it.
 func (d *Daemon) openSite(ctx context.Context, rb *inForce, known estate.Inventory, frozen bool) (_ *site, err error) {
 	s := &site{rehearsals: &rehearsals{}, edited: rb.edited}
-	s.Estate, err = estate.Open(rb.Runbook, estate.Options{Families: d.options.Families, Secrets: d.secrets, Over: d.over(rb.Runbook, s.rehearsals)})
+	s.Estate, err = estate.Open(rb.Runbook, estate.Options{
+		Families: d.options.Families, Secrets: d.secrets,
+		Over: d.over(rb.Runbook, s.rehearsals),
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,8 @@ func TestSTARTTLSWithUpsd(t *testing.T) {
 	g := newRig(t)
 	g.config.Credentials = g.dir
 	write(t, g.dir, "upsd", nuttest.AdminPassword)
-	secure := fmt.Sprintf(`nut: "ups1@%s", username: %s, password: {credential: upsd}, tls: {ca_file: %q}`, upsd.Addr, nuttest.Admin, upsd.CAFile)
+	secure := fmt.Sprintf(`nut: "ups1@%s", username: %s, password: {credential: upsd}, tls: {ca_file: %q}`, upsd.Addr,
+		nuttest.Admin, upsd.CAFile)
 	text := strings.ReplaceAll(book, `nut: "main@ADDRESS", username: ebbtide, password: {file: PASSWORD}`, secure)
 	require.Contains(t, text, "ca_file")
 	g.write(text)

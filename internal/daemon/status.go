@@ -13,23 +13,25 @@ import (
 
 // Status is all that the daemon knows now, in one document.
 type Status struct {
-	Version string             `json:"version"`
-	Now     time.Time          `json:"now"` // by the daemon's clock, as all other times
-	Started time.Time          `json:"started"`
-	Armed   bool               `json:"armed"`
-	Mode    string             `json:"mode"` // ModeRun or ModeObserve
-	Runbook string             `json:"runbook"`
-	File    string             `json:"file"`
-	Digest  string             `json:"digest"` // of the whole down plan
-	Journal string             `json:"journal"`
-	Aside   []string           `json:"journals_set_aside,omitempty"` // damaged ones that lie beside it
-	Text    string             `json:"text"`                         // in one line
-	Blind   []string           `json:"blind,omitempty"`              // selectors that have never answered: nothing is known of what they stand for
-	Lacks   []string           `json:"lacks,omitempty"`              // what supplies can't do of what the runbook wants of them: a cut that is rehearsed would be refused
-	Policy  []string           `json:"policy"`                       // what is done when, a sentence each
-	Proofs  Proofs             `json:"proofs"`
-	View    engine.View        `json:"view"`
-	Outage  *timeline.Timeline `json:"outage,omitempty"` // the open one
+	Version string    `json:"version"`
+	Now     time.Time `json:"now"` // by the daemon's clock, as all other times
+	Started time.Time `json:"started"`
+	Armed   bool      `json:"armed"`
+	Mode    string    `json:"mode"` // ModeRun or ModeObserve
+	Runbook string    `json:"runbook"`
+	File    string    `json:"file"`
+	Digest  string    `json:"digest"` // of the whole down plan
+	Journal string    `json:"journal"`
+	Aside   []string  `json:"journals_set_aside,omitempty"` // damaged ones that lie beside it
+	Text    string    `json:"text"`                         // in one line
+	// selectors that have never answered: nothing is known of what they stand for
+	Blind []string `json:"blind,omitempty"`
+	// what supplies can't do of what the runbook wants of them: a cut that is rehearsed would be refused
+	Lacks  []string           `json:"lacks,omitempty"`
+	Policy []string           `json:"policy"` // what is done when, a sentence each
+	Proofs Proofs             `json:"proofs"`
+	View   engine.View        `json:"view"`
+	Outage *timeline.Timeline `json:"outage,omitempty"` // the open one
 }
 
 // Outages is the answer to the list of outages, oldest first.
@@ -58,7 +60,8 @@ func (d *Daemon) status(ctx context.Context) (Status, error) {
 	site := d.site.Load()
 	s := Status{
 		Version: d.options.Version, Now: time.Now(), Started: d.began, Armed: d.options.Config.Armed, Mode: d.mode(),
-		Runbook: site.Runbook.Name, File: d.options.Config.Runbook, Digest: site.digest, Journal: d.options.Config.Journal, Aside: d.aside(),
+		Runbook: site.Runbook.Name, File: d.options.Config.Runbook, Digest: site.digest,
+		Journal: d.options.Config.Journal, Aside: d.aside(),
 		Text: d.inWords(view), Blind: site.blind, Policy: site.Runbook.Triggers(), Proofs: d.unproven(time.Now()), View: view,
 	}
 	if lacks := d.lacks.Load(); lacks != nil {

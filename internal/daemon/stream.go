@@ -9,11 +9,12 @@ import (
 )
 
 const (
-	maxStreams   = 64
-	streamEvery  = time.Second            // the least time between two documents of a stream
-	streamAge    = 250 * time.Millisecond // how old a document may be that a stream gets: most of them share one
-	streamSilent = 10 * time.Second       // after so long without a change the status is sent all the same: no news and a broken line differ
-	streamWithin = 10 * time.Second       // for a client to take a document
+	maxStreams  = 64
+	streamEvery = time.Second            // the least time between two documents of a stream
+	streamAge   = 250 * time.Millisecond // how old a document may be that a stream gets: most of them share one
+	// after so long without a change the status is sent all the same: no news and a broken line differ
+	streamSilent = 10 * time.Second
+	streamWithin = 10 * time.Second // for a client to take a document
 	jsonLines    = "application/x-ndjson"
 )
 
@@ -74,7 +75,8 @@ func (d *Daemon) getStatus(w http.ResponseWriter, r *http.Request) {
 func (d *Daemon) watchStatus(w http.ResponseWriter, r *http.Request) {
 	if !d.streams.enter() {
 		w.Header().Set("Retry-After", "30")
-		d.answer(w, http.StatusServiceUnavailable, Fault{Error: "too many clients are watching the status", Hint: "poll /v1/status instead"})
+		d.answer(w, http.StatusServiceUnavailable,
+			Fault{Error: "too many clients are watching the status", Hint: "poll /v1/status instead"})
 		return
 	}
 	defer d.streams.leave()

@@ -119,15 +119,20 @@ func (d *Daemon) outageInWords(v *engine.View) string {
 		going = begunNot
 	}
 	if v.Drill {
-		what, going = "drill", map[plan.Goal]string{plan.Down: "shutting down what it drills", plan.Up: "bringing back what it drilled"}[v.Goal]
+		what, going = "drill", map[plan.Goal]string{
+			plan.Down: "shutting down what it drills",
+			plan.Up:   "bringing back what it drilled",
+		}[v.Goal]
 	}
 	if !d.options.Config.Armed {
 		if going != begunNot {
 			going = "would be " + going
 		}
-		return fmt.Sprintf("%s %s, %s: %d of %d nodes would be down, %s would be running, %d would have failed", what, v.Outage, going, s.Down, s.WasOn, english.Count(s.Running, "step"), s.Failed)
+		return fmt.Sprintf("%s %s, %s: %d of %d nodes would be down, %s would be running, %d would have failed", what, v.Outage, going,
+			s.Down, s.WasOn, english.Count(s.Running, "step"), s.Failed)
 	}
-	return fmt.Sprintf("%s %s, %s: %d of %d nodes down, %s running, %d failed", what, v.Outage, going, s.Down, s.WasOn, english.Count(s.Running, "step"), s.Failed)
+	return fmt.Sprintf("%s %s, %s: %d of %d nodes down, %s running, %d failed", what, v.Outage, going, s.Down, s.WasOn,
+		english.Count(s.Running, "step"), s.Failed)
 }
 
 // Well reports whether a supply is on line, and says so.

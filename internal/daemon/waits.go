@@ -131,7 +131,8 @@ func (w *waits) write(now time.Time, level slog.Level, b *budget, lines []line) 
 	}
 	if untold > 0 && b.room > 0 {
 		b.room--
-		w.log.Log(ctx, level, w.prefix+english.Count(untold, "more node is", "more nodes are")+" now waiting for something else: see `ebbtide status`", "nodes", untold) //nolint:sloglint // a sentence for people
+		rest := english.Count(untold, "more node is", "more nodes are") + " now waiting for something else: see `ebbtide status`"
+		w.log.Log(ctx, level, w.prefix+rest, "nodes", untold) //nolint:sloglint // a sentence for people
 	}
 }
 

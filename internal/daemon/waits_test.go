@@ -24,12 +24,13 @@ type heardWaits struct {
 
 func newHeardWaits(level slog.Level, prefix string) *heardWaits {
 	h := &heardWaits{now: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}
-	h.w = newWaits(slog.New(slog.NewTextHandler(&h.text, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
-		}
-		return a
-	}})), prefix)
+	h.w = newWaits(slog.New(slog.NewTextHandler(&h.text,
+		&slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}})), prefix)
 	return h
 }
 
@@ -59,13 +60,16 @@ func TestWhatNodesWaitForIsLogged(t *testing.T) {
 	require.Equal(t, nothing, h.tell(time.Hour, web), "it was told")
 	require.Equal(t, []string{`level=INFO msg="web: no longer waiting" nodes=1`}, h.tell(time.Second, engine.NodeView{ID: "web"}))
 
-	require.Equal(t, []string{`level=INFO msg="nas: held by an operator" nodes=1`}, h.tell(time.Second, waitsFor("nas", want.OnHold, "held by an operator")))
-	require.Equal(t, []string{`level=INFO msg="nas: waiting for web" nodes=1`}, h.tell(time.Second, waitsFor("nas", want.OthersFirst, "waiting for web")), "what all were told is not left as it was")
+	require.Equal(t, []string{`level=INFO msg="nas: held by an operator" nodes=1`},
+		h.tell(time.Second, waitsFor("nas", want.OnHold, "held by an operator")))
+	require.Equal(t, []string{`level=INFO msg="nas: waiting for web" nodes=1`},
+		h.tell(time.Second, waitsFor("nas", want.OthersFirst, "waiting for web")), "what all were told is not left as it was")
 
 	pausing := func(seconds int) engine.NodeView {
 		return waitsFor("esx", want.Pausing, fmt.Sprintf("trying again in %ds", seconds))
 	}
-	require.Equal(t, []string{`level=DEBUG msg="esx: trying again in 15s" nodes=1`}, h.tell(time.Second, pausing(15), waitsFor("nas", want.OthersFirst, "waiting for web")))
+	require.Equal(t, []string{`level=DEBUG msg="esx: trying again in 15s" nodes=1`},
+		h.tell(time.Second, pausing(15), waitsFor("nas", want.OthersFirst, "waiting for web")))
 	require.Equal(t, nothing, h.tell(time.Second, pausing(14)), "the time that passes is no change")
 	h.w.forget()
 	require.Equal(t, []string{`level=DEBUG msg="esx: trying again in 13s" nodes=1`}, h.tell(time.Second, pausing(13)), "of another outage")
@@ -94,7 +98,8 @@ func TestWhatNodesWaitForDoesNotFlood(t *testing.T) {
 		}
 	}
 	require.LessOrEqual(t, lines, 2*waitsBurst+2*600)
-	require.Equal(t, 1, strings.Count(told, `level=INFO msg="(observing) nas: given up`), "what a person is to do is not lost among the others")
+	require.Equal(t, 1, strings.Count(told, `level=INFO msg="(observing) nas: given up`),
+		"what a person is to do is not lost among the others")
 	require.Positive(t, strings.Count(told, "now waiting for something else: see `ebbtide status`"))
 
 	h = newHeardWaits(slog.LevelInfo, "")
@@ -103,5 +108,6 @@ func TestWhatNodesWaitForDoesNotFlood(t *testing.T) {
 		same = append(same, waitsFor(fmt.Sprintf("vm%d", i), want.StageNotBegun, "waiting for stage shutdown"))
 	}
 	require.Equal(t, []string{""}, h.tell(time.Second, same...))
-	require.Equal(t, []string{`level=INFO msg="vm0, vm1, vm2, vm3, vm4 and 995 more: waiting for stage shutdown (for 1m)" nodes=1000`}, h.tell(time.Minute, same...))
+	require.Equal(t, []string{`level=INFO msg="vm0, vm1, vm2, vm3, vm4 and 995 more: waiting for stage shutdown (for 1m)" nodes=1000`},
+		h.tell(time.Minute, same...))
 }

@@ -197,7 +197,10 @@ func (u *ups) truth() truth {
 }
 
 func (u *ups) now() truth {
-	return truth{mains: u.mains, output: u.output, heard: u.mains || u.failure != vanish, since: u.since, charge: 100 * u.charge, left: u.left()}
+	return truth{
+		mains: u.mains, output: u.output, heard: u.mains || u.failure != vanish, since: u.since,
+		charge: 100 * u.charge, left: u.left(),
+	}
 }
 
 // awaitOff returns when the output is off.

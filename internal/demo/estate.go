@@ -147,7 +147,8 @@ func (e *estate) wire() error {
 	a := addresses{
 		NUT: e.ups.server.Addr(), VCenter: e.vsphere.VCenter().URL(), User: vspheresim.User, Thumbprint: e.vsphere.VCenter().Thumbprint(),
 		NAS: e.nas.Address(), SSHUser: sshsim.User, HostKey: e.nas.HostKey(), NASMAC: "02:00:00:00:00:10",
-		Probe: sshsim.Probe, Protect: sshsim.Protect, Unprotect: sshsim.Unprotect, Flush: sshsim.Flush, Stop: sshsim.Stop, Force: sshsim.Force,
+		Probe: sshsim.Probe, Protect: sshsim.Protect, Unprotect: sshsim.Unprotect, Flush: sshsim.Flush, Stop: sshsim.Stop,
+		Force:      sshsim.Force,
 		GateOnline: gateOnline, GateCharge: gateCharge, Reserve: reserve,
 	}
 	var err error

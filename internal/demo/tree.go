@@ -55,7 +55,8 @@ func (t *Tree) Power(mains, output bool, charge, left float64) {
 		state, color = "on battery", yellow
 	}
 	bar := strings.Repeat("█", int(charge/5)) + strings.Repeat("░", 20-int(charge/5))
-	t.ups = fmt.Sprintf("%s  %s %3.0f%%  %s left", t.paint(color, fmt.Sprintf("%-10s", state)), bar, charge, english.Span(time.Duration(left)*time.Second))
+	t.ups = fmt.Sprintf("%s  %s %3.0f%%  %s left", t.paint(color, fmt.Sprintf("%-10s", state)), bar, charge,
+		english.Span(time.Duration(left)*time.Second))
 	t.draw()
 }
 

@@ -313,8 +313,9 @@ func (w *witness) count(now truth) {
 
 // Result is what came of a demo, as the estate has it.
 type Result struct {
-	ProvenOff        int      `json:"proven_off"` // of what was on, off when the output was cut; what the demo itself took down does not count
-	Restored         int      `json:"restored"`   // of what was on, on again
+	// of what was on, off when the output was cut; what the demo itself took down does not count
+	ProvenOff        int      `json:"proven_off"`
+	Restored         int      `json:"restored"` // of what was on, on again
 	OrderViolations  int      `json:"order_violations"`
 	DirtyBlocksAtCut int64    `json:"dirty_blocks_at_cut"`
 	Forced           int      `json:"forced"` // commands that did not wait for consent, each with its reason on record

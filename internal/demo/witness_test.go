@@ -31,14 +31,23 @@ func TestTheWitnessTells(t *testing.T) {
 	}{
 		{"nothing", "", func(*witness, func(string, plan.Verb)) {}},
 		{"a VM's stop", "", func(_ *witness, do func(string, plan.Verb)) { do("apps/app01", plan.Stop) }},
-		{"storage under a host", "1: nas was told to stop while esx01 is on", func(_ *witness, do func(string, plan.Verb)) { do(nasName, plan.Stop) }},
+		{
+			"storage under a host", "1: nas was told to stop while esx01 is on",
+			func(_ *witness, do func(string, plan.Verb)) { do(nasName, plan.Stop) },
+		},
 		{"a host under its VM", "2: host esx01 was told to stop", func(_ *witness, do func(string, plan.Verb)) { do("esx01", plan.Stop) }},
-		{"the output under storage", "3: the output of ups is cut while nas is on", func(_ *witness, do func(string, plan.Verb)) { do(upsName, plan.Cut) }},
+		{
+			"the output under storage", "3: the output of ups is cut while nas is on",
+			func(_ *witness, do func(string, plan.Verb)) { do(upsName, plan.Cut) },
+		},
 		{"a start on battery", "5: apps/app01 is started on battery", func(w *witness, do func(string, plan.Verb)) {
 			w.changed("app01", false)
 			do("apps/app01", plan.Start)
 		}},
-		{"force without a reason", "18: apps/app01 was forced off", func(_ *witness, do func(string, plan.Verb)) { do("apps/app01", plan.Force) }},
+		{
+			"force without a reason", "18: apps/app01 was forced off",
+			func(_ *witness, do func(string, plan.Verb)) { do("apps/app01", plan.Force) },
+		},
 		{"storage that is dirty", "12: nas was told to stop with dirty data", func(w *witness, do func(string, plan.Verb)) {
 			w.ask = func() cache { return cache{protected: true, dirty: true} }
 			for _, name := range []string{"app01", "esx01", "esx02"} {
@@ -57,7 +66,10 @@ func TestTheWitnessTells(t *testing.T) {
 		estate, err := plan.NewEstate([]plan.Node{
 			{ID: upsName, Kind: plan.Supply, Can: plan.VerbSet(plan.Cut)},
 			{ID: nasName, FedBy: []string{upsName}, Can: plan.VerbSet(all...), Stage: power.ShutdownStage},
-			{ID: "esx01", Kind: plan.Host, FedBy: []string{upsName}, DependsOn: []string{nasName}, Can: plan.VerbSet(all[2:5]...), Stage: power.ShutdownStage},
+			{
+				ID: "esx01", Kind: plan.Host, FedBy: []string{upsName}, DependsOn: []string{nasName}, Can: plan.VerbSet(all[2:5]...),
+				Stage: power.ShutdownStage,
+			},
 			{ID: "apps/app01", Kind: plan.VM, DependsOn: []string{"esx01"}, Can: plan.VerbSet(all[2:5]...), Stage: power.ShutdownStage},
 		}, nil)
 		require.NoError(t, err)

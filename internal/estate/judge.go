@@ -141,7 +141,8 @@ func (s *surveyor) deadConnections() map[string]bool {
 		r := s.over(name)
 		switch answered := len(r.mute) < r.asked; {
 		case r.err != nil && answered:
-			s.remark(runbook.Trouble, runbook.SectionConnections, name, fmt.Sprintf("it is unknown what else runs behind %s besides the runbook's nodes: %v", name, r.err), hint(r.err))
+			s.remark(runbook.Trouble, runbook.SectionConnections, name,
+				fmt.Sprintf("it is unknown what else runs behind %s besides the runbook's nodes: %v", name, r.err), hint(r.err))
 			continue
 		case r.err == nil && (answered || r.asked < 2):
 			continue
@@ -159,7 +160,8 @@ func (s *surveyor) deadConnections() map[string]bool {
 		if names = slices.Compact(names); len(names) > 0 {
 			without = fmt.Sprintf(" (no answer: %s)", english.List(names, 6))
 		}
-		s.remark(runbook.Trouble, runbook.SectionConnections, name, fmt.Sprintf("connection %s can't be used%s: %v", name, without, err), hint(err))
+		s.remark(runbook.Trouble, runbook.SectionConnections, name,
+			fmt.Sprintf("connection %s can't be used%s: %v", name, without, err), hint(err))
 	}
 	return dead
 }
@@ -179,11 +181,13 @@ func (s *surveyor) judgeSelector(sel *Selector, dead map[string]bool) {
 	case sel.Error != "":
 		sel.Is = InTrouble
 		if !dead[s.decls[sel.Node].Via] {
-			s.remark(runbook.Trouble, runbook.SectionNodes, sel.Node, fmt.Sprintf("it is unknown what %s covers: %s", sel.Node, sel.Error), "")
+			s.remark(runbook.Trouble, runbook.SectionNodes, sel.Node,
+				fmt.Sprintf("it is unknown what %s covers: %s", sel.Node, sel.Error), "")
 		}
 	case sel.Members == 0:
 		sel.Is = Doubtful
-		s.remark(runbook.Warning, runbook.SectionNodes, sel.Node, sel.Node+" covers nothing now", "check that its selection is spelled as in the system, and that the account may see it")
+		s.remark(runbook.Warning, runbook.SectionNodes, sel.Node, sel.Node+" covers nothing now",
+			"check that its selection is spelled as in the system, and that the account may see it")
 	}
 }
 
@@ -235,7 +239,8 @@ func judgeWake(n *Node, w *Wake, dead map[string]bool, add func(severity runbook
 	case n.State == plan.On && w.State == plan.Off:
 		add(runbook.Trouble, "witness", "%s is on, but %s reports it off: does it belong to another machine?", n.Node, w.By)
 	case !w.pdu && w.State == plan.On && (n.State == plan.Off || n.State == plan.Stopping):
-		add(runbook.Trouble, "witness", "two proofs disagree: %s says that %s is on, its own system says that it is not: %s", w.By, n.Node, n.Detail)
+		add(runbook.Trouble, "witness", "two proofs disagree: %s says that %s is on, its own system says that it is not: %s",
+			w.By, n.Node, n.Detail)
 	}
 }
 

@@ -51,7 +51,8 @@ func (s *surveyor) askForSpecial(ctx context.Context, listed []Strays) {
 		}
 	}
 	for i := range listed {
-		listed[i].VMs = slices.DeleteFunc(listed[i].VMs, func(vm runbook.Running) bool { return told[runbook.Known(listed[i].Connection, vm.ID)] })
+		listed[i].VMs = slices.DeleteFunc(listed[i].VMs,
+			func(vm runbook.Running) bool { return told[runbook.Known(listed[i].Connection, vm.ID)] })
 	}
 }
 
@@ -92,7 +93,8 @@ func (s *surveyor) judgeHere(connection string, vm *runbook.Running) []runbook.R
 		}
 		return []runbook.Remark{{
 			Severity: runbook.Warning, Section: runbook.SectionNodes, Name: entry, Hint: elsewhere,
-			Message: fmt.Sprintf("%s is the machine that runs this check: if the daemon runs here too, it stops itself in the middle of its plan, and nothing after that is done", node),
+			Message: fmt.Sprintf("%s is the machine that runs this check: if the daemon runs here too, it stops itself in the middle of "+
+				"its plan, and nothing after that is done", node),
 		}}
 	}
 	host := s.Runbook.HostCalled(vm.Host)
@@ -101,7 +103,8 @@ func (s *surveyor) judgeHere(connection string, vm *runbook.Running) []runbook.R
 	}
 	return []runbook.Remark{{
 		Severity: runbook.Warning, Section: runbook.SectionNodes, Name: host, Hint: elsewhere,
-		Message: fmt.Sprintf("VM %q on %s is the machine that runs this check: if the daemon runs here too, %s is never shut down, because one VM stays on, and it loses power while running", vm.Name, host, host),
+		Message: fmt.Sprintf("VM %q on %s is the machine that runs this check: if the daemon runs here too, %s is never shut down, "+
+			"because one VM stays on, and it loses power while running", vm.Name, host, host),
 	}}
 }
 

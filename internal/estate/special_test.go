@@ -44,7 +44,8 @@ func TestVCentersOwnVM(t *testing.T) {
 	var connections strings.Builder
 	connect := func(name string, server *vspheresim.Server, err error) {
 		require.NoError(t, err)
-		fmt.Fprintf(&connections, "  %s: {type: vsphere, url: %q, username: %s, password: {env: VSPHERE}, thumbprint: %q}\n", name, server.URL(), vspheresim.User, server.Thumbprint())
+		fmt.Fprintf(&connections, "  %s: {type: vsphere, url: %q, username: %s, password: {env: VSPHERE}, thumbprint: %q}\n", name,
+			server.URL(), vspheresim.User, server.Thumbprint())
 	}
 	connect("vcenter", sim.VCenter(), nil)
 	for _, host := range sim.Hosts() {
@@ -119,9 +120,16 @@ func TestThisMachineIsAVMOfTheEstate(t *testing.T) {
 	t.Parallel()
 	const firmware, inside = "421f245c-7fa8-60fa-6af6-a46351ced0eb", "5C241F42-A87F-FA60-6AF6-A46351CED0EB"
 	pve := proxmoxtest.New(t,
-		proxmoxtest.Guest{VMID: 100, Name: "web", Status: "running", Config: map[string]string{"smbios1": "uuid=00112233-4455-6677-8899-aabbccddeeff"}},
-		proxmoxtest.Guest{VMID: 101, Name: "ebbtide", Status: "running", Config: map[string]string{"smbios1": "manufacturer=x,uuid=" + firmware}})
-	windows := hypervsim.New(&hypervsim.VM{ID: "1", Name: "web", State: "Running"}, &hypervsim.VM{ID: "2", Name: "ebbtide", State: "Running", BIOS: "{" + strings.ToUpper(firmware) + "}"})
+		proxmoxtest.Guest{
+			VMID: 100, Name: "web", Status: "running",
+			Config: map[string]string{"smbios1": "uuid=00112233-4455-6677-8899-aabbccddeeff"},
+		},
+		proxmoxtest.Guest{
+			VMID: 101, Name: "ebbtide", Status: "running",
+			Config: map[string]string{"smbios1": "manufacturer=x,uuid=" + firmware},
+		})
+	windows := hypervsim.New(&hypervsim.VM{ID: "1", Name: "web", State: "Running"},
+		&hypervsim.VM{ID: "2", Name: "ebbtide", State: "Running", BIOS: "{" + strings.ToUpper(firmware) + "}"})
 	t.Cleanup(windows.Close)
 	kvm := libvirttest.New(t, libvirttest.Table)
 	domain := kvm.Start("ebbtide", "")
@@ -151,9 +159,10 @@ func TestThisMachineIsAVMOfTheEstate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := surveyed(t, estate.Options{Families: families, Firmware: c.firmware}, "connections:\n"+map[string]string{
-				"Proxmox VE": fmt.Sprintf("  pve: {type: proxmox, url: %q, token: %q, secret: {env: PVE}, thumbprint: %q}\n", pve.URL(), proxmoxtest.Token, pve.Thumbprint()),
-				"Hyper-V":    fmt.Sprintf("  hv1: {type: winrm, url: %q, username: '%s', password: {env: WINDOWS}, auth: basic, thumbprint: %q}\n", windows.URL(), windowssim.User, windows.Thumbprint()),
-				"libvirt":    fmt.Sprintf("  kvm: {type: libvirt, uri: %q, socket: %q}\n", libvirttest.Table, kvm.Socket),
+				"Proxmox VE": fmt.Sprintf("  pve: {type: proxmox, url: %q, token: %q, secret: {env: PVE}, thumbprint: %q}\n", pve.URL(),
+					proxmoxtest.Token, pve.Thumbprint()),
+				"Hyper-V": fmt.Sprintf("  hv1: {type: winrm, url: %q, username: '%s', password: {env: WINDOWS}, auth: basic, thumbprint: %q}\n", windows.URL(), windowssim.User, windows.Thumbprint()),
+				"libvirt": fmt.Sprintf("  kvm: {type: libvirt, uri: %q, socket: %q}\n", libvirttest.Table, kvm.Socket),
 			}[name[strings.LastIndex(name, " on ")+4:]]+"nodes:\n"+c.nodes)
 			if c.want == "" {
 				require.Empty(t, asked.Problems, asked.Problems.Text())
@@ -188,7 +197,8 @@ nodes:
 	require.Equal(t, `warning connections.vcenter: HA is on in cluster "DC0_C1", and no node turns it off for the outage: it restarts what goes down with its host | under nodes, write: cluster: {type: vsphere.cluster, via: vcenter, cluster: DC0_C1, depends_on: [esx01, esx02]}; and make its VMs depend on it
 warning connections.pve: HA is on, and no node turns it off for the outage: it restarts what goes down with its host | under nodes, write: cluster: {type: proxmox.cluster, via: pve, depends_on: [pve1]}; and make its VMs depend on it
 `, said(surveyed(t, estate.Options{Families: families}, book)))
-	require.Empty(t, surveyed(t, estate.Options{Families: families}, book+`  cluster: {type: vsphere.cluster, via: vcenter, cluster: DC0_C1, depends_on: [esx01, esx02]}
+	require.Empty(t, surveyed(t, estate.Options{Families: families},
+		book+`  cluster: {type: vsphere.cluster, via: vcenter, cluster: DC0_C1, depends_on: [esx01, esx02]}
   pve-cluster: {type: proxmox.cluster, via: pve, depends_on: [pve1]}
 `).Problems)
 }

@@ -36,7 +36,11 @@ func (s *surveyor) askForStrays(ctx context.Context) {
 			if !known {
 				break
 			}
-			s.survey.Uncovered = append(s.survey.Uncovered, Stray{Name: vm.Name, ID: vm.ID, Host: vm.Host, Connection: found.Connection, Write: s.Runbook.Covering(found.Connection, &vm)})
+			s.survey.Uncovered = append(s.survey.Uncovered,
+				Stray{
+					Name: vm.Name, ID: vm.ID, Host: vm.Host, Connection: found.Connection,
+					Write: s.Runbook.Covering(found.Connection, &vm),
+				})
 		}
 	}
 }

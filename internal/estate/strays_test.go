@@ -153,7 +153,8 @@ nodes:
   dc1: {type: hyperv.vm, via: hv1, fed_by: [ups]}
 `, w.URL(), windowssim.User, w.Thumbprint()))
 	require.Len(t, asked.Problems, 1)
-	require.Contains(t, asked.Problems[0].Message, "it is unknown what else runs behind hv1 besides the runbook's nodes: cannot list the VMs: refused: the account may not")
+	require.Contains(t, asked.Problems[0].Message,
+		"it is unknown what else runs behind hv1 besides the runbook's nodes: cannot list the VMs: refused: the account may not")
 	require.Equal(t, estate.Well, asked.Nodes[0].Is)
 }
 

@@ -119,7 +119,8 @@ func (s *surveyor) askSelectors(ctx context.Context) error {
 		return err
 	}
 	for id, err := range s.Adopt(s.compiled.Members) {
-		s.remark(runbook.Trouble, runbook.SectionNodes, s.compiled.Members[id].Selector, fmt.Sprintf("%s can't be commanded: %v", id, err), "")
+		s.remark(runbook.Trouble, runbook.SectionNodes, s.compiled.Members[id].Selector,
+			fmt.Sprintf("%s can't be commanded: %v", id, err), "")
 	}
 	return nil
 }

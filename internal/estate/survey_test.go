@@ -61,7 +61,9 @@ type secret struct{}
 func (secret) Secret(runbook.SecretRef) (string, error) { return redfishsim.Password, nil }
 
 // ask surveys the room, for so long at most, and holds that nothing was commanded.
-func (r *room) ask(ctx context.Context, t *testing.T, within time.Duration, over func(string, adapter.Node) adapter.Node) (*estate.Survey, error) {
+func (r *room) ask(ctx context.Context, t *testing.T, within time.Duration,
+	over func(string, adapter.Node) adapter.Node,
+) (*estate.Survey, error) {
 	t.Helper()
 	families := []adapter.Family{r.estate.Family(), redfish.Family()}
 	text := fmt.Sprintf(book, r.nut.Addr(), r.bmc.URL, redfishsim.User, r.bmc.Thumbprint())
@@ -108,7 +110,8 @@ func TestASecondProofThatDisagrees(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t)
 	r.bmc.Set("1", "Off")
-	require.Equal(t, []string{"trouble nodes.esx: esx is on, but bmc reports it off: does it belong to another machine?"}, messages(r.survey(t).Problems))
+	require.Equal(t, []string{"trouble nodes.esx: esx is on, but bmc reports it off: does it belong to another machine?"},
+		messages(r.survey(t).Problems))
 
 	r.bmc.Set("1", "On")
 	r.estate.Node("esx").Set(plan.Off)

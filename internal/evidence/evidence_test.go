@@ -56,7 +56,10 @@ func (b *book) outage(day int, mode string, took time.Duration, nodes ...string)
 	id := at.Format("20060102T150405Z")
 	stop, start := plan.Stop, plan.Start
 	records := []ledger.Record{{
-		Kind: ledger.Opened, Outage: id, Opening: ledger.Opening{Mode: mode, Members: map[string][]plan.Member{"lab": {{ID: id, Name: "web"}}}}, Power: ledger.Power{Supplies: []string{"ups"}},
+		Kind: ledger.Opened, Outage: id, Opening: ledger.Opening{
+			Mode:    mode,
+			Members: map[string][]plan.Member{"lab": {{ID: id, Name: "web"}}},
+		}, Power: ledger.Power{Supplies: []string{"ups"}},
 	}}
 	add := func(kind ledger.Kind, verb *plan.Verb, node string, after time.Duration) {
 		at = at.Add(after)
@@ -67,7 +70,10 @@ func (b *book) outage(day int, mode string, took time.Duration, nodes ...string)
 		add(ledger.Proven, &stop, n, took)
 	}
 	records = append(records, ledger.Record{
-		At: at, Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{At: at, Burn: 100, Took: took, From: 100, To: 60}},
+		At: at, Kind: ledger.Spent, Power: ledger.Power{
+			Supplies:  []string{"ups"},
+			Discharge: &power.Discharge{At: at, Burn: 100, Took: took, From: 100, To: 60},
+		},
 	}, ledger.Record{At: at, Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}})
 	for _, n := range nodes {
 		add(ledger.Intent, &start, n, 0)
@@ -89,7 +95,10 @@ func TestWhatAJournalShows(t *testing.T) {
 	b.outage(0, "run", time.Minute, "vm", "nas")
 	b.outage(10, "observe", time.Second, "vm")
 	b.outage(20, "drill", 2*time.Minute, "vm")
-	require.NoError(t, b.file.Append(ledger.Record{Seq: 1, Kind: ledger.Opened, Outage: "29990101T000000Z", Opening: ledger.Opening{Mode: "run"}}))
+	require.NoError(t, b.file.Append(ledger.Record{
+		Seq: 1, Kind: ledger.Opened, Outage: "29990101T000000Z",
+		Opening: ledger.Opening{Mode: "run"},
+	}))
 	e, err := evidence.Read(t.Context(), b.file)
 	require.NoError(t, err)
 	require.Equal(t, 3, e.Outages, "the open one is not over")
@@ -160,7 +169,8 @@ func TestFlapsTeachNothing(t *testing.T) {
 			gave = power.Discharge{At: epoch, Burn: 300, Took: 10 * time.Minute, From: 100, To: 40}
 		}
 		tl := timeline.Fold([]ledger.Record{
-			{Kind: ledger.Opened, Outage: fmt.Sprint(i), Opening: ledger.Opening{Mode: "run"}}, {Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{"ups"}, Discharge: &gave}},
+			{Kind: ledger.Opened, Outage: fmt.Sprint(i), Opening: ledger.Opening{Mode: "run"}},
+			{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{"ups"}, Discharge: &gave}},
 		})
 		e.Add(&tl)
 	}

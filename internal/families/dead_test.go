@@ -120,7 +120,8 @@ func dead(t *testing.T, schema runbook.Schema, nt runbook.NodeType, via, address
 		}
 		for verb := plan.Protect; verb <= plan.Unprotect; verb++ {
 			if nt.Verbs(rb.Nodes[0].Spec).Has(verb) {
-				_, err := inTime(t, verb.String(), func(ctx context.Context) (any, error) { return nil, n.Do(ctx, adapter.Command{Verb: verb}) })
+				_, err := inTime(t, verb.String(),
+					func(ctx context.Context) (any, error) { return nil, n.Do(ctx, adapter.Command{Verb: verb}) })
 				unreached(t, err)
 			}
 		}

@@ -29,7 +29,8 @@ func All(armed bool) []adapter.Family {
 	return []adapter.Family{
 		vsphere.Family(), libvirt.Family(), proxmox.Family(), hyperv.Family(), kubernetes.Family(),
 		redfish.Family(), ipmi.Family(), snmp.Family(), nut.Family(),
-		ssh.Family(), powershell.Family(), cache.Family(), pernixdata.Family(), array.Family(), command.Family(), passive.Family(), self.Family(armed),
+		ssh.Family(), powershell.Family(), cache.Family(), pernixdata.Family(), array.Family(), command.Family(), passive.Family(),
+		self.Family(armed),
 	}
 }
 

@@ -22,7 +22,12 @@ func question(e *plan.Estate, running int) effect.Estimate {
 }
 
 func BenchmarkAnswer(b *testing.B) {
-	for _, c := range []struct{ nodes, trials, running int }{{20, 100, 0}, {20, 100, 4}, {1000, DefaultTrials, 0}, {1000, DefaultTrials, 32}} {
+	for _, c := range []struct{ nodes, trials, running int }{
+		{20, 100, 0},
+		{20, 100, 4},
+		{1000, DefaultTrials, 0},
+		{1000, DefaultTrials, 32},
+	} {
 		b.Run(fmt.Sprint(c), func(b *testing.B) {
 			e := sampleEstate(b, c.nodes)
 			f, ask := New(nil, c.trials), question(e, c.running)

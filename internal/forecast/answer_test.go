@@ -31,7 +31,10 @@ func drawQuestion(t *rapid.T, e *plan.Estate) effect.Estimate {
 		ask.Down = append(ask.Down, n.ID)
 		if n.Can.Has(plan.Stop) && rapid.IntRange(0, 5).Draw(t, "running") == 0 {
 			verb := rapid.SampledFrom([]plan.Verb{plan.Stop, plan.Force, plan.Flush}).Draw(t, "verb")
-			ask.Running = append(ask.Running, effect.Underway{Node: n.ID, Verb: verb, For: time.Duration(rapid.IntRange(0, 900).Draw(t, "for")) * time.Second})
+			ask.Running = append(ask.Running, effect.Underway{
+				Node: n.ID, Verb: verb,
+				For: time.Duration(rapid.IntRange(0, 900).Draw(t, "for")) * time.Second,
+			})
 		}
 	}
 	return ask
@@ -162,7 +165,8 @@ func TestStory(t *testing.T) {
 		}
 		a := f.Answer(e, ask)
 		s := func(d time.Duration) time.Duration { return d.Round(time.Second) }
-		fmt.Fprintf(&b, "%s\n  need %s (p50) %s (p95) %s (p99), hosts %s, tail %s, whole %s\n", title, s(a.At(0.5)), s(a.At(0.95)), s(a.At(0.99)), s(a.Hosts), s(a.Tail), s(a.Whole))
+		fmt.Fprintf(&b, "%s\n  need %s (p50) %s (p95) %s (p99), hosts %s, tail %s, whole %s\n", title, s(a.At(0.5)), s(a.At(0.95)),
+			s(a.At(0.99)), s(a.Hosts), s(a.Tail), s(a.Whole))
 		for _, stage := range a.Stages {
 			fmt.Fprintf(&b, "  from %s on %s\n", stage.Stage, s(stage.Need))
 		}
@@ -206,7 +210,10 @@ func storySamples() []Sample {
 				Took: time.Duration(38+(13*i+7*outage)%19) * time.Second, Hung: i == 17 && outage == 1,
 			})
 		}
-		seen = append(seen, Sample{Node: "host0", Type: "host", Verb: plan.Stop, At: at, Nominal: 90 * time.Second, Took: time.Duration(100+outage) * time.Second})
+		seen = append(seen, Sample{
+			Node: "host0", Type: "host", Verb: plan.Stop, At: at, Nominal: 90 * time.Second,
+			Took: time.Duration(100+outage) * time.Second,
+		})
 	}
 	return seen
 }

@@ -14,8 +14,9 @@ func drawDuration(t *rapid.T) forecast.Duration {
 	floor := time.Duration(rapid.IntRange(0, 20).Draw(t, "floor")) * time.Second
 	return forecast.Duration{
 		Floor: floor, Median: floor + time.Duration(rapid.IntRange(1, 300).Draw(t, "median"))*time.Second,
-		Sigma: rapid.Float64Range(0, 1.5).Draw(t, "sigma"), Freedom: rapid.SampledFrom([]float64{0, 1, 4, 5.3, 12, 60, 500}).Draw(t, "freedom"),
-		Hang: rapid.Float64Range(0, 1).Draw(t, "hang"), Within: time.Duration(rapid.IntRange(0, 3600).Draw(t, "within")) * time.Second,
+		Sigma:   rapid.Float64Range(0, 1.5).Draw(t, "sigma"),
+		Freedom: rapid.SampledFrom([]float64{0, 1, 4, 5.3, 12, 60, 500}).Draw(t, "freedom"),
+		Hang:    rapid.Float64Range(0, 1).Draw(t, "hang"), Within: time.Duration(rapid.IntRange(0, 3600).Draw(t, "within")) * time.Second,
 	}
 }
 
@@ -38,7 +39,10 @@ func TestQuantilesAndDrawsAscend(t *testing.T) {
 
 func TestDrawsHaveTheSharesOfQuantile(t *testing.T) {
 	for _, freedom := range []float64{0, 4, 5.3, 7.9, 20, 100} {
-		d := forecast.Duration{Floor: time.Second, Median: 40 * time.Second, Sigma: 0.5, Freedom: freedom, Hang: 0.02, Within: 10 * time.Minute}
+		d := forecast.Duration{
+			Floor: time.Second, Median: 40 * time.Second, Sigma: 0.5, Freedom: freedom, Hang: 0.02,
+			Within: 10 * time.Minute,
+		}
 		for _, p := range []float64{0.05, 0.3, 0.5, 0.9, 0.95, 0.97} {
 			took, hung := d.Draw(p)
 			require.False(t, hung)

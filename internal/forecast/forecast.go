@@ -66,7 +66,8 @@ func (f *Forecaster) Answer(estate *plan.Estate, ask effect.Estimate) foresight.
 	for i, stage := range f.stages {
 		if i > 0 && rest.has(f.stages[i-1]) {
 			later := f.stages[i:]
-			need = f.part(rest, max(f.trials/2, min(f.trials, fewest)), likely, func(s *plan.Step, _ *plan.Node) bool { return slices.Contains(later, s.Stage) })
+			need = f.part(rest, max(f.trials/2, min(f.trials, fewest)), likely,
+				func(s *plan.Step, _ *plan.Node) bool { return slices.Contains(later, s.Stage) })
 		}
 		answer.Stages = append(answer.Stages, foresight.StageNeed{Stage: stage, Need: need})
 	}
@@ -169,7 +170,10 @@ type remaining struct {
 
 func (f *Forecaster) left(ask effect.Estimate) *remaining {
 	p := f.down.plan
-	r := &remaining{course: f.down, node: members(f.estate, ask.Down), begun: make([]bool, len(p.Steps)), over: make([]bool, len(p.Steps)), under: map[int]odds{}}
+	r := &remaining{
+		course: f.down, node: members(f.estate, ask.Down), begun: make([]bool, len(p.Steps)), over: make([]bool, len(p.Steps)),
+		under: map[int]odds{},
+	}
 	protected := false
 	for _, u := range ask.Running {
 		node, known := f.estate.Index(u.Node)

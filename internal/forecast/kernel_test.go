@@ -91,16 +91,24 @@ func twin(n *network, roles []role, took []int64) int64 {
 
 // drawEstate makes a random estate of a few types under limits of every sort.
 func drawEstate(t *rapid.T) *plan.Estate {
-	nodes := []plan.Node{{ID: "ups-a", Kind: plan.Supply, Can: plan.VerbSet(plan.Cut, plan.Start)}, {ID: "ups-b", Kind: plan.Supply, Can: plan.VerbSet(plan.Cut, plan.Start)}}
+	nodes := []plan.Node{
+		{ID: "ups-a", Kind: plan.Supply, Can: plan.VerbSet(plan.Cut, plan.Start)},
+		{ID: "ups-b", Kind: plan.Supply, Can: plan.VerbSet(plan.Cut, plan.Start)},
+	}
 	var limits []plan.Limit
 	types := rapid.IntRange(1, 3).Draw(t, "types")
 	for i := range types {
-		limits = append(limits, plan.Limit{Class: fmt.Sprint("t", i), Total: rapid.IntRange(0, 4).Draw(t, "total"), PerHost: rapid.IntRange(0, 2).Draw(t, "per host")})
+		limits = append(limits, plan.Limit{
+			Class: fmt.Sprint("t", i), Total: rapid.IntRange(0, 4).Draw(t, "total"),
+			PerHost: rapid.IntRange(0, 2).Draw(t, "per host"),
+		})
 	}
 	for i := range rapid.IntRange(1, 40).Draw(t, "nodes") {
 		x := plan.Node{
-			ID: fmt.Sprint("n", i), Type: fmt.Sprint("t", rapid.IntRange(0, types).Draw(t, "type")), Kind: plan.Kind(rapid.IntRange(0, 2).Draw(t, "kind")),
-			Can: plan.Verbs(rapid.IntRange(0, 127).Draw(t, "can")) &^ plan.VerbSet(plan.Cut), Host: fmt.Sprint("h", rapid.IntRange(0, 3).Draw(t, "host")),
+			ID: fmt.Sprint("n", i), Type: fmt.Sprint("t", rapid.IntRange(0, types).Draw(t, "type")),
+			Kind:  plan.Kind(rapid.IntRange(0, 2).Draw(t, "kind")),
+			Can:   plan.Verbs(rapid.IntRange(0, 127).Draw(t, "can")) &^ plan.VerbSet(plan.Cut),
+			Host:  fmt.Sprint("h", rapid.IntRange(0, 3).Draw(t, "host")),
 			Stage: rapid.SampledFrom([]string{"lab", "shutdown"}).Draw(t, "stage"),
 		}
 		for v := range x.Times {
@@ -249,14 +257,23 @@ func sampleEstate(t testing.TB, n int) *plan.Estate {
 	const stage = "shutdown"
 	nodes := []plan.Node{
 		{ID: "ups", Type: "supply", Kind: plan.Supply, Can: plan.VerbSet(plan.Cut, plan.Start), Times: times(5 * time.Second)},
-		{ID: "array", Type: "array", FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Protect, plan.Flush, plan.Stop, plan.Start, plan.Unprotect), Times: times(time.Minute), Stage: stage},
+		{
+			ID: "array", Type: "array", FedBy: []string{"ups"},
+			Can: plan.VerbSet(plan.Protect, plan.Flush, plan.Stop, plan.Start, plan.Unprotect), Times: times(time.Minute), Stage: stage,
+		},
 	}
 	hosts := max(1, n/50)
 	for h := range hosts {
-		nodes = append(nodes, plan.Node{ID: fmt.Sprint("host", h), Type: "host", Kind: plan.Host, DependsOn: []string{"array"}, FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Times: times(90 * time.Second), Stage: stage})
+		nodes = append(nodes, plan.Node{
+			ID: fmt.Sprint("host", h), Type: "host", Kind: plan.Host, DependsOn: []string{"array"},
+			FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Times: times(90 * time.Second), Stage: stage,
+		})
 	}
 	for i := range n - len(nodes) {
-		vm := plan.Node{ID: fmt.Sprint("vm", i), Type: "vm", Kind: plan.VM, Host: fmt.Sprint("host", i%hosts), Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Times: times(35 * time.Second), Stage: stage}
+		vm := plan.Node{
+			ID: fmt.Sprint("vm", i), Type: "vm", Kind: plan.VM, Host: fmt.Sprint("host", i%hosts),
+			Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Times: times(35 * time.Second), Stage: stage,
+		}
 		vm.DependsOn = []string{vm.Host}
 		if i >= n/10 {
 			vm.DependsOn = append(vm.DependsOn, fmt.Sprint("vm", i%(n/10)))

@@ -27,7 +27,10 @@ func vm(id string, nominal time.Duration) *plan.Node {
 func runs(node string, took time.Duration, count int) []forecast.Sample {
 	var seen []forecast.Sample
 	for i := range count {
-		seen = append(seen, forecast.Sample{Node: node, Type: "vm", Verb: plan.Stop, At: now.Add(-time.Duration(i) * time.Hour), Took: took, Nominal: time.Minute})
+		seen = append(seen, forecast.Sample{
+			Node: node, Type: "vm", Verb: plan.Stop, At: now.Add(-time.Duration(i) * time.Hour), Took: took,
+			Nominal: time.Minute,
+		})
 	}
 	return seen
 }
@@ -53,7 +56,8 @@ func TestANodeLearnsFromItselfAndThenFromItsType(t *testing.T) {
 	other := k.Of(vm("b", 30*time.Second), plan.Stop)
 	require.InEpsilon(t, 60, other.Median.Seconds(), 0.15)
 	require.True(t, other.Pooled)
-	require.Equal(t, forecast.Prior(vm("a", time.Minute), plan.Start), k.Of(vm("a", time.Minute), plan.Start), "of another verb nothing was learned")
+	require.Equal(t, forecast.Prior(vm("a", time.Minute), plan.Start), k.Of(vm("a", time.Minute), plan.Start),
+		"of another verb nothing was learned")
 	stranger := vm("c", time.Minute)
 	stranger.Type = "other"
 	require.Equal(t, forecast.Prior(stranger, plan.Stop), k.Of(stranger, plan.Stop))
@@ -89,7 +93,10 @@ func TestHangsAreEvidenceOfHanging(t *testing.T) {
 
 func TestEvidenceAges(t *testing.T) {
 	weight := func(age time.Duration, drill bool) float64 {
-		s := forecast.Sample{Node: "a", Type: "vm", Verb: plan.Stop, At: now.Add(-age), Took: time.Minute, Nominal: time.Minute, Drill: drill}
+		s := forecast.Sample{
+			Node: "a", Type: "vm", Verb: plan.Stop, At: now.Add(-age), Took: time.Minute,
+			Nominal: time.Minute, Drill: drill,
+		}
 		d := forecast.Learn([]forecast.Sample{s}, now).Of(vm("a", time.Minute), plan.Stop)
 		require.Equal(t, s.At, d.Newest)
 		return d.Samples
@@ -105,9 +112,12 @@ func TestWhatIsLearnedIsSane(t *testing.T) {
 		var seen []forecast.Sample
 		for range rapid.IntRange(0, 30).Draw(t, "samples") {
 			seen = append(seen, forecast.Sample{
-				Node: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "node"), Type: "vm", Verb: rapid.SampledFrom([]plan.Verb{plan.Stop, plan.Start}).Draw(t, "verb"),
-				At: now.Add(-time.Duration(rapid.IntRange(-10, 30_000).Draw(t, "hours")) * time.Hour), Took: time.Duration(rapid.Int64Range(0, int64(2*time.Hour)).Draw(t, "took")),
-				Nominal: time.Duration(rapid.IntRange(0, 300).Draw(t, "nominal")) * time.Second, Hung: rapid.Bool().Draw(t, "hung"), Drill: rapid.Bool().Draw(t, "drill"),
+				Node: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "node"), Type: "vm",
+				Verb:    rapid.SampledFrom([]plan.Verb{plan.Stop, plan.Start}).Draw(t, "verb"),
+				At:      now.Add(-time.Duration(rapid.IntRange(-10, 30_000).Draw(t, "hours")) * time.Hour),
+				Took:    time.Duration(rapid.Int64Range(0, int64(2*time.Hour)).Draw(t, "took")),
+				Nominal: time.Duration(rapid.IntRange(0, 300).Draw(t, "nominal")) * time.Second, Hung: rapid.Bool().Draw(t, "hung"),
+				Drill: rapid.Bool().Draw(t, "drill"),
 			})
 		}
 		k := forecast.Learn(seen, now)

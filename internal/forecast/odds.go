@@ -118,7 +118,10 @@ type drawer struct {
 }
 
 func newDrawer(n *network, under map[int]odds) *drawer {
-	d := &drawer{steps: n.steps, odds: make([]odds, len(n.steps)), kins: n.course.kins, mean: make([]float64, len(n.course.kins)+1), scale: make([]float64, len(n.course.kins)+1)}
+	d := &drawer{
+		steps: n.steps, odds: make([]odds, len(n.steps)), kins: n.course.kins, mean: make([]float64, len(n.course.kins)+1),
+		scale: make([]float64, len(n.course.kins)+1),
+	}
 	for i, step := range n.steps {
 		if n.cells[i].lane == pause {
 			continue
@@ -179,7 +182,10 @@ func (o *odds) force(x uint64) float64 {
 func (c *course) since(step int, u plan.Verb, elapsed time.Duration, known *Knowledge) odds {
 	n := c.plan.Estate().Node(c.plan.Steps[step].Node)
 	d := known.Of(n, u)
-	o := odds{table: quantiles(d.Freedom), sigma: d.Sigma, floor: micros(d.Floor), median: micros(d.Median - d.Floor), within: micros(d.bound(math.Inf(1)))}
+	o := odds{
+		table: quantiles(d.Freedom), sigma: d.Sigma, floor: micros(d.Floor), median: micros(d.Median - d.Floor),
+		within: micros(d.bound(math.Inf(1))),
+	}
 	if u == c.plan.Steps[step].Verb {
 		o.forced = c.odds[step].forced
 	}

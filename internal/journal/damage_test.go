@@ -228,7 +228,10 @@ func TestVerifyNamesEachDamage(t *testing.T) {
 			func(_, second *bbolt.Bucket) error {
 				text := []byte(`{"seq":9}`)
 				sum := checksum(b, 3, recordVersion, text)
-				return second.Put(key(3), append([]byte{recordVersion, byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}, text...))
+				return second.Put(key(3), append([]byte{
+					recordVersion, byte(sum >> 24), byte(sum >> 16), byte(sum >> 8),
+					byte(sum),
+				}, text...))
 			},
 			[]DamagedError{{Outage: b, Seq: 3, What: "says that it is record 9"}},
 		},
@@ -306,7 +309,8 @@ func TestRecordOfANewerProgram(t *testing.T) {
 	rewrite(t, path, func(tx *bbolt.Tx) error {
 		text := []byte(`{"seq":10,"kind":"fused"}`)
 		sum := checksum(b, 10, 2, text)
-		return tx.Bucket(outagesBucket).Bucket([]byte(b)).Put(key(10), append([]byte{2, byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}, text...))
+		return tx.Bucket(outagesBucket).Bucket([]byte(b)).Put(key(10),
+			append([]byte{2, byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}, text...))
 	})
 	j := open(t, path, Options{})
 	for _, err := range []error{j.Verify(), j.Append(step(11))} {

@@ -38,7 +38,8 @@ func (e *DamagedError) Hint() string {
 	if e.Foreign {
 		return "give the journal another path: this file was left untouched"
 	}
-	return fmt.Sprintf("save what can still be read with \"ebbtide journal export %s\"; a daemon that can't use it at startup keeps it under another name and starts an empty one", e.Path)
+	return fmt.Sprintf("save what can still be read with \"ebbtide journal export %s\"; a daemon that can't use it at startup keeps it "+
+		"under another name and starts an empty one", e.Path)
 }
 
 // VersionError says that a journal, or a record in it, was written by a newer program. The file was not changed.

@@ -105,7 +105,8 @@ func (in *inspection) current() error {
 	}
 	commit, _, err := parseStamp(text)
 	if err == nil && commit != in.commit {
-		err = fmt.Errorf("its header is of commit %d but its pages are of commit %d: the disk has lost writes that it had confirmed", in.commit, commit)
+		err = fmt.Errorf("its header is of commit %d but its pages are of commit %d: the disk has lost writes that it had confirmed",
+			in.commit, commit)
 	}
 	return err
 }

@@ -147,8 +147,9 @@ func TestReadOnly(t *testing.T) {
 
 	path, _, second := filled(t, 10)
 	j := open(t, path, Options{ReadOnly: true})
-	open(t, path, Options{ReadOnly: true})                                               // beside another reader
-	require.ErrorIs(t, j.Append(step(uint64(len(second)+1))), bbolt.ErrDatabaseReadOnly) //nolint:staticcheck // the root package names it for its callers
+	open(t, path, Options{ReadOnly: true}) // beside another reader
+	require.ErrorIs(t, j.Append(step(uint64(len(second)+1))),
+		bbolt.ErrDatabaseReadOnly) //nolint:staticcheck // the root package names it for its callers
 }
 
 func TestClosedTwice(t *testing.T) {

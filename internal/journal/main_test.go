@@ -49,14 +49,22 @@ var start = time.Date(2026, 1, 31, 3, 14, 15, 0, time.UTC)
 
 func opened(id string) ledger.Record {
 	return ledger.Record{
-		Seq: 1, At: start, Kind: ledger.Opened, Outage: id, Opening: ledger.Opening{Mode: "run", Digest: "d1", Members: map[string][]plan.Member{"apps": {{ID: "u-1", Name: "app01", Host: "esx01", On: true}}}}, Power: ledger.Power{Supplies: []string{"ups-a"}},
+		Seq: 1, At: start, Kind: ledger.Opened, Outage: id,
+		Opening: ledger.Opening{
+			Mode: "run", Digest: "d1",
+			Members: map[string][]plan.Member{"apps": {{ID: "u-1", Name: "app01", Host: "esx01", On: true}}},
+		},
+		Power: ledger.Power{Supplies: []string{"ups-a"}},
 	}
 }
 
 // step makes a record as they come in the middle of an outage.
 func step(seq uint64) ledger.Record {
 	verb, state, left := plan.Stop, plan.Off, 512.5
-	r := ledger.Record{Seq: seq, At: start.Add(time.Duration(seq) * time.Second), Step: ledger.Step{Node: "vm-" + strconv.FormatUint(seq, 10), Verb: &verb}}
+	r := ledger.Record{
+		Seq: seq, At: start.Add(time.Duration(seq) * time.Second),
+		Step: ledger.Step{Node: "vm-" + strconv.FormatUint(seq, 10), Verb: &verb},
+	}
 	switch seq % 3 {
 	case 0:
 		r.Kind, r.Op, r.Attempt = ledger.Intent, ledger.Op(seq), 1

@@ -172,7 +172,10 @@ func (j *Journal) outage(outages *bbolt.Bucket, id []byte) (Outage, error) {
 	if err != nil {
 		return Outage{}, err
 	}
-	o := Outage{ID: string(id), Start: first.At, Open: last.Kind != ledger.Closed, Mode: first.Mode, Records: int(last.Seq)} //nolint:gosec // counts what fits in memory
+	o := Outage{
+		ID: string(id), Start: first.At, Open: last.Kind != ledger.Closed, Mode: first.Mode,
+		Records: int(last.Seq),
+	} //nolint:gosec // counts what fits in memory
 	if !o.Open {
 		o.End = last.At
 	}

@@ -182,7 +182,10 @@ func TestLyingDisk(t *testing.T) {
 	found, whole := 0, 0
 	for n, c := range commits(t) {
 		for i, at := range c.others {
-			for what, sectors := range map[string][]int{"prefix": c.others[:i], "without": append(append([]int{}, c.others[:i]...), c.others[i+1:]...)} {
+			for what, sectors := range map[string][]int{
+				"prefix":  c.others[:i],
+				"without": append(append([]int{}, c.others[:i]...), c.others[i+1:]...),
+			} {
 				w.lay(c, c.headers, sectors)
 				got, err := w.read()
 				if err != nil {

@@ -34,7 +34,8 @@ func dial(t *testing.T, o nut.Options) *nut.Client {
 func TestEveryVerbAgainstUpsd(t *testing.T) {
 	upsd := nuttest.Start(t, nuttest.Config{UPSes: []string{"ups1", "ups2"}})
 	driver := upsd.Driver("ups1")
-	driver.Set("ups.status", "OL CHRG", "battery.charge", "87", "ups.model", `Rack #3 "B" \ end`, "ups.id", "", "ups.delay.shutdown", "20", "input.transfer.low", "170", "ups.serial", "000000123")
+	driver.Set("ups.status", "OL CHRG", "battery.charge", "87", "ups.model", `Rack #3 "B" \ end`, "ups.id", "", "ups.delay.shutdown", "20",
+		"input.transfer.low", "170", "ups.serial", "000000123")
 	driver.Writable("ups.delay.shutdown", 5)
 	driver.Writable("ups.id", 32)
 	driver.Writable("input.sensitivity", 10, "low", "high speed")
@@ -179,7 +180,10 @@ func TestErrorsOfUpsd(t *testing.T) {
 		"login, no right":           {nut.ErrAccessDenied, func() error { return nameOnly.Login(ctx, "ups1") }},
 		"primary, no right":         {nut.ErrAccessDenied, func() error { return nameOnly.Primary(ctx, "ups1") }},
 		"forced shutdown, no right": {nut.ErrAccessDenied, func() error { return nameOnly.FSD(ctx, "ups1") }},
-		"tracking, unknown id":      {nut.ErrUnknown, func() error { _, err := c.Tracking(ctx, "2DDC5036-F665-4A34-A7E9-07D7B8A2B2A2"); return err }},
+		"tracking, unknown id": {
+			nut.ErrUnknown,
+			func() error { _, err := c.Tracking(ctx, "2DDC5036-F665-4A34-A7E9-07D7B8A2B2A2"); return err },
+		},
 		"second login": {nut.ErrAlreadyLoggedIn, func() error {
 			if err := c.Login(ctx, "ups1"); err != nil {
 				return err

@@ -140,7 +140,8 @@ func (c Cutting) delays() []delaySetting {
 // and is told; one that falls silent before it shows anything is.
 func (o *output) setDelay(ctx context.Context, c *Client, name, before, want string) (shown, told string, err error) {
 	var answer *Error
-	if err := c.Set(ctx, o.ups, name, want); errors.As(err, &answer) && answer.Code != ErrDriverNotConnected.Code && answer.Code != ErrDataStale.Code {
+	if err := c.Set(ctx, o.ups, name, want); errors.As(err, &answer) && answer.Code != ErrDriverNotConnected.Code &&
+		answer.Code != ErrDataStale.Code {
 		return before, fmt.Sprintf("; it refused %s=%s (%s) and keeps %s", name, want, answer.Code, known(before)), nil
 	} else if err != nil {
 		return "", "", unsent(ctx, err)

@@ -49,7 +49,8 @@ func TestWaysToCut(t *testing.T) {
 		t.Run(string(way), func(t *testing.T) {
 			t.Parallel()
 			upsd, ups, node := bench(t, nuttest.Traits{
-				Commands: []string{"shutdown.return", "shutdown.stayoff", "load.off.delay", "load.on.delay", "load.on"}, OffDelay: 1, OnDelay: 1,
+				Commands: []string{"shutdown.return", "shutdown.stayoff", "load.off.delay", "load.on.delay", "load.on"},
+				OffDelay: 1, OnDelay: 1,
 			}, nut.Cutting{Way: way})
 			ups.Mains(false)
 			upsd.Await("ups1", "ups.status", "OB DISCHRG")
@@ -80,10 +81,22 @@ func TestDelaysAreReadBack(t *testing.T) {
 		delay  time.Duration
 		told   string
 	}{
-		"taken":   {nuttest.Traits{Commands: commands, OffDelay: 20}, false, 45 * time.Second, ""},
-		"rounded": {nuttest.Traits{Commands: commands, OffDelay: 20, DelayStep: 60}, false, time.Minute, "it was told ups.delay.shutdown=45 and shows 60"},
-		"kept":    {nuttest.Traits{Commands: commands, OffDelay: 20, KeepsDelays: true}, false, 20 * time.Second, "it was told ups.delay.shutdown=45 and shows 20"},
-		"not had": {nuttest.Traits{Commands: commands}, false, 20 * time.Second, "it refused ups.delay.shutdown=45 (VAR-NOT-SUPPORTED) and keeps its own"},
+		"taken": {nuttest.Traits{Commands: commands, OffDelay: 20}, false, 45 * time.Second, ""},
+		"rounded": {
+			nuttest.Traits{Commands: commands, OffDelay: 20, DelayStep: 60},
+			false, time.Minute,
+			"it was told ups.delay.shutdown=45 and shows 60",
+		},
+		"kept": {
+			nuttest.Traits{Commands: commands, OffDelay: 20, KeepsDelays: true},
+			false, 20 * time.Second,
+			"it was told ups.delay.shutdown=45 and shows 20",
+		},
+		"not had": {
+			nuttest.Traits{Commands: commands},
+			false, 20 * time.Second,
+			"it refused ups.delay.shutdown=45 (VAR-NOT-SUPPORTED) and keeps its own",
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -154,7 +154,8 @@ func VerifyCredentials(ctx context.Context, o Options, ups string) error {
 	}
 	err = c.Login(ctx, ups)
 	if errors.Is(err, ErrAccessDenied) {
-		err = fmt.Errorf("%w; user %q may neither LOGIN nor SET: either the password is wrong, or the user has only instcmds, so it can't be tested before the command itself: "+
+		err = fmt.Errorf("%w; user %q may neither LOGIN nor SET: either the password is wrong, or the user has only instcmds, so it "+
+			"can't be tested before the command itself: "+
 			"give the user the line `upsmon secondary` or `actions = SET` too, and restart Ebbtide", err, o.Username)
 	}
 	if err != nil {

@@ -93,7 +93,8 @@ func (c Cutting) lacks(offered []string) []string {
 	lacks := func(command string) bool { return !slices.Contains(offered, command) }
 	switch {
 	case c.Way == runbook.CutLoadOff && lacks(onDelayCommand):
-		return []string{"its output stays off after its cut, because the UPS has no " + onDelayCommand + ": write cut: shutdown.return, if it has that"}
+		return []string{"its output stays off after its cut, because the UPS has no " + onDelayCommand +
+			": write cut: shutdown.return, if it has that"}
 	case c.Way == runbook.CutStayOff && lacks(startCommand):
 		return []string{"its output can be switched on again only by its button, because the UPS has no " + startCommand}
 	}
@@ -107,7 +108,8 @@ func lacksOfDelays(ctx context.Context, c *Client, ups string, writable []Var, w
 		key := map[string]string{varDelay: "offdelay", varStartDelay: "ondelay"}[d.name]
 		own := valueOf(writable, d.name)
 		if own == "" {
-			lacks = append(lacks, fmt.Sprintf("%s: %s has no effect, because the UPS does not allow %s to be set: set it on the UPS or as %s of its driver in ups.conf, and remove it here", key, d.want, d.name, key))
+			lacks = append(lacks, fmt.Sprintf("%s: %s has no effect, because the UPS does not allow %s to be set: set it on the UPS or "+
+				"as %s of its driver in ups.conf, and remove it here", key, d.want, d.name, key))
 			continue
 		}
 		takes, err := takes(ctx, c, ups, d)
@@ -115,7 +117,8 @@ func lacksOfDelays(ctx context.Context, c *Client, ups string, writable []Var, w
 			return nil, err
 		}
 		if takes != "" && bare(own) != d.value() {
-			lacks = append(lacks, fmt.Sprintf("%s: %s is not a value that the UPS accepts for %s (%s): write one of these", key, d.want, d.name, takes))
+			lacks = append(lacks, fmt.Sprintf("%s: %s is not a value that the UPS accepts for %s (%s): write one of these", key,
+				d.want, d.name, takes))
 		}
 	}
 	return lacks, nil
@@ -156,7 +159,8 @@ func (o *outlet) lacks(offered []string, vars []Var) []string {
 		lacks = append(lacks, fmt.Sprintf("outlet %s is not switchable: write only the supply in fed_by", o.name))
 	}
 	if valueOf(vars, o.variable("status")) == "" {
-		lacks = append(lacks, fmt.Sprintf("outlet %s can't be proven off or on, because the UPS has no %s: write only the supply in fed_by", o.name, o.variable("status")))
+		lacks = append(lacks, fmt.Sprintf("outlet %s can't be proven off or on, because the UPS has no %s: write only the supply in fed_by",
+			o.name, o.variable("status")))
 	}
 	return lacks
 }

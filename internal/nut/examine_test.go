@@ -16,8 +16,10 @@ func TestExamine(t *testing.T) {
 	t.Parallel()
 	upsd := nuttest.Start(t, nuttest.Config{})
 	driver := upsd.Driver("ups1")
-	driver.AddCommands("shutdown.return", "load.off.delay", "outlet.1.load.off", "outlet.1.load.on", "outlet.2.load.off", "outlet.3.load.off", "outlet.3.load.on")
-	driver.Set("outlet.1.status", "on", "outlet.2.status", "on", "outlet.2.switchable", "no", "ups.delay.shutdown", "20", "ups.delay.start", "30")
+	driver.AddCommands("shutdown.return", "load.off.delay", "outlet.1.load.off", "outlet.1.load.on", "outlet.2.load.off",
+		"outlet.3.load.off", "outlet.3.load.on")
+	driver.Set("outlet.1.status", "on", "outlet.2.status", "on", "outlet.2.switchable", "no", "ups.delay.shutdown", "20",
+		"ups.delay.start", "30")
 	driver.Writable("ups.delay.shutdown", 10, "20", "60", "180")
 	driver.Range("ups.delay.start", 30, 600)
 	driver.Set("ready", "1")
@@ -29,17 +31,29 @@ func TestExamine(t *testing.T) {
 		wants nut.Wants
 		lacks []string // a part of each
 	}{
-		"nothing is lacking": {wants: nut.Wants{Cutting: nut.Cutting{Way: all, Off: time.Minute, On: 90 * time.Second}, Outlets: []string{"1"}}},
-		"never cut":          {wants: nut.Wants{Cutting: nut.Cutting{Way: runbook.CutNone, Off: time.Hour}}},
-		"no such command":    {wants: nut.Wants{Cutting: nut.Cutting{Way: runbook.CutStayOff}}, lacks: []string{"shutdown.stayoff (it has load.off.delay"}},
-		"no way back":        {wants: nut.Wants{Cutting: nut.Cutting{Way: runbook.CutLoadOff}}, lacks: []string{"no load.on.delay"}},
+		"nothing is lacking": {wants: nut.Wants{
+			Cutting: nut.Cutting{Way: all, Off: time.Minute, On: 90 * time.Second},
+			Outlets: []string{"1"},
+		}},
+		"never cut": {wants: nut.Wants{Cutting: nut.Cutting{Way: runbook.CutNone, Off: time.Hour}}},
+		"no such command": {
+			wants: nut.Wants{Cutting: nut.Cutting{Way: runbook.CutStayOff}},
+			lacks: []string{"shutdown.stayoff (it has load.off.delay"},
+		},
+		"no way back": {wants: nut.Wants{Cutting: nut.Cutting{Way: runbook.CutLoadOff}}, lacks: []string{"no load.on.delay"}},
 		"no such delay": {
 			wants: nut.Wants{Cutting: nut.Cutting{Way: all, Off: 45 * time.Second, On: time.Hour}},
-			lacks: []string{"offdelay: 45s is not a value that the UPS accepts for ups.delay.shutdown (20, 60, 180)", "ondelay: 1h0m0s is not a value that the UPS accepts for ups.delay.start (30 to 600)"},
+			lacks: []string{
+				"offdelay: 45s is not a value that the UPS accepts for ups.delay.shutdown (20, 60, 180)",
+				"ondelay: 1h0m0s is not a value that the UPS accepts for ups.delay.start (30 to 600)",
+			},
 		},
 		"outlets": {
 			wants: nut.Wants{Cutting: nut.Cutting{Way: all}, Outlets: []string{"2", "3"}},
-			lacks: []string{"outlet 2 can't be switched on", "outlet 2 is not switchable", "outlet 3 can't be proven off or on, because the UPS has no outlet.3.status"},
+			lacks: []string{
+				"outlet 2 can't be switched on", "outlet 2 is not switchable",
+				"outlet 3 can't be proven off or on, because the UPS has no outlet.3.status",
+			},
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -57,7 +71,10 @@ func TestExamine(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"shutdown.return"}, offer.Ways)
 	require.Contains(t, offer.Commands, "load.off.delay")
-	require.Equal(t, []nut.Delay{{Name: "ups.delay.shutdown", Value: "20", Settable: true}, {Name: "ups.delay.start", Value: "30", Settable: true}}, offer.Delays)
+	require.Equal(t, []nut.Delay{
+		{Name: "ups.delay.shutdown", Value: "20", Settable: true},
+		{Name: "ups.delay.start", Value: "30", Settable: true},
+	}, offer.Delays)
 
 	upsd.Upsmon("127.0.0.1", "ups1", 0)
 	offer, err = nut.Examine(t.Context(), reader, "ups1", nut.Wants{})

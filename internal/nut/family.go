@@ -148,12 +148,16 @@ func secondariesByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint
 	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop: {
-				{Say: fmt.Sprintf("Shut down each machine that this lists, from its own console; or all at once, on the server (%s), where the primary upsmon then powers that server off as well:", server), Type: "upsc -c " + runbook.Quote(at.Address)},
+				{Say: fmt.Sprintf("Shut down each machine that this lists, from its own console; or all at once, on the server (%s), "+
+					"where the primary upsmon then powers that server off as well:", server), Type: "upsc -c " + runbook.Quote(at.Address)},
 				{Say: "All at once:", Type: "upsmon -c fsd"},
 			},
 			plan.Start: {
 				{Say: back, Type: "systemctl restart nut-server"},
-				{Say: "They start when their power returns. The flag is gone when this no longer says FSD:", Type: "upsc " + runbook.Quote(ups+"@"+server) + " ups.status"},
+				{
+					Say:  "They start when their power returns. The flag is gone when this no longer says FSD:",
+					Type: "upsc " + runbook.Quote(ups+"@"+server) + " ups.status",
+				},
 			},
 		},
 		Off: []runbook.Instruction{clients},

@@ -106,7 +106,8 @@ func TestHostileServers(t *testing.T) {
 		case r := <-p.readings:
 			counts[r.Supply]++
 			if r.Supply != "honest" {
-				require.False(t, strings.ContainsFunc(r.Detail, func(c rune) bool { return !unicode.IsGraphic(c) }), "%s: %q", r.Supply, r.Detail)
+				require.False(t, strings.ContainsFunc(r.Detail, func(c rune) bool { return !unicode.IsGraphic(c) }), "%s: %q",
+					r.Supply, r.Detail)
 				require.Less(t, len(r.Detail), 9000)
 				require.True(t, r.Link != power.Fresh || r.Status == 0, "%s: a status out of nothing", r.Supply)
 				continue

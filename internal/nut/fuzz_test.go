@@ -31,7 +31,8 @@ func FuzzResponse(f *testing.F) {
 				if err == nil {
 					ReadingFrom("a", []Var{{varStatus, value}, {varCharge, value}, {varRuntime, value}})
 					prefix := strings.ToUpper("VAR a ups.status")
-					require.True(t, strings.HasPrefix(strings.ToUpper(strings.Join(strings.Fields(strings.NewReplacer(`"`, "", `\`, "").Replace(answer)), " ")), prefix))
+					require.True(t, strings.HasPrefix(strings.ToUpper(strings.Join(strings.Fields(strings.NewReplacer(`"`, "", `\`,
+						"").Replace(answer)), " ")), prefix))
 				}
 				return err
 			},

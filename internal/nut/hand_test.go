@@ -11,7 +11,10 @@ import (
 )
 
 func TestByHandACutIsOrderedWithItsDelaysAndItsReturn(t *testing.T) {
-	s := &runbook.SupplyDecl{ID: "a", UPS: "liebert-a", Address: "10.0.0.2:3493", Username: "ebbtide", Password: runbook.SecretRef{Credential: "upsd"}, OffDelay: 90 * time.Second}
+	s := &runbook.SupplyDecl{
+		ID: "a", UPS: "liebert-a", Address: "10.0.0.2:3493", Username: "ebbtide",
+		Password: runbook.SecretRef{Credential: "upsd"}, OffDelay: 90 * time.Second,
+	}
 	var typed []string
 	for _, in := range ByHand(s).Do[plan.Cut] {
 		if in.Type != "" {

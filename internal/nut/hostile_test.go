@@ -46,11 +46,15 @@ func hostile(conn net.Conn, answers []string) {
 func FuzzHostileServer(f *testing.F) {
 	const next = "\x00" // parts the server's answers
 	for _, seed := range []string{
-		"", "\x00OK\n\x00OK\n\x00BEGIN LIST VAR a\nVAR a ups.status \"OL\"\nEND LIST VAR a\n\x00VAR a ups.status \"OL\"\nERR VAR-NOT-SUPPORTED\n",
-		"OK\nOK\nOK\n", "\x00OK\n\x00OK\n\x00ERR DATA-STALE\n\x00ERR DRIVER-NOT-CONNECTED\nERR DATA-STALE\n\x00OK\n\x00OK TRACKING 1\n\x00PENDING\n\x00SUCCESS\n",
-		"\x00ERR ACCESS-DENIED\n", "\x00OK STARTTLS\n\x00\x16\x03\x01", "\x00OK STARTTLS\nOK\n", "\x00OK\n\x00OK\n\x00BEGIN LIST VAR a\n" + strings.Repeat("VAR a x \"1\"\n", 50),
+		"", "\x00OK\n\x00OK\n\x00BEGIN LIST VAR a\nVAR a ups.status \"OL\"\nEND LIST VAR a\n\x00VAR a ups.status \"OL\"\nERR " +
+			"VAR-NOT-SUPPORTED\n",
+		"OK\nOK\nOK\n", "\x00OK\n\x00OK\n\x00ERR DATA-STALE\n\x00ERR DRIVER-NOT-CONNECTED\nERR DATA-STALE\n\x00OK\n\x00OK TRACKING " +
+			"1\n\x00PENDING\n\x00SUCCESS\n",
+		"\x00ERR ACCESS-DENIED\n", "\x00OK STARTTLS\n\x00\x16\x03\x01", "\x00OK STARTTLS\nOK\n",
+		"\x00OK\n\x00OK\n\x00BEGIN LIST VAR a\n" + strings.Repeat("VAR a x \"1\"\n", 50),
 		"\x00OK\n\x00OK\n\x00" + strings.Repeat("x", maxLine+1), "\x00OK\n\x00OK\n\x00VAR a ups.status \"\\",
-		"\x00OK\n\x00OK\n\x00BEGIN LIST VAR a\nEND LIST VAR a\n\x00VAR a ups.status \"OB\"\nVAR a battery.charge \"1e999\"\n\x00VAR a ups.status \"OB\" \"LB\"\n",
+		"\x00OK\n\x00OK\n\x00BEGIN LIST VAR a\nEND LIST VAR a\n\x00VAR a ups.status \"OB\"\nVAR a battery.charge \"1e999\"\n\x00VAR a " +
+			"ups.status \"OB\" \"LB\"\n",
 	} {
 		f.Add(seed, false)
 		f.Add(seed, true)
@@ -59,7 +63,10 @@ func FuzzHostileServer(f *testing.F) {
 		ours, theirs := net.Pipe()
 		ended := make(chan struct{})
 		go func() { hostile(theirs, strings.Split(script, next)); close(ended) }()
-		o := Options{Address: "fuzz:3493", Username: "u", Password: func() (string, error) { return "hunter2", nil }, Timeout: 10 * time.Millisecond}
+		o := Options{
+			Address: "fuzz:3493", Username: "u", Password: func() (string, error) { return "hunter2", nil },
+			Timeout: 10 * time.Millisecond,
+		}
 		if secure {
 			o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 		}

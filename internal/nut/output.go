@@ -124,7 +124,10 @@ func (o *output) judge(now time.Time, vars []Var) plan.Observation {
 	}
 	if o.counts(timer) || falling {
 		left := time.Duration(timer.Value * float64(time.Second))
-		return plan.Observation{State: plan.Stopping, RemainFor: left, Detail: fmt.Sprintf("its timer cuts in %s%s", english.Span(left), o.told)}
+		return plan.Observation{
+			State: plan.Stopping, RemainFor: left,
+			Detail: fmt.Sprintf("its timer cuts in %s%s", english.Span(left), o.told),
+		}
 	}
 	left, ours := o.pending(now)
 	switch {
@@ -137,7 +140,10 @@ func (o *output) judge(now time.Time, vars []Var) plan.Observation {
 		o.missed++
 	}
 	if o.uncut {
-		return plan.Observation{State: plan.On, Uncut: true, Detail: fmt.Sprintf("%s; it accepted a cut but was not seen to make it", status)}
+		return plan.Observation{
+			State: plan.On, Uncut: true,
+			Detail: fmt.Sprintf("%s; it accepted a cut but was not seen to make it", status),
+		}
 	}
 	return plan.Observation{State: plan.On, Detail: status.String()}
 }
@@ -162,9 +168,10 @@ func (o *output) falls(now time.Time, timer power.Figure) bool {
 	return now.Sub(o.fellAt) < timerStands
 }
 
-// off reports whether the UPS says that its output is dark. OFF beside OL is a habit of some UPSes and needs the voltage as a witness; others say it
-// while they wait with their output, mains and all, so that it is believed of one that was off by its word already, or begins to say it once our cut is
-// due. A voltage of 0 on battery is believed of a sensor that has shown more. One that is on bypass feeds its load.
+// off reports whether the UPS says that its output is dark. OFF beside OL is a habit of some UPSes and needs the
+// voltage as a witness; others say it while they wait with their output, mains and all, so that it is believed of one
+// that was off by its word already, or begins to say it once our cut is due. A voltage of 0 on battery is believed of a
+// sensor that has shown more. One that is on bypass feeds its load.
 func (o *output) off(now time.Time, status power.Status, voltage power.Figure) (off bool, why string) {
 	said, w := status.Has(power.OFF), &o.said
 	dark := voltage.Known && voltage.Value < noVoltage
@@ -190,8 +197,8 @@ func (o *output) off(now time.Time, status power.Status, voltage power.Figure) (
 	return true, fmt.Sprintf("the UPS says %s", status)
 }
 
-// learn takes down whether OFF is a habit of the UPS: it says so on line, and nothing is off. What it says in a calibration, or while our cut may be
-// under way, tells nothing of that.
+// learn takes down whether OFF is a habit of the UPS: it says so on line, and nothing is off. What it says in a
+// calibration, or while our cut may be under way, tells nothing of that.
 func (o *output) learn(says bool, status power.Status) {
 	switch {
 	case status.Has(power.CAL) || !o.cutAt.IsZero():
@@ -216,7 +223,8 @@ func (o *output) Do(ctx context.Context, do adapter.Command) error {
 		return o.endDischarge(ctx)
 	case plan.Protect, plan.Flush, plan.Stop, plan.Force, plan.Unprotect:
 	}
-	return fmt.Errorf("cannot %s the output of UPS %q: it can only be cut and started, and its battery discharged: %w", do.Verb, o.ups, adapter.ErrRefused)
+	return fmt.Errorf("cannot %s the output of UPS %q: it can only be cut and started, and its battery discharged: %w", do.Verb, o.ups,
+		adapter.ErrRefused)
 }
 
 func (o *output) start(ctx context.Context) error {

@@ -66,31 +66,67 @@ func TestOutputProbe(t *testing.T) {
 		now    vars
 		want   plan.State
 	}{
-		"on line":                          {nil, vars{"ups.status", "OL"}, plan.On},
-		"on battery":                       {nil, vars{"ups.status", "OB", "output.voltage", "230"}, plan.On},
-		"bypass":                           {nil, vars{"ups.status", "BYPASS"}, plan.On},
-		"off":                              {nil, vars{"ups.status", "OFF"}, plan.Off},
-		"off on battery":                   {nil, vars{"ups.status", "OB OFF"}, plan.Off},
-		"off on line, unwitnessed":         {nil, vars{"ups.status", "OL OFF"}, plan.On},
-		"off on line, with voltage":        {nil, vars{"ups.status", "OL OFF", "output.voltage", "230"}, plan.On},
-		"off on line, without voltage":     {nil, vars{"ups.status", "OL OFF", "output.voltage", "0.0"}, plan.Off},
-		"off on line, as before":           {vars{"ups.status", "OB OFF"}, vars{"ups.status", "OL OFF"}, plan.Off},
-		"off on line, with a constant":     {vars{"ups.status", "OB OFF", "output.voltage", "230"}, vars{"ups.status", "OL OFF", "output.voltage", "230"}, plan.Off},
-		"off on line, voltage gone too":    {vars{"ups.status", "OB OFF", "output.voltage", "0"}, vars{"ups.status", "OL OFF", "output.voltage", "-"}, plan.Off},
-		"off on line, a ghost voltage":     {vars{"ups.status", "OB OFF", "output.voltage", "0"}, vars{"ups.status", "OL OFF", "output.voltage", "40"}, plan.Off},
-		"off on line, on bypass":           {vars{"ups.status", "OB OFF"}, vars{"ups.status", "OL BYPASS OFF"}, plan.On},
-		"off on line, voltage back":        {vars{"ups.status", "OB OFF", "output.voltage", "0"}, vars{"ups.status", "OL OFF", "output.voltage", "230"}, plan.On},
-		"on line, off before":              {vars{"ups.status", "OB OFF"}, vars{"ups.status", "OL"}, plan.On},
-		"no voltage on line":               {nil, vars{"ups.status", "OL", "output.voltage", "0"}, plan.On},
-		"no voltage, no OL and no OB":      {nil, vars{"ups.status", "ALARM", "output.voltage", "0"}, plan.Off},
-		"no voltage sensor, on battery":    {nil, vars{"ups.status", "OB", "output.voltage", "0"}, plan.On},
-		"voltage gone, on battery":         {vars{"ups.status", "OB", "output.voltage", "230"}, vars{"ups.status", "OB", "output.voltage", "0"}, plan.Off},
-		"no status":                        {nil, vars{"battery.charge", "100"}, plan.Unknown},
-		"waiting":                          {nil, vars{"ups.status", "WAIT"}, plan.Unknown},
-		"a timer that stands":              {vars{"ups.status", "OL", "ups.timer.shutdown", "60"}, vars{"ups.status", "OL", "ups.timer.shutdown", "60"}, plan.On},
-		"a timer that falls":               {vars{"ups.status", "OL", "ups.timer.shutdown", "60"}, vars{"ups.status", "OL", "ups.timer.shutdown", "55"}, plan.Stopping},
-		"a timer that is not running":      {vars{"ups.status", "OL", "ups.timer.shutdown", "0"}, vars{"ups.status", "OL", "ups.timer.shutdown", "-1"}, plan.On},
-		"a timer that leaves its pretence": {vars{"ups.status", "OL", "ups.timer.shutdown", "65535"}, vars{"ups.status", "OL", "ups.timer.shutdown", "20"}, plan.On},
+		"on line":                      {nil, vars{"ups.status", "OL"}, plan.On},
+		"on battery":                   {nil, vars{"ups.status", "OB", "output.voltage", "230"}, plan.On},
+		"bypass":                       {nil, vars{"ups.status", "BYPASS"}, plan.On},
+		"off":                          {nil, vars{"ups.status", "OFF"}, plan.Off},
+		"off on battery":               {nil, vars{"ups.status", "OB OFF"}, plan.Off},
+		"off on line, unwitnessed":     {nil, vars{"ups.status", "OL OFF"}, plan.On},
+		"off on line, with voltage":    {nil, vars{"ups.status", "OL OFF", "output.voltage", "230"}, plan.On},
+		"off on line, without voltage": {nil, vars{"ups.status", "OL OFF", "output.voltage", "0.0"}, plan.Off},
+		"off on line, as before":       {vars{"ups.status", "OB OFF"}, vars{"ups.status", "OL OFF"}, plan.Off},
+		"off on line, with a constant": {
+			vars{"ups.status", "OB OFF", "output.voltage", "230"},
+			vars{"ups.status", "OL OFF", "output.voltage", "230"},
+			plan.Off,
+		},
+		"off on line, voltage gone too": {
+			vars{"ups.status", "OB OFF", "output.voltage", "0"},
+			vars{"ups.status", "OL OFF", "output.voltage", "-"},
+			plan.Off,
+		},
+		"off on line, a ghost voltage": {
+			vars{"ups.status", "OB OFF", "output.voltage", "0"},
+			vars{"ups.status", "OL OFF", "output.voltage", "40"},
+			plan.Off,
+		},
+		"off on line, on bypass": {vars{"ups.status", "OB OFF"}, vars{"ups.status", "OL BYPASS OFF"}, plan.On},
+		"off on line, voltage back": {
+			vars{"ups.status", "OB OFF", "output.voltage", "0"},
+			vars{"ups.status", "OL OFF", "output.voltage", "230"},
+			plan.On,
+		},
+		"on line, off before":           {vars{"ups.status", "OB OFF"}, vars{"ups.status", "OL"}, plan.On},
+		"no voltage on line":            {nil, vars{"ups.status", "OL", "output.voltage", "0"}, plan.On},
+		"no voltage, no OL and no OB":   {nil, vars{"ups.status", "ALARM", "output.voltage", "0"}, plan.Off},
+		"no voltage sensor, on battery": {nil, vars{"ups.status", "OB", "output.voltage", "0"}, plan.On},
+		"voltage gone, on battery": {
+			vars{"ups.status", "OB", "output.voltage", "230"},
+			vars{"ups.status", "OB", "output.voltage", "0"},
+			plan.Off,
+		},
+		"no status": {nil, vars{"battery.charge", "100"}, plan.Unknown},
+		"waiting":   {nil, vars{"ups.status", "WAIT"}, plan.Unknown},
+		"a timer that stands": {
+			vars{"ups.status", "OL", "ups.timer.shutdown", "60"},
+			vars{"ups.status", "OL", "ups.timer.shutdown", "60"},
+			plan.On,
+		},
+		"a timer that falls": {
+			vars{"ups.status", "OL", "ups.timer.shutdown", "60"},
+			vars{"ups.status", "OL", "ups.timer.shutdown", "55"},
+			plan.Stopping,
+		},
+		"a timer that is not running": {
+			vars{"ups.status", "OL", "ups.timer.shutdown", "0"},
+			vars{"ups.status", "OL", "ups.timer.shutdown", "-1"},
+			plan.On,
+		},
+		"a timer that leaves its pretence": {
+			vars{"ups.status", "OL", "ups.timer.shutdown", "65535"},
+			vars{"ups.status", "OL", "ups.timer.shutdown", "20"},
+			plan.On,
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := simulate(t)
@@ -108,7 +144,8 @@ func TestOutputProbe(t *testing.T) {
 	}
 }
 
-// TestOffOnLineIsAHabitOrMeant: many wait with their output once the mains are back, and say OL OFF; some always do, and some fell silent with it.
+// TestOffOnLineIsAHabitOrMeant: many wait with their output once the mains are back, and say OL OFF; some always do,
+// and some fell silent with it.
 func TestOffOnLineIsAHabitOrMeant(t *testing.T) {
 	const habit, off, plain, cut, due, silent = "OL OFF", "OB OFF", "OL", "cut", "due", "silent"
 	for _, c := range []struct {

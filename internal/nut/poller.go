@@ -110,7 +110,10 @@ const (
 )
 
 func (p *Poller) follow(ctx context.Context, server Server) {
-	s := &source{PollerOptions: p.options, server: server, deliver: p.deliver, log: p.options.Log.With(keyComponent, "nut", keyServer, server.Options.Address)}
+	s := &source{
+		PollerOptions: p.options, server: server, deliver: p.deliver,
+		log: p.options.Log.With(keyComponent, "nut", keyServer, server.Options.Address),
+	}
 	for _, supply := range server.Supplies {
 		s.supplies = append(s.supplies, &watched{Supply: supply})
 	}

@@ -90,9 +90,13 @@ var fastPoll = nut.PollerOptions{Interval: 20 * time.Millisecond, OnBattery: 10 
 func TestPollerFollowsUpsd(t *testing.T) {
 	upsd := nuttest.Start(t, nuttest.Config{UPSes: []string{"ups1", "ups2"}})
 	driver := upsd.Driver("ups1")
-	driver.Set("ups.status", "OL", "battery.charge", "100", "battery.runtime", "1800", "ups.load", "30", "input.voltage", "230.1", "ups.temperature", "25")
+	driver.Set("ups.status", "OL", "battery.charge", "100", "battery.runtime", "1800", "ups.load", "30", "input.voltage", "230.1",
+		"ups.temperature", "25")
 	upsd.Await("ups1", "ups.temperature", "25")
-	p := poll(t, fastPoll, nut.Server{Options: nut.Options{Address: upsd.Addr}, Supplies: []nut.Supply{{"left", "ups1"}, {"right", "ups2"}}})
+	p := poll(t, fastPoll, nut.Server{
+		Options:  nut.Options{Address: upsd.Addr},
+		Supplies: []nut.Supply{{"left", "ups1"}, {"right", "ups2"}},
+	})
 
 	require.Equal(t, power.Reading{
 		Supply: "left", Status: power.OL, Charge: power.Known(100), Runtime: power.Known(1800), Load: power.Known(30),

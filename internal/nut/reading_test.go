@@ -121,11 +121,14 @@ func TestMainsAsUpsdTellsThem(t *testing.T) {
 		{sensor, []string{"ups.status", "OL DISCHRG", "input.voltage", "12.0"}, true}, // sense leads that float
 		{sensor, []string{"ups.status", "OL CAL DISCHRG", "input.voltage", "0.0"}, true},
 		{sensor, []string{"ups.status", "OL LB", "input.voltage", "0.0", "input.voltage.nominal", "230"}, true},
-		{sensor, []string{"ups.status", "OL DISCHRG", "input.voltage", "228.0", "input.voltage.nominal", "230"}, false},    // Dell Rack Tower 2700W, on line
-		{sensor, []string{"ups.status", "OL DISCHRG"}, false},                                                              // HP R5500 XR, on line
-		{"5.0", []string{"ups.status", "OL LB", "input.voltage", "5.022"}, false},                                          // PiJuice HAT
-		{"0.0", []string{"ups.status", "OL LB", "input.voltage", "0.0"}, false},                                            // no sensor
-		{none, []string{"ups.status", "OL LB OVER RB BOOST", "input.voltage", "1.0", "input.voltage.nominal", "1"}, false}, // APC Back-UPS XS 1200
+		// Dell Rack Tower 2700W, on line
+		{sensor, []string{"ups.status", "OL DISCHRG", "input.voltage", "228.0", "input.voltage.nominal", "230"}, false},
+		// HP R5500 XR, on line
+		{sensor, []string{"ups.status", "OL DISCHRG"}, false},
+		{"5.0", []string{"ups.status", "OL LB", "input.voltage", "5.022"}, false}, // PiJuice HAT
+		{"0.0", []string{"ups.status", "OL LB", "input.voltage", "0.0"}, false},   // no sensor
+		// APC Back-UPS XS 1200
+		{none, []string{"ups.status", "OL LB OVER RB BOOST", "input.voltage", "1.0", "input.voltage.nominal", "1"}, false},
 	} {
 		tracker, now := power.NewTracker(power.Supply{ID: "a"}), time.Unix(0, 0)
 		if c.before != none {

@@ -275,5 +275,6 @@ func TestSimulatorAnswersLikeUpsd(t *testing.T) {
 	u.SetConnected(false)
 	_, err = c.Get(ctx, "a", "ups.status")
 	require.ErrorIs(t, err, nut.ErrDriverNotConnected)
-	require.ErrorIs(t, nut.VerifyCredentials(ctx, nut.Options{Address: s.Addr(), Username: "admin", Password: secret("wrong")}, "a"), nut.ErrAccessDenied)
+	require.ErrorIs(t, nut.VerifyCredentials(ctx, nut.Options{Address: s.Addr(), Username: "admin", Password: secret("wrong")}, "a"),
+		nut.ErrAccessDenied)
 }

@@ -204,4 +204,5 @@ func (s *secondaries) stop(ctx context.Context) (err error) {
 
 // ownUpsmon says what an upsmon on our own machine would do to it, and what to do about it.
 const ownUpsmon = "an upsmon on this machine is logged in to the UPS: it would power this machine off, in the middle of the plan, " +
-	"at the forced-shutdown flag or a low battery; give its MONITOR line the power value 0 in upsmon.conf, with which it only watches, or stop it"
+	"at the forced-shutdown flag or a low battery; give its MONITOR line the power value 0 in upsmon.conf, with which it only watches, " +
+	"or stop it"

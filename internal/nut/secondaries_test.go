@@ -25,7 +25,10 @@ const settles = 200 * time.Millisecond
 func openSecondaries(t *testing.T, address, user, password string) (adapter.Node, adapter.Conn) {
 	t.Helper()
 	family := nut.Family()
-	conn, err := family.Connect(runbook.ConnectionDecl{Name: "upsd", Type: "nut", Spec: &nut.ConnSpec{NUT: "ups1@" + address, Username: user}}, vault(password))
+	conn, err := family.Connect(runbook.ConnectionDecl{
+		Name: "upsd", Type: "nut",
+		Spec: &nut.ConnSpec{NUT: "ups1@" + address, Username: user},
+	}, vault(password))
 	require.NoError(t, err)
 	node, err := family.Open(runbook.NodeDecl{ID: "secondaries", Via: "upsd", Spec: &nut.SecondariesSpec{Settle: settles}}, conn, nil)
 	require.NoError(t, err)
@@ -120,7 +123,10 @@ func TestSecondariesNeedTheRight(t *testing.T) {
 	t.Parallel()
 	upsd := nuttest.Start(t, nuttest.Config{})
 	upsd.Upsmon("127.0.0.2", "ups1", 0)
-	for user, password := range map[string]string{nuttest.Reader: nuttest.ReaderPassword, nuttest.Viewer: nuttest.ViewerPassword, nuttest.Forcer: "wrong"} {
+	for user, password := range map[string]string{
+		nuttest.Reader: nuttest.ReaderPassword, nuttest.Viewer: nuttest.ViewerPassword,
+		nuttest.Forcer: "wrong",
+	} {
 		node, _ := openSecondaries(t, upsd.Addr, user, password)
 		err := node.Do(t.Context(), adapter.Command{Verb: plan.Stop})
 		require.ErrorIs(t, err, adapter.ErrRefused, user)

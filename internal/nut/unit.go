@@ -98,7 +98,8 @@ func first(all []string, wanted ...string) (string, error) {
 	if list := related(all); len(list) > 0 {
 		has = "it has " + strings.Join(list, ", ")
 	}
-	return "", fmt.Errorf("the UPS lacks the command %s (%s): enable it in its driver, or change the runbook: %w", strings.Join(wanted, " or "), has, adapter.ErrRefused)
+	return "", fmt.Errorf("the UPS lacks the command %s (%s): enable it in its driver, or change the runbook: %w",
+		strings.Join(wanted, " or "), has, adapter.ErrRefused)
 }
 
 // related are the commands for a UPS's output and its outlets.

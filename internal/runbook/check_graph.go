@@ -74,7 +74,8 @@ func (c *checker) resolve(at *value, path string) (int, bool) {
 		return c.label(at, path)
 	}
 	if _, isSupply := c.supply[at.text]; isSupply {
-		c.add(Error, at, path, fmt.Sprintf("%s is a supply, not a node", at.text), "put it under fed_by; a supply is cut last automatically")
+		c.add(Error, at, path, fmt.Sprintf("%s is a supply, not a node", at.text),
+			"put it under fed_by; a supply is cut last automatically")
 		return 0, false
 	}
 	c.add(Error, at, path, fmt.Sprintf("there is no node %q", at.text), c.guess(at.text, c.node, "nodes"))
@@ -167,7 +168,8 @@ func (c *checker) ring(walk []int, inRing []bool) {
 	n := &c.rb.Nodes[walk[from]]
 	for _, e := range c.vertices[walk[from]].deps {
 		if e.to == to {
-			c.add(Error, e.at, "nodes."+n.ID+".depends_on", "dependency cycle: "+strings.Join(names, " → "), "break the cycle: remove an entry from one depends_on")
+			c.add(Error, e.at, "nodes."+n.ID+".depends_on", "dependency cycle: "+strings.Join(names, " → "),
+				"break the cycle: remove an entry from one depends_on")
 			return
 		}
 	}
@@ -178,7 +180,8 @@ func (c *checker) ring(walk []int, inRing []bool) {
 func (c *checker) onMachine(i int) bool {
 	through := c.rb.through(i)
 	return slices.ContainsFunc(c.vertices[i].deps, func(e edge) bool {
-		return e.to < len(c.rb.Nodes) && c.traits[e.to].Kind == plan.Other && c.traits[e.to].Can.Has(plan.Stop) && slices.Contains(through, c.rb.Nodes[e.to].Via)
+		return e.to < len(c.rb.Nodes) && c.traits[e.to].Kind == plan.Other && c.traits[e.to].Can.Has(plan.Stop) &&
+			slices.Contains(through, c.rb.Nodes[e.to].Via)
 	})
 }
 
@@ -205,15 +208,18 @@ func (c *checker) reach() {
 	for i := range c.rb.Nodes {
 		n := &c.rb.Nodes[i]
 		if !fed[i] {
-			c.nodeWarning(i, nil, "add fed_by: [SUPPLY], or depends_on what is fed", "no supply feeds %s or what it depends on: it would never be shut down", n.ID)
+			c.nodeWarning(i, nil, "add fed_by: [SUPPLY], or depends_on what is fed",
+				"no supply feeds %s or what it depends on: it would never be shut down", n.ID)
 		}
 		if c.types[i] == nil || c.traits[i].Kind != plan.VM || hosted[i] {
 			continue
 		}
 		if !c.types[i].Selects {
-			c.nodeWarning(i, nil, "add the host that it runs on to depends_on", "%s depends on no host: nothing keeps its host on until it is off", n.ID)
+			c.nodeWarning(i, nil, "add the host that it runs on to depends_on",
+				"%s depends on no host: nothing keeps its host on until it is off", n.ID)
 		} else if !hosts {
-			c.nodeWarning(i, nil, "declare the hosts: the inventory tells which VM runs on which", "no host is declared: nothing keeps the hosts of %s on until they are off", n.ID)
+			c.nodeWarning(i, nil, "declare the hosts: the inventory tells which VM runs on which",
+				"no host is declared: nothing keeps the hosts of %s on until they are off", n.ID)
 		}
 	}
 }

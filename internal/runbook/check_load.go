@@ -56,7 +56,8 @@ func (c *checker) loads() {
 		}
 		switch {
 		case s.Watts == 0 && drawn[i]:
-			warn(nil, "add watts: its nominal output power", "what %s feeds has watts, but %s itself does not: its load can't be calculated", s.ID, s.ID)
+			warn(nil, "add watts: its nominal output power",
+				"what %s feeds has watts, but %s itself does not: its load can't be calculated", s.ID, s.ID)
 			continue
 		case s.Watts == 0:
 			continue
@@ -65,21 +66,24 @@ func (c *checker) loads() {
 			continue
 		}
 		if now := load(i, -1); now > s.Watts {
-			warn([]string{"watts"}, "feed less from it", "what %s feeds draws %s, more than its %s", s.ID, wattsText(now), wattsText(s.Watts))
+			warn([]string{"watts"}, "feed less from it", "what %s feeds draws %s, more than its %s", s.ID, wattsText(now),
+				wattsText(s.Watts))
 			continue
 		}
 		for dead := range c.rb.Supplies {
 			if alone := load(i, dead); dead != i && alone > s.Watts {
-				warn([]string{"watts"}, fmt.Sprintf("feed less from both: %s would drop its whole load when %s dies", s.ID, c.rb.Supplies[dead].ID),
-					"without %s, %s would have to carry %s, more than its %s", c.rb.Supplies[dead].ID, s.ID, wattsText(alone), wattsText(s.Watts))
+				warn([]string{"watts"}, fmt.Sprintf("feed less from both: %s would drop its whole load when %s dies", s.ID,
+					c.rb.Supplies[dead].ID),
+					"without %s, %s would have to carry %s, more than its %s", c.rb.Supplies[dead].ID, s.ID, wattsText(alone),
+					wattsText(s.Watts))
 				break
 			}
 		}
 	}
 }
 
-// goesForOthers warns of what only the return of its own power starts, and which goes down for something that it needs while its own supplies carry
-// it: they are not cut then.
+// goesForOthers warns of what only the return of its own power starts, and which goes down for something that it needs
+// while its own supplies carry it: they are not cut then.
 func (c *checker) goesForOthers() {
 	for i := range c.rb.Nodes {
 		n, tr := &c.rb.Nodes[i], &c.traits[i]
@@ -100,7 +104,8 @@ func (c *checker) goesForOthers() {
 			feeds := c.rb.Nodes[d].FedBy
 			if own := slices.IndexFunc(n.FedBy, func(f string) bool { return !slices.Contains(feeds, f) }); own >= 0 {
 				c.nodeWarning(i, []string{"up", "wake"}, "give it another wake, or feed "+c.rb.Nodes[d].ID+" from "+n.FedBy[own]+" as well",
-					"%s goes down with %s when %s fails, keeps its power from %s, and nothing starts it again", n.ID, c.rb.Nodes[d].ID, strings.Join(feeds, " and "), n.FedBy[own])
+					"%s goes down with %s when %s fails, keeps its power from %s, and nothing starts it again", n.ID, c.rb.Nodes[d].ID,
+					strings.Join(feeds, " and "), n.FedBy[own])
 				break
 			}
 		}

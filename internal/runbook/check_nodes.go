@@ -39,11 +39,13 @@ func (c *checker) supplies() {
 			say(Warning, nil, fmt.Sprintf("add username and password of an upsd user with instcmds = %s, or cut: none", s.Cut),
 				"the output of %s can't be cut: upsd accepts commands only from its users", s.ID)
 		case s.Cut == CutStayOff:
-			say(Warning, []string{"cut"}, "write shutdown.return unless someone is to check before anything starts", "nothing comes back on %s until someone switches it on", s.ID)
+			say(Warning, []string{"cut"}, "write shutdown.return unless someone is to check before anything starts",
+				"nothing comes back on %s until someone switches it on", s.ID)
 		}
 		if s.OnDelay > 0 && s.OnDelay < power.ShortestOff {
 			say(Warning, []string{"ondelay"}, "write 10s or more, or leave it as set in the UPS: NUT's default is 30s",
-				"an output that is off for only %s may not be noticed as off, and would be cut again while machines start", english.Span(s.OnDelay))
+				"an output that is off for only %s may not be noticed as off, and would be cut again while machines start",
+				english.Span(s.OnDelay))
 		}
 		if first, twice := seen[s.NUT()]; twice && s.UPS != "" {
 			say(Warning, []string{"nut"}, "one UPS is one supply", "this is the same UPS as %s", first)
@@ -51,7 +53,8 @@ func (c *checker) supplies() {
 			seen[s.NUT()] = s.ID
 		}
 		if !feeds[s.ID] && !unknown {
-			say(Warning, nil, fmt.Sprintf("add fed_by: [%s] to what it feeds", s.ID), "no node is fed by %s: its failure would have no effect", s.ID)
+			say(Warning, nil, fmt.Sprintf("add fed_by: [%s] to what it feeds", s.ID),
+				"no node is fed by %s: its failure would have no effect", s.ID)
 		}
 	}
 }
@@ -134,7 +137,8 @@ func (c *checker) wake(i int) {
 		if !ok {
 			c.nodeError(i, key(way.key), c.guess(way.connection, c.conn, "connections"), "there is no connection %q", way.connection)
 		} else if is := c.rb.Connections[at].Type; is != "" && is != way.connType {
-			c.nodeError(i, key(way.key), c.viaHint([]string{way.connType}), "%s needs a connection of type %s; %s is of type %s", way.key, way.connType, way.connection, is)
+			c.nodeError(i, key(way.key), c.viaHint([]string{way.connType}), "%s needs a connection of type %s; %s is of type %s", way.key,
+				way.connType, way.connection, is)
 		}
 	}
 	if err := w.Check(); err != nil {
@@ -144,7 +148,8 @@ func (c *checker) wake(i int) {
 		}
 		c.nodeError(i, []string{"up", "wake"}, hint, "%v", err)
 	} else if !w.Starts() && !w.Power && w.Broadcast == "" {
-		c.nodeError(i, []string{"up", "wake"}, "give one of mac, redfish, ipmi, pdu, or power: true if it starts when its power comes back", "wake gives no way to start it")
+		c.nodeError(i, []string{"up", "wake"}, "give one of mac, redfish, ipmi, pdu, or power: true if it starts when its power comes back",
+			"wake gives no way to start it")
 	}
 }
 
@@ -207,7 +212,8 @@ func (c *checker) throughItself(i int) {
 	}
 	for _, h := range n.Healthy {
 		if u, err := url.Parse(h.HTTP); h.TCP != "" && hostOf(h.TCP) == at || h.HTTP != "" && err == nil && u.Hostname() == at {
-			c.nodeWarning(i, []string{"via"}, "write via: with the connection of its host", "%s seems to be what %s connects to: when it stops, nothing can prove that it is off or start it", n.ID, n.Via)
+			c.nodeWarning(i, []string{"via"}, "write via: with the connection of its host",
+				"%s seems to be what %s connects to: when it stops, nothing can prove that it is off or start it", n.ID, n.Via)
 			return
 		}
 	}
@@ -251,7 +257,9 @@ func (c *checker) times(i int) {
 			continue
 		}
 		if times := tr.Times[k.verb]; k.nominal && times.Nominal > times.Within {
-			c.nodeError(i, k.path, fmt.Sprintf("raise %s.%s or lower this", k.path[0], k.limit), "%s is expected to take %s, longer than it may (%s: %s)", k.verb, english.Span(times.Nominal), k.limit, english.Span(times.Within))
+			c.nodeError(i, k.path, fmt.Sprintf("raise %s.%s or lower this", k.path[0], k.limit),
+				"%s is expected to take %s, longer than it may (%s: %s)", k.verb, english.Span(times.Nominal), k.limit,
+				english.Span(times.Within))
 		}
 		if k.path[0] == "down" && !tr.Can.Has(k.verb) && (k.verb != plan.Force || !n.Down.Force.Never) {
 			c.nodeWarning(i, k.path, "remove it", "this does nothing: a node of type %s with these keys has no %s", n.Type, k.verb)
@@ -263,7 +271,8 @@ func (c *checker) times(i int) {
 func (c *checker) proof(i int) {
 	n, tr := &c.rb.Nodes[i], &c.traits[i]
 	if tr.Kind == plan.Other && tr.Can&plan.VerbSet(plan.Stop, plan.Force, plan.Protect, plan.Flush) == 0 {
-		c.nodeWarning(i, nil, "give it a way to stop, or make it type: passive if it needs none", "nothing shuts %s down, and nothing proves that it is off", n.ID)
+		c.nodeWarning(i, nil, "give it a way to stop, or make it type: passive if it needs none",
+			"nothing shuts %s down, and nothing proves that it is off", n.ID)
 	}
 	if tr.Kind == plan.Cluster && len(items(n.at, "depends_on")) == 0 && !unreadable(n.at, "depends_on") {
 		c.nodeWarning(i, nil, "add depends_on: […] with what it is reached through and what it covers",
@@ -309,7 +318,8 @@ func (c *checker) byPower(i int) {
 	for _, s := range fed {
 		if s.OffDelay != fed[0].OffDelay {
 			c.nodeWarning(i, where, "give them the same offdelay, one that both really honour",
-				"%s starts with its power only if everything that feeds it was off at the same time, and %s and %s are not cut together", n.ID, fed[0].ID, s.ID)
+				"%s starts with its power only if everything that feeds it was off at the same time, and %s and %s are not cut together",
+				n.ID, fed[0].ID, s.ID)
 		}
 	}
 }

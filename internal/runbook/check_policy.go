@@ -110,7 +110,8 @@ func (c *checker) keepsOrder(stage []int, named map[int]*value) {
 			who = append(who, fmt.Sprintf("and %d more", len(users)-3))
 		}
 		id := c.rb.Nodes[n].ID
-		c.add(Error, named[n], "policy.shed", fmt.Sprintf("%s can't be shed in stage %s: what depends on it goes down later: %s", id, c.stageOf(stage[n]), strings.Join(who, ", ")),
+		c.add(Error, named[n], "policy.shed", fmt.Sprintf("%s can't be shed in stage %s: what depends on it goes down later: %s", id,
+			c.stageOf(stage[n]), strings.Join(who, ", ")),
 			fmt.Sprintf("shed %s in the same stage or before, or leave %s out", c.rb.Nodes[users[0]].ID, id))
 	}
 }
@@ -160,7 +161,8 @@ func (c *checker) purpose(cond power.Condition, v *value, path string, up bool) 
 		if slices.Contains([]power.Kind{power.Online, power.ChargeAbove, power.RechargedFor}, kind) == up {
 			continue
 		}
-		message, hint := "%s is a condition for coming back up: it can't trigger a shutdown", "use on_battery, slack_below, charge_below or low_battery"
+		message, hint := "%s is a condition for coming back up: it can't trigger a shutdown",
+			"use on_battery, slack_below, charge_below or low_battery"
 		if up {
 			message, hint = "%s is a condition for shutting down: it can't trigger a restore", "use online, charge_above or recharged_for"
 		}
@@ -176,8 +178,14 @@ func (c *checker) looksAtBattery(cond power.Condition, v *value) {
 		kind       power.Kind
 		says, hint string
 	}{
-		{power.OnBattery, "the shutdown depends on time alone: an old battery may be empty before then", "write {any: [{on_battery: …}, {low_battery: true}, {slack_below: 2m}]}"},
-		{power.LowBattery, "the shutdown begins at low battery only: there is seldom time left for the plan then", "write {any: [{slack_below: 2m}, {low_battery: true}]}"},
+		{
+			power.OnBattery, "the shutdown depends on time alone: an old battery may be empty before then",
+			"write {any: [{on_battery: …}, {low_battery: true}, {slack_below: 2m}]}",
+		},
+		{
+			power.LowBattery, "the shutdown begins at low battery only: there is seldom time left for the plan then",
+			"write {any: [{slack_below: 2m}, {low_battery: true}]}",
+		},
 	} {
 		if !slices.Equal(cond.Needs(), []power.Kind{alone.kind}) {
 			continue
@@ -197,7 +205,8 @@ func (c *checker) onMains(cond power.Condition, v *value) {
 	}
 	var stuck []string
 	for n := range c.rb.Nodes {
-		if tr, wake := &c.traits[n], c.rb.Nodes[n].Wake; tr.Can.Has(plan.Stop) && tr.Kind != plan.Self && tr.ByPower && wake != nil && wake.Power && !wake.Starts() {
+		if tr, wake := &c.traits[n], c.rb.Nodes[n].Wake; tr.Can.Has(plan.Stop) && tr.Kind != plan.Self && tr.ByPower && wake != nil &&
+			wake.Power && !wake.Starts() {
 			stuck = append(stuck, c.rb.Nodes[n].ID)
 		}
 	}
@@ -206,7 +215,8 @@ func (c *checker) onMains(cond power.Condition, v *value) {
 		hint += ", or write {all: [{on_battery: 1m}, {temperature_above: …}]}"
 	}
 	if len(stuck) > 0 {
-		c.add(Warning, v, "policy.shutdown.when", fmt.Sprintf("%s may shut nodes down while mains power is on, when no output is cut: then only a person can start %s again", kind, english.List(stuck, 4)),
+		c.add(Warning, v, "policy.shutdown.when", fmt.Sprintf("%s may shut nodes down while mains power is on, when no output is cut: "+
+			"then only a person can start %s again", kind, english.List(stuck, 4)),
 			hint)
 	}
 }
@@ -224,7 +234,8 @@ func (c *checker) gate(p *Policy, restore *value) {
 			return
 		}
 		if at, path := conditionAt(restore, power.ChargeAbove, "policy.restore.when"); at != nil {
-			c.add(Warning, at.val, path, fmt.Sprintf("restore may start at a charge of %s, where the shutdown already starts (charge_below: %s)", percentText(leaf.Than), percentText(below)),
+			c.add(Warning, at.val, path, fmt.Sprintf("restore may start at a charge of %s, where the shutdown already starts "+
+				"(charge_below: %s)", percentText(leaf.Than), percentText(below)),
 				"raise charge_above well above charge_below")
 		}
 	})
@@ -243,9 +254,11 @@ func (c *checker) limits() {
 		}
 		at := c.rb.Policy.at.val.get("limits").find(l.Class)
 		if t, ok := c.rb.schema.Node(l.Class); ok {
-			c.add(Error, at.key, "policy.limits."+l.Class, fmt.Sprintf("limits are for single nodes; %s stands for many", l.Class), "write "+t.Member)
+			c.add(Error, at.key, "policy.limits."+l.Class,
+				fmt.Sprintf("limits are for single nodes; %s stands for many", l.Class), "write "+t.Member)
 			continue
 		}
-		c.add(Error, at.key, "policy.limits."+l.Class, fmt.Sprintf("there is no node type %q", l.Class), c.guess(l.Class, known, "node types"))
+		c.add(Error, at.key, "policy.limits."+l.Class, fmt.Sprintf("there is no node type %q", l.Class),
+			c.guess(l.Class, known, "node types"))
 	}
 }

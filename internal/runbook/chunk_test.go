@@ -42,7 +42,10 @@ func twin(n int) string {
 
 // TestChunksAreTheWhole: a large section parsed in chunks gives what the library gives for the whole, positions and all.
 func TestChunksAreTheWhole(t *testing.T) {
-	for _, text := range []string{twin(40), twin(7), "nodes:\n  a: 1\n  b: 2\n  c: 3", "nodes:\n  a: 1\n  b: 2\n c: 3\n", "nodes:\n- a\n- b\n- c\n", "nodes:\npolicy: 1\nversion: 2\n"} {
+	for _, text := range []string{
+		twin(40), twin(7), "nodes:\n  a: 1\n  b: 2\n  c: 3", "nodes:\n  a: 1\n  b: 2\n c: 3\n",
+		"nodes:\n- a\n- b\n- c\n", "nodes:\npolicy: 1\nversion: 2\n",
+	} {
 		whole := &reporter{}
 		file, err := parse(lexer.Tokenize(text))
 		wholeBuilder := builder{reporter: whole, anchors: map[string]*value{}}
@@ -66,7 +69,10 @@ func TestChunksAreTheWhole(t *testing.T) {
 
 // What is quick to see is enough: no line is passed over that the pattern of secrets would mask.
 func TestNoSecretIsPassedOver(t *testing.T) {
-	words := []string{"Password", "PASSPHRASE", "paſſword", "pasw", "PWD", "my-secret", "apiToken", "ſecret", "toKen", "Private", "key", "Kelvin", " ", ":", `"`, "'", "{", ",", "x", "is", "7"}
+	words := []string{
+		"Password", "PASSPHRASE", "paſſword", "pasw", "PWD", "my-secret", "apiToken", "ſecret", "toKen", "Private", "key",
+		"Kelvin", " ", ":", `"`, "'", "{", ",", "x", "is", "7",
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		line := strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 9).Draw(t, "line"), "")
 		if secretLike.MatchString(line) {

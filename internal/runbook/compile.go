@@ -29,15 +29,15 @@ type Member struct {
 // Compile turns a runbook without mistakes into the graph of its estate and the rules of its policy.
 //
 // inventory has the members of selectors as they are now, by the selector's node id. A selector without an entry is
-// represented by as many stand-ins as its expect says, or one, spread over the hosts that it depends on. A declared node that is no selector may have an entry
-// too: the one member that it is, for its host.
+// represented by as many stand-ins as its expect says, or one, spread over the hosts that it depends on. A declared
+// node that is no selector may have an entry too: the one member that it is, for its host.
 //
-// Supplies become nodes, and so do outlets that anything hangs on. A selector becomes its members, "selector/name". What depends on a selector depends on all of
-// its members, and these depend on all that the selector depends on. So that this takes n + m edges and not n × m, a
-// passive node with the selector's own id, the junction, stands between: users depend on it and it depends on the
-// members. A junction needs no action: going down it is passed once all users are down, coming up once all members are
-// up. A selector with one member or no users has none. A label selector on which many nodes depend has one too, by the
-// name of "key=value".
+// Supplies become nodes, and so do outlets that anything hangs on. A selector becomes its members, "selector/name".
+// What depends on a selector depends on all of its members, and these depend on all that the selector depends on. So
+// that this takes n + m edges and not n × m, a passive node with the selector's own id, the junction, stands between:
+// users depend on it and it depends on the members. A junction needs no action: going down it is passed once all users
+// are down, coming up once all members are up. A selector with one member or no users has none. A label selector on
+// which many nodes depend has one too, by the name of "key=value".
 //
 // A member that is a declared node or was found by an earlier selector already belongs there alone. What depends on
 // the later selector depends on it all the same.
@@ -53,7 +53,8 @@ func Compile(rb *Runbook, schema Schema, inventory map[string][]plan.Member) (*C
 	c := &compiler{
 		rb: rb, schema: &schema, inventory: inventory, byID: make(map[string]int, len(rb.Nodes)),
 		expanded: make([]expansion, len(rb.Nodes)), nodes: make([]plan.Node, len(rb.Nodes)),
-		out: &Compiled{Members: map[string]Member{}}, warnings: &reporter{file: rb.reporter.file, lines: rb.reporter.lines, masks: rb.reporter.masks},
+		out:      &Compiled{Members: map[string]Member{}},
+		warnings: &reporter{file: rb.reporter.file, lines: rb.reporter.lines, masks: rb.reporter.masks},
 	}
 	if err := c.templates(); err != nil {
 		return nil, err
@@ -70,7 +71,10 @@ func Compile(rb *Runbook, schema Schema, inventory map[string][]plan.Member) (*C
 	c.out.Estate, c.out.Policy, c.out.Warnings = estate, rb.policy(), c.warnings.finish()
 	for i := range rb.Supplies {
 		s := &rb.Supplies[i]
-		c.out.Supplies = append(c.out.Supplies, power.Supply{ID: s.ID, Curve: s.Curve, Watts: s.Watts, Recharge: s.Recharge, OffDelay: s.OffDelay, OnDelay: s.OnDelay, StaysOff: s.Cut == CutStayOff})
+		c.out.Supplies = append(c.out.Supplies, power.Supply{
+			ID: s.ID, Curve: s.Curve, Watts: s.Watts, Recharge: s.Recharge,
+			OffDelay: s.OffDelay, OnDelay: s.OnDelay, StaysOff: s.Cut == CutStayOff,
+		})
 	}
 	return c.out, nil
 }
@@ -246,7 +250,10 @@ func (c *compiler) assemble() []plan.Node {
 			out = append(out, c.withLive(n))
 		}
 		if c.selects[i] && c.hasJunction(d.ID) {
-			junction := plan.Node{ID: d.ID, Type: d.Type, Kind: plan.Passive, Stage: node.Stage, DependsOn: c.expanded[i].ids, Attempts: 1, Labels: d.Labels}
+			junction := plan.Node{
+				ID: d.ID, Type: d.Type, Kind: plan.Passive, Stage: node.Stage, DependsOn: c.expanded[i].ids,
+				Attempts: 1, Labels: d.Labels,
+			}
 			if len(c.expanded[i].ids) == 0 { // it passes on what its members would need
 				junction.DependsOn, junction.FedBy = node.DependsOn, node.FedBy
 			}
@@ -257,7 +264,10 @@ func (c *compiler) assemble() []plan.Node {
 	for _, ref := range slices.Compact(labels) {
 		nodes := c.labelled[ref]
 		first := slices.MinFunc(nodes, func(a, b int) int { return cmp.Compare(c.stageIndex(a), c.stageIndex(b)) })
-		out = append(out, plan.Node{ID: ref, Type: LabelType, Kind: plan.Passive, Stage: c.nodes[first].Stage, DependsOn: c.standing(nodes), Attempts: 1})
+		out = append(out, plan.Node{
+			ID: ref, Type: LabelType, Kind: plan.Passive, Stage: c.nodes[first].Stage,
+			DependsOn: c.standing(nodes), Attempts: 1,
+		})
 	}
 	return out
 }
@@ -320,12 +330,18 @@ func (c *compiler) warn(decl int, key, message string) {
 
 // policy turns the policy section into the engine's rules, with what holds where it does not say.
 func (rb *Runbook) policy() power.Policy {
-	p := power.Policy{Protect: rb.Policy.Protect, Shutdown: rb.Policy.Shutdown, Restore: rb.Policy.Restore, Reserve: rb.Policy.Reserve, Odds: rb.Policy.Odds}
+	p := power.Policy{
+		Protect: rb.Policy.Protect, Shutdown: rb.Policy.Shutdown, Restore: rb.Policy.Restore, Reserve: rb.Policy.Reserve,
+		Odds: rb.Policy.Odds,
+	}
 	if p.Protect.IsZero() {
 		p.Protect = power.Condition{Kind: power.OnBattery, For: defaultOnBattery}
 	}
 	if p.Restore.IsZero() {
-		p.Restore = power.Condition{Kind: power.All, Of: []power.Condition{{Kind: power.Online, For: defaultOnline}, {Kind: power.RechargedFor}}}
+		p.Restore = power.Condition{
+			Kind: power.All,
+			Of:   []power.Condition{{Kind: power.Online, For: defaultOnline}, {Kind: power.RechargedFor}},
+		}
 	}
 	for _, s := range rb.Policy.Shed {
 		p.Shed = append(p.Shed, power.Stage{Name: s.Name, When: s.When})

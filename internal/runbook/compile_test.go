@@ -167,7 +167,11 @@ func TestCompilePolicy(t *testing.T) {
 	require.Equal(t, "lab", c.Policy.Shed[0].Name)
 	require.Equal(t, "on battery for 3m or slack below 15m", c.Policy.Shed[0].When.String())
 	require.Equal(t, 3*time.Minute, c.Policy.Reserve)
-	require.Equal(t, []plan.Limit{{Class: "supply", PerHost: 1}, {Class: "vsphere.host", Total: 4}, {Class: "vsphere.vm", Total: 60, PerHost: 8}}, c.Estate.Limits())
+	require.Equal(t, []plan.Limit{
+		{Class: "supply", PerHost: 1},
+		{Class: "vsphere.host", Total: 4},
+		{Class: "vsphere.vm", Total: 60, PerHost: 8},
+	}, c.Estate.Limits())
 	require.Len(t, c.Supplies, 2)
 	require.Equal(t, "ups-a", c.Supplies[0].ID)
 	require.Len(t, c.Supplies[0].Curve, 3)
@@ -195,7 +199,8 @@ The output of ups-b is never cut: it stays on until its battery is empty.
 
 // TestPolicyDefaults: what is not said in a policy is not left open.
 func TestPolicyDefaults(t *testing.T) {
-	src := "version: 1\nrunbook: x\nsupplies: {u: {nut: u@h, cut: none}}\nnodes: {a: {type: passive, fed_by: [u]}}\npolicy: {shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}}\n"
+	src := "version: 1\nrunbook: x\nsupplies: {u: {nut: u@h, cut: none}}\nnodes: {a: {type: passive, fed_by: [u]}}\npolicy: {shutdown: " +
+		"{when: {any: [{slack_below: 2m}, {low_battery: true}]}}}\n"
 	rb, problems := runbook.Load("x", []byte(src), testSchema())
 	require.Empty(t, problems)
 	c, err := runbook.Compile(rb, testSchema(), nil)

@@ -85,7 +85,8 @@ func (b *builder) tagged(n *ast.TagNode, depth int) *value {
 		v.quoted = true
 	case token.IntegerTag, token.FloatTag, token.BooleanTag, token.NullTag, token.MappingTag, token.SequenceTag:
 	default:
-		b.add(Error, b.at(n.Start), "", fmt.Sprintf("the tag %s has no meaning here", n.Start.Value), "remove it; text that begins with ! goes in quotes")
+		b.add(Error, b.at(n.Start), "", fmt.Sprintf("the tag %s has no meaning here", n.Start.Value),
+			"remove it; text that begins with ! goes in quotes")
 	}
 	return v
 }
@@ -119,7 +120,8 @@ func (b *builder) mapping(v *value, flow bool, entries []*ast.MappingValueNode, 
 			continue
 		}
 		if first := firstWith(v, seen, key.text); first != nil {
-			b.add(Error, key, "", fmt.Sprintf("%q is given twice", key.text), fmt.Sprintf("the first is on line %d: keep one of them", first.line))
+			b.add(Error, key, "", fmt.Sprintf("%q is given twice", key.text),
+				fmt.Sprintf("the first is on line %d: keep one of them", first.line))
 			continue
 		}
 		v.pairs = append(v.pairs, pair{key, val})
@@ -152,7 +154,8 @@ func (b *builder) merge(into *value, m pair) {
 	}
 	for _, f := range from {
 		if f.kind != mapping {
-			b.add(Error, m.key, "", "<< takes a mapping or a list of mappings, this is "+f.kindName(), "write <<: *name, where &name stands before a mapping")
+			b.add(Error, m.key, "", "<< takes a mapping or a list of mappings, this is "+f.kindName(),
+				"write <<: *name, where &name stands before a mapping")
 			return
 		}
 		for _, p := range f.pairs {

@@ -130,7 +130,8 @@ func (rb *Runbook) declares(id string) bool {
 func (rb *Runbook) HostCalled(name string) string {
 	for i := range rb.Nodes {
 		d := &rb.Nodes[i]
-		if t, ok := rb.schema.Node(d.Type); ok && t.Kind == plan.Host && (strings.EqualFold(nameIn(d), name) || strings.EqualFold(d.ID, name)) {
+		if t, ok := rb.schema.Node(d.Type); ok && t.Kind == plan.Host &&
+			(strings.EqualFold(nameIn(d), name) || strings.EqualFold(d.ID, name)) {
 			return d.ID
 		}
 	}
@@ -168,7 +169,8 @@ func idInYAML(t *NodeType, key, id string) string {
 
 // inYAML writes a word so that YAML reads it as text.
 func inYAML(word string) string {
-	if plainWord.MatchString(word) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, strings.ToLower(word)) {
+	if plainWord.MatchString(word) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"},
+		strings.ToLower(word)) {
 		return word
 	}
 	return strconv.Quote(word)

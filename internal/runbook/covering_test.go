@@ -27,16 +27,20 @@ func TestWhatWouldCoverAVM(t *testing.T) {
 		vm := plan.Member{ID: "9", Name: name, Host: "ESX01"}
 		line := rb.Covering("vc", &runbook.Running{Member: vm})
 		require.Equal(t, want, line)
-		covered, problems := runbook.Load("covered.yaml", []byte(strings.Replace(servedBook, "\npolicy:", "\n  "+line+"\npolicy:", 1)), testSchema())
+		covered, problems := runbook.Load("covered.yaml",
+			[]byte(strings.Replace(servedBook, "\npolicy:", "\n  "+line+"\npolicy:", 1)), testSchema())
 		require.Zero(t, problems.Count(runbook.Error), problems.Text())
 		c, err := runbook.Compile(covered, testSchema(), map[string][]plan.Member{"apps": nil})
 		require.NoError(t, err)
 		require.NotEmpty(t, c.Coverage(covered).Node("vc", vm), line)
 	}
-	require.Equal(t, `web: {type: vsphere.vm, via: vc}`, rb.Covering("vc", &runbook.Running{Member: plan.Member{Name: "web", Host: "esx09"}}), "a host that is not declared is no node")
+	require.Equal(t, `web: {type: vsphere.vm, via: vc}`,
+		rb.Covering("vc", &runbook.Running{Member: plan.Member{Name: "web", Host: "esx09"}}), "a host that is not declared is no node")
 	require.Equal(t, `web: {type: vsphere.vm, via: vc}`, rb.Covering("vc", &runbook.Running{Member: plan.Member{Name: "web"}}))
-	all, _ := runbook.Load("served.yaml", []byte(strings.Replace(servedBook, "select: {folder: Apps}", "select: {folder: Apps}, depends_on: [sql01, esx01]", 1)), testSchema())
-	require.Equal(t, `web: {type: vsphere.vm, via: vc, depends_on: [esx01]}`, all.Covering("vc", &runbook.Running{Member: plan.Member{Name: "web"}}), "what all the others depend on")
+	all, _ := runbook.Load("served.yaml", []byte(strings.Replace(servedBook, "select: {folder: Apps}",
+		"select: {folder: Apps}, depends_on: [sql01, esx01]", 1)), testSchema())
+	require.Equal(t, `web: {type: vsphere.vm, via: vc, depends_on: [esx01]}`,
+		all.Covering("vc", &runbook.Running{Member: plan.Member{Name: "web"}}), "what all the others depend on")
 	require.Empty(t, rb.Covering("filer", &runbook.Running{Member: plan.Member{Name: "web"}}), "nothing covers VMs over SSH")
 	require.Empty(t, rb.Covering("nowhere", &runbook.Running{Member: plan.Member{Name: "web"}}))
 }
@@ -74,9 +78,13 @@ func TestWhatAVMDependsOnBesideItsHost(t *testing.T) {
 		if one.want != "" {
 			want = strings.Replace(want, "}", ", depends_on: ["+one.want+"]}", 1)
 		}
-		require.Equal(t, want, rb.Covering("vc", &runbook.Running{Member: plan.Member{Name: "web", Host: one.host}, Under: one.under, Keys: "clustered: true"}))
+		require.Equal(t, want, rb.Covering("vc", &runbook.Running{
+			Member: plan.Member{Name: "web", Host: one.host}, Under: one.under,
+			Keys: "clustered: true",
+		}))
 	}
-	require.Equal(t, `web-9: {type: vsphere.vm, via: vc, uuid: "9"}`, rb.Covering("vc", &runbook.Running{Member: plan.Member{ID: "9", Name: "web"}, Twin: true}))
+	require.Equal(t, `web-9: {type: vsphere.vm, via: vc, uuid: "9"}`,
+		rb.Covering("vc", &runbook.Running{Member: plan.Member{ID: "9", Name: "web"}, Twin: true}))
 	require.Equal(t, `vm-9: {type: vsphere.vm, via: vc, uuid: "9"}`, rb.Covering("vc", &runbook.Running{Member: plan.Member{ID: "9"}}))
 }
 
@@ -98,5 +106,6 @@ func TestRemarksStandWhereTheirEntriesDo(t *testing.T) {
 	require.Contains(t, problems.Text(), "served.yaml:6:3: trouble: m2\n")
 	require.False(t, problems.HasErrors())
 	problems.WorstFirst()
-	require.Equal(t, []string{"m3", "m2", "m4", "m1"}, []string{problems[0].Message, problems[1].Message, problems[2].Message, problems[3].Message})
+	require.Equal(t, []string{"m3", "m2", "m4", "m1"},
+		[]string{problems[0].Message, problems[1].Message, problems[2].Message, problems[3].Message})
 }

@@ -107,7 +107,8 @@ func (c *compiler) expand() {
 	for _, host := range slices.Sorted(maps.Keys(c.undeclared)) {
 		on := c.undeclared[host]
 		slices.Sort(on)
-		c.warn(c.ownerOf(on[0]), "", fmt.Sprintf("host %q is not declared, so nothing keeps it on until what runs there is off: %s", host, english.List(on, 4)))
+		c.warn(c.ownerOf(on[0]), "", fmt.Sprintf("host %q is not declared, so nothing keeps it on until what runs there is off: %s", host,
+			english.List(on, 4)))
 	}
 }
 
@@ -170,11 +171,13 @@ func (c *compiler) belongsTo(i int, m *plan.Member, twin bool) string {
 			continue
 		}
 		if twin {
-			c.warn(decl, "", fmt.Sprintf("several VMs of %s are named %s: give the %s of the one that %s stands for", c.rb.Nodes[i].ID, m.Name, c.schema.idKey(d.Type), d.ID))
+			c.warn(decl, "", fmt.Sprintf("several VMs of %s are named %s: give the %s of the one that %s stands for", c.rb.Nodes[i].ID,
+				m.Name, c.schema.idKey(d.Type), d.ID))
 			continue
 		}
 		if d.Via != via {
-			c.warn(decl, "", fmt.Sprintf("%s of %s is assumed to be the node %s because of its name: give its %s to be sure", m.Name, c.rb.Nodes[i].ID, d.ID, c.schema.idKey(d.Type)))
+			c.warn(decl, "", fmt.Sprintf("%s of %s is assumed to be the node %s because of its name: give its %s to be sure", m.Name,
+				c.rb.Nodes[i].ID, d.ID, c.schema.idKey(d.Type)))
 		}
 		c.runsOn(decl, d.ID, m)
 		return d.ID
@@ -209,9 +212,10 @@ func (c *compiler) addLive(id, to string) {
 	}
 }
 
-// house finds out whether a node is a guest that only its host answers for, or one although its type says nothing of that: it has no feeds of
-// its own, and needs a host, or the machine that it is commanded through. Such a guest goes with its host, and is a VM to the rules of safety
-// where nothing depends on it: what others stand on, and what is said to be storage, is never stopped under what uses it.
+// house finds out whether a node is a guest that only its host answers for, or one although its type says nothing of
+// that: it has no feeds of its own, and needs a host, or the machine that it is commanded through. Such a guest goes
+// with its host, and is a VM to the rules of safety where nothing depends on it: what others stand on, and what is said
+// to be storage, is never stopped under what uses it.
 func (c *compiler) house(n *plan.Node, i int) {
 	d := &c.rb.Nodes[i]
 	guest := c.anything[i] && len(d.FedBy) == 0 && d.Outlet == "" && n.Can.Has(plan.Stop)
@@ -240,7 +244,8 @@ func (c *compiler) machineOf(i int) string {
 	fed := func(d *NodeDecl) bool { return len(d.FedBy) > 0 || d.Outlet != "" }
 	for _, ref := range c.rb.Nodes[i].DependsOn {
 		for _, at := range c.named(ref) {
-			machine := c.nodes[at].Kind == plan.Host || c.nodes[at].Kind == plan.Other && c.nodes[at].Can.Has(plan.Stop) && fed(&c.rb.Nodes[at])
+			machine := c.nodes[at].Kind == plan.Host || c.nodes[at].Kind == plan.Other && c.nodes[at].Can.Has(plan.Stop) &&
+				fed(&c.rb.Nodes[at])
 			if machine && c.rb.Nodes[at].Via != "" && slices.Contains(through, c.rb.Nodes[at].Via) {
 				return c.rb.Nodes[at].ID
 			}

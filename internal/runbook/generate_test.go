@@ -23,7 +23,8 @@ func generate(n int) []byte {
 		fmt.Fprintf(&b, "  nas%d: {type: ssh, via: nas, stop: [poweroff], start: [on], fed_by: [ups-a, ups-b]}\n", i)
 	}
 	for i := range hosts {
-		fmt.Fprintf(&b, "  esx%d:\n    type: vsphere.host\n    via: vc\n    fed_by: [ups-a, ups-b]\n    depends_on: [nas%d]\n    up: {wake: {mac: \"00:25:90:ab:cd:ef\"}, within: 15m}\n", i, i%storage)
+		fmt.Fprintf(&b, "  esx%d:\n    type: vsphere.host\n    via: vc\n    fed_by: [ups-a, ups-b]\n    depends_on: [nas%d]\n    up: "+
+			"{wake: {mac: \"00:25:90:ab:cd:ef\"}, within: 15m}\n", i, i%storage)
 	}
 	vms := max(0, n-hosts-storage)
 	tier := max(1, vms/4)
@@ -36,12 +37,15 @@ func generate(n int) []byte {
 			deps += ", tier=t0"
 		}
 		if i%2 == 0 {
-			fmt.Fprintf(&b, "  vm%d: {type: vsphere.vm, via: vc, depends_on: [%s], labels: {tier: t%d}, risk: application, down: {within: 4m}}\n", i, deps, i/tier)
+			fmt.Fprintf(&b, "  vm%d: {type: vsphere.vm, via: vc, depends_on: [%s], labels: {tier: t%d}, risk: application, down: "+
+				"{within: 4m}}\n", i, deps, i/tier)
 		} else {
-			fmt.Fprintf(&b, "  vm%d:\n    type: vsphere.vm\n    via: vc\n    depends_on: [%s]\n    labels: {tier: t%d}\n    risk: database\n    down:\n      within: 4m\n", i, deps, i/tier)
+			fmt.Fprintf(&b, "  vm%d:\n    type: vsphere.vm\n    via: vc\n    depends_on: [%s]\n    labels: {tier: t%d}\n    risk: "+
+				"database\n    down:\n      within: 4m\n", i, deps, i/tier)
 		}
 	}
-	b.WriteString("policy:\n  shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}\n  limits: {vsphere.vm: {total: 60, per_host: 8}}\n")
+	b.WriteString("policy:\n  shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}\n  limits: {vsphere.vm: {total: 60, " +
+		"per_host: 8}}\n")
 	return []byte(b.String())
 }
 

@@ -83,7 +83,11 @@ func (w *Wake) byHand(places func(string) Endpoint) []Instruction {
 				say += " as " + at.User
 			}
 		}
-		return []Instruction{{Say: say + ": turn outlet " + w.Outlets.String() + " on. If on already and it stays dark: off, wait 10 seconds, on."}, {Say: "Or pull its plugs, wait 10 seconds, and put them back."}}
+		return []Instruction{
+			{Say: say + ": turn outlet " + w.Outlets.String() +
+				" on. If on already and it stays dark: off, wait 10 seconds, on."},
+			{Say: "Or pull its plugs, wait 10 seconds, and put them back."},
+		}
 	case w.Power:
 		return []Instruction{{Say: "It starts by itself when its power returns. If it does not within its longest time, press its power button."}}
 	}

@@ -30,7 +30,8 @@ func TestHealthAndWakeByHand(t *testing.T) {
 func TestWakeByAPDUByHand(t *testing.T) {
 	w := &Wake{PDU: "rack-a", Outlets: Outlets{3, 7}}
 	hand := w.byHand(func(string) Endpoint { return Endpoint{Address: "10.0.0.71"} })
-	require.Equal(t, "At the PDU rack-a, 10.0.0.71: turn outlet 3 and 7 on. If on already and it stays dark: off, wait 10 seconds, on.", hand[0].Say)
+	require.Equal(t, "At the PDU rack-a, 10.0.0.71: turn outlet 3 and 7 on. If on already and it stays dark: off, wait 10 seconds, on.",
+		hand[0].Say)
 }
 
 func TestWakeFindsMistakes(t *testing.T) {

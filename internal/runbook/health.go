@@ -12,15 +12,16 @@ import (
 // HealthCheck is one entry of up.healthy: a question that only a node that really serves answers. Exactly one of TCP,
 // HTTP, DNS, NTP, Ping and Command is set.
 type HealthCheck struct {
-	TCP      string        `yaml:"tcp" json:"tcp,omitempty"`           // host:port that accepts a connection
-	HTTP     string        `yaml:"http" json:"http,omitempty"`         // URL, http or https; redirects are not followed
-	Status   int           `yaml:"status" json:"status,omitempty"`     // with http: the answer's status; 0: any of 200 to 399
-	Insecure bool          `yaml:"insecure" json:"insecure,omitempty"` // with http: any certificate will do
-	DNS      *DNSCheck     `yaml:"dns" json:"dns,omitempty"`           // name that a server resolves
-	NTP      string        `yaml:"ntp" json:"ntp,omitempty"`           // host or host:port of a server that tells the time; port 123 if not given
-	Ping     string        `yaml:"ping" json:"ping,omitempty"`         // host that answers an ICMP echo
-	Command  []string      `yaml:"command" json:"command,omitempty"`   // local program and its arguments, no shell; exit status 0 is healthy
-	Within   time.Duration `yaml:"within" json:"within,omitempty"`     // longest wait for the answer; 0: 5 s
+	TCP      string    `yaml:"tcp" json:"tcp,omitempty"`           // host:port that accepts a connection
+	HTTP     string    `yaml:"http" json:"http,omitempty"`         // URL, http or https; redirects are not followed
+	Status   int       `yaml:"status" json:"status,omitempty"`     // with http: the answer's status; 0: any of 200 to 399
+	Insecure bool      `yaml:"insecure" json:"insecure,omitempty"` // with http: any certificate will do
+	DNS      *DNSCheck `yaml:"dns" json:"dns,omitempty"`           // name that a server resolves
+	// host or host:port of a server that tells the time; port 123 if not given
+	NTP     string        `yaml:"ntp" json:"ntp,omitempty"`
+	Ping    string        `yaml:"ping" json:"ping,omitempty"`       // host that answers an ICMP echo
+	Command []string      `yaml:"command" json:"command,omitempty"` // local program and its arguments, no shell; exit status 0 is healthy
+	Within  time.Duration `yaml:"within" json:"within,omitempty"`   // longest wait for the answer; 0: 5 s
 }
 
 // DNSCheck asks one DNS server for the addresses of a name.
@@ -35,7 +36,14 @@ func (c HealthCheck) Check() error {
 	for _, k := range []struct {
 		name string
 		set  bool
-	}{{"tcp", c.TCP != ""}, {"http", c.HTTP != ""}, {"dns", c.DNS != nil}, {"ntp", c.NTP != ""}, {"ping", c.Ping != ""}, {"command", len(c.Command) > 0}} {
+	}{
+		{"tcp", c.TCP != ""},
+		{"http", c.HTTP != ""},
+		{"dns", c.DNS != nil},
+		{"ntp", c.NTP != ""},
+		{"ping", c.Ping != ""},
+		{"command", len(c.Command) > 0},
+	} {
 		if k.set {
 			kinds = append(kinds, k.name)
 		}

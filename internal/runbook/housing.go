@@ -26,10 +26,12 @@ func (rb *Runbook) Housing(connection string, m *Running, node, selector string)
 	switch {
 	case node == "":
 		return remark(SectionConnections, connection,
-			fmt.Sprintf("%[2]s itself runs in VM %[1]q, and no node covers it: nothing shuts it down, and it keeps its host on", m.Name, connection), write)
+			fmt.Sprintf("%[2]s itself runs in VM %[1]q, and no node covers it: nothing shuts it down, and it keeps its host on", m.Name,
+				connection), write)
 	case selector != "":
 		return remark(SectionNodes, selector,
-			fmt.Sprintf("%[2]s itself runs in %[1]s, which is stopped with the others: what is stopped after it can no longer be queried", node, connection),
+			fmt.Sprintf("%[2]s itself runs in %[1]s, which is stopped with the others: what is stopped after it can no longer be queried",
+				node, connection),
 			fmt.Sprintf("exclude %q from %s, and %s", m.Name, selector, write))
 	}
 	at := slices.IndexFunc(rb.Nodes, func(d NodeDecl) bool { return d.ID == node })
@@ -39,7 +41,8 @@ func (rb *Runbook) Housing(connection string, m *Running, node, selector string)
 	const straight = "a connection straight to its host"
 	var all []Remark
 	if d := &rb.Nodes[at]; d.Via == connection && !hasFallback(d.Spec) {
-		all = remark(SectionNodes, node, fmt.Sprintf("%[2]s itself runs in %[1]s, which is reached through it: when it stops, nothing can prove that it is off, or start it", node, connection),
+		all = remark(SectionNodes, node, fmt.Sprintf("%[2]s itself runs in %[1]s, which is reached through it: when it stops, nothing "+
+			"can prove that it is off, or start it", node, connection),
 			"write via: "+strings.TrimPrefix(way+", "+straight, ", "))
 	}
 	var needs, late []string
@@ -53,11 +56,14 @@ func (rb *Runbook) Housing(connection string, m *Running, node, selector string)
 		}
 	}
 	if len(needs) > 0 {
-		all = append(all, remark(SectionNodes, node, fmt.Sprintf("%[2]s itself runs in %[1]s, which needs %[3]s: reached through %[4]s alone, nothing shuts down what goes after it", node, connection, english.List(needs, 4), connection),
+		all = append(all, remark(SectionNodes, node,
+			fmt.Sprintf("%[2]s itself runs in %[1]s, which needs %[3]s: reached through %[4]s alone, nothing shuts down what goes after it",
+				node, connection, english.List(needs, 4), connection),
 			"write for each of them via: or fallback: with "+straight)...)
 	}
 	if len(late) > 0 {
-		all = append(all, remark(SectionNodes, node, fmt.Sprintf("%[2]s itself runs in %[1]s, which may be off before %[3]s: reached through %[4]s alone, they can no longer be queried", node, connection, english.List(late, 4), connection),
+		all = append(all, remark(SectionNodes, node,
+			fmt.Sprintf("%[2]s itself runs in %[1]s, which may be off before %[3]s: reached through %[4]s alone, they can no longer be queried", node, connection, english.List(late, 4), connection),
 			fmt.Sprintf("add depends_on: [%s] to them, so that they go before it; or fallback: with %s, each", node, straight))...)
 	}
 	return all

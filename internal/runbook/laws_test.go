@@ -68,7 +68,11 @@ func drawRunbook(t *rapid.T) drawn {
 				d.inventory[id] = nil
 				for range rapid.IntRange(0, 6).Draw(t, "members") {
 					k := rapid.IntRange(0, 12).Draw(t, "member")
-					d.inventory[id] = append(d.inventory[id], plan.Member{ID: fmt.Sprintf("id%d", k), Name: fmt.Sprintf("n%d", k), Host: fmt.Sprintf("n%d", rapid.IntRange(0, n).Draw(t, "host"))})
+					d.inventory[id] = append(d.inventory[id],
+						plan.Member{
+							ID: fmt.Sprintf("id%d", k), Name: fmt.Sprintf("n%d", k),
+							Host: fmt.Sprintf("n%d", rapid.IntRange(0, n).Draw(t, "host")),
+						})
 				}
 			}
 		}

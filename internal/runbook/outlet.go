@@ -77,14 +77,16 @@ func (c *checker) outlet(i int, at *value, path string) {
 	case !ok:
 		fail(c.guess(supply, c.supply, "supplies"), "there is no supply %q", supply)
 	case !outletName.MatchString(name):
-		fail(fmt.Sprintf("write %s/2 for outlet.2, %s/group.1 for outlet.group.1; upsc %s shows what there is", supply, supply, c.rb.Supplies[s].NUT()), "%q is not an outlet", name)
+		fail(fmt.Sprintf("write %s/2 for outlet.2, %s/group.1 for outlet.group.1; upsc %s shows what there is", supply, supply,
+			c.rb.Supplies[s].NUT()), "%q is not an outlet", name)
 	case len(n.FedBy) > 1:
 		fail("write "+supply, "%s has another feed too: an outlet may only feed nodes without another feed", n.ID)
 	case c.rb.Supplies[s].Username == "":
 		c.add(Warning, at, path, fmt.Sprintf("outlet %s of %s can't be switched: upsd accepts commands only from its users", name, supply),
 			fmt.Sprintf("add username and password of an upsd user with instcmds = outlet.%s.load.off and outlet.%s.load.on", name, name))
 	case n.Wake != nil && n.Wake.Power && c.traits[i].Can.Has(plan.Stop):
-		c.add(Warning, at, path, fmt.Sprintf("once %s is stopped, %s is cut as a whole: what starts by its power alone is surely started by nothing less", n.ID, supply),
+		c.add(Warning, at, path, fmt.Sprintf("once %s is stopped, %s is cut as a whole: what starts by its power alone is surely started "+
+			"by nothing less", n.ID, supply),
 			"give it another way to wake (mac, redfish or ipmi), and only its outlet goes off and on")
 	}
 }

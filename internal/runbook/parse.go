@@ -94,7 +94,8 @@ func (d *decoder) version(v *value, rb *Runbook) {
 	before := len(d.problems)
 	d.decodeInto(v, &rb.Version)
 	if len(d.problems) == before && v.kind == scalar && rb.Version != Version {
-		d.fail(v, fmt.Sprintf("write version: %d, or use the Ebbtide that the runbook was written for", Version), "version %d of the runbook language is unknown", rb.Version)
+		d.fail(v, fmt.Sprintf("write version: %d, or use the Ebbtide that the runbook was written for", Version),
+			"version %d of the runbook language is unknown", rb.Version)
 	}
 }
 

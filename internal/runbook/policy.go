@@ -128,7 +128,8 @@ func (c *condition) read(d *decoder, v *value) {
 		d.fail(v, "write it like {on_battery: 10s}", "the condition is empty")
 	case 1:
 	default:
-		d.fail(v.pairs[1].key, "write {any: [{…}, {…}]} if one is enough, {all: [{…}, {…}]} if all must hold", "a condition has one key, this has %d", len(v.pairs))
+		d.fail(v.pairs[1].key, "write {any: [{…}, {…}]} if one is enough, {all: [{…}, {…}]} if all must hold",
+			"a condition has one key, this has %d", len(v.pairs))
 	}
 	for i, p := range v.pairs {
 		var one condition

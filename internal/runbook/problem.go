@@ -150,7 +150,8 @@ func mayHoldSecret(line string) bool {
 		return true
 	}
 	line = strings.ToLower(line)
-	return slices.ContainsFunc([]string{"pas", "pwd", "secret", "token", "private", "key"}, func(word string) bool { return strings.Contains(line, word) })
+	return slices.ContainsFunc([]string{"pas", "pwd", "secret", "token", "private", "key"},
+		func(word string) bool { return strings.Contains(line, word) })
 }
 
 // mask hides inline secrets of a line, keeping its length.

@@ -23,7 +23,8 @@ func (c *compiler) estate(nodes []plan.Node) (*plan.Estate, error) {
 			return nil, err
 		}
 	}
-	c.warnings.add(Warning, c.rb.top, "nodes", "the inventory contradicts the runbook in too many places: the runbook alone is followed", "")
+	c.warnings.add(Warning, c.rb.top, "nodes", "the inventory contradicts the runbook in too many places: the runbook alone is followed",
+		"")
 	for i := range nodes {
 		n := &nodes[i]
 		n.DependsOn = without(without(n.DependsOn, c.live[n.ID]), c.shared[n.ID])
@@ -69,7 +70,8 @@ func (c *compiler) release(user *plan.Node, need, vm, under string, nodes []plan
 			c.shared[user.ID] = append(c.shared[user.ID], id)
 		}
 	}
-	c.warn(c.ownerOf(user.ID), "", fmt.Sprintf("%s needs %s according to the runbook, but according to the inventory %s is on %s: it goes down before them", user.ID, vm, vm, under))
+	c.warn(c.ownerOf(user.ID), "", fmt.Sprintf("%s needs %s according to the runbook, but according to the inventory %s is on %s: it "+
+		"goes down before them", user.ID, vm, vm, under))
 }
 
 // isJunction reports whether a node stands for others.

@@ -102,7 +102,8 @@ func (f *Force) read(d *decoder, v *value) {
 	}
 	if v.kind == scalar {
 		if _, err := time.ParseDuration(v.text); err != nil {
-			d.fail(v, durationHint(v.text, "write never, or a duration such as 30s"), "force is never, or how long a forced power-off may take; found %s", v.what())
+			d.fail(v, durationHint(v.text, "write never, or a duration such as 30s"),
+				"force is never, or how long a forced power-off may take; found %s", v.what())
 			return
 		}
 	}

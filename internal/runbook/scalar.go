@@ -128,7 +128,8 @@ func (d *decoder) secret(v *value, dst reflect.Value) {
 		default:
 			unknown = true
 			d.maskAll(p.val)
-			d.fail(p.key, "a reference to a secret has one of the keys credential, file, env", "unknown key %q in a reference to a secret", p.key.text)
+			d.fail(p.key, "a reference to a secret has one of the keys credential, file, env",
+				"unknown key %q in a reference to a secret", p.key.text)
 			continue
 		}
 		given++

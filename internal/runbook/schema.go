@@ -124,9 +124,10 @@ func CheckGlobs(key string, globs ...string) []error {
 
 // SecretRef is a reference to a secret: exactly one field is set. A secret itself never stands in a runbook.
 type SecretRef struct {
-	Credential string `yaml:"credential" json:"credential,omitempty"` // a systemd credential, or a file in the daemon's credentials directory
-	File       string `yaml:"file" json:"file,omitempty"`             // a file's absolute path
-	Env        string `yaml:"env" json:"env,omitempty"`               // an environment variable
+	// a systemd credential, or a file in the daemon's credentials directory
+	Credential string `yaml:"credential" json:"credential,omitempty"`
+	File       string `yaml:"file" json:"file,omitempty"` // a file's absolute path
+	Env        string `yaml:"env" json:"env,omitempty"`   // an environment variable
 }
 
 // IsZero reports whether no secret is named.

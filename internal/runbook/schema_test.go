@@ -72,7 +72,12 @@ func (c *commands) verbs() plan.Verbs {
 		verb plan.Verb
 		by   runbook.Command
 	}{
-		{plan.Protect, c.Protect}, {plan.Flush, c.Flush}, {plan.Stop, c.Stop}, {plan.Force, c.Force}, {plan.Start, c.Start}, {plan.Unprotect, c.Unprotect},
+		{plan.Protect, c.Protect},
+		{plan.Flush, c.Flush},
+		{plan.Stop, c.Stop},
+		{plan.Force, c.Force},
+		{plan.Start, c.Start},
+		{plan.Unprotect, c.Unprotect},
 	} {
 		if !k.by.IsZero() {
 			set |= plan.VerbSet(k.verb)

@@ -21,13 +21,15 @@ func (rb *Runbook) Sentences() []string {
 		case CutNone:
 			out = append(out, fmt.Sprintf("The output of %s is never cut: it stays on until its battery is empty.", s.ID))
 		case CutStayOff:
-			out = append(out, fmt.Sprintf("The output of %s is cut when everything that only it feeds is down, and stays off until someone switches it on.", s.ID))
+			out = append(out, fmt.Sprintf("The output of %s is cut when everything that only it feeds is down, and stays off until "+
+				"someone switches it on.", s.ID))
 		case CutShutdownReturn, CutLoadOff:
 			out = append(out, fmt.Sprintf("The output of %s is cut when everything that only it feeds is down, and returns with mains power.", s.ID))
 		}
 	}
 	for _, o := range rb.Outlets() {
-		out = append(out, fmt.Sprintf("Outlet %s of %s is switched off when everything plugged into it is down, and on again before any of it starts.", o.Name, o.Supply.ID))
+		out = append(out, fmt.Sprintf("Outlet %s of %s is switched off when everything plugged into it is down, and on again before any "+
+			"of it starts.", o.Name, o.Supply.ID))
 	}
 	return out
 }
@@ -44,12 +46,14 @@ func (rb *Runbook) Triggers() []string {
 		rest = "everything else"
 	}
 	if p.Odds > 0 {
-		out = append(out, fmt.Sprintf("Slack accepts a chance of %s that the battery gives out before everything is down.", percentText(100*p.Odds)))
+		out = append(out, fmt.Sprintf("Slack accepts a chance of %s that the battery gives out before everything is down.",
+			percentText(100*p.Odds)))
 	}
 	return append(out,
 		fmt.Sprintf("When %s, %s that would lose power is shut down in order, along with what depends on it.", p.Shutdown, rest),
 		fmt.Sprintf("When %s, what was on is brought back in reverse order.", p.Restore),
-		fmt.Sprintf("The last %s of battery time are reserved for flushing caches, stopping hosts and storage, and cutting the output.", english.Span(p.Reserve)),
+		fmt.Sprintf("The last %s of battery time are reserved for flushing caches, stopping hosts and storage, and cutting the output.",
+			english.Span(p.Reserve)),
 	)
 }
 

@@ -92,7 +92,8 @@ func firstRunes(s string, n int) int {
 func (r *reporter) read(src []byte) *value {
 	top := &value{line: 1, col: 1}
 	if len(src) > maxSource {
-		r.add(Error, top, "", fmt.Sprintf("the file has %d MiB, more than a runbook may have (%d MiB)", len(src)>>20, maxSource>>20), "is this the right file?")
+		r.add(Error, top, "", fmt.Sprintf("the file has %d MiB, more than a runbook may have (%d MiB)", len(src)>>20, maxSource>>20),
+			"is this the right file?")
 		return nil
 	}
 	text := strings.TrimPrefix(string(src), "\ufeff")
@@ -115,7 +116,8 @@ func (r *reporter) read(src []byte) *value {
 		}
 		if doc != nil {
 			at := b.at(d.Body.GetToken())
-			r.add(Error, at, "", "a second YAML document starts here", "a runbook is one document: remove the --- or put the rest into a file of its own")
+			r.add(Error, at, "", "a second YAML document starts here",
+				"a runbook is one document: remove the --- or put the rest into a file of its own")
 			return nil
 		}
 		doc = b.convert(d.Body, 0)
@@ -125,7 +127,8 @@ func (r *reporter) read(src []byte) *value {
 		r.add(Error, top, "", "the runbook is empty", "start with version: 1; runbooks/home-lab.yaml shows the rest")
 		return nil
 	case doc.kind != mapping:
-		r.add(Error, doc, "", "a runbook is a mapping of keys to values, this is "+doc.what(), "start with version: 1; runbooks/home-lab.yaml shows the rest")
+		r.add(Error, doc, "", "a runbook is a mapping of keys to values, this is "+doc.what(),
+			"start with version: 1; runbooks/home-lab.yaml shows the rest")
 		return nil
 	}
 	return doc
@@ -151,7 +154,8 @@ func (r *reporter) parse(text string) (file *ast.File) {
 	defer func() {
 		if p := recover(); p != nil {
 			file = nil
-			r.add(Error, &value{line: 1, col: 1}, "", "the file is not valid YAML, and it can't be determined where", "look for brackets and quotes that are not closed")
+			r.add(Error, &value{line: 1, col: 1}, "", "the file is not valid YAML, and it can't be determined where",
+				"look for brackets and quotes that are not closed")
 		}
 	}()
 	tokens := lexer.Tokenize(text)
@@ -218,7 +222,8 @@ func (r *reporter) syntax(err error) {
 		at = &value{line: at.last, col: 1, width: 1}
 		line := strings.TrimRight(r.lines[min(at.line, len(r.lines))-1], " \r")
 		at.col += len(line) - len(strings.TrimLeft(line, " "))
-		message, hint = fmt.Sprintf("this line reads as the rest of line %d", above), "indent it like the keys beside it; is a quote or a : missing before it?"
+		message, hint = fmt.Sprintf("this line reads as the rest of line %d", above),
+			"indent it like the keys beside it; is a quote or a : missing before it?"
 	}
 	r.add(Error, at, "", message, hint)
 }
@@ -235,9 +240,15 @@ var explanations = []struct{ has, message, hint string }{
 	{"',' or ']' must be specified", "a , or ] is missing before this", "separate items with commas; is a [ before this never closed?"},
 	{"end character of double-quoted", "this \" is never closed", "add the missing quote"},
 	{"end character of single-quoted", "this ' is never closed", "add the missing quote; a ' within is written ''"},
-	{"map key-value is pre-defined", "this line is indented deeper than the key before it, which already has its value", "indent it like the keys beside it"},
+	{
+		"map key-value is pre-defined", "this line is indented deeper than the key before it, which already has its value",
+		"indent it like the keys beside it",
+	},
 	{"mapping value is not allowed", "a second : on one line", "put text that has a colon in quotes"},
-	{"non-map value is specified", "this is not a key: value pair, and its neighbours are", "write key: value, and indent it like the keys beside it"},
+	{
+		"non-map value is specified", "this is not a key: value pair, and its neighbours are",
+		"write key: value, and indent it like the keys beside it",
+	},
 	{"unexpected key name", "a key must be on one line and be followed by a colon", "write key: value"},
 	{"block sequence entries are not allowed", "a list can't begin on the line of its key", "put each - on a line of its own"},
 	{"is a reserved character", "text can't begin with this character", "put the text in quotes"},
@@ -254,7 +265,8 @@ func explain(message string) (said, hint string) {
 			return e.message, e.hint
 		}
 	}
-	return "the file is not valid YAML here: " + message, "compare the indentation with the lines before; text with : or # in it goes in quotes"
+	return "the file is not valid YAML here: " + message,
+		"compare the indentation with the lines before; text with : or # in it goes in quotes"
 }
 
 func position(t *token.Token) *value {

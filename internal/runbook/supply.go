@@ -33,8 +33,10 @@ func (d *decoder) supplies(v *value, rb *Runbook) {
 		var keys supplyKeys
 		d.mapping(p.val, p.key, "a supply", reflect.ValueOf(&keys).Elem())
 		s := SupplyDecl{
-			ID: p.key.text, Curve: keys.Curve, Watts: float64(keys.Watts), Recharge: keys.Recharge, Username: keys.Username, Password: keys.Password, TLS: keys.TLS,
-			Cut: cmp.Or(keys.Cut, CutShutdownReturn), OffDelay: keys.OffDelay, OnDelay: keys.OnDelay, Rack: keys.Rack, Notes: keys.Notes, at: p,
+			ID: p.key.text, Curve: keys.Curve, Watts: float64(keys.Watts), Recharge: keys.Recharge, Username: keys.Username,
+			Password: keys.Password, TLS: keys.TLS,
+			Cut: cmp.Or(keys.Cut, CutShutdownReturn), OffDelay: keys.OffDelay, OnDelay: keys.OnDelay, Rack: keys.Rack,
+			Notes: keys.Notes, at: p,
 		}
 		if nut := p.val.get("nut"); nut != nil && keys.NUT != "" {
 			s.UPS, s.Address = d.nut(nut)
@@ -54,7 +56,8 @@ func (d *decoder) nut(v *value) (ups, address string) {
 		if err != nil {
 			host, port = strings.Trim(address, "[]"), "3493"
 		}
-		if n, err := strconv.Atoi(port); err == nil && 0 < n && n < 65536 && host != "" && (!strings.Contains(host, ":") || net.ParseIP(host) != nil) {
+		if n, err := strconv.Atoi(port); err == nil && 0 < n && n < 65536 && host != "" &&
+			(!strings.Contains(host, ":") || net.ParseIP(host) != nil) {
 			return ups, net.JoinHostPort(host, port)
 		}
 	}
@@ -74,7 +77,8 @@ func (c *Cut) read(d *decoder, v *value) {
 	case CutShutdownReturn, CutLoadOff, CutStayOff, CutNone:
 		*c = Cut(v.text)
 	case "load.off":
-		d.fail(v, "write shutdown.return: it cuts too, and switches on again with the mains", "%s would leave everything off for good", v.text)
+		d.fail(v, "write shutdown.return: it cuts too, and switches on again with the mains",
+			"%s would leave everything off for good", v.text)
 	default:
 		d.fail(v, suggest(v.text, cuts, "ways to cut"), "unknown way to cut %s", v.what())
 	}

@@ -50,7 +50,10 @@ func (r *Runner) do(ctx context.Context, e effect.Do) {
 	node, ok := r.options.Nodes(e.Node)
 	switch {
 	case !ok:
-		r.own = append(r.own, engine.Finished{Op: e.Op, Outcome: ledger.Refused, Detail: fmt.Sprintf("there is no node %q to command", e.Node)})
+		r.own = append(r.own, engine.Finished{
+			Op: e.Op, Outcome: ledger.Refused,
+			Detail: fmt.Sprintf("there is no node %q to command", e.Node),
+		})
 		return
 	case r.appender.lost && (e.Verb == plan.Start || e.Verb == plan.Unprotect || e.Verb == plan.Discharge):
 		r.own = append(r.own, engine.Finished{Op: e.Op, Outcome: ledger.Busy, Detail: "the journal can't be written"})
@@ -91,7 +94,8 @@ func (r *Runner) probe(ctx context.Context, e effect.Probe) {
 	r.operate(ctx, e.Op, e.Within, func(ctx context.Context) (done engine.Finished) {
 		defer func() {
 			if p := recover(); p != nil {
-				r.log.Error("the adapter crashed while it was being asked", keyNode, e.Node, keyError, fmt.Sprint(p), "stack", string(debug.Stack()))
+				r.log.Error("the adapter crashed while it was being asked", keyNode, e.Node, keyError, fmt.Sprint(p), "stack",
+					string(debug.Stack()))
 				done = engine.Finished{Outcome: ledger.TimedOut, Detail: fmt.Sprintf("the adapter crashed: %v", p)}
 			}
 		}()

@@ -69,11 +69,14 @@ func TestTheComparisonCanFail(t *testing.T) {
 		spoil sabotage
 		finds string
 	}{
-		"commands before the intent is durable": {sabotage{journal: func(j runner.Journal) runner.Journal { return &hasty{Journal: j} }}, "before its intent is durable"},
-		"loses a poll":                          {sabotage{lose: func(n int) bool { return n%60 == 59 }}, "the simulator did"},
-		"takes a refusal for busy":              {sabotage{node: func(n adapter.Node) adapter.Node { return misread{n} }}, "the simulator did"},
-		"takes a second longer to hear":         {sabotage{node: func(n adapter.Node) adapter.Node { return late{n} }}, "the simulator"},
-		"forgets its journal in a crash":        {sabotage{forget: true}, "the simulator did"},
+		"commands before the intent is durable": {
+			sabotage{journal: func(j runner.Journal) runner.Journal { return &hasty{Journal: j} }},
+			"before its intent is durable",
+		},
+		"loses a poll":                   {sabotage{lose: func(n int) bool { return n%60 == 59 }}, "the simulator did"},
+		"takes a refusal for busy":       {sabotage{node: func(n adapter.Node) adapter.Node { return misread{n} }}, "the simulator did"},
+		"takes a second longer to hear":  {sabotage{node: func(n adapter.Node) adapter.Node { return late{n} }}, "the simulator"},
+		"forgets its journal in a crash": {sabotage{forget: true}, "the simulator did"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -148,7 +148,10 @@ func (p *replay) live(t require.TestingT, l *life) engine.View {
 	if p.spoil.journal != nil {
 		log = p.spoil.journal(log)
 	}
-	r := runner.New(runner.Options{Engine: e, Journal: log, Nodes: p.node, Notify: p.notify, Log: slog.New(slog.DiscardHandler), Forecast: forecasting()})
+	r := runner.New(runner.Options{
+		Engine: e, Journal: log, Nodes: p.node, Notify: p.notify, Log: slog.New(slog.DiscardHandler),
+		Forecast: forecasting(),
+	})
 	ran := make(chan error)
 	go func() { ran <- r.Run(ctx) }()
 	for n, poll := range l.polls {

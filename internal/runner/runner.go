@@ -103,8 +103,9 @@ func New(o Options) *Runner {
 	return &Runner{
 		options: o, log: o.Log.With(keyComponent, "runner"), engine: o.Engine,
 		appender: appender{journal: o.Journal, result: make(chan error, 1)},
-		events:   make(chan engine.Event, backlog), readings: newReadings(), calls: make(chan func(context.Context)), ended: make(chan struct{}),
-		ops: map[ledger.Op]context.CancelCauseFunc{}, estimates: estimates{answers: make(chan foresight.Estimate, 1)},
+		events:   make(chan engine.Event, backlog), readings: newReadings(), calls: make(chan func(context.Context)),
+		ended: make(chan struct{}),
+		ops:   map[ledger.Op]context.CancelCauseFunc{}, estimates: estimates{answers: make(chan foresight.Estimate, 1)},
 	}
 }
 
@@ -216,6 +217,7 @@ func (r *Runner) leave() error {
 	case <-gone:
 		return nil
 	case <-late.C:
-		return fmt.Errorf("cannot stop cleanly: some calls to the estate or the journal have not returned within %s", english.Span(farewell))
+		return fmt.Errorf("cannot stop cleanly: some calls to the estate or the journal have not returned within %s",
+			english.Span(farewell))
 	}
 }

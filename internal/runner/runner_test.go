@@ -144,7 +144,8 @@ func TestAThousandNodesInOneCommit(t *testing.T) {
 				expected = r.At.Sub(sim.Epoch)
 			}
 		}
-		require.InDelta(t, expected.Seconds(), down.Seconds(), 0.02*expected.Seconds(), "no slower than the simulator of the same engine says")
+		require.InDelta(t, expected.Seconds(), down.Seconds(), 0.02*expected.Seconds(),
+			"no slower than the simulator of the same engine says")
 	})
 }
 
@@ -302,7 +303,10 @@ func TestAnAdapterThatMisbehavesEndsAsAnOutcome(t *testing.T) {
 		outcome ledger.Outcome
 		reason  string
 	}{
-		"hung":        {func(n *fake.Node) adapter.Node { n.Fail(plan.Stop, fake.Hang); return plain(n) }, ledger.TimedOut, "no answer within 30s"},
+		"hung": {
+			func(n *fake.Node) adapter.Node { n.Fail(plan.Stop, fake.Hang); return plain(n) }, ledger.TimedOut,
+			"no answer within 30s",
+		},
 		"deaf":        {func(n *fake.Node) adapter.Node { return deaf{n, over} }, ledger.TimedOut, "no answer within 30s"},
 		"panicking":   {func(n *fake.Node) adapter.Node { return broken{n} }, ledger.TimedOut, "the adapter crashed: nil map"},
 		"refusing":    {func(n *fake.Node) adapter.Node { n.Fail(plan.Stop, fake.Refuse); return n }, ledger.Refused, "refused"},
@@ -395,7 +399,8 @@ func TestReload(t *testing.T) {
 		g.node(plan.Node{ID: "late", Type: "nas", FedBy: []string{"ups"}})
 		s := g.settings()
 		swapped := false
-		require.NoError(t, g.runner.Reload(t.Context(), engine.Reload{Estate: s.Estate, Policy: s.Policy, Supplies: s.Supplies}, func() { swapped = true }))
+		require.NoError(t, g.runner.Reload(t.Context(), engine.Reload{Estate: s.Estate, Policy: s.Policy, Supplies: s.Supplies},
+			func() { swapped = true }))
 		require.True(t, swapped)
 		view, err := g.runner.View(t.Context())
 		require.NoError(t, err)

@@ -18,7 +18,8 @@ func (t *Timeline) Add(r ledger.Record) {
 	switch r.Kind {
 	case ledger.Opened:
 		*t = Timeline{
-			Outage: r.Outage, Mode: r.Mode, Digest: r.Digest, Start: r.At, Goal: plan.Down, Supplies: slices.Clone(r.Supplies), Scope: slices.Clone(r.Scope),
+			Outage: r.Outage, Mode: r.Mode, Digest: r.Digest, Start: r.At, Goal: plan.Down, Supplies: slices.Clone(r.Supplies),
+			Scope: slices.Clone(r.Scope),
 			index: map[key]int{}, nodes: map[string]plan.State{},
 		}
 		t.mark(r, strings.Join(slices.Concat(r.Supplies, r.Scope), ", "), r.Reason)
@@ -66,7 +67,8 @@ func (t *Timeline) Add(r ledger.Record) {
 	}
 }
 
-// output follows what became of a cut that was proven to be taken: it was made, unless its supply is released from it before its output goes off.
+// output follows what became of a cut that was proven to be taken: it was made, unless its supply is released from it
+// before its output goes off.
 func (t *Timeline) output(r *ledger.Record) {
 	for _, id := range r.Supplies {
 		i, ok := t.index[key{id, plan.Cut}]

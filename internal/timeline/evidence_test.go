@@ -59,7 +59,8 @@ func TestWhatIsLearnedFromAStep(t *testing.T) {
 				step(ledger.Proven, plan.Stop, "vm", "")
 		}, []seen{{"vm", plan.Stop, 0, true}, {"vm", plan.Force, time.Second, false}}},
 		"the battery ran out first": {func(r *recorder) {
-			r.step(ledger.Intent, plan.Stop, "vm", "").stepBy(ledger.Pressed, ledger.Intent, plan.Force, "vm", "the battery runs down faster").
+			r.step(ledger.Intent, plan.Stop, "vm", "").stepBy(ledger.Pressed, ledger.Intent, plan.Force, "vm",
+				"the battery runs down faster").
 				step(ledger.Proven, plan.Stop, "vm", "")
 		}, []seen{{"vm", plan.Force, time.Second, false}}},
 		"it was refused": {func(r *recorder) {
@@ -124,13 +125,19 @@ func TestWhatIsLearnedFromAStep(t *testing.T) {
 // stopped is an outage of a mode in which a VM and a NAS went down and up, one of them by force.
 func stopped(t *testing.T, mode string) *recorder {
 	r := &recorder{t: t, at: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}
-	r.add(ledger.Record{Kind: ledger.Opened, Outage: "o1", Opening: ledger.Opening{Mode: mode}, Power: ledger.Power{Supplies: []string{"ups"}}}).
+	r.add(ledger.Record{
+		Kind: ledger.Opened, Outage: "o1", Opening: ledger.Opening{Mode: mode},
+		Power: ledger.Power{Supplies: []string{"ups"}},
+	}).
 		step(ledger.Intent, plan.Stop, "vm", "").
 		step(ledger.Proven, plan.Stop, "vm", "").
 		step(ledger.Intent, plan.Stop, "nas", "").
 		stepBy(ledger.Overtime, ledger.Intent, plan.Force, "nas", "not proven within 1m").
 		step(ledger.Proven, plan.Stop, "nas", "").
-		add(ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{Burn: 100, Took: 90 * time.Second, From: 100, To: 60, Empty: true}}}).
+		add(ledger.Record{Kind: ledger.Spent, Power: ledger.Power{
+			Supplies:  []string{"ups"},
+			Discharge: &power.Discharge{Burn: 100, Took: 90 * time.Second, From: 100, To: 60, Empty: true},
+		}}).
 		add(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}})
 	for _, node := range []string{"vm", "nas", "spare"} {
 		r.step(ledger.Proven, plan.Start, node, "")
@@ -175,7 +182,10 @@ func TestADischargeInWords(t *testing.T) {
 	}
 	require.Equal(t, []string{"ups was on battery for 1m 30s, from 100% to 60%, until its battery was low"}, marks)
 	require.Equal(t, marks[0], r.tl.Phrase(&ledger.Record{
-		Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{Took: 90 * time.Second, From: 100, To: 60, Empty: true}},
+		Kind: ledger.Spent, Power: ledger.Power{
+			Supplies:  []string{"ups"},
+			Discharge: &power.Discharge{Took: 90 * time.Second, From: 100, To: 60, Empty: true},
+		},
 	}))
 	require.Empty(t, timeline.Fold(nil).Discharges)
 }

@@ -40,7 +40,8 @@ func (t *Timeline) wouldBe(r *ledger.Record) string {
 		if len(r.Supplies) == 0 {
 			return r.Nodes[0].Node + " could not be reached before: it is on, would be brought back later"
 		}
-		return fmt.Sprintf("the outage now includes %s: %s on, would be brought back later", strings.Join(r.Supplies, ", "), english.Count(t.Summary.WasOn, "node"))
+		return fmt.Sprintf("the outage now includes %s: %s on, would be brought back later", strings.Join(r.Supplies, ", "),
+			english.Count(t.Summary.WasOn, "node"))
 	case ledger.Triggered:
 		return "stage " + r.Stage + " would start" + of(r) + ": " + r.Reason
 	case ledger.Intent:

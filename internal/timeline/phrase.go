@@ -35,7 +35,8 @@ func (t *Timeline) happened(r *ledger.Record) string {
 		if len(r.Supplies) == 0 {
 			return fmt.Sprintf("%s could not be reached before: it is on, to be brought back later", r.Nodes[0].Node)
 		}
-		return fmt.Sprintf("the outage now includes %s: %s on, to be brought back later", strings.Join(r.Supplies, ", "), english.Count(t.Summary.WasOn, "node"))
+		return fmt.Sprintf("the outage now includes %s: %s on, to be brought back later", strings.Join(r.Supplies, ", "),
+			english.Count(t.Summary.WasOn, "node"))
 	case ledger.Triggered:
 		return "stage " + r.Stage + of(r) + ": " + r.Reason
 	case ledger.Intent:

@@ -25,7 +25,10 @@ type recorder struct {
 
 func newRecorder(t *testing.T) *recorder {
 	r := &recorder{t: t, at: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}
-	r.add(ledger.Record{Kind: ledger.Opened, Outage: "o1", Opening: ledger.Opening{Mode: "run", Digest: "abc"}, Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "on battery"})
+	r.add(ledger.Record{
+		Kind: ledger.Opened, Outage: "o1", Opening: ledger.Opening{Mode: "run", Digest: "abc"},
+		Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "on battery",
+	})
 	r.add(ledger.Record{Kind: ledger.Snapshot, Nodes: []ledger.NodeState{
 		{Node: "vm", State: plan.On}, {Node: "nas", State: plan.On}, {Node: "spare", State: plan.Off},
 	}})
@@ -159,9 +162,15 @@ func TestFaultsAndOutputsAreTold(t *testing.T) {
 	r := newRecorder(t)
 	verb := plan.Stop
 	for want, rec := range map[string]ledger.Record{
-		"stop nas was not sent, because of a bug in Ebbtide: rule 1: vm uses it and is not proven off": {Kind: ledger.Forbidden, Step: ledger.Step{Node: "nas", Verb: &verb}, Reason: "rule 1: vm uses it and is not proven off"},
-		"a bug in Ebbtide: a record was refused":                                                       {Kind: ledger.Forbidden, Reason: "a record was refused"},
-		"ups: its output is on again":                                                                  {Kind: ledger.Mains, Cause: ledger.Cycled, Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "its output is on again"},
+		"stop nas was not sent, because of a bug in Ebbtide: rule 1: vm uses it and is not proven off": {
+			Kind: ledger.Forbidden,
+			Step: ledger.Step{Node: "nas", Verb: &verb}, Reason: "rule 1: vm uses it and is not proven off",
+		},
+		"a bug in Ebbtide: a record was refused": {Kind: ledger.Forbidden, Reason: "a record was refused"},
+		"ups: its output is on again": {
+			Kind: ledger.Mains, Cause: ledger.Cycled, Power: ledger.Power{Supplies: []string{"ups"}},
+			Reason: "its output is on again",
+		},
 	} {
 		r.add(rec)
 		require.Equal(t, want, r.tl.Phrase(&rec))
@@ -238,28 +247,88 @@ func TestAnObservedOutageSaysSo(t *testing.T) {
 		rec  ledger.Record
 		says string
 	}{
-		{ledger.Record{Kind: ledger.Opened, Opening: ledger.Opening{Mode: ledger.ModeObserve}, Outage: "o", Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "on battery"}, "(observing) outage: ups is on battery"},
-		{ledger.Record{Kind: ledger.Snapshot, Nodes: []ledger.NodeState{{Node: "vm", State: plan.On}, {Node: "nas", State: plan.On}}}, "(observing) snapshot: 2 of 2 nodes on, would be brought back later"},
-		{ledger.Record{Kind: ledger.Widened, Power: ledger.Power{Supplies: []string{"b"}}, Nodes: []ledger.NodeState{{Node: "db", State: plan.On}}}, "(observing) the outage now includes b: 3 nodes on, would be brought back later"},
-		{ledger.Record{Kind: ledger.Widened, Nodes: []ledger.NodeState{{Node: "lab", State: plan.On}}}, "(observing) lab could not be reached before: it is on, would be brought back later"},
-		{ledger.Record{Kind: ledger.Triggered, Power: ledger.Power{Stage: "shutdown"}, Reason: "on battery for 1m"}, "(observing) stage shutdown would start: on battery for 1m"},
+		{ledger.Record{
+			Kind: ledger.Opened, Opening: ledger.Opening{Mode: ledger.ModeObserve}, Outage: "o",
+			Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "on battery",
+		}, "(observing) outage: ups is on battery"},
+		{
+			ledger.Record{Kind: ledger.Snapshot, Nodes: []ledger.NodeState{{Node: "vm", State: plan.On}, {Node: "nas", State: plan.On}}},
+			"(observing) snapshot: 2 of 2 nodes on, would be brought back later",
+		},
+		{
+			ledger.Record{
+				Kind: ledger.Widened, Power: ledger.Power{Supplies: []string{"b"}},
+				Nodes: []ledger.NodeState{{Node: "db", State: plan.On}},
+			},
+			"(observing) the outage now includes b: 3 nodes on, would be brought back later",
+		},
+		{
+			ledger.Record{Kind: ledger.Widened, Nodes: []ledger.NodeState{{Node: "lab", State: plan.On}}},
+			"(observing) lab could not be reached before: it is on, would be brought back later",
+		},
+		{
+			ledger.Record{Kind: ledger.Triggered, Power: ledger.Power{Stage: "shutdown"}, Reason: "on battery for 1m"},
+			"(observing) stage shutdown would start: on battery for 1m",
+		},
 		{ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "vm", Verb: &stop}}, ""},
-		{ledger.Record{Kind: ledger.HeldBack, Step: ledger.Step{Node: "vm", Verb: &stop}, Reason: "app is on"}, "(observing) vm: stop would be waiting: app is on"},
-		{ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "vm", Verb: &force}, Reason: "not proven within 1m"}, "(observing) would power off vm: not proven within 1m"},
-		{ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: "vm", Verb: &stop}, Reason: "rehearsed; really on"}, "(observing) vm would be off"},
-		{ledger.Record{Kind: ledger.Asked, Step: ledger.Step{Node: "valve", Verb: &stop}}, "(observing) a person would be asked to stop valve"},
-		{ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: "valve", Verb: &stop}, Reason: "skipped"}, "(observing) valve: stop would not have been proven: skipped"},
-		{ledger.Record{Kind: ledger.NoReturn, Step: ledger.Step{Node: "nas", Verb: &stop}}, "(observing) point of no return: what would have been started would be finished first"},
-		{ledger.Record{Kind: ledger.NoReturn, Cause: ledger.AfterAll, Power: ledger.Power{Supplies: []string{"ups"}}, Step: ledger.Step{Node: "nas", Verb: &stop}, Reason: "it is off"}, "(observing) would be cut after all, to power-cycle nas: ups, because it is off"},
-		{ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "ups", Verb: &cut}, Reason: "by deadline"}, "(observing) would cut the output of ups: by deadline"},
+		{
+			ledger.Record{Kind: ledger.HeldBack, Step: ledger.Step{Node: "vm", Verb: &stop}, Reason: "app is on"},
+			"(observing) vm: stop would be waiting: app is on",
+		},
+		{
+			ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "vm", Verb: &force}, Reason: "not proven within 1m"},
+			"(observing) would power off vm: not proven within 1m",
+		},
+		{
+			ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: "vm", Verb: &stop}, Reason: "rehearsed; really on"},
+			"(observing) vm would be off",
+		},
+		{
+			ledger.Record{Kind: ledger.Asked, Step: ledger.Step{Node: "valve", Verb: &stop}},
+			"(observing) a person would be asked to stop valve",
+		},
+		{
+			ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: "valve", Verb: &stop}, Reason: "skipped"},
+			"(observing) valve: stop would not have been proven: skipped",
+		},
+		{
+			ledger.Record{Kind: ledger.NoReturn, Step: ledger.Step{Node: "nas", Verb: &stop}},
+			"(observing) point of no return: what would have been started would be finished first",
+		},
+		{
+			ledger.Record{
+				Kind: ledger.NoReturn, Cause: ledger.AfterAll, Power: ledger.Power{Supplies: []string{"ups"}},
+				Step: ledger.Step{Node: "nas", Verb: &stop}, Reason: "it is off",
+			},
+			"(observing) would be cut after all, to power-cycle nas: ups, because it is off",
+		},
+		{
+			ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "ups", Verb: &cut}, Reason: "by deadline"},
+			"(observing) would cut the output of ups: by deadline",
+		},
 		{ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: "ups", Verb: &cut}}, "(observing) ups would cut its output"},
 		{ledger.Record{Kind: ledger.Mains, Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "on line"}, "(observing) ups: on line"},
-		{ledger.Record{Kind: ledger.Mains, Cause: ledger.Cycled, Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "its output is on again"}, "(observing) ups: its output would be on again"},
-		{ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}, Reason: "mains are back"}, "(observing) would go up: mains are back"},
-		{ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: "nas", Verb: &start}}, "(observing) nas would be on again, without a command"},
+		{ledger.Record{
+			Kind: ledger.Mains, Cause: ledger.Cycled, Power: ledger.Power{Supplies: []string{"ups"}},
+			Reason: "its output is on again",
+		}, "(observing) ups: its output would be on again"},
+		{
+			ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}, Reason: "mains are back"},
+			"(observing) would go up: mains are back",
+		},
+		{
+			ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: "nas", Verb: &start}},
+			"(observing) nas would be on again, without a command",
+		},
 		{ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: ledger.Hold, By: "kim"}}, "(observing) hold ordered by kim"},
-		{ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was not running, and resumes now"}, "(observing) Ebbtide was not running, and resumes now"},
-		{ledger.Record{Kind: ledger.Closed, Reason: "everything that was on is on again"}, "(observing) the outage is over (observed only): everything that was on is on again"},
+		{
+			ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was not running, and resumes now"},
+			"(observing) Ebbtide was not running, and resumes now",
+		},
+		{
+			ledger.Record{Kind: ledger.Closed, Reason: "everything that was on is on again"},
+			"(observing) the outage is over (observed only): everything that was on is on again",
+		},
 	}
 	for _, w := range want {
 		r.add(w.rec)
@@ -287,7 +356,10 @@ func TestACutThatIsNotMadeIsNoneOfThoseThatWere(t *testing.T) {
 		ups := ledger.Power{Supplies: []string{"ups"}}
 		r := newRecorder(t).step(ledger.Intent, plan.Cut, "ups", "").step(ledger.Proven, plan.Cut, "ups", "")
 		r.add(ledger.Record{Kind: ledger.Mains, Cause: cause, Power: ups})
-		r.add(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ups, Reason: "it accepted its cut but did not make it, and its mains are back"})
+		r.add(ledger.Record{
+			Kind: ledger.Mains, Cause: ledger.Released, Power: ups,
+			Reason: "it accepted its cut but did not make it, and its mains are back",
+		})
 		require.Equal(t, state, r.last().State)
 	}
 }

@@ -17,7 +17,8 @@ const (
 	timesBefore  = 150.0 / 25
 )
 
-// speed plays nights that nothing is checked in beside the rules, on all cores, and then some with the campaign of before, out of the history.
+// speed plays nights that nothing is checked in beside the rules, on all cores, and then some with the campaign of
+// before, out of the history.
 func speed() (string, bool, error) {
 	now, err := nightsASecond(".", 5000, "-dst.random", "-dst.broken", "0")
 	if err != nil {
@@ -30,7 +31,8 @@ func speed() (string, bool, error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	tar := filepath.Join(dir, "before.tar")
 	if out, err := exec.CommandContext(context.Background(), "git", "archive", "--output", tar, beforeCommit).CombinedOutput(); err != nil {
-		return "", false, fmt.Errorf("cannot take the campaign of before out of the history (is the clone shallow? git fetch --unshallow): %w\n%s", err, out)
+		return "", false, fmt.Errorf("cannot take the campaign of before out of the history (is the clone shallow? git fetch "+
+			"--unshallow): %w\n%s", err, out)
 	}
 	if out, err := exec.CommandContext(context.Background(), "tar", "-xf", tar, "-C", dir).CombinedOutput(); err != nil {
 		return "", false, fmt.Errorf("cannot unpack the campaign of before: %w\n%s", err, out)

@@ -87,7 +87,8 @@ func run(pkg, test string, args ...string) (string, error) { return runIn(".", p
 
 // runIn is run for another source tree.
 func runIn(dir, pkg, test string, args ...string) (string, error) {
-	cmd := exec.CommandContext(context.Background(), "go", append([]string{"test", pkg, "-run", test, "-v", "-count=1", "-timeout", "3h", "-args"}, args...)...)
+	cmd := exec.CommandContext(context.Background(), "go",
+		append([]string{"test", pkg, "-run", test, "-v", "-count=1", "-timeout", "3h", "-args"}, args...)...)
 	cmd.Dir = dir
 	cmd.Stderr = os.Stderr
 	pipe, err := cmd.StdoutPipe()
@@ -136,7 +137,8 @@ func campaign(seeds, faults int) func() (string, bool, error) {
 
 // checked has the engine held against its own records after each event of some hundred nights.
 func checked() (string, bool, error) {
-	out, err := run("./test/dst", "^TestCampaign$", "-dst.random", "-dst.check", "1", "-dst.shrink", "0", "-dst.broken", "0", "-dst.seeds", "500")
+	out, err := run("./test/dst", "^TestCampaign$", "-dst.random", "-dst.check", "1", "-dst.shrink", "0", "-dst.broken", "0",
+		"-dst.seeds", "500")
 	if err != nil {
 		return "", false, err
 	}

@@ -35,11 +35,13 @@ func TestFiguresAreRead(t *testing.T) {
 	_, _, err = readApply("--- SKIP: TestApply (0.00s)\n", "1000")
 	require.Error(t, err)
 
-	caught, missed := readBugs("    --- PASS: TestBugsAreCaught/rule-1 (3.0s)\n    --- FAIL: TestBugsAreCaught/rule-2:-a-host (9.0s)\n--- FAIL: TestBugsAreCaught (12.0s)\n")
+	caught, missed := readBugs("    --- PASS: TestBugsAreCaught/rule-1 (3.0s)\n    --- FAIL: TestBugsAreCaught/rule-2:-a-host " +
+		"(9.0s)\n--- FAIL: TestBugsAreCaught (12.0s)\n")
 	require.Equal(t, 1, caught)
 	require.Equal(t, []string{"rule-2:-a-host"}, missed)
 
-	estates, played, away, wrong, err := readNights("x: 40 nights from 7: 1 in which something that answers is not back, 0 that break a rule, 3 in\ny: 40 nights from 7: 2 in which something that answers is not back, 1 that break a rule, 3 in\n")
+	estates, played, away, wrong, err := readNights("x: 40 nights from 7: 1 in which something that answers is not back, 0 that break a " +
+		"rule, 3 in\ny: 40 nights from 7: 2 in which something that answers is not back, 1 that break a rule, 3 in\n")
 	require.NoError(t, err)
 	require.Equal(t, []int{2, 40, 3, 1}, []int{estates, played, away, wrong})
 	_, _, _, _, err = readNights("")
@@ -48,7 +50,8 @@ func TestFiguresAreRead(t *testing.T) {
 	beside, worse := readBeside("x: 40 nights, of which 1 came to something worse\ny: 20 nights, of which 0 came to something worse\n")
 	require.Equal(t, []int{60, 1}, []int{beside, worse})
 
-	passed, failed := readCrash("--- FAIL: TestKilled (9s)\n    --- FAIL: TestKilled/a (8s)\n        --- PASS: TestKilled/a/1 (1s)\n        --- FAIL: TestKilled/a/2 (1s)\n    --- PASS: TestKilled/b (8s)\n")
+	passed, failed := readCrash("--- FAIL: TestKilled (9s)\n    --- FAIL: TestKilled/a (8s)\n        --- PASS: TestKilled/a/1 (1s)\n     " +
+		"   --- FAIL: TestKilled/a/2 (1s)\n    --- PASS: TestKilled/b (8s)\n")
 	require.Equal(t, []int{2, 1}, []int{passed, failed})
 }
 

@@ -14,7 +14,10 @@ import (
 const engine = "internal/engine"
 
 // deciding are the packages of what decides, from what is durable to what is done; the engine is the last.
-var deciding = []string{"internal/ledger", "internal/belief", "internal/want", "internal/permit", "internal/foresight", "internal/effect", "internal/work", engine}
+var deciding = []string{
+	"internal/ledger", "internal/belief", "internal/want", "internal/permit", "internal/foresight", "internal/effect",
+	"internal/work", engine,
+}
 
 // atMost makes a figure of a number with a name that must not be above a limit.
 func atMost(count func() (int, string, error), most int) func() (string, bool, error) {

@@ -14,7 +14,10 @@ import (
 )
 
 // core is the deciding part: pure, and standing alone.
-var core = []string{"internal/english", "internal/power", "internal/plan", "internal/ledger", "internal/belief", "internal/permit", "internal/want", "internal/foresight", "internal/effect", "internal/work", "internal/engine"}
+var core = []string{
+	"internal/english", "internal/power", "internal/plan", "internal/ledger", "internal/belief", "internal/permit",
+	"internal/want", "internal/foresight", "internal/effect", "internal/work", "internal/engine",
+}
 
 // coreMayImport is all of the standard library that the core may use, beside itself.
 var coreMayImport = []string{

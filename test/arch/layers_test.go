@@ -57,15 +57,23 @@ var layers = map[string]int{
 
 // allowed are imports within a layer.
 var allowed = map[string][]string{
-	"internal/power":     {"internal/english"},                                                                                                // numbers and spans read alike everywhere
-	"internal/belief":    {"internal/ledger"},                                                                                                 // what was seen is of what is on record
-	"internal/permit":    {"internal/ledger", "internal/belief"},                                                                              // what a command must pass knows nothing of why it is given
-	"internal/want":      {"internal/ledger", "internal/belief"},                                                                              // what is to be done follows from what is known
-	"internal/effect":    {"internal/ledger"},                                                                                                 // what is asked of the shell is what to write down, among others
-	"internal/foresight": {"internal/ledger", "internal/belief", "internal/want"},                                                             // the time that there is for what is wanted
-	"internal/work":      {"internal/ledger", "internal/belief", "internal/permit", "internal/want", "internal/foresight", "internal/effect"}, // it carries steps, and begins no outage
-	"internal/engine":    {"internal/ledger", "internal/belief", "internal/want", "internal/foresight", "internal/effect", "internal/work"},   // it commands no node by itself: its way to the permit is the work
-	"internal/nut":       {"internal/adapter"},                                                                                                // a supply's output is a node
+	// numbers and spans read alike everywhere
+	"internal/power": {"internal/english"},
+	// what was seen is of what is on record
+	"internal/belief": {"internal/ledger"},
+	// what a command must pass knows nothing of why it is given
+	"internal/permit": {"internal/ledger", "internal/belief"},
+	// what is to be done follows from what is known
+	"internal/want": {"internal/ledger", "internal/belief"},
+	// what is asked of the shell is what to write down, among others
+	"internal/effect": {"internal/ledger"},
+	// the time that there is for what is wanted
+	"internal/foresight": {"internal/ledger", "internal/belief", "internal/want"},
+	// it carries steps, and begins no outage
+	"internal/work": {"internal/ledger", "internal/belief", "internal/permit", "internal/want", "internal/foresight", "internal/effect"},
+	// it commands no node by itself: its way to the permit is the work
+	"internal/engine": {"internal/ledger", "internal/belief", "internal/want", "internal/foresight", "internal/effect", "internal/work"},
+	"internal/nut":    {"internal/adapter"}, // a supply's output is a node
 	// What is printed is a document: who makes it does not know how it looks, and who shows it does not know what it is about.
 	"internal/report/render":     {"internal/report/doc"},
 	"internal/report/chart":      {"internal/report/doc", "internal/timeline"},
@@ -78,7 +86,8 @@ var allowed = map[string][]string{
 
 // only are the rooms that may import less of ours than their layer allows.
 var only = map[string][]string{
-	"internal/runbook": {"internal/english", "internal/plan", "internal/power"},   // the language knows neither the engine nor the daemon's settings
+	// the language knows neither the engine nor the daemon's settings
+	"internal/runbook": {"internal/english", "internal/plan", "internal/power"},
 	"internal/adapter": {"internal/english", "internal/plan", "internal/runbook"}, // a system knows nothing of outages
 
 	"internal/report/doc":    {"internal/english"},
@@ -96,14 +105,17 @@ var shared = []string{
 
 // around is what lies around a node whatever its system is. It knows no system, and none knows it but for what is shared.
 var around = []string{
-	"internal/adapter/decorate", "internal/adapter/healthcheck", "internal/adapter/wake", "internal/adapter/secrets", "internal/adapter/registry",
+	"internal/adapter/decorate", "internal/adapter/healthcheck", "internal/adapter/wake", "internal/adapter/secrets",
+	"internal/adapter/registry",
 }
 
 // doubles stand in for real systems. Only tests and the demo import them.
 var doubles = []string{
 	"internal/nut/nutsim", "internal/nut/nuttest", "internal/adapter/vsphere/vspheresim",
-	"internal/adapter/ssh/sshsim", "internal/adapter/ssh/sshdtest", "internal/adapter/fake", "internal/adapter/contracttest", "internal/adapter/libvirt/libvirttest",
-	"internal/adapter/proxmox/proxmoxtest", "internal/adapter/hyperv/hypervsim", "internal/adapter/powershell/windowssim", "internal/adapter/pernixdata/pernixsim", "internal/adapter/kubernetes/kubetest",
+	"internal/adapter/ssh/sshsim", "internal/adapter/ssh/sshdtest", "internal/adapter/fake", "internal/adapter/contracttest",
+	"internal/adapter/libvirt/libvirttest",
+	"internal/adapter/proxmox/proxmoxtest", "internal/adapter/hyperv/hypervsim", "internal/adapter/powershell/windowssim",
+	"internal/adapter/pernixdata/pernixsim", "internal/adapter/kubernetes/kubetest",
 	"internal/adapter/peertest", "internal/adapter/redfish/redfishsim", "internal/adapter/ipmi/ipmitest", "internal/adapter/snmp/snmptest",
 }
 
@@ -240,7 +252,10 @@ func TestTheLayerTestCanFail(t *testing.T) {
 	}
 	for _, p := range []pkg{
 		{ImportPath: "internal/runner", Imports: []string{"ebbtide/internal/engine", "fmt"}},
-		{ImportPath: "internal/adapter/newsystem", Imports: []string{"ebbtide/internal/adapter", "ebbtide/internal/adapter/process", "ebbtide/internal/plan"}},
+		{
+			ImportPath: "internal/adapter/newsystem",
+			Imports:    []string{"ebbtide/internal/adapter", "ebbtide/internal/adapter/process", "ebbtide/internal/plan"},
+		},
 		{ImportPath: "internal/adapter/ssh", Imports: []string{"ebbtide/internal/adapter/ssh/part"}},
 		{ImportPath: "internal/demo", Imports: []string{"ebbtide/internal/nut/nutsim"}},
 		{ImportPath: "internal/adapter/ssh/sshsim", Imports: []string{"ebbtide/internal/adapter/fake"}},

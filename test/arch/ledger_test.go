@@ -20,8 +20,9 @@ const ledgerPath = "ebbtide/internal/ledger"
 // records are what the ledger's package declares that anybody may make and change: the records themselves.
 var records = []string{"Record", "Opening", "Power", "Step", "Word", "NodeState", "Numbers"}
 
-// TestTheLedgerChangesByItsRecordsAlone looks for what changes the ledger beside its one way in: an assignment, in what stands on it, to a field of
-// what the ledger declares, or the address of one. What changes it by a method is not exported.
+// TestTheLedgerChangesByItsRecordsAlone looks for what changes the ledger beside its one way in: an assignment, in what
+// stands on it, to a field of what the ledger declares, or the address of one. What changes it by a method is not
+// exported.
 func TestTheLedgerChangesByItsRecordsAlone(t *testing.T) {
 	t.Parallel()
 	fset := token.NewFileSet()

@@ -26,7 +26,8 @@ func TestCertificatesAreVerified(t *testing.T) {
 		for _, name := range p.GoFiles {
 			text, err := os.ReadFile(filepath.Join(p.Dir, name))
 			require.NoError(t, err)
-			if bytes.Contains(text, []byte("InsecureSkipVerify")) && !slices.Contains(doubles, p.ImportPath) && !strings.HasPrefix(p.ImportPath, "test/") {
+			if bytes.Contains(text, []byte("InsecureSkipVerify")) && !slices.Contains(doubles, p.ImportPath) &&
+				!strings.HasPrefix(p.ImportPath, "test/") {
 				found = append(found, p.ImportPath+"/"+name)
 			}
 		}

@@ -18,7 +18,8 @@ func TestTheUnitIsHardened(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("systemd-analyze is not here: systemd is not installed")
 	}
-	out, err := exec.CommandContext(context.Background(), "systemd-analyze", "security", "--offline=true", "../../deploy/ebbtide.service").CombinedOutput()
+	out, err := exec.CommandContext(context.Background(), "systemd-analyze", "security", "--offline=true",
+		"../../deploy/ebbtide.service").CombinedOutput()
 	require.NoError(t, err, string(out))
 	score := regexp.MustCompile(`exposure level for ebbtide\.service: ([0-9.]+)`).FindStringSubmatch(string(out))
 	require.Len(t, score, 2, string(out))
@@ -46,8 +47,10 @@ func TestTheUnitGivesNothingAway(t *testing.T) {
 		}
 	}
 	for key, want := range map[string]string{
-		"DynamicUser": "yes", "CapabilityBoundingSet": "", "AmbientCapabilities": "", "NoNewPrivileges": "yes", "ProtectSystem": "strict", "ProtectHome": "yes",
-		"StateDirectoryMode": "0700", "UMask": "0077", "LimitCORE": "0", "NotifyAccess": "main", "RestrictAddressFamilies": "AF_INET AF_INET6 AF_UNIX", "ProtectProc": "invisible",
+		"DynamicUser": "yes", "CapabilityBoundingSet": "", "AmbientCapabilities": "", "NoNewPrivileges": "yes", "ProtectSystem": "strict",
+		"ProtectHome":        "yes",
+		"StateDirectoryMode": "0700", "UMask": "0077", "LimitCORE": "0", "NotifyAccess": "main",
+		"RestrictAddressFamilies": "AF_INET AF_INET6 AF_UNIX", "ProtectProc": "invisible",
 	} {
 		require.Equal(t, []string{want}, set[key], key)
 	}

@@ -45,8 +45,10 @@ func TestApply(t *testing.T) {
 		slices.Sort(costs)
 		mean := us(total / time.Duration(len(costs)))
 		figure{
-			Figure: fmt.Sprintf("engine_apply_%d_nodes", c.nodes), Value: mean, Unit: "µs/event", Target: fmt.Sprintf("<= %g", c.most), OK: mean <= c.most, Runs: c.runs,
-			Note: fmt.Sprintf("mean of %d events; median %.1f µs, p99 %.1f µs, max %.0f µs", len(events), us(costs[len(costs)/2]), us(costs[len(costs)*99/100]), us(costs[len(costs)-1])),
+			Figure: fmt.Sprintf("engine_apply_%d_nodes", c.nodes), Value: mean, Unit: "µs/event", Target: fmt.Sprintf("<= %g", c.most),
+			OK: mean <= c.most, Runs: c.runs,
+			Note: fmt.Sprintf("mean of %d events; median %.1f µs, p99 %.1f µs, max %.0f µs", len(events), us(costs[len(costs)/2]),
+				us(costs[len(costs)*99/100]), us(costs[len(costs)-1])),
 		}.print(t)
 	}
 }

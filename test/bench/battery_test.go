@@ -65,7 +65,10 @@ func (b *box) supply(id string, drilled bool, now time.Time) power.Supply {
 	}
 	if drilled {
 		gave := b.health * b.drill * power.NewCurve(s.Curve).Rate(b.load) * b.sheet(b.load)
-		s.Capacity = power.LearnCapacity([]power.Discharge{{At: now.Add(-100 * 24 * time.Hour), Burn: 0.8 * gave, From: 100, To: 20, Drill: true}}, now)
+		s.Capacity = power.LearnCapacity([]power.Discharge{{
+			At: now.Add(-100 * 24 * time.Hour), Burn: 0.8 * gave, From: 100, To: 20,
+			Drill: true,
+		}}, now)
 	}
 	return s
 }
@@ -80,7 +83,10 @@ func (b *box) says(id string, seconds float64, naive bool) power.Reading {
 		charge = min(max(0, 1-seconds/b.sheet(b.load)), truth/lowAt)
 	}
 	charge = math.Round(100*charge) / 100
-	r := power.Reading{Supply: id, Status: power.OL, Charge: power.Known(100 * charge), Runtime: power.Known(charge * b.sheet(b.load) * b.bias), Load: power.Known(100 * b.load)}
+	r := power.Reading{
+		Supply: id, Status: power.OL, Charge: power.Known(100 * charge),
+		Runtime: power.Known(charge * b.sheet(b.load) * b.bias), Load: power.Known(100 * b.load),
+	}
 	if seconds > 0 {
 		if r.Status = power.OB; truth < lowAt {
 			r.Status |= power.LB
@@ -126,7 +132,10 @@ func TestBatteryCalibration(t *testing.T) {
 		}
 		for i := range at {
 			share := 100 * crossed[i] / alive[i]
-			f := figure{Figure: fmt.Sprintf("battery_bound_crossed_%s_%ds", c.name, at[i]), Value: share, Unit: "%", Target: "-", OK: true, Runs: int(alive[i])}
+			f := figure{
+				Figure: fmt.Sprintf("battery_bound_crossed_%s_%ds", c.name, at[i]), Value: share, Unit: "%", Target: "-", OK: true,
+				Runs: int(alive[i]),
+			}
 			if c.drilled && !c.naive {
 				f.Target, f.OK = "<= 6", share <= 6
 			}

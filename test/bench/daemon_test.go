@@ -43,7 +43,8 @@ func TestIdle(t *testing.T) {
 	}
 	b.WriteString("policy:\n  shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}\n  restore: {when: {online: 10m}}\n")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "runbook.yaml"), []byte(b.String()), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "settings.yaml"), []byte("runbook: runbook.yaml\njournal: journal.db\nlisten: unix:"+dir+"/s\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "settings.yaml"),
+		[]byte("runbook: runbook.yaml\njournal: journal.db\nlisten: unix:"+dir+"/s\n"), 0o600))
 	daemon := exec.CommandContext(t.Context(), binary, "daemon", "--config", filepath.Join(dir, "settings.yaml"))
 	require.NoError(t, daemon.Start())
 	defer func() { _ = daemon.Process.Signal(syscall.SIGTERM); _ = daemon.Wait() }()
@@ -54,7 +55,10 @@ func TestIdle(t *testing.T) {
 	share := 100 * (cpu(t, daemon.Process.Pid) - before).Seconds() / time.Since(began).Seconds()
 	rss := resident(t, daemon.Process.Pid)
 	figure{Figure: "daemon_idle_10_supplies_rss", Value: rss, Unit: "MiB", Target: "<= 32", OK: rss <= 32}.print(t)
-	figure{Figure: "daemon_idle_10_supplies_cpu", Value: share, Unit: "% of a core", Target: "<= 1", OK: share <= 1, Note: "over 20 s"}.print(t)
+	figure{
+		Figure: "daemon_idle_10_supplies_cpu", Value: share, Unit: "% of a core", Target: "<= 1", OK: share <= 1,
+		Note: "over 20 s",
+	}.print(t)
 
 	var help []time.Duration
 	for range 20 {
@@ -62,7 +66,10 @@ func TestIdle(t *testing.T) {
 		require.NoError(t, exec.CommandContext(context.Background(), binary, "--help").Run())
 		help = append(help, time.Since(begun))
 	}
-	figure{Figure: "help_time", Value: median(help).Seconds(), Unit: "s", Target: "<= 0.1", OK: median(help) <= 100*time.Millisecond, Runs: 20, Note: "median"}.print(t)
+	figure{
+		Figure: "help_time", Value: median(help).Seconds(), Unit: "s", Target: "<= 0.1", OK: median(help) <= 100*time.Millisecond,
+		Runs: 20, Note: "median",
+	}.print(t)
 }
 
 // cpu is the processor time of a process so far (proc(5): fields 14 and 15 of stat, in hundredths of a second).

@@ -29,15 +29,25 @@ func estate(t *testing.T, n int, vm, host time.Duration) engine.Settings {
 	}
 	nodes := []plan.Node{
 		{ID: "ups", Type: "supply", Kind: plan.Supply, Can: plan.VerbSet(plan.Start), Times: times(host)},
-		{ID: "nas", Type: "nas", FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Stop, plan.Start), Times: times(host), Stage: power.ShutdownStage, Attempts: 1},
+		{
+			ID: "nas", Type: "nas", FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Stop, plan.Start), Times: times(host),
+			Stage: power.ShutdownStage, Attempts: 1,
+		},
 	}
 	hosts := max(1, n/50)
 	for i := range hosts {
-		nodes = append(nodes, plan.Node{ID: fmt.Sprint("host", i), Type: "host", Kind: plan.Host, DependsOn: []string{"nas"}, FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Times: times(host), Stage: power.ShutdownStage, Attempts: 1})
+		nodes = append(nodes, plan.Node{
+			ID: fmt.Sprint("host", i), Type: "host", Kind: plan.Host, DependsOn: []string{"nas"},
+			FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Times: times(host),
+			Stage: power.ShutdownStage, Attempts: 1,
+		})
 	}
 	for i := range n - len(nodes) {
 		on := fmt.Sprint("host", i%hosts)
-		nodes = append(nodes, plan.Node{ID: fmt.Sprint("vm", i), Type: "vm", Kind: plan.VM, Host: on, DependsOn: []string{on}, Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Times: times(vm), Stage: power.ShutdownStage, Attempts: 1})
+		nodes = append(nodes, plan.Node{
+			ID: fmt.Sprint("vm", i), Type: "vm", Kind: plan.VM, Host: on, DependsOn: []string{on},
+			Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Times: times(vm), Stage: power.ShutdownStage, Attempts: 1,
+		})
 	}
 	e, err := plan.NewEstate(nodes, []plan.Limit{{Class: "vm", Total: 60, PerHost: 8}, {Class: "host", Total: 4}})
 	require.NoError(t, err)
@@ -64,14 +74,16 @@ func TestRunbook(t *testing.T) {
 	var schema runbook.Schema
 	schema.Nodes = append(schema.Nodes, slices.Concat(command.Family().Nodes, passive.Family().Nodes)...)
 	var b strings.Builder
-	b.WriteString("version: 1\nrunbook: large\nsupplies:\n  ups: {nut: \"ups@127.0.0.1:3493\", username: u, password: {credential: p}}\nnodes:\n")
+	b.WriteString("version: 1\nrunbook: large\nsupplies:\n  ups: {nut: \"ups@127.0.0.1:3493\", username: u, password: {credential: " +
+		"p}}\nnodes:\n")
 	b.WriteString("  switch: {type: passive, fed_by: [ups]}\n")
 	for i := range 10_000 - 2 {
 		need := "switch"
 		if i > 200 {
 			need = fmt.Sprintf("n%d", i%200)
 		}
-		fmt.Fprintf(&b, "  n%d: {type: command, fed_by: [ups], depends_on: [%s], probe: [\"true\"], stop: [\"true\"], start: [\"true\"]}\n", i, need)
+		fmt.Fprintf(&b, "  n%d: {type: command, fed_by: [ups], depends_on: [%s], probe: [\"true\"], stop: [\"true\"], start: [\"true\"]}\n",
+			i, need)
 	}
 	b.WriteString("policy:\n  shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}\n  restore: {when: {online: 10m}}\n")
 	src := []byte(b.String())
@@ -86,5 +98,8 @@ func TestRunbook(t *testing.T) {
 		c.Estate.Plan(plan.Down, nil)
 		runs = append(runs, time.Since(begun))
 	}
-	figure{Figure: "runbook_10000_nodes", Value: median(runs).Seconds(), Unit: "s", Target: "<= 1", OK: median(runs) <= time.Second, Runs: 5, Note: "read, check, compile and plan; median"}.print(t)
+	figure{
+		Figure: "runbook_10000_nodes", Value: median(runs).Seconds(), Unit: "s", Target: "<= 1", OK: median(runs) <= time.Second,
+		Runs: 5, Note: "read, check, compile and plan; median",
+	}.print(t)
 }

@@ -110,7 +110,8 @@ func (z fleetSize) host(v, h int) string {
 func (f *fleet) addSupply(i int, to *nutsim.Server) {
 	name := supplyName(i)
 	u := to.Add(name, "")
-	u.Set("ups.status", "OL", "battery.charge", "100", "battery.runtime", "7200", "ups.load", "40", "ups.delay.shutdown", "1", "output.voltage", "230")
+	u.Set("ups.status", "OL", "battery.charge", "100", "battery.runtime", "7200", "ups.load", "40", "ups.delay.shutdown", "1",
+		"output.voltage", "230")
 	u.OnCommand(func(string, string) error {
 		f.tell("cut", name)
 		f.timed.Go(func() {
@@ -231,7 +232,8 @@ func (f *fleet) write() string {
 	require.NoError(f.t, os.MkdirAll(credentials, 0o700))
 	for path, text := range map[string]string{
 		"runbook.yaml": f.runbook(), "credentials/nut": fleetPassword, "credentials/vsphere": vspheresim.Password,
-		"settings.yaml": "runbook: runbook.yaml\njournal: journal.db\nlisten: unix:" + f.socket() + "\ncredentials: credentials\narmed: true\nlog: {level: warn}\n",
+		"settings.yaml": "runbook: runbook.yaml\njournal: journal.db\nlisten: unix:" + f.socket() +
+			"\ncredentials: credentials\narmed: true\nlog: {level: warn}\n",
 	} {
 		require.NoError(f.t, os.WriteFile(filepath.Join(f.dir, path), []byte(text), 0o600))
 	}
@@ -244,29 +246,35 @@ func (f *fleet) runbook() string {
 	var b strings.Builder
 	b.WriteString("version: 1\nrunbook: fleet\nsupplies:\n")
 	for i := range f.supplies() {
-		fmt.Fprintf(&b, "  %s: {nut: \"%s@%s\", username: ebbtide, password: {credential: nut}}\n", supplyName(i), supplyName(i), f.addrs[i%f.servers])
+		fmt.Fprintf(&b, "  %s: {nut: \"%s@%s\", username: ebbtide, password: {credential: nut}}\n", supplyName(i), supplyName(i),
+			f.addrs[i%f.servers])
 	}
 	b.WriteString("connections:\n")
 	for v, sim := range f.sims {
 		vc := sim.VCenter()
-		fmt.Fprintf(&b, "  %s: {type: vsphere, url: %q, username: %q, password: {credential: vsphere}, thumbprint: %q}\n", vCenter(v), vc.URL(), vspheresim.User, vc.Thumbprint())
+		fmt.Fprintf(&b, "  %s: {type: vsphere, url: %q, username: %q, password: {credential: vsphere}, thumbprint: %q}\n", vCenter(v),
+			vc.URL(), vspheresim.User, vc.Thumbprint())
 	}
 	b.WriteString("nodes:\n")
 	for v := range f.sims {
 		for h := range f.hosts {
 			feed := 2 * (v*f.hosts + h)
-			fmt.Fprintf(&b, "  %s: {type: vsphere.host, via: %s, fed_by: [%s, %s], off_when_unreachable: %s, down: {nominal: %s, within: 2m}, up: {wake: {power: true}}}\n",
+			fmt.Fprintf(&b, "  %s: {type: vsphere.host, via: %s, fed_by: [%s, %s], off_when_unreachable: %s, down: {nominal: %s, within: "+
+				"2m}, up: {wake: {power: true}}}\n",
 				f.host(v, h), vCenter(v), supplyName(feed), supplyName(feed+1), hostSilent, hostOff+hostSilent)
 		}
 		for _, tier := range []struct {
 			name, needs string
 			each        int
 		}{{"db", "", f.dbs}, {"app", vCenter(v) + "-db", f.apps}} {
-			fmt.Fprintf(&b, "  %s-%s: {type: vsphere.vms, via: %s, select: {folder: %s}, depends_on: [%s], expect: %d, down: {nominal: %s, within: 2m}}\n",
-				vCenter(v), tier.name, vCenter(v), map[string]string{"db": "DB", "app": "App"}[tier.name], tier.needs, tier.each*f.hosts, f.guest)
+			fmt.Fprintf(&b, "  %s-%s: {type: vsphere.vms, via: %s, select: {folder: %s}, depends_on: [%s], expect: %d, down: {nominal: "+
+				"%s, within: 2m}}\n",
+				vCenter(v), tier.name, vCenter(v), map[string]string{"db": "DB", "app": "App"}[tier.name], tier.needs,
+				tier.each*f.hosts, f.guest)
 		}
 	}
-	fmt.Fprintf(&b, "policy:\n  shutdown: {when: {on_battery: %s}}\n  restore: {when: {online: 1h}}\n  limits: {vsphere.vm: {total: %d, per_host: %d}}\n  reserve: 10s\n", triggerAfter, f.atOnce, perHost)
+	fmt.Fprintf(&b, "policy:\n  shutdown: {when: {on_battery: %s}}\n  restore: {when: {online: 1h}}\n  limits: {vsphere.vm: {total: %d, "+
+		"per_host: %d}}\n  reserve: 10s\n", triggerAfter, f.atOnce, perHost)
 	return b.String()
 }
 

@@ -45,10 +45,18 @@ func TestFlip(t *testing.T) {
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
 	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // draws phases
 	ours := median(ourFlips(t, upsd, set, phases(rng, flips, time.Second)))
-	figure{Figure: "flip_to_first_effect", Value: ours.Seconds(), Unit: "s", Target: "<= 0.6", OK: ours <= 600*time.Millisecond, Runs: flips, Note: fmt.Sprintf("median, default polls of 1 s; one phase drawn uniformly from each %dth of it, seed %d", flips, seed)}.print(t)
+	figure{
+		Figure: "flip_to_first_effect", Value: ours.Seconds(), Unit: "s", Target: "<= 0.6", OK: ours <= 600*time.Millisecond,
+		Runs: flips, Note: fmt.Sprintf("median, default polls of 1 s; one phase drawn uniformly from each %dth of it, seed %d",
+			flips, seed),
+	}.print(t)
 	theirs := median(theirFlips(t, upsd, set, phases(rng, rounds, 5*time.Second/instances)))
 	ratio := theirs.Seconds() / ours.Seconds()
-	figure{Figure: "flip_upsmon_over_ebbtide", Value: ratio, Unit: "ratio", Target: ">= 4", OK: ratio >= 4, Runs: instances * rounds, Note: fmt.Sprintf("upsmon at its defaults notices after %.2f s (median; its ONBATT notice); %d of them spread over its 5 s, %d flips drawn as above", theirs.Seconds(), instances, rounds)}.print(t)
+	figure{
+		Figure: "flip_upsmon_over_ebbtide", Value: ratio, Unit: "ratio", Target: ">= 4", OK: ratio >= 4, Runs: instances * rounds,
+		Note: fmt.Sprintf("upsmon at its defaults notices after %.2f s (median; its ONBATT notice); %d of them spread over its 5 s, %d "+
+			"flips drawn as above", theirs.Seconds(), instances, rounds),
+	}.print(t)
 }
 
 // phases spreads n moments over an interval: one drawn uniformly from each nth part of it, in random order. Their mean
@@ -144,13 +152,15 @@ func startUpsmon(t *testing.T, upsd *nuttest.Server) string {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	require.NoError(t, os.Chmod(dir, 0o777))
 	mark := filepath.Join(dir, "onbatt")
-	script := "#!/bin/sh\n[ \"$NOTIFYTYPE\" = ONBATT ] && [ ! -e " + mark + " ] && date +%s.%N >" + mark + ".new && mv " + mark + ".new " + mark + "\nexit 0\n"
+	script := "#!/bin/sh\n[ \"$NOTIFYTYPE\" = ONBATT ] && [ ! -e " + mark + " ] && date +%s.%N >" + mark + ".new && mv " + mark + ".new " +
+		mark + "\nexit 0\n"
 	write := func(name, text string, mode os.FileMode) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), mode))
 		require.NoError(t, os.Chmod(filepath.Join(dir, name), mode))
 	}
 	write("notify", script, 0o755)
-	write("upsmon.conf", fmt.Sprintf("MONITOR ups@%s 1 %s %s secondary\nMINSUPPLIES 1\nSHUTDOWNCMD /bin/true\nNOTIFYCMD %s/notify\nNOTIFYFLAG ONBATT EXEC\nNOTIFYFLAG ONLINE IGNORE\n", upsd.Addr, nuttest.Viewer, nuttest.ViewerPassword, dir), 0o644)
+	write("upsmon.conf", fmt.Sprintf("MONITOR ups@%s 1 %s %s secondary\nMINSUPPLIES 1\nSHUTDOWNCMD /bin/true\nNOTIFYCMD "+
+		"%s/notify\nNOTIFYFLAG ONBATT EXEC\nNOTIFYFLAG ONLINE IGNORE\n", upsd.Addr, nuttest.Viewer, nuttest.ViewerPassword, dir), 0o644)
 	cmd := exec.CommandContext(t.Context(), "/lib/nut/upsmon", "-F", "-p")
 	cmd.Env = append(os.Environ(), "NUT_CONFPATH="+dir, "NUT_STATEPATH="+dir, "NUT_ALTPIDPATH="+dir)
 	cmd.Dir = dir

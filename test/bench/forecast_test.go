@@ -32,15 +32,24 @@ func pod(t *testing.T, n int) *plan.Estate {
 	}
 	nodes := []plan.Node{
 		{ID: "ups", Type: "supply", Kind: plan.Supply, Can: plan.VerbSet(plan.Cut, plan.Start), Times: times(5)},
-		{ID: "array", Type: "array", FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Protect, plan.Flush, plan.Stop, plan.Start), Times: times(45), Stage: "shutdown"},
+		{
+			ID: "array", Type: "array", FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Protect, plan.Flush, plan.Stop, plan.Start),
+			Times: times(45), Stage: "shutdown",
+		},
 	}
 	hosts := max(1, n/50)
 	for h := range hosts {
-		nodes = append(nodes, plan.Node{ID: fmt.Sprint("host", h), Type: "host", Kind: plan.Host, DependsOn: []string{"array"}, FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Times: times(80 + 7*h%23), Stage: "shutdown"})
+		nodes = append(nodes, plan.Node{
+			ID: fmt.Sprint("host", h), Type: "host", Kind: plan.Host, DependsOn: []string{"array"},
+			FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Times: times(80 + 7*h%23), Stage: "shutdown",
+		})
 	}
 	dbs := n / 10
 	for i := range n - len(nodes) {
-		vm := plan.Node{ID: fmt.Sprint("vm", i), Type: "vm", Kind: plan.VM, Host: fmt.Sprint("host", i%hosts), Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Times: times(30 + 11*i%17), Stage: "shutdown"}
+		vm := plan.Node{
+			ID: fmt.Sprint("vm", i), Type: "vm", Kind: plan.VM, Host: fmt.Sprint("host", i%hosts),
+			Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Times: times(30 + 11*i%17), Stage: "shutdown",
+		}
 		vm.DependsOn = []string{vm.Host}
 		if i >= dbs {
 			vm.DependsOn = append(vm.DependsOn, fmt.Sprint("vm", (i/hosts%max(1, dbs/hosts))*hosts+i%hosts))
@@ -85,18 +94,31 @@ func TestForecastTrials(t *testing.T) {
 	begun := processor(t)
 	odds := forecast.Play(p, nil, 10_000)
 	took := processor(t) - begun
-	figure{Figure: "forecast_10000_trials_1000_nodes", Value: took.Seconds(), Unit: "CPU-s", Target: "<= 1.5", OK: took.Seconds() <= 1.5, Runs: 1, Note: fmt.Sprintf("%d steps; all of it; p50 %s, p95 %s", len(p.Steps), odds.At(0.5).Round(time.Second), odds.At(0.95).Round(time.Second))}.print(t)
+	figure{
+		Figure: "forecast_10000_trials_1000_nodes", Value: took.Seconds(), Unit: "CPU-s", Target: "<= 1.5", OK: took.Seconds() <= 1.5,
+		Runs: 1, Note: fmt.Sprintf("%d steps; all of it; p50 %s, p95 %s", len(p.Steps), odds.At(0.5).Round(time.Second),
+			odds.At(0.95).Round(time.Second)),
+	}.print(t)
 	own := perTrial(t, p, 2000)
 	theirs := simpyTrials(t, p, 200)
 	ratio := theirs.Seconds() / own.Seconds()
-	figure{Figure: "forecast_trials_against_simpy", Value: ratio, Unit: "times", Target: ">= 30", OK: ratio >= 30, Note: fmt.Sprintf("CPU of a trial: %.0f µs and SimPy 4.1.1 with the same dispatcher %.0f µs", us(own), us(theirs))}.print(t)
+	figure{
+		Figure: "forecast_trials_against_simpy", Value: ratio, Unit: "times", Target: ">= 30", OK: ratio >= 30,
+		Note: fmt.Sprintf("CPU of a trial: %.0f µs and SimPy 4.1.1 with the same dispatcher %.0f µs", us(own), us(theirs)),
+	}.print(t)
 	small := pod(t, 100).Plan(plan.Down, nil)
 	large := pod(t, 100_000).Plan(plan.Down, nil)
 	perSmall, perLarge := perTrial(t, small, 20_000), perTrial(t, large, 30)
-	figure{Figure: "forecast_trial_100000_nodes", Value: perLarge.Seconds() * 1000, Unit: "ms", Target: "<= 60", OK: perLarge <= 60*time.Millisecond, Runs: 5, Note: "CPU of one trial; median"}.print(t)
+	figure{
+		Figure: "forecast_trial_100000_nodes", Value: perLarge.Seconds() * 1000, Unit: "ms", Target: "<= 60",
+		OK: perLarge <= 60*time.Millisecond, Runs: 5, Note: "CPU of one trial; median",
+	}.print(t)
 	event := func(d time.Duration, p *plan.Plan) float64 { return float64(d.Nanoseconds()) / float64(len(p.Steps)) }
 	growth := event(perLarge, large) / event(perSmall, small)
-	figure{Figure: "forecast_event_100_to_100000_nodes", Value: growth, Unit: "times", Target: "<= 4", OK: growth <= 4, Runs: 5, Note: fmt.Sprintf("%.0f ns and %.0f ns of CPU a step", event(perSmall, small), event(perLarge, large))}.print(t)
+	figure{
+		Figure: "forecast_event_100_to_100000_nodes", Value: growth, Unit: "times", Target: "<= 4", OK: growth <= 4, Runs: 5,
+		Note: fmt.Sprintf("%.0f ns and %.0f ns of CPU a step", event(perSmall, small), event(perLarge, large)),
+	}.print(t)
 }
 
 // simpyTrials gives the processor time of one trial of the plan with SimPy. It must have the same makespan on nominal
@@ -104,7 +126,8 @@ func TestForecastTrials(t *testing.T) {
 func simpyTrials(t *testing.T, p *plan.Plan, trials int) time.Duration {
 	t.Helper()
 	lib := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "python3", "-m", "pip", "install", "-q", "--target", lib, "simpy==4.1.1").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "python3", "-m", "pip", "install", "-q", "--target", lib,
+		"simpy==4.1.1").CombinedOutput(); err != nil {
 		t.Skipf("SimPy cannot be installed (python3 -m pip): %v: %s", err, out)
 	}
 	in, err := json.Marshal(simpyPlan(p, trials))
@@ -188,14 +211,21 @@ func TestForecastAgain(t *testing.T) {
 		walls, cpus = append(walls, time.Since(begun)), append(cpus, processor(t)-used)
 	}
 	took := median(walls)
-	figure{Figure: "forecast_again_1000_nodes", Value: took.Seconds() * 1000, Unit: "ms", Target: "<= 100", OK: took <= 100*time.Millisecond, Runs: 11, Note: fmt.Sprintf("all VMs on, 32 of them stopping; median; CPU %.0f ms", median(cpus).Seconds()*1000)}.print(t)
+	figure{
+		Figure: "forecast_again_1000_nodes", Value: took.Seconds() * 1000, Unit: "ms", Target: "<= 100",
+		OK: took <= 100*time.Millisecond, Runs: 11,
+		Note: fmt.Sprintf("all VMs on, 32 of them stopping; median; CPU %.0f ms", median(cpus).Seconds()*1000),
+	}.print(t)
 	begun := time.Now()
 	p := e.Plan(plan.Down, nil)
 	compile := time.Since(begun)
 	least := p.LowerBound().Seconds()
 	ratio := p.Schedule().Total.Seconds() / least
 	tail := e.Plan(plan.Down, func(int) bool { return true }).Schedule().Total.Seconds() / least // the longest tail alone
-	figure{Figure: "plan_1000_nodes_over_lower_bound", Value: ratio, Unit: "times", Target: "<= 1.05", OK: ratio <= 1.05, Note: fmt.Sprintf("longest tail first: %.3f; compiled in %d ms", tail, compile.Milliseconds())}.print(t)
+	figure{
+		Figure: "plan_1000_nodes_over_lower_bound", Value: ratio, Unit: "times", Target: "<= 1.05", OK: ratio <= 1.05,
+		Note: fmt.Sprintf("longest tail first: %.3f; compiled in %d ms", tail, compile.Milliseconds()),
+	}.print(t)
 }
 
 // TestForecastCalibration measures how often the next run of a node is within its 95th percentile, in worlds where
@@ -216,7 +246,10 @@ func TestForecastCalibration(t *testing.T) {
 			for i := range nodeOff {
 				nodeOff[i] = 0.3 * luck.NormFloat64()
 				for range i % 6 {
-					seen = append(seen, forecast.Sample{Node: fmt.Sprint("n", i), Type: "vm", Verb: plan.Stop, Took: next(i), Nominal: time.Minute, At: at.Add(-time.Duration(luck.IntN(400*24)) * time.Hour), Drill: luck.IntN(3) == 0})
+					seen = append(seen, forecast.Sample{
+						Node: fmt.Sprint("n", i), Type: "vm", Verb: plan.Stop, Took: next(i),
+						Nominal: time.Minute, At: at.Add(-time.Duration(luck.IntN(400*24)) * time.Hour), Drill: luck.IntN(3) == 0,
+					})
 				}
 			}
 			k := forecast.Learn(seen, at)
@@ -240,5 +273,8 @@ func TestForecastCalibration(t *testing.T) {
 	}
 	mean := (shares[0] + shares[1] + shares[2] + shares[3]) / 4
 	note := fmt.Sprintf("runs differing by σ %v: %.1f; from %.1f to %.1f", scales, shares, slices.Min(shares), slices.Max(shares))
-	figure{Figure: "durations_p95_coverage", Value: mean, Unit: "%", Target: "93..97", OK: mean >= 93 && mean <= 97, Runs: 4 * 12_000, Note: note}.print(t)
+	figure{
+		Figure: "durations_p95_coverage", Value: mean, Unit: "%", Target: "93..97", OK: mean >= 93 && mean <= 97, Runs: 4 * 12_000,
+		Note: note,
+	}.print(t)
 }

@@ -108,11 +108,14 @@ func TestPolicyFrontier(t *testing.T) {
 		fmt.Println(string(line))
 	}
 	w := tabwriter.NewWriter(os.Stderr, 2, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(os.Stderr, "%d rooms, plan p50 %s to %s. %d outages (%.0f s): %d outlast the battery, in %d of them the plan is short enough.\nDegraded: %d runs of the whole engine (%.0f s).\n",
-		len(rooms), rooms[0].odds.At(0.5).Round(time.Second), rooms[len(rooms)-1].odds.At(0.5).Round(time.Second), len(drawn), modelled.Seconds(), long, len(hard), runs, time.Since(begun).Seconds())
+	fmt.Fprintf(os.Stderr, "%d rooms, plan p50 %s to %s. %d outages (%.0f s): %d outlast the battery, in %d of them the plan is short "+
+		"enough.\nDegraded: %d runs of the whole engine (%.0f s).\n",
+		len(rooms), rooms[0].odds.At(0.5).Round(time.Second), rooms[len(rooms)-1].odds.At(0.5).Round(time.Second), len(drawn),
+		modelled.Seconds(), long, len(hard), runs, time.Since(begun).Seconds())
 	fmt.Fprintln(w, "unnecessary\tcrash\t95% sure\tdegraded: crash\t95% sure\tforced\t  begins by\t")
 	for _, r := range rows {
-		fmt.Fprintf(w, "%.1f%%\t%.1f%%\t%.1f to %.1f\t%.1f%%\t%.1f to %.1f\t%.0f%%\t  %s: %s\t\n", r.Unnecessary, r.Crash, r.CrashSure[0], r.CrashSure[1], r.Degraded, r.DegradedSure[0], r.DegradedSure[1], r.Forced, r.Family, r.Rule)
+		fmt.Fprintf(w, "%.1f%%\t%.1f%%\t%.1f to %.1f\t%.1f%%\t%.1f to %.1f\t%.0f%%\t  %s: %s\t\n", r.Unnecessary, r.Crash, r.CrashSure[0],
+			r.CrashSure[1], r.Degraded, r.DegradedSure[0], r.DegradedSure[1], r.Forced, r.Family, r.Rule)
 	}
 	_ = w.Flush()
 	compare(t, rows)
@@ -140,7 +143,11 @@ func agree(t *testing.T, all []rule, drawn []*night, at [][]float64, some []int)
 		}
 	}
 	percent, _, _ := wilson(same, len(some))
-	figure{Figure: "frontier_model_agrees", Value: percent, Unit: "%", Target: "-", OK: true, Runs: len(some), Note: "of outages in which the engine, by its own slack below 0 s (drilled), begins within 2 s of when the model says, or neither begins"}.print(t)
+	figure{
+		Figure: "frontier_model_agrees", Value: percent, Unit: "%", Target: "-", OK: true, Runs: len(some),
+		Note: "of outages in which the engine, by its own slack below 0 s (drilled), begins within 2 s of when the model says, or " +
+			"neither begins",
+	}.print(t)
 }
 
 // tally counts what comes of a rule whose plans are carried out to the letter.
@@ -222,8 +229,10 @@ func compare(t *testing.T, rows []row) {
 		ratio := r.Crash / own("slack, drilled", degraded)
 		figure{
 			Figure: "frontier_fewer_crashes", Value: ratio, Unit: "times", Target: ">= 3", OK: ratio >= 3, Runs: r.Runs,
-			Note: fmt.Sprintf("%s: %s: %.1f%% of crashes at %.1f%% unnecessary; undrilled %.1f times; with our waits shortened for both %.1f, for neither %.1f", r.Family, r.Rule, r.Crash, r.Unnecessary,
-				r.Crash/own("slack, undrilled", degraded), r.Degraded/own("slack, drilled", degraded), r.Crash/own("slack, drilled", letter)),
+			Note: fmt.Sprintf("%s: %s: %.1f%% of crashes at %.1f%% unnecessary; undrilled %.1f times; with our waits shortened for both "+
+				"%.1f, for neither %.1f", r.Family, r.Rule, r.Crash, r.Unnecessary,
+				r.Crash/own("slack, undrilled", degraded), r.Degraded/own("slack, drilled", degraded),
+				r.Crash/own("slack, drilled", letter)),
 		}.print(t)
 	}
 }

@@ -46,14 +46,23 @@ func TestOrderIsJudged(t *testing.T) {
 		story []happening
 		want  string
 	}{
-		"in order":        {[]happening{{what: "vm off", name: app}, {what: "vm off", name: db}, {what: "host off", name: host}, {what: "cut", name: "ups000"}, {what: "cut", name: "ups001"}}, ""},
+		"in order": {[]happening{
+			{what: "vm off", name: app},
+			{what: "vm off", name: db},
+			{what: "host off", name: host},
+			{what: "cut", name: "ups000"},
+			{what: "cut", name: "ups001"},
+		}, ""},
 		"db before app":   {[]happening{{what: "vm off", name: db}}, db + " is off while 1 VMs that need it are on"},
 		"host before VMs": {[]happening{{what: "host off", name: host}}, "host " + host + " is off and takes 2 VMs along"},
 		"cut before host": {[]happening{{what: "cut", name: "ups001"}}, "ups001 is cut while host " + host + " is on"},
 		"twice":           {[]happening{{what: "vm off", name: app}, {what: "vm off", name: app}}, app + " vm off twice"},
 		"started":         {[]happening{{what: "vm on", name: app}}, "vm on: " + app},
 	} {
-		f := &fleet{fleetSize: fleetSize{vCenters: 1, hosts: 1, apps: 1, dbs: 1}, t: t, hostOf: map[string]string{app: host, db: host}, story: c.story}
+		f := &fleet{
+			fleetSize: fleetSize{vCenters: 1, hosts: 1, apps: 1, dbs: 1}, t: t,
+			hostOf: map[string]string{app: host, db: host}, story: c.story,
+		}
 		if c.want == "" {
 			require.Empty(t, f.violations(), name)
 		} else {

@@ -149,7 +149,8 @@ func (f *fleet) until(what string, within time.Duration, holds func() bool) {
 	clock := time.NewTicker(50 * time.Millisecond)
 	defer clock.Stop()
 	for end := time.Now().Add(within); !holds(); <-clock.C {
-		require.False(f.t, time.Now().After(end), "no %s within %s: %d VMs off, %d hosts off, %d outputs cut", what, within, f.count("vm off"), f.count("host off"), f.count("cut"))
+		require.False(f.t, time.Now().After(end), "no %s within %s: %d VMs off, %d hosts off, %d outputs cut", what, within,
+			f.count("vm off"), f.count("host off"), f.count("cut"))
 	}
 }
 
@@ -180,25 +181,34 @@ func (r *result) figures(t *testing.T, name string) {
 	c := r.clients
 	var broken []string
 	say := func(what string, value float64, unit, target string, ok bool, format string, args ...any) {
-		f := figure{Figure: "load_" + name + "_" + what, Value: value, Unit: unit, Target: target, OK: ok, Runs: 1, Note: fmt.Sprintf(format, args...)}
+		f := figure{
+			Figure: "load_" + name + "_" + what, Value: value, Unit: unit, Target: target, OK: ok, Runs: 1,
+			Note: fmt.Sprintf(format, args...),
+		}
 		f.print(t)
 		if !ok {
 			broken = append(broken, fmt.Sprintf("%s is %g, and %s is wanted: %s", what, value, target, f.Note))
 		}
 	}
-	say("order_broken", float64(len(r.violations)), "violations", "0", len(r.violations) == 0, "as NUT servers and vCenters saw it: %q", r.violations[:min(3, len(r.violations))])
+	say("order_broken", float64(len(r.violations)), "violations", "0", len(r.violations) == 0, "as NUT servers and vCenters saw it: %q",
+		r.violations[:min(3, len(r.violations))])
 	say("polls_missed", r.outage.missed, "polls", "0", r.outage.missed == 0, "%s", r.outage)
 	ratio := r.took.Seconds() / r.scheduled.Seconds()
-	say("down_over_schedule", ratio, "ratio", "<= 1.25", ratio <= 1.25, "all VMs off %.1f s after the trigger, %.1f s by the plan's own schedule", r.took.Seconds(), r.scheduled.Seconds())
+	say("down_over_schedule", ratio, "ratio", "<= 1.25", ratio <= 1.25,
+		"all VMs off %.1f s after the trigger, %.1f s by the plan's own schedule", r.took.Seconds(), r.scheduled.Seconds())
 	twice := float64(r.stops)/float64(r.vms) - 1
 	say("stopped_again", 100*twice, "% of the VMs", "<= 1", twice <= 0.01, "%d VMs, %d commands that the vCenters had", r.vms, r.stops)
 	say("api_faults", float64(len(c.faults)), "faults", "0", len(c.faults) == 0, "%q", c.faults[:min(3, len(c.faults))])
 	p99 := percentile(c.answers, 99)
-	say("api_p99", p99.Seconds(), "s", "<= 3", p99 <= 3*time.Second, "of %d answers, median %.2f s, beside %d documents streamed; %d MB in all", len(c.answers), percentile(c.answers, 50).Seconds(), c.documents, c.bytes>>20)
-	say("peak_rss", r.peak, "MiB", fmt.Sprintf("<= %d", mostMemory), r.peak <= mostMemory, "most that lives at once %.0f MiB", slices.Max(c.heap))
+	say("api_p99", p99.Seconds(), "s", "<= 3", p99 <= 3*time.Second,
+		"of %d answers, median %.2f s, beside %d documents streamed; %d MB in all", len(c.answers), percentile(c.answers, 50).Seconds(),
+		c.documents, c.bytes>>20)
+	say("peak_rss", r.peak, "MiB", fmt.Sprintf("<= %d", mostMemory), r.peak <= mostMemory, "most that lives at once %.0f MiB",
+		slices.Max(c.heap))
 	half := len(c.heap) / 2
 	growth := slices.Max(c.heap[half:]) / slices.Max(c.heap[:half])
-	say("heap_growth", growth, "ratio", fmt.Sprintf("<= %g", mostGrowth), growth <= mostGrowth, "the most that lived in the second half of the outage over the first")
+	say("heap_growth", growth, "ratio", fmt.Sprintf("<= %g", mostGrowth), growth <= mostGrowth,
+		"the most that lived in the second half of the outage over the first")
 	say("cpu", r.share, "% of a core", "<= 60", r.share <= 60, "in an outage of %.0f s", r.whole.Seconds())
 	require.Empty(t, broken)
 }

@@ -38,11 +38,13 @@ func (p *player) play(n *night, shutdown power.Condition, drilled bool) (begins 
 	until := min(n.lasts, n.box.life()+30*60)
 	sc := sim.Scenario{
 		Settings: engine.Settings{Estate: n.room.estate, Supplies: []power.Supply{supply}, Mode: "simulate", Policy: power.Policy{
-			Protect: power.Condition{Kind: power.OnBattery, For: 10 * time.Second}, Shutdown: shutdown, Restore: power.Condition{Kind: power.Online, For: 5 * time.Minute}, Reserve: reserve,
+			Protect: power.Condition{Kind: power.OnBattery, For: 10 * time.Second}, Shutdown: shutdown,
+			Restore: power.Condition{Kind: power.Online, For: 5 * time.Minute}, Reserve: reserve,
 		}},
 		Changes: []sim.Change{{At: fails, Supply: "ups"}}, For: fails + time.Duration(until*float64(time.Second)), Took: n.took,
 		Batteries: map[string]sim.Battery{"ups": {
-			Charge: 1, Runtime: time.Duration(n.box.sheet(n.box.load) * float64(time.Second)), Health: n.box.health, Bias: n.box.bias, DiesAt: n.box.diesAt, Steps: 0.01,
+			Charge: 1, Runtime: time.Duration(n.box.sheet(n.box.load) * float64(time.Second)), Health: n.box.health, Bias: n.box.bias,
+			DiesAt: n.box.diesAt, Steps: 0.01,
 		}},
 	}
 	sc.Forecast = func(estate *plan.Estate, ask effect.Estimate) foresight.Estimate {

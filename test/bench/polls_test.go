@@ -155,5 +155,6 @@ func percentile(d []time.Duration, p int) time.Duration {
 }
 
 func (f pollFigures) String() string {
-	return fmt.Sprintf("%.0f polls, %.1f missed, late %s (p99), longest gap %s, servers stood %s", f.expected, f.missed, f.late, f.longest, f.stood)
+	return fmt.Sprintf("%.0f polls, %.1f missed, late %s (p99), longest gap %s, servers stood %s", f.expected, f.missed, f.late,
+		f.longest, f.stood)
 }

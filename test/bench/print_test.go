@@ -18,7 +18,8 @@ func TestPrintTime(t *testing.T) {
 	wanted(t)
 	var b strings.Builder
 	b.WriteString("version: 1\nrunbook: thousand\nsupplies:\n  ups: {nut: \"ups@127.0.0.1:3493\"}\nconnections:\n")
-	b.WriteString("  vc: {type: vsphere, url: \"https://10.0.0.10/sdk\", username: a, password: {credential: a}, thumbprint: \"" + strings.Repeat("4F", 32) + "\"}\nnodes:\n")
+	b.WriteString("  vc: {type: vsphere, url: \"https://10.0.0.10/sdk\", username: a, password: {credential: a}, thumbprint: \"" +
+		strings.Repeat("4F", 32) + "\"}\nnodes:\n")
 	for h := range 20 {
 		fmt.Fprintf(&b, "  host%02d: {type: vsphere.host, via: vc, fed_by: [ups]}\n", h)
 	}
@@ -33,5 +34,8 @@ func TestPrintTime(t *testing.T) {
 	_, errs, code := site.Run(t, program, "print", file, "-o", filepath.Join(dir, "book.pdf"))
 	took := time.Since(began).Seconds()
 	require.Zero(t, code, errs)
-	figure{Figure: "print_1000_vms", Value: took, Unit: "s", Target: "<= 5", OK: took <= 5, Runs: 1, Note: "print -o book.pdf, with the start of the program"}.print(t)
+	figure{
+		Figure: "print_1000_vms", Value: took, Unit: "s", Target: "<= 5", OK: took <= 5, Runs: 1,
+		Note: "print -o book.pdf, with the start of the program",
+	}.print(t)
 }

@@ -38,14 +38,22 @@ func TestPromiseKept(t *testing.T) {
 		miss := 100 * math.Abs(took.Seconds()/said.Seconds()-1)
 		t.Logf("outage %d: foretold %.1f s, took %.1f s: %.0f%% off", run+1, said.Seconds(), took.Seconds(), miss)
 		if run == 0 {
-			figure{Figure: "promise_by_runbook", Value: miss, Unit: "% off", Target: "-", OK: true, Runs: 1, Note: fmt.Sprintf("p50 at the trigger %.1f s, from there to the cut %.1f s; nothing was learned yet", said.Seconds(), took.Seconds())}.print(t)
+			figure{
+				Figure: "promise_by_runbook", Value: miss, Unit: "% off", Target: "-", OK: true, Runs: 1,
+				Note: fmt.Sprintf("p50 at the trigger %.1f s, from there to the cut %.1f s; nothing was learned yet", said.Seconds(),
+					took.Seconds()),
+			}.print(t)
 		}
 		if run >= learns {
 			off = append(off, miss)
 		}
 	}
 	worst := slices.Max(off)
-	figure{Figure: "promise_kept", Value: worst, Unit: "% off", Target: "<= 15", OK: worst <= 15, Runs: measured, Note: fmt.Sprintf("p50 at the trigger against what happened from there to the cut, the worst of the outages after %d; all: %.0f", learns, off)}.print(t)
+	figure{
+		Figure: "promise_kept", Value: worst, Unit: "% off", Target: "<= 15", OK: worst <= 15, Runs: measured,
+		Note: fmt.Sprintf("p50 at the trigger against what happened from there to the cut, the worst of the outages after %d; all: %.0f",
+			learns, off),
+	}.print(t)
 }
 
 // guess lets the runbook say roughly how long things take: the defaults are those of real hosts and arrays, minutes.
@@ -55,7 +63,8 @@ func guess(t *testing.T, s *site.Site) {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	guessed := strings.ReplaceAll(string(text), "down: {within:", "down: {nominal: 2s, within:")
-	guessed = strings.Replace(guessed, "    off_when_refused: true\n", "    off_when_refused: true\n    down: {nominal: 2s, flush_nominal: 2s}\n", 1)
+	guessed = strings.Replace(guessed, "    off_when_refused: true\n",
+		"    off_when_refused: true\n    down: {nominal: 2s, flush_nominal: 2s}\n", 1)
 	require.Contains(t, guessed, "flush_nominal: 2s")
 	s.Write("runbook.yaml", guessed)
 }

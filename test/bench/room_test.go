@@ -33,7 +33,10 @@ func newRoom(t *testing.T, scale float64) *room {
 	t.Helper()
 	seconds := func(s float64) time.Duration { return time.Duration(scale * s * float64(time.Second)) }
 	node := func(id string, kind plan.Kind, risk plan.Risk, watts, stop, within float64, can ...plan.Verb) plan.Node {
-		n := plan.Node{ID: id, Type: kind.String(), Kind: kind, Risk: risk, Stage: "shutdown", Watts: watts, Attempts: 1, Can: plan.VerbSet(can...)}
+		n := plan.Node{
+			ID: id, Type: kind.String(), Kind: kind, Risk: risk, Stage: "shutdown", Watts: watts, Attempts: 1,
+			Can: plan.VerbSet(can...),
+		}
 		for v := range n.Times {
 			n.Times[v] = plan.Times{Nominal: seconds(5), Within: seconds(30)}
 		}
@@ -45,7 +48,10 @@ func newRoom(t *testing.T, scale float64) *room {
 	array := node("array", plan.Other, plan.Storage, 100, 35, 120, plan.Protect, plan.Flush, plan.Stop, plan.Start, plan.Unprotect)
 	array.FedBy = []string{"ups"}
 	nodes := []plan.Node{
-		{ID: "ups", Type: "supply", Kind: plan.Supply, Stage: "shutdown", Attempts: 1, Can: plan.VerbSet(plan.Cut, plan.Start), Times: array.Times},
+		{
+			ID: "ups", Type: "supply", Kind: plan.Supply, Stage: "shutdown", Attempts: 1, Can: plan.VerbSet(plan.Cut, plan.Start),
+			Times: array.Times,
+		},
 		array,
 	}
 	for _, host := range []string{"host1", "host2"} {

@@ -34,7 +34,10 @@ func TestOrchestration(t *testing.T) {
 	records, commits := shutDown(t, s, vm, host)
 	real := makespan(records)
 	ratio := real.Seconds() / virtual.Seconds()
-	figure{Figure: "orchestration_overhead_1000_nodes", Value: ratio, Unit: "real/virtual", Target: "<= 1.02", OK: ratio <= 1.02, Runs: 1, Note: fmt.Sprintf("real %.2f s, virtual %.2f s; of the real %.2f s were the journal's: %d commits, %.2f ms each (median), %d records", real.Seconds(), virtual.Seconds(), total(commits).Seconds(), len(commits), 1000*median(commits).Seconds(), len(records))}.print(t)
+	figure{
+		Figure: "orchestration_overhead_1000_nodes", Value: ratio, Unit: "real/virtual", Target: "<= 1.02", OK: ratio <= 1.02, Runs: 1,
+		Note: fmt.Sprintf("real %.2f s, virtual %.2f s; of the real %.2f s were the journal's: %d commits, %.2f ms each (median), %d records", real.Seconds(), virtual.Seconds(), total(commits).Seconds(), len(commits), 1000*median(commits).Seconds(), len(records)),
+	}.print(t)
 }
 
 // makespan is the time from the first command to the last proof of a stop.
@@ -85,7 +88,10 @@ func shutDown(t *testing.T, s engine.Settings, vm, host time.Duration) ([]ledger
 		if n.Kind == plan.VM {
 			takes = vm
 		}
-		nodes[n.ID] = polled{world.Add(n.ID, fake.Spec{Can: n.Can, Latency: 20 * time.Millisecond, Takes: map[plan.Verb]time.Duration{plan.Stop: takes}})}
+		nodes[n.ID] = polled{world.Add(n.ID, fake.Spec{
+			Can: n.Can, Latency: 20 * time.Millisecond,
+			Takes: map[plan.Verb]time.Duration{plan.Stop: takes},
+		})}
 	}
 	file, err := journal.Open(filepath.Join(t.TempDir(), "journal.db"), journal.Options{})
 	require.NoError(t, err)
@@ -110,7 +116,10 @@ func shutDown(t *testing.T, s engine.Settings, vm, host time.Duration) ([]ledger
 	poll := time.NewTicker(time.Second)
 	defer poll.Stop()
 	for polls := 0; ; polls++ {
-		reading := power.Reading{Supply: "ups", Status: power.OL, Charge: power.Known(100), Runtime: power.Known(18000), Load: power.Known(50)}
+		reading := power.Reading{
+			Supply: "ups", Status: power.OL, Charge: power.Known(100), Runtime: power.Known(18000),
+			Load: power.Known(50),
+		}
 		if polls >= 3 {
 			reading.Status = power.OB
 		}

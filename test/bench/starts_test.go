@@ -23,23 +23,38 @@ const reserve = 30 * time.Second
 func rules() []rule {
 	list := []rule{{family: "low-battery flag", text: "low battery", peer: func(*night, float64, *power.Reading) bool { return false }}}
 	for _, after := range []float64{120, 300, 480} {
-		list = append(list, rule{family: "timer", text: fmt.Sprintf("%.0f s on battery", after), peer: func(_ *night, s float64, _ *power.Reading) bool { return s >= after }})
+		list = append(list, rule{
+			family: "timer", text: fmt.Sprintf("%.0f s on battery", after),
+			peer: func(_ *night, s float64, _ *power.Reading) bool { return s >= after },
+		})
 	}
 	for _, below := range []float64{75, 50, 30} {
-		list = append(list, rule{family: "charge", text: fmt.Sprintf("charge below %.0f%%", below), peer: func(_ *night, _ float64, r *power.Reading) bool { return r.Charge.Value < below }})
+		list = append(list, rule{
+			family: "charge", text: fmt.Sprintf("charge below %.0f%%", below),
+			peer: func(_ *night, _ float64, r *power.Reading) bool { return r.Charge.Value < below },
+		})
 	}
 	for _, times := range []float64{1, 1.5, 2} {
-		list = append(list, rule{family: "runtime", text: fmt.Sprintf("UPS's runtime below %.1f × the plan's p95", times), peer: func(n *night, _ float64, r *power.Reading) bool {
-			return r.Runtime.Value < times*n.room.p95
-		}})
+		list = append(list, rule{
+			family: "runtime", text: fmt.Sprintf("UPS's runtime below %.1f × the plan's p95", times),
+			peer: func(n *night, _ float64, r *power.Reading) bool {
+				return r.Runtime.Value < times*n.room.p95
+			},
+		})
 	}
 	for _, drilled := range []bool{false, true} {
 		family := map[bool]string{false: "slack, undrilled", true: "slack, drilled"}[drilled]
 		for _, margin := range []float64{60, 0} {
-			list = append(list, rule{family: family, text: fmt.Sprintf("slack below %.0f s", margin), drilled: drilled, slack: margin, odds: power.Pessimistic})
+			list = append(list, rule{
+				family: family, text: fmt.Sprintf("slack below %.0f s", margin), drilled: drilled, slack: margin,
+				odds: power.Pessimistic,
+			})
 		}
 		for _, odds := range []float64{0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1} {
-			list = append(list, rule{family: family, text: fmt.Sprintf("slack below 0 s at odds of %.0f%%", 100*odds), drilled: drilled, odds: odds})
+			list = append(list, rule{
+				family: family, text: fmt.Sprintf("slack below 0 s at odds of %.0f%%", 100*odds),
+				drilled: drilled, odds: odds,
+			})
 		}
 	}
 	return list

@@ -33,10 +33,22 @@ func TestVSphereAgainstGovc(t *testing.T) {
 	const n = 1000
 	p := newFarm(t, n)
 	down, up := p.cycle()
-	figure{Figure: "vsphere_1000_down", Value: down.took.Seconds(), Unit: "s", Target: "<= 6.5", OK: down.took <= 6500*time.Millisecond, Note: down.String()}.print(t)
-	figure{Figure: "vsphere_1000_down_calls", Value: down.perVM(n), Unit: "calls a VM", Target: "<= 1.1", OK: down.perVM(n) <= 1.1, Note: down.String()}.print(t)
-	figure{Figure: "vsphere_1000_up", Value: up.took.Seconds(), Unit: "s", Target: "<= 2", OK: up.took <= 2*time.Second, Note: up.String()}.print(t)
-	figure{Figure: "vsphere_1000_up_calls", Value: float64(up.calls), Unit: "calls", Target: "<= 100", OK: up.calls <= 100, Note: up.String()}.print(t)
+	figure{
+		Figure: "vsphere_1000_down", Value: down.took.Seconds(), Unit: "s", Target: "<= 6.5", OK: down.took <= 6500*time.Millisecond,
+		Note: down.String(),
+	}.print(t)
+	figure{
+		Figure: "vsphere_1000_down_calls", Value: down.perVM(n), Unit: "calls a VM", Target: "<= 1.1", OK: down.perVM(n) <= 1.1,
+		Note: down.String(),
+	}.print(t)
+	figure{
+		Figure: "vsphere_1000_up", Value: up.took.Seconds(), Unit: "s", Target: "<= 2", OK: up.took <= 2*time.Second,
+		Note: up.String(),
+	}.print(t)
+	figure{
+		Figure: "vsphere_1000_up_calls", Value: float64(up.calls), Unit: "calls", Target: "<= 100", OK: up.calls <= 100,
+		Note: up.String(),
+	}.print(t)
 
 	p.govc = buildGovc(t)
 	for _, way := range []struct {
@@ -68,7 +80,10 @@ func TestVSphereAgainstGovc(t *testing.T) {
 			note += fmt.Sprintf("; of %d VMs, counted %d-fold less the guests' own time", way.sample, n/way.sample)
 		}
 		ratio := took.Seconds() / way.ours.took.Seconds()
-		figure{Figure: "vsphere_govc_ratio", Value: ratio, Unit: "times ours", Target: "-", OK: true, Note: fmt.Sprintf("%s: govc %.1f s, Ebbtide %.1f s; %s", way.name, took.Seconds(), way.ours.took.Seconds(), note)}.print(t)
+		figure{
+			Figure: "vsphere_govc_ratio", Value: ratio, Unit: "times ours", Target: "-", OK: true,
+			Note: fmt.Sprintf("%s: govc %.1f s, Ebbtide %.1f s; %s", way.name, took.Seconds(), way.ours.took.Seconds(), note),
+		}.print(t)
 	}
 }
 
@@ -77,8 +92,14 @@ func TestVSphere10000(t *testing.T) {
 	wanted(t)
 	const n = 10_000
 	down, up := newFarm(t, n).cycle()
-	figure{Figure: "vsphere_10000_down_calls", Value: down.perVM(n), Unit: "calls a VM", Target: "<= 1.1", OK: down.perVM(n) <= 1.1, Note: down.String()}.print(t)
-	figure{Figure: "vsphere_10000_up_calls", Value: up.perVM(n), Unit: "calls a VM", Target: "<= 0.1", OK: up.perVM(n) <= 0.1, Note: up.String()}.print(t)
+	figure{
+		Figure: "vsphere_10000_down_calls", Value: down.perVM(n), Unit: "calls a VM", Target: "<= 1.1", OK: down.perVM(n) <= 1.1,
+		Note: down.String(),
+	}.print(t)
+	figure{
+		Figure: "vsphere_10000_up_calls", Value: up.perVM(n), Unit: "calls a VM", Target: "<= 0.1", OK: up.perVM(n) <= 0.1,
+		Note: up.String(),
+	}.print(t)
 }
 
 // farm is many VMs on one vCenter, with what it saw.
@@ -121,9 +142,11 @@ func (p *farm) open() (end func()) {
 	for i, name := range p.names {
 		decls[i] = runbook.NodeDecl{ID: name, Type: "vsphere.vm", Via: "vc", Spec: &vsphere.VMSpec{}}
 	}
-	set, err := registry.Open([]adapter.Family{vsphere.Family()}, []runbook.ConnectionDecl{{Name: "vc", Type: "vsphere", Spec: &vsphere.ConnectionSpec{
-		URL: vc.URL(), Username: vspheresim.User, Password: runbook.SecretRef{Env: "EBBTIDE_BENCH_VSPHERE"}, Thumbprint: vc.Thumbprint(),
-	}}}, decls, literal{})
+	set, err := registry.Open([]adapter.Family{vsphere.Family()},
+		[]runbook.ConnectionDecl{{Name: "vc", Type: "vsphere", Spec: &vsphere.ConnectionSpec{
+			URL: vc.URL(), Username: vspheresim.User, Password: runbook.SecretRef{Env: "EBBTIDE_BENCH_VSPHERE"},
+			Thumbprint: vc.Thumbprint(),
+		}}}, decls, literal{})
 	require.NoError(t, err)
 	p.nodes = nil
 	for _, name := range p.names {

@@ -124,7 +124,10 @@ func TestDocumentsInABrowser(t *testing.T) {
 			title, err := chromedp.Run(ctx, chromedp.Title())
 			require.NoError(t, err)
 			for _, v := range views {
-				scheme := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.scheme}}}
+				scheme := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{
+					Name:  "prefers-color-scheme",
+					Value: v.scheme,
+				}}}
 				_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, scheme)
 				require.NoError(t, err)
 				require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(v.width, v.height)))
@@ -158,7 +161,8 @@ func write(t *testing.T, file, runbook, scenario string) {
 		require.Zero(t, code, errs)
 		return
 	}
-	night, errs, _ := site.Run(t, binary, "simulate", runbook, "--scenario", filepath.Join(runbooks, "scenarios", scenario), "--format", "json")
+	night, errs, _ := site.Run(t, binary, "simulate", runbook, "--scenario", filepath.Join(runbooks, "scenarios", scenario),
+		"--format", "json")
 	require.NotEmpty(t, night, errs)
 	require.NoError(t, os.WriteFile(file+".json", []byte(night), 0o600))
 	_, errs, code := site.Run(t, binary, "report", file+".json", "--runbook", runbook, "-o", file)

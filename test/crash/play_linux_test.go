@@ -121,7 +121,8 @@ func unproven(recs []ledger.Record) []string {
 
 // isLeftToTheLast reports whether a broken rule is that of a storage left on to the last.
 func isLeftToTheLast(broken string) bool {
-	return strings.HasPrefix(broken, "3: the output of ups is cut while nas is on") || broken == "8: nas went off 0 times and came on 0 times"
+	return strings.HasPrefix(broken, "3: the output of ups is cut while nas is on") ||
+		broken == "8: nas went off 0 times and came on 0 times"
 }
 
 // tell shows what led to a failure.

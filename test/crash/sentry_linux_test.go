@@ -172,7 +172,8 @@ func filter() (post int, err error) {
 		return 0, err
 	}
 	fprog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, uintptr(unsafe.Pointer(&fprog)))
+	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER,
+		uintptr(unsafe.Pointer(&fprog)))
 	if errno != 0 {
 		return 0, errno
 	}

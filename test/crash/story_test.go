@@ -99,7 +99,10 @@ func TestTheRefereeCanFail(t *testing.T) {
 		what, want string // want is in what it finds
 		story      []string
 	}{
-		{"the database before what uses it", "10: db was told to stop before its user app1 was off", swapped("ShutdownGuest app1", "ShutdownGuest db")},
+		{
+			"the database before what uses it", "10: db was told to stop before its user app1 was off",
+			swapped("ShutdownGuest app1", "ShutdownGuest db"),
+		},
 		{"a host under its VM", "2: host esx01 was told to stop with db on on it", swapped("ShutdownHost_Task esx01", "vm db off")},
 		{"the storage under a host", "1: nas was told to stop while esx02 is on", swapped("host esx02 off", "nas asked stop")},
 		{"the cut with the NAS on", "3: the output of ups is cut while nas is on", swapped("nas off", "ups INSTCMD shutdown.return")},
@@ -117,7 +120,10 @@ func TestTheRefereeCanFail(t *testing.T) {
 		{"a VM that goes down twice", "8: lab1 went off 2 times", insert("vm lab1 off", "vm lab1 on", "vm lab1 off")},
 		{"a stop of what was off", "repeated ShutdownGuest db", insert("vm db off", "ShutdownGuest db")},
 		{"a start of what was on", "repeated PowerOnVM_Task db", insert("vm db on", "PowerOnVM_Task db")},
-		{"a cache protected twice", "repeated nas asked protect", insert("nas protect", "nas says protected=yes dirty=4096", "nas asked protect")},
+		{
+			"a cache protected twice", "repeated nas asked protect",
+			insert("nas protect", "nas says protected=yes dirty=4096", "nas asked protect"),
+		},
 		{"a cut of what was cut", "repeated ups INSTCMD shutdown.return", insert("ups output off", "ups INSTCMD shutdown.return")},
 	} {
 		v := judge(t, tell(c.story))
@@ -138,7 +144,10 @@ func TestTheRefereeCanFail(t *testing.T) {
 func TestAStorageLeftToTheLast(t *testing.T) {
 	t.Parallel()
 	stop, cut := plan.Stop, plan.Cut
-	dying := ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "ups", Verb: &cut}, Reason: "the battery is about to die: outputs are cut"}
+	dying := ledger.Record{
+		Kind: ledger.Intent, Step: ledger.Step{Node: "ups", Verb: &cut},
+		Reason: "the battery is about to die: outputs are cut",
+	}
 	answered := ledger.Record{Kind: ledger.Accepted, Step: ledger.Step{Node: "esx01", Verb: &stop, Outcome: ledger.Done}}
 	gap := ledger.Record{Kind: ledger.Gap}
 	require.Equal(t, []string{"esx02"}, unproven([]ledger.Record{answered, gap, dying}))

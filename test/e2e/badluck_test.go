@@ -46,7 +46,8 @@ func TestObserveModeSendsNothing(t *testing.T) {
 	s.Until("rehearsed cut", 90*time.Second, func() bool {
 		st, ok := s.Status()
 		// In the steps, which keep it: its next reading shows the output on, as it is.
-		return ok && st.Outage != nil && slices.ContainsFunc(st.Outage.Steps, func(s timeline.Step) bool { return s.Verb == plan.Cut && s.State == timeline.Proven })
+		return ok && st.Outage != nil && slices.ContainsFunc(st.Outage.Steps,
+			func(s timeline.Step) bool { return s.Verb == plan.Cut && s.State == timeline.Proven })
 	})
 	for _, server := range []*vspheresim.Server{s.VSphere.VCenter()} {
 		for _, method := range []string{"ShutdownGuest", "PowerOffVM_Task", "ShutdownHost_Task", "PowerOnVM_Task"} {

@@ -81,7 +81,8 @@ func TestDrills(t *testing.T) {
 	require.NotContains(t, told, "nas asked")
 
 	before := len(s.Story())
-	out, errs, code = run(t, "drill", "--config", settings, "--format", "json", "--only", "esx02", "--only", "app2", "--only", "lab", "--only", "spare",
+	out, errs, code = run(t, "drill", "--config", settings, "--format", "json", "--only", "esx02", "--only", "app2", "--only",
+		"lab", "--only", "spare",
 		"--yes-really", "esx02 app2 lab spare")
 	require.Zero(t, code, "%s%s", out, errs)
 	var v struct {
@@ -157,7 +158,8 @@ func TestTheMainsFailInADrill(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	ended := make(chan struct{})
-	cmd := site.Command(ctx, binary, "drill", "--config", settings, "--only", "esx02", "--only", "app2", "--only", "lab", "--only", "spare", "--yes-really", "esx02 app2 lab spare")
+	cmd := site.Command(ctx, binary, "drill", "--config", settings, "--only", "esx02", "--only", "app2", "--only", "lab", "--only", "spare",
+		"--yes-really", "esx02 app2 lab spare")
 	require.NoError(t, cmd.Start())
 	go func() { defer close(ended); _ = cmd.Wait() }()
 	t.Cleanup(func() { cancel(); <-ended })

@@ -111,7 +111,8 @@ func TestAnEstateIsAskedAndNothingIsCommanded(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]string{
-		"nas": "well on", "esx01": "well on", "esx02": "well on", "db": "well on", "app1": "well on", "app2": "well on", "spare": "well off",
+		"nas": "well on", "esx01": "well on", "esx02": "well on", "db": "well on", "app1": "well on", "app2": "well on",
+		"spare":    "well off",
 		"lab/lab1": "well on", "lab/lab2": "well on",
 	}, states)
 	require.Equal(t, []string{"switch"}, live.Unasked)
@@ -146,7 +147,8 @@ func TestWhatIsWrongWithAnEstateIsTold(t *testing.T) {
 	book := filepath.Join(s.Dir, "runbook.yaml")
 	old, err := os.ReadFile(book)
 	require.NoError(t, err)
-	text := strings.Replace(string(old), "password: {credential: upsd}", "password: {credential: upsd}, cut: shutdown.stayoff, ondelay: 1m", 1)
+	text := strings.Replace(string(old), "password: {credential: upsd}",
+		"password: {credential: upsd}, cut: shutdown.stayoff, ondelay: 1m", 1)
 	s.Write("runbook.yaml", text)
 	wrong := "not the password of upsd"
 	s.Secret("upsd", wrong)
@@ -156,7 +158,8 @@ func TestWhatIsWrongWithAnEstateIsTold(t *testing.T) {
 	shown, doc := s.look(t, 5, secrets)
 	require.Equal(t, before, s.Told(), "nothing was commanded")
 
-	doc.problem(t, "trouble", "supplies.ups", "its output can't be cut: the UPS lacks the command shutdown.stayoff (it has load.off, load.on, shutdown.return)")
+	doc.problem(t, "trouble", "supplies.ups", "its output can't be cut: the UPS lacks the command shutdown.stayoff (it has load.off, "+
+		"load.on, shutdown.return)")
 	doc.problem(t, "trouble", "supplies.ups", "ondelay: 1m0s has no effect")
 	doc.problem(t, "trouble", "supplies.ups", "either the password is wrong")
 	doc.problem(t, "trouble", "nodes.nas", "nas does not answer: cannot reach ")

@@ -32,7 +32,8 @@ var happened = regexp.MustCompile(`went down|came back|did not come|has come bac
 func requireWould(t *testing.T, what, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
-		told := strings.NewReplacer("Would have ended as", "", "would be going down", "", "would be going up", "", "would be taking the", "", "would be bringing the", "").Replace(line)
+		told := strings.NewReplacer("Would have ended as", "", "would be going down", "", "would be going up", "", "would be taking the",
+			"", "would be bringing the", "").Replace(line)
 		if strings.HasPrefix(line, "observing; ") { // several sentences in a line
 			told = strings.ReplaceAll(regexp.MustCompile(`\(observing\) [^;]*`).ReplaceAllString(told, ""), effect.Observing, "")
 			line = told
@@ -57,8 +58,9 @@ func TestAnUnarmedOutageReadsAsOne(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), old, by, 1)), 0o600))
 	}
 	pages := filepath.Join(s.Dir, "pages.txt")
-	change(filepath.Join(s.Dir, "runbook.yaml"), "policy:", "  vent: {type: manual, fed_by: [ups], notes: open it, down: {within: 2s}, up: {within: 1s}}\n"+
-		"  me: {type: self, fed_by: [ups], stop: [/bin/false]}\npolicy:")
+	change(filepath.Join(s.Dir, "runbook.yaml"), "policy:",
+		"  vent: {type: manual, fed_by: [ups], notes: open it, down: {within: 2s}, up: {within: 1s}}\n"+
+			"  me: {type: self, fed_by: [ups], stop: [/bin/false]}\npolicy:")
 	change(settings, "armed: false\n", "armed: false\nlog: {level: debug}\nnotify: {command: [/bin/sh, -c, \"cat >>"+pages+"\"]}\n")
 	p := start(t, settings)
 	s.Until("daemon that knows its estate", time.Minute, func() bool {
@@ -105,7 +107,8 @@ func TestAnUnarmedOutageReadsAsOne(t *testing.T) {
 	cut := time.Now()
 	s.Until("readings after the rehearsed cut", 10*time.Second, func() bool {
 		st, ok := s.Status()
-		require.True(t, !ok || slices.ContainsFunc(st.View.Supplies, func(v engine.SupplyView) bool { return v.Cut }), "on battery, an output that would be cut stays off")
+		require.True(t, !ok || slices.ContainsFunc(st.View.Supplies, func(v engine.SupplyView) bool { return v.Cut }),
+			"on battery, an output that would be cut stays off")
 		return time.Since(cut) > 2*time.Second
 	})
 	s.SetMains(true)
@@ -137,7 +140,8 @@ func requireObservedLog(t *testing.T, log string) {
 	require.True(t, began && over)
 	waits := 0
 	for line := range strings.Lines(log[strings.Index(log, "\n")+1:]) {
-		if !strings.Contains(line, "component=runner") && !strings.Contains(line, "component=daemon") || strings.Contains(line, "a probe got no answer") || strings.Contains(line, "a watch failed") {
+		if !strings.Contains(line, "component=runner") && !strings.Contains(line, "component=daemon") ||
+			strings.Contains(line, "a probe got no answer") || strings.Contains(line, "a watch failed") {
 			continue
 		}
 		require.Contains(t, line, `msg="(observing) `)

@@ -40,7 +40,8 @@ func (s *room) untilRestored(within time.Duration) {
 	s.t.Helper()
 	s.Until("end of the outage", within, func() bool {
 		st, ok := s.Status()
-		return ok && st.View.Outage == "" && s.VSphere.VMOn("db") && s.VSphere.VMOn("app1") && s.VSphere.VMOn("app2") && s.VSphere.VMOn("lab1") && s.VSphere.VMOn("lab2")
+		return ok && st.View.Outage == "" && s.VSphere.VMOn("db") && s.VSphere.VMOn("app1") && s.VSphere.VMOn("app2") &&
+			s.VSphere.VMOn("lab1") && s.VSphere.VMOn("lab2")
 	})
 }
 
@@ -70,7 +71,8 @@ func (s *room) requireBefore(events ...string) {
 func (s *room) requireOrderDown() {
 	s.t.Helper()
 	for _, app := range []string{"vm app1 off", "vm app2 off"} {
-		s.requireBefore("mains off", "nas protect", app, "vm db off", "host esx01 off", "nas flush", "nas stop", "nas off", "ups INSTCMD shutdown.return", "ups output off")
+		s.requireBefore("mains off", "nas protect", app, "vm db off", "host esx01 off", "nas flush", "nas stop", "nas off",
+			"ups INSTCMD shutdown.return", "ups output off")
 	}
 	for _, lab := range []string{"vm lab1 off", "vm lab2 off"} {
 		s.requireBefore("nas protect", lab, "vm db off", "nas flush")

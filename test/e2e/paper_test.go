@@ -91,7 +91,9 @@ func newWalk(t *testing.T) *walk {
 	require.NoError(t, os.WriteFile(known, []byte(w.hostKey()), 0o600))
 	ssh, err := exec.LookPath("ssh")
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(w.path, "ssh"), []byte("#!/bin/sh\nexec "+ssh+" -F none -o UserKnownHostsFile="+known+" -o StrictHostKeyChecking=yes \"$@\"\n"), 0o700)) //nolint:gosec // a program
+	require.NoError(t, os.WriteFile(filepath.Join(w.path, "ssh"),
+		[]byte("#!/bin/sh\nexec "+ssh+" -F none -o UserKnownHostsFile="+known+" -o StrictHostKeyChecking=yes \"$@\"\n"),
+		0o700)) //nolint:gosec // a program
 	return w
 }
 
@@ -181,7 +183,10 @@ func (s *printedStep) filled(number, name, own string) printedStep {
 		put = append(put, m[1], m[2])
 	}
 	fill := strings.NewReplacer(put...)
-	one := printedStep{title: number + " " + equalTitle.FindStringSubmatch(s.title)[1] + " " + name, fields: map[string][]string{}, blank: map[string]string{}}
+	one := printedStep{
+		title: number + " " + equalTitle.FindStringSubmatch(s.title)[1] + " " + name, fields: map[string][]string{},
+		blank: map[string]string{},
+	}
 	if _, first, needs := strings.Cut(own, "needs first: "); needs {
 		one.fields["needs first"] = []string{first}
 	}
@@ -306,7 +311,8 @@ func (w *walk) down(step printedStep, managerDown bool) {
 		return
 	}
 	env = w.byHand(step, managerDown, env, hosts, func(line, shown string, code int) {
-		if strings.Contains(line, "host.shutdown") || strings.Contains(shown, "closed by remote host") { // it may break off as the machine goes
+		// it may break off as the machine goes
+		if strings.Contains(line, "host.shutdown") || strings.Contains(shown, "closed by remote host") {
 			return
 		}
 		require.Zero(w.t, code, "%s\n%s\n%s", step.title, line, shown)

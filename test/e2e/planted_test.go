@@ -36,8 +36,10 @@ func forms(t *testing.T, secret string) map[string]string {
 	var markup bytes.Buffer
 	require.NoError(t, xml.EscapeText(&markup, []byte(secret)))
 	all := map[string]string{
-		"as it is": secret, "in a URL's query": url.QueryEscape(secret), "in a URL's path": url.PathEscape(secret), "in a URL's user": url.UserPassword("", secret).String()[1:],
-		"in JSON": strings.Trim(string(document), `"`), "as Go quotes it": strings.Trim(strconv.Quote(secret), `"`), "in XML": markup.String(),
+		"as it is": secret, "in a URL's query": url.QueryEscape(secret), "in a URL's path": url.PathEscape(secret),
+		"in a URL's user": url.UserPassword("", secret).String()[1:],
+		"in JSON":         strings.Trim(string(document), `"`), "as Go quotes it": strings.Trim(strconv.Quote(secret), `"`),
+		"in XML": markup.String(),
 		"in hex": hex.EncodeToString([]byte(secret)), "in capital hex": strings.ToUpper(hex.EncodeToString([]byte(secret))),
 	}
 	// Inside a longer text base64 comes in three shapes, of which the ends depend on what stands around.
@@ -70,15 +72,18 @@ func TestPlantedSecretsAreFound(t *testing.T) {
 	t.Parallel()
 	p := planted{"password": `s3cret "pass" \ #1`}
 	for _, text := range []string{
-		`level=info error="got s3cret "pass" \ #1 back"`, `{"detail":"s3cret \"pass\" \\ #1"}`, "https://root:s3cret%20%22pass%22%20%5C%20%231@host", "q=s3cret+%22pass%22+%5C+%231",
+		`level=info error="got s3cret "pass" \ #1 back"`, `{"detail":"s3cret \"pass\" \\ #1"}`,
+		"https://root:s3cret%20%22pass%22%20%5C%20%231@host", "q=s3cret+%22pass%22+%5C+%231",
 		"<password>s3cret &#34;pass&#34; \\ #1</password>", base64.StdEncoding.EncodeToString([]byte(p["password"])),
-		"Basic " + base64.StdEncoding.EncodeToString([]byte("ebbtide:"+p["password"])), base64.URLEncoding.EncodeToString([]byte("a:" + p["password"] + "more")),
+		"Basic " + base64.StdEncoding.EncodeToString([]byte("ebbtide:"+p["password"])),
+		base64.URLEncoding.EncodeToString([]byte("a:" + p["password"] + "more")),
 		hex.EncodeToString([]byte(p["password"])),
 	} {
 		require.NotEmpty(t, p.in(t, text), text)
 	}
 	require.Empty(t, p.in(t, "s3cret"+" pass"))
 	p = planted{}
-	p.key("key", "-----BEGIN X-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW\n"+strings.Repeat("q", 70)+"\nshort\n-----END X-----\n")
+	p.key("key", "-----BEGIN X-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW\n"+strings.Repeat("q", 70)+
+		"\nshort\n-----END X-----\n")
 	require.Len(t, p, 1)
 }

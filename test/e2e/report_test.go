@@ -41,7 +41,8 @@ func TestTheReportOfAnOutage(t *testing.T) {
 	forms := map[string]string{}
 	for _, form := range []string{"json", "md", "html", "pdf"} {
 		file := filepath.Join(t.ArtifactDir(), "report."+form)
-		_, errs, code := run(t, "report", "--journal", filepath.Join(s.Dir, "journal.db"), "--runbook", filepath.Join(s.Dir, "runbook.yaml"), "-o", file)
+		_, errs, code := run(t, "report", "--journal", filepath.Join(s.Dir, "journal.db"), "--runbook",
+			filepath.Join(s.Dir, "runbook.yaml"), "-o", file)
 		require.Zero(t, code, errs)
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -83,7 +84,8 @@ func TestTheReportOfAnOutage(t *testing.T) {
 	for i := range r.Steps {
 		require.NotContains(t, r.Steps[i].Node, site.Spare, "what was off is no part of it")
 	}
-	facts = append(facts, "stop esx01", "stop esx02", "stop nas", "flush nas", "protect nas", "unprotect nas", "cut ups", "force app1", r.Forced[0].Reason)
+	facts = append(facts, "stop esx01", "stop esx02", "stop nas", "flush nas", "protect nas", "unprotect nas", "cut ups", "force app1",
+		r.Forced[0].Reason)
 	facts = append(facts, r.Sentences...)
 	for _, d := range r.Decisions {
 		facts = append(facts, d.Text)

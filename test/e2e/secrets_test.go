@@ -42,9 +42,12 @@ func (h heard) asks(s *room, token string) {
 // asksAt asks an API at an address, with and without the token and with a wrong one.
 func (h heard) asksAt(t *testing.T, network, address, outage, token string) {
 	t.Helper()
-	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, network, address)
-	}}}
+	client := http.Client{
+		Timeout: 10 * time.Second,
+		Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, address)
+		}},
+	}
 	ask := func(method, path, token, body string) {
 		req, err := http.NewRequestWithContext(t.Context(), method, "http://localhost"+path, strings.NewReader(body))
 		require.NoError(t, err)
@@ -58,7 +61,10 @@ func (h heard) asksAt(t *testing.T, network, address, outage, token string) {
 		require.NoError(t, resp.Body.Close())
 		h["API "+method+" "+path+" "+strconv.Itoa(len(h))] = fmt.Sprint(resp.Status, resp.Header, string(text))
 	}
-	for _, path := range []string{"/v1/status", "/v1/outages", "/v1/outages/" + outage, "/v1/outages/none", "/metrics", "/healthz", "/readyz", "/nowhere"} {
+	for _, path := range []string{
+		"/v1/status", "/v1/outages", "/v1/outages/" + outage, "/v1/outages/none", "/metrics", "/healthz",
+		"/readyz", "/nowhere",
+	} {
 		ask(http.MethodGet, path, "", "")
 		ask(http.MethodGet, path, token, "")
 	}
@@ -123,13 +129,17 @@ func TestSecretsStayWhereTheyAre(t *testing.T) {
 	s := newRoom(t, nil)
 	settings := s.Files(true)
 	const token, reading, inEnvironment = "planted token to operate with 8d1f", "planted token to read with 77ac", "PLANTED_READ_TOKEN"
-	secrets := planted{"NUT password": nuttest.AdminPassword, "vSphere password": vspheresim.Password, "token": token, "read token": reading}
+	secrets := planted{
+		"NUT password": nuttest.AdminPassword, "vSphere password": vspheresim.Password, "token": token,
+		"read token": reading,
+	}
 	secrets.key("SSH key", s.SSHD.Key)
 	s.Write("credentials/token", token)
 	s.Write("page.sh", "#!/bin/sh\ncat >>"+s.Dir+"/pages\nenv >>"+s.Dir+"/pages\n")
 	text, err := os.ReadFile(settings)
 	require.NoError(t, err)
-	s.Write("settings.yaml", string(text)+"log: {level: debug}\ntoken: {credential: token}\nread_token: {env: "+inEnvironment+"}\nnotify: {command: [/bin/sh, "+s.Dir+"/page.sh]}\n")
+	s.Write("settings.yaml", string(text)+"log: {level: debug}\ntoken: {credential: token}\nread_token: {env: "+inEnvironment+
+		"}\nnotify: {command: [/bin/sh, "+s.Dir+"/page.sh]}\n")
 
 	p := startWith(t, []string{inEnvironment + "=" + reading}, settings)
 	s.Ready()
@@ -214,14 +224,16 @@ func TestWrongSecretsStayWhereTheyAre(t *testing.T) {
 	settings := s.Files(false)
 	_, wrong := sshdtest.NewKey(t)
 	secrets := planted{
-		"wrong NUT password": "planted wrong for upsd 51", "wrong vSphere password": "planted wrong for vcenter 52", "SSH password": "planted wrong for ssh 53",
-		"passphrase": "planted passphrase 54", "token": "planted wrong token 55", "inline": "planted inline 56",
+		"wrong NUT password": "planted wrong for upsd 51", "wrong vSphere password": "planted wrong for vcenter 52",
+		"SSH password": "planted wrong for ssh 53",
+		"passphrase":   "planted passphrase 54", "token": "planted wrong token 55", "inline": "planted inline 56",
 	}
 	secrets.key("wrong SSH key", wrong)
 	locked := lockedKey(t, secrets["passphrase"])
 	secrets.key("locked SSH key", locked)
 	for name, secret := range map[string]string{
-		"upsd": secrets["wrong NUT password"], "vcenter": secrets["wrong vSphere password"], "ssh_password": secrets["SSH password"], "nas_key": wrong, "locked": locked, "token": secrets["token"],
+		"upsd": secrets["wrong NUT password"], "vcenter": secrets["wrong vSphere password"], "ssh_password": secrets["SSH password"],
+		"nas_key": wrong, "locked": locked, "token": secrets["token"],
 	} {
 		s.Write("credentials/"+name, secret)
 	}
@@ -239,7 +251,8 @@ nodes:
   by-locked: {type: ssh, via: by-locked, probe: [state], stop: [stop]}
 `, nobody, s.SSHD.HostKey, s.SSHD.Address)
 	changed := strings.Replace(string(book), "nodes:\n", more, 1)
-	s.Write("runbook.yaml", strings.Replace(changed, "supplies:\n", "supplies:\n  gone: {nut: \"ups@"+nobody+"\", username: u, password: {credential: upsd}, cut: none}\n", 1))
+	s.Write("runbook.yaml", strings.Replace(changed, "supplies:\n",
+		"supplies:\n  gone: {nut: \"ups@"+nobody+"\", username: u, password: {credential: upsd}, cut: none}\n", 1))
 	text, err := os.ReadFile(settings)
 	require.NoError(t, err)
 	s.Write("settings.yaml", string(text)+"log: {level: debug, format: json}\ntoken: {credential: token}\n")
@@ -248,7 +261,10 @@ nodes:
 	all := heard{}
 	s.Until("complaints", 60*time.Second, func() bool {
 		log := p.Log()
-		for _, complaint := range []string{"ACCESS-DENIED", "may not log in", "access denied", "protected by a passphrase", "connection refused"} {
+		for _, complaint := range []string{
+			"ACCESS-DENIED", "may not log in", "access denied", "protected by a passphrase",
+			"connection refused",
+		} {
 			if !strings.Contains(log, complaint) {
 				return false
 			}

@@ -95,7 +95,8 @@ func outage(t *testing.T, k kernel, root initramfs, s scene, protected bool) ver
 	upsd := nuttest.Start(t, nuttest.Config{UPSes: []string{"ups"}})
 	ups := upsd.Driver("ups")
 	ups.AddCommands("shutdown.return", "load.off", "load.on")
-	ups.Set("ups.status", "OL", "battery.charge", "100", "battery.runtime", "1200", "ups.load", "40", "ups.delay.shutdown", "1", "output.voltage", "230")
+	ups.Set("ups.status", "OL", "battery.charge", "100", "battery.runtime", "1200", "ups.load", "40", "ups.delay.shutdown", "1",
+		"output.voltage", "230")
 	upsd.Await("ups", "battery.charge", "100")
 	d := site.Start(t, site.Daemon(binary, files(t, dir, upsd.Addr, g, s, protected)))
 	client := client(dir)
@@ -153,7 +154,8 @@ func files(t *testing.T, dir, upsd string, g *guest, s scene, protected bool) st
 		"runbook.yaml":          fmt.Sprintf(runbookText, upsd, nuttest.Admin, g.address, g.root.hostKey, cache, uses),
 		"credentials/upsd":      nuttest.AdminPassword,
 		"credentials/guest_key": g.root.key,
-		"settings.yaml": fmt.Sprintf("runbook: runbook.yaml\njournal: journal.db\nlisten: unix:%s\ncredentials: credentials\narmed: true\npoll: 200ms\npoll_on_battery: 100ms\n",
+		"settings.yaml": fmt.Sprintf("runbook: runbook.yaml\njournal: journal.db\nlisten: unix:%s\ncredentials: credentials\narmed: "+
+			"true\npoll: 200ms\npoll_on_battery: 100ms\n",
 			socket(dir)),
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))

@@ -20,7 +20,10 @@ var programs = []string{
 }
 
 // tools are what builds and runs the guest.
-var tools = []string{"/usr/bin/qemu-system-x86_64", "/usr/bin/busybox", "/usr/bin/dropbearkey", "/usr/sbin/modprobe", "/usr/bin/xz", "/usr/bin/ldd"}
+var tools = []string{
+	"/usr/bin/qemu-system-x86_64", "/usr/bin/busybox", "/usr/bin/dropbearkey", "/usr/sbin/modprobe",
+	"/usr/bin/xz", "/usr/bin/ldd",
+}
 
 // initramfs is the guest's root file system, and who may log in to it.
 type initramfs struct {
@@ -46,7 +49,10 @@ func newInitramfs(t *testing.T, k kernel) initramfs {
 	fs.key = private
 
 	var a archive
-	for _, d := range []string{"dev", "proc", "sys", "mnt", "run", "run/lock", "run/lvm", "tmp", "var", "var/log", "etc/lvm", "root/.ssh", "lib/modules", "lib64", "usr/bin", "usr/sbin", "bin", "sbin", "etc/dropbear", "lib/x86_64-linux-gnu"} {
+	for _, d := range []string{
+		"dev", "proc", "sys", "mnt", "run", "run/lock", "run/lvm", "tmp", "var", "var/log", "etc/lvm", "root/.ssh",
+		"lib/modules", "lib64", "usr/bin", "usr/sbin", "bin", "sbin", "etc/dropbear", "lib/x86_64-linux-gnu",
+	} {
 		a.folder(d)
 	}
 	a.file("bin/busybox", 0o755, read(t, "/usr/bin/busybox"))
@@ -129,7 +135,8 @@ func (a *archive) link(name, to string) { a.entry(name, isLink|0o777, []byte(to)
 
 func (a *archive) entry(name string, mode int, content []byte) {
 	a.inode++
-	fmt.Fprintf(&a.buf, "070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x", a.inode, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name)+1, 0)
+	fmt.Fprintf(&a.buf, "070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x", a.inode, mode, 0, 0, 1, 0, len(content), 0, 0,
+		0, 0, len(name)+1, 0)
 	a.buf.WriteString(name + "\x00")
 	a.pad()
 	a.buf.Write(content)

@@ -62,7 +62,8 @@ func TestRealHostsGoDownAndComeBack(t *testing.T) {
 		h := host.Boot(t, name, host.Options{Ended: note})
 		hosts = append(hosts, h)
 		files.Secret(name, h.Key)
-		fmt.Fprintf(&connections, "  %s: {type: ssh, address: %q, user: root, key: {credential: %s}, host_key: %q}\n", name, h.Address, name, strings.TrimSpace(h.HostKey))
+		fmt.Fprintf(&connections, "  %s: {type: ssh, address: %q, user: root, key: {credential: %s}, host_key: %q}\n", name, h.Address,
+			name, strings.TrimSpace(h.HostKey))
 	}
 	files.Secret("upsd", nuttest.AdminPassword)
 	files.Write("runbook.yaml", fmt.Sprintf(roomText, upsd.Addr, nuttest.Admin, strings.TrimSuffix(connections.String(), "\n"), hostKeys))
@@ -93,7 +94,8 @@ func TestRealHostsGoDownAndComeBack(t *testing.T) {
 		}
 	}
 	allOn := func(v engine.View) bool {
-		return v.Outage == "" && len(v.Nodes) > 0 && !slices.ContainsFunc(v.Nodes, func(n engine.NodeView) bool { return n.Seen.State != plan.On })
+		return v.Outage == "" && len(v.Nodes) > 0 &&
+			!slices.ContainsFunc(v.Nodes, func(n engine.NodeView) bool { return n.Seen.State != plan.On })
 	}
 	until("daemon that knows its hosts", view(allOn))
 

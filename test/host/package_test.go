@@ -40,7 +40,8 @@ func TestThePackageUnderSystemd(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	text := strings.NewReplacer("%s\", username", upsd.Addr+"\", username", "username: %s", "username: "+nuttest.Admin).Replace(packagedText)
+	text := strings.NewReplacer("%s\", username", upsd.Addr+"\", username", "username: %s",
+		"username: "+nuttest.Admin).Replace(packagedText)
 	h := host.Boot(t, "packaged", host.Options{Binds: map[string]string{
 		deb:                                  "/run/ebbtide.deb",
 		write("runbook.yaml", text):          "/run/runbook.yaml",
@@ -59,7 +60,8 @@ func TestThePackageUnderSystemd(t *testing.T) {
 	}
 	is := func(property, want string) {
 		t.Helper()
-		h.Until(property+" "+want, func(out string) bool { return strings.TrimSpace(out) == want }, "systemctl", "show", "--value", "--property="+property, "ebbtide.service")
+		h.Until(property+" "+want, func(out string) bool { return strings.TrimSpace(out) == want }, "systemctl", "show", "--value",
+			"--property="+property, "ebbtide.service")
 	}
 
 	do("rm", "-f", "/usr/sbin/policy-rc.d") // a container image's, which keeps packages from starting anything

@@ -52,24 +52,33 @@ func TestTheLastRungIsTheController(t *testing.T) {
 	upsd := nuttest.Start(t, nuttest.Config{UPSes: []string{"ups"}})
 	driver := upsd.Driver("ups")
 	driver.Set("battery.charge", "100", "battery.runtime", "3600", "ups.load", "30")
-	ups := driver.Machine(nuttest.Traits{Commands: []string{"shutdown.return"}, OffDelay: 1, OnDelay: 1, HasTimer: true, Around: func() string {
-		var on []string
-		for _, h := range []*host.Host{store.Host, hung.Host, mute.Host} {
-			if h.On() {
-				on = append(on, h.Name)
+	ups := driver.Machine(nuttest.Traits{
+		Commands: []string{"shutdown.return"}, OffDelay: 1, OnDelay: 1, HasTimer: true,
+		Around: func() string {
+			var on []string
+			for _, h := range []*host.Host{store.Host, hung.Host, mute.Host} {
+				if h.On() {
+					on = append(on, h.Name)
+				}
 			}
-		}
-		return strings.Join(on, " ")
-	}})
+			return strings.Join(on, " ")
+		},
+	})
 
 	var connections strings.Builder
 	for _, m := range []*machine{store, hung, mute} {
-		fmt.Fprintf(&connections, "  %s: {type: ssh, address: %q, user: root, key: {credential: %[1]s}, host_key: %[3]q}\n", m.Name, m.Address, strings.TrimSpace(m.HostKey))
+		fmt.Fprintf(&connections, "  %s: {type: ssh, address: %q, user: root, key: {credential: %[1]s}, host_key: %[3]q}\n", m.Name,
+			m.Address, strings.TrimSpace(m.HostKey))
 		files.Secret(m.Name, m.Key)
 	}
-	fmt.Fprintf(&connections, "  hung-bmc: {type: redfish, url: %q, username: %s, password: {credential: hung-bmc}, thumbprint: %q}\n", redfish.URL, redfishsim.User, redfish.Thumbprint())
-	fmt.Fprintf(&connections, "  mute-bmc: {type: ipmi, address: %q, username: %s, password: {credential: mute-bmc}}", ipmi.Address, ipmitest.User)
-	for name, secret := range map[string]string{"upsd": nuttest.AdminPassword, "hung-bmc": redfishsim.Password, "mute-bmc": ipmitest.Password} {
+	fmt.Fprintf(&connections, "  hung-bmc: {type: redfish, url: %q, username: %s, password: {credential: hung-bmc}, thumbprint: %q}\n",
+		redfish.URL, redfishsim.User, redfish.Thumbprint())
+	fmt.Fprintf(&connections, "  mute-bmc: {type: ipmi, address: %q, username: %s, password: {credential: mute-bmc}}",
+		ipmi.Address, ipmitest.User)
+	for name, secret := range map[string]string{
+		"upsd": nuttest.AdminPassword, "hung-bmc": redfishsim.Password,
+		"mute-bmc": ipmitest.Password,
+	} {
 		files.Secret(name, secret)
 	}
 	files.Write("runbook.yaml", fmt.Sprintf(stuckText, upsd.Addr, nuttest.Admin, connections.String(), "{nominal: 5s, within: 15s}"))
@@ -84,7 +93,8 @@ func TestTheLastRungIsTheController(t *testing.T) {
 	}
 	until("daemon that knows its estate", func() bool {
 		st, ok := files.Status()
-		return ok && len(st.View.Nodes) > 0 && !slices.ContainsFunc(st.View.Nodes, func(n engine.NodeView) bool { return n.Seen.State != plan.On })
+		return ok && len(st.View.Nodes) > 0 && !slices.ContainsFunc(st.View.Nodes,
+			func(n engine.NodeView) bool { return n.Seen.State != plan.On })
 	})
 	ups.Mains(false)
 	until("cut", func() bool { return ups.Told("output off") })

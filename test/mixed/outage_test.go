@@ -133,7 +133,8 @@ func TestAnOutageOfAMixedEstate(t *testing.T) {
 		}
 		on = append(on, slices.DeleteFunc(vsphere.Hosts(), func(h string) bool { return !vsphere.HostOn(h) })...)
 		on = append(on, slices.DeleteFunc([]string{"erp", "mail", "old"}, func(v string) bool { return !vsphere.VMOn(v) })...)
-		return append(on, slices.DeleteFunc([]string{"dns", "db", "idle"}, func(d string) bool { return virt.State(d) != libvirt.DomainRunning })...)
+		return append(on, slices.DeleteFunc([]string{"dns", "db", "idle"},
+			func(d string) bool { return virt.State(d) != libvirt.DomainRunning })...)
 	}
 	all := []string{"store", "web", "kvm", "esx01", "esx02", "erp", "mail", "dns", "db"}
 	require.Equal(t, all, alive())
@@ -147,11 +148,13 @@ func TestAnOutageOfAMixedEstate(t *testing.T) {
 		fmt.Fprintf(&connections, "  "+name+": "+format+"\n", args...)
 	}
 	for _, m := range machines {
-		connect(m.Name, "{type: ssh, address: %q, user: root, key: {credential: %s}, host_key: %q}", m.Address, m.Name, strings.TrimSpace(m.HostKey))
+		connect(m.Name, "{type: ssh, address: %q, user: root, key: {credential: %s}, host_key: %q}", m.Address, m.Name,
+			strings.TrimSpace(m.HostKey))
 		files.Secret(m.Name, m.Key)
 	}
 	connect("rack", "{type: snmp, address: %q, version: 2c, community: {credential: rack}, pdu: apc-rpdu2}", plug.pdu.Address)
-	connect("web-bmc", "{type: redfish, url: %q, username: %s, password: {credential: web-bmc}, thumbprint: %q}", redfish.URL, redfishsim.User, redfish.Thumbprint())
+	connect("web-bmc", "{type: redfish, url: %q, username: %s, password: {credential: web-bmc}, thumbprint: %q}", redfish.URL,
+		redfishsim.User, redfish.Thumbprint())
 	connect("kvm-bmc", "{type: ipmi, address: %q, username: %s, password: {credential: kvm-bmc}}", ipmi.Address, ipmitest.User)
 	connect("domains", "{type: libvirt, ssh: kvm, socket: %q, uri: %q}", socket, libvirttest.Table)
 	servers := map[string]*vspheresim.Server{"vcenter": vsphere.VCenter()}
@@ -160,14 +163,17 @@ func TestAnOutageOfAMixedEstate(t *testing.T) {
 		require.NoError(t, err)
 	}
 	for name, s := range servers {
-		connect(name, "{type: vsphere, url: %q, username: %q, password: {credential: vsphere}, thumbprint: %q}", s.URL(), vspheresim.User, s.Thumbprint())
+		connect(name, "{type: vsphere, url: %q, username: %q, password: {credential: vsphere}, thumbprint: %q}", s.URL(),
+			vspheresim.User, s.Thumbprint())
 	}
 	for name, secret := range map[string]string{
-		"upsd": nuttest.AdminPassword, "rack": snmptest.Community, "web-bmc": redfishsim.Password, "kvm-bmc": ipmitest.Password, "vsphere": vspheresim.Password,
+		"upsd": nuttest.AdminPassword, "rack": snmptest.Community, "web-bmc": redfishsim.Password, "kvm-bmc": ipmitest.Password,
+		"vsphere": vspheresim.Password,
 	} {
 		files.Secret(name, secret)
 	}
-	files.Write("runbook.yaml", fmt.Sprintf(runbookText, upsd.Addr, nuttest.Admin, strings.TrimSuffix(connections.String(), "\n"), "{nominal: 5s, within: 2m}"))
+	files.Write("runbook.yaml", fmt.Sprintf(runbookText, upsd.Addr, nuttest.Admin, strings.TrimSuffix(connections.String(), "\n"),
+		"{nominal: 5s, within: 2m}"))
 
 	daemon := site.Start(t, site.Daemon(binary, files.Settings(true)))
 	until := func(what string, holds func() bool) {
@@ -180,9 +186,11 @@ func TestAnOutageOfAMixedEstate(t *testing.T) {
 	// settled: no outage is open, and the daemon sees each thing as it was.
 	settled := func() bool {
 		st, ok := files.Status()
-		return ok && st.View.Outage == "" && len(st.Blind) == 0 && len(st.View.Nodes) > 0 && !slices.ContainsFunc(st.View.Nodes, func(n engine.NodeView) bool {
-			return slices.Contains(asleep, n.ID) != (n.Seen.State == plan.Off) || n.ID != "ups" && !slices.Contains(asleep, n.ID) && n.Seen.State != plan.On
-		})
+		return ok && st.View.Outage == "" && len(st.Blind) == 0 && len(st.View.Nodes) > 0 &&
+			!slices.ContainsFunc(st.View.Nodes, func(n engine.NodeView) bool {
+				return slices.Contains(asleep, n.ID) != (n.Seen.State == plan.Off) || n.ID != "ups" && !slices.Contains(asleep, n.ID) &&
+					n.Seen.State != plan.On
+			})
 	}
 	sees := func(id string, state plan.State) bool {
 		st, ok := files.Status()
@@ -229,7 +237,8 @@ func TestAnOutageOfAMixedEstate(t *testing.T) {
 		require.Greater(t, after, before, "%s after %s: %v", o.after, o.before, moments)
 	}
 	for _, name := range asleep {
-		require.False(t, slices.ContainsFunc(moments, func(m string) bool { return strings.Contains(m, " "+name+" ") }), "%s: %v", name, moments)
+		require.False(t, slices.ContainsFunc(moments, func(m string) bool { return strings.Contains(m, " "+name+" ") }),
+			"%s: %v", name, moments)
 	}
 	for _, m := range told.Story() {
 		t.Log(m.At.Format("05.000"), m.What)

@@ -52,19 +52,23 @@ esac
 	hole := peertest.BlackHole(t)
 	var connections, nodes strings.Builder
 	for i := range silent {
-		fmt.Fprintf(&connections, "  dead%02d: {type: ssh, address: %q, user: root, key: {credential: key}, host_key: %q}\n", i, hole, sshd.HostKey)
-		fmt.Fprintf(&nodes, "  dead%02d: {type: ssh, via: dead%02d, fed_by: [ups], stop: [poweroff], off_when_unreachable: 10s, down: {nominal: 5s, within: 10m}}\n", i, i)
+		fmt.Fprintf(&connections, "  dead%02d: {type: ssh, address: %q, user: root, key: {credential: key}, host_key: %q}\n", i,
+			hole, sshd.HostKey)
+		fmt.Fprintf(&nodes, "  dead%02d: {type: ssh, via: dead%02d, fed_by: [ups], stop: [poweroff], off_when_unreachable: 10s, down: "+
+			"{nominal: 5s, within: 10m}}\n", i, i)
 	}
 	for i := range answering {
 		needs := ""
 		if i > 0 {
 			needs = fmt.Sprintf("depends_on: [live%d], ", i-1)
 		}
-		fmt.Fprintf(&nodes, "  live%d: {type: ssh, via: live, fed_by: [ups], %sprobe: [sh, %q, live%d, state], stop: [sh, %[3]q, live%[1]d, stop], down: {nominal: 5s, within: 10m}}\n", i, needs, sshd.Dir+"/node.sh", i)
+		fmt.Fprintf(&nodes, "  live%d: {type: ssh, via: live, fed_by: [ups], %sprobe: [sh, %q, live%d, state], stop: [sh, %[3]q, "+
+			"live%[1]d, stop], down: {nominal: 5s, within: 10m}}\n", i, needs, sshd.Dir+"/node.sh", i)
 	}
 	files.Secret("upsd", nuttest.AdminPassword)
 	files.Secret("key", sshd.Key)
-	files.Write("runbook.yaml", fmt.Sprintf(unreachableText, upsd.Addr, nuttest.Admin, sshd.Address, sshd.User, sshd.HostKey, strings.TrimSuffix(connections.String(), "\n"), strings.TrimSuffix(nodes.String(), "\n")))
+	files.Write("runbook.yaml", fmt.Sprintf(unreachableText, upsd.Addr, nuttest.Admin, sshd.Address, sshd.User, sshd.HostKey,
+		strings.TrimSuffix(connections.String(), "\n"), strings.TrimSuffix(nodes.String(), "\n")))
 	daemon := site.Start(t, site.Daemon(binary, files.Settings(true)))
 	// view waits until the daemon's view of its nodes is so, and gives it.
 	view := func(what string, holds func(live, dead []engine.NodeView) bool) {

@@ -119,7 +119,8 @@ func playedBy(ctx context.Context, program, file string) ([]night, error) {
 		return nil, err
 	}
 	defer func() { _ = out.Close() }()
-	cmd := exec.CommandContext(ctx, program, "-play", fmt.Sprint("-from=", *from), fmt.Sprint("-nights=", *nights), fmt.Sprint("-faults=", *faults))
+	cmd := exec.CommandContext(ctx, program, "-play", fmt.Sprint("-from=", *from), fmt.Sprint("-nights=", *nights),
+		fmt.Sprint("-faults=", *faults))
 	cmd.Stdout, cmd.Stderr = out, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return nil, err

@@ -71,7 +71,10 @@ func TestAShallowHistoryIsSaid(t *testing.T) {
 func nightsOf() []pair {
 	olds := []night{
 		{Seed: 1, Unjudged: "panic: what"},
-		{Seed: 2, On: 10, Crashed: []string{"nas"}, Broken: []string{"3: an output is cut at 5m"}, Commands: 7, Down: time.Hour, ToCut: 4 * time.Minute},
+		{
+			Seed: 2, On: 10, Crashed: []string{"nas"}, Broken: []string{"3: an output is cut at 5m"}, Commands: 7, Down: time.Hour,
+			ToCut: 4 * time.Minute,
+		},
 		{Seed: 3, On: 10, Commands: 5, Down: time.Hour},
 		{Seed: 4, On: 10, Commands: 5, Forced: []string{"a", "b"}, Down: 2 * time.Hour, ToCut: 8 * time.Minute},
 	}
@@ -120,5 +123,6 @@ func TestHarmIsOrdered(t *testing.T) {
 	short, long, longer := night{Down: 10 * time.Minute}, night{Down: 19 * time.Minute}, night{Down: 21 * time.Minute}
 	require.False(t, harmOf(&long, &short).worse(), "not by %s", muchLonger)
 	require.True(t, harmOf(&longer, &short).worse())
-	require.False(t, harmOf(&night{Down: time.Hour, Missing: []string{"a"}}, &night{Down: time.Minute, Missing: []string{"a"}}).worse(), "what is missing is missing to the end")
+	require.False(t, harmOf(&night{Down: time.Hour, Missing: []string{"a"}}, &night{Down: time.Minute, Missing: []string{"a"}}).worse(),
+		"what is missing is missing to the end")
 }

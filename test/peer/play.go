@@ -35,9 +35,10 @@ type night struct {
 	Missing  []string      `json:"missing,omitempty"`  // those that were on at the start and are not in the end
 	Untold   []string      `json:"untold,omitempty"`   // those of Missing that no report names, though no outage is open any more
 	Commands int           `json:"commands"`
-	Kills    int           `json:"kills,omitempty"`  // of the controller: after so many records, so that they hit each engine elsewhere
-	Down     time.Duration `json:"down,omitempty"`   // how long anything that was on at the start was not
-	ToCut    time.Duration `json:"to_cut,omitempty"` // from a supply's trigger of the shutdown to its cut, of the first that is cut; 0: none, or the clock was set
+	Kills    int           `json:"kills,omitempty"` // of the controller: after so many records, so that they hit each engine elsewhere
+	Down     time.Duration `json:"down,omitempty"`  // how long anything that was on at the start was not
+	// from a supply's trigger of the shutdown to its cut, of the first that is cut; 0: none, or the clock was set
+	ToCut time.Duration `json:"to_cut,omitempty"`
 }
 
 // play plays the nights and writes a line for each, in no order.

@@ -62,7 +62,8 @@ func (p pair) differs() string {
 	h := harmOf(p.now, p.before)
 	var said []string
 	list := func(what string, before, now []string) {
-		said = append(said, fmt.Sprintf("%s: %d, were %d (only now: %s)", what, len(now), len(before), cmp.Or(strings.Join(first(now, before), " "), "none")))
+		said = append(said, fmt.Sprintf("%s: %d, were %d (only now: %s)", what, len(now), len(before),
+			cmp.Or(strings.Join(first(now, before), " "), "none")))
 	}
 	if h.crashed != 0 {
 		list("lost power while on", p.before.Crashed, p.now.Crashed)

@@ -124,7 +124,8 @@ func (s *Site) Files(armed bool) string {
 	esx01, esx02 := direct("esx01"), direct("esx02")
 	vc := s.VSphere.VCenter()
 	s.Write("runbook.yaml", fmt.Sprintf(runbookText, s.UPSD.Addr, nuttest.Admin, vc.URL(), vspheresim.User, vc.Thumbprint(),
-		s.SSHD.Address, s.SSHD.User, s.SSHD.HostKey, s.SSHD.Dir, esx01.URL(), esx01.Thumbprint(), esx02.URL(), esx02.Thumbprint(), "3s", Gate))
+		s.SSHD.Address, s.SSHD.User, s.SSHD.HostKey, s.SSHD.Dir, esx01.URL(), esx01.Thumbprint(), esx02.URL(),
+		esx02.Thumbprint(), "3s", Gate))
 	s.Secret("upsd", nuttest.AdminPassword)
 	s.Secret("vcenter", vspheresim.Password)
 	s.Secret("nas_key", s.SSHD.Key)

@@ -38,7 +38,8 @@ func (f *Folder) Secret(name, text string) {
 // Settings writes the settings and gives their path.
 func (f *Folder) Settings(armed bool) string {
 	f.t.Helper()
-	f.Write("settings.yaml", fmt.Sprintf("runbook: runbook.yaml\njournal: journal.db\nlisten: unix:%s\ncredentials: credentials\narmed: %t\npoll: 200ms\npoll_on_battery: 100ms\n", f.socket(), armed))
+	f.Write("settings.yaml", fmt.Sprintf("runbook: runbook.yaml\njournal: journal.db\nlisten: unix:%s\ncredentials: credentials\narmed: "+
+		"%t\npoll: 200ms\npoll_on_battery: 100ms\n", f.socket(), armed))
 	return filepath.Join(f.Dir, "settings.yaml")
 }
 

@@ -70,14 +70,18 @@ const Spare = "spare"
 // New starts a site, which ends with the test. It skips the test where upsd or sshd is not installed.
 func New(t testing.TB, o Options) *Site {
 	t.Helper()
-	s := &Site{t: t, options: o, Folder: NewFolder(t), Chronicle: NewChronicle(t), stop: make(chan struct{}), mains: true, output: true, charge: 100, nasOn: true}
+	s := &Site{
+		t: t, options: o, Folder: NewFolder(t), Chronicle: NewChronicle(t), stop: make(chan struct{}), mains: true, output: true,
+		charge: 100, nasOn: true,
+	}
 	s.UPSD = nuttest.Start(t, nuttest.Config{UPSes: []string{"ups"}})
 	s.ups = s.UPSD.Driver("ups")
 	s.ups.AddCommands("shutdown.return", "load.off", "load.on")
 	if o.Test {
 		s.ups.AddCommands("test.battery.start.deep", "test.battery.stop")
 	}
-	s.ups.Set("ups.status", "OL", "battery.charge", "100", "battery.runtime", "600", "ups.load", "40", "ups.delay.shutdown", "1", "output.voltage", "230")
+	s.ups.Set("ups.status", "OL", "battery.charge", "100", "battery.runtime", "600", "ups.load", "40", "ups.delay.shutdown", "1",
+		"output.voltage", "230")
 	s.UPSD.Await("ups", "battery.charge", "100")
 	if o.Guest == nil {
 		o.Guest = func(string) vspheresim.GuestBehaviour {

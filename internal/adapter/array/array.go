@@ -91,27 +91,33 @@ func Family() adapter.Family {
 	f := adapter.Family{Connect: connect, Open: open}
 	for _, k := range []kind{
 		{
-			name: "truenas", doc: "a TrueNAS system, by its API", via: []string{"truenas"}, spec: func() declared { return new(TrueNASSpec) },
+			name: "truenas", doc: "a TrueNAS system, by its API", via: []string{"truenas"},
+			spec: func() declared { return new(TrueNASSpec) },
 			stop: minutes(1.5, 8), start: minutes(4, 15), off: time.Minute,
 		},
 		{
-			name: "synology", doc: "a Synology NAS, by the API of DSM", via: []string{"synology"}, spec: func() declared { return new(SynologySpec) },
+			name: "synology", doc: "a Synology NAS, by the API of DSM", via: []string{"synology"},
+			spec: func() declared { return new(SynologySpec) },
 			stop: minutes(1.5, 10), start: minutes(4, 15), off: 90 * time.Second,
 		},
 		{
-			name: "ontap.cluster", doc: "all nodes of a NetApp ONTAP cluster, halted without takeover, by REST or by its command line", via: []string{"ontap", "ssh"},
+			name: "ontap.cluster", doc: "all nodes of a NetApp ONTAP cluster, halted without takeover, by REST or by its command line",
+			via:  []string{"ontap", "ssh"},
 			spec: func() declared { return new(ONTAPSpec) }, stop: minutes(2, 10), start: minutes(6, 20), off: 90 * time.Second,
 		},
 		{
-			name: "unity", doc: "a Dell Unity array, shut down by a service action", via: []string{"unity"}, spec: func() declared { return new(UnitySpec) },
+			name: "unity", doc: "a Dell Unity array, shut down by a service action", via: []string{"unity"},
+			spec: func() declared { return new(UnitySpec) },
 			stop: minutes(5, 20), start: minutes(10, 30), off: 3 * time.Minute, onlyPower: true,
 		},
 		{
-			name: "nimble.group", doc: "all arrays of an HPE Nimble group, halted: only their power brings them back", via: []string{"nimble"}, spec: func() declared { return new(NimbleSpec) },
+			name: "nimble.group", doc: "all arrays of an HPE Nimble group, halted: only their power brings them back",
+			via: []string{"nimble"}, spec: func() declared { return new(NimbleSpec) },
 			stop: minutes(2, 10), start: minutes(8, 20), off: 90 * time.Second, onlyPower: true,
 		},
 		{
-			name: "equallogic.group", doc: "the members of a Dell EqualLogic group, shut down by its command line", via: []string{"ssh"}, spec: func() declared { return new(EqualLogicSpec) },
+			name: "equallogic.group", doc: "the members of a Dell EqualLogic group, shut down by its command line", via: []string{"ssh"},
+			spec: func() declared { return new(EqualLogicSpec) },
 			stop: minutes(2, 10), start: minutes(5, 15), off: 2 * time.Minute, onlyPower: true,
 		},
 	} {

@@ -29,7 +29,10 @@ func (s *EqualLogicSpec) mistakes() []error {
 	for i, name := range s.Members {
 		switch {
 		case name == "" || strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-.:") != "":
-			errs = append(errs, &runbook.KeyError{Key: "members", Err: fmt.Errorf("%q is not the name of a member: letters, digits, hyphens, dots and colons", name)})
+			errs = append(errs, &runbook.KeyError{
+				Key: "members",
+				Err: fmt.Errorf("%q is not the name of a member: letters, digits, hyphens, dots and colons", name),
+			})
 		case slices.Contains(s.Members[:i], name):
 			errs = append(errs, &runbook.KeyError{Key: "members", Err: fmt.Errorf("%q is named twice", name)})
 		}
@@ -51,14 +54,18 @@ func (s *EqualLogicSpec) hand(at runbook.Endpoint) runbook.ManualProcedure {
 		host = h
 	}
 	h := runbook.ManualProcedure{
-		Do: map[plan.Verb][]runbook.Instruction{plan.Start: {{Say: "Switch each member's power off and on, at its switches or its outlets."}}},
+		Do: map[plan.Verb][]runbook.Instruction{
+			plan.Start: {{Say: "Switch each member's power off and on, at its switches or its outlets."}},
+		},
 		Off: []runbook.Instruction{{
-			Say: "The lights of the control modules are out. Remotely: the group's address does not answer for two minutes:", Type: "ping " + host,
+			Say:  "The lights of the control modules are out. Remotely: the group's address does not answer for two minutes:",
+			Type: "ping " + host,
 		}},
 		On: []runbook.Instruction{typed(at, "Every member is online:", membersLine)},
 	}
 	for _, name := range s.Members {
-		h.Do[plan.Stop] = append(h.Do[plan.Stop], typed(at, "From any machine that may log in there, or without the ssh part at the member's console; answer yes:", shutdownLine(name)))
+		h.Do[plan.Stop] = append(h.Do[plan.Stop], typed(at,
+			"From any machine that may log in there, or without the ssh part at the member's console; answer yes:", shutdownLine(name)))
 	}
 	return h
 }
@@ -102,7 +109,8 @@ func (e *equalLogic) online(ctx context.Context) (map[string]bool, error) {
 	}
 	for _, name := range e.members {
 		if _, ok := known[name]; !ok {
-			return nil, fmt.Errorf("%w: the group has no member %q: its table is %q", adapter.ErrRefused, name, printable.Text(res.Stdout, 200))
+			return nil, fmt.Errorf("%w: the group has no member %q: its table is %q", adapter.ErrRefused, name,
+				printable.Text(res.Stdout, 200))
 		}
 	}
 	return known, nil

@@ -22,23 +22,29 @@ type NimbleConn struct {
 }
 
 func (c *NimbleConn) mistakes() []error       { return c.Check() }
-func (c *NimbleConn) place() runbook.Endpoint { return c.Place(c.Username, c.Password) }
+func (c *NimbleConn) place() runbook.Endpoint { return c.Endpoint(c.Username, c.Password) }
 
 func (c *NimbleConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
-	client, err := rest.New(rest.Config{Name: name, Server: c.Server, Port: nimblePort, Login: func(ctx context.Context, client *rest.Client) (*rest.Session, error) {
-		secret, err := password(secrets, c.Password)
-		if err != nil {
-			return nil, err
-		}
-		var in enveloped[struct {
-			Token string `json:"session_token"`
-		}]
-		login := enveloped[map[string]string]{map[string]string{"username": c.Username, "password": secret}}
-		if _, err := client.Send(ctx, rest.Request{Method: http.MethodPost, Path: "/v1/tokens", JSON: login, Answer: &in, Asks: true}); err != nil {
-			return nil, err
-		}
-		return &rest.Session{Header: http.Header{"X-Auth-Token": {in.Data.Token}}}, nil
-	}})
+	client, err := rest.New(rest.Config{
+		Name: name, Server: c.Server, Port: nimblePort,
+		Login: func(ctx context.Context, client *rest.Client) (*rest.Session, error) {
+			secret, err := password(secrets, c.Password)
+			if err != nil {
+				return nil, err
+			}
+			var in enveloped[struct {
+				Token string `json:"session_token"`
+			}]
+			login := enveloped[map[string]string]{map[string]string{"username": c.Username, "password": secret}}
+			if _, err := client.Send(ctx, rest.Request{
+				Method: http.MethodPost, Path: "/v1/tokens", JSON: login, Answer: &in,
+				Asks: true,
+			}); err != nil {
+				return nil, err
+			}
+			return &rest.Session{Header: http.Header{"X-Auth-Token": {in.Data.Token}}}, nil
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +69,10 @@ func (s *NimbleSpec) open(via adapter.Conn) (system, error) {
 func (s *NimbleSpec) hand(at runbook.Endpoint) runbook.ManualProcedure {
 	h := pages(at, "Administration > Shutdown. All arrays of the group; it asks for the password.",
 		"The lights of its controllers are out. Remotely: its pages do not open for two minutes.", "its arrays are shown as reachable.")
-	h.Do[plan.Stop] = append(h.Do[plan.Stop], runbook.Instruction{Say: "Only its power brings it back: note that its plugs must be pulled and put back, or its outlets switched."})
-	h.Do[plan.Start] = []runbook.Instruction{{Say: "Pull its plugs, wait 10 seconds, and put them back, or switch its outlets off and on: a halted array has no other way to start."}}
+	h.Do[plan.Stop] = append(h.Do[plan.Stop], runbook.Instruction{Say: "Only its power brings it back: note that its plugs must be " +
+		"pulled and put back, or its outlets switched."})
+	h.Do[plan.Start] = []runbook.Instruction{{Say: "Pull its plugs, wait 10 seconds, and put them back, or switch its outlets off and " +
+		"on: a halted array has no other way to start."}}
 	return h
 }
 

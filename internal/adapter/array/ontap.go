@@ -27,7 +27,7 @@ type ONTAPConn struct {
 }
 
 func (c *ONTAPConn) mistakes() []error       { return c.Check() }
-func (c *ONTAPConn) place() runbook.Endpoint { return c.Place(c.Username, c.Password) }
+func (c *ONTAPConn) place() runbook.Endpoint { return c.Endpoint(c.Username, c.Password) }
 
 func (c *ONTAPConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
 	client, err := rest.New(rest.Config{Name: name, Server: c.Server, Login: func(context.Context, *rest.Client) (*rest.Session, error) {
@@ -101,11 +101,13 @@ func (s *ONTAPSpec) hand(at runbook.Endpoint) runbook.ManualProcedure {
 	}
 	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{plan.Stop: {
-			typed(at, "From any machine that may log in there, or without the ssh part at the console of a node. Takeover is inhibited, or each node would keep the other's storage alive:", haltLine),
+			typed(at, "From any machine that may log in there, or without the ssh part at the console of a node. Takeover is inhibited, "+
+				"or each node would keep the other's storage alive:", haltLine),
 			{Say: "Or at the service processor of each node, as the last resort:", Type: "system power off"},
 		}},
-		Off: []runbook.Instruction{{Say: "The console of each node (service processor: system console) shows LOADER>. Remotely: none of these answers a ping: " + strings.Join(s.Nodes, ", ")}},
-		On:  []runbook.Instruction{typed(at, "Every node's health is true:", showLine)},
+		Off: []runbook.Instruction{{Say: "The console of each node (service processor: system console) shows LOADER>. Remotely: none of " +
+			"these answers a ping: " + strings.Join(s.Nodes, ", ")}},
+		On: []runbook.Instruction{typed(at, "Every node's health is true:", showLine)},
 	}
 }
 
@@ -197,7 +199,10 @@ func (o ontapREST) list(ctx context.Context, base string) ([]ontapNode, error) {
 	var got struct {
 		Records []ontapNode `json:"records"`
 	}
-	err := o.Do(ctx, rest.Request{Base: base, Path: "/api/cluster/nodes", Query: url.Values{"fields": {"name,state"}}, Answer: &got, Asks: true})
+	err := o.Do(ctx, rest.Request{
+		Base: base, Path: "/api/cluster/nodes", Query: url.Values{"fields": {"name,state"}},
+		Answer: &got, Asks: true,
+	})
 	if err == nil && len(got.Records) == 0 {
 		err = fmt.Errorf("%w: it reports no nodes: may the account see /api/cluster/nodes?", adapter.ErrRefused)
 	}
@@ -244,7 +249,8 @@ func (o ontapREST) haltNode(ctx context.Context, n ontapNode, bases []string) er
 			} `json:"job"`
 		}
 		err = o.Do(ctx, rest.Request{
-			Method: http.MethodPatch, Base: base, Path: "/api/cluster/nodes/" + url.PathEscape(n.UUID), JSON: map[string]any{}, Answer: &accepted,
+			Method: http.MethodPatch, Base: base, Path: "/api/cluster/nodes/" + url.PathEscape(n.UUID),
+			JSON: map[string]any{}, Answer: &accepted,
 			Query: url.Values{"action": {"shutdown"}, "allow_data_outage": {"true"}, "shutdown_reboot_reason": {reason}},
 		})
 		if err == nil && accepted.Job.UUID != "" {

@@ -14,7 +14,8 @@ import (
 // The command lines of ONTAP, which is no shell. Each is fixed, so that nothing needs to be quoted for it. Takeover is
 // inhibited, quorum is not asked for, and no interfaces are moved to nodes that are halted as well.
 const (
-	haltLine = "set -confirmations off; system node halt -node * -inhibit-takeover true -ignore-quorum-warnings true -skip-lif-migration-before-shutdown true"
+	haltLine = "set -confirmations off; system node halt -node * -inhibit-takeover true -ignore-quorum-warnings true " +
+		"-skip-lif-migration-before-shutdown true"
 	showLine = "system node show -fields health"
 )
 

@@ -95,7 +95,10 @@ func startUnity(t *testing.T) *appliance {
 		cookie, _ := r.Cookie("mod_auth_cas_S")
 		switch {
 		case r.Header.Get("X-EMC-REST-CLIENT") != "true" || user != "ebbtide" || secret != planted:
-			reply(w, http.StatusUnauthorized, object{"error": object{"httpStatusCode": 401, "messages": []object{{"en-US": "This request requires a successful login."}}}})
+			reply(w, http.StatusUnauthorized, object{"error": object{
+				"httpStatusCode": 401,
+				"messages":       []object{{"en-US": "This request requires a successful login."}},
+			}})
 		case r.URL.Path == "/api/types/loginSessionInfo/instances":
 			http.SetCookie(w, &http.Cookie{Name: "mod_auth_cas_S", Value: "cookie", Secure: true, HttpOnly: true})
 			w.Header().Set("EMC-CSRF-TOKEN", "token")
@@ -103,7 +106,10 @@ func startUnity(t *testing.T) *appliance {
 		case cookie == nil:
 			reply(w, http.StatusUnauthorized, object{})
 		case r.Method == http.MethodGet && r.URL.Path == "/api/types/system/instances":
-			reply(w, http.StatusOK, object{"entries": []object{{"content": object{"id": "0", "name": "UNITY1", "health": object{"descriptions": []string{"The system is operating normally."}}}}}})
+			reply(w, http.StatusOK, object{"entries": []object{{"content": object{
+				"id": "0", "name": "UNITY1",
+				"health": object{"descriptions": []string{"The system is operating normally."}},
+			}}}})
 		case r.Method == http.MethodPost && r.URL.Path == "/api/instances/serviceAction/shutdownSystem/action/execute":
 			if r.Header.Get("EMC-CSRF-TOKEN") != "token" {
 				reply(w, http.StatusForbidden, object{})
@@ -162,12 +168,18 @@ func startNimble(t *testing.T) *appliance {
 		}
 		switch r.Method + " " + r.URL.Path {
 		case "GET /v1/arrays":
-			reply(w, http.StatusOK, object{"data": []object{{"name": "nimble1", "status": "reachable"}, {"name": "nimble2", "status": "unreachable"}}})
+			reply(w, http.StatusOK, object{"data": []object{
+				{"name": "nimble1", "status": "reachable"},
+				{"name": "nimble2", "status": "unreachable"},
+			}})
 		case "GET /v1/groups":
 			reply(w, http.StatusOK, object{"data": []object{{"id": "0028", "name": "group"}}})
 		case "POST /v1/groups/0028/actions/halt":
 			if body.Data["force"] != true {
-				reply(w, http.StatusConflict, object{"messages": []object{{"code": "SM_array_not_reachable", "text": "nimble2 is unreachable"}}})
+				reply(w, http.StatusConflict, object{"messages": []object{{
+					"code": "SM_array_not_reachable",
+					"text": "nimble2 is unreachable",
+				}}})
 				return
 			}
 			a.shutdown("halt")
@@ -207,7 +219,10 @@ func TestAnotherServerGetsNoPassword(t *testing.T) {
 	server := a.server()
 	server.Thumbprint = strings.Repeat("00", 32)
 	n, _ := opened(t, "nimble", &NimbleConn{server, account}, "nimble.group", &NimbleSpec{}, vault{})
-	for _, err := range []error{contracttest.Do(t, n, plan.Stop), func() error { _, err := n.Probe(contracttest.Within(t, 10*time.Second)); return err }()} {
+	for _, err := range []error{
+		contracttest.Do(t, n, plan.Stop),
+		func() error { _, err := n.Probe(contracttest.Within(t, 10*time.Second)); return err }(),
+	} {
 		require.ErrorIs(t, err, adapter.ErrRefused)
 		require.ErrorContains(t, err, a.thumbprint(), "it says what to put into thumbprint")
 	}

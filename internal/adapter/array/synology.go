@@ -23,16 +23,19 @@ type SynologyConn struct {
 }
 
 func (c *SynologyConn) mistakes() []error       { return c.Check() }
-func (c *SynologyConn) place() runbook.Endpoint { return c.Place(c.Username, c.Password) }
+func (c *SynologyConn) place() runbook.Endpoint { return c.Endpoint(c.Username, c.Password) }
 
 func (c *SynologyConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
-	client, err := rest.New(rest.Config{Name: name, Server: c.Server, Port: synologyPort, Login: func(ctx context.Context, client *rest.Client) (*rest.Session, error) {
-		secret, err := password(secrets, c.Password)
-		if err != nil {
-			return nil, err
-		}
-		return dsmLogin(ctx, client, c.Username, secret)
-	}})
+	client, err := rest.New(rest.Config{
+		Name: name, Server: c.Server, Port: synologyPort,
+		Login: func(ctx context.Context, client *rest.Client) (*rest.Session, error) {
+			secret, err := password(secrets, c.Password)
+			if err != nil {
+				return nil, err
+			}
+			return dsmLogin(ctx, client, c.Username, secret)
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +58,8 @@ func (s *SynologySpec) open(via adapter.Conn) (system, error) {
 }
 
 func (s *SynologySpec) hand(at runbook.Endpoint) runbook.ManualProcedure {
-	h := pages(at, "the user icon at the top right > Shutdown.", "Its power light is dark. Remotely: it does not answer a ping for two minutes.", "Storage Manager shows its volumes as normal.")
+	h := pages(at, "the user icon at the top right > Shutdown.",
+		"Its power light is dark. Remotely: it does not answer a ping for two minutes.", "Storage Manager shows its volumes as normal.")
 	h.Do[plan.Stop] = append(h.Do[plan.Stop], runbook.Instruction{Say: "Or hold its power button until it beeps once, and let go."})
 	return h
 }
@@ -87,7 +91,8 @@ func dsmLogin(ctx context.Context, c *rest.Client, user, secret string) (*rest.S
 		SID   string `json:"sid"`
 		Token string `json:"synotoken"`
 	}]
-	form := dsmForm("SYNO.API.Auth", "6", "login", url.Values{"account": {user}, "passwd": {secret}, "format": {"sid"}, "enable_syno_token": {"yes"}})
+	form := dsmForm("SYNO.API.Auth", "6", "login",
+		url.Values{"account": {user}, "passwd": {secret}, "format": {"sid"}, "enable_syno_token": {"yes"}})
 	_, err := c.Send(ctx, rest.Request{Method: http.MethodPost, Path: dsmPath, Form: form, Answer: &in, Asks: true, Judge: func() error {
 		if in.Success {
 			return nil

@@ -26,12 +26,15 @@ type TrueNASConn struct {
 func (c *TrueNASConn) mistakes() []error {
 	errs := c.Check()
 	if c.API != "" && c.API != "rest" && c.API != "websocket" {
-		errs = append(errs, &runbook.KeyError{Key: "api", Err: fmt.Errorf("api %q is neither websocket (25.04 and later) nor rest (earlier)", c.API)})
+		errs = append(errs, &runbook.KeyError{
+			Key: "api",
+			Err: fmt.Errorf("api %q is neither websocket (25.04 and later) nor rest (earlier)", c.API),
+		})
 	}
 	return errs
 }
 
-func (c *TrueNASConn) place() runbook.Endpoint { return c.Place(c.Username, c.APIKey) }
+func (c *TrueNASConn) place() runbook.Endpoint { return c.Endpoint(c.Username, c.APIKey) }
 
 func (c *TrueNASConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
 	key := func() (string, error) { return password(secrets, c.APIKey) }
@@ -65,7 +68,10 @@ func (s *TrueNASSpec) hand(at runbook.Endpoint) runbook.ManualProcedure {
 	h := pages(at, "the power symbol at the top right > Shut Down.",
 		"Its power light is dark. Remotely: it does not answer a ping for a minute.",
 		"Storage shows every pool as online.")
-	h.Do[plan.Stop] = append(h.Do[plan.Stop], runbook.Instruction{Say: "Or at its console, from the menu: Shut down. Or in its shell:", Type: "midclt call system.shutdown 'mains failure'"})
+	h.Do[plan.Stop] = append(h.Do[plan.Stop], runbook.Instruction{
+		Say:  "Or at its console, from the menu: Shut down. Or in its shell:",
+		Type: "midclt call system.shutdown 'mains failure'",
+	})
 	return h
 }
 
@@ -157,7 +163,8 @@ func (t *trueNASRest) ask(ctx context.Context, method string, answer any) error 
 func (t *trueNASRest) shutdown(ctx context.Context) error {
 	const path = "/api/v2.0/system/shutdown"
 	err := t.Do(ctx, rest.Request{Method: http.MethodPost, Path: path, JSON: map[string]any{"reason": reason}})
-	if no, ok := errors.AsType[*rest.StatusError](err); ok && (no.Code == http.StatusUnprocessableEntity || no.Code == http.StatusBadRequest) {
+	if no, ok := errors.AsType[*rest.StatusError](err); ok &&
+		(no.Code == http.StatusUnprocessableEntity || no.Code == http.StatusBadRequest) {
 		err = t.Do(ctx, rest.Request{Method: http.MethodPost, Path: path, JSON: map[string]any{}})
 	}
 	return err

@@ -112,7 +112,8 @@ func (t *trueNASSocket) open(ctx context.Context) error {
 		return err
 	}
 	err = t.client.Under(ctx, true, func(ctx context.Context) error {
-		socket, resp, err := websocket.Dial(ctx, "wss"+strings.TrimPrefix(t.client.Base(), "https")+"/api/current", &websocket.DialOptions{HTTPClient: t.client.HTTP()}) //nolint:bodyclose // the library has taken the body
+		socket, resp, err := websocket.Dial(ctx, "wss"+strings.TrimPrefix(t.client.Base(), "https")+"/api/current", //nolint:bodyclose // the library has taken the body
+			&websocket.DialOptions{HTTPClient: t.client.HTTP()})
 		switch {
 		case err == nil:
 			t.socket = socket
@@ -121,7 +122,8 @@ func (t *trueNASSocket) open(ctx context.Context) error {
 		case resp != nil && resp.StatusCode >= http.StatusInternalServerError:
 			return fmt.Errorf("%w: its middleware does not answer (%s): it is still starting, or stopping", adapter.ErrBusy, resp.Status)
 		case resp != nil:
-			return fmt.Errorf("%w: it has no JSON-RPC at /api/current (%s): TrueNAS before 25.04 needs api: rest", adapter.ErrRefused, resp.Status)
+			return fmt.Errorf("%w: it has no JSON-RPC at /api/current (%s): TrueNAS before 25.04 needs api: rest",
+				adapter.ErrRefused, resp.Status)
 		}
 		return err
 	})
@@ -135,7 +137,8 @@ func (t *trueNASSocket) open(ctx context.Context) error {
 	err = t.call(ctx, true, "auth.login_ex", []any{login}, &in)
 	if err == nil && in.Type != "SUCCESS" {
 		t.drop()
-		return t.lockout.Refused(fmt.Errorf("%w: %q may not log in by its API key (%s): check the user and that the key has not expired or been revoked", rest.ErrDenied, t.user, printable.Text(in.Type, 40)))
+		return t.lockout.Refused(fmt.Errorf("%w: %q may not log in by its API key (%s): check the user and that the key has not expired "+
+			"or been revoked", rest.ErrDenied, t.user, printable.Text(in.Type, 40)))
 	}
 	if err == nil {
 		t.lockout.Accepted()
@@ -169,9 +172,11 @@ func (t *trueNASSocket) call(ctx context.Context, asks bool, method string, para
 		said := errors.New(printable.Text(err.Error(), 200))
 		switch {
 		case asks:
-			return reach.New(t.client.Base(), reach.Answering, fmt.Errorf("no answer to %s (%v)", method, said)) //nolint:errorlint // a deadline in it would read as if nobody knew
+			return reach.New(t.client.Base(), reach.Answering,
+				fmt.Errorf("no answer to %s (%v)", method, said)) //nolint:errorlint // a deadline in it would read as if nobody knew
 		case ctx.Err() != nil:
-			return fmt.Errorf("%s did not answer %s in time, so it is unknown whether it was done: %w", t.client.Base(), method, context.Cause(ctx))
+			return fmt.Errorf("%s did not answer %s in time, so it is unknown whether it was done: %w", t.client.Base(), method,
+				context.Cause(ctx))
 		}
 		return fmt.Errorf("%w of %s to %s: %v", rest.ErrLost, t.client.Base(), method, said) //nolint:errorlint // what it was is for people
 	}
@@ -182,7 +187,8 @@ func (t *trueNASSocket) call(ctx context.Context, asks bool, method string, para
 		return nil
 	}
 	if err := json.Unmarshal(got.Result, answer); err != nil {
-		return fmt.Errorf("%w: its answer to %s is not as expected: %v", adapter.ErrRefused, method, err) //nolint:errorlint // only the sentinel is for others
+		return fmt.Errorf("%w: its answer to %s is not as expected: %v", adapter.ErrRefused, method,
+			err) //nolint:errorlint // only the sentinel is for others
 	}
 	return nil
 }
@@ -218,7 +224,8 @@ func (t *trueNASSocket) explain(method string, e *rpcError) error {
 		t.drop()
 		return reach.New(t.client.Base(), reach.Answering, fmt.Errorf("it has ended the session (%s)", said))
 	case e.Data.Name == "EACCES" || e.Data.Name == "EPERM":
-		return fmt.Errorf("%w: %q may not call %s (%s): system.shutdown needs the role FULL_ADMIN", adapter.ErrRefused, t.user, method, said)
+		return fmt.Errorf("%w: %q may not call %s (%s): system.shutdown needs the role FULL_ADMIN", adapter.ErrRefused,
+			t.user, method, said)
 	case e.Data.Name == "EBUSY" || e.Code == -32000:
 		return fmt.Errorf("%w: %s: %s", adapter.ErrBusy, method, said)
 	case e.Code == -32601:

@@ -94,7 +94,10 @@ func (d *trueNASDouble) socket(w http.ResponseWriter, r *http.Request) {
 		if result, errname := d.answer(call.Method, call.Params, &in); errname == "" {
 			answer["result"] = result
 		} else {
-			answer["error"] = object{"code": -32001, "message": "Method call error", "data": object{"errname": errname, "reason": "because"}}
+			answer["error"] = object{
+				"code": -32001, "message": "Method call error",
+				"data": object{"errname": errname, "reason": "because"},
+			}
 		}
 		event, _ := json.Marshal(object{"jsonrpc": "2.0", "method": "collection_update", "params": object{}})
 		text, _ := json.Marshal(answer)
@@ -163,8 +166,16 @@ func TestTrueNASTellsOfItsPools(t *testing.T) {
 		detail  string
 	}{
 		{[]object{{"name": "tank", "status": "ONLINE"}, {"name": "vault", "status": "ONLINE"}}, plan.NotKnown, "it says READY"},
-		{[]object{{"name": "tank", "status": "ONLINE"}, {"name": "vault", "status": "DEGRADED"}}, plan.NotKnown, "it says READY; pool vault is DEGRADED"},
-		{[]object{{"name": "tank", "status": "ONLINE"}, {"name": "vault", "status": "OFFLINE"}}, plan.No, "it says READY; pool vault is OFFLINE; not usable: vault"},
+		{
+			[]object{{"name": "tank", "status": "ONLINE"}, {"name": "vault", "status": "DEGRADED"}},
+			plan.NotKnown,
+			"it says READY; pool vault is DEGRADED",
+		},
+		{
+			[]object{{"name": "tank", "status": "ONLINE"}, {"name": "vault", "status": "OFFLINE"}},
+			plan.No,
+			"it says READY; pool vault is OFFLINE; not usable: vault",
+		},
 		{[]object{{"name": "vault", "status": "ONLINE"}}, plan.No, "it says READY; not usable: tank"},
 	} {
 		d.mu.Lock()

@@ -21,16 +21,19 @@ type UnityConn struct {
 }
 
 func (c *UnityConn) mistakes() []error       { return c.Check() }
-func (c *UnityConn) place() runbook.Endpoint { return c.Place(c.Username, c.Password) }
+func (c *UnityConn) place() runbook.Endpoint { return c.Endpoint(c.Username, c.Password) }
 
 func (c *UnityConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
-	client, err := rest.New(rest.Config{Name: name, Server: c.Server, Login: func(ctx context.Context, client *rest.Client) (*rest.Session, error) {
-		secret, err := password(secrets, c.Password)
-		if err != nil {
-			return nil, err
-		}
-		return unityLogin(ctx, client, c.Username, secret)
-	}})
+	client, err := rest.New(rest.Config{
+		Name: name, Server: c.Server,
+		Login: func(ctx context.Context, client *rest.Client) (*rest.Session, error) {
+			secret, err := password(secrets, c.Password)
+			if err != nil {
+				return nil, err
+			}
+			return unityLogin(ctx, client, c.Username, secret)
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +98,10 @@ func (u *unity) look(ctx context.Context) (plan.Observation, error) {
 			} `json:"content"`
 		} `json:"entries"`
 	}
-	err := u.Do(ctx, rest.Request{Path: "/api/types/system/instances", Query: url.Values{"fields": {"name,health"}}, Answer: &systems, Asks: true})
+	err := u.Do(ctx, rest.Request{
+		Path: "/api/types/system/instances", Query: url.Values{"fields": {"name,health"}},
+		Answer: &systems, Asks: true,
+	})
 	if err != nil {
 		return plan.Observation{}, err
 	}
@@ -103,7 +109,8 @@ func (u *unity) look(ctx context.Context) (plan.Observation, error) {
 		return plan.Observation{}, fmt.Errorf("%w: it reports no system: may the account see it?", adapter.ErrRefused)
 	}
 	is := systems.Entries[0].Content
-	return plan.Observation{State: plan.On, Detail: strings.TrimSpace(is.Name + " answers; " + strings.Join(is.Health.Descriptions, "; "))}, nil
+	return plan.Observation{State: plan.On, Detail: strings.TrimSpace(is.Name + " answers; " + strings.Join(is.Health.Descriptions, "; "))},
+		nil
 }
 
 func (u *unity) halt(ctx context.Context) error {

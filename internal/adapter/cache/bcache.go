@@ -40,10 +40,16 @@ const standsStill = 10 * time.Second
 func (s *BcacheSpec) mistakes() []error {
 	var errs []error
 	if !bcacheName.MatchString(s.Device) && !uuid.MatchString(s.Device) {
-		errs = append(errs, &runbook.KeyError{Key: "device", Err: errors.New(`it must be a name such as bcache0, or the backing device's UUID as "bcache-super-show" prints it (dev.uuid)`)})
+		errs = append(errs, &runbook.KeyError{
+			Key: "device",
+			Err: errors.New(`it must be a name such as bcache0, or the backing device's UUID as "bcache-super-show" prints it (dev.uuid)`),
+		})
 	}
 	if s.Set != "" && !uuid.MatchString(s.Set) {
-		errs = append(errs, &runbook.KeyError{Key: "set", Err: errors.New(`it must be the UUID of a cache set, as "ls /sys/fs/bcache" prints it`)})
+		errs = append(errs, &runbook.KeyError{
+			Key: "set",
+			Err: errors.New(`it must be the UUID of a cache set, as "ls /sys/fs/bcache" prints it`),
+		})
 	}
 	return errs
 }
@@ -66,15 +72,20 @@ func (s *BcacheSpec) typed() typed {
 	return typed{
 		do: map[plan.Verb][]string{
 			plan.Protect: {
-				"sh -c 'cd " + dir + " && echo writethrough > cache_mode && echo 0 > writeback_percent && echo 0 > writeback_delay && echo 1 > writeback_running'",
+				"sh -c 'cd " + dir + " && echo writethrough > cache_mode && echo 0 > writeback_percent && echo 0 > writeback_delay && " +
+					"echo 1 > writeback_running'",
 			},
-			plan.Flush: {"sh -c 'cd " + dir + " && echo 1 > writeback_running'", "sh -c 'echo 1 > " + dir + "/detach' # only if dirty_data stands still: empties it at once"},
+			plan.Flush: {
+				"sh -c 'cd " + dir + " && echo 1 > writeback_running'",
+				"sh -c 'echo 1 > " + dir + "/detach' # only if dirty_data stands still: empties it at once",
+			},
 			plan.Unprotect: {
 				"sh -c 'cd " + dir + " && echo 10 > writeback_percent && echo 30 > writeback_delay && echo writeback > cache_mode'",
 			},
 		},
-		look:  "sh -c 'cd " + dir + " && grep -H . state dirty_data cache_mode'",
-		clean: "It is in write-through mode when cache_mode says [writethrough], and empty when state says clean and dirty_data says 0.0k (or state says no cache)",
+		look: "sh -c 'cd " + dir + " && grep -H . state dirty_data cache_mode'",
+		clean: "It is in write-through mode when cache_mode says [writethrough], and empty when state says clean and dirty_data says " +
+			"0.0k (or state says no cache)",
 	}
 }
 

@@ -114,7 +114,8 @@ func settled(state string) string {
 // TestForgedSettingsAreNotObeyed: what a host printed comes back as what is written to it. It may not become a path, a
 // flag or another command.
 func TestForgedSettingsAreNotObeyed(t *testing.T) {
-	const forged = "cache_mode=../../x writeback_percent=-1 writeback_delay=$(reboot) writeback_running=yes set=../../../etc cleaner=2 mode=wb;reboot " +
+	const forged = "cache_mode=../../x writeback_percent=-1 writeback_delay=$(reboot) writeback_running=yes set=../../../etc cleaner=2 " +
+		"mode=wb;reboot " +
 		"tank/vm=always;x v0=WT;x v../../1=WB ld1;x=enable ld1=on /dev/sda=--yes-i-know"
 	for _, make := range all {
 		m := make()

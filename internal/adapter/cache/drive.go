@@ -25,7 +25,10 @@ func (s *DriveSpec) mistakes() []error {
 	var errs []error
 	for _, d := range s.Drives {
 		if !driveName.MatchString(d) || strings.Contains(d, "..") {
-			errs = append(errs, &runbook.KeyError{Key: "drives", Err: fmt.Errorf("%q is not a device file such as /dev/disk/by-id/ata-…", d)})
+			errs = append(errs, &runbook.KeyError{
+				Key: "drives",
+				Err: fmt.Errorf("%q is not a device file such as /dev/disk/by-id/ata-…", d),
+			})
 		}
 	}
 	return errs
@@ -55,8 +58,9 @@ func (s *DriveSpec) typed() typed {
 		do: map[plan.Verb][]string{
 			plan.Protect: line(d.off), plan.Flush: line(d.flush), plan.Unprotect: line(d.on),
 		},
-		look:  line(d.ask)[0],
-		clean: "Its write cache is off (hdparm: write-caching = 0; sdparm: WCE 0) for every drive; a drive writes back what is in it before it says so",
+		look: line(d.ask)[0],
+		clean: "Its write cache is off (hdparm: write-caching = 0; sdparm: WCE 0) for every drive; a drive writes back what is in it " +
+			"before it says so",
 	}
 }
 
@@ -80,7 +84,8 @@ func (d drives) look(ctx context.Context, at host) (plan.Observation, settings, 
 	}
 	answers := d.line.FindAllStringSubmatch(text, -1)
 	if len(answers) != len(d.names) {
-		return plan.Observation{}, nil, fmt.Errorf("%d of %d drives tell whether their write cache is on: %w", len(answers), len(d.names), errors.ErrUnsupported)
+		return plan.Observation{}, nil, fmt.Errorf("%d of %d drives tell whether their write cache is on: %w", len(answers), len(d.names),
+			errors.ErrUnsupported)
 	}
 	seen := plan.Observation{State: plan.On, Protected: plan.Yes, Clean: plan.Yes}
 	var was settings

@@ -153,8 +153,9 @@ func (s *LVMWritecacheSpec) typed() typed {
 			plan.Protect: {clean}, plan.Flush: {clean, "dmsetup message " + s.dm() + " 0 flush"},
 			plan.Unprotect: {runbook.Command{Argv: s.change("--cachesettings", "cleaner=0")}.Shell()},
 		},
-		look:  "dmsetup status " + s.dm(),
-		clean: "It is empty when of the four numbers after the word writecache the first is 0 (no error), the second and the third are equal (all blocks are free), and the fourth is 0",
+		look: "dmsetup status " + s.dm(),
+		clean: "It is empty when of the four numbers after the word writecache the first is 0 (no error), the second and the third are " +
+			"equal (all blocks are free), and the fourth is 0",
 	}
 }
 

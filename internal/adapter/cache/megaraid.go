@@ -33,7 +33,10 @@ func (s *MegaRAIDSpec) mistakes() []error {
 		errs = append(errs, &runbook.KeyError{Key: "controller", Err: errors.New("controllers are counted from 0")})
 	}
 	if s.Program != "" && !storcli.MatchString(s.Program) {
-		errs = append(errs, &runbook.KeyError{Key: "program", Err: errors.New("it must be storcli64, perccli64 or the like, or its absolute path")})
+		errs = append(errs, &runbook.KeyError{
+			Key: "program",
+			Err: errors.New("it must be storcli64, perccli64 or the like, or its absolute path"),
+		})
 	}
 	return errs
 }
@@ -56,8 +59,9 @@ func (s *MegaRAIDSpec) typed() typed {
 			plan.Flush:     {m.program + " " + m.at + " flushcache", m.program + " " + m.at + " show preservedcache"},
 			plan.Unprotect: {m.program + " " + m.at + "/vall set wrcache=wb"},
 		},
-		look:  m.program + " " + m.at + "/vall show",
-		clean: "In the column Cache of every virtual drive stands WT, none is OfLn, and flushcache and show preservedcache ended with success and with none",
+		look: m.program + " " + m.at + "/vall show",
+		clean: "In the column Cache of every virtual drive stands WT, none is OfLn, and flushcache and show preservedcache ended with " +
+			"success and with none",
 	}
 }
 
@@ -119,7 +123,8 @@ func readDrives(text string) ([]virtualDrive, error) {
 			}
 			m := mode.FindStringSubmatch(row.Cache)
 			if m == nil || !number(vd) {
-				errs = append(errs, fmt.Errorf("the virtual drive %q has a cache policy that is not known: %q", printable.Text(row.ID, 20), printable.Text(row.Cache, 20)))
+				errs = append(errs, fmt.Errorf("the virtual drive %q has a cache policy that is not known: %q", printable.Text(row.ID, 20),
+					printable.Text(row.Cache, 20)))
 				continue
 			}
 			drives = append(drives, virtualDrive{vd, m[1], row.State})

@@ -117,7 +117,8 @@ func newBcache() *model {
 		default:
 			is[name] = stdin
 		}
-		if is["cache_mode"] == "writethrough" && is["writeback_percent"] == "0" && is["writeback_running"] == "1" && is["asleep"] == "no" && is["state"] == "dirty" {
+		if is["cache_mode"] == "writethrough" && is["writeback_percent"] == "0" && is["writeback_running"] == "1" && is["asleep"] == "no" &&
+			is["state"] == "dirty" {
 			is["state"], is["dirty_data"] = "clean", "0.0k"
 		}
 		return stdin + "\n", 0, true
@@ -128,8 +129,11 @@ func newBcache() *model {
 func newLVMCache() *model {
 	m := &model{
 		kind: "lvm.cache", spec: &cache.LVMCacheSpec{LVMSpec: cache.LVMSpec{LV: "my-vg/data"}},
-		is:    map[string]string{"mode": "writeback", "dirty": "640"},
-		lines: []string{"sudo -n dmsetup status my--vg-data", "sudo -n lvchange -y --cachemode writethrough my-vg/data", "sudo -n lvchange -y --cachemode writeback my-vg/data"},
+		is: map[string]string{"mode": "writeback", "dirty": "640"},
+		lines: []string{
+			"sudo -n dmsetup status my--vg-data", "sudo -n lvchange -y --cachemode writethrough my-vg/data",
+			"sudo -n lvchange -y --cachemode writeback my-vg/data",
+		},
 	}
 	m.answer = func(is map[string]string, line, _ string) (string, int, bool) {
 		if strings.Contains(line, "dmsetup") {
@@ -175,7 +179,10 @@ func newWritecache() *model {
 func newZFS() *model {
 	m := &model{
 		kind: "zfs", spec: &cache.ZFSSpec{Pool: "tank", Datasets: []string{"tank/vm", "tank/vol"}, Export: true},
-		is: map[string]string{"imported": "yes", "tank/vm": "disabled local", "tank/vol": "standard default", "txg": "100", "dirty": "4194304"},
+		is: map[string]string{
+			"imported": "yes", "tank/vm": "disabled local", "tank/vol": "standard default", "txg": "100",
+			"dirty": "4194304",
+		},
 		lines: []string{
 			"cat /proc/spl/kstat/zfs/tank/txgs", "zfs get -Hp -o name,value,source sync tank/vm tank/vol", "sudo -n zpool sync tank",
 			"sudo -n zpool export tank", "sudo -n zpool import tank", "sudo -n zfs set 'sync=always' tank/vm tank/vol",
@@ -196,7 +203,8 @@ func newZFS() *model {
 			}
 			return text + fmt.Sprintf(row, n-1, 1, "C", is["dirty"]) + fmt.Sprintf(row, n, 2, "O", "0"), 0, true
 		case f[0] == "zfs":
-			return "tank/vm\t" + strings.ReplaceAll(is["tank/vm"], " ", "\t") + "\ntank/vol\t" + strings.ReplaceAll(is["tank/vol"], " ", "\t") + "\n", 0, true
+			return "tank/vm\t" + strings.ReplaceAll(is["tank/vm"], " ", "\t") + "\ntank/vol\t" +
+				strings.ReplaceAll(is["tank/vol"], " ", "\t") + "\n", 0, true
 		case f[3] == "sync":
 			var n int
 			_, _ = fmt.Sscan(is["txg"], &n)
@@ -227,14 +235,16 @@ func newOpenCAS() *model {
 		is: map[string]string{"mode": "wb", "dirty": "2048"},
 		lines: []string{
 			"sudo -n casadm --stats --cache-id 1 --output-format csv", "sudo -n casadm --flush-cache --cache-id 1",
-			"sudo -n casadm --set-cache-mode --cache-mode wt --cache-id 1 --flush-cache no", "sudo -n casadm --set-cache-mode --cache-mode wb --cache-id 1",
+			"sudo -n casadm --set-cache-mode --cache-mode wt --cache-id 1 --flush-cache no",
+			"sudo -n casadm --set-cache-mode --cache-mode wb --cache-id 1",
 		},
 	}
 	m.answer = func(is map[string]string, line, _ string) (string, int, bool) {
 		f := strings.Fields(line)
 		switch f[3] {
 		case "--stats":
-			return fmt.Sprintf("Cache Id,Write Policy,Status,Occupancy [4KiB Blocks],Dirty [4KiB Blocks],Dirty [%%]\n1,%s,Running,9000,%s,0.0\n", is["mode"], is["dirty"]), 0, true
+			return fmt.Sprintf("Cache Id,Write Policy,Status,Occupancy [4KiB Blocks],Dirty [4KiB Blocks],Dirty "+
+				"[%%]\n1,%s,Running,9000,%s,0.0\n", is["mode"], is["dirty"]), 0, true
 		case "--flush-cache":
 			is["dirty"] = "0"
 		case "--set-cache-mode":
@@ -250,9 +260,11 @@ func newMegaRAID() *model {
 		kind: "megaraid", spec: &cache.MegaRAIDSpec{Program: "perccli64"},
 		is: map[string]string{"v0": "WB", "v1": "WT", "v2": "AWB"},
 		lines: []string{
-			"sudo -n perccli64 /c0/vall show J", "sudo -n perccli64 /c0/vall set 'wrcache=wt'", "sudo -n perccli64 /c0/vall set 'wrcache=wb'",
+			"sudo -n perccli64 /c0/vall show J", "sudo -n perccli64 /c0/vall set 'wrcache=wt'",
+			"sudo -n perccli64 /c0/vall set 'wrcache=wb'",
 			"sudo -n perccli64 /c0 flushcache", "sudo -n perccli64 /c0 show preservedcache",
-			"sudo -n perccli64 /c0/v0 set 'wrcache=wb'", "sudo -n perccli64 /c0/v1 set 'wrcache=wt'", "sudo -n perccli64 /c0/v2 set 'wrcache=awb'",
+			"sudo -n perccli64 /c0/v0 set 'wrcache=wb'", "sudo -n perccli64 /c0/v1 set 'wrcache=wt'",
+			"sudo -n perccli64 /c0/v2 set 'wrcache=awb'",
 		},
 	}
 	m.answer = func(is map[string]string, line, _ string) (string, int, bool) {
@@ -296,7 +308,8 @@ func newSmartArray() *model {
 		case strings.HasSuffix(line, "ld all show detail"):
 			text := "\nSmart Array P420i in Slot 2\n\n   Array A\n\n"
 			for _, n := range []string{"1", "2"} {
-				text += "      Logical Drive: " + n + "\n         Size: 1.8 TB\n         Status: OK\n         Caching:  " + word[is["ld"+n]] + "\n"
+				text += "      Logical Drive: " + n + "\n         Size: 1.8 TB\n         Status: OK\n         Caching:  " +
+					word[is["ld"+n]] + "\n"
 			}
 			return text, 0, true
 		case strings.HasSuffix(line, "show detail"):

@@ -44,10 +44,11 @@ func TestBcacheJudgement(t *testing.T) {
 
 func TestDeviceMapperStatus(t *testing.T) {
 	for line, want := range map[string]string{
-		"cache 8 15/2048 128 174/1152 3 11 1644 8370 0 170 0 2 metadata2 writeback 2 migration_threshold 1024 mq 10 random_threshold 0 sequential_threshold 0 discard_promote_adjustment 0 read_promote_adjustment 0 write_promote_adjustment 0 rw -": "writeback no yes 0",
-		"cache 8 27/4096 128 640/1280 53 63 0 640 0 640 640 1 writeback 2 migration_threshold 2048 smq 0 rw -":                                                                                                                                        "writeback no no 41943040",
-		"cache 8 27/4096 128 640/1280 53 63 0 640 0 640 0 2 metadata2 writethrough 2 migration_threshold 2048 smq 0 rw -":                                                                                                                             "writethrough yes yes 0",
-		"cache 8 27/4096 128 640/1280 53 63 0 640 0 640 3 2 metadata2 passthrough 2 migration_threshold 2048 smq 0 rw -":                                                                                                                              "passthrough yes no 196608",
+		"cache 8 15/2048 128 174/1152 3 11 1644 8370 0 170 0 2 metadata2 writeback 2 migration_threshold 1024 mq 10 random_threshold 0 " +
+			"sequential_threshold 0 discard_promote_adjustment 0 read_promote_adjustment 0 write_promote_adjustment 0 rw -": "writeback no yes 0",
+		"cache 8 27/4096 128 640/1280 53 63 0 640 0 640 640 1 writeback 2 migration_threshold 2048 smq 0 rw -":            "writeback no no 41943040",
+		"cache 8 27/4096 128 640/1280 53 63 0 640 0 640 0 2 metadata2 writethrough 2 migration_threshold 2048 smq 0 rw -": "writethrough yes yes 0",
+		"cache 8 27/4096 128 640/1280 53 63 0 640 0 640 3 2 metadata2 passthrough 2 migration_threshold 2048 smq 0 rw -":  "passthrough yes no 196608",
 		"cache Fail":  " unknown no 0",
 		"cache Error": " unknown no 0",
 		"cache 8 27/4096 128 640/1280 53 63 0 640 0 640 x 1 writeback": " unknown no 0",
@@ -93,9 +94,11 @@ func TestZFSGroups(t *testing.T) {
 	z.synced, z.at = 100, time.Now().Add(-2*settling)
 	require.Equal(t, plan.Yes, z.judge([]txg{{101, "C", 0}, {102, "C", 0}, {103, "O", 0}}).Clean, "nobody has written since")
 	require.Equal(t, plan.No, z.judge([]txg{{101, "C", 0}, {107, "C", 512}, {108, "O", 0}}).Clean)
-	require.Equal(t, plan.NotKnown, z.judge([]txg{{101, "C", 0}, {108, "C", 0}, {109, "O", 0}}).Clean, "it is used again: an old flush proves nothing")
+	require.Equal(t, plan.NotKnown, z.judge([]txg{{101, "C", 0}, {108, "C", 0}, {109, "O", 0}}).Clean,
+		"it is used again: an old flush proves nothing")
 	z.synced, z.at = 100, time.Now()
-	require.Equal(t, plan.NotKnown, z.judge([]txg{{201, "C", 0}, {300, "C", 0}, {301, "O", 0}}).Clean, "what came between is not to be seen")
+	require.Equal(t, plan.NotKnown, z.judge([]txg{{201, "C", 0}, {300, "C", 0}, {301, "O", 0}}).Clean,
+		"what came between is not to be seen")
 	require.Equal(t, plan.NotKnown, (&zfs{}).judge([]txg{{101, "C", 0}, {102, "O", 0}}).Clean, "not flushed yet")
 }
 
@@ -143,7 +146,8 @@ func TestControllersAreNotGuessed(t *testing.T) {
 	require.NotEmpty(t, holds("   Cache Status Details: The cache contains unflushed data\n"))
 	require.Empty(t, holds("   Cache Status: OK\n"))
 	require.Equal(t, "1", ataCache.FindStringSubmatch("\n/dev/sda:\n write-caching =  1 (on)\n")[1])
-	require.Len(t, scsiCache.FindAllString("    /dev/sdb: SEAGATE   ST4000NM0025      N003\nWCE           0  [cha: y, def:  0, sav:  0]\n", -1), 1)
+	require.Len(t, scsiCache.FindAllString("    /dev/sdb: SEAGATE   ST4000NM0025      N003\nWCE           0  [cha: y, def:  0, sav:  0]\n",
+		-1), 1)
 }
 
 func TestMistakesInSpecs(t *testing.T) {
@@ -178,8 +182,10 @@ func TestSettingsAreReadAsTheyWereWritten(t *testing.T) {
 func TestEveryTypeIsDoneByHand(t *testing.T) {
 	specs := map[string]declared{
 		"bcache": &BcacheSpec{Device: "0f5e9c5a-3f0b-4f43-8e3e-1a2b3c4d5e6f"}, "lvm.cache": &LVMCacheSpec{LVMSpec{LV: "vg/data"}},
-		"lvm.writecache": &LVMWritecacheSpec{LVMSpec{LV: "vg/data"}}, "zfs": &ZFSSpec{Pool: "tank", Datasets: []string{"tank/vm"}, Export: true},
-		"opencas": &OpenCASSpec{Cache: 1}, "megaraid": &MegaRAIDSpec{}, "smartarray": &SmartArraySpec{}, "drive.cache": &DriveSpec{Drives: []string{"/dev/sda"}},
+		"lvm.writecache": &LVMWritecacheSpec{LVMSpec{LV: "vg/data"}},
+		"zfs":            &ZFSSpec{Pool: "tank", Datasets: []string{"tank/vm"}, Export: true},
+		"opencas":        &OpenCASSpec{Cache: 1}, "megaraid": &MegaRAIDSpec{}, "smartarray": &SmartArraySpec{},
+		"drive.cache": &DriveSpec{Drives: []string{"/dev/sda"}},
 	}
 	types := Family().Nodes
 	require.Len(t, types, len(specs))

@@ -36,13 +36,18 @@ const caching = plan.Verbs(1<<plan.Protect | 1<<plan.Flush | 1<<plan.Unprotect)
 func Family() adapter.Family {
 	return adapter.Family{
 		Nodes: []runbook.NodeType{
-			of[BcacheSpec]("bcache", "a bcache device: write-through, proven clean by its state and its dirty data, detached if it stands still", seconds(5, 60)),
-			of[LVMCacheSpec]("lvm.cache", "a logical volume with an LVM cache (dm-cache): write-through once its dirty blocks are written", minutes(2, 20)),
-			of[LVMWritecacheSpec]("lvm.writecache", "a logical volume with an LVM writecache (dm-writecache): its cleaner, until all blocks are free", seconds(5, 60)),
+			of[BcacheSpec]("bcache", "a bcache device: write-through, proven clean by its state and its dirty data, detached if it "+
+				"stands still", seconds(5, 60)),
+			of[LVMCacheSpec]("lvm.cache", "a logical volume with an LVM cache (dm-cache): write-through once its dirty blocks are written",
+				minutes(2, 20)),
+			of[LVMWritecacheSpec]("lvm.writecache",
+				"a logical volume with an LVM writecache (dm-writecache): its cleaner, until all blocks are free", seconds(5, 60)),
 			of[ZFSSpec]("zfs", "a ZFS pool: zpool sync, proven by its transaction groups, and exported if asked for", seconds(2, 30)),
 			of[OpenCASSpec]("opencas", "an Open CAS cache: write-through, flushed, no dirty blocks left", seconds(5, 60)),
-			of[MegaRAIDSpec]("megaraid", "a MegaRAID or PERC controller: write-through for all its virtual drives, its cache flushed", seconds(10, 90)),
-			of[SmartArraySpec]("smartarray", "an HPE Smart Array controller: its array accelerator off for all logical drives", seconds(10, 90)),
+			of[MegaRAIDSpec]("megaraid", "a MegaRAID or PERC controller: write-through for all its virtual drives, its cache flushed",
+				seconds(10, 90)),
+			of[SmartArraySpec]("smartarray", "an HPE Smart Array controller: its array accelerator off for all logical drives",
+				seconds(10, 90)),
 			of[DriveSpec]("drive.cache", "the write caches of drives themselves, switched off", seconds(5, 60)),
 		},
 		Open: open,

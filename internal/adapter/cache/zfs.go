@@ -256,7 +256,8 @@ func (z *zfs) export(ctx context.Context, at host) error {
 	case res.Code == 0, strings.Contains(res.Stderr+res.Stdout, "no such pool"):
 		return nil
 	case strings.Contains(res.Stderr+res.Stdout, "busy"):
-		return fmt.Errorf("%w: %s; something on the host still uses it (an export by NFS or iSCSI, a swap volume, a shell in it)", adapter.ErrBusy, said(res))
+		return fmt.Errorf("%w: %s; something on the host still uses it (an export by NFS or iSCSI, a swap volume, a shell in it)",
+			adapter.ErrBusy, said(res))
 	}
 	return refused(argv, res)
 }
@@ -272,5 +273,6 @@ func (z *zfs) load(ctx context.Context, at host) error {
 	case strings.Contains(res.Stderr+res.Stdout, "no such pool available"):
 		return fmt.Errorf("%w: %s; its disks may not have come up yet", adapter.ErrBusy, said(res))
 	}
-	return fmt.Errorf("%w; \"zpool import\" shows what is missing. If it is the log device, restore it: zpool import -m continues without it and loses what is only there", refused(argv, res))
+	return fmt.Errorf("%w; \"zpool import\" shows what is missing. If it is the log device, restore it: zpool import -m continues "+
+		"without it and loses what is only there", refused(argv, res))
 }

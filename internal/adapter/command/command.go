@@ -28,7 +28,8 @@ func Family() adapter.Family {
 			Times:    script.Times(),
 			Check:    func(spec any) []error { return check(spec.(*script.Spec)) },
 			ByHand: func(d *runbook.NodeDecl, _ func(string) runbook.Endpoint) runbook.ManualProcedure {
-				return d.Spec.(*script.Spec).ByHand("On the machine that runs Ebbtide, or another that has the program and the keys:", runbook.Command.Shell)
+				return d.Spec.(*script.Spec).ByHand("On the machine that runs Ebbtide, or another that has the program and the keys:",
+					runbook.Command.Shell)
 			},
 		}},
 		Open: func(d runbook.NodeDecl, _ adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
@@ -44,7 +45,8 @@ func check(s *script.Spec) []error {
 	}
 	for _, c := range s.All() {
 		if c.Command.Line != "" {
-			errs = append(errs, fmt.Errorf("%s must be a list of a program and its arguments: there is no shell here; write [sh, -c, %q] if you want one", c.Key, c.Command.Line))
+			errs = append(errs, fmt.Errorf("%s must be a list of a program and its arguments: there is no shell here; write [sh, -c, %q] "+
+				"if you want one", c.Key, c.Command.Line))
 		}
 	}
 	return errs

@@ -78,7 +78,10 @@ func TestContract(t *testing.T) {
 func TestArgumentsReachTheProgramAsTheyAre(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	awkward := []string{"a b", "$HOME", "`id`", "'", `"`, "", "*", "-n", "ü\n"}
-	n := open(t, &script.Spec{Stop: runbook.Command{Argv: append([]string{"sh", "-c", `f=$1; shift; printf '<%s>' "$@" >"$f"`, "sh", out}, awkward...)}})
+	n := open(t, &script.Spec{Stop: runbook.Command{Argv: append([]string{
+		"sh", "-c", `f=$1; shift; printf '<%s>' "$@" >"$f"`, "sh",
+		out,
+	}, awkward...)}})
 	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}))
 	got, err := os.ReadFile(out)
 	require.NoError(t, err)
@@ -118,7 +121,10 @@ func TestCheck(t *testing.T) {
 		{script.Spec{Stop: c}, "stop needs a probe"},
 		{script.Spec{Flush: c}, "flush needs a probe that prints"},
 		{script.Spec{Probe: c, Protect: c}, "protect and unprotect need each other"},
-		{script.Spec{Probe: c, Stop: runbook.Command{Line: "poweroff -f"}}, `stop must be a list of a program and its arguments: there is no shell here; write [sh, -c, "poweroff -f"]`},
+		{
+			script.Spec{Probe: c, Stop: runbook.Command{Line: "poweroff -f"}},
+			`stop must be a list of a program and its arguments: there is no shell here; write [sh, -c, "poweroff -f"]`,
+		},
 	} {
 		errs := Family().Nodes[0].Check(&tt.spec)
 		require.Len(t, errs, 1)

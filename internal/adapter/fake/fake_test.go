@@ -17,7 +17,10 @@ func TestContract(t *testing.T) {
 	contracttest.Run(t, contracttest.Subject{Make: func(*testing.T) *contracttest.Thing {
 		n := New(time.Now).Add("nas", Spec{
 			Cache: true, Dirty: 1 << 20, Latency: time.Millisecond,
-			Takes: map[plan.Verb]time.Duration{plan.Stop: 50 * time.Millisecond, plan.Start: 50 * time.Millisecond, plan.Flush: 50 * time.Millisecond},
+			Takes: map[plan.Verb]time.Duration{
+				plan.Stop: 50 * time.Millisecond, plan.Start: 50 * time.Millisecond,
+				plan.Flush: 50 * time.Millisecond,
+			},
 		})
 		return &contracttest.Thing{
 			Node: n, Can: n.can, Truth: n.State,
@@ -31,7 +34,10 @@ func TestContract(t *testing.T) {
 func TestTimeIsThatOfTheBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(time.Now)
-		n := e.Add("db", Spec{Cache: true, Dirty: 1000, Takes: map[plan.Verb]time.Duration{plan.Stop: time.Minute, plan.Flush: 10 * time.Second}})
+		n := e.Add("db", Spec{
+			Cache: true, Dirty: 1000,
+			Takes: map[plan.Verb]time.Duration{plan.Stop: time.Minute, plan.Flush: 10 * time.Second},
+		})
 		start := time.Now()
 		seen := make(chan plan.State, 10)
 		ctx, cancel := context.WithCancel(t.Context())

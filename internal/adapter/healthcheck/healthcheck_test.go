@@ -131,7 +131,11 @@ func TestHealthChecks(t *testing.T) {
 		// This machine's hosts file knows localhost: only the server's answer counts.
 		{"dns, hosts file", runbook.HealthCheck{DNS: &runbook.DNSCheck{Server: dns, Name: "localhost"}}, "no such name"},
 		{"dns, no address", runbook.HealthCheck{DNS: &runbook.DNSCheck{Server: dns, Name: "empty.lab"}}, "it knows no address"},
-		{"dns, no answer", runbook.HealthCheck{DNS: &runbook.DNSCheck{Server: dns, Name: "mute.lab"}, Within: 50 * time.Millisecond}, "no answer within 50ms"},
+		{
+			"dns, no answer",
+			runbook.HealthCheck{DNS: &runbook.DNSCheck{Server: dns, Name: "mute.lab"}, Within: 50 * time.Millisecond},
+			"no answer within 50ms",
+		},
 		{"dns, not a name", runbook.HealthCheck{DNS: &runbook.DNSCheck{Server: dns, Name: "a..b"}}, "is not a DNS name"},
 		{"ntp", runbook.HealthCheck{NTP: ntpServer(t, 3, 0)}, ""},
 		{"ntp, a clock that nobody set", runbook.HealthCheck{NTP: ntpServer(t, 3, 3)}, "its clock is not set"},

@@ -68,7 +68,8 @@ func (e echo) listen() (conn *icmp.PacketConn, unprivileged bool, err error) {
 	if conn, rawErr := icmp.ListenPacket(e.raw, e.any); rawErr == nil {
 		return conn, false, nil
 	}
-	return nil, false, fmt.Errorf("it can't be pinged: %w; allow the daemon's group with the sysctl net.ipv4.ping_group_range, or give the daemon CAP_NET_RAW", err)
+	return nil, false, fmt.Errorf("it can't be pinged: %w; allow the daemon's group with the sysctl net.ipv4.ping_group_range, or give "+
+		"the daemon CAP_NET_RAW", err)
 }
 
 func destination(to netip.Addr, unprivileged bool) net.Addr {

@@ -56,11 +56,13 @@ func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbo
 				{Say: "First check that no VM is running on it. " + say(d, places), Type: "Get-VM | Where-Object State -ne Off"},
 				{Type: "Stop-Computer -Force"},
 			},
-			plan.Force: {{Say: "Hold its power button for 5 seconds, or power it off at its management controller. Whatever is still running on it loses power as it is."}},
+			plan.Force: {{Say: "Hold its power button for 5 seconds, or power it off at its management controller. Whatever is still " +
+				"running on it loses power as it is."}},
 			plan.Start: {{Say: "Press its power button, or power it on at its management controller."}},
 		},
-		Off: []runbook.Instruction{{Say: fmt.Sprintf("Its power light is dark, or its management controller says off. Remotely: it does not answer for %s (a hung one is silent too).", english.Span(cmp.Or(s.OffWhenUnreachable, offAfter)))}},
-		On:  []runbook.Instruction{{Say: "It can be logged in to, and Hyper-V answers:", Type: "Get-VM"}},
+		Off: []runbook.Instruction{{Say: fmt.Sprintf("Its power light is dark, or its management controller says off. Remotely: it does "+
+			"not answer for %s (a hung one is silent too).", english.Span(cmp.Or(s.OffWhenUnreachable, offAfter)))}},
+		On: []runbook.Instruction{{Say: "It can be logged in to, and Hyper-V answers:", Type: "Get-VM"}},
 	}
 }
 

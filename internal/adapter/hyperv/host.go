@@ -60,7 +60,8 @@ func (n *host) Probe(ctx context.Context) (plan.Observation, error) {
 // Do shuts Windows down: with Stop only when no VM runs on it, with Force whatever runs on it.
 func (n *host) Do(ctx context.Context, do adapter.Command) error {
 	if !hostVerbs.Has(do.Verb) {
-		return fmt.Errorf("cannot %s host %q: %w: Windows can only be shut down; give it up.wake to start it", do.Verb, n.name, adapter.ErrRefused)
+		return fmt.Errorf("cannot %s host %q: %w: Windows can only be shut down; give it up.wake to start it", do.Verb, n.name,
+			adapter.ErrRefused)
 	}
 	var r running
 	err := powershell.Asked(lookHost.run(ctx, n.on, wanted{}, &r))

@@ -33,7 +33,10 @@ func machine(t *testing.T, vms ...*hypervsim.VM) *hypervsim.Windows {
 }
 
 func winrmSpec(w *hypervsim.Windows) *powershell.ConnSpec {
-	return &powershell.ConnSpec{URL: w.URL(), Username: windowssim.User, Password: runbook.SecretRef{Env: windowssim.Password}, Auth: "basic", Thumbprint: w.Thumbprint()}
+	return &powershell.ConnSpec{
+		URL: w.URL(), Username: windowssim.User, Password: runbook.SecretRef{Env: windowssim.Password},
+		Auth: "basic", Thumbprint: w.Thumbprint(),
+	}
 }
 
 // byShell is a connection that runs commands as one of type ssh does.
@@ -66,7 +69,10 @@ func opened(t *testing.T, conn *powershell.ConnSpec, kind string, spec any) (ada
 
 func truth(w *hypervsim.Windows, name string) func() plan.State {
 	return func() plan.State {
-		return map[string]plan.State{"Running": plan.On, "Off": plan.Off, "Starting": plan.Starting, "Stopping": plan.Stopping}[w.State(name)]
+		return map[string]plan.State{
+			"Running": plan.On, "Off": plan.Off, "Starting": plan.Starting,
+			"Stopping": plan.Stopping,
+		}[w.State(name)]
 	}
 }
 
@@ -123,7 +129,10 @@ func TestContractOfHostAndCluster(t *testing.T) {
 						thing.Node, set = opened(t, winrmSpec(w), kind, &ClusterSpec{})
 						thing.Can = clusterVerbs
 						thing.Truth = func() plan.State {
-							return map[string]plan.State{"Running": plan.On, "Stopped": plan.Off, "StartPending": plan.Starting, "StopPending": plan.Stopping}[w.Service()]
+							return map[string]plan.State{
+								"Running": plan.On, "Stopped": plan.Off, "StartPending": plan.Starting,
+								"StopPending": plan.Stopping,
+							}[w.Service()]
 						}
 					}
 					thing.Close = set.Close
@@ -170,25 +179,34 @@ func TestNothingIsStoppedUnderItsVMs(t *testing.T) {
 // TestSharedVolumesGoLast: the cluster, and its volumes with it, goes when nothing stands on it any more, in whatever state
 // that is; and comes back with them, but for what a person has suspended.
 func TestSharedVolumesGoLast(t *testing.T) {
-	w := machine(t, &hypervsim.VM{ID: "1", Name: "sql01", Clustered: true, Offline: 1}, &hypervsim.VM{ID: "2", Name: "print", Shared: true}, &hypervsim.VM{ID: "3", Name: "dc1", State: "Running"})
+	w := machine(t, &hypervsim.VM{ID: "1", Name: "sql01", Clustered: true, Offline: 1}, &hypervsim.VM{ID: "2", Name: "print", Shared: true},
+		&hypervsim.VM{ID: "3", Name: "dc1", State: "Running"})
 	for _, v := range []hypervsim.Volume{{Name: "vol1"}, {Name: "vol2", Redirected: true}, {Name: "vol3", Maintenance: true}} {
 		w.Share(v)
 	}
 	n, _ := opened(t, winrmSpec(w), "hyperv.cluster", &ClusterSpec{})
 	for _, one := range []struct{ sql, print string }{
-		{"Running", "Off"}, {"Starting", "Off"}, {"Stopping", "Off"}, {"Failed", "Off"}, {"PartialOnline", "Off"}, {"Off", "Running"}, {"Off", "Saving"},
+		{"Running", "Off"},
+		{"Starting", "Off"},
+		{"Stopping", "Off"},
+		{"Failed", "Off"},
+		{"PartialOnline", "Off"},
+		{"Off", "Running"},
+		{"Off", "Saving"},
 	} {
 		w.SetState("sql01", one.sql)
 		w.SetState("print", one.print)
 		require.ErrorIs(t, contracttest.Do(t, n, plan.Stop), adapter.ErrBusy, "%+v", one)
 		require.ErrorContains(t, contracttest.Do(t, n, plan.Stop), "1 VMs still run in it: ")
-		require.ErrorIs(t, stopCluster.run(t.Context(), n.(*cluster).on, wanted{}, nil), adapter.ErrBusy, "nor if it came on after it was asked")
+		require.ErrorIs(t, stopCluster.run(t.Context(), n.(*cluster).on, wanted{}, nil), adapter.ErrBusy,
+			"nor if it came on after it was asked")
 		require.Equal(t, "Running", w.Service())
 		require.Equal(t, "Online", w.Volume("vol1"))
 	}
 	w.SetState("print", "Off")
 	o := contracttest.Probe(t, n)
-	require.Equal(t, "its service is running, 0 VMs are not off; volumes: vol3 online on HV1, in maintenance until someone resumes it: Resume-ClusterResource; vol1 online on HV1; vol2 online on HV1, redirected", o.Detail)
+	require.Equal(t, "its service is running, 0 VMs are not off; volumes: vol3 online on HV1, in maintenance until someone resumes it: "+
+		"Resume-ClusterResource; vol1 online on HV1; vol2 online on HV1, redirected", o.Detail)
 	require.Equal(t, "vol3 online on HV1, in maintenance until someone resumes it: Resume-ClusterResource", o.Caution)
 
 	require.NoError(t, contracttest.Do(t, n, plan.Stop), "dc1 stands on no volume of it")
@@ -200,7 +218,8 @@ func TestSharedVolumesGoLast(t *testing.T) {
 
 	require.NoError(t, contracttest.Do(t, n, plan.Start))
 	contracttest.UntilState(t, n, plan.On)
-	contracttest.Until(t, n, "its volumes are back", func(o plan.Observation) bool { return strings.Contains(o.Detail, "vol1 online on HV1; vol2") })
+	contracttest.Until(t, n, "its volumes are back",
+		func(o plan.Observation) bool { return strings.Contains(o.Detail, "vol1 online on HV1; vol2") })
 	require.Contains(t, contracttest.Probe(t, n).Detail, "vol3 online on HV1, in maintenance", "it was so before")
 	w.Share(hypervsim.Volume{Name: "vol3"})
 	o = contracttest.Probe(t, n)
@@ -262,7 +281,8 @@ func TestScriptsAreFitForAnyShell(t *testing.T) {
 
 func TestSelections(t *testing.T) {
 	w := machine(t,
-		&hypervsim.VM{ID: "1", Name: "web1", State: "Running", Clustered: true}, &hypervsim.VM{ID: "2", Name: "web2", State: "Off", Clustered: true},
+		&hypervsim.VM{ID: "1", Name: "web1", State: "Running", Clustered: true},
+		&hypervsim.VM{ID: "2", Name: "web2", State: "Off", Clustered: true},
 		&hypervsim.VM{ID: "3", Name: "dc1", State: "Running"})
 	for name, c := range map[string]struct {
 		spec VMsSpec
@@ -291,7 +311,8 @@ func TestEverythingThatRuns(t *testing.T) {
 	w := machine(t,
 		&hypervsim.VM{ID: "1", Name: "dc1", State: "Paused"}, &hypervsim.VM{ID: "2", Name: "spare", State: "Off"},
 		&hypervsim.VM{ID: "3", Name: "lost", State: "OffCritical"}, &hypervsim.VM{ID: "4", Name: "ill", State: "RunningCritical"},
-		&hypervsim.VM{ID: "5", Name: "sql", State: "Running", Clustered: true}, &hypervsim.VM{ID: "6", Name: "old", State: "Off", Clustered: true},
+		&hypervsim.VM{ID: "5", Name: "sql", State: "Running", Clustered: true},
+		&hypervsim.VM{ID: "6", Name: "old", State: "Off", Clustered: true},
 		&hypervsim.VM{ID: "7", Name: "odd", State: "Failed", Clustered: true})
 	n, set := opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{VM: "sql"})
 	lister, ok := set.Lister("hv1")
@@ -306,7 +327,10 @@ func TestEverythingThatRuns(t *testing.T) {
 		}
 		return got
 	}
-	require.Equal(t, []string{"dc1|1|HV1||", "ill|4|HV1||", "odd|7|HV1|clustered: true|hyperv.cluster", "sql|5|HV1|clustered: true|hyperv.cluster"}, all())
+	require.Equal(t, []string{
+		"dc1|1|HV1||", "ill|4|HV1||", "odd|7|HV1|clustered: true|hyperv.cluster",
+		"sql|5|HV1|clustered: true|hyperv.cluster",
+	}, all())
 	require.Contains(t, contracttest.Probe(t, n).Caution, "write clustered: true", "it is driven as if the cluster did not know it")
 
 	cluster, _ := opened(t, winrmSpec(w), "hyperv.cluster", &ClusterSpec{})

@@ -35,7 +35,8 @@ const (
 	allRoles = `Get-ClusterGroup|?{"$($_.GroupType)" -eq 'VirtualMachine'}`
 	role     = `%{$r=$_|Get-ClusterResource|?{"$($_.ResourceType)" -eq 'Virtual Machine'}|Select -First 1;` +
 		`@{id="$($_.Id)";name=$_.Name;state="$($r.State)";host="$($_.OwnerNode)";offline=[int]($r|Get-ClusterParameter OfflineAction).Value}}`
-	lookRole  script = `ConvertTo-Json -Compress -InputObject @(` + allRoles + `|?{$_.Name -eq $a.name -or "$($_.Id)" -eq $a.id}|` + role + `)`
+	lookRole script = `ConvertTo-Json -Compress -InputObject @(` + allRoles +
+		`|?{$_.Name -eq $a.name -or "$($_.Id)" -eq $a.id}|` + role + `)`
 	listRoles script = `ConvertTo-Json -Compress -InputObject @(` + allRoles + `|` + role + `)`
 	// A machine may have one of the two only: VMs of its own, or a part in a cluster.
 	listAll script = `$o=@();if(Get-Command Get-VM -ErrorAction Ignore){$o+=@(` + own + `)};` +
@@ -58,10 +59,12 @@ const (
 
 	// What the cluster would take away under: its roles, and VMs of this host that are none and lie on a shared volume.
 	inCluster = `@(` + allRoles + `|?{"$($_.State)" -ne 'Offline'}|%{$_.Name})+@(if(Get-Command Get-VM -ErrorAction Ignore){Get-VM|` +
-		`?{!$_.IsClustered -and "$($_.State)" -notin ` + offStates + ` -and @($_.HardDrives|?{$_.Path -like "$env:SystemDrive\ClusterStorage\*"})}|%{$_.Name}})`
+		`?{!$_.IsClustered -and "$($_.State)" -notin ` + offStates +
+		` -and @($_.HardDrives|?{$_.Path -like "$env:SystemDrive\ClusterStorage\*"})}|%{$_.Name}})`
 	volumes = `@(Get-ClusterSharedVolume|%{@{name=$_.Name;state="$($_.State)";host="$($_.OwnerNode)";` +
 		`maintenance=[bool](@($_.SharedVolumeInfo)|?{$_.MaintenanceMode});redirected=[bool](@($_.SharedVolumeInfo)|?{$_.RedirectedAccess})}})`
-	lookCluster script = `$s="$((Get-Service ClusSvc).Status)";$o=@();$v=@();if($s -eq 'Running'){$o=` + inCluster + `;$v=` + volumes + `};` +
+	lookCluster script = `$s="$((Get-Service ClusSvc).Status)";$o=@();$v=@();if($s -eq 'Running'){$o=` + inCluster +
+		`;$v=` + volumes + `};` +
 		`ConvertTo-Json -Compress -Depth 3 @{service=$s;on=$o;volumes=$v}`
 	// Asked once more where nothing lies between the answer and the command.
 	stopCluster  script = `$o=` + inCluster + `;if($o){throw "VMs still run in it: $o"};Stop-Cluster -Force -Wait 0|Out-Null;ConvertTo-Json -Compress @{ok=1}`
@@ -73,15 +76,22 @@ var hints = []powershell.Hint{
 	{Text: "0 VMs of this name", Means: adapter.ErrGone},
 	{Text: "VMs still run in it", Means: adapter.ErrBusy},
 	{Text: "VMs of this name", Means: adapter.ErrRefused, Say: "several VMs have this name: give the id of the one that is meant"},
-	{Text: "CommandNotFoundException", Means: adapter.ErrRefused, Say: "the machine lacks the cmdlets: Install-WindowsFeature Hyper-V-PowerShell, RSAT-Clustering-PowerShell"},
+	{
+		Text: "CommandNotFoundException", Means: adapter.ErrRefused,
+		Say: "the machine lacks the cmdlets: Install-WindowsFeature Hyper-V-PowerShell, RSAT-Clustering-PowerShell",
+	},
 	{Text: "AccessDenied", Means: adapter.ErrRefused, Say: denied},
 	{Text: "Access is denied", Means: adapter.ErrRefused, Say: denied},
 	{Text: "required permission", Means: adapter.ErrRefused, Say: denied},
 	{Text: "UnauthorizedAccess", Means: adapter.ErrRefused, Say: denied},
-	{Text: "integration service", Means: adapter.ErrRefused, Say: "its guest services do not run: start or install them, or let down.force power it off"},
+	{
+		Text: "integration service", Means: adapter.ErrRefused,
+		Say: "its guest services do not run: start or install them, or let down.force power it off",
+	},
 	{Text: "32775", Means: adapter.ErrBusy, Say: "its state does not allow it now"},
 	{Text: "current state", Means: adapter.ErrBusy, Say: "its state does not allow it now"},
 	{Text: "InvalidState", Means: adapter.ErrBusy, Say: "its state does not allow it now"},
 }
 
-const denied = "the account may not: put it into Hyper-V Administrators, give it Grant-ClusterAccess -Full for a cluster, and for a host's shutdown into Administrators"
+const denied = "the account may not: put it into Hyper-V Administrators, give it Grant-ClusterAccess -Full for a cluster, and for a " +
+	"host's shutdown into Administrators"

@@ -159,7 +159,8 @@ func (n *vm) holds(m known, v plan.Verb) bool {
 func (n *vm) give(ctx context.Context, m known, v plan.Verb) error {
 	command := map[plan.Verb]script{plan.Stop: n.kind.stop, plan.Force: n.kind.force, plan.Start: n.kind.start}[v]
 	if v == plan.Stop && strings.HasPrefix(m.State, "Paus") {
-		return fmt.Errorf("%w: it is paused, and what is paused cannot shut down: Resume-VM it, or let down.force power it off", adapter.ErrRefused)
+		return fmt.Errorf("%w: it is paused, and what is paused cannot shut down: Resume-VM it, or let down.force power it off",
+			adapter.ErrRefused)
 	}
 	err := command.run(ctx, n.on, wanted{n.id, n.name}, nil)
 	if errors.Is(err, adapter.ErrBusy) || errors.Is(err, adapter.ErrRefused) {

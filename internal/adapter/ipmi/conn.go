@@ -98,7 +98,8 @@ func (c *conn) control(ctx context.Context, on bool, command chassis.ChassisCont
 			if refused := c.refusal(err); refused != nil {
 				return refused
 			}
-			return fmt.Errorf("no answer, so it is unknown whether it was done (%v): %w", err, context.DeadlineExceeded) //nolint:errorlint // the text is enough
+			return fmt.Errorf("no answer, so it is unknown whether it was done (%v): %w", err, //nolint:errorlint // the text is enough
+				context.DeadlineExceeded)
 		}
 		return nil
 	})
@@ -210,5 +211,6 @@ func (c *conn) unanswered(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) && c.ctx.Err() == nil {
 		return ctx.Err()
 	}
-	return fmt.Errorf("%w: %v", adapter.ErrUnreachable, err) //nolint:errorlint // a deadline inside it would read as if nobody knew what was done
+	return fmt.Errorf("%w: %v", adapter.ErrUnreachable,
+		err) //nolint:errorlint // a deadline inside it would read as if nobody knew what was done
 }

@@ -24,7 +24,10 @@ var logins = []struct {
 	{types.RmcpStatusCodeNoResToCreateSessAtRole, false, adapter.ErrBusy, "it has no session left: close those of others"},
 	{types.RmcpStatusCodeUnauthorizedName, true, adapter.ErrRefused, "it knows no such user, or not for IPMI over LAN"},
 	{types.RmcpStatusCodeInvalidIntegrityCheckValue, true, adapter.ErrRefused, "the password is wrong"},
-	{types.RmcpStatusCodeUnauthorizedRoleOfPriLevel, false, adapter.ErrRefused, "the account lacks the privilege level OPERATOR on the LAN channel"},
+	{
+		types.RmcpStatusCodeUnauthorizedRoleOfPriLevel, false, adapter.ErrRefused,
+		"the account lacks the privilege level OPERATOR on the LAN channel",
+	},
 	{types.RmcpStatusCodeInvalidRole, false, adapter.ErrRefused, "the account lacks the privilege level OPERATOR on the LAN channel"},
 	{types.RmcpStatusCodeInvalidAuthAlg, false, adapter.ErrRefused, "it does not take the cipher suite: try cipher_suite: 3"},
 	{types.RmcpStatusCodeInvalidIntegrityAlg, false, adapter.ErrRefused, "it does not take the cipher suite: try cipher_suite: 3"},
@@ -70,7 +73,8 @@ func (c *conn) refusal(err error) error {
 		types.CodeCannotProvideResponseFirmwareUpdate, types.CodeProcessTimeout:
 		return fmt.Errorf("%w: %v", adapter.ErrBusy, no) //nolint:errorlint // only the sentinel is for others
 	case types.CodeInsufficientPrivilege:
-		return fmt.Errorf("%w: the account lacks the privilege level OPERATOR on the LAN channel (%v)", adapter.ErrRefused, no) //nolint:errorlint // as above
+		return fmt.Errorf("%w: the account lacks the privilege level OPERATOR on the LAN channel (%v)", adapter.ErrRefused,
+			no) //nolint:errorlint // as above
 	default:
 		return fmt.Errorf("%w: %v", adapter.ErrRefused, no) //nolint:errorlint // as above
 	}

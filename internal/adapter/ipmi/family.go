@@ -64,7 +64,10 @@ func check(s *ConnectionSpec) []error {
 	}
 	// 17 is SHA-256 and AES, 3 is SHA-1 and AES. The others leave out a part of what protects the password; 0 needs none.
 	if s.CipherSuite != 0 && s.CipherSuite != 3 && s.CipherSuite != 17 {
-		errs = append(errs, &runbook.KeyError{Key: "cipher_suite", Err: errors.New("cipher_suite is 17 or 3: the others protect too little")})
+		errs = append(errs, &runbook.KeyError{
+			Key: "cipher_suite",
+			Err: errors.New("cipher_suite is 17 or 3: the others protect too little"),
+		})
 	}
 	return errs
 }

@@ -143,7 +143,8 @@ endlan
 chassis_control "%s/chassis 0x20"
 user 2 true %q %q operator 10 none md2 md5 straight
 `, port, dir, ipmitest.User, ipmitest.Password), 0o600)
-	write("sim.emu", "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr\nsel_enable 0x20 1000 0x0a\nmc_enable 0x20\n", 0o600)
+	write("sim.emu", "mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr\nsel_enable 0x20 1000 "+
+		"0x0a\nmc_enable 0x20\n", 0o600)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "state"), 0o700))
 
 	n, _ := opened(t, fmt.Sprintf("127.0.0.1:%d", port), ipmitest.Password, 0)

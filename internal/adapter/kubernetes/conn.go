@@ -18,16 +18,19 @@ import (
 type conn struct{ *rest.Client }
 
 func connect(name string, spec *ConnSpec, secrets adapter.Secrets) (*conn, error) {
-	client, err := rest.New(rest.Config{Name: name, Server: spec.Server, Login: func(ctx context.Context, c *rest.Client) (*rest.Session, error) {
-		if err := ready(ctx, c); err != nil {
-			return nil, err
-		}
-		token, err := secrets.Secret(spec.Token) // each time: a token may be renewed where it is kept
-		if err != nil {
-			return nil, fmt.Errorf("%w: cannot read the token of connection %q: %w", adapter.ErrRefused, name, err)
-		}
-		return &rest.Session{Header: http.Header{"Authorization": {"Bearer " + token}}}, nil
-	}})
+	client, err := rest.New(rest.Config{
+		Name: name, Server: spec.Server,
+		Login: func(ctx context.Context, c *rest.Client) (*rest.Session, error) {
+			if err := ready(ctx, c); err != nil {
+				return nil, err
+			}
+			token, err := secrets.Secret(spec.Token) // each time: a token may be renewed where it is kept
+			if err != nil {
+				return nil, fmt.Errorf("%w: cannot read the token of connection %q: %w", adapter.ErrRefused, name, err)
+			}
+			return &rest.Session{Header: http.Header{"Authorization": {"Bearer " + token}}}, nil
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +53,8 @@ func (c *conn) do(ctx context.Context, r rest.Request) error {
 	status, answered := errors.AsType[*rest.StatusError](err)
 	switch {
 	case errors.Is(err, rest.ErrDenied):
-		return fmt.Errorf("%w; has the token expired, or was its service account recreated? kubectl create token, or a Secret of type kubernetes.io/service-account-token, gives another", err)
+		return fmt.Errorf("%w; has the token expired, or was its service account recreated? kubectl create token, or a Secret of type "+
+			"kubernetes.io/service-account-token, gives another", err)
 	case answered && status.Code == http.StatusForbidden:
 		if err := ready(ctx, c.Client); err != nil {
 			return err
@@ -169,7 +173,10 @@ const page = 100
 // pods lists the pods of a node that have not finished.
 func (c *conn) pods(ctx context.Context, node string) ([]pod, error) {
 	var all []pod
-	query := url.Values{"fieldSelector": {"spec.nodeName=" + node + ",status.phase!=Succeeded,status.phase!=Failed"}, "limit": {strconv.Itoa(page)}}
+	query := url.Values{
+		"fieldSelector": {"spec.nodeName=" + node + ",status.phase!=Succeeded,status.phase!=Failed"},
+		"limit":         {strconv.Itoa(page)},
+	}
 	for {
 		var list struct {
 			Metadata struct {

@@ -10,7 +10,7 @@ import (
 // placeOf is where kubectl goes.
 func placeOf(spec any) runbook.Endpoint {
 	s := spec.(*ConnSpec)
-	return s.Place("(a service account; people have their own kubeconfig)", s.Token)
+	return s.Endpoint("(a service account; people have their own kubeconfig)", s.Token)
 }
 
 func byHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
@@ -24,15 +24,24 @@ func byHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.M
 			plan.Protect: {
 				{Say: at + ". Write down whether it says SchedulingDisabled already:", Type: "kubectl get node " + name},
 				{Type: "kubectl cordon " + name},
-				{Say: "Pods that a PodDisruptionBudget keeps are left when the time is over, and go down with the machine:", Type: "kubectl drain " + name + " --ignore-daemonsets --delete-emptydir-data --timeout=3m"},
+				{
+					Say:  "Pods that a PodDisruptionBudget keeps are left when the time is over, and go down with the machine:",
+					Type: "kubectl drain " + name + " --ignore-daemonsets --delete-emptydir-data --timeout=3m",
+				},
 			},
 			plan.Unprotect: {
 				{Say: at + ", when its machine is up and it says Ready:", Type: "kubectl get node " + name},
 				{Say: "Unless it was cordoned before:", Type: "kubectl uncordon " + name},
-				{Say: "And the annotation that Ebbtide leaves on the nodes it has cordoned:", Type: "kubectl annotate node " + name + " " + mark + "-"},
+				{
+					Say:  "And the annotation that Ebbtide leaves on the nodes it has cordoned:",
+					Type: "kubectl annotate node " + name + " " + mark + "-",
+				},
 			},
 		},
 		Clean: []runbook.Instruction{{Say: "It says SchedulingDisabled, and no pods but those of DaemonSets and of the node itself are listed:", Type: "kubectl get node " + name + "; kubectl get pods -A --field-selector spec.nodeName=" + name}},
-		Back:  []runbook.Instruction{{Say: "It says Ready, and SchedulingDisabled only if it did before:", Type: "kubectl get node " + name}},
+		Back: []runbook.Instruction{{
+			Say:  "It says Ready, and SchedulingDisabled only if it did before:",
+			Type: "kubectl get node " + name,
+		}},
 	}
 }

@@ -39,7 +39,10 @@ func opened(t *testing.T, c *kubetest.Cluster, secrets adapter.Secrets) (adapter
 	}}, secrets)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
-	n, err := f.Open(runbook.NodeDecl{ID: "w1", Type: "kubernetes.node", Via: "kube", Spec: &kubernetes.NodeSpec{Node: "worker1"}}, conn, nil)
+	n, err := f.Open(runbook.NodeDecl{
+		ID: "w1", Type: "kubernetes.node", Via: "kube",
+		Spec: &kubernetes.NodeSpec{Node: "worker1"},
+	}, conn, nil)
 	require.NoError(t, err)
 	return n, conn
 }
@@ -170,7 +173,8 @@ func TestAllPagesOfALargeNodeAreRead(t *testing.T) {
 		c.Run(web(fmt.Sprintf("web-%03d", i)))
 	}
 	n, _ := opened(t, c, vault(planted))
-	require.Contains(t, contracttest.Probe(t, n).Detail, "pods left: 250 (0 on their way out): shop/web-000, shop/web-001, shop/web-002, shop/web-003, shop/web-004 and 245 more")
+	require.Contains(t, contracttest.Probe(t, n).Detail,
+		"pods left: 250 (0 on their way out): shop/web-000, shop/web-001, shop/web-002, shop/web-003, shop/web-004 and 245 more")
 }
 
 func TestRefusalsSayWhatToGrant(t *testing.T) {
@@ -215,7 +219,10 @@ func TestAServerThatStartsIsBusy(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	f := kubernetes.Family()
-	for name, wrong := range map[string]bool{"": false, "worker1": false, "ip-10-0-0-1.eu-central-1.compute.internal": false, "Worker1": true, "a/b": true, "worker1,": true} {
+	for name, wrong := range map[string]bool{
+		"": false, "worker1": false, "ip-10-0-0-1.eu-central-1.compute.internal": false,
+		"Worker1": true, "a/b": true, "worker1,": true,
+	} {
 		require.Equal(t, wrong, len(f.Nodes[0].Check(&kubernetes.NodeSpec{Node: name})) > 0, name)
 	}
 	require.NotEmpty(t, f.Connections[0].Check(&kubernetes.ConnSpec{Server: rest.Server{URL: "http://10.0.0.1:6443"}}))

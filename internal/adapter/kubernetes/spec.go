@@ -42,7 +42,8 @@ func Family() adapter.Family {
 			Endpoint: placeOf,
 		}},
 		Nodes: []runbook.NodeType{{
-			Name: "kubernetes.node", Doc: "a node of a cluster, cordoned and drained for the shutdown and put back as it was; its machine is another node",
+			Name: "kubernetes.node", Doc: "a node of a cluster, cordoned and drained for the shutdown and put back as it was; its " +
+				"machine is another node",
 			Kind: plan.Cluster, Via: []string{"kubernetes"},
 			Spec:  func() any { return new(NodeSpec) },
 			Check: func(spec any) []error { return check(spec.(*NodeSpec)) },
@@ -85,7 +86,10 @@ var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 
 func check(s *NodeSpec) []error {
 	if s.Node != "" && !nodeName.MatchString(s.Node) {
-		return []error{&runbook.KeyError{Key: "node", Err: fmt.Errorf("%q is not the name of a Kubernetes node: kubectl get nodes lists them", s.Node)}}
+		return []error{&runbook.KeyError{
+			Key: "node",
+			Err: fmt.Errorf("%q is not the name of a Kubernetes node: kubectl get nodes lists them", s.Node),
+		}}
 	}
 	return nil
 }

@@ -169,7 +169,8 @@ func (c *conn) reach(ctx context.Context) (net.Conn, error) {
 	var verdict [1]byte
 	if _, err = raw.Read(verdict[:]); err != nil || verdict[0] != 1 {
 		_ = raw.Close()
-		return nil, fmt.Errorf("%w: the daemon does not take our certificate: see that its authority signed it, and tls_allowed_dn_list in libvirtd.conf", adapter.ErrRefused)
+		return nil, fmt.Errorf("%w: the daemon does not take our certificate: see that its authority signed it, and tls_allowed_dn_list "+
+			"in libvirtd.conf", adapter.ErrRefused)
 	}
 	return raw, nil
 }
@@ -228,6 +229,7 @@ func call[T any](ctx context.Context, c *conn, f func(*libvirt.Libvirt) (T, erro
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			go cl.suspect()
 		}
-		return none, fmt.Errorf("libvirt at %s did not answer in time, so it is unknown whether it was done: %w", c.place(), context.Cause(ctx))
+		return none, fmt.Errorf("libvirt at %s did not answer in time, so it is unknown whether it was done: %w", c.place(),
+			context.Cause(ctx))
 	}
 }

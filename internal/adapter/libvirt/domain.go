@@ -66,7 +66,8 @@ func (n *domain) Probe(ctx context.Context) (plan.Observation, error) {
 	s, err := n.look(ctx)
 	switch {
 	case errors.Is(err, adapter.ErrGone):
-		return plan.Observation{State: plan.Gone, Detail: "libvirt knows no such domain; one that was never defined (transient) is gone once it is off"}, nil
+		return plan.Observation{State: plan.Gone, Detail: "libvirt knows no such domain; one that was never defined (transient) is gone " +
+			"once it is off"}, nil
 	case err != nil:
 		return plan.Observation{}, fmt.Errorf("cannot probe %s: %w", n, err)
 	}
@@ -162,7 +163,8 @@ func (n *domain) give(ctx context.Context, s sight, v plan.Verb) error {
 		}
 		return fmt.Errorf("%w: it was asleep and is being woken, so that it can shut down", adapter.ErrBusy)
 	case v == plan.Stop && s.state == libvirt.DomainPaused:
-		return fmt.Errorf(`%w: it is paused (%s), and what is paused cannot shut down: "virsh resume" it, or let down.force power it off`, adapter.ErrRefused, s.whyPaused())
+		return fmt.Errorf(`%w: it is paused (%s), and what is paused cannot shut down: "virsh resume" it, or let down.force power it off`,
+			adapter.ErrRefused, s.whyPaused())
 	case v == plan.Stop && n.agent:
 		command = shutdown(libvirt.DomainShutdownGuestAgent | libvirt.DomainShutdownAcpiPowerBtn) // in this order, says libvirt
 	case v == plan.Stop:

@@ -19,11 +19,14 @@ var hints = map[libvirt.ErrorNumber]struct {
 	sentinel error
 	text     string
 }{
-	libvirt.ErrNoDomain:          {adapter.ErrGone, ""},
-	libvirt.ErrAuthFailed:        {adapter.ErrRefused, notLetIn},
-	libvirt.ErrAuthCancelled:     {adapter.ErrRefused, notLetIn},
-	libvirt.ErrAuthUnavailable:   {adapter.ErrRefused, notLetIn},
-	libvirt.ErrAccessDenied:      {adapter.ErrRefused, "the access driver of libvirt denies it: grant domain.start, domain.stop and domain.init-control"},
+	libvirt.ErrNoDomain:        {adapter.ErrGone, ""},
+	libvirt.ErrAuthFailed:      {adapter.ErrRefused, notLetIn},
+	libvirt.ErrAuthCancelled:   {adapter.ErrRefused, notLetIn},
+	libvirt.ErrAuthUnavailable: {adapter.ErrRefused, notLetIn},
+	libvirt.ErrAccessDenied: {
+		adapter.ErrRefused,
+		"the access driver of libvirt denies it: grant domain.start, domain.stop and domain.init-control",
+	},
 	libvirt.ErrOperationDenied:   {adapter.ErrRefused, "the connection is read-only: use libvirt-sock, not libvirt-sock-ro"},
 	libvirt.ErrOperationTimeout:  {adapter.ErrBusy, "another job holds the domain, such as a backup, a snapshot or a migration"},
 	libvirt.ErrAgentUnresponsive: {adapter.ErrBusy, "its guest agent does not answer"},
@@ -79,14 +82,17 @@ func explainRead(err error) error {
 // explainDial says why a daemon could not be reached.
 func explainDial(err error) error {
 	switch {
-	case errors.Is(err, adapter.ErrRefused), errors.Is(err, adapter.ErrUnreachable), errors.Is(err, adapter.ErrBusy), errors.Is(err, context.Canceled):
+	case errors.Is(err, adapter.ErrRefused), errors.Is(err, adapter.ErrUnreachable), errors.Is(err, adapter.ErrBusy),
+		errors.Is(err, context.Canceled):
 		return err
 	case certificate.Refused(err):
-		return fmt.Errorf("%w: the daemon's certificate is not signed by an authority in ca_file, or not for this name or address (%s)", adapter.ErrRefused, oneLine(err))
+		return fmt.Errorf("%w: the daemon's certificate is not signed by an authority in ca_file, or not for this name or address (%s)",
+			adapter.ErrRefused, oneLine(err))
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: %s (%s)", adapter.ErrRefused, notLetIn, oneLine(err))
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: there is no such socket: check that libvirtd is running; with its modular daemons give socket /run/libvirt/virtqemud-sock", adapter.ErrUnreachable)
+		return fmt.Errorf("%w: there is no such socket: check that libvirtd is running; with its modular daemons give socket "+
+			"/run/libvirt/virtqemud-sock", adapter.ErrUnreachable)
 	}
 	return fmt.Errorf("%w: %s", adapter.ErrUnreachable, oneLine(err))
 }

@@ -42,7 +42,10 @@ func domainByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) run
 func domainsByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	s := d.Spec.(*DomainsSpec)
 	h := hand(d, places, "each of the domains ("+s.Select.String()+")", "NAME")
-	list := runbook.Instruction{Say: "The names and states of all domains:", Type: "virsh -c " + runbook.Quote(cmp.Or(places(d.Via).Address, defaultURI)) + " list --all --title"}
+	list := runbook.Instruction{
+		Say:  "The names and states of all domains:",
+		Type: "virsh -c " + runbook.Quote(cmp.Or(places(d.Via).Address, defaultURI)) + " list --all --title",
+	}
 	for _, v := range []plan.Verb{plan.Stop, plan.Force, plan.Start} {
 		h.Do[v] = append([]runbook.Instruction{list}, h.Do[v]...)
 	}

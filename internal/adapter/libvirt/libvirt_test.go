@@ -68,7 +68,8 @@ func TestContract(t *testing.T) {
 func TestRealGuests(t *testing.T) {
 	d := libvirttest.New(t, libvirttest.QEMU)
 	guest := func(t *testing.T, name string) adapter.Node {
-		n, _ := opened(t, &ConnSpec{URI: libvirttest.QEMU, Socket: d.Socket}, "libvirt.domain", &DomainSpec{Domain: name, Agent: name == "deaf"})
+		n, _ := opened(t, &ConnSpec{URI: libvirttest.QEMU, Socket: d.Socket}, "libvirt.domain",
+			&DomainSpec{Domain: name, Agent: name == "deaf"})
 		require.Equal(t, plan.On, contracttest.Probe(t, n).State)
 		return n
 	}
@@ -118,7 +119,8 @@ func TestRealGuests(t *testing.T) {
 func TestWhatIsPausedIsOnAndDoesNotShutDown(t *testing.T) {
 	d := libvirttest.New(t, libvirttest.Table)
 	dom := d.Start("db", "")
-	n, _ := opened(t, &ConnSpec{URI: libvirttest.Table, Socket: d.Socket}, "libvirt.domain", &DomainSpec{UUID: uuid.UUID(dom.UUID).String()})
+	n, _ := opened(t, &ConnSpec{URI: libvirttest.Table, Socket: d.Socket}, "libvirt.domain",
+		&DomainSpec{UUID: uuid.UUID(dom.UUID).String()})
 	require.NoError(t, d.Client().DomainSuspend(dom))
 	o := contracttest.Probe(t, n)
 	require.Equal(t, plan.On, o.State)
@@ -175,7 +177,8 @@ func TestSelections(t *testing.T) {
 		require.True(t, ok)
 		running, err := lister.Everything(contracttest.Within(t, 10*time.Second))
 		require.NoError(t, err)
-		require.Equal(t, []string{"db01", "test", "web01", "web02"}, []string{running[0].Name, running[1].Name, running[2].Name, running[3].Name})
+		require.Equal(t, []string{"db01", "test", "web01", "web02"},
+			[]string{running[0].Name, running[1].Name, running[2].Name, running[3].Name})
 		require.Len(t, running, 4, "one that is off is none")
 	}
 }

@@ -24,13 +24,14 @@ import (
 
 // ConnSpec are the keys of a connection of type "libvirt".
 type ConnSpec struct {
-	URI    string            `yaml:"uri"`                    // the driver as the daemon knows it; qemu:///system if not given
-	Socket string            `yaml:"socket"`                 // of the daemon; /run/libvirt/libvirt-sock if not given
-	SSH    string            `yaml:"ssh" check:"connection"` // an ssh connection to the host that has the socket; this machine if not given
-	TLS    string            `yaml:"tls"`                    // host or host:port of a daemon that listens for TLS, instead of a socket; port 16514
-	CAFile string            `yaml:"ca_file"`                // with tls: PEM certificates of the daemon's authority
-	Cert   string            `yaml:"cert_file"`              // with tls: our certificate, PEM
-	Key    runbook.SecretRef `yaml:"key"`                    // with tls: its private key, PEM
+	URI    string `yaml:"uri"`                    // the driver as the daemon knows it; qemu:///system if not given
+	Socket string `yaml:"socket"`                 // of the daemon; /run/libvirt/libvirt-sock if not given
+	SSH    string `yaml:"ssh" check:"connection"` // an ssh connection to the host that has the socket; this machine if not given
+	// host or host:port of a daemon that listens for TLS, instead of a socket; port 16514
+	TLS    string            `yaml:"tls"`
+	CAFile string            `yaml:"ca_file"`   // with tls: PEM certificates of the daemon's authority
+	Cert   string            `yaml:"cert_file"` // with tls: our certificate, PEM
+	Key    runbook.SecretRef `yaml:"key"`       // with tls: its private key, PEM
 }
 
 // DomainSpec are the keys of a libvirt.domain.
@@ -115,7 +116,8 @@ func checkConn(s *ConnSpec) []error {
 		errs = append(errs, runbook.Mistake("tls", "tls excludes socket and ssh: keep one way"))
 	}
 	if s.CAFile == "" || s.Cert == "" || s.Key.IsZero() {
-		errs = append(errs, runbook.Mistake("tls", "tls needs ca_file, cert_file and key: libvirt lets in who has a certificate of its authority"))
+		errs = append(errs, runbook.Mistake("tls",
+			"tls needs ca_file, cert_file and key: libvirt lets in who has a certificate of its authority"))
 	}
 	return errs
 }

@@ -16,7 +16,10 @@ func TestAWrongPasswordIsTriedLessAndLess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g Guard
 		require.NoError(t, g.Locked())
-		for _, pause := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 15 * time.Minute, 15 * time.Minute} {
+		for _, pause := range []time.Duration{
+			time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 15 * time.Minute,
+			15 * time.Minute,
+		} {
 			err := g.Refused(denied)
 			require.ErrorIs(t, err, adapter.ErrRefused)
 			<-time.After(pause - 1)

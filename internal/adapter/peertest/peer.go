@@ -115,8 +115,9 @@ func Listens(address string) func(context.Context) bool {
 	}
 }
 
-// FreePort gives a loopback port that nobody listens on. network is tcp or udp. It is none that the kernel gives to a connection of somebody else
-// before the program that is to listen there has begun to: those begin at 32768 (net.ipv4.ip_local_port_range).
+// FreePort gives a loopback port that nobody listens on. network is tcp or udp. It is none that the kernel gives to a
+// connection of somebody else before the program that is to listen there has begun to: those begin at 32768
+// (net.ipv4.ip_local_port_range).
 func FreePort(t testing.TB, network string) int {
 	t.Helper()
 	const lowest, highest, tries = 10000, 32767, 100

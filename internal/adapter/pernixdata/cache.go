@@ -57,7 +57,8 @@ func observe(vms []vm) plan.Observation {
 		o.Settings, kept = settingsOf(writing)
 		o.Detail = fmt.Sprintf("%d of %d VMs write back", len(writing), len(vms))
 		if over := len(writing) - kept; over > 0 {
-			o.Detail += fmt.Sprintf("; %d of them are more than the record holds and would stay in write-through: divide them among several nodes", over)
+			o.Detail += fmt.Sprintf("; %d of them are more than the record holds and would stay in write-through: divide them among "+
+				"several nodes", over)
 		}
 		return o
 	}
@@ -70,7 +71,8 @@ func observe(vms []vm) plan.Observation {
 			notes = append(notes, fmt.Sprintf("%s: %s", m.Name, m.Error))
 		case !m.writesThrough():
 			o.Protected, o.Clean = plan.NotKnown, plan.No
-			notes = append(notes, fmt.Sprintf("%s is in policy %q (exclude it if FVP does not accelerate it)", m.Name, strings.TrimSpace(m.Effective)))
+			notes = append(notes, fmt.Sprintf("%s is in policy %q (exclude it if FVP does not accelerate it)", m.Name,
+				strings.TrimSpace(m.Effective)))
 		case !m.destaged():
 			o.Clean = plan.No
 			notes = append(notes, fmt.Sprintf("%s has %q s to destage", m.Name, m.Left))
@@ -113,7 +115,8 @@ func (c *cache) giveBack(ctx context.Context, was map[string]peers) error {
 		return powershell.Asked(err)
 	}
 	if len(was) == 0 {
-		return fmt.Errorf("%w: it is not on record which VMs wrote back: they stay in write-through; Set-PrnxAccelerationPolicy gives each its write-back again", adapter.ErrRefused)
+		return fmt.Errorf("%w: it is not on record which VMs wrote back: they stay in write-through; Set-PrnxAccelerationPolicy gives "+
+			"each its write-back again", adapter.ErrRefused)
 	}
 	var vms []vm
 	for _, m := range seen.VMs {

@@ -12,11 +12,13 @@ func byHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.M
 	at, glob := places(d.Via), d.Spec.(*CacheSpec).glob()
 	login := []runbook.Instruction{
 		{Say: "In PowerShell on the FVP management server:", Type: "Import-Module PrnxCli"},
-		{Type: fmt.Sprintf("Connect-PrnxServer -NameOrIPAddress %s -Credentials (Get-Credential %s)", runbook.Quote(at.Address), runbook.Quote(at.User))},
+		{Type: fmt.Sprintf("Connect-PrnxServer -NameOrIPAddress %s -Credentials (Get-Credential %s)", runbook.Quote(at.Address),
+			runbook.Quote(at.User))},
 	}
 	list := runbook.Instruction{
-		Say:  "The VMs; 7 is write-back. Write down the peers of those:",
-		Type: fmt.Sprintf("Get-PrnxVM | Where-Object Name -clike %s | Format-Table Name, effectivePolicy, NumWBPeers, numWbExternalPeers", runbook.Quote(glob)),
+		Say: "The VMs; 7 is write-back. Write down the peers of those:",
+		Type: fmt.Sprintf("Get-PrnxVM | Where-Object Name -clike %s | Format-Table Name, effectivePolicy, NumWBPeers, numWbExternalPeers",
+			runbook.Quote(glob)),
 	}
 	through := append(login[:2:2], list, runbook.Instruction{
 		Say: "For each VM with 7:", Type: "Set-PrnxAccelerationPolicy -Name VM -WriteThrough -WaitTimeSeconds 60",
@@ -24,8 +26,9 @@ func byHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.M
 	proof := append(login[:2:2],
 		runbook.Instruction{Say: "It says WRITE_THROUGH for each VM:", Type: "Get-PrnxAccelerationPolicy -Name VM -Effective"},
 		runbook.Instruction{
-			Say:  "And 0 for each VM (before FVP 3.1 without -StartTime 0):",
-			Type: "(Get-PrnxObjectStats -ObjectIdentifier (Get-PrnxVM | Where-Object Name -ceq VM).Uuid -StartTime 0 -NumberOfSamples 1).time_to_destage",
+			Say: "And 0 for each VM (before FVP 3.1 without -StartTime 0):",
+			Type: "(Get-PrnxObjectStats -ObjectIdentifier (Get-PrnxVM | Where-Object Name -ceq VM).Uuid -StartTime 0 -NumberOfSamples " +
+				"1).time_to_destage",
 		})
 	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
@@ -38,6 +41,9 @@ func byHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.M
 		},
 		On:    append(login[:2:2], list),
 		Clean: proof,
-		Back:  append(login[:2:2], runbook.Instruction{Say: "It says 7 for each VM that had it, with the peers that were written down:", Type: list.Type}),
+		Back: append(login[:2:2], runbook.Instruction{
+			Say:  "It says 7 for each VM that had it, with the peers that were written down:",
+			Type: list.Type,
+		}),
 	}
 }

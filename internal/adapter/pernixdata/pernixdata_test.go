@@ -53,9 +53,13 @@ func opened(t *testing.T, f *pernixsim.FVP, spec CacheSpec, password string) (ad
 	t.Helper()
 	set, err := registry.Open([]adapter.Family{powershell.Family(), Family()},
 		[]runbook.ConnectionDecl{
-			{Name: "fvp", Type: "pernixdata", Spec: &ConnSpec{Through: "mgmt", Username: pernixsim.User, Password: runbook.SecretRef{Env: password}}},
+			{Name: "fvp", Type: "pernixdata", Spec: &ConnSpec{
+				Through: "mgmt", Username: pernixsim.User,
+				Password: runbook.SecretRef{Env: password},
+			}},
 			{Name: "mgmt", Type: "winrm", Spec: &powershell.ConnSpec{
-				URL: f.URL(), Username: windowssim.User, Password: runbook.SecretRef{Env: windowssim.Password}, Auth: "basic", Thumbprint: f.Thumbprint(),
+				URL: f.URL(), Username: windowssim.User, Password: runbook.SecretRef{Env: windowssim.Password}, Auth: "basic",
+				Thumbprint: f.Thumbprint(),
 			}},
 		},
 		[]runbook.NodeDecl{{ID: "fvp", Type: "pernixdata.cache", Via: "fvp", Spec: &spec}}, secrets{})
@@ -88,8 +92,12 @@ func TestContract(t *testing.T) {
 						thing.Node, thing.Close, thing.Silence, thing.Freeze = n, set.Close, f.Close, f.Freeze
 						return thing
 					}
-					c := &conn{name: "fvp", spec: ConnSpec{Through: "mgmt", Username: pernixsim.User, Password: runbook.SecretRef{Env: pernixsim.Password}}, secrets: secrets{}}
-					n, err := open(runbook.NodeDecl{ID: "fvp", Spec: &all}, c, func(string) (adapter.Conn, error) { return byShell{f}, nil })
+					c := &conn{name: "fvp", spec: ConnSpec{
+						Through: "mgmt", Username: pernixsim.User,
+						Password: runbook.SecretRef{Env: pernixsim.Password},
+					}, secrets: secrets{}}
+					n, err := open(runbook.NodeDecl{ID: "fvp", Spec: &all}, c,
+						func(string) (adapter.Conn, error) { return byShell{f}, nil })
 					require.NoError(t, err)
 					thing.Node, thing.Close = n, c.Close
 					return thing
@@ -178,7 +186,10 @@ func TestOneVMHoldsUpNoOther(t *testing.T) {
 func TestMoreThanARecordHolds(t *testing.T) {
 	var vms []*pernixsim.VM
 	for i := range 600 {
-		vms = append(vms, &pernixsim.VM{UUID: fmt.Sprintf("5029-%d", i), Name: fmt.Sprintf("vm%03d", i), WriteBack: true, Peers: fmt.Sprint(i % 3), External: fmt.Sprint(i % 2)})
+		vms = append(vms, &pernixsim.VM{
+			UUID: fmt.Sprintf("5029-%d", i), Name: fmt.Sprintf("vm%03d", i), WriteBack: true,
+			Peers: fmt.Sprint(i % 3), External: fmt.Sprint(i % 2),
+		})
 	}
 	vms[7].Peers = "many" // what can't be read can't be put back
 	f := server(t, vms...)
@@ -187,7 +198,8 @@ func TestMoreThanARecordHolds(t *testing.T) {
 	require.Equal(t, contracttest.Probe(t, n).Settings, seen, "decorate.Clean would drop it whole")
 	kept := len(parseSettings(seen))
 	require.Greater(t, kept, 430)
-	require.Equal(t, fmt.Sprintf("600 of 600 VMs write back; %d of them are more than the record holds and would stay in write-through: divide them among several nodes", 600-kept),
+	require.Equal(t, fmt.Sprintf("600 of 600 VMs write back; %d of them are more than the record holds and would stay in write-through: "+
+		"divide them among several nodes", 600-kept),
 		contracttest.Probe(t, n).Detail)
 	require.NoError(t, contracttest.Do(t, n, plan.Protect))
 	require.NoError(t, n.Do(contracttest.Within(t, 10*time.Second), adapter.Command{Verb: plan.Unprotect, Settings: seen}))
@@ -200,7 +212,10 @@ func TestMoreThanARecordHolds(t *testing.T) {
 // TestForgedSettingsAreNotObeyed: what FVP told comes back from the record. It becomes numbers, or nothing.
 func TestForgedSettingsAreNotObeyed(t *testing.T) {
 	id := mark("x")
-	for _, forged := range []string{"", "1/0", "=" + id, "-1/0=" + id, "1/0;Remove-PrnxVM=" + id, "100/0=" + id, "$(x)/0=" + id, "1=" + id} {
+	for _, forged := range []string{
+		"", "1/0", "=" + id, "-1/0=" + id, "1/0;Remove-PrnxVM=" + id, "100/0=" + id,
+		"$(x)/0=" + id, "1=" + id,
+	} {
 		require.Empty(t, parseSettings(forged)[id], forged)
 	}
 	require.Equal(t, map[string]peers{id: {"1", ""}}, parseSettings("1/-="+id))
@@ -218,7 +233,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	require.ErrorContains(t, err, "username and password")
 
 	require.ErrorContains(t, errors.Join((&CacheSpec{}).mistakes()...), "select is empty")
-	require.ErrorContains(t, errors.Join((&CacheSpec{Select: Selection{All: true}, Exclude: []string{"[ab]*"}}).mistakes()...), "only * (any characters)")
+	require.ErrorContains(t, errors.Join((&CacheSpec{Select: Selection{All: true}, Exclude: []string{"[ab]*"}}).mistakes()...),
+		"only * (any characters)")
 	_, err = open(runbook.NodeDecl{}, &conn{spec: ConnSpec{Through: "nas"}}, func(string) (adapter.Conn, error) { return &conn{}, nil })
 	require.ErrorContains(t, err, "not a connection of type winrm or ssh")
 	_, err = open(runbook.NodeDecl{}, nil, nil)

@@ -27,7 +27,8 @@ const (
 	look powershell.Script = login + find + `$o=@{NumberOfSamples=1};if("$((Get-PrnxObject -Type PrnxMServer).buildinfo)" -gt '3.1'){$o.StartTime=0};` +
 		`$r=@($v|%{$u="$($_.Uuid)";$m=@{id=$u;name=$_.Name;policy="$($_.effectivePolicy)";peers="$($_.NumWBPeers)";external="$($_.numWbExternalPeers)"};` +
 		`if(!$w){try{$m.effective=Get-PrnxAccelerationPolicy -Uuid $u -Effective|Out-String;$s=@(Get-PrnxObjectStats -ObjectIdentifier $u @o);` +
-		`$m.left="$($s[-1].time_to_destage)"}catch{$m.error="$_"}};$m});` + logout + `ConvertTo-Json -Compress -Depth 4 -InputObject @{vms=$r}`
+		`$m.left="$($s[-1].time_to_destage)"}catch{$m.error="$_"}};$m});` + logout +
+		`ConvertTo-Json -Compress -Depth 4 -InputObject @{vms=$r}`
 
 	// One VM that fails holds up no other.
 	through powershell.Script = login + find + `$f=@($w|%{$n=$_.Name;try{Set-PrnxAccelerationPolicy -Uuid "$($_.Uuid)" -WriteThrough|Out-Null}catch{"${n}: $_"}});` +
@@ -68,7 +69,10 @@ type vm struct {
 }
 
 var hints = []powershell.Hint{
-	{Text: "ModuleNotFound", Means: adapter.ErrRefused, Say: "the machine lacks the module PrnxCli: go through the FVP management server, or install its cmdlets"},
+	{
+		Text: "ModuleNotFound", Means: adapter.ErrRefused,
+		Say: "the machine lacks the module PrnxCli: go through the FVP management server, or install its cmdlets",
+	},
 	// A wrong password and a service that is still starting can't be told apart by what is documented.
 	{Text: "no login to FVP", Means: adapter.ErrUnreachable, Say: "its service is not up, or username and password are not right"},
 }
@@ -88,7 +92,8 @@ func (c *cache) run(ctx context.Context, s powershell.Script, vms []vm) (answer,
 		return answer{}, err
 	}
 	if n := len(out.Failed); n > 0 {
-		return out, fmt.Errorf("%w: FVP refuses it for %d VMs: %s", adapter.ErrRefused, n, printable.Text(strings.Join(out.Failed[:min(n, 3)], "; "), 300))
+		return out, fmt.Errorf("%w: FVP refuses it for %d VMs: %s", adapter.ErrRefused, n,
+			printable.Text(strings.Join(out.Failed[:min(n, 3)], "; "), 300))
 	}
 	return out, nil
 }

@@ -21,9 +21,11 @@ import (
 
 // ConnSpec are the keys of a connection of type "pernixdata".
 type ConnSpec struct {
-	Through  string            `yaml:"through" check:"required,connection"` // a winrm or ssh connection to a machine that has the module PrnxCli
-	Server   string            `yaml:"server"`                              // the FVP management server as that machine knows it; localhost if not given
-	Username string            `yaml:"username" check:"required"`           // as Connect-PrnxServer takes it
+	// a winrm or ssh connection to a machine that has the module PrnxCli
+	Through string `yaml:"through" check:"required,connection"`
+	// the FVP management server as that machine knows it; localhost if not given
+	Server   string            `yaml:"server"`
+	Username string            `yaml:"username" check:"required"` // as Connect-PrnxServer takes it
 	Password runbook.SecretRef `yaml:"password" check:"required"`
 }
 
@@ -53,7 +55,8 @@ func Family() adapter.Family {
 			},
 		}},
 		Nodes: []runbook.NodeType{{
-			Name: "pernixdata.cache", Doc: "PernixData FVP's write acceleration of VMs: write-through, proven destaged, back with each VM's peers",
+			Name: "pernixdata.cache", Doc: "PernixData FVP's write acceleration of VMs: write-through, proven destaged, back with each " +
+				"VM's peers",
 			Kind: plan.Other, Risk: plan.Storage, Via: []string{"pernixdata"},
 			Spec:  func() any { return new(CacheSpec) },
 			Check: func(spec any) []error { return spec.(*CacheSpec).mistakes() },
@@ -90,7 +93,8 @@ func (s *CacheSpec) mistakes() []error {
 	for key, globs := range map[string][]string{"select": {s.Select.Name}, "exclude": s.Exclude} {
 		for _, glob := range globs {
 			if strings.ContainsAny(glob, "[]\\`") {
-				errs = append(errs, runbook.Mistake(key, "glob %q has brackets or an escape: here only * (any characters) and ? (one) stand for others", glob))
+				errs = append(errs, runbook.Mistake(key,
+					"glob %q has brackets or an escape: here only * (any characters) and ? (one) stand for others", glob))
 			}
 		}
 	}

@@ -109,7 +109,8 @@ func (s Script) Run(ctx context.Context, on Shell, c Call, into any) error {
 		return explain(c.Hints, failed.Error, failed.ID)
 	}
 	if text == "" || res.Code != 0 {
-		return explain(c.Hints, fmt.Sprintf("PowerShell exited with %d: %s", res.Code, printable.Text(strings.TrimSpace(res.Stderr+" "+text), 200)), "")
+		return explain(c.Hints, fmt.Sprintf("PowerShell exited with %d: %s", res.Code,
+			printable.Text(strings.TrimSpace(res.Stderr+" "+text), 200)), "")
 	}
 	if into == nil {
 		return nil

@@ -59,7 +59,8 @@ func checkConn(s *ConnSpec) []error {
 		errs = append(errs, &runbook.KeyError{Key: "url", Err: err})
 	}
 	if s.Auth != "" && s.Auth != "ntlm" && s.Auth != "basic" {
-		errs = append(errs, runbook.Mistake("auth", "auth %q is neither ntlm nor basic; where NTLM is off (Protected Users, a domain policy) use a connection of type ssh", s.Auth))
+		errs = append(errs, runbook.Mistake("auth",
+			"auth %q is neither ntlm nor basic; where NTLM is off (Protected Users, a domain policy) use a connection of type ssh", s.Auth))
 	}
 	return errs
 }
@@ -67,7 +68,8 @@ func checkConn(s *ConnSpec) []error {
 func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" && u.Path != "/wsman" {
-		return nil, fmt.Errorf("url %q is not of the form https://host:5986; plain HTTP would show the commands to the network", text[strings.LastIndex(text, "@")+1:])
+		return nil, fmt.Errorf("url %q is not of the form https://host:5986; plain HTTP would show the commands to the network",
+			text[strings.LastIndex(text, "@")+1:])
 	}
 	if u.Port() == "" {
 		u.Host = net.JoinHostPort(u.Host, "5986")
@@ -103,7 +105,10 @@ func connect(d runbook.ConnectionDecl, secrets adapter.Secrets) (*conn, error) {
 	if spec.Auth != "basic" {
 		transport = ntlmssp.Negotiator{RoundTripper: transport}
 	}
-	c := &conn{name: d.Name, spec: *spec, at: at, secrets: secrets, http: &http.Client{Transport: transport}, slots: make(chan struct{}, concurrency)}
+	c := &conn{
+		name: d.Name, spec: *spec, at: at, secrets: secrets, http: &http.Client{Transport: transport},
+		slots: make(chan struct{}, concurrency),
+	}
 	c.ctx, c.end = context.WithCancel(context.Background())
 	return c, nil
 }
@@ -159,7 +164,8 @@ func (c *conn) Run(ctx context.Context, command runbook.Command, stdin string) (
 	t := &transport{conn: c, ctx: ctx, end: cancel, password: password}
 	params := winrm.NewParameters("PT60S", "en-US", 153600)
 	params.TransportDecorator = func() winrm.Transporter { return t }
-	client, err := winrm.NewClientWithParameters(winrm.NewEndpoint(c.at.Hostname(), 5986, true, false, nil, nil, nil, 0), c.spec.Username, password, params)
+	client, err := winrm.NewClientWithParameters(winrm.NewEndpoint(c.at.Hostname(), 5986, true, false, nil, nil, nil, 0),
+		c.spec.Username, password, params)
 	if err != nil {
 		return process.Result{}, fmt.Errorf("%w: %w", adapter.ErrRefused, err)
 	}
@@ -231,9 +237,11 @@ func (t *transport) post(text string) (string, error) {
 	case http.StatusOK:
 		return string(body), nil
 	case http.StatusUnauthorized:
-		return "", fmt.Errorf("%w: %s does not let %q in: check the password, that the account is in Remote Management Users, and \"winrm get winrm/config/service/auth\"", adapter.ErrRefused, host, t.conn.spec.Username)
+		return "", fmt.Errorf("%w: %s does not let %q in: check the password, that the account is in Remote Management Users, and "+
+			"\"winrm get winrm/config/service/auth\"", adapter.ErrRefused, host, t.conn.spec.Username)
 	case http.StatusForbidden:
-		return "", fmt.Errorf("%w: %s lets %q run nothing: put the account into Remote Management Users", adapter.ErrRefused, host, t.conn.spec.Username)
+		return "", fmt.Errorf("%w: %s lets %q run nothing: put the account into Remote Management Users", adapter.ErrRefused, host,
+			t.conn.spec.Username)
 	case http.StatusServiceUnavailable:
 		return "", fmt.Errorf("%w: WinRM on %s is still starting", adapter.ErrUnreachable, host)
 	}

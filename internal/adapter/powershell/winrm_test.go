@@ -32,7 +32,8 @@ func machine(t *testing.T) (*windowssim.Machine, *conn) {
 	w := windowssim.New(func(_ string, args, _ json.RawMessage) any { return args })
 	t.Cleanup(w.Close)
 	c, err := connect(runbook.ConnectionDecl{Name: "hv1", Spec: &ConnSpec{
-		URL: w.URL(), Username: windowssim.User, Password: runbook.SecretRef{Env: windowssim.Password}, Auth: "basic", Thumbprint: w.Thumbprint(),
+		URL: w.URL(), Username: windowssim.User, Password: runbook.SecretRef{Env: windowssim.Password}, Auth: "basic",
+		Thumbprint: w.Thumbprint(),
 	}}, secrets{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })

@@ -98,6 +98,7 @@ func TestTheEnvironmentIsKept(t *testing.T) {
 	require.NotContains(t, res.Stdout, "hunter2")
 	require.Contains(t, res.Stdout, "LC_TIME=C")
 	require.Contains(t, res.Stdout, "PATH=")
-	require.Equal(t, []string{"PATH=/bin", "LC_ALL=C"}, environment([]string{"PATH=/bin", "PATHX=1", "LC_ALL=C", "XLC_=1", "NOTIFY_SOCKET=/run/x"}))
+	require.Equal(t, []string{"PATH=/bin", "LC_ALL=C"},
+		environment([]string{"PATH=/bin", "PATHX=1", "LC_ALL=C", "XLC_=1", "NOTIFY_SOCKET=/run/x"}))
 	require.NotNil(t, environment(nil))
 }

@@ -92,10 +92,12 @@ func (c *conn) explain(resp *http.Response, body []byte) error {
 	host := resp.Request.URL.Host
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
-		return fmt.Errorf("%w: %s does not take the token %s: check its name, its secret and that it has not expired (%s)", adapter.ErrRefused, host, c.spec.Token, said)
+		return fmt.Errorf("%w: %s does not take the token %s: check its name, its secret and that it has not expired (%s)",
+			adapter.ErrRefused, host, c.spec.Token, said)
 	case http.StatusForbidden:
 		if m := denied.FindStringSubmatch(said); m != nil {
-			return fmt.Errorf("%w: the token %s lacks the privilege %s on %s: put it into a role, and say \"pveum acl modify %s --tokens '%s' --roles ROLE\"", adapter.ErrRefused, c.spec.Token, m[2], m[1], m[1], c.spec.Token)
+			return fmt.Errorf("%w: the token %s lacks the privilege %s on %s: put it into a role, and say \"pveum acl modify %s --tokens "+
+				"'%s' --roles ROLE\"", adapter.ErrRefused, c.spec.Token, m[2], m[1], m[1], c.spec.Token)
 		}
 		return fmt.Errorf("%w: the token %s may not do this: %s", adapter.ErrRefused, c.spec.Token, said)
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

@@ -85,7 +85,8 @@ func (g *guest) find(ctx context.Context) (*resource, error) {
 	case 1:
 		return &found[0], nil
 	case 0:
-		return nil, fmt.Errorf("%w: no such guest is visible to the token %s: check the name, and VM.Audit on /vms", adapter.ErrGone, g.conn.spec.Token)
+		return nil, fmt.Errorf("%w: no such guest is visible to the token %s: check the name, and VM.Audit on /vms",
+			adapter.ErrGone, g.conn.spec.Token)
 	default:
 		return nil, fmt.Errorf("%w: %d guests have this name: give the vmid of the one that is meant", adapter.ErrRefused, len(found))
 	}

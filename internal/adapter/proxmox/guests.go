@@ -111,7 +111,8 @@ func (s *GuestsSpec) covers(r *resource) bool {
 	switch {
 	case sel.Pool != "" && r.Pool != sel.Pool, sel.Node != "" && r.Node != sel.Node:
 		return false
-	case sel.Tag != "" && !slices.Contains(strings.FieldsFunc(r.Tags, func(c rune) bool { return strings.ContainsRune(";, ", c) }), sel.Tag):
+	case sel.Tag != "" && !slices.Contains(strings.FieldsFunc(r.Tags,
+		func(c rune) bool { return strings.ContainsRune(";, ", c) }), sel.Tag):
 		return false
 	}
 	return selector.Covers(r.Name, sel.Name, s.Exclude)

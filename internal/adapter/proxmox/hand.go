@@ -21,7 +21,8 @@ func placeOf(spec any) runbook.Endpoint {
 func guestHand(at runbook.Endpoint, what, id string) runbook.ManualProcedure {
 	do := func(menu, command string) []runbook.Instruction {
 		return []runbook.Instruction{
-			{Say: "In the web interface at " + at.Address + ": " + what + ", " + menu + ". Or as root on its node, where the list gives its number (ct: pct instead of qm):", Type: "qm list; pct list"},
+			{Say: "In the web interface at " + at.Address + ": " + what + ", " + menu +
+				". Or as root on its node, where the list gives its number (ct: pct instead of qm):", Type: "qm list; pct list"},
 			{Type: "qm " + command + " " + id},
 		}
 	}
@@ -62,31 +63,51 @@ func nodeByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbo
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop: {
 				{Say: "First see that no guest runs on " + name + "; as root on it:", Type: "qm list; pct list"},
-				{Say: "In the web interface at " + at.Address + ": the node " + name + ", Shutdown. Or as root on it:", Type: "systemctl poweroff"},
+				{
+					Say:  "In the web interface at " + at.Address + ": the node " + name + ", Shutdown. Or as root on it:",
+					Type: "systemctl poweroff",
+				},
 			},
-			plan.Force: {{Say: "Hold its power button for 5 seconds, or power it off at its management controller. Whatever is still running on it loses power as it is."}},
+			plan.Force: {{Say: "Hold its power button for 5 seconds, or power it off at its management controller. Whatever is still " +
+				"running on it loses power as it is."}},
 			plan.Start: {{Say: "Press its power button, or power it on at its management controller."}},
 		},
-		Off: []runbook.Instruction{{Say: fmt.Sprintf("Its power light is dark, or its management controller says off. Remotely: it does not answer for %s (a hung one is silent too).", english.Span(cmp.Or(s.OffWhenUnreachable, offAfter)))}},
-		On:  []runbook.Instruction{{Say: "It is online, and the cluster has a quorum; as root on it:", Type: "pvecm status"}},
+		Off: []runbook.Instruction{{Say: fmt.Sprintf("Its power light is dark, or its management controller says off. Remotely: it does "+
+			"not answer for %s (a hung one is silent too).", english.Span(cmp.Or(s.OffWhenUnreachable, offAfter)))}},
+		On: []runbook.Instruction{{Say: "It is online, and the cluster has a quorum; as root on it:", Type: "pvecm status"}},
 	}
 }
 
 func clusterByHand(d *runbook.NodeDecl, _ func(string) runbook.Endpoint) runbook.ManualProcedure {
 	s := d.Spec.(*ClusterSpec)
-	aside := []runbook.Instruction{{Say: "As root on any node. Write down how it is now:", Type: "ha-manager config; ceph osd dump | grep flags"}}
-	back := []runbook.Instruction{{Say: "As root on any node, when all nodes are online and the cluster has a quorum:", Type: "pvecm status"}}
+	aside := []runbook.Instruction{{
+		Say:  "As root on any node. Write down how it is now:",
+		Type: "ha-manager config; ceph osd dump | grep flags",
+	}}
+	back := []runbook.Instruction{{
+		Say:  "As root on any node, when all nodes are online and the cluster has a quorum:",
+		Type: "pvecm status",
+	}}
 	if s.ha() {
 		aside = append(aside, runbook.Instruction{Say: "For each resource in the list:", Type: "ha-manager set vm:NUMBER --state ignored"})
-		back = append(back, runbook.Instruction{Say: "For each resource, as it was; HA then starts it by itself:", Type: "ha-manager set vm:NUMBER --state started"})
+		back = append(back, runbook.Instruction{
+			Say:  "For each resource, as it was; HA then starts it by itself:",
+			Type: "ha-manager set vm:NUMBER --state started",
+		})
 	}
 	for _, f := range s.flags() {
 		aside = append(aside, runbook.Instruction{Type: "ceph osd set " + f})
 		back = append(back, runbook.Instruction{Type: "ceph osd unset " + f})
 	}
 	return runbook.ManualProcedure{
-		Do:    map[plan.Verb][]runbook.Instruction{plan.Protect: aside, plan.Unprotect: back},
-		Clean: []runbook.Instruction{{Say: "Every HA resource says ignored, and the flags are listed:", Type: "ha-manager config; ceph -s"}},
-		Back:  []runbook.Instruction{{Say: "Every HA resource and the flags are as was written down:", Type: "ha-manager config; ceph osd dump | grep flags"}},
+		Do: map[plan.Verb][]runbook.Instruction{plan.Protect: aside, plan.Unprotect: back},
+		Clean: []runbook.Instruction{{
+			Say:  "Every HA resource says ignored, and the flags are listed:",
+			Type: "ha-manager config; ceph -s",
+		}},
+		Back: []runbook.Instruction{{
+			Say:  "Every HA resource and the flags are as was written down:",
+			Type: "ha-manager config; ceph osd dump | grep flags",
+		}},
 	}
 }

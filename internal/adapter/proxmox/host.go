@@ -44,7 +44,8 @@ func (h *host) Probe(ctx context.Context) (plan.Observation, error) {
 // asks those guests to shut down first.
 func (h *host) Do(ctx context.Context, do adapter.Command) error {
 	if !nodeVerbs.Has(do.Verb) {
-		return fmt.Errorf("cannot %s node %q: %w: Proxmox can only shut a node down; give it up.wake to start it", do.Verb, h.name, adapter.ErrRefused)
+		return fmt.Errorf("cannot %s node %q: %w: Proxmox can only shut a node down; give it up.wake to start it", do.Verb, h.name,
+			adapter.ErrRefused)
 	}
 	err := h.free(ctx, do.Verb)
 	if err == nil {

@@ -55,7 +55,10 @@ func TestContract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var guests []proxmoxtest.Guest
 			for i := range 14 { // one for each part of the suite
-				guests = append(guests, proxmoxtest.Guest{VMID: 100 + i, Name: fmt.Sprintf("web%d", i), Type: c.kind, Status: "running", Takes: 2})
+				guests = append(guests, proxmoxtest.Guest{
+					VMID: 100 + i, Name: fmt.Sprintf("web%d", i), Type: c.kind,
+					Status: "running", Takes: 2,
+				})
 			}
 			all, next := proxmoxtest.New(t, guests...), 0
 			contracttest.Run(t, contracttest.Subject{
@@ -181,7 +184,8 @@ func TestAGuestThatTakesTooLongIsForcedOverItsShutdown(t *testing.T) {
 	n, _ := opened(t, spec(pve), "proxmox.guest", &GuestSpec{Guest: "slow", Grace: 40})
 	require.NoError(t, contracttest.Do(t, n, plan.Stop))
 	require.NoError(t, contracttest.Do(t, n, plan.Stop), "no second task is made")
-	require.Contains(t, contracttest.Until(t, n, "the task gives up", func(o plan.Observation) bool { return o.Detail != "running on pve1" }).Detail,
+	require.Contains(t, contracttest.Until(t, n, "the task gives up",
+		func(o plan.Observation) bool { return o.Detail != "running on pve1" }).Detail,
 		"stop failed: VM quit/powerdown failed - got timeout")
 	require.NoError(t, contracttest.Do(t, n, plan.Force))
 	contracttest.Until(t, n, "off", off)
@@ -248,8 +252,14 @@ func TestSelections(t *testing.T) {
 		spec GuestsSpec
 		want []plan.Member
 	}{
-		"tag":  {GuestsSpec{Select: Selection{Tag: "shop"}}, []plan.Member{{ID: "200", Name: "dns", Host: "pve1", On: true}, {ID: "100", Name: "web1", Host: "pve1", On: true}}},
-		"name": {GuestsSpec{Select: Selection{Name: "web*"}, Exclude: []string{"*1"}}, []plan.Member{{ID: "101", Name: "web2", Host: "pve1"}}},
+		"tag": {
+			GuestsSpec{Select: Selection{Tag: "shop"}},
+			[]plan.Member{{ID: "200", Name: "dns", Host: "pve1", On: true}, {ID: "100", Name: "web1", Host: "pve1", On: true}},
+		},
+		"name": {
+			GuestsSpec{Select: Selection{Name: "web*"}, Exclude: []string{"*1"}},
+			[]plan.Member{{ID: "101", Name: "web2", Host: "pve1"}},
+		},
 		"node": {GuestsSpec{Select: Selection{Node: "pve2"}}, nil},
 		"pool": {GuestsSpec{Select: Selection{Pool: "none"}}, nil},
 	} {
@@ -285,9 +295,12 @@ func TestEverythingThatRuns(t *testing.T) {
 
 func TestChecks(t *testing.T) {
 	for want, errs := range map[string][]error{
-		"is not of the form https":   checkConn(&ConnSpec{URL: "http://pve1:8006"}),
-		"user@realm!name":            checkConn(&ConnSpec{URL: "https://pve1:8006", Token: "root@pam"}),
-		"certificate of its own":     checkConn(&ConnSpec{URL: "https://pve1:8006", Others: []string{"https://pve2:8006"}, Token: "a@b!c", Thumbprint: "00"}),
+		"is not of the form https": checkConn(&ConnSpec{URL: "http://pve1:8006"}),
+		"user@realm!name":          checkConn(&ConnSpec{URL: "https://pve1:8006", Token: "root@pam"}),
+		"certificate of its own": checkConn(&ConnSpec{
+			URL: "https://pve1:8006", Others: []string{"https://pve2:8006"}, Token: "a@b!c",
+			Thumbprint: "00",
+		}),
 		"select is empty":            checkGuests(&GuestsSpec{}),
 		"is malformed":               checkGuests(&GuestsSpec{Select: Selection{Name: "[a"}}),
 		"nothing is suspended":       checkCluster(&ClusterSpec{HA: new(bool)}),

@@ -24,8 +24,9 @@ import (
 
 // ConnSpec are the keys of a connection of type "proxmox".
 type ConnSpec struct {
-	URL        string            `yaml:"url" check:"required"`    // https://pve1:8006
-	Others     []string          `yaml:"others"`                  // the same of further nodes of the cluster, asked when url does not answer
+	URL string `yaml:"url" check:"required"` // https://pve1:8006
+	// the same of further nodes of the cluster, asked when url does not answer
+	Others     []string          `yaml:"others"`
 	Token      string            `yaml:"token" check:"required"`  // user@realm!name
 	Secret     runbook.SecretRef `yaml:"secret" check:"required"` // the token's value
 	Thumbprint string            `yaml:"thumbprint"`              // of the certificate, where there is one url
@@ -155,7 +156,8 @@ func checkConn(s *ConnSpec) []error {
 		errs = append(errs, runbook.Mistake("token", "token %q is not of the form user@realm!name, as in ebbtide@pve!ups", s.Token))
 	}
 	if s.Thumbprint != "" && len(s.Others) > 0 {
-		errs = append(errs, runbook.Mistake("thumbprint", "each node of a cluster has a certificate of its own: with others give ca_file, a copy of /etc/pve/pve-root-ca.pem"))
+		errs = append(errs, runbook.Mistake("thumbprint",
+			"each node of a cluster has a certificate of its own: with others give ca_file, a copy of /etc/pve/pve-root-ca.pem"))
 	}
 	return errs
 }
@@ -187,7 +189,8 @@ func checkCluster(s *ClusterSpec) []error {
 	for _, f := range s.Flags {
 		switch {
 		case f == "pause" || f == "nodown":
-			errs = append(errs, runbook.Mistake("flags", "flag %s stops the guests' own writes, or lets them hang, while they are to shut down: leave it out", f))
+			errs = append(errs, runbook.Mistake("flags",
+				"flag %s stops the guests' own writes, or lets them hang, while they are to shut down: leave it out", f))
 		case !slices.Contains(knownFlags, f):
 			errs = append(errs, runbook.Mistake("flags", "flag %q is none of %s", f, strings.Join(knownFlags, ", ")))
 		}

@@ -164,7 +164,8 @@ func (c *conn) find(client *gofish.APIClient) (string, error) {
 	case len(ids) == 0:
 		return "", fmt.Errorf("%w: the controller knows of no machine: the account may lack the right to log in", adapter.ErrRefused)
 	case c.spec.System == "":
-		return "", fmt.Errorf("%w: the controller has several machines: say which one by system: %s", adapter.ErrRefused, english.List(ids, 9))
+		return "", fmt.Errorf("%w: the controller has several machines: say which one by system: %s", adapter.ErrRefused,
+			english.List(ids, 9))
 	default:
 		return "", fmt.Errorf("%w: the controller has no machine %q: it has %s", adapter.ErrRefused, c.spec.System, english.List(ids, 9))
 	}
@@ -187,7 +188,8 @@ func list(client *gofish.APIClient) ([]string, error) {
 		}
 	}
 	if err := json.NewDecoder(resp.Body).Decode(&collection); err != nil {
-		return nil, fmt.Errorf("%w: what it answers is not Redfish: %v", adapter.ErrRefused, err) //nolint:errorlint // only the sentinel is for others
+		return nil, fmt.Errorf("%w: what it answers is not Redfish: %v", adapter.ErrRefused,
+			err) //nolint:errorlint // only the sentinel is for others
 	}
 	var paths []string
 	for _, m := range collection.Members {

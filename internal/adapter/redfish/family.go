@@ -66,7 +66,10 @@ func check(s *ConnectionSpec) []error {
 		errs = append(errs, &runbook.KeyError{Key: "url", Err: err})
 	}
 	if strings.ContainsAny(s.System, "/?#") {
-		errs = append(errs, &runbook.KeyError{Key: "system", Err: fmt.Errorf("system %q is not an id: give the last word of the machine's path, such as System.Embedded.1", s.System)})
+		errs = append(errs, &runbook.KeyError{
+			Key: "system",
+			Err: fmt.Errorf("system %q is not an id: give the last word of the machine's path, such as System.Embedded.1", s.System),
+		})
 	}
 	return append(errs, certificate.Check(s.Thumbprint, s.CAFile)...)
 }
@@ -90,7 +93,10 @@ func place(s *ConnectionSpec) runbook.Endpoint {
 	if err != nil {
 		return runbook.Endpoint{User: s.Username, SecretLocation: s.Password.Location()}
 	}
-	return runbook.Endpoint{Address: address, User: s.Username, SecretLocation: s.Password.Location(), Proof: certificate.Shown(s.Thumbprint)}
+	return runbook.Endpoint{
+		Address: address, User: s.Username, SecretLocation: s.Password.Location(),
+		Proof: certificate.Shown(s.Thumbprint),
+	}
 }
 
 func byHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {

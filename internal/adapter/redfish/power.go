@@ -20,7 +20,8 @@ import (
 
 // states are the power states of a machine (ComputerSystem, PowerState).
 var states = map[schemas.PowerState]plan.State{
-	schemas.OnPowerState: plan.On, schemas.OffPowerState: plan.Off, schemas.PoweringOnPowerState: plan.Starting, schemas.PoweringOffPowerState: plan.Stopping,
+	schemas.OnPowerState: plan.On, schemas.OffPowerState: plan.Off, schemas.PoweringOnPowerState: plan.Starting,
+	schemas.PoweringOffPowerState: plan.Stopping,
 }
 
 // Power reads the machine's power state.
@@ -98,11 +99,14 @@ func (c *conn) explain(ctx context.Context, err error, sent bool) error {
 	case errors.As(err, &answer) && answer.HTTPReturnedStatusCode != 0:
 		return c.explainAnswer(answer, sent)
 	case certificate.Refused(err):
-		return fmt.Errorf("%w: %v; if it was renewed, check it and put its SHA-256 into thumbprint", adapter.ErrRefused, err) //nolint:errorlint // only the sentinel is for others
+		return fmt.Errorf("%w: %v; if it was renewed, check it and put its SHA-256 into thumbprint", adapter.ErrRefused,
+			err) //nolint:errorlint // only the sentinel is for others
 	case !sent, errors.As(err, &op) && op.Op == "dial":
-		return fmt.Errorf("%w: %v", adapter.ErrUnreachable, err) //nolint:errorlint // a deadline inside it would read as if nobody knew what was done
+		return fmt.Errorf("%w: %v", adapter.ErrUnreachable,
+			err) //nolint:errorlint // a deadline inside it would read as if nobody knew what was done
 	}
-	return fmt.Errorf("no answer, so it is unknown whether it was done (%v): %w", err, context.DeadlineExceeded) //nolint:errorlint // as above
+	return fmt.Errorf("no answer, so it is unknown whether it was done (%v): %w", err, //nolint:errorlint // as above
+		context.DeadlineExceeded)
 }
 
 // explainAnswer says what an answer means that is not a success.
@@ -115,9 +119,11 @@ func (c *conn) explainAnswer(answer *schemas.Error, sent bool) error {
 	switch {
 	case code == http.StatusUnauthorized:
 		c.forget()
-		return c.lockout.Refused(fmt.Errorf("%w: %q may not log in (%s): check the password, and that the controller allows HTTP Basic authentication", adapter.ErrRefused, c.spec.Username, said))
+		return c.lockout.Refused(fmt.Errorf("%w: %q may not log in (%s): check the password, and that the controller allows HTTP Basic "+
+			"authentication", adapter.ErrRefused, c.spec.Username, said))
 	case code == http.StatusForbidden:
-		return fmt.Errorf("%w: %s; the account needs the privilege ConfigureComponents (role Operator; on iLO \"Virtual Power and Reset\", on iDRAC \"System Control\")", adapter.ErrRefused, said)
+		return fmt.Errorf("%w: %s; the account needs the privilege ConfigureComponents (role Operator; on iLO \"Virtual Power and "+
+			"Reset\", on iDRAC \"System Control\")", adapter.ErrRefused, said)
 	case code == http.StatusConflict, code == http.StatusLocked, code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable:
 		return fmt.Errorf("%w: %s; the controller or the machine is in the middle of something", adapter.ErrBusy, said)
 	case code == http.StatusNotFound:

@@ -62,7 +62,10 @@ func TestContract(t *testing.T) {
 					return &contracttest.Thing{
 						Node: n, Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Close: end,
 						Truth: func() plan.State {
-							return map[string]plan.State{"On": plan.On, "Off": plan.Off, "PoweringOn": plan.Starting, "PoweringOff": plan.Stopping}[s.Power("1")]
+							return map[string]plan.State{
+								"On": plan.On, "Off": plan.Off, "PoweringOn": plan.Starting,
+								"PoweringOff": plan.Stopping,
+							}[s.Power("1")]
 						},
 						Silence: s.Close,
 						Freeze:  s.Freeze,

@@ -49,7 +49,10 @@ SUSHY_EMULATOR_FAKE_SYSTEMS = [{'uuid': '11111111-1111-1111-1111-111111111111', 
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	peertest.Start(t, dir, peertest.Listens(address), nil, program, "--config", filepath.Join(dir, "sushy.conf"))
 
-	conn := &redfish.ConnectionSpec{URL: "https://" + address, Username: "ebbtide", Password: runbook.SecretRef{Env: "X"}, Thumbprint: certificate.Thumbprint}
+	conn := &redfish.ConnectionSpec{
+		URL: "https://" + address, Username: "ebbtide", Password: runbook.SecretRef{Env: "X"},
+		Thumbprint: certificate.Thumbprint,
+	}
 	wrong, _ := opened(t, conn, "wrong")
 	_, err = wrong.Probe(t.Context())
 	require.ErrorIs(t, err, adapter.ErrRefused)

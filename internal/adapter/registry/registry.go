@@ -30,8 +30,13 @@ type Registry struct {
 //
 // A node with up.wake answers Start by the wake and leaves everything else to its own adapter; a node with up.healthy
 // has its checks in its probe's answer.
-func Open(families []adapter.Family, connections []runbook.ConnectionDecl, nodes []runbook.NodeDecl, secrets adapter.Secrets) (*Registry, error) {
-	s := &Registry{conns: map[string]adapter.Conn{}, nodes: map[string]adapter.Node{}, decls: map[string]runbook.NodeDecl{}, listers: map[string]adapter.Lister{}}
+func Open(families []adapter.Family, connections []runbook.ConnectionDecl, nodes []runbook.NodeDecl,
+	secrets adapter.Secrets,
+) (*Registry, error) {
+	s := &Registry{
+		conns: map[string]adapter.Conn{}, nodes: map[string]adapter.Node{}, decls: map[string]runbook.NodeDecl{},
+		listers: map[string]adapter.Lister{},
+	}
 	var errs []error
 	for _, d := range connections {
 		if err := s.connect(families, d, secrets); err != nil {

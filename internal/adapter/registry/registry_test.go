@@ -146,7 +146,10 @@ func TestWakeOnLAN(t *testing.T) {
 	t.Cleanup(func() { _ = listener.Close() })
 	e := fake.New(time.Now)
 	host := e.Add("host", fake.Spec{})
-	n, err := wake.With(host, runbook.NodeDecl{ID: "host", Wake: &runbook.Wake{MAC: "00:11:22:aa:BB:cc", Broadcast: listener.LocalAddr().String()}}, nil)
+	n, err := wake.With(host, runbook.NodeDecl{
+		ID:   "host",
+		Wake: &runbook.Wake{MAC: "00:11:22:aa:BB:cc", Broadcast: listener.LocalAddr().String()},
+	}, nil)
 	require.NoError(t, err)
 
 	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}), "other verbs are the node's own")

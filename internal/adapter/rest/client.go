@@ -244,7 +244,8 @@ func (c *Client) send(ctx context.Context, r Request, s *Session) (http.Header, 
 			return nil
 		}
 		if err := json.Unmarshal(body, r.Answer); err != nil {
-			return fmt.Errorf("%w: its answer to %s is not as expected: %v", adapter.ErrRefused, r.Path, err) //nolint:errorlint // only the sentinel is for others
+			return fmt.Errorf("%w: its answer to %s is not as expected: %v", adapter.ErrRefused, r.Path,
+				err) //nolint:errorlint // only the sentinel is for others
 		}
 		return nil
 	})

@@ -24,7 +24,10 @@ func serve(t *testing.T, handle http.HandlerFunc, login func(context.Context, *C
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
 	t.Cleanup(s.Close)
-	c, err := New(Config{Name: "box", Server: Server{URL: s.URL, Thumbprint: fmt.Sprintf("%x", sha256.Sum256(s.Certificate().Raw))}, Login: login})
+	c, err := New(Config{Name: "box", Server: Server{
+		URL:        s.URL,
+		Thumbprint: fmt.Sprintf("%x", sha256.Sum256(s.Certificate().Raw)),
+	}, Login: login})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c

@@ -79,7 +79,8 @@ func (a *course) explain(ctx context.Context, err error, asks bool) error {
 	op, dial := errors.AsType[*net.OpError](err)
 	switch {
 	case certificate.Refused(err):
-		return fmt.Errorf("%w: %s: %v; if it was renewed, check it and put its SHA-256 into thumbprint", adapter.ErrRefused, a.address, err) //nolint:errorlint // only the sentinel is for others
+		return fmt.Errorf("%w: %s: %v; if it was renewed, check it and put its SHA-256 into thumbprint", adapter.ErrRefused, a.address,
+			err) //nolint:errorlint // only the sentinel is for others
 	case errors.Is(cause, adapter.ErrUnreachable): // the connection was closed
 		return cause
 	case errors.Is(cause, context.Canceled):
@@ -89,9 +90,12 @@ func (a *course) explain(ctx context.Context, err error, asks bool) error {
 	case !a.connected.Load():
 		return reach.New(a.address, reach.Silent, errSilent)
 	case !a.sent.Load():
-		return reach.New(a.address, reach.Answering, fmt.Errorf("it does not complete the TLS handshake (%v)", plainly(err))) //nolint:errorlint // a deadline in it would read as if nobody knew
+		return reach.New(a.address, reach.Answering,
+			fmt.Errorf("it does not complete the TLS handshake (%v)",
+				plainly(err))) //nolint:errorlint // a deadline in it would read as if nobody knew
 	case asks:
-		return reach.New(a.address, reach.Answering, fmt.Errorf("it took the request and did not answer (%v)", plainly(err))) //nolint:errorlint // as above
+		return reach.New(a.address, reach.Answering,
+			fmt.Errorf("it took the request and did not answer (%v)", plainly(err))) //nolint:errorlint // as above
 	case cause != nil:
 		return fmt.Errorf("%s did not answer in time, so it is unknown whether it was done: %w", a.address, cause)
 	}

@@ -38,7 +38,7 @@ func (s *Server) Check() []error {
 }
 
 // Endpoint is where a person opens the appliance's own pages, with what secret, and what certificate it then shows.
-func (s *Server) Place(user string, secret runbook.SecretRef) runbook.Endpoint {
+func (s *Server) Endpoint(user string, secret runbook.SecretRef) runbook.Endpoint {
 	place := runbook.Endpoint{User: user, SecretLocation: secret.Location(), Proof: certificate.Shown(s.Thumbprint)}
 	if at, err := s.base(""); err == nil {
 		place.Address = at

@@ -17,7 +17,8 @@ func (s *Spec) ByHand(say string, typed func(runbook.Command) string) runbook.Ma
 		line := typed(s.Probe)
 		h.Off = []runbook.Instruction{{Say: "It says off, or ends with exit status 3 (echo $?):", Type: line}}
 		h.On = []runbook.Instruction{{Say: "It says on, or ends with exit status 0 (echo $?):", Type: line}}
-		h.Clean = []runbook.Instruction{{Say: "It says protected=yes once in write-through mode, and dirty=0 or clean=yes once nothing is left in it:", Type: line}}
+		h.Clean = []runbook.Instruction{{Say: "It says protected=yes once in write-through mode, and dirty=0 or clean=yes once nothing " +
+			"is left in it:", Type: line}}
 		h.Back = []runbook.Instruction{{Say: "It says protected=no, as before:", Type: line}}
 	}
 	return h

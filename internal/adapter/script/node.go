@@ -57,7 +57,8 @@ func (n *Node) Probe(ctx context.Context) (plan.Observation, error) {
 func (n *Node) Do(ctx context.Context, do adapter.Command) error {
 	c := n.Spec.Command(do.Verb)
 	if c.IsZero() {
-		return fmt.Errorf("cannot %s %q: it has no command for it: %w; add the key %s to the node", do.Verb, n.ID, adapter.ErrRefused, do.Verb)
+		return fmt.Errorf("cannot %s %q: it has no command for it: %w; add the key %s to the node", do.Verb, n.ID,
+			adapter.ErrRefused, do.Verb)
 	}
 	res, err := n.run(ctx, c)
 	switch {

@@ -36,8 +36,14 @@ func TestRead(t *testing.T) {
 		{out: "unknown\n", code: 0, want: plan.Observation{State: plan.Unknown}},
 		{out: "tank is fine\noff\n", code: 0, want: plan.Observation{State: plan.On}}, // only the first line may be a word
 		{out: "on\nprotected=yes\ndirty=0\n", code: 0, want: plan.Observation{State: plan.On, Protected: plan.Yes, Clean: plan.Yes}},
-		{out: "state=stopping\r\nprotected=no\r\ndirty=4096\r\n", code: 0, want: plan.Observation{State: plan.Stopping, Protected: plan.No, Clean: plan.No, Dirty: 4096}},
-		{out: "clean=no\ndetail= re\x1bsync 40% \nother=1\n", code: 0, want: plan.Observation{State: plan.On, Clean: plan.No, Detail: "re sync 40%"}},
+		{
+			out: "state=stopping\r\nprotected=no\r\ndirty=4096\r\n", code: 0,
+			want: plan.Observation{State: plan.Stopping, Protected: plan.No, Clean: plan.No, Dirty: 4096},
+		},
+		{
+			out: "clean=no\ndetail= re\x1bsync 40% \nother=1\n", code: 0,
+			want: plan.Observation{State: plan.On, Clean: plan.No, Detail: "re sync 40%"},
+		},
 		{out: "clean=no\ndirty=0\n", code: 0, want: plan.Observation{State: plan.On, Clean: plan.No}},
 		{out: "clean=yes\ndirty=1\n", code: 0, err: "printed clean=yes and dirty=1"},
 		{out: "dirty=some\n", code: 0, err: `printed "dirty=some": it must be a whole number of bytes`},

@@ -75,7 +75,8 @@ func (s *Spec) Check() []error {
 	var errs []error
 	for _, v := range []plan.Verb{plan.Protect, plan.Flush, plan.Unprotect} {
 		if s.Verbs().Has(v) && s.Probe.IsZero() {
-			errs = append(errs, fmt.Errorf("%s needs a probe that prints protected=yes or no, and dirty=BYTES or clean=yes or no: nothing else proves it", v))
+			errs = append(errs, fmt.Errorf("%s needs a probe that prints protected=yes or no, and dirty=BYTES or clean=yes or no: "+
+				"nothing else proves it", v))
 		}
 	}
 	if s.Verbs().Has(plan.Protect) != s.Verbs().Has(plan.Unprotect) {

@@ -48,10 +48,12 @@ func (s secrets) read(ref runbook.SecretRef) (string, error) {
 			return "", errors.New("cannot use a secret: no reference is given; name one of credential, file, env")
 		}
 		if s.dir == "" {
-			return "", fmt.Errorf("cannot use %s: there is no credentials directory; set LoadCredential= in the unit, the daemon's credentials setting, or --credentials DIR at a shell", name(ref))
+			return "", fmt.Errorf("cannot use %s: there is no credentials directory; set LoadCredential= in the unit, the daemon's "+
+				"credentials setting, or --credentials DIR at a shell", name(ref))
 		}
 		if ref.Credential != filepath.Base(ref.Credential) || ref.Credential == ".." || ref.Credential == "." {
-			return "", fmt.Errorf("cannot use %s: it must be a plain file name in the credentials directory; use file for a path", name(ref))
+			return "", fmt.Errorf("cannot use %s: it must be a plain file name in the credentials directory; use file for a path",
+				name(ref))
 		}
 		return readSecret(ref, filepath.Join(s.dir, ref.Credential), s.isClosed())
 	case runbook.SecretRef{File: ref.File}:

@@ -55,7 +55,10 @@ func (s *Spec) stop() []string {
 func byHand(d *runbook.NodeDecl, _ func(string) runbook.Endpoint) runbook.ManualProcedure {
 	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
-			plan.Stop: {{Say: "At the machine that runs Ebbtide, as root, after the cut of its supplies has been ordered:", Type: runbook.Command{Argv: d.Spec.(*Spec).stop()}.Shell()}},
+			plan.Stop: {{
+				Say:  "At the machine that runs Ebbtide, as root, after the cut of its supplies has been ordered:",
+				Type: runbook.Command{Argv: d.Spec.(*Spec).stop()}.Shell(),
+			}},
 		},
 		Off: []runbook.Instruction{{Say: "Its power light is dark."}},
 		On:  []runbook.Instruction{{Say: "Ebbtide answers, and continues the restore by itself:", Type: "ebbtide status"}},

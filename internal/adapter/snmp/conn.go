@@ -200,7 +200,8 @@ func explain(err error) error {
 	case refusal(err) != nil:
 		return refusal(err)
 	}
-	return fmt.Errorf("%w: %v; a community that is wrong, or not allowed from here, gets no answer either", adapter.ErrUnreachable, err) //nolint:errorlint // a deadline inside it would read as if nobody knew what was done
+	return fmt.Errorf("%w: %v; a community that is wrong, or not allowed from here, gets no answer either", adapter.ErrUnreachable,
+		err) //nolint:errorlint // a deadline inside it would read as if nobody knew what was done
 }
 
 // refusal says what it means that a login of version 3 was refused; nil: it was not.
@@ -230,9 +231,11 @@ func denied(code gosnmp.SNMPError, outlet int) error {
 	case gosnmp.NoError:
 		return nil
 	case gosnmp.NoSuchName, gosnmp.NoCreation, gosnmp.InconsistentName:
-		return fmt.Errorf("%w: it has no outlet %d that can be switched: check the number, and that pdu names what it is (a metered PDU switches nothing)", adapter.ErrRefused, outlet)
+		return fmt.Errorf("%w: it has no outlet %d that can be switched: check the number, and that pdu names what it is (a metered PDU "+
+			"switches nothing)", adapter.ErrRefused, outlet)
 	case gosnmp.NoAccess, gosnmp.NotWritable, gosnmp.ReadOnly, gosnmp.AuthorizationError:
-		return fmt.Errorf("%w: outlet %d may not be switched (%s): give the community or user the right to write", adapter.ErrRefused, outlet, code)
+		return fmt.Errorf("%w: outlet %d may not be switched (%s): give the community or user the right to write",
+			adapter.ErrRefused, outlet, code)
 	case gosnmp.ResourceUnavailable, gosnmp.CommitFailed, gosnmp.GenErr, gosnmp.TooBig:
 		return fmt.Errorf("%w: outlet %d can't be switched now (%s)", adapter.ErrBusy, outlet, code)
 	default:

@@ -136,7 +136,8 @@ func split(address string) (host string, port uint16, err error) {
 func byHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
 	at, outlets := places(d.Via), d.Spec.(*NodeSpec).Outlets.String()
 	where := fmt.Sprintf("At the PDU %s (%s): ", d.Via, at.Address)
-	off := []runbook.Instruction{{Say: where + "turn outlet " + outlets + " off, or pull what is plugged in there. What it feeds must be down before that."}}
+	off := []runbook.Instruction{{Say: where + "turn outlet " + outlets +
+		" off, or pull what is plugged in there. What it feeds must be down before that."}}
 	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Stop: off, plan.Force: off,

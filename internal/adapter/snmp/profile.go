@@ -67,7 +67,8 @@ func (s *ConnectionSpec) profile() (profile, error) {
 		p, ok := profiles[s.PDU]
 		switch {
 		case !ok:
-			return profile{}, fmt.Errorf("pdu %q is not known: it is one of %s, or custom", s.PDU, strings.Join(slices.Sorted(maps.Keys(profiles)), ", "))
+			return profile{}, fmt.Errorf("pdu %q is not known: it is one of %s, or custom", s.PDU,
+				strings.Join(slices.Sorted(maps.Keys(profiles)), ", "))
 		case s.Custom != nil:
 			return profile{}, errors.New("custom needs pdu: custom")
 		}

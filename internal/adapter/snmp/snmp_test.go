@@ -31,7 +31,10 @@ func (n named) Secret(ref runbook.SecretRef) (string, error) {
 }
 
 // known are the right secrets.
-var known = named{"COMMUNITY": snmptest.Community, "AUTH": snmptest.Auth, "PRIVACY": snmptest.Privacy, "READING": snmptest.Reading, "WRONG": "planted-wrong-password"}
+var known = named{
+	"COMMUNITY": snmptest.Community, "AUTH": snmptest.Auth, "PRIVACY": snmptest.Privacy, "READING": snmptest.Reading,
+	"WRONG": "planted-wrong-password",
+}
 
 // spec is the connection to the PDU by version 2c.
 func spec(p *snmptest.PDU, kind string) *ConnectionSpec {
@@ -76,7 +79,10 @@ func TestContract(t *testing.T) {
 func TestVersion3(t *testing.T) {
 	p := snmptest.Start(t, map[string]int{rpdu2 + "3": 1})
 	spec := func(change func(*ConnectionSpec)) *ConnectionSpec {
-		s := &ConnectionSpec{Address: p.Address, Version: "3", User: snmptest.User, AuthPassword: runbook.SecretRef{Env: "AUTH"}, PrivacyPassword: runbook.SecretRef{Env: "PRIVACY"}, PDU: "apc-rpdu2"}
+		s := &ConnectionSpec{
+			Address: p.Address, Version: "3", User: snmptest.User, AuthPassword: runbook.SecretRef{Env: "AUTH"},
+			PrivacyPassword: runbook.SecretRef{Env: "PRIVACY"}, PDU: "apc-rpdu2",
+		}
 		change(s)
 		return s
 	}
@@ -115,12 +121,25 @@ func TestProfiles(t *testing.T) {
 		status  string
 		reads   [2]int // on, off
 	}{
-		"apc-rpdu":    {on: set{"1.3.6.1.4.1.318.1.1.12.3.3.1.1.4.5", 1}, off: set{"1.3.6.1.4.1.318.1.1.12.3.3.1.1.4.5", 2}, status: "1.3.6.1.4.1.318.1.1.12.3.5.1.1.4.5", reads: [2]int{1, 2}},
-		"raritan-px2": {on: set{"1.3.6.1.4.1.13742.6.4.1.2.1.2.1.5", 1}, off: set{"1.3.6.1.4.1.13742.6.4.1.2.1.2.1.5", 0}, status: "1.3.6.1.4.1.13742.6.4.1.2.1.3.1.5", reads: [2]int{7, 8}},
-		"eaton-epdu":  {on: set{"1.3.6.1.4.1.534.6.6.7.6.6.1.4.0.5", 0}, off: set{"1.3.6.1.4.1.534.6.6.7.6.6.1.3.0.5", 0}, status: "1.3.6.1.4.1.534.6.6.7.6.6.1.2.0.5", reads: [2]int{1, 0}},
+		"apc-rpdu": {
+			on: set{"1.3.6.1.4.1.318.1.1.12.3.3.1.1.4.5", 1}, off: set{"1.3.6.1.4.1.318.1.1.12.3.3.1.1.4.5", 2},
+			status: "1.3.6.1.4.1.318.1.1.12.3.5.1.1.4.5", reads: [2]int{1, 2},
+		},
+		"raritan-px2": {
+			on: set{"1.3.6.1.4.1.13742.6.4.1.2.1.2.1.5", 1}, off: set{"1.3.6.1.4.1.13742.6.4.1.2.1.2.1.5", 0},
+			status: "1.3.6.1.4.1.13742.6.4.1.2.1.3.1.5", reads: [2]int{7, 8},
+		},
+		"eaton-epdu": {
+			on: set{"1.3.6.1.4.1.534.6.6.7.6.6.1.4.0.5", 0}, off: set{"1.3.6.1.4.1.534.6.6.7.6.6.1.3.0.5", 0},
+			status: "1.3.6.1.4.1.534.6.6.7.6.6.1.2.0.5", reads: [2]int{1, 0},
+		},
 		"custom": {
-			spec: ConnectionSpec{Custom: &Custom{Switch: "1.3.6.1.4.1.99999.1.N.2", On: 5, Off: 6, Status: "1.3.6.1.4.1.99999.1.N.3", ReadsOff: &eight}},
-			on:   set{"1.3.6.1.4.1.99999.1.5.2", 5}, off: set{"1.3.6.1.4.1.99999.1.5.2", 6}, status: "1.3.6.1.4.1.99999.1.5.3", reads: [2]int{5, 8},
+			spec: ConnectionSpec{Custom: &Custom{
+				Switch: "1.3.6.1.4.1.99999.1.N.2", On: 5, Off: 6, Status: "1.3.6.1.4.1.99999.1.N.3",
+				ReadsOff: &eight,
+			}},
+			on: set{"1.3.6.1.4.1.99999.1.5.2", 5}, off: set{"1.3.6.1.4.1.99999.1.5.2", 6}, status: "1.3.6.1.4.1.99999.1.5.3",
+			reads: [2]int{5, 8},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -169,7 +169,8 @@ func (c *Conn) get(ctx context.Context) (client *ssh.Client, fresh bool, err err
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.heard {
-		return nil, false, reach.New(c.address, reach.Answering, errors.New("it accepts connections, but does not complete the SSH handshake"))
+		return nil, false, reach.New(c.address, reach.Answering,
+			errors.New("it accepts connections, but does not complete the SSH handshake"))
 	}
 	return nil, false, reach.New(c.address, reach.Silent, errors.New("no answer to the connection"))
 }
@@ -244,7 +245,8 @@ func (c *Conn) Dial(ctx context.Context, network, address string) (net.Conn, err
 	}
 	switch {
 	case refused:
-		return nil, fmt.Errorf("%s does not lead to its %s: %w: %w; see that what listens there runs, that %q may use it, and AllowStreamLocalForwarding in sshd_config", c.address, address, adapter.ErrUnreachable, no, c.spec.User)
+		return nil, fmt.Errorf("%s does not lead to its %s: %w: %w; see that what listens there runs, that %q may use it, and "+
+			"AllowStreamLocalForwarding in sshd_config", c.address, address, adapter.ErrUnreachable, no, c.spec.User)
 	case err != nil:
 		return nil, reach.New(c.address, reach.Answering, err)
 	}

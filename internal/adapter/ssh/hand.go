@@ -26,7 +26,8 @@ func byHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.M
 	h := spec.ByHand(say, func(c runbook.Command) string { return login + " " + runbook.Quote(c.Shell()) })
 	if spec.OffWhenUnreachable > 0 || spec.Probe.IsZero() {
 		h.Off = append(h.Off, runbook.Instruction{
-			Say:  fmt.Sprintf("No answer for %s, and its power light is dark (silence alone may be the network):", brief(spec.OffWhenUnreachable)),
+			Say: fmt.Sprintf("No answer for %s, and its power light is dark (silence alone may be the network):",
+				brief(spec.OffWhenUnreachable)),
 			Type: "ping " + hostOf(at),
 		})
 	}

@@ -33,13 +33,15 @@ type wrongHostKey struct {
 func (e *wrongHostKey) Error() string {
 	got := e.got.Type() + " " + ssh.FingerprintSHA256(e.got)
 	if len(e.want) == 0 {
-		return fmt.Sprintf("%s shows the host key %s, and %s knows none for it; compare it with the one on the host's console, then add it", e.host, got, e.from)
+		return fmt.Sprintf("%s shows the host key %s, and %s knows none for it; compare it with the one on the host's console, then add it",
+			e.host, got, e.from)
 	}
 	want := make([]string, len(e.want))
 	for i, k := range e.want {
 		want[i] = k.Type() + " " + ssh.FingerprintSHA256(k)
 	}
-	return fmt.Sprintf("%s shows the host key %s, but %s says %s; either another machine answers, or the host has a new key: compare it with the one on the host's console, then change %s",
+	return fmt.Sprintf("%s shows the host key %s, but %s says %s; either another machine answers, or the host has a new key: compare it "+
+		"with the one on the host's console, then change %s",
 		e.host, got, e.from, strings.Join(want, " or "), e.from)
 }
 

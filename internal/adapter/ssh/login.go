@@ -113,7 +113,8 @@ func (c *Conn) explain(err error, hint string) error {
 	case errors.As(err, &revoked):
 		return fmt.Errorf("cannot log in to %s: %w: its host key is revoked in %s", c.address, adapter.ErrRefused, c.spec.KnownHosts)
 	case errors.As(err, &differ):
-		return fmt.Errorf("cannot log in to %s: %w: %w; the host may have no key of the type that is expected of it", c.address, adapter.ErrRefused, differ)
+		return fmt.Errorf("cannot log in to %s: %w: %w; the host may have no key of the type that is expected of it", c.address,
+			adapter.ErrRefused, differ)
 	case strings.Contains(err.Error(), "unable to authenticate"):
 		return fmt.Errorf("cannot log in to %s as %q: %w: access denied; %s", c.address, c.spec.User, adapter.ErrRefused, hint)
 	}

@@ -53,7 +53,10 @@ func openNAS(t *testing.T, nas *sshsim.NAS, wake *runbook.Wake) (*registry.Regis
 
 func TestContractOnTheDouble(t *testing.T) {
 	contracttest.Run(t, contracttest.Subject{Make: func(t *testing.T) *contracttest.Thing {
-		nas := startNAS(t, sshsim.NASConfig{Dirty: 1 << 20, FlushTime: 50 * time.Millisecond, StopTime: 50 * time.Millisecond, BootTime: 20 * time.Millisecond})
+		nas := startNAS(t, sshsim.NASConfig{
+			Dirty: 1 << 20, FlushTime: 50 * time.Millisecond, StopTime: 50 * time.Millisecond,
+			BootTime: 20 * time.Millisecond,
+		})
 		const mac = "02:00:00:00:00:01"
 		broadcast, err := nas.Wakes(mac)
 		require.NoError(t, err)

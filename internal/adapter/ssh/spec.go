@@ -14,12 +14,14 @@ import (
 
 // ConnSpec are the keys of a connection of type "ssh".
 type ConnSpec struct {
-	Address    string            `yaml:"address" check:"required" json:"address"` // host or host:port; port 22 if not given
-	User       string            `yaml:"user" check:"required" json:"user"`
-	Key        runbook.SecretRef `yaml:"key" json:"key,omitzero"`                  // private key in PEM or OpenSSH form, without a passphrase
-	Password   runbook.SecretRef `yaml:"password" json:"password,omitzero"`        // if there is no key
-	HostKey    string            `yaml:"host_key" json:"host_key,omitempty"`       // "ssh-ed25519 AAAA…": the one key that the host may show
-	KnownHosts string            `yaml:"known_hosts" json:"known_hosts,omitempty"` // or a file of such keys, as OpenSSH keeps them
+	Address string `yaml:"address" check:"required" json:"address"` // host or host:port; port 22 if not given
+	User    string `yaml:"user" check:"required" json:"user"`
+	// private key in PEM or OpenSSH form, without a passphrase
+	Key      runbook.SecretRef `yaml:"key" json:"key,omitzero"`
+	Password runbook.SecretRef `yaml:"password" json:"password,omitzero"` // if there is no key
+	// "ssh-ed25519 AAAA…": the one key that the host may show
+	HostKey    string `yaml:"host_key" json:"host_key,omitempty"`
+	KnownHosts string `yaml:"known_hosts" json:"known_hosts,omitempty"` // or a file of such keys, as OpenSSH keeps them
 }
 
 // NodeSpec are the keys of a node of type "ssh": its commands, which run on the host of its connection, and what may
@@ -50,7 +52,8 @@ func Family() adapter.Family {
 			Check:    func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
 			Endpoint: placeOf,
 			ByHand: []runbook.Instruction{
-				{Say: "ssh: type lines with -i and a name in the credentials directory, or where the copies are. ssh asks once for each host whether it is the right one: compare what it shows with what the host should show (“Is it the right one?”)."},
+				{Say: "ssh: type lines with -i and a name in the credentials directory, or where the copies are. ssh asks once for each " +
+					"host whether it is the right one: compare what it shows with what the host should show (“Is it the right one?”)."},
 			},
 		}},
 		Nodes: []runbook.NodeType{{

@@ -228,11 +228,17 @@ func TestAWrongHostKeyIsRefused(t *testing.T) {
 		conn *ssh.ConnSpec
 		want []string
 	}{
-		{"another key is pinned", pinned, []string{fingerprint(other), fingerprint(s.HostKey), "compare it with the one on the host's console"}},
+		{"another key is pinned", pinned, []string{
+			fingerprint(other), fingerprint(s.HostKey),
+			"compare it with the one on the host's console",
+		}},
 		{"another key is known", known("changed", at+other+"\n"), []string{fingerprint(other), fingerprint(s.HostKey)}},
 		{"no key is known", known("empty", "elsewhere "+other+"\n"), []string{fingerprint(s.HostKey), "knows none for it"}},
 		{"the key is revoked", known("revoked", "@revoked * "+s.HostKey+"\n"), []string{"revoked"}},
-		{"there is no such file", func() *ssh.ConnSpec { c := known("x", ""); c.KnownHosts += "y"; return c }(), []string{"cannot read known_hosts"}},
+		{
+			"there is no such file", func() *ssh.ConnSpec { c := known("x", ""); c.KnownHosts += "y"; return c }(),
+			[]string{"cannot read known_hosts"},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, n := s.open(tt.conn, spec)

@@ -87,7 +87,8 @@ func (c *Conn) readBatch(ctx context.Context, b *batch) error {
 	}
 	var objects []types.ObjectContent
 	err := c.withSession(limited, func(ctx context.Context, s *session) error {
-		res, err := property.DefaultCollector(s.Client).RetrieveProperties(within(ctx, largeRoom), types.RetrieveProperties{SpecSet: []types.PropertyFilterSpec{spec}})
+		res, err := property.DefaultCollector(s.Client).RetrieveProperties(within(ctx, largeRoom),
+			types.RetrieveProperties{SpecSet: []types.PropertyFilterSpec{spec}})
 		if err == nil {
 			objects = res.Returnval
 		}

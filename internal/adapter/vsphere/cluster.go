@@ -64,7 +64,8 @@ func (n *clusterNode) find() (ref, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return ref{}, fmt.Errorf("%w: no cluster of this name is visible to %q: check the name, and that the account may see it", adapter.ErrGone, n.conn.spec.Username)
+		return ref{}, fmt.Errorf("%w: no cluster of this name is visible to %q: check the name, and that the account may see it",
+			adapter.ErrGone, n.conn.spec.Username)
 	default:
 		return ref{}, fmt.Errorf("%w: vCenter has %d clusters of this name", adapter.ErrRefused, len(found))
 	}
@@ -127,7 +128,8 @@ func (c *Conn) readAgents(ctx context.Context, of *cluster, info *clusterConfig)
 			if err != nil && !isKind(err, &types.InvalidName{}) { // that it was never set
 				return err
 			}
-			if err == nil && len(res.Returnval) > 0 && res.Returnval[0] != nil && strings.EqualFold(fmt.Sprint(res.Returnval[0].GetOptionValue().Value), "false") {
+			if err == nil && len(res.Returnval) > 0 && res.Returnval[0] != nil &&
+				strings.EqualFold(fmt.Sprint(res.Returnval[0].GetOptionValue().Value), "false") {
 				of.agents = retreat
 			}
 		}
@@ -268,9 +270,10 @@ func (n *clusterNode) set(ctx context.Context, c *cluster, to features) error {
 	err := n.conn.do(ctx, func(ctx context.Context, s *session) error {
 		way := s.agentsBy()
 		if way == bySetting && c.agents != to.agents {
-			_, err := methods.UpdateOptions(ctx, s.Client, &types.UpdateOptions{This: *s.ServiceContent.Setting, ChangedValue: []types.BaseOptionValue{
-				&types.OptionValue{Key: agentsKey(c.ref), Value: fmt.Sprint(to.agents == agentsOn)},
-			}})
+			_, err := methods.UpdateOptions(ctx, s.Client,
+				&types.UpdateOptions{This: *s.ServiceContent.Setting, ChangedValue: []types.BaseOptionValue{
+					&types.OptionValue{Key: agentsKey(c.ref), Value: fmt.Sprint(to.agents == agentsOn)},
+				}})
 			if err != nil {
 				return err
 			}

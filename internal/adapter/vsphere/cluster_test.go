@@ -58,10 +58,26 @@ func TestClusterIsQuieted(t *testing.T) {
 		calls      map[string]int // that change anything
 		detail     string
 	}{
-		{"before vCLS", "7.0.0.0", false, map[string]int{"ReconfigureComputeResource_Task": 1}, "ha=on drs=partiallyAutomated levels=on dpm=on vcls=none"},
-		{"an advanced setting", "7.0.3.0", true, map[string]int{"ReconfigureComputeResource_Task": 1, "UpdateOptions": 1}, "ha=on drs=partiallyAutomated levels=on dpm=on vcls=on"},
-		{"the cluster's mode", "8.0.2.0", true, map[string]int{"ReconfigureComputeResource_Task": 1}, "ha=on drs=partiallyAutomated levels=on dpm=on vcls=on"},
-		{"newer", "9.0.0.0", true, map[string]int{"ReconfigureComputeResource_Task": 1}, "ha=on drs=partiallyAutomated levels=on dpm=on vcls=on"},
+		{
+			"before vCLS", "7.0.0.0", false,
+			map[string]int{"ReconfigureComputeResource_Task": 1},
+			"ha=on drs=partiallyAutomated levels=on dpm=on vcls=none",
+		},
+		{
+			"an advanced setting", "7.0.3.0", true,
+			map[string]int{"ReconfigureComputeResource_Task": 1, "UpdateOptions": 1},
+			"ha=on drs=partiallyAutomated levels=on dpm=on vcls=on",
+		},
+		{
+			"the cluster's mode", "8.0.2.0", true,
+			map[string]int{"ReconfigureComputeResource_Task": 1},
+			"ha=on drs=partiallyAutomated levels=on dpm=on vcls=on",
+		},
+		{
+			"newer", "9.0.0.0", true,
+			map[string]int{"ReconfigureComputeResource_Task": 1},
+			"ha=on drs=partiallyAutomated levels=on dpm=on vcls=on",
+		},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			e := start(t, vspheresim.Options{APIVersion: c.api, Features: &lively, VMs: []vspheresim.VM{agent}})
@@ -95,7 +111,8 @@ func TestClusterIsQuieted(t *testing.T) {
 			n = e.cluster(t)
 			require.Equal(t, plan.Yes, contracttest.Probe(t, n).Protected)
 			for range 2 {
-				require.NoError(t, n.Do(contracttest.Within(t, 10*time.Second), adapter.Command{Verb: plan.Unprotect, Settings: before.Settings}))
+				require.NoError(t, n.Do(contracttest.Within(t, 10*time.Second),
+					adapter.Command{Verb: plan.Unprotect, Settings: before.Settings}))
 				require.Equal(t, before, untilFact(t, n, plan.No))
 				require.Equal(t, lively, e.Features(clusterName))
 			}
@@ -121,7 +138,8 @@ func TestClusterThatVCenterCannotReconfigure(t *testing.T) {
 	e.VCenter().Break("reconfigureCluster", "The HA agent on esx01 does not answer")
 	require.NoError(t, contracttest.Do(t, n, plan.Protect))
 	told := func() plan.Observation {
-		return contracttest.Until(t, n, "the failure is told", func(o plan.Observation) bool { return strings.Contains(o.Detail, "could not") })
+		return contracttest.Until(t, n, "the failure is told",
+			func(o plan.Observation) bool { return strings.Contains(o.Detail, "could not") })
 	}
 	o := told()
 	require.Equal(t, plan.No, o.Protected)
@@ -200,14 +218,20 @@ func TestFeaturesAreNoted(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, f, got)
 	}
-	for _, text := range []string{"", "ha=on", "ha=on ha=on drs=off levels=on dpm=off", "ha=yes drs=off levels=on dpm=off vcls=on", "ha=on drs=wild levels=on dpm=off vcls=on", "ha=on drs=off levels=on dpm=off vcls=gone", "write-back"} {
+	for _, text := range []string{
+		"", "ha=on", "ha=on ha=on drs=off levels=on dpm=off", "ha=yes drs=off levels=on dpm=off vcls=on",
+		"ha=on drs=wild levels=on dpm=off vcls=on", "ha=on drs=off levels=on dpm=off vcls=gone", "write-back",
+	} {
 		_, err := parseFeatures(text)
 		require.Error(t, err, "%q", text)
 	}
 }
 
 func TestReleases(t *testing.T) {
-	for api, want := range map[string]agentsWay{"6.5": nowhere, "7.0.0.0": nowhere, "7.0.1.1": bySetting, "8.0.1.0": bySetting, "8.0.2.0": byCluster, "8.0.10.0": byCluster, "9.0": byCluster, "": nowhere} {
+	for api, want := range map[string]agentsWay{
+		"6.5": nowhere, "7.0.0.0": nowhere, "7.0.1.1": bySetting, "8.0.1.0": bySetting,
+		"8.0.2.0": byCluster, "8.0.10.0": byCluster, "9.0": byCluster, "": nowhere,
+	} {
 		s := new(session)
 		s.Client = newVimClient(api)
 		require.Equal(t, want, s.agentsBy(), api)

@@ -22,7 +22,8 @@ import (
 // ConnectionSpec is what a runbook says of a connection of type vsphere. Without thumbprint and ca_file the system's
 // authorities vouch for the server.
 type ConnectionSpec struct {
-	URL        string            `yaml:"url" check:"required"` // https://vcenter.lab/sdk, of a vCenter or of a host; the path may be left out
+	// https://vcenter.lab/sdk, of a vCenter or of a host; the path may be left out
+	URL        string            `yaml:"url" check:"required"`
 	Username   string            `yaml:"username" check:"required"`
 	Password   runbook.SecretRef `yaml:"password" check:"required"`
 	Thumbprint string            `yaml:"thumbprint"` // of the certificate: SHA-256 or SHA-1 in hex, with or without colons

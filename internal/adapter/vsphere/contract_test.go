@@ -57,7 +57,10 @@ func TestContractOfHost(t *testing.T) {
 			contracttest.Run(t, contracttest.Subject{
 				Secrets: []string{vspheresim.Password},
 				Make: func(t *testing.T) *contracttest.Thing {
-					s := simulate(t, vspheresim.Options{HostsPerCluster: 2, VMs: []vspheresim.VM{{Name: "elsewhere", Host: 1}}, HostOff: 50 * time.Millisecond})
+					s := simulate(t, vspheresim.Options{
+						HostsPerCluster: 2, VMs: []vspheresim.VM{{Name: "elsewhere", Host: 1}},
+						HostOff: 50 * time.Millisecond,
+					})
 					server := s.VCenter()
 					if direct {
 						var err error

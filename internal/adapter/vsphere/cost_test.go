@@ -147,7 +147,8 @@ func TestWhatAnAnswerCosts(t *testing.T) {
 			client := rest.NewClient(&vim25.Client{Client: dial(t, "vcenter", impostor(t, endless(shape.head, shape.rest))).client()})
 			bound(client.Client)
 			heap := put(client.Client)
-			_, err := tags.NewManager(client).ListAttachedObjects(within(contracttest.Within(t, time.Minute), tagsRoom), "urn:vmomi:InventoryServiceTag:1:GLOBAL")
+			_, err := tags.NewManager(client).ListAttachedObjects(within(contracttest.Within(t, time.Minute), tagsRoom),
+				"urn:vmomi:InventoryServiceTag:1:GLOBAL")
 			require.ErrorIs(t, err, errBeyond)
 			require.Less(t, heap.megabytes(), float64(mostLive))
 		})
@@ -264,11 +265,13 @@ func ask(ctx context.Context, client *soap.Client) ([]types.ObjectContent, error
 func largeVM(datastores int) types.ObjectContent {
 	var stores types.ArrayOfManagedObjectReference
 	for i := range datastores {
-		stores.ManagedObjectReference = append(stores.ManagedObjectReference, ref{Type: "Datastore", Value: fmt.Sprintf("datastore-%d", 10_000+i)})
+		stores.ManagedObjectReference = append(stores.ManagedObjectReference,
+			ref{Type: "Datastore", Value: fmt.Sprintf("datastore-%d", 10_000+i)})
 	}
 	question := types.VirtualMachineQuestionInfo{Id: "1", Text: strings.Repeat("Is it moved or copied? ", 10)}
 	for range 5 {
-		question.Choice.ChoiceInfo = append(question.Choice.ChoiceInfo, &types.ElementDescription{Key: "1", Description: types.Description{Label: "I copied it", Summary: "I copied it"}})
+		question.Choice.ChoiceInfo = append(question.Choice.ChoiceInfo,
+			&types.ElementDescription{Key: "1", Description: types.Description{Label: "I copied it", Summary: "I copied it"}})
 		question.Message = append(question.Message, types.VirtualMachineMessage{Id: "msg.uuid.altered", Text: question.Text})
 	}
 	return types.ObjectContent{PropSet: []types.DynamicProperty{
@@ -291,7 +294,10 @@ func largeVM(datastores int) types.ObjectContent {
 func largeHost(disks int) types.ObjectContent {
 	var all types.ArrayOfScsiLun
 	var target types.HostScsiTopologyTarget
-	target.Transport = &types.HostInternetScsiTargetTransport{IScsiName: "iqn.2005-10.org.freenas.ctl:tank", Address: []string{"10.0.1.40:3260", "10.0.1.41:3260"}}
+	target.Transport = &types.HostInternetScsiTargetTransport{
+		IScsiName: "iqn.2005-10.org.freenas.ctl:tank",
+		Address:   []string{"10.0.1.40:3260", "10.0.1.41:3260"},
+	}
 	for i := range disks {
 		id := fmt.Sprintf("6001405%025d", i)
 		key := "key-vim.host.ScsiDisk-0200000000" + id
@@ -300,15 +306,26 @@ func largeHost(disks int) types.ObjectContent {
 			HostDevice: types.HostDevice{DeviceName: "/vmfs/devices/disks/naa." + id, DeviceType: "disk"},
 			Key:        key, Uuid: "0200000000" + id, CanonicalName: "naa." + id, DisplayName: "FreeNAS iSCSI Disk (naa." + id + ")",
 			LunType: "disk", Vendor: "FreeNAS", Model: "iSCSI Disk", Revision: "0123", ScsiLevel: 6, SerialNumber: "unavailable",
-			Descriptor:    []types.ScsiLunDescriptor{{Quality: "highQuality", Id: "naa." + id}, {Quality: "highQuality", Id: "vml.0200000000" + id}, {Quality: "highQuality", Id: "0200000000" + id}},
+			Descriptor: []types.ScsiLunDescriptor{
+				{Quality: "highQuality", Id: "naa." + id},
+				{Quality: "highQuality", Id: "vml.0200000000" + id},
+				{Quality: "highQuality", Id: "0200000000" + id},
+			},
 			AlternateName: []types.ScsiLunDurableName{name, name}, StandardInquiry: make([]byte, 96),
-			OperationalState: []string{"ok"}, VStorageSupport: "vStorageSupported", Capabilities: &types.ScsiLunCapabilities{UpdateDisplayNameSupported: true},
+			OperationalState: []string{"ok"}, VStorageSupport: "vStorageSupported",
+			Capabilities: &types.ScsiLunCapabilities{UpdateDisplayNameSupported: true},
 		}})
-		target.Lun = append(target.Lun, types.HostScsiTopologyLun{Key: fmt.Sprintf("key-vim.host.ScsiTopology.Lun-%d", i), Lun: int32(i), ScsiLun: key})
+		target.Lun = append(target.Lun, types.HostScsiTopologyLun{
+			Key: fmt.Sprintf("key-vim.host.ScsiTopology.Lun-%d", i),
+			Lun: int32(i), ScsiLun: key,
+		})
 	}
 	return types.ObjectContent{PropSet: []types.DynamicProperty{
 		{Name: "config.storageDevice.scsiLun", Val: all},
-		{Name: "config.storageDevice.scsiTopology", Val: types.HostScsiTopology{Adapter: []types.HostScsiTopologyInterface{{Target: []types.HostScsiTopologyTarget{target}}}}},
+		{
+			Name: "config.storageDevice.scsiTopology",
+			Val:  types.HostScsiTopology{Adapter: []types.HostScsiTopologyInterface{{Target: []types.HostScsiTopologyTarget{target}}}},
+		},
 	}}
 }
 
@@ -317,8 +334,11 @@ func largeStore(hosts int) types.ObjectContent {
 	var all types.ArrayOfDatastoreHostMount
 	for i := range hosts {
 		all.DatastoreHostMount = append(all.DatastoreHostMount, types.DatastoreHostMount{
-			Key:       ref{Type: "HostSystem", Value: fmt.Sprintf("host-%d", 10_000+i)},
-			MountInfo: types.HostMountInfo{Path: "/vmfs/volumes/5f3c1a2b-0d1e2f3a-4b5c-6d7e8f9a0b1c", AccessMode: "readWrite", Mounted: new(true), Accessible: new(true)},
+			Key: ref{Type: "HostSystem", Value: fmt.Sprintf("host-%d", 10_000+i)},
+			MountInfo: types.HostMountInfo{
+				Path: "/vmfs/volumes/5f3c1a2b-0d1e2f3a-4b5c-6d7e8f9a0b1c", AccessMode: "readWrite",
+				Mounted: new(true), Accessible: new(true),
+			},
 		})
 	}
 	return types.ObjectContent{PropSet: []types.DynamicProperty{{Name: "name", Val: "datastore"}, {Name: "host", Val: all}}}

@@ -2,10 +2,10 @@
 //
 // Each connection has one session and one watch: a property collector that covers all VMs and hosts, finds them by
 // name and tells of their changes. So a thousand VMs cost one open request and not a thousand polls. A probe asks
-// anew, in one question together with all others that are made at the same time. When the watch breaks it mends itself, with a new login if the session has
-// expired. While it is broken a probe fails, or asks the node's fallback: the connections of hosts that may have the
-// VM, which know it by the same instance UUID. A name is looked up anew each time; a renamed VM is followed by its
-// instance UUID.
+// anew, in one question together with all others that are made at the same time. When the watch breaks it mends itself,
+// with a new login if the session has expired. While it is broken a probe fails, or asks the node's fallback: the
+// connections of hosts that may have the VM, which know it by the same instance UUID. A name is looked up anew each
+// time; a renamed VM is followed by its instance UUID.
 //
 // # What the account needs
 //

@@ -29,7 +29,8 @@ func explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, adapter.ErrUnreachable), errors.Is(err, adapter.ErrRefused), errors.Is(err, adapter.ErrBusy), errors.Is(err, adapter.ErrGone):
+	case errors.Is(err, adapter.ErrUnreachable), errors.Is(err, adapter.ErrRefused), errors.Is(err, adapter.ErrBusy),
+		errors.Is(err, adapter.ErrGone):
 		return err
 	case isFault(err):
 		return explainFault(err)
@@ -83,13 +84,17 @@ type hint struct {
 // hints are looked through in order; a fault also stands for those derived from it.
 var hints = []hint{
 	{&types.ManagedObjectNotFound{}, adapter.ErrGone, ""},
-	{&types.ToolsUnavailable{}, adapter.ErrRefused, "VMware Tools are not running in the guest: start or install them, or let down.force power it off"},
+	{
+		&types.ToolsUnavailable{}, adapter.ErrRefused,
+		"VMware Tools are not running in the guest: start or install them, or let down.force power it off",
+	},
 	{&types.TaskInProgress{}, adapter.ErrBusy, "another task is running on it, such as a snapshot or a backup"},
 	{&types.MethodDisabled{}, adapter.ErrBusy, "something has disabled this for now, such as a backup"},
 	{&types.HostCommunication{}, adapter.ErrUnreachable, "its host does not answer vCenter"},
 	{&types.InsufficientResourcesFault{}, adapter.ErrBusy, "not enough hosts or resources yet, or HA admission control holds them back"},
 	{&types.InvalidPowerState{}, adapter.ErrBusy, "its power state has just changed"},
-	{&types.InvalidState{}, adapter.ErrBusy, "its state does not allow it now: a question may wait for an answer, or its host may be in maintenance mode"},
+	{&types.InvalidState{}, adapter.ErrBusy, "its state does not allow it now: a question may wait for an answer, or its host may be in " +
+		"maintenance mode"},
 	{&types.RestrictedVersion{}, adapter.ErrRefused, "the host's licence makes its API read-only: use vCenter or another licence"},
 }
 

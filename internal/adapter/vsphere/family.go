@@ -38,7 +38,8 @@ type Selection struct {
 
 // HostSpec is what a runbook says of a vsphere.host.
 type HostSpec struct {
-	Host     string `yaml:"host"`                        // name as vCenter knows it; the node's id if not given; not used on the host's own connection
+	// name as vCenter knows it; the node's id if not given; not used on the host's own connection
+	Host     string `yaml:"host"`
 	Fallback string `yaml:"fallback" check:"connection"` // the host's own connection, asked when via can't answer
 	// OffWhenUnreachable is how long a host must be silent after an accepted shutdown to count as proven off; 30 s if
 	// not given. Its agent ends some time before the host itself does.
@@ -63,8 +64,12 @@ func Family() adapter.Family {
 			Check:    checkConnection,
 			Endpoint: placeOf,
 			ByHand: []runbook.Instruction{
-				{Say: "govc is VMware's command line; a copy of it is kept here: ______________________ An export line tells it which system to use. For each system, first compare what this prints with what the system should show (“Is it the right one?”):", Type: "govc about.cert -k -thumbprint | tee -a known"},
-				{Say: "Then, and again for each system with a different password (type it after this line, then press Enter):", Type: "export GOVC_TLS_KNOWN_HOSTS=known; read -rs GOVC_PASSWORD; export GOVC_PASSWORD"},
+				{Say: "govc is VMware's command line; a copy of it is kept here: ______________________ An export line tells it which " +
+					"system to use. For each system, first compare what this prints with what the system should show (“Is it the right one?”):", Type: "govc about.cert -k -thumbprint | tee -a known"},
+				{
+					Say:  "Then, and again for each system with a different password (type it after this line, then press Enter):",
+					Type: "export GOVC_TLS_KNOWN_HOSTS=known; read -rs GOVC_PASSWORD; export GOVC_PASSWORD",
+				},
 			},
 		}},
 		Nodes: []runbook.NodeType{
@@ -176,7 +181,8 @@ func checkVM(spec any) []error {
 	}
 	var errs []error
 	if _, err := uuid.Parse(s.UUID); err != nil {
-		errs = append(errs, runbook.Mistake("uuid", "uuid %q is not a UUID: give the VM's instance UUID, as in 503c2f5d-7a3b-0d1e-9a4b-1c2d3e4f5a6b", s.UUID))
+		errs = append(errs, runbook.Mistake("uuid",
+			"uuid %q is not a UUID: give the VM's instance UUID, as in 503c2f5d-7a3b-0d1e-9a4b-1c2d3e4f5a6b", s.UUID))
 	}
 	if s.VM != "" {
 		errs = append(errs, runbook.Mistake("vm", "vm and uuid can't be combined: keep one"))

@@ -122,7 +122,10 @@ func (f features) spec(to features, modern bool) *types.ClusterConfigSpecEx {
 		s.DasConfig = &types.ClusterDasConfigInfo{Enabled: new(to.ha)}
 	}
 	if f.drs != to.drs || f.drs != "" && f.levels != to.levels {
-		s.DrsConfig = &types.ClusterDrsConfigInfo{Enabled: new(to.drs != ""), DefaultVmBehavior: to.drs, EnableVmBehaviorOverrides: new(to.levels)}
+		s.DrsConfig = &types.ClusterDrsConfigInfo{
+			Enabled: new(to.drs != ""), DefaultVmBehavior: to.drs,
+			EnableVmBehaviorOverrides: new(to.levels),
+		}
 	}
 	if f.dpm != to.dpm {
 		s.DpmConfig = &types.ClusterDpmConfigInfo{Enabled: new(to.dpm)}

@@ -49,7 +49,8 @@ func (n *vmNode) find(_ context.Context, c *Conn) (sight, error) {
 	case n.uuid != "" || n.known != "":
 		return sight{gone: true}, nil
 	default:
-		return sight{}, fmt.Errorf("%w: none of this name is visible to %q: check the name, and that the account may see it", adapter.ErrGone, c.spec.Username)
+		return sight{}, fmt.Errorf("%w: none of this name is visible to %q: check the name, and that the account may see it",
+			adapter.ErrGone, c.spec.Username)
 	}
 }
 

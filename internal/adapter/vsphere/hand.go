@@ -37,7 +37,10 @@ func inClient(at runbook.Endpoint, choose string, command string) []runbook.Inst
 	if command == "" {
 		return []runbook.Instruction{{Say: fmt.Sprintf("In the client at %s (user %s): %s.", at.Address, at.User, choose)}}
 	}
-	return []runbook.Instruction{{Say: fmt.Sprintf("In the client at %s (user %s): %s. Or with govc:", at.Address, at.User, choose), Type: govcAt(at)}, {Type: command}}
+	return []runbook.Instruction{{
+		Say:  fmt.Sprintf("In the client at %s (user %s): %s. Or with govc:", at.Address, at.User, choose),
+		Type: govcAt(at),
+	}, {Type: command}}
 }
 
 // otherwise says what is done, and where, if the first place does not answer.
@@ -85,16 +88,23 @@ func vmByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook
 	}
 	do := func(menu, govc, onItsHost string) []runbook.Instruction {
 		all := append(inClient(places(d.Via), what+", "+menu, typed(govc)), otherwise(places, []string{s.Fallback}, same, here(govc))...)
-		return append(all, runbook.Instruction{Say: onHost, Type: "vim-cmd vmsvc/getallvms | grep -F " + runbook.Quote(base)}, runbook.Instruction{Type: onItsHost})
+		return append(all, runbook.Instruction{Say: onHost, Type: "vim-cmd vmsvc/getallvms | grep -F " + runbook.Quote(base)},
+			runbook.Instruction{Type: onItsHost})
 	}
 	see := func(state, shown string) []runbook.Instruction {
-		all := []runbook.Instruction{{Say: "The client shows it as " + shown + provesIt[:len(provesIt)-1] + "; govc says " + state + ":", Type: typed("govc vm.info")}}
+		all := []runbook.Instruction{{
+			Say:  "The client shows it as " + shown + provesIt[:len(provesIt)-1] + "; govc says " + state + ":",
+			Type: typed("govc vm.info"),
+		}}
 		if s.UUID != "" {
 			all = []runbook.Instruction{{Say: "The client shows it as " + shown + "."}}
 		}
 		return append(all, runbook.Instruction{Say: "On its host:", Type: "vim-cmd vmsvc/power.getstate ID"})
 	}
-	force := []runbook.Instruction{{Say: "In the same place: " + powerOff + ", or:", Type: typed("govc vm.power -off")}, {Type: "vim-cmd vmsvc/power.off ID"}}
+	force := []runbook.Instruction{
+		{Say: "In the same place: " + powerOff + ", or:", Type: typed("govc vm.power -off")},
+		{Type: "vim-cmd vmsvc/power.off ID"},
+	}
 	if s.UUID != "" {
 		force = []runbook.Instruction{{Say: "In the same place: " + powerOff + ", or:", Type: "vim-cmd vmsvc/power.off ID"}}
 	}
@@ -117,10 +127,14 @@ func vmsByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runboo
 	stop := inClient(at, s.words()+": write down in the appendix which of them are on", list)
 	stop = append(stop, runbook.Instruction{Say: "Then all of these: " + shutDown + "."})
 	if refs != "" {
-		stop[len(stop)-1] = runbook.Instruction{Say: "Then all of these: " + shutDown + ", or:", Type: refs + " | xargs -r govc vm.power -s"}
+		stop[len(stop)-1] = runbook.Instruction{
+			Say:  "Then all of these: " + shutDown + ", or:",
+			Type: refs + " | xargs -r govc vm.power -s",
+		}
 	}
 	stop = append(stop, otherwise(places, s.Fallback, named, "govc vm.power -s NAME")...)
-	stop = append(stop, runbook.Instruction{Say: onHost, Type: "vim-cmd vmsvc/getallvms"}, runbook.Instruction{Type: "vim-cmd vmsvc/power.shutdown ID"})
+	stop = append(stop, runbook.Instruction{Say: onHost, Type: "vim-cmd vmsvc/getallvms"},
+		runbook.Instruction{Type: "vim-cmd vmsvc/power.shutdown ID"})
 	start := inClient(at, "those that the appendix says were on, and no others, "+powerOn, "govc vm.power -on NAME")
 	off := runbook.Instruction{Say: "The client shows none of them as powered on" + provesIt[:len(provesIt)-1] + "."}
 	if list != "" {
@@ -128,12 +142,24 @@ func vmsByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runboo
 	}
 	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
-			plan.Stop:  stop,
-			plan.Force: {{Say: "In the same place, each that is still on: " + powerOff + ", or:", Type: "govc vm.power -off NAME"}, {Type: "vim-cmd vmsvc/power.off ID"}},
-			plan.Start: append(append(start, otherwise(places, s.Fallback, "the same at the client of each host in turn. The first is", "govc vm.power -on NAME")...), runbook.Instruction{Say: onHost, Type: "vim-cmd vmsvc/getallvms"}, runbook.Instruction{Type: "vim-cmd vmsvc/power.on ID"}),
+			plan.Stop: stop,
+			plan.Force: {
+				{Say: "In the same place, each that is still on: " + powerOff + ", or:", Type: "govc vm.power -off NAME"},
+				{Type: "vim-cmd vmsvc/power.off ID"},
+			},
+			plan.Start: append(append(start, otherwise(places, s.Fallback, "the same at the client of each host in turn. The first is",
+				"govc vm.power -on NAME")...), runbook.Instruction{Say: onHost, Type: "vim-cmd vmsvc/getallvms"},
+				runbook.Instruction{Type: "vim-cmd vmsvc/power.on ID"}),
 		},
-		Off: []runbook.Instruction{off, {Say: "Or one by one, also at a host:", Type: "govc vm.info NAME"}, {Say: "At its console:", Type: "vim-cmd vmsvc/power.getstate ID"}},
-		On:  []runbook.Instruction{{Say: "The client shows those as powered on, and their VMware Tools as running; each says poweredOn:", Type: "govc vm.info NAME"}},
+		Off: []runbook.Instruction{
+			off,
+			{Say: "Or one by one, also at a host:", Type: "govc vm.info NAME"},
+			{Say: "At its console:", Type: "vim-cmd vmsvc/power.getstate ID"},
+		},
+		On: []runbook.Instruction{{
+			Say:  "The client shows those as powered on, and their VMware Tools as running; each says poweredOn:",
+			Type: "govc vm.info NAME",
+		}},
 	}
 }
 
@@ -198,14 +224,17 @@ func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbo
 	menu := "the host " + name + ", Power (or Actions) > Shut Down. It warns that the host is not in maintenance mode: continue"
 	if s.Fallback != "" {
 		stop = append(stop, inClient(places(d.Via), menu, "govc host.shutdown -f "+runbook.Quote(name))...)
-		stop = append(stop, otherwise(places, []string{s.Fallback}, "the same at its own client (it is normal for the command to break off as the host goes down)", shutThisHost)...)
+		stop = append(stop, otherwise(places, []string{s.Fallback},
+			"the same at its own client (it is normal for the command to break off as the host goes down)", shutThisHost)...)
 	} else {
 		stop[0].Say = "First check that no VM is running on it. This prints nothing (at a vCenter: nothing that is on this host):"
 		stop = append(stop, inClient(own, menu, "")...)
-		stop = append(stop, runbook.Instruction{Say: "Or with govc at the host (it is normal for the command to break off as the host goes down; at a vCenter, use the host's name instead of the path):", Type: shutThisHost})
+		stop = append(stop, runbook.Instruction{Say: "Or with govc at the host (it is normal for the command to break off as the host " +
+			"goes down; at a vCenter, use the host's name instead of the path):", Type: shutThisHost})
 	}
 	stop = append(stop,
-		runbook.Instruction{Say: "Or at its console: F12, log in as root, F2 to shut down. Or on the host, which then starts in maintenance mode:", Type: "esxcli system maintenanceMode set --enable true"},
+		runbook.Instruction{Say: "Or at its console: F12, log in as root, F2 to shut down. Or on the host, which then starts in " +
+			"maintenance mode:", Type: "esxcli system maintenanceMode set --enable true"},
 		runbook.Instruction{Type: "esxcli system shutdown poweroff --delay 10 --reason 'mains failure'"},
 	)
 	leave := "Actions > Exit maintenance mode, or:"
@@ -214,8 +243,9 @@ func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbo
 	}
 	return runbook.ManualProcedure{
 		Do: map[plan.Verb][]runbook.Instruction{
-			plan.Stop:  stop,
-			plan.Force: {{Say: "Hold its power button for 5 seconds, or power it off at its management controller. Whatever is still running on it loses power as it is."}},
+			plan.Stop: stop,
+			plan.Force: {{Say: "Hold its power button for 5 seconds, or power it off at its management controller. Whatever is still " +
+				"running on it loses power as it is."}},
 			plan.Start: {{Say: "Press its power button, or power it on at its management controller."}},
 			plan.Unprotect: {
 				{Say: fmt.Sprintf("In the client at %s (user %s): the host %s, %s", own.Address, own.User, name, leave), Type: govcAt(own)},
@@ -223,7 +253,8 @@ func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbo
 			},
 		},
 		Off: []runbook.Instruction{{
-			Say:  fmt.Sprintf("Its power light is dark, or its management controller says off. Remotely: this does not connect for %s (a hung host is silent too):", english.Span(cmp.Or(s.OffWhenUnreachable, offAfter))),
+			Say: fmt.Sprintf("Its power light is dark, or its management controller says off. Remotely: this does not connect for %s (a "+
+				"hung host is silent too):", english.Span(cmp.Or(s.OffWhenUnreachable, offAfter))),
 			Type: "curl -skm 5 -o /dev/null https://" + hostPort(own) + "/",
 		}},
 		On: []runbook.Instruction{
@@ -244,20 +275,29 @@ func clusterByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) ru
 		Do: map[plan.Verb][]runbook.Instruction{
 			plan.Protect: {
 				{Say: in + "vSphere Availability > Edit: write down what it says, then turn vSphere HA off."},
-				{Say: "There, vSphere DRS > Edit: write down the automation level, then choose Manual. Never turn DRS off: that removes the resource pools. Power Management (DPM): off."},
-				{Say: "There, vSphere Cluster Services > General > Edit vCLS mode: Retreat mode (before vCenter 8.0 U2: the advanced setting config.vcls.clusters.domain-cNUMBER.enabled of vCenter, false; the number stands in the client's address of the cluster)."},
+				{Say: "There, vSphere DRS > Edit: write down the automation level, then choose Manual. Never turn DRS off: that removes " +
+					"the resource pools. Power Management (DPM): off."},
+				{Say: "There, vSphere Cluster Services > General > Edit vCLS mode: Retreat mode (before vCenter 8.0 U2: the advanced " +
+					"setting config.vcls.clusters.domain-cNUMBER.enabled of vCenter, false; the number stands in the client's address of " +
+					"the cluster)."},
 				{Say: "Or the first two with govc:", Type: govcAt(at)},
 				{Type: "govc cluster.change -ha-enabled=false -drs-mode manual " + runbook.Quote(name)},
 			},
 			plan.Unprotect: {
-				{Say: in + "vSphere Cluster Services > General > Edit vCLS mode: System managed (before vCenter 8.0 U2: the advanced setting, true)."},
+				{Say: in + "vSphere Cluster Services > General > Edit vCLS mode: System managed (before vCenter 8.0 U2: the advanced " +
+					"setting, true)."},
 				{Say: "There, vSphere DRS > Edit: the automation level that was written down."},
 				{Say: "When enough hosts are connected: vSphere Availability > Edit: turn vSphere HA on, if it was."},
-				{Say: "Or the last two with govc, with fullyAutomated, partiallyAutomated or manual for MODE, as was written down:", Type: govcAt(at)},
+				{
+					Say:  "Or the last two with govc, with fullyAutomated, partiallyAutomated or manual for MODE, as was written down:",
+					Type: govcAt(at),
+				},
 				{Type: "govc cluster.change -ha-enabled=true -drs-mode MODE " + runbook.Quote(name)},
 			},
 		},
-		Clean: []runbook.Instruction{{Say: in + "vSphere Availability says that HA is off, vSphere DRS says Manual, and no VM whose name begins with vCLS runs."}},
-		Back:  []runbook.Instruction{{Say: in + "vSphere Availability and vSphere DRS say what was written down, and VMs whose names begin with vCLS run if they did before."}},
+		Clean: []runbook.Instruction{{Say: in + "vSphere Availability says that HA is off, vSphere DRS says Manual, and no VM whose name " +
+			"begins with vCLS runs."}},
+		Back: []runbook.Instruction{{Say: in + "vSphere Availability and vSphere DRS say what was written down, and VMs whose names " +
+			"begin with vCLS run if they did before."}},
 	}
 }

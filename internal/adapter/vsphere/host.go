@@ -37,7 +37,8 @@ func (n *hostNode) find(_ context.Context, c *Conn) (host, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return host{}, fmt.Errorf("%w: no host of this name is visible to %q: check the name, and that the account may see it", adapter.ErrGone, c.spec.Username)
+		return host{}, fmt.Errorf("%w: no host of this name is visible to %q: check the name, and that the account may see it",
+			adapter.ErrGone, c.spec.Username)
 	default:
 		return host{}, fmt.Errorf("%w: vCenter has %d hosts of this name", adapter.ErrRefused, len(found))
 	}
@@ -203,7 +204,10 @@ func (c *Conn) runningOn(ctx context.Context, h ref) ([]string, error) {
 			Skip:      new(true),
 			SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: "HostSystem", Path: "vm"}},
 		}},
-		PropSet: []types.PropertySpec{{Type: "VirtualMachine", PathSet: []string{"name", "runtime.powerState", "config.managedBy", "config.template"}}},
+		PropSet: []types.PropertySpec{{
+			Type:    "VirtualMachine",
+			PathSet: []string{"name", "runtime.powerState", "config.managedBy", "config.template"},
+		}},
 	})
 	if err != nil {
 		return nil, err
@@ -215,7 +219,8 @@ func (c *Conn) runningOn(ctx context.Context, h ref) ([]string, error) {
 			m.set(p.Name, p.Val)
 		}
 		switch {
-		case isVCLS(m.name, m.managedBy), m.power == types.VirtualMachinePowerStatePoweredOff, m.power == types.VirtualMachinePowerStateSuspended:
+		case isVCLS(m.name, m.managedBy), m.power == types.VirtualMachinePowerStatePoweredOff,
+			m.power == types.VirtualMachinePowerStateSuspended:
 		case m.power == types.VirtualMachinePowerStatePoweredOn:
 			names = append(names, m.name)
 		default:

@@ -58,7 +58,8 @@ func TestForcedHostTakesItsVMsAlong(t *testing.T) {
 	contracttest.Probe(t, vm)
 	require.NoError(t, contracttest.Do(t, n, plan.Force))
 	contracttest.UntilState(t, n, plan.Unreachable)
-	require.Equal(t, `powered on when last heard of: host "esx01" does not answer vCenter`, contracttest.UntilState(t, vm, plan.Unreachable).Detail)
+	require.Equal(t, `powered on when last heard of: host "esx01" does not answer vCenter`,
+		contracttest.UntilState(t, vm, plan.Unreachable).Detail)
 	require.False(t, e.VMOn("web01"))
 	require.ErrorIs(t, contracttest.Do(t, vm, plan.Stop), adapter.ErrUnreachable)
 	require.ErrorIs(t, contracttest.Do(t, n, plan.Stop), adapter.ErrUnreachable)
@@ -178,7 +179,11 @@ func TestWhatVCenterSaysOfAVM(t *testing.T) {
 		detail string
 	}{
 		{vm{power: "poweredOn", tools: running, reach: "connected"}, plan.On, "powered on"},
-		{vm{power: "poweredOn", tools: running, reach: "inaccessible"}, plan.Unreachable, "powered on when last heard of: the VM is inaccessible to its host"},
+		{
+			vm{power: "poweredOn", tools: running, reach: "inaccessible"},
+			plan.Unreachable,
+			"powered on when last heard of: the VM is inaccessible to its host",
+		},
 		{vm{power: "poweredOff", reach: "orphaned"}, plan.Off, "powered off when last heard of: the VM is orphaned to its host"},
 		{vm{reach: "connected"}, plan.Unknown, "its power state may not be read by the account"},
 	} {

@@ -32,15 +32,21 @@ func impostor(t *testing.T, answer http.HandlerFunc) *ConnectionSpec {
 	server := httptest.NewTLSServer(answer)
 	t.Cleanup(server.Close)
 	sum := sha256.Sum256(server.Certificate().Raw)
-	return &ConnectionSpec{URL: server.URL, Username: "root", Password: runbook.SecretRef{Env: "hunter2"}, Thumbprint: hex.EncodeToString(sum[:])}
+	return &ConnectionSpec{
+		URL: server.URL, Username: "root", Password: runbook.SecretRef{Env: "hunter2"},
+		Thumbprint: hex.EncodeToString(sum[:]),
+	}
 }
 
 // TestHostileAnswers: an answer without end is given up at once, and said to be one.
 func TestHostileAnswers(t *testing.T) {
 	const content = soapHead + `<RetrieveServiceContentResponse xmlns="urn:vim25"><returnval>`
 	for what, text := range map[string]struct{ head, rest, want string }{
-		"a text":      {content + "<about><name>", "x", "is longer than 1 MB"},
-		"elements":    {content + "<about><name>y</name></about>", "<about><name>y</name></about>", "has more than 20000 elements and attributes"},
+		"a text": {content + "<about><name>", "x", "is longer than 1 MB"},
+		"elements": {
+			content + "<about><name>y</name></about>", "<about><name>y</name></about>",
+			"has more than 20000 elements and attributes",
+		},
 		"depth":       {content, "<a>", "nested more than 100 deep"},
 		"a fault":     {soapHead + "<e:Fault><faultstring>", "\x1b[2J", "illegal character"},
 		"no XML":      {"", "\x00", "illegal character"},
@@ -164,13 +170,15 @@ func TestWhatIsTooMuchIsAskedForInParts(t *testing.T) {
 		return "<returnval>" + text.String() + "</returnval>"
 	}
 	atMost := 3
-	c := dialAt(t, defaultPace, "vcenter", impostorVCenter(t, map[string]func(string) string{"RetrievePropertiesEx": func(request string) string { return answer(request, atMost) }}))
+	c := dialAt(t, defaultPace, "vcenter", impostorVCenter(t,
+		map[string]func(string) string{"RetrievePropertiesEx": func(request string) string { return answer(request, atMost) }}))
 	var refs, seen []ref
 	for i := range 20 {
 		refs = append(refs, ref{Type: "HostSystem", Value: fmt.Sprintf("host-%d", i)})
 	}
 	read := func() error {
-		return c.readAll(contracttest.Within(t, time.Minute), "HostSystem", refs, []string{"name"}, func(o types.ObjectContent) { seen = append(seen, o.Obj) })
+		return c.readAll(contracttest.Within(t, time.Minute), "HostSystem", refs, []string{"name"},
+			func(o types.ObjectContent) { seen = append(seen, o.Obj) })
 	}
 	require.NoError(t, read())
 	require.Equal(t, refs, seen)
@@ -185,9 +193,12 @@ func TestFoldersInEachOther(t *testing.T) {
 	t.Parallel()
 	tables := newTables()
 	folder := func(name, parent string) types.ObjectUpdate {
-		return types.ObjectUpdate{Kind: types.ObjectUpdateKindEnter, Obj: ref{Type: "Folder", Value: name}, ChangeSet: []types.PropertyChange{
-			{Name: "name", Val: name}, {Name: "parent", Val: ref{Type: "Folder", Value: parent}},
-		}}
+		return types.ObjectUpdate{
+			Kind: types.ObjectUpdateKindEnter, Obj: ref{Type: "Folder", Value: name},
+			ChangeSet: []types.PropertyChange{
+				{Name: "name", Val: name}, {Name: "parent", Val: ref{Type: "Folder", Value: parent}},
+			},
+		}
 	}
 	tables.apply(folder("a", "b"))
 	tables.apply(folder("b", "a"))
@@ -200,7 +211,10 @@ func TestFoldersInEachOther(t *testing.T) {
 
 	tables.apply(types.ObjectUpdate{Obj: ref{Type: "VirtualMachine", Value: strings.Repeat("x", maxLabel)}})
 	require.Empty(t, tables.vms, "an id that is far too long is none")
-	tables.apply(types.ObjectUpdate{Obj: ref{Type: "VirtualMachine", Value: "vm-1"}, ChangeSet: []types.PropertyChange{{Name: "name", Val: strings.Repeat("x", 1<<20)}}})
+	tables.apply(types.ObjectUpdate{
+		Obj:       ref{Type: "VirtualMachine", Value: "vm-1"},
+		ChangeSet: []types.PropertyChange{{Name: "name", Val: strings.Repeat("x", 1<<20)}},
+	})
 	for _, m := range tables.vms {
 		require.Len(t, m.name, maxLabel)
 	}
@@ -212,11 +226,15 @@ func TestNamesWithoutEnd(t *testing.T) {
 	tables := newTables()
 	var stores types.ArrayOfManagedObjectReference
 	for range 2 * maxStores {
-		stores.ManagedObjectReference = append(stores.ManagedObjectReference, ref{Type: "Datastore", Value: strings.Repeat("x", maxLabel-len("Datastore"))})
+		stores.ManagedObjectReference = append(stores.ManagedObjectReference,
+			ref{Type: "Datastore", Value: strings.Repeat("x", maxLabel-len("Datastore"))})
 	}
 	told := 0
 	for ; tables.excess() == nil; told++ {
-		tables.apply(types.ObjectUpdate{Obj: ref{Type: "VirtualMachine", Value: fmt.Sprint(told)}, ChangeSet: []types.PropertyChange{{Name: "datastore", Val: stores}}})
+		tables.apply(types.ObjectUpdate{
+			Obj:       ref{Type: "VirtualMachine", Value: fmt.Sprint(told)},
+			ChangeSet: []types.PropertyChange{{Name: "datastore", Val: stores}},
+		})
 		require.Less(t, told, 1000)
 	}
 	require.ErrorIs(t, tables.excess(), errBeyond)
@@ -252,7 +270,8 @@ func TestAnswersThatMakeNoSense(t *testing.T) {
 		"a fault as a text": soapHead + `<e:Fault><detail><f xsi:type="NoPermission"><faultCause><fault xsi:type="xsd:string">x</fault></faultCause></f></detail></e:Fault>` + soapTail,
 	} {
 		t.Run(what, func(t *testing.T) {
-			n := via(t, dial(t, "vcenter", impostor(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })), "web01")
+			n := via(t, dial(t, "vcenter", impostor(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })),
+				"web01")
 			_, err := n.Probe(contracttest.Within(t, 5*time.Second))
 			require.ErrorIs(t, err, adapter.ErrUnreachable)
 			require.ErrorContains(t, err, checkURL)

@@ -17,7 +17,8 @@ import (
 // error: what was to be done is to be tried again then.
 func (c *Conn) enterMaintenance(ctx context.Context, h *host) error {
 	err := c.do(ctx, func(ctx context.Context, s *session) error {
-		_, err := methods.EnterMaintenanceMode_Task(ctx, s.Client, &types.EnterMaintenanceMode_Task{This: h.ref, EvacuatePoweredOffVms: new(false)})
+		_, err := methods.EnterMaintenanceMode_Task(ctx, s.Client,
+			&types.EnterMaintenanceMode_Task{This: h.ref, EvacuatePoweredOffVms: new(false)})
 		return err
 	})
 	return cmp.Or(explain(err), fmt.Errorf("%w: it enters maintenance mode", adapter.ErrBusy))

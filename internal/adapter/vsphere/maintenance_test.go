@@ -48,7 +48,8 @@ func TestHostGoesAndComesInMaintenanceMode(t *testing.T) {
 			require.False(t, e.HostOn("esx01"))
 
 			require.NoError(t, e.PowerOnHost("esx01"))
-			require.Equal(t, plan.Observation{State: plan.On, Detail: "answers, in maintenance mode", Protected: plan.Yes}, contracttest.UntilState(t, n, plan.On))
+			require.Equal(t, plan.Observation{State: plan.On, Detail: "answers, in maintenance mode", Protected: plan.Yes},
+				contracttest.UntilState(t, n, plan.On))
 			contracttest.UntilState(t, vm, plan.Off)
 			err = contracttest.Do(t, vm, plan.Start)
 			require.ErrorIs(t, err, adapter.ErrBusy)
@@ -57,7 +58,8 @@ func TestHostGoesAndComesInMaintenanceMode(t *testing.T) {
 			untilFact(t, n, plan.No)
 			require.NoError(t, contracttest.Do(t, n, plan.Unprotect))
 			require.False(t, e.InMaintenance("esx01"))
-			for err = contracttest.Do(t, vm, plan.Start); err != nil; err = contracttest.Do(t, vm, plan.Start) { // the watch may not have heard of it yet
+			// the watch may not have heard of it yet
+			for err = contracttest.Do(t, vm, plan.Start); err != nil; err = contracttest.Do(t, vm, plan.Start) {
 				require.ErrorIs(t, err, adapter.ErrBusy)
 			}
 			contracttest.UntilState(t, vm, plan.On)
@@ -89,7 +91,10 @@ func TestHostIsWellWhenItsDatastoresAreMounted(t *testing.T) {
 	o = contracttest.Probe(t, e.node(t, "esx02", "vcenter", &HostSpec{Datastores: []string{"LocalDS_0", "vmfs01"}}))
 	require.Equal(t, "answers; not mounted: vmfs01", o.Detail)
 
-	d := runbook.NodeDecl{ID: "esx01", Via: "vcenter", Spec: &HostSpec{Datastores: []string{"LocalDS_0"}}, Healthy: []runbook.HealthCheck{{TCP: "127.0.0.1:902"}}}
+	d := runbook.NodeDecl{
+		ID: "esx01", Via: "vcenter", Spec: &HostSpec{Datastores: []string{"LocalDS_0"}},
+		Healthy: []runbook.HealthCheck{{TCP: "127.0.0.1:902"}},
+	}
 	checked, err := Family().Open(d, e.vcenter, nil)
 	require.NoError(t, err)
 	require.Equal(t, plan.NotKnown, contracttest.Probe(t, checked).Healthy, "its checks are still to be made")

@@ -72,7 +72,8 @@ func TestVCenterLostWithFallback(t *testing.T) {
 			// The id is a path of vCenter's: a host knows no folders, so this is found by its instance UUID.
 			n := e.node(t, "vm/web01", "vcenter", &VMSpec{Fallback: "esx01"})
 			elsewhere := e.node(t, "web02", "vcenter", &VMSpec{Fallback: "esx01"})
-			member, err := e.node(t, "all", "vcenter", &VMsSpec{Select: Selection{Name: "web02"}, Fallback: []string{"esx01", "esx02"}}).(adapter.Selector).
+			member, err := e.node(t, "all", "vcenter",
+				&VMsSpec{Select: Selection{Name: "web02"}, Fallback: []string{"esx01", "esx02"}}).(adapter.Selector).
 				Member(e.InstanceUUID("web02"))
 			require.NoError(t, err)
 			seen := watch(t, n)

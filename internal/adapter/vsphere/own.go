@@ -148,13 +148,14 @@ func (c *Conn) Oversees(ctx context.Context) ([]adapter.HACluster, error) {
 	names := maps.Clone(c.inventory.tables.clusters)
 	c.inventory.mu.Unlock()
 	var all []adapter.HACluster
-	err := c.readAll(ctx, "ClusterComputeResource", slices.Collect(maps.Keys(names)), []string{"configurationEx"}, func(o types.ObjectContent) {
-		for _, p := range o.PropSet {
-			if info, ok := p.Val.(clusterConfig); ok && info.DasConfig.Enabled {
-				all = append(all, adapter.HACluster{Cluster: names[o.Obj], Type: "vsphere.cluster"})
+	err := c.readAll(ctx, "ClusterComputeResource", slices.Collect(maps.Keys(names)), []string{"configurationEx"},
+		func(o types.ObjectContent) {
+			for _, p := range o.PropSet {
+				if info, ok := p.Val.(clusterConfig); ok && info.DasConfig.Enabled {
+					all = append(all, adapter.HACluster{Cluster: names[o.Obj], Type: "vsphere.cluster"})
+				}
 			}
-		}
-	})
+		})
 	slices.SortFunc(all, func(a, b adapter.HACluster) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return all, err
 }

@@ -22,8 +22,9 @@ func documented(t *testing.T) (runbook.Schema, string) {
 	require.True(t, found)
 	snippet, _, found := strings.Cut(rest, "```")
 	require.True(t, found)
-	return adapter.Schema([]adapter.Family{vsphere.Family(), command.Family()}), "version: 1\nrunbook: documented\nsupplies: {ups: {nut: \"ups@127.0.0.1\", cut: none}}\n" + snippet +
-		"policy:\n  shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}\n  restore: {when: {online: 10m}}\n"
+	return adapter.Schema([]adapter.Family{vsphere.Family(), command.Family()}),
+		"version: 1\nrunbook: documented\nsupplies: {ups: {nut: \"ups@127.0.0.1\", cut: none}}\n" + snippet +
+			"policy:\n  shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}\n  restore: {when: {online: 10m}}\n"
 }
 
 // The snippet of the documentation is a run book without a warning, and takes the estate down and up in the order that the
@@ -90,7 +91,8 @@ func waits(p *plan.Plan, step, before int) bool {
 // Once a vCenter has stopped itself nobody can ask it whether it is off.
 func TestVMThatIsReachedThroughItself(t *testing.T) {
 	schema, text := documented(t)
-	_, problems := runbook.Load("vsphere.md", []byte(strings.Replace(text, "{type: vsphere.vm, via: esx01, vm: VCSA", "{type: vsphere.vm, via: vcenter, vm: VCSA", 1)), schema)
+	_, problems := runbook.Load("vsphere.md", []byte(strings.Replace(text, "{type: vsphere.vm, via: esx01, vm: VCSA",
+		"{type: vsphere.vm, via: vcenter, vm: VCSA", 1)), schema)
 	require.Contains(t, problems.Text(), "vcsa seems to be what vcenter connects to")
 	require.False(t, problems.HasErrors())
 }

@@ -157,9 +157,13 @@ func (c *Conn) nextStarts() (dc ref, b *starts) {
 // recommend, and its task would call that a success.
 func (c *Conn) send(ctx context.Context, dc ref, b *starts) error {
 	err := c.do(ctx, func(ctx context.Context, s *session) error {
-		res, err := methods.PowerOnMultiVM_Task(ctx, s.Client, &types.PowerOnMultiVM_Task{This: dc, Vm: b.vms, Option: []types.BaseOptionValue{
-			&types.OptionValue{Key: string(types.ClusterPowerOnVmOptionOverrideAutomationLevel), Value: string(types.DrsBehaviorFullyAutomated)},
-		}})
+		res, err := methods.PowerOnMultiVM_Task(ctx, s.Client,
+			&types.PowerOnMultiVM_Task{This: dc, Vm: b.vms, Option: []types.BaseOptionValue{
+				&types.OptionValue{
+					Key:   string(types.ClusterPowerOnVmOptionOverrideAutomationLevel),
+					Value: string(types.DrsBehaviorFullyAutomated),
+				},
+			}})
 		if err == nil {
 			b.task = res.Returnval
 		}

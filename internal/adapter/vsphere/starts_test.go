@@ -111,7 +111,8 @@ func TestFaultTolerantVM(t *testing.T) {
 	e := start(t, vspheresim.Options{HostsPerCluster: 2, VMs: []vspheresim.VM{
 		{Name: "pos", Folder: "A"}, {Name: "pos", Folder: "B", Host: 1, Secondary: true},
 	}})
-	members, err := e.node(t, "all", "vcenter", &VMsSpec{Select: Selection{Name: "*"}}).(adapter.Selector).Members(contracttest.Within(t, 10*time.Second))
+	members, err := e.node(t, "all", "vcenter", &VMsSpec{Select: Selection{Name: "*"}}).(adapter.Selector).Members(contracttest.Within(t,
+		10*time.Second))
 	require.NoError(t, err)
 	require.Len(t, members, 1)
 	require.Equal(t, e.InstanceUUID("A/pos"), members[0].ID)

@@ -91,23 +91,24 @@ func (c *Conn) readTargets(ctx context.Context, stores map[ref][]string) (map[st
 			targets[disk] = nil
 		}
 	}
-	err := c.readAll(ctx, "HostSystem", hosts, []string{"config.storageDevice.scsiLun", "config.storageDevice.scsiTopology"}, func(o types.ObjectContent) {
-		var all luns
-		var tree topology
-		for _, p := range o.PropSet {
-			switch v := p.Val.(type) {
-			case luns:
-				all = v
-			case topology:
-				tree = v
+	err := c.readAll(ctx, "HostSystem", hosts, []string{"config.storageDevice.scsiLun", "config.storageDevice.scsiTopology"},
+		func(o types.ObjectContent) {
+			var all luns
+			var tree topology
+			for _, p := range o.PropSet {
+				switch v := p.Val.(type) {
+				case luns:
+					all = v
+				case topology:
+					tree = v
+				}
 			}
-		}
-		for disk, addresses := range tree.addresses(all) {
-			if known, wanted := targets[disk]; wanted {
-				targets[disk] = few(append(known, addresses...))
+			for disk, addresses := range tree.addresses(all) {
+				if known, wanted := targets[disk]; wanted {
+					targets[disk] = few(append(known, addresses...))
+				}
 			}
-		}
-	})
+		})
 	return targets, err
 }
 

@@ -131,5 +131,8 @@ func vms(names ...string) []vspheresim.VM {
 
 // newVimClient knows of a server only its version and that it has advanced settings.
 func newVimClient(api string) *vim25.Client {
-	return &vim25.Client{ServiceContent: types.ServiceContent{About: types.AboutInfo{ApiVersion: api}, Setting: new(types.ManagedObjectReference)}}
+	return &vim25.Client{ServiceContent: types.ServiceContent{
+		About:   types.AboutInfo{ApiVersion: api},
+		Setting: new(types.ManagedObjectReference),
+	}}
 }

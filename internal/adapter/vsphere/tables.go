@@ -58,8 +58,9 @@ type tables struct {
 
 func newTables() *tables {
 	return &tables{
-		vms: make(map[ref]*vm), hosts: make(map[ref]*host), places: make(map[ref]*place), stores: make(map[ref]string), clusters: make(map[ref]string),
-		byName: make(map[string][]ref), byUUID: make(map[string][]ref),
+		vms: make(map[ref]*vm), hosts: make(map[ref]*host), places: make(map[ref]*place), stores: make(map[ref]string),
+		clusters: make(map[ref]string),
+		byName:   make(map[string][]ref), byUUID: make(map[string][]ref),
 	}
 }
 
@@ -70,16 +71,22 @@ var paths = map[string][]string{
 		"config.instanceUuid", "config.template", "config.managedBy", "config.ftInfo", "guest.toolsRunningStatus",
 	},
 	"ClusterComputeResource": {"name"},
-	"HostSystem":             {"name", "runtime.connectionState", "runtime.powerState", "runtime.inMaintenanceMode", "config.vsanHostConfig"},
-	"Folder":                 {"name", "parent"},
-	"Datacenter":             {"name", "parent"},
-	"Datastore":              {"name"},
+	"HostSystem": {
+		"name", "runtime.connectionState", "runtime.powerState", "runtime.inMaintenanceMode",
+		"config.vsanHostConfig",
+	},
+	"Folder":     {"name", "parent"},
+	"Datacenter": {"name", "parent"},
+	"Datastore":  {"name"},
 }
 
 // moving are those of them that a probe asks for anew: what a state is made from.
 var moving = map[string][]string{
-	"VirtualMachine": {"runtime.powerState", "runtime.connectionState", "runtime.host", "runtime.question", "config.template", "guest.toolsRunningStatus"},
-	"HostSystem":     {"runtime.connectionState", "runtime.powerState", "runtime.inMaintenanceMode", "config.vsanHostConfig"},
+	"VirtualMachine": {
+		"runtime.powerState", "runtime.connectionState", "runtime.host", "runtime.question", "config.template",
+		"guest.toolsRunningStatus",
+	},
+	"HostSystem": {"runtime.connectionState", "runtime.powerState", "runtime.inMaintenanceMode", "config.vsanHostConfig"},
 }
 
 // unescape undoes how vSphere writes the three characters that its paths can't hold.

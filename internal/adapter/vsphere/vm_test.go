@@ -158,7 +158,10 @@ func TestFaultsAreToldInTermsOfThePort(t *testing.T) {
 		want  error
 		text  string
 	}{
-		{&types.NoPermission{PrivilegeId: "VirtualMachine.Interact.PowerOff"}, adapter.ErrRefused, "lacks the privilege VirtualMachine.Interact.PowerOff"},
+		{
+			&types.NoPermission{PrivilegeId: "VirtualMachine.Interact.PowerOff"}, adapter.ErrRefused,
+			"lacks the privilege VirtualMachine.Interact.PowerOff",
+		},
 		{&types.TaskInProgress{}, adapter.ErrBusy, "another task is running"},
 		{&types.MethodDisabled{}, adapter.ErrBusy, "such as a backup"},
 		{&types.HostNotConnected{}, adapter.ErrUnreachable, "its host does not answer vCenter"},

@@ -84,7 +84,8 @@ func TestSelectionThatIsMisspelt(t *testing.T) {
 	}
 	e.VCenter().Stop()
 	waitBroken(t, e.vcenter)
-	_, err := e.node(t, "x", "vcenter", &VMsSpec{Select: Selection{Name: "*"}}).(adapter.Selector).Members(contracttest.Within(t, 10*time.Second))
+	_, err := e.node(t, "x", "vcenter", &VMsSpec{Select: Selection{Name: "*"}}).(adapter.Selector).Members(contracttest.Within(t,
+		10*time.Second))
 	require.ErrorIs(t, err, adapter.ErrUnreachable)
 }
 

@@ -207,7 +207,8 @@ func (c *Conn) feed(ctx context.Context, s *session, collector ref) error {
 func (c *Conn) read(ctx context.Context, spec types.PropertyFilterSpec) ([]types.ObjectContent, error) {
 	var objects []types.ObjectContent
 	err := c.do(ctx, func(ctx context.Context, s *session) error {
-		res, err := property.DefaultCollector(s.Client).RetrieveProperties(within(ctx, largeRoom), types.RetrieveProperties{SpecSet: []types.PropertyFilterSpec{spec}})
+		res, err := property.DefaultCollector(s.Client).RetrieveProperties(within(ctx, largeRoom),
+			types.RetrieveProperties{SpecSet: []types.PropertyFilterSpec{spec}})
 		if err == nil {
 			objects = res.Returnval
 		}

@@ -55,7 +55,9 @@ func byWays(ctx context.Context, conns []*Conn, ask func(ctx context.Context, c 
 
 // watchNode calls seen with what look says whenever something may have changed, until ctx ends. Where there is no
 // answer the state is unknown: it is vCenter that doesn't answer, not the node.
-func watchNode(ctx context.Context, conns []*Conn, keys []string, look func(context.Context) (plan.Observation, error), seen func(plan.Observation)) error {
+func watchNode(ctx context.Context, conns []*Conn, keys []string, look func(context.Context) (plan.Observation, error),
+	seen func(plan.Observation),
+) error {
 	o := &observer{keys: keys, ping: make(chan struct{}, 1)}
 	for _, c := range conns {
 		defer c.inventory.observe(o)()

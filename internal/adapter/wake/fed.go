@@ -94,7 +94,8 @@ func (f *fed) wait(now bool) (before bool) {
 // becomes of ctx.
 func (f *fed) cycle(ctx context.Context) error {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < f.rest {
-		return fmt.Errorf("turning its outlets off and on takes %s, longer than there is time for: %w", english.Span(f.rest), adapter.ErrBusy)
+		return fmt.Errorf("turning its outlets off and on takes %s, longer than there is time for: %w",
+			english.Span(f.rest), adapter.ErrBusy)
 	}
 	off := f.turn(ctx, false)
 	if off == nil {

@@ -56,9 +56,10 @@ func ofPDU(t *testing.T, on bool) (adapter.Node, *fake.Node, *strip) {
 	array := fake.New(time.Now).Add("array", fake.Spec{State: plan.Off})
 	array.Break(fake.Silent)
 	pdu := &strip{machine: array, on: map[int]bool{1: on, 2: on}}
-	n, err := wake.With(array, runbook.NodeDecl{ID: "array", Wake: &runbook.Wake{PDU: "pdu", Outlets: runbook.Outlets{1, 2}}}, func(string) (adapter.Conn, error) {
-		return pdu, nil
-	})
+	n, err := wake.With(array, runbook.NodeDecl{ID: "array", Wake: &runbook.Wake{PDU: "pdu", Outlets: runbook.Outlets{1, 2}}},
+		func(string) (adapter.Conn, error) {
+			return pdu, nil
+		})
 	require.NoError(t, err)
 	return n, array, pdu
 }

@@ -107,7 +107,8 @@ func (p *powered) compare(ctx context.Context, seen plan.Observation) plan.Obser
 // bothOff is what holds when the BMC says off and the own system does not say on.
 func (p *powered) bothOff(seen plan.Observation, err error) (plan.Observation, error) {
 	if p.odd {
-		seen.Detail = joined(seen.Detail, fmt.Sprintf("one proof only: its BMC reported it off while it answered: does %q belong to another machine?", p.name))
+		seen.Detail = joined(seen.Detail, fmt.Sprintf("one proof only: its BMC reported it off while it answered: does %q belong to "+
+			"another machine?", p.name))
 		return seen, err
 	}
 	p.course = plan.Starting // if it is seen on after this, it comes up
@@ -199,7 +200,8 @@ func (p *powered) force(ctx context.Context) error {
 		}
 	}
 	if odd {
-		err := fmt.Errorf("cannot power off %q through %q: %w: it reported the machine off while the machine answered, and may belong to another machine: check its address", p.id, p.name, adapter.ErrRefused)
+		err := fmt.Errorf("cannot power off %q through %q: %w: it reported the machine off while the machine answered, and may belong to "+
+			"another machine: check its address", p.id, p.name, adapter.ErrRefused)
 		if ownErr != nil {
 			err = fmt.Errorf("%w (before that: %v)", err, ownErr) //nolint:errorlint // why the BMC is not asked decides what the error is
 		}
@@ -229,7 +231,8 @@ func (p *powered) powerOff(ctx context.Context, known bool) error {
 	if !known {
 		power, err := p.bmc.Power(ctx)
 		if err == nil && power.State == plan.Off {
-			return fmt.Errorf("%w: it reports the machine already off, and has not yet been checked against the machine's own system", adapter.ErrUnreachable)
+			return fmt.Errorf("%w: it reports the machine already off, and has not yet been checked against the machine's own system",
+				adapter.ErrUnreachable)
 		}
 	}
 	return p.bmc.PowerOff(ctx)

@@ -87,7 +87,10 @@ func withBMC(t *testing.T, spec fake.Spec) (adapter.Node, *fake.Node, *controlle
 
 func TestContractOfANodeWithABMC(t *testing.T) {
 	contracttest.Run(t, contracttest.Subject{Make: func(t *testing.T) *contracttest.Thing {
-		n, host, bmc := withBMC(t, fake.Spec{Latency: time.Millisecond, Takes: map[plan.Verb]time.Duration{plan.Stop: 20 * time.Millisecond}})
+		n, host, bmc := withBMC(t, fake.Spec{
+			Latency: time.Millisecond,
+			Takes:   map[plan.Verb]time.Duration{plan.Stop: 20 * time.Millisecond},
+		})
 		return &contracttest.Thing{
 			Node: n, Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Truth: host.State,
 			Aside:  plan.VerbSet(plan.Start),
@@ -120,17 +123,47 @@ func TestTwoProofs(t *testing.T) {
 		detail string
 	}{
 		{name: "both off", own: plan.Off, after: plan.Cut, bmc: plan.Off, want: plan.Off, detail: "its BMC reports it off, too"},
-		{name: "silent, and off by its BMC", own: plan.Off, breaks: silent, after: plan.Cut, bmc: plan.Off, want: plan.Off, detail: "its BMC reports it off"},
+		{
+			name: "silent, and off by its BMC", own: plan.Off, breaks: silent, after: plan.Cut, bmc: plan.Off, want: plan.Off,
+			detail: "its BMC reports it off",
+		},
 		{name: "they disagree", own: plan.Off, after: plan.Cut, bmc: plan.On, want: plan.Stopping, detail: "its BMC reports it on"},
-		{name: "they disagree after a stop", own: plan.Off, after: plan.Stop, bmc: plan.On, want: plan.Stopping, detail: "its BMC reports it on"},
-		{name: "they disagree after a start", own: plan.Off, after: plan.Start, bmc: plan.On, want: plan.Starting, detail: "its BMC reports it on"},
-		{name: "silent, and on", own: plan.On, breaks: silent, after: plan.Cut, bmc: plan.On, want: plan.Unknown, detail: "its BMC reports it on"},
-		{name: "silent after a stop, and on", own: plan.On, breaks: silent, after: plan.Stop, bmc: plan.On, want: plan.Stopping, detail: "its BMC reports it on"},
-		{name: "silent after a start, and on", own: plan.On, breaks: silent, after: plan.Start, bmc: plan.On, want: plan.Starting, detail: "its BMC reports it on"},
-		{name: "silent, on its way down", own: plan.On, breaks: silent, after: plan.Cut, bmc: plan.Stopping, want: plan.Stopping, detail: "its BMC reports that it is stopping"},
-		{name: "off, and no BMC", own: plan.Off, after: plan.Cut, bmcErr: dead, want: plan.Off, detail: "one proof only: its BMC does not answer: cannot reach 10.0.0.111"},
-		{name: "silent, and no BMC", own: plan.Off, breaks: silent, after: plan.Cut, bmcErr: dead, want: plan.Unreachable, detail: "one proof only"},
-		{name: "a BMC that can't tell", own: plan.Off, after: plan.Cut, bmc: plan.Unreachable, want: plan.Off, detail: "one proof only: its BMC can't tell"},
+		{
+			name: "they disagree after a stop", own: plan.Off, after: plan.Stop, bmc: plan.On, want: plan.Stopping,
+			detail: "its BMC reports it on",
+		},
+		{
+			name: "they disagree after a start", own: plan.Off, after: plan.Start, bmc: plan.On, want: plan.Starting,
+			detail: "its BMC reports it on",
+		},
+		{
+			name: "silent, and on", own: plan.On, breaks: silent, after: plan.Cut, bmc: plan.On, want: plan.Unknown,
+			detail: "its BMC reports it on",
+		},
+		{
+			name: "silent after a stop, and on", own: plan.On, breaks: silent, after: plan.Stop, bmc: plan.On, want: plan.Stopping,
+			detail: "its BMC reports it on",
+		},
+		{
+			name: "silent after a start, and on", own: plan.On, breaks: silent, after: plan.Start, bmc: plan.On, want: plan.Starting,
+			detail: "its BMC reports it on",
+		},
+		{
+			name: "silent, on its way down", own: plan.On, breaks: silent, after: plan.Cut, bmc: plan.Stopping, want: plan.Stopping,
+			detail: "its BMC reports that it is stopping",
+		},
+		{
+			name: "off, and no BMC", own: plan.Off, after: plan.Cut, bmcErr: dead, want: plan.Off,
+			detail: "one proof only: its BMC does not answer: cannot reach 10.0.0.111",
+		},
+		{
+			name: "silent, and no BMC", own: plan.Off, breaks: silent, after: plan.Cut, bmcErr: dead, want: plan.Unreachable,
+			detail: "one proof only",
+		},
+		{
+			name: "a BMC that can't tell", own: plan.Off, after: plan.Cut, bmc: plan.Unreachable, want: plan.Off,
+			detail: "one proof only: its BMC can't tell",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			n, host, bmc := withBMC(t, fake.Spec{})
@@ -213,7 +246,10 @@ func TestWhatItsOwnSystemCannotBeAskedItsBMCMayKnow(t *testing.T) {
 		bmc.set(plan.Off, nil)
 		seen, err := probe()
 		require.NoError(t, err)
-		require.Equal(t, plan.Observation{State: plan.Off, ByBMC: true, Detail: "its BMC reports it off; its own system could not be queried"}, seen)
+		require.Equal(t, plan.Observation{
+			State: plan.Off, ByBMC: true,
+			Detail: "its BMC reports it off; its own system could not be queried",
+		}, seen)
 		host.Break(fake.Vanished)
 		seen, err = n.Probe(t.Context())
 		require.NoError(t, err)

@@ -27,7 +27,10 @@ func (s *Server) certify() string {
 	for _, args := range [][]string{
 		{"certutil", "-N", "-d", path("db"), "-f", path("pw")},
 		{"certutil", "-A", "-d", path("db"), "-f", path("pw"), "-n", "ca", "-t", "CT,,", "-i", s.CAFile},
-		{"openssl", "pkcs12", "-export", "-in", cert, "-inkey", key, "-certfile", s.CAFile, "-name", "server", "-out", path("srv.p12"), "-passout", "file:" + path("pw")},
+		{
+			"openssl", "pkcs12", "-export", "-in", cert, "-inkey", key, "-certfile", s.CAFile, "-name", "server", "-out", path("srv.p12"),
+			"-passout", "file:" + path("pw"),
+		},
 		{"pk12util", "-i", path("srv.p12"), "-d", path("db"), "-k", path("pw"), "-w", path("pw")},
 	} {
 		if out, err := exec.CommandContext(s.t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {

@@ -163,7 +163,8 @@ func (s *Server) Launch() {
 		args = append(args, "-u", "root")
 	}
 	p := &process{cmd: exec.Command(program, args...), ended: make(chan struct{})} //nolint:noctx // ended by Stop
-	p.cmd.Env = append(os.Environ(), "NUT_CONFPATH="+s.folder, "NUT_STATEPATH="+s.state, "NUT_ALTPIDPATH="+s.state, "NUT_PIDPATH="+s.state, "NUT_QUIET_INIT_UPSNOTIFY=true")
+	p.cmd.Env = append(os.Environ(), "NUT_CONFPATH="+s.folder, "NUT_STATEPATH="+s.state, "NUT_ALTPIDPATH="+s.state, "NUT_PIDPATH="+s.state,
+		"NUT_QUIET_INIT_UPSNOTIFY=true")
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 	if err := p.cmd.Start(); err != nil {
 		s.t.Fatalf("cannot start upsd: %v", err)

@@ -162,7 +162,8 @@ func withoutHost(s *doc.Step, needs string) string {
 }
 
 // inShort leaves out what follows from the rest.
-var inShort = strings.NewReplacer(", which use it", "", ", which uses it", "", ", which it uses.", "", "that it was on: ", "", "Comes after", "comes after", "Nothing uses", "nothing uses")
+var inShort = strings.NewReplacer(", which use it", "", ", which uses it", "", ", which it uses.", "", "that it was on: ", "",
+	"Comes after", "comes after", "Nothing uses", "nothing uses")
 
 // common are the parts of a field that all have.
 func (l *likeness) common(name string) []string {

@@ -54,7 +54,8 @@ func New(src Source) (*doc.Document, error) {
 	}
 	b := newBook(src, compiled)
 	d := &b.doc
-	d.Title, d.Subtitle = src.Runbook.Name, "Run book: how this site is shut down in order when mains power fails, and brought back, by hand and by Ebbtide"
+	d.Title, d.Subtitle = src.Runbook.Name, "Run book: how this site is shut down in order when mains power fails, and brought back, by "+
+		"hand and by Ebbtide"
 	d.Head, d.Date = "plan "+b.down.plan.Digest(), src.Date
 	b.cover()
 	b.contacts()
@@ -98,7 +99,8 @@ type bookPlan struct {
 
 func newBook(src Source, compiled *runbook.Compiled) *book {
 	b := &book{
-		Source: src, compiled: compiled, estate: compiled.Estate, decls: map[string]*runbook.NodeDecl{}, hands: map[string]runbook.ManualProcedure{},
+		Source: src, compiled: compiled, estate: compiled.Estate, decls: map[string]*runbook.NodeDecl{},
+		hands:    map[string]runbook.ManualProcedure{},
 		supplies: map[string]*runbook.SupplyDecl{}, folds: map[string]string{}, members: map[string][]string{},
 	}
 	for i := range src.Runbook.Nodes {
@@ -245,14 +247,25 @@ func (b *book) cover() {
 			{Cells: []doc.Text{doc.T("site"), doc.Bold("%s", b.Runbook.Name)}},
 			{Cells: []doc.Text{doc.T("digest of the plan, down"), doc.Verbatim(b.down.plan.Digest())}},
 			{Cells: []doc.Text{doc.T("digest of the plan, up"), doc.Verbatim(b.up.plan.Digest())}},
-			{Cells: []doc.Text{doc.T("steps"), doc.T("%d down, about %s if all goes well; %d up, about %s", len(b.down.rows), Brief(b.down.sc.Total), len(b.up.rows), Brief(b.up.sc.Total))}},
+			{Cells: []doc.Text{doc.T("steps"), doc.T("%d down, about %s if all goes well; %d up, about %s", len(b.down.rows),
+				Brief(b.down.sc.Total), len(b.up.rows), Brief(b.up.sc.Total))}},
 			{Cells: []doc.Text{doc.T("times and batteries"), doc.T("%s", b.learnedFrom())}},
 			{Cells: []doc.Text{doc.T("printed on"), doc.T("%s", cmp.Or(b.doc.Day(), "______________________"))}},
 		}},
-		doc.Note{Title: "Is this copy up to date?", Text: doc.Join(doc.T("Check the digests against "), doc.Verbatim("ebbtide plan RUNBOOK"), doc.T(" and "), doc.Verbatim("ebbtide plan RUNBOOK --goal up"),
-			doc.T(". If either differs, the plan has changed: print a new copy and destroy this one. The digest covers steps, order, times and limits, but not the stage triggers, the contacts or the notes."))},
-		doc.Note{Title: "If you are reading this because nothing else works", Text: doc.T("Begin at “Who to call”, then “Power down”. Do the steps in order, tick off each one with time and initials, and do not pass a hold point until what it asks for is true. " +
-			"If Ebbtide is running, it does all this by itself: look first (“ebbtide status”), and do not work against it (“ebbtide hold” stops it from starting anything new). A step that has been ordered is not yet done: check.")},
+		doc.Note{
+			Title: "Is this copy up to date?",
+			Text: doc.Join(doc.T("Check the digests against "), doc.Verbatim("ebbtide plan RUNBOOK"), doc.T(" and "),
+				doc.Verbatim("ebbtide plan RUNBOOK --goal up"),
+				doc.T(". If either differs, the plan has changed: print a new copy and destroy this one. The digest covers steps, order, "+
+					"times and limits, but not the stage triggers, the contacts or the notes.")),
+		},
+		doc.Note{
+			Title: "If you are reading this because nothing else works",
+			Text: doc.T("Begin at “Who to call”, then “Power down”. Do the steps in order, tick off each one with time and " +
+				"initials, and do not pass a hold point until what it asks for is true. " +
+				"If Ebbtide is running, it does all this by itself: look first (“ebbtide status”), and do not work against it " +
+				"(“ebbtide hold” stops it from starting anything new). A step that has been ordered is not yet done: check."),
+		},
 		doc.Heading{Level: 2, Text: "Contents"}, doc.Contents{Level: 1},
 	)
 }
@@ -263,14 +276,24 @@ func (b *book) learnedFrom() string {
 	if l.Outages == 0 {
 		return "from the runbook alone: this copy contains nothing learned from outages"
 	}
-	return fmt.Sprintf("as the daemon plans with them: learned from %s, weighted as of %s", english.Count(l.Outages, "recorded outage or drill", "recorded outages and drills"), l.At.UTC().Format("2 January 2006"))
+	return fmt.Sprintf("as the daemon plans with them: learned from %s, weighted as of %s",
+		english.Count(l.Outages, "recorded outage or drill", "recorded outages and drills"), l.At.UTC().Format("2 January 2006"))
 }
 
 func (b *book) contacts() {
 	b.chapter("Who to call")
-	t := doc.Table{Columns: []doc.Column{{Title: "name", Weight: 1.3}, {Title: "phone"}, {Title: "e-mail"}, {Title: "for", Weight: 1.3}, {Title: "notes", Weight: 1.6}}, Blank: 2}
+	t := doc.Table{Columns: []doc.Column{
+		{Title: "name", Weight: 1.3},
+		{Title: "phone"},
+		{Title: "e-mail"},
+		{Title: "for", Weight: 1.3},
+		{Title: "notes", Weight: 1.6},
+	}, Blank: 2}
 	for _, c := range b.Runbook.Contacts {
-		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Text{doc.Bold("%s", c.Name), doc.T("%s", c.Phone), doc.T("%s", c.Email), doc.T("%s", c.Role), doc.T("%s", c.Notes)}})
+		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Text{
+			doc.Bold("%s", c.Name), doc.T("%s", c.Phone), doc.T("%s", c.Email),
+			doc.T("%s", c.Role), doc.T("%s", c.Notes),
+		}})
 	}
 	if len(t.Rows) == 0 {
 		b.add(doc.Paragraph{Text: doc.T("The runbook names nobody (its key contacts). Write in who to call.")})
@@ -298,5 +321,7 @@ func (b *book) policy() {
 		}
 		row(name, s)
 	}
-	b.add(doc.Paragraph{Text: doc.T("Ebbtide follows these rules. By hand, follow the same: they say when each stage of the power-down begins, and when the power-up may. Slack is the battery time left minus the time that the rest of the plan needs: “The last safe time” has that time for each step.")}, t)
+	b.add(doc.Paragraph{Text: doc.T("Ebbtide follows these rules. By hand, follow the same: they say when each stage of the power-down " +
+		"begins, and when the power-up may. Slack is the battery time left minus the time that the rest of the plan needs: “The last " +
+		"safe time” has that time for each step.")}, t)
 }

@@ -35,7 +35,8 @@ type estateBox struct {
 // estatePages draw the estate.
 func (b *book) estatePages() {
 	b.chapter("The estate at a glance")
-	b.add(doc.Paragraph{Text: doc.T("Each box needs the boxes that its lines lead down to. Power down goes from top to bottom, power up from bottom to top. A thick frame is a UPS, a double one a host; a dashed one goes off when its power does.")})
+	b.add(doc.Paragraph{Text: doc.T("Each box needs the boxes that its lines lead down to. Power down goes from top to bottom, power up " +
+		"from bottom to top. A thick frame is a UPS, a double one a host; a dashed one goes off when its power does.")})
 	boxes := b.drawnBoxes()
 	boxes = mergeDrawn(boxes, func(d *estateBox, users string) string {
 		if d.kind == plan.Supply { // two feeds are two boxes, even if the same things use both
@@ -277,7 +278,10 @@ func drawPart(all []estateBox, edges [][2]int, parts [][][]int, part []int, p in
 		sizes[i] = boxes[i].size()
 	}
 	l := layerOut(sizes, here, parts[p], drawingWidth)
-	f := doc.Figure{Anchor: fmt.Sprintf("drawing-%d", p+1), Caption: "The estate: what needs what.", Width: l.crop(), Height: l.height() + 4}
+	f := doc.Figure{
+		Anchor: fmt.Sprintf("drawing-%d", p+1), Caption: "The estate: what needs what.", Width: l.crop(),
+		Height: l.height() + 4,
+	}
 	if len(parts) > 1 {
 		f.Caption = fmt.Sprintf("The estate: what needs what. Part %d of %d.", p+1, len(parts))
 	}
@@ -317,7 +321,10 @@ func (d *estateBox) shapes(x, y float64, size layerBox) []doc.Shape {
 	}
 	all = append(all, frame)
 	if d.kind == plan.Host {
-		all = append(all, doc.Area{Points: doc.Box(x+2, y+2, size.width-4, size.height-4), Fill: doc.NoInk, Edge: doc.Foreground, Width: 0.5})
+		all = append(all, doc.Area{
+			Points: doc.Box(x+2, y+2, size.width-4, size.height-4), Fill: doc.NoInk,
+			Edge: doc.Foreground, Width: 0.5,
+		})
 	}
 	at := y + 3
 	for _, l := range d.label() {

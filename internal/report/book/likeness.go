@@ -173,7 +173,8 @@ func (l *likeness) fillings(step int) doc.Text {
 			continue
 		}
 		seen[b] = true
-		text = append(text, doc.Span{Text: "   "}, doc.Span{Text: names[b], Style: doc.Strong}, doc.Span{Text: " "}, doc.Span{Text: l.words[step][i], Style: doc.Code})
+		text = append(text, doc.Span{Text: "   "}, doc.Span{Text: names[b], Style: doc.Strong}, doc.Span{Text: " "},
+			doc.Span{Text: l.words[step][i], Style: doc.Code})
 	}
 	return text
 }

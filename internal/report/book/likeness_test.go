@@ -31,7 +31,10 @@ func TestBlanksFilledInGiveTheStep(t *testing.T) {
 			}
 			s := doc.Step{Fields: []doc.Field{
 				{Name: "own", Lines: []doc.Text{doc.T("only %s", name)}},
-				{Name: "by hand", Lines: []doc.Text{doc.T("%s:", strings.Join(said, ", ")), doc.Verbatim("ssh root@" + strings.Join(typed, " -x "))}},
+				{Name: "by hand", Lines: []doc.Text{
+					doc.T("%s:", strings.Join(said, ", ")),
+					doc.Verbatim("ssh root@" + strings.Join(typed, " -x ")),
+				}},
 			}}
 			if l == nil {
 				l = newLikeness(s, name, "own")
@@ -65,7 +68,11 @@ func TestUnlikeSteps(t *testing.T) {
 		return doc.Step{Fields: []doc.Field{{Name: "by hand", Lines: append([]doc.Text{doc.Verbatim(words)}, more...)}}}
 	}
 	l := newLikeness(step("a b c d e"), "one")
-	for _, s := range []doc.Step{step("a b c d"), step("a b c d e f"), step("a b c d e", doc.T("more")), step("v w x y z"), step("a b c d - e"), step("a b c-d"), {}} {
+	for _, s := range []doc.Step{
+		step("a b c d"), step("a b c d e f"), step("a b c d e", doc.T("more")), step("v w x y z"),
+		step("a b c d - e"), step("a b c-d"),
+		{},
+	} {
 		require.False(t, l.add(s, "another"))
 	}
 	require.True(t, l.add(step("a w x y z"), "two"))

@@ -19,7 +19,12 @@ import (
 func (b *book) power() {
 	b.chapter("Which UPS feeds what")
 	b.add(doc.Paragraph{Text: doc.T("Nodes with two feeds stay on while one of them is live. Nodes with one feed go off with it.")})
-	t := doc.Table{Columns: []doc.Column{{Title: "supply"}, {Title: "where", Weight: 2}, {Title: "feeds", Weight: 3.6}, {Title: "its load", Weight: 1.4}}}
+	t := doc.Table{Columns: []doc.Column{
+		{Title: "supply"},
+		{Title: "where", Weight: 2},
+		{Title: "feeds", Weight: 3.6},
+		{Title: "its load", Weight: 1.4},
+	}}
 	for i := range b.estate.Len() {
 		n := b.estate.Node(i)
 		s := b.supplies[n.ID]
@@ -52,7 +57,10 @@ func (b *book) power() {
 			cutting = "never cut"
 		}
 		where := strings.Join(doc.Filled(s.Rack, s.NUT(), cutting), "\n")
-		t.Rows = append(t.Rows, doc.Row{Anchor: "supply-" + doc.Anchor(n.ID), Cells: []doc.Text{doc.Bold("%s", n.ID), doc.T("%s", where), doc.T("%s", strings.Join(feeds, "\n")), doc.T("%s", load)}})
+		t.Rows = append(t.Rows, doc.Row{
+			Anchor: "supply-" + doc.Anchor(n.ID),
+			Cells:  []doc.Text{doc.Bold("%s", n.ID), doc.T("%s", where), doc.T("%s", strings.Join(feeds, "\n")), doc.T("%s", load)},
+		})
 		if s.Notes != "" {
 			t.Rows = append(t.Rows, doc.Row{Cells: []doc.Text{nil, nil, doc.T("%s", s.Notes), nil}})
 		}
@@ -107,9 +115,13 @@ func (b *book) left() []remainingTime {
 // lastSafe says at what charge or runtime which step must be reached.
 func (b *book) lastSafe() {
 	b.chapter("The last safe time")
-	b.add(doc.Paragraph{Text: doc.T("When the UPS shows less than this, you must already be at this step: give up the earlier steps (power off, or leave them to lose power), and continue from here. "+
-		"“Together” is Ebbtide's pace, or that of several people, allowing for slow and hanging steps (19 of 20 outages). “Alone” is one person who does one line after another and needs an extra minute for each. The last %s are only ever spent on flushing, hosts, storage and the cut. "+
-		"Charges apply to an unproven battery: they count on about half of what its data sheet says. A UPS's own runtime figure may be too high: believe the lower of the two.", Brief(b.compiled.Policy.Reserve))})
+	b.add(doc.Paragraph{Text: doc.T("When the UPS shows less than this, you must already be at this step: give up the earlier steps "+
+		"(power off, or leave them to lose power), and continue from here. "+
+		"“Together” is Ebbtide's pace, or that of several people, allowing for slow and hanging steps (19 of 20 outages). "+
+		"“Alone” is one person who does one line after another and needs an extra minute for each. The last %s are only ever spent "+
+		"on flushing, hosts, storage and the cut. "+
+		"Charges apply to an unproven battery: they count on about half of what its data sheet says. A UPS's own runtime figure may be "+
+		"too high: believe the lower of the two.", Brief(b.compiled.Policy.Reserve))})
 	var gauged []int
 	for i := range b.estate.Len() {
 		if s := b.supplies[b.estate.Node(i).ID]; s != nil && s.Watts > 0 && len(s.Curve) > 0 && b.load(i, nil) > 0 {
@@ -122,7 +134,8 @@ func (b *book) lastSafe() {
 		b.add(doc.Paragraph{Text: doc.T("The same for %s:", english.List(b.namesOf(some), 12))}, b.safeTable(left, some))
 	}
 	if len(gauged) > 0 {
-		b.add(doc.Paragraph{Text: doc.T("A charge is calculated for the load that remains from that step on, shared by all supplies. “—” means more than a full battery may hold: do not wait, begin at once.")})
+		b.add(doc.Paragraph{Text: doc.T("A charge is calculated for the load that remains from that step on, shared by all supplies. " +
+			"“—” means more than a full battery may hold: do not wait, begin at once.")})
 	} else {
 		b.add(doc.Paragraph{Text: doc.T("Charges are not known: the runbook gives no watts or no curve for the supplies. Go by the runtime.")})
 	}
@@ -133,7 +146,12 @@ const mostGauged = 3
 
 // safeTable is the table of last safe times with the charges of some supplies.
 func (b *book) safeTable(left []remainingTime, gauged []int) doc.Table {
-	t := doc.Table{Columns: []doc.Column{{Title: "step", Weight: 0.65, Right: true}, {Title: "from here on", Weight: 2.6}, {Title: "runtime, together", Right: true}, {Title: "runtime, alone", Right: true}}}
+	t := doc.Table{Columns: []doc.Column{
+		{Title: "step", Weight: 0.65, Right: true},
+		{Title: "from here on", Weight: 2.6},
+		{Title: "runtime, together", Right: true},
+		{Title: "runtime, alone", Right: true},
+	}}
 	for _, i := range gauged {
 		id := b.estate.Node(i).ID
 		t.Columns = append(t.Columns, doc.Column{Title: id + ", together", Right: true}, doc.Column{Title: id + ", alone", Right: true})
@@ -142,7 +160,10 @@ func (b *book) safeTable(left []remainingTime, gauged []int) doc.Table {
 		row := &b.down.rows[r]
 		s := &b.down.plan.Steps[row.Steps[0]]
 		title := fmt.Sprintf("%s %s", actionByHand(b.estate.Node(s.Node), s), row.What)
-		cells := []doc.Text{doc.Ref(fmt.Sprint(r+1), fmt.Sprintf("down-%d", r+1)), doc.T("%s", title), doc.T("%s", roughly(left[r].team)), doc.T("%s", roughly(left[r].alone))}
+		cells := []doc.Text{
+			doc.Ref(fmt.Sprint(r+1), fmt.Sprintf("down-%d", r+1)), doc.T("%s", title), doc.T("%s", roughly(left[r].team)),
+			doc.T("%s", roughly(left[r].alone)),
+		}
 		off := b.offBefore(r)
 		for _, i := range gauged {
 			d := b.supplies[b.estate.Node(i).ID]

@@ -25,7 +25,8 @@ func (b *book) whatIf() {
 	}
 	back := doc.T("Nothing here needs a power cycle to come back: turn around at once, wherever you are.")
 	if len(oneWay) > 0 {
-		back = doc.T("Is one of these already off: %s? They start again only when their power goes and returns. Then there is no turning back: finish “Power down” with the cut, and let the output return.", strings.Join(b.namesOf(oneWay), ", "))
+		back = doc.T("Is one of these already off: %s? They start again only when their power goes and returns. Then there is no turning "+
+			"back: finish “Power down” with the cut, and let the output return.", strings.Join(b.namesOf(oneWay), ", "))
 	}
 	list(
 		doc.T("Start nothing new. Let whatever is shutting down finish: what is half off is neither on nor off."),
@@ -37,7 +38,8 @@ func (b *book) whatIf() {
 	list(
 		doc.T("Go and look at its display. Silence on battery counts as worse than its last report: begin shutting down what it feeds."),
 		doc.T("Is it the network card, or the machine with NUT? Query it there: %s.", strings.Join(b.asks(), "; ")),
-		doc.T("Its output can't be cut remotely then. When everything it feeds is off, press its off button, or let the battery run empty: then it returns with mains power."),
+		doc.T("Its output can't be cut remotely then. When everything it feeds is off, press its off button, or let the battery run "+
+			"empty: then it returns with mains power."),
 	)
 	b.managers()
 	b.section("Name servers are down")
@@ -49,25 +51,31 @@ func (b *book) whatIf() {
 				names = append(names, fmt.Sprintf("%s (answers at %s)", d.ID, h.DNS.Server))
 			}
 		}
-		if d.Risk != nil && *d.Risk == plan.Directory && !slices.ContainsFunc(names, func(s string) bool { return strings.HasPrefix(s, d.ID+" ") }) {
+		if d.Risk != nil && *d.Risk == plan.Directory &&
+			!slices.ContainsFunc(names, func(s string) bool { return strings.HasPrefix(s, d.ID+" ") }) {
 			names = append(names, d.ID)
 		}
 	}
 	if len(names) > 0 {
 		list(doc.T("They are: %s. They go down late and come back early.", strings.Join(names, ", ")),
-			doc.Join(doc.T("Use addresses: "), doc.Ref("how to reach everything", doc.Anchor("How to reach everything")), doc.T(". Logging in may take a minute longer while name lookups time out; local accounts (root) still work.")))
+			doc.Join(doc.T("Use addresses: "), doc.Ref("how to reach everything", doc.Anchor("How to reach everything")),
+				doc.T(". Logging in may take a minute longer while name lookups time out; local accounts (root) still work.")))
 	} else {
-		list(doc.Join(doc.T("The runbook names none. Use addresses: "), doc.Ref("how to reach everything", doc.Anchor("How to reach everything")), doc.T(".")))
+		list(doc.Join(doc.T("The runbook names none. Use addresses: "),
+			doc.Ref("how to reach everything", doc.Anchor("How to reach everything")), doc.T(".")))
 	}
 	b.section("The controller (the machine with Ebbtide) is dead")
 	list(
 		doc.T("Is it really? Another monitor or an old session may still show its last status, which is no longer true."),
-		doc.T("From here on, only you act. Begin at the first step of “Power down” that is not verified as done: check, do not assume. A step that was ordered may still be under way: wait its longest time before you force anything."),
+		doc.T("From here on, only you act. Begin at the first step of “Power down” that is not verified as done: check, do not "+
+			"assume. A step that was ordered may still be under way: wait its longest time before you force anything."),
 		doc.T("An output whose cut was ordered goes off after its delay, whatever you do."),
-		doc.T("When it is back, it reads its journal and continues from there. Run ebbtide hold first, tell it what you did (ebbtide confirm, ebbtide skip), then run ebbtide resume."),
+		doc.T("When it is back, it reads its journal and continues from there. Run ebbtide hold first, tell it what you did (ebbtide "+
+			"confirm, ebbtide skip), then run ebbtide resume."),
 	)
 	b.section("A step needs confirmation")
-	list(doc.T("Ebbtide waits for manual steps until they are confirmed (ebbtide confirm NODE) or skipped (ebbtide skip NODE), but no longer than their longest time."))
+	list(doc.T("Ebbtide waits for manual steps until they are confirmed (ebbtide confirm NODE) or skipped (ebbtide skip NODE), but no " +
+		"longer than their longest time."))
 }
 
 // asks are the questions for what each UPS says.
@@ -91,21 +99,25 @@ func (b *book) managers() {
 			}
 		}
 		if len(nodes) > 1 {
-			through = append(through, fmt.Sprintf("%s at %s: %s", c.Name, b.Runbook.EndpointOf(&b.Schema, c.Name).Address, english.List(nodes, 12)))
+			through = append(through, fmt.Sprintf("%s at %s: %s", c.Name, b.Runbook.EndpointOf(&b.Schema, c.Name).Address,
+				english.List(nodes, 12)))
 		}
 	}
 	b.section("vCenter, or another manager, is down")
-	items := []doc.Text{doc.T("Whatever it shows is out of date. To see what runs on a host, look on the host: open the host's own client, or its console.")}
+	items := []doc.Text{doc.T("Whatever it shows is out of date. To see what runs on a host, look on the host: open the host's own " +
+		"client, or its console.")}
 	for _, t := range through {
 		items = append(items, doc.T("Reached through %s.", t))
 	}
-	items = append(items, doc.T("Each step gives the host's own way as well as the manager's. Without the manager, it is not known which host a VM is on: look on each host (vim-cmd vmsvc/getallvms) until you find it."))
+	items = append(items, doc.T("Each step gives the host's own way as well as the manager's. Without the manager, it is not known which "+
+		"host a VM is on: look on each host (vim-cmd vmsvc/getallvms) until you find it."))
 	b.add(doc.List{Numbered: true, Items: items})
 }
 
 func (b *book) logPages() {
 	b.chapter("Log")
-	b.add(doc.Paragraph{Text: doc.T("What was done and seen that the steps have no room for: who came, who was informed, what was forced and why, what the displays showed.")})
+	b.add(doc.Paragraph{Text: doc.T("What was done and seen that the steps have no room for: who came, who was informed, what was forced " +
+		"and why, what the displays showed.")})
 	b.add(doc.Table{Columns: []doc.Column{{Title: "time"}, {Title: "who"}, {Title: "what", Weight: 6}, {Title: "charge"}}, Blank: 50})
 }
 
@@ -133,7 +145,10 @@ func (b *book) appendix() {
 				}
 			}
 			if len(there) > 0 {
-				t.Rows = append(t.Rows, doc.Row{Cells: []doc.Text{doc.Bold("%s", cmp.Or(host, "host not given")), doc.T("%s", strings.Join(there, "   "))}})
+				t.Rows = append(t.Rows, doc.Row{Cells: []doc.Text{
+					doc.Bold("%s", cmp.Or(host, "host not given")),
+					doc.T("%s", strings.Join(there, "   ")),
+				}})
 			}
 		}
 		b.add(doc.Paragraph{Text: doc.T("Identical except for their names and hosts. Tick each one.")}, t)
@@ -145,8 +160,17 @@ const mostBlank = 30
 
 // selected says how the members of a selector are found.
 func (b *book) selected(n *plan.Node, ids []string) {
-	b.add(doc.Paragraph{Text: doc.T("The runbook does not name them individually: it selects them in the live inventory, and expects %d. Without a manager they can't be selected: write in the names while all is well, and before the shutdown tick those that are on. Only those are started again.", len(ids))})
-	t := doc.Table{Columns: []doc.Column{{Title: "on", Weight: 0.3}, {Title: "name", Weight: 3}, {Title: "host", Weight: 1.5}, {Title: "ID"}, {Title: "off at"}, {Title: "on again"}}}
+	b.add(doc.Paragraph{Text: doc.T("The runbook does not name them individually: it selects them in the live inventory, and expects %d. "+
+		"Without a manager they can't be selected: write in the names while all is well, and before the shutdown tick those that are on. "+
+		"Only those are started again.", len(ids))})
+	t := doc.Table{Columns: []doc.Column{
+		{Title: "on", Weight: 0.3},
+		{Title: "name", Weight: 3},
+		{Title: "host", Weight: 1.5},
+		{Title: "ID"},
+		{Title: "off at"},
+		{Title: "on again"},
+	}}
 	for _, id := range ids {
 		at, _ := b.estate.Index(id) // it was found there
 		if m := b.estate.Node(at); b.Learned.Members[n.Group] != nil {

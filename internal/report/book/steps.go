@@ -17,8 +17,13 @@ var stepBoxes = []string{"time", "initials"}
 
 func (b *book) powerDown() {
 	b.chapter("Power down")
-	b.add(doc.Paragraph{Text: doc.T(english.Count(len(b.down.rows), "step")+", in this order. “Expected” is the usual time; 19 of 20 runs finish within the time in brackets, as far as is known; after “at most”, do what it says under “if that fails”. "+
-		"Look before each step. Skip what is already off: write “was off” in its box instead of a tick, because it stays off in “Power up”. Several people may do steps of one stage at the same time as long as each “comes after” holds. A box with several numbers holds identical steps: in its lines, replace ‹A› and the like with what a step has beside its name, and %s with its name.", nameBlank)})
+	b.add(doc.Paragraph{Text: doc.T(english.Count(len(b.down.rows), "step")+
+		", in this order. “Expected” is the usual time; 19 of 20 runs finish within the time in brackets, as far as is known; after "+
+		"“at most”, do what it says under “if that fails”. "+
+		"Look before each step. Skip what is already off: write “was off” in its box instead of a tick, because it stays off in "+
+		"“Power up”. Several people may do steps of one stage at the same time as long as each “comes after” holds. A box with "+
+		"several numbers holds identical steps: in its lines, replace ‹A› and the like with what a step has beside its name, and %s "+
+		"with its name.", nameBlank)})
 	from := len(b.doc.Blocks)
 	stage, held := "", map[string]bool{}
 	for r, row := range b.down.rows {
@@ -27,7 +32,8 @@ func (b *book) powerDown() {
 		if s.Stage != stage || r == 0 {
 			stage = s.Stage
 			title, when := b.stageWords(stage)
-			b.add(doc.Heading{Level: 2, Text: title, Anchor: doc.Anchor("stage", stage)}, doc.Paragraph{Text: doc.T("Begins when %s.", when)})
+			b.add(doc.Heading{Level: 2, Text: title, Anchor: doc.Anchor("stage", stage)},
+				doc.Paragraph{Text: doc.T("Begins when %s.", when)})
 		}
 		b.holdDown(s, n, held)
 		b.add(b.sorted(b.down, row, b.stepDown(r, row)))
@@ -36,7 +42,8 @@ func (b *book) powerDown() {
 	if t := b.dropping(); len(t.Rows) > 0 {
 		b.add(doc.Paragraph{Text: doc.T("Without a step of their own, because they need no shutdown and go off with their power:")}, t)
 	}
-	b.add(doc.Note{Title: "Done", Text: doc.T("Everything is off. Write the time on the log pages, leave this book where the next person will find it, and read “Power up” before mains power is back.")})
+	b.add(doc.Note{Title: "Done", Text: doc.T("Everything is off. Write the time on the log pages, leave this book where the next person " +
+		"will find it, and read “Power up” before mains power is back.")})
 }
 
 // stageWords name a stage and say when it begins.
@@ -61,17 +68,21 @@ func (b *book) holdDown(s *plan.Step, n *plan.Node, held map[string]bool) {
 	sort, text := "", ""
 	switch {
 	case s.Verb == plan.Cut:
-		sort, text = "cut", "Everything that only this output feeds must be verified as off, or its loss accepted and written down with a name. After the cut, nobody can check any more."
+		sort, text = "cut", "Everything that only this output feeds must be verified as off, or its loss accepted and written down with "+
+			"a name. After the cut, nobody can check any more."
 	case s.Verb == plan.Stop && n.Kind == plan.Host:
-		sort, text = "host", "No VM may be running on a host when it is shut down. Go through the steps above: each is ticked, or says why not. Caches on these hosts must be flushed."
+		sort, text = "host", "No VM may be running on a host when it is shut down. Go through the steps above: each is ticked, or says "+
+			"why not. Caches on these hosts must be flushed."
 	case s.Verb == plan.Stop && n.Kind == plan.Other && n.Risk >= plan.Storage:
-		sort, text = "storage", "Nothing that uses this storage may be on: every VM, host and service above must be verified as off. Whatever still writes loses its data."
+		sort, text = "storage", "Nothing that uses this storage may be on: every VM, host and service above must be verified as off. "+
+			"Whatever still writes loses its data."
 	default:
 		return
 	}
 	if n.ByPower && !held["return"] {
 		held["return"] = true
-		text += " From here on, there is no way back without a power cycle: what is shut down now starts again only when its power returns. If mains power is back by now, stop here and go to “What if”."
+		text += " From here on, there is no way back without a power cycle: what is shut down now starts again only when its power " +
+			"returns. If mains power is back by now, stop here and go to “What if”."
 	}
 	if !held[sort] {
 		held[sort] = true
@@ -103,7 +114,10 @@ func (b *book) stepDown(r int, row PlanRow) doc.Step {
 func (b *book) stepHead(c *bookPlan, r int, row PlanRow) doc.Step {
 	s := &c.plan.Steps[row.Steps[0]]
 	n := b.estate.Node(s.Node)
-	step := doc.Step{Number: fmt.Sprint(r + 1), Anchor: fmt.Sprintf("%s-%d", c.mark, r+1), Title: doc.T("%s %s", actionByHand(n, s), row.What), Boxes: stepBoxes}
+	step := doc.Step{
+		Number: fmt.Sprint(r + 1), Anchor: fmt.Sprintf("%s-%d", c.mark, r+1),
+		Title: doc.T("%s %s", actionByHand(n, s), row.What), Boxes: stepBoxes,
+	}
 	if c.mark == "up" {
 		step.Number = "U" + step.Number
 	}
@@ -166,9 +180,11 @@ func (b *book) hostsOf(name string) []string {
 func (b *book) whyHere(s *plan.Step, users, needs []int) string {
 	switch {
 	case b.estate.Node(s.Node).Kind == plan.Self:
-		return "Last of all: it goes down when everything else is down and the cut of what feeds it has been ordered, within the delay of that cut."
+		return "Last of all: it goes down when everything else is down and the cut of what feeds it has been ordered, within the delay " +
+			"of that cut."
 	case s.Verb == plan.Protect && b.estate.Node(s.Node).Kind == plan.Cluster:
-		return "First of its stage, and reversible: left alone, it would restart elsewhere what is shut down here, or migrate it: " + english.List(b.namesOf(users), 12) + "."
+		return "First of its stage, and reversible: left alone, it would restart elsewhere what is shut down here, or migrate it: " +
+			english.List(b.namesOf(users), 12) + "."
 	case s.Verb == plan.Protect:
 		return "First of all, and reversible: from then on, a dead battery loses no acknowledged write."
 	case s.Verb == plan.Cut:
@@ -262,19 +278,23 @@ func (b *book) ifNot(n *plan.Node, s *plan.Step, hand runbook.ManualProcedure) [
 		if len(lines) == 0 {
 			return []doc.Text{doc.T("%spower it off by its button.", after)}
 		}
-		return append([]doc.Text{doc.T("%spower it off, and write down why. Whatever it had not written to disk is lost.", after)}, lines...)
+		return append([]doc.Text{doc.T("%spower it off, and write down why. Whatever it had not written to disk is lost.", after)},
+			lines...)
 	case s.Verb == plan.Stop && n.Kind == plan.VM:
 		return []doc.Text{doc.T("%sleave it: it goes off with its host. Write that down.", after)}
 	case s.Verb == plan.Stop:
-		return []doc.Text{doc.T("Do not force it off: what it holds is worth more than the wait. %scall whoever is responsible for it, and continue with what does not depend on it. If the battery runs out first, it loses power as it is.", after)}
+		return []doc.Text{doc.T("Do not force it off: what it holds is worth more than the wait. %scall whoever is responsible for it, "+
+			"and continue with what does not depend on it. If the battery runs out first, it loses power as it is.", after)}
 	case s.Verb == plan.Flush:
 		return []doc.Text{doc.T("Wait: what is in it exists nowhere else. Do not stop what it writes to. %scall whoever is responsible for it.", after)}
 	case s.Verb == plan.Protect && n.Kind == plan.Cluster:
-		return []doc.Text{doc.T("%scontinue, and check again what was shut down: whatever is on again must be shut down on its host.", after)}
+		return []doc.Text{doc.T("%scontinue, and check again what was shut down: whatever is on again must be shut down on its host.",
+			after)}
 	case s.Verb == plan.Protect:
 		return []doc.Text{doc.T("%scontinue, and flush it with all the more care.", after)}
 	case s.Verb == plan.Cut:
-		return []doc.Text{doc.T("Order it again. If it does not cut, leave it: the battery runs empty, and its output comes back with mains power.")}
+		return []doc.Text{doc.T("Order it again. If it does not cut, leave it: the battery runs empty, and its output comes back with " +
+			"mains power.")}
 	default:
 		return []doc.Text{doc.T("%sreport it to whoever is responsible for it, and continue with what does not need it.", after)}
 	}
@@ -282,11 +302,22 @@ func (b *book) ifNot(n *plan.Node, s *plan.Step, hand runbook.ManualProcedure) [
 
 // dropping lists what has no step and drops with its power.
 func (b *book) dropping() doc.Table {
-	t := doc.Table{Columns: []doc.Column{{Title: "what", Weight: 1.2}, {Title: "where"}, {Title: "fed by", Weight: 1.2}, {Title: "notes", Weight: 4}}}
+	t := doc.Table{Columns: []doc.Column{
+		{Title: "what", Weight: 1.2},
+		{Title: "where"},
+		{Title: "fed by", Weight: 1.2},
+		{Title: "notes", Weight: 4},
+	}}
 	for i := range b.estate.Len() {
 		n := b.estate.Node(i)
 		if n.Kind != plan.Supply && !b.isJunction(n) && n.Kind != plan.Cluster && !n.Can.Has(plan.Stop) && !n.Can.Has(plan.Flush) {
-			t.Rows = append(t.Rows, doc.Row{Anchor: "drops-" + doc.Anchor(n.ID), Cells: []doc.Text{doc.Bold("%s", n.ID), doc.T("%s", n.Rack), doc.T("%s", strings.Join(n.FedBy, ", ")), doc.T("%s", n.Notes)}})
+			t.Rows = append(t.Rows, doc.Row{
+				Anchor: "drops-" + doc.Anchor(n.ID),
+				Cells: []doc.Text{
+					doc.Bold("%s", n.ID), doc.T("%s", n.Rack), doc.T("%s", strings.Join(n.FedBy, ", ")),
+					doc.T("%s", n.Notes),
+				},
+			})
 		}
 	}
 	return t

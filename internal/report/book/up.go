@@ -13,8 +13,10 @@ import (
 func (b *book) powerUp() {
 	b.chapter("Power up")
 	b.add(
-		doc.Paragraph{Text: doc.Join(doc.T("The same in reverse: what is needed starts before what needs it, and nothing starts until what it needs is verified as healthy. Start only what was on before: the ticked steps of “Power down” tell you. "+
-			"At a machine where you have not typed anything yet, begin with "), doc.Ref("what comes before the first line", beforeTyping), doc.T("."))},
+		doc.Paragraph{Text: doc.Join(doc.T("The same in reverse: what is needed starts before what needs it, and nothing starts until "+
+			"what it needs is verified as healthy. Start only what was on before: the ticked steps of “Power down” tell you. "+
+			"At a machine where you have not typed anything yet, begin with "),
+			doc.Ref("what comes before the first line", beforeTyping), doc.T("."))},
 		doc.Note{Title: "Hold point: the gate", Anchor: "hold-gate", Text: b.gate()},
 	)
 	from := len(b.doc.Blocks)
@@ -36,14 +38,19 @@ func (b *book) powerUp() {
 		b.add(b.sorted(b.up, row, step))
 	}
 	b.alike(from)
-	b.add(doc.Note{Title: "Done", Text: doc.T("Compare with what was on before, inform those who were told of the outage, and allow an hour for what only users notice. Caches set to write-through and clusters suspended for the shutdown are as they were once their step is ticked. If Ebbtide was off or stopped meanwhile, continue with “The controller (the machine with Ebbtide) is dead” in “What if” before it is started.")})
+	b.add(doc.Note{Title: "Done", Text: doc.T("Compare with what was on before, inform those who were told of the outage, and allow an " +
+		"hour for what only users notice. Caches set to write-through and clusters suspended for the shutdown are as they were once " +
+		"their step is ticked. If Ebbtide was off or stopped meanwhile, continue with “The controller (the machine with Ebbtide) is " +
+		"dead” in “What if” before it is started.")})
 }
 
 // gate says when the way up may begin, and how that is seen without Ebbtide.
 func (b *book) gate() doc.Text {
 	gate := b.compiled.Policy.Restore
-	text := doc.T("Begin when %s, and not before. A battery that is not recharged can't carry a second failure: everything would lose power at once. "+
-		"By hand: mains back and steady, no flicker, and each UPS that was cut or on battery says so, on its display or by ups.status (OL) and battery.charge in what this shows: ", gate)
+	text := doc.T("Begin when %s, and not before. A battery that is not recharged can't carry a second failure: everything would lose "+
+		"power at once. "+
+		"By hand: mains back and steady, no flicker, and each UPS that was cut or on battery says so, on its display or by ups.status "+
+		"(OL) and battery.charge in what this shows: ", gate)
 	asks := b.asks()
 	for i, ask := range asks[:min(len(asks), mostAsked)] {
 		if i > 0 {
@@ -56,7 +63,8 @@ func (b *book) gate() doc.Text {
 	}
 	text = append(text, doc.Span{Text: "."})
 	if slices.Contains(gate.Needs(), power.RechargedFor) {
-		text = append(text, doc.T(" A battery is recharged for another shutdown when it is full, or shows a fifth more than “The last safe time” has for step 1.")...)
+		text = append(text, doc.T(" A battery is recharged for another shutdown when it is full, or shows a fifth more than “The last "+
+			"safe time” has for step 1.")...)
 	}
 	return text
 }
@@ -67,7 +75,8 @@ const mostAsked = 6
 // neededFirst says what must be so before a step of the way up begins.
 func (b *book) neededFirst(row PlanRow, s *plan.Step) doc.Text {
 	if s.Verb == plan.Unprotect {
-		return doc.T("The gate is open; nothing else is waiting to go first; what it needs is up: %s", english.List(b.namesOf(b.estate.Needs(s.Node)), 12))
+		return doc.T("The gate is open; nothing else is waiting to go first; what it needs is up: %s",
+			english.List(b.namesOf(b.estate.Needs(s.Node)), 12))
 	}
 	names := b.namesOf(b.estate.Needs(s.Node))
 	if len(names) == 0 {
@@ -76,7 +85,8 @@ func (b *book) neededFirst(row PlanRow, s *plan.Step) doc.Text {
 	text := doc.T("%s", english.List(names, 12))
 	if n := b.estate.Node(s.Node); len(row.Steps) == 1 && n.Can.Has(plan.Start) && !n.ByPower {
 		if r := b.stopOf(s.Node); r >= 0 {
-			text = append(text, doc.Span{Text: "; that it was on: "}, doc.Span{Text: fmt.Sprintf("step %d", r+1), Link: fmt.Sprintf("down-%d", r+1)}, doc.Span{Text: " is ticked"})
+			text = append(text, doc.Span{Text: "; that it was on: "},
+				doc.Span{Text: fmt.Sprintf("step %d", r+1), Link: fmt.Sprintf("down-%d", r+1)}, doc.Span{Text: " is ticked"})
 		}
 	}
 	return text
@@ -104,9 +114,11 @@ func (b *book) ifNotUp(n *plan.Node, s *plan.Step) []doc.Text {
 	case n.Kind == plan.Person:
 		return []doc.Text{doc.T("%sskip it, and write that down.", after)}
 	case n.Kind == plan.Supply:
-		return []doc.Text{doc.T("%slook at its display, press its on button, and call whoever is responsible for it. Nothing that only it feeds can start.", after)}
+		return []doc.Text{doc.T("%slook at its display, press its on button, and call whoever is responsible for it. Nothing that only "+
+			"it feeds can start.", after)}
 	case n.Can.Has(plan.Start):
-		return []doc.Text{doc.T("%stry again, %d times in all; then report it. What needs it stays off: do not start it.", after, max(1, n.Attempts))}
+		return []doc.Text{doc.T("%stry again, %d times in all; then report it. What needs it stays off: do not start it.", after,
+			max(1, n.Attempts))}
 	default:
 		return []doc.Text{doc.T("%sits power button; then report it. What needs it stays off: do not start it.", after)}
 	}

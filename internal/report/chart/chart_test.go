@@ -106,7 +106,10 @@ func texts(t *testing.T, svg []byte) []string {
 func TestPlotNamesWhatItShows(t *testing.T) {
 	t.Parallel()
 	words := texts(t, drawn(t, course(mostRows), ".svg"))
-	for _, want := range []string{"a <night> & a day", "ups charge", "ups load", "mains fail", "mains are back", "going up", "over", "minutes", "stop", "start", "off", "100%"} {
+	for _, want := range []string{
+		"a <night> & a day", "ups charge", "ups load", "mains fail", "mains are back", "going up", "over",
+		"minutes", "stop", "start", "off", "100%",
+	} {
 		require.Contains(t, words, want)
 	}
 	for i := range mostRows {
@@ -155,5 +158,6 @@ func TestALineKeepsItsCorners(t *testing.T) {
 	for _, at := range []vg.Point{{X: 0, Y: 10}, {X: 1, Y: 9}, {X: 2, Y: 8}, {X: 3, Y: 8}, {X: 4, Y: 8}, {X: 50, Y: 8}, {X: 51, Y: 9}} {
 		line = extend(line, at)
 	}
-	require.Equal(t, []vg.Point{{X: 0, Y: 10}, {X: 1, Y: 9}, {X: 2, Y: 8}, {X: 50, Y: 8}, {X: 51, Y: 9}}, line, "a flat stretch is its two ends")
+	require.Equal(t, []vg.Point{{X: 0, Y: 10}, {X: 1, Y: 9}, {X: 2, Y: 8}, {X: 50, Y: 8}, {X: 51, Y: 9}}, line,
+		"a flat stretch is its two ends")
 }

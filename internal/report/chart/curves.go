@@ -35,7 +35,8 @@ func (p *page) drawCurves(c draw.Canvas) {
 			continue
 		}
 		p.curve(c, draw.LineStyle{Color: hue, Width: 1.75 + beneath}, p.Supplies[i].Samples, func(s Sample) float64 { return s.Charge }, y)
-		p.curve(c, draw.LineStyle{Color: hue, Width: 1.25 + beneath, Dashes: []vg.Length{4, 3}}, p.Supplies[i].Samples, func(s Sample) float64 { return s.Load }, y)
+		p.curve(c, draw.LineStyle{Color: hue, Width: 1.25 + beneath, Dashes: []vg.Length{4, 3}}, p.Supplies[i].Samples,
+			func(s Sample) float64 { return s.Load }, y)
 	}
 	x, line := p.left, p.middle-gap+9
 	for i := range p.Supplies {

@@ -45,7 +45,8 @@ var kinds = [...]struct {
 }{
 	off: {"off", "would be off", pale}, protecting: {"cache protected or restored", "cache would be protected or restored", purple},
 	flushing: {"flush", "would flush", orange}, stopping: {"stop", "would stop", blue}, starting: {"start", "would start", green},
-	cutting: {"output cut", "output would be cut", black}, forcing: {"forced", "would be forced", vermillion}, failing: {"no proof", "would have no proof", yellow},
+	cutting: {"output cut", "output would be cut", black}, forcing: {"forced", "would be forced", vermillion},
+	failing: {"no proof", "would have no proof", yellow},
 }
 
 // nameOf names what a bar shows.
@@ -122,7 +123,8 @@ func (c *Course) barsOf(t *timeline.Timeline) map[string][]bar {
 		}
 		bars[s.Node] = append(bars[s.Node], bar{kindOf(s), from, to})
 		switch {
-		case s.Verb == plan.Stop && (s.State == timeline.Proven || s.State == timeline.Stopped), s.Verb == plan.Cut && s.State == timeline.Proven:
+		case s.Verb == plan.Stop && (s.State == timeline.Proven || s.State == timeline.Stopped), s.Verb == plan.Cut &&
+			s.State == timeline.Proven:
 			offSince[s.Node] = to
 		case s.Verb == plan.Start:
 			if since, was := offSince[s.Node]; was {

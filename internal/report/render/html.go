@@ -21,7 +21,8 @@ func HTML(w io.Writer, d *doc.Document) error {
 	h.f("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n")
 	// A page that says so itself keeps even what was written by mistake from loading anything.
 	h.f("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n")
-	h.f("<link rel=\"icon\" href=\"data:,\">\n<title>%s</title>\n<style>\n%s%s</style>\n</head>\n<body>\n<header>\n<h1>%s</h1>\n", esc(d.Title), inkRules(), stylesheet, esc(d.Title))
+	h.f("<link rel=\"icon\" href=\"data:,\">\n<title>%s</title>\n<style>\n%s%s</style>\n</head>\n<body>\n<header>\n<h1>%s</h1>\n",
+		esc(d.Title), inkRules(), stylesheet, esc(d.Title))
 	if d.Subtitle != "" {
 		h.f("<p class=\"subtitle\">%s</p>\n", esc(d.Subtitle))
 	}
@@ -89,7 +90,8 @@ func (h *hypertext) block(b doc.Block) {
 		}
 		h.f("</%s>\n", tag)
 	case doc.Note:
-		h.f("<aside%s%s>%s<strong>%s</strong> %s</aside>\n", id(b.Anchor), changedClass(b.Changed, ""), changedWord(b.Changed), esc(b.Opening()), htmlText(b.Text))
+		h.f("<aside%s%s>%s<strong>%s</strong> %s</aside>\n", id(b.Anchor), changedClass(b.Changed, ""), changedWord(b.Changed),
+			esc(b.Opening()), htmlText(b.Text))
 	case doc.Table:
 		h.table(b)
 	case doc.Step:
@@ -220,7 +222,8 @@ func (h *hypertext) lines(all []doc.Text) {
 
 // steps writes equal steps: what holds for all, and a list of them.
 func (h *hypertext) steps(s doc.Steps) {
-	h.f("<section class=\"step many\">\n<div class=\"head\"><p class=\"title\"><span class=\"number\">%s</span> %s</p></div>\n", esc(s.Number), htmlText(s.Title))
+	h.f("<section class=\"step many\">\n<div class=\"head\"><p class=\"title\"><span class=\"number\">%s</span> %s</p></div>\n",
+		esc(s.Number), htmlText(s.Title))
 	h.fields(s.Fields)
 	h.f("<ul class=\"each\">\n")
 	for _, e := range s.Each {

@@ -44,7 +44,13 @@ func TestWhatTheFontsLackIsTold(t *testing.T) {
 		}},
 		doc.Heading{Level: 1, Text: "Power down"},
 		doc.Step{Number: "3", Title: doc.T("shut down nas"), Fields: []doc.Field{{Name: "notes", Lines: []doc.Text{doc.T("棚の上")}}}},
-		doc.Steps{Number: "4–6", Title: doc.T("shut down these 3"), Each: []doc.Each{{Step: doc.Step{Number: "4", Title: doc.T("shut down a")}, Title: doc.T("a"), Lines: []doc.Text{doc.T("שלום א مرحبا")}}}},
+		doc.Steps{
+			Number: "4–6", Title: doc.T("shut down these 3"),
+			Each: []doc.Each{{
+				Step: doc.Step{Number: "4", Title: doc.T("shut down a")}, Title: doc.T("a"),
+				Lines: []doc.Text{doc.T("שלום א مرحبا")},
+			}},
+		},
 	}}
 	lacks := Lacks(d)
 	require.Equal(t, Lack{"Who to call: 王小明", "王小明夜"}, lacks[0])

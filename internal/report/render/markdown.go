@@ -167,7 +167,10 @@ func (m *markdown) steps(s doc.Steps) {
 			}
 			own = append(own, line...)
 		}
-		t.Rows = append(t.Rows, doc.Row{Anchor: e.Step.Anchor, Changed: e.Step.Changed, Cells: append([]doc.Text{doc.Bold("%s", e.Step.Number), e.Title, own, doc.T("□")}, make([]doc.Text, len(s.Boxes))...)})
+		t.Rows = append(t.Rows, doc.Row{
+			Anchor: e.Step.Anchor, Changed: e.Step.Changed,
+			Cells: append([]doc.Text{doc.Bold("%s", e.Step.Number), e.Title, own, doc.T("□")}, make([]doc.Text, len(s.Boxes))...),
+		})
 	}
 	m.table(t)
 }

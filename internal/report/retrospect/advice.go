@@ -48,11 +48,14 @@ func (f *fold) suggestEarlier() {
 	near := f.nearest()
 	switch {
 	case len(pressed) > 0:
-		f.suggestThat("", "Start the shutdown earlier, or shed more before it: raise slack_below or charge_below in policy.shutdown, and check the effect with ebbtide simulate --trials.",
-			"the battery would not have lasted for the rest of the plan: %s %s to be powered off, or cut with something on", english.Series(unique(pressed), named), f.would("had", "would have had"))
+		f.suggestThat("", "Start the shutdown earlier, or shed more before it: raise slack_below or charge_below in policy.shutdown, and "+
+			"check the effect with ebbtide simulate --trials.",
+			"the battery would not have lasted for the rest of the plan: %s %s to be powered off, or cut with something on",
+			english.Series(unique(pressed), named), f.would("had", "would have had"))
 	case near != nil && near.Slack < 0:
 		f.suggestThat("", "Start the shutdown earlier: raise slack_below in policy.shutdown.",
-			"when %s %s already late by %s", near.What, f.would("started it was", "would have started it would have been"), english.Span(seconds(-near.Slack)))
+			"when %s %s already late by %s", near.What, f.would("started it was", "would have started it would have been"),
+			english.Span(seconds(-near.Slack)))
 	}
 }
 
@@ -75,7 +78,8 @@ func (f *fold) suggestRestore() {
 			}
 		}
 		if f.Simulated || f.observed() {
-			f.suggestThat(node, "Make sure that someone knows how to start "+node+" by hand: in an outage like this it would not come back.", "%s", evidence)
+			f.suggestThat(node, "Make sure that someone knows how to start "+node+
+				" by hand: in an outage like this it would not come back.", "%s", evidence)
 			continue
 		}
 		f.suggestThat(node, "Find out why "+node+" did not come back, and start it by hand.", "%s", evidence)
@@ -88,10 +92,11 @@ func (f *fold) suggestCuts() {
 		evidence := "its cut was not proven"
 		for i := range f.story.Steps {
 			if s := &f.story.Steps[i]; s.Node == node && s.Verb == plan.Cut && s.Reason != "" {
-				evidence += ": " + s.Reason
+				evidence = "its cut was not proven: " + s.Reason
 			}
 		}
-		f.suggestThat(node, "Enable the command that cuts the output of "+node+" in its UPS or driver, or write `cut: none` for it.", "%s", evidence)
+		f.suggestThat(node, "Enable the command that cuts the output of "+node+
+			" in its UPS or driver, or write `cut: none` for it.", "%s", evidence)
 	}
 }
 
@@ -118,11 +123,14 @@ func (f *fold) suggestBatteries() {
 			case f.Simulated: // a model's battery is what the scenario says
 			case b.Ratio > 0 && b.Ratio < worn:
 				f.suggestThat(id, "Test the battery of "+id+", and replace it if a drill shows the same.",
-					"going by what it gave, it would have lasted %s; %s was likely according to %s: %.0f%% of that", english.Span(seconds(b.Gave)), english.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
+					"going by what it gave, it would have lasted %s; %s was likely according to %s: %.0f%% of that",
+					english.Span(seconds(b.Gave)), english.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
 				flagged = true
 			case b.Ratio > better && b.Tells:
-				f.suggestThat(id, "Trust the battery of "+id+" more: give the supply a measured curve, so that nothing is shut down needlessly.",
-					"going by what it gave, it would have lasted %s; %s was likely according to %s: %.0f%% of that", english.Span(seconds(b.Gave)), english.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
+				f.suggestThat(id, "Trust the battery of "+id+
+					" more: give the supply a measured curve, so that nothing is shut down needlessly.",
+					"going by what it gave, it would have lasted %s; %s was likely according to %s: %.0f%% of that",
+					english.Span(seconds(b.Gave)), english.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
 			}
 		}
 		if f.replaceSaid(id) && !flagged && !f.Simulated {
@@ -130,7 +138,8 @@ func (f *fold) suggestBatteries() {
 		}
 		if !told && f.Proven[id].Burn <= 0 {
 			f.suggestThat(id, "Drill the battery of "+id+" down to half its charge: what it holds is unproven.",
-				"no discharge that was observed from its start went far enough to show it; the plan relies on what its UPS and the runbook say")
+				"no discharge that was observed from its start went far enough to show it; the plan relies on what its UPS and the "+
+					"runbook say")
 		}
 	}
 }
@@ -165,10 +174,12 @@ func (f *fold) suggestLimits() {
 			f.suggestThat(s.Node, fmt.Sprintf("Find out why %s did not %s by itself, or allow more time (down.within).", s.Node, s.Verb),
 				"it was forced off: %s", late)
 		case late != "":
-			f.suggestThat(s.Node, fmt.Sprintf("Find out why the %s of %s could not be proven, or allow more time.", s.Verb, s.Node), "%s", late)
+			f.suggestThat(s.Node, fmt.Sprintf("Find out why the %s of %s could not be proven, or allow more time.", s.Verb,
+				s.Node), "%s", late)
 		case s.Limit > 0 && s.State == timeline.Proven && s.Took > tight*s.Limit && !s.blurred:
 			f.suggestThat(s.Node, fmt.Sprintf("Allow more time for the %s of %s: %s, say.", s.Verb, s.Node, english.Span(roomier(&s))),
-				"it took %s of the %s allowed before it is forced or given up", english.Span(seconds(s.Took)), english.Span(seconds(s.Limit)))
+				"it took %s of the %s allowed before it is forced or given up", english.Span(seconds(s.Took)),
+				english.Span(seconds(s.Limit)))
 		}
 	}
 }
@@ -177,7 +188,8 @@ func (f *fold) suggestLimits() {
 func (f *fold) suggestProofs() {
 	for _, s := range f.sortedSteps() {
 		if late := f.outOfTime(s.Node, s.Verb); late != "" {
-			f.suggestThat(s.Node, fmt.Sprintf("Find out why the %s of %s could not be proven in a rehearsal: in a real outage it could not be proven either.", s.Verb, s.Node), "in the rehearsal: %s", late)
+			f.suggestThat(s.Node, fmt.Sprintf("Find out why the %s of %s could not be proven in a rehearsal: in a real outage it could "+
+				"not be proven either.", s.Verb, s.Node), "in the rehearsal: %s", late)
 		}
 	}
 }
@@ -222,13 +234,16 @@ func (f *fold) suggestHealth() {
 		}
 		for _, need := range f.Estate.Needs(at) {
 			n := f.Estate.Node(need)
-			started := slices.ContainsFunc(f.Steps, func(b StepTaken) bool { return b.Node == n.ID && b.Verb == plan.Start && b.Attempts > 0 })
+			started := slices.ContainsFunc(f.Steps,
+				func(b StepTaken) bool { return b.Node == n.ID && b.Verb == plan.Start && b.Attempts > 0 })
 			if !started || n.Healthy || n.Kind == plan.Supply || told[n.ID] {
 				continue
 			}
 			told[n.ID] = true
-			f.suggestThat(n.ID, fmt.Sprintf("Give %s a health check (up.healthy), so that what needs it is not started before it is ready.", n.ID),
-				"nothing shows when it is ready, and the start of %s, which needs it, was tried %s and ended as %s", s.Node, english.Count(s.Attempts, "time"), s.State)
+			f.suggestThat(n.ID, fmt.Sprintf("Give %s a health check (up.healthy), so that what needs it is not started before it is ready.",
+				n.ID),
+				"nothing shows when it is ready, and the start of %s, which needs it, was tried %s and ended as %s", s.Node,
+				english.Count(s.Attempts, "time"), s.State)
 		}
 	}
 }

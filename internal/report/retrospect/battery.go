@@ -70,7 +70,8 @@ func (f *fold) batteries() {
 func (f *fold) pace(b *BatteryTold) float64 {
 	for i := range f.told {
 		r := &f.told[i]
-		if r.Kind != ledger.Triggered || r.Numbers == nil || r.Numbers.Charge == nil || r.Numbers.Left == nil || !slices.Contains(r.Supplies, b.Supply) || !f.sameStretch(b.Supply, r.At, b.At) {
+		if r.Kind != ledger.Triggered || r.Numbers == nil || r.Numbers.Charge == nil || r.Numbers.Left == nil ||
+			!slices.Contains(r.Supplies, b.Supply) || !f.sameStretch(b.Supply, r.At, b.At) {
 			continue
 		}
 		charge := *r.Numbers.Charge
@@ -92,7 +93,8 @@ func (f *fold) said(supply string, from, to time.Time) *ledger.Record {
 	var before *ledger.Record
 	for i := range f.told {
 		r := &f.told[i]
-		if r.Kind != ledger.Triggered || r.Numbers == nil || r.Numbers.Left == nil || !slices.Contains(r.Supplies, supply) || r.At.After(to) {
+		if r.Kind != ledger.Triggered || r.Numbers == nil || r.Numbers.Left == nil ||
+			!slices.Contains(r.Supplies, supply) || r.At.After(to) {
 			continue
 		}
 		if !r.At.Before(from.Add(-soon)) {
@@ -146,7 +148,8 @@ func (f *fold) discharge(b *BatteryTold) power.Discharge {
 
 // words say what it gave in a sentence or two.
 func (b *BatteryTold) words() string {
-	text := fmt.Sprintf("%s was on battery for %s at %.0f%% load, charge %s", b.Supply, english.Span(seconds(b.Took)), b.Load, english.Fall(b.From, b.To))
+	text := fmt.Sprintf("%s was on battery for %s at %.0f%% load, charge %s", b.Supply, english.Span(seconds(b.Took)), b.Load,
+		english.Fall(b.From, b.To))
 	if b.Empty {
 		text += ", until the UPS reported a low battery"
 	}
@@ -155,14 +158,19 @@ func (b *BatteryTold) words() string {
 	case b.Said.IsZero():
 		return text + " How long it would last was not predicted in this time."
 	case b.Pace > 0:
-		return text + fmt.Sprintf(" Earlier on the same stretch, according to %[3]s, it was expected to last at least %[1]s and likely %[2]s at the load of that moment; at the rate at which its charge fell from then to the end, with less and less to feed, it would have lasted %[4]s.",
+		return text + fmt.Sprintf(" Earlier on the same stretch, according to %[3]s, it was expected to last at least %[1]s and likely "+
+			"%[2]s at the load of that moment; at the rate at which its charge fell from then to the end, with less and less to feed, it "+
+			"would have lasted %[4]s.",
 			english.Span(seconds(b.Least)), english.Span(seconds(b.Likely)), b.By, english.Span(seconds(b.Pace)))
 	case b.Gave == 0:
-		return text + fmt.Sprintf(" According to %[2]s, it was expected to last at least %[1]s; too little of it was used to tell whether that was right.", english.Span(seconds(b.Least)), b.By)
+		return text + fmt.Sprintf(" According to %[2]s, it was expected to last at least %[1]s; too little of it was used to tell "+
+			"whether that was right.", english.Span(seconds(b.Least)), b.By)
 	case b.Ratio == 0:
-		return text + fmt.Sprintf(" According to %[2]s, it was expected to last at least %[1]s; it would have lasted %[3]s.", english.Span(seconds(b.Least)), b.By, english.Span(seconds(b.Gave)))
+		return text + fmt.Sprintf(" According to %[2]s, it was expected to last at least %[1]s; it would have lasted %[3]s.",
+			english.Span(seconds(b.Least)), b.By, english.Span(seconds(b.Gave)))
 	}
-	text += fmt.Sprintf(" According to %[3]s, it was expected to last at least %[1]s and likely %[2]s; going by what it gave, it would have lasted %[4]s, %.0[5]f%% of the likely time",
+	text += fmt.Sprintf(" According to %[3]s, it was expected to last at least %[1]s and likely %[2]s; going by what it gave, it would "+
+		"have lasted %[4]s, %.0[5]f%% of the likely time",
 		english.Span(seconds(b.Least)), english.Span(seconds(b.Likely)), b.By, english.Span(seconds(b.Gave)), 100*b.Ratio)
 	if b.Gave < b.Least {
 		text += " and less than the minimum"

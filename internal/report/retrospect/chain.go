@@ -142,7 +142,8 @@ func (f *fold) waitedFor(s *timeline.Step, at time.Time, goal plan.Goal, edges *
 	var last *timeline.Step
 	for i := range f.story.Steps {
 		b := &f.story.Steps[i]
-		if b == s || b.Attempts == 0 || b.Ended.IsZero() || b.Ended.After(at) || !b.Started.Before(s.Started) || goalOf(b.Verb) != goal || !waits(b) {
+		if b == s || b.Attempts == 0 || b.Ended.IsZero() || b.Ended.After(at) || !b.Started.Before(s.Started) ||
+			goalOf(b.Verb) != goal || !waits(b) {
 			continue
 		}
 		if last == nil || b.Ended.After(last.Ended) {
@@ -163,7 +164,8 @@ func (f *fold) placeBefore(s *timeline.Step, at, since time.Time) *timeline.Step
 	for i := range f.story.Steps {
 		b := &f.story.Steps[i]
 		m := f.Find(b.Node)
-		if b == s || m == nil || m.Type != n.Type || b.Verb != s.Verb || b.Attempts == 0 || b.Ended.IsZero() || b.Ended.After(at) || at.Sub(b.Ended) > soon {
+		if b == s || m == nil || m.Type != n.Type || b.Verb != s.Verb || b.Attempts == 0 || b.Ended.IsZero() || b.Ended.After(at) ||
+			at.Sub(b.Ended) > soon {
 			continue
 		}
 		if b.Started.Before(s.Started) && (last == nil || b.Ended.After(last.Ended)) {

@@ -16,7 +16,10 @@ import (
 // Document makes the retrospective that people read: what happened and what follows from it first, then all that this
 // rests on.
 func (r *Retrospective) Document() *doc.Document {
-	d := &doc.Document{Title: r.Title(), Subtitle: r.day(r.Start), Head: r.would("", "observed ") + r.Noun() + " " + r.Outage, Date: r.in(r.Start)}
+	d := &doc.Document{
+		Title: r.Title(), Subtitle: r.day(r.Start), Head: r.would("", "observed ") + r.Noun() + " " + r.Outage,
+		Date: r.in(r.Start),
+	}
 	if r.Digest != "" {
 		d.Head += " · plan " + r.Digest
 	}
@@ -77,10 +80,12 @@ func (r *Retrospective) documentFigure(d *doc.Document) {
 	c := r.Course()
 	f := c.Figure()
 	f.Anchor = "figure"
-	f.Caption = "Battery charge where recorded (nothing is recorded between the dots), and the steps" + r.would("", " as they would have been") + ". Shaded: without mains."
+	f.Caption = "Battery charge where recorded (nothing is recorded between the dots), and the steps" +
+		r.would("", " as they would have been") + ". Shaded: without mains."
 	for i := range r.story.Stages {
 		s := &r.story.Stages[i]
-		f.Listing = append(f.Listing, fmt.Sprintf("%s stage %s of %s%s", r.clock(s.At), s.Name, english.Series(s.Supplies, named), r.would("", " would have started")))
+		f.Listing = append(f.Listing, fmt.Sprintf("%s stage %s of %s%s", r.clock(s.At), s.Name, english.Series(s.Supplies, named),
+			r.would("", " would have started")))
 	}
 	told := map[string][]string{}
 	for _, x := range r.Charge() {
@@ -98,17 +103,20 @@ func (r *Retrospective) documentDecisions(d *doc.Document) {
 	for _, x := range r.foldedDecisions() {
 		rows = append(rows, rowOf(r.clock(x.At), x.What, x.Text))
 	}
-	tableOr(d, []doc.Column{{Title: "Time", Weight: 0.45}, {Title: "Decision"}, {Title: "Why", Weight: 2.2}}, rows, r.would("None was taken.", "None would have been taken."))
+	tableOr(d, []doc.Column{{Title: "Time", Weight: 0.45}, {Title: "Decision"}, {Title: "Why", Weight: 2.2}}, rows,
+		r.would("None was taken.", "None would have been taken."))
 }
 
 // foldedDecisions makes one of the stages of a supply that started together.
 func (r *Retrospective) foldedDecisions() []Decision {
 	var out []Decision
 	for _, x := range r.Decisions {
-		if n := len(out); n > 0 && x.stages != nil && out[n-1].stages != nil && x.At.Equal(out[n-1].At) && x.of == out[n-1].of && x.Text == out[n-1].Text {
+		if n := len(out); n > 0 && x.stages != nil && out[n-1].stages != nil && x.At.Equal(out[n-1].At) && x.of == out[n-1].of &&
+			x.Text == out[n-1].Text {
 			first := &out[n-1]
 			first.stages = slices.Concat(first.stages, x.stages)
-			first.What = fmt.Sprintf("stages %s of %s %s", english.Series(first.stages, named), first.of, r.would("start", "would have started"))
+			first.What = fmt.Sprintf("stages %s of %s %s", english.Series(first.stages, named), first.of,
+				r.would("start", "would have started"))
 			continue
 		}
 		out = append(out, x)
@@ -142,7 +150,12 @@ func (r *Retrospective) documentForced(d *doc.Document) {
 		}
 		rows = append(rows, rowOf(r.clock(x.At), what, waited, x.Reason))
 	}
-	tableOr(d, []doc.Column{{Title: "Time", Weight: 0.5}, {Title: "Command"}, {Title: "After", Weight: 0.5, Right: true}, {Title: "Why", Weight: 2.4}}, rows, "Nothing.")
+	tableOr(d, []doc.Column{
+		{Title: "Time", Weight: 0.5},
+		{Title: "Command"},
+		{Title: "After", Weight: 0.5, Right: true},
+		{Title: "Why", Weight: 2.4},
+	}, rows, "Nothing.")
 
 	section(d, r.would("Never proven", "Would never have been proven"), "unproven")
 	rows = nil
@@ -150,7 +163,12 @@ func (r *Retrospective) documentForced(d *doc.Document) {
 		s := &r.Unproven[i]
 		rows = append(rows, rowOf(r.clock(s.Started), doing(s.Verb, s.Node), ending(s), s.Reason))
 	}
-	tableOr(d, []doc.Column{{Title: "Began", Weight: 0.5}, {Title: "Step"}, {Title: r.endedAs(), Weight: 0.9}, {Title: "Why", Weight: 2}}, rows,
+	tableOr(d, []doc.Column{
+		{Title: "Began", Weight: 0.5},
+		{Title: "Step"},
+		{Title: r.endedAs(), Weight: 0.9},
+		{Title: "Why", Weight: 2},
+	}, rows,
 		r.would("Everything that was commanded was proven.", "Everything that would have been commanded would have been proven."))
 }
 
@@ -307,7 +325,12 @@ func (r *Retrospective) documentSurprises(d *doc.Document) {
 		}
 		rows = append(rows, rowOf(doing(s.Verb, s.Node), took, english.Span(seconds(s.Low))+" to "+english.Span(seconds(s.High)), next))
 	}
-	tableOr(d, []doc.Column{{Title: "Step", Weight: 1.3}, {Title: "Took", Right: true, Weight: 0.6}, {Title: "9 of 10 expected in"}, {Title: "The next plan assumes", Weight: 1.8}}, rows,
+	tableOr(d, []doc.Column{
+		{Title: "Step", Weight: 1.3},
+		{Title: "Took", Right: true, Weight: 0.6},
+		{Title: "9 of 10 expected in"},
+		{Title: "The next plan assumes", Weight: 1.8},
+	}, rows,
 		"Every step took about as long as expected, as far as the expected times are known.")
 }
 
@@ -322,7 +345,10 @@ func (r *Retrospective) documentChains(d *doc.Document) {
 	}
 	for i, c := range r.Chains {
 		began := r.Start.Add(seconds(c.Links[len(c.Links)-1].At))
-		d.Add(doc.Heading{Level: 2, Text: fmt.Sprintf("Going %s from %s: %s", c.Goal, r.clock(began), english.Span(seconds(c.Took))), Anchor: fmt.Sprintf("chain-%d", i+1)})
+		d.Add(doc.Heading{
+			Level: 2, Text: fmt.Sprintf("Going %s from %s: %s", c.Goal, r.clock(began), english.Span(seconds(c.Took))),
+			Anchor: fmt.Sprintf("chain-%d", i+1),
+		})
 		var rows []doc.Row
 		for _, l := range slices.Backward(c.Links) {
 			idle := orNothing(l.Idle)
@@ -331,7 +357,13 @@ func (r *Retrospective) documentChains(d *doc.Document) {
 			}
 			rows = append(rows, rowOf(r.clock(r.Start.Add(seconds(l.At))), l.What, idle, orNothing(l.Took), linked(l.By)))
 		}
-		tableOr(d, []doc.Column{{Title: "Began", Weight: 0.7}, {Title: "Step", Weight: 1.6}, {Title: "Waited", Right: true, Weight: 0.6}, {Title: "Took", Right: true, Weight: 0.6}, {Title: "Started when the line above ended, because", Weight: 1.8}}, rows, "")
+		tableOr(d, []doc.Column{
+			{Title: "Began", Weight: 0.7},
+			{Title: "Step", Weight: 1.6},
+			{Title: "Waited", Right: true, Weight: 0.6},
+			{Title: "Took", Right: true, Weight: 0.6},
+			{Title: "Started when the line above ended, because", Weight: 1.8},
+		}, rows, "")
 	}
 	if len(r.Chains) == 0 {
 		d.Add(doc.Paragraph{Text: doc.T("Nothing was commanded.")})
@@ -359,5 +391,6 @@ func (r *Retrospective) documentTimeline(d *doc.Document) {
 	for _, m := range r.Timeline {
 		rows = append(rows, rowOf(r.clock(m.At), "+"+english.Span(max(0, m.At.Sub(r.Start).Round(time.Second))), m.Text))
 	}
-	tableOr(d, []doc.Column{{Title: "Time", Weight: 0.5}, {Title: "After", Weight: 0.55, Right: true}, {Title: "What", Weight: 4}}, rows, "Nothing was recorded.")
+	tableOr(d, []doc.Column{{Title: "Time", Weight: 0.5}, {Title: "After", Weight: 0.55, Right: true}, {Title: "What", Weight: 4}}, rows,
+		"Nothing was recorded.")
 }

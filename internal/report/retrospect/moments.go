@@ -40,9 +40,11 @@ func (f *fold) moments() {
 		case ledger.Asked:
 			text += ", by hand"
 		case ledger.Snapshot:
-			text = fmt.Sprintf("%ssnapshot: %s on, %s brought back later", f.would("", effect.Observing), english.Count(f.on(r.Nodes), "node"), f.would("to be", "would be"))
+			text = fmt.Sprintf("%ssnapshot: %s on, %s brought back later", f.would("", effect.Observing),
+				english.Count(f.on(r.Nodes), "node"), f.would("to be", "would be"))
 		case ledger.Triggered:
-			text = fmt.Sprintf("%sstage %s of %s%s: %s", f.would("", effect.Observing), r.Stage, english.Series(r.Supplies, named), f.would("", " would start"), r.Reason)
+			text = fmt.Sprintf("%sstage %s of %s%s: %s", f.would("", effect.Observing), r.Stage, english.Series(r.Supplies, named),
+				f.would("", " would start"), r.Reason)
 		default:
 		}
 		switch {
@@ -87,9 +89,11 @@ func (f *fold) stepMoments(records []ledger.Record, texts []string) {
 			f.Timeline = append(f.Timeline, Moment{At: records[i].At, Kind: k.kind, Count: 1, Text: texts[i]})
 		case all[0] == i:
 			m := Moment{At: records[i].At, Until: records[all[len(all)-1]].At, Kind: k.kind, Count: len(all)}
-			m.Text = fmt.Sprintf("%s %s proven of %d of %s, the last at %s", k.verb, f.would("is", "would be"), len(all), k.group, f.clock(m.Until))
+			m.Text = fmt.Sprintf("%s %s proven of %d of %s, the last at %s", k.verb, f.would("is", "would be"), len(all),
+				k.group, f.clock(m.Until))
 			if k.kind == ledger.Intent {
-				m.Text = fmt.Sprintf("%s %d of %s, the last at %s: %s", f.would("powering off", "would power off"), len(all), k.group, f.clock(m.Until), k.forced)
+				m.Text = fmt.Sprintf("%s %d of %s, the last at %s: %s", f.would("powering off", "would power off"), len(all), k.group,
+					f.clock(m.Until), k.forced)
 			}
 			m.Text = f.would("", effect.Observing) + m.Text
 			f.Timeline = append(f.Timeline, m)
@@ -139,11 +143,13 @@ func (f *fold) decisions() {
 			d.What = "the output of " + english.Series(r.Supplies, named) + f.would(" is not cut", " would not have been cut")
 			d.Text = because(r.Reason, "")
 		case r.Kind == ledger.NoReturn && r.Cause == ledger.AfterAll:
-			d.What = "the output of " + english.Series(r.Supplies, named) + f.would(" is to be cut after all", " would have been cut after all")
+			d.What = "the output of " + english.Series(r.Supplies, named) +
+				f.would(" is to be cut after all", " would have been cut after all")
 			d.Text = fmt.Sprintf("Only the return of its power starts %s: %s.", r.Node, r.Reason)
 		case r.Kind == ledger.NoReturn:
 			d.What = "the point of no return " + f.would("is passed", "would have been passed")
-			d.Text = fmt.Sprintf("From here on the shutdown %s finished and the output of %s cut, even if mains %s.", f.would("is", "would have been"), english.Series(r.Supplies, named), f.would("return", "had returned"))
+			d.Text = fmt.Sprintf("From here on the shutdown %s finished and the output of %s cut, even if mains %s.",
+				f.would("is", "would have been"), english.Series(r.Supplies, named), f.would("return", "had returned"))
 		case r.Kind == ledger.Ordered:
 			d.What = strings.TrimSpace(string(r.Order) + " " + r.Node)
 			d.Text = "Ordered by " + r.By + "."
@@ -169,7 +175,8 @@ func (f *fold) decisions() {
 		if d := &f.Decisions[i]; d.nodes != nil {
 			d.What = f.would("", "would have ") + f.would("power off ", "powered off ") + english.Series(d.nodes, named) + " by force"
 			if slices.ContainsFunc(d.nodes, f.isSupply) {
-				d.What = f.would("", "would have ") + "cut the output of " + english.Series(d.nodes, named) + " without proof that all is off"
+				d.What = f.would("", "would have ") + "cut the output of " + english.Series(d.nodes, named) +
+					" without proof that all is off"
 			}
 			if d.until.Sub(d.At) >= time.Second {
 				d.What += ", until " + f.clock(d.until)

@@ -120,8 +120,9 @@ func Of(records []ledger.Record, basis Basis) (*Retrospective, error) {
 			Outage: first.Outage, Mode: first.Mode, Digest: first.Digest, Scope: first.Scope, By: first.By,
 			Simulated: basis.Modelled || first.Mode == modeSimulate, Start: first.At, Until: last.At,
 			Open: last.Kind != ledger.Closed, zone: basis.Zone,
-			Sentences: []string{}, Notes: []string{}, Away: []Absence{}, Timeline: []Moment{}, Steps: []StepTaken{}, Decisions: []Decision{},
-			Forced: []Forced{}, Unproven: []StepTaken{}, Waits: []Wait{}, Batteries: []BatteryTold{}, Surprises: []Surprise{},
+			Sentences: []string{}, Notes: []string{}, Away: []Absence{}, Timeline: []Moment{}, Steps: []StepTaken{},
+			Decisions: []Decision{},
+			Forced:    []Forced{}, Unproven: []StepTaken{}, Waits: []Wait{}, Batteries: []BatteryTold{}, Surprises: []Surprise{},
 			Suggestions: []Suggestion{}, Chains: []CriticalChain{}, NotRestored: []string{},
 		},
 	}
@@ -177,7 +178,8 @@ func (f *fold) mains() {
 		for _, id := range r.Supplies {
 			switch {
 			case r.Kind == ledger.Mains && cut[id] && (r.Cause == ledger.Dark || r.Cause == ledger.Failing && r.Off):
-			case r.Kind == ledger.Mains && (r.Cause == ledger.Cycled || r.Cause == ledger.Unseen || r.Cause == ledger.Released): // of its output
+			// of its output
+			case r.Kind == ledger.Mains && (r.Cause == ledger.Cycled || r.Cause == ledger.Unseen || r.Cause == ledger.Released):
 			case r.Kind == ledger.Opened, r.Kind == ledger.Mains && !f.returned(r, id):
 				begins(r.At, id)
 			case r.Kind == ledger.Mains:

@@ -36,8 +36,14 @@ type story struct {
 
 func begin(mode string) *story {
 	s := &story{at: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}
-	s.add(0, ledger.Record{Kind: ledger.Opened, Outage: "o1", Opening: ledger.Opening{Mode: mode}, Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "on battery for 0s, 90%, at least 9m left"})
-	return s.add(0, ledger.Record{Kind: ledger.Snapshot, Nodes: []ledger.NodeState{{Node: "vm", State: plan.On}, {Node: "nas", State: plan.On}, {Node: "spare", State: plan.Off}}})
+	s.add(0, ledger.Record{
+		Kind: ledger.Opened, Outage: "o1", Opening: ledger.Opening{Mode: mode},
+		Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "on battery for 0s, 90%, at least 9m left",
+	})
+	return s.add(0, ledger.Record{
+		Kind:  ledger.Snapshot,
+		Nodes: []ledger.NodeState{{Node: "vm", State: plan.On}, {Node: "nas", State: plan.On}, {Node: "spare", State: plan.Off}},
+	})
 }
 
 func (s *story) add(after time.Duration, r ledger.Record) *story {
@@ -60,14 +66,23 @@ func (s *story) by(cause ledger.Cause) *story {
 // stage starts one, with so much slack.
 func (s *story) stage(name string, slack float64) *story {
 	left, likely, charge, load, need, odds := 400.0, 800.0, 90.0, 50.0, 300.0, 0.02
-	return s.add(10*time.Second, ledger.Record{Kind: ledger.Triggered, Power: ledger.Power{Stage: name, Supplies: []string{"ups"}, Numbers: &ledger.Numbers{
-		Left: &left, Likely: &likely, By: "its own runtime", Charge: &charge, Load: &load, Plan: &need, Slack: &slack, Odds: &odds,
-	}}, Reason: "on battery for 10s"})
+	return s.add(10*time.Second, ledger.Record{
+		Kind: ledger.Triggered,
+		Power: ledger.Power{Stage: name, Supplies: []string{"ups"}, Numbers: &ledger.Numbers{
+			Left: &left, Likely: &likely, By: "its own runtime", Charge: &charge, Load: &load, Plan: &need, Slack: &slack, Odds: &odds,
+		}}, Reason: "on battery for 10s",
+	})
 }
 
 func (s *story) up() *story {
-	return s.add(time.Minute, ledger.Record{Kind: ledger.Mains, Power: ledger.Power{Supplies: []string{"ups"}}, Cause: ledger.Returned, Reason: "on line"}).
-		add(time.Minute, ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}, Reason: "mains are back and the gate is open"})
+	return s.add(time.Minute, ledger.Record{
+		Kind: ledger.Mains, Power: ledger.Power{Supplies: []string{"ups"}}, Cause: ledger.Returned,
+		Reason: "on line",
+	}).
+		add(time.Minute, ledger.Record{
+			Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up},
+			Reason: "mains are back and the gate is open",
+		})
 }
 
 func (s *story) closed(reason string, missing ...string) *story {
@@ -85,7 +100,8 @@ func estate(t testing.TB) *plan.Estate {
 	}
 	node := func(id string, kind plan.Kind, can plan.Verbs) plan.Node {
 		n := plan.Node{ID: id, Type: id, Kind: kind, Can: can, Attempts: 2, Stage: "shutdown"}
-		n.Times[plan.Stop], n.Times[plan.Start], n.Times[plan.Flush], n.Times[plan.Cut], n.Times[plan.Force] = minutes(1, 3), minutes(2, 5), minutes(1, 2), minutes(1, 2), minutes(1, 2)
+		n.Times[plan.Stop], n.Times[plan.Start], n.Times[plan.Flush], n.Times[plan.Cut], n.Times[plan.Force] = minutes(1, 3), minutes(2, 5),
+			minutes(1, 2), minutes(1, 2), minutes(1, 2)
 		return n
 	}
 	ups := node("ups", plan.Supply, plan.VerbSet(plan.Cut))
@@ -129,7 +145,10 @@ func night(mode string) *story {
 		step(10*time.Second, ledger.Proven, plan.Stop, "vm", "").
 		step(0, ledger.Intent, plan.Stop, "nas", "").
 		step(160*time.Second, ledger.Proven, plan.Stop, "nas", "has not answered for 30s since it accepted its stop").by(ledger.Silence).
-		add(0, ledger.Record{Kind: ledger.Spent, Power: ledger.Power{Supplies: []string{"ups"}, Discharge: &power.Discharge{Burn: 150, Took: 6 * time.Minute, Load: 45, From: 90, To: 30}}}).
+		add(0, ledger.Record{Kind: ledger.Spent, Power: ledger.Power{
+			Supplies:  []string{"ups"},
+			Discharge: &power.Discharge{Burn: 150, Took: 6 * time.Minute, Load: 45, From: 90, To: 30},
+		}}).
 		step(0, ledger.Intent, plan.Cut, "ups", "").
 		step(time.Second, ledger.Proven, plan.Cut, "ups", "").
 		up().
@@ -152,7 +171,8 @@ func TestARetrospective(t *testing.T) {
 	r := told(t, s.records, known(t))
 	require.Equal(t, retrospect.Proof{WasOn: 2, Off: 1, Silent: 1, Forced: 1, Back: 2}, r.Proof)
 	require.Contains(t, r.Sentences[0], "ups failed at 02:00:00 and was out for 7m 1s")
-	require.Contains(t, r.Sentences[1], "Both nodes that were on went down: 1 proven off without force (by its silence after it accepted its stop) and 1 powered off by force (vm); the output of ups was cut.")
+	require.Contains(t, r.Sentences[1], "Both nodes that were on went down: 1 proven off without force (by its silence after it accepted "+
+		"its stop) and 1 powered off by force (vm); the output of ups was cut.")
 	require.Contains(t, r.Sentences[2], "least time to spare was 42s, when stage shutdown of ups started at 02:00:10")
 	require.Contains(t, r.Sentences[3], "Both of these came back, the last (vm)")
 
@@ -165,7 +185,9 @@ func TestARetrospective(t *testing.T) {
 	require.InDelta(t, 42, r.Nearest.Slack, 0.1)
 
 	require.Len(t, r.Decisions, 3)
-	require.Equal(t, "on battery for 10s. The battery (90%, load 50%) would last at least 6m 40s by its own runtime, and likely 13m 20s; the rest of the plan needed 5m at worst; it could have waited 42s; the chance that the battery gives out first was 2.0%.", r.Decisions[0].Text)
+	require.Equal(t, "on battery for 10s. The battery (90%, load 50%) would last at least 6m 40s by its own runtime, and likely 13m 20s; "+
+		"the rest of the plan needed 5m at worst; it could have waited 42s; the chance that the battery gives out first was 2.0%.",
+		r.Decisions[0].Text)
 
 	// 60 points gave 150 s at full load: all 90 give 225 s, which at half load is what the default curve makes of it.
 	lasts, _ := power.Capacity{Burn: 225}.Lasts(nil, 0.5)
@@ -195,7 +217,8 @@ func TestARetrospective(t *testing.T) {
 	require.Equal(t, []string{"cut ups", "stop nas", "stop vm", "stage shutdown"}, links)
 	require.Equal(t, retrospect.ByPlan, r.Chains[0].Links[0].By)
 	require.InDelta(t, 351, r.Chains[0].Took, 0.1)
-	require.Contains(t, r.Critical(), "cut ups @6m +1s\n└─stop nas @3m 20s +2m 40s\n  └─stop vm @10s +3m 10s forced\n    └─stage shutdown @10s\n")
+	require.Contains(t, r.Critical(), "cut ups @6m +1s\n└─stop nas @3m 20s +2m 40s\n  └─stop vm @10s +3m 10s forced\n    "+
+		"└─stage shutdown @10s\n")
 	require.Contains(t, r.Blame(), "    3m 10s stop vm (1m expected): proven, by force")
 }
 
@@ -212,9 +235,13 @@ func TestWhatAlwaysHangsIsToldFromThePast(t *testing.T) {
 	t.Parallel()
 	basis := known(t)
 	for i := range 2 {
-		basis.Past = append(basis.Past, forecast.Sample{Node: "vm", Type: "vm", Verb: plan.Stop, At: time.Date(2026, 1, 1+i, 0, 0, 0, 0, time.UTC), Hung: true})
+		basis.Past = append(basis.Past, forecast.Sample{
+			Node: "vm", Type: "vm", Verb: plan.Stop,
+			At: time.Date(2026, 1, 1+i, 0, 0, 0, 0, time.UTC), Hung: true,
+		})
 	}
-	require.Contains(t, advice(told(t, night("run").records, basis), "vm"), "It hung this time (not proven within 3m0s) and in 2 of 2 runs before.")
+	require.Contains(t, advice(told(t, night("run").records, basis), "vm"),
+		"It hung this time (not proven within 3m0s) and in 2 of 2 runs before.")
 }
 
 // TestRecordsWithoutCausesClaimNothing: what their words say is for people, and nothing is reckoned from it.
@@ -235,8 +262,8 @@ func TestRecordsWithoutCausesClaimNothing(t *testing.T) {
 	require.Contains(t, r.Forced[0].Reason, "not proven within", "and people still read why")
 }
 
-// TestACutOnGoodMainsIsNoFailureOfThem: an output goes off by its cut after the mains are back, and comes on again. What starts by that alone, and did not,
-// needs a person.
+// TestACutOnGoodMainsIsNoFailureOfThem: an output goes off by its cut after the mains are back, and comes on again.
+// What starts by that alone, and did not, needs a person.
 func TestACutOnGoodMainsIsNoFailureOfThem(t *testing.T) {
 	t.Parallel()
 	ups := ledger.Power{Supplies: []string{"ups"}, Off: true}
@@ -294,15 +321,26 @@ func TestAnObservedOutageReadsAsOne(t *testing.T) {
 	bad := night("observe")
 	bad.records = bad.records[:len(bad.records)-1]
 	bad.add(0, ledger.Record{Kind: ledger.Forbidden, Step: ledger.Step{Node: "nas", Verb: &stop}, Reason: "rule 1: vm uses it"}).
-		add(0, ledger.Record{Kind: ledger.NoReturn, Step: ledger.Step{Node: "nas", Verb: &stop}, Power: ledger.Power{Supplies: []string{"ups"}}}).
+		add(0, ledger.Record{
+			Kind: ledger.NoReturn, Step: ledger.Step{Node: "nas", Verb: &stop},
+			Power: ledger.Power{Supplies: []string{"ups"}},
+		}).
 		add(0, ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: ledger.Hold, By: "kim"}}).
-		step(0, ledger.Asked, plan.Stop, "vent", "").step(time.Minute, ledger.Failed, plan.Stop, "vent", "not confirmed within 1m: skipped").
-		step(0, ledger.Intent, plan.Start, "vm", "").step(time.Minute, ledger.Failed, plan.Start, "vm", "not proven within 5m").by(ledger.Overtime).
+		step(0, ledger.Asked, plan.Stop, "vent", "").step(time.Minute, ledger.Failed, plan.Stop, "vent",
+		"not confirmed within 1m: skipped").
+		step(0, ledger.Intent, plan.Start, "vm", "").step(time.Minute, ledger.Failed, plan.Start, "vm",
+		"not proven within 5m").by(ledger.Overtime).
 		closed("not brought back: vm", "vm")
 	early := begin("observe").stage("shutdown", -20)
 	idle := begin("observe")
-	idle.add(time.Minute, ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: up}, Reason: "mains are back"}).closed("power is back; nothing had to be done")
-	stories := map[string][]ledger.Record{"whole": night("observe").records, "bad": bad.records, "early": early.records, "idle": idle.records}
+	idle.add(time.Minute, ledger.Record{
+		Kind: ledger.Turned, Power: ledger.Power{Goal: up},
+		Reason: "mains are back",
+	}).closed("power is back; nothing had to be done")
+	stories := map[string][]ledger.Record{
+		"whole": night("observe").records, "bad": bad.records, "early": early.records,
+		"idle": idle.records,
+	}
 	schema := families.Schema()
 	for seed := range uint64(12) {
 		scenario, _, err := sim.Load("drawn", []byte(dst.Draw(dst.Seeded(seed))), nil, schema)
@@ -372,8 +410,12 @@ func TestOutagesThatDidNotEndWell(t *testing.T) {
 	})
 	t.Run("aborted", func(t *testing.T) {
 		t.Parallel()
-		s := begin("run").stage("protect", 100).add(time.Minute, ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: ledger.Abort, By: "kim"}}).
-			add(time.Minute, ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}, Reason: "ordered by kim"}).closed("everything that was on is on again")
+		s := begin("run").stage("protect", 100).add(time.Minute,
+			ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: ledger.Abort, By: "kim"}}).
+			add(time.Minute, ledger.Record{
+				Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up},
+				Reason: "ordered by kim",
+			}).closed("everything that was on is on again")
 		r := told(t, s.records, known(t))
 		require.Equal(t, "Ordered by kim.", r.Decisions[1].Text)
 		require.Equal(t, "Nothing was shut down; 2 nodes were on.", r.Sentences[1])
@@ -382,9 +424,18 @@ func TestOutagesThatDidNotEndWell(t *testing.T) {
 	t.Run("what became of an output, and faults of our own", func(t *testing.T) {
 		t.Parallel()
 		s := begin("run").stage("shutdown", 100).step(0, ledger.Forbidden, plan.Stop, "nas", "rule 1: vm uses it and is not proven off").
-			add(time.Minute, ledger.Record{Kind: ledger.Mains, Power: ledger.Power{Supplies: []string{"ups"}}, Cause: ledger.Returned, Reason: "on line"}).
-			add(time.Minute, ledger.Record{Kind: ledger.Mains, Power: ledger.Power{Supplies: []string{"ups"}}, Cause: ledger.Cycled, Reason: "its output is on again"}).
-			add(time.Minute, ledger.Record{Kind: ledger.Mains, Power: ledger.Power{Supplies: []string{"ups"}}, Cause: ledger.Released, Reason: "its cut can't come"}).
+			add(time.Minute, ledger.Record{
+				Kind: ledger.Mains, Power: ledger.Power{Supplies: []string{"ups"}}, Cause: ledger.Returned,
+				Reason: "on line",
+			}).
+			add(time.Minute, ledger.Record{
+				Kind: ledger.Mains, Power: ledger.Power{Supplies: []string{"ups"}}, Cause: ledger.Cycled,
+				Reason: "its output is on again",
+			}).
+			add(time.Minute, ledger.Record{
+				Kind: ledger.Mains, Power: ledger.Power{Supplies: []string{"ups"}}, Cause: ledger.Released,
+				Reason: "its cut can't come",
+			}).
 			closed("everything that was on is on again")
 		r := told(t, s.records, known(t))
 		require.Len(t, r.Away, 1, "the mains were away once")
@@ -394,8 +445,10 @@ func TestOutagesThatDidNotEndWell(t *testing.T) {
 	})
 	t.Run("not all restored", func(t *testing.T) {
 		t.Parallel()
-		s := begin("run").stage("shutdown", 100).step(0, ledger.Intent, plan.Stop, "vm", "").step(time.Minute, ledger.Failed, plan.Stop, "vm", "not proven within 1m0s").by(ledger.Overtime).
-			up().step(0, ledger.Intent, plan.Start, "vm", "").step(time.Minute, ledger.Failed, plan.Start, "vm", "not proven within 5m0s").by(ledger.Overtime).closed("not brought back: vm", "vm")
+		s := begin("run").stage("shutdown", 100).step(0, ledger.Intent, plan.Stop, "vm", "").step(time.Minute, ledger.Failed, plan.Stop,
+			"vm", "not proven within 1m0s").by(ledger.Overtime).
+			up().step(0, ledger.Intent, plan.Start, "vm", "").step(time.Minute, ledger.Failed, plan.Start, "vm",
+			"not proven within 5m0s").by(ledger.Overtime).closed("not brought back: vm", "vm")
 		r := told(t, s.records, known(t))
 		require.Equal(t, []string{"vm"}, r.NotRestored)
 		require.Equal(t, retrospect.Proof{WasOn: 2, Unproven: 1}, r.Proof)
@@ -411,13 +464,15 @@ func TestOutagesThatDidNotEndWell(t *testing.T) {
 		}
 		s.up().step(0, ledger.Intent, plan.Start, "nas", "").step(2*time.Minute, ledger.Proven, plan.Start, "nas", "")
 		back := s.records[len(s.records)-1].At
-		s.step(0, ledger.Intent, plan.Start, "vm", "").step(5*time.Minute, ledger.Failed, plan.Start, "vm", "not proven within 5m").by(ledger.Overtime)
+		s.step(0, ledger.Intent, plan.Start, "vm", "").step(5*time.Minute, ledger.Failed, plan.Start, "vm",
+			"not proven within 5m").by(ledger.Overtime)
 		r := told(t, s.closed("not brought back: vm", "vm").records, known(t))
 		require.Contains(t, r.Sentences[3], "1 of these 2 came back at "+back.Format(time.TimeOnly))
 	})
 	t.Run("resumed", func(t *testing.T) {
 		t.Parallel()
-		s := begin("run").stage("shutdown", 100).step(0, ledger.Intent, plan.Stop, "vm", "").add(time.Minute, ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was not running, and resumes now"}).
+		s := begin("run").stage("shutdown", 100).step(0, ledger.Intent, plan.Stop, "vm", "").add(time.Minute,
+			ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was not running, and resumes now"}).
 			step(0, ledger.Proven, plan.Stop, "vm", "").up().closed("everything that was on is on again")
 		r := told(t, s.records, known(t))
 		require.Contains(t, strings.Join(r.Notes, "\n"), "was not observed")
@@ -497,7 +552,10 @@ func TestReportsOfDrawnOutages(t *testing.T) {
 	for seed := range uint64(40) {
 		scenario, _, err := sim.Load("drawn", []byte(dst.Draw(dst.Seeded(seed))), nil, schema)
 		require.NoError(t, err)
-		basis := retrospect.Basis{Estate: scenario.Settings.Estate, Find: evidence.Finder(scenario.Settings.Estate), Sheets: scenario.Settings.Supplies}
+		basis := retrospect.Basis{
+			Estate: scenario.Settings.Estate, Find: evidence.Finder(scenario.Settings.Estate),
+			Sheets: scenario.Settings.Supplies,
+		}
 		for _, records := range retrospect.Outages(sim.Run(scenario).Records) {
 			for _, n := range []int{len(records), len(records)/2 + 1, 1} {
 				r := told(t, records[:n], basis)
@@ -541,5 +599,6 @@ func TestACutThatFailed(t *testing.T) {
 	r := told(t, s.records, known(t))
 	require.Contains(t, r.Sentences[1], "; the output of ups could not be cut.")
 	require.NotContains(t, r.Sentences[1], "was cut")
-	require.Contains(t, advice(r, "ups"), "Enable the command that cuts the output of ups in its UPS or driver, or write `cut: none` for it. Its cut was not proven: the UPS lacks the command shutdown.return.")
+	require.Contains(t, advice(r, "ups"), "Enable the command that cuts the output of ups in its UPS or driver, or write `cut: none` for "+
+		"it. Its cut was not proven: the UPS lacks the command shutdown.return.")
 }

@@ -55,7 +55,8 @@ func (f *fold) say() {
 	case f.Mode == modeDrill:
 		f.note("A drill: all of this was done on purpose.")
 	case f.observed():
-		f.note("Ebbtide was only observing: it sent no commands. The steps are what it would have done, as far as its probes of the systems showed; how long steps take can't be learned from this.")
+		f.note("Ebbtide was only observing: it sent no commands. The steps are what it would have done, as far as its probes of the " +
+			"systems showed; how long steps take can't be learned from this.")
 	}
 	if f.Open {
 		f.note("The " + f.Noun() + " is not over: this is how things stood at " + f.day(f.Until) + ".")
@@ -63,7 +64,8 @@ func (f *fold) say() {
 	for i := range f.records {
 		if r := &f.records[i]; r.Kind == ledger.Gap {
 			if off := f.ownStop(r.At); !off.IsZero() && !f.observed() {
-				f.note(fmt.Sprintf("From %s to %s the machine that Ebbtide runs on was off with the rest, as planned: what happened meanwhile, and when mains power came back, was not observed.", f.clock(off), f.clock(r.At)))
+				f.note(fmt.Sprintf("From %s to %s the machine that Ebbtide runs on was off with the rest, as planned: what happened "+
+					"meanwhile, and when mains power came back, was not observed.", f.clock(off), f.clock(r.At)))
 				continue
 			}
 			f.note(f.clock(r.At) + ": " + r.Reason + ". What happened just before that was not observed.")
@@ -78,7 +80,8 @@ func (f *fold) say() {
 		}
 	}
 	if f.Estate != nil && f.Digest != "" && f.digestNow() != f.Digest {
-		f.note("The runbook used here makes a different plan from the one that was followed (digest " + f.Digest + "): it may have changed since, and expected times and what waits for what are taken from today's.")
+		f.note("The runbook used here makes a different plan from the one that was followed (digest " + f.Digest +
+			"): it may have changed since, and expected times and what waits for what are taken from today's.")
 	}
 }
 
@@ -133,11 +136,13 @@ func (f *fold) whatFailed() string {
 	case f.Mode == modeDrill && len(parts) == 0:
 		return sentence(fmt.Sprintf("on %s %s ordered a drill of %s", f.day(f.Start), f.By, english.Series(f.Scope, named)))
 	case f.Mode == modeDrill:
-		return sentence(fmt.Sprintf("on %s %s ordered a drill of %s; while it ran, the power of %s", f.day(f.Start), f.By, english.Series(f.Scope, named), strings.Join(parts, "; that of ")))
+		return sentence(fmt.Sprintf("on %s %s ordered a drill of %s; while it ran, the power of %s", f.day(f.Start), f.By,
+			english.Series(f.Scope, named), strings.Join(parts, "; that of ")))
 	case len(parts) == 0:
 		return sentence(fmt.Sprintf("on %s an outage began; which supply failed was not recorded", f.day(f.Start)))
 	}
-	return sentence(fmt.Sprintf("on %s, as Ebbtide saw it, the power of %s%s", f.in(f.Start).Format("2 January 2006"), strings.Join(parts, "; that of "), f.would("", "; Ebbtide only observed and sent no commands")))
+	return sentence(fmt.Sprintf("on %s, as Ebbtide saw it, the power of %s%s", f.in(f.Start).Format("2 January 2006"),
+		strings.Join(parts, "; that of "), f.would("", "; Ebbtide only observed and sent no commands")))
 }
 
 // failure says when a supply's power failed, and for how long.
@@ -209,10 +214,12 @@ func (f *fold) whatWentDown() string {
 		how = append(how, text)
 	}
 	if p.Forced > 0 {
-		how = append(how, fmt.Sprintf("%d %s by force (%s)", p.Forced, f.would("powered off", "would have been powered off"), english.Series(f.powered, named)))
+		how = append(how, fmt.Sprintf("%d %s by force (%s)", p.Forced, f.would("powered off", "would have been powered off"),
+			english.Series(f.powered, named)))
 	}
 	if p.Unproven > 0 {
-		how = append(how, fmt.Sprintf("%d %s (%s)", p.Unproven, f.would("commanded off but never proven off", "would never have been proven off"), english.Series(f.unsure, named)))
+		how = append(how, fmt.Sprintf("%d %s (%s)", p.Unproven,
+			f.would("commanded off but never proven off", "would never have been proven off"), english.Series(f.unsure, named)))
 	}
 	went, was := f.would("went", "would have gone"), f.would("was", "would have been")
 	text := fmt.Sprintf("of %s that were on, %d %s down: %s", english.Count(p.WasOn, "node"), down, went, english.Series(how, named))
@@ -271,9 +278,11 @@ func (f *fold) howNear() string {
 	case n == nil:
 		parts = append(parts, "how close it "+f.would("came", "would have come")+" to the end of a battery was not recorded")
 	case n.Slack < 0:
-		parts = append(parts, fmt.Sprintf("it %s late by %s when %s %s at %s", f.would("was", "would have been"), english.Span(seconds(-n.Slack)), n.What, f.would("started", "would have started"), f.clock(n.At)))
+		parts = append(parts, fmt.Sprintf("it %s late by %s when %s %s at %s", f.would("was", "would have been"),
+			english.Span(seconds(-n.Slack)), n.What, f.would("started", "would have started"), f.clock(n.At)))
 	default:
-		parts = append(parts, fmt.Sprintf("the least time to spare %s %s, when %s %s at %s", f.would("was", "would have been"), english.Span(seconds(n.Slack)), n.What, f.would("started", "would have started"), f.clock(n.At)))
+		parts = append(parts, fmt.Sprintf("the least time to spare %s %s, when %s %s at %s", f.would("was", "would have been"),
+			english.Span(seconds(n.Slack)), n.What, f.would("started", "would have started"), f.clock(n.At)))
 	}
 	least, at := 101.0, ""
 	for _, b := range f.Batteries {
@@ -311,7 +320,8 @@ func (f *fold) whatCameBack() string {
 	switch {
 	case f.observed(): // when is not known: it was rehearsed
 	case last != nil && p.Back > 1:
-		text += fmt.Sprintf(", the last (%s) at %s, %s after the %s began", last.Node, f.clock(last.Ended), english.Span(last.Ended.Sub(f.Start)), f.Noun())
+		text += fmt.Sprintf(", the last (%s) at %s, %s after the %s began", last.Node, f.clock(last.Ended),
+			english.Span(last.Ended.Sub(f.Start)), f.Noun())
 	case last != nil:
 		text += fmt.Sprintf(" at %s, %s after the %s began", f.clock(last.Ended), english.Span(last.Ended.Sub(f.Start)), f.Noun())
 	}
@@ -322,16 +332,19 @@ func (f *fold) whatCameBack() string {
 func (f *fold) whatDidNot() string {
 	switch {
 	case len(f.NotRestored) > 0:
-		return sentence(fmt.Sprintf("%s %s come back: %s", english.Count(len(f.NotRestored), "node"), f.would("did not", "would not have"), english.Series(f.NotRestored, named)))
+		return sentence(fmt.Sprintf("%s %s come back: %s", english.Count(len(f.NotRestored), "node"), f.would("did not", "would not have"),
+			english.Series(f.NotRestored, named)))
 	case f.overtaken():
 		down := f.Proof.Off + f.Proof.Forced + f.Proof.Unproven
-		return sentence(fmt.Sprintf("Ebbtide was armed before it was over: %d of %d that would have gone down would not have been back yet", down-f.Proof.Back, down))
+		return sentence(fmt.Sprintf("Ebbtide was armed before it was over: %d of %d that would have gone down would not have been back yet",
+			down-f.Proof.Back, down))
 	case f.Open:
 		down := f.Proof.Off + f.Proof.Forced + f.Proof.Unproven
 		if down == f.Proof.Back {
 			return f.would("It is not over yet.", "It would not be over yet.")
 		}
-		return sentence(fmt.Sprintf("it is not over: %d of %d that %s down %s back yet", down-f.Proof.Back, down, f.would("went", "would have gone"), f.would("are not", "would not be")))
+		return sentence(fmt.Sprintf("it is not over: %d of %d that %s down %s back yet", down-f.Proof.Back, down,
+			f.would("went", "would have gone"), f.would("are not", "would not be")))
 	default:
 		return sentence(f.would("it ended with: ", "it would have ended with: ") + strings.TrimPrefix(f.Result, effect.Observing))
 	}

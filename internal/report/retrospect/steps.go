@@ -173,7 +173,10 @@ func (f *fold) drawOrder() {
 // Course is what is drawn of it. What the battery's charge and load were is known where something was decided, and where
 // a discharge began and ended: nothing is drawn in between but a line that says so.
 func (r *Retrospective) Course() *chart.Course {
-	c := &chart.Course{Title: r.Title() + r.would("", ", as it would have been"), Start: r.Start, Nodes: r.order, Outages: []timeline.Timeline{r.story.Clone()}}
+	c := &chart.Course{
+		Title: r.Title() + r.would("", ", as it would have been"), Start: r.Start, Nodes: r.order,
+		Outages: []timeline.Timeline{r.story.Clone()},
+	}
 	for _, a := range r.Away {
 		away := chart.Interval{From: a.From.Sub(r.Start), To: r.Until.Sub(r.Start)}
 		if !a.To.IsZero() {
@@ -222,7 +225,11 @@ var unknown = math.NaN()
 func sparse(r *ledger.Record, start time.Time) []chart.Sample {
 	at := r.At.Sub(start)
 	if d := r.Discharge; d != nil {
-		return []chart.Sample{{At: at - d.Took, Charge: d.From, Load: unknown}, {At: at, Charge: d.To, Load: unknown}, {At: at, Charge: unknown, Load: unknown}}
+		return []chart.Sample{
+			{At: at - d.Took, Charge: d.From, Load: unknown},
+			{At: at, Charge: d.To, Load: unknown},
+			{At: at, Charge: unknown, Load: unknown},
+		}
 	}
 	s := chart.Sample{At: at, Charge: unknown, Load: unknown}
 	if r.Kind == ledger.Gap {

@@ -69,7 +69,8 @@ func (f *fold) waited(node string, verb *plan.Verb, from, to time.Time, by WaitB
 		until = f.Until
 	}
 	f.Waits = append(f.Waits, Wait{
-		Node: node, Group: f.group(node), Verb: verb, From: from, To: to, Waited: max(0, until.Sub(from)).Seconds(), For: f.would("", effect.Observing) + what, By: by,
+		Node: node, Group: f.group(node), Verb: verb, From: from, To: to, Waited: max(0, until.Sub(from)).Seconds(),
+		For: f.would("", effect.Observing) + what, By: by,
 	})
 }
 

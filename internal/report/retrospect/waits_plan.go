@@ -135,7 +135,8 @@ func (f *fold) waitToBegin(s *timeline.Step, o *order) {
 	case before == nil:
 		say(WaitUnsaid, unsaid)
 	case s.Started.Sub(before.Ended) >= notable:
-		say(WaitUnsaid, fmt.Sprintf("%s until %s, which comes before it in the plan; what it waited for then was %s", doing(before.Verb, before.Node), f.clock(before.Ended), unsaid))
+		say(WaitUnsaid, fmt.Sprintf("%s until %s, which comes before it in the plan; what it waited for then was %s",
+			doing(before.Verb, before.Node), f.clock(before.Ended), unsaid))
 	default:
 		say(WaitPlan, doing(before.Verb, before.Node)+", which comes before it in the plan")
 	}

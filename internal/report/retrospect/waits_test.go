@@ -43,7 +43,8 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 		want []string
 	}{
 		"held back until it was told again": {
-			begin("run").stage("shutdown", 100).step(0, ledger.Intent, stop, "nas", "").step(5*time.Second, ledger.HeldBack, stop, "nas", "vm is on").
+			begin("run").stage("shutdown", 100).step(0, ledger.Intent, stop, "nas", "").step(5*time.Second, ledger.HeldBack, stop,
+				"nas", "vm is on").
 				step(30*time.Second, ledger.Intent, stop, "nas", "").step(time.Second, ledger.Proven, stop, "nas", ""),
 			[]string{"stop nas 30s: vm is on (record)"},
 		},
@@ -53,8 +54,12 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 			nil,
 		},
 		"held back, and then its power was back": {
-			begin("run").stage("shutdown", 100).step(0, ledger.Intent, stop, "nas", "").step(0, ledger.HeldBack, stop, "nas", "its power came back before it accepted the command").
-				add(time.Minute, ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}}).closed("everything that was on is on again"),
+			begin("run").stage("shutdown", 100).step(0, ledger.Intent, stop, "nas", "").step(0, ledger.HeldBack, stop, "nas",
+				"its power came back before it accepted the command").
+				add(time.Minute, ledger.Record{
+					Kind:  ledger.Turned,
+					Power: ledger.Power{Goal: plan.Up},
+				}).closed("everything that was on is on again"),
 			nil,
 		},
 		"a system that says not now, until it takes the command": {
@@ -64,7 +69,8 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 			[]string{"stop vm 30s: its system, which was busy: a task runs (record)"},
 		},
 		"a system that is never reached": {
-			begin("run").stage("shutdown", 100).step(0, ledger.Intent, stop, "vm", "").accepted(0, stop, "vm", ledger.Unreached, "no route").
+			begin("run").stage("shutdown", 100).step(0, ledger.Intent, stop, "vm", "").accepted(0, stop, "vm",
+				ledger.Unreached, "no route").
 				step(3*time.Minute, ledger.Failed, stop, "vm", "not proven within 3m").closed("power is back"),
 			[]string{
 				"stop vm 180s: an answer from its system, which could not be reached: no route (record)",
@@ -76,7 +82,8 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 			[]string{"stop vent 60s: a person (record)"},
 		},
 		"an order, and a fault of ours": {
-			begin("run").stage("shutdown", 100).add(0, ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: ledger.Hold, By: "kim"}}).
+			begin("run").stage("shutdown", 100).add(0,
+				ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: ledger.Hold, By: "kim"}}).
 				add(0, ledger.Record{Kind: ledger.Forbidden, Step: ledger.Step{Node: "nas", Verb: &stop}, Reason: "rule 1: vm uses it"}).
 				add(20*time.Second, ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: ledger.Resume, By: "kim"}}).
 				step(10*time.Second, ledger.Intent, stop, "nas", ""),
@@ -87,7 +94,8 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 				step(0, ledger.Intent, stop, "vm", "").step(2*time.Minute, ledger.Proven, stop, "vm", "").
 				step(0, ledger.Intent, stop, "nas", "").step(time.Second, ledger.Proven, stop, "nas", "").up().
 				step(0, ledger.Intent, plan.Start, "nas", "").step(10*time.Minute, ledger.Proven, plan.Start, "nas", "").
-				step(0, ledger.Intent, plan.Start, "vm", "").step(time.Second, ledger.Proven, plan.Start, "vm", "").closed("everything that was on is on again"),
+				step(0, ledger.Intent, plan.Start, "vm", "").step(time.Second, ledger.Proven, plan.Start, "vm",
+				"").closed("everything that was on is on again"),
 			[]string{
 				"start vm 600s: start nas, which comes before it in the plan (plan)",
 				"stop nas 120s: stop vm, which comes before it in the plan (plan)",
@@ -95,7 +103,8 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 			},
 		},
 		"what nobody wrote down": {
-			begin("run").stage("shutdown", 100).step(5*time.Minute, ledger.Intent, stop, "vm", "").step(time.Second, ledger.Proven, stop, "vm", "").
+			begin("run").stage("shutdown", 100).step(5*time.Minute, ledger.Intent, stop, "vm", "").step(time.Second,
+				ledger.Proven, stop, "vm", "").
 				step(3*time.Minute, ledger.Intent, stop, "nas", "").step(time.Second, ledger.Proven, stop, "nas", ""),
 			[]string{
 				"stop nas 481s: stop vm until 02:05:11, which comes before it in the plan; what it waited for then was not recorded (unsaid)",
@@ -104,7 +113,8 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 		},
 		"what was never started": {
 			begin("run").stage("shutdown", 100).up().step(0, ledger.Intent, plan.Start, "nas", "").
-				step(5*time.Minute, ledger.Failed, plan.Start, "nas", "not proven within 5m").closed("not brought back: nas, vm", "nas", "vm"),
+				step(5*time.Minute, ledger.Failed, plan.Start, "nas",
+					"not proven within 5m").closed("not brought back: nas, vm", "nas", "vm"),
 			[]string{
 				"start vm 301s…: start nas, which comes before it in the plan and was not proven: not proven within 5m (plan)",
 				"ups 60s: its gate, with mains back: what it feeds was not started before that (record)",
@@ -125,9 +135,11 @@ func TestWaitsInADocument(t *testing.T) {
 	t.Parallel()
 	s := begin("observe").stage("shutdown", 100)
 	for i := range 5 {
-		s.step(0, ledger.Intent, plan.Stop, fmt.Sprintf("lab/%d", i), "").accepted(0, plan.Stop, fmt.Sprintf("lab/%d", i), ledger.Busy, "a task runs")
+		s.step(0, ledger.Intent, plan.Stop, fmt.Sprintf("lab/%d", i), "").accepted(0, plan.Stop, fmt.Sprintf("lab/%d", i),
+			ledger.Busy, "a task runs")
 	}
-	s.step(time.Minute, ledger.Asked, plan.Stop, "vent", "").add(30*time.Second, ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was not running, and resumes now"})
+	s.step(time.Minute, ledger.Asked, plan.Stop, "vent", "").add(30*time.Second,
+		ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was not running, and resumes now"})
 	text := string(written(t, told(t, s.records, known(t)), "md"))
 	_, text, _ = strings.Cut(text, "What would have waited, and for what")
 	require.Contains(t, text, "| stop lab ×5 | 1m 30s so far | (observing) its system, which was busy: a task runs |")
@@ -138,9 +150,15 @@ func TestWaitsInADocument(t *testing.T) {
 func TestWaitsOfALargeEstate(t *testing.T) {
 	t.Parallel()
 	const vms = 3000
-	nodes := []plan.Node{{ID: "ups", Type: "supply", Kind: plan.Supply, Can: plan.VerbSet(plan.Cut)}, {ID: "nas", Type: "nas", Kind: plan.Other, Can: plan.VerbSet(plan.Stop, plan.Start), FedBy: []string{"ups"}}}
+	nodes := []plan.Node{
+		{ID: "ups", Type: "supply", Kind: plan.Supply, Can: plan.VerbSet(plan.Cut)},
+		{ID: "nas", Type: "nas", Kind: plan.Other, Can: plan.VerbSet(plan.Stop, plan.Start), FedBy: []string{"ups"}},
+	}
 	for i := range vms {
-		nodes = append(nodes, plan.Node{ID: fmt.Sprintf("vm%d", i), Type: "vm", Kind: plan.VM, Can: plan.VerbSet(plan.Stop, plan.Start, plan.Force), DependsOn: []string{"nas"}})
+		nodes = append(nodes, plan.Node{
+			ID: fmt.Sprintf("vm%d", i), Type: "vm", Kind: plan.VM,
+			Can: plan.VerbSet(plan.Stop, plan.Start, plan.Force), DependsOn: []string{"nas"},
+		})
 	}
 	e, err := plan.NewEstate(nodes, nil)
 	require.NoError(t, err)

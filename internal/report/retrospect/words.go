@@ -49,7 +49,8 @@ func (f *fold) group(node string) string {
 
 // reckoning says the numbers that a decision was made from. Up is decided by what another shutdown would need.
 func (r *Retrospective) reckoning(n *ledger.Numbers, goal plan.Goal) string {
-	need, late, spare := "the rest of the plan "+r.would("needed ", "would have needed "), "it "+r.would("was", "would have been")+" late by ", "it could have waited "
+	need, late, spare := "the rest of the plan "+r.would("needed ", "would have needed "),
+		"it "+r.would("was", "would have been")+" late by ", "it could have waited "
 	if goal == plan.Up {
 		need, late, spare = "another shutdown would have needed ", "the battery would have been short by ", "that would have left "
 	}

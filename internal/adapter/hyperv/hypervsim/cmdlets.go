@@ -56,7 +56,10 @@ func (w *Windows) answer(script string, args, _ json.RawMessage) any {
 		}
 		volumes := []object{}
 		for _, v := range w.volumes {
-			volumes = append(volumes, object{"name": v.Name, "state": v.State, "host": "HV1", "maintenance": v.Maintenance, "redirected": v.Redirected})
+			volumes = append(volumes, object{
+				"name": v.Name, "state": v.State, "host": "HV1", "maintenance": v.Maintenance,
+				"redirected": v.Redirected,
+			})
 		}
 		return object{"service": w.service, "on": append([]string{}, w.over()...), "volumes": volumes}
 	case has("Stop-Computer"):
@@ -151,6 +154,9 @@ func (vm *VM) object(role bool) object {
 	if !role {
 		return object{"id": vm.ID, "name": vm.Name, "state": vm.State, "host": "HV1", "clustered": vm.Clustered}
 	}
-	state := cmp.Or(map[string]string{"Running": "Online", "Off": "Offline", "Starting": "OnlinePending", "Stopping": "OfflinePending"}[vm.State], vm.State)
+	state := cmp.Or(map[string]string{
+		"Running": "Online", "Off": "Offline", "Starting": "OnlinePending",
+		"Stopping": "OfflinePending",
+	}[vm.State], vm.State)
 	return object{"id": vm.ID, "name": vm.Name, "state": state, "host": "HV1", "offline": vm.Offline}
 }

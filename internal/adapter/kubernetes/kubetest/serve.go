@@ -66,7 +66,8 @@ func (c *Cluster) may(w http.ResponseWriter, verb, resource string) bool {
 		return true
 	}
 	refuse(w, http.StatusForbidden, "Forbidden", fmt.Sprintf(
-		`%s is forbidden: User "system:serviceaccount:ebbtide:ebbtide" cannot %s resource %q in API group "" at the cluster scope`, resource, verb, resource))
+		`%s is forbidden: User "system:serviceaccount:ebbtide:ebbtide" cannot %s resource %q in API group "" at the cluster scope`,
+		resource, verb, resource))
 	return false
 }
 
@@ -204,7 +205,8 @@ func (c *Cluster) within(w http.ResponseWriter, p *Pod) bool {
 		}
 	}
 	if len(of) > 1 {
-		refuse(w, http.StatusInternalServerError, "InternalError", "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
+		refuse(w, http.StatusInternalServerError, "InternalError",
+			"This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
 		return false
 	}
 	if len(of) == 0 {

@@ -236,7 +236,8 @@ func (w *Machine) receive(ctx context.Context, body []byte) string {
 		return ""
 	}
 	return `<rsp:ReceiveResponse><rsp:Stream Name="stdout" CommandId="` + id + `">` + base64.StdEncoding.EncodeToString([]byte(c.out)) +
-		`</rsp:Stream><rsp:CommandState CommandId="` + id + `" State="http://schemas.microsoft.com/wbem/wsman/1/windows/shell/CommandState/Done"><rsp:ExitCode>0</rsp:ExitCode></rsp:CommandState></rsp:ReceiveResponse>`
+		`</rsp:Stream><rsp:CommandState CommandId="` + id +
+		`" State="http://schemas.microsoft.com/wbem/wsman/1/windows/shell/CommandState/Done"><rsp:ExitCode>0</rsp:ExitCode></rsp:CommandState></rsp:ReceiveResponse>`
 }
 
 // PowerShell runs a command line with an encoded script and gives what it prints.

@@ -92,7 +92,10 @@ func (c *Cluster) Again(t testing.TB) *Cluster {
 		t: t, client: c.client, back: c.back, cookie: c.cookie, csrf: c.csrf,
 		denied: map[string]string{}, ha: map[string]string{}, flags: map[string]bool{}, stop: make(chan struct{}),
 	}
-	for _, f := range []string{"nobackfill", "nodeep-scrub", "nodown", "noin", "noout", "norebalance", "norecover", "noscrub", "notieragent", "noup", "pause"} {
+	for _, f := range []string{
+		"nobackfill", "nodeep-scrub", "nodown", "noin", "noout", "norebalance", "norecover", "noscrub",
+		"notieragent", "noup", "pause",
+	} {
 		a.flags[f] = false
 	}
 	a.front = httptest.NewTLSServer(http.HandlerFunc(a.serve))
@@ -129,7 +132,8 @@ func find(t testing.TB) string {
 func (c *Cluster) start(program, guests string) {
 	c.t.Helper()
 	certificate := peertest.Certificate(c.t, c.t.TempDir(), "127.0.0.1")
-	cmd := exec.CommandContext(c.t.Context(), program, guests, "--host", "127.0.0.1", "--port", strconv.Itoa(peertest.FreePort(c.t, "tcp")), "--time-scale", "0.05", "--cert", certificate.Cert, "--key", certificate.Key)
+	cmd := exec.CommandContext(c.t.Context(), program, guests, "--host", "127.0.0.1", "--port", strconv.Itoa(peertest.FreePort(c.t, "tcp")),
+		"--time-scale", "0.05", "--cert", certificate.Cert, "--key", certificate.Key)
 	out, err := cmd.StdoutPipe()
 	require.NoError(c.t, err)
 	var errs bytes.Buffer
@@ -145,7 +149,8 @@ func (c *Cluster) start(program, guests string) {
 	require.True(c.t, found, lines.Text())
 	c.back = at
 	form := url.Values{"username": {"root@pam"}, "password": {"secret"}}
-	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.back+"/api2/json/access/ticket", strings.NewReader(form.Encode()))
+	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.back+"/api2/json/access/ticket",
+		strings.NewReader(form.Encode()))
 	require.NoError(c.t, err)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	resp, err := c.client.Do(req)
@@ -226,7 +231,8 @@ func (c *Cluster) Status(kind string, vmid int) string {
 			Status string `json:"status"`
 		} `json:"data"`
 	}
-	_, _, body := c.forward(context.Background(), http.MethodGet, fmt.Sprintf("/api2/json/nodes/pve1/%s/%d/status/current", kind, vmid), nil, "")
+	_, _, body := c.forward(context.Background(), http.MethodGet,
+		fmt.Sprintf("/api2/json/nodes/pve1/%s/%d/status/current", kind, vmid), nil, "")
 	_ = json.Unmarshal(body, &answer) // an error has no status
 	return answer.Data.Status
 }
@@ -242,7 +248,9 @@ func (c *Cluster) Delete(vmid int) {
 }
 
 // forward asks fakepve as root.
-func (c *Cluster) forward(ctx context.Context, method, path string, body []byte, contentType string) (status int, reason string, text []byte) {
+func (c *Cluster) forward(ctx context.Context, method, path string, body []byte, contentType string) (status int,
+	reason string, text []byte,
+) {
 	req, err := http.NewRequestWithContext(ctx, method, c.back+path, bytes.NewReader(body))
 	if err != nil {
 		return http.StatusInternalServerError, err.Error(), nil
@@ -343,5 +351,6 @@ func answer(w http.ResponseWriter, status int, reason, text string) {
 		panic(err)
 	}
 	defer func() { _ = raw.Close() }()
-	fmt.Fprintf(raw, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", status, reason, len(text), text)
+	fmt.Fprintf(raw, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", status,
+		reason, len(text), text)
 }

@@ -175,7 +175,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	if path == "/redfish/v1" { // the one resource that needs no login
-		reply(w, map[string]any{"@odata.id": "/redfish/v1", "@odata.type": "#ServiceRoot.v1_16_0.ServiceRoot", "Id": "RootService", "Name": "Root Service", "RedfishVersion": "1.20.0", "Systems": link("/redfish/v1/Systems")})
+		reply(w, map[string]any{
+			"@odata.id": "/redfish/v1", "@odata.type": "#ServiceRoot.v1_16_0.ServiceRoot", "Id": "RootService",
+			"Name": "Root Service", "RedfishVersion": "1.20.0", "Systems": link("/redfish/v1/Systems"),
+		})
 		return
 	}
 	user, password, _ := r.BasicAuth()
@@ -196,7 +199,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case action == "ResetActionInfo" && s.options.ActionInfo:
 		reply(w, map[string]any{
 			"@odata.id": path, "@odata.type": "#ActionInfo.v1_4_0.ActionInfo", "Id": "ResetActionInfo", "Name": "Reset Action Info",
-			"Parameters": []any{map[string]any{"Name": "ResetType", "Required": true, "DataType": "String", "AllowableValues": s.options.Resets}},
+			"Parameters": []any{map[string]any{
+				"Name": "ResetType", "Required": true, "DataType": "String",
+				"AllowableValues": s.options.Resets,
+			}},
 		})
 	case action == "Actions/ComputerSystem.Reset" && r.Method == http.MethodPost:
 		s.reset(w, r, id)
@@ -211,7 +217,8 @@ func (s *Server) collection(w http.ResponseWriter) {
 		members[i] = link("/redfish/v1/Systems/" + id)
 	}
 	reply(w, map[string]any{
-		"@odata.id": "/redfish/v1/Systems", "@odata.type": "#ComputerSystemCollection.ComputerSystemCollection", "Name": "Computer System Collection",
+		"@odata.id": "/redfish/v1/Systems", "@odata.type": "#ComputerSystemCollection.ComputerSystemCollection",
+		"Name":                "Computer System Collection",
 		"Members@odata.count": len(members), "Members": members,
 	})
 }

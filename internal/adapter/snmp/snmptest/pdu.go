@@ -42,14 +42,16 @@ func Start(t testing.TB, objects map[string]int) *PDU {
 	peertest.Need(t, "snmp", "snmpget")
 	p := &PDU{t: t, Address: fmt.Sprintf("127.0.0.1:%d", peertest.FreePort(t, "udp"))}
 	var config strings.Builder
-	fmt.Fprintf(&config, "agentaddress udp:%s\nrwcommunity %s 127.0.0.1\nrocommunity %s 127.0.0.1\ncreateUser %s SHA-256 %s AES %s\nrwuser %s authPriv\n", p.Address, Community, Reading, User, Auth, Privacy, User)
+	fmt.Fprintf(&config, "agentaddress udp:%s\nrwcommunity %s 127.0.0.1\nrocommunity %s 127.0.0.1\ncreateUser %s SHA-256 %s AES "+
+		"%s\nrwuser %s authPriv\n", p.Address, Community, Reading, User, Auth, Privacy, User)
 	for _, oid := range slices.Sorted(maps.Keys(objects)) {
 		fmt.Fprintf(&config, "override -rw %s integer %d\n", oid, objects[oid])
 	}
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "snmpd.conf"), []byte(config.String()), 0o600))
 	p.Process = peertest.Start(t, dir, func(ctx context.Context) bool { return p.Get(ctx, "1.3.6.1.2.1.1.3.0") != "" },
-		[]string{"SNMP_PERSISTENT_DIR=" + dir}, program, "-f", "-C", "-m", "", "-c", "snmpd.conf", "-Lo", "-p", "pid") // a comma in a path would end it
+		// a comma in a path would end it
+		[]string{"SNMP_PERSISTENT_DIR=" + dir}, program, "-f", "-C", "-m", "", "-c", "snmpd.conf", "-Lo", "-p", "pid")
 	return p
 }
 
@@ -65,6 +67,7 @@ func (p *PDU) Get(ctx context.Context, oid string) string {
 // Set sets an object from the PDU's side.
 func (p *PDU) Set(oid string, value int) {
 	p.t.Helper()
-	out, err := exec.CommandContext(p.t.Context(), "snmpset", "-m", "", "-v2c", "-c", Community, "-t5", p.Address, oid, "i", fmt.Sprint(value)).CombinedOutput()
+	out, err := exec.CommandContext(p.t.Context(), "snmpset", "-m", "", "-v2c", "-c", Community, "-t5", p.Address, oid, "i",
+		fmt.Sprint(value)).CombinedOutput()
 	require.NoError(p.t, err, "%s", out)
 }

@@ -80,14 +80,16 @@ func featuresOf(o *simulator.ClusterComputeResource) Features {
 	}
 	f.DPM = info.DpmConfigInfo != nil && yes(info.DpmConfigInfo.Enabled)
 	f.VSAN = info.VsanConfigInfo != nil && yes(info.VsanConfigInfo.Enabled)
-	f.Retreat = info.SystemVMsConfig != nil && info.SystemVMsConfig.DeploymentMode == string(types.ClusterSystemVMsConfigInfoDeploymentModeABSENT)
+	const absent = string(types.ClusterSystemVMsConfigInfoDeploymentModeABSENT)
+	f.Retreat = info.SystemVMsConfig != nil && info.SystemVMsConfig.DeploymentMode == absent
 	return f
 }
 
 // retreatOption reports whether vCenter's advanced setting sends the cluster's vCLS VMs away.
 func (s *Sim) retreatOption(o *simulator.ClusterComputeResource) bool {
 	options := s.vcenter.model.Map().OptionManager()
-	res, ok := options.QueryOptions(&types.QueryOptions{Name: "config.vcls.clusters." + o.Self.Value + ".enabled"}).(*methods.QueryOptionsBody)
+	res, ok := options.QueryOptions(&types.QueryOptions{Name: "config.vcls.clusters." + o.Self.Value +
+		".enabled"}).(*methods.QueryOptionsBody)
 	return ok && res.Res != nil && strings.EqualFold(fmt.Sprint(res.Res.Returnval[0].GetOptionValue().Value), "false")
 }
 

@@ -177,7 +177,9 @@ func (c *collector) gather(ctx *simulator.Context) types.BaseMethodFault {
 	return nil
 }
 
-func (c *collector) read(ctx *simulator.Context, filter *simulator.PropertyFilter, changed map[types.ManagedObjectReference]bool, again bool) types.BaseMethodFault {
+func (c *collector) read(ctx *simulator.Context, filter *simulator.PropertyFilter, changed map[types.ManagedObjectReference]bool,
+	again bool,
+) types.BaseMethodFault {
 	known := c.known[filter.Self]
 	if known == nil {
 		known = make(contents)

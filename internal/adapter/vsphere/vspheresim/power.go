@@ -320,7 +320,9 @@ func (m *vmMethods) PowerOnVMTask(*simulator.Context, *types.PowerOnVM_Task) soa
 }
 
 // task makes a task that runs f without holding the entity's lock, so that everybody can look at it meanwhile.
-func (srv *Server) task(entity types.ManagedObjectReference, name string, f func() (fault types.BaseMethodFault, message string)) types.ManagedObjectReference {
+func (srv *Server) task(entity types.ManagedObjectReference, name string,
+	f func() (fault types.BaseMethodFault, message string),
+) types.ManagedObjectReference {
 	return srv.taskOf(entity, name, func() (any, types.BaseMethodFault, string) {
 		fault, message := f()
 		return nil, fault, message
@@ -328,7 +330,9 @@ func (srv *Server) task(entity types.ManagedObjectReference, name string, f func
 }
 
 // taskOf is task for one that has a result.
-func (srv *Server) taskOf(entity types.ManagedObjectReference, name string, f func() (result any, fault types.BaseMethodFault, message string)) types.ManagedObjectReference {
+func (srv *Server) taskOf(entity types.ManagedObjectReference, name string,
+	f func() (result any, fault types.BaseMethodFault, message string),
+) types.ManagedObjectReference {
 	t := simulator.CreateTask(entity, name, nil)
 	t.Info.State = types.TaskInfoStateRunning
 	srv.model.Map().Put(t)

@@ -119,7 +119,10 @@ func TestPowerIsToldInOrderAndShownEverywhere(t *testing.T) {
 
 func TestHostTakesItsVMsDownAndComesBack(t *testing.T) {
 	told := newChanges()
-	s := start(t, vspheresim.Options{OnChange: told.add, VMs: []vspheresim.VM{{Name: "a"}}, HostOff: 20 * time.Millisecond, HostBoot: 20 * time.Millisecond})
+	s := start(t, vspheresim.Options{
+		OnChange: told.add, VMs: []vspheresim.VM{{Name: "a"}}, HostOff: 20 * time.Millisecond,
+		HostBoot: 20 * time.Millisecond,
+	})
 	d, err := s.Direct("esx01")
 	require.NoError(t, err)
 	vcenter, direct := login(t, s.VCenter()), login(t, d)
@@ -143,10 +146,12 @@ func TestHostTakesItsVMsDownAndComesBack(t *testing.T) {
 	require.NoError(t, s.PowerOnHost("esx01"), "twice")
 	require.Equal(t, "host esx01 true", told.next(t))
 	collector := property.DefaultCollector(vcenter.Client)
-	require.NoError(t, property.Wait(t.Context(), collector, a.Reference(), []string{"runtime.powerState", "runtime.connectionState"}, func([]types.PropertyChange) bool {
-		m := properties(t, a)
-		return m.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOff && m.Runtime.ConnectionState == types.VirtualMachineConnectionStateConnected
-	}))
+	require.NoError(t, property.Wait(t.Context(), collector, a.Reference(), []string{"runtime.powerState", "runtime.connectionState"},
+		func([]types.PropertyChange) bool {
+			m := properties(t, a)
+			return m.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOff &&
+				m.Runtime.ConnectionState == types.VirtualMachineConnectionStateConnected
+		}))
 	require.Empty(t, told.one)
 
 	shutDown := func() error {
@@ -167,7 +172,10 @@ func TestGuests(t *testing.T) {
 		OnChange: told.add,
 		VMs:      []vspheresim.VM{{Name: "slow"}, {Name: "hung"}, {Name: "bare"}, {Name: "sticky"}},
 		Guest: func(name string) vspheresim.GuestBehaviour {
-			return vspheresim.GuestBehaviour{Delay: 300 * time.Millisecond, Hang: name == "hung", NoTools: name == "bare", Sticky: name == "sticky"}
+			return vspheresim.GuestBehaviour{
+				Delay: 300 * time.Millisecond, Hang: name == "hung", NoTools: name == "bare",
+				Sticky: name == "sticky",
+			}
 		},
 	})
 	c := login(t, s.VCenter())
@@ -188,7 +196,8 @@ func TestGuests(t *testing.T) {
 
 	require.NoError(t, s.DeleteVM("hung"))
 	require.Equal(t, "vm hung false", told.next(t))
-	require.True(t, fault.Is(slow.ShutdownGuest(t.Context()), &types.InvalidPowerState{ExistingState: "poweredOff", RequestedState: "poweredOn"}) ||
+	require.True(t, fault.Is(slow.ShutdownGuest(t.Context()),
+		&types.InvalidPowerState{ExistingState: "poweredOff", RequestedState: "poweredOn"}) ||
 		!s.VMOn("slow"))
 	require.Error(t, s.DeleteVM("nobody"))
 }

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,112 +59,190 @@ func TestStories(t *testing.T) {
 //	watched (systems tell of their VMs) / selftest NODE TIME (it is silent so long when it starts) / took NODE VERB TIME (what it really takes)
 func parseStory(t *testing.T, src string) sim.Scenario {
 	t.Helper()
-	sc := sim.Scenario{Batteries: map[string]sim.Battery{}, Faults: map[string]sim.Fault{}, For: 4 * time.Hour, Awake: true}
-	nodes, away := []plan.Node(nil), map[string]time.Duration{}
-	var limits []plan.Limit
-	pol := power.Policy{Restore: power.Condition{Kind: power.Online, For: time.Minute}, Shutdown: power.Condition{Kind: power.OnBattery, For: 30 * time.Second}, Protect: power.Condition{Kind: power.OnBattery, For: 10 * time.Second}, Reserve: time.Minute}
+	p := &storyParser{t: t, away: map[string]time.Duration{}}
+	p.sc = sim.Scenario{Batteries: map[string]sim.Battery{}, Faults: map[string]sim.Fault{}, For: 4 * time.Hour, Awake: true}
+	p.policy = power.Policy{
+		Restore:  power.Condition{Kind: power.Online, For: time.Minute},
+		Shutdown: power.Condition{Kind: power.OnBattery, For: 30 * time.Second},
+		Protect:  power.Condition{Kind: power.OnBattery, For: 10 * time.Second},
+		Reserve:  time.Minute,
+	}
 	for line := range strings.SplitSeq(src, "\n") {
 		f := strings.Fields(line)
 		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
 			continue
 		}
-		switch f[0] {
-		case "node":
-			nodes = append(nodes, parseNode(t, f[1:]))
-		case "limit":
-			l := plan.Limit{Class: f[1]}
-			for _, kv := range f[2:] {
-				k, v, _ := strings.Cut(kv, "=")
-				n, err := strconv.Atoi(v)
-				require.NoError(t, err)
-				if k == "total" {
-					l.Total = n
-				} else {
-					l.PerHost = n
-				}
-			}
-			limits = append(limits, l)
-		case "policy":
-			parsePolicy(t, &pol, f[1:])
-		case "battery":
-			charge, err := strconv.ParseFloat(f[2], 64)
-			require.NoError(t, err)
-			b := sim.Battery{Charge: charge, Runtime: duration(t, f[3])}
-			b.Test = sim.Test{None: slices.Contains(f, "notest"), Endless: slices.Contains(f, "endless"), Volts: slices.Contains(f, "volts")}
-			for _, word := range f {
-				if times, ok := strings.CutPrefix(word, "deaf="); ok {
-					b.Deaf, err = strconv.Atoi(times)
-					require.NoError(t, err)
-				}
-			}
-			sc.Batteries[f[1]] = b
-		case "ondelay":
-			away[f[1]] = duration(t, f[2])
-		case "at":
-			c := sim.Change{At: duration(t, f[1])}
-			switch f[2] {
-			case "mains":
-				c.Supply, c.Mains = f[3], f[4] == "on"
-			case "silent":
-				on := f[4] == "on"
-				if c.Silent = &on; slices.ContainsFunc(nodes, func(n plan.Node) bool { return n.ID == f[3] && n.Kind == plan.Supply }) {
-					c.Supply = f[3]
-				} else {
-					c.Node = f[3]
-				}
-			case "order":
-				c.Order = &engine.Order{Verb: ledger.OrderVerb(f[3]), By: "tester"}
-				if len(f) > 4 {
-					c.Order.Node = f[4]
-				}
-			case "becomes":
-				state := map[string]plan.State{"on": plan.On, "off": plan.Off}[f[4]]
-				c.Node, c.Becomes = f[3], &state
-			case "drill":
-				c.Drill = parseDrill(t, f[3:])
-			}
-			sc.Changes = append(sc.Changes, c)
-		case "fault":
-			sc.Faults[f[1]] = sim.Fault(f[2])
-		case "off":
-			sc.Off = append(sc.Off, f[1:]...)
-		case "crash":
-			for s := range strings.SplitSeq(f[1], ",") {
-				n, err := strconv.ParseUint(s, 10, 64)
-				require.NoError(t, err)
-				sc.CrashAt = append(sc.CrashAt, n)
-			}
-		case "for":
-			sc.For = duration(t, f[1])
-		case "away":
-			sc.Away = duration(t, f[1])
-		case "watched":
-			sc.Watched = true
-		case "selftest":
-			if sc.Habits == nil {
-				sc.Habits = map[string]sim.Habit{}
-			}
-			sc.Habits[f[1]] = sim.Habit{SelfTest: duration(t, f[2])}
-		case "took":
-			var verb plan.Verb
-			require.NoError(t, verb.UnmarshalText([]byte(f[2])))
-			if sc.Took == nil {
-				sc.Took = map[sim.Action]time.Duration{}
-			}
-			sc.Took[sim.Action{Node: f[1], Verb: verb}] = duration(t, f[3])
-		default:
-			t.Fatalf("story: unknown word %q", f[0])
+		if !p.estate(f) && !p.happens(f) {
+			t.Fatalf("story: %q is not known: %s", f[0], line)
 		}
 	}
-	estate, err := plan.NewEstate(nodes, limits)
+	estate, err := plan.NewEstate(p.nodes, p.limits)
 	require.NoError(t, err)
-	sc.Settings = engine.Settings{Estate: estate, Policy: pol, Mode: "simulate"}
-	for _, n := range nodes {
+	p.sc.Settings = engine.Settings{Estate: estate, Policy: p.policy, Mode: "simulate"}
+	for _, n := range p.nodes {
 		if n.Kind == plan.Supply {
-			sc.Settings.Supplies = append(sc.Settings.Supplies, power.Supply{ID: n.ID, OnDelay: away[n.ID]})
+			p.sc.Settings.Supplies = append(p.sc.Settings.Supplies, power.Supply{ID: n.ID, OnDelay: p.away[n.ID]})
 		}
 	}
-	return sc
+	return p.sc
+}
+
+type storyParser struct {
+	t      *testing.T
+	sc     sim.Scenario
+	nodes  []plan.Node
+	limits []plan.Limit
+	policy power.Policy
+	away   map[string]time.Duration // ondelay, by supply
+}
+
+// estate reads a line that says what there is, and reports whether it is one.
+func (p *storyParser) estate(f []string) bool {
+	t := p.t
+	switch f[0] {
+	case "node":
+		p.nodes = append(p.nodes, parseNode(t, f[1:]))
+	case "limit":
+		l := plan.Limit{Class: f[1]}
+		for _, kv := range f[2:] {
+			k, v, _ := strings.Cut(kv, "=")
+			*pick(t, k, map[string]*int{"total": &l.Total, "perhost": &l.PerHost}) = number(t, v)
+		}
+		p.limits = append(p.limits, l)
+	case "policy":
+		parsePolicy(t, &p.policy, f[1:])
+	case "battery":
+		p.sc.Batteries[f[1]] = parseBattery(t, f[2:])
+	case "ondelay":
+		p.away[f[1]] = duration(t, f[2])
+	case "off":
+		for _, id := range f[1:] {
+			p.known(id)
+		}
+		p.sc.Off = append(p.sc.Off, f[1:]...)
+	case "selftest":
+		if p.sc.Habits == nil {
+			p.sc.Habits = map[string]sim.Habit{}
+		}
+		p.sc.Habits[p.known(f[1])] = sim.Habit{SelfTest: duration(t, f[2])}
+	case "took":
+		var verb plan.Verb
+		require.NoError(t, verb.UnmarshalText([]byte(f[2])))
+		if p.sc.Took == nil {
+			p.sc.Took = map[sim.Action]time.Duration{}
+		}
+		p.sc.Took[sim.Action{Node: p.known(f[1]), Verb: verb}] = duration(t, f[3])
+	default:
+		return false
+	}
+	return true
+}
+
+// happens reads a line that says what happens, and reports whether it is one.
+func (p *storyParser) happens(f []string) bool {
+	t := p.t
+	switch f[0] {
+	case "at":
+		p.sc.Changes = append(p.sc.Changes, p.change(f))
+	case "fault":
+		require.Contains(t, sim.Faults, sim.Fault(f[2]))
+		p.sc.Faults[p.known(f[1])] = sim.Fault(f[2])
+	case "crash":
+		for s := range strings.SplitSeq(f[1], ",") {
+			p.sc.CrashAt = append(p.sc.CrashAt, uint64(number(t, s)))
+		}
+	case "for":
+		p.sc.For = duration(t, f[1])
+	case "away":
+		p.sc.Away = duration(t, f[1])
+	case "watched":
+		p.sc.Watched = true
+	default:
+		return false
+	}
+	return true
+}
+
+// change reads what happens at a time.
+func (p *storyParser) change(f []string) sim.Change {
+	t := p.t
+	t.Helper()
+	c := sim.Change{At: duration(t, f[1])}
+	switch f[2] {
+	case "mains":
+		c.Supply, c.Mains = p.known(f[3]), pick(t, f[4], map[string]bool{"on": true, "off": false})
+	case "silent":
+		on := pick(t, f[4], map[string]bool{"on": true, "off": false})
+		isSupply := func(n plan.Node) bool { return n.ID == f[3] && n.Kind == plan.Supply }
+		if c.Silent = &on; slices.ContainsFunc(p.nodes, isSupply) {
+			c.Supply = f[3]
+		} else {
+			c.Node = p.known(f[3])
+		}
+	case "order":
+		verbs := []ledger.OrderVerb{ledger.Hold, ledger.Resume, ledger.Abort, ledger.Go, ledger.Confirm, ledger.Skip}
+		require.Contains(t, verbs, ledger.OrderVerb(f[3]))
+		c.Order = &engine.Order{Verb: ledger.OrderVerb(f[3]), By: "tester"}
+		if len(f) > 4 {
+			c.Order.Node = f[4]
+		}
+	case "becomes":
+		state := pick(t, f[4], map[string]plan.State{"on": plan.On, "off": plan.Off})
+		c.Node, c.Becomes = p.known(f[3]), &state
+	case "drill":
+		c.Drill = parseDrill(t, f[3:])
+	default:
+		t.Fatalf("story: nothing is known to happen as %q", f[2])
+	}
+	return c
+}
+
+// known gives the id of a node that was declared before.
+func (p *storyParser) known(id string) string {
+	p.t.Helper()
+	if !slices.ContainsFunc(p.nodes, func(n plan.Node) bool { return n.ID == id }) {
+		p.t.Fatalf("story: there is no node %q", id)
+	}
+	return id
+}
+
+// pick gives what a word stands for.
+func pick[V any](t *testing.T, word string, words map[string]V) V {
+	t.Helper()
+	v, ok := words[word]
+	if !ok {
+		t.Fatalf("story: %q is none of %v", word, slices.Sorted(maps.Keys(words)))
+	}
+	return v
+}
+
+func number(t *testing.T, s string) int {
+	t.Helper()
+	n, err := strconv.Atoi(s)
+	require.NoError(t, err)
+	return n
+}
+
+func parseBattery(t *testing.T, f []string) sim.Battery {
+	t.Helper()
+	charge, err := strconv.ParseFloat(f[0], 64)
+	require.NoError(t, err)
+	b := sim.Battery{Charge: charge, Runtime: duration(t, f[1])}
+	for _, word := range f[2:] {
+		switch name, times, _ := strings.Cut(word, "="); name {
+		case "notest":
+			b.Test.None = true
+		case "endless":
+			b.Test.Endless = true
+		case "volts":
+			b.Test.Volts = true
+		case "deaf":
+			b.Deaf = number(t, times)
+		default:
+			t.Fatalf("story: a battery is not %q", word)
+		}
+	}
+	return b
 }
 
 func parseDrill(t *testing.T, f []string) *engine.Drill {
@@ -183,6 +262,7 @@ func parseNode(t *testing.T, f []string) plan.Node {
 	t.Helper()
 	n := plan.Node{ID: f[0], Type: f[1], Stage: power.ShutdownStage, Attempts: 2}
 	kinds := []string{"other", "vm", "host", "supply", "self", "person", "passive", "cluster", "outlet"}
+	require.Contains(t, kinds, f[2])
 	n.Kind = plan.Kind(slices.Index(kinds, f[2]))
 	n.Can = map[string]plan.Verbs{
 		"vm": plan.VerbSet(plan.Stop, plan.Force, plan.Start), "host": plan.VerbSet(plan.Stop, plan.Force, plan.Start),
@@ -267,6 +347,8 @@ func parsePolicy(t *testing.T, p *power.Policy, f []string) {
 		p.Restore = c
 	case "shed":
 		p.Shed = append(p.Shed, power.Stage{Name: stage, When: c})
+	default:
+		t.Fatalf("story: a policy has no %q", f[0])
 	}
 }
 

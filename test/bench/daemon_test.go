@@ -17,12 +17,13 @@ import (
 	"ebbtide/internal/nut/nuttest"
 )
 
-// TestIdle measures the built daemon with ten supplies on a real upsd and nothing happening, and how long its help takes.
+// TestIdle measures the daemon as servers have it, with ten supplies on a real upsd and nothing happening, and how long its help takes.
 func TestIdle(t *testing.T) {
 	wanted(t)
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "ebbtide")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "ebbtide/cmd/ebbtide")
+	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "nodemo", "-trimpath", "-ldflags", "-s -w", "-o", binary,
+		"ebbtide/cmd/ebbtide")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	require.NoError(t, build.Run())
 

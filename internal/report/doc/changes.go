@@ -10,30 +10,14 @@ import (
 // of its steps, of the lines of its tables (contacts, supplies, rules, last safe times) and of its sentences (when a stage
 // begins, hold points, what if). A step is the same if its title and all that is said of it are the same, whatever its number.
 func (d *Document) MarkChanges(old *Document, name string) {
-	steps, rows, kept := map[string]string{}, map[string]bool{}, map[string]bool{}
-	heads := chapterWalk(old)
-	for i, b := range old.Blocks {
-		switch b := b.(type) {
-		case Step:
-			steps[stepKey(heads[i], b)] = stepFacts(b)
-		case Steps:
-			for _, e := range b.Each {
-				steps[stepKey(heads[i], e.Step)] = stepFacts(e.Step)
-			}
-		case Table:
-			for _, r := range b.Rows {
-				rows[rowFacts(heads[i], r)] = true
-			}
-		}
-	}
+	before, seen := factsOf(old), facts{steps: map[string]string{}, rows: map[string]bool{}}
 	var added, changed, lines []Text
-	seen := map[string]bool{}
-	heads = chapterWalk(d)
+	heads := chapterWalk(d)
 	mark := func(chapter string, s *Step) {
 		key := stepKey(chapter, *s)
-		facts, known := steps[key]
-		seen[key] = true
-		if s.Changed = !known || facts != stepFacts(*s); !s.Changed {
+		was, known := before.steps[key]
+		seen.steps[key] = ""
+		if s.Changed = !known || was != stepFacts(*s); !s.Changed {
 			return
 		}
 		line := Join(Ref(s.Number, s.Anchor), T(" %s", s.Title))
@@ -57,9 +41,9 @@ func (d *Document) MarkChanges(old *Document, name string) {
 		case Table:
 			b.Rows = slices.Clone(b.Rows)
 			for k := range b.Rows {
-				facts := rowFacts(heads[i], b.Rows[k])
-				kept[facts] = true
-				if b.Rows[k].Changed = !rows[facts]; b.Rows[k].Changed && tells(b.Rows[k]) {
+				is := rowFacts(heads[i], b.Rows[k])
+				seen.rows[is] = true
+				if b.Rows[k].Changed = !before.rows[is]; b.Rows[k].Changed && tells(b.Rows[k]) {
 					lines = append(lines, rowLine(heads[i], b.Rows[k]))
 				}
 			}
@@ -67,28 +51,7 @@ func (d *Document) MarkChanges(old *Document, name string) {
 		}
 	}
 	sentences, goneSentences := d.markTexts(old)
-	var gone, goneLines []Text
-	heads = chapterWalk(old)
-	for i, b := range old.Blocks {
-		switch b := b.(type) {
-		case Step:
-			if !seen[stepKey(heads[i], b)] {
-				gone = append(gone, T("%s (%s)", b.Title, heads[i]))
-			}
-		case Steps:
-			for _, e := range b.Each {
-				if !seen[stepKey(heads[i], e.Step)] {
-					gone = append(gone, T("%s (%s)", e.Step.Title, heads[i]))
-				}
-			}
-		case Table:
-			for _, r := range b.Rows {
-				if !kept[rowFacts(heads[i], r)] && tells(r) {
-					goneLines = append(goneLines, rowLine(heads[i], r))
-				}
-			}
-		}
-	}
+	gone, goneLines := seen.lack(old)
 	d.insertChanges(name, []changedPart{
 		{"New steps", added},
 		{"Changed steps", changed},
@@ -98,6 +61,58 @@ func (d *Document) MarkChanges(old *Document, name string) {
 		{"New or changed sentences", sentences},
 		{"Sentences removed, or their old text", goneSentences},
 	})
+}
+
+// facts are what a document says: its steps by what names them, and the lines of its tables.
+type facts struct {
+	steps map[string]string // what is said of each
+	rows  map[string]bool
+}
+
+func factsOf(d *Document) facts {
+	f := facts{steps: map[string]string{}, rows: map[string]bool{}}
+	d.eachFact(func(chapter string, s *Step, r *Row) {
+		if s != nil {
+			f.steps[stepKey(chapter, *s)] = stepFacts(*s)
+		} else {
+			f.rows[rowFacts(chapter, *r)] = true
+		}
+	})
+	return f
+}
+
+// lack lists the steps and the lines of another document that are not among the facts.
+func (f facts) lack(other *Document) (steps, lines []Text) {
+	other.eachFact(func(chapter string, s *Step, r *Row) {
+		switch {
+		case s != nil:
+			if _, known := f.steps[stepKey(chapter, *s)]; !known {
+				steps = append(steps, T("%s (%s)", s.Title, chapter))
+			}
+		case !f.rows[rowFacts(chapter, *r)] && tells(*r):
+			lines = append(lines, rowLine(chapter, *r))
+		}
+	})
+	return steps, lines
+}
+
+// eachFact visits each step, and each line of a table, with the chapter that it stands in: one of the two is nil.
+func (d *Document) eachFact(visit func(chapter string, s *Step, r *Row)) {
+	heads := chapterWalk(d)
+	for i, b := range d.Blocks {
+		switch b := b.(type) {
+		case Step:
+			visit(heads[i], &b, nil)
+		case Steps:
+			for k := range b.Each {
+				visit(heads[i], &b.Each[k].Step, nil)
+			}
+		case Table:
+			for k := range b.Rows {
+				visit(heads[i], nil, &b.Rows[k])
+			}
+		}
+	}
 }
 
 // tells reports whether a line of a table says something, and not only where to write.

@@ -125,64 +125,86 @@ func (f *fold) decisions() {
 		r := &f.records[i]
 		d := Decision{At: r.At, Kind: r.Kind, Numbers: r.Numbers, reason: r.Reason}
 		switch {
-		case r.Kind == ledger.Triggered:
-			d.stages, d.of = []string{r.Stage}, english.Series(r.Supplies, named)
-			d.What = fmt.Sprintf("stage %s of %s %s", r.Stage, d.of, f.would("starts", "would have started"))
-			d.Text = because(r.Reason, f.reckoning(r.Numbers, plan.Down))
-		case r.Kind == ledger.Turned:
-			d.What = f.would("going ", "would have gone ") + string(r.Goal)
-			d.Text = because(r.Reason, f.reckoning(r.Numbers, r.Goal))
-		case r.Kind == ledger.Forbidden:
-			sent := f.would("is", "would have been")
-			d.What = "nothing " + sent + " sent, because of a bug in Ebbtide"
-			if r.Verb != nil {
-				d.What = fmt.Sprintf("%s %s %s sent, because of a bug in Ebbtide", r.Verb, r.Node, f.would("is not", "would not have been"))
-			}
-			d.Text = because(r.Reason, "") + " Please report it."
-		case r.Kind == ledger.Mains && r.Cause == ledger.Released:
-			d.What = "the output of " + english.Series(r.Supplies, named) + f.would(" is not cut", " would not have been cut")
-			d.Text = because(r.Reason, "")
-		case r.Kind == ledger.NoReturn && r.Cause == ledger.AfterAll:
-			d.What = "the output of " + english.Series(r.Supplies, named) +
-				f.would(" is to be cut after all", " would have been cut after all")
-			d.Text = fmt.Sprintf("Only the return of its power starts %s: %s.", r.Node, r.Reason)
-		case r.Kind == ledger.NoReturn:
-			d.What = "the point of no return " + f.would("is passed", "would have been passed")
-			d.Text = fmt.Sprintf("From here on the shutdown %s finished and the output of %s cut, even if mains %s.",
-				f.would("is", "would have been"), english.Series(r.Supplies, named), f.would("return", "had returned"))
-		case r.Kind == ledger.Ordered:
-			d.What = strings.TrimSpace(string(r.Order) + " " + r.Node)
-			d.Text = "Ordered by " + r.By + "."
-			if r.Reason != "" {
-				d.Text = "Ordered by " + r.By + ", and refused: " + r.Reason + "."
-			}
 		case r.Kind == ledger.Intent && (*r.Verb == plan.Force || *r.Verb == plan.Cut && r.Reason != ""):
-			d.nodes, d.until = []string{r.Node}, r.At
-			if n := len(f.Decisions); n > 0 {
-				if last := &f.Decisions[n-1]; last.nodes != nil && last.reason == r.Reason && r.At.Sub(last.until) < together {
-					last.nodes, last.until = append(last.nodes, r.Node), r.At
-					continue
-				}
+			if f.joinsLast(r) {
+				continue
 			}
-			d.Text = because(f.forcedFor(r), "")
-		default:
+			d.nodes, d.until, d.Text = []string{r.Node}, r.At, because(f.forcedFor(r), "")
+		case !f.decides(r, &d):
 			continue
 		}
 		f.Decisions = append(f.Decisions, d)
 	}
 	for i := range f.Decisions {
-		f.Decisions[i].Text = f.would("", effect.Observing) + f.Decisions[i].Text
-		if d := &f.Decisions[i]; d.nodes != nil {
-			d.What = f.would("", "would have ") + f.would("power off ", "powered off ") + english.Series(d.nodes, named) + " by force"
-			if slices.ContainsFunc(d.nodes, f.isSupply) {
-				d.What = f.would("", "would have ") + "cut the output of " + english.Series(d.nodes, named) +
-					" without proof that all is off"
-			}
-			if d.until.Sub(d.At) >= time.Second {
-				d.What += ", until " + f.clock(d.until)
-			}
+		d := &f.Decisions[i]
+		d.Text = f.would("", effect.Observing) + d.Text
+		if d.nodes != nil {
+			d.What = f.forcedWhat(d)
 		}
 	}
+}
+
+// decides says what a record decided, of what is not forced, and reports whether it decided anything.
+func (f *fold) decides(r *ledger.Record, d *Decision) bool {
+	of := english.Series(r.Supplies, named)
+	switch {
+	case r.Kind == ledger.Triggered:
+		d.stages, d.of = []string{r.Stage}, of
+		d.What = fmt.Sprintf("stage %s of %s %s", r.Stage, of, f.would("starts", "would have started"))
+		d.Text = because(r.Reason, f.reckoning(r.Numbers, plan.Down))
+	case r.Kind == ledger.Turned:
+		d.What = f.would("going ", "would have gone ") + string(r.Goal)
+		d.Text = because(r.Reason, f.reckoning(r.Numbers, r.Goal))
+	case r.Kind == ledger.Forbidden:
+		d.What = "nothing " + f.would("is", "would have been") + " sent, because of a bug in Ebbtide"
+		if r.Verb != nil {
+			d.What = fmt.Sprintf("%s %s %s sent, because of a bug in Ebbtide", r.Verb, r.Node, f.would("is not", "would not have been"))
+		}
+		d.Text = because(r.Reason, "") + " Please report it."
+	case r.Kind == ledger.Mains && r.Cause == ledger.Released:
+		d.What, d.Text = "the output of "+of+f.would(" is not cut", " would not have been cut"), because(r.Reason, "")
+	case r.Kind == ledger.NoReturn && r.Cause == ledger.AfterAll:
+		d.What = "the output of " + of + f.would(" is to be cut after all", " would have been cut after all")
+		d.Text = fmt.Sprintf("Only the return of its power starts %s: %s.", r.Node, r.Reason)
+	case r.Kind == ledger.NoReturn:
+		d.What = "the point of no return " + f.would("is passed", "would have been passed")
+		d.Text = fmt.Sprintf(f.would("From here on the shutdown is finished and the output of %s is to be cut, even if mains return.",
+			"From here on the shutdown would have been finished and the output of %s cut, even if mains had returned."), of)
+	case r.Kind == ledger.Ordered:
+		d.What, d.Text = strings.TrimSpace(string(r.Order)+" "+r.Node), "Ordered by "+r.By+"."
+		if r.Reason != "" {
+			d.Text = "Ordered by " + r.By + ", and refused: " + r.Reason + "."
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// joinsLast adds what is forced to the last decision, if that was for the same reason a moment ago, and reports whether it was.
+func (f *fold) joinsLast(r *ledger.Record) bool {
+	n := len(f.Decisions)
+	if n == 0 {
+		return false
+	}
+	last := &f.Decisions[n-1]
+	if last.nodes == nil || last.reason != r.Reason || r.At.Sub(last.until) >= together {
+		return false
+	}
+	last.nodes, last.until = append(last.nodes, r.Node), r.At
+	return true
+}
+
+// forcedWhat says what was forced by a decision.
+func (f *fold) forcedWhat(d *Decision) string {
+	what := f.would("", "would have ") + f.would("power off ", "powered off ") + english.Series(d.nodes, named) + " by force"
+	if slices.ContainsFunc(d.nodes, f.isSupply) {
+		what = f.would("", "would have ") + "cut the output of " + english.Series(d.nodes, named) + " without proof that all is off"
+	}
+	if d.until.Sub(d.At) >= time.Second {
+		what += ", until " + f.clock(d.until)
+	}
+	return what
 }
 
 // forcedFor says why something is forced.

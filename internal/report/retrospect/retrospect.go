@@ -164,11 +164,6 @@ func (f *fold) isSupply(node string) bool {
 
 // mains finds when the mains were away. An output that goes off by its cut while they are there is none of that.
 func (f *fold) mains() {
-	begins := func(at time.Time, id string) {
-		if !f.isAway(id) {
-			f.Away = append(f.Away, Absence{Supply: id, From: at})
-		}
-	}
 	cut := map[string]bool{}
 	for i := range f.records {
 		r := &f.records[i]
@@ -177,21 +172,44 @@ func (f *fold) mains() {
 		}
 		for _, id := range r.Supplies {
 			switch {
-			case r.Kind == ledger.Mains && cut[id] && (r.Cause == ledger.Dark || r.Cause == ledger.Failing && r.Off):
-			// of its output
-			case r.Kind == ledger.Mains && (r.Cause == ledger.Cycled || r.Cause == ledger.Unseen || r.Cause == ledger.Released):
-			case r.Kind == ledger.Opened, r.Kind == ledger.Mains && !f.returned(r, id):
-				begins(r.At, id)
-			case r.Kind == ledger.Mains:
-				for k := range f.Away {
-					if a := &f.Away[k]; a.Supply == id && a.To.IsZero() {
-						a.To = r.At
-					}
-				}
+			case r.Kind == ledger.Opened:
+				f.goAway(r.At, id)
+			case r.Kind != ledger.Mains || isOfOutput(r, cut[id]):
+			case f.returned(r, id):
+				f.comeBack(r.At, id)
+			default:
+				f.goAway(r.At, id)
 			}
 		}
 	}
 	f.Supplies = append([]string{}, f.story.Supplies...)
+}
+
+// isOfOutput reports whether a record of a supply tells of its output, and not of its mains: also where that went off by its cut.
+func isOfOutput(r *ledger.Record, cut bool) bool {
+	switch r.Cause {
+	case ledger.Cycled, ledger.Unseen, ledger.Released:
+		return true
+	case ledger.Dark:
+		return cut
+	case ledger.Failing:
+		return cut && r.Off
+	}
+	return false
+}
+
+func (f *fold) goAway(at time.Time, id string) {
+	if !f.isAway(id) {
+		f.Away = append(f.Away, Absence{Supply: id, From: at})
+	}
+}
+
+func (f *fold) comeBack(at time.Time, id string) {
+	for k := range f.Away {
+		if a := &f.Away[k]; a.Supply == id && a.To.IsZero() {
+			a.To = at
+		}
+	}
 }
 
 // isAway reports whether a supply's mains are away as far as the records have been followed.
@@ -207,16 +225,7 @@ func (f *fold) returned(r *ledger.Record, id string) bool {
 
 // proof counts what became of what was on.
 func (f *fold) proof() {
-	on := map[string]bool{}
-	for i := range f.records {
-		if r := &f.records[i]; r.Kind == ledger.Snapshot || r.Kind == ledger.Widened {
-			for _, n := range r.Nodes {
-				if (n.State == plan.On || n.State == plan.Starting) && !f.isSupply(n.Node) {
-					on[n.Node] = true
-				}
-			}
-		}
-	}
+	on := f.inSnapshot()
 	last, back, forced := map[string]*timeline.Step{}, map[string]bool{}, map[string]bool{}
 	for i := range f.story.Steps {
 		s := &f.story.Steps[i]
@@ -231,24 +240,9 @@ func (f *fold) proof() {
 	f.NotRestored = append(f.NotRestored, f.story.NotRestored...)
 	f.Result = f.story.Result
 	f.Proof.WasOn = len(on)
-	for _, node := range slices.Sorted(maps.Keys(on)) {
-		s := last[node]
-		switch {
-		case s == nil:
+	for _, node := range on {
+		if !f.wentDown(node, last[node], forced[node]) {
 			continue
-		case forced[node]: // once is enough: it may be damaged
-			f.Proof.Forced++
-			f.powered = append(f.powered, node)
-		case s.State == timeline.Proven:
-			f.Proof.Off++
-			if s.Cause == ledger.Silence {
-				f.Proof.Silent++
-			}
-		case s.State == timeline.Pending:
-			continue // it was seen on again, or was never commanded with effect
-		default:
-			f.Proof.Unproven++
-			f.unsure = append(f.unsure, node)
 		}
 		// What comes by itself with its power has no start on record, but an outage is closed only when all is on again.
 		closed := !f.Open && !f.overtaken() && !slices.Contains(f.NotRestored, node)
@@ -256,4 +250,41 @@ func (f *fold) proof() {
 			f.Proof.Back++
 		}
 	}
+}
+
+// inSnapshot lists what the snapshot has as on, supplies apart.
+func (f *fold) inSnapshot() []string {
+	on := map[string]bool{}
+	for i := range f.records {
+		if r := &f.records[i]; r.Kind == ledger.Snapshot || r.Kind == ledger.Widened {
+			for _, n := range r.Nodes {
+				if (n.State == plan.On || n.State == plan.Starting) && !f.isSupply(n.Node) {
+					on[n.Node] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(on))
+}
+
+// wentDown counts how a node went down, by its last stop, and reports whether it did.
+func (f *fold) wentDown(node string, last *timeline.Step, forced bool) bool {
+	switch {
+	case last == nil:
+		return false
+	case forced: // once is enough: it may be damaged
+		f.Proof.Forced++
+		f.powered = append(f.powered, node)
+	case last.State == timeline.Proven:
+		f.Proof.Off++
+		if last.Cause == ledger.Silence {
+			f.Proof.Silent++
+		}
+	case last.State == timeline.Pending:
+		return false // it was seen on again, or was never commanded with effect
+	default:
+		f.Proof.Unproven++
+		f.unsure = append(f.unsure, node)
+	}
+	return true
 }

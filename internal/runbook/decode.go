@@ -90,41 +90,47 @@ func (d *decoder) decode(v *value, dst reflect.Value) {
 		}
 		return
 	}
+	if v.kind == broken || d.byType(v, dst) {
+		return
+	}
+	d.byKind(v, dst)
+}
+
+// byType fills what has a way of its own to be read, and reports whether it has one, or is not there.
+func (d *decoder) byType(v *value, dst reflect.Value) bool {
 	t := dst.Type()
 	switch {
-	case v.kind == broken:
-		return
 	case t == secretType:
 		d.secret(v, dst)
-		return
 	case v.kind == nothing && t != skippedType:
 		d.fail(v, "give it a value, or remove the key", "%s has no value", d.path[len(d.path)-1])
-		return
 	case t == durationType:
 		if dur, ok := d.duration(v); ok {
 			dst.SetInt(int64(dur))
 		}
-		return
 	case t.Kind() == reflect.Pointer:
 		p := reflect.New(t.Elem())
 		d.decode(v, p.Elem())
 		dst.Set(p)
-		return
 	case reflect.PointerTo(t).Implements(selfReadingType):
 		dst.Addr().Interface().(selfReading).read(d, v)
-		return
 	case reflect.PointerTo(t).Implements(yamlReadingType):
 		d.unmarshalYAML(v, dst.Addr().Interface().(yamlReading))
-		return
 	case reflect.PointerTo(t).Implements(textType):
 		if d.want(v, scalar, "text") {
 			if err := dst.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(v.text)); err != nil {
 				d.fail(v, "", "%v", err)
 			}
 		}
-		return
+	default:
+		return false
 	}
-	switch t.Kind() {
+	return true
+}
+
+// byKind fills what is read as its kind is.
+func (d *decoder) byKind(v *value, dst reflect.Value) {
+	switch t := dst.Type(); t.Kind() {
 	case reflect.String:
 		if d.want(v, scalar, "text") {
 			dst.SetString(v.text)

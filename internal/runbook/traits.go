@@ -27,23 +27,45 @@ func nodeOf(s *Schema, t *NodeType, d *NodeDecl) plan.Node {
 		ID: d.ID, Type: t.Name, Kind: t.Kind, Risk: t.Risk, Healthy: len(d.Healthy) > 0 || t.Healthy != nil && t.Healthy(d.Spec),
 		Attempts: 1 + DefaultRetries, Watts: d.Watts, Rack: d.Rack, Notes: d.Notes, Labels: d.Labels,
 	}
-	verbs, types := t.Verbs, []*NodeType{t}
+	types := []*NodeType{t}
 	if member, ok := s.Node(t.Member); t.Selects && ok {
 		n.Type, n.Kind = member.Name, member.Kind
 		types = append(types, member)
-		if verbs == nil && member.Verbs != nil {
-			verbs = func(any) plan.Verbs { return member.Verbs(member.Spec()) }
-		}
 	}
-	if verbs != nil {
-		n.Can = verbs(d.Spec)
-	}
+	n.Can = verbsOf(types, d)
 	if d.Risk != nil {
 		n.Risk = *d.Risk
 	}
 	if d.Up.Retries != nil {
 		n.Attempts = 1 + *d.Up.Retries
 	}
+	n.ByPower = waked(&n, s, t, d)
+	if d.Down.Force.Never {
+		n.Can &^= plan.VerbSet(plan.Force)
+		n.Forces = 0
+	}
+	if t.OffAfter != nil {
+		n.OffAfter = t.OffAfter(d.Spec)
+	} else if n.Kind == plan.Host {
+		n.OffAfter = defaultOffAfter
+	}
+	setTimes(&n, types, d)
+	return n
+}
+
+// verbsOf gives what a node can be told, by its type or, of a selector that says nothing, by that of its members.
+func verbsOf(types []*NodeType, d *NodeDecl) plan.Verbs {
+	switch t := types[0]; {
+	case t.Verbs != nil:
+		return t.Verbs(d.Spec)
+	case len(types) > 1 && types[1].Verbs != nil:
+		return types[1].Verbs(types[1].Spec())
+	}
+	return 0
+}
+
+// waked gives a node the verbs that its wake has for it, and reports whether nothing but the return of its power starts it.
+func waked(n *plan.Node, s *Schema, t *NodeType, d *NodeDecl) (byPower bool) {
 	starts := n.Can.Has(plan.Start) && (t.Starts == nil || t.Starts(d.Spec))
 	if d.Wake != nil && d.Wake.Starts() {
 		n.Can |= plan.VerbSet(plan.Start)
@@ -56,19 +78,15 @@ func nodeOf(s *Schema, t *NodeType, d *NodeDecl) plan.Node {
 		n.Can |= plan.VerbSet(plan.Force)
 	}
 	switch n.Kind {
-	case plan.VM, plan.Person, plan.Supply, plan.Cluster, plan.Outlet:
 	case plan.Other, plan.Host, plan.Self, plan.Passive:
-		n.ByPower = !starts
+		return !starts
+	case plan.VM, plan.Person, plan.Supply, plan.Cluster, plan.Outlet:
 	}
-	if d.Down.Force.Never {
-		n.Can &^= plan.VerbSet(plan.Force)
-		n.Forces = 0
-	}
-	if t.OffAfter != nil {
-		n.OffAfter = t.OffAfter(d.Spec)
-	} else if n.Kind == plan.Host {
-		n.OffAfter = defaultOffAfter
-	}
+	return false
+}
+
+// setTimes gives a node its times: what the runbook says, its type, or what is usual.
+func setTimes(n *plan.Node, types []*NodeType, d *NodeDecl) {
 	for v, times := range defaultTimes {
 		for _, t := range types {
 			if given, ok := t.Times[v]; ok {
@@ -84,7 +102,6 @@ func nodeOf(s *Schema, t *NodeType, d *NodeDecl) plan.Node {
 	override(&n.Times[plan.Unprotect], 0, d.Down.ProtectWithin)
 	override(&n.Times[plan.Flush], d.Down.FlushNominal, d.Down.FlushWithin)
 	override(&n.Times[plan.Start], d.Up.Nominal, d.Up.Within)
-	return n
 }
 
 // override sets the times that the runbook gives; zero was not given. A shorter limit shortens what is expected.

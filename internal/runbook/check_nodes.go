@@ -283,16 +283,22 @@ func (c *checker) proof(i int) {
 		c.nodeWarning(i, nil, "add up: {wake: …}; wake: {power: true} if it starts by itself when its power comes back",
 			"nothing starts %s again if its power was not cut", n.ID)
 	}
-	if t := c.types[i]; stops && t.OnlyPower && n.Wake != nil && n.Wake.PDU == "" {
-		if !n.Wake.Power || n.Wake.Starts() {
-			c.nodeWarning(i, []string{"up", "wake"}, "write wake: {pdu: …, outlet: N}, or wake: {power: true} if its supplies are cut",
-				"a %s that was stopped starts only when its power goes away and comes back", t.Name)
-		}
-		for _, id := range n.FedBy {
-			if at, ok := c.supply[id]; ok && n.Wake.Power && c.rb.Supplies[at].Cut == CutNone {
-				c.nodeWarning(i, []string{"up", "wake"}, "write wake: {pdu: …, outlet: N}, or let "+id+" be cut",
-					"a %s that was stopped starts only when its power goes away and comes back, and %s is never cut", t.Name, id)
-			}
+	if stops && c.types[i].OnlyPower && n.Wake != nil && n.Wake.PDU == "" {
+		c.wakesByPower(i)
+	}
+}
+
+// wakesByPower warns of a wake that does not start what its type starts by the return of its power alone.
+func (c *checker) wakesByPower(i int) {
+	n, t := &c.rb.Nodes[i], c.types[i]
+	if !n.Wake.Power || n.Wake.Starts() {
+		c.nodeWarning(i, []string{"up", "wake"}, "write wake: {pdu: …, outlet: N}, or wake: {power: true} if its supplies are cut",
+			"a %s that was stopped starts only when its power goes away and comes back", t.Name)
+	}
+	for _, id := range n.FedBy {
+		if at, ok := c.supply[id]; ok && n.Wake.Power && c.rb.Supplies[at].Cut == CutNone {
+			c.nodeWarning(i, []string{"up", "wake"}, "write wake: {pdu: …, outlet: N}, or let "+id+" be cut",
+				"a %s that was stopped starts only when its power goes away and comes back, and %s is never cut", t.Name, id)
 		}
 	}
 }

@@ -60,15 +60,19 @@ func (c HealthCheck) Check() error {
 	case c.Within < 0:
 		return fmt.Errorf("within is %v: it must be more than 0", c.Within)
 	}
-	if c.TCP != "" {
+	return c.checkTarget()
+}
+
+// checkTarget finds what is wrong with what a check asks.
+func (c HealthCheck) checkTarget() error {
+	switch {
+	case c.TCP != "":
 		if _, _, err := net.SplitHostPort(c.TCP); err != nil {
 			return fmt.Errorf("%q is not host:port", c.TCP)
 		}
-	}
-	if strings.ContainsAny(c.Ping, ":/ ") && net.ParseIP(c.Ping) == nil {
+	case strings.ContainsAny(c.Ping, ":/ ") && net.ParseIP(c.Ping) == nil:
 		return fmt.Errorf("%q is not a host: a ping has no port", c.Ping)
-	}
-	if c.HTTP != "" {
+	case c.HTTP != "":
 		u, err := url.Parse(c.HTTP)
 		switch {
 		case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":

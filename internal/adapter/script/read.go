@@ -50,7 +50,7 @@ func Read(res process.Result) (plan.Observation, error) {
 	default:
 		return seen, fmt.Errorf("it exited with %d%s; a probe exits with 0 for on and 3 for off", res.Code, said(res))
 	}
-	dirty := false
+	bytes := false // it has said how many are dirty
 	for i, line := range strings.Split(strings.TrimSpace(res.Stdout), "\n") {
 		line = strings.TrimSpace(line)
 		if state, ok := words[line]; ok && i == 0 {
@@ -61,35 +61,15 @@ func Read(res process.Result) (plan.Observation, error) {
 		if !ok {
 			continue
 		}
-		var err error
-		switch key {
-		case "state":
-			state, known := words[value]
-			if !known {
-				err = errors.New("it must be on, off, starting, stopping or unknown")
-			}
-			seen.State = state
-		case "protected":
-			seen.Protected, err = fact(value)
-		case "clean":
-			seen.Clean, err = fact(value)
-		case "dirty":
-			dirty = true
-			seen.Dirty, err = strconv.ParseInt(value, 10, 64)
-			if err != nil || seen.Dirty < 0 {
-				err = errors.New("it must be a whole number of bytes")
-			}
-		case "detail":
-			seen.Detail = plain(value)
-		}
-		if err != nil {
+		bytes = bytes || key == "dirty"
+		if err := take(&seen, key, value); err != nil {
 			return plan.Observation{}, fmt.Errorf("it printed %q: %w", plain(line), err)
 		}
 	}
 	if seen.State == plan.On && res.Code == exitOff {
 		return plan.Observation{}, fmt.Errorf("it printed that it is on, and exited with %d for off", exitOff)
 	}
-	if dirty {
+	if bytes {
 		if seen.Clean == plan.Yes && seen.Dirty > 0 {
 			return plan.Observation{}, fmt.Errorf("it printed clean=yes and dirty=%d", seen.Dirty)
 		}
@@ -98,6 +78,30 @@ func Read(res process.Result) (plan.Observation, error) {
 		}
 	}
 	return seen, nil
+}
+
+// take takes one word of a probe. A key that is not known is none.
+func take(seen *plan.Observation, key, value string) (err error) {
+	switch key {
+	case "state":
+		state, known := words[value]
+		if !known {
+			return errors.New("it must be on, off, starting, stopping or unknown")
+		}
+		seen.State = state
+	case "protected":
+		seen.Protected, err = fact(value)
+	case "clean":
+		seen.Clean, err = fact(value)
+	case "dirty":
+		seen.Dirty, err = strconv.ParseInt(value, 10, 64)
+		if err != nil || seen.Dirty < 0 {
+			return errors.New("it must be a whole number of bytes")
+		}
+	case "detail":
+		seen.Detail = plain(value)
+	}
+	return err
 }
 
 func fact(s string) (plan.Fact, error) {

@@ -42,6 +42,31 @@ func (t *Timeline) wouldBe(r *ledger.Record) string {
 		}
 		return fmt.Sprintf("the outage now includes %s: %s on, would be brought back later", strings.Join(r.Supplies, ", "),
 			english.Count(t.Summary.WasOn, "node"))
+	case ledger.NoReturn:
+		if r.Cause == ledger.AfterAll {
+			return "would be cut after all, to power-cycle " + r.Node + ": " + strings.Join(r.Supplies, " and ") + ", because " + r.Reason
+		}
+		return "point of no return: what would have been started would be finished first"
+	case ledger.Mains:
+		switch {
+		case r.Cause == ledger.Cycled && t.wasCut(r.Supplies):
+			return strings.Join(r.Supplies, ", ") + ": its output would be on again"
+		case r.Cause == ledger.Dark && t.wasCut(r.Supplies):
+			return strings.Join(r.Supplies, ", ") + ": its output would be off"
+		}
+		return ""
+	case ledger.Turned:
+		return "would go " + string(r.Goal) + of(r) + ": " + r.Reason
+	case ledger.Closed:
+		return "the outage is over (observed only): " + r.Reason
+	default:
+		return t.stepWouldBe(r)
+	}
+}
+
+// stepWouldBe is wouldBe of a step, of a stage or of a person.
+func (t *Timeline) stepWouldBe(r *ledger.Record) string {
+	switch r.Kind {
 	case ledger.Triggered:
 		return "stage " + r.Stage + " would start" + of(r) + ": " + r.Reason
 	case ledger.Intent:
@@ -62,23 +87,6 @@ func (t *Timeline) wouldBe(r *ledger.Record) string {
 		return fmt.Sprintf("%s: %s would not have been proven: %s", r.Node, r.Verb, r.Reason)
 	case ledger.HeldBack:
 		return fmt.Sprintf("%s: %s would be waiting: %s", r.Node, r.Verb, r.Reason)
-	case ledger.NoReturn:
-		if r.Cause == ledger.AfterAll {
-			return "would be cut after all, to power-cycle " + r.Node + ": " + strings.Join(r.Supplies, " and ") + ", because " + r.Reason
-		}
-		return "point of no return: what would have been started would be finished first"
-	case ledger.Mains:
-		switch {
-		case r.Cause == ledger.Cycled && t.wasCut(r.Supplies):
-			return strings.Join(r.Supplies, ", ") + ": its output would be on again"
-		case r.Cause == ledger.Dark && t.wasCut(r.Supplies):
-			return strings.Join(r.Supplies, ", ") + ": its output would be off"
-		}
-		return ""
-	case ledger.Turned:
-		return "would go " + string(r.Goal) + of(r) + ": " + r.Reason
-	case ledger.Closed:
-		return "the outage is over (observed only): " + r.Reason
 	case ledger.Asked:
 		return fmt.Sprintf("a person would be asked to %s %s", r.Verb, r.Node)
 	default:

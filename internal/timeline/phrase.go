@@ -21,8 +21,16 @@ func (t *Timeline) Phrase(r *ledger.Record) string {
 	return t.told(t.happened(r))
 }
 
-// happened says a record of what was done.
+// happened says a record of what was done: of the course of the outage, or of a step.
 func (t *Timeline) happened(r *ledger.Record) string {
+	if text := t.courseWords(r); text != "" {
+		return text
+	}
+	return t.stepWords(r)
+}
+
+// courseWords says a record of the course of an outage; "" for others.
+func (t *Timeline) courseWords(r *ledger.Record) string {
 	switch r.Kind {
 	case ledger.Opened:
 		if r.Mode == ledger.ModeDrill {
@@ -37,6 +45,32 @@ func (t *Timeline) happened(r *ledger.Record) string {
 		}
 		return fmt.Sprintf("the outage now includes %s: %s on, to be brought back later", strings.Join(r.Supplies, ", "),
 			english.Count(t.Summary.WasOn, "node"))
+	case ledger.NoReturn:
+		if r.Cause == ledger.AfterAll {
+			return "to be cut after all, to power-cycle " + r.Node + ": " + strings.Join(r.Supplies, " and ") + ", because " + r.Reason
+		}
+		return "point of no return: what has been started will be finished first"
+	case ledger.Mains:
+		return strings.Join(r.Supplies, ", ") + ": " + r.Reason
+	case ledger.Turned:
+		return "going " + string(r.Goal) + of(r) + ": " + r.Reason
+	case ledger.Closed:
+		if t.Drill() {
+			return "the drill is over: " + r.Reason
+		}
+		return "the outage is over: " + r.Reason
+	case ledger.Gap:
+		return r.Reason
+	case ledger.Spent:
+		return gave(r)
+	default:
+	}
+	return ""
+}
+
+// stepWords says a record of a step, of a stage or of somebody's word; "" for others.
+func (t *Timeline) stepWords(r *ledger.Record) string {
+	switch r.Kind {
 	case ledger.Triggered:
 		return "stage " + r.Stage + of(r) + ": " + r.Reason
 	case ledger.Intent:
@@ -60,25 +94,11 @@ func (t *Timeline) happened(r *ledger.Record) string {
 		return fmt.Sprintf("%s: %s is waiting: %s", r.Node, r.Verb, r.Reason)
 	case ledger.Reopened:
 		return fmt.Sprintf("%s is seen to be %s: it %s", r.Node, r.State, r.Reason)
-	case ledger.NoReturn:
-		if r.Cause == ledger.AfterAll {
-			return "to be cut after all, to power-cycle " + r.Node + ": " + strings.Join(r.Supplies, " and ") + ", because " + r.Reason
-		}
-		return "point of no return: what has been started will be finished first"
 	case ledger.Forbidden:
 		if r.Verb == nil {
 			return "a bug in Ebbtide: " + r.Reason
 		}
 		return fmt.Sprintf("%s %s was not sent, because of a bug in Ebbtide: %s", r.Verb, r.Node, r.Reason)
-	case ledger.Mains:
-		return strings.Join(r.Supplies, ", ") + ": " + r.Reason
-	case ledger.Turned:
-		return "going " + string(r.Goal) + of(r) + ": " + r.Reason
-	case ledger.Closed:
-		if t.Drill() {
-			return "the drill is over: " + r.Reason
-		}
-		return "the outage is over: " + r.Reason
 	case ledger.Ordered:
 		text := strings.TrimSpace(string(r.Order)+" "+r.Node) + " ordered by " + r.By
 		if r.Reason != "" {
@@ -87,11 +107,7 @@ func (t *Timeline) happened(r *ledger.Record) string {
 		return text
 	case ledger.Asked:
 		return fmt.Sprintf("a person is asked to %s %s", r.Verb, r.Node)
-	case ledger.Gap:
-		return r.Reason
-	case ledger.Spent:
-		return gave(r)
-	case ledger.Seen, ledger.Still:
+	default:
 	}
 	return ""
 }

@@ -194,8 +194,9 @@ func isOfOutput(r *ledger.Record, cut bool) bool {
 		return cut
 	case ledger.Failing:
 		return cut && r.Off
+	default:
+		return false
 	}
-	return false
 }
 
 func (f *fold) goAway(at time.Time, id string) {

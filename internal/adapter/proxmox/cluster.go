@@ -233,8 +233,10 @@ func (n *cluster) setHA(ctx context.Context, c *condition, want map[string]strin
 	return errors.Join(errs...)
 }
 
-// Oversees reports whether HA keeps anything running.
-func (c *conn) Oversees(ctx context.Context) ([]adapter.HACluster, error) {
+var _ adapter.HAWatcher = (*conn)(nil)
+
+// HAClusters reports whether HA keeps anything running.
+func (c *conn) HAClusters(ctx context.Context) ([]adapter.HACluster, error) {
 	now, err := (&cluster{conn: c, ha: true}).look(ctx)
 	if err != nil {
 		return nil, err

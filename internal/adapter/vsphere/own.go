@@ -139,8 +139,10 @@ func (c *Conn) isAgent() bool {
 	return c.inventory.agent
 }
 
-// Oversees tells the clusters in which HA is on.
-func (c *Conn) Oversees(ctx context.Context) ([]adapter.HACluster, error) {
+var _ adapter.HAWatcher = (*Conn)(nil)
+
+// HAClusters tells the clusters in which HA is on.
+func (c *Conn) HAClusters(ctx context.Context) ([]adapter.HACluster, error) {
 	if err := c.settle(ctx, false); err != nil {
 		return nil, err
 	}

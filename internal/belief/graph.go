@@ -44,6 +44,9 @@ func (e *Estate) Stranded(i int) bool {
 	})
 }
 
+// CannotAnswer reports whether a node does not answer, and needs something that is off: it would keep others waiting in vain.
+func (e *Estate) CannotAnswer(i int) bool { return e.IsMute(i) && e.Stranded(i) }
+
 // BroughtUp lists what is to be on before a node is started: all that it needs, and all that this stands on in its turn, since a host, or whatever
 // else is between, may have come up by itself before its storage.
 func (e *Estate) BroughtUp(i int) []int {

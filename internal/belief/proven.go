@@ -66,7 +66,7 @@ type Rounds struct {
 // makes none of them too old: it would be so in the next round again.
 func (e *Estate) IsAnew(i int, asked Rounds) bool {
 	since := asked.Anew
-	if !since.IsZero() && !e.AnswersOff(i) {
+	if !since.IsZero() && (!e.AnswersOff(i) || e.CannotAnswer(i)) {
 		since = asked.Begun
 	}
 	return !since.IsZero() && !e.Beliefs[i].AskedAt.Before(since)

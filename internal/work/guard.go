@@ -155,7 +155,7 @@ func (e *Works) asksOn(i, user, round int) bool {
 	case e.Graph.Node(i).Kind == plan.VM && !e.MayHaveCome(user), e.Press[i] >= want.CutNow, !belief.Probed(e.Graph.Node(user)):
 		return false
 	case e.AnswersOff(user):
-		return round == guardRounds+1
+		return round == guardRounds+1 && !e.CannotAnswer(user)
 	}
 	return round <= guardRounds && !e.Stranded(user)
 }

@@ -351,6 +351,9 @@ var bugs = []bug{
 	{name: "cut: it is given up between two tries of what it waits for", by: "./test/dst TestAllIsBack", edits: []edit{
 		{workDesk, "(e.IsAtWork(i) || !w.deadline.IsZero())", "e.IsAtWork(i)"},
 	}},
+	{name: "guard: what can't answer keeps the last round waiting", by: "./test/dst TestRegressions", edits: []edit{
+		{workGuard, "round == guardRounds+1 && !e.CannotAnswer(user)", "round == guardRounds+1"},
+	}},
 	{name: "belief: what refuses a connection after a silence is on as before that", by: "./test/dst TestRegressions", edits: []edit{
 		{beliefBelieve, "if wasMute && b.Seen.State == plan.On {", "if false {"},
 	}},

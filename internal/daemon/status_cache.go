@@ -22,7 +22,7 @@ type statusCache struct {
 	last *cachedStatus // the newest that was begun; nil before the first
 	next *cachedStatus // that is waited for and not yet begun; nil: nobody asks
 
-	// Of who has the press.
+	// Of who has the token.
 	rested time.Time // when the next may begin
 	before Status    // as it was in the last document
 	change int

@@ -220,11 +220,16 @@ func (f *fold) forcedFor(r *ledger.Record) string {
 	}
 }
 
+// isOn reports whether a node is on, or on its way up. A supply is none.
+func (f *fold) isOn(n ledger.NodeState) bool {
+	return (n.State == plan.On || n.State == plan.Starting) && !f.isSupply(n.Node)
+}
+
 // on counts what is on, supplies apart.
 func (f *fold) on(nodes []ledger.NodeState) int {
 	n := 0
 	for _, s := range nodes {
-		if (s.State == plan.On || s.State == plan.Starting) && !f.isSupply(s.Node) {
+		if f.isOn(s) {
 			n++
 		}
 	}

@@ -259,7 +259,7 @@ func (f *fold) inSnapshot() []string {
 	for i := range f.records {
 		if r := &f.records[i]; r.Kind == ledger.Snapshot || r.Kind == ledger.Widened {
 			for _, n := range r.Nodes {
-				if (n.State == plan.On || n.State == plan.Starting) && !f.isSupply(n.Node) {
+				if f.isOn(n) {
 					on[n.Node] = true
 				}
 			}

@@ -168,7 +168,7 @@ func (f *fold) neverBegun(down, up *order) {
 			begun[s.Node] = true
 		}
 	}
-	for _, node := range f.wereOn() {
+	for _, node := range f.inSnapshot() {
 		for _, verb := range []plan.Verb{plan.Stop, plan.Cut} {
 			if what, since := f.keptBy(node, verb, down); what != "" && !begun[node] {
 				f.never(node, verb, since, WaitPlan, what)
@@ -179,21 +179,6 @@ func (f *fold) neverBegun(down, up *order) {
 
 func (f *fold) never(node string, verb plan.Verb, from time.Time, by WaitBy, what string) {
 	f.waited(node, &verb, from, time.Time{}, by, what)
-}
-
-// wereOn lists what was on by the snapshot.
-func (f *fold) wereOn() []string {
-	var on []string
-	for i := range f.records {
-		if r := &f.records[i]; r.Kind == ledger.Snapshot || r.Kind == ledger.Widened {
-			for _, n := range r.Nodes {
-				if n.State == plan.On {
-					on = append(on, n.Node)
-				}
-			}
-		}
-	}
-	return unique(on)
 }
 
 // keptBy names a step that was given up, after which a step that was never begun comes by the plan, and when that was; "" if

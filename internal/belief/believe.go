@@ -57,7 +57,7 @@ func (e *Estate) followFirst(i int, state plan.State) {
 	decl, b := e.Graph.Node(i), &e.Beliefs[i]
 	machine := decl.Kind != plan.VM && decl.Kind != plan.Supply && decl.Kind != plan.Outlet && decl.Kind != plan.Passive
 	if machine && !b.Asked && e.ResumedAt.IsZero() && b.Rising.IsZero() && (state == plan.Unreachable || state == plan.Unknown) {
-		b.Rising = e.Now.Add(BootTime(decl))
+		b.Rising = e.Now.Add(e.PowerUpTime(i))
 	}
 }
 
@@ -66,7 +66,7 @@ func (e *Estate) followFirst(i int, state plan.State) {
 func (e *Estate) downAfterSilence(i int) {
 	decl, b := e.Graph.Node(i), &e.Beliefs[i]
 	if b.Answer == plan.Unreachable && decl.Kind != plan.VM && !e.Rises(i) && e.feedOf(i) != feeds {
-		b.Rising = e.Now.Add(BootTime(decl))
+		b.Rising = e.Now.Add(e.PowerUpTime(i))
 	}
 }
 
@@ -160,6 +160,15 @@ func (e *Estate) followMotion(i int, news bool) {
 	case b.Seen.State == plan.Starting && news: // once: what says so for ever is not believed for ever
 		b.Rising = e.Now.Add(max(decl.Time(plan.Start).Within, FirstRetry))
 	}
+}
+
+// PowerUpTime is how long a machine may be silent, or look off, since its power came back: what runs on a host comes up after that.
+func (e *Estate) PowerUpTime(i int) time.Duration {
+	t := BootTime(e.Graph.Node(i))
+	if host := e.HostOf(i); host >= 0 {
+		t += e.PowerUpTime(host)
+	}
+	return t
 }
 
 // BootTime is how long a machine may be silent, or look off, while it starts.

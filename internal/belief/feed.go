@@ -117,7 +117,7 @@ func (e *Estate) MayHaveRisen(i int) bool {
 	switch answer {
 	case plan.Unreachable, plan.Unknown:
 		by := e.feedOf(i)
-		return e.Now.Before(b.Boots) || by == maybeCycled || by == fedUnheard
+		return e.Now.Before(b.UpUntil()) || by == maybeCycled || by == fedUnheard
 	case plan.Stopping:
 		return e.MayHaveCycled(i)
 	default:

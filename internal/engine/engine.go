@@ -163,7 +163,7 @@ func (e *Engine) Settings() Settings { return e.settings }
 func (e *Engine) forgetPower() {
 	for i := range e.Beliefs {
 		decl := e.Graph.Node(i)
-		switch until := e.Now.Add(belief.BootTime(decl)); {
+		switch until := e.Now.Add(e.PowerUpTime(i)); {
 		case decl.Kind == plan.Supply, decl.Kind == plan.Passive && e.Ledger.Outage == nil:
 		case decl.Kind != plan.VM:
 			e.Beliefs[i].Boots = until

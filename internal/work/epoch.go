@@ -22,7 +22,7 @@ func (e *Works) renew(i int) {
 	b.Settled = plan.Unknown
 	b.Renew(e.NextOp)
 	if b.Rising = rising; decl.Kind != plan.VM { // a VM comes up with its host, if that does
-		b.Rising = e.Now.Add(belief.BootTime(decl))
+		b.Rising = e.Now.Add(e.PowerUpTime(i))
 		b.Boots = b.Rising
 	}
 	e.Probe(i)

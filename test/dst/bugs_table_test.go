@@ -403,6 +403,9 @@ var bugs = []bug{
 	{name: "look: an answer of before that shows on what counts as off is dropped", by: "./test/dst TestRegressions", edits: []edit{
 		{engineLook, "\t\t\tb.Doubt = seen.State\n\t\t\te.Touch(i)\n", ""},
 	}},
+	{name: "epoch: what runs on a host is up as soon as that may be", by: "./test/dst TestRegressions", edits: []edit{
+		{beliefBelieve, "\t\tt += e.PowerUpTime(host)\n", "\t\t_ = host\n"},
+	}},
 	{name: "rule 18: a host that is up again takes its guests along still", by: "./test/dst TestRegressions", edits: []edit{
 		{beliefGraph, "ledger.WasTold && !e.IsUp(host))", "ledger.WasTold)"},
 	}},
